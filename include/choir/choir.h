@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* choir: collective operations on OpenCL devices.  Everything but <choir/mpi.h> and <choir/transport.h>. */
+#ifndef CHOIR_CHOIR_H
+#define CHOIR_CHOIR_H
+
+#include <choir/collective.h>
+#include <choir/comm.h>
+#include <choir/device.h>
+#include <choir/event.h>
+#include <choir/sparse.h>
+#include <choir/types.h>
+
+#endif

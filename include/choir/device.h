@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* Devices and memory: what choir keeps for one (cl_context, cl_device_id), and the buffers that calls name. */
+#ifndef CHOIR_DEVICE_H
+#define CHOIR_DEVICE_H
+
+#include <choir/types.h>
+#ifndef CL_TARGET_OPENCL_VERSION
+#define CL_TARGET_OPENCL_VERSION 300
+#endif
+#include <CL/cl.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct choir_device choir_device;
+
+/* How the host reaches a cl_mem of the device.  AUTO lets a probe find out, by trying and checking bytes. */
+typedef enum choir_memory_class {
+	CHOIR_CLASS_AUTO = 0,
+	CHOIR_CLASS_DIRECT = 1, /* through a pointer mapped once: no command per collective */
+	CHOIR_CLASS_MAP = 2,    /* map and unmap once per collective */
+	CHOIR_CLASS_STAGE = 3,  /* copied in chunks through pinned memory */
+} choir_memory_class;
+
+/* Where a reduction runs.  AUTO: the host twin on CPU devices below the measured crossing, else the kernel. */
+typedef enum choir_reduce_where { CHOIR_REDUCE_AUTO = 0, CHOIR_REDUCE_HOST = 1, CHOIR_REDUCE_KERNEL = 2 } choir_reduce_where;
+
+typedef struct choir_device_config {
+	size_t struct_size; /* sizeof(choir_device_config) */
+	choir_memory_class memory_class;
+	choir_reduce_where reduce;
+} choir_device_config;
+#define CHOIR_DEVICE_CONFIG_INIT { sizeof(choir_device_config), CHOIR_CLASS_AUTO, CHOIR_REDUCE_AUTO }
+
+/* choir_device_create: prepares a device of the caller's context (retained).  config NULL = defaults; CHOIR_CLASS and CHOIR_REDUCE in
+ * the environment override AUTO.  Blocks for the probe (some ms); any thread.  ARGUMENT: null, device not of the context; OPENCL. */
+CHOIR_API choir_status choir_device_create(cl_context context, cl_device_id device, const choir_device_config *config,
+                                           choir_device **out_p);
+
+/* choir_device_create_default: the local_rank-th GPU of the machine (round robin), else a CPU device, in a context made for it.
+ * CHOIR_DEVICE="platform-substring" or "P:D" (numbers as choir-info shows them) chooses instead. */
+CHOIR_API choir_status choir_device_create_default(int local_rank, choir_device **out_p);
+
+/* choir_device_destroy: NULL is silent.  Comms keep their device alive: any order is safe. */
+CHOIR_API void choir_device_destroy(choir_device *device);
+
+/* The OpenCL handles of a device, not retained for the caller; and what the probe found. */
+CHOIR_API cl_context choir_device_context(const choir_device *device);
+CHOIR_API cl_device_id choir_device_id(const choir_device *device);
+CHOIR_API choir_memory_class choir_device_class(const choir_device *device);
+CHOIR_API const char *choir_memory_class_name(choir_memory_class memory_class);
+
+/* choir_device_json: what choir-info prints of a device: a JSON object in a text the caller frees with free(). */
+CHOIR_API choir_status choir_device_json(const choir_device *device, char **text_p);
+
+/* A buffer: by value, owns nothing.  Zero-initialised it names no memory, which is legal only where a call says so or moves nothing. */
+typedef enum choir_buffer_kind {
+	CHOIR_BUFFER_NONE = 0,
+	CHOIR_BUFFER_MEM = 1,  /* cl_mem + offset */
+	CHOIR_BUFFER_HOST = 2, /* plain host pointer */
+	CHOIR_BUFFER_SVM = 3,  /* pointer from clSVMAlloc, or any pointer with fine-grained system SVM */
+	CHOIR_BUFFER_USM = 4,  /* pointer of cl_intel_unified_shared_memory: host, shared or device */
+} choir_buffer_kind;
+
+typedef struct choir_buffer {
+	choir_buffer_kind kind;
+	void *base; /* a cl_mem or a pointer */
+	size_t offset_bytes;
+} choir_buffer;
+
+CHOIR_API choir_buffer choir_mem(cl_mem mem, size_t offset_bytes);
+CHOIR_API choir_buffer choir_host(const void *pointer);
+CHOIR_API choir_buffer choir_svm(const void *pointer);
+CHOIR_API choir_buffer choir_usm(const void *pointer);
+CHOIR_API choir_buffer choir_none(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

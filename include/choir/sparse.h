@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* Sparse collectives: tensors as 1-D indices and rows of values.  The argument order is oneCCL's. */
+#ifndef CHOIR_SPARSE_H
+#define CHOIR_SPARSE_H
+
+#include <choir/event.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum choir_coalesce {
+	CHOIR_COALESCE_REGULAR = 0, /* one row per index, ascending */
+} choir_coalesce;
+
+/* Called once, before the event completes, on a thread of ours, with temporary buffers: copy inside.  Host pointers if the send buffers
+ * were host memory, else cl_mem.  A status other than SUCCESS becomes the event's.  A blocking choir call inside returns WOULD_DEADLOCK. */
+typedef choir_status (*choir_sparse_completion_fn)(void *fn_ctx, choir_buffer ind, size_t ind_count, choir_dtype ind_dtype,
+                                                   choir_buffer val, size_t val_count, choir_dtype val_dtype);
+
+/* Called once to ask for both result buffers; they are filled when the event completes.  No memory for a nonzero count is an error. */
+typedef choir_status (*choir_sparse_alloc_fn)(void *fn_ctx, size_t ind_count, choir_dtype ind_dtype, size_t val_count,
+                                              choir_dtype val_dtype, choir_buffer *out_ind, choir_buffer *out_val);
+
+typedef struct choir_sparse_attr {
+	size_t struct_size; /* sizeof(choir_sparse_attr) */
+	choir_sparse_completion_fn completion_fn;
+	choir_sparse_alloc_fn alloc_fn;
+	void *fn_ctx;
+	choir_coalesce coalesce_mode;
+} choir_sparse_attr;
+#define CHOIR_SPARSE_ATTR_INIT { sizeof(choir_sparse_attr), NULL, NULL, NULL, CHOIR_COALESCE_REGULAR }
+
+/* choir_sparse_allreduce: every rank gets the union of all ranks' indices, ascending, each with op over the rows sent for it.
+ *
+ * send_ind: send_ind_count indices (I32 or I64, >= 0, any order, duplicates allowed); send_val: send_val_count elements; the row width
+ * send_val_count / send_ind_count must divide and agree on all ranks; a rank may send nothing (both counts 0).  mean divides by the number
+ * of ranks.  The rows of one index reduce in input order on a rank, then in rank order: the bits never vary.
+ *
+ * The result comes by exactly one of three ways: completion_fn, alloc_fn, or recv buffers with *recv_ind_count and *recv_val_count as
+ * capacities (elements).  The two counts are outputs in every way (may be NULL with callbacks) and must live until the event completes.
+ * A capacity too small is a CAPACITY error of this rank alone that says the sizes needed, in its text and in the two counts; nothing is
+ * written, and choir_sparse_fetch gets the result. */
+CHOIR_API choir_status choir_sparse_allreduce(choir_comm *comm, choir_buffer send_ind, size_t send_ind_count, choir_buffer send_val,
+                                              size_t send_val_count, choir_buffer recv_ind, size_t *recv_ind_count, choir_buffer recv_val,
+                                              size_t *recv_val_count, choir_dtype ind_dtype, choir_dtype val_dtype, choir_op op,
+                                              const choir_sparse_attr *attr, const choir_call *call, choir_event **event_p);
+
+/* choir_sparse_fetch: copies the result of an event that ended with CAPACITY into larger buffers.  Counts as above.  Blocks for the
+ * copy.  The result is kept until the event's last reference goes. */
+CHOIR_API choir_status choir_sparse_fetch(choir_event *event, choir_buffer recv_ind, size_t *recv_ind_count, choir_buffer recv_val,
+                                          size_t *recv_val_count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

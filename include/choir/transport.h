@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* What joins nodes: a transport moves whole messages between endpoints (one a process).  libchoir-mpi implements it over MPICH; yours can
+ * too.  The library serialises all calls on one transport, calls from any of its threads, and gives it only memory of its own. */
+#ifndef CHOIR_TRANSPORT_H
+#define CHOIR_TRANSPORT_H
+
+#include <choir/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct choir_transport choir_transport;
+
+/* A message that arrived: data belongs to the transport until given back. */
+typedef struct choir_message {
+	int peer; /* the endpoint it came from */
+	size_t bytes;
+	void *data; /* 16-byte aligned */
+	void *impl; /* the transport's own */
+} choir_message;
+
+typedef struct choir_transport_ops {
+	size_t struct_size; /* sizeof(choir_transport_ops) */
+	const char *name;
+	int polled; /* 1: arrivals are seen only by poll; 0: the transport wakes the library by choir_transport_wake */
+
+	/* Starts sending; data stays untouched until test says done.  Never blocks. */
+	choir_status (*send)(choir_transport *transport, int peer, const void *data, size_t bytes, void **request_p);
+	/* *done_p = 1 once data may be reused; the request is then gone, as after an error. */
+	choir_status (*test)(choir_transport *transport, void *request, int *done_p);
+	/* *arrived_p = 1 and *message_p filled if a message came.  Never blocks. */
+	choir_status (*poll)(choir_transport *transport, choir_message *message_p, int *arrived_p);
+	/* Gives a message's memory back. */
+	void (*give)(choir_transport *transport, choir_message *message);
+	/* Stops: no call but destroy follows. */
+	void (*abort)(choir_transport *transport);
+	void (*destroy)(choir_transport *transport);
+} choir_transport_ops;
+
+struct choir_transport {
+	const choir_transport_ops *ops;
+	int rank, size; /* this endpoint among all */
+};
+
+/* choir_transport_error: sets this thread's choir_last_error and returns status, for transports to report with. */
+CHOIR_API choir_status choir_transport_error(choir_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* choir_transport_wake: something arrived; wakes sleeping progress of this process.  Any thread. */
+CHOIR_API void choir_transport_wake(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

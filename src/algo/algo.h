@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* Plan builders: one algorithm a file, chosen from a table.  Builders are pure: no OpenCL, MPI, clock or environment; the same input gives the
+ * same plan, and the inputs of all ranks differ only in `me`, the buffer classes and displacements. */
+#ifndef ALGO_ALGO_H
+#define ALGO_ALGO_H
+
+#include "plan/plan.h"
+
+enum collective {
+#define COLLECTIVE(name, text) COLLECTIVE_##name,
+#include "algo/collective.def"
+#undef COLLECTIVE
+	N_COLLECTIVES
+};
+
+/* Which rank sits where.  Ranks of one node need not be neighbours in rank order. */
+struct layout {
+	int n;                /* ranks */
+	int n_nodes;
+	const int *node_of;   /* [n] */
+	const int *place_of;  /* [n] the rank's place on its node, in rank order from 0 */
+	const int *node_size; /* [n_nodes] */
+	const int *node_first;/* [n_nodes + 1] into node_ranks */
+	const int *node_ranks;/* [n] ranks, grouped by node, ascending within it */
+	int min_node_size, max_node_size;
+};
+
+struct algo_in {
+	const struct layout *layout;
+	int me;
+	enum collective collective;
+	uint64_t elem_bytes;
+	uint64_t bytes;        /* allreduce, broadcast, reduce, send, recv: the whole; reduce_scatter, allgather: one rank's block */
+	const uint64_t *block_bytes; /* allgatherv, alltoallv: [n] bytes of each rank's block (alltoallv: [n * n], row = sender), else NULL */
+	const uint64_t *block_off;   /* allgatherv: [n] byte offsets in RECV of mine; NULL = packed in rank order */
+	int root;              /* rooted ones; send and recv: the peer */
+	bool in_place;         /* SEND and RECV name the same bytes (allgather: SEND is my block of RECV; reduce_scatter: RECV is block me of
+	                          SEND, or its start: rs_in_place_off) */
+	uint64_t in_place_off; /* reduce_scatter in place: byte offset of RECV within SEND; allgather(v): of SEND within RECV */
+	bool send_direct, recv_direct; /* host can load and store there; else the plan touches SEND / RECV only by COPY (never to each other) */
+	bool final_op;         /* the operator has a final step (mean): the REDUCE that makes the result must be marked final (mark it always) */
+	uint64_t slot_bytes;   /* bytes of every arena slot; the same on all ranks of the comm; a multiple of 64 * max_node_size, >= 4096 */
+	uint64_t message_bytes;/* longest message a step may send */
+};
+
+struct algorithm {
+	enum collective collective;
+	const char *name;
+	const char *about; /* one line: cost and limits */
+	/* NULL if it can run, else a constant text that says why not ("needs all ranks on one node"). */
+	const char *(*unfit)(const struct algo_in *in);
+	choir_status (*build)(const struct algo_in *in, struct plan *plan); /* plan is initialised; the builder calls plan_finish */
+};
+
+extern const struct algorithm algorithms[];
+extern const size_t n_algorithms;
+
+const char *collective_name(enum collective collective);
+choir_status collective_parse(const char *text, enum collective *out);
+
+/* algo_find: the algorithm of that name, NULL if none. */
+const struct algorithm *algo_find(enum collective collective, const char *name);
+
+/* algo_default: built-in rules, when no rule text decides: by bytes and layout only, so the same on every rank. */
+const struct algorithm *algo_default(const struct algo_in *in);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* Status and sentence are set together, by the first function that knows: return error_set(CHOIR_ARGUMENT, "...", ...). */
+#ifndef BASE_ERROR_H
+#define BASE_ERROR_H
+
+#include <choir/types.h>
+
+#define ERROR_TEXT_BYTES 512
+
+/* Returns the status of expr from the calling function unless it is SUCCESS: the only control-flow macro there is. */
+#define TRY(expr)                              \
+	do {                                   \
+		choir_status try_st_ = (expr); \
+		if (try_st_ != CHOIR_SUCCESS)  \
+			return try_st_;        \
+	} while (0)
+
+/* error_set: makes the sentence this thread's last error and returns status.  Any thread; never blocks. */
+choir_status error_set(choir_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* error_prefix: puts a formatted text and ": " before this thread's last error; returns status. */
+choir_status error_prefix(choir_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* error_no_memory: NO_MEMORY for something of that many bytes. */
+choir_status error_no_memory(const char *what, size_t bytes);
+
+/* error_errno: a failed system call, with strerror(errno). */
+choir_status error_errno(choir_status status, const char *what);
+
+const char *error_text(void);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/error.h"
+
+#include <stdio.h>
+#include <strings.h>
+
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
+static const char *const status_texts[] = {
+#define STATUS(name, number, text) [number] = #name,
+#include <choir/status.def>
+#undef STATUS
+};
+
+static const struct { const char *text; size_t bytes; } dtypes[] = {
+#define DTYPE(name, number, text, bytes) [number] = { text, bytes },
+#include <choir/dtype.def>
+#undef DTYPE
+};
+
+static const char *const op_texts[] = {
+#define OP(name, number, text, about) [number] = text,
+#include <choir/op.def>
+#undef OP
+};
+
+/* Other spellings of operators: GCL's, and MPI's habit. */
+static const struct { const char *text; choir_op op; } op_spellings[] = {
+	{ "add", CHOIR_OP_SUM }, { "mul", CHOIR_OP_PROD }, { "avg", CHOIR_OP_MEAN }, { "square-add", CHOIR_OP_SQUARE_ADD },
+	{ "squareadd", CHOIR_OP_SQUARE_ADD }, { "land", CHOIR_OP_LOGICAL_AND }, { "lor", CHOIR_OP_LOGICAL_OR },
+};
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+const char *choir_version(void)
+{
+	return TEXT(CHOIR_VERSION_MAJOR) "." TEXT(CHOIR_VERSION_MINOR) "." TEXT(CHOIR_VERSION_PATCH);
+}
+
+const char *choir_status_name(choir_status status)
+{
+	return (size_t)status < COUNT(status_texts) ? status_texts[status] : "unknown";
+}
+
+const char *choir_dtype_name(choir_dtype dtype)
+{
+	return (size_t)dtype < COUNT(dtypes) ? dtypes[dtype].text : "unknown";
+}
+
+size_t choir_dtype_bytes(choir_dtype dtype)
+{
+	return (size_t)dtype < COUNT(dtypes) ? dtypes[dtype].bytes : 0;
+}
+
+const char *choir_op_name(choir_op op)
+{
+	return (size_t)op < COUNT(op_texts) ? op_texts[op] : "unknown";
+}
+
+choir_status choir_dtype_parse(const char *text, choir_dtype *out)
+{
+	if (text == NULL || out == NULL)
+		return error_set(CHOIR_ARGUMENT, "choir_dtype_parse: null argument");
+	for (size_t i = 0; i < COUNT(dtypes); i++)
+		if (strcasecmp(text, dtypes[i].text) == 0) {
+			*out = (choir_dtype)i;
+			return CHOIR_SUCCESS;
+		}
+	return error_set(CHOIR_ARGUMENT, "no data type is called '%s'", text);
+}
+
+choir_status choir_op_parse(const char *text, choir_op *out)
+{
+	if (text == NULL || out == NULL)
+		return error_set(CHOIR_ARGUMENT, "choir_op_parse: null argument");
+	for (size_t i = 0; i < COUNT(op_texts); i++)
+		if (strcasecmp(text, op_texts[i]) == 0) {
+			*out = (choir_op)i;
+			return CHOIR_SUCCESS;
+		}
+	for (size_t i = 0; i < COUNT(op_spellings); i++)
+		if (strcasecmp(text, op_spellings[i].text) == 0) {
+			*out = op_spellings[i].op;
+			return CHOIR_SUCCESS;
+		}
+	return error_set(CHOIR_ARGUMENT, "no operator is called '%s'", text);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* The only room that knows OpenCL: devices, the probe, how bytes are reached, programs and launches. */
+#ifndef DEV_DEV_H
+#define DEV_DEV_H
+
+#include "base/error.h"
+
+#include <choir/device.h>
+#include <stdbool.h>
+#include <stdatomic.h>
+
+/* What an OpenCL call answered, as a status and a sentence: return error_cl("clEnqueueMapBuffer", rc). */
+choir_status error_cl(const char *call, cl_int rc);
+const char *cl_error_name(cl_int rc);
+
+choir_device *dev_retain(choir_device *device); /* choir_device_destroy releases */
+
+/* dev_range: checks a caller's buffer for `bytes` bytes from its start: known kind, not null, offset aligned to elem_bytes, inside the cl_mem, context of the
+ * device (or any, see below), supported by the device.  ARGUMENT / UNSUPPORTED with the buffer's role in the sentence.  bytes 0 accepts anything. */
+choir_status dev_range(choir_device *device, const char *role, choir_buffer buffer, uint64_t bytes, uint64_t elem_bytes);
+
+/* dev_overlap: do two ranges share a byte (sub-buffers of one parent and pointers included)?  *same = they start at the same byte. */
+bool dev_overlap(choir_buffer a, uint64_t a_bytes, choir_buffer b, uint64_t b_bytes, bool *same, int64_t *b_minus_a);
+
+/* How bytes of a bound buffer are reached while a collective runs.  Exactly one way is filled. */
+struct dev_access {
+	unsigned char *ptr; /* DIRECT, and MAP once mapped: first byte of the caller's range */
+	cl_mem mem;         /* MAP and STAGE of cl_mem buffers, else NULL */
+	size_t off;         /* bytes into mem */
+	void *usm;          /* STAGE of USM device memory: the device pointer */
+	void *svm;          /* MAP of coarse-grained SVM */
+	uint64_t bytes;
+	bool direct;        /* ptr is valid for the whole run without any command */
+	bool write;
+};
+
+/* dev_resolve: which way `bytes` bytes of the buffer are reached.  Enqueues nothing except, on DIRECT devices, the one mapping per cl_mem, whose pointer is
+ * cached until the cl_mem dies. */
+choir_status dev_resolve(choir_device *device, choir_buffer buffer, uint64_t bytes, bool write, struct dev_access *out);
+
+/* MAP class only (access->ptr NULL and no staging): dev_map starts mapping and gives the event after which access->ptr is valid; dev_unmap the reverse. */
+bool dev_needs_map(const struct dev_access *access);
+choir_status dev_map(choir_device *device, struct dev_access *access, cl_event *event_p);
+choir_status dev_unmap(choir_device *device, struct dev_access *access, cl_event *event_p);
+
+/* STAGE class: starts copying between the caller's range (at byte off) and host memory of ours, on an internal in-order queue, flushed. */
+choir_status dev_read(choir_device *device, const struct dev_access *access, uint64_t off, void *to, uint64_t bytes, cl_event *event_p);
+choir_status dev_write(choir_device *device, const struct dev_access *access, uint64_t off, const void *from, uint64_t bytes, cl_event *event_p);
+
+/* dev_poll: *done_p = true when the event is complete (then also a synchronisation point: clWaitForEvents was called on the complete event); OPENCL if it ended
+ * in error.  dev_watch: rings the process's bell through fn when it completes or fails. */
+choir_status dev_poll(cl_event event, bool *done_p);
+choir_status dev_watch(cl_event event, void (*fn)(void *), void *ctx);
+
+/* dev_marker: an event for all that was enqueued on the caller's queue so far, flushed. */
+choir_status dev_marker(cl_command_queue queue, cl_event *event_p);
+
+/* Host memory of ours that the device may know: page aligned, wrapped as a cl_mem where the device can read it in place. */
+struct dev_memory {
+	void *ptr;
+	uint64_t bytes;
+	cl_mem mem;  /* over ptr; NULL if the device has no use for it */
+	bool pinned; /* from CL_MEM_ALLOC_HOST_PTR, mapped for good */
+	bool foreign;/* ptr is not ours to free (arena) */
+};
+/* dev_memory_create: bytes of pinned memory (STAGE) or plain aligned memory (others).  dev_memory_wrap: the same over existing memory. */
+choir_status dev_memory_create(choir_device *device, uint64_t bytes, struct dev_memory *out);
+choir_status dev_memory_wrap(choir_device *device, void *ptr, uint64_t bytes, struct dev_memory *out);
+void dev_memory_free(choir_device *device, struct dev_memory *memory);
+
+/* dev_kernel: the kernel of that name of the embedded source file (e.g. "reduce.cl") built with options; built once per device under a lock (and a lock across the
+ * processes of the machine: PoCL's cache races), cached.  The caller holds the returned cl_kernel alone until dev_kernel_give: kernels carry arguments and
+ * are not thread-safe, so a small free list is kept. */
+choir_status dev_kernel_take(choir_device *device, const char *source, const char *options, const char *kernel, cl_kernel *out_p);
+void dev_kernel_give(choir_device *device, const char *source, const char *options, const char *kernel, cl_kernel k);
+
+/* dev_launch: enqueues on the internal in-order queue and flushes; event_p may be NULL for a launch that a later one on the queue covers. */
+choir_status dev_launch(choir_device *device, cl_kernel kernel, size_t global, size_t local, cl_event *event_p);
+
+cl_command_queue dev_queue(choir_device *device); /* the internal in-order queue */
+bool dev_is_cpu(const choir_device *device);
+bool dev_has_fp64(const choir_device *device);
+choir_reduce_where dev_reduce_where(const choir_device *device);
+size_t dev_max_group(const choir_device *device);
+cl_uint dev_compute_units(const choir_device *device);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* A script: a collective whose sizes are learnt on the way.  The engine asks it again and again what to do next; it answers with constant plans, built from
+ * numbers that all ranks have gathered, so all ranks take the same turns.  Kernels and host work of higher rooms happen between plans. */
+#ifndef EXEC_SCRIPT_H
+#define EXEC_SCRIPT_H
+
+#include "algo/algo.h"
+#include "dev/dev.h"
+
+enum script_what {
+	SCRIPT_PLAN,  /* run turn.plan on turn.send and turn.recv, then ask again */
+	SCRIPT_AGAIN, /* something of mine is running on the device (watched with dev_watch / polled): ask again later */
+	SCRIPT_CALL,  /* call turn.call(state) without any lock held (a caller's callback), then ask again */
+	SCRIPT_DONE,  /* the collective is over */
+};
+
+struct script_turn {
+	enum script_what what;
+	struct plan *plan;              /* finished; the script's, valid until it is asked again */
+	struct dev_access send, recv;   /* direct: host memory of the script's (see script_host) or the caller's */
+	choir_status (*call)(void *state);
+	bool only_mine;                 /* with an error: the failure of this rank's event alone; the comm goes on */
+};
+
+/* Access to host memory of the library's own. */
+static inline struct dev_access script_host(void *ptr, uint64_t bytes)
+{
+	return (struct dev_access){ .ptr = ptr, .bytes = bytes, .direct = true, .write = true };
+}
+
+struct script_ops {
+	/* Fills *turn.  Called by one thread at a time; must not wait for peers.  An error ends the collective (see only_mine). */
+	choir_status (*next)(void *state, struct script_turn *turn);
+	/* After the last turn, or instead of it when the comm failed.  The device may still run what next started: wait for it here. */
+	void (*destroy)(void *state);
+};
+
+/* What a script is told of the comm it runs on. */
+struct script_env {
+	const struct layout *layout;
+	int me;
+	choir_device *device;
+	uint64_t slot_bytes, message_bytes;
+	void (*ring)(void *); /* for dev_watch */
+	void *ring_ctx;
+};
+
+#endif

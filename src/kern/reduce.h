@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* Reductions, twice: as host loops and as OpenCL kernels, both made from cl/ops.h, with the same bits. */
+#ifndef KERN_REDUCE_H
+#define KERN_REDUCE_H
+
+#include "dev/dev.h"
+
+#include <stdint.h>
+
+/* What is to be computed: dst = final(src[0] op src[1] op ...), a left fold in that order.  f16 and bf16 accumulate in f32 and round once. */
+struct reduce_call {
+	choir_dtype dtype;
+	choir_op op;
+	uint32_t n_src;
+	uint32_t raw_from; /* sources raw_from .. n_src-1 are original values (square_add squares them); n_src = none, 0 = all */
+	bool final;        /* apply the operator's final expression (mean: divide by n_ranks) */
+	int n_ranks;
+	uint64_t count;    /* elements */
+};
+
+/* reduce_supported: is (dtype, op) defined?  UNSUPPORTED with a sentence if not (logical_and of f32, band of floats). */
+choir_status reduce_supported(choir_dtype dtype, choir_op op);
+
+/* reduce_has_final: does op have a final expression (mean)? */
+bool reduce_has_final(choir_op op);
+
+/* reduce_host: on this thread.  dst may be exactly one of the sources, or overlap none.  n_src >= 1.  Cannot fail for a supported (dtype, op). */
+void reduce_host(const struct reduce_call *call, void *dst, const void *const *src);
+
+/* reduce_identity: writes one element of op's identity (sum 0, prod 1, min +inf or the type's largest, ...). */
+void reduce_identity(choir_dtype dtype, choir_op op, void *out);
+
+/* reduce_kernel_start: the same on the device.  Operands are cl_mem + byte offset.  Enqueues on the device's internal queue; builds the program at first
+ * use (seconds).  Many sources are folded in several launches. */
+struct reduce_operand {
+	cl_mem mem;
+	uint64_t off;
+};
+choir_status reduce_kernel_start(choir_device *device, const struct reduce_call *call, struct reduce_operand dst,
+                                 const struct reduce_operand *src, cl_event *event_p);
+
+/* reduce_kernel_warm: builds it. */
+choir_status reduce_kernel_warm(choir_device *device, choir_dtype dtype, choir_op op);
+
+#endif

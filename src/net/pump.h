@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* The pump: one a transport.  It serialises calls on the transport, keeps send buffers alive until the transport is done with them, and hands each
+ * arriving message to the rank it is for.  Messages for a rank that is not attached yet are kept, bounded. */
+#ifndef NET_PUMP_H
+#define NET_PUMP_H
+
+#include "net/wire.h"
+
+#include <choir/transport.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pump;
+
+/* A message as the pump delivers it.  Whoever holds it gives it back with pump_give. */
+struct pump_message {
+	struct pump_message *next; /* for the holder's lists */
+	struct pump *pump;
+	struct wire_header header; /* a copy */
+	const void *payload;
+	size_t payload_bytes;
+	choir_message raw;
+	void *owned;               /* loop-back messages: the copy that payload points to */
+};
+
+/* Where messages of one rank go: called with no lock of the rank's held but the pump's; must only queue the message and ring. */
+typedef void (*pump_deliver_fn)(void *ctx, struct pump_message *message);
+
+/* pump_create: takes the transport over (destroyed with the pump, or here on failure: no).  Reference counted: sub-comms share it. */
+choir_status pump_create(choir_transport *transport, struct pump **out_p);
+struct pump *pump_retain(struct pump *pump);
+void pump_release(struct pump *pump);
+
+/* pump_attach: messages for (comm, rank) go to fn(ctx) from now on, those kept for it at once.  pump_detach: after it returns fn is not called again. */
+choir_status pump_attach(struct pump *pump, uint64_t comm, int rank, pump_deliver_fn fn, void *ctx);
+void pump_detach(struct pump *pump, uint64_t comm, int rank);
+
+/* pump_send: copies header and payload into a buffer of the pump's and starts sending to endpoint; the payload may be reused on return.  To my own
+ * endpoint it is delivered at once.  *in_flight (may be NULL) is raised by one now and lowered by one when the transport is done with it. */
+choir_status pump_send(struct pump *pump, int endpoint, const struct wire_header *header, const void *payload, size_t payload_bytes,
+                       _Atomic int *in_flight);
+
+/* pump_drive: tests sends, polls arrivals; *progress = true if anything happened.  If another thread is at it: success, no progress.  An error is the transport's
+ * own and final: every later call returns it again. */
+choir_status pump_drive(struct pump *pump, bool *progress);
+
+void pump_give(struct pump_message *message);
+void pump_abort(struct pump *pump);       /* no more sends; the transport is aborted */
+bool pump_busy(struct pump *pump);        /* sends not yet done */
+bool pump_polled(const struct pump *pump);/* arrivals are seen only by driving */
+const char *pump_name(const struct pump *pump);
+int pump_rank(const struct pump *pump);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* The shared-memory transport: point-to-point messages between the processes of one node that have no MPI.  Byte FIFOs, one an ordered pair, in memory
+ * that the caller provides (an arena slot), mapped by all. */
+#ifndef NET_SHM_H
+#define NET_SHM_H
+
+#include <choir/transport.h>
+#include <stdint.h>
+
+/* shm_bytes: what n endpoints need, all pairs with fifo_bytes each (a power of two). */
+uint64_t shm_bytes(int n, uint64_t fifo_bytes);
+
+/* shm_create: endpoint `rank` of n over the same zero-initialised memory in every process.  ring(ctx, peer) wakes peer after something was written for it
+ * or read from it.  release(ctx) is called at destroy: memory may go.  Messages of any length pass in pieces. */
+choir_status shm_create(void *memory, int rank, int n, uint64_t fifo_bytes, void (*ring)(void *ctx, int peer), void (*release)(void *ctx),
+                        void *ctx, choir_transport **out_p);
+
+#endif

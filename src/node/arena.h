@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* The arena: memory that all ranks of a node see, a memfd fully allocated at creation.  For each rank: a control block, and `lanes` lanes with one
+ * flag line and one slot each.  A collective uses lane seq mod lanes on every rank.
+ *
+ * Note [arena flags].  A lane's flag is one 64-bit number that only rises: seq << 24 | step, step = plan index << 20 | phase while it runs and
+ * ARENA_DONE at its end.  So "has peer published phase p of call s" and "is peer done with call s - lanes" are both one acquire load and one
+ * compare, and nothing is ever reset.  The record on the same line says what the peer is calling: it is written before the flag is first raised
+ * for a sequence number. */
+#ifndef NODE_ARENA_H
+#define NODE_ARENA_H
+
+#include "node/bell.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define ARENA_DONE 0xFFFFFFu
+#define ARENA_FLAG(seq, step) ((uint64_t)(seq) << 24 | (step))
+#define ARENA_RECORD_BYTES 48
+
+struct arena_lane { /* one cache line, written by its rank only */
+	_Alignas(64) _Atomic uint64_t flag;
+	unsigned char record[ARENA_RECORD_BYTES]; /* the call record, see wire.h; fixed size, compared by memcmp */
+	uint64_t unused;
+};
+
+struct arena_control { /* one rank's words that are not per lane */
+	_Alignas(64) _Atomic int64_t pid; /* 0 until the rank has joined */
+	_Atomic uint64_t last_seq;        /* the latest call it has submitted, plus 1 */
+};
+
+struct arena_address { /* how a peer finds it */
+	int64_t pid;
+	int32_t fd;
+	int32_t ranks, lanes;
+	uint32_t unused;
+	uint64_t slot_bytes;
+	uint64_t nonce;
+};
+
+struct arena;
+
+/* arena_create: for `ranks` ranks of one node.  slot_bytes is a multiple of 4096.  NO_MEMORY when the memory cannot be had now (never a SIGBUS later). */
+choir_status arena_create(int ranks, int lanes, uint64_t slot_bytes, struct arena **out_p);
+void arena_address(const struct arena *arena, struct arena_address *out);
+
+/* arena_open: maps the arena of another process (or of this one: another reference).  TRANSPORT if it cannot be mapped: then the caller treats that
+ * rank as another node. */
+choir_status arena_open(const struct arena_address *address, struct arena **out_p);
+struct arena *arena_retain(struct arena *arena);
+void arena_release(struct arena *arena); /* unmaps at the last reference; NULL is silent */
+
+/* The rank's share (place = its number on the node). */
+struct arena_lane *arena_lane(struct arena *arena, int place, int lane);
+unsigned char *arena_slot(struct arena *arena, int place, int lane); /* 4096-byte aligned */
+struct arena_control *arena_control(struct arena *arena, int place);
+
+/* The whole mapping, page aligned, for wrapping as a cl_mem once. */
+void *arena_base(struct arena *arena);
+uint64_t arena_bytes(const struct arena *arena);
+
+/* arena_publish: release-stores the flag.  The caller rings its peers' bells after it. */
+void arena_publish(struct arena_lane *lane, uint64_t flag);
+
+/* Poison: the first failure of any rank on this node, for all.  arena_poison keeps the first text; arena_poisoned is one relaxed load while there is
+ * none, and else copies the text (bytes bytes) and returns its status. */
+void arena_poison(struct arena *arena, choir_status status, const char *text);
+choir_status arena_poisoned(struct arena *arena, char *text, size_t bytes);
+
+/* Who is alive.  peer_watch_open gives something (a pidfd) that arena peers of other processes are watched by. */
+int peer_watch_open(int64_t pid);    /* -1 if the process is gone or cannot be watched */
+bool peer_watch_dead(int watch);     /* has it exited?  false for -1 */
+
+#endif

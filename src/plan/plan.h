@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* A plan is one rank's share of a collective as a DAG of steps: pure data, no pointer to user memory, so it is cached, printed, checked and
+ * run for any buffers of the same shape.  Steps are in an order in which they could run one by one: deps point to earlier steps only. */
+#ifndef PLAN_PLAN_H
+#define PLAN_PLAN_H
+
+#include <choir/types.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+/* What a reference is relative to.  All offsets and lengths in plans are bytes. */
+enum plan_buf {
+	PLAN_SEND,    /* the caller's send buffer */
+	PLAN_RECV,    /* the caller's receive buffer */
+	PLAN_SCRATCH, /* host memory of plan->scratch_bytes, private to this run */
+	PLAN_SLOT,    /* the arena slot of rank ref.peer (same node) in the collective's lane, plan->slot_bytes */
+};
+
+struct plan_ref {
+	enum plan_buf buf;
+	int32_t peer; /* SLOT only: comm rank */
+	uint64_t off;
+};
+
+enum plan_kind {
+	PLAN_COPY,       /* dst = src[0], len bytes */
+	PLAN_REDUCE,     /* dst = src[0] op src[1] op ... (left fold in that order); dst may be exactly one of the sources */
+	PLAN_SEND_MSG,   /* src[0], len bytes to rank peer under tag */
+	PLAN_RECV_MSG,   /* len bytes from rank peer under tag into dst */
+	PLAN_PUBLISH,    /* raises my flag to phase tag: all that went before is visible to the node */
+	PLAN_AWAIT,      /* until rank peer (PLAN_ALL: every rank of the node) has published phase tag */
+};
+
+#define PLAN_ALL (-1)
+
+/* Which sources of a REDUCE are the callers' original values, not partial results: square_add squares those. */
+enum plan_raw { PLAN_RAW_NONE, PLAN_RAW_REST /* all but src[0] */, PLAN_RAW_ALL };
+
+struct plan_step {
+	enum plan_kind kind;
+	enum plan_raw raw;  /* REDUCE */
+	bool final;         /* REDUCE: the result is the last one: mean divides here */
+	int32_t peer;       /* SEND_MSG, RECV_MSG, AWAIT */
+	uint32_t tag;       /* messages: unique per (sender, receiver); PUBLISH, AWAIT: the phase, from 1 */
+	struct plan_ref dst;
+	uint32_t src_first, n_src; /* in plan->refs */
+	uint32_t dep_first, n_deps; /* in plan->deps */
+	uint64_t len;
+	const char *label; /* constant text */
+};
+
+struct plan {
+	const char *algorithm; /* constant text */
+	struct plan_step *steps;
+	struct plan_ref *refs;
+	uint32_t *deps;
+	uint32_t n_steps, n_refs, n_deps;
+	uint64_t scratch_bytes;
+	uint64_t slot_bytes; /* of every slot, as the builder was told */
+	uint64_t elem_bytes;
+	uint32_t last_phase; /* the highest phase this rank publishes */
+	/* set by plan_finish: for each step, the later steps that depend on it (succs[succ_first[i]] .. succs[succ_first[i + 1]]) */
+	uint32_t *succ_first, *succs;
+	/* capacities, and the first error of building (allocation); plan_finish returns it */
+	uint32_t cap_steps, cap_refs, cap_deps;
+	choir_status building;
+};
+
+/* A step's number, to depend on.  PLAN_NO_STEP as a dep is ignored, so builders need no branches. */
+typedef uint32_t plan_id;
+#define PLAN_NO_STEP UINT32_MAX
+
+/* plan_init: an empty plan in storage of the caller's; plan_fini frees what it holds (legal on a zeroed plan). */
+void plan_init(struct plan *plan, const char *algorithm, uint64_t elem_bytes);
+void plan_fini(struct plan *plan);
+
+static inline struct plan_ref plan_at(enum plan_buf buf, uint64_t off)
+{
+	return (struct plan_ref){ .buf = buf, .off = off };
+}
+
+static inline struct plan_ref plan_slot(int rank, uint64_t off)
+{
+	return (struct plan_ref){ .buf = PLAN_SLOT, .peer = rank, .off = off };
+}
+
+/* Builders: append a step and return its number.  They never fail outwardly: a failed allocation is kept and returned by plan_finish.
+ * deps: n_deps step numbers (PLAN_NO_STEP allowed and skipped).  A PUBLISH additionally depends on the PUBLISH before it, so flags only rise.
+ * Steps of zero length are appended too (an executor finishes them at once), so numbers stay regular. */
+plan_id plan_copy(struct plan *plan, struct plan_ref dst, struct plan_ref src, uint64_t len, const plan_id *deps, size_t n_deps,
+                  const char *label);
+plan_id plan_reduce(struct plan *plan, struct plan_ref dst, const struct plan_ref *src, size_t n_src, enum plan_raw raw, bool final,
+                    uint64_t len, const plan_id *deps, size_t n_deps, const char *label);
+plan_id plan_send(struct plan *plan, int peer, uint32_t tag, struct plan_ref src, uint64_t len, const plan_id *deps, size_t n_deps,
+                  const char *label);
+plan_id plan_recv(struct plan *plan, int peer, uint32_t tag, struct plan_ref dst, uint64_t len, const plan_id *deps, size_t n_deps,
+                  const char *label);
+plan_id plan_publish(struct plan *plan, uint32_t phase, const plan_id *deps, size_t n_deps, const char *label);
+plan_id plan_await(struct plan *plan, int peer, uint32_t phase, const plan_id *deps, size_t n_deps, const char *label);
+
+/* plan_scratch: reserves bytes of scratch (64-byte aligned) and returns their offset. */
+uint64_t plan_scratch(struct plan *plan, uint64_t bytes);
+
+/* plan_finish: fills the successor lists.  NO_MEMORY if anything could not be appended.  After it the plan is read-only. */
+choir_status plan_finish(struct plan *plan);
+
+/* plan_dump, plan_dump_dot: the plan as text, one line a step, and as Graphviz. */
+void plan_dump(const struct plan *plan, FILE *out);
+void plan_dump_dot(const struct plan *plan, FILE *out);
+const char *plan_kind_name(enum plan_kind kind);
+
+#endif
