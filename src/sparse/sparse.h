@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Sparse allreduce as a script: what api checks, starts, and fetches from. */
+#ifndef SPARSE_SPARSE_H
+#define SPARSE_SPARSE_H
+
+#include "exec/script.h"
+
+#include <choir/sparse.h>
+
+/* One rank's call.  Buffers are not owned; their contents belong to the script until it is done. */
+struct sparse_call {
+	choir_buffer send_ind, send_val, recv_ind, recv_val;
+	size_t send_ind_count, send_val_count;
+	size_t *recv_ind_count, *recv_val_count; /* capacities in (read by sparse_create), counts out; NULL is legal with a callback */
+	choir_dtype ind_dtype, val_dtype;
+	choir_op op;
+	choir_sparse_attr attr; /* the caller's, or CHOIR_SPARSE_ATTR_INIT */
+	const char *algorithm;  /* "allgather", "split" (a constant or the caller's until sparse_create returns); NULL = gathered numbers decide */
+};
+
+/* sparse_check: every argument, before anything is sent.  ARGUMENT or UNSUPPORTED with a sentence naming the value.  Enqueues nothing. */
+choir_status sparse_check(choir_device *device, int n_ranks, const struct sparse_call *call);
+
+/* sparse_agreement: a hash of what all ranks must give alike (dtypes, op, mode, algorithm), for the fingerprint of the call.  Counts and the way the
+ * result is wanted are each rank's own; row widths are compared by the script, since an empty rank has none. */
+uint64_t sparse_agreement(const struct sparse_call *call);
+
+/* sparse_create: a script for a checked call.  env is copied (the layout it points to is not); the call is copied.  Does not touch the buffers' bytes:
+ * next does, once deps are complete.  The caller runs ops_p->destroy at the end.  NO_MEMORY. */
+choir_status sparse_create(const struct script_env *env, const struct sparse_call *call, const struct script_ops **ops_p, void **state_p);
+
+/* sparse_algorithm: the constant name of what runs, "" while undecided. */
+const char *sparse_algorithm(const void *state);
+
+/* The result of a call that ended with CAPACITY: host memory of ours, reference counted by its one owner, independent of state and comm (it retains the
+ * device). */
+struct sparse_result;
+
+/* sparse_take_result: after next returned CAPACITY and before destroy: the result, now the caller's; NULL if there is none. */
+struct sparse_result *sparse_take_result(void *state);
+
+/* sparse_result_fetch: copies it to larger buffers.  *ind_count and *val_count: capacities in, counts out (also with CAPACITY, when nothing is
+ * written).  Blocks for the copy; any thread.  ARGUMENT, CAPACITY, OPENCL. */
+choir_status sparse_result_fetch(struct sparse_result *result, choir_buffer recv_ind, size_t *ind_count, choir_buffer recv_val,
+                                 size_t *val_count);
+
+/* NULL is silent. */
+void sparse_result_free(struct sparse_result *result);
+
+#endif
