@@ -61,8 +61,10 @@ struct plan {
 	uint32_t last_phase; /* the highest phase this rank publishes */
 	/* set by plan_finish: for each step, the later steps that depend on it (succs[succ_first[i]] .. succs[succ_first[i + 1]]) */
 	uint32_t *succ_first, *succs;
-	/* capacities, and the first error of building (allocation); plan_finish returns it */
+	/* while building: capacities, what was gathered for the next step, and the first error (allocation), which plan_finish returns */
 	uint32_t cap_steps, cap_refs, cap_deps;
+	uint32_t pending_deps, pending_refs;
+	uint32_t last_publish;
 	choir_status building;
 };
 
@@ -97,6 +99,14 @@ plan_id plan_recv(struct plan *plan, int peer, uint32_t tag, struct plan_ref dst
                   const char *label);
 plan_id plan_publish(struct plan *plan, uint32_t phase, const plan_id *deps, size_t n_deps, const char *label);
 plan_id plan_await(struct plan *plan, int peer, uint32_t phase, const plan_id *deps, size_t n_deps, const char *label);
+
+/* plan_need, plan_source: for the next step appended, one more dep and one more source (before those in its arguments): lists of any
+ * length without arrays. */
+void plan_need(struct plan *plan, plan_id id);
+void plan_source(struct plan *plan, struct plan_ref src);
+
+/* plan_join: one number to depend on instead of many: a copy of no bytes. */
+plan_id plan_join(struct plan *plan, const plan_id *deps, size_t n_deps, const char *label);
 
 /* plan_scratch: reserves bytes of scratch (64-byte aligned) and returns their offset. */
 uint64_t plan_scratch(struct plan *plan, uint64_t bytes);

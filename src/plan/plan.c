@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+#include "plan/plan.h"
+
+#include "base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void plan_init(struct plan *plan, const char *algorithm, uint64_t elem_bytes)
+{
+	*plan = (struct plan){ .algorithm = algorithm, .elem_bytes = elem_bytes, .building = CHOIR_SUCCESS };
+	plan->last_publish = PLAN_NO_STEP;
+}
+
+void plan_fini(struct plan *plan)
+{
+	free(plan->steps);
+	free(plan->refs);
+	free(plan->deps);
+	free(plan->succ_first);
+	free(plan->succs);
+	*plan = (struct plan){ 0 };
+}
+
+/* Numbers of steps, refs and deps stay below PLAN_NO_STEP; the first failure is kept, and nothing is appended after it. */
+static bool grow(struct plan *plan, void **array, uint32_t used, uint32_t *cap, size_t item_bytes, const char *what)
+{
+	uint64_t more = *cap < 64 ? 64 : (uint64_t)*cap * 2;
+	void *bigger;
+
+	if (plan->building != CHOIR_SUCCESS)
+		return false;
+	if (used < *cap)
+		return true;
+	if (more >= PLAN_NO_STEP || more > SIZE_MAX / item_bytes) {
+		plan->building = error_set(CHOIR_NO_MEMORY, "a plan with more than %u %s", *cap, what);
+		return false;
+	}
+	bigger = realloc(*array, (size_t)more * item_bytes);
+	if (!bigger) {
+		plan->building = error_no_memory(what, (size_t)more * item_bytes);
+		return false;
+	}
+	*array = bigger;
+	*cap = (uint32_t)more;
+	return true;
+}
+
+void plan_need(struct plan *plan, plan_id id)
+{
+	if (id == PLAN_NO_STEP || !grow(plan, (void **)&plan->deps, plan->n_deps, &plan->cap_deps, sizeof *plan->deps, "plan deps"))
+		return;
+	plan->deps[plan->n_deps++] = id;
+	plan->pending_deps++;
+}
+
+void plan_source(struct plan *plan, struct plan_ref src)
+{
+	if (!grow(plan, (void **)&plan->refs, plan->n_refs, &plan->cap_refs, sizeof *plan->refs, "plan sources"))
+		return;
+	plan->refs[plan->n_refs++] = src;
+	plan->pending_refs++;
+}
+
+/* Appends step with the sources and deps that have been gathered for it. */
+static plan_id append(struct plan *plan, struct plan_step step, const plan_id *deps, size_t n_deps)
+{
+	for (size_t i = 0; i < n_deps; i++)
+		plan_need(plan, deps[i]);
+	if (!grow(plan, (void **)&plan->steps, plan->n_steps, &plan->cap_steps, sizeof *plan->steps, "plan steps"))
+		return PLAN_NO_STEP;
+	step.n_deps = plan->pending_deps;
+	step.dep_first = plan->n_deps - plan->pending_deps;
+	step.n_src = plan->pending_refs;
+	step.src_first = plan->n_refs - plan->pending_refs;
+	plan->pending_deps = plan->pending_refs = 0;
+	plan->steps[plan->n_steps] = step;
+	return plan->n_steps++;
+}
+
+plan_id plan_copy(struct plan *plan, struct plan_ref dst, struct plan_ref src, uint64_t len, const plan_id *deps, size_t n_deps,
+                  const char *label)
+{
+	plan_source(plan, src);
+	return append(plan, (struct plan_step){ .kind = PLAN_COPY, .dst = dst, .len = len, .label = label }, deps, n_deps);
+}
+
+plan_id plan_join(struct plan *plan, const plan_id *deps, size_t n_deps, const char *label)
+{
+	struct plan_ref nowhere = plan_at(PLAN_SCRATCH, 0);
+
+	return plan_copy(plan, nowhere, nowhere, 0, deps, n_deps, label);
+}
+
+plan_id plan_reduce(struct plan *plan, struct plan_ref dst, const struct plan_ref *src, size_t n_src, enum plan_raw raw, bool final,
+                    uint64_t len, const plan_id *deps, size_t n_deps, const char *label)
+{
+	for (size_t i = 0; i < n_src; i++)
+		plan_source(plan, src[i]);
+	return append(plan, (struct plan_step){ .kind = PLAN_REDUCE, .raw = raw, .final = final, .dst = dst, .len = len, .label = label },
+	              deps, n_deps);
+}
+
+plan_id plan_send(struct plan *plan, int peer, uint32_t tag, struct plan_ref src, uint64_t len, const plan_id *deps, size_t n_deps,
+                  const char *label)
+{
+	plan_source(plan, src);
+	return append(plan, (struct plan_step){ .kind = PLAN_SEND_MSG, .peer = peer, .tag = tag, .len = len, .label = label }, deps, n_deps);
+}
+
+plan_id plan_recv(struct plan *plan, int peer, uint32_t tag, struct plan_ref dst, uint64_t len, const plan_id *deps, size_t n_deps,
+                  const char *label)
+{
+	return append(plan, (struct plan_step){ .kind = PLAN_RECV_MSG, .peer = peer, .tag = tag, .dst = dst, .len = len, .label = label },
+	              deps, n_deps);
+}
+
+plan_id plan_publish(struct plan *plan, uint32_t phase, const plan_id *deps, size_t n_deps, const char *label)
+{
+	plan_id id;
+
+	plan_need(plan, plan->last_publish);
+	id = append(plan, (struct plan_step){ .kind = PLAN_PUBLISH, .tag = phase, .label = label }, deps, n_deps);
+	if (id == PLAN_NO_STEP)
+		return id;
+	plan->last_publish = id;
+	if (phase > plan->last_phase)
+		plan->last_phase = phase;
+	return id;
+}
+
+plan_id plan_await(struct plan *plan, int peer, uint32_t phase, const plan_id *deps, size_t n_deps, const char *label)
+{
+	return append(plan, (struct plan_step){ .kind = PLAN_AWAIT, .peer = peer, .tag = phase, .label = label }, deps, n_deps);
+}
+
+uint64_t plan_scratch(struct plan *plan, uint64_t bytes)
+{
+	uint64_t off = plan->scratch_bytes;
+
+	if (bytes > UINT64_MAX - 63 - off) {
+		if (plan->building == CHOIR_SUCCESS)
+			plan->building = error_set(CHOIR_NO_MEMORY, "a plan's scratch exceeds 64 bits");
+		return 0;
+	}
+	plan->scratch_bytes = (off + bytes + 63) / 64 * 64;
+	return off;
+}
+
+/* Successors in compressed rows: count, prefix sums, fill. */
+choir_status plan_finish(struct plan *plan)
+{
+	uint32_t *first, *succs;
+
+	TRY(plan->building);
+	first = calloc((size_t)plan->n_steps + 2, sizeof *first);
+	succs = calloc((size_t)plan->n_deps + 1, sizeof *succs);
+	if (!first || !succs) {
+		free(first);
+		free(succs);
+		plan->building = error_no_memory("a plan's successor lists", ((size_t)plan->n_steps + plan->n_deps) * sizeof *first);
+		return plan->building;
+	}
+	for (uint32_t i = 0; i < plan->n_steps; i++)
+		for (uint32_t d = 0; d < plan->steps[i].n_deps; d++)
+			first[plan->deps[plan->steps[i].dep_first + d] + 2]++;
+	for (uint32_t i = 0; i < plan->n_steps; i++)
+		first[i + 2] += first[i + 1];
+	/* first[i + 1] is where step i's row begins; filling moves it to the row's end, which is where row i + 1 begins. */
+	for (uint32_t i = 0; i < plan->n_steps; i++) {
+		const struct plan_step *step = &plan->steps[i];
+
+		for (uint32_t d = 0; d < step->n_deps; d++)
+			succs[first[plan->deps[step->dep_first + d] + 1]++] = i;
+	}
+	free(plan->succ_first);
+	free(plan->succs);
+	plan->succ_first = first;
+	plan->succs = succs;
+	return CHOIR_SUCCESS;
+}
