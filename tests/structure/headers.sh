@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every header compiles alone: all of them as C11, the public ones also as pedantic C11 and as C++11.
+# usage: headers.sh ROOT CC CXX FLAG...     the flags are those that find OpenCL, MPICH and xxHash; CXX may be empty: then C only
+set -eu
+root=$1 cc=$2 cxx=$3
+shift 3
+here=$(mktemp -d)
+trap 'rm -rf "$here"' EXIT
+bad=0 n=0
+
+# alone COMPILER LANGUAGE HEADER FLAG...: a file of that one line.
+alone() {
+	compiler=$1 language=$2 header=$3
+	shift 3
+	n=$((n + 1))
+	# Twice: a header without a guard shows then.
+	printf '#include "%s"\n#include "%s"\n' "$header" "$header" >"$here/alone.$language"
+	if ! "$compiler" -fsyntax-only -Wall -Wextra -Werror "$@" "$here/alone.$language" 2>"$here/said"; then
+		echo "does not compile alone as $language: $header"
+		head -n 8 "$here/said"
+		bad=1
+	fi
+}
+
+cd "$root"
+for header in include/choir/*.h; do
+	alone "$cc" c "${header#include/}" -std=c11 -pedantic -Iinclude "$@"
+	[ -z "$cxx" ] || alone "$cxx" cpp "${header#include/}" -std=c++11 -pedantic -Iinclude "$@"
+done
+# Private ones are used by our own files only, with the flags of tools/cmake/ChoirRules.cmake.
+for header in $(find src cl tools tests -name '*.h' | sort); do
+	alone "$cc" c "$root/$header" -std=c11 -D_GNU_SOURCE -DCL_TARGET_OPENCL_VERSION=300 -Wno-unused-function -Iinclude -Isrc -Icl -Itests "$@"
+done
+echo "$n compilations"
+exit $bad
