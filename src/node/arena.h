@@ -67,8 +67,11 @@ void arena_publish(struct arena_lane *lane, uint64_t flag);
 void arena_poison(struct arena *arena, choir_status status, const char *text);
 choir_status arena_poisoned(struct arena *arena, char *text, size_t bytes);
 
-/* Who is alive.  peer_watch_open gives something (a pidfd) that arena peers of other processes are watched by. */
-int peer_watch_open(int64_t pid);    /* -1 if the process is gone or cannot be watched */
-bool peer_watch_dead(int watch);     /* has it exited?  false for -1 */
+/* Who is alive.  A watch is a pidfd; it costs a system call to look at, so it is looked at when waiting takes long.
+ * peer_watch_open: PEER_WATCH_GONE if there is no such process any more, -1 if it cannot be watched. */
+#define PEER_WATCH_GONE (-2)
+int peer_watch_open(int64_t pid);
+bool peer_watch_dead(int watch); /* has it exited?  false for -1, true for PEER_WATCH_GONE */
+void peer_watch_close(int watch); /* negative ones are silent */
 
 #endif

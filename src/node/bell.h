@@ -17,7 +17,8 @@ struct bell_address {
 	uint64_t nonce;
 };
 
-/* bell_mine: this process's bell, made at first use (thread-safe).  NULL only if the process has no memory; bell_mine_address fills the address. */
+/* bell_mine: this process's bell, made at first use (thread-safe) and never unmapped; a forked child gets one of its own.  NULL only if the process has no
+ * memory or descriptor left; bell_mine_address fills the address, or fails with NO_MEMORY. */
 struct bell *bell_mine(void);
 choir_status bell_mine_address(struct bell_address *out);
 
@@ -30,7 +31,7 @@ void bell_close(struct bell *bell); /* NULL and bell_mine() are silent */
 void bell_ring(struct bell *bell);
 
 /* Sleeping, in this order:  seen = bell_arm(bell);  look once more for work;  bell_sleep(bell, seen, timeout_us) or bell_disarm(bell).
- * bell_sleep returns when rung since bell_arm, after the timeout, or for no reason; it disarms. */
+ * bell_sleep returns when rung since bell_arm, after the timeout (negative: none), or for no reason; it disarms. */
 uint32_t bell_arm(struct bell *bell);
 void bell_sleep(struct bell *bell, uint32_t seen, int64_t timeout_us);
 void bell_disarm(struct bell *bell);

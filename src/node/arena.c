@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* Layout, each part beginning on a page of its own: head and poison | controls [ranks] | lanes [ranks][lanes] | slots [ranks][lanes].  What one rank writes
+ * and another polls never shares a cache line with anything else.
+ *
+ * An arena is mapped once in a process, however many of its ranks live there: opens are counted by nonce, so all local ranks see the same addresses. */
+#include "node/arena.h"
+
+#include "base/error.h"
+#include "node/poison.h"
+#include "node/shared.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { PAGE_BYTES = 4096 };
+
+struct arena_head {
+	struct shared_head shared;
+	int32_t ranks, lanes;
+	uint64_t slot_bytes;
+	_Alignas(64) struct poison poison;
+};
+_Static_assert(sizeof(struct arena_head) <= PAGE_BYTES, "the head is one page");
+_Static_assert(sizeof(struct arena_lane) == 64, "one cache line");
+
+struct arena {
+	struct arena *next;
+	struct shared_map map;
+	struct arena_head *head;
+	int64_t pid; /* whose descriptor it is */
+	int fd;
+	int ranks, lanes;
+	uint64_t slot_bytes, controls_off, lanes_off, slots_off;
+	int refs; /* under shared_lock */
+};
+
+static const char arena_name[] = "choir-arena";
+
+static struct arena *open_arenas; /* under shared_lock */
+
+static uint64_t pages(uint64_t bytes)
+{
+	return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+/* Fills the offsets; *bytes_p is the size of the whole. */
+static choir_status lay_out(struct arena *arena, uint64_t *bytes_p)
+{
+	uint64_t lines, slots;
+
+	if (arena->ranks < 1 || arena->lanes < 1 || arena->slot_bytes % PAGE_BYTES != 0)
+		return error_set(CHOIR_ARGUMENT, "an arena of %d ranks, %d lanes and slots of %llu bytes cannot be", arena->ranks, arena->lanes,
+		                 (unsigned long long)arena->slot_bytes);
+	lines = (uint64_t)arena->ranks * (uint64_t)arena->lanes; /* below 2^62 */
+	arena->controls_off = PAGE_BYTES;
+	arena->lanes_off = arena->controls_off + pages((uint64_t)arena->ranks * sizeof(struct arena_control));
+	if (__builtin_mul_overflow(lines, sizeof(struct arena_lane), &arena->slots_off) || arena->slots_off > (uint64_t)INT64_MAX / 2 ||
+	    __builtin_mul_overflow(lines, arena->slot_bytes, &slots) || slots > (uint64_t)INT64_MAX / 4)
+		return error_set(CHOIR_NO_MEMORY, "no memory for an arena of %d ranks, %d lanes and slots of %llu bytes", arena->ranks, arena->lanes,
+		                 (unsigned long long)arena->slot_bytes);
+	arena->slots_off = arena->lanes_off + pages(arena->slots_off);
+	*bytes_p = arena->slots_off + slots;
+	return CHOIR_SUCCESS;
+}
+
+static void list_arena(struct arena *arena)
+{
+	arena->refs = 1;
+	arena->next = open_arenas;
+	open_arenas = arena;
+}
+
+choir_status arena_create(int ranks, int lanes, uint64_t slot_bytes, struct arena **out_p)
+{
+	struct arena *arena = calloc(1, sizeof *arena);
+	uint64_t bytes = 0;
+	choir_status st;
+
+	if (arena == NULL)
+		return error_no_memory("an arena", sizeof *arena);
+	arena->ranks = ranks;
+	arena->lanes = lanes;
+	arena->slot_bytes = slot_bytes;
+	st = lay_out(arena, &bytes);
+	if (st == CHOIR_SUCCESS)
+		st = shared_make(arena_name, bytes, &arena->map);
+	if (st != CHOIR_SUCCESS) {
+		free(arena);
+		return st;
+	}
+	arena->head = arena->map.base;
+	arena->head->ranks = ranks;
+	arena->head->lanes = lanes;
+	arena->head->slot_bytes = slot_bytes;
+	arena->pid = getpid();
+	arena->fd = arena->map.fd;
+	shared_lock();
+	list_arena(arena);
+	shared_unlock();
+	*out_p = arena;
+	return CHOIR_SUCCESS;
+}
+
+void arena_address(const struct arena *arena, struct arena_address *out)
+{
+	*out = (struct arena_address){ .pid = arena->pid,
+		                       .fd = arena->fd,
+		                       .ranks = arena->ranks,
+		                       .lanes = arena->lanes,
+		                       .slot_bytes = arena->slot_bytes,
+		                       .nonce = arena->map.nonce };
+}
+
+static choir_status open_new(const struct arena_address *address, struct arena **out_p)
+{
+	struct arena *arena = calloc(1, sizeof *arena);
+	uint64_t bytes = 0;
+	choir_status st;
+
+	if (arena == NULL)
+		return error_no_memory("an arena", sizeof *arena);
+	arena->ranks = address->ranks;
+	arena->lanes = address->lanes;
+	arena->slot_bytes = address->slot_bytes;
+	arena->pid = address->pid;
+	arena->fd = address->fd;
+	st = lay_out(arena, &bytes);
+	if (st == CHOIR_SUCCESS)
+		st = shared_find(arena_name, address->pid, address->fd, address->nonce, bytes, &arena->map);
+	if (st != CHOIR_SUCCESS) {
+		free(arena);
+		return st;
+	}
+	arena->head = arena->map.base;
+	if (arena->map.bytes != bytes || arena->head->ranks != arena->ranks || arena->head->lanes != arena->lanes ||
+	    arena->head->slot_bytes != arena->slot_bytes) {
+		shared_drop(&arena->map);
+		free(arena);
+		return error_set(CHOIR_TRANSPORT, "the arena of process %lld has another shape than announced", (long long)address->pid);
+	}
+	list_arena(arena);
+	*out_p = arena;
+	return CHOIR_SUCCESS;
+}
+
+choir_status arena_open(const struct arena_address *address, struct arena **out_p)
+{
+	struct arena *arena;
+	choir_status st = CHOIR_SUCCESS;
+
+	shared_lock();
+	for (arena = open_arenas; arena != NULL; arena = arena->next)
+		if (arena->map.nonce == address->nonce && arena->pid == address->pid)
+			break;
+	if (arena != NULL) {
+		arena->refs++;
+		*out_p = arena;
+	} else {
+		st = open_new(address, out_p);
+	}
+	shared_unlock();
+	return st;
+}
+
+struct arena *arena_retain(struct arena *arena)
+{
+	shared_lock();
+	arena->refs++;
+	shared_unlock();
+	return arena;
+}
+
+void arena_release(struct arena *arena)
+{
+	if (arena == NULL)
+		return;
+	shared_lock();
+	if (--arena->refs == 0) {
+		struct arena **at = &open_arenas;
+
+		while (*at != arena)
+			at = &(*at)->next;
+		*at = arena->next;
+		shared_drop(&arena->map);
+		free(arena);
+	}
+	shared_unlock();
+}
+
+static unsigned char *at_off(struct arena *arena, uint64_t off)
+{
+	return (unsigned char *)arena->map.base + off;
+}
+
+struct arena_lane *arena_lane(struct arena *arena, int place, int lane)
+{
+	uint64_t line = (uint64_t)place * (uint64_t)arena->lanes + (uint64_t)lane;
+
+	return (struct arena_lane *)(void *)at_off(arena, arena->lanes_off + line * sizeof(struct arena_lane));
+}
+
+unsigned char *arena_slot(struct arena *arena, int place, int lane)
+{
+	uint64_t slot = (uint64_t)place * (uint64_t)arena->lanes + (uint64_t)lane;
+
+	return at_off(arena, arena->slots_off + slot * arena->slot_bytes);
+}
+
+struct arena_control *arena_control(struct arena *arena, int place)
+{
+	return (struct arena_control *)(void *)at_off(arena, arena->controls_off + (uint64_t)place * sizeof(struct arena_control));
+}
+
+void *arena_base(struct arena *arena)
+{
+	return arena->map.base;
+}
+
+uint64_t arena_bytes(const struct arena *arena)
+{
+	return arena->map.bytes;
+}
+
+void arena_publish(struct arena_lane *lane, uint64_t flag)
+{
+	atomic_store_explicit(&lane->flag, flag, memory_order_release);
+}
+
+void arena_poison(struct arena *arena, choir_status status, const char *text)
+{
+	poison_set(&arena->head->poison, status, text);
+}
+
+choir_status arena_poisoned(struct arena *arena, char *text, size_t bytes)
+{
+	return poison_get(&arena->head->poison, text, bytes);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* Note [bell].  A ringer publishes its work, then passes a full fence, then looks whether anybody sleeps.  A sleeper counts itself in, then passes a full fence,
+ * then looks for work once more.  So at least one of the two sees the other (Dekker), and nobody sleeps through a ring.  Only a ringer that sees a sleeper
+ * pays more: it raises the count, which is the futex word, and wakes all.  A sleeper that read the count before that raise does not fall asleep; one that read
+ * it after has read it by an acquire load, so the work is visible to its last look.
+ *
+ * The fences are seq_cst.  ThreadSanitizer does not know fences, so under it the sleepers' word is read by a read-modify-write instead: the same order,
+ * at the price of the cache line.
+ *
+ * A forked child shares its parent's page, so it makes a bell of its own at its next use; the parent's stays mapped and untouched. */
+#include "node/bell.h"
+
+#include "base/error.h"
+#include "node/shared.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_THREAD__)
+#define BELL_NO_FENCES 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define BELL_NO_FENCES 1
+#endif
+#endif
+
+struct bell_page {
+	struct shared_head head;
+	_Alignas(64) _Atomic uint32_t count; /* the futex */
+	_Alignas(64) _Atomic uint32_t sleepers;
+};
+
+struct bell {
+	struct bell *next;
+	struct bell_page *page;
+	struct shared_map map;
+	int64_t pid;
+	int refs;       /* under shared_lock */
+	unsigned forks; /* of my process when it was made */
+	bool mine;
+};
+
+static const char bell_name[] = "choir-bell";
+
+static struct bell *_Atomic mine;
+static struct bell *open_bells; /* under shared_lock; mine is not among them */
+
+static struct bell *make_mine(void)
+{
+	struct bell *bell = calloc(1, sizeof *bell);
+
+	if (bell == NULL) {
+		error_no_memory("a bell", sizeof *bell);
+		return NULL;
+	}
+	if (shared_make(bell_name, sizeof(struct bell_page), &bell->map) != CHOIR_SUCCESS) {
+		free(bell);
+		return NULL;
+	}
+	bell->page = bell->map.base;
+	bell->pid = getpid();
+	bell->forks = shared_forks();
+	bell->mine = true;
+	/* The bell of before a fork stays reachable, so that no leak is reported for what is left mapped on purpose. */
+	bell->next = atomic_load_explicit(&mine, memory_order_relaxed);
+	atomic_store_explicit(&mine, bell, memory_order_release);
+	return bell;
+}
+
+struct bell *bell_mine(void)
+{
+	struct bell *bell = atomic_load_explicit(&mine, memory_order_acquire);
+
+	if (bell != NULL && bell->forks == shared_forks())
+		return bell;
+	shared_lock();
+	bell = atomic_load_explicit(&mine, memory_order_relaxed);
+	if (bell == NULL || bell->forks != shared_forks())
+		bell = make_mine();
+	shared_unlock();
+	return bell;
+}
+
+choir_status bell_mine_address(struct bell_address *out)
+{
+	const struct bell *bell = bell_mine();
+
+	if (bell == NULL)
+		return CHOIR_NO_MEMORY; /* make_mine has said why, in this thread */
+	*out = (struct bell_address){ .pid = bell->pid, .fd = bell->map.fd, .nonce = bell->map.nonce };
+	return CHOIR_SUCCESS;
+}
+
+static choir_status open_new(const struct bell_address *address, struct bell **out_p)
+{
+	struct bell *bell = calloc(1, sizeof *bell);
+	choir_status st;
+
+	if (bell == NULL)
+		return error_no_memory("a bell", sizeof *bell);
+	st = shared_find(bell_name, address->pid, address->fd, address->nonce, sizeof(struct bell_page), &bell->map);
+	if (st != CHOIR_SUCCESS) {
+		free(bell);
+		return st;
+	}
+	bell->page = bell->map.base;
+	bell->pid = address->pid;
+	bell->refs = 1;
+	bell->next = open_bells;
+	open_bells = bell;
+	*out_p = bell;
+	return CHOIR_SUCCESS;
+}
+
+choir_status bell_open(const struct bell_address *address, struct bell **out_p)
+{
+	struct bell *own = bell_mine(), *bell;
+	choir_status st = CHOIR_SUCCESS;
+
+	if (own != NULL && own->map.nonce == address->nonce && own->pid == address->pid) {
+		*out_p = own;
+		return CHOIR_SUCCESS;
+	}
+	shared_lock();
+	for (bell = open_bells; bell != NULL; bell = bell->next)
+		if (bell->map.nonce == address->nonce && bell->pid == address->pid)
+			break;
+	if (bell != NULL) {
+		bell->refs++;
+		*out_p = bell;
+	} else {
+		st = open_new(address, out_p);
+	}
+	shared_unlock();
+	return st;
+}
+
+void bell_close(struct bell *bell)
+{
+	if (bell == NULL || bell->mine)
+		return;
+	shared_lock();
+	if (--bell->refs == 0) {
+		struct bell **at = &open_bells;
+
+		while (*at != bell)
+			at = &(*at)->next;
+		*at = bell->next;
+		shared_drop(&bell->map);
+		free(bell);
+	}
+	shared_unlock();
+}
+
+static uint32_t sleepers_after_fence(struct bell_page *page)
+{
+#ifdef BELL_NO_FENCES
+	return atomic_fetch_add(&page->sleepers, 0);
+#else
+	atomic_thread_fence(memory_order_seq_cst);
+	return atomic_load_explicit(&page->sleepers, memory_order_relaxed);
+#endif
+}
+
+void bell_ring(struct bell *bell)
+{
+	struct bell_page *page = bell->page;
+	int saved = errno; /* we may be in a signal handler */
+
+	if (sleepers_after_fence(page) == 0)
+		return;
+	atomic_fetch_add_explicit(&page->count, 1, memory_order_seq_cst);
+	/* Not FUTEX_PRIVATE: the sleepers are another process's. */
+	syscall(SYS_futex, (uint32_t *)&page->count, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	errno = saved;
+}
+
+uint32_t bell_arm(struct bell *bell)
+{
+	struct bell_page *page = bell->page;
+	uint32_t seen;
+
+	atomic_fetch_add_explicit(&page->sleepers, 1, memory_order_seq_cst);
+	seen = atomic_load_explicit(&page->count, memory_order_acquire);
+#ifndef BELL_NO_FENCES
+	atomic_thread_fence(memory_order_seq_cst);
+#endif
+	return seen;
+}
+
+void bell_disarm(struct bell *bell)
+{
+	atomic_fetch_sub_explicit(&bell->page->sleepers, 1, memory_order_release);
+}
+
+void bell_sleep(struct bell *bell, uint32_t seen, int64_t timeout_us)
+{
+	struct timespec limit = { .tv_sec = timeout_us / 1000000, .tv_nsec = timeout_us % 1000000 * 1000 };
+
+	syscall(SYS_futex, (uint32_t *)&bell->page->count, FUTEX_WAIT, seen, timeout_us < 0 ? NULL : &limit, NULL, 0);
+	bell_disarm(bell);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* A pidfd becomes readable when its process has exited, reaped or not, and never means another process that got the same number later. */
+#include "node/arena.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int peer_watch_open(int64_t pid)
+{
+	long fd = syscall(SYS_pidfd_open, (pid_t)pid, 0);
+
+	if (fd >= 0)
+		return (int)fd;
+	return errno == ESRCH ? PEER_WATCH_GONE : -1;
+}
+
+bool peer_watch_dead(int watch)
+{
+	struct pollfd poll_fd = { .fd = watch, .events = POLLIN };
+
+	if (watch < 0)
+		return watch == PEER_WATCH_GONE;
+	return poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & POLLIN) != 0;
+}
+
+void peer_watch_close(int watch)
+{
+	if (watch >= 0)
+		close(watch);
+}

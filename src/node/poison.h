@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Poison: the first failure of any rank, for all that see the same memory.  All zero: none. */
+#ifndef NODE_POISON_H
+#define NODE_POISON_H
+
+#include <choir/types.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum { POISON_NOTES = 6, POISON_TEXT_BYTES = 512 };
+
+struct poison_note {
+	int32_t status;
+	char text[POISON_TEXT_BYTES];
+};
+
+struct poison {
+	_Atomic uint32_t winner; /* 1 + the number of the note that counts */
+	_Atomic uint32_t taken;  /* notes handed out */
+	struct poison_note notes[POISON_NOTES];
+};
+
+/* poison_set: keeps the first one; wait-free, any thread, any process.  A status of SUCCESS is taken as ABORTED. */
+void poison_set(struct poison *poison, choir_status status, const char *text);
+
+/* poison_get: SUCCESS (one relaxed load) while there is none, else its status, and its text in text[bytes] (may be NULL). */
+choir_status poison_get(struct poison *poison, char *text, size_t bytes);
+
+#endif

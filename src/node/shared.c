@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+#include "node/shared.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Note [shared memory that never signals].  A sparse file ends in SIGBUS at the first touch of a page that cannot be had, so every page is
+ * allocated by fallocate before it is mapped, and the file is sealed against shrinking before anybody else can see it.  fallocate itself has two ways of
+ * ending the process: SIGXFSZ beyond RLIMIT_FSIZE, and the out-of-memory killer when far more is asked for than the machine has.  Both are
+ * looked at first.  It works in portions because it starts anew after a signal (a profiler's timer would keep it busy for ever). */
+#define SHARED_MAGIC 0x31646572616863ull /* "chared1" */
+#define ALLOCATE_BYTES ((off_t)64 << 20)
+
+static pthread_mutex_t lists_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static _Atomic unsigned forks;
+
+static void child_forked(void)
+{
+	atomic_fetch_add(&forks, 1);
+	pthread_mutex_unlock(&lists_lock);
+}
+
+static void lock_lists(void)
+{
+	pthread_mutex_lock(&lists_lock);
+}
+
+static void unlock_lists(void)
+{
+	pthread_mutex_unlock(&lists_lock);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(lock_lists, unlock_lists, child_forked);
+}
+
+void shared_lock(void)
+{
+	pthread_once(&fork_once, watch_forks);
+	lock_lists();
+}
+
+void shared_unlock(void)
+{
+	unlock_lists();
+}
+
+unsigned shared_forks(void)
+{
+	return atomic_load_explicit(&forks, memory_order_relaxed);
+}
+
+/* What the kernel says could be allocated without pushing others out; UINT64_MAX if it does not say. */
+static uint64_t available_bytes(void)
+{
+	char line[128];
+	unsigned long long kib;
+	uint64_t found = UINT64_MAX;
+	FILE *file = fopen("/proc/meminfo", "re");
+
+	if (file == NULL)
+		return found;
+	while (found == UINT64_MAX && fgets(line, sizeof line, file) != NULL)
+		if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
+			found = (uint64_t)kib << 10;
+	fclose(file);
+	return found;
+}
+
+static choir_status check_limits(const char *what, uint64_t bytes)
+{
+	struct rlimit limit;
+	uint64_t available = available_bytes();
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes)
+		return error_set(CHOIR_NO_MEMORY, "no memory for %s: %llu bytes exceed the file size limit of %llu (ulimit -f)", what,
+		                 (unsigned long long)bytes, (unsigned long long)limit.rlim_cur);
+	if (bytes > available || bytes > INT64_MAX)
+		return error_set(CHOIR_NO_MEMORY, "no memory for %s: %llu bytes, the machine has %llu left", what, (unsigned long long)bytes,
+		                 (unsigned long long)available);
+	return CHOIR_SUCCESS;
+}
+
+static choir_status fill_file(const char *what, int fd, off_t bytes)
+{
+	for (off_t at = 0; at < bytes;) {
+		off_t part = bytes - at < ALLOCATE_BYTES ? bytes - at : ALLOCATE_BYTES;
+
+		if (fallocate(fd, 0, at, part) == 0)
+			at += part;
+		else if (errno != EINTR)
+			return error_set(CHOIR_NO_MEMORY, "no memory for %s (%lld bytes): %m", what, (long long)bytes);
+	}
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
+		return error_errno(CHOIR_NO_MEMORY, "sealing shared memory");
+	return CHOIR_SUCCESS;
+}
+
+static choir_status map_file(const char *what, int fd, uint64_t bytes, struct shared_map *out)
+{
+	/* Populated: page faults belong to creation, not into the first collectives. */
+	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+
+	if (base == MAP_FAILED)
+		return error_no_memory(what, bytes);
+	*out = (struct shared_map){ .base = base, .bytes = bytes, .fd = -1 };
+	return CHOIR_SUCCESS;
+}
+
+static choir_status draw_nonce(uint64_t *out)
+{
+	do
+		if (getrandom(out, sizeof *out, 0) != sizeof *out)
+			return error_errno(CHOIR_NO_MEMORY, "getrandom");
+	while (*out == 0);
+	return CHOIR_SUCCESS;
+}
+
+choir_status shared_make(const char *what, uint64_t bytes, struct shared_map *out)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), nonce = 0;
+	struct shared_head *head;
+	choir_status st;
+	int fd;
+
+	if (bytes > (uint64_t)INT64_MAX - page)
+		return error_set(CHOIR_NO_MEMORY, "no memory for %s: %llu bytes", what, (unsigned long long)bytes);
+	bytes = (bytes + page - 1) / page * page;
+	TRY(check_limits(what, bytes));
+	TRY(draw_nonce(&nonce));
+	fd = memfd_create(what, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return error_errno(CHOIR_NO_MEMORY, "memfd_create");
+	st = fill_file(what, fd, (off_t)bytes);
+	if (st == CHOIR_SUCCESS)
+		st = map_file(what, fd, bytes, out);
+	if (st != CHOIR_SUCCESS) {
+		close(fd);
+		return st;
+	}
+	out->fd = fd;
+	out->nonce = nonce;
+	head = out->base;
+	head->magic = SHARED_MAGIC;
+	head->nonce = nonce;
+	head->bytes = bytes;
+	return CHOIR_SUCCESS;
+}
+
+/* Opens it only if it is one of ours by name: opening somebody's device or pipe could block or do something. */
+static int open_peer(const char *what, int64_t pid, int fd)
+{
+	char path[64], target[96], expected[96];
+	ssize_t len;
+
+	snprintf(path, sizeof path, "/proc/%lld/fd/%d", (long long)pid, fd);
+	len = readlink(path, target, sizeof target - 1);
+	if (len < 0)
+		return -1;
+	target[len] = '\0';
+	snprintf(expected, sizeof expected, "/memfd:%s ", what); /* the kernel adds "(deleted)" */
+	if (strncmp(target, expected, strlen(expected)) != 0) {
+		errno = ESTALE;
+		return -1;
+	}
+	return open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+}
+
+choir_status shared_find(const char *what, int64_t pid, int fd, uint64_t nonce, uint64_t min_bytes, struct shared_map *out)
+{
+	struct stat stat;
+	struct shared_map map;
+	const struct shared_head *head;
+	choir_status st;
+	int file = open_peer(what, pid, fd);
+
+	if (file < 0)
+		return error_set(CHOIR_TRANSPORT, "cannot open %s of process %lld: %m", what, (long long)pid);
+	if (fstat(file, &stat) != 0 || (uint64_t)stat.st_size < min_bytes || (uint64_t)stat.st_size < sizeof *head) {
+		close(file);
+		return error_set(CHOIR_TRANSPORT, "%s of process %lld has another size", what, (long long)pid);
+	}
+	st = map_file(what, file, (uint64_t)stat.st_size, &map);
+	close(file);
+	if (st != CHOIR_SUCCESS)
+		return error_prefix(CHOIR_TRANSPORT, "%s of process %lld", what, (long long)pid);
+	head = map.base;
+	if (head->magic != SHARED_MAGIC || head->nonce != nonce || head->bytes != map.bytes) {
+		shared_drop(&map);
+		return error_set(CHOIR_TRANSPORT, "%s of process %lld is not the one that was announced", what, (long long)pid);
+	}
+	map.nonce = nonce;
+	*out = map;
+	return CHOIR_SUCCESS;
+}
+
+void shared_drop(struct shared_map *map)
+{
+	if (map->base != NULL)
+		munmap(map->base, map->bytes);
+	if (map->fd >= 0)
+		close(map->fd);
+	*map = (struct shared_map){ .fd = -1 };
+}
