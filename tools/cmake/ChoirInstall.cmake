@@ -1,1 +1,51 @@
 # SPDX-License-Identifier: MIT
+# Installing: libraries, public headers, tools, the CMake package `choir` (components choir and mpi) and choir.pc, choir-mpi.pc.
+# The installed tree may be moved: all paths inside it are relative to the files that hold them.
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/choir)
+
+# MPICH is looked for again on the machine that links, so the package names a target that its choirConfig.cmake makes there.
+set_target_properties(choir-mpi PROPERTIES
+	INTERFACE_LINK_LIBRARIES "choir;$<BUILD_INTERFACE:choir_mpich>;$<INSTALL_INTERFACE:choir::mpich>"
+	INSTALL_RPATH "$ORIGIN")
+
+install(TARGETS choir EXPORT choirTargets)
+install(TARGETS choir-mpi EXPORT choirMpiTargets)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/choir TYPE INCLUDE FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
+if(EXISTS ${PROJECT_SOURCE_DIR}/include/oneapi)
+	install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/oneapi TYPE INCLUDE)
+endif()
+install(FILES ${PROJECT_SOURCE_DIR}/docs/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+file(RELATIVE_PATH bin_to_lib /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
+foreach(tool choir-bench choir-info choir-train choir-doctor)
+	if(TARGET ${tool})
+		set_target_properties(${tool} PROPERTIES INSTALL_RPATH "$ORIGIN/${bin_to_lib}")
+		install(TARGETS ${tool})
+	endif()
+endforeach()
+
+install(EXPORT choirTargets NAMESPACE choir:: DESTINATION ${package_dir})
+install(EXPORT choirMpiTargets NAMESPACE choir:: DESTINATION ${package_dir})
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/choirConfig.cmake.in ${PROJECT_BINARY_DIR}/choirConfig.cmake
+	INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
+# Before 1.0 a minor version may change the ABI.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/choirConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/choirConfig.cmake ${PROJECT_BINARY_DIR}/choirConfigVersion.cmake ${CMAKE_CURRENT_LIST_DIR}/FindMpich.cmake
+	DESTINATION ${package_dir})
+
+# pkg-config.  pcfiledir is where the .pc file lies when it is read.
+set(pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH pc_to_prefix /${pc_dir} /)
+string(REGEX REPLACE "/$" "" pc_to_prefix "${pc_to_prefix}")
+set(pc_mpich_cflags "")
+foreach(folder ${mpich_includes})
+	string(APPEND pc_mpich_cflags " -I${folder}")
+endforeach()
+get_target_property(pc_mpich_libs choir_mpich INTERFACE_LINK_LIBRARIES)
+list(JOIN pc_mpich_libs " " pc_mpich_libs)
+foreach(name choir choir-mpi)
+	configure_file(${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+	install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${pc_dir})
+endforeach()
