@@ -25,15 +25,16 @@ typedef struct choir_transport_ops {
 	const char *name;
 	int polled; /* 1: arrivals are seen only by poll; 0: the transport wakes the library by choir_transport_wake */
 
-	/* Starts sending; data stays untouched until test says done.  Never blocks. */
+	/* Starts sending; data stays untouched until test says done.  Never blocks.  *request_p = NULL: done already, nothing to test. */
 	choir_status (*send)(choir_transport *transport, int peer, const void *data, size_t bytes, void **request_p);
 	/* *done_p = 1 once data may be reused; the request is then gone, as after an error. */
 	choir_status (*test)(choir_transport *transport, void *request, int *done_p);
 	/* *arrived_p = 1 and *message_p filled if a message came.  Never blocks. */
 	choir_status (*poll)(choir_transport *transport, choir_message *message_p, int *arrived_p);
-	/* Gives a message's memory back. */
+	/* Gives a message's memory back; also after abort. */
 	void (*give)(choir_transport *transport, choir_message *message);
-	/* Stops: no call but destroy follows. */
+	/* Stops: no call but give and destroy follows.  The memory of sends that were not done is never used again, so a late peer does no harm.  Also
+	 * called after any of the calls above has failed: an error is final. */
 	void (*abort)(choir_transport *transport);
 	void (*destroy)(choir_transport *transport);
 } choir_transport_ops;

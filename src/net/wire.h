@@ -34,4 +34,7 @@ struct wire_header {
 #define WIRE_PAIR (1ull << 63)
 _Static_assert(sizeof(struct wire_header) == 88, "no padding");
 
+/* The payload begins here, so that it is aligned as the transport's memory is, up to a cache line. */
+#define WIRE_PREFIX_BYTES 128
+
 #endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#include "net/packet.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+void *packet_pack(struct blocks *blocks, const struct wire_header *header, const void *payload, size_t payload_bytes)
+{
+	struct wire_header stamped = *header;
+	unsigned char *data;
+
+	if (payload_bytes > SIZE_MAX - WIRE_PREFIX_BYTES) {
+		error_no_memory("a message", payload_bytes);
+		return NULL;
+	}
+	data = blocks_take(blocks, WIRE_PREFIX_BYTES + payload_bytes);
+	if (data == NULL)
+		return NULL;
+	stamped.magic = WIRE_MAGIC;
+	stamped.bytes_check = (uint32_t)payload_bytes;
+	memcpy(data, &stamped, sizeof stamped);
+	memset(data + sizeof stamped, 0, WIRE_PREFIX_BYTES - sizeof stamped);
+	if (payload_bytes > 0)
+		memcpy(data + WIRE_PREFIX_BYTES, payload, payload_bytes);
+	return data;
+}
+
+choir_status packet_open(struct pump *pump, struct blocks *blocks, int peer, const void *data, size_t bytes, struct pump_message **out_p)
+{
+	struct pump_message *message;
+	struct wire_header header = { .magic = 0 };
+
+	if (bytes >= WIRE_PREFIX_BYTES)
+		memcpy(&header, data, sizeof header);
+	if (header.magic != WIRE_MAGIC)
+		return error_set(CHOIR_TRANSPORT, "%s: a message of %zu bytes from endpoint %d is not of this version of choir (%08x)",
+		                 pump_name(pump), bytes, peer, header.magic);
+	if (header.bytes_check != (uint32_t)(bytes - WIRE_PREFIX_BYTES))
+		return error_set(CHOIR_TRANSPORT, "%s: a message from endpoint %d has %zu bytes, but its header says %u", pump_name(pump), peer,
+		                 bytes - WIRE_PREFIX_BYTES, header.bytes_check);
+	message = blocks_take(blocks, sizeof *message);
+	if (message == NULL)
+		return CHOIR_NO_MEMORY;
+	*message = (struct pump_message){ .pump = pump,
+		                          .header = header,
+		                          .payload = (const unsigned char *)data + WIRE_PREFIX_BYTES,
+		                          .payload_bytes = bytes - WIRE_PREFIX_BYTES };
+	*out_p = message;
+	return CHOIR_SUCCESS;
+}

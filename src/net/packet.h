@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* A packet is what goes over the wire: header, padding to WIRE_PREFIX_BYTES, payload. */
+#ifndef NET_PACKET_H
+#define NET_PACKET_H
+
+#include "net/blocks.h"
+#include "net/pump.h"
+
+/* packet_pack: a block with all three, magic and bytes_check filled in; NULL without memory (error set). */
+void *packet_pack(struct blocks *blocks, const struct wire_header *header, const void *payload, size_t payload_bytes);
+
+/* packet_open: a message, itself a block, that points into the packet; TRANSPORT if the packet is not one of ours. */
+choir_status packet_open(struct pump *pump, struct blocks *blocks, int peer, const void *data, size_t bytes, struct pump_message **out_p);
+
+#endif

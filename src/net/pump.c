@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+/* Note [pump locks].  `turn` is held for every call on the transport (which wants them one at a time) and guards the list of sends.  The routes have their own
+ * lock, taken inside a turn when a message arrives and without one when a message goes to myself.  Given-back messages wait on a lock-free stack for the next
+ * turn, so pump_give may be called under any lock.
+ *
+ * A thread that drives in a loop takes the turn again before a waiting sender has woken up, and would starve it; so drivers stand back while anybody waits.
+ *
+ * Note [pump failure].  The first error is final: its text is kept, the transport aborted, and what was being sent is quarantined (blocks.h), since nobody can
+ * say any more when the transport is done with it.  in_flight counters are lowered then, so that whoever waits for them goes on and finds the error. */
+#include "net/pump.h"
+
+#include "base/error.h"
+#include "net/blocks.h"
+#include "net/packet.h"
+#include "net/routes.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { POLLS_A_DRIVE = 64 };
+
+struct send {
+	struct send *next;
+	void *request;
+	void *data;
+	_Atomic int *in_flight; /* NULL: nobody counts (any more) */
+	uint64_t comm;
+	int src;
+};
+
+struct pump {
+	choir_transport *transport;
+	_Atomic int refs;
+	pthread_mutex_t turn;
+	_Atomic int waiting;                    /* for the turn */
+	struct send *sends, **sends_end;        /* under turn, oldest first */
+	_Atomic int n_sends;
+	_Atomic(struct pump_message *) given;   /* to go back to the transport */
+	_Atomic int failed;                     /* a choir_status; the text is final once it is set */
+	char fail_text[ERROR_TEXT_BYTES];
+	struct blocks blocks;
+	struct routes routes;
+};
+
+choir_status pump_create(choir_transport *transport, struct pump **out_p)
+{
+	struct pump *pump = calloc(1, sizeof *pump);
+	choir_status st;
+
+	if (pump == NULL)
+		return error_no_memory("a pump", sizeof *pump);
+	pump->transport = transport;
+	pump->sends_end = &pump->sends;
+	atomic_init(&pump->refs, 1);
+	st = blocks_init(&pump->blocks);
+	if (st != CHOIR_SUCCESS)
+		goto free_pump;
+	st = routes_init(&pump->routes);
+	if (st != CHOIR_SUCCESS)
+		goto fini_blocks;
+	if (pthread_mutex_init(&pump->turn, NULL) != 0) {
+		st = error_set(CHOIR_NO_MEMORY, "no mutex for a pump");
+		goto fini_routes;
+	}
+	*out_p = pump;
+	return CHOIR_SUCCESS;
+
+fini_routes:
+	routes_fini(&pump->routes);
+fini_blocks:
+	blocks_fini(&pump->blocks);
+free_pump:
+	free(pump);
+	return st;
+}
+
+struct pump *pump_retain(struct pump *pump)
+{
+	atomic_fetch_add_explicit(&pump->refs, 1, memory_order_relaxed);
+	return pump;
+}
+
+static void take_turn(struct pump *pump)
+{
+	atomic_fetch_add_explicit(&pump->waiting, 1, memory_order_relaxed);
+	pthread_mutex_lock(&pump->turn);
+	atomic_fetch_sub_explicit(&pump->waiting, 1, memory_order_relaxed);
+}
+
+static void give_turn(struct pump *pump)
+{
+	pthread_mutex_unlock(&pump->turn);
+}
+
+static choir_status failure(struct pump *pump)
+{
+	choir_status st = (choir_status)atomic_load_explicit(&pump->failed, memory_order_acquire);
+
+	return st == CHOIR_SUCCESS ? st : error_set(st, "%s", pump->fail_text);
+}
+
+/* Forgets a send that is done, or will never be known to be. */
+static void end_send(struct pump *pump, struct send *send)
+{
+	if (send->in_flight != NULL)
+		atomic_fetch_sub_explicit(send->in_flight, 1, memory_order_release);
+	atomic_fetch_sub_explicit(&pump->n_sends, 1, memory_order_release);
+	blocks_give(&pump->blocks, send);
+}
+
+/* Makes this thread's last error final; in a turn.  Note [pump failure]. */
+static choir_status fail(struct pump *pump, choir_status status)
+{
+	if (atomic_load_explicit(&pump->failed, memory_order_relaxed) == CHOIR_SUCCESS) {
+		memcpy(pump->fail_text, error_text(), sizeof pump->fail_text);
+		pump->transport->ops->abort(pump->transport);
+		atomic_store_explicit(&pump->failed, (int)status, memory_order_release);
+	}
+	while (pump->sends != NULL) {
+		struct send *send = pump->sends;
+
+		pump->sends = send->next;
+		blocks_quarantine(send->data);
+		end_send(pump, send);
+	}
+	pump->sends_end = &pump->sends;
+	return failure(pump);
+}
+
+/* In a turn, or when nobody else is left. */
+static void take_back_given(struct pump *pump)
+{
+	struct pump_message *message;
+
+	if (atomic_load_explicit(&pump->given, memory_order_relaxed) == NULL)
+		return;
+	message = atomic_exchange_explicit(&pump->given, NULL, memory_order_acquire);
+	while (message != NULL) {
+		struct pump_message *next = message->next;
+
+		pump->transport->ops->give(pump->transport, &message->raw);
+		blocks_give(&pump->blocks, message);
+		message = next;
+	}
+}
+
+void pump_give(struct pump_message *message)
+{
+	struct pump *pump = message->pump;
+
+	if (message->owned != NULL) {
+		blocks_give(&pump->blocks, message->owned);
+		blocks_give(&pump->blocks, message);
+		return;
+	}
+	message->next = atomic_load_explicit(&pump->given, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(&pump->given, &message->next, message, memory_order_release, memory_order_relaxed))
+		;
+}
+
+void pump_release(struct pump *pump)
+{
+	struct pump_message *kept;
+
+	if (pump == NULL || atomic_fetch_sub_explicit(&pump->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	if (pump->sends != NULL)
+		fail(pump, error_set(CHOIR_ABORTED, "the %s transport was closed with sends in flight", pump_name(pump)));
+	kept = routes_fini(&pump->routes);
+	while (kept != NULL) {
+		struct pump_message *next = kept->next;
+
+		pump_give(kept);
+		kept = next;
+	}
+	take_back_given(pump);
+	pump->transport->ops->destroy(pump->transport);
+	blocks_fini(&pump->blocks);
+	pthread_mutex_destroy(&pump->turn);
+	free(pump);
+}
+
+choir_status pump_attach(struct pump *pump, uint64_t comm, int rank, pump_deliver_fn fn, void *ctx)
+{
+	return routes_attach(&pump->routes, comm, rank, fn, ctx);
+}
+
+void pump_detach(struct pump *pump, uint64_t comm, int rank)
+{
+	routes_detach(&pump->routes, comm, rank);
+	take_turn(pump);
+	for (struct send *send = pump->sends; send != NULL; send = send->next)
+		if (send->comm == comm && send->src == rank)
+			send->in_flight = NULL;
+	give_turn(pump);
+}
+
+/* A message that cannot be routed is this pump's failure; in a turn, or for a message to myself without one. */
+static choir_status route_message(struct pump *pump, struct pump_message *message)
+{
+	enum route_outcome outcome = routes_deliver(&pump->routes, message);
+
+	if (outcome == ROUTE_TAKEN)
+		return CHOIR_SUCCESS;
+	if (outcome == ROUTE_DROP) {
+		pump_give(message);
+		return CHOIR_SUCCESS;
+	}
+	error_set(CHOIR_TRANSPORT,
+	          "%s: rank %d of comm %llx is not there yet and has too many messages waiting (%zu bytes more from rank %d; at most %d messages, %llu bytes)",
+	          pump_name(pump), message->header.dst, (unsigned long long)message->header.comm, message->payload_bytes, message->header.src,
+	          PUMP_KEPT_MESSAGES, (unsigned long long)PUMP_KEPT_BYTES);
+	pump_give(message);
+	return CHOIR_TRANSPORT;
+}
+
+static choir_status send_to_myself(struct pump *pump, void *data, size_t bytes)
+{
+	struct pump_message *message = NULL;
+	choir_status st = packet_open(pump, &pump->blocks, pump_rank(pump), data, bytes, &message);
+
+	if (st != CHOIR_SUCCESS) {
+		blocks_give(&pump->blocks, data);
+		return st;
+	}
+	message->owned = data;
+	st = route_message(pump, message);
+	if (st == CHOIR_SUCCESS)
+		return st;
+	take_turn(pump);
+	st = fail(pump, st);
+	give_turn(pump);
+	return st;
+}
+
+/* In a turn; takes send over. */
+static choir_status start_send(struct pump *pump, int endpoint, struct send *send, size_t bytes)
+{
+	choir_status st = failure(pump);
+
+	if (st != CHOIR_SUCCESS) {
+		blocks_give(&pump->blocks, send->data);
+		blocks_give(&pump->blocks, send);
+		return st;
+	}
+	atomic_fetch_add_explicit(&pump->n_sends, 1, memory_order_relaxed);
+	if (send->in_flight != NULL)
+		atomic_fetch_add_explicit(send->in_flight, 1, memory_order_relaxed);
+	*pump->sends_end = send;
+	st = pump->transport->ops->send(pump->transport, endpoint, send->data, bytes, &send->request);
+	if (st != CHOIR_SUCCESS) {
+		pump->sends_end = &send->next; /* fail sweeps it away with the others */
+		return fail(pump, st);
+	}
+	if (send->request != NULL) {
+		pump->sends_end = &send->next;
+		return CHOIR_SUCCESS;
+	}
+	*pump->sends_end = NULL;
+	blocks_give(&pump->blocks, send->data);
+	end_send(pump, send);
+	return CHOIR_SUCCESS;
+}
+
+choir_status pump_send(struct pump *pump, int endpoint, const struct wire_header *header, const void *payload, size_t payload_bytes,
+                       _Atomic int *in_flight)
+{
+	struct send *send;
+	void *data;
+	choir_status st;
+
+	TRY(failure(pump));
+	if (endpoint < 0 || endpoint >= pump->transport->size)
+		return error_set(CHOIR_ARGUMENT, "%s: there is no endpoint %d among %d", pump_name(pump), endpoint, pump->transport->size);
+	data = packet_pack(&pump->blocks, header, payload, payload_bytes);
+	if (data == NULL)
+		return CHOIR_NO_MEMORY;
+	if (endpoint == pump_rank(pump))
+		return send_to_myself(pump, data, WIRE_PREFIX_BYTES + payload_bytes);
+	send = blocks_take(&pump->blocks, sizeof *send);
+	if (send == NULL) {
+		blocks_give(&pump->blocks, data);
+		return CHOIR_NO_MEMORY;
+	}
+	*send = (struct send){ .data = data, .in_flight = in_flight, .comm = header->comm, .src = header->src };
+	take_turn(pump);
+	st = start_send(pump, endpoint, send, WIRE_PREFIX_BYTES + payload_bytes);
+	give_turn(pump);
+	return st;
+}
+
+static choir_status test_sends(struct pump *pump, bool *progress)
+{
+	struct send **at = &pump->sends;
+
+	while (*at != NULL) {
+		struct send *send = *at;
+		int done = 0;
+
+		TRY(pump->transport->ops->test(pump->transport, send->request, &done));
+		if (!done) {
+			at = &send->next;
+			continue;
+		}
+		*at = send->next;
+		if (*at == NULL)
+			pump->sends_end = at;
+		blocks_give(&pump->blocks, send->data);
+		end_send(pump, send);
+		*progress = true;
+	}
+	return CHOIR_SUCCESS;
+}
+
+static choir_status poll_arrivals(struct pump *pump, bool *progress)
+{
+	for (int i = 0; i < POLLS_A_DRIVE; i++) {
+		struct pump_message *message = NULL;
+		choir_message raw;
+		choir_status st;
+		int arrived = 0;
+
+		TRY(pump->transport->ops->poll(pump->transport, &raw, &arrived));
+		if (!arrived)
+			return CHOIR_SUCCESS;
+		*progress = true;
+		st = packet_open(pump, &pump->blocks, raw.peer, raw.data, raw.bytes, &message);
+		if (st != CHOIR_SUCCESS) {
+			pump->transport->ops->give(pump->transport, &raw);
+			return st;
+		}
+		message->raw = raw;
+		TRY(route_message(pump, message));
+	}
+	return CHOIR_SUCCESS;
+}
+
+choir_status pump_drive(struct pump *pump, bool *progress)
+{
+	choir_status st;
+
+	*progress = false;
+	TRY(failure(pump));
+	if (atomic_load_explicit(&pump->waiting, memory_order_relaxed) > 0 || pthread_mutex_trylock(&pump->turn) != 0)
+		return CHOIR_SUCCESS;
+	st = failure(pump);
+	if (st == CHOIR_SUCCESS) {
+		take_back_given(pump);
+		st = test_sends(pump, progress);
+		if (st == CHOIR_SUCCESS)
+			st = poll_arrivals(pump, progress);
+		if (st != CHOIR_SUCCESS)
+			st = fail(pump, st);
+	}
+	give_turn(pump);
+	return st;
+}
+
+void pump_abort(struct pump *pump)
+{
+	take_turn(pump);
+	if (atomic_load_explicit(&pump->failed, memory_order_relaxed) == CHOIR_SUCCESS)
+		fail(pump, error_set(CHOIR_ABORTED, "the %s transport was aborted", pump_name(pump)));
+	give_turn(pump);
+}
+
+bool pump_busy(struct pump *pump)
+{
+	return atomic_load_explicit(&pump->n_sends, memory_order_acquire) > 0;
+}
+
+bool pump_polled(const struct pump *pump)
+{
+	return pump->transport->ops->polled != 0;
+}
+
+const char *pump_name(const struct pump *pump)
+{
+	return pump->transport->ops->name;
+}
+
+int pump_rank(const struct pump *pump)
+{
+	return pump->transport->rank;
+}

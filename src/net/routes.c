@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* Note [routes].  A route that is detached stays in the table without a function: late messages of a comm that is gone (a peer's notice of failure, say)
+ * are known by it and dropped, where they would else be kept for ever and fill the bound.  Context ids are not reused, so the table grows by 32
+ * bytes a comm of the process's life.
+ *
+ * fn runs under the lock: that is what makes detach final and keeps the order between what was kept and what arrives during attach. */
+#include "net/routes.h"
+
+#include "base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+choir_status routes_init(struct routes *routes)
+{
+	*routes = (struct routes){ .n = 0 };
+	routes->kept_end = &routes->kept;
+	if (pthread_mutex_init(&routes->lock, NULL) != 0)
+		return error_set(CHOIR_NO_MEMORY, "no mutex for message routes");
+	return CHOIR_SUCCESS;
+}
+
+struct pump_message *routes_fini(struct routes *routes)
+{
+	pthread_mutex_destroy(&routes->lock);
+	free(routes->table);
+	return routes->kept;
+}
+
+/* The first route that is not below (comm, rank). */
+static size_t place_of(const struct routes *routes, uint64_t comm, int rank)
+{
+	size_t low = 0, high = routes->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct route *route = &routes->table[mid];
+
+		if (route->comm < comm || (route->comm == comm && route->rank < rank))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static struct route *find(struct routes *routes, uint64_t comm, int rank)
+{
+	size_t place = place_of(routes, comm, rank);
+
+	if (place == routes->n || routes->table[place].comm != comm || routes->table[place].rank != rank)
+		return NULL;
+	return &routes->table[place];
+}
+
+static struct route *insert(struct routes *routes, uint64_t comm, int rank)
+{
+	size_t place = place_of(routes, comm, rank);
+
+	if (routes->n == routes->capacity) {
+		size_t capacity = routes->capacity == 0 ? 8 : routes->capacity * 2;
+		struct route *table = realloc(routes->table, capacity * sizeof *table);
+
+		if (table == NULL)
+			return NULL;
+		routes->table = table;
+		routes->capacity = capacity;
+	}
+	memmove(&routes->table[place + 1], &routes->table[place], (routes->n - place) * sizeof *routes->table);
+	routes->n++;
+	routes->table[place] = (struct route){ .comm = comm, .rank = rank };
+	return &routes->table[place];
+}
+
+/* Hands over, in order, what was kept for it. */
+static void deliver_kept(struct routes *routes, const struct route *route)
+{
+	struct pump_message **at = &routes->kept;
+
+	while (*at != NULL) {
+		struct pump_message *message = *at;
+
+		if (message->header.comm != route->comm || message->header.dst != route->rank) {
+			at = &message->next;
+			continue;
+		}
+		*at = message->next;
+		routes->n_kept--;
+		routes->kept_bytes -= message->payload_bytes;
+		message->next = NULL;
+		route->fn(route->ctx, message);
+	}
+	routes->kept_end = at;
+}
+
+choir_status routes_attach(struct routes *routes, uint64_t comm, int rank, pump_deliver_fn fn, void *ctx)
+{
+	struct route *route;
+	choir_status st = CHOIR_SUCCESS;
+
+	pthread_mutex_lock(&routes->lock);
+	route = find(routes, comm, rank);
+	if (route == NULL)
+		route = insert(routes, comm, rank);
+	if (route == NULL) {
+		st = error_no_memory("a message route", sizeof *route);
+	} else if (route->fn != NULL) {
+		st = error_set(CHOIR_ARGUMENT, "rank %d of comm %llx is attached already", rank, (unsigned long long)comm);
+	} else {
+		route->fn = fn;
+		route->ctx = ctx;
+		deliver_kept(routes, route);
+	}
+	pthread_mutex_unlock(&routes->lock);
+	return st;
+}
+
+void routes_detach(struct routes *routes, uint64_t comm, int rank)
+{
+	struct route *route;
+
+	pthread_mutex_lock(&routes->lock);
+	route = find(routes, comm, rank);
+	if (route != NULL)
+		route->fn = NULL;
+	pthread_mutex_unlock(&routes->lock);
+}
+
+static enum route_outcome keep(struct routes *routes, struct pump_message *message)
+{
+	if (routes->n_kept >= PUMP_KEPT_MESSAGES || routes->kept_bytes + message->payload_bytes > PUMP_KEPT_BYTES)
+		return ROUTE_FULL;
+	message->next = NULL;
+	*routes->kept_end = message;
+	routes->kept_end = &message->next;
+	routes->n_kept++;
+	routes->kept_bytes += message->payload_bytes;
+	return ROUTE_TAKEN;
+}
+
+enum route_outcome routes_deliver(struct routes *routes, struct pump_message *message)
+{
+	enum route_outcome outcome = ROUTE_TAKEN;
+	const struct route *route;
+
+	pthread_mutex_lock(&routes->lock);
+	route = find(routes, message->header.comm, message->header.dst);
+	if (route == NULL)
+		outcome = keep(routes, message);
+	else if (route->fn == NULL)
+		outcome = ROUTE_DROP;
+	else
+		route->fn(route->ctx, message);
+	pthread_mutex_unlock(&routes->lock);
+	return outcome;
+}
