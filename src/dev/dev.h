@@ -19,7 +19,8 @@ choir_device *dev_retain(choir_device *device); /* choir_device_destroy releases
  * device (or any, see below), supported by the device.  ARGUMENT / UNSUPPORTED with the buffer's role in the sentence.  bytes 0 accepts anything. */
 choir_status dev_range(choir_device *device, const char *role, choir_buffer buffer, uint64_t bytes, uint64_t elem_bytes);
 
-/* dev_overlap: do two ranges share a byte (sub-buffers of one parent and pointers included)?  *same = they start at the same byte. */
+/* dev_overlap: do two ranges share a byte (sub-buffers of one parent and pointers included)?  *same = they start at the same byte;
+ * *b_minus_a = bytes from a's start to b's, 0 if they are in unrelated memory.  Both may be NULL.  A range of 0 bytes overlaps nothing. */
 bool dev_overlap(choir_buffer a, uint64_t a_bytes, choir_buffer b, uint64_t b_bytes, bool *same, int64_t *b_minus_a);
 
 /* How bytes of a bound buffer are reached while a collective runs.  Exactly one way is filled. */
@@ -31,19 +32,23 @@ struct dev_access {
 	void *svm;          /* MAP of coarse-grained SVM */
 	uint64_t bytes;
 	bool direct;        /* ptr is valid for the whole run without any command */
+	bool stage;         /* reached by dev_read and dev_write only; neither direct nor stage: map it */
 	bool write;
+	bool no_read, no_write; /* STAGE: the cl_mem's flags forbid the host that; bytes go through a buffer between (dev_read, dev_write see to it) */
 };
 
-/* dev_resolve: which way `bytes` bytes of the buffer are reached.  Enqueues nothing except, on DIRECT devices, the one mapping per cl_mem, whose pointer is
- * cached until the cl_mem dies. */
+/* dev_resolve: which way `bytes` bytes of the buffer (checked by dev_range) are reached.  Enqueues nothing except, on DIRECT devices, the one blocking map per
+ * cl_mem, whose pointer is cached until the cl_mem dies.  bytes 0: direct with ptr NULL.  A cl_mem whose flags restrict the host is staged. */
 choir_status dev_resolve(choir_device *device, choir_buffer buffer, uint64_t bytes, bool write, struct dev_access *out);
 
-/* MAP class only (access->ptr NULL and no staging): dev_map starts mapping and gives the event after which access->ptr is valid; dev_unmap the reverse. */
+/* MAP class only: dev_map starts mapping, sets access->ptr and gives the event after which it is valid; dev_unmap the reverse (ptr is NULL again, the
+ * caller's memory is complete after the event).  Map a range once: two maps of the same bytes, one of them for writing, are undefined in OpenCL.  event_p may be NULL. */
 bool dev_needs_map(const struct dev_access *access);
 choir_status dev_map(choir_device *device, struct dev_access *access, cl_event *event_p);
 choir_status dev_unmap(choir_device *device, struct dev_access *access, cl_event *event_p);
 
-/* STAGE class: starts copying between the caller's range (at byte off) and host memory of ours, on an internal in-order queue, flushed. */
+/* STAGE and unmapped MAP accesses: starts copying between the caller's range (at byte off) and host memory of ours, on an internal in-order queue, flushed.
+ * The host memory is the device's until the event.  event_p may be NULL. */
 choir_status dev_read(choir_device *device, const struct dev_access *access, uint64_t off, void *to, uint64_t bytes, cl_event *event_p);
 choir_status dev_write(choir_device *device, const struct dev_access *access, uint64_t off, const void *from, uint64_t bytes, cl_event *event_p);
 
@@ -52,6 +57,9 @@ choir_status dev_write(choir_device *device, const struct dev_access *access, ui
 choir_status dev_poll(cl_event event, bool *done_p);
 choir_status dev_watch(cl_event event, void (*fn)(void *), void *ctx);
 
+/* dev_wait: blocks until the event is complete, releases it and sets it NULL; NULL is silent.  For tests, probes and tear-down, never in the engine's steps. */
+choir_status dev_wait(cl_event *event_p);
+
 /* dev_marker: an event for all that was enqueued on the caller's queue so far, flushed. */
 choir_status dev_marker(cl_command_queue queue, cl_event *event_p);
 
@@ -59,27 +67,35 @@ choir_status dev_marker(cl_command_queue queue, cl_event *event_p);
 struct dev_memory {
 	void *ptr;
 	uint64_t bytes;
-	cl_mem mem;  /* over ptr; NULL if the device has no use for it */
-	bool pinned; /* from CL_MEM_ALLOC_HOST_PTR, mapped for good */
+	cl_mem mem;  /* over ptr, usable as a kernel's operand; NULL if the device has no use for it */
+	cl_mem pinned; /* STAGE: the CL_MEM_ALLOC_HOST_PTR buffer behind ptr, mapped for good: ptr is good for dev_read and dev_write, no kernel may touch it */
 	bool foreign;/* ptr is not ours to free (arena) */
 };
-/* dev_memory_create: bytes of pinned memory (STAGE) or plain aligned memory (others).  dev_memory_wrap: the same over existing memory. */
+/* dev_memory_create: bytes of pinned memory (STAGE) or plain page-aligned memory (others).  dev_memory_wrap: the same over existing memory, which outlives it;
+ * mem stays NULL unless the device is a CPU and ptr is page aligned with bytes a multiple of 64.  dev_memory_free: nothing may still use it; {0} is silent. */
 choir_status dev_memory_create(choir_device *device, uint64_t bytes, struct dev_memory *out);
 choir_status dev_memory_wrap(choir_device *device, void *ptr, uint64_t bytes, struct dev_memory *out);
 void dev_memory_free(choir_device *device, struct dev_memory *memory);
 
-/* dev_kernel: the kernel of that name of the embedded source file (e.g. "reduce.cl") built with options; built once per device under a lock (and a lock across the
- * processes of the machine: PoCL's cache races), cached.  The caller holds the returned cl_kernel alone until dev_kernel_give: kernels carry arguments and
- * are not thread-safe, so a small free list is kept. */
+/* dev_buffer_create: memory of the device's own, for kernels (and dev_read, dev_write through dev_buffer_access).  clReleaseMemObject by dev_buffer_free; NULL is silent. */
+choir_status dev_buffer_create(choir_device *device, uint64_t bytes, cl_mem *out_p);
+void dev_buffer_free(cl_mem mem);
+struct dev_access dev_buffer_access(cl_mem mem, uint64_t off, uint64_t bytes);
+
+/* dev_kernel_take: the kernel of that name of the embedded source file (e.g. "reduce.cl") built with options; built once per device, one build at a time over the
+ * processes of the user on this machine (PoCL's cache races), cached.  Blocks for the build: seconds.  The caller holds the returned cl_kernel alone until
+ * dev_kernel_give: kernels carry arguments and are not thread-safe, so a small free list is kept.  Give it right after dev_launch: arguments are captured. */
 choir_status dev_kernel_take(choir_device *device, const char *source, const char *options, const char *kernel, cl_kernel *out_p);
 void dev_kernel_give(choir_device *device, const char *source, const char *options, const char *kernel, cl_kernel k);
 
-/* dev_launch: enqueues on the internal in-order queue and flushes; event_p may be NULL for a launch that a later one on the queue covers. */
+/* dev_launch: enqueues on the internal in-order queue and flushes; event_p may be NULL for a launch that a later one on the queue covers.  global is a multiple of
+ * local; local 0 lets the driver choose. */
 choir_status dev_launch(choir_device *device, cl_kernel kernel, size_t global, size_t local, cl_event *event_p);
 
 cl_command_queue dev_queue(choir_device *device); /* the internal in-order queue */
 bool dev_is_cpu(const choir_device *device);
 bool dev_has_fp64(const choir_device *device);
+bool dev_divides_exactly(const choir_device *device); /* f32 division rounds correctly in kernels */
 choir_reduce_where dev_reduce_where(const choir_device *device);
 size_t dev_max_group(const choir_device *device);
 cl_uint dev_compute_units(const choir_device *device);

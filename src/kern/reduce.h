@@ -39,7 +39,11 @@ struct reduce_operand {
 choir_status reduce_kernel_start(choir_device *device, const struct reduce_call *call, struct reduce_operand dst,
                                  const struct reduce_operand *src, cl_event *event_p);
 
-/* reduce_kernel_warm: builds it. */
+/* reduce_kernel_supported: can this device's kernel give the host's bits?  UNSUPPORTED with a sentence if not (no fp64; inexact division for mean): reduce on the
+ * host then.  Enqueues nothing, builds nothing. */
+choir_status reduce_kernel_supported(choir_device *device, choir_dtype dtype, choir_op op);
+
+/* reduce_kernel_warm: builds it.  Blocks for the build. */
 choir_status reduce_kernel_warm(choir_device *device, choir_dtype dtype, choir_op op);
 
 #endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* From a caller's buffer to a way of reaching its bytes. */
+#include "dev/device_impl.h"
+
+#define HOST_RESTRICTED (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY)
+
+/* Maps the whole cl_mem once; on this device the pointer outlives the unmap (probe.c).  Blocking: the internal queue of a DIRECT device never waits for others. */
+static choir_status direct_pointer(choir_device *device, cl_mem mem, unsigned char **ptr_p)
+{
+	unsigned char *ptr = pointer_cache_find(device->pointers, mem);
+	size_t size;
+	cl_int rc;
+
+	if (ptr != NULL) {
+		*ptr_p = ptr;
+		return CHOIR_SUCCESS;
+	}
+	rc = clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof size, &size, NULL);
+	if (rc != CL_SUCCESS)
+		return error_cl("clGetMemObjectInfo", rc);
+	ptr = clEnqueueMapBuffer(device->queue, mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, size, 0, NULL, NULL, &rc);
+	if (rc != CL_SUCCESS)
+		return error_cl("clEnqueueMapBuffer", rc);
+	cl_event unmapped;
+	rc = clEnqueueUnmapMemObject(device->queue, mem, ptr, 0, NULL, &unmapped);
+	if (rc != CL_SUCCESS)
+		return error_cl("clEnqueueUnmapMemObject", rc);
+	clFlush(device->queue);
+	TRY(dev_wait(&unmapped));
+	TRY(pointer_cache_add(device->pointers, mem, ptr));
+	*ptr_p = ptr;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status resolve_mem(choir_device *device, choir_buffer buffer, struct dev_access *access)
+{
+	cl_mem mem = buffer.base;
+	cl_mem_flags flags;
+	cl_int rc = clGetMemObjectInfo(mem, CL_MEM_FLAGS, sizeof flags, &flags, NULL);
+
+	if (rc != CL_SUCCESS)
+		return error_cl("clGetMemObjectInfo", rc);
+	if (device->memory_class == CHOIR_CLASS_DIRECT && (flags & HOST_RESTRICTED) == 0) {
+		TRY(direct_pointer(device, mem, &access->ptr));
+		access->ptr += buffer.offset_bytes;
+		access->direct = true;
+		return CHOIR_SUCCESS;
+	}
+	access->mem = mem;
+	access->off = buffer.offset_bytes;
+	access->stage = device->memory_class == CHOIR_CLASS_STAGE || (flags & HOST_RESTRICTED) != 0;
+	access->no_read = (flags & (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_WRITE_ONLY)) != 0;
+	access->no_write = (flags & (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_READ_ONLY)) != 0;
+	return CHOIR_SUCCESS;
+}
+
+/* A pointer of fine-grained SVM cannot be told from one that clSVMAlloc made coarse; mapping is legal for both and costs a command.  On CPUs both are plain
+ * memory, so there the capability decides; elsewhere only system SVM makes every pointer direct. */
+static void resolve_svm(const choir_device *device, unsigned char *ptr, struct dev_access *access)
+{
+	cl_device_svm_capabilities svm = device->facts.svm;
+	bool fine = (svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0 || ((svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0 && dev_is_cpu(device));
+
+	if (fine && (device->memory_class == CHOIR_CLASS_DIRECT || (svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0)) {
+		access->ptr = ptr;
+		access->direct = true;
+	} else {
+		access->svm = ptr;
+	}
+}
+
+static choir_status resolve_usm(const choir_device *device, unsigned char *ptr, struct dev_access *access)
+{
+	cl_uint kind;
+	uintptr_t base;
+	size_t size;
+
+	TRY(usm_find(device, "usm", ptr, &kind, &base, &size));
+	if (kind == CL_MEM_TYPE_DEVICE_INTEL) {
+		access->usm = ptr;
+		access->stage = true;
+	} else {
+		access->ptr = ptr;
+		access->direct = true;
+	}
+	return CHOIR_SUCCESS;
+}
+
+choir_status dev_resolve(choir_device *device, choir_buffer buffer, uint64_t bytes, bool write, struct dev_access *out)
+{
+	struct dev_access access = { .bytes = bytes, .write = write };
+	unsigned char *ptr = buffer.base;
+
+	if (bytes == 0) {
+		access.direct = true;
+	} else if (buffer.kind == CHOIR_BUFFER_MEM) {
+		TRY(resolve_mem(device, buffer, &access));
+	} else if (buffer.kind == CHOIR_BUFFER_HOST) {
+		access.ptr = ptr + buffer.offset_bytes;
+		access.direct = true;
+	} else if (buffer.kind == CHOIR_BUFFER_SVM && device->facts.svm != 0) {
+		resolve_svm(device, ptr + buffer.offset_bytes, &access);
+	} else if (buffer.kind == CHOIR_BUFFER_USM && device->usm.info != NULL) {
+		TRY(resolve_usm(device, ptr + buffer.offset_bytes, &access));
+	} else {
+		return error_set(CHOIR_UNSUPPORTED, "%s reaches no buffer of kind %d", device->facts.name, (int)buffer.kind);
+	}
+	*out = access;
+	return CHOIR_SUCCESS;
+}
+
+bool dev_needs_map(const struct dev_access *access)
+{
+	return !access->direct && !access->stage && access->ptr == NULL;
+}
+
+choir_status dev_map(choir_device *device, struct dev_access *access, cl_event *event_p)
+{
+	cl_map_flags flags = access->write ? CL_MAP_READ | CL_MAP_WRITE : CL_MAP_READ;
+	void *ptr = access->svm;
+	cl_int rc;
+
+	if (!dev_needs_map(access))
+		return error_set(CHOIR_ARGUMENT, "dev_map: the buffer is reached without a map");
+	if (access->svm != NULL)
+		rc = clEnqueueSVMMap(device->queue, CL_FALSE, flags, access->svm, access->bytes, 0, NULL, event_p);
+	else
+		ptr = clEnqueueMapBuffer(device->queue, access->mem, CL_FALSE, flags, access->off, access->bytes, 0, NULL, event_p, &rc);
+	if (rc != CL_SUCCESS)
+		return error_cl(access->svm != NULL ? "clEnqueueSVMMap" : "clEnqueueMapBuffer", rc);
+	clFlush(device->queue);
+	access->ptr = ptr;
+	return CHOIR_SUCCESS;
+}
+
+choir_status dev_unmap(choir_device *device, struct dev_access *access, cl_event *event_p)
+{
+	cl_int rc;
+
+	if (access->direct || access->stage || access->ptr == NULL)
+		return error_set(CHOIR_ARGUMENT, "dev_unmap: the buffer is not mapped");
+	if (access->svm != NULL)
+		rc = clEnqueueSVMUnmap(device->queue, access->svm, 0, NULL, event_p);
+	else
+		rc = clEnqueueUnmapMemObject(device->queue, access->mem, access->ptr, 0, NULL, event_p);
+	if (rc != CL_SUCCESS)
+		return error_cl(access->svm != NULL ? "clEnqueueSVMUnmap" : "clEnqueueUnmapMemObject", rc);
+	clFlush(device->queue);
+	access->ptr = NULL;
+	return CHOIR_SUCCESS;
+}

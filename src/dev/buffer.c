@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* The constructors of choir_buffer. */
+#include "dev/dev.h"
+
+choir_buffer choir_mem(cl_mem mem, size_t offset_bytes)
+{
+	return (choir_buffer){ CHOIR_BUFFER_MEM, mem, offset_bytes };
+}
+
+choir_buffer choir_host(const void *pointer)
+{
+	return (choir_buffer){ CHOIR_BUFFER_HOST, (void *)pointer, 0 };
+}
+
+choir_buffer choir_svm(const void *pointer)
+{
+	return (choir_buffer){ CHOIR_BUFFER_SVM, (void *)pointer, 0 };
+}
+
+choir_buffer choir_usm(const void *pointer)
+{
+	return (choir_buffer){ CHOIR_BUFFER_USM, (void *)pointer, 0 };
+}
+
+choir_buffer choir_none(void)
+{
+	return (choir_buffer){ CHOIR_BUFFER_NONE, NULL, 0 };
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* What a choir_device is made of; seen by src/dev only. */
+#ifndef DEV_DEVICE_IMPL_H
+#define DEV_DEVICE_IMPL_H
+
+#include "dev/dev.h"
+#include "dev/pointer_cache.h"
+#include "dev/program.h"
+
+#include <CL/cl_ext.h>
+#include <pthread.h>
+
+/* What was learnt of the driver at creation, constant from then on. */
+struct device_facts {
+	char name[128], vendor[128], platform[128], version[128], driver[128];
+	cl_device_type type;
+	bool fp64;
+	bool exact_division; /* f32 division can be asked to round correctly */
+	bool denormals;      /* f32 denormals are kept */
+	bool host_unified;
+	bool cpus_only;      /* every device of the context is a CPU: no other memory that a buffer's newest bytes could be in */
+	cl_device_svm_capabilities svm;
+	size_t max_group;
+	cl_uint compute_units;
+	cl_ulong memory_bytes, max_buffer_bytes;
+	bool direct_works; /* the probe's finding, whatever class is in force */
+	bool map_works;
+};
+
+/* cl_intel_unified_shared_memory: NULL where the platform lacks it. */
+struct device_usm {
+	clGetMemAllocInfoINTEL_fn info;
+	clEnqueueMemcpyINTEL_fn copy;
+};
+
+struct choir_device {
+	atomic_int refs;
+	cl_context context; /* retained */
+	cl_device_id id;
+	cl_command_queue queue; /* in order; every enqueue is flushed */
+	struct device_facts facts;
+	struct device_usm usm;
+	choir_memory_class memory_class;
+	choir_reduce_where reduce;
+	struct pointer_cache *pointers;
+	struct program_cache programs;
+};
+
+/* facts_learn: fills facts (not the probe's part) and usm.  OPENCL. */
+choir_status facts_learn(cl_context context, cl_device_id id, struct device_facts *facts, struct device_usm *usm);
+
+/* context_devices: the devices of a context; the caller frees *ids_p.  OPENCL, NO_MEMORY. */
+choir_status context_devices(cl_context context, cl_device_id **ids_p, size_t *n_p);
+
+/* probe_direct, probe_map: try the way on buffers of the device's context and compare bytes; false also on any OpenCL error. */
+bool probe_direct(choir_device *device);
+bool probe_map(choir_device *device);
+
+/* usm_find: kind, first byte and size of the allocation that holds pointer.  ARGUMENT if it is none of this context's. */
+choir_status usm_find(const choir_device *device, const char *role, const void *pointer, cl_uint *kind_p, uintptr_t *base_p, size_t *bytes_p);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* Design notes.
+ *
+ * A program is known by its source's name and its options: sources are embedded, so within a process a name is a text.  The first thread that asks builds, without the
+ * lock; others that ask for the same wait for it; others that ask for something else do not.  A build that failed stays failed, with its sentence.  Entries live as
+ * long as the device, so pointers to them stay good without the lock; kernels that nobody holds are in the entry's list. */
+#include "dev/program.h"
+#include "dev/device_impl.h"
+
+#include "base/log.h"
+#include "embedded.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#define OPTIONS_BYTES 1024
+
+enum program_state { PROGRAM_BUILDING, PROGRAM_BUILT, PROGRAM_FAILED };
+
+struct spare_kernel {
+	struct spare_kernel *next;
+	char *name;
+	cl_kernel kernel;
+};
+
+struct program {
+	struct program *next;
+	uint64_t key;
+	char *source, *options;
+	enum program_state state;
+	cl_program program;
+	choir_status status;
+	char error[ERROR_TEXT_BYTES];
+	struct spare_kernel *spare;
+};
+
+void program_cache_init(struct program_cache *cache)
+{
+	pthread_mutex_init(&cache->lock, NULL);
+	pthread_cond_init(&cache->built, NULL);
+	cache->first = NULL;
+}
+
+static void program_free(struct program *program)
+{
+	while (program->spare != NULL) {
+		struct spare_kernel *spare = program->spare;
+
+		program->spare = spare->next;
+		clReleaseKernel(spare->kernel);
+		free(spare->name);
+		free(spare);
+	}
+	if (program->program != NULL)
+		clReleaseProgram(program->program);
+	free(program->source);
+	free(program->options);
+	free(program);
+}
+
+void program_cache_fini(struct program_cache *cache)
+{
+	while (cache->first != NULL) {
+		struct program *program = cache->first;
+
+		cache->first = program->next;
+		program_free(program);
+	}
+	pthread_cond_destroy(&cache->built);
+	pthread_mutex_destroy(&cache->lock);
+}
+
+static uint64_t key_of(const char *source, const char *options)
+{
+	return XXH64(options, strlen(options), XXH64(source, strlen(source), 0));
+}
+
+/* With the lock held. */
+static struct program *find(struct program_cache *cache, uint64_t key, const char *source, const char *options)
+{
+	for (struct program *p = cache->first; p != NULL; p = p->next)
+		if (p->key == key && strcmp(p->source, source) == 0 && strcmp(p->options, options) == 0)
+			return p;
+	return NULL;
+}
+
+/* With the lock held: a new entry that the caller has to build.  NULL without memory. */
+static struct program *add(struct program_cache *cache, uint64_t key, const char *source, const char *options)
+{
+	struct program *program = calloc(1, sizeof *program);
+
+	if (program == NULL)
+		return NULL;
+	program->key = key;
+	program->source = strdup(source);
+	program->options = strdup(options);
+	program->state = PROGRAM_BUILDING;
+	if (program->source == NULL || program->options == NULL) {
+		program_free(program);
+		return NULL;
+	}
+	program->next = cache->first;
+	cache->first = program;
+	return program;
+}
+
+static choir_status build_failed(const choir_device *device, cl_program program, const char *source, const char *options, cl_int rc)
+{
+	size_t bytes = 0;
+	char *text = NULL;
+	choir_status st = error_cl("clBuildProgram", rc);
+
+	if (clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes) == CL_SUCCESS && bytes > 1)
+		text = calloc(1, bytes + 1);
+	if (text != NULL && clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, bytes, text, NULL) == CL_SUCCESS) {
+		log_text(LOG_WARNING, "%s (%s): %s", source, options, text);
+		st = error_set(st, "%s: %s", error_text(), text);
+	}
+	free(text);
+	return error_prefix(st, "%s (%s)", source, options);
+}
+
+/* Without the lock; blocks for the compiler. */
+static choir_status build(const choir_device *device, const char *source, const char *options, cl_program *out_p)
+{
+	const char *text = embedded_source(source);
+	char all[OPTIONS_BYTES];
+	cl_int rc;
+
+	if (text == NULL)
+		return error_set(CHOIR_ARGUMENT, "no kernel source is called '%s'", source);
+	if (snprintf(all, sizeof all, "-cl-std=CL1.2 %s%s", device->facts.exact_division ? "-cl-fp32-correctly-rounded-divide-sqrt " : "", options) >=
+	    (int)sizeof all)
+		return error_set(CHOIR_ARGUMENT, "%s: options of %zu bytes", source, strlen(options));
+	cl_program program = clCreateProgramWithSource(device->context, 1, &text, NULL, &rc);
+	if (rc != CL_SUCCESS)
+		return error_cl("clCreateProgramWithSource", rc);
+	int lock = build_lock_take();
+	rc = clBuildProgram(program, 1, &device->id, all, NULL, NULL);
+	build_lock_give(lock);
+	if (rc != CL_SUCCESS) {
+		choir_status st = build_failed(device, program, source, options, rc);
+		clReleaseProgram(program);
+		return st;
+	}
+	*out_p = program;
+	return CHOIR_SUCCESS;
+}
+
+/* The entry of a built program: found, waited for, or built here. */
+static choir_status program_get(choir_device *device, const char *source, const char *options, struct program **out_p)
+{
+	struct program_cache *cache = &device->programs;
+	uint64_t key = key_of(source, options);
+	bool mine = false;
+
+	pthread_mutex_lock(&cache->lock);
+	struct program *program = find(cache, key, source, options);
+	if (program == NULL) {
+		program = add(cache, key, source, options);
+		mine = program != NULL;
+	}
+	while (program != NULL && !mine && program->state == PROGRAM_BUILDING)
+		pthread_cond_wait(&cache->built, &cache->lock);
+	pthread_mutex_unlock(&cache->lock);
+	if (program == NULL)
+		return error_no_memory("a program", sizeof *program);
+
+	if (mine) {
+		program->status = build(device, source, options, &program->program);
+		if (program->status != CHOIR_SUCCESS)
+			snprintf(program->error, sizeof program->error, "%s", error_text());
+		pthread_mutex_lock(&cache->lock);
+		program->state = program->status == CHOIR_SUCCESS ? PROGRAM_BUILT : PROGRAM_FAILED;
+		pthread_cond_broadcast(&cache->built);
+		pthread_mutex_unlock(&cache->lock);
+	}
+	if (program->status != CHOIR_SUCCESS)
+		return error_set(program->status, "%s", program->error);
+	*out_p = program;
+	return CHOIR_SUCCESS;
+}
+
+static cl_kernel take_spare(struct program_cache *cache, struct program *program, const char *name)
+{
+	cl_kernel kernel = NULL;
+
+	pthread_mutex_lock(&cache->lock);
+	for (struct spare_kernel **link = &program->spare; *link != NULL; link = &(*link)->next)
+		if (strcmp((*link)->name, name) == 0) {
+			struct spare_kernel *spare = *link;
+
+			*link = spare->next;
+			kernel = spare->kernel;
+			free(spare->name);
+			free(spare);
+			break;
+		}
+	pthread_mutex_unlock(&cache->lock);
+	return kernel;
+}
+
+choir_status dev_kernel_take(choir_device *device, const char *source, const char *options, const char *name, cl_kernel *out_p)
+{
+	struct program *program = NULL;
+	cl_int rc;
+
+	TRY(program_get(device, source, options, &program));
+	cl_kernel kernel = take_spare(&device->programs, program, name);
+	if (kernel == NULL) {
+		kernel = clCreateKernel(program->program, name, &rc);
+		if (rc != CL_SUCCESS)
+			return error_prefix(error_cl("clCreateKernel", rc), "%s of %s", name, source);
+	}
+	*out_p = kernel;
+	return CHOIR_SUCCESS;
+}
+
+void dev_kernel_give(choir_device *device, const char *source, const char *options, const char *name, cl_kernel kernel)
+{
+	struct program_cache *cache = &device->programs;
+	struct spare_kernel *spare = malloc(sizeof *spare);
+	char *copy = strdup(name);
+
+	pthread_mutex_lock(&cache->lock);
+	struct program *program = find(cache, key_of(source, options), source, options);
+	bool kept = program != NULL && spare != NULL && copy != NULL;
+	if (kept) {
+		*spare = (struct spare_kernel){ program->spare, copy, kernel };
+		program->spare = spare;
+	}
+	pthread_mutex_unlock(&cache->lock);
+	if (!kept) {
+		clReleaseKernel(kernel);
+		free(spare);
+		free(copy);
+	}
+}
+
+choir_status dev_launch(choir_device *device, cl_kernel kernel, size_t global, size_t local, cl_event *event_p)
+{
+	cl_int rc = clEnqueueNDRangeKernel(device->queue, kernel, 1, NULL, &global, local > 0 ? &local : NULL, 0, NULL, event_p);
+
+	if (rc != CL_SUCCESS)
+		return error_cl("clEnqueueNDRangeKernel", rc);
+	clFlush(device->queue);
+	return CHOIR_SUCCESS;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* How the end of a command is learnt.  A callback and polling each miss failures on one of the CPU runtimes, so dependencies are watched both ways; and polling is no
+ * synchronisation point, so clWaitForEvents is called once on the complete event before anybody touches bytes. */
+#include "dev/dev.h"
+
+#include <stdlib.h>
+
+choir_status dev_poll(cl_event event, bool *done_p)
+{
+	cl_int state = CL_QUEUED;
+	cl_int rc = clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
+
+	if (rc != CL_SUCCESS)
+		return error_cl("clGetEventInfo", rc);
+	if (state < 0)
+		return error_cl("a command that was waited for", state);
+	if (state != CL_COMPLETE) {
+		*done_p = false;
+		return CHOIR_SUCCESS;
+	}
+	rc = clWaitForEvents(1, &event);
+	if (rc != CL_SUCCESS)
+		return error_cl("clWaitForEvents", rc);
+	*done_p = true;
+	return CHOIR_SUCCESS;
+}
+
+choir_status dev_wait(cl_event *event_p)
+{
+	cl_event event = *event_p;
+
+	if (event == NULL)
+		return CHOIR_SUCCESS;
+	*event_p = NULL;
+	cl_int rc = clWaitForEvents(1, &event);
+	clReleaseEvent(event);
+	return rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("clWaitForEvents", rc);
+}
+
+struct watch {
+	void (*fn)(void *);
+	void *ctx;
+};
+
+static void CL_CALLBACK event_ended(cl_event event, cl_int state, void *ctx)
+{
+	struct watch watch = *(struct watch *)ctx;
+
+	(void)event;
+	(void)state;
+	free(ctx);
+	watch.fn(watch.ctx);
+}
+
+choir_status dev_watch(cl_event event, void (*fn)(void *), void *ctx)
+{
+	struct watch *watch = malloc(sizeof *watch);
+
+	if (watch == NULL)
+		return error_no_memory("an event's watch", sizeof *watch);
+	*watch = (struct watch){ fn, ctx };
+	cl_int rc = clSetEventCallback(event, CL_COMPLETE, event_ended, watch);
+	if (rc != CL_SUCCESS) {
+		free(watch);
+		return error_cl("clSetEventCallback", rc);
+	}
+	return CHOIR_SUCCESS;
+}
+
+choir_status dev_marker(cl_command_queue queue, cl_event *event_p)
+{
+	cl_event event;
+	cl_int rc = clEnqueueMarkerWithWaitList(queue, 0, NULL, &event);
+
+	if (rc != CL_SUCCESS)
+		return error_cl("clEnqueueMarkerWithWaitList", rc);
+	rc = clFlush(queue);
+	if (rc != CL_SUCCESS) {
+		clReleaseEvent(event);
+		return error_cl("clFlush", rc);
+	}
+	*event_p = event;
+	return CHOIR_SUCCESS;
+}

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+/* The host loops for x86-64 CPUs with AVX2: compiled with -mavx2, called only where the CPU has it. */
+#ifdef __AVX2__
+#define HOST_TWINS host_avx2_twins
+#include "kern/host_table.h"
+#else
+typedef int host_avx2_is_not_for_this_cpu;
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* All host loops and their table, for one CPU level: HOST_TWINS is the table's name.  Included by one .c file a level. */
+#include "kern/host_twin.h"
+
+#include <stdbool.h>
+
+#define HOST_BLOCK 1024
+
+#ifdef __clang__
+#define HOST_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define HOST_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+#define DTYPE I8
+#include "kern/host_dtype.h"
+#undef DTYPE
+#define DTYPE U8
+#include "kern/host_dtype.h"
+#undef DTYPE
+#define DTYPE I16
+#include "kern/host_dtype.h"
+#undef DTYPE
+#define DTYPE U16
+#include "kern/host_dtype.h"
+#undef DTYPE
+#define DTYPE I32
+#include "kern/host_dtype.h"
+#undef DTYPE
+#define DTYPE U32
+#include "kern/host_dtype.h"
+#undef DTYPE
+#define DTYPE I64
+#include "kern/host_dtype.h"
+#undef DTYPE
+#define DTYPE U64
+#include "kern/host_dtype.h"
+#undef DTYPE
+#define DTYPE F16
+#include "kern/host_dtype.h"
+#undef DTYPE
+#define DTYPE BF16
+#include "kern/host_dtype.h"
+#undef DTYPE
+#define DTYPE F32
+#include "kern/host_dtype.h"
+#undef DTYPE
+#define DTYPE F64
+#include "kern/host_dtype.h"
+#undef DTYPE
+#define DTYPE BOOL
+#include "kern/host_dtype.h"
+#undef DTYPE
+
+#define CELL(dtype, op) [CHOIR_OP_##op] = { op_##dtype##_##op##_two, op_##dtype##_##op##_many, op_##dtype##_##op##_write_identity }
+#define CELLS(dtype)                                                                                                               \
+	CELL(dtype, SUM), CELL(dtype, PROD), CELL(dtype, MIN), CELL(dtype, MAX), CELL(dtype, MEAN), CELL(dtype, SQUARE_ADD), \
+		CELL(dtype, LOCAL)
+#define CELLS_BITS(dtype) CELLS(dtype), CELL(dtype, BAND), CELL(dtype, BOR), CELL(dtype, BXOR)
+
+const struct host_twin HOST_TWINS[HOST_DTYPES][HOST_OPS] = {
+	[CHOIR_I8] = { CELLS_BITS(I8) },
+	[CHOIR_U8] = { CELLS_BITS(U8) },
+	[CHOIR_I16] = { CELLS_BITS(I16) },
+	[CHOIR_U16] = { CELLS_BITS(U16) },
+	[CHOIR_I32] = { CELLS_BITS(I32) },
+	[CHOIR_U32] = { CELLS_BITS(U32) },
+	[CHOIR_I64] = { CELLS_BITS(I64) },
+	[CHOIR_U64] = { CELLS_BITS(U64) },
+	[CHOIR_F16] = { CELLS(F16) },
+	[CHOIR_BF16] = { CELLS(BF16) },
+	[CHOIR_F32] = { CELLS(F32) },
+	[CHOIR_F64] = { CELLS(F64) },
+	[CHOIR_BOOL] = { CELLS_BITS(BOOL), CELL(BOOL, LOGICAL_AND), CELL(BOOL, LOGICAL_OR) },
+};

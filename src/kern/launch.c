@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* Launches of cl/reduce.cl. */
+#include "kern/reduce.h"
+
+#include <stdio.h>
+
+#define SOURCE "reduce.cl"
+#define FAN_IN 8 /* sources of one launch */
+#define FROM_PART 1
+#define TO_PART 2
+#define GROUP_ITEMS 256
+
+static const char *const dtype_options[] = {
+#define DTYPE(name, number, text, bytes) [number] = #name,
+#include <choir/dtype.def>
+#undef DTYPE
+};
+
+static const char *const op_options[] = {
+#define OP(name, number, text, about) [number] = #name,
+#include <choir/op.def>
+#undef OP
+};
+
+struct options {
+	char text[64];
+};
+
+static struct options options_of(choir_dtype dtype, choir_op op)
+{
+	struct options options;
+
+	snprintf(options.text, sizeof options.text, "-D DTYPE=%s -D OP=%s", dtype_options[dtype], op_options[op]);
+	return options;
+}
+
+choir_status reduce_kernel_supported(choir_device *device, choir_dtype dtype, choir_op op)
+{
+	TRY(reduce_supported(dtype, op));
+	if (dtype == CHOIR_F64 && !dev_has_fp64(device))
+		return error_set(CHOIR_UNSUPPORTED, "the device has no fp64: f64 reduces on the host");
+	if (op == CHOIR_OP_MEAN && (dtype == CHOIR_F32 || dtype == CHOIR_F16 || dtype == CHOIR_BF16) && !dev_divides_exactly(device))
+		return error_set(CHOIR_UNSUPPORTED, "the device does not divide exactly: a mean of %s is taken on the host", choir_dtype_name(dtype));
+	return CHOIR_SUCCESS;
+}
+
+choir_status reduce_kernel_warm(choir_device *device, choir_dtype dtype, choir_op op)
+{
+	struct options options;
+	cl_kernel kernel;
+
+	TRY(reduce_kernel_supported(device, dtype, op));
+	options = options_of(dtype, op);
+	TRY(dev_kernel_take(device, SOURCE, options.text, "reduce_two", &kernel));
+	dev_kernel_give(device, SOURCE, options.text, "reduce_two", kernel);
+	return CHOIR_SUCCESS;
+}
+
+/* Arguments are set one after another; the first failure sticks. */
+struct arguments {
+	cl_kernel kernel;
+	cl_uint next;
+	cl_int rc;
+};
+
+static void set(struct arguments *args, size_t bytes, const void *value)
+{
+	if (args->rc == CL_SUCCESS)
+		args->rc = clSetKernelArg(args->kernel, args->next++, bytes, value);
+}
+
+static void set_operand(struct arguments *args, struct reduce_operand operand, size_t elem_bytes)
+{
+	cl_ulong elements = operand.off / elem_bytes;
+
+	set(args, sizeof operand.mem, &operand.mem);
+	set(args, sizeof elements, &elements);
+}
+
+static choir_status launch(choir_device *device, struct arguments *args, uint64_t count, cl_event *event_p)
+{
+	size_t group = dev_max_group(device) < GROUP_ITEMS ? dev_max_group(device) : GROUP_ITEMS;
+
+	if (args->rc != CL_SUCCESS)
+		return error_cl("clSetKernelArg", args->rc);
+	return dev_launch(device, args->kernel, (count + group - 1) / group * group, group, event_p);
+}
+
+/* Bit k: source first + k holds original values. */
+static cl_uint raw_bits(const struct reduce_call *call, uint32_t first, uint32_t n)
+{
+	cl_uint bits = 0;
+
+	for (uint32_t k = 0; k < n; k++)
+		if (first + k >= call->raw_from)
+			bits |= 1u << k;
+	return bits;
+}
+
+static choir_status start_two(choir_device *device, const struct reduce_call *call, struct reduce_operand dst,
+                              const struct reduce_operand *src, cl_event *event_p)
+{
+	struct options options = options_of(call->dtype, call->op);
+	struct arguments args = { .rc = CL_SUCCESS };
+	size_t elem_bytes = choir_dtype_bytes(call->dtype);
+	cl_ulong count = call->count;
+	cl_uint raw = raw_bits(call, 0, 2);
+	cl_int n_final = call->final ? call->n_ranks : 0;
+
+	TRY(dev_kernel_take(device, SOURCE, options.text, "reduce_two", &args.kernel));
+	set_operand(&args, dst, elem_bytes);
+	set_operand(&args, src[0], elem_bytes);
+	set_operand(&args, src[1], elem_bytes);
+	set(&args, sizeof count, &count);
+	set(&args, sizeof raw, &raw);
+	set(&args, sizeof n_final, &n_final);
+	choir_status st = launch(device, &args, call->count, event_p);
+	dev_kernel_give(device, SOURCE, options.text, "reduce_two", args.kernel);
+	return st;
+}
+
+/* Sources first .. first + n - 1 of the call; part may be NULL when no flag asks for it. */
+static choir_status start_many(choir_device *device, const struct reduce_call *call, struct reduce_operand dst,
+                               const struct reduce_operand *src, uint32_t first, uint32_t n, cl_mem part, cl_uint flags, cl_event *event_p)
+{
+	struct options options = options_of(call->dtype, call->op);
+	struct arguments args = { .rc = CL_SUCCESS };
+	size_t elem_bytes = choir_dtype_bytes(call->dtype);
+	cl_ulong count = call->count;
+	cl_uint n_src = n, raw = raw_bits(call, first, n);
+	cl_int n_final = call->final && (flags & TO_PART) == 0 ? call->n_ranks : 0;
+	cl_mem part_arg = part != NULL ? part : dst.mem;
+
+	TRY(dev_kernel_take(device, SOURCE, options.text, "reduce_many", &args.kernel));
+	set_operand(&args, dst, elem_bytes);
+	for (uint32_t k = 0; k < FAN_IN; k++)
+		set_operand(&args, src[k < n ? first + k : first], elem_bytes);
+	set(&args, sizeof n_src, &n_src);
+	set(&args, sizeof raw, &raw);
+	set(&args, sizeof part_arg, &part_arg);
+	set(&args, sizeof flags, &flags);
+	set(&args, sizeof count, &count);
+	set(&args, sizeof n_final, &n_final);
+	choir_status st = launch(device, &args, call->count, event_p);
+	dev_kernel_give(device, SOURCE, options.text, "reduce_many", args.kernel);
+	return st;
+}
+
+static size_t acc_bytes(choir_dtype dtype)
+{
+	return dtype == CHOIR_F16 || dtype == CHOIR_BF16 ? sizeof(float) : choir_dtype_bytes(dtype);
+}
+
+/* Partial results go from launch to launch in a buffer of their own: they keep their precision, and dst may be a source that comes late. */
+static choir_status start_in_turns(choir_device *device, const struct reduce_call *call, struct reduce_operand dst,
+                                   const struct reduce_operand *src, cl_event *event_p)
+{
+	choir_status st = CHOIR_SUCCESS;
+	cl_mem part;
+
+	if (call->count > UINT64_MAX / acc_bytes(call->dtype))
+		return error_set(CHOIR_ARGUMENT, "a reduction of %llu elements", (unsigned long long)call->count);
+	TRY(dev_buffer_create(device, call->count * acc_bytes(call->dtype), &part));
+	for (uint32_t first = 0; first < call->n_src && st == CHOIR_SUCCESS; first += FAN_IN) {
+		uint32_t n = call->n_src - first < FAN_IN ? call->n_src - first : FAN_IN;
+		bool last = first + n == call->n_src;
+		cl_uint flags = (first > 0 ? FROM_PART : 0) | (last ? 0 : TO_PART);
+
+		st = start_many(device, call, dst, src, first, n, part, flags, last ? event_p : NULL);
+	}
+	dev_buffer_free(part); /* the commands hold it */
+	return st;
+}
+
+choir_status reduce_kernel_start(choir_device *device, const struct reduce_call *call, struct reduce_operand dst,
+                                 const struct reduce_operand *src, cl_event *event_p)
+{
+	TRY(reduce_kernel_supported(device, call->dtype, call->op));
+	if (call->n_src == 0)
+		return error_set(CHOIR_ARGUMENT, "a reduction of no sources");
+	if (call->count == 0)
+		return event_p != NULL ? dev_marker(dev_queue(device), event_p) : CHOIR_SUCCESS;
+	if (call->n_src == 2)
+		return start_two(device, call, dst, src, event_p);
+	if (call->n_src <= FAN_IN)
+		return start_many(device, call, dst, src, 0, call->n_src, NULL, 0, event_p);
+	return start_in_turns(device, call, dst, src, event_p);
+}
