@@ -47,4 +47,7 @@ function(choir_test_program name)
 	foreach(room ${arg_ROOMS})
 		target_link_libraries(${name} PRIVATE room_${room})
 	endforeach()
+	if("dev" IN_LIST arg_ROOMS)
+		target_link_libraries(${name} PRIVATE choir_kernels) # dev builds what is embedded there
+	endif()
 endfunction()
