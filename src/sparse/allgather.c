@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* Every rank gets every rank's coalesced list and merges them in rank order.
+ * One allgatherv; (P-1) k pairs received and P k pairs merged on each rank; any P.  Best for few ranks and short lists. */
+#include "sparse/block.h"
+#include "sparse/state.h"
+
+static choir_status allgather_merge(struct sparse *sparse, struct script_turn *turn);
+static choir_status allgather_count(struct sparse *sparse, struct script_turn *turn);
+
+double allgather_cost(const struct sparse_facts *facts, int n_ranks, uint64_t pair_bytes)
+{
+	double pairs = (double)facts->pairs;
+
+	(void)n_ranks;
+	return COST_ROUND_NS + pairs * ((double)pair_bytes * COST_BYTE_NS * 2 + COST_PAIR_NS);
+}
+
+/* Phase 1: the blocks, indices in the form that the range of all allows. */
+choir_status allgather_start(struct sparse *sparse, struct script_turn *turn)
+{
+	struct index_form form = index_form_of(sparse->facts.range);
+	struct algo_in in = { .collective = COLLECTIVE_ALLGATHERV, .elem_bytes = BLOCK_ALIGN, .block_bytes = sparse->block_bytes };
+	const void *mine = sparse->own.ptr;
+	uint64_t total = 0, my_bytes;
+	int n = sparse->env.layout->n, me = sparse->env.me;
+
+	for (int r = 0; r < n; r++) {
+		sparse->block_bytes[r] = block_bytes(form, sparse->headers[r].pairs, sparse->row_bytes);
+		total += sparse->block_bytes[r];
+	}
+	my_bytes = sparse->block_bytes[me];
+	if (sparse->own_count > 0 && (form.bytes != sparse->own_form.bytes || form.base != sparse->own_form.base)) {
+		struct pairs own = block_pairs(sparse->own.ptr, sparse->own_form, sparse->own_count);
+
+		TRY(pool_take(&sparse->out, my_bytes, "the pairs to send"));
+		block_write(sparse->out.ptr, form, &own, 0, own.count, sparse->row_bytes);
+		mine = sparse->out.ptr;
+	}
+	TRY(pool_take(&sparse->in, total, "the pairs of all ranks"));
+	return script_plan(sparse, turn, &in, mine, my_bytes, sparse->in.ptr, total, allgather_merge);
+}
+
+/* Phase 2: the merge, here.  No exchange is left. */
+static choir_status allgather_merge(struct sparse *sparse, struct script_turn *turn)
+{
+	struct index_form form = index_form_of(sparse->facts.range);
+	const unsigned char *block = sparse->in.ptr;
+	int n = sparse->env.layout->n;
+	struct coalesce_call todo = { .dtype = sparse->call.val_dtype, .op = sparse->call.op, .width = sparse->facts.width, .final = true,
+				      .n_ranks = n, .src = sparse->lists, .n_src = (uint32_t)n, .range = sparse->facts.range };
+
+	(void)turn;
+	sparse->only_mine = true;
+	for (int r = 0; r < n; r++) {
+		sparse->lists[r].pairs = block_pairs(block, form, sparse->headers[r].pairs);
+		block += sparse->block_bytes[r];
+	}
+	sparse->step = allgather_count;
+	return coalesce_init(&sparse->job, &todo, sparse->kernels && sparse->facts.pairs <= UINT32_MAX ? sparse->env.device : NULL);
+}
+
+static choir_status allgather_count(struct sparse *sparse, struct script_turn *turn)
+{
+	bool done;
+
+	TRY(coalesce_count(&sparse->job, &done));
+	if (!done) {
+		script_wait(turn);
+		return coalesce_watch(&sparse->job, sparse->env.ring, sparse->env.ring_ctx);
+	}
+	deliver_start(sparse, sparse->job.count);
+	return CHOIR_SUCCESS;
+}
+
+/* Phase 3: once the result has a place, straight into it. */
+choir_status allgather_fill(struct sparse *sparse, struct script_turn *turn)
+{
+	bool done;
+
+	TRY(coalesce_fill(&sparse->job, sparse->target_ind, (struct index_form){ .bytes = sparse->ind_bytes }, sparse->target_val, &done));
+	if (!done) {
+		script_wait(turn);
+		return coalesce_watch(&sparse->job, sparse->env.ring, sparse->env.ring_ctx);
+	}
+	coalesce_fini(&sparse->job);
+	sparse->step = deliver_flush;
+	return CHOIR_SUCCESS;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* Which route a coalescing takes: kernels where a device was given, else the bitmap or the sort of the host twin. */
+#include "sparse/coalesce.h"
+
+#include <string.h>
+
+/* A word of bitmap costs about half a nanosecond to clear and count, a pair some 5 ns a radix pass. */
+#define WORDS_A_PAIR 8
+
+static bool bitmap_pays(const struct coalesce *job)
+{
+	uint64_t words = (uint64_t)(job->call.range.hi - job->call.range.lo) / 64;
+
+	return job->pairs <= UINT32_MAX && words / WORDS_A_PAIR <= job->pairs;
+}
+
+choir_status coalesce_init(struct coalesce *job, const struct coalesce_call *call, choir_device *device)
+{
+	memset(job, 0, sizeof *job);
+	job->call = *call;
+	for (uint32_t s = 0; s < call->n_src; s++)
+		job->pairs += call->src[s].pairs.count;
+	if (job->pairs == 0)
+		return CHOIR_SUCCESS;
+	if (device != NULL)
+		return coalesce_kernel_create(device, call, job->pairs, &job->on_device);
+	job->sorts = !bitmap_pays(job);
+	return CHOIR_SUCCESS;
+}
+
+choir_status coalesce_count(struct coalesce *job, bool *done_p)
+{
+	if (job->on_device != NULL)
+		return coalesce_kernel_count(job->on_device, &job->count, done_p);
+	if (job->pairs > 0)
+		TRY(job->sorts ? coalesce_sort_count(job) : coalesce_bitmap_count(job));
+	*done_p = true;
+	return CHOIR_SUCCESS;
+}
+
+choir_status coalesce_fill(struct coalesce *job, void *ind, struct index_form form, void *rows, bool *done_p)
+{
+	if (job->on_device != NULL)
+		return coalesce_kernel_fill(job->on_device, ind, form, rows, done_p);
+	if (job->pairs > 0)
+		TRY(job->sorts ? coalesce_sort_fill(job, ind, form, rows) : coalesce_bitmap_fill(job, ind, form, rows));
+	*done_p = true;
+	return CHOIR_SUCCESS;
+}
+
+choir_status coalesce_watch(struct coalesce *job, void (*fn)(void *), void *ctx)
+{
+	return job->on_device == NULL ? CHOIR_SUCCESS : coalesce_kernel_watch(job->on_device, fn, ctx);
+}
+
+void coalesce_fini(struct coalesce *job)
+{
+	coalesce_kernel_destroy(job->on_device);
+	pool_give(&job->bitmap);
+	pool_give(&job->before);
+	pool_give(&job->filled);
+	pool_give(&job->acc);
+	pool_give(&job->keys);
+	memset(job, 0, sizeof *job);
+}
+
+struct index_range coalesce_range_host(const void *ind, uint32_t ind_bytes, uint64_t n, uint64_t *bad_p)
+{
+	struct index_range range = { .lo = INT64_MAX, .hi = -1 };
+	struct index_form form = { .bytes = ind_bytes };
+
+	*bad_p = n;
+	if (n == 0)
+		return INDEX_RANGE_EMPTY;
+	if (ind_bytes == 4) {
+		int32_t lo = INT32_MAX, hi = INT32_MIN;
+
+		for (uint64_t i = 0; i < n; i++) {
+			int32_t x = ((const int32_t *)ind)[i];
+
+			lo = x < lo ? x : lo;
+			hi = x > hi ? x : hi;
+		}
+		range = (struct index_range){ .lo = lo, .hi = hi };
+	} else {
+		for (uint64_t i = 0; i < n; i++) {
+			int64_t x = ((const int64_t *)ind)[i];
+
+			range.lo = x < range.lo ? x : range.lo;
+			range.hi = x > range.hi ? x : range.hi;
+		}
+	}
+	for (uint64_t i = 0; i < n && range.lo < 0; i++)
+		if (index_at(ind, form, i) < 0) {
+			*bad_p = i;
+			break;
+		}
+	return range;
+}

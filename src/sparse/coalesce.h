@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* Coalescing: lists of pairs in, one list out: ascending distinct indices, the rows of one index folded by the operator in the order in which they
+ * came: list by list, within a list in its order.  A rank's own pairs are one list with duplicates; a merge is one coalesced list a rank.
+ *
+ * Two steps, since the caller must know the count before there is memory for the result: coalesce_count, then coalesce_fill.  Each is called until it
+ * says done; the host twin is done at once, the kernels need several calls.  The result has the same bits either way. */
+#ifndef SPARSE_COALESCE_H
+#define SPARSE_COALESCE_H
+
+#include "dev/dev.h"
+#include "sparse/pairs.h"
+#include "sparse/pool.h"
+
+/* Pairs of one list: in host memory, or where mem is set in that cl_mem at byte offsets (kernels only). */
+struct coalesce_source {
+	struct pairs pairs;
+	cl_mem ind_mem, val_mem;
+	size_t ind_off, val_off;
+};
+
+struct coalesce_call {
+	choir_dtype dtype;
+	choir_op op;
+	uint64_t width;  /* elements a row */
+	bool raw;        /* rows are the callers' own values: square_add squares them */
+	bool final;      /* apply the operator's final expression with n_ranks (mean) */
+	int n_ranks;
+	struct index_range range; /* all indices lie in it, lo >= 0 */
+	const struct coalesce_source *src; /* [n_src], the caller's until fini */
+	uint32_t n_src;
+};
+
+struct coalesce_device; /* coalesce_kernel.c */
+
+struct coalesce {
+	struct coalesce_call call;
+	uint64_t pairs; /* in all lists */
+	uint64_t count; /* distinct indices, once coalesce_count is done */
+	/* host twin: the bitmap route has places and filled, the sort route keys */
+	bool sorts;
+	struct pool_block bitmap, before, filled, acc, keys;
+	const void *sorted;
+	bool wide; /* of keys: 64-bit key and position */
+	/* kernels */
+	struct coalesce_device *on_device;
+};
+
+/* coalesce_init: device NULL = the host twin.  call->src must outlive the job.  The kernels need fewer than 2^32 pairs.  NO_MEMORY. */
+choir_status coalesce_init(struct coalesce *job, const struct coalesce_call *call, choir_device *device);
+
+/* coalesce_count: finds job->count.  Errors: NO_MEMORY, OPENCL. */
+choir_status coalesce_count(struct coalesce *job, bool *done_p);
+
+/* coalesce_fill: job->count indices in the given form and rows, to host memory.  Where the kernels still run on return, the memory must stay. */
+choir_status coalesce_fill(struct coalesce *job, void *ind, struct index_form form, void *rows, bool *done_p);
+
+/* coalesce_watch: rings fn once what keeps the job from being done is over.  Kernels only. */
+choir_status coalesce_watch(struct coalesce *job, void (*fn)(void *), void *ctx);
+
+/* coalesce_fini: waits for the device if it still works for the job.  Legal on a zeroed job. */
+void coalesce_fini(struct coalesce *job);
+
+/* coalesce_range_host: the least range that holds n indices.  *bad_p = position of the first negative one, n if there is none. */
+struct index_range coalesce_range_host(const void *ind, uint32_t ind_bytes, uint64_t n, uint64_t *bad_p);
+
+/* The routes of the host twin. */
+choir_status coalesce_bitmap_count(struct coalesce *job);
+choir_status coalesce_bitmap_fill(struct coalesce *job, void *ind, struct index_form form, void *rows);
+choir_status coalesce_sort_count(struct coalesce *job);
+choir_status coalesce_sort_fill(struct coalesce *job, void *ind, struct index_form form, void *rows);
+
+/* The kernels. */
+choir_status coalesce_kernel_create(choir_device *device, const struct coalesce_call *call, uint64_t pairs, struct coalesce_device **out_p);
+choir_status coalesce_kernel_count(struct coalesce_device *on_device, uint64_t *count_p, bool *done_p);
+choir_status coalesce_kernel_fill(struct coalesce_device *on_device, void *ind, struct index_form form, void *rows, bool *done_p);
+choir_status coalesce_kernel_watch(struct coalesce_device *on_device, void (*fn)(void *), void *ctx);
+void coalesce_kernel_destroy(struct coalesce_device *on_device);
+
+#endif

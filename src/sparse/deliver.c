@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* From a known count to the caller's hands, one of three ways.  All exchanges are over: a failure here is this rank's alone.
+ *   receive buffers: capacity checked, then filled in place where the host reaches them, else through a result of ours;
+ *   alloc_fn:        the same with the buffers it gives;
+ *   completion_fn:   a result of ours, lent for the call.
+ * A capacity too small leaves the result for sparse_take_result. */
+#include "sparse/state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static choir_status deliver_alloc(struct sparse *sparse, struct script_turn *turn);
+static choir_status deliver_target(struct sparse *sparse, struct script_turn *turn);
+static choir_status deliver_lend(struct sparse *sparse, struct script_turn *turn);
+static choir_status deliver_copy(struct sparse *sparse, struct script_turn *turn);
+static choir_status deliver_done(struct sparse *sparse, struct script_turn *turn);
+
+static uint64_t val_count(const struct sparse *sparse)
+{
+	return sparse->count * sparse->facts.width;
+}
+
+void deliver_start(struct sparse *sparse, uint64_t count)
+{
+	sparse->only_mine = true;
+	sparse->count = count;
+	sparse->to_ind = sparse->call.recv_ind;
+	sparse->to_val = sparse->call.recv_val;
+	sparse->step = sparse->call.attr.alloc_fn != NULL ? deliver_alloc : deliver_target;
+}
+
+/* The status of the caller's callback is kept for the step that follows, since that may run on another thread. */
+static void keep_outcome(struct sparse *sparse, choir_status st)
+{
+	sparse->call_status = st;
+	if (st != CHOIR_SUCCESS)
+		snprintf(sparse->call_text, sizeof sparse->call_text, "%s", error_text());
+}
+
+static choir_status callback_outcome(const struct sparse *sparse, const char *which)
+{
+	if (sparse->call_status == CHOIR_SUCCESS)
+		return CHOIR_SUCCESS;
+	return error_set(sparse->call_status, "sparse_allreduce: %s returned %s%s%s", which, choir_status_name(sparse->call_status),
+			 sparse->call_text[0] == '\0' ? "" : ": ", sparse->call_text);
+}
+
+static choir_status call_alloc(void *state)
+{
+	struct sparse *sparse = state;
+	const choir_sparse_attr *attr = &sparse->call.attr;
+
+	sparse->to_ind = sparse->to_val = choir_none();
+	error_set(CHOIR_SUCCESS, "%s", "");
+	keep_outcome(sparse, attr->alloc_fn(attr->fn_ctx, sparse->count, sparse->call.ind_dtype, val_count(sparse), sparse->call.val_dtype,
+					    &sparse->to_ind, &sparse->to_val));
+	return CHOIR_SUCCESS;
+}
+
+static choir_status deliver_alloc(struct sparse *sparse, struct script_turn *turn)
+{
+	turn->what = SCRIPT_CALL;
+	turn->call = call_alloc;
+	sparse->step = deliver_target;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status check_allocated(struct sparse *sparse)
+{
+	TRY(callback_outcome(sparse, "alloc_fn"));
+	if (sparse->count > 0 && (sparse->to_ind.base == NULL || sparse->to_val.base == NULL))
+		return error_set(CHOIR_ARGUMENT, "sparse_allreduce: alloc_fn gave no memory for %s",
+				 sparse->to_ind.base == NULL ? "the indices" : "the values");
+	TRY(dev_range(sparse->env.device, "alloc_fn's indices", sparse->to_ind, sparse->count * sparse->ind_bytes, sparse->ind_bytes));
+	return dev_range(sparse->env.device, "alloc_fn's values", sparse->to_val, sparse->count * sparse->row_bytes, sparse->elem_bytes);
+}
+
+static bool too_small(const struct sparse *sparse)
+{
+	if (sparse->call.attr.alloc_fn != NULL || sparse->call.attr.completion_fn != NULL)
+		return false;
+	return sparse->count > sparse->ind_capacity || val_count(sparse) > sparse->val_capacity;
+}
+
+/* Where fill shall write. */
+static choir_status deliver_target(struct sparse *sparse, struct script_turn *turn)
+{
+	bool lends = sparse->call.attr.completion_fn != NULL;
+
+	(void)turn;
+	if (sparse->call.attr.alloc_fn != NULL)
+		TRY(check_allocated(sparse));
+	sparse->step = sparse->count == 0 ? deliver_flush : sparse->method->fill;
+	if (sparse->count == 0)
+		return CHOIR_SUCCESS;
+	if (!lends && !too_small(sparse)) {
+		TRY(dev_resolve(sparse->env.device, sparse->to_ind, sparse->count * sparse->ind_bytes, true, &sparse->to_ind_access));
+		TRY(dev_resolve(sparse->env.device, sparse->to_val, sparse->count * sparse->row_bytes, true, &sparse->to_val_access));
+	}
+	sparse->target_ind = sparse->to_ind_access.direct ? sparse->to_ind_access.ptr : NULL;
+	sparse->target_val = sparse->to_val_access.direct ? sparse->to_val_access.ptr : NULL;
+	if (sparse->target_ind != NULL && sparse->target_val != NULL)
+		return CHOIR_SUCCESS;
+	TRY(result_create(sparse->env.device, sparse->call.ind_dtype, sparse->call.val_dtype, sparse->count, sparse->facts.width,
+			  &sparse->result));
+	sparse->target_ind = sparse->result->ind.ptr;
+	sparse->target_val = sparse->result->val.ptr;
+	return CHOIR_SUCCESS;
+}
+
+choir_status deliver_flush(struct sparse *sparse, struct script_turn *turn)
+{
+	uint64_t ind_bytes = sparse->count * sparse->ind_bytes, val_bytes = sparse->count * sparse->row_bytes;
+
+	(void)turn;
+	if (sparse->call.recv_ind_count != NULL)
+		*sparse->call.recv_ind_count = sparse->count;
+	if (sparse->call.recv_val_count != NULL)
+		*sparse->call.recv_val_count = val_count(sparse);
+	if (too_small(sparse))
+		return result_fits(sparse->count, sparse->ind_capacity, val_count(sparse), sparse->val_capacity);
+	if (sparse->call.attr.completion_fn != NULL) {
+		sparse->step = deliver_lend;
+		return CHOIR_SUCCESS;
+	}
+	sparse->step = deliver_copy;
+	if (sparse->result == NULL)
+		return CHOIR_SUCCESS;
+	transfer_init(&sparse->ind_out, sparse->env.device, &sparse->to_ind_access, sparse->target_ind, ind_bytes, true);
+	transfer_init(&sparse->val_out, sparse->env.device, &sparse->to_val_access, sparse->target_val, val_bytes, true);
+	return CHOIR_SUCCESS;
+}
+
+static choir_status deliver_copy(struct sparse *sparse, struct script_turn *turn)
+{
+	bool ind_done = true, val_done = true;
+
+	TRY(transfer_step(&sparse->ind_out, &ind_done));
+	TRY(transfer_step(&sparse->val_out, &val_done));
+	if (!ind_done || !val_done) {
+		script_wait(turn);
+		TRY(transfer_watch(&sparse->ind_out, sparse->env.ring, sparse->env.ring_ctx));
+		return transfer_watch(&sparse->val_out, sparse->env.ring, sparse->env.ring_ctx);
+	}
+	turn->what = SCRIPT_DONE;
+	return CHOIR_SUCCESS;
+}
+
+/* A cl_mem over a result: the very memory where the device is known to see it, else a copy. */
+static choir_status lend_mem(const struct sparse *sparse, const struct pool_block *block, uint64_t bytes, cl_mem *out_p)
+{
+	bool in_place = choir_device_class(sparse->env.device) == CHOIR_CLASS_DIRECT;
+	cl_int rc;
+
+	*out_p = clCreateBuffer(choir_device_context(sparse->env.device), in_place ? CL_MEM_USE_HOST_PTR : CL_MEM_COPY_HOST_PTR,
+				in_place ? block->bytes : bytes, block->ptr, &rc);
+	return rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("clCreateBuffer", rc);
+}
+
+static choir_status lend_on_device(struct sparse *sparse)
+{
+	const choir_sparse_attr *attr = &sparse->call.attr;
+	const struct sparse_result *result = sparse->result;
+	cl_mem ind, val;
+	choir_status st;
+
+	TRY(lend_mem(sparse, &result->ind, sparse->count * sparse->ind_bytes, &ind));
+	st = lend_mem(sparse, &result->val, sparse->count * sparse->row_bytes, &val);
+	if (st != CHOIR_SUCCESS)
+		goto release_ind;
+	st = attr->completion_fn(attr->fn_ctx, choir_mem(ind, 0), sparse->count, sparse->call.ind_dtype, choir_mem(val, 0),
+				 val_count(sparse), sparse->call.val_dtype);
+	clReleaseMemObject(val);
+release_ind:
+	clReleaseMemObject(ind);
+	return st;
+}
+
+static choir_status call_completion(void *state)
+{
+	struct sparse *sparse = state;
+	const choir_sparse_attr *attr = &sparse->call.attr;
+	choir_buffer ind = choir_none(), val = choir_none();
+
+	error_set(CHOIR_SUCCESS, "%s", "");
+	if (sparse->count > 0 && sparse->call.send_ind.kind == CHOIR_BUFFER_MEM) {
+		keep_outcome(sparse, lend_on_device(sparse));
+		return CHOIR_SUCCESS;
+	}
+	if (sparse->count > 0) {
+		ind = choir_host(sparse->result->ind.ptr);
+		val = choir_host(sparse->result->val.ptr);
+	}
+	keep_outcome(sparse, attr->completion_fn(attr->fn_ctx, ind, sparse->count, sparse->call.ind_dtype, val, val_count(sparse),
+						 sparse->call.val_dtype));
+	return CHOIR_SUCCESS;
+}
+
+static choir_status deliver_lend(struct sparse *sparse, struct script_turn *turn)
+{
+	turn->what = SCRIPT_CALL;
+	turn->call = call_completion;
+	sparse->step = deliver_done;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status deliver_done(struct sparse *sparse, struct script_turn *turn)
+{
+	TRY(callback_outcome(sparse, "completion_fn"));
+	turn->what = SCRIPT_DONE;
+	return CHOIR_SUCCESS;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#include "sparse/header.h"
+#include "sparse/algorithm.h"
+
+#include <inttypes.h>
+
+static choir_status differ(const char *what, int rank, const char *its, int other, const char *others)
+{
+	return error_set(CHOIR_MISMATCH, "sparse_allreduce: rank %d calls with %s %s, rank %d with %s", rank, what, its, other, others);
+}
+
+static choir_status same_call(const struct sparse_header *all, int a, int b)
+{
+	const struct sparse_header *x = &all[a], *y = &all[b];
+
+	if (x->ind_dtype != y->ind_dtype)
+		return differ("index dtype", a, choir_dtype_name(x->ind_dtype), b, choir_dtype_name(y->ind_dtype));
+	if (x->val_dtype != y->val_dtype)
+		return differ("value dtype", a, choir_dtype_name(x->val_dtype), b, choir_dtype_name(y->val_dtype));
+	if (x->op != y->op)
+		return differ("operator", a, choir_op_name(x->op), b, choir_op_name(y->op));
+	if (x->algorithm != y->algorithm)
+		return differ("algorithm", a, sparse_algorithm_name(x->algorithm), b, sparse_algorithm_name(y->algorithm));
+	if (x->mode != y->mode)
+		return error_set(CHOIR_MISMATCH, "sparse_allreduce: rank %d calls with coalesce mode %d, rank %d with %d", a, x->mode, b,
+				 y->mode);
+	return CHOIR_SUCCESS;
+}
+
+/* A rank without pairs has no width. */
+static choir_status same_width(const struct sparse_header *all, int n, uint64_t *out)
+{
+	int first = -1;
+
+	*out = 0;
+	for (int r = 0; r < n; r++) {
+		if (all[r].raw_pairs == 0)
+			continue;
+		if (first < 0) {
+			first = r;
+			*out = all[r].width;
+		}
+		if (all[r].width != *out)
+			return error_set(CHOIR_MISMATCH,
+					 "sparse_allreduce: rank %d sends rows of width %" PRIu64 ", rank %d rows of width %" PRIu64,
+					 first, *out, r, all[r].width);
+	}
+	return CHOIR_SUCCESS;
+}
+
+choir_status header_agree(const struct sparse_header *all, int n, struct sparse_facts *out)
+{
+	struct sparse_facts facts = { .range = INDEX_RANGE_EMPTY, .algorithm = all[0].algorithm };
+
+	for (int r = 1; r < n; r++)
+		TRY(same_call(all, 0, r));
+	TRY(same_width(all, n, &facts.width));
+	for (int r = 0; r < n; r++) {
+		if (all[r].bad_at < all[r].raw_pairs)
+			return error_set(CHOIR_ARGUMENT,
+					 "sparse_allreduce: rank %d sends the negative index %" PRId64 " at position %" PRIu64, r,
+					 all[r].bad_index, all[r].bad_at);
+		facts.pairs += all[r].pairs;
+		facts.most = all[r].pairs > facts.most ? all[r].pairs : facts.most;
+		facts.range = index_range_join(facts.range, (struct index_range){ .lo = all[r].lo, .hi = all[r].hi });
+	}
+	*out = facts;
+	return CHOIR_SUCCESS;
+}

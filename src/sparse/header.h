@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* The header that every rank gathers first: it validates the call and is all that decisions are made from.  Pure. */
+#ifndef SPARSE_HEADER_H
+#define SPARSE_HEADER_H
+
+#include "base/error.h"
+#include "sparse/pairs.h"
+
+/* Fixed size, no padding; same byte order on all ranks (the transport's promise). */
+struct sparse_header {
+	uint64_t pairs;     /* coalesced */
+	uint64_t raw_pairs; /* as the caller gave them */
+	uint64_t width;     /* 0 if raw_pairs is 0 */
+	int64_t lo, hi;     /* of the indices; lo > hi if there are none */
+	uint64_t bad_at;    /* position of the first negative index; raw_pairs = none */
+	int64_t bad_index;
+	int32_t ind_dtype, val_dtype, op, mode;
+	int32_t algorithm;  /* row of the table that the caller forces, -1 none */
+	int32_t pad;
+};
+
+/* What follows from all headers: the same on every rank. */
+struct sparse_facts {
+	uint64_t pairs;    /* sum over ranks, coalesced on each */
+	uint64_t most;     /* of one rank */
+	uint64_t width;
+	struct index_range range;
+	int algorithm;     /* forced, else -1 */
+};
+
+/* header_agree: MISMATCH naming two ranks and both values, or ARGUMENT naming the rank with a negative index; else the facts. */
+choir_status header_agree(const struct sparse_header *all, int n, struct sparse_facts *out);
+
+#endif

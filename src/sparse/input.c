@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* Reaching my pairs.  Host route: a pointer, the caller's or a copy.  Kernel route: a cl_mem is read where it lies, all else is uploaded from the host view by
+ * the coalescing itself. */
+#include "sparse/range_kernel.h"
+#include "sparse/state.h"
+
+static choir_status input_move(struct sparse *sparse, struct script_turn *turn);
+static choir_status input_range(struct sparse *sparse, struct script_turn *turn);
+
+/* A buffer that kernels read without the host's help. */
+static bool stays_on_device(const struct sparse *sparse, choir_buffer buffer)
+{
+	return sparse->kernels && buffer.kind == CHOIR_BUFFER_MEM;
+}
+
+static choir_status reach(struct sparse *sparse, choir_buffer buffer, uint64_t bytes, struct dev_access *access, struct transfer *in,
+                          struct pool_block *copy, const void **view)
+{
+	if (stays_on_device(sparse, buffer))
+		return CHOIR_SUCCESS;
+	TRY(dev_resolve(sparse->env.device, buffer, bytes, false, access));
+	if (access->direct) {
+		*view = access->ptr;
+		return CHOIR_SUCCESS;
+	}
+	TRY(pool_take(copy, bytes, "a copy of the pairs"));
+	*view = copy->ptr;
+	transfer_init(in, sparse->env.device, access, copy->ptr, bytes, false);
+	return CHOIR_SUCCESS;
+}
+
+choir_status input_start(struct sparse *sparse, struct script_turn *turn)
+{
+	const struct sparse_call *call = &sparse->call;
+	const void *val = NULL;
+
+	(void)turn;
+	if (call->send_ind_count > UINT32_MAX)
+		sparse->kernels = false;
+	sparse->step = header_start;
+	sparse->header.lo = 0;
+	sparse->header.hi = -1;
+	if (call->send_ind_count == 0)
+		return CHOIR_SUCCESS;
+	sparse->header.raw_pairs = call->send_ind_count;
+	sparse->header.width = call->send_val_count / call->send_ind_count;
+	sparse->step = input_move;
+	TRY(reach(sparse, call->send_ind, call->send_ind_count * sparse->ind_bytes, &sparse->ind_access, &sparse->ind_in, &sparse->ind_copy,
+		  &sparse->ind));
+	TRY(reach(sparse, call->send_val, call->send_val_count * sparse->elem_bytes, &sparse->val_access, &sparse->val_in, &sparse->val_copy,
+		  &val));
+	sparse->val = val;
+	if (sparse->ind == NULL)
+		TRY(range_job_create(sparse->env.device, call->send_ind.base, call->send_ind.offset_bytes, sparse->ind_bytes,
+				     call->send_ind_count, &sparse->range_job));
+	return CHOIR_SUCCESS;
+}
+
+static choir_status input_move(struct sparse *sparse, struct script_turn *turn)
+{
+	bool ind_done = true, val_done = true;
+
+	TRY(transfer_step(&sparse->ind_in, &ind_done));
+	TRY(transfer_step(&sparse->val_in, &val_done));
+	if (!ind_done || !val_done) {
+		script_wait(turn);
+		TRY(transfer_watch(&sparse->ind_in, sparse->env.ring, sparse->env.ring_ctx));
+		return transfer_watch(&sparse->val_in, sparse->env.ring, sparse->env.ring_ctx);
+	}
+	sparse->step = input_range;
+	return CHOIR_SUCCESS;
+}
+
+/* The range of my indices; a negative one ends the call on all ranks, by the header, since the others must not wait for this rank. */
+static choir_status input_range(struct sparse *sparse, struct script_turn *turn)
+{
+	struct sparse_header *header = &sparse->header;
+	struct index_range range;
+	bool done = true;
+
+	if (sparse->range_job != NULL)
+		TRY(range_job_poll(sparse->range_job, &range, &header->bad_at, &header->bad_index, &done));
+	else
+		range = coalesce_range_host(sparse->ind, sparse->ind_bytes, header->raw_pairs, &header->bad_at);
+	if (!done) {
+		script_wait(turn);
+		return range_job_watch(sparse->range_job, sparse->env.ring, sparse->env.ring_ctx);
+	}
+	if (header->bad_at < header->raw_pairs) {
+		if (sparse->ind != NULL)
+			header->bad_index = index_at(sparse->ind, (struct index_form){ .bytes = sparse->ind_bytes }, header->bad_at);
+		sparse->step = header_start;
+		return CHOIR_SUCCESS;
+	}
+	header->lo = range.lo;
+	header->hi = range.hi;
+	sparse->step = local_start;
+	return CHOIR_SUCCESS;
+}

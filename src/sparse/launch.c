@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#include "sparse/launch.h"
+
+choir_status launch_run(choir_device *device, const struct launch *launch, cl_event *event_p)
+{
+	cl_kernel kernel;
+	choir_status st = CHOIR_SUCCESS;
+
+	TRY(dev_kernel_take(device, launch->source, launch->options, launch->kernel, &kernel));
+	for (size_t i = 0; i < launch->n_args && st == CHOIR_SUCCESS; i++) {
+		cl_int rc = clSetKernelArg(kernel, (cl_uint)i, launch->args[i].bytes, launch->args[i].value);
+
+		if (rc != CL_SUCCESS)
+			st = error_cl("clSetKernelArg", rc);
+	}
+	if (st == CHOIR_SUCCESS)
+		st = dev_launch(device, kernel, launch->global, launch->local, event_p);
+	dev_kernel_give(device, launch->source, launch->options, launch->kernel, kernel);
+	return st;
+}
+
+size_t launch_items(const choir_device *device, uint64_t n, uint64_t *span_p)
+{
+	/* A CPU wants a few long spans a core, a GPU many short ones. */
+	uint64_t least = dev_is_cpu(device) ? 2048 : 256, most = (uint64_t)dev_compute_units(device) * (dev_is_cpu(device) ? 4 : 256);
+	uint64_t items = n / least;
+
+	items = items < 1 ? 1 : items > most ? most : items;
+	*span_p = (n + items - 1) / items;
+	return (size_t)items;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* My pairs coalesced into a block, then the headers of all ranks gathered and agreed on. */
+#include "sparse/block.h"
+#include "sparse/state.h"
+
+static choir_status local_count(struct sparse *sparse, struct script_turn *turn);
+static choir_status local_fill(struct sparse *sparse, struct script_turn *turn);
+static choir_status header_done(struct sparse *sparse, struct script_turn *turn);
+
+choir_status local_start(struct sparse *sparse, struct script_turn *turn)
+{
+	const struct sparse_call *call = &sparse->call;
+	struct coalesce_source *source = &sparse->source;
+	struct coalesce_call todo = { .dtype = call->val_dtype, .op = call->op, .width = sparse->header.width, .raw = true,
+				      .n_ranks = sparse->env.layout->n, .src = source, .n_src = 1,
+				      .range = { .lo = sparse->header.lo, .hi = sparse->header.hi } };
+
+	(void)turn;
+	source->pairs = (struct pairs){ .ind = sparse->ind, .rows = sparse->val, .count = call->send_ind_count,
+					.form = { .bytes = sparse->ind_bytes } };
+	if (sparse->ind == NULL) {
+		source->ind_mem = call->send_ind.base;
+		source->ind_off = call->send_ind.offset_bytes;
+	}
+	if (sparse->val == NULL) {
+		source->val_mem = call->send_val.base;
+		source->val_off = call->send_val.offset_bytes;
+	}
+	sparse->step = local_count;
+	return coalesce_init(&sparse->job, &todo, sparse->kernels ? sparse->env.device : NULL);
+}
+
+static choir_status job_wait(struct sparse *sparse, struct script_turn *turn)
+{
+	script_wait(turn);
+	return coalesce_watch(&sparse->job, sparse->env.ring, sparse->env.ring_ctx);
+}
+
+static choir_status local_count(struct sparse *sparse, struct script_turn *turn)
+{
+	bool done;
+
+	TRY(coalesce_count(&sparse->job, &done));
+	if (!done)
+		return job_wait(sparse, turn);
+	sparse->own_count = sparse->job.count;
+	sparse->own_form = index_form_of((struct index_range){ .lo = sparse->header.lo, .hi = sparse->header.hi });
+	sparse->step = local_fill;
+	return pool_take(&sparse->own, block_bytes(sparse->own_form, sparse->own_count, sparse->row_bytes), "the coalesced pairs");
+}
+
+static choir_status local_fill(struct sparse *sparse, struct script_turn *turn)
+{
+	unsigned char *block = sparse->own.ptr;
+	bool done;
+
+	TRY(coalesce_fill(&sparse->job, block, sparse->own_form, block + block_rows_off(sparse->own_form, sparse->own_count), &done));
+	if (!done)
+		return job_wait(sparse, turn);
+	coalesce_fini(&sparse->job);
+	pool_give(&sparse->ind_copy);
+	pool_give(&sparse->val_copy);
+	sparse->header.pairs = sparse->own_count;
+	sparse->step = header_start;
+	return CHOIR_SUCCESS;
+}
+
+choir_status header_start(struct sparse *sparse, struct script_turn *turn)
+{
+	struct algo_in in = { .collective = COLLECTIVE_ALLGATHER, .elem_bytes = 8, .bytes = sizeof sparse->header };
+
+	sparse->header.ind_dtype = sparse->call.ind_dtype;
+	sparse->header.val_dtype = sparse->call.val_dtype;
+	sparse->header.op = sparse->call.op;
+	sparse->header.mode = sparse->call.attr.coalesce_mode;
+	sparse->header.algorithm = sparse->forced;
+	return script_plan(sparse, turn, &in, &sparse->header, sizeof sparse->header, sparse->headers,
+			   sizeof sparse->header * (uint64_t)sparse->env.layout->n, header_done);
+}
+
+static choir_status header_done(struct sparse *sparse, struct script_turn *turn)
+{
+	int n = sparse->env.layout->n;
+	choir_status st = header_agree(sparse->headers, n, &sparse->facts);
+
+	(void)turn;
+	/* A bad index ends the call alike on all ranks, so nobody is left waiting and the comm can go on. */
+	if (st == CHOIR_ARGUMENT)
+		sparse->only_mine = true;
+	TRY(st);
+	sparse->row_bytes = sparse->facts.width * sparse->elem_bytes;
+	sparse->method = sparse_method_choose(&sparse->facts, n, sparse->ind_bytes + sparse->row_bytes);
+	if (sparse->facts.pairs == 0)
+		deliver_start(sparse, 0);
+	else
+		sparse->step = sparse->method->start;
+	return CHOIR_SUCCESS;
+}

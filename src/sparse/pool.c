@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* Design notes.  One list for the process, under a lock that is held for a scan of KEPT entries and never while memory is asked of the system.
+ * A block serves a request of at least a quarter of its size, so a small request never keeps a large block busy.  What exceeds KEPT_BYTES is freed.
+ * Under AddressSanitizer nothing is kept, so that an access after pool_give is found. */
+#include "sparse/pool.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#define PAGE 4096
+#define KEPT 32
+
+#if defined(__SANITIZE_ADDRESS__)
+#define KEPT_BYTES UINT64_C(0)
+#else
+#define KEPT_BYTES (UINT64_C(256) << 20)
+#endif
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pool_block kept[KEPT];
+static uint64_t kept_bytes;
+
+static bool take_kept(struct pool_block *block, uint64_t bytes)
+{
+	struct pool_block *best = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < KEPT; i++) {
+		if (kept[i].bytes < bytes || kept[i].bytes / 4 > bytes)
+			continue;
+		if (best == NULL || kept[i].bytes < best->bytes)
+			best = &kept[i];
+	}
+	if (best != NULL) {
+		*block = *best;
+		kept_bytes -= best->bytes;
+		*best = (struct pool_block){ 0 };
+	}
+	pthread_mutex_unlock(&lock);
+	return best != NULL;
+}
+
+choir_status pool_take(struct pool_block *block, uint64_t bytes, const char *what)
+{
+	*block = (struct pool_block){ 0 };
+	if (bytes > UINT64_MAX / 2)
+		return error_no_memory(what, bytes);
+	bytes = (bytes + PAGE - 1) / PAGE * PAGE + (bytes == 0 ? PAGE : 0);
+	if (take_kept(block, bytes))
+		return CHOIR_SUCCESS;
+	if (posix_memalign(&block->ptr, PAGE, bytes) != 0) {
+		block->ptr = NULL;
+		return error_no_memory(what, bytes);
+	}
+	block->bytes = bytes;
+	return CHOIR_SUCCESS;
+}
+
+void pool_give(struct pool_block *block)
+{
+	struct pool_block gone = *block;
+
+	*block = (struct pool_block){ 0 };
+	if (gone.ptr == NULL)
+		return;
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < KEPT && gone.ptr != NULL; i++) {
+		if (kept[i].ptr != NULL || kept_bytes + gone.bytes > KEPT_BYTES)
+			continue;
+		kept[i] = gone;
+		kept_bytes += gone.bytes;
+		gone.ptr = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	free(gone.ptr);
+}

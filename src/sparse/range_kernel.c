@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include "sparse/range_kernel.h"
+#include "sparse/launch.h"
+
+#include <stdlib.h>
+
+struct range_job {
+	choir_device *device;
+	cl_mem ind, found; /* ind is the caller's */
+	size_t off;
+	uint32_t ind_bytes;
+	uint64_t n;
+	size_t items;
+	int64_t *answers; /* 3 an item, as index_range writes them */
+	cl_event event;
+};
+
+static choir_status start(struct range_job *job)
+{
+	uint64_t span, bytes;
+	cl_ulong at = job->off / job->ind_bytes, n = job->n, length;
+	struct dev_access found;
+	struct launch_arg args[] = { LAUNCH_ARG(job->ind), LAUNCH_ARG(at), LAUNCH_ARG(n), LAUNCH_ARG(length), LAUNCH_ARG(job->found) };
+	struct launch launch = { .source = "index_range.cl", .options = job->ind_bytes == 4 ? "-DINDEX=int" : "-DINDEX=long",
+				 .kernel = "index_range", .args = args, .n_args = sizeof args / sizeof *args, .local = 1 };
+
+	job->items = launch.global = launch_items(job->device, job->n, &span);
+	length = span;
+	bytes = job->items * 3 * sizeof *job->answers;
+	job->answers = malloc(bytes);
+	if (job->answers == NULL)
+		return error_no_memory("the ranges of the work-items", bytes);
+	TRY(dev_buffer_create(job->device, bytes, &job->found));
+	TRY(launch_run(job->device, &launch, NULL));
+	found = dev_buffer_access(job->found, 0, bytes);
+	return dev_read(job->device, &found, 0, job->answers, bytes, &job->event);
+}
+
+choir_status range_job_create(choir_device *device, cl_mem mem, size_t off, uint32_t ind_bytes, uint64_t n, struct range_job **out_p)
+{
+	struct range_job *job = calloc(1, sizeof *job);
+	choir_status st;
+
+	if (job == NULL)
+		return error_no_memory("a range job", sizeof *job);
+	*job = (struct range_job){ .device = device, .ind = mem, .off = off, .ind_bytes = ind_bytes, .n = n };
+	st = start(job);
+	if (st != CHOIR_SUCCESS) {
+		range_job_destroy(job);
+		return st;
+	}
+	*out_p = job;
+	return CHOIR_SUCCESS;
+}
+
+/* The kernel reports where, not what: an error may block for one element. */
+static choir_status read_index(struct range_job *job, uint64_t at, int64_t *out)
+{
+	union {
+		int32_t narrow;
+		int64_t wide;
+	} value;
+	struct dev_access access = dev_buffer_access(job->ind, job->off + at * job->ind_bytes, job->ind_bytes);
+	cl_event event;
+
+	TRY(dev_read(job->device, &access, 0, &value, job->ind_bytes, &event));
+	TRY(dev_wait(&event));
+	*out = job->ind_bytes == 4 ? value.narrow : value.wide;
+	return CHOIR_SUCCESS;
+}
+
+choir_status range_job_poll(struct range_job *job, struct index_range *out, uint64_t *bad_at_p, int64_t *bad_index_p, bool *done_p)
+{
+	struct index_range range = { .lo = INT64_MAX, .hi = INT64_MIN };
+	uint64_t bad = job->n;
+
+	TRY(dev_poll(job->event, done_p));
+	if (!*done_p)
+		return CHOIR_SUCCESS;
+	for (size_t t = 0; t < job->items; t++) {
+		const int64_t *answer = &job->answers[3 * t];
+
+		range.lo = answer[0] < range.lo ? answer[0] : range.lo;
+		range.hi = answer[1] > range.hi ? answer[1] : range.hi;
+		bad = (uint64_t)answer[2] < bad ? (uint64_t)answer[2] : bad;
+	}
+	if (bad < job->n)
+		TRY(read_index(job, bad, bad_index_p));
+	*out = range;
+	*bad_at_p = bad;
+	return CHOIR_SUCCESS;
+}
+
+choir_status range_job_watch(struct range_job *job, void (*fn)(void *), void *ctx)
+{
+	return dev_watch(job->event, fn, ctx);
+}
+
+void range_job_destroy(struct range_job *job)
+{
+	if (job == NULL)
+		return;
+	/* Without an event something failed half-way: whatever was enqueued must end before its memory goes. */
+	if (job->event != NULL)
+		(void)dev_wait(&job->event);
+	else if (job->found != NULL)
+		(void)clFinish(dev_queue(job->device));
+	dev_buffer_free(job->found);
+	free(job->answers);
+	free(job);
+}

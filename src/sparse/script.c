@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* The script's frame.  Design notes: next is called by one thread at a time and runs steps until one fills a turn; steps are functions that name their
+ * successor, so each file reads from top to bottom.  All decisions come from gathered headers and counts, so all ranks take the same turns; what
+ * differs between ranks (how memory is reached, how the result is wanted) happens between exchanges only. */
+#include "sparse/state.h"
+
+#include "kern/reduce.h"
+#include "sparse/range_kernel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static choir_status script_next(void *state, struct script_turn *turn)
+{
+	struct sparse *sparse = state;
+	choir_status st = CHOIR_SUCCESS;
+
+	memset(turn, 0, sizeof *turn);
+	turn->what = SPARSE_GO_ON;
+	while (st == CHOIR_SUCCESS && turn->what == SPARSE_GO_ON)
+		st = sparse->step(sparse, turn);
+	turn->only_mine = sparse->only_mine;
+	return st;
+}
+
+void script_wait(struct script_turn *turn)
+{
+	turn->what = SCRIPT_AGAIN;
+}
+
+choir_status script_plan(struct sparse *sparse, struct script_turn *turn, struct algo_in *in, const void *send, uint64_t send_bytes,
+                         void *recv, uint64_t recv_bytes, sparse_step then)
+{
+	const struct algorithm *algorithm;
+
+	in->layout = sparse->env.layout;
+	in->me = sparse->env.me;
+	in->slot_bytes = sparse->env.slot_bytes;
+	in->message_bytes = sparse->env.message_bytes;
+	in->send_direct = in->recv_direct = true;
+	algorithm = algo_default(in);
+	if (algorithm == NULL)
+		return error_set(CHOIR_UNSUPPORTED, "sparse_allreduce: no algorithm for its %s on this comm",
+				 collective_name(in->collective));
+	plan_fini(&sparse->plan);
+	plan_init(&sparse->plan, algorithm->name, in->elem_bytes);
+	TRY(algorithm->build(in, &sparse->plan));
+	turn->what = SCRIPT_PLAN;
+	turn->plan = &sparse->plan;
+	turn->send = script_host((void *)send, send_bytes);
+	turn->send.write = false;
+	turn->recv = script_host(recv, recv_bytes);
+	sparse->step = then;
+	return CHOIR_SUCCESS;
+}
+
+/* Anything the device still does reads or writes memory that is given back here, so jobs and transfers go first. */
+static void script_destroy(void *state)
+{
+	struct sparse *sparse = state;
+
+	if (sparse == NULL)
+		return;
+	transfer_fini(&sparse->ind_in);
+	transfer_fini(&sparse->val_in);
+	transfer_fini(&sparse->ind_out);
+	transfer_fini(&sparse->val_out);
+	range_job_destroy(sparse->range_job);
+	coalesce_fini(&sparse->job);
+	sparse_result_free(sparse->result);
+	pool_give(&sparse->ind_copy);
+	pool_give(&sparse->val_copy);
+	pool_give(&sparse->own);
+	pool_give(&sparse->out);
+	pool_give(&sparse->in);
+	pool_give(&sparse->region);
+	plan_fini(&sparse->plan);
+	free(sparse->headers);
+	free(sparse->lists);
+	free(sparse->counts);
+	free(sparse->block_bytes);
+	free(sparse);
+}
+
+static const struct script_ops ops = { .next = script_next, .destroy = script_destroy };
+
+static bool wants_kernels(const struct sparse *sparse)
+{
+	choir_reduce_where where = dev_reduce_where(sparse->env.device);
+
+	if (where == CHOIR_REDUCE_HOST || (where == CHOIR_REDUCE_AUTO && dev_is_cpu(sparse->env.device)))
+		return false;
+	return reduce_kernel_supported(sparse->env.device, sparse->call.val_dtype, sparse->call.op) == CHOIR_SUCCESS;
+}
+
+static choir_status allocate(struct sparse *sparse)
+{
+	size_t n = (size_t)sparse->env.layout->n;
+
+	sparse->headers = calloc(n, sizeof *sparse->headers);
+	sparse->lists = calloc(n, sizeof *sparse->lists);
+	sparse->counts = calloc(n * n, sizeof *sparse->counts);
+	sparse->block_bytes = calloc(n * n, sizeof *sparse->block_bytes);
+	if (sparse->headers == NULL || sparse->lists == NULL || sparse->counts == NULL || sparse->block_bytes == NULL)
+		return error_no_memory("the counts of all ranks", n * n * 16);
+	return CHOIR_SUCCESS;
+}
+
+choir_status sparse_create(const struct script_env *env, const struct sparse_call *call, const struct script_ops **ops_p, void **state_p)
+{
+	struct sparse *sparse = calloc(1, sizeof *sparse);
+	choir_status st;
+
+	if (sparse == NULL)
+		return error_no_memory("a sparse_allreduce", sizeof *sparse);
+	sparse->env = *env;
+	sparse->call = *call;
+	sparse->forced = call->algorithm == NULL ? -1 : sparse_method_find(call->algorithm);
+	sparse->call.algorithm = NULL; /* the caller's text may go */
+	sparse->ind_capacity = call->recv_ind_count == NULL ? 0 : *call->recv_ind_count;
+	sparse->val_capacity = call->recv_val_count == NULL ? 0 : *call->recv_val_count;
+	sparse->ind_bytes = (uint32_t)choir_dtype_bytes(call->ind_dtype);
+	sparse->elem_bytes = choir_dtype_bytes(call->val_dtype);
+	if (call->send_ind_count > 0)
+		sparse->row_bytes = call->send_val_count / call->send_ind_count * sparse->elem_bytes;
+	sparse->kernels = wants_kernels(sparse);
+	sparse->step = input_start;
+	st = allocate(sparse);
+	if (st != CHOIR_SUCCESS) {
+		script_destroy(sparse);
+		return st;
+	}
+	*ops_p = &ops;
+	*state_p = sparse;
+	return CHOIR_SUCCESS;
+}
+
+const char *sparse_algorithm(const void *state)
+{
+	const struct sparse *sparse = state;
+
+	return sparse->method == NULL ? "" : sparse->method->name;
+}
+
+struct sparse_result *sparse_take_result(void *state)
+{
+	struct sparse *sparse = state;
+	struct sparse_result *result = sparse->result;
+
+	sparse->result = NULL;
+	return result;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* The state of one sparse allreduce on one rank, and the steps its files hand to each other:
+ * input.c -> local.c -> (headers) -> allgather.c | split.c -> deliver.c. */
+#ifndef SPARSE_STATE_H
+#define SPARSE_STATE_H
+
+#include "sparse/algorithm.h"
+#include "sparse/coalesce.h"
+#include "sparse/result.h"
+#include "sparse/sparse.h"
+#include "sparse/transfer.h"
+
+/* What a step leaves in turn->what when the next step shall run at once. */
+#define SPARSE_GO_ON ((enum script_what) - 1)
+
+struct sparse {
+	struct script_env env;
+	struct sparse_call call;
+	int forced; /* row of sparse_methods, -1 */
+	size_t ind_capacity, val_capacity;
+	uint32_t ind_bytes;             /* of a caller's index */
+	uint64_t elem_bytes, row_bytes; /* row_bytes: mine, then the agreed one */
+	bool kernels;                   /* coalesce on the device */
+	bool only_mine;                 /* no exchange is left: a failure is this rank's alone */
+	sparse_step step;
+	struct plan plan;
+
+	/* my input */
+	struct dev_access ind_access, val_access;
+	struct transfer ind_in, val_in;
+	struct pool_block ind_copy, val_copy; /* where the host cannot reach the caller's memory */
+	struct range_job *range_job;
+	const void *ind;
+	const unsigned char *val; /* host view, NULL where kernels read the cl_mem */
+
+	/* my coalesced pairs, laid out as a block (block.h) */
+	struct coalesce_source source;
+	struct coalesce job;
+	struct pool_block own;
+	struct index_form own_form;
+	uint64_t own_count;
+
+	/* what is gathered */
+	struct sparse_header header, *headers; /* [n] */
+	struct sparse_facts facts;
+	const struct sparse_method *method;
+
+	/* exchange */
+	struct pool_block out, in, region; /* blocks to send, received, and split's reduced region */
+	struct coalesce_source *lists;     /* [n] */
+	uint64_t *counts;                  /* split: [n * n] pairs from (row) to (column), then [n] results */
+	uint64_t *block_bytes;             /* [n * n] */
+
+	/* delivery */
+	uint64_t count; /* pairs of the result */
+	choir_buffer to_ind, to_val;
+	struct dev_access to_ind_access, to_val_access;
+	void *target_ind, *target_val; /* where fill writes: the caller's memory or the result's */
+	struct sparse_result *result;
+	struct transfer ind_out, val_out;
+	choir_status call_status; /* of the caller's callback */
+	char call_text[ERROR_TEXT_BYTES];
+};
+
+/* The steps, in order. */
+choir_status input_start(struct sparse *sparse, struct script_turn *turn);   /* input.c */
+choir_status local_start(struct sparse *sparse, struct script_turn *turn);   /* local.c */
+choir_status header_start(struct sparse *sparse, struct script_turn *turn);  /* local.c */
+choir_status deliver_flush(struct sparse *sparse, struct script_turn *turn); /* deliver.c */
+/* deliver_start: the count of the result is known and the last exchange is over. */
+void deliver_start(struct sparse *sparse, uint64_t count);
+
+/* script_wait: the turn that waits for the device: AGAIN, watched by the job. */
+void script_wait(struct script_turn *turn);
+
+/* script_plan: a turn that runs the default plan of a collective; afterwards `then` runs.  in needs collective, bytes or block_bytes, elem_bytes. */
+choir_status script_plan(struct sparse *sparse, struct script_turn *turn, struct algo_in *in, const void *send, uint64_t send_bytes,
+                         void *recv, uint64_t recv_bytes, sparse_step then);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* One copy between a caller's buffer and host memory of ours, whichever way the device allows, without blocking. */
+#ifndef SPARSE_TRANSFER_H
+#define SPARSE_TRANSFER_H
+
+#include "dev/dev.h"
+
+struct transfer {
+	choir_device *device;
+	struct dev_access access;
+	void *host;
+	uint64_t bytes;
+	bool to_buffer;
+	int phase;
+	cl_event event; /* what it waits for, else NULL */
+};
+
+/* transfer_init: nothing is moved yet.  access was resolved for at least that many bytes. */
+void transfer_init(struct transfer *transfer, choir_device *device, const struct dev_access *access, void *host, uint64_t bytes,
+                   bool to_buffer);
+
+/* transfer_step: goes on as far as it can; call until *done_p.  OPENCL. */
+choir_status transfer_step(struct transfer *transfer, bool *done_p);
+
+/* transfer_watch: rings fn when the next step is worth while. */
+choir_status transfer_watch(struct transfer *transfer, void (*fn)(void *), void *ctx);
+
+/* transfer_fini: waits for the device if a step was started and its end not seen.  Legal on a zeroed one. */
+void transfer_fini(struct transfer *transfer);
+
+#endif
