@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include "algo/build.h"
+#include "algo/fit.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+#define ROW(collective_, name_, unfit_, build_, about_) \
+	{ .collective = COLLECTIVE_##collective_, .name = name_, .unfit = unfit_, .build = build_, .about = about_ }
+
+const struct algorithm algorithms[] = {
+	ROW(ALLREDUCE, "single", fit_single, single_reduce, "one rank alone"),
+	ROW(ALLREDUCE, "oneshot", allreduce_oneshot_unfit, allreduce_oneshot, "one node, up to a slot: one wait, everybody reduces all"),
+	ROW(ALLREDUCE, "twoshot", allreduce_twoshot_unfit, allreduce_twoshot, "one node, any length: each rank reduces a slice"),
+	ROW(ALLREDUCE, "ring", fit_network, allreduce_ring, "network, long: 2(n-1) rounds, 2(n-1)/n of the bytes"),
+	ROW(ALLREDUCE, "recursive_doubling", fit_network, allreduce_recursive_doubling, "network, short: log2(n) rounds of all bytes"),
+	ROW(ALLREDUCE, "hier_ring", allreduce_hier_ring_unfit, allreduce_hier_ring, "nodes, long: slices by arena, a ring for each"),
+	ROW(ALLREDUCE, "hier_rd", allreduce_hier_rd_unfit, allreduce_hier_rd, "nodes, short: slices by arena, recursive doubling"),
+	ROW(SEND, "p2p", fit_any, p2p_send, "pieces of a message each"),
+	ROW(RECV, "p2p", fit_any, p2p_recv, "pieces of a message each"),
+};
+const size_t n_algorithms = sizeof algorithms / sizeof *algorithms;
+
+static const char *const names[N_COLLECTIVES] = {
+#define COLLECTIVE(name, text) [COLLECTIVE_##name] = text,
+#include "algo/collective.def"
+#undef COLLECTIVE
+};
+
+const char *collective_name(enum collective collective)
+{
+	return (size_t)collective < N_COLLECTIVES ? names[collective] : "unknown";
+}
+
+choir_status collective_parse(const char *text, enum collective *out)
+{
+	for (int c = 0; c < N_COLLECTIVES; c++) {
+		if (strcmp(names[c], text) != 0)
+			continue;
+		*out = (enum collective)c;
+		return CHOIR_SUCCESS;
+	}
+	return error_set(CHOIR_ARGUMENT, "\"%s\" is no collective", text);
+}
+
+const struct algorithm *algo_find(enum collective collective, const char *name)
+{
+	for (size_t i = 0; i < n_algorithms; i++)
+		if (algorithms[i].collective == collective && strcmp(algorithms[i].name, name) == 0)
+			return &algorithms[i];
+	return NULL;
+}

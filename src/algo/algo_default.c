@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* The built-in rules: for each collective its algorithms in order of preference; the first that may run and whose range of bytes fits is taken.  Nothing
+ * but bytes and layout decides, so all ranks take the same. */
+#include "algo/algo.h"
+
+#include <stddef.h>
+
+/* One-shot reads n inputs on each rank where two-shot waits twice: the fewer ranks, the longer it wins. */
+#define ONESHOT_TOTAL_BYTES (64 * 1024)
+/* Below, rounds cost more than bytes. */
+#define SHORT_NETWORK_BYTES (32 * 1024)
+
+static const char *allreduce_name(const struct algo_in *in)
+{
+	const struct layout *layout = in->layout;
+	bool is_short = in->bytes <= SHORT_NETWORK_BYTES;
+
+	if (layout->n_nodes == 1)
+		return in->bytes * (uint64_t)layout->n <= ONESHOT_TOTAL_BYTES && in->bytes <= in->slot_bytes ? "oneshot" : "twoshot";
+	if (layout->max_node_size > 1)
+		return is_short ? "hier_rd" : "hier_ring";
+	return is_short ? "recursive_doubling" : "ring";
+}
+
+static bool may_run(const struct algorithm *algorithm, const struct algo_in *in)
+{
+	return algorithm->collective == in->collective && !algorithm->unfit(in);
+}
+
+const struct algorithm *algo_default(const struct algo_in *in)
+{
+	const struct algorithm *wanted = NULL;
+
+	if (in->collective == COLLECTIVE_ALLREDUCE && in->layout->n > 1)
+		wanted = algo_find(in->collective, allreduce_name(in));
+	if (wanted && may_run(wanted, in))
+		return wanted;
+	/* Rows stand in order: one rank alone, the node's, the network's. */
+	for (size_t i = 0; i < n_algorithms; i++)
+		if (may_run(&algorithms[i], in))
+			return &algorithms[i];
+	return NULL;
+}

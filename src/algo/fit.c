@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#include "algo/fit.h"
+
+const char *fit_single(const struct algo_in *in)
+{
+	return in->layout->n == 1 ? NULL : "is for one rank alone";
+}
+
+const char *fit_network(const struct algo_in *in)
+{
+	return in->layout->n > 1 ? NULL : "needs two ranks or more";
+}
+
+const char *fit_node(const struct algo_in *in)
+{
+	if (in->layout->n_nodes > 1)
+		return "needs all ranks on one node";
+	return fit_network(in);
+}
+
+const char *fit_nodes(const struct algo_in *in)
+{
+	return in->layout->n_nodes > 1 ? NULL : "needs two nodes or more";
+}
+
+const char *fit_any(const struct algo_in *in)
+{
+	(void)in;
+	return NULL;
+}
+
+const char *fit_phases(uint64_t phases)
+{
+	return phases <= FIT_LAST_PHASE ? NULL : "needs larger slots for so many bytes";
+}

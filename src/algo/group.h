@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* Who takes part in an exchange: all ranks, grouped by node so that a ring crosses each node boundary once; or the ranks that stand at
+ * one place of every node. */
+#ifndef ALGO_GROUP_H
+#define ALGO_GROUP_H
+
+#include "algo/algo.h"
+
+struct group {
+	const struct layout *layout;
+	int n, me; /* members, and which one I am */
+	int place; /* -1: all ranks */
+};
+
+static inline int group_index_of(const struct layout *layout, int rank)
+{
+	return layout->node_first[layout->node_of[rank]] + layout->place_of[rank];
+}
+
+static inline struct group group_all(const struct algo_in *in)
+{
+	return (struct group){ .layout = in->layout, .n = in->layout->n, .me = group_index_of(in->layout, in->me), .place = -1 };
+}
+
+static inline struct group group_across(const struct algo_in *in, int place)
+{
+	return (struct group){ .layout = in->layout, .n = in->layout->n_nodes, .me = in->layout->node_of[in->me], .place = place };
+}
+
+/* The comm rank of member i. */
+static inline int group_rank(const struct group *group, int i)
+{
+	return group->layout->node_ranks[group->place < 0 ? i : group->layout->node_first[i] + group->place];
+}
+
+/* My node's ranks, ascending, and how many. */
+static inline const int *node_ranks_of(const struct algo_in *in)
+{
+	return in->layout->node_ranks + in->layout->node_first[in->layout->node_of[in->me]];
+}
+
+static inline int node_size_of(const struct algo_in *in)
+{
+	return in->layout->node_size[in->layout->node_of[in->me]];
+}
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* send and recv between two ranks (in->root is the peer), in pieces of at most message_bytes, tags 0, 1, 2 ...
+ *
+ * bytes / message_bytes messages, which do not wait for each other. */
+#include "algo/build.h"
+#include "algo/exchange.h"
+#include "algo/pattern_block.h"
+#include "algo/window.h"
+
+choir_status p2p_send(const struct algo_in *in, struct plan *plan)
+{
+	struct chunks chunks = chunks_of(in->bytes, message_limit(in, block_unit(in->elem_bytes)), block_unit(in->elem_bytes));
+	struct window window;
+
+	window_init(&window, plan, in->send_direct ? 0 : chunks.each);
+	for (uint64_t k = 0; k < chunks.n; k++) {
+		struct piece piece = piece_of_send(in, plan, &window, chunk_off(chunks, k), chunk_len(chunks, k), false);
+
+		plan_send(plan, in->root, (uint32_t)k, piece.ref, chunk_len(chunks, k), &piece.ready, 1, "send");
+		piece_end(&piece, plan, &window);
+	}
+	return plan_finish(plan);
+}
+
+choir_status p2p_recv(const struct algo_in *in, struct plan *plan)
+{
+	struct chunks chunks = chunks_of(in->bytes, message_limit(in, block_unit(in->elem_bytes)), block_unit(in->elem_bytes));
+	struct window window;
+
+	window_init(&window, plan, in->recv_direct ? 0 : chunks.each);
+	for (uint64_t k = 0; k < chunks.n; k++) {
+		struct piece piece = piece_for_recv(in, plan, &window, chunk_off(chunks, k));
+
+		piece.ready = plan_recv(plan, in->root, (uint32_t)k, piece.ref, chunk_len(chunks, k), NULL, 0, "recv");
+		piece_to_recv(&piece, plan, chunk_off(chunks, k), chunk_len(chunks, k));
+		piece_end(&piece, plan, &window);
+	}
+	return plan_finish(plan);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* Note [slices].  The vector goes through in chunks that stay in the cache.  A chunk is cut in one slice an owner (the first ranks of each node, as many
+ * as the smallest node has).  For each chunk a rank
+ *   puts      its input into its slot (an owner that can read SEND directly leaves its own slice out),
+ *   reduces   its slice out of all slots, in rank order, into its slot's result area,
+ *   exchanges that slice with its owners on the other nodes (kind; final there, else final in the reduction),
+ *   gathers   all slices from the owners' result areas into RECV.
+ *
+ * One flag a period: phase k + 1 says "input k is there, slice k - lag is final, and I have gathered up to slice k - lag - 2".  So in period k, after
+ * all have published it, a rank puts k + 1, reduces k, publishes the next phase, and only then gathers k - lag: that work hides the wait for
+ * the others.  What makes memory safe to reuse:
+ *   input areas, 2: put k + 1 overwrites input k - 1; all reduced it before phase k + 1 (period k).
+ *   result areas, lag + 2: reduce k overwrites result k - lag - 2; all gathered it before phase k + 1.
+ * lag is 1 on one node; between nodes it is the number of exchanges on their way at once. */
+#include "algo/slices.h"
+
+#include "algo/fit.h"
+#include "algo/pattern_block.h"
+#include "algo/window.h"
+
+#define INPUT_AREAS 2
+#define NETWORK_LAG 4
+#define CACHE_CHUNK_BYTES (256 * 1024)
+
+struct slices {
+	const struct algo_in *in;
+	struct plan *plan;
+	const struct exchange_kind *kind;
+	const int *ranks;          /* of my node */
+	int n, place, owners;
+	bool gathers;
+	uint64_t lag;
+	uint64_t unit, slice_bytes;/* of a result area */
+	uint64_t scratch, scratch_bytes;
+	struct chunks chunks;
+	/* ids of the last chunks, by number modulo their size (below) */
+	plan_id put_from, put_to, reduced, awaited;
+	plan_id done[NETWORK_LAG + 2];
+	plan_id gather_from[2], gather_to[2];
+};
+
+/* The longest chunk: its inputs and result areas fit a slot, and its slices an exchange. */
+static uint64_t chunk_limit(const struct algo_in *in, const struct exchange_kind *kind)
+{
+	uint64_t unit = block_unit(in->elem_bytes), owners = (uint64_t)in->layout->min_node_size;
+	uint64_t results = (kind ? NETWORK_LAG : 1) + 2, units = in->slot_bytes / unit;
+	uint64_t limit;
+
+	/* 2 u + results * ceil(u / owners) <= units */
+	if (units <= results)
+		return 0;
+	limit = (units - results) * owners / (INPUT_AREAS * owners + results) * unit;
+	limit = min_u64(limit, round_down(CACHE_CHUNK_BYTES, unit));
+	if (kind)
+		limit = min_u64(limit, kind->limit(in->layout->n_nodes, message_limit(in, unit)) * owners);
+	return limit;
+}
+
+static uint64_t slice_off(const struct slices *s, uint64_t k, int owner)
+{
+	return block_off(chunk_len(s->chunks, k), s->owners, s->unit, owner);
+}
+
+static uint64_t slice_len(const struct slices *s, uint64_t k, int owner)
+{
+	return owner < s->owners ? block_len(chunk_len(s->chunks, k), s->owners, s->unit, owner) : 0;
+}
+
+static struct plan_ref input_at(const struct slices *s, int place, uint64_t k, uint64_t off)
+{
+	return plan_slot(s->ranks[place], k % INPUT_AREAS * s->chunks.each + off);
+}
+
+static struct plan_ref result_at(const struct slices *s, int place, uint64_t k)
+{
+	return plan_slot(s->ranks[place], INPUT_AREAS * s->chunks.each + k % (s->lag + 2) * s->slice_bytes);
+}
+
+static void put_range(struct slices *s, uint64_t k, uint64_t from, uint64_t to)
+{
+	if (from < to)
+		plan_copy(s->plan, input_at(s, s->place, k, from), plan_at(PLAN_SEND, chunk_off(s->chunks, k) + from), to - from,
+		          &s->awaited, 1, "put");
+}
+
+/* An owner that reads SEND directly puts what is left and right of its own slice. */
+static void put(struct slices *s, uint64_t k)
+{
+	uint64_t len = chunk_len(s->chunks, k), own_from = len, own_to = len;
+
+	if (s->in->send_direct && slice_len(s, k, s->place)) {
+		own_from = slice_off(s, k, s->place);
+		own_to = own_from + slice_len(s, k, s->place);
+	}
+	s->put_from = s->plan->n_steps;
+	put_range(s, k, 0, own_from);
+	put_range(s, k, own_to, len);
+	s->put_to = s->plan->n_steps;
+}
+
+static plan_id exchange(struct slices *s, uint64_t k, uint64_t len)
+{
+	struct exchange x = {
+		.plan = s->plan, .group = group_across(s->in, s->place), .own_raw = false, .bytes = len, .unit = s->unit,
+		.own = result_at(s, s->place, k), .out = result_at(s, s->place, k),
+		.scratch = s->scratch + k % s->lag * s->scratch_bytes,
+		.tag = (uint32_t)k * s->kind->tags(s->in->layout->n_nodes),
+		.after = s->reduced,
+	};
+
+	return s->kind->build(&x);
+}
+
+static void reduce(struct slices *s, uint64_t k)
+{
+	uint64_t len = slice_len(s, k, s->place), off;
+
+	s->done[k % (s->lag + 2)] = PLAN_NO_STEP;
+	s->reduced = PLAN_NO_STEP;
+	if (!len)
+		return;
+	off = slice_off(s, k, s->place);
+	for (int p = 0; p < s->n; p++)
+		plan_source(s->plan, p == s->place && s->in->send_direct ? plan_at(PLAN_SEND, chunk_off(s->chunks, k) + off) :
+		                                                           input_at(s, p, k, off));
+	s->reduced = plan_reduce(s->plan, result_at(s, s->place, k), NULL, 0, PLAN_RAW_ALL, !s->kind, len, &s->awaited, 1, "reduce slice");
+	s->done[k % (s->lag + 2)] = s->kind ? exchange(s, k, len) : s->reduced;
+}
+
+static void gather(struct slices *s, uint64_t k)
+{
+	s->gather_from[k % 2] = s->plan->n_steps;
+	for (int p = 0; p < s->owners; p++)
+		if (slice_len(s, k, p))
+			plan_copy(s->plan, plan_at(PLAN_RECV, chunk_off(s->chunks, k) + slice_off(s, k, p)), result_at(s, p, k),
+			          slice_len(s, k, p), &s->awaited, 1, "gather");
+	s->gather_to[k % 2] = s->plan->n_steps;
+}
+
+/* Is phase k + 1 of use: is there an input, or a result? */
+static bool has_phase(const struct slices *s, uint64_t k)
+{
+	return k < s->chunks.n || (k >= s->lag && k < s->chunks.n + s->lag);
+}
+
+static void publish(struct slices *s, uint64_t k)
+{
+	if (!has_phase(s, k))
+		return;
+	if (k < s->chunks.n)
+		need_range(s->plan, s->put_from, s->put_to);
+	if (k > 0 && k <= s->chunks.n)
+		plan_need(s->plan, s->reduced); /* of chunk k - 1: its inputs are free */
+	if (k >= s->lag)
+		plan_need(s->plan, s->done[(k - s->lag) % (s->lag + 2)]);
+	if (k >= s->lag + 2)
+		need_range(s->plan, s->gather_from[(k - s->lag - 2) % 2], s->gather_to[(k - s->lag - 2) % 2]);
+	plan_publish(s->plan, (uint32_t)k + 1, NULL, 0, "phase");
+}
+
+static void period(struct slices *s, uint64_t k)
+{
+	bool gathers = s->gathers && k >= s->lag && k < s->chunks.n + s->lag;
+
+	s->awaited = PLAN_NO_STEP;
+	if (k < s->chunks.n || gathers)
+		s->awaited = plan_await(s->plan, PLAN_ALL, (uint32_t)k + 1, NULL, 0, "all there");
+	if (k + 1 < s->chunks.n)
+		put(s, k + 1);
+	if (k < s->chunks.n)
+		reduce(s, k);
+	publish(s, k + 1);
+	if (gathers)
+		gather(s, k - s->lag);
+}
+
+choir_status slices_build(const struct algo_in *in, struct plan *plan, const struct exchange_kind *kind, int root)
+{
+	struct slices s = {
+		.in = in, .plan = plan, .kind = kind, .ranks = node_ranks_of(in), .n = node_size_of(in),
+		.place = in->layout->place_of[in->me], .owners = in->layout->min_node_size,
+		.gathers = root < 0 || root == in->me, .lag = kind ? NETWORK_LAG : 1,
+		.unit = block_unit(in->elem_bytes), .awaited = PLAN_NO_STEP, .reduced = PLAN_NO_STEP,
+	};
+
+	plan->slot_bytes = in->slot_bytes;
+	if (in->bytes == 0)
+		return plan_finish(plan);
+	s.chunks = chunks_of(in->bytes, chunk_limit(in, kind), s.unit);
+	s.slice_bytes = block_max(s.chunks.each, s.owners, s.unit);
+	if (kind && s.place < s.owners) {
+		s.scratch_bytes = kind->scratch(in->layout->n_nodes, s.slice_bytes, s.unit);
+		s.scratch = plan_scratch(plan, min_u64(s.lag, s.chunks.n) * s.scratch_bytes);
+	}
+	put(&s, 0);
+	publish(&s, 0);
+	for (uint64_t k = 0; k < s.chunks.n + s.lag; k++)
+		period(&s, k);
+	return plan_finish(plan);
+}
+
+const char *slices_unfit(const struct algo_in *in, const struct exchange_kind *kind)
+{
+	uint64_t limit = chunk_limit(in, kind);
+
+	if (limit == 0)
+		return "needs larger slots";
+	return fit_phases(in->bytes / limit + 2 + NETWORK_LAG);
+}
