@@ -17,6 +17,35 @@ const struct algorithm algorithms[] = {
 	ROW(ALLREDUCE, "recursive_doubling", fit_network, allreduce_recursive_doubling, "network, short: log2(n) rounds of all bytes"),
 	ROW(ALLREDUCE, "hier_ring", allreduce_hier_ring_unfit, allreduce_hier_ring, "nodes, long: slices by arena, a ring for each"),
 	ROW(ALLREDUCE, "hier_rd", allreduce_hier_rd_unfit, allreduce_hier_rd, "nodes, short: slices by arena, recursive doubling"),
+
+	ROW(REDUCE_SCATTER, "single", fit_single, single_reduce, "one rank alone"),
+	ROW(REDUCE_SCATTER, "slots", reduce_scatter_slots_unfit, reduce_scatter_slots, "one node: each rank reduces its block out of all slots"),
+	ROW(REDUCE_SCATTER, "ring", fit_network, reduce_scatter_ring, "network: n-1 rounds, (n-1)/n of the bytes"),
+
+	ROW(ALLGATHER, "single", fit_single, single_copy, "one rank alone"),
+	ROW(ALLGATHER, "slots", allgather_slots_unfit, allgather_slots, "one node: one wait a chunk"),
+	ROW(ALLGATHER, "ring", fit_network, allgather_ring, "network: n-1 rounds, each block passed on as it comes"),
+
+	ROW(ALLGATHERV, "single", fit_single, single_copy, "one rank alone"),
+	ROW(ALLGATHERV, "slots", allgather_slots_unfit, allgather_slots, "one node: one wait a chunk of the longest block"),
+	ROW(ALLGATHERV, "ring", fit_network, allgather_ring, "network: n-1 rounds, each block passed on as it comes"),
+
+	ROW(ALLTOALLV, "single", fit_single, single_copy, "one rank alone"),
+	ROW(ALLTOALLV, "slots", alltoallv_slots_unfit, alltoallv_slots, "one node: one wait a chunk of the longest stream"),
+	ROW(ALLTOALLV, "pairwise", fit_network, alltoallv_pairwise, "network: n-1 pairs, each block sent once"),
+
+	ROW(BROADCAST, "single", fit_single, single_copy, "one rank alone"),
+	ROW(BROADCAST, "slots", broadcast_slots_unfit, broadcast_slots, "one node: the root up to four chunks ahead"),
+	ROW(BROADCAST, "binomial", fit_network, broadcast_binomial, "network: log2(n) rounds, in pieces"),
+
+	ROW(REDUCE, "single", fit_single, single_reduce, "one rank alone"),
+	ROW(REDUCE, "slots", reduce_slots_unfit, reduce_slots, "one node: each rank reduces a slice, the root gathers"),
+	ROW(REDUCE, "binomial", fit_network, reduce_binomial, "network: log2(n) rounds, in pieces"),
+
+	ROW(BARRIER, "single", fit_single, single_nothing, "one rank alone"),
+	ROW(BARRIER, "flags", fit_node, barrier_flags, "one node: one wait"),
+	ROW(BARRIER, "dissemination", fit_network, barrier_dissemination, "network: log2(n) rounds"),
+
 	ROW(SEND, "p2p", fit_any, p2p_send, "pieces of a message each"),
 	ROW(RECV, "p2p", fit_any, p2p_recv, "pieces of a message each"),
 };

@@ -20,6 +20,29 @@ const char *allreduce_hier_ring_unfit(const struct algo_in *in);
 choir_status allreduce_hier_rd(const struct algo_in *in, struct plan *plan);
 const char *allreduce_hier_rd_unfit(const struct algo_in *in);
 
+choir_status reduce_scatter_slots(const struct algo_in *in, struct plan *plan);
+const char *reduce_scatter_slots_unfit(const struct algo_in *in);
+choir_status reduce_scatter_ring(const struct algo_in *in, struct plan *plan);
+
+choir_status allgather_slots(const struct algo_in *in, struct plan *plan);
+const char *allgather_slots_unfit(const struct algo_in *in);
+choir_status allgather_ring(const struct algo_in *in, struct plan *plan);
+
+choir_status alltoallv_slots(const struct algo_in *in, struct plan *plan);
+const char *alltoallv_slots_unfit(const struct algo_in *in);
+choir_status alltoallv_pairwise(const struct algo_in *in, struct plan *plan);
+
+choir_status broadcast_slots(const struct algo_in *in, struct plan *plan);
+const char *broadcast_slots_unfit(const struct algo_in *in);
+choir_status broadcast_binomial(const struct algo_in *in, struct plan *plan);
+
+choir_status reduce_slots(const struct algo_in *in, struct plan *plan);
+const char *reduce_slots_unfit(const struct algo_in *in);
+choir_status reduce_binomial(const struct algo_in *in, struct plan *plan);
+
+choir_status barrier_flags(const struct algo_in *in, struct plan *plan);
+choir_status barrier_dissemination(const struct algo_in *in, struct plan *plan);
+
 choir_status p2p_send(const struct algo_in *in, struct plan *plan);
 choir_status p2p_recv(const struct algo_in *in, struct plan *plan);
 

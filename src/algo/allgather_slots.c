@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* allgather and allgatherv through the arena: everybody puts its block chunk by chunk and takes the others' chunks.
+ *
+ * One wait a chunk of the longest block.  A rank writes its block once more than it must and reads each other block once.  One node.  Any lengths, also
+ * zero.  Note [streams] says how. */
+#include "algo/blocks.h"
+#include "algo/build.h"
+#include "algo/fit.h"
+#include "algo/streams.h"
+
+static struct stream block_stream(const struct algo_in *in, int rank)
+{
+	uint64_t bytes = gather_bytes(in, rank);
+
+	return (struct stream){ .bytes = bytes, .from = 0, .to = bytes, .recv_off = gather_off(in, rank) };
+}
+
+static const struct stream_view view = { .of = block_stream, .own_is_shared = true };
+
+const char *allgather_slots_unfit(const struct algo_in *in)
+{
+	const char *why = fit_node(in);
+
+	return why ? why : streams_unfit(in, &view);
+}
+
+choir_status allgather_slots(const struct algo_in *in, struct plan *plan)
+{
+	return streams_build(in, plan, &view);
+}

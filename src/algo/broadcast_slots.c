@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* broadcast through the arena: the root puts chunk after chunk in its slot, the others take them and acknowledge.
+ *
+ * A wait a chunk; the root writes the bytes once, each other rank reads them once.  One node, any length.  The slot has four areas: the root puts
+ * chunk k once all have taken chunk k - 4 (their phase k - 3), so it runs up to four chunks ahead. */
+#include "algo/build.h"
+#include "algo/fit.h"
+#include "algo/pattern_block.h"
+
+#define AREAS 4
+#define CACHE_CHUNK_BYTES (256 * 1024)
+
+static uint64_t chunk_limit(const struct algo_in *in)
+{
+	uint64_t unit = block_unit(in->elem_bytes);
+
+	return min_u64(round_down(in->slot_bytes / AREAS, unit), round_down(CACHE_CHUNK_BYTES, unit));
+}
+
+const char *broadcast_slots_unfit(const struct algo_in *in)
+{
+	const char *why = fit_node(in);
+
+	if (why)
+		return why;
+	return chunk_limit(in) ? fit_phases(in->bytes / chunk_limit(in) + 2) : "needs larger slots";
+}
+
+static void give(const struct algo_in *in, struct plan *plan, struct chunks chunks, uint64_t k)
+{
+	uint64_t off = chunk_off(chunks, k), len = chunk_len(chunks, k);
+	struct plan_ref slot = plan_slot(in->me, k % AREAS * chunks.each), send = plan_at(PLAN_SEND, off);
+	plan_id free_after = PLAN_NO_STEP, put;
+
+	if (k >= AREAS)
+		free_after = plan_await(plan, PLAN_ALL, (uint32_t)(k - AREAS) + 1, NULL, 0, "area free");
+	put = plan_copy(plan, slot, send, len, &free_after, 1, "put");
+	plan_publish(plan, (uint32_t)k + 1, &put, 1, "chunk there");
+	if (!in->in_place)
+		plan_copy(plan, plan_at(PLAN_RECV, off), in->send_direct && in->recv_direct ? send : slot, len, &put, 1, "own");
+}
+
+static void take(const struct algo_in *in, struct plan *plan, struct chunks chunks, uint64_t k)
+{
+	plan_id there = plan_await(plan, in->root, (uint32_t)k + 1, NULL, 0, "chunk there");
+	plan_id took = plan_copy(plan, plan_at(PLAN_RECV, chunk_off(chunks, k)), plan_slot(in->root, k % AREAS * chunks.each),
+	                         chunk_len(chunks, k), &there, 1, "take");
+
+	if (k + AREAS < chunks.n)
+		plan_publish(plan, (uint32_t)k + 1, &took, 1, "taken");
+}
+
+choir_status broadcast_slots(const struct algo_in *in, struct plan *plan)
+{
+	struct chunks chunks = chunks_of(in->bytes, chunk_limit(in), block_unit(in->elem_bytes));
+
+	plan->slot_bytes = in->slot_bytes;
+	for (uint64_t k = 0; k < chunks.n; k++)
+		if (in->me == in->root)
+			give(in, plan, chunks, k);
+		else
+			take(in, plan, chunks, k);
+	return plan_finish(plan);
+}

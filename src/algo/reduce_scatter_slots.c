@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* reduce_scatter through the arena: everybody puts a chunk of every block, and reduces its own block's chunk out of all slots into RECV.
+ *
+ * One wait a chunk.  A rank writes n - 1 blocks (n if SEND is not direct) and reads n.  One node, any length.  The owner folds in rank order.
+ * The slot has two areas of a chunk of each block.  In period k: put k + 1, reduce k, publish phase k + 2, await it.  Put k + 1 overwrites
+ * chunk k - 1, which all reduced before phase k + 1.  In place is safe: a chunk of RECV is written after the same chunk of every block was put, and by the step
+ * that reads it as its own operand. */
+#include "algo/build.h"
+#include "algo/fit.h"
+#include "algo/pattern_block.h"
+#include "algo/window.h"
+
+#define AREAS 2
+#define CACHE_CHUNK_BYTES (256 * 1024)
+
+struct scatter {
+	const struct algo_in *in;
+	struct plan *plan;
+	struct chunks chunks;
+	struct window window;
+	plan_id awaited, put_from, put_to, reduced;
+};
+
+/* Of one block: all blocks' chunks fit an area. */
+static uint64_t chunk_limit(const struct algo_in *in)
+{
+	uint64_t unit = block_unit(in->elem_bytes), n = (uint64_t)in->layout->n;
+	uint64_t limit = round_down(in->slot_bytes / (AREAS * n), unit), cache = round_down(CACHE_CHUNK_BYTES / n, unit);
+
+	return cache ? min_u64(limit, cache) : limit;
+}
+
+const char *reduce_scatter_slots_unfit(const struct algo_in *in)
+{
+	const char *why = fit_node(in);
+
+	if (why)
+		return why;
+	return chunk_limit(in) ? fit_phases(in->bytes / chunk_limit(in) + 2) : "needs larger slots";
+}
+
+static struct plan_ref slot_at(const struct scatter *s, int rank, uint64_t k, int block)
+{
+	uint64_t n = (uint64_t)s->in->layout->n;
+
+	return plan_slot(rank, (k % AREAS * n + (uint64_t)block) * s->chunks.each);
+}
+
+static struct plan_ref send_at(const struct scatter *s, uint64_t k, int block)
+{
+	return plan_at(PLAN_SEND, (uint64_t)block * s->in->bytes + chunk_off(s->chunks, k));
+}
+
+static void put(struct scatter *s, uint64_t k)
+{
+	s->put_from = s->plan->n_steps;
+	for (int b = 0; b < s->in->layout->n; b++)
+		if (b != s->in->me || !s->in->send_direct)
+			plan_copy(s->plan, slot_at(s, s->in->me, k, b), send_at(s, k, b), chunk_len(s->chunks, k), &s->awaited, 1, "put");
+	s->put_to = s->plan->n_steps;
+}
+
+static void reduce(struct scatter *s, uint64_t k)
+{
+	const struct algo_in *in = s->in;
+	uint64_t off = chunk_off(s->chunks, k), len = chunk_len(s->chunks, k);
+	struct piece piece = piece_for_recv(in, s->plan, &s->window, off);
+
+	for (int p = 0; p < in->layout->n; p++)
+		plan_source(s->plan, p == in->me && in->send_direct ? send_at(s, k, p) : slot_at(s, p, k, in->me));
+	s->reduced = plan_reduce(s->plan, piece.ref, NULL, 0, PLAN_RAW_ALL, true, len, &s->awaited, 1, "reduce block");
+	piece.ready = s->reduced;
+	piece_to_recv(&piece, s->plan, off, len);
+	piece_end(&piece, s->plan, &s->window);
+}
+
+static void publish(struct scatter *s, uint64_t k)
+{
+	need_range(s->plan, s->put_from, s->put_to);
+	plan_publish(s->plan, (uint32_t)k + 1, &s->reduced, 1, "phase");
+}
+
+choir_status reduce_scatter_slots(const struct algo_in *in, struct plan *plan)
+{
+	struct scatter s = { .in = in, .plan = plan, .awaited = PLAN_NO_STEP, .reduced = PLAN_NO_STEP };
+
+	plan->slot_bytes = in->slot_bytes;
+	s.chunks = chunks_of(in->bytes, chunk_limit(in), block_unit(in->elem_bytes));
+	if (s.chunks.n == 0)
+		return plan_finish(plan);
+	window_init(&s.window, plan, in->recv_direct ? 0 : s.chunks.each);
+	put(&s, 0);
+	publish(&s, 0);
+	for (uint64_t k = 0; k < s.chunks.n; k++) {
+		s.awaited = plan_await(plan, PLAN_ALL, (uint32_t)k + 1, NULL, 0, "all there");
+		if (k + 1 < s.chunks.n)
+			put(&s, k + 1);
+		reduce(&s, k);
+		if (k + 1 < s.chunks.n)
+			publish(&s, k + 1);
+	}
+	return plan_finish(plan);
+}

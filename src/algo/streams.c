@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* Note [streams].  A slot has three areas of one chunk.  In period k a rank puts chunk k, publishes phase k + 1, takes chunk k - 1 from all others (work
+ * that hides the wait), and awaits phase k + 1 of all.  Put k overwrites chunk k - 3: everybody took that before phase k, which was awaited
+ * in period k - 1.  The number of periods is that of the longest stream; all ranks know all lengths. */
+#include "algo/streams.h"
+
+#include "algo/fit.h"
+#include "algo/group.h"
+#include "algo/pattern_block.h"
+#include "algo/window.h"
+
+#define AREAS 3
+#define CACHE_CHUNK_BYTES (256 * 1024)
+
+struct streams {
+	const struct algo_in *in;
+	struct plan *plan;
+	const struct stream_view *view;
+	struct stream mine;
+	uint64_t chunk_bytes, n_chunks;
+	bool own_direct;   /* my own part goes from SEND to RECV, or is there */
+	plan_id awaited; /* the latest AWAIT */
+	plan_id took_from[2], took_to[2];
+};
+
+static uint64_t chunk_bytes_of(const struct algo_in *in)
+{
+	uint64_t unit = block_unit(in->elem_bytes);
+
+	return min_u64(round_down(in->slot_bytes / AREAS, unit), round_down(CACHE_CHUNK_BYTES, unit));
+}
+
+static uint64_t longest(const struct algo_in *in, const struct stream_view *view)
+{
+	uint64_t bytes = 0;
+
+	for (int r = 0; r < in->layout->n; r++) {
+		struct stream stream = view->of(in, r);
+
+		if (stream.bytes > bytes)
+			bytes = stream.bytes;
+	}
+	return bytes;
+}
+
+static struct plan_ref slot_at(const struct streams *s, int rank, uint64_t stream_off)
+{
+	return plan_slot(rank, stream_off / s->chunk_bytes % AREAS * s->chunk_bytes + stream_off % s->chunk_bytes);
+}
+
+static void put_range(struct streams *s, uint64_t from, uint64_t to)
+{
+	if (from < to)
+		plan_copy(s->plan, slot_at(s, s->in->me, from), plan_at(PLAN_SEND, from), to - from, &s->awaited, 1, "put");
+}
+
+static void put(struct streams *s, uint64_t k)
+{
+	uint64_t from = k * s->chunk_bytes, to = min_u64(from + s->chunk_bytes, s->mine.bytes);
+	bool leaves_out = s->own_direct && !s->view->own_is_shared && s->mine.from < s->mine.to;
+
+	if (!leaves_out) {
+		put_range(s, from, to);
+		return;
+	}
+	put_range(s, from, min_u64(to, s->mine.from));
+	put_range(s, from > s->mine.to ? from : s->mine.to, to);
+}
+
+/* Chunk k of all others, beginning with the rank after me, so that not all read the same slot at once. */
+static void take(struct streams *s, uint64_t k)
+{
+	int n = s->in->layout->n;
+
+	s->took_from[k % 2] = s->plan->n_steps;
+	for (int i = s->own_direct ? 1 : 0; i < n; i++) {
+		int rank = (s->in->me + i) % n;
+		struct stream stream = s->view->of(s->in, rank);
+		uint64_t from = k * s->chunk_bytes, to = min_u64(from + s->chunk_bytes, stream.to);
+
+		if (from < stream.from)
+			from = stream.from;
+		if (from < to)
+			plan_copy(s->plan, plan_at(PLAN_RECV, stream.recv_off + from - stream.from), slot_at(s, rank, from), to - from,
+			          &s->awaited, 1, "take");
+	}
+	s->took_to[k % 2] = s->plan->n_steps;
+}
+
+static void period(struct streams *s, uint64_t k)
+{
+	plan_id put_from = s->plan->n_steps;
+
+	if (k < s->n_chunks) {
+		put(s, k);
+		need_range(s->plan, put_from, s->plan->n_steps);
+		if (k >= 2)
+			need_range(s->plan, s->took_from[k % 2], s->took_to[k % 2]);
+		plan_publish(s->plan, (uint32_t)k + 1, NULL, 0, "phase");
+	}
+	if (k > 0)
+		take(s, k - 1);
+	if (k < s->n_chunks)
+		s->awaited = plan_await(s->plan, PLAN_ALL, (uint32_t)k + 1, NULL, 0, "all there");
+}
+
+choir_status streams_build(const struct algo_in *in, struct plan *plan, const struct stream_view *view)
+{
+	struct streams s = { .in = in, .plan = plan, .view = view, .mine = view->of(in, in->me), .awaited = PLAN_NO_STEP };
+	uint64_t bytes = longest(in, view);
+
+	plan->slot_bytes = in->slot_bytes;
+	s.chunk_bytes = chunk_bytes_of(in);
+	s.n_chunks = (bytes + s.chunk_bytes - 1) / s.chunk_bytes;
+	s.own_direct = in->in_place || (in->send_direct && in->recv_direct);
+	if (s.own_direct && !in->in_place && s.mine.from < s.mine.to)
+		plan_copy(plan, plan_at(PLAN_RECV, s.mine.recv_off), plan_at(PLAN_SEND, s.mine.from), s.mine.to - s.mine.from, NULL, 0, "own");
+	for (uint64_t k = 0; bytes && k <= s.n_chunks; k++)
+		period(&s, k);
+	return plan_finish(plan);
+}
+
+const char *streams_unfit(const struct algo_in *in, const struct stream_view *view)
+{
+	uint64_t chunk = chunk_bytes_of(in);
+
+	if (chunk == 0)
+		return "needs larger slots";
+	return fit_phases(longest(in, view) / chunk + 2);
+}
