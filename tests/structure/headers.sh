@@ -28,8 +28,17 @@ for header in include/choir/*.h; do
 	alone "$cc" c "${header#include/}" -std=c11 -pedantic -Iinclude "$@"
 	[ -z "$cxx" ] || alone "$cxx" cpp "${header#include/}" -std=c++11 -pedantic -Iinclude "$@"
 done
+# Templates: no guard, included again and again with other parameters, so alone they are nothing.
+templates=" cl/ops.h src/kern/host_op.h src/kern/host_dtype.h src/kern/host_table.h "
+for template in $templates; do
+	[ -e "$template" ] || {
+		echo "no such template any more: $template"
+		bad=1
+	}
+done
 # Private ones are used by our own files only, with the flags of tools/cmake/ChoirRules.cmake.
 for header in $(find src cl tools tests -name '*.h' | sort); do
+	case $templates in *" $header "*) continue ;; esac
 	alone "$cc" c "$root/$header" -std=c11 -D_GNU_SOURCE -DCL_TARGET_OPENCL_VERSION=300 -Wno-unused-function -Iinclude -Isrc -Icl -Itests "$@"
 done
 echo "$n compilations"

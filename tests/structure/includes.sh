@@ -30,7 +30,7 @@ BEGIN {
 	allow("kern", "dev base @types @public @kernels")
 	allow("algo", "plan base @types")
 	allow("exec", "kern algo dev net node plan base @types @public")
-	allow("sparse", "exec kern algo dev net node plan base @types @public")
+	allow("sparse", "exec kern algo dev net node plan base @types @public @kernels")
 	allow("api", "sparse exec kern algo dev net node plan base @types @public")
 	allow("mpi", "@types @public @mpi")
 	allow("cl", "@types @kernels")
