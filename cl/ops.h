@@ -4,6 +4,8 @@
  * Parameters, to be defined before every inclusion (kernels: -D; C may include it again and again with others):
  *   DTYPE   a name of dtype.def: I8 ... BOOL
  *   OP      a name of op.def: SUM ... LOCAL
+ * and, for kernels on a device whose f32 division is not correctly rounded (1.2 allows 2.5 ulp; src/dev adds it by itself):
+ *   DIVIDE_IN_F64   divide as f64, which is exact enough that rounding the quotient again to f32 gives the right bits (53 >= 2 * 24 + 2)
  *
  * What it gives for them:
  *   ELEM                     type of an element in memory (f16 and bf16: its 16 bits)
@@ -66,6 +68,9 @@
 
 #ifdef __OPENCL_VERSION__
 #pragma OPENCL FP_CONTRACT OFF
+#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
 #define OPS(name) op_##name
 #define OPS_GLOBAL __global
 typedef char i8;
@@ -230,7 +235,6 @@ static inline bf16 ops_to_bf16(f32 value)
 #define ACC f32
 #elif OPS_TYPE == OPS_DTYPE_F64
 #ifdef __OPENCL_VERSION__
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
 typedef double f64;
 #endif
 #define ELEM f64
@@ -347,7 +351,9 @@ static inline ACC OPS(fold)(ACC a, ACC b)
 
 static inline ACC OPS(final)(ACC a, int n)
 {
-#if OPS_KIND == OPS_OP_MEAN && !OPS_IS_BOOL
+#if OPS_KIND == OPS_OP_MEAN && OPS_IS_FLOAT && defined(DIVIDE_IN_F64)
+	return (ACC)((double)a / (double)(ACC)n);
+#elif OPS_KIND == OPS_OP_MEAN && !OPS_IS_BOOL
 	return (ACC)(a / (OPS_DIVISOR)n);
 #else
 	(void)n;

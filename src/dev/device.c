@@ -180,7 +180,7 @@ bool dev_has_fp64(const choir_device *device)
 
 bool dev_divides_exactly(const choir_device *device)
 {
-	return device->facts.exact_division;
+	return device->facts.exact_division || device->facts.fp64; /* see division_options */
 }
 
 choir_reduce_where dev_reduce_where(const choir_device *device)

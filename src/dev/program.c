@@ -122,6 +122,14 @@ static choir_status build_failed(const choir_device *device, cl_program program,
 	return error_prefix(st, "%s (%s)", source, options);
 }
 
+/* What every program is built with, so that f32 division gives the host's bits (cl/ops.h). */
+static const char *division_options(const struct device_facts *facts)
+{
+	if (facts->exact_division)
+		return "-cl-fp32-correctly-rounded-divide-sqrt ";
+	return facts->fp64 ? "-D DIVIDE_IN_F64 " : "";
+}
+
 /* Without the lock; blocks for the compiler. */
 static choir_status build(const choir_device *device, const char *source, const char *options, cl_program *out_p)
 {
@@ -131,7 +139,7 @@ static choir_status build(const choir_device *device, const char *source, const 
 
 	if (text == NULL)
 		return error_set(CHOIR_ARGUMENT, "no kernel source is called '%s'", source);
-	if (snprintf(all, sizeof all, "-cl-std=CL1.2 %s%s", device->facts.exact_division ? "-cl-fp32-correctly-rounded-divide-sqrt " : "", options) >=
+	if (snprintf(all, sizeof all, "-cl-std=CL1.2 %s%s", division_options(&device->facts), options) >=
 	    (int)sizeof all)
 		return error_set(CHOIR_ARGUMENT, "%s: options of %zu bytes", source, strlen(options));
 	cl_program program = clCreateProgramWithSource(device->context, 1, &text, NULL, &rc);
