@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of choir-bench.  docs/bench.md explains every flag. */
+#ifndef BENCH_ARGS_H
+#define BENCH_ARGS_H
+
+#include <choir/types.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum {
+	ARGS_MAX_LIST = 32,
+	ARGS_ERROR_BYTES = 256,
+};
+
+enum args_memory { MEMORY_DEVICE, MEMORY_HOST };
+
+struct args_sparse {
+	size_t rows, width, range;
+	double density; /* of rows in range, on one rank; 0 = --rows says it */
+	double zipf;    /* exponent; 0 = uniform */
+	choir_dtype index_dtype;
+};
+
+struct args {
+	const char *collectives[ARGS_MAX_LIST];
+	int n_collectives;
+	size_t begin, end, step; /* bytes; step 0 = multiply by factor */
+	double factor;
+	int iterations, warmup, check_every;
+	choir_dtype dtypes[ARGS_MAX_LIST];
+	int n_dtypes;
+	choir_op ops[ARGS_MAX_LIST];
+	int n_ops;
+	bool all_ops, all_dtypes; /* combinations that do not exist are skipped without a word */
+	int root;
+	enum args_memory memory;
+	bool in_place;
+	const char *algorithm; /* NULL = rules decide */
+	size_t offset;         /* elements before the data in every buffer */
+	int in_flight;
+	double timeout_s;
+	bool csv;
+	const char *json_path, *plot_path; /* NULL = none; json "-" = standard output */
+	double min_busbw;
+	const char *compare_old, *compare_new; /* both or neither */
+	double fail_over;
+	int local; /* ranks as threads; 0 = the processes of MPI */
+	const char *devices[ARGS_MAX_LIST]; /* "P:D", dealt out in turn */
+	int n_devices;
+	const char *vs[ARGS_MAX_LIST];
+	int n_vs;
+	struct args_sparse sparse;
+	bool help, version;
+	struct args_raw *raw; /* the texts that the pointers above lead into */
+};
+
+/* args_parse: reads argv[1..].  On failure a sentence is in error and args need no fini.  Asks nothing of OpenCL or MPI. */
+bool args_parse(int argc, const char **argv, struct args *args, char error[ARGS_ERROR_BYTES]);
+void args_fini(struct args *args);
+
+void args_help(FILE *to);
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* choir-bench: times and checks choir's collectives.  docs/bench.md is its manual. */
+#include "args.h"
+#include "compare.h"
+#include "header.h"
+#include "place.h"
+#include "report.h"
+#include "run.h"
+#include "watchdog.h"
+
+#include <choir/mpi.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GRACE_S = 5 }; /* the library's own time-out comes first: it has more to say */
+
+struct bench {
+	const struct args *args;
+	choir_device **devices; /* [local ranks] */
+	choir_comm **comms;
+};
+
+static void print_log(void *ctx, int level, const char *text)
+{
+	(void)ctx;
+	if (level <= 1)
+		fprintf(stderr, "choir: %s\n", text);
+}
+
+static int write_reports(const struct args *args, const json_t *header, const struct results *results)
+{
+	int status = EXIT_FINE;
+
+	if (args->json_path != NULL) {
+		json_t *all = report_json_of(header, results);
+
+		if (!report_json_write(args->json_path, all)) {
+			fprintf(stderr, "choir-bench: %s cannot be written: %s\n", args->json_path, strerror(errno));
+			status = EXIT_USAGE;
+		}
+		json_decref(all);
+	}
+	if (args->plot_path != NULL && !report_plot(args->plot_path, results)) {
+		fprintf(stderr, "choir-bench: %s was not drawn: is gnuplot installed?\n", args->plot_path);
+		status = EXIT_USAGE;
+	}
+	return status;
+}
+
+static int judge_speed(const struct args *args, const struct results *results)
+{
+	double best = 0;
+
+	for (size_t i = 0; i < results->n; i++)
+		best = results->rows[i].busbw_GBps > best ? results->rows[i].busbw_GBps : best;
+	if (best >= args->min_busbw)
+		return EXIT_FINE;
+	fprintf(stderr, "choir-bench: best busbw %.3f GB/s is below --min-busbw %g\n", best, args->min_busbw);
+	return EXIT_SLOW;
+}
+
+/* One rank from its comm to its exit status. */
+static int bench_rank(struct world *world, void *ctx)
+{
+	const struct bench *bench = ctx;
+	const struct args *args = bench->args;
+	int mine = world->has_mpi ? 0 : world->rank, status;
+	bool to_text = world->rank == 0 && !(args->json_path != NULL && strcmp(args->json_path, "-") == 0);
+	struct run run = { .args = args, .world = world, .device = bench->devices[mine], .comm = bench->comms[mine], .to_text = to_text };
+	json_t *header = header_make(world, run.device, run.comm);
+
+	if (to_text && !args->csv)
+		report_text_header(header);
+	status = run_all(&run);
+	if (world->rank == 0 && status <= EXIT_WRONG) {
+		int written = write_reports(args, header, &run.results);
+
+		status = status != EXIT_FINE ? status : written;
+		status = status != EXIT_FINE ? status : judge_speed(args, &run.results);
+	}
+	if (to_text && status == EXIT_FINE && !args->csv)
+		report_text_note("%zu rows, no wrong data", run.results.n);
+	if (world->rank == 0 && status == EXIT_WRONG)
+		fprintf(stderr, "choir-bench: wrong data\n");
+	json_decref(header);
+	results_fini(&run.results);
+	return world_max_int(world, status);
+}
+
+static int failed(const char *what, choir_status st)
+{
+	fprintf(stderr, "choir-bench: %s: %s: %s\n", what, choir_status_name(st), choir_last_error());
+	return EXIT_WRONG;
+}
+
+static choir_comm_config config_of(const struct args *args)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	config.deadline_ms = (int64_t)(args->timeout_s * 1000);
+	config.name = "bench";
+	return config;
+}
+
+static int bench_local(struct bench *bench)
+{
+	int n = bench->args->local, status = EXIT_FINE;
+	choir_comm_config config = config_of(bench->args);
+	choir_status st;
+
+	for (int r = 0; r < n && status == EXIT_FINE; r++)
+		status = place_device(bench->args, r, &bench->devices[r]);
+	if (status != EXIT_FINE)
+		return status;
+	st = choir_comm_create_local(n, bench->devices, &config, bench->comms);
+	if (st != CHOIR_SUCCESS)
+		return failed("choir_comm_create_local", st);
+	status = world_run_local(n, bench_rank, bench);
+	watchdog_stop();
+	for (int r = 0; r < n; r++)
+		choir_comm_destroy(bench->comms[r]);
+	return status;
+}
+
+static int bench_mpi_rank(struct world *world, struct bench *bench)
+{
+	choir_comm_config config = config_of(bench->args);
+	int status = place_device(bench->args, world->node_rank, &bench->devices[0]);
+	choir_status st;
+
+	status = world_max_int(world, status);
+	if (status != EXIT_FINE)
+		return status;
+	st = choir_comm_create_mpi(world->comm, 1, bench->devices, &config, bench->comms);
+	if (st != CHOIR_SUCCESS)
+		status = failed("choir_comm_create_mpi", st);
+	status = world_max_int(world, status);
+	if (status == EXIT_FINE)
+		status = bench_rank(world, bench);
+	watchdog_stop();
+	choir_comm_destroy(bench->comms[0]);
+	return status;
+}
+
+static int bench_mpi(struct bench *bench)
+{
+	struct world world;
+	int level, status;
+
+	if (!world_open_mpi(&world, &level)) {
+		fprintf(stderr, "choir-bench: MPI_Init_thread failed\n");
+		return EXIT_WRONG;
+	}
+	status = bench_mpi_rank(&world, bench);
+	world_close_mpi(&world);
+	return status;
+}
+
+static int bench_main(const struct args *args)
+{
+	size_t n = args->local > 0 ? (size_t)args->local : 1;
+	struct bench bench = { .args = args, .devices = calloc(n, sizeof *bench.devices), .comms = calloc(n, sizeof *bench.comms) };
+	int status;
+
+	if (bench.devices == NULL || bench.comms == NULL)
+		return EXIT_WRONG;
+	choir_set_log(print_log, NULL);
+	watchdog_start(args->timeout_s + GRACE_S);
+	status = args->local > 0 ? bench_local(&bench) : bench_mpi(&bench);
+	for (size_t i = 0; i < n; i++)
+		choir_device_destroy(bench.devices[i]);
+	free(bench.devices);
+	free(bench.comms);
+	return status;
+}
+
+/* Before MPI is up only the launcher's environment tells who speaks for all. */
+static bool speaks(void)
+{
+	const char *rank = getenv("PMI_RANK");
+
+	return rank == NULL || strcmp(rank, "0") == 0;
+}
+
+static bool is_launched(void)
+{
+	const char *size = getenv("PMI_SIZE");
+
+	return size != NULL && strtol(size, NULL, 10) > 1;
+}
+
+int main(int argc, char **argv)
+{
+	struct args args;
+	char error[ARGS_ERROR_BYTES];
+	int status = EXIT_USAGE;
+
+	if (!args_parse(argc, (const char **)argv, &args, error)) {
+		if (speaks())
+			fprintf(stderr, "choir-bench: %s\nchoir-bench --help tells more\n", error);
+		return EXIT_USAGE;
+	}
+	if (args.help || args.version) {
+		if (args.help && speaks())
+			args_help(stdout);
+		else if (speaks())
+			printf("choir-bench %s\n", choir_version());
+		status = EXIT_FINE;
+	} else if (args.compare_old != NULL) {
+		status = compare_files(args.compare_old, args.compare_new, args.fail_over);
+	} else if (args.local > 0 && is_launched()) {
+		if (speaks())
+			fprintf(stderr, "choir-bench: --local makes its own ranks: start it without mpiexec\n");
+	} else {
+		status = bench_main(&args);
+	}
+	args_fini(&args);
+	return status;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* How the time is taken.
+ *
+ * Contenders alternate in turns (A B A B ...), a fifth of the iterations each turn, so that what else the machine does falls on all of them
+ * alike.  A turn starts with one untimed call, which brings the contender's own data back into the caches.  Each timed iteration starts at a
+ * barrier of the world and is one call, or below 64 KB a batch of calls of at least 50 us, since the clock and the barrier's exit are only good
+ * to some 0.1 us.  The ranks' times are exchanged when all is over: an iteration took what its slowest rank took.  A checked call (fresh inputs,
+ * outputs all sentinel) is not timed. */
+#include "measure.h"
+
+#include "clock.h"
+#include "progress.h"
+#include "watchdog.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { TURNS = 5, BATCH_US = 50, MAX_BATCH = 4096 };
+
+static void must(const struct measure_plan *plan, const struct contender *contender, int status)
+{
+	if (status == EXIT_FINE)
+		return;
+	fprintf(stderr, "choir-bench: rank %d: %s failed at %s\n", plan->world->rank, contender->name, plan->label);
+	world_fail(plan->world, status);
+}
+
+/* The mean time of a call in a batch. */
+static double timed_us(const struct measure_plan *plan, struct contender *contender, int batch)
+{
+	double start;
+
+	watchdog_pat(contender->name);
+	world_barrier(plan->world);
+	start = clock_us();
+	for (int i = 0; i < batch; i++)
+		must(plan, contender, contender->once(contender));
+	return (clock_us() - start) / batch / contender->calls;
+}
+
+static double checked_us(const struct measure_plan *plan, struct contender *contender, struct series *series)
+{
+	uint64_t wrong = 0;
+	double us;
+
+	must(plan, contender, contender->fill(contender));
+	us = timed_us(plan, contender, 1);
+	/* No rank may refill what another is still reading. */
+	world_barrier(plan->world);
+	must(plan, contender, contender->verify(contender, &wrong));
+	series->wrong += wrong;
+	series->checked++;
+	return us;
+}
+
+static int warm_up(const struct measure_plan *plan, struct contender *contender, struct series *series)
+{
+	int rounds = plan->warmup > 0 ? plan->warmup : 1;
+	double mean_us = 0;
+
+	if (plan->check_every > 0 && contender->fill != NULL)
+		series->first_us = checked_us(plan, contender, series);
+	else
+		series->first_us = timed_us(plan, contender, 1);
+	for (int i = 0; i < rounds; i++)
+		mean_us += timed_us(plan, contender, 1) * contender->calls / rounds;
+	world_max(plan->world, &mean_us, 1);
+	if (!plan->batches || mean_us >= BATCH_US)
+		return 1;
+	return mean_us * MAX_BATCH <= BATCH_US ? MAX_BATCH : (int)(BATCH_US / mean_us) + 1;
+}
+
+static void one_turn(const struct measure_plan *plan, struct contender *contender, int batch, double *us, int iterations)
+{
+	timed_us(plan, contender, 1);
+	for (int i = 0; i < iterations; i++)
+		us[i] = timed_us(plan, contender, batch);
+}
+
+static void all_turns(const struct measure_plan *plan, struct contender *const *contenders, struct series *series, const int *batch, int n)
+{
+	int a_turn = (plan->iterations + TURNS - 1) / TURNS;
+
+	for (int done = 0; done < plan->iterations; done += a_turn) {
+		int now = plan->iterations - done < a_turn ? plan->iterations - done : a_turn;
+
+		progress_show(plan->world, plan->label, done, plan->iterations);
+		for (int k = 0; k < n; k++)
+			one_turn(plan, contenders[k], batch[k], series[k].us + done, now);
+		for (int i = done + 1; i <= done + now && plan->check_every > 0 && contenders[0]->fill != NULL; i++)
+			if (i % plan->check_every == 0)
+				checked_us(plan, contenders[0], &series[0]);
+	}
+}
+
+static void add_up_wrong(struct world *world, struct series *series)
+{
+	uint64_t *all = malloc((size_t)world->size * sizeof *all), wrong = 0;
+
+	if (all == NULL)
+		world_fail(world, EXIT_WRONG);
+	world_gather(world, &series->wrong, sizeof series->wrong, all);
+	for (int r = 0; r < world->size; r++)
+		wrong += all[r];
+	series->wrong = wrong;
+	free(all);
+}
+
+void measure(const struct measure_plan *plan, struct contender *const *contenders, struct series *series, int n)
+{
+	int batch[VS_MAX + 1];
+
+	for (int k = 0; k < n; k++) {
+		series[k].wrong = series[k].checked = 0;
+		batch[k] = warm_up(plan, contenders[k], &series[k]);
+	}
+	all_turns(plan, contenders, series, batch, n);
+	for (int k = 0; k < n; k++) {
+		world_max(plan->world, series[k].us, (size_t)plan->iterations);
+		world_max(plan->world, &series[k].first_us, 1);
+		add_up_wrong(plan->world, &series[k]);
+	}
+	progress_clear(plan->world);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static const char *text_in(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text != NULL ? text : "";
+}
+
+void report_text_note(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fputs("# ", stdout);
+	vprintf(format, args);
+	fputc('\n', stdout);
+	va_end(args);
+	fflush(stdout);
+}
+
+/* "rank 0 and the like" would hide a mixed world: every device that differs from rank 0's gets a line. */
+static void print_devices(const json_t *header)
+{
+	const json_t *devices = json_object_get(header, "devices");
+	size_t rank;
+	json_t *device;
+
+	printf("# device   %s, %s, class %s\n", text_in(header, "device"), text_in(header, "driver"), text_in(header, "buffer_class"));
+	json_array_foreach(devices, rank, device)
+		if (!json_equal(device, json_array_get(devices, 0)))
+			printf("# rank %zu   %s\n", rank, json_string_value(device));
+}
+
+void report_text_header(const json_t *header)
+{
+	const json_t *mpi = json_object_get(header, "mpi"), *variables = json_object_get(header, "environment");
+	const json_t *layout = json_object_get(header, "node_layout");
+	json_t *value;
+	const char *name;
+	size_t rank;
+
+	printf("# choir    %s, %" JSON_INTEGER_FORMAT " ranks, nodes of the ranks:", text_in(header, "choir"),
+	       json_integer_value(json_object_get(header, "ranks")));
+	json_array_foreach(layout, rank, value)
+		printf(" %" JSON_INTEGER_FORMAT, json_integer_value(value));
+	fputc('\n', stdout);
+	print_devices(header);
+	if (json_is_object(mpi))
+		printf("# MPI      %s, %s\n", text_in(mpi, "library"), text_in(mpi, "thread_level"));
+	else
+		printf("# MPI      none: the ranks are threads\n");
+	json_object_foreach((json_t *)variables, name, value)
+		printf("# variable %s=%s\n", name, json_string_value(value));
+	printf("# time is the slowest rank's, in us; sizes with K = 1024; GB/s with G = 10^9; ratio = their p50 / ours, above 1 choir wins\n");
+	fflush(stdout);
+}
+
+void report_text_columns(const struct args *args, const char *collective, bool is_sparse)
+{
+	printf("#\n# %s, %s memory%s\n", collective, args->memory == MEMORY_HOST ? "host" : "device", args->in_place ? ", in place" : "");
+	printf("#%11s %12s %5s %11s %-16s %10s %10s %10s %9s %9s %6s", "bytes", "count", "type", "redop", "algorithm", "p50", "p99", "first",
+	       "algbw", "busbw", "wrong");
+	for (int i = 0; i < args->n_vs; i++)
+		printf(" %10s %7s", args->vs[i], "ratio");
+	if (is_sparse)
+		printf(" %10s %10s %8s %8s %10s", "rows in", "rows out", "dens in", "dens out", "wire");
+	fputc('\n', stdout);
+}
+
+void report_text_row(const struct args *args, const struct result *row)
+{
+	printf(" %11zu %12zu %5s %11s %-16s %10.2f %10.2f %10.1f %9.3f %9.3f ", row->bytes, row->count, row->dtype, row->op,
+	       row->algorithm[0] != '\0' ? row->algorithm : "-", row->us.p50, row->us.p99, row->first_us, row->algbw_GBps, row->busbw_GBps);
+	if (args->check_every > 0)
+		printf("%6" PRIu64, row->wrong);
+	else
+		printf("%6s", "-");
+	for (int i = 0; i < row->n_vs; i++) {
+		if (row->vs[i].ran)
+			printf(" %10.2f %7.2f", row->vs[i].p50_us, row->vs[i].ratio);
+		else
+			printf(" %10s %7s", "-", "-");
+	}
+	if (row->is_sparse)
+		printf(" %10zu %10zu %8.4f %8.4f %10" PRIu64, row->sparse.rows_in, row->sparse.rows_out, row->sparse.density_in,
+		       row->sparse.density_out, row->wire_bytes);
+	fputc('\n', stdout);
+	fflush(stdout);
+}
+
+void report_csv_columns(const struct args *args)
+{
+	printf("collective,bytes,count,dtype,op,memory,inplace,algorithm,p50_us,p95_us,p99_us,min_us,max_us,mean_us,first_us,"
+	       "algbw_GBps,busbw_GBps,wrong,checked,wire_bytes");
+	for (int i = 0; i < args->n_vs; i++)
+		printf(",%s_p50_us,%s_ratio", args->vs[i], args->vs[i]);
+	printf(",rows_in,rows_out,width,range,density_in,density_out\n");
+}
+
+void report_csv_row(const struct args *args, const struct result *row)
+{
+	(void)args;
+	printf("%s,%zu,%zu,%s,%s,%s,%d,%s,", row->collective, row->bytes, row->count, row->dtype, row->op, row->memory, row->in_place,
+	       row->algorithm);
+	printf("%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,", row->us.p50, row->us.p95, row->us.p99, row->us.min, row->us.max, row->us.mean, row->first_us);
+	printf("%.4f,%.4f,%" PRIu64 ",%" PRIu64 ",%" PRIu64, row->algbw_GBps, row->busbw_GBps, row->wrong, row->checked, row->wire_bytes);
+	for (int i = 0; i < row->n_vs; i++) {
+		if (row->vs[i].ran)
+			printf(",%.3f,%.4f", row->vs[i].p50_us, row->vs[i].ratio);
+		else
+			printf(",,");
+	}
+	if (row->is_sparse)
+		printf(",%zu,%zu,%zu,%zu,%.6f,%.6f\n", row->sparse.rows_in, row->sparse.rows_out, row->sparse.width, row->sparse.range,
+		       row->sparse.density_in, row->sparse.density_out);
+	else
+		printf(",,,,,,\n");
+	fflush(stdout);
+}

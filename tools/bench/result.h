@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* One row of the report. */
+#ifndef BENCH_RESULT_H
+#define BENCH_RESULT_H
+
+#include "contender.h"
+#include "stats.h"
+
+#include <choir/types.h>
+
+#include <stddef.h>
+
+struct result_vs {
+	const char *name;
+	bool ran; /* else the rest is 0 */
+	double p50_us, ratio; /* theirs / ours: above 1 we win */
+};
+
+/* What a sparse row has beside. */
+struct result_sparse {
+	const char *index, *distribution;
+	size_t rows_in, rows_out, width, range;
+	double density_in, density_out;
+};
+
+struct result {
+	const char *collective;
+	size_t bytes, count;
+	const char *dtype, *op; /* op "none" where nothing is reduced */
+	const char *memory;
+	bool in_place;
+	char algorithm[48];
+	int in_flight;
+	struct stats us;
+	double first_us;
+	double algbw_GBps, busbw_GBps;
+	uint64_t wrong, checked, wire_bytes; /* wire: to other nodes, the rank that sends most */
+	struct result_vs vs[VS_MAX];
+	int n_vs;
+	bool is_sparse;
+	struct result_sparse sparse;
+};
+
+struct results {
+	struct result *rows;
+	size_t n, room;
+};
+
+/* results_add: copies the row; aborts if there is no memory for a few hundred bytes. */
+void results_add(struct results *results, const struct result *row);
+void results_fini(struct results *results);
+
+/* result_rate: GB/s of that many bytes in us; 0 for no time or no bytes. */
+double result_rate(size_t bytes, double us);
+
+#endif

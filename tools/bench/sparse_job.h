@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* A sparse row of the table, as one rank sees it. */
+#ifndef BENCH_SPARSE_JOB_H
+#define BENCH_SPARSE_JOB_H
+
+#include "contender.h"
+#include "job.h"
+#include "memory.h"
+#include "sparse_data.h"
+
+struct sparse_job {
+	const struct job *job;
+	struct sparse_shape shape;
+	struct sparse_rows mine, expected;
+	size_t ind_bytes, row_bytes; /* of one index, of one row of values */
+};
+
+/* The four buffers of a call, guarded like check.h's. */
+struct sparse_buffers {
+	struct memory send_ind, send_val, recv_ind, recv_val;
+	unsigned char *scratch;
+};
+
+bool sparse_buffers_init(struct sparse_buffers *buffers, const struct sparse_job *sparse);
+void sparse_buffers_fini(struct sparse_buffers *buffers);
+
+/* sparse_buffers_fill: inputs written, outputs all sentinel.  sparse_buffers_count: wrong rows and broken sentinels, given the number of rows
+ * that came out. */
+bool sparse_buffers_fill(struct sparse_buffers *buffers, const struct sparse_job *sparse);
+bool sparse_buffers_count(struct sparse_buffers *buffers, const struct sparse_job *sparse, size_t rows, uint64_t *wrong_p);
+
+/* sparse_ours_open, sparse_vs_open: the contenders.  way: "mpi", "staged" or "bound". */
+struct contender *sparse_ours_open(const struct sparse_job *sparse);
+const char *sparse_ours_algorithm(const struct contender *ours);
+uint64_t sparse_ours_wire_bytes(const struct contender *ours);
+struct contender *sparse_vs_open(const struct sparse_job *sparse, const char *way, const char **why_not);
+
+#endif

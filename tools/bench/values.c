@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* Which numbers.  Every partial sum must be exact even in bf16 (integers up to 256) and every wrap must be modular, in any order:
+ *   sum, square_add   -2..1 (unsigned: 0..3): exact up to 64 ranks
+ *   prod              1 or 2, and 1 on ranks above 7: at most 2^7
+ *   mean              base + d, the d of all ranks adding up to zero: the mean is base, whoever divides and how
+ *   the others        seven bits, moved below zero for signed types
+ *   bool              0 or 1 */
+#include "values.h"
+
+#include <string.h>
+
+static uint32_t hash(uint32_t i, uint32_t salt)
+{
+	uint32_t h = i * 0x9e3779b1u + salt;
+
+	h ^= h >> 15;
+	h *= 0x85ebca77u;
+	return h ^ h >> 13;
+}
+
+static uint32_t salt_of(const struct values *v, uint32_t stream, size_t first)
+{
+	return hash(stream, v->seed * 0xc2b2ae3du + (uint32_t)(first >> 32) * 0x27d4eb2fu);
+}
+
+static bool is_signed(choir_dtype dtype)
+{
+	return dtype != CHOIR_U8 && dtype != CHOIR_U16 && dtype != CHOIR_U32 && dtype != CHOIR_U64 && dtype != CHOIR_BOOL;
+}
+
+/* +1, -1 in pairs of ranks, 0 for the last of an odd number. */
+static int32_t mean_part(const struct values *v, int rank)
+{
+	if (rank == v->n_ranks - 1 && v->n_ranks % 2 == 1)
+		return 0;
+	return rank % 2 == 0 ? 1 : -1;
+}
+
+static void mean_values(const struct values *v, int rank, size_t first, size_t n, int32_t *out)
+{
+	uint32_t salt = salt_of(v, 0, first);
+	int32_t part = mean_part(v, rank), flip = is_signed(v->dtype) ? 2 : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t h = hash((uint32_t)(first + i), salt);
+		int32_t value = 1 + (int32_t)(h >> 8 & 1) + part;
+
+		out[i] = (int32_t)(h >> 16 & 2) & flip ? -value : value;
+	}
+}
+
+void values_of(const struct values *v, int rank, size_t first, size_t n, int32_t *out)
+{
+	uint32_t salt = salt_of(v, 1 + (uint32_t)rank, first), mask = 127;
+	int32_t shift = is_signed(v->dtype) ? -64 : 0;
+
+	if (v->dtype == CHOIR_BOOL) {
+		mask = 1;
+	} else if (v->op == CHOIR_OP_MEAN) {
+		mean_values(v, rank, first, n, out);
+		return;
+	} else if (v->op == CHOIR_OP_SUM || v->op == CHOIR_OP_SQUARE_ADD) {
+		mask = 3;
+		shift = shift != 0 ? -2 : 0;
+	} else if (v->op == CHOIR_OP_PROD) {
+		mask = rank < 7 ? 1 : 0;
+		shift = 1;
+	}
+	for (size_t i = 0; i < n; i++)
+		out[i] = (int32_t)(hash((uint32_t)(first + i), salt) >> 8 & mask) + shift;
+}
+
+static int32_t fold(choir_op op, bool boolean, int32_t a, int32_t b)
+{
+	switch (op) {
+	case CHOIR_OP_SUM:
+		return boolean ? a | b : a + b;
+	case CHOIR_OP_PROD:
+		return a * b; /* bool: and */
+	case CHOIR_OP_MIN:
+		return a < b ? a : b;
+	case CHOIR_OP_MAX:
+		return a > b ? a : b;
+	case CHOIR_OP_SQUARE_ADD:
+		return a + b * b;
+	case CHOIR_OP_LOGICAL_AND:
+	case CHOIR_OP_BAND:
+		return a & b;
+	case CHOIR_OP_LOGICAL_OR:
+	case CHOIR_OP_BOR:
+		return a | b;
+	case CHOIR_OP_BXOR:
+		return a ^ b;
+	default:
+		return a + b; /* mean, divided below */
+	}
+}
+
+void values_reduced(const struct values *v, int me, size_t first, size_t n, int32_t *out)
+{
+	int32_t part[VALUES_BLOCK];
+
+	values_of(v, v->op == CHOIR_OP_LOCAL ? me : 0, first, n, out);
+	if (v->op == CHOIR_OP_LOCAL)
+		return;
+	for (size_t i = 0; i < n && v->op == CHOIR_OP_SQUARE_ADD; i++)
+		out[i] *= out[i];
+	for (int r = 1; r < v->n_ranks; r++) {
+		values_of(v, r, first, n, part);
+		for (size_t i = 0; i < n; i++)
+			out[i] = fold(v->op, v->dtype == CHOIR_BOOL, out[i], part[i]);
+	}
+	for (size_t i = 0; i < n && v->op == CHOIR_OP_MEAN; i++)
+		out[i] /= v->n_ranks;
+}
+
+static void encode_f32(const int32_t *in, size_t n, unsigned char *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		float x = (float)in[i];
+
+		memcpy(out + 4 * i, &x, 4);
+	}
+}
+
+/* bf16 is the upper half of an f32; f16 has 5 bits of exponent and 10 of fraction.  Small integers lose nothing in either. */
+static void encode_16(choir_dtype dtype, const int32_t *in, size_t n, unsigned char *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		float x = (float)in[i];
+		uint32_t bits;
+		uint16_t half;
+
+		memcpy(&bits, &x, 4);
+		half = (uint16_t)(bits >> 16);
+		if (dtype == CHOIR_F16 && in[i] != 0)
+			half = (uint16_t)((half & 0x8000u) | (((bits >> 23 & 255u) - 127 + 15) << 10) | (bits >> 13 & 1023u));
+		memcpy(out + 2 * i, &half, 2);
+	}
+}
+
+static void encode_integer(const int32_t *in, size_t n, size_t bytes, unsigned char *out)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t b = 0; b < bytes; b++)
+			out[i * bytes + b] = (unsigned char)((uint64_t)(int64_t)in[i] >> 8 * b);
+}
+
+static void encode_f64(const int32_t *in, size_t n, unsigned char *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		double x = in[i];
+
+		memcpy(out + 8 * i, &x, 8);
+	}
+}
+
+void values_encode(choir_dtype dtype, const int32_t *in, size_t n, void *out)
+{
+	if (dtype == CHOIR_F32)
+		encode_f32(in, n, out);
+	else if (dtype == CHOIR_F64)
+		encode_f64(in, n, out);
+	else if (dtype == CHOIR_F16 || dtype == CHOIR_BF16)
+		encode_16(dtype, in, n, out);
+	else
+		encode_integer(in, n, choir_dtype_bytes(dtype), out);
+}

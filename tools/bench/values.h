@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Check data: small integers made from (seed, rank, index), so that every reduction is exact in any order and for every dtype, and so that
+ * any rank can say what any other sent. */
+#ifndef BENCH_VALUES_H
+#define BENCH_VALUES_H
+
+#include <choir/types.h>
+
+#include <stdbool.h>
+
+enum { VALUES_BLOCK = 1024 }; /* elements at a time, small enough for the stack */
+
+struct values {
+	choir_dtype dtype;
+	choir_op op; /* CHOIR_OP_LOCAL for collectives that only move */
+	uint32_t seed;
+	int n_ranks;
+};
+
+/* values_of: elements first .. first+n-1 of that rank's data, n <= VALUES_BLOCK. */
+void values_of(const struct values *v, int rank, size_t first, size_t n, int32_t *out);
+
+/* values_reduced: the same elements of all ranks, reduced; me is whose values CHOIR_OP_LOCAL keeps. */
+void values_reduced(const struct values *v, int me, size_t first, size_t n, int32_t *out);
+
+/* values_encode: as elements of the dtype.  The numbers are exact in every dtype (|x| <= 256; integers wrap). */
+void values_encode(choir_dtype dtype, const int32_t *in, size_t n, void *out);
+
+#endif

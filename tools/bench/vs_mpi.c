@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* --vs mpi: what a program whose data lies in host memory would call. */
+#include "contender.h"
+
+#include "check.h"
+#include "mpi_kit.h"
+#include "world.h"
+
+#include <stdlib.h>
+
+struct vs_mpi {
+	struct contender base;
+	const struct job *job;
+	struct mpi_kit kit;
+	char *send, *recv; /* in place: send is NULL */
+};
+
+static int once(struct contender *self)
+{
+	struct vs_mpi *vs = (struct vs_mpi *)self;
+
+	return mpi_kit_run(vs->job, &vs->kit, vs->send == NULL ? MPI_IN_PLACE : vs->send, vs->recv);
+}
+
+static int fill(struct contender *self)
+{
+	struct vs_mpi *vs = (struct vs_mpi *)self;
+
+	check_input(vs->job, vs->send != NULL ? vs->send : vs->recv + vs->job->send_at * vs->job->elem_bytes);
+	return EXIT_FINE;
+}
+
+static int verify(struct contender *self, uint64_t *wrong_p)
+{
+	struct vs_mpi *vs = (struct vs_mpi *)self;
+
+	/* MPI's in-place results do not all lie where ours do. */
+	*wrong_p = vs->send == NULL ? 0 : check_output(vs->job, vs->recv);
+	return EXIT_FINE;
+}
+
+static void close_mpi(struct contender *self)
+{
+	struct vs_mpi *vs = (struct vs_mpi *)self;
+
+	free(vs->send);
+	free(vs->recv);
+	free(vs);
+}
+
+struct contender *vs_mpi_open(const struct job *job, const char **why_not)
+{
+	struct vs_mpi *vs = calloc(1, sizeof *vs);
+	size_t larger = job->send_count > job->recv_count ? job->send_count : job->recv_count;
+	const char *why = vs == NULL ? "no memory" : mpi_kit_open(job, &vs->kit);
+
+	if (why == NULL) {
+		vs->job = job;
+		vs->base = (struct contender){ .name = "mpi", .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_mpi };
+		vs->send = job->in_place ? NULL : memory_host(job->send_count * job->elem_bytes + 1);
+		vs->recv = memory_host((job->in_place ? larger : job->recv_count) * job->elem_bytes + 1);
+		if (vs->recv != NULL && (job->in_place || vs->send != NULL))
+			return &vs->base;
+		free(vs->send);
+		free(vs->recv);
+		why = "no memory";
+	}
+	free(vs);
+	*why_not = why;
+	return NULL;
+}

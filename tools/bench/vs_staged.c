@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* --vs staged: what a careful user of OpenCL and MPI writes today.  The data lies in a cl_mem; it is read into pinned host memory, MPI does the
+ * collective there, and the result is written back.  Where the collective can be cut anywhere it is also tried in two halves, reading the
+ * second and writing the first behind MPI's back, and the faster of the two is what choir is compared with. */
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include "contender.h"
+
+#include "check.h"
+#include "clock.h"
+#include "mpi_kit.h"
+#include "world.h"
+
+#include <stdlib.h>
+
+enum { HALVES_FROM_BYTES = 65536, TRIALS = 3 };
+
+struct pinned {
+	cl_mem mem;
+	char *host;
+};
+
+struct vs_staged {
+	struct contender base;
+	const struct job *job;
+	struct mpi_kit kit;
+	struct check_buffers buffers;
+	cl_command_queue queue;
+	struct pinned send, recv;
+	bool reads, writes, halves;
+};
+
+static size_t bytes_of(const struct vs_staged *vs, size_t elements)
+{
+	return elements * vs->job->elem_bytes;
+}
+
+static cl_int start_read(struct vs_staged *vs, bool wait, size_t at, size_t count, cl_event *event_p)
+{
+	choir_buffer from = check_send(&vs->buffers, vs->job);
+
+	return clEnqueueReadBuffer(vs->queue, from.base, wait, from.offset_bytes + bytes_of(vs, at), bytes_of(vs, count),
+				   vs->send.host + bytes_of(vs, at), 0, NULL, event_p);
+}
+
+static cl_int start_write(struct vs_staged *vs, bool wait, size_t at, size_t count)
+{
+	choir_buffer to = check_recv(&vs->buffers, vs->job);
+
+	return clEnqueueWriteBuffer(vs->queue, to.base, wait, to.offset_bytes + bytes_of(vs, at), bytes_of(vs, count),
+				    vs->recv.host + bytes_of(vs, at), 0, NULL, NULL);
+}
+
+static int whole(struct vs_staged *vs)
+{
+	if (vs->reads && start_read(vs, true, 0, vs->job->send_count, NULL) != CL_SUCCESS)
+		return EXIT_WRONG;
+	if (mpi_kit_run(vs->job, &vs->kit, vs->send.host, vs->recv.host) != EXIT_FINE)
+		return EXIT_WRONG;
+	if (vs->writes && start_write(vs, true, 0, vs->job->recv_count) != CL_SUCCESS)
+		return EXIT_WRONG;
+	return EXIT_FINE;
+}
+
+static int half(struct vs_staged *vs, size_t at, size_t count, cl_event *read)
+{
+	struct job part = *vs->job;
+	cl_int rc = CL_SUCCESS;
+
+	part.count = part.send_count = part.recv_count = count;
+	if (vs->reads) {
+		rc = clWaitForEvents(1, read);
+		clReleaseEvent(*read);
+	}
+	if (rc != CL_SUCCESS || mpi_kit_run(&part, &vs->kit, vs->send.host + bytes_of(vs, at), vs->recv.host + bytes_of(vs, at)) != EXIT_FINE)
+		return EXIT_WRONG;
+	if (vs->writes && (start_write(vs, false, at, count) != CL_SUCCESS || clFlush(vs->queue) != CL_SUCCESS))
+		return EXIT_WRONG;
+	return EXIT_FINE;
+}
+
+static int halves(struct vs_staged *vs)
+{
+	size_t all = vs->job->count, first = all / 2;
+	cl_event read[2];
+
+	if (vs->reads && (start_read(vs, false, 0, first, &read[0]) != CL_SUCCESS ||
+			  start_read(vs, false, first, all - first, &read[1]) != CL_SUCCESS || clFlush(vs->queue) != CL_SUCCESS))
+		return EXIT_WRONG;
+	if (half(vs, 0, first, &read[0]) != EXIT_FINE || half(vs, first, all - first, &read[1]) != EXIT_FINE)
+		return EXIT_WRONG;
+	return clFinish(vs->queue) == CL_SUCCESS ? EXIT_FINE : EXIT_WRONG;
+}
+
+static int once(struct contender *self)
+{
+	struct vs_staged *vs = (struct vs_staged *)self;
+
+	return vs->halves ? halves(vs) : whole(vs);
+}
+
+static int fill(struct contender *self)
+{
+	struct vs_staged *vs = (struct vs_staged *)self;
+
+	return check_fill(&vs->buffers, vs->job) ? EXIT_FINE : EXIT_WRONG;
+}
+
+static int verify(struct contender *self, uint64_t *wrong_p)
+{
+	struct vs_staged *vs = (struct vs_staged *)self;
+
+	return check_count(&vs->buffers, vs->job, wrong_p) ? EXIT_FINE : EXIT_WRONG;
+}
+
+static bool pin(struct vs_staged *vs, size_t bytes, struct pinned *out)
+{
+	cl_int rc;
+
+	out->mem = clCreateBuffer(choir_device_context(vs->job->device), CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &rc);
+	if (rc != CL_SUCCESS)
+		return false;
+	out->host = clEnqueueMapBuffer(vs->queue, out->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, NULL, NULL, &rc);
+	return rc == CL_SUCCESS;
+}
+
+static void unpin(struct vs_staged *vs, struct pinned *pinned)
+{
+	if (pinned->host != NULL)
+		clEnqueueUnmapMemObject(vs->queue, pinned->mem, pinned->host, 0, NULL, NULL);
+	if (pinned->mem != NULL)
+		clReleaseMemObject(pinned->mem);
+}
+
+static void close_staged(struct contender *self)
+{
+	struct vs_staged *vs = (struct vs_staged *)self;
+
+	if (vs->queue != NULL) {
+		unpin(vs, &vs->recv);
+		unpin(vs, &vs->send);
+		clFinish(vs->queue);
+		clReleaseCommandQueue(vs->queue);
+	}
+	check_fini(&vs->buffers);
+	free(vs);
+}
+
+/* The slowest rank's best of a few: the same on every rank. */
+static double trial_us(struct vs_staged *vs, bool in_halves)
+{
+	double best = 1e30;
+
+	vs->halves = in_halves;
+	for (int i = 0; i <= TRIALS; i++) {
+		double start, us;
+
+		world_barrier(vs->job->world);
+		start = clock_us();
+		once(&vs->base);
+		us = clock_us() - start;
+		world_max(vs->job->world, &us, 1);
+		if (i > 0 && us < best)
+			best = us;
+	}
+	return best;
+}
+
+static const char *set_up(struct vs_staged *vs)
+{
+	const struct job *job = vs->job;
+	cl_int rc;
+
+	vs->queue = clCreateCommandQueue(choir_device_context(job->device), choir_device_id(job->device), 0, &rc);
+	if (rc != CL_SUCCESS)
+		return "no command queue";
+	if (!check_init(&vs->buffers, job) || !pin(vs, bytes_of(vs, job->send_count), &vs->send) ||
+	    !pin(vs, bytes_of(vs, job->recv_count), &vs->recv) || !check_fill(&vs->buffers, job))
+		return "no memory";
+	return NULL;
+}
+
+struct contender *vs_staged_open(const struct job *job, const char **why_not)
+{
+	struct vs_staged *vs = calloc(1, sizeof *vs);
+	struct span span;
+	bool could_halve = job->what->by_elements && job->bytes >= HALVES_FROM_BYTES;
+	const char *why = vs == NULL ? "no memory" : mpi_kit_open(job, &vs->kit);
+
+	if (why == NULL && (job->args->memory != MEMORY_DEVICE || job->send_count == 0))
+		why = "nothing lies in a cl_mem";
+	if (why != NULL) {
+		free(vs);
+		*why_not = why;
+		return NULL;
+	}
+	vs->job = job;
+	vs->base = (struct contender){ .name = "staged", .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_staged };
+	vs->writes = job->what->span(job, 0, &span);
+	vs->reads = !(job->what == &case_broadcast && job->rank != job->root);
+	why = set_up(vs);
+	if (world_max_int(job->world, why != NULL) == 1) {
+		close_staged(&vs->base);
+		*why_not = why != NULL ? why : "no memory on another rank";
+		return NULL;
+	}
+	if (could_halve) {
+		double cut = trial_us(vs, true), uncut = trial_us(vs, false);
+
+		vs->halves = cut < uncut;
+	}
+	return &vs->base;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+#include "world.h"
+
+#include "world_local.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+bool world_open_mpi(struct world *world, int *level_p)
+{
+	MPI_Comm node;
+	int node_size;
+
+	*world = (struct world){ .has_mpi = true };
+	if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, level_p) != MPI_SUCCESS)
+		return false;
+	/* A comm of our own: choir duplicates the world for itself. */
+	MPI_Comm_dup(MPI_COMM_WORLD, &world->comm);
+	MPI_Comm_rank(world->comm, &world->rank);
+	MPI_Comm_size(world->comm, &world->size);
+	MPI_Comm_split_type(world->comm, MPI_COMM_TYPE_SHARED, world->rank, MPI_INFO_NULL, &node);
+	MPI_Comm_rank(node, &world->node_rank);
+	MPI_Comm_size(node, &node_size);
+	MPI_Comm_free(&node);
+	world->one_node = node_size == world->size;
+	return true;
+}
+
+void world_close_mpi(struct world *world)
+{
+	MPI_Comm_free(&world->comm);
+	MPI_Finalize();
+}
+
+void world_barrier(struct world *world)
+{
+	if (world->has_mpi)
+		MPI_Barrier(world->comm);
+	else
+		world_local_barrier(world);
+}
+
+void world_gather(struct world *world, const void *mine, size_t bytes, void *all)
+{
+	if (world->has_mpi)
+		MPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, world->comm);
+	else
+		world_local_gather(world, mine, bytes, all);
+}
+
+void world_max(struct world *world, double *values, size_t n)
+{
+	double *all = malloc((size_t)world->size * n * sizeof *all);
+
+	if (all == NULL)
+		world_fail(world, EXIT_WRONG);
+	world_gather(world, values, n * sizeof *values, all);
+	for (int r = 0; r < world->size; r++)
+		for (size_t i = 0; i < n; i++)
+			if (all[(size_t)r * n + i] > values[i])
+				values[i] = all[(size_t)r * n + i];
+	free(all);
+}
+
+int world_max_int(struct world *world, int value)
+{
+	double largest = value;
+
+	world_max(world, &largest, 1);
+	return (int)largest;
+}
+
+static int open_shared_of(int rank, const int *pid_and_fd)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", pid_and_fd[2 * rank], pid_and_fd[2 * rank + 1]);
+	return open(path, O_RDWR | O_CLOEXEC);
+}
+
+/* Processes: rank 0 makes a memfd and the others open it through /proc, which needs no room in /dev/shm. */
+static void *share_mpi(struct world *world, size_t bytes)
+{
+	int mine[2] = { getpid(), -1 }, *all = malloc((size_t)world->size * sizeof mine);
+	void *shared = MAP_FAILED;
+	int fd;
+
+	if (all == NULL)
+		world_fail(world, EXIT_WRONG);
+	if (world->rank == 0) {
+		mine[1] = memfd_create("choir-bench", MFD_CLOEXEC);
+		if (mine[1] >= 0 && ftruncate(mine[1], (off_t)bytes) != 0) {
+			close(mine[1]);
+			mine[1] = -1;
+		}
+	}
+	world_gather(world, mine, sizeof mine, all);
+	fd = world->rank == 0 ? mine[1] : open_shared_of(0, all);
+	free(all);
+	if (fd >= 0)
+		shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (world_max_int(world, shared == MAP_FAILED) == 1) {
+		if (shared != MAP_FAILED)
+			munmap(shared, bytes);
+		shared = NULL;
+	}
+	if (fd >= 0)
+		close(fd);
+	return shared;
+}
+
+void *world_share(struct world *world, size_t bytes)
+{
+	void *mine = NULL, **all;
+
+	if (world->has_mpi)
+		return share_mpi(world, bytes);
+	if (world->rank == 0)
+		mine = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	all = malloc((size_t)world->size * sizeof *all);
+	if (all == NULL)
+		world_fail(world, EXIT_WRONG);
+	world_gather(world, &mine, sizeof mine, all);
+	mine = all[0];
+	free(all);
+	return mine == MAP_FAILED ? NULL : mine;
+}
+
+void world_unshare(struct world *world, void *shared, size_t bytes)
+{
+	world_barrier(world);
+	if (shared != NULL && (world->has_mpi || world->rank == 0))
+		munmap(shared, bytes);
+}
+
+void world_fail(struct world *world, int status)
+{
+	fflush(NULL);
+	if (world->has_mpi)
+		MPI_Abort(MPI_COMM_WORLD, status);
+	/* The other ranks are threads that may be saying why they failed: a moment for them. */
+	usleep(200000);
+	_exit(status);
+}
