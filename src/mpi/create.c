@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* Comms over MPI: MPI introduces the processes to each other, and is the transport between nodes where its thread level allows that. */
+#include "mpi/transport.h"
+
+#include <choir/mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_DEADLINE_MS ((int64_t)600000)
+
+struct meeting { /* behind the bootstrap's ctx, during create only */
+	struct mpi_link *link;
+	int64_t deadline_ms;
+	choir_status st; /* of the last gather that failed, for its sentence */
+	char text[512];
+};
+
+static int gather(void *ctx, const void *mine, size_t bytes, void *all)
+{
+	struct meeting *meeting = ctx;
+	choir_status st = mpi_link_gather(meeting->link, meeting->deadline_ms, mine, bytes, all);
+
+	if (st == CHOIR_SUCCESS)
+		return 0;
+	meeting->st = st;
+	strncpy(meeting->text, choir_last_error(), sizeof meeting->text - 1);
+	return 1;
+}
+
+static int64_t deadline_of(const choir_comm_config *config)
+{
+	const char *text = getenv("CHOIR_DEADLINE_MS");
+	char *end = NULL;
+	long long value;
+
+	if (config->deadline_ms > 0)
+		return config->deadline_ms;
+	value = text != NULL ? strtoll(text, &end, 10) : 0;
+	return text != NULL && end != text && *end == '\0' && value > 0 ? value : DEFAULT_DEADLINE_MS;
+}
+
+static choir_status check_parent(MPI_Comm parent)
+{
+	int inter = 0, rc;
+
+	if (parent == MPI_COMM_NULL)
+		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_mpi: parent is MPI_COMM_NULL");
+	if (!mpi_enter())
+		return mpi_gone("choir_comm_create_mpi");
+	rc = MPI_Comm_test_inter(parent, &inter);
+	mpi_leave();
+	if (rc != MPI_SUCCESS || inter)
+		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_mpi: parent is an intercommunicator; merge it first (MPI_Intercomm_merge)");
+	return CHOIR_SUCCESS;
+}
+
+static choir_status check_arguments(int n_local, choir_device *const *devices, const choir_comm_config *config, choir_comm **comms_out)
+{
+	if (devices == NULL || comms_out == NULL)
+		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_mpi: %s is NULL", devices == NULL ? "devices" : "comms_out");
+	if (n_local < 1)
+		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_mpi: n_local is %d, not at least 1", n_local);
+	if (config != NULL && config->struct_size < sizeof config->struct_size)
+		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_mpi: config->struct_size is %zu: begin with CHOIR_COMM_CONFIG_INIT",
+		                             config->struct_size);
+	return CHOIR_SUCCESS;
+}
+
+/* The caller's config, which may be an older and shorter one. */
+static choir_comm_config copy_config(const choir_comm_config *config)
+{
+	choir_comm_config copy = CHOIR_COMM_CONFIG_INIT;
+
+	if (config != NULL)
+		memcpy(&copy, config, config->struct_size < sizeof copy ? config->struct_size : sizeof copy);
+	copy.struct_size = sizeof copy;
+	return copy;
+}
+
+/* Makes the sentence say what stands behind a failed create: the gather, or the transport that MPI does not allow. */
+static choir_status explain(choir_status st, const struct meeting *meeting)
+{
+	char text[512] = "";
+
+	if (meeting->st != CHOIR_SUCCESS)
+		return choir_transport_error(meeting->st, "choir_comm_create_mpi: %s", meeting->text);
+	if (mpi_level() >= MPI_THREAD_SERIALIZED || (st != CHOIR_UNSUPPORTED && st != CHOIR_TRANSPORT && st != CHOIR_ARGUMENT))
+		return st;
+	strncpy(text, choir_last_error(), sizeof text - 1);
+	return choir_transport_error(st, "%s (MPI runs with %s; between nodes choir needs MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE)", text,
+	                             mpi_level_name(mpi_level()));
+}
+
+static choir_status create_over(struct mpi_link *link, int n_local, choir_device *const *devices, choir_comm_config *config, choir_comm **comms_out)
+{
+	struct meeting meeting = { .link = link, .deadline_ms = deadline_of(config) };
+	choir_bootstrap bootstrap = {
+		.struct_size = sizeof bootstrap, .rank = link->rank, .size = link->size, .gather = gather, .ctx = &meeting
+	};
+	choir_transport *transport = NULL;
+	choir_status st;
+
+	if (config->transport == NULL && mpi_level() >= MPI_THREAD_SERIALIZED) {
+		TRY(mpi_transport_over(link, &transport));
+		config->transport = transport;
+	}
+	st = choir_comm_create(&bootstrap, n_local, devices, config, comms_out);
+	if (st == CHOIR_SUCCESS)
+		return st;
+	st = explain(st, &meeting);
+	if (transport != NULL)
+		transport->ops->destroy(transport);
+	return st;
+}
+
+choir_status choir_comm_create_mpi(MPI_Comm parent, int n_local, choir_device *const *devices, const choir_comm_config *config, choir_comm **comms_out)
+{
+	struct mpi_link *link = NULL;
+	choir_comm_config copy;
+	choir_status st;
+
+	TRY(check_arguments(n_local, devices, config, comms_out));
+	copy = copy_config(config);
+	TRY(mpi_begin());
+	TRY(check_parent(parent));
+	TRY(mpi_link_create(parent, deadline_of(&copy), &link));
+	st = create_over(link, n_local, devices, &copy, comms_out);
+	mpi_link_release(link);
+	return st;
+}

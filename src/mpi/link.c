@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* Note [burial].  Comms may be destroyed in any order, a different one on every rank, so freeing a communicator must not wait for the others.  But it must not be
+ * early either: MPI uses its context id again, and a message still under way would turn up in somebody else's.  So a link that nobody uses any more starts a
+ * nonblocking barrier and is buried; whoever creates or buries another one looks whether the barrier is through, and frees it then.  What arrives
+ * meanwhile is received and thrown away.  What is left at MPI_Finalize is given FINALISE_MS. */
+#include "mpi/link.h"
+
+#include <choir/transport.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FINALISE_MS = 2000 };
+
+static pthread_mutex_t buried_lock = PTHREAD_MUTEX_INITIALIZER; /* taken before entering MPI */
+static struct mpi_link *buried;
+
+/* Throws away what came late; true once there is nothing.  Inside MPI. */
+static bool drain(struct mpi_link *link)
+{
+	MPI_Message message;
+	MPI_Status status;
+	int done = 0, found = 0, count = 0;
+
+	if (link->late != MPI_REQUEST_NULL) {
+		if (MPI_Test(&link->late, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || !done)
+			return false;
+		free(link->late_data);
+		link->late_data = NULL;
+		link->late = MPI_REQUEST_NULL;
+	}
+	if (MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, link->comm, &found, &message, &status) != MPI_SUCCESS)
+		return false;
+	if (!found)
+		return true;
+	MPI_Get_count(&status, MPI_BYTE, &count);
+	link->late_data = malloc(count > 0 ? (size_t)count : 1);
+	if (link->late_data != NULL && MPI_Imrecv(link->late_data, count, MPI_BYTE, &message, &link->late) != MPI_SUCCESS)
+		link->late = MPI_REQUEST_NULL;
+	return false;
+}
+
+/* true once it is freed.  Inside MPI. */
+static bool tend(struct mpi_link *link)
+{
+	int done = 0;
+
+	if (!link->goodbye_done && MPI_Test(&link->goodbye, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done)
+		link->goodbye_done = true;
+	if (!drain(link) || !link->goodbye_done)
+		return false;
+	MPI_Comm_free(&link->comm);
+	return true;
+}
+
+/* Looks after all of them once; buried_lock held, inside MPI. */
+static void tend_all(void)
+{
+	struct mpi_link **at = &buried;
+
+	while (*at != NULL) {
+		struct mpi_link *link = *at;
+
+		if (!tend(link)) {
+			at = &link->next;
+			continue;
+		}
+		*at = link->next;
+		free(link);
+	}
+}
+
+static void bury(struct mpi_link *link)
+{
+	pthread_mutex_lock(&buried_lock);
+	link->next = buried;
+	buried = link; /* also when it can never be freed: what MPI may still write to stays reachable */
+	if (mpi_enter()) {
+		if (MPI_Ibarrier(link->comm, &link->goodbye) != MPI_SUCCESS)
+			link->goodbye = MPI_REQUEST_NULL, link->goodbye_done = true;
+		tend_all();
+		mpi_leave();
+	}
+	pthread_mutex_unlock(&buried_lock);
+}
+
+void mpi_links_finalise(void)
+{
+	int64_t start = mpi_now_ms();
+	bool left = true;
+
+	while (left && mpi_now_ms() - start < FINALISE_MS) {
+		pthread_mutex_lock(&buried_lock);
+		if (mpi_enter()) {
+			tend_all();
+			mpi_leave();
+		}
+		left = buried != NULL;
+		pthread_mutex_unlock(&buried_lock);
+		if (left)
+			sched_yield();
+	}
+}
+
+/* Errors of the parent would go to the application's handler, which by default ends the program. */
+static int start_dup(MPI_Comm parent, MPI_Comm *out, MPI_Request *request)
+{
+	MPI_Errhandler theirs;
+	int rc = MPI_Comm_get_errhandler(parent, &theirs);
+
+	if (rc != MPI_SUCCESS)
+		return rc;
+	MPI_Comm_set_errhandler(parent, MPI_ERRORS_RETURN);
+	rc = MPI_Comm_idup(parent, out, request);
+	MPI_Comm_set_errhandler(parent, theirs);
+	MPI_Errhandler_free(&theirs);
+	return rc;
+}
+
+static choir_status duplicate(MPI_Comm parent, struct mpi_link *link, int64_t deadline_ms)
+{
+	MPI_Request request = MPI_REQUEST_NULL;
+	int rc;
+
+	pthread_mutex_lock(&buried_lock);
+	if (!mpi_enter()) {
+		pthread_mutex_unlock(&buried_lock);
+		return mpi_gone("choir_comm_create_mpi");
+	}
+	tend_all();
+	rc = start_dup(parent, &link->comm, &request);
+	if (rc != MPI_SUCCESS)
+		mpi_error("MPI_Comm_idup", rc);
+	mpi_leave();
+	pthread_mutex_unlock(&buried_lock);
+	if (rc != MPI_SUCCESS)
+		return CHOIR_TRANSPORT;
+	return mpi_wait_done(&request, deadline_ms, "duplicating the communicator (MPI_Comm_idup)");
+}
+
+choir_status mpi_link_create(MPI_Comm parent, int64_t deadline_ms, struct mpi_link **out_p)
+{
+	struct mpi_link *link = calloc(1, sizeof *link);
+	choir_status st;
+
+	if (link == NULL)
+		return choir_transport_error(CHOIR_NO_MEMORY, "no memory for an MPI link");
+	atomic_init(&link->refs, 1);
+	link->comm = MPI_COMM_NULL;
+	link->goodbye = link->late = MPI_REQUEST_NULL;
+	st = duplicate(parent, link, deadline_ms);
+	if (st != CHOIR_SUCCESS) {
+		mpi_quarantine(link); /* a late duplicate is written into it */
+		return st;
+	}
+	if (!mpi_enter()) {
+		mpi_quarantine(link);
+		return mpi_gone("choir_comm_create_mpi");
+	}
+	MPI_Comm_set_errhandler(link->comm, MPI_ERRORS_RETURN);
+	MPI_Comm_rank(link->comm, &link->rank);
+	MPI_Comm_size(link->comm, &link->size);
+	mpi_leave();
+	*out_p = link;
+	return CHOIR_SUCCESS;
+}
+
+struct mpi_link *mpi_link_retain(struct mpi_link *link)
+{
+	atomic_fetch_add_explicit(&link->refs, 1, memory_order_relaxed);
+	return link;
+}
+
+void mpi_link_release(struct mpi_link *link)
+{
+	if (link == NULL || atomic_fetch_sub_explicit(&link->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	if (atomic_load(&link->broken))
+		free(link); /* the communicator itself is left to MPI */
+	else
+		bury(link);
+}
+
+static choir_status start_gather(struct mpi_link *link, void *mine, int count, void *all, MPI_Request *request)
+{
+	int rc;
+
+	if (!mpi_enter())
+		return mpi_gone("MPI_Iallgather");
+	rc = MPI_Iallgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, link->comm, request);
+	if (rc != MPI_SUCCESS)
+		mpi_error("MPI_Iallgather", rc);
+	mpi_leave();
+	return rc == MPI_SUCCESS ? CHOIR_SUCCESS : CHOIR_TRANSPORT;
+}
+
+choir_status mpi_link_gather(struct mpi_link *link, int64_t deadline_ms, const void *mine, size_t bytes, void *all)
+{
+	MPI_Request request = MPI_REQUEST_NULL;
+	size_t total = bytes * (size_t)link->size;
+	unsigned char *copy; /* MPI may still write to it after a time-out, so it cannot be the caller's */
+	choir_status st;
+	int count = 0;
+
+	TRY(mpi_narrow("a gather", bytes, &count));
+	if (bytes == 0)
+		return CHOIR_SUCCESS;
+	if (atomic_load(&link->broken))
+		return choir_transport_error(CHOIR_ABORTED, "the MPI link has failed before");
+	copy = malloc(total + bytes);
+	if (copy == NULL)
+		return choir_transport_error(CHOIR_NO_MEMORY, "no memory for a gather of %zu bytes", total);
+	memcpy(copy + total, mine, bytes);
+	st = start_gather(link, copy + total, count, copy, &request);
+	if (st == CHOIR_SUCCESS)
+		st = mpi_wait_done(&request, deadline_ms, "gathering from all processes (MPI_Iallgather)");
+	if (st != CHOIR_SUCCESS) {
+		atomic_store(&link->broken, true);
+		mpi_quarantine(copy);
+		return st;
+	}
+	memcpy(all, copy, total);
+	free(copy);
+	return CHOIR_SUCCESS;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* Note [MPI transport].  Nothing here waits: sends are MPI_Isend and MPI_Test, arrivals MPI_Improbe, MPI_Imrecv into memory of ours, MPI_Test.  Up to ARRIVALS
+ * messages are being received at once, so that a large one does not hold up small ones of others; those of one peer are handed over in the order in which
+ * they were matched.  A send's request is MPI's own handle, in the space of a pointer.
+ *
+ * After the first failure or abort no MPI call is made any more.  Memory that MPI was receiving into is quarantined then, since a late peer may still write to it. */
+#include "mpi/transport.h"
+
+#include "mpi/buffers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ARRIVALS = 16, TAG = 1 };
+
+_Static_assert(sizeof(MPI_Request) <= sizeof(void *), "a request handle fits into a pointer");
+
+struct arrival {
+	MPI_Request request;
+	bool done;
+	int peer;
+	size_t bytes;
+	void *data;
+};
+
+struct mpi_transport {
+	choir_transport base;
+	struct mpi_link *link;
+	bool stopped;
+	struct arrival arrivals[ARRIVALS]; /* in the order of matching */
+	int n_arrivals;
+	struct buffers buffers;
+};
+
+static struct mpi_transport *self(choir_transport *transport)
+{
+	return (struct mpi_transport *)transport;
+}
+
+static void *request_pack(MPI_Request request)
+{
+	void *packed = NULL;
+
+	memcpy(&packed, &request, sizeof request);
+	return packed;
+}
+
+static MPI_Request request_unpack(void *packed)
+{
+	MPI_Request request;
+
+	memcpy(&request, &packed, sizeof request);
+	return request;
+}
+
+static choir_status enter(const struct mpi_transport *me)
+{
+	if (me->stopped)
+		return choir_transport_error(CHOIR_ABORTED, "the MPI transport was aborted");
+	return mpi_enter() ? CHOIR_SUCCESS : mpi_gone("the MPI transport");
+}
+
+static choir_status mpi_send(choir_transport *transport, int peer, const void *data, size_t bytes, void **request_p)
+{
+	struct mpi_transport *me = self(transport);
+	MPI_Request request = MPI_REQUEST_NULL;
+	choir_status st = CHOIR_SUCCESS;
+	int count = 0, rc;
+
+	TRY(mpi_narrow("a message", bytes, &count));
+	TRY(enter(me));
+	rc = MPI_Isend(data, count, MPI_BYTE, peer, TAG, me->link->comm, &request);
+	if (rc != MPI_SUCCESS)
+		st = mpi_error("MPI_Isend", rc);
+	mpi_leave();
+	if (st == CHOIR_SUCCESS)
+		*request_p = request_pack(request);
+	return st;
+}
+
+static choir_status mpi_test(choir_transport *transport, void *packed, int *done_p)
+{
+	MPI_Request request = request_unpack(packed);
+	choir_status st = CHOIR_SUCCESS;
+	int rc;
+
+	TRY(enter(self(transport)));
+	*done_p = 0;
+	rc = MPI_Test(&request, done_p, MPI_STATUS_IGNORE);
+	if (rc != MPI_SUCCESS)
+		st = mpi_error("MPI_Test of a send", rc);
+	mpi_leave();
+	return st;
+}
+
+/* Matches one more message if there is one.  Inside MPI. */
+static choir_status match_next(struct mpi_transport *me, int *found_p)
+{
+	struct arrival *arrival = &me->arrivals[me->n_arrivals];
+	MPI_Message message = MPI_MESSAGE_NULL;
+	MPI_Status status;
+	int count = 0, rc;
+
+	rc = MPI_Improbe(MPI_ANY_SOURCE, TAG, me->link->comm, found_p, &message, &status);
+	if (rc != MPI_SUCCESS)
+		return mpi_error("MPI_Improbe", rc);
+	if (!*found_p)
+		return CHOIR_SUCCESS;
+	rc = MPI_Get_count(&status, MPI_BYTE, &count);
+	if (rc != MPI_SUCCESS || count == MPI_UNDEFINED || count < 0)
+		return choir_transport_error(CHOIR_TRANSPORT, "a message from process %d has a length that MPI cannot count", status.MPI_SOURCE);
+	*arrival = (struct arrival){ .request = MPI_REQUEST_NULL, .peer = status.MPI_SOURCE, .bytes = (size_t)count };
+	arrival->data = buffers_take(&me->buffers, arrival->bytes);
+	if (arrival->data == NULL)
+		return choir_transport_error(CHOIR_NO_MEMORY, "no memory for a message of %d bytes from process %d", count, status.MPI_SOURCE);
+	me->n_arrivals++; /* counted before the call: if it fails the memory is quarantined */
+	rc = MPI_Imrecv(arrival->data, count, MPI_BYTE, &message, &arrival->request);
+	if (rc != MPI_SUCCESS)
+		return mpi_error("MPI_Imrecv", rc);
+	return CHOIR_SUCCESS;
+}
+
+static choir_status test_arrivals(struct mpi_transport *me)
+{
+	for (int i = 0; i < me->n_arrivals; i++) {
+		struct arrival *arrival = &me->arrivals[i];
+		int done = 0, rc;
+
+		if (arrival->done)
+			continue;
+		rc = MPI_Test(&arrival->request, &done, MPI_STATUS_IGNORE);
+		if (rc != MPI_SUCCESS)
+			return mpi_error("MPI_Test of an arrival", rc);
+		arrival->done = done != 0;
+	}
+	return CHOIR_SUCCESS;
+}
+
+static choir_status look_for_arrivals(struct mpi_transport *me)
+{
+	int found = 1;
+
+	while (found && me->n_arrivals < ARRIVALS)
+		TRY(match_next(me, &found));
+	return test_arrivals(me);
+}
+
+static bool overtakes(const struct mpi_transport *me, int i)
+{
+	for (int earlier = 0; earlier < i; earlier++)
+		if (me->arrivals[earlier].peer == me->arrivals[i].peer)
+			return true;
+	return false;
+}
+
+/* The first that is complete and overtakes none of its peer's; false if there is none. */
+static bool take_arrival(struct mpi_transport *me, choir_message *message_p)
+{
+	for (int i = 0; i < me->n_arrivals; i++) {
+		const struct arrival *arrival = &me->arrivals[i];
+
+		if (!arrival->done || overtakes(me, i))
+			continue;
+		*message_p = (choir_message){ .peer = arrival->peer, .bytes = arrival->bytes, .data = arrival->data };
+		me->n_arrivals--;
+		memmove(&me->arrivals[i], &me->arrivals[i + 1], (size_t)(me->n_arrivals - i) * sizeof *arrival);
+		return true;
+	}
+	return false;
+}
+
+static choir_status mpi_poll(choir_transport *transport, choir_message *message_p, int *arrived_p)
+{
+	struct mpi_transport *me = self(transport);
+	choir_status st;
+
+	*arrived_p = 0;
+	if (!me->stopped && take_arrival(me, message_p)) {
+		*arrived_p = 1;
+		return CHOIR_SUCCESS;
+	}
+	TRY(enter(me));
+	st = look_for_arrivals(me);
+	mpi_leave();
+	if (st == CHOIR_SUCCESS)
+		*arrived_p = take_arrival(me, message_p);
+	return st;
+}
+
+static void mpi_give(choir_transport *transport, choir_message *message)
+{
+	buffers_give(&self(transport)->buffers, message->data);
+}
+
+static void mpi_abort(choir_transport *transport)
+{
+	struct mpi_transport *me = self(transport);
+
+	me->stopped = true;
+	atomic_store(&me->link->broken, true);
+}
+
+/* Finishes what has been matched: its senders have all sent it, so this ends soon or not at all. */
+static void drain(struct mpi_transport *me)
+{
+	enum { DRAIN_MS = 1000 };
+
+	for (int i = 0; i < me->n_arrivals && !me->stopped; i++) {
+		struct arrival *arrival = &me->arrivals[i];
+
+		if (!arrival->done && mpi_wait_done(&arrival->request, DRAIN_MS, "receiving the last messages") != CHOIR_SUCCESS)
+			mpi_abort(&me->base);
+		else
+			arrival->done = true;
+	}
+}
+
+static void mpi_destroy(choir_transport *transport)
+{
+	struct mpi_transport *me = self(transport);
+
+	drain(me);
+	for (int i = 0; i < me->n_arrivals; i++) {
+		struct arrival *arrival = &me->arrivals[i];
+
+		if (arrival->done)
+			buffers_give(&me->buffers, arrival->data);
+		else
+			mpi_quarantine(buffers_memory(arrival->data));
+	}
+	buffers_fini(&me->buffers);
+	mpi_link_release(me->link);
+	free(me);
+}
+
+static const choir_transport_ops mpi_ops = {
+	.struct_size = sizeof(choir_transport_ops),
+	.name = "MPI",
+	.polled = 1,
+	.send = mpi_send,
+	.test = mpi_test,
+	.poll = mpi_poll,
+	.give = mpi_give,
+	.abort = mpi_abort,
+	.destroy = mpi_destroy,
+};
+
+choir_status mpi_transport_over(struct mpi_link *link, choir_transport **out_p)
+{
+	struct mpi_transport *me;
+
+	if (mpi_level() < MPI_THREAD_SERIALIZED)
+		return choir_transport_error(CHOIR_UNSUPPORTED, "a transport over MPI needs MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE, MPI runs with %s",
+		                             mpi_level_name(mpi_level()));
+	me = calloc(1, sizeof *me);
+	if (me == NULL)
+		return choir_transport_error(CHOIR_NO_MEMORY, "no memory for an MPI transport");
+	me->base = (choir_transport){ .ops = &mpi_ops, .rank = link->rank, .size = link->size };
+	me->link = mpi_link_retain(link);
+	*out_p = &me->base;
+	return CHOIR_SUCCESS;
+}
+
+choir_status mpi_transport_create(MPI_Comm parent, int64_t deadline_ms, choir_transport **out_p)
+{
+	struct mpi_link *link = NULL;
+	choir_status st;
+
+	TRY(mpi_begin());
+	TRY(mpi_link_create(parent, deadline_ms, &link));
+	st = mpi_transport_over(link, out_p);
+	mpi_link_release(link);
+	return st;
+}
