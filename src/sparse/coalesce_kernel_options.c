@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/coalesce_kernel_options.h"
 
+#include "kern/reduce.h"
+
 #include <stdio.h>
 
 static const char *const dtype_options[] = {
@@ -37,6 +39,7 @@ void coalesce_segment_options(char *out, uint32_t ind_bytes, bool wide)
 
 void coalesce_fold_options(char *out, const struct coalesce_call *call)
 {
+	/* Only where they matter: the other operators share one program. */
 	snprintf(out, COALESCE_OPTIONS_BYTES, "-DDTYPE=%s -DOP=%s -DRAW=%d -DFINAL=%d", dtype_options[call->dtype], op_options[call->op],
-		 call->raw, call->final);
+		 call->raw && call->op == CHOIR_OP_SQUARE_ADD, call->final && reduce_has_final(call->op));
 }
