@@ -40,14 +40,14 @@ static choir_status resolve_mem(choir_device *device, choir_buffer buffer, struc
 
 	if (rc != CL_SUCCESS)
 		return error_cl("clGetMemObjectInfo", rc);
+	access->mem = mem;
+	access->off = buffer.offset_bytes;
 	if (device->memory_class == CHOIR_CLASS_DIRECT && (flags & HOST_RESTRICTED) == 0) {
 		TRY(direct_pointer(device, mem, &access->ptr));
 		access->ptr += buffer.offset_bytes;
 		access->direct = true;
 		return CHOIR_SUCCESS;
 	}
-	access->mem = mem;
-	access->off = buffer.offset_bytes;
 	access->stage = device->memory_class == CHOIR_CLASS_STAGE || (flags & HOST_RESTRICTED) != 0;
 	access->no_read = (flags & (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_WRITE_ONLY)) != 0;
 	access->no_write = (flags & (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_READ_ONLY)) != 0;

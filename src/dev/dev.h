@@ -23,10 +23,10 @@ choir_status dev_range(choir_device *device, const char *role, choir_buffer buff
  * *b_minus_a = bytes from a's start to b's, 0 if they are in unrelated memory.  Both may be NULL.  A range of 0 bytes overlaps nothing. */
 bool dev_overlap(choir_buffer a, uint64_t a_bytes, choir_buffer b, uint64_t b_bytes, bool *same, int64_t *b_minus_a);
 
-/* How bytes of a bound buffer are reached while a collective runs.  Exactly one way is filled. */
+/* How bytes of a bound buffer are reached while a collective runs: direct, stage, or by mapping (neither is set). */
 struct dev_access {
 	unsigned char *ptr; /* DIRECT, and MAP once mapped: first byte of the caller's range */
-	cl_mem mem;         /* MAP and STAGE of cl_mem buffers, else NULL */
+	cl_mem mem;         /* of cl_mem buffers, whatever the way (kernels may use it in place), else NULL */
 	size_t off;         /* bytes into mem */
 	void *usm;          /* STAGE of USM device memory: the device pointer */
 	void *svm;          /* MAP of coarse-grained SVM */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* Reductions computed element by element in the plainest way, without cl/ops.h: what host twins and kernels are compared to. */
+#ifndef TESTS_KERN_REFERENCE_H
+#define TESTS_KERN_REFERENCE_H
+
+#include "kern/reduce.h"
+
+void reference_reduce(const struct reduce_call *call, void *dst, const void *const *src);
+
+/* The double a 16-bit float stands for, and the 16-bit float nearest to a double. */
+double reference_from_f16(uint16_t bits);
+uint16_t reference_to_f16(double value);
+
+/* Are two elements equal: all bits, except that a NaN equals any NaN? */
+bool reference_same(choir_dtype dtype, const void *a, const void *b);
+
+bool reference_is_float(choir_dtype dtype);
+
+#endif

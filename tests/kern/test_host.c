@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* The host twins against the plain reference: every dtype x op, at both CPU levels. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "inputs.h"
+#include "kern/host_twin.h"
+#include "reference.h"
+
+#include <math.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_SRC 17
+#define NOT_IN_PLACE MAX_SRC
+#define SENTINELS 64
+#define SENTINEL 0xa5
+
+static void *take(size_t bytes)
+{
+	void *p = malloc(bytes > 0 ? bytes : 1);
+
+	assert_non_null(p);
+	return p;
+}
+
+static void assert_elements(const struct reduce_call *call, const unsigned char *got, const unsigned char *want, const char *what)
+{
+	size_t bytes = choir_dtype_bytes(call->dtype);
+
+	for (size_t i = 0; i < call->count; i++)
+		if (!reference_same(call->dtype, got + i * bytes, want + i * bytes)) {
+			uint64_t g = 0, w = 0;
+
+			memcpy(&g, got + i * bytes, bytes);
+			memcpy(&w, want + i * bytes, bytes);
+			fail_msg("%s: %s %s, %u sources, element %zu of %zu: 0x%llx, wanted 0x%llx", what, choir_dtype_name(call->dtype),
+			         choir_op_name(call->op), call->n_src, i, (size_t)call->count, (unsigned long long)g, (unsigned long long)w);
+		}
+}
+
+/* The sources are exact allocations, so that a sanitizer sees a read past their end; dst has sentinels behind it. */
+static void check(const struct reduce_call *call, unsigned in_place)
+{
+	size_t bytes = choir_dtype_bytes(call->dtype), size = call->count * bytes;
+	unsigned char *want = take(size), *out = take(size + SENTINELS), *src[MAX_SRC];
+	const void *args[MAX_SRC];
+
+	for (uint32_t k = 0; k < call->n_src; k++) {
+		src[k] = take(size);
+		inputs_fill(call->dtype, src[k], call->count, k + 1);
+		args[k] = src[k];
+	}
+	reference_reduce(call, want, args);
+	memset(out, SENTINEL, size + SENTINELS);
+	if (in_place < MAX_SRC) {
+		memcpy(out, src[in_place], size);
+		args[in_place] = out;
+	}
+	reduce_host(call, out, args);
+	assert_elements(call, out, want, in_place < MAX_SRC ? "in place" : "out of place");
+	for (size_t i = 0; i < SENTINELS; i++)
+		assert_int_equal(out[size + i], SENTINEL);
+	for (uint32_t k = 0; k < call->n_src; k++)
+		free(src[k]);
+	free(out);
+	free(want);
+}
+
+static void check_pair(choir_dtype dtype, choir_op op)
+{
+	unsigned v = 0;
+
+	for (const uint32_t *n_src = inputs_sources(); *n_src != 0; n_src++)
+		for (const size_t *count = inputs_counts(); *count != SIZE_MAX; count++) {
+			struct reduce_call call = inputs_call(dtype, op, *n_src, *count, v++);
+
+			check(&call, NOT_IN_PLACE);
+			check(&call, v % *n_src);
+		}
+}
+
+static void test_every_pair(void **state)
+{
+	(void)state;
+	for (choir_dtype dtype = 0; dtype < HOST_DTYPES; dtype++)
+		for (choir_op op = 0; op < HOST_OPS; op++)
+			if (reduce_supported(dtype, op) == CHOIR_SUCCESS)
+				check_pair(dtype, op);
+}
+
+/* The two CPU levels hold the same rows and give the same bits, NaNs included. */
+static void test_levels_agree(void **state)
+{
+	(void)state;
+#ifdef __x86_64__
+	if (!__builtin_cpu_supports("avx2"))
+		skip();
+	enum { COUNT = 3001 };
+	unsigned char *a = take(COUNT * 8), *b = take(COUNT * 8), *base = take(COUNT * 8), *avx2 = take(COUNT * 8);
+
+	for (choir_dtype dtype = 0; dtype < HOST_DTYPES; dtype++)
+		for (choir_op op = 0; op < HOST_OPS; op++) {
+			const struct host_twin *low = &host_base_twins[dtype][op], *high = &host_avx2_twins[dtype][op];
+
+			assert_int_equal(low->two == NULL, high->two == NULL);
+			if (low->two == NULL)
+				continue;
+			inputs_fill(dtype, a, COUNT, 1);
+			inputs_fill(dtype, b, COUNT, 2);
+			low->two(base, a, b, COUNT, 1, 3);
+			high->two(avx2, a, b, COUNT, 1, 3);
+			struct reduce_call call = { .dtype = dtype, .op = op, .n_src = 2, .count = COUNT };
+			assert_elements(&call, avx2, base, "avx2 against base");
+			const void *src[] = { a, b, a };
+			low->many(base, src, 3, COUNT, 1, 3);
+			high->many(avx2, src, 3, COUNT, 1, 3);
+			call.n_src = 3;
+			assert_elements(&call, avx2, base, "avx2 against base");
+		}
+	free(a);
+	free(b);
+	free(base);
+	free(avx2);
+#endif
+}
+
+/* Which pairs there are: written down, so that a row lost from the table is seen. */
+static void test_supported(void **state)
+{
+	(void)state;
+	for (choir_dtype dtype = 0; dtype < HOST_DTYPES; dtype++)
+		for (choir_op op = 0; op < HOST_OPS; op++) {
+			bool logical = op == CHOIR_OP_LOGICAL_AND || op == CHOIR_OP_LOGICAL_OR;
+			bool bits = op == CHOIR_OP_BAND || op == CHOIR_OP_BOR || op == CHOIR_OP_BXOR;
+			bool wanted = logical ? dtype == CHOIR_BOOL : bits ? !reference_is_float(dtype) : true;
+			choir_status st = reduce_supported(dtype, op);
+
+			assert_int_equal(st, wanted ? CHOIR_SUCCESS : CHOIR_UNSUPPORTED);
+			if (!wanted)
+				assert_non_null(strstr(choir_last_error(), choir_op_name(op)));
+		}
+	assert_int_equal(reduce_supported(-1, CHOIR_OP_SUM), CHOIR_ARGUMENT);
+	assert_int_equal(reduce_supported(13, CHOIR_OP_SUM), CHOIR_ARGUMENT);
+	assert_int_equal(reduce_supported(CHOIR_F32, -1), CHOIR_ARGUMENT);
+	assert_int_equal(reduce_supported(CHOIR_F32, 12), CHOIR_ARGUMENT);
+	assert_true(reduce_has_final(CHOIR_OP_MEAN));
+	assert_false(reduce_has_final(CHOIR_OP_SUM));
+}
+
+/* All 65536 halves: read and written back; and all floats between two neighbouring halves' middles round as the definition says. */
+static void test_half_conversions(void **state)
+{
+	(void)state;
+	struct reduce_call keep = { .dtype = CHOIR_F16, .op = CHOIR_OP_LOCAL, .n_src = 1, .count = 1 };
+
+	for (uint32_t bits = 0; bits < 0x10000; bits++) {
+		uint16_t in = (uint16_t)bits, out;
+		const void *src[] = { &in };
+
+		reduce_host(&keep, &out, src);
+		assert_true(reference_same(CHOIR_F16, &out, &in));
+	}
+	/* A half times 1 + 2^-10 has more bits than a half: the product, exact in f32, is rounded once. */
+	struct reduce_call times = { .dtype = CHOIR_F16, .op = CHOIR_OP_PROD, .n_src = 2, .count = 1 };
+	for (uint32_t bits = 0; bits < 0x10000; bits++) {
+		uint16_t in[2] = { (uint16_t)bits, (uint16_t)(0x3801 + bits % 7 * 0x333) }, out, want;
+		const void *src[] = { &in[0], &in[1] };
+
+		reduce_host(&times, &out, src);
+		want = reference_to_f16(reference_from_f16(in[0]) * reference_from_f16(in[1]));
+		assert_true(reference_same(CHOIR_F16, &out, &want));
+	}
+}
+
+/* 2048 + 1 + 1 is 2050 when rounded once, 2048 when every step rounds; in bf16 256 + 1 + 1. */
+static void test_rounds_once(void **state)
+{
+	uint16_t halves[] = { 0x6800, 0x3c00, 0x3c00 }, brains[] = { 0x4380, 0x3f80, 0x3f80 }, out;
+	const void *half_src[] = { &halves[0], &halves[1], &halves[2] }, *brain_src[] = { &brains[0], &brains[1], &brains[2] };
+	struct reduce_call call = { .dtype = CHOIR_F16, .op = CHOIR_OP_SUM, .n_src = 3, .count = 1 };
+
+	(void)state;
+	reduce_host(&call, &out, half_src);
+	assert_int_equal(out, 0x6801);
+	call.dtype = CHOIR_BF16;
+	reduce_host(&call, &out, brain_src);
+	assert_int_equal(out, 0x4381);
+}
+
+/* identity op x = x, for whatever x (a square_add folds partial results). */
+static void test_identity(void **state)
+{
+	enum { COUNT = 257 };
+	unsigned char in[COUNT * 8], start[COUNT * 8], out[COUNT * 8];
+
+	(void)state;
+	for (choir_dtype dtype = 0; dtype < HOST_DTYPES; dtype++)
+		for (choir_op op = 0; op < CHOIR_OP_LOCAL; op++) {
+			struct reduce_call call = { .dtype = dtype, .op = op, .n_src = 2, .raw_from = 2, .count = COUNT };
+			const void *src[] = { start, in };
+
+			if (reduce_supported(dtype, op) != CHOIR_SUCCESS)
+				continue;
+			inputs_fill(dtype, in, COUNT, 9);
+			for (size_t i = 0; i < COUNT; i++) {
+				size_t bytes = choir_dtype_bytes(dtype);
+
+				if (dtype == CHOIR_BOOL)
+					in[i] = in[i] != 0;
+				/* 0 + -0 is 0 */
+				if (reference_is_float(dtype) && in[i * bytes + bytes - 1] == 0x80)
+					in[i * bytes + bytes - 1] = 0x40;
+				reduce_identity(dtype, op, start + i * bytes);
+			}
+			reduce_host(&call, out, src);
+			assert_elements(&call, out, in, "identity");
+		}
+}
+
+/* Spot checks by hand, so that a mistake shared by the reference and ops.h is seen. */
+static void test_by_hand(void **state)
+{
+	int8_t i8[] = { 100, 100 }, i8_out;
+	int32_t i32[] = { -7, 0, INT32_MIN, INT32_MAX }, i32_out;
+	uint16_t u16[] = { 65535, 65535 }, u16_out;
+	float f32[] = { NAN, 1.0f, 3.0f, 4.0f }, f32_out;
+	uint8_t b[] = { 7, 0, 255 }, b_out;
+
+	(void)state;
+#define REDUCE(out, type, o, n, last, a0, a1)                                                                              \
+	reduce_host(&(struct reduce_call){ .dtype = type, .op = o, .n_src = 2, .final = last, .n_ranks = n, .count = 1 }, &out, \
+	            (const void *[]){ &a0, &a1 })
+	REDUCE(i8_out, CHOIR_I8, CHOIR_OP_SUM, 2, false, i8[0], i8[1]);
+	assert_int_equal(i8_out, -56);
+	REDUCE(i32_out, CHOIR_I32, CHOIR_OP_MEAN, 2, true, i32[0], i32[1]);
+	assert_int_equal(i32_out, -3);
+	REDUCE(i32_out, CHOIR_I32, CHOIR_OP_MIN, 2, true, i32[3], i32[2]);
+	assert_int_equal(i32_out, INT32_MIN);
+	REDUCE(i32_out, CHOIR_I32, CHOIR_OP_PROD, 2, true, i32[2], i32[3]);
+	assert_int_equal(i32_out, INT32_MIN);
+	REDUCE(u16_out, CHOIR_U16, CHOIR_OP_PROD, 2, true, u16[0], u16[1]);
+	assert_int_equal(u16_out, 1);
+	REDUCE(f32_out, CHOIR_F32, CHOIR_OP_MIN, 2, false, f32[0], f32[1]);
+	assert_true(f32_out != f32_out);
+	REDUCE(f32_out, CHOIR_F32, CHOIR_OP_MAX, 2, false, f32[1], f32[0]);
+	assert_true(f32_out != f32_out);
+	REDUCE(f32_out, CHOIR_F32, CHOIR_OP_SQUARE_ADD, 2, false, f32[2], f32[3]);
+	assert_true(f32_out == 25.0f);
+	REDUCE(b_out, CHOIR_BOOL, CHOIR_OP_SUM, 2, false, b[0], b[2]);
+	assert_int_equal(b_out, 1);
+	REDUCE(b_out, CHOIR_BOOL, CHOIR_OP_MEAN, 2, true, b[0], b[1]);
+	assert_int_equal(b_out, 0);
+	REDUCE(b_out, CHOIR_BOOL, CHOIR_OP_LOCAL, 2, true, b[0], b[1]);
+	assert_int_equal(b_out, 1);
+#undef REDUCE
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_supported),  cmocka_unit_test(test_by_hand),          cmocka_unit_test(test_every_pair),
+		cmocka_unit_test(test_rounds_once), cmocka_unit_test(test_half_conversions), cmocka_unit_test(test_levels_agree),
+		cmocka_unit_test(test_identity),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
