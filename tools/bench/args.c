@@ -101,12 +101,14 @@ static bool read_list(const char *flag, char *text, const char **items, int *n, 
 	char *rest = NULL;
 
 	*n = 0;
-	for (char *item = strtok_r(text, ",", &rest); text != NULL && item != NULL; item = strtok_r(NULL, ",", &rest)) {
+	if (text == NULL)
+		return true;
+	for (char *item = strtok_r(text, ",", &rest); item != NULL; item = strtok_r(NULL, ",", &rest)) {
 		if (*n == ARGS_MAX_LIST)
 			return complain(error, "%s: more than %d items", flag, ARGS_MAX_LIST);
 		items[(*n)++] = item;
 	}
-	return (text == NULL || *n > 0) || complain(error, "%s: the list is empty", flag);
+	return *n > 0 || complain(error, "%s: the list is empty", flag);
 }
 
 static bool read_dtypes(char *text, struct args *args, char *error)

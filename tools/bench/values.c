@@ -82,7 +82,7 @@ static int32_t fold(choir_op op, bool boolean, int32_t a, int32_t b)
 	case CHOIR_OP_MAX:
 		return a > b ? a : b;
 	case CHOIR_OP_SQUARE_ADD:
-		return a + b * b;
+		return boolean ? a | b : a + b * b;
 	case CHOIR_OP_LOGICAL_AND:
 	case CHOIR_OP_BAND:
 		return a & b;

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include "args.h"
+#include "number.h"
+#include "stats.h"
+#include "unit.h"
+
+#include <string.h>
+
+static void sizes_are_read(void **state)
+{
+	size_t bytes = 7;
+	double share;
+	char text[16];
+
+	(void)state;
+	assert_true(number_bytes("8", &bytes) && bytes == 8);
+	assert_true(number_bytes("64K", &bytes) && bytes == 65536);
+	assert_true(number_bytes("1.5MiB", &bytes) && bytes == 3 << 19);
+	assert_true(number_bytes("2g", &bytes) && bytes == (size_t)2 << 30);
+	for (const char *const *bad = (const char *const[]){ "", "K", "-1", "8X", "0x10", "1.3", "8KK", "inf", " 8", "1e30", NULL }; *bad != NULL; bad++)
+		assert_false(number_bytes(*bad, &bytes));
+	assert_int_equal(bytes, (size_t)2 << 30);
+	assert_true(number_share("5%", &share) && share == 0.05);
+	assert_true(number_share("0.25", &share) && share == 0.25);
+	assert_false(number_share("5%%", &share) || number_share("-1", &share) || number_share("", &share));
+	assert_string_equal(number_print_bytes(8, text), "8");
+	assert_string_equal(number_print_bytes(65536, text), "64K");
+	assert_string_equal(number_print_bytes(1536, text), "1.5K");
+}
+
+static void percentiles_are_nearest_ranks(void **state)
+{
+	double values[100], one[] = { 3 }, two[] = { 4, 2 };
+	struct stats s;
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		values[i] = 100 - i;
+	s = stats_of(values, 100);
+	assert_true(s.min == 1 && s.max == 100 && s.p50 == 50.5 && s.p95 == 95 && s.p99 == 99);
+	assert_float_equal(s.mean, 50.5, 1e-9);
+	s = stats_of(one, 1);
+	assert_true(s.min == 3 && s.p50 == 3 && s.p99 == 3);
+	s = stats_of(two, 2);
+	assert_true(s.p50 == 3 && s.p99 == 4);
+}
+
+static int count(const char **argv)
+{
+	int n = 0;
+
+	while (argv[n] != NULL)
+		n++;
+	return n;
+}
+
+#define PARSE(args, error, ...) \
+	args_parse(count((const char *[]){ "choir-bench", __VA_ARGS__, NULL }), (const char *[]){ "choir-bench", __VA_ARGS__, NULL }, args, error)
+
+static void defaults_and_flags(void **state)
+{
+	struct args args;
+	char error[ARGS_ERROR_BYTES];
+
+	(void)state;
+	assert_true(PARSE(&args, error, "allreduce"));
+	assert_string_equal(args.collectives[0], "allreduce");
+	assert_true(args.begin == 8 && args.end == 64 << 20 && args.factor == 8 && args.step == 0 && args.iterations == 20);
+	assert_true(args.n_dtypes == 1 && args.dtypes[0] == CHOIR_F32 && args.n_ops == 1 && args.ops[0] == CHOIR_OP_SUM);
+	assert_true(args.memory == MEMORY_DEVICE && args.n_vs == 0 && args.sparse.zipf == 1 && args.json_path == NULL);
+	args_fini(&args);
+	assert_true(PARSE(&args, error, "-b", "4K", "-e", "1M", "-f", "2", "-n", "3", "-t", "f16,i8", "-o", "max", "reduce", "-r", "1", "--vs",
+			  "mpi,bound", "--json", "-", "-m", "host", "--devices", "0:0,1:0", "--local", "2", "broadcast"));
+	assert_true(args.begin == 4096 && args.end == 1 << 20 && args.factor == 2 && args.n_collectives == 2 && args.root == 1);
+	assert_true(args.n_dtypes == 2 && args.dtypes[1] == CHOIR_I8 && args.ops[0] == CHOIR_OP_MAX && args.memory == MEMORY_HOST);
+	assert_true(args.n_vs == 2 && args.n_devices == 2 && args.local == 2);
+	assert_string_equal(args.devices[1], "1:0");
+	assert_string_equal(args.vs[1], "bound");
+	args_fini(&args);
+	assert_true(PARSE(&args, error, "all", "-t", "all", "-o", "all"));
+	assert_true(args.n_dtypes == 13 && args.n_ops == 12);
+	args_fini(&args);
+	assert_true(PARSE(&args, error, "--compare", "a.json", "b.json", "--fail-over", "10%"));
+	assert_string_equal(args.compare_old, "a.json");
+	assert_string_equal(args.compare_new, "b.json");
+	args_fini(&args);
+}
+
+static void sparse_flags(void **state)
+{
+	struct args args;
+	char error[ARGS_ERROR_BYTES];
+
+	(void)state;
+	assert_true(PARSE(&args, error, "sparse_allreduce", "--density", "1%", "--range", "1000", "--uniform", "--index", "i64"));
+	assert_true(args.sparse.rows == 10 && args.sparse.zipf == 0 && args.sparse.index_dtype == CHOIR_I64);
+	args_fini(&args);
+	assert_true(PARSE(&args, error, "sparse_allreduce", "--zipf=1.2", "--rows", "0"));
+	assert_true(args.sparse.zipf == 1.2 && args.sparse.rows == 0);
+	args_fini(&args);
+	assert_true(PARSE(&args, error, "sparse_allreduce", "--zipf", "--rows", "7"));
+	assert_true(args.sparse.zipf == 1 && args.sparse.rows == 7);
+	args_fini(&args);
+}
+
+static void wrong_lines_say_what(void **state)
+{
+	static const struct { const char *words[4], *says; } wrong[] = {
+		{ { "-b", "8" }, "name a collective" },
+		{ { "allreduce", "-b", "lots" }, "--begin: 'lots'" },
+		{ { "allreduce", "-b8K", "-e1K" }, "--begin is above --end" },
+		{ { "allreduce", "-t", "f31" }, "no type 'f31'" },
+		{ { "allreduce", "-o", "plus" }, "no operator 'plus'" },
+		{ { "allreduce", "-m", "symmetric" }, "no symmetric memory yet" },
+		{ { "allreduce", "-m", "disk" }, "'disk'" },
+		{ { "allreduce", "-f", "1" }, "above 1" },
+		{ { "allreduce", "-n", "0" }, "at least 1" },
+		{ { "allreduce", "--frobnicate" }, "--frobnicate" },
+		{ { "allreduce", "--vs", "," }, "empty" },
+		{ { "--compare", "a.json" }, "two files" },
+		{ { "allreduce", "--index", "i16" }, "'i16'" },
+		{ { "allreduce", "--uniform", "--zipf" }, "exclude" },
+		{ { "allreduce", "--range", "0" }, "at least 1" },
+	};
+	struct args args;
+	char error[ARGS_ERROR_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		const char *argv[] = { "choir-bench", wrong[i].words[0], wrong[i].words[1], wrong[i].words[2], wrong[i].words[3], NULL };
+
+		assert_false(args_parse(count(argv), argv, &args, error));
+		if (strstr(error, wrong[i].says) == NULL)
+			fail_msg("'%s' does not say '%s'", error, wrong[i].says);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sizes_are_read),   cmocka_unit_test(percentiles_are_nearest_ranks), cmocka_unit_test(defaults_and_flags),
+		cmocka_unit_test(sparse_flags),     cmocka_unit_test(wrong_lines_say_what),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

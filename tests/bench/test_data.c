@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* The check data is only as good as this: what the bench expects must be what the library's own host loops compute, in any order. */
+#include "check.h"
+#include "cases.h"
+#include "kern/reduce.h"
+#include "merge.h"
+#include "sparse_data.h"
+#include "unit.h"
+#include "values.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { COUNT = 777, MAX_RANKS = 16 };
+
+static void reduce_in_order(const struct values *v, const int *order, void *out)
+{
+	struct reduce_call call = { .dtype = v->dtype, .op = v->op, .n_src = (uint32_t)v->n_ranks, .final = true, .n_ranks = v->n_ranks,
+				    .count = COUNT };
+	static unsigned char inputs[MAX_RANKS][COUNT * 8];
+	const void *sources[MAX_RANKS];
+	int32_t numbers[COUNT];
+
+	for (int r = 0; r < v->n_ranks; r++) {
+		values_of(v, order[r], 5, COUNT, numbers);
+		values_encode(v->dtype, numbers, COUNT, inputs[r]);
+		sources[r] = inputs[r];
+	}
+	reduce_host(&call, out, sources);
+}
+
+static void expectation_is_the_host_twins(void **state)
+{
+	unsigned char got[COUNT * 8], expected[COUNT * 8];
+	int32_t numbers[COUNT];
+	int pairs = 0;
+
+	(void)state;
+	for (choir_dtype dtype = 0; choir_dtype_bytes(dtype) != 0; dtype++)
+		for (choir_op op = 0; op <= CHOIR_OP_LOCAL; op++)
+			for (int n = 1; n <= MAX_RANKS; n = n * 2 + (n == 2)) {
+				struct values v = { .dtype = dtype, .op = op, .seed = 1, .n_ranks = n };
+				int forward[MAX_RANKS], backward[MAX_RANKS];
+
+				if (reduce_supported(dtype, op) != CHOIR_SUCCESS)
+					continue;
+				for (int r = 0; r < n; r++)
+					backward[n - 1 - r] = forward[r] = r;
+				values_reduced(&v, 0, 5, COUNT, numbers);
+				values_encode(dtype, numbers, COUNT, expected);
+				reduce_in_order(&v, forward, got);
+				if (memcmp(got, expected, COUNT * choir_dtype_bytes(dtype)) != 0)
+					fail_msg("%s %s of %d ranks", choir_dtype_name(dtype), choir_op_name(op), n);
+				pairs++;
+				if (op == CHOIR_OP_LOCAL)
+					continue;
+				reduce_in_order(&v, backward, got);
+				if (memcmp(got, expected, COUNT * choir_dtype_bytes(dtype)) != 0)
+					fail_msg("%s %s of %d ranks, backwards", choir_dtype_name(dtype), choir_op_name(op), n);
+			}
+	assert_true(pairs > 300);
+}
+
+static void numbers_are_encoded(void **state)
+{
+	const int32_t numbers[] = { 0, 1, -2, 100 };
+	const uint16_t f16[] = { 0, 0x3c00, 0xc000, 0x5640 }, bf16[] = { 0, 0x3f80, 0xc000, 0x42c8 };
+	const int8_t i8[] = { 0, 1, -2, 100 };
+	unsigned char got[8];
+
+	(void)state;
+	values_encode(CHOIR_F16, numbers, 4, got);
+	assert_memory_equal(got, f16, 8);
+	values_encode(CHOIR_BF16, numbers, 4, got);
+	assert_memory_equal(got, bf16, 8);
+	values_encode(CHOIR_I8, numbers, 4, got);
+	assert_memory_equal(got, i8, 4);
+}
+
+static bool own_span(const struct job *job, int k, struct span *out)
+{
+	*out = (struct span){ .count = job->count, .rank = 1 };
+	return k == 0;
+}
+
+static void every_wrong_element_is_counted(void **state)
+{
+	struct args args = { .memory = MEMORY_HOST, .offset = 3 };
+	struct bench_case what = { .name = "test", .span = own_span };
+	struct job job = { .args = &args, .what = &what, .n = 2, .dtype = CHOIR_F32, .op = CHOIR_OP_LOCAL, .elem_bytes = 4, .count = 2000,
+			   .send_count = 2000, .recv_count = 2000 };
+	struct check_buffers buffers;
+	uint64_t wrong;
+	float *out;
+
+	(void)state;
+	assert_true(check_init(&buffers, &job) && check_fill(&buffers, &job) && check_count(&buffers, &job, &wrong));
+	assert_int_equal(wrong, 2000);
+	/* Rank 1's own input is what is expected. */
+	out = (float *)buffers.recv.host + args.offset;
+	job.rank = 1;
+	check_input(&job, out);
+	job.rank = 0;
+	assert_true(check_count(&buffers, &job, &wrong) && wrong == 0);
+	out[7] += 1;
+	out[1999] += 1;
+	assert_true(check_count(&buffers, &job, &wrong) && wrong == 2);
+	out[-1] = 0;
+	out[2000] = 0;
+	assert_true(check_count(&buffers, &job, &wrong) && wrong == 4);
+	((float *)buffers.send.host)[args.offset + 5] += 1;
+	assert_true(check_count(&buffers, &job, &wrong) && wrong == 5);
+	check_fini(&buffers);
+}
+
+static void merge_one(struct args_sparse args, choir_dtype dtype, size_t room_range)
+{
+	struct sparse_shape shape = { args, dtype, CHOIR_OP_SUM, 3 };
+	struct sparse_rows mine, expected;
+	struct merge merge = { .index_dtype = args.index_dtype, .dtype = dtype, .width = args.width };
+	size_t ind_bytes = choir_dtype_bytes(args.index_dtype), row_bytes = args.width * choir_dtype_bytes(dtype), n = 3 * args.rows;
+	char *ind = malloc(n * ind_bytes), *val = malloc(n * row_bytes), *out_ind = malloc(n * ind_bytes), *out_val = malloc(n * row_bytes);
+
+	for (int r = 0; r < 3; r++) {
+		assert_true(sparse_data_make(&shape, r, &mine));
+		memcpy(ind + (size_t)r * args.rows * ind_bytes, mine.ind, args.rows * ind_bytes);
+		memcpy(val + (size_t)r * args.rows * row_bytes, mine.val, args.rows * row_bytes);
+		sparse_data_fini(&mine);
+	}
+	assert_true(sparse_data_expect(&shape, &expected));
+	assert_true(merge_init(&merge, n, room_range));
+	assert_int_equal(merge_sum(&merge, ind, val, n, out_ind, out_val), expected.rows);
+	assert_memory_equal(out_ind, expected.ind, expected.rows * ind_bytes);
+	assert_memory_equal(out_val, expected.val, expected.rows * row_bytes);
+	merge_fini(&merge);
+	sparse_data_fini(&expected);
+	free(ind);
+	free(val);
+	free(out_ind);
+	free(out_val);
+}
+
+static void both_merges_agree_with_the_expectation(void **state)
+{
+	struct args_sparse args = { .rows = 1000, .width = 3, .range = 5000, .zipf = 1, .index_dtype = CHOIR_I32 };
+
+	(void)state;
+	for (int zipf = 0; zipf < 3; zipf++)
+		for (int wide = 0; wide < 2; wide++) {
+			args.zipf = zipf * 0.75;
+			args.index_dtype = wide ? CHOIR_I64 : CHOIR_I32;
+			merge_one(args, wide ? CHOIR_F64 : CHOIR_F32, args.range);
+			/* A range as thin as this one takes the sort. */
+			merge_one(args, wide ? CHOIR_F32 : CHOIR_F64, (size_t)1 << 40);
+		}
+}
+
+static void sparse_rows_are_in_range(void **state)
+{
+	struct sparse_shape shape = { { .rows = 5000, .width = 1, .range = 100, .zipf = 1, .index_dtype = CHOIR_I32 }, CHOIR_F16, CHOIR_OP_SUM, 2 };
+	struct sparse_rows rows;
+	int hottest = 0;
+
+	(void)state;
+	assert_true(sparse_data_make(&shape, 1, &rows));
+	for (size_t i = 0; i < rows.rows; i++) {
+		int32_t index = ((int32_t *)rows.ind)[i];
+
+		assert_in_range(index, 0, 99);
+		hottest += index == 0;
+	}
+	assert_true(hottest > 400); /* log 2 / log 101 of 5000 = 750 */
+	sparse_data_fini(&rows);
+	assert_true(sparse_data_expect(&shape, &rows));
+	for (size_t i = 1; i < rows.rows; i++)
+		assert_true(((int32_t *)rows.ind)[i] > ((int32_t *)rows.ind)[i - 1]);
+	sparse_data_fini(&rows);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(expectation_is_the_host_twins),
+		cmocka_unit_test(numbers_are_encoded),
+		cmocka_unit_test(every_wrong_element_is_counted),
+		cmocka_unit_test(both_merges_agree_with_the_expectation),
+		cmocka_unit_test(sparse_rows_are_in_range),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

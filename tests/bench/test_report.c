@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* The JSON is what docs/bench.md says, and --compare finds what grew. */
+#include "compare.h"
+#include "report.h"
+#include "schema.h"
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static json_t *header(bool with_mpi)
+{
+	json_t *mpi = with_mpi ? json_pack("{s:s, s:s}", "library", "MPICH", "thread_level", "MPI_THREAD_MULTIPLE") : json_null();
+
+	return json_pack("{s:s, s:i, s:i, s:s, s:s, s:s, s:[s,s], s:[i,i], s:o, s:{s:s}, s:{}, s:{}}", "choir", "0.1.0", "ranks", 2, "nodes", 1,
+			 "device", "cpu", "driver", "1", "buffer_class", "direct", "devices", "cpu", "cpu", "node_layout", 0, 0, "mpi", mpi,
+			 "environment", "CHOIR_X", "1", "device_info", "comm_info");
+}
+
+static struct result row(const char *collective, size_t bytes, double p50)
+{
+	return (struct result){ .collective = collective, .bytes = bytes, .count = bytes / 4, .dtype = "f32", .op = "sum", .memory = "host",
+				.in_flight = 1, .us = { p50, p50, p50, p50, p50, p50 }, .vs = { { "mpi", true, 2 * p50, 2 }, { "bound", false, 0, 0 } },
+				.n_vs = 2 };
+}
+
+static json_t *run_of(double p50_small, double p50_large, bool with_mpi)
+{
+	struct results results = { 0 };
+	struct result small = row("allreduce", 4, p50_small), large = row("sparse_allreduce", 1 << 20, p50_large);
+	json_t *head = header(with_mpi), *run;
+
+	large.is_sparse = true;
+	large.sparse = (struct result_sparse){ .index = "i32", .distribution = "zipf", .rows_in = 3, .rows_out = 4, .width = 1, .range = 10 };
+	results_add(&results, &small);
+	results_add(&results, &large);
+	run = report_json_of(head, &results);
+	results_fini(&results);
+	json_decref(head);
+	return run;
+}
+
+static void json_is_as_documented(void **state)
+{
+	struct schema *schema = schema_load(*state);
+
+	assert_non_null(schema);
+	for (int with_mpi = 0; with_mpi < 2; with_mpi++) {
+		json_t *run = run_of(1, 1000, with_mpi), *results = json_object_get(run, "results");
+
+		assert_int_equal(schema_check(schema, run), 0);
+		assert_int_equal(json_integer_value(json_object_get(json_array_get(results, 0), "bytes")), 4);
+		/* A way that did not run has no entry. */
+		assert_int_equal(json_object_size(json_object_get(json_array_get(results, 0), "vs")), 1);
+		json_object_set_new(json_array_get(results, 0), "novelty", json_integer(1));
+		json_object_set_new(json_array_get(results, 0), "bytes", json_real(1));
+		json_object_del(run, "ranks");
+		fputs("three complaints are expected:\n", stderr);
+		assert_int_equal(schema_check(schema, run), 3);
+		json_decref(run);
+	}
+	schema_destroy(schema);
+}
+
+static void growth_is_found(void **state)
+{
+	json_t *old_run = run_of(10, 1000, true), *same = run_of(10.4, 900, true), *slow = run_of(11, 2000, false), *none = json_pack("{s:[]}", "results");
+	FILE *quiet = fopen("/dev/null", "w");
+
+	(void)state;
+	assert_non_null(quiet);
+	assert_int_equal(compare_runs(old_run, same, 0.05, quiet), 0);
+	assert_int_equal(compare_runs(old_run, slow, 0.05, quiet), 2);
+	assert_int_equal(compare_runs(old_run, slow, 0.5, quiet), 1);
+	assert_int_equal(compare_runs(old_run, none, 0.05, quiet), -1);
+	/* Another work of the same size is none of ours. */
+	json_object_set_new(json_array_get(json_object_get(slow, "results"), 0), "dtype", json_string("f64"));
+	assert_int_equal(compare_runs(old_run, slow, 0.05, quiet), 1);
+	fclose(quiet);
+	json_decref(old_run);
+	json_decref(same);
+	json_decref(slow);
+	json_decref(none);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_prestate(json_is_as_documented, argv[argc - 1]),
+		cmocka_unit_test(growth_is_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
