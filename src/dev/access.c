@@ -4,24 +4,22 @@
 
 #define HOST_RESTRICTED (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY)
 
-/* Maps the whole cl_mem once; on this device the pointer outlives the unmap (probe.c).  Blocking: the internal queue of a DIRECT device never waits for others. */
-static choir_status direct_pointer(choir_device *device, cl_mem mem, unsigned char **ptr_p)
-{
-	unsigned char *ptr = pointer_cache_find(device->pointers, mem);
-	size_t size;
-	cl_int rc;
+/* PoCL 3.1 answers CL_INVALID_VALUE to an unmap while another thread maps or unmaps the same buffer: one at a time, over all devices of the process. */
+static pthread_mutex_t mapping_lock = PTHREAD_MUTEX_INITIALIZER;
 
-	if (ptr != NULL) {
-		*ptr_p = ptr;
-		return CHOIR_SUCCESS;
-	}
-	rc = clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof size, &size, NULL);
+/* Maps the whole cl_mem and unmaps it; on this device the pointer outlives that (probe.c).  Blocking: the internal queue of a DIRECT device never waits
+ * for anybody else's commands. */
+static choir_status map_for_good(choir_device *device, cl_mem mem, unsigned char **ptr_p)
+{
+	cl_event unmapped = NULL;
+	size_t size;
+	cl_int rc = clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof size, &size, NULL);
+
 	if (rc != CL_SUCCESS)
 		return error_cl("clGetMemObjectInfo", rc);
-	ptr = clEnqueueMapBuffer(device->queue, mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, size, 0, NULL, NULL, &rc);
+	unsigned char *ptr = clEnqueueMapBuffer(device->queue, mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, size, 0, NULL, NULL, &rc);
 	if (rc != CL_SUCCESS)
 		return error_cl("clEnqueueMapBuffer", rc);
-	cl_event unmapped;
 	rc = clEnqueueUnmapMemObject(device->queue, mem, ptr, 0, NULL, &unmapped);
 	if (rc != CL_SUCCESS)
 		return error_cl("clEnqueueUnmapMemObject", rc);
@@ -30,6 +28,22 @@ static choir_status direct_pointer(choir_device *device, cl_mem mem, unsigned ch
 	TRY(pointer_cache_add(device->pointers, mem, ptr));
 	*ptr_p = ptr;
 	return CHOIR_SUCCESS;
+}
+
+/* The pointer of the cl_mem's first byte: from the cache, or mapped now. */
+static choir_status direct_pointer(choir_device *device, cl_mem mem, unsigned char **ptr_p)
+{
+	choir_status st = CHOIR_SUCCESS;
+
+	*ptr_p = pointer_cache_find(device->pointers, mem);
+	if (*ptr_p != NULL)
+		return CHOIR_SUCCESS;
+	pthread_mutex_lock(&mapping_lock);
+	*ptr_p = pointer_cache_find(device->pointers, mem); /* another thread may have been faster */
+	if (*ptr_p == NULL)
+		st = map_for_good(device, mem, ptr_p);
+	pthread_mutex_unlock(&mapping_lock);
+	return st;
 }
 
 static choir_status resolve_mem(choir_device *device, choir_buffer buffer, struct dev_access *access)
