@@ -26,18 +26,20 @@ const char *broadcast_slots_unfit(const struct algo_in *in)
 	return chunk_limit(in) ? fit_phases(in->bytes / chunk_limit(in) + 2) : "needs larger slots";
 }
 
-static void give(const struct algo_in *in, struct plan *plan, struct chunks chunks, uint64_t k)
+/* own[k % AREAS]: the root's own copy out of an area, which must be done before the area is put again. */
+static void give(const struct algo_in *in, struct plan *plan, struct chunks chunks, uint64_t k, plan_id *own)
 {
-	uint64_t off = chunk_off(chunks, k), len = chunk_len(chunks, k);
-	struct plan_ref slot = plan_slot(in->me, k % AREAS * chunks.each), send = plan_at(PLAN_SEND, off);
+	bool both_direct = in->send_direct && in->recv_direct;
+	uint64_t off = chunk_off(chunks, k), len = chunk_len(chunks, k), area = k % AREAS;
+	struct plan_ref slot = plan_slot(in->me, area * chunks.each), send = plan_at(PLAN_SEND, off);
 	plan_id free_after = PLAN_NO_STEP, put;
 
 	if (k >= AREAS)
 		free_after = plan_await(plan, PLAN_ALL, (uint32_t)(k - AREAS) + 1, NULL, 0, "area free");
-	put = plan_copy(plan, slot, send, len, &free_after, 1, "put");
+	put = plan_copy(plan, slot, send, len, (plan_id[]){ free_after, own[area] }, 2, "put");
 	plan_publish(plan, (uint32_t)k + 1, &put, 1, "chunk there");
 	if (!in->in_place)
-		plan_copy(plan, plan_at(PLAN_RECV, off), in->send_direct && in->recv_direct ? send : slot, len, &put, 1, "own");
+		own[area] = plan_copy(plan, plan_at(PLAN_RECV, off), both_direct ? send : slot, len, &put, 1, "own");
 }
 
 static void take(const struct algo_in *in, struct plan *plan, struct chunks chunks, uint64_t k)
@@ -53,11 +55,14 @@ static void take(const struct algo_in *in, struct plan *plan, struct chunks chun
 choir_status broadcast_slots(const struct algo_in *in, struct plan *plan)
 {
 	struct chunks chunks = chunks_of(in->bytes, chunk_limit(in), block_unit(in->elem_bytes));
+	plan_id own[AREAS];
 
 	plan->slot_bytes = in->slot_bytes;
+	for (int a = 0; a < AREAS; a++)
+		own[a] = PLAN_NO_STEP;
 	for (uint64_t k = 0; k < chunks.n; k++)
 		if (in->me == in->root)
-			give(in, plan, chunks, k);
+			give(in, plan, chunks, k, own);
 		else
 			take(in, plan, chunks, k);
 	return plan_finish(plan);

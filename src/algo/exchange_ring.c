@@ -14,7 +14,8 @@ struct ring {
 	const struct exchange *x;
 	int n, me, next, before; /* next and before are comm ranks */
 	uint64_t half;           /* bytes of one receive buffer */
-	plan_id sent, got, reduced; /* my last steps of each kind: sends and receives are chained, so order on the wire is order in the plan */
+	/* My last step of each kind, at first x->after.  Sends are chained, and receives: order on the wire is order in the plan. */
+	plan_id sent, got, reduced;
 };
 
 static uint64_t off_of(const struct ring *r, int block)
@@ -44,12 +45,12 @@ static void reduce_step(struct ring *r, int s)
 	const struct exchange *x = r->x;
 	int out = ring_reduce_send_block(r->me, s, r->n, SHIFT), in = ring_reduce_recv_block(r->me, s, r->n, SHIFT);
 	bool last = s == r->n - 2;
+	plan_id free_after = r->sent; /* the send of the step before */
 	struct plan_ref buf = buffer(r, s), own = ref_plus(x->own, off_of(r, in));
-	plan_id free_after = s < 2 ? x->after : r->sent;
 	enum plan_raw raw = !x->own_raw ? PLAN_RAW_NONE : s == 0 ? PLAN_RAW_ALL : PLAN_RAW_REST;
 
 	if (s == 0)
-		send_block(r, 0, ref_plus(x->own, off_of(r, out)), len_of(r, out), x->after, "ring: my block");
+		send_block(r, 0, ref_plus(x->own, off_of(r, out)), len_of(r, out), PLAN_NO_STEP, "ring: my block");
 	else
 		send_block(r, (uint32_t)s, buffer(r, s - 1), len_of(r, out), r->reduced, "ring: partial on");
 	if (!len_of(r, in))
@@ -68,8 +69,8 @@ static void gather_step(struct ring *r, int s)
 
 	send_block(r, tag, ref_plus(x->out, off_of(r, out)), len_of(r, out), s == 0 ? r->reduced : r->got, "ring: result on");
 	if (len_of(r, in))
-		r->got = plan_recv(x->plan, r->before, x->tag + tag, ref_plus(x->out, off_of(r, in)), len_of(r, in),
-		                   (plan_id[]){ x->after, r->got }, 2, "ring: result in");
+		r->got = plan_recv(x->plan, r->before, x->tag + tag, ref_plus(x->out, off_of(r, in)), len_of(r, in), &r->got, 1,
+		                   "ring: result in");
 }
 
 static plan_id build(const struct exchange *x)
@@ -80,7 +81,7 @@ static plan_id build(const struct exchange *x)
 		.next = group_rank(&x->group, ring_next(me, n)),
 		.before = group_rank(&x->group, ring_before(me, n)),
 		.half = round_up(block_max(x->bytes, n, x->unit), 64),
-		.sent = PLAN_NO_STEP, .got = PLAN_NO_STEP, .reduced = PLAN_NO_STEP,
+		.sent = x->after, .got = x->after, .reduced = x->after,
 	};
 
 	/* 1. reduce-scatter */
@@ -89,7 +90,7 @@ static plan_id build(const struct exchange *x)
 	/* 2. allgather */
 	for (int s = 0; s < n - 1; s++)
 		gather_step(&r, s);
-	return plan_join(x->plan, (plan_id[]){ x->after, r.sent, r.got, r.reduced }, 4, "ring: done");
+	return plan_join(x->plan, (plan_id[]){ r.sent, r.got, r.reduced }, 3, "ring: done");
 }
 
 static uint64_t scratch(int members, uint64_t bytes, uint64_t unit)

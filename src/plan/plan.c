@@ -46,8 +46,19 @@ static bool grow(struct plan *plan, void **array, uint32_t used, uint32_t *cap, 
 	return true;
 }
 
+/* Is id among the deps gathered last?  Only the last few are looked at: doubles are harmless, just work. */
+static bool is_pending(const struct plan *plan, plan_id id)
+{
+	for (uint32_t i = 0; i < plan->pending_deps && i < 8; i++)
+		if (plan->deps[plan->n_deps - 1 - i] == id)
+			return true;
+	return false;
+}
+
 void plan_need(struct plan *plan, plan_id id)
 {
+	if (is_pending(plan, id))
+		return;
 	if (id == PLAN_NO_STEP || !grow(plan, (void **)&plan->deps, plan->n_deps, &plan->cap_deps, sizeof *plan->deps, "plan deps"))
 		return;
 	plan->deps[plan->n_deps++] = id;

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* Every algorithm, through the checker: all rank counts, layouts, lengths, roots and kinds of buffers.
+ * argv[1]: a collective's name, to test that one only. */
+#include "plan/cases.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SLOT_BYTES 4096
+#define MESSAGE_BYTES 256
+#define MANY 9 /* from so many ranks on, modes take turns instead of all meeting all counts */
+
+static struct {
+	unsigned long cases, unfit, steps;
+} seen;
+
+static void check(const struct algorithm *algorithm, const struct check_case *c)
+{
+	struct world world;
+
+	if (!checker_build(algorithm, c, &world)) {
+		seen.unfit++;
+		if (strncmp(world.why, "unfit: ", 7) != 0)
+			fail_msg("%s", world.why);
+		world_free(&world);
+		return;
+	}
+	seen.cases++;
+	for (int r = 0; r < world.n; r++)
+		seen.steps += world.plans[r].n_steps;
+	if (!checker_verify(&world) || !checker_run(&world, 0) || !checker_run(&world, (unsigned)seen.cases)) {
+		print_error("n %d nodes %d bytes %lu elem %lu root %d in place %d%d staged %d%d displaced %d\n", c->n, world.layout.n_nodes,
+		            (unsigned long)c->bytes, (unsigned long)c->elem_bytes, c->root, c->in_place, c->in_place_start, c->send_staged,
+		            c->recv_staged, c->displaced);
+		for (int r = 0; c->bytes < 1024 && r < world.n && r < 4; r++)
+			plan_dump(&world.plans[r], stderr);
+		fail_msg("%s", world.why);
+	}
+	world_free(&world);
+}
+
+static bool mode_applies(const struct algorithm *algorithm, const struct case_mode *mode)
+{
+	switch (algorithm->collective) {
+	case COLLECTIVE_ALLTOALLV:
+	case COLLECTIVE_SEND:
+	case COLLECTIVE_RECV:
+		return !mode->in_place;
+	case COLLECTIVE_BARRIER:
+		return !mode->in_place && !mode->send_staged && !mode->recv_staged;
+	case COLLECTIVE_REDUCE_SCATTER:
+		return true;
+	default:
+		return !mode->in_place_start;
+	}
+}
+
+static void check_modes(const struct algorithm *algorithm, struct check_case c, int turn)
+{
+	for (int m = 0; m < CASE_MODES; m++) {
+		if (!mode_applies(algorithm, &case_modes[m]) || (c.n >= MANY && m != 0 && m % 3 != turn % 3))
+			continue;
+		c.in_place = case_modes[m].in_place;
+		c.in_place_start = case_modes[m].in_place_start;
+		c.send_staged = case_modes[m].send_staged;
+		c.recv_staged = case_modes[m].recv_staged;
+		check(algorithm, &c);
+	}
+}
+
+static bool has_root(enum collective collective)
+{
+	return collective == COLLECTIVE_BROADCAST || collective == COLLECTIVE_REDUCE || collective == COLLECTIVE_SEND ||
+	       collective == COLLECTIVE_RECV;
+}
+
+static void check_roots(const struct algorithm *algorithm, struct check_case c, int turn)
+{
+	bool p2p = algorithm->collective == COLLECTIVE_SEND || algorithm->collective == COLLECTIVE_RECV;
+
+	for (c.root = p2p; c.root < (has_root(algorithm->collective) ? c.n : 1); c.root++)
+		if (c.n < 6 || c.root == 0 || c.root == c.n - 1 || c.root == c.n / 2)
+			check_modes(algorithm, c, turn + c.root);
+}
+
+static void check_blocks(const struct algorithm *algorithm, struct check_case c)
+{
+	static uint64_t blocks[CASE_MAX_RANKS * CASE_MAX_RANKS];
+	bool matrix = algorithm->collective == COLLECTIVE_ALLTOALLV;
+	size_t n_blocks = (size_t)c.n * (matrix ? (size_t)c.n : 1);
+
+	for (int variant = 0; variant < CASE_BLOCKS; variant++) {
+		case_blocks(variant, n_blocks, SLOT_BYTES / c.elem_bytes, blocks);
+		for (size_t i = 0; i < n_blocks; i++)
+			blocks[i] *= c.elem_bytes;
+		c.block_bytes = blocks;
+		for (int displaced = 0; displaced < (matrix ? 1 : 2); displaced++) {
+			c.displaced = displaced;
+			check_modes(algorithm, c, variant);
+		}
+	}
+}
+
+static void check_counts(const struct algorithm *algorithm, struct check_case c)
+{
+	uint64_t counts[CASE_MAX_COUNTS];
+	int n_counts = algorithm->collective == COLLECTIVE_BARRIER ? 1 : case_counts(c.n, c.slot_bytes / c.elem_bytes, counts);
+
+	if (algorithm->collective == COLLECTIVE_ALLGATHERV || algorithm->collective == COLLECTIVE_ALLTOALLV) {
+		check_blocks(algorithm, c);
+		return;
+	}
+	for (int i = 0; i < n_counts; i++) {
+		/* Blocks of reduce_scatter and allgather come n times over: the longest is for few ranks. */
+		bool per_rank = algorithm->collective == COLLECTIVE_ALLGATHER || algorithm->collective == COLLECTIVE_REDUCE_SCATTER;
+
+		if (per_rank && c.n >= MANY && counts[i] * c.elem_bytes > c.slot_bytes)
+			counts[i] = c.slot_bytes / c.elem_bytes / 4 + 3;
+		c.bytes = n_counts == 1 ? 0 : counts[i] * c.elem_bytes;
+		check_roots(algorithm, c, i);
+	}
+}
+
+static void check_ranks(const struct algorithm *algorithm, int n, uint64_t elem_bytes)
+{
+	int node_of[CASE_MAX_RANKS];
+	struct check_case c = { .n = n, .node_of = node_of, .elem_bytes = elem_bytes, .slot_bytes = SLOT_BYTES,
+		                .message_bytes = n >= MANY ? 4 * MESSAGE_BYTES : MESSAGE_BYTES };
+
+	for (int which = 0; which < CASE_LAYOUTS; which++)
+		if (case_layout(which, n, node_of))
+			check_counts(algorithm, c);
+}
+
+static void every_algorithm_at_every_size(void **state)
+{
+	enum collective collective = *(enum collective *)*state;
+
+	for (size_t i = 0; i < n_algorithms; i++) {
+		if (algorithms[i].collective != collective)
+			continue;
+		memset(&seen, 0, sizeof seen);
+		for (int n = 1; n <= 17; n++)
+			check_ranks(&algorithms[i], n, 4);
+		check_ranks(&algorithms[i], 32, 4);
+		for (size_t e = 0; e < 4; e++)
+			check_ranks(&algorithms[i], e % 2 ? 3 : 5, (uint64_t[]){ 1, 2, 8, 16 }[e]);
+		print_message("%s/%s: %lu cases, %lu steps (%lu unfit)\n", collective_name(collective), algorithms[i].name, seen.cases, seen.steps,
+		              seen.unfit);
+		assert_true(seen.cases > 0);
+	}
+}
+
+static void defaults_can_run(void **state)
+{
+	int node_of[CASE_MAX_RANKS];
+	uint64_t blocks[9 * 9] = { 0 };
+
+	(void)state;
+	for (int collective = 0; collective < COLLECTIVE_SPARSE_ALLREDUCE; collective++)
+		for (int n = 1; n <= 9; n++)
+			for (int which = 0; which < CASE_LAYOUTS; which++) {
+				struct layout layout;
+
+				if (!case_layout(which, n, node_of))
+					continue;
+				layout = layout_make(n, node_of);
+				for (uint64_t bytes = 0; bytes < 1u << 30; bytes = bytes * 32 + 4) {
+					struct algo_in in = { .layout = &layout, .collective = (enum collective)collective, .elem_bytes = 4,
+						              .bytes = bytes, .block_bytes = blocks, .send_direct = true, .recv_direct = true,
+						              .slot_bytes = 1 << 20, .message_bytes = 1 << 16 };
+					const struct algorithm *first = algo_default(&in);
+
+					assert_non_null(first);
+					assert_null(first->unfit(&in));
+					in.me = n - 1;
+					in.send_direct = false;
+					assert_ptr_equal(first, algo_default(&in));
+				}
+				layout_free(&layout);
+			}
+}
+
+static void names_are_found(void **state)
+{
+	enum collective c = COLLECTIVE_RECV;
+
+	(void)state;
+	for (size_t i = 0; i < n_algorithms; i++) {
+		assert_ptr_equal(algo_find(algorithms[i].collective, algorithms[i].name), &algorithms[i]);
+		assert_true(strlen(algorithms[i].name) < 24); /* call_record.algorithm */
+		assert_true(strlen(algorithms[i].about) > 0);
+		assert_int_equal(collective_parse(collective_name(algorithms[i].collective), &c), CHOIR_SUCCESS);
+		assert_int_equal(c, algorithms[i].collective);
+	}
+	assert_null(algo_find(COLLECTIVE_BARRIER, "twoshot"));
+	assert_int_equal(collective_parse("allreduces", &c), CHOIR_ARGUMENT);
+	assert_string_equal(collective_name(N_COLLECTIVES), "unknown");
+}
+
+int main(int argc, char **argv)
+{
+	static enum collective numbers[N_COLLECTIVES];
+	struct CMUnitTest tests[N_COLLECTIVES + 2] = { cmocka_unit_test(defaults_can_run), cmocka_unit_test(names_are_found) };
+	size_t n = argc > 1 ? 0 : 2;
+
+	for (int c = 0; c < COLLECTIVE_SPARSE_ALLREDUCE; c++) {
+		numbers[c] = (enum collective)c;
+		if (argc > 1 && strcmp(argv[1], collective_name(numbers[c])) != 0)
+			continue;
+		tests[n++] = (struct CMUnitTest){ .name = collective_name(numbers[c]), .test_func = every_algorithm_at_every_size,
+			                          .initial_state = &numbers[c] };
+	}
+	return _cmocka_run_group_tests("algo", tests, n, NULL, NULL);
+}
