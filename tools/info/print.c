@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#include "info.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *text_in(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text != NULL ? text : "?";
+}
+
+static void print_scalar(const json_t *value)
+{
+	char *text;
+
+	if (json_is_string(value)) {
+		fputs(json_string_value(value), stdout);
+		return;
+	}
+	if (json_is_boolean(value)) {
+		fputs(json_is_true(value) ? "yes" : "no", stdout);
+		return;
+	}
+	text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+	fputs(text != NULL ? text : "?", stdout);
+	free(text);
+}
+
+/* The library's own objects: "key value" a line, whatever it chose to tell; objects inside on the same line. */
+static void print_object(const json_t *object, int indent, const char *but_not)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)object, key, value) {
+		if (strcmp(key, but_not) == 0)
+			continue;
+		printf("%*s%-20s ", indent, "", key);
+		print_scalar(value);
+		fputc('\n', stdout);
+	}
+}
+
+static void print_platforms(const json_t *platforms)
+{
+	size_t p, d;
+	json_t *platform, *device;
+
+	if (json_array_size(platforms) == 0)
+		printf("OpenCL: no platform\n");
+	json_array_foreach(platforms, p, platform) {
+		printf("platform %zu: %s, %s\n", p, text_in(platform, "name"), text_in(platform, "version"));
+		json_array_foreach(json_object_get(platform, "devices"), d, device) {
+			printf("  device %s: %s\n", text_in(device, "place"), text_in(device, "name"));
+			print_object(json_object_get(device, "probe"), 4, "name");
+		}
+	}
+}
+
+static void print_algorithms(const json_t *algorithms)
+{
+	const char *last = "";
+	size_t i;
+	json_t *algorithm;
+
+	json_array_foreach(algorithms, i, algorithm) {
+		const char *collective = text_in(algorithm, "collective");
+
+		printf("  %-20s %-20s %s\n", strcmp(collective, last) == 0 ? "" : collective, text_in(algorithm, "name"),
+		       text_in(algorithm, "about"));
+		last = collective;
+	}
+}
+
+static void print_mpi(const json_t *mpi)
+{
+	const json_t *lines = json_object_get(mpi, "library");
+
+	if (json_object_get(mpi, "error") != NULL)
+		printf("MPI: %s\n", text_in(mpi, "error"));
+	else
+		printf("MPI: %s, %s\n", json_string_value(json_array_get(lines, 0)), text_in(mpi, "thread_level"));
+}
+
+void info_print(const json_t *info)
+{
+	const json_t *comm = json_object_get(info, "comm"), *set = json_object_get(info, "environment");
+	const char *name;
+	json_t *variable;
+
+	printf("choir %s\n", text_in(info, "choir"));
+	print_platforms(json_object_get(info, "platforms"));
+	print_mpi(json_object_get(info, "mpi"));
+	printf("a comm of one rank on the default device:\n");
+	print_object(comm, 2, "algorithms");
+	if (json_is_array(json_object_get(comm, "algorithms")))
+		printf("algorithms:\n");
+	print_algorithms(json_object_get(comm, "algorithms"));
+	printf("environment:%s\n", json_object_size(set) == 0 ? " no CHOIR_ variable is set" : "");
+	json_object_foreach((json_t *)set, name, variable)
+		printf("  %s=%s\n    %s\n", name, text_in(variable, "value"), text_in(variable, "about"));
+}
