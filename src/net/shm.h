@@ -7,11 +7,12 @@
 #include <choir/transport.h>
 #include <stdint.h>
 
-/* shm_bytes: what n endpoints need, all pairs with fifo_bytes each (a power of two). */
+/* shm_bytes: what n endpoints need, all pairs with fifo_bytes each (a power of two, 64 at least). */
 uint64_t shm_bytes(int n, uint64_t fifo_bytes);
 
 /* shm_create: endpoint `rank` of n over the same zero-initialised memory in every process.  ring(ctx, peer) wakes peer after something was written for it
- * or read from it.  release(ctx) is called at destroy: memory may go.  Messages of any length pass in pieces. */
+ * or read from it.  release(ctx) is called at destroy, not on failure here: memory may go.  Messages of any length pass in pieces.  memory is 64-byte
+ * aligned. */
 choir_status shm_create(void *memory, int rank, int n, uint64_t fifo_bytes, void (*ring)(void *ctx, int peer), void (*release)(void *ctx),
                         void *ctx, choir_transport **out_p);
 

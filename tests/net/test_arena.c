@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+#include "node/arena.h"
+#include "node/poison.h"
+#include "support.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+enum { RANKS = 3, LANES = 4, SLOT_BYTES = 8192 };
+
+static struct arena *create(void)
+{
+	struct arena *arena = NULL;
+
+	assert_int_equal(arena_create(RANKS, LANES, SLOT_BYTES, &arena), CHOIR_SUCCESS);
+	return arena;
+}
+
+/* Every part is its own: written with different bytes, all are found again. */
+static void parts_do_not_overlap(void **state)
+{
+	struct arena *arena = create();
+	unsigned char *end = (unsigned char *)arena_base(arena) + arena_bytes(arena);
+
+	(void)state;
+	for (int rank = 0; rank < RANKS; rank++) {
+		assert_int_equal(arena_control(arena, rank)->pid, 0);
+		arena_control(arena, rank)->pid = 100 + rank;
+		for (int lane = 0; lane < LANES; lane++) {
+			unsigned char *slot = arena_slot(arena, rank, lane);
+
+			assert_int_equal((uintptr_t)slot % 4096, 0);
+			assert_true(slot + SLOT_BYTES <= end);
+			assert_int_equal(arena_lane(arena, rank, lane)->flag, 0);
+			fill(slot, SLOT_BYTES, mix((uint64_t)(rank * LANES + lane)));
+			memset(arena_lane(arena, rank, lane)->record, rank * LANES + lane, ARENA_RECORD_BYTES);
+			arena_publish(arena_lane(arena, rank, lane), ARENA_FLAG(7, (unsigned)lane));
+		}
+	}
+	for (int rank = 0; rank < RANKS; rank++) {
+		assert_int_equal(arena_control(arena, rank)->pid, 100 + rank);
+		for (int lane = 0; lane < LANES; lane++) {
+			assert_true(is_filled(arena_slot(arena, rank, lane), SLOT_BYTES, mix((uint64_t)(rank * LANES + lane))));
+			assert_int_equal(arena_lane(arena, rank, lane)->record[47], rank * LANES + lane);
+			assert_int_equal(arena_lane(arena, rank, lane)->flag, ARENA_FLAG(7, (unsigned)lane));
+		}
+	}
+	assert_int_equal(arena_poisoned(arena, NULL, 0), CHOIR_SUCCESS);
+	arena_release(arena);
+}
+
+static void opening_here_gives_the_same_mapping(void **state)
+{
+	struct arena *arena = create(), *other = NULL;
+	struct arena_address address;
+
+	(void)state;
+	arena_address(arena, &address);
+	assert_int_equal(arena_open(&address, &other), CHOIR_SUCCESS);
+	assert_ptr_equal(arena_base(other), arena_base(arena));
+	arena_release(arena); /* the creator may go first */
+	fill(arena_slot(other, 2, 3), SLOT_BYTES, 1);
+	arena_release(arena_retain(other));
+	arena_release(other);
+	arena_release(NULL);
+	assert_int_equal(arena_open(&address, &other), CHOIR_TRANSPORT);
+}
+
+/* What a process that never shared memory with us by fork does: this program again, with the address as arguments. */
+static int reopened(char **argv)
+{
+	struct arena_address address = { 0 };
+	struct arena *arena = NULL;
+
+	address.pid = strtoll(argv[2], NULL, 10);
+	address.fd = atoi(argv[3]);
+	address.ranks = RANKS;
+	address.lanes = LANES;
+	address.slot_bytes = SLOT_BYTES;
+	address.nonce = strtoull(argv[4], NULL, 10);
+	REQUIRE(arena_open(&address, &arena) == CHOIR_SUCCESS);
+	REQUIRE(is_filled(arena_slot(arena, 1, 2), SLOT_BYTES, 42));
+	fill(arena_slot(arena, 2, 2), SLOT_BYTES, 43);
+	arena_publish(arena_lane(arena, 2, 2), ARENA_FLAG(9, 1));
+	arena_poison(arena, CHOIR_MISMATCH, "from the other program");
+	arena_release(arena);
+	return 0;
+}
+
+static void execute_again(void *ctx)
+{
+	const struct arena_address *address = ctx;
+	char pid[32], fd[32], nonce[32];
+
+	snprintf(pid, sizeof pid, "%lld", (long long)address->pid);
+	snprintf(fd, sizeof fd, "%d", address->fd);
+	snprintf(nonce, sizeof nonce, "%llu", (unsigned long long)address->nonce);
+	execl("/proc/self/exe", "test_arena", "reopen", pid, fd, nonce, (char *)NULL);
+	_exit(1);
+}
+
+static void another_program_opens_it(void **state)
+{
+	struct arena *arena = create();
+	struct arena_address address;
+	char text[64];
+
+	(void)state;
+	arena_address(arena, &address);
+	fill(arena_slot(arena, 1, 2), SLOT_BYTES, 42);
+	end_child(start_child(execute_again, &address));
+	assert_int_equal(atomic_load(&arena_lane(arena, 2, 2)->flag), ARENA_FLAG(9, 1));
+	assert_true(is_filled(arena_slot(arena, 2, 2), SLOT_BYTES, 43));
+	assert_int_equal(arena_poisoned(arena, text, sizeof text), CHOIR_MISMATCH);
+	assert_string_equal(text, "from the other program");
+	arena_release(arena);
+}
+
+static void open_in_child(void *ctx)
+{
+	struct arena *arena = NULL;
+
+	REQUIRE(arena_open(ctx, &arena) == CHOIR_SUCCESS);
+	fill(arena_slot(arena, 0, 0), SLOT_BYTES, 5);
+	arena_publish(arena_lane(arena, 0, 0), 1);
+	arena_release(arena);
+}
+
+static void a_child_opens_it(void **state)
+{
+	struct arena *arena = create();
+	struct arena_address address;
+
+	(void)state;
+	arena_address(arena, &address);
+	end_child(start_child(open_in_child, &address));
+	assert_int_equal(atomic_load(&arena_lane(arena, 0, 0)->flag), 1);
+	assert_true(is_filled(arena_slot(arena, 0, 0), SLOT_BYTES, 5));
+	arena_release(arena);
+}
+
+static void try_wrong_addresses(void *ctx)
+{
+	struct arena_address right = *(struct arena_address *)ctx, wrong;
+	struct arena *arena = NULL;
+
+	wrong = right;
+	wrong.nonce ^= 1;
+	REQUIRE(arena_open(&wrong, &arena) == CHOIR_TRANSPORT);
+	wrong = right;
+	wrong.pid = 0x7ffffff0;
+	REQUIRE(arena_open(&wrong, &arena) == CHOIR_TRANSPORT);
+	wrong = right;
+	wrong.pid = getpid(); /* the child has the descriptor too: that is the same memory */
+	REQUIRE(arena_open(&wrong, &arena) == CHOIR_SUCCESS);
+	arena_release(arena);
+	wrong.lanes = LANES + 1;
+	REQUIRE(arena_open(&wrong, &arena) == CHOIR_TRANSPORT);
+	wrong.lanes = LANES - 1;
+	REQUIRE(arena_open(&wrong, &arena) == CHOIR_TRANSPORT);
+	wrong.lanes = 0;
+	REQUIRE(arena_open(&wrong, &arena) == CHOIR_ARGUMENT);
+}
+
+static void addresses_are_checked(void **state)
+{
+	struct arena *arena = create();
+	struct arena_address address;
+
+	(void)state;
+	arena_address(arena, &address);
+	end_child(start_child(try_wrong_addresses, &address));
+	arena_release(arena);
+}
+
+static void set_limit(int resource, rlim_t value)
+{
+	struct rlimit limit;
+
+	REQUIRE(getrlimit(resource, &limit) == 0);
+	limit.rlim_cur = value;
+	REQUIRE(setrlimit(resource, &limit) == 0);
+}
+
+static void run_out(void *ctx)
+{
+	struct arena *arena = NULL;
+
+	(void)ctx;
+	signal(SIGXFSZ, SIG_DFL); /* must not be raised */
+	set_limit(RLIMIT_FSIZE, 1 << 16);
+	REQUIRE(arena_create(RANKS, LANES, SLOT_BYTES, &arena) == CHOIR_NO_MEMORY);
+	REQUIRE(strstr(choir_last_error(), "file size limit") != NULL);
+	set_limit(RLIMIT_FSIZE, 1 << 24);
+	REQUIRE(arena_create(RANKS, LANES, SLOT_BYTES, &arena) == CHOIR_SUCCESS);
+	arena_release(arena);
+	set_limit(RLIMIT_NOFILE, 3);
+	REQUIRE(arena_create(RANKS, LANES, SLOT_BYTES, &arena) == CHOIR_NO_MEMORY);
+}
+
+static void what_cannot_be_had_is_no_memory(void **state)
+{
+	struct arena *arena = NULL;
+
+	(void)state;
+	assert_int_equal(arena_create(2, 8, (uint64_t)1 << 50, &arena), CHOIR_NO_MEMORY);
+	assert_int_equal(arena_create(INT32_MAX, INT32_MAX, UINT64_MAX / 4096 * 4096, &arena), CHOIR_NO_MEMORY);
+	assert_int_equal(arena_create(0, 8, 4096, &arena), CHOIR_ARGUMENT);
+	assert_int_equal(arena_create(2, 8, 4095, &arena), CHOIR_ARGUMENT);
+	assert_null(arena);
+	end_child(start_child(run_out, NULL));
+}
+
+/* Many poison at once: one text wins, whole, and is the same for all who look, at any time. */
+enum { WRITERS = 5, RACES = 300 };
+
+struct race {
+	struct poison poison;
+	_Atomic int go, over;
+	int statuses[WRITERS];
+	char texts[WRITERS][128];
+};
+
+static void write_and_look(struct race *race, int me)
+{
+	char text[128];
+
+	while (atomic_load(&race->go) == 0)
+		sched_yield();
+	snprintf(text, sizeof text, "writer %d has this long sentence to say: %d%d%d%d%d", me, me, me, me, me, me);
+	poison_set(&race->poison, (choir_status)(1 + me), text);
+	race->statuses[me] = (int)poison_get(&race->poison, race->texts[me], sizeof race->texts[me]);
+}
+
+static void check_race(const struct race *race)
+{
+	char expected[128];
+	int winner = race->statuses[0] - 1;
+
+	assert_in_range(winner, 0, WRITERS - 1);
+	snprintf(expected, sizeof expected, "writer %d has this long sentence to say: %d%d%d%d%d", winner, winner, winner, winner, winner, winner);
+	for (int i = 0; i < WRITERS; i++) {
+		assert_int_equal(race->statuses[i], winner + 1);
+		assert_string_equal(race->texts[i], expected);
+	}
+}
+
+struct writer {
+	struct race *race;
+	int me;
+};
+
+static void *writer_thread(void *ctx)
+{
+	const struct writer *writer = ctx;
+
+	write_and_look(writer->race, writer->me);
+	return NULL;
+}
+
+static void threads_poison_at_once(void **state)
+{
+	(void)state;
+	for (int i = 0; i < RACES; i++) {
+		struct race race = { .go = 0 };
+		struct writer writers[WRITERS];
+		pthread_t threads[WRITERS];
+
+		for (int w = 0; w < WRITERS; w++) {
+			writers[w] = (struct writer){ &race, w };
+			assert_int_equal(pthread_create(&threads[w], NULL, writer_thread, &writers[w]), 0);
+		}
+		atomic_store(&race.go, 1);
+		for (int w = 0; w < WRITERS; w++)
+			pthread_join(threads[w], NULL);
+		check_race(&race);
+	}
+}
+
+static void writer_process(void *ctx)
+{
+	writer_thread(ctx);
+}
+
+static void processes_poison_at_once(void **state)
+{
+	struct race *race = shared_zeroes(sizeof *race);
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		struct writer writers[WRITERS];
+		pid_t pids[WRITERS];
+
+		memset(race, 0, sizeof *race);
+		for (int w = 0; w < WRITERS; w++) {
+			writers[w] = (struct writer){ race, w };
+			pids[w] = start_child(writer_process, &writers[w]);
+		}
+		atomic_store(&race->go, 1);
+		for (int w = 0; w < WRITERS; w++)
+			end_child(pids[w]);
+		check_race(race);
+	}
+	munmap(race, sizeof *race);
+}
+
+static void the_first_poison_stays(void **state)
+{
+	struct arena *arena = create();
+	char text[16];
+
+	(void)state;
+	arena_poison(arena, CHOIR_PEER_DEAD, "first");
+	arena_poison(arena, CHOIR_TIMEOUT, "second");
+	assert_int_equal(arena_poisoned(arena, text, sizeof text), CHOIR_PEER_DEAD);
+	assert_string_equal(text, "first");
+	assert_int_equal(arena_poisoned(arena, text, 3), CHOIR_PEER_DEAD);
+	assert_string_equal(text, "fi");
+	arena_release(arena);
+	arena = create();
+	arena_poison(arena, CHOIR_SUCCESS, NULL);
+	assert_int_equal(arena_poisoned(arena, text, sizeof text), CHOIR_ABORTED);
+	arena_release(arena);
+}
+
+/* A writer that took a note and died: it holds nobody up. */
+static void a_dead_writer_is_passed_by(void **state)
+{
+	struct poison poison = { .taken = 1 };
+	char text[16];
+
+	(void)state;
+	assert_int_equal(poison_get(&poison, text, sizeof text), CHOIR_SUCCESS);
+	poison_set(&poison, CHOIR_TIMEOUT, "alive");
+	assert_int_equal(poison_get(&poison, text, sizeof text), CHOIR_TIMEOUT);
+	assert_string_equal(text, "alive");
+	poison = (struct poison){ .taken = POISON_NOTES };
+	poison_set(&poison, CHOIR_TIMEOUT, "too many are at it"); /* nothing is written past the notes */
+	assert_int_equal(poison_get(&poison, text, sizeof text), CHOIR_SUCCESS);
+}
+
+static void wait_for_byte(void *ctx)
+{
+	char byte;
+
+	(void)!read(*(int *)ctx, &byte, 1);
+}
+
+static void a_dead_peer_is_seen(void **state)
+{
+	int pipe_fds[2], watch;
+	siginfo_t info;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(pipe_fds), 0);
+	pid = start_child(wait_for_byte, &pipe_fds[0]);
+	watch = peer_watch_open(pid);
+	assert_true(watch >= 0);
+	assert_false(peer_watch_dead(watch));
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	assert_true(peer_watch_dead(watch)); /* before it is reaped */
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED), 0);
+	assert_true(peer_watch_dead(watch)); /* and after */
+	peer_watch_close(watch);
+	assert_int_equal(peer_watch_open(pid), PEER_WATCH_GONE);
+	assert_true(peer_watch_dead(PEER_WATCH_GONE));
+	assert_false(peer_watch_dead(-1));
+	peer_watch_close(-1);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parts_do_not_overlap),
+		cmocka_unit_test(opening_here_gives_the_same_mapping),
+		cmocka_unit_test(another_program_opens_it),
+		cmocka_unit_test(a_child_opens_it),
+		cmocka_unit_test(addresses_are_checked),
+		cmocka_unit_test(what_cannot_be_had_is_no_memory),
+		cmocka_unit_test(threads_poison_at_once),
+		cmocka_unit_test(processes_poison_at_once),
+		cmocka_unit_test(the_first_poison_stays),
+		cmocka_unit_test(a_dead_writer_is_passed_by),
+		cmocka_unit_test(a_dead_peer_is_seen),
+	};
+
+	if (argc == 5 && strcmp(argv[1], "reopen") == 0)
+		return reopened(argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

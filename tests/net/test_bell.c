@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* A lost wake-up shows as a test that does not end: nobody here sleeps with a limit, except where the limit is what is tested. */
+#include "node/bell.h"
+#include "support.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+/* Sleeps until *word is at least value. */
+static void await(struct bell *mine, _Atomic uint32_t *word, uint32_t value)
+{
+	while (atomic_load_explicit(word, memory_order_acquire) < value) {
+		uint32_t seen = bell_arm(mine);
+
+		if (atomic_load_explicit(word, memory_order_acquire) >= value)
+			bell_disarm(mine);
+		else
+			bell_sleep(mine, seen, -1);
+	}
+}
+
+struct table { /* two players who take turns */
+	_Atomic uint32_t turns[2];
+	struct bell_address address[2];
+	_Atomic uint32_t here[2];
+	uint32_t rounds;
+};
+
+static void play(struct table *table, int me, struct bell *mine, struct bell *theirs)
+{
+	for (uint32_t round = 1; round <= table->rounds; round++) {
+		if (me == 1)
+			await(mine, &table->turns[0], round);
+		atomic_store_explicit(&table->turns[me], round, memory_order_release);
+		bell_ring(theirs);
+		if (me == 0)
+			await(mine, &table->turns[1], round);
+	}
+}
+
+static void *thread_player(void *ctx)
+{
+	play(ctx, 1, bell_mine(), bell_mine());
+	return NULL;
+}
+
+static void threads_take_turns(void **state)
+{
+	struct table table = { .rounds = 20000 };
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, thread_player, &table), 0);
+	play(&table, 0, bell_mine(), bell_mine());
+	pthread_join(thread, NULL);
+}
+
+/* Each process announces its bell in shared memory, as through a bootstrap. */
+static struct bell *meet(struct table *table, int me)
+{
+	struct bell *theirs = NULL;
+
+	REQUIRE(bell_mine_address(&table->address[me]) == CHOIR_SUCCESS);
+	atomic_store(&table->here[me], 1);
+	while (atomic_load(&table->here[!me]) == 0)
+		sched_yield();
+	REQUIRE(bell_open(&table->address[!me], &theirs) == CHOIR_SUCCESS);
+	return theirs;
+}
+
+static void process_player(void *ctx)
+{
+	struct bell *theirs = meet(ctx, 1);
+
+	play(ctx, 1, bell_mine(), theirs);
+	bell_close(theirs);
+}
+
+static void processes_take_turns(void **state)
+{
+	struct table *table = shared_zeroes(sizeof *table);
+	struct bell *theirs;
+	pid_t pid;
+
+	(void)state;
+	table->rounds = 20000;
+	pid = start_child(process_player, table);
+	theirs = meet(table, 0);
+	assert_ptr_not_equal(theirs, bell_mine());
+	play(table, 0, bell_mine(), theirs);
+	bell_close(theirs);
+	end_child(pid);
+	munmap(table, sizeof *table);
+}
+
+/* Many ring, at any moment; one sleeps, and wakes for each batch. */
+enum { RINGERS = 4, RINGS = 20000 };
+
+struct crowd {
+	_Atomic uint32_t work;
+};
+
+static void *ringer(void *ctx)
+{
+	struct crowd *crowd = ctx;
+
+	for (int i = 0; i < RINGS; i++) {
+		atomic_fetch_add_explicit(&crowd->work, 1, memory_order_release);
+		bell_ring(bell_mine());
+	}
+	return NULL;
+}
+
+static void many_ringers_one_sleeper(void **state)
+{
+	struct crowd crowd = { 0 };
+	pthread_t threads[RINGERS];
+
+	(void)state;
+	for (int i = 0; i < RINGERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, ringer, &crowd), 0);
+	for (uint32_t done = 0; done < RINGERS * RINGS; done = atomic_load(&crowd.work))
+		await(bell_mine(), &crowd.work, done + 1);
+	for (int i = 0; i < RINGERS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void *sleeper(void *ctx)
+{
+	struct crowd *crowd = ctx;
+
+	await(bell_mine(), &crowd->work, 1);
+	return NULL;
+}
+
+static void one_ring_wakes_all(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 200; round++) {
+		struct crowd crowd = { 0 };
+		pthread_t threads[3];
+
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(pthread_create(&threads[i], NULL, sleeper, &crowd), 0);
+		atomic_store(&crowd.work, 1);
+		bell_ring(bell_mine());
+		for (int i = 0; i < 3; i++)
+			pthread_join(threads[i], NULL);
+	}
+}
+
+static int64_t now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static void sleep_ends_after_the_timeout(void **state)
+{
+	int64_t start = now_us();
+
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		bell_sleep(bell_mine(), bell_arm(bell_mine()), 2000);
+	assert_true(now_us() - start >= 5 * 2000 - 100);
+}
+
+static void a_ring_after_arm_prevents_sleep(void **state)
+{
+	uint32_t seen = bell_arm(bell_mine());
+
+	(void)state;
+	bell_ring(bell_mine());
+	bell_sleep(bell_mine(), seen, -1); /* would last for ever */
+}
+
+static void addresses_are_checked(void **state)
+{
+	struct bell_address address, wrong;
+	struct bell *bell = NULL;
+
+	(void)state;
+	assert_int_equal(bell_mine_address(&address), CHOIR_SUCCESS);
+	assert_int_equal(bell_open(&address, &bell), CHOIR_SUCCESS);
+	assert_ptr_equal(bell, bell_mine());
+	bell_close(bell);
+	bell_close(NULL);
+	wrong = address;
+	wrong.nonce++;
+	assert_int_equal(bell_open(&wrong, &bell), CHOIR_TRANSPORT);
+	wrong = address;
+	wrong.pid = 0x7ffffff0;
+	assert_int_equal(bell_open(&wrong, &bell), CHOIR_TRANSPORT);
+	assert_non_null(strstr(choir_last_error(), "choir-bell"));
+	wrong.fd = 1; /* somebody's terminal or pipe: not opened at all */
+	wrong.pid = address.pid;
+	wrong.nonce++;
+	assert_int_equal(bell_open(&wrong, &bell), CHOIR_TRANSPORT);
+}
+
+static void compare_with_parent(void *ctx)
+{
+	const struct bell_address *parent = ctx;
+	struct bell_address mine;
+	struct bell *once = NULL, *again = NULL;
+
+	REQUIRE(bell_mine_address(&mine) == CHOIR_SUCCESS);
+	REQUIRE(mine.pid == getpid() && mine.nonce != parent->nonce);
+	REQUIRE(bell_open(parent, &once) == CHOIR_SUCCESS && once != bell_mine());
+	REQUIRE(bell_open(parent, &again) == CHOIR_SUCCESS && again == once);
+	bell_close(again);
+	bell_ring(once); /* still mapped */
+	bell_close(once);
+}
+
+static void a_child_has_its_own_bell(void **state)
+{
+	struct bell_address address;
+
+	(void)state;
+	assert_int_equal(bell_mine_address(&address), CHOIR_SUCCESS);
+	end_child(start_child(compare_with_parent, &address));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(threads_take_turns),           cmocka_unit_test(processes_take_turns),
+		cmocka_unit_test(many_ringers_one_sleeper),     cmocka_unit_test(one_ring_wakes_all),
+		cmocka_unit_test(sleep_ends_after_the_timeout), cmocka_unit_test(a_ring_after_arm_prevents_sleep),
+		cmocka_unit_test(addresses_are_checked),        cmocka_unit_test(a_child_has_its_own_bell),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
