@@ -50,7 +50,7 @@ const char *mpi_kit_open(const struct job *job, struct mpi_kit *kit)
 {
 	if (!job->world->has_mpi)
 		return "without mpiexec there is no MPI to compare with";
-	if (job->send_count > INT_MAX || job->recv_count > INT_MAX)
+	if (job->bytes / job->elem_bytes > INT_MAX) /* the whole, so that all ranks say the same */
 		return "more elements than an int counts";
 	*kit = (struct mpi_kit){ .comm = job->world->comm, .type = type_of(job->dtype), .op = MPI_OP_NULL };
 	if (kit->type == MPI_DATATYPE_NULL)

@@ -173,8 +173,8 @@ static const char *set_up(struct vs_staged *vs)
 	vs->queue = clCreateCommandQueue(choir_device_context(job->device), choir_device_id(job->device), 0, &rc);
 	if (rc != CL_SUCCESS)
 		return "no command queue";
-	if (!check_init(&vs->buffers, job) || !pin(vs, bytes_of(vs, job->send_count), &vs->send) ||
-	    !pin(vs, bytes_of(vs, job->recv_count), &vs->recv) || !check_fill(&vs->buffers, job))
+	if (!check_init(&vs->buffers, job) || !pin(vs, bytes_of(vs, job->send_count) + 1, &vs->send) ||
+	    !pin(vs, bytes_of(vs, job->recv_count) + 1, &vs->recv) || !check_fill(&vs->buffers, job))
 		return "no memory";
 	return NULL;
 }
@@ -186,7 +186,7 @@ struct contender *vs_staged_open(const struct job *job, const char **why_not)
 	bool could_halve = job->what->by_elements && job->bytes >= HALVES_FROM_BYTES;
 	const char *why = vs == NULL ? "no memory" : mpi_kit_open(job, &vs->kit);
 
-	if (why == NULL && (job->args->memory != MEMORY_DEVICE || job->send_count == 0))
+	if (why == NULL && (job->args->memory != MEMORY_DEVICE || job->bytes == 0))
 		why = "nothing lies in a cl_mem";
 	if (why != NULL) {
 		free(vs);
@@ -195,8 +195,8 @@ struct contender *vs_staged_open(const struct job *job, const char **why_not)
 	}
 	vs->job = job;
 	vs->base = (struct contender){ .name = "staged", .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_staged };
-	vs->writes = job->what->span(job, 0, &span);
-	vs->reads = !(job->what == &case_broadcast && job->rank != job->root);
+	vs->writes = job->recv_count > 0 && job->what->span(job, 0, &span);
+	vs->reads = job->send_count > 0 && !(job->what == &case_broadcast && job->rank != job->root);
 	why = set_up(vs);
 	if (world_max_int(job->world, why != NULL) == 1) {
 		close_staged(&vs->base);
