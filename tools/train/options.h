@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TRAIN_OPTIONS_H
+#define TRAIN_OPTIONS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum via { VIA_CHOIR, VIA_MPI };
+
+struct options {
+	const char *text; /* NULL = WordNet */
+	enum via via;
+	int local;	/* ranks as threads of this process; 0 = the ranks that mpiexec started */
+	uint64_t steps; /* 0 = no limit */
+	double seconds; /* 0 = no limit */
+	size_t batch, candidates, context, width, hidden;
+	double rate, table_rate; /* learning rates of the dense layers and of the tables */
+	uint64_t seed;
+	double every; /* seconds between lines */
+	const char *json, *plot, *loss_out;
+};
+
+/* options_parse: prints usage and exits by itself, as argp does (0 for --help, 2 for wrong usage). */
+void options_parse(int argc, char **argv, struct options *out);
+
+const char *options_via_name(enum via via);
+
+#endif

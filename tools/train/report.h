@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* What is told about a run: lines while it goes, a summary, files. */
+#ifndef TRAIN_REPORT_H
+#define TRAIN_REPORT_H
+
+#include "fail.h"
+#include "options.h"
+
+#include <stdio.h>
+
+/* One step.  comm: the time during which at least one of its collectives was under way on this rank; shown: the part of it after the
+ * backward pass had ended, when there was nothing else to do; the rest was hidden.  Rows: of the two tables together, sent by this
+ * rank, and different ones received. */
+struct step_figures {
+	float loss;
+	int64_t comm_ns, shown_ns;
+	size_t rows_in, rows_out;
+};
+
+/* What a span of steps adds up to. */
+struct span {
+	uint64_t n_steps;
+	double loss, comm_s, shown_s, rows_in, rows_out;
+	int64_t begin_ns;
+};
+
+struct report {
+	const struct options *options;
+	int n_ranks;
+	size_t n_vocabulary, n_examples, n_candidates;
+	char device[128];
+	int speaks; /* rank 0 alone prints and writes */
+	int live;   /* a progress line: stdout is a terminal */
+	struct span interval, whole;
+	float *losses; /* of all steps */
+	size_t room;
+	FILE *loss_file;
+	int64_t end_ns;
+};
+
+/* report_init: fill in the first fields before.  Opens --loss-out.  report_fini: a zeroed report is fine. */
+choir_status report_init(struct report *report);
+void report_fini(struct report *report);
+
+/* report_begin: the clock starts.  report_step: a step has ended.  report_end: the last one has; says the summary and writes the files. */
+void report_begin(struct report *report);
+choir_status report_step(struct report *report, const struct step_figures *figures);
+choir_status report_end(struct report *report);
+
+/* The files of a summary, written by report_end. */
+choir_status report_json(const struct report *report, const char *path);
+choir_status report_plot(const struct report *report, const char *path);
+
+/* report_mean: the mean loss of steps first ... first + n - 1.  report_seconds, report_words_per_s: of the whole run. */
+double report_mean(const struct report *report, size_t first, size_t n);
+double report_seconds(const struct report *report);
+double report_words_per_s(const struct report *report);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include "train.h"
+#include "trainer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static choir_status words_init(struct model_words *words, const struct model_shape *shape)
+{
+	size_t n_out = shape->candidates + shape->rows;
+
+	words->contexts = malloc(shape->rows * shape->context * sizeof *words->contexts);
+	words->out_words = malloc(n_out * sizeof *words->out_words);
+	words->bias = malloc(n_out * sizeof *words->bias);
+	return words->contexts && words->out_words && words->bias ? CHOIR_SUCCESS : fail_memory("a batch", n_out * 8);
+}
+
+static void words_fini(struct model_words *words)
+{
+	free(words->contexts);
+	free(words->out_words);
+	free(words->bias);
+}
+
+static choir_status open_exchange(struct trainer *trainer, const struct text *text, const struct seat *seat)
+{
+	return trainer->options->via == VIA_MPI ? exchange_mpi(&trainer->ocl, text->n_words, &trainer->exchange)
+						: exchange_choir(&trainer->ocl, seat->comm, &trainer->exchange);
+}
+
+static choir_status trainer_open(struct trainer *trainer, const struct text *text, const struct seat *seat)
+{
+	const struct options *options = trainer->options;
+	struct model_shape shape = { .vocabulary = text->n_words,
+				     .context = options->context,
+				     .width = options->width,
+				     .hidden = options->hidden,
+				     .batch_rows = options->batch,
+				     .seed = options->seed };
+
+	if (options->batch < (size_t)seat->size)
+		return fail(CHOIR_ARGUMENT, "a batch of %zu has no row for each of %d ranks", options->batch, seat->size);
+	trainer->first_row = slice_first(options->batch, seat->rank, seat->size);
+	shape.rows = slice_first(options->batch, seat->rank + 1, seat->size) - trainer->first_row;
+	TRY(ocl_open(&trainer->ocl, choir_device_context(seat->device), choir_device_id(seat->device), options->width));
+	TRY(batcher_init(&trainer->batcher, text, (int)options->context, options->seed));
+	TRY(sampler_init(&trainer->sampler, text, options->candidates, options->seed));
+	shape.candidates = trainer->sampler.n_candidates;
+	TRY(model_create(&trainer->model, &trainer->ocl, &shape));
+	TRY(words_init(trainer->words, &shape));
+	TRY(words_init(trainer->words + 1, &shape));
+	TRY(buckets_init(trainer));
+	return open_exchange(trainer, text, seat);
+}
+
+static void trainer_close(struct trainer *trainer)
+{
+	if (trainer->ocl.queue)
+		clFinish(trainer->ocl.queue);
+	if (trainer->exchange)
+		trainer->exchange->ops->destroy(trainer->exchange);
+	buckets_fini(trainer);
+	for (int i = 0; i < 2; i++) {
+		words_fini(trainer->words + i);
+		if (trainer->outcomes[i].read)
+			clReleaseEvent(trainer->outcomes[i].read);
+	}
+	model_destroy(&trainer->model);
+	sampler_fini(&trainer->sampler);
+	batcher_fini(&trainer->batcher);
+	ocl_close(&trainer->ocl);
+}
+
+/* Forward, backward and updates once, at rate 0 and without the others: every kernel of ours and of CLBlast gets built. */
+static choir_status build_all(struct trainer *trainer)
+{
+	struct model *model = &trainer->model;
+	cl_int rc;
+
+	TRY(trainer_compute(trainer, 0, 0, NULL));
+	TRY(model_update_dense(model, 0, model->at.b2, 0));
+	TRY(model_update_rows(model, model->in_table, model->contexts, model->in_rows, 1, 0));
+	rc = clFinish(trainer->ocl.queue);
+	return rc ? fail_cl("clFinish", rc) : CHOIR_SUCCESS;
+}
+
+/* One rank of a machine builds before the others, who then find the drivers' caches filled (PoCL's cannot stand several builders of one
+ * kernel); then one step of all together, at rate 0, builds what the exchange needs. */
+static choir_status warm_up(struct trainer *trainer, const struct seat *seat)
+{
+	const struct exchange_ops *ops = trainer->exchange->ops;
+
+	trainer_words(trainer, 0);
+	if (seat->node_rank == 0)
+		TRY(build_all(trainer));
+	TRY(ops->barrier(trainer->exchange));
+	if (seat->node_rank != 0)
+		TRY(build_all(trainer));
+	TRY(ops->barrier(trainer->exchange));
+	TRY(trainer_step(trainer, 0, 0, 0, 0));
+	TRY(outcome_wait(trainer->outcomes));
+	trainer_words(trainer, 0);
+	return ops->barrier(trainer->exchange);
+}
+
+/* Rank 0's clock decides: it adds 1 to the stop flag of a step, which all ranks see, with that step's loss, while they do the next. */
+static float want_stop(const struct options *options, const struct report *report)
+{
+	int64_t ns = stamp_clock() - report->whole.begin_ns;
+
+	return report->speaks && options->seconds > 0 && (double)ns * 1e-9 >= options->seconds ? 1 : 0;
+}
+
+static choir_status loop(struct trainer *trainer, struct report *report)
+{
+	const struct options *options = trainer->options;
+	uint64_t step = 0;
+	int stop = 0;
+
+	report_begin(report);
+	while (!stop && (options->steps == 0 || step < options->steps)) {
+		TRY(trainer_step(trainer, step, want_stop(options, report), options->rate, options->table_rate));
+		if (step++ == 0)
+			continue;
+		TRY(outcome_wait(trainer->outcomes + (step & 1)));
+		stop = trainer->outcomes[step & 1].loss_stop[1] > 0;
+		TRY(report_step(report, &trainer->outcomes[step & 1].figures));
+	}
+	TRY(outcome_wait(trainer->outcomes + ((step - 1) & 1)));
+	TRY(report_step(report, &trainer->outcomes[(step - 1) & 1].figures));
+	return report_end(report);
+}
+
+choir_status train_run(const struct options *options, const struct text *text, const struct seat *seat)
+{
+	struct trainer trainer = { .options = options };
+	struct report report = { .options = options, .n_ranks = seat->size, .speaks = seat->rank == 0 };
+	choir_status st;
+
+	fail_rank(seat->size > 1 ? seat->rank : -1);
+	clGetDeviceInfo(choir_device_id(seat->device), CL_DEVICE_NAME, sizeof report.device - 1, report.device, NULL);
+	st = trainer_open(&trainer, text, seat);
+	if (st == CHOIR_SUCCESS) {
+		report.n_vocabulary = text->n_words;
+		report.n_examples = trainer.batcher.n_positions;
+		report.n_candidates = trainer.sampler.n_candidates;
+		st = report_init(&report);
+	}
+	if (st == CHOIR_SUCCESS)
+		st = warm_up(&trainer, seat);
+	if (st == CHOIR_SUCCESS)
+		st = loop(&trainer, &report);
+	report_fini(&report);
+	trainer_close(&trainer);
+	return st;
+}
