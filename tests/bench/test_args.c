@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "args.h"
-#include "number.h"
-#include "stats.h"
+#include "bench/args.h"
+#include "bench/number.h"
+#include "bench/stats.h"
 #include "unit.h"
 
 #include <string.h>

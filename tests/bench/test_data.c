@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The check data is only as good as this: what the bench expects must be what the library's own host loops compute, in any order. */
-#include "check.h"
-#include "cases.h"
+#include "bench/check.h"
+#include "bench/cases.h"
 #include "kern/reduce.h"
-#include "merge.h"
-#include "sparse_data.h"
+#include "bench/merge.h"
+#include "bench/sparse_data.h"
 #include "unit.h"
-#include "values.h"
+#include "bench/values.h"
 
 #include <stdlib.h>
 #include <string.h>

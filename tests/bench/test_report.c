@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The JSON is what docs/bench.md says, and --compare finds what grew. */
-#include "compare.h"
-#include "report.h"
+#include "bench/compare.h"
+#include "bench/report.h"
 #include "schema.h"
 #include "unit.h"
 

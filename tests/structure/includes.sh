@@ -90,6 +90,8 @@ function word_of(name, quoted, dir) {
 		return "@kernels"
 	if (room == "tests" && exists("tests/" name))
 		return "here:tests/" name
+	if (room == "tests" && exists("tools/" name))
+		return "here:tools/" name
 	return "?"
 }
 

@@ -69,8 +69,11 @@ static int bench_rank(struct world *world, void *ctx)
 	int mine = world->has_mpi ? 0 : world->rank, status;
 	bool to_text = world->rank == 0 && !(args->json_path != NULL && strcmp(args->json_path, "-") == 0);
 	struct run run = { .args = args, .world = world, .device = bench->devices[mine], .comm = bench->comms[mine], .to_text = to_text };
-	json_t *header = header_make(world, run.device, run.comm);
+	json_t *header;
 
+	if (!run_fits(args, world))
+		return EXIT_USAGE;
+	header = header_make(world, run.device, run.comm);
 	if (to_text && !args->csv)
 		report_text_header(header);
 	status = run_all(&run);
@@ -213,7 +216,7 @@ int main(int argc, char **argv)
 	} else if (args.local > 0 && is_launched()) {
 		if (speaks())
 			fprintf(stderr, "choir-bench: --local makes its own ranks: start it without mpiexec\n");
-	} else {
+	} else if (run_names_exist(&args, speaks())) {
 		status = bench_main(&args);
 	}
 	args_fini(&args);

@@ -180,28 +180,34 @@ static void run_collective(struct run *run, const struct bench_case *what)
 		}
 }
 
-static int check_names(const struct run *run)
+bool run_names_exist(const struct args *args, bool says)
 {
-	const struct args *args = run->args;
-	const char *stranger = vs_check_names(args->vs, args->n_vs), *complaint = NULL;
+	const char *stranger = vs_check_names(args->vs, args->n_vs), *unknown = NULL;
 
-	for (int i = 0; i < args->n_collectives && complaint == NULL; i++)
+	for (int i = 0; i < args->n_collectives && unknown == NULL; i++)
 		if (case_find(args->collectives[i]) == NULL && strcmp(args->collectives[i], "all") != 0 &&
 		    strcmp(args->collectives[i], "sparse_allreduce") != 0)
-			complaint = args->collectives[i];
-	if (run->world->rank == 0 && complaint != NULL) {
-		fprintf(stderr, "choir-bench: there is no collective '%s'; there are:", complaint);
+			unknown = args->collectives[i];
+	if (says && unknown != NULL) {
+		fprintf(stderr, "choir-bench: there is no collective '%s'; there are:", unknown);
 		for (int i = 0; i < n_bench_cases; i++)
 			fprintf(stderr, " %s", bench_cases[i]->name);
-		fputs(" sparse_allreduce all\n", stderr);
+		fputs(" sparse_allreduce, and all for the dense ones\n", stderr);
 	}
-	if (run->world->rank == 0 && stranger != NULL)
-		fprintf(stderr, "choir-bench: --vs: '%s' is none of mpi, staged, bound\n", stranger);
-	if (run->world->rank == 0 && args->root >= run->world->size)
-		fprintf(stderr, "choir-bench: --root %d: there are only %d ranks\n", args->root, run->world->size);
-	if (run->world->rank == 0 && run->world->size > MAX_RANKS)
+	if (says && stranger != NULL)
+		fprintf(stderr, "choir-bench: --vs: '%s' is none of mpi, staged, bound, or named too often\n", stranger);
+	return unknown == NULL && stranger == NULL;
+}
+
+bool run_fits(const struct args *args, const struct world *world)
+{
+	if (args->root < world->size && world->size <= MAX_RANKS)
+		return true;
+	if (world->rank == 0 && world->size > MAX_RANKS)
 		fprintf(stderr, "choir-bench: more than %d ranks\n", MAX_RANKS);
-	return complaint != NULL || stranger != NULL || args->root >= run->world->size || run->world->size > MAX_RANKS ? EXIT_USAGE : EXIT_FINE;
+	else if (world->rank == 0)
+		fprintf(stderr, "choir-bench: --root %d: there are only %d ranks\n", args->root, world->size);
+	return false;
 }
 
 int run_all(struct run *run)
@@ -209,8 +215,6 @@ int run_all(struct run *run)
 	const struct args *args = run->args;
 	uint64_t wrong = 0;
 
-	if (check_names(run) != EXIT_FINE)
-		return EXIT_USAGE;
 	if (run->to_text && args->csv)
 		report_csv_columns(args);
 	for (int i = 0; i < args->n_collectives; i++) {

@@ -17,6 +17,11 @@ struct run {
 	int notes;              /* ways that were explained already, a bit each */
 };
 
+/* run_names_exist: are there such collectives and ways?  run_fits: do the root and our tables suit the world?  Rank 0 (says) tells what is
+ * wrong.  Both before anything is opened. */
+bool run_names_exist(const struct args *args, bool says);
+bool run_fits(const struct args *args, const struct world *world);
+
 /* run_all: the exit status of the data alone: fine, wrong, or usage if nothing could be run.  Collective. */
 int run_all(struct run *run);
 
