@@ -24,6 +24,7 @@ struct coalesce_device {
 	int now; /* which half of keys and at is current */
 	cl_event event;
 	bool counting, filling, enqueued;
+	bool watched; /* event rings already */
 };
 
 static choir_status create_buffers(struct coalesce_device *job)
@@ -208,6 +209,7 @@ choir_status coalesce_kernel_count(struct coalesce_device *job, uint64_t *count_
 	if (!*done_p)
 		return CHOIR_SUCCESS;
 	*count_p = job->count;
+	job->watched = false;
 	return dev_wait(&job->event);
 }
 
@@ -267,7 +269,10 @@ choir_status coalesce_kernel_fill(struct coalesce_device *job, void *ind, struct
 
 choir_status coalesce_kernel_watch(struct coalesce_device *job, void (*fn)(void *), void *ctx)
 {
-	return job->event == NULL ? CHOIR_SUCCESS : dev_watch(job->event, fn, ctx);
+	if (job->event == NULL || job->watched)
+		return CHOIR_SUCCESS;
+	job->watched = true;
+	return dev_watch(job->event, fn, ctx);
 }
 
 void coalesce_kernel_destroy(struct coalesce_device *job)

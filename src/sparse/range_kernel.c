@@ -13,6 +13,7 @@ struct range_job {
 	size_t items;
 	int64_t *answers; /* 3 an item, as index_range writes them */
 	cl_event event;
+	bool watched;
 };
 
 static choir_status start(struct range_job *job)
@@ -93,6 +94,9 @@ choir_status range_job_poll(struct range_job *job, struct index_range *out, uint
 
 choir_status range_job_watch(struct range_job *job, void (*fn)(void *), void *ctx)
 {
+	if (job->watched)
+		return CHOIR_SUCCESS;
+	job->watched = true;
 	return dev_watch(job->event, fn, ctx);
 }
 

@@ -67,6 +67,7 @@ choir_status transfer_step(struct transfer *transfer, bool *done_p)
 			}
 			clReleaseEvent(transfer->event);
 			transfer->event = NULL;
+			transfer->watched = false;
 		}
 		if (transfer->phase == MAPPING)
 			TRY(mapped(transfer));
@@ -79,7 +80,10 @@ choir_status transfer_step(struct transfer *transfer, bool *done_p)
 
 choir_status transfer_watch(struct transfer *transfer, void (*fn)(void *), void *ctx)
 {
-	return transfer->event == NULL ? CHOIR_SUCCESS : dev_watch(transfer->event, fn, ctx);
+	if (transfer->event == NULL || transfer->watched)
+		return CHOIR_SUCCESS;
+	transfer->watched = true;
+	return dev_watch(transfer->event, fn, ctx);
 }
 
 void transfer_fini(struct transfer *transfer)

@@ -13,6 +13,7 @@ struct transfer {
 	bool to_buffer;
 	int phase;
 	cl_event event; /* what it waits for, else NULL */
+	bool watched;   /* its end rings already: a callback an event, however often it is polled */
 };
 
 /* transfer_init: nothing is moved yet.  access was resolved for at least that many bytes. */
