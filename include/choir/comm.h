@@ -19,7 +19,7 @@ typedef struct choir_comm_config {
 	int ranks_per_node;  /* > 0: consecutive ranks of that number count as one node, whatever the machine says; 0 = ask the machine */
 	const char *rules;   /* algorithm rules ("allreduce: 0-16k oneshot; 16k- twoshot"), NULL = CHOIR_RULES or the defaults; copied */
 	const char *name;    /* for messages; NULL = "comm"; copied */
-	struct choir_transport *transport; /* joins the nodes; owned by the comm from a successful create on; NULL = none */
+	struct choir_transport *transport; /* joins the nodes; the create call takes it over, whatever its outcome; NULL = none */
 } choir_comm_config;
 #define CHOIR_COMM_CONFIG_INIT { sizeof(choir_comm_config), 0, 0, 0, NULL, NULL, NULL }
 

@@ -104,13 +104,8 @@ static choir_status create_over(struct mpi_link *link, int n_local, choir_device
 		TRY(mpi_transport_over(link, &transport));
 		config->transport = transport;
 	}
-	st = choir_comm_create(&bootstrap, n_local, devices, config, comms_out);
-	if (st == CHOIR_SUCCESS)
-		return st;
-	st = explain(st, &meeting);
-	if (transport != NULL)
-		transport->ops->destroy(transport);
-	return st;
+	st = choir_comm_create(&bootstrap, n_local, devices, config, comms_out); /* takes the transport over, whatever its outcome */
+	return st == CHOIR_SUCCESS ? st : explain(st, &meeting);
 }
 
 choir_status choir_comm_create_mpi(MPI_Comm parent, int n_local, choir_device *const *devices, const choir_comm_config *config, choir_comm **comms_out)

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include "algo/rules.h"
+
+#include "base/error.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void skip_blanks(const char **at)
+{
+	for (;;) {
+		while (**at == ' ' || **at == '\t' || **at == '\r')
+			++*at;
+		if (**at != '#')
+			return;
+		while (**at != '\0' && **at != '\n')
+			++*at;
+	}
+}
+
+static bool take_size(const char **at, uint64_t *out)
+{
+	unsigned long long value = 0;
+	const char *p = *at;
+	int shift = 0;
+
+	if (!isdigit((unsigned char)*p))
+		return false;
+	for (; isdigit((unsigned char)*p); p++) {
+		if (value > (ULLONG_MAX - 9) / 10)
+			return false;
+		value = value * 10 + (unsigned)(*p - '0');
+	}
+	switch (tolower((unsigned char)*p)) {
+	case 'g': shift += 10; /* fall through */
+	case 'm': shift += 10; /* fall through */
+	case 'k': shift += 10; p++;
+	}
+	if (value > ULLONG_MAX >> shift)
+		return false;
+	*out = value << shift;
+	*at = p;
+	return true;
+}
+
+static size_t take_word(const char **at, char *word, size_t room)
+{
+	size_t n = 0;
+
+	while ((isalnum((unsigned char)**at) || **at == '_') && n + 1 < room)
+		word[n++] = *(*at)++;
+	word[n] = '\0';
+	return n;
+}
+
+/* "nodes>1": the comparison after the word, into an inclusive range. */
+static bool take_bounds(const char **at, int *low, int *high)
+{
+	char sign = **at;
+	bool equal;
+	uint64_t value;
+
+	if (sign != '=' && sign != '<' && sign != '>')
+		return false;
+	++*at;
+	equal = sign == '=' || **at == '=';
+	if (sign != '=' && equal)
+		++*at;
+	skip_blanks(at);
+	if (!take_size(at, &value) || value > INT_MAX / 2)
+		return false;
+	if (sign != '<')
+		*low = (int)value + !equal;
+	if (sign != '>')
+		*high = (int)value - !equal;
+	return true;
+}
+
+static bool take_range(const char **at, struct rule *rule)
+{
+	if (isdigit((unsigned char)**at) && !take_size(at, &rule->low))
+		return false;
+	if (**at != '-')
+		return false;
+	++*at;
+	return !isdigit((unsigned char)**at) || take_size(at, &rule->high);
+}
+
+static choir_status expected(const char *text, const char *at, const char *what)
+{
+	return error_set(CHOIR_ARGUMENT, "rules: expected %s at character %td: '%.24s'", what, at - text + 1, at);
+}
+
+/* One rule: conditions, then the algorithm's name. */
+static choir_status take_rule(const char *text, const char **at, enum collective collective, struct rule *rule)
+{
+	char word[32];
+
+	*rule = (struct rule){ .high = UINT64_MAX, .nodes_high = INT_MAX, .ranks_high = INT_MAX };
+	for (;;) {
+		const char *start;
+
+		skip_blanks(at);
+		start = *at;
+		if (**at == '&') {
+			++*at;
+		} else if (isdigit((unsigned char)**at) || **at == '-') {
+			if (!take_range(at, rule))
+				return expected(text, start, "a range of bytes like 4k-1m");
+		} else if (take_word(at, word, sizeof word) == 0) {
+			return expected(text, start, "a condition or an algorithm");
+		} else if (strcmp(word, "nodes") == 0 || strcmp(word, "ranks") == 0) {
+			bool nodes = word[0] == 'n';
+
+			skip_blanks(at);
+			if (!take_bounds(at, nodes ? &rule->nodes_low : &rule->ranks_low, nodes ? &rule->nodes_high : &rule->ranks_high))
+				return expected(text, *at, "a comparison with a number");
+		} else {
+			rule->algorithm = algo_find(collective, word);
+			return rule->algorithm != NULL ? CHOIR_SUCCESS : error_set(CHOIR_ARGUMENT, "rules: %s has no algorithm '%s'",
+			                                                           collective_name(collective), word);
+		}
+	}
+}
+
+static choir_status append(struct rules *rules, const struct rule *rule)
+{
+	struct rule *grown = realloc(rules->list, (rules->n + 1) * sizeof *grown);
+
+	if (grown == NULL)
+		return error_no_memory("rules", (rules->n + 1) * sizeof *grown);
+	rules->list = grown;
+	rules->list[rules->n++] = *rule;
+	return CHOIR_SUCCESS;
+}
+
+/* "allreduce:" if it stands here. */
+static bool take_heading(const char **at, char *word, size_t room)
+{
+	const char *p = *at;
+
+	if (take_word(&p, word, room) == 0)
+		return false;
+	skip_blanks(&p);
+	if (*p != ':')
+		return false;
+	*at = p + 1;
+	return true;
+}
+
+static choir_status parse(const char *text, struct rules *rules)
+{
+	enum collective collective = N_COLLECTIVES;
+	const char *at = text;
+	struct rule rule;
+	char word[32];
+
+	for (;;) {
+		skip_blanks(&at);
+		if (*at == '\0')
+			return CHOIR_SUCCESS;
+		if (*at == ';' || *at == '\n') {
+			at++;
+			continue;
+		}
+		if (take_heading(&at, word, sizeof word)) {
+			TRY(collective_parse(word, &collective));
+			continue;
+		}
+		if (collective == N_COLLECTIVES)
+			return expected(text, at, "a collective's name and a colon");
+		TRY(take_rule(text, &at, collective, &rule));
+		TRY(append(rules, &rule));
+		skip_blanks(&at);
+		if (*at != '\0' && *at != ';' && *at != '\n')
+			return expected(text, at, "';' after a rule");
+	}
+}
+
+static uint64_t hash_of(const char *text)
+{
+	uint64_t h = 14695981039346656037u; /* FNV-1a: a handful of bytes once a comm */
+
+	for (; *text != '\0'; text++)
+		h = (h ^ (unsigned char)*text) * 1099511628211u;
+	return h;
+}
+
+choir_status rules_parse(const char *text, struct rules *out)
+{
+	struct rules rules = { 0 };
+	choir_status st;
+
+	if (text == NULL)
+		text = "";
+	st = parse(text, &rules);
+	if (st == CHOIR_SUCCESS && (rules.text = strdup(text)) == NULL)
+		st = error_no_memory("rules", strlen(text));
+	if (st != CHOIR_SUCCESS) {
+		rules_free(&rules);
+		return st;
+	}
+	rules.hash = hash_of(text);
+	*out = rules;
+	return CHOIR_SUCCESS;
+}
+
+void rules_free(struct rules *rules)
+{
+	free(rules->list);
+	free(rules->text);
+	memset(rules, 0, sizeof *rules);
+}
+
+static bool holds(const struct rule *rule, const struct algo_in *in)
+{
+	int nodes = in->layout->n_nodes, ranks = in->layout->n;
+
+	return rule->algorithm->collective == in->collective && in->bytes >= rule->low && in->bytes < rule->high && nodes >= rule->nodes_low &&
+	       nodes <= rule->nodes_high && ranks >= rule->ranks_low && ranks <= rule->ranks_high && rule->algorithm->unfit(in) == NULL;
+}
+
+const struct algorithm *rules_choose(const struct rules *rules, const struct algo_in *in)
+{
+	for (size_t i = 0; i < rules->n; i++)
+		if (holds(&rules->list[i], in))
+			return rules->list[i].algorithm;
+	return algo_default(in);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* Note [one thread, several ranks].  A thread that blocks on one local rank while only itself would make the matching call on another one waits for ever.  Each
+ * comm remembers the thread that used it last: if that is this thread, and the sibling has not been given its matching call yet, the call is refused with
+ * WOULD_DEADLOCK before anything is submitted.  A sibling that nobody has used at all may belong to a thread that is still starting, so it is given until the
+ * warning time. */
+#include "api/call.h"
+
+#include "api/meet.h"
+#include "base/config.h"
+#include "exec/engine.h"
+#include "exec/progress.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uintptr_t this_thread(void)
+{
+	static _Thread_local char mark;
+
+	return (uintptr_t)&mark;
+}
+
+choir_status call_check_comm(const char *call, choir_comm *comm)
+{
+	if (comm == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: null comm", call);
+	if (comm->generation != meet_generation())
+		return error_set(CHOIR_ARGUMENT, "%s: the comm belongs to the process before fork", call);
+	return comm_failure(comm);
+}
+
+choir_status call_read(const char *call, const choir_call *given, choir_call *out)
+{
+	choir_call read = CHOIR_CALL_INIT;
+
+	if (given != NULL) {
+		if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof read)
+			return error_set(CHOIR_ARGUMENT, "%s: call->struct_size is %zu; this library knows %zu (use CHOIR_CALL_INIT)", call,
+			                 given->struct_size, sizeof read);
+		memcpy(&read, given, given->struct_size);
+	}
+	if ((read.n_cl_deps > 0 && read.cl_deps == NULL) || (read.n_deps > 0 && read.deps == NULL))
+		return error_set(CHOIR_ARGUMENT, "%s: deps are null, but their number is not 0", call);
+	if (read.deadline_ms < 0)
+		return error_set(CHOIR_ARGUMENT, "%s: deadline_ms is %lld", call, (long long)read.deadline_ms);
+	if (read.name == NULL)
+		read.name = call;
+	*out = read;
+	return CHOIR_SUCCESS;
+}
+
+static const char *const option_keys[] = { "algorithm" };
+
+static const char *option_key(size_t i)
+{
+	return option_keys[i];
+}
+
+/* The next "key=value" of the text. */
+static choir_status next_option(const char *call, const char **at, char *key, char *value, size_t room)
+{
+	size_t n = 0;
+
+	while (**at == ' ' || **at == ',')
+		++*at;
+	for (; **at != '\0' && **at != '=' && **at != ',' && n + 1 < room; ++*at)
+		if (**at != ' ')
+			key[n++] = *(*at);
+	key[n] = '\0';
+	if (n == 0 && **at == '\0')
+		return CHOIR_SUCCESS;
+	if (**at != '=')
+		return error_set(CHOIR_ARGUMENT, "%s: option '%s' has no value", call, key);
+	for (++*at, n = 0; **at != '\0' && **at != ',' && n + 1 < room; ++*at)
+		if (**at != ' ')
+			value[n++] = *(*at);
+	value[n] = '\0';
+	for (size_t i = 0; i < sizeof option_keys / sizeof *option_keys; i++)
+		if (strcmp(key, option_keys[i]) == 0)
+			return CHOIR_SUCCESS;
+	return error_set(CHOIR_ARGUMENT, "%s: no option is called '%s'; the nearest is '%s'", call, key,
+	                 config_nearest(key, option_key, sizeof option_keys / sizeof *option_keys));
+}
+
+choir_status call_option(const char *call, const char *options, const char *key, char *value, size_t room, bool *found)
+{
+	char each[64], text[64];
+
+	*found = false;
+	for (const char *at = options; at != NULL && *at != '\0';) {
+		TRY(next_option(call, &at, each, text, sizeof each));
+		if (strcmp(each, key) == 0) {
+			snprintf(value, room, "%s", text);
+			*found = true;
+		}
+	}
+	return CHOIR_SUCCESS;
+}
+
+choir_status call_algorithm(const char *call, const choir_call *given, enum collective collective, const struct algorithm **out_p)
+{
+	char name[64];
+	bool found;
+
+	*out_p = NULL;
+	TRY(call_option(call, given->options, "algorithm", name, sizeof name, &found));
+	if (!found || strcmp(name, "auto") == 0)
+		return CHOIR_SUCCESS;
+	*out_p = algo_find(collective, name);
+	if (*out_p == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: there is no algorithm '%s' for %s", call, name, collective_name(collective));
+	return CHOIR_SUCCESS;
+}
+
+/* Has nobody but this thread used the sibling, and does it lack the call that would match comm's next? */
+static bool hangs_on(struct choir_comm *comm, struct choir_comm *sibling, bool unused_too, uint64_t seq)
+{
+	uintptr_t user = atomic_load_explicit(&sibling->last_user, memory_order_relaxed);
+	bool behind;
+
+	if (sibling == comm || (user != this_thread() && !(unused_too && user == 0)))
+		return false;
+	pthread_mutex_lock(&sibling->engine.submit);
+	behind = sibling->engine.next_seq <= seq;
+	pthread_mutex_unlock(&sibling->engine.submit);
+	return behind;
+}
+
+static choir_status look_at_siblings(const char *call, struct choir_comm *comm, bool unused_too, uint64_t seq)
+{
+	struct comm_family *family = comm->family;
+	int other = -1;
+
+	if (family == NULL)
+		return CHOIR_SUCCESS;
+	pthread_mutex_lock(&family->lock);
+	for (int i = 0; i < family->n && other < 0; i++)
+		if (family->members[i] != NULL && hangs_on(comm, family->members[i], unused_too, seq))
+			other = family->members[i]->rank;
+	pthread_mutex_unlock(&family->lock);
+	if (other < 0)
+		return CHOIR_SUCCESS;
+	return error_set(CHOIR_WOULD_DEADLOCK,
+	                 "%s: rank %d would block for rank %d, which this thread drives too: put the calls of both between choir_group_begin and "
+	                 "choir_group_end, or take events",
+	                 call, comm->rank, other);
+}
+
+choir_status call_may_block(const char *call, choir_comm *comm, bool pair)
+{
+	if (in_callback())
+		return error_set(CHOIR_WOULD_DEADLOCK, "%s: a blocking call inside a callback of the library's", call);
+	return pair ? CHOIR_SUCCESS : look_at_siblings(call, comm, false, comm->engine.next_seq);
+}
+
+/* Waits for a blocking call; at the warning time the siblings are looked at again. */
+static choir_status wait_for(const char *call, struct choir_comm *comm, choir_event *event, bool pair, uint64_t seq)
+{
+	if (comm->family != NULL && !pair && !progress_wait(event, comm->warn_ms) &&
+	    look_at_siblings(call, comm, true, seq) != CHOIR_SUCCESS)
+		comm_fail(comm, CHOIR_WOULD_DEADLOCK, error_text());
+	return choir_event_wait(event, -1);
+}
+
+choir_status call_start(const char *call, struct run *run, choir_event **event_p)
+{
+	struct choir_comm *comm = run->comm;
+	choir_event *event = choir_event_retain(run->event);
+	bool pair = run->pair;
+	choir_status st;
+
+	if (group_add(run, event_p == NULL)) {
+		atomic_store_explicit(&comm->last_user, this_thread(), memory_order_relaxed);
+		if (event_p != NULL)
+			*event_p = event;
+		else
+			choir_event_release(event); /* the group has the run's */
+		return CHOIR_SUCCESS;
+	}
+	atomic_store_explicit(&comm->last_user, this_thread(), memory_order_relaxed);
+	if (event_p != NULL) {
+		st = engine_submit(run);
+		if (st != CHOIR_SUCCESS) {
+			choir_event_release(event);
+			return st;
+		}
+		*event_p = event;
+		(void)progress_kick(); /* without a background thread the call progresses while somebody waits */
+		return CHOIR_SUCCESS;
+	}
+	uint64_t seq = comm->engine.next_seq;
+	st = engine_submit(run);
+	if (st == CHOIR_SUCCESS)
+		st = wait_for(call, comm, event, pair, seq);
+	choir_event_release(event);
+	return st;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* What every call does: look at its comm and its choir_call, then start its run, alone or in a group. */
+#ifndef API_CALL_H
+#define API_CALL_H
+
+#include "exec/run.h"
+#include "kern/reduce.h"
+
+#include <choir/choir.h>
+
+/* call_check_comm: not null, of this process, not failed. */
+choir_status call_check_comm(const char *call, choir_comm *comm);
+
+/* call_read: the caller's choir_call (NULL = defaults) checked and completed. */
+choir_status call_read(const char *call, const choir_call *given, choir_call *out);
+
+/* call_algorithm: the algorithm that the call's options name ("algorithm=ring"), NULL if none; ARGUMENT for unknown keys or names. */
+choir_status call_algorithm(const char *call, const choir_call *given, enum collective collective, const struct algorithm **out_p);
+choir_status call_option(const char *call, const char *options, const char *key, char *value, size_t room, bool *found);
+
+/* call_start: hands a filled run over: waits for it if event_p is NULL (outside a group), else gives the event.  Takes the run, also on failure. */
+choir_status call_start(const char *call, struct run *run, choir_event **event_p);
+
+/* call_may_block: is a call without event_p allowed here and now? */
+choir_status call_may_block(const char *call, choir_comm *comm, bool pair);
+
+/* group_is_open: on this thread. */
+bool group_is_open(void);
+
+/* group_add: true if a group is open on this thread, which then has the run. */
+bool group_add(struct run *run, bool waits);
+
+#endif

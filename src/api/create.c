@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* Creating, splitting and destroying comms. */
+#include "api/call.h"
+#include "api/join.h"
+#include "api/meet.h"
+#include "exec/engine.h"
+#include "exec/progress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static choir_status check_devices(const char *call, int n_local, choir_device *const *devices, choir_comm **comms_out)
+{
+	if (n_local < 1 || n_local > 1 << 20)
+		return error_set(CHOIR_ARGUMENT, "%s: n_local is %d", call, n_local);
+	if (devices == NULL || comms_out == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: null argument", call);
+	for (int i = 0; i < n_local; i++)
+		if (devices[i] == NULL)
+			return error_set(CHOIR_ARGUMENT, "%s: devices[%d] is null", call, i);
+	return CHOIR_SUCCESS;
+}
+
+/* The create call takes the transport over whatever its outcome; before the meeting nobody has it yet. */
+static choir_status refuse(choir_status st, const choir_comm_config *config)
+{
+	if (config != NULL && config->struct_size == sizeof *config && config->transport != NULL)
+		config->transport->ops->destroy(config->transport);
+	return st;
+}
+
+static choir_status create(const char *call, const choir_bootstrap *bootstrap, int n_local, choir_device *const *devices,
+                           const choir_comm_config *given, choir_comm **comms_out)
+{
+	choir_comm_config config;
+	struct join join = { .call = call, .bootstrap = bootstrap, .n_local = n_local, .devices = devices, .config = &config };
+	choir_status st = check_devices(call, n_local, devices, comms_out);
+
+	if (st == CHOIR_SUCCESS)
+		st = join_config(call, given, &config);
+	return st == CHOIR_SUCCESS ? join_comms(&join, comms_out) : refuse(st, given);
+}
+
+choir_status choir_comm_create_local(int n_local, choir_device *const *devices, const choir_comm_config *config, choir_comm **comms_out)
+{
+	return create("choir_comm_create_local", NULL, n_local, devices, config, comms_out);
+}
+
+choir_status choir_comm_create(const choir_bootstrap *bootstrap, int n_local, choir_device *const *devices, const choir_comm_config *config,
+                               choir_comm **comms_out)
+{
+	if (bootstrap == NULL || bootstrap->struct_size != sizeof *bootstrap || bootstrap->gather == NULL)
+		return refuse(error_set(CHOIR_ARGUMENT, "choir_comm_create: bad bootstrap"), config);
+	if (bootstrap->size < 1 || bootstrap->rank < 0 || bootstrap->rank >= bootstrap->size)
+		return refuse(error_set(CHOIR_ARGUMENT, "choir_comm_create: bootstrap rank %d of %d", bootstrap->rank, bootstrap->size), config);
+	return create("choir_comm_create", bootstrap, n_local, devices, config, comms_out);
+}
+
+int choir_comm_rank(const choir_comm *comm)
+{
+	return comm != NULL ? comm->rank : -1;
+}
+
+int choir_comm_size(const choir_comm *comm)
+{
+	return comm != NULL ? comm->n : 0;
+}
+
+int choir_comm_nodes(const choir_comm *comm)
+{
+	return comm != NULL ? comm->layout.n_nodes : 0;
+}
+
+int choir_comm_node(const choir_comm *comm, int rank)
+{
+	return comm != NULL && rank >= 0 && rank < comm->n ? comm->layout.node_of[rank] : -1;
+}
+
+int choir_comm_node_rank(const choir_comm *comm, int rank)
+{
+	return comm != NULL && rank >= 0 && rank < comm->n ? comm->layout.place_of[rank] : -1;
+}
+
+choir_device *choir_comm_device(const choir_comm *comm)
+{
+	return comm != NULL ? comm->device : NULL;
+}
+
+choir_status choir_comm_status(const choir_comm *comm)
+{
+	if (comm == NULL)
+		return error_set(CHOIR_ARGUMENT, "choir_comm_status: null comm");
+	return comm_failure((choir_comm *)comm);
+}
+
+choir_status choir_comm_abort(choir_comm *comm)
+{
+	char text[160];
+
+	if (comm == NULL)
+		return error_set(CHOIR_ARGUMENT, "choir_comm_abort: null comm");
+	snprintf(text, sizeof text, "%s: aborted by rank %d", comm->name, comm->rank);
+	comm_fail(comm, CHOIR_ABORTED, text);
+	return progress_kick(); /* what is in flight ends on the background thread */
+}
+
+choir_status choir_comm_destroy(choir_comm *comm)
+{
+	choir_status st = CHOIR_SUCCESS;
+
+	if (comm == NULL)
+		return CHOIR_SUCCESS;
+	if (in_callback())
+		return error_set(CHOIR_WOULD_DEADLOCK, "choir_comm_destroy inside a callback of the library's");
+	if (comm->generation != meet_generation())
+		return error_set(CHOIR_ARGUMENT, "choir_comm_destroy: the comm belongs to the process before fork");
+	if (!progress_drain(comm, comm->deadline_ms)) {
+		char text[160];
+
+		snprintf(text, sizeof text, "%s: rank %d: destroyed with calls unfinished after %lld ms", comm->name, comm->rank,
+		         (long long)comm->deadline_ms);
+		comm_fail(comm, CHOIR_TIMEOUT, text);
+		progress_drain(comm, 1000);
+		st = error_set(CHOIR_TIMEOUT, "%s", text);
+	}
+	progress_remove(comm);
+	comm_close(comm);
+	comm_release(comm);
+	return st;
+}
+
+choir_status choir_comm_warm(choir_comm *comm, choir_dtype dtype, choir_op op)
+{
+	TRY(call_check_comm("choir_comm_warm", comm));
+	if (choir_dtype_bytes(dtype) == 0)
+		return error_set(CHOIR_ARGUMENT, "choir_comm_warm: no data type has number %d", (int)dtype);
+	return reduce_kernel_warm(comm->device, dtype, op);
+}

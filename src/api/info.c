@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* What tools print: a comm and what is in force, as JSON; and what could be called. */
+#include "api/call.h"
+
+#include "base/config.h"
+
+#include <jansson.h>
+#include <string.h>
+
+static json_t *algorithm_list(void)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n_algorithms; i++)
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "collective", collective_name(algorithms[i].collective), "name",
+		                                      algorithms[i].name, "about", algorithms[i].about));
+	return list;
+}
+
+static json_t *environment_list(void)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n_config_variables; i++) {
+		const char *value = config_text(config_variables[i].name);
+
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s?}", "name", config_variables[i].name, "about", config_variables[i].about,
+		                                      "value", value));
+	}
+	return list;
+}
+
+choir_status choir_comm_json(const choir_comm *comm, char **text_p)
+{
+	json_t *root, *nodes;
+	char *text;
+
+	TRY(call_check_comm("choir_comm_json", (choir_comm *)comm));
+	if (text_p == NULL)
+		return error_set(CHOIR_ARGUMENT, "choir_comm_json: null argument");
+	nodes = json_array();
+	for (int g = 0; g < comm->layout.n_nodes; g++)
+		json_array_append_new(nodes, json_integer(comm->layout.node_size[g]));
+	root = json_pack("{s:s, s:i, s:i, s:i, s:o, s:s, s:I, s:I, s:i, s:I, s:I, s:s, s:o, s:o}", "choir", choir_version(), "rank", comm->rank,
+	                 "ranks", comm->n, "nodes", comm->layout.n_nodes, "node_sizes", nodes, "transport", pump_name(comm->pump), "slot_bytes",
+	                 (json_int_t)comm->slot_bytes, "message_bytes", (json_int_t)comm->message_bytes, "lanes", (int)COMM_LANES, "deadline_ms",
+	                 (json_int_t)comm->deadline_ms, "warn_ms", (json_int_t)comm->warn_ms, "rules", comm->rules.text, "algorithms",
+	                 algorithm_list(), "environment", environment_list());
+	text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
+	json_decref(root);
+	if (text == NULL)
+		return error_set(CHOIR_NO_MEMORY, "choir_comm_json: no memory for the text");
+	*text_p = text;
+	return CHOIR_SUCCESS;
+}
+
+static bool takes_op(enum collective collective)
+{
+	return collective == COLLECTIVE_ALLREDUCE || collective == COLLECTIVE_REDUCE_SCATTER || collective == COLLECTIVE_REDUCE ||
+	       collective == COLLECTIVE_SPARSE_ALLREDUCE;
+}
+
+choir_status choir_supports(choir_comm *comm, const char *collective, choir_dtype dtype, choir_op op, choir_buffer buffer)
+{
+	enum collective which;
+
+	TRY(call_check_comm("choir_supports", comm));
+	if (collective == NULL)
+		return error_set(CHOIR_ARGUMENT, "choir_supports: null argument");
+	TRY(collective_parse(collective, &which));
+	if (which == COLLECTIVE_ALLTOALLV)
+		return error_set(CHOIR_UNSUPPORTED, "choir_supports: %s is not a public collective", collective);
+	if (which == COLLECTIVE_BARRIER)
+		return CHOIR_SUCCESS;
+	if (choir_dtype_bytes(dtype) == 0)
+		return error_set(CHOIR_UNSUPPORTED, "choir_supports: no data type has number %d", (int)dtype);
+	if (takes_op(which))
+		TRY(reduce_supported(dtype, op));
+	return buffer.kind == CHOIR_BUFFER_NONE ? CHOIR_SUCCESS
+	                                        : dev_range(comm->device, "buffer", buffer, choir_dtype_bytes(dtype), choir_dtype_bytes(dtype));
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* Design notes.  Four gathers: who is there (hello), which ranks and devices (member), where the arenas are, and whether everybody could map what it has to.
+ * A party that could not map its node's arena becomes a node of its own, and the last two are made again.  Every party computes the same from the same
+ * gathered bytes, so nothing has to be agreed. */
+#include "api/join.h"
+
+#include "api/meet.h"
+#include "base/config.h"
+#include "exec/engine.h"
+#include "exec/layout.h"
+#include "exec/progress.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+choir_status join_config(const char *call, const choir_comm_config *given, choir_comm_config *out)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	int64_t ranks_per_node;
+
+	config_warn_unknown();
+	if (given != NULL) {
+		if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof config)
+			return error_set(CHOIR_ARGUMENT, "%s: config->struct_size is %zu; this library knows %zu (use CHOIR_COMM_CONFIG_INIT)", call,
+			                 given->struct_size, sizeof config);
+		memcpy(&config, given, given->struct_size);
+		config.struct_size = sizeof config;
+	}
+	if (config.deadline_ms < 0 || config.warn_ms < 0 || config.ranks_per_node < 0)
+		return error_set(CHOIR_ARGUMENT, "%s: negative value in config", call);
+	if (config.deadline_ms == 0)
+		TRY(config_int("CHOIR_DEADLINE_MS", 1, INT64_MAX / 2000000, 600000, &config.deadline_ms));
+	if (config.warn_ms == 0)
+		TRY(config_int("CHOIR_WARN_MS", 1, INT64_MAX / 2000000, 30000, &config.warn_ms));
+	TRY(config_int("CHOIR_RANKS_PER_NODE", 0, 1 << 20, config.ranks_per_node, &ranks_per_node));
+	if (config.ranks_per_node == 0)
+		config.ranks_per_node = (int)ranks_per_node;
+	if (config.rules == NULL)
+		config.rules = config_text("CHOIR_RULES");
+	*out = config;
+	return CHOIR_SUCCESS;
+}
+
+/* Where messages for the rank go: called under the pump's lock. */
+static void deliver(void *ctx, struct pump_message *message)
+{
+	struct choir_comm *comm = ctx;
+
+	if (message->header.kind == WIRE_FAIL) {
+		char text[ERROR_TEXT_BYTES];
+		size_t n = message->payload_bytes < sizeof text ? message->payload_bytes : sizeof text - 1;
+
+		memcpy(text, message->payload, n);
+		text[n] = '\0';
+		comm_fail_from_peer(comm, (choir_status)message->header.key, text);
+		pump_give(message);
+		return;
+	}
+	inbox_put(&comm->inbox, message);
+	bell_ring(bell_mine());
+}
+
+/* The processes of my node other than mine: their bells, and what tells that they died. */
+static choir_status find_peers(struct meeting *m, struct choir_comm *comm)
+{
+	int node = comm->layout.node_of[comm->rank];
+
+	comm->peers = calloc((size_t)m->n_parties, sizeof *comm->peers);
+	if (comm->peers == NULL)
+		return error_no_memory("peers", (size_t)m->n_parties * sizeof *comm->peers);
+	for (int i = 0; i < comm->layout.node_size[node]; i++) {
+		int rank = comm->layout.node_ranks[comm->layout.node_first[node] + i], p = 0;
+		const struct hello *hello = &m->hellos[m->party_of[rank]];
+		struct comm_peer *peer;
+		int *ranks;
+
+		if (hello->pid == m->hellos[m->me].pid && hello->bell.nonce == m->hellos[m->me].bell.nonce) {
+			comm->ring_mine |= rank != comm->rank;
+			continue;
+		}
+		while (p < comm->n_peers && comm->peers[p].pid != hello->pid)
+			p++;
+		peer = &comm->peers[p];
+		if (p == comm->n_peers) {
+			TRY(bell_open(&hello->bell, &peer->bell));
+			peer->pid = hello->pid;
+			peer->watch = peer_watch_open(hello->pid);
+			comm->n_peers++;
+		}
+		ranks = realloc(peer->ranks, ((size_t)peer->n_ranks + 1) * sizeof *ranks);
+		if (ranks == NULL)
+			return error_no_memory("peers", sizeof *ranks);
+		peer->ranks = ranks;
+		peer->ranks[peer->n_ranks++] = rank;
+	}
+	return CHOIR_SUCCESS;
+}
+
+static choir_status init_locks(struct choir_comm *comm)
+{
+	if (pthread_mutex_init(&comm->fail_lock, NULL) != 0)
+		return error_set(CHOIR_NO_MEMORY, "no mutex for a comm");
+	TRY(inbox_init(&comm->inbox));
+	TRY(plan_cache_init(&comm->plans));
+	return engine_init(comm);
+}
+
+static choir_status fill(struct meeting *m, int local, struct choir_comm *comm)
+{
+	const struct join *join = m->join;
+	const struct layout *layout;
+
+	comm->rank = m->my_ranks[local];
+	comm->n = m->n;
+	comm->context = m->hellos[0].context;
+	comm->generation = meet_generation();
+	strncpy(comm->name, join->config->name != NULL ? join->config->name : "comm", sizeof comm->name - 1);
+	comm->deadline_ms = join->config->deadline_ms;
+	comm->warn_ms = join->config->warn_ms;
+	comm->slot_bytes = m->slot_bytes;
+	comm->message_bytes = MEET_MESSAGE_BYTES;
+	comm->host_reduce_only = m->mixed_devices;
+	comm->crowded = m->crowded;
+	TRY(init_locks(comm));
+	TRY(layout_build(m->n, m->node_of, &comm->layout));
+	layout = &comm->layout;
+	comm->device = dev_retain(join->devices[local]);
+	TRY(rules_parse(join->config->rules, &comm->rules));
+	comm->place = layout->place_of[comm->rank];
+	comm->arena = arena_retain(m->arenas[layout->node_of[comm->rank]]);
+	atomic_store(&arena_control(comm->arena, comm->place)->pid, m->hellos[m->me].pid);
+	TRY(dev_memory_wrap(comm->device, arena_base(comm->arena), arena_bytes(comm->arena), &comm->arena_mem));
+	TRY(find_peers(m, comm));
+	comm->endpoint_of = calloc((size_t)m->n, sizeof *comm->endpoint_of);
+	if (comm->endpoint_of == NULL)
+		return error_no_memory("endpoints", (size_t)m->n * sizeof *comm->endpoint_of);
+	memcpy(comm->endpoint_of, m->endpoint_of, (size_t)m->n * sizeof *comm->endpoint_of);
+	comm->pump = pump_retain(m->pumps[local]);
+	TRY(pump_attach(comm->pump, comm->context, comm->rank, deliver, comm));
+	return progress_add(comm);
+}
+
+static choir_status make_family(int n, choir_comm **comms)
+{
+	struct comm_family *family;
+
+	if (n == 1)
+		return CHOIR_SUCCESS;
+	family = calloc(1, sizeof *family);
+	if (family == NULL || (family->members = malloc((size_t)n * sizeof *comms)) == NULL || pthread_mutex_init(&family->lock, NULL) != 0) {
+		free(family != NULL ? family->members : NULL);
+		free(family);
+		return error_no_memory("a family of comms", sizeof *family);
+	}
+	atomic_init(&family->refs, n);
+	family->n = n;
+	memcpy(family->members, comms, (size_t)n * sizeof *comms);
+	for (int i = 0; i < n; i++)
+		comms[i]->family = family;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status make_comms(struct meeting *m, choir_comm **comms)
+{
+	for (int i = 0; i < m->join->n_local; i++) {
+		comms[i] = calloc(1, sizeof *comms[i]);
+		if (comms[i] == NULL)
+			return error_no_memory("a comm", sizeof *comms[i]);
+		atomic_init(&comms[i]->refs, 1);
+		TRY(fill(m, i, comms[i]));
+	}
+	return make_family(m->join->n_local, comms);
+}
+
+choir_status join_comms(const struct join *join, choir_comm **comms_out)
+{
+	struct meeting meeting = { .join = join };
+	choir_comm **comms = calloc((size_t)join->n_local, sizeof *comms);
+	choir_status st;
+
+	st = comms != NULL ? meet(&meeting) : error_no_memory("comms", (size_t)join->n_local * sizeof *comms);
+	if (st == CHOIR_SUCCESS)
+		st = make_comms(&meeting, comms);
+	st = meet_agree(&meeting, st); /* all parties have their comms, or none keeps one */
+	if (st == CHOIR_SUCCESS)
+		memcpy(comms_out, comms, (size_t)join->n_local * sizeof *comms);
+	for (int i = 0; comms != NULL && i < join->n_local && st != CHOIR_SUCCESS; i++)
+		if (comms[i] != NULL) {
+			if (comms[i]->listed)
+				progress_remove(comms[i]);
+			comm_release(comms[i]);
+		}
+	meet_end(&meeting);
+	free(comms);
+	return st;
+}

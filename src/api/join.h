@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* How ranks become a comm.  Parties meet through a bootstrap; a party is a process, or a thread's share of one, with one or several ranks. */
+#ifndef API_JOIN_H
+#define API_JOIN_H
+
+#include "exec/comm.h"
+
+struct join {
+	const char *call;                  /* for messages */
+	const choir_bootstrap *bootstrap;
+	int n_local;
+	choir_device *const *devices;      /* [n_local] */
+	const int *ranks;                  /* [n_local] wanted ranks; NULL = numbered by party */
+	const choir_comm_config *config;   /* never NULL, full size */
+	struct pump *const *pumps;         /* [n_local] inherited (split), with endpoints; NULL = made here */
+	const int *endpoints;              /* [n_local] */
+	const struct layout *parent_nodes; /* split: ranks of one node of the parent stay together, others apart */
+	const int *members;                /* split: [ranks] the parent rank of each */
+};
+
+/* join_comms: collective over the parties; comms_out[i] is local rank i's.  All or nothing. */
+choir_status join_comms(const struct join *join, choir_comm **comms_out);
+
+/* join_config: the caller's config (NULL = defaults) completed by the environment.  ARGUMENT. */
+choir_status join_config(const char *call, const choir_comm_config *given, choir_comm_config *out);
+
+#endif

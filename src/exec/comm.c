@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec/comm.h"
+
+#include "base/log.h"
+#include "exec/engine.h"
+#include "exec/layout.h"
+#include "exec/steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct choir_comm *comm_retain(struct choir_comm *comm)
+{
+	atomic_fetch_add_explicit(&comm->refs, 1, memory_order_relaxed);
+	return comm;
+}
+
+void comm_release(struct choir_comm *comm)
+{
+	if (comm == NULL || atomic_fetch_sub_explicit(&comm->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	comm_close(comm);
+	engine_fini(comm);
+	layout_free(&comm->layout);
+	free(comm);
+}
+
+static void free_pool(struct choir_comm *comm)
+{
+	struct run *run, *next;
+
+	pthread_mutex_lock(&comm->engine.submit);
+	comm->engine.closed = true;
+	run = comm->engine.pool;
+	comm->engine.pool = NULL;
+	pthread_mutex_unlock(&comm->engine.submit);
+	for (; run != NULL; run = next) {
+		next = run->next;
+		steps_free(run);
+		free(run);
+	}
+}
+
+static void leave_family(struct choir_comm *comm)
+{
+	struct comm_family *family = comm->family;
+
+	if (family == NULL)
+		return;
+	comm->family = NULL;
+	pthread_mutex_lock(&family->lock);
+	for (int i = 0; i < family->n; i++)
+		if (family->members[i] == comm)
+			family->members[i] = NULL;
+	pthread_mutex_unlock(&family->lock);
+	if (atomic_fetch_sub(&family->refs, 1) != 1)
+		return;
+	pthread_mutex_destroy(&family->lock);
+	free(family->members);
+	free(family);
+}
+
+void comm_close(struct choir_comm *comm)
+{
+	if (comm->device == NULL) /* closed before */
+		return;
+	pthread_mutex_lock(&comm->engine.drive); /* nobody is in the engine any more, nor comes in */
+	free_pool(comm);
+	pthread_mutex_unlock(&comm->engine.drive);
+	leave_family(comm);
+	if (comm->pump != NULL) {
+		pump_detach(comm->pump, comm->context, comm->rank);
+		pump_release(comm->pump);
+		comm->pump = NULL;
+	}
+	inbox_fini(&comm->inbox);
+	plan_cache_fini(&comm->plans);
+	rules_free(&comm->rules);
+	dev_memory_free(comm->device, &comm->arena_mem);
+	arena_release(comm->arena);
+	comm->arena = NULL;
+	for (int i = 0; i < comm->n_peers; i++) {
+		bell_close(comm->peers[i].bell);
+		peer_watch_close(comm->peers[i].watch);
+		free(comm->peers[i].ranks);
+	}
+	free(comm->peers);
+	comm->peers = NULL;
+	comm->n_peers = 0;
+	free(comm->endpoint_of);
+	comm->endpoint_of = NULL;
+	choir_device_destroy(comm->device);
+	comm->device = NULL;
+}
+
+void comm_ring_node(struct choir_comm *comm)
+{
+	for (int i = 0; i < comm->n_peers; i++)
+		bell_ring(comm->peers[i].bell);
+	if (comm->ring_mine)
+		bell_ring(bell_mine());
+}
+
+choir_status comm_failure(struct choir_comm *comm)
+{
+	choir_status st = (choir_status)atomic_load_explicit(&comm->failed, memory_order_acquire);
+
+	return st == CHOIR_SUCCESS ? st : error_set(st, "%s", comm->fail_text);
+}
+
+/* True for the first one, whose text it is. */
+static bool set_failure(struct choir_comm *comm, choir_status status, const char *text)
+{
+	bool first;
+
+	pthread_mutex_lock(&comm->fail_lock);
+	first = atomic_load(&comm->failed) == CHOIR_SUCCESS;
+	if (first) {
+		strncpy(comm->fail_text, text, sizeof comm->fail_text - 1);
+		atomic_store_explicit(&comm->failed, status, memory_order_release);
+	}
+	pthread_mutex_unlock(&comm->fail_lock);
+	if (first)
+		bell_ring(bell_mine());
+	return first;
+}
+
+static void tell_network(struct choir_comm *comm, choir_status status)
+{
+	struct wire_header header = { .magic = WIRE_MAGIC, .kind = WIRE_FAIL, .comm = comm->context, .key = status, .src = comm->rank };
+	size_t bytes = strlen(comm->fail_text) + 1;
+
+	header.bytes_check = (uint32_t)bytes;
+	for (int rank = 0; rank < comm->n; rank++) {
+		if (rank == comm->rank || comm->layout.node_of[rank] == comm->layout.node_of[comm->rank])
+			continue;
+		header.dst = rank;
+		if (pump_send(comm->pump, comm->endpoint_of[rank], &header, comm->fail_text, bytes, NULL) != CHOIR_SUCCESS)
+			return; /* the transport is gone: the others have their deadlines */
+	}
+}
+
+void comm_fail(struct choir_comm *comm, choir_status status, const char *text)
+{
+	if (!set_failure(comm, status, text))
+		return;
+	log_text(LOG_WARNING, "%s", comm->fail_text);
+	arena_poison(comm->arena, status, comm->fail_text);
+	comm_ring_node(comm);
+	if (comm->pump != NULL)
+		tell_network(comm, status);
+}
+
+void comm_fail_from_peer(struct choir_comm *comm, choir_status status, const char *text)
+{
+	if (!set_failure(comm, status, text))
+		return;
+	arena_poison(comm->arena, status, comm->fail_text); /* a message came to one rank of the node: the others learn it here */
+	comm_ring_node(comm);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* The comm object: one rank of a group, what it shares with its node, and its engine. */
+#ifndef EXEC_COMM_H
+#define EXEC_COMM_H
+
+#include "algo/algo.h"
+#include "algo/rules.h"
+#include "dev/dev.h"
+#include "exec/inbox.h"
+#include "exec/plan_cache.h"
+#include "net/pump.h"
+#include "node/arena.h"
+
+#include <choir/comm.h>
+#include <pthread.h>
+
+struct run;
+
+enum { COMM_LANES = 8 }; /* calls that may be in flight on the arena at once */
+
+/* A process of this node other than mine, whose ranks I wait for and wake. */
+struct comm_peer {
+	struct bell *bell;
+	int64_t pid;
+	int watch; /* see arena.h; -1 = not watched */
+	int *ranks;/* [n_ranks] its ranks on my node */
+	int n_ranks;
+};
+
+/* Where runs stand.  Note [engine lock] in engine.c says who may touch what. */
+struct engine {
+	pthread_mutex_t drive;       /* held by the thread that drives */
+	pthread_mutex_t submit;      /* guards incoming and the numbers that give calls their order */
+	struct run *incoming;        /* submitted, newest first */
+	_Atomic bool has_incoming;
+	struct run *active;          /* driver only; in order of submission */
+	_Atomic int unfinished;      /* runs submitted and not yet completed */
+	uint64_t next_seq;
+	uint64_t *sent, *received;   /* [n] calls of each pair so far */
+	struct run *pool;            /* finished runs, kept for their memory; under submit */
+	bool closed;                 /* under submit: nothing more is accepted */
+};
+
+struct choir_comm {
+	_Atomic int refs;
+	int rank, n;
+	char name[48];
+	uint64_t context;            /* in every message's header */
+	int generation;              /* of the process (fork) */
+	struct layout layout;
+	choir_device *device;
+	bool host_reduce_only;       /* ranks have different devices: redundant reductions must not differ */
+	bool crowded;                /* more ranks on this machine than cores: never spin */
+
+	struct arena *arena;
+	struct dev_memory arena_mem; /* the arena as this device sees it */
+	int place;                   /* my number on the node */
+	struct comm_peer *peers;     /* [n_peers] */
+	int n_peers;
+	bool ring_mine;              /* other threads of this process are ranks of the node too */
+	uint64_t slot_bytes, message_bytes;
+
+	struct pump *pump;
+	int *endpoint_of;            /* [n] */
+	struct inbox inbox;
+
+	struct engine engine;
+	struct plan_cache plans;
+	struct rules rules;
+	int64_t deadline_ms, warn_ms;
+
+	_Atomic int failed;          /* a choir_status; text below is final once it is set */
+	char fail_text[ERROR_TEXT_BYTES];
+	pthread_mutex_t fail_lock;
+
+	struct comm_family *family;  /* the local ranks created together */
+	_Atomic uintptr_t last_user; /* the thread that called last, see Note [one thread, several ranks] in api */
+	struct choir_comm *next;     /* in progress.c's list */
+	bool listed;
+};
+
+/* Local ranks that were created together. */
+struct comm_family {
+	_Atomic int refs;
+	int n;
+	struct choir_comm **members; /* borrowed: an entry is cleared when that comm goes */
+	pthread_mutex_t lock;
+};
+
+struct choir_comm *comm_retain(struct choir_comm *comm);
+void comm_release(struct choir_comm *comm);
+
+/* comm_close: gives back what others may not outlive (transport, arena, bells).  After it only the shell is left for events to point to. */
+void comm_close(struct choir_comm *comm);
+
+/* comm_fail: makes the comm's failure sticky (the first one wins), and tells every rank unless it came from one.  Any thread. */
+void comm_fail(struct choir_comm *comm, choir_status status, const char *text);
+void comm_fail_from_peer(struct choir_comm *comm, choir_status status, const char *text);
+
+/* comm_failure: SUCCESS, or the sticky failure with its sentence as last error. */
+choir_status comm_failure(struct choir_comm *comm);
+
+/* comm_ring_node: wakes the other processes of the node, and this one. */
+void comm_ring_node(struct choir_comm *comm);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* The engine of one rank: takes submitted runs and advances them. */
+#ifndef EXEC_ENGINE_H
+#define EXEC_ENGINE_H
+
+#include "exec/run.h"
+
+choir_status engine_init(struct choir_comm *comm);
+void engine_fini(struct choir_comm *comm);
+
+/* engine_submit: gives the run its number and hands it over.  The run's owner from then on is the engine, also after an error (then its event has completed with
+ * it).  Never blocks. */
+choir_status engine_submit(struct run *run);
+
+/* engine_drive: advances what can be advanced, completes what ended.  If another thread is at it: false at once.  True if anything moved. */
+bool engine_drive(struct choir_comm *comm);
+
+/* engine_check: the slow look, a few times a second while something waits: deadlines, late peers, dead peers, differing calls. */
+void engine_check(struct choir_comm *comm);
+
+/* engine_idle: nothing submitted is unfinished. */
+bool engine_idle(const struct choir_comm *comm);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* Design notes.  An event has two lives: the engine holds one reference until it completed it, the caller holds the others.  `complete` is the only thing
+ * that other threads read without the lock; everything it guards is written before it.  Callbacks are taken off the list under the lock and run without it,
+ * so a callback may call anything that does not block. */
+#include "exec/event.h"
+
+#include "exec/comm.h"
+#include "exec/progress.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static _Thread_local int callback_depth;
+
+bool in_callback(void)
+{
+	return callback_depth > 0;
+}
+
+void callback_enter(void)
+{
+	callback_depth++;
+}
+
+void callback_leave(void)
+{
+	callback_depth--;
+}
+
+choir_status event_create(struct choir_comm *comm, choir_event **out_p)
+{
+	choir_event *event = calloc(1, sizeof *event);
+
+	if (event == NULL)
+		return error_no_memory("an event", sizeof *event);
+	if (pthread_mutex_init(&event->lock, NULL) != 0) {
+		free(event);
+		return error_set(CHOIR_NO_MEMORY, "no mutex for an event");
+	}
+	atomic_init(&event->refs, 1);
+	event->algorithm = "";
+	event->comm = comm_retain(comm);
+	*out_p = event;
+	return CHOIR_SUCCESS;
+}
+
+static void run_callback(const struct event_callback *callback, choir_status status)
+{
+	callback_enter();
+	callback->fn(callback->ctx, status);
+	callback_leave();
+}
+
+void event_complete(choir_event *event, choir_status status, const char *text)
+{
+	struct event_callback *list, *next;
+
+	event->status = status;
+	if (text != NULL && text[0] != '\0')
+		event->error = strdup(text); /* without memory the status stands alone */
+	pthread_mutex_lock(&event->lock);
+	atomic_store_explicit(&event->complete, true, memory_order_release);
+	list = event->callbacks;
+	event->callbacks = NULL;
+	pthread_mutex_unlock(&event->lock);
+	for (; list != NULL; list = next) {
+		next = list->next;
+		run_callback(list, status);
+		free(list);
+	}
+}
+
+choir_event *choir_event_retain(choir_event *event)
+{
+	if (event != NULL)
+		atomic_fetch_add_explicit(&event->refs, 1, memory_order_relaxed);
+	return event;
+}
+
+void choir_event_release(choir_event *event)
+{
+	if (event == NULL || atomic_fetch_sub_explicit(&event->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	if (event->free_result != NULL)
+		event->free_result(event->result);
+	comm_release(event->comm);
+	pthread_mutex_destroy(&event->lock);
+	free(event->error);
+	free(event);
+}
+
+choir_status choir_event_test(choir_event *event, int *done_p)
+{
+	if (event == NULL || done_p == NULL)
+		return error_set(CHOIR_ARGUMENT, "choir_event_test: null argument");
+	*done_p = event_is_complete(event);
+	return CHOIR_SUCCESS;
+}
+
+static choir_status outcome(choir_event *event)
+{
+	return event->status == CHOIR_SUCCESS ? CHOIR_SUCCESS : error_set(event->status, "%s", choir_event_error(event));
+}
+
+choir_status choir_event_wait(choir_event *event, int64_t timeout_ms)
+{
+	if (event == NULL)
+		return error_set(CHOIR_ARGUMENT, "choir_event_wait: null event");
+	if (event_is_complete(event))
+		return outcome(event);
+	if (in_callback())
+		return error_set(CHOIR_WOULD_DEADLOCK, "choir_event_wait inside a callback would keep what it waits for from ending");
+	if (!progress_wait(event, timeout_ms))
+		return error_set(CHOIR_TIMEOUT, "rank %d: the event was not complete after %lld ms of waiting", event->comm->rank,
+		                 (long long)timeout_ms);
+	return outcome(event);
+}
+
+choir_status choir_event_status(choir_event *event)
+{
+	if (event == NULL)
+		return error_set(CHOIR_ARGUMENT, "choir_event_status: null event");
+	return event_is_complete(event) ? event->status : CHOIR_SUCCESS;
+}
+
+const char *choir_event_error(choir_event *event)
+{
+	if (event == NULL || !event_is_complete(event))
+		return "";
+	return event->error != NULL ? event->error : event->status != CHOIR_SUCCESS ? choir_status_name(event->status) : "";
+}
+
+choir_status choir_event_on_complete(choir_event *event, choir_event_fn fn, void *ctx)
+{
+	struct event_callback *callback;
+
+	if (event == NULL || fn == NULL)
+		return error_set(CHOIR_ARGUMENT, "choir_event_on_complete: null argument");
+	callback = malloc(sizeof *callback);
+	if (callback == NULL)
+		return error_no_memory("a callback", sizeof *callback);
+	callback->fn = fn;
+	callback->ctx = ctx;
+	pthread_mutex_lock(&event->lock);
+	if (!event_is_complete(event)) {
+		callback->next = event->callbacks;
+		event->callbacks = callback;
+		pthread_mutex_unlock(&event->lock);
+		return CHOIR_SUCCESS;
+	}
+	pthread_mutex_unlock(&event->lock);
+	run_callback(callback, event->status);
+	free(callback);
+	return CHOIR_SUCCESS;
+}
+
+const char *choir_event_algorithm(choir_event *event)
+{
+	return event != NULL ? event->algorithm : "";
+}
+
+uint64_t choir_event_wire_bytes(choir_event *event)
+{
+	return event != NULL ? atomic_load_explicit(&event->wire_bytes, memory_order_relaxed) : 0;
+}

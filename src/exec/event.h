@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* The event object: how the end of a collective is known.  The public functions are in event.c; what the engine needs is here. */
+#ifndef EXEC_EVENT_H
+#define EXEC_EVENT_H
+
+#include "base/error.h"
+
+#include <choir/event.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct event_callback {
+	struct event_callback *next;
+	choir_event_fn fn;
+	void *ctx;
+};
+
+struct choir_event {
+	_Atomic int refs;
+	_Atomic bool complete;        /* the fields below are final once it is set (release / acquire) */
+	choir_status status;
+	char *error;                  /* NULL = no sentence */
+	struct choir_comm *comm;      /* a reference: who waits drives it */
+	int64_t deadline_ms;
+	const char *algorithm;        /* constant text */
+	_Atomic uint64_t wire_bytes;
+	pthread_mutex_t lock;         /* the callback list */
+	struct event_callback *callbacks;
+	void *result;                 /* kept for the caller (sparse), freed by free_result with the event */
+	void (*free_result)(void *);
+};
+
+/* event_create: one reference, running. */
+choir_status event_create(struct choir_comm *comm, choir_event **out_p);
+
+/* event_complete: sets the outcome (text NULL = none) and runs the callbacks on this thread.  Once; without any lock held. */
+void event_complete(choir_event *event, choir_status status, const char *text);
+
+static inline bool event_is_complete(const choir_event *event)
+{
+	return atomic_load_explicit(&event->complete, memory_order_acquire);
+}
+
+/* in_callback: is this thread inside a caller's callback?  Blocking there is WOULD_DEADLOCK.  enter / leave bracket each callback. */
+bool in_callback(void);
+void callback_enter(void);
+void callback_leave(void);
+
+#endif

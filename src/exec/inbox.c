@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec/inbox.h"
+
+#include "base/error.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+choir_status inbox_init(struct inbox *inbox)
+{
+	memset(inbox, 0, sizeof *inbox);
+	if (pthread_mutex_init(&inbox->lock, NULL) != 0)
+		return error_set(CHOIR_NO_MEMORY, "no mutex for an inbox");
+	return CHOIR_SUCCESS;
+}
+
+void inbox_fini(struct inbox *inbox)
+{
+	for (int b = 0; b < INBOX_BUCKETS; b++)
+		while (inbox->buckets[b] != NULL) {
+			struct pump_message *message = inbox->buckets[b];
+
+			inbox->buckets[b] = message->next;
+			pump_give(message);
+		}
+	pthread_mutex_destroy(&inbox->lock);
+}
+
+static size_t bucket_of(uint64_t key, int src)
+{
+	return (key * 31 + (uint64_t)src * 7) % INBOX_BUCKETS;
+}
+
+void inbox_put(struct inbox *inbox, struct pump_message *message)
+{
+	struct pump_message **at = &inbox->buckets[bucket_of(message->header.key, message->header.src)];
+
+	pthread_mutex_lock(&inbox->lock);
+	while (*at != NULL)
+		at = &(*at)->next;
+	message->next = NULL;
+	*at = message;
+	atomic_fetch_add_explicit(&inbox->arrived, 1, memory_order_release);
+	pthread_mutex_unlock(&inbox->lock);
+}
+
+struct pump_message *inbox_take(struct inbox *inbox, uint64_t key, int src, uint32_t tag)
+{
+	struct pump_message **at = &inbox->buckets[bucket_of(key, src)], *found = NULL;
+
+	pthread_mutex_lock(&inbox->lock);
+	for (; *at != NULL; at = &(*at)->next)
+		if ((*at)->header.key == key && (*at)->header.src == src && (*at)->header.tag == tag) {
+			found = *at;
+			*at = found->next;
+			break;
+		}
+	pthread_mutex_unlock(&inbox->lock);
+	return found;
+}
+
+bool inbox_mismatch(struct inbox *inbox, uint64_t key, int from, const struct call_record *mine, struct call_record *theirs, int *src)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&inbox->lock);
+	for (int b = 0; b < INBOX_BUCKETS && !found; b++)
+		for (struct pump_message *m = inbox->buckets[b]; m != NULL && !found; m = m->next)
+			if (m->header.key == key && (from < 0 || m->header.src == from) && memcmp(&m->header.record, mine, sizeof *mine) != 0) {
+				*theirs = m->header.record;
+				*src = m->header.src;
+				found = true;
+			}
+	pthread_mutex_unlock(&inbox->lock);
+	return found;
+}

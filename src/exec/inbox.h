@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* The inbox: messages that came for a rank, kept until the step that wants them asks.  Written by whoever drives the pump, read by whoever drives the rank's
+ * engine. */
+#ifndef EXEC_INBOX_H
+#define EXEC_INBOX_H
+
+#include "net/pump.h"
+
+#include <pthread.h>
+
+enum { INBOX_BUCKETS = 64 };
+
+struct inbox {
+	pthread_mutex_t lock;
+	struct pump_message *buckets[INBOX_BUCKETS]; /* by key and source */
+	_Atomic uint64_t arrived;                    /* counts deliveries: nothing new, nothing to look for */
+	uint64_t kept_bytes;
+};
+
+choir_status inbox_init(struct inbox *inbox);
+void inbox_fini(struct inbox *inbox); /* gives back what is left */
+
+void inbox_put(struct inbox *inbox, struct pump_message *message);
+
+/* inbox_take: the message of that call, source and tag, or NULL. */
+struct pump_message *inbox_take(struct inbox *inbox, uint64_t key, int src, uint32_t tag);
+
+/* inbox_mismatch: is there a message of that call (from that source; -1 = any) with another record?  Fills theirs and src. */
+bool inbox_mismatch(struct inbox *inbox, uint64_t key, int from, const struct call_record *mine, struct call_record *theirs, int *src);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef EXEC_LAYOUT_H
+#define EXEC_LAYOUT_H
+
+#include "algo/algo.h"
+
+/* layout_build: from each rank's node (any numbers; they are renumbered in order of first appearance).  *out owns its arrays until layout_free. */
+choir_status layout_build(int n, const int *node_of, struct layout *out);
+void layout_free(struct layout *layout);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec/plan_cache.h"
+
+#include "base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+choir_status plan_cache_init(struct plan_cache *cache)
+{
+	memset(cache, 0, sizeof *cache);
+	if (pthread_mutex_init(&cache->lock, NULL) != 0)
+		return error_set(CHOIR_NO_MEMORY, "no mutex for a plan cache");
+	return CHOIR_SUCCESS;
+}
+
+void plan_cache_fini(struct plan_cache *cache)
+{
+	for (size_t i = 0; i < PLAN_CACHE_ENTRIES; i++)
+		cached_plan_release(cache->entries[i]);
+	pthread_mutex_destroy(&cache->lock);
+}
+
+void cached_plan_release(struct cached_plan *plan)
+{
+	if (plan == NULL || atomic_fetch_sub_explicit(&plan->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	plan_fini(&plan->plan);
+	free(plan);
+}
+
+choir_status cached_plan_wrap(struct plan *plan, struct cached_plan **out_p)
+{
+	struct cached_plan *wrapped = calloc(1, sizeof *wrapped);
+
+	if (wrapped == NULL)
+		return error_no_memory("a plan", sizeof *wrapped);
+	atomic_init(&wrapped->refs, 1);
+	wrapped->plan = *plan;
+	memset(plan, 0, sizeof *plan);
+	*out_p = wrapped;
+	return CHOIR_SUCCESS;
+}
+
+static void key_of(const struct algorithm *algorithm, const struct algo_in *in, struct plan_key *key)
+{
+	memset(key, 0, sizeof *key);
+	key->algorithm = algorithm;
+	key->elem_bytes = in->elem_bytes;
+	key->bytes = in->bytes;
+	key->in_place_off = in->in_place_off;
+	key->root = in->root;
+	key->in_place = in->in_place;
+	key->send_direct = in->send_direct;
+	key->recv_direct = in->recv_direct;
+	key->final_op = in->final_op;
+}
+
+static size_t place_of(const struct plan_key *key)
+{
+	uint64_t h = (uint64_t)(uintptr_t)key->algorithm / sizeof(struct algorithm);
+
+	h = h * 0x9E3779B97F4A7C15u + key->bytes;
+	h = h * 0x9E3779B97F4A7C15u + key->elem_bytes + ((uint64_t)key->root << 8) + key->in_place + 2u * key->send_direct + 4u * key->recv_direct;
+	return (h * 0x9E3779B97F4A7C15u) >> 58;
+}
+
+static choir_status build(const struct algorithm *algorithm, const struct algo_in *in, const struct plan_key *key, struct cached_plan **out_p)
+{
+	struct plan plan;
+	choir_status st;
+
+	plan_init(&plan, algorithm->name, in->elem_bytes);
+	st = algorithm->build(in, &plan);
+	if (st == CHOIR_SUCCESS)
+		st = cached_plan_wrap(&plan, out_p);
+	if (st != CHOIR_SUCCESS) {
+		plan_fini(&plan);
+		return st;
+	}
+	(*out_p)->key = *key;
+	return CHOIR_SUCCESS;
+}
+
+choir_status plan_cache_get(struct plan_cache *cache, const struct algorithm *algorithm, const struct algo_in *in, struct cached_plan **out_p)
+{
+	struct plan_key key;
+	struct cached_plan *found, *old;
+	size_t place;
+
+	key_of(algorithm, in, &key);
+	if (in->block_bytes != NULL)
+		return build(algorithm, in, &key, out_p);
+	place = place_of(&key);
+	pthread_mutex_lock(&cache->lock);
+	found = cache->entries[place];
+	if (found != NULL && memcmp(&found->key, &key, sizeof key) == 0) {
+		atomic_fetch_add_explicit(&found->refs, 1, memory_order_relaxed);
+		cache->hits++;
+		pthread_mutex_unlock(&cache->lock);
+		*out_p = found;
+		return CHOIR_SUCCESS;
+	}
+	pthread_mutex_unlock(&cache->lock);
+	TRY(build(algorithm, in, &key, &found));
+	atomic_fetch_add_explicit(&found->refs, 1, memory_order_relaxed);
+	pthread_mutex_lock(&cache->lock);
+	old = cache->entries[place];
+	cache->entries[place] = found;
+	cache->builds++;
+	pthread_mutex_unlock(&cache->lock);
+	cached_plan_release(old);
+	*out_p = found;
+	return CHOIR_SUCCESS;
+}

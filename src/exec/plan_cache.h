@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* The plan cache: plans hold no pointers, so a call of the same shape gets the same plan again. */
+#ifndef EXEC_PLAN_CACHE_H
+#define EXEC_PLAN_CACHE_H
+
+#include "algo/algo.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { PLAN_CACHE_ENTRIES = 64 };
+
+/* All that a plan's shape depends on for a fixed comm.  Zeroed before it is filled: compared by memcmp. */
+struct plan_key {
+	const struct algorithm *algorithm;
+	uint64_t elem_bytes, bytes, in_place_off;
+	int32_t root;
+	uint8_t in_place, send_direct, recv_direct, final_op;
+};
+
+struct cached_plan {
+	_Atomic int refs;
+	struct plan_key key;
+	struct plan plan;
+};
+
+struct plan_cache {
+	pthread_mutex_t lock;
+	struct cached_plan *entries[PLAN_CACHE_ENTRIES]; /* direct mapped: a newer plan of the same place replaces the older */
+	uint64_t hits, builds;
+};
+
+choir_status plan_cache_init(struct plan_cache *cache);
+void plan_cache_fini(struct plan_cache *cache);
+
+/* plan_cache_get: the plan for in by that algorithm, built if it is not there.  v-collectives (in->block_bytes) are never kept.  One reference. */
+choir_status plan_cache_get(struct plan_cache *cache, const struct algorithm *algorithm, const struct algo_in *in, struct cached_plan **out_p);
+void cached_plan_release(struct cached_plan *plan); /* NULL is silent */
+
+/* cached_plan_wrap: a plan built by hand, moved in; one reference. */
+choir_status cached_plan_wrap(struct plan *plan, struct cached_plan **out_p);
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/* Design notes.
+ *
+ * Note [who drives].  A thread that waits drives its own rank, and when it finds nothing to do there, the other ranks of the process.  The background thread
+ * drives all ranks, but only while nobody waits: two drivers would only steal each other's cache lines.  It is started by the first call that returns
+ * an event, and sleeps on a condition variable while there is nothing unfinished.
+ *
+ * Note [idle].  Nothing to do: spin a little (not when ranks outnumber cores), then give the core away, then sleep on the process's doorbell, which peers
+ * of the node, drivers' callbacks and completions ring.  While messages can come that only polling sees, the sleep is short.  A few times a second the
+ * slow look finds deadlines, dead peers and differing calls. */
+#include "exec/progress.h"
+
+#include "exec/comm.h"
+#include "exec/engine.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum {
+	SPIN_ROUNDS = 400,
+	YIELD_ROUNDS = 60,
+	SLEEP_US = 20000,
+	POLLED_SLEEP_US = 200,
+	CHECK_NS = 20 * 1000 * 1000,
+	OTHERS_EVERY = 16, /* idle rounds between looks at the other ranks */
+};
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t work;
+	struct choir_comm *comms;
+	_Atomic int n_comms;
+	_Atomic int drivers;     /* threads in progress_wait */
+	_Atomic bool resting;    /* the background thread waits on `work` */
+	bool started, stop;
+	pthread_t thread;
+} world = { .lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER };
+
+int64_t progress_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static inline void relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* The comm after `before` in the list (first: NULL), retained; NULL at the end.  `before` is released. */
+static struct choir_comm *next_comm(struct choir_comm *before)
+{
+	struct choir_comm *comm;
+
+	pthread_mutex_lock(&world.lock);
+	comm = before == NULL ? world.comms : before->listed ? before->next : NULL;
+	if (comm != NULL)
+		comm_retain(comm);
+	pthread_mutex_unlock(&world.lock);
+	if (before != NULL)
+		comm_release(before);
+	return comm;
+}
+
+static bool drive_others(const struct choir_comm *mine)
+{
+	bool moved = false;
+
+	for (struct choir_comm *comm = next_comm(NULL); comm != NULL; comm = next_comm(comm))
+		if (comm != mine)
+			moved |= engine_drive(comm);
+	return moved;
+}
+
+static void check_all(void)
+{
+	for (struct choir_comm *comm = next_comm(NULL); comm != NULL; comm = next_comm(comm))
+		if (!engine_idle(comm))
+			engine_check(comm);
+}
+
+/* Is anything left to drive: runs, or messages that are still leaving? */
+static bool work_left(bool *polled, bool *crowded)
+{
+	bool left = false;
+
+	pthread_mutex_lock(&world.lock);
+	for (struct choir_comm *comm = world.comms; comm != NULL; comm = comm->next) {
+		bool here = !engine_idle(comm) || (comm->pump != NULL && pump_busy(comm->pump));
+
+		left |= here;
+		*polled |= here && comm->pump != NULL && pump_polled(comm->pump);
+		*crowded |= comm->crowded;
+	}
+	pthread_mutex_unlock(&world.lock);
+	return left;
+}
+
+struct idle {
+	unsigned rounds;
+	int64_t next_check_ns;
+};
+
+/* Sleeps unless something moved after arming; `mine` may be NULL. */
+static void sleep_once(const struct choir_comm *mine, choir_event *event, bool polled)
+{
+	struct bell *bell = bell_mine();
+	uint32_t seen;
+
+	if (bell == NULL) {
+		sched_yield();
+		return;
+	}
+	seen = bell_arm(bell);
+	if ((event != NULL && event_is_complete(event)) || drive_others(NULL)) {
+		bell_disarm(bell);
+		return;
+	}
+	(void)mine;
+	bell_sleep(bell, seen, polled ? POLLED_SLEEP_US : SLEEP_US);
+}
+
+/* One round with nothing to do. */
+static void idle_round(struct idle *idle, const struct choir_comm *mine, choir_event *event, bool polled, bool crowded)
+{
+	unsigned spin = crowded ? 0 : SPIN_ROUNDS, round = idle->rounds++;
+
+	if (round % OTHERS_EVERY == OTHERS_EVERY - 1 && atomic_load_explicit(&world.n_comms, memory_order_relaxed) > 1 && drive_others(mine)) {
+		idle->rounds = 0;
+		return;
+	}
+	if (round < spin) {
+		relax();
+		return;
+	}
+	if (round < spin + YIELD_ROUNDS) {
+		sched_yield();
+		return;
+	}
+	sleep_once(mine, event, polled);
+	if (progress_now_ns() >= idle->next_check_ns) {
+		check_all();
+		idle->next_check_ns = progress_now_ns() + CHECK_NS;
+	}
+}
+
+static void wake_background(void)
+{
+	pthread_mutex_lock(&world.lock);
+	pthread_cond_signal(&world.work);
+	pthread_mutex_unlock(&world.lock);
+}
+
+/* A waiter goes: what it leaves unfinished is the background thread's. */
+static void leave(void)
+{
+	bool polled = false, crowded = false;
+
+	if (atomic_fetch_sub(&world.drivers, 1) == 1 && work_left(&polled, &crowded))
+		progress_kick();
+}
+
+bool progress_wait(choir_event *event, int64_t timeout_ms)
+{
+	struct choir_comm *comm = event->comm;
+	struct idle idle = { 0 };
+	int64_t end = timeout_ms >= 0 ? progress_now_ns() + timeout_ms * 1000000 : INT64_MAX;
+	bool polled = comm->pump != NULL && pump_polled(comm->pump);
+
+	atomic_fetch_add(&world.drivers, 1);
+	while (!event_is_complete(event)) {
+		if (engine_drive(comm)) {
+			idle.rounds = 0;
+			continue;
+		}
+		if (event_is_complete(event) || (timeout_ms >= 0 && progress_now_ns() >= end))
+			break;
+		idle_round(&idle, comm, event, polled || timeout_ms >= 0, comm->crowded);
+	}
+	leave();
+	return event_is_complete(event);
+}
+
+bool progress_drain(struct choir_comm *comm, int64_t timeout_ms)
+{
+	struct idle idle = { 0 };
+	int64_t end = progress_now_ns() + timeout_ms * 1000000;
+
+	atomic_fetch_add(&world.drivers, 1);
+	while (!engine_idle(comm) || (comm->pump != NULL && pump_busy(comm->pump))) {
+		if (engine_drive(comm))
+			idle.rounds = 0;
+		else if (progress_now_ns() >= end)
+			break;
+		else
+			idle_round(&idle, comm, NULL, true, comm->crowded);
+	}
+	atomic_fetch_sub(&world.drivers, 1);
+	return engine_idle(comm) && !(comm->pump != NULL && pump_busy(comm->pump));
+}
+
+/* Waits on `work` while there is nothing to do here.  False: stop. */
+static bool rest(void)
+{
+	bool stop;
+
+	pthread_mutex_lock(&world.lock);
+	atomic_store(&world.resting, true);
+	for (;;) {
+		bool left = false;
+
+		stop = world.stop;
+		for (struct choir_comm *comm = world.comms; comm != NULL; comm = comm->next)
+			left |= !engine_idle(comm) || (comm->pump != NULL && pump_busy(comm->pump));
+		if (stop || (left && atomic_load(&world.drivers) == 0))
+			break;
+		pthread_cond_wait(&world.work, &world.lock);
+	}
+	atomic_store(&world.resting, false);
+	pthread_mutex_unlock(&world.lock);
+	return !stop;
+}
+
+static void *background(void *unused)
+{
+	(void)unused;
+	while (rest()) {
+		struct idle idle = { 0 };
+
+		for (;;) {
+			bool polled = false, crowded = false;
+
+			if (drive_others(NULL)) {
+				idle.rounds = 0;
+				continue;
+			}
+			if (atomic_load(&world.drivers) > 0 || !work_left(&polled, &crowded))
+				break;
+			idle_round(&idle, NULL, NULL, polled, crowded);
+		}
+	}
+	return NULL;
+}
+
+choir_status progress_kick(void)
+{
+	choir_status st = CHOIR_SUCCESS;
+
+	if (atomic_load(&world.drivers) > 0) { /* a waiter drives; it may be asleep */
+		bell_ring(bell_mine());
+		return CHOIR_SUCCESS;
+	}
+	pthread_mutex_lock(&world.lock);
+	if (!world.started) {
+		world.stop = false;
+		if (pthread_create(&world.thread, NULL, background, NULL) == 0)
+			world.started = true;
+		else
+			st = error_set(CHOIR_NO_MEMORY, "no background thread: calls progress only while somebody waits");
+	}
+	pthread_mutex_unlock(&world.lock);
+	if (atomic_load(&world.resting))
+		wake_background();
+	else
+		bell_ring(bell_mine());
+	return st;
+}
+
+choir_status progress_add(struct choir_comm *comm)
+{
+	if (bell_mine() == NULL)
+		return error_set(CHOIR_NO_MEMORY, "no doorbell for this process");
+	comm_retain(comm);
+	pthread_mutex_lock(&world.lock);
+	comm->next = world.comms;
+	world.comms = comm;
+	comm->listed = true;
+	atomic_fetch_add(&world.n_comms, 1);
+	pthread_mutex_unlock(&world.lock);
+	return CHOIR_SUCCESS;
+}
+
+void progress_remove(struct choir_comm *comm)
+{
+	bool join = false;
+	pthread_t thread;
+
+	pthread_mutex_lock(&world.lock);
+	for (struct choir_comm **at = &world.comms; *at != NULL; at = &(*at)->next)
+		if (*at == comm) {
+			*at = comm->next;
+			comm->listed = false;
+			atomic_fetch_sub(&world.n_comms, 1);
+			break;
+		}
+	thread = world.thread;
+	if (world.comms == NULL && world.started && !pthread_equal(pthread_self(), thread)) {
+		join = true;
+		world.started = false;
+		world.stop = true;
+		pthread_cond_signal(&world.work);
+	}
+	pthread_mutex_unlock(&world.lock);
+	bell_ring(bell_mine());
+	if (join)
+		pthread_join(thread, NULL);
+	comm_release(comm);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Who drives: threads that wait, and one background thread a process for what nobody waits for. */
+#ifndef EXEC_PROGRESS_H
+#define EXEC_PROGRESS_H
+
+#include "exec/event.h"
+
+#include <stdint.h>
+
+int64_t progress_now_ns(void);
+
+/* progress_add, progress_remove: a comm whose engine is to be driven.  The last one to go stops the background thread. */
+choir_status progress_add(struct choir_comm *comm);
+void progress_remove(struct choir_comm *comm);
+
+/* progress_kick: something was submitted that nobody may be waiting for: the background thread sees to it.  Starts it at first use. */
+choir_status progress_kick(void);
+
+/* progress_wait: drives until the event is complete; false if timeout_ms (negative: none) passed first. */
+bool progress_wait(choir_event *event, int64_t timeout_ms);
+
+/* progress_drain: drives until nothing of the comm's is unfinished; false if timeout_ms passed first. */
+bool progress_drain(struct choir_comm *comm, int64_t timeout_ms);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* Call records as sentences, and the comparison between ranks. */
+#include "exec/run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *run_describe(const struct call_record *record, uint64_t key, char *text, size_t bytes)
+{
+	const char *name = record->collective < N_COLLECTIVES ? collective_name((enum collective)record->collective) : "?";
+	unsigned long long number = key & ~WIRE_PAIR;
+
+	if (record->collective == COLLECTIVE_BARRIER)
+		snprintf(text, bytes, "%s #%llu", name, number);
+	else if (key & WIRE_PAIR)
+		snprintf(text, bytes, "send/recv #%llu (%llu x %s)", number, (unsigned long long)record->count, choir_dtype_name(record->dtype));
+	else
+		snprintf(text, bytes, "%s #%llu (%llu x %s, %s, root %d, %.24s)", name, number, (unsigned long long)record->count,
+		         choir_dtype_name(record->dtype), choir_op_name(record->op), (int)record->root, record->algorithm);
+	return text;
+}
+
+choir_status run_mismatch(const struct run *run, int peer, const struct call_record *theirs)
+{
+	char mine_text[128], their_text[128];
+
+	return error_set(CHOIR_MISMATCH, "%s: calls differ: rank %d calls %s, rank %d calls %s", run->comm->name, run->comm->rank,
+	                 run_describe(&run->record, run->key, mine_text, sizeof mine_text), peer,
+	                 run_describe(theirs, run->key, their_text, sizeof their_text));
+}
+
+static choir_status check_node(struct run *run)
+{
+	struct choir_comm *comm = run->comm;
+	const struct layout *layout = &comm->layout;
+	int node = layout->node_of[comm->rank], size = layout->node_size[node];
+
+	for (int place = 0; place < size; place++) {
+		struct arena_lane *lane = arena_lane(comm->arena, place, run->lane);
+		uint64_t flag = atomic_load_explicit(&lane->flag, memory_order_acquire);
+
+		if (flag >> 24 == run->seq + 1 && memcmp(lane->record, &run->record, sizeof run->record) != 0) {
+			struct call_record theirs;
+
+			memcpy(&theirs, lane->record, sizeof theirs);
+			return run_mismatch(run, layout->node_ranks[layout->node_first[node] + place], &theirs);
+		}
+	}
+	return CHOIR_SUCCESS;
+}
+
+choir_status run_check_records(struct run *run)
+{
+	struct call_record theirs;
+	int src;
+
+	if (run->state < RUN_MAP || run->state > RUN_STEPS)
+		return CHOIR_SUCCESS;
+	if (!run->pair)
+		TRY(check_node(run));
+	if (inbox_mismatch(&run->comm->inbox, run->key, run->pair ? run->pair_peer : -1, &run->record, &theirs, &src))
+		return run_mismatch(run, src, &theirs);
+	return CHOIR_SUCCESS;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* A REDUCE on the device.  Operands that the device reads in place (a caller's cl_mem, wrapped arena or scratch on CPU devices) are used there; the others are
+ * copied into device scratch first and the result back, all on the device's one in-order queue, so only the last event is watched. */
+#include "exec/steps.h"
+
+#include "kern/reduce.h"
+
+#include <stdlib.h>
+
+/* The cl_mem over a reference, if the device may use it in place during the run. */
+static bool in_place_operand(struct run *run, struct plan_ref ref, struct reduce_operand *out)
+{
+	const struct dev_access *access = ref.buf == PLAN_SEND ? &run->send : &run->recv;
+
+	switch (ref.buf) {
+	case PLAN_SEND:
+	case PLAN_RECV:
+		*out = (struct reduce_operand){ access->mem, access->off + ref.off };
+		return access->mem != NULL && access->direct;
+	case PLAN_SCRATCH:
+		*out = (struct reduce_operand){ run->scratch.mem, ref.off };
+		return run->scratch.mem != NULL && dev_is_cpu(run->comm->device);
+	case PLAN_SLOT:
+		*out = (struct reduce_operand){ run->comm->arena_mem.mem,
+			                        (uint64_t)(steps_host(run, ref) - (unsigned char *)run->comm->arena_mem.ptr) };
+		return run->comm->arena_mem.mem != NULL && dev_is_cpu(run->comm->device);
+	}
+	return false;
+}
+
+static choir_status device_scratch(struct run *run, uint64_t bytes)
+{
+	if (bytes <= run->device_scratch_bytes)
+		return CHOIR_SUCCESS;
+	dev_buffer_free(run->device_scratch);
+	run->device_scratch = NULL;
+	run->device_scratch_bytes = 0;
+	TRY(dev_buffer_create(run->comm->device, bytes, &run->device_scratch));
+	run->device_scratch_bytes = bytes;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status upload(struct run *run, struct plan_ref ref, uint64_t off, uint64_t len, struct reduce_operand *out)
+{
+	struct dev_access access = dev_buffer_access(run->device_scratch, off, len);
+
+	TRY(dev_write(run->comm->device, &access, 0, steps_host(run, ref), len, NULL));
+	*out = (struct reduce_operand){ run->device_scratch, off };
+	return CHOIR_SUCCESS;
+}
+
+static choir_status start(struct run *run, const struct plan_step *step, struct reduce_operand *src, cl_event *event_p)
+{
+	uint64_t room = (step->len + 63) / 64 * 64;
+	struct reduce_operand dst;
+	struct reduce_call call;
+	bool dst_in_place = in_place_operand(run, step->dst, &dst);
+	struct dev_access result;
+
+	TRY(device_scratch(run, room * (step->n_src + 1)));
+	for (uint32_t i = 0; i < step->n_src; i++) {
+		struct plan_ref ref = run->plan->refs[step->src_first + i];
+
+		if (!in_place_operand(run, ref, &src[i]))
+			TRY(upload(run, ref, room * i, step->len, &src[i]));
+	}
+	if (!dst_in_place)
+		dst = (struct reduce_operand){ run->device_scratch, room * step->n_src };
+	steps_reduce_call(run, step, step->len, &call);
+	if (dst_in_place)
+		return reduce_kernel_start(run->comm->device, &call, dst, src, event_p);
+	TRY(reduce_kernel_start(run->comm->device, &call, dst, src, NULL));
+	result = dev_buffer_access(run->device_scratch, dst.off, step->len);
+	return dev_read(run->comm->device, &result, 0, steps_host(run, step->dst), step->len, event_p);
+}
+
+choir_status steps_kernel_reduce(struct run *run, const struct plan_step *step, cl_event *event_p)
+{
+	struct reduce_operand *src = malloc(step->n_src * sizeof *src);
+	choir_status st;
+
+	if (src == NULL)
+		return error_no_memory("sources of a reduction", step->n_src * sizeof *src);
+	st = start(run, step, src, event_p);
+	free(src);
+	return st;
+}

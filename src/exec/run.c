@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT */
+/* Design notes.  A run is a small state machine, a function a state; each returns whether it moved on, so the engine calls it again until nothing moves.  Only
+ * the thread that holds the engine's drive lock is in here.  Deps of a run that has not started cost a look each drive; nothing else of it is touched. */
+#include "exec/run.h"
+
+#include "base/log.h"
+#include "exec/progress.h"
+#include "exec/steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { POOLED_RUNS = 16, POOLED_SCRATCH_BYTES = 8 << 20 };
+
+choir_status run_create(struct choir_comm *comm, struct run **out_p)
+{
+	struct run *run;
+
+	pthread_mutex_lock(&comm->engine.submit);
+	run = comm->engine.pool;
+	if (run != NULL)
+		comm->engine.pool = run->next;
+	pthread_mutex_unlock(&comm->engine.submit);
+	if (run == NULL && (run = calloc(1, sizeof *run)) == NULL)
+		return error_no_memory("a call", sizeof *run);
+	run->comm = comm;
+	run->deadline_ms = comm->deadline_ms;
+	choir_status st = event_create(comm, &run->event);
+	if (st != CHOIR_SUCCESS) {
+		free(run);
+		return st;
+	}
+	run->event->deadline_ms = run->deadline_ms;
+	*out_p = run;
+	return CHOIR_SUCCESS;
+}
+
+static void release_deps(struct run *run)
+{
+	for (size_t i = 0; i < run->n_cl_deps; i++)
+		clReleaseEvent(run->cl_deps[i]);
+	for (size_t i = 0; i < run->n_deps; i++)
+		choir_event_release(run->deps[i]);
+	free(run->cl_deps);
+	free(run->deps);
+}
+
+/* Zeroes all but what is worth keeping: the board's arrays and a scratch of moderate size. */
+static void wipe(struct run *run)
+{
+	struct step_board board = run->board;
+	struct dev_memory scratch = run->scratch;
+	cl_mem device_scratch = run->device_scratch;
+	uint64_t device_scratch_bytes = run->device_scratch_bytes;
+
+	memset(run, 0, sizeof *run);
+	run->board = board;
+	run->scratch = scratch;
+	run->device_scratch = device_scratch;
+	run->device_scratch_bytes = device_scratch_bytes;
+}
+
+void run_discard(struct run *run)
+{
+	struct choir_comm *comm = run->comm;
+	choir_event *event = run->event;
+	bool keep;
+	int pooled = 0;
+
+	if (run->script != NULL)
+		run->script->destroy(run->script_state);
+	free(run->call_text);
+	release_deps(run);
+	cached_plan_release(run->cached);
+	wipe(run);
+	run->comm = comm;
+	pthread_mutex_lock(&comm->engine.submit);
+	for (struct run *r = comm->engine.pool; r != NULL; r = r->next)
+		pooled++;
+	keep = !comm->engine.closed && pooled < POOLED_RUNS && run->scratch.bytes <= POOLED_SCRATCH_BYTES &&
+	       run->device_scratch_bytes <= POOLED_SCRATCH_BYTES;
+	if (keep) {
+		run->next = comm->engine.pool;
+		comm->engine.pool = run;
+	}
+	pthread_mutex_unlock(&comm->engine.submit);
+	if (!keep) {
+		steps_free(run);
+		free(run);
+	}
+	choir_event_release(event); /* last: it may hold the last reference to the comm */
+}
+
+static void ring_mine(void *unused)
+{
+	(void)unused;
+	bell_ring(bell_mine());
+}
+
+static choir_status copy_cl_deps(struct run *run, const choir_call *call, size_t n)
+{
+	run->cl_deps = calloc(n, sizeof *run->cl_deps);
+	if (run->cl_deps == NULL)
+		return error_no_memory("deps", n * sizeof *run->cl_deps);
+	for (size_t i = 0; i < call->n_cl_deps; i++) {
+		cl_int rc = call->cl_deps[i] != NULL ? clRetainEvent(call->cl_deps[i]) : CL_INVALID_EVENT;
+
+		if (rc != CL_SUCCESS)
+			return error_set(CHOIR_ARGUMENT, "%s: cl_deps[%zu] is not an event", run->name, i);
+		run->cl_deps[run->n_cl_deps++] = call->cl_deps[i];
+	}
+	if (call->after != NULL) {
+		TRY(dev_marker(call->after, &run->cl_deps[run->n_cl_deps]));
+		run->n_cl_deps++;
+	}
+	for (size_t i = 0; i < run->n_cl_deps; i++)
+		TRY(dev_watch(run->cl_deps[i], ring_mine, NULL));
+	return CHOIR_SUCCESS;
+}
+
+choir_status run_set_deps(struct run *run, const choir_call *call)
+{
+	size_t n = call->n_cl_deps + (call->after != NULL);
+
+	if (n > 0)
+		TRY(copy_cl_deps(run, call, n));
+	if (call->n_deps == 0)
+		return CHOIR_SUCCESS;
+	run->deps = calloc(call->n_deps, sizeof *run->deps);
+	if (run->deps == NULL)
+		return error_no_memory("deps", call->n_deps * sizeof *run->deps);
+	for (size_t i = 0; i < call->n_deps; i++) {
+		if (call->deps[i] == NULL)
+			return error_set(CHOIR_ARGUMENT, "%s: deps[%zu] is null", run->name, i);
+		run->deps[run->n_deps++] = choir_event_retain(call->deps[i]);
+	}
+	return CHOIR_SUCCESS;
+}
+
+/* --- the states --- */
+
+static choir_status in_deps(struct run *run, bool *moved)
+{
+	for (; run->next_cl_dep < run->n_cl_deps; run->next_cl_dep++) {
+		bool done = false;
+		choir_status st = dev_poll(run->cl_deps[run->next_cl_dep], &done);
+
+		if (st != CHOIR_SUCCESS)
+			return error_prefix(st, "a cl_event it depends on failed");
+		if (!done)
+			return CHOIR_SUCCESS;
+		*moved = true;
+	}
+	for (; run->next_dep < run->n_deps; run->next_dep++) {
+		choir_event *dep = run->deps[run->next_dep];
+
+		if (!event_is_complete(dep))
+			return CHOIR_SUCCESS;
+		if (dep->status != CHOIR_SUCCESS)
+			return error_set(dep->status, "an event it depends on failed: %s", choir_event_error(dep));
+		*moved = true;
+	}
+	run->started_ns = progress_now_ns();
+	run->state = run->pair ? RUN_MAP : RUN_ADMIT;
+	*moved = true;
+	return CHOIR_SUCCESS;
+}
+
+/* A lane is free once every rank of the node is done with the call that had it before. */
+static choir_status in_admit(struct run *run, bool *moved)
+{
+	struct choir_comm *comm = run->comm;
+	struct arena_lane *lane = arena_lane(comm->arena, comm->place, run->lane);
+	int size = comm->layout.node_size[comm->layout.node_of[comm->rank]];
+
+	if (run->seq >= COMM_LANES) {
+		uint64_t before = ARENA_FLAG(run->seq + 1 - COMM_LANES, ARENA_DONE);
+
+		for (int place = 0; place < size; place++)
+			if (atomic_load_explicit(&arena_lane(comm->arena, place, run->lane)->flag, memory_order_acquire) < before)
+				return CHOIR_SUCCESS;
+	}
+	memcpy(lane->record, &run->record, sizeof run->record);
+	if (run->plan == NULL || run->plan->last_phase == 0) /* no phase of the plan will say that I am here */
+		arena_publish(lane, ARENA_FLAG(run->seq + 1, 0));
+	run->state = run->script != NULL ? RUN_ASK : RUN_MAP;
+	*moved = true;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status in_ask(struct run *run, bool *moved)
+{
+	struct script_turn turn = { .what = SCRIPT_DONE };
+	choir_status st = run->script->next(run->script_state, &turn);
+
+	if (st != CHOIR_SUCCESS) {
+		run->only_mine = turn.only_mine;
+		return st;
+	}
+	if (turn.what == SCRIPT_AGAIN)
+		return CHOIR_SUCCESS;
+	*moved = true;
+	switch (turn.what) {
+	case SCRIPT_PLAN:
+		run->plan = turn.plan;
+		run->plan_index++;
+		run->send = turn.send;
+		run->recv = turn.recv;
+		run->state = RUN_STEPS;
+		return steps_begin(run);
+	case SCRIPT_CALL:
+		run->call = turn.call;
+		atomic_store(&run->called, false);
+		run->state = RUN_CALLING;
+		return CHOIR_SUCCESS;
+	default:
+		run->state = RUN_ENDED;
+		return CHOIR_SUCCESS;
+	}
+}
+
+/* The driver makes the call after it has let go of the lock (engine.c); here it is only noticed. */
+static choir_status in_calling(struct run *run, bool *moved)
+{
+	if (!atomic_load_explicit(&run->called, memory_order_acquire))
+		return CHOIR_SUCCESS;
+	*moved = true;
+	run->state = RUN_ASK;
+	if (run->call_status == CHOIR_SUCCESS)
+		return CHOIR_SUCCESS;
+	run->only_mine = true;
+	return error_set(run->call_status, "%s", run->call_text != NULL ? run->call_text : "the callback failed");
+}
+
+static choir_status poll_maps(struct run *run, bool *done)
+{
+	*done = true;
+	for (int i = 0; i < 2; i++) {
+		bool one = true;
+
+		if (run->map_events[i] == NULL)
+			continue;
+		TRY(dev_poll(run->map_events[i], &one));
+		if (one) {
+			clReleaseEvent(run->map_events[i]);
+			run->map_events[i] = NULL;
+		}
+		*done &= one;
+	}
+	return CHOIR_SUCCESS;
+}
+
+static choir_status start_maps(struct run *run)
+{
+	if (!run->send_in_recv && !run->send_mapped && dev_needs_map(&run->send)) {
+		TRY(dev_map(run->comm->device, &run->send, &run->map_events[0]));
+		run->send_mapped = true;
+	}
+	if (!run->recv_in_send && !run->recv_mapped && dev_needs_map(&run->recv)) {
+		TRY(dev_map(run->comm->device, &run->recv, &run->map_events[1]));
+		run->recv_mapped = true;
+	}
+	if (run->send_in_recv && run->recv_mapped)
+		run->send.ptr = run->recv.ptr + run->inner_off;
+	if (run->recv_in_send && run->send_mapped)
+		run->recv.ptr = run->send.ptr + run->inner_off;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status start_unmaps(struct run *run)
+{
+	if (run->send_mapped)
+		TRY(dev_unmap(run->comm->device, &run->send, &run->map_events[0]));
+	if (run->recv_mapped)
+		TRY(dev_unmap(run->comm->device, &run->recv, &run->map_events[1]));
+	run->send_mapped = run->recv_mapped = false;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status in_map(struct run *run, bool *moved)
+{
+	bool done;
+
+	TRY(start_maps(run));
+	TRY(poll_maps(run, &done));
+	if (!done)
+		return CHOIR_SUCCESS;
+	*moved = true;
+	run->state = RUN_STEPS;
+	return steps_begin(run);
+}
+
+static choir_status in_steps(struct run *run, bool *moved)
+{
+	bool done = false;
+
+	TRY(steps_advance(run, moved, &done));
+	if (!done)
+		return CHOIR_SUCCESS;
+	*moved = true;
+	if (run->script != NULL) {
+		run->state = RUN_ASK;
+		return CHOIR_SUCCESS;
+	}
+	run->state = RUN_UNMAP;
+	return start_unmaps(run);
+}
+
+static choir_status in_unmap(struct run *run, bool *moved)
+{
+	bool done;
+
+	TRY(poll_maps(run, &done));
+	if (done) {
+		*moved = true;
+		run->state = RUN_ENDED;
+	}
+	return CHOIR_SUCCESS;
+}
+
+static choir_status (*const states[])(struct run *, bool *) = {
+	[RUN_DEPS] = in_deps, [RUN_ADMIT] = in_admit, [RUN_ASK] = in_ask,     [RUN_CALLING] = in_calling,
+	[RUN_MAP] = in_map,   [RUN_STEPS] = in_steps, [RUN_UNMAP] = in_unmap,
+};
+
+/* The lane goes back as soon as the plans are over, well or not for this rank alone. */
+static void leave_lane(struct run *run)
+{
+	struct choir_comm *comm = run->comm;
+
+	if (run->pair)
+		return;
+	arena_publish(arena_lane(comm->arena, comm->place, run->lane), ARENA_FLAG(run->seq + 1, ARENA_DONE));
+	comm_ring_node(comm);
+}
+
+bool run_advance(struct run *run)
+{
+	bool ever = false, moved = true;
+
+	while (moved && run->state != RUN_ENDED) {
+		choir_status st;
+
+		moved = false;
+		st = states[run->state](run, &moved);
+		ever |= moved;
+		if (st != CHOIR_SUCCESS) {
+			char text[ERROR_TEXT_BYTES], called[128];
+
+			run_describe(&run->record, run->key, called, sizeof called);
+			error_prefix(st, "rank %d: %s", run->comm->rank, called);
+			memcpy(text, error_text(), sizeof text);
+			run_fail(run, st, text);
+			if (run->only_mine)
+				leave_lane(run);
+			return true;
+		}
+	}
+	if (run->state == RUN_ENDED && run->status == CHOIR_SUCCESS)
+		leave_lane(run);
+	return ever;
+}
+
+/* What the device still does for the run is waited for, and what was mapped is unmapped: the caller gets the buffers back. */
+static void let_go(struct run *run)
+{
+	steps_abandon(run);
+	dev_wait(&run->map_events[0]);
+	dev_wait(&run->map_events[1]);
+	start_unmaps(run);
+	dev_wait(&run->map_events[0]);
+	dev_wait(&run->map_events[1]);
+}
+
+void run_fail(struct run *run, choir_status status, const char *text)
+{
+	let_go(run);
+	run->status = status;
+	strncpy(run->text, text, sizeof run->text - 1);
+	run->state = RUN_ENDED;
+}
+
+/* --- who is late --- */
+
+static bool lane_behind(struct run *run, int rank, uint64_t flag)
+{
+	struct choir_comm *comm = run->comm;
+
+	return atomic_load_explicit(&arena_lane(comm->arena, comm->layout.place_of[rank], run->lane)->flag, memory_order_acquire) < flag;
+}
+
+static bool step_waits_for(struct run *run, const struct plan_step *step, int rank)
+{
+	const struct layout *layout = &run->comm->layout;
+
+	switch (step->kind) {
+	case PLAN_AWAIT:
+		return (step->peer == rank || step->peer == PLAN_ALL) && rank != run->comm->rank &&
+		       layout->node_of[rank] == layout->node_of[run->comm->rank] &&
+		       lane_behind(run, rank, ARENA_FLAG(run->seq + 1, run->plan_index << 20 | step->tag));
+	case PLAN_RECV_MSG:
+		return step->peer == rank;
+	default:
+		return false;
+	}
+}
+
+bool run_waits_for(struct run *run, int rank)
+{
+	const struct layout *layout = &run->comm->layout;
+
+	if (run->state == RUN_ADMIT)
+		return run->seq >= COMM_LANES && layout->node_of[rank] == layout->node_of[run->comm->rank] &&
+		       lane_behind(run, rank, ARENA_FLAG(run->seq + 1 - COMM_LANES, ARENA_DONE));
+	if (run->state != RUN_STEPS)
+		return false;
+	for (uint32_t i = 0; i < run->board.n_waiting; i++)
+		if (step_waits_for(run, &run->plan->steps[run->board.waiting[i]], rank))
+			return true;
+	return false;
+}
+
+int run_late(struct run *run, int *n_late)
+{
+	int first = -1, n = 0;
+
+	for (int rank = 0; rank < run->comm->n; rank++)
+		if (run_waits_for(run, rank)) {
+			first = first < 0 ? rank : first;
+			n++;
+		}
+	if (n_late != NULL)
+		*n_late = n;
+	return first;
+}

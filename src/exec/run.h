@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* A run: one collective in flight on one rank, from its deps to its event. */
+#ifndef EXEC_RUN_H
+#define EXEC_RUN_H
+
+#include "exec/comm.h"
+#include "exec/event.h"
+#include "exec/script.h"
+
+enum run_state {
+	RUN_DEPS,    /* waiting for what the caller said it depends on */
+	RUN_ADMIT,   /* waiting until its lane is free on the whole node */
+	RUN_ASK,     /* a script says what comes next */
+	RUN_CALLING, /* a caller's callback is due or running, outside the locks */
+	RUN_MAP,     /* mapping the caller's buffers */
+	RUN_STEPS,   /* running the plan */
+	RUN_UNMAP,
+	RUN_ENDED,
+};
+
+/* The steps of the current plan.  Arrays grow and are kept with the run. */
+struct step_board {
+	uint32_t *pending;          /* [n_steps] deps not yet done */
+	uint32_t *ready;            /* [n_steps] queue of steps that may start */
+	uint32_t *waiting;          /* [n_steps] steps that have started and are not done */
+	cl_event *events;           /* [n_steps] of steps that run on the device */
+	uint32_t ready_head, ready_tail, n_waiting, n_done;
+	uint64_t piece;             /* bytes done of the host step at the queue's head */
+	uint32_t capacity;
+};
+
+struct run {
+	struct run *next;
+	struct choir_comm *comm;    /* kept alive by the event */
+	choir_event *event;
+	enum run_state state;
+
+	/* what is called */
+	struct call_record record;
+	bool pair;                  /* send or recv: keyed per pair, uses no lane */
+	int pair_peer;
+	bool pair_sends;
+	uint64_t key, seq;          /* given at submission */
+	int lane;
+	choir_dtype dtype;
+	choir_op op;
+	char name[32];
+
+	/* what it waits for */
+	cl_event *cl_deps;
+	size_t n_cl_deps;
+	choir_event **deps;
+	size_t n_deps;
+	size_t next_cl_dep, next_dep;
+
+	/* what it runs */
+	struct cached_plan *cached; /* dense: its one plan */
+	const struct plan *plan;
+	uint32_t plan_index;        /* of a script's plans: keeps phases and tags apart */
+	struct dev_access send, recv;
+	bool send_in_recv, recv_in_send; /* MAP: one lies inside the other, which alone is mapped */
+	uint64_t inner_off;         /* and starts there */
+	bool send_mapped, recv_mapped;
+	cl_event map_events[2];
+	struct step_board board;
+	struct dev_memory scratch;
+	cl_mem device_scratch;      /* reduce kernels: operands the device cannot read in place */
+	uint64_t device_scratch_bytes;
+
+	const struct script_ops *script;
+	void *script_state;
+	void (*ended)(struct run *run); /* just before the event completes, if set */
+	choir_status (*call)(void *state);
+	_Atomic bool called;
+	choir_status call_status;
+	char *call_text;
+
+	/* how long */
+	int64_t deadline_ms, started_ns; /* 0 = deps not complete yet */
+	int64_t submitted_ns;
+	bool warned;
+
+	choir_status status;
+	char text[ERROR_TEXT_BYTES];
+	bool only_mine;             /* the failure is this event's alone */
+};
+
+/* run_create: a run with its event (one reference for the run; the caller takes its own).  From the comm's pool. */
+choir_status run_create(struct choir_comm *comm, struct run **out_p);
+
+/* run_set_deps: copies and retains what the call depends on; after (may be NULL) becomes a marker event.  Starts watching. */
+choir_status run_set_deps(struct run *run, const choir_call *call);
+
+/* run_discard: an unsubmitted run, or one whose event has completed: frees or pools it. */
+void run_discard(struct run *run);
+
+/* run_advance: as far as it gets now.  True if anything moved.  The driver only.  Failures end the run: see run->status. */
+bool run_advance(struct run *run);
+
+/* run_fail: ends it with a failure, waiting for what the device still runs. */
+void run_fail(struct run *run, choir_status status, const char *text);
+
+/* run_late: the lowest rank that the run is waiting for now, -1 if none; *n_late (may be NULL) counts them.  alive_only_of >= 0 asks only whether ranks
+ * first <= r < first + count are among them. */
+int run_late(struct run *run, int *n_late);
+bool run_waits_for(struct run *run, int rank);
+
+/* run_describe: "allreduce #12 (1024 x f32, sum, oneshot)". */
+const char *run_describe(const struct call_record *record, uint64_t key, char *text, size_t bytes);
+
+/* run_mismatch: MISMATCH naming both ranks and both calls. */
+choir_status run_mismatch(const struct run *run, int peer, const struct call_record *theirs);
+
+/* run_check_records: compares with what peers say they are calling, beyond what steps look at.  Slow path. */
+choir_status run_check_records(struct run *run);
+
+#endif

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/* Design notes.  A step is ready once its deps are done; ready steps start in plan order.  Host steps (copies and reductions between memory the host reaches)
+ * are done on the spot, in pieces; steps that need a peer or the device are started and then polled from the `waiting` list.  Everything here runs under the
+ * engine's drive lock, so the board needs none. */
+#include "exec/steps.h"
+
+#include "kern/reduce.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef choir_status (*step_fn)(struct run *run, uint32_t id, bool *done);
+
+unsigned char *steps_host(struct run *run, struct plan_ref ref)
+{
+	struct choir_comm *comm = run->comm;
+
+	switch (ref.buf) {
+	case PLAN_SEND:
+		return run->send.ptr != NULL ? run->send.ptr + ref.off : NULL;
+	case PLAN_RECV:
+		return run->recv.ptr != NULL ? run->recv.ptr + ref.off : NULL;
+	case PLAN_SCRATCH:
+		return (unsigned char *)run->scratch.ptr + ref.off;
+	case PLAN_SLOT:
+		return arena_slot(comm->arena, comm->layout.place_of[ref.peer], run->lane) + ref.off;
+	}
+	return NULL;
+}
+
+static bool staged(struct run *run, struct plan_ref ref)
+{
+	return (ref.buf == PLAN_SEND && run->send.ptr == NULL) || (ref.buf == PLAN_RECV && run->recv.ptr == NULL);
+}
+
+static uint32_t phase_of(const struct run *run, uint32_t phase)
+{
+	return run->plan_index << 20 | phase;
+}
+
+static uint32_t tag_of(const struct run *run, uint32_t tag)
+{
+	return run->plan_index << 24 | tag;
+}
+
+/* Host steps: one piece a call, so that other runs get their turn. */
+static uint64_t next_piece(struct run *run, const struct plan_step *step, bool *done)
+{
+	uint64_t left = step->len - run->board.piece;
+	uint64_t piece = left < STEP_PIECE_BYTES ? left : STEP_PIECE_BYTES;
+
+	*done = piece == left;
+	return piece;
+}
+
+static choir_status start_copy(struct run *run, uint32_t id, bool *done)
+{
+	const struct plan_step *step = &run->plan->steps[id];
+	const struct plan_ref *src = &run->plan->refs[step->src_first];
+	cl_event *event = &run->board.events[id];
+	uint64_t piece;
+
+	if (step->len == 0) {
+		*done = true;
+		return CHOIR_SUCCESS;
+	}
+	if (staged(run, *src))
+		return dev_read(run->comm->device, &run->send, src->off, steps_host(run, step->dst), step->len, event);
+	if (staged(run, step->dst))
+		return dev_write(run->comm->device, &run->recv, step->dst.off, steps_host(run, *src), step->len, event);
+	piece = next_piece(run, step, done);
+	memcpy(steps_host(run, step->dst) + run->board.piece, steps_host(run, *src) + run->board.piece, piece);
+	run->board.piece += piece;
+	return CHOIR_SUCCESS;
+}
+
+void steps_reduce_call(const struct run *run, const struct plan_step *step, uint64_t len, struct reduce_call *call)
+{
+	*call = (struct reduce_call){
+		.dtype = run->dtype,
+		.op = run->op,
+		.n_src = step->n_src,
+		.raw_from = step->raw == PLAN_RAW_ALL ? 0 : step->raw == PLAN_RAW_REST ? 1 : step->n_src,
+		.final = step->final,
+		.n_ranks = run->comm->n,
+		.count = len / run->plan->elem_bytes,
+	};
+}
+
+enum { FEW_SOURCES = 32 };
+
+static choir_status reduce_piece(struct run *run, const struct plan_step *step, uint64_t piece)
+{
+	const void *few[FEW_SOURCES], **src = few;
+	struct reduce_call call;
+
+	if (step->n_src > FEW_SOURCES && (src = malloc(step->n_src * sizeof *src)) == NULL)
+		return error_no_memory("sources of a reduction", step->n_src * sizeof *src);
+	for (uint32_t i = 0; i < step->n_src; i++)
+		src[i] = steps_host(run, run->plan->refs[step->src_first + i]) + run->board.piece;
+	steps_reduce_call(run, step, piece, &call);
+	reduce_host(&call, steps_host(run, step->dst) + run->board.piece, src);
+	if (src != few)
+		free(src);
+	return CHOIR_SUCCESS;
+}
+
+static choir_status start_reduce(struct run *run, uint32_t id, bool *done)
+{
+	const struct plan_step *step = &run->plan->steps[id];
+	uint64_t piece;
+
+	if (step->len == 0) {
+		*done = true;
+		return CHOIR_SUCCESS;
+	}
+	if (dev_reduce_where(run->comm->device) == CHOIR_REDUCE_KERNEL && !run->comm->host_reduce_only)
+		return steps_kernel_reduce(run, step, &run->board.events[id]);
+	piece = next_piece(run, step, done);
+	TRY(reduce_piece(run, step, piece));
+	run->board.piece += piece;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status start_send(struct run *run, uint32_t id, bool *done)
+{
+	const struct plan_step *step = &run->plan->steps[id];
+	struct choir_comm *comm = run->comm;
+	struct wire_header header = {
+		.magic = WIRE_MAGIC,
+		.kind = WIRE_DATA,
+		.comm = comm->context,
+		.key = run->key,
+		.src = comm->rank,
+		.dst = step->peer,
+		.tag = tag_of(run, step->tag),
+		.bytes_check = (uint32_t)step->len,
+		.record = run->record,
+	};
+
+	TRY(pump_send(comm->pump, comm->endpoint_of[step->peer], &header, step->len > 0 ? steps_host(run, run->plan->refs[step->src_first]) : NULL,
+	              step->len, NULL));
+	if (comm->layout.node_of[step->peer] != comm->layout.node_of[comm->rank])
+		atomic_fetch_add_explicit(&run->event->wire_bytes, step->len + sizeof header, memory_order_relaxed);
+	*done = true;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status poll_recv(struct run *run, uint32_t id, bool *done)
+{
+	const struct plan_step *step = &run->plan->steps[id];
+	struct pump_message *message = inbox_take(&run->comm->inbox, run->key, step->peer, tag_of(run, step->tag));
+	choir_status st = CHOIR_SUCCESS;
+
+	if (message == NULL)
+		return CHOIR_SUCCESS;
+	if (memcmp(&message->header.record, &run->record, sizeof run->record) != 0)
+		st = run_mismatch(run, step->peer, &message->header.record);
+	else if (message->payload_bytes != step->len)
+		st = error_set(CHOIR_TRANSPORT, "%s: rank %d got a message of %zu bytes from rank %d where %llu were due (%s)", run->comm->name,
+		               run->comm->rank, message->payload_bytes, step->peer, (unsigned long long)step->len, step->label);
+	else if (step->len > 0)
+		memcpy(steps_host(run, step->dst), message->payload, step->len);
+	pump_give(message);
+	*done = st == CHOIR_SUCCESS;
+	return st;
+}
+
+static choir_status start_publish(struct run *run, uint32_t id, bool *done)
+{
+	const struct plan_step *step = &run->plan->steps[id];
+
+	arena_publish(arena_lane(run->comm->arena, run->comm->place, run->lane), ARENA_FLAG(run->seq + 1, phase_of(run, step->tag)));
+	comm_ring_node(run->comm);
+	*done = true;
+	return CHOIR_SUCCESS;
+}
+
+/* Has the rank at that place of my node published the phase?  Compares what it calls on the way. */
+static choir_status reached(struct run *run, int place, uint32_t phase, bool *yes)
+{
+	struct choir_comm *comm = run->comm;
+	struct arena_lane *lane = arena_lane(comm->arena, place, run->lane);
+	uint64_t flag = atomic_load_explicit(&lane->flag, memory_order_acquire);
+	const struct layout *layout = &comm->layout;
+	struct call_record theirs;
+
+	*yes = flag >= ARENA_FLAG(run->seq + 1, phase_of(run, phase));
+	if (flag >> 24 != run->seq + 1 || memcmp(lane->record, &run->record, sizeof run->record) == 0)
+		return CHOIR_SUCCESS;
+	memcpy(&theirs, lane->record, sizeof theirs);
+	return run_mismatch(run, layout->node_ranks[layout->node_first[layout->node_of[comm->rank]] + place], &theirs);
+}
+
+static choir_status poll_await(struct run *run, uint32_t id, bool *done)
+{
+	const struct plan_step *step = &run->plan->steps[id];
+	const struct layout *layout = &run->comm->layout;
+	bool yes = true;
+
+	if (step->peer != PLAN_ALL) {
+		TRY(reached(run, layout->place_of[step->peer], step->tag, &yes));
+	} else {
+		int size = layout->node_size[layout->node_of[run->comm->rank]];
+
+		for (int place = 0; place < size && yes; place++)
+			if (place != run->comm->place)
+				TRY(reached(run, place, step->tag, &yes));
+	}
+	*done = yes;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status poll_device(struct run *run, uint32_t id, bool *done)
+{
+	cl_event *event = &run->board.events[id];
+
+	if (*event == NULL)
+		return CHOIR_SUCCESS; /* a host step between pieces */
+	TRY(dev_poll(*event, done));
+	if (*done) {
+		clReleaseEvent(*event);
+		*event = NULL;
+	}
+	return CHOIR_SUCCESS;
+}
+
+/* start: called once (host steps: once a piece); poll: until done.  poll NULL = start says whether it is done. */
+static const struct step_kind {
+	step_fn start, poll;
+} kinds[] = {
+	[PLAN_COPY] = { start_copy, poll_device },     [PLAN_REDUCE] = { start_reduce, poll_device },
+	[PLAN_SEND_MSG] = { start_send, NULL },        [PLAN_RECV_MSG] = { poll_recv, poll_recv },
+	[PLAN_PUBLISH] = { start_publish, NULL },      [PLAN_AWAIT] = { poll_await, poll_await },
+};
+
+static choir_status grow(struct step_board *board, uint32_t n)
+{
+	void *pending, *ready, *waiting, *events;
+
+	if (n <= board->capacity)
+		return CHOIR_SUCCESS;
+	pending = realloc(board->pending, n * sizeof *board->pending);
+	board->pending = pending != NULL ? pending : board->pending;
+	ready = realloc(board->ready, n * sizeof *board->ready);
+	board->ready = ready != NULL ? ready : board->ready;
+	waiting = realloc(board->waiting, n * sizeof *board->waiting);
+	board->waiting = waiting != NULL ? waiting : board->waiting;
+	events = realloc(board->events, n * sizeof *board->events);
+	board->events = events != NULL ? events : board->events;
+	if (pending == NULL || ready == NULL || waiting == NULL || events == NULL)
+		return error_no_memory("the steps of a plan", n * (3 * sizeof(uint32_t) + sizeof(cl_event)));
+	memset(board->events + board->capacity, 0, (n - board->capacity) * sizeof *board->events);
+	board->capacity = n;
+	return CHOIR_SUCCESS;
+}
+
+choir_status steps_begin(struct run *run)
+{
+	const struct plan *plan = run->plan;
+	struct step_board *board = &run->board;
+
+	TRY(grow(board, plan->n_steps));
+	if (plan->scratch_bytes > run->scratch.bytes) {
+		dev_memory_free(run->comm->device, &run->scratch);
+		TRY(dev_memory_create(run->comm->device, plan->scratch_bytes, &run->scratch));
+	}
+	board->ready_head = board->ready_tail = board->n_waiting = board->n_done = 0;
+	board->piece = 0;
+	for (uint32_t i = 0; i < plan->n_steps; i++) {
+		board->pending[i] = plan->steps[i].n_deps;
+		if (board->pending[i] == 0)
+			board->ready[board->ready_tail++] = i;
+	}
+	return CHOIR_SUCCESS;
+}
+
+static void finish(struct run *run, uint32_t id)
+{
+	const struct plan *plan = run->plan;
+	struct step_board *board = &run->board;
+
+	board->n_done++;
+	for (uint32_t i = plan->succ_first[id]; i < plan->succ_first[id + 1]; i++)
+		if (--board->pending[plan->succs[i]] == 0)
+			board->ready[board->ready_tail++] = plan->succs[i];
+}
+
+/* Starts the step at the queue's head; a host step between two pieces stays there. */
+static choir_status start_next(struct run *run)
+{
+	struct step_board *board = &run->board;
+	uint32_t id = board->ready[board->ready_head];
+	bool done = false;
+
+	TRY(kinds[run->plan->steps[id].kind].start(run, id, &done));
+	if (!done && board->piece > 0)
+		return CHOIR_SUCCESS;
+	board->ready_head++;
+	board->piece = 0;
+	if (done)
+		finish(run, id);
+	else
+		board->waiting[board->n_waiting++] = id;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status poll_waiting(struct run *run, bool *moved)
+{
+	struct step_board *board = &run->board;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < board->n_waiting; i++) {
+		uint32_t id = board->waiting[i];
+		bool done = false;
+		choir_status st = kinds[run->plan->steps[id].kind].poll(run, id, &done);
+
+		if (st != CHOIR_SUCCESS)
+			return st;
+		if (done)
+			finish(run, id);
+		else
+			board->waiting[kept++] = id;
+	}
+	*moved |= kept < board->n_waiting;
+	board->n_waiting = kept;
+	return CHOIR_SUCCESS;
+}
+
+choir_status steps_advance(struct run *run, bool *moved, bool *done)
+{
+	struct step_board *board = &run->board;
+	bool piecewise = false;
+
+	TRY(poll_waiting(run, moved));
+	while (board->ready_head < board->ready_tail && !piecewise) {
+		*moved = true;
+		TRY(start_next(run));
+		piecewise = board->piece > 0;
+	}
+	*done = board->n_done == run->plan->n_steps;
+	return CHOIR_SUCCESS;
+}
+
+void steps_abandon(struct run *run)
+{
+	struct step_board *board = &run->board;
+
+	for (uint32_t i = 0; i < board->capacity; i++)
+		if (board->events[i] != NULL) {
+			clWaitForEvents(1, &board->events[i]);
+			clReleaseEvent(board->events[i]);
+			board->events[i] = NULL;
+		}
+}
+
+void steps_free(struct run *run)
+{
+	free(run->board.pending);
+	free(run->board.ready);
+	free(run->board.waiting);
+	free(run->board.events);
+	dev_memory_free(run->comm->device, &run->scratch);
+	dev_buffer_free(run->device_scratch);
+	memset(&run->board, 0, sizeof run->board);
+}

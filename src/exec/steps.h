@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* Runs the steps of a plan on one rank's memory. */
+#ifndef EXEC_STEPS_H
+#define EXEC_STEPS_H
+
+#include "exec/run.h"
+
+/* steps_begin: the board for run->plan: scratch, counters, the steps that need nothing. */
+choir_status steps_begin(struct run *run);
+
+/* steps_advance: starts what is ready, polls what waits.  *moved = true if anything did; *done = true after the last step.  Host work goes on for
+ * at most STEP_PIECE_BYTES before it returns. */
+choir_status steps_advance(struct run *run, bool *moved, bool *done);
+
+/* steps_abandon: waits for what the device still runs, so that memory may go. */
+void steps_abandon(struct run *run);
+void steps_free(struct run *run);
+
+/* steps_kernel_reduce: one REDUCE on the device; *event_p is complete when the result is where the step says.  In reduce_step.c. */
+choir_status steps_kernel_reduce(struct run *run, const struct plan_step *step, cl_event *event_p);
+
+/* steps_host: the host address of a reference, NULL if the host cannot reach it. */
+unsigned char *steps_host(struct run *run, struct plan_ref ref);
+
+/* steps_reduce_call: what a REDUCE of len bytes computes. */
+struct reduce_call;
+void steps_reduce_call(const struct run *run, const struct plan_step *step, uint64_t len, struct reduce_call *call);
+
+enum { STEP_PIECE_BYTES = 256 * 1024 };
+
+#endif
