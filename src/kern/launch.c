@@ -9,6 +9,7 @@
 #define FROM_PART 1
 #define TO_PART 2
 #define GROUP_ITEMS 256
+#define PAGE_BYTES 4096
 
 static const char *const dtype_options[] = {
 #define DTYPE(name, number, text, bytes) [number] = #name,
@@ -158,9 +159,12 @@ static choir_status start_in_turns(choir_device *device, const struct reduce_cal
 	choir_status st = CHOIR_SUCCESS;
 	cl_mem part;
 
-	if (call->count > UINT64_MAX / acc_bytes(call->dtype))
+	if (call->count > UINT64_MAX / 2 / acc_bytes(call->dtype))
 		return error_set(CHOIR_ARGUMENT, "a reduction of %llu elements", (unsigned long long)call->count);
-	TRY(dev_buffer_create(device, call->count * acc_bytes(call->dtype), &part));
+	/* Whole pages, which drivers take anyway: Oclgrind 21.10 knows a new buffer by the size of the freed one whose number it got, and
+	 * would report bytes beyond it as uninitialised. */
+	uint64_t pages = (call->count * acc_bytes(call->dtype) + PAGE_BYTES - 1) / PAGE_BYTES;
+	TRY(dev_buffer_create(device, pages * PAGE_BYTES, &part));
 	for (uint32_t first = 0; first < call->n_src && st == CHOIR_SUCCESS; first += FAN_IN) {
 		uint32_t n = call->n_src - first < FAN_IN ? call->n_src - first : FAN_IN;
 		bool last = first + n == call->n_src;
