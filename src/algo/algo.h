@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Plan builders: one algorithm a file, chosen from a table.  Builders are pure: no OpenCL, MPI, clock or environment; the same input gives the
- * same plan, and the inputs of all ranks differ only in `me`, the buffer classes and displacements. */
+/* Plan builders: one algorithm a file, chosen from a table.  Builders are pure: no OpenCL, MPI, clock or environment; the same input gives
+ * the same plan, and the inputs of all ranks differ only in `me`, the buffer classes and displacements. */
 #ifndef ALGO_ALGO_H
 #define ALGO_ALGO_H
 
@@ -29,7 +29,7 @@ struct algo_in {
 	const struct layout *layout;
 	int me;
 	enum collective collective;
-	uint64_t elem_bytes;
+	uint64_t elem_bytes;   /* a power of two up to 64 */
 	uint64_t bytes;        /* allreduce, broadcast, reduce, send, recv: the whole; reduce_scatter, allgather: one rank's block */
 	const uint64_t *block_bytes; /* allgatherv, alltoallv: [n] bytes of each rank's block (alltoallv: [n * n], row = sender), else NULL */
 	const uint64_t *block_off;   /* allgatherv: [n] byte offsets in RECV of mine; NULL = packed in rank order */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The built-in rules: for each collective its algorithms in order of preference; the first that may run and whose range of bytes fits is taken.  Nothing
- * but bytes and layout decides, so all ranks take the same. */
+/* The built-in rules: for each collective its algorithms in order of preference; the first that may run and whose range of bytes fits is
+ * taken.  Nothing but bytes and layout decides, so all ranks take the same. */
 #include "algo/algo.h"
 
 #include <stddef.h>

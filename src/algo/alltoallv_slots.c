@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* alltoallv through the arena: everybody puts all it sends as one stream, and takes its own part of each other stream.
  *
- * One wait a chunk of the longest stream.  A rank writes what it sends once and reads what it receives once.  One node.  Any lengths, also zero.
- * Note [streams] says how. */
+ * One wait a chunk of the longest stream.  A rank writes what it sends once and reads what it receives once.  One node.  Any lengths, also
+ * zero. Note [streams] says how. */
 #include "algo/blocks.h"
 #include "algo/build.h"
 #include "algo/fit.h"

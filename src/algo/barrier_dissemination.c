@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Dissemination barrier: in round r tell the rank 2^r after me, and hear from the one 2^r before me.
  *
- * ceil(log2(n)) rounds, as many empty messages a rank.  Any n > 1.  Hensgen, Finkel & Manber, "Two algorithms for barrier synchronization", IJPP 17, 1988. */
+ * ceil(log2(n)) rounds, as many empty messages a rank.  Any n > 1.  Hensgen, Finkel & Manber, "Two algorithms for barrier synchronization",
+ * IJPP 17, 1988. */
 #include "algo/build.h"
 #include "algo/group.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* broadcast through the arena: the root puts chunk after chunk in its slot, the others take them and acknowledge.
  *
- * A wait a chunk; the root writes the bytes once, each other rank reads them once.  One node, any length.  The slot has four areas: the root puts
- * chunk k once all have taken chunk k - 4 (their phase k - 3), so it runs up to four chunks ahead. */
+ * A wait a chunk; the root writes the bytes once, each other rank reads them once.  One node, any length.  The slot has four areas: the
+ * root puts chunk k once all have taken chunk k - 4 (their phase k - 3), so it runs up to four chunks ahead. */
 #include "algo/build.h"
 #include "algo/fit.h"
 #include "algo/pattern_block.h"

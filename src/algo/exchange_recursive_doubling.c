@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Recursive doubling: in round r partners whose numbers differ in bit r swap everything they have and both reduce it.
  *
- * Rounds log2(n), and two more for an n that is no power of two (the ranks too many are folded in first and served last); each sends all the
- * bytes.  Any n.  Scratch: one range.  Every result is computed by all members at once, from the same operands in the same order: the partner
- * with the lower number first; in the first round one that holds a folded sum before one that does not, because raw values must come after
- * partial ones (enum plan_raw).
- * Thakur, Rabenseifner & Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 19, 2005. */
+ * Rounds log2(n), and two more for an n that is no power of two (the ranks too many are folded in first and served last); each sends all
+ * the bytes.  Any n.  Scratch: one range.  Every result is computed by all members at once, from the same operands in the same order: the
+ * partner with the lower number first; in the first round one that holds a folded sum before one that does not, because raw values must
+ * come after partial ones (enum plan_raw). Thakur, Rabenseifner & Gropp, "Optimization of collective communication operations in MPICH",
+ * IJHPCA 19, 2005. */
 #include "algo/exchange.h"
 #include "algo/pattern_block.h"
 #include "algo/pattern_hypercube.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* reduce up a binomial tree over all ranks, node after node, rooted at the root.
  *
- * log2(n) rounds of all bytes, in pieces of at most message_bytes that follow each other up the tree.  Any n > 1.  A rank folds its own input, then its
- * children's sums, nearest child first: one fixed order.  The first child, if there is one, is a leaf, so own and its data are both
- * raw; each later one is raw only where it is a leaf too. */
+ * log2(n) rounds of all bytes, in pieces of at most message_bytes that follow each other up the tree.  Any n > 1.  A rank folds its own
+ * input, then its children's sums, nearest child first: one fixed order.  The first child, if there is one, is a leaf, so own and its data
+ * are both raw; each later one is raw only where it is a leaf too. */
 #include "algo/build.h"
 #include "algo/exchange.h"
 #include "algo/pattern_block.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* reduce_scatter by a ring over all ranks, node after node: block b starts at the rank after its owner and is summed along the ring until it gets there.
+/* reduce_scatter by a ring over all ranks, node after node: block b starts at the rank after its owner and is summed along the ring until
+ * it gets there.
  *
- * n - 1 rounds for each message_bytes of a block, several on their way at once; a rank sends (n-1)/n of the bytes of SEND.  Any n > 1.  One owner a block,
- * who adds last; one fixed order. */
+ * n - 1 rounds for each message_bytes of a block, several on their way at once; a rank sends (n-1)/n of the bytes of SEND.  Any n > 1.  One
+ * owner a block, who adds last; one fixed order. */
 #include "algo/build.h"
 #include "algo/exchange.h"
 #include "algo/pattern_block.h"

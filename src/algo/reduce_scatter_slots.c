@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* reduce_scatter through the arena: everybody puts a chunk of every block, and reduces its own block's chunk out of all slots into RECV.
  *
- * One wait a chunk.  A rank writes n - 1 blocks (n if SEND is not direct) and reads n.  One node, any length.  The owner folds in rank order.
- * The slot has two areas of a chunk of each block.  In period k: put k + 1, reduce k, publish phase k + 2, await it.  Put k + 1 overwrites
- * chunk k - 1, which all reduced before phase k + 1.  In place is safe: a chunk of RECV is written after the same chunk of every block was put, and by the step
- * that reads it as its own operand. */
+ * One wait a chunk.  A rank writes n - 1 blocks (n if SEND is not direct) and reads n.  One node, any length.  The owner folds in rank
+ * order. The slot has two areas of a chunk of each block.  In period k: put k + 1, reduce k, publish phase k + 2, await it.  Put k + 1
+ * overwrites chunk k - 1, which all reduced before phase k + 1.  In place is safe: a chunk of RECV is written after the same chunk of every
+ * block was put, and by the step that reads it as its own operand. */
 #include "algo/build.h"
 #include "algo/fit.h"
 #include "algo/pattern_block.h"

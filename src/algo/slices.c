@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [slices].  The vector goes through in chunks that stay in the cache.  A chunk is cut in one slice an owner (the first ranks of each node, as many
- * as the smallest node has).  For each chunk a rank
+/* Note [slices].  The vector goes through in chunks that stay in the cache.  A chunk is cut in one slice an owner (the first ranks of each
+ * node, as many as the smallest node has).  For each chunk a rank
  *   puts      its input into its slot (an owner that can read SEND directly leaves its own slice out),
  *   reduces   its slice out of all slots, in rank order, into its slot's result area,
  *   exchanges that slice with its owners on the other nodes (kind; final there, else final in the reduction),
  *   gathers   all slices from the owners' result areas into RECV.
  *
- * One flag a period: phase k + 1 says "input k is there, slice k - lag is final, and I have gathered up to slice k - lag - 2".  So in period k, after
- * all have published it, a rank puts k + 1, reduces k, publishes the next phase, and only then gathers k - lag: that work hides the wait for
- * the others.  What makes memory safe to reuse:
+ * One flag a period: phase k + 1 says "input k is there, slice k - lag is final, and I have gathered up to slice k - lag - 2".  So in
+ * period k, after all have published it, a rank puts k + 1, reduces k, publishes the next phase, and only then gathers k - lag: that work
+ * hides the wait for the others.  What makes memory safe to reuse:
  *   input areas, 2: put k + 1 overwrites input k - 1; all reduced it before phase k + 1 (period k).
  *   result areas, lag + 2: reduce k overwrites result k - lag - 2; all gathered it before phase k + 1.
  * lag is 1 on one node; between nodes it is the number of exchanges on their way at once. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [streams].  A slot has three areas of one chunk.  In period k a rank puts chunk k, publishes phase k + 1, takes chunk k - 1 from all others (work
- * that hides the wait), and awaits phase k + 1 of all.  Put k overwrites chunk k - 3: everybody took that before phase k, which was awaited
- * in period k - 1.  The number of periods is that of the longest stream; all ranks know all lengths. */
+/* Note [streams].  A slot has three areas of one chunk.  In period k a rank puts chunk k, publishes phase k + 1, takes chunk k - 1 from all
+ * others (work that hides the wait), and awaits phase k + 1 of all.  Put k overwrites chunk k - 3: everybody took that before phase k,
+ * which was awaited in period k - 1.  The number of periods is that of the longest stream; all ranks know all lengths. */
 #include "algo/streams.h"
 
 #include "algo/fit.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A window: a few scratch buffers used in turn, so that scratch is bounded and that many pieces are on their way at once.  A buffer is taken
- * again once all steps of its last piece are done.  And pieces: bytes of the caller's buffers as steps can use them, through the window
- * where the plan may only copy there. */
+/* A window: a few scratch buffers used in turn, so that scratch is bounded and that many pieces are on their way at once.  A buffer is
+ * taken again once all steps of its last piece are done.  And pieces: bytes of the caller's buffers as steps can use them, through the
+ * window where the plan may only copy there. */
 #ifndef ALGO_WINDOW_H
 #define ALGO_WINDOW_H
 

@@ -185,8 +185,8 @@ static bool check_steps(struct world *world)
 	return true;
 }
 
-/* Which steps happen before which: a triangle of bits, both sides by place in the order.  The memory is kept for the next call: taking it afresh
- * for each of many thousand cases was a third of the test's time. */
+/* Which steps happen before which: a triangle of bits, both sides by place in the order.  The memory is kept for the next call: taking it
+ * afresh for each of many thousand cases was a third of the test's time. */
 static uint64_t *triangle;
 static size_t triangle_words;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The steps, done on symbolic elements.  An element knows the sum of what went into it (originals are random 64-bit numbers, so a sum says which
- * ones), the order it was folded in, and what it is: nothing, a caller's original, a partial result, the final one.  A REDUCE whose raw
- * mark does not fit its sources, or that works on a final value, is an error: so square_add squares each original once, and mean divides once. */
+/* The steps, done on symbolic elements.  An element knows the sum of what went into it (originals are random 64-bit numbers, so a sum says
+ * which ones), the order it was folded in, and what it is: nothing, a caller's original, a partial result, the final one.  A REDUCE whose
+ * raw mark does not fit its sources, or that works on a final value, is an error: so square_add squares each original once, and mean
+ * divides once. */
 #include "plan/checker.h"
 
 #include <inttypes.h>

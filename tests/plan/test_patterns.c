@@ -83,8 +83,8 @@ static void chunks_cover(void **state)
 		}
 }
 
-/* Reduce-scatter: what I receive my neighbour sends in the same step; what I get I send next; every block passes all members and ends at its
- * owner.  Allgather: starts with the block owned, ends with all of them. */
+/* Reduce-scatter: what I receive my neighbour sends in the same step; what I get I send next; every block passes all members and ends at
+ * its owner.  Allgather: starts with the block owned, ends with all of them. */
 static void ring_visits_all(void **state)
 {
 	(void)state;
