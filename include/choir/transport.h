@@ -33,8 +33,8 @@ typedef struct choir_transport_ops {
 	choir_status (*poll)(choir_transport *transport, choir_message *message_p, int *arrived_p);
 	/* Gives a message's memory back; also after abort. */
 	void (*give)(choir_transport *transport, choir_message *message);
-	/* Stops: no call but give and destroy follows.  The memory of sends that were not done is never used again, so a late peer does no harm.  Also
-	 * called after any of the calls above has failed: an error is final. */
+	/* Stops: no call but give and destroy follows.  The memory of sends that were not done is never used again, so a late peer does
+	 * no harm.  Also called after any of the calls above has failed: an error is final. */
 	void (*abort)(choir_transport *transport);
 	void (*destroy)(choir_transport *transport);
 } choir_transport_ops;

@@ -14,7 +14,7 @@ struct buffers {
 	size_t kept_bytes;
 };
 
-void buffers_fini(struct buffers *buffers);              /* frees what was given back */
+void buffers_fini(struct buffers *buffers);                /* frees what was given back */
 void *buffers_take(struct buffers *buffers, size_t bytes); /* 64-byte aligned; NULL without memory */
 void buffers_give(struct buffers *buffers, void *data);
 void *buffers_memory(void *data); /* what malloc gave for it, for mpi_quarantine */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [who may call MPI].  With MPI_THREAD_MULTIPLE any number of our threads may be inside MPI; below it one at a time, over all transports of the process.
- * That is a read-write lock, taken for reading or for writing by level.  MPI_Finalize takes it for writing: an attribute of MPI_COMM_SELF is
- * deleted as the first thing it does, and from then on no call is made, however late a comm is destroyed.  Writers go first, since readers that poll in
- * a loop would keep them out. */
+/* Note [who may call MPI].  With MPI_THREAD_MULTIPLE any number of our threads may be inside MPI; below it one at a time, over all
+ * transports of the process.  That is a read-write lock, taken for reading or for writing by level.  MPI_Finalize takes it for writing:
+ * an attribute of MPI_COMM_SELF is deleted as the first thing it does, and from then on no call is made, however late a comm is
+ * destroyed.  Writers go first, since readers that poll in a loop would keep them out. */
 #include "mpi/call.h"
 
 #include "mpi/link.h"
@@ -64,7 +64,8 @@ static choir_status begin_once(void)
 
 	MPI_Initialized(&initialised);
 	if (!initialised)
-		return choir_transport_error(CHOIR_ARGUMENT, "MPI is not initialised: call MPI_Init_thread first, or use choir_comm_create_world");
+		return choir_transport_error(CHOIR_ARGUMENT,
+		                             "MPI is not initialised: call MPI_Init_thread first, or use choir_comm_create_world");
 	if (finalised())
 		return choir_transport_error(CHOIR_ARGUMENT, "MPI is finalised already");
 	MPI_Query_thread(&found);
@@ -178,8 +179,9 @@ choir_status mpi_wait_done(MPI_Request *request, int64_t deadline_ms, const char
 		if (done)
 			return CHOIR_SUCCESS;
 		if (mpi_now_ms() - start > deadline_ms)
-			return choir_transport_error(CHOIR_TIMEOUT, "%s took longer than the deadline of %lld ms: not every process has come to it",
-			                             what, (long long)deadline_ms);
+			return choir_transport_error(CHOIR_TIMEOUT,
+			                             "%s took longer than the deadline of %lld ms: not every process has come to it", what,
+			                             (long long)deadline_ms);
 		sched_yield();
 	}
 }

@@ -50,18 +50,21 @@ static choir_status check_parent(MPI_Comm parent)
 	rc = MPI_Comm_test_inter(parent, &inter);
 	mpi_leave();
 	if (rc != MPI_SUCCESS || inter)
-		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_mpi: parent is an intercommunicator; merge it first (MPI_Intercomm_merge)");
+		return choir_transport_error(CHOIR_ARGUMENT,
+		                             "choir_comm_create_mpi: parent is an intercommunicator; merge it first (MPI_Intercomm_merge)");
 	return CHOIR_SUCCESS;
 }
 
 static choir_status check_arguments(int n_local, choir_device *const *devices, const choir_comm_config *config, choir_comm **comms_out)
 {
 	if (devices == NULL || comms_out == NULL)
-		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_mpi: %s is NULL", devices == NULL ? "devices" : "comms_out");
+		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_mpi: %s is NULL",
+		                             devices == NULL ? "devices" : "comms_out");
 	if (n_local < 1)
 		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_mpi: n_local is %d, not at least 1", n_local);
 	if (config != NULL && config->struct_size < sizeof config->struct_size)
-		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_mpi: config->struct_size is %zu: begin with CHOIR_COMM_CONFIG_INIT",
+		return choir_transport_error(CHOIR_ARGUMENT,
+		                             "choir_comm_create_mpi: config->struct_size is %zu: begin with CHOIR_COMM_CONFIG_INIT",
 		                             config->struct_size);
 	return CHOIR_SUCCESS;
 }
@@ -87,11 +90,12 @@ static choir_status explain(choir_status st, const struct meeting *meeting)
 	if (mpi_level() >= MPI_THREAD_SERIALIZED || (st != CHOIR_UNSUPPORTED && st != CHOIR_TRANSPORT && st != CHOIR_ARGUMENT))
 		return st;
 	strncpy(text, choir_last_error(), sizeof text - 1);
-	return choir_transport_error(st, "%s (MPI runs with %s; between nodes choir needs MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE)", text,
-	                             mpi_level_name(mpi_level()));
+	return choir_transport_error(st, "%s (MPI runs with %s; between nodes choir needs MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE)",
+	                             text, mpi_level_name(mpi_level()));
 }
 
-static choir_status create_over(struct mpi_link *link, int n_local, choir_device *const *devices, choir_comm_config *config, choir_comm **comms_out)
+static choir_status create_over(struct mpi_link *link, int n_local, choir_device *const *devices, choir_comm_config *config,
+                                choir_comm **comms_out)
 {
 	struct meeting meeting = { .link = link, .deadline_ms = deadline_of(config) };
 	choir_bootstrap bootstrap = {
@@ -108,7 +112,8 @@ static choir_status create_over(struct mpi_link *link, int n_local, choir_device
 	return st == CHOIR_SUCCESS ? st : explain(st, &meeting);
 }
 
-choir_status choir_comm_create_mpi(MPI_Comm parent, int n_local, choir_device *const *devices, const choir_comm_config *config, choir_comm **comms_out)
+choir_status choir_comm_create_mpi(MPI_Comm parent, int n_local, choir_device *const *devices, const choir_comm_config *config,
+                                   choir_comm **comms_out)
 {
 	struct mpi_link *link = NULL;
 	choir_comm_config copy;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [burial].  Comms may be destroyed in any order, a different one on every rank, so freeing a communicator must not wait for the others.  But it must not be
- * early either: MPI uses its context id again, and a message still under way would turn up in somebody else's.  So a link that nobody uses any more starts a
- * nonblocking barrier and is buried; whoever creates or buries another one looks whether the barrier is through, and frees it then.  What arrives
- * meanwhile is received and thrown away.  What is left at MPI_Finalize is given FINALISE_MS. */
+/* Note [burial].  Comms may be destroyed in any order, a different one on every rank, so freeing a communicator must not wait for the
+ * others.  But it must not be early either: MPI uses its context id again, and a message still under way would turn up in somebody
+ * else's.  So a link that nobody uses any more starts a nonblocking barrier and is buried; whoever creates or buries another one looks
+ * whether the barrier is through, and frees it then.  What arrives meanwhile is received and thrown away.  What is left at MPI_Finalize
+ * is given FINALISE_MS. */
 #include "mpi/link.h"
 
 #include <choir/transport.h>

@@ -10,13 +10,13 @@
 struct mpi_link {
 	struct mpi_link *next; /* among the buried */
 	_Atomic int refs;
-	MPI_Comm comm;         /* its errors are returned */
+	MPI_Comm comm; /* its errors are returned */
 	int rank, size;
-	_Atomic bool broken;   /* a call failed or timed out, or it was aborted: nothing is called on it any more, not even free */
+	_Atomic bool broken; /* a call failed or timed out, or it was aborted: nothing is called on it any more, not even free */
 
-	MPI_Request goodbye;   /* buried: the barrier that says that nobody sends any more */
+	MPI_Request goodbye; /* buried: the barrier that says that nobody sends any more */
 	bool goodbye_done;
-	MPI_Request late;      /* buried: a message that nobody wants, being received; MPI_REQUEST_NULL if none */
+	MPI_Request late; /* buried: a message that nobody wants, being received; MPI_REQUEST_NULL if none */
 	void *late_data;
 };
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [MPI transport].  Nothing here waits: sends are MPI_Isend and MPI_Test, arrivals MPI_Improbe, MPI_Imrecv into memory of ours, MPI_Test.  Up to ARRIVALS
- * messages are being received at once, so that a large one does not hold up small ones of others; those of one peer are handed over in the order in which
- * they were matched.  A send's request is MPI's own handle, in the space of a pointer.
+/* Note [MPI transport].  Nothing here waits: sends are MPI_Isend and MPI_Test, arrivals MPI_Improbe, MPI_Imrecv into memory of ours,
+ * MPI_Test.  Up to ARRIVALS messages are being received at once, so that a large one does not hold up small ones of others; those of one
+ * peer are handed over in the order in which they were matched.  A send's request is MPI's own handle, in the space of a pointer.
  *
- * After the first failure or abort no MPI call is made any more.  Memory that MPI was receiving into is quarantined then, since a late peer may still write to it. */
+ * After the first failure or abort no MPI call is made any more.  Memory that MPI was receiving into is quarantined then, since a late
+ * peer may still write to it. */
 #include "mpi/transport.h"
 
 #include "mpi/buffers.h"
@@ -108,11 +109,13 @@ static choir_status match_next(struct mpi_transport *me, int *found_p)
 		return CHOIR_SUCCESS;
 	rc = MPI_Get_count(&status, MPI_BYTE, &count);
 	if (rc != MPI_SUCCESS || count == MPI_UNDEFINED || count < 0)
-		return choir_transport_error(CHOIR_TRANSPORT, "a message from process %d has a length that MPI cannot count", status.MPI_SOURCE);
+		return choir_transport_error(CHOIR_TRANSPORT, "a message from process %d has a length that MPI cannot count",
+		                             status.MPI_SOURCE);
 	*arrival = (struct arrival){ .request = MPI_REQUEST_NULL, .peer = status.MPI_SOURCE, .bytes = (size_t)count };
 	arrival->data = buffers_take(&me->buffers, arrival->bytes);
 	if (arrival->data == NULL)
-		return choir_transport_error(CHOIR_NO_MEMORY, "no memory for a message of %d bytes from process %d", count, status.MPI_SOURCE);
+		return choir_transport_error(CHOIR_NO_MEMORY, "no memory for a message of %d bytes from process %d", count,
+		                             status.MPI_SOURCE);
 	me->n_arrivals++; /* counted before the call: if it fails the memory is quarantined */
 	rc = MPI_Imrecv(arrival->data, count, MPI_BYTE, &message, &arrival->request);
 	if (rc != MPI_SUCCESS)
@@ -250,7 +253,8 @@ choir_status mpi_transport_over(struct mpi_link *link, choir_transport **out_p)
 	struct mpi_transport *me;
 
 	if (mpi_level() < MPI_THREAD_SERIALIZED)
-		return choir_transport_error(CHOIR_UNSUPPORTED, "a transport over MPI needs MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE, MPI runs with %s",
+		return choir_transport_error(CHOIR_UNSUPPORTED,
+		                             "a transport over MPI needs MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE, MPI runs with %s",
 		                             mpi_level_name(mpi_level()));
 	me = calloc(1, sizeof *me);
 	if (me == NULL)

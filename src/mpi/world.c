@@ -27,8 +27,8 @@ choir_status choir_comm_create_world(int n_local, choir_device *const *devices, 
 	choir_status st;
 
 	if (devices == NULL || comms_out == NULL || n_local < 1) /* before MPI is touched */
-		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_world: devices and comms_out must be given, n_local (%d) at least 1",
-		                             n_local);
+		return choir_transport_error(
+		    CHOIR_ARGUMENT, "choir_comm_create_world: devices and comms_out must be given, n_local (%d) at least 1", n_local);
 	pthread_mutex_lock(&world_lock);
 	st = initialise();
 	pthread_mutex_unlock(&world_lock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Each side reads its own count relaxed, since nobody else writes it, and the other's with acquire: bytes before the writer's count are written, bytes before the
- * reader's count are free again.  It publishes its own with release. */
+/* Each side reads its own count relaxed, since nobody else writes it, and the other's with acquire: bytes before the writer's count are
+ * written, bytes before the reader's count are free again.  It publishes its own with release. */
 #include "net/fifo.h"
 
 #include <string.h>
@@ -46,5 +46,6 @@ size_t fifo_read(const struct fifo *fifo, void *data, size_t n)
 
 uint64_t fifo_filled(const struct fifo *fifo)
 {
-	return atomic_load_explicit(&fifo->ends->written, memory_order_acquire) - atomic_load_explicit(&fifo->ends->read, memory_order_relaxed);
+	return atomic_load_explicit(&fifo->ends->written, memory_order_acquire) -
+	       atomic_load_explicit(&fifo->ends->read, memory_order_relaxed);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [hub].  Every endpoint has an inbox: a list in order of arrival, under a lock of its own, so senders on other threads meet only there.  Data is copied
- * when it is sent.  The faults of a message depend on seed, source, destination and its number among that pair's, and on nothing else, so they are the same
- * whatever the threads do.  A delay counts polls of the receiver, not time, for the same reason; while something is held back the poll wakes the process, so
- * that it is polled again. */
+/* Note [hub].  Every endpoint has an inbox: a list in order of arrival, under a lock of its own, so senders on other threads meet only
+ * there.  Data is copied when it is sent.  The faults of a message depend on seed, source, destination and its number among that pair's,
+ * and on nothing else, so they are the same whatever the threads do.  A delay counts polls of the receiver, not time, for the same
+ * reason; while something is held back the poll wakes the process, so that it is polled again. */
 #include "net/hub.h"
 
 #include "base/error.h"
@@ -89,7 +89,8 @@ static bool is_dead(const struct hub_faults *faults, int endpoint)
 }
 
 /* Puts it into the inbox; rolls decides when it is due. */
-static void post(struct hub_endpoint *to, struct hub_pair *pair, struct hub_message *message, const struct hub_faults *faults, uint64_t rolls)
+static void post(struct hub_endpoint *to, struct hub_pair *pair, struct hub_message *message, const struct hub_faults *faults,
+                 uint64_t rolls)
 {
 	uint64_t delay = faults->delay_polls > 0 ? rolls % ((uint64_t)faults->delay_polls + 1) : 0;
 

@@ -12,10 +12,10 @@ struct hub;
 /* Faults, each off at zero.  Decided per message from the seed, so a run can be repeated. */
 struct hub_faults {
 	uint64_t seed;
-	uint32_t delay_polls;    /* a message is seen only after 0..delay_polls further polls of its receiver */
-	bool reorder;            /* messages of a pair may overtake each other */
+	uint32_t delay_polls; /* a message is seen only after 0..delay_polls further polls of its receiver */
+	bool reorder;         /* messages of a pair may overtake each other */
 	uint32_t drop_per_1000;
-	int dead_endpoint;       /* >= 0 with dead set: this endpoint neither sends nor receives any more */
+	int dead_endpoint; /* >= 0 with dead set: this endpoint neither sends nor receives any more */
 	bool dead;
 };
 

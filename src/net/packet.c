@@ -37,8 +37,8 @@ choir_status packet_open(struct pump *pump, struct blocks *blocks, int peer, con
 		return error_set(CHOIR_TRANSPORT, "%s: a message of %zu bytes from endpoint %d is not of this version of choir (%08x)",
 		                 pump_name(pump), bytes, peer, header.magic);
 	if (header.bytes_check != (uint32_t)(bytes - WIRE_PREFIX_BYTES))
-		return error_set(CHOIR_TRANSPORT, "%s: a message from endpoint %d has %zu bytes, but its header says %u", pump_name(pump), peer,
-		                 bytes - WIRE_PREFIX_BYTES, header.bytes_check);
+		return error_set(CHOIR_TRANSPORT, "%s: a message from endpoint %d has %zu bytes, but its header says %u", pump_name(pump),
+		                 peer, bytes - WIRE_PREFIX_BYTES, header.bytes_check);
 	message = blocks_take(blocks, sizeof *message);
 	if (message == NULL)
 		return CHOIR_NO_MEMORY;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [pump locks].  `turn` is held for every call on the transport (which wants them one at a time) and guards the list of sends.  The routes have their own
- * lock, taken inside a turn when a message arrives and without one when a message goes to myself.  Given-back messages wait on a lock-free stack for the next
- * turn, so pump_give may be called under any lock.
+/* Note [pump locks].  `turn` is held for every call on the transport (which wants them one at a time) and guards the list of sends.  The
+ * routes have their own lock, taken inside a turn when a message arrives and without one when a message goes to myself.  Given-back
+ * messages wait on a lock-free stack for the next turn, so pump_give may be called under any lock.
  *
- * A thread that drives in a loop takes the turn again before a waiting sender has woken up, and would starve it; so drivers stand back while anybody waits.
+ * A thread that drives in a loop takes the turn again before a waiting sender has woken up, and would starve it; so drivers stand back
+ * while anybody waits.
  *
- * Note [pump failure].  The first error is final: its text is kept, the transport aborted, and what was being sent is quarantined (blocks.h), since nobody can
- * say any more when the transport is done with it.  in_flight counters are lowered then, so that whoever waits for them goes on and finds the error. */
+ * Note [pump failure].  The first error is final: its text is kept, the transport aborted, and what was being sent is quarantined
+ * (blocks.h), since nobody can say any more when the transport is done with it.  in_flight counters are lowered then, so that whoever
+ * waits for them goes on and finds the error. */
 #include "net/pump.h"
 
 #include "base/error.h"
@@ -34,11 +36,11 @@ struct pump {
 	choir_transport *transport;
 	_Atomic int refs;
 	pthread_mutex_t turn;
-	_Atomic int waiting;                    /* for the turn */
-	struct send *sends, **sends_end;        /* under turn, oldest first */
+	_Atomic int waiting;             /* for the turn */
+	struct send *sends, **sends_end; /* under turn, oldest first */
 	_Atomic int n_sends;
-	_Atomic(struct pump_message *) given;   /* to go back to the transport */
-	_Atomic int failed;                     /* a choir_status; the text is final once it is set */
+	_Atomic(struct pump_message *) given; /* to go back to the transport */
+	_Atomic int failed;                   /* a choir_status; the text is final once it is set */
 	char fail_text[ERROR_TEXT_BYTES];
 	struct blocks blocks;
 	struct routes routes;
@@ -209,9 +211,10 @@ static choir_status route_message(struct pump *pump, struct pump_message *messag
 		return CHOIR_SUCCESS;
 	}
 	error_set(CHOIR_TRANSPORT,
-	          "%s: rank %d of comm %llx is not there yet and has too many messages waiting (%zu bytes more from rank %d; at most %d messages, %llu bytes)",
-	          pump_name(pump), message->header.dst, (unsigned long long)message->header.comm, message->payload_bytes, message->header.src,
-	          PUMP_KEPT_MESSAGES, (unsigned long long)PUMP_KEPT_BYTES);
+	          "%s: rank %d of comm %llx is not there yet and has too many messages waiting (%zu bytes more from rank %d; at most %d "
+	          "messages, %llu bytes)",
+	          pump_name(pump), message->header.dst, (unsigned long long)message->header.comm, message->payload_bytes,
+	          message->header.src, PUMP_KEPT_MESSAGES, (unsigned long long)PUMP_KEPT_BYTES);
 	pump_give(message);
 	return CHOIR_TRANSPORT;
 }

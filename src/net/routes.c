@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [routes].  A route that is detached stays in the table without a function: late messages of a comm that is gone (a peer's notice of failure, say)
- * are known by it and dropped, where they would else be kept for ever and fill the bound.  Context ids are not reused, so the table grows by 32
- * bytes a comm of the process's life.
+/* Note [routes].  A route that is detached stays in the table without a function: late messages of a comm that is gone (a peer's notice
+ * of failure, say) are known by it and dropped, where they would else be kept for ever and fill the bound.  Context ids are not reused,
+ * so the table grows by 32 bytes a comm of the process's life.
  *
  * fn runs under the lock: that is what makes detach final and keeps the order between what was kept and what arrives during attach. */
 #include "net/routes.h"

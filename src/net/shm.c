@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [shm stream].  In a FIFO stand 8 bytes of length and then the message, one after the other, with no padding; both parts pass in as many pieces as the space
- * allows.  The writer's queue for a peer is served in order, its head first, so the stream is never interleaved.  The reader has one assembly for each source.
+/* Note [shm stream].  In a FIFO stand 8 bytes of length and then the message, one after the other, with no padding; both parts pass in as
+ * many pieces as the space allows.  The writer's queue for a peer is served in order, its head first, so the stream is never interleaved.
+ * The reader has one assembly for each source.
  *
- * Whoever moved bytes rings the other side: a reader may wait for bytes and a writer for space.  The ring has a full fence in it (Note [bell]), which orders it
- * after the count that was raised. */
+ * Whoever moved bytes rings the other side: a reader may wait for bytes and a writer for space.  The ring has a full fence in it (Note
+ * [bell]), which orders it after the count that was raised. */
 #include "net/shm.h"
 
 #include "base/error.h"
@@ -22,8 +23,8 @@ struct shm_send {
 	struct shm_send *next_all, **prev_all;
 	int peer;
 	const unsigned char *data;
-	uint64_t length;       /* written first */
-	uint64_t passed;       /* of length and data together */
+	uint64_t length; /* written first */
+	uint64_t passed; /* of length and data together */
 	bool done;
 };
 
@@ -44,9 +45,9 @@ struct shm {
 	void (*release)(void *ctx);
 	void *ctx;
 	bool stopped;
-	int next_source; /* where poll begins, so that none is preferred */
-	struct shm_out *out; /* [n] */
-	struct shm_in *in;   /* [n] */
+	int next_source;        /* where poll begins, so that none is preferred */
+	struct shm_out *out;    /* [n] */
+	struct shm_in *in;      /* [n] */
 	struct shm_send *sends; /* all, to be freed at the end */
 	struct blocks blocks;
 };
@@ -84,7 +85,8 @@ static bool write_some(const struct fifo *fifo, struct shm_send *send)
 	uint64_t before = send->passed;
 
 	if (send->passed < sizeof send->length)
-		send->passed += fifo_write(fifo, (unsigned char *)&send->length + send->passed, (size_t)(sizeof send->length - send->passed));
+		send->passed +=
+		    fifo_write(fifo, (unsigned char *)&send->length + send->passed, (size_t)(sizeof send->length - send->passed));
 	if (send->passed >= sizeof send->length)
 		send->passed += fifo_write(fifo, send->data + (send->passed - sizeof send->length),
 		                           (size_t)(send->length + sizeof send->length - send->passed));

@@ -21,17 +21,17 @@ _Static_assert(sizeof(struct call_record) == 48, "fits the arena's flag line");
 enum wire_kind { WIRE_DATA = 1, WIRE_FAIL = 2 /* payload: the sentence; seq = status */ };
 
 struct wire_header {
-	uint32_t magic;     /* WIRE_MAGIC: version and byte order */
+	uint32_t magic; /* WIRE_MAGIC: version and byte order */
 	uint32_t kind;
-	uint64_t comm;      /* context id */
-	uint64_t key;       /* the call: sequence number, or for send / recv the pair's own count with WIRE_PAIR set */
-	int32_t src, dst;   /* comm ranks */
+	uint64_t comm;    /* context id */
+	uint64_t key;     /* the call: sequence number, or for send / recv the pair's own count with WIRE_PAIR set */
+	int32_t src, dst; /* comm ranks */
 	uint32_t tag;
 	uint32_t bytes_check; /* low 32 bits of the payload's length: a torn message is an error */
 	struct call_record record;
 };
 #define WIRE_MAGIC 0x63687231u
-#define WIRE_PAIR (1ull << 63)
+#define WIRE_PAIR  (1ull << 63)
 _Static_assert(sizeof(struct wire_header) == 88, "no padding");
 
 /* The payload begins here, so that it is aligned as the transport's memory is, up to a cache line. */

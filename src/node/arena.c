@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Layout, each part beginning on a page of its own: head and poison | controls [ranks] | lanes [ranks][lanes] | slots [ranks][lanes].  What one rank writes
- * and another polls never shares a cache line with anything else.
+/* Layout, each part beginning on a page of its own: head and poison | controls [ranks] | lanes [ranks][lanes] | slots [ranks][lanes].
+ * What one rank writes and another polls never shares a cache line with anything else.
  *
- * An arena is mapped once in a process, however many of its ranks live there: opens are counted by nonce, so all local ranks see the same addresses. */
+ * An arena is mapped once in a process, however many of its ranks live there: opens are counted by nonce, so all local ranks see the same
+ * addresses. */
 #include "node/arena.h"
 
 #include "base/error.h"
@@ -49,15 +50,15 @@ static choir_status lay_out(struct arena *arena, uint64_t *bytes_p)
 	uint64_t lines, slots;
 
 	if (arena->ranks < 1 || arena->lanes < 1 || arena->slot_bytes % PAGE_BYTES != 0)
-		return error_set(CHOIR_ARGUMENT, "an arena of %d ranks, %d lanes and slots of %llu bytes cannot be", arena->ranks, arena->lanes,
-		                 (unsigned long long)arena->slot_bytes);
+		return error_set(CHOIR_ARGUMENT, "an arena of %d ranks, %d lanes and slots of %llu bytes cannot be", arena->ranks,
+		                 arena->lanes, (unsigned long long)arena->slot_bytes);
 	lines = (uint64_t)arena->ranks * (uint64_t)arena->lanes; /* below 2^62 */
 	arena->controls_off = PAGE_BYTES;
 	arena->lanes_off = arena->controls_off + pages((uint64_t)arena->ranks * sizeof(struct arena_control));
 	if (__builtin_mul_overflow(lines, sizeof(struct arena_lane), &arena->slots_off) || arena->slots_off > (uint64_t)INT64_MAX / 2 ||
 	    __builtin_mul_overflow(lines, arena->slot_bytes, &slots) || slots > (uint64_t)INT64_MAX / 4)
-		return error_set(CHOIR_NO_MEMORY, "no memory for an arena of %d ranks, %d lanes and slots of %llu bytes", arena->ranks, arena->lanes,
-		                 (unsigned long long)arena->slot_bytes);
+		return error_set(CHOIR_NO_MEMORY, "no memory for an arena of %d ranks, %d lanes and slots of %llu bytes", arena->ranks,
+		                 arena->lanes, (unsigned long long)arena->slot_bytes);
 	arena->slots_off = arena->lanes_off + pages(arena->slots_off);
 	*bytes_p = arena->slots_off + slots;
 	return CHOIR_SUCCESS;

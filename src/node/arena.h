@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The arena: memory that all ranks of a node see, a memfd fully allocated at creation.  For each rank: a control block, and `lanes` lanes with one
- * flag line and one slot each.  A collective uses lane seq mod lanes on every rank.
+/* The arena: memory that all ranks of a node see, a memfd fully allocated at creation.  For each rank: a control block, and `lanes` lanes
+ * with one flag line and one slot each.  A collective uses lane seq mod lanes on every rank.
  *
- * Note [arena flags].  A lane's flag is one 64-bit number that only rises: seq << 24 | step, step = plan index << 20 | phase while it runs and
- * ARENA_DONE at its end.  So "has peer published phase p of call s" and "is peer done with call s - lanes" are both one acquire load and one
- * compare, and nothing is ever reset.  The record on the same line says what the peer is calling: it is written before the flag is first raised
- * for a sequence number. */
+ * Note [arena flags].  A lane's flag is one 64-bit number that only rises: seq << 24 | step, step = plan index << 20 | phase while it
+ * runs and ARENA_DONE at its end.  So "has peer published phase p of call s" and "is peer done with call s - lanes" are both one acquire
+ * load and one compare, and nothing is ever reset.  The record on the same line says what the peer is calling: it is written before the
+ * flag is first raised for a sequence number. */
 #ifndef NODE_ARENA_H
 #define NODE_ARENA_H
 
@@ -14,9 +14,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#define ARENA_DONE 0xFFFFFFu
+#define ARENA_DONE            0xFFFFFFu
 #define ARENA_FLAG(seq, step) ((uint64_t)(seq) << 24 | (step))
-#define ARENA_RECORD_BYTES 48
+#define ARENA_RECORD_BYTES    48
 
 struct arena_lane { /* one cache line, written by its rank only */
 	_Alignas(64) _Atomic uint64_t flag;
@@ -24,7 +24,7 @@ struct arena_lane { /* one cache line, written by its rank only */
 	uint64_t unused;
 };
 
-struct arena_control { /* one rank's words that are not per lane */
+struct arena_control {                    /* one rank's words that are not per lane */
 	_Alignas(64) _Atomic int64_t pid; /* 0 until the rank has joined */
 	_Atomic uint64_t last_seq;        /* the latest call it has submitted, plus 1 */
 };
@@ -40,12 +40,13 @@ struct arena_address { /* how a peer finds it */
 
 struct arena;
 
-/* arena_create: for `ranks` ranks of one node.  slot_bytes is a multiple of 4096.  NO_MEMORY when the memory cannot be had now (never a SIGBUS later). */
+/* arena_create: for `ranks` ranks of one node.  slot_bytes is a multiple of 4096.  NO_MEMORY when the memory cannot be had now (never a
+ * SIGBUS later). */
 choir_status arena_create(int ranks, int lanes, uint64_t slot_bytes, struct arena **out_p);
 void arena_address(const struct arena *arena, struct arena_address *out);
 
-/* arena_open: maps the arena of another process (or of this one: another reference).  TRANSPORT if it cannot be mapped: then the caller treats that
- * rank as another node. */
+/* arena_open: maps the arena of another process (or of this one: another reference).  TRANSPORT if it cannot be mapped: then the caller
+ * treats that rank as another node. */
 choir_status arena_open(const struct arena_address *address, struct arena **out_p);
 struct arena *arena_retain(struct arena *arena);
 void arena_release(struct arena *arena); /* unmaps at the last reference; NULL is silent */
@@ -62,8 +63,8 @@ uint64_t arena_bytes(const struct arena *arena);
 /* arena_publish: release-stores the flag.  The caller rings its peers' bells after it. */
 void arena_publish(struct arena_lane *lane, uint64_t flag);
 
-/* Poison: the first failure of any rank on this node, for all.  arena_poison keeps the first text; arena_poisoned is one relaxed load while there is
- * none, and else copies the text (bytes bytes) and returns its status. */
+/* Poison: the first failure of any rank on this node, for all.  arena_poison keeps the first text; arena_poisoned is one relaxed load
+ * while there is none, and else copies the text (bytes bytes) and returns its status. */
 void arena_poison(struct arena *arena, choir_status status, const char *text);
 choir_status arena_poisoned(struct arena *arena, char *text, size_t bytes);
 
@@ -71,7 +72,7 @@ choir_status arena_poisoned(struct arena *arena, char *text, size_t bytes);
  * peer_watch_open: PEER_WATCH_GONE if there is no such process any more, -1 if it cannot be watched. */
 #define PEER_WATCH_GONE (-2)
 int peer_watch_open(int64_t pid);
-bool peer_watch_dead(int watch); /* has it exited?  false for -1, true for PEER_WATCH_GONE */
+bool peer_watch_dead(int watch);  /* has it exited?  false for -1, true for PEER_WATCH_GONE */
 void peer_watch_close(int watch); /* negative ones are silent */
 
 #endif

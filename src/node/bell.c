@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [bell].  A ringer publishes its work, then passes a full fence, then looks whether anybody sleeps.  A sleeper counts itself in, then passes a full fence,
- * then looks for work once more.  So at least one of the two sees the other (Dekker), and nobody sleeps through a ring.  Only a ringer that sees a sleeper
- * pays more: it raises the count, which is the futex word, and wakes all.  A sleeper that read the count before that raise does not fall asleep; one that read
- * it after has read it by an acquire load, so the work is visible to its last look.
+/* Note [bell].  A ringer publishes its work, then passes a full fence, then looks whether anybody sleeps.  A sleeper counts itself in,
+ * then passes a full fence, then looks for work once more.  So at least one of the two sees the other (Dekker), and nobody sleeps through
+ * a ring.  Only a ringer that sees a sleeper pays more: it raises the count, which is the futex word, and wakes all.  A sleeper that read
+ * the count before that raise does not fall asleep; one that read it after has read it by an acquire load, so the work is visible to its
+ * last look.
  *
- * The fences are seq_cst.  ThreadSanitizer does not know fences, so under it the sleepers' word is read by a read-modify-write instead: the same order,
- * at the price of the cache line.
+ * The fences are seq_cst.  ThreadSanitizer does not know fences, so under it the sleepers' word is read by a read-modify-write instead:
+ * the same order, at the price of the cache line.
  *
  * A forked child shares its parent's page, so it makes a bell of its own at its next use; the parent's stays mapped and untouched. */
 #include "node/bell.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [poison].  Each writer takes a note of its own, writes it, and then tries to make it the winner by one compare-and-swap with release order.  So the
- * text that counts is complete, is never written again, and a writer that dies half way holds nobody up: the next one wins.  Writers beyond the
- * last note do nothing: that many are at it already. */
+/* Note [poison].  Each writer takes a note of its own, writes it, and then tries to make it the winner by one compare-and-swap with
+ * release order.  So the text that counts is complete, is never written again, and a writer that dies half way holds nobody up: the next
+ * one wins.  Writers beyond the last note do nothing: that many are at it already. */
 #include "node/poison.h"
 
 #include <stdio.h>

@@ -15,11 +15,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Note [shared memory that never signals].  A sparse file ends in SIGBUS at the first touch of a page that cannot be had, so every page is
- * allocated by fallocate before it is mapped, and the file is sealed against shrinking before anybody else can see it.  fallocate itself has two ways of
- * ending the process: SIGXFSZ beyond RLIMIT_FSIZE, and the out-of-memory killer when far more is asked for than the machine has.  Both are
- * looked at first.  It works in portions because it starts anew after a signal (a profiler's timer would keep it busy for ever). */
-#define SHARED_MAGIC 0x31646572616863ull /* "chared1" */
+/* Note [shared memory that never signals].  A sparse file ends in SIGBUS at the first touch of a page that cannot be had, so every page
+ * is allocated by fallocate before it is mapped, and the file is sealed against shrinking before anybody else can see it.  fallocate
+ * itself has two ways of ending the process: SIGXFSZ beyond RLIMIT_FSIZE, and the out-of-memory killer when far more is asked for than
+ * the machine has.  Both are looked at first.  It works in portions because it starts anew after a signal (a profiler's timer would keep
+ * it busy for ever). */
+#define SHARED_MAGIC   0x31646572616863ull /* "chared1" */
 #define ALLOCATE_BYTES ((off_t)64 << 20)
 
 static pthread_mutex_t lists_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -89,8 +90,8 @@ static choir_status check_limits(const char *what, uint64_t bytes)
 		return error_set(CHOIR_NO_MEMORY, "no memory for %s: %llu bytes exceed the file size limit of %llu (ulimit -f)", what,
 		                 (unsigned long long)bytes, (unsigned long long)limit.rlim_cur);
 	if (bytes > available || bytes > INT64_MAX)
-		return error_set(CHOIR_NO_MEMORY, "no memory for %s: %llu bytes, the machine has %llu left", what, (unsigned long long)bytes,
-		                 (unsigned long long)available);
+		return error_set(CHOIR_NO_MEMORY, "no memory for %s: %llu bytes, the machine has %llu left", what,
+		                 (unsigned long long)bytes, (unsigned long long)available);
 	return CHOIR_SUCCESS;
 }
 

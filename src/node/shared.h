@@ -6,8 +6,8 @@
 #include <choir/types.h>
 #include <stdint.h>
 
-/* The first bytes of every such file.  A pid or a descriptor number that means something else here (another pid namespace, a process that ended)
- * leads to other bytes, so both words are checked before anything else is believed. */
+/* The first bytes of every such file.  A pid or a descriptor number that means something else here (another pid namespace, a process that
+ * ended) leads to other bytes, so both words are checked before anything else is believed. */
 struct shared_head {
 	uint64_t magic;
 	uint64_t nonce;
@@ -17,15 +17,16 @@ struct shared_head {
 struct shared_map {
 	void *base; /* begins with a struct shared_head */
 	uint64_t bytes;
-	int fd;     /* -1 for a peer's */
+	int fd; /* -1 for a peer's */
 	uint64_t nonce;
 };
 
-/* shared_make: a file of that many bytes (rounded up to pages), all of them allocated now, zeroed behind the head, mapped.  NO_MEMORY if they cannot
- * be had: never a signal, now or later.  what names it in /proc and in messages. */
+/* shared_make: a file of that many bytes (rounded up to pages), all of them allocated now, zeroed behind the head, mapped.  NO_MEMORY if
+ * they cannot be had: never a signal, now or later.  what names it in /proc and in messages. */
 choir_status shared_make(const char *what, uint64_t bytes, struct shared_map *out);
 
-/* shared_find: maps what process pid has as descriptor fd, if its head carries the nonce and it is of at least min_bytes.  TRANSPORT if not. */
+/* shared_find: maps what process pid has as descriptor fd, if its head carries the nonce and it is of at least min_bytes.  TRANSPORT if
+ * not. */
 choir_status shared_find(const char *what, int64_t pid, int fd, uint64_t nonce, uint64_t min_bytes, struct shared_map *out);
 
 void shared_drop(struct shared_map *map);

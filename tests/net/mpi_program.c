@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Run by mpiexec on 1 to 4 ranks, also with more ranks than cores: the transport over MPI by its own operations, and what stands around it.  The first argument
- * names the case.  A rank that finds something wrong ends all of them. */
+/* Run by mpiexec on 1 to 4 ranks, also with more ranks than cores: the transport over MPI by its own operations, and what stands around
+ * it.  The first argument names the case.  A rank that finds something wrong ends all of them. */
 #include "mpi/transport.h"
 
 #include <choir/mpi.h>
@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REQUIRE(what)                                                                                                         \
-	do {                                                                                                                  \
-		if (!(what)) {                                                                                                \
-			fprintf(stderr, "%s:%d: rank %d: %s does not hold; last error: %s\n", __FILE__, __LINE__, my_rank, #what, \
-			        choir_last_error());                                                                          \
-			MPI_Abort(MPI_COMM_WORLD, 1);                                                                         \
-		}                                                                                                             \
+#define REQUIRE(what)                                                                                                                      \
+	do {                                                                                                                               \
+		if (!(what)) {                                                                                                             \
+			fprintf(stderr, "%s:%d: rank %d: %s does not hold; last error: %s\n", __FILE__, __LINE__, my_rank, #what,          \
+			        choir_last_error());                                                                                       \
+			MPI_Abort(MPI_COMM_WORLD, 1);                                                                                      \
+		}                                                                                                                          \
 	} while (0)
 
 enum { DEADLINE_MS = 20000, MESSAGES = 40, WINDOW = 12 };

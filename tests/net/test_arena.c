@@ -4,6 +4,7 @@
 #include "support.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -239,7 +240,8 @@ static void check_race(const struct race *race)
 	int winner = race->statuses[0] - 1;
 
 	assert_in_range(winner, 0, WRITERS - 1);
-	snprintf(expected, sizeof expected, "writer %d has this long sentence to say: %d%d%d%d%d", winner, winner, winner, winner, winner, winner);
+	snprintf(expected, sizeof expected, "writer %d has this long sentence to say: %d%d%d%d%d", winner, winner, winner, winner, winner,
+	         winner);
 	for (int i = 0; i < WRITERS; i++) {
 		assert_int_equal(race->statuses[i], winner + 1);
 		assert_string_equal(race->texts[i], expected);
@@ -276,6 +278,53 @@ static void threads_poison_at_once(void **state)
 			pthread_join(threads[w], NULL);
 		check_race(&race);
 	}
+}
+
+/* Two writers that begin at the same moment, many times. */
+enum { CLOSE_RACES = 20000 };
+
+struct duel {
+	struct poison *poisons; /* [CLOSE_RACES] */
+	int *first_seen[2];     /* [CLOSE_RACES] */
+	_Atomic int ready[2];
+};
+
+static void poison_all(struct duel *duel, int me)
+{
+	for (int i = 0; i < CLOSE_RACES; i++) {
+		char text[POISON_TEXT_BYTES];
+
+		atomic_store(&duel->ready[me], i + 1);
+		for (int spins = 0; atomic_load(&duel->ready[!me]) < i + 1; spins++)
+			if (spins % 2000 == 1999)
+				sched_yield();
+		poison_set(&duel->poisons[i], (choir_status)(1 + me), "short");
+		duel->first_seen[me][i] = (int)poison_get(&duel->poisons[i], text, sizeof text);
+	}
+}
+
+static void *duel_thread(void *ctx)
+{
+	poison_all(ctx, 1);
+	return NULL;
+}
+
+static void two_poison_at_the_same_moment(void **state)
+{
+	struct duel duel = { .poisons = calloc(CLOSE_RACES, sizeof *duel.poisons) };
+	pthread_t thread;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		duel.first_seen[i] = calloc(CLOSE_RACES, sizeof(int));
+	assert_int_equal(pthread_create(&thread, NULL, duel_thread, &duel), 0);
+	poison_all(&duel, 0);
+	pthread_join(thread, NULL);
+	for (int i = 0; i < CLOSE_RACES; i++)
+		assert_int_equal(duel.first_seen[0][i], duel.first_seen[1][i]);
+	for (int i = 0; i < 2; i++)
+		free(duel.first_seen[i]);
+	free(duel.poisons);
 }
 
 static void writer_process(void *ctx)
@@ -376,17 +425,12 @@ static void a_dead_peer_is_seen(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parts_do_not_overlap),
-		cmocka_unit_test(opening_here_gives_the_same_mapping),
-		cmocka_unit_test(another_program_opens_it),
-		cmocka_unit_test(a_child_opens_it),
-		cmocka_unit_test(addresses_are_checked),
-		cmocka_unit_test(what_cannot_be_had_is_no_memory),
-		cmocka_unit_test(threads_poison_at_once),
-		cmocka_unit_test(processes_poison_at_once),
-		cmocka_unit_test(the_first_poison_stays),
-		cmocka_unit_test(a_dead_writer_is_passed_by),
-		cmocka_unit_test(a_dead_peer_is_seen),
+		cmocka_unit_test(parts_do_not_overlap),       cmocka_unit_test(opening_here_gives_the_same_mapping),
+		cmocka_unit_test(another_program_opens_it),   cmocka_unit_test(a_child_opens_it),
+		cmocka_unit_test(addresses_are_checked),      cmocka_unit_test(what_cannot_be_had_is_no_memory),
+		cmocka_unit_test(threads_poison_at_once),     cmocka_unit_test(two_poison_at_the_same_moment),
+		cmocka_unit_test(processes_poison_at_once),   cmocka_unit_test(the_first_poison_stays),
+		cmocka_unit_test(a_dead_writer_is_passed_by), cmocka_unit_test(a_dead_peer_is_seen),
 	};
 
 	if (argc == 5 && strcmp(argv[1], "reopen") == 0)

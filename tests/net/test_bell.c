@@ -4,6 +4,7 @@
 #include "support.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -13,7 +14,7 @@ static void await(struct bell *mine, _Atomic uint32_t *word, uint32_t value)
 	while (atomic_load_explicit(word, memory_order_acquire) < value) {
 		uint32_t seen = bell_arm(mine);
 
-		if (atomic_load_explicit(word, memory_order_acquire) >= value)
+		if (atomic_load_explicit(word, memory_order_relaxed) >= value)
 			bell_disarm(mine);
 		else
 			bell_sleep(mine, seen, -1);
@@ -92,6 +93,59 @@ static void processes_take_turns(void **state)
 	bell_close(theirs);
 	end_child(pid);
 	munmap(table, sizeof *table);
+}
+
+/* A ring and an arm as close to each other as can be, again and again: only the fences decide here.  Both sides start a round together and
+ * then wait a few turns of a loop, by lot.  Stores to lines that the other side owns stand before the ringer's own in its store buffer and
+ * hold it up there. */
+enum { CLOSE_ROUNDS = 100000, COLD_LINES = 24 };
+
+struct duel {
+	_Alignas(64) _Atomic uint32_t ready[2];
+	_Alignas(64) _Atomic uint32_t work;
+	struct {
+		_Alignas(64) _Atomic uint32_t word;
+	} cold[COLD_LINES];
+};
+
+static void start_together(struct duel *duel, int me, uint32_t round)
+{
+	atomic_store(&duel->ready[me], round);
+	for (int spins = 0; atomic_load(&duel->ready[!me]) < round; spins++)
+		if (spins % 2000 == 1999)
+			sched_yield();
+	for (volatile uint64_t n = mix(round * 2 + (uint32_t)me) % 64; n > 0; n--)
+		;
+}
+
+static void *duel_ringer(void *ctx)
+{
+	struct duel *duel = ctx;
+
+	for (uint32_t round = 1; round <= CLOSE_ROUNDS; round++) {
+		start_together(duel, 0, round);
+		for (int i = 0; i < COLD_LINES; i++)
+			atomic_store_explicit(&duel->cold[i].word, round, memory_order_relaxed);
+		atomic_store_explicit(&duel->work, round, memory_order_release);
+		bell_ring(bell_mine());
+	}
+	return NULL;
+}
+
+static void close_races(void **state)
+{
+	struct duel duel = { { 0 }, 0, { { 0 } } };
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, duel_ringer, &duel), 0);
+	for (uint32_t round = 1; round <= CLOSE_ROUNDS; round++) {
+		for (int i = 0; i < COLD_LINES; i++)
+			atomic_store_explicit(&duel.cold[i].word, round, memory_order_relaxed);
+		start_together(&duel, 1, round);
+		await(bell_mine(), &duel.work, round);
+	}
+	pthread_join(thread, NULL);
 }
 
 /* Many ring, at any moment; one sleeps, and wakes for each batch. */
@@ -228,10 +282,15 @@ static void a_child_has_its_own_bell(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(threads_take_turns),           cmocka_unit_test(processes_take_turns),
-		cmocka_unit_test(many_ringers_one_sleeper),     cmocka_unit_test(one_ring_wakes_all),
-		cmocka_unit_test(sleep_ends_after_the_timeout), cmocka_unit_test(a_ring_after_arm_prevents_sleep),
-		cmocka_unit_test(addresses_are_checked),        cmocka_unit_test(a_child_has_its_own_bell),
+		cmocka_unit_test(threads_take_turns),
+		cmocka_unit_test(processes_take_turns),
+		cmocka_unit_test(many_ringers_one_sleeper),
+		cmocka_unit_test(one_ring_wakes_all),
+		cmocka_unit_test(sleep_ends_after_the_timeout),
+		cmocka_unit_test(a_ring_after_arm_prevents_sleep),
+		cmocka_unit_test(close_races),
+		cmocka_unit_test(addresses_are_checked),
+		cmocka_unit_test(a_child_has_its_own_bell),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

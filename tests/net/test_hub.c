@@ -140,6 +140,28 @@ static void the_dead_neither_send_nor_receive(void **state)
 	}
 }
 
+static void what_waits_for_the_dead_is_not_seen(void **state)
+{
+	const struct hub_faults faults = { .dead = true, .dead_endpoint = 1 }, none = { .seed = 0 };
+	choir_transport *t[2];
+	choir_message message;
+	struct hub *hub = NULL;
+	int arrived = 1;
+
+	(void)state;
+	assert_int_equal(hub_create(2, t, &hub), CHOIR_SUCCESS);
+	send_number(t[0], 1, 5);
+	hub_set_faults(hub, &faults);
+	assert_int_equal(t[1]->ops->poll(t[1], &message, &arrived), CHOIR_SUCCESS);
+	assert_int_equal(arrived, 0);
+	hub_set_faults(hub, &none);
+	assert_int_equal(t[1]->ops->poll(t[1], &message, &arrived), CHOIR_SUCCESS);
+	assert_int_equal(arrived, 1);
+	t[1]->ops->give(t[1], &message);
+	for (int i = 0; i < 2; i++)
+		t[i]->ops->destroy(t[i]);
+}
+
 /* A delayed send's request is done after some polls, and a delayed message wakes the process that holds it back. */
 static void delayed_requests_end(void **state)
 {
@@ -194,6 +216,7 @@ int main(void)
 		cmocka_unit_test(delays_keep_a_pairs_order),
 		cmocka_unit_test(reordered_messages_all_come),
 		cmocka_unit_test(the_dead_neither_send_nor_receive),
+		cmocka_unit_test(what_waits_for_the_dead_is_not_seen),
 		cmocka_unit_test(delayed_requests_end),
 		cmocka_unit_test(it_takes_an_endpoint),
 	};

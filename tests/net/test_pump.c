@@ -153,6 +153,33 @@ static void attach_late_gets_what_came_before(void **state)
 	close_world(&world);
 }
 
+/* Messages for several absent ranks are mixed; each gets its own, also those that come after another has been served. */
+static void the_absent_do_not_disturb_each_other(void **state)
+{
+	struct world world;
+
+	(void)state;
+	open_world(&world, 3, false);
+	for (uint64_t round = 0; round < 3; round++) {
+		for (uint64_t key = 0; key < 30; key++) {
+			struct wire_header header = { .kind = WIRE_DATA, .comm = COMM + key % 3, .key = 1000 * round + key, .dst = 1 };
+			unsigned char payload[3000];
+
+			fill(payload, payload_bytes_of(header.key), header.key);
+			assert_int_equal(pump_send(world.pumps[0], 1, &header, payload, payload_bytes_of(header.key), NULL), CHOIR_SUCCESS);
+		}
+		while (drive(&world, 1))
+			;
+		/* The last one kept is of the comm that is attached last. */
+		assert_int_equal(pump_attach(world.pumps[1], COMM + 2 - round, 1, deliver, &world.boxes[2 - round]), CHOIR_SUCCESS);
+		assert_int_equal(world.boxes[2 - round].n, 10 * (round + 1));
+	}
+	for (int i = 0; i < 3; i++)
+		for (int k = 1; k < world.boxes[i].n; k++)
+			assert_true(world.boxes[i].keys[k] > world.boxes[i].keys[k - 1]);
+	close_world(&world);
+}
+
 static void what_is_kept_is_bounded(void **state)
 {
 	struct world world;
@@ -458,6 +485,7 @@ int main(void)
 		cmocka_unit_test(messages_arrive_in_order),
 		cmocka_unit_test(a_message_to_myself_is_delivered_at_once),
 		cmocka_unit_test(attach_late_gets_what_came_before),
+		cmocka_unit_test(the_absent_do_not_disturb_each_other),
 		cmocka_unit_test(what_is_kept_is_bounded),
 		cmocka_unit_test(kept_bytes_are_bounded),
 		cmocka_unit_test(late_messages_for_the_gone_are_dropped),
