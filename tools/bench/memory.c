@@ -41,10 +41,13 @@ void memory_fini(struct memory *memory)
 	*memory = (struct memory){ 0 };
 }
 
+/* "Blocking" means for a write only that `from` may be reused: Intel's runtime copies small ones aside and writes them later.  The finish makes
+ * it so. */
 bool memory_write(struct memory *memory, const void *from)
 {
 	if (memory->kind == MEMORY_DEVICE)
-		return clEnqueueWriteBuffer(memory->queue, memory->mem, CL_TRUE, 0, memory->bytes, from, 0, NULL, NULL) == CL_SUCCESS;
+		return clEnqueueWriteBuffer(memory->queue, memory->mem, CL_TRUE, 0, memory->bytes, from, 0, NULL, NULL) == CL_SUCCESS &&
+		       clFinish(memory->queue) == CL_SUCCESS;
 	memcpy(memory->host, from, memory->bytes);
 	return true;
 }

@@ -70,7 +70,8 @@ static bool copy_out(struct memory *memory, void *to, size_t bytes)
 
 static bool copy_in(struct memory *memory, const void *from, size_t bytes)
 {
-	return bytes == 0 || clEnqueueWriteBuffer(memory->queue, memory->mem, CL_TRUE, 0, bytes, from, 0, NULL, NULL) == CL_SUCCESS;
+	return bytes == 0 || (clEnqueueWriteBuffer(memory->queue, memory->mem, CL_TRUE, 0, bytes, from, 0, NULL, NULL) == CL_SUCCESS &&
+			      clFinish(memory->queue) == CL_SUCCESS);
 }
 
 static int once(struct contender *self)

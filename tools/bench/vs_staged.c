@@ -42,11 +42,11 @@ static cl_int start_read(struct vs_staged *vs, bool wait, size_t at, size_t coun
 				   vs->send.host + bytes_of(vs, at), 0, NULL, event_p);
 }
 
-static cl_int start_write(struct vs_staged *vs, bool wait, size_t at, size_t count)
+static cl_int start_write(struct vs_staged *vs, size_t at, size_t count)
 {
 	choir_buffer to = check_recv(&vs->buffers, vs->job);
 
-	return clEnqueueWriteBuffer(vs->queue, to.base, wait, to.offset_bytes + bytes_of(vs, at), bytes_of(vs, count),
+	return clEnqueueWriteBuffer(vs->queue, to.base, CL_FALSE, to.offset_bytes + bytes_of(vs, at), bytes_of(vs, count),
 				    vs->recv.host + bytes_of(vs, at), 0, NULL, NULL);
 }
 
@@ -56,7 +56,8 @@ static int whole(struct vs_staged *vs)
 		return EXIT_WRONG;
 	if (mpi_kit_run(vs->job, &vs->kit, vs->send.host, vs->recv.host) != EXIT_FINE)
 		return EXIT_WRONG;
-	if (vs->writes && start_write(vs, true, 0, vs->job->recv_count) != CL_SUCCESS)
+	/* A blocking write may return before the bytes are there; only the finish tells. */
+	if (vs->writes && (start_write(vs, 0, vs->job->recv_count) != CL_SUCCESS || clFinish(vs->queue) != CL_SUCCESS))
 		return EXIT_WRONG;
 	return EXIT_FINE;
 }
@@ -73,7 +74,7 @@ static int half(struct vs_staged *vs, size_t at, size_t count, cl_event *read)
 	}
 	if (rc != CL_SUCCESS || mpi_kit_run(&part, &vs->kit, vs->send.host + bytes_of(vs, at), vs->recv.host + bytes_of(vs, at)) != EXIT_FINE)
 		return EXIT_WRONG;
-	if (vs->writes && (start_write(vs, false, at, count) != CL_SUCCESS || clFlush(vs->queue) != CL_SUCCESS))
+	if (vs->writes && (start_write(vs, at, count) != CL_SUCCESS || clFlush(vs->queue) != CL_SUCCESS))
 		return EXIT_WRONG;
 	return EXIT_FINE;
 }
