@@ -17,12 +17,13 @@ struct gather_ring {
 	struct window window;
 	int next, before;       /* comm ranks */
 	uint64_t message;
-	uint32_t sent, got;     /* messages so far: their tags */
+	uint32_t n_sent, n_got; /* messages so far: their tags */
+	plan_id got;            /* the last receive: they are chained, so an engine looks for one message at a time */
 };
 
 static void send_piece(struct gather_ring *r, const struct piece *piece, uint64_t len, const char *label)
 {
-	plan_send(r->plan, r->next, r->sent++, piece->ref, len, &piece->ready, 1, label);
+	plan_send(r->plan, r->next, r->n_sent++, piece->ref, len, &piece->ready, 1, label);
 }
 
 /* Mine goes out, and into my own RECV. */
@@ -54,7 +55,7 @@ static void add_step(struct gather_ring *r, int s)
 		uint64_t len = min_u64(r->message, bytes - at);
 		struct piece piece = piece_for_recv(r->in, r->plan, &r->window, off + at);
 
-		piece.ready = plan_recv(r->plan, r->before, r->got++, piece.ref, len, NULL, 0, "block in");
+		piece.ready = r->got = plan_recv(r->plan, r->before, r->n_got++, piece.ref, len, &r->got, 1, "block in");
 		if (s < n - 2)
 			send_piece(r, &piece, len, "block on");
 		piece_to_recv(&piece, r->plan, off + at, len);
@@ -64,7 +65,7 @@ static void add_step(struct gather_ring *r, int s)
 
 choir_status allgather_ring(const struct algo_in *in, struct plan *plan)
 {
-	struct gather_ring r = { .in = in, .plan = plan, .group = group_all(in) };
+	struct gather_ring r = { .in = in, .plan = plan, .group = group_all(in), .got = PLAN_NO_STEP };
 
 	r.message = message_limit(in, block_unit(in->elem_bytes));
 	r.next = group_rank(&r.group, ring_next(r.group.me, r.group.n));

@@ -33,13 +33,14 @@ static void send_to(struct pairwise *p, int peer)
 static void recv_from(struct pairwise *p, int peer)
 {
 	uint64_t bytes = pair_bytes(p->in, peer, p->in->me), off = pair_recv_off(p->in, peer, p->in->me);
+	plan_id got = PLAN_NO_STEP; /* receives from one peer are chained: an engine looks for one message of each at a time */
 	uint32_t tag = 0;
 
 	for (uint64_t at = 0; at < bytes; at += p->message) {
 		uint64_t len = min_u64(p->message, bytes - at);
 		struct piece piece = piece_for_recv(p->in, p->plan, &p->window, off + at);
 
-		piece.ready = plan_recv(p->plan, peer, tag++, piece.ref, len, NULL, 0, "pair in");
+		piece.ready = got = plan_recv(p->plan, peer, tag++, piece.ref, len, &got, 1, "pair in");
 		piece_to_recv(&piece, p->plan, off + at, len);
 		piece_end(&piece, p->plan, &p->window);
 	}

@@ -15,6 +15,7 @@ struct tree_broadcast {
 	struct group group;
 	struct window window;
 	int n, v, root; /* my virtual rank; the root's place in the group */
+	plan_id got;    /* the last receive: they are chained, so an engine looks for one message at a time */
 };
 
 static int rank_of(const struct tree_broadcast *t, int v)
@@ -32,7 +33,7 @@ static void add_piece(struct tree_broadcast *t, uint32_t tag, uint64_t off, uint
 		piece = piece_of_send(in, t->plan, &t->window, off, len, !both_direct);
 	} else {
 		piece = piece_for_recv(in, t->plan, &t->window, off);
-		piece.ready = plan_recv(t->plan, rank_of(t, tree_parent(t->v)), tag, piece.ref, len, NULL, 0, "from parent");
+		piece.ready = t->got = plan_recv(t->plan, rank_of(t, tree_parent(t->v)), tag, piece.ref, len, &t->got, 1, "from parent");
 	}
 	for (int bit = tree_top(t->n); bit > 0; bit /= 2)
 		if (tree_has_child(t->v, bit, t->n))
@@ -44,7 +45,7 @@ static void add_piece(struct tree_broadcast *t, uint32_t tag, uint64_t off, uint
 
 choir_status broadcast_binomial(const struct algo_in *in, struct plan *plan)
 {
-	struct tree_broadcast t = { .in = in, .plan = plan, .group = group_all(in), .n = in->layout->n };
+	struct tree_broadcast t = { .in = in, .plan = plan, .group = group_all(in), .n = in->layout->n, .got = PLAN_NO_STEP };
 	uint64_t unit = block_unit(in->elem_bytes);
 	struct chunks chunks = chunks_of(in->bytes, message_limit(in, unit), unit);
 

@@ -26,44 +26,51 @@ const char *broadcast_slots_unfit(const struct algo_in *in)
 	return chunk_limit(in) ? fit_phases(in->bytes / chunk_limit(in) + 2) : "needs larger slots";
 }
 
-/* own[k % AREAS]: the root's own copy out of an area, which must be done before the area is put again. */
-static void give(const struct algo_in *in, struct plan *plan, struct chunks chunks, uint64_t k, plan_id *own)
+struct give {
+	plan_id published, awaited;
+	plan_id own[AREAS]; /* the root's own copy out of an area, which must be done before the area is put again */
+};
+
+static void give(const struct algo_in *in, struct plan *plan, struct chunks chunks, uint64_t k, struct give *g)
 {
 	bool both_direct = in->send_direct && in->recv_direct;
 	uint64_t off = chunk_off(chunks, k), len = chunk_len(chunks, k), area = k % AREAS;
 	struct plan_ref slot = plan_slot(in->me, area * chunks.each), send = plan_at(PLAN_SEND, off);
-	plan_id free_after = PLAN_NO_STEP, put;
+	plan_id put;
 
 	if (k >= AREAS)
-		free_after = plan_await(plan, PLAN_ALL, (uint32_t)(k - AREAS) + 1, NULL, 0, "area free");
-	put = plan_copy(plan, slot, send, len, (plan_id[]){ free_after, own[area] }, 2, "put");
-	plan_publish(plan, (uint32_t)k + 1, &put, 1, "chunk there");
+		g->awaited = plan_await(plan, PLAN_ALL, (uint32_t)(k - AREAS) + 1, &g->awaited, 1, "area free");
+	/* After the chunk before was published: the others wait for that. */
+	put = plan_copy(plan, slot, send, len, (plan_id[]){ g->awaited, g->own[area], g->published }, 3, "put");
+	g->published = plan_publish(plan, (uint32_t)k + 1, &put, 1, "chunk there");
 	if (!in->in_place)
-		own[area] = plan_copy(plan, plan_at(PLAN_RECV, off), both_direct ? send : slot, len, &put, 1, "own");
+		g->own[area] = plan_copy(plan, plan_at(PLAN_RECV, off), both_direct ? send : slot, len, &g->published, 1, "own");
 }
 
-static void take(const struct algo_in *in, struct plan *plan, struct chunks chunks, uint64_t k)
+static plan_id take(const struct algo_in *in, struct plan *plan, struct chunks chunks, uint64_t k, plan_id before)
 {
-	plan_id there = plan_await(plan, in->root, (uint32_t)k + 1, NULL, 0, "chunk there");
+	plan_id there = plan_await(plan, in->root, (uint32_t)k + 1, &before, 1, "chunk there");
 	plan_id took = plan_copy(plan, plan_at(PLAN_RECV, chunk_off(chunks, k)), plan_slot(in->root, k % AREAS * chunks.each),
 	                         chunk_len(chunks, k), &there, 1, "take");
 
 	if (k + AREAS < chunks.n)
 		plan_publish(plan, (uint32_t)k + 1, &took, 1, "taken");
+	return there;
 }
 
 choir_status broadcast_slots(const struct algo_in *in, struct plan *plan)
 {
 	struct chunks chunks = chunks_of(in->bytes, chunk_limit(in), block_unit(in->elem_bytes));
-	plan_id own[AREAS];
+	struct give g = { .published = PLAN_NO_STEP, .awaited = PLAN_NO_STEP };
+	plan_id there = PLAN_NO_STEP;
 
 	plan->slot_bytes = in->slot_bytes;
 	for (int a = 0; a < AREAS; a++)
-		own[a] = PLAN_NO_STEP;
+		g.own[a] = PLAN_NO_STEP;
 	for (uint64_t k = 0; k < chunks.n; k++)
 		if (in->me == in->root)
-			give(in, plan, chunks, k, own);
+			give(in, plan, chunks, k, &g);
 		else
-			take(in, plan, chunks, k);
+			there = take(in, plan, chunks, k, there);
 	return plan_finish(plan);
 }

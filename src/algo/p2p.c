@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* send and recv between two ranks (in->root is the peer), in pieces of at most message_bytes, tags 0, 1, 2 ...
  *
- * bytes / message_bytes messages, which do not wait for each other. */
+ * bytes / message_bytes messages. */
 #include "algo/build.h"
 #include "algo/exchange.h"
 #include "algo/pattern_block.h"
@@ -25,13 +25,15 @@ choir_status p2p_send(const struct algo_in *in, struct plan *plan)
 choir_status p2p_recv(const struct algo_in *in, struct plan *plan)
 {
 	struct chunks chunks = chunks_of(in->bytes, message_limit(in, block_unit(in->elem_bytes)), block_unit(in->elem_bytes));
+	plan_id got = PLAN_NO_STEP;
 	struct window window;
 
 	window_init(&window, plan, in->recv_direct ? 0 : chunks.each);
 	for (uint64_t k = 0; k < chunks.n; k++) {
 		struct piece piece = piece_for_recv(in, plan, &window, chunk_off(chunks, k));
 
-		piece.ready = plan_recv(plan, in->root, (uint32_t)k, piece.ref, chunk_len(chunks, k), NULL, 0, "recv");
+		/* One by one, as they come: an engine looks for one message at a time. */
+		piece.ready = got = plan_recv(plan, in->root, (uint32_t)k, piece.ref, chunk_len(chunks, k), &got, 1, "recv");
 		piece_to_recv(&piece, plan, chunk_off(chunks, k), chunk_len(chunks, k));
 		piece_end(&piece, plan, &window);
 	}

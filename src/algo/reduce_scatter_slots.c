@@ -92,7 +92,7 @@ choir_status reduce_scatter_slots(const struct algo_in *in, struct plan *plan)
 	put(&s, 0);
 	publish(&s, 0);
 	for (uint64_t k = 0; k < s.chunks.n; k++) {
-		s.awaited = plan_await(plan, PLAN_ALL, (uint32_t)k + 1, NULL, 0, "all there");
+		s.awaited = plan_await(plan, PLAN_ALL, (uint32_t)k + 1, &s.awaited, 1, "all there");
 		if (k + 1 < s.chunks.n)
 			put(&s, k + 1);
 		reduce(&s, k);

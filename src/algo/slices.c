@@ -34,7 +34,7 @@ struct slices {
 	uint64_t scratch, scratch_bytes;
 	struct chunks chunks;
 	/* ids of the last chunks, by number modulo their size (below) */
-	plan_id put_from, put_to, reduced, awaited;
+	plan_id put_from, put_to, last_put, reduced, awaited;
 	plan_id done[NETWORK_LAG + 2];
 	plan_id gather_from[2], gather_to[2];
 };
@@ -96,6 +96,8 @@ static void put(struct slices *s, uint64_t k)
 	put_range(s, k, 0, own_from);
 	put_range(s, k, own_to, len);
 	s->put_to = s->plan->n_steps;
+	if (s->put_to > s->put_from)
+		s->last_put = s->put_to - 1;
 }
 
 static plan_id exchange(struct slices *s, uint64_t k, uint64_t len)
@@ -127,13 +129,14 @@ static void reduce(struct slices *s, uint64_t k)
 	s->done[k % (s->lag + 2)] = s->kind ? exchange(s, k, len) : s->reduced;
 }
 
+/* After this period's put and reduce, though memory would not need that: what the others wait for comes first. */
 static void gather(struct slices *s, uint64_t k)
 {
 	s->gather_from[k % 2] = s->plan->n_steps;
 	for (int p = 0; p < s->owners; p++)
 		if (slice_len(s, k, p))
 			plan_copy(s->plan, plan_at(PLAN_RECV, chunk_off(s->chunks, k) + slice_off(s, k, p)), result_at(s, p, k),
-			          slice_len(s, k, p), &s->awaited, 1, "gather");
+			          slice_len(s, k, p), (plan_id[]){ s->awaited, s->reduced, s->last_put }, 3, "gather");
 	s->gather_to[k % 2] = s->plan->n_steps;
 }
 
@@ -162,9 +165,8 @@ static void period(struct slices *s, uint64_t k)
 {
 	bool gathers = s->gathers && k >= s->lag && k < s->chunks.n + s->lag;
 
-	s->awaited = PLAN_NO_STEP;
 	if (k < s->chunks.n || gathers)
-		s->awaited = plan_await(s->plan, PLAN_ALL, (uint32_t)k + 1, NULL, 0, "all there");
+		s->awaited = plan_await(s->plan, PLAN_ALL, (uint32_t)k + 1, &s->awaited, 1, "all there");
 	if (k + 1 < s->chunks.n)
 		put(s, k + 1);
 	if (k < s->chunks.n)
@@ -180,7 +182,7 @@ choir_status slices_build(const struct algo_in *in, struct plan *plan, const str
 		.in = in, .plan = plan, .kind = kind, .ranks = node_ranks_of(in), .n = node_size_of(in),
 		.place = in->layout->place_of[in->me], .owners = in->layout->min_node_size,
 		.gathers = root < 0 || root == in->me, .lag = kind ? NETWORK_LAG : 1,
-		.unit = block_unit(in->elem_bytes), .awaited = PLAN_NO_STEP, .reduced = PLAN_NO_STEP,
+		.unit = block_unit(in->elem_bytes), .awaited = PLAN_NO_STEP, .reduced = PLAN_NO_STEP, .last_put = PLAN_NO_STEP,
 	};
 
 	plan->slot_bytes = in->slot_bytes;

@@ -19,7 +19,7 @@ struct streams {
 	struct stream mine;
 	uint64_t chunk_bytes, n_chunks;
 	bool own_direct;   /* my own part goes from SEND to RECV, or is there */
-	plan_id awaited; /* the latest AWAIT */
+	plan_id awaited, published; /* the latest */
 	plan_id took_from[2], took_to[2];
 };
 
@@ -67,7 +67,8 @@ static void put(struct streams *s, uint64_t k)
 	put_range(s, from > s->mine.to ? from : s->mine.to, to);
 }
 
-/* Chunk k of all others, beginning with the rank after me, so that not all read the same slot at once. */
+/* Chunk k of all others, beginning with the rank after me, so that not all read the same slot at once.  After the next chunk was published, though
+ * memory would not need that: what the others wait for comes first. */
 static void take(struct streams *s, uint64_t k)
 {
 	int n = s->in->layout->n;
@@ -82,7 +83,7 @@ static void take(struct streams *s, uint64_t k)
 			from = stream.from;
 		if (from < to)
 			plan_copy(s->plan, plan_at(PLAN_RECV, stream.recv_off + from - stream.from), slot_at(s, rank, from), to - from,
-			          &s->awaited, 1, "take");
+			          (plan_id[]){ s->awaited, s->published }, 2, "take");
 	}
 	s->took_to[k % 2] = s->plan->n_steps;
 }
@@ -96,19 +97,20 @@ static void period(struct streams *s, uint64_t k)
 		need_range(s->plan, put_from, s->plan->n_steps);
 		if (k >= 2)
 			need_range(s->plan, s->took_from[k % 2], s->took_to[k % 2]);
-		plan_publish(s->plan, (uint32_t)k + 1, NULL, 0, "phase");
+		s->published = plan_publish(s->plan, (uint32_t)k + 1, NULL, 0, "phase");
 	}
 	if (k > 0)
 		take(s, k - 1);
 	if (k < s->n_chunks)
-		s->awaited = plan_await(s->plan, PLAN_ALL, (uint32_t)k + 1, NULL, 0, "all there");
+		s->awaited = plan_await(s->plan, PLAN_ALL, (uint32_t)k + 1, &s->awaited, 1, "all there");
 }
 
 choir_status streams_build(const struct algo_in *in, struct plan *plan, const struct stream_view *view)
 {
-	struct streams s = { .in = in, .plan = plan, .view = view, .mine = view->of(in, in->me), .awaited = PLAN_NO_STEP };
+	struct streams s = { .in = in, .plan = plan, .view = view, .mine = view->of(in, in->me) };
 	uint64_t bytes = longest(in, view);
 
+	s.awaited = s.published = PLAN_NO_STEP;
 	plan->slot_bytes = in->slot_bytes;
 	s.chunk_bytes = chunk_bytes_of(in);
 	s.n_chunks = (bytes + s.chunk_bytes - 1) / s.chunk_bytes;

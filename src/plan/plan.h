@@ -86,8 +86,9 @@ static inline struct plan_ref plan_slot(int rank, uint64_t off)
 	return (struct plan_ref){ .buf = PLAN_SLOT, .peer = rank, .off = off };
 }
 
-/* Builders: append a step and return its number.  They never fail outwardly: a failed allocation is kept and returned by plan_finish. deps:
- * n_deps step numbers (PLAN_NO_STEP allowed and skipped).  A PUBLISH additionally depends on the PUBLISH before it, so flags only rise.
+/* Builders: append a step and return its number.  They never fail outwardly: a failed allocation is kept and returned by plan_finish.
+ * deps: n_deps step numbers (PLAN_NO_STEP allowed and skipped).  A PUBLISH additionally depends on the PUBLISH before it, so flags only
+ * rise.
  * Steps of zero length are appended too (an executor finishes them at once), so numbers stay regular. */
 plan_id plan_copy(struct plan *plan, struct plan_ref dst, struct plan_ref src, uint64_t len, const plan_id *deps, size_t n_deps,
                   const char *label);
