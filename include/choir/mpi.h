@@ -16,7 +16,8 @@ extern "C" {
  *
  * Ranks on one machine use shared memory, and MPI_THREAD_SINGLE will do.  Between machines MPI carries the bytes, called from threads of
  * the library, which needs MPI_THREAD_MULTIPLE, or MPI_THREAD_SERIALIZED: the application then makes no MPI call while collectives run.
- * With less, create fails between machines and names both levels.  config->transport, if given, is used instead of MPI's.
+ * With less, create fails between machines and names both levels.  config->transport, if given, is used instead of MPI's, and taken over
+ * whatever the outcome.
  *
  * Comms are destroyed before MPI_Finalize; one that is destroyed later, or was aborted, makes no MPI call any more and leaves its
  * communicator to MPI. ARGUMENT, TIMEOUT, TRANSPORT, UNSUPPORTED, and what choir_comm_create returns. */

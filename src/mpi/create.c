@@ -94,6 +94,14 @@ static choir_status explain(choir_status st, const struct meeting *meeting)
 	                             text, mpi_level_name(mpi_level()));
 }
 
+/* The config's transport is taken over whatever the outcome, also by a call that fails before choir_comm_create has it. */
+static choir_status refuse(choir_status st, const choir_comm_config *config)
+{
+	if (config->transport != NULL)
+		config->transport->ops->destroy(config->transport);
+	return st;
+}
+
 static choir_status create_over(struct mpi_link *link, int n_local, choir_device *const *devices, choir_comm_config *config,
                                 choir_comm **comms_out)
 {
@@ -101,29 +109,32 @@ static choir_status create_over(struct mpi_link *link, int n_local, choir_device
 	choir_bootstrap bootstrap = {
 		.struct_size = sizeof bootstrap, .rank = link->rank, .size = link->size, .gather = gather, .ctx = &meeting
 	};
-	choir_transport *transport = NULL;
 	choir_status st;
 
-	if (config->transport == NULL && mpi_level() >= MPI_THREAD_SERIALIZED) {
-		TRY(mpi_transport_over(link, &transport));
-		config->transport = transport;
-	}
-	st = choir_comm_create(&bootstrap, n_local, devices, config, comms_out); /* takes the transport over, whatever its outcome */
+	if (config->transport == NULL && mpi_level() >= MPI_THREAD_SERIALIZED)
+		TRY(mpi_transport_over(link, &config->transport));
+	st = choir_comm_create(&bootstrap, n_local, devices, config, comms_out); /* has the transport from here on, whatever comes of it */
 	return st == CHOIR_SUCCESS ? st : explain(st, &meeting);
+}
+
+static choir_status meet(MPI_Comm parent, int n_local, choir_device *const *devices, const choir_comm_config *config, choir_comm **comms_out,
+                         int64_t deadline_ms, struct mpi_link **link_p)
+{
+	TRY(check_arguments(n_local, devices, config, comms_out));
+	TRY(mpi_begin());
+	TRY(check_parent(parent));
+	return mpi_link_create(parent, deadline_ms, link_p);
 }
 
 choir_status choir_comm_create_mpi(MPI_Comm parent, int n_local, choir_device *const *devices, const choir_comm_config *config,
                                    choir_comm **comms_out)
 {
 	struct mpi_link *link = NULL;
-	choir_comm_config copy;
-	choir_status st;
+	choir_comm_config copy = copy_config(config);
+	choir_status st = meet(parent, n_local, devices, config, comms_out, deadline_of(&copy), &link);
 
-	TRY(check_arguments(n_local, devices, config, comms_out));
-	copy = copy_config(config);
-	TRY(mpi_begin());
-	TRY(check_parent(parent));
-	TRY(mpi_link_create(parent, deadline_of(&copy), &link));
+	if (st != CHOIR_SUCCESS)
+		return refuse(st, &copy);
 	st = create_over(link, n_local, devices, &copy, comms_out);
 	mpi_link_release(link);
 	return st;

@@ -24,13 +24,11 @@ static choir_status initialise(void)
 
 choir_status choir_comm_create_world(int n_local, choir_device *const *devices, const choir_comm_config *config, choir_comm **comms_out)
 {
-	choir_status st;
+	choir_status st = CHOIR_SUCCESS;
 
-	if (devices == NULL || comms_out == NULL || n_local < 1) /* before MPI is touched */
-		return choir_transport_error(
-		    CHOIR_ARGUMENT, "choir_comm_create_world: devices and comms_out must be given, n_local (%d) at least 1", n_local);
 	pthread_mutex_lock(&world_lock);
-	st = initialise();
+	if (devices != NULL && comms_out != NULL && n_local > 0) /* else MPI is not touched: the call below refuses */
+		st = initialise();
 	pthread_mutex_unlock(&world_lock);
 	TRY(st);
 	return choir_comm_create_mpi(MPI_COMM_WORLD, n_local, devices, config, comms_out);

@@ -38,12 +38,12 @@ choir_status choir_comm_create(const choir_bootstrap *bootstrap, int n_local, ch
 	(void)n_local, (void)devices, (void)comms_out;
 	core.calls++;
 	core.transport = config->transport;
+	if ((core.take || core.fail) && config->transport != NULL)
+		config->transport->ops->destroy(config->transport); /* not needed, or the call fails: it is the core's to destroy */
 	if (bootstrap->gather(bootstrap->ctx, &mine, sizeof mine, core.gathered) != 0)
 		return choir_transport_error(CHOIR_TRANSPORT, "the gather failed");
 	if (core.fail)
 		return choir_transport_error(CHOIR_UNSUPPORTED, "there is more than one node and no transport");
-	if (core.take && config->transport != NULL)
-		config->transport->ops->destroy(config->transport);
 	return CHOIR_SUCCESS;
 }
 
@@ -285,8 +285,19 @@ static void case_deadline(void)
 	}
 }
 
+/* A transport of the application's that counts how often it is destroyed. */
+static int destroyed;
+
+static void count_destroy(choir_transport *t)
+{
+	(void)t;
+	destroyed++;
+}
+
 static void case_create(void)
 {
+	static const choir_transport_ops ops = { .struct_size = sizeof ops, .name = "theirs", .destroy = count_destroy };
+	choir_transport theirs = { .ops = &ops };
 	choir_device *device = NULL;
 	choir_comm *comm = NULL;
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
@@ -299,6 +310,14 @@ static void case_create(void)
 	config.struct_size = 2;
 	REQUIRE(choir_comm_create_mpi(MPI_COMM_WORLD, 1, &device, &config, &comm) == CHOIR_ARGUMENT);
 	REQUIRE(core.calls == 0);
+	config = (choir_comm_config)CHOIR_COMM_CONFIG_INIT;
+	config.transport = &theirs;
+	REQUIRE(choir_comm_create_mpi(MPI_COMM_NULL, 1, &device, &config, &comm) == CHOIR_ARGUMENT && destroyed == 1);
+	REQUIRE(choir_comm_create_world(1, NULL, &config, &comm) == CHOIR_ARGUMENT && destroyed == 2);
+	core.take = true;
+	REQUIRE(choir_comm_create_mpi(MPI_COMM_WORLD, 1, &device, &config, &comm) == CHOIR_SUCCESS);
+	REQUIRE(core.transport == &theirs && destroyed == 3);
+	core.calls = 0;
 
 	core.take = true;
 	REQUIRE(choir_comm_create_mpi(MPI_COMM_WORLD, 1, &device, NULL, &comm) == CHOIR_SUCCESS);
@@ -307,7 +326,7 @@ static void case_create(void)
 		REQUIRE(core.gathered[r] == r * 10);
 	REQUIRE(choir_comm_create_world(1, &device, NULL, &comm) == CHOIR_SUCCESS);
 
-	core.fail = true; /* the transport is ours again, and goes */
+	core.fail = true;
 	REQUIRE(choir_comm_create_mpi(MPI_COMM_WORLD, 1, &device, NULL, &comm) == CHOIR_UNSUPPORTED);
 	REQUIRE(strstr(choir_last_error(), "MPI_THREAD") == NULL);
 	REQUIRE(choir_finalize_world() == CHOIR_SUCCESS); /* not ours to finalise */
