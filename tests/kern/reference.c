@@ -71,6 +71,11 @@ uint16_t reference_to_f16(double value)
 	return to_small(value, 10, 15);
 }
 
+uint16_t reference_to_bf16(double value)
+{
+	return to_small(value, 7, 127);
+}
+
 /* Cuts to the width of the type. */
 static uint64_t cut(choir_dtype dtype, uint64_t bits)
 {

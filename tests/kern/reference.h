@@ -10,6 +10,7 @@ void reference_reduce(const struct reduce_call *call, void *dst, const void *con
 /* The double a 16-bit float stands for, and the 16-bit float nearest to a double. */
 double reference_from_f16(uint16_t bits);
 uint16_t reference_to_f16(double value);
+uint16_t reference_to_bf16(double value);
 
 /* Are two elements equal: all bits, except that a NaN equals any NaN? */
 bool reference_same(choir_dtype dtype, const void *a, const void *b);

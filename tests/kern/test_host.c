@@ -10,6 +10,12 @@
 #include "kern/host_twin.h"
 #include "reference.h"
 
+#define DTYPE BF16 /* for the conversions, which are the same for all */
+#define OP SUM
+#include "ops.h"
+#undef DTYPE
+#undef OP
+
 #include <math.h>
 
 #include <stdlib.h>
@@ -177,6 +183,29 @@ static void test_half_conversions(void **state)
 	}
 }
 
+/* Floats of every size: every 4099th, and the NaNs whose rounding would carry into infinity or zero. */
+static void test_rounding(void **state)
+{
+	static const uint32_t nans[] = { 0x7f800001, 0x7fffffff, 0xff800001, 0xffffffff, 0x7f80ffff, 0x7fc00000 };
+
+	(void)state;
+	for (uint64_t bits = 0; bits < UINT64_C(1) << 32; bits += 4099) {
+		float value = as_float((uint32_t)bits);
+		uint16_t half = ops_to_half(value), brain = ops_to_bf16(value);
+		uint16_t half_want = reference_to_f16(value), brain_want = reference_to_bf16(value);
+
+		if (!reference_same(CHOIR_F16, &half, &half_want) || !reference_same(CHOIR_BF16, &brain, &brain_want))
+			fail_msg("0x%08x rounds to f16 0x%04x (wanted 0x%04x), bf16 0x%04x (wanted 0x%04x)", (unsigned)bits, half, half_want, brain,
+			         brain_want);
+	}
+	for (size_t i = 0; i < sizeof nans / sizeof *nans; i++) {
+		uint16_t half = ops_to_half(as_float(nans[i])), brain = ops_to_bf16(as_float(nans[i])), nan = 0x7fff;
+
+		assert_true(reference_same(CHOIR_F16, &half, &nan));
+		assert_true(reference_same(CHOIR_BF16, &brain, &nan));
+	}
+}
+
 /* 2048 + 1 + 1 is 2050 when rounded once, 2048 when every step rounds; in bf16 256 + 1 + 1. */
 static void test_rounds_once(void **state)
 {
@@ -225,32 +254,32 @@ static void test_identity(void **state)
 /* Spot checks by hand, so that a mistake shared by the reference and ops.h is seen. */
 static void test_by_hand(void **state)
 {
-	int8_t i8[] = { 100, 100 }, i8_out;
-	int32_t i32[] = { -7, 0, INT32_MIN, INT32_MAX }, i32_out;
-	uint16_t u16[] = { 65535, 65535 }, u16_out;
-	float f32[] = { NAN, 1.0f, 3.0f, 4.0f }, f32_out;
+	int8_t signed8[] = { 100, 100 }, signed8_out;
+	int32_t signed32[] = { -7, 0, INT32_MIN, INT32_MAX }, signed32_out;
+	uint16_t unsigned16[] = { 65535, 65535 }, unsigned16_out;
+	float real[] = { NAN, 1.0f, 3.0f, 4.0f }, real_out;
 	uint8_t b[] = { 7, 0, 255 }, b_out;
 
 	(void)state;
 #define REDUCE(out, type, o, n, last, a0, a1)                                                                              \
 	reduce_host(&(struct reduce_call){ .dtype = type, .op = o, .n_src = 2, .final = last, .n_ranks = n, .count = 1 }, &out, \
 	            (const void *[]){ &a0, &a1 })
-	REDUCE(i8_out, CHOIR_I8, CHOIR_OP_SUM, 2, false, i8[0], i8[1]);
-	assert_int_equal(i8_out, -56);
-	REDUCE(i32_out, CHOIR_I32, CHOIR_OP_MEAN, 2, true, i32[0], i32[1]);
-	assert_int_equal(i32_out, -3);
-	REDUCE(i32_out, CHOIR_I32, CHOIR_OP_MIN, 2, true, i32[3], i32[2]);
-	assert_int_equal(i32_out, INT32_MIN);
-	REDUCE(i32_out, CHOIR_I32, CHOIR_OP_PROD, 2, true, i32[2], i32[3]);
-	assert_int_equal(i32_out, INT32_MIN);
-	REDUCE(u16_out, CHOIR_U16, CHOIR_OP_PROD, 2, true, u16[0], u16[1]);
-	assert_int_equal(u16_out, 1);
-	REDUCE(f32_out, CHOIR_F32, CHOIR_OP_MIN, 2, false, f32[0], f32[1]);
-	assert_true(f32_out != f32_out);
-	REDUCE(f32_out, CHOIR_F32, CHOIR_OP_MAX, 2, false, f32[1], f32[0]);
-	assert_true(f32_out != f32_out);
-	REDUCE(f32_out, CHOIR_F32, CHOIR_OP_SQUARE_ADD, 2, false, f32[2], f32[3]);
-	assert_true(f32_out == 25.0f);
+	REDUCE(signed8_out, CHOIR_I8, CHOIR_OP_SUM, 2, false, signed8[0], signed8[1]);
+	assert_int_equal(signed8_out, -56);
+	REDUCE(signed32_out, CHOIR_I32, CHOIR_OP_MEAN, 2, true, signed32[0], signed32[1]);
+	assert_int_equal(signed32_out, -3);
+	REDUCE(signed32_out, CHOIR_I32, CHOIR_OP_MIN, 2, true, signed32[3], signed32[2]);
+	assert_int_equal(signed32_out, INT32_MIN);
+	REDUCE(signed32_out, CHOIR_I32, CHOIR_OP_PROD, 2, true, signed32[2], signed32[3]);
+	assert_int_equal(signed32_out, INT32_MIN);
+	REDUCE(unsigned16_out, CHOIR_U16, CHOIR_OP_PROD, 2, true, unsigned16[0], unsigned16[1]);
+	assert_int_equal(unsigned16_out, 1);
+	REDUCE(real_out, CHOIR_F32, CHOIR_OP_MIN, 2, false, real[0], real[1]);
+	assert_true(real_out != real_out);
+	REDUCE(real_out, CHOIR_F32, CHOIR_OP_MAX, 2, false, real[1], real[0]);
+	assert_true(real_out != real_out);
+	REDUCE(real_out, CHOIR_F32, CHOIR_OP_SQUARE_ADD, 2, false, real[2], real[3]);
+	assert_true(real_out == 25.0f);
 	REDUCE(b_out, CHOIR_BOOL, CHOIR_OP_SUM, 2, false, b[0], b[2]);
 	assert_int_equal(b_out, 1);
 	REDUCE(b_out, CHOIR_BOOL, CHOIR_OP_MEAN, 2, true, b[0], b[1]);
@@ -265,7 +294,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_supported),  cmocka_unit_test(test_by_hand),          cmocka_unit_test(test_every_pair),
 		cmocka_unit_test(test_rounds_once), cmocka_unit_test(test_half_conversions), cmocka_unit_test(test_levels_agree),
-		cmocka_unit_test(test_identity),
+		cmocka_unit_test(test_identity),   cmocka_unit_test(test_rounding),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
