@@ -31,7 +31,8 @@ static choir_status read_attr(const choir_sparse_attr *given, choir_sparse_attr 
 static void keep_result(struct run *run)
 {
 	run->event->algorithm = sparse_algorithm(run->script_state);
-	run->event->result = sparse_take_result(run->script_state);
+	if (run->status == CHOIR_CAPACITY)
+		run->event->result = sparse_take_result(run->script_state);
 }
 
 static void free_result(void *result)

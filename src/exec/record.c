@@ -54,7 +54,7 @@ choir_status run_check_records(struct run *run)
 	struct call_record theirs;
 	int src;
 
-	if (run->state < RUN_MAP || run->state > RUN_STEPS)
+	if (run->state != RUN_MAP && run->state != RUN_STEPS && run->state != RUN_TURN)
 		return CHOIR_SUCCESS;
 	if (!run->pair)
 		TRY(check_node(run));

@@ -188,6 +188,11 @@ static choir_status in_admit(struct run *run, bool *moved)
 	return CHOIR_SUCCESS;
 }
 
+static uint32_t phase_of_plan(const struct run *run)
+{
+	return run->plan_index << 20;
+}
+
 static choir_status in_ask(struct run *run, bool *moved)
 {
 	struct script_turn turn = { .what = SCRIPT_DONE };
@@ -206,8 +211,11 @@ static choir_status in_ask(struct run *run, bool *moved)
 		run->plan_index++;
 		run->send = turn.send;
 		run->recv = turn.recv;
-		run->state = RUN_STEPS;
-		return steps_begin(run);
+		/* Phase 0 of this plan says that I have read all I need of the one before. */
+		arena_publish(arena_lane(run->comm->arena, run->comm->place, run->lane), ARENA_FLAG(run->seq + 1, phase_of_plan(run)));
+		comm_ring_node(run->comm);
+		run->state = RUN_TURN;
+		return CHOIR_SUCCESS;
 	case SCRIPT_CALL:
 		run->call = turn.call;
 		atomic_store(&run->called, false);
@@ -217,6 +225,21 @@ static choir_status in_ask(struct run *run, bool *moved)
 		run->state = RUN_ENDED;
 		return CHOIR_SUCCESS;
 	}
+}
+
+/* The plans of a script share a lane: none may write into its slot while a peer still reads there what the plan before had published. */
+static choir_status in_turn(struct run *run, bool *moved)
+{
+	struct choir_comm *comm = run->comm;
+	int size = comm->layout.node_size[comm->layout.node_of[comm->rank]];
+
+	for (int place = 0; place < size && run->plan_index > 1; place++)
+		if (atomic_load_explicit(&arena_lane(comm->arena, place, run->lane)->flag, memory_order_acquire) <
+		    ARENA_FLAG(run->seq + 1, phase_of_plan(run)))
+			return CHOIR_SUCCESS;
+	*moved = true;
+	run->state = RUN_STEPS;
+	return steps_begin(run);
 }
 
 /* The driver makes the call after it has let go of the lock (engine.c); here it is only noticed. */
@@ -319,7 +342,7 @@ static choir_status in_unmap(struct run *run, bool *moved)
 }
 
 static choir_status (*const states[])(struct run *, bool *) = {
-	[RUN_DEPS] = in_deps, [RUN_ADMIT] = in_admit, [RUN_ASK] = in_ask,     [RUN_CALLING] = in_calling,
+	[RUN_DEPS] = in_deps, [RUN_ADMIT] = in_admit, [RUN_ASK] = in_ask,     [RUN_CALLING] = in_calling, [RUN_TURN] = in_turn,
 	[RUN_MAP] = in_map,   [RUN_STEPS] = in_steps, [RUN_UNMAP] = in_unmap,
 };
 
@@ -412,6 +435,8 @@ bool run_waits_for(struct run *run, int rank)
 	if (run->state == RUN_ADMIT)
 		return run->seq >= COMM_LANES && layout->node_of[rank] == layout->node_of[run->comm->rank] &&
 		       lane_behind(run, rank, ARENA_FLAG(run->seq + 1 - COMM_LANES, ARENA_DONE));
+	if (run->state == RUN_TURN)
+		return layout->node_of[rank] == layout->node_of[run->comm->rank] && lane_behind(run, rank, ARENA_FLAG(run->seq + 1, phase_of_plan(run)));
 	if (run->state != RUN_STEPS)
 		return false;
 	for (uint32_t i = 0; i < run->board.n_waiting; i++)

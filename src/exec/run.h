@@ -11,6 +11,7 @@ enum run_state {
 	RUN_DEPS,    /* waiting for what the caller said it depends on */
 	RUN_ADMIT,   /* waiting until its lane is free on the whole node */
 	RUN_ASK,     /* a script says what comes next */
+	RUN_TURN,    /* waiting until the node is done with the script's plan before */
 	RUN_CALLING, /* a caller's callback is due or running, outside the locks */
 	RUN_MAP,     /* mapping the caller's buffers */
 	RUN_STEPS,   /* running the plan */

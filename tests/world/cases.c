@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+#include "world/cases.h"
+
+#include "world/values.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static size_t zero(const struct trial *t, int rank) { (void)t; (void)rank; return 0; }
+static size_t count(const struct trial *t, int rank) { (void)rank; return t->count; }
+static size_t all_counts(const struct trial *t, int rank) { (void)rank; return t->count * (size_t)t->n; }
+static size_t at_root(const struct trial *t, int rank) { return rank == t->root ? t->count : 0; }
+static size_t my_block(const struct trial *t, int rank) { return t->count * (size_t)rank; }
+
+/* allgatherv: rank r gives (count + 3r) mod (2 count + 1) elements, with a gap of r elements before its block */
+static size_t v_count(const struct trial *t, int rank) { return (t->count + 3 * (size_t)rank) % (2 * t->count + 1); }
+
+static size_t v_off(const struct trial *t, int rank)
+{
+	size_t off = 0;
+
+	for (int r = 0; r < rank; r++)
+		off += v_count(t, r) + (size_t)r;
+	return off + (size_t)rank;
+}
+
+static size_t v_total(const struct trial *t, int rank)
+{
+	(void)rank;
+	return v_off(t, t->n - 1) + v_count(t, t->n - 1);
+}
+
+static double in_op(const struct trial *t, int rank, size_t i) { return value_input(t->dtype, t->op, t->n, rank, i); }
+static double out_op(const struct trial *t, int rank, size_t i) { (void)rank; return value_reduced(t->dtype, t->op, t->n, i); }
+
+static double out_block(const struct trial *t, int rank, size_t i)
+{
+	return value_reduced(t->dtype, t->op, t->n, t->count * (size_t)rank + i);
+}
+
+static double out_gathered(const struct trial *t, int rank, size_t i)
+{
+	(void)rank;
+	return in_op(t, (int)(i / t->count), i % t->count);
+}
+
+/* -1: a gap, which nobody may write */
+static double out_gathered_v(const struct trial *t, int rank, size_t i)
+{
+	(void)rank;
+	for (int r = 0; r < t->n; r++)
+		if (i >= v_off(t, r) && i < v_off(t, r) + v_count(t, r))
+			return in_op(t, r, i - v_off(t, r));
+	return -1;
+}
+
+static double out_root(const struct trial *t, int rank, size_t i) { (void)rank; return in_op(t, t->root, i); }
+
+static choir_status allreduce(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
+{
+	return choir_allreduce(comm, send, recv, t->count, t->dtype, t->op, call, event_p);
+}
+
+static choir_status reduce_scatter(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
+{
+	return choir_reduce_scatter(comm, send, recv, t->count, t->dtype, t->op, call, event_p);
+}
+
+static choir_status allgather(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
+{
+	return choir_allgather(comm, send, recv, t->count, t->dtype, call, event_p);
+}
+
+static choir_status allgatherv(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
+{
+	size_t counts[64], offs[64];
+
+	for (int r = 0; r < t->n; r++) {
+		counts[r] = v_count(t, r);
+		offs[r] = v_off(t, r);
+	}
+	return choir_allgatherv(comm, send, counts[choir_comm_rank(comm)], recv, counts, offs, t->dtype, call, event_p);
+}
+
+static choir_status broadcast(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
+{
+	return choir_broadcast(comm, send, recv, t->count, t->dtype, t->root, call, event_p);
+}
+
+static choir_status reduce(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
+{
+	return choir_reduce(comm, send, recv, t->count, t->dtype, t->op, t->root, call, event_p);
+}
+
+/* Round the ring, both halves at once: rank r sends to r + 1 and receives from r - 1. */
+static double out_left(const struct trial *t, int rank, size_t i) { return in_op(t, (rank + t->n - 1) % t->n, i); }
+
+static choir_status sendrecv(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
+{
+	int me = choir_comm_rank(comm);
+	choir_event *sent = NULL;
+	choir_status st = choir_send(comm, send, t->count, t->dtype, (me + 1) % t->n, call, &sent);
+
+	if (st == CHOIR_SUCCESS)
+		st = choir_recv(comm, recv, t->count, t->dtype, (me + t->n - 1) % t->n, call, event_p);
+	if (st == CHOIR_SUCCESS)
+		st = choir_event_wait(sent, -1);
+	choir_event_release(sent);
+	return st;
+}
+
+const struct test_case test_cases[] = {
+	{ .name = "allreduce", .reduces = true, .send_elems = count, .recv_elems = count, .inner = zero, .input = in_op, .result = out_op, .call = allreduce },
+	{ .name = "reduce_scatter", .reduces = true, .send_elems = all_counts, .recv_elems = count, .inner = my_block, .input = in_op, .result = out_block, .call = reduce_scatter },
+	{ .name = "allgather", .send_elems = count, .recv_elems = all_counts, .inner = my_block, .input = in_op, .result = out_gathered, .call = allgather },
+	{ .name = "allgatherv", .send_elems = v_count, .recv_elems = v_total, .inner = v_off, .input = in_op, .result = out_gathered_v, .call = allgatherv },
+	{ .name = "broadcast", .rooted = true, .send_elems = at_root, .recv_elems = count, .inner = zero, .input = in_op, .result = out_root, .call = broadcast },
+	{ .name = "reduce", .reduces = true, .rooted = true, .send_elems = count, .recv_elems = at_root, .inner = zero, .input = in_op, .result = out_op, .call = reduce },
+	{ .name = "send", .send_elems = count, .recv_elems = count, .input = in_op, .result = out_left, .call = sendrecv },
+};
+const size_t n_test_cases = sizeof test_cases / sizeof *test_cases;
+
+static void write_input(const struct test_case *tc, const struct trial *t, int rank, unsigned char *at)
+{
+	for (size_t i = 0; i < tc->send_elems(t, rank); i++)
+		value_store(t->dtype, at, i, tc->input(t, rank, i));
+}
+
+static void check_output(struct world *world, int rank, const struct test_case *tc, const struct trial *t, const unsigned char *at)
+{
+	size_t elem = choir_dtype_bytes(t->dtype), elems = tc->recv_elems(t, rank);
+
+	for (size_t i = 0; i < elems; i++) {
+		double wanted = tc->result(t, rank, i);
+		unsigned char exact[8], gap[8];
+
+		memset(gap, SENTINEL, sizeof gap);
+		value_store(t->dtype, exact, 0, wanted);
+		if (wanted == -1 && !t->in_place && memcmp(at + i * elem, gap, elem) == 0)
+			continue;
+		if (wanted == -1 && t->in_place)
+			continue;
+		if (memcmp(at + i * elem, exact, elem) == 0)
+			continue;
+		world_fail(world, rank, "%s of %zu x %s, %s, root %d, %s%s%s: element %zu is %g, not %g", tc->name, t->count, choir_dtype_name(t->dtype),
+		           choir_op_name(t->op), t->root, t->in_place ? "in place, " : "", t->device ? "cl_mem, " : "host, ",
+		           t->options != NULL ? t->options : "auto", i, value_load(t->dtype, at, i), wanted);
+		return;
+	}
+}
+
+static void check_send_kept(struct world *world, int rank, const struct test_case *tc, const struct trial *t, struct memory *send)
+{
+	unsigned char *again = malloc(send->bytes + 8);
+
+	write_input(tc, t, rank, again);
+	memory_pull(send);
+	if (send->bytes > 0 && memcmp(again, memory_payload(send), tc->send_elems(t, rank) * choir_dtype_bytes(t->dtype)) != 0)
+		world_fail(world, rank, "%s of %zu x %s (%s) wrote into its input", tc->name, t->count, choir_dtype_name(t->dtype),
+		           t->options != NULL ? t->options : "auto");
+	if (!memory_sentinels_stand(send))
+		world_fail(world, rank, "%s of %zu x %s: wrote round its input", tc->name, t->count, choir_dtype_name(t->dtype));
+	free(again);
+}
+
+/* In place: one buffer holds both; the smaller lies at `inner` of the larger. */
+static void place(const struct test_case *tc, const struct trial *t, int rank, struct memory *one, choir_buffer *send, choir_buffer *recv,
+                  size_t *send_off, size_t *recv_off)
+{
+	size_t elem = choir_dtype_bytes(t->dtype), s = tc->send_elems(t, rank), r = tc->recv_elems(t, rank);
+	size_t inner = (s == 0 || r == 0 ? 0 : tc->inner(t, rank)) * elem;
+
+	*send_off = s <= r ? inner : 0;
+	*recv_off = s <= r ? 0 : inner;
+	*send = *recv = one->buffer;
+	if (t->device) {
+		send->offset_bytes += *send_off;
+		recv->offset_bytes += *recv_off;
+	} else {
+		*send = choir_host(memory_payload(one) + *send_off);
+		*recv = choir_host(memory_payload(one) + *recv_off);
+	}
+}
+
+static choir_status run_call(const struct test_case *tc, const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv)
+{
+	choir_call call = CHOIR_CALL_INIT;
+
+	call.options = t->options;
+	return tc->call(t, comm, send, recv, &call, NULL);
+}
+
+/* Large counts with a forced algorithm may be refused ("needs the input to fit a slot"), on all ranks alike. */
+static bool refused(const struct trial *t, choir_status st)
+{
+	return st == CHOIR_UNSUPPORTED && t->options != NULL && strstr(t->options, "auto") == NULL && t->count > 10000;
+}
+
+static void run_in_place(struct world *world, int rank, choir_comm *comm, const struct test_case *tc, const struct trial *t)
+{
+	size_t elem = choir_dtype_bytes(t->dtype), s = tc->send_elems(t, rank), r = tc->recv_elems(t, rank), send_off, recv_off;
+	struct memory one;
+	choir_buffer send, recv;
+
+	CHECK(memory_make(&one, world->device, t->device, (s > r ? s : r) * elem, elem));
+	place(tc, t, rank, &one, &send, &recv, &send_off, &recv_off);
+	write_input(tc, t, rank, memory_payload(&one) + send_off);
+	memory_push(&one);
+	choir_status st = run_call(tc, t, comm, send, recv);
+	if (!refused(t, st) && OK(st)) {
+		memory_pull(&one);
+		check_output(world, rank, tc, t, memory_payload(&one) + recv_off);
+		CHECK(memory_sentinels_stand(&one));
+	}
+	memory_free(&one);
+}
+
+void case_run(struct world *world, int rank, choir_comm *comm, const struct test_case *tc, const struct trial *t)
+{
+	size_t elem = choir_dtype_bytes(t->dtype);
+	struct memory send, recv;
+
+	if (t->in_place && tc->inner != NULL) {
+		run_in_place(world, rank, comm, tc, t);
+		return;
+	}
+	CHECK(memory_make(&send, world->device, t->device, tc->send_elems(t, rank) * elem, elem));
+	CHECK(memory_make(&recv, world->device, t->device, tc->recv_elems(t, rank) * elem, 3 * elem));
+	write_input(tc, t, rank, memory_payload(&send));
+	memory_push(&send);
+	choir_status st = run_call(tc, t, comm, send.buffer, recv.buffer);
+	if (!refused(t, st) && OK(st)) {
+		memory_pull(&recv);
+		check_output(world, rank, tc, t, memory_payload(&recv));
+		if (!memory_sentinels_stand(&recv))
+			world_fail(world, rank, "%s of %zu x %s (%s): wrote round its output", tc->name, t->count, choir_dtype_name(t->dtype),
+			           t->options != NULL ? t->options : "auto");
+		check_send_kept(world, rank, tc, t, &send);
+	}
+	memory_free(&send);
+	memory_free(&recv);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#include "world/matrix.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The algorithms of a collective as the comm lists them, and "auto". */
+static size_t options_of(choir_comm *comm, const char *collective, char options[][48], size_t room)
+{
+	char *text = NULL;
+	json_t *root, *entry;
+	size_t i, n = 0;
+
+	snprintf(options[n++], 48, "algorithm=auto");
+	if (choir_comm_json(comm, &text) != CHOIR_SUCCESS)
+		return n;
+	root = json_loads(text, 0, NULL);
+	json_array_foreach(json_object_get(root, "algorithms"), i, entry)
+	{
+		if (strcmp(json_string_value(json_object_get(entry, "collective")), collective) == 0 && n < room)
+			snprintf(options[n++], 48, "algorithm=%s", json_string_value(json_object_get(entry, "name")));
+	}
+	json_decref(root);
+	free(text);
+	return n;
+}
+
+/* Can it run on this layout?  A refused call says UNSUPPORTED on every rank before anything is sent. */
+static bool can_run(struct world *world, int rank, choir_comm *comm, const struct test_case *tc, const struct trial *t)
+{
+	struct trial tiny = *t;
+	float a[64] = { 0 }, b[64 * 64] = { 0 };
+	choir_call call = CHOIR_CALL_INIT;
+	choir_status st;
+
+	tiny.count = 1;
+	tiny.dtype = CHOIR_F32;
+	tiny.op = CHOIR_OP_SUM;
+	call.options = t->options;
+	st = tc->call(&tiny, comm, choir_host(tc->send_elems(&tiny, rank) > 1 ? b : a), choir_host(tc->send_elems(&tiny, rank) > 1 ? a : b), &call, NULL);
+	if (st != CHOIR_SUCCESS && st != CHOIR_UNSUPPORTED)
+		world_fail(world, rank, "%s with %s: %s", tc->name, t->options, choir_last_error());
+	return st == CHOIR_SUCCESS;
+}
+
+static void run_sizes(struct world *world, int rank, choir_comm *comm, const struct test_case *tc, struct trial *t, bool quick)
+{
+	size_t n = (size_t)t->n, sizes[] = { 0, 1, n > 1 ? n - 1 : 2, 3 * n + 1, 1000, 70001, 400003 };
+	size_t used = quick ? 5 : sizeof sizes / sizeof *sizes;
+
+	for (size_t s = 0; s < used; s++)
+		for (int variant = 0; variant < 4; variant++) {
+			t->count = sizes[s];
+			t->in_place = variant & 1;
+			t->device = variant & 2;
+			if (sizes[s] > 100000 && (variant == 1 || variant == 2)) /* one of each at the largest */
+				continue;
+			case_run(world, rank, comm, tc, t);
+		}
+}
+
+void matrix_sizes(struct world *world, int rank, choir_comm *comm, void *quick)
+{
+	char options[16][48];
+
+	for (size_t c = 0; c < n_test_cases; c++) {
+		const struct test_case *tc = &test_cases[c];
+		size_t n = options_of(comm, tc->name, options, 16);
+
+		for (size_t o = 0; o < n; o++) {
+			struct trial t = { .dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .n = choir_comm_size(comm), .options = options[o] };
+
+			t.root = (int)o % t.n;
+			if (can_run(world, rank, comm, tc, &t))
+				run_sizes(world, rank, comm, tc, &t, quick != NULL);
+		}
+	}
+}
+
+static bool defined(choir_comm *comm, const struct test_case *tc, choir_dtype dtype, choir_op op)
+{
+	return choir_supports(comm, tc->name, dtype, op, choir_none()) == CHOIR_SUCCESS && op != CHOIR_OP_LOCAL;
+}
+
+void matrix_types(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	(void)unused;
+	for (size_t c = 0; c < n_test_cases; c++)
+		for (choir_dtype dtype = 0; choir_dtype_bytes(dtype) > 0; dtype++)
+			for (choir_op op = 0; op <= (test_cases[c].reduces ? CHOIR_OP_BXOR : 0); op++) {
+				struct trial t = { .dtype = dtype, .op = op, .count = 37, .n = choir_comm_size(comm), .device = (dtype + op) % 2 };
+
+				if (defined(comm, &test_cases[c], dtype, op))
+					case_run(world, rank, comm, &test_cases[c], &t);
+			}
+}
+
+void matrix_roots(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	(void)unused;
+	for (size_t c = 0; c < n_test_cases; c++)
+		for (int root = 0; root < choir_comm_size(comm) && test_cases[c].rooted; root++)
+			for (int in_place = 0; in_place < 2; in_place++) {
+				struct trial t = { .dtype = CHOIR_I32, .op = CHOIR_OP_MAX, .count = 1234, .n = choir_comm_size(comm), .root = root, .in_place = in_place };
+
+				case_run(world, rank, comm, &test_cases[c], &t);
+			}
+}

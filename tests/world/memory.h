@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Buffers for tests: host memory or a cl_mem with an offset, sentinels on both sides. */
+#ifndef TESTS_MEMORY_H
+#define TESTS_MEMORY_H
+
+#include "world/world.h"
+
+enum { SENTINEL_BYTES = 64, SENTINEL = 0xA5 };
+
+struct memory {
+	bool device;
+	size_t bytes, offset;   /* of the payload */
+	unsigned char *host;    /* the whole, sentinels included; the shadow of a cl_mem */
+	cl_mem mem;
+	cl_command_queue queue;
+	choir_buffer buffer;
+};
+
+/* memory_make: bytes of payload, all bytes SENTINEL; on the device its offset is `shift` bytes beyond the first sentinel. */
+bool memory_make(struct memory *memory, choir_device *device, bool on_device, size_t bytes, size_t shift);
+void memory_free(struct memory *memory);
+
+unsigned char *memory_payload(struct memory *memory);
+void memory_push(struct memory *memory); /* shadow to device */
+void memory_pull(struct memory *memory); /* device to shadow */
+bool memory_sentinels_stand(const struct memory *memory);
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Every dense collective on worlds of 1, 2, 3, 5 and 8 ranks: one node, a node a rank, two ranks a node. */
+#include "world/matrix.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+static const int sizes[] = { 1, 2, 3, 5, 8 };
+
+static void on_all_worlds(world_fn fn, void *arg)
+{
+	for (int per_node = 0; per_node <= 3; per_node++)
+		for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+			choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+			config.ranks_per_node = per_node;
+			config.deadline_ms = 60000;
+			world_run(sizes[i], &config, fn, arg);
+		}
+}
+
+static void test_sizes(void **state)
+{
+	(void)state;
+	on_all_worlds(matrix_sizes, getenv("WORLD_QUICK"));
+}
+
+static void test_types(void **state)
+{
+	(void)state;
+	on_all_worlds(matrix_types, NULL);
+}
+
+static void test_roots(void **state)
+{
+	(void)state;
+	on_all_worlds(matrix_roots, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sizes), cmocka_unit_test(test_types), cmocka_unit_test(test_roots) };
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	world_device_drop();
+	return failed;
+}

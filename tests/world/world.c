@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#include "world/world.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <setjmp.h>
+#include <cmocka.h>
+
+static choir_device *the_device;
+static pthread_mutex_t failure_lock = PTHREAD_MUTEX_INITIALIZER;
+
+choir_device *world_device(void)
+{
+	if (the_device == NULL && choir_device_create_default(0, &the_device) != CHOIR_SUCCESS)
+		fail_msg("no device: %s", choir_last_error());
+	return the_device;
+}
+
+void world_device_drop(void)
+{
+	choir_device_destroy(the_device);
+	the_device = NULL;
+}
+
+void world_fail(struct world *world, int rank, const char *format, ...)
+{
+	va_list args;
+
+	pthread_mutex_lock(&failure_lock);
+	if (world->failure[0] == '\0') {
+		int used = snprintf(world->failure, sizeof world->failure, "n = %d, rank %d: ", world->n, rank);
+
+		va_start(args, format);
+		vsnprintf(world->failure + used, sizeof world->failure - (size_t)used, format, args);
+		va_end(args);
+	}
+	pthread_mutex_unlock(&failure_lock);
+}
+
+bool world_is(struct world *world, int rank, choir_status st, choir_status wanted, const char *what)
+{
+	if (st != wanted)
+		world_fail(world, rank, "%s: %s instead of %s: %s", what, choir_status_name(st), choir_status_name(wanted), choir_last_error());
+	return st == wanted;
+}
+
+struct rank_thread {
+	pthread_t thread;
+	struct world *world;
+	int rank;
+	world_fn fn;
+	void *arg;
+};
+
+static void *run_rank(void *arg)
+{
+	struct rank_thread *t = arg;
+
+	t->fn(t->world, t->rank, t->world->comms[t->rank], t->arg);
+	return NULL;
+}
+
+void world_begin(struct world *world, int n, const choir_comm_config *config)
+{
+	choir_device **devices = calloc((size_t)n, sizeof *devices);
+
+	memset(world, 0, sizeof *world);
+	world->n = n;
+	world->device = world_device();
+	world->comms = calloc((size_t)n, sizeof *world->comms);
+	for (int i = 0; i < n; i++)
+		devices[i] = world->device;
+	if (choir_comm_create_local(n, devices, config, world->comms) != CHOIR_SUCCESS)
+		fail_msg("choir_comm_create_local(%d): %s", n, choir_last_error());
+	free(devices);
+}
+
+void world_threads(struct world *world, world_fn fn, void *arg)
+{
+	struct rank_thread *threads = calloc((size_t)world->n, sizeof *threads);
+
+	for (int i = 0; i < world->n; i++) {
+		threads[i] = (struct rank_thread){ .world = world, .rank = i, .fn = fn, .arg = arg };
+		if (pthread_create(&threads[i].thread, NULL, run_rank, &threads[i]) != 0)
+			fail_msg("no thread for rank %d", i);
+	}
+	for (int i = 0; i < world->n; i++)
+		pthread_join(threads[i].thread, NULL);
+	free(threads);
+}
+
+void world_end(struct world *world)
+{
+	for (int i = 0; i < world->n; i++)
+		choir_comm_destroy(world->comms[i]);
+	free(world->comms);
+	if (world->failure[0] != '\0')
+		fail_msg("%s", world->failure);
+}
+
+void world_run(int n, const choir_comm_config *config, world_fn fn, void *arg)
+{
+	struct world world;
+
+	world_begin(&world, n, config);
+	world_threads(&world, fn, arg);
+	world_end(&world);
+}
