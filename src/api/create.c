@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FAILED_DRAIN_MS = 1000 }; /* a failed comm has only the news of its failure left to send */
+
 static choir_status check_devices(const char *call, int n_local, choir_device *const *devices, choir_comm **comms_out)
 {
 	if (n_local < 1 || n_local > 1 << 20)
@@ -115,13 +117,14 @@ choir_status choir_comm_destroy(choir_comm *comm)
 		return error_set(CHOIR_WOULD_DEADLOCK, "choir_comm_destroy inside a callback of the library's");
 	if (comm->generation != meet_generation())
 		return error_set(CHOIR_ARGUMENT, "choir_comm_destroy: the comm belongs to the process before fork");
-	if (!progress_drain(comm, comm->deadline_ms)) {
+	if (!progress_drain(comm, choir_comm_status(comm) == CHOIR_SUCCESS ? comm->deadline_ms : FAILED_DRAIN_MS) &&
+	    choir_comm_status(comm) == CHOIR_SUCCESS) {
 		char text[160];
 
 		snprintf(text, sizeof text, "%s: rank %d: destroyed with calls unfinished after %lld ms", comm->name, comm->rank,
 		         (long long)comm->deadline_ms);
 		comm_fail(comm, CHOIR_TIMEOUT, text);
-		progress_drain(comm, 1000);
+		progress_drain(comm, FAILED_DRAIN_MS);
 		st = error_set(CHOIR_TIMEOUT, "%s", text);
 	}
 	progress_remove(comm);

@@ -23,6 +23,7 @@ struct comm_peer {
 	struct bell *bell;
 	int64_t pid;
 	int watch; /* see arena.h; -1 = not watched */
+	int dead_looks; /* how often it was seen dead, 2 at most */
 	int *ranks;/* [n_ranks] its ranks on my node */
 	int n_ranks;
 };

@@ -109,11 +109,13 @@ static bool drive_pump(struct choir_comm *comm)
 {
 	bool moved = false;
 
-	if (comm->pump == NULL || atomic_load(&comm->failed) != CHOIR_SUCCESS)
+	if (comm->pump == NULL)
 		return false;
-	if (pump_drive(comm->pump, &moved) != CHOIR_SUCCESS)
+	if (pump_drive(comm->pump, &moved) != CHOIR_SUCCESS && atomic_load(&comm->failed) == CHOIR_SUCCESS)
 		comm_fail(comm, CHOIR_TRANSPORT, error_text());
-	return moved;
+	if (atomic_load_explicit(&comm->inbox.overflow, memory_order_relaxed) && atomic_load(&comm->failed) == CHOIR_SUCCESS)
+		comm_fail(comm, CHOIR_TRANSPORT, "messages of more than 1 GiB came for calls that this rank has not made yet");
+	return moved; /* a failed comm too: the news of it must get out */
 }
 
 static void fail_all(struct choir_comm *comm)
@@ -249,8 +251,8 @@ static void say_late(struct run *run, double seconds, char *text, size_t bytes)
 		         n_late > 1 ? " and others" : "", seconds);
 }
 
-/* Note [dead peers].  A peer that exits after its last call is no failure as long as nobody waits for it, so a death counts only if a run still waits for
- * that rank after the death was seen. */
+/* Note [dead peers].  A peer that exits after its last call is no failure as long as nobody waits for it.  What it had published or sent before it went is still
+ * there to be read, so a death counts only at the next look after it was seen, when the engine has been driven in between and a run still waits for that rank. */
 static bool check_dead(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
@@ -259,11 +261,8 @@ static bool check_dead(struct run *run)
 	for (int p = 0; p < comm->n_peers; p++) {
 		const struct comm_peer *peer = &comm->peers[p];
 
-		if (!peer_watch_dead(peer->watch))
-			continue;
-		for (int i = 0; i < peer->n_ranks; i++) {
-			/* look at the flags anew: the peer may have raised its last one just before it went */
-			if (!run_waits_for(run, peer->ranks[i]) || run_advance(run))
+		for (int i = 0; i < peer->n_ranks && peer->dead_looks > 1; i++) {
+			if (!run_waits_for(run, peer->ranks[i]))
 				continue;
 			run_describe(&run->record, run->key, called, sizeof called);
 			snprintf(text, sizeof text, "%s: rank %d: rank %d is dead, and %s waits for it", comm->name, comm->rank, peer->ranks[i], called);
@@ -272,6 +271,13 @@ static bool check_dead(struct run *run)
 		}
 	}
 	return false;
+}
+
+static void look_at_peers(struct choir_comm *comm)
+{
+	for (int p = 0; p < comm->n_peers; p++)
+		if (comm->peers[p].dead_looks < 2 && peer_watch_dead(comm->peers[p].watch))
+			comm->peers[p].dead_looks++;
 }
 
 /* True if the comm failed on the way. */
@@ -310,6 +316,8 @@ void engine_check(struct choir_comm *comm)
 	if (pthread_mutex_trylock(&engine->drive) != 0)
 		return;
 	now = progress_now_ns();
+	if (engine->active != NULL)
+		look_at_peers(comm);
 	for (struct run *run = engine->active; run != NULL && !engine->closed; run = run->next)
 		if (run->state != RUN_ENDED && run->state != RUN_CALLING && atomic_load(&comm->failed) == CHOIR_SUCCESS && check_run(run, now))
 			break;

@@ -40,6 +40,9 @@ void inbox_put(struct inbox *inbox, struct pump_message *message)
 		at = &(*at)->next;
 	message->next = NULL;
 	*at = message;
+	inbox->kept_bytes += message->payload_bytes;
+	if (inbox->kept_bytes > INBOX_KEPT_BYTES)
+		atomic_store_explicit(&inbox->overflow, true, memory_order_relaxed);
 	atomic_fetch_add_explicit(&inbox->arrived, 1, memory_order_release);
 	pthread_mutex_unlock(&inbox->lock);
 }
@@ -53,6 +56,7 @@ struct pump_message *inbox_take(struct inbox *inbox, uint64_t key, int src, uint
 		if ((*at)->header.key == key && (*at)->header.src == src && (*at)->header.tag == tag) {
 			found = *at;
 			*at = found->next;
+			inbox->kept_bytes -= found->payload_bytes;
 			break;
 		}
 	pthread_mutex_unlock(&inbox->lock);

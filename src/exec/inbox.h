@@ -7,14 +7,17 @@
 #include "net/pump.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 
 enum { INBOX_BUCKETS = 64 };
+#define INBOX_KEPT_BYTES (1ull << 30)
 
 struct inbox {
 	pthread_mutex_t lock;
 	struct pump_message *buckets[INBOX_BUCKETS]; /* by key and source */
 	_Atomic uint64_t arrived;                    /* counts deliveries: nothing new, nothing to look for */
 	uint64_t kept_bytes;
+	_Atomic bool overflow;                       /* more was kept than INBOX_KEPT_BYTES: the comm fails */
 };
 
 choir_status inbox_init(struct inbox *inbox);

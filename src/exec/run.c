@@ -27,6 +27,7 @@ choir_status run_create(struct choir_comm *comm, struct run **out_p)
 	run->deadline_ms = comm->deadline_ms;
 	choir_status st = event_create(comm, &run->event);
 	if (st != CHOIR_SUCCESS) {
+		steps_free(run);
 		free(run);
 		return st;
 	}
