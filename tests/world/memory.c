@@ -43,8 +43,10 @@ unsigned char *memory_payload(struct memory *memory)
 
 void memory_push(struct memory *memory)
 {
-	if (memory->device)
-		clEnqueueWriteBuffer(memory->queue, memory->mem, CL_TRUE, 0, whole(memory), memory->host, 0, NULL, NULL);
+	if (!memory->device)
+		return;
+	clEnqueueWriteBuffer(memory->queue, memory->mem, CL_TRUE, 0, whole(memory), memory->host, 0, NULL, NULL);
+	clFinish(memory->queue); /* Intel's CPU runtime returns from small blocking writes before other threads see the bytes */
 }
 
 void memory_pull(struct memory *memory)
