@@ -162,6 +162,8 @@ static choir_status prepare(struct dense *d, const choir_call *call, struct algo
 	run->pair = d->collective == COLLECTIVE_SEND || d->collective == COLLECTIVE_RECV;
 	run->pair_sends = d->collective == COLLECTIVE_SEND;
 	run->pair_peer = d->root;
+	TRY(run_keep(run, d->send_bytes > 0 ? d->send : choir_none()));
+	TRY(run_keep(run, d->recv_bytes > 0 ? d->recv : choir_none()));
 	TRY(plan_run(d, call, in, run));
 	run->plan = &run->cached->plan;
 	fill_record(d, run);

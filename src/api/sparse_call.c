@@ -54,6 +54,10 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 	run->record = (struct call_record){ .collective = COLLECTIVE_SPARSE_ALLREDUCE, .dtype = (uint8_t)sparse->val_dtype,
 		                            .op = (uint8_t)sparse->op, .hash = sparse_agreement(sparse) };
 	snprintf(run->record.algorithm, sizeof run->record.algorithm, "%s", sparse->algorithm != NULL ? sparse->algorithm : "auto");
+	TRY(run_keep(run, sparse->send_ind));
+	TRY(run_keep(run, sparse->send_val));
+	TRY(run_keep(run, sparse->recv_ind));
+	TRY(run_keep(run, sparse->recv_val));
 	TRY(sparse_create(&env, sparse, &run->script, &run->script_state));
 	run->ended = keep_result;
 	run->event->free_result = free_result;

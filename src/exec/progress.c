@@ -6,8 +6,8 @@
  * an event, and sleeps on a condition variable while there is nothing unfinished.
  *
  * Note [idle].  Nothing to do: spin a little (not when ranks outnumber cores), then give the core away, then sleep on the process's doorbell, which peers
- * of the node, drivers' callbacks and completions ring.  While messages can come that only polling sees, the sleep is short.  A few times a second the
- * slow look finds deadlines, dead peers and differing calls. */
+ * of the node, drivers' callbacks and completions ring.  While messages can come that only polling sees, the sleep is short.  Fifty times a second, busy
+ * or not, the slow look finds deadlines, dead peers and differing calls. */
 #include "exec/progress.h"
 
 #include "exec/comm.h"
@@ -24,6 +24,7 @@ enum {
 	POLLED_SLEEP_US = 200,
 	CHECK_NS = 20 * 1000 * 1000,
 	OTHERS_EVERY = 16, /* idle rounds between looks at the other ranks */
+	LOOK_EVERY = 64,   /* rounds between looks at the clock */
 };
 
 static struct {
@@ -33,7 +34,8 @@ static struct {
 	_Atomic int n_comms;
 	_Atomic int drivers;     /* threads in progress_wait */
 	_Atomic bool resting;    /* the background thread waits on `work` */
-	bool started, stop;
+	bool started;
+	unsigned life;           /* of the background thread: one that finds another number here ends */
 	pthread_t thread;
 } world = { .lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER };
 
@@ -108,6 +110,26 @@ struct idle {
 	int64_t next_check_ns;
 };
 
+/* The slow look, when it is due. */
+static void look_at_all(struct idle *idle, int64_t now)
+{
+	if (now < idle->next_check_ns)
+		return;
+	if (idle->next_check_ns != 0)
+		check_all();
+	idle->next_check_ns = now + CHECK_NS;
+}
+
+/* The end of a wait of timeout_ms from now; one that would come after the end of time never comes. */
+static int64_t end_of(int64_t timeout_ms)
+{
+	int64_t end;
+
+	if (timeout_ms < 0 || __builtin_mul_overflow(timeout_ms, INT64_C(1000000), &end) || __builtin_add_overflow(end, progress_now_ns(), &end))
+		return INT64_MAX;
+	return end;
+}
+
 /* Sleeps unless something moved after arming; `mine` may be NULL. */
 static void sleep_once(const struct choir_comm *mine, choir_event *event, bool polled)
 {
@@ -145,10 +167,6 @@ static void idle_round(struct idle *idle, const struct choir_comm *mine, choir_e
 		return;
 	}
 	sleep_once(mine, event, polled);
-	if (progress_now_ns() >= idle->next_check_ns) {
-		check_all();
-		idle->next_check_ns = progress_now_ns() + CHECK_NS;
-	}
 }
 
 static void wake_background(void)
@@ -171,18 +189,25 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 {
 	struct choir_comm *comm = event->comm;
 	struct idle idle = { 0 };
-	int64_t end = timeout_ms >= 0 ? progress_now_ns() + timeout_ms * 1000000 : INT64_MAX;
-	bool polled = comm->pump != NULL && pump_polled(comm->pump);
+	int64_t end = end_of(timeout_ms);
+	bool polled = comm->pump != NULL && pump_polled(comm->pump), moved;
 
 	atomic_fetch_add(&world.drivers, 1);
-	while (!event_is_complete(event)) {
-		if (engine_drive(comm)) {
-			idle.rounds = 0;
-			continue;
-		}
-		if (event_is_complete(event) || (timeout_ms >= 0 && progress_now_ns() >= end))
+	for (unsigned round = 0; !event_is_complete(event); round++) {
+		moved = engine_drive(comm);
+		if (event_is_complete(event))
 			break;
-		idle_round(&idle, comm, event, polled || timeout_ms >= 0, comm->crowded);
+		if (round % LOOK_EVERY == 0 || idle.rounds > SPIN_ROUNDS || end != INT64_MAX) {
+			int64_t now = progress_now_ns();
+
+			if (now >= end)
+				break;
+			look_at_all(&idle, now);
+		}
+		if (moved)
+			idle.rounds = 0;
+		else
+			idle_round(&idle, comm, event, polled || timeout_ms >= 0, comm->crowded);
 	}
 	leave();
 	return event_is_complete(event);
@@ -191,23 +216,27 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 bool progress_drain(struct choir_comm *comm, int64_t timeout_ms)
 {
 	struct idle idle = { 0 };
-	int64_t end = progress_now_ns() + timeout_ms * 1000000;
+	int64_t end = end_of(timeout_ms);
 
 	atomic_fetch_add(&world.drivers, 1);
 	while (!engine_idle(comm) || (comm->pump != NULL && pump_busy(comm->pump))) {
-		if (engine_drive(comm))
-			idle.rounds = 0;
-		else if (progress_now_ns() >= end)
+		bool moved = engine_drive(comm);
+		int64_t now = progress_now_ns();
+
+		if (now >= end)
 			break;
+		look_at_all(&idle, now);
+		if (moved)
+			idle.rounds = 0;
 		else
 			idle_round(&idle, comm, NULL, true, comm->crowded);
 	}
-	atomic_fetch_sub(&world.drivers, 1);
+	leave();
 	return engine_idle(comm) && !(comm->pump != NULL && pump_busy(comm->pump));
 }
 
-/* Waits on `work` while there is nothing to do here.  False: stop. */
-static bool rest(void)
+/* Waits on `work` while there is nothing to do here.  False: this life is over. */
+static bool rest(unsigned life)
 {
 	bool stop;
 
@@ -216,7 +245,7 @@ static bool rest(void)
 	for (;;) {
 		bool left = false;
 
-		stop = world.stop;
+		stop = world.life != life;
 		for (struct choir_comm *comm = world.comms; comm != NULL; comm = comm->next)
 			left |= !engine_idle(comm) || (comm->pump != NULL && pump_busy(comm->pump));
 		if (stop || (left && atomic_load(&world.drivers) == 0))
@@ -228,16 +257,17 @@ static bool rest(void)
 	return !stop;
 }
 
-static void *background(void *unused)
+static void *background(void *life)
 {
-	(void)unused;
-	while (rest()) {
+	while (rest((unsigned)(uintptr_t)life)) {
 		struct idle idle = { 0 };
 
-		for (;;) {
-			bool polled = false, crowded = false;
+		for (unsigned round = 0;; round++) {
+			bool polled = false, crowded = false, moved = drive_others(NULL);
 
-			if (drive_others(NULL)) {
+			if (round % LOOK_EVERY == 0 || idle.rounds > SPIN_ROUNDS)
+				look_at_all(&idle, progress_now_ns());
+			if (moved) {
 				idle.rounds = 0;
 				continue;
 			}
@@ -259,8 +289,7 @@ choir_status progress_kick(void)
 	}
 	pthread_mutex_lock(&world.lock);
 	if (!world.started) {
-		world.stop = false;
-		if (pthread_create(&world.thread, NULL, background, NULL) == 0)
+		if (pthread_create(&world.thread, NULL, background, (void *)(uintptr_t)world.life) == 0)
 			world.started = true;
 		else
 			st = error_set(CHOIR_NO_MEMORY, "no background thread: calls progress only while somebody waits");
@@ -304,8 +333,8 @@ void progress_remove(struct choir_comm *comm)
 	if (world.comms == NULL && world.started && !pthread_equal(pthread_self(), thread)) {
 		join = true;
 		world.started = false;
-		world.stop = true;
-		pthread_cond_signal(&world.work);
+		world.life++; /* a new one may be started before this one has gone */
+		pthread_cond_broadcast(&world.work);
 	}
 	pthread_mutex_unlock(&world.lock);
 	bell_ring(bell_mine());

@@ -7,6 +7,8 @@
 #include "exec/event.h"
 #include "exec/script.h"
 
+enum { RUN_KEPT = 4 };
+
 enum run_state {
 	RUN_DEPS,    /* waiting for what the caller said it depends on */
 	RUN_ADMIT,   /* waiting until its lane is free on the whole node */
@@ -54,6 +56,10 @@ struct run {
 	size_t n_deps;
 	size_t next_cl_dep, next_dep;
 
+	/* the caller's buffers, retained until the end */
+	cl_mem kept[RUN_KEPT];
+	size_t n_kept;
+
 	/* what it runs */
 	struct cached_plan *cached; /* dense: its one plan */
 	const struct plan *plan;
@@ -91,6 +97,9 @@ choir_status run_create(struct choir_comm *comm, struct run **out_p);
 
 /* run_set_deps: copies and retains what the call depends on; after (may be NULL) becomes a marker event.  Starts watching. */
 choir_status run_set_deps(struct run *run, const choir_call *call);
+
+/* run_keep: retains the buffer's cl_mem, if it is one, until the run is discarded; RUN_KEPT buffers at most. */
+choir_status run_keep(struct run *run, choir_buffer buffer);
 
 /* run_discard: an unsubmitted run, or one whose event has completed: frees or pools it. */
 void run_discard(struct run *run);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* Whom a run is waiting for. */
+#include "exec/run.h"
+
+static bool lane_behind(struct run *run, int rank, uint64_t flag)
+{
+	struct choir_comm *comm = run->comm;
+
+	return atomic_load_explicit(&arena_lane(comm->arena, comm->layout.place_of[rank], run->lane)->flag, memory_order_acquire) < flag;
+}
+
+static bool step_waits_for(struct run *run, const struct plan_step *step, int rank)
+{
+	const struct layout *layout = &run->comm->layout;
+
+	switch (step->kind) {
+	case PLAN_AWAIT:
+		return (step->peer == rank || step->peer == PLAN_ALL) && rank != run->comm->rank &&
+		       layout->node_of[rank] == layout->node_of[run->comm->rank] &&
+		       lane_behind(run, rank, ARENA_FLAG(run->seq + 1, run->plan_index << 20 | step->tag));
+	case PLAN_RECV_MSG:
+		return step->peer == rank;
+	default:
+		return false;
+	}
+}
+
+bool run_waits_for(struct run *run, int rank)
+{
+	const struct layout *layout = &run->comm->layout;
+
+	if (run->state == RUN_ADMIT)
+		return run->seq >= COMM_LANES && layout->node_of[rank] == layout->node_of[run->comm->rank] &&
+		       lane_behind(run, rank, ARENA_FLAG(run->seq + 1 - COMM_LANES, ARENA_DONE));
+	if (run->state == RUN_TURN)
+		return layout->node_of[rank] == layout->node_of[run->comm->rank] && lane_behind(run, rank, ARENA_FLAG(run->seq + 1, run->plan_index << 20));
+	if (run->state != RUN_STEPS)
+		return false;
+	for (uint32_t i = 0; i < run->board.n_waiting; i++)
+		if (step_waits_for(run, &run->plan->steps[run->board.waiting[i]], rank))
+			return true;
+	return false;
+}
+
+int run_late(struct run *run, int *n_late)
+{
+	int first = -1, n = 0;
+
+	for (int rank = 0; rank < run->comm->n; rank++)
+		if (run_waits_for(run, rank)) {
+			first = first < 0 ? rank : first;
+			n++;
+		}
+	if (n_late != NULL)
+		*n_late = n;
+	return first;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* Making and discarding runs, and what they hold on to meanwhile: deps, the caller's cl_mems, the plan. */
+#include "exec/run.h"
+
+#include "exec/steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { POOLED_RUNS = 16, POOLED_SCRATCH_BYTES = 8 << 20 };
+
+choir_status run_create(struct choir_comm *comm, struct run **out_p)
+{
+	struct run *run;
+
+	pthread_mutex_lock(&comm->engine.submit);
+	run = comm->engine.pool;
+	if (run != NULL)
+		comm->engine.pool = run->next;
+	pthread_mutex_unlock(&comm->engine.submit);
+	if (run == NULL && (run = calloc(1, sizeof *run)) == NULL)
+		return error_no_memory("a call", sizeof *run);
+	run->comm = comm;
+	run->deadline_ms = comm->deadline_ms;
+	choir_status st = event_create(comm, &run->event);
+	if (st != CHOIR_SUCCESS) {
+		steps_free(run);
+		free(run);
+		return st;
+	}
+	run->event->deadline_ms = run->deadline_ms;
+	*out_p = run;
+	return CHOIR_SUCCESS;
+}
+
+choir_status run_keep(struct run *run, choir_buffer buffer)
+{
+	cl_int rc;
+
+	if (buffer.kind != CHOIR_BUFFER_MEM || buffer.base == NULL)
+		return CHOIR_SUCCESS;
+	rc = clRetainMemObject(buffer.base);
+	if (rc != CL_SUCCESS)
+		return error_cl("clRetainMemObject", rc);
+	run->kept[run->n_kept++] = buffer.base;
+	return CHOIR_SUCCESS;
+}
+
+static void release_deps(struct run *run)
+{
+	for (size_t i = 0; i < run->n_kept; i++)
+		clReleaseMemObject(run->kept[i]);
+	for (size_t i = 0; i < run->n_cl_deps; i++)
+		clReleaseEvent(run->cl_deps[i]);
+	for (size_t i = 0; i < run->n_deps; i++)
+		choir_event_release(run->deps[i]);
+	free(run->cl_deps);
+	free(run->deps);
+}
+
+/* Zeroes all but what is worth keeping: the board's arrays and a scratch of moderate size. */
+static void wipe(struct run *run)
+{
+	struct step_board board = run->board;
+	struct dev_memory scratch = run->scratch;
+	cl_mem device_scratch = run->device_scratch;
+	uint64_t device_scratch_bytes = run->device_scratch_bytes;
+
+	memset(run, 0, sizeof *run);
+	run->board = board;
+	run->scratch = scratch;
+	run->device_scratch = device_scratch;
+	run->device_scratch_bytes = device_scratch_bytes;
+}
+
+void run_discard(struct run *run)
+{
+	struct choir_comm *comm = run->comm;
+	choir_event *event = run->event;
+	bool keep;
+	int pooled = 0;
+
+	if (run->script != NULL)
+		run->script->destroy(run->script_state);
+	free(run->call_text);
+	release_deps(run);
+	cached_plan_release(run->cached);
+	wipe(run);
+	run->comm = comm;
+	pthread_mutex_lock(&comm->engine.submit);
+	for (struct run *r = comm->engine.pool; r != NULL; r = r->next)
+		pooled++;
+	keep = !comm->engine.closed && pooled < POOLED_RUNS && run->scratch.bytes <= POOLED_SCRATCH_BYTES &&
+	       run->device_scratch_bytes <= POOLED_SCRATCH_BYTES;
+	if (keep) {
+		run->next = comm->engine.pool;
+		comm->engine.pool = run;
+	}
+	pthread_mutex_unlock(&comm->engine.submit);
+	if (!keep) {
+		steps_free(run);
+		free(run);
+	}
+	choir_event_release(event); /* last: it may hold the last reference to the comm */
+}
+
+static void ring_mine(void *unused)
+{
+	(void)unused;
+	bell_ring(bell_mine());
+}
+
+static choir_status copy_cl_deps(struct run *run, const choir_call *call, size_t n)
+{
+	run->cl_deps = calloc(n, sizeof *run->cl_deps);
+	if (run->cl_deps == NULL)
+		return error_no_memory("deps", n * sizeof *run->cl_deps);
+	for (size_t i = 0; i < call->n_cl_deps; i++) {
+		cl_int rc = call->cl_deps[i] != NULL ? clRetainEvent(call->cl_deps[i]) : CL_INVALID_EVENT;
+
+		if (rc != CL_SUCCESS)
+			return error_set(CHOIR_ARGUMENT, "%s: cl_deps[%zu] is not an event", run->name, i);
+		run->cl_deps[run->n_cl_deps++] = call->cl_deps[i];
+	}
+	if (call->after != NULL) {
+		TRY(dev_marker(call->after, &run->cl_deps[run->n_cl_deps]));
+		run->n_cl_deps++;
+	}
+	for (size_t i = 0; i < run->n_cl_deps; i++)
+		TRY(dev_watch(run->cl_deps[i], ring_mine, NULL));
+	return CHOIR_SUCCESS;
+}
+
+choir_status run_set_deps(struct run *run, const choir_call *call)
+{
+	size_t n = call->n_cl_deps + (call->after != NULL);
+
+	if (n > 0)
+		TRY(copy_cl_deps(run, call, n));
+	if (call->n_deps == 0)
+		return CHOIR_SUCCESS;
+	run->deps = calloc(call->n_deps, sizeof *run->deps);
+	if (run->deps == NULL)
+		return error_no_memory("deps", call->n_deps * sizeof *run->deps);
+	for (size_t i = 0; i < call->n_deps; i++) {
+		if (call->deps[i] == NULL)
+			return error_set(CHOIR_ARGUMENT, "%s: deps[%zu] is null", run->name, i);
+		run->deps[run->n_deps++] = choir_event_retain(call->deps[i]);
+	}
+	return CHOIR_SUCCESS;
+}
