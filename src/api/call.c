@@ -15,18 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uintptr_t this_thread(void)
-{
-	static _Thread_local char mark;
-
-	return (uintptr_t)&mark;
-}
-
 choir_status call_check_comm(const char *call, choir_comm *comm)
 {
 	if (comm == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: null comm", call);
-	if (comm->generation != meet_generation())
+	if (comm->generation != progress_generation())
 		return error_set(CHOIR_ARGUMENT, "%s: the comm belongs to the process before fork", call);
 	return comm_failure(comm);
 }

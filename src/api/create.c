@@ -93,7 +93,7 @@ choir_status choir_comm_status(const choir_comm *comm)
 {
 	if (comm == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_comm_status: null comm");
-	return comm_failure((choir_comm *)comm);
+	return call_check_comm("choir_comm_status", (choir_comm *)comm);
 }
 
 choir_status choir_comm_abort(choir_comm *comm)
@@ -102,6 +102,8 @@ choir_status choir_comm_abort(choir_comm *comm)
 
 	if (comm == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_comm_abort: null comm");
+	if (comm->generation != progress_generation())
+		return error_set(CHOIR_ARGUMENT, "choir_comm_abort: the comm belongs to the process before fork");
 	snprintf(text, sizeof text, "%s: aborted by rank %d", comm->name, comm->rank);
 	comm_fail(comm, CHOIR_ABORTED, text);
 	return progress_kick(); /* what is in flight ends on the background thread */
@@ -115,7 +117,7 @@ choir_status choir_comm_destroy(choir_comm *comm)
 		return CHOIR_SUCCESS;
 	if (in_callback())
 		return error_set(CHOIR_WOULD_DEADLOCK, "choir_comm_destroy inside a callback of the library's");
-	if (comm->generation != meet_generation())
+	if (comm->generation != progress_generation())
 		return error_set(CHOIR_ARGUMENT, "choir_comm_destroy: the comm belongs to the process before fork");
 	if (!progress_drain(comm, choir_comm_status(comm) == CHOIR_SUCCESS ? comm->deadline_ms : FAILED_DRAIN_MS) &&
 	    choir_comm_status(comm) == CHOIR_SUCCESS) {

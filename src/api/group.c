@@ -58,6 +58,7 @@ bool group_add(struct run *run, bool waits)
 		group.lost = true;
 		return true;
 	}
+	atomic_store(&run->event->grouped_by, this_thread());
 	group.calls[group.n++] = (struct grouped){ run, waits ? choir_event_retain(run->event) : NULL };
 	return true;
 }
@@ -79,8 +80,10 @@ choir_status choir_group_end(void)
 	group.n = group.room = 0;
 	group.lost = false;
 	for (size_t i = 0; i < n; i++) {
-		choir_status st = engine_submit(calls[i].run);
+		choir_status st;
 
+		atomic_store(&calls[i].run->event->grouped_by, 0);
+		st = engine_submit(calls[i].run);
 		if (st != CHOIR_SUCCESS && first == CHOIR_SUCCESS) {
 			first = st;
 			snprintf(text, sizeof text, "%s", error_text());

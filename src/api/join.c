@@ -113,7 +113,7 @@ static choir_status fill(struct meeting *m, int local, struct choir_comm *comm)
 	comm->rank = m->my_ranks[local];
 	comm->n = m->n;
 	comm->context = m->hellos[0].context;
-	comm->generation = meet_generation();
+	comm->generation = progress_generation();
 	strncpy(comm->name, join->config->name != NULL ? join->config->name : "comm", sizeof comm->name - 1);
 	comm->deadline_ms = join->config->deadline_ms;
 	comm->warn_ms = join->config->warn_ms;

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,26 +16,6 @@
 #define HELLO_MAGIC 0x63687232u
 
 enum { SLOT_MOST = 512 * 1024, SLOT_LEAST = 64 * 1024, ARENA_TARGET = 64 << 20 };
-
-static _Atomic int generation;
-
-static void forked(void)
-{
-	atomic_fetch_add(&generation, 1);
-}
-
-static void watch_forks(void)
-{
-	pthread_atfork(NULL, NULL, forked);
-}
-
-int meet_generation(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, watch_forks);
-	return atomic_load_explicit(&generation, memory_order_relaxed);
-}
 
 choir_status meet_gather(struct meeting *m, const void *mine, size_t bytes, void *all)
 {

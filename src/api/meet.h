@@ -60,7 +60,4 @@ void meet_end(struct meeting *meeting);
 choir_status meet_links(struct meeting *meeting);
 choir_status meet_gather(struct meeting *meeting, const void *mine, size_t bytes, void *all);
 
-/* meet_generation: changes in a forked child. */
-int meet_generation(void);
-
 #endif

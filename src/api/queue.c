@@ -74,22 +74,32 @@ choir_status choir_queue_wait(cl_command_queue queue, size_t n, choir_event *con
 {
 	cl_context context;
 	cl_event made = NULL;
+	choir_status st;
 	cl_int rc;
 	bool all_done = true;
+	int done;
 
 	if (queue == NULL || (n > 0 && events == NULL))
 		return error_set(CHOIR_ARGUMENT, "choir_queue_wait: null argument");
 	for (size_t i = 0; i < n; i++) {
 		if (events[i] == NULL)
 			return error_set(CHOIR_ARGUMENT, "choir_queue_wait: events[%zu] is null", i);
-		all_done &= event_is_complete(events[i]);
+		st = choir_event_test(events[i], &done);
+		if (st != CHOIR_SUCCESS)
+			return error_prefix(st, "choir_queue_wait: events[%zu]", i);
+		all_done &= done != 0;
 	}
 	rc = clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
 	if (rc != CL_SUCCESS)
 		return error_cl("clGetCommandQueueInfo", rc);
 	if (all_done)
 		return CHOIR_SUCCESS;
-	TRY(build_bridge(context, n, events, &made));
+	st = build_bridge(context, n, events, &made);
+	if (st != CHOIR_SUCCESS) {
+		if (made != NULL)
+			clReleaseEvent(made);
+		return st;
+	}
 	rc = clEnqueueBarrierWithWaitList(queue, 1, &made, NULL);
 	clReleaseEvent(made);
 	if (rc != CL_SUCCESS)

@@ -36,7 +36,7 @@ struct engine {
 	_Atomic bool has_incoming;
 	struct run *active;          /* driver only; in order of submission */
 	_Atomic int unfinished;      /* runs submitted and not yet completed */
-	uint64_t next_seq;
+	_Atomic uint64_t next_seq;   /* written under submit */
 	uint64_t *sent, *received;   /* [n] calls of each pair so far */
 	struct run *pool;            /* finished runs, kept for their memory; under submit */
 	bool closed;                 /* under submit: nothing more is accepted */

@@ -118,12 +118,18 @@ static bool drive_pump(struct choir_comm *comm)
 	return moved; /* a failed comm too: the news of it must get out */
 }
 
+/* A run whose callback is under way ends when that has returned. */
+static bool is_calling(const struct run *run)
+{
+	return run->state == RUN_CALLING && run->call == NULL && !atomic_load_explicit(&run->called, memory_order_acquire);
+}
+
 static void fail_all(struct choir_comm *comm)
 {
 	choir_status st = (choir_status)atomic_load(&comm->failed);
 
 	for (struct run *run = comm->engine.active; run != NULL; run = run->next)
-		if (run->state != RUN_ENDED && run->state != RUN_CALLING)
+		if (run->state != RUN_ENDED && !is_calling(run))
 			run_fail(run, st, comm->fail_text);
 }
 

@@ -12,6 +12,13 @@
 
 static _Thread_local int callback_depth;
 
+uintptr_t this_thread(void)
+{
+	static _Thread_local char mark;
+
+	return (uintptr_t)&mark;
+}
+
 bool in_callback(void)
 {
 	return callback_depth > 0;
@@ -81,6 +88,8 @@ void choir_event_release(choir_event *event)
 {
 	if (event == NULL || atomic_fetch_sub_explicit(&event->refs, 1, memory_order_acq_rel) != 1)
 		return;
+	if (event->comm->generation != progress_generation())
+		return; /* a forked child: the comm behind it is the parent's to close */
 	if (event->free_result != NULL)
 		event->free_result(event->result);
 	comm_release(event->comm);
@@ -89,10 +98,19 @@ void choir_event_release(choir_event *event)
 	free(event);
 }
 
+/* Of this process, not of the one before a fork? */
+static choir_status check_event(const char *call, const choir_event *event)
+{
+	if (event->comm->generation != progress_generation())
+		return error_set(CHOIR_ARGUMENT, "%s: the event belongs to the process before fork", call);
+	return CHOIR_SUCCESS;
+}
+
 choir_status choir_event_test(choir_event *event, int *done_p)
 {
 	if (event == NULL || done_p == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_event_test: null argument");
+	TRY(check_event("choir_event_test", event));
 	*done_p = event_is_complete(event);
 	return CHOIR_SUCCESS;
 }
@@ -106,10 +124,13 @@ choir_status choir_event_wait(choir_event *event, int64_t timeout_ms)
 {
 	if (event == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_event_wait: null event");
+	TRY(check_event("choir_event_wait", event));
 	if (event_is_complete(event))
 		return outcome(event);
 	if (in_callback())
 		return error_set(CHOIR_WOULD_DEADLOCK, "choir_event_wait inside a callback would keep what it waits for from ending");
+	if (event->grouped_by == this_thread())
+		return error_set(CHOIR_WOULD_DEADLOCK, "choir_event_wait: the event's call is in a group of this thread that choir_group_end has not started");
 	if (!progress_wait(event, timeout_ms))
 		return error_set(CHOIR_TIMEOUT, "rank %d: the event was not complete after %lld ms of waiting", event->comm->rank,
 		                 (long long)timeout_ms);
@@ -120,6 +141,7 @@ choir_status choir_event_status(choir_event *event)
 {
 	if (event == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_event_status: null event");
+	TRY(check_event("choir_event_status", event));
 	return event_is_complete(event) ? event->status : CHOIR_SUCCESS;
 }
 
@@ -136,6 +158,7 @@ choir_status choir_event_on_complete(choir_event *event, choir_event_fn fn, void
 
 	if (event == NULL || fn == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_event_on_complete: null argument");
+	TRY(check_event("choir_event_on_complete", event));
 	callback = malloc(sizeof *callback);
 	if (callback == NULL)
 		return error_no_memory("a callback", sizeof *callback);

@@ -23,8 +23,9 @@ struct choir_event {
 	char *error;                  /* NULL = no sentence */
 	struct choir_comm *comm;      /* a reference: who waits drives it */
 	int64_t deadline_ms;
-	const char *algorithm;        /* constant text */
+	const char *_Atomic algorithm; /* constant text; a script's is known late */
 	_Atomic uint64_t wire_bytes;
+	_Atomic uintptr_t grouped_by; /* the thread that holds its call back in an open group, 0 = none */
 	pthread_mutex_t lock;         /* the callback list */
 	struct event_callback *callbacks;
 	void *result;                 /* kept for the caller (sparse), freed by free_result with the event */
@@ -41,6 +42,9 @@ static inline bool event_is_complete(const choir_event *event)
 {
 	return atomic_load_explicit(&event->complete, memory_order_acquire);
 }
+
+/* this_thread: a number of the calling thread, not 0, unlike those of all threads that live now. */
+uintptr_t this_thread(void);
 
 /* in_callback: is this thread inside a caller's callback?  Blocking there is WOULD_DEADLOCK.  enter / leave bracket each callback. */
 bool in_callback(void);

@@ -33,11 +33,13 @@ static struct {
 	struct choir_comm *comms;
 	_Atomic int n_comms;
 	_Atomic int drivers;     /* threads in progress_wait */
-	_Atomic bool resting;    /* the background thread waits on `work` */
+	_Atomic int resting;     /* background threads that wait on `work` */
 	bool started;
-	unsigned life;           /* of the background thread: one that finds another number here ends */
+	_Atomic unsigned life;   /* of the background thread: one that finds another number here ends */
 	pthread_t thread;
 } world = { .lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER };
+
+static _Atomic int generation;
 
 int64_t progress_now_ns(void)
 {
@@ -45,6 +47,32 @@ int64_t progress_now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* A forked child has none of the parent's threads, and must not drive the parent's comms, whose arenas it shares. */
+static void forked(void)
+{
+	pthread_mutex_init(&world.lock, NULL); /* whoever held it is not here */
+	pthread_cond_init(&world.work, NULL);
+	world.comms = NULL;
+	world.started = false;
+	atomic_store(&world.n_comms, 0);
+	atomic_store(&world.drivers, 0);
+	atomic_store(&world.resting, 0);
+	atomic_fetch_add(&generation, 1);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, forked);
+}
+
+int progress_generation(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch_forks);
+	return atomic_load_explicit(&generation, memory_order_relaxed);
 }
 
 static inline void relax(void)
@@ -172,7 +200,7 @@ static void idle_round(struct idle *idle, const struct choir_comm *mine, choir_e
 static void wake_background(void)
 {
 	pthread_mutex_lock(&world.lock);
-	pthread_cond_signal(&world.work);
+	pthread_cond_broadcast(&world.work);
 	pthread_mutex_unlock(&world.lock);
 }
 
@@ -241,25 +269,27 @@ static bool rest(unsigned life)
 	bool stop;
 
 	pthread_mutex_lock(&world.lock);
-	atomic_store(&world.resting, true);
+	atomic_fetch_add(&world.resting, 1);
 	for (;;) {
 		bool left = false;
 
-		stop = world.life != life;
+		stop = atomic_load(&world.life) != life;
 		for (struct choir_comm *comm = world.comms; comm != NULL; comm = comm->next)
 			left |= !engine_idle(comm) || (comm->pump != NULL && pump_busy(comm->pump));
 		if (stop || (left && atomic_load(&world.drivers) == 0))
 			break;
 		pthread_cond_wait(&world.work, &world.lock);
 	}
-	atomic_store(&world.resting, false);
+	atomic_fetch_sub(&world.resting, 1);
 	pthread_mutex_unlock(&world.lock);
 	return !stop;
 }
 
-static void *background(void *life)
+static void *background(void *number)
 {
-	while (rest((unsigned)(uintptr_t)life)) {
+	unsigned life = (unsigned)(uintptr_t)number;
+
+	while (rest(life)) {
 		struct idle idle = { 0 };
 
 		for (unsigned round = 0;; round++) {
@@ -271,7 +301,7 @@ static void *background(void *life)
 				idle.rounds = 0;
 				continue;
 			}
-			if (atomic_load(&world.drivers) > 0 || !work_left(&polled, &crowded))
+			if (atomic_load(&world.drivers) > 0 || !work_left(&polled, &crowded) || atomic_load(&world.life) != life)
 				break;
 			idle_round(&idle, NULL, NULL, polled, crowded);
 		}
@@ -289,7 +319,7 @@ choir_status progress_kick(void)
 	}
 	pthread_mutex_lock(&world.lock);
 	if (!world.started) {
-		if (pthread_create(&world.thread, NULL, background, (void *)(uintptr_t)world.life) == 0)
+		if (pthread_create(&world.thread, NULL, background, (void *)(uintptr_t)atomic_load(&world.life)) == 0)
 			world.started = true;
 		else
 			st = error_set(CHOIR_NO_MEMORY, "no background thread: calls progress only while somebody waits");
@@ -333,7 +363,7 @@ void progress_remove(struct choir_comm *comm)
 	if (world.comms == NULL && world.started && !pthread_equal(pthread_self(), thread)) {
 		join = true;
 		world.started = false;
-		world.life++; /* a new one may be started before this one has gone */
+		atomic_fetch_add(&world.life, 1); /* a new one may be started before this one has gone */
 		pthread_cond_broadcast(&world.work);
 	}
 	pthread_mutex_unlock(&world.lock);

@@ -31,11 +31,12 @@ void world_fail(struct world *world, int rank, const char *format, ...)
 	va_list args;
 
 	pthread_mutex_lock(&failure_lock);
-	if (world->failure[0] == '\0') {
-		int used = snprintf(world->failure, sizeof world->failure, "n = %d, rank %d: ", world->n, rank);
+	if (strlen(world->failure) + 100 < sizeof world->failure) {
+		size_t used = strlen(world->failure);
 
+		used += (size_t)snprintf(world->failure + used, sizeof world->failure - used, "\nn = %d, rank %d: ", world->n, rank);
 		va_start(args, format);
-		vsnprintf(world->failure + used, sizeof world->failure - (size_t)used, format, args);
+		vsnprintf(world->failure + used, sizeof world->failure - used, format, args);
 		va_end(args);
 	}
 	pthread_mutex_unlock(&failure_lock);

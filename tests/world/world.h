@@ -11,7 +11,7 @@ struct world {
 	int n;
 	choir_device *device;
 	choir_comm **comms;
-	char failure[1024]; /* the first failure of any rank: all fail together, on the test's own thread */
+	char failure[2048]; /* the first failures of any ranks: all fail together, on the test's own thread */
 };
 
 typedef void (*world_fn)(struct world *world, int rank, choir_comm *comm, void *arg);
