@@ -87,7 +87,7 @@ choir_status model_update_dense(struct model *model, size_t first, size_t n, flo
 choir_status model_update_rows(struct model *model, cl_mem table, cl_mem index, cl_mem rows, size_t n_rows, float rate)
 {
 	cl_uint n = (cl_uint)(n_rows * model->shape.width);
-	struct ocl_arg args[] = { OCL_ARG(table), OCL_ARG(index), OCL_ARG(rows), OCL_ARG(rate), OCL_ARG(n) };
+	struct ocl_arg args[] = { OCL_ARG(table), OCL_ARG(index), OCL_ARG(rows), OCL_ARG(model->word_rate), OCL_ARG(rate), OCL_ARG(n) };
 
-	return ocl_launch(model->ocl, OCL_update_rows, n, args, 5, NULL);
+	return ocl_launch(model->ocl, OCL_update_rows, n, args, 6, NULL);
 }

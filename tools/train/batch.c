@@ -10,7 +10,7 @@ choir_status batcher_init(struct batcher *batcher, const struct text *text, int 
 	int32_t *positions;
 
 	if (text->n_tokens > INT32_MAX)
-		return fail(CHOIR_ARGUMENT, "a text of %zu words is too long", text->n_tokens);
+		return failure(CHOIR_ARGUMENT, "a text of %zu words is too long", text->n_tokens);
 	positions = malloc(n * sizeof *positions);
 	if (!positions)
 		return fail_memory("the order of the examples", n * sizeof *positions);

@@ -9,7 +9,7 @@ struct batcher {
 	const struct text *text; /* outlives the batcher */
 	int n_context;
 	uint64_t seed;
-	int64_t epoch;	    /* the one that positions is shuffled for; -1 before the first */
+	int64_t epoch;      /* the one that positions is shuffled for; -1 before the first */
 	int32_t *positions; /* of all targets: every token but the first boundary */
 	size_t n_positions;
 };

@@ -21,8 +21,8 @@ struct bucket {
 	cl_mem index;
 	size_t n_rows, width;
 	cl_mem result_index, result_rows;
-	size_t room;		  /* rows that fit there */
-	size_t n_results;	  /* after finish */
+	size_t room;              /* rows that fit there */
+	size_t n_results;         /* after finish */
 	struct stamp ready, done; /* when the gradient was there, when its sum was */
 	/* choir's */
 	choir_event *event;

@@ -58,7 +58,7 @@ static choir_status finish(struct exchange *exchange, struct bucket *bucket)
 	}
 	st = choir_event_wait(bucket->event, -1);
 	if (st != CHOIR_SUCCESS)
-		return fail(st, "%s: %s: %s", bucket->name, choir_status_name(st), choir_event_error(bucket->event));
+		return failure(st, "%s: %s: %s", bucket->name, choir_status_name(st), choir_event_error(bucket->event));
 	bucket->n_results = bucket->n_index;
 	return CHOIR_SUCCESS;
 }
@@ -69,7 +69,7 @@ static choir_status settle(struct exchange *exchange, struct bucket *bucket)
 
 	(void)exchange;
 	if (st != CHOIR_SUCCESS)
-		fail(st, "%s: %s: %s", bucket->name, choir_status_name(st), choir_event_error(bucket->event));
+		failure(st, "%s: %s: %s", bucket->name, choir_status_name(st), choir_event_error(bucket->event));
 	choir_event_release(bucket->event);
 	bucket->event = NULL;
 	return st;

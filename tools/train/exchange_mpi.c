@@ -14,8 +14,8 @@
 struct staging {
 	int32_t *index, *my_index, *all_index, *sum_index;
 	float *rows, *my_rows, *all_rows, *sum_rows; /* dense: rows only */
-	size_t room_all;			     /* rows that all_index and all_rows have room for */
-	cl_event read;				     /* the last of the reads */
+	size_t room_all;                             /* rows that all_index and all_rows have room for */
+	cl_event read;                               /* the last of the reads */
 };
 
 struct by_mpi {
@@ -33,7 +33,7 @@ static choir_status fail_mpi(const char *call, int rc)
 	int length;
 
 	MPI_Error_string(rc, text, &length);
-	return fail(CHOIR_TRANSPORT, "%s: %s", call, text);
+	return failure(CHOIR_TRANSPORT, "%s: %s", call, text);
 }
 
 /* The arrays whose sizes do not depend on what the others send; kept for all steps. */
@@ -128,7 +128,7 @@ static choir_status gather_counts(struct by_mpi *self, struct staging *staging, 
 		n += (size_t)self->counts[r];
 	}
 	if (n * width > INT_MAX)
-		return fail(CHOIR_UNSUPPORTED, "%zu rows are more than MPI counts", n);
+		return failure(CHOIR_UNSUPPORTED, "%zu rows are more than MPI counts", n);
 	if (n > staging->room_all) {
 		free(staging->all_index);
 		free(staging->all_rows);

@@ -11,7 +11,7 @@ void fail_rank(int rank)
 	my_rank = rank;
 }
 
-choir_status fail(choir_status status, const char *format, ...)
+choir_status failure(choir_status status, const char *format, ...)
 {
 	char text[1024], who[32] = "";
 	va_list args;
@@ -28,15 +28,15 @@ choir_status fail(choir_status status, const char *format, ...)
 
 choir_status fail_cl(const char *call, int rc)
 {
-	return fail(CHOIR_OPENCL, "%s returned %d", call, rc);
+	return failure(CHOIR_OPENCL, "%s returned %d", call, rc);
 }
 
 choir_status fail_memory(const char *what, size_t bytes)
 {
-	return fail(CHOIR_NO_MEMORY, "no memory for %s (%zu bytes)", what, bytes);
+	return failure(CHOIR_NO_MEMORY, "no memory for %s (%zu bytes)", what, bytes);
 }
 
 choir_status fail_choir(const char *call, choir_status status)
 {
-	return fail(status, "%s: %s: %s", call, choir_status_name(status), choir_last_error());
+	return failure(status, "%s: %s: %s", call, choir_status_name(status), choir_last_error());
 }

@@ -14,8 +14,8 @@
 			return try_st_;                                                                                                    \
 	} while (0)
 
-/* fail: "choir-train: rank R: sentence" to stderr; returns status. */
-choir_status fail(choir_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* failure: "choir-train: rank R: sentence" to stderr; returns status. */
+choir_status failure(choir_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* fail_cl: an OpenCL call returned rc.  fail_choir: a choir call did, and choir_last_error says why. */
 choir_status fail_cl(const char *call, int rc);

@@ -33,5 +33,5 @@ choir_status report_json(const struct report *report, const char *path)
 					 whole->rows_in / (double)n, "out", whole->rows_out / (double)n, "losses", losses));
 	rc = json_dump_file(root, path, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
 	json_decref(root);
-	return rc ? fail(CHOIR_ARGUMENT, "%s cannot be written", path) : CHOIR_SUCCESS;
+	return rc ? failure(CHOIR_ARGUMENT, "%s cannot be written", path) : CHOIR_SUCCESS;
 }

@@ -60,6 +60,7 @@ static choir_status buffers(struct model *model)
 		{ &model->in_table, table },
 		{ &model->out_table, table },
 		{ &model->dense, model->at.total },
+		{ &model->word_rate, shape->vocabulary },
 		{ &model->contexts, shape->rows * shape->context },
 		{ &model->out_words, n_out },
 		{ &model->bias, n_out },
@@ -93,15 +94,16 @@ static choir_status check(const struct model_shape *shape)
 		largest = shape->rows * shape->context * shape->width;
 	/* kernels count in 32 bits */
 	return largest < UINT32_MAX / 2 ? CHOIR_SUCCESS
-					: fail(CHOIR_ARGUMENT, "the model is too large: %zu elements in one buffer", largest);
+					: failure(CHOIR_ARGUMENT, "the model is too large: %zu elements in one buffer", largest);
 }
 
-choir_status model_create(struct model *model, struct ocl *ocl, const struct model_shape *shape)
+choir_status model_create(struct model *model, struct ocl *ocl, const struct model_shape *shape, const float *word_rate)
 {
 	*model = (struct model){ .shape = *shape, .at = layout(shape), .ocl = ocl };
 	TRY(check(shape));
 	TRY(buffers(model));
-	return draw_all(model);
+	TRY(ocl_write(ocl, model->word_rate, 0, shape->vocabulary * sizeof *word_rate, word_rate));
+	return draw_all(model); /* which waits for the queue */
 }
 
 void model_destroy(struct model *model)

@@ -15,7 +15,7 @@
 
 struct model_shape {
 	size_t vocabulary, context, width, hidden, candidates;
-	size_t rows;	   /* of this rank's slice, at least 1 */
+	size_t rows;       /* of this rank's slice, at least 1 */
 	size_t batch_rows; /* of all ranks together */
 	uint64_t seed;
 };
@@ -32,6 +32,7 @@ struct model {
 	struct ocl *ocl;
 	/* parameters */
 	cl_mem in_table, out_table, dense;
+	cl_mem word_rate; /* [vocabulary], for the updates of both tables */
 	/* the step's words: contexts (rows * context); out_words and bias: the candidates, then the targets */
 	cl_mem contexts, out_words, bias;
 	/* forward */
@@ -44,23 +45,23 @@ struct model {
 struct model_words {
 	int32_t *contexts;  /* [rows * context] */
 	int32_t *out_words; /* [candidates + rows] */
-	float *bias;	    /* [candidates + rows] */
+	float *bias;        /* [candidates + rows] */
 };
 
-/* model_create: buffers, and parameters drawn from the seed.  model_destroy: a zeroed or failed model is fine. */
-choir_status model_create(struct model *model, struct ocl *ocl, const struct model_shape *shape);
+/* model_create: buffers, and parameters drawn from the seed; word_rate is copied.  model_destroy: a zeroed or failed model is fine. */
+choir_status model_create(struct model *model, struct ocl *ocl, const struct model_shape *shape, const float *word_rate);
 void model_destroy(struct model *model);
 
 /* The pieces of a step, in this order; all only enqueue.  stop is added up over the ranks beside the loss.  *ready_p becomes an event
  * that completes when the gradient of that piece is there, which the caller releases; ready_p may be NULL. */
 choir_status model_set(struct model *model, const struct model_words *words);
 choir_status model_forward(struct model *model, float stop);
-choir_status model_back_output(struct model *model, cl_event *ready_p);	    /* out_words, out_rows */
+choir_status model_back_output(struct model *model, cl_event *ready_p);     /* out_words, out_rows */
 choir_status model_back_projection(struct model *model, cl_event *ready_p); /* dense_gradient from w2 on */
-choir_status model_back_hidden(struct model *model, cl_event *ready_p);	    /* dense_gradient before w2 */
-choir_status model_back_input(struct model *model, cl_event *ready_p);	    /* contexts, in_rows */
+choir_status model_back_hidden(struct model *model, cl_event *ready_p);     /* dense_gradient before w2 */
+choir_status model_back_input(struct model *model, cl_event *ready_p);      /* contexts, in_rows */
 
-/* Plain SGD: a range of the dense parameters; n_rows rows of a table, which differ from each other. */
+/* Plain SGD: a range of the dense parameters; n_rows rows of a table, which differ from each other, each at rate * word_rate. */
 choir_status model_update_dense(struct model *model, size_t first, size_t n, float rate);
 choir_status model_update_rows(struct model *model, cl_mem table, cl_mem index, cl_mem rows, size_t n_rows, float rate);
 

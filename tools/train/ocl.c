@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS /* clCreateCommandQueue: 1.2 is all that we ask of a device */
 #include "ocl.h"
-#include "tune.h"
 
 #include <clblast_c.h>
 #include <embedded.h>
@@ -13,7 +12,7 @@ static choir_status fail_build(struct ocl *ocl, cl_int rc)
 	char log[900] = "";
 
 	clGetProgramBuildInfo(ocl->program, ocl->device, CL_PROGRAM_BUILD_LOG, sizeof log, log, NULL);
-	return fail(CHOIR_OPENCL, "clBuildProgram returned %d: %s", rc, log);
+	return failure(CHOIR_OPENCL, "clBuildProgram returned %d: %s", rc, log);
 }
 
 static choir_status build(struct ocl *ocl, size_t width)
@@ -64,7 +63,6 @@ choir_status ocl_open(struct ocl *ocl, cl_context context, cl_device_id device, 
 		return fail_cl("clRetainContext", rc);
 	}
 	TRY(ocl_queue(ocl, &ocl->queue));
-	TRY(tune(device));
 	return build(ocl, width);
 }
 

@@ -58,7 +58,7 @@ choir_status ocl_read(struct ocl *ocl, cl_mem mem, size_t off, size_t bytes, voi
 /* A row-major matrix inside a buffer, as stored; transposed = used the other way round. */
 struct ocl_matrix {
 	cl_mem mem;
-	size_t first;	/* element */
+	size_t first;   /* element */
 	size_t columns; /* as stored */
 	int transposed;
 };

@@ -39,8 +39,8 @@ static const struct argp_option list[] = {
 	{ "context", KEY_CONTEXT, "N", 0, "words to predict from; default 4", 4 },
 	{ "width", KEY_WIDTH, "N", 0, "floats in a row of the two tables; default 64", 4 },
 	{ "hidden", KEY_HIDDEN, "N", 0, "units of the hidden layer; default 128", 4 },
-	{ "lr", KEY_LR, "X", 0, "learning rate of the dense layers; default 0.5", 5 },
-	{ "table-lr", KEY_TABLE_LR, "X", 0, "learning rate of the tables, whose rows see few of a batch's words; default 40", 5 },
+	{ "lr", KEY_LR, "X", 0, "learning rate of the dense layers; default 0.1", 5 },
+	{ "table-lr", KEY_TABLE_LR, "X", 0, "learning rate of the tables, over the root of a word's share; default 2", 5 },
 	{ "every", KEY_EVERY, "S", 0, "seconds between lines; default 5", 6 },
 	{ "json", KEY_JSON, "FILE", 0, "write the summary", 6 },
 	{ "plot", KEY_PLOT, "FILE.svg", 0, "draw the loss (needs gnuplot)", 6 },
@@ -167,8 +167,8 @@ void options_parse(int argc, char **argv, struct options *out)
 				 .context = 4,
 				 .width = 64,
 				 .hidden = 128,
-				 .rate = 0.5,
-				 .table_rate = 40,
+				 .rate = 0.1,
+				 .table_rate = 2,
 				 .seed = 1,
 				 .every = 5 };
 	argp_program_version_hook = print_version;

@@ -10,7 +10,7 @@ enum via { VIA_CHOIR, VIA_MPI };
 struct options {
 	const char *text; /* NULL = WordNet */
 	enum via via;
-	int local;	/* ranks as threads of this process; 0 = the ranks that mpiexec started */
+	int local;      /* ranks as threads of this process; 0 = the ranks that mpiexec started */
 	uint64_t steps; /* 0 = no limit */
 	double seconds; /* 0 = no limit */
 	size_t batch, candidates, context, width, hidden;

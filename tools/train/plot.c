@@ -45,7 +45,7 @@ choir_status report_plot(const struct report *report, const char *path)
 	pipe = popen("gnuplot", "w");
 	if (!pipe) {
 		signal(SIGPIPE, old);
-		return fail(CHOIR_UNSUPPORTED, "gnuplot cannot be started: no %s", path);
+		return failure(CHOIR_UNSUPPORTED, "gnuplot cannot be started: no %s", path);
 	}
 	print_head(pipe, report);
 	fprintf(pipe,
@@ -55,5 +55,5 @@ choir_status report_plot(const struct report *report, const char *path)
 	print_curve(pipe, report, chunk, n_chunks / 30);
 	rc = pclose(pipe);
 	signal(SIGPIPE, old);
-	return rc ? fail(CHOIR_UNSUPPORTED, "gnuplot failed: no %s (install gnuplot-nox)", path) : CHOIR_SUCCESS;
+	return rc ? failure(CHOIR_UNSUPPORTED, "gnuplot failed: no %s (install gnuplot-nox)", path) : CHOIR_SUCCESS;
 }

@@ -16,7 +16,7 @@ choir_status report_init(struct report *report)
 		return CHOIR_SUCCESS;
 	report->live = isatty(STDOUT_FILENO);
 	if (path && !(report->loss_file = fopen(path, "w")))
-		return fail(CHOIR_ARGUMENT, "%s: %s", path, strerror(errno));
+		return failure(CHOIR_ARGUMENT, "%s: %s", path, strerror(errno));
 	printf("# %s: %d rank%s on %s, gradients via %s\n", "choir-train", report->n_ranks, report->n_ranks == 1 ? "" : "s", report->device,
 	       options_via_name(report->options->via));
 	printf("# %zu words to predict, %zu different; batch %zu, %zu candidates%s\n", report->n_examples, report->n_vocabulary,
@@ -92,7 +92,7 @@ choir_status report_step(struct report *report, const struct step_figures *figur
 	size_t step = report->whole.n_steps;
 
 	if (!isfinite(figures->loss))
-		return fail(CHOIR_ARGUMENT, "the loss of step %zu is %g: try a smaller --lr or --table-lr", step, (double)figures->loss);
+		return failure(CHOIR_ARGUMENT, "the loss of step %zu is %g: try a smaller --lr or --table-lr", step, (double)figures->loss);
 	add(&report->whole, figures);
 	add(&report->interval, figures);
 	if (!report->speaks)

@@ -12,8 +12,8 @@ struct sampler {
 	uint64_t seed;
 	double *log_not_drawn; /* [n_words] log(1 - q) */
 	float *log_share;      /* [n_words] log(count / all): the fixed output bias, so that learning starts from the unigram model */
-	uint64_t *seen;	       /* [n_words] 1 + the last step that drew the word */
-	double n_tries;	       /* of the last draw; 0 = everything was taken */
+	uint64_t *seen;        /* [n_words] 1 + the last step that drew the word */
+	double n_tries;        /* of the last draw; 0 = everything was taken */
 };
 
 /* sampler_init: n_wanted candidates a step, or the whole vocabulary (n_candidates says). */

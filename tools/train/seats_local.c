@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "seats.h"
+#include "tune.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -36,6 +37,7 @@ static choir_status open_seats(struct place *places, const struct options *optio
 	if (st != CHOIR_SUCCESS)
 		return fail_choir("choir_comm_create_local", st);
 	for (int i = 0; i < n; i++) {
+		TRY(tune(choir_device_id(devices[i])));
 		places[i] = (struct place){ .options = options, .text = text };
 		places[i].seat = (struct seat){ .rank = i, .size = n, .node_rank = i, .device = devices[i], .comm = comms[i] };
 	}
@@ -50,7 +52,7 @@ static choir_status run_all(struct place *places, int n)
 	while (started < n && pthread_create(&places[started].thread, NULL, run, places + started) == 0)
 		started++;
 	if (started < n) {
-		st = fail(CHOIR_NO_MEMORY, "no thread for rank %d", started);
+		st = failure(CHOIR_NO_MEMORY, "no thread for rank %d", started);
 		choir_comm_abort(places[started].seat.comm);
 	}
 	for (int i = 0; i < started; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "seats.h"
+#include "tune.h"
 
 #include <choir/mpi.h>
 #include <sched.h>
@@ -37,11 +38,13 @@ static int train_at(const struct options *options, const struct text *text, stru
 		fail_choir("no OpenCL device", st);
 		return EXIT_NO_DEVICE;
 	}
-	if (options->via == VIA_CHOIR)
+	st = tune(choir_device_id(seat->device));
+	if (st == CHOIR_SUCCESS && options->via == VIA_CHOIR) {
 		st = choir_comm_create_world(1, &seat->device, NULL, &seat->comm);
-	if (st != CHOIR_SUCCESS)
-		fail_choir("choir_comm_create_world", st);
-	else
+		if (st != CHOIR_SUCCESS)
+			fail_choir("choir_comm_create_world", st);
+	}
+	if (st == CHOIR_SUCCESS)
 		st = train_run(options, text, seat);
 	if (st == CHOIR_SUCCESS && seat->comm && choir_comm_destroy(seat->comm) != CHOIR_SUCCESS)
 		st = fail_choir("choir_comm_destroy", choir_comm_status(seat->comm));

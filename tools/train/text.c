@@ -160,7 +160,7 @@ static choir_status parse(char *bytes, size_t n_bytes, struct text *out)
 	text.tokens = malloc((n_bytes + 2) * sizeof *text.tokens);
 	st = text.tokens ? scan(&text, n_bytes, &table) : fail_memory("the text", n_bytes * sizeof *text.tokens);
 	if (st == CHOIR_SUCCESS && !table.n)
-		st = fail(CHOIR_ARGUMENT, "the text has no words");
+		st = failure(CHOIR_ARGUMENT, "the text has no words");
 	if (st == CHOIR_SUCCESS)
 		st = renumber(&text, &table);
 	free(table.entries);

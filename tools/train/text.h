@@ -14,10 +14,10 @@
 struct text {
 	int32_t *tokens; /* 0 w w w 0 w w 0: begins and ends with a boundary */
 	size_t n_tokens;
-	size_t n_words;	 /* different ids, the boundary included */
-	char **words;	 /* [n_words]; words[0] = "</s>" */
-	int64_t *counts; /* [n_words]: how often each occurs */
-	char *letters;	 /* what words[] points into */
+	size_t n_words;     /* different ids, the boundary included */
+	const char **words; /* [n_words]; words[0] = "</s>" */
+	int64_t *counts;    /* [n_words]: how often each occurs */
+	char *letters;      /* what words[] points into */
 };
 
 /* text_read: path NULL = the definitions of WordNet's glosses (data.noun ... in the folder named by CHOIR_TRAIN_WORDNET, else

@@ -2,6 +2,7 @@
 #include "train.h"
 #include "trainer.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,26 @@ static choir_status open_exchange(struct trainer *trainer, const struct text *te
 						: exchange_choir(&trainer->ocl, seat->comm, &trainer->exchange);
 }
 
+/* Frequent words take part in much of a batch's mean gradient and stand only small rates; with those, the rare ones, nearly all, would
+ * stay where they are.  So rates fall with the root of a word's share of the text: fixed beforehand, and still plain SGD. */
+static choir_status create_model(struct trainer *trainer, const struct text *text, const struct model_shape *shape)
+{
+	float *word_rate = malloc(text->n_words * sizeof *word_rate);
+	double least = 1 / (double)shape->batch_rows;
+	choir_status st;
+
+	if (!word_rate)
+		return fail_memory("the words' rates", text->n_words * sizeof *word_rate);
+	for (size_t k = 0; k < text->n_words; k++) {
+		double share = (double)text->counts[k] / (double)text->n_tokens;
+
+		word_rate[k] = (float)(1 / sqrt(share > least ? share : least));
+	}
+	st = model_create(&trainer->model, &trainer->ocl, shape, word_rate);
+	free(word_rate);
+	return st;
+}
+
 static choir_status trainer_open(struct trainer *trainer, const struct text *text, const struct seat *seat)
 {
 	const struct options *options = trainer->options;
@@ -39,14 +60,14 @@ static choir_status trainer_open(struct trainer *trainer, const struct text *tex
 				     .seed = options->seed };
 
 	if (options->batch < (size_t)seat->size)
-		return fail(CHOIR_ARGUMENT, "a batch of %zu has no row for each of %d ranks", options->batch, seat->size);
+		return failure(CHOIR_ARGUMENT, "a batch of %zu has no row for each of %d ranks", options->batch, seat->size);
 	trainer->first_row = slice_first(options->batch, seat->rank, seat->size);
 	shape.rows = slice_first(options->batch, seat->rank + 1, seat->size) - trainer->first_row;
 	TRY(ocl_open(&trainer->ocl, choir_device_context(seat->device), choir_device_id(seat->device), options->width));
 	TRY(batcher_init(&trainer->batcher, text, (int)options->context, options->seed));
 	TRY(sampler_init(&trainer->sampler, text, options->candidates, options->seed));
 	shape.candidates = trainer->sampler.n_candidates;
-	TRY(model_create(&trainer->model, &trainer->ocl, &shape));
+	TRY(create_model(trainer, text, &shape));
 	TRY(words_init(trainer->words, &shape));
 	TRY(words_init(trainer->words + 1, &shape));
 	TRY(buckets_init(trainer));

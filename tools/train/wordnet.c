@@ -13,7 +13,7 @@ choir_status file_read(const char *path, char **bytes_p, size_t *n_p)
 	long n = -1;
 
 	if (!file)
-		return fail(CHOIR_ARGUMENT, "%s: %s", path, strerror(errno));
+		return failure(CHOIR_ARGUMENT, "%s: %s", path, strerror(errno));
 	if (fseek(file, 0, SEEK_END) == 0)
 		n = ftell(file);
 	if (n >= 0)
@@ -22,7 +22,7 @@ choir_status file_read(const char *path, char **bytes_p, size_t *n_p)
 	if (!bytes || fread(bytes, 1, (size_t)n, file) != (size_t)n) {
 		free(bytes);
 		fclose(file);
-		return fail(CHOIR_ARGUMENT, "%s cannot be read as a whole", path);
+		return failure(CHOIR_ARGUMENT, "%s cannot be read as a whole", path);
 	}
 	fclose(file);
 	bytes[n] = 0;
@@ -78,7 +78,7 @@ choir_status wordnet_read(const char *folder, char **bytes_p, size_t *n_p)
 		snprintf(path, sizeof path, "%s/data.%s", folder, parts[i]);
 		if (file_read(path, &bytes, &n) != CHOIR_SUCCESS) {
 			free(all);
-			return fail(CHOIR_ARGUMENT, "no WordNet: install wordnet-base, or give another text by --text FILE");
+			return failure(CHOIR_ARGUMENT, "no WordNet: install wordnet-base, or give another text by --text FILE");
 		}
 		n = wordnet_definitions(bytes, n);
 		more = realloc(all, n_all + n + 1);

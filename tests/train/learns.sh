@@ -1,0 +1,21 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# learns.sh choir-train: a text of one sentence is learnt by heart on two ranks; the summary, the curve and the losses are written.
+set -eu
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT INT TERM
+i=0
+while [ $i -lt 50 ]; do
+	echo "the quick brown fox jumps over a lazy dog and runs away from it"
+	i=$((i + 1))
+done >"$folder/text"
+"$1" --local 2 --text "$folder/text" --steps 150 --batch 64 --candidates 8 --width 8 --hidden 16 --lr 0.3 --json "$folder/out.json" --plot \
+	"$folder/a curve's.svg" --loss-out "$folder/losses" >"$folder/out" || { status=$?; cat "$folder/out"; exit $status; }
+cat "$folder/out"
+awk 'NR == 1 { first = $1 } { last = $1 } END { exit !(NR == 150 && first > 2 && last < 0.1) }' "$folder/losses"
+grep -q '"words_per_s"' "$folder/out.json"
+grep -q '</svg>' "$folder/a curve's.svg"
+if grep -q "$(printf '\r')" "$folder/out"; then
+	echo "a progress line in a pipe"
+	exit 1
+fi

@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# usage.sh choir-train: wrong words end with status 2 and a sentence that names them, before anything runs.
+set -u
+status=0
+refused() {
+	names=$1
+	shift
+	said=$("$train" "$@" 2>&1)
+	if [ $? -ne 2 ] || ! printf '%s' "$said" | grep -q -e "$names"; then
+		echo "choir-train $* (should name $names): $said"
+		status=1
+	fi
+}
+train=$1
+refused --batch --batch 0
+refused --batch --batch 1.5
+refused --lr --lr fast
+refused --seconds --seconds -1
+refused --via --via pigeon
+refused --no-such-option --no-such-option
+refused /nonexistent/text --text /nonexistent/text
+refused --local --via mpi --local 2
+"$train" --help | grep -q -e --candidates || status=1
+exit $status
