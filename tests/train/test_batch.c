@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 
-#include "batch.h"
+#include "train/batch.h"
 
 #include <string.h>
 

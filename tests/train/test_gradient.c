@@ -3,7 +3,7 @@
  * words, candidates that are targets, and sizes that are no multiple of anything are all there. */
 #include "unit.h"
 
-#include "model.h"
+#include "train/model.h"
 
 #include <choir/device.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 
-#include "merge.h"
+#include "train/merge.h"
 
 #include <string.h>
 

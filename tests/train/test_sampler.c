@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 
-#include "sampler.h"
+#include "train/sampler.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 
-#include "text.h"
-#include "wordnet.h"
+#include "train/text.h"
+#include "train/wordnet.h"
 
 #include <string.h>
 
