@@ -108,25 +108,14 @@ choir_status model_create(struct model *model, struct ocl *ocl, const struct mod
 
 void model_destroy(struct model *model)
 {
-	cl_mem list[] = { model->in_table,
-			  model->out_table,
-			  model->dense,
-			  model->contexts,
-			  model->out_words,
-			  model->bias,
-			  model->x,
-			  model->h,
-			  model->p,
-			  model->candidate_rows,
-			  model->logits,
-			  model->losses,
-			  model->target_table,
-			  model->in_rows,
-			  model->target_gradient,
-			  model->out_rows,
-			  model->p_gradient,
-			  model->dense_gradient,
-			  model->h_gradient };
+	/* clang-format off */
+	cl_mem list[] = {
+		model->in_table, model->out_table, model->dense, model->word_rate,
+		model->contexts, model->out_words, model->bias,
+		model->x, model->h, model->p, model->candidate_rows, model->target_table, model->logits, model->target_gradient, model->losses,
+		model->in_rows, model->out_rows, model->dense_gradient, model->p_gradient, model->h_gradient,
+	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < sizeof list / sizeof *list; i++)
 		if (list[i])
