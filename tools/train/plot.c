@@ -19,16 +19,21 @@ static void print_head(FILE *pipe, const struct report *report)
 		options_via_name(report->options->via), report_words_per_s(report));
 }
 
-/* One block of "x y" lines: means of chunk steps, each smoothed over reach chunks before it. */
+/* One block of "x y" lines: means of chunk steps, each smoothed over reach chunks on both sides, as far as there are as many on both. */
 static void print_curve(FILE *pipe, const struct report *report, size_t chunk, size_t reach)
 {
 	size_t n = report->whole.n_steps;
 
 	for (size_t first = 0; first < n; first += chunk) {
 		size_t end = first + chunk < n ? first + chunk : n;
-		size_t from = first > chunk * reach ? first - chunk * reach : 0;
+		size_t around = chunk * reach;
 
-		fprintf(pipe, "%.6f %.6f\n", (double)end * (double)report->options->batch * 1e-6, report_mean(report, from, end - from));
+		if (around > first)
+			around = first;
+		if (around > n - end)
+			around = n - end;
+		fprintf(pipe, "%.6f %.6f\n", (double)end * (double)report->options->batch * 1e-6,
+		        report_mean(report, first - around, end - first + 2 * around));
 	}
 	fprintf(pipe, "e\n");
 }
@@ -52,7 +57,7 @@ choir_status report_plot(const struct report *report, const char *path)
 		"set output system('printf %%s \"$CHOIR_TRAIN_PLOT\"')\n"
 		"plot '-' with lines lw 1 lc rgb '#b8cbe0' title 'a step', '-' with lines lw 2.5 lc rgb '#1f5fa8' title 'smoothed'\n");
 	print_curve(pipe, report, chunk, 0);
-	print_curve(pipe, report, chunk, n_chunks / 30);
+	print_curve(pipe, report, chunk, n_chunks / 50);
 	rc = pclose(pipe);
 	signal(SIGPIPE, old);
 	return rc ? failure(CHOIR_UNSUPPORTED, "gnuplot failed: no %s (install gnuplot-nox)", path) : CHOIR_SUCCESS;

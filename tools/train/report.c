@@ -154,7 +154,9 @@ choir_status report_end(struct report *report)
 	if (!report->speaks || report->whole.n_steps == 0)
 		return CHOIR_SUCCESS;
 	printf("%s", report->live ? "\r" : "");
-	if (report->interval.n_steps) {
+	/* a few steps' line would say little about their speed, unless it is the only one */
+	if (report->interval.n_steps * 2 > report->whole.n_steps ||
+	    (double)(report->end_ns - report->interval.begin_ns) * 2e-9 > report->options->every) {
 		print_line(report, &report->interval, report->end_ns);
 		printf("%s\n", report->live ? "    " : "");
 	}
