@@ -9,6 +9,7 @@
 #include "exec/engine.h"
 #include "exec/layout.h"
 #include "exec/progress.h"
+#include "exec/roll_call.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +57,12 @@ static void deliver(void *ctx, struct pump_message *message)
 		pump_give(message);
 		return;
 	}
-	inbox_put(&comm->inbox, message);
+	if (message->header.kind == WIRE_DATA) {
+		inbox_put(&comm->inbox, message);
+	} else {
+		roll_deliver(comm, &message->header);
+		pump_give(message);
+	}
 	bell_ring(bell_mine());
 }
 

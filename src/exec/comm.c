@@ -6,6 +6,7 @@
 #include "exec/layout.h"
 #include "exec/steps.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -102,8 +103,21 @@ void comm_ring_node(struct choir_comm *comm)
 		bell_ring(bell_mine());
 }
 
+void comm_look(struct choir_comm *comm)
+{
+	char text[ERROR_TEXT_BYTES];
+	choir_status st;
+
+	if (comm->arena == NULL || atomic_load_explicit(&comm->failed, memory_order_relaxed) != CHOIR_SUCCESS)
+		return;
+	st = arena_poisoned(comm->arena, text, sizeof text);
+	if (st != CHOIR_SUCCESS)
+		comm_fail_from_peer(comm, st, text);
+}
+
 choir_status comm_failure(struct choir_comm *comm)
 {
+	comm_look(comm);
 	choir_status st = (choir_status)atomic_load_explicit(&comm->failed, memory_order_acquire);
 
 	return st == CHOIR_SUCCESS ? st : error_set(st, "%s", comm->fail_text);
@@ -117,7 +131,7 @@ static bool set_failure(struct choir_comm *comm, choir_status status, const char
 	pthread_mutex_lock(&comm->fail_lock);
 	first = atomic_load(&comm->failed) == CHOIR_SUCCESS;
 	if (first) {
-		strncpy(comm->fail_text, text, sizeof comm->fail_text - 1);
+		snprintf(comm->fail_text, sizeof comm->fail_text, "%s", text);
 		atomic_store_explicit(&comm->failed, status, memory_order_release);
 	}
 	pthread_mutex_unlock(&comm->fail_lock);

@@ -28,6 +28,13 @@ struct comm_peer {
 	int n_ranks;
 };
 
+/* Who has started how many calls, see roll_call.h. */
+struct roll {
+	_Atomic uint64_t *heard; /* [n] */
+	_Atomic bool *asked;     /* [n] */
+	_Atomic bool any_asked;
+};
+
 /* Where runs stand.  Note [engine lock] in engine.c says who may touch what. */
 struct engine {
 	pthread_mutex_t drive;       /* held by the thread that drives */
@@ -66,6 +73,7 @@ struct choir_comm {
 	struct inbox inbox;
 
 	struct engine engine;
+	struct roll roll;
 	struct plan_cache plans;
 	struct rules rules;
 	int64_t deadline_ms, warn_ms;
@@ -97,6 +105,9 @@ void comm_close(struct choir_comm *comm);
 /* comm_fail: makes the comm's failure sticky (the first one wins), and tells every rank unless it came from one.  Any thread. */
 void comm_fail(struct choir_comm *comm, choir_status status, const char *text);
 void comm_fail_from_peer(struct choir_comm *comm, choir_status status, const char *text);
+
+/* comm_look: has a peer of the node failed the comm?  Then it has failed here too. */
+void comm_look(struct choir_comm *comm);
 
 /* comm_failure: SUCCESS, or the sticky failure with its sentence as last error. */
 choir_status comm_failure(struct choir_comm *comm);

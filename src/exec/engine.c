@@ -4,8 +4,8 @@
  * so they may call choir again. */
 #include "exec/engine.h"
 
-#include "base/log.h"
 #include "exec/progress.h"
+#include "exec/roll_call.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,13 +21,14 @@ choir_status engine_init(struct choir_comm *comm)
 		return error_no_memory("call numbers", 2 * (size_t)comm->n * sizeof *engine->sent);
 	if (pthread_mutex_init(&engine->drive, NULL) != 0 || pthread_mutex_init(&engine->submit, NULL) != 0)
 		return error_set(CHOIR_NO_MEMORY, "no mutex for an engine");
-	return CHOIR_SUCCESS;
+	return roll_init(comm);
 }
 
 void engine_fini(struct choir_comm *comm)
 {
 	free(comm->engine.sent);
 	free(comm->engine.received);
+	roll_fini(comm);
 }
 
 static void number(struct run *run)
@@ -42,6 +43,7 @@ static void number(struct run *run)
 	}
 	run->seq = engine->next_seq++;
 	run->key = run->seq;
+	inbox_expect(&run->comm->inbox, run->key, &run->record);
 	run->lane = (int)(run->seq % COMM_LANES);
 	atomic_store_explicit(&arena_control(run->comm->arena, run->comm->place)->last_seq, run->seq + 1, memory_order_relaxed);
 }
@@ -96,15 +98,6 @@ static void take_incoming(struct engine *engine)
 	*tail = oldest;
 }
 
-static void check_poison(struct choir_comm *comm)
-{
-	char text[ERROR_TEXT_BYTES];
-	choir_status st = arena_poisoned(comm->arena, text, sizeof text);
-
-	if (st != CHOIR_SUCCESS && atomic_load(&comm->failed) == CHOIR_SUCCESS)
-		comm_fail_from_peer(comm, st, text);
-}
-
 static bool drive_pump(struct choir_comm *comm)
 {
 	bool moved = false;
@@ -115,6 +108,12 @@ static bool drive_pump(struct choir_comm *comm)
 		comm_fail(comm, CHOIR_TRANSPORT, error_text());
 	if (atomic_load_explicit(&comm->inbox.overflow, memory_order_relaxed) && atomic_load(&comm->failed) == CHOIR_SUCCESS)
 		comm_fail(comm, CHOIR_TRANSPORT, "messages of more than 1 GiB came for calls that this rank has not made yet");
+	if (atomic_load_explicit(&comm->inbox.has_odd, memory_order_acquire) && atomic_load(&comm->failed) == CHOIR_SUCCESS) {
+		const struct inbox_odd *odd = &comm->inbox.odd;
+
+		comm_fail(comm, record_mismatch(comm, odd->key, &odd->mine, odd->src, &odd->theirs), error_text());
+	}
+	roll_answer(comm);
 	return moved; /* a failed comm too: the news of it must get out */
 }
 
@@ -210,7 +209,7 @@ bool engine_drive(struct choir_comm *comm)
 	take_incoming(engine);
 	moved = drive_pump(comm);
 	if (engine->active != NULL) {
-		check_poison(comm);
+		comm_look(comm);
 		if (atomic_load(&comm->failed) == CHOIR_SUCCESS)
 			moved |= advance_all(comm);
 		if (atomic_load(&comm->failed) != CHOIR_SUCCESS)
@@ -235,97 +234,4 @@ bool engine_drive(struct choir_comm *comm)
 bool engine_idle(const struct choir_comm *comm)
 {
 	return atomic_load_explicit(&comm->engine.unfinished, memory_order_acquire) == 0;
-}
-
-/* --- the slow look --- */
-
-static void say_late(struct run *run, double seconds, char *text, size_t bytes)
-{
-	struct choir_comm *comm = run->comm;
-	char called[128], who[96] = "";
-	int n_late, first = run_late(run, &n_late);
-
-	run_describe(&run->record, run->key, called, sizeof called);
-	if (first >= 0 && comm->layout.node_of[first] == comm->layout.node_of[comm->rank] && !run->pair)
-		snprintf(who, sizeof who, " (it has made %llu calls)",
-		         (unsigned long long)atomic_load(&arena_control(comm->arena, comm->layout.place_of[first])->last_seq));
-	if (first < 0)
-		snprintf(text, bytes, "%s: rank %d: %s is not done after %.1f s, and no rank is late: the device is", comm->name, comm->rank, called,
-		         seconds);
-	else
-		snprintf(text, bytes, "%s: rank %d: %s waits for rank %d%s%s after %.1f s", comm->name, comm->rank, called, first, who,
-		         n_late > 1 ? " and others" : "", seconds);
-}
-
-/* Note [dead peers].  A peer that exits after its last call is no failure as long as nobody waits for it.  What it had published or sent before it went is still
- * there to be read, so a death counts only at the next look after it was seen, when the engine has been driven in between and a run still waits for that rank. */
-static bool check_dead(struct run *run)
-{
-	struct choir_comm *comm = run->comm;
-	char text[ERROR_TEXT_BYTES], called[128];
-
-	for (int p = 0; p < comm->n_peers; p++) {
-		const struct comm_peer *peer = &comm->peers[p];
-
-		for (int i = 0; i < peer->n_ranks && peer->dead_looks > 1; i++) {
-			if (!run_waits_for(run, peer->ranks[i]))
-				continue;
-			run_describe(&run->record, run->key, called, sizeof called);
-			snprintf(text, sizeof text, "%s: rank %d: rank %d is dead, and %s waits for it", comm->name, comm->rank, peer->ranks[i], called);
-			comm_fail(comm, CHOIR_PEER_DEAD, text);
-			return true;
-		}
-	}
-	return false;
-}
-
-static void look_at_peers(struct choir_comm *comm)
-{
-	for (int p = 0; p < comm->n_peers; p++)
-		if (comm->peers[p].dead_looks < 2 && peer_watch_dead(comm->peers[p].watch))
-			comm->peers[p].dead_looks++;
-}
-
-/* True if the comm failed on the way. */
-static bool check_run(struct run *run, int64_t now)
-{
-	struct choir_comm *comm = run->comm;
-	char text[ERROR_TEXT_BYTES];
-	int64_t since = run->started_ns != 0 ? run->started_ns : run->submitted_ns, ms = (now - since) / 1000000;
-
-	if (run->started_ns != 0 && run_check_records(run) != CHOIR_SUCCESS) {
-		comm_fail(comm, CHOIR_MISMATCH, error_text());
-		return true;
-	}
-	if (run->started_ns != 0 && ms >= run->deadline_ms) {
-		say_late(run, (double)ms / 1000, text, sizeof text);
-		comm_fail(comm, CHOIR_TIMEOUT, text);
-		return true;
-	}
-	if (ms >= comm->warn_ms && !run->warned) {
-		run->warned = true;
-		if (run->started_ns != 0)
-			say_late(run, (double)ms / 1000, text, sizeof text);
-		else
-			snprintf(text, sizeof text, "%s: rank %d: %s still waits for what it depends on after %.1f s", comm->name, comm->rank, run->name,
-			         (double)ms / 1000);
-		log_text(LOG_WARNING, "%s", text);
-	}
-	return check_dead(run);
-}
-
-void engine_check(struct choir_comm *comm)
-{
-	struct engine *engine = &comm->engine;
-	int64_t now;
-
-	if (pthread_mutex_trylock(&engine->drive) != 0)
-		return;
-	now = progress_now_ns();
-	if (engine->active != NULL)
-		look_at_peers(comm);
-	for (struct run *run = engine->active; run != NULL && !engine->closed; run = run->next)
-		if (run->state != RUN_ENDED && run->state != RUN_CALLING && atomic_load(&comm->failed) == CHOIR_SUCCESS && check_run(run, now))
-			break;
-	pthread_mutex_unlock(&engine->drive);
 }

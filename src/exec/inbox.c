@@ -31,6 +31,37 @@ static size_t bucket_of(uint64_t key, int src)
 	return (key * 31 + (uint64_t)src * 7) % INBOX_BUCKETS;
 }
 
+/* Under the lock.  A pair's calls are compared when they are received: its numbers run in both directions. */
+static void compare(struct inbox *inbox, const struct wire_header *theirs)
+{
+	uint64_t at = theirs->key % INBOX_CALLS;
+
+	if ((theirs->key & WIRE_PAIR) != 0 || inbox->calls[at].number != theirs->key + 1 ||
+	    memcmp(&inbox->calls[at].record, &theirs->record, sizeof theirs->record) == 0 || atomic_load_explicit(&inbox->has_odd, memory_order_relaxed))
+		return;
+	inbox->odd = (struct inbox_odd){ theirs->key, theirs->src, inbox->calls[at].record, theirs->record };
+	atomic_store_explicit(&inbox->has_odd, true, memory_order_release);
+}
+
+void inbox_compare(struct inbox *inbox, const struct wire_header *header)
+{
+	pthread_mutex_lock(&inbox->lock);
+	compare(inbox, header);
+	pthread_mutex_unlock(&inbox->lock);
+}
+
+void inbox_expect(struct inbox *inbox, uint64_t key, const struct call_record *record)
+{
+	pthread_mutex_lock(&inbox->lock);
+	inbox->calls[key % INBOX_CALLS].number = key + 1;
+	inbox->calls[key % INBOX_CALLS].record = *record;
+	for (int b = 0; b < INBOX_BUCKETS && inbox->n_kept > 0; b++)
+		for (const struct pump_message *m = inbox->buckets[b]; m != NULL; m = m->next)
+			if (m->header.key == key)
+				compare(inbox, &m->header);
+	pthread_mutex_unlock(&inbox->lock);
+}
+
 void inbox_put(struct inbox *inbox, struct pump_message *message)
 {
 	struct pump_message **at = &inbox->buckets[bucket_of(message->header.key, message->header.src)];
@@ -40,6 +71,8 @@ void inbox_put(struct inbox *inbox, struct pump_message *message)
 		at = &(*at)->next;
 	message->next = NULL;
 	*at = message;
+	compare(inbox, &message->header);
+	inbox->n_kept++;
 	inbox->kept_bytes += message->payload_bytes;
 	if (inbox->kept_bytes > INBOX_KEPT_BYTES)
 		atomic_store_explicit(&inbox->overflow, true, memory_order_relaxed);
@@ -56,6 +89,7 @@ struct pump_message *inbox_take(struct inbox *inbox, uint64_t key, int src, uint
 		if ((*at)->header.key == key && (*at)->header.src == src && (*at)->header.tag == tag) {
 			found = *at;
 			*at = found->next;
+			inbox->n_kept--;
 			inbox->kept_bytes -= found->payload_bytes;
 			break;
 		}

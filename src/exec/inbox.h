@@ -9,14 +9,28 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-enum { INBOX_BUCKETS = 64 };
+enum { INBOX_BUCKETS = 64, INBOX_CALLS = 256 };
+
+/* A message that is of another call than mine of the same number. */
+struct inbox_odd {
+	uint64_t key;
+	int src;
+	struct call_record mine, theirs;
+};
+
 #define INBOX_KEPT_BYTES (1ull << 30)
 
 struct inbox {
 	pthread_mutex_t lock;
 	struct pump_message *buckets[INBOX_BUCKETS]; /* by key and source */
 	_Atomic uint64_t arrived;                    /* counts deliveries: nothing new, nothing to look for */
-	uint64_t kept_bytes;
+	uint64_t n_kept, kept_bytes;
+	struct {
+		uint64_t number; /* of the call + 1; 0 = none */
+		struct call_record record;
+	} calls[INBOX_CALLS];                        /* my last calls, at number mod INBOX_CALLS */
+	struct inbox_odd odd;                        /* the first one found */
+	_Atomic bool has_odd;
 	_Atomic bool overflow;                       /* more was kept than INBOX_KEPT_BYTES: the comm fails */
 };
 
@@ -24,6 +38,12 @@ choir_status inbox_init(struct inbox *inbox);
 void inbox_fini(struct inbox *inbox); /* gives back what is left */
 
 void inbox_put(struct inbox *inbox, struct pump_message *message);
+
+/* inbox_expect: I make call number key now.  Messages of that number, here already or still to come, must be of the same record: if one is not, `odd` tells. */
+void inbox_expect(struct inbox *inbox, uint64_t key, const struct call_record *record);
+
+/* inbox_compare: the same for a record that came without a message to keep. */
+void inbox_compare(struct inbox *inbox, const struct wire_header *header);
 
 /* inbox_take: the message of that call, source and tag, or NULL. */
 struct pump_message *inbox_take(struct inbox *inbox, uint64_t key, int src, uint32_t tag);

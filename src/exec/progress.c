@@ -225,7 +225,7 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 		moved = engine_drive(comm);
 		if (event_is_complete(event))
 			break;
-		if (round % LOOK_EVERY == 0 || idle.rounds > SPIN_ROUNDS || end != INT64_MAX) {
+		if (round % LOOK_EVERY == 0 || idle.rounds > YIELD_ROUNDS || end != INT64_MAX) {
 			int64_t now = progress_now_ns();
 
 			if (now >= end)
@@ -295,7 +295,7 @@ static void *background(void *number)
 		for (unsigned round = 0;; round++) {
 			bool polled = false, crowded = false, moved = drive_others(NULL);
 
-			if (round % LOOK_EVERY == 0 || idle.rounds > SPIN_ROUNDS)
+			if (round % LOOK_EVERY == 0 || idle.rounds > YIELD_ROUNDS)
 				look_at_all(&idle, progress_now_ns());
 			if (moved) {
 				idle.rounds = 0;

@@ -20,13 +20,17 @@ const char *run_describe(const struct call_record *record, uint64_t key, char *t
 	return text;
 }
 
-choir_status run_mismatch(const struct run *run, int peer, const struct call_record *theirs)
+choir_status record_mismatch(const struct choir_comm *comm, uint64_t key, const struct call_record *mine, int peer, const struct call_record *theirs)
 {
 	char mine_text[128], their_text[128];
 
-	return error_set(CHOIR_MISMATCH, "%s: calls differ: rank %d calls %s, rank %d calls %s", run->comm->name, run->comm->rank,
-	                 run_describe(&run->record, run->key, mine_text, sizeof mine_text), peer,
-	                 run_describe(theirs, run->key, their_text, sizeof their_text));
+	return error_set(CHOIR_MISMATCH, "%s: calls differ: rank %d calls %s, rank %d calls %s", comm->name, comm->rank,
+	                 run_describe(mine, key, mine_text, sizeof mine_text), peer, run_describe(theirs, key, their_text, sizeof their_text));
+}
+
+choir_status run_mismatch(const struct run *run, int peer, const struct call_record *theirs)
+{
+	return record_mismatch(run->comm, run->key, &run->record, peer, theirs);
 }
 
 static choir_status check_node(struct run *run)
@@ -47,6 +51,14 @@ static choir_status check_node(struct run *run)
 		}
 	}
 	return CHOIR_SUCCESS;
+}
+
+choir_status run_check_ended(struct run *run)
+{
+	if (run->pair || run->met_node)
+		return CHOIR_SUCCESS;
+	atomic_thread_fence(memory_order_seq_cst); /* mine is published: of two ranks at least one sees the other's */
+	return check_node(run);
 }
 
 choir_status run_check_records(struct run *run)

@@ -235,6 +235,8 @@ bool run_advance(struct run *run)
 
 		moved = false;
 		st = states[run->state](run, &moved);
+		if (st == CHOIR_SUCCESS && run->state == RUN_ENDED)
+			st = run_check_ended(run);
 		ever |= moved;
 		if (st != CHOIR_SUCCESS) {
 			char text[ERROR_TEXT_BYTES], called[128];

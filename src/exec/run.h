@@ -70,6 +70,7 @@ struct run {
 	bool send_mapped, recv_mapped;
 	cl_event map_events[2];
 	struct step_board board;
+	bool met_node;              /* a step has compared the records of the whole node */
 	struct dev_memory scratch;
 	cl_mem device_scratch;      /* reduce kernels: operands the device cannot read in place */
 	uint64_t device_scratch_bytes;
@@ -85,6 +86,7 @@ struct run {
 	/* how long */
 	int64_t deadline_ms, started_ns; /* 0 = deps not complete yet */
 	int64_t submitted_ns;
+	int64_t ask_ms;             /* when the run next asks who is there; 0 = has not yet */
 	bool warned;
 
 	choir_status status;
@@ -120,6 +122,13 @@ const char *run_describe(const struct call_record *record, uint64_t key, char *t
 
 /* run_mismatch: MISMATCH naming both ranks and both calls. */
 choir_status run_mismatch(const struct run *run, int peer, const struct call_record *theirs);
+
+/* record_mismatch: the same from records alone. */
+choir_status record_mismatch(const struct choir_comm *comm, uint64_t key, const struct call_record *mine, int peer, const struct call_record *theirs);
+
+/* run_check_ended: the last comparison, for calls that wait for nobody or not for everybody.  Two ranks that differ: the later one of them to say what it calls
+ * finds the other's record. */
+choir_status run_check_ended(struct run *run);
 
 /* run_check_records: compares with what peers say they are calling, beyond what steps look at.  Slow path. */
 choir_status run_check_records(struct run *run);

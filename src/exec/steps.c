@@ -205,6 +205,7 @@ static choir_status poll_await(struct run *run, uint32_t id, bool *done)
 
 		for (int place = 0; place < size && yes; place++) /* mine too: the steps behind may lean on it instead of on my PUBLISH */
 			TRY(reached(run, place, step->tag, &yes));
+		run->met_node |= yes;
 	}
 	*done = yes;
 	return CHOIR_SUCCESS;

@@ -18,7 +18,12 @@ struct call_record {
 };
 _Static_assert(sizeof(struct call_record) == 48, "fits the arena's flag line");
 
-enum wire_kind { WIRE_DATA = 1, WIRE_FAIL = 2 /* payload: the sentence; seq = status */ };
+enum wire_kind {
+	WIRE_DATA = 1,
+	WIRE_FAIL = 2, /* payload: the sentence; key = status */
+	WIRE_ASK = 3,  /* key and record: a call that the sender waits in; answered by */
+	WIRE_HERE = 4, /* key = number of calls that the sender has started */
+};
 
 struct wire_header {
 	uint32_t magic; /* WIRE_MAGIC: version and byte order */

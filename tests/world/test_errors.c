@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/* What goes wrong between ranks: late ones, aborts, one thread that blocks for several ranks, groups, fork, destroying in any order. */
+#include "world/gate.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { COUNT = 2000 };
+
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+static char logged[8192];
+
+static void keep_log(void *ctx, int level, const char *text)
+{
+	(void)ctx;
+	pthread_mutex_lock(&log_lock);
+	if (level == 1)
+		strncat(logged, text, sizeof logged - strlen(logged) - 1);
+	pthread_mutex_unlock(&log_lock);
+}
+
+static const int layouts[] = { 0, 1, 2 };
+
+/* --- a rank that never calls --- */
+
+static void late(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	int missing = *(int *)arg;
+	char words[32];
+	struct sum sum;
+
+	CHECK(sum_works(comm, COUNT));
+	if (rank == missing)
+		return;
+	snprintf(words, sizeof words, "allreduce|rank %d (", missing); /* "waits for rank 2 (it has made 1 calls)" */
+	IS(sum_start(&sum, comm, COUNT, 1, NULL, false), CHOIR_TIMEOUT);
+	if (!says(choir_last_error(), words))
+		world_fail(world, rank, "late: \"%s\" does not say %s", choir_last_error(), words);
+	sum_free(&sum);
+	IS(choir_barrier(comm, NULL, NULL), CHOIR_TIMEOUT);
+	IS(choir_comm_status(comm), CHOIR_TIMEOUT);
+}
+
+static void test_late(void **state)
+{
+	(void)state;
+	for (size_t l = 0; l < 3; l++)
+		for (int missing = 0; missing < 5; missing += 2) {
+			choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+			char words[32];
+
+			logged[0] = '\0';
+			config.ranks_per_node = layouts[l];
+			config.deadline_ms = 600;
+			config.warn_ms = 300;
+			world_run(5, &config, late, &missing);
+			snprintf(words, sizeof words, "waits for rank %d (", missing);
+			if (!says(logged, words))
+				fail_msg("the log does not say %s: %s", words, logged);
+		}
+}
+
+/* --- abort --- */
+
+static void aborts(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct sum sum;
+
+	(void)arg;
+	CHECK(sum_works(comm, COUNT));
+	line_up();
+	if (rank == world->n - 1) {
+		OK(choir_comm_abort(comm));
+		OK(choir_comm_abort(comm)); /* again: no harm */
+	} else {
+		IS(sum_start(&sum, comm, COUNT, 1, NULL, false), CHOIR_ABORTED);
+		CHECK(says(choir_last_error(), "aborted by rank"));
+		sum_free(&sum);
+	}
+	IS(choir_barrier(comm, NULL, NULL), CHOIR_ABORTED);
+}
+
+static void test_abort(void **state)
+{
+	(void)state;
+	for (size_t l = 0; l < 3; l++)
+		for (int n = 2; n <= 5; n += 3) {
+			choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+			config.ranks_per_node = layouts[l];
+			config.deadline_ms = 20000;
+			line_up_begin(n);
+			world_run(n, &config, aborts, NULL);
+			line_up_end();
+		}
+}
+
+/* --- one thread, several ranks --- */
+
+static void test_would_deadlock(void **state)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	struct world world;
+	struct sum sums[2];
+
+	(void)state;
+	config.warn_ms = 200;
+	config.deadline_ms = 20000;
+	world_begin(&world, 2, &config);
+	for (int r = 0; r < 2; r++)
+		assert_int_equal(sum_start(&sums[r], world.comms[r], COUNT, 1, NULL, true), CHOIR_SUCCESS);
+	assert_int_equal(choir_event_wait(sums[0].event, -1), CHOIR_SUCCESS);
+	assert_int_equal(choir_event_wait(sums[1].event, -1), CHOIR_SUCCESS);
+	/* this thread was the last to use rank 1: refused at once, nothing is lost */
+	assert_int_equal(choir_barrier(world.comms[0], NULL, NULL), CHOIR_WOULD_DEADLOCK);
+	assert_true(says(choir_last_error(), "choir_barrier|rank 0|rank 1|choir_group_begin"));
+	assert_int_equal(choir_comm_status(world.comms[0]), CHOIR_SUCCESS);
+	sum_free(&sums[0]);
+	sum_free(&sums[1]);
+	/* rank 1's matching call is under way: now rank 0 may block */
+	assert_int_equal(sum_start(&sums[1], world.comms[1], COUNT, 1, NULL, true), CHOIR_SUCCESS);
+	assert_int_equal(sum_start(&sums[0], world.comms[0], COUNT, 1, NULL, false), CHOIR_SUCCESS);
+	assert_true(sum_is(&sums[0], 2));
+	sum_free(&sums[0]);
+	sum_free(&sums[1]);
+	world_end(&world);
+	/* nobody has used rank 1: at the warning time */
+	world_begin(&world, 2, &config);
+	assert_int_equal(choir_barrier(world.comms[0], NULL, NULL), CHOIR_WOULD_DEADLOCK);
+	assert_int_equal(choir_comm_status(world.comms[1]), CHOIR_WOULD_DEADLOCK);
+	world_end(&world);
+}
+
+/* --- groups --- */
+
+static void test_groups(void **state)
+{
+	(void)state;
+	for (size_t l = 0; l < 3; l++) {
+		choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+		float out[3] = { 1, 2, 3 }, in[3] = { 0 }, self = 0;
+		struct sum sums[3];
+		choir_event *events[3];
+		struct world world;
+
+		config.ranks_per_node = layouts[l];
+		config.deadline_ms = 20000;
+		world_begin(&world, 3, &config);
+		/* crossing sends, a send to oneself, blocking sums and events of three ranks by one thread, nested, a refused call among them */
+		assert_int_equal(choir_group_begin(), CHOIR_SUCCESS);
+		for (int r = 0; r < 3; r++) {
+			assert_int_equal(choir_group_begin(), CHOIR_SUCCESS);
+			assert_int_equal(sum_start(&sums[r], world.comms[r], COUNT, 2, NULL, false), CHOIR_SUCCESS);
+			assert_int_equal(choir_send(world.comms[r], choir_host(&out[r]), 1, CHOIR_F32, (r + 1) % 3, NULL, NULL), CHOIR_SUCCESS);
+			assert_int_equal(choir_recv(world.comms[r], choir_host(&in[r]), 1, CHOIR_F32, (r + 2) % 3, NULL, NULL), CHOIR_SUCCESS);
+			assert_int_equal(choir_barrier(world.comms[r], NULL, &events[r]), CHOIR_SUCCESS);
+			assert_int_equal(choir_group_end(), CHOIR_SUCCESS);
+			assert_int_equal(choir_event_wait(events[r], 0), CHOIR_WOULD_DEADLOCK); /* it has not even begun */
+		}
+		assert_int_equal(choir_send(world.comms[1], choir_host(&out[1]), 1, CHOIR_F32, 1, NULL, NULL), CHOIR_SUCCESS);
+		assert_int_equal(choir_recv(world.comms[1], choir_host(&self), 1, CHOIR_F32, 1, NULL, NULL), CHOIR_SUCCESS);
+		assert_int_equal(choir_send(world.comms[0], choir_host(out), 3, CHOIR_F32, 3, NULL, NULL), CHOIR_ARGUMENT);
+		assert_int_equal(choir_group_end(), CHOIR_SUCCESS);
+		for (int r = 0; r < 3; r++) {
+			assert_true(sum_is(&sums[r], 3));
+			assert_true(in[r] == out[(r + 2) % 3]);
+			assert_int_equal(choir_event_wait(events[r], -1), CHOIR_SUCCESS);
+			choir_event_release(events[r]);
+			sum_free(&sums[r]);
+		}
+		assert_true(self == out[1]);
+		/* a call whose comm fails before the end: the group's end says so, the others in it go on */
+		assert_int_equal(choir_group_begin(), CHOIR_SUCCESS);
+		assert_int_equal(choir_barrier(world.comms[0], NULL, &events[0]), CHOIR_SUCCESS);
+		assert_int_equal(choir_barrier(world.comms[1], NULL, NULL), CHOIR_SUCCESS);
+		assert_int_equal(choir_comm_abort(world.comms[1]), CHOIR_SUCCESS);
+		assert_int_equal(choir_group_end(), CHOIR_ABORTED);
+		assert_int_equal(choir_event_wait(events[0], -1), CHOIR_ABORTED);
+		choir_event_release(events[0]);
+		world_end(&world);
+	}
+}
+
+/* A comm that is destroyed while a group holds a call of it. */
+static void test_destroyed_in_group(void **state)
+{
+	choir_device *device = world_device();
+	choir_event *event;
+	choir_comm *comm;
+
+	(void)state;
+	assert_int_equal(choir_comm_create_local(1, &device, NULL, &comm), CHOIR_SUCCESS);
+	assert_int_equal(choir_group_begin(), CHOIR_SUCCESS);
+	assert_int_equal(choir_barrier(comm, NULL, &event), CHOIR_SUCCESS);
+	assert_int_equal(choir_comm_destroy(comm), CHOIR_SUCCESS);
+	assert_int_equal(choir_group_end(), CHOIR_ABORTED);
+	assert_int_equal(choir_event_wait(event, -1), CHOIR_ABORTED);
+	choir_event_release(event);
+}
+
+/* --- ends --- */
+
+/* Calls that will never end: destroy waits for the deadline, then aborts; events tell it; any order of ranks. */
+static void test_destroy_unfinished(void **state)
+{
+	(void)state;
+	for (size_t l = 0; l < 2; l++) {
+		choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+		struct world world;
+		struct sum sums[2];
+		cl_event gate = gate_make(choir_device_context(world_device()));
+		choir_call call = CHOIR_CALL_INIT;
+
+		config.ranks_per_node = layouts[l];
+		config.deadline_ms = 200;
+		call.cl_deps = &gate;
+		call.n_cl_deps = 1;
+		world_begin(&world, 3, &config);
+		assert_int_equal(sum_start(&sums[0], world.comms[0], COUNT, 1, NULL, true), CHOIR_SUCCESS);
+		assert_int_equal(sum_start(&sums[1], world.comms[1], COUNT, 1, &call, true), CHOIR_SUCCESS);
+		assert_int_equal(choir_comm_destroy(world.comms[1]), CHOIR_TIMEOUT);
+		assert_true(says(choir_last_error(), "rank"));
+		assert_int_equal(choir_event_wait(sums[1].event, -1), CHOIR_TIMEOUT);
+		assert_int_equal(choir_event_wait(sums[0].event, -1), CHOIR_TIMEOUT);
+		world.comms[1] = NULL;
+		gate_open(gate, CL_COMPLETE);
+		clReleaseEvent(gate);
+		world_end(&world);
+		sum_free(&sums[0]);
+		sum_free(&sums[1]);
+	}
+}
+
+/* In a forked child every handle of the parent answers with an error, and nothing of the parent's is touched. */
+static void in_child(struct world *world, choir_event *event)
+{
+	struct sum sum;
+	int done;
+
+	if (choir_barrier(world->comms[0], NULL, NULL) != CHOIR_ARGUMENT || !says(choir_last_error(), "fork"))
+		_exit(1);
+	if (sum_start(&sum, world->comms[0], COUNT, 1, NULL, true) != CHOIR_ARGUMENT)
+		_exit(2);
+	if (choir_event_wait(event, -1) != CHOIR_ARGUMENT || choir_event_test(event, &done) != CHOIR_ARGUMENT || !says(choir_last_error(), "fork"))
+		_exit(3);
+	if (choir_comm_abort(world->comms[0]) != CHOIR_ARGUMENT || choir_comm_status(world->comms[0]) != CHOIR_ARGUMENT)
+		_exit(4);
+	if (choir_comm_split(world->comms[0], 0, 0, &world->comms[1]) != CHOIR_ARGUMENT || choir_comm_destroy(world->comms[0]) != CHOIR_ARGUMENT)
+		_exit(5);
+	choir_event_release(event);
+	_exit(0);
+}
+
+static void test_fork(void **state)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	struct world world;
+	struct sum sums[2], again[2];
+	pid_t child;
+	int status;
+
+	(void)state;
+	config.deadline_ms = 20000;
+	world_begin(&world, 2, &config);
+	for (int r = 0; r < 2; r++)
+		assert_int_equal(sum_start(&sums[r], world.comms[r], COUNT, 1, NULL, true), CHOIR_SUCCESS);
+	child = fork();
+	if (child == 0)
+		in_child(&world, sums[0].event);
+	assert_true(waitpid(child, &status, 0) == child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	for (int r = 0; r < 2; r++)
+		assert_int_equal(sum_start(&again[r], world.comms[r], COUNT, 3, NULL, true), CHOIR_SUCCESS);
+	for (int r = 0; r < 2; r++) {
+		assert_int_equal(choir_event_wait(sums[r].event, -1), CHOIR_SUCCESS);
+		assert_int_equal(choir_event_wait(again[r].event, -1), CHOIR_SUCCESS);
+		assert_true(sum_is(&sums[r], 2) && sum_is(&again[r], 2));
+		sum_free(&sums[r]);
+		sum_free(&again[r]);
+	}
+	world_end(&world);
+}
+
+/* Comms come and go on several threads: the last one to go stops the background thread while the next one starts it. */
+static void *come_and_go(void *failed)
+{
+	bool *any = failed;
+	choir_device *device = world_device();
+
+	for (int i = 0; i < 60; i++) {
+		choir_comm *comm;
+		struct sum sum;
+
+		if (choir_comm_create_local(1, &device, NULL, &comm) != CHOIR_SUCCESS || sum_start(&sum, comm, 10, 1, NULL, true) != CHOIR_SUCCESS)
+			*any = true;
+		if (choir_comm_destroy(comm) != CHOIR_SUCCESS || choir_event_wait(sum.event, -1) != CHOIR_SUCCESS || !sum_is(&sum, 1))
+			*any = true;
+		sum_free(&sum);
+	}
+	return NULL;
+}
+
+static void test_come_and_go(void **state)
+{
+	pthread_t threads[3];
+	bool failed[3] = { false };
+
+	(void)state;
+	world_device();
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, come_and_go, &failed[i]), 0);
+	for (int i = 0; i < 3; i++) {
+		pthread_join(threads[i], NULL);
+		assert_false(failed[i]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_late),   cmocka_unit_test(test_abort),
+		cmocka_unit_test(test_groups), cmocka_unit_test(test_destroyed_in_group),
+		cmocka_unit_test(test_fork),   cmocka_unit_test(test_would_deadlock),
+		cmocka_unit_test(test_destroy_unfinished), cmocka_unit_test(test_come_and_go),
+	};
+	int failed;
+
+	choir_set_log(keep_log, NULL);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	world_device_drop();
+	return failed;
+}
