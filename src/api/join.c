@@ -11,6 +11,7 @@
 #include "exec/progress.h"
 #include "exec/roll_call.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,7 +121,7 @@ static choir_status fill(struct meeting *m, int local, struct choir_comm *comm)
 	comm->n = m->n;
 	comm->context = m->hellos[0].context;
 	comm->generation = progress_generation();
-	strncpy(comm->name, join->config->name != NULL ? join->config->name : "comm", sizeof comm->name - 1);
+	snprintf(comm->name, sizeof comm->name, "%s", join->config->name != NULL ? join->config->name : "comm");
 	comm->deadline_ms = join->config->deadline_ms;
 	comm->warn_ms = join->config->warn_ms;
 	comm->slot_bytes = m->slot_bytes;

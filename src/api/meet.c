@@ -331,7 +331,7 @@ choir_status meet_agree(struct meeting *m, choir_status mine)
 	if (m->n_parties <= 1 || !m->all_met)
 		return mine;
 	if (mine != CHOIR_SUCCESS)
-		strncpy(verdict.text, error_text(), sizeof verdict.text - 1);
+		snprintf(verdict.text, sizeof verdict.text, "%s", error_text());
 	all = calloc((size_t)m->n_parties, sizeof *all);
 	if (all == NULL)
 		return error_no_memory("verdicts", (size_t)m->n_parties * sizeof *all);

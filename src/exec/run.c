@@ -6,6 +6,7 @@
 #include "exec/progress.h"
 #include "exec/steps.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static choir_status in_deps(struct run *run, bool *moved)
@@ -270,6 +271,6 @@ void run_fail(struct run *run, choir_status status, const char *text)
 {
 	let_go(run);
 	run->status = status;
-	strncpy(run->text, text, sizeof run->text - 1);
+	snprintf(run->text, sizeof run->text, "%s", text);
 	run->state = RUN_ENDED;
 }
