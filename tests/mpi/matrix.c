@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of ring 3 over processes, and over two ranks a process. */
+#include "mpi/cases.h"
+#include "mpi/flight.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+static void whole_table(struct world *world, choir_comm *comm, bool quick)
+{
+	int rank = choir_comm_rank(comm);
+
+	matrix_types(world, rank, comm, NULL);
+	matrix_roots(world, rank, comm, NULL);
+	matrix_sizes(world, rank, comm, quick ? world : NULL);
+}
+
+void case_matrix(struct job *job)
+{
+	choir_comm *comm;
+
+	if (!job_comms(job, 1, "matrix", &comm))
+		return;
+	whole_table(&job->world, comm, job->size > 4 || getenv("WORLD_QUICK") != NULL);
+	choir_comm_destroy(comm);
+}
+
+/* Without a transport of MPI's, ranks of one machine need no more than this. */
+void case_funneled(struct job *job)
+{
+	choir_comm *comm;
+
+	if (!job_comms(job, 1, "funneled", &comm))
+		return;
+	matrix_types(&job->world, choir_comm_rank(comm), comm, NULL);
+	choir_comm_destroy(comm);
+}
+
+struct driver {
+	pthread_t thread;
+	struct world *world;
+	choir_comm *comm;
+};
+
+static void *drive(void *arg)
+{
+	struct driver *driver = arg;
+
+	matrix_types(driver->world, choir_comm_rank(driver->comm), driver->comm, NULL);
+	matrix_roots(driver->world, choir_comm_rank(driver->comm), driver->comm, NULL);
+	return NULL;
+}
+
+/* One thread, its ranks in groups: with events, and without (then the end of the group blocks). */
+static void in_groups(struct job *job, int n_local, choir_comm **comms)
+{
+	struct flight flights[JOB_MOST_LOCAL];
+	struct world *world = &job->world;
+	int rank = choir_comm_rank(comms[0]);
+
+	for (size_t c = 0; c < n_test_cases; c++) {
+		struct trial t = { .dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .n = choir_comm_size(comms[0]), .count = 5000, .device = c % 2 };
+
+		if (test_cases[c].inner == NULL) /* a pair of calls, which waits itself */
+			continue;
+		OK(choir_group_begin());
+		for (int i = 0; i < n_local; i++) {
+			flight_make(&flights[i], world, choir_comm_rank(comms[i]), &test_cases[c], &t);
+			flight_start(&flights[i], world, comms[i], NULL);
+		}
+		OK(choir_group_end());
+		for (int i = 0; i < n_local; i++) {
+			flight_land(&flights[i], world);
+			flight_free(&flights[i]);
+		}
+		OK(choir_group_begin());
+		for (int i = 0; i < n_local; i++)
+			OK(choir_barrier(comms[i], NULL, NULL));
+		OK(choir_group_end());
+	}
+}
+
+void case_locals(struct job *job)
+{
+	int n_local = 2 + (job->rank == 1); /* not the same number everywhere */
+	choir_comm *comms[JOB_MOST_LOCAL];
+	struct driver drivers[JOB_MOST_LOCAL];
+	struct world *world = &job->world;
+	int rank = job->rank;
+
+	if (!job_comms(job, n_local, "locals", comms))
+		return;
+	CHECK(choir_comm_size(comms[0]) == 2 * job->size + (job->size > 1));
+	CHECK(choir_comm_rank(comms[0]) == 2 * job->rank + (job->rank > 1));
+	in_groups(job, n_local, comms);
+	for (int i = 0; i < n_local; i++) {
+		drivers[i] = (struct driver){ .world = world, .comm = comms[i] };
+		CHECK(pthread_create(&drivers[i].thread, NULL, drive, &drivers[i]) == 0);
+	}
+	for (int i = 0; i < n_local; i++)
+		pthread_join(drivers[i].thread, NULL);
+	for (int i = 0; i < n_local; i++)
+		choir_comm_destroy(comms[(i + job->rank) % n_local]);
+}
