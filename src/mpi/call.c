@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static pthread_rwlock_t gate = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
@@ -137,6 +138,8 @@ choir_status mpi_error(const char *call, int rc)
 
 	if (MPI_Error_string(rc, text, &length) != MPI_SUCCESS)
 		return choir_transport_error(CHOIR_TRANSPORT, "%s failed with MPI error %d", call, rc);
+	for (char *at = text; (at = strchr(at, '\n')) != NULL;) /* a stack of lines, and ours is one sentence */
+		*at = ' ';
 	return choir_transport_error(CHOIR_TRANSPORT, "%s: %s", call, text);
 }
 

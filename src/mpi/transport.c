@@ -9,6 +9,7 @@
 
 #include "mpi/buffers.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,8 +72,12 @@ static choir_status mpi_send(choir_transport *transport, int peer, const void *d
 	TRY(mpi_narrow("a message", bytes, &count));
 	TRY(enter(me));
 	rc = MPI_Isend(data, count, MPI_BYTE, peer, TAG, me->link->comm, &request);
-	if (rc != MPI_SUCCESS)
-		st = mpi_error("MPI_Isend", rc);
+	if (rc != MPI_SUCCESS) {
+		char call[48];
+
+		snprintf(call, sizeof call, "MPI_Isend to process %d", peer);
+		st = mpi_error(call, rc);
+	}
 	mpi_leave();
 	if (st == CHOIR_SUCCESS)
 		*request_p = request_pack(request);
