@@ -256,6 +256,11 @@ static const choir_transport_ops hub_ops = {
 	.destroy = hub_destroy,
 };
 
+struct hub *hub_of(choir_transport *transport)
+{
+	return transport->ops == &hub_ops ? endpoint_of(transport)->hub : NULL;
+}
+
 static choir_status init_endpoint(struct hub *hub, int i)
 {
 	struct hub_endpoint *endpoint = &hub->endpoints[i];

@@ -22,6 +22,9 @@ struct hub_faults {
 /* hub_create: n endpoints; transports_out[i] is endpoint i's.  The hub goes when the last of them is destroyed. */
 choir_status hub_create(int n, choir_transport **transports_out, struct hub **hub_p);
 
+/* hub_of: the hub of one of its endpoints; NULL for other transports. */
+struct hub *hub_of(choir_transport *transport);
+
 /* hub_set_faults: from now on; any thread. */
 void hub_set_faults(struct hub *hub, const struct hub_faults *faults);
 

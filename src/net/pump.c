@@ -388,3 +388,8 @@ int pump_rank(const struct pump *pump)
 {
 	return pump->transport->rank;
 }
+
+choir_transport *pump_transport(const struct pump *pump)
+{
+	return pump->transport;
+}

@@ -61,5 +61,6 @@ bool pump_busy(struct pump *pump);         /* sends not yet done */
 bool pump_polled(const struct pump *pump); /* arrivals are seen only by driving */
 const char *pump_name(const struct pump *pump);
 int pump_rank(const struct pump *pump);
+choir_transport *pump_transport(const struct pump *pump); /* the pump's; tests reach the hub by it */
 
 #endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* Worlds over a bad network: what is late or out of order makes no difference; what is lost, and a rank that is dead, ends in an error that names it.  Never
+ * a wrong result, never a hang. */
+#include "exec/comm.h"
+#include "net/hub.h"
+#include "world/cases.h"
+#include "world/gate.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static void set_faults(struct world *world, const struct hub_faults *faults)
+{
+	hub_set_faults(hub_of(pump_transport(world->comms[0]->pump)), faults);
+}
+
+static void run_with(int n, int per_node, int64_t deadline_ms, const struct hub_faults *faults, world_fn fn, void *arg)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	struct world world;
+
+	config.ranks_per_node = per_node;
+	config.deadline_ms = deadline_ms;
+	world_begin(&world, n, &config);
+	set_faults(&world, faults);
+	line_up_begin(n);
+	world_threads(&world, fn, arg);
+	line_up_end();
+	set_faults(&world, &(struct hub_faults){ 0 });
+	world_end(&world);
+}
+
+/* Every collective, several lengths, and many at once. */
+static void all_right(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	static const size_t counts[] = { 0, 1, 1000, 70001 };
+	struct sum sums[20];
+
+	(void)arg;
+	for (size_t c = 0; c < n_test_cases; c++)
+		for (size_t i = 0; i < 4; i++) {
+			struct trial t = { .dtype = CHOIR_I32, .op = CHOIR_OP_SUM, .count = counts[i], .n = world->n, .root = (int)i % world->n, .in_place = i % 2 };
+
+			case_run(world, rank, comm, &test_cases[c], &t);
+			OK(choir_barrier(comm, NULL, NULL));
+		}
+	for (int k = 0; k < 20; k++)
+		OK(sum_start(&sums[k], comm, (size_t)k * 500 + 1, (float)k, NULL, true));
+	for (int k = 19; k >= 0; k--) {
+		OK(choir_event_wait(sums[k].event, -1));
+		CHECK(sum_is(&sums[k], world->n));
+		sum_free(&sums[k]);
+	}
+}
+
+static void test_late_and_reordered(void **state)
+{
+	static const int sizes[] = { 2, 3, 5, 8 };
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 3; seed++)
+		for (size_t i = 0; i < 4; i++)
+			for (int per_node = 1; per_node <= 2; per_node++) {
+				struct hub_faults faults = { .seed = seed, .delay_polls = seed == 1 ? 0 : 40, .reorder = seed != 2 };
+
+				run_with(sizes[i], per_node, 60000, &faults, all_right, NULL);
+			}
+}
+
+/* Calls until one fails: none may succeed with a wrong sum, none may hang, all must end in a failure that says who was waited for. */
+static void some_lost(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_status st = CHOIR_SUCCESS;
+
+	(void)arg;
+	for (int i = 0; i < 10000 && st == CHOIR_SUCCESS; i++) {
+		struct sum sum;
+
+		st = sum_start(&sum, comm, (size_t)(i % 4) * 9000 + 3, (float)(i % 100), NULL, false);
+		if (st == CHOIR_SUCCESS && !sum_is(&sum, world->n))
+			world_fail(world, rank, "lost: sum %d is wrong", i);
+		sum_free(&sum);
+	}
+	if (st != CHOIR_TIMEOUT || !says(choir_last_error(), "allreduce|waits for rank"))
+		world_fail(world, rank, "lost: %s: %s", choir_status_name(st), choir_last_error());
+}
+
+static void test_lost(void **state)
+{
+	static const uint32_t rates[] = { 20, 300, 1000 };
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		for (int n = 2; n <= 5; n += 3)
+			for (int per_node = 1; per_node <= 2 && per_node < n; per_node++) {
+				struct hub_faults faults = { .seed = i + 1, .drop_per_1000 = rates[i], .delay_polls = i == 1 ? 10 : 0 };
+
+				run_with(n, per_node, 400, &faults, some_lost, NULL);
+			}
+}
+
+/* One endpoint dies: all others name it. */
+static void one_dead(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	int dead = *(int *)arg;
+	struct hub_faults faults = { .dead = true, .dead_endpoint = dead };
+	choir_status st;
+	char words[32];
+	struct sum sum;
+
+	CHECK(sum_works(comm, 2000));
+	line_up();
+	if (rank == 0)
+		set_faults(world, &faults);
+	line_up();
+	st = sum_start(&sum, comm, 20000, 1, NULL, false);
+	snprintf(words, sizeof words, "waits for rank %d (", dead);
+	if (st != CHOIR_TIMEOUT || (rank != dead && !says(choir_last_error(), words)))
+		world_fail(world, rank, "dead: %s: \"%s\" does not say %s", choir_status_name(st), choir_last_error(), words);
+	sum_free(&sum);
+	IS(choir_comm_status(comm), CHOIR_TIMEOUT);
+}
+
+static void test_dead(void **state)
+{
+	(void)state;
+	for (int n = 2; n <= 5; n++)
+		for (int dead = 0; dead < n; dead += 2) {
+			struct hub_faults none = { 0 };
+
+			run_with(n, 1, 500, &none, one_dead, &dead);
+		}
+}
+
+/* A receive from the dead, and a send to it, which may succeed: nothing hangs. */
+static void dead_pair(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	float value = 1;
+	choir_status st;
+
+	(void)arg;
+	if (rank == 1) {
+		IS(choir_recv(comm, choir_host(&value), 1, CHOIR_F32, 0, NULL, NULL), CHOIR_TIMEOUT);
+		CHECK(says(choir_last_error(), "waits for rank 0"));
+	} else {
+		st = choir_send(comm, choir_host(&value), 1, CHOIR_F32, 1, NULL, NULL);
+		CHECK(st == CHOIR_SUCCESS || st == CHOIR_TIMEOUT);
+	}
+}
+
+static void test_dead_pair(void **state)
+{
+	struct hub_faults faults = { .dead = true, .dead_endpoint = 0 };
+
+	(void)state;
+	run_with(2, 1, 300, &faults, dead_pair, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_late_and_reordered), cmocka_unit_test(test_lost), cmocka_unit_test(test_dead),
+		                            cmocka_unit_test(test_dead_pair) };
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	world_device_drop();
+	return failed;
+}
