@@ -83,13 +83,24 @@ static void look_at_peers(struct choir_comm *comm)
 			comm->peers[p].dead_looks++;
 }
 
+/* A run's clock starts at the first look, some ms late: short calls never ask for the time. */
+static void stamp(struct run *run, int64_t now)
+{
+	if (run->submitted_ns == 0)
+		run->submitted_ns = now;
+	if (run->started_ns == 0 && run->state != RUN_DEPS)
+		run->started_ns = now;
+}
+
 /* True if the comm failed on the way. */
 static bool check_run(struct run *run, int64_t now)
 {
 	struct choir_comm *comm = run->comm;
 	char text[ERROR_TEXT_BYTES];
-	int64_t since = run->started_ns != 0 ? run->started_ns : run->submitted_ns, ms = (now - since) / 1000000;
+	int64_t ms;
 
+	stamp(run, now);
+	ms = (now - (run->started_ns != 0 ? run->started_ns : run->submitted_ns)) / 1000000;
 	if (run->started_ns != 0 && run_check_records(run) != CHOIR_SUCCESS) {
 		comm_fail(comm, CHOIR_MISMATCH, error_text());
 		return true;

@@ -52,7 +52,6 @@ choir_status engine_submit(struct run *run)
 {
 	struct engine *engine = &run->comm->engine;
 
-	run->submitted_ns = progress_now_ns();
 	pthread_mutex_lock(&engine->submit);
 	if (engine->closed || atomic_load(&run->comm->failed) != CHOIR_SUCCESS) {
 		choir_status st;

@@ -30,7 +30,6 @@ static choir_status in_deps(struct run *run, bool *moved)
 			return error_set(dep->status, "an event it depends on failed: %s", choir_event_error(dep));
 		*moved = true;
 	}
-	run->started_ns = progress_now_ns();
 	run->state = run->pair ? RUN_MAP : RUN_ADMIT;
 	*moved = true;
 	return CHOIR_SUCCESS;

@@ -84,7 +84,7 @@ struct run {
 	char *call_text;
 
 	/* how long */
-	int64_t deadline_ms, started_ns; /* 0 = deps not complete yet */
+	int64_t deadline_ms, started_ns; /* 0 = deps not seen complete yet */
 	int64_t submitted_ns;
 	int64_t ask_ms;             /* when the run next asks who is there; 0 = has not yet */
 	bool warned;
