@@ -97,11 +97,20 @@ static void take_incoming(struct engine *engine)
 	*tail = oldest;
 }
 
-static bool drive_pump(struct choir_comm *comm)
+/* Does anything here send or receive? */
+static bool uses_messages(const struct engine *engine)
+{
+	for (const struct run *run = engine->active; run != NULL; run = run->next)
+		if (run->plan != NULL && run->plan->messages)
+			return true;
+	return engine->active == NULL;
+}
+
+static bool drive_pump(struct choir_comm *comm, bool anyway)
 {
 	bool moved = false;
 
-	if (comm->pump == NULL)
+	if (comm->pump == NULL || !(anyway || uses_messages(&comm->engine) || pump_busy(comm->pump)))
 		return false;
 	if (pump_drive(comm->pump, &moved) != CHOIR_SUCCESS && atomic_load(&comm->failed) == CHOIR_SUCCESS)
 		comm_fail(comm, CHOIR_TRANSPORT, error_text());
@@ -192,7 +201,7 @@ static void complete(struct run *run)
 	comm_release(comm);
 }
 
-bool engine_drive(struct choir_comm *comm)
+bool engine_drive(struct choir_comm *comm, bool messages)
 {
 	struct engine *engine = &comm->engine;
 	struct run *ended, *calling = NULL;
@@ -206,7 +215,7 @@ bool engine_drive(struct choir_comm *comm)
 		return false;
 	}
 	take_incoming(engine);
-	moved = drive_pump(comm);
+	moved = drive_pump(comm, messages);
 	if (engine->active != NULL) {
 		comm_look(comm);
 		if (atomic_load(&comm->failed) == CHOIR_SUCCESS)

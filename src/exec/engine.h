@@ -12,8 +12,9 @@ void engine_fini(struct choir_comm *comm);
  * it).  Never blocks. */
 choir_status engine_submit(struct run *run);
 
-/* engine_drive: advances what can be advanced, completes what ended.  If another thread is at it: false at once.  True if anything moved. */
-bool engine_drive(struct choir_comm *comm);
+/* engine_drive: advances what can be advanced, completes what ended.  If another thread is at it: false at once.  True if anything moved.
+ * messages: look for messages even if no run here sends or receives; calls that meet in shared memory pay for that now and then only. */
+bool engine_drive(struct choir_comm *comm, bool messages);
 
 /* engine_check: the slow look, a few times a second while something waits: deadlines, late peers, dead peers, differing calls. */
 void engine_check(struct choir_comm *comm);

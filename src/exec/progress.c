@@ -105,7 +105,7 @@ static bool drive_others(const struct choir_comm *mine)
 
 	for (struct choir_comm *comm = next_comm(NULL); comm != NULL; comm = next_comm(comm))
 		if (comm != mine)
-			moved |= engine_drive(comm);
+			moved |= engine_drive(comm, true);
 	return moved;
 }
 
@@ -222,10 +222,10 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 
 	atomic_fetch_add(&world.drivers, 1);
 	for (unsigned round = 0; !event_is_complete(event); round++) {
-		moved = engine_drive(comm);
+		moved = engine_drive(comm, round % OTHERS_EVERY == OTHERS_EVERY - 1);
 		if (event_is_complete(event))
 			break;
-		if (round % LOOK_EVERY == 0 || idle.rounds > YIELD_ROUNDS || end != INT64_MAX) {
+		if (round % LOOK_EVERY == LOOK_EVERY - 1 || idle.rounds > YIELD_ROUNDS || end != INT64_MAX) {
 			int64_t now = progress_now_ns();
 
 			if (now >= end)
@@ -248,7 +248,7 @@ bool progress_drain(struct choir_comm *comm, int64_t timeout_ms)
 
 	atomic_fetch_add(&world.drivers, 1);
 	while (!engine_idle(comm) || (comm->pump != NULL && pump_busy(comm->pump))) {
-		bool moved = engine_drive(comm);
+		bool moved = engine_drive(comm, true);
 		int64_t now = progress_now_ns();
 
 		if (now >= end)
@@ -295,7 +295,7 @@ static void *background(void *number)
 		for (unsigned round = 0;; round++) {
 			bool polled = false, crowded = false, moved = drive_others(NULL);
 
-			if (round % LOOK_EVERY == 0 || idle.rounds > YIELD_ROUNDS)
+			if (round % LOOK_EVERY == LOOK_EVERY - 1 || idle.rounds > YIELD_ROUNDS)
 				look_at_all(&idle, progress_now_ns());
 			if (moved) {
 				idle.rounds = 0;

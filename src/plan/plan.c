@@ -116,12 +116,14 @@ plan_id plan_send(struct plan *plan, int peer, uint32_t tag, struct plan_ref src
                   const char *label)
 {
 	plan_source(plan, src);
+	plan->messages = true;
 	return append(plan, (struct plan_step){ .kind = PLAN_SEND_MSG, .peer = peer, .tag = tag, .len = len, .label = label }, deps, n_deps);
 }
 
 plan_id plan_recv(struct plan *plan, int peer, uint32_t tag, struct plan_ref dst, uint64_t len, const plan_id *deps, size_t n_deps,
                   const char *label)
 {
+	plan->messages = true;
 	return append(plan, (struct plan_step){ .kind = PLAN_RECV_MSG, .peer = peer, .tag = tag, .dst = dst, .len = len, .label = label },
 	              deps, n_deps);
 }

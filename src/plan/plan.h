@@ -58,6 +58,7 @@ struct plan {
 	uint64_t scratch_bytes;
 	uint64_t slot_bytes; /* of every slot, as the builder was told */
 	uint64_t elem_bytes;
+	bool messages;       /* some step sends or receives */
 	uint32_t last_phase; /* the highest phase this rank publishes */
 	/* set by plan_finish: for each step, the later steps that depend on it (succs[succ_first[i]] .. succs[succ_first[i + 1]]) */
 	uint32_t *succ_first, *succs;
