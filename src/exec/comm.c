@@ -70,12 +70,11 @@ void comm_close(struct choir_comm *comm)
 	free_pool(comm);
 	pthread_mutex_unlock(&comm->engine.drive);
 	leave_family(comm);
-	if (comm->pump != NULL) {
+	if (comm->pump != NULL)
 		pump_detach(comm->pump, comm->context, comm->rank);
-		pump_release(comm->pump);
-		comm->pump = NULL;
-	}
-	inbox_fini(&comm->inbox);
+	inbox_fini(&comm->inbox); /* its messages are the pump's memory */
+	pump_release(comm->pump);
+	comm->pump = NULL;
 	plan_cache_fini(&comm->plans);
 	rules_free(&comm->rules);
 	dev_memory_free(comm->device, &comm->arena_mem);
