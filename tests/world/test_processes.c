@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* choir_comm_create: processes of one machine, forked before anything of OpenCL is touched, that meet through shared memory of their own. */
+#include "world/gate.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { MOST = 4, ROOM = 1 << 20 };
+
+/* What the processes meet through. */
+struct table {
+	pthread_barrier_t barrier;
+	int n;
+	unsigned char bytes[MOST][ROOM];
+};
+
+struct seat {
+	struct table *table;
+	int rank;
+};
+
+static int gather(void *ctx, const void *mine, size_t bytes, void *all)
+{
+	struct seat *seat = ctx;
+
+	if (bytes > ROOM)
+		return 1;
+	memcpy(seat->table->bytes[seat->rank], mine, bytes);
+	pthread_barrier_wait(&seat->table->barrier);
+	for (int p = 0; p < seat->table->n; p++)
+		memcpy((unsigned char *)all + (size_t)p * bytes, seat->table->bytes[p], bytes);
+	pthread_barrier_wait(&seat->table->barrier);
+	return 0;
+}
+
+#define MUST(cond)                                                                                                         \
+	do {                                                                                                               \
+		if (!(cond)) {                                                                                             \
+			fprintf(stderr, "%s:%d: process %d: %s (%s)\n", __FILE__, __LINE__, seat->rank, #cond, choir_last_error()); \
+			_exit(1);                                                                                          \
+		}                                                                                                          \
+	} while (0)
+
+typedef void (*process_fn)(struct seat *seat, int per_node);
+
+static void create(struct seat *seat, int n_local, int per_node, int64_t deadline_ms, choir_comm **comms)
+{
+	choir_bootstrap boot = { sizeof boot, seat->rank, seat->table->n, gather, seat };
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	choir_device *devices[4];
+
+	for (int i = 0; i < n_local; i++)
+		devices[i] = world_device();
+	config.ranks_per_node = per_node;
+	config.deadline_ms = deadline_ms;
+	MUST(choir_comm_create(&boot, n_local, devices, &config, comms) == CHOIR_SUCCESS);
+}
+
+/* Two ranks a process, by events; a split across the processes. */
+static void work(struct seat *seat, int per_node)
+{
+	choir_comm *comms[2], *children[2];
+	int n = 2 * seat->table->n, colors[2] = { 0, 1 }, keys[2] = { -seat->rank, 0 };
+	struct sum sums[2][20];
+
+	create(seat, 2, per_node, 20000, comms);
+	MUST(choir_comm_size(comms[0]) == n && choir_comm_rank(comms[1]) == 2 * seat->rank + 1);
+	MUST(choir_comm_nodes(comms[0]) == (per_node == 0 ? 1 : n / per_node));
+	for (int k = 0; k < 20; k++)
+		for (int i = 0; i < 2; i++)
+			MUST(sum_start(&sums[i][k], comms[i], (size_t)k * 5000 + 1, (float)k, NULL, true) == CHOIR_SUCCESS);
+	MUST(choir_comm_split_local(2, comms, colors, keys, children) == CHOIR_SUCCESS);
+	for (int k = 19; k >= 0; k--)
+		for (int i = 0; i < 2; i++) {
+			MUST(choir_event_wait(sums[i][k].event, -1) == CHOIR_SUCCESS && sum_is(&sums[i][k], n));
+			sum_free(&sums[i][k]);
+		}
+	MUST(choir_comm_size(children[1]) == seat->table->n && choir_comm_rank(children[0]) == seat->table->n - 1 - seat->rank);
+	MUST(sum_works(children[0], 1000) && sum_works(children[1], 100000));
+	for (int i = 0; i < 2; i++) {
+		MUST(choir_comm_destroy(comms[i]) == CHOIR_SUCCESS);
+		MUST(choir_comm_destroy(children[i]) == CHOIR_SUCCESS);
+	}
+}
+
+/* Rank 0's process is killed: the others, who wait for it, say so, long before the deadline. */
+static void killed(struct seat *seat, int per_node)
+{
+	choir_comm *comm;
+	struct sum sum;
+
+	create(seat, 1, per_node, 30000, &comm);
+	MUST(sum_works(comm, 1000));
+	pthread_barrier_wait(&seat->table->barrier); /* all have their result: what is read late is no death */
+	if (seat->rank == 0)
+		raise(SIGKILL);
+	MUST(sum_start(&sum, comm, 1000, 1, NULL, false) == CHOIR_PEER_DEAD);
+	MUST(says(choir_last_error(), "rank 0 is dead|allreduce"));
+	MUST(choir_barrier(comm, NULL, NULL) == CHOIR_PEER_DEAD);
+	choir_comm_destroy(comm);
+}
+
+/* A process that ends after its last call is no failure, though its peers have not read all of it. */
+static void leaves_early(struct seat *seat, int per_node)
+{
+	choir_comm *comm;
+
+	create(seat, 1, per_node, 20000, &comm);
+	for (int i = 0; i < 50; i++)
+		MUST(sum_works(comm, 20000));
+	if (seat->rank == 0)
+		MUST(choir_broadcast(comm, choir_host(&(int){ 7 }), choir_host(&(int){ 0 }), 1, CHOIR_I32, 0, NULL, NULL) == CHOIR_SUCCESS);
+	if (seat->rank != 0) {
+		int got = 0;
+
+		MUST(choir_broadcast(comm, choir_none(), choir_host(&got), 1, CHOIR_I32, 0, NULL, NULL) == CHOIR_SUCCESS && got == 7);
+	}
+	MUST(choir_comm_destroy(comm) == CHOIR_SUCCESS);
+}
+
+static void run_processes(int n, int per_node, process_fn fn, int who_is_killed)
+{
+	struct table *table = mmap(NULL, sizeof *table, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pthread_barrierattr_t attr;
+	pid_t children[MOST];
+
+	pthread_barrierattr_init(&attr);
+	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_barrier_init(&table->barrier, &attr, (unsigned)n);
+	table->n = n;
+	for (int p = 0; p < n; p++) {
+		children[p] = fork();
+		assert_true(children[p] >= 0);
+		if (children[p] == 0) {
+			struct seat seat = { table, p };
+
+			fn(&seat, per_node);
+			world_device_drop();
+			_exit(0);
+		}
+	}
+	for (int p = 0; p < n; p++) {
+		int status;
+
+		assert_int_equal(waitpid(children[p], &status, 0), children[p]);
+		if (p == who_is_killed)
+			assert_true(WIFSIGNALED(status));
+		else
+			assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	}
+	munmap(table, sizeof *table);
+}
+
+static void test_work(void **state)
+{
+	(void)state;
+	for (int per_node = 0; per_node <= 2; per_node++)
+		for (int n = 1; n <= 3; n++)
+			run_processes(n, per_node, work, -1);
+}
+
+static void test_killed(void **state)
+{
+	(void)state;
+	run_processes(2, 0, killed, 0);
+	run_processes(3, 0, killed, 0);
+}
+
+static void test_leaves_early(void **state)
+{
+	(void)state;
+	run_processes(3, 0, leaves_early, -1);
+	run_processes(3, 1, leaves_early, -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_work), cmocka_unit_test(test_killed), cmocka_unit_test(test_leaves_early) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
