@@ -68,6 +68,48 @@ static void test_late(void **state)
 		}
 }
 
+/* Ranks 0 and 1 keep the process busy on a comm of their own; rank 2 waits on the world for ranks that do not come.  Its deadline is kept, and so is the time of
+ * its wait before. */
+static void busy(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	_Atomic int *over = arg;
+	choir_comm *child;
+	struct sum sum;
+
+	OK(choir_comm_split(comm, rank == 2, 0, &child));
+	if (rank == 2) {
+		OK(sum_start(&sum, comm, COUNT, 1, NULL, true));
+		IS(choir_event_wait(sum.event, 20), CHOIR_TIMEOUT);
+		CHECK(choir_event_status(sum.event) == CHOIR_SUCCESS);
+		IS(choir_event_wait(sum.event, -1), CHOIR_TIMEOUT);
+		CHECK(says(choir_event_error(sum.event), "allreduce|rank 0"));
+		sum_free(&sum);
+		*over = 1;
+	} else {
+		float mine = 0, all = 0;
+
+		for (int i = 0; all == 0 && i < 10000000; i++) {
+			mine = (float)*over; /* their maximum ends it, for both at once */
+			if (!OK(choir_allreduce(child, choir_host(&mine), choir_host(&all), 1, CHOIR_F32, CHOIR_OP_MAX, NULL, NULL)))
+				break;
+		}
+	}
+	OK(choir_comm_destroy(child));
+}
+
+static void test_busy(void **state)
+{
+	(void)state;
+	for (size_t l = 0; l < 2; l++) {
+		choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+		_Atomic int over = 0;
+
+		config.ranks_per_node = layouts[l];
+		config.deadline_ms = 300;
+		world_run(3, &config, busy, &over);
+	}
+}
+
 /* --- abort --- */
 
 static void aborts(struct world *world, int rank, choir_comm *comm, void *arg)
@@ -327,7 +369,7 @@ static void test_come_and_go(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_late),   cmocka_unit_test(test_abort),
+		cmocka_unit_test(test_late),   cmocka_unit_test(test_busy),   cmocka_unit_test(test_abort),
 		cmocka_unit_test(test_groups), cmocka_unit_test(test_destroyed_in_group),
 		cmocka_unit_test(test_fork),   cmocka_unit_test(test_would_deadlock),
 		cmocka_unit_test(test_destroy_unfinished), cmocka_unit_test(test_come_and_go),
