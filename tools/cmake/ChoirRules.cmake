@@ -14,10 +14,6 @@ endif()
 # choir_room(NAME lower rooms...): the folder's .c files as an object library that links to lower rooms only.
 function(choir_room name)
 	file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.c)
-	if(NOT sources) # a room that nobody has moved into: nothing to compile, but still a target
-		file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/empty.c "")
-		set(sources ${CMAKE_CURRENT_BINARY_DIR}/empty.c)
-	endif()
 	add_library(room_${name} OBJECT ${sources})
 	target_include_directories(room_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/cl)
 	target_link_libraries(room_${name} PUBLIC choir_flags Threads::Threads)
