@@ -3,7 +3,11 @@
  * others.  But it must not be early either: MPI uses its context id again, and a message still under way would turn up in somebody
  * else's.  So a link that nobody uses any more starts a nonblocking barrier and is buried; whoever creates or buries another one looks
  * whether the barrier is through, and frees it then.  What arrives meanwhile is received and thrown away.  What is left at MPI_Finalize
- * is given FINALISE_MS. */
+ * is given FINALISE_MS.
+ *
+ * Note [aborted links].  MPI_Finalize hangs while a large message of ours waits for its receiver (UCX over TCP flushes its connections).
+ * After an abort nobody receives any more, so what others had sent is taken off aborted links at MPI_Finalize, until nothing has come for
+ * QUIET_MS. */
 #include "mpi/link.h"
 
 #include <choir/transport.h>
@@ -12,10 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FINALISE_MS = 2000 };
+enum { FINALISE_MS = 2000, QUIET_MS = 100 };
 
 static pthread_mutex_t buried_lock = PTHREAD_MUTEX_INITIALIZER; /* taken before entering MPI */
-static struct mpi_link *buried;
+static struct mpi_link *buried, *aborted;
 
 /* Throws away what came late; true once there is nothing.  Inside MPI. */
 static bool drain(struct mpi_link *link)
@@ -86,18 +90,30 @@ static void bury(struct mpi_link *link)
 	pthread_mutex_unlock(&buried_lock);
 }
 
+/* True if nothing is there to take; buried_lock held, inside MPI. */
+static bool drain_aborted(void)
+{
+	bool quiet = true;
+
+	for (struct mpi_link *link = aborted; link != NULL; link = link->next)
+		quiet &= drain(link);
+	return quiet;
+}
+
 void mpi_links_finalise(void)
 {
-	int64_t start = mpi_now_ms();
+	int64_t start = mpi_now_ms(), quiet_since = start;
 	bool left = true;
 
 	while (left && mpi_now_ms() - start < FINALISE_MS) {
 		pthread_mutex_lock(&buried_lock);
 		if (mpi_enter()) {
 			tend_all();
+			if (!drain_aborted())
+				quiet_since = mpi_now_ms();
 			mpi_leave();
 		}
-		left = buried != NULL;
+		left = buried != NULL || (aborted != NULL && mpi_now_ms() - quiet_since < QUIET_MS);
 		pthread_mutex_unlock(&buried_lock);
 		if (left)
 			sched_yield();
@@ -177,10 +193,16 @@ void mpi_link_release(struct mpi_link *link)
 {
 	if (link == NULL || atomic_fetch_sub_explicit(&link->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	if (atomic_load(&link->broken))
+	if (atomic_load(&link->failed)) {
 		free(link); /* the communicator itself is left to MPI */
-	else
+	} else if (atomic_load(&link->broken)) {
+		pthread_mutex_lock(&buried_lock);
+		link->next = aborted;
+		aborted = link;
+		pthread_mutex_unlock(&buried_lock);
+	} else {
 		bury(link);
+	}
 }
 
 static choir_status start_gather(struct mpi_link *link, void *mine, int count, void *all, MPI_Request *request)
@@ -218,6 +240,7 @@ choir_status mpi_link_gather(struct mpi_link *link, int64_t deadline_ms, const v
 		st = mpi_wait_done(&request, deadline_ms, "gathering from all processes (MPI_Iallgather)");
 	if (st != CHOIR_SUCCESS) {
 		atomic_store(&link->broken, true);
+		atomic_store(&link->failed, true);
 		mpi_quarantine(copy);
 		return st;
 	}

@@ -12,7 +12,8 @@ struct mpi_link {
 	_Atomic int refs;
 	MPI_Comm comm; /* its errors are returned */
 	int rank, size;
-	_Atomic bool broken; /* a call failed or timed out, or it was aborted: nothing is called on it any more, not even free */
+	_Atomic bool broken; /* a call failed or timed out, or it was aborted: nothing is sent on it any more, and it is never freed */
+	_Atomic bool failed; /* a call failed or timed out: nothing is called on it at all */
 
 	MPI_Request goodbye; /* buried: the barrier that says that nobody sends any more */
 	bool goodbye_done;

@@ -77,6 +77,7 @@ static choir_status mpi_send(choir_transport *transport, int peer, const void *d
 
 		snprintf(call, sizeof call, "MPI_Isend to process %d", peer);
 		st = mpi_error(call, rc);
+		atomic_store(&me->link->failed, true);
 	}
 	mpi_leave();
 	if (st == CHOIR_SUCCESS)
@@ -93,8 +94,10 @@ static choir_status mpi_test(choir_transport *transport, void *packed, int *done
 	TRY(enter(self(transport)));
 	*done_p = 0;
 	rc = MPI_Test(&request, done_p, MPI_STATUS_IGNORE);
-	if (rc != MPI_SUCCESS)
+	if (rc != MPI_SUCCESS) {
 		st = mpi_error("MPI_Test of a send", rc);
+		atomic_store(&self(transport)->link->failed, true);
+	}
 	mpi_leave();
 	return st;
 }
@@ -192,6 +195,8 @@ static choir_status mpi_poll(choir_transport *transport, choir_message *message_
 	mpi_leave();
 	if (st == CHOIR_SUCCESS)
 		*arrived_p = take_arrival(me, message_p);
+	else
+		atomic_store(&me->link->failed, true);
 	return st;
 }
 

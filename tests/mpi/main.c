@@ -15,7 +15,8 @@ static const struct mpi_case {
 	{ "split", case_split, MPI_THREAD_MULTIPLE },       { "sparse", case_sparse, MPI_THREAD_MULTIPLE },
 	{ "flights", case_flights, MPI_THREAD_MULTIPLE },   { "mismatch", case_mismatch, MPI_THREAD_MULTIPLE },
 	{ "silent", case_silent, MPI_THREAD_MULTIPLE },     { "abort", case_abort, MPI_THREAD_MULTIPLE },
-	{ "funneled", case_funneled, MPI_THREAD_FUNNELED }, { "killed", case_killed, MPI_THREAD_MULTIPLE },
+	{ "funneled", case_funneled, MPI_THREAD_FUNNELED }, { "refused", case_refused, MPI_THREAD_FUNNELED },
+	{ "killed", case_killed, MPI_THREAD_MULTIPLE },
 };
 
 static const struct mpi_case *find(const char *name)

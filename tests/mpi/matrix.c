@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void whole_table(struct world *world, choir_comm *comm, bool quick)
 {
@@ -34,6 +35,18 @@ void case_funneled(struct job *job)
 		return;
 	matrix_types(&job->world, choir_comm_rank(comm), comm, NULL);
 	choir_comm_destroy(comm);
+}
+
+/* Between machines MPI_THREAD_FUNNELED is too little: both levels are named, on every rank. */
+void case_refused(struct job *job)
+{
+	choir_comm *comm = NULL;
+	struct world *world = &job->world;
+	int rank = job->rank;
+
+	IS(choir_comm_create_mpi(MPI_COMM_WORLD, 1, &world->device, NULL, &comm), CHOIR_UNSUPPORTED);
+	CHECK(strstr(choir_last_error(), "MPI_THREAD_FUNNELED") != NULL && strstr(choir_last_error(), "MPI_THREAD_SERIALIZED") != NULL);
+	CHECK(comm == NULL);
 }
 
 struct driver {
