@@ -27,7 +27,7 @@ clean() {
 	for ns in $(names); do
 		ip netns del "$ns"
 	done
-	rm -f "/tmp/$net-rsh"
+	rm -f "${TMPDIR:-/tmp}/$net-rsh"
 }
 trap clean EXIT
 trap 'exit 1' INT TERM HUP
@@ -50,7 +50,7 @@ ip netns add "$net-switch" 2>/dev/null || skip "this machine allows no network n
 ) || skip "this machine allows no veth pairs, bridges or shaping"
 
 # As rsh: the words after the host are a command for its shell.
-HOSTS_RSH=/tmp/$net-rsh
+HOSTS_RSH=${TMPDIR:-/tmp}/$net-rsh
 cat >"$HOSTS_RSH" <<END
 #!/bin/sh
 host=\$1

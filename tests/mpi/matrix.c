@@ -22,7 +22,7 @@ void case_matrix(struct job *job)
 
 	if (!job_comms(job, 1, "matrix", &comm))
 		return;
-	whole_table(&job->world, comm, job->size > 4 || getenv("WORLD_QUICK") != NULL);
+	whole_table(&job->world, comm, (job->size != 2 && job->size != 4) || getenv("WORLD_QUICK") != NULL);
 	choir_comm_destroy(comm);
 }
 
