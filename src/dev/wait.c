@@ -4,6 +4,7 @@
 #include "dev/dev.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 choir_status dev_poll(cl_event event, bool *done_p)
 {
@@ -52,8 +53,32 @@ static void CL_CALLBACK event_ended(cl_event event, cl_int state, void *ctx)
 	watch.fn(watch.ctx);
 }
 
+/* Without a context the function itself is the callback's: PoCL never calls for a user event that fails, and memory given to it would be lost. */
+static void CL_CALLBACK event_ended_plain(cl_event event, cl_int state, void *fn)
+{
+	void (*plain)(void *);
+
+	(void)event;
+	(void)state;
+	memcpy(&plain, &fn, sizeof plain);
+	plain(NULL);
+}
+
+static choir_status watch_plain(cl_event event, void (*fn)(void *))
+{
+	void *as_data;
+	cl_int rc;
+
+	memcpy(&as_data, &fn, sizeof as_data); /* POSIX has one size for both */
+	rc = clSetEventCallback(event, CL_COMPLETE, event_ended_plain, as_data);
+	return rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("clSetEventCallback", rc);
+}
+
 choir_status dev_watch(cl_event event, void (*fn)(void *), void *ctx)
 {
+	if (ctx == NULL)
+		return watch_plain(event, fn);
+
 	struct watch *watch = malloc(sizeof *watch);
 
 	if (watch == NULL)
