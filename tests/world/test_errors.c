@@ -170,7 +170,8 @@ static void test_would_deadlock(void **state)
 	/* rank 1's matching call is under way: now rank 0 may block */
 	assert_int_equal(sum_start(&sums[1], world.comms[1], COUNT, 1, NULL, true), CHOIR_SUCCESS);
 	assert_int_equal(sum_start(&sums[0], world.comms[0], COUNT, 1, NULL, false), CHOIR_SUCCESS);
-	assert_true(sum_is(&sums[0], 2));
+	assert_int_equal(choir_event_wait(sums[1].event, -1), CHOIR_SUCCESS); /* its buffers are free only now */
+	assert_true(sum_is(&sums[0], 2) && sum_is(&sums[1], 2));
 	sum_free(&sums[0]);
 	sum_free(&sums[1]);
 	world_end(&world);
