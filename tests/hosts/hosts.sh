@@ -29,6 +29,9 @@ clean() {
 	done
 	rm -f "${TMPDIR:-/tmp}/$net-rsh"
 }
+for left in $(ip netns list | sed -n 's/^choir\([0-9]*\)-switch.*/\1/p'); do # of a run that was killed itself
+	[ -e "/proc/$left" ] || (net=choir$left && clean)
+done
 trap clean EXIT
 trap 'exit 1' INT TERM HUP
 
