@@ -51,6 +51,7 @@ ip netns add "$net-switch" 2>/dev/null || skip "this machine allows no network n
 		[ "$rate" = - ] || ip netns exec "$net-h$i" tc qdisc add dev eth0 root tbf rate "$rate" burst 64kb latency 200ms
 	done
 ) || skip "this machine allows no veth pairs, bridges or shaping"
+ip netns exec "$net-h1" true 2>/dev/null || skip "processes cannot enter network namespaces here (a chroot, say)"
 
 # As rsh: the words after the host are a command for its shell.
 HOSTS_RSH=${TMPDIR:-/tmp}/$net-rsh

@@ -14,9 +14,10 @@ struct job {
 	struct world world; /* failures of this process, and its device */
 };
 
-/* job_begin: initialises MPI with at least that thread level and starts a watchdog that ends the process.  job_end finalises. */
+/* job_begin: initialises MPI with at least that thread level and starts a watchdog that ends the process.  job_end finalises, and ends
+ * the process with the outcome if MPI_Finalize hangs. */
 void job_begin(struct job *job, int thread_level, unsigned watchdog_s);
-void job_end(struct job *job);
+void job_end(struct job *job, bool good);
 
 /* job_agree: true if no process has a failure; prints this one's. */
 bool job_agree(struct job *job, const char *what);

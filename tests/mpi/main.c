@@ -45,6 +45,6 @@ int main(int argc, char **argv)
 		find(argv[i])->run(&job);
 		good = job_agree(&job, argv[i]);
 	}
-	job_end(&job);
+	job_end(&job, good);
 	return good ? 0 : 1;
 }
