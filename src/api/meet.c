@@ -144,7 +144,6 @@ static choir_status say_members(struct meeting *m)
 				break;
 			}
 			m->party_of[rank] = p;
-			m->local_of[rank] = i;
 			m->endpoint_of[rank] = member->endpoint;
 			m->mixed_devices |= member->device != all[0].device;
 			if (p == m->me)
@@ -300,13 +299,12 @@ choir_status meet(struct meeting *m)
 	TRY(say_hello(m));
 	ranks = (size_t)m->n;
 	m->party_of = calloc(ranks, sizeof(int));
-	m->local_of = calloc(ranks, sizeof(int));
 	m->node_of = calloc(ranks, sizeof(int));
 	m->endpoint_of = calloc(ranks, sizeof(int));
 	m->my_ranks = calloc((size_t)m->join->n_local, sizeof(int));
 	m->pumps = calloc((size_t)m->join->n_local, sizeof *m->pumps);
 	own = calloc(parties, 1);
-	if (m->party_of == NULL || m->local_of == NULL || m->node_of == NULL || m->endpoint_of == NULL || m->my_ranks == NULL || m->pumps == NULL ||
+	if (m->party_of == NULL || m->node_of == NULL || m->endpoint_of == NULL || m->my_ranks == NULL || m->pumps == NULL ||
 	    own == NULL) {
 		free(own);
 		return error_no_memory("ranks", ranks * 4 * sizeof(int));
@@ -360,7 +358,6 @@ void meet_end(struct meeting *m)
 	layout_free(&m->layout);
 	free(m->hellos);
 	free(m->party_of);
-	free(m->local_of);
 	free(m->node_of);
 	free(m->endpoint_of);
 	free(m->my_ranks);

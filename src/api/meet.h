@@ -32,7 +32,6 @@ struct meeting {
 	struct hello *hellos;      /* [n_parties] */
 	int n;                     /* ranks */
 	int *party_of;             /* [n] */
-	int *local_of;             /* [n] its place in its party */
 	int *my_ranks;             /* [n_local] */
 	int *node_of;              /* [n] */
 	int *endpoint_of;          /* [n] */

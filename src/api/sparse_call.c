@@ -7,12 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void ring_mine(void *unused)
-{
-	(void)unused;
-	bell_ring(bell_mine());
-}
-
 static choir_status read_attr(const choir_sparse_attr *given, choir_sparse_attr *out)
 {
 	choir_sparse_attr attr = CHOIR_SPARSE_ATTR_INIT;
@@ -44,7 +38,7 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 {
 	struct choir_comm *comm = run->comm;
 	struct script_env env = { .layout = &comm->layout, .me = comm->rank, .device = comm->device, .slot_bytes = comm->slot_bytes,
-		                  .message_bytes = comm->message_bytes, .ring = ring_mine };
+		                  .message_bytes = comm->message_bytes, .ring = comm_ring_self };
 
 	snprintf(run->name, sizeof run->name, "%s", call->name);
 	if (call->deadline_ms > 0)

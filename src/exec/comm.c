@@ -102,6 +102,12 @@ void comm_ring_node(struct choir_comm *comm)
 		bell_ring(bell_mine());
 }
 
+void comm_ring_self(void *unused)
+{
+	(void)unused;
+	bell_ring(bell_mine());
+}
+
 void comm_look(struct choir_comm *comm)
 {
 	char text[ERROR_TEXT_BYTES];

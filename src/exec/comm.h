@@ -115,4 +115,7 @@ choir_status comm_failure(struct choir_comm *comm);
 /* comm_ring_node: wakes the other processes of the node, and this one. */
 void comm_ring_node(struct choir_comm *comm);
 
+/* comm_ring_self: wakes this process; in the form of a callback. */
+void comm_ring_self(void *unused);
+
 #endif

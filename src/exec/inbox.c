@@ -76,7 +76,6 @@ void inbox_put(struct inbox *inbox, struct pump_message *message)
 	inbox->kept_bytes += message->payload_bytes;
 	if (inbox->kept_bytes > INBOX_KEPT_BYTES)
 		atomic_store_explicit(&inbox->overflow, true, memory_order_relaxed);
-	atomic_fetch_add_explicit(&inbox->arrived, 1, memory_order_release);
 	pthread_mutex_unlock(&inbox->lock);
 }
 

@@ -23,7 +23,6 @@ struct inbox_odd {
 struct inbox {
 	pthread_mutex_t lock;
 	struct pump_message *buckets[INBOX_BUCKETS]; /* by key and source */
-	_Atomic uint64_t arrived;                    /* counts deliveries: nothing new, nothing to look for */
 	uint64_t n_kept, kept_bytes;
 	struct {
 		uint64_t number; /* of the call + 1; 0 = none */

@@ -96,7 +96,6 @@ choir_status plan_cache_get(struct plan_cache *cache, const struct algorithm *al
 	found = cache->entries[place];
 	if (found != NULL && memcmp(&found->key, &key, sizeof key) == 0) {
 		atomic_fetch_add_explicit(&found->refs, 1, memory_order_relaxed);
-		cache->hits++;
 		pthread_mutex_unlock(&cache->lock);
 		*out_p = found;
 		return CHOIR_SUCCESS;
@@ -107,7 +106,6 @@ choir_status plan_cache_get(struct plan_cache *cache, const struct algorithm *al
 	pthread_mutex_lock(&cache->lock);
 	old = cache->entries[place];
 	cache->entries[place] = found;
-	cache->builds++;
 	pthread_mutex_unlock(&cache->lock);
 	cached_plan_release(old);
 	*out_p = found;

@@ -27,7 +27,6 @@ struct cached_plan {
 struct plan_cache {
 	pthread_mutex_t lock;
 	struct cached_plan *entries[PLAN_CACHE_ENTRIES]; /* direct mapped: a newer plan of the same place replaces the older */
-	uint64_t hits, builds;
 };
 
 choir_status plan_cache_init(struct plan_cache *cache);

@@ -158,8 +158,8 @@ static int64_t end_of(int64_t timeout_ms)
 	return end;
 }
 
-/* Sleeps unless something moved after arming; `mine` may be NULL. */
-static void sleep_once(const struct choir_comm *mine, choir_event *event, bool polled)
+/* Sleeps unless something moved after arming. */
+static void sleep_once(choir_event *event, bool polled)
 {
 	struct bell *bell = bell_mine();
 	uint32_t seen;
@@ -173,7 +173,6 @@ static void sleep_once(const struct choir_comm *mine, choir_event *event, bool p
 		bell_disarm(bell);
 		return;
 	}
-	(void)mine;
 	bell_sleep(bell, seen, polled ? POLLED_SLEEP_US : SLEEP_US);
 }
 
@@ -194,7 +193,7 @@ static void idle_round(struct idle *idle, const struct choir_comm *mine, choir_e
 		sched_yield();
 		return;
 	}
-	sleep_once(mine, event, polled);
+	sleep_once(event, polled);
 }
 
 static void wake_background(void)

@@ -112,8 +112,8 @@ bool run_advance(struct run *run);
 /* run_fail: ends it with a failure, waiting for what the device still runs. */
 void run_fail(struct run *run, choir_status status, const char *text);
 
-/* run_late: the lowest rank that the run is waiting for now, -1 if none; *n_late (may be NULL) counts them.  alive_only_of >= 0 asks only whether ranks
- * first <= r < first + count are among them. */
+/* run_late: the lowest rank that the run is waiting for now, -1 if none; *n_late (may be NULL) counts them.  run_waits_for: is
+ * that rank among them? */
 int run_late(struct run *run, int *n_late);
 bool run_waits_for(struct run *run, int rank);
 

@@ -104,12 +104,6 @@ void run_discard(struct run *run)
 	choir_event_release(event); /* last: it may hold the last reference to the comm */
 }
 
-static void ring_mine(void *unused)
-{
-	(void)unused;
-	bell_ring(bell_mine());
-}
-
 static choir_status copy_cl_deps(struct run *run, const choir_call *call, size_t n)
 {
 	run->cl_deps = calloc(n, sizeof *run->cl_deps);
@@ -127,7 +121,7 @@ static choir_status copy_cl_deps(struct run *run, const choir_call *call, size_t
 		run->n_cl_deps++;
 	}
 	for (size_t i = 0; i < run->n_cl_deps; i++)
-		TRY(dev_watch(run->cl_deps[i], ring_mine, NULL));
+		TRY(dev_watch(run->cl_deps[i], comm_ring_self, NULL));
 	return CHOIR_SUCCESS;
 }
 
