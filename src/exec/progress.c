@@ -116,14 +116,19 @@ static void check_all(void)
 			engine_check(comm);
 }
 
-/* Is anything left to drive: runs, or messages that are still leaving? */
+/* Is there anything to drive: runs, or messages that are still leaving? */
+static bool has_work(struct choir_comm *comm)
+{
+	return !engine_idle(comm) || (comm->pump != NULL && pump_busy(comm->pump));
+}
+
 static bool work_left(bool *polled, bool *crowded)
 {
 	bool left = false;
 
 	pthread_mutex_lock(&world.lock);
 	for (struct choir_comm *comm = world.comms; comm != NULL; comm = comm->next) {
-		bool here = !engine_idle(comm) || (comm->pump != NULL && pump_busy(comm->pump));
+		bool here = has_work(comm);
 
 		left |= here;
 		*polled |= here && comm->pump != NULL && pump_polled(comm->pump);
@@ -246,7 +251,7 @@ bool progress_drain(struct choir_comm *comm, int64_t timeout_ms)
 	int64_t end = end_of(timeout_ms);
 
 	atomic_fetch_add(&world.drivers, 1);
-	while (!engine_idle(comm) || (comm->pump != NULL && pump_busy(comm->pump))) {
+	while (has_work(comm)) {
 		bool moved = engine_drive(comm, true);
 		int64_t now = progress_now_ns();
 
@@ -259,7 +264,7 @@ bool progress_drain(struct choir_comm *comm, int64_t timeout_ms)
 			idle_round(&idle, comm, NULL, true, comm->crowded);
 	}
 	leave();
-	return engine_idle(comm) && !(comm->pump != NULL && pump_busy(comm->pump));
+	return !has_work(comm);
 }
 
 /* Waits on `work` while there is nothing to do here.  False: this life is over. */
@@ -274,7 +279,7 @@ static bool rest(unsigned life)
 
 		stop = atomic_load(&world.life) != life;
 		for (struct choir_comm *comm = world.comms; comm != NULL; comm = comm->next)
-			left |= !engine_idle(comm) || (comm->pump != NULL && pump_busy(comm->pump));
+			left |= has_work(comm);
 		if (stop || (left && atomic_load(&world.drivers) == 0))
 			break;
 		pthread_cond_wait(&world.work, &world.lock);
