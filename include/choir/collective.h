@@ -25,6 +25,11 @@ CHOIR_API choir_status choir_allreduce(choir_comm *comm, choir_buffer send, choi
 CHOIR_API choir_status choir_reduce_scatter(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t recv_count, choir_dtype dtype,
                                             choir_op op, const choir_call *call, choir_event **event_p);
 
+/* choir_reduce_scatterv: rank r gets its recv_counts[r] elements of the reduction; send holds the blocks of all ranks one after another.
+ * The counts agree on all ranks, which is checked.  In place: recv is my block of send. */
+CHOIR_API choir_status choir_reduce_scatterv(choir_comm *comm, choir_buffer send, choir_buffer recv, const size_t *recv_counts,
+                                             choir_dtype dtype, choir_op op, const choir_call *call, choir_event **event_p);
+
 /* choir_allgather: recv holds size * send_count elements; block r comes from rank r.  In place: send is block r of recv. */
 CHOIR_API choir_status choir_allgather(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t send_count, choir_dtype dtype,
                                        const choir_call *call, choir_event **event_p);
@@ -34,6 +39,19 @@ CHOIR_API choir_status choir_allgather(choir_comm *comm, choir_buffer send, choi
 CHOIR_API choir_status choir_allgatherv(choir_comm *comm, choir_buffer send, size_t send_count, choir_buffer recv,
                                         const size_t *recv_counts, const size_t *displacements, choir_dtype dtype, const choir_call *call,
                                         choir_event **event_p);
+
+/* choir_alltoall: send and recv hold size * count elements; block p of send goes to rank p, block p of recv comes from rank p.  In place:
+ * the same range twice; each block is then replaced by its counterpart. */
+CHOIR_API choir_status choir_alltoall(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype,
+                                      const choir_call *call, choir_event **event_p);
+
+/* choir_alltoallv: send_counts[p] elements from send_displacements[p] of send go to rank p; recv_counts[p] elements from rank p are placed
+ * at recv_displacements[p] of recv; displacements NULL = one after another.  Each rank gives its own counts: they are gathered first, and
+ * where a receiver expects another number than its sender has, the call ends with MISMATCH on every rank and nothing is written.
+ * Blocks of recv must not overlap each other nor send; those of send may.  The arrays are copied before the call returns. */
+CHOIR_API choir_status choir_alltoallv(choir_comm *comm, choir_buffer send, const size_t *send_counts, const size_t *send_displacements,
+                                       choir_buffer recv, const size_t *recv_counts, const size_t *recv_displacements, choir_dtype dtype,
+                                       const choir_call *call, choir_event **event_p);
 
 /* choir_broadcast: recv on every rank = send of root.  send is looked at on the root only. */
 CHOIR_API choir_status choir_broadcast(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype, int root,
@@ -52,6 +70,12 @@ CHOIR_API choir_status choir_send(choir_comm *comm, choir_buffer send, size_t co
                                   choir_event **event_p);
 CHOIR_API choir_status choir_recv(choir_comm *comm, choir_buffer recv, size_t count, choir_dtype dtype, int peer, const choir_call *call,
                                   choir_event **event_p);
+
+/* choir_sendrecv: a send to dest and a recv from source that go on side by side, under one event: it completes when both have, and the
+ * first failure is its outcome.  They meet other ranks' choir_send, choir_recv and choir_sendrecv alike, whatever the order; dest and source may be
+ * the same rank, also this one.  send and recv must not overlap. */
+CHOIR_API choir_status choir_sendrecv(choir_comm *comm, choir_buffer send, size_t send_count, int dest, choir_buffer recv,
+                                      size_t recv_count, int source, choir_dtype dtype, const choir_call *call, choir_event **event_p);
 
 /* choir_group_begin, choir_group_end: this thread's calls between them are submitted together by end, so one thread may drive several
  * local ranks and sends may cross.  Calls without event_p are waited for by end, which returns the first failure.  Groups nest; the
