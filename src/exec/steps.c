@@ -83,6 +83,8 @@ void steps_reduce_call(const struct run *run, const struct plan_step *step, uint
 		.raw_from = step->raw == PLAN_RAW_ALL ? 0 : step->raw == PLAN_RAW_REST ? 1 : step->n_src,
 		.final = step->final,
 		.n_ranks = run->comm->n,
+		.n_dst = 1,
+		.stream_from = 1,
 		.count = len / run->plan->elem_bytes,
 	};
 }
@@ -99,7 +101,7 @@ static choir_status reduce_piece(struct run *run, const struct plan_step *step, 
 	for (uint32_t i = 0; i < step->n_src; i++)
 		src[i] = steps_host(run, run->plan->refs[step->src_first + i]) + run->board.piece;
 	steps_reduce_call(run, step, piece, &call);
-	reduce_host(&call, steps_host(run, step->dst) + run->board.piece, src);
+	reduce_host(&call, (void *[]){ steps_host(run, step->dst) + run->board.piece }, src);
 	if (src != few)
 		free(src);
 	return CHOIR_SUCCESS;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "kern/host_copy.h"
 #include "kern/host_twin.h"
 #include "kern/reduce.h"
 
@@ -28,15 +29,17 @@ bool reduce_has_final(choir_op op)
 	return op == CHOIR_OP_MEAN;
 }
 
-void reduce_host(const struct reduce_call *call, void *dst, const void *const *src)
+void reduce_host(const struct reduce_call *call, void *const *dst, const void *const *src)
 {
 	const struct host_twin *twin = twin_of(call->dtype, call->op);
 	int n_final = call->final ? call->n_ranks : 0;
 
 	if (call->n_src == 2)
-		twin->two(dst, src[0], src[1], call->count, call->raw_from, n_final);
+		twin->two(dst[0], src[0], src[1], call->count, call->raw_from, n_final);
 	else
-		twin->many(dst, src, call->n_src, call->count, call->raw_from, n_final);
+		twin->many(dst[0], src, call->n_src, call->count, call->raw_from, n_final);
+	for (uint32_t k = 1; k < call->n_dst; k++)
+		copy_host(dst[k], dst[0], call->count * choir_dtype_bytes(call->dtype), k >= call->stream_from);
 }
 
 void reduce_identity(choir_dtype dtype, choir_op op, void *out)

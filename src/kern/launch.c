@@ -182,6 +182,8 @@ choir_status reduce_kernel_start(choir_device *device, const struct reduce_call 
 	TRY(reduce_kernel_supported(device, call->dtype, call->op));
 	if (call->n_src == 0)
 		return error_set(CHOIR_ARGUMENT, "a reduction of no sources");
+	if (call->n_dst != 1)
+		return error_set(CHOIR_ARGUMENT, "a kernel writes one destination, not %u", call->n_dst);
 	if (call->count == 0)
 		return event_p != NULL ? dev_marker(dev_queue(device), event_p) : CHOIR_SUCCESS;
 	if (call->n_src == 2)

@@ -12,10 +12,13 @@ struct reduce_call {
 	choir_dtype dtype;
 	choir_op op;
 	uint32_t n_src;
-	uint32_t raw_from; /* sources raw_from .. n_src-1 are original values (square_add squares them); n_src = none, 0 = all */
-	bool final;        /* apply the operator's final expression (mean: divide by n_ranks) */
+	uint32_t raw_from;    /* sources raw_from .. n_src-1 are original values (square_add squares them); n_src = none, 0 = all */
+	bool final;           /* apply the operator's final expression (mean: divide by n_ranks) */
 	int n_ranks;
-	uint64_t count;    /* elements */
+	double factor;        /* premul_sum multiplies original values by it, in the precision that dtype accumulates in */
+	uint32_t n_dst;       /* destinations, at least 1: all get the result, in one pass over the sources */
+	uint32_t stream_from; /* destinations stream_from .. n_dst-1 are written past the cache; n_dst = none, 0 = all */
+	uint64_t count;       /* elements */
 };
 
 /* reduce_supported: is (dtype, op) defined?  UNSUPPORTED with a sentence if not (logical_and of f32, band of floats). */
@@ -24,14 +27,16 @@ choir_status reduce_supported(choir_dtype dtype, choir_op op);
 /* reduce_has_final: does op have a final expression (mean)? */
 bool reduce_has_final(choir_op op);
 
-/* reduce_host: on this thread.  dst may be exactly one of the sources, or overlap none.  n_src >= 1.  Cannot fail for a supported (dtype, op). */
-void reduce_host(const struct reduce_call *call, void *dst, const void *const *src);
+/* reduce_host: on this thread.  Each dst may be exactly one of the sources, or overlap none; destinations do not overlap each other.  n_src >= 1,
+ * n_dst >= 1.  Where it wrote past the cache it has issued the store fence when it returns: a release store then publishes the result.  Cannot fail for a
+ * supported (dtype, op). */
+void reduce_host(const struct reduce_call *call, void *const *dst, const void *const *src);
 
 /* reduce_identity: writes one element of op's identity (sum 0, prod 1, min +inf or the type's largest, ...). */
 void reduce_identity(choir_dtype dtype, choir_op op, void *out);
 
 /* reduce_kernel_start: the same on the device.  Operands are cl_mem + byte offset.  Enqueues on the device's internal queue; builds the program at first
- * use (seconds).  Many sources are folded in several launches. */
+ * use (seconds).  Many sources are folded in several launches.  One destination: ARGUMENT if n_dst is not 1. */
 struct reduce_operand {
 	cl_mem mem;
 	uint64_t off;

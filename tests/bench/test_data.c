@@ -16,7 +16,7 @@ enum { COUNT = 777, MAX_RANKS = 16 };
 static void reduce_in_order(const struct values *v, const int *order, void *out)
 {
 	struct reduce_call call = { .dtype = v->dtype, .op = v->op, .n_src = (uint32_t)v->n_ranks, .final = true, .n_ranks = v->n_ranks,
-				    .count = COUNT };
+				    .n_dst = 1, .stream_from = 1, .count = COUNT };
 	static unsigned char inputs[MAX_RANKS][COUNT * 8];
 	const void *sources[MAX_RANKS];
 	int32_t numbers[COUNT];
@@ -26,7 +26,7 @@ static void reduce_in_order(const struct values *v, const int *order, void *out)
 		values_encode(v->dtype, numbers, COUNT, inputs[r]);
 		sources[r] = inputs[r];
 	}
-	reduce_host(&call, out, sources);
+	reduce_host(&call, &out, sources);
 }
 
 static void expectation_is_the_host_twins(void **state)

@@ -67,7 +67,7 @@ static void check(const struct reduce_call *call, unsigned in_place)
 		memcpy(out, src[in_place], size);
 		args[in_place] = out;
 	}
-	reduce_host(call, out, args);
+	reduce_host(call, (void *[]){ out }, args);
 	assert_elements(call, out, want, in_place < MAX_SRC ? "in place" : "out of place");
 	for (size_t i = 0; i < SENTINELS; i++)
 		assert_int_equal(out[size + i], SENTINEL);
@@ -120,7 +120,7 @@ static void test_levels_agree(void **state)
 			inputs_fill(dtype, b, COUNT, 2);
 			low->two(base, a, b, COUNT, 1, 3);
 			high->two(avx2, a, b, COUNT, 1, 3);
-			struct reduce_call call = { .dtype = dtype, .op = op, .n_src = 2, .count = COUNT };
+			struct reduce_call call = { .dtype = dtype, .op = op, .n_src = 2, .n_dst = 1, .stream_from = 1, .count = COUNT };
 			assert_elements(&call, avx2, base, "avx2 against base");
 			const void *src[] = { a, b, a };
 			low->many(base, src, 3, COUNT, 1, 3);
@@ -162,22 +162,22 @@ static void test_supported(void **state)
 static void test_half_conversions(void **state)
 {
 	(void)state;
-	struct reduce_call keep = { .dtype = CHOIR_F16, .op = CHOIR_OP_LOCAL, .n_src = 1, .count = 1 };
+	struct reduce_call keep = { .dtype = CHOIR_F16, .op = CHOIR_OP_LOCAL, .n_src = 1, .n_dst = 1, .stream_from = 1, .count = 1 };
 
 	for (uint32_t bits = 0; bits < 0x10000; bits++) {
 		uint16_t in = (uint16_t)bits, out;
 		const void *src[] = { &in };
 
-		reduce_host(&keep, &out, src);
+		reduce_host(&keep, (void *[]){ &out }, src);
 		assert_true(reference_same(CHOIR_F16, &out, &in));
 	}
 	/* A half times 1 + 2^-10 has more bits than a half: the product, exact in f32, is rounded once. */
-	struct reduce_call times = { .dtype = CHOIR_F16, .op = CHOIR_OP_PROD, .n_src = 2, .count = 1 };
+	struct reduce_call times = { .dtype = CHOIR_F16, .op = CHOIR_OP_PROD, .n_src = 2, .n_dst = 1, .stream_from = 1, .count = 1 };
 	for (uint32_t bits = 0; bits < 0x10000; bits++) {
 		uint16_t in[2] = { (uint16_t)bits, (uint16_t)(0x3801 + bits % 7 * 0x333) }, out, want;
 		const void *src[] = { &in[0], &in[1] };
 
-		reduce_host(&times, &out, src);
+		reduce_host(&times, (void *[]){ &out }, src);
 		want = reference_to_f16(reference_from_f16(in[0]) * reference_from_f16(in[1]));
 		assert_true(reference_same(CHOIR_F16, &out, &want));
 	}
@@ -211,13 +211,13 @@ static void test_rounds_once(void **state)
 {
 	uint16_t halves[] = { 0x6800, 0x3c00, 0x3c00 }, brains[] = { 0x4380, 0x3f80, 0x3f80 }, out;
 	const void *half_src[] = { &halves[0], &halves[1], &halves[2] }, *brain_src[] = { &brains[0], &brains[1], &brains[2] };
-	struct reduce_call call = { .dtype = CHOIR_F16, .op = CHOIR_OP_SUM, .n_src = 3, .count = 1 };
+	struct reduce_call call = { .dtype = CHOIR_F16, .op = CHOIR_OP_SUM, .n_src = 3, .n_dst = 1, .stream_from = 1, .count = 1 };
 
 	(void)state;
-	reduce_host(&call, &out, half_src);
+	reduce_host(&call, (void *[]){ &out }, half_src);
 	assert_int_equal(out, 0x6801);
 	call.dtype = CHOIR_BF16;
-	reduce_host(&call, &out, brain_src);
+	reduce_host(&call, (void *[]){ &out }, brain_src);
 	assert_int_equal(out, 0x4381);
 }
 
@@ -230,7 +230,7 @@ static void test_identity(void **state)
 	(void)state;
 	for (choir_dtype dtype = 0; dtype < HOST_DTYPES; dtype++)
 		for (choir_op op = 0; op < CHOIR_OP_LOCAL; op++) {
-			struct reduce_call call = { .dtype = dtype, .op = op, .n_src = 2, .raw_from = 2, .count = COUNT };
+			struct reduce_call call = { .dtype = dtype, .op = op, .n_src = 2, .raw_from = 2, .n_dst = 1, .stream_from = 1, .count = COUNT };
 			const void *src[] = { start, in };
 
 			if (reduce_supported(dtype, op) != CHOIR_SUCCESS)
@@ -246,7 +246,7 @@ static void test_identity(void **state)
 					in[i * bytes + bytes - 1] = 0x40;
 				reduce_identity(dtype, op, start + i * bytes);
 			}
-			reduce_host(&call, out, src);
+			reduce_host(&call, (void *[]){ out }, src);
 			assert_elements(&call, out, in, "identity");
 		}
 }
@@ -262,8 +262,8 @@ static void test_by_hand(void **state)
 
 	(void)state;
 #define REDUCE(out, type, o, n, last, a0, a1)                                                                              \
-	reduce_host(&(struct reduce_call){ .dtype = type, .op = o, .n_src = 2, .final = last, .n_ranks = n, .count = 1 }, &out, \
-	            (const void *[]){ &a0, &a1 })
+	reduce_host(&(struct reduce_call){ .dtype = type, .op = o, .n_src = 2, .final = last, .n_ranks = n, .n_dst = 1, .stream_from = 1, .count = 1 }, \
+	            (void *[]){ &out }, (const void *[]){ &a0, &a1 })
 	REDUCE(signed8_out, CHOIR_I8, CHOIR_OP_SUM, 2, false, signed8[0], signed8[1]);
 	assert_int_equal(signed8_out, -56);
 	REDUCE(signed32_out, CHOIR_I32, CHOIR_OP_MEAN, 2, true, signed32[0], signed32[1]);

@@ -91,7 +91,7 @@ static void check(struct fixture *f, const struct reduce_call *call, uint32_t in
 		args[k] = f->host[k] + src[k].off;
 	}
 	reference_reduce(call, f->want, args);
-	reduce_host(call, f->twin, args);
+	reduce_host(call, (void *[]){ f->twin }, args);
 	assert_elements(call, f->twin, f->want, "host twin");
 
 	assert_ok(reduce_kernel_start(f->device, call, dst, src, &event));
@@ -136,7 +136,7 @@ static void test_every_pair(void **state)
 static void test_half_conversions(void **state)
 {
 	struct fixture *f = *state;
-	struct reduce_call call = { .dtype = CHOIR_F16, .op = CHOIR_OP_PROD, .n_src = 2, .count = 2048 };
+	struct reduce_call call = { .dtype = CHOIR_F16, .op = CHOIR_OP_PROD, .n_src = 2, .n_dst = 1, .stream_from = 1, .count = 2048 };
 	struct reduce_operand src[] = { { f->mem[0], 0 }, { f->mem[1], 0 } }, dst = { f->mem[MAX_SRC], 0 };
 	struct dev_access out = dev_buffer_access(f->mem[MAX_SRC], 0, 4096);
 
@@ -151,7 +151,7 @@ static void test_half_conversions(void **state)
 		}
 		copy_to_device(f, 0);
 		copy_to_device(f, 1);
-		reduce_host(&call, f->want, args);
+		reduce_host(&call, (void *[]){ f->want }, args);
 		assert_ok(reduce_kernel_start(f->device, &call, dst, src, NULL));
 		assert_ok(dev_read(f->device, &out, 0, got, 4096, &event));
 		assert_ok(dev_wait(&event));
@@ -172,7 +172,8 @@ static void test_division_in_f64(void **state)
 	other.device->facts.exact_division = false;
 	fill_sources(f, CHOIR_F32);
 	for (int n = 1; n < 40; n++) {
-		struct reduce_call call = { .dtype = CHOIR_F32, .op = CHOIR_OP_MEAN, .n_src = 2, .final = true, .n_ranks = n, .count = 1025 };
+		struct reduce_call call = { .dtype = CHOIR_F32, .op = CHOIR_OP_MEAN, .n_src = 2, .final = true, .n_ranks = n,
+			                            .n_dst = 1, .stream_from = 1, .count = 1025 };
 
 		check(&other, &call, MAX_SRC);
 	}
@@ -185,12 +186,14 @@ static void test_unsupported(void **state)
 {
 	struct fixture *f = *state;
 	struct reduce_operand src[] = { { f->mem[0], 0 }, { f->mem[1], 0 } };
-	struct reduce_call call = { .dtype = CHOIR_F32, .op = CHOIR_OP_BXOR, .n_src = 2, .count = 4 };
+	struct reduce_call call = { .dtype = CHOIR_F32, .op = CHOIR_OP_BXOR, .n_src = 2, .n_dst = 1, .stream_from = 1, .count = 4 };
 	struct device_facts kept = f->device->facts;
 	cl_event event = NULL;
 
 	assert_int_equal(reduce_kernel_start(f->device, &call, src[0], src, &event), CHOIR_UNSUPPORTED);
-	call = (struct reduce_call){ .dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .n_src = 0, .count = 4 };
+	call = (struct reduce_call){ .dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .n_src = 0, .n_dst = 1, .stream_from = 1, .count = 4 };
+	assert_int_equal(reduce_kernel_start(f->device, &call, src[0], src, &event), CHOIR_ARGUMENT);
+	call = (struct reduce_call){ .dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .n_src = 2, .n_dst = 2, .stream_from = 2, .count = 4 };
 	assert_int_equal(reduce_kernel_start(f->device, &call, src[0], src, &event), CHOIR_ARGUMENT);
 	f->device->facts.fp64 = false;
 	f->device->facts.exact_division = false;

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* Non-temporal stores send whole lines to memory without reading them first and without driving other data out of the cache.  Only whole lines: a part of one
+ * would be merged with memory by a read and a write, so the ends of a destination that is not aligned are plain stores. */
+#include "kern/host_copy.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define LINE_BYTES 64
+
+#ifdef __x86_64__
+#include <immintrin.h>
+
+typedef void (*lines_fn)(unsigned char *dst, const unsigned char *src, size_t lines);
+
+__attribute__((target("avx512f"))) static void lines_avx512(unsigned char *dst, const unsigned char *src, size_t lines)
+{
+	for (size_t i = 0; i < lines; i++)
+		_mm512_stream_si512((__m512i *)(void *)(dst + i * LINE_BYTES), _mm512_loadu_si512(src + i * LINE_BYTES));
+}
+
+__attribute__((target("avx2"))) static void lines_avx2(unsigned char *dst, const unsigned char *src, size_t lines)
+{
+	const __m256i *from = (const __m256i *)(const void *)src;
+	__m256i *to = (__m256i *)(void *)dst;
+
+	for (size_t i = 0; i < 2 * lines; i += 2) {
+		__m256i a = _mm256_loadu_si256(from + i), b = _mm256_loadu_si256(from + i + 1);
+
+		_mm256_stream_si256(to + i, a);
+		_mm256_stream_si256(to + i + 1, b);
+	}
+}
+
+static void lines_sse2(unsigned char *dst, const unsigned char *src, size_t lines)
+{
+	const __m128i *from = (const __m128i *)(const void *)src;
+	__m128i *to = (__m128i *)(void *)dst;
+
+	for (size_t i = 0; i < 4 * lines; i++)
+		_mm_stream_si128(to + i, _mm_loadu_si128(from + i));
+}
+
+static lines_fn widest(void)
+{
+	if (__builtin_cpu_supports("avx512f"))
+		return lines_avx512;
+	return __builtin_cpu_supports("avx2") ? lines_avx2 : lines_sse2;
+}
+
+void copy_host_stream(void *dst_v, const void *src_v, size_t bytes)
+{
+	unsigned char *dst = dst_v;
+	const unsigned char *src = src_v;
+	size_t head = -(uintptr_t)dst % LINE_BYTES, lines;
+
+	if (bytes < head + LINE_BYTES) {
+		memcpy(dst, src, bytes);
+		return;
+	}
+	memcpy(dst, src, head);
+	lines = (bytes - head) / LINE_BYTES;
+	widest()(dst + head, src + head, lines);
+	head += lines * LINE_BYTES;
+	memcpy(dst + head, src + head, bytes - head);
+}
+
+void copy_host_fence(void)
+{
+	_mm_sfence();
+}
+#else
+void copy_host_stream(void *dst, const void *src, size_t bytes)
+{
+	memcpy(dst, src, bytes);
+}
+
+void copy_host_fence(void)
+{
+}
+#endif
+
+void copy_host(void *dst, const void *src, size_t bytes, bool stream)
+{
+	if (!stream) {
+		memcpy(dst, src, bytes);
+		return;
+	}
+	copy_host_stream(dst, src, bytes);
+	copy_host_fence();
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Copies on this thread, through the cache or past it. */
+#ifndef KERN_HOST_COPY_H
+#define KERN_HOST_COPY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* copy_host: bytes from src to dst, which do not overlap; any alignment.  stream: past the cache (non-temporal stores), for results that are larger than the
+ * cache or that this core does not read again; the store fence is issued before it returns, so that a release store publishes the bytes.  Where the CPU has no
+ * such stores it is a plain copy. */
+void copy_host(void *dst, const void *src, size_t bytes, bool stream);
+
+/* copy_host_stream, copy_host_fence: the two halves of a streaming copy, for callers that make many. */
+void copy_host_stream(void *dst, const void *src, size_t bytes);
+void copy_host_fence(void);
+
+#endif
