@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "algo/build.h"
+#include "algo/direct.h"
 #include "algo/fit.h"
 
 #include "base/error.h"
@@ -11,6 +12,7 @@
 
 const struct algorithm algorithms[] = {
 	ROW(ALLREDUCE, "single", fit_single, single_reduce, "one rank alone"),
+	ROW(ALLREDUCE, "direct", direct_unfit, allreduce_direct, "shared memory: each rank reduces a slice for all, one pass"),
 	ROW(ALLREDUCE, "oneshot", allreduce_oneshot_unfit, allreduce_oneshot, "one node, up to a slot: one wait, everybody reduces all"),
 	ROW(ALLREDUCE, "twoshot", allreduce_twoshot_unfit, allreduce_twoshot, "one node, any length: each rank reduces a slice"),
 	ROW(ALLREDUCE, "ring", fit_network, allreduce_ring, "network, long: 2(n-1) rounds, 2(n-1)/n of the bytes"),
@@ -19,10 +21,16 @@ const struct algorithm algorithms[] = {
 	ROW(ALLREDUCE, "hier_rd", allreduce_hier_rd_unfit, allreduce_hier_rd, "nodes, short: slices by arena, recursive doubling"),
 
 	ROW(REDUCE_SCATTER, "single", fit_single, single_reduce, "one rank alone"),
+	ROW(REDUCE_SCATTER, "direct", direct_unfit, reduce_scatter_direct, "shared memory: each rank reduces its block, one pass"),
 	ROW(REDUCE_SCATTER, "slots", reduce_scatter_slots_unfit, reduce_scatter_slots, "one node: each rank reduces its block out of all slots"),
 	ROW(REDUCE_SCATTER, "ring", fit_network, reduce_scatter_ring, "network: n-1 rounds, (n-1)/n of the bytes"),
 
+	ROW(REDUCE_SCATTERV, "single", fit_single, single_reduce, "one rank alone"),
+	ROW(REDUCE_SCATTERV, "slots", reduce_scatter_slots_unfit, reduce_scatter_slots, "one node: chunks of the longest block"),
+	ROW(REDUCE_SCATTERV, "ring", fit_network, reduce_scatter_ring, "network: n-1 rounds, each block sent n-1 times"),
+
 	ROW(ALLGATHER, "single", fit_single, single_copy, "one rank alone"),
+	ROW(ALLGATHER, "direct", direct_unfit, allgather_direct, "shared memory: each block copied once"),
 	ROW(ALLGATHER, "slots", allgather_slots_unfit, allgather_slots, "one node: one wait a chunk"),
 	ROW(ALLGATHER, "ring", fit_network, allgather_ring, "network: n-1 rounds, each block passed on as it comes"),
 
@@ -30,15 +38,22 @@ const struct algorithm algorithms[] = {
 	ROW(ALLGATHERV, "slots", allgather_slots_unfit, allgather_slots, "one node: one wait a chunk of the longest block"),
 	ROW(ALLGATHERV, "ring", fit_network, allgather_ring, "network: n-1 rounds, each block passed on as it comes"),
 
+	ROW(ALLTOALL, "single", fit_single, single_copy, "one rank alone"),
+	ROW(ALLTOALL, "direct", direct_unfit, alltoall_direct, "shared memory: each block copied once"),
+	ROW(ALLTOALL, "slots", alltoall_slots_unfit, alltoall_slots, "one node: pairs in turn, one wait a chunk"),
+	ROW(ALLTOALL, "pairwise", fit_network, alltoall_pairwise, "network: n-1 pairs, each block sent once"),
+
 	ROW(ALLTOALLV, "single", fit_single, single_copy, "one rank alone"),
-	ROW(ALLTOALLV, "slots", alltoallv_slots_unfit, alltoallv_slots, "one node: one wait a chunk of the longest stream"),
-	ROW(ALLTOALLV, "pairwise", fit_network, alltoallv_pairwise, "network: n-1 pairs, each block sent once"),
+	ROW(ALLTOALLV, "slots", alltoall_slots_unfit, alltoall_slots, "one node: one wait a chunk of the longest stream"),
+	ROW(ALLTOALLV, "pairwise", fit_network, alltoall_pairwise, "network: n-1 pairs, each block sent once"),
 
 	ROW(BROADCAST, "single", fit_single, single_copy, "one rank alone"),
+	ROW(BROADCAST, "direct", direct_unfit, broadcast_direct, "shared memory: copied once"),
 	ROW(BROADCAST, "slots", broadcast_slots_unfit, broadcast_slots, "one node: the root up to four chunks ahead"),
 	ROW(BROADCAST, "binomial", fit_network, broadcast_binomial, "network: log2(n) rounds, in pieces"),
 
 	ROW(REDUCE, "single", fit_single, single_reduce, "one rank alone"),
+	ROW(REDUCE, "direct", direct_unfit, reduce_direct, "shared memory: each rank reduces a slice for the root, one pass"),
 	ROW(REDUCE, "slots", reduce_slots_unfit, reduce_slots, "one node: each rank reduces a slice, the root gathers"),
 	ROW(REDUCE, "binomial", fit_network, reduce_binomial, "network: log2(n) rounds, in pieces"),
 

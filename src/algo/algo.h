@@ -30,14 +30,19 @@ struct algo_in {
 	int me;
 	enum collective collective;
 	uint64_t elem_bytes;   /* a power of two up to 64 */
-	uint64_t bytes;        /* allreduce, broadcast, reduce, send, recv: the whole; reduce_scatter, allgather: one rank's block */
-	const uint64_t *block_bytes; /* allgatherv, alltoallv: [n] bytes of each rank's block (alltoallv: [n * n], row = sender), else NULL */
+	uint64_t bytes;        /* allreduce, broadcast, reduce, send, recv: the whole; reduce_scatter, allgather, alltoall: one rank's block;
+	                          reduce_scatterv, allgatherv: of all blocks; alltoallv: a block's mean (for rules; see block_bytes) */
+	const uint64_t *block_bytes; /* reduce_scatterv, allgatherv: [n] bytes of each rank's block; alltoallv: [n * n], row = sender; else NULL */
 	const uint64_t *block_off;   /* allgatherv: [n] byte offsets in RECV of mine; NULL = packed in rank order */
+	const uint64_t *send_off, *recv_off; /* alltoallv: [n] byte offsets in my SEND of what goes to each, in my RECV of what comes from each; NULL = packed */
 	int root;              /* rooted ones; send and recv: the peer */
 	bool in_place;         /* SEND and RECV name the same bytes (allgather: SEND is my block of RECV; reduce_scatter: RECV is block me of
-	                          SEND, or its start: rs_in_place_off) */
-	uint64_t in_place_off; /* reduce_scatter in place: byte offset of RECV within SEND; allgather(v): of SEND within RECV */
+	                          SEND, or its start: in_place_off; reduce_scatterv: block me; alltoall: all of both; alltoallv: never) */
+	uint64_t in_place_off; /* reduce_scatter(v) in place: byte offset of RECV within SEND; allgather(v): of SEND within RECV */
 	bool send_direct, recv_direct; /* host can load and store there; else the plan touches SEND / RECV only by COPY (never to each other) */
+	bool shared;           /* all ranks are on one node and may reach each other's SEND and RECV: PLAN_PEER_* may be used (decided for the comm, so the same on
+	                          all ranks; the executor takes another plan if a buffer turns out to be out of reach) */
+	bool stream;           /* the results of all ranks of the node do not fit its cache */
 	bool final_op;         /* the operator has a final step (mean): the REDUCE that makes the result must be marked final (mark it always) */
 	uint64_t slot_bytes;   /* bytes of every arena slot; the same on all ranks of the comm; a multiple of 64 * max_node_size, >= 4096 */
 	uint64_t message_bytes;/* longest message a step may send */

@@ -3,10 +3,12 @@
  * taken.  Nothing but bytes and layout decides, so all ranks take the same. */
 #include "algo/algo.h"
 
-#include <stddef.h>
+#include <string.h>
 
 /* One-shot reads n inputs on each rank where two-shot waits twice: the fewer ranks, the longer it wins. */
 #define ONESHOT_TOTAL_BYTES (64 * 1024)
+/* Below, a copy into a slot costs less than the second wait of the direct algorithms. */
+#define DIRECT_BYTES (16 * 1024)
 /* Below, rounds cost more than bytes. */
 #define SHORT_NETWORK_BYTES (32 * 1024)
 
@@ -15,6 +17,8 @@ static const char *allreduce_name(const struct algo_in *in)
 	const struct layout *layout = in->layout;
 	bool is_short = in->bytes <= SHORT_NETWORK_BYTES;
 
+	if (in->shared && in->bytes >= DIRECT_BYTES)
+		return "direct";
 	if (layout->n_nodes == 1)
 		return in->bytes * (uint64_t)layout->n <= ONESHOT_TOTAL_BYTES && in->bytes <= in->slot_bytes ? "oneshot" : "twoshot";
 	if (layout->max_node_size > 1)
@@ -24,7 +28,9 @@ static const char *allreduce_name(const struct algo_in *in)
 
 static bool may_run(const struct algorithm *algorithm, const struct algo_in *in)
 {
-	return algorithm->collective == in->collective && !algorithm->unfit(in);
+	bool small = in->bytes < DIRECT_BYTES && strcmp(algorithm->name, "direct") == 0;
+
+	return algorithm->collective == in->collective && !small && !algorithm->unfit(in);
 }
 
 const struct algorithm *algo_default(const struct algo_in *in)
@@ -35,7 +41,7 @@ const struct algorithm *algo_default(const struct algo_in *in)
 		wanted = algo_find(in->collective, allreduce_name(in));
 	if (wanted && may_run(wanted, in))
 		return wanted;
-	/* Rows stand in order: one rank alone, the node's, the network's. */
+	/* Rows stand in order: one rank alone, shared memory, the node's, the network's. */
 	for (size_t i = 0; i < n_algorithms; i++)
 		if (may_run(&algorithms[i], in))
 			return &algorithms[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where each rank's block lies in an allgather(v) and an alltoallv. */
+/* Where each rank's block lies in an allgather(v), a reduce_scatter(v) and an alltoall(v). */
 #ifndef ALGO_BLOCKS_H
 #define ALGO_BLOCKS_H
 
@@ -24,27 +24,62 @@ static inline uint64_t gather_off(const struct algo_in *in, int rank)
 	return off;
 }
 
-/* alltoallv: the bytes that `from` sends to `to`; where they begin in from's SEND and in to's RECV (both packed in rank order). */
-static inline uint64_t pair_bytes(const struct algo_in *in, int from, int to)
+/* reduce_scatter(v): the bytes of a rank's block, the longest of them, and where it lies in SEND (packed in rank order). */
+static inline uint64_t scatter_bytes(const struct algo_in *in, int rank)
 {
-	return in->block_bytes[(size_t)from * (size_t)in->layout->n + (size_t)to];
+	return in->block_bytes ? in->block_bytes[rank] : in->bytes;
 }
 
-static inline uint64_t pair_send_off(const struct algo_in *in, int from, int to)
+static inline uint64_t scatter_longest(const struct algo_in *in)
+{
+	uint64_t bytes = 0;
+
+	for (int r = 0; r < in->layout->n; r++)
+		if (scatter_bytes(in, r) > bytes)
+			bytes = scatter_bytes(in, r);
+	return bytes;
+}
+
+static inline uint64_t scatter_off(const struct algo_in *in, int rank)
 {
 	uint64_t off = 0;
 
-	for (int r = 0; r < to; r++)
-		off += pair_bytes(in, from, r);
+	if (!in->block_bytes)
+		return (uint64_t)rank * in->bytes;
+	for (int r = 0; r < rank; r++)
+		off += in->block_bytes[r];
 	return off;
 }
 
-static inline uint64_t pair_recv_off(const struct algo_in *in, int from, int to)
+/* alltoall(v): the bytes that `from` sends to `to`; where those that I send begin in my SEND, and those that I receive in my RECV. */
+static inline uint64_t pair_bytes(const struct algo_in *in, int from, int to)
+{
+	return in->block_bytes ? in->block_bytes[(size_t)from * (size_t)in->layout->n + (size_t)to] : in->bytes;
+}
+
+static inline uint64_t pair_send_off(const struct algo_in *in, int to)
 {
 	uint64_t off = 0;
 
+	if (!in->block_bytes)
+		return (uint64_t)to * in->bytes;
+	if (in->send_off)
+		return in->send_off[to];
+	for (int r = 0; r < to; r++)
+		off += pair_bytes(in, in->me, r);
+	return off;
+}
+
+static inline uint64_t pair_recv_off(const struct algo_in *in, int from)
+{
+	uint64_t off = 0;
+
+	if (!in->block_bytes)
+		return (uint64_t)from * in->bytes;
+	if (in->recv_off)
+		return in->recv_off[from];
 	for (int r = 0; r < from; r++)
-		off += pair_bytes(in, r, to);
+		off += pair_bytes(in, r, in->me);
 	return off;
 }
 

@@ -20,6 +20,13 @@ const char *allreduce_hier_ring_unfit(const struct algo_in *in);
 choir_status allreduce_hier_rd(const struct algo_in *in, struct plan *plan);
 const char *allreduce_hier_rd_unfit(const struct algo_in *in);
 
+choir_status allreduce_direct(const struct algo_in *in, struct plan *plan);
+choir_status reduce_scatter_direct(const struct algo_in *in, struct plan *plan);
+choir_status allgather_direct(const struct algo_in *in, struct plan *plan);
+choir_status alltoall_direct(const struct algo_in *in, struct plan *plan);
+choir_status broadcast_direct(const struct algo_in *in, struct plan *plan);
+choir_status reduce_direct(const struct algo_in *in, struct plan *plan);
+
 choir_status reduce_scatter_slots(const struct algo_in *in, struct plan *plan);
 const char *reduce_scatter_slots_unfit(const struct algo_in *in);
 choir_status reduce_scatter_ring(const struct algo_in *in, struct plan *plan);
@@ -28,9 +35,9 @@ choir_status allgather_slots(const struct algo_in *in, struct plan *plan);
 const char *allgather_slots_unfit(const struct algo_in *in);
 choir_status allgather_ring(const struct algo_in *in, struct plan *plan);
 
-choir_status alltoallv_slots(const struct algo_in *in, struct plan *plan);
-const char *alltoallv_slots_unfit(const struct algo_in *in);
-choir_status alltoallv_pairwise(const struct algo_in *in, struct plan *plan);
+choir_status alltoall_slots(const struct algo_in *in, struct plan *plan);
+const char *alltoall_slots_unfit(const struct algo_in *in);
+choir_status alltoall_pairwise(const struct algo_in *in, struct plan *plan);
 
 choir_status broadcast_slots(const struct algo_in *in, struct plan *plan);
 const char *broadcast_slots_unfit(const struct algo_in *in);

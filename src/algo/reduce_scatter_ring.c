@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* reduce_scatter by a ring over all ranks, node after node: block b starts at the rank after its owner and is summed along the ring until
+/* reduce_scatter and reduce_scatterv by a ring over all ranks, node after node: block b starts at the rank after its owner and is summed along the ring until
  * it gets there.
  *
- * n - 1 rounds for each message_bytes of a block, several on their way at once; a rank sends (n-1)/n of the bytes of SEND.  Any n > 1.  One
- * owner a block, who adds last; one fixed order. */
+ * n - 1 rounds for each message_bytes of the longest block, several on their way at once; a rank sends all blocks but its own.  Any n > 1,
+ * any lengths, also zero.  One owner a block, who adds last; one fixed order. */
+#include "algo/blocks.h"
 #include "algo/build.h"
 #include "algo/exchange.h"
 #include "algo/pattern_block.h"
@@ -16,37 +17,56 @@ struct scatter_ring {
 	struct group group;
 	struct window own, partial;
 	int next, before; /* comm ranks */
+	struct chunks chunks; /* of the longest block */
 	uint32_t tag;
 	plan_id last;     /* my last step that read SEND: in place, RECV may be any block's place, and is written in the round's last step */
 };
 
 static uint64_t send_off(const struct scatter_ring *r, int block, uint64_t off)
 {
-	return (uint64_t)group_rank(&r->group, block) * r->in->bytes + off;
+	return scatter_off(r->in, group_rank(&r->group, block)) + off;
+}
+
+/* Of a block in round k; 0 in the rounds that only longer blocks need. */
+static uint64_t len_of(const struct scatter_ring *r, int block, uint64_t k)
+{
+	uint64_t bytes = scatter_bytes(r->in, group_rank(&r->group, block)), off = chunk_off(r->chunks, k);
+
+	return off < bytes ? min_u64(r->chunks.each, bytes - off) : 0;
 }
 
 /* The first block out, as it is. */
-static void start_round(struct scatter_ring *r, uint64_t off, uint64_t len)
+static void start_round(struct scatter_ring *r, uint64_t k)
 {
 	int block = ring_reduce_send_block(r->group.me, 0, r->group.n, 0);
-	struct piece piece = piece_of_send(r->in, r->plan, &r->own, send_off(r, block, off), len, false);
+	uint64_t len = len_of(r, block, k);
+	struct piece piece;
 
+	if (len == 0)
+		return;
+	piece = piece_of_send(r->in, r->plan, &r->own, send_off(r, block, chunk_off(r->chunks, k)), len, false);
 	r->last = plan_send(r->plan, r->next, r->tag, piece.ref, len, (plan_id[]){ piece.ready, r->last }, 2, "ring: first");
 	piece_end(&piece, r->plan, &r->own);
 }
 
 /* A partial sum in, mine added; on with it, or it is my result. */
-static void add_step(struct scatter_ring *r, int s, uint64_t off, uint64_t len)
+static void add_step(struct scatter_ring *r, int s, uint64_t k)
 {
 	const struct algo_in *in = r->in;
 	int block = ring_reduce_recv_block(r->group.me, s, r->group.n, 0);
+	uint64_t off = chunk_off(r->chunks, k), len = len_of(r, block, k);
 	bool final = s == r->group.n - 2;
-	struct piece mine = piece_of_send(in, r->plan, &r->own, send_off(r, block, off), len, false);
-	plan_id from = r->plan->n_steps, got;
+	struct plan_ref partial, out;
+	struct piece mine;
+	plan_id from, got;
 	uint32_t taken;
-	struct plan_ref partial = window_take(&r->partial, r->plan, &taken);
-	struct plan_ref out = final && in->recv_direct ? plan_at(PLAN_RECV, off) : partial;
 
+	if (len == 0)
+		return;
+	mine = piece_of_send(in, r->plan, &r->own, send_off(r, block, off), len, false);
+	from = r->plan->n_steps;
+	partial = window_take(&r->partial, r->plan, &taken);
+	out = final && in->recv_direct ? plan_at(PLAN_RECV, off) : partial;
 	got = plan_recv(r->plan, r->before, r->tag + (uint32_t)s, partial, len, NULL, 0, "ring: partial in");
 	r->last = plan_reduce(r->plan, out, (struct plan_ref[]){ partial, mine.ref }, 2, s == 0 ? PLAN_RAW_ALL : PLAN_RAW_REST, final, len,
 	                      (plan_id[]){ got, mine.ready, r->last }, 3, "ring: add mine");
@@ -62,16 +82,16 @@ choir_status reduce_scatter_ring(const struct algo_in *in, struct plan *plan)
 {
 	struct scatter_ring r = { .in = in, .plan = plan, .group = group_all(in), .last = PLAN_NO_STEP };
 	uint64_t unit = block_unit(in->elem_bytes);
-	struct chunks chunks = chunks_of(in->bytes, message_limit(in, unit), unit);
 
+	r.chunks = chunks_of(scatter_longest(in), message_limit(in, unit), unit);
 	r.next = group_rank(&r.group, ring_next(r.group.me, r.group.n));
 	r.before = group_rank(&r.group, ring_before(r.group.me, r.group.n));
-	window_init(&r.own, plan, in->send_direct || !chunks.n ? 0 : chunks.each);
-	window_init(&r.partial, plan, chunks.n ? chunks.each : 0);
-	for (uint64_t k = 0; k < chunks.n; k++, r.tag += (uint32_t)r.group.n - 1) {
-		start_round(&r, chunk_off(chunks, k), chunk_len(chunks, k));
+	window_init(&r.own, plan, in->send_direct || !r.chunks.n ? 0 : r.chunks.each);
+	window_init(&r.partial, plan, r.chunks.n ? r.chunks.each : 0);
+	for (uint64_t k = 0; k < r.chunks.n; k++, r.tag += (uint32_t)r.group.n - 1) {
+		start_round(&r, k);
 		for (int s = 0; s < r.group.n - 1; s++)
-			add_step(&r, s, chunk_off(chunks, k), chunk_len(chunks, k));
+			add_step(&r, s, k);
 	}
 	return plan_finish(plan);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* reduce_scatter through the arena: everybody puts a chunk of every block, and reduces its own block's chunk out of all slots into RECV.
+/* reduce_scatter and reduce_scatterv through the arena: everybody puts a chunk of every block, and reduces its own block's chunk out of all
+ * slots into RECV.
  *
- * One wait a chunk.  A rank writes n - 1 blocks (n if SEND is not direct) and reads n.  One node, any length.  The owner folds in rank
- * order. The slot has two areas of a chunk of each block.  In period k: put k + 1, reduce k, publish phase k + 2, await it.  Put k + 1
- * overwrites chunk k - 1, which all reduced before phase k + 1.  In place is safe: a chunk of RECV is written after the same chunk of every
- * block was put, and by the step that reads it as its own operand. */
+ * One wait a chunk of the longest block.  A rank writes n - 1 blocks (n if SEND is not direct) and reads n.  One node, any lengths, also
+ * zero.  The owner folds in rank order.  The slot has two areas of a chunk of each block.  In period k: put k + 1, reduce k, publish phase
+ * k + 2, await it.  Put k + 1 overwrites chunk k - 1, which all reduced before phase k + 1.  In place is safe: a chunk of RECV is written
+ * after the same chunk of every block was put, and by the step that reads it as its own operand. */
+#include "algo/blocks.h"
 #include "algo/build.h"
 #include "algo/fit.h"
 #include "algo/pattern_block.h"
@@ -16,7 +18,7 @@
 struct scatter {
 	const struct algo_in *in;
 	struct plan *plan;
-	struct chunks chunks;
+	struct chunks chunks; /* of the longest block */
 	struct window window;
 	plan_id awaited, put_from, put_to, reduced;
 };
@@ -36,7 +38,7 @@ const char *reduce_scatter_slots_unfit(const struct algo_in *in)
 
 	if (why)
 		return why;
-	return chunk_limit(in) ? fit_phases(in->bytes / chunk_limit(in) + 2) : "needs larger slots";
+	return chunk_limit(in) ? fit_phases(scatter_longest(in) / chunk_limit(in) + 2) : "needs larger slots";
 }
 
 static struct plan_ref slot_at(const struct scatter *s, int rank, uint64_t k, int block)
@@ -48,24 +50,35 @@ static struct plan_ref slot_at(const struct scatter *s, int rank, uint64_t k, in
 
 static struct plan_ref send_at(const struct scatter *s, uint64_t k, int block)
 {
-	return plan_at(PLAN_SEND, (uint64_t)block * s->in->bytes + chunk_off(s->chunks, k));
+	return plan_at(PLAN_SEND, scatter_off(s->in, block) + chunk_off(s->chunks, k));
+}
+
+/* Of a block in period k; 0 where only longer blocks go on. */
+static uint64_t len_of(const struct scatter *s, uint64_t k, int block)
+{
+	uint64_t bytes = scatter_bytes(s->in, block), off = chunk_off(s->chunks, k);
+
+	return off < bytes ? min_u64(s->chunks.each, bytes - off) : 0;
 }
 
 static void put(struct scatter *s, uint64_t k)
 {
 	s->put_from = s->plan->n_steps;
 	for (int b = 0; b < s->in->layout->n; b++)
-		if (b != s->in->me || !s->in->send_direct)
-			plan_copy(s->plan, slot_at(s, s->in->me, k, b), send_at(s, k, b), chunk_len(s->chunks, k), &s->awaited, 1, "put");
+		if (len_of(s, k, b) && (b != s->in->me || !s->in->send_direct))
+			plan_copy(s->plan, slot_at(s, s->in->me, k, b), send_at(s, k, b), len_of(s, k, b), &s->awaited, 1, "put");
 	s->put_to = s->plan->n_steps;
 }
 
 static void reduce(struct scatter *s, uint64_t k)
 {
 	const struct algo_in *in = s->in;
-	uint64_t off = chunk_off(s->chunks, k), len = chunk_len(s->chunks, k);
-	struct piece piece = piece_for_recv(in, s->plan, &s->window, off);
+	uint64_t off = chunk_off(s->chunks, k), len = len_of(s, k, in->me);
+	struct piece piece;
 
+	if (len == 0)
+		return;
+	piece = piece_for_recv(in, s->plan, &s->window, off);
 	for (int p = 0; p < in->layout->n; p++)
 		plan_source(s->plan, p == in->me && in->send_direct ? send_at(s, k, p) : slot_at(s, p, k, in->me));
 	s->reduced = plan_reduce(s->plan, piece.ref, NULL, 0, PLAN_RAW_ALL, true, len, &s->awaited, 1, "reduce block");
@@ -85,7 +98,7 @@ choir_status reduce_scatter_slots(const struct algo_in *in, struct plan *plan)
 	struct scatter s = { .in = in, .plan = plan, .awaited = PLAN_NO_STEP, .reduced = PLAN_NO_STEP };
 
 	plan->slot_bytes = in->slot_bytes;
-	s.chunks = chunks_of(in->bytes, chunk_limit(in), block_unit(in->elem_bytes));
+	s.chunks = chunks_of(scatter_longest(in), chunk_limit(in), block_unit(in->elem_bytes));
 	if (s.chunks.n == 0)
 		return plan_finish(plan);
 	window_init(&s.window, plan, in->recv_direct ? 0 : s.chunks.each);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A comm of one rank: the reduction of one operand (it squares, it divides by one), or a copy; nothing when that is in place. */
+#include "algo/blocks.h"
 #include "algo/build.h"
 #include "algo/pattern_block.h"
 #include "algo/window.h"
@@ -7,18 +8,18 @@
 /* Pieces of the window's length, or everything at once where nothing is staged. */
 choir_status single_reduce(const struct algo_in *in, struct plan *plan)
 {
-	uint64_t piece_bytes = round_up(in->message_bytes, block_unit(in->elem_bytes));
+	uint64_t piece_bytes = round_up(in->message_bytes, block_unit(in->elem_bytes)), bytes = in->block_bytes ? in->block_bytes[0] : in->bytes;
 	struct window window;
 
-	if (in->bytes && in->send_direct && in->recv_direct) {
+	if (bytes && in->send_direct && in->recv_direct) {
 		struct plan_ref send = plan_at(PLAN_SEND, 0);
 
-		plan_reduce(plan, plan_at(PLAN_RECV, 0), &send, 1, PLAN_RAW_ALL, true, in->bytes, NULL, 0, "my own");
+		plan_reduce(plan, plan_at(PLAN_RECV, 0), &send, 1, PLAN_RAW_ALL, true, bytes, NULL, 0, "my own");
 		return plan_finish(plan);
 	}
-	window_init(&window, plan, min_u64(piece_bytes, in->bytes));
-	for (uint64_t at = 0; at < in->bytes; at += piece_bytes) {
-		uint64_t len = min_u64(piece_bytes, in->bytes - at);
+	window_init(&window, plan, min_u64(piece_bytes, bytes));
+	for (uint64_t at = 0; at < bytes; at += piece_bytes) {
+		uint64_t len = min_u64(piece_bytes, bytes - at);
 		struct piece piece = piece_of_send(in, plan, &window, at, len, true);
 
 		piece.ready = plan_reduce(plan, piece.ref, &piece.ref, 1, PLAN_RAW_ALL, true, len, &piece.ready, 1, "my own");
@@ -30,14 +31,15 @@ choir_status single_reduce(const struct algo_in *in, struct plan *plan)
 
 choir_status single_copy(const struct algo_in *in, struct plan *plan)
 {
+	bool pair = in->collective == COLLECTIVE_ALLTOALLV;
 	uint64_t len = in->block_bytes ? in->block_bytes[0] : in->bytes;
-	uint64_t off = in->collective == COLLECTIVE_ALLGATHERV && in->block_off ? in->block_off[0] : 0;
+	uint64_t to = pair ? pair_recv_off(in, 0) : in->block_off ? in->block_off[0] : 0, from = pair ? pair_send_off(in, 0) : 0;
 	struct window window;
 
 	if (in->in_place)
 		return plan_finish(plan);
 	window_init(&window, plan, in->send_direct && in->recv_direct ? 0 : min_u64(in->message_bytes, len));
-	copy_own(in, plan, &window, off, 0, len);
+	copy_own(in, plan, &window, to, from, len);
 	return plan_finish(plan);
 }
 

@@ -48,10 +48,20 @@ static struct plan_ref slot_at(const struct streams *s, int rank, uint64_t strea
 	return plan_slot(rank, stream_off / s->chunk_bytes % AREAS * s->chunk_bytes + stream_off % s->chunk_bytes);
 }
 
+static struct plan_ref send_at(const struct streams *s, uint64_t at, uint64_t *len)
+{
+	return plan_at(PLAN_SEND, s->view->send_at ? s->view->send_at(s->in, at, len) : at);
+}
+
 static void put_range(struct streams *s, uint64_t from, uint64_t to)
 {
-	if (from < to)
-		plan_copy(s->plan, slot_at(s, s->in->me, from), plan_at(PLAN_SEND, from), to - from, &s->awaited, 1, "put");
+	while (from < to) {
+		uint64_t len = to - from;
+		struct plan_ref src = send_at(s, from, &len);
+
+		plan_copy(s->plan, slot_at(s, s->in->me, from), src, len, &s->awaited, 1, "put");
+		from += len;
+	}
 }
 
 static void put(struct streams *s, uint64_t k)
@@ -108,15 +118,15 @@ static void period(struct streams *s, uint64_t k)
 choir_status streams_build(const struct algo_in *in, struct plan *plan, const struct stream_view *view)
 {
 	struct streams s = { .in = in, .plan = plan, .view = view, .mine = view->of(in, in->me) };
-	uint64_t bytes = longest(in, view);
+	uint64_t bytes = longest(in, view), own = s.mine.to - s.mine.from;
 
 	s.awaited = s.published = PLAN_NO_STEP;
 	plan->slot_bytes = in->slot_bytes;
 	s.chunk_bytes = chunk_bytes_of(in);
 	s.n_chunks = (bytes + s.chunk_bytes - 1) / s.chunk_bytes;
 	s.own_direct = in->in_place || (in->send_direct && in->recv_direct);
-	if (s.own_direct && !in->in_place && s.mine.from < s.mine.to)
-		plan_copy(plan, plan_at(PLAN_RECV, s.mine.recv_off), plan_at(PLAN_SEND, s.mine.from), s.mine.to - s.mine.from, NULL, 0, "own");
+	if (s.own_direct && !in->in_place && own)
+		plan_copy(plan, plan_at(PLAN_RECV, s.mine.recv_off), send_at(&s, s.mine.from, &own), own, NULL, 0, "own");
 	for (uint64_t k = 0; bytes && k <= s.n_chunks; k++)
 		period(&s, k);
 	return plan_finish(plan);

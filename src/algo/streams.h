@@ -15,6 +15,8 @@ struct stream {
 struct stream_view {
 	struct stream (*of)(const struct algo_in *in, int rank);
 	bool own_is_shared; /* others take the part that I take of my own stream, too */
+	/* Where byte `at` of my stream lies in SEND; shortens *len to what lies together from there on.  NULL = the stream is SEND. */
+	uint64_t (*send_at)(const struct algo_in *in, uint64_t at, uint64_t *len);
 };
 
 /* streams_build: one period a chunk, in which everybody puts a chunk and takes its parts of the chunk before.  All ranks on one node.

@@ -2,6 +2,7 @@
 /* The dense collectives: each fills in what it touches, one path checks, plans and starts it. */
 #include "api/call.h"
 #include "api/local.h"
+#include "exec/symmetric.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,6 +103,23 @@ static void describe(const struct dense *d, struct algo_in *in)
 	in->message_bytes = d->comm->message_bytes;
 }
 
+/* Peers may read SEND and write RECV in place, if that is where they find what they expect: not where one would be overwritten while the other is still read. */
+static void place_buffers(const struct dense *d, const struct algo_in *in, struct run *run)
+{
+	const struct choir_comm *comm = d->comm;
+	bool writes_recv = d->collective == COLLECTIVE_ALLREDUCE || d->collective == COLLECTIVE_REDUCE;
+	bool collides = in->in_place && (d->collective == COLLECTIVE_ALLTOALL ||
+	                                 (d->collective == COLLECTIVE_REDUCE_SCATTER && in->in_place_off != (uint64_t)comm->rank * in->bytes));
+
+	run->in = *in;
+	run->send_place = symmetric_place(comm, &run->send);
+	run->recv_place = symmetric_place(comm, &run->recv);
+	if (!writes_recv)
+		run->recv_place = run->recv.direct ? symmetric_place(comm, &(struct dev_access){ 0 }) : 0;
+	if (collides)
+		run->send_place = 0;
+}
+
 static choir_status choose(const struct dense *d, const choir_call *call, const struct algo_in *in, const struct algorithm **out_p)
 {
 	const char *why;
@@ -128,6 +146,8 @@ static choir_status plan_run(struct dense *d, const choir_call *call, struct alg
 		run->inner_off = in->in_place_off;
 		run->send.write |= run->recv_in_send;
 	}
+	in->shared = d->block_bytes == NULL && symmetric_usual(d->comm);
+	in->stream = (d->send_bytes + d->recv_bytes) * (uint64_t)d->comm->layout.max_node_size > d->comm->cache_bytes;
 	in->send_direct = !run->send.stage;
 	in->recv_direct = !run->recv.stage;
 	if (d->reduces && d->op == CHOIR_OP_LOCAL) {
@@ -136,7 +156,10 @@ static choir_status plan_run(struct dense *d, const choir_call *call, struct alg
 	}
 	TRY(choose(d, call, in, &algorithm));
 	run->event->algorithm = algorithm->name;
-	return plan_cache_get(&d->comm->plans, algorithm, in, &run->cached);
+	TRY(plan_cache_get(&d->comm->plans, algorithm, in, &run->cached));
+	if (run->cached->plan.peers)
+		place_buffers(d, in, run);
+	return CHOIR_SUCCESS;
 }
 
 static void fill_record(const struct dense *d, struct run *run)

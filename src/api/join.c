@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 choir_status join_config(const char *call, const choir_comm_config *given, choir_comm_config *out)
 {
@@ -112,6 +113,14 @@ static choir_status init_locks(struct choir_comm *comm)
 	return engine_init(comm);
 }
 
+static uint64_t cache_bytes(void)
+{
+	enum { USUAL_CACHE_BYTES = 32 << 20 };
+	long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+
+	return bytes > 0 ? (uint64_t)bytes : USUAL_CACHE_BYTES;
+}
+
 static choir_status fill(struct meeting *m, int local, struct choir_comm *comm)
 {
 	const struct join *join = m->join;
@@ -128,6 +137,8 @@ static choir_status fill(struct meeting *m, int local, struct choir_comm *comm)
 	comm->message_bytes = MEET_MESSAGE_BYTES;
 	comm->host_reduce_only = m->mixed_devices;
 	comm->crowded = m->crowded;
+	comm->one_process = m->one_process;
+	comm->cache_bytes = cache_bytes();
 	TRY(init_locks(comm));
 	TRY(layout_build(m->n, m->node_of, &comm->layout));
 	layout = &comm->layout;

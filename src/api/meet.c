@@ -84,6 +84,9 @@ static choir_status say_hello(struct meeting *m)
 	TRY(random_id(&mine.context));
 	TRY(bell_mine_address(&mine.bell));
 	TRY(meet_gather(m, &mine, sizeof mine, m->hellos));
+	m->one_process = m->n_parties == 1;
+	for (int i = 0; i < m->join->n_local; i++)
+		m->one_process &= choir_device_class(m->join->devices[i]) == CHOIR_CLASS_DIRECT;
 	m->n = 0;
 	for (int p = 0; p < m->n_parties; p++) {
 		if (m->hellos[p].magic != HELLO_MAGIC)

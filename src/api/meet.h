@@ -36,6 +36,7 @@ struct meeting {
 	int *node_of;              /* [n] */
 	int *endpoint_of;          /* [n] */
 	bool mixed_devices, crowded;
+	bool one_process;          /* there is but my party, and the host reaches its devices' memory directly */
 	bool one_machine;          /* all parties can share memory, though they may be laid out as several nodes */
 	uint64_t slot_bytes;
 	struct layout layout;

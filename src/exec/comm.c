@@ -77,6 +77,8 @@ void comm_close(struct choir_comm *comm)
 	comm->pump = NULL;
 	plan_cache_fini(&comm->plans);
 	rules_free(&comm->rules);
+	for (int i = 0; i < COMM_SYMMETRIC; i++)
+		arena_release(comm->symmetric[i]);
 	dev_memory_free(comm->device, &comm->arena_mem);
 	arena_release(comm->arena);
 	comm->arena = NULL;

@@ -16,7 +16,10 @@
 
 struct run;
 
-enum { COMM_LANES = 8 }; /* calls that may be in flight on the arena at once */
+enum {
+	COMM_LANES = 8,      /* calls that may be in flight on the arena at once */
+	COMM_SYMMETRIC = 64, /* symmetric allocations */
+};
 
 /* A process of this node other than mine, whose ranks I wait for and wake. */
 struct comm_peer {
@@ -67,6 +70,10 @@ struct choir_comm {
 	int n_peers;
 	bool ring_mine;              /* other threads of this process are ranks of the node too */
 	uint64_t slot_bytes, message_bytes;
+	uint64_t cache_bytes;        /* the last level of this machine's, about */
+	bool one_process;            /* all ranks are threads of this process, and their devices' memory is reached directly */
+	struct arena *_Atomic symmetric[COMM_SYMMETRIC]; /* see symmetric.h */
+	_Atomic int n_symmetric;
 
 	struct pump *pump;
 	int *endpoint_of;            /* [n] */

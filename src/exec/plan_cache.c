@@ -54,6 +54,8 @@ static void key_of(const struct algorithm *algorithm, const struct algo_in *in, 
 	key->send_direct = in->send_direct;
 	key->recv_direct = in->recv_direct;
 	key->final_op = in->final_op;
+	key->shared = in->shared;
+	key->stream = in->stream;
 }
 
 static size_t place_of(const struct plan_key *key)

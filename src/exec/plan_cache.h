@@ -15,7 +15,7 @@ struct plan_key {
 	const struct algorithm *algorithm;
 	uint64_t elem_bytes, bytes, in_place_off;
 	int32_t root;
-	uint8_t in_place, send_direct, recv_direct, final_op;
+	uint8_t in_place, send_direct, recv_direct, final_op, shared, stream;
 };
 
 struct cached_plan {

@@ -66,7 +66,7 @@ choir_status run_check_records(struct run *run)
 	struct call_record theirs;
 	int src;
 
-	if (run->state != RUN_MAP && run->state != RUN_STEPS && run->state != RUN_TURN)
+	if (run->state != RUN_MEET && run->state != RUN_MAP && run->state != RUN_STEPS && run->state != RUN_TURN)
 		return CHOIR_SUCCESS;
 	if (!run->pair)
 		TRY(check_node(run));

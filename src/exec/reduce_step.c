@@ -24,6 +24,9 @@ static bool in_place_operand(struct run *run, struct plan_ref ref, struct reduce
 		*out = (struct reduce_operand){ run->comm->arena_mem.mem,
 			                        (uint64_t)(steps_host(run, ref) - (unsigned char *)run->comm->arena_mem.ptr) };
 		return run->comm->arena_mem.mem != NULL && dev_is_cpu(run->comm->device);
+	case PLAN_PEER_SEND:
+	case PLAN_PEER_RECV:
+		return false;
 	}
 	return false;
 }
@@ -49,13 +52,23 @@ static choir_status upload(struct run *run, struct plan_ref ref, uint64_t off, u
 	return CHOIR_SUCCESS;
 }
 
+/* From where the kernel leaves the result to the destinations that it did not write. */
+static choir_status copy_out(struct run *run, const struct plan_step *step, struct reduce_operand from, bool written, cl_event *event_p)
+{
+	struct dev_access result = dev_buffer_access(from.mem, from.off, step->len);
+
+	for (uint32_t i = 0; i < step->n_more; i++)
+		TRY(dev_read(run->comm->device, &result, 0, steps_host(run, run->plan->refs[step->more_first + i]), step->len,
+		             written && i + 1 == step->n_more ? event_p : NULL));
+	return written ? CHOIR_SUCCESS : dev_read(run->comm->device, &result, 0, steps_host(run, step->dst), step->len, event_p);
+}
+
 static choir_status start(struct run *run, const struct plan_step *step, struct reduce_operand *src, cl_event *event_p)
 {
 	uint64_t room = (step->len + 63) / 64 * 64;
 	struct reduce_operand dst;
 	struct reduce_call call;
-	bool dst_in_place = in_place_operand(run, step->dst, &dst);
-	struct dev_access result;
+	bool dst_in_place = in_place_operand(run, step->dst, &dst), last = dst_in_place && step->n_more == 0;
 
 	TRY(device_scratch(run, room * (step->n_src + 1)));
 	for (uint32_t i = 0; i < step->n_src; i++) {
@@ -67,11 +80,8 @@ static choir_status start(struct run *run, const struct plan_step *step, struct 
 	if (!dst_in_place)
 		dst = (struct reduce_operand){ run->device_scratch, room * step->n_src };
 	steps_reduce_call(run, step, step->len, &call);
-	if (dst_in_place)
-		return reduce_kernel_start(run->comm->device, &call, dst, src, event_p);
-	TRY(reduce_kernel_start(run->comm->device, &call, dst, src, NULL));
-	result = dev_buffer_access(run->device_scratch, dst.off, step->len);
-	return dev_read(run->comm->device, &result, 0, steps_host(run, step->dst), step->len, event_p);
+	TRY(reduce_kernel_start(run->comm->device, &call, dst, src, last ? event_p : NULL));
+	return last ? CHOIR_SUCCESS : copy_out(run, step, dst, dst_in_place, event_p);
 }
 
 choir_status steps_kernel_reduce(struct run *run, const struct plan_step *step, cl_event *event_p)

@@ -5,8 +5,10 @@
 
 #include "exec/progress.h"
 #include "exec/steps.h"
+#include "exec/symmetric.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static choir_status in_deps(struct run *run, bool *moved)
@@ -50,9 +52,64 @@ static choir_status in_admit(struct run *run, bool *moved)
 				return CHOIR_SUCCESS;
 	}
 	memcpy(lane->record, &run->record, sizeof run->record);
+	if (run->plan != NULL && run->plan->peers) {
+		lane->send_place = run->send_place;
+		lane->recv_place = run->recv_place;
+		arena_publish(lane, ARENA_FLAG(run->seq + 1, 0));
+		comm_ring_node(comm);
+		run->state = RUN_MEET;
+		*moved = true;
+		return CHOIR_SUCCESS;
+	}
 	if (run->plan == NULL || run->plan->last_phase == 0) /* no phase of the plan will say that I am here */
 		arena_publish(lane, ARENA_FLAG(run->seq + 1, 0));
 	run->state = run->script != NULL ? RUN_ASK : RUN_MAP;
+	*moved = true;
+	return CHOIR_SUCCESS;
+}
+
+/* A buffer of some rank is out of its peers' reach: all ranks have seen that, and take the plan that goes through slots. */
+static choir_status take_other_plan(struct run *run)
+{
+	struct algo_in in = run->in;
+	const struct algorithm *algorithm;
+	struct cached_plan *other;
+
+	in.shared = false;
+	algorithm = rules_choose(&run->comm->rules, &in);
+	if (algorithm == NULL)
+		return error_set(CHOIR_UNSUPPORTED, "no algorithm fits buffers that the ranks do not share");
+	TRY(plan_cache_get(&run->comm->plans, algorithm, &in, &other));
+	cached_plan_release(run->cached);
+	run->cached = other;
+	run->plan = &other->plan;
+	run->event->algorithm = algorithm->name;
+	return CHOIR_SUCCESS;
+}
+
+/* Nobody touches a peer's buffer before that peer's deps are done; the same look finds calls that differ. */
+static choir_status in_meet(struct run *run, bool *moved)
+{
+	struct choir_comm *comm = run->comm;
+	size_t size = (size_t)comm->layout.node_size[comm->layout.node_of[comm->rank]];
+	bool reached = true;
+
+	for (size_t place = 0; place < size && reached; place++)
+		TRY(steps_reached(run, (int)place, 0, &reached));
+	if (!reached)
+		return CHOIR_SUCCESS;
+	if (run->peers == NULL && (run->peers = calloc(size, sizeof *run->peers)) == NULL)
+		return error_no_memory("the places of buffers", size * sizeof *run->peers);
+	for (size_t place = 0; place < size; place++) {
+		const struct arena_lane *lane = arena_lane(comm->arena, (int)place, run->lane);
+
+		reached &= lane->send_place != 0 && lane->recv_place != 0;
+		run->peers[place] = (struct run_peer){ symmetric_find(comm, lane->send_place), symmetric_find(comm, lane->recv_place) };
+	}
+	if (!reached)
+		TRY(take_other_plan(run));
+	run->met_node = true;
+	run->state = RUN_MAP;
 	*moved = true;
 	return CHOIR_SUCCESS;
 }
@@ -212,7 +269,7 @@ static choir_status in_unmap(struct run *run, bool *moved)
 
 static choir_status (*const states[])(struct run *, bool *) = {
 	[RUN_DEPS] = in_deps, [RUN_ADMIT] = in_admit, [RUN_ASK] = in_ask,     [RUN_CALLING] = in_calling, [RUN_TURN] = in_turn,
-	[RUN_MAP] = in_map,   [RUN_STEPS] = in_steps, [RUN_UNMAP] = in_unmap,
+	[RUN_MEET] = in_meet, [RUN_MAP] = in_map,     [RUN_STEPS] = in_steps, [RUN_UNMAP] = in_unmap,
 };
 
 /* The lane goes back as soon as the plans are over, well or not for this rank alone. */

@@ -15,6 +15,7 @@ enum run_state {
 	RUN_ASK,     /* a script says what comes next */
 	RUN_TURN,    /* waiting until the node is done with the script's plan before */
 	RUN_CALLING, /* a caller's callback is due or running, outside the locks */
+	RUN_MEET,    /* waiting until all ranks of the node have said where their buffers are */
 	RUN_MAP,     /* mapping the caller's buffers */
 	RUN_STEPS,   /* running the plan */
 	RUN_UNMAP,
@@ -30,6 +31,11 @@ struct step_board {
 	uint32_t ready_head, ready_tail, n_waiting, n_done;
 	uint64_t piece;             /* bytes done of the host step at the queue's head */
 	uint32_t capacity;
+};
+
+/* Where the buffers of a rank of the node are here. */
+struct run_peer {
+	unsigned char *send, *recv;
 };
 
 struct run {
@@ -63,6 +69,9 @@ struct run {
 	/* what it runs */
 	struct cached_plan *cached; /* dense: its one plan */
 	const struct plan *plan;
+	struct algo_in in;          /* what it was built for, if it touches peers' buffers: another one is built if one is out of reach */
+	uint64_t send_place, recv_place; /* of my buffers, for those peers */
+	struct run_peer *peers;     /* [node size], kept with the run; NULL until first needed */
 	uint32_t plan_index;        /* of a script's plans: keeps phases and tags apart */
 	struct dev_access send, recv;
 	bool send_in_recv, recv_in_send; /* MAP: one lies inside the other, which alone is mapped */

@@ -32,6 +32,8 @@ bool run_waits_for(struct run *run, int rank)
 	if (run->state == RUN_ADMIT)
 		return run->seq >= COMM_LANES && layout->node_of[rank] == layout->node_of[run->comm->rank] &&
 		       lane_behind(run, rank, ARENA_FLAG(run->seq + 1 - COMM_LANES, ARENA_DONE));
+	if (run->state == RUN_MEET)
+		return layout->node_of[rank] == layout->node_of[run->comm->rank] && lane_behind(run, rank, ARENA_FLAG(run->seq + 1, 0));
 	if (run->state == RUN_TURN)
 		return layout->node_of[rank] == layout->node_of[run->comm->rank] && lane_behind(run, rank, ARENA_FLAG(run->seq + 1, run->plan_index << 20));
 	if (run->state != RUN_STEPS)

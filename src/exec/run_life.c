@@ -65,12 +65,14 @@ static void wipe(struct run *run)
 	struct dev_memory scratch = run->scratch;
 	cl_mem device_scratch = run->device_scratch;
 	uint64_t device_scratch_bytes = run->device_scratch_bytes;
+	struct run_peer *peers = run->peers;
 
 	memset(run, 0, sizeof *run);
 	run->board = board;
 	run->scratch = scratch;
 	run->device_scratch = device_scratch;
 	run->device_scratch_bytes = device_scratch_bytes;
+	run->peers = peers;
 }
 
 void run_discard(struct run *run)

@@ -4,6 +4,7 @@
  * engine's drive lock, so the board needs none. */
 #include "exec/steps.h"
 
+#include "kern/host_copy.h"
 #include "kern/reduce.h"
 
 #include <stdlib.h>
@@ -24,6 +25,10 @@ unsigned char *steps_host(struct run *run, struct plan_ref ref)
 		return (unsigned char *)run->scratch.ptr + ref.off;
 	case PLAN_SLOT:
 		return arena_slot(comm->arena, comm->layout.place_of[ref.peer], run->lane) + ref.off;
+	case PLAN_PEER_SEND:
+		return run->peers[comm->layout.place_of[ref.peer]].send + ref.off;
+	case PLAN_PEER_RECV:
+		return run->peers[comm->layout.place_of[ref.peer]].recv + ref.off;
 	}
 	return NULL;
 }
@@ -41,6 +46,12 @@ static uint32_t phase_of(const struct run *run, uint32_t phase)
 static uint32_t tag_of(const struct run *run, uint32_t tag)
 {
 	return run->plan_index << 24 | tag;
+}
+
+/* Streams into the callers' buffers only: what lies in slots and scratch is read again at once. */
+static bool streams(const struct run *run, struct plan_ref dst)
+{
+	return run->plan->stream && (dst.buf == PLAN_RECV || dst.buf == PLAN_PEER_RECV);
 }
 
 /* Host steps: one piece a call, so that other runs get their turn. */
@@ -69,7 +80,7 @@ static choir_status start_copy(struct run *run, uint32_t id, bool *done)
 	if (staged(run, step->dst))
 		return dev_write(run->comm->device, &run->recv, step->dst.off, steps_host(run, *src), step->len, event);
 	piece = next_piece(run, step, done);
-	memcpy(steps_host(run, step->dst) + run->board.piece, steps_host(run, *src) + run->board.piece, piece);
+	copy_host(steps_host(run, step->dst) + run->board.piece, steps_host(run, *src) + run->board.piece, piece, streams(run, step->dst));
 	run->board.piece += piece;
 	return CHOIR_SUCCESS;
 }
@@ -89,21 +100,30 @@ void steps_reduce_call(const struct run *run, const struct plan_step *step, uint
 	};
 }
 
-enum { FEW_SOURCES = 32 };
+enum { FEW_OPERANDS = 32 };
 
 static choir_status reduce_piece(struct run *run, const struct plan_step *step, uint64_t piece)
 {
-	const void *few[FEW_SOURCES], **src = few;
+	const struct plan_ref *more = &run->plan->refs[step->more_first], *source = &run->plan->refs[step->src_first];
+	uint32_t n_dst = step->n_more + 1, n = n_dst + step->n_src;
+	void *few[FEW_OPERANDS], **dst = few;
+	const void **src;
 	struct reduce_call call;
 
-	if (step->n_src > FEW_SOURCES && (src = malloc(step->n_src * sizeof *src)) == NULL)
-		return error_no_memory("sources of a reduction", step->n_src * sizeof *src);
+	if (n > FEW_OPERANDS && (dst = malloc(n * sizeof *dst)) == NULL)
+		return error_no_memory("operands of a reduction", n * sizeof *dst);
+	src = (const void **)(dst + n_dst);
+	dst[0] = steps_host(run, step->dst) + run->board.piece;
+	for (uint32_t i = 0; i < step->n_more; i++)
+		dst[i + 1] = steps_host(run, more[i]) + run->board.piece;
 	for (uint32_t i = 0; i < step->n_src; i++)
-		src[i] = steps_host(run, run->plan->refs[step->src_first + i]) + run->board.piece;
+		src[i] = steps_host(run, source[i]) + run->board.piece;
 	steps_reduce_call(run, step, piece, &call);
-	reduce_host(&call, (void *[]){ steps_host(run, step->dst) + run->board.piece }, src);
-	if (src != few)
-		free(src);
+	call.n_dst = n_dst;
+	call.stream_from = !run->plan->stream ? n_dst : streams(run, step->dst) ? 0 : 1; /* the first may be a slot; those behind are callers' */
+	reduce_host(&call, dst, src);
+	if (dst != few)
+		free(dst);
 	return CHOIR_SUCCESS;
 }
 
@@ -178,8 +198,7 @@ static choir_status start_publish(struct run *run, uint32_t id, bool *done)
 	return CHOIR_SUCCESS;
 }
 
-/* Has the rank at that place of my node published the phase?  Compares what it calls on the way. */
-static choir_status reached(struct run *run, int place, uint32_t phase, bool *yes)
+choir_status steps_reached(struct run *run, int place, uint32_t phase, bool *yes)
 {
 	struct choir_comm *comm = run->comm;
 	struct arena_lane *lane = arena_lane(comm->arena, place, run->lane);
@@ -201,12 +220,12 @@ static choir_status poll_await(struct run *run, uint32_t id, bool *done)
 	bool yes = true;
 
 	if (step->peer != PLAN_ALL) {
-		TRY(reached(run, layout->place_of[step->peer], step->tag, &yes));
+		TRY(steps_reached(run, layout->place_of[step->peer], step->tag, &yes));
 	} else {
 		int size = layout->node_size[layout->node_of[run->comm->rank]];
 
 		for (int place = 0; place < size && yes; place++) /* mine too: the steps behind may lean on it instead of on my PUBLISH */
-			TRY(reached(run, place, step->tag, &yes));
+			TRY(steps_reached(run, place, step->tag, &yes));
 		run->met_node |= yes;
 	}
 	*done = yes;
@@ -362,6 +381,8 @@ void steps_free(struct run *run)
 	free(run->board.ready);
 	free(run->board.waiting);
 	free(run->board.events);
+	free(run->peers);
+	run->peers = NULL;
 	dev_memory_free(run->comm->device, &run->scratch);
 	dev_buffer_free(run->device_scratch);
 	memset(&run->board, 0, sizeof run->board);

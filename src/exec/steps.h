@@ -22,6 +22,9 @@ choir_status steps_kernel_reduce(struct run *run, const struct plan_step *step, 
 /* steps_host: the host address of a reference, NULL if the host cannot reach it. */
 unsigned char *steps_host(struct run *run, struct plan_ref ref);
 
+/* steps_reached: has the rank at that place of my node published the phase?  Compares what it calls on the way: MISMATCH. */
+choir_status steps_reached(struct run *run, int place, uint32_t phase, bool *yes);
+
 /* steps_reduce_call: what a REDUCE of len bytes computes. */
 struct reduce_call;
 void steps_reduce_call(const struct run *run, const struct plan_step *step, uint64_t len, struct reduce_call *call);

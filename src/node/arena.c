@@ -22,7 +22,7 @@ struct arena_head {
 	_Alignas(64) struct poison poison;
 };
 _Static_assert(sizeof(struct arena_head) <= PAGE_BYTES, "the head is one page");
-_Static_assert(sizeof(struct arena_lane) == 64, "one cache line");
+_Static_assert(sizeof(struct arena_lane) == 128, "two cache lines");
 
 struct arena {
 	struct arena *next;

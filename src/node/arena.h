@@ -18,10 +18,12 @@
 #define ARENA_FLAG(seq, step) ((uint64_t)(seq) << 24 | (step))
 #define ARENA_RECORD_BYTES    48
 
-struct arena_lane { /* one cache line, written by its rank only */
+struct arena_lane { /* two cache lines, written by their rank only; the second is read by calls that use it */
 	_Alignas(64) _Atomic uint64_t flag;
 	unsigned char record[ARENA_RECORD_BYTES]; /* the call record, see wire.h; fixed size, compared by memcmp */
 	uint64_t unused;
+	_Alignas(64) uint64_t send_place; /* where its buffers are (exec/symmetric.h): written before the flag, like the record */
+	uint64_t recv_place;
 };
 
 struct arena_control {                    /* one rank's words that are not per lane */

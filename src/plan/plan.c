@@ -65,12 +65,28 @@ void plan_need(struct plan *plan, plan_id id)
 	plan->pending_deps++;
 }
 
+static bool is_of_peer(struct plan_ref ref)
+{
+	return ref.buf == PLAN_PEER_SEND || ref.buf == PLAN_PEER_RECV;
+}
+
+static bool add_ref(struct plan *plan, struct plan_ref ref)
+{
+	if (!grow(plan, (void **)&plan->refs, plan->n_refs, &plan->cap_refs, sizeof *plan->refs, "plan references"))
+		return false;
+	plan->refs[plan->n_refs++] = ref;
+	plan->peers |= is_of_peer(ref);
+	return true;
+}
+
 void plan_source(struct plan *plan, struct plan_ref src)
 {
-	if (!grow(plan, (void **)&plan->refs, plan->n_refs, &plan->cap_refs, sizeof *plan->refs, "plan sources"))
-		return;
-	plan->refs[plan->n_refs++] = src;
-	plan->pending_refs++;
+	plan->pending_refs += add_ref(plan, src);
+}
+
+void plan_target(struct plan *plan, struct plan_ref dst)
+{
+	plan->pending_more += add_ref(plan, dst);
 }
 
 /* Appends step with the sources and deps that have been gathered for it. */
@@ -84,7 +100,10 @@ static plan_id append(struct plan *plan, struct plan_step step, const plan_id *d
 	step.dep_first = plan->n_deps - plan->pending_deps;
 	step.n_src = plan->pending_refs;
 	step.src_first = plan->n_refs - plan->pending_refs;
-	plan->pending_deps = plan->pending_refs = 0;
+	step.n_more = plan->pending_more;
+	step.more_first = step.src_first - plan->pending_more;
+	plan->peers |= is_of_peer(step.dst);
+	plan->pending_deps = plan->pending_refs = plan->pending_more = 0;
 	plan->steps[plan->n_steps] = step;
 	return plan->n_steps++;
 }

@@ -14,11 +14,15 @@ enum plan_buf {
 	PLAN_RECV,    /* the caller's receive buffer */
 	PLAN_SCRATCH, /* host memory of plan->scratch_bytes, private to this run */
 	PLAN_SLOT,    /* the arena slot of rank ref.peer (same node) in the collective's lane, plan->slot_bytes */
+	/* The buffers of rank ref.peer (same node) themselves.  A plan that has them begins once the buffers of every rank of the node are ready, and touches a
+	 * peer's before it publishes the phase that this peer awaits. */
+	PLAN_PEER_SEND,
+	PLAN_PEER_RECV,
 };
 
 struct plan_ref {
 	enum plan_buf buf;
-	int32_t peer; /* SLOT only: comm rank */
+	int32_t peer; /* SLOT, PEER_SEND, PEER_RECV: comm rank */
 	uint64_t off;
 };
 
@@ -43,7 +47,8 @@ struct plan_step {
 	int32_t peer;       /* SEND_MSG, RECV_MSG, AWAIT */
 	uint32_t tag;       /* messages: unique per (sender, receiver); PUBLISH, AWAIT: the phase, from 1 */
 	struct plan_ref dst;
-	uint32_t src_first, n_src; /* in plan->refs */
+	uint32_t more_first, n_more; /* in plan->refs: further destinations of a REDUCE, which gets the same result everywhere */
+	uint32_t src_first, n_src;   /* in plan->refs */
 	uint32_t dep_first, n_deps; /* in plan->deps */
 	uint64_t len;
 	const char *label; /* constant text */
@@ -59,12 +64,14 @@ struct plan {
 	uint64_t slot_bytes; /* of every slot, as the builder was told */
 	uint64_t elem_bytes;
 	bool messages;       /* some step sends or receives */
+	bool peers;          /* some step touches a peer's buffer */
+	bool stream;         /* set by the builder: results do not fit the cache: they are written past it into the callers' buffers */
 	uint32_t last_phase; /* the highest phase this rank publishes */
 	/* set by plan_finish: for each step, the later steps that depend on it (succs[succ_first[i]] .. succs[succ_first[i + 1]]) */
 	uint32_t *succ_first, *succs;
 	/* while building: capacities, what was gathered for the next step, and the first error (allocation), which plan_finish returns */
 	uint32_t cap_steps, cap_refs, cap_deps;
-	uint32_t pending_deps, pending_refs;
+	uint32_t pending_deps, pending_refs, pending_more;
 	uint32_t last_publish;
 	choir_status building;
 };
@@ -80,6 +87,11 @@ void plan_fini(struct plan *plan);
 static inline struct plan_ref plan_at(enum plan_buf buf, uint64_t off)
 {
 	return (struct plan_ref){ .buf = buf, .off = off };
+}
+
+static inline struct plan_ref plan_peer(enum plan_buf buf, int rank, uint64_t off)
+{
+	return (struct plan_ref){ .buf = buf, .peer = rank, .off = off };
 }
 
 static inline struct plan_ref plan_slot(int rank, uint64_t off)
@@ -102,10 +114,11 @@ plan_id plan_recv(struct plan *plan, int peer, uint32_t tag, struct plan_ref dst
 plan_id plan_publish(struct plan *plan, uint32_t phase, const plan_id *deps, size_t n_deps, const char *label);
 plan_id plan_await(struct plan *plan, int peer, uint32_t phase, const plan_id *deps, size_t n_deps, const char *label);
 
-/* plan_need, plan_source: for the next step appended, one more dep and one more source (before those in its arguments): lists of any
- * length without arrays. */
+/* plan_need, plan_source, plan_target: for the next step appended, one more dep, one more source (before those in its arguments), one more destination
+ * (REDUCE only; before the first source): lists of any length without arrays. */
 void plan_need(struct plan *plan, plan_id id);
 void plan_source(struct plan *plan, struct plan_ref src);
+void plan_target(struct plan *plan, struct plan_ref dst);
 
 /* plan_join: one number to depend on instead of many: a copy of no bytes. */
 plan_id plan_join(struct plan *plan, const plan_id *deps, size_t n_deps, const char *label);

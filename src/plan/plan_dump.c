@@ -22,10 +22,11 @@ const char *plan_kind_name(enum plan_kind kind)
 
 static void dump_ref(struct plan_ref ref, FILE *out)
 {
-	static const char *const names[] = { [PLAN_SEND] = "send", [PLAN_RECV] = "recv", [PLAN_SCRATCH] = "scratch", [PLAN_SLOT] = "slot" };
+	static const char *const names[] = { [PLAN_SEND] = "send",           [PLAN_RECV] = "recv",           [PLAN_SCRATCH] = "scratch",
+		                             [PLAN_SLOT] = "slot",           [PLAN_PEER_SEND] = "peer send", [PLAN_PEER_RECV] = "peer recv" };
 
 	fputs(names[ref.buf], out);
-	if (ref.buf == PLAN_SLOT)
+	if (ref.buf == PLAN_SLOT || ref.buf == PLAN_PEER_SEND || ref.buf == PLAN_PEER_RECV)
 		fprintf(out, "(%" PRId32 ")", ref.peer);
 	fprintf(out, "+%" PRIu64, ref.off);
 }
@@ -47,6 +48,15 @@ static void dump_sources(const struct plan *plan, const struct plan_step *step, 
 	}
 }
 
+static void dump_targets(const struct plan *plan, const struct plan_step *step, FILE *out)
+{
+	dump_ref(step->dst, out);
+	for (uint32_t i = 0; i < step->n_more; i++) {
+		fputs(", ", out);
+		dump_ref(plan->refs[step->more_first + i], out);
+	}
+}
+
 /* What the step does, without its number and deps. */
 static void dump_step(const struct plan *plan, const struct plan_step *step, FILE *out)
 {
@@ -54,7 +64,7 @@ static void dump_step(const struct plan *plan, const struct plan_step *step, FIL
 	switch (step->kind) {
 	case PLAN_COPY:
 	case PLAN_REDUCE:
-		dump_ref(step->dst, out);
+		dump_targets(plan, step, out);
 		fputs(" <- ", out);
 		dump_sources(plan, step, out);
 		fprintf(out, " %" PRIu64 " B%s%s", step->len, raw_names[step->raw], step->final ? " final" : "");

@@ -77,6 +77,8 @@ static unsigned char *locate(struct play *play, int rank, struct plan_ref ref, u
 		assert_int_equal(play->world->layout.node_of[rank], play->world->layout.node_of[ref.peer]);
 		base = play->slots[ref.peer], bytes = play->world->slot_bytes;
 		break;
+	case PLAN_PEER_SEND:
+	case PLAN_PEER_RECV: fail_msg("a script's plans leave peers' buffers alone");
 	}
 	assert_true(len <= bytes && ref.off <= bytes - len);
 	return base + ref.off;

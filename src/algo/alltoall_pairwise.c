@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* alltoall and alltoallv pair by pair: at step s send to the rank s after me and receive from the rank s before me, so no rank is swamped.
+ *
+ * n - 1 steps that do not wait for each other; each block is sent once, in pieces of at most message_bytes.  Any n > 1, any lengths.
+ * In place (alltoall) a block is received where the one for the same rank was, once that has been sent. */
+#include "algo/blocks.h"
+#include "algo/build.h"
+#include "algo/exchange.h"
+#include "algo/pattern_block.h"
+#include "algo/pattern_ring.h"
+#include "algo/window.h"
+
+struct pairwise {
+	const struct algo_in *in;
+	struct plan *plan;
+	struct window window;
+	uint64_t message;
+};
+
+static void send_to(struct pairwise *p, int peer)
+{
+	uint64_t bytes = pair_bytes(p->in, p->in->me, peer), off = pair_send_off(p->in, peer);
+	uint32_t tag = 0;
+
+	for (uint64_t at = 0; at < bytes; at += p->message) {
+		uint64_t len = min_u64(p->message, bytes - at);
+		struct piece piece = piece_of_send(p->in, p->plan, &p->window, off + at, len, false);
+
+		plan_send(p->plan, peer, tag++, piece.ref, len, &piece.ready, 1, "pair out");
+		piece_end(&piece, p->plan, &p->window);
+	}
+}
+
+static void recv_from(struct pairwise *p, int peer, plan_id after)
+{
+	uint64_t bytes = pair_bytes(p->in, peer, p->in->me), off = pair_recv_off(p->in, peer);
+	plan_id got = after; /* receives from one peer are chained: an engine looks for one message of each at a time */
+	uint32_t tag = 0;
+
+	for (uint64_t at = 0; at < bytes; at += p->message) {
+		uint64_t len = min_u64(p->message, bytes - at);
+		struct piece piece = piece_for_recv(p->in, p->plan, &p->window, off + at);
+
+		piece.ready = got = plan_recv(p->plan, peer, tag++, piece.ref, len, &got, 1, "pair in");
+		piece_to_recv(&piece, p->plan, off + at, len);
+		piece_end(&piece, p->plan, &p->window);
+	}
+}
+
+/* All out before anything comes in.  (The block for the same rank would do; sends wait for nobody, so that gains little.) */
+static void in_place(struct pairwise *p)
+{
+	int n = p->in->layout->n, me = p->in->me;
+	plan_id from = p->plan->n_steps, out;
+
+	for (int s = 1; s < n; s++)
+		send_to(p, ring_at(me + s, n));
+	need_range(p->plan, from, p->plan->n_steps);
+	out = plan_join(p->plan, NULL, 0, "all out");
+	for (int s = 1; s < n; s++)
+		recv_from(p, ring_at(me - s, n), out);
+}
+
+choir_status alltoall_pairwise(const struct algo_in *in, struct plan *plan)
+{
+	struct pairwise p = { .in = in, .plan = plan, .message = message_limit(in, block_unit(in->elem_bytes)) };
+	int n = in->layout->n, me = in->me;
+
+	window_init(&p.window, plan, in->send_direct && in->recv_direct ? 0 : p.message);
+	if (in->in_place) {
+		in_place(&p);
+		return plan_finish(plan);
+	}
+	copy_own(in, plan, &p.window, pair_recv_off(in, me), pair_send_off(in, me), pair_bytes(in, me, me));
+	for (int s = 1; s < n; s++) {
+		send_to(&p, ring_at(me + s, n));
+		recv_from(&p, ring_at(me - s, n), PLAN_NO_STEP);
+	}
+	return plan_finish(plan);
+}
