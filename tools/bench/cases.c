@@ -1,42 +1,48 @@
 /* SPDX-License-Identifier: MIT */
 #include "cases.h"
 
+#include "case_columns.h"
+
 #include <string.h>
 
-const struct bench_case *const bench_cases[] = {
-	&case_allreduce, &case_reduce_scatter, &case_allgather, &case_allgatherv, &case_broadcast, &case_reduce, &case_barrier, &case_sendrecv,
+const struct bench_case bench_cases[] = {
+	{ .name = "allreduce", .about = "everyone gets the reduction", .reduces = true, .same_output = true, .can_be_in_place = true,
+	  .by_elements = true, .n_events = 1, .bus_rounds = 2, .shape = shape_whole, .span = span_reduced, .run = call_allreduce,
+	  .mpi = mpi_allreduce },
+	{ .name = "reduce_scatter", .about = "everyone gets a block of the reduction", .reduces = true, .can_be_in_place = true, .n_events = 1,
+	  .bus_rounds = 1, .shape = shape_scatter, .span = span_reduced_block, .run = call_reduce_scatter, .mpi = mpi_reduce_scatter },
+	{ .name = "allgather", .about = "everyone gets everyone's block", .same_output = true, .can_be_in_place = true, .n_events = 1,
+	  .bus_rounds = 1, .shape = shape_gather, .span = span_gathered, .run = call_allgather, .mpi = mpi_allgather },
+	{ .name = "allgatherv", .about = "the same with uneven blocks", .same_output = true, .can_be_in_place = true, .n_events = 1,
+	  .bus_rounds = 1, .shape = shape_gatherv, .span = span_gatheredv, .run = call_allgatherv, .mpi = mpi_allgatherv },
+	{ .name = "broadcast", .about = "everyone gets what the root has", .root_sends = true, .same_output = true, .can_be_in_place = true,
+	  .by_elements = true, .n_events = 1, .shape = shape_whole, .span = span_of_root, .run = call_broadcast, .mpi = mpi_broadcast },
+	{ .name = "reduce", .about = "the root gets the reduction", .reduces = true, .same_output = true, .can_be_in_place = true,
+	  .by_elements = true, .n_events = 1, .shape = shape_whole, .span = span_reduced_at_root, .run = call_reduce, .mpi = mpi_reduce },
+	{ .name = "barrier", .about = "no data", .n_events = 1, .shape = shape_none, .run = call_barrier, .mpi = mpi_barrier },
+	{ .name = "sendrecv", .about = "to the next rank, from the one before", .asks = "send", .by_elements = true,
+	  .n_events = CASE_MAX_EVENTS, .shape = shape_whole, .span = span_of_previous, .run = call_sendrecv, .mpi = mpi_sendrecv },
 };
 const int n_bench_cases = sizeof bench_cases / sizeof *bench_cases;
 
 const struct bench_case *case_find(const char *name)
 {
 	for (int i = 0; i < n_bench_cases; i++)
-		if (strcmp(bench_cases[i]->name, name) == 0)
-			return bench_cases[i];
+		if (strcmp(bench_cases[i].name, name) == 0)
+			return &bench_cases[i];
 	return NULL;
 }
 
-double bus_factor_one(int n)
+double case_bus_factor(const struct bench_case *what, int n)
 {
-	(void)n;
-	return 1;
+	return what->bus_rounds > 0 ? what->bus_rounds * (n - 1.0) / n : 1;
 }
 
-double bus_factor_share(int n)
+bool case_has_output(const struct job *job, int rank)
 {
-	return (n - 1.0) / n;
-}
+	struct job there = *job;
+	struct span span;
 
-void shape_whole(struct job *job, size_t bytes)
-{
-	job->count = bytes / job->elem_bytes > 0 ? bytes / job->elem_bytes : 1;
-	job->bytes = job->count * job->elem_bytes;
-	job->send_count = job->recv_count = job->count;
-	job->send_at = job->recv_at = 0;
-}
-
-bool span_reduced_whole(const struct job *job, int k, struct span *out)
-{
-	*out = (struct span){ .count = job->count, .rank = SPAN_REDUCED };
-	return k == 0;
+	there.rank = rank;
+	return job->what->span != NULL && job->what->span(&there, 0, &span);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The collectives, once: how large their buffers are, how they are called, what comes out, and what MPI calls the same.  A new collective is a
- * struct bench_case in a file of its own and a row in cases.c. */
+/* The collectives, once: how large their buffers are, how they are called, what comes out, and what MPI calls the same.  A collective is a row in
+ * cases.c; its columns are functions of case_shape.c (sizes and results), case_call.c (choir) and case_mpi.c. */
 #ifndef BENCH_CASES_H
 #define BENCH_CASES_H
 
@@ -23,10 +23,14 @@ struct mpi_kit {
 
 struct bench_case {
 	const char *name, *about;
-	bool reduces, rooted;
+	const char *asks;  /* the name that choir_supports knows; NULL = name */
+	bool reduces;
+	bool root_sends;   /* nobody else's input is looked at */
+	bool same_output;  /* all ranks that have an output have the same one: the work may be shared out anyhow */
 	bool can_be_in_place;
-	bool by_elements; /* any piece of the data is the same collective on less: staged may run it in halves */
-	int n_events;     /* that run() gives */
+	bool by_elements;  /* any piece of the data is the same collective on less: staged may run it in halves */
+	int n_events;      /* that run() gives */
+	double bus_rounds; /* busbw = algbw x this x (n-1)/n; 0 = busbw is algbw */
 	/* shape: sets the fields of job from the size asked for. */
 	void (*shape)(struct job *job, size_t bytes);
 	/* span: the k-th span of this rank's output; false behind the last.  NULL = no output. */
@@ -35,23 +39,18 @@ struct bench_case {
 	choir_status (*run)(const struct job *job, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **events);
 	/* mpi: the same by MPI on host memory; send is MPI_IN_PLACE where MPI wants it. */
 	int (*mpi)(const struct job *job, const struct mpi_kit *kit, void *send, void *recv);
-	/* bus_factor: busbw / algbw. */
-	double (*bus_factor)(int n);
 };
 
-extern const struct bench_case case_allreduce, case_reduce_scatter, case_allgather, case_allgatherv, case_broadcast, case_reduce, case_barrier,
-	case_sendrecv;
-
-extern const struct bench_case *const bench_cases[];
+extern const struct bench_case bench_cases[];
 extern const int n_bench_cases;
 
 /* case_find: NULL if there is none of that name. */
 const struct bench_case *case_find(const char *name);
 
-/* Shared by several cases. */
-double bus_factor_one(int n);           /* 1 */
-double bus_factor_share(int n);         /* (n-1)/n */
-void shape_whole(struct job *job, size_t bytes);  /* every rank: bytes in, bytes out */
-bool span_reduced_whole(const struct job *job, int k, struct span *out);
+/* case_bus_factor: busbw / algbw of n ranks. */
+double case_bus_factor(const struct bench_case *what, int n);
+
+/* case_has_output: whether that rank gets anything. */
+bool case_has_output(const struct job *job, int rank);
 
 #endif

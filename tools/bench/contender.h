@@ -17,26 +17,27 @@ struct contender {
 	int (*fill)(struct contender *self);
 	int (*verify)(struct contender *self, uint64_t *wrong_p);
 	void (*close)(struct contender *self);
+	/* A way that can be gone in several manners: the fastest counts.  use(self, i): from now on once() does manner i < n_manners. */
+	int n_manners;
+	void (*use)(struct contender *self, int manner);
 };
 
-/* The ways of --vs.  open: collective over the job's world.  NULL with *why_not, the same on every rank unless memory ran out. */
+/* The ways of --vs.  unfit: NULL, or why the job cannot be done so; the same on every rank, and nothing is allocated. */
 struct vs_way {
 	const char *name, *about;
-	struct contender *(*open)(const struct job *job, const char **why_not);
+	const char *(*unfit)(const struct job *job);
+	/* open: collective over the job's world, after unfit gave NULL.  NULL if there is no memory. */
+	struct contender *(*open)(const struct job *job);
 };
-extern const struct vs_way vs_ways[];
-extern const int n_vs_ways;
-
-struct contender *vs_mpi_open(const struct job *job, const char **why_not);
-struct contender *vs_staged_open(const struct job *job, const char **why_not);
-struct contender *vs_bound_open(const struct job *job, const char **why_not);
+extern const struct vs_way vs_mpi, vs_staged, vs_bound;
 
 /* vs_check_names: NULL if all n names are ways, else the first that is not. */
 const char *vs_check_names(const char *const *names, int n);
 
 enum { VS_MAX = 8 };
 
-/* vs_open: opens what the job's --vs asks for; those that are not available on every rank are left NULL, why_not says why.  Collective. */
+/* vs_open: opens what the job's --vs asks for, in the fastest manner; those that are not available on every rank are left NULL, why_not says
+ * why.  Collective. */
 void vs_open(const struct job *job, struct contender *out[VS_MAX], const char *why_not[VS_MAX]);
 
 #endif

@@ -8,6 +8,8 @@
 
 #include <choir/choir.h>
 
+enum { JOB_MAX_RANKS = 256 };
+
 struct bench_case;
 struct world;
 
@@ -28,7 +30,7 @@ struct job {
 	size_t count;                  /* elements, as given to the call */
 	size_t send_count, recv_count; /* elements of this rank's buffers; 0 = none */
 	size_t send_at, recv_at;       /* in place: where the two begin in the shared buffer, in elements */
-	size_t counts[256];            /* allgatherv: each rank's */
+	size_t recv_counts[JOB_MAX_RANKS]; /* of every rank's block, where they differ */
 };
 
 static inline struct values job_values(const struct job *job)

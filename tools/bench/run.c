@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCHES_BELOW = 65536, MAX_RANKS = 256 };
+enum { BATCHES_BELOW = 65536 };
 
 void run_note_vs(struct run *run, const char *const *why_not, struct contender *const *vs)
 {
@@ -79,10 +79,12 @@ void run_measure(struct run *run, const struct job *job, struct contender *ours,
 			world_fail(run->world, EXIT_WRONG);
 	}
 	measure(&plan, contenders, series, n);
-	for (int k = 1; k < n && run->world->rank == 0; k++)
-		if (series[k].wrong > 0)
-			fprintf(stderr, "choir-bench: %s computed %llu wrong elements: a fault of the bench\n", contenders[k]->name,
+	for (int k = 1; k < n; k++) {
+		run->faults += series[k].wrong;
+		if (series[k].wrong > 0 && run->world->rank == 0)
+			fprintf(stderr, "choir-bench: %s: %s computed %llu wrong elements: a fault of the bench\n", label, contenders[k]->name,
 				(unsigned long long)series[k].wrong);
+	}
 	take_times(args, series, (const struct contender *const *)vs, bytes, bus_factor, row);
 	for (int k = 0; k < n; k++)
 		free(series[k].us);
@@ -108,7 +110,7 @@ static void run_row(struct run *run, const struct job *job)
 	}
 	vs_open(job, vs, why_not);
 	run_note_vs(run, why_not, vs);
-	run_measure(run, job, ours, vs, job->bytes, job->what->bus_factor(job->n), &row);
+	run_measure(run, job, ours, vs, job->bytes, case_bus_factor(job->what, job->n), &row);
 	snprintf(row.algorithm, sizeof row.algorithm, "%s", ours_algorithm(ours));
 	wire = (double)ours_wire_bytes(ours);
 	world_max(run->world, &wire, 1);
@@ -146,7 +148,7 @@ static void run_sizes(struct run *run, struct job *job)
 /* Whether (dtype, op) exists; what was asked for by name and does not is said. */
 static bool is_supported(struct run *run, const struct job *job)
 {
-	const char *name = strcmp(job->what->name, "sendrecv") == 0 ? "send" : job->what->name;
+	const char *name = job->what->asks != NULL ? job->what->asks : job->what->name;
 	choir_status st = choir_supports(job->comm, name, job->dtype, job->op, choir_none());
 	bool by_name = !(run->args->all_ops || run->args->all_dtypes);
 
@@ -191,7 +193,7 @@ bool run_names_exist(const struct args *args, bool says)
 	if (says && unknown != NULL) {
 		fprintf(stderr, "choir-bench: there is no collective '%s'; there are:", unknown);
 		for (int i = 0; i < n_bench_cases; i++)
-			fprintf(stderr, " %s", bench_cases[i]->name);
+			fprintf(stderr, " %s", bench_cases[i].name);
 		fputs(" sparse_allreduce, and all for the dense ones\n", stderr);
 	}
 	if (says && stranger != NULL)
@@ -201,10 +203,10 @@ bool run_names_exist(const struct args *args, bool says)
 
 bool run_fits(const struct args *args, const struct world *world)
 {
-	if (args->root < world->size && world->size <= MAX_RANKS)
+	if (args->root < world->size && world->size <= JOB_MAX_RANKS)
 		return true;
-	if (world->rank == 0 && world->size > MAX_RANKS)
-		fprintf(stderr, "choir-bench: more than %d ranks\n", MAX_RANKS);
+	if (world->rank == 0 && world->size > JOB_MAX_RANKS)
+		fprintf(stderr, "choir-bench: more than %d ranks\n", JOB_MAX_RANKS);
 	else if (world->rank == 0)
 		fprintf(stderr, "choir-bench: --root %d: there are only %d ranks\n", args->root, world->size);
 	return false;
@@ -213,7 +215,7 @@ bool run_fits(const struct args *args, const struct world *world)
 int run_all(struct run *run)
 {
 	const struct args *args = run->args;
-	uint64_t wrong = 0;
+	uint64_t wrong;
 
 	if (run->to_text && args->csv)
 		report_csv_columns(args);
@@ -225,8 +227,9 @@ int run_all(struct run *run)
 		else if (what != NULL)
 			run_collective(run, what);
 		for (int k = 0; what == NULL && strcmp(args->collectives[i], "all") == 0 && k < n_bench_cases; k++)
-			run_collective(run, bench_cases[k]);
+			run_collective(run, &bench_cases[k]);
 	}
+	wrong = run->faults;
 	for (size_t i = 0; i < run->results.n; i++)
 		wrong += run->results.rows[i].wrong;
 	if (run->results.n == 0)

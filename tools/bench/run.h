@@ -14,6 +14,7 @@ struct run {
 	choir_comm *comm;
 	struct results results; /* filled on every rank, the same */
 	bool to_text;           /* this rank prints rows */
+	uint64_t faults;        /* wrong elements of the ways: the bench's own fault */
 	int notes;              /* ways that were explained already, a bit each */
 };
 

@@ -52,7 +52,7 @@ static void run_contenders(struct run *run, const struct sparse_job *sparse, str
 		vs[i] = agree(run, sparse_vs_open(sparse, run->args->vs[i], &why_not[i]));
 	run_note_vs(run, why_not, vs);
 	/* As if the whole range had been reduced: what a dense allreduce would have to move. */
-	run_measure(run, sparse->job, ours, vs, args->range * sparse->row_bytes, case_allreduce.bus_factor(sparse->job->n), row);
+	run_measure(run, sparse->job, ours, vs, args->range * sparse->row_bytes, case_bus_factor(sparse->job->what, sparse->job->n), row);
 	snprintf(row->algorithm, sizeof row->algorithm, "%s", sparse_ours_algorithm(ours));
 	wire = (double)sparse_ours_wire_bytes(ours);
 	world_max(run->world, &wire, 1);
@@ -66,7 +66,7 @@ static void run_contenders(struct run *run, const struct sparse_job *sparse, str
 static void run_row(struct run *run, choir_dtype dtype, choir_op op)
 {
 	const struct args *args = run->args;
-	struct job job = { .args = args, .what = &case_allreduce, .world = run->world, .device = run->device, .comm = run->comm,
+	struct job job = { .args = args, .what = case_find("allreduce"), .world = run->world, .device = run->device, .comm = run->comm,
 			   .rank = run->world->rank, .n = run->world->size, .dtype = dtype, .op = op,
 			   .elem_bytes = choir_dtype_bytes(dtype) };
 	struct sparse_job sparse = { .job = &job, .shape = { args->sparse, dtype, op, job.n },

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "contender.h"
 
+#include "clock.h"
 #include "job.h"
 #include "world.h"
 
 #include <string.h>
 
-const struct vs_way vs_ways[] = {
-	{ .name = "mpi", .about = "the MPI collective on host arrays", .open = vs_mpi_open },
-	{ .name = "staged", .about = "read the cl_mem, MPI, write it back", .open = vs_staged_open },
-	{ .name = "bound", .about = "the bare shared-memory loop", .open = vs_bound_open },
-};
-const int n_vs_ways = sizeof vs_ways / sizeof *vs_ways;
+enum { TRIALS = 4 };
+
+static const struct vs_way *const ways[] = { &vs_mpi, &vs_staged, &vs_bound };
 
 static const struct vs_way *find(const char *name)
 {
-	for (int i = 0; i < n_vs_ways; i++)
-		if (strcmp(vs_ways[i].name, name) == 0)
-			return &vs_ways[i];
+	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+		if (strcmp(ways[i]->name, name) == 0)
+			return ways[i];
 	return NULL;
 }
 
@@ -29,15 +27,63 @@ const char *vs_check_names(const char *const *names, int n)
 	return NULL;
 }
 
+/* The slowest rank's best of a few: the same on every rank. */
+static double trial_us(struct world *world, struct contender *contender)
+{
+	double best = 1e30;
+
+	for (int i = 0; i <= TRIALS; i++) {
+		double start, us;
+
+		world_barrier(world);
+		start = clock_us();
+		contender->once(contender);
+		us = clock_us() - start;
+		world_max(world, &us, 1);
+		if (i > 0 && us < best)
+			best = us;
+	}
+	return best;
+}
+
+static void take_fastest(struct world *world, struct contender *contender)
+{
+	double best_us = 1e30;
+	int best = 0;
+
+	for (int i = 0; i < contender->n_manners; i++) {
+		double us;
+
+		contender->use(contender, i);
+		us = trial_us(world, contender);
+		if (us < best_us)
+			best = i;
+		best_us = us < best_us ? us : best_us;
+	}
+	contender->use(contender, best);
+}
+
+static struct contender *open_way(const struct vs_way *way, const struct job *job, const char **why_not)
+{
+	struct contender *contender;
+
+	*why_not = way->unfit(job);
+	if (*why_not != NULL)
+		return NULL;
+	contender = way->open(job);
+	if (world_max_int(job->world, contender == NULL) == 1) {
+		*why_not = contender == NULL ? "no memory" : "no memory on another rank";
+		if (contender != NULL)
+			contender->close(contender);
+		return NULL;
+	}
+	if (contender->n_manners > 1)
+		take_fastest(job->world, contender);
+	return contender;
+}
+
 void vs_open(const struct job *job, struct contender *out[VS_MAX], const char *why_not[VS_MAX])
 {
-	for (int i = 0; i < job->args->n_vs; i++) {
-		why_not[i] = "no memory on another rank";
-		out[i] = find(job->args->vs[i])->open(job, &why_not[i]);
-		if (world_max_int(job->world, out[i] == NULL) == 0)
-			continue;
-		if (out[i] != NULL)
-			out[i]->close(out[i]);
-		out[i] = NULL;
-	}
+	for (int i = 0; i < job->args->n_vs; i++)
+		out[i] = open_way(find(job->args->vs[i]), job, &why_not[i]);
 }

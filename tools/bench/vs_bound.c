@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* --vs bound: the least that a shared-memory allreduce of f32 sums must do.  Inputs and outputs of all ranks lie in one mapping; a rank waits
- * for everyone's flag, adds up its slice of all inputs, writes it to all outputs, and waits for everyone's second flag.  One pass, no library,
- * no copies in or out.  Plain and streaming stores are both tried; the faster is the bound. */
+/* --vs bound: the least that shared memory must do for a collective.  Inputs and outputs of all ranks lie in one mapping; a rank waits for
+ * everyone's flag, does its part in one pass, and waits for everyone's second flag.  No library, no copies in or out.  What the parts are follows
+ * from the spans of the case (cases.h):
+ *
+ *   own     each rank makes its own output, out of everybody's inputs;
+ *   shared  where all outputs are the same: each rank makes its slice of it and writes that to all who get it.
+ *
+ * Both are tried, each with plain and with streaming stores; the fastest is the bound. */
 #include "contender.h"
 
+#include "bound_loops.h"
 #include "cases.h"
 #include "check.h"
-#include "clock.h"
 #include "world.h"
 
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __SSE__
-#include <xmmintrin.h>
-#endif
 
-enum { LINE = 64, LINE_FLOATS = 16, TRIALS = 4, BLOCK_FLOATS = 1024 };
+enum { LINE = 64, PAGE = 4096, MANNERS = 4 };
 
 struct flag {
 	_Alignas(LINE) _Atomic uint32_t value;
@@ -29,10 +31,15 @@ struct vs_bound {
 	void *shared;
 	size_t shared_bytes;
 	struct flag *flags; /* [n] */
-	float **in, **out;  /* [n] */
-	size_t first, count; /* my slice */
+	char **in, **out;   /* [n] of each rank */
 	uint32_t generation;
+	/* Of the manner in use: */
 	bool streams;
+	int *getters;       /* [n_getters] ranks whose outputs I write */
+	struct span *parts; /* [n_parts] what I write there; at most n, and the end mark behind */
+	int n_getters, n_parts;
+	char **to;          /* [n] of the part at hand */
+	const char **from;
 };
 
 static void meet(struct vs_bound *vs)
@@ -46,76 +53,74 @@ static void meet(struct vs_bound *vs)
 				sched_yield();
 }
 
-/* Two ranks, plain stores: one loop.  Cloned for wider vectors where the compiler and the C library can choose at load time. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-	!defined(__SANITIZE_THREAD__)
-__attribute__((target_clones("avx512f", "avx2", "default")))
-#endif
-static void add_two(const float *restrict a, const float *restrict b, float *restrict x, float *restrict y, size_t n)
+static void make(struct vs_bound *vs, const struct span *part)
 {
-	for (size_t i = 0; i < n; i++) {
-		float sum = a[i] + b[i];
+	const struct job *job = vs->job;
+	size_t elem = job->elem_bytes;
 
-		x[i] = sum;
-		y[i] = sum;
-	}
-}
-
-/* n is a multiple of 4 and everything 16-byte aligned, or the plain loop does it. */
-static void add_two_streaming(const float *a, const float *b, float *x, float *y, size_t n)
-{
-#ifdef __SSE__
-	for (size_t i = 0; i < n; i += 4) {
-		__m128 sum = _mm_add_ps(_mm_load_ps(a + i), _mm_load_ps(b + i));
-
-		_mm_stream_ps(x + i, sum);
-		_mm_stream_ps(y + i, sum);
-	}
-	_mm_sfence();
-#else
-	add_two(a, b, x, y, n);
-#endif
-}
-
-/* Any number of ranks: a block at a time in the cache. */
-static void add_many(struct vs_bound *vs)
-{
-	float sum[BLOCK_FLOATS];
-
-	for (size_t at = vs->first; at < vs->first + vs->count; at += BLOCK_FLOATS) {
-		size_t left = vs->first + vs->count - at, n = left < BLOCK_FLOATS ? left : BLOCK_FLOATS;
-
-		memcpy(sum, vs->in[0] + at, n * sizeof *sum);
-		for (int r = 1; r < vs->job->n; r++)
-			for (size_t i = 0; i < n; i++)
-				sum[i] += vs->in[r][at + i];
-		for (int r = 0; r < vs->job->n; r++)
-			memcpy(vs->out[r] + at, sum, n * sizeof *sum);
-	}
+	for (int i = 0; i < vs->n_getters; i++)
+		vs->to[i] = vs->out[vs->getters[i]] + part->at * elem;
+	for (int r = 0; r < job->n; r++)
+		vs->from[r] = vs->in[r] + part->from * elem;
+	if (part->rank == SPAN_REDUCED)
+		bound_sum((float *const *)vs->to, vs->n_getters, (const float *const *)vs->from, job->n, part->count, vs->streams);
+	else
+		bound_copy(vs->to, vs->n_getters, vs->from[part->rank], part->count * elem, vs->streams);
 }
 
 static int once(struct contender *self)
 {
 	struct vs_bound *vs = (struct vs_bound *)self;
-	size_t at = vs->first, padded = (vs->count + 3) / 4 * 4;
 
 	meet(vs);
-	if (vs->job->n != 2)
-		add_many(vs);
-	else if (vs->streams)
-		add_two_streaming(vs->in[0] + at, vs->in[1] + at, vs->out[0] + at, vs->out[1] + at, padded);
-	else
-		add_two(vs->in[0] + at, vs->in[1] + at, vs->out[0] + at, vs->out[1] + at, vs->count);
-	meet(vs);
+	for (int k = 0; k < vs->n_parts; k++)
+		make(vs, &vs->parts[k]);
+	if (vs->job->what->span != NULL)
+		meet(vs);
 	return EXIT_FINE;
+}
+
+/* My slice of a span: whole lines, but for the last rank's. */
+static void cut(const struct job *job, struct span *span)
+{
+	size_t line = LINE / job->elem_bytes, lines = (span->count + line - 1) / line, ranks = (size_t)job->n, me = (size_t)job->rank;
+	size_t begin = lines * me / ranks * line, end = lines * (me + 1) / ranks * line;
+
+	begin = begin < span->count ? begin : span->count;
+	end = end < span->count ? end : span->count;
+	span->at += begin;
+	span->from += begin;
+	span->count = end - begin;
+}
+
+static void use(struct contender *self, int manner)
+{
+	struct vs_bound *vs = (struct vs_bound *)self;
+	struct job there = *vs->job;
+	bool shares = manner >= 2;
+
+	vs->streams = manner % 2 == 1;
+	vs->n_getters = vs->n_parts = 0;
+	for (int r = 0; r < vs->job->n; r++)
+		if (case_has_output(vs->job, r) && (shares || r == vs->job->rank))
+			vs->getters[vs->n_getters++] = r;
+	if (vs->n_getters == 0)
+		return;
+	there.rank = vs->getters[0];
+	while (there.what->span(&there, vs->n_parts, &vs->parts[vs->n_parts])) {
+		if (shares)
+			cut(vs->job, &vs->parts[vs->n_parts]);
+		vs->n_parts++;
+	}
 }
 
 static int fill(struct contender *self)
 {
 	struct vs_bound *vs = (struct vs_bound *)self;
+	const struct job *job = vs->job;
 
-	check_input(vs->job, vs->in[vs->job->rank]);
-	memset(vs->out[vs->job->rank], CHECK_SENTINEL, vs->job->bytes);
+	check_input(job, vs->in[job->rank]);
+	memset(vs->out[job->rank], CHECK_SENTINEL, job->recv_count * job->elem_bytes);
 	return EXIT_FINE;
 }
 
@@ -134,76 +139,74 @@ static void close_bound(struct contender *self)
 	world_unshare(vs->job->world, vs->shared, vs->shared_bytes);
 	free(vs->in);
 	free(vs->out);
+	free(vs->getters);
+	free(vs->parts);
+	free(vs->to);
+	free(vs->from);
 	free(vs);
 }
 
-static double trial_us(struct vs_bound *vs, bool streams)
+static size_t pages(size_t bytes)
 {
-	double best = 1e30;
-
-	vs->streams = streams;
-	for (int i = 0; i <= TRIALS; i++) {
-		double start, us;
-
-		world_barrier(vs->job->world);
-		start = clock_us();
-		once(&vs->base);
-		us = clock_us() - start;
-		world_max(vs->job->world, &us, 1);
-		if (i > 0 && us < best)
-			best = us;
-	}
-	return best;
+	return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
-/* Mapping: a page of flags | inputs | outputs, each on pages of its own. */
+/* Mapping: flags | inputs | outputs, each on pages of its own.  false on all ranks or on none. */
 static bool lay_out(struct vs_bound *vs)
 {
 	const struct job *job = vs->job;
-	size_t n = (size_t)job->n, page = 4096, flags = (n * sizeof(struct flag) + page - 1) / page * page;
-	size_t array = (job->bytes + page) / page * page, lines = (job->count + LINE_FLOATS - 1) / LINE_FLOATS;
-	size_t mine = lines * (size_t)job->rank / n * LINE_FLOATS, end = lines * ((size_t)job->rank + 1) / n * LINE_FLOATS;
+	size_t n = (size_t)job->n, flags = pages(n * sizeof(struct flag)), in, out;
+	double largest[2] = { (double)(job->send_count * job->elem_bytes), (double)(job->recv_count * job->elem_bytes) };
 
-	vs->in = calloc(n, sizeof *vs->in);
-	vs->out = calloc(n, sizeof *vs->out);
-	vs->shared_bytes = flags + 2 * n * array;
+	world_max(job->world, largest, 2);
+	in = pages((size_t)largest[0]);
+	out = pages((size_t)largest[1]);
+	vs->shared_bytes = flags + n * (in + out);
 	vs->shared = world_share(job->world, vs->shared_bytes);
-	if (vs->shared == NULL || vs->in == NULL || vs->out == NULL)
+	if (vs->shared == NULL)
 		return false;
 	vs->flags = vs->shared;
 	for (size_t r = 0; r < n; r++) {
-		vs->in[r] = (float *)((char *)vs->shared + flags + r * array);
-		vs->out[r] = (float *)((char *)vs->shared + flags + (n + r) * array);
+		vs->in[r] = (char *)vs->shared + flags + r * in;
+		vs->out[r] = (char *)vs->shared + flags + n * in + r * out;
 	}
-	vs->first = mine < job->count ? mine : job->count;
-	vs->count = (end < job->count ? end : job->count) - vs->first;
 	return true;
 }
 
-struct contender *vs_bound_open(const struct job *job, const char **why_not)
+static struct contender *open_bound(const struct job *job)
 {
-	struct vs_bound *vs = NULL;
-	bool laid_out;
+	struct vs_bound *vs = calloc(1, sizeof *vs);
+	size_t n = (size_t)job->n;
 
-	*why_not = "the bare loop exists for allreduce of f32 sums on one node only";
-	if (job->what != &case_allreduce || job->op != CHOIR_OP_SUM || job->dtype != CHOIR_F32 || !job->world->one_node)
-		return NULL;
-	vs = calloc(1, sizeof *vs);
 	if (vs == NULL)
 		world_fail(job->world, EXIT_WRONG);
 	vs->job = job;
-	vs->base = (struct contender){ .name = "bound", .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_bound };
-	laid_out = lay_out(vs);
-	*why_not = "no memory for the shared mapping";
-	if (world_max_int(job->world, !laid_out) == 1) {
+	vs->base = (struct contender){ .name = "bound", .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_bound,
+				       .n_manners = job->what->same_output ? MANNERS : MANNERS / 2, .use = use };
+	vs->in = calloc(n, sizeof *vs->in);
+	vs->out = calloc(n, sizeof *vs->out);
+	vs->getters = calloc(n, sizeof *vs->getters);
+	vs->parts = calloc(n + 1, sizeof *vs->parts);
+	vs->to = calloc(n, sizeof *vs->to);
+	vs->from = calloc(n, sizeof *vs->from);
+	if (vs->in == NULL || vs->out == NULL || vs->getters == NULL || vs->parts == NULL || vs->to == NULL || vs->from == NULL)
+		world_fail(job->world, EXIT_WRONG);
+	if (!lay_out(vs)) {
 		close_bound(&vs->base);
 		return NULL;
 	}
 	fill(&vs->base);
-	if (job->n == 2) {
-		double streaming = trial_us(vs, true), plain = trial_us(vs, false);
-
-		vs->streams = streaming < plain;
-	}
+	use(&vs->base, 0);
 	return &vs->base;
 }
+
+static const char *unfit(const struct job *job)
+{
+	if (!job->world->one_node)
+		return "the bare loop is for ranks of one node";
+	if (job->what->reduces && (job->op != CHOIR_OP_SUM || job->dtype != CHOIR_F32))
+		return "the bare loop reduces f32 sums only";
+	return NULL;
+}
+
+const struct vs_way vs_bound = { .name = "bound", .about = "the bare shared-memory loop", .unfit = unfit, .open = open_bound };

@@ -48,24 +48,29 @@ static void close_mpi(struct contender *self)
 	free(vs);
 }
 
-struct contender *vs_mpi_open(const struct job *job, const char **why_not)
+static struct contender *open_mpi(const struct job *job)
 {
 	struct vs_mpi *vs = calloc(1, sizeof *vs);
 	size_t larger = job->send_count > job->recv_count ? job->send_count : job->recv_count;
-	const char *why = vs == NULL ? "no memory" : mpi_kit_open(job, &vs->kit);
 
-	if (why == NULL) {
-		vs->job = job;
-		vs->base = (struct contender){ .name = "mpi", .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_mpi };
-		vs->send = job->in_place ? NULL : memory_host(job->send_count * job->elem_bytes + 1);
-		vs->recv = memory_host((job->in_place ? larger : job->recv_count) * job->elem_bytes + 1);
-		if (vs->recv != NULL && (job->in_place || vs->send != NULL))
-			return &vs->base;
-		free(vs->send);
-		free(vs->recv);
-		why = "no memory";
-	}
-	free(vs);
-	*why_not = why;
+	if (vs == NULL)
+		return NULL;
+	mpi_kit_open(job, &vs->kit);
+	vs->job = job;
+	vs->base = (struct contender){ .name = "mpi", .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_mpi };
+	vs->send = job->in_place ? NULL : memory_host(job->send_count * job->elem_bytes + 1);
+	vs->recv = memory_host((job->in_place ? larger : job->recv_count) * job->elem_bytes + 1);
+	if (vs->recv != NULL && (job->in_place || vs->send != NULL))
+		return &vs->base;
+	close_mpi(&vs->base);
 	return NULL;
 }
+
+static const char *unfit(const struct job *job)
+{
+	struct mpi_kit kit;
+
+	return mpi_kit_open(job, &kit);
+}
+
+const struct vs_way vs_mpi = { .name = "mpi", .about = "the MPI collective on host arrays", .unfit = unfit, .open = open_mpi };

@@ -6,13 +6,12 @@
 #include "contender.h"
 
 #include "check.h"
-#include "clock.h"
 #include "mpi_kit.h"
 #include "world.h"
 
 #include <stdlib.h>
 
-enum { HALVES_FROM_BYTES = 65536, TRIALS = 3 };
+enum { HALVES_FROM_BYTES = 65536 };
 
 struct pinned {
 	cl_mem mem;
@@ -99,6 +98,11 @@ static int once(struct contender *self)
 	return vs->halves ? halves(vs) : whole(vs);
 }
 
+static void use(struct contender *self, int manner)
+{
+	((struct vs_staged *)self)->halves = manner == 1;
+}
+
 static int fill(struct contender *self)
 {
 	struct vs_staged *vs = (struct vs_staged *)self;
@@ -146,68 +150,42 @@ static void close_staged(struct contender *self)
 	free(vs);
 }
 
-/* The slowest rank's best of a few: the same on every rank. */
-static double trial_us(struct vs_staged *vs, bool in_halves)
-{
-	double best = 1e30;
-
-	vs->halves = in_halves;
-	for (int i = 0; i <= TRIALS; i++) {
-		double start, us;
-
-		world_barrier(vs->job->world);
-		start = clock_us();
-		once(&vs->base);
-		us = clock_us() - start;
-		world_max(vs->job->world, &us, 1);
-		if (i > 0 && us < best)
-			best = us;
-	}
-	return best;
-}
-
-static const char *set_up(struct vs_staged *vs)
+static bool set_up(struct vs_staged *vs)
 {
 	const struct job *job = vs->job;
 	cl_int rc;
 
 	vs->queue = clCreateCommandQueue(choir_device_context(job->device), choir_device_id(job->device), 0, &rc);
-	if (rc != CL_SUCCESS)
-		return "no command queue";
-	if (!check_init(&vs->buffers, job) || !pin(vs, bytes_of(vs, job->send_count) + 1, &vs->send) ||
-	    !pin(vs, bytes_of(vs, job->recv_count) + 1, &vs->recv) || !check_fill(&vs->buffers, job))
-		return "no memory";
+	return rc == CL_SUCCESS && check_init(&vs->buffers, job) && pin(vs, bytes_of(vs, job->send_count) + 1, &vs->send) &&
+	       pin(vs, bytes_of(vs, job->recv_count) + 1, &vs->recv) && check_fill(&vs->buffers, job);
+}
+
+static struct contender *open_staged(const struct job *job)
+{
+	struct vs_staged *vs = calloc(1, sizeof *vs);
+	bool could_halve = job->what->by_elements && job->bytes >= HALVES_FROM_BYTES;
+
+	if (vs == NULL)
+		return NULL;
+	mpi_kit_open(job, &vs->kit);
+	vs->job = job;
+	vs->base = (struct contender){ .name = "staged", .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_staged,
+				       .n_manners = could_halve ? 2 : 1, .use = use };
+	vs->writes = job->recv_count > 0 && case_has_output(job, job->rank);
+	vs->reads = job->send_count > 0 && (!job->what->root_sends || job->rank == job->root);
+	if (set_up(vs))
+		return &vs->base;
+	close_staged(&vs->base);
 	return NULL;
 }
 
-struct contender *vs_staged_open(const struct job *job, const char **why_not)
+static const char *unfit(const struct job *job)
 {
-	struct vs_staged *vs = calloc(1, sizeof *vs);
-	struct span span;
-	bool could_halve = job->what->by_elements && job->bytes >= HALVES_FROM_BYTES;
-	const char *why = vs == NULL ? "no memory" : mpi_kit_open(job, &vs->kit);
+	struct mpi_kit kit;
 
-	if (why == NULL && (job->args->memory != MEMORY_DEVICE || job->bytes == 0))
-		why = "nothing lies in a cl_mem";
-	if (why != NULL) {
-		free(vs);
-		*why_not = why;
-		return NULL;
-	}
-	vs->job = job;
-	vs->base = (struct contender){ .name = "staged", .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_staged };
-	vs->writes = job->recv_count > 0 && job->what->span(job, 0, &span);
-	vs->reads = job->send_count > 0 && !(job->what == &case_broadcast && job->rank != job->root);
-	why = set_up(vs);
-	if (world_max_int(job->world, why != NULL) == 1) {
-		close_staged(&vs->base);
-		*why_not = why != NULL ? why : "no memory on another rank";
-		return NULL;
-	}
-	if (could_halve) {
-		double cut = trial_us(vs, true), uncut = trial_us(vs, false);
-
-		vs->halves = cut < uncut;
-	}
-	return &vs->base;
+	if (job->args->memory != MEMORY_DEVICE || job->bytes == 0)
+		return "nothing lies in a cl_mem";
+	return mpi_kit_open(job, &kit);
 }
+
+const struct vs_way vs_staged = { .name = "staged", .about = "read the cl_mem, MPI, write it back", .unfit = unfit, .open = open_staged };
