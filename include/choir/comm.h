@@ -50,6 +50,19 @@ CHOIR_API choir_status choir_comm_split(choir_comm *comm, int color, int key, ch
 CHOIR_API choir_status choir_comm_split_local(int n_local, choir_comm *const *comms, const int *colors, const int *keys,
                                               choir_comm **comms_out);
 
+/* choir_mem_alloc: symmetric memory: every rank gets `bytes` bytes, zeroed, page aligned, that the other ranks of its node reach too.  Collectives whose buffers lie
+ * in such memory (anywhere in it) on all ranks move each byte once; where a rank gives other memory the call works as ever.  *ptr_p: use with choir_host.  *mem_p
+ * (mem_p may be NULL): a cl_mem over the same bytes, not retained for the caller, or NULL where the device is none that the host shares memory with.
+ * Collective and blocking; the same size on all ranks (MISMATCH).  At most 64 at a time on a comm.  NO_MEMORY, TRANSPORT: on all ranks, none keeps its share.
+ * With several ranks in one thread use choir_mem_alloc_local; mems may be NULL. */
+CHOIR_API choir_status choir_mem_alloc(choir_comm *comm, size_t bytes, void **ptr_p, cl_mem *mem_p);
+CHOIR_API choir_status choir_mem_alloc_local(int n_local, choir_comm *const *comms, size_t bytes, void **ptrs, cl_mem *mems);
+
+/* choir_mem_free: gives it and its cl_mem back.  Collective and blocking: no call that uses it may be unfinished.  What is not freed goes with the comm: its last
+ * use is choir_comm_destroy. */
+CHOIR_API choir_status choir_mem_free(choir_comm *comm, void *ptr);
+CHOIR_API choir_status choir_mem_free_local(int n_local, choir_comm *const *comms, void *const *ptrs);
+
 CHOIR_API int choir_comm_rank(const choir_comm *comm);
 CHOIR_API int choir_comm_size(const choir_comm *comm);
 CHOIR_API int choir_comm_nodes(const choir_comm *comm);               /* number of nodes */

@@ -5,6 +5,7 @@
 #include "exec/engine.h"
 #include "exec/layout.h"
 #include "exec/steps.h"
+#include "exec/symmetric.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,8 +78,7 @@ void comm_close(struct choir_comm *comm)
 	comm->pump = NULL;
 	plan_cache_fini(&comm->plans);
 	rules_free(&comm->rules);
-	for (int i = 0; i < COMM_SYMMETRIC; i++)
-		arena_release(comm->symmetric[i]);
+	symmetric_close(comm);
 	dev_memory_free(comm->device, &comm->arena_mem);
 	arena_release(comm->arena);
 	comm->arena = NULL;

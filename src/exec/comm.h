@@ -73,6 +73,7 @@ struct choir_comm {
 	uint64_t cache_bytes;        /* the last level of this machine's, about */
 	bool one_process;            /* all ranks are threads of this process, and their devices' memory is reached directly */
 	struct arena *_Atomic symmetric[COMM_SYMMETRIC]; /* see symmetric.h */
+	cl_mem symmetric_mems[COMM_SYMMETRIC]; /* over my slots of them, or NULL */
 	_Atomic int n_symmetric;
 
 	struct pump *pump;

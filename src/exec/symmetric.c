@@ -54,12 +54,13 @@ unsigned char *symmetric_find(const struct choir_comm *comm, uint64_t place)
 	return arena != NULL ? (unsigned char *)arena_base(arena) + what : NULL;
 }
 
-choir_status symmetric_add(struct choir_comm *comm, struct arena *arena)
+choir_status symmetric_add(struct choir_comm *comm, struct arena *arena, cl_mem mem)
 {
 	for (int i = 0; i < COMM_SYMMETRIC; i++) {
 		struct arena *none = NULL;
 
 		if (atomic_compare_exchange_strong(&comm->symmetric[i], &none, arena)) {
+			comm->symmetric_mems[i] = mem;
 			atomic_fetch_add(&comm->n_symmetric, 1);
 			return CHOIR_SUCCESS;
 		}
@@ -68,18 +69,43 @@ choir_status symmetric_add(struct choir_comm *comm, struct arena *arena)
 	                 COMM_SYMMETRIC);
 }
 
-struct arena *symmetric_remove(struct choir_comm *comm, const void *ptr)
+static int find_slot(const struct choir_comm *comm, const void *ptr)
 {
-	uint64_t off;
-
 	for (int i = 0; i < COMM_SYMMETRIC; i++) {
 		struct arena *arena = atomic_load(&comm->symmetric[i]);
 
-		if (!holds(arena, ptr, &off))
-			continue;
-		atomic_store(&comm->symmetric[i], NULL);
-		atomic_fetch_sub(&comm->n_symmetric, 1);
-		return arena;
+		if (arena != NULL && arena_slot(arena, comm->place, 0) == ptr)
+			return i;
 	}
-	return NULL;
+	return -1;
+}
+
+static void drop(struct choir_comm *comm, int i)
+{
+	struct arena *arena = atomic_exchange(&comm->symmetric[i], NULL);
+
+	dev_buffer_free(comm->symmetric_mems[i]); /* before the bytes it lies over */
+	comm->symmetric_mems[i] = NULL;
+	arena_release(arena);
+}
+
+bool symmetric_begins(const struct choir_comm *comm, const void *ptr)
+{
+	return find_slot(comm, ptr) >= 0;
+}
+
+void symmetric_remove(struct choir_comm *comm, const void *ptr)
+{
+	int i = find_slot(comm, ptr);
+
+	if (i < 0)
+		return;
+	drop(comm, i);
+	atomic_fetch_sub(&comm->n_symmetric, 1);
+}
+
+void symmetric_close(struct choir_comm *comm)
+{
+	for (int i = 0; i < COMM_SYMMETRIC; i++)
+		drop(comm, i);
 }

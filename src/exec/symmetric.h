@@ -16,9 +16,12 @@ uint64_t symmetric_place(const struct choir_comm *comm, const struct dev_access 
 /* symmetric_find: the address of a peer's place here; NULL for memory of no bytes. */
 unsigned char *symmetric_find(const struct choir_comm *comm, uint64_t place);
 
-/* symmetric_add: takes the reference to the arena; its number is the lowest free one, so the same on all ranks that add in the same order.  NO_MEMORY if all are
- * taken.  symmetric_remove: the arena in which ptr lies, out of the table, NULL if none. */
-choir_status symmetric_add(struct choir_comm *comm, struct arena *arena);
-struct arena *symmetric_remove(struct choir_comm *comm, const void *ptr);
+/* symmetric_add: takes the references to the arena and to the cl_mem over my slot (may be NULL); its number is the lowest free one, so the same on all ranks that
+ * add in the same order.  NO_MEMORY if all are taken.  symmetric_begins: does my slot of one begin at ptr?  symmetric_remove: releases that one.
+ * symmetric_close: all of them. */
+choir_status symmetric_add(struct choir_comm *comm, struct arena *arena, cl_mem mem);
+bool symmetric_begins(const struct choir_comm *comm, const void *ptr);
+void symmetric_remove(struct choir_comm *comm, const void *ptr);
+void symmetric_close(struct choir_comm *comm);
 
 #endif
