@@ -4,7 +4,8 @@
  * Contenders alternate in turns (A B A B ...), a fifth of the iterations each turn, so that what else the machine does falls on all of them
  * alike.  A turn starts with one untimed call, which brings the contender's own data back into the caches.  Each timed iteration starts at a
  * barrier of the world and is one call, or below 64 KB a batch of calls of at least 50 us, since the clock and the barrier's exit are only good
- * to some 0.1 us.  The ranks' times are exchanged when all is over: an iteration took what its slowest rank took.  A checked call (fresh inputs,
+ * to some 0.1 us.  Where ranks share cores a batch is at least 5 ms: they leave the barrier one after another as the scheduler lets them, and that
+ * must not count.  The ranks' times are exchanged when all is over: an iteration took what its slowest rank took.  A checked call (fresh inputs,
  * outputs all sentinel) is not timed. */
 #include "measure.h"
 
@@ -15,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { TURNS = 5, BATCH_US = 50, MAX_BATCH = 4096 };
+enum { TURNS = 5, BATCH_US = 50, CROWDED_BATCH_US = 5000, MAX_BATCH = 4096 };
 
 static void must(const struct measure_plan *plan, const struct contender *contender, int status)
 {
@@ -53,21 +54,35 @@ static double checked_us(const struct measure_plan *plan, struct contender *cont
 	return us;
 }
 
+/* Grown until it lasts long enough: the first call of a batch waits for late ranks, the others do not. */
+static int batch_of(const struct measure_plan *plan, struct contender *contender)
+{
+	double wanted_us = world_crowded(plan->world) ? CROWDED_BATCH_US : BATCH_US;
+	int batch = 1;
+
+	while (batch < MAX_BATCH) {
+		double us = timed_us(plan, contender, batch) * contender->calls * batch;
+
+		world_max(plan->world, &us, 1);
+		if (us >= wanted_us)
+			break;
+		/* Not at once: a first estimate is easily off by a hundred. */
+		batch = us * 8 < wanted_us ? batch * 8 : (int)(batch * wanted_us / us) + 1;
+	}
+	return batch < MAX_BATCH ? batch : MAX_BATCH;
+}
+
 static int warm_up(const struct measure_plan *plan, struct contender *contender, struct series *series)
 {
 	int rounds = plan->warmup > 0 ? plan->warmup : 1;
-	double mean_us = 0;
 
 	if (plan->check_every > 0 && contender->fill != NULL)
 		series->first_us = checked_us(plan, contender, series);
 	else
 		series->first_us = timed_us(plan, contender, 1);
 	for (int i = 0; i < rounds; i++)
-		mean_us += timed_us(plan, contender, 1) * contender->calls / rounds;
-	world_max(plan->world, &mean_us, 1);
-	if (!plan->batches || mean_us >= BATCH_US)
-		return 1;
-	return mean_us * MAX_BATCH <= BATCH_US ? MAX_BATCH : (int)(BATCH_US / mean_us) + 1;
+		timed_us(plan, contender, 1);
+	return plan->batches ? batch_of(plan, contender) : 1;
 }
 
 static void one_turn(const struct measure_plan *plan, struct contender *contender, int batch, double *us, int iterations)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "world.h"
 
-#include "world_local.h"
+#include "meeting.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,46 +10,33 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-bool world_open_mpi(struct world *world, int *level_p)
-{
-	MPI_Comm node;
-	int node_size;
-
-	*world = (struct world){ .has_mpi = true };
-	if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, level_p) != MPI_SUCCESS)
-		return false;
-	/* A comm of our own: choir duplicates the world for itself. */
-	MPI_Comm_dup(MPI_COMM_WORLD, &world->comm);
-	MPI_Comm_rank(world->comm, &world->rank);
-	MPI_Comm_size(world->comm, &world->size);
-	MPI_Comm_split_type(world->comm, MPI_COMM_TYPE_SHARED, world->rank, MPI_INFO_NULL, &node);
-	MPI_Comm_rank(node, &world->node_rank);
-	MPI_Comm_size(node, &node_size);
-	MPI_Comm_free(&node);
-	world->one_node = node_size == world->size;
-	return true;
-}
-
 void world_close_mpi(struct world *world)
 {
+	if (world->meeting != NULL)
+		munmap(world->meeting, meeting_bytes(world->size));
 	MPI_Comm_free(&world->comm);
 	MPI_Finalize();
 }
 
 void world_barrier(struct world *world)
 {
-	if (world->has_mpi)
-		MPI_Barrier(world->comm);
+	if (world->meeting != NULL)
+		meeting_wait(world->meeting);
 	else
-		world_local_barrier(world);
+		MPI_Barrier(world->comm);
+}
+
+bool world_crowded(const struct world *world)
+{
+	return world->meeting != NULL && meeting_crowded(world->meeting);
 }
 
 void world_gather(struct world *world, const void *mine, size_t bytes, void *all)
 {
-	if (world->has_mpi)
-		MPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, world->comm);
+	if (world->meeting != NULL)
+		meeting_gather(world->meeting, world->rank, mine, bytes, all);
 	else
-		world_local_gather(world, mine, bytes, all);
+		MPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, world->comm);
 }
 
 void world_max(struct world *world, double *values, size_t n)
@@ -128,6 +115,41 @@ void *world_share(struct world *world, size_t bytes)
 	mine = all[0];
 	free(all);
 	return mine == MAP_FAILED ? NULL : mine;
+}
+
+/* Without it, in a machine out of memory, MPI's barrier does. */
+static void open_meeting(struct world *world)
+{
+	struct meeting *meeting = world_share(world, meeting_bytes(world->size));
+
+	if (meeting == NULL)
+		return;
+	if (world->rank == 0)
+		meeting_init(meeting, world->size);
+	MPI_Barrier(world->comm);
+	world->meeting = meeting;
+}
+
+bool world_open_mpi(struct world *world, int *level_p)
+{
+	MPI_Comm node;
+	int node_size;
+
+	*world = (struct world){ .has_mpi = true };
+	if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, level_p) != MPI_SUCCESS)
+		return false;
+	/* A comm of our own: choir duplicates the world for itself. */
+	MPI_Comm_dup(MPI_COMM_WORLD, &world->comm);
+	MPI_Comm_rank(world->comm, &world->rank);
+	MPI_Comm_size(world->comm, &world->size);
+	MPI_Comm_split_type(world->comm, MPI_COMM_TYPE_SHARED, world->rank, MPI_INFO_NULL, &node);
+	MPI_Comm_rank(node, &world->node_rank);
+	MPI_Comm_size(node, &node_size);
+	MPI_Comm_free(&node);
+	world->one_node = node_size == world->size;
+	if (world->one_node)
+		open_meeting(world);
+	return true;
 }
 
 void world_unshare(struct world *world, void *shared, size_t bytes)

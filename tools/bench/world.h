@@ -18,15 +18,15 @@ enum {
 	EXIT_NO_DEVICE = 77,
 };
 
-struct world_local;
+struct meeting;
 
 struct world {
 	int rank, size;
 	int node_rank; /* the place among the ranks of this machine */
 	bool one_node;
 	bool has_mpi;
-	MPI_Comm comm;             /* valid with has_mpi */
-	struct world_local *local; /* without it */
+	MPI_Comm comm;           /* valid with has_mpi */
+	struct meeting *meeting; /* of the ranks of one node; else NULL, and MPI's own barrier it is */
 };
 
 /* world_open_mpi: initialises MPI with MPI_THREAD_MULTIPLE; *level_p is what it gave.  world_close_mpi finalises it. */
@@ -37,6 +37,9 @@ void world_close_mpi(struct world *world);
 int world_run_local(int n, int (*fn)(struct world *world, void *ctx), void *ctx);
 
 void world_barrier(struct world *world);
+
+/* world_crowded: whether ranks share cores; false if they are on several nodes. */
+bool world_crowded(const struct world *world);
 
 /* world_gather: every rank's `mine`, in rank order, to `all` on every rank. */
 void world_gather(struct world *world, const void *mine, size_t bytes, void *all);
