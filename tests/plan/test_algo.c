@@ -102,7 +102,7 @@ static void check_blocks(const struct algorithm *algorithm, struct check_case c)
 		for (size_t i = 0; i < n_blocks; i++)
 			blocks[i] *= c.elem_bytes;
 		c.block_bytes = blocks;
-		for (int displaced = 0; displaced < (matrix ? 1 : 2); displaced++) {
+		for (int displaced = 0; displaced < (algorithm->collective == COLLECTIVE_REDUCE_SCATTERV ? 1 : 2); displaced++) {
 			c.displaced = displaced;
 			check_modes(algorithm, c, variant + displaced);
 		}
@@ -114,13 +114,15 @@ static void check_counts(const struct algorithm *algorithm, struct check_case c,
 	uint64_t counts[CASE_MAX_COUNTS];
 	int n_counts = algorithm->collective == COLLECTIVE_BARRIER ? 1 : case_counts(c.n, c.slot_bytes / c.elem_bytes, counts);
 
-	if (algorithm->collective == COLLECTIVE_ALLGATHERV || algorithm->collective == COLLECTIVE_ALLTOALLV) {
+	if (algorithm->collective == COLLECTIVE_ALLGATHERV || algorithm->collective == COLLECTIVE_ALLTOALLV ||
+	    algorithm->collective == COLLECTIVE_REDUCE_SCATTERV) {
 		check_blocks(algorithm, c);
 		return;
 	}
 	for (int i = 0; i < n_counts; i++) {
-		/* Blocks of reduce_scatter and allgather come n times over. */
-		bool per_rank = algorithm->collective == COLLECTIVE_ALLGATHER || algorithm->collective == COLLECTIVE_REDUCE_SCATTER;
+		/* Blocks of these come n times over. */
+		bool per_rank = algorithm->collective == COLLECTIVE_ALLGATHER || algorithm->collective == COLLECTIVE_REDUCE_SCATTER ||
+		                algorithm->collective == COLLECTIVE_ALLTOALL;
 
 		if (per_rank && c.n > 3 && counts[i] * c.elem_bytes >= c.slot_bytes)
 			counts[i] = counts[i] / (uint64_t)c.n + 1;

@@ -163,7 +163,7 @@ static void wrong_marks(void **state)
 	(void)state;
 	twoshot(&w);
 	step_of(&w.plans[1], PLAN_REDUCE, 0)->final = false;
-	wrong(&w, "wrong (state 2, not 3)");
+	wrong(&w, "wrong (partial, final wanted)");
 	twoshot(&w);
 	step_of(&w.plans[1], PLAN_REDUCE, 0)->raw = PLAN_RAW_REST;
 	wrong(&w, "is raw where partial");

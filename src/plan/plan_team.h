@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* The plans of all ranks of one collective, with what must be known of the call to judge them: no builder, no memory, no clock. */
+#ifndef PLAN_PLAN_TEAM_H
+#define PLAN_PLAN_TEAM_H
+
+#include "plan/plan.h"
+
+/* One rank.  SEND and RECV stand in one space, the caller's memory: in place they overlap there, else they lie apart. */
+struct plan_rank {
+	const struct plan *plan;
+	int node;
+	uint64_t send_at, send_bytes;
+	uint64_t recv_at, recv_bytes;
+	bool send_direct, recv_direct;
+};
+
+struct plan_team {
+	int n;
+	const struct plan_rank *ranks;
+	uint64_t slot_bytes, message_bytes; /* of every slot; of the longest message */
+};
+
+/* The spaces that steps touch. */
+enum plan_space { PLAN_SPACE_USER, PLAN_SPACE_SCRATCH, PLAN_SPACE_SLOT, PLAN_SPACES };
+
+struct plan_access {
+	uint32_t space; /* owner * PLAN_SPACES + enum plan_space */
+	uint32_t id;    /* of whoever asked */
+	uint64_t off, len;
+	bool write;
+};
+
+/* plan_team_owner: whose memory a reference of rank's plan is. */
+int plan_team_owner(int rank, struct plan_ref ref);
+
+/* plan_team_access: where that is. */
+struct plan_access plan_team_access(const struct plan_team *team, int rank, struct plan_ref ref, uint64_t len, bool write);
+
+/* plan_team_wrong: MISMATCH, with a sentence that names the rank and its step (PLAN_NO_STEP: the rank alone). */
+choir_status plan_team_wrong(const struct plan_team *team, int rank, uint32_t step, const char *format, ...)
+        __attribute__((format(printf, 4, 5)));
+
+/* How many references a step writes, and the k-th. */
+static inline uint32_t plan_step_targets(const struct plan_step *step)
+{
+	bool writes = step->kind == PLAN_COPY || step->kind == PLAN_REDUCE || step->kind == PLAN_RECV_MSG;
+
+	return writes ? 1 + step->n_more : 0;
+}
+
+static inline struct plan_ref plan_step_target(const struct plan *plan, const struct plan_step *step, uint32_t k)
+{
+	return k == 0 ? step->dst : plan->refs[step->more_first + k - 1];
+}
+
+#endif
