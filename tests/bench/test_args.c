@@ -77,6 +77,8 @@ static void defaults_and_flags(void **state)
 	assert_string_equal(args.devices[1], "1:0");
 	assert_string_equal(args.vs[1], "bound");
 	args_fini(&args);
+	assert_true(PARSE(&args, error, "allreduce", "--memory", "symmetric-device") && args.memory == MEMORY_SYMMETRIC_DEVICE);
+	args_fini(&args);
 	assert_true(PARSE(&args, error, "all", "-t", "all", "-o", "all"));
 	assert_true(args.n_dtypes == 13 && args.n_ops == 12);
 	args_fini(&args);
@@ -111,7 +113,7 @@ static void wrong_lines_say_what(void **state)
 		{ { "allreduce", "-b8K", "-e1K" }, "--begin is above --end" },
 		{ { "allreduce", "-t", "f31" }, "no type 'f31'" },
 		{ { "allreduce", "-o", "plus" }, "no operator 'plus'" },
-		{ { "allreduce", "-m", "symmetric" }, "no symmetric memory yet" },
+		{ { "allreduce", "-m", "lopsided" }, "none of device, host, symmetric" },
 		{ { "allreduce", "-m", "disk" }, "'disk'" },
 		{ { "allreduce", "-f", "1" }, "above 1" },
 		{ { "allreduce", "-n", "0" }, "at least 1" },

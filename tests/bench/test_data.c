@@ -87,7 +87,7 @@ static void every_wrong_element_is_counted(void **state)
 {
 	struct args args = { .memory = MEMORY_HOST, .offset = 3 };
 	struct bench_case what = { .name = "test", .span = own_span };
-	struct job job = { .args = &args, .what = &what, .n = 2, .dtype = CHOIR_F32, .op = CHOIR_OP_LOCAL, .elem_bytes = 4, .count = 2000,
+	struct job job = { .args = &args, .what = &what, .memory = { .kind = MEMORY_HOST }, .n = 2, .dtype = CHOIR_F32, .op = CHOIR_OP_LOCAL, .elem_bytes = 4, .count = 2000,
 			   .send_count = 2000, .recv_count = 2000 };
 	struct check_buffers buffers;
 	uint64_t wrong;

@@ -11,6 +11,10 @@
 
 enum { OPTION_ZIPF = 1, MAX_OPTIONS = 48 };
 
+const char *const args_memory_names[N_ARGS_MEMORY] = {
+	[MEMORY_DEVICE] = "device", [MEMORY_HOST] = "host", [MEMORY_SYMMETRIC] = "symmetric", [MEMORY_SYMMETRIC_DEVICE] = "symmetric-device",
+};
+
 struct args_raw {
 	poptContext context; /* owns the collectives' names */
 	struct poptOption table[MAX_OPTIONS];
@@ -39,7 +43,7 @@ static poptContext open_context(struct args_raw *raw, int argc, const char **arg
 		TEXT('t', "type", type, "f32 (default), several joined by commas, or all", "DTYPE"),
 		TEXT('o', "op", op, "sum (default), several joined by commas, or all", "OP"),
 		INT('r', "root", root, "root of broadcast and reduce (default 0)"),
-		TEXT('m', "memory", memory, "device (default) or host", "KIND"),
+		TEXT('m', "memory", memory, "device (default), host, symmetric or symmetric-device", "KIND"),
 		FLAG('\0', "inplace", in_place, "send and receive in the same buffer"),
 		TEXT('\0', "algorithm", algorithm, "force this algorithm", "NAME"),
 		TEXT('\0', "offset", offset, "elements before the data in every buffer (default 0)", "N"),
@@ -202,14 +206,14 @@ static bool read_counts(const struct args_raw *raw, struct args *args, char *err
 static bool read_memory(const char *text, struct args *args, char *error)
 {
 	args->memory = MEMORY_DEVICE;
-	if (text == NULL || strcmp(text, "device") == 0)
+	if (text == NULL)
 		return true;
-	if (strcmp(text, "symmetric") == 0)
-		return complain(error, "--memory symmetric: this version of choir has no symmetric memory yet; device or host");
-	if (strcmp(text, "host") != 0)
-		return complain(error, "--memory: '%s' is neither device nor host", text);
-	args->memory = MEMORY_HOST;
-	return true;
+	for (int kind = 0; kind < N_ARGS_MEMORY; kind++)
+		if (strcmp(text, args_memory_names[kind]) == 0) {
+			args->memory = (enum args_memory)kind;
+			return true;
+		}
+	return complain(error, "--memory: '%s' is none of device, host, symmetric, symmetric-device", text);
 }
 
 static bool read_sparse(const struct args_raw *raw, struct args_sparse *sparse, bool zipf, char *error)

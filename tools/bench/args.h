@@ -13,7 +13,8 @@ enum {
 	ARGS_ERROR_BYTES = 256,
 };
 
-enum args_memory { MEMORY_DEVICE, MEMORY_HOST };
+enum args_memory { MEMORY_DEVICE, MEMORY_HOST, MEMORY_SYMMETRIC, MEMORY_SYMMETRIC_DEVICE, N_ARGS_MEMORY };
+extern const char *const args_memory_names[N_ARGS_MEMORY];
 
 struct args_sparse {
 	size_t rows, width, range;

@@ -80,15 +80,14 @@ static size_t buffer_bytes(const struct job *job, bool send)
 
 bool check_init(struct check_buffers *buffers, const struct job *job)
 {
-	enum args_memory kind = job->args->memory;
 	size_t send = buffer_bytes(job, true), recv = buffer_bytes(job, false);
 
 	*buffers = (struct check_buffers){ 0 };
 	buffers->scratch = memory_host(send > recv ? send : recv);
 	if (buffers->scratch == NULL)
 		return false;
-	buffers->has_send = memory_init(&buffers->send, job->device, kind, send);
-	buffers->has_recv = !job->in_place && buffers->has_send && memory_init(&buffers->recv, job->device, kind, recv);
+	buffers->has_send = memory_init(&buffers->send, &job->memory, send);
+	buffers->has_recv = !job->in_place && buffers->has_send && memory_init(&buffers->recv, &job->memory, recv);
 	if (buffers->has_send && (job->in_place || buffers->has_recv))
 		return true;
 	check_fini(buffers);

@@ -4,6 +4,7 @@
 #define BENCH_JOB_H
 
 #include "args.h"
+#include "memory.h"
 #include "values.h"
 
 #include <choir/choir.h>
@@ -21,6 +22,7 @@ struct job {
 	choir_comm *comm;
 	int rank, n;
 	choir_dtype dtype;
+	struct memory_source memory;
 	choir_op op; /* CHOIR_OP_LOCAL where nothing is reduced */
 	int root;
 	bool in_place;

@@ -13,31 +13,89 @@ void *memory_host(size_t bytes)
 	return p == NULL ? NULL : memset(p, 0, rounded);
 }
 
-bool memory_init(struct memory *memory, choir_device *device, enum args_memory kind, size_t bytes)
+static bool take_host(struct memory *memory)
+{
+	memory->host = memory_host(memory->bytes);
+	return memory->host != NULL;
+}
+
+static void give_host(struct memory *memory)
+{
+	free(memory->host);
+}
+
+static bool take_device(struct memory *memory)
 {
 	cl_int rc;
 
-	*memory = (struct memory){ .kind = kind, .bytes = bytes };
-	if (kind == MEMORY_HOST) {
-		memory->host = memory_host(bytes);
-		return memory->host != NULL;
-	}
-	memory->queue = clCreateCommandQueue(choir_device_context(device), choir_device_id(device), 0, &rc);
-	if (rc != CL_SUCCESS)
-		return false;
-	memory->mem = clCreateBuffer(choir_device_context(device), CL_MEM_READ_WRITE, bytes, NULL, &rc);
-	if (rc != CL_SUCCESS)
-		clReleaseCommandQueue(memory->queue);
+	memory->mem = clCreateBuffer(choir_device_context(memory->source->device), CL_MEM_READ_WRITE, memory->bytes, NULL, &rc);
 	return rc == CL_SUCCESS;
+}
+
+static void give_device(struct memory *memory)
+{
+	clReleaseMemObject(memory->mem);
+}
+
+static bool take_symmetric(struct memory *memory)
+{
+	void *ptr;
+
+	if (!memory->source->share(memory->source->ctx, memory->bytes, &ptr, NULL))
+		return false;
+	memory->host = ptr;
+	return true;
+}
+
+static bool take_symmetric_device(struct memory *memory)
+{
+	void *ptr;
+
+	if (!memory->source->share(memory->source->ctx, memory->bytes, &ptr, &memory->mem))
+		return false;
+	memory->host = ptr;
+	return true;
+}
+
+static void give_symmetric(struct memory *memory)
+{
+	memory->source->unshare(memory->source->ctx, memory->host);
+}
+
+static const struct {
+	bool (*take)(struct memory *memory);
+	void (*give)(struct memory *memory);
+} kinds[N_ARGS_MEMORY] = {
+	[MEMORY_DEVICE] = { take_device, give_device },
+	[MEMORY_HOST] = { take_host, give_host },
+	[MEMORY_SYMMETRIC] = { take_symmetric, give_symmetric },
+	[MEMORY_SYMMETRIC_DEVICE] = { take_symmetric_device, give_symmetric },
+};
+
+bool memory_init(struct memory *memory, const struct memory_source *source, size_t bytes)
+{
+	cl_int rc = CL_SUCCESS;
+
+	*memory = (struct memory){ .source = source, .bytes = bytes };
+	if (!kinds[source->kind].take(memory)) {
+		*memory = (struct memory){ 0 };
+		return false;
+	}
+	if (memory->mem != NULL)
+		memory->queue = clCreateCommandQueue(choir_device_context(source->device), choir_device_id(source->device), 0, &rc);
+	if (rc == CL_SUCCESS)
+		return true;
+	memory_fini(memory);
+	return false;
 }
 
 void memory_fini(struct memory *memory)
 {
-	free(memory->host);
-	if (memory->mem != NULL) {
-		clReleaseMemObject(memory->mem);
+	if (memory->source == NULL)
+		return;
+	if (memory->queue != NULL)
 		clReleaseCommandQueue(memory->queue);
-	}
+	kinds[memory->source->kind].give(memory);
 	*memory = (struct memory){ 0 };
 }
 
@@ -45,7 +103,7 @@ void memory_fini(struct memory *memory)
  * it so. */
 bool memory_write(struct memory *memory, const void *from)
 {
-	if (memory->kind == MEMORY_DEVICE)
+	if (memory->mem != NULL)
 		return clEnqueueWriteBuffer(memory->queue, memory->mem, CL_TRUE, 0, memory->bytes, from, 0, NULL, NULL) == CL_SUCCESS &&
 		       clFinish(memory->queue) == CL_SUCCESS;
 	memcpy(memory->host, from, memory->bytes);
@@ -54,7 +112,7 @@ bool memory_write(struct memory *memory, const void *from)
 
 bool memory_read(struct memory *memory, void *to)
 {
-	if (memory->kind == MEMORY_DEVICE)
+	if (memory->mem != NULL)
 		return clEnqueueReadBuffer(memory->queue, memory->mem, CL_TRUE, 0, memory->bytes, to, 0, NULL, NULL) == CL_SUCCESS;
 	memcpy(to, memory->host, memory->bytes);
 	return true;
@@ -62,5 +120,5 @@ bool memory_read(struct memory *memory, void *to)
 
 choir_buffer memory_buffer(const struct memory *memory, size_t offset_bytes)
 {
-	return memory->kind == MEMORY_DEVICE ? choir_mem(memory->mem, offset_bytes) : choir_host(memory->host + offset_bytes);
+	return memory->mem != NULL ? choir_mem(memory->mem, offset_bytes) : choir_host(memory->host + offset_bytes);
 }

@@ -63,7 +63,7 @@ void report_text_header(const json_t *header)
 
 void report_text_columns(const struct args *args, const char *collective, bool is_sparse)
 {
-	printf("#\n# %s, %s memory%s\n", collective, args->memory == MEMORY_HOST ? "host" : "device", args->in_place ? ", in place" : "");
+	printf("#\n# %s, %s memory%s\n", collective, args_memory_names[args->memory], args->in_place ? ", in place" : "");
 	printf("#%11s %12s %5s %11s %-16s %10s %10s %10s %9s %9s %6s", "bytes", "count", "type", "redop", "algorithm", "p50", "p99", "first",
 	       "algbw", "busbw", "wrong");
 	for (int i = 0; i < args->n_vs; i++)

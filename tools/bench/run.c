@@ -7,6 +7,7 @@
 #include "ours.h"
 #include "report.h"
 #include "sparse.h"
+#include "symmetric.h"
 #include "watchdog.h"
 
 #include <stdio.h>
@@ -95,7 +96,7 @@ static void run_row(struct run *run, const struct job *job)
 	const struct args *args = run->args;
 	struct result row = { .collective = job->what->name, .bytes = job->bytes, .count = job->count,
 			      .dtype = choir_dtype_name(job->dtype), .op = job->what->reduces ? choir_op_name(job->op) : "none",
-			      .memory = args->memory == MEMORY_HOST ? "host" : "device", .in_place = job->in_place,
+			      .memory = args_memory_names[args->memory], .in_place = job->in_place,
 			      .in_flight = args->in_flight };
 	struct contender *vs[VS_MAX] = { NULL }, *ours;
 	const char *why_not[VS_MAX];
@@ -163,6 +164,7 @@ static void run_collective(struct run *run, const struct bench_case *what)
 {
 	const struct args *args = run->args;
 	struct job job = { .args = args, .what = what, .world = run->world, .device = run->device, .comm = run->comm,
+			   .memory = symmetric_source(run),
 			   .rank = run->world->rank, .n = run->world->size, .root = args->root,
 			   .in_place = args->in_place && what->can_be_in_place };
 	int n_dtypes = what->span != NULL ? args->n_dtypes : 1, n_ops = what->reduces ? args->n_ops : 1;

@@ -5,6 +5,7 @@
 #include "measure.h"
 #include "report.h"
 #include "sparse_job.h"
+#include "symmetric.h"
 #include "watchdog.h"
 
 #include <stdio.h>
@@ -67,12 +68,13 @@ static void run_row(struct run *run, choir_dtype dtype, choir_op op)
 {
 	const struct args *args = run->args;
 	struct job job = { .args = args, .what = case_find("allreduce"), .world = run->world, .device = run->device, .comm = run->comm,
+			   .memory = symmetric_source(run),
 			   .rank = run->world->rank, .n = run->world->size, .dtype = dtype, .op = op,
 			   .elem_bytes = choir_dtype_bytes(dtype) };
 	struct sparse_job sparse = { .job = &job, .shape = { args->sparse, dtype, op, job.n },
 				     .ind_bytes = choir_dtype_bytes(args->sparse.index_dtype), .row_bytes = args->sparse.width * job.elem_bytes };
 	struct result row = { .collective = "sparse_allreduce", .dtype = choir_dtype_name(dtype), .op = choir_op_name(op),
-			      .memory = args->memory == MEMORY_HOST ? "host" : "device", .in_flight = 1 };
+			      .memory = args_memory_names[args->memory], .in_flight = 1 };
 
 	watchdog_pat("making sparse data");
 	if (world_max_int(run->world, !sparse_data_make(&sparse.shape, job.rank, &sparse.mine) ||

@@ -8,7 +8,7 @@
 
 static bool init(struct memory *memory, const struct sparse_job *sparse, size_t bytes)
 {
-	return memory_init(memory, sparse->job->device, sparse->job->args->memory, bytes + CHECK_GUARD_BYTES);
+	return memory_init(memory, &sparse->job->memory, bytes + CHECK_GUARD_BYTES);
 }
 
 bool sparse_buffers_init(struct sparse_buffers *buffers, const struct sparse_job *sparse)

@@ -162,7 +162,7 @@ static const char *why_never(const struct sparse_job *sparse, const char *way)
 		return "there is no bare loop for sparse_allreduce yet";
 	if (!sparse->job->world->has_mpi)
 		return "without mpiexec there is no MPI to compare with";
-	if (strcmp(way, "staged") == 0 && sparse->job->args->memory != MEMORY_DEVICE)
+	if (strcmp(way, "staged") == 0 && !memory_has_mem(sparse->job->args->memory))
 		return "nothing lies in a cl_mem";
 	if ((shape->dtype != CHOIR_F32 && shape->dtype != CHOIR_F64) || (shape->op != CHOIR_OP_SUM && shape->op != CHOIR_OP_MEAN))
 		return "the host merge is for sum and mean of f32 and f64 only";

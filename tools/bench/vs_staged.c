@@ -183,7 +183,7 @@ static const char *unfit(const struct job *job)
 {
 	struct mpi_kit kit;
 
-	if (job->args->memory != MEMORY_DEVICE || job->bytes == 0)
+	if (!memory_has_mem(job->args->memory) || job->bytes == 0)
 		return "nothing lies in a cl_mem";
 	return mpi_kit_open(job, &kit);
 }
