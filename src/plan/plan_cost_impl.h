@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside the cost model. */
+#ifndef PLAN_PLAN_COST_IMPL_H
+#define PLAN_PLAN_COST_IMPL_H
+
+#include "plan/plan_cost.h"
+#include "plan/plan_events.h"
+#include "plan/plan_mail.h"
+
+/* What is kept of a step: 32 bytes, since a ring of 1000 ranks has five million. */
+struct cost_step {
+	double cost_s;       /* of the rank's processor */
+	uint64_t len;
+	int32_t peer;
+	uint32_t tag;
+	uint32_t succ_first; /* up to that of the next step */
+	uint32_t left : 28;  /* deps, then (AWAIT) flags that it waits for */
+	uint32_t kind : 4;
+};
+
+/* The steps that a rank could do now: a heap, the lowest number first. */
+struct cost_ready {
+	uint32_t *list;
+	uint32_t n, cap;
+};
+
+struct cost_rank {
+	struct cost_step *steps; /* [n_steps + 1] */
+	uint32_t *succs;
+	uint32_t n_steps, n_done;
+	struct cost_ready ready;
+	bool busy;
+	bool meets;       /* its plan begins when the node's ranks have met */
+	uint32_t phase;   /* that the node sees */
+	uint32_t waiters; /* those awaiting a phase of this rank: in plan_cost.waiters, NO_WAITER ends */
+	double port_free_s;
+	double finish_s;
+};
+
+struct cost_waiter {
+	int rank;
+	uint32_t step, phase, next;
+};
+#define NO_WAITER UINT32_MAX
+
+struct plan_cost {
+	int n;
+	struct plan_costs costs;
+	int *node_of;
+	int *node_first, *node_ranks; /* ranks by node, as in the layout of algo */
+	struct cost_rank *ranks;
+	double *out_free_s, *in_free_s; /* [n nodes] when the ways out and in are free */
+	struct cost_waiter *waiters;
+	uint32_t n_waiters, cap_waiters, free_waiters;
+	struct plan_events events;
+	struct plan_mail mail;
+	struct { int rank; uint32_t step; } *todo; /* steps whose last dep is done */
+	size_t n_todo, cap_todo;
+	uint64_t steps, messages, network_messages, network_bytes;
+	double now_s;
+};
+
+#endif
