@@ -45,7 +45,7 @@ static poptContext open_context(struct args_raw *raw, int argc, const char **arg
 		INT('r', "root", root, "root of broadcast and reduce (default 0)"),
 		TEXT('m', "memory", memory, "device (default), host, symmetric or symmetric-device", "KIND"),
 		FLAG('\0', "inplace", in_place, "send and receive in the same buffer"),
-		TEXT('\0', "algorithm", algorithm, "force this algorithm", "NAME"),
+		TEXT('\0', "algorithm", algorithm, "force this algorithm; all = each of them in turn", "NAME"),
 		TEXT('\0', "offset", offset, "elements before the data in every buffer (default 0)", "N"),
 		INT('\0', "in-flight", in_flight, "calls in flight at once, in buffers of their own (default 1)"),
 		REAL("timeout", timeout_s, "give up when a step takes longer (default 120)", "SECONDS"),
@@ -265,6 +265,7 @@ static bool read_all(struct args_raw *raw, struct args *args, bool zipf, char *e
 	args->in_place = raw->in_place;
 	args->csv = raw->csv;
 	args->algorithm = raw->algorithm;
+	args->all_algorithms = raw->algorithm != NULL && strcmp(raw->algorithm, "all") == 0;
 	args->json_path = raw->json;
 	args->plot_path = raw->plot;
 	return read_sizes(raw, args, error) && read_counts(raw, args, error) && read_dtypes(raw->type, args, error) &&
@@ -316,6 +317,11 @@ void args_fini(struct args *args)
 	poptFreeContext(raw->context);
 	free(raw);
 	args->raw = NULL;
+}
+
+const char *args_forced(const struct args *args)
+{
+	return args->all_algorithms ? NULL : args->algorithm;
 }
 
 void args_help(FILE *to)

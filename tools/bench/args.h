@@ -38,6 +38,7 @@ struct args {
 	enum args_memory memory;
 	bool in_place;
 	const char *algorithm; /* NULL = rules decide */
+	bool all_algorithms;
 	size_t offset;         /* elements before the data in every buffer */
 	int in_flight;
 	double timeout_s;
@@ -59,6 +60,9 @@ struct args {
 /* args_parse: reads argv[1..].  On failure a sentence is in error and args need no fini.  Asks nothing of OpenCL or MPI. */
 bool args_parse(int argc, const char **argv, struct args *args, char error[ARGS_ERROR_BYTES]);
 void args_fini(struct args *args);
+
+/* args_forced: the one algorithm that is asked for, NULL if the rules decide or all are. */
+const char *args_forced(const struct args *args);
 
 void args_help(FILE *to);
 

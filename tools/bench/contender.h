@@ -34,7 +34,7 @@ extern const struct vs_way vs_mpi, vs_staged, vs_bound;
 /* vs_check_names: NULL if all n names are ways, else the first that is not. */
 const char *vs_check_names(const char *const *names, int n);
 
-enum { VS_MAX = 8 };
+enum { VS_MAX = 8, OURS_MAX = 24, MAX_CONTENDERS = OURS_MAX + VS_MAX };
 
 /* vs_open: opens what the job's --vs asks for, in the fastest manner; those that are not available on every rank are left NULL, why_not says
  * why.  Collective. */

@@ -92,6 +92,13 @@ static void one_turn(const struct measure_plan *plan, struct contender *contende
 		us[i] = timed_us(plan, contender, batch);
 }
 
+static void check_some(const struct measure_plan *plan, struct contender *contender, struct series *series, int done, int now)
+{
+	for (int i = done + 1; i <= done + now && plan->check_every > 0 && contender->fill != NULL; i++)
+		if (i % plan->check_every == 0)
+			checked_us(plan, contender, series);
+}
+
 static void all_turns(const struct measure_plan *plan, struct contender *const *contenders, struct series *series, const int *batch, int n)
 {
 	int a_turn = (plan->iterations + TURNS - 1) / TURNS;
@@ -102,9 +109,8 @@ static void all_turns(const struct measure_plan *plan, struct contender *const *
 		progress_show(plan->world, plan->label, done, plan->iterations);
 		for (int k = 0; k < n; k++)
 			one_turn(plan, contenders[k], batch[k], series[k].us + done, now);
-		for (int i = done + 1; i <= done + now && plan->check_every > 0 && contenders[0]->fill != NULL; i++)
-			if (i % plan->check_every == 0)
-				checked_us(plan, contenders[0], &series[0]);
+		for (int k = 0; k < plan->n_ours; k++)
+			check_some(plan, contenders[k], &series[k], done, now);
 	}
 }
 
@@ -123,7 +129,7 @@ static void add_up_wrong(struct world *world, struct series *series)
 
 void measure(const struct measure_plan *plan, struct contender *const *contenders, struct series *series, int n)
 {
-	int batch[VS_MAX + 1];
+	int batch[MAX_CONTENDERS];
 
 	for (int k = 0; k < n; k++) {
 		series[k].wrong = series[k].checked = 0;

@@ -9,6 +9,7 @@
 struct measure_plan {
 	struct world *world;
 	int iterations, warmup, check_every;
+	int n_ours;        /* of the contenders, the first: checked every so often, the others once */
 	bool batches;      /* calls too short for the clock are timed by the batch */
 	const char *label; /* for the progress line */
 };
@@ -19,8 +20,7 @@ struct series {
 	uint64_t wrong, checked; /* elements wrong on all ranks; calls checked */
 };
 
-/* measure: fills series[k] for contenders[k].  contenders[0] is checked every so often, the others once.  Collective; a call that fails
- * ends the program. */
+/* measure: fills series[k] for contenders[k].  Collective; a call that fails ends the program. */
 void measure(const struct measure_plan *plan, struct contender *const *contenders, struct series *series, int n);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct set {
 	struct check_buffers buffers;
@@ -14,11 +15,17 @@ struct set {
 	choir_event *events[CASE_MAX_EVENTS];
 };
 
+/* What siblings share. */
+struct sets {
+	int owners, n;
+	struct set set[]; /* [in flight] */
+};
+
 struct ours {
 	struct contender base;
 	const struct job *job;
-	struct set *sets; /* [in flight] */
-	int n_sets;
+	struct sets *sets;
+	const char *wanted; /* algorithm; NULL = any */
 	choir_call call;
 	char options[OURS_OPTIONS_BYTES];
 	char algorithm[48];
@@ -26,13 +33,13 @@ struct ours {
 	bool known; /* algorithm and wire_bytes were asked for */
 };
 
-choir_call ours_call(const struct args *args, char options[OURS_OPTIONS_BYTES])
+choir_call ours_call(const struct args *args, const char *algorithm, char options[OURS_OPTIONS_BYTES])
 {
 	choir_call call = CHOIR_CALL_INIT;
 
 	call.deadline_ms = (int64_t)(args->timeout_s * 1000);
-	if (args->algorithm != NULL) {
-		snprintf(options, OURS_OPTIONS_BYTES, "algorithm=%s", args->algorithm);
+	if (algorithm != NULL) {
+		snprintf(options, OURS_OPTIONS_BYTES, "algorithm=%s", algorithm);
 		call.options = options;
 	}
 	return call;
@@ -81,14 +88,14 @@ static int once_by_events(struct ours *ours)
 {
 	int worst = EXIT_FINE;
 
-	for (int s = 0; s < ours->n_sets; s++) {
-		int status = start(ours, &ours->sets[s]);
+	for (int s = 0; s < ours->sets->n; s++) {
+		int status = start(ours, &ours->sets->set[s]);
 
 		if (status != EXIT_FINE)
 			return status;
 	}
-	for (int s = 0; s < ours->n_sets; s++) {
-		int status = finish(ours, &ours->sets[s]);
+	for (int s = 0; s < ours->sets->n; s++) {
+		int status = finish(ours, &ours->sets->set[s]);
 
 		worst = status > worst ? status : worst;
 		ours->known = true;
@@ -101,9 +108,9 @@ static int once(struct contender *self)
 	struct ours *ours = (struct ours *)self;
 	choir_status st;
 
-	if (ours->n_sets > 1 || !ours->known)
+	if (ours->sets->n > 1 || !ours->known)
 		return once_by_events(ours);
-	st = ours->job->what->run(ours->job, ours->sets->send, ours->sets->recv, &ours->call, NULL);
+	st = ours->job->what->run(ours->job, ours->sets->set->send, ours->sets->set->recv, &ours->call, NULL);
 	return st == CHOIR_SUCCESS ? EXIT_FINE : ours_failed(ours->job, ours->job->what->name, st, choir_last_error());
 }
 
@@ -111,8 +118,8 @@ static int fill(struct contender *self)
 {
 	struct ours *ours = (struct ours *)self;
 
-	for (int s = 0; s < ours->n_sets; s++)
-		if (!check_fill(&ours->sets[s].buffers, ours->job))
+	for (int s = 0; s < ours->sets->n; s++)
+		if (!check_fill(&ours->sets->set[s].buffers, ours->job))
 			return EXIT_WRONG;
 	return EXIT_FINE;
 }
@@ -122,10 +129,10 @@ static int verify(struct contender *self, uint64_t *wrong_p)
 	struct ours *ours = (struct ours *)self;
 
 	*wrong_p = 0;
-	for (int s = 0; s < ours->n_sets; s++) {
+	for (int s = 0; s < ours->sets->n; s++) {
 		uint64_t wrong;
 
-		if (!check_count(&ours->sets[s].buffers, ours->job, &wrong))
+		if (!check_count(&ours->sets->set[s].buffers, ours->job, &wrong))
 			return EXIT_WRONG;
 		*wrong_p += wrong;
 	}
@@ -136,13 +143,15 @@ static void close_ours(struct contender *self)
 {
 	struct ours *ours = (struct ours *)self;
 
-	for (int s = 0; s < ours->n_sets; s++)
-		check_fini(&ours->sets[s].buffers);
-	free(ours->sets);
+	if (ours->sets != NULL && --ours->sets->owners == 0) {
+		for (int s = 0; s < ours->sets->n; s++)
+			check_fini(&ours->sets->set[s].buffers);
+		free(ours->sets);
+	}
 	free(ours);
 }
 
-struct contender *ours_open(const struct job *job)
+static struct ours *make(const struct job *job, const char *algorithm)
 {
 	struct ours *ours = calloc(1, sizeof *ours);
 
@@ -151,20 +160,71 @@ struct contender *ours_open(const struct job *job)
 	ours->base = (struct contender){ .name = "choir", .calls = job->args->in_flight, .once = once, .fill = fill, .verify = verify,
 					 .close = close_ours };
 	ours->job = job;
-	ours->call = ours_call(job->args, ours->options);
-	ours->sets = calloc((size_t)job->args->in_flight, sizeof *ours->sets);
-	for (; ours->sets != NULL && ours->n_sets < job->args->in_flight; ours->n_sets++) {
-		struct set *set = &ours->sets[ours->n_sets];
+	ours->wanted = algorithm;
+	ours->call = ours_call(job->args, algorithm, ours->options);
+	return ours;
+}
+
+static struct sets *make_sets(const struct job *job)
+{
+	struct sets *sets = calloc(1, sizeof *sets + (size_t)job->args->in_flight * sizeof *sets->set);
+
+	if (sets == NULL)
+		return NULL;
+	for (sets->owners = 1; sets->n < job->args->in_flight; sets->n++) {
+		struct set *set = &sets->set[sets->n];
 
 		if (!check_init(&set->buffers, job))
 			break;
 		set->send = check_send(&set->buffers, job);
 		set->recv = check_recv(&set->buffers, job);
 	}
-	if (ours->n_sets == job->args->in_flight && fill(&ours->base) == EXIT_FINE)
+	return sets;
+}
+
+struct contender *ours_open(const struct job *job, const char *algorithm)
+{
+	struct ours *ours = make(job, algorithm);
+
+	if (ours == NULL)
+		return NULL;
+	ours->sets = make_sets(job);
+	if (ours->sets != NULL && ours->sets->n == job->args->in_flight && fill(&ours->base) == EXIT_FINE)
 		return &ours->base;
 	close_ours(&ours->base);
 	return NULL;
+}
+
+struct contender *ours_sibling(struct contender *self, const char *algorithm)
+{
+	struct ours *elder = (struct ours *)self, *ours = make(elder->job, algorithm);
+
+	if (ours == NULL)
+		return NULL;
+	ours->sets = elder->sets;
+	ours->sets->owners++;
+	return &ours->base;
+}
+
+bool ours_fits(struct contender *self)
+{
+	struct ours *ours = (struct ours *)self;
+	struct world *world = ours->job->world;
+	struct set *set = ours->sets->set;
+	choir_status st = ours->job->what->run(ours->job, set->send, set->recv, &ours->call, set->events);
+	int refused = st != CHOIR_SUCCESS;
+
+	/* What an algorithm can do depends on what is the same everywhere; a rank alone with its opinion would wait for ever. */
+	if (st != CHOIR_UNSUPPORTED && st != CHOIR_ARGUMENT && refused)
+		world_fail(world, ours_failed(ours->job, ours->job->what->name, st, choir_last_error()));
+	if (world_max_int(world, refused) != refused)
+		world_fail(world, ours_failed(ours->job, ours->job->what->name, st, "another rank refused the call"));
+	if (refused)
+		return false;
+	if (finish(ours, set) != EXIT_FINE)
+		world_fail(world, EXIT_WRONG);
+	ours->known = true;
+	return ours->wanted == NULL || world_max_int(world, strcmp(ours->algorithm, ours->wanted) != 0) == 0;
 }
 
 const char *ours_algorithm(const struct contender *ours)

@@ -52,6 +52,8 @@ static json_t *row_of(const struct result *row)
 	json_object_set_new(all, "checked", json_integer((json_int_t)row->checked));
 	json_object_set_new(all, "wire_bytes", json_integer((json_int_t)row->wire_bytes));
 	json_object_set_new(all, "vs", vs_of(row));
+	if (row->among_all)
+		json_object_set_new(all, "chosen", json_boolean(row->chosen));
 	if (row->is_sparse)
 		json_object_set_new(all, "sparse", sparse_of(&row->sparse));
 	return all;

@@ -75,8 +75,11 @@ void report_text_columns(const struct args *args, const char *collective, bool i
 
 void report_text_row(const struct args *args, const struct result *row)
 {
+	char algorithm[sizeof row->algorithm + 1];
+
+	snprintf(algorithm, sizeof algorithm, "%s%s", row->algorithm[0] != '\0' ? row->algorithm : "-", row->chosen ? "*" : "");
 	printf(" %11zu %12zu %5s %11s %-16s %10.2f %10.2f %10.1f %9.3f %9.3f ", row->bytes, row->count, row->dtype, row->op,
-	       row->algorithm[0] != '\0' ? row->algorithm : "-", row->us.p50, row->us.p99, row->first_us, row->algbw_GBps, row->busbw_GBps);
+	       algorithm, row->us.p50, row->us.p99, row->first_us, row->algbw_GBps, row->busbw_GBps);
 	if (args->check_every > 0)
 		printf("%6" PRIu64, row->wrong);
 	else

@@ -30,6 +30,7 @@ struct result {
 	const char *memory;
 	bool in_place;
 	char algorithm[48];
+	bool among_all, chosen; /* one of several rows of the job; the one whose algorithm the rules take */
 	int in_flight;
 	struct stats us;
 	double first_us;

@@ -2,126 +2,13 @@
 #include "run.h"
 
 #include "cases.h"
-#include "measure.h"
-#include "number.h"
-#include "ours.h"
 #include "report.h"
 #include "sparse.h"
 #include "symmetric.h"
-#include "watchdog.h"
+#include "world.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-enum { BATCHES_BELOW = 65536 };
-
-void run_note_vs(struct run *run, const char *const *why_not, struct contender *const *vs)
-{
-	for (int i = 0; i < run->args->n_vs; i++) {
-		if (vs[i] != NULL || (run->notes & 1 << i) != 0)
-			continue;
-		run->notes |= 1 << i;
-		if (run->world->rank == 0)
-			fprintf(run->to_text ? stdout : stderr, "# no %s here: %s\n", run->args->vs[i], why_not[i]);
-	}
-}
-
-void run_report(struct run *run, const struct result *row)
-{
-	results_add(&run->results, row);
-	if (!run->to_text)
-		return;
-	if (run->args->csv)
-		report_csv_row(run->args, row);
-	else
-		report_text_row(run->args, row);
-}
-
-static void take_times(const struct args *args, struct series *series, const struct contender *const *vs, size_t bytes, double bus_factor,
-                       struct result *row)
-{
-	int ran = 1;
-
-	row->us = stats_of(series[0].us, (size_t)args->iterations);
-	row->first_us = series[0].first_us;
-	row->wrong = series[0].wrong;
-	row->checked = series[0].checked;
-	row->algbw_GBps = result_rate(bytes, row->us.p50);
-	row->busbw_GBps = row->algbw_GBps * bus_factor;
-	row->n_vs = args->n_vs;
-	for (int i = 0; i < args->n_vs; i++) {
-		row->vs[i] = (struct result_vs){ .name = args->vs[i], .ran = vs[i] != NULL };
-		if (vs[i] == NULL)
-			continue;
-		row->vs[i].p50_us = stats_of(series[ran++].us, (size_t)args->iterations).p50;
-		row->vs[i].ratio = row->us.p50 > 0 ? row->vs[i].p50_us / row->us.p50 : 0;
-	}
-}
-
-void run_measure(struct run *run, const struct job *job, struct contender *ours, struct contender *const *vs, size_t bytes, double bus_factor,
-                 struct result *row)
-{
-	const struct args *args = run->args;
-	char label[96], size[16];
-	struct measure_plan plan = { .world = run->world, .iterations = args->iterations, .warmup = args->warmup,
-				     .check_every = args->check_every, .batches = job->bytes < BATCHES_BELOW, .label = label };
-	struct contender *contenders[VS_MAX + 1] = { ours };
-	struct series series[VS_MAX + 1];
-	int n = 1;
-
-	snprintf(label, sizeof label, "%s %s %s %s", row->collective, row->dtype, row->op, number_print_bytes(job->bytes, size));
-	for (int i = 0; i < args->n_vs; i++)
-		if (vs[i] != NULL)
-			contenders[n++] = vs[i];
-	for (int k = 0; k < n; k++) {
-		series[k] = (struct series){ .us = calloc((size_t)args->iterations, sizeof(double)) };
-		if (series[k].us == NULL)
-			world_fail(run->world, EXIT_WRONG);
-	}
-	measure(&plan, contenders, series, n);
-	for (int k = 1; k < n; k++) {
-		run->faults += series[k].wrong;
-		if (series[k].wrong > 0 && run->world->rank == 0)
-			fprintf(stderr, "choir-bench: %s: %s computed %llu wrong elements: a fault of the bench\n", label, contenders[k]->name,
-				(unsigned long long)series[k].wrong);
-	}
-	take_times(args, series, (const struct contender *const *)vs, bytes, bus_factor, row);
-	for (int k = 0; k < n; k++)
-		free(series[k].us);
-}
-
-static void run_row(struct run *run, const struct job *job)
-{
-	const struct args *args = run->args;
-	struct result row = { .collective = job->what->name, .bytes = job->bytes, .count = job->count,
-			      .dtype = choir_dtype_name(job->dtype), .op = job->what->reduces ? choir_op_name(job->op) : "none",
-			      .memory = args_memory_names[args->memory], .in_place = job->in_place,
-			      .in_flight = args->in_flight };
-	struct contender *vs[VS_MAX] = { NULL }, *ours;
-	const char *why_not[VS_MAX];
-	double wire;
-
-	watchdog_pat("preparing buffers");
-	ours = ours_open(job);
-	if (world_max_int(run->world, ours == NULL) == 1) {
-		if (run->world->rank == 0)
-			fprintf(stderr, "choir-bench: no memory for %zu bytes\n", job->bytes);
-		world_fail(run->world, EXIT_WRONG);
-	}
-	vs_open(job, vs, why_not);
-	run_note_vs(run, why_not, vs);
-	run_measure(run, job, ours, vs, job->bytes, case_bus_factor(job->what, job->n), &row);
-	snprintf(row.algorithm, sizeof row.algorithm, "%s", ours_algorithm(ours));
-	wire = (double)ours_wire_bytes(ours);
-	world_max(run->world, &wire, 1);
-	row.wire_bytes = (uint64_t)wire;
-	ours->close(ours);
-	for (int i = 0; i < args->n_vs; i++)
-		if (vs[i] != NULL)
-			vs[i]->close(vs[i]);
-	run_report(run, &row);
-}
 
 static size_t next_size(const struct args *args, size_t size)
 {

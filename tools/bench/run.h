@@ -26,12 +26,20 @@ bool run_fits(const struct args *args, const struct world *world);
 /* run_all: the exit status of the data alone: fine, wrong, or usage if nothing could be run.  Collective. */
 int run_all(struct run *run);
 
-/* For sparse.c: one row's start and end. */
+/* run_row: measures one job and reports its row, or a row for each algorithm. */
+void run_row(struct run *run, const struct job *job);
+
+/* For sparse.c, which makes its own contenders. */
+struct run_field {
+	struct contender *ours[OURS_MAX];
+	int n_ours;
+	struct contender *vs[VS_MAX]; /* NULL = not available */
+};
 void run_note_vs(struct run *run, const char *const *why_not, struct contender *const *vs);
 void run_report(struct run *run, const struct result *row);
+void run_close(const struct run *run, struct run_field *field);
 
-/* run_measure: ours and the opened ways, then everything of the result that comes from times.  bytes = what algbw counts. */
-void run_measure(struct run *run, const struct job *job, struct contender *ours, struct contender *const *vs, size_t bytes, double bus_factor,
-                 struct result *row);
+/* run_measure: everything in rows[n_ours] that comes from times.  bytes = what algbw counts. */
+void run_measure(struct run *run, const struct job *job, const struct run_field *field, size_t bytes, double bus_factor, struct result *rows);
 
 #endif

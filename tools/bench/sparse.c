@@ -42,29 +42,26 @@ static void describe(const struct sparse_job *sparse, struct result *row)
 
 static void run_contenders(struct run *run, const struct sparse_job *sparse, struct result *row)
 {
-	struct contender *vs[VS_MAX] = { NULL }, *ours = agree(run, sparse_ours_open(sparse));
+	struct run_field field = { .ours = { agree(run, sparse_ours_open(sparse)) }, .n_ours = 1 };
 	const char *why_not[VS_MAX];
 	const struct args_sparse *args = &sparse->shape.args;
 	double wire;
 
-	if (ours == NULL)
+	if (field.ours[0] == NULL)
 		no_memory(run);
 	for (int i = 0; i < run->args->n_vs; i++)
-		vs[i] = agree(run, sparse_vs_open(sparse, run->args->vs[i], &why_not[i]));
-	run_note_vs(run, why_not, vs);
+		field.vs[i] = agree(run, sparse_vs_open(sparse, run->args->vs[i], &why_not[i]));
+	run_note_vs(run, why_not, field.vs);
 	/* As if the whole range had been reduced: what a dense allreduce would have to move. */
-	run_measure(run, sparse->job, ours, vs, args->range * sparse->row_bytes, case_bus_factor(sparse->job->what, sparse->job->n), row);
-	snprintf(row->algorithm, sizeof row->algorithm, "%s", sparse_ours_algorithm(ours));
-	wire = (double)sparse_ours_wire_bytes(ours);
+	run_measure(run, sparse->job, &field, args->range * sparse->row_bytes, case_bus_factor(sparse->job->what, sparse->job->n), row);
+	snprintf(row->algorithm, sizeof row->algorithm, "%s", sparse_ours_algorithm(field.ours[0]));
+	wire = (double)sparse_ours_wire_bytes(field.ours[0]);
 	world_max(run->world, &wire, 1);
 	row->wire_bytes = (uint64_t)wire;
-	ours->close(ours);
-	for (int i = 0; i < run->args->n_vs; i++)
-		if (vs[i] != NULL)
-			vs[i]->close(vs[i]);
+	run_close(run, &field);
 }
 
-static void run_row(struct run *run, choir_dtype dtype, choir_op op)
+static void sparse_row(struct run *run, choir_dtype dtype, choir_op op)
 {
 	const struct args *args = run->args;
 	struct job job = { .args = args, .what = case_find("allreduce"), .world = run->world, .device = run->device, .comm = run->comm,
@@ -116,5 +113,5 @@ void sparse_run(struct run *run)
 	for (int t = 0; t < args->n_dtypes; t++)
 		for (int o = 0; o < args->n_ops; o++)
 			if (is_supported(run, args->dtypes[t], args->ops[o]))
-				run_row(run, args->dtypes[t], args->ops[o]);
+				sparse_row(run, args->dtypes[t], args->ops[o]);
 }

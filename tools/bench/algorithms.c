@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#include "algorithms.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_of(const json_t *row, const struct bench_case *what)
+{
+	const char *collective = json_string_value(json_object_get(row, "collective"));
+
+	return collective != NULL && strcmp(collective, what->asks != NULL ? what->asks : what->name) == 0;
+}
+
+bool algorithms_of(choir_comm *comm, const struct bench_case *what, struct algorithms *out)
+{
+	char *text = NULL;
+	choir_status st = choir_comm_json(comm, &text);
+	json_t *info = st == CHOIR_SUCCESS ? json_loads(text, 0, NULL) : NULL, *row;
+	const json_t *list = json_object_get(info, "algorithms");
+	size_t i;
+
+	free(text);
+	out->n = 0;
+	json_array_foreach(list, i, row)
+		if (is_of(row, what) && out->n < ALGORITHMS_MAX)
+			snprintf(out->name[out->n++], ALGORITHMS_NAME_BYTES, "%s", json_string_value(json_object_get(row, "name")));
+	if (!json_is_array(list))
+		fprintf(stderr, "choir-bench: the library does not tell its algorithms: %s\n", choir_last_error());
+	st = json_is_array(list) ? CHOIR_SUCCESS : CHOIR_UNSUPPORTED;
+	json_decref(info);
+	return st == CHOIR_SUCCESS;
+}
