@@ -159,34 +159,52 @@ static choir_status wait_for(const char *call, struct choir_comm *comm, choir_ev
 
 choir_status call_start(const char *call, struct run *run, choir_event **event_p)
 {
+	return call_start_both(call, NULL, run, event_p);
+}
+
+/* In a group: what it submits later it also waits for, if the caller did not take the event. */
+static void add_to_group(struct run *first, struct run *run, choir_event *event, choir_event **event_p)
+{
+	if (first != NULL)
+		(void)group_add(first, false);
+	(void)group_add(run, event_p == NULL);
+	if (event_p != NULL)
+		*event_p = event;
+	else
+		choir_event_release(event); /* the group has the run's */
+}
+
+static choir_status submit(struct run *first, struct run *run)
+{
+	choir_status st = first != NULL ? engine_submit(first) : CHOIR_SUCCESS, last = engine_submit(run);
+
+	return st != CHOIR_SUCCESS ? st : last;
+}
+
+choir_status call_start_both(const char *call, struct run *first, struct run *run, choir_event **event_p)
+{
 	struct choir_comm *comm = run->comm;
 	choir_event *event = choir_event_retain(run->event);
 	bool pair = run->pair;
+	uint64_t seq = comm->engine.next_seq;
 	choir_status st;
 
-	if (group_add(run, event_p == NULL)) {
-		atomic_store_explicit(&comm->last_user, this_thread(), memory_order_relaxed);
-		if (event_p != NULL)
-			*event_p = event;
-		else
-			choir_event_release(event); /* the group has the run's */
+	atomic_store_explicit(&comm->last_user, this_thread(), memory_order_relaxed);
+	if (group_is_open()) {
+		add_to_group(first, run, event, event_p);
 		return CHOIR_SUCCESS;
 	}
-	atomic_store_explicit(&comm->last_user, this_thread(), memory_order_relaxed);
+	st = submit(first, run);
+	if (st != CHOIR_SUCCESS) {
+		choir_event_release(event);
+		return st;
+	}
 	if (event_p != NULL) {
-		st = engine_submit(run);
-		if (st != CHOIR_SUCCESS) {
-			choir_event_release(event);
-			return st;
-		}
 		*event_p = event;
 		(void)progress_kick(); /* without a background thread the call progresses while somebody waits */
 		return CHOIR_SUCCESS;
 	}
-	uint64_t seq = comm->engine.next_seq;
-	st = engine_submit(run);
-	if (st == CHOIR_SUCCESS)
-		st = wait_for(call, comm, event, pair, seq);
+	st = wait_for(call, comm, event, pair, seq);
 	choir_event_release(event);
 	return st;
 }

@@ -21,6 +21,9 @@ choir_status call_option(const char *call, const char *options, const char *key,
 /* call_start: hands a filled run over: waits for it if event_p is NULL (outside a group), else gives the event.  Takes the run, also on failure. */
 choir_status call_start(const char *call, struct run *run, choir_event **event_p);
 
+/* call_start_both: the same for two runs that share their event (run_join). */
+choir_status call_start_both(const char *call, struct run *first, struct run *run, choir_event **event_p);
+
 /* call_may_block: is a call without event_p allowed here and now? */
 choir_status call_may_block(const char *call, choir_comm *comm, bool pair);
 

@@ -56,8 +56,8 @@ choir_status choir_comm_json(const choir_comm *comm, char **text_p)
 
 static bool takes_op(enum collective collective)
 {
-	return collective == COLLECTIVE_ALLREDUCE || collective == COLLECTIVE_REDUCE_SCATTER || collective == COLLECTIVE_REDUCE ||
-	       collective == COLLECTIVE_SPARSE_ALLREDUCE;
+	return collective == COLLECTIVE_ALLREDUCE || collective == COLLECTIVE_REDUCE_SCATTER || collective == COLLECTIVE_REDUCE_SCATTERV ||
+	       collective == COLLECTIVE_REDUCE || collective == COLLECTIVE_SPARSE_ALLREDUCE;
 }
 
 choir_status choir_supports(choir_comm *comm, const char *collective, choir_dtype dtype, choir_op op, choir_buffer buffer)
@@ -67,9 +67,7 @@ choir_status choir_supports(choir_comm *comm, const char *collective, choir_dtyp
 	TRY(call_check_comm("choir_supports", comm));
 	if (collective == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_supports: null argument");
-	TRY(collective_parse(collective, &which));
-	if (which == COLLECTIVE_ALLTOALLV)
-		return error_set(CHOIR_UNSUPPORTED, "choir_supports: %s is not a public collective", collective);
+	TRY(collective_parse(strcmp(collective, "sendrecv") == 0 ? "send" : collective, &which));
 	if (which == COLLECTIVE_BARRIER)
 		return CHOIR_SUCCESS;
 	if (choir_dtype_bytes(dtype) == 0)

@@ -58,21 +58,33 @@ static void run_callback(const struct event_callback *callback, choir_status sta
 	callback_leave();
 }
 
+/* The first failure is the outcome.  True once no run is left. */
+static bool take_outcome(choir_event *event, choir_status status, const char *text)
+{
+	if (event->status == CHOIR_SUCCESS) {
+		event->status = status;
+		if (text != NULL && text[0] != '\0')
+			event->error = strdup(text); /* without memory the status stands alone */
+	}
+	return event->more_runs-- == 0;
+}
+
 void event_complete(choir_event *event, choir_status status, const char *text)
 {
 	struct event_callback *list, *next;
 
-	event->status = status;
-	if (text != NULL && text[0] != '\0')
-		event->error = strdup(text); /* without memory the status stands alone */
 	pthread_mutex_lock(&event->lock);
+	if (!take_outcome(event, status, text)) {
+		pthread_mutex_unlock(&event->lock);
+		return;
+	}
 	atomic_store_explicit(&event->complete, true, memory_order_release);
 	list = event->callbacks;
 	event->callbacks = NULL;
 	pthread_mutex_unlock(&event->lock);
 	for (; list != NULL; list = next) {
 		next = list->next;
-		run_callback(list, status);
+		run_callback(list, event->status);
 		free(list);
 	}
 }

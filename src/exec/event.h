@@ -19,6 +19,7 @@ struct event_callback {
 struct choir_event {
 	_Atomic int refs;
 	_Atomic bool complete;        /* the fields below are final once it is set (release / acquire) */
+	int more_runs;                /* how many besides the one that ends next are yet to end; under lock once they are submitted */
 	choir_status status;
 	char *error;                  /* NULL = no sentence */
 	struct choir_comm *comm;      /* a reference: who waits drives it */
@@ -35,7 +36,8 @@ struct choir_event {
 /* event_create: one reference, running. */
 choir_status event_create(struct choir_comm *comm, choir_event **out_p);
 
-/* event_complete: sets the outcome (text NULL = none) and runs the callbacks on this thread.  Once; without any lock held. */
+/* event_complete: sets the outcome (text NULL = none) and runs the callbacks on this thread.  Once a run; the last one completes, with the first failure.
+ * Without any lock held. */
 void event_complete(choir_event *event, choir_status status, const char *text);
 
 static inline bool event_is_complete(const choir_event *event)

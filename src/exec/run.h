@@ -112,6 +112,9 @@ choir_status run_set_deps(struct run *run, const choir_call *call);
 /* run_keep: retains the buffer's cl_mem, if it is one, until the run is discarded; RUN_KEPT buffers at most. */
 choir_status run_keep(struct run *run, choir_buffer buffer);
 
+/* run_join: the second run's event becomes the first one's, which completes when both have ended; the first failure is its outcome. */
+void run_join(struct run *first, struct run *second);
+
 /* run_discard: an unsubmitted run, or one whose event has completed: frees or pools it. */
 void run_discard(struct run *run);
 

@@ -46,6 +46,13 @@ choir_status run_keep(struct run *run, choir_buffer buffer)
 	return CHOIR_SUCCESS;
 }
 
+void run_join(struct run *first, struct run *second)
+{
+	choir_event_release(second->event);
+	second->event = choir_event_retain(first->event);
+	second->event->more_runs++;
+}
+
 static void release_deps(struct run *run)
 {
 	for (size_t i = 0; i < run->n_kept; i++)

@@ -30,6 +30,46 @@ static size_t v_total(const struct trial *t, int rank)
 	return v_off(t, t->n - 1) + v_count(t, t->n - 1);
 }
 
+/* reduce_scatterv: the same counts, packed */
+static size_t s_off(const struct trial *t, int rank)
+{
+	size_t off = 0;
+
+	for (int r = 0; r < rank; r++)
+		off += v_count(t, r);
+	return off;
+}
+
+static size_t s_total(const struct trial *t, int rank) { (void)rank; return s_off(t, t->n); }
+
+/* alltoallv: rank a sends (count + 3a + 5b) mod (count + 2) elements to rank b, with a gap of 2 elements before each block and before what comes in one of
+ * b + 1; the blocks stand in the opposite order in both buffers */
+static size_t p_count(const struct trial *t, int from, int to)
+{
+	return (t->count + 3 * (size_t)from + 5 * (size_t)to) % (t->count + 2);
+}
+
+static size_t p_send_off(const struct trial *t, int me, int to)
+{
+	size_t off = 2;
+
+	for (int r = t->n - 1; r > to; r--)
+		off += p_count(t, me, r) + 2;
+	return off;
+}
+
+static size_t p_recv_off(const struct trial *t, int me, int from)
+{
+	size_t off = (size_t)me + 1;
+
+	for (int r = t->n - 1; r > from; r--)
+		off += p_count(t, r, me) + (size_t)me + 1;
+	return off;
+}
+
+static size_t p_sent(const struct trial *t, int rank) { return p_send_off(t, rank, 0) + p_count(t, rank, 0); }
+static size_t p_received(const struct trial *t, int rank) { return p_recv_off(t, rank, 0) + p_count(t, 0, rank); }
+
 static double in_op(const struct trial *t, int rank, size_t i) { return value_input(t->dtype, t->op, t->n, rank, i); }
 static double out_op(const struct trial *t, int rank, size_t i) { (void)rank; return value_reduced(t->dtype, t->op, t->n, i); }
 
@@ -54,6 +94,24 @@ static double out_gathered_v(const struct trial *t, int rank, size_t i)
 	return -1;
 }
 
+static double out_scattered(const struct trial *t, int rank, size_t i)
+{
+	return value_reduced(t->dtype, t->op, t->n, s_off(t, rank) + i);
+}
+
+static double out_turned(const struct trial *t, int rank, size_t i)
+{
+	return in_op(t, (int)(i / t->count), t->count * (size_t)rank + i % t->count);
+}
+
+static double out_turned_v(const struct trial *t, int rank, size_t i)
+{
+	for (int r = 0; r < t->n; r++)
+		if (i >= p_recv_off(t, rank, r) && i < p_recv_off(t, rank, r) + p_count(t, r, rank))
+			return in_op(t, r, p_send_off(t, r, rank) + i - p_recv_off(t, rank, r));
+	return -1;
+}
+
 static double out_root(const struct trial *t, int rank, size_t i) { (void)rank; return in_op(t, t->root, i); }
 
 static choir_status allreduce(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
@@ -64,6 +122,34 @@ static choir_status allreduce(const struct trial *t, choir_comm *comm, choir_buf
 static choir_status reduce_scatter(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
 {
 	return choir_reduce_scatter(comm, send, recv, t->count, t->dtype, t->op, call, event_p);
+}
+
+static choir_status reduce_scatterv(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
+{
+	size_t counts[64];
+
+	for (int r = 0; r < t->n; r++)
+		counts[r] = v_count(t, r);
+	return choir_reduce_scatterv(comm, send, recv, counts, t->dtype, t->op, call, event_p);
+}
+
+static choir_status alltoall(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
+{
+	return choir_alltoall(comm, send, recv, t->count, t->dtype, call, event_p);
+}
+
+static choir_status alltoallv(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
+{
+	size_t sent[64], from[64], received[64], to[64];
+	int me = choir_comm_rank(comm);
+
+	for (int r = 0; r < t->n; r++) {
+		sent[r] = p_count(t, me, r);
+		from[r] = p_send_off(t, me, r);
+		received[r] = p_count(t, r, me);
+		to[r] = p_recv_off(t, me, r);
+	}
+	return choir_alltoallv(comm, send, sent, from, recv, received, to, t->dtype, call, event_p);
 }
 
 static choir_status allgather(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
@@ -95,7 +181,7 @@ static choir_status reduce(const struct trial *t, choir_comm *comm, choir_buffer
 /* Round the ring, both halves at once: rank r sends to r + 1 and receives from r - 1. */
 static double out_left(const struct trial *t, int rank, size_t i) { return in_op(t, (rank + t->n - 1) % t->n, i); }
 
-static choir_status sendrecv(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
+static choir_status send_and_recv(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
 {
 	int me = choir_comm_rank(comm);
 	choir_event *sent = NULL;
@@ -109,14 +195,25 @@ static choir_status sendrecv(const struct trial *t, choir_comm *comm, choir_buff
 	return st;
 }
 
+static choir_status sendrecv(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
+{
+	int me = choir_comm_rank(comm);
+
+	return choir_sendrecv(comm, send, t->count, (me + 1) % t->n, recv, t->count, (me + t->n - 1) % t->n, t->dtype, call, event_p);
+}
+
 const struct test_case test_cases[] = {
 	{ .name = "allreduce", .reduces = true, .send_elems = count, .recv_elems = count, .inner = zero, .input = in_op, .result = out_op, .call = allreduce },
 	{ .name = "reduce_scatter", .reduces = true, .send_elems = all_counts, .recv_elems = count, .inner = my_block, .input = in_op, .result = out_block, .call = reduce_scatter },
+	{ .name = "reduce_scatterv", .reduces = true, .send_elems = s_total, .recv_elems = v_count, .inner = s_off, .input = in_op, .result = out_scattered, .call = reduce_scatterv },
 	{ .name = "allgather", .send_elems = count, .recv_elems = all_counts, .inner = my_block, .input = in_op, .result = out_gathered, .call = allgather },
 	{ .name = "allgatherv", .send_elems = v_count, .recv_elems = v_total, .inner = v_off, .input = in_op, .result = out_gathered_v, .call = allgatherv },
+	{ .name = "alltoall", .send_elems = all_counts, .recv_elems = all_counts, .inner = zero, .input = in_op, .result = out_turned, .call = alltoall },
+	{ .name = "alltoallv", .send_elems = p_sent, .recv_elems = p_received, .input = in_op, .result = out_turned_v, .call = alltoallv },
 	{ .name = "broadcast", .rooted = true, .send_elems = at_root, .recv_elems = count, .inner = zero, .input = in_op, .result = out_root, .call = broadcast },
 	{ .name = "reduce", .reduces = true, .rooted = true, .send_elems = count, .recv_elems = at_root, .inner = zero, .input = in_op, .result = out_op, .call = reduce },
-	{ .name = "send", .send_elems = count, .recv_elems = count, .input = in_op, .result = out_left, .call = sendrecv },
+	{ .name = "send", .send_elems = count, .recv_elems = count, .input = in_op, .result = out_left, .call = send_and_recv },
+	{ .name = "recv", .send_elems = count, .recv_elems = count, .input = in_op, .result = out_left, .call = sendrecv },
 };
 const size_t n_test_cases = sizeof test_cases / sizeof *test_cases;
 

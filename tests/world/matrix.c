@@ -31,7 +31,7 @@ static size_t options_of(choir_comm *comm, const char *collective, char options[
 static bool can_run(struct world *world, int rank, choir_comm *comm, const struct test_case *tc, const struct trial *t)
 {
 	struct trial tiny = *t;
-	float a[64] = { 0 }, b[64 * 64] = { 0 };
+	float a[64 * 64] = { 0 }, b[64 * 64] = { 0 };
 	choir_call call = CHOIR_CALL_INIT;
 	choir_status st;
 
@@ -39,7 +39,7 @@ static bool can_run(struct world *world, int rank, choir_comm *comm, const struc
 	tiny.dtype = CHOIR_F32;
 	tiny.op = CHOIR_OP_SUM;
 	call.options = t->options;
-	st = tc->call(&tiny, comm, choir_host(tc->send_elems(&tiny, rank) > 1 ? b : a), choir_host(tc->send_elems(&tiny, rank) > 1 ? a : b), &call, NULL);
+	st = tc->call(&tiny, comm, choir_host(a), choir_host(b), &call, NULL);
 	if (st != CHOIR_SUCCESS && st != CHOIR_UNSUPPORTED)
 		world_fail(world, rank, "%s with %s: %s", tc->name, t->options, choir_last_error());
 	return st == CHOIR_SUCCESS;

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/* Design notes.  The turns: gather what each rank says it sends to and expects of each other one; compare, so that all ranks find the same first difference before
+ * a byte is written; map the buffers where the device wants that; run the plan for the n x n matrix; unmap.  Maps are between the plans because a script's engine
+ * maps nothing itself. */
+#include "api/alltoallv.h"
+
+#include "algo/rules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct alltoallv;
+typedef choir_status (*alltoallv_step)(struct alltoallv *a, struct script_turn *turn);
+
+/* What a step leaves in turn->what when the next step shall run at once. */
+#define GO_ON ((enum script_what) - 1)
+
+struct alltoallv {
+	struct script_env env;
+	struct alltoallv_call call; /* the vectors are not kept: see below */
+	alltoallv_step step;
+	struct plan plan;
+	const struct algorithm *algorithm;
+	bool only_mine;
+	uint64_t *mine;    /* [2][n] bytes that I send to each, that I expect of each */
+	uint64_t *all;     /* [n][2][n] the same of all ranks */
+	uint64_t *matrix;  /* [n][n] row = sender */
+	uint64_t *send_off, *recv_off; /* [n] */
+	bool mapped[2];    /* send, recv */
+	cl_event events[2];
+};
+
+static choir_status unmapped(struct alltoallv *a, struct script_turn *turn)
+{
+	(void)a;
+	turn->what = SCRIPT_DONE;
+	return CHOIR_SUCCESS;
+}
+
+static struct dev_access *access_at(struct alltoallv *a, int i)
+{
+	return i == 0 ? &a->call.send_access : &a->call.recv_access;
+}
+
+/* Waits for both events, then goes on with `then`. */
+static choir_status settle(struct alltoallv *a, struct script_turn *turn, alltoallv_step then)
+{
+	for (int i = 0; i < 2; i++) {
+		bool done = true;
+
+		if (a->events[i] != NULL)
+			TRY(dev_poll(a->events[i], &done));
+		if (!done) {
+			turn->what = SCRIPT_AGAIN;
+			return CHOIR_SUCCESS;
+		}
+		TRY(dev_wait(&a->events[i]));
+	}
+	a->step = then;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status watch(struct alltoallv *a)
+{
+	for (int i = 0; i < 2; i++)
+		if (a->events[i] != NULL)
+			TRY(dev_watch(a->events[i], a->env.ring, a->env.ring_ctx));
+	return CHOIR_SUCCESS;
+}
+
+static choir_status start_unmaps(struct alltoallv *a)
+{
+	for (int i = 0; i < 2; i++)
+		if (a->mapped[i]) {
+			a->mapped[i] = false;
+			TRY(dev_unmap(a->env.device, access_at(a, i), &a->events[i]));
+		}
+	return CHOIR_SUCCESS;
+}
+
+static choir_status unmapping(struct alltoallv *a, struct script_turn *turn)
+{
+	return settle(a, turn, unmapped);
+}
+
+static choir_status exchanged(struct alltoallv *a, struct script_turn *turn)
+{
+	(void)turn;
+	TRY(start_unmaps(a));
+	TRY(watch(a));
+	a->step = unmapping;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status run_plan(struct alltoallv *a, struct script_turn *turn, const struct algorithm *algorithm, const struct algo_in *in,
+                             alltoallv_step then)
+{
+	plan_fini(&a->plan);
+	plan_init(&a->plan, algorithm->name, in->elem_bytes);
+	TRY(algorithm->build(in, &a->plan));
+	turn->what = SCRIPT_PLAN;
+	turn->plan = &a->plan;
+	a->step = then;
+	return CHOIR_SUCCESS;
+}
+
+static struct algo_in shape(const struct alltoallv *a, enum collective collective)
+{
+	return (struct algo_in){ .layout = a->env.layout, .me = a->env.me, .collective = collective, .slot_bytes = a->env.slot_bytes,
+		                 .message_bytes = a->env.message_bytes };
+}
+
+/* Rules see the mean of the blocks, which is a block of an alltoall if all are equal. */
+static uint64_t mean_bytes(const struct alltoallv *a)
+{
+	size_t n = (size_t)a->env.layout->n;
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < n * n; i++)
+		total += a->matrix[i];
+	return total / (n * n);
+}
+
+static choir_status exchange(struct alltoallv *a, struct script_turn *turn)
+{
+	struct algo_in in = shape(a, COLLECTIVE_ALLTOALLV);
+	const char *why;
+
+	in.elem_bytes = a->call.elem_bytes;
+	in.bytes = mean_bytes(a);
+	in.block_bytes = a->matrix;
+	in.send_off = a->send_off;
+	in.recv_off = a->recv_off;
+	in.send_direct = !a->call.send_access.stage;
+	in.recv_direct = !a->call.recv_access.stage;
+	a->algorithm = a->call.forced != NULL ? a->call.forced : rules_choose(a->call.rules, &in);
+	why = a->algorithm == NULL ? "is there" : a->algorithm->unfit(&in);
+	if (why != NULL) { /* the same on all ranks, which go on with the next call */
+		a->only_mine = true;
+		return error_set(CHOIR_UNSUPPORTED, "choir_alltoallv: algorithm '%s' %s", a->algorithm != NULL ? a->algorithm->name : "none", why);
+	}
+	turn->send = a->call.send_access;
+	turn->recv = a->call.recv_access;
+	return run_plan(a, turn, a->algorithm, &in, exchanged);
+}
+
+static choir_status mapping(struct alltoallv *a, struct script_turn *turn)
+{
+	return settle(a, turn, exchange);
+}
+
+static choir_status start_maps(struct alltoallv *a)
+{
+	for (int i = 0; i < 2; i++)
+		if (dev_needs_map(access_at(a, i))) {
+			TRY(dev_map(a->env.device, access_at(a, i), &a->events[i]));
+			a->mapped[i] = true;
+		}
+	TRY(watch(a));
+	a->step = mapping;
+	return CHOIR_SUCCESS;
+}
+
+static uint64_t says_it_sends(const struct alltoallv *a, size_t from, size_t to)
+{
+	size_t n = (size_t)a->env.layout->n;
+
+	return a->all[from * 2 * n + to];
+}
+
+static uint64_t says_it_expects(const struct alltoallv *a, size_t to, size_t from)
+{
+	size_t n = (size_t)a->env.layout->n;
+
+	return a->all[to * 2 * n + n + from];
+}
+
+static choir_status gathered(struct alltoallv *a, struct script_turn *turn)
+{
+	size_t n = (size_t)a->env.layout->n;
+
+	(void)turn;
+	for (size_t from = 0; from < n; from++)
+		for (size_t to = 0; to < n; to++) {
+			uint64_t sent = says_it_sends(a, from, to), expected = says_it_expects(a, to, from), elem = a->call.elem_bytes;
+
+			if (sent != expected)
+				return error_set(CHOIR_MISMATCH, "rank %zu sends %llu elements to rank %zu, which expects %llu of it", from,
+				                 (unsigned long long)(sent / elem), to, (unsigned long long)(expected / elem));
+			a->matrix[from * n + to] = sent;
+		}
+	return start_maps(a);
+}
+
+static choir_status gather(struct alltoallv *a, struct script_turn *turn)
+{
+	struct algo_in in = shape(a, COLLECTIVE_ALLGATHER);
+	uint64_t n = (uint64_t)a->env.layout->n;
+	const struct algorithm *algorithm;
+
+	in.elem_bytes = sizeof *a->mine;
+	in.bytes = 2 * n * sizeof *a->mine;
+	in.send_direct = in.recv_direct = true;
+	algorithm = algo_default(&in);
+	if (algorithm == NULL)
+		return error_set(CHOIR_UNSUPPORTED, "choir_alltoallv: no algorithm gathers its counts on this comm");
+	turn->send = script_host(a->mine, in.bytes);
+	turn->recv = script_host(a->all, n * in.bytes);
+	return run_plan(a, turn, algorithm, &in, gathered);
+}
+
+static choir_status next(void *state, struct script_turn *turn)
+{
+	struct alltoallv *a = state;
+	choir_status st = CHOIR_SUCCESS;
+
+	turn->what = GO_ON;
+	while (st == CHOIR_SUCCESS && turn->what == GO_ON)
+		st = a->step(a, turn);
+	turn->only_mine = a->only_mine;
+	return st;
+}
+
+/* What the device still does for the maps is waited for: the caller gets the buffers back. */
+static void destroy(void *state)
+{
+	struct alltoallv *a = state;
+
+	for (int i = 0; i < 2; i++)
+		dev_wait(&a->events[i]);
+	start_unmaps(a);
+	for (int i = 0; i < 2; i++)
+		dev_wait(&a->events[i]);
+	plan_fini(&a->plan);
+	free(a->mine);
+	free(a);
+}
+
+static const struct script_ops ops = { .next = next, .destroy = destroy };
+
+/* One piece of memory for all numbers. */
+static choir_status allocate(struct alltoallv *a, const struct vector *send, const struct vector *recv)
+{
+	size_t n = (size_t)a->env.layout->n, bytes = n * sizeof *a->mine;
+
+	a->mine = calloc(4 + 3 * n, bytes);
+	if (a->mine == NULL)
+		return error_no_memory("the counts of all ranks", (4 + 3 * n) * bytes);
+	a->send_off = a->mine + 2 * n;
+	a->recv_off = a->mine + 3 * n;
+	a->matrix = a->mine + 4 * n;
+	a->all = a->matrix + n * n;
+	memcpy(a->mine, send->bytes, bytes);
+	memcpy(a->mine + n, recv->bytes, bytes);
+	memcpy(a->send_off, send->off, bytes);
+	memcpy(a->recv_off, recv->off, bytes);
+	return CHOIR_SUCCESS;
+}
+
+choir_status alltoallv_create(const struct script_env *env, const struct alltoallv_call *call, const struct script_ops **ops_p, void **state_p)
+{
+	struct alltoallv *a = calloc(1, sizeof *a);
+	choir_status st;
+
+	if (a == NULL)
+		return error_no_memory("an alltoallv", sizeof *a);
+	a->env = *env;
+	a->call = *call;
+	a->step = gather;
+	st = allocate(a, call->send, call->recv);
+	if (st != CHOIR_SUCCESS) {
+		free(a);
+		return st;
+	}
+	a->call.send = a->call.recv = NULL; /* the caller's may go */
+	*ops_p = &ops;
+	*state_p = a;
+	return CHOIR_SUCCESS;
+}
+
+const char *alltoallv_algorithm(const void *state)
+{
+	const struct alltoallv *a = state;
+
+	return a->algorithm != NULL ? a->algorithm->name : "";
+}

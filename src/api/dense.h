@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* The path of all dense collectives: each describes its call, one path checks, plans and starts it. */
+#ifndef API_DENSE_H
+#define API_DENSE_H
+
+#include "api/call.h"
+
+/* One call.  Zero-initialised but for what the collective needs. */
+struct dense {
+	const char *call;             /* "choir_allreduce" */
+	enum collective collective;
+	choir_comm *comm;
+	choir_buffer send, recv;
+	size_t count;                 /* elements, as the caller gave it */
+	uint64_t send_blocks, recv_blocks; /* how many times count this rank's buffers hold; 0 = the buffer is not looked at */
+	uint64_t send_bytes, recv_bytes;   /* filled in from those; v-collectives: by the caller */
+	choir_dtype dtype;
+	choir_op op;
+	bool reduces;
+	int root;                     /* or peer */
+	bool rooted;
+	int64_t inner_block;          /* in place: SEND may be this block of RECV, or RECV this block of SEND; -1 = same start only; v-collectives: my block */
+	uint64_t *block_bytes, *block_off; /* v-collectives, [n]: in the buffer that holds the blocks of all */
+	uint64_t hash;                /* of what else must agree */
+};
+
+/* dense_names: the comm, dtype, operator and root.  ARGUMENT, UNSUPPORTED. */
+choir_status dense_names(const struct dense *d);
+
+/* dense_check: all that can be checked; nothing was sent or enqueued.  *call and *in are filled.
+ * dense_make: the run of a checked call.
+ * dense_start: both, and starts it. */
+choir_status dense_check(struct dense *d, const choir_call *given, choir_call *call, struct algo_in *in);
+choir_status dense_make(struct dense *d, const choir_call *call, struct algo_in *in, struct run **out_p);
+choir_status dense_start(struct dense *d, const choir_call *given, choir_event **event_p);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* The dense collectives of equal counts: what each touches. */
+#include "api/dense.h"
+
+choir_status choir_allreduce(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype, choir_op op,
+                             const choir_call *call, choir_event **event_p)
+{
+	struct dense d = { .call = "choir_allreduce", .collective = COLLECTIVE_ALLREDUCE, .comm = comm, .send = send, .recv = recv,
+		           .count = count, .send_blocks = 1, .recv_blocks = 1, .dtype = dtype, .op = op, .reduces = true, .inner_block = -1 };
+
+	return dense_start(&d, call, event_p);
+}
+
+choir_status choir_reduce_scatter(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t recv_count, choir_dtype dtype, choir_op op,
+                                  const choir_call *call, choir_event **event_p)
+{
+	struct dense d = { .call = "choir_reduce_scatter", .collective = COLLECTIVE_REDUCE_SCATTER, .comm = comm, .send = send, .recv = recv,
+		           .count = recv_count, .send_blocks = (uint64_t)choir_comm_size(comm), .recv_blocks = 1, .dtype = dtype, .op = op,
+		           .reduces = true, .inner_block = choir_comm_rank(comm) };
+
+	return dense_start(&d, call, event_p);
+}
+
+choir_status choir_allgather(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t send_count, choir_dtype dtype,
+                             const choir_call *call, choir_event **event_p)
+{
+	struct dense d = { .call = "choir_allgather", .collective = COLLECTIVE_ALLGATHER, .comm = comm, .send = send, .recv = recv,
+		           .count = send_count, .send_blocks = 1, .recv_blocks = (uint64_t)choir_comm_size(comm), .dtype = dtype,
+		           .inner_block = choir_comm_rank(comm) };
+
+	return dense_start(&d, call, event_p);
+}
+
+choir_status choir_alltoall(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype, const choir_call *call,
+                            choir_event **event_p)
+{
+	uint64_t n = (uint64_t)choir_comm_size(comm);
+	struct dense d = { .call = "choir_alltoall", .collective = COLLECTIVE_ALLTOALL, .comm = comm, .send = send, .recv = recv, .count = count,
+		           .send_blocks = n, .recv_blocks = n, .dtype = dtype, .inner_block = -1 };
+
+	return dense_start(&d, call, event_p);
+}
+
+choir_status choir_broadcast(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype, int root,
+                             const choir_call *call, choir_event **event_p)
+{
+	struct dense d = { .call = "choir_broadcast", .collective = COLLECTIVE_BROADCAST, .comm = comm, .send = send, .recv = recv,
+		           .count = count, .send_blocks = choir_comm_rank(comm) == root, .recv_blocks = 1, .dtype = dtype, .root = root,
+		           .rooted = true, .inner_block = -1 };
+
+	return dense_start(&d, call, event_p);
+}
+
+choir_status choir_reduce(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype, choir_op op, int root,
+                          const choir_call *call, choir_event **event_p)
+{
+	struct dense d = { .call = "choir_reduce", .collective = COLLECTIVE_REDUCE, .comm = comm, .send = send, .recv = recv, .count = count,
+		           .send_blocks = 1, .recv_blocks = choir_comm_rank(comm) == root, .dtype = dtype, .op = op, .reduces = true,
+		           .root = root, .rooted = true, .inner_block = -1 };
+
+	return dense_start(&d, call, event_p);
+}
+
+choir_status choir_barrier(choir_comm *comm, const choir_call *call, choir_event **event_p)
+{
+	struct dense d = { .call = "choir_barrier", .collective = COLLECTIVE_BARRIER, .comm = comm, .dtype = CHOIR_U8, .inner_block = -1 };
+
+	return dense_start(&d, call, event_p);
+}
