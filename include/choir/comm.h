@@ -17,7 +17,8 @@ typedef struct choir_comm_config {
 	int64_t deadline_ms; /* of every call, from the moment its deps are complete; 0 = CHOIR_DEADLINE_MS or 10 minutes */
 	int64_t warn_ms;     /* a late peer is named in the log after this; 0 = CHOIR_WARN_MS or 30 s */
 	int ranks_per_node;  /* > 0: consecutive ranks of that number count as one node, whatever the machine says; 0 = ask the machine */
-	const char *rules;   /* algorithm rules ("allreduce: 0-16k oneshot; 16k- twoshot"), NULL = CHOIR_RULES or the defaults; copied */
+	const char *rules;   /* algorithm rules ("allreduce: 0-16k oneshot; 16k- twoshot") or "@" and the path of a file of them,
+	                        NULL = CHOIR_RULES or the defaults; copied */
 	const char *name;    /* for messages; NULL = "comm"; copied */
 	struct choir_transport *transport; /* joins the nodes; the create call takes it over, whatever its outcome; NULL = none */
 } choir_comm_config;

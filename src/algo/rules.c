@@ -88,9 +88,23 @@ static bool take_range(const char **at, struct rule *rule)
 	return !isdigit((unsigned char)**at) || take_size(at, &rule->high);
 }
 
+static int line_of(const char *text, const char *at)
+{
+	int line = 1;
+
+	for (; text < at; text++)
+		line += *text == '\n';
+	return line;
+}
+
 static choir_status expected(const char *text, const char *at, const char *what)
 {
-	return error_set(CHOIR_ARGUMENT, "rules: expected %s at character %td: '%.24s'", what, at - text + 1, at);
+	int n = (int)strcspn(at, " \t\r\n;#");
+
+	if (n == 0)
+		return error_set(CHOIR_ARGUMENT, "rules: line %d: expected %s before %s", line_of(text, at), what,
+		                 *at == '\0' ? "the end" : *at == ';' ? "';'" : "the end of the line");
+	return error_set(CHOIR_ARGUMENT, "rules: line %d: expected %s, not '%.*s'", line_of(text, at), what, n < 32 ? n : 32, at);
 }
 
 /* One rule: conditions, then the algorithm's name. */
@@ -119,8 +133,8 @@ static choir_status take_rule(const char *text, const char **at, enum collective
 				return expected(text, *at, "a comparison with a number");
 		} else {
 			rule->algorithm = algo_find(collective, word);
-			return rule->algorithm != NULL ? CHOIR_SUCCESS : error_set(CHOIR_ARGUMENT, "rules: %s has no algorithm '%s'",
-			                                                           collective_name(collective), word);
+			return rule->algorithm != NULL ? CHOIR_SUCCESS : error_set(CHOIR_ARGUMENT, "rules: line %d: %s has no algorithm '%s'",
+			                                                           line_of(text, start), collective_name(collective), word);
 		}
 	}
 }
@@ -166,7 +180,8 @@ static choir_status parse(const char *text, struct rules *rules)
 			continue;
 		}
 		if (take_heading(&at, word, sizeof word)) {
-			TRY(collective_parse(word, &collective));
+			if (collective_parse(word, &collective) != CHOIR_SUCCESS)
+				return error_prefix(CHOIR_ARGUMENT, "rules: line %d", line_of(text, at));
 			continue;
 		}
 		if (collective == N_COLLECTIVES)

@@ -23,7 +23,7 @@ struct rules {
 	uint64_t hash; /* ranks with different rules are told apart by it */
 };
 
-/* rules_parse: ARGUMENT with the place and what was expected; *out untouched then.  text NULL = no rules. */
+/* rules_parse: ARGUMENT with the line, the word and what was expected; *out untouched then.  text NULL = no rules. */
 choir_status rules_parse(const char *text, struct rules *out);
 void rules_free(struct rules *rules);
 

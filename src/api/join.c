@@ -5,6 +5,7 @@
 #include "api/join.h"
 
 #include "api/meet.h"
+#include "api/rules_file.h"
 #include "base/config.h"
 #include "exec/engine.h"
 #include "exec/layout.h"
@@ -143,7 +144,7 @@ static choir_status fill(struct meeting *m, int local, struct choir_comm *comm)
 	TRY(layout_build(m->n, m->node_of, &comm->layout));
 	layout = &comm->layout;
 	comm->device = dev_retain(join->devices[local]);
-	TRY(rules_parse(join->config->rules, &comm->rules));
+	TRY(rules_read(join->config->rules, &comm->rules));
 	comm->place = layout->place_of[comm->rank];
 	comm->arena = arena_retain(m->arenas[layout->node_of[comm->rank]]);
 	atomic_store(&arena_control(comm->arena, comm->place)->pid, m->hellos[m->me].pid);

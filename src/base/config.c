@@ -16,7 +16,7 @@ const struct config_variable config_variables[] = {
 	{ "CHOIR_DEVICE", "the device of choir_device_create_default: part of a platform's name, or P:D as choir-info numbers them" },
 	{ "CHOIR_RANKS_PER_NODE", "consecutive ranks that count as one node, whatever the machine says (0: ask the machine)" },
 	{ "CHOIR_REDUCE", "where reductions run: auto, host or kernel" },
-	{ "CHOIR_RULES", "which algorithm is taken, e.g. 'allreduce: 0-16k oneshot; 16k- twoshot'" },
+	{ "CHOIR_RULES", "which algorithm is taken, e.g. 'allreduce: 0-16k oneshot; 16k- twoshot', or @FILE (choir-bench --tune writes one)" },
 	{ "CHOIR_WARN_MS", "milliseconds after which a late rank is named in the log (30000)" },
 };
 const size_t n_config_variables = sizeof config_variables / sizeof *config_variables;

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* Rule text: what it chooses, and that a mistake is found with its line and word. */
+#include "algo/rules.h"
+#include "base/error.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *chosen(const struct rules *rules, uint64_t bytes, bool shared)
+{
+	static const int node_of[] = { 0, 0, 0 }, place_of[] = { 0, 1, 2 }, node_size[] = { 3 }, node_first[] = { 0, 3 }, ranks[] = { 0, 1, 2 };
+	const struct layout layout = { .n = 3, .n_nodes = 1, .node_of = node_of, .place_of = place_of, .node_size = node_size,
+				       .node_first = node_first, .node_ranks = ranks, .min_node_size = 3, .max_node_size = 3 };
+	const struct algo_in in = { .layout = &layout, .collective = COLLECTIVE_ALLREDUCE, .elem_bytes = 4, .bytes = bytes, .send_direct = true,
+				    .recv_direct = true, .shared = shared, .slot_bytes = 1 << 20, .message_bytes = 1 << 16 };
+
+	return rules_choose(rules, &in)->name;
+}
+
+static void the_first_rule_that_holds_decides(void **state)
+{
+	static const char text[] = "# measured\nbroadcast: 0- slots\n\nallreduce:\n\tranks=3 & 64k- direct # where memory is shared\n"
+				   "\tnodes=1 & ranks=3 & 4k-1m twoshot; ranks<3 0- ring\n\tnodes>=1 & 2m-4m recursive_doubling\n";
+	struct rules rules;
+
+	(void)state;
+	assert_int_equal(rules_parse(text, &rules), CHOIR_SUCCESS);
+	assert_string_equal(chosen(&rules, 4096, true), "twoshot");
+	assert_string_equal(chosen(&rules, 65535, true), "twoshot");
+	assert_string_equal(chosen(&rules, 65536, true), "direct");
+	assert_string_equal(chosen(&rules, 65536, false), "twoshot");
+	assert_string_equal(chosen(&rules, 2 << 20, false), "recursive_doubling");
+	assert_string_equal(chosen(&rules, 8, false), "oneshot"); /* the built-in choice */
+	rules_free(&rules);
+}
+
+static void mistakes_have_a_line_and_a_word(void **state)
+{
+	static const struct { const char *text, *says[3]; } wrong[] = {
+		{ "allreduce: 0-16q oneshot", { "line 1", "has no algorithm 'q'", NULL } },
+		{ "allreduce: 0- oneshot\n\nallgather: 0- slots\nallreduce: 16k- rong", { "line 4", "'rong'", NULL } },
+		{ "\n\nallreduces: 0- ring", { "line 3", "\"allreduces\"", NULL } },
+		{ "# only ring\n0- ring", { "line 2", "a collective's name", "'0-'" } },
+		{ "allreduce: 4k ring", { "line 1", "a range of bytes", "'4k'" } },
+		{ "allreduce: nodes~1 ring", { "line 1", "a comparison", "'~1'" } },
+		{ "allreduce: 0- ring 5", { "line 1", "';' after a rule", "'5'" } },
+		{ "allreduce: 0-\n", { "line 1", "an algorithm", "the end of the line" } },
+		{ "allreduce: 0-", { "line 1", "an algorithm", "the end" } },
+	};
+	struct rules rules = { .n = 77 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		assert_int_equal(rules_parse(wrong[i].text, &rules), CHOIR_ARGUMENT);
+		for (size_t w = 0; w < 3 && wrong[i].says[w] != NULL; w++)
+			if (strstr(error_text(), wrong[i].says[w]) == NULL)
+				fail_msg("\"%s\" does not say \"%s\"", error_text(), wrong[i].says[w]);
+	}
+	assert_int_equal(rules.n, 77);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_rule_that_holds_decides),
+		cmocka_unit_test(mistakes_have_a_line_and_a_word),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
