@@ -11,6 +11,8 @@ struct exchange {
 	struct group group;     /* two members or more */
 	struct plan_ref own;    /* what I bring: memory that steps can read */
 	struct plan_ref out;    /* where the result goes: memory that steps can read and write; may be own */
+	bool to_root;           /* only member `root` gets the result, others a block of it (exchange_pairwise can) */
+	int root;
 	bool own_raw;           /* own is the caller's original, not a partial result (the same on all members) */
 	uint64_t bytes, unit;
 	uint64_t scratch;       /* offset of kind->scratch(...) bytes, mine alone until the exchange is done */
@@ -28,9 +30,10 @@ struct exchange_kind {
 	uint32_t (*tags)(int members);
 };
 
-extern const struct exchange_kind exchange_ring, exchange_recursive_doubling;
+extern const struct exchange_kind exchange_ring, exchange_bidirectional_ring, exchange_recursive_doubling;
+extern const struct exchange_kind exchange_halving_doubling, exchange_pairwise;
 
-/* exchange_chain: a whole allreduce over the network: chunk after chunk, some on their way at once. */
+/* exchange_chain: a whole allreduce over the network, or a reduce if kind can: chunk after chunk, some on their way at once. */
 choir_status exchange_chain(const struct algo_in *in, struct plan *plan, const struct exchange_kind *kind);
 
 static inline struct plan_ref ref_plus(struct plan_ref ref, uint64_t off)

@@ -11,6 +11,8 @@ struct chain {
 	const struct exchange_kind *kind;
 	struct chunks chunks;
 	uint64_t unit;
+	bool to_root, has_recv;
+	int root;                            /* as a member */
 	uint64_t stage, scratch;             /* first of DEPTH areas each */
 	uint64_t stage_bytes, scratch_bytes; /* of one */
 	plan_id done[DEPTH];
@@ -22,9 +24,9 @@ static void add_chunk(struct chain *c, uint64_t k)
 	uint64_t off = chunk_off(c->chunks, k), len = chunk_len(c->chunks, k), area = k % DEPTH;
 	struct plan_ref staged = plan_at(PLAN_SCRATCH, c->stage + area * c->stage_bytes);
 	struct exchange x = {
-		.plan = c->plan, .group = group_all(in), .own_raw = true, .bytes = len, .unit = c->unit,
+		.plan = c->plan, .group = group_all(in), .to_root = c->to_root, .root = c->root, .own_raw = true, .bytes = len, .unit = c->unit,
 		.own = in->send_direct ? plan_at(PLAN_SEND, off) : staged,
-		.out = in->recv_direct ? plan_at(PLAN_RECV, off) : staged,
+		.out = in->recv_direct && c->has_recv ? plan_at(PLAN_RECV, off) : staged,
 		.scratch = c->scratch + area * c->scratch_bytes,
 		.tag = (uint32_t)k * c->kind->tags(in->layout->n),
 		.after = c->done[area],
@@ -33,7 +35,7 @@ static void add_chunk(struct chain *c, uint64_t k)
 	if (!in->send_direct)
 		x.after = plan_copy(c->plan, staged, plan_at(PLAN_SEND, off), len, &x.after, 1, "stage in");
 	c->done[area] = c->kind->build(&x);
-	if (!in->recv_direct)
+	if (!in->recv_direct && c->has_recv)
 		c->done[area] = plan_copy(c->plan, plan_at(PLAN_RECV, off), staged, len, &c->done[area], 1, "stage out");
 }
 
@@ -42,11 +44,14 @@ choir_status exchange_chain(const struct algo_in *in, struct plan *plan, const s
 	struct chain c = { .in = in, .plan = plan, .kind = kind, .unit = block_unit(in->elem_bytes) };
 	uint64_t areas;
 
+	c.to_root = in->collective == COLLECTIVE_REDUCE;
+	c.has_recv = !c.to_root || in->me == in->root;
+	c.root = c.to_root ? group_index_of(in->layout, in->root) : 0;
 	c.chunks = chunks_of(in->bytes, kind->limit(in->layout->n, message_limit(in, c.unit)), c.unit);
 	areas = min_u64(c.chunks.n, DEPTH);
 	c.scratch_bytes = kind->scratch(in->layout->n, c.chunks.each, c.unit);
 	c.scratch = plan_scratch(plan, areas * c.scratch_bytes);
-	if (!in->send_direct || !in->recv_direct) {
+	if (!in->send_direct || !in->recv_direct || !c.has_recv) {
 		c.stage_bytes = round_up(c.chunks.each, 64);
 		c.stage = plan_scratch(plan, areas * c.stage_bytes);
 	}

@@ -10,6 +10,7 @@ struct group {
 	const struct layout *layout;
 	int n, me; /* members, and which one I am */
 	int place; /* -1: all ranks */
+	bool reversed; /* members are counted from the last */
 };
 
 static inline int group_index_of(const struct layout *layout, int rank)
@@ -27,9 +28,19 @@ static inline struct group group_across(const struct algo_in *in, int place)
 	return (struct group){ .layout = in->layout, .n = in->layout->n_nodes, .me = in->layout->node_of[in->me], .place = place };
 }
 
+/* The same members the other way round. */
+static inline struct group group_reversed(struct group group)
+{
+	group.reversed = !group.reversed;
+	group.me = group.n - 1 - group.me;
+	return group;
+}
+
 /* The comm rank of member i. */
 static inline int group_rank(const struct group *group, int i)
 {
+	if (group->reversed)
+		i = group->n - 1 - i;
 	return group->layout->node_ranks[group->place < 0 ? i : group->layout->node_first[i] + group->place];
 }
 

@@ -135,7 +135,7 @@ static void check_ranks(const struct algorithm *algorithm, int n, uint64_t elem_
 {
 	int node_of[CASE_MAX_RANKS];
 	struct check_case c = { .n = n, .node_of = node_of, .elem_bytes = elem_bytes, .slot_bytes = SLOT_BYTES,
-		                .message_bytes = n >= MANY ? 4 * MESSAGE_BYTES : MESSAGE_BYTES };
+		                .message_bytes = (n > 17 ? 16 : n >= MANY ? 4 : 1) * MESSAGE_BYTES };
 
 	for (int which = 0; which < CASE_LAYOUTS; which++)
 		if (case_layout(which, n, node_of))

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The arithmetic under the algorithms, as tables and as properties. */
 #include "algo/pattern_block.h"
+#include "algo/pattern_halving.h"
 #include "algo/pattern_hypercube.h"
 #include "algo/pattern_ring.h"
 #include "algo/pattern_tree.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -119,29 +121,79 @@ static void ring_visits_all(void **state)
 /* Everyone but the root is the child of its parent, once. */
 static void tree_spans(void **state)
 {
+	static const struct {
+		int v, radix, parent;
+	} parents[] = { { 6, 2, 4 }, { 5, 2, 4 }, { 8, 2, 0 }, { 6, 1, 5 }, { 7, 4, 4 }, { 12, 4, 0 }, { 24, 4, 16 }, { 16, 4, 0 } };
+
 	(void)state;
-	assert_int_equal(tree_parent(6), 4);
-	assert_int_equal(tree_parent(5), 4);
-	assert_int_equal(tree_parent(8), 0);
-	for (int n = 1; n <= MAX_RANKS; n++) {
-		int children = 0;
+	for (size_t i = 0; i < sizeof parents / sizeof *parents; i++)
+		assert_int_equal(tree_parent(parents[i].v, parents[i].radix), parents[i].parent);
+	for (int radix = 1; radix <= 4; radix++)
+		for (int n = 1; n <= MAX_RANKS; n++) {
+			int children = 0;
 
-		for (int v = 0; v < n; v++) {
-			int mine = 0;
+			for (int v = 0; v < n; v++) {
+				int mine = tree_children(v, radix, n), last = v;
 
-			for (int bit = 1; bit <= tree_top(n); bit *= 2)
-				if (tree_has_child(v, bit, n)) {
-					assert_true(v + bit < n);
-					assert_int_equal(tree_parent(v + bit), v);
-					mine++;
+				for (int i = 0; i < mine; i++) {
+					int child = tree_child(v, i, radix, n);
+
+					assert_in_range(child, last + 1, n - 1); /* nearest first */
+					assert_int_equal(tree_parent(child, radix), v);
+					last = child;
 				}
-			assert_int_equal(mine == 0, tree_is_leaf(v, n));
-			/* reduce_binomial counts on it: who has children has a nearest one, and that one is a leaf. */
-			assert_true(mine == 0 || tree_is_leaf(v + 1, n));
-			children += mine;
+				assert_true(mine <= TREE_MOST_CHILDREN);
+				assert_int_equal(mine == 0, tree_is_leaf(v, radix, n));
+				/* tree_reduce counts on it: but for chains, who has children has a nearest one, and that one is a leaf. */
+				assert_true(mine == 0 || radix == 1 || tree_is_leaf(v + 1, radix, n));
+				children += mine;
+			}
+			assert_int_equal(children, n - 1);
 		}
-		assert_int_equal(children, n - 1);
-	}
+	assert_int_equal(tree_children(0, 4, INT_MAX), 46);
+	assert_int_equal(tree_children(0, 2, INT_MAX), 31);
+}
+
+/* Subtrees of the binomial tree: who is in v's is v or in that of the child towards it, and of no other child. */
+static void tree_branches(void **state)
+{
+	(void)state;
+	for (int n = 1; n <= MAX_RANKS; n++)
+		for (int v = 0; v < n; v++)
+			for (int w = 0; w < n; w++) {
+				int holders = 0;
+
+				for (int i = 0; i < tree_children(v, 2, n); i++)
+					holders += tree_holds(tree_child(v, i, 2, n), w);
+				assert_int_equal(holders, tree_holds(v, w) && w != v);
+				if (holders == 0)
+					continue;
+				assert_int_equal(tree_parent(tree_branch(v, w), 2), v);
+				assert_true(tree_holds(tree_branch(v, w), w));
+			}
+}
+
+/* Halving: what I give my partner keeps, both together are what both held, and part id is left to id. */
+static void halving_splits(void **state)
+{
+	(void)state;
+	assert_int_equal(halving_first(5, 4), 4);
+	assert_int_equal(halving_first(5, 2), 4);
+	assert_int_equal(halving_first(6, 2), 6);
+	assert_int_equal(halving_first(3, 4), 0);
+	for (int core = 2; core <= 64; core *= 2)
+		for (int id = 0; id < core; id++) {
+			int held = 0;
+
+			for (int bit = core / 2; bit > 0; bit /= 2) {
+				int keep = halving_first(id, bit), give = halving_first(id ^ bit, bit);
+
+				assert_int_equal(keep < give ? keep : give, held);
+				assert_int_equal(keep < give ? give - keep : keep - give, bit);
+				held = keep;
+			}
+			assert_int_equal(held, id);
+		}
 }
 
 static void hypercube_folds(void **state)
@@ -172,6 +224,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(block_table),     cmocka_unit_test(blocks_cover), cmocka_unit_test(chunks_cover),
 		cmocka_unit_test(ring_visits_all), cmocka_unit_test(tree_spans),   cmocka_unit_test(hypercube_folds),
+		cmocka_unit_test(tree_branches),   cmocka_unit_test(halving_splits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
