@@ -11,6 +11,9 @@ void shape_whole(struct job *job, size_t bytes);      /* whole in, whole out */
 void shape_gather(struct job *job, size_t bytes);     /* block in, whole out */
 void shape_gatherv(struct job *job, size_t bytes);
 void shape_scatter(struct job *job, size_t bytes);    /* whole in, block out */
+void shape_scatterv(struct job *job, size_t bytes);
+void shape_alltoall(struct job *job, size_t bytes);   /* bytes of one rank in, as many out */
+void shape_alltoallv(struct job *job, size_t bytes);
 
 bool span_reduced(const struct job *job, int k, struct span *out);
 bool span_reduced_at_root(const struct job *job, int k, struct span *out);
@@ -19,20 +22,25 @@ bool span_of_root(const struct job *job, int k, struct span *out);
 bool span_of_previous(const struct job *job, int k, struct span *out);
 bool span_gathered(const struct job *job, int k, struct span *out);
 bool span_gatheredv(const struct job *job, int k, struct span *out);
+bool span_exchanged(const struct job *job, int k, struct span *out);
+bool span_exchangedv(const struct job *job, int k, struct span *out);
 
 int next_rank(const struct job *job);
 int previous_rank(const struct job *job);
 
 /* case_call.c */
 #define CASE_CALL(name) \
-	choir_status call_##name(const struct job *job, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **events)
+	choir_status call_##name(const struct job *job, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
 /* case_mpi.c */
 #define CASE_MPI(name) int mpi_##name(const struct job *job, const struct mpi_kit *kit, void *send, void *recv)
 
 CASE_CALL(allreduce);
 CASE_CALL(reduce_scatter);
+CASE_CALL(reduce_scatterv);
 CASE_CALL(allgather);
 CASE_CALL(allgatherv);
+CASE_CALL(alltoall);
+CASE_CALL(alltoallv);
 CASE_CALL(broadcast);
 CASE_CALL(reduce);
 CASE_CALL(barrier);
@@ -40,8 +48,11 @@ CASE_CALL(sendrecv);
 
 CASE_MPI(allreduce);
 CASE_MPI(reduce_scatter);
+CASE_MPI(reduce_scatterv);
 CASE_MPI(allgather);
 CASE_MPI(allgatherv);
+CASE_MPI(alltoall);
+CASE_MPI(alltoallv);
 CASE_MPI(broadcast);
 CASE_MPI(reduce);
 CASE_MPI(barrier);

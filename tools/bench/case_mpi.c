@@ -9,17 +9,15 @@ struct blocks {
 	int count[JOB_MAX_RANKS], at[JOB_MAX_RANKS];
 };
 
-static struct blocks blocks_of(const size_t *counts, int n)
+static void lay_out(const size_t *counts, int n, struct blocks *blocks)
 {
-	struct blocks blocks;
 	int sum = 0;
 
 	for (int r = 0; r < n; r++) {
-		blocks.count[r] = (int)counts[r];
-		blocks.at[r] = sum;
-		sum += blocks.count[r];
+		blocks->count[r] = (int)counts[r];
+		blocks->at[r] = sum;
+		sum += blocks->count[r];
 	}
-	return blocks;
 }
 
 CASE_MPI(allreduce)
@@ -33,6 +31,14 @@ CASE_MPI(reduce_scatter)
 	return MPI_Reduce_scatter_block(send, recv, (int)job->count, kit->type, kit->op, kit->comm);
 }
 
+CASE_MPI(reduce_scatterv)
+{
+	struct blocks to;
+
+	lay_out(job->recv_counts, job->n, &to);
+	return MPI_Reduce_scatter(send, recv, to.count, kit->type, kit->op, kit->comm);
+}
+
 CASE_MPI(allgather)
 {
 	return MPI_Allgather(send, (int)job->count, kit->type, recv, (int)job->count, kit->type, kit->comm);
@@ -40,9 +46,24 @@ CASE_MPI(allgather)
 
 CASE_MPI(allgatherv)
 {
-	struct blocks to = blocks_of(job->recv_counts, job->n);
+	struct blocks to;
 
+	lay_out(job->recv_counts, job->n, &to);
 	return MPI_Allgatherv(send, (int)job->count, kit->type, recv, to.count, to.at, kit->type, kit->comm);
+}
+
+CASE_MPI(alltoall)
+{
+	return MPI_Alltoall(send, (int)job->count, kit->type, recv, (int)job->count, kit->type, kit->comm);
+}
+
+CASE_MPI(alltoallv)
+{
+	struct blocks from, to;
+
+	lay_out(job->send_counts, job->n, &from);
+	lay_out(job->recv_counts, job->n, &to);
+	return MPI_Alltoallv(send, from.count, from.at, kit->type, recv, to.count, to.at, kit->type, kit->comm);
 }
 
 /* MPI broadcasts in place only: out of place the root's copy is the caller's. */

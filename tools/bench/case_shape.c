@@ -82,6 +82,46 @@ void shape_scatter(struct job *job, size_t bytes)
 	job->recv_at = (size_t)job->rank * job->count;
 }
 
+void shape_scatterv(struct job *job, size_t bytes)
+{
+	share_out(job, bytes);
+	job->recv_count = job->count;
+	job->send_count = job->bytes / job->elem_bytes;
+	job->send_at = 0;
+	job->recv_at = sum_of(job->recv_counts, job->rank);
+}
+
+void shape_alltoall(struct job *job, size_t bytes)
+{
+	job->count = block_of(job, bytes);
+	job->send_count = job->recv_count = job->count * (size_t)job->n;
+	job->bytes = job->send_count * job->elem_bytes;
+	job->send_at = job->recv_at = 0;
+}
+
+/* Every rank sends the same in all, in blocks of 1 to n units; what ranks get differs where n is even. */
+static size_t exchanged(const struct job *job, int from, int to)
+{
+	size_t n = (size_t)job->n;
+
+	return job->count * ((2 * (size_t)from + (size_t)to) % n + 1);
+}
+
+void shape_alltoallv(struct job *job, size_t bytes)
+{
+	size_t n = (size_t)job->n, units = n * (n + 1) / 2, unit = bytes / job->elem_bytes / units;
+
+	job->count = unit > 0 ? unit : 1;
+	for (int r = 0; r < job->n; r++) {
+		job->send_counts[r] = exchanged(job, job->rank, r);
+		job->recv_counts[r] = exchanged(job, r, job->rank);
+	}
+	job->send_count = sum_of(job->send_counts, job->n);
+	job->recv_count = sum_of(job->recv_counts, job->n);
+	job->bytes = job->send_count * job->elem_bytes;
+	job->send_at = job->recv_at = 0;
+}
+
 bool span_reduced(const struct job *job, int k, struct span *out)
 {
 	*out = (struct span){ .count = job->count, .rank = SPAN_REDUCED };
@@ -122,5 +162,21 @@ bool span_gatheredv(const struct job *job, int k, struct span *out)
 	if (k >= job->n)
 		return false;
 	*out = (struct span){ .at = sum_of(job->recv_counts, k), .count = job->recv_counts[k], .rank = k };
+	return true;
+}
+
+bool span_exchanged(const struct job *job, int k, struct span *out)
+{
+	*out = (struct span){ .at = (size_t)k * job->count, .count = job->count, .from = (size_t)job->rank * job->count, .rank = k };
+	return k < job->n;
+}
+
+bool span_exchangedv(const struct job *job, int k, struct span *out)
+{
+	if (k >= job->n)
+		return false;
+	*out = (struct span){ .at = sum_of(job->recv_counts, k), .count = job->recv_counts[k], .rank = k };
+	for (int r = 0; r < job->rank; r++)
+		out->from += exchanged(job, k, r);
 	return true;
 }

@@ -13,7 +13,7 @@ struct span {
 	size_t at, count, from;
 	int rank; /* SPAN_REDUCED = all */
 };
-enum { SPAN_REDUCED = -1, CASE_MAX_EVENTS = 2 };
+enum { SPAN_REDUCED = -1 };
 
 struct mpi_kit {
 	MPI_Comm comm;
@@ -29,14 +29,13 @@ struct bench_case {
 	bool same_output;  /* all ranks that have an output have the same one: the work may be shared out anyhow */
 	bool can_be_in_place;
 	bool by_elements;  /* any piece of the data is the same collective on less: staged may run it in halves */
-	int n_events;      /* that run() gives */
 	double bus_rounds; /* busbw = algbw x this x (n-1)/n; 0 = busbw is algbw */
 	/* shape: sets the fields of job from the size asked for. */
 	void (*shape)(struct job *job, size_t bytes);
 	/* span: the k-th span of this rank's output; false behind the last.  NULL = no output. */
 	bool (*span)(const struct job *job, int k, struct span *out);
-	/* run: events NULL = blocking. */
-	choir_status (*run)(const struct job *job, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **events);
+	/* run: event_p NULL = blocking. */
+	choir_status (*run)(const struct job *job, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p);
 	/* mpi: the same by MPI on host memory; send is MPI_IN_PLACE where MPI wants it. */
 	int (*mpi)(const struct job *job, const struct mpi_kit *kit, void *send, void *recv);
 };

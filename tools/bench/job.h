@@ -32,7 +32,8 @@ struct job {
 	size_t count;                  /* elements, as given to the call */
 	size_t send_count, recv_count; /* elements of this rank's buffers; 0 = none */
 	size_t send_at, recv_at;       /* in place: where the two begin in the shared buffer, in elements */
-	size_t recv_counts[JOB_MAX_RANKS]; /* of every rank's block, where they differ */
+	size_t recv_counts[JOB_MAX_RANKS]; /* where blocks differ: every rank's; alltoallv: what I get from each */
+	size_t send_counts[JOB_MAX_RANKS]; /* alltoallv: what I send to each */
 };
 
 static inline struct values job_values(const struct job *job)

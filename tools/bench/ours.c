@@ -12,7 +12,7 @@
 struct set {
 	struct check_buffers buffers;
 	choir_buffer send, recv;
-	choir_event *events[CASE_MAX_EVENTS];
+	choir_event *event;
 };
 
 /* What siblings share. */
@@ -59,26 +59,20 @@ static void learn(struct ours *ours, choir_event *event)
 	ours->wire_bytes += choir_event_wire_bytes(event);
 }
 
-/* Waits for every event of a set, whatever becomes of the first. */
 static int finish(struct ours *ours, struct set *set)
 {
-	int worst = EXIT_FINE;
+	choir_status st = choir_event_wait(set->event, -1);
+	int status = st == CHOIR_SUCCESS ? EXIT_FINE : ours_failed(ours->job, ours->job->what->name, st, choir_event_error(set->event));
 
-	for (int e = 0; e < ours->job->what->n_events; e++) {
-		choir_status st = choir_event_wait(set->events[e], -1);
-
-		if (st != CHOIR_SUCCESS)
-			worst = ours_failed(ours->job, ours->job->what->name, st, choir_event_error(set->events[e]));
-		if (!ours->known)
-			learn(ours, set->events[e]);
-		choir_event_release(set->events[e]);
-	}
-	return worst;
+	if (!ours->known)
+		learn(ours, set->event);
+	choir_event_release(set->event);
+	return status;
 }
 
 static int start(struct ours *ours, struct set *set)
 {
-	choir_status st = ours->job->what->run(ours->job, set->send, set->recv, &ours->call, set->events);
+	choir_status st = ours->job->what->run(ours->job, set->send, set->recv, &ours->call, &set->event);
 
 	return st == CHOIR_SUCCESS ? EXIT_FINE : ours_failed(ours->job, ours->job->what->name, st, choir_last_error());
 }
@@ -211,7 +205,7 @@ bool ours_fits(struct contender *self)
 	struct ours *ours = (struct ours *)self;
 	struct world *world = ours->job->world;
 	struct set *set = ours->sets->set;
-	choir_status st = ours->job->what->run(ours->job, set->send, set->recv, &ours->call, set->events);
+	choir_status st = ours->job->what->run(ours->job, set->send, set->recv, &ours->call, &set->event);
 	int refused = st != CHOIR_SUCCESS;
 
 	/* What an algorithm can do depends on what is the same everywhere; a rank alone with its opinion would wait for ever. */
