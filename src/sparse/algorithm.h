@@ -20,6 +20,9 @@ struct sparse_method {
 	sparse_step start;
 	/* Writes the result to sparse->target; ends in deliver_flush. */
 	sparse_step fill;
+	/* The same where all ranks share memory. */
+	sparse_step start_shared, fill_shared;
+	bool raw; /* start_shared takes raw pairs */
 };
 
 extern const struct sparse_method sparse_methods[];
@@ -37,10 +40,13 @@ const struct sparse_method *sparse_method_choose(const struct sparse_facts *fact
 double allgather_cost(const struct sparse_facts *facts, int n_ranks, uint64_t pair_bytes);
 choir_status allgather_start(struct sparse *sparse, struct script_turn *turn);
 choir_status allgather_fill(struct sparse *sparse, struct script_turn *turn);
+choir_status allgather_start_shared(struct sparse *sparse, struct script_turn *turn);
 
 double split_cost(const struct sparse_facts *facts, int n_ranks, uint64_t pair_bytes);
 choir_status split_start(struct sparse *sparse, struct script_turn *turn);
 choir_status split_fill(struct sparse *sparse, struct script_turn *turn);
+choir_status split_start_shared(struct sparse *sparse, struct script_turn *turn); /* split_shared.c */
+choir_status split_fill_shared(struct sparse *sparse, struct script_turn *turn);
 
 /* Constants of the costs: a message round, a byte received, and a pair merged; of ranks in one node, where it matters most. */
 #define COST_ROUND_NS 8000.0

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Every rank gets every rank's coalesced list and merges them in rank order.
- * One allgatherv; (P-1) k pairs received and P k pairs merged on each rank; any P.  Best for few ranks and short lists. */
+ * One allgatherv (none where they share memory); (P-1) k pairs received and P k pairs merged on each rank; any P.  Best for few ranks and short lists. */
 #include "sparse/block.h"
 #include "sparse/state.h"
 
@@ -20,7 +20,7 @@ choir_status allgather_start(struct sparse *sparse, struct script_turn *turn)
 {
 	struct index_form form = index_form_of(sparse->facts.range);
 	struct algo_in in = { .collective = COLLECTIVE_ALLGATHERV, .elem_bytes = BLOCK_ALIGN, .block_bytes = sparse->block_bytes };
-	const void *mine = sparse->own.ptr;
+	const void *mine = sparse->own_ptr;
 	uint64_t total = 0, my_bytes;
 	int n = sparse->env.layout->n, me = sparse->env.me;
 
@@ -30,7 +30,7 @@ choir_status allgather_start(struct sparse *sparse, struct script_turn *turn)
 	}
 	my_bytes = sparse->block_bytes[me];
 	if (sparse->own_count > 0 && (form.bytes != sparse->own_form.bytes || form.base != sparse->own_form.base)) {
-		struct pairs own = block_pairs(sparse->own.ptr, sparse->own_form, sparse->own_count);
+		struct pairs own = block_pairs(sparse->own_ptr, sparse->own_form, sparse->own_count);
 
 		TRY(pool_take(&sparse->out, my_bytes, "the pairs to send"));
 		block_write(sparse->out.ptr, form, &own, 0, own.count, sparse->row_bytes);
@@ -41,22 +41,38 @@ choir_status allgather_start(struct sparse *sparse, struct script_turn *turn)
 }
 
 /* Phase 2: the merge, here.  No exchange is left. */
-static choir_status allgather_merge(struct sparse *sparse, struct script_turn *turn)
+static choir_status merge_lists(struct sparse *sparse, struct script_turn *turn)
 {
-	struct index_form form = index_form_of(sparse->facts.range);
-	const unsigned char *block = sparse->in.ptr;
 	int n = sparse->env.layout->n;
 	struct coalesce_call todo = { .dtype = sparse->call.val_dtype, .op = sparse->call.op, .width = sparse->facts.width, .final = true,
 				      .n_ranks = n, .src = sparse->lists, .n_src = (uint32_t)n, .range = sparse->facts.range };
 
 	(void)turn;
 	sparse->only_mine = true;
-	for (int r = 0; r < n; r++) {
+	sparse->step = allgather_count;
+	return coalesce_init(&sparse->job, &todo, sparse->kernels && sparse->facts.pairs <= UINT32_MAX ? sparse->env.device : NULL);
+}
+
+static choir_status allgather_merge(struct sparse *sparse, struct script_turn *turn)
+{
+	struct index_form form = index_form_of(sparse->facts.range);
+	const unsigned char *block = sparse->in.ptr;
+
+	for (int r = 0; r < sparse->env.layout->n; r++) {
 		sparse->lists[r].pairs = block_pairs(block, form, sparse->headers[r].pairs);
 		block += sparse->block_bytes[r];
 	}
-	sparse->step = allgather_count;
-	return coalesce_init(&sparse->job, &todo, sparse->kernels && sparse->facts.pairs <= UINT32_MAX ? sparse->env.device : NULL);
+	return merge_lists(sparse, turn);
+}
+
+/* Where the ranks share memory the lists are merged as they lie, each in the form of its own range: nothing is exchanged but the headers. */
+choir_status allgather_start_shared(struct sparse *sparse, struct script_turn *turn)
+{
+	sparse->only_mine = true;
+	TRY(sparse_open(sparse, sparse->views, sparse_pairs_at));
+	for (int r = 0; r < sparse->env.layout->n; r++)
+		sparse->lists[r].pairs = sparse_shared_pairs(sparse, r);
+	return merge_lists(sparse, turn);
 }
 
 static choir_status allgather_count(struct sparse *sparse, struct script_turn *turn)
@@ -83,6 +99,7 @@ choir_status allgather_fill(struct sparse *sparse, struct script_turn *turn)
 		return coalesce_watch(&sparse->job, sparse->env.ring, sparse->env.ring_ctx);
 	}
 	coalesce_fini(&sparse->job);
+	sparse_close(sparse, sparse->views);
 	sparse->step = deliver_flush;
 	return CHOIR_SUCCESS;
 }

@@ -2,6 +2,7 @@
 /* The bitmap route of the host twin.  A bit for each index of the range; the number of bits below an index is its place in the result, so
  * nothing is sorted.  Passes: range/64 words zeroed and counted, each index read twice, each row once.  Right where the range is not much larger than
  * the number of pairs; coalesce.c chooses. */
+#include "sparse/bits.h"
 #include "sparse/coalesce.h"
 #include "sparse/rows.h"
 
@@ -37,39 +38,6 @@ static void mark(uint64_t *bitmap, const struct pairs *pairs, int64_t lo)
 	}
 }
 
-/* Note [popcount].  Baseline x86-64 has no instruction for it, and the bit tricks that replace it are a third of this route's time; so what counts bits is
- * compiled twice and chosen when it runs. */
-#ifdef __x86_64__
-#define WITH_POPCOUNT __attribute__((target("popcnt")))
-#define HAS_POPCOUNT __builtin_cpu_supports("popcnt")
-#else
-#define WITH_POPCOUNT
-#define HAS_POPCOUNT 1
-#endif
-#define EITHER_WAY static inline __attribute__((always_inline))
-
-/* before[w] = bits set below word w; returns all of them. */
-EITHER_WAY uint64_t count_before_body(const uint64_t *bitmap, uint64_t words, uint32_t *before)
-{
-	uint64_t count = 0;
-
-	for (uint64_t w = 0; w < words; w++) {
-		before[w] = (uint32_t)count;
-		count += (uint64_t)__builtin_popcountll(bitmap[w]);
-	}
-	return count;
-}
-
-WITH_POPCOUNT static uint64_t count_before_fast(const uint64_t *bitmap, uint64_t words, uint32_t *before)
-{
-	return count_before_body(bitmap, words, before);
-}
-
-static uint64_t count_before(const uint64_t *bitmap, uint64_t words, uint32_t *before)
-{
-	return HAS_POPCOUNT ? count_before_fast(bitmap, words, before) : count_before_body(bitmap, words, before);
-}
-
 choir_status coalesce_bitmap_count(struct coalesce *job)
 {
 	uint64_t words = bitmap_words(job);
@@ -79,7 +47,7 @@ choir_status coalesce_bitmap_count(struct coalesce *job)
 	memset(job->bitmap.ptr, 0, words * 8);
 	for (uint32_t s = 0; s < job->call.n_src; s++)
 		mark(job->bitmap.ptr, &job->call.src[s].pairs, job->call.range.lo);
-	job->count = count_before(job->bitmap.ptr, words, job->before.ptr);
+	job->count = bits_before(job->bitmap.ptr, words, job->before.ptr);
 	return CHOIR_SUCCESS;
 }
 
@@ -105,39 +73,20 @@ static void write_indices(const struct coalesce *job, void *ind, struct index_fo
 	}
 }
 
-/* Places of n stored indices, each shift above its bit. */
-EITHER_WAY void place_body(const struct coalesce *job, const void *ind, bool narrow, uint64_t i, int64_t shift, size_t n, uint64_t *place)
-{
-	const uint64_t *bitmap = job->bitmap.ptr;
-	const uint32_t *before = job->before.ptr;
-
-	for (size_t k = 0; k < n; k++) {
-		int64_t stored = narrow ? ((const int32_t *)ind)[i + k] : ((const int64_t *)ind)[i + k];
-		uint64_t x = (uint64_t)(stored + shift), below = (UINT64_C(1) << (x % 64)) - 1;
-
-		place[k] = before[x / 64] + (uint64_t)__builtin_popcountll(bitmap[x / 64] & below);
-	}
-}
-
-WITH_POPCOUNT static void place_fast(const struct coalesce *job, const struct pairs *pairs, uint64_t i, size_t n, uint64_t *place)
-{
-	int64_t shift = pairs->form.base - job->call.range.lo;
-
-	if (pairs->form.bytes == 4)
-		place_body(job, pairs->ind, true, i, shift, n, place);
-	else
-		place_body(job, pairs->ind, false, i, shift, n, place);
-}
-
-/* Places and first-flags of n pairs from the i-th on. */
+/* Places and first-flags of n <= BATCH pairs from the i-th on. */
 static void place_batch(const struct coalesce *job, const struct pairs *pairs, uint64_t i, size_t n, uint64_t *place, uint8_t *first)
 {
 	uint8_t *filled = job->filled.ptr;
+	int64_t shift = pairs->form.base - job->call.range.lo;
+	uint64_t at[BATCH];
 
-	if (HAS_POPCOUNT)
-		place_fast(job, pairs, i, n, place);
+	if (pairs->form.bytes == 4)
+		for (size_t k = 0; k < n; k++)
+			at[k] = (uint64_t)(((const int32_t *)pairs->ind)[i + k] + shift);
 	else
-		place_body(job, pairs->ind, pairs->form.bytes == 4, i, pairs->form.base - job->call.range.lo, n, place);
+		for (size_t k = 0; k < n; k++)
+			at[k] = (uint64_t)(((const int64_t *)pairs->ind)[i + k] + shift);
+	bits_places(job->bitmap.ptr, job->before.ptr, at, n, place);
 	for (size_t k = 0; k < n; k++) {
 		first[k] = !filled[place[k]];
 		filled[place[k]] = 1;

@@ -90,7 +90,7 @@ static choir_status deliver_target(struct sparse *sparse, struct script_turn *tu
 	(void)turn;
 	if (sparse->call.attr.alloc_fn != NULL)
 		TRY(check_allocated(sparse));
-	sparse->step = sparse->count == 0 ? deliver_flush : sparse->method->fill;
+	sparse->step = sparse->count == 0 ? deliver_flush : sparse->fill;
 	if (sparse->count == 0)
 		return CHOIR_SUCCESS;
 	if (!lends && !too_small(sparse)) {

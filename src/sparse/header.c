@@ -50,7 +50,7 @@ static choir_status same_width(const struct sparse_header *all, int n, uint64_t 
 
 choir_status header_agree(const struct sparse_header *all, int n, struct sparse_facts *out)
 {
-	struct sparse_facts facts = { .range = INDEX_RANGE_EMPTY, .algorithm = all[0].algorithm };
+	struct sparse_facts facts = { .range = INDEX_RANGE_EMPTY, .algorithm = all[0].algorithm, .shared = true };
 
 	for (int r = 1; r < n; r++)
 		TRY(same_call(all, 0, r));
@@ -60,6 +60,8 @@ choir_status header_agree(const struct sparse_header *all, int n, struct sparse_
 			return error_set(CHOIR_ARGUMENT,
 					 "sparse_allreduce: rank %d sends the negative index %" PRId64 " at position %" PRIu64, r,
 					 all[r].bad_index, all[r].bad_at);
+		facts.raw |= all[r].raw != 0;
+		facts.shared &= all[r].shared != 0;
 		facts.pairs += all[r].pairs;
 		facts.most = all[r].pairs > facts.most ? all[r].pairs : facts.most;
 		facts.range = index_range_join(facts.range, (struct index_range){ .lo = all[r].lo, .hi = all[r].hi });

@@ -5,10 +5,11 @@
 
 #include "base/error.h"
 #include "sparse/pairs.h"
+#include "sparse/share.h"
 
 /* Fixed size, no padding; same byte order on all ranks (the transport's promise). */
 struct sparse_header {
-	uint64_t pairs;     /* coalesced */
+	uint64_t pairs;     /* that this rank brings: coalesced, or raw */
 	uint64_t raw_pairs; /* as the caller gave them */
 	uint64_t width;     /* 0 if raw_pairs is 0 */
 	int64_t lo, hi;     /* of the indices; lo > hi if there are none */
@@ -16,16 +17,21 @@ struct sparse_header {
 	int64_t bad_index;
 	int32_t ind_dtype, val_dtype, op, mode;
 	int32_t algorithm;  /* row of the table that the caller forces, -1 none */
+	int32_t raw;        /* pairs are the caller's as they came */
+	int32_t shared;     /* the rank can share memory with all others */
 	int32_t pad;
+	struct share_address pairs_at; /* shared and not raw: its block of coalesced pairs */
 };
 
 /* What follows from all headers: the same on every rank. */
 struct sparse_facts {
-	uint64_t pairs;    /* sum over ranks, coalesced on each */
+	uint64_t pairs;    /* sum over ranks */
 	uint64_t most;     /* of one rank */
 	uint64_t width;
 	struct index_range range;
 	int algorithm;     /* forced, else -1 */
+	bool raw;          /* of some rank */
+	bool shared;       /* all ranks can */
 };
 
 /* header_agree: MISMATCH naming two ranks and both values, or ARGUMENT naming the rank with a negative index; else the facts. */

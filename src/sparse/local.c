@@ -1,13 +1,41 @@
 /* SPDX-License-Identifier: MIT */
 /* My pairs coalesced into a block, then the headers of all ranks gathered and agreed on. */
 #include "sparse/block.h"
+#include "sparse/bucket.h"
 #include "sparse/state.h"
 
+static choir_status coalesce_start(struct sparse *sparse, struct script_turn *turn);
 static choir_status local_count(struct sparse *sparse, struct script_turn *turn);
 static choir_status local_fill(struct sparse *sparse, struct script_turn *turn);
 static choir_status header_done(struct sparse *sparse, struct script_turn *turn);
 
+/* Below, coalescing them before the headers costs less than the exchange it saves. */
+#define RAW_LEAST 1024
+
+/* Raw scalars go to their owners as they are, where a method can take them (split does): the owner then reduces all of a bucket at once. */
+static bool offers_raw(const struct sparse *sparse)
+{
+	const struct sparse_header *header = &sparse->header;
+	uint64_t pairs = header->raw_pairs, least = sparse->forced < 0 ? RAW_LEAST : 1;
+
+	if (!sparse->shares || sparse->coalesce_first || header->width != 1 || pairs < least || pairs > UINT32_MAX)
+		return false;
+	if (sparse->forced >= 0 && !sparse_methods[sparse->forced].raw)
+		return false;
+	return bucket_fits((struct index_range){ header->lo, header->hi }, pairs * (uint64_t)sparse->env.layout->n);
+}
+
 choir_status local_start(struct sparse *sparse, struct script_turn *turn)
+{
+	if (!offers_raw(sparse))
+		return coalesce_start(sparse, turn);
+	sparse->header.raw = true;
+	sparse->header.pairs = sparse->header.raw_pairs;
+	sparse->step = header_start;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status coalesce_start(struct sparse *sparse, struct script_turn *turn)
 {
 	const struct sparse_call *call = &sparse->call;
 	struct coalesce_source *source = &sparse->source;
@@ -16,6 +44,7 @@ choir_status local_start(struct sparse *sparse, struct script_turn *turn)
 				      .range = { .lo = sparse->header.lo, .hi = sparse->header.hi } };
 
 	(void)turn;
+	sparse->header.raw = false;
 	source->pairs = (struct pairs){ .ind = sparse->ind, .rows = sparse->val, .count = call->send_ind_count,
 					.form = { .bytes = sparse->ind_bytes } };
 	if (sparse->ind == NULL) {
@@ -36,6 +65,20 @@ static choir_status job_wait(struct sparse *sparse, struct script_turn *turn)
 	return coalesce_watch(&sparse->job, sparse->env.ring, sparse->env.ring_ctx);
 }
 
+/* Memory for my coalesced pairs, where the others may read it if we share. */
+static choir_status take_own(struct sparse *sparse, uint64_t bytes)
+{
+	if (!sparse->shares) {
+		TRY(pool_take(&sparse->own, bytes, "the coalesced pairs"));
+		sparse->own_ptr = sparse->own.ptr;
+		return CHOIR_SUCCESS;
+	}
+	TRY(share_take(bytes, &sparse->own_lent.block));
+	sparse->own_ptr = share_ptr(sparse->own_lent.block);
+	share_lend(sparse->own_lent.block, sparse->env.layout->n - 1, &sparse->header.pairs_at);
+	return CHOIR_SUCCESS;
+}
+
 static choir_status local_count(struct sparse *sparse, struct script_turn *turn)
 {
 	bool done;
@@ -46,12 +89,12 @@ static choir_status local_count(struct sparse *sparse, struct script_turn *turn)
 	sparse->own_count = sparse->job.count;
 	sparse->own_form = index_form_of((struct index_range){ .lo = sparse->header.lo, .hi = sparse->header.hi });
 	sparse->step = local_fill;
-	return pool_take(&sparse->own, block_bytes(sparse->own_form, sparse->own_count, sparse->row_bytes), "the coalesced pairs");
+	return take_own(sparse, block_bytes(sparse->own_form, sparse->own_count, sparse->row_bytes));
 }
 
 static choir_status local_fill(struct sparse *sparse, struct script_turn *turn)
 {
-	unsigned char *block = sparse->own.ptr;
+	unsigned char *block = sparse->own_ptr;
 	bool done;
 
 	TRY(coalesce_fill(&sparse->job, block, sparse->own_form, block + block_rows_off(sparse->own_form, sparse->own_count), &done));
@@ -74,8 +117,17 @@ choir_status header_start(struct sparse *sparse, struct script_turn *turn)
 	sparse->header.op = sparse->call.op;
 	sparse->header.mode = sparse->call.attr.coalesce_mode;
 	sparse->header.algorithm = sparse->forced;
+	sparse->header.shared = sparse->shares;
 	return script_plan(sparse, turn, &in, &sparse->header, sizeof sparse->header, sparse->headers,
 			   sizeof sparse->header * (uint64_t)sparse->env.layout->n, header_done);
+}
+
+/* Somebody offered raw pairs that nobody can take, as all ranks see by now: they coalesce, and all headers go round once more. */
+static choir_status coalesce_after_all(struct sparse *sparse)
+{
+	sparse->coalesce_first = true;
+	sparse->step = sparse->header.raw ? coalesce_start : header_start;
+	return CHOIR_SUCCESS;
 }
 
 static choir_status header_done(struct sparse *sparse, struct script_turn *turn)
@@ -88,11 +140,15 @@ static choir_status header_done(struct sparse *sparse, struct script_turn *turn)
 	if (st == CHOIR_ARGUMENT)
 		sparse->only_mine = true;
 	TRY(st);
+	if (sparse->facts.raw && !(sparse->facts.shared && bucket_fits(sparse->facts.range, sparse->facts.pairs)))
+		return coalesce_after_all(sparse);
 	sparse->row_bytes = sparse->facts.width * sparse->elem_bytes;
 	sparse->method = sparse_method_choose(&sparse->facts, n, sparse->ind_bytes + sparse->row_bytes);
+	sparse->fill = sparse->facts.shared ? sparse->method->fill_shared : sparse->method->fill;
+	sparse->own_lent.used = sparse->facts.shared && sparse->facts.pairs > 0 && !sparse->header.raw;
 	if (sparse->facts.pairs == 0)
 		deliver_start(sparse, 0);
 	else
-		sparse->step = sparse->method->start;
+		sparse->step = sparse->facts.shared ? sparse->method->start_shared : sparse->method->start;
 	return CHOIR_SUCCESS;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/rows.h"
 
-#define ROWS_DTYPES 13
-#define ROWS_OPS 12
+#include "sparse/each_cell.h"
 
 #ifdef __clang__
 #define ROWS_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
@@ -10,45 +9,8 @@
 #define ROWS_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-#define DTYPE I8
-#include "sparse/rows_dtype.inc"
-#undef DTYPE
-#define DTYPE U8
-#include "sparse/rows_dtype.inc"
-#undef DTYPE
-#define DTYPE I16
-#include "sparse/rows_dtype.inc"
-#undef DTYPE
-#define DTYPE U16
-#include "sparse/rows_dtype.inc"
-#undef DTYPE
-#define DTYPE I32
-#include "sparse/rows_dtype.inc"
-#undef DTYPE
-#define DTYPE U32
-#include "sparse/rows_dtype.inc"
-#undef DTYPE
-#define DTYPE I64
-#include "sparse/rows_dtype.inc"
-#undef DTYPE
-#define DTYPE U64
-#include "sparse/rows_dtype.inc"
-#undef DTYPE
-#define DTYPE F16
-#include "sparse/rows_dtype.inc"
-#undef DTYPE
-#define DTYPE BF16
-#include "sparse/rows_dtype.inc"
-#undef DTYPE
-#define DTYPE F32
-#include "sparse/rows_dtype.inc"
-#undef DTYPE
-#define DTYPE F64
-#include "sparse/rows_dtype.inc"
-#undef DTYPE
-#define DTYPE BOOL
-#include "sparse/rows_dtype.inc"
-#undef DTYPE
+#define LOOPS "sparse/rows_op.inc"
+#include "sparse/each_dtype.inc"
 
 struct rows_loops {
 	void (*rows)(const struct rows *rows, const struct rows_batch *batch);
@@ -57,25 +19,8 @@ struct rows_loops {
 };
 
 #define CELL(dtype, op) [CHOIR_OP_##op] = { op_##dtype##_##op##_fold_rows, op_##dtype##_##op##_fold_scalars, op_##dtype##_##op##_finish_rows }
-#define CELLS(dtype)                                                                                                               \
-	CELL(dtype, SUM), CELL(dtype, PROD), CELL(dtype, MIN), CELL(dtype, MAX), CELL(dtype, MEAN), CELL(dtype, SQUARE_ADD)
-#define CELLS_BITS(dtype) CELLS(dtype), CELL(dtype, BAND), CELL(dtype, BOR), CELL(dtype, BXOR)
 
-static const struct rows_loops loops[ROWS_DTYPES][ROWS_OPS] = {
-	[CHOIR_I8] = { CELLS_BITS(I8) },
-	[CHOIR_U8] = { CELLS_BITS(U8) },
-	[CHOIR_I16] = { CELLS_BITS(I16) },
-	[CHOIR_U16] = { CELLS_BITS(U16) },
-	[CHOIR_I32] = { CELLS_BITS(I32) },
-	[CHOIR_U32] = { CELLS_BITS(U32) },
-	[CHOIR_I64] = { CELLS_BITS(I64) },
-	[CHOIR_U64] = { CELLS_BITS(U64) },
-	[CHOIR_F16] = { CELLS(F16) },
-	[CHOIR_BF16] = { CELLS(BF16) },
-	[CHOIR_F32] = { CELLS(F32) },
-	[CHOIR_F64] = { CELLS(F64) },
-	[CHOIR_BOOL] = { CELLS_BITS(BOOL), CELL(BOOL, LOGICAL_AND), CELL(BOOL, LOGICAL_OR) },
-};
+static const struct rows_loops loops[EACH_DTYPES][EACH_OPS] = EACH_CELL;
 
 size_t rows_acc_bytes(choir_dtype dtype)
 {

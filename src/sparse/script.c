@@ -5,6 +5,8 @@
 #include "sparse/state.h"
 
 #include "kern/reduce.h"
+#include "sparse/block.h"
+#include "sparse/bucket.h"
 #include "sparse/range_kernel.h"
 
 #include <stdlib.h>
@@ -54,6 +56,35 @@ choir_status script_plan(struct sparse *sparse, struct script_turn *turn, struct
 	return CHOIR_SUCCESS;
 }
 
+const struct share_address *sparse_pairs_at(const struct sparse *sparse, int r)
+{
+	return &sparse->headers[r].pairs_at;
+}
+
+struct pairs sparse_shared_pairs(const struct sparse *sparse, int r)
+{
+	const struct sparse_header *header = &sparse->headers[r];
+	const void *block = r == sparse->env.me ? sparse->own_ptr : header->pairs == 0 ? NULL : share_view_ptr(sparse->views[r]);
+
+	return block_pairs(block, index_form_of((struct index_range){ .lo = header->lo, .hi = header->hi }), header->pairs);
+}
+
+choir_status sparse_open(struct sparse *sparse, struct share_view **views, const struct share_address *(*at)(const struct sparse *, int))
+{
+	for (int r = 0; r < sparse->env.layout->n; r++)
+		if (r != sparse->env.me && at(sparse, r)->nonce != 0)
+			TRY(share_open(at(sparse, r), &views[r]));
+	return CHOIR_SUCCESS;
+}
+
+void sparse_close(struct sparse *sparse, struct share_view **views)
+{
+	for (int r = 0; views != NULL && r < sparse->env.layout->n; r++) {
+		share_close(views[r]);
+		views[r] = NULL;
+	}
+}
+
 /* Anything the device still does reads or writes memory that is given back here, so jobs and transfers go first. */
 static void script_destroy(void *state)
 {
@@ -68,6 +99,11 @@ static void script_destroy(void *state)
 	range_job_destroy(sparse->range_job);
 	coalesce_fini(&sparse->job);
 	sparse_result_free(sparse->result);
+	sparse_close(sparse, sparse->views);
+	sparse_close(sparse, sparse->region_views);
+	share_give(sparse->own_lent.block, sparse->own_lent.used);
+	share_give(sparse->lent.block, sparse->lent.used);
+	share_give(sparse->region_lent.block, sparse->region_lent.used);
 	pool_give(&sparse->ind_copy);
 	pool_give(&sparse->val_copy);
 	pool_give(&sparse->own);
@@ -79,6 +115,10 @@ static void script_destroy(void *state)
 	free(sparse->lists);
 	free(sparse->counts);
 	free(sparse->block_bytes);
+	free(sparse->views);
+	free(sparse->region_views);
+	free(sparse->notes);
+	free(sparse->buckets);
 	free(sparse);
 }
 
@@ -101,7 +141,12 @@ static choir_status allocate(struct sparse *sparse)
 	sparse->lists = calloc(n, sizeof *sparse->lists);
 	sparse->counts = calloc(n * n, sizeof *sparse->counts);
 	sparse->block_bytes = calloc(n * n, sizeof *sparse->block_bytes);
-	if (sparse->headers == NULL || sparse->lists == NULL || sparse->counts == NULL || sparse->block_bytes == NULL)
+	sparse->views = calloc(n, sizeof *sparse->views);
+	sparse->region_views = calloc(n, sizeof *sparse->region_views);
+	sparse->notes = calloc(n, sizeof *sparse->notes);
+	sparse->buckets = calloc(n, sizeof *sparse->buckets);
+	if (sparse->headers == NULL || sparse->lists == NULL || sparse->counts == NULL || sparse->block_bytes == NULL || sparse->views == NULL
+	    || sparse->region_views == NULL || sparse->notes == NULL || sparse->buckets == NULL)
 		return error_no_memory("the counts of all ranks", n * n * 16);
 	return CHOIR_SUCCESS;
 }
@@ -124,6 +169,7 @@ choir_status sparse_create(const struct script_env *env, const struct sparse_cal
 	if (call->send_ind_count > 0)
 		sparse->row_bytes = call->send_val_count / call->send_ind_count * sparse->elem_bytes;
 	sparse->kernels = wants_kernels(sparse);
+	sparse->shares = !sparse->kernels && env->layout->n_nodes == 1 && env->layout->n > 1 && env->layout->n <= BUCKET_MOST_LISTS;
 	sparse->step = input_start;
 	st = allocate(sparse);
 	if (st != CHOIR_SUCCESS) {

@@ -40,7 +40,7 @@ choir_status split_start(struct sparse *sparse, struct script_turn *turn)
 {
 	int n = sparse->env.layout->n;
 	uint64_t bytes = (uint64_t)n * sizeof *sparse->counts, from = 0;
-	struct pairs own = block_pairs(sparse->own.ptr, sparse->own_form, sparse->own_count);
+	struct pairs own = block_pairs(sparse->own_ptr, sparse->own_form, sparse->own_count);
 	struct algo_in in = { .collective = COLLECTIVE_ALLGATHER, .elem_bytes = 8, .bytes = bytes };
 	uint64_t *mine;
 
@@ -61,7 +61,7 @@ static choir_status split_exchange(struct sparse *sparse, struct script_turn *tu
 	int n = sparse->env.layout->n, me = sparse->env.me;
 	const uint64_t *counts = sparse->counts;
 	struct algo_in in = { .collective = COLLECTIVE_ALLTOALLV, .elem_bytes = BLOCK_ALIGN, .block_bytes = sparse->block_bytes };
-	struct pairs own = block_pairs(sparse->own.ptr, sparse->own_form, sparse->own_count);
+	struct pairs own = block_pairs(sparse->own_ptr, sparse->own_form, sparse->own_count);
 	uint64_t send = 0, recv = 0, from = 0;
 	unsigned char *out;
 

@@ -1,17 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /* The state of one sparse allreduce on one rank, and the steps its files hand to each other:
- * input.c -> local.c -> (headers) -> allgather.c | split.c -> deliver.c. */
+ * input.c -> local.c -> (headers) -> allgather.c | split.c | split_shared.c -> deliver.c. */
 #ifndef SPARSE_STATE_H
 #define SPARSE_STATE_H
 
 #include "sparse/algorithm.h"
 #include "sparse/coalesce.h"
 #include "sparse/result.h"
+#include "sparse/share.h"
 #include "sparse/sparse.h"
 #include "sparse/transfer.h"
 
 /* What a step leaves in turn->what when the next step shall run at once. */
 #define SPARSE_GO_ON ((enum script_what) - 1)
+
+/* A block of mine that the other ranks read. */
+struct sparse_lent {
+	struct share_block *block;
+	bool used; /* the others were told: all of them open it */
+};
+
+/* What ranks tell each other of a block they have written. */
+struct sparse_note {
+	uint64_t count, rows_off; /* pairs, and where their rows begin */
+	struct share_address at;
+};
 
 struct sparse {
 	struct script_env env;
@@ -21,6 +34,8 @@ struct sparse {
 	uint32_t ind_bytes;             /* of a caller's index */
 	uint64_t elem_bytes, row_bytes; /* row_bytes: mine, then the agreed one */
 	bool kernels;                   /* coalesce on the device */
+	bool shares;                    /* all ranks are on this node and read each other's memory */
+	bool coalesce_first;            /* no raw pairs: they were offered and did not suit */
 	bool only_mine;                 /* no exchange is left: a failure is this rank's alone */
 	sparse_step step;
 	struct plan plan;
@@ -37,6 +52,8 @@ struct sparse {
 	struct coalesce_source source;
 	struct coalesce job;
 	struct pool_block own;
+	struct sparse_lent own_lent;    /* where own lies if the ranks share memory */
+	unsigned char *own_ptr;
 	struct index_form own_form;
 	uint64_t own_count;
 
@@ -44,12 +61,17 @@ struct sparse {
 	struct sparse_header header, *headers; /* [n] */
 	struct sparse_facts facts;
 	const struct sparse_method *method;
+	sparse_step fill;               /* the method's */
 
 	/* exchange */
 	struct pool_block out, in, region; /* blocks to send, received, and split's reduced region */
 	struct coalesce_source *lists;     /* [n] */
 	uint64_t *counts;                  /* split: [n * n] pairs from (row) to (column), then [n] results */
 	uint64_t *block_bytes;             /* [n * n] */
+	struct sparse_lent lent, region_lent; /* shared: my grouped pairs, my reduced region */
+	struct share_view **views, **region_views; /* [n] of the others' blocks */
+	struct sparse_note note, *notes;   /* [n] */
+	struct bucket_list *buckets;       /* [n] */
 
 	/* delivery */
 	uint64_t count; /* pairs of the result */
@@ -69,6 +91,14 @@ choir_status header_start(struct sparse *sparse, struct script_turn *turn);  /* 
 choir_status deliver_flush(struct sparse *sparse, struct script_turn *turn); /* deliver.c */
 /* deliver_start: the count of the result is known and the last exchange is over. */
 void deliver_start(struct sparse *sparse, uint64_t count);
+
+/* sparse_open: views of the other ranks' blocks, at(sparse, r) says where; mine is NULL.  sparse_close: all of them that are open. */
+choir_status sparse_open(struct sparse *sparse, struct share_view **views, const struct share_address *(*at)(const struct sparse *, int));
+void sparse_close(struct sparse *sparse, struct share_view **views);
+
+/* What ranks coalesced and share: where it is, and after sparse_open(views) as pairs. */
+const struct share_address *sparse_pairs_at(const struct sparse *sparse, int r);
+struct pairs sparse_shared_pairs(const struct sparse *sparse, int r);
 
 /* script_wait: the turn that waits for the device: AGAIN, watched by the job. */
 void script_wait(struct script_turn *turn);

@@ -102,7 +102,7 @@ static choir_status on_alloc(void *ctx, size_t ind_count, choir_dtype ind_dtype,
 	return side->answer;
 }
 
-void case_fill(struct side *side, const struct test_case *c, uint64_t *seed, choir_device *device)
+void case_fill(struct side *side, const struct test_case *c, int rank, uint64_t *seed, choir_device *device)
 {
 	size_t row = c->width * choir_dtype_bytes(c->val_dtype);
 
@@ -113,7 +113,7 @@ void case_fill(struct side *side, const struct test_case *c, uint64_t *seed, cho
 	side->in.val = malloc(side->in.count * row + 1);
 	side->stored = malloc((side->in.count + 1) * 8);
 	for (size_t i = 0; i < side->in.count; i++) {
-		side->in.ind[i] = (int64_t)(c->base + reference_next(seed) % c->range);
+		side->in.ind[i] = (int64_t)(c->base + (uint64_t)rank * c->apart + reference_next(seed) % c->range);
 		if (side->ind_bytes == 4)
 			((int32_t *)side->stored)[i] = (int32_t)side->in.ind[i];
 		else
@@ -231,7 +231,7 @@ void case_run(const struct test_case *c, choir_device *device)
 
 	memset(ranks, 0, sizeof ranks);
 	for (int r = 0; r < c->n; r++) {
-		case_fill(&sides[r], c, &seed, device);
+		case_fill(&sides[r], c, r, &seed, device);
 		ins[r] = sides[r].in;
 		total += ins[r].count;
 	}
@@ -242,6 +242,7 @@ void case_run(const struct test_case *c, choir_device *device)
 			expect(c, false, r, choir_last_error());
 	}
 	world_init(&world, c->n, c->n_nodes, device);
+	world.other_device = c->mixed ? case_devices[KERNELS] : device;
 	world_run(&world, ranks);
 	for (int r = 0; r < c->n; r++) {
 		check_side(c, &ranks[r], &sides[r], &want, r);

@@ -35,10 +35,12 @@ struct test_case {
 	choir_dtype ind_dtype, val_dtype;
 	choir_op op;
 	size_t width, most_pairs;
-	uint64_t base, range;
+	uint64_t base, range; /* indices lie in [base, base + range) ... */
+	uint64_t apart;       /* ... of rank r, r times that further up */
 	const char *algorithm;
 	enum way way;
 	bool on_device;
+	bool mixed; /* odd ranks coalesce by kernels */
 };
 
 /* case_open, case_close: the devices of all kinds, for cmocka_run_group_tests. */
@@ -46,7 +48,7 @@ int case_open(void **state);
 int case_close(void **state);
 
 /* case_fill: a rank's random input; case_call: its call with receive buffers of that capacity in pairs (half of it for FALLS_SHORT). */
-void case_fill(struct side *side, const struct test_case *c, uint64_t *seed, choir_device *device);
+void case_fill(struct side *side, const struct test_case *c, int rank, uint64_t *seed, choir_device *device);
 struct sparse_call case_call(struct side *side, const struct test_case *c, size_t capacity);
 void case_free(struct side *side);
 

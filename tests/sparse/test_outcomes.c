@@ -25,7 +25,7 @@ static void small_start(struct small_world *s, enum way way)
 				   .most_pairs = 40, .range = 100, .way = way };
 	for (int r = 0; r < 3; r++) {
 		do
-			case_fill(&s->sides[r], &s->c, &seed, case_devices[PLAIN]);
+			case_fill(&s->sides[r], &s->c, r, &seed, case_devices[PLAIN]);
 		while (s->sides[r].in.count < 10);
 		s->ranks[r].call = case_call(&s->sides[r], &s->c, 200);
 	}

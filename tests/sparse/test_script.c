@@ -120,6 +120,36 @@ static void large_cases(void **state)
 	}
 }
 
+/* Raw scalars on ranks that share memory: long and short lists, many buckets, few, and more of them than pairs. */
+static void raw_cases(void **state)
+{
+	static const uint64_t ranges[] = { 70, 4096, 30000, 1000000, 5000000 };
+	static const int ranks[] = { 2, 3, 8 };
+
+	(void)state;
+	for (int i = 0; i < 60; i++) {
+		struct test_case c = { .seed = 4000 + (uint64_t)i, .n = ranks[i % 3], .n_nodes = 1, .ind_dtype = i % 2 == 0 ? CHOIR_I32 : CHOIR_I64,
+				       .val_dtype = (choir_dtype)(i % 13), .op = (choir_op)(i / 13 % 6), .width = 1, .most_pairs = 6000,
+				       .range = ranges[i % 5], .way = (enum way)(i % N_WAYS), .on_device = i % 7 == 0 };
+
+		c.base = c.ind_dtype == CHOIR_I64 && i % 3 == 0 ? UINT64_C(1) << 40 : 0;
+		case_run(&c, case_devices[PLAIN]);
+	}
+}
+
+/* Offers of raw pairs that all ranks have to take back: ranks too far apart, or one that has no use for them. */
+static void raw_cases_taken_back(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 12; i++) {
+		struct test_case c = { .seed = 5000 + (uint64_t)i, .n = 2 + i % 3, .n_nodes = 1, .ind_dtype = CHOIR_I64, .val_dtype = CHOIR_F32,
+				       .op = CHOIR_OP_SUM, .width = 1, .most_pairs = 5000, .range = 20000, .way = (enum way)(i % N_WAYS),
+				       .algorithm = i % 2 == 0 ? NULL : "split", .mixed = i >= 6, .apart = i < 6 ? UINT64_C(1) << 36 : 0 };
+
+		case_run(&c, case_devices[PLAIN]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -129,6 +159,8 @@ int main(void)
 		cmocka_unit_test(random_cases_kernels),
 		cmocka_unit_test(random_cases_staged_kernels),
 		cmocka_unit_test(large_cases),
+		cmocka_unit_test(raw_cases),
+		cmocka_unit_test(raw_cases_taken_back),
 	};
 
 	return cmocka_run_group_tests(tests, case_open, case_close);

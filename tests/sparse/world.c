@@ -51,7 +51,7 @@ void world_init(struct world *world, int n, int n_nodes, choir_device *device)
 					 .node_first = node_first, .node_ranks = node_ranks,
 					 .min_node_size = n / n_nodes, .max_node_size = (n + n_nodes - 1) / n_nodes };
 	world->n = n;
-	world->device = device;
+	world->device = world->other_device = device;
 	world->slot_bytes = 64 * 128; /* small: several rounds through a slot */
 	while (world->slot_bytes % (64 * (uint64_t)world->layout.max_node_size) != 0)
 		world->slot_bytes += 64;
@@ -221,7 +221,7 @@ void world_run(struct world *world, struct world_rank *ranks)
 	int over = 0;
 
 	for (int r = 0; r < world->n; r++) {
-		struct script_env env = { .layout = &world->layout, .me = r, .device = world->device, .slot_bytes = world->slot_bytes,
+		struct script_env env = { .layout = &world->layout, .me = r, .device = r % 2 == 0 ? world->device : world->other_device, .slot_bytes = world->slot_bytes,
 					  .message_bytes = 1 << 20, .ring = ring };
 
 		ranks[r].over = false;

@@ -10,6 +10,7 @@ struct world {
 	struct layout layout;
 	int *numbers; /* the layout's arrays */
 	choir_device *device;
+	choir_device *other_device; /* of odd ranks */
 	uint64_t slot_bytes;
 };
 

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* Presence bitmaps on the host.  Pure. */
+#ifndef SPARSE_BITS_H
+#define SPARSE_BITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define BITS_SLACK 8 /* entries past the last that bits_take may write */
+
+/* bits_take: the positions of the set bits of at most 1024 words, ascending, to at (room for them and BITS_SLACK); returns how many; the words are zero
+ * afterwards. */
+size_t bits_take(uint64_t *bitmap, size_t words, uint16_t *at);
+
+/* bits_before: before[w] = bits set below word w; returns all of them. */
+uint64_t bits_before(const uint64_t *bitmap, uint64_t words, uint32_t *before);
+
+/* bits_places: the number of set bits below each of n positions. */
+void bits_places(const uint64_t *bitmap, const uint32_t *before, const uint64_t *at, size_t n, uint64_t *place);
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/* Design notes.  Blocks are memfds; making one costs a page fault per 4 KiB on both sides, so they are kept by their owner and stay mapped at the readers.
+ * A word at the file's start counts the readers still to come: the owner sets it before it sends the address, each reader takes one off when it has read,
+ * and only a block with none left is used again.  A reader that dies leaves its block behind, unused; there the comm has failed anyway.
+ * The owner says in the file that it dropped it; readers unmap such files when they next map another.
+ * The lists stand under the node room's lock, which is held across fork: a child finds them whole and lets go of what is its parent's. */
+#include "sparse/share.h"
+
+#include "base/error.h"
+#include "node/shared.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define SHARE_WHAT  "choir-sparse"
+#define HEAD_BYTES  4096
+#define LEAST_BYTES (UINT64_C(256) << 10)
+#define KEPT_BYTES  (UINT64_C(512) << 20)
+#define KEPT_BLOCKS 32
+#define KEPT_VIEWS  128
+
+struct share_head {
+	struct shared_head shared;
+	_Atomic int32_t readers; /* still to come */
+	_Atomic int32_t gone;
+};
+
+struct share_block {
+	struct share_block *next;
+	struct shared_map map;
+	bool taken;
+};
+
+struct share_view {
+	struct share_view *next;
+	struct shared_map map;
+	int users;
+};
+
+static struct share_block *blocks;
+static struct share_view *views;
+static unsigned forks; /* whose lists these are */
+
+static struct share_head *head_of(const struct shared_map *map)
+{
+	return map->base;
+}
+
+static void drop_block(struct share_block *block)
+{
+	atomic_store(&head_of(&block->map)->gone, 1);
+	shared_drop(&block->map);
+	free(block);
+}
+
+/* In a child of a fork: the parent's files are none of ours. */
+static void forget_parents(void)
+{
+	if (forks == shared_forks())
+		return;
+	forks = shared_forks();
+	for (struct share_block *next; blocks != NULL; blocks = next) {
+		next = blocks->next;
+		shared_drop(&blocks->map);
+		free(blocks);
+	}
+	for (struct share_view *next; views != NULL; views = next) {
+		next = views->next;
+		shared_drop(&views->map);
+		free(views);
+	}
+}
+
+static bool is_free(const struct share_block *block)
+{
+	return !block->taken && atomic_load_explicit(&head_of(&block->map)->readers, memory_order_acquire) == 0;
+}
+
+/* The smallest free block that is large enough, and not so large that it is missed elsewhere. */
+static struct share_block *find_free(uint64_t bytes)
+{
+	struct share_block *best = NULL;
+
+	for (struct share_block *block = blocks; block != NULL; block = block->next)
+		if (is_free(block) && block->map.bytes >= bytes && block->map.bytes / 8 <= bytes && (best == NULL || block->map.bytes < best->map.bytes))
+			best = block;
+	return best;
+}
+
+/* Takes what is too much of the kept out of the list, the longest unused first: new ones stand in front. */
+static void trim_blocks(void)
+{
+	uint64_t bytes = 0, count = 0;
+
+	for (struct share_block **at = &blocks; *at != NULL;) {
+		struct share_block *block = *at;
+
+		bytes += block->map.bytes;
+		if ((bytes <= KEPT_BYTES && ++count <= KEPT_BLOCKS) || !is_free(block)) {
+			at = &block->next;
+			continue;
+		}
+		bytes -= block->map.bytes;
+		*at = block->next;
+		drop_block(block);
+	}
+}
+
+static uint64_t room_for(uint64_t bytes)
+{
+	uint64_t room = LEAST_BYTES;
+
+	while (room < bytes)
+		room += room / 2;
+	return room;
+}
+
+choir_status share_take(uint64_t bytes, struct share_block **out_p)
+{
+	struct share_block *block;
+	choir_status st;
+
+	if (bytes > UINT64_MAX / 4)
+		return error_no_memory("pairs that the node shares", bytes);
+	bytes = (bytes < LEAST_BYTES ? LEAST_BYTES : bytes) + HEAD_BYTES;
+	shared_lock();
+	forget_parents();
+	block = find_free(bytes);
+	if (block != NULL)
+		block->taken = true;
+	shared_unlock();
+	if (block != NULL) {
+		*out_p = block;
+		return CHOIR_SUCCESS;
+	}
+	block = calloc(1, sizeof *block);
+	if (block == NULL)
+		return error_no_memory("a block that the node shares", sizeof *block);
+	block->taken = true;
+	st = shared_make(SHARE_WHAT, room_for(bytes), &block->map);
+	if (st != CHOIR_SUCCESS) {
+		free(block);
+		return st;
+	}
+	shared_lock();
+	block->next = blocks;
+	blocks = block;
+	trim_blocks();
+	shared_unlock();
+	*out_p = block;
+	return CHOIR_SUCCESS;
+}
+
+void *share_ptr(const struct share_block *block)
+{
+	return (unsigned char *)block->map.base + HEAD_BYTES;
+}
+
+void share_lend(struct share_block *block, int readers, struct share_address *out)
+{
+	atomic_store_explicit(&head_of(&block->map)->readers, readers, memory_order_relaxed);
+	*out = (struct share_address){ .pid = getpid(), .nonce = block->map.nonce, .fd = block->map.fd };
+}
+
+static void unlist(struct share_block *block)
+{
+	struct share_block **at = &blocks;
+
+	while (*at != NULL && *at != block)
+		at = &(*at)->next;
+	if (*at != NULL)
+		*at = block->next;
+}
+
+void share_give(struct share_block *block, bool over)
+{
+	if (block == NULL)
+		return;
+	shared_lock();
+	if (over) {
+		block->taken = false;
+	} else {
+		unlist(block);
+		drop_block(block);
+	}
+	shared_unlock();
+}
+
+static struct share_view *find_view(uint64_t nonce)
+{
+	struct share_view *view = views;
+
+	while (view != NULL && view->map.nonce != nonce)
+		view = view->next;
+	if (view != NULL)
+		view->users++;
+	return view;
+}
+
+static void trim_views(void)
+{
+	int count = 0;
+
+	for (struct share_view **at = &views; *at != NULL;) {
+		struct share_view *view = *at;
+
+		if (view->users > 0 || (++count <= KEPT_VIEWS && atomic_load(&head_of(&view->map)->gone) == 0)) {
+			at = &view->next;
+			continue;
+		}
+		*at = view->next;
+		shared_drop(&view->map);
+		free(view);
+	}
+}
+
+choir_status share_open(const struct share_address *address, struct share_view **out_p)
+{
+	struct share_view *view;
+	choir_status st;
+
+	shared_lock();
+	forget_parents();
+	view = find_view(address->nonce);
+	shared_unlock();
+	if (view != NULL) {
+		*out_p = view;
+		return CHOIR_SUCCESS;
+	}
+	view = calloc(1, sizeof *view);
+	if (view == NULL)
+		return error_no_memory("a view of a shared block", sizeof *view);
+	st = shared_find(SHARE_WHAT, address->pid, address->fd, address->nonce, HEAD_BYTES, &view->map);
+	if (st != CHOIR_SUCCESS) {
+		free(view);
+		return st;
+	}
+	view->users = 1;
+	shared_lock();
+	trim_views();
+	view->next = views;
+	views = view;
+	shared_unlock();
+	*out_p = view;
+	return CHOIR_SUCCESS;
+}
+
+const void *share_view_ptr(const struct share_view *view)
+{
+	return (const unsigned char *)view->map.base + HEAD_BYTES;
+}
+
+void share_close(struct share_view *view)
+{
+	if (view == NULL)
+		return;
+	atomic_fetch_sub_explicit(&head_of(&view->map)->readers, 1, memory_order_release);
+	shared_lock();
+	view->users--;
+	shared_unlock();
+}

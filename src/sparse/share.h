@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory that the other ranks of the node read where it lies, instead of copies through the arena's slots.  A rank takes a block, writes it, lends it and sends
+ * its address with numbers that are gathered anyway; a peer opens the address, reads and closes.  Any thread; nothing here waits for anybody. */
+#ifndef SPARSE_SHARE_H
+#define SPARSE_SHARE_H
+
+#include <choir/types.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How a peer finds a block: fit to be sent, no padding. */
+struct share_address {
+	int64_t pid;
+	uint64_t nonce;
+	int32_t fd;
+	int32_t pad;
+};
+
+struct share_block; /* mine */
+struct share_view;  /* a block of anybody's, mapped here */
+
+/* share_take: at least that many bytes, 64-byte aligned, whatever was in them.  NO_MEMORY. */
+choir_status share_take(uint64_t bytes, struct share_block **out_p);
+void *share_ptr(const struct share_block *block);
+
+/* share_lend: until that many views of it have been opened and closed, the block serves no other call. */
+void share_lend(struct share_block *block, int readers, struct share_address *out);
+
+/* share_give: I am done with it.  over: the call ended well, so every reader has opened it or will; else the block is never used again.  NULL is silent. */
+void share_give(struct share_block *block, bool over);
+
+/* share_open: TRANSPORT if it cannot be mapped. */
+choir_status share_open(const struct share_address *address, struct share_view **out_p);
+const void *share_view_ptr(const struct share_view *view);
+/* share_close: I have read all I need.  NULL is silent. */
+void share_close(struct share_view *view);
+
+#endif

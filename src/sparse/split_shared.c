@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* split where all ranks share memory: nobody sends, everybody reads where the owner wrote.
+ * 1. raw scalars: each rank groups its pairs into buckets of the range, and folds those it owns out of all ranks' groups (bucket.h).  Buckets are dealt out
+ *    by the work they are, so a range in which most pairs fall together is shared out too.
+ *    coalesced rows: a rank owns an equal part of the range and merges that part of all lists.
+ * 2. all copy the reduced regions, one after the other, into the result.
+ * Three gathered notes of some bytes, two for coalesced rows.  k pairs grouped, (k P) / P folded and K copied on each rank. */
+#include "sparse/block.h"
+#include "sparse/bucket.h"
+#include "sparse/region.h"
+#include "sparse/state.h"
+
+static choir_status fold_buckets(struct sparse *sparse, struct script_turn *turn);
+static choir_status merge_region(struct sparse *sparse, struct script_turn *turn);
+static choir_status regions_told(struct sparse *sparse, struct script_turn *turn);
+
+static const struct share_address *note_at(const struct sparse *sparse, int r)
+{
+	return &sparse->notes[r].at;
+}
+
+/* Tells all ranks of the block that I have written. */
+static choir_status tell(struct sparse *sparse, struct script_turn *turn, struct sparse_lent *lent, sparse_step then)
+{
+	struct algo_in in = { .collective = COLLECTIVE_ALLGATHER, .elem_bytes = 8, .bytes = sizeof sparse->note };
+	int n = sparse->env.layout->n;
+
+	share_lend(lent->block, n - 1, &sparse->note.at);
+	return script_plan(sparse, turn, &in, &sparse->note, sizeof sparse->note, sparse->notes, sizeof sparse->note * (uint64_t)n, then);
+}
+
+static struct pairs my_pairs(const struct sparse *sparse)
+{
+	if (!sparse->header.raw)
+		return block_pairs(sparse->own_ptr, sparse->own_form, sparse->own_count);
+	return (struct pairs){ .ind = sparse->ind, .rows = sparse->val, .count = sparse->header.pairs, .form = { .bytes = sparse->ind_bytes } };
+}
+
+static struct bucket_shape shape_of(const struct sparse *sparse)
+{
+	return bucket_shape_of(sparse->facts.range, sparse->env.layout->n);
+}
+
+choir_status split_start_shared(struct sparse *sparse, struct script_turn *turn)
+{
+	struct bucket_shape shape = shape_of(sparse);
+	struct pairs mine = my_pairs(sparse);
+
+	if (!sparse->facts.raw)
+		return merge_region(sparse, turn);
+	TRY(share_take(bucket_list_bytes(&shape, mine.count, sparse->elem_bytes), &sparse->lent.block));
+	TRY(bucket_split(&shape, &mine, sparse->elem_bytes, share_ptr(sparse->lent.block)));
+	pool_give(&sparse->ind_copy);
+	pool_give(&sparse->val_copy);
+	sparse->note.count = mine.count;
+	return tell(sparse, turn, &sparse->lent, fold_buckets);
+}
+
+static choir_status fold_buckets(struct sparse *sparse, struct script_turn *turn)
+{
+	struct index_form form = index_form_of(sparse->facts.range);
+	int n = sparse->env.layout->n, me = sparse->env.me;
+	struct bucket_reduction todo = { .shape = shape_of(sparse), .dtype = sparse->call.val_dtype, .op = sparse->call.op, .n_ranks = n,
+					 .lists = sparse->buckets, .n_lists = n };
+	uint32_t from, end;
+	unsigned char *to;
+
+	sparse->lent.used = true;
+	TRY(sparse_open(sparse, sparse->views, note_at));
+	for (int r = 0; r < n; r++) {
+		const void *block = r == me ? share_ptr(sparse->lent.block) : share_view_ptr(sparse->views[r]);
+
+		sparse->buckets[r] = bucket_list_at(&todo.shape, block, sparse->notes[r].count, sparse->elem_bytes, sparse->headers[r].raw);
+	}
+	bucket_bounds(&todo, me, n, &from, &end);
+	sparse->note.rows_off = block_rows_off(form, bucket_most(&todo, from, end));
+	TRY(share_take(sparse->note.rows_off + bucket_most(&todo, from, end) * sparse->elem_bytes, &sparse->region_lent.block));
+	to = share_ptr(sparse->region_lent.block);
+	TRY(bucket_reduce(&todo, from, end, to, form, to + sparse->note.rows_off, &sparse->note.count));
+	sparse_close(sparse, sparse->views);
+	return tell(sparse, turn, &sparse->region_lent, regions_told);
+}
+
+/* The pairs of a coalesced list that lie in a range. */
+static struct pairs part_of(const struct pairs *list, struct index_range range, uint64_t row_bytes)
+{
+	struct index_range below = { .lo = 0, .hi = range.lo - 1 };
+	uint64_t from = index_range_is_empty(range) ? 0 : region_end(list, 0, below), end = region_end(list, from, range);
+
+	return (struct pairs){ .ind = (const unsigned char *)list->ind + from * list->form.bytes, .rows = list->rows + from * row_bytes,
+			       .count = end - from, .form = list->form };
+}
+
+static choir_status merge_region(struct sparse *sparse, struct script_turn *turn)
+{
+	int n = sparse->env.layout->n;
+	struct index_range mine = region_of(sparse->facts.range, sparse->env.me, n);
+	struct index_form form = index_form_of(sparse->facts.range);
+	struct coalesce_call todo = { .dtype = sparse->call.val_dtype, .op = sparse->call.op, .width = sparse->facts.width, .final = true,
+				      .n_ranks = n, .src = sparse->lists, .n_src = (uint32_t)n, .range = mine };
+	unsigned char *to;
+	bool done; /* the host twin is, at once */
+
+	TRY(sparse_open(sparse, sparse->views, sparse_pairs_at));
+	for (int r = 0; r < n; r++) {
+		struct pairs list = sparse_shared_pairs(sparse, r);
+
+		if (list.count > 0)
+			list = part_of(&list, mine, sparse->row_bytes);
+		sparse->lists[r].pairs = list;
+	}
+	TRY(coalesce_init(&sparse->job, &todo, NULL));
+	TRY(coalesce_count(&sparse->job, &done));
+	sparse->note.count = sparse->job.count;
+	sparse->note.rows_off = block_rows_off(form, sparse->job.count);
+	TRY(share_take(block_bytes(form, sparse->job.count, sparse->row_bytes), &sparse->region_lent.block));
+	to = share_ptr(sparse->region_lent.block);
+	TRY(coalesce_fill(&sparse->job, to, form, to + sparse->note.rows_off, &done));
+	coalesce_fini(&sparse->job);
+	sparse_close(sparse, sparse->views);
+	return tell(sparse, turn, &sparse->region_lent, regions_told);
+}
+
+static choir_status regions_told(struct sparse *sparse, struct script_turn *turn)
+{
+	uint64_t count = 0;
+
+	(void)turn;
+	sparse->region_lent.used = true;
+	sparse->only_mine = true;
+	TRY(sparse_open(sparse, sparse->region_views, note_at));
+	for (int r = 0; r < sparse->env.layout->n; r++)
+		count += sparse->notes[r].count;
+	deliver_start(sparse, count);
+	return CHOIR_SUCCESS;
+}
+
+/* The regions one after the other are the result. */
+choir_status split_fill_shared(struct sparse *sparse, struct script_turn *turn)
+{
+	struct index_form from = index_form_of(sparse->facts.range), to = { .bytes = sparse->ind_bytes };
+	unsigned char *ind = sparse->target_ind, *rows = sparse->target_val;
+
+	(void)turn;
+	for (int r = 0; r < sparse->env.layout->n; r++) {
+		const struct sparse_note *note = &sparse->notes[r];
+		const unsigned char *block =
+			r == sparse->env.me ? share_ptr(sparse->region_lent.block) : share_view_ptr(sparse->region_views[r]);
+
+		index_convert(ind, to, block, from, note->count);
+		memcpy(rows, block + note->rows_off, note->count * sparse->row_bytes);
+		ind += note->count * to.bytes;
+		rows += note->count * sparse->row_bytes;
+	}
+	sparse_close(sparse, sparse->region_views);
+	sparse->step = deliver_flush;
+	return CHOIR_SUCCESS;
+}

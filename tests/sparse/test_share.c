@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared blocks: read by others, not used again while somebody reads, and known to a forked process. */
+#include "sparse/share.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void read_where_it_lies(void **state)
+{
+	struct share_block *block;
+	struct share_view *view, *again;
+	struct share_address address;
+
+	(void)state;
+	assert_int_equal(share_take(1000, &block), CHOIR_SUCCESS);
+	strcpy(share_ptr(block), "pairs");
+	share_lend(block, 2, &address);
+	assert_int_equal(share_open(&address, &view), CHOIR_SUCCESS);
+	assert_int_equal(share_open(&address, &again), CHOIR_SUCCESS);
+	assert_string_equal(share_view_ptr(view), "pairs");
+	assert_ptr_equal(view, again); /* one mapping */
+	share_close(view);
+	share_close(again);
+	share_give(block, true);
+}
+
+static void not_used_again_while_read(void **state)
+{
+	struct share_block *first, *second, *third;
+	struct share_view *view;
+	struct share_address address;
+
+	(void)state;
+	assert_int_equal(share_take(300000, &first), CHOIR_SUCCESS);
+	share_lend(first, 1, &address);
+	share_give(first, true);
+	assert_int_equal(share_take(300000, &second), CHOIR_SUCCESS);
+	assert_ptr_not_equal(first, second);
+	assert_int_equal(share_open(&address, &view), CHOIR_SUCCESS);
+	share_close(view);
+	assert_int_equal(share_take(300000, &third), CHOIR_SUCCESS);
+	assert_ptr_equal(first, third);
+	share_give(second, true);
+	share_give(third, true);
+}
+
+/* What an unfinished call has lent is gone for those who come later, and stays for those who have it. */
+static void dropped_by_its_owner(void **state)
+{
+	struct share_block *block;
+	struct share_view *view, *late;
+	struct share_address address;
+
+	(void)state;
+	assert_int_equal(share_take(5000000, &block), CHOIR_SUCCESS);
+	memset(share_ptr(block), 7, 5000000);
+	share_lend(block, 2, &address);
+	assert_int_equal(share_open(&address, &view), CHOIR_SUCCESS);
+	share_give(block, false);
+	assert_int_equal(((const unsigned char *)share_view_ptr(view))[4999999], 7);
+	share_close(view);
+	assert_int_equal(share_take(10000000, &block), CHOIR_SUCCESS);
+	address.nonce ^= 1; /* not what is mapped already */
+	assert_int_equal(share_open(&address, &late), CHOIR_TRANSPORT);
+	share_give(block, true);
+}
+
+/* A child opens the parent's block, and takes none of the parent's for its own. */
+static int child(const struct share_address *address)
+{
+	struct share_block *mine;
+	struct share_address of_mine;
+	struct share_view *view;
+
+	if (share_take(700000, &mine) != CHOIR_SUCCESS)
+		return 1;
+	share_lend(mine, 0, &of_mine);
+	if (of_mine.nonce == address->nonce)
+		return 2;
+	memset(share_ptr(mine), 1, 700000);
+	if (share_open(address, &view) != CHOIR_SUCCESS || strcmp(share_view_ptr(view), "parent") != 0)
+		return 3;
+	share_close(view);
+	share_give(mine, true);
+	return 0;
+}
+
+static void other_process(void **state)
+{
+	struct share_block *block;
+	struct share_address address;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(share_take(700000, &block), CHOIR_SUCCESS);
+	strcpy(share_ptr(block), "parent");
+	share_lend(block, 1, &address);
+	share_give(block, true);
+	pid = fork();
+	if (pid == 0)
+		_exit(child(&address));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_int_equal(share_take(700000, &block), CHOIR_SUCCESS);
+	assert_string_equal(share_ptr(block), "parent");
+	share_give(block, true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(read_where_it_lies),
+		cmocka_unit_test(not_used_again_while_read),
+		cmocka_unit_test(dropped_by_its_owner),
+		cmocka_unit_test(other_process),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
