@@ -2,9 +2,9 @@
 /* Note [slices].  The vector goes through in chunks that stay in the cache.  A chunk is cut in one slice an owner (the first ranks of each
  * node, as many as the smallest node has).  For each chunk a rank
  *   puts      its input into its slot (an owner that can read SEND directly leaves its own slice out),
- *   reduces   its slice out of all slots, in rank order, into its slot's result area,
+ *   reduces   its slice out of all slots, in rank order, into its slot's result area (and into RECV, if it is final and RECV direct),
  *   exchanges that slice with its owners on the other nodes (kind; final there, else final in the reduction),
- *   gathers   all slices from the owners' result areas into RECV.
+ *   gathers   the other slices from the owners' result areas into RECV.
  *
  * One flag a period: phase k + 1 says "input k is there, slice k - lag is final, and I have gathered up to slice k - lag - 2".  So in
  * period k, after all have published it, a rank puts k + 1, reduces k, publishes the next phase, and only then gathers k - lag: that work
@@ -29,6 +29,7 @@ struct slices {
 	const int *ranks;          /* of my node */
 	int n, place, owners;
 	bool gathers;
+	bool own_at_once;          /* my slice goes to RECV when it is reduced */
 	uint64_t lag;
 	uint64_t unit, slice_bytes;/* of a result area */
 	uint64_t scratch, scratch_bytes;
@@ -122,6 +123,8 @@ static void reduce(struct slices *s, uint64_t k)
 	if (!len)
 		return;
 	off = slice_off(s, k, s->place);
+	if (s->own_at_once)
+		plan_target(s->plan, plan_at(PLAN_RECV, chunk_off(s->chunks, k) + off));
 	for (int p = 0; p < s->n; p++)
 		plan_source(s->plan, p == s->place && s->in->send_direct ? plan_at(PLAN_SEND, chunk_off(s->chunks, k) + off) :
 		                                                           input_at(s, p, k, off));
@@ -134,7 +137,7 @@ static void gather(struct slices *s, uint64_t k)
 {
 	s->gather_from[k % 2] = s->plan->n_steps;
 	for (int p = 0; p < s->owners; p++)
-		if (slice_len(s, k, p))
+		if (slice_len(s, k, p) && !(p == s->place && s->own_at_once))
 			plan_copy(s->plan, plan_at(PLAN_RECV, chunk_off(s->chunks, k) + slice_off(s, k, p)), result_at(s, p, k),
 			          slice_len(s, k, p), (plan_id[]){ s->awaited, s->reduced, s->last_put }, 3, "gather");
 	s->gather_to[k % 2] = s->plan->n_steps;
@@ -185,7 +188,9 @@ choir_status slices_build(const struct algo_in *in, struct plan *plan, const str
 		.unit = block_unit(in->elem_bytes), .awaited = PLAN_NO_STEP, .reduced = PLAN_NO_STEP, .last_put = PLAN_NO_STEP,
 	};
 
+	s.own_at_once = s.gathers && in->recv_direct && !kind;
 	plan->slot_bytes = in->slot_bytes;
+	plan->stream = in->stream;
 	if (in->bytes == 0)
 		return plan_finish(plan);
 	s.chunks = chunks_of(in->bytes, chunk_limit(in, kind), s.unit);
