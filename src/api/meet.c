@@ -168,12 +168,19 @@ static bool same_group(const struct meeting *m, int a, int b)
 	return per_node == 0 || a / per_node == b / per_node;
 }
 
+uint64_t meet_slot_bytes(int node_size)
+{
+	uint64_t each = (uint64_t)ARENA_TARGET / (uint64_t)(COMM_LANES * node_size), unit = 4096u * (uint64_t)node_size;
+
+	each = each > SLOT_MOST ? SLOT_MOST : each < SLOT_LEAST ? SLOT_LEAST : each;
+	return (each + unit - 1) / unit * unit;
+}
+
 /* own[p]: party p could not map its node's arena, so it is a node of its own. */
 static choir_status place_ranks(struct meeting *m, const unsigned char *own)
 {
 	int here = 0;
 	cpu_set_t cores;
-	uint64_t each;
 
 	for (int r = 0; r < m->n; r++) {
 		int p = m->party_of[r], first = 0;
@@ -191,10 +198,7 @@ static choir_status place_ranks(struct meeting *m, const unsigned char *own)
 	m->crowded = sched_getaffinity(0, sizeof cores, &cores) == 0 && here > CPU_COUNT(&cores);
 	layout_free(&m->layout);
 	TRY(layout_build(m->n, m->node_of, &m->layout));
-	each = (uint64_t)ARENA_TARGET / (uint64_t)(COMM_LANES * m->layout.max_node_size);
-	each = each > SLOT_MOST ? SLOT_MOST : each < SLOT_LEAST ? SLOT_LEAST : each;
-	m->slot_bytes = (each + 4096u * (uint64_t)m->layout.max_node_size - 1) / (4096u * (uint64_t)m->layout.max_node_size) * 4096u *
-	                (uint64_t)m->layout.max_node_size;
+	m->slot_bytes = meet_slot_bytes(m->layout.max_node_size);
 	return CHOIR_SUCCESS;
 }
 

@@ -56,6 +56,9 @@ choir_status meet_agree(struct meeting *meeting, choir_status mine);
 /* meet_end: frees; a transport that no pump took is destroyed. */
 void meet_end(struct meeting *meeting);
 
+/* meet_slot_bytes: of the arena's slots, where the largest node has that many ranks. */
+uint64_t meet_slot_bytes(int node_size);
+
 /* meet_links: pumps and endpoints (in links.c). */
 choir_status meet_links(struct meeting *meeting);
 choir_status meet_gather(struct meeting *meeting, const void *mine, size_t bytes, void *all);

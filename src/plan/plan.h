@@ -132,6 +132,11 @@ choir_status plan_finish(struct plan *plan);
 /* plan_dump, plan_dump_dot: the plan as text, one line a step, and as Graphviz. */
 void plan_dump(const struct plan *plan, FILE *out);
 void plan_dump_dot(const struct plan *plan, FILE *out);
+
+/* plan_dump_dot_rank: one rank's steps as a cluster of a graph of many, nodes r<rank>s<step>.  Rank 0 opens the graph; the caller closes it. */
+void plan_dump_dot_rank(const struct plan *plan, int rank, FILE *out);
+
 const char *plan_kind_name(enum plan_kind kind);
+const char *plan_buf_name(enum plan_buf buf);
 
 #endif

@@ -20,12 +20,17 @@ const char *plan_kind_name(enum plan_kind kind)
 	return (size_t)kind < sizeof kind_names / sizeof *kind_names ? kind_names[kind] : "unknown";
 }
 
-static void dump_ref(struct plan_ref ref, FILE *out)
+const char *plan_buf_name(enum plan_buf buf)
 {
 	static const char *const names[] = { [PLAN_SEND] = "send",           [PLAN_RECV] = "recv",           [PLAN_SCRATCH] = "scratch",
 		                             [PLAN_SLOT] = "slot",           [PLAN_PEER_SEND] = "peer send", [PLAN_PEER_RECV] = "peer recv" };
 
-	fputs(names[ref.buf], out);
+	return (size_t)buf < sizeof names / sizeof *names ? names[buf] : "unknown";
+}
+
+static void dump_ref(struct plan_ref ref, FILE *out)
+{
+	fputs(plan_buf_name(ref.buf), out);
 	if (ref.buf == PLAN_SLOT || ref.buf == PLAN_PEER_SEND || ref.buf == PLAN_PEER_RECV)
 		fprintf(out, "(%" PRId32 ")", ref.peer);
 	fprintf(out, "+%" PRIu64, ref.off);
@@ -102,19 +107,42 @@ void plan_dump(const struct plan *plan, FILE *out)
 	}
 }
 
-void plan_dump_dot(const struct plan *plan, FILE *out)
+/* Nodes PREFIXs0, PREFIXs1 ... and their deps. */
+static void dump_dot_steps(const struct plan *plan, const char *prefix, FILE *out)
 {
-	fprintf(out, "digraph \"%s\" {\n\trankdir=TB;\n\tnode [shape=box style=filled fontname=monospace];\n",
-	        plan->algorithm ? plan->algorithm : "?");
 	for (uint32_t i = 0; i < plan->n_steps; i++) {
 		const struct plan_step *step = &plan->steps[i];
 
-		fprintf(out, "\ts%" PRIu32 " [fillcolor=%s label=\"%" PRIu32 " %s\\n", i, kind_colours[step->kind], i,
+		fprintf(out, "\t%ss%" PRIu32 " [fillcolor=%s label=\"%" PRIu32 " %s\\n", prefix, i, kind_colours[step->kind], i,
 		        step->label ? step->label : "");
 		dump_step(plan, step, out);
 		fputs("\"];\n", out);
 		for (uint32_t d = 0; d < step->n_deps; d++)
-			fprintf(out, "\ts%" PRIu32 " -> s%" PRIu32 ";\n", plan->deps[step->dep_first + d], i);
+			fprintf(out, "\t%ss%" PRIu32 " -> %ss%" PRIu32 ";\n", prefix, plan->deps[step->dep_first + d], prefix, i);
 	}
+}
+
+static void dump_dot_head(const struct plan *plan, FILE *out)
+{
+	fprintf(out, "digraph \"%s\" {\n\trankdir=TB;\n\tnode [shape=box style=filled fontname=monospace];\n",
+	        plan->algorithm ? plan->algorithm : "?");
+}
+
+void plan_dump_dot(const struct plan *plan, FILE *out)
+{
+	dump_dot_head(plan, out);
+	dump_dot_steps(plan, "", out);
 	fputs("}\n", out);
+}
+
+void plan_dump_dot_rank(const struct plan *plan, int rank, FILE *out)
+{
+	char prefix[16];
+
+	snprintf(prefix, sizeof prefix, "r%d", rank);
+	if (rank == 0)
+		dump_dot_head(plan, out);
+	fprintf(out, "\tsubgraph cluster_%s {\n\tlabel=\"rank %d\";\n", prefix, rank);
+	dump_dot_steps(plan, prefix, out);
+	fputs("\t}\n", out);
 }

@@ -299,3 +299,33 @@ void plan_graph_free(struct plan_graph *graph)
 	free(graph->partner);
 	*graph = (struct plan_graph){ 0 };
 }
+
+/* The edges into step id from other ranks. */
+static void dump_edges(const struct plan_team *team, const struct plan_graph *graph, uint32_t id, FILE *out)
+{
+	bool message = plan_graph_step(team, graph, id)->kind == PLAN_RECV_MSG;
+
+	for (uint32_t p = graph->pred_first[id]; p < graph->pred_first[id + 1]; p++) {
+		uint32_t from = graph->preds[p];
+
+		if (graph->rank_of[from] != graph->rank_of[id])
+			fprintf(out, "\tr%ds%u -> r%ds%u [%s];\n", graph->rank_of[from], step_number(graph, from), graph->rank_of[id],
+			        step_number(graph, id), message ? "color=blue" : "style=dotted");
+	}
+}
+
+choir_status plan_graph_dump_dot(const struct plan_team *team, FILE *out)
+{
+	struct plan_graph graph;
+	choir_status st = plan_graph_build(team, &graph);
+
+	if (st == CHOIR_SUCCESS) {
+		for (int r = 0; r < team->n; r++)
+			plan_dump_dot_rank(team->ranks[r].plan, r, out);
+		for (uint32_t id = 0; id < graph.n; id++)
+			dump_edges(team, &graph, id, out);
+		fputs("}\n", out);
+	}
+	plan_graph_free(&graph);
+	return st;
+}

@@ -21,6 +21,10 @@ struct plan_graph {
 choir_status plan_graph_build(const struct plan_team *team, struct plan_graph *graph);
 void plan_graph_free(struct plan_graph *graph);
 
+/* plan_graph_dump_dot: all ranks as one Graphviz graph, with edges from rank to rank: messages in blue, flags dotted.  The errors of
+ * plan_graph_build. */
+choir_status plan_graph_dump_dot(const struct plan_team *team, FILE *out);
+
 static inline const struct plan_step *plan_graph_step(const struct plan_team *team, const struct plan_graph *graph, uint32_t id)
 {
 	int rank = graph->rank_of[id];

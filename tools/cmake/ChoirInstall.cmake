@@ -20,7 +20,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/docs/LICENSE DESTINATION ${CMAKE_INSTALL_DOC
 
 # The tools install themselves; this is how they find the libraries there.
 file(RELATIVE_PATH bin_to_lib /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
-foreach(tool choir-bench choir-info choir-train choir-doctor)
+foreach(tool choir-bench choir-info choir-plan choir-train choir-doctor)
 	if(TARGET ${tool})
 		set_target_properties(${tool} PROPERTIES INSTALL_RPATH "$ORIGIN/${bin_to_lib}")
 	endif()

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/plan_case.h"
+
+#include "algo/outcome.h"
+#include "api/meet.h"
+#include "base/error.h"
+#include "exec/layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_RANKS = 16384 };
+
+/* What a collective's options mean. */
+static const struct shape {
+	bool pair, blocks, matrix, rooted, in_place, block_of_rank;
+} shapes[N_COLLECTIVES] = {
+	[COLLECTIVE_ALLREDUCE] = { .in_place = true },
+	[COLLECTIVE_REDUCE_SCATTER] = { .in_place = true, .block_of_rank = true },
+	[COLLECTIVE_REDUCE_SCATTERV] = { .in_place = true, .block_of_rank = true, .blocks = true },
+	[COLLECTIVE_ALLGATHER] = { .in_place = true, .block_of_rank = true },
+	[COLLECTIVE_ALLGATHERV] = { .in_place = true, .block_of_rank = true, .blocks = true },
+	[COLLECTIVE_ALLTOALL] = { .in_place = true },
+	[COLLECTIVE_ALLTOALLV] = { .blocks = true, .matrix = true },
+	[COLLECTIVE_BROADCAST] = { .in_place = true, .rooted = true },
+	[COLLECTIVE_REDUCE] = { .in_place = true, .rooted = true },
+	[COLLECTIVE_SEND] = { .pair = true },
+	[COLLECTIVE_RECV] = { .pair = true },
+};
+
+static choir_status read_options(const char *call, const choir_plan_options *given, choir_plan_options *out)
+{
+	choir_plan_options o = CHOIR_PLAN_OPTIONS_INIT;
+
+	if (given == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: null options", call);
+	if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof o)
+		return error_set(CHOIR_ARGUMENT, "%s: options->struct_size is %zu; this library knows %zu (use CHOIR_PLAN_OPTIONS_INIT)", call,
+		                 given->struct_size, sizeof o);
+	memcpy(&o, given, given->struct_size);
+	if (o.collective == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: no collective is named", call);
+	if (o.ranks < 1 || o.ranks > MOST_RANKS)
+		return error_set(CHOIR_ARGUMENT, "%s: %d ranks: 1 to %d are possible", call, o.ranks, MOST_RANKS);
+	if (o.ranks_per_node < 0)
+		return error_set(CHOIR_ARGUMENT, "%s: %d ranks per node", call, o.ranks_per_node);
+	if (o.ranks_per_node == 0 || o.ranks_per_node > o.ranks)
+		o.ranks_per_node = o.ranks;
+	if (choir_dtype_bytes(o.dtype) == 0)
+		return error_set(CHOIR_ARGUMENT, "%s: no data type has number %d", call, (int)o.dtype);
+	if (o.bytes % choir_dtype_bytes(o.dtype) != 0 || o.bytes > SIZE_MAX / 2 / (size_t)o.ranks)
+		return error_set(CHOIR_ARGUMENT, "%s: %zu bytes of %s on %d ranks", call, o.bytes, choir_dtype_name(o.dtype), o.ranks);
+	if (o.root < 0 || o.root >= o.ranks)
+		return error_set(CHOIR_ARGUMENT, "%s: root is %d of %d ranks", call, o.root, o.ranks);
+	if (o.shared && (o.staged || o.ranks_per_node < o.ranks))
+		return error_set(CHOIR_ARGUMENT, "%s: shared buffers are for ranks of one node, and not staged", call);
+	*out = o;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status check_collective(const char *call, struct plan_case *c)
+{
+	const struct shape *shape;
+
+	TRY(collective_parse(c->options.collective, &c->collective));
+	shape = &shapes[c->collective];
+	if (c->collective == COLLECTIVE_SPARSE_ALLREDUCE)
+		return error_set(CHOIR_UNSUPPORTED, "%s: sparse_allreduce learns its sizes on the way: it has no plan beforehand", call);
+	if (c->options.in_place && !shape->in_place)
+		return error_set(CHOIR_ARGUMENT, "%s: %s is never in place", call, c->options.collective);
+	if (shape->pair && c->options.ranks < 2)
+		return error_set(CHOIR_ARGUMENT, "%s: %s needs two ranks", call, c->options.collective);
+	if (shape->pair && c->options.root == 0)
+		c->options.root = c->options.ranks - 1;
+	if (c->collective == COLLECTIVE_BARRIER)
+		c->options.bytes = 0;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status make_layout(struct plan_case *c)
+{
+	int *node_of = calloc((size_t)c->options.ranks, sizeof *node_of);
+	choir_status st;
+
+	if (node_of == NULL)
+		return error_no_memory("a layout", (size_t)c->options.ranks * sizeof *node_of);
+	for (int r = 0; r < c->options.ranks; r++)
+		node_of[r] = r / c->options.ranks_per_node;
+	st = layout_build(c->options.ranks, node_of, &c->layout);
+	free(node_of);
+	return st;
+}
+
+static choir_status make_blocks(struct plan_case *c)
+{
+	size_t n = (size_t)c->options.ranks * (shapes[c->collective].matrix ? (size_t)c->options.ranks : 1);
+
+	if (!shapes[c->collective].blocks)
+		return CHOIR_SUCCESS;
+	c->blocks = calloc(n, sizeof *c->blocks);
+	if (c->blocks == NULL)
+		return error_no_memory("blocks", n * sizeof *c->blocks);
+	for (size_t i = 0; i < n; i++)
+		c->blocks[i] = c->options.bytes;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status check_arena(const char *call, struct plan_case *c)
+{
+	size_t unit = 64 * (size_t)c->layout.max_node_size;
+
+	if (c->options.slot_bytes == 0)
+		c->options.slot_bytes = meet_slot_bytes(c->layout.max_node_size);
+	if (c->options.message_bytes == 0)
+		c->options.message_bytes = MEET_MESSAGE_BYTES;
+	if (c->options.slot_bytes < 4096 || c->options.slot_bytes % unit != 0)
+		return error_set(CHOIR_ARGUMENT, "%s: slots of %zu bytes: at least 4096 and a multiple of %zu (64 for each rank of a node)", call,
+		                 c->options.slot_bytes, unit);
+	if (c->options.message_bytes < 64)
+		return error_set(CHOIR_ARGUMENT, "%s: messages of %zu bytes: at least 64", call, c->options.message_bytes);
+	return CHOIR_SUCCESS;
+}
+
+choir_status plan_case_init(const char *call, const choir_plan_options *options, struct plan_case *out)
+{
+	struct plan_case c = { .algorithm = NULL };
+	choir_status st;
+
+	TRY(read_options(call, options, &c.options));
+	TRY(check_collective(call, &c));
+	c.elem_bytes = choir_dtype_bytes(c.options.dtype);
+	st = make_layout(&c);
+	if (st == CHOIR_SUCCESS)
+		st = make_blocks(&c);
+	if (st == CHOIR_SUCCESS)
+		st = check_arena(call, &c);
+	if (st == CHOIR_SUCCESS)
+		st = rules_parse(c.options.rules, &c.rules);
+	if (st == CHOIR_SUCCESS)
+		*out = c;
+	else
+		plan_case_fini(&c);
+	return st;
+}
+
+void plan_case_fini(struct plan_case *c)
+{
+	layout_free(&c->layout);
+	rules_free(&c->rules);
+	free(c->blocks);
+	memset(c, 0, sizeof *c);
+}
+
+/* send and recv: rank 0 sends to root, the others have nothing to do. */
+static void take_role(const struct plan_case *c, struct algo_in *in)
+{
+	in->collective = in->me == 0 ? COLLECTIVE_SEND : COLLECTIVE_RECV;
+	in->root = in->me == 0 ? c->options.root : 0;
+	if (in->me != 0 && in->me != c->options.root)
+		in->bytes = 0;
+}
+
+struct algo_in plan_case_in(const struct plan_case *c, int rank)
+{
+	const struct shape *shape = &shapes[c->collective];
+	const choir_plan_options *o = &c->options;
+	struct algo_in in = {
+		.layout = &c->layout, .me = rank, .collective = c->collective, .elem_bytes = c->elem_bytes, .bytes = o->bytes,
+		.block_bytes = c->blocks, .root = o->root, .in_place = o->in_place != 0, .send_direct = !o->staged, .recv_direct = !o->staged,
+		.final_op = true, .slot_bytes = o->slot_bytes, .message_bytes = o->message_bytes,
+	};
+
+	/* As the executor: peers do not reach into what is replaced while they read. */
+	in.shared = o->shared && !shape->blocks && !(in.in_place && c->collective == COLLECTIVE_ALLTOALL);
+	if (shape->blocks && !shape->matrix)
+		in.bytes = o->bytes * (uint64_t)o->ranks;
+	if (in.in_place && shape->block_of_rank)
+		in.in_place_off = o->bytes * (uint64_t)rank;
+	if (shape->pair)
+		take_role(c, &in);
+	return in;
+}
+
+choir_status plan_case_choose(const char *call, struct plan_case *c)
+{
+	struct algo_in in = plan_case_in(c, 0);
+	const struct algorithm *algorithm;
+	const char *why;
+
+	if (c->options.algorithm == NULL) {
+		algorithm = rules_choose(&c->rules, &in);
+		if (algorithm == NULL)
+			return error_set(CHOIR_UNSUPPORTED, "%s: no algorithm fits", call);
+	} else {
+		algorithm = algo_find(in.collective, c->options.algorithm);
+		if (algorithm == NULL)
+			return error_set(CHOIR_ARGUMENT, "%s: %s has no algorithm \"%s\"", call, c->options.collective, c->options.algorithm);
+	}
+	why = algorithm->unfit(&in);
+	if (why != NULL)
+		return error_set(CHOIR_UNSUPPORTED, "%s: %s by \"%s\" %s", call, c->options.collective, algorithm->name, why);
+	c->algorithm = algorithm;
+	return CHOIR_SUCCESS;
+}
+
+choir_status plan_case_build(const struct plan_case *c, int rank, struct plan *plan)
+{
+	struct algo_in in = plan_case_in(c, rank);
+	const struct algorithm *algorithm = c->algorithm;
+
+	plan_init(plan, algorithm->name, c->elem_bytes);
+	if (!shapes[c->collective].pair)
+		return algorithm->build(&in, plan);
+	if (rank != 0 && rank != c->options.root)
+		return plan_finish(plan);
+	algorithm = algo_find(in.collective, algorithm->name);
+	return algorithm != NULL ? algorithm->build(&in, plan) : error_set(CHOIR_UNSUPPORTED, "no counterpart of %s", c->algorithm->name);
+}
+
+choir_status plan_case_team_init(const struct plan_case *c, struct plan_case_team *out)
+{
+	size_t n = (size_t)c->options.ranks;
+
+	*out = (struct plan_case_team){ .n = c->options.ranks };
+	out->ins = calloc(n, sizeof *out->ins);
+	out->plans = calloc(n, sizeof *out->plans);
+	out->ranks = calloc(n, sizeof *out->ranks);
+	if (out->ins == NULL || out->plans == NULL || out->ranks == NULL)
+		return error_no_memory("plans", n * (sizeof *out->ins + sizeof *out->plans + sizeof *out->ranks));
+	for (int r = 0; r < out->n; r++) {
+		out->ins[r] = plan_case_in(c, r);
+		TRY(plan_case_build(c, r, &out->plans[r]));
+		out->ranks[r] = outcome_rank(&out->ins[r], &out->plans[r]);
+	}
+	out->team = (struct plan_team){ .n = out->n, .ranks = out->ranks, .slot_bytes = c->options.slot_bytes,
+		                        .message_bytes = c->options.message_bytes };
+	return CHOIR_SUCCESS;
+}
+
+void plan_case_team_fini(struct plan_case_team *team)
+{
+	for (int r = 0; team->plans != NULL && r < team->n; r++)
+		plan_fini(&team->plans[r]);
+	free(team->ins);
+	free(team->plans);
+	free(team->ranks);
+	memset(team, 0, sizeof *team);
+}
