@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Many calls in flight, on two comms: their deps end in another order on every rank, and some depend on others of ours. */
 #include "mpi/cases.h"
-#include "mpi/flight.h"
+#include "world/flight.h"
 
 #include <stdlib.h>
 
@@ -28,13 +28,13 @@ static void start(struct flock *flock, struct job *job, choir_comm *const *comms
 		flight_make(flight, world, rank, &test_cases[(size_t)(k + round) % n_test_cases], &t);
 		flock->gates[k] = clCreateUserEvent(choir_device_context(world->device), &rc);
 		CHECK(rc == CL_SUCCESS);
-		if (flight->tc->inner != NULL) { /* send and recv wait for each other in the call */
+		if (!flight->tc->waits) { /* send and recv wait for each other in the call */
 			call.cl_deps = &flock->gates[k];
 			call.n_cl_deps = 1;
 		}
 		if (k % 5 == 4 && flock->flights[k - 2].event != NULL) {
 			call.deps = &flock->flights[k - 2].event;
-			call.n_deps = flock->flights[k - 2].tc->inner != NULL && flight->tc->inner != NULL;
+			call.n_deps = !flock->flights[k - 2].tc->waits && !flight->tc->waits;
 		}
 		flight_start(flight, world, comms[k % 2], &call);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of ring 3 over processes, and over two ranks a process. */
 #include "mpi/cases.h"
-#include "mpi/flight.h"
+#include "world/flight.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -74,7 +74,7 @@ static void in_groups(struct job *job, int n_local, choir_comm **comms)
 	for (size_t c = 0; c < n_test_cases; c++) {
 		struct trial t = { .dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .n = choir_comm_size(comms[0]), .count = 5000, .device = c % 2 };
 
-		if (test_cases[c].inner == NULL) /* a pair of calls, which waits itself */
+		if (test_cases[c].waits)
 			continue;
 		OK(choir_group_begin());
 		for (int i = 0; i < n_local; i++) {

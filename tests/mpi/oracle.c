@@ -2,7 +2,7 @@
 /* MPI is the oracle: every collective once more by MPI on the host copy, compared to the bit.  Integers are random over their whole
  * range; floats are small integers, exact in any order.  f16 and bf16 have no MPI type: MPI moves them, matrix_types reduces them. */
 #include "mpi/cases.h"
-#include "mpi/flight.h"
+#include "world/flight.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -153,6 +153,33 @@ static void by_reduce_scatter(struct oracle *o, MPI_Request *request)
 	MPI_Ireduce_scatter_block(o->in, o->out, (int)o->t->count, o->type, o->op, MPI_COMM_WORLD, request);
 }
 
+static void by_reduce_scatterv(struct oracle *o, MPI_Request *request)
+{
+	static int counts[64]; /* until the request is done */
+
+	for (int r = 0; r < o->n; r++)
+		counts[r] = (int)o->flight->tc->recv_elems(o->t, r);
+	MPI_Ireduce_scatter(o->in, o->out, counts, o->type, o->op, MPI_COMM_WORLD, request);
+}
+
+static void by_alltoall(struct oracle *o, MPI_Request *request)
+{
+	MPI_Ialltoall(o->in, (int)o->t->count, o->type, o->out, (int)o->t->count, o->type, MPI_COMM_WORLD, request);
+}
+
+static void by_alltoallv(struct oracle *o, MPI_Request *request)
+{
+	static int numbers[4][64];
+
+	for (int r = 0; r < o->n; r++) {
+		numbers[0][r] = (int)case_pair_count(o->t, o->rank, r);
+		numbers[1][r] = (int)case_pair_send_off(o->t, o->rank, r);
+		numbers[2][r] = (int)case_pair_count(o->t, r, o->rank);
+		numbers[3][r] = (int)case_pair_recv_off(o->t, o->rank, r);
+	}
+	MPI_Ialltoallv(o->in, numbers[0], numbers[1], o->type, o->out, numbers[2], numbers[3], o->type, MPI_COMM_WORLD, request);
+}
+
 static void by_allgather(struct oracle *o, MPI_Request *request)
 {
 	MPI_Iallgather(o->in, (int)o->t->count, o->type, o->out, (int)o->t->count, o->type, MPI_COMM_WORLD, request);
@@ -188,7 +215,8 @@ static const struct {
 } oracles[] = {
 	{ "allreduce", by_allreduce }, { "reduce", by_reduce },         { "reduce_scatter", by_reduce_scatter },
 	{ "allgather", by_allgather }, { "allgatherv", by_allgatherv }, { "broadcast", by_broadcast },
-	{ "send", by_send },
+	{ "send", by_send },           { "sendrecv", by_send },         { "reduce_scatterv", by_reduce_scatterv },
+	{ "alltoall", by_alltoall },   { "alltoallv", by_alltoallv },
 };
 
 /* What MPI makes of the same input, in out. */

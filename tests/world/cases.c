@@ -44,31 +44,31 @@ static size_t s_total(const struct trial *t, int rank) { (void)rank; return s_of
 
 /* alltoallv: rank a sends (count + 3a + 5b) mod (count + 2) elements to rank b, with a gap of 2 elements before each block and before what comes in one of
  * b + 1; the blocks stand in the opposite order in both buffers */
-static size_t p_count(const struct trial *t, int from, int to)
+size_t case_pair_count(const struct trial *t, int from, int to)
 {
 	return (t->count + 3 * (size_t)from + 5 * (size_t)to) % (t->count + 2);
 }
 
-static size_t p_send_off(const struct trial *t, int me, int to)
+size_t case_pair_send_off(const struct trial *t, int me, int to)
 {
 	size_t off = 2;
 
 	for (int r = t->n - 1; r > to; r--)
-		off += p_count(t, me, r) + 2;
+		off += case_pair_count(t, me, r) + 2;
 	return off;
 }
 
-static size_t p_recv_off(const struct trial *t, int me, int from)
+size_t case_pair_recv_off(const struct trial *t, int me, int from)
 {
 	size_t off = (size_t)me + 1;
 
 	for (int r = t->n - 1; r > from; r--)
-		off += p_count(t, r, me) + (size_t)me + 1;
+		off += case_pair_count(t, r, me) + (size_t)me + 1;
 	return off;
 }
 
-static size_t p_sent(const struct trial *t, int rank) { return p_send_off(t, rank, 0) + p_count(t, rank, 0); }
-static size_t p_received(const struct trial *t, int rank) { return p_recv_off(t, rank, 0) + p_count(t, 0, rank); }
+static size_t p_sent(const struct trial *t, int rank) { return case_pair_send_off(t, rank, 0) + case_pair_count(t, rank, 0); }
+static size_t p_received(const struct trial *t, int rank) { return case_pair_recv_off(t, rank, 0) + case_pair_count(t, 0, rank); }
 
 static double in_op(const struct trial *t, int rank, size_t i) { return value_input(t->dtype, t->op, t->n, rank, i); }
 static double out_op(const struct trial *t, int rank, size_t i) { (void)rank; return value_reduced(t->dtype, t->op, t->n, i); }
@@ -107,8 +107,8 @@ static double out_turned(const struct trial *t, int rank, size_t i)
 static double out_turned_v(const struct trial *t, int rank, size_t i)
 {
 	for (int r = 0; r < t->n; r++)
-		if (i >= p_recv_off(t, rank, r) && i < p_recv_off(t, rank, r) + p_count(t, r, rank))
-			return in_op(t, r, p_send_off(t, r, rank) + i - p_recv_off(t, rank, r));
+		if (i >= case_pair_recv_off(t, rank, r) && i < case_pair_recv_off(t, rank, r) + case_pair_count(t, r, rank))
+			return in_op(t, r, case_pair_send_off(t, r, rank) + i - case_pair_recv_off(t, rank, r));
 	return -1;
 }
 
@@ -144,10 +144,10 @@ static choir_status alltoallv(const struct trial *t, choir_comm *comm, choir_buf
 	int me = choir_comm_rank(comm);
 
 	for (int r = 0; r < t->n; r++) {
-		sent[r] = p_count(t, me, r);
-		from[r] = p_send_off(t, me, r);
-		received[r] = p_count(t, r, me);
-		to[r] = p_recv_off(t, me, r);
+		sent[r] = case_pair_count(t, me, r);
+		from[r] = case_pair_send_off(t, me, r);
+		received[r] = case_pair_count(t, r, me);
+		to[r] = case_pair_recv_off(t, me, r);
 	}
 	return choir_alltoallv(comm, send, sent, from, recv, received, to, t->dtype, call, event_p);
 }
@@ -212,8 +212,8 @@ const struct test_case test_cases[] = {
 	{ .name = "alltoallv", .send_elems = p_sent, .recv_elems = p_received, .input = in_op, .result = out_turned_v, .call = alltoallv },
 	{ .name = "broadcast", .rooted = true, .send_elems = at_root, .recv_elems = count, .inner = zero, .input = in_op, .result = out_root, .call = broadcast },
 	{ .name = "reduce", .reduces = true, .rooted = true, .send_elems = count, .recv_elems = at_root, .inner = zero, .input = in_op, .result = out_op, .call = reduce },
-	{ .name = "send", .send_elems = count, .recv_elems = count, .input = in_op, .result = out_left, .call = send_and_recv },
-	{ .name = "recv", .send_elems = count, .recv_elems = count, .input = in_op, .result = out_left, .call = sendrecv },
+	{ .name = "send", .waits = true, .send_elems = count, .recv_elems = count, .input = in_op, .result = out_left, .call = send_and_recv },
+	{ .name = "sendrecv", .send_elems = count, .recv_elems = count, .input = in_op, .result = out_left, .call = sendrecv },
 };
 const size_t n_test_cases = sizeof test_cases / sizeof *test_cases;
 

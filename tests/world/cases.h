@@ -17,6 +17,7 @@ struct trial {
 struct test_case {
 	const char *name;
 	bool reduces, rooted;
+	bool waits; /* a pair of calls, which waits for the first one itself: not for groups, and not behind deps */
 	/* elements of each buffer on this rank; 0 = none */
 	size_t (*send_elems)(const struct trial *t, int rank);
 	size_t (*recv_elems)(const struct trial *t, int rank);
@@ -29,6 +30,11 @@ struct test_case {
 
 extern const struct test_case test_cases[];
 extern const size_t n_test_cases;
+
+/* alltoallv: what goes from one rank to another, and where it begins in this rank's buffers. */
+size_t case_pair_count(const struct trial *t, int from, int to);
+size_t case_pair_send_off(const struct trial *t, int me, int to);
+size_t case_pair_recv_off(const struct trial *t, int me, int from);
 
 /* case_run: one call on this rank, checked to the bit, sentinels included; failures go to the world. */
 void case_run(struct world *world, int rank, choir_comm *comm, const struct test_case *tc, const struct trial *trial);

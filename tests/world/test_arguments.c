@@ -31,12 +31,17 @@ static void wrong_numbers(struct world *world, int rank, choir_comm *comm)
 		SAYS(choir_reduce(comm, s, r, huge[i], CHOIR_F32, CHOIR_OP_SUM, 0, NULL, NULL), wrong, "choir_reduce");
 		SAYS(choir_send(comm, s, huge[i], CHOIR_F32, 1, NULL, NULL), wrong, "choir_send");
 		SAYS(choir_recv(comm, r, huge[i], CHOIR_F32, 1, NULL, NULL), wrong, "choir_recv");
+		SAYS(choir_sendrecv(comm, s, huge[i], 1, r, 4, 1, CHOIR_F32, NULL, NULL), wrong, "choir_sendrecv");
+		SAYS(choir_sendrecv(comm, s, 4, 1, r, huge[i], 1, CHOIR_F32, NULL, NULL), wrong, "choir_sendrecv");
+		SAYS(choir_alltoall(comm, s, r, huge[i], CHOIR_F32, NULL, NULL), wrong, "choir_alltoall");
 	}
 	for (int root = -1; root <= 2; root += 3) {
 		SAYS(choir_broadcast(comm, s, r, 4, CHOIR_F32, root, NULL, NULL), wrong, root < 0 ? "choir_broadcast|rank -1" : "choir_broadcast|rank 2");
 		SAYS(choir_reduce(comm, s, r, 4, CHOIR_F32, CHOIR_OP_SUM, root, NULL, NULL), wrong, root < 0 ? "choir_reduce|rank -1" : "choir_reduce|rank 2");
 		SAYS(choir_send(comm, s, 4, CHOIR_F32, root, NULL, NULL), wrong, root < 0 ? "choir_send|rank -1" : "choir_send|rank 2");
 		SAYS(choir_recv(comm, r, 4, CHOIR_F32, root, NULL, NULL), wrong, root < 0 ? "choir_recv|rank -1" : "choir_recv|rank 2");
+		SAYS(choir_sendrecv(comm, s, 4, root, r, 4, 1, CHOIR_F32, NULL, NULL), wrong, root < 0 ? "choir_sendrecv|rank -1" : "choir_sendrecv|rank 2");
+		SAYS(choir_sendrecv(comm, s, 4, 1, r, 4, root, CHOIR_F32, NULL, NULL), wrong, root < 0 ? "choir_sendrecv|rank -1" : "choir_sendrecv|rank 2");
 	}
 }
 
@@ -44,11 +49,16 @@ static void wrong_types(struct world *world, int rank, choir_comm *comm)
 {
 	choir_buffer s = choir_host(a), r = choir_host(b);
 	static const choir_dtype none[] = { -1, 77, 1 << 30 };
+	static const size_t counts[] = { 4, 4 };
 
 	for (size_t i = 0; i < 3; i++) {
 		SAYS(choir_allreduce(comm, s, r, 4, none[i], CHOIR_OP_SUM, NULL, NULL), wrong, "choir_allreduce");
 		SAYS(choir_allgather(comm, s, r, 4, none[i], NULL, NULL), wrong, "choir_allgather");
 		SAYS(choir_send(comm, s, 4, none[i], 1, NULL, NULL), wrong, "choir_send");
+		SAYS(choir_alltoall(comm, s, r, 4, none[i], NULL, NULL), wrong, "choir_alltoall");
+		SAYS(choir_alltoallv(comm, s, counts, NULL, r, counts, NULL, none[i], NULL, NULL), wrong, "choir_alltoallv|data type");
+		SAYS(choir_reduce_scatterv(comm, s, r, counts, none[i], CHOIR_OP_SUM, NULL, NULL), wrong, "choir_reduce_scatterv");
+		SAYS(choir_reduce_scatterv(comm, s, r, counts, CHOIR_F32, none[i], NULL, NULL), wrong, "choir_reduce_scatterv");
 		SAYS(choir_allreduce(comm, s, r, 4, CHOIR_F32, none[i], NULL, NULL), wrong, "choir_allreduce");
 		SAYS(choir_reduce(comm, s, r, 4, CHOIR_F32, none[i], 0, NULL, NULL), wrong, "choir_reduce");
 	}
@@ -57,6 +67,10 @@ static void wrong_types(struct world *world, int rank, choir_comm *comm)
 	SAYS(choir_reduce_scatter(comm, s, r, 4, CHOIR_F64, CHOIR_OP_BXOR, NULL, NULL), CHOIR_UNSUPPORTED, "choir_reduce_scatter|f64|bxor");
 	SAYS(choir_supports(comm, "allreduce", CHOIR_F32, CHOIR_OP_BOR, choir_none()), CHOIR_UNSUPPORTED, "f32|bor");
 	SAYS(choir_supports(comm, "allreduce", 77, CHOIR_OP_SUM, choir_none()), CHOIR_UNSUPPORTED, "77");
+	SAYS(choir_supports(comm, "reduce_scatterv", CHOIR_F32, CHOIR_OP_BOR, choir_none()), CHOIR_UNSUPPORTED, "f32|bor");
+	OK(choir_supports(comm, "alltoall", CHOIR_F32, CHOIR_OP_BOR, choir_none()));
+	OK(choir_supports(comm, "alltoallv", CHOIR_BF16, 0, s));
+	OK(choir_supports(comm, "sendrecv", CHOIR_BOOL, 0, s));
 	SAYS(choir_supports(comm, "alreduce", CHOIR_F32, CHOIR_OP_SUM, choir_none()), wrong, "alreduce");
 	SAYS(choir_supports(comm, NULL, CHOIR_F32, CHOIR_OP_SUM, choir_none()), wrong, "choir_supports|null");
 	SAYS(choir_supports(NULL, "allreduce", CHOIR_F32, CHOIR_OP_SUM, choir_none()), wrong, "choir_supports|null");
@@ -80,7 +94,20 @@ static void wrong_buffers(struct world *world, int rank, choir_comm *comm)
 	SAYS(choir_allgatherv(comm, s, 4, r, NULL, NULL, CHOIR_F32, NULL, NULL), wrong, "choir_allgatherv|recv_counts");
 	SAYS(choir_allgatherv(comm, s, 3, r, counts, NULL, CHOIR_F32, NULL, NULL), wrong, "choir_allgatherv|3|4");
 	SAYS(choir_allgatherv(comm, s, 4, r, counts, apart, CHOIR_F32, NULL, NULL), wrong, "choir_allgatherv|overlap");
+	SAYS(choir_alltoall(comm, s, choir_host(a + 2), 4, CHOIR_F32, NULL, NULL), wrong, "choir_alltoall|overlap|8 bytes");
+	SAYS(choir_alltoall(comm, choir_none(), r, 4, CHOIR_F32, NULL, NULL), wrong, "choir_alltoall|send");
+	SAYS(choir_alltoallv(comm, s, NULL, NULL, r, counts, NULL, CHOIR_F32, NULL, NULL), wrong, "choir_alltoallv|send_counts");
+	SAYS(choir_alltoallv(comm, s, counts, NULL, r, NULL, NULL, CHOIR_F32, NULL, NULL), wrong, "choir_alltoallv|recv_counts");
+	SAYS(choir_alltoallv(comm, s, counts, NULL, r, counts, apart, CHOIR_F32, NULL, NULL), wrong, "choir_alltoallv|byte 8 overlap");
+	SAYS(choir_alltoallv(comm, s, counts, NULL, s, counts, NULL, CHOIR_F32, NULL, NULL), wrong, "choir_alltoallv|send and recv overlap");
+	SAYS(choir_alltoallv(comm, s, counts, NULL, choir_none(), counts, NULL, CHOIR_F32, NULL, NULL), wrong, "choir_alltoallv|recv");
+	SAYS(choir_reduce_scatterv(comm, s, r, NULL, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL), wrong, "choir_reduce_scatterv|recv_counts");
+	SAYS(choir_reduce_scatterv(comm, s, choir_host(a + 4), counts, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL), wrong, "choir_reduce_scatterv|overlap");
+	SAYS(choir_sendrecv(comm, s, 4, 1, choir_host(a + 3), 4, 1, CHOIR_F32, NULL, NULL), wrong, "choir_sendrecv|overlap");
+	SAYS(choir_sendrecv(comm, s, 4, 1, choir_none(), 4, 1, CHOIR_F32, NULL, NULL), wrong, "choir_sendrecv|recv");
 	counts[1] = SIZE_MAX / 8;
+	SAYS(choir_alltoallv(comm, s, counts, NULL, r, counts, NULL, CHOIR_F32, NULL, NULL), wrong, "choir_alltoallv|rank 1");
+	SAYS(choir_reduce_scatterv(comm, s, r, counts, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL), wrong, "choir_reduce_scatterv|rank 1");
 	SAYS(choir_allgatherv(comm, s, 4, r, counts, NULL, CHOIR_F32, NULL, NULL), wrong, "choir_allgatherv|rank 1");
 	SAYS(choir_broadcast(comm, choir_none(), r, 4, CHOIR_F32, 0, NULL, NULL), wrong, "choir_broadcast|send");
 	SAYS(choir_reduce(comm, s, choir_none(), 4, CHOIR_F32, CHOIR_OP_SUM, 0, NULL, NULL), wrong, "choir_reduce|recv");
@@ -169,6 +196,10 @@ static void null_things(struct world *world, int rank, choir_comm *comm)
 	SAYS(choir_barrier(NULL, NULL, NULL), wrong, "choir_barrier|null comm");
 	SAYS(choir_send(NULL, s, 4, CHOIR_F32, 0, NULL, NULL), wrong, "choir_send|null comm");
 	SAYS(choir_recv(NULL, r, 4, CHOIR_F32, 0, NULL, NULL), wrong, "choir_recv|null comm");
+	SAYS(choir_sendrecv(NULL, s, 4, 0, r, 4, 0, CHOIR_F32, NULL, NULL), wrong, "choir_sendrecv|null comm");
+	SAYS(choir_alltoall(NULL, s, r, 4, CHOIR_F32, NULL, NULL), wrong, "choir_alltoall|null comm");
+	SAYS(choir_alltoallv(NULL, s, counts, NULL, r, counts, NULL, CHOIR_F32, NULL, NULL), wrong, "choir_alltoallv|null comm");
+	SAYS(choir_reduce_scatterv(NULL, s, r, counts, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL), wrong, "choir_reduce_scatterv|null comm");
 	SAYS(choir_sparse_allreduce(NULL, s, 1, s, 1, r, NULL, r, NULL, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL, NULL), wrong,
 	     "choir_sparse_allreduce|null comm");
 	SAYS(choir_comm_split(NULL, 0, 0, &comm), wrong, "choir_comm_split|null comm");
@@ -198,6 +229,8 @@ static void null_things(struct world *world, int rank, choir_comm *comm)
 
 static void all_wrong(struct world *world, int rank, choir_comm *comm, void *arg)
 {
+	static const size_t nothing[2];
+
 	(void)arg;
 	CHECK(sum_works(comm, 100));
 	if (rank == 0) {
@@ -217,6 +250,10 @@ static void all_wrong(struct world *world, int rank, choir_comm *comm, void *arg
 	/* nothing to move: nothing is looked at */
 	OK(sum_of(comm, choir_none(), choir_none(), 0, NULL));
 	OK(choir_allgather(comm, choir_none(), choir_none(), 0, CHOIR_F32, NULL, NULL));
+	OK(choir_alltoall(comm, choir_none(), choir_none(), 0, CHOIR_F32, NULL, NULL));
+	OK(choir_alltoallv(comm, choir_none(), nothing, NULL, choir_none(), nothing, NULL, CHOIR_F32, NULL, NULL));
+	OK(choir_reduce_scatterv(comm, choir_none(), choir_none(), nothing, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL));
+	OK(choir_sendrecv(comm, choir_none(), 0, rank, choir_none(), 0, rank, CHOIR_F32, NULL, NULL));
 	CHECK(sum_works(comm, 100));
 }
 

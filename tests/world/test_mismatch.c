@@ -5,6 +5,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,6 +64,38 @@ static choir_status gather_v51(choir_comm *c, float *s, float *r) { return gathe
 static choir_status scatter_100(choir_comm *c, float *s, float *r) { return choir_reduce_scatter(c, choir_host(s), choir_host(r), 100, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL); }
 static choir_status scatter_90(choir_comm *c, float *s, float *r) { return choir_reduce_scatter(c, choir_host(s), choir_host(r), 90, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL); }
 
+static choir_status scatter_v(choir_comm *c, float *s, float *r, size_t last)
+{
+	size_t counts[8];
+
+	for (int i = 0; i < choir_comm_size(c); i++)
+		counts[i] = 50;
+	counts[choir_comm_size(c) - 1] = last;
+	return choir_reduce_scatterv(c, choir_host(s), choir_host(r), counts, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL);
+}
+
+static choir_status scatter_v50(choir_comm *c, float *s, float *r) { return scatter_v(c, s, r, 50); }
+static choir_status scatter_v51(choir_comm *c, float *s, float *r) { return scatter_v(c, s, r, 51); }
+static choir_status turn_100(choir_comm *c, float *s, float *r) { return choir_alltoall(c, choir_host(s), choir_host(r), 100, CHOIR_F32, NULL, NULL); }
+static choir_status turn_99(choir_comm *c, float *s, float *r) { return choir_alltoall(c, choir_host(s), choir_host(r), 99, CHOIR_F32, NULL, NULL); }
+
+static choir_status turn_v(choir_comm *c, float *s, float *r, choir_dtype dtype, const char *options)
+{
+	static const size_t counts[] = { 50, 50, 50, 50, 50, 50, 50, 50 };
+	choir_call call = CHOIR_CALL_INIT;
+
+	call.options = options;
+	return choir_alltoallv(c, choir_host(s), counts, NULL, choir_host(r), counts, NULL, dtype, &call, NULL);
+}
+
+static choir_status turn_auto(choir_comm *c, float *s, float *r) { return turn_v(c, s, r, CHOIR_F32, NULL); }
+static choir_status turn_i32(choir_comm *c, float *s, float *r) { return turn_v(c, s, r, CHOIR_I32, NULL); }
+
+static choir_status turn_named(choir_comm *c, float *s, float *r)
+{
+	return turn_v(c, s, r, CHOIR_F32, choir_comm_nodes(c) == 1 ? "algorithm=slots" : "algorithm=pairwise");
+}
+
 static choir_status sparse(choir_comm *c, float *r, choir_dtype ind, choir_dtype val, choir_op op, const char *options)
 {
 	static int64_t indices[4] = { 1, 2, 3, 4 };
@@ -97,6 +130,11 @@ static const struct variant variants[] = {
 	{ "counts of allgatherv", "allgatherv", gather_v50, gather_v51 },
 	{ "gather for allgatherv", "allgather", gather_v50, gather_100 },
 	{ "reduce_scatter", "100 x f32|90 x f32", scatter_100, scatter_90 },
+	{ "counts of reduce_scatterv", "reduce_scatterv", scatter_v50, scatter_v51 },
+	{ "alltoall", "100 x f32|99 x f32", turn_100, turn_99 },
+	{ "alltoallv for alltoall", "alltoall|alltoallv", turn_100, turn_auto },
+	{ "dtype of alltoallv", "f32|i32", turn_auto, turn_i32 },
+	{ "algorithm of alltoallv", "auto", turn_auto, turn_named },
 	{ "sparse for dense", "allreduce|sparse_allreduce", sum_100, sparse_sum },
 	{ "sparse index", "sparse_allreduce", sparse_sum, sparse_i32 },
 	{ "sparse op", "sum|max", sparse_sum, sparse_max },
@@ -189,10 +227,59 @@ static void test_pair(void **state)
 	}
 }
 
+/* alltoallv: a rank that expects something else than is sent.  All ranks find the same, before anything is written. */
+struct wrong_count {
+	int from, to; /* to expects one element more of from than that sends */
+};
+
+static void expect_more(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	const struct wrong_count *w = arg;
+	static __thread float send[ROOM], recv[ROOM];
+	size_t sent[8], received[8];
+	char words[64];
+
+	for (int i = 0; i < ROOM; i++)
+		recv[i] = -7;
+	for (int r = 0; r < world->n; r++) {
+		sent[r] = (size_t)(10 * rank + r);
+		received[r] = (size_t)(10 * r + rank) + (rank == w->to && r == w->from);
+	}
+	line_up();
+	snprintf(words, sizeof words, "alltoallv|rank %d sends %d|rank %d, which expects %d", w->from, 10 * w->from + w->to, w->to,
+	         10 * w->from + w->to + 1);
+	SAYS(choir_alltoallv(comm, choir_host(send), sent, NULL, choir_host(recv), received, NULL, CHOIR_F32, NULL, NULL), CHOIR_MISMATCH, words);
+	for (int i = 0; i < ROOM; i++)
+		if (recv[i] != -7) {
+			world_fail(world, rank, "an alltoallv that was refused wrote element %d", i);
+			break;
+		}
+	IS(choir_comm_status(comm), CHOIR_MISMATCH);
+}
+
+static void test_expected_counts(void **state)
+{
+	static const struct { int n, per_node; struct wrong_count w; } trials[] = {
+		{ 1, 0, { 0, 0 } }, { 2, 0, { 0, 1 } }, { 2, 1, { 1, 0 } }, { 3, 0, { 2, 2 } }, { 5, 2, { 4, 1 } }, { 8, 0, { 3, 7 } }, { 8, 3, { 0, 5 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) {
+		struct wrong_count w = trials[i].w;
+		choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+		config.ranks_per_node = trials[i].per_node;
+		config.deadline_ms = 5000;
+		line_up_begin(trials[i].n);
+		world_run(trials[i].n, &config, expect_more, &w);
+		line_up_end();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_node), cmocka_unit_test(test_network), cmocka_unit_test(test_nodes),
-		                            cmocka_unit_test(test_pair) };
+		                            cmocka_unit_test(test_pair), cmocka_unit_test(test_expected_counts) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();

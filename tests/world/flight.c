@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "mpi/flight.h"
+#include "world/flight.h"
 
 #include "world/values.h"
 
@@ -44,15 +44,21 @@ static void compare(struct flight *flight, struct world *world)
 	}
 }
 
+void flight_compare(struct flight *flight, struct world *world)
+{
+	int rank = flight->rank;
+
+	memory_pull(&flight->recv);
+	compare(flight, world);
+	CHECK(memory_sentinels_stand(&flight->recv));
+}
+
 void flight_land(struct flight *flight, struct world *world)
 {
 	int rank = flight->rank;
 
-	if (flight->event == NULL || !OK(choir_event_wait(flight->event, -1)))
-		return;
-	memory_pull(&flight->recv);
-	compare(flight, world);
-	CHECK(memory_sentinels_stand(&flight->recv));
+	if (flight->event != NULL && OK(choir_event_wait(flight->event, -1)))
+		flight_compare(flight, world);
 }
 
 void flight_free(struct flight *flight)

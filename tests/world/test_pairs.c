@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* choir_sendrecv: whom it meets, when its one event completes, and what it is when one half fails. */
+#include "world/gate.h"
+
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ROOM = 100000 };
+
+static void on_layouts(int n, world_fn fn)
+{
+	for (int per_node = 0; per_node < 2; per_node++) {
+		choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+		config.ranks_per_node = per_node;
+		config.deadline_ms = 20000;
+		line_up_begin(n);
+		world_run(n, &config, fn, NULL);
+		line_up_end();
+	}
+}
+
+/* To oneself, blocking: neither half waits for the other to be called. */
+static void with_itself(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	static __thread float out[ROOM], in[ROOM];
+	size_t counts[] = { 0, 1, 1000, ROOM };
+
+	(void)unused;
+	for (size_t c = 0; c < 4; c++) {
+		for (size_t i = 0; i < counts[c]; i++) {
+			out[i] = (float)(i % 1000) + (float)rank;
+			in[i] = -1;
+		}
+		OK(choir_sendrecv(comm, choir_host(out), counts[c], rank, choir_host(in), counts[c], rank, CHOIR_F32, NULL, NULL));
+		CHECK(memcmp(in, out, counts[c] * sizeof *in) == 0);
+	}
+}
+
+static void test_itself(void **state)
+{
+	(void)state;
+	on_layouts(1, with_itself);
+	on_layouts(3, with_itself);
+}
+
+/* Rank 0 in one call what rank 1 does in two, receive first and send first; and a shift by one whose lengths differ from pair to pair. */
+static void with_others(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	float out[8] = { 0 }, in[8] = { 0 };
+	int n = world->n, left = (rank + n - 1) % n;
+
+	(void)unused;
+	for (int first = 0; first < 2; first++) {
+		choir_event *event = NULL;
+
+		out[0] = (float)(rank + 10);
+		if (rank == 0)
+			OK(choir_sendrecv(comm, choir_host(out), 1, 1, choir_host(in), 1, 1, CHOIR_F32, NULL, NULL));
+		else if (rank == 1 && first)
+			OK(choir_send(comm, choir_host(out), 1, CHOIR_F32, 0, NULL, &event));
+		if (rank == 1)
+			OK(choir_recv(comm, choir_host(in), 1, CHOIR_F32, 0, NULL, NULL));
+		if (rank == 1 && !first)
+			OK(choir_send(comm, choir_host(out), 1, CHOIR_F32, 0, NULL, &event));
+		if (event != NULL)
+			OK(choir_event_wait(event, -1));
+		choir_event_release(event);
+		CHECK(rank > 1 || in[0] == (float)(11 - rank));
+	}
+	for (int i = 0; i < n; i++)
+		out[i] = (float)(rank * 10 + i);
+	OK(choir_sendrecv(comm, choir_host(out), (size_t)rank + 1, (rank + 1) % n, choir_host(in), (size_t)left + 1, left, CHOIR_F32, NULL, NULL));
+	for (int i = 0; i <= left; i++)
+		CHECK(in[i] == (float)(left * 10 + i));
+}
+
+static void test_others(void **state)
+{
+	(void)state;
+	on_layouts(2, with_others);
+	on_layouts(3, with_others);
+	on_layouts(5, with_others);
+}
+
+static void count_up(void *ctx, choir_status status)
+{
+	atomic_fetch_add((_Atomic int *)ctx, status == CHOIR_SUCCESS ? 1 : 100);
+}
+
+/* The event is complete once both halves are, and then once: rank 1 takes what rank 0 sends long before it sends itself. */
+static void one_event(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	float out = (float)(rank + 1), in = 0;
+	_Atomic int called = 0;
+	choir_event *event;
+	int done = 1;
+
+	(void)unused;
+	if (rank == 0) {
+		OK(choir_sendrecv(comm, choir_host(&out), 1, 1, choir_host(&in), 1, 1, CHOIR_F32, NULL, &event));
+		OK(choir_event_on_complete(event, count_up, &called));
+		line_up(); /* rank 1 has received */
+		OK(choir_event_test(event, &done));
+		CHECK(done == 0 && called == 0);
+		IS(choir_event_wait(event, 1), CHOIR_TIMEOUT);
+		line_up();
+		OK(choir_event_wait(event, -1));
+		OK(choir_event_status(event));
+		while (atomic_load(&called) == 0) /* callbacks run after waiters are let go */
+			sched_yield();
+		CHECK(called == 1 && in == 2 && strcmp(choir_event_algorithm(event), "p2p") == 0);
+		choir_event_release(event);
+	} else {
+		OK(choir_recv(comm, choir_host(&in), 1, CHOIR_F32, 0, NULL, NULL));
+		line_up();
+		line_up();
+		OK(choir_send(comm, choir_host(&out), 1, CHOIR_F32, 0, NULL, NULL));
+	}
+	OK(choir_barrier(comm, NULL, NULL));
+}
+
+static void test_one_event(void **state)
+{
+	(void)state;
+	on_layouts(2, one_event);
+}
+
+/* A half that does not match fails the whole, and says so. */
+static void wrong_half(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	float out[16] = { 0 }, in[16] = { 0 };
+	choir_status st;
+
+	(void)unused;
+	if (rank == 0)
+		st = choir_sendrecv(comm, choir_host(out), 8, 1, choir_host(in), 9, 1, CHOIR_F32, NULL, NULL);
+	else
+		st = choir_sendrecv(comm, choir_host(out), 8, 0, choir_host(in), 8, 0, CHOIR_F32, NULL, NULL);
+	CHECK(rank == 1 || (st == CHOIR_MISMATCH && says(choir_last_error(), "8 x f32|9 x f32|rank 0|rank 1")));
+	for (int i = 0; i < 50 && st == CHOIR_SUCCESS; i++)
+		st = choir_barrier(comm, NULL, NULL);
+	CHECK(st == CHOIR_MISMATCH && says(choir_last_error(), "8 x f32|9 x f32"));
+}
+
+/* What it depends on holds both halves back, and its failure is the outcome. */
+static void behind_deps(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	float out = 3, in = 0;
+	choir_call call = CHOIR_CALL_INIT;
+	choir_event *event;
+	cl_event gate;
+
+	(void)unused;
+	for (int good = 1; good >= 0; good--) {
+		gate = gate_make(choir_device_context(world->device));
+		call.cl_deps = &gate;
+		call.n_cl_deps = 1;
+		OK(choir_sendrecv(comm, choir_host(&out), 1, rank, choir_host(&in), 1, rank, CHOIR_F32, &call, &event));
+		IS(choir_event_wait(event, 5), CHOIR_TIMEOUT);
+		gate_open(gate, good ? CL_COMPLETE : -5);
+		if (good)
+			OK(choir_event_wait(event, -1));
+		else
+			SAYS(choir_event_wait(event, -1), CHOIR_OPENCL, "rank 0|depends on");
+		CHECK(in == 3);
+		clReleaseEvent(gate);
+		choir_event_release(event);
+	}
+}
+
+static void test_failures(void **state)
+{
+	(void)state;
+	on_layouts(2, wrong_half);
+	on_layouts(1, behind_deps);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_itself), cmocka_unit_test(test_others), cmocka_unit_test(test_one_event),
+		                            cmocka_unit_test(test_failures) };
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	gate_drop();
+	world_device_drop();
+	return failed;
+}
