@@ -82,6 +82,14 @@ static void defaults_and_flags(void **state)
 	assert_true(PARSE(&args, error, "all", "-t", "all", "-o", "all"));
 	assert_true(args.n_dtypes == 13 && args.n_ops == 12);
 	args_fini(&args);
+	assert_true(PARSE(&args, error, "--tune") && args.tune && args.tune_path == NULL && args.all_algorithms && args.n_collectives == 6);
+	assert_true(args.begin == 64 && args.end == 16 << 20 && args.factor == 4);
+	args_fini(&args);
+	assert_true(PARSE(&args, error, "--tune=x.rules", "reduce", "-b", "1K") && args.n_collectives == 1 && args.begin == 1024);
+	assert_string_equal(args.tune_path, "x.rules");
+	args_fini(&args);
+	assert_true(PARSE(&args, error, "allreduce", "--algorithm", "all") && args.all_algorithms && args_forced(&args) == NULL);
+	args_fini(&args);
 	assert_true(PARSE(&args, error, "--compare", "a.json", "b.json", "--fail-over", "10%"));
 	assert_string_equal(args.compare_old, "a.json");
 	assert_string_equal(args.compare_new, "b.json");
@@ -120,6 +128,7 @@ static void wrong_lines_say_what(void **state)
 		{ { "allreduce", "--frobnicate" }, "--frobnicate" },
 		{ { "allreduce", "--vs", "," }, "empty" },
 		{ { "--compare", "a.json" }, "two files" },
+		{ { "--tune", "--vs", "mpi" }, "neither" },
 		{ { "allreduce", "--index", "i16" }, "'i16'" },
 		{ { "allreduce", "--uniform", "--zipf" }, "exclude" },
 		{ { "allreduce", "--range", "0" }, "at least 1" },

@@ -1,78 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* popt splits the command line into texts and plain numbers (struct args_raw); the read_ functions below turn those into struct args. */
-#include "args.h"
+#include "args_raw.h"
 
 #include "number.h"
 
-#include <popt.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTION_ZIPF = 1, MAX_OPTIONS = 48 };
-
 const char *const args_memory_names[N_ARGS_MEMORY] = {
 	[MEMORY_DEVICE] = "device", [MEMORY_HOST] = "host", [MEMORY_SYMMETRIC] = "symmetric", [MEMORY_SYMMETRIC_DEVICE] = "symmetric-device",
 };
-
-struct args_raw {
-	poptContext context; /* owns the collectives' names */
-	struct poptOption table[MAX_OPTIONS];
-	char *begin, *end, *factor, *step, *type, *op, *memory, *algorithm, *offset, *json, *plot, *compare, *fail_over, *devices, *vs;
-	char *rows, *width, *range, *density, *zipf, *index;
-	double min_busbw, timeout_s;
-	int iterations, warmup, check_every, root, in_flight, local;
-	int in_place, csv, uniform, help, version;
-};
-
-#define TEXT(letter, name, field, about, what) { name, letter, POPT_ARG_STRING, &raw->field, 0, about, what }
-#define INT(letter, name, field, about) { name, letter, POPT_ARG_INT, &raw->field, 0, about, "N" }
-#define REAL(name, field, about, what) { name, '\0', POPT_ARG_DOUBLE, &raw->field, 0, about, what }
-#define FLAG(letter, name, field, about) { name, letter, POPT_ARG_NONE, &raw->field, 0, about, NULL }
-
-static poptContext open_context(struct args_raw *raw, int argc, const char **argv)
-{
-	const struct poptOption rows[] = {
-		TEXT('b', "begin", begin, "smallest size (default 8)", "BYTES"),
-		TEXT('e', "end", end, "largest size (default 64M)", "BYTES"),
-		TEXT('f', "factor", factor, "multiply the size by this (default 8)", "X"),
-		TEXT('i', "step", step, "add this to the size instead", "BYTES"),
-		INT('n', "iterations", iterations, "timed iterations a size (default 20)"),
-		INT('w', "warmup", warmup, "untimed ones before (default 5)"),
-		INT('c', "check", check_every, "check the data after every N iterations; 0 = never (default 10)"),
-		TEXT('t', "type", type, "f32 (default), several joined by commas, or all", "DTYPE"),
-		TEXT('o', "op", op, "sum (default), several joined by commas, or all", "OP"),
-		INT('r', "root", root, "root of broadcast and reduce (default 0)"),
-		TEXT('m', "memory", memory, "device (default), host, symmetric or symmetric-device", "KIND"),
-		FLAG('\0', "inplace", in_place, "send and receive in the same buffer"),
-		TEXT('\0', "algorithm", algorithm, "force this algorithm; all = each of them in turn", "NAME"),
-		TEXT('\0', "offset", offset, "elements before the data in every buffer (default 0)", "N"),
-		INT('\0', "in-flight", in_flight, "calls in flight at once, in buffers of their own (default 1)"),
-		REAL("timeout", timeout_s, "give up when a step takes longer (default 120)", "SECONDS"),
-		TEXT('\0', "vs", vs, "run beside: mpi, staged, bound, joined by commas", "WAYS"),
-		INT('\0', "local", local, "N ranks as threads of this process, without MPI"),
-		TEXT('\0', "devices", devices, "P:D,P:D,... as choir-info numbers them, dealt out in turn", "LIST"),
-		FLAG('\0', "csv", csv, "print comma-separated values"),
-		TEXT('\0', "json", json, "write the results there; - = standard output, without the table", "FILE"),
-		TEXT('\0', "plot", plot, "draw time over size (needs gnuplot)", "FILE.svg"),
-		REAL("min-busbw", min_busbw, "exit with 4 if the best busbw of the run is below", "GBps"),
-		TEXT('\0', "compare", compare, "OLD.json NEW.json: compare two runs instead of running", "OLD.json"),
-		TEXT('\0', "fail-over", fail_over, "with --compare: exit with 4 if a p50 grew by more (default 5%)", "SHARE"),
-		TEXT('\0', "rows", rows, "sparse: rows a rank sends (default 4096)", "N"),
-		TEXT('\0', "width", width, "sparse: elements a row (default 64)", "N"),
-		TEXT('\0', "range", range, "sparse: indices are below this (default 43056)", "N"),
-		TEXT('\0', "density", density, "sparse: rows = this share of the range", "SHARE"),
-		{ "zipf", '\0', POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, &raw->zipf, OPTION_ZIPF, "sparse: Zipf indices (default, exponent 1)", "S" },
-		FLAG('\0', "uniform", uniform, "sparse: uniform indices"),
-		TEXT('\0', "index", index, "sparse: i32 (default) or i64", "DTYPE"),
-		FLAG('h', "help", help, "this text"),
-		FLAG('\0', "version", version, "the library's version"),
-		POPT_TABLEEND,
-	};
-
-	memcpy(raw->table, rows, sizeof rows);
-	return poptGetContext("choir-bench", argc, argv, raw->table, 0);
-}
 
 static bool complain(char *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static bool complain(char *error, const char *format, ...)
@@ -165,9 +103,9 @@ static bool read_sizes(const struct args_raw *raw, struct args *args, char *erro
 {
 	char *end;
 
-	args->begin = 8;
-	args->end = 64u << 20;
-	args->factor = 8;
+	args->begin = raw->given[OPTION_TUNE] ? 64 : 8;
+	args->end = raw->given[OPTION_TUNE] ? 16u << 20 : 64u << 20;
+	args->factor = raw->given[OPTION_TUNE] ? 4 : 8;
 	if (!read_bytes("--begin", raw->begin, &args->begin, error) || !read_bytes("--step", raw->step, &args->step, error))
 		return false;
 	if (raw->begin != NULL && raw->end == NULL && args->begin > args->end)
@@ -216,14 +154,14 @@ static bool read_memory(const char *text, struct args *args, char *error)
 	return complain(error, "--memory: '%s' is none of device, host, symmetric, symmetric-device", text);
 }
 
-static bool read_sparse(const struct args_raw *raw, struct args_sparse *sparse, bool zipf, char *error)
+static bool read_sparse(const struct args_raw *raw, struct args_sparse *sparse, char *error)
 {
 	*sparse = (struct args_sparse){ .rows = 4096, .width = 64, .range = 43056, .zipf = 1, .index_dtype = CHOIR_I32 };
 	if (!read_bytes("--rows", raw->rows, &sparse->rows, error) || !read_bytes("--width", raw->width, &sparse->width, error) ||
 	    !read_bytes("--range", raw->range, &sparse->range, error) || !read_share("--density", raw->density, &sparse->density, error) ||
 	    !read_share("--zipf", raw->zipf, &sparse->zipf, error))
 		return false;
-	if (zipf && raw->uniform)
+	if (raw->given[OPTION_ZIPF] && raw->uniform)
 		return complain(error, "--zipf and --uniform exclude each other");
 	if (raw->uniform)
 		sparse->zipf = 0;
@@ -240,6 +178,14 @@ static bool read_sparse(const struct args_raw *raw, struct args_sparse *sparse, 
 	return true;
 }
 
+static void take_tuned(struct args *args)
+{
+	static const char *const tuned[] = { "allreduce", "reduce_scatter", "allgather", "alltoall", "broadcast", "reduce" };
+
+	args->n_collectives = sizeof tuned / sizeof *tuned;
+	memcpy(args->collectives, tuned, sizeof tuned);
+}
+
 /* The words without a flag: the collectives, or the second file of --compare. */
 static bool read_words(const struct args_raw *raw, struct args *args, char *error)
 {
@@ -250,6 +196,8 @@ static bool read_words(const struct args_raw *raw, struct args *args, char *erro
 			return complain(error, "more than %d collectives", ARGS_MAX_LIST);
 		args->collectives[args->n_collectives++] = *words;
 	}
+	if (args->tune && args->n_collectives == 0)
+		take_tuned(args);
 	if (raw->compare == NULL)
 		return args->n_collectives > 0 || complain(error, "name a collective, such as allreduce, or all");
 	if (args->n_collectives != 1)
@@ -259,17 +207,24 @@ static bool read_words(const struct args_raw *raw, struct args *args, char *erro
 	return true;
 }
 
-static bool read_all(struct args_raw *raw, struct args *args, bool zipf, char *error)
+static bool read_all(struct args_raw *raw, struct args *args, char *error)
 {
 	args->fail_over = 0.05;
 	args->in_place = raw->in_place;
 	args->csv = raw->csv;
 	args->algorithm = raw->algorithm;
 	args->all_algorithms = raw->algorithm != NULL && strcmp(raw->algorithm, "all") == 0;
+	args->tune = raw->given[OPTION_TUNE];
+	args->tune_path = raw->tune;
+	if (args->tune) {
+		if (raw->algorithm != NULL || raw->vs != NULL)
+			return complain(error, "--tune measures all algorithms: it takes neither --algorithm nor --vs");
+		args->all_algorithms = true;
+	}
 	args->json_path = raw->json;
 	args->plot_path = raw->plot;
 	return read_sizes(raw, args, error) && read_counts(raw, args, error) && read_dtypes(raw->type, args, error) &&
-	       read_ops(raw->op, args, error) && read_memory(raw->memory, args, error) && read_sparse(raw, &args->sparse, zipf, error) &&
+	       read_ops(raw->op, args, error) && read_memory(raw->memory, args, error) && read_sparse(raw, &args->sparse, error) &&
 	       read_share("--fail-over", raw->fail_over, &args->fail_over, error) &&
 	       read_list("--devices", raw->devices, args->devices, &args->n_devices, error) &&
 	       read_list("--vs", raw->vs, args->vs, &args->n_vs, error) && read_words(raw, args, error);
@@ -278,7 +233,6 @@ static bool read_all(struct args_raw *raw, struct args *args, bool zipf, char *e
 bool args_parse(int argc, const char **argv, struct args *args, char error[ARGS_ERROR_BYTES])
 {
 	struct args_raw *raw = calloc(1, sizeof *raw);
-	bool zipf = false;
 	int rc;
 
 	if (raw == NULL)
@@ -289,14 +243,14 @@ bool args_parse(int argc, const char **argv, struct args *args, char error[ARGS_
 	raw->check_every = 10;
 	raw->in_flight = 1;
 	raw->timeout_s = 120;
-	raw->context = open_context(raw, argc, argv);
+	raw->context = args_raw_open(raw, argc, argv);
 	while ((rc = poptGetNextOpt(raw->context)) >= 0)
-		zipf = zipf || rc == OPTION_ZIPF;
+		raw->given[rc] = true;
 	args->help = raw->help;
 	args->version = raw->version;
 	if (rc < -1)
 		complain(error, "%s: %s", poptBadOption(raw->context, 0), poptStrerror(rc));
-	else if (args->help || args->version || read_all(raw, args, zipf, error))
+	else if (args->help || args->version || read_all(raw, args, error))
 		return true;
 	args_fini(args);
 	return false;
@@ -304,33 +258,12 @@ bool args_parse(int argc, const char **argv, struct args *args, char error[ARGS_
 
 void args_fini(struct args *args)
 {
-	struct args_raw *raw = args->raw;
-
-	if (raw == NULL)
-		return;
-	char *texts[] = { raw->begin, raw->end, raw->factor, raw->step, raw->type, raw->op, raw->memory, raw->algorithm, raw->offset, raw->json,
-			  raw->plot, raw->compare, raw->fail_over, raw->devices, raw->vs, raw->rows, raw->width, raw->range, raw->density,
-			  raw->zipf, raw->index };
-
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-		free(texts[i]);
-	poptFreeContext(raw->context);
-	free(raw);
+	if (args->raw != NULL)
+		args_raw_free(args->raw);
 	args->raw = NULL;
 }
 
 const char *args_forced(const struct args *args)
 {
 	return args->all_algorithms ? NULL : args->algorithm;
-}
-
-void args_help(FILE *to)
-{
-	const char *argv[] = { "choir-bench", NULL };
-	struct args_raw raw = { 0 };
-	poptContext context = open_context(&raw, 1, argv);
-
-	poptSetOtherOptionHelp(context, "[flags] COLLECTIVE...");
-	poptPrintHelp(context, to, 0);
-	poptFreeContext(context);
 }

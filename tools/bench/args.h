@@ -45,6 +45,8 @@ struct args {
 	bool csv;
 	const char *json_path, *plot_path; /* NULL = none; json "-" = standard output */
 	double min_busbw;
+	bool tune;
+	const char *tune_path; /* NULL = standard output */
 	const char *compare_old, *compare_new; /* both or neither */
 	double fail_over;
 	int local; /* ranks as threads; 0 = the processes of MPI */

@@ -6,6 +6,7 @@
 #include "place.h"
 #include "report.h"
 #include "run.h"
+#include "tune_run.h"
 #include "watchdog.h"
 
 #include <choir/mpi.h>
@@ -61,13 +62,19 @@ static int judge_speed(const struct args *args, const struct results *results)
 	return EXIT_SLOW;
 }
 
+/* Whether standard output is for a file that other programs read. */
+static bool takes_stdout(const struct args *args)
+{
+	return (args->json_path != NULL && strcmp(args->json_path, "-") == 0) || (args->tune && args->tune_path == NULL);
+}
+
 /* One rank from its comm to its exit status. */
 static int bench_rank(struct world *world, void *ctx)
 {
 	const struct bench *bench = ctx;
 	const struct args *args = bench->args;
 	int mine = world->has_mpi ? 0 : world->rank, status;
-	bool to_text = world->rank == 0 && !(args->json_path != NULL && strcmp(args->json_path, "-") == 0);
+	bool to_text = world->rank == 0 && !takes_stdout(args);
 	struct run run = { .args = args, .world = world, .device = bench->devices[mine], .comm = bench->comms[mine], .to_text = to_text };
 	json_t *header;
 
@@ -76,7 +83,7 @@ static int bench_rank(struct world *world, void *ctx)
 	header = header_make(world, run.device, run.comm);
 	if (to_text && !args->csv)
 		report_text_header(header);
-	status = run_all(&run);
+	status = args->tune ? tune_run(&run) : run_all(&run);
 	if (world->rank == 0 && status <= EXIT_WRONG) {
 		int written = write_reports(args, header, &run.results);
 

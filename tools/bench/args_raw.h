@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* What popt makes of the command line: texts and plain numbers. */
+#ifndef BENCH_ARGS_RAW_H
+#define BENCH_ARGS_RAW_H
+
+#include "args.h"
+
+#include <popt.h>
+
+enum { OPTION_ZIPF = 1, OPTION_TUNE, N_OPTION_CODES, MAX_OPTIONS = 48 };
+
+struct args_raw {
+	poptContext context; /* owns the collectives' names */
+	struct poptOption table[MAX_OPTIONS];
+	char *begin, *end, *factor, *step, *type, *op, *memory, *algorithm, *offset, *json, *plot, *tune, *compare, *fail_over, *devices, *vs;
+	char *rows, *width, *range, *density, *zipf, *index;
+	bool given[N_OPTION_CODES]; /* options whose presence matters */
+	double min_busbw, timeout_s;
+	int iterations, warmup, check_every, root, in_flight, local;
+	int in_place, csv, uniform, help, version;
+};
+
+/* args_raw_open: popt's context for that line; raw holds its table. */
+poptContext args_raw_open(struct args_raw *raw, int argc, const char **argv);
+void args_raw_free(struct args_raw *raw);
+
+#endif
