@@ -3,6 +3,7 @@
 
 #include "algo/outcome.h"
 #include "api/meet.h"
+#include "api/rules_file.h"
 #include "base/error.h"
 #include "exec/layout.h"
 
@@ -135,7 +136,7 @@ choir_status plan_case_init(const char *call, const choir_plan_options *options,
 	if (st == CHOIR_SUCCESS)
 		st = check_arena(call, &c);
 	if (st == CHOIR_SUCCESS)
-		st = rules_parse(c.options.rules, &c.rules);
+		st = rules_read(c.options.rules, &c.rules);
 	if (st == CHOIR_SUCCESS)
 		*out = c;
 	else

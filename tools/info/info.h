@@ -13,6 +13,10 @@ void info_mpi_done(void);
 json_t *info_comm(void);            /* of one rank on the default device: algorithms and rules */
 json_t *info_environment(void);     /* CHOIR_* variables that are set */
 
+/* Which algorithm runs when, on paper: {"ranks", "ranks_per_node", "collectives": [{"collective", "shared", "ranges": [{"from", "to"?,
+ * "algorithm"}]}]}; from and to in bytes, to not included and absent at the end.  collectives: of info_comm's algorithms; rules as in CHOIR_RULES. */
+json_t *info_table(const json_t *algorithms, int ranks, int ranks_per_node);
+
 /* info_print: as text on standard output. */
 void info_print(const json_t *info);
 

@@ -75,6 +75,38 @@ static void print_algorithms(const json_t *algorithms)
 	}
 }
 
+static void print_ranges(const json_t *row)
+{
+	const json_t *ranges = json_object_get(row, "ranges");
+	size_t i;
+	json_t *range;
+
+	printf("  %-20s %-8s", text_in(row, "collective"), json_is_true(json_object_get(row, "shared")) ? "shared" : "plain");
+	if (!json_is_array(ranges))
+		printf(" %s", text_in(ranges, "error"));
+	json_array_foreach(ranges, i, range) {
+		printf("%s %" JSON_INTEGER_FORMAT "-", i > 0 ? ";" : "", json_integer_value(json_object_get(range, "from")));
+		if (json_object_get(range, "to") != NULL)
+			printf("%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(range, "to")));
+		printf(" %s", text_in(range, "algorithm"));
+	}
+	fputc('\n', stdout);
+}
+
+/* shared: what runs where the ranks reach each other's buffers, if that is something else. */
+static void print_table(const json_t *table)
+{
+	size_t i;
+	json_t *row;
+
+	printf("which runs when, in bytes, for %" JSON_INTEGER_FORMAT " ranks", json_integer_value(json_object_get(table, "ranks")));
+	if (json_integer_value(json_object_get(table, "ranks_per_node")) > 0)
+		printf(", %" JSON_INTEGER_FORMAT " a node", json_integer_value(json_object_get(table, "ranks_per_node")));
+	printf(":\n");
+	json_array_foreach(json_object_get(table, "collectives"), i, row)
+		print_ranges(row);
+}
+
 static void print_mpi(const json_t *mpi)
 {
 	const json_t *lines = json_object_get(mpi, "library");
@@ -99,6 +131,8 @@ void info_print(const json_t *info)
 	if (json_is_array(json_object_get(comm, "algorithms")))
 		printf("algorithms:\n");
 	print_algorithms(json_object_get(comm, "algorithms"));
+	if (json_array_size(json_object_get(json_object_get(info, "table"), "collectives")) > 0)
+		print_table(json_object_get(info, "table"));
 	printf("environment:%s\n", json_object_size(set) == 0 ? " no CHOIR_ variable is set" : "");
 	json_object_foreach((json_t *)set, name, variable)
 		printf("  %s=%s\n    %s\n", name, text_in(variable, "value"), text_in(variable, "about"));
