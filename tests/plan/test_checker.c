@@ -226,10 +226,61 @@ static void staging(void **state)
 	wrong(&w, "not direct");
 }
 
+static void direct(struct world *world)
+{
+	struct check_case c = usual(3, NULL);
+
+	build(COLLECTIVE_ALLREDUCE, "direct", &c, world);
+	assert_true(is_right(world));
+}
+
+/* The first further destination of rank's first reduction. */
+static struct plan_ref *target_of(struct world *world, int rank)
+{
+	const struct plan_step *reduce = step_of(&world->plans[rank], PLAN_REDUCE, 0);
+
+	assert_true(reduce->n_more > 0);
+	return &world->plans[rank].refs[reduce->more_first];
+}
+
+static void buffers_of_peers(void **state)
+{
+	struct world w;
+
+	(void)state;
+	direct(&w); /* says that it left its peers' buffers, and has not */
+	drop_deps(&w.plans[1], step_of(&w.plans[1], PLAN_PUBLISH, 0));
+	wrong(&w, "which could be done already");
+	direct(&w); /* is done before the others have left its buffers */
+	step_of(&w.plans[2], PLAN_AWAIT, 0)->peer = 2;
+	wrong(&w, "touches a buffer of rank 2, which could be done already");
+	direct(&w); /* two write the same slice */
+	target_of(&w, 0)->off = step_of(&w.plans[1], PLAN_REDUCE, 0)->dst.off;
+	wrong(&w, "not ordered");
+	direct(&w);
+	w.plans[1].peers = false;
+	wrong(&w, "plan->peers is 0");
+	direct(&w);
+	target_of(&w, 0)->peer = 3;
+	wrong(&w, "not of its node");
+	direct(&w);
+	target_of(&w, 0)->buf = PLAN_PEER_SEND;
+	wrong(&w, "writes peer SEND");
+	direct(&w);
+	target_of(&w, 0)->off = 9000;
+	wrong(&w, "beyond 9000");
+	direct(&w); /* the same destination twice, one result nowhere */
+	*target_of(&w, 0) = step_of(&w.plans[0], PLAN_REDUCE, 0)->dst;
+	wrong(&w, "overlap");
+	direct(&w);
+	w.ins[1].recv_direct = false;
+	wrong(&w, "not direct");
+}
+
 /* Which share of all deps is needed?  Every one dropped alone: either the checker objects or the dep was implied by others. */
 static void most_deps_matter(void **state)
 {
-	static const char *const names[] = { "oneshot", "twoshot", "ring", "recursive_doubling", "hier_ring", "hier_rd" };
+	static const char *const names[] = { "oneshot", "twoshot", "ring", "recursive_doubling", "hier_ring", "hier_rd", "direct" };
 
 	(void)state;
 	for (size_t a = 0; a < sizeof names / sizeof *names; a++) {
@@ -273,6 +324,7 @@ int main(void)
 		cmocka_unit_test(a_missing_dep),   cmocka_unit_test(a_wrong_block),           cmocka_unit_test(a_wrong_message),
 		cmocka_unit_test(a_cycle),         cmocka_unit_test(wrong_marks),             cmocka_unit_test(another_order_on_one_rank),
 		cmocka_unit_test(staging),         cmocka_unit_test(flags_that_do_not_come),  cmocka_unit_test(most_deps_matter),
+		cmocka_unit_test(buffers_of_peers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -172,6 +172,37 @@ static void ranks_of_a_node_share_its_ways(void **state)
 	equals(sends(2, (int[]){ 0, 1 }, &costs, 1, (int[]){ 0 }, (int[]){ 1 }, 1000000), ALPHA + wire + 2e-6 + 2e6 / COPY);
 }
 
+/* Ready steps are done in the plan's order: the message leaves after the copies before it, not after those behind. */
+static void steps_go_in_order(void **state)
+{
+	struct plan_costs costs = bare;
+	struct plan_cost *cost;
+	struct plan_forecast f;
+	struct plan plans[2];
+	double finish[2];
+
+	(void)state;
+	costs.copy_bytes_per_s = COPY;
+	for (int r = 0; r < 2; r++)
+		plan_init(&plans[r], "by hand", 1);
+	for (int i = 0; i < 10; i++) {
+		if (i == 6)
+			plan_send(&plans[0], 1, 1, plan_at(PLAN_SEND, 0), 1000, NULL, 0, "send");
+		plan_copy(&plans[0], plan_at(PLAN_RECV, 0), plan_at(PLAN_SEND, 0), 8000, NULL, 0, "copy");
+	}
+	plan_recv(&plans[1], 0, 1, plan_at(PLAN_RECV, 0), 1000, NULL, 0, "recv");
+	assert_int_equal(plan_cost_create(2, (int[]){ 0, 1 }, &costs, &cost), CHOIR_SUCCESS);
+	for (int r = 0; r < 2; r++) {
+		assert_int_equal(plan_finish(&plans[r]), CHOIR_SUCCESS);
+		assert_int_equal(plan_cost_add(cost, r, &plans[r]), CHOIR_SUCCESS);
+		plan_fini(&plans[r]);
+	}
+	assert_int_equal(plan_cost_run(cost, &f, finish), CHOIR_SUCCESS);
+	equals(finish[0], 10 * 8000 / COPY);
+	equals(finish[1], 6 * 8000 / COPY + ALPHA + 1000 / BETA);
+	plan_cost_destroy(cost);
+}
+
 static void hierarchy_pays_where_nodes_are_wide(void **state)
 {
 	double flat, hier;
@@ -267,6 +298,7 @@ int main(void)
 		cmocka_unit_test(doubling_is_log_n_steps),
 		cmocka_unit_test(oneshot_is_a_copy_a_flag_and_a_sum),
 		cmocka_unit_test(ranks_of_a_node_share_its_ways),
+		cmocka_unit_test(steps_go_in_order),
 		cmocka_unit_test(hierarchy_pays_where_nodes_are_wide),
 		cmocka_unit_test(more_bytes_take_longer),
 		cmocka_unit_test(a_thousand_nodes),
