@@ -10,6 +10,11 @@
 #define WITH_POPCOUNT
 #define HAS_POPCOUNT 1
 #endif
+#ifdef __x86_64__
+#define WITH_COMPRESS __attribute__((target("popcnt,avx512f,avx512bw,avx512vbmi2")))
+#define HAS_COMPRESS (__builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512bw"))
+#include <immintrin.h>
+#endif
 #define EITHER_WAY static inline __attribute__((always_inline))
 
 /* Note [four at a time].  How many bits a word has cannot be predicted, so four positions are written whatever there is, and the next word begins behind the
@@ -44,8 +49,38 @@ WITH_POPCOUNT static size_t take_fast(uint64_t *bitmap, size_t words, uint16_t *
 	return take_body(bitmap, words, at);
 }
 
+#ifdef WITH_COMPRESS
+/* One instruction packs the numbers of a word's set bits: 1.9 ns a word whatever is set, against 4 ns at three bits a word and 20 at 26. */
+WITH_COMPRESS static size_t take_packed(uint64_t *bitmap, size_t words, uint16_t *at)
+{
+	uint8_t bytes[64];
+	__m512i number;
+	size_t n = 0;
+
+	for (int i = 0; i < 64; i++)
+		bytes[i] = (uint8_t)i;
+	number = _mm512_loadu_si512(bytes);
+	for (size_t w = 0; w < words; w++) {
+		uint64_t bits = bitmap[w];
+		size_t count = (size_t)__builtin_popcountll(bits);
+		__m512i packed = _mm512_maskz_compress_epi8(bits, number), base = _mm512_set1_epi16((short)(w * 64));
+
+		bitmap[w] = 0;
+		_mm512_storeu_si512(at + n, _mm512_add_epi16(_mm512_cvtepu8_epi16(_mm512_castsi512_si256(packed)), base));
+		if (count > 32)
+			_mm512_storeu_si512(at + n + 32, _mm512_add_epi16(_mm512_cvtepu8_epi16(_mm512_extracti64x4_epi64(packed, 1)), base));
+		n += count;
+	}
+	return n;
+}
+#endif
+
 size_t bits_take(uint64_t *bitmap, size_t words, uint16_t *at)
 {
+#ifdef WITH_COMPRESS
+	if (HAS_COMPRESS)
+		return take_packed(bitmap, words, at);
+#endif
 	return HAS_POPCOUNT ? take_fast(bitmap, words, at) : take_body(bitmap, words, at);
 }
 

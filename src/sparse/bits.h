@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BITS_SLACK 8 /* entries past the last that bits_take may write */
+#define BITS_SLACK 64 /* entries past the last that bits_take may write */
 
 /* bits_take: the positions of the set bits of at most 1024 words, ascending, to at (room for them and BITS_SLACK); returns how many; the words are zero
  * afterwards. */

@@ -13,7 +13,6 @@
 #include <stdbool.h>
 
 #define BUCKET_MOST_SHIFT 16 /* a key is the index within its bucket: 16 bits */
-#define BUCKET_MOST_LISTS 126
 
 /* Bucket b holds the indices lo + (b << shift) .. lo + (b + 1 << shift) - 1. */
 struct bucket_shape {
@@ -36,7 +35,7 @@ struct bucket_reduction {
 	choir_op op;
 	int n_ranks;
 	const struct bucket_list *lists; /* [n_lists], in rank order */
-	int n_lists;                     /* BUCKET_MOST_LISTS at most */
+	int n_lists;
 };
 
 /* bucket_fits: may so many pairs (of all ranks) in a non-empty range be reduced this way without more work for empty cells than for pairs? */

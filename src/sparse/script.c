@@ -169,7 +169,7 @@ choir_status sparse_create(const struct script_env *env, const struct sparse_cal
 	if (call->send_ind_count > 0)
 		sparse->row_bytes = call->send_val_count / call->send_ind_count * sparse->elem_bytes;
 	sparse->kernels = wants_kernels(sparse);
-	sparse->shares = !sparse->kernels && env->layout->n_nodes == 1 && env->layout->n > 1 && env->layout->n <= BUCKET_MOST_LISTS;
+	sparse->shares = !sparse->kernels && env->layout->n_nodes == 1 && env->layout->n > 1;
 	sparse->step = input_start;
 	st = allocate(sparse);
 	if (st != CHOIR_SUCCESS) {
