@@ -3,7 +3,7 @@
  *
  * Parameters, to be defined before every inclusion (kernels: -D; C may include it again and again with others):
  *   DTYPE   a name of dtype.def: I8 ... BOOL
- *   OP      a name of op.def: SUM ... LOCAL
+ *   OP      a name of op.def: SUM ... PREMUL_SUM
  * and, for kernels on a device whose f32 division is not correctly rounded (1.2 allows 2.5 ulp; src/dev adds it by itself):
  *   DIVIDE_IN_F64   divide as f64, which is exact enough that rounding the quotient again to f32 gives the right bits (53 >= 2 * 24 + 2)
  *
@@ -12,7 +12,8 @@
  *   ACC                      type it is accumulated in: ELEM, but float for f16 and bf16, which round once, when stored
  *   ACC  OPS(load)(p, i)     element p[i]; bool becomes 0 or 1
  *   void OPS(store)(p, i, a) p[i] = a, rounded to nearest even
- *   ACC  OPS(raw)(a)         what an original value contributes (square_add: its square)
+ *   OPS_FACTOR               type of a call's factor: ACC for floating-point types, float (unused) for the others
+ *   ACC  OPS(raw)(a, factor) what an original value contributes (square_add: its square; premul_sum: factor times it)
  *   ACC  OPS(fold)(a, b)     a op b; sources are folded from left to right
  *   ACC  OPS(final)(a, n)    after the last source, n = number of ranks (mean divides)
  *   ACC  OPS(identity)()     fold(identity, a) = a
@@ -62,6 +63,7 @@
 #define OPS_OP_BOR 10
 #define OPS_OP_BXOR 11
 #define OPS_OP_LOCAL 12
+#define OPS_OP_PREMUL_SUM 13
 
 #define OPS_TYPE OPS_JOIN2(OPS_DTYPE_, DTYPE)
 #define OPS_KIND OPS_JOIN2(OPS_OP_, OP)
@@ -164,11 +166,12 @@ static inline bf16 ops_to_bf16(f32 value)
 
 #endif /* once */
 
-/* The data type: ELEM, ACC, OPS_UNSIGNED (what integers are computed in), OPS_DIVISOR (what n is converted to), and the ends of the range. */
+/* The data type: ELEM, ACC, OPS_UNSIGNED (what integers are computed in), OPS_DIVISOR (what n is converted to), OPS_FACTOR, and the ends of the range. */
 #undef ELEM
 #undef ACC
 #undef OPS_UNSIGNED
 #undef OPS_DIVISOR
+#undef OPS_FACTOR
 #undef OPS_LOWEST
 #undef OPS_HIGHEST
 #undef OPS_IS_FLOAT
@@ -253,10 +256,12 @@ typedef double f64;
 #undef OPS_IS_FLOAT
 #define OPS_IS_FLOAT 1
 #define OPS_DIVISOR ACC
+#define OPS_FACTOR ACC
 #define OPS_LOWEST (-(ACC)INFINITY)
 #define OPS_HIGHEST ((ACC)INFINITY)
 #else
 #define ACC ELEM
+#define OPS_FACTOR f32
 #endif
 
 #if OPS_KIND == 0
@@ -265,6 +270,8 @@ typedef double f64;
 #error "logical operators are defined for BOOL only"
 #elif (OPS_KIND == OPS_OP_BAND || OPS_KIND == OPS_OP_BOR || OPS_KIND == OPS_OP_BXOR) && OPS_IS_FLOAT
 #error "bitwise operators are not defined for floating-point types"
+#elif OPS_KIND == OPS_OP_PREMUL_SUM && !OPS_IS_FLOAT
+#error "premul_sum is defined for floating-point types only"
 #endif
 
 static inline ACC OPS(load)(const OPS_GLOBAL ELEM *p, size_t i)
@@ -295,12 +302,15 @@ static inline void OPS(store)(OPS_GLOBAL ELEM *p, size_t i, ACC a)
 #endif
 }
 
-static inline ACC OPS(raw)(ACC a)
+static inline ACC OPS(raw)(ACC a, OPS_FACTOR factor)
 {
+	(void)factor;
 #if OPS_KIND == OPS_OP_SQUARE_ADD && OPS_IS_FLOAT
 	return a * a;
 #elif OPS_KIND == OPS_OP_SQUARE_ADD && !OPS_IS_BOOL
 	return (ACC)(1u * (OPS_UNSIGNED)a * (OPS_UNSIGNED)a); /* 1u: two u16 would be multiplied as int, and overflow */
+#elif OPS_KIND == OPS_OP_PREMUL_SUM
+	return a * factor;
 #else
 	return a;
 #endif
@@ -316,7 +326,7 @@ static inline ACC OPS(fold)(ACC a, ACC b)
 #elif OPS_KIND == OPS_OP_LOGICAL_OR || \
 	(OPS_IS_BOOL && (OPS_KIND == OPS_OP_SUM || OPS_KIND == OPS_OP_MAX || OPS_KIND == OPS_OP_SQUARE_ADD))
 	return a | b;
-#elif OPS_KIND == OPS_OP_SUM || OPS_KIND == OPS_OP_MEAN || OPS_KIND == OPS_OP_SQUARE_ADD
+#elif OPS_KIND == OPS_OP_SUM || OPS_KIND == OPS_OP_MEAN || OPS_KIND == OPS_OP_SQUARE_ADD || OPS_KIND == OPS_OP_PREMUL_SUM
 #if OPS_IS_FLOAT
 	return a + b;
 #else

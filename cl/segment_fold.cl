@@ -27,12 +27,12 @@ __kernel void segment_fold(__global const ELEM *rows, ulong rows_at, __global co
 	ACC acc = OPS(load)(rows, rows_at + at[k] * width + column);
 
 	if (RAW)
-		acc = OPS(raw)(acc);
+		acc = OPS(raw)(acc, 1);
 	for (k++; k < end; k++) {
 		ACC x = OPS(load)(rows, rows_at + at[k] * width + column);
 
 		if (RAW)
-			x = OPS(raw)(x);
+			x = OPS(raw)(x, 1);
 		acc = OPS(fold)(acc, x);
 	}
 	if (FINAL)

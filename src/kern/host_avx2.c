@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The host loops for x86-64 CPUs with AVX2: compiled with -mavx2, called only where the CPU has it. */
+/* The host loops for x86-64 CPUs with AVX2 and F16C: compiled for these, called only where the CPU has them. */
 #ifdef __AVX2__
 #define HOST_TWINS host_avx2_twins
 #include "kern/host_table.h"

@@ -21,7 +21,11 @@
 #define OP LOCAL
 #include "kern/host_op.h"
 #undef OP
-#if !OPS_IS_FLOAT
+#if OPS_IS_FLOAT
+#define OP PREMUL_SUM
+#include "kern/host_op.h"
+#undef OP
+#else
 #define OP BAND
 #include "kern/host_op.h"
 #undef OP

@@ -1,68 +1,146 @@
 /* SPDX-License-Identifier: MIT */
 /* The host loops of one (DTYPE, OP), made from cl/ops.h; included once for each by host_dtype.h.
  *
+ * A pass reads up to HOST_FAN sources at once and adds up in registers.  More sources take several passes a block, the partial results staying in the first
+ * cache and in ACC's precision: every source is read from memory once, and the result is written once.
+ *
  * dst may be exactly one of the sources: every element is read from all sources before it is written, and HOST_INDEPENDENT tells the compiler that elements
  * do not depend on each other, else its overlap check would send that case, the usual one, to scalar code. */
 #include "ops.h"
 
-static void OPS(two)(void *dst_v, const void *a_v, const void *b_v, size_t count, size_t raw_from, int n_final)
+#undef HOST_HAS_FINAL
+#undef HOST_WIDENS
+#define HOST_HAS_FINAL (OPS_KIND == OPS_OP_MEAN && !OPS_IS_BOOL)
+#define HOST_WIDENS (OPS_TYPE == OPS_DTYPE_F16 || OPS_TYPE == OPS_DTYPE_BF16) /* ACC is wider than ELEM */
+
+struct OPS(pass) {
+	const ELEM *src[HOST_FAN];
+	size_t n_src;
+	const ACC *part; /* block of partial results: the sources are folded to it, if from_part */
+	void *dst;       /* ELEM; ACC, a partial result again, if to_part */
+	bool from_part, to_part;
+	size_t raw_from;
+	int n_final; /* 0 = without the final expression */
+	OPS_FACTOR factor;
+	size_t count;
+};
+
+static HOST_INLINE ACC OPS(term)(const struct OPS(pass) *p, size_t k, size_t i)
 {
-	ELEM *dst = dst_v;
-	const ELEM *a = a_v, *b = b_v;
-	const bool a_raw = raw_from < 1, b_raw = raw_from < 2;
+	ACC x = OPS(load)(p->src[k], i);
 
+	return k >= p->raw_from ? OPS(raw)(x, p->factor) : x;
+}
+
+static HOST_INLINE ACC OPS(next)(const struct OPS(pass) *p, ACC acc, size_t k, size_t i)
+{
+	return k < p->n_src ? OPS(fold)(acc, OPS(term)(p, k, i)) : acc;
+}
+
+#if HOST_WIDENS
+#include "kern/host_widen.h"
+#include "kern/host_lanes.h"
+#else
+static HOST_INLINE void OPS(run)(const struct OPS(pass) *p)
+{
 	HOST_INDEPENDENT
-	for (size_t i = 0; i < count; i++) {
-		ACC x = OPS(load)(a, i);
-		ACC y = OPS(load)(b, i);
+	for (size_t i = 0; i < p->count; i++) {
+		ACC acc = OPS(term)(p, 0, i);
 
-		x = a_raw ? OPS(raw)(x) : x;
-		y = b_raw ? OPS(raw)(y) : y;
-		x = OPS(fold)(x, y);
-		x = n_final != 0 ? OPS(final)(x, n_final) : x;
-		OPS(store)(dst, i, x);
+		acc = p->from_part ? OPS(fold)(p->part[i], acc) : acc;
+		acc = OPS(next)(p, acc, 1, i);
+		acc = OPS(next)(p, acc, 2, i);
+		acc = OPS(next)(p, acc, 3, i);
+		OPS(store)((ELEM *)p->dst, i, p->n_final != 0 ? OPS(final)(acc, p->n_final) : acc);
+	}
+}
+#endif
+
+/* n_src and the flags are constants where run is called, so that each call is a loop of its own. */
+static HOST_INLINE void OPS(run_final)(struct OPS(pass) p)
+{
+	if (HOST_HAS_FINAL && p.n_final != 0) {
+		OPS(run)(&p);
+	} else {
+		p.n_final = 0;
+		OPS(run)(&p);
 	}
 }
 
-static void OPS(take)(ACC *acc, const ELEM *src, size_t count, bool raw)
+static HOST_INLINE void OPS(run_n)(struct OPS(pass) p, size_t n_src, bool from_part, bool to_part)
 {
-	HOST_INDEPENDENT
-	for (size_t i = 0; i < count; i++) {
-		ACC x = OPS(load)(src, i);
-
-		acc[i] = raw ? OPS(raw)(x) : x;
-	}
+	p.n_src = n_src;
+	p.from_part = from_part;
+	p.to_part = HOST_WIDENS && to_part;
+	OPS(run_final)(p);
 }
 
-static void OPS(add)(ACC *acc, const ELEM *src, size_t count, bool raw)
+static HOST_INLINE void OPS(run_few)(const struct OPS(pass) *p, bool to_part)
 {
-	HOST_INDEPENDENT
-	for (size_t i = 0; i < count; i++) {
-		ACC x = OPS(load)(src, i);
-
-		acc[i] = OPS(fold)(acc[i], raw ? OPS(raw)(x) : x);
-	}
+	if (p->n_src == 1)
+		OPS(run_n)(*p, 1, false, to_part);
+	else if (p->n_src == 2)
+		OPS(run_n)(*p, 2, false, to_part);
+	else if (p->n_src == 3)
+		OPS(run_n)(*p, 3, false, to_part);
+	else
+		OPS(run_n)(*p, 4, false, to_part);
 }
 
-static void OPS(give)(ELEM *dst, const ACC *acc, size_t count, int n_final)
+/* The first 1 to HOST_FAN sources. */
+static void OPS(begin)(const struct OPS(pass) *p)
 {
-	HOST_INDEPENDENT
-	for (size_t i = 0; i < count; i++)
-		OPS(store)(dst, i, n_final != 0 ? OPS(final)(acc[i], n_final) : acc[i]);
+	if (HOST_WIDENS && p->to_part)
+		OPS(run_few)(p, true);
+	else
+		OPS(run_few)(p, false);
 }
 
-/* In blocks that stay in the first cache, with all partial results of a block kept in ACC's precision. */
-static void OPS(many)(void *dst, const void *const *src, size_t n_src, size_t count, size_t raw_from, int n_final)
+/* HOST_FAN more. */
+static void OPS(go_on)(const struct OPS(pass) *p)
 {
-	ACC acc[HOST_BLOCK];
+	if (HOST_WIDENS && p->to_part)
+		OPS(run_n)(*p, HOST_FAN, true, true);
+	else
+		OPS(run_n)(*p, HOST_FAN, true, false);
+}
 
-	for (size_t start = 0; start < count; start += HOST_BLOCK) {
-		size_t n = count - start < HOST_BLOCK ? count - start : HOST_BLOCK;
+/* Sources k .. k + n - 1 of a block of the call; the last pass writes dst. */
+static struct OPS(pass) OPS(pass_of)(const struct reduce_call *call, const void *const *src, size_t k, size_t n, size_t at, void *dst, ACC *part)
+{
+	const bool last = k + n == call->n_src;
+	struct OPS(pass) p = {
+		.n_src = n,
+		.part = part,
+		.dst = last ? dst : part,
+		.to_part = !last,
+		.raw_from = call->raw_from > k ? call->raw_from - k : 0,
+		.n_final = last && call->final ? call->n_ranks : 0,
+		.factor = (OPS_FACTOR)call->factor,
+	};
 
-		OPS(take)(acc, (const ELEM *)src[0] + start, n, raw_from < 1);
-		for (size_t k = 1; k < n_src; k++)
-			OPS(add)(acc, (const ELEM *)src[k] + start, n, k >= raw_from);
-		OPS(give)((ELEM *)dst + start, acc, n, n_final);
+	for (size_t j = 0; j < n; j++)
+		p.src[j] = (const ELEM *)src[k + j] + at;
+	return p;
+}
+
+static void OPS(reduce)(const struct reduce_call *call, void *dst, const void *const *src, size_t first, size_t count)
+{
+	_Alignas(64) ACC part[HOST_PART_BYTES / sizeof(ACC)];
+	const size_t block = call->n_src <= HOST_FAN ? count : HOST_PART_BYTES / sizeof(ACC);
+	const size_t n_first = (call->n_src - 1) % HOST_FAN + 1;
+
+	for (size_t at = 0; at < count; at += block) {
+		size_t n = count - at < block ? count - at : block;
+		struct OPS(pass) p = OPS(pass_of)(call, src, 0, n_first, first + at, (ELEM *)dst + at, part);
+
+		p.count = n;
+		OPS(begin)(&p);
+		for (size_t k = n_first; k < call->n_src; k += HOST_FAN) {
+			p = OPS(pass_of)(call, src, k, HOST_FAN, first + at, (ELEM *)dst + at, part);
+			p.count = n;
+			OPS(go_on)(&p);
+		}
 	}
 }
 

@@ -2,9 +2,10 @@
 /* All host loops and their table, for one CPU level: HOST_TWINS is the table's name.  Included by one .c file a level. */
 #include "kern/host_twin.h"
 
-#include <stdbool.h>
+#define HOST_FAN 4           /* sources of a pass */
+#define HOST_PART_BYTES 4096 /* of partial results: they stay in the first cache */
 
-#define HOST_BLOCK 1024
+#define HOST_INLINE inline __attribute__((always_inline))
 
 #ifdef __clang__
 #define HOST_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
@@ -52,13 +53,14 @@
 #include "kern/host_dtype.h"
 #undef DTYPE
 
-#define CELL(dtype, op) [CHOIR_OP_##op] = { op_##dtype##_##op##_two, op_##dtype##_##op##_many, op_##dtype##_##op##_write_identity }
+#define CELL(dtype, op) [CHOIR_OP_##op] = { op_##dtype##_##op##_reduce, op_##dtype##_##op##_write_identity }
 #define CELLS(dtype)                                                                                                               \
 	CELL(dtype, SUM), CELL(dtype, PROD), CELL(dtype, MIN), CELL(dtype, MAX), CELL(dtype, MEAN), CELL(dtype, SQUARE_ADD), \
 		CELL(dtype, LOCAL)
+#define CELLS_REAL(dtype) CELLS(dtype), CELL(dtype, PREMUL_SUM)
 #define CELLS_BITS(dtype) CELLS(dtype), CELL(dtype, BAND), CELL(dtype, BOR), CELL(dtype, BXOR)
 
-const struct host_twin HOST_TWINS[HOST_DTYPES][HOST_OPS] = {
+const host_twins HOST_TWINS[HOST_DTYPES] = {
 	[CHOIR_I8] = { CELLS_BITS(I8) },
 	[CHOIR_U8] = { CELLS_BITS(U8) },
 	[CHOIR_I16] = { CELLS_BITS(I16) },
@@ -67,9 +69,9 @@ const struct host_twin HOST_TWINS[HOST_DTYPES][HOST_OPS] = {
 	[CHOIR_U32] = { CELLS_BITS(U32) },
 	[CHOIR_I64] = { CELLS_BITS(I64) },
 	[CHOIR_U64] = { CELLS_BITS(U64) },
-	[CHOIR_F16] = { CELLS(F16) },
-	[CHOIR_BF16] = { CELLS(BF16) },
-	[CHOIR_F32] = { CELLS(F32) },
-	[CHOIR_F64] = { CELLS(F64) },
+	[CHOIR_F16] = { CELLS_REAL(F16) },
+	[CHOIR_BF16] = { CELLS_REAL(BF16) },
+	[CHOIR_F32] = { CELLS_REAL(F32) },
+	[CHOIR_F64] = { CELLS_REAL(F64) },
 	[CHOIR_BOOL] = { CELLS_BITS(BOOL), CELL(BOOL, LOGICAL_AND), CELL(BOOL, LOGICAL_OR) },
 };

@@ -3,20 +3,33 @@
 #ifndef KERN_HOST_TWIN_H
 #define KERN_HOST_TWIN_H
 
-#include <choir/types.h>
+#include "kern/reduce.h"
 
-/* One (dtype, op).  Sources k >= raw_from hold original values; n_final = number of ranks, 0 = without the final expression. */
+/* One (dtype, op). */
 struct host_twin {
-	void (*two)(void *dst, const void *a, const void *b, size_t count, size_t raw_from, int n_final);
-	void (*many)(void *dst, const void *const *src, size_t n_src, size_t count, size_t raw_from, int n_final);
+	/* Elements first .. first + count - 1 of the sources, to dst[0] .. dst[count - 1]; the call's count and destinations are not looked at. */
+	void (*reduce)(const struct reduce_call *call, void *dst, const void *const *src, size_t first, size_t count);
 	void (*identity)(void *out);
 };
 
 #define HOST_DTYPES 13
-#define HOST_OPS 12
+#define HOST_OPS 13
 
 /* The rows of pairs that are not defined are zero. */
-extern const struct host_twin host_base_twins[HOST_DTYPES][HOST_OPS];
-extern const struct host_twin host_avx2_twins[HOST_DTYPES][HOST_OPS]; /* x86-64 only */
+typedef struct host_twin host_twins[HOST_OPS];
+extern const host_twins host_base_twins[HOST_DTYPES];
+extern const host_twins host_avx2_twins[HOST_DTYPES];   /* x86-64 only */
+extern const host_twins host_avx512_twins[HOST_DTYPES]; /* x86-64 only */
+
+/* The tables, fastest first; a row without a name ends them. */
+struct host_level {
+	const char *name;
+	bool (*fits)(void); /* this CPU? */
+	const host_twins *twins;
+};
+extern const struct host_level host_levels[];
+
+/* host_use: all reductions of this process by that table from now on (NULL: the fastest that fits, as without this call).  For tests. */
+void host_use(const struct host_level *level);
 
 #endif

@@ -98,6 +98,18 @@ static cl_uint raw_bits(const struct reduce_call *call, uint32_t first, uint32_t
 	return bits;
 }
 
+/* In the type that the kernel takes it in, so that devices without fp64 need none. */
+static void set_factor(struct arguments *args, const struct reduce_call *call)
+{
+	cl_double wide = call->factor;
+	cl_float narrow = (cl_float)call->factor;
+
+	if (call->dtype == CHOIR_F64)
+		set(args, sizeof wide, &wide);
+	else
+		set(args, sizeof narrow, &narrow);
+}
+
 static choir_status start_two(choir_device *device, const struct reduce_call *call, struct reduce_operand dst,
                               const struct reduce_operand *src, cl_event *event_p)
 {
@@ -115,6 +127,7 @@ static choir_status start_two(choir_device *device, const struct reduce_call *ca
 	set(&args, sizeof count, &count);
 	set(&args, sizeof raw, &raw);
 	set(&args, sizeof n_final, &n_final);
+	set_factor(&args, call);
 	choir_status st = launch(device, &args, call->count, event_p);
 	dev_kernel_give(device, SOURCE, options.text, "reduce_two", args.kernel);
 	return st;
@@ -142,6 +155,7 @@ static choir_status start_many(choir_device *device, const struct reduce_call *c
 	set(&args, sizeof flags, &flags);
 	set(&args, sizeof count, &count);
 	set(&args, sizeof n_final, &n_final);
+	set_factor(&args, call);
 	choir_status st = launch(device, &args, call->count, event_p);
 	dev_kernel_give(device, SOURCE, options.text, "reduce_many", args.kernel);
 	return st;

@@ -107,5 +107,6 @@ struct reduce_call inputs_call(choir_dtype dtype, choir_op op, uint32_t n_src, s
 	call.raw_from = v % 3 == 0 ? 0 : v % 3 == 1 ? n_src : n_src / 2;
 	call.final = v % 4 != 3;
 	call.n_ranks = v % 5 == 0 ? 3 : (int)n_src;
+	call.factor = v % 2 == 0 ? 1.0 / 3.0 : -2.5;
 	return call;
 }

@@ -15,7 +15,7 @@ bool inputs_quick(void);
 const size_t *inputs_counts(void);
 const uint32_t *inputs_sources(void);
 
-/* inputs_call: variation v of a reduction (raw_from, final, number of ranks vary with it). */
+/* inputs_call: variation v of a reduction (raw_from, final, number of ranks and factor vary with it). */
 struct reduce_call inputs_call(choir_dtype dtype, choir_op op, uint32_t n_src, size_t count, unsigned v);
 
 #endif

@@ -129,7 +129,7 @@ static double fold_real(choir_dtype dtype, choir_op op, double a, double b)
 {
 	double r = a;
 
-	if (op == CHOIR_OP_SUM || op == CHOIR_OP_MEAN || op == CHOIR_OP_SQUARE_ADD)
+	if (op == CHOIR_OP_SUM || op == CHOIR_OP_MEAN || op == CHOIR_OP_SQUARE_ADD || op == CHOIR_OP_PREMUL_SUM)
 		r = a + b;
 	else if (op == CHOIR_OP_PROD)
 		r = a * b;
@@ -191,6 +191,13 @@ static struct value square(choir_dtype dtype, struct value v)
 	return v;
 }
 
+/* The factor is a float too, for all but f64. */
+static struct value scale(choir_dtype dtype, struct value v, double factor)
+{
+	v.real = dtype == CHOIR_F64 ? v.real * factor : (double)(float)(v.real * (double)(float)factor);
+	return v;
+}
+
 static struct value fold(choir_dtype dtype, choir_op op, struct value a, struct value b)
 {
 	if (reference_is_float(dtype))
@@ -221,6 +228,8 @@ void reference_reduce(const struct reduce_call *call, void *dst, const void *con
 
 			if (call->op == CHOIR_OP_SQUARE_ADD && k >= call->raw_from)
 				v = square(call->dtype, v);
+			if (call->op == CHOIR_OP_PREMUL_SUM && k >= call->raw_from)
+				v = scale(call->dtype, v, call->factor);
 			acc = k == 0 ? v : fold(call->dtype, call->op, acc, v);
 		}
 		if (call->final && call->op == CHOIR_OP_MEAN)

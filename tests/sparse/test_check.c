@@ -71,6 +71,8 @@ static void wrong_types(void **state)
 	refused(&g, CHOIR_ARGUMENT, "99");
 	g.call.op = CHOIR_OP_LOCAL;
 	refused(&g, CHOIR_UNSUPPORTED, "local");
+	g.call.op = CHOIR_OP_PREMUL_SUM;
+	refused(&g, CHOIR_UNSUPPORTED, "premul_sum");
 	g.call.op = CHOIR_OP_BXOR;
 	refused(&g, CHOIR_UNSUPPORTED, "bxor");
 	g.call.attr.coalesce_mode = (choir_coalesce)9;

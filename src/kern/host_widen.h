@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* Sixteen halves or bfloats to floats and back, with the bits of ops.h's conversions. */
+#ifndef KERN_HOST_WIDEN_H
+#define KERN_HOST_WIDEN_H
+
+#include <stdint.h>
+
+#define HOST_LANES 16
+
+#if defined(__AVX2__) && defined(__F16C__)
+#include <immintrin.h>
+
+static inline void host_widen_F16(float *out, const uint16_t *in)
+{
+	const __m128i *from = (const __m128i *)(const void *)in;
+
+	_mm256_storeu_ps(out, _mm256_cvtph_ps(_mm_loadu_si128(from)));
+	_mm256_storeu_ps(out + 8, _mm256_cvtph_ps(_mm_loadu_si128(from + 1)));
+}
+
+static inline void host_narrow_F16(uint16_t *out, const float *in)
+{
+	__m128i *to = (__m128i *)(void *)out;
+
+	_mm_storeu_si128(to, _mm256_cvtps_ph(_mm256_loadu_ps(in), _MM_FROUND_TO_NEAREST_INT));
+	_mm_storeu_si128(to + 1, _mm256_cvtps_ph(_mm256_loadu_ps(in + 8), _MM_FROUND_TO_NEAREST_INT));
+}
+
+/* The even elements, then the odd ones: two bfloats are a word, whose halves are one shift and one mask away from floats. */
+static inline void host_widen_BF16(float *out, const uint16_t *in)
+{
+	__m256i pairs = _mm256_loadu_si256((const __m256i *)(const void *)in);
+
+	_mm256_storeu_ps(out, _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16)));
+	_mm256_storeu_ps(out + 8, _mm256_castsi256_ps(_mm256_and_si256(pairs, _mm256_set1_epi32((int)0xffff0000))));
+}
+
+/* Rounded to nearest even in the upper half of each word.  A NaN is not rounded, lest it carry into infinity: its upper half is one already, since
+ * arithmetic makes quiet ones and the others came from a bfloat.  (AVX-512's own conversion flushes subnormals, so it is not used.) */
+static inline __m256i host_round_BF16(__m256 value)
+{
+	__m256i bits = _mm256_castps_si256(value), odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+	__m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
+
+	return _mm256_add_epi32(bits, _mm256_andnot_si256(is_nan, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff))));
+}
+
+static inline void host_narrow_BF16(uint16_t *out, const float *in)
+{
+	__m256i even = _mm256_srli_epi32(host_round_BF16(_mm256_loadu_ps(in)), 16), odd = host_round_BF16(_mm256_loadu_ps(in + 8));
+
+	_mm256_storeu_si256((__m256i *)(void *)out, _mm256_blend_epi16(even, odd, 0xaa));
+}
+#else
+/* Not inline: a dozen operations an element, in every loop of every operator, would be most of the library. */
+#define HOST_CONVERSION static __attribute__((noinline)) void
+
+HOST_CONVERSION host_widen_F16(float *restrict out, const uint16_t *restrict in)
+{
+	for (int lane = 0; lane < HOST_LANES; lane++)
+		out[lane] = ops_from_half(in[lane]);
+}
+
+HOST_CONVERSION host_narrow_F16(uint16_t *restrict out, const float *restrict in)
+{
+	for (int lane = 0; lane < HOST_LANES; lane++)
+		out[lane] = ops_to_half(in[lane]);
+}
+
+HOST_CONVERSION host_widen_BF16(float *restrict out, const uint16_t *restrict in)
+{
+	for (int lane = 0; lane < HOST_LANES; lane++)
+		out[lane] = ops_from_bf16(in[lane]);
+}
+
+HOST_CONVERSION host_narrow_BF16(uint16_t *restrict out, const float *restrict in)
+{
+	for (int lane = 0; lane < HOST_LANES; lane++)
+		out[lane] = ops_to_bf16(in[lane]);
+}
+#undef HOST_CONVERSION
+#endif
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* Every table of host loops that this CPU has, and every way to write the result (several destinations, past the cache, onto a source), against the plain
+ * reference: every dtype x op, odd counts, operands that are aligned to their elements only. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "inputs.h"
+#include "kern/host_twin.h"
+#include "reference.h"
+
+#include <string.h>
+
+enum { MAX_SRC = 9, MAX_DST = 3, MAX_COUNT = 2091, MARGIN = 192, ROOM = MAX_COUNT * 8 + 2 * MARGIN, SENTINEL = 0xa5 };
+
+static _Alignas(64) unsigned char sources[MAX_SRC][ROOM], results[MAX_DST][ROOM], wanted[MAX_COUNT * 8];
+
+/* Another distance from the line for every operand, a multiple of the element. */
+static size_t shift(choir_dtype dtype, uint32_t which)
+{
+	return MARGIN / 2 + choir_dtype_bytes(dtype) * (which * 5 % 8);
+}
+
+static void assert_result(const struct reduce_call *call, const char *level, const unsigned char *got, uint32_t k)
+{
+	size_t bytes = choir_dtype_bytes(call->dtype);
+
+	for (size_t i = 0; i < call->count; i++)
+		if (!reference_same(call->dtype, got + i * bytes, wanted + i * bytes))
+			fail_msg("%s: %s %s, %u sources, destination %u of %u, streamed from %u on: element %zu of %zu", level,
+			         choir_dtype_name(call->dtype), choir_op_name(call->op), call->n_src, k, call->n_dst, call->stream_from, i,
+			         (size_t)call->count);
+}
+
+/* onto: that source is also the last destination; MAX_SRC = none. */
+static void check(const struct host_level *level, const struct reduce_call *call, uint32_t onto)
+{
+	size_t size = call->count * choir_dtype_bytes(call->dtype);
+	static unsigned char kept[ROOM];
+	const void *src[MAX_SRC];
+	void *dst[MAX_DST];
+
+	memset(results, SENTINEL, sizeof results);
+	for (uint32_t k = 0; k < call->n_src; k++)
+		src[k] = sources[k] + shift(call->dtype, k);
+	for (uint32_t k = 0; k < call->n_dst; k++)
+		dst[k] = results[k] + shift(call->dtype, k + 3);
+	if (onto < call->n_src) {
+		dst[call->n_dst - 1] = sources[onto] + shift(call->dtype, onto);
+		memcpy(kept, sources[onto], ROOM);
+	}
+	reference_reduce(call, wanted, src);
+	host_use(level);
+	reduce_host(call, dst, src);
+	for (uint32_t k = 0; k < call->n_dst; k++) {
+		const unsigned char *end = (unsigned char *)dst[k] + size, *before = (unsigned char *)dst[k] - MARGIN / 2;
+		bool is_source = onto < call->n_src && k == call->n_dst - 1;
+
+		assert_result(call, level->name, dst[k], k);
+		for (size_t i = 0; i < MARGIN / 2 && !is_source; i++)
+			assert_true(end[i] == SENTINEL && before[i] == SENTINEL);
+	}
+	if (onto < call->n_src) {
+		size_t at = shift(call->dtype, onto);
+
+		assert_memory_equal(sources[onto], kept, at);
+		assert_memory_equal(sources[onto] + at + size, kept + at + size, ROOM - at - size);
+		memcpy(sources[onto], kept, ROOM);
+	}
+}
+
+static void check_pair(const struct host_level *level, choir_dtype dtype, choir_op op)
+{
+	static const size_t counts[] = { 1, 13, 17, 65, 1031, MAX_COUNT };
+	unsigned v = 0;
+
+	for (uint32_t n_src = 1; n_src <= MAX_SRC; n_src++)
+		for (uint32_t n_dst = 1; n_dst <= MAX_DST; n_dst++)
+			for (uint32_t stream_from = 0; stream_from <= n_dst; stream_from++) {
+				struct reduce_call call = inputs_call(dtype, op, n_src, counts[v % 6], v);
+
+				call.n_dst = n_dst;
+				call.stream_from = stream_from;
+				check(level, &call, v % 4 == 1 ? v / 4 % n_src : MAX_SRC);
+				v++;
+			}
+}
+
+static void test_every_level(void **state)
+{
+	int levels = 0;
+
+	(void)state;
+	for (const struct host_level *level = host_levels; level->name != NULL; level++) {
+		if (!level->fits())
+			continue;
+		levels++;
+		for (choir_dtype dtype = 0; dtype < HOST_DTYPES; dtype++) {
+			for (uint32_t k = 0; k < MAX_SRC; k++)
+				inputs_fill(dtype, sources[k], ROOM / choir_dtype_bytes(dtype), k + 1);
+			for (choir_op op = 0; op < HOST_OPS; op++)
+				if (reduce_supported(dtype, op) == CHOIR_SUCCESS)
+					check_pair(level, dtype, op);
+		}
+	}
+	host_use(NULL);
+	assert_true(levels >= 1);
+	print_message("%d tables of host loops\n", levels);
+}
+
+/* The tables hold the same rows. */
+static void test_same_rows(void **state)
+{
+	(void)state;
+	for (const struct host_level *level = host_levels; level->name != NULL; level++)
+		for (choir_dtype dtype = 0; dtype < HOST_DTYPES; dtype++)
+			for (choir_op op = 0; op < HOST_OPS; op++) {
+				assert_int_equal(level->twins[dtype][op].reduce == NULL, host_base_twins[dtype][op].reduce == NULL);
+				assert_int_equal(level->twins[dtype][op].identity == NULL, host_base_twins[dtype][op].reduce == NULL);
+			}
+}
+
+/* All halves and bfloats, as they are and times a number, at each level: conversions in vectors are other code than ops.h's. */
+static void test_every_value(void **state)
+{
+	enum { EACH = 65536 };
+	static uint16_t in[2][EACH], out[EACH], want[EACH];
+	const void *src[] = { in[0], in[1] };
+
+	(void)state;
+	for (const struct host_level *level = host_levels; level->name != NULL; level++)
+		for (int v = 0; v < 6 && level->fits(); v++) {
+			struct reduce_call call = { .dtype = v < 3 ? CHOIR_F16 : CHOIR_BF16, .op = v % 3 == 0 ? CHOIR_OP_LOCAL : CHOIR_OP_PROD,
+						    .n_src = 2, .n_dst = 1, .stream_from = 1, .count = EACH };
+
+			for (uint32_t i = 0; i < EACH; i++) {
+				in[0][i] = (uint16_t)i;
+				in[1][i] = (uint16_t)(v % 3 == 1 ? 0x3801 + i % 7 * 0x333 : i * 40503u >> 3);
+			}
+			reference_reduce(&call, want, src);
+			host_use(level);
+			reduce_host(&call, (void *[]){ out }, src);
+			for (uint32_t i = 0; i < EACH; i++)
+				if (!reference_same(call.dtype, &out[i], &want[i]))
+					fail_msg("%s, %s %s: 0x%04x and 0x%04x give 0x%04x, wanted 0x%04x", level->name, choir_dtype_name(call.dtype),
+					         choir_op_name(call.op), in[0][i], in[1][i], out[i], want[i]);
+		}
+	host_use(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_same_rows),
+		cmocka_unit_test(test_every_value),
+		cmocka_unit_test(test_every_level),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
