@@ -1,26 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/rows.h"
 
-#include "sparse/each_cell.h"
+#include "sparse/rows_loops.h"
 
-#ifdef __clang__
-#define ROWS_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define ROWS_INDEPENDENT _Pragma("GCC ivdep")
+static const struct rows_loops *loops_of(const struct rows *rows)
+{
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c"))
+		return &rows_avx2_loops[rows->dtype][rows->op];
 #endif
-
-#define LOOPS "sparse/rows_op.inc"
-#include "sparse/each_dtype.inc"
-
-struct rows_loops {
-	void (*rows)(const struct rows *rows, const struct rows_batch *batch);
-	void (*scalars)(const struct rows *rows, const struct rows_batch *batch);
-	void (*finish)(const struct rows *rows, void *to, size_t n);
-};
-
-#define CELL(dtype, op) [CHOIR_OP_##op] = { op_##dtype##_##op##_fold_rows, op_##dtype##_##op##_fold_scalars, op_##dtype##_##op##_finish_rows }
-
-static const struct rows_loops loops[EACH_DTYPES][EACH_OPS] = EACH_CELL;
+	return &rows_base_loops[rows->dtype][rows->op];
+}
 
 size_t rows_acc_bytes(choir_dtype dtype)
 {
@@ -29,7 +19,7 @@ size_t rows_acc_bytes(choir_dtype dtype)
 
 void rows_fold(const struct rows *rows, const struct rows_batch *batch)
 {
-	const struct rows_loops *loop = &loops[rows->dtype][rows->op];
+	const struct rows_loops *loop = loops_of(rows);
 
 	if (rows->width == 1 && batch->row == NULL)
 		loop->scalars(rows, batch);
@@ -42,5 +32,5 @@ void rows_finish(const struct rows *rows, void *to, uint64_t count)
 	bool changes = rows->final && rows->op == CHOIR_OP_MEAN;
 
 	if (rows->acc != to || changes)
-		loops[rows->dtype][rows->op].finish(rows, to, count * rows->width);
+		loops_of(rows)->finish(rows, to, count * rows->width);
 }
