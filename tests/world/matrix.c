@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_OPTIONS = 32 };
+
 /* The algorithms of a collective as the comm lists them, and "auto". */
 static size_t options_of(choir_comm *comm, const char *collective, char options[][48], size_t room)
 {
@@ -45,6 +47,18 @@ static bool can_run(struct world *world, int rank, choir_comm *comm, const struc
 	return st == CHOIR_SUCCESS;
 }
 
+/* Where a buffer holds a block of each rank, large sizes are those of the buffer. */
+static size_t count_of(const struct test_case *tc, struct trial *t, size_t size)
+{
+	size_t send, recv, most;
+
+	t->count = size;
+	send = tc->send_elems(t, 0);
+	recv = tc->recv_elems(t, 0);
+	most = send > recv ? send : recv;
+	return size > 10000 && most > size ? size * size / most | 1 : size;
+}
+
 static void run_sizes(struct world *world, int rank, choir_comm *comm, const struct test_case *tc, struct trial *t, bool quick)
 {
 	size_t n = (size_t)t->n, sizes[] = { 0, 1, n > 1 ? n - 1 : 2, 3 * n + 1, 1000, 70001, 400003 };
@@ -52,7 +66,7 @@ static void run_sizes(struct world *world, int rank, choir_comm *comm, const str
 
 	for (size_t s = 0; s < used; s++)
 		for (int variant = 0; variant < 4; variant++) {
-			t->count = sizes[s];
+			t->count = count_of(tc, t, sizes[s]);
 			t->in_place = variant & 1;
 			t->device = variant & 2;
 			if (sizes[s] > 100000 && (variant == 1 || variant == 2)) /* one of each at the largest */
@@ -63,11 +77,11 @@ static void run_sizes(struct world *world, int rank, choir_comm *comm, const str
 
 void matrix_sizes(struct world *world, int rank, choir_comm *comm, void *quick)
 {
-	char options[16][48];
+	char options[MOST_OPTIONS][48];
 
 	for (size_t c = 0; c < n_test_cases; c++) {
 		const struct test_case *tc = &test_cases[c];
-		size_t n = options_of(comm, tc->name, options, 16);
+		size_t n = options_of(comm, tc->name, options, MOST_OPTIONS);
 
 		for (size_t o = 0; o < n; o++) {
 			struct trial t = { .dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .n = choir_comm_size(comm), .options = options[o] };
