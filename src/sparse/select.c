@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* Note [pivot].  The k largest of n are found in one pass: a sample says above which key about k lie, a little more to be safe; what lies above it is
+ * collected (a vector comparison for each element, little else), and the radix select runs on those only.  A sample that misleads costs a second pass with a
+ * lower pivot; an input full of equal elements, where no pivot helps, costs the radix select over all of it. */
+#include "sparse/select.h"
+
+#include "sparse/pool.h"
+
+#include <stdbool.h>
+
+#ifdef __x86_64__
+#define WITH_AVX2 __attribute__((target("avx2,bmi")))
+#define HAS_AVX2 (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi"))
+#else
+#define WITH_AVX2
+#define HAS_AVX2 1
+#endif
+#define EITHER_WAY static inline __attribute__((always_inline))
+
+#define DIGIT_BITS 11
+#define SAMPLES    16384
+#define FEW        (4 * SAMPLES) /* elements for which no pivot is sought */
+
+#define KEY uint16_t
+#define NAME(x) x##_2
+#include "sparse/select_key.inc"
+#define KEY uint32_t
+#define NAME(x) x##_4
+#include "sparse/select_key.inc"
+#define KEY uint64_t
+#define NAME(x) x##_8
+#include "sparse/select_key.inc"
+
+uint64_t select_key(uint32_t elem_bytes, const void *elem)
+{
+	uint64_t bits = 0;
+
+	memcpy(&bits, elem, elem_bytes); /* little endian, as all we run on */
+	return bits & UINT64_MAX >> (65 - 8 * elem_bytes);
+}
+
+uint64_t select_host(const struct select_input *in, struct select_limit limit, const struct select_output *out)
+{
+	if (in->elem_bytes == 2)
+		return select_2(in, limit, out);
+	return in->elem_bytes == 4 ? select_4(in, limit, out) : select_8(in, limit, out);
+}
+
+static struct select_limit radix(const struct select_input *in, uint64_t k)
+{
+	if (k == 0) /* nothing: no key is above the highest */
+		return (struct select_limit){ .key = UINT64_MAX >> (65 - 8 * in->elem_bytes), .ties = 0 };
+	if (in->elem_bytes == 2)
+		return radix_2(in->val, in->n, k);
+	return in->elem_bytes == 4 ? radix_4(in->val, in->n, k) : radix_8(in->val, in->n, k);
+}
+
+/* The rank in the sample below which all of the k largest almost surely lie: four deviations further down. */
+static uint64_t rank_in_sample(const struct select_input *in, uint64_t k)
+{
+	uint64_t rank = (uint64_t)((double)k / (double)in->n * SAMPLES), spare = 4;
+
+	while (spare * spare < 16 * rank)
+		spare++;
+	return rank + spare + 4;
+}
+
+static choir_status pivot_of(const struct select_input *in, uint64_t rank, uint64_t *out)
+{
+	struct pool_block block;
+	struct select_input sample = { .elem_bytes = in->elem_bytes, .n = SAMPLES };
+
+	*out = 0;
+	if (rank >= SAMPLES)
+		return CHOIR_SUCCESS;
+	TRY(pool_take(&block, (uint64_t)SAMPLES * in->elem_bytes, "a sample"));
+	sample.val = block.ptr;
+	if (in->elem_bytes == 2)
+		sample_2(in, SAMPLES, block.ptr);
+	else if (in->elem_bytes == 4)
+		sample_4(in, SAMPLES, block.ptr);
+	else
+		sample_8(in, SAMPLES, block.ptr);
+	*out = radix(&sample, rank).key;
+	pool_give(&block);
+	return CHOIR_SUCCESS;
+}
+
+/* What lies at or above a pivot that k elements reach.  found->n = UINT64_MAX: more than it is worth keeping. */
+struct candidates {
+	struct pool_block block;
+	struct select_output out;
+	uint64_t n;
+};
+
+static choir_status collect(const struct select_input *in, uint64_t k, struct candidates *out)
+{
+	uint64_t rank = rank_in_sample(in, k), most;
+
+	*out = (struct candidates){ .out.form = { .bytes = in->n <= INT32_MAX ? 4 : 8 } };
+	for (bool enough = false; !enough; rank *= 4) {
+		struct select_limit pivot = { .ties = UINT64_MAX };
+
+		pool_give(&out->block);
+		TRY(pivot_of(in, rank, &pivot.key));
+		most = rank >= SAMPLES ? in->n : in->n / SAMPLES * (2 * rank + 64);
+		TRY(pool_take(&out->block, most * (8 + 8), "the candidates of a selection"));
+		out->out.capacity = most;
+		out->out.ind = out->block.ptr;
+		out->out.val = (unsigned char *)out->block.ptr + most * 8;
+		out->n = select_host(in, pivot, &out->out);
+		enough = out->n >= k;
+	}
+	if (out->n > most)
+		out->n = UINT64_MAX;
+	return CHOIR_SUCCESS;
+}
+
+/* The candidates that the limit selects, moved to the output: they are in order already. */
+static void filter(const struct candidates *from, uint32_t elem_bytes, struct select_limit limit, const struct select_output *out)
+{
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i < from->n && n < out->capacity; i++) {
+		const unsigned char *elem = (const unsigned char *)from->out.val + i * elem_bytes;
+		uint64_t key = select_key(elem_bytes, elem);
+
+		if (key < limit.key || (key == limit.key && limit.ties == 0))
+			continue;
+		limit.ties -= key == limit.key;
+		if (out->form.bytes == 4)
+			((int32_t *)out->ind)[n] = (int32_t)index_at(from->out.ind, from->out.form, i);
+		else
+			((int64_t *)out->ind)[n] = index_at(from->out.ind, from->out.form, i);
+		memcpy((unsigned char *)out->val + n * elem_bytes, elem, elem_bytes);
+		n++;
+	}
+}
+
+choir_status select_top(const struct select_input *in, uint64_t k, const struct select_output *out, struct select_limit *limit_p)
+{
+	struct candidates found = { .n = UINT64_MAX };
+
+	if (in->n > FEW && k > 0 && k < in->n)
+		TRY(collect(in, k, &found));
+	if (found.n != UINT64_MAX) {
+		struct select_input candidates = { .val = found.out.val, .elem_bytes = in->elem_bytes, .n = found.n };
+
+		*limit_p = radix(&candidates, k);
+		filter(&found, in->elem_bytes, *limit_p, out);
+	} else {
+		*limit_p = radix(in, k);
+		(void)select_host(in, *limit_p, out);
+	}
+	pool_give(&found.block);
+	return CHOIR_SUCCESS;
+}
+
+choir_status select_top_limit(const struct select_input *in, uint64_t k, struct select_limit *out)
+{
+	struct select_output nowhere = { .form = { .bytes = 8 } };
+
+	return select_top(in, k, &nowhere, out);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* Selection by magnitude.  Elements are compared by key: the bits of |x| as an unsigned number, which are ordered as |x| is, with NaN above everything, so
+ * that a NaN is never left behind.  f16, bf16, f32, f64: nothing depends on the type but its width. */
+#ifndef SPARSE_SELECT_H
+#define SPARSE_SELECT_H
+
+#include "base/error.h"
+#include "sparse/pairs.h"
+
+struct select_input {
+	const void *val;
+	uint32_t elem_bytes; /* 2, 4 or 8 */
+	uint64_t n;
+};
+
+/* Ascending indices (position + form.base is not added: base is 0) and their elements. */
+struct select_output {
+	void *ind;
+	struct index_form form;
+	void *val;
+	uint64_t capacity; /* pairs; no more are written */
+};
+
+/* What must be selected: everything above a key, and of those equal to it the first few. */
+struct select_limit {
+	uint64_t key;
+	uint64_t ties; /* UINT64_MAX = all */
+};
+
+/* select_key: of one element. */
+uint64_t select_key(uint32_t elem_bytes, const void *elem);
+
+/* select_host: what the limit selects; returns how many that are, also beyond the capacity. */
+uint64_t select_host(const struct select_input *in, struct select_limit limit, const struct select_output *out);
+
+/* select_top_limit: the limit that selects exactly the k <= n largest; of equal ones those with the lowest index.  NO_MEMORY. */
+choir_status select_top_limit(const struct select_input *in, uint64_t k, struct select_limit *out);
+
+/* select_top: those k, in one pass over the input unless it is full of ties.  NO_MEMORY. */
+choir_status select_top(const struct select_input *in, uint64_t k, const struct select_output *out, struct select_limit *limit_p);
+
+#endif
