@@ -204,7 +204,13 @@ choir_status call_start_both(const char *call, struct run *first, struct run *ru
 		(void)progress_kick(); /* without a background thread the call progresses while somebody waits */
 		return CHOIR_SUCCESS;
 	}
-	st = wait_for(call, comm, event, pair, seq);
+	return call_finish(call, comm, event, pair, seq);
+}
+
+choir_status call_finish(const char *call, struct choir_comm *comm, choir_event *event, bool pair, uint64_t seq)
+{
+	choir_status st = wait_for(call, comm, event, pair, seq);
+
 	choir_event_release(event);
 	return st;
 }

@@ -24,6 +24,9 @@ choir_status call_start(const char *call, struct run *run, choir_event **event_p
 /* call_start_both: the same for two runs that share their event (run_join). */
 choir_status call_start_both(const char *call, struct run *first, struct run *run, choir_event **event_p);
 
+/* call_finish: waits for the event of a blocking call with that number, and releases it. */
+choir_status call_finish(const char *call, struct choir_comm *comm, choir_event *event, bool pair, uint64_t seq);
+
 /* call_may_block: is a call without event_p allowed here and now? */
 choir_status call_may_block(const char *call, choir_comm *comm, bool pair);
 

@@ -2,9 +2,10 @@
 #include "api/dense.h"
 
 #include "api/local.h"
+#include "exec/express.h"
 #include "exec/symmetric.h"
 
-#include <stdio.h>
+#include <string.h>
 
 choir_status dense_names(const struct dense *d)
 {
@@ -101,7 +102,6 @@ static void place_buffers(const struct dense *d, const struct algo_in *in, struc
 	bool collides = in->in_place && (d->collective == COLLECTIVE_ALLTOALL ||
 	                                 (d->collective == COLLECTIVE_REDUCE_SCATTER && in->in_place_off != (uint64_t)comm->rank * in->bytes));
 
-	run->in = *in;
 	run->send_place = symmetric_place(comm, &run->send);
 	run->recv_place = symmetric_place(comm, &run->recv);
 	if (!writes_recv)
@@ -123,10 +123,34 @@ static choir_status choose(const struct dense *d, const choir_call *call, const 
 	return why == NULL ? CHOIR_SUCCESS : error_set(CHOIR_UNSUPPORTED, "%s: algorithm '%s' %s", d->call, (*out_p)->name, why);
 }
 
+/* The run of the call before (exec/express.h) may have the plan already. */
+static bool has_plan(const struct run *run, const choir_call *call, const struct algo_in *in)
+{
+	return run->algorithm != NULL && call->options == NULL && in->block_bytes == NULL && memcmp(&run->in, in, sizeof *in) == 0;
+}
+
+static choir_status take_plan(const struct dense *d, const choir_call *call, const struct algo_in *in, struct run *run)
+{
+	const struct algorithm *algorithm;
+
+	cached_plan_release(run->cached);
+	run->cached = NULL;
+	run->algorithm = NULL;
+	run->in = *in;
+	if (d->reduces && d->op == CHOIR_OP_LOCAL) {
+		run->event->algorithm = "local";
+		return local_plan(in, &run->cached);
+	}
+	TRY(choose(d, call, in, &algorithm));
+	run->event->algorithm = algorithm->name;
+	TRY(plan_cache_get(&d->comm->plans, algorithm, in, &run->cached));
+	run->algorithm = call->options == NULL ? algorithm : NULL;
+	return CHOIR_SUCCESS;
+}
+
 static choir_status plan_run(struct dense *d, const choir_call *call, struct algo_in *in, struct run *run)
 {
 	choir_device *device = d->comm->device;
-	const struct algorithm *algorithm;
 
 	TRY(dev_resolve(device, d->send, d->send_bytes, false, &run->send));
 	TRY(dev_resolve(device, d->recv, d->recv_bytes, true, &run->recv));
@@ -140,16 +164,18 @@ static choir_status plan_run(struct dense *d, const choir_call *call, struct alg
 	in->stream = (d->send_bytes + d->recv_bytes) * (uint64_t)d->comm->layout.max_node_size > d->comm->cache_bytes;
 	in->send_direct = !run->send.stage;
 	in->recv_direct = !run->recv.stage;
-	if (d->reduces && d->op == CHOIR_OP_LOCAL) {
-		run->event->algorithm = "local";
-		return local_plan(in, &run->cached);
-	}
-	TRY(choose(d, call, in, &algorithm));
-	run->event->algorithm = algorithm->name;
-	TRY(plan_cache_get(&d->comm->plans, algorithm, in, &run->cached));
+	if ((d->reduces && d->op == CHOIR_OP_LOCAL) || !has_plan(run, call, in))
+		TRY(take_plan(d, call, in, run));
 	if (run->cached->plan.peers)
 		place_buffers(d, in, run);
 	return CHOIR_SUCCESS;
+}
+
+/* Cut off if it is too long; what it is written to is zeroed. */
+static void put_text(char *to, size_t bytes, const char *text)
+{
+	memcpy(to, text, strnlen(text, bytes - 1) + 1);
+	to[bytes - 1] = '\0';
 }
 
 static void fill_record(const struct dense *d, struct run *run)
@@ -162,12 +188,12 @@ static void fill_record(const struct dense *d, struct run *run)
 	record->root = d->rooted && !run->pair ? d->root : 0;
 	record->count = d->count;
 	record->hash = d->hash;
-	snprintf(record->algorithm, sizeof record->algorithm, "%s", run->event->algorithm);
+	put_text(record->algorithm, sizeof record->algorithm, run->event->algorithm);
 }
 
 static choir_status prepare(struct dense *d, const choir_call *call, struct algo_in *in, struct run *run)
 {
-	snprintf(run->name, sizeof run->name, "%s", call->name);
+	put_text(run->name, sizeof run->name, call->name);
 	if (call->deadline_ms > 0)
 		run->deadline_ms = call->deadline_ms;
 	run->dtype = d->dtype;
@@ -175,8 +201,10 @@ static choir_status prepare(struct dense *d, const choir_call *call, struct algo
 	run->pair = is_pair(d);
 	run->pair_sends = d->collective == COLLECTIVE_SEND;
 	run->pair_peer = d->root;
-	TRY(run_keep(run, d->send_bytes > 0 ? d->send : choir_none()));
-	TRY(run_keep(run, d->recv_bytes > 0 ? d->recv : choir_none()));
+	if (!d->blocks) { /* else the caller keeps them himself */
+		TRY(run_keep(run, d->send_bytes > 0 ? d->send : choir_none()));
+		TRY(run_keep(run, d->recv_bytes > 0 ? d->recv : choir_none()));
+	}
 	TRY(plan_run(d, call, in, run));
 	run->plan = &run->cached->plan;
 	fill_record(d, run);
@@ -208,6 +236,30 @@ choir_status dense_make(struct dense *d, const choir_call *call, struct algo_in 
 	return CHOIR_SUCCESS;
 }
 
+/* Nothing to wait for before it, and not so long that others would be held up. */
+static bool may_be_express(const struct dense *d, const choir_call *call)
+{
+	enum { EXPRESS_BYTES = 1 << 20 };
+
+	return d->blocks && !is_pair(d) && d->comm->layout.n_nodes == 1 && call->n_deps == 0 && call->n_cl_deps == 0 && call->after == NULL &&
+	       d->block_bytes == NULL && d->send_bytes + d->recv_bytes <= EXPRESS_BYTES;
+}
+
+static choir_status on_the_spot(struct dense *d, const choir_call *call, struct algo_in *in, struct run *run)
+{
+	choir_status st = prepare(d, call, in, run);
+	uint64_t seq = d->comm->engine.next_seq;
+	choir_event *event;
+
+	atomic_store_explicit(&d->comm->last_user, this_thread(), memory_order_relaxed);
+	if (st != CHOIR_SUCCESS) {
+		express_drop(run);
+		return st;
+	}
+	st = express_end(run, &event);
+	return event == NULL ? st : call_finish(d->call, d->comm, event, false, seq);
+}
+
 choir_status dense_start(struct dense *d, const choir_call *given, choir_event **event_p)
 {
 	struct algo_in in = { 0 };
@@ -215,8 +267,12 @@ choir_status dense_start(struct dense *d, const choir_call *given, choir_event *
 	choir_call call;
 
 	TRY(dense_check(d, given, &call, &in));
-	if (event_p == NULL && !group_is_open())
+	d->blocks = event_p == NULL && !group_is_open();
+	if (d->blocks)
 		TRY(call_may_block(d->call, d->comm, is_pair(d)));
+	run = may_be_express(d, &call) ? express_begin(d->comm) : NULL;
+	if (run != NULL)
+		return on_the_spot(d, &call, &in, run);
 	TRY(dense_make(d, &call, &in, &run));
 	return call_start(d->call, run, event_p);
 }

@@ -22,6 +22,7 @@ struct dense {
 	int64_t inner_block;          /* in place: SEND may be this block of RECV, or RECV this block of SEND; -1 = same start only; v-collectives: my block */
 	uint64_t *block_bytes, *block_off; /* v-collectives, [n]: in the buffer that holds the blocks of all */
 	uint64_t hash;                /* of what else must agree */
+	bool blocks;                  /* filled in: the call returns when it is over */
 };
 
 /* dense_names: the comm, dtype, operator and root.  ARGUMENT, UNSUPPORTED. */

@@ -81,6 +81,8 @@ static choir_status say_hello(struct meeting *m)
 		.ranks_per_node = m->join->config->ranks_per_node,
 	};
 
+	if (sched_getaffinity(0, sizeof mine.cores, (cpu_set_t *)(void *)mine.cores) != 0)
+		memset(mine.cores, 0, sizeof mine.cores); /* more cores than that: not crowded */
 	TRY(random_id(&mine.context));
 	TRY(bell_mine_address(&mine.bell));
 	TRY(meet_gather(m, &mine, sizeof mine, m->hellos));
@@ -176,12 +178,27 @@ uint64_t meet_slot_bytes(int node_size)
 	return (each + unit - 1) / unit * unit;
 }
 
+/* Do more ranks run on this machine than there are cores for all of them together?  Each may be bound to one of its own. */
+static bool is_crowded(const struct meeting *m)
+{
+	int ranks = 0, cores = 0;
+	unsigned char all[sizeof m->hellos->cores] = { 0 };
+
+	for (int p = 0; p < m->n_parties; p++) {
+		if (m->hellos[p].machine != m->hellos[m->me].machine)
+			continue;
+		ranks += m->hellos[p].n_local;
+		for (size_t i = 0; i < sizeof all; i++)
+			all[i] |= m->hellos[p].cores[i];
+	}
+	for (size_t i = 0; i < sizeof all; i++)
+		cores += __builtin_popcount(all[i]);
+	return cores > 0 && ranks > cores;
+}
+
 /* own[p]: party p could not map its node's arena, so it is a node of its own. */
 static choir_status place_ranks(struct meeting *m, const unsigned char *own)
 {
-	int here = 0;
-	cpu_set_t cores;
-
 	for (int r = 0; r < m->n; r++) {
 		int p = m->party_of[r], first = 0;
 
@@ -193,9 +210,8 @@ static choir_status place_ranks(struct meeting *m, const unsigned char *own)
 				break;
 		}
 		m->node_of[r] = first;
-		here += m->hellos[p].machine == m->hellos[m->me].machine;
 	}
-	m->crowded = sched_getaffinity(0, sizeof cores, &cores) == 0 && here > CPU_COUNT(&cores);
+	m->crowded = is_crowded(m);
 	layout_free(&m->layout);
 	TRY(layout_build(m->n, m->node_of, &m->layout));
 	m->slot_bytes = meet_slot_bytes(m->layout.max_node_size);

@@ -17,6 +17,7 @@ struct hello {
 	int32_t has_transport;
 	int32_t ranks_per_node;
 	struct bell_address bell;
+	unsigned char cores[128]; /* a cpu_set_t: where its threads may run */
 };
 
 /* What it says of each of its ranks. */

@@ -44,6 +44,20 @@ static void free_pool(struct choir_comm *comm)
 	}
 }
 
+static void free_express(struct choir_comm *comm)
+{
+	struct run *run = comm->engine.express;
+
+	comm->engine.express = NULL;
+	if (run == NULL)
+		return;
+	cached_plan_release(run->cached);
+	run->cached = NULL;
+	steps_free(run);
+	choir_event_release(run->event);
+	free(run);
+}
+
 static void leave_family(struct choir_comm *comm)
 {
 	struct comm_family *family = comm->family;
@@ -69,6 +83,7 @@ void comm_close(struct choir_comm *comm)
 		return;
 	pthread_mutex_lock(&comm->engine.drive); /* nobody is in the engine any more, nor comes in */
 	free_pool(comm);
+	free_express(comm);
 	pthread_mutex_unlock(&comm->engine.drive);
 	leave_family(comm);
 	if (comm->pump != NULL)
@@ -92,6 +107,8 @@ void comm_close(struct choir_comm *comm)
 	comm->n_peers = 0;
 	free(comm->endpoint_of);
 	comm->endpoint_of = NULL;
+	free(comm->done_seen);
+	comm->done_seen = NULL;
 	choir_device_destroy(comm->device);
 	comm->device = NULL;
 }

@@ -49,6 +49,7 @@ struct engine {
 	_Atomic uint64_t next_seq;   /* written under submit */
 	uint64_t *sent, *received;   /* [n] calls of each pair so far */
 	struct run *pool;            /* finished runs, kept for their memory; under submit */
+	struct run *express;         /* driver only; see express.h */
 	bool closed;                 /* under submit: nothing more is accepted */
 };
 
@@ -69,6 +70,7 @@ struct choir_comm {
 	struct comm_peer *peers;     /* [n_peers] */
 	int n_peers;
 	bool ring_mine;              /* other threads of this process are ranks of the node too */
+	uint64_t (*done_seen)[COMM_LANES]; /* [node size] what I saw last of each rank's arena_control.done; driver only */
 	uint64_t slot_bytes, message_bytes;
 	uint64_t cache_bytes;        /* the last level of this machine's, about */
 	bool one_process;            /* all ranks are threads of this process, and their devices' memory is reached directly */

@@ -48,6 +48,19 @@ static void number(struct run *run)
 	atomic_store_explicit(&arena_control(run->comm->arena, run->comm->place)->last_seq, run->seq + 1, memory_order_relaxed);
 }
 
+bool engine_number(struct run *run)
+{
+	struct engine *engine = &run->comm->engine;
+	bool alone;
+
+	pthread_mutex_lock(&engine->submit);
+	alone = engine->incoming == NULL && !engine->closed && atomic_load_explicit(&run->comm->failed, memory_order_relaxed) == CHOIR_SUCCESS;
+	if (alone)
+		number(run);
+	pthread_mutex_unlock(&engine->submit);
+	return alone;
+}
+
 choir_status engine_submit(struct run *run)
 {
 	struct engine *engine = &run->comm->engine;

@@ -12,6 +12,9 @@ void engine_fini(struct choir_comm *comm);
  * it).  Never blocks. */
 choir_status engine_submit(struct run *run);
 
+/* engine_number: gives the run its number only, unless others wait to be taken in or none are accepted any more.  The driver only. */
+bool engine_number(struct run *run);
+
 /* engine_drive: advances what can be advanced, completes what ended.  If another thread is at it: false at once.  True if anything moved.
  * messages: look for messages even if no run here sends or receives; calls that meet in shared memory pay for that now and then only. */
 bool engine_drive(struct choir_comm *comm, bool messages);

@@ -37,20 +37,35 @@ static choir_status in_deps(struct run *run, bool *moved)
 	return CHOIR_SUCCESS;
 }
 
+static bool left_by(struct choir_comm *comm, int place, int lane, uint64_t seq)
+{
+	const struct arena_control *control = arena_control(comm->arena, place);
+
+	if (comm->done_seen[place][lane] > seq)
+		return true;
+	for (int i = 0; i < COMM_LANES; i++)
+		comm->done_seen[place][i] = atomic_load_explicit(&control->done[i], memory_order_acquire);
+	return comm->done_seen[place][lane] > seq;
+}
+
 /* A lane is free once every rank of the node is done with the call that had it before. */
+bool run_lane_free(struct choir_comm *comm, uint64_t seq)
+{
+	int size = comm->layout.node_size[comm->layout.node_of[comm->rank]];
+
+	for (int place = 0; place < size && seq >= COMM_LANES; place++)
+		if (!left_by(comm, place, (int)(seq % COMM_LANES), seq - COMM_LANES))
+			return false;
+	return true;
+}
+
 static choir_status in_admit(struct run *run, bool *moved)
 {
 	struct choir_comm *comm = run->comm;
 	struct arena_lane *lane = arena_lane(comm->arena, comm->place, run->lane);
-	int size = comm->layout.node_size[comm->layout.node_of[comm->rank]];
 
-	if (run->seq >= COMM_LANES) {
-		uint64_t before = ARENA_FLAG(run->seq + 1 - COMM_LANES, ARENA_DONE);
-
-		for (int place = 0; place < size; place++)
-			if (atomic_load_explicit(&arena_lane(comm->arena, place, run->lane)->flag, memory_order_acquire) < before)
-				return CHOIR_SUCCESS;
-	}
+	if (!run_lane_free(comm, run->seq))
+		return CHOIR_SUCCESS;
 	memcpy(lane->record, &run->record, sizeof run->record);
 	if (run->plan != NULL && run->plan->peers) {
 		lane->send_place = run->send_place;
@@ -83,6 +98,7 @@ static choir_status take_other_plan(struct run *run)
 	cached_plan_release(run->cached);
 	run->cached = other;
 	run->plan = &other->plan;
+	run->algorithm = NULL;
 	run->event->algorithm = algorithm->name;
 	return CHOIR_SUCCESS;
 }
@@ -279,7 +295,9 @@ static void leave_lane(struct run *run)
 
 	if (run->pair)
 		return;
-	arena_publish(arena_lane(comm->arena, comm->place, run->lane), ARENA_FLAG(run->seq + 1, ARENA_DONE));
+	if (run->status != CHOIR_SUCCESS) /* phases that this rank will not come to */
+		arena_publish(arena_lane(comm->arena, comm->place, run->lane), ARENA_FLAG(run->seq + 1, ARENA_DONE));
+	atomic_store_explicit(&arena_control(comm->arena, comm->place)->done[run->lane], run->seq + 1, memory_order_release);
 	comm_ring_node(comm);
 }
 

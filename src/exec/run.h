@@ -69,7 +69,8 @@ struct run {
 	/* what it runs */
 	struct cached_plan *cached; /* dense: its one plan */
 	const struct plan *plan;
-	struct algo_in in;          /* what it was built for, if it touches peers' buffers: another one is built if one is out of reach */
+	struct algo_in in;          /* what it was chosen and built for: another one is taken if buffers it touches are out of reach */
+	const struct algorithm *algorithm; /* that the rules gave for it; NULL = something else decided */
 	uint64_t send_place, recv_place; /* of my buffers, for those peers */
 	struct run_peer *peers;     /* [node size], kept with the run; NULL until first needed */
 	uint32_t plan_index;        /* of a script's plans: keeps phases and tags apart */
@@ -123,6 +124,9 @@ bool run_advance(struct run *run);
 
 /* run_fail: ends it with a failure, waiting for what the device still runs. */
 void run_fail(struct run *run, choir_status status, const char *text);
+
+/* run_lane_free: may call seq have its lane?  Driver only. */
+bool run_lane_free(struct choir_comm *comm, uint64_t seq);
 
 /* run_late: the lowest rank that the run is waiting for now, -1 if none; *n_late (may be NULL) counts them.  run_waits_for: is
  * that rank among them? */

@@ -31,7 +31,8 @@ bool run_waits_for(struct run *run, int rank)
 
 	if (run->state == RUN_ADMIT)
 		return run->seq >= COMM_LANES && layout->node_of[rank] == layout->node_of[run->comm->rank] &&
-		       lane_behind(run, rank, ARENA_FLAG(run->seq + 1 - COMM_LANES, ARENA_DONE));
+		       atomic_load_explicit(&arena_control(run->comm->arena, layout->place_of[rank])->done[run->lane], memory_order_acquire) <
+			       run->seq + 1 - COMM_LANES;
 	if (run->state == RUN_MEET)
 		return layout->node_of[rank] == layout->node_of[run->comm->rank] && lane_behind(run, rank, ARENA_FLAG(run->seq + 1, 0));
 	if (run->state == RUN_TURN)

@@ -3,9 +3,10 @@
  * with one flag line and one slot each.  A collective uses lane seq mod lanes on every rank.
  *
  * Note [arena flags].  A lane's flag is one 64-bit number that only rises: seq << 24 | step, step = plan index << 20 | phase while it
- * runs and ARENA_DONE at its end.  So "has peer published phase p of call s" and "is peer done with call s - lanes" are both one acquire
- * load and one compare, and nothing is ever reset.  The record on the same line says what the peer is calling: it is written before the
- * flag is first raised for a sequence number. */
+ * runs, ARENA_DONE if it ended badly for its rank alone.  So "has peer published phase p of call s" is one acquire load and one compare,
+ * and nothing is ever reset.  The record on the same line says what the peer is calling: it is written before the flag is first raised
+ * for a sequence number.  That a rank is done with a call stands in its control block, one number a lane, all on one line: peers look there
+ * once in a round of the lanes only, so writing it is cheap. */
 #ifndef NODE_ARENA_H
 #define NODE_ARENA_H
 
@@ -17,6 +18,7 @@
 #define ARENA_DONE            0xFFFFFFu
 #define ARENA_FLAG(seq, step) ((uint64_t)(seq) << 24 | (step))
 #define ARENA_RECORD_BYTES    48
+#define ARENA_MOST_LANES      8
 
 struct arena_lane { /* two cache lines, written by their rank only; the second is read by calls that use it */
 	_Alignas(64) _Atomic uint64_t flag;
@@ -29,6 +31,7 @@ struct arena_lane { /* two cache lines, written by their rank only; the second i
 struct arena_control {                    /* one rank's words that are not per lane */
 	_Alignas(64) _Atomic int64_t pid; /* 0 until the rank has joined */
 	_Atomic uint64_t last_seq;        /* the latest call it has submitted, plus 1 */
+	_Alignas(64) _Atomic uint64_t done[ARENA_MOST_LANES]; /* for each lane: the latest call it is done with, plus 1 */
 };
 
 struct arena_address { /* how a peer finds it */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [bell].  A ringer publishes its work, then passes a full fence, then looks whether anybody sleeps.  A sleeper counts itself in,
  * then passes a full fence, then looks for work once more.  So at least one of the two sees the other (Dekker), and nobody sleeps through
- * a ring.  Only a ringer that sees a sleeper pays more: it raises the count, which is the futex word, and wakes all.  A sleeper that read
+ * a ring.  Where the kernel can (membarrier), the sleeper makes every ringing process pass that fence, and ringers do without: a fence
+ * behind a store to a line that others hold costs a ringer as much as the store itself.  Only a ringer that sees a sleeper pays more: it raises the count, which is the futex word, and wakes all.  A sleeper that read
  * the count before that raise does not fall asleep; one that read it after has read it by an acquire load, so the work is visible to its
  * last look.
  *
- * The fences are seq_cst.  ThreadSanitizer does not know fences, so under it the sleepers' word is read by a read-modify-write instead:
+ * The ringers' fences are seq_cst.  ThreadSanitizer does not know fences, so under it the sleepers' word is read by a read-modify-write instead:
  * the same order, at the price of the cache line.
  *
  * A forked child shares its parent's page, so it makes a bell of its own at its next use; the parent's stays mapped and untouched. */
@@ -17,6 +18,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -36,6 +38,7 @@ struct bell_page {
 	struct shared_head head;
 	_Alignas(64) _Atomic uint32_t count; /* the futex */
 	_Alignas(64) _Atomic uint32_t sleepers;
+	uint32_t fences_others; /* its sleepers call membarrier; constant */
 };
 
 struct bell {
@@ -53,6 +56,26 @@ static const char bell_name[] = "choir-bell";
 static struct bell *_Atomic mine;
 static struct bell *open_bells; /* under shared_lock; mine is not among them */
 
+static _Atomic unsigned fenced_by_others; /* 1 + the number of forks at which this process was registered, 0 = never */
+
+/* Lets sleepers of other processes fence this one; again after a fork. */
+static bool register_process(void)
+{
+#ifdef BELL_NO_FENCES
+	return false;
+#else
+	unsigned now = shared_forks() + 1;
+
+	if (atomic_load_explicit(&fenced_by_others, memory_order_relaxed) == now)
+		return true;
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) != 0 ||
+	    syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) != 0)
+		return false;
+	atomic_store_explicit(&fenced_by_others, now, memory_order_relaxed);
+	return true;
+#endif
+}
+
 static struct bell *make_mine(void)
 {
 	struct bell *bell = calloc(1, sizeof *bell);
@@ -66,6 +89,7 @@ static struct bell *make_mine(void)
 		return NULL;
 	}
 	bell->page = bell->map.base;
+	bell->page->fences_others = register_process();
 	bell->pid = getpid();
 	bell->forks = shared_forks();
 	bell->mine = true;
@@ -112,6 +136,7 @@ static choir_status open_new(const struct bell_address *address, struct bell **o
 		return st;
 	}
 	bell->page = bell->map.base;
+	register_process();
 	bell->pid = address->pid;
 	bell->refs = 1;
 	bell->next = open_bells;
@@ -165,7 +190,10 @@ static uint32_t sleepers_after_fence(struct bell_page *page)
 #ifdef BELL_NO_FENCES
 	return atomic_fetch_add(&page->sleepers, 0);
 #else
-	atomic_thread_fence(memory_order_seq_cst);
+	if (page->fences_others && atomic_load_explicit(&fenced_by_others, memory_order_relaxed) == shared_forks() + 1)
+		atomic_signal_fence(memory_order_seq_cst); /* the compiler's order; the sleeper sees to the CPU's */
+	else
+		atomic_thread_fence(memory_order_seq_cst);
 	return atomic_load_explicit(&page->sleepers, memory_order_relaxed);
 #endif
 }
@@ -192,6 +220,8 @@ uint32_t bell_arm(struct bell *bell)
 	seen = atomic_load_explicit(&page->count, memory_order_acquire);
 #ifndef BELL_NO_FENCES
 	atomic_thread_fence(memory_order_seq_cst);
+	if (page->fences_others)
+		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0); /* has worked before, and cannot fail since */
 #endif
 	return seen;
 }

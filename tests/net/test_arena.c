@@ -206,8 +206,9 @@ static void what_cannot_be_had_is_no_memory(void **state)
 
 	(void)state;
 	assert_int_equal(arena_create(2, 8, (uint64_t)1 << 50, &arena), CHOIR_NO_MEMORY);
-	assert_int_equal(arena_create(INT32_MAX, INT32_MAX, UINT64_MAX / 4096 * 4096, &arena), CHOIR_NO_MEMORY);
+	assert_int_equal(arena_create(INT32_MAX, 8, UINT64_MAX / 4096 * 4096, &arena), CHOIR_NO_MEMORY);
 	assert_int_equal(arena_create(0, 8, 4096, &arena), CHOIR_ARGUMENT);
+	assert_int_equal(arena_create(2, 9, 4096, &arena), CHOIR_ARGUMENT);
 	assert_int_equal(arena_create(2, 8, 4095, &arena), CHOIR_ARGUMENT);
 	assert_null(arena);
 	end_child(start_child(run_out, NULL));
