@@ -150,11 +150,33 @@ static void test_every_value(void **state)
 	host_use(NULL);
 }
 
+/* A NaN with every bit set stays one: rounding would carry it to zero.  Only a factor can bring it: what comes from 16 bits ends in zeros. */
+static void test_nan_factor(void **state)
+{
+	const uint64_t ones = UINT64_C(0x7fffffffffffffff);
+	uint16_t in[17] = { 0 }, out[17];
+
+	(void)state;
+	for (const struct host_level *level = host_levels; level->name != NULL; level++)
+		for (int v = 0; v < 2 && level->fits(); v++) {
+			struct reduce_call call = { .dtype = v == 0 ? CHOIR_F16 : CHOIR_BF16, .op = CHOIR_OP_PREMUL_SUM, .n_src = 1, .n_dst = 1,
+						    .stream_from = 1, .count = 17 };
+
+			memcpy(&call.factor, &ones, sizeof ones);
+			host_use(level);
+			reduce_host(&call, (void *[]){ out }, (const void *[]){ in });
+			for (int i = 0; i < 17; i++)
+				assert_true((out[i] & 0x7fff) > (v == 0 ? 0x7c00 : 0x7f80));
+		}
+	host_use(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same_rows),
 		cmocka_unit_test(test_every_value),
+		cmocka_unit_test(test_nan_factor),
 		cmocka_unit_test(test_every_level),
 	};
 
