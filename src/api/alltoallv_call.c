@@ -78,7 +78,7 @@ static choir_status start(struct request *r, const choir_call *given, choir_even
 	choir_call call;
 	choir_status st;
 
-	TRY(call_read(name, given, &call));
+	TRY(call_read(name, given, false, &call));
 	TRY(check_buffers(r));
 	TRY(check_algorithm(r, &call));
 	if (event_p == NULL && !group_is_open())

@@ -11,6 +11,7 @@
 #include "exec/progress.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ choir_status call_check_comm(const char *call, choir_comm *comm)
 	return comm_failure(comm);
 }
 
-choir_status call_read(const char *call, const choir_call *given, choir_call *out)
+choir_status call_read(const char *call, const choir_call *given, bool takes_factor, choir_call *out)
 {
 	choir_call read = CHOIR_CALL_INIT;
 
@@ -38,6 +39,10 @@ choir_status call_read(const char *call, const choir_call *given, choir_call *ou
 		return error_set(CHOIR_ARGUMENT, "%s: deps are null, but their number is not 0", call);
 	if (read.deadline_ms < 0)
 		return error_set(CHOIR_ARGUMENT, "%s: deadline_ms is %lld", call, (long long)read.deadline_ms);
+	if (!isfinite(read.factor))
+		return error_set(CHOIR_ARGUMENT, "%s: factor is %g", call, read.factor);
+	if (read.factor != 1 && !takes_factor)
+		return error_set(CHOIR_ARGUMENT, "%s: factor is %g, which is for the operator premul_sum only", call, read.factor);
 	if (read.name == NULL)
 		read.name = call;
 	*out = read;

@@ -11,8 +11,8 @@
 /* call_check_comm: not null, of this process, not failed. */
 choir_status call_check_comm(const char *call, choir_comm *comm);
 
-/* call_read: the caller's choir_call (NULL = defaults) checked and completed. */
-choir_status call_read(const char *call, const choir_call *given, choir_call *out);
+/* call_read: the caller's choir_call (NULL = defaults) checked and completed; a factor other than 1 only where it is taken. */
+choir_status call_read(const char *call, const choir_call *given, bool takes_factor, choir_call *out);
 
 /* call_algorithm: the algorithm that the call's options name ("algorithm=ring"), NULL if none; ARGUMENT for unknown keys or names. */
 choir_status call_algorithm(const char *call, const choir_call *given, enum collective collective, const struct algorithm **out_p);

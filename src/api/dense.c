@@ -34,6 +34,11 @@ static bool recv_is_inner(enum collective collective)
 	return collective == COLLECTIVE_REDUCE_SCATTER || collective == COLLECTIVE_REDUCE_SCATTERV;
 }
 
+static bool takes_factor(const struct dense *d)
+{
+	return d->reduces && d->op == CHOIR_OP_PREMUL_SUM;
+}
+
 /* Bytes of each buffer; counts near 2^63 are refused here. */
 static choir_status measure(struct dense *d)
 {
@@ -178,6 +183,14 @@ static void put_text(char *to, size_t bytes, const char *text)
 	to[bytes - 1] = '\0';
 }
 
+static uint64_t bits_of(double factor)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &factor, sizeof bits);
+	return bits;
+}
+
 static void fill_record(const struct dense *d, struct run *run)
 {
 	struct call_record *record = &run->record;
@@ -187,7 +200,7 @@ static void fill_record(const struct dense *d, struct run *run)
 	record->op = (uint8_t)(d->reduces ? d->op : 0);
 	record->root = d->rooted && !run->pair ? d->root : 0;
 	record->count = d->count;
-	record->hash = d->hash;
+	record->hash = takes_factor(d) ? d->hash ^ bits_of(run->factor) : d->hash;
 	put_text(record->algorithm, sizeof record->algorithm, run->event->algorithm);
 }
 
@@ -198,6 +211,7 @@ static choir_status prepare(struct dense *d, const choir_call *call, struct algo
 		run->deadline_ms = call->deadline_ms;
 	run->dtype = d->dtype;
 	run->op = d->op;
+	run->factor = call->factor;
 	run->pair = is_pair(d);
 	run->pair_sends = d->collective == COLLECTIVE_SEND;
 	run->pair_peer = d->root;
@@ -214,7 +228,7 @@ static choir_status prepare(struct dense *d, const choir_call *call, struct algo
 choir_status dense_check(struct dense *d, const choir_call *given, choir_call *call, struct algo_in *in)
 {
 	TRY(dense_names(d));
-	TRY(call_read(d->call, given, call));
+	TRY(call_read(d->call, given, takes_factor(d), call));
 	TRY(measure(d));
 	TRY(check_buffers(d, in));
 	describe(d, in);

@@ -74,7 +74,7 @@ choir_status choir_sparse_allreduce(choir_comm *comm, choir_buffer send_ind, siz
 	bool named;
 
 	TRY(call_check_comm(name, comm));
-	TRY(call_read(name, given, &call));
+	TRY(call_read(name, given, false, &call));
 	TRY(read_attr(attr, &sparse.attr));
 	TRY(call_option(name, call.options, "algorithm", algorithm, sizeof algorithm, &named));
 	sparse.algorithm = named && strcmp(algorithm, "auto") != 0 ? algorithm : NULL;

@@ -5,10 +5,23 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The factor of a premultiplied sum is its record's hash, where no counts are mixed in. */
+static const char *describe_op(const struct call_record *record, char *text, size_t bytes)
+{
+	double factor;
+
+	if (record->op != CHOIR_OP_PREMUL_SUM || record->collective == COLLECTIVE_REDUCE_SCATTERV)
+		return choir_op_name(record->op);
+	memcpy(&factor, &record->hash, sizeof factor);
+	snprintf(text, bytes, "premul_sum by %g", factor);
+	return text;
+}
+
 const char *run_describe(const struct call_record *record, uint64_t key, char *text, size_t bytes)
 {
 	const char *name = record->collective < N_COLLECTIVES ? collective_name((enum collective)record->collective) : "?";
 	unsigned long long number = key & ~WIRE_PAIR;
+	char op[48];
 
 	if (record->collective == COLLECTIVE_BARRIER)
 		snprintf(text, bytes, "%s #%llu", name, number);
@@ -16,7 +29,7 @@ const char *run_describe(const struct call_record *record, uint64_t key, char *t
 		snprintf(text, bytes, "send/recv #%llu (%llu x %s)", number, (unsigned long long)record->count, choir_dtype_name(record->dtype));
 	else
 		snprintf(text, bytes, "%s #%llu (%llu x %s, %s, root %d, %.24s)", name, number, (unsigned long long)record->count,
-		         choir_dtype_name(record->dtype), choir_op_name(record->op), (int)record->root, record->algorithm);
+		         choir_dtype_name(record->dtype), describe_op(record, op, sizeof op), (int)record->root, record->algorithm);
 	return text;
 }
 

@@ -53,6 +53,7 @@ struct run {
 	int lane;
 	choir_dtype dtype;
 	choir_op op;
+	double factor;              /* of premul_sum */
 	char name[32];
 
 	/* what it waits for */

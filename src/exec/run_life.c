@@ -22,6 +22,7 @@ choir_status run_create(struct choir_comm *comm, struct run **out_p)
 		return error_no_memory("a call", sizeof *run);
 	run->comm = comm;
 	run->deadline_ms = comm->deadline_ms;
+	run->factor = 1;
 	choir_status st = event_create(comm, &run->event);
 	if (st != CHOIR_SUCCESS) {
 		steps_free(run);

@@ -101,7 +101,7 @@ void steps_reduce_call(const struct run *run, const struct plan_step *step, uint
 		.raw_from = step->raw == PLAN_RAW_ALL ? 0 : step->raw == PLAN_RAW_REST ? 1 : step->n_src,
 		.final = step->final,
 		.n_ranks = run->comm->n,
-		.factor = 1,
+		.factor = run->factor,
 		.n_dst = 1,
 		.stream_from = 1,
 		.count = len / run->plan->elem_bytes,

@@ -284,6 +284,7 @@ static choir_status run_call(const struct test_case *tc, const struct trial *t, 
 	choir_call call = CHOIR_CALL_INIT;
 
 	call.options = t->options;
+	call.factor = value_factor(t->op);
 	return tc->call(t, comm, send, recv, &call, NULL);
 }
 

@@ -93,6 +93,28 @@ void matrix_sizes(struct world *world, int rank, choir_comm *comm, void *quick)
 	}
 }
 
+/* Originals and partial sums told apart, in every algorithm. */
+void matrix_premultiplied(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	static const size_t counts[] = { 1, 3, 1000, 70001 };
+	char options[32][48];
+
+	(void)unused;
+	for (size_t c = 0; c < n_test_cases; c++) {
+		size_t n = test_cases[c].reduces ? options_of(comm, test_cases[c].name, options, 32) : 0;
+
+		for (size_t o = 0; o < n; o++)
+			for (size_t k = 0; k < 4; k++) {
+				struct trial t = { .dtype = k % 2 ? CHOIR_F32 : CHOIR_BF16, .op = CHOIR_OP_PREMUL_SUM, .count = counts[k], .in_place = k < 2,
+					           .device = k % 2, .n = choir_comm_size(comm), .options = options[o] };
+
+				t.root = (int)k % t.n;
+				if (can_run(world, rank, comm, &test_cases[c], &t))
+					case_run(world, rank, comm, &test_cases[c], &t);
+			}
+	}
+}
+
 static bool defined(choir_comm *comm, const struct test_case *tc, choir_dtype dtype, choir_op op)
 {
 	return choir_supports(comm, tc->name, dtype, op, choir_none()) == CHOIR_SUCCESS && op != CHOIR_OP_LOCAL;
@@ -103,7 +125,7 @@ void matrix_types(struct world *world, int rank, choir_comm *comm, void *unused)
 	(void)unused;
 	for (size_t c = 0; c < n_test_cases; c++)
 		for (choir_dtype dtype = 0; choir_dtype_bytes(dtype) > 0; dtype++)
-			for (choir_op op = 0; op <= (test_cases[c].reduces ? CHOIR_OP_BXOR : 0); op++) {
+			for (choir_op op = 0; op <= (test_cases[c].reduces ? CHOIR_OP_PREMUL_SUM : 0); op++) {
 				struct trial t = { .dtype = dtype, .op = op, .count = 37, .n = choir_comm_size(comm), .device = (dtype + op) % 2 };
 
 				if (defined(comm, &test_cases[c], dtype, op))

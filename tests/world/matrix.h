@@ -9,6 +9,7 @@
 void matrix_sizes(struct world *world, int rank, choir_comm *comm, void *quick);
 
 /* matrix_types: every collective with every dtype and operator that is defined. */
+void matrix_premultiplied(struct world *world, int rank, choir_comm *comm, void *unused);
 void matrix_types(struct world *world, int rank, choir_comm *comm, void *unused);
 
 /* matrix_roots: rooted collectives with every root. */

@@ -3,6 +3,7 @@
  * ranks' next call still meets shows that nothing was. */
 #include "world/gate.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -172,6 +173,16 @@ static void wrong_calls(struct world *world, int rank, choir_comm *comm)
 	call.deadline_ms = -1;
 	SAYS(sum_of(comm, s, r, 4, &call), wrong, "choir_allreduce|deadline_ms|-1");
 	call.deadline_ms = 0;
+	call.factor = 0.5;
+	SAYS(sum_of(comm, s, r, 4, &call), wrong, "choir_allreduce|factor|0.5|premul_sum");
+	SAYS(choir_barrier(comm, &call, NULL), wrong, "choir_barrier|factor|0.5");
+	SAYS(choir_allgather(comm, s, r, 4, CHOIR_F32, &call, NULL), wrong, "choir_allgather|factor");
+	call.factor = NAN;
+	SAYS(choir_allreduce(comm, s, r, 4, CHOIR_F32, CHOIR_OP_PREMUL_SUM, &call, NULL), wrong, "choir_allreduce|factor|nan");
+	call.factor = -INFINITY;
+	SAYS(choir_allreduce(comm, s, r, 4, CHOIR_F32, CHOIR_OP_PREMUL_SUM, &call, NULL), wrong, "choir_allreduce|factor|-inf");
+	call.factor = 1;
+	SAYS(choir_allreduce(comm, s, r, 4, CHOIR_I32, CHOIR_OP_PREMUL_SUM, &call, NULL), CHOIR_UNSUPPORTED, "choir_allreduce|premul_sum|i32");
 	for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
 		call.options = options[i].options;
 		SAYS(sum_of(comm, s, r, 4, &call), options[i].st, options[i].words);
@@ -230,6 +241,8 @@ static void null_things(struct world *world, int rank, choir_comm *comm)
 static void all_wrong(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	static const size_t nothing[2];
+	choir_call older = CHOIR_CALL_INIT;
+	float in = 3, out = 0;
 
 	(void)arg;
 	CHECK(sum_works(comm, 100));
@@ -247,6 +260,10 @@ static void all_wrong(struct world *world, int rank, choir_comm *comm, void *arg
 	OK(choir_comm_status(comm));
 	for (int i = 0; i < 20; i++)
 		CHECK(sum_works(comm, 100));
+	older.struct_size = offsetof(choir_call, factor); /* a caller built before there were factors */
+	memset(&older.factor, 0xff, sizeof older.factor);
+	OK(choir_allreduce(comm, choir_host(&in), choir_host(&out), 1, CHOIR_F32, CHOIR_OP_PREMUL_SUM, &older, NULL));
+	CHECK(out == 6);
 	/* nothing to move: nothing is looked at */
 	OK(sum_of(comm, choir_none(), choir_none(), 0, NULL));
 	OK(choir_allgather(comm, choir_none(), choir_none(), 0, CHOIR_F32, NULL, NULL));

@@ -34,6 +34,12 @@ static void test_types(void **state)
 	on_all_worlds(matrix_types, NULL);
 }
 
+static void test_premultiplied(void **state)
+{
+	(void)state;
+	on_all_worlds(matrix_premultiplied, NULL);
+}
+
 static void test_roots(void **state)
 {
 	(void)state;
@@ -42,7 +48,8 @@ static void test_roots(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sizes), cmocka_unit_test(test_types), cmocka_unit_test(test_roots) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sizes), cmocka_unit_test(test_types), cmocka_unit_test(test_roots),
+		                            cmocka_unit_test(test_premultiplied) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();

@@ -87,6 +87,11 @@ static bool is_float(choir_dtype dtype)
 	return dtype == CHOIR_F16 || dtype == CHOIR_BF16 || dtype == CHOIR_F32 || dtype == CHOIR_F64;
 }
 
+double value_factor(choir_op op)
+{
+	return op == CHOIR_OP_PREMUL_SUM ? 0.5 : 1;
+}
+
 double value_input(choir_dtype dtype, choir_op op, int n, int rank, size_t i)
 {
 	size_t h = (i * 2654435761u + (size_t)rank * 40503u) >> 7;
@@ -109,6 +114,7 @@ static double fold(choir_dtype dtype, choir_op op, double a, double b)
 	case CHOIR_OP_SUM: return boolean ? a != 0 || b != 0 : a + b;
 	case CHOIR_OP_SQUARE_ADD: return boolean ? a != 0 || b != 0 : a + b * b;
 	case CHOIR_OP_MEAN: return a + b;
+	case CHOIR_OP_PREMUL_SUM: return a + value_factor(op) * b;
 	case CHOIR_OP_PROD: return boolean ? a != 0 && b != 0 : a * b;
 	case CHOIR_OP_MIN: return a < b ? a : b;
 	case CHOIR_OP_MAX: return a > b ? a : b;
@@ -123,7 +129,7 @@ static double fold(choir_dtype dtype, choir_op op, double a, double b)
 
 double value_reduced(choir_dtype dtype, choir_op op, int n, size_t i)
 {
-	double first = value_input(dtype, op, n, 0, i), acc = op == CHOIR_OP_SQUARE_ADD && dtype != CHOIR_BOOL ? first * first : first;
+	double first = value_input(dtype, op, n, 0, i) * value_factor(op), acc = op == CHOIR_OP_SQUARE_ADD && dtype != CHOIR_BOOL ? first * first : first;
 
 	for (int r = 1; r < n; r++)
 		acc = fold(dtype, op, acc, value_input(dtype, op, n, r, i));
