@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* Selection by magnitude: what is above a key, and of what equals it the first few, with its positions, in order.
+ * select_count, scan_group over both counts, select_write.  select_digits finds the key of the k-th largest, a digit a launch.
+ * Options: KEY = ushort, uint or ulong, of the elements' width; INDEX = int or long, the type of the positions; GROUP = work-items of a group, a power of two
+ * up to 1024: 1 on devices whose work-items run one after the other.
+ *
+ * Group g owns one contiguous span and goes through it in steps of GROUP elements, neighbours reading neighbours; only its own items wait for each
+ * other.  The key of an element is its bits without the sign: ordered as |x| is, with NaN above everything. */
+#ifndef KEY
+#error "KEY: ushort, uint or ulong"
+#endif
+#ifndef INDEX
+#error "INDEX: int or long"
+#endif
+#if !defined GROUP || GROUP < 1 || GROUP > 1024
+#error "GROUP: 1 to 1024"
+#endif
+
+#define KEY_OF(bits) ((KEY)((bits) & (KEY)((KEY)-1 >> 1)))
+#define DIGIT_BITS   8
+#define DIGITS       (1 << DIGIT_BITS)
+
+#if GROUP > 1
+#define GROUP_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#else
+#define GROUP_BARRIER() /* one item has nobody to wait for */
+#endif
+
+/* above[g], equal[g] = elements of span g with key > and == key. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void select_count(__global const KEY *val, ulong val_at, uint n, uint span, ulong key,
+                                                                             __global uint *above, __global uint *equal)
+{
+	__local uint sums[2];
+	const uint g = (uint)get_group_id(0), t = (uint)get_local_id(0);
+	const uint from = (uint)min((ulong)g * span, (ulong)n), end = (uint)min((ulong)from + span, (ulong)n);
+	uint more = 0, same = 0;
+
+	if (t < 2)
+		sums[t] = 0;
+	if (GROUP == 1)
+		sums[1] = 0;
+	for (uint i = from + t; i < end; i += GROUP) {
+		const KEY here = KEY_OF(val[val_at + i]);
+
+		more += here > (KEY)key;
+		same += here == (KEY)key;
+	}
+	GROUP_BARRIER(); /* the sums are zero before anybody adds */
+	atomic_add(&sums[0], more);
+	atomic_add(&sums[1], same);
+	GROUP_BARRIER(); /* all have added before one item reads */
+	if (t == 0) {
+		above[g] = sums[0];
+		equal[g] = sums[1];
+	}
+}
+
+/* above, equal after their scans.  What would come at or behind capacity is not written. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void select_write(__global const KEY *val, ulong val_at, uint n, uint span, ulong key,
+                                                                             uint ties, __global const uint *above,
+                                                                             __global const uint *equal, uint capacity,
+                                                                             __global INDEX *ind, __global KEY *out)
+{
+	__local uint2 sums[GROUP];
+	const uint g = (uint)get_group_id(0), t = (uint)get_local_id(0);
+	const uint from = (uint)min((ulong)g * span, (ulong)n), end = (uint)min((ulong)from + span, (ulong)n);
+	uint2 before = (uint2)(above[g], equal[g]); /* of the step's first element */
+
+	for (uint start = from; start < end; start += GROUP) {
+		const uint i = start + t;
+		const KEY bits = i < end ? val[val_at + i] : 0, here = KEY_OF(bits);
+		const uint more = i < end && here > (KEY)key, same = i < end && here == (KEY)key;
+		uint2 mine = (uint2)(more, same), upto = mine;
+
+		sums[t] = mine;
+		for (uint step = 1; step < GROUP; step *= 2) {
+			GROUP_BARRIER(); /* the sums of the step before are there */
+			mine = t >= step ? sums[t - step] : (uint2)(0, 0);
+			upto += mine;
+			GROUP_BARRIER(); /* all have read before anybody writes */
+			sums[t] = upto;
+		}
+		GROUP_BARRIER(); /* the last sums are there */
+		const uint2 rank = before + upto - (uint2)(more, same);
+		const uint to = rank.x + min(rank.y, ties);
+
+		if ((more || (same && rank.y < ties)) && to < capacity) {
+			ind[to] = (INDEX)i;
+			out[to] = bits;
+		}
+		before += sums[GROUP - 1];
+		GROUP_BARRIER(); /* all have read the total before the next step writes */
+	}
+}
+
+/* count[d] += elements whose key, without its lowest `shift` bits, is prefix followed by the digit d of `bits` bits.  Whole numbers, so the order of the
+ * additions shows nowhere. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void select_digits(__global const KEY *val, ulong val_at, uint n, uint span,
+                                                                              ulong prefix, uint shift, uint bits, __global uint *count)
+{
+	__local uint sums[DIGITS];
+	const uint g = (uint)get_group_id(0), t = (uint)get_local_id(0);
+	const uint from = (uint)min((ulong)g * span, (ulong)n), end = (uint)min((ulong)from + span, (ulong)n);
+
+	for (uint d = t; d < DIGITS; d += GROUP)
+		sums[d] = 0;
+	GROUP_BARRIER(); /* the sums are zero before anybody adds */
+	for (uint i = from + t; i < end; i += GROUP) {
+		const ulong top = (ulong)KEY_OF(val[val_at + i]) >> shift;
+
+		if (top >> bits == prefix)
+			atomic_inc(&sums[(uint)top & ((1u << bits) - 1)]);
+	}
+	GROUP_BARRIER(); /* all have added before anybody reads */
+	for (uint d = t; d < DIGITS; d += GROUP)
+		if (sums[d] > 0)
+			atomic_add(&count[d], sums[d]);
+}
