@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include "sparse/dense.h"
+#include "sparse/launch.h"
+
+#include <stdio.h>
+
+#define LOCAL      64
+#define SCAN_GROUP 64
+
+static const char *index_type(struct index_form form)
+{
+	return form.bytes == 4 ? "int" : "long";
+}
+
+/* One item an element, rounded up to whole groups. */
+static choir_status run(choir_device *device, const char *source, const char *options, const char *kernel, const struct launch_arg *args,
+                        size_t n_args, uint64_t items, cl_event *event_p)
+{
+	struct launch launch = { .source = source, .options = options, .kernel = kernel, .args = args, .n_args = n_args,
+				 .global = (size_t)((items + LOCAL - 1) / LOCAL * LOCAL), .local = LOCAL };
+
+	return launch_run(device, &launch, event_p);
+}
+
+static void rows_options(char *out, size_t bytes, struct index_form form, uint64_t elem_bytes)
+{
+	static const char *const types[] = { "uchar", "ushort", "uint", "ulong" };
+
+	snprintf(out, bytes, "-DINDEX=%s -DVALUE=%s", index_type(form), types[__builtin_ctzll(elem_bytes)]);
+}
+
+choir_status dense_kernel_scatter(choir_device *device, const struct dense_list *list, const struct dense_rows *rows, int64_t lo,
+                                  const struct dense_rows *dense, cl_event *event_p)
+{
+	cl_ulong ind_at = list->off / list->form.bytes, rows_at = rows->off / rows->elem_bytes, dense_at = dense->off / dense->elem_bytes;
+	cl_ulong n = list->n, width = rows->width;
+	cl_long shift = list->form.base - lo;
+	char options[64];
+	struct launch_arg args[] = { LAUNCH_ARG(list->ind), LAUNCH_ARG(ind_at), LAUNCH_ARG(rows->mem), LAUNCH_ARG(rows_at), LAUNCH_ARG(n),
+				     LAUNCH_ARG(width), LAUNCH_ARG(shift), LAUNCH_ARG(dense->mem), LAUNCH_ARG(dense_at) };
+
+	rows_options(options, sizeof options, list->form, rows->elem_bytes);
+	return run(device, "scatter.cl", options, "scatter", args, sizeof args / sizeof *args, n * width, event_p);
+}
+
+choir_status dense_kernel_gather(choir_device *device, const struct dense_list *list, const struct dense_rows *dense, int64_t lo,
+                                 const struct dense_rows *rows, cl_event *event_p)
+{
+	cl_ulong ind_at = list->off / list->form.bytes, rows_at = rows->off / rows->elem_bytes, dense_at = dense->off / dense->elem_bytes;
+	cl_ulong n = list->n, width = rows->width;
+	cl_long shift = list->form.base - lo;
+	char options[64];
+	struct launch_arg args[] = { LAUNCH_ARG(list->ind), LAUNCH_ARG(ind_at), LAUNCH_ARG(dense->mem), LAUNCH_ARG(dense_at), LAUNCH_ARG(n),
+				     LAUNCH_ARG(width), LAUNCH_ARG(shift), LAUNCH_ARG(rows->mem), LAUNCH_ARG(rows_at) };
+
+	rows_options(options, sizeof options, list->form, rows->elem_bytes);
+	return run(device, "scatter.cl", options, "gather", args, sizeof args / sizeof *args, n * width, event_p);
+}
+
+choir_status dense_kernel_zero(choir_device *device, const struct dense_list *list, int64_t lo, const struct dense_rows *dense, cl_event *event_p)
+{
+	cl_ulong ind_at = list->off / list->form.bytes, dense_at = dense->off / dense->elem_bytes, n = list->n, width = dense->width;
+	cl_long shift = list->form.base - lo;
+	char options[64];
+	struct launch_arg args[] = { LAUNCH_ARG(list->ind), LAUNCH_ARG(ind_at), LAUNCH_ARG(n), LAUNCH_ARG(width), LAUNCH_ARG(shift),
+				     LAUNCH_ARG(dense->mem), LAUNCH_ARG(dense_at) };
+
+	rows_options(options, sizeof options, list->form, dense->elem_bytes);
+	return run(device, "scatter.cl", options, "scatter_zero", args, sizeof args / sizeof *args, n * width, event_p);
+}
+
+static void bitmap_options(char *out, size_t bytes, struct index_form form)
+{
+	snprintf(out, bytes, "-DINDEX=%s", index_type(form));
+}
+
+choir_status dense_kernel_mark(choir_device *device, const struct dense_list *list, const struct dense_bitmap *bitmap, cl_event *event_p)
+{
+	cl_ulong at = list->off / list->form.bytes, n = list->n;
+	cl_long shift = list->form.base - bitmap->lo;
+	char options[32];
+	struct launch_arg args[] = { LAUNCH_ARG(list->ind), LAUNCH_ARG(at), LAUNCH_ARG(n), LAUNCH_ARG(shift), LAUNCH_ARG(bitmap->mem) };
+
+	bitmap_options(options, sizeof options, list->form);
+	return run(device, "bitmap.cl", options, "bitmap_mark", args, sizeof args / sizeof *args, n, event_p);
+}
+
+uint64_t dense_kernel_spans(choir_device *device, uint64_t words)
+{
+	uint64_t span;
+
+	return launch_items(device, words, &span);
+}
+
+choir_status dense_kernel_number(choir_device *device, const struct dense_bitmap *bitmap, cl_mem scratch, cl_mem before, cl_mem total,
+                                 cl_event *event_p)
+{
+	uint64_t length;
+	size_t items = launch_items(device, bitmap->words, &length);
+	cl_ulong words = bitmap->words, span = length;
+	cl_uint n = (cl_uint)items;
+	struct launch_arg count_args[] = { LAUNCH_ARG(bitmap->mem), LAUNCH_ARG(words), LAUNCH_ARG(span), LAUNCH_ARG(scratch) };
+	struct launch_arg scan_args[] = { LAUNCH_ARG(scratch), LAUNCH_ARG(n), LAUNCH_ARG(total) };
+	struct launch_arg before_args[] = { LAUNCH_ARG(bitmap->mem), LAUNCH_ARG(words), LAUNCH_ARG(span), LAUNCH_ARG(scratch), LAUNCH_ARG(before) };
+	struct launch count = { "bitmap.cl", "-DINDEX=int", "bitmap_count", count_args, sizeof count_args / sizeof *count_args, items, 1 };
+	struct launch scan = { "scan.cl", "-DGROUP=64", "scan_group", scan_args, sizeof scan_args / sizeof *scan_args, SCAN_GROUP, SCAN_GROUP };
+	struct launch number = { "bitmap.cl", "-DINDEX=int", "bitmap_before", before_args, sizeof before_args / sizeof *before_args, items, 1 };
+
+	TRY(launch_run(device, &count, NULL));
+	TRY(launch_run(device, &scan, NULL));
+	return launch_run(device, &number, event_p);
+}
+
+choir_status dense_kernel_indices(choir_device *device, const struct dense_bitmap *bitmap, cl_mem before, cl_mem ind, struct index_form form,
+                                  cl_event *event_p)
+{
+	cl_ulong words = bitmap->words;
+	cl_long shift = bitmap->lo - form.base;
+	char options[32];
+	struct launch_arg args[] = { LAUNCH_ARG(bitmap->mem), LAUNCH_ARG(before), LAUNCH_ARG(words), LAUNCH_ARG(shift), LAUNCH_ARG(ind) };
+
+	bitmap_options(options, sizeof options, form);
+	return run(device, "bitmap.cl", options, "bitmap_index", args, sizeof args / sizeof *args, words, event_p);
+}
+
+choir_status dense_kernel_contains(choir_device *device, const struct dense_list *list, const struct dense_bitmap *bitmap, cl_mem found,
+                                   cl_event *event_p)
+{
+	cl_ulong at = list->off / list->form.bytes, n = list->n, words = bitmap->words;
+	cl_long shift = list->form.base - bitmap->lo;
+	char options[32];
+	struct launch_arg args[] = { LAUNCH_ARG(list->ind), LAUNCH_ARG(at), LAUNCH_ARG(n), LAUNCH_ARG(shift), LAUNCH_ARG(bitmap->mem),
+				     LAUNCH_ARG(words), LAUNCH_ARG(found) };
+
+	bitmap_options(options, sizeof options, list->form);
+	return run(device, "bitmap.cl", options, "bitmap_contains", args, sizeof args / sizeof *args, n, event_p);
+}
