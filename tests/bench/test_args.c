@@ -80,7 +80,7 @@ static void defaults_and_flags(void **state)
 	assert_true(PARSE(&args, error, "allreduce", "--memory", "symmetric-device") && args.memory == MEMORY_SYMMETRIC_DEVICE);
 	args_fini(&args);
 	assert_true(PARSE(&args, error, "all", "-t", "all", "-o", "all"));
-	assert_true(args.n_dtypes == 13 && args.n_ops == 12);
+	assert_true(args.n_dtypes == 13 && args.n_ops == 13);
 	args_fini(&args);
 	assert_true(PARSE(&args, error, "--tune") && args.tune && args.tune_path == NULL && args.all_algorithms && args.n_collectives == 6);
 	assert_true(args.begin == 64 && args.end == 16 << 20 && args.factor == 4);
@@ -89,6 +89,12 @@ static void defaults_and_flags(void **state)
 	assert_string_equal(args.tune_path, "x.rules");
 	args_fini(&args);
 	assert_true(PARSE(&args, error, "allreduce", "--algorithm", "all") && args.all_algorithms && args_forced(&args) == NULL);
+	args_fini(&args);
+	assert_true(PARSE(&args, error, "--trainer", "step.list", "--compute", "2.5") && args.n_collectives == 0 && args.compute_ms == 2.5);
+	assert_string_equal(args.trainer_path, "step.list");
+	args_fini(&args);
+	assert_true(PARSE(&args, error, "--tensors", "4,8"));
+	assert_string_equal(args.tensors, "4,8");
 	args_fini(&args);
 	assert_true(PARSE(&args, error, "--compare", "a.json", "b.json", "--fail-over", "10%"));
 	assert_string_equal(args.compare_old, "a.json");
@@ -128,6 +134,7 @@ static void wrong_lines_say_what(void **state)
 		{ { "allreduce", "--frobnicate" }, "--frobnicate" },
 		{ { "allreduce", "--vs", "," }, "empty" },
 		{ { "--compare", "a.json" }, "two files" },
+		{ { "overlap", "--compute", "-1" }, "negative" },
 		{ { "--tune", "--vs", "mpi" }, "neither" },
 		{ { "allreduce", "--index", "i16" }, "'i16'" },
 		{ { "allreduce", "--uniform", "--zipf" }, "exclude" },

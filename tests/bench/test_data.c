@@ -15,7 +15,8 @@ enum { COUNT = 777, MAX_RANKS = 16 };
 
 static void reduce_in_order(const struct values *v, const int *order, void *out)
 {
-	struct reduce_call call = { .dtype = v->dtype, .op = v->op, .n_src = (uint32_t)v->n_ranks, .final = true, .n_ranks = v->n_ranks,
+	struct reduce_call call = { .dtype = v->dtype, .op = v->op, .factor = values_factor(v->op), .n_src = (uint32_t)v->n_ranks,
+				    .final = true, .n_ranks = v->n_ranks,
 				    .n_dst = 1, .stream_from = 1, .count = COUNT };
 	static unsigned char inputs[MAX_RANKS][COUNT * 8];
 	const void *sources[MAX_RANKS];
@@ -37,7 +38,7 @@ static void expectation_is_the_host_twins(void **state)
 
 	(void)state;
 	for (choir_dtype dtype = 0; choir_dtype_bytes(dtype) != 0; dtype++)
-		for (choir_op op = 0; op <= CHOIR_OP_LOCAL; op++)
+		for (choir_op op = 0; op <= CHOIR_OP_PREMUL_SUM; op++)
 			for (int n = 1; n <= MAX_RANKS; n = n * 2 + (n == 2)) {
 				struct values v = { .dtype = dtype, .op = op, .seed = 1, .n_ranks = n };
 				int forward[MAX_RANKS], backward[MAX_RANKS];

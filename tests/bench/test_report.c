@@ -30,7 +30,7 @@ static json_t *run_of(double p50_small, double p50_large, bool with_mpi)
 	struct result small = row("allreduce", 4, p50_small), large = row("sparse_allreduce", 1 << 20, p50_large);
 	json_t *head = header(with_mpi), *run;
 
-	large.is_sparse = true;
+	large.kind = RESULT_SPARSE;
 	large.sparse = (struct result_sparse){ .index = "i32", .distribution = "zipf", .rows_in = 3, .rows_out = 4, .width = 1, .range = 10 };
 	results_add(&results, &small);
 	results_add(&results, &large);

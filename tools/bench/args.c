@@ -199,7 +199,7 @@ static bool read_words(const struct args_raw *raw, struct args *args, char *erro
 	if (args->tune && args->n_collectives == 0)
 		take_tuned(args);
 	if (raw->compare == NULL)
-		return args->n_collectives > 0 || complain(error, "name a collective, such as allreduce, or all");
+		return args->n_collectives > 0 || raw->trainer != NULL || raw->tensors != NULL || complain(error, "name a collective, such as allreduce, or all");
 	if (args->n_collectives != 1)
 		return complain(error, "--compare takes two files: --compare OLD.json NEW.json");
 	args->compare_old = raw->compare;
@@ -221,6 +221,11 @@ static bool read_all(struct args_raw *raw, struct args *args, char *error)
 			return complain(error, "--tune measures all algorithms: it takes neither --algorithm nor --vs");
 		args->all_algorithms = true;
 	}
+	args->trainer_path = raw->trainer;
+	args->compute_ms = raw->compute_ms;
+	args->tensors = raw->tensors;
+	if (!(raw->compute_ms >= 0))
+		return complain(error, "--compute must not be negative");
 	args->json_path = raw->json;
 	args->plot_path = raw->plot;
 	return read_sizes(raw, args, error) && read_counts(raw, args, error) && read_dtypes(raw->type, args, error) &&

@@ -45,6 +45,9 @@ struct args {
 	bool csv;
 	const char *json_path, *plot_path; /* NULL = none; json "-" = standard output */
 	double min_busbw;
+	const char *tensors; /* --tensors; NULL = none */
+	const char *trainer_path; /* NULL = none */
+	double compute_ms;        /* overlap, trainer; 0 = as long as the collective, as the file says */
 	bool tune;
 	const char *tune_path; /* NULL = standard output */
 	const char *compare_old, *compare_new; /* both or neither */

@@ -35,6 +35,9 @@ poptContext args_raw_open(struct args_raw *raw, int argc, const char **argv)
 		TEXT('\0', "json", json, "write the results there; - = standard output, without the table", "FILE"),
 		TEXT('\0', "plot", plot, "draw time over size (needs gnuplot)", "FILE.svg"),
 		REAL("min-busbw", min_busbw, "exit with 4 if the best busbw of the run is below", "GBps"),
+		TEXT('\0', "trainer", trainer, "replay a training step: lines of name count dtype delay_us", "FILE"),
+		TEXT('\0', "tensors", tensors, "allreduce of many tensors: 4,64K,... or random:N:LOW:HIGH", "SIZES"),
+		REAL("compute", compute_ms, "overlap: length of the kernel (as long as the collective); trainer: of all kernels", "MS"),
 		{ "tune", '\0', POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, &raw->tune, OPTION_TUNE,
 		  "measure every algorithm and write rules (standard output)", "FILE" },
 		TEXT('\0', "compare", compare, "OLD.json NEW.json: compare two runs instead of running", "OLD.json"),
@@ -58,8 +61,8 @@ poptContext args_raw_open(struct args_raw *raw, int argc, const char **argv)
 void args_raw_free(struct args_raw *raw)
 {
 	char *texts[] = { raw->begin, raw->end, raw->factor, raw->step, raw->type, raw->op, raw->memory, raw->algorithm, raw->offset, raw->json,
-			  raw->plot, raw->tune, raw->compare, raw->fail_over, raw->devices, raw->vs, raw->rows, raw->width, raw->range, raw->density,
-			  raw->zipf, raw->index };
+			  raw->plot, raw->tune, raw->trainer, raw->tensors, raw->compare, raw->fail_over, raw->devices, raw->vs,
+			  raw->rows, raw->width, raw->range, raw->density, raw->zipf, raw->index };
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		free(texts[i]);

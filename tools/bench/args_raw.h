@@ -12,10 +12,11 @@ enum { OPTION_ZIPF = 1, OPTION_TUNE, N_OPTION_CODES, MAX_OPTIONS = 48 };
 struct args_raw {
 	poptContext context; /* owns the collectives' names */
 	struct poptOption table[MAX_OPTIONS];
-	char *begin, *end, *factor, *step, *type, *op, *memory, *algorithm, *offset, *json, *plot, *tune, *compare, *fail_over, *devices, *vs;
+	char *begin, *end, *factor, *step, *type, *op, *memory, *algorithm, *offset, *json, *plot, *compare, *fail_over, *devices, *vs;
+	char *tune, *trainer, *tensors;
 	char *rows, *width, *range, *density, *zipf, *index;
 	bool given[N_OPTION_CODES]; /* options whose presence matters */
-	double min_busbw, timeout_s;
+	double min_busbw, timeout_s, compute_ms;
 	int iterations, warmup, check_every, root, in_flight, local;
 	int in_place, csv, uniform, help, version;
 };

@@ -22,6 +22,11 @@ struct contender {
 	void (*use)(struct contender *self, int manner);
 };
 
+/* contender_trial_us: the slowest rank's best of a few calls.  contender_take_fastest: leaves it in the manner of the least trial_us.  Collective. */
+struct world;
+double contender_trial_us(struct world *world, struct contender *contender);
+void contender_take_fastest(struct world *world, struct contender *contender);
+
 /* The ways of --vs.  unfit: NULL, or why the job cannot be done so; the same on every rank, and nothing is allocated. */
 struct vs_way {
 	const char *name, *about;
@@ -35,6 +40,10 @@ extern const struct vs_way vs_mpi, vs_staged, vs_bound;
 const char *vs_check_names(const char *const *names, int n);
 
 enum { VS_MAX = 8, OURS_MAX = 24, MAX_CONTENDERS = OURS_MAX + VS_MAX };
+
+/* vs_find: NULL if there is none.  vs_open_one: as vs_open, one way.  Collective. */
+const struct vs_way *vs_find(const char *name);
+struct contender *vs_open_one(const struct vs_way *way, const struct job *job, const char **why_not);
 
 /* vs_open: opens what the job's --vs asks for, in the fastest manner; those that are not available on every rank are left NULL, why_not says
  * why.  Collective. */

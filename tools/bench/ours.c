@@ -33,11 +33,12 @@ struct ours {
 	bool known; /* algorithm and wire_bytes were asked for */
 };
 
-choir_call ours_call(const struct args *args, const char *algorithm, char options[OURS_OPTIONS_BYTES])
+choir_call ours_call(const struct args *args, choir_op op, const char *algorithm, char options[OURS_OPTIONS_BYTES])
 {
 	choir_call call = CHOIR_CALL_INIT;
 
 	call.deadline_ms = (int64_t)(args->timeout_s * 1000);
+	call.factor = values_factor(op);
 	if (algorithm != NULL) {
 		snprintf(options, OURS_OPTIONS_BYTES, "algorithm=%s", algorithm);
 		call.options = options;
@@ -155,7 +156,7 @@ static struct ours *make(const struct job *job, const char *algorithm)
 					 .close = close_ours };
 	ours->job = job;
 	ours->wanted = algorithm;
-	ours->call = ours_call(job->args, algorithm, ours->options);
+	ours->call = ours_call(job->args, job->op, algorithm, ours->options);
 	return ours;
 }
 

@@ -21,7 +21,7 @@ uint64_t ours_wire_bytes(const struct contender *ours);
 
 /* ours_call: a call with --timeout and, unless NULL, that algorithm; options holds the text it leads into. */
 enum { OURS_OPTIONS_BYTES = 128 };
-choir_call ours_call(const struct args *args, const char *algorithm, char options[OURS_OPTIONS_BYTES]);
+choir_call ours_call(const struct args *args, choir_op op, const char *algorithm, char options[OURS_OPTIONS_BYTES]);
 
 /* ours_failed: says the sentence and gives the exit status of a failed call. */
 int ours_failed(const struct job *job, const char *what, choir_status st, const char *sentence);

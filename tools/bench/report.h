@@ -10,7 +10,7 @@
 
 /* The table, a row at a time as they come, on standard output. */
 void report_text_header(const json_t *header);
-void report_text_columns(const struct args *args, const char *collective, bool is_sparse);
+void report_text_columns(const struct args *args, const char *collective, enum result_kind kind);
 void report_text_row(const struct args *args, const struct result *row);
 void report_text_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -38,6 +38,12 @@ static json_t *sparse_of(const struct result_sparse *sparse)
 			      sparse->density_out));
 }
 
+static json_t *overlap_of(const struct result_overlap *overlap)
+{
+	return must(json_pack("{s:f, s:f, s:f, s:f}", "compute_us", overlap->compute_us, "alone_us",
+			      overlap->alone_us, "exposed_us", overlap->exposed_us, "hidden", overlap->hidden));
+}
+
 static json_t *row_of(const struct result *row)
 {
 	json_t *all = must(json_pack("{s:s, s:I, s:I, s:s, s:s, s:s, s:b, s:s, s:i}", "collective", row->collective, "bytes",
@@ -52,9 +58,13 @@ static json_t *row_of(const struct result *row)
 	json_object_set_new(all, "checked", json_integer((json_int_t)row->checked));
 	json_object_set_new(all, "wire_bytes", json_integer((json_int_t)row->wire_bytes));
 	json_object_set_new(all, "vs", vs_of(row));
+	if (row->tensors > 0)
+		json_object_set_new(all, "tensors", json_integer(row->tensors));
 	if (row->among_all)
 		json_object_set_new(all, "chosen", json_boolean(row->chosen));
-	if (row->is_sparse)
+	if (row->kind == RESULT_OVERLAP)
+		json_object_set_new(all, "overlap", overlap_of(&row->overlap));
+	if (row->kind == RESULT_SPARSE)
 		json_object_set_new(all, "sparse", sparse_of(&row->sparse));
 	return all;
 }

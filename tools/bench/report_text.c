@@ -61,14 +61,16 @@ void report_text_header(const json_t *header)
 	fflush(stdout);
 }
 
-void report_text_columns(const struct args *args, const char *collective, bool is_sparse)
+void report_text_columns(const struct args *args, const char *collective, enum result_kind kind)
 {
 	printf("#\n# %s, %s memory%s\n", collective, args_memory_names[args->memory], args->in_place ? ", in place" : "");
 	printf("#%11s %12s %5s %11s %-16s %10s %10s %10s %9s %9s %6s", "bytes", "count", "type", "redop", "algorithm", "p50", "p99", "first",
 	       "algbw", "busbw", "wrong");
 	for (int i = 0; i < args->n_vs; i++)
 		printf(" %10s %7s", args->vs[i], "ratio");
-	if (is_sparse)
+	if (kind == RESULT_OVERLAP)
+		printf(" %10s %7s", "exposed", "hidden");
+	if (kind == RESULT_SPARSE)
 		printf(" %10s %10s %8s %8s %10s", "rows in", "rows out", "dens in", "dens out", "wire");
 	fputc('\n', stdout);
 }
@@ -90,7 +92,9 @@ void report_text_row(const struct args *args, const struct result *row)
 		else
 			printf(" %10s %7s", "-", "-");
 	}
-	if (row->is_sparse)
+	if (row->kind == RESULT_OVERLAP)
+		printf(" %10.1f %7.2f", row->overlap.exposed_us, row->overlap.hidden);
+	if (row->kind == RESULT_SPARSE)
 		printf(" %10zu %10zu %8.4f %8.4f %10" PRIu64, row->sparse.rows_in, row->sparse.rows_out, row->sparse.density_in,
 		       row->sparse.density_out, row->wire_bytes);
 	fputc('\n', stdout);
@@ -103,7 +107,7 @@ void report_csv_columns(const struct args *args)
 	       "algbw_GBps,busbw_GBps,wrong,checked,wire_bytes");
 	for (int i = 0; i < args->n_vs; i++)
 		printf(",%s_p50_us,%s_ratio", args->vs[i], args->vs[i]);
-	printf(",rows_in,rows_out,width,range,density_in,density_out\n");
+	printf(",rows_in,rows_out,width,range,density_in,density_out,exposed_us,hidden\n");
 }
 
 void report_csv_row(const struct args *args, const struct result *row)
@@ -119,10 +123,12 @@ void report_csv_row(const struct args *args, const struct result *row)
 		else
 			printf(",,");
 	}
-	if (row->is_sparse)
-		printf(",%zu,%zu,%zu,%zu,%.6f,%.6f\n", row->sparse.rows_in, row->sparse.rows_out, row->sparse.width, row->sparse.range,
+	if (row->kind == RESULT_SPARSE)
+		printf(",%zu,%zu,%zu,%zu,%.6f,%.6f,,\n", row->sparse.rows_in, row->sparse.rows_out, row->sparse.width, row->sparse.range,
 		       row->sparse.density_in, row->sparse.density_out);
+	else if (row->kind == RESULT_OVERLAP)
+		printf(",,,,,,,%.3f,%.4f\n", row->overlap.exposed_us, row->overlap.hidden);
 	else
-		printf(",,,,,,\n");
+		printf(",,,,,,,,\n");
 	fflush(stdout);
 }

@@ -23,6 +23,15 @@ struct result_sparse {
 	double density_in, density_out;
 };
 
+/* What a row of overlap or of a trainer has beside. */
+struct result_overlap {
+	double compute_us, alone_us; /* the kernels alone, the collectives alone */
+	double exposed_us;           /* what the collectives added to the kernels' time */
+	double hidden;               /* share of the shorter of the two that cost no time */
+};
+
+enum result_kind { RESULT_DENSE, RESULT_SPARSE, RESULT_OVERLAP };
+
 struct result {
 	const char *collective;
 	size_t bytes, count;
@@ -32,14 +41,16 @@ struct result {
 	char algorithm[48];
 	bool among_all, chosen; /* one of several rows of the job; the one whose algorithm the rules take */
 	int in_flight;
+	int tensors; /* of one measured call; 0 = it is one call */
 	struct stats us;
 	double first_us;
 	double algbw_GBps, busbw_GBps;
 	uint64_t wrong, checked, wire_bytes; /* wire: to other nodes, the rank that sends most */
 	struct result_vs vs[VS_MAX];
 	int n_vs;
-	bool is_sparse;
+	enum result_kind kind;
 	struct result_sparse sparse;
+	struct result_overlap overlap;
 };
 
 struct results {

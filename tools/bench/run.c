@@ -2,9 +2,11 @@
 #include "run.h"
 
 #include "cases.h"
+#include "overlap.h"
 #include "report.h"
 #include "sparse.h"
 #include "symmetric.h"
+#include "tensors.h"
 #include "world.h"
 
 #include <stdio.h>
@@ -17,7 +19,7 @@ static size_t next_size(const struct args *args, size_t size)
 	return next > size ? next : size + 1;
 }
 
-static void run_sizes(struct run *run, struct job *job)
+static void run_sizes(struct run *run, struct job *job, run_row_fn *row)
 {
 	size_t last = 0;
 	bool first = true;
@@ -29,7 +31,7 @@ static void run_sizes(struct run *run, struct job *job)
 			continue;
 		first = false;
 		last = job->bytes;
-		run_row(run, job);
+		row(run, job);
 	}
 }
 
@@ -47,17 +49,16 @@ static bool is_supported(struct run *run, const struct job *job)
 	return false;
 }
 
-static void run_collective(struct run *run, const struct bench_case *what)
+void run_collective(struct run *run, const struct bench_case *what, const char *title, enum result_kind kind, run_row_fn *row)
 {
 	const struct args *args = run->args;
 	struct job job = { .args = args, .what = what, .world = run->world, .device = run->device, .comm = run->comm,
-			   .memory = symmetric_source(run),
-			   .rank = run->world->rank, .n = run->world->size, .root = args->root,
+			   .memory = symmetric_source(run), .rank = run->world->rank, .n = run->world->size, .root = args->root,
 			   .in_place = args->in_place && what->can_be_in_place };
 	int n_dtypes = what->span != NULL ? args->n_dtypes : 1, n_ops = what->reduces ? args->n_ops : 1;
 
 	if (run->to_text && !args->csv)
-		report_text_columns(args, what->name, false);
+		report_text_columns(args, title, kind);
 	if (run->to_text && args->in_place && !what->can_be_in_place && what->span != NULL)
 		report_text_note("%s has no in-place form: out of place", what->name);
 	for (int t = 0; t < n_dtypes; t++)
@@ -67,8 +68,60 @@ static void run_collective(struct run *run, const struct bench_case *what)
 			job.op = what->reduces ? args->ops[o] : CHOIR_OP_LOCAL;
 			if (what->reduces && !is_supported(run, &job))
 				continue;
-			run_sizes(run, &job);
+			run_sizes(run, &job, row);
 		}
+}
+
+static void run_dense(struct run *run, const struct bench_case *what)
+{
+	run_collective(run, what, what->name, RESULT_DENSE, run_row);
+}
+
+static void run_every_dense(struct run *run)
+{
+	for (int i = 0; i < n_bench_cases; i++)
+		run_dense(run, &bench_cases[i]);
+}
+
+static void run_overlap(struct run *run)
+{
+	overlap_run(run, "overlap", case_find("allreduce"));
+}
+
+/* Words that are no case's name. */
+static const struct {
+	const char *name;
+	void (*run)(struct run *run);
+} others[] = {
+	{ "all", run_every_dense },
+	{ "sparse_allreduce", sparse_run },
+	{ "overlap", run_overlap },
+};
+
+static const struct bench_case *overlapped(const char *word)
+{
+	const struct bench_case *what = strncmp(word, "overlap_", 8) == 0 ? case_find(word + 8) : NULL;
+
+	return what != NULL && what->span != NULL ? what : NULL;
+}
+
+static bool word_exists(const char *word)
+{
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (strcmp(others[i].name, word) == 0)
+			return true;
+	return case_find(word) != NULL || overlapped(word) != NULL;
+}
+
+static void run_word(struct run *run, const char *word)
+{
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (strcmp(others[i].name, word) == 0)
+			others[i].run(run);
+	if (case_find(word) != NULL)
+		run_dense(run, case_find(word));
+	if (overlapped(word) != NULL)
+		overlap_run(run, word, overlapped(word));
 }
 
 bool run_names_exist(const struct args *args, bool says)
@@ -76,14 +129,13 @@ bool run_names_exist(const struct args *args, bool says)
 	const char *stranger = vs_check_names(args->vs, args->n_vs), *unknown = NULL;
 
 	for (int i = 0; i < args->n_collectives && unknown == NULL; i++)
-		if (case_find(args->collectives[i]) == NULL && strcmp(args->collectives[i], "all") != 0 &&
-		    strcmp(args->collectives[i], "sparse_allreduce") != 0)
+		if (!word_exists(args->collectives[i]))
 			unknown = args->collectives[i];
 	if (says && unknown != NULL) {
 		fprintf(stderr, "choir-bench: there is no collective '%s'; there are:", unknown);
 		for (int i = 0; i < n_bench_cases; i++)
 			fprintf(stderr, " %s", bench_cases[i].name);
-		fputs(" sparse_allreduce, and all for the dense ones\n", stderr);
+		fputs(" sparse_allreduce, overlap and overlap_NAME, and all for the dense ones\n", stderr);
 	}
 	if (says && stranger != NULL)
 		fprintf(stderr, "choir-bench: --vs: '%s' is none of mpi, staged, bound, or named too often\n", stranger);
@@ -108,16 +160,12 @@ int run_all(struct run *run)
 
 	if (run->to_text && args->csv)
 		report_csv_columns(args);
-	for (int i = 0; i < args->n_collectives; i++) {
-		const struct bench_case *what = case_find(args->collectives[i]);
-
-		if (strcmp(args->collectives[i], "sparse_allreduce") == 0)
-			sparse_run(run);
-		else if (what != NULL)
-			run_collective(run, what);
-		for (int k = 0; what == NULL && strcmp(args->collectives[i], "all") == 0 && k < n_bench_cases; k++)
-			run_collective(run, &bench_cases[k]);
-	}
+	for (int i = 0; i < args->n_collectives; i++)
+		run_word(run, args->collectives[i]);
+	if (args->trainer_path != NULL)
+		trainer_run(run);
+	if (args->tensors != NULL)
+		tensors_run(run);
 	wrong = run->faults;
 	for (size_t i = 0; i < run->results.n; i++)
 		wrong += run->results.rows[i].wrong;

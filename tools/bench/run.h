@@ -15,6 +15,8 @@ struct run {
 	struct results results; /* filled on every rank, the same */
 	bool to_text;           /* this rank prints rows */
 	uint64_t faults;        /* wrong elements of the ways: the bench's own fault */
+	struct compute *compute; /* overlap and trainer only */
+	const char *title;
 	int notes;              /* ways that were explained already, a bit each */
 };
 
@@ -25,6 +27,11 @@ bool run_fits(const struct args *args, const struct world *world);
 
 /* run_all: the exit status of the data alone: fine, wrong, or usage if nothing could be run.  Collective. */
 int run_all(struct run *run);
+
+/* run_collective: calls row for every dtype, operator and size that args asks for. */
+struct bench_case;
+typedef void run_row_fn(struct run *run, const struct job *job);
+void run_collective(struct run *run, const struct bench_case *what, const char *title, enum result_kind kind, run_row_fn *row);
 
 /* run_row: measures one job and reports its row, or a row for each algorithm. */
 void run_row(struct run *run, const struct job *job);

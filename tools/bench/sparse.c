@@ -33,7 +33,7 @@ static void describe(const struct sparse_job *sparse, struct result *row)
 	const struct args_sparse *args = &sparse->shape.args;
 	double range = (double)args->range;
 
-	row->is_sparse = true;
+	row->kind = RESULT_SPARSE;
 	row->sparse = (struct result_sparse){ .index = choir_dtype_name(args->index_dtype), .distribution = args->zipf > 0 ? "zipf" : "uniform",
 					      .rows_in = sparse->mine.rows, .rows_out = sparse->expected.rows, .width = args->width,
 					      .range = args->range, .density_in = (double)sparse->mine.rows / range,
@@ -106,7 +106,7 @@ void sparse_run(struct run *run)
 	const struct args *args = run->args;
 
 	if (run->to_text && !args->csv) {
-		report_text_columns(args, "sparse_allreduce", true);
+		report_text_columns(args, "sparse_allreduce", RESULT_SPARSE);
 		report_text_note("%s indices %s below %zu, rows of %zu", args->sparse.zipf > 0 ? "zipf" : "uniform",
 				 choir_dtype_name(args->sparse.index_dtype), args->sparse.range, args->sparse.width);
 	}

@@ -96,7 +96,7 @@ struct contender *sparse_ours_open(const struct sparse_job *sparse)
 		return NULL;
 	ours->base = (struct contender){ .name = "choir", .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_ours };
 	ours->sparse = sparse;
-	ours->call = ours_call(sparse->job->args, args_forced(sparse->job->args), ours->options);
+	ours->call = ours_call(sparse->job->args, sparse->job->op, args_forced(sparse->job->args), ours->options);
 	if (!sparse_buffers_init(&ours->buffers, sparse) || fill(&ours->base) != EXIT_FINE) {
 		close_ours(&ours->base);
 		return NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which numbers.  Every partial sum must be exact even in bf16 (integers up to 256) and every wrap must be modular, in any order:
  *   sum, square_add   -2..1 (unsigned: 0..3): exact up to 64 ranks
+ *   premul_sum        the same, times 2
  *   prod              1 or 2, and 1 on ranks above 7: at most 2^7
  *   mean              base + d, the d of all ranks adding up to zero: the mean is base, whoever divides and how
  *   the others        seven bits, moved below zero for signed types
@@ -8,6 +9,8 @@
 #include "values.h"
 
 #include <string.h>
+
+enum { PREMUL_FACTOR = 2 };
 
 static uint32_t hash(uint32_t i, uint32_t salt)
 {
@@ -59,7 +62,7 @@ void values_of(const struct values *v, int rank, size_t first, size_t n, int32_t
 	} else if (v->op == CHOIR_OP_MEAN) {
 		mean_values(v, rank, first, n, out);
 		return;
-	} else if (v->op == CHOIR_OP_SUM || v->op == CHOIR_OP_SQUARE_ADD) {
+	} else if (v->op == CHOIR_OP_SUM || v->op == CHOIR_OP_SQUARE_ADD || v->op == CHOIR_OP_PREMUL_SUM) {
 		mask = 3;
 		shift = shift != 0 ? -2 : 0;
 	} else if (v->op == CHOIR_OP_PROD) {
@@ -92,8 +95,13 @@ static int32_t fold(choir_op op, bool boolean, int32_t a, int32_t b)
 	case CHOIR_OP_BXOR:
 		return a ^ b;
 	default:
-		return a + b; /* mean, divided below */
+		return a + b; /* mean and premul_sum: the rest is below */
 	}
+}
+
+double values_factor(choir_op op)
+{
+	return op == CHOIR_OP_PREMUL_SUM ? PREMUL_FACTOR : 1;
 }
 
 void values_reduced(const struct values *v, int me, size_t first, size_t n, int32_t *out)
@@ -112,6 +120,8 @@ void values_reduced(const struct values *v, int me, size_t first, size_t n, int3
 	}
 	for (size_t i = 0; i < n && v->op == CHOIR_OP_MEAN; i++)
 		out[i] /= v->n_ranks;
+	for (size_t i = 0; i < n && v->op == CHOIR_OP_PREMUL_SUM; i++)
+		out[i] *= PREMUL_FACTOR;
 }
 
 static void encode_f32(const int32_t *in, size_t n, unsigned char *out)

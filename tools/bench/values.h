@@ -20,6 +20,9 @@ struct values {
 /* values_of: elements first .. first+n-1 of that rank's data, n <= VALUES_BLOCK. */
 void values_of(const struct values *v, int rank, size_t first, size_t n, int32_t *out);
 
+/* values_factor: what a call with that operator is given as factor. */
+double values_factor(choir_op op);
+
 /* values_reduced: the same elements of all ranks, reduced; me is whose values CHOIR_OP_LOCAL keeps. */
 void values_reduced(const struct values *v, int me, size_t first, size_t n, int32_t *out);
 

@@ -11,7 +11,7 @@ enum { TRIALS = 4 };
 
 static const struct vs_way *const ways[] = { &vs_mpi, &vs_staged, &vs_bound };
 
-static const struct vs_way *find(const char *name)
+const struct vs_way *vs_find(const char *name)
 {
 	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
 		if (strcmp(ways[i]->name, name) == 0)
@@ -22,13 +22,12 @@ static const struct vs_way *find(const char *name)
 const char *vs_check_names(const char *const *names, int n)
 {
 	for (int i = 0; i < n; i++)
-		if (find(names[i]) == NULL || n > VS_MAX)
+		if (vs_find(names[i]) == NULL || n > VS_MAX)
 			return names[i];
 	return NULL;
 }
 
-/* The slowest rank's best of a few: the same on every rank. */
-static double trial_us(struct world *world, struct contender *contender)
+double contender_trial_us(struct world *world, struct contender *contender)
 {
 	double best = 1e30;
 
@@ -46,7 +45,7 @@ static double trial_us(struct world *world, struct contender *contender)
 	return best;
 }
 
-static void take_fastest(struct world *world, struct contender *contender)
+void contender_take_fastest(struct world *world, struct contender *contender)
 {
 	double best_us = 1e30;
 	int best = 0;
@@ -55,7 +54,7 @@ static void take_fastest(struct world *world, struct contender *contender)
 		double us;
 
 		contender->use(contender, i);
-		us = trial_us(world, contender);
+		us = contender_trial_us(world, contender);
 		if (us < best_us)
 			best = i;
 		best_us = us < best_us ? us : best_us;
@@ -63,7 +62,7 @@ static void take_fastest(struct world *world, struct contender *contender)
 	contender->use(contender, best);
 }
 
-static struct contender *open_way(const struct vs_way *way, const struct job *job, const char **why_not)
+struct contender *vs_open_one(const struct vs_way *way, const struct job *job, const char **why_not)
 {
 	struct contender *contender;
 
@@ -78,12 +77,12 @@ static struct contender *open_way(const struct vs_way *way, const struct job *jo
 		return NULL;
 	}
 	if (contender->n_manners > 1)
-		take_fastest(job->world, contender);
+		contender_take_fastest(job->world, contender);
 	return contender;
 }
 
 void vs_open(const struct job *job, struct contender *out[VS_MAX], const char *why_not[VS_MAX])
 {
 	for (int i = 0; i < job->args->n_vs; i++)
-		out[i] = open_way(find(job->args->vs[i]), job, &why_not[i]);
+		out[i] = vs_open_one(vs_find(job->args->vs[i]), job, &why_not[i]);
 }

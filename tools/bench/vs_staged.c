@@ -7,16 +7,12 @@
 
 #include "check.h"
 #include "mpi_kit.h"
+#include "pinned.h"
 #include "world.h"
 
 #include <stdlib.h>
 
 enum { HALVES_FROM_BYTES = 65536 };
-
-struct pinned {
-	cl_mem mem;
-	char *host;
-};
 
 struct vs_staged {
 	struct contender base;
@@ -117,32 +113,13 @@ static int verify(struct contender *self, uint64_t *wrong_p)
 	return check_count(&vs->buffers, vs->job, wrong_p) ? EXIT_FINE : EXIT_WRONG;
 }
 
-static bool pin(struct vs_staged *vs, size_t bytes, struct pinned *out)
-{
-	cl_int rc;
-
-	out->mem = clCreateBuffer(choir_device_context(vs->job->device), CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &rc);
-	if (rc != CL_SUCCESS)
-		return false;
-	out->host = clEnqueueMapBuffer(vs->queue, out->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, NULL, NULL, &rc);
-	return rc == CL_SUCCESS;
-}
-
-static void unpin(struct vs_staged *vs, struct pinned *pinned)
-{
-	if (pinned->host != NULL)
-		clEnqueueUnmapMemObject(vs->queue, pinned->mem, pinned->host, 0, NULL, NULL);
-	if (pinned->mem != NULL)
-		clReleaseMemObject(pinned->mem);
-}
-
 static void close_staged(struct contender *self)
 {
 	struct vs_staged *vs = (struct vs_staged *)self;
 
 	if (vs->queue != NULL) {
-		unpin(vs, &vs->recv);
-		unpin(vs, &vs->send);
+		pinned_fini(&vs->recv);
+		pinned_fini(&vs->send);
 		clFinish(vs->queue);
 		clReleaseCommandQueue(vs->queue);
 	}
@@ -153,11 +130,12 @@ static void close_staged(struct contender *self)
 static bool set_up(struct vs_staged *vs)
 {
 	const struct job *job = vs->job;
+	cl_context context = choir_device_context(job->device);
 	cl_int rc;
 
-	vs->queue = clCreateCommandQueue(choir_device_context(job->device), choir_device_id(job->device), 0, &rc);
-	return rc == CL_SUCCESS && check_init(&vs->buffers, job) && pin(vs, bytes_of(vs, job->send_count) + 1, &vs->send) &&
-	       pin(vs, bytes_of(vs, job->recv_count) + 1, &vs->recv) && check_fill(&vs->buffers, job);
+	vs->queue = clCreateCommandQueue(context, choir_device_id(job->device), 0, &rc);
+	return rc == CL_SUCCESS && check_init(&vs->buffers, job) && pinned_init(&vs->send, context, vs->queue, bytes_of(vs, job->send_count) + 1) &&
+	       pinned_init(&vs->recv, context, vs->queue, bytes_of(vs, job->recv_count) + 1) && check_fill(&vs->buffers, job);
 }
 
 static struct contender *open_staged(const struct job *job)

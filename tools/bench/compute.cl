@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* Work that takes time and touches no memory but one float an item. */
+__kernel void work(__global float *out, uint rounds)
+{
+	float x = (float)get_global_id(0);
+
+	for (uint i = 0; i < rounds; i++)
+		x = mad(x, 0.999f, 0.5f);
+	out[get_global_id(0)] = x;
+}

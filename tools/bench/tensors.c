@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* One call for each tensor: choir's all in flight at once, the other ways' one after another. */
+#include "tensors.h"
+
+#include "replay.h"
+#include "report.h"
+#include "symmetric.h"
+#include "tensor_list.h"
+#include "vs_list.h"
+#include "watchdog.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct job job_of(struct run *run, const struct list_tensor *tensor)
+{
+	struct job job = { .args = run->args, .what = case_find("allreduce"), .world = run->world, .device = run->device, .comm = run->comm,
+			   .memory = symmetric_source(run), .rank = run->world->rank, .n = run->world->size, .op = run->args->ops[0],
+			   .dtype = tensor->dtype, .elem_bytes = choir_dtype_bytes(tensor->dtype), .in_place = run->args->in_place };
+
+	job.what->shape(&job, tensor->count * job.elem_bytes);
+	return job;
+}
+
+static void open_field(struct run *run, struct replay *replay, struct run_field *field)
+{
+	const char *why_not[VS_MAX];
+
+	watchdog_pat("preparing buffers");
+	field->ours[0] = replay_open(replay) ? replay_by_choir(replay, "choir", false, true) : NULL;
+	field->n_ours = 1;
+	if (field->ours[0] == NULL) {
+		fprintf(stderr, "choir-bench: rank %d: no memory for %d tensors\n", run->world->rank, replay->n);
+		world_fail(run->world, EXIT_WRONG);
+	}
+	for (int i = 0; i < run->args->n_vs; i++)
+		field->vs[i] = vs_list_open(vs_find(run->args->vs[i]), replay, &why_not[i]);
+	run_note_vs(run, why_not, field->vs);
+}
+
+static void run_list(struct run *run, const struct tensor_list *list)
+{
+	struct replay replay = { .n = list->n, .world = run->world, .items = calloc((size_t)list->n, sizeof *replay.items) };
+	struct result row = { .collective = "tensors", .dtype = run->args->n_dtypes > 1 ? "mixed" : choir_dtype_name(run->args->dtypes[0]),
+			      .op = choir_op_name(run->args->ops[0]), .memory = args_memory_names[run->args->memory],
+			      .in_place = run->args->in_place, .in_flight = list->n, .tensors = list->n };
+	struct run_field field = { .n_ours = 0 };
+	struct job whole;
+
+	if (replay.items == NULL)
+		world_fail(run->world, EXIT_WRONG);
+	for (int i = 0; i < list->n; i++) {
+		replay.items[i].job = job_of(run, &list->tensors[i]);
+		row.bytes += replay.items[i].job.bytes;
+		row.count += replay.items[i].job.count;
+	}
+	whole = replay.items->job;
+	whole.bytes = row.bytes;
+	open_field(run, &replay, &field);
+	run_measure(run, &whole, &field, row.bytes, case_bus_factor(whole.what, whole.n), &row);
+	run_close(run, &field);
+	replay_close(&replay);
+	free(replay.items);
+	run_report(run, &row);
+}
+
+void tensors_run(struct run *run)
+{
+	struct tensor_list list;
+	char error[TENSOR_ERROR_BYTES];
+
+	if (!tensor_list_parse(run->args->tensors, run->args->dtypes, run->args->n_dtypes, &list, error)) {
+		if (run->world->rank == 0)
+			fprintf(stderr, "choir-bench: --tensors: %s\n", error);
+		world_fail(run->world, EXIT_USAGE);
+	}
+	if (run->to_text && !run->args->csv) {
+		report_text_columns(run->args, "allreduce of tensors", RESULT_DENSE);
+		report_text_note("%d tensors, a call each", list.n);
+	}
+	run_list(run, &list);
+	tensor_list_fini(&list);
+}
