@@ -103,8 +103,6 @@ static void with_compute(struct run *run, void (*rows)(struct run *run, const vo
 	run->args = &args;
 	run->compute = &compute;
 	run->notes = 0;
-	if (run->to_text && args.csv)
-		report_csv_columns(&args);
 	rows(run, ctx);
 	run->args = given;
 	run->compute = NULL;

@@ -32,6 +32,9 @@ void run_report(struct run *run, const struct result *row)
 	results_add(&run->results, row);
 	if (!run->to_text)
 		return;
+	if (run->args->csv && run->headed != run->args)
+		report_csv_columns(run->args);
+	run->headed = run->args;
 	if (run->args->csv)
 		report_csv_row(run->args, row);
 	else

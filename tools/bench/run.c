@@ -158,8 +158,6 @@ int run_all(struct run *run)
 	const struct args *args = run->args;
 	uint64_t wrong;
 
-	if (run->to_text && args->csv)
-		report_csv_columns(args);
 	for (int i = 0; i < args->n_collectives; i++)
 		run_word(run, args->collectives[i]);
 	if (args->trainer_path != NULL)

@@ -15,6 +15,7 @@ struct run {
 	struct results results; /* filled on every rank, the same */
 	bool to_text;           /* this rank prints rows */
 	uint64_t faults;        /* wrong elements of the ways: the bench's own fault */
+	const struct args *headed; /* whose columns the CSV shows: overlap has others */
 	struct compute *compute; /* overlap and trainer only */
 	const char *title;
 	int notes;              /* ways that were explained already, a bit each */
