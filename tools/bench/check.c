@@ -94,6 +94,16 @@ bool check_init(struct check_buffers *buffers, const struct job *job)
 	return false;
 }
 
+static size_t pages(size_t bytes)
+{
+	return (bytes + CHECK_PAGE_BYTES - 1) / CHECK_PAGE_BYTES * CHECK_PAGE_BYTES;
+}
+
+size_t check_bytes(const struct job *job)
+{
+	return pages(buffer_bytes(job, true)) + (job->in_place ? 0 : pages(buffer_bytes(job, false)));
+}
+
 void check_fini(struct check_buffers *buffers)
 {
 	if (buffers->has_recv)

@@ -8,7 +8,7 @@
 #include "job.h"
 #include "memory.h"
 
-enum { CHECK_GUARD_BYTES = 64, CHECK_SENTINEL = 0xa5 };
+enum { CHECK_GUARD_BYTES = 64, CHECK_SENTINEL = 0xa5, CHECK_PAGE_BYTES = 4096 };
 
 struct check_buffers {
 	struct memory send, recv;    /* in place: send only */
@@ -17,6 +17,8 @@ struct check_buffers {
 };
 
 bool check_init(struct check_buffers *buffers, const struct job *job);
+/* check_bytes: what check_init asks the job's source for, in whole pages each. */
+size_t check_bytes(const struct job *job);
 void check_fini(struct check_buffers *buffers);
 
 choir_buffer check_send(const struct check_buffers *buffers, const struct job *job);

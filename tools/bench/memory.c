@@ -59,7 +59,7 @@ static bool take_symmetric_device(struct memory *memory)
 
 static void give_symmetric(struct memory *memory)
 {
-	memory->source->unshare(memory->source->ctx, memory->host);
+	memory->source->unshare(memory->source->ctx, memory->host, memory->mem);
 }
 
 static const struct {

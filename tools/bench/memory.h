@@ -13,7 +13,7 @@ struct memory_source {
 	choir_device *device;
 	/* share: *mem_p is a cl_mem over the bytes at *ptr_p; mem_p may be NULL. */
 	bool (*share)(void *ctx, size_t bytes, void **ptr_p, cl_mem *mem_p);
-	void (*unshare)(void *ctx, void *ptr);
+	void (*unshare)(void *ctx, void *ptr, cl_mem mem);
 	void *ctx;
 };
 

@@ -157,6 +157,8 @@ static void trainer_rows(struct run *run, const void *ctx)
 	struct run_field field = { .n_ours = 0 };
 	struct result row = { .collective = run->title, .dtype = dtype_of(list), .op = choir_op_name(CHOIR_OP_MEAN),
 			      .memory = args_memory_names[run->args->memory], .in_place = true, .in_flight = list->n, .tensors = list->n };
+	struct symmetric_pool pool;
+	size_t room = 0;
 	struct job whole;
 
 	if (replay.items == NULL)
@@ -166,13 +168,19 @@ static void trainer_rows(struct run *run, const void *ctx)
 		replay.items[i].delay_us = list->tensors[i].delay_us * scale_of(run, list);
 		row.bytes += replay.items[i].job.bytes;
 		row.count += list->tensors[i].count;
+		room += check_bytes(&replay.items[i].job);
 	}
+	if (!symmetric_pool_open(&pool, run, room))
+		no_memory(run);
+	for (int i = 0; i < list->n; i++)
+		replay.items[i].job.memory = symmetric_pool_source(&pool);
 	whole = replay.items->job;
 	whole.bytes = row.bytes;
 	if (run->to_text && !run->args->csv)
 		report_text_columns(run->args, run->title, RESULT_OVERLAP);
 	open_field(run, &replay, &field);
 	measure_replay(run, &replay, &field, &whole, &row);
+	symmetric_pool_close(&pool);
 	free(replay.items);
 }
 

@@ -45,7 +45,9 @@ static void run_list(struct run *run, const struct tensor_list *list)
 			      .op = choir_op_name(run->args->ops[0]), .memory = args_memory_names[run->args->memory],
 			      .in_place = run->args->in_place, .in_flight = list->n, .tensors = list->n };
 	struct run_field field = { .n_ours = 0 };
+	struct symmetric_pool pool;
 	struct job whole;
+	size_t room = 0;
 
 	if (replay.items == NULL)
 		world_fail(run->world, EXIT_WRONG);
@@ -53,13 +55,20 @@ static void run_list(struct run *run, const struct tensor_list *list)
 		replay.items[i].job = job_of(run, &list->tensors[i]);
 		row.bytes += replay.items[i].job.bytes;
 		row.count += replay.items[i].job.count;
+		room += check_bytes(&replay.items[i].job);
 	}
+	/* A way of --vs may ask for as much again. */
+	if (!symmetric_pool_open(&pool, run, room * (size_t)(1 + run->args->n_vs)))
+		world_fail(run->world, EXIT_WRONG);
+	for (int i = 0; i < list->n; i++)
+		replay.items[i].job.memory = symmetric_pool_source(&pool);
 	whole = replay.items->job;
 	whole.bytes = row.bytes;
 	open_field(run, &replay, &field);
 	run_measure(run, &whole, &field, row.bytes, case_bus_factor(whole.what, whole.n), &row);
 	run_close(run, &field);
 	replay_close(&replay);
+	symmetric_pool_close(&pool);
 	free(replay.items);
 	run_report(run, &row);
 }
