@@ -221,8 +221,7 @@ static choir_status next(void *state, struct script_turn *turn)
 	return st;
 }
 
-/* What the device still does for the maps is waited for: the caller gets the buffers back. */
-static void destroy(void *state)
+void alltoallv_let_go(void *state)
 {
 	struct alltoallv *a = state;
 
@@ -231,6 +230,13 @@ static void destroy(void *state)
 	start_unmaps(a);
 	for (int i = 0; i < 2; i++)
 		dev_wait(&a->events[i]);
+}
+
+static void destroy(void *state)
+{
+	struct alltoallv *a = state;
+
+	alltoallv_let_go(a);
 	plan_fini(&a->plan);
 	free(a->mine);
 	free(a);

@@ -20,4 +20,7 @@ choir_status alltoallv_create(const struct script_env *env, const struct alltoal
 /* alltoallv_algorithm: the constant name of what runs, "" while undecided. */
 const char *alltoallv_algorithm(const void *state);
 
+/* alltoallv_let_go: the caller's buffers are his again: what still maps them is waited for and undone.  For a script that ends early. */
+void alltoallv_let_go(void *state);
+
 #endif

@@ -44,8 +44,9 @@ static choir_status check_algorithm(struct request *r, const choir_call *call)
 	return why == NULL ? CHOIR_SUCCESS : error_set(CHOIR_UNSUPPORTED, "%s: algorithm '%s' %s", name, r->forced->name, why);
 }
 
-static void tell_algorithm(struct run *run)
+static void ended(struct run *run)
 {
+	alltoallv_let_go(run->script_state); /* before the event says that it is over */
 	run->event->algorithm = alltoallv_algorithm(run->script_state);
 }
 
@@ -68,7 +69,7 @@ static choir_status prepare(struct run *run, const struct request *r, const choi
 	TRY(dev_resolve(comm->device, r->send_buffer, r->send.extent, false, &script.send_access));
 	TRY(dev_resolve(comm->device, r->recv_buffer, r->recv.extent, true, &script.recv_access));
 	TRY(alltoallv_create(&env, &script, &run->script, &run->script_state));
-	run->ended = tell_algorithm;
+	run->ended = ended;
 	return run_set_deps(run, call);
 }
 

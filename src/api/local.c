@@ -2,6 +2,7 @@
 /* The operator "local" (GCL's LOCAL): the result is the rank's own share.  One copy; where neither buffer is reached by the host, through scratch in chunks. */
 #include "api/local.h"
 
+#include "algo/blocks.h"
 #include "base/error.h"
 
 enum { CHUNK_BYTES = 256 * 1024 };
@@ -23,7 +24,8 @@ static void copy_through(struct plan *plan, uint64_t from, uint64_t bytes)
 
 choir_status local_plan(const struct algo_in *in, struct cached_plan **out_p)
 {
-	uint64_t from = in->collective == COLLECTIVE_REDUCE_SCATTER ? (uint64_t)in->me * in->bytes : 0;
+	bool scatters = in->collective == COLLECTIVE_REDUCE_SCATTER || in->collective == COLLECTIVE_REDUCE_SCATTERV;
+	uint64_t from = scatters ? scatter_off(in, in->me) : 0, bytes = scatters ? scatter_bytes(in, in->me) : in->bytes;
 	bool keeps = (in->collective != COLLECTIVE_REDUCE || in->me == in->root) && !(in->in_place && in->in_place_off == from);
 	struct plan plan;
 	choir_status st;
@@ -31,9 +33,9 @@ choir_status local_plan(const struct algo_in *in, struct cached_plan **out_p)
 	plan_init(&plan, "local", in->elem_bytes);
 	plan.slot_bytes = in->slot_bytes;
 	if (keeps && (in->send_direct || in->recv_direct))
-		plan_copy(&plan, plan_at(PLAN_RECV, 0), plan_at(PLAN_SEND, from), in->bytes, NULL, 0, "keep");
+		plan_copy(&plan, plan_at(PLAN_RECV, 0), plan_at(PLAN_SEND, from), bytes, NULL, 0, "keep");
 	else if (keeps)
-		copy_through(&plan, from, in->bytes);
+		copy_through(&plan, from, bytes);
 	st = plan_finish(&plan);
 	if (st == CHOIR_SUCCESS)
 		st = cached_plan_wrap(&plan, out_p);

@@ -71,11 +71,16 @@ static size_t p_sent(const struct trial *t, int rank) { return case_pair_send_of
 static size_t p_received(const struct trial *t, int rank) { return case_pair_recv_off(t, rank, 0) + case_pair_count(t, 0, rank); }
 
 static double in_op(const struct trial *t, int rank, size_t i) { return value_input(t->dtype, t->op, t->n, rank, i); }
-static double out_op(const struct trial *t, int rank, size_t i) { (void)rank; return value_reduced(t->dtype, t->op, t->n, i); }
+
+/* Element i of the reduction; "local" keeps what the rank has there. */
+static double out_op(const struct trial *t, int rank, size_t i)
+{
+	return t->op == CHOIR_OP_LOCAL ? in_op(t, rank, i) : value_reduced(t->dtype, t->op, t->n, i);
+}
 
 static double out_block(const struct trial *t, int rank, size_t i)
 {
-	return value_reduced(t->dtype, t->op, t->n, t->count * (size_t)rank + i);
+	return out_op(t, rank, t->count * (size_t)rank + i);
 }
 
 static double out_gathered(const struct trial *t, int rank, size_t i)
@@ -96,7 +101,7 @@ static double out_gathered_v(const struct trial *t, int rank, size_t i)
 
 static double out_scattered(const struct trial *t, int rank, size_t i)
 {
-	return value_reduced(t->dtype, t->op, t->n, s_off(t, rank) + i);
+	return out_op(t, rank, s_off(t, rank) + i);
 }
 
 static double out_turned(const struct trial *t, int rank, size_t i)

@@ -117,7 +117,7 @@ void matrix_premultiplied(struct world *world, int rank, choir_comm *comm, void 
 
 static bool defined(choir_comm *comm, const struct test_case *tc, choir_dtype dtype, choir_op op)
 {
-	return choir_supports(comm, tc->name, dtype, op, choir_none()) == CHOIR_SUCCESS && op != CHOIR_OP_LOCAL;
+	return choir_supports(comm, tc->name, dtype, op, choir_none()) == CHOIR_SUCCESS;
 }
 
 void matrix_types(struct world *world, int rank, choir_comm *comm, void *unused)
