@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The built-in rules: for each collective its algorithms in order of preference; the first that may run and whose range of bytes fits is
- * taken.  Nothing but bytes and layout decides, so all ranks take the same. */
+/* The built-in rules: between nodes those of default_network.c; else for each collective its algorithms in order of preference: the first
+ * that may run is taken.  Nothing but bytes and layout decides, so all ranks take the same. */
 #include "algo/algo.h"
+#include "algo/default_network.h"
 
 #include <string.h>
 
@@ -9,21 +10,13 @@
 #define ONESHOT_TOTAL_BYTES (64 * 1024)
 /* Below, a copy into a slot costs less than the second wait of the direct algorithms. */
 #define DIRECT_BYTES (16 * 1024)
-/* Below, rounds cost more than bytes. */
-#define SHORT_NETWORK_BYTES (32 * 1024)
 
+/* On one node. */
 static const char *allreduce_name(const struct algo_in *in)
 {
-	const struct layout *layout = in->layout;
-	bool is_short = in->bytes <= SHORT_NETWORK_BYTES;
-
 	if (in->shared && in->bytes >= DIRECT_BYTES)
 		return "direct";
-	if (layout->n_nodes == 1)
-		return in->bytes * (uint64_t)layout->n <= ONESHOT_TOTAL_BYTES && in->bytes <= in->slot_bytes ? "oneshot" : "twoshot";
-	if (layout->max_node_size > 1)
-		return is_short ? "hier_rd" : "hier_ring";
-	return is_short ? "recursive_doubling" : "ring";
+	return in->bytes * (uint64_t)in->layout->n <= ONESHOT_TOTAL_BYTES && in->bytes <= in->slot_bytes ? "oneshot" : "twoshot";
 }
 
 static bool may_run(const struct algorithm *algorithm, const struct algo_in *in)
@@ -35,9 +28,9 @@ static bool may_run(const struct algorithm *algorithm, const struct algo_in *in)
 
 const struct algorithm *algo_default(const struct algo_in *in)
 {
-	const struct algorithm *wanted = NULL;
+	const struct algorithm *wanted = default_network(in);
 
-	if (in->collective == COLLECTIVE_ALLREDUCE && in->layout->n > 1)
+	if (in->collective == COLLECTIVE_ALLREDUCE && in->layout->n > 1 && in->layout->n_nodes == 1)
 		wanted = algo_find(in->collective, allreduce_name(in));
 	if (wanted && may_run(wanted, in))
 		return wanted;

@@ -193,6 +193,43 @@ static void defaults_can_run(void **state)
 			}
 }
 
+/* The rules between nodes: a row a place in the table. */
+static void defaults_between_nodes(void **state)
+{
+	static const struct {
+		enum collective collective;
+		int n, layout; /* layout: of case_layout; 1 = one rank a node, 2 = two */
+		uint64_t bytes;
+		const char *name;
+	} table[] = {
+		{ COLLECTIVE_ALLREDUCE, 4, 1, 32 << 10, "recursive_doubling" }, { COLLECTIVE_ALLREDUCE, 4, 1, (32 << 10) + 4, "pairwise" },
+		{ COLLECTIVE_ALLREDUCE, 9, 1, 512 << 10, "halving_doubling" },  { COLLECTIVE_ALLREDUCE, 4, 1, 1 << 20, "ring" },
+		{ COLLECTIVE_ALLREDUCE, 4, 2, 4096, "hier_rd" },                { COLLECTIVE_ALLREDUCE, 4, 2, 256 << 10, "hier_pairwise" },
+		{ COLLECTIVE_ALLREDUCE, 17, 2, 256 << 10, "hier_halving_doubling" }, { COLLECTIVE_ALLREDUCE, 17, 2, 1 << 20, "hier_ring" },
+		{ COLLECTIVE_REDUCE_SCATTER, 4, 1, 64, "pairwise" },            { COLLECTIVE_REDUCE_SCATTER, 5, 1, 64, "recursive_halving" },
+		{ COLLECTIVE_REDUCE_SCATTER, 4, 2, 1 << 20, "ring" },           { COLLECTIVE_ALLGATHER, 8, 1, 64, "recursive_doubling" },
+		{ COLLECTIVE_ALLGATHER, 9, 1, 64, "bruck" },                    { COLLECTIVE_ALLGATHER, 9, 1, 1 << 20, "ring" },
+		{ COLLECTIVE_ALLTOALL, 4, 1, 4, "pairwise" },                   { COLLECTIVE_ALLTOALL, 8, 1, 1024, "bruck" },
+		{ COLLECTIVE_ALLTOALL, 8, 1, 1028, "pairwise" },                { COLLECTIVE_BROADCAST, 8, 1, 4, "knomial" },
+		{ COLLECTIVE_BROADCAST, 8, 1, 64 << 10, "binomial" },           { COLLECTIVE_BROADCAST, 8, 1, 1 << 20, "chain" },
+		{ COLLECTIVE_BROADCAST, 17, 1, 1 << 20, "scatter_allgather" },  { COLLECTIVE_REDUCE, 8, 1, 4, "knomial" },
+		{ COLLECTIVE_REDUCE, 8, 1, 1 << 20, "scatter_gather" },         { COLLECTIVE_REDUCE, 8, 2, 1 << 20, "chain" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+		int node_of[CASE_MAX_RANKS];
+		struct layout layout;
+		struct algo_in in = { .layout = &layout, .collective = table[i].collective, .elem_bytes = 4, .bytes = table[i].bytes,
+			              .slot_bytes = 1 << 20, .message_bytes = 256 << 10 };
+
+		assert_true(case_layout(table[i].layout, table[i].n, node_of));
+		layout = layout_make(table[i].n, node_of);
+		assert_string_equal(algo_default(&in)->name, table[i].name);
+		layout_free(&layout);
+	}
+}
+
 static void names_are_found(void **state)
 {
 	enum collective c = COLLECTIVE_RECV;
@@ -213,9 +250,10 @@ static void names_are_found(void **state)
 int main(int argc, char **argv)
 {
 	static enum collective numbers[N_COLLECTIVES];
-	struct CMUnitTest tests[N_COLLECTIVES + 2] = { cmocka_unit_test(defaults_can_run), cmocka_unit_test(names_are_found) };
+	struct CMUnitTest tests[N_COLLECTIVES + 3] = { cmocka_unit_test(defaults_can_run), cmocka_unit_test(defaults_between_nodes),
+		                                       cmocka_unit_test(names_are_found) };
 	bool table_only = argc > 1 && strcmp(argv[1], "table") == 0;
-	size_t n = argc > 1 && !table_only ? 0 : 2;
+	size_t n = argc > 1 && !table_only ? 0 : 3;
 
 	/* Keep freed memory: giving it back and faulting it in again for each case was a third of the time. */
 	mallopt(M_MMAP_THRESHOLD, 1 << 30);

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* The built-in rules where ranks are on several nodes. */
+#ifndef ALGO_DEFAULT_NETWORK_H
+#define ALGO_DEFAULT_NETWORK_H
+
+#include "algo/algo.h"
+
+/* default_network: the first rule that holds and can run; NULL if there is none, or only one node. */
+const struct algorithm *default_network(const struct algo_in *in);
+
+#endif
