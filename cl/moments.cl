@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Sum and sum of squares in one pass, each with the rounding errors it made: sum + error is good to about twice the type's digits.
+ * Options: DTYPE = F16, BF16, F32 or F64, and OP = SUM (ops.h); LANES = parts of a block that are added apart from each other; BLOCK = elements of a block, a
+ * multiple of LANES.
+ *
+ * The result does not depend on the device or the number of work-items: element i of a block goes to lane i % LANES, and each lane is added in order.
+ * src/sparse/moments.c does the same. */
+#include "ops.h"
+
+#ifndef LANES
+#error "LANES: parts of a block"
+#endif
+#if !defined BLOCK || BLOCK % LANES != 0
+#error "BLOCK: elements of a block, a multiple of LANES"
+#endif
+
+/* Knuth's two-sum: the rounding error of a + b, whichever is larger. */
+static void add(ACC *sum, ACC *error, ACC x)
+{
+	const ACC a = *sum, s = a + x, back = s - a;
+
+	*error += (a - (s - back)) + (x - back);
+	*sum = s;
+}
+
+/* Work-item b * LANES + l does lane l of block b, so neighbours read neighbours.  out: four numbers a lane: sum, its error, squares, their error. */
+__kernel void moments(__global const ELEM *val, ulong val_at, ulong n, ulong items, __global ACC *out)
+{
+	const ulong item = get_global_id(0), from = item / LANES * BLOCK, end = min(from + BLOCK, n);
+	ACC sum = 0, error = 0, squares = 0, squares_error = 0;
+
+	if (item >= items)
+		return;
+	for (ulong i = from + item % LANES; i < end; i += LANES) {
+		const ACC x = OPS(load)(val, val_at + i);
+
+		add(&sum, &error, x);
+		add(&squares, &squares_error, x * x);
+	}
+	out[item * 4] = sum;
+	out[item * 4 + 1] = error;
+	out[item * 4 + 2] = squares;
+	out[item * 4 + 3] = squares_error;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "sparse/moments.h"
+
+#include "sparse/launch.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LANES 16
+#define BLOCK 4096
+#define MOMENTS_OPTIONS " -DOP=SUM -DLANES=16 -DBLOCK=4096"
+#define LOCAL 64
+
+#ifdef __x86_64__
+#define WITH_AVX2 __attribute__((target("avx2")))
+#define HAS_AVX2 __builtin_cpu_supports("avx2")
+#else
+#define WITH_AVX2
+#define HAS_AVX2 1
+#endif
+#define EITHER_WAY static inline __attribute__((always_inline))
+
+#define DTYPE F16
+#include "sparse/moments_dtype.inc"
+#undef DTYPE
+#define DTYPE BF16
+#include "sparse/moments_dtype.inc"
+#undef DTYPE
+#define DTYPE F32
+#include "sparse/moments_dtype.inc"
+#undef DTYPE
+#define DTYPE F64
+#include "sparse/moments_dtype.inc"
+#undef DTYPE
+
+/* What is known of the elements so far. */
+struct tally {
+	double sum, squares;
+};
+
+struct moments_type {
+	void (*block)(const void *from, size_t n, void *to);
+	const char *options;
+	size_t acc_bytes;
+};
+
+static const struct moments_type types[] = {
+	[CHOIR_F16] = { op_F16_SUM_moments_block, "-DDTYPE=F16" MOMENTS_OPTIONS, sizeof(float) },
+	[CHOIR_BF16] = { op_BF16_SUM_moments_block, "-DDTYPE=BF16" MOMENTS_OPTIONS, sizeof(float) },
+	[CHOIR_F32] = { op_F32_SUM_moments_block, "-DDTYPE=F32" MOMENTS_OPTIONS, sizeof(float) },
+	[CHOIR_F64] = { op_F64_SUM_moments_block, "-DDTYPE=F64" MOMENTS_OPTIONS, sizeof(double) },
+};
+
+static double number(const void *numbers, size_t acc_bytes, size_t i)
+{
+	return acc_bytes == sizeof(float) ? (double)((const float *)numbers)[i] : ((const double *)numbers)[i];
+}
+
+/* Lanes join in their order, on the host always. */
+static void join(struct tally *tally, const void *numbers, size_t acc_bytes, uint64_t lanes)
+{
+	for (uint64_t l = 0; l < lanes; l++) {
+		tally->sum += number(numbers, acc_bytes, 4 * l) + number(numbers, acc_bytes, 4 * l + 1);
+		tally->squares += number(numbers, acc_bytes, 4 * l + 2) + number(numbers, acc_bytes, 4 * l + 3);
+	}
+}
+
+static struct moments conclude(const struct tally *tally, uint64_t n)
+{
+	double mean = n == 0 ? 0 : tally->sum / (double)n, variance = n == 0 ? 0 : tally->squares / (double)n - mean * mean;
+
+	return (struct moments){ .mean = mean, .deviation = variance <= 0 ? 0 : sqrt(variance) };
+}
+
+void moments_host(choir_dtype dtype, const void *val, uint64_t n, struct moments *out)
+{
+	const struct moments_type *type = &types[dtype];
+	struct tally tally = { 0 };
+	double numbers[4 * LANES];
+
+	for (uint64_t i = 0; i < n; i += BLOCK) {
+		type->block((const unsigned char *)val + i * choir_dtype_bytes(dtype), n - i < BLOCK ? (size_t)(n - i) : BLOCK, numbers);
+		join(&tally, numbers, type->acc_bytes, LANES);
+	}
+	*out = conclude(&tally, n);
+}
+
+struct moments_job {
+	choir_device *device;
+	const struct moments_type *type;
+	cl_mem out;
+	uint64_t n, items;
+	void *numbers; /* 4 an item */
+	cl_event event;
+	bool watched;
+};
+
+static choir_status start(struct moments_job *job, choir_dtype dtype, cl_mem mem, uint64_t off)
+{
+	uint64_t bytes = job->items * 4 * job->type->acc_bytes;
+	cl_ulong at = off / choir_dtype_bytes(dtype), n = job->n, items = job->items;
+	struct dev_access out;
+	struct launch_arg args[] = { LAUNCH_ARG(mem), LAUNCH_ARG(at), LAUNCH_ARG(n), LAUNCH_ARG(items), LAUNCH_ARG(job->out) };
+	struct launch launch = { .source = "moments.cl", .options = job->type->options, .kernel = "moments", .args = args,
+				 .n_args = sizeof args / sizeof *args, .global = (size_t)((items + LOCAL - 1) / LOCAL * LOCAL), .local = LOCAL };
+
+	job->numbers = malloc(bytes);
+	if (job->numbers == NULL)
+		return error_no_memory("the sums of the work-items", bytes);
+	TRY(dev_buffer_create(job->device, bytes, &job->out));
+	TRY(launch_run(job->device, &launch, NULL));
+	out = dev_buffer_access(job->out, 0, bytes);
+	return dev_read(job->device, &out, 0, job->numbers, bytes, &job->event);
+}
+
+choir_status moments_job_create(choir_device *device, choir_dtype dtype, cl_mem mem, uint64_t off, uint64_t n, struct moments_job **out_p)
+{
+	struct moments_job *job;
+	choir_status st;
+
+	if (dtype == CHOIR_F64 && !dev_has_fp64(device))
+		return error_set(CHOIR_UNSUPPORTED, "the device has no fp64: moments of f64 are taken on the host");
+	job = calloc(1, sizeof *job);
+	if (job == NULL)
+		return error_no_memory("moments on the device", sizeof *job);
+	*job = (struct moments_job){ .device = device, .type = &types[dtype], .n = n, .items = (n + BLOCK - 1) / BLOCK * LANES };
+	st = start(job, dtype, mem, off);
+	if (st != CHOIR_SUCCESS) {
+		moments_job_destroy(job);
+		return st;
+	}
+	*out_p = job;
+	return CHOIR_SUCCESS;
+}
+
+choir_status moments_job_poll(struct moments_job *job, struct moments *out, bool *done_p)
+{
+	struct tally tally = { 0 };
+
+	TRY(dev_poll(job->event, done_p));
+	if (!*done_p)
+		return CHOIR_SUCCESS;
+	join(&tally, job->numbers, job->type->acc_bytes, job->items);
+	*out = conclude(&tally, job->n);
+	return CHOIR_SUCCESS;
+}
+
+choir_status moments_job_watch(struct moments_job *job, void (*fn)(void *), void *ctx)
+{
+	if (job->watched)
+		return CHOIR_SUCCESS;
+	job->watched = true;
+	return dev_watch(job->event, fn, ctx);
+}
+
+void moments_job_destroy(struct moments_job *job)
+{
+	if (job == NULL)
+		return;
+	/* Without an event something failed half-way: what was enqueued ends before its memory goes. */
+	if (job->event != NULL)
+		(void)dev_wait(&job->event);
+	else if (job->out != NULL)
+		(void)clFinish(dev_queue(job->device));
+	dev_buffer_free(job->out);
+	free(job->numbers);
+	free(job);
+}
