@@ -73,6 +73,7 @@ const struct algorithm algorithms[] = {
 
 	ROW(REDUCE, "single", fit_single, single_reduce, "one rank alone"),
 	ROW(REDUCE, "direct", direct_unfit, reduce_direct, "shared memory: each rank reduces a slice for the root, one pass"),
+	ROW(REDUCE, "oneshot", reduce_oneshot_unfit, reduce_oneshot, "one node, up to a slot: one wait, the root reduces all"),
 	ROW(REDUCE, "slots", reduce_slots_unfit, reduce_slots, "one node: each rank reduces a slice, the root gathers"),
 	ROW(REDUCE, "binomial", fit_network, reduce_binomial, "network: log2(n) rounds, in pieces"),
 	ROW(REDUCE, "knomial", fit_network, reduce_knomial, "network, short: log4(n) rounds, in pieces"),

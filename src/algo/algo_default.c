@@ -11,12 +11,16 @@
 /* Below, a copy into a slot costs less than the second wait of the direct algorithms. */
 #define DIRECT_BYTES (16 * 1024)
 
-/* On one node. */
-static const char *allreduce_name(const struct algo_in *in)
+/* On one node: what comes neither first nor last in the table. */
+static const struct algorithm *default_node(const struct algo_in *in)
 {
+	bool is_short = in->bytes * (uint64_t)in->layout->n <= ONESHOT_TOTAL_BYTES && in->bytes <= in->slot_bytes;
+
 	if (in->shared && in->bytes >= DIRECT_BYTES)
-		return "direct";
-	return in->bytes * (uint64_t)in->layout->n <= ONESHOT_TOTAL_BYTES && in->bytes <= in->slot_bytes ? "oneshot" : "twoshot";
+		return algo_find(in->collective, "direct");
+	if (in->collective == COLLECTIVE_ALLREDUCE || in->collective == COLLECTIVE_REDUCE)
+		return algo_find(in->collective, is_short ? "oneshot" : in->collective == COLLECTIVE_REDUCE ? "slots" : "twoshot");
+	return NULL;
 }
 
 static bool may_run(const struct algorithm *algorithm, const struct algo_in *in)
@@ -28,10 +32,8 @@ static bool may_run(const struct algorithm *algorithm, const struct algo_in *in)
 
 const struct algorithm *algo_default(const struct algo_in *in)
 {
-	const struct algorithm *wanted = default_network(in);
+	const struct algorithm *wanted = in->layout->n_nodes > 1 ? default_network(in) : in->layout->n > 1 ? default_node(in) : NULL;
 
-	if (in->collective == COLLECTIVE_ALLREDUCE && in->layout->n > 1 && in->layout->n_nodes == 1)
-		wanted = algo_find(in->collective, allreduce_name(in));
 	if (wanted && may_run(wanted, in))
 		return wanted;
 	/* Rows stand in order: one rank alone, shared memory, the node's, the network's. */

@@ -19,6 +19,7 @@ choir_status allreduce_oneshot(const struct algo_in *in, struct plan *plan)
 	plan_id id;
 
 	plan->slot_bytes = in->slot_bytes;
+	plan->slot_used = in->bytes;
 	if (in->bytes == 0)
 		return plan_finish(plan);
 	if (!in->recv_direct)

@@ -64,6 +64,8 @@ choir_status broadcast_knomial(const struct algo_in *in, struct plan *plan);
 choir_status broadcast_scatter_allgather(const struct algo_in *in, struct plan *plan);
 choir_status broadcast_chain(const struct algo_in *in, struct plan *plan);
 
+choir_status reduce_oneshot(const struct algo_in *in, struct plan *plan);
+const char *reduce_oneshot_unfit(const struct algo_in *in);
 choir_status reduce_slots(const struct algo_in *in, struct plan *plan);
 const char *reduce_slots_unfit(const struct algo_in *in);
 choir_status reduce_binomial(const struct algo_in *in, struct plan *plan);

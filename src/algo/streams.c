@@ -124,6 +124,8 @@ choir_status streams_build(const struct algo_in *in, struct plan *plan, const st
 	plan->slot_bytes = in->slot_bytes;
 	s.chunk_bytes = chunk_bytes_of(in);
 	s.n_chunks = (bytes + s.chunk_bytes - 1) / s.chunk_bytes;
+	if (s.n_chunks <= 1)
+		plan->slot_used = bytes;
 	s.own_direct = in->in_place || (in->send_direct && in->recv_direct);
 	if (s.own_direct && !in->in_place && own)
 		plan_copy(plan, plan_at(PLAN_RECV, s.mine.recv_off), send_at(&s, s.mine.from, &own), own, NULL, 0, "own");

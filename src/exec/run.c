@@ -66,7 +66,11 @@ static choir_status in_admit(struct run *run, bool *moved)
 
 	if (!run_lane_free(comm, run->seq))
 		return CHOIR_SUCCESS;
-	memcpy(lane->record, &run->record, sizeof run->record);
+	run->record_hash = record_hash(&run->record);
+	run->in_line = run->plan != NULL && run->plan->slot_used <= ARENA_LINE_BYTES;
+	lane->call = run->record_hash;
+	if (memcmp(lane->record, &run->record, sizeof run->record) != 0) /* peers may hold the line: the same again is not written */
+		memcpy(lane->record, &run->record, sizeof run->record);
 	if (run->plan != NULL && run->plan->peers) {
 		lane->send_place = run->send_place;
 		lane->recv_place = run->recv_place;

@@ -46,6 +46,8 @@ struct run {
 
 	/* what is called */
 	struct call_record record;
+	uint64_t record_hash;
+	bool in_line;               /* the plan uses so little of its slots that it stands beside the flags */
 	bool pair;                  /* send or recv: keyed per pair, uses no lane */
 	int pair_peer;
 	bool pair_sends;
@@ -142,6 +144,9 @@ choir_status run_mismatch(const struct run *run, int peer, const struct call_rec
 
 /* record_mismatch: the same from records alone. */
 choir_status record_mismatch(const struct choir_comm *comm, uint64_t key, const struct call_record *mine, int peer, const struct call_record *theirs);
+
+/* record_hash: what ranks compare in the first place. */
+uint64_t record_hash(const struct call_record *record);
 
 /* run_check_ended: the last comparison, for calls that wait for nobody or not for everybody.  Two ranks that differ: the later one of them to say what it calls
  * finds the other's record. */

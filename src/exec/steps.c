@@ -24,6 +24,8 @@ unsigned char *steps_host(struct run *run, struct plan_ref ref)
 	case PLAN_SCRATCH:
 		return (unsigned char *)run->scratch.ptr + ref.off;
 	case PLAN_SLOT:
+		if (run->in_line)
+			return arena_lane(comm->arena, comm->layout.place_of[ref.peer], run->lane)->bytes + ref.off;
 		return arena_slot(comm->arena, comm->layout.place_of[ref.peer], run->lane) + ref.off;
 	case PLAN_PEER_SEND:
 		return run->peers[comm->layout.place_of[ref.peer]].send + ref.off;
@@ -217,7 +219,7 @@ choir_status steps_reached(struct run *run, int place, uint32_t phase, bool *yes
 	struct call_record theirs;
 
 	*yes = flag >= ARENA_FLAG(run->seq + 1, phase_of(run, phase));
-	if (flag >> 24 != run->seq + 1 || memcmp(lane->record, &run->record, sizeof run->record) == 0)
+	if (flag >> 24 != run->seq + 1 || lane->call == run->record_hash)
 		return CHOIR_SUCCESS;
 	memcpy(&theirs, lane->record, sizeof theirs);
 	return run_mismatch(run, layout->node_ranks[layout->node_first[layout->node_of[comm->rank]] + place], &theirs);

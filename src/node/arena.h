@@ -4,8 +4,8 @@
  *
  * Note [arena flags].  A lane's flag is one 64-bit number that only rises: seq << 24 | step, step = plan index << 20 | phase while it
  * runs, ARENA_DONE if it ended badly for its rank alone.  So "has peer published phase p of call s" is one acquire load and one compare,
- * and nothing is ever reset.  The record on the same line says what the peer is calling: it is written before the flag is first raised
- * for a sequence number.  That a rank is done with a call stands in its control block, one number a lane, all on one line: peers look there
+ * and nothing is ever reset.  The record beside it says what the peer is calling: it is written before the flag is first raised for a
+ * sequence number.  That a rank is done with a call stands in its control block, one number a lane, all on one line: peers look there
  * once in a round of the lanes only, so writing it is cheap. */
 #ifndef NODE_ARENA_H
 #define NODE_ARENA_H
@@ -18,14 +18,15 @@
 #define ARENA_DONE            0xFFFFFFu
 #define ARENA_FLAG(seq, step) ((uint64_t)(seq) << 24 | (step))
 #define ARENA_RECORD_BYTES    48
+#define ARENA_LINE_BYTES      48
 #define ARENA_MOST_LANES      8
 
-struct arena_lane { /* two cache lines, written by their rank only; the second is read by calls that use it */
+struct arena_lane { /* two cache lines, written by their rank only, the flag last */
 	_Alignas(64) _Atomic uint64_t flag;
-	unsigned char record[ARENA_RECORD_BYTES]; /* the call record, see wire.h; fixed size, compared by memcmp */
-	uint64_t unused;
-	_Alignas(64) uint64_t send_place; /* where its buffers are (exec/symmetric.h): written before the flag, like the record */
-	uint64_t recv_place;
+	uint64_t call;                            /* a hash of the record: what peers compare */
+	unsigned char bytes[ARENA_LINE_BYTES];    /* stands for the slot where that many bytes of it are used: they travel with the flag */
+	_Alignas(64) unsigned char record[ARENA_RECORD_BYTES]; /* the call record, see wire.h: read when hashes differ */
+	uint64_t send_place, recv_place;          /* where its buffers are (exec/symmetric.h), for calls that use it */
 };
 
 struct arena_control {                    /* one rank's words that are not per lane */

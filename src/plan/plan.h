@@ -62,6 +62,7 @@ struct plan {
 	uint32_t n_steps, n_refs, n_deps;
 	uint64_t scratch_bytes;
 	uint64_t slot_bytes; /* of every slot, as the builder was told */
+	uint64_t slot_used;  /* how much of its beginning is used on any rank; all of it unless the builder says less, the same on all ranks */
 	uint64_t elem_bytes;
 	bool messages;       /* some step sends or receives */
 	bool peers;          /* some step touches a peer's buffer */
