@@ -18,7 +18,7 @@ static bool offers_raw(const struct sparse *sparse)
 	const struct sparse_header *header = &sparse->header;
 	uint64_t pairs = header->raw_pairs, least = sparse->forced < 0 ? RAW_LEAST : 1;
 
-	if (!sparse->shares || sparse->coalesce_first || header->width != 1 || pairs < least || pairs > UINT32_MAX)
+	if (!sparse->shares || header->width != 1 || pairs < least || pairs > UINT32_MAX)
 		return false;
 	if (sparse->forced >= 0 && !sparse_methods[sparse->forced].raw)
 		return false;
@@ -125,7 +125,6 @@ choir_status header_start(struct sparse *sparse, struct script_turn *turn)
 /* Somebody offered raw pairs that nobody can take, as all ranks see by now: they coalesce, and all headers go round once more. */
 static choir_status coalesce_after_all(struct sparse *sparse)
 {
-	sparse->coalesce_first = true;
 	sparse->step = sparse->header.raw ? coalesce_start : header_start;
 	return CHOIR_SUCCESS;
 }

@@ -35,7 +35,6 @@ struct sparse {
 	uint64_t elem_bytes, row_bytes; /* row_bytes: mine, then the agreed one */
 	bool kernels;                   /* coalesce on the device */
 	bool shares;                    /* all ranks are on this node and read each other's memory */
-	bool coalesce_first;            /* no raw pairs: they were offered and did not suit */
 	bool only_mine;                 /* no exchange is left: a failure is this rank's alone */
 	sparse_step step;
 	struct plan plan;
