@@ -20,6 +20,18 @@ extern "C" {
 CHOIR_API choir_status choir_allreduce(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype,
                                        choir_op op, const choir_call *call, choir_event **event_p);
 
+/* choir_allreduce_multi: an allreduce of each of n tensors, whatever their data types, under one event: many small ones cost little more than one of their length.
+ * Each is in place or not; no two tensors may overlap.  n_tensors, counts and data types agree on all ranks, which is checked; op (and the factor) is that of all.
+ * The list is copied before the call returns.  Where a sum is not exact, an element's last bits may be others than those of a call for its tensor alone; they
+ * are the same on all ranks, and again for the same list. */
+typedef struct choir_tensor {
+	choir_buffer send, recv;
+	size_t count; /* may be 0 */
+	choir_dtype dtype;
+} choir_tensor;
+CHOIR_API choir_status choir_allreduce_multi(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors, choir_op op, const choir_call *call,
+                                             choir_event **event_p);
+
 /* choir_reduce_scatter: send holds size * recv_count elements; rank r gets block r of the reduction.  In place: recv is block r of
  * send, or the very same start. */
 CHOIR_API choir_status choir_reduce_scatter(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t recv_count, choir_dtype dtype,
@@ -76,6 +88,30 @@ CHOIR_API choir_status choir_recv(choir_comm *comm, choir_buffer recv, size_t co
  * the same rank, also this one.  send and recv must not overlap. */
 CHOIR_API choir_status choir_sendrecv(choir_comm *comm, choir_buffer send, size_t send_count, int dest, choir_buffer recv,
                                       size_t recv_count, int source, choir_dtype dtype, const choir_call *call, choir_event **event_p);
+
+/* Persistent collectives: what repeats is checked once.  choir_..._init takes the arguments of the call of that name and keeps them (with references to the cl_mems
+ * and the comm); nothing is sent, and ranks need not agree on using it: a start meets a call of that name elsewhere.  call: options, name, deadline_ms and factor
+ * hold for every start; deps are refused.
+ *
+ * choir_start: makes the call once.  call (may be NULL): deps, after and a deadline of this start only.  event_p as in all calls.  A request is started
+ * again once its last start is complete, like any call on the same buffers.  Any thread.
+ * choir_request_free: NULL is silent; what was started goes on. */
+typedef struct choir_request choir_request;
+CHOIR_API choir_status choir_allreduce_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype, choir_op op,
+                                            const choir_call *call, choir_request **request_p);
+CHOIR_API choir_status choir_reduce_scatter_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t recv_count, choir_dtype dtype,
+                                                 choir_op op, const choir_call *call, choir_request **request_p);
+CHOIR_API choir_status choir_allgather_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t send_count, choir_dtype dtype,
+                                            const choir_call *call, choir_request **request_p);
+CHOIR_API choir_status choir_alltoall_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype,
+                                           const choir_call *call, choir_request **request_p);
+CHOIR_API choir_status choir_broadcast_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype, int root,
+                                            const choir_call *call, choir_request **request_p);
+CHOIR_API choir_status choir_reduce_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype, choir_op op,
+                                         int root, const choir_call *call, choir_request **request_p);
+CHOIR_API choir_status choir_barrier_init(choir_comm *comm, const choir_call *call, choir_request **request_p);
+CHOIR_API choir_status choir_start(choir_request *request, const choir_call *call, choir_event **event_p);
+CHOIR_API void choir_request_free(choir_request *request);
 
 /* choir_group_begin, choir_group_end: this thread's calls between them are submitted together by end, so one thread may drive several
  * local ranks and sends may cross.  Calls without event_p are waited for by end, which returns the first failure.  Groups nest; the

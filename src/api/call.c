@@ -164,42 +164,44 @@ static choir_status wait_for(const char *call, struct choir_comm *comm, choir_ev
 
 choir_status call_start(const char *call, struct run *run, choir_event **event_p)
 {
-	return call_start_both(call, NULL, run, event_p);
+	return call_start_all(call, &run, 1, event_p);
 }
 
 /* In a group: what it submits later it also waits for, if the caller did not take the event. */
-static void add_to_group(struct run *first, struct run *run, choir_event *event, choir_event **event_p)
+static void add_to_group(struct run *const *runs, size_t n, choir_event *event, choir_event **event_p)
 {
-	if (first != NULL)
-		(void)group_add(first, false);
-	(void)group_add(run, event_p == NULL);
+	for (size_t i = 0; i < n; i++)
+		(void)group_add(runs[i], event_p == NULL && i + 1 == n);
 	if (event_p != NULL)
 		*event_p = event;
 	else
 		choir_event_release(event); /* the group has the run's */
 }
 
-static choir_status submit(struct run *first, struct run *run)
+/* Once the first is under way, the event tells what becomes of the others. */
+static choir_status submit(struct run *const *runs, size_t n)
 {
-	choir_status st = first != NULL ? engine_submit(first) : CHOIR_SUCCESS, last = engine_submit(run);
+	choir_status st = engine_submit(runs[0]);
 
-	return st != CHOIR_SUCCESS ? st : last;
+	for (size_t i = 1; i < n; i++)
+		(void)engine_submit(runs[i]);
+	return st;
 }
 
-choir_status call_start_both(const char *call, struct run *first, struct run *run, choir_event **event_p)
+choir_status call_start_all(const char *call, struct run *const *runs, size_t n, choir_event **event_p)
 {
-	struct choir_comm *comm = run->comm;
-	choir_event *event = choir_event_retain(run->event);
-	bool pair = run->pair;
-	uint64_t seq = comm->engine.next_seq;
+	struct choir_comm *comm = runs[0]->comm;
+	choir_event *event = choir_event_retain(runs[0]->event);
+	bool pair = runs[0]->pair;
+	uint64_t seq = comm->engine.next_seq + n - 1; /* of the last */
 	choir_status st;
 
 	atomic_store_explicit(&comm->last_user, this_thread(), memory_order_relaxed);
 	if (group_is_open()) {
-		add_to_group(first, run, event, event_p);
+		add_to_group(runs, n, event, event_p);
 		return CHOIR_SUCCESS;
 	}
-	st = submit(first, run);
+	st = submit(runs, n);
 	if (st != CHOIR_SUCCESS) {
 		choir_event_release(event);
 		return st;

@@ -21,8 +21,8 @@ choir_status call_option(const char *call, const char *options, const char *key,
 /* call_start: hands a filled run over: waits for it if event_p is NULL (outside a group), else gives the event.  Takes the run, also on failure. */
 choir_status call_start(const char *call, struct run *run, choir_event **event_p);
 
-/* call_start_both: the same for two runs that share their event (run_join). */
-choir_status call_start_both(const char *call, struct run *first, struct run *run, choir_event **event_p);
+/* call_start_all: the same for n runs that share their event (run_join), at least one. */
+choir_status call_start_all(const char *call, struct run *const *runs, size_t n, choir_event **event_p);
 
 /* call_finish: waits for the event of a blocking call with that number, and releases it. */
 choir_status call_finish(const char *call, struct choir_comm *comm, choir_event *event, bool pair, uint64_t seq);

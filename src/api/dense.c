@@ -60,9 +60,12 @@ static choir_status check_buffers(struct dense *d, struct algo_in *in)
 	choir_device *device = d->comm->device;
 	uint64_t elem = choir_dtype_bytes(d->dtype);
 	int64_t delta = 0, inner = d->inner_block >= 0 ? d->inner_block * (int64_t)(d->count * elem) : 0;
-	choir_status st = dev_range(device, "send", d->send, d->send_bytes, elem);
+	choir_status st;
 	bool same = false;
 
+	if (d->lists != NULL)
+		return CHOIR_SUCCESS;
+	st = dev_range(device, "send", d->send, d->send_bytes, elem);
 	if (st == CHOIR_SUCCESS)
 		st = dev_range(device, "recv", d->recv, d->recv_bytes, elem);
 	if (st != CHOIR_SUCCESS)
@@ -153,7 +156,7 @@ static choir_status take_plan(const struct dense *d, const choir_call *call, con
 	return CHOIR_SUCCESS;
 }
 
-static choir_status plan_run(struct dense *d, const choir_call *call, struct algo_in *in, struct run *run)
+static choir_status resolve(const struct dense *d, struct algo_in *in, struct run *run)
 {
 	choir_device *device = d->comm->device;
 
@@ -165,12 +168,49 @@ static choir_status plan_run(struct dense *d, const choir_call *call, struct alg
 		run->inner_off = in->in_place_off;
 		run->send.write |= run->recv_in_send;
 	}
-	in->shared = d->block_bytes == NULL && symmetric_usual(d->comm);
-	in->stream = (d->send_bytes + d->recv_bytes) * (uint64_t)d->comm->layout.max_node_size > d->comm->cache_bytes;
 	in->send_direct = !run->send.stage;
 	in->recv_direct = !run->recv.stage;
+	in->shared = d->block_bytes == NULL && symmetric_usual(d->comm);
+	return CHOIR_SUCCESS;
+}
+
+/* Shorter segments are gathered and scattered: that costs less than a reduction each. */
+enum { MEAN_SEGMENT_BYTES = 512 };
+
+/* Host steps go from segment to segment; messages and kernels do not. */
+static bool goes_through(const struct dense *d, const struct segments *segments)
+{
+	bool kernels = dev_reduce_where(d->comm->device) == CHOIR_REDUCE_KERNEL && !d->comm->host_reduce_only;
+
+	return segments->direct && !kernels && d->comm->layout.n_nodes == 1 && d->send_bytes >= segments->n * MEAN_SEGMENT_BYTES;
+}
+
+static void take_lists(const struct dense *d, struct algo_in *in, struct run *run)
+{
+	run_take_lists(run, d->lists, &d->send_list, &d->recv_list);
+	in->send_direct = goes_through(d, &d->send_list);
+	in->recv_direct = goes_through(d, &d->recv_list);
+}
+
+/* A plan that sends messages after all, out of buffers that are not one, is built again. */
+static choir_status take_plan_for_lists(const struct dense *d, const choir_call *call, struct algo_in *in, struct run *run)
+{
+	TRY(take_plan(d, call, in, run));
+	if (d->lists == NULL || !run->cached->plan.messages || !(in->send_direct || in->recv_direct))
+		return CHOIR_SUCCESS;
+	in->send_direct = in->recv_direct = false;
+	return take_plan(d, call, in, run);
+}
+
+static choir_status plan_run(struct dense *d, const choir_call *call, struct algo_in *in, struct run *run)
+{
+	if (d->lists != NULL)
+		take_lists(d, in, run);
+	else
+		TRY(resolve(d, in, run));
+	in->stream = (d->send_bytes + d->recv_bytes) * (uint64_t)d->comm->layout.max_node_size > d->comm->cache_bytes;
 	if ((d->reduces && d->op == CHOIR_OP_LOCAL) || !has_plan(run, call, in))
-		TRY(take_plan(d, call, in, run));
+		TRY(take_plan_for_lists(d, call, in, run));
 	if (run->cached->plan.peers)
 		place_buffers(d, in, run);
 	return CHOIR_SUCCESS;
@@ -198,7 +238,8 @@ static void fill_record(const struct dense *d, struct run *run)
 	record->collective = (uint8_t)(d->collective == COLLECTIVE_RECV ? COLLECTIVE_SEND : d->collective);
 	record->dtype = (uint8_t)d->dtype;
 	record->op = (uint8_t)(d->reduces ? d->op : 0);
-	record->root = d->rooted && !run->pair ? d->root : 0;
+	record->root = (d->rooted && !run->pair) || d->of_list ? d->root : 0;
+	record->flags = d->of_list ? RECORD_OF_LIST : 0;
 	record->count = d->count;
 	record->hash = takes_factor(d) ? d->hash ^ bits_of(run->factor) : d->hash;
 	put_text(record->algorithm, sizeof record->algorithm, run->event->algorithm);
@@ -215,7 +256,7 @@ static choir_status prepare(struct dense *d, const choir_call *call, struct algo
 	run->pair = is_pair(d);
 	run->pair_sends = d->collective == COLLECTIVE_SEND;
 	run->pair_peer = d->root;
-	if (!d->blocks) { /* else the caller keeps them himself */
+	if (!d->blocks && d->lists == NULL) { /* else the caller keeps them himself */
 		TRY(run_keep(run, d->send_bytes > 0 ? d->send : choir_none()));
 		TRY(run_keep(run, d->recv_bytes > 0 ? d->recv : choir_none()));
 	}
@@ -233,6 +274,18 @@ choir_status dense_check(struct dense *d, const choir_call *given, choir_call *c
 	TRY(check_buffers(d, in));
 	describe(d, in);
 	return CHOIR_SUCCESS;
+}
+
+choir_status dense_algorithm(const struct dense *d, const choir_call *call, const struct algo_in *in)
+{
+	const struct algorithm *named;
+	struct algo_in shared = *in;
+	const char *why;
+
+	TRY(call_algorithm(d->call, call, d->collective, &named));
+	shared.shared = symmetric_usual(d->comm); /* whether these buffers are is seen at each start */
+	why = named != NULL ? named->unfit(&shared) : NULL;
+	return why == NULL ? CHOIR_SUCCESS : error_set(CHOIR_UNSUPPORTED, "%s: algorithm '%s' %s", d->call, named->name, why);
 }
 
 choir_status dense_make(struct dense *d, const choir_call *call, struct algo_in *in, struct run **out_p)
@@ -274,19 +327,25 @@ static choir_status on_the_spot(struct dense *d, const choir_call *call, struct 
 	return event == NULL ? st : call_finish(d->call, d->comm, event, false, seq);
 }
 
-choir_status dense_start(struct dense *d, const choir_call *given, choir_event **event_p)
+choir_status dense_go(struct dense *d, const choir_call *call, struct algo_in *in, choir_event **event_p)
 {
-	struct algo_in in = { 0 };
 	struct run *run;
-	choir_call call;
 
-	TRY(dense_check(d, given, &call, &in));
 	d->blocks = event_p == NULL && !group_is_open();
 	if (d->blocks)
 		TRY(call_may_block(d->call, d->comm, is_pair(d)));
-	run = may_be_express(d, &call) ? express_begin(d->comm) : NULL;
+	run = may_be_express(d, call) ? express_begin(d->comm) : NULL;
 	if (run != NULL)
-		return on_the_spot(d, &call, &in, run);
-	TRY(dense_make(d, &call, &in, &run));
+		return on_the_spot(d, call, in, run);
+	TRY(dense_make(d, call, in, &run));
 	return call_start(d->call, run, event_p);
+}
+
+choir_status dense_start(struct dense *d, const choir_call *given, choir_event **event_p)
+{
+	struct algo_in in = { 0 };
+	choir_call call;
+
+	TRY(dense_check(d, given, &call, &in));
+	return dense_go(d, &call, &in, event_p);
 }

@@ -22,6 +22,9 @@ struct dense {
 	int64_t inner_block;          /* in place: SEND may be this block of RECV, or RECV this block of SEND; -1 = same start only; v-collectives: my block */
 	uint64_t *block_bytes, *block_off; /* v-collectives, [n]: in the buffer that holds the blocks of all */
 	uint64_t hash;                /* of what else must agree */
+	bool of_list;                 /* part of a call on a list of `root` tensors */
+	struct segments_owner *lists; /* send_list and recv_list stand for send and recv, and were checked; NULL = they do not */
+	struct segments send_list, recv_list;
 	bool blocks;                  /* filled in: the call returns when it is over */
 };
 
@@ -29,10 +32,14 @@ struct dense {
 choir_status dense_names(const struct dense *d);
 
 /* dense_check: all that can be checked; nothing was sent or enqueued.  *call and *in are filled.
+ * dense_algorithm: do the call's options name an algorithm that could run?
  * dense_make: the run of a checked call.
- * dense_start: both, and starts it. */
+ * dense_go: makes and starts it.
+ * dense_start: checks and goes. */
 choir_status dense_check(struct dense *d, const choir_call *given, choir_call *call, struct algo_in *in);
+choir_status dense_algorithm(const struct dense *d, const choir_call *call, const struct algo_in *in);
 choir_status dense_make(struct dense *d, const choir_call *call, struct algo_in *in, struct run **out_p);
+choir_status dense_go(struct dense *d, const choir_call *call, struct algo_in *in, choir_event **event_p);
 choir_status dense_start(struct dense *d, const choir_call *given, choir_event **event_p);
 
 #endif

@@ -59,5 +59,5 @@ choir_status choir_sendrecv(choir_comm *comm, choir_buffer send, size_t send_cou
 		return st;
 	}
 	run_join(sends, receives);
-	return call_start_both(name, sends, receives, event_p);
+	return call_start_all(name, (struct run *[]){ sends, receives }, 2, event_p);
 }

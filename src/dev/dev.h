@@ -23,6 +23,13 @@ choir_status dev_range(choir_device *device, const char *role, choir_buffer buff
  * *b_minus_a = bytes from a's start to b's, 0 if they are in unrelated memory.  Both may be NULL.  A range of 0 bytes overlaps nothing. */
 bool dev_overlap(choir_buffer a, uint64_t a_bytes, choir_buffer b, uint64_t b_bytes, bool *same, int64_t *b_minus_a);
 
+/* Where a buffer starts: an address, or a position in a cl_mem that has no host address.  dev_place: false for a handle that the driver does not know. */
+struct dev_place {
+	cl_mem root; /* NULL: at is an address */
+	uint64_t at;
+};
+bool dev_place(choir_buffer buffer, struct dev_place *out);
+
 /* How bytes of a bound buffer are reached while a collective runs: direct, stage, or by mapping (neither is set). */
 struct dev_access {
 	unsigned char *ptr; /* DIRECT, and MAP once mapped: first byte of the caller's range */
@@ -40,6 +47,10 @@ struct dev_access {
 /* dev_resolve: which way `bytes` bytes of the buffer (checked by dev_range) are reached.  Enqueues nothing except, on DIRECT devices, the one blocking map per
  * cl_mem, whose pointer is cached until the cl_mem dies.  bytes 0: direct with ptr NULL.  A cl_mem whose flags restrict the host is staged. */
 choir_status dev_resolve(choir_device *device, choir_buffer buffer, uint64_t bytes, bool write, struct dev_access *out);
+
+/* dev_deaths: grows whenever a cl_mem dies that dev_resolve found to be direct, before its handle can mean another memory: what was found out about such handles
+ * holds while it stays. */
+uint64_t dev_deaths(void);
 
 /* MAP class only: dev_map starts mapping, sets access->ptr and gives the event after which it is valid; dev_unmap the reverse (ptr is NULL again, the
  * caller's memory is complete after the event).  Map a range once: two maps of the same bytes, one of them for writing, are undefined in OpenCL.  event_p may be NULL. */

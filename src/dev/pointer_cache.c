@@ -32,6 +32,13 @@ static struct entry **bucket_of(struct pointer_cache *cache, cl_mem mem)
 	return &cache->buckets[(bits >> 4 ^ bits >> 12) % BUCKETS];
 }
 
+static _Atomic uint64_t deaths; /* of all devices: entries may outlive theirs */
+
+uint64_t dev_deaths(void)
+{
+	return atomic_load(&deaths);
+}
+
 static void entry_release(struct entry *entry)
 {
 	if (atomic_fetch_sub(&entry->refs, 1) == 1)
@@ -44,6 +51,7 @@ static void CL_CALLBACK memory_died(cl_mem mem, void *ctx)
 
 	(void)mem;
 	atomic_store(&entry->dead, true);
+	atomic_fetch_add(&deaths, 1);
 	entry_release(entry);
 }
 

@@ -103,21 +103,15 @@ choir_status dev_range(choir_device *device, const char *role, choir_buffer buff
 	return CHOIR_SUCCESS;
 }
 
-/* Where a range starts: an address, or a position in a cl_mem that has no host address. */
-struct place {
-	cl_mem root; /* NULL: at is an address */
-	uint64_t at;
-};
-
-/* A cl_mem over the caller's memory lies where that memory lies; a sub-buffer lies in its parent.  False for a handle that the driver does not know. */
-static bool place_of(choir_buffer buffer, struct place *out)
+/* A cl_mem over the caller's memory lies where that memory lies; a sub-buffer lies in its parent. */
+bool dev_place(choir_buffer buffer, struct dev_place *out)
 {
 	cl_mem mem = buffer.base, parent = NULL;
 	cl_mem_flags flags = 0;
 	size_t origin = 0;
 	void *host = NULL;
 
-	*out = (struct place){ NULL, (uintptr_t)buffer.base + buffer.offset_bytes };
+	*out = (struct dev_place){ NULL, (uintptr_t)buffer.base + buffer.offset_bytes };
 	if (buffer.kind != CHOIR_BUFFER_MEM)
 		return buffer.kind != CHOIR_BUFFER_NONE && buffer.base != NULL;
 	if (mem == NULL || clGetMemObjectInfo(mem, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof parent, &parent, NULL) != CL_SUCCESS)
@@ -127,21 +121,21 @@ static bool place_of(choir_buffer buffer, struct place *out)
 			return false;
 		mem = parent;
 	}
-	*out = (struct place){ mem, origin + (uint64_t)buffer.offset_bytes };
+	*out = (struct dev_place){ mem, origin + (uint64_t)buffer.offset_bytes };
 	if (clGetMemObjectInfo(mem, CL_MEM_FLAGS, sizeof flags, &flags, NULL) != CL_SUCCESS)
 		return false;
 	if ((flags & CL_MEM_USE_HOST_PTR) == 0)
 		return true;
 	if (clGetMemObjectInfo(mem, CL_MEM_HOST_PTR, sizeof host, &host, NULL) != CL_SUCCESS)
 		return false;
-	*out = (struct place){ NULL, (uintptr_t)host + out->at };
+	*out = (struct dev_place){ NULL, (uintptr_t)host + out->at };
 	return true;
 }
 
 bool dev_overlap(choir_buffer a, uint64_t a_bytes, choir_buffer b, uint64_t b_bytes, bool *same, int64_t *b_minus_a)
 {
-	struct place pa, pb;
-	bool known = place_of(a, &pa) && place_of(b, &pb) && pa.root == pb.root;
+	struct dev_place pa, pb;
+	bool known = dev_place(a, &pa) && dev_place(b, &pb) && pa.root == pb.root;
 
 	if (same != NULL)
 		*same = known && pa.at == pb.at;

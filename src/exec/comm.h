@@ -15,10 +15,12 @@
 #include <pthread.h>
 
 struct run;
+struct segments_owner;
 
 enum {
 	COMM_LANES = 8,      /* calls that may be in flight on the arena at once */
 	COMM_SYMMETRIC = 64, /* symmetric allocations */
+	COMM_LISTS = 8,      /* lists of tensors that are kept, checked, for the next call */
 };
 
 /* A process of this node other than mine, whose ranks I wait for and wake. */
@@ -85,6 +87,7 @@ struct choir_comm {
 	struct engine engine;
 	struct roll roll;
 	struct plan_cache plans;
+	struct segments_owner *_Atomic lists[COMM_LISTS]; /* of api/tensor_list.h; whoever takes one out holds its reference */
 	struct rules rules;
 	int64_t deadline_ms, warn_ms;
 

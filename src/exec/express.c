@@ -41,6 +41,7 @@ struct run *express_begin(struct choir_comm *comm)
 static void clean(struct run *run)
 {
 	run->state = RUN_DEPS;
+	run_drop_lists(run);
 	run->met_node = run->warned = run->only_mine = false;
 	run->send_in_recv = run->recv_in_send = false;
 	run->inner_off = 0;

@@ -10,7 +10,7 @@ static const char *describe_op(const struct call_record *record, char *text, siz
 {
 	double factor;
 
-	if (record->op != CHOIR_OP_PREMUL_SUM || record->collective == COLLECTIVE_REDUCE_SCATTERV)
+	if (record->op != CHOIR_OP_PREMUL_SUM || (record->flags & RECORD_OF_LIST) != 0 || record->collective == COLLECTIVE_REDUCE_SCATTERV)
 		return choir_op_name(record->op);
 	memcpy(&factor, &record->hash, sizeof factor);
 	snprintf(text, bytes, "premul_sum by %g", factor);
@@ -27,6 +27,10 @@ const char *run_describe(const struct call_record *record, uint64_t key, char *t
 		snprintf(text, bytes, "%s #%llu", name, number);
 	else if (key & WIRE_PAIR)
 		snprintf(text, bytes, "send/recv #%llu (%llu x %s)", number, (unsigned long long)record->count, choir_dtype_name(record->dtype));
+	else if (record->flags & RECORD_OF_LIST)
+		snprintf(text, bytes, "%s of %d tensors #%llu (list %08x: %llu x %s, %s, %.24s)", name, (int)record->root, number,
+		         (unsigned)record->hash, (unsigned long long)record->count, choir_dtype_name(record->dtype), choir_op_name(record->op),
+		         record->algorithm);
 	else
 		snprintf(text, bytes, "%s #%llu (%llu x %s, %s, root %d, %.24s)", name, number, (unsigned long long)record->count,
 		         choir_dtype_name(record->dtype), describe_op(record, op, sizeof op), (int)record->root, record->algorithm);

@@ -6,6 +6,7 @@
 #include "exec/comm.h"
 #include "exec/event.h"
 #include "exec/script.h"
+#include "exec/segments.h"
 
 enum { RUN_KEPT = 4 };
 
@@ -78,6 +79,8 @@ struct run {
 	struct run_peer *peers;     /* [node size], kept with the run; NULL until first needed */
 	uint32_t plan_index;        /* of a script's plans: keeps phases and tags apart */
 	struct dev_access send, recv;
+	struct segments send_list, recv_list; /* instead of those, if they are many */
+	struct segments_owner *lists; /* a reference; NULL = they are not */
 	bool send_in_recv, recv_in_send; /* MAP: one lies inside the other, which alone is mapped */
 	uint64_t inner_off;         /* and starts there */
 	bool send_mapped, recv_mapped;
@@ -115,6 +118,10 @@ choir_status run_set_deps(struct run *run, const choir_call *call);
 
 /* run_keep: retains the buffer's cl_mem, if it is one, until the run is discarded; RUN_KEPT buffers at most. */
 choir_status run_keep(struct run *run, choir_buffer buffer);
+
+/* run_take_lists: SEND and RECV of the run are the segments of these. */
+void run_take_lists(struct run *run, struct segments_owner *owner, const struct segments *send, const struct segments *recv);
+void run_drop_lists(struct run *run);
 
 /* run_join: the second run's event becomes the first one's, which completes when both have ended; the first failure is its outcome. */
 void run_join(struct run *first, struct run *second);

@@ -47,6 +47,24 @@ choir_status run_keep(struct run *run, choir_buffer buffer)
 	return CHOIR_SUCCESS;
 }
 
+void run_take_lists(struct run *run, struct segments_owner *owner, const struct segments *send, const struct segments *recv)
+{
+	run_drop_lists(run);
+	run->lists = segments_retain(owner);
+	run->send_list = *send;
+	run->recv_list = *recv;
+	run->send = run->recv = (struct dev_access){ .direct = true };
+}
+
+void run_drop_lists(struct run *run)
+{
+	if (run->lists == NULL)
+		return;
+	segments_release(run->lists);
+	run->lists = NULL;
+	run->send_list = run->recv_list = (struct segments){ .n = 0 };
+}
+
 void run_join(struct run *first, struct run *second)
 {
 	choir_event_release(second->event);
@@ -94,6 +112,7 @@ void run_discard(struct run *run)
 		run->script->destroy(run->script_state);
 	free(run->call_text);
 	release_deps(run);
+	run_drop_lists(run);
 	cached_plan_release(run->cached);
 	wipe(run);
 	run->comm = comm;

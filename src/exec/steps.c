@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.  A step is ready once its deps are done; ready steps start in plan order.  Host steps (copies and reductions between memory the host reaches)
- * are done on the spot, in pieces; steps that need a peer or the device are started and then polled from the `waiting` list.  Everything here runs under the
+ * are done on the spot, in pieces (host_step.c); steps that need a peer or the device are started and then polled from the `waiting` list.  Everything here runs under the
  * engine's drive lock, so the board needs none. */
 #include "exec/steps.h"
-
-#include "kern/host_copy.h"
-#include "kern/reduce.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 typedef choir_status (*step_fn)(struct run *run, uint32_t id, bool *done);
+
+static unsigned char *in_callers(const struct dev_access *access, struct segments *segments, uint64_t off)
+{
+	if (segments->n > 0) {
+		const struct segment *segment = segments_find(segments, off);
+
+		return segment->ptr != NULL ? segment->ptr + (off - segment->from) : NULL;
+	}
+	return access->ptr != NULL ? access->ptr + off : NULL;
+}
 
 unsigned char *steps_host(struct run *run, struct plan_ref ref)
 {
@@ -18,9 +25,9 @@ unsigned char *steps_host(struct run *run, struct plan_ref ref)
 
 	switch (ref.buf) {
 	case PLAN_SEND:
-		return run->send.ptr != NULL ? run->send.ptr + ref.off : NULL;
+		return in_callers(&run->send, &run->send_list, ref.off);
 	case PLAN_RECV:
-		return run->recv.ptr != NULL ? run->recv.ptr + ref.off : NULL;
+		return in_callers(&run->recv, &run->recv_list, ref.off);
 	case PLAN_SCRATCH:
 		return (unsigned char *)run->scratch.ptr + ref.off;
 	case PLAN_SLOT:
@@ -35,9 +42,10 @@ unsigned char *steps_host(struct run *run, struct plan_ref ref)
 	return NULL;
 }
 
-static bool staged(struct run *run, struct plan_ref ref)
+static bool staged(const struct run *run, struct plan_ref ref)
 {
-	return (ref.buf == PLAN_SEND && run->send.ptr == NULL) || (ref.buf == PLAN_RECV && run->recv.ptr == NULL);
+	return (ref.buf == PLAN_SEND && !run->send.direct && run->send.ptr == NULL) ||
+	       (ref.buf == PLAN_RECV && !run->recv.direct && run->recv.ptr == NULL);
 }
 
 static uint32_t phase_of(const struct run *run, uint32_t phase)
@@ -50,26 +58,23 @@ static uint32_t tag_of(const struct run *run, uint32_t tag)
 	return run->plan_index << 24 | tag;
 }
 
-enum { STREAM_BYTES = 1024 };
-
-/* Note [past the cache].  A store to a line that another core holds waits until that core has let go of it, and such waits do not overlap: measured 2.4 GB/s on
- * some machines, 9 on others, where a non-temporal store, which waits for nobody, gives 15 to 40, and lets the reader have 15 instead of 15 to 28.  So what peers
- * read, and where they read last, is streamed to.  A caller's own buffer is streamed to only where it does not fit the cache anyway. */
-static bool streams(const struct run *run, struct plan_ref dst, uint64_t bytes)
+/* Many buffers, some of them out of the host's reach: all of the step at once. */
+static bool is_gathered(const struct segments *segments, struct plan_ref ref, enum plan_buf buf)
 {
-	bool remote = dst.buf == PLAN_SLOT || dst.buf == PLAN_PEER_RECV;
-
-	return bytes >= STREAM_BYTES && (remote || (run->plan->stream && dst.buf == PLAN_RECV));
+	return ref.buf == buf && segments->n > 0 && !segments->direct;
 }
 
-/* Host steps: one piece a call, so that other runs get their turn. */
-static uint64_t next_piece(struct run *run, const struct plan_step *step, bool *done)
+static choir_status copy_segments(struct run *run, const struct plan_step *step, cl_event *event, bool *done)
 {
-	uint64_t left = step->len - run->board.piece;
-	uint64_t piece = left < STEP_PIECE_BYTES ? left : STEP_PIECE_BYTES;
+	struct plan_ref src = run->plan->refs[step->src_first];
+	choir_device *device = run->comm->device;
 
-	*done = piece == left;
-	return piece;
+	if (src.buf == PLAN_SEND)
+		TRY(segments_read(device, &run->send_list, src.off, steps_host(run, step->dst), step->len, event));
+	else
+		TRY(segments_write(device, &run->recv_list, step->dst.off, steps_host(run, src), step->len, event));
+	*done = *event == NULL;
+	return CHOIR_SUCCESS;
 }
 
 static choir_status start_copy(struct run *run, uint32_t id, bool *done)
@@ -77,72 +82,24 @@ static choir_status start_copy(struct run *run, uint32_t id, bool *done)
 	const struct plan_step *step = &run->plan->steps[id];
 	const struct plan_ref *src = &run->plan->refs[step->src_first];
 	cl_event *event = &run->board.events[id];
-	uint64_t piece;
 
 	if (step->len == 0) {
 		*done = true;
 		return CHOIR_SUCCESS;
 	}
+	if (is_gathered(&run->send_list, *src, PLAN_SEND) || is_gathered(&run->recv_list, step->dst, PLAN_RECV))
+		return copy_segments(run, step, event, done);
 	if (staged(run, *src))
 		return dev_read(run->comm->device, &run->send, src->off, steps_host(run, step->dst), step->len, event);
 	if (staged(run, step->dst))
 		return dev_write(run->comm->device, &run->recv, step->dst.off, steps_host(run, *src), step->len, event);
-	piece = next_piece(run, step, done);
-	copy_host(steps_host(run, step->dst) + run->board.piece, steps_host(run, *src) + run->board.piece, piece,
-	          streams(run, step->dst, piece));
-	run->board.piece += piece;
-	return CHOIR_SUCCESS;
-}
-
-void steps_reduce_call(const struct run *run, const struct plan_step *step, uint64_t len, struct reduce_call *call)
-{
-	*call = (struct reduce_call){
-		.dtype = run->dtype,
-		.op = run->op,
-		.n_src = step->n_src,
-		.raw_from = step->raw == PLAN_RAW_ALL ? 0 : step->raw == PLAN_RAW_REST ? 1 : step->n_src,
-		.final = step->final,
-		.n_ranks = run->comm->n,
-		.factor = run->factor,
-		.n_dst = 1,
-		.stream_from = 1,
-		.count = len / run->plan->elem_bytes,
-	};
-}
-
-enum { FEW_OPERANDS = 32 };
-
-static choir_status reduce_piece(struct run *run, const struct plan_step *step, uint64_t piece)
-{
-	const struct plan_ref *more = &run->plan->refs[step->more_first], *source = &run->plan->refs[step->src_first];
-	uint32_t n_dst = step->n_more + 1, n = n_dst + step->n_src;
-	void *few[FEW_OPERANDS], **dst = few;
-	const void **src;
-	struct reduce_call call;
-
-	steps_reduce_call(run, step, piece, &call);
-	if (n > FEW_OPERANDS && (dst = malloc(n * sizeof *dst)) == NULL)
-		return error_no_memory("operands of a reduction", n * sizeof *dst);
-	src = (const void **)(dst + n_dst);
-	call.stream_from = n_dst;
-	for (uint32_t i = 0, next = 0; i < n_dst; i++) { /* streamed ones are the last */
-		struct plan_ref ref = i > 0 ? more[i - 1] : step->dst;
-
-		dst[streams(run, ref, piece) ? --call.stream_from : next++] = steps_host(run, ref) + run->board.piece;
-	}
-	for (uint32_t i = 0; i < step->n_src; i++)
-		src[i] = steps_host(run, source[i]) + run->board.piece;
-	call.n_dst = n_dst;
-	reduce_host(&call, dst, src);
-	if (dst != few)
-		free(dst);
+	*done = steps_host_copy(run, step);
 	return CHOIR_SUCCESS;
 }
 
 static choir_status start_reduce(struct run *run, uint32_t id, bool *done)
 {
 	const struct plan_step *step = &run->plan->steps[id];
-	uint64_t piece;
 
 	if (step->len == 0) {
 		*done = true;
@@ -150,10 +107,7 @@ static choir_status start_reduce(struct run *run, uint32_t id, bool *done)
 	}
 	if (dev_reduce_where(run->comm->device) == CHOIR_REDUCE_KERNEL && !run->comm->host_reduce_only)
 		return steps_kernel_reduce(run, step, &run->board.events[id]);
-	piece = next_piece(run, step, done);
-	TRY(reduce_piece(run, step, piece));
-	run->board.piece += piece;
-	return CHOIR_SUCCESS;
+	return steps_host_reduce(run, step, done);
 }
 
 static choir_status start_send(struct run *run, uint32_t id, bool *done)

@@ -19,6 +19,10 @@ void steps_free(struct run *run);
 /* steps_kernel_reduce: one REDUCE on the device; *event_p is complete when the result is where the step says.  In reduce_step.c. */
 choir_status steps_kernel_reduce(struct run *run, const struct plan_step *step, cl_event *event_p);
 
+/* steps_host_copy, steps_host_reduce: the next piece of such a step, of at most STEP_PIECE_BYTES.  True: that was the last.  In host_step.c. */
+bool steps_host_copy(struct run *run, const struct plan_step *step);
+choir_status steps_host_reduce(struct run *run, const struct plan_step *step, bool *done);
+
 /* steps_host: the host address of a reference, NULL if the host cannot reach it. */
 unsigned char *steps_host(struct run *run, struct plan_ref ref);
 
