@@ -309,7 +309,7 @@ static bool may_be_express(const struct dense *d, const choir_call *call)
 	enum { EXPRESS_BYTES = 1 << 20 };
 
 	return d->blocks && !is_pair(d) && d->comm->layout.n_nodes == 1 && call->n_deps == 0 && call->n_cl_deps == 0 && call->after == NULL &&
-	       d->block_bytes == NULL && d->send_bytes + d->recv_bytes <= EXPRESS_BYTES;
+	       d->send_bytes + d->recv_bytes <= EXPRESS_BYTES;
 }
 
 static choir_status on_the_spot(struct dense *d, const choir_call *call, struct algo_in *in, struct run *run)

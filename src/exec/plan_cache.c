@@ -26,6 +26,7 @@ void cached_plan_release(struct cached_plan *plan)
 	if (plan == NULL || atomic_fetch_sub_explicit(&plan->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	plan_fini(&plan->plan);
+	free(plan->lists);
 	free(plan);
 }
 
@@ -39,6 +40,73 @@ choir_status cached_plan_wrap(struct plan *plan, struct cached_plan **out_p)
 	wrapped->plan = *plan;
 	memset(plan, 0, sizeof *plan);
 	*out_p = wrapped;
+	return CHOIR_SUCCESS;
+}
+
+enum { MOST_NUMBERS = 4096 };
+
+/* The lists of a v-collective. */
+struct lists {
+	struct {
+		const uint64_t *numbers;
+		size_t n;
+	} each[4];
+	size_t n; /* numbers in all */
+};
+
+static void lists_of(const struct algo_in *in, struct lists *lists)
+{
+	size_t n = (size_t)in->layout->n;
+
+	*lists = (struct lists){ .each = { { in->block_bytes, in->collective == COLLECTIVE_ALLTOALLV ? n * n : n },
+		                           { in->block_off, n },
+		                           { in->send_off, n },
+		                           { in->recv_off, n } } };
+	for (size_t i = 0; i < 4; i++)
+		lists->n += lists->each[i].numbers != NULL ? lists->each[i].n : 0;
+}
+
+/* Which lists there are counts too. */
+static uint64_t hash_lists(const struct lists *lists)
+{
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < 4; i++) {
+		hash = hash * 2 + (lists->each[i].numbers != NULL);
+		for (size_t k = 0; lists->each[i].numbers != NULL && k < lists->each[i].n; k++) {
+			hash = (hash ^ lists->each[i].numbers[k]) * UINT64_C(0x9E3779B97F4A7C15);
+			hash ^= hash >> 31;
+		}
+	}
+	return hash;
+}
+
+/* Equal hashes do not suffice: the same bytes? */
+static bool same_lists(const struct lists *lists, const uint64_t *kept)
+{
+	for (size_t i = 0; i < 4; i++) {
+		if (lists->each[i].numbers == NULL)
+			continue;
+		if (memcmp(kept, lists->each[i].numbers, lists->each[i].n * sizeof *kept) != 0)
+			return false;
+		kept += lists->each[i].n;
+	}
+	return true;
+}
+
+static choir_status keep_lists(const struct lists *lists, struct cached_plan *plan)
+{
+	uint64_t *at = malloc(lists->n * sizeof *at);
+
+	if (at == NULL)
+		return error_no_memory("a plan's lists", lists->n * sizeof *at);
+	plan->lists = at;
+	for (size_t i = 0; i < 4; i++) {
+		if (lists->each[i].numbers == NULL)
+			continue;
+		memcpy(at, lists->each[i].numbers, lists->each[i].n * sizeof *at);
+		at += lists->each[i].n;
+	}
 	return CHOIR_SUCCESS;
 }
 
@@ -63,6 +131,7 @@ static size_t place_of(const struct plan_key *key)
 	uint64_t h = (uint64_t)(uintptr_t)key->algorithm / sizeof(struct algorithm);
 
 	h = h * 0x9E3779B97F4A7C15u + key->bytes;
+	h = h * 0x9E3779B97F4A7C15u + key->lists_hash;
 	h = h * 0x9E3779B97F4A7C15u + key->elem_bytes + ((uint64_t)key->root << 8) + key->in_place + 2u * key->send_direct + 4u * key->recv_direct;
 	return (h * 0x9E3779B97F4A7C15u) >> 58;
 }
@@ -88,15 +157,18 @@ choir_status plan_cache_get(struct plan_cache *cache, const struct algorithm *al
 {
 	struct plan_key key;
 	struct cached_plan *found, *old;
+	struct lists lists;
 	size_t place;
 
 	key_of(algorithm, in, &key);
-	if (in->block_bytes != NULL)
+	lists_of(in, &lists);
+	if (lists.n > MOST_NUMBERS)
 		return build(algorithm, in, &key, out_p);
+	key.lists_hash = hash_lists(&lists);
 	place = place_of(&key);
 	pthread_mutex_lock(&cache->lock);
 	found = cache->entries[place];
-	if (found != NULL && memcmp(&found->key, &key, sizeof key) == 0) {
+	if (found != NULL && memcmp(&found->key, &key, sizeof key) == 0 && same_lists(&lists, found->lists)) {
 		atomic_fetch_add_explicit(&found->refs, 1, memory_order_relaxed);
 		pthread_mutex_unlock(&cache->lock);
 		*out_p = found;
@@ -104,6 +176,10 @@ choir_status plan_cache_get(struct plan_cache *cache, const struct algorithm *al
 	}
 	pthread_mutex_unlock(&cache->lock);
 	TRY(build(algorithm, in, &key, &found));
+	if (lists.n > 0 && keep_lists(&lists, found) != CHOIR_SUCCESS) {
+		cached_plan_release(found);
+		return CHOIR_NO_MEMORY;
+	}
 	atomic_fetch_add_explicit(&found->refs, 1, memory_order_relaxed);
 	pthread_mutex_lock(&cache->lock);
 	old = cache->entries[place];

@@ -10,10 +10,11 @@
 
 enum { PLAN_CACHE_ENTRIES = 64 };
 
-/* All that a plan's shape depends on for a fixed comm.  Zeroed before it is filled: compared by memcmp. */
+/* All that a plan's shape depends on for a fixed comm, but for the lists of a v-collective.  Zeroed before it is filled: compared by memcmp. */
 struct plan_key {
 	const struct algorithm *algorithm;
 	uint64_t elem_bytes, bytes, in_place_off;
+	uint64_t lists_hash;
 	int32_t root;
 	uint8_t in_place, send_direct, recv_direct, final_op, shared, stream;
 };
@@ -21,6 +22,7 @@ struct plan_key {
 struct cached_plan {
 	_Atomic int refs;
 	struct plan_key key;
+	uint64_t *lists; /* the v-collective's, one after another; NULL = none */
 	struct plan plan;
 };
 
@@ -32,7 +34,7 @@ struct plan_cache {
 choir_status plan_cache_init(struct plan_cache *cache);
 void plan_cache_fini(struct plan_cache *cache);
 
-/* plan_cache_get: the plan for in by that algorithm, built if it is not there.  v-collectives (in->block_bytes) are never kept.  One reference. */
+/* plan_cache_get: the plan for in by that algorithm, built if it is not there.  v-collectives with very long lists are not kept.  One reference. */
 choir_status plan_cache_get(struct plan_cache *cache, const struct algorithm *algorithm, const struct algo_in *in, struct cached_plan **out_p);
 void cached_plan_release(struct cached_plan *plan); /* NULL is silent */
 
