@@ -3,13 +3,13 @@
  * is many (exec/segments.h), a piece goes from segment to segment. */
 #include "exec/steps.h"
 
-#include "kern/host_copy.h"
+#include "base/copy.h"
 #include "kern/reduce.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { STREAM_BYTES = 8 * 1024 };
+enum { STREAM_BYTES = 4 * 1024 };
 
 /* Note [past the cache].  A store to a line that another core holds waits until that core has let go of it, and such waits do not overlap: measured 2.4 GB/s on
  * some machines, 9 on others, where a non-temporal store, which waits for nobody, gives 15 to 40, and lets the reader have 15 instead of 15 to 28.  So what peers

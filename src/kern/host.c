@@ -3,7 +3,7 @@
  * still in the first cache, it goes to the others.  The block is small because stores past the cache must keep pace with the loads, and not too small because
  * the copy reads what has only just been stored.  On a Zen 4, f32, 2 sources of 16 MB (bytes read and written): blocks of 1 KB 34 GB/s, of 2 KB 42, of
  * 4 KB 34; without stores past the cache 22. */
-#include "kern/host_copy.h"
+#include "base/copy.h"
 #include "kern/host_twin.h"
 
 #include <stdatomic.h>

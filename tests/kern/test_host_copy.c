@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "kern/host_copy.h"
+#include "base/copy.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Non-temporal stores send whole lines to memory without reading them first and without driving other data out of the cache.  Only whole lines: a part of one
  * would be merged with memory by a read and a write, so the ends of a destination that is not aligned are plain stores. */
-#include "kern/host_copy.h"
+#include "base/copy.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Copies on this thread, through the cache or past it. */
-#ifndef KERN_HOST_COPY_H
-#define KERN_HOST_COPY_H
+#ifndef BASE_COPY_H
+#define BASE_COPY_H
 
 #include <stdbool.h>
 #include <stddef.h>
