@@ -9,7 +9,7 @@
 /* One-shot reads n inputs on each rank where two-shot waits twice: the fewer ranks, the longer it wins. */
 #define ONESHOT_TOTAL_BYTES (64 * 1024)
 /* Below, a copy into a slot costs less than the second wait of the direct algorithms. */
-#define DIRECT_BYTES (16 * 1024)
+#define DIRECT_BYTES (2 * 1024)
 
 /* On one node: what comes neither first nor last in the table. */
 static const struct algorithm *default_node(const struct algo_in *in)

@@ -48,6 +48,19 @@ static bool left_by(struct choir_comm *comm, int place, int lane, uint64_t seq)
 	return comm->done_seen[place][lane] > seq;
 }
 
+/* Says what is called and where my buffers are.  Peers may hold the line of the latter: the same again is not written. */
+static void announce(struct run *run, struct arena_lane *lane)
+{
+	run->record_hash = record_hash(&run->record);
+	lane->call = run->record_hash;
+	if (memcmp(lane->record, &run->record, sizeof run->record) != 0)
+		memcpy(lane->record, &run->record, sizeof run->record);
+	if (lane->send_place != run->send_place)
+		lane->send_place = run->send_place;
+	if (lane->recv_place != run->recv_place)
+		lane->recv_place = run->recv_place;
+}
+
 /* A lane is free once every rank of the node is done with the call that had it before. */
 bool run_lane_free(struct choir_comm *comm, uint64_t seq)
 {
@@ -66,14 +79,9 @@ static choir_status in_admit(struct run *run, bool *moved)
 
 	if (!run_lane_free(comm, run->seq))
 		return CHOIR_SUCCESS;
-	run->record_hash = record_hash(&run->record);
 	run->in_line = run->plan != NULL && run->plan->slot_used <= ARENA_LINE_BYTES;
-	lane->call = run->record_hash;
-	if (memcmp(lane->record, &run->record, sizeof run->record) != 0) /* peers may hold the line: the same again is not written */
-		memcpy(lane->record, &run->record, sizeof run->record);
+	announce(run, lane);
 	if (run->plan != NULL && run->plan->peers) {
-		lane->send_place = run->send_place;
-		lane->recv_place = run->recv_place;
 		arena_publish(lane, ARENA_FLAG(run->seq + 1, 0));
 		comm_ring_node(comm);
 		run->state = RUN_MEET;
