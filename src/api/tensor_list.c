@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* Design notes.  A training step makes the same call on the same tensors again and again, and to check 300 of them costs more than to add them up.  So the comm
+ * keeps the last lists: a call compares its own with them field by field.  What had been found out about host pointers follows from their fields; what about
+ * cl_mems holds until one dies (dev_deaths), since handles are given out again.  Lists with buffers of other kinds are checked at each call. */
+#include "api/tensor_list.h"
+
+#include "api/tensor_sort.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void destroy(struct segments_owner *owner)
+{
+	struct tensor_list *list = (struct tensor_list *)owner;
+
+	free(list->tensors);
+	free(list->buckets);
+	free(list->segments);
+	free(list->accesses);
+	free(list);
+}
+
+static bool same_buffer(const choir_buffer *a, const choir_buffer *b)
+{
+	return a->base == b->base && a->offset_bytes == b->offset_bytes && a->kind == b->kind;
+}
+
+static bool is_that(const struct tensor_list *list, const choir_tensor *tensors, size_t n)
+{
+	if (list->n != n || !list->lasts || list->deaths != dev_deaths())
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		const choir_tensor *a = &list->tensors[i], *b = &tensors[i];
+
+		if (a->count != b->count || a->dtype != b->dtype || !same_buffer(&a->send, &b->send) || !same_buffer(&a->recv, &b->recv))
+			return false;
+	}
+	return true;
+}
+
+static struct segments_owner *_Atomic *place_of(struct choir_comm *comm, const choir_tensor *tensors, size_t n)
+{
+	uint64_t h = n;
+
+	if (n > 0)
+		h = h * 31 + ((uintptr_t)tensors->recv.base + tensors->recv.offset_bytes) / 64;
+	return &comm->lists[(h * 0x9E3779B97F4A7C15u >> 32) % COMM_LISTS];
+}
+
+static struct tensor_list *find_kept(struct choir_comm *comm, const choir_tensor *tensors, size_t n)
+{
+	struct segments_owner *kept = atomic_exchange(place_of(comm, tensors, n), NULL);
+
+	if (kept != NULL && is_that((struct tensor_list *)kept, tensors, n))
+		return (struct tensor_list *)kept;
+	segments_release(kept);
+	return NULL;
+}
+
+void tensor_list_give(struct choir_comm *comm, struct tensor_list *list)
+{
+	segments_release(list->lasts ? atomic_exchange(place_of(comm, list->tensors, list->n), &list->owner) : &list->owner);
+}
+
+/* Counts, types and buffers, each by itself. */
+static choir_status check_each(choir_device *device, struct tensor_list *list)
+{
+	list->hash = 14695981039346656037u; /* FNV-1a of words */
+	for (size_t i = 0; i < list->n; i++) {
+		const choir_tensor *t = &list->tensors[i];
+		uint64_t elem = choir_dtype_bytes(t->dtype), bytes;
+		choir_status st;
+
+		if (elem == 0)
+			return error_set(CHOIR_ARGUMENT, "tensors[%zu]: no data type has number %d", i, (int)t->dtype);
+		if (__builtin_mul_overflow((uint64_t)t->count, elem, &bytes) || __builtin_add_overflow(list->bytes, bytes, &list->bytes) ||
+		    list->bytes > INT64_MAX)
+			return error_set(CHOIR_ARGUMENT, "tensors[%zu]: with its %zu elements of %s there are more than 2^63 bytes", i, t->count,
+			                 choir_dtype_name(t->dtype));
+		st = dev_range(device, "send", t->send, bytes, elem);
+		if (st == CHOIR_SUCCESS && !same_buffer(&t->send, &t->recv))
+			st = dev_range(device, "recv", t->recv, bytes, elem);
+		if (st != CHOIR_SUCCESS)
+			return error_prefix(st, "tensors[%zu]", i);
+		list->hash = ((list->hash ^ t->count) * 1099511628211u ^ (uint64_t)t->dtype) * 1099511628211u;
+	}
+	return CHOIR_SUCCESS;
+}
+
+/* Is all that was found out about the buffer its address, or a cl_mem's whose death would be noticed? */
+static bool lasts(const choir_buffer *buffer, const struct dev_access *access)
+{
+	return buffer->kind == CHOIR_BUFFER_HOST || (buffer->kind == CHOIR_BUFFER_MEM && access->direct);
+}
+
+static choir_status add_segment(choir_device *device, struct tensor_list *list, choir_buffer buffer, uint64_t bytes, bool write, struct segments *side,
+                                struct segment *segment, struct dev_access *access)
+{
+	TRY(dev_resolve(device, buffer, bytes, write, access));
+	side->direct &= access->direct;
+	list->lasts &= lasts(&buffer, access);
+	*segment = (struct segment){ .from = segment->from, .ptr = access->direct ? access->ptr : NULL, .access = access };
+	segment[1].from = segment->from + bytes;
+	side->n++;
+	return CHOIR_SUCCESS;
+}
+
+/* The tensors order[0] .. order[n - 1] become a bucket; segments and accesses have room for both sides of them. */
+static choir_status fill_bucket(choir_device *device, struct tensor_list *list, const size_t *order, size_t n, struct segment *segments,
+                                struct dev_access *accesses, struct tensor_bucket *bucket)
+{
+	struct segment *recv = segments + n + 1;
+
+	*bucket = (struct tensor_bucket){ .n = n, .only = n == 1 ? &list->tensors[order[0]] : NULL, .dtype = n > 0 ? list->tensors[order[0]].dtype : CHOIR_U8 };
+	bucket->send = (struct segments){ .items = segments, .direct = true };
+	bucket->recv = (struct segments){ .items = recv, .direct = true };
+	segments->from = recv->from = 0;
+	for (size_t i = 0; i < n; i++) {
+		const choir_tensor *t = &list->tensors[order[i]];
+		uint64_t bytes = t->count * choir_dtype_bytes(t->dtype);
+
+		TRY(add_segment(device, list, t->send, bytes, false, &bucket->send, &segments[i], &accesses[2 * i]));
+		TRY(add_segment(device, list, t->recv, bytes, true, &bucket->recv, &recv[i], &accesses[2 * i + 1]));
+		bucket->count += t->count;
+	}
+	return CHOIR_SUCCESS;
+}
+
+/* order: the tensors that are not empty, those of a bucket together; ends[b]: where bucket b ends in it. */
+static choir_status fill(choir_device *device, struct tensor_list *list, const size_t *order, const size_t *ends)
+{
+	size_t n = ends[list->n_buckets - 1];
+
+	list->buckets = calloc(list->n_buckets, sizeof *list->buckets);
+	list->segments = calloc(2 * (n + list->n_buckets), sizeof *list->segments);
+	list->accesses = calloc(2 * n + 1, sizeof *list->accesses);
+	if (list->buckets == NULL || list->segments == NULL || list->accesses == NULL)
+		return error_no_memory("a list of tensors", 2 * n * (sizeof *list->segments + sizeof *list->accesses));
+	for (size_t b = 0, first = 0; b < list->n_buckets; first = ends[b++])
+		TRY(fill_bucket(device, list, order + first, ends[b] - first, list->segments + 2 * (first + b), list->accesses + 2 * first,
+		                &list->buckets[b]));
+	return CHOIR_SUCCESS;
+}
+
+static choir_status build(struct choir_comm *comm, struct tensor_list *list)
+{
+	size_t *order = calloc(2 * list->n + 1, sizeof *order), *ends = order + list->n;
+	choir_status st;
+
+	if (order == NULL)
+		return error_no_memory("a list of tensors", (2 * list->n + 1) * sizeof *order);
+	st = check_each(comm->device, list);
+	if (st == CHOIR_SUCCESS)
+		st = tensors_apart(list->tensors, list->n);
+	if (st == CHOIR_SUCCESS) {
+		list->n_buckets = tensors_sort(list->tensors, list->n, order, ends);
+		st = fill(comm->device, list, order, ends);
+	}
+	free(order);
+	return st;
+}
+
+choir_status tensor_list_take(const char *call, struct choir_comm *comm, const choir_tensor *tensors, size_t n, struct tensor_list **out_p)
+{
+	struct tensor_list *list = find_kept(comm, tensors, n);
+	choir_status st;
+
+	if (list != NULL) {
+		*out_p = list;
+		return CHOIR_SUCCESS;
+	}
+	list = calloc(1, sizeof *list);
+	if (list == NULL || (list->tensors = calloc(n + 1, sizeof *list->tensors)) == NULL) {
+		free(list);
+		return error_prefix(error_no_memory("a list of tensors", n * sizeof *tensors), "%s", call);
+	}
+	atomic_init(&list->owner.refs, 1);
+	list->owner.destroy = destroy;
+	list->n = n;
+	list->lasts = true;
+	list->deaths = dev_deaths();
+	if (n > 0)
+		memcpy(list->tensors, tensors, n * sizeof *tensors);
+	st = build(comm, list);
+	if (st != CHOIR_SUCCESS) {
+		segments_release(&list->owner);
+		return error_prefix(st, "%s", call);
+	}
+	*out_p = list;
+	return CHOIR_SUCCESS;
+}
+
+struct hold {
+	struct segments_owner owner;
+	struct tensor_list *list;
+	size_t n_kept; /* tensors whose buffers are kept, the first ones */
+};
+
+/* Empty tensors may name anything. */
+static cl_mem mem_of(const choir_tensor *tensor, choir_buffer buffer)
+{
+	return buffer.kind == CHOIR_BUFFER_MEM && tensor->count > 0 ? buffer.base : NULL;
+}
+
+static void let_go(struct segments_owner *owner)
+{
+	struct hold *hold = (struct hold *)owner;
+
+	for (size_t i = 0; i < hold->n_kept; i++) {
+		const choir_tensor *t = &hold->list->tensors[i];
+		cl_mem send = mem_of(t, t->send), recv = mem_of(t, t->recv);
+
+		if (send != NULL)
+			clReleaseMemObject(send);
+		if (recv != NULL)
+			clReleaseMemObject(recv);
+	}
+	segments_release(&hold->list->owner);
+	free(hold);
+}
+
+static choir_status keep_tensor(struct hold *hold, const choir_tensor *t)
+{
+	cl_mem send = mem_of(t, t->send), recv = mem_of(t, t->recv);
+	cl_int rc = send != NULL ? clRetainMemObject(send) : CL_SUCCESS;
+
+	if (rc == CL_SUCCESS && recv != NULL && (rc = clRetainMemObject(recv)) != CL_SUCCESS && send != NULL)
+		clReleaseMemObject(send);
+	if (rc != CL_SUCCESS)
+		return error_cl("clRetainMemObject", rc);
+	hold->n_kept++;
+	return CHOIR_SUCCESS;
+}
+
+choir_status tensor_list_hold(struct tensor_list *list, struct segments_owner **out_p)
+{
+	struct hold *hold = calloc(1, sizeof *hold);
+	choir_status st = CHOIR_SUCCESS;
+
+	if (hold == NULL)
+		return error_no_memory("a list of tensors", sizeof *hold);
+	atomic_init(&hold->owner.refs, 1);
+	hold->owner.destroy = let_go;
+	hold->list = list;
+	segments_retain(&list->owner);
+	for (size_t i = 0; i < list->n && st == CHOIR_SUCCESS; i++)
+		st = keep_tensor(hold, &list->tensors[i]);
+	if (st != CHOIR_SUCCESS) {
+		segments_release(&hold->owner);
+		return st;
+	}
+	*out_p = &hold->owner;
+	return CHOIR_SUCCESS;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* A list of tensors, checked and sorted into buckets: what a call on many tensors is made of. */
+#ifndef API_TENSOR_LIST_H
+#define API_TENSOR_LIST_H
+
+#include "exec/run.h"
+
+#include <choir/collective.h>
+
+/* Tensors of one data type that go together, in the order of the list. */
+struct tensor_bucket {
+	choir_dtype dtype;
+	uint64_t count;             /* elements of all of them */
+	size_t n;                   /* tensors that are not empty */
+	const choir_tensor *only;   /* if that is one: it, for a call of the ordinary kind */
+	struct segments send, recv;
+};
+
+struct tensor_list {
+	struct segments_owner owner; /* first: the runs hold it */
+	choir_tensor *tensors;       /* [n] as the caller gave them */
+	size_t n;
+	uint64_t bytes;              /* of all */
+	uint64_t hash;               /* of counts and types in their order */
+	bool lasts;                  /* as long as no cl_mem of it dies, nothing would be found out anew */
+	uint64_t deaths;             /* then: dev_deaths before it was checked */
+	struct tensor_bucket *buckets; /* [n_buckets], at least one, which may be empty */
+	size_t n_buckets;
+	/* What they point to. */
+	struct segment *segments;
+	struct dev_access *accesses;
+};
+
+/* tensor_list_take: the list, checked: buffers as dev_range checks them, no two overlapping.  Nothing is retained but the list itself: *out_p is a reference, and
+ * stands beside the caller's buffers only as long as they do.  ARGUMENT naming the tensors. */
+choir_status tensor_list_take(const char *call, struct choir_comm *comm, const choir_tensor *tensors, size_t n, struct tensor_list **out_p);
+
+/* tensor_list_give: the reference back; the comm keeps the list for the next call. */
+void tensor_list_give(struct choir_comm *comm, struct tensor_list *list);
+
+/* tensor_list_hold: an owner that besides keeps the cl_mems of the list: for runs that outlive the call. */
+choir_status tensor_list_hold(struct tensor_list *list, struct segments_owner **out_p);
+
+#endif
