@@ -18,6 +18,7 @@ typedef struct choir_message {
 	size_t bytes;
 	void *data; /* 16-byte aligned */
 	void *impl; /* the transport's own */
+	int lent;   /* 1: data lies in the channel itself, so the message holds up others; see overdue.  The library zeroes it before poll */
 } choir_message;
 
 typedef struct choir_transport_ops {
@@ -37,6 +38,14 @@ typedef struct choir_transport_ops {
 	 * no harm.  Also called after any of the calls above has failed: an error is final. */
 	void (*abort)(choir_transport *transport);
 	void (*destroy)(choir_transport *transport);
+
+	/* What follows is optional: may be NULL, or beyond struct_size. */
+	/* Sends head and body as one message if that can be done at once, by copying: *done_p = 1 and both may be reused.  Else nothing has
+	 * happened, and the library calls send.  head and body may be any memory of the process. */
+	choir_status (*send_now)(choir_transport *transport, int peer, const void *head, size_t head_bytes, const void *body,
+	                         size_t body_bytes, int *done_p);
+	/* 1: this lent message holds up so much that the library copies it and gives it back. */
+	int (*overdue)(choir_transport *transport, const choir_message *message);
 } choir_transport_ops;
 
 struct choir_transport {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* send and recv between two ranks (in->root is the peer), in pieces of at most message_bytes, tags 0, 1, 2 ...
  *
+ * Between ranks of a node the pieces are smaller: they pass through shared memory, where one is written while the one before is read.
  * bytes / message_bytes messages, of which CREDIT_WINDOW at most are ahead of the receiver. */
 #include "algo/build.h"
 #include "algo/credit.h"
@@ -8,9 +9,19 @@
 #include "algo/pattern_block.h"
 #include "algo/window.h"
 
+enum { NODE_PIECE_BYTES = 64 * 1024 };
+
+static struct chunks pieces_of(const struct algo_in *in)
+{
+	uint64_t unit = block_unit(in->elem_bytes), limit = message_limit(in, unit);
+	bool on_node = in->layout->node_of[in->root] == in->layout->node_of[in->me];
+
+	return chunks_of(in->bytes, on_node && limit > NODE_PIECE_BYTES ? NODE_PIECE_BYTES / unit * unit : limit, unit);
+}
+
 choir_status p2p_send(const struct algo_in *in, struct plan *plan)
 {
-	struct chunks chunks = chunks_of(in->bytes, message_limit(in, block_unit(in->elem_bytes)), block_unit(in->elem_bytes));
+	struct chunks chunks = pieces_of(in);
 	plan_id credit = PLAN_NO_STEP;
 	struct window window;
 
@@ -27,7 +38,7 @@ choir_status p2p_send(const struct algo_in *in, struct plan *plan)
 
 choir_status p2p_recv(const struct algo_in *in, struct plan *plan)
 {
-	struct chunks chunks = chunks_of(in->bytes, message_limit(in, block_unit(in->elem_bytes)), block_unit(in->elem_bytes));
+	struct chunks chunks = pieces_of(in);
 	plan_id got = PLAN_NO_STEP;
 	struct window window;
 

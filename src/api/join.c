@@ -54,7 +54,7 @@ static void deliver(void *ctx, struct pump_message *message)
 		char text[ERROR_TEXT_BYTES];
 		size_t n = message->payload_bytes < sizeof text ? message->payload_bytes : sizeof text - 1;
 
-		memcpy(text, message->payload, n);
+		memcpy(text, pump_payload(message), n);
 		text[n] = '\0';
 		comm_fail_from_peer(comm, (choir_status)message->header.key, text);
 		pump_give(message);

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-enum { FIFO_MOST = 256 * 1024, FIFO_LEAST = 4096, FIFOS_TARGET = 16 << 20 };
+enum { FIFO_MOST = 1 << 20, FIFO_LEAST = 4096, FIFOS_TARGET = 16 << 20 };
 
 static choir_status inherit(struct meeting *m)
 {

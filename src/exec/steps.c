@@ -148,7 +148,7 @@ static choir_status poll_recv(struct run *run, uint32_t id, bool *done)
 		st = error_set(CHOIR_TRANSPORT, "%s: rank %d got a message of %zu bytes from rank %d where %llu were due (%s)", run->comm->name,
 		               run->comm->rank, message->payload_bytes, step->peer, (unsigned long long)step->len, step->label);
 	else if (step->len > 0)
-		memcpy(steps_host(run, step->dst), message->payload, step->len);
+		memcpy(steps_host(run, step->dst), pump_payload(message), step->len);
 	pump_give(message);
 	*done = st == CHOIR_SUCCESS;
 	return st;

@@ -1,51 +1,69 @@
 /* SPDX-License-Identifier: MIT */
-/* Each side reads its own count relaxed, since nobody else writes it, and the other's with acquire: bytes before the writer's count are
- * written, bytes before the reader's count are free again.  It publishes its own with release. */
+/* Each side keeps its own count, and reads the other's with acquire: bytes before the writer's count are written, bytes before the reader's are free again.  It
+ * publishes its own with release.  The other side's count is looked at only when what was seen last does not suffice: its line is fetched from the other core.
+ *
+ * Long runs of bytes are written past the cache: a store to a line that the reader has read waits until the reader's core has let go of it, line after line. */
 #include "net/fifo.h"
+
+#include "base/copy.h"
 
 #include <string.h>
 
-static size_t smaller(uint64_t a, uint64_t b)
+enum { STREAM_BYTES = 1024 };
+
+unsigned char *fifo_tip(const struct fifo *fifo)
 {
-	return (size_t)(a < b ? a : b);
+	return fifo->bytes + (fifo->at & (fifo->size - 1));
 }
 
-size_t fifo_write(const struct fifo *fifo, const void *data, size_t n)
+uint64_t fifo_to_end(const struct fifo *fifo)
 {
-	uint64_t written = atomic_load_explicit(&fifo->ends->written, memory_order_relaxed);
-	uint64_t read = atomic_load_explicit(&fifo->ends->read, memory_order_acquire);
-	uint64_t at = written & (fifo->size - 1);
-	size_t first;
-
-	n = smaller(n, fifo->size - (written - read));
-	if (n == 0)
-		return 0;
-	first = smaller(n, fifo->size - at);
-	memcpy(fifo->bytes + at, data, first);
-	memcpy(fifo->bytes, (const unsigned char *)data + first, n - first);
-	atomic_store_explicit(&fifo->ends->written, written + n, memory_order_release);
-	return n;
+	return fifo->size - (fifo->at & (fifo->size - 1));
 }
 
-size_t fifo_read(const struct fifo *fifo, void *data, size_t n)
+uint64_t fifo_room(struct fifo *fifo, uint64_t wanted)
 {
-	uint64_t read = atomic_load_explicit(&fifo->ends->read, memory_order_relaxed);
-	uint64_t written = atomic_load_explicit(&fifo->ends->written, memory_order_acquire);
-	uint64_t at = read & (fifo->size - 1);
-	size_t first;
+	if (fifo->size - (fifo->at - fifo->seen) < wanted)
+		fifo->seen = atomic_load_explicit(&fifo->ends->freed, memory_order_acquire);
+	return fifo->size - (fifo->at - fifo->seen);
+}
 
-	n = smaller(n, written - read);
+void fifo_put(struct fifo *fifo, const void *data, size_t n)
+{
+	size_t first = n < fifo_to_end(fifo) ? n : (size_t)fifo_to_end(fifo);
+	bool stream = n >= STREAM_BYTES;
+
 	if (n == 0)
-		return 0;
-	first = smaller(n, fifo->size - at);
-	memcpy(data, fifo->bytes + at, first);
+		return;
+	copy_host(fifo_tip(fifo), data, first, stream);
+	copy_host(fifo->bytes, (const unsigned char *)data + first, n - first, stream && n > first);
+	fifo->at += n;
+}
+
+void fifo_publish(const struct fifo *fifo)
+{
+	atomic_store_explicit(&fifo->ends->written, fifo->at, memory_order_release);
+}
+
+uint64_t fifo_ready(struct fifo *fifo, uint64_t wanted)
+{
+	if (fifo->seen - fifo->at < wanted)
+		fifo->seen = atomic_load_explicit(&fifo->ends->written, memory_order_acquire);
+	return fifo->seen - fifo->at;
+}
+
+void fifo_get(struct fifo *fifo, void *data, size_t n)
+{
+	size_t first = n < fifo_to_end(fifo) ? n : (size_t)fifo_to_end(fifo);
+
+	if (n == 0)
+		return;
+	memcpy(data, fifo_tip(fifo), first);
 	memcpy((unsigned char *)data + first, fifo->bytes, n - first);
-	atomic_store_explicit(&fifo->ends->read, read + n, memory_order_release);
-	return n;
+	fifo->at += n;
 }
 
-uint64_t fifo_filled(const struct fifo *fifo)
+void fifo_free(const struct fifo *fifo, uint64_t place)
 {
-	return atomic_load_explicit(&fifo->ends->written, memory_order_acquire) -
-	       atomic_load_explicit(&fifo->ends->read, memory_order_relaxed);
+	atomic_store_explicit(&fifo->ends->freed, place, memory_order_release);
 }

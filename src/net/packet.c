@@ -5,9 +5,18 @@
 
 #include <string.h>
 
+struct packet_prefix packet_stamp(const struct wire_header *header, size_t payload_bytes)
+{
+	struct packet_prefix prefix = { .header = *header };
+
+	prefix.header.magic = WIRE_MAGIC;
+	prefix.header.bytes_check = (uint32_t)payload_bytes;
+	return prefix;
+}
+
 void *packet_pack(struct blocks *blocks, const struct wire_header *header, const void *payload, size_t payload_bytes)
 {
-	struct wire_header stamped = *header;
+	struct packet_prefix prefix = packet_stamp(header, payload_bytes);
 	unsigned char *data;
 
 	if (payload_bytes > SIZE_MAX - WIRE_PREFIX_BYTES) {
@@ -17,10 +26,7 @@ void *packet_pack(struct blocks *blocks, const struct wire_header *header, const
 	data = blocks_take(blocks, WIRE_PREFIX_BYTES + payload_bytes);
 	if (data == NULL)
 		return NULL;
-	stamped.magic = WIRE_MAGIC;
-	stamped.bytes_check = (uint32_t)payload_bytes;
-	memcpy(data, &stamped, sizeof stamped);
-	memset(data + sizeof stamped, 0, WIRE_PREFIX_BYTES - sizeof stamped);
+	memcpy(data, &prefix, sizeof prefix);
 	if (payload_bytes > 0)
 		memcpy(data + WIRE_PREFIX_BYTES, payload, payload_bytes);
 	return data;
@@ -42,10 +48,8 @@ choir_status packet_open(struct pump *pump, struct blocks *blocks, int peer, con
 	message = blocks_take(blocks, sizeof *message);
 	if (message == NULL)
 		return CHOIR_NO_MEMORY;
-	*message = (struct pump_message){ .pump = pump,
-		                          .header = header,
-		                          .payload = (const unsigned char *)data + WIRE_PREFIX_BYTES,
-		                          .payload_bytes = bytes - WIRE_PREFIX_BYTES };
+	*message = (struct pump_message){ .pump = pump, .header = header, .at = (const unsigned char *)data + WIRE_PREFIX_BYTES };
+	message->payload_bytes = bytes - WIRE_PREFIX_BYTES;
 	*out_p = message;
 	return CHOIR_SUCCESS;
 }

@@ -6,6 +6,14 @@
 #include "net/blocks.h"
 #include "net/pump.h"
 
+struct packet_prefix {
+	struct wire_header header;
+	unsigned char rest[WIRE_PREFIX_BYTES - sizeof(struct wire_header)];
+};
+
+/* packet_stamp: what stands before the payload, magic and bytes_check filled in. */
+struct packet_prefix packet_stamp(const struct wire_header *header, size_t payload_bytes);
+
 /* packet_pack: a block with all three, magic and bytes_check filled in; NULL without memory (error set). */
 void *packet_pack(struct blocks *blocks, const struct wire_header *header, const void *payload, size_t payload_bytes);
 

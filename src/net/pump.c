@@ -8,7 +8,12 @@
  *
  * Note [pump failure].  The first error is final: its text is kept, the transport aborted, and what was being sent is quarantined
  * (blocks.h), since nobody can say any more when the transport is done with it.  in_flight counters are lowered then, so that whoever
- * waits for them goes on and finds the error. */
+ * waits for them goes on and finds the error.
+ *
+ * Note [lent messages].  A transport may lend a message where it lies in the channel, so that its bytes are copied once, to where they are
+ * wanted.  Until somebody asks for them they may be moved: what holds up too much is copied in the next turn and given back to the
+ * transport.  Who asks and who moves settle it by `held`: who changes it from IN_CHANNEL has won, and who has lost to a move waits for
+ * its end, which is one copy away. */
 #include "net/pump.h"
 
 #include "base/error.h"
@@ -17,11 +22,15 @@
 #include "net/routes.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { POLLS_A_DRIVE = 64 };
+
+enum { HELD_FOR_EVER, HELD_IN_CHANNEL, HELD_MOVING }; /* the first: where it is it stays until it is given back */
 
 struct send {
 	struct send *next;
@@ -39,6 +48,7 @@ struct pump {
 	_Atomic int waiting;             /* for the turn */
 	struct send *sends, **sends_end; /* under turn, oldest first */
 	_Atomic int n_sends;
+	struct pump_message *lent, **lent_end; /* under turn, oldest first */
 	_Atomic(struct pump_message *) given; /* to go back to the transport */
 	_Atomic int failed;                   /* a choir_status; the text is final once it is set */
 	char fail_text[ERROR_TEXT_BYTES];
@@ -55,6 +65,7 @@ choir_status pump_create(choir_transport *transport, struct pump **out_p)
 		return error_no_memory("a pump", sizeof *pump);
 	pump->transport = transport;
 	pump->sends_end = &pump->sends;
+	pump->lent_end = &pump->lent;
 	atomic_init(&pump->refs, 1);
 	st = blocks_init(&pump->blocks);
 	if (st != CHOIR_SUCCESS)
@@ -131,6 +142,76 @@ static choir_status fail(struct pump *pump, choir_status status)
 	return failure(pump);
 }
 
+static void list_lent(struct pump *pump, struct pump_message *message)
+{
+	atomic_store_explicit(&message->held, HELD_IN_CHANNEL, memory_order_relaxed);
+	message->older = pump->lent_end;
+	*pump->lent_end = message;
+	pump->lent_end = &message->younger;
+}
+
+static void unlist_lent(struct pump *pump, struct pump_message *message)
+{
+	if (message->older == NULL)
+		return;
+	*message->older = message->younger;
+	if (message->younger != NULL)
+		message->younger->older = message->older;
+	else
+		pump->lent_end = message->older;
+	message->older = NULL;
+}
+
+/* From now on it stays where it is. */
+static void hold(struct pump_message *message)
+{
+	int held = HELD_IN_CHANNEL;
+
+	while (!atomic_compare_exchange_weak_explicit(&message->held, &held, HELD_FOR_EVER, memory_order_acquire, memory_order_acquire) &&
+	       held != HELD_FOR_EVER) {
+		if (held == HELD_MOVING)
+			sched_yield();
+		held = HELD_IN_CHANNEL;
+	}
+}
+
+const void *pump_payload(struct pump_message *message)
+{
+	if (atomic_load_explicit(&message->held, memory_order_acquire) != HELD_FOR_EVER)
+		hold(message);
+	return message->at;
+}
+
+/* In a turn: copies it, so that the channel is free, unless somebody wants the bytes just now. */
+static choir_status move_lent(struct pump *pump, struct pump_message *message)
+{
+	int held = HELD_IN_CHANNEL;
+	void *copy;
+
+	if (!atomic_compare_exchange_strong_explicit(&message->held, &held, HELD_MOVING, memory_order_relaxed, memory_order_relaxed))
+		return CHOIR_SUCCESS;
+	copy = blocks_take(&pump->blocks, message->payload_bytes);
+	if (copy != NULL) {
+		memcpy(copy, message->at, message->payload_bytes);
+		message->at = message->owned = copy;
+		unlist_lent(pump, message);
+		pump->transport->ops->give(pump->transport, &message->raw);
+	}
+	atomic_store_explicit(&message->held, copy != NULL ? HELD_FOR_EVER : HELD_IN_CHANNEL, memory_order_release);
+	return copy != NULL ? CHOIR_SUCCESS : CHOIR_NO_MEMORY;
+}
+
+/* In a turn. */
+static choir_status move_overdue(struct pump *pump)
+{
+	for (struct pump_message *message = pump->lent, *next; message != NULL; message = next) {
+		next = message->younger;
+		if (pump->transport->ops->overdue(pump->transport, &message->raw))
+			TRY(move_lent(pump, message));
+	}
+	return CHOIR_SUCCESS;
+}
+
 /* In a turn, or when nobody else is left. */
 static void take_back_given(struct pump *pump)
 {
@@ -142,6 +223,7 @@ static void take_back_given(struct pump *pump)
 	while (message != NULL) {
 		struct pump_message *next = message->next;
 
+		unlist_lent(pump, message);
 		pump->transport->ops->give(pump->transport, &message->raw);
 		blocks_give(&pump->blocks, message);
 		message = next;
@@ -152,6 +234,7 @@ void pump_give(struct pump_message *message)
 {
 	struct pump *pump = message->pump;
 
+	(void)pump_payload(message); /* not to be moved any more */
 	if (message->owned != NULL) {
 		blocks_give(&pump->blocks, message->owned);
 		blocks_give(&pump->blocks, message);
@@ -267,16 +350,48 @@ static choir_status start_send(struct pump *pump, int endpoint, struct send *sen
 	return CHOIR_SUCCESS;
 }
 
+static bool has_op(const struct pump *pump, size_t end_of_op)
+{
+	return pump->transport->ops->struct_size >= end_of_op;
+}
+
+#define END_OF_OP(op) (offsetof(choir_transport_ops, op) + sizeof(((choir_transport_ops *)NULL)->op))
+
+/* Straight out of the caller's memory. */
+static choir_status send_now(struct pump *pump, int endpoint, const struct wire_header *header, const void *payload, size_t payload_bytes,
+                             int *done_p)
+{
+	struct packet_prefix prefix;
+	choir_status st;
+
+	if (!has_op(pump, END_OF_OP(send_now)) || pump->transport->ops->send_now == NULL || endpoint == pump_rank(pump))
+		return CHOIR_SUCCESS;
+	prefix = packet_stamp(header, payload_bytes);
+	take_turn(pump);
+	st = failure(pump);
+	if (st == CHOIR_SUCCESS) {
+		st = pump->transport->ops->send_now(pump->transport, endpoint, &prefix, sizeof prefix, payload, payload_bytes, done_p);
+		if (st != CHOIR_SUCCESS)
+			st = fail(pump, st);
+	}
+	give_turn(pump);
+	return st;
+}
+
 choir_status pump_send(struct pump *pump, int endpoint, const struct wire_header *header, const void *payload, size_t payload_bytes,
                        _Atomic int *in_flight)
 {
 	struct send *send;
 	void *data;
 	choir_status st;
+	int done = 0;
 
 	TRY(failure(pump));
 	if (endpoint < 0 || endpoint >= pump->transport->size)
 		return error_set(CHOIR_ARGUMENT, "%s: there is no endpoint %d among %d", pump_name(pump), endpoint, pump->transport->size);
+	TRY(send_now(pump, endpoint, header, payload, payload_bytes, &done));
+	if (done)
+		return CHOIR_SUCCESS;
 	data = packet_pack(&pump->blocks, header, payload, payload_bytes);
 	if (data == NULL)
 		return CHOIR_NO_MEMORY;
@@ -321,7 +436,7 @@ static choir_status poll_arrivals(struct pump *pump, bool *progress)
 {
 	for (int i = 0; i < POLLS_A_DRIVE; i++) {
 		struct pump_message *message = NULL;
-		choir_message raw;
+		choir_message raw = { 0 };
 		choir_status st;
 		int arrived = 0;
 
@@ -335,6 +450,8 @@ static choir_status poll_arrivals(struct pump *pump, bool *progress)
 			return st;
 		}
 		message->raw = raw;
+		if (raw.lent)
+			list_lent(pump, message);
 		TRY(route_message(pump, message));
 	}
 	return CHOIR_SUCCESS;
@@ -351,7 +468,9 @@ choir_status pump_drive(struct pump *pump, bool *progress)
 	st = failure(pump);
 	if (st == CHOIR_SUCCESS) {
 		take_back_given(pump);
-		st = test_sends(pump, progress);
+		st = pump->lent != NULL ? move_overdue(pump) : CHOIR_SUCCESS;
+		if (st == CHOIR_SUCCESS)
+			st = test_sends(pump, progress);
 		if (st == CHOIR_SUCCESS)
 			st = poll_arrivals(pump, progress);
 		if (st != CHOIR_SUCCESS)

@@ -17,11 +17,18 @@ struct pump_message {
 	struct pump_message *next; /* for the holder's lists */
 	struct pump *pump;
 	struct wire_header header; /* a copy */
-	const void *payload;
 	size_t payload_bytes;
+	/* The pump's own. */
+	const void *at; /* see pump_payload */
 	choir_message raw;
-	void *owned; /* loop-back messages: the copy that payload points to */
+	void *owned; /* the copy that `at` points to, where it is not the transport's memory */
+	struct pump_message *younger, **older; /* of those that are lent */
+	_Atomic int held; /* Note [lent messages] */
 };
+
+/* pump_payload: where the bytes are, until the message is given back.  Not to be asked for before they are wanted: until then the pump
+ * may move them. */
+const void *pump_payload(struct pump_message *message);
 
 /* Where messages of one rank go: called with no lock of the rank's held but the pump's; must only queue the message and ring. */
 typedef void (*pump_deliver_fn)(void *ctx, struct pump_message *message);
@@ -40,8 +47,8 @@ void pump_release(struct pump *pump);
 choir_status pump_attach(struct pump *pump, uint64_t comm, int rank, pump_deliver_fn fn, void *ctx);
 void pump_detach(struct pump *pump, uint64_t comm, int rank);
 
-/* pump_send: copies header and payload into a buffer of the pump's (which fills in magic and bytes_check) and starts sending to endpoint;
- * the payload may be reused on return.  To my own endpoint it is delivered at once.  *in_flight (may be NULL) is raised by one now and
+/* pump_send: starts sending header (magic and bytes_check are filled in) and payload to endpoint, in a copy unless the transport takes them
+ * at once; the payload may be reused on return.  To my own endpoint it is delivered at once.  *in_flight (may be NULL) is raised by one now and
  * lowered by one when the transport is done with it, or has failed.  Never waits for a peer.  TRANSPORT, NO_MEMORY, ABORTED. */
 choir_status pump_send(struct pump *pump, int endpoint, const struct wire_header *header, const void *payload, size_t payload_bytes,
                        _Atomic int *in_flight);

@@ -38,8 +38,8 @@ static void deliver(void *ctx, struct pump_message *message)
 	REQUIRE(n < LOG);
 	box->keys[n] = message->header.key;
 	box->src[n] = message->header.src;
-	if (message->payload_bytes != payload_bytes_of(message->header.key) || (uintptr_t)message->payload % 64 != 0 ||
-	    !is_filled(message->payload, message->payload_bytes, message->header.key))
+	if (message->payload_bytes != payload_bytes_of(message->header.key) || (uintptr_t)pump_payload(message) % 16 != 0 ||
+	    !is_filled(pump_payload(message), message->payload_bytes, message->header.key))
 		box->wrong++;
 	pump_give(message);
 	atomic_store_explicit(&box->n, n + 1, memory_order_release);
