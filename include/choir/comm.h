@@ -64,6 +64,15 @@ CHOIR_API choir_status choir_mem_alloc_local(int n_local, choir_comm *const *com
 CHOIR_API choir_status choir_mem_free(choir_comm *comm, void *ptr);
 CHOIR_API choir_status choir_mem_free_local(int n_local, choir_comm *const *comms, void *const *ptrs);
 
+/* choir_mem_register: makes memory that the caller has symmetric, without copying it: it must lie in a shared mapping of a file that this process can open again
+ * (/dev/shm, a file, a memfd where the kernel lets its mapping be opened).  Private memory is UNSUPPORTED, on all ranks; nothing has changed then.  The same size
+ * on all ranks.  Ranks that are threads of one process need no registering: they reach all memory of each other's.  Collective and blocking, like alloc.
+ * choir_mem_deregister: before the memory is unmapped; collective and blocking; no call that uses it may be unfinished. */
+CHOIR_API choir_status choir_mem_register(choir_comm *comm, void *ptr, size_t bytes);
+CHOIR_API choir_status choir_mem_register_local(int n_local, choir_comm *const *comms, void *const *ptrs, size_t bytes);
+CHOIR_API choir_status choir_mem_deregister(choir_comm *comm, void *ptr);
+CHOIR_API choir_status choir_mem_deregister_local(int n_local, choir_comm *const *comms, void *const *ptrs);
+
 CHOIR_API int choir_comm_rank(const choir_comm *comm);
 CHOIR_API int choir_comm_size(const choir_comm *comm);
 CHOIR_API int choir_comm_nodes(const choir_comm *comm);               /* number of nodes */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Symmetric memory.  Two gathers over the comm itself: where each node's arena is and how much everybody wants, then whether everybody has it.  The lowest rank
- * of a node makes the arena, in which each rank of the node has one slot: its memory. */
+/* Symmetric memory.  Two gathers over the comm itself: where each rank's share can be found and how long it is, then whether everybody has mapped the others'.  In
+ * memory that is allocated the lowest rank of a node makes an arena, in which each rank of the node has one slot: its share. */
 #include "api/call.h"
 #include "exec/symmetric.h"
 
@@ -9,9 +9,10 @@
 
 /* What a rank says. */
 struct offer {
-	struct arena_address address; /* of its node's arena, from the node's lowest rank */
+	struct arena_address arena;   /* allocated: of its node's, from the node's lowest rank */
+	struct borrow_address lent;   /* registered: of its own */
 	uint64_t bytes;
-	int32_t status, unused;
+	int32_t status, registers;
 };
 _Static_assert(sizeof(struct offer) % 8 == 0, "gathered as u64");
 
@@ -19,9 +20,11 @@ struct allotment {
 	const char *call;
 	int n_local;
 	choir_comm *const *comms;
-	struct offer *mine;        /* [n_local] */
-	struct offer *all;         /* [n_local * n] what everybody said, as each local rank heard it */
-	struct arena **arenas;     /* [n_local] each with a reference */
+	uint64_t bytes;
+	void *const *registered;     /* [n_local] the callers' memory, NULL = it is allocated */
+	struct offer *mine;          /* [n_local] */
+	struct offer *all;           /* [n_local * n] what everybody said, as each local rank heard it */
+	struct symmetric **made;     /* [n_local] not yet the comm's */
 };
 
 static choir_status check_comms(const char *call, int n_local, choir_comm *const *comms)
@@ -52,85 +55,125 @@ static choir_status gather(struct allotment *a)
 	return st == CHOIR_SUCCESS ? ended : st;
 }
 
-static int leader_of(const choir_comm *comm)
+static const int *node_ranks(const choir_comm *comm)
 {
 	const struct layout *layout = &comm->layout;
 
-	return layout->node_ranks[layout->node_first[layout->node_of[comm->rank]]];
+	return layout->node_ranks + layout->node_first[layout->node_of[comm->rank]];
 }
 
-/* Makes the arenas of the nodes that a local rank leads. */
-static void make_arenas(struct allotment *a, uint64_t slot_bytes, uint64_t bytes)
+/* The node's lowest rank makes the arena. */
+static choir_status make_arena(struct symmetric *symmetric, const choir_comm *comm, struct offer *offer)
 {
-	for (int i = 0; i < a->n_local; i++) {
-		const choir_comm *comm = a->comms[i];
-		struct offer *offer = &a->mine[i];
+	enum { PAGE_BYTES = 4096 };
+	uint64_t slot_bytes = (symmetric->bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 
-		*offer = (struct offer){ .bytes = bytes };
-		if (comm->rank != leader_of(comm))
-			continue;
-		offer->status = arena_create(comm->layout.node_size[comm->layout.node_of[comm->rank]], 1, slot_bytes, &a->arenas[i]);
-		if (offer->status == CHOIR_SUCCESS)
-			arena_address(a->arenas[i], &offer->address);
+	if (comm->rank != node_ranks(comm)[0])
+		return CHOIR_SUCCESS;
+	TRY(arena_create(symmetric->n, 1, slot_bytes, &symmetric->arena));
+	arena_address(symmetric->arena, &offer->arena);
+	return CHOIR_SUCCESS;
+}
+
+/* Says what this rank has to offer; what went wrong is said too. */
+static choir_status make_offer(struct allotment *a, int local)
+{
+	struct offer *offer = &a->mine[local];
+
+	*offer = (struct offer){ .bytes = a->bytes, .registers = a->registered != NULL };
+	offer->status = symmetric_create(a->comms[local], a->bytes, &a->made[local]);
+	if (offer->status == CHOIR_SUCCESS && a->registered == NULL)
+		offer->status = make_arena(a->made[local], a->comms[local], offer);
+	if (offer->status == CHOIR_SUCCESS && a->registered != NULL && !a->comms[local]->one_process) {
+		offer->status = borrow_begin(a->registered[local], a->bytes, &a->made[local]->lent);
+		offer->lent = a->made[local]->lent;
 	}
+	return (choir_status)offer->status;
 }
 
 /* Every local rank heard the same. */
 static choir_status check_offers(const struct allotment *a)
 {
-	for (int rank = 0; rank < a->comms[0]->n; rank++) {
-		const struct offer *offer = &a->all[rank];
+	const struct offer *mine = &a->mine[0];
 
-		if (offer->status != CHOIR_SUCCESS)
-			return error_set((choir_status)offer->status, "%s: rank %d has no memory of %llu bytes to share", a->call, rank,
-			                 (unsigned long long)offer->bytes);
-		if (offer->bytes != a->mine[0].bytes)
-			return error_set(CHOIR_MISMATCH, "%s: rank %d asks for %llu bytes, rank %d for %llu", a->call, a->comms[0]->rank,
-			                 (unsigned long long)a->mine[0].bytes, rank, (unsigned long long)offer->bytes);
+	for (int rank = 0; rank < a->comms[0]->n; rank++) {
+		const struct offer *theirs = &a->all[rank];
+
+		if (theirs->bytes != mine->bytes || theirs->registers != mine->registers)
+			return error_set(CHOIR_MISMATCH, "%s: rank %d %s %llu bytes, rank %d %s %llu", a->call, a->comms[0]->rank,
+			                 mine->registers ? "registers" : "asks for", (unsigned long long)mine->bytes, rank,
+			                 theirs->registers ? "registers" : "asks for", (unsigned long long)theirs->bytes);
+		if (theirs->status != CHOIR_SUCCESS)
+			return error_set((choir_status)theirs->status, "%s: rank %d has no memory of %llu bytes that others can map", a->call, rank,
+			                 (unsigned long long)theirs->bytes);
 	}
 	return CHOIR_SUCCESS;
 }
 
-static choir_status take_slot(struct allotment *a, int local, void **ptr_p, cl_mem *mem_p)
+static choir_status map_arena(struct symmetric *symmetric, const choir_comm *comm, const struct offer *all)
+{
+	if (symmetric->arena == NULL)
+		TRY(arena_open(&all[node_ranks(comm)[0]].arena, &symmetric->arena));
+	for (int place = 0; place < symmetric->n; place++)
+		symmetric->shares[place] = arena_slot(symmetric->arena, place, 0);
+	return CHOIR_SUCCESS;
+}
+
+/* In one process the places are addresses: nothing is to be mapped. */
+static choir_status map_lent(struct symmetric *symmetric, const choir_comm *comm, const struct offer *all, void *mine)
+{
+	symmetric->shares[comm->place] = mine;
+	for (int place = 0; place < symmetric->n && !comm->one_process; place++) {
+		if (place == comm->place)
+			continue;
+		TRY(borrow_map(&all[node_ranks(comm)[place]].lent, &symmetric->maps[place]));
+		symmetric->shares[place] = symmetric->maps[place].ptr;
+	}
+	return CHOIR_SUCCESS;
+}
+
+static choir_status take_share(struct allotment *a, int local, bool wrap)
 {
 	choir_comm *comm = a->comms[local];
+	struct symmetric *symmetric = a->made[local];
 	struct dev_memory memory = { 0 };
-	void *slot;
 
-	if (a->arenas[local] == NULL)
-		TRY(arena_open(&a->all[leader_of(comm)].address, &a->arenas[local]));
-	slot = arena_slot(a->arenas[local], comm->place, 0);
-	if (mem_p != NULL)
-		TRY(dev_memory_wrap(comm->device, slot, (a->mine[local].bytes + 63) / 64 * 64, &memory));
-	if (symmetric_add(comm, a->arenas[local], memory.mem) != CHOIR_SUCCESS) {
-		dev_memory_free(comm->device, &memory);
-		return CHOIR_NO_MEMORY;
-	}
-	a->arenas[local] = NULL; /* the comm's now */
-	*ptr_p = slot;
-	if (mem_p != NULL)
-		*mem_p = memory.mem;
+	if (a->registered != NULL)
+		TRY(map_lent(symmetric, comm, a->all, a->registered[local]));
+	else
+		TRY(map_arena(symmetric, comm, a->all));
+	if (wrap)
+		TRY(dev_memory_wrap(comm->device, symmetric->shares[comm->place], (a->bytes + 63) / 64 * 64, &memory));
+	symmetric->mem = memory.mem;
+	TRY(symmetric_add(comm, symmetric));
+	a->made[local] = NULL;
 	return CHOIR_SUCCESS;
 }
 
 /* All ranks have their share, or none keeps one. */
-static choir_status take_slots(struct allotment *a, void **ptrs, cl_mem *mems)
+static choir_status take_shares(struct allotment *a, void **ptrs, cl_mem *mems)
 {
 	choir_status st = CHOIR_SUCCESS, met;
-	int n = a->comms[0]->n;
 	char text[ERROR_TEXT_BYTES] = "";
 
 	for (int i = 0; i < a->n_local; i++) {
-		a->mine[i].status = take_slot(a, i, &ptrs[i], mems != NULL ? &mems[i] : NULL);
-		if (a->mine[i].status != CHOIR_SUCCESS && st == CHOIR_SUCCESS) {
-			st = (choir_status)a->mine[i].status;
-			memcpy(text, error_text(), sizeof text);
+		const struct symmetric *symmetric = a->made[i];
+
+		a->mine[i].status = take_share(a, i, mems != NULL);
+		if (a->mine[i].status != CHOIR_SUCCESS) {
+			if (st == CHOIR_SUCCESS)
+				memcpy(text, error_text(), sizeof text);
+			st = st == CHOIR_SUCCESS ? (choir_status)a->mine[i].status : st;
+			continue;
 		}
+		ptrs[i] = symmetric->shares[a->comms[i]->place];
+		if (mems != NULL)
+			mems[i] = symmetric->mem;
 	}
 	met = gather(a);
-	for (int rank = 0; rank < n && met == CHOIR_SUCCESS && st == CHOIR_SUCCESS; rank++)
+	for (int rank = 0; rank < a->comms[0]->n && met == CHOIR_SUCCESS && st == CHOIR_SUCCESS; rank++)
 		if (a->all[rank].status != CHOIR_SUCCESS)
-			met = error_set((choir_status)a->all[rank].status, "%s: rank %d could not map or wrap its share", a->call, rank);
+			met = error_set((choir_status)a->all[rank].status, "%s: rank %d could not map or wrap the shares", a->call, rank);
 	if (st == CHOIR_SUCCESS && met == CHOIR_SUCCESS)
 		return CHOIR_SUCCESS;
 	for (int i = 0; i < a->n_local; i++)
@@ -139,50 +182,89 @@ static choir_status take_slots(struct allotment *a, void **ptrs, cl_mem *mems)
 	return st == CHOIR_SUCCESS ? met : error_set(st, "%s", text);
 }
 
-static choir_status allot(struct allotment *a, uint64_t bytes, void **ptrs, cl_mem *mems)
+static choir_status allot(struct allotment *a, void **ptrs, cl_mem *mems)
 {
-	enum { PAGE_BYTES = 4096 };
+	choir_status st = CHOIR_SUCCESS;
+	char text[ERROR_TEXT_BYTES] = "";
 
-	make_arenas(a, (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES, bytes);
+	for (int i = 0; i < a->n_local; i++)
+		if (make_offer(a, i) != CHOIR_SUCCESS && st == CHOIR_SUCCESS) {
+			st = (choir_status)a->mine[i].status;
+			error_prefix(st, "%s: rank %d", a->call, a->comms[i]->rank);
+			memcpy(text, error_text(), sizeof text);
+		}
 	TRY(gather(a));
+	if (st != CHOIR_SUCCESS)
+		return error_set(st, "%s", text);
 	TRY(check_offers(a));
-	return take_slots(a, ptrs, mems);
+	return take_shares(a, ptrs, mems);
+}
+
+static choir_status obtain(struct allotment *a, void **ptrs, cl_mem *mems)
+{
+	size_t n_local = (size_t)a->n_local, n = (size_t)a->comms[0]->n;
+	void **found = calloc(n_local, sizeof *found);
+	choir_status st;
+
+	a->mine = calloc(n_local, sizeof *a->mine);
+	a->all = calloc(n_local * n, sizeof *a->all);
+	a->made = calloc(n_local, sizeof *a->made);
+	if (a->mine == NULL || a->all == NULL || a->made == NULL || found == NULL)
+		st = error_no_memory("offers of shared memory", n_local * n * sizeof *a->all);
+	else
+		st = allot(a, found, mems);
+	for (size_t i = 0; i < n_local && a->made != NULL; i++)
+		symmetric_destroy(a->made[i]);
+	for (size_t i = 0; i < n_local && st == CHOIR_SUCCESS && ptrs != NULL; i++)
+		ptrs[i] = found[i];
+	free(found);
+	free(a->made);
+	free(a->all);
+	free(a->mine);
+	return st;
+}
+
+static choir_status check_bytes(const char *call, size_t bytes)
+{
+	if (bytes == 0 || bytes > INT64_MAX / 2)
+		return error_set(CHOIR_ARGUMENT, "%s: %s", call, bytes == 0 ? "0 bytes" : "more than 2^62 bytes");
+	return CHOIR_SUCCESS;
 }
 
 choir_status choir_mem_alloc_local(int n_local, choir_comm *const *comms, size_t bytes, void **ptrs, cl_mem *mems)
 {
-	static const char call[] = "choir_mem_alloc";
-	struct allotment a = { .call = call, .n_local = n_local, .comms = comms };
-	void **found;
-	choir_status st;
-	size_t n;
+	struct allotment a = { .call = "choir_mem_alloc", .n_local = n_local, .comms = comms, .bytes = bytes };
 
-	TRY(check_comms(call, n_local, comms));
-	if (ptrs == NULL || bytes == 0 || bytes > INT64_MAX / 2)
-		return error_set(CHOIR_ARGUMENT, "%s: %s", call, ptrs == NULL ? "null pointer for the result" : bytes == 0 ? "0 bytes" : "more than 2^62 bytes");
-	n = (size_t)comms[0]->n;
-	a.mine = calloc((size_t)n_local, sizeof *a.mine);
-	a.all = calloc((size_t)n_local * n, sizeof *a.all);
-	a.arenas = calloc((size_t)n_local, sizeof *a.arenas);
-	found = calloc((size_t)n_local, sizeof *found);
-	if (a.mine == NULL || a.all == NULL || a.arenas == NULL || found == NULL)
-		st = error_no_memory("offers of shared memory", (size_t)n_local * n * sizeof *a.all);
-	else
-		st = allot(&a, bytes, found, mems);
-	for (int i = 0; i < n_local && a.arenas != NULL; i++)
-		arena_release(a.arenas[i]);
-	for (int i = 0; i < n_local && st == CHOIR_SUCCESS; i++)
-		ptrs[i] = found[i];
-	free(found);
-	free(a.arenas);
-	free(a.all);
-	free(a.mine);
-	return st;
+	TRY(check_comms(a.call, n_local, comms));
+	TRY(check_bytes(a.call, bytes));
+	if (ptrs == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: null pointer for the result", a.call);
+	return obtain(&a, ptrs, mems);
 }
 
 choir_status choir_mem_alloc(choir_comm *comm, size_t bytes, void **ptr_p, cl_mem *mem_p)
 {
 	return choir_mem_alloc_local(1, &comm, bytes, ptr_p, mem_p);
+}
+
+choir_status choir_mem_register_local(int n_local, choir_comm *const *comms, void *const *ptrs, size_t bytes)
+{
+	struct allotment a = { .call = "choir_mem_register", .n_local = n_local, .comms = comms, .bytes = bytes, .registered = ptrs };
+
+	TRY(check_comms(a.call, n_local, comms));
+	TRY(check_bytes(a.call, bytes));
+	for (int i = 0; i < n_local; i++)
+		if (ptrs == NULL || ptrs[i] == NULL)
+			return error_set(CHOIR_ARGUMENT, "%s: rank %d: null pointer", a.call, comms[i]->rank);
+	for (int i = 0; i < n_local; i++)
+		if (symmetric_of(comms[i], ptrs[i]) != NULL)
+			return error_set(CHOIR_ARGUMENT, "%s: rank %d: %p is registered or allocated already", a.call, comms[i]->rank, ptrs[i]);
+	return obtain(&a, NULL, NULL);
+}
+
+choir_status choir_mem_register(choir_comm *comm, void *ptr, size_t bytes)
+{
+	return choir_mem_register_local(1, &comm, &ptr, bytes);
 }
 
 /* Nobody's memory goes while a call of another rank may still touch it. */
@@ -196,23 +278,40 @@ static choir_status meet_all(int n_local, choir_comm *const *comms)
 	return st == CHOIR_SUCCESS ? ended : st;
 }
 
-choir_status choir_mem_free_local(int n_local, choir_comm *const *comms, void *const *ptrs)
+static choir_status give_back(const char *call, int n_local, choir_comm *const *comms, void *const *ptrs, bool registered)
 {
-	static const char call[] = "choir_mem_free";
-
 	TRY(check_comms(call, n_local, comms));
 	if (ptrs == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: null pointers", call);
-	for (int i = 0; i < n_local; i++)
-		if (!symmetric_begins(comms[i], ptrs[i]))
-			return error_set(CHOIR_ARGUMENT, "%s: rank %d: %p is not what choir_mem_alloc gave for this comm", call, comms[i]->rank, ptrs[i]);
+	for (int i = 0; i < n_local; i++) {
+		const struct symmetric *symmetric = symmetric_of(comms[i], ptrs[i]);
+
+		if (symmetric == NULL || (symmetric->arena == NULL) != registered)
+			return error_set(CHOIR_ARGUMENT, "%s: rank %d: %p is not what %s for this comm", call, comms[i]->rank, ptrs[i],
+			                 registered ? "was given to choir_mem_register" : "choir_mem_alloc gave");
+	}
 	TRY(meet_all(n_local, comms));
 	for (int i = 0; i < n_local; i++)
 		symmetric_remove(comms[i], ptrs[i]);
 	return CHOIR_SUCCESS;
 }
 
+choir_status choir_mem_free_local(int n_local, choir_comm *const *comms, void *const *ptrs)
+{
+	return give_back("choir_mem_free", n_local, comms, ptrs, false);
+}
+
 choir_status choir_mem_free(choir_comm *comm, void *ptr)
 {
 	return choir_mem_free_local(1, &comm, &ptr);
+}
+
+choir_status choir_mem_deregister_local(int n_local, choir_comm *const *comms, void *const *ptrs)
+{
+	return give_back("choir_mem_deregister", n_local, comms, ptrs, true);
+}
+
+choir_status choir_mem_deregister(choir_comm *comm, void *ptr)
+{
+	return choir_mem_deregister_local(1, &comm, &ptr);
 }

@@ -15,6 +15,7 @@
 #include <pthread.h>
 
 struct run;
+struct symmetric;
 struct segments_owner;
 
 enum {
@@ -51,7 +52,7 @@ struct engine {
 	_Atomic uint64_t next_seq;   /* written under submit */
 	uint64_t *sent, *received;   /* [n] calls of each pair so far */
 	struct run *pool;            /* finished runs, kept for their memory; under submit */
-	struct run *express;         /* driver only; see express.h */
+	struct run *express[3];      /* driver only; see express.h */
 	bool closed;                 /* under submit: nothing more is accepted */
 };
 
@@ -76,8 +77,7 @@ struct choir_comm {
 	uint64_t slot_bytes, message_bytes;
 	uint64_t cache_bytes;        /* the last level of this machine's, about */
 	bool one_process;            /* all ranks are threads of this process, and their devices' memory is reached directly */
-	struct arena *_Atomic symmetric[COMM_SYMMETRIC]; /* see symmetric.h */
-	cl_mem symmetric_mems[COMM_SYMMETRIC]; /* over my slots of them, or NULL */
+	struct symmetric *_Atomic symmetric[COMM_SYMMETRIC]; /* see symmetric.h */
 	_Atomic int n_symmetric;
 
 	struct pump *pump;

@@ -132,7 +132,8 @@ static choir_status in_meet(struct run *run, bool *moved)
 		const struct arena_lane *lane = arena_lane(comm->arena, (int)place, run->lane);
 
 		reached &= lane->send_place != 0 && lane->recv_place != 0;
-		run->peers[place] = (struct run_peer){ symmetric_find(comm, lane->send_place), symmetric_find(comm, lane->recv_place) };
+		run->peers[place] = (struct run_peer){ symmetric_find(comm, (int)place, lane->send_place),
+			                                  symmetric_find(comm, (int)place, lane->recv_place) };
 	}
 	if (!reached)
 		TRY(take_other_plan(run));

@@ -1,11 +1,47 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  A place is 16 bits of where and 48 bits of what: an arena's number and an offset in it, or an address of this process. */
+/* Design notes.  A place is 16 bits of where and 48 bits of what: the number of some symmetric memory and an offset in the rank's share, or an address of this
+ * process. */
 #include "exec/symmetric.h"
+
+#include <stdlib.h>
 
 #define WHERE_SHIFT   48
 #define WHAT_MASK     ((UINT64_C(1) << WHERE_SHIFT) - 1)
 #define WHERE_PROCESS UINT64_C(0xFFFF)
 #define WHERE_NOTHING UINT64_C(0xFFFE)
+
+choir_status symmetric_create(const struct choir_comm *comm, uint64_t bytes, struct symmetric **out_p)
+{
+	size_t n = (size_t)comm->layout.node_size[comm->layout.node_of[comm->rank]];
+	struct symmetric *symmetric = calloc(1, sizeof *symmetric);
+
+	if (symmetric != NULL) {
+		symmetric->bytes = bytes;
+		symmetric->n = (int)n;
+		symmetric->shares = calloc(n, sizeof *symmetric->shares);
+		symmetric->maps = calloc(n, sizeof *symmetric->maps);
+	}
+	if (symmetric == NULL || symmetric->shares == NULL || symmetric->maps == NULL) {
+		symmetric_destroy(symmetric);
+		return error_no_memory("shares of symmetric memory", n * sizeof *symmetric->shares);
+	}
+	*out_p = symmetric;
+	return CHOIR_SUCCESS;
+}
+
+void symmetric_destroy(struct symmetric *symmetric)
+{
+	if (symmetric == NULL)
+		return;
+	dev_buffer_free(symmetric->mem); /* before the bytes it lies over */
+	for (int i = 0; symmetric->maps != NULL && i < symmetric->n; i++)
+		borrow_unmap(&symmetric->maps[i]);
+	borrow_end(&symmetric->lent);
+	arena_release(symmetric->arena);
+	free(symmetric->maps);
+	free(symmetric->shares);
+	free(symmetric);
+}
 
 bool symmetric_usual(const struct choir_comm *comm)
 {
@@ -14,15 +50,12 @@ bool symmetric_usual(const struct choir_comm *comm)
 	return comm->one_process || atomic_load_explicit(&comm->n_symmetric, memory_order_acquire) > 0;
 }
 
-static bool holds(struct arena *arena, const void *ptr, uint64_t *off_p)
+static bool holds(const struct choir_comm *comm, const struct symmetric *symmetric, const struct dev_access *access, uint64_t *off_p)
 {
-	uintptr_t base, at = (uintptr_t)ptr;
-
-	if (arena == NULL)
+	if (symmetric == NULL)
 		return false;
-	base = (uintptr_t)arena_base(arena);
-	*off_p = at - base;
-	return at >= base && *off_p < arena_bytes(arena);
+	*off_p = (uintptr_t)access->ptr - (uintptr_t)symmetric->shares[comm->place]; /* of memory before it: huge */
+	return *off_p < symmetric->bytes && access->bytes <= symmetric->bytes - *off_p;
 }
 
 uint64_t symmetric_place(const struct choir_comm *comm, const struct dev_access *access)
@@ -36,31 +69,30 @@ uint64_t symmetric_place(const struct choir_comm *comm, const struct dev_access 
 	if (comm->one_process)
 		return (uintptr_t)access->ptr <= WHAT_MASK ? WHERE_PROCESS << WHERE_SHIFT | (uintptr_t)access->ptr : 0;
 	for (uint64_t i = 0; i < COMM_SYMMETRIC; i++)
-		if (holds(atomic_load_explicit(&comm->symmetric[i], memory_order_acquire), access->ptr, &off))
+		if (holds(comm, atomic_load_explicit(&comm->symmetric[i], memory_order_acquire), access, &off))
 			return (i + 1) << WHERE_SHIFT | off;
 	return 0;
 }
 
-unsigned char *symmetric_find(const struct choir_comm *comm, uint64_t place)
+unsigned char *symmetric_find(const struct choir_comm *comm, int rank_place, uint64_t place)
 {
 	uint64_t where = place >> WHERE_SHIFT, what = place & WHAT_MASK;
-	struct arena *arena;
+	const struct symmetric *symmetric;
 
 	if (where == WHERE_PROCESS)
 		return (unsigned char *)(uintptr_t)what;
 	if (where == 0 || where > COMM_SYMMETRIC)
 		return NULL;
-	arena = atomic_load_explicit(&comm->symmetric[where - 1], memory_order_acquire);
-	return arena != NULL ? (unsigned char *)arena_base(arena) + what : NULL;
+	symmetric = atomic_load_explicit(&comm->symmetric[where - 1], memory_order_acquire);
+	return symmetric != NULL ? symmetric->shares[rank_place] + what : NULL;
 }
 
-choir_status symmetric_add(struct choir_comm *comm, struct arena *arena, cl_mem mem)
+choir_status symmetric_add(struct choir_comm *comm, struct symmetric *symmetric)
 {
 	for (int i = 0; i < COMM_SYMMETRIC; i++) {
-		struct arena *none = NULL;
+		struct symmetric *none = NULL;
 
-		if (atomic_compare_exchange_strong(&comm->symmetric[i], &none, arena)) {
-			comm->symmetric_mems[i] = mem;
+		if (atomic_compare_exchange_strong(&comm->symmetric[i], &none, symmetric)) {
 			atomic_fetch_add(&comm->n_symmetric, 1);
 			return CHOIR_SUCCESS;
 		}
@@ -69,43 +101,36 @@ choir_status symmetric_add(struct choir_comm *comm, struct arena *arena, cl_mem 
 	                 COMM_SYMMETRIC);
 }
 
-static int find_slot(const struct choir_comm *comm, const void *ptr)
+static int find_share(const struct choir_comm *comm, const void *ptr)
 {
 	for (int i = 0; i < COMM_SYMMETRIC; i++) {
-		struct arena *arena = atomic_load(&comm->symmetric[i]);
+		const struct symmetric *symmetric = atomic_load(&comm->symmetric[i]);
 
-		if (arena != NULL && arena_slot(arena, comm->place, 0) == ptr)
+		if (symmetric != NULL && symmetric->shares[comm->place] == ptr)
 			return i;
 	}
 	return -1;
 }
 
-static void drop(struct choir_comm *comm, int i)
+const struct symmetric *symmetric_of(const struct choir_comm *comm, const void *ptr)
 {
-	struct arena *arena = atomic_exchange(&comm->symmetric[i], NULL);
+	int i = find_share(comm, ptr);
 
-	dev_buffer_free(comm->symmetric_mems[i]); /* before the bytes it lies over */
-	comm->symmetric_mems[i] = NULL;
-	arena_release(arena);
-}
-
-bool symmetric_begins(const struct choir_comm *comm, const void *ptr)
-{
-	return find_slot(comm, ptr) >= 0;
+	return i >= 0 ? atomic_load(&comm->symmetric[i]) : NULL;
 }
 
 void symmetric_remove(struct choir_comm *comm, const void *ptr)
 {
-	int i = find_slot(comm, ptr);
+	int i = find_share(comm, ptr);
 
 	if (i < 0)
 		return;
-	drop(comm, i);
+	symmetric_destroy(atomic_exchange(&comm->symmetric[i], NULL));
 	atomic_fetch_sub(&comm->n_symmetric, 1);
 }
 
 void symmetric_close(struct choir_comm *comm)
 {
 	for (int i = 0; i < COMM_SYMMETRIC; i++)
-		drop(comm, i);
+		symmetric_destroy(atomic_exchange(&comm->symmetric[i], NULL));
 }
