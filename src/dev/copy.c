@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies between a caller's memory and host memory of ours, on the internal queue. */
+/* Copies between a caller's memory and host memory of ours, on the internal queue or on one for each direction.  A GPU has an engine for each
+ * direction and one for kernels; one in-order queue would let only one of them work at a time. */
 #include "dev/device_impl.h"
+
+enum { READS, WRITES };
 
 static choir_status check_copy(const char *what, const struct dev_access *access, uint64_t off, uint64_t bytes)
 {
@@ -13,68 +16,138 @@ static choir_status check_copy(const char *what, const struct dev_access *access
 }
 
 /* The flags of the cl_mem keep the host out: the bytes pass through a buffer that lives as long as the two commands. */
-static cl_int copy_between(choir_device *device, const struct dev_access *access, uint64_t off, void *to, const void *from, uint64_t bytes,
-                           cl_event *event_p)
+static cl_int copy_between(cl_command_queue queue, cl_context context, const struct dev_access *access, uint64_t off, void *to, const void *from,
+                           uint64_t bytes, cl_event *event_p)
 {
 	cl_int rc;
-	cl_mem between = clCreateBuffer(device->context, CL_MEM_READ_WRITE, bytes, NULL, &rc);
+	cl_mem between = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, NULL, &rc);
 
 	if (rc != CL_SUCCESS)
 		return rc;
 	if (to != NULL) {
-		rc = clEnqueueCopyBuffer(device->queue, access->mem, between, access->off + off, 0, bytes, 0, NULL, NULL);
+		rc = clEnqueueCopyBuffer(queue, access->mem, between, access->off + off, 0, bytes, 0, NULL, NULL);
 		if (rc == CL_SUCCESS)
-			rc = clEnqueueReadBuffer(device->queue, between, CL_FALSE, 0, bytes, to, 0, NULL, event_p);
+			rc = clEnqueueReadBuffer(queue, between, CL_FALSE, 0, bytes, to, 0, NULL, event_p);
 	} else {
-		rc = clEnqueueWriteBuffer(device->queue, between, CL_FALSE, 0, bytes, from, 0, NULL, NULL);
+		rc = clEnqueueWriteBuffer(queue, between, CL_FALSE, 0, bytes, from, 0, NULL, NULL);
 		if (rc == CL_SUCCESS)
-			rc = clEnqueueCopyBuffer(device->queue, between, access->mem, 0, access->off + off, bytes, 0, NULL, event_p);
+			rc = clEnqueueCopyBuffer(queue, between, access->mem, 0, access->off + off, bytes, 0, NULL, event_p);
 	}
 	clReleaseMemObject(between); /* the commands hold it */
 	return rc;
 }
 
-static cl_int copy_pointer(choir_device *device, const struct dev_access *access, void *to, const void *from, uint64_t bytes, cl_event *event_p)
+static cl_int copy_pointer(choir_device *device, cl_command_queue queue, const struct dev_access *access, void *to, const void *from, uint64_t bytes,
+                           cl_event *event_p)
 {
 	if (access->usm != NULL)
-		return device->usm.copy(device->queue, CL_FALSE, to, from, bytes, 0, NULL, event_p);
-	return clEnqueueSVMMemcpy(device->queue, CL_FALSE, to, from, bytes, 0, NULL, event_p);
+		return device->usm.copy(queue, CL_FALSE, to, from, bytes, 0, NULL, event_p);
+	return clEnqueueSVMMemcpy(queue, CL_FALSE, to, from, bytes, 0, NULL, event_p);
 }
 
-choir_status dev_read(choir_device *device, const struct dev_access *access, uint64_t off, void *to, uint64_t bytes, cl_event *event_p)
+static choir_status read_on(choir_device *device, cl_command_queue queue, const struct dev_access *access, uint64_t off, void *to, uint64_t bytes,
+                            cl_event *event_p)
 {
 	cl_int rc;
 
 	if (bytes == 0)
-		return event_p != NULL ? dev_marker(device->queue, event_p) : CHOIR_SUCCESS;
+		return event_p != NULL ? dev_marker(queue, event_p) : CHOIR_SUCCESS;
 	TRY(check_copy("dev_read", access, off, bytes));
 	if (access->mem == NULL)
-		rc = copy_pointer(device, access, to, (unsigned char *)(access->usm != NULL ? access->usm : access->svm) + off, bytes, event_p);
+		rc = copy_pointer(device, queue, access, to, (unsigned char *)(access->usm != NULL ? access->usm : access->svm) + off, bytes, event_p);
 	else if (access->no_read)
-		rc = copy_between(device, access, off, to, NULL, bytes, event_p);
+		rc = copy_between(queue, device->context, access, off, to, NULL, bytes, event_p);
 	else
-		rc = clEnqueueReadBuffer(device->queue, access->mem, CL_FALSE, access->off + off, bytes, to, 0, NULL, event_p);
-	if (rc != CL_SUCCESS)
-		return error_cl("dev_read: enqueue", rc);
+		rc = clEnqueueReadBuffer(queue, access->mem, CL_FALSE, access->off + off, bytes, to, 0, NULL, event_p);
+	return rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("dev_read: enqueue", rc);
+}
+
+static choir_status write_on(choir_device *device, cl_command_queue queue, const struct dev_access *access, uint64_t off, const void *from, uint64_t bytes,
+                             cl_event *event_p)
+{
+	cl_int rc;
+
+	if (bytes == 0)
+		return event_p != NULL ? dev_marker(queue, event_p) : CHOIR_SUCCESS;
+	TRY(check_copy("dev_write", access, off, bytes));
+	if (access->mem == NULL)
+		rc = copy_pointer(device, queue, access, (unsigned char *)(access->usm != NULL ? access->usm : access->svm) + off, from, bytes, event_p);
+	else if (access->no_write)
+		rc = copy_between(queue, device->context, access, off, NULL, from, bytes, event_p);
+	else
+		rc = clEnqueueWriteBuffer(queue, access->mem, CL_FALSE, access->off + off, bytes, from, 0, NULL, event_p);
+	return rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("dev_write: enqueue", rc);
+}
+
+choir_status dev_read(choir_device *device, const struct dev_access *access, uint64_t off, void *to, uint64_t bytes, cl_event *event_p)
+{
+	TRY(read_on(device, device->queue, access, off, to, bytes, event_p));
 	clFlush(device->queue);
 	return CHOIR_SUCCESS;
 }
 
 choir_status dev_write(choir_device *device, const struct dev_access *access, uint64_t off, const void *from, uint64_t bytes, cl_event *event_p)
 {
-	cl_int rc;
-
-	if (bytes == 0)
-		return event_p != NULL ? dev_marker(device->queue, event_p) : CHOIR_SUCCESS;
-	TRY(check_copy("dev_write", access, off, bytes));
-	if (access->mem == NULL)
-		rc = copy_pointer(device, access, (unsigned char *)(access->usm != NULL ? access->usm : access->svm) + off, from, bytes, event_p);
-	else if (access->no_write)
-		rc = copy_between(device, access, off, NULL, from, bytes, event_p);
-	else
-		rc = clEnqueueWriteBuffer(device->queue, access->mem, CL_FALSE, access->off + off, bytes, from, 0, NULL, event_p);
-	if (rc != CL_SUCCESS)
-		return error_cl("dev_write: enqueue", rc);
+	TRY(write_on(device, device->queue, access, off, from, bytes, event_p));
 	clFlush(device->queue);
 	return CHOIR_SUCCESS;
+}
+
+/* Made at first use; who comes second drops its own. */
+static choir_status copy_queue(choir_device *device, int direction, cl_command_queue *out_p)
+{
+	cl_command_queue mine, none = NULL;
+
+	*out_p = atomic_load(&device->copies[direction]);
+	if (*out_p != NULL)
+		return CHOIR_SUCCESS;
+	TRY(queue_create(device, &mine));
+	*out_p = mine;
+	if (!atomic_compare_exchange_strong(&device->copies[direction], &none, mine)) {
+		clReleaseCommandQueue(mine);
+		*out_p = none;
+	}
+	return CHOIR_SUCCESS;
+}
+
+choir_status dev_stage_read(choir_device *device, const struct dev_access *access, uint64_t off, void *to, uint64_t bytes, cl_event *event_p)
+{
+	cl_command_queue queue;
+
+	TRY(copy_queue(device, READS, &queue));
+	TRY(read_on(device, queue, access, off, to, bytes, event_p));
+	clFlush(queue);
+	return CHOIR_SUCCESS;
+}
+
+choir_status dev_stage_write(choir_device *device, const struct dev_access *access, uint64_t off, const void *from, uint64_t bytes, cl_event *event_p)
+{
+	cl_command_queue queue;
+
+	TRY(copy_queue(device, WRITES, &queue));
+	TRY(write_on(device, queue, access, off, from, bytes, event_p));
+	clFlush(queue);
+	return CHOIR_SUCCESS;
+}
+
+/* No flush before the wait, which is one: Intel's runtime does a small command in the waiting thread, unless a flush has given it to another.  An event and not a
+ * blocking write, which on that runtime returns before bytes of less than a kilobyte are there. */
+choir_status dev_stage_read_now(choir_device *device, const struct dev_access *access, uint64_t off, void *to, uint64_t bytes)
+{
+	cl_command_queue queue;
+	cl_event event;
+
+	TRY(copy_queue(device, READS, &queue));
+	TRY(read_on(device, queue, access, off, to, bytes, &event));
+	return dev_wait(&event);
+}
+
+choir_status dev_stage_write_now(choir_device *device, const struct dev_access *access, uint64_t off, const void *from, uint64_t bytes)
+{
+	cl_command_queue queue;
+	cl_event event;
+
+	TRY(copy_queue(device, WRITES, &queue));
+	TRY(write_on(device, queue, access, off, from, bytes, &event));
+	return dev_wait(&event);
 }

@@ -63,6 +63,15 @@ choir_status dev_unmap(choir_device *device, struct dev_access *access, cl_event
 choir_status dev_read(choir_device *device, const struct dev_access *access, uint64_t off, void *to, uint64_t bytes, cl_event *event_p);
 choir_status dev_write(choir_device *device, const struct dev_access *access, uint64_t off, const void *from, uint64_t bytes, cl_event *event_p);
 
+/* dev_stage_read, dev_stage_write: the same on queues of their own, one for each direction, so that copies both ways and kernels overlap.  Only copies of one
+ * direction are in order: what a copy needs of the other queues must be complete before. */
+choir_status dev_stage_read(choir_device *device, const struct dev_access *access, uint64_t off, void *to, uint64_t bytes, cl_event *event_p);
+choir_status dev_stage_write(choir_device *device, const struct dev_access *access, uint64_t off, const void *from, uint64_t bytes, cl_event *event_p);
+
+/* dev_stage_read_now, dev_stage_write_now: the same, complete when they return. */
+choir_status dev_stage_read_now(choir_device *device, const struct dev_access *access, uint64_t off, void *to, uint64_t bytes);
+choir_status dev_stage_write_now(choir_device *device, const struct dev_access *access, uint64_t off, const void *from, uint64_t bytes);
+
 /* dev_poll: *done_p = true when the event is complete (then also a synchronisation point: clWaitForEvents was called on the complete event); OPENCL if it ended
  * in error.  dev_watch: rings the process's bell through fn when it completes or fails. */
 choir_status dev_poll(cl_event event, bool *done_p);

@@ -86,14 +86,29 @@ static choir_status choose_class(choir_device *device, choir_memory_class wanted
 	return CHOIR_SUCCESS;
 }
 
-static choir_status device_init(choir_device *device, choir_memory_class wanted)
+choir_status queue_create(choir_device *device, cl_command_queue *out_p)
 {
 	cl_int rc;
+	cl_command_queue queue = clCreateCommandQueue(device->context, device->id, 0, &rc);
 
-	TRY(facts_learn(device->context, device->id, &device->facts, &device->usm));
-	device->queue = clCreateCommandQueue(device->context, device->id, 0, &rc);
 	if (rc != CL_SUCCESS)
 		return error_cl("clCreateCommandQueue", rc);
+	*out_p = queue;
+	return CHOIR_SUCCESS;
+}
+
+static void queue_destroy(cl_command_queue queue)
+{
+	if (queue == NULL)
+		return;
+	clFinish(queue);
+	clReleaseCommandQueue(queue);
+}
+
+static choir_status device_init(choir_device *device, choir_memory_class wanted)
+{
+	TRY(facts_learn(device->context, device->id, &device->facts, &device->usm));
+	TRY(queue_create(device, &device->queue));
 	device->pointers = pointer_cache_create();
 	if (device->pointers == NULL)
 		return error_no_memory("a device's pointer cache", 4096);
@@ -139,10 +154,9 @@ void choir_device_destroy(choir_device *device)
 	if (device == NULL || atomic_fetch_sub(&device->refs, 1) != 1)
 		return;
 	program_cache_fini(&device->programs);
-	if (device->queue != NULL) {
-		clFinish(device->queue);
-		clReleaseCommandQueue(device->queue);
-	}
+	for (int i = 0; i < 2; i++)
+		queue_destroy(atomic_load(&device->copies[i]));
+	queue_destroy(device->queue);
 	pointer_cache_release(device->pointers);
 	clReleaseContext(device->context);
 	free(device);

@@ -38,6 +38,7 @@ struct choir_device {
 	cl_context context; /* retained */
 	cl_device_id id;
 	cl_command_queue queue; /* in order; every enqueue is flushed */
+	cl_command_queue _Atomic copies[2]; /* the same, for dev_stage_read and dev_stage_write; NULL until first used */
 	struct device_facts facts;
 	struct device_usm usm;
 	choir_memory_class memory_class;
@@ -45,6 +46,9 @@ struct choir_device {
 	struct pointer_cache *pointers;
 	struct program_cache programs;
 };
+
+/* queue_create: an in-order queue of the device.  OPENCL. */
+choir_status queue_create(choir_device *device, cl_command_queue *out_p);
 
 /* facts_learn: fills facts (not the probe's part) and usm.  OPENCL. */
 choir_status facts_learn(cl_context context, cl_device_id id, struct device_facts *facts, struct device_usm *usm);

@@ -4,6 +4,7 @@
  * so they may call choir again. */
 #include "exec/engine.h"
 
+#include "exec/device_wait.h"
 #include "exec/progress.h"
 #include "exec/roll_call.h"
 
@@ -168,6 +169,20 @@ static bool advance_all(struct choir_comm *comm)
 	return moved;
 }
 
+/* Nothing moved: is that for the device?  A run that is alone and sends nothing may wait for it right here. */
+static bool wait_for_device(struct choir_comm *comm)
+{
+	struct run *run = comm->engine.active;
+	bool busy = false;
+
+	if (run != NULL && run->next == NULL && !(run->plan != NULL && run->plan->messages) && device_block(run))
+		return true;
+	for (; run != NULL && !busy; run = run->next)
+		busy = device_busy(run);
+	atomic_store_explicit(&comm->engine.device_busy, busy, memory_order_relaxed);
+	return false;
+}
+
 /* Takes out what ended, and the first run whose callback is due. */
 static struct run *take_ended(struct engine *engine, struct run **calling_p)
 {
@@ -232,7 +247,7 @@ bool engine_drive(struct choir_comm *comm, bool messages)
 	if (engine->active != NULL) {
 		comm_look(comm);
 		if (atomic_load(&comm->failed) == CHOIR_SUCCESS)
-			moved |= advance_all(comm);
+			moved |= advance_all(comm) || wait_for_device(comm);
 		if (atomic_load(&comm->failed) != CHOIR_SUCCESS)
 			fail_all(comm);
 	}

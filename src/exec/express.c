@@ -4,21 +4,15 @@
  * its plan from call to call.  The state machine is that of all runs. */
 #include "exec/express.h"
 
+#include "exec/device_wait.h"
 #include "exec/engine.h"
 #include "exec/progress.h"
+#include "exec/relax.h"
 
+#include <sched.h>
 #include <string.h>
 
 enum { WAIT_ROUNDS = 2000 }; /* some 50 us */
-
-static inline void relax(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
 
 struct run *express_begin(struct choir_comm *comm)
 {
@@ -33,6 +27,7 @@ struct run *express_begin(struct choir_comm *comm)
 		return NULL;
 	}
 	run = engine->express;
+	run->on_the_spot = true;
 	run->deadline_ms = comm->deadline_ms;
 	return run;
 }
@@ -70,6 +65,7 @@ static choir_status hand_over(struct run *run, bool numbered, choir_event **even
 	struct engine *engine = &comm->engine;
 
 	engine->express = NULL;
+	run->on_the_spot = false;
 	*event_p = choir_event_retain(run->event);
 	run->event->deadline_ms = run->deadline_ms;
 	if (numbered) {
@@ -115,8 +111,10 @@ choir_status express_end(struct run *run, choir_event **event_p)
 	if (run->plan->messages || !engine_number(run))
 		return hand_over(run, false, event_p);
 	for (int idle = 0; run->state != RUN_ENDED && idle < rounds; idle++) {
-		if (run_advance(run))
+		if (run_advance(run) || device_block(run))
 			idle = 0;
+		else if (device_shares_core(comm) && device_busy(run))
+			sched_yield();
 		else
 			relax();
 	}

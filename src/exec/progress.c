@@ -11,7 +11,9 @@
 #include "exec/progress.h"
 
 #include "exec/comm.h"
+#include "exec/device_wait.h"
 #include "exec/engine.h"
+#include "exec/relax.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -22,6 +24,8 @@ enum {
 	YIELD_ROUNDS = 60,
 	SLEEP_US = 20000,
 	POLLED_SLEEP_US = 200,
+	DEVICE_ROUNDS = 2000, /* of giving the core away while the device works */
+	DEVICE_SLEEP_US = 50,
 	CHECK_NS = 20 * 1000 * 1000,
 	OTHERS_EVERY = 16, /* idle rounds between looks at the other ranks */
 	LOOK_EVERY = 64,   /* rounds between looks at the clock */
@@ -75,15 +79,6 @@ int progress_generation(void)
 	return atomic_load_explicit(&generation, memory_order_relaxed);
 }
 
-static inline void relax(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
 /* The comm after `before` in the list (first: NULL), retained; NULL at the end.  `before` is released. */
 static struct choir_comm *next_comm(struct choir_comm *before)
 {
@@ -122,7 +117,23 @@ static bool has_work(struct choir_comm *comm)
 	return !engine_idle(comm) || (comm->pump != NULL && pump_busy(comm->pump));
 }
 
-static bool work_left(bool *polled, bool *crowded)
+/* What a thread that finds nothing to do should know of the comms it is there for. */
+struct idle_for {
+	bool polled;   /* messages can come that only polling sees */
+	bool crowded;  /* more ranks than cores */
+	bool device;   /* commands of the device are under way: nothing rings when they end */
+	bool shares;   /* and threads of this process carry them out */
+};
+
+static void add_device(struct idle_for *why, const struct choir_comm *comm)
+{
+	bool busy = atomic_load_explicit(&comm->engine.device_busy, memory_order_relaxed);
+
+	why->device |= busy;
+	why->shares |= busy && device_shares_core(comm);
+}
+
+static bool work_left(struct idle_for *why)
 {
 	bool left = false;
 
@@ -131,8 +142,9 @@ static bool work_left(bool *polled, bool *crowded)
 		bool here = has_work(comm);
 
 		left |= here;
-		*polled |= here && comm->pump != NULL && pump_polled(comm->pump);
-		*crowded |= comm->crowded;
+		why->polled |= here && comm->pump != NULL && pump_polled(comm->pump);
+		why->crowded |= comm->crowded;
+		add_device(why, comm);
 	}
 	pthread_mutex_unlock(&world.lock);
 	return left;
@@ -164,7 +176,7 @@ static int64_t end_of(int64_t timeout_ms)
 }
 
 /* Sleeps unless something moved after arming. */
-static void sleep_once(choir_event *event, bool polled)
+static void sleep_once(choir_event *event, const struct idle_for *why)
 {
 	struct bell *bell = bell_mine();
 	uint32_t seen;
@@ -178,13 +190,13 @@ static void sleep_once(choir_event *event, bool polled)
 		bell_disarm(bell);
 		return;
 	}
-	bell_sleep(bell, seen, polled ? POLLED_SLEEP_US : SLEEP_US);
+	bell_sleep(bell, seen, why->device ? DEVICE_SLEEP_US : why->polled ? POLLED_SLEEP_US : SLEEP_US);
 }
 
 /* One round with nothing to do. */
-static void idle_round(struct idle *idle, const struct choir_comm *mine, choir_event *event, bool polled, bool crowded)
+static void idle_round(struct idle *idle, const struct choir_comm *mine, choir_event *event, const struct idle_for *why)
 {
-	unsigned spin = crowded ? 0 : SPIN_ROUNDS, round = idle->rounds++;
+	unsigned spin = why->crowded || why->shares ? 0 : SPIN_ROUNDS, yields = why->device ? DEVICE_ROUNDS : YIELD_ROUNDS, round = idle->rounds++;
 
 	if (round % OTHERS_EVERY == OTHERS_EVERY - 1 && atomic_load_explicit(&world.n_comms, memory_order_relaxed) > 1 && drive_others(mine)) {
 		idle->rounds = 0;
@@ -194,11 +206,11 @@ static void idle_round(struct idle *idle, const struct choir_comm *mine, choir_e
 		relax();
 		return;
 	}
-	if (round < spin + YIELD_ROUNDS) {
+	if (round < spin + yields) {
 		sched_yield();
 		return;
 	}
-	sleep_once(event, polled);
+	sleep_once(event, why);
 }
 
 static void wake_background(void)
@@ -211,10 +223,18 @@ static void wake_background(void)
 /* A waiter goes: what it leaves unfinished is the background thread's. */
 static void leave(void)
 {
-	bool polled = false, crowded = false;
+	struct idle_for ignored = { .polled = false };
 
-	if (atomic_fetch_sub(&world.drivers, 1) == 1 && work_left(&polled, &crowded))
+	if (atomic_fetch_sub(&world.drivers, 1) == 1 && work_left(&ignored))
 		progress_kick();
+}
+
+static void idle_in(struct idle *idle, const struct choir_comm *comm, choir_event *event, bool polled)
+{
+	struct idle_for why = { .polled = polled, .crowded = comm->crowded };
+
+	add_device(&why, comm);
+	idle_round(idle, comm, event, &why);
 }
 
 bool progress_wait(choir_event *event, int64_t timeout_ms)
@@ -239,7 +259,7 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 		if (moved)
 			idle.rounds = 0;
 		else
-			idle_round(&idle, comm, event, polled || timeout_ms >= 0, comm->crowded);
+			idle_in(&idle, comm, event, polled || timeout_ms >= 0);
 	}
 	leave();
 	return event_is_complete(event);
@@ -261,7 +281,7 @@ bool progress_drain(struct choir_comm *comm, int64_t timeout_ms)
 		if (moved)
 			idle.rounds = 0;
 		else
-			idle_round(&idle, comm, NULL, true, comm->crowded);
+			idle_in(&idle, comm, NULL, true);
 	}
 	leave();
 	return !has_work(comm);
@@ -297,7 +317,8 @@ static void *background(void *number)
 		struct idle idle = { 0 };
 
 		for (unsigned round = 0;; round++) {
-			bool polled = false, crowded = false, moved = drive_others(NULL);
+			struct idle_for why = { .polled = false };
+			bool moved = drive_others(NULL);
 
 			if (round % LOOK_EVERY == LOOK_EVERY - 1 || idle.rounds > YIELD_ROUNDS)
 				look_at_all(&idle, progress_now_ns());
@@ -305,9 +326,9 @@ static void *background(void *number)
 				idle.rounds = 0;
 				continue;
 			}
-			if (atomic_load(&world.drivers) > 0 || !work_left(&polled, &crowded) || atomic_load(&world.life) != life)
+			if (atomic_load(&world.drivers) > 0 || !work_left(&why) || atomic_load(&world.life) != life)
 				break;
-			idle_round(&idle, NULL, NULL, polled, crowded);
+			idle_round(&idle, NULL, NULL, &why);
 		}
 	}
 	return NULL;

@@ -107,6 +107,7 @@ struct run {
 
 	choir_status status;
 	char text[ERROR_TEXT_BYTES];
+	bool on_the_spot;           /* in express.c: the caller waits, and drives nothing else meanwhile */
 	bool only_mine;             /* the failure is this event's alone */
 };
 

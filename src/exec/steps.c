@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.  A step is ready once its deps are done; ready steps start in plan order.  Host steps (copies and reductions between memory the host reaches)
- * are done on the spot, in pieces (host_step.c); steps that need a peer or the device are started and then polled from the `waiting` list.  Everything here runs under the
- * engine's drive lock, so the board needs none. */
+ * are done on the spot, in pieces (host_step.c); steps that need a peer or the device (stage_step.c, reduce_step.c) are started and then polled from the
+ * `waiting` list.  Everything here runs under the engine's drive lock, so the board needs none. */
 #include "exec/steps.h"
 
 #include <stdlib.h>
@@ -42,12 +42,6 @@ unsigned char *steps_host(struct run *run, struct plan_ref ref)
 	return NULL;
 }
 
-static bool staged(const struct run *run, struct plan_ref ref)
-{
-	return (ref.buf == PLAN_SEND && !run->send.direct && run->send.ptr == NULL) ||
-	       (ref.buf == PLAN_RECV && !run->recv.direct && run->recv.ptr == NULL);
-}
-
 static uint32_t phase_of(const struct run *run, uint32_t phase)
 {
 	return run->plan_index << 20 | phase;
@@ -58,42 +52,16 @@ static uint32_t tag_of(const struct run *run, uint32_t tag)
 	return run->plan_index << 24 | tag;
 }
 
-/* Many buffers, some of them out of the host's reach: all of the step at once. */
-static bool is_gathered(const struct segments *segments, struct plan_ref ref, enum plan_buf buf)
-{
-	return ref.buf == buf && segments->n > 0 && !segments->direct;
-}
-
-static choir_status copy_segments(struct run *run, const struct plan_step *step, cl_event *event, bool *done)
-{
-	struct plan_ref src = run->plan->refs[step->src_first];
-	choir_device *device = run->comm->device;
-
-	if (src.buf == PLAN_SEND)
-		TRY(segments_read(device, &run->send_list, src.off, steps_host(run, step->dst), step->len, event));
-	else
-		TRY(segments_write(device, &run->recv_list, step->dst.off, steps_host(run, src), step->len, event));
-	*done = *event == NULL;
-	return CHOIR_SUCCESS;
-}
-
 static choir_status start_copy(struct run *run, uint32_t id, bool *done)
 {
 	const struct plan_step *step = &run->plan->steps[id];
-	const struct plan_ref *src = &run->plan->refs[step->src_first];
-	cl_event *event = &run->board.events[id];
 
-	if (step->len == 0) {
+	if (step->len == 0)
 		*done = true;
-		return CHOIR_SUCCESS;
-	}
-	if (is_gathered(&run->send_list, *src, PLAN_SEND) || is_gathered(&run->recv_list, step->dst, PLAN_RECV))
-		return copy_segments(run, step, event, done);
-	if (staged(run, *src))
-		return dev_read(run->comm->device, &run->send, src->off, steps_host(run, step->dst), step->len, event);
-	if (staged(run, step->dst))
-		return dev_write(run->comm->device, &run->recv, step->dst.off, steps_host(run, *src), step->len, event);
-	*done = steps_host_copy(run, step);
+	else if (steps_is_staged(run, step))
+		return steps_stage_copy(run, step, &run->board.events[id], done);
+	else
+		*done = steps_host_copy(run, step);
 	return CHOIR_SUCCESS;
 }
 

@@ -23,6 +23,11 @@ choir_status steps_kernel_reduce(struct run *run, const struct plan_step *step, 
 bool steps_host_copy(struct run *run, const struct plan_step *step);
 choir_status steps_host_reduce(struct run *run, const struct plan_step *step, bool *done);
 
+/* steps_is_staged: does the copy lead from or to a caller's buffer that only commands reach?  steps_stage_copy: starts it; *event_p is complete when it is over,
+ * NULL if it is already: *done.  In stage_step.c. */
+bool steps_is_staged(const struct run *run, const struct plan_step *step);
+choir_status steps_stage_copy(struct run *run, const struct plan_step *step, cl_event *event_p, bool *done);
+
 /* steps_host: the host address of a reference, NULL if the host cannot reach it. */
 unsigned char *steps_host(struct run *run, struct plan_ref ref);
 

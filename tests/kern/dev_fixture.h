@@ -43,7 +43,7 @@ void fixture_poke(cl_mem mem, const unsigned char *in, size_t bytes);
 void fixture_get(choir_device *device, struct dev_access *access, unsigned char *out);
 void fixture_put(choir_device *device, struct dev_access *access, const unsigned char *in);
 
-extern const struct CMUnitTest memory_tests[], pointer_tests[], range_tests[], program_tests[];
-extern const size_t n_memory_tests, n_pointer_tests, n_range_tests, n_program_tests;
+extern const struct CMUnitTest memory_tests[], pointer_tests[], range_tests[], program_tests[], stage_tests[];
+extern const size_t n_memory_tests, n_pointer_tests, n_range_tests, n_program_tests, n_stage_tests;
 
 #endif

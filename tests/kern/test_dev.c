@@ -135,5 +135,6 @@ int main(void)
 	failed += _cmocka_run_group_tests("pointer", pointer_tests, n_pointer_tests, fixture_set_up, fixture_tear_down);
 	failed += _cmocka_run_group_tests("range", range_tests, n_range_tests, fixture_set_up, fixture_tear_down);
 	failed += _cmocka_run_group_tests("program", program_tests, n_program_tests, fixture_set_up, fixture_tear_down);
+	failed += _cmocka_run_group_tests("stage", stage_tests, n_stage_tests, fixture_set_up, fixture_tear_down);
 	return failed;
 }

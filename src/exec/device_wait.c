@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* Note [device at work].  Nothing rings when a command of the device ends: a callback for each costs more than most commands take.  So while some are under way
+ * nobody sleeps for long.  What to do instead depends on who carries them out.  A GPU's copy engine needs no core of ours, and looking at the event
+ * again and again learns of the end soonest.  A CPU device is threads of this process: a spinning thread keeps them from the core, and a blocked one
+ * lets the driver do the work in its place (a read of 64 bytes, by polling and by blocking: PoCL 15.8 and 14.0 us, Intel 4.8 and 2.3 us with a core to spare; 178 and 19, 228 and 5 us
+ * for the whole of a small allreduce with a core a rank). */
+#include "exec/device_wait.h"
+
+static bool is_mapping(const struct run *run)
+{
+	return run->state == RUN_MAP || run->state == RUN_UNMAP;
+}
+
+/* The first command that is under way; *n counts them. */
+static cl_event first_command(const struct run *run, uint32_t *n)
+{
+	const struct step_board *board = &run->board;
+	cl_event first = NULL;
+
+	*n = 0;
+	for (uint32_t i = 0; is_mapping(run) && i < 2; i++) {
+		*n += run->map_events[i] != NULL;
+		first = first != NULL ? first : run->map_events[i];
+	}
+	for (uint32_t i = 0; run->state == RUN_STEPS && i < board->n_waiting; i++) {
+		cl_event event = board->events[board->waiting[i]];
+
+		*n += event != NULL;
+		first = first != NULL ? first : event;
+	}
+	return first;
+}
+
+bool device_busy(const struct run *run)
+{
+	uint32_t n;
+
+	return first_command(run, &n) != NULL;
+}
+
+bool device_shares_core(const struct choir_comm *comm)
+{
+	return dev_is_cpu(comm->device);
+}
+
+bool device_block(struct run *run)
+{
+	uint32_t n;
+	cl_event event = first_command(run, &n);
+
+	if (event == NULL || !device_shares_core(run->comm) || (run->state == RUN_STEPS && n < run->board.n_waiting))
+		return false;
+	clWaitForEvents(1, &event); /* how it ended is the poll's to say */
+	return true;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* Copies between memory of ours and a caller's buffer that only commands reach.  Each direction has a queue; the plan's deps order the two. */
+#include "exec/steps.h"
+
+enum { NOW_BYTES = 64 * 1024 };
+
+static bool needs_command(const struct dev_access *access, const struct segments *segments)
+{
+	return segments->n > 0 ? !segments->direct : !access->direct && access->ptr == NULL;
+}
+
+static bool is_read(const struct run *run, const struct plan_step *step)
+{
+	return run->plan->refs[step->src_first].buf == PLAN_SEND && needs_command(&run->send, &run->send_list);
+}
+
+static bool is_write(const struct run *run, const struct plan_step *step)
+{
+	return step->dst.buf == PLAN_RECV && needs_command(&run->recv, &run->recv_list);
+}
+
+bool steps_is_staged(const struct run *run, const struct plan_step *step)
+{
+	return is_read(run, step) || is_write(run, step);
+}
+
+static bool all_await(const struct run *run, const uint32_t *ids, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (run->plan->steps[ids[i]].kind != PLAN_AWAIT)
+			return false;
+	return true;
+}
+
+/* A short copy of a call that is carried out on the spot and has nothing else to do: the way that has the fewest hands in it. */
+static bool is_copied_now(const struct run *run, const struct plan_step *step)
+{
+	const struct step_board *board = &run->board;
+	uint32_t behind = board->ready_head + 1;
+
+	return run->on_the_spot && step->len <= NOW_BYTES && all_await(run, board->waiting, board->n_waiting) &&
+	       all_await(run, board->ready + behind, board->ready_tail - behind);
+}
+
+static choir_status start_read(struct run *run, uint64_t off, void *to, uint64_t bytes, cl_event *event_p)
+{
+	if (run->send_list.n > 0)
+		return segments_read(run->comm->device, &run->send_list, off, to, bytes, event_p);
+	return dev_stage_read(run->comm->device, &run->send, off, to, bytes, event_p);
+}
+
+static choir_status start_write(struct run *run, uint64_t off, const void *from, uint64_t bytes, cl_event *event_p)
+{
+	if (run->recv_list.n > 0)
+		return segments_write(run->comm->device, &run->recv_list, off, from, bytes, event_p);
+	return dev_stage_write(run->comm->device, &run->recv, off, from, bytes, event_p);
+}
+
+choir_status steps_stage_copy(struct run *run, const struct plan_step *step, cl_event *event_p, bool *done)
+{
+	struct plan_ref src = run->plan->refs[step->src_first];
+	bool reads = is_read(run, step), now = run->lists == NULL && is_copied_now(run, step);
+
+	if (now && reads)
+		TRY(dev_stage_read_now(run->comm->device, &run->send, src.off, steps_host(run, step->dst), step->len));
+	else if (now)
+		TRY(dev_stage_write_now(run->comm->device, &run->recv, step->dst.off, steps_host(run, src), step->len));
+	else if (reads)
+		TRY(start_read(run, src.off, steps_host(run, step->dst), step->len, event_p));
+	else
+		TRY(start_write(run, step->dst.off, steps_host(run, src), step->len, event_p));
+	*done = *event_p == NULL;
+	return CHOIR_SUCCESS;
+}
