@@ -303,40 +303,48 @@ choir_status dense_make(struct dense *d, const choir_call *call, struct algo_in 
 	return CHOIR_SUCCESS;
 }
 
-/* Nothing to wait for before it, and not so long that others would be held up. */
-static bool may_be_express(const struct dense *d, const choir_call *call)
+bool dense_express(const struct dense *d, const choir_call *call)
 {
 	enum { EXPRESS_BYTES = 1 << 20 };
+	const struct choir_comm *comm = d->comm;
+	bool near = is_pair(d) ? comm->pump != NULL && !pump_polled(comm->pump) : comm->layout.n_nodes == 1;
 
-	return d->blocks && !is_pair(d) && d->comm->layout.n_nodes == 1 && call->n_deps == 0 && call->n_cl_deps == 0 && call->after == NULL &&
-	       d->send_bytes + d->recv_bytes <= EXPRESS_BYTES;
+	return d->blocks && near && call->n_deps == 0 && call->n_cl_deps == 0 && call->after == NULL && d->send_bytes + d->recv_bytes <= EXPRESS_BYTES;
 }
 
-static choir_status on_the_spot(struct dense *d, const choir_call *call, struct algo_in *in, struct run *run)
+choir_status dense_on_the_spot(struct dense *d, const choir_call *call, struct algo_in *in, struct run *const *runs, int n)
 {
-	choir_status st = prepare(d, call, in, run);
-	uint64_t seq = d->comm->engine.next_seq;
+	struct choir_comm *comm = d->comm;
+	choir_status st = CHOIR_SUCCESS;
+	uint64_t seq = comm->engine.next_seq;
 	choir_event *event;
 
-	atomic_store_explicit(&d->comm->last_user, this_thread(), memory_order_relaxed);
+	for (int i = 0; i < n && st == CHOIR_SUCCESS; i++)
+		st = prepare(&d[i], call, &in[i], runs[i]);
+	atomic_store_explicit(&comm->last_user, this_thread(), memory_order_relaxed);
 	if (st != CHOIR_SUCCESS) {
-		express_drop(run);
+		express_drop(runs, n);
 		return st;
 	}
-	st = express_end(run, &event);
-	return event == NULL ? st : call_finish(d->call, d->comm, event, false, seq);
+	st = express_end(runs, n, &event);
+	return event == NULL ? st : call_finish(d->call, comm, event, is_pair(d), seq);
+}
+
+static enum express_kind kind_of(const struct dense *d)
+{
+	return !is_pair(d) ? EXPRESS_COLLECTIVE : d->collective == COLLECTIVE_SEND ? EXPRESS_SEND : EXPRESS_RECV;
 }
 
 choir_status dense_go(struct dense *d, const choir_call *call, struct algo_in *in, choir_event **event_p)
 {
+	enum express_kind kind = kind_of(d);
 	struct run *run;
 
 	d->blocks = event_p == NULL && !group_is_open();
 	if (d->blocks)
 		TRY(call_may_block(d->call, d->comm, is_pair(d)));
-	run = may_be_express(d, call) ? express_begin(d->comm) : NULL;
-	if (run != NULL)
-		return on_the_spot(d, call, in, run);
+	if (dense_express(d, call) && express_begin(d->comm, &kind, 1, &run))
+		return dense_on_the_spot(d, call, in, &run, 1);
 	TRY(dense_make(d, call, in, &run));
 	return call_start(d->call, run, event_p);
 }

@@ -42,4 +42,9 @@ choir_status dense_make(struct dense *d, const choir_call *call, struct algo_in 
 choir_status dense_go(struct dense *d, const choir_call *call, struct algo_in *in, choir_event **event_p);
 choir_status dense_start(struct dense *d, const choir_call *given, choir_event **event_p);
 
+/* dense_express: nothing is to be waited for before it, and it is not so long that others would be held up: exec/express.h may carry it out.
+ * dense_on_the_spot: does so with n calls that are one, and the runs from express_begin. */
+bool dense_express(const struct dense *d, const choir_call *call);
+choir_status dense_on_the_spot(struct dense *d, const choir_call *call, struct algo_in *in, struct run *const *runs, int n);
+
 #endif

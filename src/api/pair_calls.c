@@ -2,6 +2,8 @@
 /* send, recv, and both at once: a sendrecv is two runs that share one event, so it meets sends and recvs of others like any. */
 #include "api/dense.h"
 
+#include "exec/express.h"
+
 static struct dense send_of(const char *call, choir_comm *comm, choir_buffer send, size_t count, choir_dtype dtype, int peer)
 {
 	return (struct dense){ .call = call, .collective = COLLECTIVE_SEND, .comm = comm, .send = send, .count = count, .send_blocks = 1,
@@ -41,23 +43,27 @@ choir_status choir_sendrecv(choir_comm *comm, choir_buffer send, size_t send_cou
                             int source, choir_dtype dtype, const choir_call *given, choir_event **event_p)
 {
 	static const char name[] = "choir_sendrecv";
-	struct dense out = send_of(name, comm, send, send_count, dtype, dest), in = recv_of(name, comm, recv, recv_count, dtype, source);
-	struct algo_in out_shape = { 0 }, in_shape = { 0 };
-	struct run *sends, *receives;
+	static const enum express_kind kinds[] = { EXPRESS_SEND, EXPRESS_RECV };
+	struct dense d[] = { send_of(name, comm, send, send_count, dtype, dest), recv_of(name, comm, recv, recv_count, dtype, source) };
+	struct algo_in shapes[2] = { { 0 }, { 0 } };
+	struct run *runs[2];
 	choir_call call;
 	choir_status st;
 
-	TRY(dense_check(&out, given, &call, &out_shape));
-	TRY(dense_check(&in, given, &call, &in_shape));
-	TRY(check_apart(&out, &in));
-	if (event_p == NULL && !group_is_open())
+	TRY(dense_check(&d[0], given, &call, &shapes[0]));
+	TRY(dense_check(&d[1], given, &call, &shapes[1]));
+	TRY(check_apart(&d[0], &d[1]));
+	d[0].blocks = d[1].blocks = event_p == NULL && !group_is_open();
+	if (d[0].blocks)
 		TRY(call_may_block(name, comm, true));
-	TRY(dense_make(&out, &call, &out_shape, &sends));
-	st = dense_make(&in, &call, &in_shape, &receives);
+	if (dense_express(&d[0], &call) && dense_express(&d[1], &call) && express_begin(comm, kinds, 2, runs))
+		return dense_on_the_spot(d, &call, shapes, runs, 2);
+	TRY(dense_make(&d[0], &call, &shapes[0], &runs[0]));
+	st = dense_make(&d[1], &call, &shapes[1], &runs[1]);
 	if (st != CHOIR_SUCCESS) {
-		run_discard(sends);
+		run_discard(runs[0]);
 		return st;
 	}
-	run_join(sends, receives);
-	return call_start_all(name, (struct run *[]){ sends, receives }, 2, event_p);
+	run_join(runs[0], runs[1]);
+	return call_start_all(name, runs, 2, event_p);
 }

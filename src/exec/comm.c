@@ -46,16 +46,17 @@ static void free_pool(struct choir_comm *comm)
 
 static void free_express(struct choir_comm *comm)
 {
-	struct run *run = comm->engine.express;
+	struct run *run = comm->engine.express, *next;
 
 	comm->engine.express = NULL;
-	if (run == NULL)
-		return;
-	cached_plan_release(run->cached);
-	run->cached = NULL;
-	steps_free(run);
-	choir_event_release(run->event);
-	free(run);
+	for (; run != NULL; run = next) {
+		next = run->next;
+		cached_plan_release(run->cached);
+		run->cached = NULL;
+		steps_free(run);
+		choir_event_release(run->event);
+		free(run);
+	}
 }
 
 static void leave_family(struct choir_comm *comm)

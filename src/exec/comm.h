@@ -52,7 +52,7 @@ struct engine {
 	_Atomic uint64_t next_seq;   /* written under submit */
 	uint64_t *sent, *received;   /* [n] calls of each pair so far */
 	struct run *pool;            /* finished runs, kept for their memory; under submit */
-	struct run *express[3];      /* driver only; see express.h */
+	struct run *express;         /* driver only; list, see express.h */
 	_Atomic bool device_busy;    /* commands of the device were under way when nothing moved; see device_wait.c */
 	bool closed;                 /* under submit: nothing more is accepted */
 };

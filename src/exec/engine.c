@@ -49,15 +49,16 @@ static void number(struct run *run)
 	atomic_store_explicit(&arena_control(run->comm->arena, run->comm->place)->last_seq, run->seq + 1, memory_order_relaxed);
 }
 
-bool engine_number(struct run *run)
+bool engine_number(struct run *const *runs, int n)
 {
-	struct engine *engine = &run->comm->engine;
+	struct choir_comm *comm = runs[0]->comm;
+	struct engine *engine = &comm->engine;
 	bool alone;
 
 	pthread_mutex_lock(&engine->submit);
-	alone = engine->incoming == NULL && !engine->closed && atomic_load_explicit(&run->comm->failed, memory_order_relaxed) == CHOIR_SUCCESS;
-	if (alone)
-		number(run);
+	alone = engine->incoming == NULL && !engine->closed && atomic_load_explicit(&comm->failed, memory_order_relaxed) == CHOIR_SUCCESS;
+	for (int i = 0; i < n && alone; i++)
+		number(runs[i]);
 	pthread_mutex_unlock(&engine->submit);
 	return alone;
 }
@@ -137,6 +138,11 @@ static bool drive_pump(struct choir_comm *comm, bool anyway)
 	}
 	roll_answer(comm);
 	return moved; /* a failed comm too: the news of it must get out */
+}
+
+bool engine_messages(struct choir_comm *comm)
+{
+	return drive_pump(comm, true);
 }
 
 /* A run whose callback is under way ends when that has returned. */

@@ -12,8 +12,10 @@ void engine_fini(struct choir_comm *comm);
  * it).  Never blocks. */
 choir_status engine_submit(struct run *run);
 
-/* engine_number: gives the run its number only, unless others wait to be taken in or none are accepted any more.  The driver only. */
-bool engine_number(struct run *run);
+/* engine_number: gives n runs of a comm their numbers only, in this order, unless others wait to be taken in or none are accepted any more.  engine_messages: looks for
+ * messages; true if anything moved.  The driver only. */
+bool engine_number(struct run *const *runs, int n);
+bool engine_messages(struct choir_comm *comm);
 
 /* engine_drive: advances what can be advanced, completes what ended.  If another thread is at it: false at once.  True if anything moved.
  * messages: look for messages even if no run here sends or receives; calls that meet in shared memory pay for that now and then only. */

@@ -14,22 +14,47 @@
 
 enum { WAIT_ROUNDS = 2000 }; /* some 50 us */
 
-struct run *express_begin(struct choir_comm *comm)
+static enum express_kind kind_of(const struct run *run)
+{
+	return !run->pair ? EXPRESS_COLLECTIVE : run->pair_sends ? EXPRESS_SEND : EXPRESS_RECV;
+}
+
+/* The comm's run of that kind; made when first needed. */
+static struct run *take(struct choir_comm *comm, enum express_kind kind)
 {
 	struct engine *engine = &comm->engine;
-	struct run *run;
+	struct run *run = engine->express;
+
+	while (run != NULL && kind_of(run) != kind)
+		run = run->next;
+	if (run == NULL) {
+		if (run_create(comm, &run) != CHOIR_SUCCESS)
+			return NULL;
+		run->pair = kind != EXPRESS_COLLECTIVE;
+		run->pair_sends = kind == EXPRESS_SEND;
+		run->next = engine->express;
+		engine->express = run;
+	}
+	run->deadline_ms = comm->deadline_ms;
+	run->on_the_spot = !run->pair;
+	return run;
+}
+
+bool express_begin(struct choir_comm *comm, const enum express_kind *kinds, int n, struct run **runs)
+{
+	struct engine *engine = &comm->engine;
+	bool ok;
 
 	if (atomic_load_explicit(&engine->unfinished, memory_order_relaxed) != 0 || pthread_mutex_trylock(&engine->drive) != 0)
-		return NULL;
-	if (engine->closed || engine->active != NULL || atomic_load_explicit(&engine->has_incoming, memory_order_relaxed) ||
-	    (engine->express == NULL && run_create(comm, &engine->express) != CHOIR_SUCCESS)) {
-		pthread_mutex_unlock(&engine->drive);
-		return NULL;
+		return false;
+	ok = !engine->closed && engine->active == NULL && !atomic_load_explicit(&engine->has_incoming, memory_order_relaxed);
+	for (int i = 0; i < n && ok; i++) {
+		runs[i] = take(comm, kinds[i]);
+		ok = runs[i] != NULL;
 	}
-	run = engine->express;
-	run->on_the_spot = true;
-	run->deadline_ms = comm->deadline_ms;
-	return run;
+	if (!ok)
+		pthread_mutex_unlock(&engine->drive);
+	return ok;
 }
 
 /* Ready for the next call: the plan stays. */
@@ -44,79 +69,148 @@ static void clean(struct run *run)
 	run->started_ns = run->submitted_ns = run->ask_ms = 0;
 	run->send_place = run->recv_place = 0;
 	memset(&run->record, 0, sizeof run->record);
+	if (run->pair)
+		atomic_store_explicit(&run->event->wire_bytes, 0, memory_order_relaxed);
 	if (run->status == CHOIR_SUCCESS)
 		return;
 	run->status = CHOIR_SUCCESS;
 	run->text[0] = '\0';
 }
 
-void express_drop(struct run *run)
+void express_drop(struct run *const *runs, int n)
 {
-	struct engine *engine = &run->comm->engine;
+	struct engine *engine = &runs[0]->comm->engine;
 
-	clean(run);
+	for (int i = 0; i < n; i++)
+		clean(runs[i]);
 	pthread_mutex_unlock(&engine->drive);
 }
 
-/* From here on it is a run like any other. */
-static choir_status hand_over(struct run *run, bool numbered, choir_event **event_p)
+static void unlist(struct engine *engine, struct run *run)
 {
-	struct choir_comm *comm = run->comm;
-	struct engine *engine = &comm->engine;
+	struct run **at = &engine->express;
 
-	engine->express = NULL;
+	while (*at != run)
+		at = &(*at)->next;
+	*at = run->next;
+	run->next = NULL;
 	run->on_the_spot = false;
-	*event_p = choir_event_retain(run->event);
-	run->event->deadline_ms = run->deadline_ms;
-	if (numbered) {
-		atomic_fetch_add_explicit(&engine->unfinished, 1, memory_order_relaxed);
-		run->next = engine->active; /* of others there were none, and none came in without this lock */
-		engine->active = run;
-		pthread_mutex_unlock(&engine->drive);
-		return CHOIR_SUCCESS;
+}
+
+/* From here on they are runs like any others; two of them have one event. */
+static choir_event *make_ordinary(struct run *const *runs, int n)
+{
+	for (int i = 0; i < n; i++) {
+		unlist(&runs[i]->comm->engine, runs[i]);
+		runs[i]->event->deadline_ms = runs[i]->deadline_ms;
+	}
+	if (n == 2)
+		run_join(runs[0], runs[1]);
+	return choir_event_retain(runs[0]->event);
+}
+
+static choir_status submit(struct run *const *runs, int n, choir_event **event_p)
+{
+	struct choir_comm *comm = runs[0]->comm;
+	choir_event *event = make_ordinary(runs, n);
+	choir_status st = CHOIR_SUCCESS;
+
+	pthread_mutex_unlock(&comm->engine.drive);
+	for (int i = 0; i < n; i++) {
+		choir_status one = engine_submit(runs[i]);
+
+		st = st == CHOIR_SUCCESS ? one : st;
+	}
+	if (st == CHOIR_SUCCESS)
+		*event_p = event;
+	else
+		choir_event_release(event);
+	return st;
+}
+
+/* They have their numbers; those that have ended are left out. */
+static void go_on(struct run *const *runs, int n, choir_event **event_p)
+{
+	struct engine *engine = &runs[0]->comm->engine;
+	struct run *left[2];
+	int n_left = 0;
+
+	for (int i = 0; i < n; i++) {
+		if (runs[i]->state == RUN_ENDED)
+			clean(runs[i]);
+		else
+			left[n_left++] = runs[i];
+	}
+	*event_p = make_ordinary(left, n_left);
+	atomic_fetch_add_explicit(&engine->unfinished, n_left, memory_order_relaxed);
+	for (int i = n_left - 1; i >= 0; i--) {
+		left[i]->next = engine->active; /* of others there were none, and none came in without this lock */
+		engine->active = left[i];
 	}
 	pthread_mutex_unlock(&engine->drive);
-	choir_status st = engine_submit(run);
-
-	if (st != CHOIR_SUCCESS) {
-		choir_event_release(*event_p);
-		*event_p = NULL;
-	}
-	return st;
 }
 
-/* Over: what failed it fails the comm, as for all runs. */
-static choir_status finish(struct run *run)
+/* Over: what failed one of them fails the comm, as for all runs, and with it the other. */
+static choir_status fail(struct run *const *runs, int n, const struct run *failed)
 {
-	struct choir_comm *comm = run->comm;
-	choir_status st = run->status;
+	choir_status st = failed->status;
+	char text[ERROR_TEXT_BYTES];
 
-	if (st == CHOIR_SUCCESS) {
-		express_drop(run);
-		return st;
-	}
-	if (!run->only_mine)
-		comm_fail(comm, st, run->text);
-	error_set(st, "%s", run->text);
-	express_drop(run);
-	return st;
+	memcpy(text, failed->text, sizeof text);
+	if (!failed->only_mine)
+		comm_fail(failed->comm, st, text);
+	for (int i = 0; i < n; i++)
+		if (runs[i]->state != RUN_ENDED)
+			run_fail(runs[i], st, text);
+	express_drop(runs, n);
+	return error_set(st, "%s", text);
 }
 
-choir_status express_end(struct run *run, choir_event **event_p)
+/* One round; true if anything moved.  *left: how many have not ended.  *failed_p: the one that failed. */
+static bool advance(struct run *const *runs, int n, int *left, const struct run **failed_p)
 {
-	struct choir_comm *comm = run->comm;
-	int rounds = comm->crowded ? 1 : WAIT_ROUNDS;
+	bool moved = false;
+
+	*left = 0;
+	for (int i = 0; i < n; i++) {
+		if (runs[i]->state != RUN_ENDED)
+			moved |= run_advance(runs[i]);
+		if (runs[i]->status != CHOIR_SUCCESS)
+			*failed_p = runs[i];
+		*left += runs[i]->state != RUN_ENDED;
+	}
+	if (*left > 0 && runs[0]->pair)
+		moved |= engine_messages(runs[0]->comm);
+	return moved;
+}
+
+choir_status express_end(struct run *const *runs, int n, choir_event **event_p)
+{
+	struct choir_comm *comm = runs[0]->comm;
+	int rounds = comm->crowded ? 1 : WAIT_ROUNDS, left = n;
+	const struct run *failed = NULL;
 
 	*event_p = NULL;
-	if (run->plan->messages || !engine_number(run))
-		return hand_over(run, false, event_p);
-	for (int idle = 0; run->state != RUN_ENDED && idle < rounds; idle++) {
-		if (run_advance(run) || device_block(run))
+	if ((runs[0]->plan->messages && !runs[0]->pair) || !engine_number(runs, n))
+		return submit(runs, n, event_p);
+	for (int idle = 0; left > 0 && failed == NULL && idle < rounds; idle++) {
+		if (advance(runs, n, &left, &failed) || (!runs[0]->pair && device_block(runs[0])))
 			idle = 0;
-		else if (device_shares_core(comm) && device_busy(run))
+		else if (device_shares_core(comm) && device_busy(runs[0]))
 			sched_yield();
 		else
 			relax();
+		if (runs[0]->pair && atomic_load_explicit(&comm->failed, memory_order_relaxed) != CHOIR_SUCCESS)
+			break;
 	}
-	return run->state == RUN_ENDED ? finish(run) : hand_over(run, true, event_p);
+	if (failed != NULL)
+		return fail(runs, n, failed);
+	if (left > 0) {
+		go_on(runs, n, event_p);
+		return CHOIR_SUCCESS;
+	}
+	express_drop(runs, n);
+	if (runs[0]->pair && pump_busy(comm->pump))
+		(void)progress_kick(); /* the rest of what was sent */
+	return CHOIR_SUCCESS;
 }

@@ -6,12 +6,14 @@
 
 #include "exec/run.h"
 
-/* express_begin: the comm's run for such calls; its engine is this thread's until express_end or express_drop.  NULL: something is under way, go the usual way.  The
- * run still has the plan of the call before, and what that was for (run->in). */
-struct run *express_begin(struct choir_comm *comm);
-void express_drop(struct run *run);
+enum express_kind { EXPRESS_COLLECTIVE, EXPRESS_SEND, EXPRESS_RECV };
 
-/* express_end: carries the call out.  *event_p NULL: it is over, and its outcome is returned; else it goes on as an ordinary run with that event, a reference. */
-choir_status express_end(struct run *run, choir_event **event_p);
+/* express_begin: the comm's runs for such calls, one of each kind: n is 1, or 2 for a send and a recv that are one call.  The comm's engine is this thread's until
+ * express_end or express_drop.  False: something is under way, go the usual way.  A run still has the plan of the call before, and what that was for (run->in). */
+bool express_begin(struct choir_comm *comm, const enum express_kind *kinds, int n, struct run **runs);
+void express_drop(struct run *const *runs, int n);
+
+/* express_end: carries the call out.  *event_p NULL: it is over, and its outcome is returned; else it goes on as ordinary runs with that event, a reference. */
+choir_status express_end(struct run *const *runs, int n, choir_event **event_p);
 
 #endif
