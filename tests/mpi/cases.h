@@ -9,6 +9,7 @@ void case_matrix(struct job *job);    /* the table of ring 3: sizes, types, root
 void case_oracle(struct job *job);    /* against MPI's own collectives */
 void case_locals(struct job *job);    /* two ranks a process: a thread each, and one thread with groups */
 void case_split(struct job *job);     /* halves, odd and even, one rank alone, nobody */
+void case_symmetric(struct job *job); /* the table in symmetric memory, and what one rank's plain memory changes */
 void case_sparse(struct job *job);    /* against the plain reference */
 void case_flights(struct job *job);   /* many calls at once, deps that end in another order on every rank */
 void case_mismatch(struct job *job);  /* calls that differ */

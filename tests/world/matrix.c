@@ -59,37 +59,43 @@ static size_t count_of(const struct test_case *tc, struct trial *t, size_t size)
 	return size > 10000 && most > size ? size * size / most | 1 : size;
 }
 
-static void run_sizes(struct world *world, int rank, choir_comm *comm, const struct test_case *tc, struct trial *t, bool quick)
-{
-	size_t n = (size_t)t->n, sizes[] = { 0, 1, n > 1 ? n - 1 : 2, 3 * n + 1, 1000, 70001, 400003 };
-	size_t used = quick ? 5 : sizeof sizes / sizeof *sizes;
+enum { SMALL_SIZES = 5, ALL_SIZES = 7 };
 
-	for (size_t s = 0; s < used; s++)
-		for (int variant = 0; variant < 4; variant++) {
-			t->count = count_of(tc, t, sizes[s]);
-			t->in_place = variant & 1;
-			t->device = variant & 2;
-			if (sizes[s] > 100000 && (variant == 1 || variant == 2)) /* one of each at the largest */
-				continue;
-			case_run(world, rank, comm, tc, t);
-		}
+/* Every algorithm at one size: what they are to give is the same. */
+static void run_size(struct world *world, int rank, choir_comm *comm, const struct test_case *tc, struct trial *t, size_t size)
+{
+	for (int variant = 0; variant < 4; variant++) {
+		t->count = count_of(tc, t, size);
+		t->in_place = variant & 1;
+		t->device = variant & 2;
+		if (size > 100000 && (variant == 1 || variant == 2)) /* one of each at the largest */
+			continue;
+		case_run(world, rank, comm, tc, t);
+	}
 }
 
 void matrix_sizes(struct world *world, int rank, choir_comm *comm, void *quick)
 {
+	size_t n = (size_t)choir_comm_size(comm), sizes[ALL_SIZES] = { 0, 1, n > 1 ? n - 1 : 2, 3 * n + 1, 1000, 70001, 400003 };
 	char options[MOST_OPTIONS][48];
+	bool runs[MOST_OPTIONS];
 
 	for (size_t c = 0; c < n_test_cases; c++) {
 		const struct test_case *tc = &test_cases[c];
-		size_t n = options_of(comm, tc->name, options, MOST_OPTIONS);
+		size_t n_options = options_of(comm, tc->name, options, MOST_OPTIONS);
+		struct trial t = { .dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .n = (int)n };
 
-		for (size_t o = 0; o < n; o++) {
-			struct trial t = { .dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .n = choir_comm_size(comm), .options = options[o] };
-
-			t.root = (int)o % t.n;
-			if (can_run(world, rank, comm, tc, &t))
-				run_sizes(world, rank, comm, tc, &t, quick != NULL);
+		for (size_t o = 0; o < n_options; o++) {
+			t.options = options[o];
+			runs[o] = can_run(world, rank, comm, tc, &t);
 		}
+		for (size_t s = 0; s < (quick != NULL ? SMALL_SIZES : ALL_SIZES); s++)
+			for (size_t o = 0; o < n_options; o++) {
+				t.root = (int)s % t.n;
+				t.options = options[o];
+				if (runs[o])
+					run_size(world, rank, comm, tc, &t, sizes[s]);
+			}
 	}
 }
 

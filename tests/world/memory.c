@@ -1,27 +1,91 @@
 /* SPDX-License-Identifier: MIT */
 #include "world/memory.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+static _Thread_local struct {
+	unsigned char *base;
+	cl_mem mem;
+	size_t bytes, skew, used;
+	int live;
+} region;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static choir_device *queue_device;
+static cl_command_queue the_queue;
 
 static size_t whole(const struct memory *memory)
 {
 	return memory->offset + memory->bytes + SENTINEL_BYTES;
 }
 
+/* One for all: a driver's queue costs more than most of the calls that are tested. */
+static cl_command_queue queue_of(choir_device *device)
+{
+	cl_command_queue queue;
+	cl_int rc;
+
+	pthread_mutex_lock(&lock);
+	if (queue_device != device) {
+		memory_drop();
+		the_queue = clCreateCommandQueueWithProperties(choir_device_context(device), choir_device_id(device), NULL, &rc);
+		queue_device = device;
+	}
+	queue = the_queue;
+	clRetainCommandQueue(queue);
+	pthread_mutex_unlock(&lock);
+	return queue;
+}
+
+void memory_drop(void)
+{
+	if (the_queue != NULL)
+		clReleaseCommandQueue(the_queue);
+	the_queue = NULL;
+	queue_device = NULL;
+}
+
+void memory_use(void *base, cl_mem mem, size_t bytes, size_t skew)
+{
+	region.base = base;
+	region.mem = mem;
+	region.bytes = bytes;
+	region.skew = skew;
+	region.used = 0;
+	region.live = 0;
+}
+
+static bool lend(struct memory *memory, bool on_device)
+{
+	size_t at = (region.used + 63) / 64 * 64 + region.skew;
+
+	if (at + whole(memory) > region.bytes)
+		return false;
+	region.used = at + whole(memory);
+	region.live++;
+	memory->lent = true;
+	memory->host = region.base + at;
+	memset(memory->host, SENTINEL, whole(memory));
+	memory->buffer = on_device && region.mem != NULL ? choir_mem(region.mem, at + memory->offset) : choir_host(memory->host + memory->offset);
+	return true;
+}
+
 bool memory_make(struct memory *memory, choir_device *device, bool on_device, size_t bytes, size_t shift)
 {
 	cl_int rc = CL_SUCCESS;
 
-	*memory = (struct memory){ .device = on_device, .bytes = bytes, .offset = SENTINEL_BYTES + shift };
+	*memory = (struct memory){ .device = on_device && region.base == NULL, .bytes = bytes, .offset = SENTINEL_BYTES + shift };
+	if (region.base != NULL)
+		return lend(memory, on_device);
 	memory->host = malloc(whole(memory));
 	memset(memory->host, SENTINEL, whole(memory));
 	memory->buffer = choir_host(memory->host + memory->offset);
 	if (!on_device)
 		return true;
-	memory->queue = clCreateCommandQueueWithProperties(choir_device_context(device), choir_device_id(device), NULL, &rc);
-	if (rc == CL_SUCCESS)
-		memory->mem = clCreateBuffer(choir_device_context(device), CL_MEM_READ_WRITE, whole(memory), NULL, &rc);
+	memory->queue = queue_of(device);
+	memory->mem = clCreateBuffer(choir_device_context(device), CL_MEM_READ_WRITE, whole(memory), NULL, &rc);
 	memory->buffer = choir_mem(memory->mem, memory->offset);
 	memory_push(memory);
 	return rc == CL_SUCCESS;
@@ -29,6 +93,11 @@ bool memory_make(struct memory *memory, choir_device *device, bool on_device, si
 
 void memory_free(struct memory *memory)
 {
+	if (memory->lent) {
+		if (--region.live == 0)
+			region.used = 0;
+		return;
+	}
 	if (memory->mem != NULL)
 		clReleaseMemObject(memory->mem);
 	if (memory->queue != NULL)

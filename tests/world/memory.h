@@ -12,7 +12,8 @@ struct memory {
 	size_t bytes, offset;   /* of the payload */
 	unsigned char *host;    /* the whole, sentinels included; the shadow of a cl_mem */
 	cl_mem mem;
-	cl_command_queue queue;
+	cl_command_queue queue; /* shared by all */
+	bool lent;              /* from the region of memory_use: host is the memory itself */
 	choir_buffer buffer;
 };
 
@@ -20,8 +21,15 @@ struct memory {
 bool memory_make(struct memory *memory, choir_device *device, bool on_device, size_t bytes, size_t shift);
 void memory_free(struct memory *memory);
 
+/* memory_use: what this thread makes from now on lies in these bytes, until it is called with NULL: host memory, or at the same place of mem (NULL: host memory too).  skew
+ * bytes lie before each, so that ranks' buffers stand at different offsets.  The region begins anew when nothing of it is in use. */
+void memory_use(void *base, cl_mem mem, size_t bytes, size_t skew);
+
 unsigned char *memory_payload(struct memory *memory);
 void memory_push(struct memory *memory); /* shadow to device */
 void memory_pull(struct memory *memory); /* device to shadow */
 bool memory_sentinels_stand(const struct memory *memory);
+
+/* memory_drop: what is kept of the device; before the device goes. */
+void memory_drop(void);
 #endif

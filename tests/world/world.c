@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "world/world.h"
+#include "world/memory.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -22,6 +22,7 @@ choir_device *world_device(void)
 
 void world_device_drop(void)
 {
+	memory_drop();
 	choir_device_destroy(the_device);
 	the_device = NULL;
 }
