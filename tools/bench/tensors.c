@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* One call for each tensor: choir's all in flight at once, the other ways' one after another. */
+/* Many tensors: choir's in one call, in a call each, and in a call each all in flight at once; the other ways' in a call each, one after another. */
 #include "tensors.h"
 
 #include "replay.h"
 #include "report.h"
 #include "symmetric.h"
 #include "tensor_list.h"
+#include "tensors_ours.h"
 #include "vs_list.h"
 #include "watchdog.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+enum { MULTI, EACH, IN_FLIGHT, N_OURS };
 
 static struct job job_of(struct run *run, const struct list_tensor *tensor)
 {
@@ -27,9 +30,13 @@ static void open_field(struct run *run, struct replay *replay, struct run_field 
 	const char *why_not[VS_MAX];
 
 	watchdog_pat("preparing buffers");
-	field->ours[0] = replay_open(replay) ? replay_by_choir(replay, "choir", false, true) : NULL;
-	field->n_ours = 1;
-	if (field->ours[0] == NULL) {
+	if (replay_open(replay)) {
+		field->ours[MULTI] = tensors_multi(replay);
+		field->ours[EACH] = tensors_each(replay);
+		field->ours[IN_FLIGHT] = replay_by_choir(replay, "in flight", false, true);
+	}
+	field->n_ours = N_OURS;
+	if (field->ours[MULTI] == NULL || field->ours[EACH] == NULL || field->ours[IN_FLIGHT] == NULL) {
 		fprintf(stderr, "choir-bench: rank %d: no memory for %d tensors\n", run->world->rank, replay->n);
 		world_fail(run->world, EXIT_WRONG);
 	}
@@ -43,8 +50,9 @@ static void run_list(struct run *run, const struct tensor_list *list)
 	struct replay replay = { .n = list->n, .world = run->world, .items = calloc((size_t)list->n, sizeof *replay.items) };
 	struct result row = { .collective = "tensors", .dtype = run->args->n_dtypes > 1 ? "mixed" : choir_dtype_name(run->args->dtypes[0]),
 			      .op = choir_op_name(run->args->ops[0]), .memory = args_memory_names[run->args->memory],
-			      .in_place = run->args->in_place, .in_flight = list->n, .tensors = list->n };
+			      .in_place = run->args->in_place, .in_flight = 1, .tensors = list->n };
 	struct run_field field = { .n_ours = 0 };
+	struct result rows[N_OURS];
 	struct symmetric_pool pool;
 	struct job whole;
 	size_t room = 0;
@@ -65,12 +73,18 @@ static void run_list(struct run *run, const struct tensor_list *list)
 	whole = replay.items->job;
 	whole.bytes = row.bytes;
 	open_field(run, &replay, &field);
-	run_measure(run, &whole, &field, row.bytes, case_bus_factor(whole.what, whole.n), &row);
+	for (int k = 0; k < N_OURS; k++) {
+		rows[k] = row;
+		rows[k].in_flight = k == IN_FLIGHT ? list->n : 1;
+		snprintf(rows[k].algorithm, sizeof rows[k].algorithm, "%s", field.ours[k]->name);
+	}
+	run_measure(run, &whole, &field, row.bytes, case_bus_factor(whole.what, whole.n), rows);
 	run_close(run, &field);
 	replay_close(&replay);
 	symmetric_pool_close(&pool);
 	free(replay.items);
-	run_report(run, &row);
+	for (int k = 0; k < N_OURS; k++)
+		run_report(run, &rows[k]);
 }
 
 void tensors_run(struct run *run)
@@ -85,7 +99,7 @@ void tensors_run(struct run *run)
 	}
 	if (run->to_text && !run->args->csv) {
 		report_text_columns(run->args, "allreduce of tensors", RESULT_DENSE);
-		report_text_note("%d tensors, a call each", list.n);
+		report_text_note("%d tensors: one call for all, a call each, a call each all in flight", list.n);
 	}
 	run_list(run, &list);
 	tensor_list_fini(&list);
