@@ -10,8 +10,17 @@ extern "C" {
 #endif
 
 typedef enum choir_coalesce {
-	CHOIR_COALESCE_REGULAR = 0, /* one row per index, ascending */
+	CHOIR_COALESCE_REGULAR = 0,        /* one row per index, ascending */
+	CHOIR_COALESCE_DISABLE = 1,        /* all ranks' rows as they came, in rank order, duplicates too; the operator is not applied */
+	CHOIR_COALESCE_KEEP_PRECISION = 2, /* as regular; f16 and bf16 rows are f32 until the result is rounded, once */
 } choir_coalesce;
+
+/* In what f32 rows travel.  The 16-bit types halve the bytes: each rank's coalesced rows are rounded to it, and so is the result. */
+typedef enum choir_sparse_wire {
+	CHOIR_SPARSE_WIRE_FULL = 0, /* as they are */
+	CHOIR_SPARSE_WIRE_F16 = 1,
+	CHOIR_SPARSE_WIRE_BF16 = 2,
+} choir_sparse_wire;
 
 /* Called once, before the event completes, on a thread of ours, with temporary buffers: copy inside.  Host pointers if the send buffers
  * were host memory, else cl_mem.  A status other than SUCCESS becomes the event's.  A blocking choir call inside returns WOULD_DEADLOCK. */
@@ -28,10 +37,12 @@ typedef struct choir_sparse_attr {
 	choir_sparse_alloc_fn alloc_fn;
 	void *fn_ctx;
 	choir_coalesce coalesce_mode;
+	choir_sparse_wire wire; /* the same on all ranks, as the mode */
 } choir_sparse_attr;
-#define CHOIR_SPARSE_ATTR_INIT { sizeof(choir_sparse_attr), NULL, NULL, NULL, CHOIR_COALESCE_REGULAR }
+#define CHOIR_SPARSE_ATTR_INIT { sizeof(choir_sparse_attr), NULL, NULL, NULL, CHOIR_COALESCE_REGULAR, CHOIR_SPARSE_WIRE_FULL }
 
 /* choir_sparse_allreduce: every rank gets the union of all ranks' indices, ascending, each with op over the rows sent for it.
+ * docs/sparse.md: the modes, the algorithms that call->options can name, and how one is chosen.
  *
  * send_ind: send_ind_count indices (I32 or I64, >= 0, any order, duplicates allowed); send_val: send_val_count elements; the row width
  * send_val_count / send_ind_count must divide and agree on all ranks; a rank may send nothing (both counts 0).  mean divides by the number
@@ -50,6 +61,21 @@ CHOIR_API choir_status choir_sparse_allreduce(choir_comm *comm, choir_buffer sen
  * copy.  The result is kept until the event's last reference goes. */
 CHOIR_API choir_status choir_sparse_fetch(choir_event *event, choir_buffer recv_ind, size_t *recv_ind_count, choir_buffer recv_val,
                                           size_t *recv_val_count);
+
+/* What a sparse collective did.  Counts are of pairs: an index and its row. */
+typedef struct choir_sparse_stats {
+	size_t struct_size;    /* sizeof(choir_sparse_stats), set by the caller */
+	const char *algorithm; /* constant; "" if there was nothing to do */
+	uint64_t pairs_in;     /* that this rank gave */
+	uint64_t pairs_merged; /* of all ranks, as they were exchanged: coalesced, or raw */
+	uint64_t pairs_out;    /* of the result */
+	uint64_t wire_bytes;   /* sent by this rank to other nodes */
+	double imbalance;      /* pairs that the busiest rank merged / the mean; 1 where all merge alike */
+	double predicted_us;   /* of the exchange, by the cost model that chooses */
+} choir_sparse_stats;
+
+/* choir_event_sparse_stats: of a sparse collective's event that is complete; ARGUMENT for any other. */
+CHOIR_API choir_status choir_event_sparse_stats(choir_event *event, choir_sparse_stats *out);
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,7 @@
 #include "sparse/sparse.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static choir_status read_attr(const choir_sparse_attr *given, choir_sparse_attr *out)
@@ -21,17 +22,34 @@ static choir_status read_attr(const choir_sparse_attr *given, choir_sparse_attr 
 	return CHOIR_SUCCESS;
 }
 
-/* The result of a CAPACITY outcome moves to the event, where choir_sparse_fetch finds it. */
-static void keep_result(struct run *run)
+/* What an event keeps of a sparse collective. */
+struct sparse_outcome {
+	choir_sparse_stats stats;
+	struct sparse_result *result; /* of a CAPACITY outcome, where choir_sparse_fetch finds it */
+};
+
+static void keep_outcome(struct run *run)
 {
+	struct sparse_outcome *outcome = run->event->result;
+
 	run->event->algorithm = sparse_algorithm(run->script_state);
+	sparse_stats(run->script_state, &outcome->stats);
 	if (run->status == CHOIR_CAPACITY)
-		run->event->result = sparse_take_result(run->script_state);
+		outcome->result = sparse_take_result(run->script_state);
 }
 
-static void free_result(void *result)
+static void free_outcome(void *result)
 {
-	sparse_result_free(result);
+	struct sparse_outcome *outcome = result;
+
+	if (outcome != NULL)
+		sparse_result_free(outcome->result);
+	free(outcome);
+}
+
+static struct sparse_outcome *outcome_of(choir_event *event)
+{
+	return event->free_result == free_outcome ? event->result : NULL;
 }
 
 static choir_status prepare(struct run *run, struct sparse_call *sparse, const choir_call *call)
@@ -40,6 +58,10 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 	struct script_env env = { .layout = &comm->layout, .me = comm->rank, .device = comm->device, .slot_bytes = comm->slot_bytes,
 		                  .message_bytes = comm->message_bytes, .ring = comm_ring_self };
 
+	run->event->free_result = free_outcome;
+	run->event->result = calloc(1, sizeof(struct sparse_outcome));
+	if (run->event->result == NULL)
+		return error_no_memory("the outcome of a sparse_allreduce", sizeof(struct sparse_outcome));
 	snprintf(run->name, sizeof run->name, "%s", call->name);
 	if (call->deadline_ms > 0)
 		run->deadline_ms = call->deadline_ms;
@@ -53,8 +75,7 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 	TRY(run_keep(run, sparse->recv_ind));
 	TRY(run_keep(run, sparse->recv_val));
 	TRY(sparse_create(&env, sparse, &run->script, &run->script_state));
-	run->ended = keep_result;
-	run->event->free_result = free_result;
+	run->ended = keep_outcome;
 	return run_set_deps(run, call);
 }
 
@@ -93,9 +114,31 @@ choir_status choir_sparse_allreduce(choir_comm *comm, choir_buffer send_ind, siz
 choir_status choir_sparse_fetch(choir_event *event, choir_buffer recv_ind, size_t *recv_ind_count, choir_buffer recv_val,
                                 size_t *recv_val_count)
 {
+	struct sparse_outcome *outcome;
+
 	if (event == NULL || recv_ind_count == NULL || recv_val_count == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_sparse_fetch: null argument");
-	if (!event_is_complete(event) || event->status != CHOIR_CAPACITY || event->result == NULL)
+	outcome = outcome_of(event);
+	if (!event_is_complete(event) || event->status != CHOIR_CAPACITY || outcome == NULL || outcome->result == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_sparse_fetch: the event did not end with CHOIR_CAPACITY");
-	return sparse_result_fetch(event->result, recv_ind, recv_ind_count, recv_val, recv_val_count);
+	return sparse_result_fetch(outcome->result, recv_ind, recv_ind_count, recv_val, recv_val_count);
+}
+
+choir_status choir_event_sparse_stats(choir_event *event, choir_sparse_stats *out)
+{
+	struct sparse_outcome *outcome;
+	choir_sparse_stats stats;
+
+	if (event == NULL || out == NULL)
+		return error_set(CHOIR_ARGUMENT, "choir_event_sparse_stats: null argument");
+	if (out->struct_size < sizeof(size_t) || out->struct_size > sizeof stats)
+		return error_set(CHOIR_ARGUMENT, "choir_event_sparse_stats: struct_size is %zu; this library knows %zu", out->struct_size, sizeof stats);
+	outcome = outcome_of(event);
+	if (outcome == NULL || !event_is_complete(event))
+		return error_set(CHOIR_ARGUMENT, "choir_event_sparse_stats: the event is not that of a sparse collective that is over");
+	stats = outcome->stats;
+	stats.struct_size = out->struct_size;
+	stats.wire_bytes = choir_event_wire_bytes(event);
+	memcpy(out, &stats, out->struct_size);
+	return CHOIR_SUCCESS;
 }

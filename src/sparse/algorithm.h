@@ -4,25 +4,36 @@
 #define SPARSE_ALGORITHM_H
 
 #include "exec/script.h"
-#include "sparse/header.h"
+#include "sparse/cost.h"
+#include "sparse/format.h"
+
+#include <choir/sparse.h>
 
 struct sparse;
 
 /* A step of the script: fills *turn, or leaves turn->what as it is and sets sparse->step to what comes next at once. */
 typedef choir_status (*sparse_step)(struct sparse *sparse, struct script_turn *turn);
 
+#define FORMAT_LEAST N_FORMATS /* each region takes the format that is the shortest for it */
+
 struct sparse_method {
 	const char *name;
 	const char *about;
-	/* Estimated time in ns from gathered numbers alone; the same arithmetic on all ranks. */
-	double (*cost)(const struct sparse_facts *facts, int n_ranks, uint64_t pair_bytes);
+	/* Estimated time in ns: cost where messages travel, cost_shared where all ranks share memory. */
+	double (*cost)(const struct cost *cost);
+	double (*cost_shared)(const struct cost *cost);
 	/* The first step once the headers agree and there are pairs; it ends in deliver_start(sparse, count). */
 	sparse_step start;
 	/* Writes the result to sparse->target; ends in deliver_flush. */
 	sparse_step fill;
-	/* The same where all ranks share memory. */
+	/* The same where all ranks share memory; NULL = it has no use for that. */
 	sparse_step start_shared, fill_shared;
-	bool raw; /* start_shared takes raw pairs */
+	enum format format; /* of split's reduced regions */
+	bool raw;           /* start_shared takes raw pairs */
+	bool keeps;         /* can leave duplicates as they are */
+	bool cuts;          /* ranks own the regions of sparse->bounds */
+	bool spans;         /* some memory is as large as the range of the indices */
+	bool regroups;      /* rows are folded in another grouping than from left to right: taken unasked only where that gives the same bits */
 };
 
 extern const struct sparse_method sparse_methods[];
@@ -31,26 +42,41 @@ extern const int n_sparse_methods;
 /* sparse_method_find: row of that name, -1 if there is none. */
 int sparse_method_find(const char *name);
 
+/* sparse_method_names: all of them, with commas. */
+const char *sparse_method_names(char *text, size_t bytes);
+
 /* sparse_algorithm_name: of a row; "none" for -1. */
 const char *sparse_algorithm_name(int row);
 
-/* sparse_method_choose: the forced row, else the cheapest; ties go to the earlier. */
-const struct sparse_method *sparse_method_choose(const struct sparse_facts *facts, int n_ranks, uint64_t pair_bytes);
+/* sparse_method_choose: the forced row, or the cheapest that can; ties go to the earlier.  UNSUPPORTED with a sentence if the forced one cannot. */
+choir_status sparse_method_choose(const struct sparse_facts *facts, const struct cost *cost, choir_coalesce mode,
+                                  const struct sparse_method **out_p, double *ns_p);
 
-double allgather_cost(const struct sparse_facts *facts, int n_ranks, uint64_t pair_bytes);
+double allgather_cost(const struct cost *cost);
+double allgather_cost_shared(const struct cost *cost);
 choir_status allgather_start(struct sparse *sparse, struct script_turn *turn);
 choir_status allgather_fill(struct sparse *sparse, struct script_turn *turn);
 choir_status allgather_start_shared(struct sparse *sparse, struct script_turn *turn);
 
-double split_cost(const struct sparse_facts *facts, int n_ranks, uint64_t pair_bytes);
+double split_cost(const struct cost *cost);
+double split_bitmap_cost(const struct cost *cost);
+double split_dense_cost(const struct cost *cost);
 choir_status split_start(struct sparse *sparse, struct script_turn *turn);
 choir_status split_fill(struct sparse *sparse, struct script_turn *turn);
-choir_status split_start_shared(struct sparse *sparse, struct script_turn *turn); /* split_shared.c */
+double split_cost_shared(const struct cost *cost); /* split_shared.c */
+choir_status split_start_shared(struct sparse *sparse, struct script_turn *turn);
 choir_status split_fill_shared(struct sparse *sparse, struct script_turn *turn);
 
-/* Constants of the costs: a message round, a byte received, and a pair merged; of ranks in one node, where it matters most. */
-#define COST_ROUND_NS 8000.0
-#define COST_BYTE_NS  0.15
-#define COST_PAIR_NS  6.0
+double recursive_cost(const struct cost *cost);
+choir_status recursive_start(struct sparse *sparse, struct script_turn *turn);
+choir_status recursive_fill(struct sparse *sparse, struct script_turn *turn);
+
+double mask_cost(const struct cost *cost);
+choir_status mask_start(struct sparse *sparse, struct script_turn *turn);
+choir_status mask_fill(struct sparse *sparse, struct script_turn *turn);
+
+double densify_cost(const struct cost *cost);
+choir_status densify_start(struct sparse *sparse, struct script_turn *turn);
+choir_status densify_fill(struct sparse *sparse, struct script_turn *turn);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every rank gets every rank's coalesced list and merges them in rank order.
+/* Every rank gets every rank's coalesced list and merges them in rank order; with coalesce mode "disable" it gets them raw, and puts one after the other.
  * One allgatherv (none where they share memory); (P-1) k pairs received and P k pairs merged on each rank; any P.  Best for few ranks and short lists. */
 #include "sparse/block.h"
 #include "sparse/state.h"
@@ -7,12 +7,18 @@
 static choir_status allgather_merge(struct sparse *sparse, struct script_turn *turn);
 static choir_status allgather_count(struct sparse *sparse, struct script_turn *turn);
 
-double allgather_cost(const struct sparse_facts *facts, int n_ranks, uint64_t pair_bytes)
+double allgather_cost(const struct cost *cost)
 {
-	double pairs = (double)facts->pairs;
+	double bytes = cost->share * cost->pairs * (cost->index + cost->row);
 
-	(void)n_ranks;
-	return COST_ROUND_NS + pairs * ((double)pair_bytes * COST_BYTE_NS * 2 + COST_PAIR_NS);
+	return cost->rounds * cost->alpha + bytes * cost->beta + cost->pairs * cost->merge;
+}
+
+double allgather_cost_shared(const struct cost *cost)
+{
+	double bytes = cost->pairs * (cost->index + cost->row);
+
+	return cost->alpha + bytes * cost->beta * 2 + cost->pairs * 6;
 }
 
 /* Phase 1: the blocks, indices in the form that the range of all allows. */
@@ -44,11 +50,15 @@ choir_status allgather_start(struct sparse *sparse, struct script_turn *turn)
 static choir_status merge_lists(struct sparse *sparse, struct script_turn *turn)
 {
 	int n = sparse->env.layout->n;
-	struct coalesce_call todo = { .dtype = sparse->call.val_dtype, .op = sparse->call.op, .width = sparse->facts.width, .final = true,
+	struct coalesce_call todo = { .dtype = sparse->wire_dtype, .op = sparse->call.op, .width = sparse->facts.width, .final = true,
 				      .n_ranks = n, .src = sparse->lists, .n_src = (uint32_t)n, .range = sparse->facts.range };
 
 	(void)turn;
 	sparse->only_mine = true;
+	if (sparse->call.attr.coalesce_mode == CHOIR_COALESCE_DISABLE) {
+		deliver_start(sparse, sparse->facts.pairs);
+		return CHOIR_SUCCESS;
+	}
 	sparse->step = allgather_count;
 	return coalesce_init(&sparse->job, &todo, sparse->kernels && sparse->facts.pairs <= UINT32_MAX ? sparse->env.device : NULL);
 }
@@ -88,11 +98,33 @@ static choir_status allgather_count(struct sparse *sparse, struct script_turn *t
 	return CHOIR_SUCCESS;
 }
 
+/* The lists as they are, in rank order. */
+static choir_status concatenate(struct sparse *sparse)
+{
+	struct index_form form = { .bytes = sparse->ind_bytes };
+	unsigned char *ind = sparse->target_ind, *rows = sparse->target_val;
+
+	for (int r = 0; r < sparse->env.layout->n; r++) {
+		const struct pairs *list = &sparse->lists[r].pairs;
+
+		index_convert(ind, form, list->ind, list->form, list->count);
+		if (list->count > 0)
+			memcpy(rows, list->rows, list->count * sparse->row_bytes);
+		ind += list->count * form.bytes;
+		rows += list->count * sparse->row_bytes;
+	}
+	sparse_close(sparse, sparse->views);
+	sparse->step = deliver_flush;
+	return CHOIR_SUCCESS;
+}
+
 /* Phase 3: once the result has a place, straight into it. */
 choir_status allgather_fill(struct sparse *sparse, struct script_turn *turn)
 {
 	bool done;
 
+	if (sparse->call.attr.coalesce_mode == CHOIR_COALESCE_DISABLE)
+		return concatenate(sparse);
 	TRY(coalesce_fill(&sparse->job, sparse->target_ind, (struct index_form){ .bytes = sparse->ind_bytes }, sparse->target_val, &done));
 	if (!done) {
 		script_wait(turn);

@@ -169,7 +169,7 @@ choir_status bucket_split(const struct bucket_shape *shape, const struct pairs *
 	return CHOIR_SUCCESS;
 }
 
-static uint64_t bucket_pairs(const struct bucket_reduction *todo, uint32_t from, uint32_t end)
+uint64_t bucket_pairs(const struct bucket_reduction *todo, uint32_t from, uint32_t end)
 {
 	uint64_t pairs = 0;
 

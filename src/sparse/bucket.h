@@ -56,6 +56,9 @@ choir_status bucket_split(const struct bucket_shape *shape, const struct pairs *
 /* bucket_bounds: the buckets of rank r of n: [*from_p, *end_p), about a n-th of the work; in rank order; the same arithmetic on every rank. */
 void bucket_bounds(const struct bucket_reduction *todo, int r, int n, uint32_t *from_p, uint32_t *end_p);
 
+/* bucket_pairs: of all lists in buckets [from, end). */
+uint64_t bucket_pairs(const struct bucket_reduction *todo, uint32_t from, uint32_t end);
+
 /* bucket_most: pairs that buckets [from, end) can give at most. */
 uint64_t bucket_most(const struct bucket_reduction *todo, uint32_t from, uint32_t end);
 

@@ -7,6 +7,28 @@
 /* Far below 2^63, so that sums and roundings of sizes cannot wrap. */
 #define MOST_BYTES (UINT64_C(1) << 60)
 
+static choir_status check_attr(const struct sparse_call *call)
+{
+	const choir_sparse_attr *attr = &call->attr;
+	int row = call->algorithm == NULL ? -1 : sparse_method_find(call->algorithm);
+	char names[256];
+
+	if ((unsigned)attr->coalesce_mode > CHOIR_COALESCE_KEEP_PRECISION)
+		return error_set(CHOIR_ARGUMENT, "coalesce_mode %d is none", (int)attr->coalesce_mode);
+	if ((unsigned)attr->wire > CHOIR_SPARSE_WIRE_BF16)
+		return error_set(CHOIR_ARGUMENT, "wire type %d is none", (int)attr->wire);
+	if (attr->wire != CHOIR_SPARSE_WIRE_FULL && call->val_dtype != CHOIR_F32)
+		return error_set(CHOIR_UNSUPPORTED, "a 16-bit wire type is for values of f32; val_dtype is %s", choir_dtype_name(call->val_dtype));
+	if (call->algorithm == NULL)
+		return CHOIR_SUCCESS;
+	if (row < 0)
+		return error_set(CHOIR_ARGUMENT, "algorithm \"%s\" is none of sparse_allreduce's: %s", call->algorithm,
+				 sparse_method_names(names, sizeof names));
+	if (attr->coalesce_mode == CHOIR_COALESCE_DISABLE && !sparse_methods[row].keeps)
+		return error_set(CHOIR_UNSUPPORTED, "algorithm %s merges rows of one index: coalesce mode disable needs allgather", call->algorithm);
+	return CHOIR_SUCCESS;
+}
+
 static choir_status check_types(const struct sparse_call *call)
 {
 	if (choir_dtype_bytes(call->ind_dtype) == 0)
@@ -20,11 +42,7 @@ static choir_status check_types(const struct sparse_call *call)
 	if (call->op == CHOIR_OP_PREMUL_SUM)
 		return error_set(CHOIR_UNSUPPORTED, "op premul_sum is for dense collectives: sparse_allreduce has no factor");
 	TRY(reduce_supported(call->val_dtype, call->op));
-	if (call->attr.coalesce_mode != CHOIR_COALESCE_REGULAR)
-		return error_set(CHOIR_ARGUMENT, "coalesce_mode %d is none", (int)call->attr.coalesce_mode);
-	if (call->algorithm != NULL && sparse_method_find(call->algorithm) < 0)
-		return error_set(CHOIR_ARGUMENT, "algorithm \"%s\" is none of sparse_allreduce's: allgather, split", call->algorithm);
-	return CHOIR_SUCCESS;
+	return check_attr(call);
 }
 
 static choir_status check_counts(const struct sparse_call *call)
@@ -125,7 +143,7 @@ choir_status sparse_check(choir_device *device, int n_ranks, const struct sparse
 uint64_t sparse_agreement(const struct sparse_call *call)
 {
 	uint64_t parts[] = { (uint64_t)call->ind_dtype, (uint64_t)call->val_dtype, (uint64_t)call->op, (uint64_t)call->attr.coalesce_mode,
-			     call->algorithm == NULL ? 0 : (uint64_t)sparse_method_find(call->algorithm) + 1 };
+			     (uint64_t)call->attr.wire, call->algorithm == NULL ? 0 : (uint64_t)sparse_method_find(call->algorithm) + 1 };
 	uint64_t hash = UINT64_C(0x9e3779b97f4a7c15);
 
 	/* splitmix64, part by part. */

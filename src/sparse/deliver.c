@@ -4,6 +4,7 @@
  *   alloc_fn:        the same with the buffers it gives;
  *   completion_fn:   a result of ours, lent for the call.
  * A capacity too small leaves the result for sparse_take_result. */
+#include "sparse/convert.h"
 #include "sparse/state.h"
 
 #include <stdio.h>
@@ -18,6 +19,12 @@ static choir_status deliver_done(struct sparse *sparse, struct script_turn *turn
 static uint64_t val_count(const struct sparse *sparse)
 {
 	return sparse->count * sparse->facts.width;
+}
+
+/* Of the result, in the caller's dtype. */
+static uint64_t val_bytes(const struct sparse *sparse)
+{
+	return val_count(sparse) * choir_dtype_bytes(sparse->call.val_dtype);
 }
 
 void deliver_start(struct sparse *sparse, uint64_t count)
@@ -72,7 +79,8 @@ static choir_status check_allocated(struct sparse *sparse)
 		return error_set(CHOIR_ARGUMENT, "sparse_allreduce: alloc_fn gave no memory for %s",
 				 sparse->to_ind.base == NULL ? "the indices" : "the values");
 	TRY(dev_range(sparse->env.device, "alloc_fn's indices", sparse->to_ind, sparse->count * sparse->ind_bytes, sparse->ind_bytes));
-	return dev_range(sparse->env.device, "alloc_fn's values", sparse->to_val, sparse->count * sparse->row_bytes, sparse->elem_bytes);
+	return dev_range(sparse->env.device, "alloc_fn's values", sparse->to_val, val_bytes(sparse),
+			 choir_dtype_bytes(sparse->call.val_dtype));
 }
 
 static bool too_small(const struct sparse *sparse)
@@ -80,6 +88,17 @@ static bool too_small(const struct sparse *sparse)
 	if (sparse->call.attr.alloc_fn != NULL || sparse->call.attr.completion_fn != NULL)
 		return false;
 	return sparse->count > sparse->ind_capacity || val_count(sparse) > sparse->val_capacity;
+}
+
+/* Rows that travel in another dtype than the caller's are filled in aside. */
+static choir_status fill_aside(struct sparse *sparse)
+{
+	sparse->final_val = sparse->target_val;
+	if (sparse->wire_dtype == sparse->call.val_dtype)
+		return CHOIR_SUCCESS;
+	TRY(pool_take(&sparse->target_wire, sparse->count * sparse->row_bytes, "the rows of the result"));
+	sparse->target_val = sparse->target_wire.ptr;
+	return CHOIR_SUCCESS;
 }
 
 /* Where fill shall write. */
@@ -95,24 +114,24 @@ static choir_status deliver_target(struct sparse *sparse, struct script_turn *tu
 		return CHOIR_SUCCESS;
 	if (!lends && !too_small(sparse)) {
 		TRY(dev_resolve(sparse->env.device, sparse->to_ind, sparse->count * sparse->ind_bytes, true, &sparse->to_ind_access));
-		TRY(dev_resolve(sparse->env.device, sparse->to_val, sparse->count * sparse->row_bytes, true, &sparse->to_val_access));
+		TRY(dev_resolve(sparse->env.device, sparse->to_val, val_bytes(sparse), true, &sparse->to_val_access));
 	}
 	sparse->target_ind = sparse->to_ind_access.direct ? sparse->to_ind_access.ptr : NULL;
 	sparse->target_val = sparse->to_val_access.direct ? sparse->to_val_access.ptr : NULL;
 	if (sparse->target_ind != NULL && sparse->target_val != NULL)
-		return CHOIR_SUCCESS;
+		return fill_aside(sparse);
 	TRY(result_create(sparse->env.device, sparse->call.ind_dtype, sparse->call.val_dtype, sparse->count, sparse->facts.width,
 			  &sparse->result));
 	sparse->target_ind = sparse->result->ind.ptr;
 	sparse->target_val = sparse->result->val.ptr;
-	return CHOIR_SUCCESS;
+	return fill_aside(sparse);
 }
 
 choir_status deliver_flush(struct sparse *sparse, struct script_turn *turn)
 {
-	uint64_t ind_bytes = sparse->count * sparse->ind_bytes, val_bytes = sparse->count * sparse->row_bytes;
-
 	(void)turn;
+	if (sparse->count > 0)
+		convert_values(sparse->call.val_dtype, sparse->final_val, sparse->wire_dtype, sparse->target_val, val_count(sparse));
 	if (sparse->call.recv_ind_count != NULL)
 		*sparse->call.recv_ind_count = sparse->count;
 	if (sparse->call.recv_val_count != NULL)
@@ -126,8 +145,8 @@ choir_status deliver_flush(struct sparse *sparse, struct script_turn *turn)
 	sparse->step = deliver_copy;
 	if (sparse->result == NULL)
 		return CHOIR_SUCCESS;
-	transfer_init(&sparse->ind_out, sparse->env.device, &sparse->to_ind_access, sparse->target_ind, ind_bytes, true);
-	transfer_init(&sparse->val_out, sparse->env.device, &sparse->to_val_access, sparse->target_val, val_bytes, true);
+	transfer_init(&sparse->ind_out, sparse->env.device, &sparse->to_ind_access, sparse->target_ind, sparse->count * sparse->ind_bytes, true);
+	transfer_init(&sparse->val_out, sparse->env.device, &sparse->to_val_access, sparse->final_val, val_bytes(sparse), true);
 	return CHOIR_SUCCESS;
 }
 
@@ -165,7 +184,7 @@ static choir_status lend_on_device(struct sparse *sparse)
 	choir_status st;
 
 	TRY(lend_mem(sparse, &result->ind, sparse->count * sparse->ind_bytes, &ind));
-	st = lend_mem(sparse, &result->val, sparse->count * sparse->row_bytes, &val);
+	st = lend_mem(sparse, &result->val, val_bytes(sparse), &val);
 	if (st != CHOIR_SUCCESS)
 		goto release_ind;
 	st = attr->completion_fn(attr->fn_ctx, choir_mem(ind, 0), sparse->count, sparse->call.ind_dtype, choir_mem(val, 0),

@@ -24,6 +24,8 @@ static choir_status same_call(const struct sparse_header *all, int a, int b)
 	if (x->mode != y->mode)
 		return error_set(CHOIR_MISMATCH, "sparse_allreduce: rank %d calls with coalesce mode %d, rank %d with %d", a, x->mode, b,
 				 y->mode);
+	if (x->wire != y->wire)
+		return error_set(CHOIR_MISMATCH, "sparse_allreduce: rank %d calls with wire type %d, rank %d with %d", a, x->wire, b, y->wire);
 	return CHOIR_SUCCESS;
 }
 

@@ -7,6 +7,10 @@
 #include "sparse/pairs.h"
 #include "sparse/share.h"
 
+/* Regions cut from them are wrong by one sample's pairs a rank at most: enough for an imbalance below 1.2 with a dozen ranks, and with many more as a rule,
+ * since the ranks' errors differ. */
+#define HEADER_SAMPLES 64
+
 /* Fixed size, no padding; same byte order on all ranks (the transport's promise). */
 struct sparse_header {
 	uint64_t pairs;     /* that this rank brings: coalesced, or raw */
@@ -19,8 +23,9 @@ struct sparse_header {
 	int32_t algorithm;  /* row of the table that the caller forces, -1 none */
 	int32_t raw;        /* pairs are the caller's as they came */
 	int32_t shared;     /* the rank can share memory with all others */
-	int32_t pad;
+	int32_t wire;       /* choir_sparse_wire */
 	struct share_address pairs_at; /* shared and not raw: its block of coalesced pairs */
+	int64_t sample[HEADER_SAMPLES]; /* of its coalesced indices, ascending; min(pairs, HEADER_SAMPLES) of them (region_sample) */
 };
 
 /* What follows from all headers: the same on every rank. */

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* My pairs coalesced into a block, then the headers of all ranks gathered and agreed on. */
+#include "base/log.h"
 #include "sparse/block.h"
 #include "sparse/bucket.h"
+#include "sparse/convert.h"
+#include "sparse/region.h"
 #include "sparse/state.h"
 
+#include <inttypes.h>
+
 static choir_status coalesce_start(struct sparse *sparse, struct script_turn *turn);
+static choir_status keep_duplicates(struct sparse *sparse);
 static choir_status local_count(struct sparse *sparse, struct script_turn *turn);
 static choir_status local_fill(struct sparse *sparse, struct script_turn *turn);
+static choir_status local_done(struct sparse *sparse, struct script_turn *turn);
 static choir_status header_done(struct sparse *sparse, struct script_turn *turn);
 
 /* Below, coalescing them before the headers costs less than the exchange it saves. */
@@ -18,6 +25,8 @@ static bool offers_raw(const struct sparse *sparse)
 	const struct sparse_header *header = &sparse->header;
 	uint64_t pairs = header->raw_pairs, least = sparse->forced < 0 ? RAW_LEAST : 1;
 
+	if (sparse->local_dtype != sparse->wire_dtype || sparse->call.attr.coalesce_mode == CHOIR_COALESCE_DISABLE)
+		return false;
 	if (!sparse->shares || header->width != 1 || pairs < least || pairs > UINT32_MAX)
 		return false;
 	if (sparse->forced >= 0 && !sparse_methods[sparse->forced].raw)
@@ -25,8 +34,24 @@ static bool offers_raw(const struct sparse *sparse)
 	return bucket_fits((struct index_range){ header->lo, header->hi }, pairs * (uint64_t)sparse->env.layout->n);
 }
 
+/* The caller's rows in local_dtype. */
+static choir_status widen_input(struct sparse *sparse)
+{
+	uint64_t n = sparse->call.send_val_count;
+
+	if (sparse->local_dtype == sparse->call.val_dtype)
+		return CHOIR_SUCCESS;
+	TRY(pool_take(&sparse->val_wide, n * choir_dtype_bytes(sparse->local_dtype), "the rows in f32"));
+	convert_values(sparse->local_dtype, sparse->val_wide.ptr, sparse->call.val_dtype, sparse->val, n);
+	sparse->val = sparse->val_wide.ptr;
+	return CHOIR_SUCCESS;
+}
+
 choir_status local_start(struct sparse *sparse, struct script_turn *turn)
 {
+	TRY(widen_input(sparse));
+	if (sparse->call.attr.coalesce_mode == CHOIR_COALESCE_DISABLE)
+		return keep_duplicates(sparse);
 	if (!offers_raw(sparse))
 		return coalesce_start(sparse, turn);
 	sparse->header.raw = true;
@@ -39,7 +64,7 @@ static choir_status coalesce_start(struct sparse *sparse, struct script_turn *tu
 {
 	const struct sparse_call *call = &sparse->call;
 	struct coalesce_source *source = &sparse->source;
-	struct coalesce_call todo = { .dtype = call->val_dtype, .op = call->op, .width = sparse->header.width, .raw = true,
+	struct coalesce_call todo = { .dtype = sparse->local_dtype, .op = call->op, .width = sparse->header.width, .raw = true,
 				      .n_ranks = sparse->env.layout->n, .src = source, .n_src = 1,
 				      .range = { .lo = sparse->header.lo, .hi = sparse->header.hi } };
 
@@ -79,6 +104,26 @@ static choir_status take_own(struct sparse *sparse, uint64_t bytes)
 	return CHOIR_SUCCESS;
 }
 
+/* Memory for so many pairs, with rows of local_dtype. */
+static choir_status take_block(struct sparse *sparse, uint64_t count)
+{
+	uint64_t row_bytes = sparse->header.width * choir_dtype_bytes(sparse->local_dtype);
+
+	sparse->own_count = count;
+	sparse->own_form = index_form_of((struct index_range){ .lo = sparse->header.lo, .hi = sparse->header.hi });
+	return take_own(sparse, block_bytes(sparse->own_form, count, row_bytes));
+}
+
+static choir_status keep_duplicates(struct sparse *sparse)
+{
+	struct pairs mine = { .ind = sparse->ind, .rows = sparse->val, .count = sparse->header.raw_pairs, .form = { .bytes = sparse->ind_bytes } };
+
+	TRY(take_block(sparse, mine.count));
+	block_write(sparse->own_ptr, sparse->own_form, &mine, 0, mine.count, sparse->header.width * choir_dtype_bytes(sparse->local_dtype));
+	sparse->step = local_done;
+	return CHOIR_SUCCESS;
+}
+
 static choir_status local_count(struct sparse *sparse, struct script_turn *turn)
 {
 	bool done;
@@ -86,10 +131,8 @@ static choir_status local_count(struct sparse *sparse, struct script_turn *turn)
 	TRY(coalesce_count(&sparse->job, &done));
 	if (!done)
 		return job_wait(sparse, turn);
-	sparse->own_count = sparse->job.count;
-	sparse->own_form = index_form_of((struct index_range){ .lo = sparse->header.lo, .hi = sparse->header.hi });
 	sparse->step = local_fill;
-	return take_own(sparse, block_bytes(sparse->own_form, sparse->own_count, sparse->row_bytes));
+	return take_block(sparse, sparse->job.count);
 }
 
 static choir_status local_fill(struct sparse *sparse, struct script_turn *turn)
@@ -101,8 +144,22 @@ static choir_status local_fill(struct sparse *sparse, struct script_turn *turn)
 	if (!done)
 		return job_wait(sparse, turn);
 	coalesce_fini(&sparse->job);
+	sparse->step = local_done;
+	return CHOIR_SUCCESS;
+}
+
+/* What travels: rows of wire_dtype, which is no wider, so they stay where they begin. */
+static choir_status local_done(struct sparse *sparse, struct script_turn *turn)
+{
+	unsigned char *rows = sparse->own_ptr + block_rows_off(sparse->own_form, sparse->own_count);
+	struct pairs own = block_pairs(sparse->own_ptr, sparse->own_form, sparse->own_count);
+
+	(void)turn;
+	convert_values(sparse->wire_dtype, rows, sparse->local_dtype, rows, sparse->own_count * sparse->header.width);
+	region_sample(&own, &sparse->header);
 	pool_give(&sparse->ind_copy);
 	pool_give(&sparse->val_copy);
+	pool_give(&sparse->val_wide);
 	sparse->header.pairs = sparse->own_count;
 	sparse->step = header_start;
 	return CHOIR_SUCCESS;
@@ -116,6 +173,7 @@ choir_status header_start(struct sparse *sparse, struct script_turn *turn)
 	sparse->header.val_dtype = sparse->call.val_dtype;
 	sparse->header.op = sparse->call.op;
 	sparse->header.mode = sparse->call.attr.coalesce_mode;
+	sparse->header.wire = (int32_t)sparse->call.attr.wire;
 	sparse->header.algorithm = sparse->forced;
 	sparse->header.shared = sparse->shares;
 	return script_plan(sparse, turn, &in, &sparse->header, sizeof sparse->header, sparse->headers,
@@ -126,6 +184,25 @@ choir_status header_start(struct sparse *sparse, struct script_turn *turn)
 static choir_status coalesce_after_all(struct sparse *sparse)
 {
 	sparse->step = sparse->header.raw ? coalesce_start : header_start;
+	return CHOIR_SUCCESS;
+}
+
+/* The method, by gathered numbers alone.  What it cannot do it cannot on any rank. */
+static choir_status choose(struct sparse *sparse)
+{
+	struct cost cost = cost_of(&sparse->facts, sparse->env.layout, sparse->wire_dtype, sparse->call.op);
+	double ns = 0;
+	choir_status st = sparse_method_choose(&sparse->facts, &cost, sparse->call.attr.coalesce_mode, &sparse->method, &ns);
+
+	sparse->only_mine = st != CHOIR_SUCCESS;
+	TRY(st);
+	sparse->stats.predicted_us = ns / 1000;
+	sparse->stats.pairs_merged = sparse->facts.pairs;
+	log_text(LOG_DEBUG, "sparse_allreduce: %s%s, %.0f us predicted: %d ranks, %" PRIu64 " pairs (%" PRIu64 " at most) of width %" PRIu64
+		 ", indices %" PRId64 " to %" PRId64, sparse->method->name, sparse->facts.algorithm >= 0 ? " (asked for)" : "", ns / 1000,
+		 sparse->env.layout->n, sparse->facts.pairs, sparse->facts.most, sparse->facts.width, sparse->facts.range.lo, sparse->facts.range.hi);
+	if (sparse->method->cuts && !sparse->facts.raw)
+		return region_cut(sparse->headers, sparse->env.layout->n, sparse->facts.range, sparse->bounds);
 	return CHOIR_SUCCESS;
 }
 
@@ -142,12 +219,13 @@ static choir_status header_done(struct sparse *sparse, struct script_turn *turn)
 	if (sparse->facts.raw && !(sparse->facts.shared && bucket_fits(sparse->facts.range, sparse->facts.pairs)))
 		return coalesce_after_all(sparse);
 	sparse->row_bytes = sparse->facts.width * sparse->elem_bytes;
-	sparse->method = sparse_method_choose(&sparse->facts, n, sparse->ind_bytes + sparse->row_bytes);
-	sparse->fill = sparse->facts.shared ? sparse->method->fill_shared : sparse->method->fill;
 	sparse->own_lent.used = sparse->facts.shared && sparse->facts.pairs > 0 && !sparse->header.raw;
-	if (sparse->facts.pairs == 0)
+	if (sparse->facts.pairs == 0) {
 		deliver_start(sparse, 0);
-	else
-		sparse->step = sparse->facts.shared ? sparse->method->start_shared : sparse->method->start;
+		return CHOIR_SUCCESS;
+	}
+	TRY(choose(sparse));
+	sparse->fill = sparse->facts.shared ? sparse->method->fill_shared : sparse->method->fill;
+	sparse->step = sparse->facts.shared ? sparse->method->start_shared : sparse->method->start;
 	return CHOIR_SUCCESS;
 }

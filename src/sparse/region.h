@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Which rank owns which indices in split: equal parts of the range, in rank order.  Pure arithmetic. */
+/* Which rank owns which indices.  Pure arithmetic, the same on every rank. */
 #ifndef SPARSE_REGION_H
 #define SPARSE_REGION_H
 
-#include "sparse/pairs.h"
+#include "sparse/header.h"
 
 /* region_of: part r of n of a non-empty range with lo >= 0; the first (span % n) parts are one longer; may be empty. */
 static inline struct index_range region_of(struct index_range range, int r, int n)
@@ -31,6 +31,20 @@ static inline uint64_t region_end(const struct pairs *pairs, uint64_t from, stru
 			hi = mid;
 	}
 	return lo;
+}
+
+/* region_sample: the header's samples of an ascending list: the middles of so many equal parts. */
+void region_sample(const struct pairs *pairs, struct sparse_header *header);
+
+/* region_cut: n regions of about the same number of pairs: rank r owns bounds[r] .. bounds[r + 1] - 1 (bounds has n + 1 entries), which may be nothing.
+ * From the samples of all headers, each standing for its part of its rank's pairs.  NO_MEMORY. */
+choir_status region_cut(const struct sparse_header *all, int n, struct index_range range, uint64_t *bounds);
+
+static inline struct index_range region_between(const uint64_t *bounds, int r)
+{
+	if (bounds[r] >= bounds[r + 1])
+		return INDEX_RANGE_EMPTY;
+	return (struct index_range){ .lo = (int64_t)bounds[r], .hi = (int64_t)(bounds[r + 1] - 1) };
 }
 
 #endif

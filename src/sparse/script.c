@@ -106,6 +106,8 @@ static void script_destroy(void *state)
 	share_give(sparse->region_lent.block, sparse->region_lent.used);
 	pool_give(&sparse->ind_copy);
 	pool_give(&sparse->val_copy);
+	pool_give(&sparse->val_wide);
+	pool_give(&sparse->target_wire);
 	pool_give(&sparse->own);
 	pool_give(&sparse->out);
 	pool_give(&sparse->in);
@@ -115,6 +117,7 @@ static void script_destroy(void *state)
 	free(sparse->lists);
 	free(sparse->counts);
 	free(sparse->block_bytes);
+	free(sparse->bounds);
 	free(sparse->views);
 	free(sparse->region_views);
 	free(sparse->notes);
@@ -128,9 +131,39 @@ static bool wants_kernels(const struct sparse *sparse)
 {
 	choir_reduce_where where = dev_reduce_where(sparse->env.device);
 
+	/* The kernels coalesce the caller's dtype only. */
+	if (sparse->call.attr.coalesce_mode == CHOIR_COALESCE_DISABLE || sparse->local_dtype != sparse->call.val_dtype
+	    || sparse->wire_dtype != sparse->local_dtype)
+		return false;
 	if (where == CHOIR_REDUCE_HOST || (where == CHOIR_REDUCE_AUTO && dev_is_cpu(sparse->env.device)))
 		return false;
 	return reduce_kernel_supported(sparse->env.device, sparse->call.val_dtype, sparse->call.op) == CHOIR_SUCCESS;
+}
+
+/* keep_precision: 16-bit rows are f32 from the start until the result is rounded.  A 16-bit wire type: f32 rows are rounded to it when a rank has coalesced its own, and
+ * merged as rows of that type. */
+static void sparse_dtypes(struct sparse *sparse)
+{
+	const choir_sparse_attr *attr = &sparse->call.attr;
+	choir_dtype dtype = sparse->call.val_dtype;
+	bool narrow = dtype == CHOIR_F16 || dtype == CHOIR_BF16;
+
+	sparse->local_dtype = narrow && attr->coalesce_mode == CHOIR_COALESCE_KEEP_PRECISION ? CHOIR_F32 : dtype;
+	sparse->wire_dtype = sparse->local_dtype;
+	if (attr->wire == CHOIR_SPARSE_WIRE_F16)
+		sparse->wire_dtype = CHOIR_F16;
+	if (attr->wire == CHOIR_SPARSE_WIRE_BF16)
+		sparse->wire_dtype = CHOIR_BF16;
+}
+
+/* A forced algorithm may have no use for memory that ranks share. */
+static bool wants_to_share(const struct sparse *sparse)
+{
+	const struct layout *layout = sparse->env.layout;
+
+	if (sparse->kernels || layout->n_nodes > 1 || layout->n == 1)
+		return false;
+	return sparse->forced < 0 || sparse_methods[sparse->forced].start_shared != NULL;
 }
 
 static choir_status allocate(struct sparse *sparse)
@@ -141,11 +174,12 @@ static choir_status allocate(struct sparse *sparse)
 	sparse->lists = calloc(n, sizeof *sparse->lists);
 	sparse->counts = calloc(n * n, sizeof *sparse->counts);
 	sparse->block_bytes = calloc(n * n, sizeof *sparse->block_bytes);
+	sparse->bounds = calloc(n + 1, sizeof *sparse->bounds);
 	sparse->views = calloc(n, sizeof *sparse->views);
 	sparse->region_views = calloc(n, sizeof *sparse->region_views);
 	sparse->notes = calloc(n, sizeof *sparse->notes);
 	sparse->buckets = calloc(n, sizeof *sparse->buckets);
-	if (sparse->headers == NULL || sparse->lists == NULL || sparse->counts == NULL || sparse->block_bytes == NULL || sparse->views == NULL
+	if (sparse->headers == NULL || sparse->lists == NULL || sparse->counts == NULL || sparse->block_bytes == NULL || sparse->bounds == NULL || sparse->views == NULL
 	    || sparse->region_views == NULL || sparse->notes == NULL || sparse->buckets == NULL)
 		return error_no_memory("the counts of all ranks", n * n * 16);
 	return CHOIR_SUCCESS;
@@ -165,11 +199,13 @@ choir_status sparse_create(const struct script_env *env, const struct sparse_cal
 	sparse->ind_capacity = call->recv_ind_count == NULL ? 0 : *call->recv_ind_count;
 	sparse->val_capacity = call->recv_val_count == NULL ? 0 : *call->recv_val_count;
 	sparse->ind_bytes = (uint32_t)choir_dtype_bytes(call->ind_dtype);
-	sparse->elem_bytes = choir_dtype_bytes(call->val_dtype);
+	sparse_dtypes(sparse);
+	sparse->elem_bytes = choir_dtype_bytes(sparse->wire_dtype);
 	if (call->send_ind_count > 0)
 		sparse->row_bytes = call->send_val_count / call->send_ind_count * sparse->elem_bytes;
 	sparse->kernels = wants_kernels(sparse);
-	sparse->shares = !sparse->kernels && env->layout->n_nodes == 1 && env->layout->n > 1;
+	sparse->shares = wants_to_share(sparse);
+	sparse->stats = (choir_sparse_stats){ .pairs_in = call->send_ind_count, .imbalance = 1, .algorithm = "" };
 	sparse->step = input_start;
 	st = allocate(sparse);
 	if (st != CHOIR_SUCCESS) {
@@ -186,6 +222,38 @@ const char *sparse_algorithm(const void *state)
 	const struct sparse *sparse = state;
 
 	return sparse->method == NULL ? "" : sparse->method->name;
+}
+
+void sparse_stats(const void *state, choir_sparse_stats *out)
+{
+	const struct sparse *sparse = state;
+	size_t struct_size = out->struct_size;
+
+	*out = sparse->stats;
+	out->struct_size = struct_size;
+	out->algorithm = sparse_algorithm(state);
+	out->pairs_out = sparse->count;
+}
+
+void sparse_set_imbalance(struct sparse *sparse, uint64_t most, uint64_t all)
+{
+	sparse->stats.imbalance = all == 0 ? 1 : (double)most * sparse->env.layout->n / (double)all;
+}
+
+void sparse_note_work(struct sparse *sparse, const uint64_t *counts)
+{
+	int n = sparse->env.layout->n;
+	uint64_t most = 0, all = 0;
+
+	for (int d = 0; d < n; d++) {
+		uint64_t work = 0;
+
+		for (int s = 0; s < n; s++)
+			work += counts[s * n + d];
+		most = work > most ? work : most;
+		all += work;
+	}
+	sparse_set_imbalance(sparse, most, all);
 }
 
 struct sparse_result *sparse_take_result(void *state)

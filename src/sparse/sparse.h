@@ -15,7 +15,7 @@ struct sparse_call {
 	choir_dtype ind_dtype, val_dtype;
 	choir_op op;
 	choir_sparse_attr attr; /* the caller's, or CHOIR_SPARSE_ATTR_INIT */
-	const char *algorithm;  /* "allgather", "split" (a constant or the caller's until sparse_create returns); NULL = gathered numbers decide */
+	const char *algorithm;  /* a name of sparse_methods (a constant or the caller's until sparse_create returns); NULL = gathered numbers decide */
 };
 
 /* sparse_check: every argument, before anything is sent.  ARGUMENT or UNSUPPORTED with a sentence naming the value.  Enqueues nothing. */
@@ -31,6 +31,9 @@ choir_status sparse_create(const struct script_env *env, const struct sparse_cal
 
 /* sparse_algorithm: the constant name of what runs, "" while undecided. */
 const char *sparse_algorithm(const void *state);
+
+/* sparse_stats: of what ran so far; all but wire_bytes.  out->struct_size is not looked at. */
+void sparse_stats(const void *state, choir_sparse_stats *out);
 
 /* The result of a call that ended with CAPACITY: host memory of ours, reference counted by its one owner, independent of state and comm (it retains the
  * device). */

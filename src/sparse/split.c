@@ -2,7 +2,9 @@
 /* The range of indices is cut into P regions; each rank reduces the region it owns, in rank order, and all gather the regions.
  * 1. allgather of the counts per region; 2. alltoallv of the pairs; 3. allgather of the reduced counts; 4. allgatherv of the reduced regions.
  * (P-1)/P (k + K) pairs received and k pairs merged on each rank, for k pairs a rank and K distinct ones; any P; P > range leaves ranks without region.
- * Best for long lists.  Indices travel relative to their region where that is shorter (index_form_of). */
+ * Best for long lists.  Indices travel relative to their region where that is shorter (index_form_of).  Regions are cut so that each gets about as many pairs
+ * (region_cut).  In phase 4 a region travels in the format that is the shortest for its count, which all ranks know by then; split_bitmap and split_dense
+ * are the same with one format for all. */
 #include "sparse/block.h"
 #include "sparse/region.h"
 #include "sparse/state.h"
@@ -15,19 +17,58 @@ static choir_status split_sizes(struct sparse *sparse, struct script_turn *turn)
 static choir_status split_gather(struct sparse *sparse, struct script_turn *turn);
 static choir_status split_done(struct sparse *sparse, struct script_turn *turn);
 
-/* Distinct pairs are guessed as all of them, at most the range: the gathered numbers do not tell more. */
-double split_cost(const struct sparse_facts *facts, int n_ranks, uint64_t pair_bytes)
+/* With a second phase of so many bytes in all. */
+static double cost_with(const struct cost *cost, double gathered)
 {
-	double pairs = (double)facts->pairs, span = (double)facts->range.hi - (double)facts->range.lo + 1;
-	double distinct = pairs < span ? pairs : span;
+	double each = cost->pairs / cost->n, first = each * (cost->index + cost->row);
 
-	return 4 * COST_ROUND_NS + pairs / n_ranks * ((double)pair_bytes * COST_BYTE_NS * 3 + COST_PAIR_NS)
-	       + distinct * (double)pair_bytes * COST_BYTE_NS * 2;
+	return 4 * cost->rounds * cost->alpha + cost->share * (first + gathered) * cost->beta
+	       + each * (cost->merge + (cost->index + cost->row) * cost->copy) + cost->distinct * (cost->row + cost->index) * cost->copy;
+}
+
+static double pairs_bytes(const struct cost *cost)
+{
+	return cost->distinct * (cost->index + cost->row);
+}
+
+static double bitmap_bytes(const struct cost *cost)
+{
+	return cost->distinct * cost->row + cost->span / 8;
+}
+
+static double dense_bytes(const struct cost *cost)
+{
+	return cost->span * cost->row + (cost->distinct < cost->span ? cost->span / 8 : 0);
+}
+
+double split_cost(const struct cost *cost)
+{
+	double pairs = pairs_bytes(cost), bitmap = bitmap_bytes(cost), dense = dense_bytes(cost);
+	double least = pairs < bitmap ? pairs : bitmap;
+
+	return cost_with(cost, least < dense ? least : dense);
+}
+
+double split_bitmap_cost(const struct cost *cost)
+{
+	return cost_with(cost, bitmap_bytes(cost));
+}
+
+double split_dense_cost(const struct cost *cost)
+{
+	return cost_with(cost, dense_bytes(cost));
 }
 
 static struct index_range region(const struct sparse *sparse, int r)
 {
-	return region_of(sparse->facts.range, r, sparse->env.layout->n);
+	return region_between(sparse->bounds, r);
+}
+
+static enum format format_of(const struct sparse *sparse, int r)
+{
+	enum format forced = sparse->method->format;
+
+	return forced != FORMAT_LEAST ? forced : format_least(region(sparse, r), sparse->counts[r], sparse->row_bytes);
 }
 
 static uint64_t region_block(const struct sparse *sparse, int r, uint64_t count)
@@ -68,6 +109,7 @@ static choir_status split_exchange(struct sparse *sparse, struct script_turn *tu
 	for (int s = 0; s < n; s++)
 		for (int d = 0; d < n; d++)
 			sparse->block_bytes[s * n + d] = region_block(sparse, d, counts[s * n + d]);
+	sparse_note_work(sparse, counts);
 	for (int r = 0; r < n; r++) {
 		send += sparse->block_bytes[me * n + r];
 		recv += sparse->block_bytes[r * n + me];
@@ -89,7 +131,7 @@ static choir_status split_merge(struct sparse *sparse, struct script_turn *turn)
 	int n = sparse->env.layout->n, me = sparse->env.me;
 	const unsigned char *block = sparse->in.ptr;
 	struct index_range mine = region(sparse, me);
-	struct coalesce_call todo = { .dtype = sparse->call.val_dtype, .op = sparse->call.op, .width = sparse->facts.width, .final = true,
+	struct coalesce_call todo = { .dtype = sparse->wire_dtype, .op = sparse->call.op, .width = sparse->facts.width, .final = true,
 				      .n_ranks = n, .src = sparse->lists, .n_src = (uint32_t)n, .range = mine };
 	uint64_t pairs = 0;
 
@@ -146,20 +188,39 @@ static choir_status split_sizes(struct sparse *sparse, struct script_turn *turn)
 			   sizeof sparse->own_count * (uint64_t)sparse->env.layout->n, split_gather);
 }
 
+/* My region as it travels. */
+static choir_status write_region(struct sparse *sparse, const void **out_p)
+{
+	int me = sparse->env.me;
+	enum format format = format_of(sparse, me);
+	struct pairs pairs = block_pairs(sparse->region.ptr, index_form_of(region(sparse, me)), sparse->own_count);
+
+	*out_p = sparse->region.ptr;
+	if (format == FORMAT_PAIRS)
+		return CHOIR_SUCCESS;
+	pool_give(&sparse->out);
+	TRY(pool_take(&sparse->out, sparse->block_bytes[me], "my reduced region"));
+	format_write(format, region(sparse, me), &pairs, sparse->row_bytes, sparse->out.ptr);
+	*out_p = sparse->out.ptr;
+	return CHOIR_SUCCESS;
+}
+
 /* Phase 4. */
 static choir_status split_gather(struct sparse *sparse, struct script_turn *turn)
 {
 	struct algo_in in = { .collective = COLLECTIVE_ALLGATHERV, .elem_bytes = BLOCK_ALIGN, .block_bytes = sparse->block_bytes };
 	int n = sparse->env.layout->n;
 	uint64_t total = 0;
+	const void *mine;
 
 	for (int r = 0; r < n; r++) {
-		sparse->block_bytes[r] = region_block(sparse, r, sparse->counts[r]);
+		sparse->block_bytes[r] = format_bytes(format_of(sparse, r), region(sparse, r), sparse->counts[r], sparse->row_bytes);
 		total += sparse->block_bytes[r];
 	}
 	pool_give(&sparse->in);
 	TRY(pool_take(&sparse->in, total, "the reduced regions"));
-	return script_plan(sparse, turn, &in, sparse->region.ptr, sparse->block_bytes[sparse->env.me], sparse->in.ptr, total, split_done);
+	TRY(write_region(sparse, &mine));
+	return script_plan(sparse, turn, &in, mine, sparse->block_bytes[sparse->env.me], sparse->in.ptr, total, split_done);
 }
 
 static choir_status split_done(struct sparse *sparse, struct script_turn *turn)
@@ -179,16 +240,13 @@ choir_status split_fill(struct sparse *sparse, struct script_turn *turn)
 {
 	const unsigned char *block = sparse->in.ptr;
 	struct index_form form = { .bytes = sparse->ind_bytes };
-	uint64_t at = 0;
+	unsigned char *ind = sparse->target_ind, *rows = sparse->target_val;
 
 	(void)turn;
 	for (int r = 0; r < sparse->env.layout->n; r++) {
-		struct pairs pairs = block_pairs(block, index_form_of(region(sparse, r)), sparse->counts[r]);
-
-		index_convert((unsigned char *)sparse->target_ind + at * form.bytes, form, pairs.ind, pairs.form, pairs.count);
-		if (pairs.count > 0)
-			memcpy((unsigned char *)sparse->target_val + at * sparse->row_bytes, pairs.rows, pairs.count * sparse->row_bytes);
-		at += pairs.count;
+		format_read(format_of(sparse, r), region(sparse, r), sparse->counts[r], sparse->row_bytes, block, ind, form, rows);
+		ind += sparse->counts[r] * form.bytes;
+		rows += sparse->counts[r] * sparse->row_bytes;
 		block += sparse->block_bytes[r];
 	}
 	sparse->step = deliver_flush;

@@ -2,7 +2,7 @@
 /* split where all ranks share memory: nobody sends, everybody reads where the owner wrote.
  * 1. raw scalars: each rank groups its pairs into buckets of the range, and folds those it owns out of all ranks' groups (bucket.h).  Buckets are dealt out
  *    by the work they are, so a range in which most pairs fall together is shared out too.
- *    coalesced rows: a rank owns an equal part of the range and merges that part of all lists.
+ *    coalesced rows: a rank owns a part of the range that about as many pairs lie in (region_cut) and merges that part of all lists.
  * 2. all copy the reduced regions, one after the other, into the result.
  * Three gathered notes of some bytes, two for coalesced rows.  k pairs grouped, (k P) / P folded and K copied on each rank. */
 #include "sparse/block.h"
@@ -13,6 +13,13 @@
 static choir_status fold_buckets(struct sparse *sparse, struct script_turn *turn);
 static choir_status merge_region(struct sparse *sparse, struct script_turn *turn);
 static choir_status regions_told(struct sparse *sparse, struct script_turn *turn);
+
+double split_cost_shared(const struct cost *cost)
+{
+	double pair = cost->index + cost->row;
+
+	return 4 * cost->alpha + cost->pairs / cost->n * (pair * cost->beta * 3 + 6) + cost->distinct * pair * cost->beta * 2;
+}
 
 static const struct share_address *note_at(const struct sparse *sparse, int r)
 {
@@ -60,7 +67,7 @@ static choir_status fold_buckets(struct sparse *sparse, struct script_turn *turn
 {
 	struct index_form form = index_form_of(sparse->facts.range);
 	int n = sparse->env.layout->n, me = sparse->env.me;
-	struct bucket_reduction todo = { .shape = shape_of(sparse), .dtype = sparse->call.val_dtype, .op = sparse->call.op, .n_ranks = n,
+	struct bucket_reduction todo = { .shape = shape_of(sparse), .dtype = sparse->wire_dtype, .op = sparse->call.op, .n_ranks = n,
 					 .lists = sparse->buckets, .n_lists = n };
 	uint32_t from, end;
 	unsigned char *to;
@@ -73,6 +80,7 @@ static choir_status fold_buckets(struct sparse *sparse, struct script_turn *turn
 		sparse->buckets[r] = bucket_list_at(&todo.shape, block, sparse->notes[r].count, sparse->elem_bytes, sparse->headers[r].raw);
 	}
 	bucket_bounds(&todo, me, n, &from, &end);
+	sparse->note.work = bucket_pairs(&todo, from, end);
 	sparse->note.rows_off = block_rows_off(form, bucket_most(&todo, from, end));
 	TRY(share_take(sparse->note.rows_off + bucket_most(&todo, from, end) * sparse->elem_bytes, &sparse->region_lent.block));
 	to = share_ptr(sparse->region_lent.block);
@@ -94,9 +102,9 @@ static struct pairs part_of(const struct pairs *list, struct index_range range, 
 static choir_status merge_region(struct sparse *sparse, struct script_turn *turn)
 {
 	int n = sparse->env.layout->n;
-	struct index_range mine = region_of(sparse->facts.range, sparse->env.me, n);
+	struct index_range mine = region_between(sparse->bounds, sparse->env.me);
 	struct index_form form = index_form_of(sparse->facts.range);
-	struct coalesce_call todo = { .dtype = sparse->call.val_dtype, .op = sparse->call.op, .width = sparse->facts.width, .final = true,
+	struct coalesce_call todo = { .dtype = sparse->wire_dtype, .op = sparse->call.op, .width = sparse->facts.width, .final = true,
 				      .n_ranks = n, .src = sparse->lists, .n_src = (uint32_t)n, .range = mine };
 	unsigned char *to;
 	bool done; /* the host twin is, at once */
@@ -108,6 +116,7 @@ static choir_status merge_region(struct sparse *sparse, struct script_turn *turn
 		if (list.count > 0)
 			list = part_of(&list, mine, sparse->row_bytes);
 		sparse->lists[r].pairs = list;
+		sparse->note.work += list.count;
 	}
 	TRY(coalesce_init(&sparse->job, &todo, NULL));
 	TRY(coalesce_count(&sparse->job, &done));
@@ -123,14 +132,18 @@ static choir_status merge_region(struct sparse *sparse, struct script_turn *turn
 
 static choir_status regions_told(struct sparse *sparse, struct script_turn *turn)
 {
-	uint64_t count = 0;
+	uint64_t count = 0, work = 0, most = 0;
 
 	(void)turn;
 	sparse->region_lent.used = true;
 	sparse->only_mine = true;
 	TRY(sparse_open(sparse, sparse->region_views, note_at));
-	for (int r = 0; r < sparse->env.layout->n; r++)
+	for (int r = 0; r < sparse->env.layout->n; r++) {
 		count += sparse->notes[r].count;
+		work += sparse->notes[r].work;
+		most = sparse->notes[r].work > most ? sparse->notes[r].work : most;
+	}
+	sparse_set_imbalance(sparse, most, work);
 	deliver_start(sparse, count);
 	return CHOIR_SUCCESS;
 }

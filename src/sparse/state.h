@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The state of one sparse allreduce on one rank, and the steps its files hand to each other:
- * input.c -> local.c -> (headers) -> allgather.c | split.c | split_shared.c -> deliver.c. */
+ * input.c -> local.c -> (headers) -> one of sparse_methods (allgather.c, split.c, split_shared.c, recursive.c, mask.c, densify.c) -> deliver.c. */
 #ifndef SPARSE_STATE_H
 #define SPARSE_STATE_H
 
 #include "sparse/algorithm.h"
+#include "sparse/block.h"
 #include "sparse/coalesce.h"
 #include "sparse/result.h"
 #include "sparse/share.h"
@@ -23,6 +24,7 @@ struct sparse_lent {
 /* What ranks tell each other of a block they have written. */
 struct sparse_note {
 	uint64_t count, rows_off; /* pairs, and where their rows begin */
+	uint64_t work;            /* pairs they were made of */
 	struct share_address at;
 };
 
@@ -32,7 +34,9 @@ struct sparse {
 	int forced; /* row of sparse_methods, -1 */
 	size_t ind_capacity, val_capacity;
 	uint32_t ind_bytes;             /* of a caller's index */
-	uint64_t elem_bytes, row_bytes; /* row_bytes: mine, then the agreed one */
+	/* Rows are coalesced in one dtype, travel and are merged in another, and are delivered in the caller's (sparse_dtypes). */
+	choir_dtype local_dtype, wire_dtype;
+	uint64_t elem_bytes, row_bytes; /* of wire_dtype; row_bytes: mine, then the agreed one */
 	bool kernels;                   /* coalesce on the device */
 	bool shares;                    /* all ranks are on this node and read each other's memory */
 	bool only_mine;                 /* no exchange is left: a failure is this rank's alone */
@@ -46,6 +50,7 @@ struct sparse {
 	struct range_job *range_job;
 	const void *ind;
 	const unsigned char *val; /* host view, NULL where kernels read the cl_mem */
+	struct pool_block val_wide; /* in local_dtype, if that is another */
 
 	/* my coalesced pairs, laid out as a block (block.h) */
 	struct coalesce_source source;
@@ -60,6 +65,7 @@ struct sparse {
 	struct sparse_header header, *headers; /* [n] */
 	struct sparse_facts facts;
 	const struct sparse_method *method;
+	struct choir_sparse_stats stats;
 	sparse_step fill;               /* the method's */
 
 	/* exchange */
@@ -67,6 +73,9 @@ struct sparse {
 	struct coalesce_source *lists;     /* [n] */
 	uint64_t *counts;                  /* split: [n * n] pairs from (row) to (column), then [n] results */
 	uint64_t *block_bytes;             /* [n * n] */
+	uint64_t *bounds;                  /* [n + 1] of the regions that ranks own (region_cut) */
+	uint64_t merged;                   /* mask: indices in the union */
+	int bit;                           /* recursive doubling: the round */
 	struct sparse_lent lent, region_lent; /* shared: my grouped pairs, my reduced region */
 	struct share_view **views, **region_views; /* [n] of the others' blocks */
 	struct sparse_note note, *notes;   /* [n] */
@@ -76,7 +85,9 @@ struct sparse {
 	uint64_t count; /* pairs of the result */
 	choir_buffer to_ind, to_val;
 	struct dev_access to_ind_access, to_val_access;
-	void *target_ind, *target_val; /* where fill writes: the caller's memory or the result's */
+	void *target_ind, *target_val; /* where fill writes: the caller's memory or the result's; rows of another dtype go to ... */
+	struct pool_block target_wire; /* ... this first ... */
+	void *final_val;               /* ... and from it to where the caller's dtype is wanted */
 	struct sparse_result *result;
 	struct transfer ind_out, val_out;
 	choir_status call_status; /* of the caller's callback */
@@ -98,6 +109,13 @@ void sparse_close(struct sparse *sparse, struct share_view **views);
 /* What ranks coalesced and share: where it is, and after sparse_open(views) as pairs. */
 const struct share_address *sparse_pairs_at(const struct sparse *sparse, int r);
 struct pairs sparse_shared_pairs(const struct sparse *sparse, int r);
+
+/* sparse_fold: count elements of all ranks, found at blocks + r * block_bytes + off, to finished ones.  NO_MEMORY. */
+choir_status sparse_fold(const struct sparse *sparse, const void *blocks, uint64_t block_bytes, uint64_t off, uint64_t count, void *to);
+
+/* sparse_set_imbalance: the busiest rank merges `most` of `all` pairs; sparse_note_work: from the counts [n * n] of pairs from (row) to (column). */
+void sparse_set_imbalance(struct sparse *sparse, uint64_t most, uint64_t all);
+void sparse_note_work(struct sparse *sparse, const uint64_t *counts);
 
 /* script_wait: the turn that waits for the device: AGAIN, watched by the job. */
 void script_wait(struct script_turn *turn);

@@ -109,6 +109,8 @@ void case_fill(struct side *side, const struct test_case *c, int rank, uint64_t 
 	*side = (struct side){ .device = device, .on_device = c->on_device, .ind_bytes = choir_dtype_bytes(c->ind_dtype),
 			       .elem_bytes = choir_dtype_bytes(c->val_dtype) };
 	side->in.count = reference_next(seed) % 4 == 0 ? 0 : reference_next(seed) % (c->most_pairs + 1);
+	if (c->hot != 0 && rank == abs(c->hot))
+		side->in.count = c->hot > 0 ? c->most_pairs * 10 : 0;
 	side->in.ind = malloc((side->in.count + 1) * 8);
 	side->in.val = malloc(side->in.count * row + 1);
 	side->stored = malloc((side->in.count + 1) * 8);
@@ -119,7 +121,7 @@ void case_fill(struct side *side, const struct test_case *c, int rank, uint64_t 
 		else
 			((int64_t *)side->stored)[i] = side->in.ind[i];
 	}
-	reference_random(seed, c->val_dtype, false, side->in.val, side->in.count * c->width);
+	reference_random(seed, c->val_dtype, c->specials, side->in.val, side->in.count * c->width);
 	side->send_ind = upload(c->on_device, side->stored, side->in.count * side->ind_bytes);
 	side->send_val = upload(c->on_device, side->in.val, side->in.count * row);
 }
@@ -132,6 +134,8 @@ struct sparse_call case_call(struct side *side, const struct test_case *c, size_
 				    .attr = CHOIR_SPARSE_ATTR_INIT, .algorithm = c->algorithm };
 
 	call.attr.fn_ctx = side;
+	call.attr.coalesce_mode = c->mode;
+	call.attr.wire = c->wire;
 	if (c->way == COMPLETES)
 		call.attr.completion_fn = on_complete;
 	if (c->way == ALLOCATES)
@@ -148,8 +152,8 @@ struct sparse_call case_call(struct side *side, const struct test_case *c, size_
 static void expect(const struct test_case *c, bool ok, int rank, const char *what)
 {
 	if (!ok)
-		fail_msg("seed %llu: %d ranks on %d nodes, %s %s %s width %zu, %s, way %d, rank %d: %s", (unsigned long long)c->seed, c->n,
-			 c->n_nodes, choir_dtype_name(c->ind_dtype), choir_dtype_name(c->val_dtype), choir_op_name(c->op), c->width,
+		fail_msg("seed %llu: %d ranks on %d nodes, %s %s %s width %zu, mode %d, wire %d, %s, way %d, rank %d: %s", (unsigned long long)c->seed, c->n,
+			 c->n_nodes, choir_dtype_name(c->ind_dtype), choir_dtype_name(c->val_dtype), choir_op_name(c->op), c->width, c->mode, c->wire,
 			 c->algorithm == NULL ? "chosen" : c->algorithm, c->way, rank, what);
 }
 
@@ -235,7 +239,10 @@ void case_run(const struct test_case *c, choir_device *device)
 		ins[r] = sides[r].in;
 		total += ins[r].count;
 	}
-	reference_allreduce(ins, c->n, c->width, c->val_dtype, c->op, &want);
+	reference_call(&(struct reference_call){ .ranks = ins, .n_ranks = c->n, .width = c->width, .dtype = c->val_dtype, .op = c->op,
+						 .mode = (int)c->mode, .wire = (int)c->wire,
+						 .pairwise = c->algorithm != NULL && strcmp(c->algorithm, "recursive_doubling") == 0 },
+		       &want);
 	for (int r = 0; r < c->n; r++) {
 		ranks[r].call = case_call(&sides[r], c, want.count);
 		if (sparse_check(device, c->n, &ranks[r].call) != CHOIR_SUCCESS)

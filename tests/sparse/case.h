@@ -41,6 +41,10 @@ struct test_case {
 	enum way way;
 	bool on_device;
 	bool mixed; /* odd ranks coalesce by kernels */
+	bool specials; /* values with NaN, infinities and zeros of both signs */
+	choir_coalesce mode;
+	choir_sparse_wire wire;
+	int hot;    /* this rank has ten times the pairs; 0 = all alike, -r = rank r has none */
 };
 
 /* case_open, case_close: the devices of all kinds, for cmocka_run_group_tests. */

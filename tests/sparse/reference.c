@@ -248,6 +248,92 @@ void reference_allreduce(const struct reference_pairs *ranks, int n_ranks, size_
 	reference_free(&all);
 }
 
+/* b's pairs after a's, which grows. */
+static void append(struct reference_pairs *a, const struct reference_pairs *b, size_t row)
+{
+	a->ind = realloc(a->ind, (a->count + b->count + 1) * sizeof *a->ind);
+	a->val = realloc(a->val, (a->count + b->count + 1) * (row + 1));
+	memcpy(a->ind + a->count, b->ind, b->count * sizeof *b->ind);
+	if (b->count > 0)
+		memcpy(a->val + a->count * row, b->val, b->count * row);
+	a->count += b->count;
+}
+
+/* The pairs with their values in another dtype. */
+static struct reference_pairs in_dtype(const struct reference_pairs *in, size_t width, choir_dtype from, choir_dtype to)
+{
+	size_t n = in->count * width, from_bytes = choir_dtype_bytes(from), to_bytes = choir_dtype_bytes(to);
+	struct reference_pairs out = { malloc((in->count + 1) * sizeof *out.ind), malloc(n * to_bytes + 1), in->count };
+
+	memcpy(out.ind, in->ind, in->count * sizeof *out.ind);
+	for (size_t i = 0; i < n; i++)
+		store(to, out.val + i * to_bytes, load(from, in->val + i * from_bytes));
+	return out;
+}
+
+/* The lists of n ranks, each coalesced, to one: all at once, or neighbours first, as partners of a hypercube meet. */
+static void merge_lists(const struct reference_call *call, choir_dtype dtype, struct reference_pairs *lists, struct reference_pairs *out)
+{
+	size_t row = call->width * choir_dtype_bytes(dtype);
+	int n = call->n_ranks, core = 1, at = 0;
+
+	while (core * 2 <= n)
+		core *= 2;
+	for (int id = 0, r = 0; call->pairwise && id < core; id++, at++) {
+		int some = id < n - core ? 2 : 1;
+		struct reference_pairs both = { 0 }, one;
+
+		for (int k = 0; k < some; k++, r++) {
+			append(&both, &lists[r], row);
+			reference_free(&lists[r]);
+		}
+		reference_coalesce(&both, call->width, dtype, call->op, false, false, n, &one);
+		reference_free(&both);
+		lists[at] = one;
+	}
+	for (int left = core; call->pairwise && left > 2; left /= 2)
+		for (int i = 0; i < left / 2; i++) {
+			struct reference_pairs both = lists[2 * i], one;
+
+			append(&both, &lists[2 * i + 1], row);
+			reference_free(&lists[2 * i + 1]);
+			reference_coalesce(&both, call->width, dtype, call->op, false, false, n, &one);
+			reference_free(&both);
+			lists[2 * i] = (struct reference_pairs){ 0 };
+			lists[i] = one;
+		}
+	for (int r = 1; r < n; r++)
+		append(&lists[0], &lists[r], row);
+	reference_coalesce(&lists[0], call->width, dtype, call->op, false, true, n, out);
+}
+
+void reference_call(const struct reference_call *call, struct reference_pairs *out)
+{
+	bool wide = call->mode == 2 && (call->dtype == CHOIR_F16 || call->dtype == CHOIR_BF16);
+	choir_dtype local = wide ? CHOIR_F32 : call->dtype, wire = call->wire == 1 ? CHOIR_F16 : call->wire == 2 ? CHOIR_BF16 : local;
+	struct reference_pairs lists[64] = { 0 }, sum = { 0 };
+
+	for (int r = 0; r < call->n_ranks; r++) {
+		struct reference_pairs mine = in_dtype(&call->ranks[r], call->width, call->dtype, local), one = mine;
+
+		if (call->mode != 1) {
+			reference_coalesce(&mine, call->width, local, call->op, true, false, call->n_ranks, &one);
+			reference_free(&mine);
+		}
+		lists[r] = in_dtype(&one, call->width, local, wire);
+		reference_free(&one);
+	}
+	if (call->mode == 1)
+		for (int r = 0; r < call->n_ranks; r++)
+			append(&sum, &lists[r], call->width * choir_dtype_bytes(wire));
+	else
+		merge_lists(call, wire, lists, &sum);
+	*out = in_dtype(&sum, call->width, wire, call->dtype);
+	reference_free(&sum);
+	for (int r = 0; r < call->n_ranks; r++)
+		reference_free(&lists[r]);
+}
+
 void reference_free(struct reference_pairs *pairs)
 {
 	free(pairs->ind);

@@ -21,6 +21,19 @@ void reference_coalesce(const struct reference_pairs *in, size_t width, choir_dt
 void reference_allreduce(const struct reference_pairs *ranks, int n_ranks, size_t width, choir_dtype dtype, choir_op op,
                          struct reference_pairs *out);
 
+/* The same for every way in which sparse_allreduce may be asked. */
+struct reference_call {
+	const struct reference_pairs *ranks;
+	int n_ranks;
+	size_t width;
+	choir_dtype dtype;
+	choir_op op;
+	int mode;      /* choir_coalesce */
+	int wire;      /* choir_sparse_wire */
+	bool pairwise; /* rows of an index are grouped as recursive doubling groups them */
+};
+void reference_call(const struct reference_call *call, struct reference_pairs *out);
+
 void reference_free(struct reference_pairs *pairs);
 
 /* reference_random: fills n elements with values that show rounding, wrapping, signed zeros; no NaN unless specials. */

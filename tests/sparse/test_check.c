@@ -78,7 +78,15 @@ static void wrong_types(void **state)
 	g.call.attr.coalesce_mode = (choir_coalesce)9;
 	refused(&g, CHOIR_ARGUMENT, "coalesce_mode 9");
 	g.call.algorithm = "magic";
-	refused(&g, CHOIR_ARGUMENT, "\"magic\"");
+	refused(&g, CHOIR_ARGUMENT, "\"magic\" is none of sparse_allreduce's: allgather, split, split_bitmap");
+	g.call.algorithm = "mask";
+	g.call.attr.coalesce_mode = CHOIR_COALESCE_DISABLE;
+	refused(&g, CHOIR_UNSUPPORTED, "algorithm mask merges rows");
+	g.call.attr.wire = (choir_sparse_wire)7;
+	refused(&g, CHOIR_ARGUMENT, "wire type 7");
+	g.call.attr.wire = CHOIR_SPARSE_WIRE_F16;
+	g.call.val_dtype = CHOIR_I32;
+	refused(&g, CHOIR_UNSUPPORTED, "val_dtype is i32");
 }
 
 static void wrong_counts(void **state)

@@ -24,6 +24,7 @@ struct trial {
 	size_t width, ind_bytes, val_bytes; /* of an index; of a row */
 	bool device;
 	const char *options;
+	choir_coalesce mode;
 	struct reference_pairs in[MOST], want;
 	void *stored[MOST]; /* indices in their dtype */
 };
@@ -32,14 +33,18 @@ static void make_trial(struct trial *t, uint64_t seed, int n)
 {
 	static const choir_dtype values[] = { CHOIR_F32, CHOIR_F64, CHOIR_F16, CHOIR_BF16 };
 	static const choir_op ops[] = { CHOIR_OP_SUM, CHOIR_OP_SUM, CHOIR_OP_MAX, CHOIR_OP_MEAN };
-	static const char *const options[] = { NULL, "algorithm=allgather", "algorithm=split" };
+	static const char *const options[] = { NULL, "algorithm=allgather", "algorithm=split", "algorithm=split_bitmap", "algorithm=split_dense",
+		                               "algorithm=recursive_doubling", "algorithm=mask", "algorithm=dense" };
 	static const size_t widths[] = { 1, 3, 16, 64 }, most[] = { 1, 20, 700, 3000 };
 	uint64_t r = seed * 77 + (uint64_t)n;
 	size_t range = most[reference_next(&r) % 4] * 2 + 1, pairs = most[reference_next(&r) % 4];
 
 	*t = (struct trial){ .seed = seed, .n = n, .val_dtype = values[reference_next(&r) % 4], .op = ops[reference_next(&r) % 4],
 		             .ind_dtype = reference_next(&r) % 2 ? CHOIR_I32 : CHOIR_I64, .width = widths[reference_next(&r) % 4],
-		             .device = reference_next(&r) % 2, .options = options[seed % 3] };
+		             .device = reference_next(&r) % 2, .options = options[seed % 8] };
+	t->mode = (choir_coalesce)(reference_next(&r) % 4 == 0 ? reference_next(&r) % 3 : 0);
+	if (t->mode == CHOIR_COALESCE_DISABLE)
+		t->options = NULL;
 	t->ind_bytes = choir_dtype_bytes(t->ind_dtype);
 	t->val_bytes = t->width * choir_dtype_bytes(t->val_dtype);
 	for (int k = 0; k < n; k++) {
@@ -58,7 +63,9 @@ static void make_trial(struct trial *t, uint64_t seed, int n)
 		}
 		reference_random(&r, t->val_dtype, false, in->val, in->count * t->width);
 	}
-	reference_allreduce(t->in, n, t->width, t->val_dtype, t->op, &t->want);
+	reference_call(&(struct reference_call){ .ranks = t->in, .n_ranks = n, .width = t->width, .dtype = t->val_dtype, .op = t->op,
+	                                         .mode = (int)t->mode, .pairwise = t->options != NULL && strstr(t->options, "recursive") != NULL },
+	               &t->want);
 }
 
 static void free_trial(struct trial *t)
@@ -167,6 +174,7 @@ static choir_status side_start(struct side *s, struct world *world, int rank, ch
 	put(&s->send_ind, s, t->stored[rank], in->count * t->ind_bytes);
 	put(&s->send_val, s, in->val, in->count * t->val_bytes);
 	attr.fn_ctx = s;
+	attr.coalesce_mode = t->mode;
 	attr.completion_fn = way == COMPLETES ? on_complete : NULL;
 	attr.alloc_fn = way == ALLOCATES ? on_alloc : NULL;
 	call.options = t->options;
@@ -201,6 +209,23 @@ static void check_short(struct side *s)
 	check(s, choir_sparse_fetch(s->event, s->recv_ind.buffer, &ind_count, s->recv_val.buffer, &val_count) == CHOIR_SUCCESS, "not fetched");
 }
 
+static void check_stats(struct side *s)
+{
+	const struct trial *t = s->trial;
+	choir_sparse_stats stats = { .struct_size = sizeof stats };
+	size_t all = 0;
+
+	for (int r = 0; r < t->n; r++)
+		all += t->in[r].count;
+	check(s, choir_event_sparse_stats(s->event, &stats) == CHOIR_SUCCESS, choir_last_error());
+	check(s, stats.pairs_in == t->in[s->rank].count && stats.pairs_out == t->want.count, "statistics: pairs");
+	check(s, stats.pairs_merged >= t->want.count && stats.pairs_merged <= all, "statistics: pairs merged");
+	check(s, stats.imbalance >= 1 && stats.imbalance <= t->n, "statistics: imbalance");
+	check(s, (stats.predicted_us > 0 || all == 0 || t->n == 1) && (*stats.algorithm != '\0') == (all > 0), "statistics: prediction");
+	check(s, strcmp(stats.algorithm, choir_event_algorithm(s->event)) == 0 && stats.wire_bytes == choir_event_wire_bytes(s->event),
+	      "statistics: algorithm, wire bytes");
+}
+
 static void side_end(struct side *s)
 {
 	if (s->way == FALLS_SHORT && s->trial->want.count > 0) {
@@ -221,6 +246,7 @@ static void side_end(struct side *s)
 	}
 	memory_free(&s->send_ind);
 	memory_free(&s->send_val);
+	check_stats(s);
 	choir_event_release(s->event);
 	free(s->got_ind);
 	free(s->got_val);

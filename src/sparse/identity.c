@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#include "sparse/identity.h"
+
+#include "kern/reduce.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static bool is_float(choir_dtype dtype)
+{
+	return dtype == CHOIR_F16 || dtype == CHOIR_BF16 || dtype == CHOIR_F32 || dtype == CHOIR_F64;
+}
+
+void identity_fill(choir_dtype dtype, choir_op op, void *to, uint64_t n)
+{
+	bool sums = op == CHOIR_OP_SUM || op == CHOIR_OP_MEAN || op == CHOIR_OP_SQUARE_ADD;
+	uint64_t bytes = choir_dtype_bytes(dtype), done = 1;
+	unsigned char *out = to;
+
+	if (n == 0)
+		return;
+	reduce_identity(dtype, op, out);
+	if (sums && is_float(dtype))
+		out[bytes - 1] = 0x80; /* the sign; little-endian, as all that travels here */
+	for (; done < n; done *= 2)
+		memcpy(out + done * bytes, out, (done * 2 <= n ? done : n - done) * bytes);
+}

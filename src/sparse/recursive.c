@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* Partners whose numbers differ in one bit swap their lists and merge them, bit after bit.
+ * log2 P exchanges, and two more for a P that is no power of two (the ranks too many are folded in first and served last), with a gather of counts between
+ * two; received: the union of 1, 2, 4 ... ranks' lists.  Any P.  Best for tiny lists that overlap.
+ * The lists of neighbours are merged first, lower ranks on the left, so the rows of an index keep rank order, but sums are grouped in pairs: of floats they
+ * round differently from the other algorithms (alike on all ranks, and every time), and 16-bit rows are rounded in every merge.
+ * Thakur, Rabenseifner & Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 19, 2005. */
+#include "algo/pattern_hypercube.h"
+#include "sparse/state.h"
+
+#define FOLD   0  /* sparse->bit: the extra ranks' lists come in; then 1, 2, 4 ... */
+#define SERVE  -1 /* and what all came to goes back to them */
+
+static choir_status swap_lists(struct sparse *sparse, struct script_turn *turn);
+static choir_status merge_swapped(struct sparse *sparse, struct script_turn *turn);
+static choir_status counts_gathered(struct sparse *sparse, struct script_turn *turn);
+
+double recursive_cost(const struct cost *cost)
+{
+	double pair = cost->index + cost->row, ns = 0;
+	int core = hypercube_core(cost->n);
+
+	if (core < cost->n)
+		ns += 3 * cost->alpha + (cost->pairs / cost->n + cost->distinct) * pair * cost->beta;
+	for (int had = 1; had < core; had *= 2) {
+		double list = cost_union(cost, had);
+
+		ns += cost->alpha * (had == 1 ? 1 : 1 + cost->rounds) + list * (pair * cost->beta + 2 * cost->merge);
+	}
+	return ns;
+}
+
+/* Whom rank r swaps with in this round; to: does it send, from: does it receive?  -1: nobody. */
+static int partner_of(int r, int n, int bit, bool *to, bool *from)
+{
+	bool extra = hypercube_is_extra(r, n);
+	int id = hypercube_id(r, n);
+
+	*to = *from = bit > 0;
+	if (bit > 0)
+		return extra ? -1 : hypercube_member(id ^ bit, n);
+	if (!extra && !hypercube_has_folded(id, n))
+		return -1;
+	*to = extra == (bit == FOLD);
+	*from = !*to;
+	return extra ? r - 1 : r + 1;
+}
+
+static struct index_form form_of(const struct sparse *sparse)
+{
+	return index_form_of(sparse->facts.range);
+}
+
+static uint64_t list_bytes(const struct sparse *sparse, uint64_t count)
+{
+	return block_bytes(form_of(sparse), count, sparse->row_bytes);
+}
+
+/* My list in the form of all; then the first round. */
+choir_status recursive_start(struct sparse *sparse, struct script_turn *turn)
+{
+	struct pairs own = block_pairs(sparse->own_ptr, sparse->own_form, sparse->own_count);
+	int n = sparse->env.layout->n;
+
+	(void)turn;
+	TRY(pool_take(&sparse->region, list_bytes(sparse, own.count), "the merged pairs"));
+	block_write(sparse->region.ptr, form_of(sparse), &own, 0, own.count, sparse->row_bytes);
+	for (int r = 0; r < n; r++)
+		sparse->counts[r] = sparse->headers[r].pairs;
+	sparse->bit = hypercube_core(n) < n ? FOLD : 1;
+	sparse->step = n == 1 ? merge_swapped : swap_lists;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status swap_lists(struct sparse *sparse, struct script_turn *turn)
+{
+	struct algo_in in = { .collective = COLLECTIVE_ALLTOALLV, .elem_bytes = BLOCK_ALIGN, .block_bytes = sparse->block_bytes };
+	int n = sparse->env.layout->n, me = sparse->env.me;
+	uint64_t send = 0, recv = 0;
+
+	memset(sparse->block_bytes, 0, (size_t)n * (size_t)n * sizeof *sparse->block_bytes);
+	for (int r = 0; r < n; r++) {
+		bool to, from;
+		int partner = partner_of(r, n, sparse->bit, &to, &from);
+
+		if (partner < 0 || !to)
+			continue;
+		sparse->block_bytes[r * n + partner] = list_bytes(sparse, sparse->counts[r]);
+		send += r == me ? list_bytes(sparse, sparse->counts[r]) : 0;
+		recv += partner == me ? list_bytes(sparse, sparse->counts[r]) : 0;
+	}
+	TRY(pool_take(&sparse->in, recv, "a partner's pairs"));
+	return script_plan(sparse, turn, &in, sparse->region.ptr, send, sparse->in.ptr, recv, merge_swapped);
+}
+
+/* The lists that I merge, the lower rank's first. */
+static uint32_t put_lists(struct sparse *sparse, int partner)
+{
+	int me = sparse->env.me;
+	struct pairs mine = block_pairs(sparse->region.ptr, form_of(sparse), sparse->counts[me]), theirs;
+
+	sparse->lists[0].pairs = mine;
+	if (partner < 0)
+		return 1;
+	theirs = block_pairs(sparse->in.ptr, form_of(sparse), sparse->counts[partner]);
+	sparse->lists[0].pairs = partner < me ? theirs : mine;
+	sparse->lists[1].pairs = partner < me ? mine : theirs;
+	return 2;
+}
+
+static choir_status merge_into_out(struct sparse *sparse, uint32_t n_lists, bool last)
+{
+	struct coalesce_call todo = { .dtype = sparse->wire_dtype, .op = sparse->call.op, .width = sparse->facts.width, .final = last,
+				      .n_ranks = sparse->env.layout->n, .src = sparse->lists, .n_src = n_lists, .range = sparse->facts.range };
+	struct index_form form = form_of(sparse);
+	unsigned char *to;
+	bool done; /* the host twin is, at once */
+
+	TRY(coalesce_init(&sparse->job, &todo, NULL));
+	TRY(coalesce_count(&sparse->job, &done));
+	TRY(pool_take(&sparse->out, list_bytes(sparse, sparse->job.count), "the merged pairs"));
+	to = sparse->out.ptr;
+	TRY(coalesce_fill(&sparse->job, to, form, to + block_rows_off(form, sparse->job.count), &done));
+	sparse->own_count = sparse->job.count;
+	coalesce_fini(&sparse->job);
+	return CHOIR_SUCCESS;
+}
+
+static choir_status merge_swapped(struct sparse *sparse, struct script_turn *turn)
+{
+	struct algo_in in = { .collective = COLLECTIVE_ALLGATHER, .elem_bytes = 8, .bytes = sizeof sparse->own_count };
+	int n = sparse->env.layout->n, me = sparse->env.me, core = hypercube_core(n);
+	bool to, from, last = sparse->bit > 0 && sparse->bit * 2 >= core;
+	int partner = n == 1 ? -1 : partner_of(me, n, sparse->bit, &to, &from);
+
+	sparse->own_count = sparse->counts[me];
+	if (sparse->bit == SERVE && partner >= 0 && from) {
+		struct pool_block mine = sparse->region;
+
+		sparse->region = sparse->in;
+		sparse->in = mine;
+		sparse->own_count = sparse->counts[partner];
+	} else if (sparse->bit != SERVE && (n == 1 || (partner >= 0 && from))) {
+		struct pool_block before = sparse->region;
+
+		TRY(merge_into_out(sparse, put_lists(sparse, partner), last));
+		sparse->region = sparse->out;
+		sparse->out = before;
+	}
+	pool_give(&sparse->in);
+	pool_give(&sparse->out);
+	return script_plan(sparse, turn, &in, &sparse->own_count, sizeof sparse->own_count, sparse->counts,
+			   sizeof sparse->own_count * (uint64_t)n, counts_gathered);
+}
+
+static choir_status counts_gathered(struct sparse *sparse, struct script_turn *turn)
+{
+	int n = sparse->env.layout->n, core = hypercube_core(n);
+	bool folded = core < n;
+
+	(void)turn;
+	sparse->step = swap_lists;
+	if (sparse->bit == FOLD)
+		sparse->bit = 1;
+	else if (sparse->bit != SERVE && sparse->bit * 2 < core)
+		sparse->bit *= 2;
+	else if (sparse->bit != SERVE && folded)
+		sparse->bit = SERVE;
+	else
+		deliver_start(sparse, sparse->counts[sparse->env.me]);
+	return CHOIR_SUCCESS;
+}
+
+choir_status recursive_fill(struct sparse *sparse, struct script_turn *turn)
+{
+	struct pairs pairs = block_pairs(sparse->region.ptr, form_of(sparse), sparse->count);
+
+	(void)turn;
+	index_convert(sparse->target_ind, (struct index_form){ .bytes = sparse->ind_bytes }, pairs.ind, pairs.form, pairs.count);
+	memcpy(sparse->target_val, pairs.rows, pairs.count * sparse->row_bytes);
+	sparse->step = deliver_flush;
+	return CHOIR_SUCCESS;
+}
