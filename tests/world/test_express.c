@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/* Blocking calls that are carried out on the spot (exec/express.h): they allocate nothing and say nothing to OpenCL, may be made by several threads at once beside calls with events,
+ * wait for late peers as ordinary calls, and fail with the same sentences.  malloc and OpenCL's functions are wrapped by the linker. */
+#include "exec/comm.h"
+#include "world/gate.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { COUNT = 500 };
+
+/* --- what a call costs --- */
+
+static _Thread_local unsigned allocated, asked; /* this thread's allocations and OpenCL calls */
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t n, size_t bytes);
+void *__real_realloc(void *ptr, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t n, size_t bytes);
+void *__wrap_realloc(void *ptr, size_t bytes);
+
+void *__wrap_malloc(size_t bytes)
+{
+	allocated++;
+	return __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t n, size_t bytes)
+{
+	allocated++;
+	return __real_calloc(n, bytes);
+}
+
+void *__wrap_realloc(void *ptr, size_t bytes)
+{
+	allocated++;
+	return __real_realloc(ptr, bytes);
+}
+
+/* A function of OpenCL that is counted, and done. */
+#define COUNTED(name, params, args)    \
+	cl_int __real_##name params;   \
+	cl_int __wrap_##name params;   \
+	cl_int __wrap_##name params    \
+	{                              \
+		asked++;               \
+		return __real_##name args; \
+	}
+
+COUNTED(clRetainMemObject, (cl_mem mem), (mem))
+COUNTED(clReleaseMemObject, (cl_mem mem), (mem))
+COUNTED(clRetainEvent, (cl_event event), (event))
+COUNTED(clFlush, (cl_command_queue queue), (queue))
+COUNTED(clGetMemObjectInfo, (cl_mem mem, cl_mem_info what, size_t bytes, void *value, size_t *bytes_p), (mem, what, bytes, value, bytes_p))
+COUNTED(clEnqueueNDRangeKernel,
+        (cl_command_queue queue, cl_kernel kernel, cl_uint dims, const size_t *off, const size_t *global, const size_t *local, cl_uint n, const cl_event *events,
+         cl_event *event_p),
+        (queue, kernel, dims, off, global, local, n, events, event_p))
+COUNTED(clEnqueueReadBuffer,
+        (cl_command_queue queue, cl_mem mem, cl_bool blocks, size_t off, size_t bytes, void *to, cl_uint n, const cl_event *events, cl_event *event_p),
+        (queue, mem, blocks, off, bytes, to, n, events, event_p))
+COUNTED(clEnqueueWriteBuffer,
+        (cl_command_queue queue, cl_mem mem, cl_bool blocks, size_t off, size_t bytes, const void *from, cl_uint n, const cl_event *events, cl_event *event_p),
+        (queue, mem, blocks, off, bytes, from, n, events, event_p))
+COUNTED(clEnqueueMarkerWithWaitList, (cl_command_queue queue, cl_uint n, const cl_event *events, cl_event *event_p), (queue, n, events, event_p))
+
+static choir_status one_of_each(choir_comm *comm, int kind, float *in, float *out)
+{
+	int n = choir_comm_size(comm), me = choir_comm_rank(comm);
+
+	switch (kind) {
+	case 0: return choir_allreduce(comm, choir_host(in), choir_host(out), 16, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL);
+	case 1: return choir_broadcast(comm, choir_host(in), choir_host(out), 16, CHOIR_F32, 0, NULL, NULL);
+	case 2: return choir_allgather(comm, choir_host(in), choir_host(out), 16, CHOIR_F32, NULL, NULL);
+	case 3: return choir_sendrecv(comm, choir_host(in), 16, (me + 1) % n, choir_host(out), 16, (me + n - 1) % n, CHOIR_F32, NULL, NULL);
+	default: return choir_barrier(comm, NULL, NULL);
+	}
+}
+
+/* A rank whose peer is late waits in another way, so what is asked of several ranks is that most kinds of calls go by in silence at some time; of one rank that all do. */
+static void silent(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	enum { KINDS = 5, WARM = 20, TRIES = 3000 };
+	float in[16] = { 1 }, out[16 * 4];
+
+	(void)unused;
+	for (int kind = 0; kind < KINDS; kind++) {
+		unsigned loud = 0, quiet = 0;
+
+		for (int i = 0; i < TRIES; i++) {
+			allocated = asked = 0;
+			OK(one_of_each(comm, kind, in, out));
+			if (allocated == 0 && asked == 0)
+				quiet++;
+			else if (i >= WARM)
+				loud++;
+		}
+		if (quiet == 0 || (world->n == 1 && loud > 0))
+			world_fail(world, rank, "kind %d: %u calls in silence, %u not", kind, quiet, loud);
+	}
+}
+
+/* --- several threads --- */
+
+struct caller {
+	pthread_t thread;
+	struct world *world;
+	int rank;
+	choir_comm *comm;
+};
+
+/* Whichever thread's call of another rank it meets, this is what comes out. */
+static bool is_sum(const struct caller *c, const float *out)
+{
+	int n = c->world->n;
+
+	for (int i = 0; i < COUNT; i++)
+		if (out[i] != (float)(n * (n - 1) / 2 + n * i))
+			return false;
+	return true;
+}
+
+static void *blocks(void *arg)
+{
+	struct caller *c = arg;
+	struct world *world = c->world;
+	int rank = c->rank;
+	float in[COUNT], out[COUNT];
+
+	for (int i = 0; i < COUNT; i++)
+		in[i] = (float)(rank + i);
+	for (int k = 0; k < 200; k++) {
+		memset(out, 0xee, sizeof out);
+		if (!OK(choir_allreduce(c->comm, choir_host(in), choir_host(out), COUNT, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL)))
+			break;
+		CHECK(is_sum(c, out));
+	}
+	return NULL;
+}
+
+/* The same calls with events, each behind a gate that opens a moment later. */
+static void *goes_on(void *arg)
+{
+	struct caller *c = arg;
+	struct world *world = c->world;
+	int rank = c->rank;
+	float in[COUNT], out[COUNT];
+
+	for (int i = 0; i < COUNT; i++)
+		in[i] = (float)(rank + i);
+	for (int k = 0; k < 40; k++) {
+		cl_event gate = gate_make(choir_device_context(world->device));
+		choir_call call = CHOIR_CALL_INIT;
+		choir_event *event = NULL;
+		int done = 0;
+
+		memset(out, 0xee, sizeof out);
+		call.cl_deps = &gate;
+		call.n_cl_deps = 1;
+		OK(choir_allreduce(c->comm, choir_host(in), choir_host(out), COUNT, CHOIR_F32, CHOIR_OP_SUM, &call, &event));
+		for (int i = 0; i < 20 + 10 * rank; i++) {
+			OK(choir_event_test(event, &done));
+			CHECK(!done);
+			sched_yield();
+		}
+		gate_open(gate, CL_COMPLETE);
+		if (OK(choir_event_wait(event, -1)))
+			CHECK(is_sum(c, out));
+		choir_event_release(event);
+		clReleaseEvent(gate);
+	}
+	return NULL;
+}
+
+static void threads(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	void *(*const what[])(void *) = { blocks, goes_on, blocks };
+	struct caller callers[3];
+
+	(void)unused;
+	for (int i = 0; i < 3; i++) {
+		callers[i] = (struct caller){ .world = world, .rank = rank, .comm = comm };
+		CHECK(pthread_create(&callers[i].thread, NULL, what[i], &callers[i]) == 0);
+	}
+	for (int i = 0; i < 3; i++)
+		pthread_join(callers[i].thread, NULL);
+	CHECK(sum_works(comm, COUNT));
+}
+
+/* --- late peers --- */
+
+/* Rank 0's call has become an ordinary run when the others come. */
+static void late(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	float in[16] = { 1 }, out[16 * 4];
+
+	(void)unused;
+	for (int k = 0; k < 20; k++) {
+		int first = k % world->n;
+
+		line_up();
+		while (rank != first && atomic_load(&world->comms[first]->engine.unfinished) == 0)
+			sched_yield();
+		OK(one_of_each(comm, 0, in, out));
+		CHECK(out[0] == (float)world->n);
+	}
+}
+
+/* --- failures --- */
+
+enum how { MISMATCH, LATE, ABORT };
+
+struct failure {
+	enum how how;
+	bool ordinary;
+	char said[2][1024]; /* by rank 0: first call that fails, next call */
+};
+
+static void fails(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	static const choir_status wanted[] = { CHOIR_MISMATCH, CHOIR_TIMEOUT, CHOIR_ABORTED };
+	struct failure *f = arg;
+	float in[COUNT] = { 0 }, out[COUNT];
+	choir_event *over;
+	choir_call call = CHOIR_CALL_INIT;
+
+	OK(choir_barrier(comm, NULL, &over));
+	OK(choir_event_wait(over, -1));
+	call.deps = &over; /* a call with deps is none of these */
+	call.n_deps = f->ordinary;
+	line_up();
+	if (rank == 1 && f->how == ABORT) {
+		while (atomic_load(&world->comms[0]->engine.next_seq) < 2)
+			sched_yield();
+		OK(choir_comm_abort(comm));
+	} else if (rank == 0 || f->how == MISMATCH) {
+		for (int i = 0; i < 2; i++) {
+			IS(choir_allreduce(comm, choir_host(in), choir_host(out), (size_t)(COUNT - rank), CHOIR_F32, CHOIR_OP_SUM, &call, NULL), wanted[f->how]);
+			if (rank == 0)
+				snprintf(f->said[i], sizeof f->said[i], "%s", choir_last_error());
+		}
+	}
+	choir_event_release(over);
+	line_up();
+	IS(choir_comm_status(comm), wanted[f->how]);
+}
+
+static void on_one_node(int n, int64_t deadline_ms, world_fn fn, void *arg)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	config.deadline_ms = deadline_ms;
+	line_up_begin(n);
+	world_run(n, &config, fn, arg);
+	line_up_end();
+}
+
+static void test_silent(void **state)
+{
+	(void)state;
+	on_one_node(1, 20000, silent, NULL);
+	on_one_node(2, 20000, silent, NULL);
+}
+
+static void test_threads(void **state)
+{
+	(void)state;
+	on_one_node(1, 20000, threads, NULL);
+	on_one_node(2, 20000, threads, NULL);
+	on_one_node(3, 20000, threads, NULL);
+}
+
+static void test_late(void **state)
+{
+	(void)state;
+	on_one_node(2, 20000, late, NULL);
+	on_one_node(3, 20000, late, NULL);
+}
+
+/* Either rank may be the first to see that calls differ; both calls are named in full. */
+static void check_sentences(const struct failure *spot, const struct failure *ordinary)
+{
+	const char *both = "comm: calls differ|rank 0 calls allreduce #1 (500 x f32, sum, root 0, |rank 1 calls allreduce #1 (499 x f32, sum, root 0, ";
+
+	for (int i = 0; i < 2; i++)
+		if (spot->how == MISMATCH)
+			assert_true(says(spot->said[i], both) && says(ordinary->said[i], both));
+		else
+			assert_string_equal(spot->said[i], ordinary->said[i]);
+}
+
+/* The sentence is the same, whichever way the call went. */
+static void test_failures(void **state)
+{
+	static const int64_t deadlines[] = { 20000, 300, 20000 };
+
+	(void)state;
+	for (int how = MISMATCH; how <= ABORT; how++) {
+		struct failure spot = { .how = (enum how)how }, ordinary = { .how = (enum how)how, .ordinary = true };
+
+		on_one_node(2, deadlines[how], fails, &spot);
+		on_one_node(2, deadlines[how], fails, &ordinary);
+		assert_true(strlen(spot.said[0]) > 20);
+		check_sentences(&spot, &ordinary);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_silent), cmocka_unit_test(test_threads), cmocka_unit_test(test_late),
+		                            cmocka_unit_test(test_failures) };
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	gate_drop();
+	world_device_drop();
+	return failed;
+}
