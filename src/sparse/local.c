@@ -206,6 +206,16 @@ static choir_status choose(struct sparse *sparse)
 	return CHOIR_SUCCESS;
 }
 
+/* My coalesced pairs have no readers after all if somebody's are raw, or if what is done does without shared memory: the block is free to serve again. */
+static void lend_or_not(struct sparse *sparse)
+{
+	bool read = sparse->facts.shared && !sparse->facts.raw && sparse->facts.pairs > 0;
+
+	if (sparse->own_lent.block != NULL && !read)
+		share_lend(sparse->own_lent.block, 0, &sparse->header.pairs_at);
+	sparse->own_lent.used = true;
+}
+
 static choir_status header_done(struct sparse *sparse, struct script_turn *turn)
 {
 	int n = sparse->env.layout->n;
@@ -219,7 +229,7 @@ static choir_status header_done(struct sparse *sparse, struct script_turn *turn)
 	if (sparse->facts.raw && !(sparse->facts.shared && bucket_fits(sparse->facts.range, sparse->facts.pairs)))
 		return coalesce_after_all(sparse);
 	sparse->row_bytes = sparse->facts.width * sparse->elem_bytes;
-	sparse->own_lent.used = sparse->facts.shared && sparse->facts.pairs > 0 && !sparse->header.raw;
+	lend_or_not(sparse);
 	if (sparse->facts.pairs == 0) {
 		deliver_start(sparse, 0);
 		return CHOIR_SUCCESS;
