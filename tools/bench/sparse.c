@@ -45,6 +45,7 @@ static void run_contenders(struct run *run, const struct sparse_job *sparse, str
 	struct run_field field = { .ours = { agree(run, sparse_ours_open(sparse)) }, .n_ours = 1 };
 	const char *why_not[VS_MAX];
 	const struct args_sparse *args = &sparse->shape.args;
+	choir_sparse_stats stats;
 	double wire;
 
 	if (field.ours[0] == NULL)
@@ -55,9 +56,13 @@ static void run_contenders(struct run *run, const struct sparse_job *sparse, str
 	/* As if the whole range had been reduced: what a dense allreduce would have to move. */
 	run_measure(run, sparse->job, &field, args->range * sparse->row_bytes, case_bus_factor(sparse->job->what, sparse->job->n), row);
 	snprintf(row->algorithm, sizeof row->algorithm, "%s", sparse_ours_algorithm(field.ours[0]));
-	wire = (double)sparse_ours_wire_bytes(field.ours[0]);
+	stats = *sparse_ours_stats(field.ours[0]);
+	wire = (double)stats.wire_bytes;
 	world_max(run->world, &wire, 1);
 	row->wire_bytes = (uint64_t)wire;
+	if (run->to_text && !run->args->csv)
+		report_text_note("%s: %.0f us predicted, imbalance %.3f, %llu pairs merged", stats.algorithm, stats.predicted_us, stats.imbalance,
+				 (unsigned long long)stats.pairs_merged);
 	run_close(run, &field);
 }
 

@@ -32,7 +32,7 @@ bool sparse_buffers_count(struct sparse_buffers *buffers, const struct sparse_jo
 /* sparse_ours_open, sparse_vs_open: the contenders.  way: "mpi", "staged" or "bound". */
 struct contender *sparse_ours_open(const struct sparse_job *sparse);
 const char *sparse_ours_algorithm(const struct contender *ours);
-uint64_t sparse_ours_wire_bytes(const struct contender *ours);
+const choir_sparse_stats *sparse_ours_stats(const struct contender *ours); /* of the first call */
 struct contender *sparse_vs_open(const struct sparse_job *sparse, const char *way, const char **why_not);
 
 #endif

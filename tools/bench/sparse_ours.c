@@ -15,8 +15,7 @@ struct sparse_ours {
 	choir_call call;
 	char options[OURS_OPTIONS_BYTES];
 	size_t ind_count, val_count; /* what the last call gave */
-	char algorithm[48];
-	uint64_t wire_bytes;
+	choir_sparse_stats stats;
 	bool known;
 };
 
@@ -33,7 +32,7 @@ static choir_status run(struct sparse_ours *ours, choir_event **event_p)
 				      &ours->call, event_p);
 }
 
-/* The first call, by an event that tells the algorithm. */
+/* The first call, by an event that tells what was done. */
 static int once_by_event(struct sparse_ours *ours)
 {
 	choir_event *event = NULL;
@@ -45,8 +44,9 @@ static int once_by_event(struct sparse_ours *ours)
 	st = choir_event_wait(event, -1);
 	if (st != CHOIR_SUCCESS)
 		status = ours_failed(ours->sparse->job, "sparse_allreduce", st, choir_event_error(event));
-	snprintf(ours->algorithm, sizeof ours->algorithm, "%s", choir_event_algorithm(event));
-	ours->wire_bytes = choir_event_wire_bytes(event);
+	ours->stats.struct_size = sizeof ours->stats;
+	if (status == EXIT_FINE && choir_event_sparse_stats(event, &ours->stats) != CHOIR_SUCCESS)
+		status = ours_failed(ours->sparse->job, "sparse_allreduce", CHOIR_ARGUMENT, choir_last_error());
 	ours->known = true;
 	choir_event_release(event);
 	return status;
@@ -94,6 +94,7 @@ struct contender *sparse_ours_open(const struct sparse_job *sparse)
 
 	if (ours == NULL)
 		return NULL;
+	ours->stats.algorithm = "";
 	ours->base = (struct contender){ .name = "choir", .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_ours };
 	ours->sparse = sparse;
 	ours->call = ours_call(sparse->job->args, sparse->job->op, args_forced(sparse->job->args), ours->options);
@@ -110,10 +111,10 @@ struct contender *sparse_ours_open(const struct sparse_job *sparse)
 
 const char *sparse_ours_algorithm(const struct contender *ours)
 {
-	return ((const struct sparse_ours *)ours)->algorithm;
+	return ((const struct sparse_ours *)ours)->stats.algorithm;
 }
 
-uint64_t sparse_ours_wire_bytes(const struct contender *ours)
+const choir_sparse_stats *sparse_ours_stats(const struct contender *ours)
 {
-	return ((const struct sparse_ours *)ours)->wire_bytes;
+	return &((const struct sparse_ours *)ours)->stats;
 }
