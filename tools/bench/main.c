@@ -164,7 +164,7 @@ static int bench_mpi(struct bench *bench)
 		return EXIT_WRONG;
 	}
 	status = bench_mpi_rank(&world, bench);
-	world_close_mpi(&world);
+	world_close_mpi(&world, status);
 	return status;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "world.h"
 
+#include "leave_mpi.h"
 #include "meeting.h"
 
 #include <fcntl.h>
@@ -10,12 +11,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-void world_close_mpi(struct world *world)
+void world_close_mpi(struct world *world, int status)
 {
 	if (world->meeting != NULL)
 		munmap(world->meeting, meeting_bytes(world->size));
 	MPI_Comm_free(&world->comm);
-	MPI_Finalize();
+	leave_mpi(status);
 }
 
 void world_barrier(struct world *world)

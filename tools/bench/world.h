@@ -29,9 +29,10 @@ struct world {
 	struct meeting *meeting; /* of the ranks of one node; else NULL, and MPI's own barrier it is */
 };
 
-/* world_open_mpi: initialises MPI with MPI_THREAD_MULTIPLE; *level_p is what it gave.  world_close_mpi finalises it. */
+/* world_open_mpi: initialises MPI with MPI_THREAD_MULTIPLE; *level_p is what it gave.  world_close_mpi finalises it; the process is to end
+ * with that status. */
 bool world_open_mpi(struct world *world, int *level_p);
-void world_close_mpi(struct world *world);
+void world_close_mpi(struct world *world, int status);
 
 /* world_run_local: runs fn(world, ctx) in n threads and returns the largest of their results. */
 int world_run_local(int n, int (*fn)(struct world *world, void *ctx), void *ctx);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "leave_mpi.h"
 #include "seats.h"
 #include "tune.h"
 
@@ -67,6 +68,6 @@ int seats_world(const struct options *options, const struct text *text)
 	status = train_at(options, text, &seat);
 	if (status != EXIT_FINE)
 		MPI_Abort(MPI_COMM_WORLD, status); /* the others may be waiting for this rank */
-	MPI_Finalize();
+	leave_mpi(status);
 	return status;
 }
