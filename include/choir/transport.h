@@ -46,6 +46,8 @@ typedef struct choir_transport_ops {
 	                         size_t body_bytes, int *done_p);
 	/* 1: this lent message holds up so much that the library copies it and gives it back. */
 	int (*overdue)(choir_transport *transport, const choir_message *message);
+	/* Large transfers are cut into messages of this size; 0: as the library likes.  The same at all endpoints. */
+	size_t message_bytes;
 } choir_transport_ops;
 
 struct choir_transport {

@@ -3,7 +3,7 @@
 #include "algo/exchange.h"
 #include "algo/pattern_block.h"
 
-#define DEPTH 4
+#define DEPTH 8
 
 struct chain {
 	const struct algo_in *in;

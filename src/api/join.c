@@ -135,7 +135,7 @@ static choir_status fill(struct meeting *m, int local, struct choir_comm *comm)
 	comm->deadline_ms = join->config->deadline_ms;
 	comm->warn_ms = join->config->warn_ms;
 	comm->slot_bytes = m->slot_bytes;
-	comm->message_bytes = MEET_MESSAGE_BYTES;
+	comm->message_bytes = pump_message_bytes(m->pumps[local], MEET_MESSAGE_BYTES);
 	comm->host_reduce_only = m->mixed_devices;
 	comm->crowded = m->crowded;
 	comm->one_process = m->one_process;

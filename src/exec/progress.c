@@ -24,6 +24,10 @@ enum {
 	YIELD_ROUNDS = 60,
 	SLEEP_US = 20000,
 	POLLED_SLEEP_US = 200,
+	PATIENT_NS = 2 * 1000 * 1000, /* a wait for polled messages that has taken so long */
+	PATIENT_ROUNDS = 16,          /* spins so often, */
+	PATIENT_YIELDS = 4,           /* then gives the core away so often, */
+	PATIENT_SLEEP_US = 50,        /* then sleeps for so long */
 	DEVICE_ROUNDS = 2000, /* of giving the core away while the device works */
 	DEVICE_SLEEP_US = 50,
 	CHECK_NS = 20 * 1000 * 1000,
@@ -153,11 +157,23 @@ static bool work_left(struct idle_for *why)
 struct idle {
 	unsigned rounds;
 	int64_t next_check_ns;
+	int64_t patient_ns; /* when the wait becomes patient; 0 = not known yet.  Note [patience] */
+	bool patient;
 };
+
+/* Note [patience].  A wait for messages that has taken long is bound by the wire, so it hardly spins for the next of them: the processor that polling would take is
+ * what the network's own work needs, of this process and of others. */
+static void look_at_clock(struct idle *idle, int64_t now)
+{
+	if (idle->patient_ns == 0)
+		idle->patient_ns = now + PATIENT_NS;
+	idle->patient = now >= idle->patient_ns;
+}
 
 /* The slow look, when it is due. */
 static void look_at_all(struct idle *idle, int64_t now)
 {
+	look_at_clock(idle, now);
 	if (now < idle->next_check_ns)
 		return;
 	if (idle->next_check_ns != 0)
@@ -176,7 +192,7 @@ static int64_t end_of(int64_t timeout_ms)
 }
 
 /* Sleeps unless something moved after arming. */
-static void sleep_once(choir_event *event, const struct idle_for *why)
+static void sleep_once(choir_event *event, const struct idle_for *why, bool patient)
 {
 	struct bell *bell = bell_mine();
 	uint32_t seen;
@@ -190,13 +206,15 @@ static void sleep_once(choir_event *event, const struct idle_for *why)
 		bell_disarm(bell);
 		return;
 	}
-	bell_sleep(bell, seen, why->device ? DEVICE_SLEEP_US : why->polled ? POLLED_SLEEP_US : SLEEP_US);
+	bell_sleep(bell, seen, why->device ? DEVICE_SLEEP_US : patient ? PATIENT_SLEEP_US : why->polled ? POLLED_SLEEP_US : SLEEP_US);
 }
 
 /* One round with nothing to do. */
 static void idle_round(struct idle *idle, const struct choir_comm *mine, choir_event *event, const struct idle_for *why)
 {
-	unsigned spin = why->crowded || why->shares ? 0 : SPIN_ROUNDS, yields = why->device ? DEVICE_ROUNDS : YIELD_ROUNDS, round = idle->rounds++;
+	bool patient = why->polled && idle->patient;
+	unsigned spin = why->crowded || why->shares ? 0 : patient ? PATIENT_ROUNDS : SPIN_ROUNDS;
+	unsigned yields = patient ? PATIENT_YIELDS : why->device ? DEVICE_ROUNDS : YIELD_ROUNDS, round = idle->rounds++;
 
 	if (round % OTHERS_EVERY == OTHERS_EVERY - 1 && atomic_load_explicit(&world.n_comms, memory_order_relaxed) > 1 && drive_others(mine)) {
 		idle->rounds = 0;
@@ -210,7 +228,7 @@ static void idle_round(struct idle *idle, const struct choir_comm *mine, choir_e
 		sched_yield();
 		return;
 	}
-	sleep_once(event, why);
+	sleep_once(event, why, patient);
 }
 
 static void wake_background(void)

@@ -498,6 +498,11 @@ bool pump_polled(const struct pump *pump)
 	return pump->transport->ops->polled != 0;
 }
 
+uint64_t pump_message_bytes(const struct pump *pump, uint64_t usual)
+{
+	return has_op(pump, END_OF_OP(message_bytes)) && pump->transport->ops->message_bytes > 0 ? pump->transport->ops->message_bytes : usual;
+}
+
 const char *pump_name(const struct pump *pump)
 {
 	return pump->transport->ops->name;
