@@ -22,14 +22,9 @@ static struct index_range region(const struct sparse *sparse, int r)
 	return region_of(sparse->facts.range, r, sparse->env.layout->n);
 }
 
-static uint64_t span_of(struct index_range range)
-{
-	return index_range_is_empty(range) ? 0 : (uint64_t)(range.hi - range.lo) + 1;
-}
-
 static uint64_t region_bytes(const struct sparse *sparse, int r)
 {
-	return format_bits_bytes(region(sparse, r)) + block_round(span_of(region(sparse, r)) * sparse->row_bytes);
+	return format_bits_bytes(region(sparse, r)) + block_round(index_range_span(region(sparse, r)) * sparse->row_bytes);
 }
 
 /* My pairs [from, end) of a region, as bits and rows. */
@@ -41,7 +36,7 @@ static void write_region(const struct sparse *sparse, struct index_range range, 
 	uint64_t bits = format_bits_bytes(range), *words = (uint64_t *)(void *)to;
 
 	memset(to, 0, bits);
-	identity_fill(sparse->wire_dtype, sparse->call.op, to + bits, span_of(range) * sparse->facts.width);
+	identity_fill(sparse->wire_dtype, sparse->call.op, to + bits, index_range_span(range) * sparse->facts.width);
 	for (uint64_t i = 0; i < part.count; i++) {
 		uint64_t x = (uint64_t)(index_at(part.ind, part.form, i) - range.lo);
 
@@ -94,7 +89,7 @@ static choir_status densify_fold(struct sparse *sparse, struct script_turn *turn
 	for (int r = 0; r < n; r++)
 		for (uint64_t w = 0; w < bits / 8; w++)
 			words[w] |= ((const uint64_t *)(const void *)(blocks + (uint64_t)r * bytes))[w];
-	TRY(sparse_fold(sparse, blocks, bytes, bits, span_of(mine) * sparse->facts.width, (unsigned char *)sparse->region.ptr + bits));
+	TRY(sparse_fold(sparse, blocks, bytes, bits, index_range_span(mine) * sparse->facts.width, (unsigned char *)sparse->region.ptr + bits));
 	for (int r = 0; r < n; r++) {
 		sparse->block_bytes[r] = region_bytes(sparse, r);
 		total += sparse->block_bytes[r];

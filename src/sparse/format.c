@@ -5,14 +5,9 @@
 
 #define MOST_BYTES (UINT64_C(1) << 60)
 
-static uint64_t span_of(struct index_range range)
-{
-	return index_range_is_empty(range) ? 0 : (uint64_t)range.hi - (uint64_t)range.lo + 1;
-}
-
 uint64_t format_bits_bytes(struct index_range range)
 {
-	uint64_t span = span_of(range);
+	uint64_t span = index_range_span(range);
 
 	return block_round((span / 64 + (span % 64 != 0)) * sizeof(uint64_t));
 }
@@ -21,12 +16,12 @@ static uint64_t rows_off(enum format format, struct index_range range, uint64_t 
 {
 	if (format == FORMAT_PAIRS)
 		return block_rows_off(index_form_of(range), count);
-	return format == FORMAT_DENSE && count == span_of(range) ? 0 : format_bits_bytes(range);
+	return format == FORMAT_DENSE && count == index_range_span(range) ? 0 : format_bits_bytes(range);
 }
 
 uint64_t format_bytes(enum format format, struct index_range range, uint64_t count, uint64_t row_bytes)
 {
-	uint64_t rows = format == FORMAT_DENSE ? span_of(range) : count;
+	uint64_t rows = format == FORMAT_DENSE ? index_range_span(range) : count;
 
 	if (rows > 0 && rows > MOST_BYTES / row_bytes)
 		return UINT64_MAX;
@@ -82,7 +77,7 @@ static void put_index(void *ind, struct index_form form, uint64_t i, int64_t ind
 static void read_bits(const uint64_t *bits, struct index_range range, void *ind, struct index_form form, const unsigned char *dense,
                       uint64_t row_bytes, unsigned char *rows)
 {
-	uint64_t span = span_of(range), words = span / 64 + (span % 64 != 0), n = 0;
+	uint64_t span = index_range_span(range), words = span / 64 + (span % 64 != 0), n = 0;
 
 	for (uint64_t w = 0; w < words; w++) {
 		uint64_t all = w + 1 < words || span % 64 == 0 ? UINT64_MAX : (UINT64_C(1) << (span % 64)) - 1;

@@ -31,6 +31,12 @@ static inline int index_range_is_empty(struct index_range range)
 	return range.lo > range.hi;
 }
 
+/* index_range_span: how many indices it holds. */
+static inline uint64_t index_range_span(struct index_range range)
+{
+	return index_range_is_empty(range) ? 0 : (uint64_t)range.hi - (uint64_t)range.lo + 1;
+}
+
 static inline struct index_range index_range_join(struct index_range a, struct index_range b)
 {
 	if (index_range_is_empty(a))

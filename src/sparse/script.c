@@ -140,8 +140,8 @@ static bool wants_kernels(const struct sparse *sparse)
 	return reduce_kernel_supported(sparse->env.device, sparse->call.val_dtype, sparse->call.op) == CHOIR_SUCCESS;
 }
 
-/* keep_precision: 16-bit rows are f32 from the start until the result is rounded.  A 16-bit wire type: f32 rows are rounded to it when a rank has coalesced its own, and
- * merged as rows of that type. */
+/* keep_precision: 16-bit rows are f32 from the start until the result is rounded.  A 16-bit wire type: f32 rows are rounded to it when a rank has coalesced
+ * its own, and merged as rows of that type. */
 static void sparse_dtypes(struct sparse *sparse)
 {
 	const choir_sparse_attr *attr = &sparse->call.attr;

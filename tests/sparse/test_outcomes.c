@@ -77,6 +77,14 @@ static void calls_differ(void **state)
 	small_run(&s);
 	expect_all(&s, CHOIR_MISMATCH, false, "rank 0 calls with value dtype f32", "rank 1 with i32");
 	small_start(&s, RECEIVES);
+	s.ranks[1].call.attr.coalesce_mode = CHOIR_COALESCE_KEEP_PRECISION;
+	small_run(&s);
+	expect_all(&s, CHOIR_MISMATCH, false, "rank 0 calls with coalesce mode 0", "rank 1 with 2");
+	small_start(&s, RECEIVES);
+	s.ranks[2].call.attr.wire = CHOIR_SPARSE_WIRE_BF16;
+	small_run(&s);
+	expect_all(&s, CHOIR_MISMATCH, false, "rank 0 calls with wire type 0", "rank 2 with 2");
+	small_start(&s, RECEIVES);
 	s.ranks[1].call.algorithm = "split";
 	small_run(&s);
 	expect_all(&s, CHOIR_MISMATCH, false, "rank 0 calls with algorithm none", "rank 1 with split");
@@ -91,6 +99,23 @@ static void a_negative_index_ends_all(void **state)
 	((int32_t *)s.sides[2].stored)[7] = -3;
 	small_run(&s);
 	expect_all(&s, CHOIR_ARGUMENT, true, "rank 2", "negative index -3 at position 7");
+}
+
+/* What has a row for every index refuses a range that no memory holds, alike on all ranks; the comm goes on. */
+static void a_range_too_wide(void **state)
+{
+	static const char *const names[] = { "dense", "split_dense", "split_bitmap" };
+	struct small_world s;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		small_start(&s, RECEIVES);
+		((int32_t *)s.sides[1].stored)[0] = INT32_MAX;
+		for (int r = 0; r < 3; r++)
+			s.ranks[r].call.algorithm = names[i];
+		small_run(&s);
+		expect_all(&s, CHOIR_UNSUPPORTED, true, names[i], "to 2147483647");
+	}
 }
 
 static void failing_callbacks_fail_one(void **state)
@@ -120,6 +145,7 @@ int main(void)
 		cmocka_unit_test(widths_differ),
 		cmocka_unit_test(calls_differ),
 		cmocka_unit_test(a_negative_index_ends_all),
+		cmocka_unit_test(a_range_too_wide),
 		cmocka_unit_test(failing_callbacks_fail_one),
 	};
 
