@@ -75,8 +75,10 @@ void case_symmetric(struct job *job)
 		return;
 	memory_use(share, mem, SHARE, 8 * ((size_t)rank + 1)); /* another offset on every rank, none on a line of 64 */
 	matrix_roots(world, rank, comm, NULL);
-	matrix_types(world, rank, comm, NULL);
-	matrix_sizes(world, rank, comm, world);
+	if (choir_comm_nodes(comm) == 1) { /* else it is memory like any other */
+		matrix_types(world, rank, comm, NULL);
+		matrix_sizes(world, rank, comm, world);
+	}
 	memory_use(NULL, NULL, 0, 0);
 	falls_back(job, comm, share, job->size > 1 && choir_comm_nodes(comm) == 1);
 	in_child(job, comm, share);

@@ -59,7 +59,7 @@ static size_t count_of(const struct test_case *tc, struct trial *t, size_t size)
 	return size > 10000 && most > size ? size * size / most | 1 : size;
 }
 
-enum { SMALL_SIZES = 5, ALL_SIZES = 7 };
+enum { SMALL_SIZES = 5, ALL_SIZES = 7 }; /* the last one on up to 5 ranks only */
 
 /* Every algorithm at one size: what they are to give is the same. */
 static void run_size(struct world *world, int rank, choir_comm *comm, const struct test_case *tc, struct trial *t, size_t size)
@@ -89,7 +89,7 @@ void matrix_sizes(struct world *world, int rank, choir_comm *comm, void *quick)
 			t.options = options[o];
 			runs[o] = can_run(world, rank, comm, tc, &t);
 		}
-		for (size_t s = 0; s < (quick != NULL ? SMALL_SIZES : ALL_SIZES); s++)
+		for (size_t s = 0; s < (quick != NULL ? SMALL_SIZES : n > 5 ? ALL_SIZES - 1 : ALL_SIZES); s++)
 			for (size_t o = 0; o < n_options; o++) {
 				t.root = (int)s % t.n;
 				t.options = options[o];

@@ -12,8 +12,10 @@ static const int sizes[] = { 1, 2, 3, 5, 8 };
 
 static void on_all_worlds(world_fn fn, void *arg)
 {
+	bool quick = getenv("WORLD_QUICK") != NULL; /* other kinds of memory: 8 ranks have nothing to add */
+
 	for (int per_node = 0; per_node <= 3; per_node++)
-		for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		for (size_t i = 0; i < sizeof sizes / sizeof *sizes - quick; i++) {
 			choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 
 			if (per_node >= sizes[i]) /* one node again */
