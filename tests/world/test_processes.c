@@ -110,6 +110,42 @@ static void killed(struct seat *seat, int per_node)
 	choir_comm_destroy(comm);
 }
 
+static choir_status sum_in(choir_comm *comm, float *in, float *out, size_t count, choir_event **event_p)
+{
+	for (size_t i = 0; i < count; i++)
+		in[i] = (float)(choir_comm_rank(comm) + 1);
+	return choir_allreduce(comm, choir_host(in), choir_host(out), count, CHOIR_F32, CHOIR_OP_SUM, NULL, event_p);
+}
+
+/* Symmetric memory, at an offset of its own in each process; one gives memory of its own instead; then rank 0's process is killed, and the memory still stands. */
+static void killed_symmetric(struct seat *seat, int per_node)
+{
+	enum { COUNT = 3001 };
+	int n = seat->table->n;
+	static float plain[COUNT];
+	choir_event *event;
+	choir_comm *comm;
+	float *share;
+
+	create(seat, 1, per_node, 30000, &comm);
+	MUST(choir_mem_alloc(comm, 8 * COUNT * sizeof *share, (void **)&share, NULL) == CHOIR_SUCCESS);
+	for (int odd = -1; odd < n; odd++) {
+		float *in = seat->rank == odd ? plain : share + 3 * seat->rank + 1, *out = share + 4 * COUNT - seat->rank;
+
+		MUST(sum_in(comm, in, out, COUNT, &event) == CHOIR_SUCCESS && choir_event_wait(event, -1) == CHOIR_SUCCESS);
+		MUST(out[0] == (float)(n * (n + 1) / 2) && out[COUNT - 1] == out[0]);
+		MUST((strcmp(choir_event_algorithm(event), "direct") == 0) == (odd < 0));
+		choir_event_release(event);
+	}
+	pthread_barrier_wait(&seat->table->barrier);
+	if (seat->rank == 0)
+		raise(SIGKILL);
+	MUST(sum_in(comm, share, share + COUNT, COUNT, NULL) == CHOIR_PEER_DEAD && says(choir_last_error(), "rank 0 is dead|allreduce"));
+	MUST(choir_mem_free(comm, share) == CHOIR_PEER_DEAD);
+	memset(share, 1, 8 * COUNT * sizeof *share);
+	choir_comm_destroy(comm);
+}
+
 /* A process that ends after its last call is no failure, though its peers have not read all of it. */
 static void leaves_early(struct seat *seat, int per_node)
 {
@@ -174,6 +210,8 @@ static void test_killed(void **state)
 	(void)state;
 	run_processes(2, 0, killed, 0);
 	run_processes(3, 0, killed, 0);
+	run_processes(2, 0, killed_symmetric, 0);
+	run_processes(3, 0, killed_symmetric, 0);
 }
 
 static void test_leaves_early(void **state)
