@@ -8,21 +8,17 @@
  *
  * Note [pump failure].  The first error is final: its text is kept, the transport aborted, and what was being sent is quarantined
  * (blocks.h), since nobody can say any more when the transport is done with it.  in_flight counters are lowered then, so that whoever
- * waits for them goes on and finds the error.
- *
- * Note [lent messages].  A transport may lend a message where it lies in the channel, so that its bytes are copied once, to where they are
- * wanted.  Until somebody asks for them they may be moved: what holds up too much is copied in the next turn and given back to the
- * transport.  Who asks and who moves settle it by `held`: who changes it from IN_CHANNEL has won, and who has lost to a move waits for
- * its end, which is one copy away. */
+ * waits for them goes on and finds the error. */
 #include "net/pump.h"
 
 #include "base/error.h"
 #include "net/blocks.h"
+#include "net/lending.h"
 #include "net/packet.h"
 #include "net/routes.h"
+#include "net/sends.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -30,25 +26,13 @@
 
 enum { POLLS_A_DRIVE = 64 };
 
-enum { HELD_FOR_EVER, HELD_IN_CHANNEL, HELD_MOVING }; /* the first: where it is it stays until it is given back */
-
-struct send {
-	struct send *next;
-	void *request;
-	void *data;
-	_Atomic int *in_flight; /* NULL: nobody counts (any more) */
-	uint64_t comm;
-	int src;
-};
-
 struct pump {
 	choir_transport *transport;
 	_Atomic int refs;
 	pthread_mutex_t turn;
 	_Atomic int waiting;             /* for the turn */
-	struct send *sends, **sends_end; /* under turn, oldest first */
-	_Atomic int n_sends;
-	struct pump_message *lent, **lent_end; /* under turn, oldest first */
+	struct sends sends;              /* under turn, but for its count */
+	struct lending lending;          /* under turn */
 	_Atomic(struct pump_message *) given; /* to go back to the transport */
 	_Atomic int failed;                   /* a choir_status; the text is final once it is set */
 	char fail_text[ERROR_TEXT_BYTES];
@@ -64,8 +48,8 @@ choir_status pump_create(choir_transport *transport, struct pump **out_p)
 	if (pump == NULL)
 		return error_no_memory("a pump", sizeof *pump);
 	pump->transport = transport;
-	pump->sends_end = &pump->sends;
-	pump->lent_end = &pump->lent;
+	sends_init(&pump->sends);
+	lending_init(&pump->lending);
 	atomic_init(&pump->refs, 1);
 	st = blocks_init(&pump->blocks);
 	if (st != CHOIR_SUCCESS)
@@ -114,15 +98,6 @@ static choir_status failure(struct pump *pump)
 	return st == CHOIR_SUCCESS ? st : error_set(st, "%s", pump->fail_text);
 }
 
-/* Forgets a send that is done, or will never be known to be. */
-static void end_send(struct pump *pump, struct send *send)
-{
-	if (send->in_flight != NULL)
-		atomic_fetch_sub_explicit(send->in_flight, 1, memory_order_release);
-	atomic_fetch_sub_explicit(&pump->n_sends, 1, memory_order_release);
-	blocks_give(&pump->blocks, send);
-}
-
 /* Makes this thread's last error final; in a turn.  Note [pump failure]. */
 static choir_status fail(struct pump *pump, choir_status status)
 {
@@ -131,85 +106,14 @@ static choir_status fail(struct pump *pump, choir_status status)
 		pump->transport->ops->abort(pump->transport);
 		atomic_store_explicit(&pump->failed, (int)status, memory_order_release);
 	}
-	while (pump->sends != NULL) {
-		struct send *send = pump->sends;
-
-		pump->sends = send->next;
-		blocks_quarantine(send->data);
-		end_send(pump, send);
-	}
-	pump->sends_end = &pump->sends;
+	sends_sweep(&pump->sends, &pump->blocks);
 	return failure(pump);
-}
-
-static void list_lent(struct pump *pump, struct pump_message *message)
-{
-	atomic_store_explicit(&message->held, HELD_IN_CHANNEL, memory_order_relaxed);
-	message->older = pump->lent_end;
-	*pump->lent_end = message;
-	pump->lent_end = &message->younger;
-}
-
-static void unlist_lent(struct pump *pump, struct pump_message *message)
-{
-	if (message->older == NULL)
-		return;
-	*message->older = message->younger;
-	if (message->younger != NULL)
-		message->younger->older = message->older;
-	else
-		pump->lent_end = message->older;
-	message->older = NULL;
-}
-
-/* From now on it stays where it is. */
-static void hold(struct pump_message *message)
-{
-	int held = HELD_IN_CHANNEL;
-
-	while (!atomic_compare_exchange_weak_explicit(&message->held, &held, HELD_FOR_EVER, memory_order_acquire, memory_order_acquire) &&
-	       held != HELD_FOR_EVER) {
-		if (held == HELD_MOVING)
-			sched_yield();
-		held = HELD_IN_CHANNEL;
-	}
 }
 
 const void *pump_payload(struct pump_message *message)
 {
-	if (atomic_load_explicit(&message->held, memory_order_acquire) != HELD_FOR_EVER)
-		hold(message);
+	lending_hold(message);
 	return message->at;
-}
-
-/* In a turn: copies it, so that the channel is free, unless somebody wants the bytes just now. */
-static choir_status move_lent(struct pump *pump, struct pump_message *message)
-{
-	int held = HELD_IN_CHANNEL;
-	void *copy;
-
-	if (!atomic_compare_exchange_strong_explicit(&message->held, &held, HELD_MOVING, memory_order_relaxed, memory_order_relaxed))
-		return CHOIR_SUCCESS;
-	copy = blocks_take(&pump->blocks, message->payload_bytes);
-	if (copy != NULL) {
-		memcpy(copy, message->at, message->payload_bytes);
-		message->at = message->owned = copy;
-		unlist_lent(pump, message);
-		pump->transport->ops->give(pump->transport, &message->raw);
-	}
-	atomic_store_explicit(&message->held, copy != NULL ? HELD_FOR_EVER : HELD_IN_CHANNEL, memory_order_release);
-	return copy != NULL ? CHOIR_SUCCESS : CHOIR_NO_MEMORY;
-}
-
-/* In a turn. */
-static choir_status move_overdue(struct pump *pump)
-{
-	for (struct pump_message *message = pump->lent, *next; message != NULL; message = next) {
-		next = message->younger;
-		if (pump->transport->ops->overdue(pump->transport, &message->raw))
-			TRY(move_lent(pump, message));
-	}
-	return CHOIR_SUCCESS;
 }
 
 /* In a turn, or when nobody else is left. */
@@ -223,7 +127,7 @@ static void take_back_given(struct pump *pump)
 	while (message != NULL) {
 		struct pump_message *next = message->next;
 
-		unlist_lent(pump, message);
+		lending_remove(&pump->lending, message);
 		pump->transport->ops->give(pump->transport, &message->raw);
 		blocks_give(&pump->blocks, message);
 		message = next;
@@ -251,7 +155,7 @@ void pump_release(struct pump *pump)
 
 	if (pump == NULL || atomic_fetch_sub_explicit(&pump->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	if (pump->sends != NULL)
+	if (pump->sends.oldest != NULL)
 		fail(pump, error_set(CHOIR_ABORTED, "the %s transport was closed with sends in flight", pump_name(pump)));
 	kept = routes_fini(&pump->routes);
 	while (kept != NULL) {
@@ -276,9 +180,7 @@ void pump_detach(struct pump *pump, uint64_t comm, int rank)
 {
 	routes_detach(&pump->routes, comm, rank);
 	take_turn(pump);
-	for (struct send *send = pump->sends; send != NULL; send = send->next)
-		if (send->comm == comm && send->src == rank)
-			send->in_flight = NULL;
+	sends_uncount(&pump->sends, comm, rank);
 	give_turn(pump);
 }
 
@@ -331,23 +233,8 @@ static choir_status start_send(struct pump *pump, int endpoint, struct send *sen
 		blocks_give(&pump->blocks, send);
 		return st;
 	}
-	atomic_fetch_add_explicit(&pump->n_sends, 1, memory_order_relaxed);
-	if (send->in_flight != NULL)
-		atomic_fetch_add_explicit(send->in_flight, 1, memory_order_relaxed);
-	*pump->sends_end = send;
-	st = pump->transport->ops->send(pump->transport, endpoint, send->data, bytes, &send->request);
-	if (st != CHOIR_SUCCESS) {
-		pump->sends_end = &send->next; /* fail sweeps it away with the others */
-		return fail(pump, st);
-	}
-	if (send->request != NULL) {
-		pump->sends_end = &send->next;
-		return CHOIR_SUCCESS;
-	}
-	*pump->sends_end = NULL;
-	blocks_give(&pump->blocks, send->data);
-	end_send(pump, send);
-	return CHOIR_SUCCESS;
+	st = sends_start(&pump->sends, pump->transport, &pump->blocks, endpoint, send, bytes);
+	return st == CHOIR_SUCCESS ? st : fail(pump, st);
 }
 
 static bool has_op(const struct pump *pump, size_t end_of_op)
@@ -409,29 +296,6 @@ choir_status pump_send(struct pump *pump, int endpoint, const struct wire_header
 	return st;
 }
 
-static choir_status test_sends(struct pump *pump, bool *progress)
-{
-	struct send **at = &pump->sends;
-
-	while (*at != NULL) {
-		struct send *send = *at;
-		int done = 0;
-
-		TRY(pump->transport->ops->test(pump->transport, send->request, &done));
-		if (!done) {
-			at = &send->next;
-			continue;
-		}
-		*at = send->next;
-		if (*at == NULL)
-			pump->sends_end = at;
-		blocks_give(&pump->blocks, send->data);
-		end_send(pump, send);
-		*progress = true;
-	}
-	return CHOIR_SUCCESS;
-}
-
 static choir_status poll_arrivals(struct pump *pump, bool *progress)
 {
 	for (int i = 0; i < POLLS_A_DRIVE; i++) {
@@ -451,7 +315,7 @@ static choir_status poll_arrivals(struct pump *pump, bool *progress)
 		}
 		message->raw = raw;
 		if (raw.lent)
-			list_lent(pump, message);
+			lending_add(&pump->lending, message);
 		TRY(route_message(pump, message));
 	}
 	return CHOIR_SUCCESS;
@@ -468,9 +332,9 @@ choir_status pump_drive(struct pump *pump, bool *progress)
 	st = failure(pump);
 	if (st == CHOIR_SUCCESS) {
 		take_back_given(pump);
-		st = pump->lent != NULL ? move_overdue(pump) : CHOIR_SUCCESS;
+		st = lending_move_overdue(&pump->lending, pump->transport, &pump->blocks);
 		if (st == CHOIR_SUCCESS)
-			st = test_sends(pump, progress);
+			st = sends_test(&pump->sends, pump->transport, &pump->blocks, progress);
 		if (st == CHOIR_SUCCESS)
 			st = poll_arrivals(pump, progress);
 		if (st != CHOIR_SUCCESS)
@@ -490,7 +354,7 @@ void pump_abort(struct pump *pump)
 
 bool pump_busy(struct pump *pump)
 {
-	return atomic_load_explicit(&pump->n_sends, memory_order_acquire) > 0;
+	return atomic_load_explicit(&pump->sends.n, memory_order_acquire) > 0;
 }
 
 bool pump_polled(const struct pump *pump)
