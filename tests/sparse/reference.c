@@ -253,9 +253,10 @@ static void append(struct reference_pairs *a, const struct reference_pairs *b, s
 {
 	a->ind = realloc(a->ind, (a->count + b->count + 1) * sizeof *a->ind);
 	a->val = realloc(a->val, (a->count + b->count + 1) * (row + 1));
+	if (b->count == 0)
+		return;
 	memcpy(a->ind + a->count, b->ind, b->count * sizeof *b->ind);
-	if (b->count > 0)
-		memcpy(a->val + a->count * row, b->val, b->count * row);
+	memcpy(a->val + a->count * row, b->val, b->count * row);
 	a->count += b->count;
 }
 
