@@ -3,33 +3,18 @@
  *
  * Note [who drives].  A thread that waits drives its own rank, and when it finds nothing to do there, the other ranks of the process.  The background thread
  * drives all ranks, but only while nobody waits: two drivers would only steal each other's cache lines.  It is started by the first call that returns
- * an event, and sleeps on a condition variable while there is nothing unfinished.
- *
- * Note [idle].  Nothing to do: spin a little (not when ranks outnumber cores), then give the core away, then sleep on the process's doorbell, which peers
- * of the node, drivers' callbacks and completions ring.  While messages can come that only polling sees, the sleep is short.  Fifty times a second, busy
- * or not, the slow look finds deadlines, dead peers and differing calls. */
+ * an event, and sleeps on a condition variable while there is nothing unfinished. */
 #include "exec/progress.h"
 
 #include "exec/comm.h"
-#include "exec/device_wait.h"
 #include "exec/engine.h"
-#include "exec/relax.h"
+#include "exec/idle.h"
 
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 
 enum {
-	SPIN_ROUNDS = 400,
-	YIELD_ROUNDS = 60,
-	SLEEP_US = 20000,
-	POLLED_SLEEP_US = 200,
-	PATIENT_NS = 2 * 1000 * 1000, /* a wait for polled messages that has taken so long */
-	PATIENT_ROUNDS = 16,          /* spins so often, */
-	PATIENT_YIELDS = 4,           /* then gives the core away so often, */
-	PATIENT_SLEEP_US = 50,        /* then sleeps for so long */
-	DEVICE_ROUNDS = 2000, /* of giving the core away while the device works */
-	DEVICE_SLEEP_US = 50,
 	CHECK_NS = 20 * 1000 * 1000,
 	OTHERS_EVERY = 16, /* idle rounds between looks at the other ranks */
 	LOOK_EVERY = 64,   /* rounds between looks at the clock */
@@ -121,22 +106,6 @@ static bool has_work(struct choir_comm *comm)
 	return !engine_idle(comm) || (comm->pump != NULL && pump_busy(comm->pump));
 }
 
-/* What a thread that finds nothing to do should know of the comms it is there for. */
-struct idle_for {
-	bool polled;   /* messages can come that only polling sees */
-	bool crowded;  /* more ranks than cores */
-	bool device;   /* commands of the device are under way: nothing rings when they end */
-	bool shares;   /* and threads of this process carry them out */
-};
-
-static void add_device(struct idle_for *why, const struct choir_comm *comm)
-{
-	bool busy = atomic_load_explicit(&comm->engine.device_busy, memory_order_relaxed);
-
-	why->device |= busy;
-	why->shares |= busy && device_shares_core(comm);
-}
-
 static bool work_left(struct idle_for *why)
 {
 	bool left = false;
@@ -148,32 +117,48 @@ static bool work_left(struct idle_for *why)
 		left |= here;
 		why->polled |= here && comm->pump != NULL && pump_polled(comm->pump);
 		why->crowded |= comm->crowded;
-		add_device(why, comm);
+		idle_add_device(why, comm);
 	}
 	pthread_mutex_unlock(&world.lock);
 	return left;
 }
 
-struct idle {
-	unsigned rounds;
-	int64_t next_check_ns;
-	int64_t patient_ns; /* when the wait becomes patient; 0 = not known yet.  Note [patience] */
-	bool patient;
-};
-
-/* Note [patience].  A wait for messages that has taken long is bound by the wire, so it hardly spins for the next of them: the processor that polling would take is
- * what the network's own work needs, of this process and of others. */
-static void look_at_clock(struct idle *idle, int64_t now)
+/* Sleeps on the doorbell unless something moved after arming. */
+static void sleep_once(choir_event *event, int64_t sleep_us)
 {
-	if (idle->patient_ns == 0)
-		idle->patient_ns = now + PATIENT_NS;
-	idle->patient = now >= idle->patient_ns;
+	struct bell *bell = bell_mine();
+	uint32_t seen;
+
+	if (bell == NULL) {
+		sched_yield();
+		return;
+	}
+	seen = bell_arm(bell);
+	if ((event != NULL && event_is_complete(event)) || drive_others(NULL)) {
+		bell_disarm(bell);
+		return;
+	}
+	bell_sleep(bell, seen, sleep_us);
+}
+
+/* One round with nothing to do. */
+static void idle_round(struct idle *idle, const struct choir_comm *mine, choir_event *event, const struct idle_for *why)
+{
+	int64_t sleep_us;
+
+	if (idle->rounds % OTHERS_EVERY == OTHERS_EVERY - 1 && atomic_load_explicit(&world.n_comms, memory_order_relaxed) > 1 && drive_others(mine)) {
+		idle->rounds = 0;
+		return;
+	}
+	sleep_us = idle_pass(idle, why);
+	if (sleep_us > 0)
+		sleep_once(event, sleep_us);
 }
 
 /* The slow look, when it is due. */
 static void look_at_all(struct idle *idle, int64_t now)
 {
-	look_at_clock(idle, now);
+	idle_look_at_clock(idle, now);
 	if (now < idle->next_check_ns)
 		return;
 	if (idle->next_check_ns != 0)
@@ -189,46 +174,6 @@ static int64_t end_of(int64_t timeout_ms)
 	if (timeout_ms < 0 || __builtin_mul_overflow(timeout_ms, INT64_C(1000000), &end) || __builtin_add_overflow(end, progress_now_ns(), &end))
 		return INT64_MAX;
 	return end;
-}
-
-/* Sleeps unless something moved after arming. */
-static void sleep_once(choir_event *event, const struct idle_for *why, bool patient)
-{
-	struct bell *bell = bell_mine();
-	uint32_t seen;
-
-	if (bell == NULL) {
-		sched_yield();
-		return;
-	}
-	seen = bell_arm(bell);
-	if ((event != NULL && event_is_complete(event)) || drive_others(NULL)) {
-		bell_disarm(bell);
-		return;
-	}
-	bell_sleep(bell, seen, why->device ? DEVICE_SLEEP_US : patient ? PATIENT_SLEEP_US : why->polled ? POLLED_SLEEP_US : SLEEP_US);
-}
-
-/* One round with nothing to do. */
-static void idle_round(struct idle *idle, const struct choir_comm *mine, choir_event *event, const struct idle_for *why)
-{
-	bool patient = why->polled && idle->patient;
-	unsigned spin = why->crowded || why->shares ? 0 : patient ? PATIENT_ROUNDS : SPIN_ROUNDS;
-	unsigned yields = patient ? PATIENT_YIELDS : why->device ? DEVICE_ROUNDS : YIELD_ROUNDS, round = idle->rounds++;
-
-	if (round % OTHERS_EVERY == OTHERS_EVERY - 1 && atomic_load_explicit(&world.n_comms, memory_order_relaxed) > 1 && drive_others(mine)) {
-		idle->rounds = 0;
-		return;
-	}
-	if (round < spin) {
-		relax();
-		return;
-	}
-	if (round < spin + yields) {
-		sched_yield();
-		return;
-	}
-	sleep_once(event, why, patient);
 }
 
 static void wake_background(void)
@@ -251,7 +196,7 @@ static void idle_in(struct idle *idle, const struct choir_comm *comm, choir_even
 {
 	struct idle_for why = { .polled = polled, .crowded = comm->crowded };
 
-	add_device(&why, comm);
+	idle_add_device(&why, comm);
 	idle_round(idle, comm, event, &why);
 }
 
@@ -267,7 +212,7 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 		moved = engine_drive(comm, round % OTHERS_EVERY == OTHERS_EVERY - 1);
 		if (event_is_complete(event))
 			break;
-		if (round % LOOK_EVERY == LOOK_EVERY - 1 || idle.rounds > YIELD_ROUNDS || end != INT64_MAX) {
+		if (round % LOOK_EVERY == LOOK_EVERY - 1 || idle_is_long(&idle) || end != INT64_MAX) {
 			int64_t now = progress_now_ns();
 
 			if (now >= end)
@@ -338,7 +283,7 @@ static void *background(void *number)
 			struct idle_for why = { .polled = false };
 			bool moved = drive_others(NULL);
 
-			if (round % LOOK_EVERY == LOOK_EVERY - 1 || idle.rounds > YIELD_ROUNDS)
+			if (round % LOOK_EVERY == LOOK_EVERY - 1 || idle_is_long(&idle))
 				look_at_all(&idle, progress_now_ns());
 			if (moved) {
 				idle.rounds = 0;
