@@ -188,19 +188,20 @@ choir_status express_end(struct run *const *runs, int n, choir_event **event_p)
 {
 	struct choir_comm *comm = runs[0]->comm;
 	int rounds = comm->crowded ? 1 : WAIT_ROUNDS, left = n;
+	bool pair = runs[0]->pair; /* once the lock is given back the runs are another thread's */
 	const struct run *failed = NULL;
 
 	*event_p = NULL;
-	if ((runs[0]->plan->messages && !runs[0]->pair) || !engine_number(runs, n))
+	if ((runs[0]->plan->messages && !pair) || !engine_number(runs, n))
 		return submit(runs, n, event_p);
 	for (int idle = 0; left > 0 && failed == NULL && idle < rounds; idle++) {
-		if (advance(runs, n, &left, &failed) || (!runs[0]->pair && device_block(runs[0])))
+		if (advance(runs, n, &left, &failed) || (!pair && device_block(runs[0])))
 			idle = 0;
 		else if (device_shares_core(comm) && device_busy(runs[0]))
 			sched_yield();
 		else
 			relax();
-		if (runs[0]->pair && atomic_load_explicit(&comm->failed, memory_order_relaxed) != CHOIR_SUCCESS)
+		if (pair && atomic_load_explicit(&comm->failed, memory_order_relaxed) != CHOIR_SUCCESS)
 			break;
 	}
 	if (failed != NULL)
@@ -210,7 +211,7 @@ choir_status express_end(struct run *const *runs, int n, choir_event **event_p)
 		return CHOIR_SUCCESS;
 	}
 	express_drop(runs, n);
-	if (runs[0]->pair && pump_busy(comm->pump))
+	if (pair && pump_busy(comm->pump))
 		(void)progress_kick(); /* the rest of what was sent */
 	return CHOIR_SUCCESS;
 }
