@@ -11,7 +11,9 @@ static void whole_table(struct world *world, choir_comm *comm, bool quick)
 {
 	int rank = choir_comm_rank(comm);
 
-	matrix_types(world, rank, comm, NULL);
+	int part = choir_comm_nodes(comm);
+
+	matrix_types(world, rank, comm, choir_comm_size(comm) > 3 ? &part : NULL); /* all of them in three layouts of up to 3 ranks */
 	matrix_roots(world, rank, comm, NULL);
 	matrix_sizes(world, rank, comm, quick ? world : NULL);
 }
@@ -59,8 +61,9 @@ struct driver {
 static void *drive(void *arg)
 {
 	struct driver *driver = arg;
+	int part = choir_comm_nodes(driver->comm);
 
-	matrix_types(driver->world, choir_comm_rank(driver->comm), driver->comm, NULL);
+	matrix_types(driver->world, choir_comm_rank(driver->comm), driver->comm, &part);
 	matrix_roots(driver->world, choir_comm_rank(driver->comm), driver->comm, NULL);
 	return NULL;
 }

@@ -40,7 +40,7 @@ void case_split(struct job *job)
 	one_split(job, comm, -1, 0, 0, 0);
 	if (OK(choir_comm_split(comm, 0, 0, &whole))) { /* a child outlives its parent */
 		choir_comm_destroy(comm);
-		matrix_types(world, me, whole, NULL);
+		matrix_types(world, me, whole, &n);
 		choir_comm_destroy(whole);
 	}
 }
