@@ -296,6 +296,12 @@ choir_status pump_send(struct pump *pump, int endpoint, const struct wire_header
 	return st;
 }
 
+/* Else what it lends stays where it is. */
+static bool says_overdue(const struct pump *pump)
+{
+	return has_op(pump, END_OF_OP(overdue)) && pump->transport->ops->overdue != NULL;
+}
+
 static choir_status poll_arrivals(struct pump *pump, bool *progress)
 {
 	for (int i = 0; i < POLLS_A_DRIVE; i++) {
@@ -314,7 +320,7 @@ static choir_status poll_arrivals(struct pump *pump, bool *progress)
 			return st;
 		}
 		message->raw = raw;
-		if (raw.lent)
+		if (raw.lent && says_overdue(pump))
 			lending_add(&pump->lending, message);
 		TRY(route_message(pump, message));
 	}

@@ -152,6 +152,35 @@ static void what_is_claimed_is_not_moved(void **state)
 	close_pumps(&pumps);
 }
 
+/* Without the optional op, be it NULL or beyond struct_size, what is lent stays where it is. */
+static void a_transport_need_not_say_what_is_overdue(void **state)
+{
+	(void)state;
+	for (int older = 0; older < 2; older++) {
+		struct pumps pumps;
+		choir_transport_ops ops;
+
+		open_pumps(&pumps);
+		ops = *pumps.ends.t[1]->ops;
+		if (older)
+			ops.struct_size = offsetof(choir_transport_ops, overdue); /* what lies there is not to be called */
+		else
+			ops.overdue = NULL;
+		pumps.ends.t[1]->ops = &ops;
+		for (int i = 0; i < 3; i++) {
+			send(&pumps, 1, 900);
+			drive_both(&pumps);
+		}
+		while (drive_both(&pumps))
+			;
+		for (int i = 0; i < 3; i++) {
+			assert_null(pumps.queue[0].messages[i]->owned);
+			claim(&pumps.queue[0], i, (uint64_t)i);
+		}
+		close_pumps(&pumps);
+	}
+}
+
 /* The receiver aborts with lent messages, claimed or not; the sender does not know and goes on. */
 static void lent_messages_outlive_an_abort(void **state)
 {
@@ -257,6 +286,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(late_claims_find_their_bytes),
 		cmocka_unit_test(what_is_claimed_is_not_moved),
+		cmocka_unit_test(a_transport_need_not_say_what_is_overdue),
 		cmocka_unit_test(lent_messages_outlive_an_abort),
 		cmocka_unit_test(threads_claim_while_messages_are_moved),
 	};
