@@ -2,6 +2,7 @@
 #include "algo/build.h"
 #include "algo/direct.h"
 #include "algo/fit.h"
+#include "algo/oneshot.h"
 
 #include "base/error.h"
 
@@ -13,7 +14,7 @@
 const struct algorithm algorithms[] = {
 	ROW(ALLREDUCE, "single", fit_single, single_reduce, "one rank alone"),
 	ROW(ALLREDUCE, "direct", direct_unfit, allreduce_direct, "shared memory: each rank reduces a slice for all, one pass"),
-	ROW(ALLREDUCE, "oneshot", allreduce_oneshot_unfit, allreduce_oneshot, "one node, up to a slot: one wait, everybody reduces all"),
+	ROW(ALLREDUCE, "oneshot", oneshot_unfit, allreduce_oneshot, "one node, up to a slot: one wait, everybody reduces all"),
 	ROW(ALLREDUCE, "twoshot", allreduce_twoshot_unfit, allreduce_twoshot, "one node, any length: each rank reduces a slice"),
 	ROW(ALLREDUCE, "ring", fit_network, allreduce_ring, "network, long: 2(n-1) rounds, 2(n-1)/n of the bytes"),
 	ROW(ALLREDUCE, "recursive_doubling", fit_network, allreduce_recursive_doubling, "network, short: log2(n) rounds of all bytes"),
@@ -73,7 +74,7 @@ const struct algorithm algorithms[] = {
 
 	ROW(REDUCE, "single", fit_single, single_reduce, "one rank alone"),
 	ROW(REDUCE, "direct", direct_unfit, reduce_direct, "shared memory: each rank reduces a slice for the root, one pass"),
-	ROW(REDUCE, "oneshot", reduce_oneshot_unfit, reduce_oneshot, "one node, up to a slot: one wait, the root reduces all"),
+	ROW(REDUCE, "oneshot", oneshot_unfit, reduce_oneshot, "one node, up to a slot: one wait, the root reduces all"),
 	ROW(REDUCE, "slots", reduce_slots_unfit, reduce_slots, "one node: each rank reduces a slice, the root gathers"),
 	ROW(REDUCE, "binomial", fit_network, reduce_binomial, "network: log2(n) rounds, in pieces"),
 	ROW(REDUCE, "knomial", fit_network, reduce_knomial, "network, short: log4(n) rounds, in pieces"),

@@ -10,7 +10,6 @@ choir_status single_copy(const struct algo_in *in, struct plan *plan);
 choir_status single_nothing(const struct algo_in *in, struct plan *plan);
 
 choir_status allreduce_oneshot(const struct algo_in *in, struct plan *plan);
-const char *allreduce_oneshot_unfit(const struct algo_in *in);
 choir_status allreduce_twoshot(const struct algo_in *in, struct plan *plan);
 const char *allreduce_twoshot_unfit(const struct algo_in *in);
 choir_status allreduce_ring(const struct algo_in *in, struct plan *plan);
@@ -65,7 +64,6 @@ choir_status broadcast_scatter_allgather(const struct algo_in *in, struct plan *
 choir_status broadcast_chain(const struct algo_in *in, struct plan *plan);
 
 choir_status reduce_oneshot(const struct algo_in *in, struct plan *plan);
-const char *reduce_oneshot_unfit(const struct algo_in *in);
 choir_status reduce_slots(const struct algo_in *in, struct plan *plan);
 const char *reduce_slots_unfit(const struct algo_in *in);
 choir_status reduce_binomial(const struct algo_in *in, struct plan *plan);

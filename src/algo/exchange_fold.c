@@ -2,6 +2,7 @@
 #include "algo/exchange_fold.h"
 
 #include "algo/pattern_hypercube.h"
+#include "algo/pattern_block.h"
 
 plan_id fold_extra(const struct exchange *x, uint32_t fold_tag, uint32_t result_tag)
 {
@@ -38,4 +39,16 @@ enum plan_raw fold_order(int n, bool own_raw, bool first_round, int id, int part
 		return PLAN_RAW_ALL;
 	*mine_first = mine_folded;
 	return PLAN_RAW_REST;
+}
+
+uint64_t fold_scratch(int members, uint64_t bytes, uint64_t unit)
+{
+	(void)members, (void)unit;
+	return round_up(bytes, 64);
+}
+
+uint64_t fold_limit(int members, uint64_t message_bytes)
+{
+	(void)members;
+	return message_bytes;
 }

@@ -17,4 +17,8 @@ plan_id fold_out(const struct exchange *x, uint32_t tag, plan_id ready);
  * folded sum before one that does not, because raw values come after partial ones (enum plan_raw). */
 enum plan_raw fold_order(int n, bool own_raw, bool first_round, int id, int partner, bool *mine_first);
 
+/* fold_scratch, fold_limit: of exchanges that send the range whole and receive into one copy of it. */
+uint64_t fold_scratch(int members, uint64_t bytes, uint64_t unit);
+uint64_t fold_limit(int members, uint64_t message_bytes);
+
 #endif

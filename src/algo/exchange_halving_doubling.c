@@ -89,23 +89,10 @@ static plan_id build(const struct exchange *x)
 	return fold_out(x, TAG_RESULT, ready);
 }
 
-static uint64_t scratch(int members, uint64_t bytes, uint64_t unit)
-{
-	(void)members, (void)unit;
-	return round_up(bytes, 64);
-}
-
-/* Folding sends the range whole. */
-static uint64_t limit(int members, uint64_t message_bytes)
-{
-	(void)members;
-	return message_bytes;
-}
-
 static uint32_t tags(int members)
 {
 	(void)members;
 	return TAGS;
 }
 
-const struct exchange_kind exchange_halving_doubling = { .build = build, .scratch = scratch, .limit = limit, .tags = tags };
+const struct exchange_kind exchange_halving_doubling = { .build = build, .scratch = fold_scratch, .limit = fold_limit, .tags = tags };

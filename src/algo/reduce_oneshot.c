@@ -3,42 +3,9 @@
  *
  * One wait, and that on the root only: the others are done once they have put.  The root reads n inputs.  All ranks on one node, input no longer than a slot. */
 #include "algo/build.h"
-#include "algo/fit.h"
-#include "algo/group.h"
-
-const char *reduce_oneshot_unfit(const struct algo_in *in)
-{
-	return in->bytes > in->slot_bytes ? "needs the input to fit a slot" : fit_node(in);
-}
-
-static void reduce_all(const struct algo_in *in, struct plan *plan)
-{
-	struct plan_ref recv = plan_at(PLAN_RECV, 0), out = recv;
-	plan_id id;
-
-	if (!in->recv_direct)
-		out = plan_at(PLAN_SCRATCH, plan_scratch(plan, in->bytes));
-	id = plan_await(plan, PLAN_ALL, 1, NULL, 0, "all there");
-	for (int rank = 0; rank < in->layout->n; rank++)
-		plan_source(plan, rank == in->me && in->send_direct ? plan_at(PLAN_SEND, 0) : plan_slot(rank, 0));
-	id = plan_reduce(plan, out, NULL, 0, PLAN_RAW_ALL, true, in->bytes, &id, 1, "reduce all");
-	if (!in->recv_direct)
-		plan_copy(plan, recv, out, in->bytes, &id, 1, "stage out");
-}
+#include "algo/oneshot.h"
 
 choir_status reduce_oneshot(const struct algo_in *in, struct plan *plan)
 {
-	bool root = in->me == in->root;
-	plan_id id = PLAN_NO_STEP;
-
-	plan->slot_bytes = in->slot_bytes;
-	plan->slot_used = in->bytes;
-	if (in->bytes == 0)
-		return plan_finish(plan);
-	if (!root || !in->send_direct)
-		id = plan_copy(plan, plan_slot(in->me, 0), plan_at(PLAN_SEND, 0), in->bytes, NULL, 0, "put");
-	plan_publish(plan, 1, &id, 1, "input there");
-	if (root)
-		reduce_all(in, plan);
-	return plan_finish(plan);
+	return oneshot_build(in, plan, in->root);
 }
