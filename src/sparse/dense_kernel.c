@@ -29,32 +29,31 @@ static void rows_options(char *out, size_t bytes, struct index_form form, uint64
 	snprintf(out, bytes, "-DINDEX=%s -DVALUE=%s", index_type(form), types[__builtin_ctzll(elem_bytes)]);
 }
 
+/* Rows out of one place into another; which of the two the list numbers is the kernel's. */
+static choir_status move_rows(choir_device *device, const char *kernel, const struct dense_list *list, int64_t lo, const struct dense_rows *from,
+                              const struct dense_rows *to, uint64_t rows_width, cl_event *event_p)
+{
+	cl_ulong ind_at = list->off / list->form.bytes, from_at = from->off / from->elem_bytes, to_at = to->off / to->elem_bytes;
+	cl_ulong n = list->n, width = rows_width;
+	cl_long shift = list->form.base - lo;
+	char options[64];
+	struct launch_arg args[] = { LAUNCH_ARG(list->ind), LAUNCH_ARG(ind_at), LAUNCH_ARG(from->mem), LAUNCH_ARG(from_at), LAUNCH_ARG(n),
+				     LAUNCH_ARG(width), LAUNCH_ARG(shift), LAUNCH_ARG(to->mem), LAUNCH_ARG(to_at) };
+
+	rows_options(options, sizeof options, list->form, from->elem_bytes);
+	return run(device, "scatter.cl", options, kernel, args, sizeof args / sizeof *args, n * width, event_p);
+}
+
 choir_status dense_kernel_scatter(choir_device *device, const struct dense_list *list, const struct dense_rows *rows, int64_t lo,
                                   const struct dense_rows *dense, cl_event *event_p)
 {
-	cl_ulong ind_at = list->off / list->form.bytes, rows_at = rows->off / rows->elem_bytes, dense_at = dense->off / dense->elem_bytes;
-	cl_ulong n = list->n, width = rows->width;
-	cl_long shift = list->form.base - lo;
-	char options[64];
-	struct launch_arg args[] = { LAUNCH_ARG(list->ind), LAUNCH_ARG(ind_at), LAUNCH_ARG(rows->mem), LAUNCH_ARG(rows_at), LAUNCH_ARG(n),
-				     LAUNCH_ARG(width), LAUNCH_ARG(shift), LAUNCH_ARG(dense->mem), LAUNCH_ARG(dense_at) };
-
-	rows_options(options, sizeof options, list->form, rows->elem_bytes);
-	return run(device, "scatter.cl", options, "scatter", args, sizeof args / sizeof *args, n * width, event_p);
+	return move_rows(device, "scatter", list, lo, rows, dense, rows->width, event_p);
 }
 
 choir_status dense_kernel_gather(choir_device *device, const struct dense_list *list, const struct dense_rows *dense, int64_t lo,
                                  const struct dense_rows *rows, cl_event *event_p)
 {
-	cl_ulong ind_at = list->off / list->form.bytes, rows_at = rows->off / rows->elem_bytes, dense_at = dense->off / dense->elem_bytes;
-	cl_ulong n = list->n, width = rows->width;
-	cl_long shift = list->form.base - lo;
-	char options[64];
-	struct launch_arg args[] = { LAUNCH_ARG(list->ind), LAUNCH_ARG(ind_at), LAUNCH_ARG(dense->mem), LAUNCH_ARG(dense_at), LAUNCH_ARG(n),
-				     LAUNCH_ARG(width), LAUNCH_ARG(shift), LAUNCH_ARG(rows->mem), LAUNCH_ARG(rows_at) };
-
-	rows_options(options, sizeof options, list->form, rows->elem_bytes);
-	return run(device, "scatter.cl", options, "gather", args, sizeof args / sizeof *args, n * width, event_p);
+	return move_rows(device, "gather", list, lo, dense, rows, rows->width, event_p);
 }
 
 choir_status dense_kernel_zero(choir_device *device, const struct dense_list *list, int64_t lo, const struct dense_rows *dense, cl_event *event_p)
