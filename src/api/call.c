@@ -25,6 +25,20 @@ choir_status call_check_comm(const char *call, choir_comm *comm)
 	return comm_failure(comm);
 }
 
+choir_status call_check_comms(const char *call, int n, choir_comm *const *comms)
+{
+	if (in_callback())
+		return error_set(CHOIR_WOULD_DEADLOCK, "%s inside a callback of the library's", call);
+	if (group_is_open())
+		return error_set(CHOIR_ARGUMENT, "%s inside a group", call);
+	for (int i = 0; i < n; i++) {
+		TRY(call_check_comm(call, comms[i]));
+		if (comms[i]->context != comms[0]->context)
+			return error_set(CHOIR_ARGUMENT, "%s: comms[%d] is of another comm than comms[0]", call, i);
+	}
+	return CHOIR_SUCCESS;
+}
+
 choir_status call_read(const char *call, const choir_call *given, bool takes_factor, choir_call *out)
 {
 	choir_call read = CHOIR_CALL_INIT;

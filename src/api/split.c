@@ -190,16 +190,7 @@ static choir_status check_comms(int n_local, choir_comm *const *comms, const int
 
 	if (n_local < 1 || comms == NULL || colors == NULL || keys == NULL || comms_out == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: null argument, or n_local %d", call, n_local);
-	if (in_callback())
-		return error_set(CHOIR_WOULD_DEADLOCK, "%s inside a callback of the library's", call);
-	if (group_is_open())
-		return error_set(CHOIR_ARGUMENT, "%s inside a group", call);
-	for (int i = 0; i < n_local; i++) {
-		TRY(call_check_comm(call, comms[i]));
-		if (comms[i]->context != comms[0]->context)
-			return error_set(CHOIR_ARGUMENT, "%s: comms[%d] is of another comm than comms[0]", call, i);
-	}
-	return CHOIR_SUCCESS;
+	return call_check_comms(call, n_local, comms);
 }
 
 choir_status choir_comm_split_local(int n_local, choir_comm *const *comms, const int *colors, const int *keys, choir_comm **comms_out)

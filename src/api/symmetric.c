@@ -31,15 +31,7 @@ static choir_status check_comms(const char *call, int n_local, choir_comm *const
 {
 	if (n_local < 1 || comms == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: no comms, or n_local %d", call, n_local);
-	if (in_callback())
-		return error_set(CHOIR_WOULD_DEADLOCK, "%s inside a callback of the library's", call);
-	if (group_is_open())
-		return error_set(CHOIR_ARGUMENT, "%s inside a group", call);
-	for (int i = 0; i < n_local; i++) {
-		TRY(call_check_comm(call, comms[i]));
-		if (comms[i]->context != comms[0]->context)
-			return error_set(CHOIR_ARGUMENT, "%s: comms[%d] is of another comm than comms[0]", call, i);
-	}
+	TRY(call_check_comms(call, n_local, comms));
 	return n_local == 1 ? call_may_block(call, comms[0], false) : CHOIR_SUCCESS;
 }
 
