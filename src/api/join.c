@@ -146,7 +146,7 @@ static choir_status fill(struct meeting *m, int local, struct choir_comm *comm)
 	comm->device = dev_retain(join->devices[local]);
 	TRY(rules_read(join->config->rules, &comm->rules));
 	comm->place = layout->place_of[comm->rank];
-	comm->done_seen = calloc((size_t)layout->node_size[layout->node_of[comm->rank]], sizeof *comm->done_seen);
+	comm->done_seen = calloc((size_t)comm_node_size(comm), sizeof *comm->done_seen);
 	if (comm->done_seen == NULL)
 		return error_no_memory("lanes", (size_t)m->n * sizeof *comm->done_seen);
 	comm->arena = arena_retain(m->arenas[layout->node_of[comm->rank]]);

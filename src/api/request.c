@@ -20,19 +20,6 @@ static choir_status keep_text(const char *text, char **copy_p)
 	return *copy_p != NULL ? CHOIR_SUCCESS : error_no_memory("a persistent call", strlen(text) + 1);
 }
 
-static choir_status keep_buffer(choir_buffer buffer, uint64_t bytes, cl_mem *kept_p)
-{
-	cl_int rc;
-
-	if (buffer.kind != CHOIR_BUFFER_MEM || bytes == 0)
-		return CHOIR_SUCCESS;
-	rc = clRetainMemObject(buffer.base);
-	if (rc != CL_SUCCESS)
-		return error_cl("clRetainMemObject", rc);
-	*kept_p = buffer.base;
-	return CHOIR_SUCCESS;
-}
-
 static choir_status keep(struct choir_request *request, const struct dense *d, const choir_call *call)
 {
 	request->dense = *d;
@@ -41,8 +28,9 @@ static choir_status keep(struct choir_request *request, const struct dense *d, c
 	TRY(keep_text(call->name, &request->name));
 	request->call.options = request->options;
 	request->call.name = request->name;
-	TRY(keep_buffer(d->send, d->send_bytes, &request->kept[0]));
-	return keep_buffer(d->recv, d->recv_bytes, &request->kept[1]);
+	if (d->send_bytes > 0)
+		TRY(dev_keep(d->send, &request->kept[0]));
+	return d->recv_bytes > 0 ? dev_keep(d->recv, &request->kept[1]) : CHOIR_SUCCESS;
 }
 
 choir_status request_create(struct dense *d, const choir_call *given, choir_request **request_p)

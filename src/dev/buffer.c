@@ -26,3 +26,16 @@ choir_buffer choir_none(void)
 {
 	return (choir_buffer){ CHOIR_BUFFER_NONE, NULL, 0 };
 }
+
+choir_status dev_keep(choir_buffer buffer, cl_mem *kept_p)
+{
+	cl_int rc;
+
+	if (buffer.kind != CHOIR_BUFFER_MEM || buffer.base == NULL)
+		return CHOIR_SUCCESS;
+	rc = clRetainMemObject(buffer.base);
+	if (rc != CL_SUCCESS)
+		return error_cl("clRetainMemObject", rc);
+	*kept_p = buffer.base;
+	return CHOIR_SUCCESS;
+}

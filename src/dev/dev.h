@@ -44,6 +44,9 @@ struct dev_access {
 	bool no_read, no_write; /* STAGE: the cl_mem's flags forbid the host that; bytes go through a buffer between (dev_read, dev_write see to it) */
 };
 
+/* dev_keep: retains the buffer's cl_mem, if it is one: *kept_p, else unchanged.  clReleaseMemObject gives it back. */
+choir_status dev_keep(choir_buffer buffer, cl_mem *kept_p);
+
 /* dev_resolve: which way `bytes` bytes of the buffer (checked by dev_range) are reached.  Enqueues nothing except, on DIRECT devices, the one blocking map per
  * cl_mem, whose pointer is cached until the cl_mem dies.  bytes 0: direct with ptr NULL.  A cl_mem whose flags restrict the host is staged. */
 choir_status dev_resolve(choir_device *device, choir_buffer buffer, uint64_t bytes, bool write, struct dev_access *out);

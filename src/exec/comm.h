@@ -110,6 +110,12 @@ struct comm_family {
 	pthread_mutex_t lock;
 };
 
+/* comm_node_size: the ranks of my node. */
+static inline int comm_node_size(const struct choir_comm *comm)
+{
+	return comm->layout.node_size[comm->layout.node_of[comm->rank]];
+}
+
 struct choir_comm *comm_retain(struct choir_comm *comm);
 void comm_release(struct choir_comm *comm);
 

@@ -64,7 +64,7 @@ static void announce(struct run *run, struct arena_lane *lane)
 /* A lane is free once every rank of the node is done with the call that had it before. */
 bool run_lane_free(struct choir_comm *comm, uint64_t seq)
 {
-	int size = comm->layout.node_size[comm->layout.node_of[comm->rank]];
+	int size = comm_node_size(comm);
 
 	for (int place = 0; place < size && seq >= COMM_LANES; place++)
 		if (!left_by(comm, place, (int)(seq % COMM_LANES), seq - COMM_LANES))
@@ -119,7 +119,7 @@ static choir_status take_other_plan(struct run *run)
 static choir_status in_meet(struct run *run, bool *moved)
 {
 	struct choir_comm *comm = run->comm;
-	size_t size = (size_t)comm->layout.node_size[comm->layout.node_of[comm->rank]];
+	size_t size = (size_t)comm_node_size(comm);
 	bool reached = true;
 
 	for (size_t place = 0; place < size && reached; place++)
@@ -186,7 +186,7 @@ static choir_status in_ask(struct run *run, bool *moved)
 static choir_status in_turn(struct run *run, bool *moved)
 {
 	struct choir_comm *comm = run->comm;
-	int size = comm->layout.node_size[comm->layout.node_of[comm->rank]];
+	int size = comm_node_size(comm);
 
 	for (int place = 0; place < size && run->plan_index > 1; place++)
 		if (atomic_load_explicit(&arena_lane(comm->arena, place, run->lane)->flag, memory_order_acquire) <

@@ -36,14 +36,11 @@ choir_status run_create(struct choir_comm *comm, struct run **out_p)
 
 choir_status run_keep(struct run *run, choir_buffer buffer)
 {
-	cl_int rc;
+	cl_mem kept = NULL;
 
-	if (buffer.kind != CHOIR_BUFFER_MEM || buffer.base == NULL)
-		return CHOIR_SUCCESS;
-	rc = clRetainMemObject(buffer.base);
-	if (rc != CL_SUCCESS)
-		return error_cl("clRetainMemObject", rc);
-	run->kept[run->n_kept++] = buffer.base;
+	TRY(dev_keep(buffer, &kept));
+	if (kept != NULL)
+		run->kept[run->n_kept++] = kept;
 	return CHOIR_SUCCESS;
 }
 

@@ -156,7 +156,7 @@ static choir_status poll_await(struct run *run, uint32_t id, bool *done)
 	if (step->peer != PLAN_ALL) {
 		TRY(steps_reached(run, layout->place_of[step->peer], step->tag, &yes));
 	} else {
-		int size = layout->node_size[layout->node_of[run->comm->rank]];
+		int size = comm_node_size(run->comm);
 
 		for (int place = 0; place < size && yes; place++) /* mine too: the steps behind may lean on it instead of on my PUBLISH */
 			TRY(steps_reached(run, place, step->tag, &yes));

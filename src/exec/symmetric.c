@@ -12,7 +12,7 @@
 
 choir_status symmetric_create(const struct choir_comm *comm, uint64_t bytes, struct symmetric **out_p)
 {
-	size_t n = (size_t)comm->layout.node_size[comm->layout.node_of[comm->rank]];
+	size_t n = (size_t)comm_node_size(comm);
 	struct symmetric *symmetric = calloc(1, sizeof *symmetric);
 
 	if (symmetric != NULL) {
