@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Scatter, gather, zero and bitmaps: the host functions against plain loops, the kernels against those, byte for byte. */
 #include "sparse/dense.h"
-#include "sparse/interprets.h"
+#include "sparse/on_device.h"
 #include "sparse/reference.h"
 
 #include <setjmp.h>
@@ -11,37 +11,8 @@
 
 #include <cmocka.h>
 
-#define SENTINEL 0x5a
 #define GUARD    64
 #define OFFSET   3 /* elements before the data of lists and rows */
-
-static choir_device *device;
-static bool small;
-
-static int open_device(void **state)
-{
-	(void)state;
-	if (choir_device_create_default(0, &device) != CHOIR_SUCCESS)
-		return -1;
-	small = device_interprets(device) || getenv("CHOIR_TEST_SMALL") != NULL;
-	return 0;
-}
-
-static int close_device(void **state)
-{
-	(void)state;
-	choir_device_destroy(device);
-	return 0;
-}
-
-static cl_mem upload(const void *from, size_t bytes)
-{
-	cl_int rc;
-	cl_mem mem = clCreateBuffer(choir_device_context(device), CL_MEM_COPY_HOST_PTR, bytes, (void *)from, &rc);
-
-	assert_int_equal(rc, CL_SUCCESS);
-	return mem;
-}
 
 /* Downloads, compares, releases. */
 static void expect(cl_mem mem, const void *want, size_t bytes)
@@ -52,11 +23,6 @@ static void expect(cl_mem mem, const void *want, size_t bytes)
 	assert_memory_equal(got, want, bytes);
 	clReleaseMemObject(mem);
 	free(got);
-}
-
-static void *blank(size_t bytes)
-{
-	return memset(malloc(bytes), SENTINEL, bytes);
 }
 
 /* n distinct indices of [lo, lo + range), in no order. */

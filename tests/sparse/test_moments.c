@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Moments: the host against long double, the kernel against the host, bit for bit. */
-#include "sparse/interprets.h"
+#include "sparse/on_device.h"
 #include "sparse/moments.h"
 #include "sparse/reference.h"
 
@@ -13,25 +13,6 @@
 #include <cmocka.h>
 
 #define OFFSET 3 /* elements before the data */
-
-static choir_device *device;
-static bool small;
-
-static int open_device(void **state)
-{
-	(void)state;
-	if (choir_device_create_default(0, &device) != CHOIR_SUCCESS)
-		return -1;
-	small = device_interprets(device) || getenv("CHOIR_TEST_SMALL") != NULL;
-	return 0;
-}
-
-static int close_device(void **state)
-{
-	(void)state;
-	choir_device_destroy(device);
-	return 0;
-}
 
 /* Values near 1000: plain f32 sums would lose the deviation. */
 static double make(choir_dtype dtype, unsigned char *to, size_t i, uint64_t *seed)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The selection kernels give what the host twin gives, byte for byte. */
-#include "sparse/interprets.h"
+#include "sparse/on_device.h"
 #include "sparse/reference.h"
 #include "sparse/select_kernel.h"
 
@@ -11,45 +11,10 @@
 
 #include <cmocka.h>
 
-#define SENTINEL 0x5a
 #define GUARD    16 /* elements */
 #define OFFSET   5  /* elements before the data */
 
-static choir_device *device;
-static cl_context context;
-static bool small;
 static uint32_t group; /* of work-items */
-
-static int open_device(void **state)
-{
-	(void)state;
-	if (choir_device_create_default(0, &device) != CHOIR_SUCCESS)
-		return -1;
-	context = choir_device_context(device);
-	small = device_interprets(device) || getenv("CHOIR_TEST_SMALL") != NULL;
-	return 0;
-}
-
-static int close_device(void **state)
-{
-	(void)state;
-	choir_device_destroy(device);
-	return 0;
-}
-
-static cl_mem upload(const void *from, size_t bytes)
-{
-	cl_int rc;
-	cl_mem mem = clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, bytes, (void *)from, &rc);
-
-	assert_int_equal(rc, CL_SUCCESS);
-	return mem;
-}
-
-static void *blank(size_t bytes)
-{
-	return memset(malloc(bytes), SENTINEL, bytes);
-}
 
 static void download(cl_mem mem, void *to, size_t bytes)
 {
