@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 choir_status plan_cache_init(struct plan_cache *cache)
 {
@@ -71,13 +72,8 @@ static uint64_t hash_lists(const struct lists *lists)
 {
 	uint64_t hash = 0;
 
-	for (size_t i = 0; i < 4; i++) {
-		hash = hash * 2 + (lists->each[i].numbers != NULL);
-		for (size_t k = 0; lists->each[i].numbers != NULL && k < lists->each[i].n; k++) {
-			hash = (hash ^ lists->each[i].numbers[k]) * UINT64_C(0x9E3779B97F4A7C15);
-			hash ^= hash >> 31;
-		}
-	}
+	for (size_t i = 0; i < 4; i++)
+		hash = lists->each[i].numbers == NULL ? hash + 1 : XXH64(lists->each[i].numbers, lists->each[i].n * sizeof(uint64_t), hash);
 	return hash;
 }
 

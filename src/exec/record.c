@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <xxhash.h>
 
 /* The factor of a premultiplied sum is its record's hash, where no counts are mixed in. */
 static const char *describe_op(const struct call_record *record, char *text, size_t bytes)
@@ -39,14 +40,7 @@ const char *run_describe(const struct call_record *record, uint64_t key, char *t
 
 uint64_t record_hash(const struct call_record *record)
 {
-	uint64_t words[sizeof *record / 8], hash = 0;
-
-	memcpy(words, record, sizeof words);
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-		hash = (hash ^ words[i]) * UINT64_C(0x9E3779B97F4A7C15);
-		hash ^= hash >> 29;
-	}
-	return hash;
+	return XXH64(record, sizeof *record, 0);
 }
 
 choir_status record_mismatch(const struct choir_comm *comm, uint64_t key, const struct call_record *mine, int peer, const struct call_record *theirs)
