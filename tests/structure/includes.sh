@@ -46,7 +46,7 @@ function room_of(path, words) {
 	return words[1] == "src" ? words[2] : words[1]
 }
 
-# A tool is alone with its own folder and tools/lib.
+# A tool is alone with its own folder and tools/lib, which knows none of them.
 function tool_of(path, words) {
 	split(path, words, "/")
 	return words[2]
@@ -90,7 +90,7 @@ function word_of(name, quoted, dir) {
 		return "@kernels"
 	if (room == "tests" && exists("tests/" name))
 		return "here:tests/" name
-	if (room == "tests" && exists("tools/" name))
+	if ((room == "tests" || room == "tools") && exists("tools/" name))
 		return "here:tools/" name
 	return "?"
 }
@@ -113,7 +113,7 @@ match($0, /^[ \t]*#[ \t]*include[ \t]*["<][^">]*[">]/) {
 		target = substr(word, 6)
 		if (target ~ /\.\.\//)
 			breaks("includes \"" text "\": name it from the top of its tree")
-		else if (room == "tools" && tool_of(target) != tool_of(path))
+		else if (room == "tools" && tool_of(target) != tool_of(path) && tool_of(target) != "lib")
 			breaks("includes \"" text "\" of another tool")
 	} else if (word == "?") {
 		breaks("includes \"" text "\", which is nowhere")

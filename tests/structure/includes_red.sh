@@ -11,7 +11,7 @@ bad=0
 # clean_tree: a project of one header a room, each including what it is allowed to.
 clean_tree() {
 	rm -rf "${tree:?}"/*
-	mkdir -p "$tree/include/choir" "$tree/cl" "$tree/docs/examples" "$tree/tests/plan" "$tree/tools/bench" "$tree/tools/info"
+	mkdir -p "$tree/include/choir" "$tree/cl" "$tree/docs/examples" "$tree/tests/plan" "$tree/tools/bench" "$tree/tools/info" "$tree/tools/lib"
 	for room in base dev net node plan kern algo exec sparse api mpi; do
 		mkdir -p "$tree/src/$room"
 		printf '#include <choir/types.h>\n#include <stdio.h>\n' >"$tree/src/$room/$room.h"
@@ -23,7 +23,9 @@ clean_tree() {
 	echo '#include "kern/kern.h"' >"$tree/src/exec/e.c"
 	echo '#include "exec/exec.h"' >"$tree/tests/plan/t.c"
 	echo '#include <choir/mpi.h>' >"$tree/tools/bench/bench.c"
+	echo '#include "lib/lib.h"' >>"$tree/tools/bench/bench.c"
 	echo '#include <stdio.h>' >"$tree/tools/info/info.h"
+	echo '#include <mpi.h>' >"$tree/tools/lib/lib.h"
 }
 
 # red FILE LINE WHAT: with LINE at the end of FILE the walk fails and names that file and line.
@@ -60,5 +62,8 @@ red include/choir/types.h '#include <mpi.h>' "MPI in a core header"
 red include/choir/types.h '#include "base/base.h"' "a private header in a public one"
 red tools/bench/bench.c '#include "base/base.h"' "a private header in a tool"
 red tools/bench/bench.c '#include "../info/info.h"' "a tool's header in another"
+red tools/bench/bench.c '#include "info/info.h"' "a tool's header in another, from the top"
+red tools/lib/lib.h '#include "info/info.h"' "a tool's header in what the tools share"
+red src/api/api.h '#include "lib/lib.h"' "what the tools share in the library"
 red src/base/base.h '#include "nowhere.h"' "a header that is nowhere"
 exit $bad

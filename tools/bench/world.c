@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "world.h"
 
-#include "leave_mpi.h"
+#include "lib/leave_mpi.h"
 #include "meeting.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "leave_mpi.h"
+#include "lib/leave_mpi.h"
 #include "seats.h"
 #include "tune.h"
 
