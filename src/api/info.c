@@ -3,6 +3,7 @@
 #include "api/call.h"
 
 #include "base/config.h"
+#include "sparse/algorithm.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -14,6 +15,9 @@ static json_t *algorithm_list(void)
 	for (size_t i = 0; i < n_algorithms; i++)
 		json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "collective", collective_name(algorithms[i].collective), "name",
 		                                      algorithms[i].name, "about", algorithms[i].about));
+	for (int i = 0; i < n_sparse_methods; i++)
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "collective", "sparse_allreduce", "name", sparse_methods[i].name, "about",
+		                                      sparse_methods[i].about));
 	return list;
 }
 

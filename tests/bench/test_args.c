@@ -67,7 +67,7 @@ static void defaults_and_flags(void **state)
 	assert_string_equal(args.collectives[0], "allreduce");
 	assert_true(args.begin == 8 && args.end == 64 << 20 && args.factor == 8 && args.step == 0 && args.iterations == 20);
 	assert_true(args.n_dtypes == 1 && args.dtypes[0] == CHOIR_F32 && args.n_ops == 1 && args.ops[0] == CHOIR_OP_SUM);
-	assert_true(args.memory == MEMORY_DEVICE && args.n_vs == 0 && args.sparse.zipf == 1 && args.json_path == NULL);
+	assert_true(args.memory == MEMORY_DEVICE && args.n_vs == 0 && args.sparse.zipf == 1 && args.sparse.ids == IDS_ZIPF && args.json_path == NULL);
 	args_fini(&args);
 	assert_true(PARSE(&args, error, "-b", "4K", "-e", "1M", "-f", "2", "-n", "3", "-t", "f16,i8", "-o", "max", "reduce", "-r", "1", "--vs",
 			  "mpi,bound", "--json", "-", "-m", "host", "--devices", "0:0,1:0", "--local", "2", "broadcast"));
@@ -108,14 +108,27 @@ static void sparse_flags(void **state)
 	char error[ARGS_ERROR_BYTES];
 
 	(void)state;
-	assert_true(PARSE(&args, error, "sparse_allreduce", "--density", "1%", "--range", "1000", "--uniform", "--index", "i64"));
-	assert_true(args.sparse.rows == 10 && args.sparse.zipf == 0 && args.sparse.index_dtype == CHOIR_I64);
+	assert_true(PARSE(&args, error, "sparse_allreduce", "--density", "1%,50%", "--range", "1000", "--uniform", "--index", "i64"));
+	assert_true(args.n_rows == 2 && args.rows[0] == 10 && args.rows[1] == 500 && args.sparse.rows == 10);
+	assert_true(args.sparse.ids == IDS_UNIFORM && args.sparse.index_dtype == CHOIR_I64 && !args.sparse.hot && args.sparse.lists == 2);
 	args_fini(&args);
-	assert_true(PARSE(&args, error, "sparse_allreduce", "--zipf=1.2", "--rows", "0"));
-	assert_true(args.sparse.zipf == 1.2 && args.sparse.rows == 0);
+	assert_true(PARSE(&args, error, "sparse_allreduce", "--zipf=1.2", "--rows", "0", "--hot", "--empty", "--permuted"));
+	assert_true(args.sparse.zipf == 1.2 && args.n_rows == 1 && args.rows[0] == 0 && args.sparse.ids == IDS_ZIPF);
+	assert_true(args.sparse.hot && args.sparse.empty && args.sparse.permuted);
 	args_fini(&args);
-	assert_true(PARSE(&args, error, "sparse_allreduce", "--zipf", "--rows", "7"));
-	assert_true(args.sparse.zipf == 1 && args.sparse.rows == 7);
+	assert_true(PARSE(&args, error, "sparse_allreduce", "--zipf", "--rows", "7,8K"));
+	assert_true(args.sparse.zipf == 1 && args.n_rows == 2 && args.rows[0] == 7 && args.rows[1] == 8192);
+	args_fini(&args);
+	assert_true(PARSE(&args, error, "sparse_allreduce", "--zipf=0") && args.sparse.ids == IDS_UNIFORM);
+	args_fini(&args);
+	assert_true(PARSE(&args, error, "sparse_allreduce", "--clustered", "--overlap", "70%") && args.sparse.ids == IDS_CLUSTERED);
+	assert_float_equal(args.sparse.overlap, 0.7, 1e-9);
+	args_fini(&args);
+	assert_true(PARSE(&args, error, "sparse_allreduce", "--text", "a/file") && args.sparse.ids == IDS_TEXT);
+	assert_string_equal(args.sparse.text, "a/file");
+	args_fini(&args);
+	assert_true(PARSE(&args, error, "kernel", "merge", "--pairs", "1M", "--lists", "3", "--heavy-tailed") && args.n_collectives == 2);
+	assert_true(args.rows[0] == 1 << 20 && args.sparse.lists == 3 && args.sparse.heavy_tailed);
 	args_fini(&args);
 }
 
@@ -139,6 +152,14 @@ static void wrong_lines_say_what(void **state)
 		{ { "allreduce", "--index", "i16" }, "'i16'" },
 		{ { "allreduce", "--uniform", "--zipf" }, "exclude" },
 		{ { "allreduce", "--range", "0" }, "at least 1" },
+		{ { "allreduce", "--clustered", "--text", "x" }, "exclude" },
+		{ { "allreduce", "--text", "x", "--overlap=1%" }, "of drawn indices" },
+		{ { "allreduce", "--overlap", "101%" }, "at most 1" },
+		{ { "allreduce", "--density", "1%,2" }, "'2' is above 1" },
+		{ { "allreduce", "--rows", "4,many" }, "--rows: 'many'" },
+		{ { "allreduce", "--rows", "4", "--density=1%" }, "exclude" },
+		{ { "allreduce", "--lists", "0" }, "1 to 32" },
+		{ { "allreduce", "--lists", "33" }, "1 to 32" },
 	};
 	struct args args;
 	char error[ARGS_ERROR_BYTES];

@@ -8,6 +8,7 @@
 #include "unit.h"
 #include "bench/values.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,7 +117,7 @@ static void every_wrong_element_is_counted(void **state)
 
 static void merge_one(struct args_sparse args, choir_dtype dtype, size_t room_range)
 {
-	struct sparse_shape shape = { args, dtype, CHOIR_OP_SUM, 3 };
+	struct sparse_shape shape = { .args = args, .dtype = dtype, .op = CHOIR_OP_SUM, .n_ranks = 3 };
 	struct sparse_rows mine, expected;
 	struct merge merge = { .index_dtype = args.index_dtype, .dtype = dtype, .width = args.width };
 	size_t ind_bytes = choir_dtype_bytes(args.index_dtype), row_bytes = args.width * choir_dtype_bytes(dtype), n = 3 * args.rows;
@@ -148,6 +149,7 @@ static void both_merges_agree_with_the_expectation(void **state)
 	(void)state;
 	for (int zipf = 0; zipf < 3; zipf++)
 		for (int wide = 0; wide < 2; wide++) {
+			args.ids = zipf == 0 ? IDS_UNIFORM : IDS_ZIPF;
 			args.zipf = zipf * 0.75;
 			args.index_dtype = wide ? CHOIR_I64 : CHOIR_I32;
 			merge_one(args, wide ? CHOIR_F64 : CHOIR_F32, args.range);
@@ -158,7 +160,8 @@ static void both_merges_agree_with_the_expectation(void **state)
 
 static void sparse_rows_are_in_range(void **state)
 {
-	struct sparse_shape shape = { { .rows = 5000, .width = 1, .range = 100, .zipf = 1, .index_dtype = CHOIR_I32 }, CHOIR_F16, CHOIR_OP_SUM, 2 };
+	struct sparse_shape shape = { .args = { .rows = 5000, .width = 1, .range = 100, .zipf = 1, .index_dtype = CHOIR_I32 },
+				      .dtype = CHOIR_F16, .op = CHOIR_OP_SUM, .n_ranks = 2 };
 	struct sparse_rows rows;
 	int hottest = 0;
 
@@ -178,6 +181,97 @@ static void sparse_rows_are_in_range(void **state)
 	sparse_data_fini(&rows);
 }
 
+/* --hot and --empty change who sends how much, and nothing else. */
+static void skewed_rows_are_the_same_rows(void **state)
+{
+	struct args_sparse args = { .rows = 1001, .width = 1, .range = 5000, .zipf = 1, .index_dtype = CHOIR_I32 };
+
+	(void)state;
+	for (int n = 1; n <= 5; n++)
+		for (int skew = 0; skew < 4; skew++) {
+			size_t at = 0;
+
+			args.hot = skew & 1;
+			args.empty = skew & 2;
+			for (int r = 0; r < n; r++) {
+				size_t rows = sparse_ids_rows(&args, r, n), before = sparse_ids_before(&args, r, n);
+
+				assert_int_equal(before, at);
+				for (size_t i = 0; i < rows; i++, at++)
+					assert_int_equal(sparse_ids_at(&args, NULL, before, i), sparse_ids_at(&args, NULL, 0, at));
+				if (args.empty && n > 1 && r == n - 1)
+					assert_int_equal(rows, 0);
+			}
+			assert_int_equal(at, 1001 * (size_t)n);
+			if (args.hot && n > 2)
+				assert_in_range(sparse_ids_rows(&args, 0, n), 10 * sparse_ids_rows(&args, 1, n) - 10, 10 * sparse_ids_rows(&args, 1, n) + 10);
+		}
+}
+
+static void workloads_are_what_they_are_called(void **state)
+{
+	struct args_sparse plain = { .rows = 1000, .width = 1, .range = 9973, .ids = IDS_UNIFORM, .zipf = 1 }, args = plain;
+	size_t same = 0, apart = 0, first = 0;
+
+	(void)state;
+	args.overlap = 0.7;
+	for (size_t i = 0; i < 1000; i++)
+		same += sparse_ids_at(&args, NULL, 0, i) == sparse_ids_at(&args, NULL, 1000, i);
+	assert_in_range(same, 650, 750);
+	args = plain;
+	args.ids = IDS_CLUSTERED;
+	for (size_t i = 1; i < 1000; i++)
+		apart += sparse_ids_at(&args, NULL, 0, i) != sparse_ids_at(&args, NULL, 0, i - 1) + 1;
+	assert_in_range(apart, 10, 20);
+	args = plain;
+	args.ids = IDS_ZIPF;
+	args.permuted = true;
+	for (size_t i = 0; i < 1000; i++)
+		first += sparse_ids_at(&args, NULL, 0, i) < 9973 / 8;
+	assert_in_range(first, 0, 400); /* log 1247 / log 9974 of them, unpermuted: 774 */
+}
+
+static void lists_fold_to_the_expectation(void **state)
+{
+	struct sparse_shape shape = { .args = { .rows = 900, .width = 2, .range = 400, .zipf = 1, .index_dtype = CHOIR_I32, .hot = true },
+				      .dtype = CHOIR_F32, .op = CHOIR_OP_MEAN, .n_ranks = 3 };
+	struct sparse_rows expected, list;
+	float sum[400][2] = { { 0 } };
+
+	(void)state;
+	for (int r = 0; r < 3; r++) {
+		assert_true(sparse_data_list(&shape, r, &list));
+		for (size_t i = 0; i < list.rows; i++)
+			for (int c = 0; c < 2; c++)
+				sum[((int32_t *)list.ind)[i]][c] += ((float *)list.val)[2 * i + (size_t)c];
+		sparse_data_fini(&list);
+	}
+	assert_true(sparse_data_expect(&shape, &expected));
+	for (size_t i = 0; i < expected.rows; i++)
+		for (int c = 0; c < 2; c++)
+			assert_true(sum[((int32_t *)expected.ind)[i]][c] / 3 == ((float *)expected.val)[2 * i + (size_t)c]);
+	sparse_data_fini(&expected);
+}
+
+static void words_are_numbered_by_frequency(void **state)
+{
+	const uint32_t words[] = { 1, 0, 2, 0, 1, 0 };
+	struct sparse_text text;
+	FILE *file = fopen("words.txt", "w");
+
+	(void)state;
+	assert_non_null(file);
+	fputs("Ant bee; \ncat-BEE  ant 12 bee", file);
+	fclose(file);
+	assert_true(sparse_text_read("words.txt", &text));
+	assert_int_equal(text.n, 6);
+	assert_int_equal(text.distinct, 3);
+	assert_memory_equal(text.word, words, sizeof words);
+	sparse_text_fini(&text);
+	remove("words.txt");
+	assert_false(sparse_text_read("words.txt", &text));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,6 +280,10 @@ int main(void)
 		cmocka_unit_test(every_wrong_element_is_counted),
 		cmocka_unit_test(both_merges_agree_with_the_expectation),
 		cmocka_unit_test(sparse_rows_are_in_range),
+		cmocka_unit_test(skewed_rows_are_the_same_rows),
+		cmocka_unit_test(workloads_are_what_they_are_called),
+		cmocka_unit_test(lists_fold_to_the_expectation),
+		cmocka_unit_test(words_are_numbered_by_frequency),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

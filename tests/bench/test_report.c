@@ -31,7 +31,7 @@ static json_t *run_of(double p50_small, double p50_large, bool with_mpi)
 	json_t *head = header(with_mpi), *run;
 
 	large.kind = RESULT_SPARSE;
-	large.sparse = (struct result_sparse){ .index = "i32", .distribution = "zipf", .rows_in = 3, .rows_out = 4, .width = 1, .range = 10 };
+	large.sparse = (struct result_sparse){ .index = "i32", .distribution = "zipf", .workload = "hot", .rows_in = 3, .rows_out = 4, .width = 1, .range = 10 };
 	results_add(&results, &small);
 	results_add(&results, &large);
 	run = report_json_of(head, &results);

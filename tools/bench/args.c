@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* popt splits the command line into texts and plain numbers (struct args_raw); the read_ functions below turn those into struct args. */
-#include "args_raw.h"
+#include "args_read.h"
 
-#include "number.h"
-
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,46 +9,9 @@ const char *const args_memory_names[N_ARGS_MEMORY] = {
 	[MEMORY_DEVICE] = "device", [MEMORY_HOST] = "host", [MEMORY_SYMMETRIC] = "symmetric", [MEMORY_SYMMETRIC_DEVICE] = "symmetric-device",
 };
 
-static bool complain(char *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static bool complain(char *error, const char *format, ...)
-{
-	va_list list;
-
-	va_start(list, format);
-	vsnprintf(error, ARGS_ERROR_BYTES, format, list);
-	va_end(list);
-	return false;
-}
-
-static bool read_bytes(const char *flag, const char *text, size_t *out, char *error)
-{
-	if (text == NULL || number_bytes(text, out))
-		return true;
-	return complain(error, "%s: '%s' is no number such as 8, 64K or 1G", flag, text);
-}
-
-static bool read_share(const char *flag, const char *text, double *out, char *error)
-{
-	if (text == NULL || number_share(text, out))
-		return true;
-	return complain(error, "%s: '%s' is no share such as 5%% or 0.05", flag, text);
-}
-
-/* Cuts text at its commas, in place. */
-static bool read_list(const char *flag, char *text, const char **items, int *n, char *error)
-{
-	char *rest = NULL;
-
-	*n = 0;
-	if (text == NULL)
-		return true;
-	for (char *item = strtok_r(text, ",", &rest); item != NULL; item = strtok_r(NULL, ",", &rest)) {
-		if (*n == ARGS_MAX_LIST)
-			return complain(error, "%s: more than %d items", flag, ARGS_MAX_LIST);
-		items[(*n)++] = item;
-	}
-	return *n > 0 || complain(error, "%s: the list is empty", flag);
-}
+const char *const args_ids_names[N_ARGS_IDS] = {
+	[IDS_ZIPF] = "zipf", [IDS_UNIFORM] = "uniform", [IDS_CLUSTERED] = "clustered", [IDS_TEXT] = "text",
+};
 
 static bool read_dtypes(char *text, struct args *args, char *error)
 {
@@ -67,11 +27,11 @@ static bool read_dtypes(char *text, struct args *args, char *error)
 		args->dtypes[args->n_dtypes] = args->n_dtypes;
 	if (args->all_dtypes)
 		return true;
-	if (!read_list("--type", text, names, &n, error))
+	if (!args_read_list("--type", text, names, &n, error))
 		return false;
 	for (int i = 0; i < n; i++)
 		if (choir_dtype_parse(names[i], &args->dtypes[i]) != CHOIR_SUCCESS)
-			return complain(error, "--type: there is no type '%s'", names[i]);
+			return args_complain(error, "--type: there is no type '%s'", names[i]);
 	args->n_dtypes = n;
 	return true;
 }
@@ -90,11 +50,11 @@ static bool read_ops(char *text, struct args *args, char *error)
 		args->ops[args->n_ops] = args->n_ops;
 	if (args->all_ops)
 		return true;
-	if (!read_list("--op", text, names, &n, error))
+	if (!args_read_list("--op", text, names, &n, error))
 		return false;
 	for (int i = 0; i < n; i++)
 		if (choir_op_parse(names[i], &args->ops[i]) != CHOIR_SUCCESS)
-			return complain(error, "--op: there is no operator '%s'", names[i]);
+			return args_complain(error, "--op: there is no operator '%s'", names[i]);
 	args->n_ops = n;
 	return true;
 }
@@ -106,30 +66,30 @@ static bool read_sizes(const struct args_raw *raw, struct args *args, char *erro
 	args->begin = raw->given[OPTION_TUNE] ? 64 : 8;
 	args->end = raw->given[OPTION_TUNE] ? 16u << 20 : 64u << 20;
 	args->factor = raw->given[OPTION_TUNE] ? 4 : 8;
-	if (!read_bytes("--begin", raw->begin, &args->begin, error) || !read_bytes("--step", raw->step, &args->step, error))
+	if (!args_read_bytes("--begin", raw->begin, &args->begin, error) || !args_read_bytes("--step", raw->step, &args->step, error))
 		return false;
 	if (raw->begin != NULL && raw->end == NULL && args->begin > args->end)
 		args->end = args->begin;
-	if (!read_bytes("--end", raw->end, &args->end, error) || !read_bytes("--offset", raw->offset, &args->offset, error))
+	if (!args_read_bytes("--end", raw->end, &args->end, error) || !args_read_bytes("--offset", raw->offset, &args->offset, error))
 		return false;
 	if (raw->factor != NULL) {
 		args->factor = strtod(raw->factor, &end);
 		if (*end != '\0' || !(args->factor > 1))
-			return complain(error, "--factor: '%s' is no number above 1", raw->factor);
+			return args_complain(error, "--factor: '%s' is no number above 1", raw->factor);
 	}
 	if (args->begin > args->end)
-		return complain(error, "--begin is above --end");
+		return args_complain(error, "--begin is above --end");
 	return true;
 }
 
 static bool read_counts(const struct args_raw *raw, struct args *args, char *error)
 {
 	if (raw->iterations < 1 || raw->warmup < 0 || raw->check_every < 0)
-		return complain(error, "-n must be at least 1, -w and -c at least 0");
+		return args_complain(error, "-n must be at least 1, -w and -c at least 0");
 	if (raw->root < 0 || raw->local < 0 || raw->in_flight < 1)
-		return complain(error, "--root and --local must not be negative, --in-flight must be at least 1");
+		return args_complain(error, "--root and --local must not be negative, --in-flight must be at least 1");
 	if (!(raw->timeout_s > 0))
-		return complain(error, "--timeout must be above 0");
+		return args_complain(error, "--timeout must be above 0");
 	args->iterations = raw->iterations;
 	args->warmup = raw->warmup;
 	args->check_every = raw->check_every;
@@ -151,31 +111,7 @@ static bool read_memory(const char *text, struct args *args, char *error)
 			args->memory = (enum args_memory)kind;
 			return true;
 		}
-	return complain(error, "--memory: '%s' is none of device, host, symmetric, symmetric-device", text);
-}
-
-static bool read_sparse(const struct args_raw *raw, struct args_sparse *sparse, char *error)
-{
-	*sparse = (struct args_sparse){ .rows = 4096, .width = 64, .range = 43056, .zipf = 1, .index_dtype = CHOIR_I32 };
-	if (!read_bytes("--rows", raw->rows, &sparse->rows, error) || !read_bytes("--width", raw->width, &sparse->width, error) ||
-	    !read_bytes("--range", raw->range, &sparse->range, error) || !read_share("--density", raw->density, &sparse->density, error) ||
-	    !read_share("--zipf", raw->zipf, &sparse->zipf, error))
-		return false;
-	if (raw->given[OPTION_ZIPF] && raw->uniform)
-		return complain(error, "--zipf and --uniform exclude each other");
-	if (raw->uniform)
-		sparse->zipf = 0;
-	if (raw->rows != NULL && raw->density != NULL)
-		return complain(error, "--rows and --density exclude each other");
-	if (sparse->width == 0 || sparse->range == 0 || sparse->range > INT32_MAX || sparse->density > 1)
-		return complain(error, "--width and --range must be at least 1, --range below 2^31, --density at most 1");
-	if (raw->density != NULL)
-		sparse->rows = (size_t)(sparse->density * (double)sparse->range + 0.5);
-	if (raw->index != NULL && choir_dtype_parse(raw->index, &sparse->index_dtype) != CHOIR_SUCCESS)
-		sparse->index_dtype = CHOIR_F32;
-	if (sparse->index_dtype != CHOIR_I32 && sparse->index_dtype != CHOIR_I64)
-		return complain(error, "--index: '%s' is neither i32 nor i64", raw->index);
-	return true;
+	return args_complain(error, "--memory: '%s' is none of device, host, symmetric, symmetric-device", text);
 }
 
 static void take_tuned(struct args *args)
@@ -193,15 +129,15 @@ static bool read_words(const struct args_raw *raw, struct args *args, char *erro
 
 	for (; words != NULL && *words != NULL; words++) {
 		if (args->n_collectives == ARGS_MAX_LIST)
-			return complain(error, "more than %d collectives", ARGS_MAX_LIST);
+			return args_complain(error, "more than %d collectives", ARGS_MAX_LIST);
 		args->collectives[args->n_collectives++] = *words;
 	}
 	if (args->tune && args->n_collectives == 0)
 		take_tuned(args);
 	if (raw->compare == NULL)
-		return args->n_collectives > 0 || raw->trainer != NULL || raw->tensors != NULL || complain(error, "name a collective, such as allreduce, or all");
+		return args->n_collectives > 0 || raw->trainer != NULL || raw->tensors != NULL || args_complain(error, "name a collective, such as allreduce, or all");
 	if (args->n_collectives != 1)
-		return complain(error, "--compare takes two files: --compare OLD.json NEW.json");
+		return args_complain(error, "--compare takes two files: --compare OLD.json NEW.json");
 	args->compare_old = raw->compare;
 	args->compare_new = args->collectives[0];
 	return true;
@@ -218,21 +154,21 @@ static bool read_all(struct args_raw *raw, struct args *args, char *error)
 	args->tune_path = raw->tune;
 	if (args->tune) {
 		if (raw->algorithm != NULL || raw->vs != NULL)
-			return complain(error, "--tune measures all algorithms: it takes neither --algorithm nor --vs");
+			return args_complain(error, "--tune measures all algorithms: it takes neither --algorithm nor --vs");
 		args->all_algorithms = true;
 	}
 	args->trainer_path = raw->trainer;
 	args->compute_ms = raw->compute_ms;
 	args->tensors = raw->tensors;
 	if (!(raw->compute_ms >= 0))
-		return complain(error, "--compute must not be negative");
+		return args_complain(error, "--compute must not be negative");
 	args->json_path = raw->json;
 	args->plot_path = raw->plot;
 	return read_sizes(raw, args, error) && read_counts(raw, args, error) && read_dtypes(raw->type, args, error) &&
-	       read_ops(raw->op, args, error) && read_memory(raw->memory, args, error) && read_sparse(raw, &args->sparse, error) &&
-	       read_share("--fail-over", raw->fail_over, &args->fail_over, error) &&
-	       read_list("--devices", raw->devices, args->devices, &args->n_devices, error) &&
-	       read_list("--vs", raw->vs, args->vs, &args->n_vs, error) && read_words(raw, args, error);
+	       read_ops(raw->op, args, error) && read_memory(raw->memory, args, error) && args_read_sparse(raw, args, error) &&
+	       args_read_share("--fail-over", raw->fail_over, &args->fail_over, error) &&
+	       args_read_list("--devices", raw->devices, args->devices, &args->n_devices, error) &&
+	       args_read_list("--vs", raw->vs, args->vs, &args->n_vs, error) && read_words(raw, args, error);
 }
 
 bool args_parse(int argc, const char **argv, struct args *args, char error[ARGS_ERROR_BYTES])
@@ -241,7 +177,7 @@ bool args_parse(int argc, const char **argv, struct args *args, char error[ARGS_
 	int rc;
 
 	if (raw == NULL)
-		return complain(error, "no memory");
+		return args_complain(error, "no memory");
 	*args = (struct args){ .raw = raw };
 	raw->iterations = 20;
 	raw->warmup = 5;
@@ -254,7 +190,7 @@ bool args_parse(int argc, const char **argv, struct args *args, char error[ARGS_
 	args->help = raw->help;
 	args->version = raw->version;
 	if (rc < -1)
-		complain(error, "%s: %s", poptBadOption(raw->context, 0), poptStrerror(rc));
+		args_complain(error, "%s: %s", poptBadOption(raw->context, 0), poptStrerror(rc));
 	else if (args->help || args->version || read_all(raw, args, error))
 		return true;
 	args_fini(args);

@@ -16,10 +16,20 @@ enum {
 enum args_memory { MEMORY_DEVICE, MEMORY_HOST, MEMORY_SYMMETRIC, MEMORY_SYMMETRIC_DEVICE, N_ARGS_MEMORY };
 extern const char *const args_memory_names[N_ARGS_MEMORY];
 
+/* How sparse indices are drawn. */
+enum args_ids { IDS_ZIPF, IDS_UNIFORM, IDS_CLUSTERED, IDS_TEXT, N_ARGS_IDS };
+extern const char *const args_ids_names[N_ARGS_IDS];
+
 struct args_sparse {
-	size_t rows, width, range;
-	double density; /* of rows in range, on one rank; 0 = --rows says it */
-	double zipf;    /* exponent; 0 = uniform */
+	size_t rows, width, range; /* rows: of a rank, on average; of the row at hand where --rows or --density lists several */
+	enum args_ids ids;
+	double zipf;       /* exponent */
+	double overlap;    /* share of the rows whose indices all ranks have */
+	bool permuted;     /* frequent indices stand anywhere, not first */
+	bool hot, empty;   /* the first rank sends ten times the rows of the others, the last none; together as many as without */
+	bool heavy_tailed; /* kernels that select: values far from normal */
+	const char *text;  /* of IDS_TEXT: a file, or WordNet's folder */
+	size_t lists;      /* kernels: sources of merge and reduce */
 	choir_dtype index_dtype;
 };
 
@@ -58,6 +68,8 @@ struct args {
 	const char *vs[ARGS_MAX_LIST];
 	int n_vs;
 	struct args_sparse sparse;
+	size_t rows[ARGS_MAX_LIST]; /* of sparse rows and kernels: each is a row of the table */
+	int n_rows;
 	bool help, version;
 	struct args_raw *raw; /* the texts that the pointers above lead into */
 };

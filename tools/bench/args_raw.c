@@ -42,12 +42,21 @@ poptContext args_raw_open(struct args_raw *raw, int argc, const char **argv)
 		  "measure every algorithm and write rules (standard output)", "FILE" },
 		TEXT('\0', "compare", compare, "OLD.json NEW.json: compare two runs instead of running", "OLD.json"),
 		TEXT('\0', "fail-over", fail_over, "with --compare: exit with 4 if a p50 grew by more (default 5%)", "SHARE"),
-		TEXT('\0', "rows", rows, "sparse: rows a rank sends (default 4096)", "N"),
+		TEXT('\0', "rows", rows, "sparse: rows a rank sends (default 4096); several joined by commas", "N"),
+		TEXT('\0', "pairs", rows, "kernel: the same", "N"),
 		TEXT('\0', "width", width, "sparse: elements a row (default 64)", "N"),
 		TEXT('\0', "range", range, "sparse: indices are below this (default 43056)", "N"),
-		TEXT('\0', "density", density, "sparse: rows = this share of the range", "SHARE"),
+		TEXT('\0', "density", density, "sparse: rows = this share of the range; several joined by commas", "SHARE"),
 		{ "zipf", '\0', POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, &raw->zipf, OPTION_ZIPF, "sparse: Zipf indices (default, exponent 1)", "S" },
 		FLAG('\0', "uniform", uniform, "sparse: uniform indices"),
+		FLAG('\0', "clustered", clustered, "sparse: indices in runs of 64"),
+		TEXT('\0', "text", text, "sparse: the words of a file, or of WordNet's folder, as they come", "PATH"),
+		FLAG('\0', "permuted", permuted, "sparse: frequent indices stand anywhere"),
+		TEXT('\0', "overlap", overlap, "sparse: this share of the indices is the same on all ranks", "SHARE"),
+		FLAG('\0', "hot", hot, "sparse: rank 0 sends ten times the rows of the others; no more in all"),
+		FLAG('\0', "empty", empty, "sparse: the last rank sends none; no fewer in all"),
+		TEXT('\0', "lists", lists, "kernel: lists that merge, sources that reduce (default 2)", "N"),
+		FLAG('\0', "heavy-tailed", heavy_tailed, "kernel: select among values with heavy tails, not normal ones"),
 		TEXT('\0', "index", index, "sparse: i32 (default) or i64", "DTYPE"),
 		FLAG('h', "help", help, "this text"),
 		FLAG('\0', "version", version, "the library's version"),
@@ -62,7 +71,8 @@ void args_raw_free(struct args_raw *raw)
 {
 	char *texts[] = { raw->begin, raw->end, raw->factor, raw->step, raw->type, raw->op, raw->memory, raw->algorithm, raw->offset, raw->json,
 			  raw->plot, raw->tune, raw->trainer, raw->tensors, raw->compare, raw->fail_over, raw->devices, raw->vs,
-			  raw->rows, raw->width, raw->range, raw->density, raw->zipf, raw->index };
+			  raw->rows, raw->width, raw->range, raw->density, raw->zipf, raw->index, raw->overlap,
+			  raw->text, raw->lists };
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		free(texts[i]);
@@ -76,7 +86,7 @@ void args_help(FILE *to)
 	struct args_raw raw = { 0 };
 	poptContext context = args_raw_open(&raw, 1, argv);
 
-	poptSetOtherOptionHelp(context, "[flags] COLLECTIVE...");
+	poptSetOtherOptionHelp(context, "[flags] COLLECTIVE... | [flags] kernel NAME...");
 	poptPrintHelp(context, to, 0);
 	poptFreeContext(context);
 }

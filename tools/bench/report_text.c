@@ -71,7 +71,9 @@ void report_text_columns(const struct args *args, const char *collective, enum r
 	if (kind == RESULT_OVERLAP)
 		printf(" %10s %7s", "exposed", "hidden");
 	if (kind == RESULT_SPARSE)
-		printf(" %10s %10s %8s %8s %10s", "rows in", "rows out", "dens in", "dens out", "wire");
+		printf(" %10s %10s %8s %8s %10s %10s %6s", "rows in", "rows out", "dens in", "dens out", "wire", "predicted", "imbal");
+	if (kind == RESULT_KERNEL)
+		printf(" %10s %10s %10s %9s", "range", "items", "out", "M/s");
 	fputc('\n', stdout);
 }
 
@@ -95,40 +97,10 @@ void report_text_row(const struct args *args, const struct result *row)
 	if (row->kind == RESULT_OVERLAP)
 		printf(" %10.1f %7.2f", row->overlap.exposed_us, row->overlap.hidden);
 	if (row->kind == RESULT_SPARSE)
-		printf(" %10zu %10zu %8.4f %8.4f %10" PRIu64, row->sparse.rows_in, row->sparse.rows_out, row->sparse.density_in,
-		       row->sparse.density_out, row->wire_bytes);
+		printf(" %10zu %10zu %8.4f %8.4f %10" PRIu64 " %10.1f %6.3f", row->sparse.rows_in, row->sparse.rows_out, row->sparse.density_in,
+		       row->sparse.density_out, row->wire_bytes, row->sparse.predicted_us, row->sparse.imbalance);
+	if (row->kind == RESULT_KERNEL)
+		printf(" %10zu %10zu %10zu %9.2f", row->kernel.range, row->kernel.items, row->kernel.items_out, row->kernel.items_per_s * 1e-6);
 	fputc('\n', stdout);
-	fflush(stdout);
-}
-
-void report_csv_columns(const struct args *args)
-{
-	printf("collective,bytes,count,dtype,op,memory,inplace,algorithm,p50_us,p95_us,p99_us,min_us,max_us,mean_us,first_us,"
-	       "algbw_GBps,busbw_GBps,wrong,checked,wire_bytes");
-	for (int i = 0; i < args->n_vs; i++)
-		printf(",%s_p50_us,%s_ratio", args->vs[i], args->vs[i]);
-	printf(",rows_in,rows_out,width,range,density_in,density_out,exposed_us,hidden\n");
-}
-
-void report_csv_row(const struct args *args, const struct result *row)
-{
-	(void)args;
-	printf("%s,%zu,%zu,%s,%s,%s,%d,%s,", row->collective, row->bytes, row->count, row->dtype, row->op, row->memory, row->in_place,
-	       row->algorithm);
-	printf("%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,", row->us.p50, row->us.p95, row->us.p99, row->us.min, row->us.max, row->us.mean, row->first_us);
-	printf("%.4f,%.4f,%" PRIu64 ",%" PRIu64 ",%" PRIu64, row->algbw_GBps, row->busbw_GBps, row->wrong, row->checked, row->wire_bytes);
-	for (int i = 0; i < row->n_vs; i++) {
-		if (row->vs[i].ran)
-			printf(",%.3f,%.4f", row->vs[i].p50_us, row->vs[i].ratio);
-		else
-			printf(",,");
-	}
-	if (row->kind == RESULT_SPARSE)
-		printf(",%zu,%zu,%zu,%zu,%.6f,%.6f,,\n", row->sparse.rows_in, row->sparse.rows_out, row->sparse.width, row->sparse.range,
-		       row->sparse.density_in, row->sparse.density_out);
-	else if (row->kind == RESULT_OVERLAP)
-		printf(",,,,,,,%.3f,%.4f\n", row->overlap.exposed_us, row->overlap.hidden);
-	else
-		printf(",,,,,,,,\n");
 	fflush(stdout);
 }

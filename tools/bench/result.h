@@ -19,8 +19,19 @@ struct result_vs {
 /* What a sparse row has beside. */
 struct result_sparse {
 	const char *index, *distribution;
-	size_t rows_in, rows_out, width, range;
+	char workload[64]; /* flags that bend the distribution, "" for none */
+	size_t rows_in, rows_out, width, range; /* rows_in: of a rank, on average */
 	double density_in, density_out;
+	double predicted_us, imbalance; /* as the library tells */
+	uint64_t rows_merged;
+};
+
+/* What a row of a kernel has beside. */
+struct result_kernel {
+	const char *index, *distribution, *unit; /* unit: of what there are so many: pairs or elements */
+	size_t items, range, width, lists, items_out;
+	uint64_t moved_bytes; /* that must move */
+	double items_per_s;
 };
 
 /* What a row of overlap or of a trainer has beside. */
@@ -30,7 +41,7 @@ struct result_overlap {
 	double hidden;               /* share of the shorter of the two that cost no time */
 };
 
-enum result_kind { RESULT_DENSE, RESULT_SPARSE, RESULT_OVERLAP };
+enum result_kind { RESULT_DENSE, RESULT_SPARSE, RESULT_OVERLAP, RESULT_KERNEL };
 
 struct result {
 	const char *collective;
@@ -51,6 +62,7 @@ struct result {
 	enum result_kind kind;
 	struct result_sparse sparse;
 	struct result_overlap overlap;
+	struct result_kernel kernel;
 };
 
 struct results {

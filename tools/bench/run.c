@@ -138,7 +138,7 @@ bool run_names_exist(const struct args *args, bool says)
 		fputs(" sparse_allreduce, overlap and overlap_NAME, and all for the dense ones\n", stderr);
 	}
 	if (says && stranger != NULL)
-		fprintf(stderr, "choir-bench: --vs: '%s' is none of mpi, staged, bound, or named too often\n", stranger);
+		fprintf(stderr, "choir-bench: --vs: '%s' is none of mpi, staged, bound, dense, or named too often\n", stranger);
 	return unknown == NULL && stranger == NULL;
 }
 

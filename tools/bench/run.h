@@ -37,7 +37,7 @@ void run_collective(struct run *run, const struct bench_case *what, const char *
 /* run_row: measures one job and reports its row, or a row for each algorithm. */
 void run_row(struct run *run, const struct job *job);
 
-/* For sparse.c, which makes its own contenders. */
+/* field.c, for those who make their own contenders. */
 struct run_field {
 	struct contender *ours[OURS_MAX];
 	int n_ours;

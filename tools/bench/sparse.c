@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse.h"
 
+#include "algorithms.h"
 #include "cases.h"
 #include "measure.h"
 #include "report.h"
@@ -8,6 +9,7 @@
 #include "symmetric.h"
 #include "watchdog.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,69 +30,126 @@ static void no_memory(struct run *run)
 	world_fail(run->world, EXIT_WRONG);
 }
 
-static void describe(const struct sparse_job *sparse, struct result *row)
+static struct contender *open_ours(struct run *run, const struct sparse_job *sparse, const char *algorithm)
 {
-	const struct args_sparse *args = &sparse->shape.args;
-	double range = (double)args->range;
+	struct contender *ours = agree(run, sparse_ours_open(sparse, algorithm));
 
-	row->kind = RESULT_SPARSE;
-	row->sparse = (struct result_sparse){ .index = choir_dtype_name(args->index_dtype), .distribution = args->zipf > 0 ? "zipf" : "uniform",
-					      .rows_in = sparse->mine.rows, .rows_out = sparse->expected.rows, .width = args->width,
-					      .range = args->range, .density_in = (double)sparse->mine.rows / range,
-					      .density_out = (double)sparse->expected.rows / range };
+	if (ours == NULL)
+		no_memory(run);
+	return ours;
 }
 
-static void run_contenders(struct run *run, const struct sparse_job *sparse, struct result *row)
+/* Those of the algorithms that can do the job; chosen: which of them the model takes. */
+static int open_all(struct run *run, const struct sparse_job *sparse, struct contender *ours[OURS_MAX], char chosen[ALGORITHMS_NAME_BYTES])
 {
-	struct run_field field = { .ours = { agree(run, sparse_ours_open(sparse)) }, .n_ours = 1 };
-	const char *why_not[VS_MAX];
-	const struct args_sparse *args = &sparse->shape.args;
-	choir_sparse_stats stats;
-	double wire;
+	const struct bench_case what = { .name = "sparse_allreduce" };
+	struct contender *model = open_ours(run, sparse, NULL);
+	struct algorithms all;
+	int n = 0;
 
-	if (field.ours[0] == NULL)
-		no_memory(run);
+	if (!algorithms_of(run->comm, &what, &all) || !sparse_ours_fits(model))
+		world_fail(run->world, EXIT_WRONG);
+	snprintf(chosen, ALGORITHMS_NAME_BYTES, "%s", sparse_ours_algorithm(model));
+	for (int i = 0; i < all.n && n < OURS_MAX; i++) {
+		ours[n] = open_ours(run, sparse, all.name[i]);
+		if (sparse_ours_fits(ours[n]))
+			n++;
+		else
+			ours[n]->close(ours[n]);
+	}
+	if (n == 0) {
+		ours[0] = model;
+		return 1;
+	}
+	model->close(model);
+	return n;
+}
+
+static void open_field(struct run *run, const struct sparse_job *sparse, struct run_field *field, char chosen[ALGORITHMS_NAME_BYTES])
+{
+	const char *why_not[VS_MAX];
+
+	field->n_ours = 1;
+	if (run->args->all_algorithms)
+		field->n_ours = open_all(run, sparse, field->ours, chosen);
+	else
+		field->ours[0] = open_ours(run, sparse, run->args->algorithm);
 	for (int i = 0; i < run->args->n_vs; i++)
-		field.vs[i] = agree(run, sparse_vs_open(sparse, run->args->vs[i], &why_not[i]));
-	run_note_vs(run, why_not, field.vs);
+		field->vs[i] = agree(run, sparse_vs_open(sparse, run->args->vs[i], &why_not[i]));
+	run_note_vs(run, why_not, field->vs);
+}
+
+static void tell(struct run *run, const struct contender *ours, const char *chosen, struct result *row)
+{
+	const choir_sparse_stats *stats = sparse_ours_stats(ours);
+	double largest[2] = { (double)stats->wire_bytes, stats->imbalance };
+
+	world_max(run->world, largest, 2);
+	snprintf(row->algorithm, sizeof row->algorithm, "%s", stats->algorithm);
+	row->among_all = run->args->all_algorithms;
+	row->chosen = strcmp(row->algorithm, chosen) == 0;
+	row->wire_bytes = (uint64_t)largest[0];
+	row->sparse.imbalance = largest[1];
+	row->sparse.predicted_us = stats->predicted_us;
+	row->sparse.rows_merged = stats->pairs_merged;
+	run_report(run, row);
+}
+
+static void run_contenders(struct run *run, const struct sparse_job *sparse, const struct result *like)
+{
+	const struct job *job = sparse->job;
+	struct run_field field = { .n_ours = 0 };
+	char chosen[ALGORITHMS_NAME_BYTES] = "";
+	struct result rows[OURS_MAX];
+
+	open_field(run, sparse, &field, chosen);
+	for (int k = 0; k < field.n_ours; k++)
+		rows[k] = *like;
 	/* As if the whole range had been reduced: what a dense allreduce would have to move. */
-	run_measure(run, sparse->job, &field, args->range * sparse->row_bytes, case_bus_factor(sparse->job->what, sparse->job->n), row);
-	snprintf(row->algorithm, sizeof row->algorithm, "%s", sparse_ours_algorithm(field.ours[0]));
-	stats = *sparse_ours_stats(field.ours[0]);
-	wire = (double)stats.wire_bytes;
-	world_max(run->world, &wire, 1);
-	row->wire_bytes = (uint64_t)wire;
-	if (run->to_text && !run->args->csv)
-		report_text_note("%s: %.0f us predicted, imbalance %.3f, %llu pairs merged", stats.algorithm, stats.predicted_us, stats.imbalance,
-				 (unsigned long long)stats.pairs_merged);
+	run_measure(run, job, &field, sparse->shape.args.range * sparse->row_bytes, case_bus_factor(job->what, job->n), rows);
+	for (int k = 0; k < field.n_ours; k++)
+		tell(run, field.ours[k], chosen, &rows[k]);
 	run_close(run, &field);
 }
 
-static void sparse_row(struct run *run, choir_dtype dtype, choir_op op)
+/* The flags that bend the distribution, in words. */
+static void workload_of(const struct args_sparse *args, char text[64])
+{
+	char overlap[24] = "";
+
+	if (args->overlap > 0)
+		snprintf(overlap, sizeof overlap, "overlap %g%% ", 100 * args->overlap);
+	snprintf(text, 64, "%s%s%s%s", args->permuted ? "permuted " : "", overlap, args->hot ? "hot " : "", args->empty ? "empty " : "");
+	if (text[0] != '\0')
+		text[strlen(text) - 1] = '\0';
+}
+
+static void sparse_row(struct run *run, const struct sparse_shape *shape)
 {
 	const struct args *args = run->args;
+	const struct args_sparse *what = &shape->args;
+	size_t elem_bytes = choir_dtype_bytes(shape->dtype);
 	struct job job = { .args = args, .what = case_find("allreduce"), .world = run->world, .device = run->device, .comm = run->comm,
-			   .memory = symmetric_source(run),
-			   .rank = run->world->rank, .n = run->world->size, .dtype = dtype, .op = op,
-			   .elem_bytes = choir_dtype_bytes(dtype) };
-	struct sparse_job sparse = { .job = &job, .shape = { args->sparse, dtype, op, job.n },
-				     .ind_bytes = choir_dtype_bytes(args->sparse.index_dtype), .row_bytes = args->sparse.width * job.elem_bytes };
-	struct result row = { .collective = "sparse_allreduce", .dtype = choir_dtype_name(dtype), .op = choir_op_name(op),
-			      .memory = args_memory_names[args->memory], .in_flight = 1 };
+			   .memory = symmetric_source(run), .rank = run->world->rank, .n = run->world->size, .dtype = shape->dtype,
+			   .op = shape->op, .elem_bytes = elem_bytes };
+	struct sparse_job sparse = { .job = &job, .shape = *shape, .ind_bytes = choir_dtype_bytes(what->index_dtype),
+				     .row_bytes = what->width * elem_bytes, .all_rows = sparse_ids_before(what, job.n, job.n) };
+	struct result row = { .collective = "sparse_allreduce", .dtype = choir_dtype_name(shape->dtype), .op = choir_op_name(shape->op),
+			      .memory = args_memory_names[args->memory], .in_flight = 1, .kind = RESULT_SPARSE };
 
 	watchdog_pat("making sparse data");
-	if (world_max_int(run->world, !sparse_data_make(&sparse.shape, job.rank, &sparse.mine) ||
-					      !sparse_data_expect(&sparse.shape, &sparse.expected)) == 1)
+	if (world_max_int(run->world, !sparse_data_make(shape, job.rank, &sparse.mine) || !sparse_data_expect(shape, &sparse.expected)) == 1)
 		no_memory(run);
-	job.count = sparse.mine.rows * args->sparse.width;
-	job.bytes = sparse.mine.rows * (sparse.ind_bytes + sparse.row_bytes);
-	row.bytes = job.bytes;
-	row.count = job.count;
-	describe(&sparse, &row);
+	row.bytes = job.bytes = what->rows * (sparse.ind_bytes + sparse.row_bytes);
+	row.count = job.count = what->rows * what->width;
+	row.sparse = (struct result_sparse){ .index = choir_dtype_name(what->index_dtype), .distribution = args_ids_names[what->ids],
+					     .rows_in = what->rows, .rows_out = sparse.expected.rows,
+					     .width = what->width, .range = what->range, .density_in = (double)what->rows / (double)what->range,
+					     .density_out = (double)sparse.expected.rows / (double)what->range };
+	workload_of(what, row.sparse.workload);
 	run_contenders(run, &sparse, &row);
 	sparse_data_fini(&sparse.mine);
 	sparse_data_fini(&sparse.expected);
-	run_report(run, &row);
 }
 
 /* Whether the bench can check and the library can do (dtype, op). */
@@ -106,17 +165,47 @@ static bool is_supported(struct run *run, choir_dtype dtype, choir_op op)
 	return why_not == NULL;
 }
 
+static void describe(struct run *run, const struct args_sparse *what)
+{
+	char workload[64];
+
+	if (!run->to_text || run->args->csv)
+		return;
+	workload_of(what, workload);
+	report_text_columns(run->args, "sparse_allreduce", RESULT_SPARSE);
+	report_text_note("%s indices %s below %zu, rows of %zu %s", args_ids_names[what->ids], choir_dtype_name(what->index_dtype), what->range,
+			 what->width, workload);
+}
+
+/* The words of a text; the range is then theirs. */
+static void read_text(struct run *run, struct args_sparse *what, struct sparse_text *text)
+{
+	bool failed = !sparse_text_read(what->text, text);
+	int why = errno;
+
+	if (failed && run->world->rank == 0)
+		fprintf(stderr, "choir-bench: --text %s: %s\n", what->text, why != 0 ? strerror(why) : "there is no word in it");
+	if (world_max_int(run->world, failed) == 1)
+		world_fail(run->world, EXIT_USAGE);
+	what->range = text->distinct;
+}
+
 void sparse_run(struct run *run)
 {
 	const struct args *args = run->args;
+	struct sparse_text text = { 0 };
+	struct sparse_shape shape = { .args = args->sparse, .n_ranks = run->world->size, .text = &text };
 
-	if (run->to_text && !args->csv) {
-		report_text_columns(args, "sparse_allreduce", RESULT_SPARSE);
-		report_text_note("%s indices %s below %zu, rows of %zu", args->sparse.zipf > 0 ? "zipf" : "uniform",
-				 choir_dtype_name(args->sparse.index_dtype), args->sparse.range, args->sparse.width);
-	}
+	if (shape.args.ids == IDS_TEXT)
+		read_text(run, &shape.args, &text);
+	describe(run, &shape.args);
 	for (int t = 0; t < args->n_dtypes; t++)
 		for (int o = 0; o < args->n_ops; o++)
-			if (is_supported(run, args->dtypes[t], args->ops[o]))
-				sparse_row(run, args->dtypes[t], args->ops[o]);
+			for (int i = 0; i < args->n_rows && is_supported(run, args->dtypes[t], args->ops[o]); i++) {
+				shape.args.rows = args->rows[i];
+				shape.dtype = args->dtypes[t];
+				shape.op = args->ops[o];
+				sparse_row(run, &shape);
+			}
+	sparse_text_fini(&text);
 }

@@ -1,61 +1,51 @@
 /* SPDX-License-Identifier: MIT */
-/* Indices are drawn from Zipf's law by inverting its continuous form, so that index 0 is the most frequent (ids in the order of a sorted
- * vocabulary), or uniformly.  Values are small integers that stay exact however the rows of one index are grouped: in 16-bit types only the first
- * eight occurrences of an index on a rank count, the rest are zero, as a hot index occurs thousands of times.  For mean all values are
- * multiples of the number of ranks. */
+/* Values are small integers that stay exact however the rows of one index are grouped: in 16-bit types only the first eight occurrences of an index on a rank
+ * count, the rest are zero, as a hot index occurs thousands of times.  For mean all values are multiples of the number of ranks. */
 #include "sparse_data.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { INDEX_BITS = 31, DIGIT_BITS = 11 };
+
 struct row {
 	int64_t index;
 	uint32_t rank, at; /* whose, and its place in what that rank sends */
 };
 
-static uint64_t next_random(uint64_t *state)
+/* The rows of ranks first .. first+n-1, one rank after another. */
+static void draw_rows(const struct sparse_shape *shape, int first, int n, struct row *rows)
 {
-	uint64_t x = *state += 0x9e3779b97f4a7c15u;
+	for (int rank = first; rank < first + n; rank++) {
+		size_t before = sparse_ids_before(&shape->args, rank, shape->n_ranks), mine = sparse_ids_rows(&shape->args, rank, shape->n_ranks);
 
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-	return x ^ x >> 31;
-}
-
-static int64_t draw(const struct args_sparse *args, double u)
-{
-	double range = (double)args->range, x;
-
-	if (args->zipf == 0)
-		x = u * range;
-	else if (fabs(args->zipf - 1) < 1e-9)
-		x = exp(u * log(range + 1)) - 1;
-	else
-		x = pow(u * (pow(range + 1, 1 - args->zipf) - 1) + 1, 1 / (1 - args->zipf)) - 1;
-	return x < range ? (int64_t)x : (int64_t)args->range - 1;
-}
-
-static void draw_rows(const struct sparse_shape *shape, int rank, struct row *rows)
-{
-	uint64_t state = 0x5eed + (uint64_t)rank * 0x1000003u;
-
-	for (size_t i = 0; i < shape->args.rows; i++) {
-		double u = (double)(next_random(&state) >> 11) * 0x1p-53;
-
-		rows[i] = (struct row){ .index = draw(&shape->args, u), .rank = (uint32_t)rank, .at = (uint32_t)i };
+		for (size_t i = 0; i < mine; i++)
+			*rows++ = (struct row){ .index = sparse_ids_at(&shape->args, shape->text, before, i), .rank = (uint32_t)rank, .at = (uint32_t)i };
 	}
 }
 
-static int by_index(const void *a, const void *b)
+/* By index; rows of one index stay in their order, rank by rank.  other: room for as many.  Returns where they are then. */
+static struct row *sort_rows(struct row *rows, struct row *other, size_t n)
 {
-	const struct row *x = a, *y = b;
+	for (int shift = 0; shift < INDEX_BITS; shift += DIGIT_BITS) {
+		size_t at[1 << DIGIT_BITS] = { 0 }, sum = 0;
+		struct row *swap = rows;
 
-	if (x->index != y->index)
-		return x->index < y->index ? -1 : 1;
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return (x->at > y->at) - (x->at < y->at);
+		for (size_t i = 0; i < n; i++)
+			at[rows[i].index >> shift & ((1 << DIGIT_BITS) - 1)]++;
+		for (size_t d = 0; d < 1 << DIGIT_BITS; d++) {
+			size_t count = at[d];
+
+			at[d] = sum;
+			sum += count;
+		}
+		for (size_t i = 0; i < n; i++)
+			other[at[rows[i].index >> shift & ((1 << DIGIT_BITS) - 1)]++] = rows[i];
+		rows = other;
+		other = swap;
+	}
+	return rows;
 }
 
 static bool is_16_bit(choir_dtype dtype)
@@ -141,17 +131,24 @@ static size_t occurrence(const struct row *rows, size_t i, size_t before)
 	return i > 0 && rows[i - 1].index == rows[i].index && rows[i - 1].rank == rows[i].rank ? before + 1 : 0;
 }
 
+/* What does not depend on how often an index came before needs no order. */
+static bool counts_occurrences(const struct sparse_shape *shape)
+{
+	return shape->op == CHOIR_OP_PROD || is_16_bit(shape->dtype);
+}
+
 bool sparse_data_make(const struct sparse_shape *shape, int rank, struct sparse_rows *out)
 {
-	size_t n = shape->args.rows, width = shape->args.width, elem = choir_dtype_bytes(shape->dtype), k = 0;
-	struct row *rows = malloc((n + 1) * sizeof *rows);
+	size_t n = sparse_ids_rows(&shape->args, rank, shape->n_ranks), width = shape->args.width, elem = choir_dtype_bytes(shape->dtype), k = 0;
+	struct row *room = malloc((2 * n + 1) * sizeof *room), *rows = room;
 
-	if (rows == NULL || !make_room(shape, n, out)) {
-		free(rows);
+	if (room == NULL || !make_room(shape, n, out)) {
+		free(room);
 		return false;
 	}
-	draw_rows(shape, rank, rows);
-	qsort(rows, n, sizeof *rows, by_index);
+	draw_rows(shape, rank, 1, rows);
+	if (counts_occurrences(shape))
+		rows = sort_rows(room, room + n, n);
 	for (size_t i = 0; i < n; i++) {
 		unsigned char *val = (unsigned char *)out->val + rows[i].at * width * elem;
 
@@ -160,7 +157,7 @@ bool sparse_data_make(const struct sparse_shape *shape, int rank, struct sparse_
 		for (size_t c = 0; c < width; c++)
 			encode(shape->dtype, value_of(shape, &rows[i], k, c), val + c * elem);
 	}
-	free(rows);
+	free(room);
 	return true;
 }
 
@@ -179,7 +176,8 @@ static double fold(choir_op op, double a, double b)
 }
 
 /* Rows begin .. end-1 have one index: their reduction goes to row `to` of out. */
-static void reduce_index(const struct sparse_shape *shape, const struct row *rows, size_t begin, size_t end, size_t to, struct sparse_rows *out)
+static void reduce_index(const struct sparse_shape *shape, const struct row *rows, size_t begin, size_t end, bool divides,
+                         size_t to, struct sparse_rows *out)
 {
 	size_t width = shape->args.width, elem = choir_dtype_bytes(shape->dtype);
 
@@ -192,33 +190,43 @@ static void reduce_index(const struct sparse_shape *shape, const struct row *row
 			k = occurrence(rows, i, k);
 			sum = fold(shape->op, sum, value_of(shape, &rows[i], k, c));
 		}
-		if (shape->op == CHOIR_OP_MEAN)
+		if (divides)
 			sum /= shape->n_ranks;
 		encode(shape->dtype, sum, (unsigned char *)out->val + (to * width + c) * elem);
 	}
 }
 
-bool sparse_data_expect(const struct sparse_shape *shape, struct sparse_rows *out)
+/* The rows of ranks first .. first+count-1, coalesced. */
+static bool coalesce(const struct sparse_shape *shape, int first, int count, bool divides, struct sparse_rows *out)
 {
-	size_t n = shape->args.rows * (size_t)shape->n_ranks, distinct = 0;
-	struct row *rows = malloc((n + 1) * sizeof *rows);
+	size_t n = sparse_ids_before(&shape->args, first + count, shape->n_ranks) - sparse_ids_before(&shape->args, first, shape->n_ranks), distinct = 0;
+	struct row *room = malloc((2 * n + 1) * sizeof *room), *rows;
 
-	if (rows == NULL)
+	if (room == NULL)
 		return false;
-	for (int r = 0; r < shape->n_ranks; r++)
-		draw_rows(shape, r, rows + (size_t)r * shape->args.rows);
-	qsort(rows, n, sizeof *rows, by_index);
+	draw_rows(shape, first, count, room);
+	rows = sort_rows(room, room + n, n);
 	for (size_t i = 0; i < n; i++)
 		distinct += i == 0 || rows[i].index != rows[i - 1].index;
 	if (!make_room(shape, distinct, out)) {
-		free(rows);
+		free(room);
 		return false;
 	}
 	for (size_t begin = 0, end, to = 0; begin < n; begin = end, to++) {
 		for (end = begin + 1; end < n && rows[end].index == rows[begin].index; end++)
 			;
-		reduce_index(shape, rows, begin, end, to, out);
+		reduce_index(shape, rows, begin, end, divides, to, out);
 	}
-	free(rows);
+	free(room);
 	return true;
+}
+
+bool sparse_data_expect(const struct sparse_shape *shape, struct sparse_rows *out)
+{
+	return coalesce(shape, 0, shape->n_ranks, shape->op == CHOIR_OP_MEAN, out);
+}
+
+bool sparse_data_list(const struct sparse_shape *shape, int rank, struct sparse_rows *out)
+{
+	return coalesce(shape, rank, 1, false, out);
 }

@@ -3,13 +3,14 @@
 #ifndef BENCH_SPARSE_DATA_H
 #define BENCH_SPARSE_DATA_H
 
-#include "args.h"
+#include "sparse_ids.h"
 
 struct sparse_shape {
 	struct args_sparse args;
 	choir_dtype dtype;
 	choir_op op;
 	int n_ranks;
+	const struct sparse_text *text; /* of IDS_TEXT */
 };
 
 /* Rows as the collective takes and gives them. */
@@ -23,6 +24,9 @@ bool sparse_data_make(const struct sparse_shape *shape, int rank, struct sparse_
 
 /* sparse_data_expect: the union of all ranks' rows, ascending and reduced. */
 bool sparse_data_expect(const struct sparse_shape *shape, struct sparse_rows *out);
+
+/* sparse_data_list: that rank's own rows, ascending and reduced, a mean not yet divided. */
+bool sparse_data_list(const struct sparse_shape *shape, int rank, struct sparse_rows *out);
 
 void sparse_data_fini(struct sparse_rows *rows);
 

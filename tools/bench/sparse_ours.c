@@ -17,6 +17,7 @@ struct sparse_ours {
 	size_t ind_count, val_count; /* what the last call gave */
 	choir_sparse_stats stats;
 	bool known;
+	char sentence[512];
 };
 
 static choir_status run(struct sparse_ours *ours, choir_event **event_p)
@@ -32,35 +33,37 @@ static choir_status run(struct sparse_ours *ours, choir_event **event_p)
 				      &ours->call, event_p);
 }
 
-/* The first call, by an event that tells what was done. */
-static int once_by_event(struct sparse_ours *ours)
+/* A call by an event, which tells what was done.  *sentence_p: of a call that failed. */
+static choir_status run_by_event(struct sparse_ours *ours, const char **sentence_p)
 {
 	choir_event *event = NULL;
 	choir_status st = run(ours, &event);
-	int status = EXIT_FINE;
 
+	*sentence_p = choir_last_error();
 	if (st != CHOIR_SUCCESS)
-		return ours_failed(ours->sparse->job, "sparse_allreduce", st, choir_last_error());
+		return st;
 	st = choir_event_wait(event, -1);
-	if (st != CHOIR_SUCCESS)
-		status = ours_failed(ours->sparse->job, "sparse_allreduce", st, choir_event_error(event));
 	ours->stats.struct_size = sizeof ours->stats;
-	if (status == EXIT_FINE && choir_event_sparse_stats(event, &ours->stats) != CHOIR_SUCCESS)
-		status = ours_failed(ours->sparse->job, "sparse_allreduce", CHOIR_ARGUMENT, choir_last_error());
+	if (st == CHOIR_SUCCESS)
+		st = choir_event_sparse_stats(event, &ours->stats);
+	if (st != CHOIR_SUCCESS) {
+		snprintf(ours->sentence, sizeof ours->sentence, "%s", choir_event_error(event));
+		*sentence_p = ours->sentence;
+	}
 	ours->known = true;
 	choir_event_release(event);
-	return status;
+	return st;
 }
 
 static int once(struct contender *self)
 {
 	struct sparse_ours *ours = (struct sparse_ours *)self;
-	choir_status st;
+	const char *sentence = NULL;
+	choir_status st = ours->known ? run(ours, NULL) : run_by_event(ours, &sentence);
 
-	if (!ours->known)
-		return once_by_event(ours);
-	st = run(ours, NULL);
-	return st == CHOIR_SUCCESS ? EXIT_FINE : ours_failed(ours->sparse->job, "sparse_allreduce", st, choir_last_error());
+	if (st == CHOIR_SUCCESS)
+		return EXIT_FINE;
+	return ours_failed(ours->sparse->job, "sparse_allreduce", st, sentence != NULL ? sentence : choir_last_error());
 }
 
 static int fill(struct contender *self)
@@ -88,7 +91,7 @@ static void close_ours(struct contender *self)
 	free(ours);
 }
 
-struct contender *sparse_ours_open(const struct sparse_job *sparse)
+struct contender *sparse_ours_open(const struct sparse_job *sparse, const char *algorithm)
 {
 	struct sparse_ours *ours = calloc(1, sizeof *ours);
 
@@ -97,7 +100,7 @@ struct contender *sparse_ours_open(const struct sparse_job *sparse)
 	ours->stats.algorithm = "";
 	ours->base = (struct contender){ .name = "choir", .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_ours };
 	ours->sparse = sparse;
-	ours->call = ours_call(sparse->job->args, sparse->job->op, args_forced(sparse->job->args), ours->options);
+	ours->call = ours_call(sparse->job->args, sparse->job->op, algorithm, ours->options);
 	if (!sparse_buffers_init(&ours->buffers, sparse) || fill(&ours->base) != EXIT_FINE) {
 		close_ours(&ours->base);
 		return NULL;
@@ -107,6 +110,15 @@ struct contender *sparse_ours_open(const struct sparse_job *sparse)
 	ours->recv_ind = memory_buffer(&ours->buffers.recv_ind, 0);
 	ours->recv_val = memory_buffer(&ours->buffers.recv_val, 0);
 	return &ours->base;
+}
+
+bool sparse_ours_fits(struct contender *contender)
+{
+	struct sparse_ours *ours = (struct sparse_ours *)contender;
+	const char *sentence;
+	bool fits = run_by_event(ours, &sentence) == CHOIR_SUCCESS;
+
+	return world_max_int(ours->sparse->job->world, !fits) == 0;
 }
 
 const char *sparse_ours_algorithm(const struct contender *ours)

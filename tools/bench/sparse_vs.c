@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sparse_allreduce --vs mpi: everyone gathers all rows by MPI_Allgatherv and merges them on the host.  --vs staged: the same with the rows
- * read from and written back to cl_mems. */
+ * read from and written back to cl_mems.  --vs dense: sparse_dense.c. */
 #include "sparse_job.h"
 
 #include "merge.h"
@@ -9,6 +9,8 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define DENSE_MAX_BYTES 4294967296.0
 
 struct sparse_vs {
 	struct contender base;
@@ -136,7 +138,7 @@ static void close_vs(struct contender *self)
 static bool make_room(struct sparse_vs *vs)
 {
 	const struct sparse_job *sparse = vs->sparse;
-	size_t n = (size_t)sparse->job->n, in = sparse->mine.rows, all = in * n;
+	size_t n = (size_t)sparse->job->n, in = sparse->mine.rows, all = sparse->all_rows;
 
 	vs->send_ind = memory_host(in * sparse->ind_bytes + 1);
 	vs->send_val = memory_host(in * sparse->row_bytes + 1);
@@ -160,13 +162,15 @@ static const char *why_never(const struct sparse_job *sparse, const char *way)
 
 	if (strcmp(way, "bound") == 0)
 		return "there is no bare loop for sparse_allreduce yet";
+	if (strcmp(way, "dense") == 0)
+		return (double)shape->args.range * (double)sparse->row_bytes > DENSE_MAX_BYTES ? "the whole tensor has more than 4 GiB" : NULL;
 	if (!sparse->job->world->has_mpi)
 		return "without mpiexec there is no MPI to compare with";
 	if (strcmp(way, "staged") == 0 && !memory_has_mem(sparse->job->args->memory))
 		return "nothing lies in a cl_mem";
 	if ((shape->dtype != CHOIR_F32 && shape->dtype != CHOIR_F64) || (shape->op != CHOIR_OP_SUM && shape->op != CHOIR_OP_MEAN))
 		return "the host merge is for sum and mean of f32 and f64 only";
-	if (sparse->mine.rows * sparse->row_bytes * (size_t)sparse->job->n > INT_MAX)
+	if (sparse->all_rows * sparse->row_bytes > INT_MAX)
 		return "more bytes than an int counts";
 	return NULL;
 }
@@ -179,6 +183,8 @@ struct contender *sparse_vs_open(const struct sparse_job *sparse, const char *wa
 	if (*why_not != NULL)
 		return NULL;
 	*why_not = "no memory";
+	if (strcmp(way, "dense") == 0)
+		return sparse_dense_open(sparse);
 	vs = calloc(1, sizeof *vs);
 	if (vs == NULL)
 		return NULL;

@@ -9,7 +9,7 @@
 
 enum { TRIALS = 4 };
 
-static const struct vs_way *const ways[] = { &vs_mpi, &vs_staged, &vs_bound };
+static const struct vs_way *const ways[] = { &vs_mpi, &vs_staged, &vs_bound, &vs_dense };
 
 const struct vs_way *vs_find(const char *name)
 {

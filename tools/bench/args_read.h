@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* How a flag's text becomes a value.  All give false with a sentence in error (ARGS_ERROR_BYTES) if it is none; a text that is NULL leaves the value as it is. */
+#ifndef BENCH_ARGS_READ_H
+#define BENCH_ARGS_READ_H
+
+#include "args_raw.h"
+
+bool args_complain(char *error, const char *format, ...) __attribute__((format(printf, 2, 3))); /* false */
+bool args_read_bytes(const char *flag, const char *text, size_t *out, char *error);
+bool args_read_share(const char *flag, const char *text, double *out, char *error);
+
+/* args_read_list: cuts text at its commas, in place; room for ARGS_MAX_LIST items. */
+bool args_read_list(const char *flag, char *text, const char **items, int *n, char *error);
+
+/* args_read_sparse: all that is said of sparse rows. */
+bool args_read_sparse(const struct args_raw *raw, struct args *args, char *error);
+
+#endif
