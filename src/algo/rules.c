@@ -1,59 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "algo/rules.h"
 
+#include "algo/scan.h"
 #include "base/error.h"
 
 #include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void skip_blanks(const char **at)
-{
-	for (;;) {
-		while (**at == ' ' || **at == '\t' || **at == '\r')
-			++*at;
-		if (**at != '#')
-			return;
-		while (**at != '\0' && **at != '\n')
-			++*at;
-	}
-}
-
-static bool take_size(const char **at, uint64_t *out)
-{
-	unsigned long long value = 0;
-	const char *p = *at;
-	int shift = 0;
-
-	if (!isdigit((unsigned char)*p))
-		return false;
-	for (; isdigit((unsigned char)*p); p++) {
-		if (value > (ULLONG_MAX - 9) / 10)
-			return false;
-		value = value * 10 + (unsigned)(*p - '0');
-	}
-	switch (tolower((unsigned char)*p)) {
-	case 'g': shift += 10; /* fall through */
-	case 'm': shift += 10; /* fall through */
-	case 'k': shift += 10; p++;
-	}
-	if (value > ULLONG_MAX >> shift)
-		return false;
-	*out = value << shift;
-	*at = p;
-	return true;
-}
-
-static size_t take_word(const char **at, char *word, size_t room)
-{
-	size_t n = 0;
-
-	while ((isalnum((unsigned char)**at) || **at == '_') && n + 1 < room)
-		word[n++] = *(*at)++;
-	word[n] = '\0';
-	return n;
-}
 
 /* "nodes>1": the comparison after the word, into an inclusive range. */
 static bool take_bounds(const char **at, int *low, int *high)
@@ -68,8 +22,8 @@ static bool take_bounds(const char **at, int *low, int *high)
 	equal = sign == '=' || **at == '=';
 	if (sign != '=' && equal)
 		++*at;
-	skip_blanks(at);
-	if (!take_size(at, &value) || value > INT_MAX / 2)
+	scan_blanks(at);
+	if (!scan_size(at, &value) || value > INT_MAX / 2)
 		return false;
 	if (sign != '<')
 		*low = (int)value + !equal;
@@ -80,31 +34,12 @@ static bool take_bounds(const char **at, int *low, int *high)
 
 static bool take_range(const char **at, struct rule *rule)
 {
-	if (isdigit((unsigned char)**at) && !take_size(at, &rule->low))
+	if (isdigit((unsigned char)**at) && !scan_size(at, &rule->low))
 		return false;
 	if (**at != '-')
 		return false;
 	++*at;
-	return !isdigit((unsigned char)**at) || take_size(at, &rule->high);
-}
-
-static int line_of(const char *text, const char *at)
-{
-	int line = 1;
-
-	for (; text < at; text++)
-		line += *text == '\n';
-	return line;
-}
-
-static choir_status expected(const char *text, const char *at, const char *what)
-{
-	int n = (int)strcspn(at, " \t\r\n;#");
-
-	if (n == 0)
-		return error_set(CHOIR_ARGUMENT, "rules: line %d: expected %s before %s", line_of(text, at), what,
-		                 *at == '\0' ? "the end" : *at == ';' ? "';'" : "the end of the line");
-	return error_set(CHOIR_ARGUMENT, "rules: line %d: expected %s, not '%.*s'", line_of(text, at), what, n < 32 ? n : 32, at);
+	return !isdigit((unsigned char)**at) || scan_size(at, &rule->high);
 }
 
 /* One rule: conditions, then the algorithm's name. */
@@ -116,25 +51,25 @@ static choir_status take_rule(const char *text, const char **at, enum collective
 	for (;;) {
 		const char *start;
 
-		skip_blanks(at);
+		scan_blanks(at);
 		start = *at;
 		if (**at == '&') {
 			++*at;
 		} else if (isdigit((unsigned char)**at) || **at == '-') {
 			if (!take_range(at, rule))
-				return expected(text, start, "a range of bytes like 4k-1m");
-		} else if (take_word(at, word, sizeof word) == 0) {
-			return expected(text, start, "a condition or an algorithm");
+				return scan_expected(text, start, "a range of bytes like 4k-1m");
+		} else if (scan_word(at, word, sizeof word) == 0) {
+			return scan_expected(text, start, "a condition or an algorithm");
 		} else if (strcmp(word, "nodes") == 0 || strcmp(word, "ranks") == 0) {
 			bool nodes = word[0] == 'n';
 
-			skip_blanks(at);
+			scan_blanks(at);
 			if (!take_bounds(at, nodes ? &rule->nodes_low : &rule->ranks_low, nodes ? &rule->nodes_high : &rule->ranks_high))
-				return expected(text, *at, "a comparison with a number");
+				return scan_expected(text, *at, "a comparison with a number");
 		} else {
 			rule->algorithm = algo_find(collective, word);
 			return rule->algorithm != NULL ? CHOIR_SUCCESS : error_set(CHOIR_ARGUMENT, "rules: line %d: %s has no algorithm '%s'",
-			                                                           line_of(text, start), collective_name(collective), word);
+			                                                           scan_line(text, start), collective_name(collective), word);
 		}
 	}
 }
@@ -150,14 +85,24 @@ static choir_status append(struct rules *rules, const struct rule *rule)
 	return CHOIR_SUCCESS;
 }
 
+static choir_status add_rule(const char *text, const char **at, enum collective collective, struct rules *rules)
+{
+	struct rule rule;
+
+	if (collective == N_COLLECTIVES)
+		return scan_expected(text, *at, "a collective's name and a colon");
+	TRY(take_rule(text, at, collective, &rule));
+	return append(rules, &rule);
+}
+
 /* "allreduce:" if it stands here. */
 static bool take_heading(const char **at, char *word, size_t room)
 {
 	const char *p = *at;
 
-	if (take_word(&p, word, room) == 0)
+	if (scan_word(&p, word, room) == 0)
 		return false;
-	skip_blanks(&p);
+	scan_blanks(&p);
 	if (*p != ':')
 		return false;
 	*at = p + 1;
@@ -167,12 +112,13 @@ static bool take_heading(const char **at, char *word, size_t room)
 static choir_status parse(const char *text, struct rules *rules)
 {
 	enum collective collective = N_COLLECTIVES;
+	struct link_costs_given given = { 0 };
+	bool costs = false;
 	const char *at = text;
-	struct rule rule;
 	char word[32];
 
 	for (;;) {
-		skip_blanks(&at);
+		scan_blanks(&at);
 		if (*at == '\0')
 			return CHOIR_SUCCESS;
 		if (*at == ';' || *at == '\n') {
@@ -180,17 +126,18 @@ static choir_status parse(const char *text, struct rules *rules)
 			continue;
 		}
 		if (take_heading(&at, word, sizeof word)) {
-			if (collective_parse(word, &collective) != CHOIR_SUCCESS)
-				return error_prefix(CHOIR_ARGUMENT, "rules: line %d", line_of(text, at));
+			costs = strcmp(word, "costs") == 0;
+			if (!costs && collective_parse(word, &collective) != CHOIR_SUCCESS)
+				return error_prefix(CHOIR_ARGUMENT, "rules: line %d", scan_line(text, at));
 			continue;
 		}
-		if (collective == N_COLLECTIVES)
-			return expected(text, at, "a collective's name and a colon");
-		TRY(take_rule(text, &at, collective, &rule));
-		TRY(append(rules, &rule));
-		skip_blanks(&at);
+		if (costs)
+			TRY(link_costs_scan(text, &at, &given, &rules->costs));
+		else
+			TRY(add_rule(text, &at, collective, rules));
+		scan_blanks(&at);
 		if (*at != '\0' && *at != ';' && *at != '\n')
-			return expected(text, at, "';' after a rule");
+			return scan_expected(text, at, "';' after a rule");
 	}
 }
 
@@ -205,7 +152,7 @@ static uint64_t hash_of(const char *text)
 
 choir_status rules_parse(const char *text, struct rules *out)
 {
-	struct rules rules = { 0 };
+	struct rules rules = { .costs = link_costs_default };
 	choir_status st;
 
 	if (text == NULL)

@@ -39,6 +39,34 @@ static void the_first_rule_that_holds_decides(void **state)
 	rules_free(&rules);
 }
 
+static void assert_costs(const char *text, enum link_class link, enum cost_term term, float ns)
+{
+	struct rules rules;
+
+	assert_int_equal(rules_parse(text, &rules), CHOIR_SUCCESS);
+	if (rules.costs.ns[link][term] != ns)
+		fail_msg("\"%s\": %s %s is %g, not %g", text, link_costs_links[link], link_costs_terms[term], (double)rules.costs.ns[link][term],
+			 (double)ns);
+	rules_free(&rules);
+}
+
+/* What is not given stays; of what is given twice the first counts, as of rules. */
+static void costs_are_read(void **state)
+{
+	static const char text[] = "costs: network alpha=70000 beta=9.25; shared merge=7 # measured\n\tnode fold = 0\nallreduce: 0- ring\n"
+				   "costs: network beta=1 sigma=0.5";
+
+	(void)state;
+	assert_costs(NULL, LINK_NETWORK, COST_ALPHA, 60000);
+	assert_costs("allreduce: 0- ring", LINK_SHARED, COST_BETA, 0.15F);
+	assert_costs(text, LINK_NETWORK, COST_ALPHA, 70000);
+	assert_costs(text, LINK_NETWORK, COST_BETA, 9.25F);
+	assert_costs(text, LINK_NETWORK, COST_SIGMA, 0.5F);
+	assert_costs(text, LINK_SHARED, COST_MERGE, 7);
+	assert_costs(text, LINK_SHARED, COST_ALPHA, 8000);
+	assert_costs(text, LINK_NODE, COST_FOLD, 0);
+}
+
 static void mistakes_have_a_line_and_a_word(void **state)
 {
 	static const struct { const char *text, *says[3]; } wrong[] = {
@@ -50,6 +78,13 @@ static void mistakes_have_a_line_and_a_word(void **state)
 		{ "allreduce: nodes~1 ring", { "line 1", "a comparison", "'~1'" } },
 		{ "allreduce: 0- ring 5", { "line 1", "';' after a rule", "'5'" } },
 		{ "allreduce: 0-\n", { "line 1", "an algorithm", "the end of the line" } },
+		{ "costs: wan alpha=5", { "line 1", "shared, node or network", "'wan'" } },
+		{ "costs:\n\tnetwork alpha=5\n\tnetwork gamma=5", { "line 3", "alpha, beta, sigma, merge or fold", "'gamma=5'" } },
+		{ "costs: network alpha 5", { "line 1", "'=' and a number", "'5'" } },
+		{ "costs: network alpha=-5", { "line 1", "a number of nanoseconds", "'-5'" } },
+		{ "costs: network alpha=1000000000001", { "line 1", "a number of nanoseconds", NULL } },
+		{ "costs: network alpha=1e3", { "line 1", "alpha, beta", "'e3'" } },
+		{ "costs: 0- ring", { "line 1", "shared, node or network", "'0-'" } },
 		{ "allreduce: 0-", { "line 1", "an algorithm", "the end" } },
 	};
 	struct rules rules = { .n = 77 };
@@ -68,6 +103,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_rule_that_holds_decides),
+		cmocka_unit_test(costs_are_read),
 		cmocka_unit_test(mistakes_have_a_line_and_a_word),
 	};
 

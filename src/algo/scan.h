@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading the text of rules, word by word.  Each function moves *at behind what it read, and leaves it where it read nothing. */
+#ifndef ALGO_SCAN_H
+#define ALGO_SCAN_H
+
+#include <choir/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* scan_blanks: skips blanks and comments, but no line end. */
+void scan_blanks(const char **at);
+
+/* scan_word: letters, digits and '_', room - 1 of them at most; the length. */
+size_t scan_word(const char **at, char *word, size_t room);
+
+/* scan_size: a whole number, k m g = 2^10, 2^20, 2^30. */
+bool scan_size(const char **at, uint64_t *out);
+
+/* scan_decimal: "60000", "8.5"; no sign, no exponent, the point whatever the locale. */
+bool scan_decimal(const char **at, double *out);
+
+/* scan_line: the number of the line that `at` is on. */
+int scan_line(const char *text, const char *at);
+
+/* scan_expected: ARGUMENT with the line, what was expected, and the word that stands there instead. */
+choir_status scan_expected(const char *text, const char *at, const char *what);
+
+#endif
