@@ -21,5 +21,7 @@ refused --via --via pigeon
 refused --no-such-option --no-such-option
 refused /nonexistent/text --text /nonexistent/text
 refused --local --via mpi --local 2
+refused --compare --compare=0
+refused --compare --compare --via mpi
 "$train" --help | grep -q -e --candidates || status=1
 exit $status

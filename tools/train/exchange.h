@@ -27,6 +27,7 @@ struct bucket {
 	/* choir's */
 	choir_event *event;
 	size_t n_index, n_values;
+	const char *algorithm; /* that the library took for a sparse sum, after finish; NULL by hand */
 };
 
 struct exchange;

@@ -60,6 +60,7 @@ static choir_status finish(struct exchange *exchange, struct bucket *bucket)
 	if (st != CHOIR_SUCCESS)
 		return failure(st, "%s: %s: %s", bucket->name, choir_status_name(st), choir_event_error(bucket->event));
 	bucket->n_results = bucket->n_index;
+	bucket->algorithm = choir_event_algorithm(bucket->event);
 	return CHOIR_SUCCESS;
 }
 

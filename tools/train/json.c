@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "compare.h"
 #include "report.h"
 
 #include <jansson.h>
@@ -31,6 +32,8 @@ choir_status report_json(const struct report *report, const char *path)
 					 "loss", report_mean(report, n - tenth, tenth), "comm_s", "total", whole->comm_s, "shown",
 					 whole->shown_s, "hidden", whole->comm_s - whole->shown_s, "rows_per_step", "in",
 					 whole->rows_in / (double)n, "out", whole->rows_out / (double)n, "losses", losses));
+	if (report->compare)
+		json_object_set_new(root, "compare", compare_json(report->compare));
 	rc = json_dump_file(root, path, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
 	json_decref(root);
 	return rc ? failure(CHOIR_ARGUMENT, "%s cannot be written", path) : CHOIR_SUCCESS;

@@ -11,6 +11,7 @@ enum key {
 	KEY_TEXT = 256,
 	KEY_VIA,
 	KEY_LOCAL,
+	KEY_COMPARE,
 	KEY_STEPS,
 	KEY_SECONDS,
 	KEY_BATCH,
@@ -32,6 +33,8 @@ static const struct argp_option list[] = {
 	{ "seed", KEY_SEED, "N", 0, "of everything random; default 1", 1 },
 	{ "via", KEY_VIA, "choir|mpi", 0, "who sums the gradients: choir, or MPI by hand on host copies", 2 },
 	{ "local", KEY_LOCAL, "N", 0, "N ranks as threads of this process, without mpiexec", 2 },
+	{ "compare", KEY_COMPARE, "N", OPTION_ARG_OPTIONAL,
+	  "sum the tables' gradients of every Nth step (default 10) by each sparse algorithm as well, and tell their times", 2 },
 	{ "steps", KEY_STEPS, "N", 0, "stop after N steps; default: no limit, if --seconds is given, else 200", 3 },
 	{ "seconds", KEY_SECONDS, "S", 0, "stop after S seconds of training", 3 },
 	{ "batch", KEY_BATCH, "N", 0, "words a step, of all ranks together; default 4096", 4 },
@@ -120,6 +123,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case KEY_LOCAL:
 		options->local = (int)whole(state, "local", text, 1);
 		return 0;
+	case KEY_COMPARE:
+		options->compare = text ? whole(state, "compare", text, 1) : 10;
+		return 0;
 	case KEY_STEPS:
 		options->steps = whole(state, "steps", text, 1);
 		return 0;
@@ -178,6 +184,10 @@ void options_parse(int argc, char **argv, struct options *out)
 		out->steps = 200;
 	if (out->local > 1 && out->via == VIA_MPI) {
 		fprintf(stderr, "choir-train: --via mpi needs mpiexec, not --local\n");
+		exit(2);
+	}
+	if (out->compare > 0 && out->via == VIA_MPI) {
+		fprintf(stderr, "choir-train: --compare is of choir's algorithms, not --via mpi\n");
 		exit(2);
 	}
 }

@@ -16,7 +16,8 @@ struct options {
 	size_t batch, candidates, context, width, hidden;
 	double rate, table_rate; /* learning rates of the dense layers and of the tables */
 	uint64_t seed;
-	double every; /* seconds between lines */
+	uint64_t compare; /* steps from one comparison of the sparse algorithms to the next; 0 = none */
+	double every;     /* seconds between lines */
 	const char *json, *plot, *loss_out;
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report.h"
+#include "compare.h"
 #include "stamp.h"
 
 #include <errno.h>
@@ -42,6 +43,12 @@ void report_begin(struct report *report)
 	printf("#%7s %7s %8s %9s %9s %9s %7s %8s %8s\n", "step", "epoch", "loss", "words/s", "comm(ms)", "shown(ms)", "hidden", "rows-in",
 	       "rows-out");
 	fflush(stdout);
+}
+
+void report_pause(struct report *report, int64_t ns)
+{
+	report->whole.begin_ns += ns;
+	report->interval.begin_ns += ns;
 }
 
 static void add(struct span *span, const struct step_figures *figures)
@@ -161,6 +168,8 @@ choir_status report_end(struct report *report)
 		printf("%s\n", report->live ? "    " : "");
 	}
 	print_summary(report);
+	if (report->compare)
+		compare_print(report->compare);
 	if (report->options->json)
 		TRY(report_json(report, report->options->json));
 	if (report->options->plot)

@@ -24,6 +24,8 @@ struct span {
 	int64_t begin_ns;
 };
 
+struct compare;
+
 struct report {
 	const struct options *options;
 	int n_ranks;
@@ -35,6 +37,7 @@ struct report {
 	float *losses; /* of all steps */
 	size_t room;
 	FILE *loss_file;
+	const struct compare *compare; /* NULL = none; its end comes before the report's */
 	int64_t end_ns;
 };
 
@@ -42,8 +45,9 @@ struct report {
 choir_status report_init(struct report *report);
 void report_fini(struct report *report);
 
-/* report_begin: the clock starts.  report_step: a step has ended.  report_end: the last one has; says the summary and writes the files. */
+/* report_begin: the clock starts.  report_pause: so many ns were no training.  report_step: a step has ended.  report_end: the last one has; says the summary and writes the files. */
 void report_begin(struct report *report);
+void report_pause(struct report *report, int64_t ns);
 choir_status report_step(struct report *report, const struct step_figures *figures);
 choir_status report_end(struct report *report);
 

@@ -71,13 +71,15 @@ static choir_status trainer_open(struct trainer *trainer, const struct text *tex
 	TRY(words_init(trainer->words, &shape));
 	TRY(words_init(trainer->words + 1, &shape));
 	TRY(buckets_init(trainer));
-	return open_exchange(trainer, text, seat);
+	TRY(open_exchange(trainer, text, seat));
+	return options->compare ? compare_create(&trainer->ocl, seat->comm, trainer->buckets, &trainer->compare) : CHOIR_SUCCESS;
 }
 
 static void trainer_close(struct trainer *trainer)
 {
 	if (trainer->ocl.queue)
 		clFinish(trainer->ocl.queue);
+	compare_destroy(trainer->compare);
 	if (trainer->exchange)
 		trainer->exchange->ops->destroy(trainer->exchange);
 	buckets_fini(trainer);
@@ -132,6 +134,30 @@ static float want_stop(const struct options *options, const struct report *repor
 	return report->speaks && options->seconds > 0 && (double)ns * 1e-9 >= options->seconds ? 1 : 0;
 }
 
+static choir_status compare(struct trainer *trainer, struct report *report, uint64_t step)
+{
+	int64_t ns;
+
+	if (!trainer->compare || step % trainer->options->compare != 0)
+		return CHOIR_SUCCESS;
+	TRY(compare_step(trainer->compare, &ns));
+	report_pause(report, ns);
+	return CHOIR_SUCCESS;
+}
+
+static choir_status finish(struct trainer *trainer, struct report *report)
+{
+	int64_t begin = stamp_clock();
+
+	if (!trainer->compare)
+		return report_end(report);
+	TRY(compare_end(trainer->compare));
+	report_pause(report, stamp_clock() - begin);
+	report->compare = trainer->compare;
+	TRY(report_end(report));
+	return compare_verdict(trainer->compare);
+}
+
 static choir_status loop(struct trainer *trainer, struct report *report)
 {
 	const struct options *options = trainer->options;
@@ -141,6 +167,7 @@ static choir_status loop(struct trainer *trainer, struct report *report)
 	report_begin(report);
 	while (!stop && (options->steps == 0 || step < options->steps)) {
 		TRY(trainer_step(trainer, step, want_stop(options, report), options->rate, options->table_rate));
+		TRY(compare(trainer, report, step));
 		if (step++ == 0)
 			continue;
 		TRY(outcome_wait(trainer->outcomes + (step & 1)));
@@ -149,7 +176,7 @@ static choir_status loop(struct trainer *trainer, struct report *report)
 	}
 	TRY(outcome_wait(trainer->outcomes + ((step - 1) & 1)));
 	TRY(report_step(report, &trainer->outcomes[(step - 1) & 1].figures));
-	return report_end(report);
+	return finish(trainer, report);
 }
 
 choir_status train_run(const struct options *options, const struct text *text, const struct seat *seat)

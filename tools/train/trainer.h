@@ -4,6 +4,7 @@
 #define TRAIN_TRAINER_H
 
 #include "batch.h"
+#include "compare.h"
 #include "exchange.h"
 #include "model.h"
 #include "options.h"
@@ -27,6 +28,7 @@ struct trainer {
 	struct model_words words[2]; /* of this step, whose upload may be under way, and of the next */
 	struct bucket buckets[N_BUCKETS];
 	struct exchange *exchange;
+	struct compare *compare; /* NULL = none asked for */
 	struct outcome outcomes[2];
 };
 
