@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of node and net share: a generator of numbers, filled memory, and children that report. */
+/* What the tests of node and net share: filled memory, and children that report. */
 #ifndef TESTS_NET_SUPPORT_H
 #define TESTS_NET_SUPPORT_H
 
@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fill.h"
+
 #include <choir/types.h>
 
 /* In children and threads, where cmocka's assertions do not reach: says what is wrong and ends the process. */
@@ -27,28 +29,6 @@
 			_exit(1);                                                                                                          \
 		}                                                                                                                          \
 	} while (0)
-
-static inline uint64_t mix(uint64_t x)
-{
-	x += 0x9e3779b97f4a7c15ull;
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-	return x ^ x >> 31;
-}
-
-static inline void fill(unsigned char *data, size_t bytes, uint64_t seed)
-{
-	for (size_t i = 0; i < bytes; i++)
-		data[i] = (unsigned char)((unsigned char)(seed >> (i % 8 * 8)) ^ (unsigned char)(i * 7));
-}
-
-static inline bool is_filled(const unsigned char *data, size_t bytes, uint64_t seed)
-{
-	for (size_t i = 0; i < bytes; i++)
-		if (data[i] != (unsigned char)((unsigned char)(seed >> (i % 8 * 8)) ^ (unsigned char)(i * 7)))
-			return false;
-	return true;
-}
 
 /* Zeroed memory that children share. */
 static inline void *shared_zeroes(size_t bytes)

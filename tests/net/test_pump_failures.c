@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* The pump when something ends early: strangers on the wire, aborts, ranks that go with sends in flight, and a transport that fails. */
+#include "pumps.h"
+
+static void strangers_are_refused(void **state)
+{
+	struct wire_header header = { .magic = WIRE_MAGIC, .bytes_check = 5 };
+	unsigned char packet[WIRE_PREFIX_BYTES + 4] = { 0 };
+	const size_t lengths[] = { 0, sizeof header, WIRE_PREFIX_BYTES + 4, WIRE_PREFIX_BYTES + 4 };
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct world world;
+		void *request;
+		bool progress;
+
+		open_world(&world, 2, true);
+		if (i == 3)
+			memcpy(packet, &header, sizeof header); /* ours, but torn */
+		assert_int_equal(world.transports[0]->ops->send(world.transports[0], 1, packet, lengths[i], &request), CHOIR_SUCCESS);
+		assert_int_equal(pump_drive(world.pumps[1], &progress), CHOIR_TRANSPORT);
+		assert_non_null(strstr(choir_last_error(), "endpoint 0"));
+		assert_int_equal(pump_drive(world.pumps[1], &progress), CHOIR_TRANSPORT);
+		close_world(&world);
+	}
+}
+
+static void abort_ends_sends(void **state)
+{
+	struct world world;
+	struct hub_faults faults = { .seed = 3, .delay_polls = 1000 };
+	_Atomic int in_flight = 0;
+	bool progress;
+
+	(void)state;
+	open_world(&world, 2, true);
+	hub_set_faults(world.hub, &faults);
+	for (uint64_t key = 0; key < 20; key++)
+		assert_int_equal(send_key(&world, 0, 1, key, &in_flight), CHOIR_SUCCESS);
+	assert_int_equal(in_flight, 20);
+	assert_true(pump_busy(world.pumps[0]));
+	pump_abort(world.pumps[0]);
+	assert_int_equal(in_flight, 0);
+	assert_false(pump_busy(world.pumps[0]));
+	assert_int_equal(send_key(&world, 0, 1, 1, &in_flight), CHOIR_ABORTED);
+	assert_int_equal(send_key(&world, 0, 0, 1, &in_flight), CHOIR_ABORTED);
+	assert_int_equal(pump_drive(world.pumps[0], &progress), CHOIR_ABORTED);
+	pump_abort(world.pumps[0]);
+	close_world(&world);
+}
+
+static void detach_forgets_in_flight(void **state)
+{
+	struct world world;
+	struct hub_faults faults = { .seed = 4, .delay_polls = 50 };
+	_Atomic int *in_flight = calloc(1, sizeof *in_flight);
+
+	(void)state;
+	open_world(&world, 2, true);
+	hub_set_faults(world.hub, &faults);
+	for (uint64_t key = 0; key < 20; key++)
+		assert_int_equal(send_key(&world, 0, 1, key, in_flight), CHOIR_SUCCESS);
+	pump_detach(world.pumps[0], COMM, 0);
+	free(in_flight); /* the sanitizer sees who still writes to it */
+	while (pump_busy(world.pumps[0]))
+		drive(&world, 0);
+	drive_until(&world, 1, 20);
+	close_world(&world);
+}
+
+static void closing_with_sends_in_flight_is_safe(void **state)
+{
+	struct world world;
+	struct hub_faults faults = { .seed = 5, .delay_polls = 50 };
+
+	(void)state;
+	open_world(&world, 2, true);
+	hub_set_faults(world.hub, &faults);
+	for (uint64_t key = 0; key < 20; key++)
+		assert_int_equal(send_key(&world, 0, 1, key, NULL), CHOIR_SUCCESS);
+	close_world(&world);
+}
+
+/* A transport whose nth call of a kind fails; it notes what is done to it afterwards. */
+static struct {
+	int sends, tests, polls, fail_send, fail_test, fail_poll, aborts, destroys;
+	bool failed, called_after;
+} bad;
+
+static choir_status outcome(int call, int fail_at, const char *what)
+{
+	bad.called_after |= bad.failed;
+	if (call != fail_at)
+		return CHOIR_SUCCESS;
+	bad.failed = true;
+	return choir_transport_error(CHOIR_TRANSPORT, "the %s broke", what);
+}
+
+static choir_status bad_send(choir_transport *t, int peer, const void *data, size_t bytes, void **request_p)
+{
+	(void)t, (void)peer, (void)data, (void)bytes;
+	*request_p = &bad;
+	return outcome(++bad.sends, bad.fail_send, "send");
+}
+
+static choir_status bad_test(choir_transport *t, void *request, int *done_p)
+{
+	(void)t, (void)request;
+	*done_p = 0;
+	return outcome(++bad.tests, bad.fail_test, "test");
+}
+
+static choir_status bad_poll(choir_transport *t, choir_message *message_p, int *arrived_p)
+{
+	(void)t, (void)message_p;
+	*arrived_p = 0;
+	return outcome(++bad.polls, bad.fail_poll, "poll");
+}
+
+static void bad_give(choir_transport *t, choir_message *message)
+{
+	(void)t, (void)message;
+}
+
+static void bad_abort(choir_transport *t)
+{
+	(void)t;
+	bad.aborts++;
+	bad.failed = true;
+}
+
+static void bad_destroy(choir_transport *t)
+{
+	(void)t;
+	bad.destroys++;
+}
+
+static const choir_transport_ops bad_ops = {
+	.struct_size = sizeof bad_ops,
+	.name = "bad",
+	.polled = 1,
+	.send = bad_send,
+	.test = bad_test,
+	.poll = bad_poll,
+	.give = bad_give,
+	.abort = bad_abort,
+	.destroy = bad_destroy,
+};
+
+static void check_failure(const char *text, int fail_send, int fail_test, int fail_poll)
+{
+	choir_transport transport = { .ops = &bad_ops, .rank = 0, .size = 2 };
+	struct wire_header header = { .kind = WIRE_DATA, .comm = COMM };
+	struct pump *pump = NULL;
+	_Atomic int in_flight = 0;
+	choir_status st = CHOIR_SUCCESS;
+	bool progress;
+
+	memset(&bad, 0, sizeof bad);
+	bad.fail_send = fail_send;
+	bad.fail_test = fail_test;
+	bad.fail_poll = fail_poll;
+	assert_int_equal(pump_create(&transport, &pump), CHOIR_SUCCESS);
+	assert_true(pump_polled(pump));
+	assert_string_equal(pump_name(pump), "bad");
+	for (int i = 0; i < 4 && st == CHOIR_SUCCESS; i++) {
+		st = pump_send(pump, 1, &header, "abc", 3, &in_flight);
+		if (st == CHOIR_SUCCESS)
+			assert_int_equal(in_flight, i + 1);
+		if (st == CHOIR_SUCCESS)
+			st = pump_drive(pump, &progress);
+	}
+	assert_int_equal(st, CHOIR_TRANSPORT);
+	assert_string_equal(choir_last_error(), text);
+	choir_transport_error(CHOIR_ARGUMENT, "something else");
+	assert_int_equal(pump_drive(pump, &progress), CHOIR_TRANSPORT);
+	assert_string_equal(choir_last_error(), text);
+	assert_int_equal(pump_send(pump, 1, &header, NULL, 0, &in_flight), CHOIR_TRANSPORT);
+	pump_abort(pump);
+	assert_int_equal(in_flight, 0);
+	assert_false(pump_busy(pump));
+	assert_int_equal(pump_retain(pump) == pump, 1);
+	pump_release(pump);
+	assert_int_equal(bad.destroys, 0);
+	pump_release(pump);
+	pump_release(NULL);
+	assert_false(bad.called_after);
+	assert_int_equal(bad.aborts, 1);
+	assert_int_equal(bad.destroys, 1);
+}
+
+static void a_failure_is_final(void **state)
+{
+	(void)state;
+	check_failure("the send broke", 3, 0, 0);
+	check_failure("the send broke", 1, 0, 0);
+	check_failure("the test broke", 0, 4, 0);
+	check_failure("the poll broke", 0, 0, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(strangers_are_refused),
+		cmocka_unit_test(abort_ends_sends),
+		cmocka_unit_test(detach_forgets_in_flight),
+		cmocka_unit_test(closing_with_sends_in_flight_is_safe),
+		cmocka_unit_test(a_failure_is_final),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
