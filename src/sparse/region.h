@@ -36,6 +36,9 @@ static inline uint64_t region_end(const struct pairs *pairs, uint64_t from, stru
 /* region_sample: the header's samples of an ascending list: the middles of so many equal parts. */
 void region_sample(const struct pairs *pairs, struct sparse_header *header);
 
+/* region_sample_raw: the same of a list in any order, from some of its pairs drawn here and there. */
+void region_sample_raw(const struct pairs *pairs, struct sparse_header *header);
+
 /* region_cut: n regions of about the same number of pairs: rank r owns bounds[r] .. bounds[r + 1] - 1 (bounds has n + 1 entries), which may be nothing.
  * From the samples of all headers, each standing for its part of its rank's pairs.  NO_MEMORY. */
 choir_status region_cut(const struct sparse_header *all, int n, struct index_range range, uint64_t *bounds);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Buckets: grouping, dealing out and folding, for every (dtype, op), against the plain reference, bit for bit. */
+/* Buckets: grouping, dealing out and folding; scalars: picking and folding; for every (dtype, op), against the plain reference, bit for bit. */
 #include "kern/reduce.h"
 #include "sparse/bits.h"
 #include "sparse/bucket.h"
 #include "sparse/reference.h"
+#include "sparse/region.h"
+#include "sparse/scalars.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -93,6 +95,63 @@ static void reduce(const struct bucket_reduction *todo, struct index_form form, 
 	free(val);
 }
 
+/* One list with indices of 4 bytes, as it came. */
+static struct scalars_list lay_out(const struct reference_pairs *in, int64_t base)
+{
+	struct index_form form = { .bytes = 4, .base = base };
+	int32_t *ind = malloc((in->count + 1) * sizeof *ind);
+
+	index_convert(ind, form, in->ind, (struct index_form){ .bytes = 8 }, in->count);
+	return (struct scalars_list){ .pairs = { .ind = ind, .rows = in->val, .count = in->count, .form = form }, .raw = true };
+}
+
+/* Part p of as many as there are lists, to ind and val, which have room for what is wanted only. */
+static uint64_t reduce_part(struct scalars_call *call, struct index_range range, int p, int32_t *ind, int64_t base, unsigned char *val)
+{
+	struct scalars job;
+	int32_t *packed;
+	uint64_t count, most;
+
+	call->range = region_of(range, p, call->n_lists);
+	assert_int_equal(scalars_pick(&job, call), CHOIR_SUCCESS);
+	most = scalars_picked(&job);
+	packed = malloc((most + COMPACT_SLACK) * sizeof *packed);
+	assert_int_equal(scalars_reduce(&job, packed, base, val, &count), CHOIR_SUCCESS);
+	assert_true(count <= most);
+	memcpy(ind, packed, count * sizeof *packed);
+	scalars_fini(&job);
+	free(packed);
+	return count;
+}
+
+static void one_case_of_scalars(const struct shape *shape, struct index_range range, const struct reference_pairs *ins, choir_dtype dtype, choir_op op,
+                                const struct reference_pairs *want)
+{
+	size_t elem_bytes = choir_dtype_bytes(dtype), at;
+	struct scalars_list lists[SCALARS_LISTS];
+	struct scalars_call call = { .dtype = dtype, .op = op, .n_ranks = shape->n_lists, .lists = lists, .n_lists = shape->n_lists };
+	int32_t *ind = malloc((want->count + 1) * sizeof *ind);
+	unsigned char *val = malloc(want->count * elem_bytes + GUARD);
+	uint64_t count = 0;
+
+	memset(val, SENTINEL, want->count * elem_bytes + GUARD);
+	for (int s = 0; s < shape->n_lists; s++)
+		lists[s] = lay_out(&ins[s], range.lo - s);
+	for (int p = 0; p < shape->n_lists; p++)
+		count += reduce_part(&call, range, p, ind + count, range.lo - 7, val + count * elem_bytes);
+	assert_int_equal(count, want->count);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(ind[i] + range.lo - 7, want->ind[i]);
+	if (!reference_same(dtype, val, want->val, count, &at))
+		fail_msg("scalars, %s %s: value %zu of %zu differs", choir_dtype_name(dtype), choir_op_name(op), at, (size_t)count);
+	for (size_t i = 0; i < GUARD; i++)
+		assert_int_equal(val[count * elem_bytes + i], SENTINEL);
+	for (int s = 0; s < shape->n_lists; s++)
+		free((void *)lists[s].pairs.ind);
+	free(ind);
+	free(val);
+}
+
 static void one_case(const struct shape *shape, choir_dtype dtype, choir_op op, uint64_t seed)
 {
 	struct index_range range = { .lo = (int64_t)shape->lo, .hi = (int64_t)(shape->lo + shape->range - 1) };
@@ -108,6 +167,8 @@ static void one_case(const struct shape *shape, choir_dtype dtype, choir_op op, 
 	}
 	reference_allreduce(ins, shape->n_lists, 1, dtype, op, &want);
 	reduce(&todo, seed % 2 == 0 ? (struct index_form){ .bytes = 8 } : (struct index_form){ .bytes = 4, .base = range.lo }, &want);
+	if (shape->n_lists <= SCALARS_LISTS)
+		one_case_of_scalars(shape, range, ins, dtype, op, &want);
 	for (int s = 0; s < shape->n_lists; s++) {
 		free(blocks[s]);
 		reference_free(&ins[s]);

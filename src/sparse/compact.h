@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Stream compaction on the host: what is wanted of a stream, packed.  Pure. */
+#ifndef SPARSE_COMPACT_H
+#define SPARSE_COMPACT_H
+
+#include "sparse/pairs.h"
+
+#include <stddef.h>
+
+#define COMPACT_SLACK 16 /* entries past the last that may be written */
+
+/* compact_range: of n < 2^32 indices of 4 bytes those in a range of less than 2^32: each one's distance from range.lo to key, its position to at, in their
+ * order (room for all and COMPACT_SLACK); returns how many. */
+size_t compact_range(const int32_t *ind, int64_t base, size_t n, struct index_range range, uint32_t *key, uint32_t *at);
+
+/* compact_bits: the positions of the set bits of a bitmap, ascending, plus first, to ind (room for them and COMPACT_SLACK); before[w] = bits set below
+ * word w.  Returns how many. */
+size_t compact_bits(const uint64_t *bitmap, size_t words, int32_t first, int32_t *ind, uint32_t *before);
+
+#endif

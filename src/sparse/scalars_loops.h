@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of scalar loops: one copy a CPU level (bits are counted for each pair: Note [popcount] in bits.c), from the same source and so with the same bits. */
+#ifndef SPARSE_SCALARS_LOOPS_H
+#define SPARSE_SCALARS_LOOPS_H
+
+#include "sparse/each_cell.h"
+
+#include <choir/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Pairs of one list, and where their indices' places are found: as many bits as there are below them. */
+struct scalars_run {
+	const uint32_t *key, *at; /* the bit, and the position of the value */
+	const void *val;
+	size_t n;
+	bool raw;
+	const uint64_t *bitmap;
+	const uint32_t *before; /* bits below each word */
+};
+
+/* One (dtype, op). */
+struct scalars_loops {
+	/* n accumulators that the first fold replaces (identity.h): no flag has to say which are untouched. */
+	void (*clear)(const void *identity, void *acc, size_t n);
+	void (*fold)(const struct scalars_run *run, void *acc);
+	/* n accumulators of each list, list after list in memory: folded in their order, finished. */
+	void (*finish)(const void *acc, int n_lists, size_t n, int n_ranks, void *to);
+};
+
+extern const struct scalars_loops scalars_base_loops[EACH_DTYPES][EACH_OPS];
+extern const struct scalars_loops scalars_popcount_loops[EACH_DTYPES][EACH_OPS]; /* x86-64 only */
+
+#endif
