@@ -2,6 +2,7 @@
 /* The JSON is what docs/bench.md says, and --compare finds what grew. */
 #include "bench/compare.h"
 #include "bench/report.h"
+#include "bench/sweep.h"
 #include "schema.h"
 #include "unit.h"
 
@@ -83,11 +84,59 @@ static void growth_is_found(void **state)
 	json_decref(none);
 }
 
+static void add_at(struct results *results, const char *algorithm, double density, double us, bool chosen)
+{
+	struct result at = row("sparse_allreduce", 1024, us);
+
+	at.kind = RESULT_SPARSE;
+	at.sparse = (struct result_sparse){ .distribution = "uniform", .width = 1, .range = 1000, .density_in = density };
+	at.n_vs = 1;
+	at.vs[0].p50_us = 50;
+	at.among_all = true;
+	at.chosen = chosen;
+	snprintf(at.algorithm, sizeof at.algorithm, "%s", algorithm);
+	results_add(results, &at);
+}
+
+/* rising: 1000 times the density; flat: 10; and a way that takes 50 always. */
+static void crossings_are_where_lines_meet(void **state)
+{
+	const double density[] = { 0.1, 0.001, 0.02, 0.004 };
+	struct results results = { 0 };
+	struct sweep sweep;
+
+	(void)state;
+	add_at(&results, "rising", 0.004, 4, false);
+	assert_false(sweep_of(&results, &results.rows[0], &sweep));
+	for (int i = 0; i < 4; i++) {
+		add_at(&results, "rising", density[i], 1000 * density[i], density[i] < 0.01);
+		add_at(&results, "flat", density[i], 10, density[i] > 0.01);
+	}
+	assert_true(sweep_of(&results, &results.rows[0], &sweep));
+	assert_int_equal(sweep.n, 4);
+	assert_true(sweep.density[0] == 0.001 && sweep.density[3] == 0.1);
+	assert_int_equal(sweep.n_lines, 3);
+	assert_int_equal(sweep.n_crossings, 1);
+	assert_float_equal(sweep.crossing[0].density, 0.01, 1e-9);
+	assert_float_equal(sweep.crossing[0].us, 10, 1e-6);
+	assert_string_equal(sweep.line[sweep.crossing[0].from].name, "rising");
+	assert_string_equal(sweep.line[sweep.crossing[0].to].name, "flat");
+	assert_string_equal(sweep.line[sweep.chosen[1]].name, "rising");
+	assert_string_equal(sweep.line[sweep.chosen[2]].name, "flat");
+	/* A lead within the noise is none. */
+	results.rows[results.n - 1].us.p50 = 3.95;
+	assert_true(sweep_of(&results, &results.rows[0], &sweep));
+	assert_int_equal(sweep.n_crossings, 1);
+	assert_float_equal(sweep.crossing[0].density, 0.004, 1e-9);
+	results_fini(&results);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_prestate(json_is_as_documented, argv[argc - 1]),
 		cmocka_unit_test(growth_is_found),
+		cmocka_unit_test(crossings_are_where_lines_meet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

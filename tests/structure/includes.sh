@@ -9,6 +9,8 @@
 #   @mpi      <choir/mpi.h> and <mpi.h>
 #   @cl       <CL/...>, the OpenCL headers
 #   @kernels  cl/, the sources that are both C and OpenCL C
+# kernel-bench is tools/bench/kernel, a program of its own: what it measures has no public face, so it is linked to the rooms' objects instead of the library and sees the
+# rooms that have kernels.  No other tool sees it.
 # Anything else between angle brackets is the system's and free to all.
 set -eu
 root=$1
@@ -36,6 +38,7 @@ BEGIN {
 	allow("cl", "@types @kernels")
 	allow("include", "@types @public @cl @mpi")
 	allow("tools", "@types @public @cl @mpi")
+	allow("kernel-bench", "sparse kern dev base @types @public @cl @mpi")
 	allow("docs", "@types @public @cl @mpi")
 	allow("tests", "base dev net node plan kern algo exec sparse api mpi @types @public @cl @mpi @kernels")
 }
@@ -43,6 +46,8 @@ BEGIN {
 # The room of a path relative to the root.
 function room_of(path, words) {
 	split(path, words, "/")
+	if (path ~ /^tools\/bench\/kernel\//)
+		return "kernel-bench"
 	return words[1] == "src" ? words[2] : words[1]
 }
 
@@ -50,6 +55,10 @@ function room_of(path, words) {
 function tool_of(path, words) {
 	split(path, words, "/")
 	return words[2]
+}
+
+function is_tool(room) {
+	return room == "tools" || room == "kernel-bench"
 }
 
 function exists(path, line, rc) {
@@ -90,7 +99,7 @@ function word_of(name, quoted, dir) {
 		return "@kernels"
 	if (room == "tests" && exists("tests/" name))
 		return "here:tests/" name
-	if ((room == "tests" || room == "tools") && exists("tools/" name))
+	if ((room == "tests" || is_tool(room)) && exists("tools/" name))
 		return "here:tools/" name
 	return "?"
 }
@@ -113,7 +122,9 @@ match($0, /^[ \t]*#[ \t]*include[ \t]*["<][^">]*[">]/) {
 		target = substr(word, 6)
 		if (target ~ /\.\.\//)
 			breaks("includes \"" text "\": name it from the top of its tree")
-		else if (room == "tools" && tool_of(target) != tool_of(path) && tool_of(target) != "lib")
+		else if (is_tool(room) && room != "kernel-bench" && room_of(target) == "kernel-bench")
+			breaks("includes \"" text "\" of the program beside it")
+		else if (is_tool(room) && tool_of(target) != tool_of(path) && tool_of(target) != "lib")
 			breaks("includes \"" text "\" of another tool")
 	} else if (word == "?") {
 		breaks("includes \"" text "\", which is nowhere")

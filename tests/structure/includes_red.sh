@@ -11,7 +11,7 @@ bad=0
 # clean_tree: a project of one header a room, each including what it is allowed to.
 clean_tree() {
 	rm -rf "${tree:?}"/*
-	mkdir -p "$tree/include/choir" "$tree/cl" "$tree/docs/examples" "$tree/tests/plan" "$tree/tools/bench" "$tree/tools/info" "$tree/tools/lib"
+	mkdir -p "$tree/include/choir" "$tree/cl" "$tree/docs/examples" "$tree/tests/plan" "$tree/tools/bench" "$tree/tools/info" "$tree/tools/lib" "$tree/tools/bench/kernel"
 	for room in base dev net node plan kern algo exec sparse api mpi; do
 		mkdir -p "$tree/src/$room"
 		printf '#include <choir/types.h>\n#include <stdio.h>\n' >"$tree/src/$room/$room.h"
@@ -26,6 +26,8 @@ clean_tree() {
 	echo '#include "lib/lib.h"' >>"$tree/tools/bench/bench.c"
 	echo '#include <stdio.h>' >"$tree/tools/info/info.h"
 	echo '#include <mpi.h>' >"$tree/tools/lib/lib.h"
+	echo '#include <stdio.h>' >"$tree/tools/bench/bench.h"
+	printf '#include "sparse/sparse.h"\n#include "bench/bench.h"\n' >"$tree/tools/bench/kernel/kernel.h"
 }
 
 # red FILE LINE WHAT: with LINE at the end of FILE the walk fails and names that file and line.
@@ -64,6 +66,10 @@ red tools/bench/bench.c '#include "base/base.h"' "a private header in a tool"
 red tools/bench/bench.c '#include "../info/info.h"' "a tool's header in another"
 red tools/bench/bench.c '#include "info/info.h"' "a tool's header in another, from the top"
 red tools/lib/lib.h '#include "info/info.h"' "a tool's header in what the tools share"
+red tools/bench/bench.c '#include "kernel/kernel.h"' "the program of the kernels in choir-bench"
+red tools/info/info.h '#include "bench/kernel/kernel.h"' "the program of the kernels in another tool"
+red tools/bench/kernel/kernel.h '#include "exec/exec.h"' "a room without kernels in their program"
+red tools/bench/kernel/kernel.h '#include "info/info.h"' "another tool in the program of the kernels"
 red src/api/api.h '#include "lib/lib.h"' "what the tools share in the library"
 red src/base/base.h '#include "nowhere.h"' "a header that is nowhere"
 exit $bad

@@ -75,7 +75,7 @@ static void driver_text(choir_device *device, char text[NAME_BYTES])
 	snprintf(text, NAME_BYTES, "%s, driver %.80s", platform_name, driver);
 }
 
-static json_t *info_of(choir_status st, char *text)
+json_t *header_info_of(choir_status st, char *text)
 {
 	json_t *info = st == CHOIR_SUCCESS ? json_loads(text, 0, NULL) : NULL;
 
@@ -89,15 +89,7 @@ static json_t *device_info(choir_device *device)
 	char *text = NULL;
 	choir_status st = choir_device_json(device, &text);
 
-	return info_of(st, text);
-}
-
-static json_t *comm_info(choir_comm *comm)
-{
-	char *text = NULL;
-	choir_status st = choir_comm_json(comm, &text);
-
-	return info_of(st, text);
+	return header_info_of(st, text);
 }
 
 /* Every rank's device with its platform, since a world may mix them. */
@@ -119,27 +111,22 @@ static json_t *devices_of(struct world *world, choir_device *device)
 	return list;
 }
 
-json_t *header_make(struct world *world, choir_device *device, choir_comm *comm)
+json_t *header_make(struct world *world, choir_device *device)
 {
-	json_t *header = json_object(), *layout = json_array();
+	json_t *header = json_object();
 	char text[NAME_BYTES];
 
 	json_object_set_new(header, "choir", json_string(choir_version()));
 	json_object_set_new(header, "ranks", json_integer(world->size));
-	json_object_set_new(header, "nodes", json_integer(choir_comm_nodes(comm)));
 	device_text(device, CL_DEVICE_NAME, text);
 	json_object_set_new(header, "device", json_string(text));
 	driver_text(device, text);
 	json_object_set_new(header, "driver", json_string(text));
 	json_object_set_new(header, "buffer_class", json_string(choir_memory_class_name(choir_device_class(device))));
 	json_object_set_new(header, "devices", devices_of(world, device));
-	for (int r = 0; r < world->size; r++)
-		json_array_append_new(layout, json_integer(choir_comm_node(comm, r)));
-	json_object_set_new(header, "node_layout", layout);
 	json_object_set_new(header, "mpi", mpi_of(world));
 	json_object_set_new(header, "environment", environment());
 	json_object_set_new(header, "device_info", device_info(device));
-	json_object_set_new(header, "comm_info", comm_info(comm));
 	if (world->rank == 0)
 		return header;
 	json_decref(header);

@@ -3,6 +3,7 @@
 #include "args.h"
 #include "compare.h"
 #include "header.h"
+#include "kernel_mode.h"
 #include "place.h"
 #include "report.h"
 #include "run.h"
@@ -10,7 +11,6 @@
 #include "watchdog.h"
 
 #include <choir/mpi.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,38 +28,6 @@ static void print_log(void *ctx, int level, const char *text)
 	(void)ctx;
 	if (level <= 1)
 		fprintf(stderr, "choir: %s\n", text);
-}
-
-static int write_reports(const struct args *args, const json_t *header, const struct results *results)
-{
-	int status = EXIT_FINE;
-
-	if (args->json_path != NULL) {
-		json_t *all = report_json_of(header, results);
-
-		if (!report_json_write(args->json_path, all)) {
-			fprintf(stderr, "choir-bench: %s cannot be written: %s\n", args->json_path, strerror(errno));
-			status = EXIT_USAGE;
-		}
-		json_decref(all);
-	}
-	if (args->plot_path != NULL && !report_plot(args->plot_path, results)) {
-		fprintf(stderr, "choir-bench: %s was not drawn: is gnuplot installed?\n", args->plot_path);
-		status = EXIT_USAGE;
-	}
-	return status;
-}
-
-static int judge_speed(const struct args *args, const struct results *results)
-{
-	double best = 0;
-
-	for (size_t i = 0; i < results->n; i++)
-		best = results->rows[i].busbw_GBps > best ? results->rows[i].busbw_GBps : best;
-	if (best >= args->min_busbw)
-		return EXIT_FINE;
-	fprintf(stderr, "choir-bench: best busbw %.3f GB/s is below --min-busbw %g\n", best, args->min_busbw);
-	return EXIT_SLOW;
 }
 
 /* Whether standard output is for a file that other programs read. */
@@ -80,15 +48,17 @@ static int bench_rank(struct world *world, void *ctx)
 
 	if (!run_fits(args, world))
 		return EXIT_USAGE;
-	header = header_make(world, run.device, run.comm);
+	header = header_make(world, run.device);
+	if (header != NULL)
+		header_add_comm(header, world, run.comm);
 	if (to_text && !args->csv)
 		report_text_header(header);
 	status = args->tune ? tune_run(&run) : run_all(&run);
 	if (world->rank == 0 && status <= EXIT_WRONG) {
-		int written = write_reports(args, header, &run.results);
+		int written = report_write(args, header, &run.results);
 
 		status = status != EXIT_FINE ? status : written;
-		status = status != EXIT_FINE ? status : judge_speed(args, &run.results);
+		status = status != EXIT_FINE ? status : report_judge_speed(args, &run.results);
 	}
 	if (to_text && status == EXIT_FINE && !args->csv)
 		report_text_note("%zu rows, no wrong data", run.results.n);
@@ -218,6 +188,8 @@ int main(int argc, char **argv)
 		else if (speaks())
 			printf("choir-bench %s\n", choir_version());
 		status = EXIT_FINE;
+	} else if (kernel_mode_asked(&args)) {
+		status = kernel_mode_run(argv, speaks());
 	} else if (args.compare_old != NULL) {
 		status = compare_files(args.compare_old, args.compare_new, args.fail_over);
 	} else if (args.local > 0 && is_launched()) {

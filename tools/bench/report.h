@@ -25,4 +25,8 @@ bool report_json_write(const char *path, const json_t *run);
 /* report_plot: draws p50 over bytes through gnuplot's pipe; false if there is no gnuplot or it failed. */
 bool report_plot(const char *path, const struct results *results);
 
+/* report_write: all that args ask for.  report_judge_speed: --min-busbw.  Exit statuses; the sentence said. */
+int report_write(const struct args *args, const json_t *header, const struct results *results);
+int report_judge_speed(const struct args *args, const struct results *results);
+
 #endif

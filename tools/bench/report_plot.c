@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "report.h"
 
+#include "plot.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -52,22 +54,42 @@ static void draw_line(FILE *gnuplot, const struct results *results, size_t first
 	fputs("e\n", gnuplot);
 }
 
-bool report_plot(const char *path, const struct results *results)
+FILE *plot_open(const char *path, const char *x_label)
 {
-	FILE *gnuplot;
-	int status;
+	FILE *gnuplot = popen("gnuplot", "w");
 
-	if (results->n == 0 || (gnuplot = popen("gnuplot", "w")) == NULL)
-		return false;
+	if (gnuplot == NULL)
+		return NULL;
 	fprintf(gnuplot, "set terminal svg size 900,600 background 'white'\nset output '");
 	for (const char *c = path; *c != '\0'; c++)
 		fprintf(gnuplot, *c == '\'' ? "''" : "%c", *c);
-	fputs("'\nset logscale xy 10\nset key left top\nset grid\nset xlabel 'bytes'\nset ylabel 'time (us), p50'\n"
-	      "set format x '%.0s%c'\nset datafile missing 'NaN'\n", gnuplot);
+	fprintf(gnuplot, "'\nset logscale xy 10\nset key left top\nset grid\nset xlabel '%s'\nset ylabel 'time (us), p50'\nset datafile missing 'NaN'\n", x_label);
+	return gnuplot;
+}
+
+bool plot_close(FILE *gnuplot)
+{
+	int status = pclose(gnuplot);
+
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+bool report_plot(const char *path, const struct results *results)
+{
+	struct sweep sweep;
+	FILE *gnuplot;
+
+	if (results->n == 0)
+		return false;
+	if (sweep_of(results, &results->rows[0], &sweep))
+		return plot_sweep(path, &sweep);
+	gnuplot = plot_open(path, "bytes");
+	if (gnuplot == NULL)
+		return false;
+	fputs("set format x '%.0s%c'\n", gnuplot);
 	name_lines(gnuplot, results);
 	for (size_t first = 0; first < results->n; first = line_end(results, first))
 		for (int v = -1; v < results->rows[first].n_vs; v++)
 			draw_line(gnuplot, results, first, line_end(results, first), v);
-	status = pclose(gnuplot);
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	return plot_close(gnuplot);
 }

@@ -6,6 +6,7 @@
 #include "measure.h"
 #include "report.h"
 #include "sparse_job.h"
+#include "sweep.h"
 #include "symmetric.h"
 #include "watchdog.h"
 
@@ -190,6 +191,27 @@ static void read_text(struct run *run, struct args_sparse *what, struct sparse_t
 	what->range = text->distinct;
 }
 
+/* Where the fastest changes, after a sweep over densities. */
+static void note_crossings(struct run *run, const struct result *like)
+{
+	struct sweep sweep;
+
+	if (!run->to_text || run->args->csv || !sweep_of(&run->results, like, &sweep))
+		return;
+	for (int i = 0; i < sweep.n_crossings; i++)
+		report_text_note("%s becomes faster than %s at a density of %.3g %%", sweep.line[sweep.crossing[i].to].name,
+				 sweep.line[sweep.crossing[i].from].name, 100 * sweep.crossing[i].density);
+}
+
+static void run_rows(struct run *run, struct sparse_shape *shape)
+{
+	for (int i = 0; i < run->args->n_rows; i++) {
+		shape->args.rows = run->args->rows[i];
+		sparse_row(run, shape);
+	}
+	note_crossings(run, &run->results.rows[run->results.n - 1]);
+}
+
 void sparse_run(struct run *run)
 {
 	const struct args *args = run->args;
@@ -200,12 +222,11 @@ void sparse_run(struct run *run)
 		read_text(run, &shape.args, &text);
 	describe(run, &shape.args);
 	for (int t = 0; t < args->n_dtypes; t++)
-		for (int o = 0; o < args->n_ops; o++)
-			for (int i = 0; i < args->n_rows && is_supported(run, args->dtypes[t], args->ops[o]); i++) {
-				shape.args.rows = args->rows[i];
-				shape.dtype = args->dtypes[t];
-				shape.op = args->ops[o];
-				sparse_row(run, &shape);
-			}
+		for (int o = 0; o < args->n_ops; o++) {
+			shape.dtype = args->dtypes[t];
+			shape.op = args->ops[o];
+			if (is_supported(run, shape.dtype, shape.op))
+				run_rows(run, &shape);
+		}
 	sparse_text_fini(&text);
 }

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* coalesce: pairs as they are drawn, in no order and with duplicates.  merge: one coalesced list a source. */
+#include "kernel.h"
+
+#include "kern/reduce.h"
+#include "sparse/coalesce.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Inputs are ind, val, ind, val ...; the two outputs follow. */
+struct lists {
+	struct coalesce_source src[ARGS_MAX_LIST];
+	uint32_t n;
+	bool raw;
+	enum { ROUTE_LIBRARY, ROUTE_BITMAP, ROUTE_SORT } route;
+	size_t count; /* of the last run */
+};
+
+static const char *unfit(const struct kernel_shape *shape, choir_device *device)
+{
+	const char *route = shape->args->algorithm;
+
+	if (sparse_data_why_not(shape->dtype, shape->op) != NULL)
+		return sparse_data_why_not(shape->dtype, shape->op);
+	if (shape->sparse.rows == 0)
+		return "there is nothing to do for no pairs";
+	if (device != NULL && reduce_kernel_supported(device, shape->dtype, shape->op) != CHOIR_SUCCESS)
+		return choir_last_error();
+	if (route != NULL && (device != NULL || (strcmp(route, "bitmap") != 0 && strcmp(route, "sort") != 0)))
+		return "--algorithm is bitmap or sort, on the host";
+	return NULL;
+}
+
+static bool add_list(struct kernel_work *work, struct sparse_rows *rows)
+{
+	const struct kernel_shape *shape = work->shape;
+	struct lists *lists = work->state;
+	struct coalesce_source *src = &lists->src[lists->n++];
+	int at = work->n_buffers;
+
+	src->pairs = (struct pairs){ .count = rows->rows, .form = { .bytes = (uint32_t)shape->ind_bytes } };
+	work->items += rows->rows;
+	if (!kernel_add_input(work, rows->ind, rows->rows * shape->ind_bytes, shape->ind_bytes) ||
+	    !kernel_add_input(work, rows->val, rows->rows * shape->row_bytes, shape->row_bytes))
+		return false;
+	src->ind_mem = kernel_mem(work, at);
+	src->val_mem = kernel_mem(work, at + 1);
+	src->pairs.ind = kernel_host(work, at);
+	src->pairs.rows = kernel_host(work, at + 1);
+	return true;
+}
+
+/* The result goes to host memory, from the device too. */
+static bool add_result(struct kernel_work *work, struct sparse_rows *rows)
+{
+	const struct kernel_shape *shape = work->shape;
+
+	work->items_out = rows->rows;
+	work->moved_bytes = (work->items + work->items_out) * (uint64_t)(shape->ind_bytes + shape->row_bytes);
+	return kernel_add_output(work, rows->ind, rows->rows * shape->ind_bytes, shape->ind_bytes, true) &&
+	       kernel_add_output(work, rows->val, rows->rows * shape->row_bytes, shape->row_bytes, true);
+}
+
+static bool open_lists(struct kernel_work *work, int n, bool raw)
+{
+	struct sparse_shape shape = kernel_sparse(work->shape, n);
+	struct lists *lists = work->state = calloc(1, sizeof *lists);
+	const char *route = work->shape->args->algorithm;
+	struct sparse_rows rows;
+
+	if (lists == NULL)
+		return false;
+	lists->raw = raw;
+	if (route != NULL)
+		lists->route = strcmp(route, "sort") == 0 ? ROUTE_SORT : ROUTE_BITMAP;
+	for (int r = 0; r < n; r++)
+		if (!(raw ? sparse_data_make : sparse_data_list)(&shape, r, &rows) || !add_list(work, &rows))
+			return false;
+	return sparse_data_expect(&shape, &rows) && add_result(work, &rows);
+}
+
+static bool open_coalesce(struct kernel_work *work)
+{
+	return open_lists(work, 1, true);
+}
+
+static bool open_merge(struct kernel_work *work)
+{
+	return open_lists(work, (int)work->shape->sparse.lists, false);
+}
+
+static choir_status count_all(struct kernel_work *work, struct coalesce *job)
+{
+	bool done = false;
+
+	TRY(coalesce_count(job, &done));
+	while (!done) {
+		TRY(kernel_finish(work->device));
+		TRY(coalesce_count(job, &done));
+	}
+	return CHOIR_SUCCESS;
+}
+
+static choir_status fill_all(struct kernel_work *work, struct coalesce *job)
+{
+	struct index_form form = { .bytes = (uint32_t)work->shape->ind_bytes };
+	void *ind = kernel_host(work, work->n_buffers - 2), *rows = kernel_host(work, work->n_buffers - 1);
+	bool done = false;
+
+	TRY(coalesce_fill(job, ind, form, rows, &done));
+	while (!done) {
+		TRY(kernel_finish(work->device));
+		TRY(coalesce_fill(job, ind, form, rows, &done));
+	}
+	return CHOIR_SUCCESS;
+}
+
+/* Too many or too few would not fit the buffers: that is counted as wrong instead. */
+static choir_status run_job(struct kernel_work *work, struct coalesce *job)
+{
+	TRY(count_all(work, job));
+	((struct lists *)work->state)->count = job->count;
+	return job->count == work->items_out ? fill_all(work, job) : CHOIR_SUCCESS;
+}
+
+static choir_status run(struct kernel_work *work)
+{
+	const struct kernel_shape *shape = work->shape;
+	struct lists *lists = work->state;
+	struct coalesce_call call = { .dtype = shape->dtype, .op = shape->op, .width = shape->sparse.width, .raw = lists->raw, .final = true,
+				      .n_ranks = (int)lists->n, .range = { .lo = 0, .hi = (int64_t)shape->sparse.range - 1 }, .src = lists->src,
+				      .n_src = lists->n };
+	struct coalesce job;
+	choir_status st;
+
+	TRY(coalesce_init(&job, &call, work->device));
+	if (lists->route != ROUTE_LIBRARY)
+		job.sorts = lists->route == ROUTE_SORT;
+	if (work->device == NULL)
+		strcpy(work->algorithm, job.sorts ? "host sort" : "host bitmap");
+	st = run_job(work, &job);
+	coalesce_fini(&job);
+	return st;
+}
+
+static uint64_t wrong(struct kernel_work *work)
+{
+	return ((struct lists *)work->state)->count != work->items_out;
+}
+
+const struct kernel kernel_coalesce = {
+	.name = "coalesce", .about = "unsorted pairs with duplicates to ascending distinct ones", .unit = "pairs", .reduces = true, .unfit = unfit,
+	.open = open_coalesce, .run = run, .wrong = wrong,
+};
+const struct kernel kernel_merge = {
+	.name = "merge", .about = "--lists coalesced lists to one", .unit = "pairs", .reduces = true, .unfit = unfit, .open = open_merge, .run = run,
+	.wrong = wrong,
+};
