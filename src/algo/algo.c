@@ -39,6 +39,7 @@ const struct algorithm algorithms[] = {
 	    "network, short: log2(n) rounds, blocks packed"),
 
 	ROW(REDUCE_SCATTERV, "single", fit_single, single_reduce, "one rank alone"),
+	ROW(REDUCE_SCATTERV, "direct", direct_unfit, reduce_scatter_direct, "shared memory: each rank reduces its block, one pass"),
 	ROW(REDUCE_SCATTERV, "slots", reduce_scatter_slots_unfit, reduce_scatter_slots, "one node: chunks of the longest block"),
 	ROW(REDUCE_SCATTERV, "ring", fit_network, reduce_scatter_ring, "network: n-1 rounds, each block sent n-1 times"),
 
@@ -51,6 +52,7 @@ const struct algorithm algorithms[] = {
 	    "network, short, n a power of two: log2(n) rounds"),
 
 	ROW(ALLGATHERV, "single", fit_single, single_copy, "one rank alone"),
+	ROW(ALLGATHERV, "direct", direct_unfit, allgather_direct, "shared memory: each block copied once"),
 	ROW(ALLGATHERV, "slots", allgather_slots_unfit, allgather_slots, "one node: one wait a chunk of the longest block"),
 	ROW(ALLGATHERV, "ring", fit_network, allgather_ring, "network: n-1 rounds, each block passed on as it comes"),
 
@@ -61,6 +63,7 @@ const struct algorithm algorithms[] = {
 	ROW(ALLTOALL, "bruck", alltoall_bruck_unfit, alltoall_bruck, "network, short: log2(n) rounds of half of the blocks, packed"),
 
 	ROW(ALLTOALLV, "single", fit_single, single_copy, "one rank alone"),
+	ROW(ALLTOALLV, "direct", direct_unfit, alltoall_direct, "shared memory: each block copied once"),
 	ROW(ALLTOALLV, "slots", alltoall_slots_unfit, alltoall_slots, "one node: one wait a chunk of the longest stream"),
 	ROW(ALLTOALLV, "pairwise", fit_network, alltoall_pairwise, "network: n-1 pairs, each block sent once"),
 

@@ -34,7 +34,8 @@ struct algo_in {
 	                          reduce_scatterv, allgatherv: of all blocks; alltoallv: a block's mean (for rules; see block_bytes) */
 	const uint64_t *block_bytes; /* reduce_scatterv, allgatherv: [n] bytes of each rank's block; alltoallv: [n * n], row = sender; else NULL */
 	const uint64_t *block_off;   /* allgatherv: [n] byte offsets in RECV of mine; NULL = packed in rank order */
-	const uint64_t *send_off, *recv_off; /* alltoallv: [n] byte offsets in my SEND of what goes to each, in my RECV of what comes from each; NULL = packed */
+	const uint64_t *send_off; /* alltoallv: [n * n], row = sender: byte offsets in its SEND of what goes to each; NULL = packed */
+	const uint64_t *recv_off; /* alltoallv: [n] byte offsets in my RECV of what comes from each; NULL = packed */
 	int root;              /* rooted ones; send and recv: the peer */
 	bool in_place;         /* SEND and RECV name the same bytes (allgather: SEND is my block of RECV; reduce_scatter: RECV is block me of
 	                          SEND, or its start: in_place_off; reduce_scatterv: block me; alltoall: all of both; alltoallv: never) */

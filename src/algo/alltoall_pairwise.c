@@ -19,7 +19,7 @@ struct pairwise {
 
 static void send_to(struct pairwise *p, int peer)
 {
-	uint64_t bytes = pair_bytes(p->in, p->in->me, peer), off = pair_send_off(p->in, peer);
+	uint64_t bytes = pair_bytes(p->in, p->in->me, peer), off = pair_send_off(p->in, p->in->me, peer);
 	uint32_t tag = 0;
 
 	for (uint64_t at = 0; at < bytes; at += p->message) {
@@ -71,7 +71,7 @@ choir_status alltoall_pairwise(const struct algo_in *in, struct plan *plan)
 		in_place(&p);
 		return plan_finish(plan);
 	}
-	copy_own(in, plan, &p.window, pair_recv_off(in, me), pair_send_off(in, me), pair_bytes(in, me, me));
+	copy_own(in, plan, &p.window, pair_recv_off(in, me), pair_send_off(in, me, me), pair_bytes(in, me, me));
 	for (int s = 1; s < n; s++) {
 		send_to(&p, ring_at(me + s, n));
 		recv_from(&p, ring_at(me - s, n), PLAN_NO_STEP);

@@ -50,7 +50,7 @@ static uint64_t send_at(const struct algo_in *in, uint64_t at, uint64_t *len)
 	}
 	if (*len > pair_bytes(in, in->me, to) - at)
 		*len = pair_bytes(in, in->me, to) - at;
-	return pair_send_off(in, to) + at;
+	return pair_send_off(in, in->me, to) + at;
 }
 
 static const struct stream_view view = { .of = pair_stream, .own_is_shared = false, .send_at = send_at };

@@ -5,10 +5,20 @@
 
 #include "algo/algo.h"
 
-/* allgather(v): the bytes of a rank's block, and where it goes in my RECV. */
+/* allgather(v): the bytes of a rank's block, the longest of them, and where a block goes in my RECV. */
 static inline uint64_t gather_bytes(const struct algo_in *in, int rank)
 {
 	return in->block_bytes ? in->block_bytes[rank] : in->bytes;
+}
+
+static inline uint64_t gather_longest(const struct algo_in *in)
+{
+	uint64_t bytes = 0;
+
+	for (int r = 0; r < in->layout->n; r++)
+		if (gather_bytes(in, r) > bytes)
+			bytes = gather_bytes(in, r);
+	return bytes;
 }
 
 static inline uint64_t gather_off(const struct algo_in *in, int rank)
@@ -51,22 +61,22 @@ static inline uint64_t scatter_off(const struct algo_in *in, int rank)
 	return off;
 }
 
-/* alltoall(v): the bytes that `from` sends to `to`; where those that I send begin in my SEND, and those that I receive in my RECV. */
+/* alltoall(v): the bytes that `from` sends to `to`; where it lies in the SEND of the one, and in my RECV. */
 static inline uint64_t pair_bytes(const struct algo_in *in, int from, int to)
 {
 	return in->block_bytes ? in->block_bytes[(size_t)from * (size_t)in->layout->n + (size_t)to] : in->bytes;
 }
 
-static inline uint64_t pair_send_off(const struct algo_in *in, int to)
+static inline uint64_t pair_send_off(const struct algo_in *in, int from, int to)
 {
 	uint64_t off = 0;
 
 	if (!in->block_bytes)
 		return (uint64_t)to * in->bytes;
 	if (in->send_off)
-		return in->send_off[to];
+		return in->send_off[(size_t)from * (size_t)in->layout->n + (size_t)to];
 	for (int r = 0; r < to; r++)
-		off += pair_bytes(in, in->me, r);
+		off += pair_bytes(in, from, r);
 	return off;
 }
 

@@ -11,7 +11,7 @@ static uint64_t max_of(uint64_t a, uint64_t b)
 /* alltoall(v): to the end of the last block. */
 static uint64_t pairs_extent(const struct algo_in *in, bool sending)
 {
-	const uint64_t *off = sending ? in->send_off : in->recv_off;
+	const uint64_t *off = !sending ? in->recv_off : in->send_off ? in->send_off + (size_t)in->me * (size_t)in->layout->n : NULL;
 	uint64_t at = 0, end = 0;
 
 	for (int r = 0; r < in->layout->n; r++) {
@@ -112,7 +112,7 @@ static struct plan_want moved(const struct algo_in *ins, int rank, uint64_t elem
 
 		at = off ? off[r] : at;
 		if (byte >= at && byte < at + len) {
-			uint64_t from = pairs ? pair_send_off(&ins[r], rank) : 0;
+			uint64_t from = pairs ? pair_send_off(in, r, rank) : 0;
 
 			return (struct plan_want){ PLAN_WANT_COPY, r, (byte - at + from) / in->elem_bytes };
 		}

@@ -33,7 +33,7 @@ choir_status single_copy(const struct algo_in *in, struct plan *plan)
 {
 	bool pair = in->collective == COLLECTIVE_ALLTOALLV;
 	uint64_t len = in->block_bytes ? in->block_bytes[0] : in->bytes;
-	uint64_t to = pair ? pair_recv_off(in, 0) : in->block_off ? in->block_off[0] : 0, from = pair ? pair_send_off(in, 0) : 0;
+	uint64_t to = pair ? pair_recv_off(in, 0) : in->block_off ? in->block_off[0] : 0, from = pair ? pair_send_off(in, 0, 0) : 0;
 	struct window window;
 
 	if (in->in_place)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [streams].  A slot has three areas of one chunk.  In period k a rank puts chunk k, publishes phase k + 1, takes chunk k - 1 from all
  * others (work that hides the wait), and awaits phase k + 1 of all.  Put k overwrites chunk k - 3: everybody took that before phase k,
- * which was awaited in period k - 1.  The number of periods is that of the longest stream; all ranks know all lengths. */
+ * which was awaited in period k - 1.  The number of periods is that of the longest stream; all ranks know all lengths.
+ *
+ * What goes from my SEND to my RECV moves chunk by chunk too, behind the publishing: the wait hides it, and where others take the same bytes they are in the cache.  An
+ * alltoallv does it behind the first wait, since RECV is not to be written before all ranks are found to agree. */
 #include "algo/streams.h"
 
 #include "algo/fit.h"
@@ -98,8 +101,18 @@ static void take(struct streams *s, uint64_t k)
 	s->took_to[k % 2] = s->plan->n_steps;
 }
 
+/* Chunk k of my own part. */
+static void own(struct streams *s, uint64_t k, plan_id after)
+{
+	uint64_t bytes = s->mine.to - s->mine.from, from = min_u64(k * s->chunk_bytes, bytes), len = min_u64(s->chunk_bytes, bytes - from), at = len;
+
+	if (s->own_direct && !s->in->in_place && len > 0)
+		plan_copy(s->plan, plan_at(PLAN_RECV, s->mine.recv_off + from), send_at(s, s->mine.from + from, &at), len, &after, 1, "own");
+}
+
 static void period(struct streams *s, uint64_t k)
 {
+	bool late = s->in->collective == COLLECTIVE_ALLTOALLV;
 	plan_id put_from = s->plan->n_steps;
 
 	if (k < s->n_chunks) {
@@ -108,9 +121,14 @@ static void period(struct streams *s, uint64_t k)
 		if (k >= 2)
 			need_range(s->plan, s->took_from[k % 2], s->took_to[k % 2]);
 		s->published = plan_publish(s->plan, (uint32_t)k + 1, NULL, 0, "phase");
+		if (!late)
+			own(s, k, s->published);
 	}
-	if (k > 0)
+	if (k > 0) {
 		take(s, k - 1);
+		if (late)
+			own(s, k - 1, s->awaited);
+	}
 	if (k < s->n_chunks)
 		s->awaited = plan_await(s->plan, PLAN_ALL, (uint32_t)k + 1, &s->awaited, 1, "all there");
 }
@@ -118,7 +136,7 @@ static void period(struct streams *s, uint64_t k)
 choir_status streams_build(const struct algo_in *in, struct plan *plan, const struct stream_view *view)
 {
 	struct streams s = { .in = in, .plan = plan, .view = view, .mine = view->of(in, in->me) };
-	uint64_t bytes = longest(in, view), own = s.mine.to - s.mine.from;
+	uint64_t bytes = longest(in, view);
 
 	s.awaited = s.published = PLAN_NO_STEP;
 	plan->slot_bytes = in->slot_bytes;
@@ -127,8 +145,6 @@ choir_status streams_build(const struct algo_in *in, struct plan *plan, const st
 	if (s.n_chunks <= 1)
 		plan->slot_used = bytes;
 	s.own_direct = in->in_place || (in->send_direct && in->recv_direct);
-	if (s.own_direct && !in->in_place && own)
-		plan_copy(plan, plan_at(PLAN_RECV, s.mine.recv_off), send_at(&s, s.mine.from, &own), own, NULL, 0, "own");
 	for (uint64_t k = 0; bytes && k <= s.n_chunks; k++)
 		period(&s, k);
 	return plan_finish(plan);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  The turns: gather what each rank says it sends to and expects of each other one; compare, so that all ranks find the same first difference before
+/* Design notes.  The turns: gather what each rank says it sends to and expects of each other one, and where in SEND that lies; compare, so that all ranks find the same first difference before
  * a byte is written; map the buffers where the device wants that; run the plan for the n x n matrix; unmap.  Maps are between the plans because a script's engine
  * maps nothing itself. */
 #include "api/alltoallv.h"
 
+#include "algo/build.h"
 #include "algo/rules.h"
 
 #include <stdlib.h>
@@ -11,6 +12,9 @@
 
 struct alltoallv;
 typedef choir_status (*alltoallv_step)(struct alltoallv *a, struct script_turn *turn);
+
+/* The bytes that a rank sends to each, those that it expects of each, and where in SEND the former are. */
+enum { SENDS, EXPECTS, OFFSETS, SAID };
 
 /* What a step leaves in turn->what when the next step shall run at once. */
 #define GO_ON ((enum script_what) - 1)
@@ -22,10 +26,11 @@ struct alltoallv {
 	struct plan plan;
 	const struct algorithm *algorithm;
 	bool only_mine;
-	uint64_t *mine;    /* [2][n] bytes that I send to each, that I expect of each */
-	uint64_t *all;     /* [n][2][n] the same of all ranks */
-	uint64_t *matrix;  /* [n][n] row = sender */
-	uint64_t *send_off, *recv_off; /* [n] */
+	uint64_t *mine;    /* [SAID][n] what I say */
+	uint64_t *all;     /* [n][SAID][n] what all ranks say */
+	uint64_t *matrix;  /* [n][n] bytes, row = sender */
+	uint64_t *send_off;/* [n][n] where those lie in the sender's SEND */
+	uint64_t *recv_off;/* [n] */
 	bool mapped[2];    /* send, recv */
 	cl_event events[2];
 };
@@ -134,6 +139,8 @@ static choir_status exchange(struct alltoallv *a, struct script_turn *turn)
 	in.send_direct = !a->call.send_access.stage;
 	in.recv_direct = !a->call.recv_access.stage;
 	a->algorithm = a->call.forced != NULL ? a->call.forced : rules_choose(a->call.rules, &in);
+	if (a->call.forced != NULL && a->call.forced->build == alltoall_direct) /* which scripts cannot: in the next call */
+		a->algorithm = rules_choose(a->call.rules, &in);
 	why = a->algorithm == NULL ? "is there" : a->algorithm->unfit(&in);
 	if (why != NULL) { /* the same on all ranks, which go on with the next call */
 		a->only_mine = true;
@@ -161,18 +168,11 @@ static choir_status start_maps(struct alltoallv *a)
 	return CHOIR_SUCCESS;
 }
 
-static uint64_t says_it_sends(const struct alltoallv *a, size_t from, size_t to)
+static uint64_t says(const struct alltoallv *a, size_t rank, size_t what, size_t of)
 {
 	size_t n = (size_t)a->env.layout->n;
 
-	return a->all[from * 2 * n + to];
-}
-
-static uint64_t says_it_expects(const struct alltoallv *a, size_t to, size_t from)
-{
-	size_t n = (size_t)a->env.layout->n;
-
-	return a->all[to * 2 * n + n + from];
+	return a->all[(rank * SAID + what) * n + of];
 }
 
 static choir_status gathered(struct alltoallv *a, struct script_turn *turn)
@@ -182,12 +182,13 @@ static choir_status gathered(struct alltoallv *a, struct script_turn *turn)
 	(void)turn;
 	for (size_t from = 0; from < n; from++)
 		for (size_t to = 0; to < n; to++) {
-			uint64_t sent = says_it_sends(a, from, to), expected = says_it_expects(a, to, from), elem = a->call.elem_bytes;
+			uint64_t sent = says(a, from, SENDS, to), expected = says(a, to, EXPECTS, from), elem = a->call.elem_bytes;
 
 			if (sent != expected)
 				return error_set(CHOIR_MISMATCH, "rank %zu sends %llu elements to rank %zu, which expects %llu of it", from,
 				                 (unsigned long long)(sent / elem), to, (unsigned long long)(expected / elem));
 			a->matrix[from * n + to] = sent;
+			a->send_off[from * n + to] = says(a, from, OFFSETS, to);
 		}
 	return start_maps(a);
 }
@@ -199,7 +200,7 @@ static choir_status gather(struct alltoallv *a, struct script_turn *turn)
 	const struct algorithm *algorithm;
 
 	in.elem_bytes = sizeof *a->mine;
-	in.bytes = 2 * n * sizeof *a->mine;
+	in.bytes = SAID * n * sizeof *a->mine;
 	in.send_direct = in.recv_direct = true;
 	algorithm = algo_default(&in);
 	if (algorithm == NULL)
@@ -249,16 +250,16 @@ static choir_status allocate(struct alltoallv *a, const struct vector *send, con
 {
 	size_t n = (size_t)a->env.layout->n, bytes = n * sizeof *a->mine;
 
-	a->mine = calloc(4 + 3 * n, bytes);
+	a->mine = calloc(SAID + 1 + (SAID + 2) * n, bytes);
 	if (a->mine == NULL)
-		return error_no_memory("the counts of all ranks", (4 + 3 * n) * bytes);
-	a->send_off = a->mine + 2 * n;
-	a->recv_off = a->mine + 3 * n;
-	a->matrix = a->mine + 4 * n;
-	a->all = a->matrix + n * n;
-	memcpy(a->mine, send->bytes, bytes);
-	memcpy(a->mine + n, recv->bytes, bytes);
-	memcpy(a->send_off, send->off, bytes);
+		return error_no_memory("the counts of all ranks", (SAID + 1 + (SAID + 2) * n) * bytes);
+	a->recv_off = a->mine + SAID * n;
+	a->matrix = a->recv_off + n;
+	a->send_off = a->matrix + n * n;
+	a->all = a->send_off + n * n;
+	memcpy(a->mine + SENDS * n, send->bytes, bytes);
+	memcpy(a->mine + EXPECTS * n, recv->bytes, bytes);
+	memcpy(a->mine + OFFSETS * n, send->off, bytes);
 	memcpy(a->recv_off, recv->off, bytes);
 	return CHOIR_SUCCESS;
 }
@@ -284,9 +285,16 @@ choir_status alltoallv_create(const struct script_env *env, const struct alltoal
 	return CHOIR_SUCCESS;
 }
 
-const char *alltoallv_algorithm(const void *state)
+const struct algorithm *alltoallv_algorithm(const void *state)
 {
 	const struct alltoallv *a = state;
 
-	return a->algorithm != NULL ? a->algorithm->name : "";
+	return a->algorithm;
+}
+
+const uint64_t *alltoallv_matrix(const void *state)
+{
+	const struct alltoallv *a = state;
+
+	return a->matrix; /* and send_off behind it */
 }

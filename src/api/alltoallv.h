@@ -17,8 +17,10 @@ struct alltoallv_call {
 };
 choir_status alltoallv_create(const struct script_env *env, const struct alltoallv_call *call, const struct script_ops **ops_p, void **state_p);
 
-/* alltoallv_algorithm: the constant name of what runs, "" while undecided. */
-const char *alltoallv_algorithm(const void *state);
+/* alltoallv_algorithm: what runs, NULL while undecided.  alltoallv_matrix: [2][n][n] the bytes that
+ * each rank (row) sends to each, and where they lie in its SEND, if it is over. */
+const struct algorithm *alltoallv_algorithm(const void *state);
+const uint64_t *alltoallv_matrix(const void *state);
 
 /* alltoallv_let_go: the caller's buffers are his again: what still maps them is waited for and undone.  For a script that ends early. */
 void alltoallv_let_go(void *state);

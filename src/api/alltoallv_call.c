@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* choir_alltoallv: its arguments, and the start of its script. */
+/* choir_alltoallv: its arguments, and the start of its script.
+ *
+ * Note [agreed counts].  Most programs make the same exchange again and again.  So a comm keeps the counts of all ranks from its last alltoallv, and a rank whose own
+ * are still the same proposes them: the hash of them all stands in the call's record, where a rank that does not has 0.  It goes on with the plan for them as if it
+ * were any dense collective's.  Before a rank of that plan reads a peer's bytes it has waited for all ranks and compared all records, so if one differs then all of
+ * them find that, and all become scripts, which gather the counts anew. */
 #include "api/alltoallv.h"
 
-#include "exec/run.h"
+#include "api/agreed.h"
+#include "api/dense.h"
+#include "exec/express.h"
+#include "exec/symmetric.h"
 
 #include <stdio.h>
 
@@ -36,7 +44,7 @@ static choir_status check_algorithm(struct request *r, const choir_call *call)
 {
 	struct choir_comm *comm = r->comm;
 	struct algo_in in = { .layout = &comm->layout, .me = comm->rank, .collective = COLLECTIVE_ALLTOALLV, .slot_bytes = comm->slot_bytes,
-		              .elem_bytes = choir_dtype_bytes(r->dtype), .message_bytes = comm->message_bytes };
+		              .elem_bytes = choir_dtype_bytes(r->dtype), .message_bytes = comm->message_bytes, .shared = symmetric_usual(comm) };
 	const char *why;
 
 	TRY(call_algorithm(name, call, COLLECTIVE_ALLTOALLV, &r->forced));
@@ -46,11 +54,15 @@ static choir_status check_algorithm(struct request *r, const choir_call *call)
 
 static void ended(struct run *run)
 {
+	const struct algorithm *algorithm = alltoallv_algorithm(run->script_state);
+
 	alltoallv_let_go(run->script_state); /* before the event says that it is over */
-	run->event->algorithm = alltoallv_algorithm(run->script_state);
+	run->event->algorithm = algorithm != NULL ? algorithm->name : "";
+	if (run->status == CHOIR_SUCCESS && run->comm->layout.n_nodes == 1)
+		agreed_keep(run->comm, algorithm, alltoallv_matrix(run->script_state));
 }
 
-static choir_status prepare(struct run *run, const struct request *r, const choir_call *call)
+static choir_status make_script(struct run *run, const struct request *r)
 {
 	struct choir_comm *comm = run->comm;
 	struct script_env env = { .layout = &comm->layout, .me = comm->rank, .device = comm->device, .slot_bytes = comm->slot_bytes,
@@ -58,19 +70,76 @@ static choir_status prepare(struct run *run, const struct request *r, const choi
 	struct alltoallv_call script = { .elem_bytes = choir_dtype_bytes(r->dtype), .send = &r->send, .recv = &r->recv, .forced = r->forced,
 		                         .rules = &comm->rules };
 
+	TRY(dev_resolve(comm->device, r->send_buffer, r->send.extent, false, &script.send_access));
+	TRY(dev_resolve(comm->device, r->recv_buffer, r->recv.extent, true, &script.recv_access));
+	TRY(alltoallv_create(&env, &script, &run->script, &run->script_state));
+	run->ended = ended;
+	return CHOIR_SUCCESS;
+}
+
+/* Of a blocking call: its request is still there. */
+static choir_status become_script(struct run *run)
+{
+	return make_script(run, run->disagree_ctx);
+}
+
+static const char *asked(const struct request *r)
+{
+	return r->forced != NULL ? r->forced->name : "auto";
+}
+
+static choir_status prepare(struct run *run, const struct request *r, const choir_call *call)
+{
 	snprintf(run->name, sizeof run->name, "%s", call->name);
 	if (call->deadline_ms > 0)
 		run->deadline_ms = call->deadline_ms;
 	run->dtype = r->dtype;
 	run->record = (struct call_record){ .collective = COLLECTIVE_ALLTOALLV, .dtype = (uint8_t)r->dtype };
-	snprintf(run->record.algorithm, sizeof run->record.algorithm, "%s", r->forced != NULL ? r->forced->name : "auto");
+	snprintf(run->record.algorithm, sizeof run->record.algorithm, "%s", asked(r));
+	run->disagree = become_script; /* which it is already: others may propose counts */
 	TRY(run_keep(run, r->send.extent > 0 ? r->send_buffer : choir_none()));
 	TRY(run_keep(run, r->recv.extent > 0 ? r->recv_buffer : choir_none()));
-	TRY(dev_resolve(comm->device, r->send_buffer, r->send.extent, false, &script.send_access));
-	TRY(dev_resolve(comm->device, r->recv_buffer, r->recv.extent, true, &script.recv_access));
-	TRY(alltoallv_create(&env, &script, &run->script, &run->script_state));
-	run->ended = ended;
+	TRY(make_script(run, r));
 	return run_set_deps(run, call);
+}
+
+static choir_status propose(struct request *r, const choir_call *call, const struct agreed *agreed)
+{
+	static const enum express_kind kind = EXPRESS_COLLECTIVE;
+	struct choir_comm *comm = r->comm;
+	struct dense d = { .call = name, .collective = COLLECTIVE_ALLTOALLV, .comm = comm, .send = r->send_buffer, .recv = r->recv_buffer,
+		           .send_bytes = r->send.extent, .recv_bytes = r->recv.extent, .dtype = r->dtype, .inner_block = -1, .hash = agreed->hash,
+		           .asked = asked(r), .disagree = become_script, .disagree_ctx = r, .blocks = true };
+	struct algo_in in = { .layout = &comm->layout, .me = comm->rank, .collective = COLLECTIVE_ALLTOALLV, .elem_bytes = choir_dtype_bytes(r->dtype),
+		              .bytes = agreed->mean, .block_bytes = agreed->matrix, .send_off = agreed->off, .recv_off = r->recv.off,
+		              .slot_bytes = comm->slot_bytes, .message_bytes = comm->message_bytes };
+	struct run *run;
+
+	if (dense_express(&d, call) && express_begin(comm, &kind, 1, &run))
+		return dense_on_the_spot(&d, call, &in, &run, 1);
+	TRY(dense_make(&d, call, &in, &run));
+	return call_start(name, run, NULL);
+}
+
+static bool is_direct(const struct request *r)
+{
+	struct dev_access send, recv;
+
+	return dev_resolve(r->comm->device, r->send_buffer, r->send.extent, false, &send) == CHOIR_SUCCESS &&
+	       dev_resolve(r->comm->device, r->recv_buffer, r->recv.extent, true, &recv) == CHOIR_SUCCESS && send.direct && recv.direct;
+}
+
+/* *done: the counts were those that had been agreed on, and it is over. */
+static choir_status start_agreed(struct request *r, const choir_call *call, bool *done)
+{
+	struct agreed *agreed = agreed_take(r->comm);
+	choir_status st = CHOIR_SUCCESS;
+
+	*done = agreed != NULL && agreed_is(agreed, r->comm, r->send.bytes, r->send.off, r->recv.bytes) && is_direct(r);
+	if (*done)
+		st = propose(r, call, agreed);
+	agreed_give(r->comm, agreed);
+	return st;
 }
 
 static choir_status start(struct request *r, const choir_call *given, choir_event **event_p)
@@ -78,12 +147,17 @@ static choir_status start(struct request *r, const choir_call *given, choir_even
 	struct run *run;
 	choir_call call;
 	choir_status st;
+	bool done = false;
 
 	TRY(call_read(name, given, false, &call));
 	TRY(check_buffers(r));
 	TRY(check_algorithm(r, &call));
-	if (event_p == NULL && !group_is_open())
+	if (event_p == NULL && !group_is_open()) {
 		TRY(call_may_block(name, r->comm, false));
+		TRY(start_agreed(r, &call, &done));
+	}
+	if (done)
+		return CHOIR_SUCCESS;
 	TRY(run_create(r->comm, &run));
 	st = prepare(run, r, &call);
 	if (st != CHOIR_SUCCESS) {
@@ -97,10 +171,16 @@ choir_status choir_alltoallv(choir_comm *comm, choir_buffer send, const size_t *
                              choir_buffer recv, const size_t *recv_counts, const size_t *recv_displacements, choir_dtype dtype,
                              const choir_call *call, choir_event **event_p)
 {
-	struct request r = { .comm = comm, .send_buffer = send, .recv_buffer = recv, .dtype = dtype };
+	struct request r; /* what is large in it is not zeroed */
 	uint64_t elem = choir_dtype_bytes(dtype);
 	choir_status st;
 
+	r.comm = comm;
+	r.send_buffer = send;
+	r.recv_buffer = recv;
+	r.dtype = dtype;
+	r.forced = NULL;
+	r.recv.bytes = NULL;
 	TRY(call_check_comm(name, comm));
 	if (elem == 0)
 		return error_set(CHOIR_ARGUMENT, "%s: no data type has number %d", name, (int)dtype);

@@ -134,7 +134,12 @@ static choir_status choose(const struct dense *d, const choir_call *call, const 
 /* The run of the call before (exec/express.h) may have the plan already. */
 static bool has_plan(const struct run *run, const choir_call *call, const struct algo_in *in)
 {
-	return run->algorithm != NULL && call->options == NULL && in->block_bytes == NULL && memcmp(&run->in, in, sizeof *in) == 0;
+	struct algo_in plain = *in;
+
+	if (run->algorithm == NULL || call->options != NULL)
+		return false;
+	plain.block_bytes = plain.block_off = plain.send_off = plain.recv_off = NULL; /* as in run->in */
+	return memcmp(&run->in, &plain, sizeof plain) == 0 && cached_plan_same_lists(run->cached, in);
 }
 
 static choir_status take_plan(const struct dense *d, const choir_call *call, const struct algo_in *in, struct run *run)
@@ -145,6 +150,7 @@ static choir_status take_plan(const struct dense *d, const choir_call *call, con
 	run->cached = NULL;
 	run->algorithm = NULL;
 	run->in = *in;
+	run->in.block_bytes = run->in.block_off = run->in.send_off = run->in.recv_off = NULL; /* the caller's; the plan keeps its own */
 	if (d->reduces && d->op == CHOIR_OP_LOCAL) {
 		run->event->algorithm = "local";
 		return local_plan(in, &run->cached);
@@ -170,7 +176,7 @@ static choir_status resolve(const struct dense *d, struct algo_in *in, struct ru
 	}
 	in->send_direct = !run->send.stage;
 	in->recv_direct = !run->recv.stage;
-	in->shared = d->block_bytes == NULL && symmetric_usual(d->comm);
+	in->shared = symmetric_usual(d->comm);
 	return CHOIR_SUCCESS;
 }
 
@@ -242,7 +248,7 @@ static void fill_record(const struct dense *d, struct run *run)
 	record->flags = d->of_list ? RECORD_OF_LIST : 0;
 	record->count = d->count;
 	record->hash = takes_factor(d) ? d->hash ^ bits_of(run->factor) : d->hash;
-	put_text(record->algorithm, sizeof record->algorithm, run->event->algorithm);
+	put_text(record->algorithm, sizeof record->algorithm, d->asked != NULL ? d->asked : run->event->algorithm);
 }
 
 static choir_status prepare(struct dense *d, const choir_call *call, struct algo_in *in, struct run *run)
@@ -256,6 +262,8 @@ static choir_status prepare(struct dense *d, const choir_call *call, struct algo
 	run->pair = is_pair(d);
 	run->pair_sends = d->collective == COLLECTIVE_SEND;
 	run->pair_peer = d->root;
+	run->disagree = d->disagree;
+	run->disagree_ctx = d->disagree_ctx;
 	if (!d->blocks && d->lists == NULL) { /* else the caller keeps them himself */
 		TRY(run_keep(run, d->send_bytes > 0 ? d->send : choir_none()));
 		TRY(run_keep(run, d->recv_bytes > 0 ? d->recv : choir_none()));

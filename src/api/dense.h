@@ -22,6 +22,9 @@ struct dense {
 	int64_t inner_block;          /* in place: SEND may be this block of RECV, or RECV this block of SEND; -1 = same start only; v-collectives: my block */
 	uint64_t *block_bytes, *block_off; /* v-collectives, [n]: in the buffer that holds the blocks of all */
 	uint64_t hash;                /* of what else must agree */
+	const char *asked;            /* the algorithm as the call names it, where that must agree instead of the one that runs */
+	choir_status (*disagree)(struct run *run); /* see run.h */
+	void *disagree_ctx;
 	bool of_list;                 /* part of a call on a list of `root` tensors */
 	struct segments_owner *lists; /* send_list and recv_list stand for send and recv, and were checked; NULL = they do not */
 	struct segments send_list, recv_list;

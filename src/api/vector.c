@@ -29,28 +29,27 @@ static choir_status read_blocks(const char *call, int n, uint64_t elem_bytes, co
 choir_status vector_read(const char *call, const char *what, int n, uint64_t elem_bytes, const size_t *counts, const size_t *displacements,
                          struct vector *out)
 {
-	struct vector v = { 0 };
 	choir_status st;
 
+	out->bytes = NULL;
 	if (counts == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: %s is null", call, what);
-	v.bytes = calloc(2 * (size_t)n, sizeof *v.bytes);
-	if (v.bytes == NULL)
-		return error_no_memory("blocks", 2 * (size_t)n * sizeof *v.bytes);
-	v.off = v.bytes + n;
-	st = read_blocks(call, n, elem_bytes, counts, displacements, &v);
-	if (st != CHOIR_SUCCESS) {
-		vector_fini(&v);
-		return st;
-	}
-	*out = v;
-	return CHOIR_SUCCESS;
+	out->bytes = n <= VECTOR_FEW ? out->few : malloc(2 * (size_t)n * sizeof *out->bytes);
+	if (out->bytes == NULL)
+		return error_no_memory("blocks", 2 * (size_t)n * sizeof *out->bytes);
+	out->off = out->bytes + n;
+	out->total = out->extent = 0;
+	st = read_blocks(call, n, elem_bytes, counts, displacements, out);
+	if (st != CHOIR_SUCCESS)
+		vector_fini(out);
+	return st;
 }
 
 void vector_fini(struct vector *vector)
 {
-	free(vector->bytes);
-	*vector = (struct vector){ 0 };
+	if (vector->bytes != vector->few)
+		free(vector->bytes);
+	vector->bytes = vector->off = NULL;
 }
 
 static int by_offset(const void *a, const void *b)
@@ -60,11 +59,27 @@ static int by_offset(const void *a, const void *b)
 	return (x[0] > y[0]) - (x[0] < y[0]);
 }
 
+/* As most are: then nothing need be sorted. */
+static bool in_order(int n, const struct vector *vector)
+{
+	for (uint64_t r = 0, end = 0; r < (uint64_t)n; r++) {
+		if (vector->bytes[r] == 0)
+			continue;
+		if (vector->off[r] < end)
+			return false;
+		end = vector->off[r] + vector->bytes[r];
+	}
+	return true;
+}
+
 choir_status vector_apart(const char *call, int n, const struct vector *vector)
 {
-	uint64_t (*spans)[2] = malloc((size_t)n * sizeof *spans);
+	uint64_t (*spans)[2];
 	choir_status st = CHOIR_SUCCESS;
 
+	if (in_order(n, vector))
+		return CHOIR_SUCCESS;
+	spans = malloc((size_t)n * sizeof *spans);
 	if (spans == NULL)
 		return error_no_memory("blocks", (size_t)n * sizeof *spans);
 	for (int r = 0; r < n; r++) {

@@ -95,6 +95,7 @@ void comm_close(struct choir_comm *comm)
 	plan_cache_fini(&comm->plans);
 	for (int i = 0; i < COMM_LISTS; i++)
 		segments_release(atomic_exchange(&comm->lists[i], NULL));
+	free(atomic_exchange(&comm->agreed, NULL));
 	rules_free(&comm->rules);
 	symmetric_close(comm);
 	dev_memory_free(comm->device, &comm->arena_mem);

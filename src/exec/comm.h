@@ -88,6 +88,7 @@ struct choir_comm {
 	struct engine engine;
 	struct roll roll;
 	struct plan_cache plans;
+	void *_Atomic agreed;        /* of api/alltoallv_call.c: what the ranks' counts were last; one piece of memory, or NULL */
 	struct segments_owner *_Atomic lists[COMM_LISTS]; /* of api/tensor_list.h; whoever takes one out holds its reference */
 	struct rules rules;
 	int64_t deadline_ms, warn_ms;

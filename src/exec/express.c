@@ -57,10 +57,24 @@ bool express_begin(struct choir_comm *comm, const enum express_kind *kinds, int 
 	return ok;
 }
 
+/* Of a run that became a script. */
+static void drop_script(struct run *run)
+{
+	if (run->ended != NULL)
+		run->ended(run);
+	run->script->destroy(run->script_state);
+	run->script = NULL;
+	run->script_state = NULL;
+	run->ended = NULL;
+}
+
 /* Ready for the next call: the plan stays. */
 static void clean(struct run *run)
 {
+	if (run->script != NULL)
+		drop_script(run);
 	run->state = RUN_DEPS;
+	run->disagrees = false;
 	run_drop_lists(run);
 	run->met_node = run->warned = run->only_mine = false;
 	run->send_in_recv = run->recv_in_send = false;

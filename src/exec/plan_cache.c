@@ -51,19 +51,19 @@ struct lists {
 	struct {
 		const uint64_t *numbers;
 		size_t n;
-	} each[4];
+	} each[PLAN_LISTS];
 	size_t n; /* numbers in all */
 };
 
 static void lists_of(const struct algo_in *in, struct lists *lists)
 {
-	size_t n = (size_t)in->layout->n;
+	size_t n = (size_t)in->layout->n, pairs = in->collective == COLLECTIVE_ALLTOALLV ? n * n : n;
 
-	*lists = (struct lists){ .each = { { in->block_bytes, in->collective == COLLECTIVE_ALLTOALLV ? n * n : n },
+	*lists = (struct lists){ .each = { { in->block_bytes, pairs },
 		                           { in->block_off, n },
-		                           { in->send_off, n },
+		                           { in->send_off, pairs },
 		                           { in->recv_off, n } } };
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < PLAN_LISTS; i++)
 		lists->n += lists->each[i].numbers != NULL ? lists->each[i].n : 0;
 }
 
@@ -72,35 +72,58 @@ static uint64_t hash_lists(const struct lists *lists)
 {
 	uint64_t hash = 0;
 
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < PLAN_LISTS; i++)
 		hash = lists->each[i].numbers == NULL ? hash + 1 : XXH64(lists->each[i].numbers, lists->each[i].n * sizeof(uint64_t), hash);
 	return hash;
 }
 
-/* Equal hashes do not suffice: the same bytes? */
-static bool same_lists(const struct lists *lists, const uint64_t *kept)
+static bool same_list(const uint64_t *a, const uint64_t *b, size_t n)
 {
-	for (size_t i = 0; i < 4; i++) {
-		if (lists->each[i].numbers == NULL)
-			continue;
-		if (memcmp(kept, lists->each[i].numbers, lists->each[i].n * sizeof *kept) != 0)
+	if (a == NULL || b == NULL)
+		return a == b;
+	return memcmp(a, b, n * sizeof *a) == 0;
+}
+
+/* Equal hashes do not suffice: the same bytes? */
+static bool same_lists(const struct lists *lists, const struct cached_plan *plan)
+{
+	for (size_t i = 0; i < PLAN_LISTS; i++)
+		if (!same_list(lists->each[i].numbers, plan->each[i], lists->each[i].n))
 			return false;
-		kept += lists->each[i].n;
-	}
 	return true;
+}
+
+bool cached_plan_same_lists(const struct cached_plan *plan, const struct algo_in *in)
+{
+	struct lists lists;
+
+	lists_of(in, &lists);
+	return same_lists(&lists, plan);
+}
+
+void cached_plan_lists(const struct cached_plan *plan, struct algo_in *in)
+{
+	in->block_bytes = plan->each[0];
+	in->block_off = plan->each[1];
+	in->send_off = plan->each[2];
+	in->recv_off = plan->each[3];
 }
 
 static choir_status keep_lists(const struct lists *lists, struct cached_plan *plan)
 {
-	uint64_t *at = malloc(lists->n * sizeof *at);
+	uint64_t *at;
 
+	if (lists->n == 0)
+		return CHOIR_SUCCESS;
+	at = malloc(lists->n * sizeof *at);
 	if (at == NULL)
 		return error_no_memory("a plan's lists", lists->n * sizeof *at);
 	plan->lists = at;
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < PLAN_LISTS; i++) {
 		if (lists->each[i].numbers == NULL)
 			continue;
 		memcpy(at, lists->each[i].numbers, lists->each[i].n * sizeof *at);
+		plan->each[i] = at;
 		at += lists->each[i].n;
 	}
 	return CHOIR_SUCCESS;
@@ -132,20 +155,26 @@ static size_t place_of(const struct plan_key *key)
 	return (h * 0x9E3779B97F4A7C15u) >> 58;
 }
 
-static choir_status build(const struct algorithm *algorithm, const struct algo_in *in, const struct plan_key *key, struct cached_plan **out_p)
+static choir_status build(const struct algorithm *algorithm, const struct algo_in *in, const struct plan_key *key, const struct lists *lists,
+                          struct cached_plan **out_p)
 {
+	struct cached_plan *wrapped = NULL;
 	struct plan plan;
 	choir_status st;
 
 	plan_init(&plan, algorithm->name, in->elem_bytes);
 	st = algorithm->build(in, &plan);
 	if (st == CHOIR_SUCCESS)
-		st = cached_plan_wrap(&plan, out_p);
+		st = cached_plan_wrap(&plan, &wrapped);
+	if (st == CHOIR_SUCCESS)
+		st = keep_lists(lists, wrapped);
 	if (st != CHOIR_SUCCESS) {
+		cached_plan_release(wrapped);
 		plan_fini(&plan);
 		return st;
 	}
-	(*out_p)->key = *key;
+	wrapped->key = *key;
+	*out_p = wrapped;
 	return CHOIR_SUCCESS;
 }
 
@@ -159,23 +188,19 @@ choir_status plan_cache_get(struct plan_cache *cache, const struct algorithm *al
 	key_of(algorithm, in, &key);
 	lists_of(in, &lists);
 	if (lists.n > MOST_NUMBERS)
-		return build(algorithm, in, &key, out_p);
+		return build(algorithm, in, &key, &lists, out_p);
 	key.lists_hash = hash_lists(&lists);
 	place = place_of(&key);
 	pthread_mutex_lock(&cache->lock);
 	found = cache->entries[place];
-	if (found != NULL && memcmp(&found->key, &key, sizeof key) == 0 && same_lists(&lists, found->lists)) {
+	if (found != NULL && memcmp(&found->key, &key, sizeof key) == 0 && same_lists(&lists, found)) {
 		atomic_fetch_add_explicit(&found->refs, 1, memory_order_relaxed);
 		pthread_mutex_unlock(&cache->lock);
 		*out_p = found;
 		return CHOIR_SUCCESS;
 	}
 	pthread_mutex_unlock(&cache->lock);
-	TRY(build(algorithm, in, &key, &found));
-	if (lists.n > 0 && keep_lists(&lists, found) != CHOIR_SUCCESS) {
-		cached_plan_release(found);
-		return CHOIR_NO_MEMORY;
-	}
+	TRY(build(algorithm, in, &key, &lists, &found));
 	atomic_fetch_add_explicit(&found->refs, 1, memory_order_relaxed);
 	pthread_mutex_lock(&cache->lock);
 	old = cache->entries[place];

@@ -19,10 +19,13 @@ struct plan_key {
 	uint8_t in_place, send_direct, recv_direct, final_op, shared, stream;
 };
 
+enum { PLAN_LISTS = 4 };
+
 struct cached_plan {
 	_Atomic int refs;
 	struct plan_key key;
 	uint64_t *lists; /* the v-collective's, one after another; NULL = none */
+	const uint64_t *each[PLAN_LISTS]; /* where each of them begins; NULL = it is not there */
 	struct plan plan;
 };
 
@@ -36,6 +39,11 @@ void plan_cache_fini(struct plan_cache *cache);
 
 /* plan_cache_get: the plan for in by that algorithm, built if it is not there.  v-collectives with very long lists are not kept.  One reference. */
 choir_status plan_cache_get(struct plan_cache *cache, const struct algorithm *algorithm, const struct algo_in *in, struct cached_plan **out_p);
+
+/* cached_plan_same_lists: was the plan built for the lists that in has?
+ * cached_plan_lists: lets in have the plan's own, which live as long as the plan. */
+bool cached_plan_same_lists(const struct cached_plan *plan, const struct algo_in *in);
+void cached_plan_lists(const struct cached_plan *plan, struct algo_in *in);
 void cached_plan_release(struct cached_plan *plan); /* NULL is silent */
 
 /* cached_plan_wrap: a plan built by hand, moved in; one reference. */

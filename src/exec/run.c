@@ -103,6 +103,7 @@ static choir_status take_other_plan(struct run *run)
 	struct cached_plan *other;
 
 	in.shared = false;
+	cached_plan_lists(run->cached, &in);
 	algorithm = rules_choose(&run->comm->rules, &in);
 	if (algorithm == NULL)
 		return error_set(CHOIR_UNSUPPORTED, "no algorithm fits buffers that the ranks do not share");
@@ -115,6 +116,15 @@ static choir_status take_other_plan(struct run *run)
 	return CHOIR_SUCCESS;
 }
 
+/* Some rank calls on other counts than it did when all agreed on this plan: all have seen that, before anybody read a byte, and go on as a script. */
+static choir_status learn(struct run *run, bool *moved)
+{
+	*moved = true;
+	run->in_line = false;
+	run->state = RUN_ASK;
+	return run->disagree(run);
+}
+
 /* Nobody touches a peer's buffer before that peer's deps are done; the same look finds calls that differ. */
 static choir_status in_meet(struct run *run, bool *moved)
 {
@@ -124,6 +134,8 @@ static choir_status in_meet(struct run *run, bool *moved)
 
 	for (size_t place = 0; place < size && reached; place++)
 		TRY(steps_reached(run, (int)place, 0, &reached));
+	if (run->disagrees)
+		return learn(run, moved);
 	if (!reached)
 		return CHOIR_SUCCESS;
 	if (run->peers == NULL && (run->peers = calloc(size, sizeof *run->peers)) == NULL)
@@ -273,6 +285,8 @@ static choir_status in_steps(struct run *run, bool *moved)
 	bool done = false;
 
 	TRY(steps_advance(run, moved, &done));
+	if (run->disagrees && run->script == NULL)
+		return learn(run, moved);
 	if (!done)
 		return CHOIR_SUCCESS;
 	*moved = true;

@@ -91,6 +91,9 @@ struct run {
 	cl_mem device_scratch;      /* reduce kernels: operands the device cannot read in place */
 	uint64_t device_scratch_bytes;
 
+	choir_status (*disagree)(struct run *run); /* the record's hash may differ from rank to rank; makes the run a script then, if it is none yet; NULL = it may not */
+	void *disagree_ctx;
+	bool disagrees;             /* it was found to */
 	const struct script_ops *script;
 	void *script_state;
 	void (*ended)(struct run *run); /* just before the event completes, if set */
@@ -149,6 +152,9 @@ const char *run_describe(const struct call_record *record, uint64_t key, char *t
 
 /* run_mismatch: MISMATCH naming both ranks and both calls. */
 choir_status run_mismatch(const struct run *run, int peer, const struct call_record *theirs);
+
+/* run_compare: run_mismatch, unless the peer's call differs in no more than it may: then it is noted. */
+choir_status run_compare(struct run *run, int peer, const struct call_record *theirs);
 
 /* record_mismatch: the same from records alone. */
 choir_status record_mismatch(const struct choir_comm *comm, uint64_t key, const struct call_record *mine, int peer, const struct call_record *theirs);

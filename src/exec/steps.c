@@ -144,7 +144,8 @@ choir_status steps_reached(struct run *run, int place, uint32_t phase, bool *yes
 	if (flag >> 24 != run->seq + 1 || lane->call == run->record_hash)
 		return CHOIR_SUCCESS;
 	memcpy(&theirs, lane->record, sizeof theirs);
-	return run_mismatch(run, layout->node_ranks[layout->node_first[layout->node_of[comm->rank]] + place], &theirs);
+	*yes &= run->script != NULL; /* else this plan is not the others' */
+	return run_compare(run, layout->node_ranks[layout->node_first[layout->node_of[comm->rank]] + place], &theirs);
 }
 
 static choir_status poll_await(struct run *run, uint32_t id, bool *done)

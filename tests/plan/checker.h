@@ -26,6 +26,7 @@ struct world {
 	struct algo_in *ins;
 	struct plan *plans;
 	uint64_t *displacements; /* [n * n] */
+	uint64_t *send_displacements; /* [n * n] alltoallv */
 	char why[512];           /* the first thing found wrong */
 };
 

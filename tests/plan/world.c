@@ -52,6 +52,19 @@ static void displace(struct world *world, const struct check_case *c, int me)
 	}
 }
 
+/* And of what all ranks send: the last block first, five elements behind each. */
+static void displace_send(struct world *world, const struct check_case *c)
+{
+	for (int from = 0; from < c->n; from++) {
+		uint64_t at = 0;
+
+		for (int to = c->n - 1; to >= 0; to--) {
+			world->send_displacements[from * c->n + to] = at;
+			at += c->block_bytes[from * c->n + to] + 5 * c->elem_bytes;
+		}
+	}
+}
+
 static uint64_t gather_off(const struct algo_in *in, int rank)
 {
 	uint64_t off = 0;
@@ -81,6 +94,7 @@ static struct algo_in input_of(struct world *world, const struct check_case *c, 
 	in.shared = !c->send_staged && !c->recv_staged && !replaces(c, collective);
 	if (c->displaced) {
 		displace(world, c, me);
+		in.send_off = collective == COLLECTIVE_ALLTOALLV ? world->send_displacements : NULL;
 		*(collective == COLLECTIVE_ALLTOALLV ? &in.recv_off : &in.block_off) = world->displacements + (size_t)me * (size_t)c->n;
 	}
 	if (c->in_place && (collective == COLLECTIVE_ALLGATHER || collective == COLLECTIVE_ALLGATHERV))
@@ -111,6 +125,9 @@ bool checker_build(const struct algorithm *algorithm, const struct check_case *c
 	world->ins = calloc((size_t)c->n, sizeof *world->ins);
 	world->plans = calloc((size_t)c->n, sizeof *world->plans);
 	world->displacements = calloc((size_t)c->n * (size_t)c->n, sizeof *world->displacements);
+	world->send_displacements = calloc((size_t)c->n * (size_t)c->n, sizeof *world->send_displacements);
+	if (c->displaced && algorithm->collective == COLLECTIVE_ALLTOALLV)
+		displace_send(world, c);
 	for (int r = 0; r < c->n; r++) {
 		const struct algorithm *role;
 		const char *unfit;
@@ -138,6 +155,7 @@ void world_free(struct world *world)
 	free(world->plans);
 	free(world->ins);
 	free(world->displacements);
+	free(world->send_displacements);
 	layout_free(&world->layout);
 	memset(world, 0, sizeof *world);
 }
