@@ -77,6 +77,9 @@ static void growth_is_found(void **state)
 	/* Another work of the same size is none of ours. */
 	json_object_set_new(json_array_get(json_object_get(slow, "results"), 0), "dtype", json_string("f64"));
 	assert_int_equal(compare_runs(old_run, slow, 0.05, quiet), 1);
+	/* Nor is another workload. */
+	json_object_set_new(json_object_get(json_array_get(json_object_get(slow, "results"), 1), "sparse"), "workload", json_string("empty"));
+	assert_int_equal(compare_runs(old_run, slow, 0.05, quiet), -1);
 	fclose(quiet);
 	json_decref(old_run);
 	json_decref(same);

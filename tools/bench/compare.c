@@ -5,21 +5,29 @@
 
 #include <stdbool.h>
 
-/* What makes two rows the same work; not the algorithm: a better choice is what one hopes to see. */
+static bool same_in(const json_t *a, const json_t *b, const char *const *keys, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		json_t *x = json_object_get(a, keys[i]), *y = json_object_get(b, keys[i]);
+
+		if ((x != NULL || y != NULL) && !json_equal(x, y))
+			return false;
+	}
+	return true;
+}
+
+/* What makes two rows the same work; not the algorithm: a better choice is what one hopes to see.  Sparse rows and kernels can move the same bytes and be other
+ * work. */
 static bool same_work(const json_t *a, const json_t *b)
 {
 	static const char *const keys[] = { "collective", "bytes", "count", "dtype", "op", "memory", "inplace", "in_flight" };
+	static const char *const inner[] = { "range", "width", "distribution", "workload", "index", "lists", "items" };
+	static const char *const kinds[] = { "sparse", "kernel" };
+	bool same = same_in(a, b, keys, sizeof keys / sizeof *keys);
 
-	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-		if (!json_equal(json_object_get(a, keys[i]), json_object_get(b, keys[i])))
-			return false;
-	/* Sparse rows can send the same bytes and be other work. */
-	json_t *x = json_object_get(a, "sparse"), *y = json_object_get(b, "sparse");
-
-	return (x == NULL && y == NULL) || (json_equal(json_object_get(x, "range"), json_object_get(y, "range")) &&
-					    json_equal(json_object_get(x, "width"), json_object_get(y, "width")) &&
-					    json_equal(json_object_get(x, "distribution"), json_object_get(y, "distribution")) &&
-					    json_equal(json_object_get(x, "index"), json_object_get(y, "index")));
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		same = same && same_in(json_object_get(a, kinds[i]), json_object_get(b, kinds[i]), inner, sizeof inner / sizeof *inner);
+	return same;
 }
 
 static const json_t *find(const json_t *rows, const json_t *wanted)

@@ -37,7 +37,7 @@ bool plot_sweep(const char *path, const struct sweep *sweep)
 
 	if (gnuplot == NULL)
 		return false;
-	fputs("set key noenhanced\n", gnuplot);
+	fputs("set key noenhanced outside right center\n", gnuplot);
 	for (int i = 0; i < sweep->n_crossings; i++)
 		draw_crossing(gnuplot, sweep, i);
 	for (int i = 0; i < sweep->n_lines; i++)

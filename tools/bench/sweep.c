@@ -2,6 +2,7 @@
 #include "sweep.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,12 +32,14 @@ static int place_of(const struct sweep *sweep, double density)
 
 static int line_of(struct sweep *sweep, const char *name, bool is_vs)
 {
+	struct sweep_line line = { .is_vs = is_vs };
 	int i = 0;
 
-	while (i < sweep->n_lines && (strcmp(sweep->line[i].name, name) != 0 || sweep->line[i].is_vs != is_vs))
+	snprintf(line.name, sizeof line.name, "%s%s", is_vs ? "vs " : "", name);
+	while (i < sweep->n_lines && strcmp(sweep->line[i].name, line.name) != 0)
 		i++;
 	if (i == sweep->n_lines && i < MAX_CONTENDERS)
-		sweep->line[sweep->n_lines++] = (struct sweep_line){ .name = name, .is_vs = is_vs };
+		sweep->line[sweep->n_lines++] = line;
 	return i;
 }
 

@@ -7,7 +7,7 @@
 #include "result.h"
 
 struct sweep_line {
-	const char *name;
+	char name[56]; /* an algorithm, "choir" where that is not said, or "vs " and a way */
 	bool is_vs;
 	double us[ARGS_MAX_LIST]; /* p50; 0 = it did not run there */
 };
@@ -28,7 +28,7 @@ struct sweep {
 	int chosen[ARGS_MAX_LIST]; /* the line that the model took, -1 = unknown */
 };
 
-/* sweep_of: of the rows that are like this one in all but density and algorithm; names are the results'.  false if there are fewer than two densities. */
+/* sweep_of: of the rows that are like this one in all but density and algorithm.  false if there are fewer than two densities. */
 bool sweep_of(const struct results *results, const struct result *like, struct sweep *out);
 
 #endif

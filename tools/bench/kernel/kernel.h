@@ -53,7 +53,7 @@ struct kernel {
 	const char *name, *about;
 	const char *unit;  /* of items */
 	bool reduces;      /* by an operator */
-	bool any_dtype;    /* else those of sparse_data */
+	bool no_pairs;     /* --rows means nothing to it */
 	int host_manners;  /* ways of the host twin, of which the fastest counts; 0 = one */
 	/* unfit: NULL, or why there is no such kernel for the shape. */
 	const char *(*unfit)(const struct kernel_shape *shape, choir_device *device);

@@ -96,5 +96,5 @@ static uint64_t wrong(struct kernel_work *work)
 }
 
 const struct kernel kernel_moments = {
-	.name = "moments", .about = "mean and standard deviation", .unit = "elements", .unfit = unfit, .open = open, .run = run, .wrong = wrong,
+	.name = "moments", .about = "mean and standard deviation", .unit = "elements", .no_pairs = true, .unfit = unfit, .open = open, .run = run, .wrong = wrong,
 };

@@ -73,6 +73,6 @@ static choir_status run(struct kernel_work *work)
 }
 
 const struct kernel kernel_reduce = {
-	.name = "reduce", .about = "--lists arrays to one by an operator", .unit = "elements", .reduces = true, .any_dtype = true,
+	.name = "reduce", .about = "--lists arrays to one by an operator", .unit = "elements", .reduces = true, .no_pairs = true,
 	.host_manners = N_MANNERS, .unfit = unfit, .open = open, .run = run,
 };

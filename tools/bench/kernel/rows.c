@@ -119,7 +119,7 @@ static void run_kernel(struct run *run, const struct kernel *kernel, struct kern
 	}
 	for (int t = 0; t < args->n_dtypes; t++)
 		for (int o = 0; o < (kernel->reduces ? args->n_ops : 1); o++)
-			for (int i = 0; i < args->n_rows; i++) {
+			for (int i = 0; i < (kernel->no_pairs ? 1 : args->n_rows); i++) {
 				shape->dtype = args->dtypes[t];
 				shape->op = kernel->reduces ? args->ops[o] : CHOIR_OP_SUM;
 				shape->sparse.rows = args->rows[i];
