@@ -32,7 +32,8 @@ static void pass(struct shm *me, struct shm_in *in, int src)
 
 static choir_status impossible(int src, uint64_t length)
 {
-	return error_set(CHOIR_TRANSPORT, "shared memory: endpoint %d announces a message of %llu bytes, which cannot be", src, (unsigned long long)length);
+	return error_set(CHOIR_TRANSPORT, "shared memory: endpoint %d announces a message of %llu bytes, which cannot be", src,
+	                 (unsigned long long)length);
 }
 
 static choir_status lend(struct shm *me, struct shm_in *in, int src, uint64_t length, choir_message *message_p)
@@ -46,7 +47,8 @@ static choir_status lend(struct shm *me, struct shm_in *in, int src, uint64_t le
 		return error_no_memory("a message", sizeof *lent);
 	if (me->unused == lent)
 		me->unused = lent->next;
-	*message_p = (choir_message){ .peer = src, .bytes = (size_t)length, .data = fifo_tip(&in->fifo) + sizeof(struct shm_head), .impl = lent, .lent = 1 };
+	*message_p = (choir_message){ .peer = src, .bytes = (size_t)length, .data = fifo_tip(&in->fifo) + sizeof(struct shm_head),
+		                      .impl = lent, .lent = 1 };
 	in->fifo.at += record;
 	*lent = (struct shm_lent){ .in = in, .upto = in->fifo.at };
 	if (in->lent == NULL)
