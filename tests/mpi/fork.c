@@ -17,6 +17,7 @@ enum { MOST = 8, GATHER_BYTES = 1 << 16, WATCHDOG_S = 60, DEADLINE_MS = 30000 };
 
 struct page {
 	_Atomic int arrived[MOST], left[MOST]; /* gathers begun and finished by each */
+	_Atomic int called[MOST];              /* who has made the call that rank 0 does not answer */
 	unsigned char bytes[MOST][GATHER_BYTES];
 };
 
@@ -62,26 +63,34 @@ static bool open_comm(struct world *world, struct place *place, choir_comm **com
 	return OK(choir_comm_create(&bootstrap, 1, &world->device, &config, comm_p));
 }
 
-static void run_table(struct world *world, int rank, choir_comm *comm)
+static void run_table(struct world *world, const struct place *place, choir_comm *comm)
 {
+	int rank = place->rank;
+
 	matrix_types(world, rank, comm, NULL);
 	matrix_roots(world, rank, comm, NULL);
 	matrix_sizes(world, rank, comm, world);
 	OK(choir_comm_destroy(comm));
 }
 
-/* Rank 0 dies while the others wait for it. */
-static void run_death(struct world *world, int rank, choir_comm *comm)
+/* Rank 0 dies when the others have called. */
+static void run_death(struct world *world, const struct place *place, choir_comm *comm)
 {
 	static float data[1000];
+	choir_event *event = NULL;
+	int rank = place->rank;
 
 	OK(choir_barrier(comm, NULL, NULL));
 	if (rank == 0) {
-		usleep(100000);
+		wait_all(place->page->called + 1, place->n - 1, 1);
 		raise(SIGKILL);
 	}
-	if (IS(choir_allreduce(comm, choir_host(data), choir_host(data), 1000, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL), CHOIR_PEER_DEAD))
-		CHECK(strstr(choir_last_error(), "rank 0 is dead") != NULL);
+	if (OK(choir_allreduce(comm, choir_host(data), choir_host(data), 1000, CHOIR_F32, CHOIR_OP_SUM, NULL, &event))) {
+		atomic_store(&place->page->called[rank], 1);
+		if (IS(choir_event_wait(event, -1), CHOIR_PEER_DEAD))
+			CHECK(strstr(choir_event_error(event), "rank 0 is dead") != NULL);
+		choir_event_release(event);
+	}
 	OK(choir_comm_destroy(comm));
 }
 
@@ -92,7 +101,7 @@ static int run_process(struct place place, bool death)
 
 	alarm(WATCHDOG_S);
 	if (open_comm(&world, &place, &comm))
-		(death ? run_death : run_table)(&world, place.rank, comm);
+		(death ? run_death : run_table)(&world, &place, comm);
 	world_device_drop();
 	if (world.failure[0] != '\0')
 		fprintf(stderr, "%s\n", world.failure);
