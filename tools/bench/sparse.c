@@ -88,7 +88,7 @@ static void tell(struct run *run, const struct contender *ours, const char *chos
 	world_max(run->world, largest, 2);
 	snprintf(row->algorithm, sizeof row->algorithm, "%s", stats->algorithm);
 	row->among_all = run->args->all_algorithms;
-	row->chosen = strcmp(row->algorithm, chosen) == 0;
+	row->chosen = row->among_all && strcmp(row->algorithm, chosen) == 0;
 	row->wire_bytes = (uint64_t)largest[0];
 	row->sparse.imbalance = largest[1];
 	row->sparse.predicted_us = stats->predicted_us;

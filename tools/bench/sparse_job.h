@@ -43,4 +43,8 @@ struct contender *sparse_vs_open(const struct sparse_job *sparse, const char *wa
 /* sparse_dense_open: --vs dense: an allreduce of the whole tensor, as who has no sparse one would make it.  NULL if there is no memory. */
 struct contender *sparse_dense_open(const struct sparse_job *sparse);
 
+/* sparse_bound_open: --vs bound: bare loops.  NULL, on all ranks, if there is no memory.  sparse_bound_unfit: NULL, or why they cannot do this. */
+const char *sparse_bound_unfit(const struct sparse_job *sparse);
+struct contender *sparse_bound_open(const struct sparse_job *sparse);
+
 #endif

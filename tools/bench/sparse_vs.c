@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sparse_allreduce --vs mpi: everyone gathers all rows by MPI_Allgatherv and merges them on the host.  --vs staged: the same with the rows
- * read from and written back to cl_mems.  --vs dense: sparse_dense.c. */
+ * read from and written back to cl_mems.  --vs dense: sparse_dense.c; bound: sparse_bound.c. */
 #include "sparse_job.h"
 
 #include "merge.h"
@@ -161,7 +161,7 @@ static const char *why_never(const struct sparse_job *sparse, const char *way)
 	const struct sparse_shape *shape = &sparse->shape;
 
 	if (strcmp(way, "bound") == 0)
-		return "there is no bare loop for sparse_allreduce yet";
+		return sparse_bound_unfit(sparse);
 	if (strcmp(way, "dense") == 0)
 		return (double)shape->args.range * (double)sparse->row_bytes > DENSE_MAX_BYTES ? "the whole tensor has more than 4 GiB" : NULL;
 	if (!sparse->job->world->has_mpi)
@@ -185,6 +185,8 @@ struct contender *sparse_vs_open(const struct sparse_job *sparse, const char *wa
 	*why_not = "no memory";
 	if (strcmp(way, "dense") == 0)
 		return sparse_dense_open(sparse);
+	if (strcmp(way, "bound") == 0)
+		return sparse_bound_open(sparse);
 	vs = calloc(1, sizeof *vs);
 	if (vs == NULL)
 		return NULL;

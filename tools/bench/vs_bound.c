@@ -9,30 +9,24 @@
  * Both are tried, each with plain and with streaming stores; the fastest is the bound. */
 #include "contender.h"
 
+#include "bound_flags.h"
 #include "bound_loops.h"
 #include "cases.h"
 #include "check.h"
 #include "world.h"
 
-#include <sched.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE = 64, PAGE = 4096, MANNERS = 4 };
-
-struct flag {
-	_Alignas(LINE) _Atomic uint32_t value;
-};
+enum { PAGE = 4096, MANNERS = 4 };
 
 struct vs_bound {
 	struct contender base;
 	const struct job *job;
 	void *shared;
 	size_t shared_bytes;
-	struct flag *flags; /* [n] */
+	struct bound_flags flags;
 	char **in, **out;   /* [n] of each rank */
-	uint32_t generation;
 	/* Of the manner in use: */
 	bool streams;
 	int *getters;       /* [n_getters] ranks whose outputs I write */
@@ -41,17 +35,6 @@ struct vs_bound {
 	char **to;          /* [n] of the part at hand */
 	const char **from;
 };
-
-static void meet(struct vs_bound *vs)
-{
-	uint32_t mine = ++vs->generation;
-
-	atomic_store_explicit(&vs->flags[vs->job->rank].value, mine, memory_order_release);
-	for (int r = 0; r < vs->job->n; r++)
-		for (unsigned spins = 0; (int32_t)(atomic_load_explicit(&vs->flags[r].value, memory_order_acquire) - mine) < 0; spins++)
-			if (spins > 2000)
-				sched_yield();
-}
 
 static void make(struct vs_bound *vs, const struct span *part)
 {
@@ -72,18 +55,18 @@ static int once(struct contender *self)
 {
 	struct vs_bound *vs = (struct vs_bound *)self;
 
-	meet(vs);
+	bound_flags_meet(&vs->flags);
 	for (int k = 0; k < vs->n_parts; k++)
 		make(vs, &vs->parts[k]);
 	if (vs->job->what->span != NULL)
-		meet(vs);
+		bound_flags_meet(&vs->flags);
 	return EXIT_FINE;
 }
 
 /* My slice of a span: whole lines, but for the last rank's. */
 static void cut(const struct job *job, struct span *span)
 {
-	size_t line = LINE / job->elem_bytes, lines = (span->count + line - 1) / line, ranks = (size_t)job->n, me = (size_t)job->rank;
+	size_t line = BOUND_LINE / job->elem_bytes, lines = (span->count + line - 1) / line, ranks = (size_t)job->n, me = (size_t)job->rank;
 	size_t begin = lines * me / ranks * line, end = lines * (me + 1) / ranks * line;
 
 	begin = begin < span->count ? begin : span->count;
@@ -155,7 +138,7 @@ static size_t pages(size_t bytes)
 static bool lay_out(struct vs_bound *vs)
 {
 	const struct job *job = vs->job;
-	size_t n = (size_t)job->n, flags = pages(n * sizeof(struct flag)), in, out;
+	size_t n = (size_t)job->n, flags = pages(n * sizeof(struct bound_flag)), in, out;
 	double largest[2] = { (double)(job->send_count * job->elem_bytes), (double)(job->recv_count * job->elem_bytes) };
 
 	world_max(job->world, largest, 2);
@@ -165,7 +148,7 @@ static bool lay_out(struct vs_bound *vs)
 	vs->shared = world_share(job->world, vs->shared_bytes);
 	if (vs->shared == NULL)
 		return false;
-	vs->flags = vs->shared;
+	vs->flags = (struct bound_flags){ .flag = vs->shared, .rank = job->rank, .n = job->n };
 	for (size_t r = 0; r < n; r++) {
 		vs->in[r] = (char *)vs->shared + flags + r * in;
 		vs->out[r] = (char *)vs->shared + flags + n * in + r * out;
