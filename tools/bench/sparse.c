@@ -96,6 +96,20 @@ static void tell(struct run *run, const struct contender *ours, const char *chos
 	run_report(run, row);
 }
 
+/* How good the model's choice was. */
+static void note_choice(struct run *run, const struct result *rows, int n)
+{
+	const struct result *chosen = NULL;
+	double least = 0;
+
+	for (int k = 0; k < n; k++) {
+		chosen = rows[k].chosen ? &rows[k] : chosen;
+		least = least == 0 || rows[k].us.p50 < least ? rows[k].us.p50 : least;
+	}
+	if (chosen != NULL && least > 0 && run->to_text && !run->args->csv)
+		report_text_note("the choice, %s, takes %.2f times as long as the fastest", chosen->algorithm, chosen->us.p50 / least);
+}
+
 static void run_contenders(struct run *run, const struct sparse_job *sparse, const struct result *like)
 {
 	const struct job *job = sparse->job;
@@ -110,6 +124,7 @@ static void run_contenders(struct run *run, const struct sparse_job *sparse, con
 	run_measure(run, job, &field, sparse->shape.args.range * sparse->row_bytes, case_bus_factor(job->what, job->n), rows);
 	for (int k = 0; k < field.n_ours; k++)
 		tell(run, field.ours[k], chosen, &rows[k]);
+	note_choice(run, rows, field.n_ours);
 	run_close(run, &field);
 }
 
