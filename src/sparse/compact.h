@@ -9,9 +9,9 @@
 
 #define COMPACT_SLACK 16 /* entries past the last that may be written */
 
-/* compact_range: of n < 2^32 indices of 4 bytes those in a range of less than 2^32: each one's distance from range.lo to key, its position to at, in their
- * order (room for all and COMPACT_SLACK); returns how many. */
-size_t compact_range(const int32_t *ind, int64_t base, size_t n, struct index_range range, uint32_t *key, uint32_t *at);
+/* compact_range: of n < 2^32 indices of 4 bytes those in a range of less than 2^32: each one's distance from range.lo to key, what stands at its position in
+ * `with` (NULL = the position) to out, in their order (room for all and COMPACT_SLACK); returns how many. */
+size_t compact_range(const int32_t *ind, int64_t base, const uint32_t *with, size_t n, struct index_range range, uint32_t *key, uint32_t *out);
 
 /* compact_bits: the positions of the set bits of a bitmap, ascending, plus first, to ind (room for them and COMPACT_SLACK); before[w] = bits set below
  * word w.  Returns how many. */

@@ -28,6 +28,11 @@ bool scalars_fit(struct index_range range, uint64_t pairs, int n_ranks)
 	return n_ranks <= SCALARS_LISTS && pairs <= MOST_PAIRS && span / (unsigned)n_ranks <= MOST_PART && span / 64 / WORDS_A_PAIR <= pairs;
 }
 
+static bool moves_values(const struct scalars_call *call)
+{
+	return choir_dtype_bytes(call->dtype) == sizeof(uint32_t);
+}
+
 choir_status scalars_pick(struct scalars *job, const struct scalars_call *call)
 {
 	uint64_t room = COMPACT_SLACK;
@@ -38,12 +43,13 @@ choir_status scalars_pick(struct scalars *job, const struct scalars_call *call)
 		room += call->lists[s].pairs.count;
 	TRY(pool_take(&job->memory, 2 * room * sizeof *job->key, "the pairs of a part"));
 	job->key = job->memory.ptr;
-	job->at = job->key + room;
+	job->val = job->key + room;
 	for (int s = 0; s < call->n_lists; s++) {
 		const struct pairs *pairs = &call->lists[s].pairs;
+		const uint32_t *with = moves_values(call) ? (const uint32_t *)(const void *)pairs->rows : NULL;
 		uint64_t from = job->from[s];
 
-		job->from[s + 1] = from + compact_range(pairs->ind, pairs->form.base, pairs->count, call->range, job->key + from, job->at + from);
+		job->from[s + 1] = from + compact_range(pairs->ind, pairs->form.base, with, pairs->count, call->range, job->key + from, job->val + from);
 	}
 	return CHOIR_SUCCESS;
 }
@@ -84,11 +90,12 @@ choir_status scalars_reduce(const struct scalars *job, int32_t *ind, int64_t bas
 	identity_fill(call->dtype, call->op, &identity, 1);
 	for (int s = 0; s < call->n_lists; s++) {
 		uint64_t from = job->from[s];
-		struct scalars_run run = { .key = job->key + from, .at = job->at + from, .val = call->lists[s].pairs.rows, .n = job->from[s + 1] - from,
-					   .raw = call->lists[s].raw, .bitmap = bitmap, .before = before };
+		struct scalars_run run = { .key = job->key + from, .n = job->from[s + 1] - from, .raw = call->lists[s].raw, .bitmap = bitmap, .before = before };
 
 		if (run.n == 0)
 			continue;
+		run.at = moves_values(call) ? NULL : job->val + from;
+		run.val = moves_values(call) ? (const void *)(job->val + from) : call->lists[s].pairs.rows;
 		loop->clear(&identity, acc + n_acc * count * acc_bytes, count);
 		loop->fold(&run, acc + n_acc * count * acc_bytes);
 		n_acc++;

@@ -34,7 +34,8 @@ bool scalars_fit(struct index_range range, uint64_t pairs, int n_ranks);
 struct scalars {
 	struct scalars_call call;
 	struct pool_block memory;
-	uint32_t *key, *at;               /* distance from range.lo, position in the list */
+	uint32_t *key;                    /* distance from range.lo */
+	uint32_t *val;                    /* the value where it has 4 bytes, else its position in the list */
 	uint64_t from[SCALARS_LISTS + 1]; /* entries from[s] .. from[s + 1] - 1 were picked out of list s */
 };
 

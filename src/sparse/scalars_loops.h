@@ -12,7 +12,7 @@
 
 /* Pairs of one list, and where their indices' places are found: as many bits as there are below them. */
 struct scalars_run {
-	const uint32_t *key, *at; /* the bit, and the position of the value */
+	const uint32_t *key, *at; /* the bit, and the value's position in val; at NULL: they stand one after the other */
 	const void *val;
 	size_t n;
 	bool raw;
