@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.  A training step makes the same call on the same tensors again and again, and to check 300 of them costs more than to add them up.  So the comm
  * keeps the last lists: a call compares its own with them field by field.  What had been found out about host pointers follows from their fields; what about
- * cl_mems holds until one dies (dev_deaths), since handles are given out again.  Lists with buffers of other kinds are checked at each call. */
+ * cl_mems holds until one dies (dev_deaths), since handles are given out again; where peers find them, until symmetric memory comes or goes.  Lists with buffers of
+ * other kinds are checked at each call. */
 #include "api/tensor_list.h"
 
 #include "api/tensor_sort.h"
+#include "exec/symmetric.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,7 @@ static void destroy(struct segments_owner *owner)
 	free(list->buckets);
 	free(list->segments);
 	free(list->accesses);
+	free(list->places);
 	free(list);
 }
 
@@ -25,9 +28,14 @@ static bool same_buffer(const choir_buffer *a, const choir_buffer *b)
 	return a->base == b->base && a->offset_bytes == b->offset_bytes && a->kind == b->kind;
 }
 
+static bool still_holds(const struct choir_comm *comm, const struct tensor_list *list)
+{
+	return list->lasts && list->deaths == dev_deaths() && list->changes == atomic_load_explicit(&comm->symmetric_changes, memory_order_acquire);
+}
+
 static bool is_that(const struct tensor_list *list, const choir_tensor *tensors, size_t n)
 {
-	if (list->n != n || !list->lasts || list->deaths != dev_deaths())
+	if (list->n != n)
 		return false;
 	for (size_t i = 0; i < n; i++) {
 		const choir_tensor *a = &list->tensors[i], *b = &tensors[i];
@@ -51,7 +59,7 @@ static struct tensor_list *find_kept(struct choir_comm *comm, const choir_tensor
 {
 	struct segments_owner *kept = atomic_exchange(place_of(comm, tensors, n), NULL);
 
-	if (kept != NULL && is_that((struct tensor_list *)kept, tensors, n))
+	if (kept != NULL && still_holds(comm, (struct tensor_list *)kept) && is_that((struct tensor_list *)kept, tensors, n))
 		return (struct tensor_list *)kept;
 	segments_release(kept);
 	return NULL;
@@ -93,52 +101,79 @@ static bool lasts(const choir_buffer *buffer, const struct dev_access *access)
 	return buffer->kind == CHOIR_BUFFER_HOST || (buffer->kind == CHOIR_BUFFER_MEM && access->direct);
 }
 
-static choir_status add_segment(choir_device *device, struct tensor_list *list, choir_buffer buffer, uint64_t bytes, bool write, struct segments *side,
-                                struct segment *segment, struct dev_access *access)
+/* What the segments of one side of a bucket are put into. */
+struct side {
+	struct segments *segments;
+	struct segment *items;
+	struct dev_access *accesses;
+	uint64_t *places;
+	bool write;
+};
+
+static choir_status add_segment(const struct choir_comm *comm, struct tensor_list *list, struct side *side, choir_buffer buffer, uint64_t bytes)
 {
-	TRY(dev_resolve(device, buffer, bytes, write, access));
-	side->direct &= access->direct;
+	struct segments *all = side->segments;
+	struct segment *segment = &side->items[all->n];
+	struct dev_access *access = &side->accesses[all->n];
+
+	TRY(dev_resolve(comm->device, buffer, bytes, side->write, access));
 	list->lasts &= lasts(&buffer, access);
-	*segment = (struct segment){ .from = segment->from, .ptr = access->direct ? access->ptr : NULL, .access = access };
+	all->direct &= access->direct;
+	side->places[all->n] = symmetric_place(comm, access);
+	if (side->places[all->n] == 0)
+		all->places = NULL;
+	segment->ptr = access->direct ? access->ptr : NULL;
+	segment->access = access;
 	segment[1].from = segment->from + bytes;
-	side->n++;
+	all->n++;
 	return CHOIR_SUCCESS;
 }
 
-/* The tensors order[0] .. order[n - 1] become a bucket; segments and accesses have room for both sides of them. */
-static choir_status fill_bucket(choir_device *device, struct tensor_list *list, const size_t *order, size_t n, struct segment *segments,
-                                struct dev_access *accesses, struct tensor_bucket *bucket)
+/* Side 0 or 1 of the bucket whose tensors are order[first] .. order[first + n - 1], in the list's arrays. */
+static struct side make_side(struct tensor_list *list, struct tensor_bucket *bucket, size_t b, size_t first, int which)
 {
-	struct segment *recv = segments + n + 1;
+	size_t at = 2 * first + (size_t)which * bucket->n;
+	struct side side = { .segments = which == 0 ? &bucket->send : &bucket->recv, .items = list->segments + at + 2 * b + (size_t)which,
+			     .accesses = list->accesses + at, .places = list->places + at, .write = which == 1 };
 
-	*bucket = (struct tensor_bucket){ .n = n, .only = n == 1 ? &list->tensors[order[0]] : NULL, .dtype = n > 0 ? list->tensors[order[0]].dtype : CHOIR_U8 };
-	bucket->send = (struct segments){ .items = segments, .direct = true };
-	bucket->recv = (struct segments){ .items = recv, .direct = true };
-	segments->from = recv->from = 0;
-	for (size_t i = 0; i < n; i++) {
+	*side.segments = (struct segments){ .items = side.items, .direct = true, .places = side.places };
+	return side;
+}
+
+/* Bucket b: the tensors order[first] .. order[end - 1]. */
+static choir_status fill_bucket(const struct choir_comm *comm, struct tensor_list *list, size_t b, const size_t *order, size_t first, size_t end)
+{
+	struct tensor_bucket *bucket = &list->buckets[b];
+	const choir_tensor *one = end > first ? &list->tensors[order[first]] : NULL;
+	struct side send, recv;
+
+	*bucket = (struct tensor_bucket){ .n = end - first, .only = end - first == 1 ? one : NULL, .dtype = one != NULL ? one->dtype : CHOIR_U8 };
+	send = make_side(list, bucket, b, first, 0);
+	recv = make_side(list, bucket, b, first, 1);
+	for (size_t i = first; i < end; i++) {
 		const choir_tensor *t = &list->tensors[order[i]];
 		uint64_t bytes = t->count * choir_dtype_bytes(t->dtype);
 
-		TRY(add_segment(device, list, t->send, bytes, false, &bucket->send, &segments[i], &accesses[2 * i]));
-		TRY(add_segment(device, list, t->recv, bytes, true, &bucket->recv, &recv[i], &accesses[2 * i + 1]));
+		TRY(add_segment(comm, list, &send, t->send, bytes));
+		TRY(add_segment(comm, list, &recv, t->recv, bytes));
 		bucket->count += t->count;
 	}
 	return CHOIR_SUCCESS;
 }
 
 /* order: the tensors that are not empty, those of a bucket together; ends[b]: where bucket b ends in it. */
-static choir_status fill(choir_device *device, struct tensor_list *list, const size_t *order, const size_t *ends)
+static choir_status fill(const struct choir_comm *comm, struct tensor_list *list, const size_t *order, const size_t *ends)
 {
 	size_t n = ends[list->n_buckets - 1];
 
 	list->buckets = calloc(list->n_buckets, sizeof *list->buckets);
 	list->segments = calloc(2 * (n + list->n_buckets), sizeof *list->segments);
 	list->accesses = calloc(2 * n + 1, sizeof *list->accesses);
-	if (list->buckets == NULL || list->segments == NULL || list->accesses == NULL)
-		return error_no_memory("a list of tensors", 2 * n * (sizeof *list->segments + sizeof *list->accesses));
+	list->places = calloc(2 * n + 1, sizeof *list->places);
+	if (list->buckets == NULL || list->segments == NULL || list->accesses == NULL || list->places == NULL)
+		return error_no_memory("a list of tensors", 2 * n * (sizeof *list->segments + sizeof *list->accesses + sizeof *list->places));
 	for (size_t b = 0, first = 0; b < list->n_buckets; first = ends[b++])
-		TRY(fill_bucket(device, list, order + first, ends[b] - first, list->segments + 2 * (first + b), list->accesses + 2 * first,
-		                &list->buckets[b]));
+		TRY(fill_bucket(comm, list, b, order, first, ends[b]));
 	return CHOIR_SUCCESS;
 }
 
@@ -154,7 +189,7 @@ static choir_status build(struct choir_comm *comm, struct tensor_list *list)
 		st = tensors_apart(list->tensors, list->n);
 	if (st == CHOIR_SUCCESS) {
 		list->n_buckets = tensors_sort(list->tensors, list->n, order, ends);
-		st = fill(comm->device, list, order, ends);
+		st = fill(comm, list, order, ends);
 	}
 	free(order);
 	return st;
@@ -179,6 +214,7 @@ choir_status tensor_list_take(const char *call, struct choir_comm *comm, const c
 	list->n = n;
 	list->lasts = true;
 	list->deaths = dev_deaths();
+	list->changes = atomic_load_explicit(&comm->symmetric_changes, memory_order_acquire);
 	if (n > 0)
 		memcpy(list->tensors, tensors, n * sizeof *tensors);
 	st = build(comm, list);

@@ -24,11 +24,13 @@ struct tensor_list {
 	uint64_t hash;               /* of counts and types in their order */
 	bool lasts;                  /* as long as no cl_mem of it dies, nothing would be found out anew */
 	uint64_t deaths;             /* then: dev_deaths before it was checked */
+	uint64_t changes;            /* and the comm's symmetric_changes */
 	struct tensor_bucket *buckets; /* [n_buckets], at least one, which may be empty */
 	size_t n_buckets;
 	/* What they point to. */
 	struct segment *segments;
 	struct dev_access *accesses;
+	uint64_t *places;
 };
 
 /* tensor_list_take: the list, checked: buffers as dev_range checks them, no two overlapping.  Nothing is retained but the list itself: *out_p is a reference, and

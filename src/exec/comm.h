@@ -80,6 +80,7 @@ struct choir_comm {
 	bool one_process;            /* all ranks are threads of this process, and their devices' memory is reached directly */
 	struct symmetric *_Atomic symmetric[COMM_SYMMETRIC]; /* see symmetric.h */
 	_Atomic int n_symmetric;
+	_Atomic uint64_t symmetric_changes; /* of that table, so far */
 
 	struct pump *pump;
 	int *endpoint_of;            /* [n] */

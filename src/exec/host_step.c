@@ -46,9 +46,9 @@ static uint64_t together(struct segments *segments, uint64_t off, uint64_t bytes
 
 static uint64_t span_at(struct run *run, struct plan_ref ref, uint64_t bytes)
 {
-	if (ref.buf == PLAN_SEND)
+	if (ref.buf == PLAN_SEND || ref.buf == PLAN_PEER_SEND)
 		return together(&run->send_list, ref.off + run->board.piece, bytes);
-	if (ref.buf == PLAN_RECV)
+	if (ref.buf == PLAN_RECV || ref.buf == PLAN_PEER_RECV)
 		return together(&run->recv_list, ref.off + run->board.piece, bytes);
 	return bytes;
 }

@@ -3,6 +3,7 @@
  * the thread that holds the engine's drive lock is in here.  Deps of a run that has not started cost a look each drive; nothing else of it is touched. */
 #include "exec/run.h"
 
+#include "exec/peers.h"
 #include "exec/progress.h"
 #include "exec/steps.h"
 #include "exec/symmetric.h"
@@ -80,6 +81,7 @@ static choir_status in_admit(struct run *run, bool *moved)
 	if (!run_lane_free(comm, run->seq))
 		return CHOIR_SUCCESS;
 	run->in_line = run->plan != NULL && run->plan->slot_used <= ARENA_LINE_BYTES;
+	peers_say(run);
 	announce(run, lane);
 	if (run->plan != NULL && run->plan->peers) {
 		arena_publish(lane, ARENA_FLAG(run->seq + 1, 0));
@@ -144,8 +146,7 @@ static choir_status in_meet(struct run *run, bool *moved)
 		const struct arena_lane *lane = arena_lane(comm->arena, (int)place, run->lane);
 
 		reached &= lane->send_place != 0 && lane->recv_place != 0;
-		run->peers[place] = (struct run_peer){ symmetric_find(comm, (int)place, lane->send_place),
-			                                  symmetric_find(comm, (int)place, lane->recv_place) };
+		run->peers[place] = peers_find(run, (int)place);
 	}
 	if (!reached)
 		TRY(take_other_plan(run));

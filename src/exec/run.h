@@ -37,6 +37,7 @@ struct step_board {
 /* Where the buffers of a rank of the node are here. */
 struct run_peer {
 	unsigned char *send, *recv;
+	const uint64_t *send_places, *recv_places; /* instead, if they are many: of the segments, in that rank's slot */
 };
 
 struct run {

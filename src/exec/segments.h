@@ -18,6 +18,7 @@ struct segments {
 	size_t n;                    /* 0 = there are none, the buffer is an ordinary one */
 	size_t last;                 /* found last: the next one is near */
 	bool direct;                 /* all have a ptr */
+	const uint64_t *places;      /* [n] where the peers find each (exec/symmetric.h); NULL = they do not reach them all */
 };
 
 /* What the segments of one or several runs lie in. */

@@ -4,6 +4,8 @@
  * `waiting` list.  Everything here runs under the engine's drive lock, so the board needs none. */
 #include "exec/steps.h"
 
+#include "exec/peers.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,9 +37,9 @@ unsigned char *steps_host(struct run *run, struct plan_ref ref)
 			return arena_lane(comm->arena, comm->layout.place_of[ref.peer], run->lane)->bytes + ref.off;
 		return arena_slot(comm->arena, comm->layout.place_of[ref.peer], run->lane) + ref.off;
 	case PLAN_PEER_SEND:
-		return run->peers[comm->layout.place_of[ref.peer]].send + ref.off;
+		return peers_host(run, ref.peer, true, ref.off);
 	case PLAN_PEER_RECV:
-		return run->peers[comm->layout.place_of[ref.peer]].recv + ref.off;
+		return peers_host(run, ref.peer, false, ref.off);
 	}
 	return NULL;
 }

@@ -9,6 +9,7 @@
 #define WHAT_MASK     ((UINT64_C(1) << WHERE_SHIFT) - 1)
 #define WHERE_PROCESS UINT64_C(0xFFFF)
 #define WHERE_NOTHING UINT64_C(0xFFFE)
+#define WHERE_LIST    UINT64_C(0xFFFD)
 
 choir_status symmetric_create(const struct choir_comm *comm, uint64_t bytes, struct symmetric **out_p)
 {
@@ -74,6 +75,11 @@ uint64_t symmetric_place(const struct choir_comm *comm, const struct dev_access 
 	return 0;
 }
 
+uint64_t symmetric_place_of_list(void)
+{
+	return WHERE_LIST << WHERE_SHIFT;
+}
+
 unsigned char *symmetric_find(const struct choir_comm *comm, int rank_place, uint64_t place)
 {
 	uint64_t where = place >> WHERE_SHIFT, what = place & WHAT_MASK;
@@ -94,6 +100,7 @@ choir_status symmetric_add(struct choir_comm *comm, struct symmetric *symmetric)
 
 		if (atomic_compare_exchange_strong(&comm->symmetric[i], &none, symmetric)) {
 			atomic_fetch_add(&comm->n_symmetric, 1);
+			atomic_fetch_add(&comm->symmetric_changes, 1);
 			return CHOIR_SUCCESS;
 		}
 	}
@@ -127,6 +134,7 @@ void symmetric_remove(struct choir_comm *comm, const void *ptr)
 		return;
 	symmetric_destroy(atomic_exchange(&comm->symmetric[i], NULL));
 	atomic_fetch_sub(&comm->n_symmetric, 1);
+	atomic_fetch_add(&comm->symmetric_changes, 1);
 }
 
 void symmetric_close(struct choir_comm *comm)

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec/peers.h"
+
+#include "base/copy.h"
+#include "exec/symmetric.h"
+
+void peers_say(const struct run *run)
+{
+	struct choir_comm *comm = run->comm;
+	size_t bytes = run->send_list.n * sizeof *run->send_list.places;
+	unsigned char *slot;
+
+	if (run->lists == NULL || run->send_place == 0 || run->recv_place == 0)
+		return;
+	slot = arena_slot(comm->arena, comm->place, run->lane);
+	copy_host_stream(slot, run->send_list.places, bytes);
+	copy_host_stream(slot + bytes, run->recv_list.places, bytes);
+	copy_host_fence();
+}
+
+struct run_peer peers_find(const struct run *run, int place)
+{
+	const struct arena_lane *lane = arena_lane(run->comm->arena, place, run->lane);
+	const uint64_t *places = (const uint64_t *)(const void *)arena_slot(run->comm->arena, place, run->lane);
+
+	if (run->lists != NULL)
+		return (struct run_peer){ .send_places = places, .recv_places = places + run->send_list.n };
+	return (struct run_peer){ .send = symmetric_find(run->comm, place, lane->send_place), .recv = symmetric_find(run->comm, place, lane->recv_place) };
+}
+
+unsigned char *peers_host(struct run *run, int rank, bool sends, uint64_t off)
+{
+	int place = run->comm->layout.place_of[rank];
+	const struct run_peer *peer = &run->peers[place];
+	struct segments *mine = sends ? &run->send_list : &run->recv_list; /* the peer's segments are as long */
+	const uint64_t *places = sends ? peer->send_places : peer->recv_places;
+	const struct segment *segment;
+
+	if (mine->n == 0)
+		return (sends ? peer->send : peer->recv) + off;
+	segment = segments_find(mine, off);
+	return symmetric_find(run->comm, place, places[segment - mine->items]) + (off - segment->from);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* choir_allreduce_multi over processes, MPI being the oracle: it reduces all elements of a list at once, as
+ * doubles, which hold all these values exactly. */
+#include "mpi/cases.h"
+#include "world/tensors.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { SHARE = 2 << 20 };
+
+static MPI_Op op_of(choir_op op)
+{
+	return op == CHOIR_OP_MAX ? MPI_MAX : op == CHOIR_OP_MIN ? MPI_MIN : op == CHOIR_OP_PROD ? MPI_PROD : MPI_SUM;
+}
+
+static size_t elements_of(const struct tensors *set)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < set->n; i++)
+		n += set->list[i].count;
+	return n;
+}
+
+/* What MPI makes of the inputs is what must come out. */
+static void ask(struct job *job, struct tensors *set, choir_op op)
+{
+	size_t n = elements_of(set), at = 0;
+	double *values = malloc((n + 1) * sizeof *values);
+	MPI_Request request;
+
+	for (size_t i = 0; i < set->n; i++)
+		for (size_t k = 0; k < set->list[i].count; k++)
+			values[at++] = value_load(set->list[i].dtype, set->send_at[i], k) * value_factor(op);
+	MPI_Iallreduce(MPI_IN_PLACE, values, (int)n, MPI_DOUBLE, op_of(op), MPI_COMM_WORLD, &request);
+	job_await(job, &request);
+	at = 0;
+	for (size_t i = 0; i < set->n; i++)
+		for (size_t k = 0; k < set->list[i].count; k++, at++)
+			value_store(set->list[i].dtype, set->wanted_at[i], k, op == CHOIR_OP_MEAN ? trunc(values[at] / set->size) : values[at]);
+	free(values);
+}
+
+/* Twice: the second time the list is known.  The name of the algorithm, if the shape asks for an event. */
+static void run(struct job *job, choir_comm *comm, const struct tensors_shape *s, struct tensors_share share, const char *algorithm)
+{
+	struct world *world = &job->world;
+	struct tensors *set = malloc(sizeof *set);
+	int rank = choir_comm_rank(comm);
+
+	tensors_make(set, comm, world->device, s, share);
+	for (size_t again = 0; again < 2; again++) {
+		tensors_fill(set, s->op, 1000 * again);
+		ask(job, set, s->op);
+		if (OK(tensors_call(set, comm, s)) && !tensors_are_right(set))
+			world_fail(world, rank, "%zu tensors of %zu to %zu, memory %d, %s, call %zu: other than MPI's", s->n, s->low, s->high, (int)s->where,
+			           choir_op_name(s->op), again);
+		if (algorithm != NULL && strcmp(set->algorithm, algorithm) != 0)
+			world_fail(world, rank, "%zu tensors of %zu to %zu, memory %d went by %s", s->n, s->low, s->high, (int)s->where, set->algorithm);
+	}
+	tensors_free(set);
+	free(set);
+}
+
+static void in_all_memory(struct job *job, choir_comm *comm, struct tensors_share share)
+{
+	static const struct {
+		struct tensors_shape shape;
+		const char *algorithm; /* on one node of several ranks; NULL = any */
+	} rows[] = {
+		{ { .n = 24, .low = 1, .high = 900, .where = TENSORS_HOST, .op = CHOIR_OP_SUM, .one_type = -1 }, NULL },
+		{ { .n = 24, .low = 1, .high = 900, .where = TENSORS_MIXED, .op = CHOIR_OP_MEAN, .one_type = -1, .with_event = true }, NULL },
+		{ { .n = 24, .low = 1, .high = 900, .where = TENSORS_DEVICE, .op = CHOIR_OP_PREMUL_SUM, .one_type = -1 }, NULL },
+		{ { .n = 50, .low = 1, .high = 3000, .where = TENSORS_SHARE, .op = CHOIR_OP_SUM, .one_type = -1 }, NULL },
+		{ { .n = 50, .low = 1, .high = 3000, .where = TENSORS_SHARE, .op = CHOIR_OP_PREMUL_SUM, .one_type = CHOIR_F16 }, NULL },
+		{ { .n = 50, .low = 1, .high = 3000, .where = TENSORS_SHARE, .op = CHOIR_OP_MEAN, .one_type = CHOIR_F32, .with_event = true }, "direct" },
+		{ { .n = 24, .low = 500, .high = 900, .where = TENSORS_SHARE_HOST, .op = CHOIR_OP_SUM, .one_type = CHOIR_F32, .with_event = true }, "twoshot" },
+		{ { .n = 50, .low = 1, .high = 900, .where = TENSORS_SHARE_HOST, .op = CHOIR_OP_MAX, .one_type = -1, .in_group = true }, NULL },
+	};
+	bool one_node = choir_comm_nodes(comm) == 1 && job->size > 1;
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		run(job, comm, &rows[i].shape, share, one_node ? rows[i].algorithm : NULL);
+}
+
+static void *map_shared(void)
+{
+	int fd = memfd_create("tensors", MFD_CLOEXEC);
+	void *memory = fd >= 0 && ftruncate(fd, SHARE) == 0 ? mmap(NULL, SHARE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+
+	if (fd >= 0)
+		close(fd);
+	return memory;
+}
+
+/* The same addresses are registered again, but not under the same number: a list that is known must be looked up again. */
+static void registered_again(struct job *job, choir_comm *comm)
+{
+	struct world *world = &job->world;
+	struct tensors_shape s = { .n = 20, .low = 200, .high = 900, .where = TENSORS_SHARE, .op = CHOIR_OP_SUM, .one_type = CHOIR_F32 };
+	struct tensors *set = malloc(sizeof *set);
+	void *memory[2] = { map_shared(), map_shared() };
+	int rank = choir_comm_rank(comm);
+
+	for (size_t round = 0; round < 2; round++) {
+		OK(choir_mem_register(comm, memory[round], SHARE));
+		OK(choir_mem_register(comm, memory[1 - round], SHARE));
+		if (round == 0)
+			tensors_make(set, comm, world->device, &s, (struct tensors_share){ memory[1], SHARE });
+		tensors_fill(set, s.op, 1000 * round);
+		ask(job, set, s.op);
+		OK(tensors_call(set, comm, &s));
+		CHECK(tensors_are_right(set));
+		OK(choir_mem_deregister(comm, memory[0]));
+		OK(choir_mem_deregister(comm, memory[1]));
+	}
+	tensors_free(set);
+	for (int i = 0; i < 2; i++)
+		munmap(memory[i], SHARE);
+	free(set);
+}
+
+void case_multi(struct job *job)
+{
+	struct world *world = &job->world;
+	struct tensors_share share = { NULL, SHARE };
+	int rank = job->rank;
+	choir_comm *comm;
+
+	if (!job_comms(job, 1, "multi", &comm))
+		return;
+	if (OK(choir_mem_alloc(comm, SHARE, &share.base, NULL)))
+		in_all_memory(job, comm, share);
+	registered_again(job, comm);
+	OK(choir_comm_destroy(comm));
+}

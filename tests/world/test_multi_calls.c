@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* choir_allreduce_multi as a call: what it refuses, what ranks must agree on, what it waits for and keeps meanwhile. */
+#include "world/gate.h"
+#include "world/tensors.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const int few_sizes[] = { 2, 3 };
+
+static void on_layouts(world_fn fn)
+{
+	for (size_t i = 0; i < 2; i++)
+		for (int per_node = 0; per_node < (few_sizes[i] < 3 ? 2 : 4); per_node++) {
+			choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+			config.ranks_per_node = per_node;
+			config.deadline_ms = 60000;
+			line_up_begin(few_sizes[i]);
+			world_run(few_sizes[i], &config, fn, NULL);
+			line_up_end();
+		}
+}
+
+static choir_tensor tensor_at(float *send, float *recv, size_t count)
+{
+	return (choir_tensor){ choir_host(send), choir_host(recv), count, CHOIR_F32 };
+}
+
+/* Refused before anything is sent: the comm goes on. */
+static void refusals(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	static __thread float a[100], b[100], c[100];
+	choir_tensor t[3] = { tensor_at(a, b, 50), tensor_at(c, c, 100), tensor_at(a + 50, b + 50, 50) };
+	choir_call call = CHOIR_CALL_INIT;
+
+	(void)unused;
+	OK(choir_allreduce_multi(comm, t, 3, CHOIR_OP_SUM, NULL, NULL));
+	IS(choir_allreduce_multi(NULL, t, 3, CHOIR_OP_SUM, NULL, NULL), CHOIR_ARGUMENT);
+	SAYS(choir_allreduce_multi(comm, NULL, 3, CHOIR_OP_SUM, NULL, NULL), CHOIR_ARGUMENT, "null tensors");
+	SAYS(choir_allreduce_multi(comm, t, 3, CHOIR_OP_BAND, NULL, NULL), CHOIR_UNSUPPORTED, "band|f32");
+	SAYS(choir_allreduce_multi(comm, t, 3, (choir_op)99, NULL, NULL), CHOIR_ARGUMENT, "99");
+	call.factor = 2;
+	SAYS(choir_allreduce_multi(comm, t, 3, CHOIR_OP_SUM, &call, NULL), CHOIR_ARGUMENT, "factor");
+	t[0].recv = choir_host(b + 1);
+	SAYS(choir_allreduce_multi(comm, t, 3, CHOIR_OP_SUM, NULL, NULL), CHOIR_ARGUMENT, "tensors[0] and tensors[2] overlap");
+	t[0].recv = choir_host(a + 51);
+	SAYS(choir_allreduce_multi(comm, t, 3, CHOIR_OP_SUM, NULL, NULL), CHOIR_ARGUMENT, "overlap");
+	t[0].recv = choir_host(a + 1);
+	t[0].count = 10;
+	SAYS(choir_allreduce_multi(comm, t, 3, CHOIR_OP_SUM, NULL, NULL), CHOIR_ARGUMENT, "tensors[0]|not in place");
+	t[0] = tensor_at(a, a, 50);
+	t[2].send = choir_host(a + 49);
+	SAYS(choir_allreduce_multi(comm, t, 3, CHOIR_OP_SUM, NULL, NULL), CHOIR_ARGUMENT, "tensors[0] and tensors[2] overlap");
+	t[2] = tensor_at(b, NULL, 5);
+	SAYS(choir_allreduce_multi(comm, t, 3, CHOIR_OP_SUM, NULL, NULL), CHOIR_ARGUMENT, "tensors[2]|recv|null");
+	t[2] = (choir_tensor){ choir_host((char *)b + 1), choir_host(b + 8), 1, CHOIR_F32 };
+	SAYS(choir_allreduce_multi(comm, t, 3, CHOIR_OP_SUM, NULL, NULL), CHOIR_ARGUMENT, "tensors[2]|send|multiple");
+	t[2] = (choir_tensor){ choir_host(b), choir_host(b), 1, (choir_dtype)77 };
+	SAYS(choir_allreduce_multi(comm, t, 3, CHOIR_OP_SUM, NULL, NULL), CHOIR_ARGUMENT, "tensors[2]|77");
+	t[2] = tensor_at(b, b, SIZE_MAX / 2);
+	SAYS(choir_allreduce_multi(comm, t, 3, CHOIR_OP_SUM, NULL, NULL), CHOIR_ARGUMENT, "tensors[2]|2^63");
+	t[2] = tensor_at(b, b, 100);
+	OK(choir_allreduce_multi(comm, t, 3, CHOIR_OP_SUM, NULL, NULL));
+	OK(choir_allreduce_multi(comm, NULL, 0, CHOIR_OP_SUM, NULL, NULL));
+}
+
+static void test_refusals(void **state)
+{
+	(void)state;
+	on_layouts(refusals);
+}
+
+/* What the last rank calls differs, though the totals are the same. */
+enum odd { ODD_ORDER, ODD_TYPES, ODD_PLAIN, ODD_EMPTY, N_ODDS };
+
+static choir_status odd_call(choir_comm *comm, enum odd odd, float *a, bool is_odd)
+{
+	choir_tensor t[2] = { tensor_at(a, a, 10), tensor_at(a + 100, a + 100, 20) };
+
+	if (is_odd && odd == ODD_PLAIN)
+		return choir_allreduce(comm, choir_host(a), choir_host(a), 30, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL);
+	if (is_odd && odd == ODD_ORDER) {
+		t[0].count = 20;
+		t[1].count = 10;
+	}
+	if (is_odd && odd == ODD_TYPES)
+		t[1].dtype = CHOIR_I32;
+	return choir_allreduce_multi(comm, t, is_odd && odd == ODD_EMPTY ? 0 : 2, CHOIR_OP_SUM, NULL, NULL);
+}
+
+static void mismatch(struct world *world, int rank, choir_comm *comm, void *odd)
+{
+	static __thread float a[200];
+	choir_status st = odd_call(comm, *(enum odd *)odd, a, rank == world->n - 1);
+
+	for (int i = 0; i < 50 && st == CHOIR_SUCCESS; i++) /* an empty call may end before the others have begun */
+		st = choir_barrier(comm, NULL, NULL);
+	if (st != CHOIR_MISMATCH || !says(choir_last_error(), "allreduce of 2 tensors|rank 0|rank 1"))
+		world_fail(world, rank, "odd %d: %s: \"%s\"", *(int *)odd, choir_status_name(st), choir_last_error());
+}
+
+static void test_mismatch(void **state)
+{
+	(void)state;
+	for (enum odd odd = ODD_ORDER; odd < N_ODDS; odd++)
+		for (int per_node = 0; per_node < 2; per_node++) {
+			choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+			config.ranks_per_node = per_node;
+			config.deadline_ms = 20000;
+			world_run(2, &config, mismatch, &odd);
+		}
+}
+
+/* Deps hold all buckets back; the event is complete once the last is; the list and its cl_mems are kept meanwhile. */
+static void behind_deps(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	struct tensors_shape s = { .n = 50, .low = 1, .high = 2000, .where = TENSORS_MIXED, .op = CHOIR_OP_SUM, .one_type = -1 };
+	struct tensors *set = malloc(sizeof *set);
+	choir_call call = CHOIR_CALL_INIT;
+	cl_event gate = gate_make(choir_device_context(world->device));
+	choir_event *event;
+	int done = 1;
+
+	(void)unused;
+	tensors_make(set, comm, world->device, &s, (struct tensors_share){ NULL, 0 });
+	tensors_fill(set, s.op, 0);
+	call.cl_deps = &gate;
+	call.n_cl_deps = 1;
+	OK(choir_allreduce_multi(comm, set->list, set->n, s.op, &call, &event));
+	for (int p = 1; p <= 2; p++) {
+		cl_uint references = 0;
+
+		clGetMemObjectInfo(set->pools[p].mem, CL_MEM_REFERENCE_COUNT, sizeof references, &references, NULL);
+		CHECK(references > 1);
+	}
+	IS(choir_event_wait(event, 5), CHOIR_TIMEOUT);
+	OK(choir_event_test(event, &done));
+	CHECK(done == 0);
+	memset(set->list, 0xFF, sizeof set->list); /* the list was copied */
+	gate_open(gate, CL_COMPLETE);
+	OK(choir_event_wait(event, -1));
+	CHECK(tensors_are_right(set));
+	choir_event_release(event);
+	clReleaseEvent(gate);
+	tensors_free(set);
+	free(set);
+}
+
+static void test_deps(void **state)
+{
+	(void)state;
+	on_layouts(behind_deps);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_refusals), cmocka_unit_test(test_mismatch), cmocka_unit_test(test_deps) };
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	gate_drop();
+	world_device_drop();
+	return failed;
+}
