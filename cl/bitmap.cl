@@ -1,26 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 /* Presence bitmaps: index lo + x is bit x % 32 of word x / 32.
- * bitmap_mark sets them; bitmap_count, scan_group over its counts, bitmap_before number the bits; bitmap_index writes them back as indices;
- * bitmap_contains looks them up.  The union of several lists is the bitmap that all of them were marked in.
- * Options: INDEX = int or long, the type of the indices. */
+ * bitmap_clear empties, bitmap_mark sets them; bitmap_count, scan_group over its counts, bitmap_before number the bits; bitmap_index writes them back as
+ * indices; bitmap_contains looks them up.  The union of several lists is the bitmap that all of them were marked in.
+ * Options: INDEX = int or long, the type of the indices; GROUP, SPAN (walk.h; here elements are indices or words). */
+#include "walk.h"
+
 #ifndef INDEX
 #error "INDEX: int or long"
 #endif
 
-/* One item an index; shift = what to add to a stored index to get its bit.  Or-ing is the same in any order. */
-__kernel void bitmap_mark(__global const INDEX *ind, ulong ind_at, ulong n, long shift, __global uint *bitmap)
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void bitmap_clear(__global uint *bitmap, ulong words)
 {
-	const ulong i = get_global_id(0);
+	for (walk at = walk_from(words, 1); at.i < at.end; at = walk_on(at))
+		bitmap[at.i] = 0;
+}
 
-	if (i < n) {
-		const ulong x = (ulong)((long)ind[ind_at + i] + shift);
+/* shift = what to add to a stored index to get its bit.  Or-ing is the same in any order.  Bits of one word that come one after the other, as those of an
+ * ascending list do, are set together: an atomic costs a CPU as much as twenty indices. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void bitmap_mark(__global const INDEX *ind, ulong ind_at, ulong n, long shift,
+                                                                            __global uint *bitmap)
+{
+	ulong word = 0;
+	uint bits = 0;
 
-		atomic_or(&bitmap[x / 32], 1u << (x % 32));
+	for (walk at = walk_from(n, 1); at.i < at.end; at = walk_on(at)) {
+		const ulong x = (ulong)((long)ind[ind_at + at.i] + shift);
+
+		if (x / 32 != word && bits != 0) {
+			atomic_or(&bitmap[word], bits);
+			bits = 0;
+		}
+		word = x / 32;
+		bits |= 1u << (x % 32);
 	}
+	if (bits != 0)
+		atomic_or(&bitmap[word], bits);
 }
 
 /* Work-item t owns one contiguous span of words: counts[t] = bits set there. */
-__kernel void bitmap_count(__global const uint *bitmap, ulong words, ulong span, __global uint *counts)
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void bitmap_count(__global const uint *bitmap, ulong words, ulong span,
+                                                                             __global uint *counts)
 {
 	const ulong t = get_global_id(0), from = min(t * span, words), end = min(from + span, words);
 	uint count = 0;
@@ -31,7 +50,8 @@ __kernel void bitmap_count(__global const uint *bitmap, ulong words, ulong span,
 }
 
 /* counts after the scan.  before[w] = bits set below word w. */
-__kernel void bitmap_before(__global const uint *bitmap, ulong words, ulong span, __global const uint *counts, __global uint *before)
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void bitmap_before(__global const uint *bitmap, ulong words, ulong span,
+                                                                              __global const uint *counts, __global uint *before)
 {
 	const ulong t = get_global_id(0), from = min(t * span, words), end = min(from + span, words);
 	uint count = counts[t];
@@ -42,28 +62,26 @@ __kernel void bitmap_before(__global const uint *bitmap, ulong words, ulong span
 	}
 }
 
-/* One item a word: the indices of its bits, ascending, each shift above its bit, to their places in ind. */
-__kernel void bitmap_index(__global const uint *bitmap, __global const uint *before, ulong words, long shift, __global INDEX *ind)
+/* The indices of the bits, ascending, each shift above its bit, to their places in ind. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void bitmap_index(__global const uint *bitmap, __global const uint *before, ulong words,
+                                                                             long shift, __global INDEX *ind)
 {
-	const ulong w = get_global_id(0);
+	for (walk at = walk_from(words, 1); at.i < at.end; at = walk_on(at)) {
+		uint to = before[at.i];
 
-	if (w < words) {
-		uint to = before[w];
-
-		for (uint bits = bitmap[w]; bits != 0; bits &= bits - 1)
-			ind[to++] = (INDEX)((long)(w * 32 + 31 - clz(bits & (0 - bits))) + shift);
+		for (uint bits = bitmap[at.i]; bits != 0; bits &= bits - 1)
+			ind[to++] = (INDEX)((long)(at.i * 32 + 31 - clz(bits & (0 - bits))) + shift);
 	}
 }
 
-/* One item an index: found[i] = 1 if its bit is set; indices beyond the bitmap are not in it. */
-__kernel void bitmap_contains(__global const INDEX *ind, ulong ind_at, ulong n, long shift, __global const uint *bitmap, ulong words,
-                              __global uchar *found)
+/* found[i] = 1 if index i is a set bit; indices beyond the bitmap are not in it. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void bitmap_contains(__global const INDEX *ind, ulong ind_at, ulong n, long shift,
+                                                                                __global const uint *bitmap, ulong words,
+                                                                                __global uchar *found)
 {
-	const ulong i = get_global_id(0);
+	for (walk at = walk_from(n, 1); at.i < at.end; at = walk_on(at)) {
+		const ulong x = (ulong)((long)ind[ind_at + at.i] + shift);
 
-	if (i < n) {
-		const ulong x = (ulong)((long)ind[ind_at + i] + shift);
-
-		found[i] = x / 32 < words && (bitmap[x / 32] >> (x % 32) & 1);
+		found[at.i] = x / 32 < words && (bitmap[x / 32] >> (x % 32) & 1);
 	}
 }

@@ -1,46 +1,48 @@
 /* SPDX-License-Identifier: MIT */
-/* Segments: runs of equal keys in a sorted list.  segment_count, scan_group over its counts, segment_start give where each segment starts;
+/* Segments: runs of equal keys in sorted entries.  segment_count and scan_group over its counts number them; then segment_start gives where each starts, and
  * segment_index their indices.
- * Options: KEY = uint or ulong; INDEX = int or long, the type of the indices that segment_index writes. */
-#ifndef KEY
-#error "KEY: uint or ulong"
-#endif
+ * Options: KEY, VALUE (entry.h); INDEX = int or long, the type of the indices that segment_index writes; GROUP, SPAN (walk.h; SPAN is segment_index's). */
+#include "entry.h"
+
+#include "walk.h"
+
 #ifndef INDEX
 #error "INDEX: int or long"
 #endif
 
 /* Work-item t owns one contiguous span, as in radix.cl.  heads[t] = segments that start in it. */
-__kernel void segment_count(__global const KEY *keys, uint n, uint span, __global uint *heads)
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void segment_count(__global const entry *entries, uint n, uint span,
+                                                                              __global uint *heads)
 {
 	const uint t = (uint)get_global_id(0);
 	const uint from = (uint)min((ulong)t * span, (ulong)n), end = (uint)min((ulong)from + span, (ulong)n);
 	uint count = 0;
 
 	for (uint i = from; i < end; i++)
-		count += i == 0 || keys[i] != keys[i - 1];
+		count += i == 0 || entries[i].key != entries[i - 1].key;
 	heads[t] = count;
 }
 
 /* heads after the scan: the number of the first segment that starts in the span.  start[count] = n closes the list. */
-__kernel void segment_start(__global const KEY *keys, uint n, uint span, __global const uint *heads, __global const uint *count,
-                            __global uint *start)
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void segment_start(__global const entry *entries, uint n, uint span,
+                                                                              __global const uint *heads, uint count,
+                                                                              __global uint *start)
 {
 	const uint t = (uint)get_global_id(0);
 	const uint from = (uint)min((ulong)t * span, (ulong)n), end = (uint)min((ulong)from + span, (ulong)n);
 	uint segment = heads[t];
 
 	for (uint i = from; i < end; i++)
-		if (i == 0 || keys[i] != keys[i - 1])
+		if (i == 0 || entries[i].key != entries[i - 1].key)
 			start[segment++] = i;
 	if (t == 0)
-		start[count[0]] = n;
+		start[count] = n;
 }
 
-/* One item a segment: ind[s] = its key + shift. */
-__kernel void segment_index(__global const KEY *keys, __global const uint *start, uint count, long shift, __global INDEX *ind)
+/* ind[s] = the key of segment s + shift. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void segment_index(__global const entry *entries, __global const uint *start, ulong count,
+                                                                              long shift, __global INDEX *ind)
 {
-	const uint s = (uint)get_global_id(0);
-
-	if (s < count)
-		ind[s] = (INDEX)((long)keys[start[s]] + shift);
+	for (walk at = walk_from(count, 1); at.i < at.end; at = walk_on(at))
+		ind[at.i] = (INDEX)((long)entries[start[at.i]].key + shift);
 }

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows of each segment folded into one row, in the order of the sorted positions, which is the order in which they came.
+/* The rows of each segment folded into one, in the order of the entries, which is the order in which they came: segment_fold finds rows by the positions
+ * that entries carry; segment_take takes the elements that they carry themselves.
  * Options: DTYPE, OP (ops.h); RAW = 1 if rows are original values (square_add squares them), 0 if partial results; FINAL = 1 to apply the final
- * expression. */
+ * expression; KEY, VALUE (entry.h); INDEX = int or long, the type of the indices that segment_take writes; GROUP, SPAN (walk.h; SPAN is segment_fold's). */
 #include "ops.h"
+
+#include "entry.h"
+
+#include "walk.h"
 
 #ifndef RAW
 #error "RAW: 0 or 1"
@@ -10,32 +15,50 @@
 #ifndef FINAL
 #error "FINAL: 0 or 1"
 #endif
+#ifndef INDEX
+#error "INDEX: int or long"
+#endif
 
-/* One item an element (segment, column) of the result; neighbours read neighbouring columns.  rows_at: elements to skip in rows.
- * start[s] .. start[s + 1] - 1 are segment s in at. */
-__kernel void segment_fold(__global const ELEM *rows, ulong rows_at, __global const uint *at, __global const uint *start, ulong count, ulong width,
-                           int n_ranks, __global ELEM *out)
+static ACC given(__global const ELEM *rows, ulong at)
 {
-	const ulong i = get_global_id(0);
+	const ACC x = OPS(load)(rows, at);
 
-	if (i >= count * width)
-		return;
+	return RAW ? OPS(raw)(x, 1) : x;
+}
 
-	const ulong s = i / width, column = i - s * width;
-	const uint end = start[s + 1];
-	uint k = start[s];
-	ACC acc = OPS(load)(rows, rows_at + at[k] * width + column);
+/* rows_at: elements to skip in rows.  start[s] .. start[s + 1] - 1 are segment s. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void segment_fold(__global const ELEM *rows, ulong rows_at,
+                                                                             __global const entry *entries, __global const uint *start,
+                                                                             ulong count, ulong width, int n_ranks, __global ELEM *out)
+{
+	for (walk at = walk_from(count, width); at.i < at.end; at = walk_on(at)) {
+		const uint from = start[at.row], end = start[at.row + 1];
+		ACC acc = given(rows, rows_at + entries[from].value * width + at.column);
 
-	if (RAW)
-		acc = OPS(raw)(acc, 1);
-	for (k++; k < end; k++) {
-		ACC x = OPS(load)(rows, rows_at + at[k] * width + column);
-
-		if (RAW)
-			x = OPS(raw)(x, 1);
-		acc = OPS(fold)(acc, x);
+		for (uint k = from + 1; k < end; k++)
+			acc = OPS(fold)(acc, given(rows, rows_at + entries[k].value * width + at.column));
+		OPS(store)(out, at.i, FINAL ? OPS(final)(acc, n_ranks) : acc);
 	}
-	if (FINAL)
-		acc = OPS(final)(acc, n_ranks);
-	OPS(store)(out, i, acc);
+}
+
+/* Work-item t folds the segments that start in its span, to where heads (after its scan) says, and their indices: key + shift. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void segment_take(__global const entry *entries, uint n, uint span,
+                                                                             __global const uint *heads, long shift, int n_ranks,
+                                                                             __global INDEX *ind, __global ELEM *out)
+{
+	const uint t = (uint)get_global_id(0), end = (uint)min(((ulong)t + 1) * span, (ulong)n);
+	uint i = (uint)min((ulong)t * span, (ulong)n), to = heads[t];
+
+	if (i > 0)
+		while (i < end && entries[i].key == entries[i - 1].key)
+			i++; /* the end of a segment that started before */
+	while (i < end) {
+		const KEY key = entries[i].key;
+		ACC acc = given((__global const ELEM *)&entries[i].value, 0);
+
+		for (i++; i < n && entries[i].key == key; i++)
+			acc = OPS(fold)(acc, given((__global const ELEM *)&entries[i].value, 0));
+		ind[to] = (INDEX)((long)key + shift);
+		OPS(store)(out, to++, FINAL ? OPS(final)(acc, n_ranks) : acc);
+	}
 }

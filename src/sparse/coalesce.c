@@ -7,11 +7,11 @@
 /* A word of bitmap costs about half a nanosecond to clear and count, a pair some 5 ns a radix pass. */
 #define WORDS_A_PAIR 8
 
-static bool bitmap_pays(const struct coalesce *job)
+bool coalesce_bitmap_pays(const struct coalesce_call *call, uint64_t pairs)
 {
-	uint64_t words = (uint64_t)(job->call.range.hi - job->call.range.lo) / 64;
+	uint64_t words = (uint64_t)(call->range.hi - call->range.lo) / 64;
 
-	return job->pairs <= UINT32_MAX && words / WORDS_A_PAIR <= job->pairs;
+	return pairs <= UINT32_MAX && words / WORDS_A_PAIR <= pairs;
 }
 
 choir_status coalesce_init(struct coalesce *job, const struct coalesce_call *call, choir_device *device)
@@ -24,7 +24,7 @@ choir_status coalesce_init(struct coalesce *job, const struct coalesce_call *cal
 		return CHOIR_SUCCESS;
 	if (device != NULL)
 		return coalesce_kernel_create(device, call, job->pairs, &job->on_device);
-	job->sorts = !bitmap_pays(job);
+	job->sorts = !coalesce_bitmap_pays(call, job->pairs);
 	return CHOIR_SUCCESS;
 }
 

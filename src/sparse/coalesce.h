@@ -22,7 +22,7 @@ struct coalesce_call {
 	choir_dtype dtype;
 	choir_op op;
 	uint64_t width;  /* elements a row */
-	bool raw;        /* rows are the callers' own values: square_add squares them */
+	bool raw;        /* lists are the callers' own: any order, duplicates, square_add squares their rows; else each is coalesced: ascending, distinct */
 	bool final;      /* apply the operator's final expression with n_ranks (mean) */
 	int n_ranks;
 	struct index_range range; /* all indices lie in it, lo >= 0 */
@@ -62,6 +62,9 @@ void coalesce_fini(struct coalesce *job);
 
 /* coalesce_range_host: the least range that holds n indices.  *bad_p = position of the first negative one, n if there is none. */
 struct index_range coalesce_range_host(const void *ind, uint32_t ind_bytes, uint64_t n, uint64_t *bad_p);
+
+/* coalesce_bitmap_pays: is a bitmap of the range little work beside the pairs? */
+bool coalesce_bitmap_pays(const struct coalesce_call *call, uint64_t pairs);
 
 /* The routes of the host twin. */
 choir_status coalesce_bitmap_count(struct coalesce *job);

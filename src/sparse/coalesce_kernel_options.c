@@ -22,24 +22,63 @@ static const char *index_type(uint32_t ind_bytes)
 	return ind_bytes == 4 ? "int" : "long";
 }
 
-static const char *key_type(bool wide)
+static const char *key_type(const struct coalesce_device *job)
 {
-	return wide ? "ulong" : "uint";
+	return job->wide ? "ulong" : "uint";
 }
 
-void coalesce_radix_options(char *out, uint32_t ind_bytes, bool wide, unsigned radix_bits)
+static const char *value_type(const struct coalesce_device *job)
 {
-	snprintf(out, COALESCE_OPTIONS_BYTES, "-DINDEX=%s -DKEY=%s -DRADIX_BITS=%u", index_type(ind_bytes), key_type(wide), radix_bits);
+	static const char *const types[] = { "uchar", "ushort", "uint", "ulong" };
+
+	return job->carries ? types[__builtin_ctzll(choir_dtype_bytes(job->call.dtype))] : "uint";
 }
 
-void coalesce_segment_options(char *out, uint32_t ind_bytes, bool wide)
+void coalesce_radix_options(char *out, const struct coalesce_device *job, const char *index)
 {
-	snprintf(out, COALESCE_OPTIONS_BYTES, "-DINDEX=%s -DKEY=%s", index_type(ind_bytes), key_type(wide));
+	snprintf(out, COALESCE_OPTIONS_BYTES, "-DINDEX=%s -DKEY=%s -DVALUE=%s -DCARRIES=%d -DRADIX_BITS=%u -DGROUP=%zu -DSPAN=%zu", index, key_type(job),
+		 value_type(job), job->carries, job->radix_bits, job->shape.group, job->shape.span);
 }
 
-void coalesce_fold_options(char *out, const struct coalesce_call *call)
+void coalesce_segment_options(char *out, const struct coalesce_device *job, uint32_t ind_bytes)
 {
-	/* Only where they matter: the other operators share one program. */
-	snprintf(out, COALESCE_OPTIONS_BYTES, "-DDTYPE=%s -DOP=%s -DRAW=%d -DFINAL=%d", dtype_options[call->dtype], op_options[call->op],
-		 call->raw && call->op == CHOIR_OP_SQUARE_ADD, call->final && reduce_has_final(call->op));
+	snprintf(out, COALESCE_OPTIONS_BYTES, "-DINDEX=%s -DKEY=%s -DVALUE=%s -DGROUP=%zu -DSPAN=%zu", index_type(ind_bytes), key_type(job),
+		 value_type(job), job->shape.group, job->shape.span);
+}
+
+/* Raw and final only where they matter: the other operators share one program. */
+static bool squares(const struct coalesce_call *call)
+{
+	return call->raw && call->op == CHOIR_OP_SQUARE_ADD;
+}
+
+static bool finishes(const struct coalesce_call *call)
+{
+	return call->final && reduce_has_final(call->op);
+}
+
+void coalesce_fold_options(char *out, const struct coalesce_device *job, uint32_t ind_bytes)
+{
+	const struct coalesce_call *call = &job->call;
+
+	snprintf(out, COALESCE_OPTIONS_BYTES, "-DDTYPE=%s -DOP=%s -DRAW=%d -DFINAL=%d -DINDEX=%s -DKEY=%s -DVALUE=%s -DGROUP=%zu -DSPAN=%zu",
+		 dtype_options[call->dtype], op_options[call->op], squares(call), finishes(call), index_type(ind_bytes), key_type(job), value_type(job),
+		 job->shape.group, job->shape.span);
+}
+
+void coalesce_cells_options(char *out, const struct coalesce_device *job, uint32_t ind_bytes)
+{
+	const struct coalesce_call *call = &job->call;
+
+	snprintf(out, COALESCE_OPTIONS_BYTES, "-DDTYPE=%s -DOP=%s -DRAW=%d -DFINAL=%d -DINDEX=%s -DKEY=%s -DVALUE=%s -DGROUP=%zu -DCELL_BITS=%u",
+		 dtype_options[call->dtype], op_options[call->op], squares(call), finishes(call), index_type(ind_bytes), key_type(job), value_type(job),
+		 job->shape.group, job->cell_bits);
+}
+
+void coalesce_merge_options(char *out, const struct coalesce_device *job, uint32_t ind_bytes)
+{
+	const struct coalesce_call *call = &job->call;
+
+	snprintf(out, COALESCE_OPTIONS_BYTES, "-DDTYPE=%s -DOP=%s -DFINAL=%d -DINDEX=%s -DGROUP=%zu -DSPAN=%zu", dtype_options[call->dtype],
+		 op_options[call->op], finishes(call), index_type(ind_bytes), job->shape.group, job->shape.span);
 }

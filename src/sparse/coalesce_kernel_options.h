@@ -3,13 +3,15 @@
 #ifndef SPARSE_COALESCE_KERNEL_OPTIONS_H
 #define SPARSE_COALESCE_KERNEL_OPTIONS_H
 
-#include "sparse/coalesce.h"
+#include "sparse/coalesce_kernel.h"
 
-#define COALESCE_OPTIONS_BYTES 96
+#define COALESCE_OPTIONS_BYTES 160
 
-/* ind_bytes: 4 or 8; wide: keys of 64 bits.  All write at most COALESCE_OPTIONS_BYTES. */
-void coalesce_radix_options(char *out, uint32_t ind_bytes, bool wide, unsigned radix_bits);
-void coalesce_segment_options(char *out, uint32_t ind_bytes, bool wide);
-void coalesce_fold_options(char *out, const struct coalesce_call *call);
+/* index: the OpenCL type of the indices; ind_bytes: 4 or 8, those of the result.  All write at most COALESCE_OPTIONS_BYTES. */
+void coalesce_radix_options(char *out, const struct coalesce_device *job, const char *index);
+void coalesce_segment_options(char *out, const struct coalesce_device *job, uint32_t ind_bytes);
+void coalesce_fold_options(char *out, const struct coalesce_device *job, uint32_t ind_bytes);
+void coalesce_cells_options(char *out, const struct coalesce_device *job, uint32_t ind_bytes);
+void coalesce_merge_options(char *out, const struct coalesce_device *job, uint32_t ind_bytes);
 
 #endif

@@ -44,6 +44,9 @@ struct dense_bitmap {
 	int64_t lo;
 };
 
+/* dense_kernel_clear: no bit is set. */
+choir_status dense_kernel_clear(choir_device *device, const struct dense_bitmap *bitmap, cl_event *event_p);
+
 /* dense_kernel_mark: sets the list's bits; the others stay. */
 choir_status dense_kernel_mark(choir_device *device, const struct dense_list *list, const struct dense_bitmap *bitmap, cl_event *event_p);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One launch: kernel taken, arguments set, enqueued, kernel given back. */
+/* One launch: kernel taken, arguments set, enqueued, kernel given back; and how work is dealt to work-items. */
 #ifndef SPARSE_LAUNCH_H
 #define SPARSE_LAUNCH_H
 
@@ -22,7 +22,17 @@ struct launch {
 /* launch_run: event_p may be NULL, as for dev_launch.  Blocks for a first build. */
 choir_status launch_run(choir_device *device, const struct launch *launch, cl_event *event_p);
 
-/* launch_items: work-items for kernels in which an item owns a contiguous span of n > 0 elements; *span_p = its length. */
+/* The -D options GROUP and SPAN that suit a device: work-items of a group, and elements of an item (cl/walk.h). */
+struct launch_shape {
+	size_t group, span;
+};
+struct launch_shape launch_shape_of(const choir_device *device);
+
+/* launch_elements: work-items for n elements of which each item has its span: whole groups, 0 for none. */
+size_t launch_elements(struct launch_shape shape, uint64_t n);
+
+/* launch_items: work-items for kernels in which an item owns a contiguous span of n > 0 elements; *span_p = its length.  Whole groups: the last items may have
+ * nothing. */
 size_t launch_items(const choir_device *device, uint64_t n, uint64_t *span_p);
 
 #endif

@@ -23,7 +23,7 @@ static choir_status start(struct range_job *job)
 	struct dev_access found;
 	struct launch_arg args[] = { LAUNCH_ARG(job->ind), LAUNCH_ARG(at), LAUNCH_ARG(n), LAUNCH_ARG(length), LAUNCH_ARG(job->found) };
 	struct launch launch = { .source = "index_range.cl", .options = job->ind_bytes == 4 ? "-DINDEX=int" : "-DINDEX=long",
-				 .kernel = "index_range", .args = args, .n_args = sizeof args / sizeof *args, .local = 1 };
+				 .kernel = "index_range", .args = args, .n_args = sizeof args / sizeof *args, .local = launch_shape_of(job->device).group };
 
 	job->items = launch.global = launch_items(job->device, job->n, &span);
 	length = span;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Coalescing: both routes of the host twin and the kernels against the plain reference, bit for bit.  Small sizes only on Oclgrind, which
+/* Coalescing: all routes of the host twin and of the kernels against the plain reference, bit for bit.  Small sizes only on Oclgrind, which
  * interprets, or with CHOIR_TEST_SMALL=1. */
 #include "kern/reduce.h"
-#include "sparse/coalesce.h"
+#include "sparse/coalesce_kernel.h"
 #include "sparse/range_kernel.h"
 #include "sparse/interprets.h"
 #include "sparse/reference.h"
@@ -17,8 +17,9 @@
 #define SENTINEL 0x5a
 #define GUARD 64
 
-enum route { BITMAP, SORT, KERNEL, N_ROUTES };
-static const char *const route_names[] = { "bitmap", "sort", "kernel" };
+/* KERNEL: the one that is chosen. */
+enum route { BITMAP, SORT, KERNEL, KERNEL_SORT, N_ROUTES };
+static const char *const route_names[] = { "bitmap", "sort", "kernel", "kernel sort" };
 
 static choir_device *device;
 static bool small;
@@ -56,6 +57,50 @@ static void make(const struct shape *shape, choir_dtype dtype, bool specials, ui
 	reference_random(&seed, dtype, specials, out->val, shape->n * shape->width);
 }
 
+/* The first pair of each index, ascending, of count pairs: what a coalesced list is. */
+static size_t keep_distinct(struct reference_pairs *all, size_t from, size_t count, size_t row)
+{
+	size_t kept = 0;
+
+	for (size_t i = from; i < from + count; i++) {
+		size_t to = from;
+
+		while (to < from + kept && all->ind[to] < all->ind[i])
+			to++;
+		if (to < from + kept && all->ind[to] == all->ind[i])
+			continue;
+		int64_t index = all->ind[i];
+		unsigned char first[65 * 8];
+
+		memcpy(first, all->val + i * row, row);
+		memmove(all->ind + to + 1, all->ind + to, (from + kept - to) * sizeof *all->ind);
+		memmove(all->val + (to + 1) * row, all->val + to * row, (from + kept - to) * row);
+		all->ind[to] = index;
+		memcpy(all->val + to * row, first, row);
+		kept++;
+	}
+	return kept;
+}
+
+/* Deals the pairs to lists, each half of what is left; lists that are not raw are coalesced.  counts: [n_src]. */
+static void deal(const struct shape *shape, const struct reference_pairs *in, size_t row, bool raw, struct reference_pairs *out, size_t *counts)
+{
+	size_t at = 0;
+
+	out->ind = malloc((shape->n + 1) * sizeof *out->ind);
+	out->val = malloc((shape->n + 1) * row);
+	out->count = 0;
+	for (uint32_t s = 0; s < shape->n_src; s++) {
+		size_t share = s + 1 == shape->n_src ? shape->n - at : (shape->n - at) / 2;
+
+		memcpy(out->ind + out->count, in->ind + at, share * sizeof *out->ind);
+		memcpy(out->val + out->count * row, in->val + at * row, share * row);
+		counts[s] = raw ? share : keep_distinct(out, out->count, share, row);
+		out->count += counts[s];
+		at += share;
+	}
+}
+
 static void run_job(struct coalesce *job, void *ind, struct index_form form, void *val)
 {
 	bool done = false;
@@ -72,14 +117,14 @@ static void check_guard(const unsigned char *p)
 		assert_int_equal(p[i], SENTINEL);
 }
 
-/* One route on one input, written with sentinels behind both outputs. */
-static void one_route(const struct shape *shape, choir_dtype dtype, choir_op op, bool raw, const struct reference_pairs *in,
+/* One route on one input, dealt to lists, written with sentinels behind both outputs. */
+static void one_route(const struct shape *shape, choir_dtype dtype, choir_op op, bool raw, const struct reference_pairs *in, const size_t *counts,
                       uint32_t ind_bytes, enum route route)
 {
 	struct coalesce_source *src = calloc(shape->n_src, sizeof *src);
 	size_t row = shape->width * choir_dtype_bytes(dtype), at = 0, bad = 0;
 	struct index_form in_form = { .bytes = ind_bytes }, out_form;
-	unsigned char *stored = malloc(shape->n * 8 + 8), *ind, *val;
+	unsigned char *stored = malloc(in->count * 8 + 8), *ind, *val;
 	struct reference_pairs want;
 	struct coalesce job;
 	struct coalesce_call call = { .dtype = dtype, .op = op, .width = shape->width, .raw = raw, .final = !raw, .n_ranks = 3, .src = src,
@@ -89,21 +134,21 @@ static void one_route(const struct shape *shape, choir_dtype dtype, choir_op op,
 	if (ind_bytes == 4 && call.range.hi > INT32_MAX)
 		in_form = index_form_of(call.range);
 	out_form = index_form_of(call.range);
-	index_convert(stored, in_form, in->ind, (struct index_form){ .bytes = 8 }, shape->n);
+	index_convert(stored, in_form, in->ind, (struct index_form){ .bytes = 8 }, in->count);
 	for (uint32_t s = 0; s < shape->n_src; s++) {
-		size_t share = s + 1 == shape->n_src ? shape->n - at : (shape->n - at) / 2;
-
-		src[s].pairs = (struct pairs){ .ind = stored + at * in_form.bytes, .rows = in->val + at * row, .count = share, .form = in_form };
-		at += share;
+		src[s].pairs = (struct pairs){ .ind = stored + at * in_form.bytes, .rows = in->val + at * row, .count = counts[s], .form = in_form };
+		at += counts[s];
 	}
 	reference_coalesce(in, shape->width, dtype, op, raw, !raw, 3, &want);
 	ind = malloc(want.count * out_form.bytes + GUARD);
 	val = malloc(want.count * row + GUARD);
 	memset(ind, SENTINEL, want.count * out_form.bytes + GUARD);
 	memset(val, SENTINEL, want.count * row + GUARD);
-	assert_int_equal(coalesce_init(&job, &call, route == KERNEL ? device : NULL), CHOIR_SUCCESS);
-	if (route != KERNEL)
+	assert_int_equal(coalesce_init(&job, &call, route >= KERNEL ? device : NULL), CHOIR_SUCCESS);
+	if (route < KERNEL)
 		job.sorts = route == SORT;
+	else if (route == KERNEL_SORT && job.on_device != NULL)
+		job.on_device->route = &coalesce_route_sort;
 	run_job(&job, ind, out_form, val);
 	if (job.count != want.count)
 		fail_msg("%s %s %s %s: %zu distinct, not %zu", shape->name, route_names[route], choir_dtype_name(dtype), choir_op_name(op),
@@ -125,17 +170,23 @@ static void one_route(const struct shape *shape, choir_dtype dtype, choir_op op,
 
 static void all_routes(const struct shape *shape, choir_dtype dtype, choir_op op, uint32_t ind_bytes, bool specials)
 {
-	struct reference_pairs in;
+	struct reference_pairs in, dealt;
+	size_t counts[8];
 
 	make(shape, dtype, specials, 88172645463325252u + shape->n, &in);
-	for (int raw = 0; raw < 2; raw++)
+	for (int raw = 0; raw < 2; raw++) {
+		if (!raw && shape->n > 5000)
+			continue; /* they are coalesced by insertion */
+		deal(shape, &in, shape->width * choir_dtype_bytes(dtype), raw, &dealt, counts);
 		for (enum route route = BITMAP; route < N_ROUTES; route++) {
 			if (route == BITMAP && shape->range > 1u << 24)
 				continue;
-			if (route == KERNEL && reduce_kernel_supported(device, dtype, op) != CHOIR_SUCCESS)
+			if (route >= KERNEL && reduce_kernel_supported(device, dtype, op) != CHOIR_SUCCESS)
 				continue;
-			one_route(shape, dtype, op, raw, &in, ind_bytes, route);
+			one_route(shape, dtype, op, raw, &dealt, counts, ind_bytes, route);
 		}
+		reference_free(&dealt);
+	}
 	reference_free(&in);
 }
 
@@ -146,13 +197,17 @@ static bool supported(choir_dtype dtype, choir_op op)
 
 static void every_dtype_and_operator(void **state)
 {
-	struct shape shape = { .name = "duplicates", .n = small ? 37 : 301, .width = 3, .range = 40, .n_src = 3 };
+	struct shape rows = { .name = "duplicates", .n = small ? 37 : 301, .width = 3, .range = 40, .n_src = 3 };
+	struct shape scalars = { .name = "scalars", .n = small ? 41 : 333, .width = 1, .range = 90, .n_src = 2 };
 
 	(void)state;
 	for (choir_dtype dtype = CHOIR_I8; dtype <= CHOIR_BOOL; dtype++)
 		for (choir_op op = CHOIR_OP_SUM; op < CHOIR_OP_LOCAL; op++)
-			if (supported(dtype, op) && (!small || op == CHOIR_OP_SQUARE_ADD || op == CHOIR_OP_MEAN))
-				all_routes(&shape, dtype, op, (op & 1) != 0 ? 4 : 8, true);
+			if (supported(dtype, op) && (!small || op == CHOIR_OP_SQUARE_ADD || op == CHOIR_OP_MEAN)) {
+				all_routes(&rows, dtype, op, (op & 1) != 0 ? 4 : 8, true);
+				if (op == CHOIR_OP_SUM || op == CHOIR_OP_MEAN || op == CHOIR_OP_SQUARE_ADD) /* a program each */
+					all_routes(&scalars, dtype, op, (op & 1) != 0 ? 8 : 4, true);
+			}
 }
 
 static void every_width(void **state)
@@ -193,6 +248,10 @@ static void every_range(void **state)
 		{ .name = "one index", .n = 50, .width = 2, .base = 7, .range = 1, .n_src = 2 },
 		{ .name = "one word", .n = 50, .width = 1, .base = 3, .range = 64, .n_src = 1 },
 		{ .name = "a million", .n = 20000, .width = 1, .range = 1000000, .n_src = 2 },
+		{ .name = "many buckets", .n = 70001, .width = 1, .base = 11, .range = 4000000, .n_src = 1 },
+		{ .name = "radix of 11 bits", .n = 70001, .width = 1, .range = INT32_MAX, .n_src = 1 },
+		{ .name = "merged", .n = 4000, .width = 1, .base = 100, .range = 30001, .n_src = 5 },
+		{ .name = "to the end", .n = 3000, .width = 2, .base = INT32_MAX - 2000, .range = 2001, .n_src = 4 },
 		{ .name = "31 bits", .n = 300, .width = 1, .range = INT32_MAX, .n_src = 1 },
 		{ .name = "far, narrow", .n = 300, .width = 2, .base = UINT64_C(1) << 40, .range = 1000, .n_src = 3 },
 		{ .name = "far, 32 bits", .n = 300, .width = 1, .base = 5, .range = UINT64_C(1) << 32, .n_src = 2 },

@@ -127,7 +127,7 @@ static void bitmap_case(size_t n, size_t range, int64_t lo, uint32_t ind_bytes, 
 	size_t marked = (n + 1) / 2, words = (range + 63) / 64, bad = 0;
 	uint64_t *bitmap = calloc(words + 1, 8);
 	unsigned char *found = blank(n + GUARD), *want_found = blank(n + GUARD), *want_ind = blank(marked * ind_bytes + GUARD);
-	cl_mem mem = upload(bitmap, words * 8 + 8), ind_mem = upload(list.stored, (n + OFFSET) * ind_bytes);
+	cl_mem mem = NULL, ind_mem = upload(list.stored, (n + OFFSET) * ind_bytes);
 	cl_mem found_mem = upload(found, n + GUARD), before = upload(bitmap, words * 8 + 8), total = upload(bitmap, 4);
 	cl_mem out = upload(want_ind, marked * ind_bytes + GUARD), scratch = NULL;
 	struct dense_list half = { .ind = ind_mem, .off = OFFSET * ind_bytes, .form = list.form, .n = marked }, all = half;
@@ -135,6 +135,9 @@ static void bitmap_case(size_t n, size_t range, int64_t lo, uint32_t ind_bytes, 
 	cl_uint count = (cl_uint)marked;
 
 	all.n = n;
+	memset(bitmap, SENTINEL, words * 8);
+	mem = on_device.mem = upload(bitmap, words * 8 + 8);
+	memset(bitmap, 0, words * 8);
 	for (size_t i = 0; i < marked; i++)
 		bitmap[(list.plain[i] - lo) / 64] |= UINT64_C(1) << (list.plain[i] - lo) % 64;
 	for (size_t i = 0; i < n; i++)
@@ -146,6 +149,7 @@ static void bitmap_case(size_t n, size_t range, int64_t lo, uint32_t ind_bytes, 
 	dense_contains(&(int64_t){ lo + (int64_t)words * 64 }, (struct index_form){ .bytes = 8 }, 1, lo, bitmap, words, found);
 	assert_int_equal(bad + found[0], 0);
 	assert_int_equal(dev_buffer_create(device, dense_kernel_spans(device, on_device.words) * 4, &scratch), CHOIR_SUCCESS);
+	assert_int_equal(dense_kernel_clear(device, &on_device, NULL), CHOIR_SUCCESS);
 	assert_int_equal(dense_kernel_mark(device, &half, &on_device, NULL), CHOIR_SUCCESS);
 	assert_int_equal(dense_kernel_number(device, &on_device, scratch, before, total, NULL), CHOIR_SUCCESS);
 	assert_int_equal(dense_kernel_indices(device, &on_device, before, out, list.form, NULL), CHOIR_SUCCESS);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* Entries grouped by the upper bits of their keys (radix.cl), their order kept: a bucket is what shares those bits.  A work-group folds a bucket's
+ * elements in order into a cell for each key that it can have; bits tell which were touched.  cells_count, scan_group over its counts, cells_take.
+ * Options: DTYPE, OP (ops.h); RAW = 1 if elements are original values (square_add squares them), 0 if partial results; FINAL = 1 to apply the final
+ * expression; KEY, VALUE (entry.h); INDEX = int or long, the type of the indices; CELL_BITS = the lower bits of a key; GROUP = work-items of a group, a power of
+ * two with 32 cells an item at least.
+ *
+ * Each item owns an equal part of the cells, looks at all entries of the bucket and folds those that are its own: in order, without atomics. */
+#include "ops.h"
+
+#include "entry.h"
+
+#ifndef RAW
+#error "RAW: 0 or 1"
+#endif
+#ifndef FINAL
+#error "FINAL: 0 or 1"
+#endif
+#ifndef INDEX
+#error "INDEX: int or long"
+#endif
+#if !defined CELL_BITS || CELL_BITS < 5
+#error "CELL_BITS: the lower bits of a key"
+#endif
+#if !defined GROUP || GROUP < 1 || GROUP * 32 > 1 << CELL_BITS
+#error "GROUP: work-items of a group"
+#endif
+
+#define CELLS (1u << CELL_BITS)
+#define WORDS (CELLS / 32)
+#define WORDS_AN_ITEM (WORDS / GROUP)
+
+#if GROUP > 1
+#define GROUP_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#else
+#define GROUP_BARRIER() /* one item has nobody to wait for */
+#endif
+
+/* The first of n entries in bucket b or behind it. */
+static uint bucket_start(__global const entry *entries, uint n, ulong b)
+{
+	uint lo = 0, hi = n;
+
+	while (lo < hi) {
+		const uint mid = lo + (hi - lo) / 2;
+
+		if ((ulong)entries[mid].key >> CELL_BITS < b)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static uint cell_of(KEY key)
+{
+	return (uint)key & (CELLS - 1);
+}
+
+static bool is_mine(uint cell)
+{
+	return GROUP == 1 || cell / (CELLS / GROUP) == (uint)get_local_id(0);
+}
+
+static void clear(__local uint *bits)
+{
+	const uint first = (uint)get_local_id(0) * WORDS_AN_ITEM;
+
+	for (uint w = first; w < first + WORDS_AN_ITEM; w++)
+		bits[w] = 0;
+}
+
+/* Bits that are set in my words. */
+static uint count_mine(__local const uint *bits)
+{
+	const uint first = (uint)get_local_id(0) * WORDS_AN_ITEM;
+	uint count = 0;
+
+	for (uint w = first; w < first + WORDS_AN_ITEM; w++)
+		count += popcount(bits[w]);
+	return count;
+}
+
+/* What is counted by the items before me; *all_p by all of them. */
+static uint counted_before(uint mine, __local uint *sums, uint *all_p)
+{
+	const uint t = (uint)get_local_id(0);
+	uint before = 0, all = 0;
+
+	sums[t] = mine;
+	GROUP_BARRIER(); /* all counts are there before anybody adds them up */
+	for (uint k = 0; k < GROUP; k++) {
+		before += k < t ? sums[k] : 0;
+		all += sums[k];
+	}
+	*all_p = all;
+	return before;
+}
+
+/* counts[b] = distinct keys of bucket b. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void cells_count(__global const entry *entries, uint n, __global uint *counts)
+{
+	__local uint bits[WORDS], sums[GROUP];
+	const uint b = (uint)get_group_id(0);
+	const uint from = bucket_start(entries, n, b), end = bucket_start(entries, n, (ulong)b + 1);
+	uint all;
+
+	clear(bits); /* no barrier: an item touches its own words only */
+	for (uint i = from; i < end; i++) {
+		const uint x = cell_of(entries[i].key);
+
+		if (is_mine(x))
+			bits[x / 32] |= 1u << (x % 32);
+	}
+	(void)counted_before(count_mine(bits), sums, &all);
+	if (get_local_id(0) == 0)
+		counts[b] = all;
+}
+
+/* counts after the scan: where the bucket's indices (key + shift) and elements go. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void cells_take(__global const entry *entries, uint n, __global const uint *counts,
+                                                                           long shift, int n_ranks, __global INDEX *ind,
+                                                                           __global ELEM *out)
+{
+	__local ACC cells[CELLS];
+	__local uint bits[WORDS], sums[GROUP];
+	const uint b = (uint)get_group_id(0), first = (uint)get_local_id(0) * WORDS_AN_ITEM;
+	const uint from = bucket_start(entries, n, b), end = bucket_start(entries, n, (ulong)b + 1);
+	uint to, all;
+
+	clear(bits);
+	for (uint i = from; i < end; i++) {
+		const uint x = cell_of(entries[i].key), bit = 1u << (x % 32);
+
+		if (is_mine(x)) {
+			const uint touched = bits[x / 32];
+			ACC here = OPS(load)((__global const ELEM *)&entries[i].value, 0);
+
+			if (RAW)
+				here = OPS(raw)(here, 1);
+			cells[x] = (touched & bit) != 0 ? OPS(fold)(cells[x], here) : here;
+			bits[x / 32] = touched | bit;
+		}
+	}
+	to = counts[b] + counted_before(count_mine(bits), sums, &all);
+	for (uint w = first; w < first + WORDS_AN_ITEM; w++)
+		for (uint left = bits[w]; left != 0; left &= left - 1) {
+			const uint x = w * 32 + 31 - clz(left & (0 - left));
+			const ACC here = cells[x];
+
+			ind[to] = (INDEX)((long)((ulong)b << CELL_BITS | x) + shift);
+			OPS(store)(out, to++, FINAL ? OPS(final)(here, n_ranks) : here);
+		}
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* Merging lists of distinct indices: once a bitmap of their union numbers its bits (bitmap.cl), each list in its turn folds its rows into those of the
+ * result.  The indices of one list are distinct, so no two items of a launch meet, and the order is that of the launches.
+ * Options: DTYPE, OP (ops.h); GROUP, SPAN (walk.h); INDEX = int or long, the type of the indices; FINAL = 1 to apply the final expression in merge_finish. */
+#include "ops.h"
+
+#include "walk.h"
+
+#ifndef INDEX
+#error "INDEX: int or long"
+#endif
+#ifndef FINAL
+#error "FINAL: 0 or 1"
+#endif
+
+/* before[w] = bits of the union below word w; seen = what the lists before had: elsewhere acc holds nothing yet.  shift = what to add to a stored index to
+ * get its bit; *_at: elements to skip. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void merge_fold(__global const INDEX *ind, ulong ind_at, __global const ELEM *rows,
+                                                                           ulong rows_at, ulong n, ulong width, long shift,
+                                                                           __global const uint *bitmap, __global const uint *before,
+                                                                           __global const uint *seen, __global ACC *acc)
+{
+	for (walk at = walk_from(n, width); at.i < at.end; at = walk_on(at)) {
+		const ulong x = (ulong)((long)ind[ind_at + at.row] + shift), w = x / 32;
+		const uint bit = 1u << (x % 32);
+		const ulong to = (ulong)(before[w] + popcount(bitmap[w] & (bit - 1))) * width + at.column;
+		const ACC here = OPS(load)(rows, rows_at + at.i);
+
+		acc[to] = (seen[w] & bit) != 0 ? OPS(fold)(acc[to], here) : here;
+	}
+}
+
+/* n accumulators to elements, which may be the same memory where they are of one type. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void merge_finish(__global const ACC *acc, ulong n, int n_ranks, __global ELEM *out)
+{
+	for (walk at = walk_from(n, 1); at.i < at.end; at = walk_on(at)) {
+		ACC x = acc[at.i];
+
+		if (FINAL)
+			x = OPS(final)(x, n_ranks);
+		OPS(store)(out, at.i, x);
+	}
+}
