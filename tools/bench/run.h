@@ -6,6 +6,7 @@
 #include "args.h"
 #include "job.h"
 #include "result.h"
+#include "sparse_ids.h"
 
 struct run {
 	const struct args *args;
@@ -49,5 +50,8 @@ void run_close(const struct run *run, struct run_field *field);
 
 /* run_measure: everything in rows[n_ours] that comes from times.  bytes = what algbw counts. */
 void run_measure(struct run *run, const struct job *job, const struct run_field *field, size_t bytes, double bus_factor, struct result *rows);
+
+/* run_read_text: the words of --text; the range is then theirs.  Ends all ranks if one cannot read it.  Collective. */
+void run_read_text(struct run *run, struct args_sparse *what, struct sparse_text *text);
 
 #endif

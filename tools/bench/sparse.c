@@ -10,7 +10,6 @@
 #include "symmetric.h"
 #include "watchdog.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -193,19 +192,6 @@ static void describe(struct run *run, const struct args_sparse *what)
 			 what->width, workload);
 }
 
-/* The words of a text; the range is then theirs. */
-static void read_text(struct run *run, struct args_sparse *what, struct sparse_text *text)
-{
-	bool failed = !sparse_text_read(what->text, text);
-	int why = errno;
-
-	if (failed && run->world->rank == 0)
-		fprintf(stderr, "choir-bench: --text %s: %s\n", what->text, why != 0 ? strerror(why) : "there is no word in it");
-	if (world_max_int(run->world, failed) == 1)
-		world_fail(run->world, EXIT_USAGE);
-	what->range = text->distinct;
-}
-
 /* Where the fastest changes, after a sweep over densities. */
 static void note_crossings(struct run *run, const struct result *like)
 {
@@ -234,7 +220,7 @@ void sparse_run(struct run *run)
 	struct sparse_shape shape = { .args = args->sparse, .n_ranks = run->world->size, .text = &text };
 
 	if (shape.args.ids == IDS_TEXT)
-		read_text(run, &shape.args, &text);
+		run_read_text(run, &shape.args, &text);
 	describe(run, &shape.args);
 	for (int t = 0; t < args->n_dtypes; t++)
 		for (int o = 0; o < args->n_ops; o++) {

@@ -41,11 +41,11 @@ static bool open(struct kernel_work *work)
 {
 	const struct kernel_shape *shape = work->shape;
 	size_t n = shape->sparse.range;
-	void *val = select_data_make(shape->dtype, n, shape->sparse.heavy_tailed);
 	struct both *both = work->state = calloc(1, sizeof *both);
+	void *val = both != NULL ? select_data_make(shape->dtype, n, shape->sparse.heavy_tailed) : NULL;
 	double sum = 0, squares = 0;
 
-	if (both == NULL || !kernel_add_input(work, val, n * shape->elem_bytes, shape->elem_bytes))
+	if (!kernel_add_input(work, val, n * shape->elem_bytes, shape->elem_bytes))
 		return false;
 	for (size_t i = 0; i < n; i++)
 		sum += element(shape->dtype, val, i);

@@ -6,7 +6,6 @@
 #include "bench/world.h"
 #include "kernel.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -130,17 +129,6 @@ static void run_kernel(struct run *run, const struct kernel *kernel, struct kern
 			}
 }
 
-static void read_text(struct run *run, struct args_sparse *what, struct sparse_text *text)
-{
-	bool failed = !sparse_text_read(what->text, text);
-
-	if (failed && run->world->rank == 0)
-		fprintf(stderr, "choir-bench: --text %s: %s\n", what->text, errno != 0 ? strerror(errno) : "there is no word in it");
-	if (world_max_int(run->world, failed) == 1)
-		world_fail(run->world, EXIT_USAGE);
-	what->range = text->distinct;
-}
-
 int rows_run(struct run *run)
 {
 	const struct args *args = run->args;
@@ -149,7 +137,7 @@ int rows_run(struct run *run)
 	uint64_t wrong;
 
 	if (shape.sparse.ids == IDS_TEXT)
-		read_text(run, &shape.sparse, &text);
+		run_read_text(run, &shape.sparse, &text);
 	for (int k = 0; k < N_KERNELS; k++)
 		for (int i = 1; i < args->n_collectives; i++)
 			if (is_meant(args->collectives[i], kernels[k])) {

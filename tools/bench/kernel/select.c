@@ -59,13 +59,11 @@ static bool open_either(struct kernel_work *work, bool all_ties)
 	const struct kernel_shape *shape = work->shape;
 	size_t n = shape->sparse.range, elem = shape->elem_bytes, count = shape->sparse.rows;
 	struct selection *selection = work->state = calloc(1, sizeof *selection);
-	void *val = select_data_make(shape->dtype, n, shape->sparse.heavy_tailed);
+	void *val = selection != NULL ? select_data_make(shape->dtype, n, shape->sparse.heavy_tailed) : NULL;
 	uint64_t key;
 
-	if (selection == NULL || !kernel_add_input(work, val, n * elem, elem)) {
-		return false;
-	}
-	if (!select_data_kth(elem, val, n, shape->sparse.rows, &key))
+	if (!kernel_add_input(work, val, n * elem, elem) ||
+	    !select_data_kth(elem, val, n, shape->sparse.rows, &key))
 		return false;
 	selection->limit = (struct select_limit){ .key = key, .ties = UINT64_MAX };
 	selection->k = shape->sparse.rows;
