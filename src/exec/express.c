@@ -12,7 +12,7 @@
 #include <sched.h>
 #include <string.h>
 
-enum { WAIT_ROUNDS = 2000 }; /* some 50 us */
+enum { WAIT_ROUNDS = 2000, MAIL_ROUNDS = 8 }; /* some 50 us */
 
 static enum express_kind kind_of(const struct run *run)
 {
@@ -180,8 +180,14 @@ static choir_status fail(struct run *const *runs, int n, const struct run *faile
 	return error_set(st, "%s", text);
 }
 
+/* What is short most likely comes through a box in the arena (exec/mail.h): the transport is asked now and then. */
+static bool asks_transport(struct run *const *runs, int n, int idle)
+{
+	return runs[0]->pair && (idle % MAIL_ROUNDS == MAIL_ROUNDS - 1 || runs[n - 1]->in.bytes > ARENA_BOX_BYTES);
+}
+
 /* One round; true if anything moved.  *left: how many have not ended.  *failed_p: the one that failed. */
-static bool advance(struct run *const *runs, int n, int *left, const struct run **failed_p)
+static bool advance(struct run *const *runs, int n, int idle, int *left, const struct run **failed_p)
 {
 	bool moved = false;
 
@@ -193,7 +199,7 @@ static bool advance(struct run *const *runs, int n, int *left, const struct run 
 			*failed_p = runs[i];
 		*left += runs[i]->state != RUN_ENDED;
 	}
-	if (*left > 0 && runs[0]->pair)
+	if (*left > 0 && asks_transport(runs, n, idle))
 		moved |= engine_messages(runs[0]->comm);
 	return moved;
 }
@@ -209,7 +215,7 @@ choir_status express_end(struct run *const *runs, int n, choir_event **event_p)
 	if ((runs[0]->plan->messages && !pair) || !engine_number(runs, n))
 		return submit(runs, n, event_p);
 	for (int idle = 0; left > 0 && failed == NULL && idle < rounds; idle++) {
-		if (advance(runs, n, &left, &failed) || (!pair && device_block(runs[0])))
+		if (advance(runs, n, idle, &left, &failed) || (!pair && device_block(runs[0])))
 			idle = 0;
 		else if (device_shares_core(comm) && device_busy(runs[0]))
 			sched_yield();

@@ -4,6 +4,7 @@
  * `waiting` list.  Everything here runs under the engine's drive lock, so the board needs none. */
 #include "exec/steps.h"
 
+#include "exec/mail.h"
 #include "exec/peers.h"
 
 #include <stdlib.h>
@@ -80,9 +81,8 @@ static choir_status start_reduce(struct run *run, uint32_t id, bool *done)
 	return steps_host_reduce(run, step, done);
 }
 
-static choir_status start_send(struct run *run, uint32_t id, bool *done)
+static choir_status send_message(struct run *run, const struct plan_step *step)
 {
-	const struct plan_step *step = &run->plan->steps[id];
 	struct choir_comm *comm = run->comm;
 	struct wire_header header = {
 		.magic = WIRE_MAGIC,
@@ -100,17 +100,26 @@ static choir_status start_send(struct run *run, uint32_t id, bool *done)
 	              step->len, NULL));
 	if (comm->layout.node_of[step->peer] != comm->layout.node_of[comm->rank])
 		atomic_fetch_add_explicit(&run->event->wire_bytes, step->len + sizeof header, memory_order_relaxed);
-	*done = true;
 	return CHOIR_SUCCESS;
+}
+
+static choir_status start_send(struct run *run, uint32_t id, bool *done)
+{
+	const struct plan_step *step = &run->plan->steps[id];
+
+	*done = true;
+	return run->pair && run->pair_sends && mail_put(run, step) ? CHOIR_SUCCESS : send_message(run, step);
 }
 
 static choir_status poll_recv(struct run *run, uint32_t id, bool *done)
 {
 	const struct plan_step *step = &run->plan->steps[id];
-	struct pump_message *message = inbox_take(&run->comm->inbox, run->key, step->peer, tag_of(run, step->tag));
+	struct pump_message *message;
 	choir_status st = CHOIR_SUCCESS;
 
-	if (message == NULL)
+	if (run->pair && !run->pair_sends)
+		TRY(mail_take(run, step, done));
+	if (*done || (message = inbox_take(&run->comm->inbox, run->key, step->peer, tag_of(run, step->tag))) == NULL)
 		return CHOIR_SUCCESS;
 	if (memcmp(&message->header.record, &run->record, sizeof run->record) != 0)
 		st = run_mismatch(run, step->peer, &message->header.record);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Layout, each part beginning on a page of its own: head and poison | controls [ranks] | lanes [ranks][lanes] | slots [ranks][lanes].
+/* Layout, each part beginning on a page of its own: head and poison | controls [ranks] | lanes [ranks][lanes] | slots [ranks][lanes] |
+ * mail [ranks][ranks].
  * What one rank writes and another polls never shares a cache line with anything else.
  *
  * An arena is mapped once in a process, however many of its ranks live there: opens are counted by nonce, so all local ranks see the same
@@ -31,7 +32,7 @@ struct arena {
 	int64_t pid; /* whose descriptor it is */
 	int fd;
 	int ranks, lanes;
-	uint64_t slot_bytes, controls_off, lanes_off, slots_off;
+	uint64_t slot_bytes, controls_off, lanes_off, slots_off, mail_off;
 	int refs; /* under shared_lock */
 };
 
@@ -42,6 +43,11 @@ static struct arena *open_arenas; /* under shared_lock */
 static uint64_t pages(uint64_t bytes)
 {
 	return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+static bool has_mail(const struct arena *arena)
+{
+	return arena->ranks <= ARENA_MAIL_RANKS && arena->lanes == ARENA_MOST_LANES;
 }
 
 /* Fills the offsets; *bytes_p is the size of the whole. */
@@ -60,7 +66,8 @@ static choir_status lay_out(struct arena *arena, uint64_t *bytes_p)
 		return error_set(CHOIR_NO_MEMORY, "no memory for an arena of %d ranks, %d lanes and slots of %llu bytes", arena->ranks,
 		                 arena->lanes, (unsigned long long)arena->slot_bytes);
 	arena->slots_off = arena->lanes_off + pages(arena->slots_off);
-	*bytes_p = arena->slots_off + slots;
+	arena->mail_off = arena->slots_off + slots;
+	*bytes_p = arena->mail_off + (has_mail(arena) ? pages((uint64_t)arena->ranks * (uint64_t)arena->ranks * sizeof(struct arena_mail)) : 0);
 	return CHOIR_SUCCESS;
 }
 
@@ -205,6 +212,13 @@ unsigned char *arena_slot(struct arena *arena, int place, int lane)
 	uint64_t slot = (uint64_t)place * (uint64_t)arena->lanes + (uint64_t)lane;
 
 	return at_off(arena, arena->slots_off + slot * arena->slot_bytes);
+}
+
+struct arena_mail *arena_mail(struct arena *arena, int from, int to)
+{
+	uint64_t pair = (uint64_t)from * (uint64_t)arena->ranks + (uint64_t)to;
+
+	return has_mail(arena) ? (struct arena_mail *)(void *)at_off(arena, arena->mail_off + pair * sizeof(struct arena_mail)) : NULL;
 }
 
 struct arena_control *arena_control(struct arena *arena, int place)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The arena: memory that all ranks of a node see, a memfd fully allocated at creation.  For each rank: a control block, and `lanes` lanes
- * with one flag line and one slot each.  A collective uses lane seq mod lanes on every rank.
+ * with one flag line and one slot each.  A collective uses lane seq mod lanes on every rank.  For each pair of ranks, if they are few: boxes for short messages.
  *
  * Note [arena flags].  A lane's flag is one 64-bit number that only rises: seq << 24 | step, step = plan index << 20 | phase while it
  * runs, ARENA_DONE if it ended badly for its rank alone.  So "has peer published phase p of call s" is one acquire load and one compare,
@@ -35,6 +35,22 @@ struct arena_control {                    /* one rank's words that are not per l
 	_Alignas(64) _Atomic uint64_t done[ARENA_MOST_LANES]; /* for each lane: the latest call it is done with, plus 1 */
 };
 
+enum { ARENA_BOXES = 8, ARENA_BOX_BYTES = 4096, ARENA_MAIL_RANKS = 16 };
+
+struct arena_box { /* written by the sender only, the flag last */
+	_Alignas(64) _Atomic uint64_t flag;       /* the message's number among the pair's, plus 1 */
+	uint64_t call;                            /* a hash of the record */
+	unsigned char bytes[ARENA_LINE_BYTES];    /* the message, if it is no longer than that */
+	_Alignas(64) unsigned char record[ARENA_RECORD_BYTES]; /* read when hashes differ */
+	_Alignas(64) unsigned char more[ARENA_BOX_BYTES];      /* a longer message */
+};
+
+struct arena_mail { /* from one rank to another; message k uses box k mod ARENA_BOXES */
+	_Alignas(64) _Atomic uint64_t taken[ARENA_BOXES]; /* by the receiver: for each box, the message that it took out last, plus 1 */
+	_Alignas(64) uint64_t seen[ARENA_BOXES];          /* the sender's note of that, so that it looks there once in a round of the boxes */
+	struct arena_box boxes[ARENA_BOXES];
+};
+
 struct arena_address { /* how a peer finds it */
 	int64_t pid;
 	int32_t fd;
@@ -61,6 +77,9 @@ void arena_release(struct arena *arena); /* unmaps at the last reference; NULL i
 struct arena_lane *arena_lane(struct arena *arena, int place, int lane);
 unsigned char *arena_slot(struct arena *arena, int place, int lane); /* 4096-byte aligned */
 struct arena_control *arena_control(struct arena *arena, int place);
+
+/* Between two places; NULL where they have none: in arenas of more than ARENA_MAIL_RANKS ranks or fewer than ARENA_MOST_LANES lanes, which are no comm's. */
+struct arena_mail *arena_mail(struct arena *arena, int from, int to);
 
 /* The whole mapping, page aligned, for wrapping as a cl_mem once. */
 void *arena_base(struct arena *arena);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* choir_sendrecv: whom it meets, when its one event completes, and what it is when one half fails. */
+/* choir_sendrecv: whom it meets, when its one event completes, and what it is when one half fails.  Sends that are far ahead of their receives, short and long. */
 #include "world/gate.h"
 
 #include <sched.h>
@@ -86,6 +86,86 @@ static void test_others(void **state)
 	on_layouts(2, with_others);
 	on_layouts(3, with_others);
 	on_layouts(5, with_others);
+}
+
+enum { AHEAD = 30, LONGEST = 5000 };
+
+/* In floats: what fits beside a flag, a box of the arena, or neither. */
+static size_t length_of(int message)
+{
+	static const size_t lengths[] = { 1, 12, 13, 1024, 1025, 0, 2, LONGEST, 1, 900 };
+
+	return lengths[(size_t)message % (sizeof lengths / sizeof *lengths)];
+}
+
+static void write_message(float *out, int from, int message)
+{
+	for (size_t i = 0; i < length_of(message); i++)
+		out[i] = (float)((from * 97 + message * 13) % 1000 * 8192 + (int)i);
+}
+
+static bool is_message(const float *in, int from, int message)
+{
+	for (size_t i = 0; i < length_of(message); i++)
+		if (in[i] != (float)((from * 97 + message * 13) % 1000 * 8192 + (int)i))
+			return false;
+	return in[length_of(message)] == -1;
+}
+
+/* All are sent before any is received; then they are waited for from the last to the first; then one at a time. */
+static void far_ahead(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	static __thread float in[AHEAD][LONGEST + 1], out[LONGEST];
+	int n = world->n, left = (rank + n - 1) % n, right = (rank + 1) % n;
+	choir_event *sent[AHEAD] = { NULL }, *received[AHEAD] = { NULL };
+
+	(void)unused;
+	for (int round = 0; round < 3; round++) {
+		for (int m = 0; m < AHEAD; m++) {
+			write_message(out, rank, m);
+			if (length_of(m) == LONGEST) /* others wait for nobody */
+				continue;
+			OK(choir_send(comm, choir_host(out), length_of(m), CHOIR_F32, right, NULL, NULL));
+		}
+		line_up();
+		for (int m = 0; m < AHEAD; m++) {
+			in[m][length_of(m)] = -1;
+			if (length_of(m) != LONGEST)
+				OK(choir_recv(comm, choir_host(in[m]), length_of(m), CHOIR_F32, left, NULL, &received[m]));
+		}
+		for (int m = AHEAD - 1; m >= 0; m--) {
+			if (received[m] == NULL)
+				continue;
+			OK(choir_event_wait(received[m], -1));
+			choir_event_release(received[m]);
+			received[m] = NULL;
+			CHECK(is_message(in[m], left, m));
+		}
+		for (int m = 0; m < AHEAD; m++) {
+			in[0][length_of(m)] = -1;
+			write_message(out, rank, m);
+			if (m % 3 == 2)
+				OK(choir_send(comm, choir_host(out), length_of(m), CHOIR_F32, right, NULL, &sent[m]));
+			if (m % 3 == 2)
+				OK(choir_recv(comm, choir_host(in[0]), length_of(m), CHOIR_F32, left, NULL, NULL));
+			else
+				OK(choir_sendrecv(comm, choir_host(out), length_of(m), right, choir_host(in[0]), length_of(m), left, CHOIR_F32, NULL, NULL));
+			CHECK(is_message(in[0], left, m));
+			if (sent[m] != NULL)
+				OK(choir_event_wait(sent[m], -1));
+			choir_event_release(sent[m]);
+			sent[m] = NULL;
+		}
+	}
+}
+
+static void test_far_ahead(void **state)
+{
+	static const int sizes[] = { 1, 2, 3, 5, 8 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+		on_layouts(sizes[i], far_ahead);
 }
 
 static void count_up(void *ctx, choir_status status)
@@ -183,7 +263,7 @@ static void test_failures(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_itself), cmocka_unit_test(test_others), cmocka_unit_test(test_one_event),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_itself), cmocka_unit_test(test_others), cmocka_unit_test(test_far_ahead), cmocka_unit_test(test_one_event),
 		                            cmocka_unit_test(test_failures) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
