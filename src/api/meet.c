@@ -12,6 +12,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #define HELLO_MAGIC 0x63687232u
 
@@ -34,33 +35,24 @@ choir_status meet_gather(struct meeting *m, const void *mine, size_t bytes, void
 	                 m->n_parties);
 }
 
-static uint64_t mix(uint64_t h, const void *bytes, size_t n)
-{
-	const unsigned char *p = bytes;
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ p[i]) * 1099511628211u;
-	return h;
-}
-
 /* Network namespaces count as machines of their own: what is cut off on the network is another node. */
 static uint64_t machine_key(void)
 {
-	char boot_id[64] = "";
-	uid_t uid = getuid();
+	struct {
+		char boot_id[64];
+		uint64_t uid, net;
+	} who = { .uid = getuid() };
 	struct stat net = { 0 };
 	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-	uint64_t h = 14695981039346656037u;
 
 	if (f != NULL) {
-		if (fgets(boot_id, sizeof boot_id, f) == NULL)
-			boot_id[0] = '\0';
+		if (fgets(who.boot_id, sizeof who.boot_id, f) == NULL)
+			who.boot_id[0] = '\0';
 		fclose(f);
 	}
 	(void)!stat("/proc/self/ns/net", &net);
-	h = mix(h, boot_id, sizeof boot_id);
-	h = mix(h, &uid, sizeof uid);
-	return mix(h, &net.st_ino, sizeof net.st_ino);
+	who.net = net.st_ino;
+	return XXH64(&who, sizeof who, 0);
 }
 
 static choir_status random_id(uint64_t *out)
@@ -103,18 +95,17 @@ static choir_status say_hello(struct meeting *m)
 
 static uint64_t device_key(choir_device *device)
 {
-	cl_device_id id = choir_device_id(device);
-	char text[512] = "";
-	uint64_t h = 14695981039346656037u;
-	int where = dev_reduce_where(device);
 	static const cl_device_info infos[] = { CL_DEVICE_NAME, CL_DRIVER_VERSION, CL_DEVICE_VERSION };
+	cl_device_id id = choir_device_id(device);
+	uint64_t key = (uint64_t)dev_reduce_where(device);
 
 	for (size_t i = 0; i < sizeof infos / sizeof *infos; i++) {
-		memset(text, 0, sizeof text);
+		char text[512] = "";
+
 		clGetDeviceInfo(id, infos[i], sizeof text - 1, text, NULL);
-		h = mix(h, text, sizeof text);
+		key = XXH64(text, sizeof text, key);
 	}
-	return mix(h, &where, sizeof where);
+	return key;
 }
 
 static choir_status say_members(struct meeting *m)
