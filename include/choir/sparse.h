@@ -72,6 +72,15 @@ typedef struct choir_sparse_stats {
 	uint64_t wire_bytes;   /* sent by this rank to other nodes */
 	double imbalance;      /* pairs that the busiest rank merged / the mean; 1 where all merge alike */
 	double predicted_us;   /* of the exchange, by the cost model that chooses */
+	/* What predicted_us is made of: each times its constant in the "costs:" of the rules (docs/sparse.md, in ns) for that kind of link. */
+	const char *link;      /* "shared", "node" or "network"; constant; "" if nothing was exchanged */
+	double messages;       /* alpha */
+	double bytes_received; /* beta */
+	double bytes_copied;   /* sigma */
+	double pairs_placed;   /* merge */
+	double bytes_folded;   /* fold */
+	double predicted_pairs_out;
+	int kept;              /* 1: another algorithm would be cheaper, but by less than a tenth, and the last call like this one took this */
 } choir_sparse_stats;
 
 /* choir_event_sparse_stats: of a sparse collective's event that is complete; ARGUMENT for any other. */

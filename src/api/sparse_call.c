@@ -56,7 +56,7 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 {
 	struct choir_comm *comm = run->comm;
 	struct script_env env = { .layout = &comm->layout, .me = comm->rank, .device = comm->device, .slot_bytes = comm->slot_bytes,
-		                  .message_bytes = comm->message_bytes, .ring = comm_ring_self };
+		                  .message_bytes = comm->message_bytes, .ring = comm_ring_self, .costs = &comm->rules.costs, .history = &comm->history };
 
 	run->event->free_result = free_outcome;
 	run->event->result = calloc(1, sizeof(struct sparse_outcome));
@@ -70,6 +70,7 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 	run->record = (struct call_record){ .collective = COLLECTIVE_SPARSE_ALLREDUCE, .dtype = (uint8_t)sparse->val_dtype,
 		                            .op = (uint8_t)sparse->op, .hash = sparse_agreement(sparse) };
 	snprintf(run->record.algorithm, sizeof run->record.algorithm, "%s", sparse->algorithm != NULL ? sparse->algorithm : "auto");
+	sparse->name = call->name;
 	TRY(run_keep(run, sparse->send_ind));
 	TRY(run_keep(run, sparse->send_val));
 	TRY(run_keep(run, sparse->recv_ind));

@@ -4,6 +4,7 @@
 #define EXEC_COMM_H
 
 #include "algo/algo.h"
+#include "algo/history.h"
 #include "algo/rules.h"
 #include "dev/dev.h"
 #include "exec/inbox.h"
@@ -92,6 +93,7 @@ struct choir_comm {
 	void *_Atomic agreed;        /* of api/alltoallv_call.c: what the ranks' counts were last; one piece of memory, or NULL */
 	struct segments_owner *_Atomic lists[COMM_LISTS]; /* of api/tensor_list.h; whoever takes one out holds its reference */
 	struct rules rules;
+	struct history history;      /* of scripts; driver only */
 	int64_t deadline_ms, warn_ms;
 
 	_Atomic int failed;          /* a choir_status; text below is final once it is set */

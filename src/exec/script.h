@@ -5,6 +5,8 @@
 #define EXEC_SCRIPT_H
 
 #include "algo/algo.h"
+#include "algo/history.h"
+#include "algo/link_costs.h"
 #include "dev/dev.h"
 
 enum script_what {
@@ -43,6 +45,8 @@ struct script_env {
 	uint64_t slot_bytes, message_bytes;
 	void (*ring)(void *); /* for dev_watch */
 	void *ring_ctx;
+	const struct link_costs *costs; /* of the rules; NULL = the built-in ones */
+	struct history *history;        /* the comm's, for scripts that next runs; NULL = none */
 };
 
 #endif

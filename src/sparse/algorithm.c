@@ -28,6 +28,9 @@ const int n_sparse_methods = sizeof sparse_methods / sizeof *sparse_methods;
 /* What a rank may be asked to hold for the sake of the range alone. */
 #define MOST_SPAN_BYTES 4294967296.0
 
+/* So much slower than the cheapest may be what the last call took, and is taken again: the choice does not flap between two that are nearly equal. */
+#define STAYS 1.1
+
 int sparse_method_find(const char *name)
 {
 	for (int i = 0; i < n_sparse_methods; i++)
@@ -56,9 +59,14 @@ static double span_bytes(const struct cost *cost)
 	return cost->span * (cost->row + 0.125);
 }
 
-static double time_of(const struct sparse_method *method, const struct sparse_facts *facts, const struct cost *cost)
+static struct sparse_choice judge(const struct sparse_method *method, const struct sparse_facts *facts, const struct cost *cost,
+                                  const struct link_costs *costs)
 {
-	return facts->shared && method->cost_shared != NULL ? method->cost_shared(cost) : method->cost(cost);
+	struct sparse_choice choice = { .method = method };
+
+	choice.work = facts->shared && method->cost_shared != NULL ? method->cost_shared(cost) : method->cost(cost);
+	choice.ns = cost_ns(cost, costs, &choice.work);
+	return choice;
 }
 
 static bool may_be_chosen(const struct sparse_method *method, const struct sparse_facts *facts, const struct cost *cost, choir_coalesce mode)
@@ -72,34 +80,43 @@ static bool may_be_chosen(const struct sparse_method *method, const struct spars
 	return !method->regroups || cost->exact;
 }
 
-choir_status sparse_method_choose(const struct sparse_facts *facts, const struct cost *cost, choir_coalesce mode,
-                                  const struct sparse_method **out_p, double *ns_p)
+static choir_status check_forced(const struct sparse_method *method, const struct sparse_facts *facts, const struct cost *cost)
 {
-	const struct sparse_method *best = NULL;
+	if (!method->spans || span_bytes(cost) <= MOST_SPAN_BYTES)
+		return CHOIR_SUCCESS;
+	return error_set(CHOIR_UNSUPPORTED,
+			 "sparse_allreduce: algorithm %s has a row for each of the indices %" PRId64 " to %" PRId64 ", %.0f MB: more than %.0f MB",
+			 method->name, facts->range.lo, facts->range.hi, span_bytes(cost) / 1e6, MOST_SPAN_BYTES / 1e6);
+}
 
-	if (facts->algorithm >= 0 && facts->algorithm < n_sparse_methods) {
-		best = &sparse_methods[facts->algorithm];
-		if (best->spans && span_bytes(cost) > MOST_SPAN_BYTES)
-			return error_set(CHOIR_UNSUPPORTED,
-					 "sparse_allreduce: algorithm %s has a row for each of the indices %" PRId64 " to %" PRId64
-					 ", %.0f MB: more than %.0f MB",
-					 best->name, facts->range.lo, facts->range.hi, span_bytes(cost) / 1e6, MOST_SPAN_BYTES / 1e6);
-		*ns_p = time_of(best, facts, cost);
-		*out_p = best;
+static bool is_row(int row)
+{
+	return row >= 0 && row < n_sparse_methods;
+}
+
+choir_status sparse_method_choose(const struct sparse_facts *facts, const struct cost *cost, const struct link_costs *costs, choir_coalesce mode,
+                                  struct sparse_choice *out)
+{
+	struct sparse_choice best = { .method = NULL };
+
+	if (is_row(facts->algorithm)) {
+		TRY(check_forced(&sparse_methods[facts->algorithm], facts, cost));
+		*out = judge(&sparse_methods[facts->algorithm], facts, cost, costs);
 		return CHOIR_SUCCESS;
 	}
 	for (int i = 0; i < n_sparse_methods; i++) {
-		const struct sparse_method *method = &sparse_methods[i];
-		double ns;
+		struct sparse_choice choice = judge(&sparse_methods[i], facts, cost, costs);
 
-		if (!may_be_chosen(method, facts, cost, mode))
-			continue;
-		ns = time_of(method, facts, cost);
-		if (best == NULL || ns < *ns_p) {
-			*ns_p = ns;
-			best = method;
-		}
+		if (may_be_chosen(choice.method, facts, cost, mode) && (best.method == NULL || choice.ns < best.ns))
+			best = choice;
 	}
-	*out_p = best;
+	if (is_row(facts->last) && may_be_chosen(&sparse_methods[facts->last], facts, cost, mode)) {
+		struct sparse_choice last = judge(&sparse_methods[facts->last], facts, cost, costs);
+
+		last.kept = last.method != best.method;
+		if (last.ns <= STAYS * best.ns)
+			best = last;
+	}
+	*out = best;
 	return CHOIR_SUCCESS;
 }

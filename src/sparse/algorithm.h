@@ -19,9 +19,9 @@ typedef choir_status (*sparse_step)(struct sparse *sparse, struct script_turn *t
 struct sparse_method {
 	const char *name;
 	const char *about;
-	/* Estimated time in ns: cost where messages travel, cost_shared where all ranks share memory. */
-	double (*cost)(const struct cost *cost);
-	double (*cost_shared)(const struct cost *cost);
+	/* What it does: cost where messages travel, cost_shared where all ranks share memory. */
+	struct work (*cost)(const struct cost *cost);
+	struct work (*cost_shared)(const struct cost *cost);
 	/* The first step once the headers agree and there are pairs; it ends in deliver_start(sparse, count). */
 	sparse_step start;
 	/* Writes the result to sparse->target; ends in deliver_flush. */
@@ -48,34 +48,43 @@ const char *sparse_method_names(char *text, size_t bytes);
 /* sparse_algorithm_name: of a row; "none" for -1. */
 const char *sparse_algorithm_name(int row);
 
-/* sparse_method_choose: the forced row, or the cheapest that can; ties go to the earlier.  UNSUPPORTED with a sentence if the forced one cannot. */
-choir_status sparse_method_choose(const struct sparse_facts *facts, const struct cost *cost, choir_coalesce mode,
-                                  const struct sparse_method **out_p, double *ns_p);
+/* What was chosen, and why. */
+struct sparse_choice {
+	const struct sparse_method *method;
+	struct work work;
+	double ns;     /* that it takes, as predicted */
+	bool kept;     /* another is cheaper, but by too little to leave what the last call like this one took */
+};
 
-double allgather_cost(const struct cost *cost);
-double allgather_cost_shared(const struct cost *cost);
+/* sparse_method_choose: the forced row; the last call's while it is within a tenth of the cheapest; or the cheapest that can, ties go to the earlier.
+ * UNSUPPORTED with a sentence if the forced one cannot. */
+choir_status sparse_method_choose(const struct sparse_facts *facts, const struct cost *cost, const struct link_costs *costs, choir_coalesce mode,
+                                  struct sparse_choice *out);
+
+struct work allgather_cost(const struct cost *cost);
+struct work allgather_cost_shared(const struct cost *cost);
 choir_status allgather_start(struct sparse *sparse, struct script_turn *turn);
 choir_status allgather_fill(struct sparse *sparse, struct script_turn *turn);
 choir_status allgather_start_shared(struct sparse *sparse, struct script_turn *turn);
 
-double split_cost(const struct cost *cost);
-double split_bitmap_cost(const struct cost *cost);
-double split_dense_cost(const struct cost *cost);
+struct work split_cost(const struct cost *cost);
+struct work split_bitmap_cost(const struct cost *cost);
+struct work split_dense_cost(const struct cost *cost);
 choir_status split_start(struct sparse *sparse, struct script_turn *turn);
 choir_status split_fill(struct sparse *sparse, struct script_turn *turn);
-double split_cost_shared(const struct cost *cost); /* split_shared.c */
+struct work split_cost_shared(const struct cost *cost); /* split_shared.c */
 choir_status split_start_shared(struct sparse *sparse, struct script_turn *turn);
 choir_status split_fill_shared(struct sparse *sparse, struct script_turn *turn);
 
-double recursive_cost(const struct cost *cost);
+struct work recursive_cost(const struct cost *cost);
 choir_status recursive_start(struct sparse *sparse, struct script_turn *turn);
 choir_status recursive_fill(struct sparse *sparse, struct script_turn *turn);
 
-double mask_cost(const struct cost *cost);
+struct work mask_cost(const struct cost *cost);
 choir_status mask_start(struct sparse *sparse, struct script_turn *turn);
 choir_status mask_fill(struct sparse *sparse, struct script_turn *turn);
 
-double densify_cost(const struct cost *cost);
+struct work densify_cost(const struct cost *cost);
 choir_status densify_start(struct sparse *sparse, struct script_turn *turn);
 choir_status densify_fill(struct sparse *sparse, struct script_turn *turn);
 

@@ -7,18 +7,15 @@
 static choir_status allgather_merge(struct sparse *sparse, struct script_turn *turn);
 static choir_status allgather_count(struct sparse *sparse, struct script_turn *turn);
 
-double allgather_cost(const struct cost *cost)
+struct work allgather_cost(const struct cost *cost)
 {
-	double bytes = cost->share * cost->pairs * (cost->index + cost->row);
-
-	return cost->rounds * cost->alpha + bytes * cost->beta + cost->pairs * cost->merge;
+	return (struct work){ .messages = cost->rounds, .received = cost->share * cost->pairs * (cost->index + cost->row), .merged = cost->pairs,
+			      .folded = cost->pairs * cost->row };
 }
 
-double allgather_cost_shared(const struct cost *cost)
+struct work allgather_cost_shared(const struct cost *cost)
 {
-	double bytes = cost->pairs * (cost->index + cost->row);
-
-	return cost->alpha + bytes * cost->beta * 2 + cost->pairs * 6;
+	return (struct work){ .messages = 1, .received = 2 * cost->pairs * (cost->index + cost->row), .merged = cost->pairs };
 }
 
 /* Phase 1: the blocks, indices in the form that the range of all allows. */

@@ -1,17 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/cost.h"
 
-/* Link classes.  A node: measured with ranks that read each other's memory, or pass chunks through slots that stay in the cache.  A network: TCP at 1 Gb/s, as in
- * the defaults of <choir/plan.h>. */
-struct link_class {
-	double alpha, beta;
-};
-static const struct link_class shared_memory = { 8000, 0.15 }, node_slots = { 12000, 0.45 }, network = { 60000, 8.5 };
-
-#define MERGE_NS      6.0  /* find a pair's place */
-#define MERGE_BYTE_NS 0.15 /* and fold its row */
-#define COPY_BYTE_NS  0.2
-
 static double power(double x, int n)
 {
 	double result = 1;
@@ -51,17 +40,24 @@ static int log2_up(int n)
 
 struct cost cost_of(const struct sparse_facts *facts, const struct layout *layout, choir_dtype dtype, choir_op op)
 {
-	struct link_class link = facts->shared ? shared_memory : layout->n_nodes == 1 ? node_slots : network;
-	struct cost cost = { .n = layout->n, .rounds = log2_up(layout->n), .share = 1 - 1.0 / layout->n, .alpha = link.alpha, .beta = link.beta,
-			     .copy = COPY_BYTE_NS, .pairs = (double)facts->pairs, .most = (double)facts->most,
+	enum link_class link = facts->shared ? LINK_SHARED : layout->n_nodes == 1 ? LINK_NODE : LINK_NETWORK;
+	struct cost cost = { .link = link, .sharers = layout->n_nodes > 1 ? layout->max_node_size : 1, .n = layout->n,
+			     .rounds = log2_up(layout->n), .share = 1 - 1.0 / layout->n, .pairs = (double)facts->pairs, .most = (double)facts->most,
 			     .row = (double)(facts->width * choir_dtype_bytes(dtype)), .index = index_form_of(facts->range).bytes,
 			     .span = (double)facts->range.hi - (double)facts->range.lo + 1, .exact = is_exact(dtype, op) };
 
-	/* The ranks of a node share its way out. */
-	if (layout->n_nodes > 1)
-		cost.beta *= layout->max_node_size;
-	cost.merge = MERGE_NS + cost.row * MERGE_BYTE_NS;
-	cost.distinct = cost_union(&cost, cost.n);
-	cost.distinct = cost.distinct < cost.most ? cost.most : cost.distinct;
+	cost.distinct = facts->growth > 0 ? facts->growth * cost.pairs / cost.n : cost_union(&cost, cost.n);
+	cost.distinct = cost.distinct > cost.span ? cost.span : cost.distinct;
+	cost.distinct = cost.distinct > cost.pairs ? cost.pairs : cost.distinct;
+	if (!facts->raw && cost.distinct < cost.most)
+		cost.distinct = cost.most;
 	return cost;
+}
+
+double cost_ns(const struct cost *cost, const struct link_costs *costs, const struct work *work)
+{
+	const float *ns = costs->ns[cost->link];
+
+	return work->messages * ns[COST_ALPHA] + work->received * cost->sharers * ns[COST_BETA] + work->copied * ns[COST_SIGMA]
+	       + work->merged * ns[COST_MERGE] + work->folded * ns[COST_FOLD];
 }

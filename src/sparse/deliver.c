@@ -31,6 +31,8 @@ void deliver_start(struct sparse *sparse, uint64_t count)
 {
 	sparse->only_mine = true;
 	sparse->count = count;
+	if (count > 0)
+		recall_note(sparse);
 	sparse->to_ind = sparse->call.recv_ind;
 	sparse->to_val = sparse->call.recv_val;
 	sparse->step = sparse->call.attr.alloc_fn != NULL ? deliver_alloc : deliver_target;

@@ -10,11 +10,11 @@
 static choir_status densify_fold(struct sparse *sparse, struct script_turn *turn);
 static choir_status densify_gathered(struct sparse *sparse, struct script_turn *turn);
 
-double densify_cost(const struct cost *cost)
+struct work densify_cost(const struct cost *cost)
 {
 	double bytes = cost->span * (cost->row + 0.125);
 
-	return 2 * cost->rounds * cost->alpha + bytes * (2 * cost->share * cost->beta + 4 * cost->copy) + cost->pairs;
+	return (struct work){ .messages = 2 * cost->rounds, .received = 2 * cost->share * bytes, .copied = 4 * bytes, .merged = cost->pairs / 6 };
 }
 
 static struct index_range region(const struct sparse *sparse, int r)

@@ -29,34 +29,49 @@ static choir_status same_call(const struct sparse_header *all, int a, int b)
 	return CHOIR_SUCCESS;
 }
 
-/* A rank without pairs has no width. */
-static choir_status same_width(const struct sparse_header *all, int n, uint64_t *out)
+/* Different constants would be different choices, and ranks that wait for each other for ever. */
+static choir_status same_costs(const struct sparse_header *all, int a, int b)
 {
-	int first = -1;
+	for (int link = 0; link < N_LINKS; link++)
+		for (int term = 0; term < N_COSTS; term++) {
+			double x = all[a].costs.ns[link][term], y = all[b].costs.ns[link][term];
 
-	*out = 0;
-	for (int r = 0; r < n; r++) {
-		if (all[r].raw_pairs == 0)
-			continue;
-		if (first < 0) {
-			first = r;
-			*out = all[r].width;
+			if (x != y)
+				return error_set(CHOIR_MISMATCH, "sparse_allreduce: the rules differ: costs: %s %s=%g on rank %d, %s=%g on rank %d",
+						 link_costs_links[link], link_costs_terms[term], x, a, link_costs_terms[term], y, b);
 		}
-		if (all[r].width != *out)
+	return CHOIR_SUCCESS;
+}
+
+/* What the first rank that has pairs says; a rank without any has no width. */
+static choir_status same_width(const struct sparse_header *all, int n, struct sparse_facts *facts)
+{
+	int first = 0;
+
+	while (first < n && all[first].raw_pairs == 0)
+		first++;
+	for (int r = first + 1; r < n; r++)
+		if (all[r].raw_pairs > 0 && all[r].width != all[first].width)
 			return error_set(CHOIR_MISMATCH,
 					 "sparse_allreduce: rank %d sends rows of width %" PRIu64 ", rank %d rows of width %" PRIu64,
-					 first, *out, r, all[r].width);
-	}
+					 first, all[first].width, r, all[r].width);
+	if (first == n)
+		return CHOIR_SUCCESS;
+	facts->width = all[first].width;
+	facts->last = all[first].last;
+	facts->growth = all[first].growth;
 	return CHOIR_SUCCESS;
 }
 
 choir_status header_agree(const struct sparse_header *all, int n, struct sparse_facts *out)
 {
-	struct sparse_facts facts = { .range = INDEX_RANGE_EMPTY, .algorithm = all[0].algorithm, .shared = true };
+	struct sparse_facts facts = { .range = INDEX_RANGE_EMPTY, .algorithm = all[0].algorithm, .shared = true, .last = -1 };
 
-	for (int r = 1; r < n; r++)
+	for (int r = 1; r < n; r++) {
 		TRY(same_call(all, 0, r));
-	TRY(same_width(all, n, &facts.width));
+		TRY(same_costs(all, 0, r));
+	}
+	TRY(same_width(all, n, &facts));
 	for (int r = 0; r < n; r++) {
 		if (all[r].bad_at < all[r].raw_pairs)
 			return error_set(CHOIR_ARGUMENT,

@@ -3,6 +3,7 @@
 #ifndef SPARSE_HEADER_H
 #define SPARSE_HEADER_H
 
+#include "algo/link_costs.h"
 #include "base/error.h"
 #include "sparse/pairs.h"
 #include "sparse/share.h"
@@ -25,6 +26,9 @@ struct sparse_header {
 	int32_t shared;     /* the rank can share memory with all others */
 	int32_t wire;       /* choir_sparse_wire */
 	struct share_address pairs_at; /* shared and not raw: its block of coalesced pairs */
+	double growth;      /* of the last call like this one: distinct indices / a rank's pairs; 0 unknown */
+	int32_t last;       /* and what was chosen for it, -1 none (recall.c) */
+	struct link_costs costs; /* of the rank's rules */
 	int64_t sample[HEADER_SAMPLES]; /* of its coalesced indices, ascending; min(pairs, HEADER_SAMPLES) of them (region_sample) */
 };
 
@@ -37,6 +41,8 @@ struct sparse_facts {
 	int algorithm;     /* forced, else -1 */
 	bool raw;          /* of some rank */
 	bool shared;       /* all ranks can */
+	int last;          /* of the first rank that has pairs: all take its word, whatever they remember themselves */
+	double growth;
 };
 
 /* header_agree: MISMATCH naming two ranks and both values, or ARGUMENT naming the rank with a negative index; else the facts. */

@@ -176,6 +176,8 @@ choir_status header_start(struct sparse *sparse, struct script_turn *turn)
 	sparse->header.wire = (int32_t)sparse->call.attr.wire;
 	sparse->header.algorithm = sparse->forced;
 	sparse->header.shared = sparse->shares;
+	sparse->header.costs = *sparse->env.costs;
+	recall_fill(sparse);
 	return script_plan(sparse, turn, &in, &sparse->header, sizeof sparse->header, sparse->headers,
 			   sizeof sparse->header * (uint64_t)sparse->env.layout->n, header_done);
 }
@@ -187,20 +189,38 @@ static choir_status coalesce_after_all(struct sparse *sparse)
 	return CHOIR_SUCCESS;
 }
 
+static void tell_choice(struct sparse *sparse, const struct cost *cost, const struct sparse_choice *choice)
+{
+	const struct sparse_facts *facts = &sparse->facts;
+	choir_sparse_stats *stats = &sparse->stats;
+
+	stats->predicted_us = choice->ns / 1000;
+	stats->pairs_merged = facts->pairs;
+	stats->link = link_costs_links[cost->link];
+	stats->kept = choice->kept;
+	stats->predicted_pairs_out = cost->distinct;
+	stats->messages = choice->work.messages;
+	stats->bytes_received = choice->work.received * cost->sharers;
+	stats->bytes_copied = choice->work.copied;
+	stats->pairs_placed = choice->work.merged;
+	stats->bytes_folded = choice->work.folded;
+	log_text(LOG_DEBUG, "sparse_allreduce: %s%s, %.0f us predicted (%s): %d ranks, %" PRIu64 " pairs (%" PRIu64 " at most, %.0f different%s) of width %" PRIu64
+		 ", indices %" PRId64 " to %" PRId64, choice->method->name, facts->algorithm >= 0 ? " (asked for)" : choice->kept ? " (kept)" : "",
+		 choice->ns / 1000, stats->link, cost->n, facts->pairs, facts->most, cost->distinct, facts->growth > 0 ? " as last time" : "",
+		 facts->width, facts->range.lo, facts->range.hi);
+}
+
 /* The method, by gathered numbers alone.  What it cannot do it cannot on any rank. */
 static choir_status choose(struct sparse *sparse)
 {
 	struct cost cost = cost_of(&sparse->facts, sparse->env.layout, sparse->wire_dtype, sparse->call.op);
-	double ns = 0;
-	choir_status st = sparse_method_choose(&sparse->facts, &cost, sparse->call.attr.coalesce_mode, &sparse->method, &ns);
+	struct sparse_choice choice;
+	choir_status st = sparse_method_choose(&sparse->facts, &cost, sparse->env.costs, sparse->call.attr.coalesce_mode, &choice);
 
 	sparse->only_mine = st != CHOIR_SUCCESS;
 	TRY(st);
-	sparse->stats.predicted_us = ns / 1000;
-	sparse->stats.pairs_merged = sparse->facts.pairs;
-	log_text(LOG_DEBUG, "sparse_allreduce: %s%s, %.0f us predicted: %d ranks, %" PRIu64 " pairs (%" PRIu64 " at most) of width %" PRIu64
-		 ", indices %" PRId64 " to %" PRId64, sparse->method->name, sparse->facts.algorithm >= 0 ? " (asked for)" : "", ns / 1000,
-		 sparse->env.layout->n, sparse->facts.pairs, sparse->facts.most, sparse->facts.width, sparse->facts.range.lo, sparse->facts.range.hi);
+	sparse->method = choice.method;
+	tell_choice(sparse, &cost, &choice);
 	if (sparse->method->cuts && !sparse->facts.raw)
 		return region_cut(sparse->headers, sparse->env.layout->n, sparse->facts.range, sparse->bounds);
 	return CHOIR_SUCCESS;

@@ -11,12 +11,12 @@ static choir_status mask_union(struct sparse *sparse, struct script_turn *turn);
 static choir_status mask_fold(struct sparse *sparse, struct script_turn *turn);
 static choir_status mask_gathered(struct sparse *sparse, struct script_turn *turn);
 
-double mask_cost(const struct cost *cost)
+struct work mask_cost(const struct cost *cost)
 {
-	double rows = cost->share * cost->distinct * cost->row;
+	double rows = cost->distinct * cost->row;
 
-	return (3 * cost->rounds) * cost->alpha + (cost->share * cost->pairs * cost->index + 2 * rows) * cost->beta
-	       + cost->pairs * 6 + 3 * cost->distinct * cost->row * cost->copy;
+	return (struct work){ .messages = 3 * cost->rounds, .received = cost->share * (cost->pairs * cost->index + 2 * rows), .copied = 3 * rows,
+			      .merged = cost->pairs };
 }
 
 static struct index_form form_of(const struct sparse *sparse)

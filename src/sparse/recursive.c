@@ -15,19 +15,25 @@ static choir_status swap_lists(struct sparse *sparse, struct script_turn *turn);
 static choir_status merge_swapped(struct sparse *sparse, struct script_turn *turn);
 static choir_status counts_gathered(struct sparse *sparse, struct script_turn *turn);
 
-double recursive_cost(const struct cost *cost)
+struct work recursive_cost(const struct cost *cost)
 {
-	double pair = cost->index + cost->row, ns = 0;
+	double pair = cost->index + cost->row;
 	int core = hypercube_core(cost->n);
+	struct work work = { 0 };
 
-	if (core < cost->n)
-		ns += 3 * cost->alpha + (cost->pairs / cost->n + cost->distinct) * pair * cost->beta;
+	if (core < cost->n) {
+		work.messages = 3;
+		work.received = (cost->pairs / cost->n + cost->distinct) * pair;
+	}
 	for (int had = 1; had < core; had *= 2) {
 		double list = cost_union(cost, had);
 
-		ns += cost->alpha * (had == 1 ? 1 : 1 + cost->rounds) + list * (pair * cost->beta + 2 * cost->merge);
+		work.messages += had == 1 ? 1 : 1 + cost->rounds;
+		work.received += list * pair;
+		work.merged += 2 * list;
+		work.folded += 2 * list * cost->row;
 	}
-	return ns;
+	return work;
 }
 
 /* Whom rank r swaps with in this round; to: does it send, from: does it receive?  -1: nobody. */

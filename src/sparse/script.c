@@ -193,9 +193,12 @@ choir_status sparse_create(const struct script_env *env, const struct sparse_cal
 	if (sparse == NULL)
 		return error_no_memory("a sparse_allreduce", sizeof *sparse);
 	sparse->env = *env;
+	if (env->costs == NULL)
+		sparse->env.costs = &link_costs_default;
 	sparse->call = *call;
 	sparse->forced = call->algorithm == NULL ? -1 : sparse_method_find(call->algorithm);
-	sparse->call.algorithm = NULL; /* the caller's text may go */
+	sparse->tensor = recall_tensor(call->name);
+	sparse->call.algorithm = sparse->call.name = NULL; /* the caller's texts may go */
 	sparse->ind_capacity = call->recv_ind_count == NULL ? 0 : *call->recv_ind_count;
 	sparse->val_capacity = call->recv_val_count == NULL ? 0 : *call->recv_val_count;
 	sparse->ind_bytes = (uint32_t)choir_dtype_bytes(call->ind_dtype);
@@ -205,7 +208,7 @@ choir_status sparse_create(const struct script_env *env, const struct sparse_cal
 		sparse->row_bytes = call->send_val_count / call->send_ind_count * sparse->elem_bytes;
 	sparse->kernels = wants_kernels(sparse);
 	sparse->shares = wants_to_share(sparse);
-	sparse->stats = (choir_sparse_stats){ .pairs_in = call->send_ind_count, .imbalance = 1, .algorithm = "" };
+	sparse->stats = (choir_sparse_stats){ .pairs_in = call->send_ind_count, .imbalance = 1, .algorithm = "", .link = "" };
 	sparse->step = input_start;
 	st = allocate(sparse);
 	if (st != CHOIR_SUCCESS) {

@@ -15,6 +15,7 @@ struct sparse_call {
 	choir_dtype ind_dtype, val_dtype;
 	choir_op op;
 	choir_sparse_attr attr; /* the caller's, or CHOIR_SPARSE_ATTR_INIT */
+	const char *name;       /* of the call, NULL; what calls of one name did is remembered (until sparse_create returns) */
 	const char *algorithm;  /* a name of sparse_methods (a constant or the caller's until sparse_create returns); NULL = gathered numbers decide */
 };
 

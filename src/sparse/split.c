@@ -18,12 +18,12 @@ static choir_status split_gather(struct sparse *sparse, struct script_turn *turn
 static choir_status split_done(struct sparse *sparse, struct script_turn *turn);
 
 /* With a second phase of so many bytes in all. */
-static double cost_with(const struct cost *cost, double gathered)
+static struct work cost_with(const struct cost *cost, double gathered)
 {
-	double each = cost->pairs / cost->n, first = each * (cost->index + cost->row);
+	double each = cost->pairs / cost->n, pair = cost->index + cost->row;
 
-	return 4 * cost->rounds * cost->alpha + cost->share * (first + gathered) * cost->beta
-	       + each * (cost->merge + (cost->index + cost->row) * cost->copy) + cost->distinct * (cost->row + cost->index) * cost->copy;
+	return (struct work){ .messages = 4 * cost->rounds, .received = cost->share * (each * pair + gathered),
+			      .copied = (each + cost->distinct) * pair, .merged = each, .folded = each * cost->row };
 }
 
 static double pairs_bytes(const struct cost *cost)
@@ -41,7 +41,7 @@ static double dense_bytes(const struct cost *cost)
 	return cost->span * cost->row + (cost->distinct < cost->span ? cost->span / 8 : 0);
 }
 
-double split_cost(const struct cost *cost)
+struct work split_cost(const struct cost *cost)
 {
 	double pairs = pairs_bytes(cost), bitmap = bitmap_bytes(cost), dense = dense_bytes(cost);
 	double least = pairs < bitmap ? pairs : bitmap;
@@ -49,12 +49,12 @@ double split_cost(const struct cost *cost)
 	return cost_with(cost, least < dense ? least : dense);
 }
 
-double split_bitmap_cost(const struct cost *cost)
+struct work split_bitmap_cost(const struct cost *cost)
 {
 	return cost_with(cost, bitmap_bytes(cost));
 }
 
-double split_dense_cost(const struct cost *cost)
+struct work split_dense_cost(const struct cost *cost)
 {
 	return cost_with(cost, dense_bytes(cost));
 }

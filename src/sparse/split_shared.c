@@ -14,11 +14,11 @@ static choir_status fold_buckets(struct sparse *sparse, struct script_turn *turn
 static choir_status merge_region(struct sparse *sparse, struct script_turn *turn);
 static choir_status regions_told(struct sparse *sparse, struct script_turn *turn);
 
-double split_cost_shared(const struct cost *cost)
+struct work split_cost_shared(const struct cost *cost)
 {
-	double pair = cost->index + cost->row;
+	double pair = cost->index + cost->row, each = cost->pairs / cost->n;
 
-	return 4 * cost->alpha + cost->pairs / cost->n * (pair * cost->beta * 3 + 6) + cost->distinct * pair * cost->beta * 2;
+	return (struct work){ .messages = 4, .received = (3 * each + 2 * cost->distinct) * pair, .merged = each };
 }
 
 static const struct share_address *note_at(const struct sparse *sparse, int r)

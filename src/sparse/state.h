@@ -32,6 +32,8 @@ struct sparse {
 	struct script_env env;
 	struct sparse_call call;
 	int forced; /* row of sparse_methods, -1 */
+	uint64_t tensor;          /* a hash of the call's name */
+	struct history_call like; /* what this call is in env.history */
 	size_t ind_capacity, val_capacity;
 	uint32_t ind_bytes;             /* of a caller's index */
 	/* Rows are coalesced in one dtype, travel and are merged in another, and are delivered in the caller's (sparse_dtypes). */
@@ -101,6 +103,11 @@ choir_status header_start(struct sparse *sparse, struct script_turn *turn);  /* 
 choir_status deliver_flush(struct sparse *sparse, struct script_turn *turn); /* deliver.c */
 /* deliver_start: the count of the result is known and the last exchange is over. */
 void deliver_start(struct sparse *sparse, uint64_t count);
+
+/* recall.c.  recall_fill: the header's part of what the comm remembers.  recall_note: facts, method and count are to be remembered. */
+uint64_t recall_tensor(const char *name);
+void recall_fill(struct sparse *sparse);
+void recall_note(struct sparse *sparse);
 
 /* sparse_open: views of the other ranks' blocks, at(sparse, r) says where; mine is NULL.  sparse_close: all of them that are open. */
 choir_status sparse_open(struct sparse *sparse, struct share_view **views, const struct share_address *(*at)(const struct sparse *, int));

@@ -44,6 +44,7 @@ struct test_case {
 	bool specials; /* values with NaN, infinities and zeros of both signs */
 	choir_coalesce mode;
 	choir_sparse_wire wire;
+	struct history *histories; /* [n] of the comms; NULL = they remember nothing */
 	int hot;    /* this rank has ten times the pairs; 0 = all alike, -r = rank r has none */
 };
 

@@ -12,6 +12,7 @@ struct world {
 	choir_device *device;
 	choir_device *other_device; /* of odd ranks */
 	uint64_t slot_bytes;
+	struct history *histories; /* [n], or NULL */
 };
 
 /* One rank's script and how it ended. */

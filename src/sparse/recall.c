@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* The choice looks back: what the last call like this one took, and how much larger its result was than a rank's list.  Design notes.  What a rank remembers
+ * may differ from rank to rank: calls in flight at once end in different orders, and a list that is empty here is long elsewhere.  So nobody uses his own
+ * memory: it goes with the header, and all take the word of the first rank that has pairs.  Bits do not depend on it, since all that is taken unasked gives
+ * the same. */
+#include "sparse/state.h"
+
+#include <xxhash.h>
+
+/* Of what decides what may be chosen and how costs grow. */
+static struct history_call call_of(const struct sparse *sparse)
+{
+	const struct sparse_header *header = &sparse->header;
+	uint64_t kind[] = { sparse->tensor, (uint64_t)sparse->wire_dtype, (uint64_t)sparse->call.op, (uint64_t)sparse->call.attr.coalesce_mode,
+			    header->width, (uint64_t)header->raw };
+
+	return (struct history_call){ .kind = XXH3_64bits(kind, sizeof kind), .count = header->pairs,
+				      .range = index_range_span((struct index_range){ header->lo, header->hi }) };
+}
+
+uint64_t recall_tensor(const char *name)
+{
+	return name == NULL ? 0 : XXH3_64bits(name, strlen(name));
+}
+
+void recall_fill(struct sparse *sparse)
+{
+	struct history_row last = { .taken = -1 };
+
+	if (sparse->env.history != NULL && sparse->header.raw_pairs > 0) {
+		sparse->like = call_of(sparse);
+		last = history_find(sparse->env.history, &sparse->like);
+	}
+	sparse->header.last = last.taken;
+	sparse->header.growth = last.growth;
+}
+
+void recall_note(struct sparse *sparse)
+{
+	double each = (double)sparse->facts.pairs / sparse->env.layout->n;
+	int taken = sparse->forced >= 0 || sparse->method == NULL ? -1 : (int)(sparse->method - sparse_methods);
+
+	if (sparse->env.history != NULL && sparse->header.raw_pairs > 0)
+		history_note(sparse->env.history, &sparse->like, taken, (double)sparse->count / each);
+}
