@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "bench/args.h"
-#include "bench/number.h"
-#include "bench/stats.h"
+#include "lib/number.h"
+#include "lib/stats.h"
 #include "unit.h"
 
 #include <string.h>

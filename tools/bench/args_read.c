@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "args_read.h"
 
-#include "number.h"
+#include "lib/number.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "run.h"
 
 #include "measure.h"
-#include "number.h"
+#include "lib/number.h"
 #include "report.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #define BENCH_RESULT_H
 
 #include "contender.h"
-#include "stats.h"
+#include "lib/stats.h"
 
 #include <choir/types.h>
 

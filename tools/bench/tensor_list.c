@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tensor_list.h"
 
-#include "number.h"
+#include "lib/number.h"
 
 #include <errno.h>
 #include <math.h>

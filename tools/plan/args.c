@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "args.h"
 
-#include <ctype.h>
-#include <math.h>
+#include "lib/number.h"
+
 #include <popt.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,28 +20,6 @@ int args_fail(choir_status status)
 	return status == CHOIR_MISMATCH ? EXIT_WRONG : EXIT_USAGE;
 }
 
-/* "64K", "1.5M", "8": K = 1024. */
-static bool read_bytes(const char *text, size_t *out)
-{
-	static const char suffixes[] = "KMGT";
-	char *end;
-	double value = strtod(text, &end);
-	const char *suffix = *end != '\0' ? strchr(suffixes, toupper((unsigned char)*end)) : NULL;
-
-	if (!isdigit((unsigned char)text[0]))
-		return false;
-	if (suffix != NULL) {
-		value = ldexp(value, 10 * (int)(suffix - suffixes + 1));
-		end++;
-	}
-	if (*end == 'B')
-		end++;
-	if (*end != '\0' || value != floor(value) || value > 0x1p53)
-		return false;
-	*out = (size_t)value;
-	return true;
-}
-
 static int wrong(const char *flag, const char *text, const char *wanted)
 {
 	fprintf(stderr, "choir-plan: %s %s: %s is wanted\n", flag, text, wanted);
@@ -51,7 +28,7 @@ static int wrong(const char *flag, const char *text, const char *wanted)
 
 static int read_size(const char *flag, const char *text, size_t *out)
 {
-	if (text == NULL || read_bytes(text, out))
+	if (text == NULL || number_bytes(text, out))
 		return -1;
 	return wrong(flag, text, "a number of bytes, as 4096 or 64K or 1.5M,");
 }

@@ -2,6 +2,7 @@
 /* All algorithms get the same buffers and start behind a barrier.  Each step begins with another of them, so that none always comes first
  * after the training's kernels; the memory of the result is filled with ones before each, so that nothing passes that was not written. */
 #include "compare.h"
+#include "lib/stats.h"
 #include "sums.h"
 
 #include <math.h>
@@ -245,13 +246,6 @@ choir_status compare_step(struct compare *compare, int64_t *ns_p)
 	return CHOIR_SUCCESS;
 }
 
-static int ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static choir_status slowest(struct compare *compare, double *values, size_t n)
 {
 	choir_status st = choir_allreduce(compare->comm, choir_host(values), choir_host(values), n, CHOIR_F64, CHOIR_OP_MAX, NULL, NULL);
@@ -267,7 +261,7 @@ static choir_status end_row(struct compare *compare, struct compare_row *row)
 		return CHOIR_SUCCESS;
 	TRY(slowest(compare, row->us, row->n_calls));
 	TRY(slowest(compare, most, 4));
-	qsort(row->us, row->n_calls, sizeof *row->us, ascending);
+	row->median_us = stats_of(row->us, row->n_calls).p50;
 	row->predicted_us /= (double)row->n_calls;
 	row->wire_bytes = most[0] / (double)row->n_calls;
 	row->off = most[1];

@@ -13,8 +13,9 @@ struct compare_row {
 	const char *table, *algorithm;
 	int regroups;  /* it adds floats in another order than the rest */
 	size_t picked; /* how often the model took it, in the steps compared */
-	double *us;    /* [n_calls, of room] of this rank; after compare_end of the slowest, ascending */
+	double *us;    /* [n_calls, of room] of this rank; after compare_end of the slowest */
 	size_t n_calls, room;
+	double median_us;                /* after compare_end */
 	double predicted_us, wire_bytes; /* added up; after compare_end means, the bytes of the rank that sends most */
 	size_t n_rounded, n_wrong;       /* sums with other bits than the training's: because of that order, or for no good reason */
 	double off;                      /* by how much at most, over the largest value */

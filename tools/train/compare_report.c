@@ -5,11 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 
-static double median_us(const struct compare_row *row)
-{
-	return (row->us[(row->n_calls - 1) / 2] + row->us[row->n_calls / 2]) / 2;
-}
-
 static void print_verdict(const struct compare_row *row)
 {
 	if (row->n_wrong > 0)
@@ -27,7 +22,7 @@ static void print_row(const struct compare_row *row)
 		printf("%10s %13s %11s  cannot: %s\n", "-", "-", "-", row->why_not);
 		return;
 	}
-	printf("%10.1f %13.1f %11.0f  ", median_us(row), row->predicted_us, row->wire_bytes);
+	printf("%10.1f %13.1f %11.0f  ", row->median_us, row->predicted_us, row->wire_bytes);
 	print_verdict(row);
 }
 
@@ -50,7 +45,7 @@ static json_t *row_json(const struct compare_row *row)
 				"calls", (json_int_t)row->n_calls);
 
 	if (row->n_calls > 0)
-		json_object_update_new(one, json_pack("{s:f, s:f, s:f, s:I, s:I, s:f}", "median_us", median_us(row), "predicted_us",
+		json_object_update_new(one, json_pack("{s:f, s:f, s:f, s:I, s:I, s:f}", "median_us", row->median_us, "predicted_us",
 						      row->predicted_us, "wire_bytes", row->wire_bytes, "rounded",
 						      (json_int_t)row->n_rounded, "wrong", (json_int_t)row->n_wrong, "off", fmin(row->off, DBL_MAX)));
 	else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers as people write them, K = 1024. */
-#ifndef BENCH_NUMBER_H
-#define BENCH_NUMBER_H
+#ifndef LIB_NUMBER_H
+#define LIB_NUMBER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a series of times comes to. */
-#ifndef BENCH_STATS_H
-#define BENCH_STATS_H
+#ifndef LIB_STATS_H
+#define LIB_STATS_H
 
 #include <stddef.h>
 
