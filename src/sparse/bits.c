@@ -84,6 +84,25 @@ size_t bits_take(uint64_t *bitmap, size_t words, uint16_t *at)
 	return HAS_POPCOUNT ? take_fast(bitmap, words, at) : take_body(bitmap, words, at);
 }
 
+EITHER_WAY uint64_t count_body(const uint64_t *bitmap, uint64_t words)
+{
+	uint64_t count = 0;
+
+	for (uint64_t w = 0; w < words; w++)
+		count += (uint64_t)__builtin_popcountll(bitmap[w]);
+	return count;
+}
+
+WITH_POPCOUNT static uint64_t count_fast(const uint64_t *bitmap, uint64_t words)
+{
+	return count_body(bitmap, words);
+}
+
+uint64_t bits_count(const uint64_t *bitmap, uint64_t words)
+{
+	return HAS_POPCOUNT ? count_fast(bitmap, words) : count_body(bitmap, words);
+}
+
 EITHER_WAY uint64_t before_body(const uint64_t *bitmap, uint64_t words, uint32_t *before)
 {
 	uint64_t count = 0;

@@ -12,6 +12,9 @@
  * afterwards. */
 size_t bits_take(uint64_t *bitmap, size_t words, uint16_t *at);
 
+/* bits_count: how many are set. */
+uint64_t bits_count(const uint64_t *bitmap, uint64_t words);
+
 /* bits_before: before[w] = bits set below word w; returns all of them. */
 uint64_t bits_before(const uint64_t *bitmap, uint64_t words, uint32_t *before);
 

@@ -1,17 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* Which route a coalescing takes: kernels where a device was given, else the bitmap or the sort of the host twin. */
+/* Which route a coalescing takes: kernels where a device was given, else the first of the host twin's that fits. */
 #include "sparse/coalesce.h"
 
 #include <string.h>
 
-/* A word of bitmap costs about half a nanosecond to clear and count, a pair some 5 ns a radix pass. */
-#define WORDS_A_PAIR 8
+/* A word of bitmap costs about a nanosecond to clear, count and look through, a pair some 10 ns to sort; pairs that come in no order miss the cache twice each
+ * once the bitmap does not fit. */
+#define WORDS_A_PAIR     8
+#define WORDS_A_RAW_PAIR 1
+#define CACHED_WORDS     65536
 
 bool coalesce_bitmap_pays(const struct coalesce_call *call, uint64_t pairs)
 {
 	uint64_t words = (uint64_t)(call->range.hi - call->range.lo) / 64;
 
-	return pairs <= UINT32_MAX && words / WORDS_A_PAIR <= pairs;
+	if (pairs > UINT32_MAX || words / WORDS_A_PAIR > pairs)
+		return false;
+	return !call->raw || words <= CACHED_WORDS || words / WORDS_A_RAW_PAIR <= pairs;
+}
+
+static const struct coalesce_way *const ways[] = { &coalesce_way_buckets, &coalesce_way_bitmap, &coalesce_way_sort };
+
+static const struct coalesce_way *way_of(const struct coalesce_call *call, uint64_t pairs)
+{
+	size_t i = 0;
+
+	while (!ways[i]->fits(call, pairs))
+		i++;
+	return ways[i];
 }
 
 choir_status coalesce_init(struct coalesce *job, const struct coalesce_call *call, choir_device *device)
@@ -24,7 +40,7 @@ choir_status coalesce_init(struct coalesce *job, const struct coalesce_call *cal
 		return CHOIR_SUCCESS;
 	if (device != NULL)
 		return coalesce_kernel_create(device, call, job->pairs, &job->on_device);
-	job->sorts = !coalesce_bitmap_pays(call, job->pairs);
+	job->way = way_of(call, job->pairs);
 	return CHOIR_SUCCESS;
 }
 
@@ -33,7 +49,7 @@ choir_status coalesce_count(struct coalesce *job, bool *done_p)
 	if (job->on_device != NULL)
 		return coalesce_kernel_count(job->on_device, &job->count, done_p);
 	if (job->pairs > 0)
-		TRY(job->sorts ? coalesce_sort_count(job) : coalesce_bitmap_count(job));
+		TRY(job->way->count(job));
 	*done_p = true;
 	return CHOIR_SUCCESS;
 }
@@ -43,7 +59,7 @@ choir_status coalesce_fill(struct coalesce *job, void *ind, struct index_form fo
 	if (job->on_device != NULL)
 		return coalesce_kernel_fill(job->on_device, ind, form, rows, done_p);
 	if (job->pairs > 0)
-		TRY(job->sorts ? coalesce_sort_fill(job, ind, form, rows) : coalesce_bitmap_fill(job, ind, form, rows));
+		TRY(job->way->fill(job, ind, form, rows));
 	*done_p = true;
 	return CHOIR_SUCCESS;
 }

@@ -36,11 +36,13 @@ struct coalesce {
 	struct coalesce_call call;
 	uint64_t pairs; /* in all lists */
 	uint64_t count; /* distinct indices, once coalesce_count is done */
-	/* host twin: the bitmap route has places and filled, the sort route keys */
-	bool sorts;
-	struct pool_block bitmap, before, filled, acc, keys;
-	const void *sorted;
-	bool wide; /* of keys: 64-bit key and position */
+	/* host twin */
+	const struct coalesce_way *way;
+	struct pool_block bitmap, before, filled; /* bitmap route */
+	struct pool_block keys; /* sort route: entries; by buckets: the pairs, grouped */
+	struct pool_block acc;
+	bool wide;    /* of entries: 64 bits for key and payload */
+	bool carries; /* the payload is the element itself */
 	/* kernels */
 	struct coalesce_device *on_device;
 };
@@ -66,11 +68,15 @@ struct index_range coalesce_range_host(const void *ind, uint32_t ind_bytes, uint
 /* coalesce_bitmap_pays: is a bitmap of the range little work beside the pairs? */
 bool coalesce_bitmap_pays(const struct coalesce_call *call, uint64_t pairs);
 
-/* The routes of the host twin. */
-choir_status coalesce_bitmap_count(struct coalesce *job);
-choir_status coalesce_bitmap_fill(struct coalesce *job, void *ind, struct index_form form, void *rows);
-choir_status coalesce_sort_count(struct coalesce *job);
-choir_status coalesce_sort_fill(struct coalesce *job, void *ind, struct index_form form, void *rows);
+/* A route of the host twin. */
+struct coalesce_way {
+	const char *name;
+	bool (*fits)(const struct coalesce_call *call, uint64_t pairs);
+	choir_status (*count)(struct coalesce *job);
+	choir_status (*fill)(struct coalesce *job, void *ind, struct index_form form, void *rows);
+};
+
+extern const struct coalesce_way coalesce_way_buckets, coalesce_way_bitmap, coalesce_way_sort;
 
 /* The kernels. */
 choir_status coalesce_kernel_create(choir_device *device, const struct coalesce_call *call, uint64_t pairs, struct coalesce_device **out_p);

@@ -38,7 +38,7 @@ static void mark(uint64_t *bitmap, const struct pairs *pairs, int64_t lo)
 	}
 }
 
-choir_status coalesce_bitmap_count(struct coalesce *job)
+static choir_status count(struct coalesce *job)
 {
 	uint64_t words = bitmap_words(job);
 
@@ -106,7 +106,7 @@ static void fold_source(const struct coalesce *job, const struct rows *rows, con
 	}
 }
 
-choir_status coalesce_bitmap_fill(struct coalesce *job, void *ind, struct index_form form, void *out)
+static choir_status fill(struct coalesce *job, void *ind, struct index_form form, void *out)
 {
 	const struct coalesce_call *call = &job->call;
 	struct rows rows = { .dtype = call->dtype, .op = call->op, .raw = call->raw, .final = call->final,
@@ -124,3 +124,5 @@ choir_status coalesce_bitmap_fill(struct coalesce *job, void *ind, struct index_
 	rows_finish(&rows, out, job->count);
 	return CHOIR_SUCCESS;
 }
+
+const struct coalesce_way coalesce_way_bitmap = { .name = "bitmap", .fits = coalesce_bitmap_pays, .count = count, .fill = fill };

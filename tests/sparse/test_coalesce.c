@@ -17,9 +17,9 @@
 #define SENTINEL 0x5a
 #define GUARD 64
 
-/* KERNEL: the one that is chosen. */
-enum route { BITMAP, SORT, KERNEL, KERNEL_SORT, N_ROUTES };
-static const char *const route_names[] = { "bitmap", "sort", "kernel", "kernel sort" };
+/* HOST, KERNEL: the one that is chosen. */
+enum route { HOST, BITMAP, SORT, KERNEL, KERNEL_SORT, N_ROUTES };
+static const char *const route_names[] = { "host", "bitmap", "sort", "kernel", "kernel sort" };
 
 static choir_device *device;
 static bool small;
@@ -145,8 +145,8 @@ static void one_route(const struct shape *shape, choir_dtype dtype, choir_op op,
 	memset(ind, SENTINEL, want.count * out_form.bytes + GUARD);
 	memset(val, SENTINEL, want.count * row + GUARD);
 	assert_int_equal(coalesce_init(&job, &call, route >= KERNEL ? device : NULL), CHOIR_SUCCESS);
-	if (route < KERNEL)
-		job.sorts = route == SORT;
+	if (route == BITMAP || route == SORT)
+		job.way = route == SORT ? &coalesce_way_sort : &coalesce_way_bitmap;
 	else if (route == KERNEL_SORT && job.on_device != NULL)
 		job.on_device->route = &coalesce_route_sort;
 	run_job(&job, ind, out_form, val);
@@ -178,7 +178,7 @@ static void all_routes(const struct shape *shape, choir_dtype dtype, choir_op op
 		if (!raw && shape->n > 5000)
 			continue; /* they are coalesced by insertion */
 		deal(shape, &in, shape->width * choir_dtype_bytes(dtype), raw, &dealt, counts);
-		for (enum route route = BITMAP; route < N_ROUTES; route++) {
+		for (enum route route = HOST; route < N_ROUTES; route++) {
 			if (route == BITMAP && shape->range > 1u << 24)
 				continue;
 			if (route >= KERNEL && reduce_kernel_supported(device, dtype, op) != CHOIR_SUCCESS)
