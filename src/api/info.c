@@ -5,6 +5,7 @@
 #include "base/config.h"
 #include "sparse/algorithm.h"
 
+#include <float.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -19,6 +20,21 @@ static json_t *algorithm_list(void)
 		json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "collective", "sparse_allreduce", "name", sparse_methods[i].name, "about",
 		                                      sparse_methods[i].about));
 	return list;
+}
+
+/* "costs:" of the rules in force: {"network": {"alpha": ...}}. */
+static json_t *cost_table(const struct link_costs *costs)
+{
+	json_t *table = json_object();
+
+	for (int link = 0; link < N_LINKS; link++) {
+		json_t *row = json_object();
+
+		for (int term = 0; term < N_COSTS; term++)
+			json_object_set_new(row, link_costs_terms[term], json_real(costs->ns[link][term]));
+		json_object_set_new(table, link_costs_links[link], row);
+	}
+	return table;
 }
 
 static json_t *environment_list(void)
@@ -45,12 +61,12 @@ choir_status choir_comm_json(const choir_comm *comm, char **text_p)
 	nodes = json_array();
 	for (int g = 0; g < comm->layout.n_nodes; g++)
 		json_array_append_new(nodes, json_integer(comm->layout.node_size[g]));
-	root = json_pack("{s:s, s:i, s:i, s:i, s:o, s:s, s:I, s:I, s:i, s:I, s:I, s:s, s:o, s:o}", "choir", choir_version(), "rank", comm->rank,
+	root = json_pack("{s:s, s:i, s:i, s:i, s:o, s:s, s:I, s:I, s:i, s:I, s:I, s:s, s:o, s:o, s:o}", "choir", choir_version(), "rank", comm->rank,
 	                 "ranks", comm->n, "nodes", comm->layout.n_nodes, "node_sizes", nodes, "transport", pump_name(comm->pump), "slot_bytes",
 	                 (json_int_t)comm->slot_bytes, "message_bytes", (json_int_t)comm->message_bytes, "lanes", (int)COMM_LANES, "deadline_ms",
-	                 (json_int_t)comm->deadline_ms, "warn_ms", (json_int_t)comm->warn_ms, "rules", comm->rules.text, "algorithms",
-	                 algorithm_list(), "environment", environment_list());
-	text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
+	                 (json_int_t)comm->deadline_ms, "warn_ms", (json_int_t)comm->warn_ms, "rules", comm->rules.text, "sparse_costs",
+	                 cost_table(&comm->rules.costs), "algorithms", algorithm_list(), "environment", environment_list());
+	text = root != NULL ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(FLT_DIG)) : NULL;
 	json_decref(root);
 	if (text == NULL)
 		return error_set(CHOIR_NO_MEMORY, "choir_comm_json: no memory for the text");

@@ -110,6 +110,37 @@ static void different_rules_are_told(void **state)
 		fail_msg("\"%s\"", choir_last_error());
 }
 
+/* They travel with the header: every rank ends with the same sentence, and the comm with it. */
+static void different_rules_end_the_call(void **state)
+{
+	struct test_case c = { .seed = 3, .n = 2, .n_nodes = 2, .ind_dtype = CHOIR_I32, .val_dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .width = 1,
+			       .most_pairs = 50, .range = 100, .way = RECEIVES };
+	struct link_costs costs[2] = { link_costs_default, link_costs_default };
+	struct world_rank ranks[2];
+	struct side sides[2];
+	struct world world;
+	uint64_t seed = c.seed;
+
+	(void)state;
+	memset(ranks, 0, sizeof ranks);
+	costs[1].ns[LINK_SHARED][COST_ALPHA] = 5;
+	world_init(&world, 2, 2, case_devices[PLAIN]);
+	world.costs = costs;
+	for (int r = 0; r < 2; r++) {
+		case_fill(&sides[r], &c, r, &seed, case_devices[PLAIN]);
+		ranks[r].call = case_call(&sides[r], &c, 100);
+	}
+	world_run(&world, ranks);
+	for (int r = 0; r < 2; r++) {
+		assert_int_equal(ranks[r].status, CHOIR_MISMATCH);
+		assert_false(ranks[r].only_mine);
+		if (strstr(ranks[r].error, "shared alpha=8000 on rank 0, alpha=5 on rank 1") == NULL)
+			fail_msg("\"%s\"", ranks[r].error);
+		case_free(&sides[r]);
+	}
+	world_fini(&world);
+}
+
 /* Where the times of two algorithms cross, a call keeps what the last one took, within a tenth; and only what this call may take. */
 static void near_ties_are_kept(void **state)
 {
@@ -248,6 +279,7 @@ int main(void)
 		cmocka_unit_test(constants_decide),
 		cmocka_unit_test(times_are_sums),
 		cmocka_unit_test(different_rules_are_told),
+		cmocka_unit_test(different_rules_end_the_call),
 		cmocka_unit_test(near_ties_are_kept),
 		cmocka_unit_test(growth_is_clamped),
 		cmocka_unit_test(history_finds_what_is_alike),

@@ -222,7 +222,8 @@ void world_run(struct world *world, struct world_rank *ranks)
 
 	for (int r = 0; r < world->n; r++) {
 		struct script_env env = { .layout = &world->layout, .me = r, .device = r % 2 == 0 ? world->device : world->other_device, .slot_bytes = world->slot_bytes,
-					  .message_bytes = 1 << 20, .ring = ring, .history = world->histories != NULL ? &world->histories[r] : NULL };
+					  .message_bytes = 1 << 20, .ring = ring, .history = world->histories != NULL ? &world->histories[r] : NULL,
+					  .costs = world->costs != NULL ? &world->costs[r] : NULL };
 
 		ranks[r].over = false;
 		ranks[r].result = NULL;

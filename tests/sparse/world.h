@@ -12,7 +12,8 @@ struct world {
 	choir_device *device;
 	choir_device *other_device; /* of odd ranks */
 	uint64_t slot_bytes;
-	struct history *histories; /* [n], or NULL */
+	struct history *histories;      /* [n], or NULL */
+	const struct link_costs *costs; /* [n], or NULL */
 };
 
 /* One rank's script and how it ended. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "info.h"
 
+#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,19 +25,25 @@ static void print_scalar(const json_t *value)
 		fputs(json_is_true(value) ? "yes" : "no", stdout);
 		return;
 	}
-	text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+	text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(FLT_DIG));
 	fputs(text != NULL ? text : "?", stdout);
 	free(text);
 }
 
+/* Is printed by a function of its own. */
+static bool is_apart(const char *key)
+{
+	return strcmp(key, "name") == 0 || strcmp(key, "algorithms") == 0 || strcmp(key, "sparse_costs") == 0;
+}
+
 /* The library's own objects: "key value" a line, whatever it chose to tell; objects inside on the same line. */
-static void print_object(const json_t *object, int indent, const char *but_not)
+static void print_object(const json_t *object, int indent)
 {
 	const char *key;
 	json_t *value;
 
 	json_object_foreach((json_t *)object, key, value) {
-		if (strcmp(key, but_not) == 0)
+		if (is_apart(key))
 			continue;
 		printf("%*s%-20s ", indent, "", key);
 		print_scalar(value);
@@ -55,7 +62,7 @@ static void print_platforms(const json_t *platforms)
 		printf("platform %zu: %s, %s\n", p, text_in(platform, "name"), text_in(platform, "version"));
 		json_array_foreach(json_object_get(platform, "devices"), d, device) {
 			printf("  device %s: %s\n", text_in(device, "place"), text_in(device, "name"));
-			print_object(json_object_get(device, "probe"), 4, "name");
+			print_object(json_object_get(device, "probe"), 4);
 		}
 	}
 }
@@ -107,6 +114,21 @@ static void print_table(const json_t *table)
 		print_ranges(row);
 }
 
+static void print_costs(const json_t *costs)
+{
+	const char *link, *term;
+	json_t *row, *ns;
+
+	if (json_object_size(costs) > 0)
+		printf("what the parts of a sparse exchange cost, in ns:\n");
+	json_object_foreach((json_t *)costs, link, row) {
+		printf("  %-20s", link);
+		json_object_foreach(row, term, ns)
+			printf(" %s=%g", term, json_real_value(ns));
+		fputc('\n', stdout);
+	}
+}
+
 static void print_mpi(const json_t *mpi)
 {
 	const json_t *lines = json_object_get(mpi, "library");
@@ -127,12 +149,13 @@ void info_print(const json_t *info)
 	print_platforms(json_object_get(info, "platforms"));
 	print_mpi(json_object_get(info, "mpi"));
 	printf("a comm of one rank on the default device:\n");
-	print_object(comm, 2, "algorithms");
+	print_object(comm, 2);
 	if (json_is_array(json_object_get(comm, "algorithms")))
 		printf("algorithms:\n");
 	print_algorithms(json_object_get(comm, "algorithms"));
 	if (json_array_size(json_object_get(json_object_get(info, "table"), "collectives")) > 0)
 		print_table(json_object_get(info, "table"));
+	print_costs(json_object_get(comm, "sparse_costs"));
 	printf("environment:%s\n", json_object_size(set) == 0 ? " no CHOIR_ variable is set" : "");
 	json_object_foreach((json_t *)set, name, variable)
 		printf("  %s=%s\n    %s\n", name, text_in(variable, "value"), text_in(variable, "about"));
