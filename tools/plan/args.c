@@ -3,16 +3,9 @@
 
 #include "lib/number.h"
 
-#include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* What popt fills: texts that are read afterwards. */
-struct texts {
-	char *ranks, *bytes, *end, *dtype, *slot, *message;
-	int factor, all, check, predict, compare, list, dot, help, version;
-};
 
 int args_fail(choir_status status)
 {
@@ -51,7 +44,7 @@ static int read_ranks(const char *text, struct args *out)
 	return -1;
 }
 
-static int read_texts(const struct texts *texts, struct args *out)
+static int read_texts(const struct args_texts *texts, struct args *out)
 {
 	int status = read_ranks(texts->ranks != NULL ? texts->ranks : "2", out);
 
@@ -70,7 +63,7 @@ static int read_texts(const struct texts *texts, struct args *out)
 }
 
 /* One of the modes, and what goes with it. */
-static int read_mode(const struct texts *texts, struct args *out)
+static int read_mode(const struct args_texts *texts, struct args *out)
 {
 	int n = texts->check + texts->predict + texts->compare + texts->list + texts->dot;
 
@@ -92,10 +85,12 @@ static int read_mode(const struct texts *texts, struct args *out)
 	return -1;
 }
 
-static int read_all(poptContext context, const struct texts *texts, struct args *out)
+static int read_all(poptContext context, const struct args_texts *texts, struct args *out)
 {
 	int status;
 
+	out->options.algorithm = texts->algorithm;
+	out->options.rules = texts->rules;
 	out->options.collective = poptGetArg(context);
 	if (out->options.collective == NULL) {
 		fprintf(stderr, "choir-plan: which collective?  choir-plan allreduce -n 4\n");
@@ -111,7 +106,7 @@ static int read_all(poptContext context, const struct texts *texts, struct args 
 
 int args_read(int argc, const char **argv, struct args *out)
 {
-	struct texts t = { .factor = 8 };
+	struct args_texts *t = &out->texts;
 	int status, rc;
 	struct poptOption cost_table[] = {
 		{ "latency", '\0', POPT_ARG_DOUBLE, &out->costs.network_latency_us, 0, "between nodes", "US" },
@@ -129,52 +124,61 @@ int args_read(int argc, const char **argv, struct args *out)
 		POPT_TABLEEND,
 	};
 	struct poptOption table[] = {
-		{ "ranks", 'n', POPT_ARG_STRING, &t.ranks, 0, "ranks (2); --compare takes several: 2,16,1000", "N" },
+		{ "ranks", 'n', POPT_ARG_STRING, &t->ranks, 0, "ranks (2); --compare takes several: 2,16,1000", "N" },
 		{ "ranks-per-node", '\0', POPT_ARG_INT, &out->options.ranks_per_node, 0, "neighbours that share a node (all)", "N" },
-		{ "bytes", 'b', POPT_ARG_STRING, &t.bytes, 0, "of the whole, or of one rank's block where each has one (1M)", "SIZE" },
-		{ "algorithm", 'a', POPT_ARG_STRING, &out->options.algorithm, 0, "instead of what the rules choose", "NAME" },
-		{ "rules", '\0', POPT_ARG_STRING, &out->options.rules, 0, "as in CHOIR_RULES", "TEXT" },
-		{ "dtype", 't', POPT_ARG_STRING, &t.dtype, 0, "data type (f32)", "TYPE" },
+		{ "bytes", 'b', POPT_ARG_STRING, &t->bytes, 0, "of the whole, or of one rank's block where each has one (1M)", "SIZE" },
+		{ "algorithm", 'a', POPT_ARG_STRING, &t->algorithm, 0, "instead of what the rules choose", "NAME" },
+		{ "rules", '\0', POPT_ARG_STRING, &t->rules, 0, "as in CHOIR_RULES", "TEXT" },
+		{ "dtype", 't', POPT_ARG_STRING, &t->dtype, 0, "data type (f32)", "TYPE" },
 		{ "root", '\0', POPT_ARG_INT, &out->options.root, 0, "broadcast, reduce: the root; send, recv: who receives from rank 0", "RANK" },
 		{ "inplace", '\0', POPT_ARG_NONE, &out->options.in_place, 0, "send and receive buffer are one", NULL },
 		{ "staged", '\0', POPT_ARG_NONE, &out->options.staged, 0, "device memory that the host does not reach", NULL },
 		{ "shared", '\0', POPT_ARG_NONE, &out->options.shared, 0, "the ranks of the node reach each other's buffers", NULL },
-		{ "slot", '\0', POPT_ARG_STRING, &t.slot, 0, "bytes of a slot of the arena", "SIZE" },
-		{ "message", '\0', POPT_ARG_STRING, &t.message, 0, "bytes of the longest message", "SIZE" },
+		{ "slot", '\0', POPT_ARG_STRING, &t->slot, 0, "bytes of a slot of the arena", "SIZE" },
+		{ "message", '\0', POPT_ARG_STRING, &t->message, 0, "bytes of the longest message", "SIZE" },
 		{ "rank", 'r', POPT_ARG_INT, &out->rank, 0, "print this rank's plan only", "RANK" },
-		{ "dot", '\0', POPT_ARG_NONE, &t.dot, 0, "print a Graphviz graph", NULL },
-		{ "check", '\0', POPT_ARG_NONE, &t.check, 0, "prove the plans of all ranks; exit status 1 if they are wrong", NULL },
-		{ "predict", '\0', POPT_ARG_NONE, &t.predict, 0, "print how long it would take", NULL },
-		{ "compare", '\0', POPT_ARG_NONE, &t.compare, 0, "predict all algorithms, for all -n, sizes from -b to -e by -f", NULL },
-		{ "list", '\0', POPT_ARG_NONE, &t.list, 0, "list the algorithms, and which can do this call", NULL },
-		{ "end", 'e', POPT_ARG_STRING, &t.end, 0, "the last size of --compare (-b)", "SIZE" },
-		{ "factor", 'f', POPT_ARG_INT, &t.factor, 0, "from size to size (8)", "N" },
+		{ "dot", '\0', POPT_ARG_NONE, &t->dot, 0, "print a Graphviz graph", NULL },
+		{ "check", '\0', POPT_ARG_NONE, &t->check, 0, "prove the plans of all ranks; exit status 1 if they are wrong", NULL },
+		{ "predict", '\0', POPT_ARG_NONE, &t->predict, 0, "print how long it would take", NULL },
+		{ "compare", '\0', POPT_ARG_NONE, &t->compare, 0, "predict all algorithms, for all -n, sizes from -b to -e by -f", NULL },
+		{ "list", '\0', POPT_ARG_NONE, &t->list, 0, "list the algorithms, and which can do this call", NULL },
+		{ "end", 'e', POPT_ARG_STRING, &t->end, 0, "the last size of --compare (-b)", "SIZE" },
+		{ "factor", 'f', POPT_ARG_INT, &t->factor, 0, "from size to size (8)", "N" },
 		{ "json", '\0', POPT_ARG_NONE, &out->json, 0, "print JSON", NULL },
 		{ NULL, '\0', POPT_ARG_INCLUDE_TABLE, cost_table, 0, "What --predict and --compare count with (microseconds, 10^9 bytes a second):", NULL },
-		{ "help", 'h', POPT_ARG_NONE, &t.help, 0, "this text", NULL },
-		{ "version", '\0', POPT_ARG_NONE, &t.version, 0, "the library's version", NULL },
+		{ "help", 'h', POPT_ARG_NONE, &t->help, 0, "this text", NULL },
+		{ "version", '\0', POPT_ARG_NONE, &t->version, 0, "the library's version", NULL },
 		POPT_TABLEEND,
 	};
 	poptContext context;
 
-	*out = (struct args){ .options = CHOIR_PLAN_OPTIONS_INIT, .costs = { .struct_size = sizeof out->costs }, .rank = CHOIR_PLAN_ALL_RANKS };
+	*out = (struct args){ .texts = { .factor = 8 }, .options = CHOIR_PLAN_OPTIONS_INIT, .costs = { .struct_size = sizeof out->costs }, .rank = CHOIR_PLAN_ALL_RANKS };
 	out->options.bytes = 1 << 20;
 	out->options.dtype = CHOIR_F32;
 	choir_plan_costs_default(&out->costs);
-	context = poptGetContext("choir-plan", argc, argv, table, 0);
+	context = out->context = poptGetContext("choir-plan", argc, argv, table, 0);
 	poptSetOtherOptionHelp(context, "COLLECTIVE [flags]");
 	rc = poptGetNextOpt(context);
 	status = EXIT_FINE;
 	if (rc < -1) {
 		fprintf(stderr, "choir-plan: %s: %s\n", poptBadOption(context, 0), poptStrerror(rc));
 		status = EXIT_USAGE;
-	} else if (t.help) {
+	} else if (t->help) {
 		poptPrintHelp(context, stdout, 0);
-	} else if (t.version) {
+	} else if (t->version) {
 		printf("choir-plan %s\n", choir_version());
 	} else {
-		status = read_all(context, &t, out);
+		status = read_all(context, t, out);
 	}
-	/* The context is kept: the options point into it. */
 	return status;
+}
+
+void args_fini(struct args *args)
+{
+	const struct args_texts *t = &args->texts;
+	char *texts[] = { t->ranks, t->bytes, t->end, t->dtype, t->slot, t->message, t->algorithm, t->rules };
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		free(texts[i]);
+	poptFreeContext(args->context);
 }

@@ -77,5 +77,8 @@ int main(int argc, char **argv)
 	struct args args;
 	int status = args_read(argc, (const char **)argv, &args);
 
-	return status >= 0 ? status : modes[args.mode](&args);
+	if (status < 0)
+		status = modes[args.mode](&args);
+	args_fini(&args);
+	return status;
 }
