@@ -31,6 +31,9 @@ function(choir_test name)
 	if(NOT arg_TIMEOUT)
 		set(arg_TIMEOUT 60)
 	endif()
+	if(CHOIR_SANITIZE) # checks take some three times as long
+		math(EXPR arg_TIMEOUT "3 * ${arg_TIMEOUT}")
+	endif()
 	set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" ENVIRONMENT "${arg_ENVIRONMENT}")
 endfunction()
 
