@@ -3,21 +3,20 @@
 #define TRAIN_OPTIONS_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 enum via { VIA_CHOIR, VIA_MPI };
 
 struct options {
 	const char *text; /* NULL = WordNet */
 	enum via via;
-	int local;      /* ranks as threads of this process; 0 = the ranks that mpiexec started */
-	uint64_t steps; /* 0 = no limit */
+	size_t local;   /* ranks as threads of this process; 0 = the ranks that mpiexec started */
+	size_t steps;   /* 0 = no limit */
 	double seconds; /* 0 = no limit */
 	size_t batch, candidates, context, width, hidden;
 	double rate, table_rate; /* learning rates of the dense layers and of the tables */
-	uint64_t seed;
-	uint64_t compare; /* steps from one comparison of the sparse algorithms to the next; 0 = none */
-	double every;     /* seconds between lines */
+	size_t seed;
+	size_t compare; /* steps from one comparison of the sparse algorithms to the next; 0 = none */
+	double every;   /* seconds between lines */
 	const char *json, *plot, *loss_out;
 };
 

@@ -26,7 +26,7 @@ static void *run(void *arg)
 static choir_status open_seats(struct place *places, const struct options *options, const struct text *text, choir_device **devices,
 			       choir_comm **comms)
 {
-	int n = options->local;
+	int n = (int)options->local;
 	choir_status st = CHOIR_SUCCESS;
 
 	for (int i = 0; i < n && st == CHOIR_SUCCESS; i++)
@@ -65,7 +65,7 @@ static choir_status run_all(struct place *places, int n)
 
 int seats_local(const struct options *options, const struct text *text)
 {
-	int n = options->local, status = EXIT_NO_DEVICE;
+	int n = (int)options->local, status = EXIT_NO_DEVICE;
 	struct place *places = calloc((size_t)n, sizeof *places);
 	choir_device **devices = calloc((size_t)n, sizeof(choir_device *));
 	choir_comm **comms = calloc((size_t)n, sizeof(choir_comm *));
