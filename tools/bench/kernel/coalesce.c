@@ -3,8 +3,9 @@
 #include "kernel.h"
 
 #include "kern/reduce.h"
-#include "sparse/coalesce.h"
+#include "sparse/coalesce_kernel.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,9 +14,19 @@ struct lists {
 	struct coalesce_source src[ARGS_MAX_LIST];
 	uint32_t n;
 	bool raw;
-	enum { ROUTE_LIBRARY, ROUTE_BITMAP, ROUTE_SORT } route;
 	size_t count; /* of the last run */
 };
+
+static const struct coalesce_route *const routes[] = { &coalesce_route_merge, &coalesce_route_cells, &coalesce_route_sort };
+
+/* NULL if the device has no route of that name. */
+static const struct coalesce_route *route_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
+		if (strcmp(routes[i]->name, name) == 0)
+			return routes[i];
+	return NULL;
+}
 
 static const char *unfit(const struct kernel_shape *shape, choir_device *device)
 {
@@ -27,9 +38,9 @@ static const char *unfit(const struct kernel_shape *shape, choir_device *device)
 		return "there is nothing to do for no pairs";
 	if (device != NULL && reduce_kernel_supported(device, shape->dtype, shape->op) != CHOIR_SUCCESS)
 		return choir_last_error();
-	if (route != NULL && (device != NULL || (strcmp(route, "bitmap") != 0 && strcmp(route, "sort") != 0)))
-		return "--algorithm is bitmap or sort, on the host";
-	return NULL;
+	if (route != NULL && device == NULL && strcmp(route, "bitmap") != 0 && strcmp(route, "sort") != 0)
+		return "--algorithm is bitmap or sort on the host";
+	return route != NULL && device != NULL && route_find(route) == NULL ? "--algorithm is merge, cells or sort on a device" : NULL;
 }
 
 static bool add_list(struct kernel_work *work, struct sparse_rows *rows)
@@ -66,14 +77,11 @@ static bool open_lists(struct kernel_work *work, int n, bool raw)
 {
 	struct sparse_shape shape = kernel_sparse(work->shape, n);
 	struct lists *lists = work->state = calloc(1, sizeof *lists);
-	const char *route = work->shape->args->algorithm;
 	struct sparse_rows rows;
 
 	if (lists == NULL)
 		return false;
 	lists->raw = raw;
-	if (route != NULL)
-		lists->route = strcmp(route, "sort") == 0 ? ROUTE_SORT : ROUTE_BITMAP;
 	for (int r = 0; r < n; r++)
 		if (!(raw ? sparse_data_make : sparse_data_list)(&shape, r, &rows) || !add_list(work, &rows))
 			return false;
@@ -124,6 +132,25 @@ static choir_status run_job(struct kernel_work *work, struct coalesce *job)
 	return job->count == work->items_out ? fill_all(work, job) : CHOIR_SUCCESS;
 }
 
+/* --algorithm, or what the library takes; told in the row. */
+static choir_status take_route(struct kernel_work *work, struct coalesce *job)
+{
+	const char *name = work->shape->args->algorithm;
+
+	if (work->device == NULL) {
+		if (name != NULL)
+			job->way = strcmp(name, "sort") == 0 ? &coalesce_way_sort : &coalesce_way_bitmap;
+		snprintf(work->algorithm, sizeof work->algorithm, "host %s", job->way->name);
+		return CHOIR_SUCCESS;
+	}
+	if (name != NULL && !route_find(name)->fits(&job->call, job->pairs))
+		return error_set(CHOIR_UNSUPPORTED, "the route %s is not for such pairs", name);
+	if (name != NULL)
+		job->on_device->route = route_find(name);
+	snprintf(work->algorithm, sizeof work->algorithm, "kernel %s", job->on_device->route->name);
+	return CHOIR_SUCCESS;
+}
+
 static choir_status run(struct kernel_work *work)
 {
 	const struct kernel_shape *shape = work->shape;
@@ -135,11 +162,9 @@ static choir_status run(struct kernel_work *work)
 	choir_status st;
 
 	TRY(coalesce_init(&job, &call, work->device));
-	if (lists->route != ROUTE_LIBRARY)
-		job.sorts = lists->route == ROUTE_SORT;
-	if (work->device == NULL)
-		strcpy(work->algorithm, job.sorts ? "host sort" : "host bitmap");
-	st = run_job(work, &job);
+	st = take_route(work, &job);
+	if (st == CHOIR_SUCCESS)
+		st = run_job(work, &job);
 	coalesce_fini(&job);
 	return st;
 }
