@@ -17,9 +17,18 @@ struct lists {
 	size_t count; /* of the last run */
 };
 
+static const struct coalesce_way *const ways[] = { &coalesce_way_buckets, &coalesce_way_bitmap, &coalesce_way_sort };
 static const struct coalesce_route *const routes[] = { &coalesce_route_merge, &coalesce_route_cells, &coalesce_route_sort };
 
-/* NULL if the device has no route of that name. */
+/* way_find, route_find: of the host, of a device; NULL if it has none of that name. */
+static const struct coalesce_way *way_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+		if (strcmp(ways[i]->name, name) == 0)
+			return ways[i];
+	return NULL;
+}
+
 static const struct coalesce_route *route_find(const char *name)
 {
 	for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
@@ -38,8 +47,8 @@ static const char *unfit(const struct kernel_shape *shape, choir_device *device)
 		return "there is nothing to do for no pairs";
 	if (device != NULL && reduce_kernel_supported(device, shape->dtype, shape->op) != CHOIR_SUCCESS)
 		return choir_last_error();
-	if (route != NULL && device == NULL && strcmp(route, "bitmap") != 0 && strcmp(route, "sort") != 0)
-		return "--algorithm is bitmap or sort on the host";
+	if (route != NULL && device == NULL && way_find(route) == NULL)
+		return "--algorithm is buckets, bitmap or sort on the host";
 	return route != NULL && device != NULL && route_find(route) == NULL ? "--algorithm is merge, cells or sort on a device" : NULL;
 }
 
@@ -132,17 +141,23 @@ static choir_status run_job(struct kernel_work *work, struct coalesce *job)
 	return job->count == work->items_out ? fill_all(work, job) : CHOIR_SUCCESS;
 }
 
+static choir_status take_way(struct kernel_work *work, struct coalesce *job, const char *name)
+{
+	if (name != NULL && !way_find(name)->fits(&job->call, job->pairs))
+		return error_set(CHOIR_UNSUPPORTED, "the way %s is not for such pairs", name);
+	if (name != NULL)
+		job->way = way_find(name);
+	snprintf(work->algorithm, sizeof work->algorithm, "host %s", job->way->name);
+	return CHOIR_SUCCESS;
+}
+
 /* --algorithm, or what the library takes; told in the row. */
 static choir_status take_route(struct kernel_work *work, struct coalesce *job)
 {
 	const char *name = work->shape->args->algorithm;
 
-	if (work->device == NULL) {
-		if (name != NULL)
-			job->way = strcmp(name, "sort") == 0 ? &coalesce_way_sort : &coalesce_way_bitmap;
-		snprintf(work->algorithm, sizeof work->algorithm, "host %s", job->way->name);
-		return CHOIR_SUCCESS;
-	}
+	if (work->device == NULL)
+		return take_way(work, job, name);
 	if (name != NULL && !route_find(name)->fits(&job->call, job->pairs))
 		return error_set(CHOIR_UNSUPPORTED, "the route %s is not for such pairs", name);
 	if (name != NULL)
