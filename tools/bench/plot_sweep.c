@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "plot.h"
 
-/* A dotted line where another becomes the fastest, with the two names. */
+/* A dotted line where another becomes the fastest, with the two names on the side that has room. */
 static void draw_crossing(FILE *gnuplot, const struct sweep *sweep, int i)
 {
 	const struct sweep_crossing *at = &sweep->crossing[i];
+	double least = sweep->density[0], most = sweep->density[sweep->n - 1];
+	const char *side = at->density * at->density > least * most ? "right offset -0.6,0" : "left offset 0.6,0";
 
 	fprintf(gnuplot, "set arrow from %g, graph 0 to %g, graph 1 nohead dashtype 3 linecolor 'gray40'\n", at->density, at->density);
-	fprintf(gnuplot, "set label '%s to %s at %.3g %%' at %g, graph %g offset 0.6,0 noenhanced tc 'gray20'\n", sweep->line[at->from].name,
-		sweep->line[at->to].name, 100 * at->density, at->density, 0.05 + 0.05 * (i % 4));
+	fprintf(gnuplot, "set label '%s to %s at %.3g %%' at %g, graph %g %s noenhanced tc 'gray20'\n", sweep->line[at->from].name,
+		sweep->line[at->to].name, 100 * at->density, at->density, 0.97 - 0.04 * (i % 6), side);
 	fprintf(gnuplot, "set object circle at %g,%g size graph 0.008 front fillstyle solid noborder fillcolor 'black'\n", at->density, at->us);
 }
 
@@ -38,6 +40,7 @@ bool plot_sweep(const char *path, const struct sweep *sweep)
 	if (gnuplot == NULL)
 		return false;
 	fputs("set key noenhanced outside right center\n", gnuplot);
+	fprintf(gnuplot, "set xrange [%g:%g]\n", sweep->density[0], sweep->density[sweep->n - 1]);
 	for (int i = 0; i < sweep->n_crossings; i++)
 		draw_crossing(gnuplot, sweep, i);
 	for (int i = 0; i < sweep->n_lines; i++)
