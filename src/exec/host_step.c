@@ -22,6 +22,15 @@ static bool streams(const struct run *run, const struct plan_step *step, struct 
 	return step->len >= STREAM_BYTES && (remote || (run->plan->stream && dst.buf == PLAN_RECV));
 }
 
+static bool streams_any(const struct run *run, const struct plan_step *step)
+{
+	bool any = streams(run, step, step->dst);
+
+	for (uint32_t i = 0; i < step->n_more; i++)
+		any |= streams(run, step, run->plan->refs[step->more_first + i]);
+	return any;
+}
+
 static uint64_t next_piece(const struct run *run, const struct plan_step *step)
 {
 	uint64_t left = step->len - run->board.piece;
@@ -118,6 +127,7 @@ static choir_status reduce_span(struct run *run, const struct plan_step *step, u
 		return error_no_memory("operands of a reduction", n * sizeof *dst);
 	src = (const void **)(dst + n_dst);
 	call.stream_from = n_dst;
+	call.fence_later = true;
 	for (uint32_t i = 0, next = 0; i < n_dst; i++) { /* streamed ones are the last */
 		struct plan_ref ref = i > 0 ? more[i - 1] : step->dst;
 
@@ -139,6 +149,8 @@ choir_status steps_host_reduce(struct run *run, const struct plan_step *step, bo
 		TRY(reduce_span(run, step, span));
 		run->board.piece += span;
 	}
+	if (streams_any(run, step))
+		copy_host_fence();
 	*done = run->board.piece == step->len;
 	return CHOIR_SUCCESS;
 }

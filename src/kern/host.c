@@ -111,7 +111,7 @@ static void spread(const struct host_twin *twin, const struct reduce_call *call,
 		n = n < call->count - first ? n : call->count - first;
 		spread_block(twin, call, dst, src, first, n);
 	}
-	if (streams)
+	if (streams && !call->fence_later)
 		copy_host_fence();
 }
 

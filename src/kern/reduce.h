@@ -18,6 +18,7 @@ struct reduce_call {
 	double factor;        /* premul_sum multiplies original values by it, in the precision that dtype accumulates in */
 	uint32_t n_dst;       /* destinations, at least 1: all get the result, in one pass over the sources */
 	uint32_t stream_from; /* destinations stream_from .. n_dst-1 are written past the cache; n_dst = none, 0 = all */
+	bool fence_later;     /* the caller issues the store fence (base/copy.h), after many such calls */
 	uint64_t count;       /* elements */
 };
 
@@ -28,8 +29,8 @@ choir_status reduce_supported(choir_dtype dtype, choir_op op);
 bool reduce_has_final(choir_op op);
 
 /* reduce_host: on this thread.  Each dst may be exactly one of the sources, or overlap none; destinations do not overlap each other.  n_src >= 1,
- * n_dst >= 1.  Where it wrote past the cache it has issued the store fence when it returns: a release store then publishes the result.  Cannot fail for a
- * supported (dtype, op). */
+ * n_dst >= 1.  Where it wrote past the cache it has issued the store fence when it returns, unless fence_later: a release store then publishes the result.
+ * Cannot fail for a supported (dtype, op). */
 void reduce_host(const struct reduce_call *call, void *const *dst, const void *const *src);
 
 /* reduce_identity: writes one element of op's identity (sum 0, prod 1, min +inf or the type's largest, ...). */
