@@ -5,12 +5,15 @@
 #include "sparse/bucket.h"
 #include "sparse/convert.h"
 #include "sparse/region.h"
+#include "sparse/scalars.h"
 #include "sparse/state.h"
 
 #include <inttypes.h>
 
 static choir_status coalesce_start(struct sparse *sparse, struct script_turn *turn);
 static choir_status keep_duplicates(struct sparse *sparse);
+static choir_status take_block(struct sparse *sparse, uint64_t count);
+static choir_status lend_own(struct sparse *sparse);
 static choir_status local_count(struct sparse *sparse, struct script_turn *turn);
 static choir_status local_fill(struct sparse *sparse, struct script_turn *turn);
 static choir_status local_done(struct sparse *sparse, struct script_turn *turn);
@@ -47,6 +50,36 @@ static choir_status widen_input(struct sparse *sparse)
 	return CHOIR_SUCCESS;
 }
 
+/* Few and close together: the others read my raw pairs themselves, if theirs are so too. */
+static bool lays_out(const struct sparse *sparse)
+{
+	const struct sparse_header *header = &sparse->header;
+
+	return scalars_fit((struct index_range){ header->lo, header->hi }, header->pairs * (uint64_t)sparse->env.layout->n, sparse->env.layout->n);
+}
+
+/* My pairs as they are, with duplicates, as a block. */
+static choir_status copy_own(struct sparse *sparse)
+{
+	struct pairs mine = { .ind = sparse->ind, .rows = sparse->val, .count = sparse->header.raw_pairs, .form = { .bytes = sparse->ind_bytes } };
+
+	TRY(take_block(sparse, mine.count));
+	block_write(sparse->own_ptr, sparse->own_form, &mine, 0, mine.count, sparse->header.width * choir_dtype_bytes(sparse->local_dtype));
+	return CHOIR_SUCCESS;
+}
+
+/* Raw pairs for the others to read; indices of 8 bytes in a form of 4 first. */
+static choir_status lay_out(struct sparse *sparse)
+{
+	struct pairs mine;
+
+	if (sparse->ind_bytes == 8)
+		TRY(copy_own(sparse));
+	mine = sparse_own_pairs(sparse);
+	region_sample_raw(&mine, &sparse->header);
+	return lend_own(sparse);
+}
+
 choir_status local_start(struct sparse *sparse, struct script_turn *turn)
 {
 	TRY(widen_input(sparse));
@@ -57,7 +90,7 @@ choir_status local_start(struct sparse *sparse, struct script_turn *turn)
 	sparse->header.raw = true;
 	sparse->header.pairs = sparse->header.raw_pairs;
 	sparse->step = header_start;
-	return CHOIR_SUCCESS;
+	return lays_out(sparse) ? lay_out(sparse) : CHOIR_SUCCESS;
 }
 
 static choir_status coalesce_start(struct sparse *sparse, struct script_turn *turn)
@@ -90,16 +123,17 @@ static choir_status job_wait(struct sparse *sparse, struct script_turn *turn)
 	return coalesce_watch(&sparse->job, sparse->env.ring, sparse->env.ring_ctx);
 }
 
-/* Memory for my coalesced pairs, where the others may read it if we share. */
-static choir_status take_own(struct sparse *sparse, uint64_t bytes)
+/* What I bring, as a block that the others read. */
+static choir_status lend_own(struct sparse *sparse)
 {
-	if (!sparse->shares) {
-		TRY(pool_take(&sparse->own, bytes, "the coalesced pairs"));
-		sparse->own_ptr = sparse->own.ptr;
+	struct pairs own = sparse_own_pairs(sparse);
+	uint64_t row_bytes = sparse->header.width * sparse->elem_bytes;
+
+	if (!sparse->shares)
 		return CHOIR_SUCCESS;
-	}
-	TRY(share_take(bytes, &sparse->own_lent.block));
-	sparse->own_ptr = share_ptr(sparse->own_lent.block);
+	TRY(share_take(block_bytes(own.form, own.count, row_bytes), &sparse->own_lent.block));
+	share_write(sparse->own_lent.block, 0, own.ind, own.count * own.form.bytes);
+	share_write(sparse->own_lent.block, block_rows_off(own.form, own.count), own.rows, own.count * row_bytes);
 	share_lend(sparse->own_lent.block, sparse->env.layout->n - 1, &sparse->header.pairs_at);
 	return CHOIR_SUCCESS;
 }
@@ -111,15 +145,14 @@ static choir_status take_block(struct sparse *sparse, uint64_t count)
 
 	sparse->own_count = count;
 	sparse->own_form = index_form_of((struct index_range){ .lo = sparse->header.lo, .hi = sparse->header.hi });
-	return take_own(sparse, block_bytes(sparse->own_form, count, row_bytes));
+	TRY(pool_take(&sparse->own, block_bytes(sparse->own_form, count, row_bytes), "my pairs"));
+	sparse->own_ptr = sparse->own.ptr;
+	return CHOIR_SUCCESS;
 }
 
 static choir_status keep_duplicates(struct sparse *sparse)
 {
-	struct pairs mine = { .ind = sparse->ind, .rows = sparse->val, .count = sparse->header.raw_pairs, .form = { .bytes = sparse->ind_bytes } };
-
-	TRY(take_block(sparse, mine.count));
-	block_write(sparse->own_ptr, sparse->own_form, &mine, 0, mine.count, sparse->header.width * choir_dtype_bytes(sparse->local_dtype));
+	TRY(copy_own(sparse));
 	sparse->step = local_done;
 	return CHOIR_SUCCESS;
 }
@@ -162,7 +195,7 @@ static choir_status local_done(struct sparse *sparse, struct script_turn *turn)
 	pool_give(&sparse->val_wide);
 	sparse->header.pairs = sparse->own_count;
 	sparse->step = header_start;
-	return CHOIR_SUCCESS;
+	return lend_own(sparse);
 }
 
 choir_status header_start(struct sparse *sparse, struct script_turn *turn)
@@ -182,9 +215,23 @@ choir_status header_start(struct sparse *sparse, struct script_turn *turn)
 			   sizeof sparse->header * (uint64_t)sparse->env.layout->n, header_done);
 }
 
+/* Nobody reads my block: it is free to serve again. */
+static void keep_own(struct sparse *sparse)
+{
+	if (sparse->own_lent.block != NULL)
+		share_lend(sparse->own_lent.block, 0, &sparse->header.pairs_at);
+}
+
 /* Somebody offered raw pairs that nobody can take, as all ranks see by now: they coalesce, and all headers go round once more. */
 static choir_status coalesce_after_all(struct sparse *sparse)
 {
+	if (sparse->header.raw) {
+		keep_own(sparse);
+		share_give(sparse->own_lent.block, true);
+		sparse->own_lent.block = NULL;
+		pool_give(&sparse->own);
+		sparse->own_ptr = NULL;
+	}
 	sparse->step = sparse->header.raw ? coalesce_start : header_start;
 	return CHOIR_SUCCESS;
 }
@@ -221,19 +268,19 @@ static choir_status choose(struct sparse *sparse)
 	TRY(st);
 	sparse->method = choice.method;
 	tell_choice(sparse, &cost, &choice);
-	if (sparse->method->cuts && !sparse->facts.raw)
+	if (sparse->method->cuts && (sparse->in_place || !sparse->facts.raw))
 		return region_cut(sparse->headers, sparse->env.layout->n, sparse->facts.range, sparse->bounds);
 	return CHOIR_SUCCESS;
 }
 
-/* My coalesced pairs have no readers after all if somebody's are raw, or if what is done does without shared memory: the block is free to serve again. */
-static void lend_or_not(struct sparse *sparse)
+/* Raw pairs can be read in place if there are few and they all lie where the others reach them. */
+static bool are_in_place(const struct sparse *sparse)
 {
-	bool read = sparse->facts.shared && !sparse->facts.raw && sparse->facts.pairs > 0;
+	bool in_place = !sparse->facts.raw || scalars_fit(sparse->facts.range, sparse->facts.pairs, sparse->env.layout->n);
 
-	if (sparse->own_lent.block != NULL && !read)
-		share_lend(sparse->own_lent.block, 0, &sparse->header.pairs_at);
-	sparse->own_lent.used = true;
+	for (int r = 0; r < sparse->env.layout->n; r++)
+		in_place &= sparse->headers[r].pairs == 0 || sparse->headers[r].pairs_at.nonce != 0;
+	return in_place && sparse->facts.shared && sparse->facts.pairs > 0;
 }
 
 static choir_status header_done(struct sparse *sparse, struct script_turn *turn)
@@ -249,7 +296,10 @@ static choir_status header_done(struct sparse *sparse, struct script_turn *turn)
 	if (sparse->facts.raw && !(sparse->facts.shared && bucket_fits(sparse->facts.range, sparse->facts.pairs)))
 		return coalesce_after_all(sparse);
 	sparse->row_bytes = sparse->facts.width * sparse->elem_bytes;
-	lend_or_not(sparse);
+	sparse->in_place = are_in_place(sparse);
+	if (!sparse->in_place)
+		keep_own(sparse);
+	sparse->own_lent.used = true;
 	if (sparse->facts.pairs == 0) {
 		deliver_start(sparse, 0);
 		return CHOIR_SUCCESS;

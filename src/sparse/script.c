@@ -61,11 +61,20 @@ const struct share_address *sparse_pairs_at(const struct sparse *sparse, int r)
 	return &sparse->headers[r].pairs_at;
 }
 
+struct pairs sparse_own_pairs(const struct sparse *sparse)
+{
+	if (sparse->own_ptr != NULL)
+		return block_pairs(sparse->own_ptr, sparse->own_form, sparse->own_count);
+	return (struct pairs){ .ind = sparse->ind, .rows = sparse->val, .count = sparse->header.pairs, .form = { .bytes = sparse->ind_bytes } };
+}
+
 struct pairs sparse_shared_pairs(const struct sparse *sparse, int r)
 {
 	const struct sparse_header *header = &sparse->headers[r];
-	const void *block = r == sparse->env.me ? sparse->own_ptr : header->pairs == 0 ? NULL : share_view_ptr(sparse->views[r]);
+	const void *block = header->pairs == 0 || r == sparse->env.me ? NULL : share_view_ptr(sparse->views[r]);
 
+	if (r == sparse->env.me)
+		return sparse_own_pairs(sparse);
 	return block_pairs(block, index_form_of((struct index_range){ .lo = header->lo, .hi = header->hi }), header->pairs);
 }
 

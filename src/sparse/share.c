@@ -6,6 +6,7 @@
  * The lists stand under the node room's lock, which is held across fork: a child finds them whole and lets go of what is its parent's. */
 #include "sparse/share.h"
 
+#include "base/copy.h"
 #include "base/error.h"
 #include "node/shared.h"
 
@@ -19,6 +20,7 @@
 #define KEPT_BYTES  (UINT64_C(512) << 20)
 #define KEPT_BLOCKS 32
 #define KEPT_VIEWS  128
+#define STREAM_BYTES 4096 /* less fits the store buffer */
 
 struct share_head {
 	struct shared_head shared;
@@ -152,9 +154,10 @@ choir_status share_take(uint64_t bytes, struct share_block **out_p)
 	return CHOIR_SUCCESS;
 }
 
-void *share_ptr(const struct share_block *block)
+void share_write(struct share_block *block, uint64_t off, const void *from, uint64_t bytes)
 {
-	return (unsigned char *)block->map.base + HEAD_BYTES;
+	if (bytes > 0)
+		copy_host((unsigned char *)block->map.base + HEAD_BYTES + off, from, bytes, bytes >= STREAM_BYTES);
 }
 
 void share_lend(struct share_block *block, int readers, struct share_address *out)

@@ -21,7 +21,10 @@ struct share_view;  /* a block of anybody's, mapped here */
 
 /* share_take: at least that many bytes, 64-byte aligned, whatever was in them.  NO_MEMORY. */
 choir_status share_take(uint64_t bytes, struct share_block **out_p);
-void *share_ptr(const struct share_block *block);
+
+/* share_write: so many bytes at that offset, past the cache: a store to a line that a reader of the block's last content still holds would wait for it
+ * (Note [past the cache] in exec/host_step.c). */
+void share_write(struct share_block *block, uint64_t off, const void *from, uint64_t bytes);
 
 /* share_lend: until that many views of it have been opened and closed, the block serves no other call. */
 void share_lend(struct share_block *block, int readers, struct share_address *out);

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* split where all ranks share memory: nobody sends, everybody reads where the owner wrote.
- * 1. raw scalars: each rank groups its pairs into buckets of the range, and folds those it owns out of all ranks' groups (bucket.h).  Buckets are dealt out
- *    by the work they are, so a range in which most pairs fall together is shared out too.
- *    coalesced rows: a rank owns a part of the range that about as many pairs lie in (region_cut) and merges that part of all lists.
+ * 1. coalesced rows: a rank owns a part of the range that about as many pairs lie in (region_cut) and merges that part of all lists.
+ *    raw scalars of few ranks, close together: the same, but the rank picks the pairs of its part out of all lists as they came (scalars.h).
+ *    other raw scalars: each rank groups its pairs into buckets of the range, and folds those it owns out of all ranks' groups (bucket.h).  Buckets are dealt
+ *    out by the work they are, so a range in which most pairs fall together is shared out too.
  * 2. all copy the reduced regions, one after the other, into the result.
- * Three gathered notes of some bytes, two for coalesced rows.  k pairs grouped, (k P) / P folded and K copied on each rank. */
+ * Two gathered notes of some bytes, three with buckets.  k pairs grouped or k P looked at, (k P) / P folded and K copied on each rank. */
 #include "sparse/block.h"
 #include "sparse/bucket.h"
 #include "sparse/region.h"
+#include "sparse/scalars.h"
 #include "sparse/state.h"
 
 static choir_status fold_buckets(struct sparse *sparse, struct script_turn *turn);
 static choir_status merge_region(struct sparse *sparse, struct script_turn *turn);
+static choir_status fold_scalars(struct sparse *sparse, struct script_turn *turn);
 static choir_status regions_told(struct sparse *sparse, struct script_turn *turn);
 
 struct work split_cost_shared(const struct cost *cost)
@@ -36,13 +39,6 @@ static choir_status tell(struct sparse *sparse, struct script_turn *turn, struct
 	return script_plan(sparse, turn, &in, &sparse->note, sizeof sparse->note, sparse->notes, sizeof sparse->note * (uint64_t)n, then);
 }
 
-static struct pairs my_pairs(const struct sparse *sparse)
-{
-	if (!sparse->header.raw)
-		return block_pairs(sparse->own_ptr, sparse->own_form, sparse->own_count);
-	return (struct pairs){ .ind = sparse->ind, .rows = sparse->val, .count = sparse->header.pairs, .form = { .bytes = sparse->ind_bytes } };
-}
-
 static struct bucket_shape shape_of(const struct sparse *sparse)
 {
 	return bucket_shape_of(sparse->facts.range, sparse->env.layout->n);
@@ -51,16 +47,45 @@ static struct bucket_shape shape_of(const struct sparse *sparse)
 choir_status split_start_shared(struct sparse *sparse, struct script_turn *turn)
 {
 	struct bucket_shape shape = shape_of(sparse);
-	struct pairs mine = my_pairs(sparse);
+	struct pairs mine = sparse_own_pairs(sparse);
+	uint64_t bytes = bucket_list_bytes(&shape, mine.count, sparse->elem_bytes);
 
 	if (!sparse->facts.raw)
 		return merge_region(sparse, turn);
-	TRY(share_take(bucket_list_bytes(&shape, mine.count, sparse->elem_bytes), &sparse->lent.block));
-	TRY(bucket_split(&shape, &mine, sparse->elem_bytes, share_ptr(sparse->lent.block)));
+	if (sparse->in_place)
+		return fold_scalars(sparse, turn);
+	TRY(pool_take(&sparse->out, bytes, "my grouped pairs"));
+	TRY(bucket_split(&shape, &mine, sparse->elem_bytes, sparse->out.ptr));
+	TRY(share_take(bytes, &sparse->lent.block));
+	share_write(sparse->lent.block, 0, sparse->out.ptr, bytes);
 	pool_give(&sparse->ind_copy);
 	pool_give(&sparse->val_copy);
 	sparse->note.count = mine.count;
 	return tell(sparse, turn, &sparse->lent, fold_buckets);
+}
+
+/* Memory for my reduced region of at most so many pairs; its indices begin it. */
+static choir_status take_region(struct sparse *sparse, uint64_t most)
+{
+	struct index_form form = index_form_of(sparse->facts.range);
+
+	TRY(pool_take(&sparse->region, block_bytes(form, most, sparse->row_bytes), "my reduced region"));
+	sparse->region_rows = (unsigned char *)sparse->region.ptr + block_rows_off(form, most);
+	return CHOIR_SUCCESS;
+}
+
+/* All of it that there is, for the others to read. */
+static choir_status tell_region(struct sparse *sparse, struct script_turn *turn)
+{
+	struct index_form form = index_form_of(sparse->facts.range);
+	struct sparse_note *note = &sparse->note;
+
+	sparse_close(sparse, sparse->views);
+	note->rows_off = block_rows_off(form, note->count);
+	TRY(share_take(block_bytes(form, note->count, sparse->row_bytes), &sparse->region_lent.block));
+	share_write(sparse->region_lent.block, 0, sparse->region.ptr, note->count * form.bytes);
+	share_write(sparse->region_lent.block, note->rows_off, sparse->region_rows, note->count * sparse->row_bytes);
+	return tell(sparse, turn, &sparse->region_lent, regions_told);
 }
 
 static choir_status fold_buckets(struct sparse *sparse, struct script_turn *turn)
@@ -70,23 +95,19 @@ static choir_status fold_buckets(struct sparse *sparse, struct script_turn *turn
 	struct bucket_reduction todo = { .shape = shape_of(sparse), .dtype = sparse->wire_dtype, .op = sparse->call.op, .n_ranks = n,
 					 .lists = sparse->buckets, .n_lists = n };
 	uint32_t from, end;
-	unsigned char *to;
 
 	sparse->lent.used = true;
 	TRY(sparse_open(sparse, sparse->views, note_at));
 	for (int r = 0; r < n; r++) {
-		const void *block = r == me ? share_ptr(sparse->lent.block) : share_view_ptr(sparse->views[r]);
+		const void *block = r == me ? sparse->out.ptr : share_view_ptr(sparse->views[r]);
 
 		sparse->buckets[r] = bucket_list_at(&todo.shape, block, sparse->notes[r].count, sparse->elem_bytes, sparse->headers[r].raw);
 	}
 	bucket_bounds(&todo, me, n, &from, &end);
 	sparse->note.work = bucket_pairs(&todo, from, end);
-	sparse->note.rows_off = block_rows_off(form, bucket_most(&todo, from, end));
-	TRY(share_take(sparse->note.rows_off + bucket_most(&todo, from, end) * sparse->elem_bytes, &sparse->region_lent.block));
-	to = share_ptr(sparse->region_lent.block);
-	TRY(bucket_reduce(&todo, from, end, to, form, to + sparse->note.rows_off, &sparse->note.count));
-	sparse_close(sparse, sparse->views);
-	return tell(sparse, turn, &sparse->region_lent, regions_told);
+	TRY(take_region(sparse, bucket_most(&todo, from, end)));
+	TRY(bucket_reduce(&todo, from, end, sparse->region.ptr, form, sparse->region_rows, &sparse->note.count));
+	return tell_region(sparse, turn);
 }
 
 /* The pairs of a coalesced list that lie in a range. */
@@ -106,7 +127,6 @@ static choir_status merge_region(struct sparse *sparse, struct script_turn *turn
 	struct index_form form = index_form_of(sparse->facts.range);
 	struct coalesce_call todo = { .dtype = sparse->wire_dtype, .op = sparse->call.op, .width = sparse->facts.width, .final = true,
 				      .n_ranks = n, .src = sparse->lists, .n_src = (uint32_t)n, .range = mine };
-	unsigned char *to;
 	bool done; /* the host twin is, at once */
 
 	TRY(sparse_open(sparse, sparse->views, sparse_pairs_at));
@@ -121,13 +141,36 @@ static choir_status merge_region(struct sparse *sparse, struct script_turn *turn
 	TRY(coalesce_init(&sparse->job, &todo, NULL));
 	TRY(coalesce_count(&sparse->job, &done));
 	sparse->note.count = sparse->job.count;
-	sparse->note.rows_off = block_rows_off(form, sparse->job.count);
-	TRY(share_take(block_bytes(form, sparse->job.count, sparse->row_bytes), &sparse->region_lent.block));
-	to = share_ptr(sparse->region_lent.block);
-	TRY(coalesce_fill(&sparse->job, to, form, to + sparse->note.rows_off, &done));
+	TRY(take_region(sparse, sparse->job.count));
+	TRY(coalesce_fill(&sparse->job, sparse->region.ptr, form, sparse->region_rows, &done));
 	coalesce_fini(&sparse->job);
-	sparse_close(sparse, sparse->views);
-	return tell(sparse, turn, &sparse->region_lent, regions_told);
+	return tell_region(sparse, turn);
+}
+
+static choir_status reduce_scalars(struct sparse *sparse, const struct scalars *job)
+{
+	sparse->note.work = scalars_picked(job);
+	TRY(take_region(sparse, sparse->note.work + COMPACT_SLACK));
+	return scalars_reduce(job, sparse->region.ptr, index_form_of(sparse->facts.range).base, sparse->region_rows, &sparse->note.count);
+}
+
+static choir_status fold_scalars(struct sparse *sparse, struct script_turn *turn)
+{
+	struct scalars_list lists[SCALARS_LISTS];
+	struct scalars_call todo = { .dtype = sparse->wire_dtype, .op = sparse->call.op, .n_ranks = sparse->env.layout->n,
+				     .range = region_between(sparse->bounds, sparse->env.me), .lists = lists, .n_lists = sparse->env.layout->n };
+	struct scalars job;
+	choir_status st;
+
+	TRY(sparse_open(sparse, sparse->views, sparse_pairs_at));
+	for (int r = 0; r < todo.n_lists; r++)
+		lists[r] = (struct scalars_list){ .pairs = sparse_shared_pairs(sparse, r), .raw = sparse->headers[r].raw };
+	st = scalars_pick(&job, &todo);
+	if (st == CHOIR_SUCCESS)
+		st = reduce_scalars(sparse, &job);
+	scalars_fini(&job);
+	TRY(st);
+	return tell_region(sparse, turn);
 }
 
 static choir_status regions_told(struct sparse *sparse, struct script_turn *turn)
@@ -157,11 +200,10 @@ choir_status split_fill_shared(struct sparse *sparse, struct script_turn *turn)
 	(void)turn;
 	for (int r = 0; r < sparse->env.layout->n; r++) {
 		const struct sparse_note *note = &sparse->notes[r];
-		const unsigned char *block =
-			r == sparse->env.me ? share_ptr(sparse->region_lent.block) : share_view_ptr(sparse->region_views[r]);
+		const unsigned char *block = r == sparse->env.me ? sparse->region.ptr : share_view_ptr(sparse->region_views[r]);
 
 		index_convert(ind, to, block, from, note->count);
-		memcpy(rows, block + note->rows_off, note->count * sparse->row_bytes);
+		memcpy(rows, r == sparse->env.me ? sparse->region_rows : block + note->rows_off, note->count * sparse->row_bytes);
 		ind += note->count * to.bytes;
 		rows += note->count * sparse->row_bytes;
 	}

@@ -41,6 +41,7 @@ struct sparse {
 	uint64_t elem_bytes, row_bytes; /* of wire_dtype; row_bytes: mine, then the agreed one */
 	bool kernels;                   /* coalesce on the device */
 	bool shares;                    /* all ranks are on this node and read each other's memory */
+	bool in_place;                  /* all read all ranks' pairs, raw ones too, where their ranks wrote them */
 	bool only_mine;                 /* no exchange is left: a failure is this rank's alone */
 	sparse_step step;
 	struct plan plan;
@@ -58,8 +59,8 @@ struct sparse {
 	struct coalesce_source source;
 	struct coalesce job;
 	struct pool_block own;
-	struct sparse_lent own_lent;    /* where own lies if the ranks share memory */
-	unsigned char *own_ptr;
+	struct sparse_lent own_lent;    /* what the others read if the ranks share memory */
+	unsigned char *own_ptr;         /* NULL: they are the caller's, raw */
 	struct index_form own_form;
 	uint64_t own_count;
 
@@ -78,7 +79,8 @@ struct sparse {
 	uint64_t *bounds;                  /* [n + 1] of the regions that ranks own (region_cut) */
 	uint64_t merged;                   /* mask: indices in the union */
 	int bit;                           /* recursive doubling: the round */
-	struct sparse_lent lent, region_lent; /* shared: my grouped pairs, my reduced region */
+	struct sparse_lent lent, region_lent; /* shared: my grouped pairs (out), my reduced region (region) */
+	unsigned char *region_rows;
 	struct share_view **views, **region_views; /* [n] of the others' blocks */
 	struct sparse_note note, *notes;   /* [n] */
 	struct bucket_list *buckets;       /* [n] */
@@ -113,7 +115,10 @@ void recall_note(struct sparse *sparse);
 choir_status sparse_open(struct sparse *sparse, struct share_view **views, const struct share_address *(*at)(const struct sparse *, int));
 void sparse_close(struct sparse *sparse, struct share_view **views);
 
-/* What ranks coalesced and share: where it is, and after sparse_open(views) as pairs. */
+/* What I bring: coalesced, or raw as the caller gave it. */
+struct pairs sparse_own_pairs(const struct sparse *sparse);
+
+/* What ranks bring and share: where it is, and after sparse_open(views) as pairs. */
 const struct share_address *sparse_pairs_at(const struct sparse *sparse, int r);
 struct pairs sparse_shared_pairs(const struct sparse *sparse, int r);
 
