@@ -102,10 +102,15 @@ static void describe(const struct dense *d, struct algo_in *in)
 	in->message_bytes = d->comm->message_bytes;
 }
 
-/* Of lists the host steps through, all of whose segments peers reach; in a slot there is room for both sides' places. */
-static void place_lists(const struct dense *d, const struct algo_in *in, struct run *run)
+static bool by_kernels(const struct dense *d)
 {
-	bool reached = in->send_direct && in->recv_direct && run->send_list.places != NULL && run->recv_list.places != NULL;
+	return dev_reduce_where(d->comm->device) == CHOIR_REDUCE_KERNEL && !d->comm->host_reduce_only;
+}
+
+/* Of lists the host steps through, all of whose segments peers reach; in a slot there is room for both sides' places. */
+static void place_lists(const struct dense *d, struct run *run)
+{
+	bool reached = !by_kernels(d) && run->send_list.places != NULL && run->recv_list.places != NULL;
 	bool fits = 2 * run->send_list.n * sizeof *run->send_list.places <= d->comm->slot_bytes;
 
 	run->send_place = run->recv_place = reached && fits ? symmetric_place_of_list() : 0;
@@ -120,7 +125,7 @@ static void place_buffers(const struct dense *d, const struct algo_in *in, struc
 	                                 (d->collective == COLLECTIVE_REDUCE_SCATTER && in->in_place_off != (uint64_t)comm->rank * in->bytes));
 
 	if (d->lists != NULL) {
-		place_lists(d, in, run);
+		place_lists(d, run);
 		return;
 	}
 	run->send_place = symmetric_place(comm, &run->send);
@@ -193,20 +198,13 @@ static choir_status resolve(const struct dense *d, struct algo_in *in, struct ru
 	return CHOIR_SUCCESS;
 }
 
-/* Shorter segments are gathered and scattered: that costs less than a reduction each. */
+/* Shorter segments are gathered and scattered where they go through slots: that costs less than a reduction each. */
 enum { MEAN_SEGMENT_BYTES = 512 };
-
-static bool are_long(const struct dense *d)
-{
-	return d->send_bytes >= d->send_list.n * MEAN_SEGMENT_BYTES;
-}
 
 /* Host steps go from segment to segment; messages and kernels do not. */
 static bool goes_through(const struct dense *d, const struct segments *segments)
 {
-	bool kernels = dev_reduce_where(d->comm->device) == CHOIR_REDUCE_KERNEL && !d->comm->host_reduce_only;
-
-	return segments->direct && !kernels && d->comm->layout.n_nodes == 1 && are_long(d);
+	return segments->direct && !by_kernels(d) && d->comm->layout.n_nodes == 1 && d->send_bytes >= segments->n * MEAN_SEGMENT_BYTES;
 }
 
 static void take_lists(const struct dense *d, struct algo_in *in, struct run *run)
@@ -214,7 +212,7 @@ static void take_lists(const struct dense *d, struct algo_in *in, struct run *ru
 	run_take_lists(run, d->lists, &d->send_list, &d->recv_list);
 	in->send_direct = goes_through(d, &d->send_list);
 	in->recv_direct = goes_through(d, &d->recv_list);
-	in->shared = symmetric_usual(d->comm) && are_long(d);
+	in->shared = symmetric_usual(d->comm);
 }
 
 /* A plan that sends messages after all, out of buffers that are not one, is built again. */
