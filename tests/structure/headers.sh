@@ -28,8 +28,8 @@ for header in include/choir/*.h; do
 	alone "$cc" c "${header#include/}" -std=c11 -pedantic -Iinclude "$@"
 	[ -z "$cxx" ] || alone "$cxx" cpp "${header#include/}" -std=c++11 -pedantic -Iinclude "$@"
 done
-# Templates: no guard, included again and again with other parameters, so alone they are nothing.
-templates=" cl/ops.h src/kern/host_op.h src/kern/host_dtype.h src/kern/host_table.h src/kern/host_lanes.h src/kern/host_widen.h "
+# Templates: included with parameters, some again and again, so alone they are nothing.
+templates=" cl/ops.h cl/entry.h cl/walk.h src/kern/host_op.h src/kern/host_dtype.h src/kern/host_table.h src/kern/host_lanes.h src/kern/host_widen.h "
 for template in $templates; do
 	[ -e "$template" ] || {
 		echo "no such template any more: $template"
