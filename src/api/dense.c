@@ -152,10 +152,13 @@ static choir_status choose(const struct dense *d, const choir_call *call, const 
 /* The run of the call before (exec/express.h) may have the plan already. */
 static bool has_plan(const struct run *run, const choir_call *call, const struct algo_in *in)
 {
-	struct algo_in plain = *in;
+	struct algo_in plain;
 
 	if (run->algorithm == NULL || call->options != NULL)
 		return false;
+	if (in->block_bytes == NULL)
+		return memcmp(&run->in, in, sizeof *in) == 0;
+	plain = *in;
 	plain.block_bytes = plain.block_off = plain.send_off = plain.recv_off = NULL; /* as in run->in */
 	return memcmp(&run->in, &plain, sizeof plain) == 0 && cached_plan_same_lists(run->cached, in);
 }

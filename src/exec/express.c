@@ -76,7 +76,7 @@ static void clean(struct run *run)
 	run->state = RUN_DEPS;
 	run->disagrees = false;
 	run_drop_lists(run);
-	run->met_node = run->warned = run->only_mine = false;
+	run->met_node = run->unsaid = run->warned = run->only_mine = false;
 	run->send_in_recv = run->recv_in_send = false;
 	run->inner_off = 0;
 	run->plan_index = 0;

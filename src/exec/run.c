@@ -52,10 +52,11 @@ static bool left_by(struct choir_comm *comm, int place, int lane, uint64_t seq)
 /* Says what is called and where my buffers are.  Peers may hold the line of the latter: the same again is not written. */
 static void announce(struct run *run, struct arena_lane *lane)
 {
-	run->record_hash = record_hash(&run->record);
-	lane->call = run->record_hash;
-	if (memcmp(lane->record, &run->record, sizeof run->record) != 0)
+	if (memcmp(lane->record, &run->record, sizeof run->record) != 0) {
 		memcpy(lane->record, &run->record, sizeof run->record);
+		lane->call = record_hash(&run->record);
+	}
+	run->record_hash = lane->call;
 	if (lane->send_place != run->send_place)
 		lane->send_place = run->send_place;
 	if (lane->recv_place != run->recv_place)
@@ -71,6 +72,20 @@ bool run_lane_free(struct choir_comm *comm, uint64_t seq)
 		if (!left_by(comm, place, (int)(seq % COMM_LANES), seq - COMM_LANES))
 			return false;
 	return true;
+}
+
+/* Note [unsaid calls].  A rank that only takes what others give, in a broadcast say, raises its flag for nobody but those who compare calls, and a flag costs: its line
+ * comes from the peer that looked at it last, and goes back.  So such a rank first looks whether what it wants is there.  If it is, from ranks that call the same, it
+ * need not say anything: who gives does say so, and whoever calls something else finds that.  If not it has to wait anyway. */
+static bool may_stay_unsaid(const struct run *run)
+{
+	return run->on_the_spot && run->plan->n_steps > 0 && run->plan->steps[0].kind == PLAN_AWAIT;
+}
+
+static void say(struct run *run)
+{
+	arena_publish(arena_lane(run->comm->arena, run->comm->place, run->lane), ARENA_FLAG(run->seq + 1, 0));
+	run->unsaid = false;
 }
 
 static choir_status in_admit(struct run *run, bool *moved)
@@ -90,8 +105,9 @@ static choir_status in_admit(struct run *run, bool *moved)
 		*moved = true;
 		return CHOIR_SUCCESS;
 	}
-	if (run->plan == NULL || run->plan->last_phase == 0) /* no phase of the plan will say that I am here */
-		arena_publish(lane, ARENA_FLAG(run->seq + 1, 0));
+	run->unsaid = run->plan == NULL || run->plan->last_phase == 0; /* no phase of the plan will say that I am here */
+	if (run->unsaid && !(run->plan != NULL && may_stay_unsaid(run)))
+		say(run);
 	run->state = run->script != NULL ? RUN_ASK : RUN_MAP;
 	*moved = true;
 	return CHOIR_SUCCESS;
@@ -288,6 +304,8 @@ static choir_status in_steps(struct run *run, bool *moved)
 	TRY(steps_advance(run, moved, &done));
 	if (run->disagrees && run->script == NULL)
 		return learn(run, moved);
+	if (!done && run->unsaid)
+		say(run);
 	if (!done)
 		return CHOIR_SUCCESS;
 	*moved = true;

@@ -88,6 +88,7 @@ struct run {
 	cl_event map_events[2];
 	struct step_board board;
 	bool met_node;              /* a step has compared the records of the whole node */
+	bool unsaid;                /* Note [unsaid calls]: peers do not know of it yet */
 	struct dev_memory scratch;
 	cl_mem device_scratch;      /* reduce kernels: operands the device cannot read in place */
 	uint64_t device_scratch_bytes;

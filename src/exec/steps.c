@@ -167,6 +167,7 @@ static choir_status poll_await(struct run *run, uint32_t id, bool *done)
 
 	if (step->peer != PLAN_ALL) {
 		TRY(steps_reached(run, layout->place_of[step->peer], step->tag, &yes));
+		run->met_node |= yes && comm_node_size(run->comm) == 2;
 	} else {
 		int size = comm_node_size(run->comm);
 
