@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Entries grouped by the upper bits of their keys (radix.cl), their order kept: a bucket is what shares those bits.  A work-group folds a bucket's
  * elements in order into a cell for each key that it can have; bits tell which were touched.  cells_count, scan_group over its counts, cells_take.
+ * Cells start as what changes no bit, so that there is no first element to tell from the others: on a CPU such a branch, missed half of the time, costs more than all
+ * the rest.
  * Options: DTYPE, OP (ops.h); RAW = 1 if elements are original values (square_add squares them), 0 if partial results; FINAL = 1 to apply the final
  * expression; KEY, VALUE (entry.h); INDEX = int or long, the type of the indices; CELL_BITS = the lower bits of a key; GROUP = work-items of a group, a power of
  * two with 32 cells an item at least.
@@ -62,25 +64,6 @@ static bool is_mine(uint cell)
 	return GROUP == 1 || cell / (CELLS / GROUP) == (uint)get_local_id(0);
 }
 
-static void clear(__local uint *bits)
-{
-	const uint first = (uint)get_local_id(0) * WORDS_AN_ITEM;
-
-	for (uint w = first; w < first + WORDS_AN_ITEM; w++)
-		bits[w] = 0;
-}
-
-/* Bits that are set in my words. */
-static uint count_mine(__local const uint *bits)
-{
-	const uint first = (uint)get_local_id(0) * WORDS_AN_ITEM;
-	uint count = 0;
-
-	for (uint w = first; w < first + WORDS_AN_ITEM; w++)
-		count += popcount(bits[w]);
-	return count;
-}
-
 /* What is counted by the items before me; *all_p by all of them. */
 static uint counted_before(uint mine, __local uint *sums, uint *all_p)
 {
@@ -97,54 +80,73 @@ static uint counted_before(uint mine, __local uint *sums, uint *all_p)
 	return before;
 }
 
-/* counts[b] = distinct keys of bucket b. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void cells_count(__global const entry *entries, uint n, __global uint *counts)
+/* For sums of floats the negative zero: 0 + -0 is 0. */
+static ACC nothing(void)
+{
+#if OPS_IS_FLOAT && (OPS_KIND == OPS_OP_SUM || OPS_KIND == OPS_OP_MEAN || OPS_KIND == OPS_OP_SQUARE_ADD)
+	return -(ACC)0;
+#else
+	return OPS(identity)();
+#endif
+}
+
+/* counts[b] = distinct keys of bucket b; bitmap: their bits, bucket after bucket. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void cells_count(__global const entry *entries, uint n, __global uint *counts,
+                                                                            __global uint *bitmap)
 {
 	__local uint bits[WORDS], sums[GROUP];
-	const uint b = (uint)get_group_id(0);
+	const uint b = (uint)get_group_id(0), first = (uint)get_local_id(0) * WORDS_AN_ITEM;
 	const uint from = bucket_start(entries, n, b), end = bucket_start(entries, n, (ulong)b + 1);
-	uint all;
+	uint mine = 0, all;
 
-	clear(bits); /* no barrier: an item touches its own words only */
+	/* No barrier: an item touches its own words only. */
+	for (uint w = first; w < first + WORDS_AN_ITEM; w++)
+		bits[w] = 0;
 	for (uint i = from; i < end; i++) {
 		const uint x = cell_of(entries[i].key);
 
 		if (is_mine(x))
 			bits[x / 32] |= 1u << (x % 32);
 	}
-	(void)counted_before(count_mine(bits), sums, &all);
+	for (uint w = first; w < first + WORDS_AN_ITEM; w++) {
+		mine += popcount(bits[w]);
+		bitmap[(ulong)b * WORDS + w] = bits[w];
+	}
+	(void)counted_before(mine, sums, &all);
 	if (get_local_id(0) == 0)
 		counts[b] = all;
 }
 
 /* counts after the scan: where the bucket's indices (key + shift) and elements go. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void cells_take(__global const entry *entries, uint n, __global const uint *counts,
-                                                                           long shift, int n_ranks, __global INDEX *ind,
-                                                                           __global ELEM *out)
+                                                                           __global const uint *bitmap, long shift, int n_ranks,
+                                                                           __global INDEX *ind, __global ELEM *out)
 {
 	__local ACC cells[CELLS];
-	__local uint bits[WORDS], sums[GROUP];
+	__local uint sums[GROUP];
 	const uint b = (uint)get_group_id(0), first = (uint)get_local_id(0) * WORDS_AN_ITEM;
 	const uint from = bucket_start(entries, n, b), end = bucket_start(entries, n, (ulong)b + 1);
-	uint to, all;
+	uint mine = 0, to, all;
 
-	clear(bits);
+	/* No barrier: an item touches its own cells only. */
+	for (uint x = first * 32; x < (first + WORDS_AN_ITEM) * 32; x++)
+		cells[x] = nothing();
 	for (uint i = from; i < end; i++) {
-		const uint x = cell_of(entries[i].key), bit = 1u << (x % 32);
+		const uint x = cell_of(entries[i].key);
 
 		if (is_mine(x)) {
-			const uint touched = bits[x / 32];
 			ACC here = OPS(load)((__global const ELEM *)&entries[i].value, 0);
 
 			if (RAW)
 				here = OPS(raw)(here, 1);
-			cells[x] = (touched & bit) != 0 ? OPS(fold)(cells[x], here) : here;
-			bits[x / 32] = touched | bit;
+			cells[x] = OPS(fold)(cells[x], here);
 		}
 	}
-	to = counts[b] + counted_before(count_mine(bits), sums, &all);
 	for (uint w = first; w < first + WORDS_AN_ITEM; w++)
-		for (uint left = bits[w]; left != 0; left &= left - 1) {
+		mine += popcount(bitmap[(ulong)b * WORDS + w]);
+	to = counts[b] + counted_before(mine, sums, &all);
+	for (uint w = first; w < first + WORDS_AN_ITEM; w++)
+		for (uint left = bitmap[(ulong)b * WORDS + w]; left != 0; left &= left - 1) {
 			const uint x = w * 32 + 31 - clz(left & (0 - left));
 			const ACC here = cells[x];
 

@@ -4,13 +4,27 @@
 #include "sparse/bits.h"
 #include "sparse/bucket.h"
 #include "sparse/coalesce.h"
+#include "sparse/each_cell.h"
+#include "sparse/identity.h"
+#include "sparse/rows.h"
 #include "sparse/scratch.h"
 
 #include "kern/reduce.h"
 
+#define LOOPS "sparse/cells_op.inc"
+#include "sparse/each_dtype.inc"
+
+struct cells_loops {
+	void (*fold)(void *cells, const uint16_t *key, const void *val, size_t n, bool raw);
+	void (*take)(void *cells, const uint16_t *at, size_t n, const void *nothing, void *to);
+};
+
+#define CELL(dtype, op) [CHOIR_OP_##op] = { op_##dtype##_##op##_cells_fold, op_##dtype##_##op##_cells_take }
+
+static const struct cells_loops loops[EACH_DTYPES][EACH_OPS] = EACH_CELL;
+
 #define LEAST_PAIRS 16384 /* fewer are folded in the first caches as they come */
 
-/* One list only: several would be rounded one by one. */
 static bool fits(const struct coalesce_call *call, uint64_t pairs)
 {
 	return call->width == 1 && call->n_src == 1 && !(call->final && reduce_has_final(call->op)) && pairs >= LEAST_PAIRS
@@ -22,40 +36,80 @@ static struct bucket_list list_of(const struct coalesce *job, const struct bucke
 	return bucket_list_at(shape, job->keys.ptr, job->pairs, choir_dtype_bytes(job->call.dtype), job->call.raw);
 }
 
-static uint64_t distinct(uint64_t *bitmap, size_t words, const uint16_t *key, size_t n)
+/* Bits of the keys; returns how many are set. */
+static uint64_t mark(uint64_t *bitmap, size_t words, const uint16_t *key, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		bitmap[key[i] / 64] |= UINT64_C(1) << (key[i] % 64);
 	return bits_count(bitmap, words);
 }
 
+static size_t words_of(const struct bucket_shape *shape)
+{
+	return ((size_t)1 << shape->shift) / 64;
+}
+
 static choir_status count(struct coalesce *job)
 {
-	const struct pairs *pairs = &job->call.src[0].pairs;
 	struct bucket_shape shape = bucket_shape_of(job->call.range, 1);
-	uint64_t elem_bytes = choir_dtype_bytes(job->call.dtype), bitmap[(1 << BUCKET_MOST_SHIFT) / 64];
-	size_t words = ((size_t)1 << shape.shift) / 64;
+	uint64_t elem_bytes = choir_dtype_bytes(job->call.dtype), *bitmap;
+	size_t words = words_of(&shape);
 	struct bucket_list list;
 
 	TRY(pool_take(&job->keys, bucket_list_bytes(&shape, job->pairs, elem_bytes), "the pairs, grouped"));
+	TRY(pool_take(&job->bitmap, shape.n * words * sizeof *bitmap, "the presence bitmap"));
 	scratch_large_pages(&job->keys);
-	TRY(bucket_split(&shape, pairs, elem_bytes, job->keys.ptr));
+	TRY(bucket_split(&shape, &job->call.src[0].pairs, elem_bytes, job->keys.ptr));
 	list = list_of(job, &shape);
-	for (uint32_t b = 0; b < shape.n; b++) {
-		memset(bitmap, 0, words * sizeof *bitmap);
-		job->count += distinct(bitmap, words, list.key + list.start[b], list.start[b + 1] - list.start[b]);
-	}
+	bitmap = memset(job->bitmap.ptr, 0, shape.n * words * sizeof *bitmap);
+	for (uint32_t b = 0; b < shape.n; b++)
+		job->count += mark(bitmap + b * words, words, list.key + list.start[b], list.start[b + 1] - list.start[b]);
+	return CHOIR_SUCCESS;
+}
+
+static void write_indices(const uint16_t *at, size_t n, int64_t shift, void *ind, uint32_t ind_bytes)
+{
+	if (ind_bytes == 4)
+		for (size_t i = 0; i < n; i++)
+			((int32_t *)ind)[i] = (int32_t)(at[i] + shift);
+	else
+		for (size_t i = 0; i < n; i++)
+			((int64_t *)ind)[i] = at[i] + shift;
+}
+
+/* Cells full of what changes no bit, and that. */
+static choir_status take_cells(struct coalesce *job, size_t cells, uint64_t *nothing)
+{
+	choir_dtype dtype = rows_acc_bytes(job->call.dtype) == choir_dtype_bytes(job->call.dtype) ? job->call.dtype : CHOIR_F32;
+
+	TRY(pool_take(&job->acc, cells * choir_dtype_bytes(dtype), "the cells of a bucket"));
+	identity_fill(dtype, job->call.op, job->acc.ptr, cells);
+	identity_fill(dtype, job->call.op, nothing, 1);
 	return CHOIR_SUCCESS;
 }
 
 static choir_status fill(struct coalesce *job, void *ind, struct index_form form, void *rows)
 {
-	struct bucket_shape shape = bucket_shape_of(job->call.range, 1);
+	const struct coalesce_call *call = &job->call;
+	const struct cells_loops *loop = &loops[call->dtype][call->op];
+	struct bucket_shape shape = bucket_shape_of(call->range, 1);
 	struct bucket_list list = list_of(job, &shape);
-	struct bucket_reduction todo = { .shape = shape, .dtype = job->call.dtype, .op = job->call.op, .n_ranks = 1, .lists = &list, .n_lists = 1 };
-	uint64_t written;
+	uint64_t elem_bytes = choir_dtype_bytes(call->dtype), written = 0, nothing;
+	uint16_t at[(1 << BUCKET_MOST_SHIFT) + BITS_SLACK];
+	size_t words = words_of(&shape);
 
-	return bucket_reduce(&todo, 0, shape.n, ind, form, rows, &written);
+	TRY(take_cells(job, words * 64, &nothing));
+	for (uint32_t b = 0; b < shape.n; b++) {
+		uint64_t from = list.start[b];
+		size_t n;
+
+		loop->fold(job->acc.ptr, list.key + from, list.val + from * elem_bytes, list.start[b + 1] - from, call->raw);
+		n = bits_take((uint64_t *)job->bitmap.ptr + b * words, words, at);
+		write_indices(at, n, shape.lo + ((int64_t)b << shape.shift) - form.base, (unsigned char *)ind + written * form.bytes, form.bytes);
+		loop->take(job->acc.ptr, at, n, &nothing, (unsigned char *)rows + written * elem_bytes);
+		written += n;
+	}
+	return CHOIR_SUCCESS;
 }
 
 const struct coalesce_way coalesce_way_buckets = { .name = "buckets", .fits = fits, .count = count, .fill = fill };

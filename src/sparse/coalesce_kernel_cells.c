@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The bitmap route of the kernels, for scalars in a range that is not much larger than their number: entries are grouped by the upper bits of their index
- * only, then a work-group a group folds them in a cell for each index, with a bit that tells which were touched.  Temporaries: two entries a pair. */
+ * only, then a work-group a group folds them in a cell for each index, with a bit that tells which were touched.  Temporaries: two entries a pair, a bit
+ * an index of the range. */
 #include "sparse/coalesce_kernel.h"
 #include "sparse/coalesce_kernel_options.h"
 #include "sparse/rows.h"
@@ -40,16 +41,18 @@ static uint64_t buckets(const struct coalesce_device *job)
 static choir_status count(struct coalesce_device *job)
 {
 	cl_uint n = job->n, n_buckets;
-	cl_mem entries, counts;
+	cl_mem entries, counts, bitmap;
 	char options[COALESCE_OPTIONS_BYTES];
-	struct launch_arg args[] = { LAUNCH_ARG(entries), LAUNCH_ARG(n), LAUNCH_ARG(counts) };
+	struct launch_arg args[] = { LAUNCH_ARG(entries), LAUNCH_ARG(n), LAUNCH_ARG(counts), LAUNCH_ARG(bitmap) };
 
 	job->cell_bits = cell_bits(job);
 	n_buckets = (cl_uint)buckets(job);
 	TRY(coalesce_sort(job, job->cell_bits));
 	entries = coalesce_mem(job, job->sorted);
 	TRY(coalesce_take(job, SCRATCH_START, n_buckets * UINT64_C(4)));
+	TRY(coalesce_take(job, SCRATCH_BITMAP, (uint64_t)n_buckets << job->cell_bits >> 3));
 	counts = coalesce_mem(job, SCRATCH_START);
+	bitmap = coalesce_mem(job, SCRATCH_BITMAP);
 	coalesce_cells_options(options, job, 4);
 	TRY(coalesce_run_items(job, "cells.cl", options, "cells_count", args, sizeof args / sizeof *args, n_buckets * job->shape.group));
 	return coalesce_scan(job, counts, n_buckets);
@@ -59,12 +62,13 @@ static choir_status fill(struct coalesce_device *job, struct index_form form)
 {
 	cl_mem entries = coalesce_mem(job, job->sorted), counts = coalesce_mem(job, SCRATCH_START);
 	cl_mem ind = coalesce_mem(job, SCRATCH_OUT_IND), out = coalesce_mem(job, SCRATCH_OUT_VAL);
+	cl_mem bitmap = coalesce_mem(job, SCRATCH_BITMAP);
 	cl_uint n = job->n;
 	cl_long shift = job->call.range.lo - form.base;
 	cl_int n_ranks = job->call.n_ranks;
 	char options[COALESCE_OPTIONS_BYTES];
-	struct launch_arg args[] = { LAUNCH_ARG(entries), LAUNCH_ARG(n), LAUNCH_ARG(counts), LAUNCH_ARG(shift), LAUNCH_ARG(n_ranks), LAUNCH_ARG(ind),
-				     LAUNCH_ARG(out) };
+	struct launch_arg args[] = { LAUNCH_ARG(entries), LAUNCH_ARG(n), LAUNCH_ARG(counts), LAUNCH_ARG(bitmap), LAUNCH_ARG(shift),
+				     LAUNCH_ARG(n_ranks), LAUNCH_ARG(ind), LAUNCH_ARG(out) };
 
 	coalesce_cells_options(options, job, form.bytes);
 	return coalesce_run_items(job, "cells.cl", options, "cells_take", args, sizeof args / sizeof *args, buckets(job) * job->shape.group);
