@@ -45,6 +45,8 @@ static struct plan_ref slot_at(const struct scatter *s, int rank, uint64_t k, in
 {
 	uint64_t n = (uint64_t)s->in->layout->n;
 
+	if (s->chunks.n == 1) /* as in SEND, so that a little takes little room */
+		return plan_slot(rank, scatter_off(s->in, block));
 	return plan_slot(rank, (k % AREAS * n + (uint64_t)block) * s->chunks.each);
 }
 
@@ -101,6 +103,8 @@ choir_status reduce_scatter_slots(const struct algo_in *in, struct plan *plan)
 	s.chunks = chunks_of(scatter_longest(in), chunk_limit(in), block_unit(in->elem_bytes));
 	if (s.chunks.n == 0)
 		return plan_finish(plan);
+	if (s.chunks.n == 1)
+		plan->slot_used = scatter_off(in, in->layout->n);
 	window_init(&s.window, plan, in->recv_direct ? 0 : s.chunks.each);
 	put(&s, 0);
 	publish(&s, 0);

@@ -88,6 +88,17 @@ static void say(struct run *run)
 	run->unsaid = false;
 }
 
+/* Note [one store].  A peer that waits looks at the flag's line all the time: it takes the line away as soon as the bytes beside the flag change, and the flag has to fetch
+ * it back.  A rank that only gives, whose peers may well be waiting, so writes both at once.  Where ranks wait for each other they come at about the same time, and it is
+ * better to fetch the line early. */
+static bool only_gives(const struct plan *plan)
+{
+	for (uint32_t i = 0; i < plan->n_steps; i++)
+		if (plan->steps[i].kind == PLAN_AWAIT)
+			return false;
+	return plan->slot_used > 0;
+}
+
 static choir_status in_admit(struct run *run, bool *moved)
 {
 	struct choir_comm *comm = run->comm;
@@ -96,6 +107,7 @@ static choir_status in_admit(struct run *run, bool *moved)
 	if (!run_lane_free(comm, run->seq))
 		return CHOIR_SUCCESS;
 	run->in_line = run->plan != NULL && run->plan->slot_used <= ARENA_LINE_BYTES;
+	run->held_back = run->in_line && only_gives(run->plan);
 	peers_say(run);
 	announce(run, lane);
 	if (run->plan != NULL && run->plan->peers) {
@@ -138,7 +150,7 @@ static choir_status take_other_plan(struct run *run)
 static choir_status learn(struct run *run, bool *moved)
 {
 	*moved = true;
-	run->in_line = false;
+	run->in_line = run->held_back = false;
 	run->state = RUN_ASK;
 	return run->disagree(run);
 }

@@ -50,6 +50,8 @@ struct run {
 	struct call_record record;
 	uint64_t record_hash;
 	bool in_line;               /* the plan uses so little of its slots that it stands beside the flags */
+	bool held_back;             /* my part of that is in `line` until my flag goes up: Note [one store] */
+	unsigned char line[ARENA_LINE_BYTES];
 	bool pair;                  /* send or recv: keyed per pair, uses no lane */
 	int pair_peer;
 	bool pair_sends;

@@ -34,6 +34,8 @@ unsigned char *steps_host(struct run *run, struct plan_ref ref)
 	case PLAN_SCRATCH:
 		return (unsigned char *)run->scratch.ptr + ref.off;
 	case PLAN_SLOT:
+		if (run->held_back && ref.peer == comm->rank)
+			return run->line + ref.off;
 		if (run->in_line)
 			return arena_lane(comm->arena, comm->layout.place_of[ref.peer], run->lane)->bytes + ref.off;
 		return arena_slot(comm->arena, comm->layout.place_of[ref.peer], run->lane) + ref.off;
@@ -136,8 +138,11 @@ static choir_status poll_recv(struct run *run, uint32_t id, bool *done)
 static choir_status start_publish(struct run *run, uint32_t id, bool *done)
 {
 	const struct plan_step *step = &run->plan->steps[id];
+	struct arena_lane *lane = arena_lane(run->comm->arena, run->comm->place, run->lane);
 
-	arena_publish(arena_lane(run->comm->arena, run->comm->place, run->lane), ARENA_FLAG(run->seq + 1, phase_of(run, step->tag)));
+	if (run->held_back)
+		memcpy(lane->bytes, run->line, sizeof lane->bytes);
+	arena_publish(lane, ARENA_FLAG(run->seq + 1, phase_of(run, step->tag)));
 	comm_ring_node(run->comm);
 	*done = true;
 	return CHOIR_SUCCESS;
