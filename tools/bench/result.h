@@ -16,6 +16,9 @@ struct result_vs {
 	double p50_us, ratio; /* theirs / ours: above 1 we win */
 };
 
+/* Of choir_sparse_stats: messages, bytes received, bytes copied, pairs placed, bytes folded. */
+enum { SPARSE_TERMS = 5 };
+
 /* What a sparse row has beside. */
 struct result_sparse {
 	const char *index, *distribution;
@@ -24,6 +27,8 @@ struct result_sparse {
 	double density_in, density_out;
 	double predicted_us, imbalance; /* as the library tells */
 	uint64_t rows_merged;
+	const char *link; /* what predicted_us is made of: constants of this kind of link times ... */
+	double terms[SPARSE_TERMS];
 };
 
 /* What a row of a kernel has beside. */

@@ -158,7 +158,7 @@ void tune_write(FILE *to, const struct results *results, const struct tune_place
 		place->device);
 	fprintf(to, "# written by choir-bench --tune, medians of %d; use: CHOIR_RULES=@this-file\n", place->iterations);
 	for (size_t row = 0; row < results->n; row++) {
-		if (headed_before(results, row))
+		if (results->rows[row].kind == RESULT_SPARSE || headed_before(results, row))
 			continue;
 		fprintf(to, "%s:\n", results->rows[row].collective);
 		for (size_t i = row; i < results->n;) {

@@ -16,7 +16,7 @@ struct tune_place {
 };
 
 /* tune_write: rules (docs/bench.md) to `to`.  Rows of a collective come by memory, then ascending bytes; rows of symmetric memory give rules only
- * for algorithms that need it. */
+ * for algorithms that need it; sparse rows none (tune_costs.h). */
 void tune_write(FILE *to, const struct results *results, const struct tune_place *place);
 
 #endif
