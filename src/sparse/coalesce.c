@@ -4,6 +4,15 @@
 
 #include <string.h>
 
+#ifdef __x86_64__
+#define WITH_AVX2 __attribute__((target("avx2")))
+#define HAS_AVX2  __builtin_cpu_supports("avx2")
+#else
+#define WITH_AVX2
+#define HAS_AVX2 0
+#endif
+#define EITHER_WAY static inline __attribute__((always_inline))
+
 /* A word of bitmap costs about a nanosecond to clear, count and look through, a pair some 10 ns to sort; pairs that come in no order miss the cache twice each
  * once the bitmap does not fit. */
 #define WORDS_A_PAIR     8
@@ -80,6 +89,23 @@ void coalesce_fini(struct coalesce *job)
 	memset(job, 0, sizeof *job);
 }
 
+/* Baseline x86-64 has no least and greatest of 32-bit integers: with AVX2 a third of the time. */
+EITHER_WAY struct index_range ends_body(const int32_t *ind, uint64_t n)
+{
+	int32_t lo = INT32_MAX, hi = INT32_MIN;
+
+	for (uint64_t i = 0; i < n; i++) {
+		lo = ind[i] < lo ? ind[i] : lo;
+		hi = ind[i] > hi ? ind[i] : hi;
+	}
+	return (struct index_range){ .lo = lo, .hi = hi };
+}
+
+WITH_AVX2 static struct index_range ends_fast(const int32_t *ind, uint64_t n)
+{
+	return ends_body(ind, n);
+}
+
 struct index_range coalesce_range_host(const void *ind, uint32_t ind_bytes, uint64_t n, uint64_t *bad_p)
 {
 	struct index_range range = { .lo = INT64_MAX, .hi = -1 };
@@ -89,15 +115,7 @@ struct index_range coalesce_range_host(const void *ind, uint32_t ind_bytes, uint
 	if (n == 0)
 		return INDEX_RANGE_EMPTY;
 	if (ind_bytes == 4) {
-		int32_t lo = INT32_MAX, hi = INT32_MIN;
-
-		for (uint64_t i = 0; i < n; i++) {
-			int32_t x = ((const int32_t *)ind)[i];
-
-			lo = x < lo ? x : lo;
-			hi = x > hi ? x : hi;
-		}
-		range = (struct index_range){ .lo = lo, .hi = hi };
+		range = HAS_AVX2 ? ends_fast(ind, n) : ends_body(ind, n);
 	} else {
 		for (uint64_t i = 0; i < n; i++) {
 			int64_t x = ((const int64_t *)ind)[i];
