@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [one thread, several ranks].  A thread that blocks on one local rank while only itself would make the matching call on another one waits for ever.  Each
  * comm remembers the thread that used it last: if that is this thread, and the sibling has not been given its matching call yet, the call is refused with
- * WOULD_DEADLOCK before anything is submitted.  A sibling that nobody has used at all may belong to a thread that is still starting, so it is given until the
- * warning time. */
+ * WOULD_DEADLOCK before anything is submitted.  A sibling that nobody has used at all may belong to a thread that is still starting: of that the log speaks at
+ * the warning time, and the deadline ends the call. */
 #include "api/call.h"
 
 #include "api/meet.h"
 #include "base/config.h"
+#include "base/log.h"
 #include "exec/engine.h"
 #include "exec/progress.h"
 
@@ -126,13 +127,12 @@ choir_status call_algorithm(const char *call, const choir_call *given, enum coll
 	return CHOIR_SUCCESS;
 }
 
-/* Has nobody but this thread used the sibling, and does it lack the call that would match comm's next? */
-static bool hangs_on(struct choir_comm *comm, struct choir_comm *sibling, bool unused_too, uint64_t seq)
+/* Was the sibling used last by that thread (0: by none yet), and does it lack the call that would match comm's? */
+static bool lacks_call(struct choir_comm *comm, struct choir_comm *sibling, uintptr_t user, uint64_t seq)
 {
-	uintptr_t user = atomic_load_explicit(&sibling->last_user, memory_order_relaxed);
 	bool behind;
 
-	if (sibling == comm || (user != this_thread() && !(unused_too && user == 0)))
+	if (sibling == comm || atomic_load_explicit(&sibling->last_user, memory_order_relaxed) != user)
 		return false;
 	pthread_mutex_lock(&sibling->engine.submit);
 	behind = sibling->engine.next_seq <= seq;
@@ -140,18 +140,29 @@ static bool hangs_on(struct choir_comm *comm, struct choir_comm *sibling, bool u
 	return behind;
 }
 
-static choir_status look_at_siblings(const char *call, struct choir_comm *comm, bool unused_too, uint64_t seq)
+/* The rank of the first such sibling, -1 if there is none. */
+static int sibling_behind(struct choir_comm *comm, uintptr_t user, uint64_t seq)
 {
 	struct comm_family *family = comm->family;
-	int other = -1;
+	int rank = -1;
 
 	if (family == NULL)
-		return CHOIR_SUCCESS;
+		return -1;
 	pthread_mutex_lock(&family->lock);
-	for (int i = 0; i < family->n && other < 0; i++)
-		if (family->members[i] != NULL && hangs_on(comm, family->members[i], unused_too, seq))
-			other = family->members[i]->rank;
+	for (int i = 0; i < family->n && rank < 0; i++)
+		if (family->members[i] != NULL && lacks_call(comm, family->members[i], user, seq))
+			rank = family->members[i]->rank;
 	pthread_mutex_unlock(&family->lock);
+	return rank;
+}
+
+choir_status call_may_block(const char *call, choir_comm *comm, bool pair)
+{
+	int other;
+
+	if (in_callback())
+		return error_set(CHOIR_WOULD_DEADLOCK, "%s: a blocking call inside a callback of the library's", call);
+	other = pair ? -1 : sibling_behind(comm, this_thread(), comm->engine.next_seq);
 	if (other < 0)
 		return CHOIR_SUCCESS;
 	return error_set(CHOIR_WOULD_DEADLOCK,
@@ -160,19 +171,18 @@ static choir_status look_at_siblings(const char *call, struct choir_comm *comm, 
 	                 call, comm->rank, other);
 }
 
-choir_status call_may_block(const char *call, choir_comm *comm, bool pair)
-{
-	if (in_callback())
-		return error_set(CHOIR_WOULD_DEADLOCK, "%s: a blocking call inside a callback of the library's", call);
-	return pair ? CHOIR_SUCCESS : look_at_siblings(call, comm, false, comm->engine.next_seq);
-}
-
-/* Waits for a blocking call; at the warning time the siblings are looked at again. */
+/* Waits for a blocking call.  A sibling that nobody has used may be this thread's own, or that of a thread that is late: at the warning time the first is
+ * named, since nothing else would say it; the deadline ends both. */
 static choir_status wait_for(const char *call, struct choir_comm *comm, choir_event *event, bool pair, uint64_t seq)
 {
-	if (comm->family != NULL && !pair && !progress_wait(event, comm->warn_ms) &&
-	    look_at_siblings(call, comm, true, seq) != CHOIR_SUCCESS)
-		comm_fail(comm, CHOIR_WOULD_DEADLOCK, error_text());
+	int other = -1;
+
+	if (comm->family != NULL && !pair && !progress_wait(event, comm->warn_ms))
+		other = sibling_behind(comm, 0, seq);
+	if (other >= 0)
+		log_text(LOG_WARNING, "%s: %s: rank %d waits for rank %d, which no thread has called for yet: if this thread drives both, put their calls between "
+		                      "choir_group_begin and choir_group_end, or take events",
+		         comm->name, call, comm->rank, other);
 	return choir_event_wait(event, -1);
 }
 
