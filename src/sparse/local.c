@@ -251,8 +251,8 @@ static void tell_choice(struct sparse *sparse, const struct cost *cost, const st
 	stats->bytes_copied = choice->work.copied;
 	stats->pairs_placed = choice->work.merged;
 	stats->bytes_folded = choice->work.folded;
-	log_text(LOG_DEBUG, "sparse_allreduce: %s%s, %.0f us predicted (%s): %d ranks, %" PRIu64 " pairs (%" PRIu64 " at most, %.0f different%s) of width %" PRIu64
-		 ", indices %" PRId64 " to %" PRId64, choice->method->name, facts->algorithm >= 0 ? " (asked for)" : choice->kept ? " (kept)" : "",
+	log_text(LOG_DEBUG, "sparse_allreduce: %s%s, %.0f us predicted (%s): %d ranks, %" PRIu64 " pairs (%" PRIu64 " at most, %.0f different%s)"
+		 " of width %" PRIu64 ", indices %" PRId64 " to %" PRId64, choice->method->name, facts->algorithm >= 0 ? " (asked for)" : choice->kept ? " (kept)" : "",
 		 choice->ns / 1000, stats->link, cost->n, facts->pairs, facts->most, cost->distinct, facts->growth > 0 ? " as last time" : "",
 		 facts->width, facts->range.lo, facts->range.hi);
 }

@@ -17,7 +17,8 @@ static void fill(struct results *results, const double ns[SPARSE_TERMS], const c
 			double k = 400 * job * job;
 			struct result row = { .collective = "sparse_allreduce", .kind = RESULT_SPARSE, .memory = "host", .bytes = (size_t)(12 * k),
 					      .sparse = { .link = link, .width = 1, .range = 1000,
-							  .terms = { 2 + 3 * way, k * (way % 2 == 1 ? 300 : 20), k * way * way * 10, k * (4 - way), bytes_folded * way } } };
+							  .terms = { 2 + 3 * way,
+								     k * (way % 2 == 1 ? 300 : 20), k * way * way * 10, k * (4 - way), bytes_folded * way } } };
 
 			row.us.p50 = 20 + 3 * job;
 			for (int t = 0; t < SPARSE_TERMS; t++)

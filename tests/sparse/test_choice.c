@@ -83,7 +83,8 @@ static void constants_decide(void **state)
 static void times_are_sums(void **state)
 {
 	static const struct shape s = { 4, 2, 1000, 8, 100000 };
-	struct link_costs costs = { .ns = { [LINK_NETWORK] = { [COST_ALPHA] = 1000, [COST_BETA] = 2, [COST_SIGMA] = 0.5F, [COST_MERGE] = 3, [COST_FOLD] = 0.25F } } };
+	struct link_costs costs = { .ns = { [LINK_NETWORK] = { [COST_ALPHA] = 1000, [COST_BETA] = 2, [COST_SIGMA] = 0.5F, [COST_MERGE] = 3,
+							       [COST_FOLD] = 0.25F } } };
 	struct sparse_facts facts = facts_of(&s);
 	struct sparse_choice choice;
 	const struct work *work = &choice.work;

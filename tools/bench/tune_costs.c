@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Least squares.  A row's time is what all algorithms of its job have in common (coalescing, delivery: unknown, one a job) and its terms times the constants.  Errors count
- * as shares of the row's time.  Rows of few jobs leave some direction open: there the constants stay near what they were (ridge regression towards
- * the old ones), and none falls below a twentieth or rises above twenty times of it. */
+/* Least squares.  A row's time is what all algorithms of its job have in common (coalescing, delivery: unknown, one a job) and its terms times the
+ * constants.  Errors count as shares of the row's time.  Rows of few jobs leave some direction open: there the constants stay near what they were
+ * (ridge regression towards the old ones), and none falls below a twentieth or rises above twenty times of it. */
 #include "tune_costs.h"
 
 #include <jansson.h>
@@ -29,7 +29,8 @@ static bool same_job(const struct result *x, const struct result *y)
 }
 
 /* Rows first .. end-1 are of one job. */
-static void add_job(struct system *system, const struct results *results, const char *link, const double before[SPARSE_TERMS], size_t first, size_t end)
+static void add_job(struct system *system, const struct results *results, const char *link, const double before[SPARSE_TERMS], size_t first,
+                    size_t end)
 {
 	double weights = 0, mean_time = 0, mean[SPARSE_TERMS] = { 0 };
 
