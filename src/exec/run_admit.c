@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* How a run enters its lane: it waits until all ranks of the node have left it, and says what it calls. */
+#include "exec/run_admit.h"
+
+#include "exec/peers.h"
+
+#include <string.h>
+
+static bool left_by(struct choir_comm *comm, int place, int lane, uint64_t seq)
+{
+	const struct arena_control *control = arena_control(comm->arena, place);
+
+	if (comm->done_seen[place][lane] > seq)
+		return true;
+	for (int i = 0; i < COMM_LANES; i++)
+		comm->done_seen[place][i] = atomic_load_explicit(&control->done[i], memory_order_acquire);
+	return comm->done_seen[place][lane] > seq;
+}
+
+/* Says what is called and where my buffers are.  Peers may hold the line of the latter: the same again is not written. */
+static void announce(struct run *run, struct arena_lane *lane)
+{
+	if (memcmp(lane->record, &run->record, sizeof run->record) != 0) {
+		memcpy(lane->record, &run->record, sizeof run->record);
+		lane->call = record_hash(&run->record);
+	}
+	run->record_hash = lane->call;
+	if (lane->send_place != run->send_place)
+		lane->send_place = run->send_place;
+	if (lane->recv_place != run->recv_place)
+		lane->recv_place = run->recv_place;
+}
+
+/* A lane is free once every rank of the node is done with the call that had it before. */
+bool run_lane_free(struct choir_comm *comm, uint64_t seq)
+{
+	int size = comm_node_size(comm);
+
+	for (int place = 0; place < size && seq >= COMM_LANES; place++)
+		if (!left_by(comm, place, (int)(seq % COMM_LANES), seq - COMM_LANES))
+			return false;
+	return true;
+}
+
+/* Note [unsaid calls].  A rank that only takes what others give, in a broadcast say, raises its flag for nobody but those who compare calls, and a flag costs: its line
+ * comes from the peer that looked at it last, and goes back.  So such a rank first looks whether what it wants is there.  If it is, from ranks that call the same, it
+ * need not say anything: who gives does say so, and whoever calls something else finds that.  If not it has to wait anyway. */
+static bool may_stay_unsaid(const struct run *run)
+{
+	return run->on_the_spot && run->plan->n_steps > 0 && run->plan->steps[0].kind == PLAN_AWAIT;
+}
+
+void run_say(struct run *run)
+{
+	arena_publish(arena_lane(run->comm->arena, run->comm->place, run->lane), ARENA_FLAG(run->seq + 1, 0));
+	run->unsaid = false;
+}
+
+/* Note [one store].  A peer that waits looks at the flag's line all the time: it takes the line away as soon as the bytes beside the flag change, and the flag has to fetch
+ * it back.  A rank that only gives, whose peers may well be waiting, so writes both at once.  Where ranks wait for each other they come at about the same time, and it is
+ * better to fetch the line early. */
+static bool only_gives(const struct plan *plan)
+{
+	for (uint32_t i = 0; i < plan->n_steps; i++)
+		if (plan->steps[i].kind == PLAN_AWAIT)
+			return false;
+	return plan->slot_used > 0;
+}
+
+choir_status run_admit(struct run *run, bool *moved)
+{
+	struct choir_comm *comm = run->comm;
+	struct arena_lane *lane = arena_lane(comm->arena, comm->place, run->lane);
+
+	if (!run_lane_free(comm, run->seq))
+		return CHOIR_SUCCESS;
+	run->in_line = run->plan != NULL && run->plan->slot_used <= ARENA_LINE_BYTES;
+	run->held_back = run->in_line && only_gives(run->plan);
+	peers_say(run);
+	announce(run, lane);
+	if (run->plan != NULL && run->plan->peers) {
+		arena_publish(lane, ARENA_FLAG(run->seq + 1, 0));
+		comm_ring_node(comm);
+		run->state = RUN_MEET;
+		*moved = true;
+		return CHOIR_SUCCESS;
+	}
+	run->unsaid = run->plan == NULL || run->plan->last_phase == 0; /* no phase of the plan will say that I am here */
+	if (run->unsaid && !(run->plan != NULL && may_stay_unsaid(run)))
+		run_say(run);
+	run->state = run->script != NULL ? RUN_ASK : RUN_MAP;
+	*moved = true;
+	return CHOIR_SUCCESS;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* The state in which a run takes its lane. */
+#ifndef EXEC_RUN_ADMIT_H
+#define EXEC_RUN_ADMIT_H
+
+#include "exec/run.h"
+
+/* run_admit: once the lane is free: announces the call there, and goes on to what comes next.  A state of run_advance. */
+choir_status run_admit(struct run *run, bool *moved);
+
+/* run_say: raises the flag of a run that had not said yet that it is here.  Note [unsaid calls]. */
+void run_say(struct run *run);
+
+#endif
