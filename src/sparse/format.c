@@ -61,7 +61,7 @@ void format_write(enum format format, struct index_range range, const struct pai
 		write_bits(range, pairs, to);
 	for (uint64_t i = 0; format == FORMAT_DENSE && i < pairs->count; i++)
 		memcpy(rows + (uint64_t)(index_at(pairs->ind, pairs->form, i) - range.lo) * row_bytes, pairs->rows + i * row_bytes, row_bytes);
-	if (format == FORMAT_BITMAP && pairs->count > 0)
+	if (format == FORMAT_BITMAP && pairs->count > 0 && row_bytes > 0)
 		memcpy(rows, pairs->rows, pairs->count * row_bytes);
 }
 
@@ -104,7 +104,7 @@ void format_read(enum format format, struct index_range range, uint64_t count, u
 		index_convert(ind, form, from, index_form_of(range), count);
 	else
 		read_bits(off > 0 ? from : NULL, range, ind, form, format == FORMAT_DENSE ? rows : NULL, row_bytes, to);
-	if (format != FORMAT_DENSE)
+	if (format != FORMAT_DENSE && row_bytes > 0)
 		memcpy(to, rows, count * row_bytes);
 }
 
