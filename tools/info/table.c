@@ -94,6 +94,12 @@ static void add_collective(json_t *all, choir_plan_options *options, bool one_no
 	json_decref(shared);
 }
 
+/* What learns its sizes on the way has no plan beforehand, and no row. */
+static bool has_plans(const char *collective)
+{
+	return strncmp(collective, "sparse_", strlen("sparse_")) != 0;
+}
+
 json_t *info_table(const json_t *algorithms, int ranks, int ranks_per_node)
 {
 	choir_plan_options options = CHOIR_PLAN_OPTIONS_INIT;
@@ -106,7 +112,7 @@ json_t *info_table(const json_t *algorithms, int ranks, int ranks_per_node)
 	options.rules = getenv("CHOIR_RULES");
 	json_array_foreach(algorithms, i, row) {
 		options.collective = json_string_value(json_object_get(row, "collective"));
-		if (options.collective == NULL || strcmp(options.collective, last) == 0)
+		if (options.collective == NULL || strcmp(options.collective, last) == 0 || !has_plans(options.collective))
 			continue;
 		last = options.collective;
 		add_collective(all, &options, ranks_per_node == 0 || ranks_per_node >= ranks);
