@@ -9,7 +9,8 @@ const char *oneshot_unfit(const struct algo_in *in)
 	return in->bytes > in->slot_bytes ? "needs the input to fit a slot" : fit_node(in);
 }
 
-/* alone: nobody waits for me, so I say nothing.  put: my copy into my slot, if there is one. */
+/* alone: nobody waits for me, so I say nothing.  put: my copy into my slot, where no flag
+ * of mine that is awaited stands for it. */
 static void reduce_all(const struct algo_in *in, struct plan *plan, bool alone, plan_id put)
 {
 	struct plan_ref recv = plan_at(PLAN_RECV, 0), out = recv;
@@ -44,6 +45,6 @@ choir_status oneshot_build(const struct algo_in *in, struct plan *plan, int root
 	if (!alone)
 		plan_publish(plan, 1, &id, 1, "input there");
 	if (root < 0 || alone)
-		reduce_all(in, plan, alone, id);
+		reduce_all(in, plan, alone, alone ? id : PLAN_NO_STEP);
 	return plan_finish(plan);
 }

@@ -65,7 +65,7 @@ static void dumps_text(void **state)
 	                          "   0 copy slot(1)+0 <- send+0 400 B  # put\n"
 	                          "   1 publish phase 1 after 0  # input there\n"
 	                          "   2 await all phase 1  # all there\n"
-	                          "   3 reduce scratch+0 <- slot(0)+0, send+0 400 B raw:all final after 2 0  # reduce all\n"
+	                          "   3 reduce scratch+0 <- slot(0)+0, send+0 400 B raw:all final after 2  # reduce all\n"
 	                          "   4 copy recv+0 <- scratch+0 400 B after 3  # stage out\n");
 	free(text);
 	world_free(&world);
