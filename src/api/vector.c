@@ -2,11 +2,12 @@
 #include "api/vector.h"
 
 #include <stdlib.h>
+#include <xxhash.h>
 
 static choir_status read_blocks(const char *call, int n, uint64_t elem_bytes, const size_t *counts, const size_t *displacements,
                                 struct vector *v)
 {
-	v->hash = 14695981039346656037u; /* FNV-1a: a handful of numbers a call */
+	v->hash = XXH64(counts, (size_t)n * sizeof *counts, 0);
 	for (int r = 0; r < n; r++) {
 		uint64_t *bytes = &v->bytes[r], *off = &v->off[r], last;
 
@@ -21,7 +22,6 @@ static choir_status read_blocks(const char *call, int n, uint64_t elem_bytes, co
 		}
 		if (*bytes > 0 && last > v->extent)
 			v->extent = last;
-		v->hash = (v->hash ^ counts[r]) * 1099511628211u;
 	}
 	return CHOIR_SUCCESS;
 }
