@@ -13,7 +13,7 @@
 static choir_status coalesce_start(struct sparse *sparse, struct script_turn *turn);
 static choir_status keep_duplicates(struct sparse *sparse);
 static choir_status take_block(struct sparse *sparse, uint64_t count);
-static choir_status lend_own(struct sparse *sparse);
+static void lend_own(struct sparse *sparse);
 static choir_status local_count(struct sparse *sparse, struct script_turn *turn);
 static choir_status local_fill(struct sparse *sparse, struct script_turn *turn);
 static choir_status local_done(struct sparse *sparse, struct script_turn *turn);
@@ -68,16 +68,16 @@ static choir_status copy_own(struct sparse *sparse)
 	return CHOIR_SUCCESS;
 }
 
-/* Raw pairs for the others to read; indices of 8 bytes in a form of 4 first. */
+/* Raw pairs for the others to read, with indices of 4 bytes. */
 static choir_status lay_out(struct sparse *sparse)
 {
 	struct pairs mine;
 
-	if (sparse->ind_bytes == 8)
-		TRY(copy_own(sparse));
+	TRY(copy_own(sparse));
 	mine = sparse_own_pairs(sparse);
 	region_sample_raw(&mine, &sparse->header);
-	return lend_own(sparse);
+	lend_own(sparse);
+	return CHOIR_SUCCESS;
 }
 
 choir_status local_start(struct sparse *sparse, struct script_turn *turn)
@@ -123,29 +123,27 @@ static choir_status job_wait(struct sparse *sparse, struct script_turn *turn)
 	return coalesce_watch(&sparse->job, sparse->env.ring, sparse->env.ring_ctx);
 }
 
-/* What I bring, as a block that the others read. */
-static choir_status lend_own(struct sparse *sparse)
+/* What I bring, for the others to read. */
+static void lend_own(struct sparse *sparse)
 {
-	struct pairs own = sparse_own_pairs(sparse);
-	uint64_t row_bytes = sparse->header.width * sparse->elem_bytes;
-
-	if (!sparse->shares)
-		return CHOIR_SUCCESS;
-	TRY(share_take(block_bytes(own.form, own.count, row_bytes), &sparse->own_lent.block));
-	share_write(sparse->own_lent.block, 0, own.ind, own.count * own.form.bytes);
-	share_write(sparse->own_lent.block, block_rows_off(own.form, own.count), own.rows, own.count * row_bytes);
-	share_lend(sparse->own_lent.block, sparse->env.layout->n - 1, &sparse->header.pairs_at);
-	return CHOIR_SUCCESS;
+	if (sparse->shares)
+		share_lend(sparse->own_lent.block, sparse->env.layout->n - 1, &sparse->header.pairs_at);
 }
 
-/* Memory for so many pairs, with rows of local_dtype. */
+/* Memory for so many pairs, with rows of local_dtype: where the others read it, if the ranks share memory. */
 static choir_status take_block(struct sparse *sparse, uint64_t count)
 {
-	uint64_t row_bytes = sparse->header.width * choir_dtype_bytes(sparse->local_dtype);
+	uint64_t row_bytes = sparse->header.width * choir_dtype_bytes(sparse->local_dtype), bytes;
 
 	sparse->own_count = count;
 	sparse->own_form = index_form_of((struct index_range){ .lo = sparse->header.lo, .hi = sparse->header.hi });
-	TRY(pool_take(&sparse->own, block_bytes(sparse->own_form, count, row_bytes), "my pairs"));
+	bytes = block_bytes(sparse->own_form, count, row_bytes);
+	if (sparse->shares) {
+		TRY(share_take(bytes, &sparse->own_lent.block));
+		sparse->own_ptr = share_ptr(sparse->own_lent.block);
+		return CHOIR_SUCCESS;
+	}
+	TRY(pool_take(&sparse->own, bytes, "my pairs"));
 	sparse->own_ptr = sparse->own.ptr;
 	return CHOIR_SUCCESS;
 }
@@ -195,7 +193,8 @@ static choir_status local_done(struct sparse *sparse, struct script_turn *turn)
 	pool_give(&sparse->val_wide);
 	sparse->header.pairs = sparse->own_count;
 	sparse->step = header_start;
-	return lend_own(sparse);
+	lend_own(sparse);
+	return CHOIR_SUCCESS;
 }
 
 choir_status header_start(struct sparse *sparse, struct script_turn *turn)

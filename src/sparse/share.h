@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that the other ranks of the node read where it lies, instead of copies through the arena's slots.  A rank takes a block, writes it, lends it and sends
- * its address with numbers that are gathered anyway; a peer opens the address, reads and closes.  Any thread; nothing here waits for anybody. */
+/* Memory that the other ranks of the node read where it lies, instead of copies through the arena's slots.  A rank takes a block, makes its pairs in it, lends it
+ * and sends its address with numbers that are gathered anyway; a peer opens the address, reads and closes.  Any thread; nothing here waits for anybody. */
 #ifndef SPARSE_SHARE_H
 #define SPARSE_SHARE_H
 
@@ -13,18 +13,15 @@ struct share_address {
 	int64_t pid;
 	uint64_t nonce;
 	int32_t fd;
-	int32_t pad;
+	uint32_t line; /* of 64 bytes, from the file's start: where in it */
 };
 
 struct share_block; /* mine */
 struct share_view;  /* a block of anybody's, mapped here */
 
-/* share_take: at least that many bytes, 64-byte aligned, whatever was in them.  NO_MEMORY. */
+/* share_take: room for at least that many bytes, whatever was in them.  NO_MEMORY.  share_ptr: where it begins; 64-byte aligned. */
 choir_status share_take(uint64_t bytes, struct share_block **out_p);
-
-/* share_write: so many bytes at that offset, past the cache: a store to a line that a reader of the block's last content still holds would wait for it
- * (Note [past the cache] in exec/host_step.c). */
-void share_write(struct share_block *block, uint64_t off, const void *from, uint64_t bytes);
+void *share_ptr(const struct share_block *block);
 
 /* share_lend: until that many views of it have been opened and closed, the block serves no other call. */
 void share_lend(struct share_block *block, int readers, struct share_address *out);

@@ -54,37 +54,37 @@ choir_status split_start_shared(struct sparse *sparse, struct script_turn *turn)
 		return merge_region(sparse, turn);
 	if (sparse->in_place)
 		return fold_scalars(sparse, turn);
-	TRY(pool_take(&sparse->out, bytes, "my grouped pairs"));
-	TRY(bucket_split(&shape, &mine, sparse->elem_bytes, sparse->out.ptr));
 	TRY(share_take(bytes, &sparse->lent.block));
-	share_write(sparse->lent.block, 0, sparse->out.ptr, bytes);
+	TRY(bucket_split(&shape, &mine, sparse->elem_bytes, share_ptr(sparse->lent.block)));
 	pool_give(&sparse->ind_copy);
 	pool_give(&sparse->val_copy);
 	sparse->note.count = mine.count;
 	return tell(sparse, turn, &sparse->lent, fold_buckets);
 }
 
-/* Memory for my reduced region of at most so many pairs; its indices begin it. */
+/* Where all can read it, memory for my reduced region of at most so many pairs; its indices begin it. */
 static choir_status take_region(struct sparse *sparse, uint64_t most)
 {
 	struct index_form form = index_form_of(sparse->facts.range);
 
-	TRY(pool_take(&sparse->region, block_bytes(form, most, sparse->row_bytes), "my reduced region"));
-	sparse->region_rows = (unsigned char *)sparse->region.ptr + block_rows_off(form, most);
+	TRY(share_take(block_bytes(form, most, sparse->row_bytes), &sparse->region_lent.block));
+	sparse->note.rows_off = block_rows_off(form, most);
 	return CHOIR_SUCCESS;
 }
 
-/* All of it that there is, for the others to read. */
+static void *region_ptr(const struct sparse *sparse)
+{
+	return share_ptr(sparse->region_lent.block);
+}
+
+static unsigned char *region_rows(const struct sparse *sparse)
+{
+	return (unsigned char *)region_ptr(sparse) + sparse->note.rows_off;
+}
+
 static choir_status tell_region(struct sparse *sparse, struct script_turn *turn)
 {
-	struct index_form form = index_form_of(sparse->facts.range);
-	struct sparse_note *note = &sparse->note;
-
 	sparse_close(sparse, sparse->views);
-	note->rows_off = block_rows_off(form, note->count);
-	TRY(share_take(block_bytes(form, note->count, sparse->row_bytes), &sparse->region_lent.block));
-	share_write(sparse->region_lent.block, 0, sparse->region.ptr, note->count * form.bytes);
-	share_write(sparse->region_lent.block, note->rows_off, sparse->region_rows, note->count * sparse->row_bytes);
 	return tell(sparse, turn, &sparse->region_lent, regions_told);
 }
 
@@ -99,14 +99,14 @@ static choir_status fold_buckets(struct sparse *sparse, struct script_turn *turn
 	sparse->lent.used = true;
 	TRY(sparse_open(sparse, sparse->views, note_at));
 	for (int r = 0; r < n; r++) {
-		const void *block = r == me ? sparse->out.ptr : share_view_ptr(sparse->views[r]);
+		const void *block = r == me ? share_ptr(sparse->lent.block) : share_view_ptr(sparse->views[r]);
 
 		sparse->buckets[r] = bucket_list_at(&todo.shape, block, sparse->notes[r].count, sparse->elem_bytes, sparse->headers[r].raw);
 	}
 	bucket_bounds(&todo, me, n, &from, &end);
 	sparse->note.work = bucket_pairs(&todo, from, end);
 	TRY(take_region(sparse, bucket_most(&todo, from, end)));
-	TRY(bucket_reduce(&todo, from, end, sparse->region.ptr, form, sparse->region_rows, &sparse->note.count));
+	TRY(bucket_reduce(&todo, from, end, region_ptr(sparse), form, region_rows(sparse), &sparse->note.count));
 	return tell_region(sparse, turn);
 }
 
@@ -142,7 +142,7 @@ static choir_status merge_region(struct sparse *sparse, struct script_turn *turn
 	TRY(coalesce_count(&sparse->job, &done));
 	sparse->note.count = sparse->job.count;
 	TRY(take_region(sparse, sparse->job.count));
-	TRY(coalesce_fill(&sparse->job, sparse->region.ptr, form, sparse->region_rows, &done));
+	TRY(coalesce_fill(&sparse->job, region_ptr(sparse), form, region_rows(sparse), &done));
 	coalesce_fini(&sparse->job);
 	return tell_region(sparse, turn);
 }
@@ -151,7 +151,7 @@ static choir_status reduce_scalars(struct sparse *sparse, const struct scalars *
 {
 	sparse->note.work = scalars_picked(job);
 	TRY(take_region(sparse, sparse->note.work + COMPACT_SLACK));
-	return scalars_reduce(job, sparse->region.ptr, index_form_of(sparse->facts.range).base, sparse->region_rows, &sparse->note.count);
+	return scalars_reduce(job, region_ptr(sparse), index_form_of(sparse->facts.range).base, region_rows(sparse), &sparse->note.count);
 }
 
 static choir_status fold_scalars(struct sparse *sparse, struct script_turn *turn)
@@ -200,10 +200,10 @@ choir_status split_fill_shared(struct sparse *sparse, struct script_turn *turn)
 	(void)turn;
 	for (int r = 0; r < sparse->env.layout->n; r++) {
 		const struct sparse_note *note = &sparse->notes[r];
-		const unsigned char *block = r == sparse->env.me ? sparse->region.ptr : share_view_ptr(sparse->region_views[r]);
+		const unsigned char *block = r == sparse->env.me ? region_ptr(sparse) : share_view_ptr(sparse->region_views[r]);
 
 		index_convert(ind, to, block, from, note->count);
-		memcpy(rows, r == sparse->env.me ? sparse->region_rows : block + note->rows_off, note->count * sparse->row_bytes);
+		memcpy(rows, block + note->rows_off, note->count * sparse->row_bytes);
 		ind += note->count * to.bytes;
 		rows += note->count * sparse->row_bytes;
 	}

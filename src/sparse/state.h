@@ -58,8 +58,8 @@ struct sparse {
 	/* my coalesced pairs, laid out as a block (block.h) */
 	struct coalesce_source source;
 	struct coalesce job;
-	struct pool_block own;
-	struct sparse_lent own_lent;    /* what the others read if the ranks share memory */
+	struct pool_block own;          /* where they are if not */
+	struct sparse_lent own_lent;    /* where they are if the ranks share memory */
 	unsigned char *own_ptr;         /* NULL: they are the caller's, raw */
 	struct index_form own_form;
 	uint64_t own_count;
@@ -72,7 +72,7 @@ struct sparse {
 	sparse_step fill;               /* the method's */
 
 	/* exchange */
-	struct pool_block out, in, region; /* blocks to send, received, and split's reduced region */
+	struct pool_block out, in, region; /* blocks to send, received, and split's reduced region where messages travel */
 	struct coalesce_source *lists;     /* [n] */
 	uint64_t *counts;                  /* split: [n * n] pairs from (row) to (column), then [n] results */
 	uint64_t *block_bytes;             /* [n * n] */
@@ -80,7 +80,6 @@ struct sparse {
 	uint64_t merged;                   /* mask: indices in the union */
 	int bit;                           /* recursive doubling: the round */
 	struct sparse_lent lent, region_lent; /* shared: my grouped pairs (out), my reduced region (region) */
-	unsigned char *region_rows;
 	struct share_view **views, **region_views; /* [n] of the others' blocks */
 	struct sparse_note note, *notes;   /* [n] */
 	struct bucket_list *buckets;       /* [n] */
