@@ -3,6 +3,8 @@
  * compiled twice and chosen when it runs. */
 #include "sparse/bits.h"
 
+#include <string.h>
+
 #ifdef __x86_64__
 #define WITH_POPCOUNT __attribute__((target("popcnt,bmi")))
 #define HAS_POPCOUNT (__builtin_cpu_supports("popcnt") && __builtin_cpu_supports("bmi"))
@@ -74,6 +76,79 @@ WITH_COMPRESS static size_t take_packed(uint64_t *bitmap, size_t words, uint16_t
 	return n;
 }
 #endif
+
+#ifdef WITH_COMPRESS
+/* Whole vectors are written, the ones that follow over what was too much; only where there is no room for that just what counts. */
+WITH_COMPRESS static void pack(const uint64_t *bitmap, size_t words, uint32_t *cells, uint32_t nothing, uint32_t *to, uint64_t room)
+{
+	const __m512i empty = _mm512_set1_epi32((int)nothing);
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < words * 4; i++) {
+		__mmask16 bits = (__mmask16)(bitmap[i / 4] >> (i % 4 * 16));
+		__m512i packed = _mm512_maskz_compress_epi32(bits, _mm512_loadu_si512(cells + i * 16));
+		unsigned count = (unsigned)__builtin_popcount(bits);
+
+		_mm512_storeu_si512(cells + i * 16, empty);
+		if (room - n >= 16)
+			_mm512_storeu_si512(to + n, packed);
+		else
+			_mm512_mask_storeu_epi32(to + n, (__mmask16)((1u << count) - 1), packed);
+		n += count;
+	}
+}
+
+WITH_COMPRESS static uint64_t flags_fast(uint8_t *flag, size_t words, uint64_t *bitmap)
+{
+	uint64_t count = 0;
+
+	for (size_t w = 0; w < words; w++) {
+		__m512i flags = _mm512_loadu_si512(flag + w * 64);
+
+		bitmap[w] = _mm512_test_epi8_mask(flags, flags);
+		count += (uint64_t)__builtin_popcountll(bitmap[w]);
+		_mm512_storeu_si512(flag + w * 64, _mm512_setzero_si512());
+	}
+	return count;
+}
+#endif
+
+bool bits_pack(const uint64_t *bitmap, size_t words, uint32_t *cells, uint32_t nothing, uint32_t *to, uint64_t room)
+{
+#ifdef WITH_COMPRESS
+	if (HAS_COMPRESS) {
+		pack(bitmap, words, cells, nothing, to, room);
+		return true;
+	}
+#endif
+	(void)bitmap, (void)words, (void)cells, (void)nothing, (void)to, (void)room;
+	return false;
+}
+
+/* A multiplication gathers eight flags. */
+static uint64_t flags_body(uint8_t *flag, size_t words, uint64_t *bitmap)
+{
+	for (size_t w = 0; w < words; w++) {
+		uint64_t mask = 0, eight;
+
+		for (int i = 0; i < 8; i++) {
+			memcpy(&eight, flag + w * 64 + 8 * i, 8);
+			mask |= eight * UINT64_C(0x0102040810204080) >> 56 << (8 * i);
+		}
+		bitmap[w] = mask;
+	}
+	memset(flag, 0, words * 64);
+	return bits_count(bitmap, words);
+}
+
+uint64_t bits_flags(uint8_t *flag, size_t words, uint64_t *bitmap)
+{
+#ifdef WITH_COMPRESS
+	if (HAS_COMPRESS)
+		return flags_fast(flag, words, bitmap);
+#endif
+	return flags_body(flag, words, bitmap);
+}
 
 size_t bits_take(uint64_t *bitmap, size_t words, uint16_t *at)
 {

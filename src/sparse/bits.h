@@ -3,6 +3,7 @@
 #ifndef SPARSE_BITS_H
 #define SPARSE_BITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,6 +12,13 @@
 /* bits_take: the positions of the set bits of at most 1024 words, ascending, to at (room for them and BITS_SLACK); returns how many; the words are zero
  * afterwards. */
 size_t bits_take(uint64_t *bitmap, size_t words, uint16_t *at);
+
+/* bits_flags: a bit for each of words * 64 flags that are 0 or 1; the flags are zero afterwards.  Returns how many are set. */
+uint64_t bits_flags(uint8_t *flag, size_t words, uint64_t *bitmap);
+
+/* bits_pack: of words * 64 cells those whose bit is set, to `to`, which has room for `room` of them; the cells are `nothing` afterwards.  false if this processor has
+ * no instruction for it: then nothing was done. */
+bool bits_pack(const uint64_t *bitmap, size_t words, uint32_t *cells, uint32_t nothing, uint32_t *to, uint64_t room);
 
 /* bits_count: how many are set. */
 uint64_t bits_count(const uint64_t *bitmap, uint64_t words);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/bucket.h"
 
+#include "sparse/ahead.h"
 #include "sparse/bits.h"
 #include "sparse/each_cell.h"
 #include "sparse/pool.h"
@@ -106,6 +107,7 @@ struct bucket_list bucket_list_at(const struct bucket_shape *shape, const void *
 #define INDEX int32_t
 #define VALUE uint32_t
 #define NAME(x) x##_4_4
+#define COUNTS 1
 #include "sparse/bucket_split.inc"
 #define INDEX int32_t
 #define VALUE uint64_t
@@ -126,6 +128,7 @@ struct bucket_list bucket_list_at(const struct bucket_shape *shape, const void *
 #define INDEX int64_t
 #define VALUE uint64_t
 #define NAME(x) x##_8_8
+#define COUNTS 1
 #include "sparse/bucket_split.inc"
 
 /* By the logarithms of the bytes of index / 4 and value. */
@@ -134,16 +137,12 @@ static void (*const split_loops[2][4])(const struct bucket_shape *, const struct
 	{ split_8_1, split_8_2, split_8_4, split_8_8 },
 };
 
+/* Two counts a bucket, taken in turns: a count that has just been written cannot be read again at once. */
 static void count_pairs(const struct bucket_shape *shape, const struct pairs *pairs, uint32_t *count)
 {
-	int64_t shift_by = pairs->form.base - shape->lo;
-
-	if (pairs->form.bytes == 4)
-		for (uint64_t i = 0; i < pairs->count; i++)
-			count[(uint64_t)(((const int32_t *)pairs->ind)[i] + shift_by) >> shape->shift]++;
-	else
-		for (uint64_t i = 0; i < pairs->count; i++)
-			count[(uint64_t)(((const int64_t *)pairs->ind)[i] + shift_by) >> shape->shift]++;
+	(pairs->form.bytes == 4 ? count_4_4 : count_8_8)(shape, pairs, count, count + shape->n);
+	for (uint32_t b = 0; b < shape->n; b++)
+		count[b] += count[shape->n + b];
 }
 
 choir_status bucket_split(const struct bucket_shape *shape, const struct pairs *pairs, uint64_t elem_bytes, void *block)
@@ -152,9 +151,9 @@ choir_status bucket_split(const struct bucket_shape *shape, const struct pairs *
 	uint32_t *start = block, *next, sum = 0;
 	unsigned char *bytes = block;
 
-	TRY(pool_take(&counts, shape->n * sizeof *next, "the sizes of buckets"));
+	TRY(pool_take(&counts, 2 * shape->n * sizeof *next, "the sizes of buckets"));
 	next = counts.ptr;
-	memset(next, 0, shape->n * sizeof *next);
+	memset(next, 0, 2 * shape->n * sizeof *next);
 	count_pairs(shape, pairs, next);
 	for (uint32_t b = 0; b < shape->n; b++) {
 		start[b] = sum;

@@ -36,12 +36,12 @@ static struct bucket_list list_of(const struct coalesce *job, const struct bucke
 	return bucket_list_at(shape, job->keys.ptr, job->pairs, choir_dtype_bytes(job->call.dtype), job->call.raw);
 }
 
-/* Bits of the keys; returns how many are set. */
-static uint64_t mark(uint64_t *bitmap, size_t words, const uint16_t *key, size_t n)
+/* Bits of the keys; returns how many are set.  Flags first, since a byte is only written: a word of bits would be read, changed and written for each key. */
+static uint64_t mark(uint64_t *bitmap, size_t words, const uint16_t *key, size_t n, uint8_t *flag)
 {
 	for (size_t i = 0; i < n; i++)
-		bitmap[key[i] / 64] |= UINT64_C(1) << (key[i] % 64);
-	return bits_count(bitmap, words);
+		flag[key[i]] = 1;
+	return bits_flags(flag, words, bitmap);
 }
 
 static size_t words_of(const struct bucket_shape *shape)
@@ -54,6 +54,7 @@ static choir_status count(struct coalesce *job)
 	struct bucket_shape shape = bucket_shape_of(job->call.range, 1);
 	uint64_t elem_bytes = choir_dtype_bytes(job->call.dtype), *bitmap;
 	size_t words = words_of(&shape);
+	uint8_t flag[1 << BUCKET_MOST_SHIFT];
 	struct bucket_list list;
 
 	TRY(pool_take(&job->keys, bucket_list_bytes(&shape, job->pairs, elem_bytes), "the pairs, grouped"));
@@ -61,9 +62,10 @@ static choir_status count(struct coalesce *job)
 	scratch_large_pages(&job->keys);
 	TRY(bucket_split(&shape, &job->call.src[0].pairs, elem_bytes, job->keys.ptr));
 	list = list_of(job, &shape);
-	bitmap = memset(job->bitmap.ptr, 0, shape.n * words * sizeof *bitmap);
+	bitmap = job->bitmap.ptr;
+	memset(flag, 0, words * 64);
 	for (uint32_t b = 0; b < shape.n; b++)
-		job->count += mark(bitmap + b * words, words, list.key + list.start[b], list.start[b + 1] - list.start[b]);
+		job->count += mark(bitmap + b * words, words, list.key + list.start[b], list.start[b + 1] - list.start[b], flag);
 	return CHOIR_SUCCESS;
 }
 
@@ -94,19 +96,24 @@ static choir_status fill(struct coalesce *job, void *ind, struct index_form form
 	const struct cells_loops *loop = &loops[call->dtype][call->op];
 	struct bucket_shape shape = bucket_shape_of(call->range, 1);
 	struct bucket_list list = list_of(job, &shape);
-	uint64_t elem_bytes = choir_dtype_bytes(call->dtype), written = 0, nothing;
+	uint64_t elem_bytes = choir_dtype_bytes(call->dtype), cell_bytes = rows_acc_bytes(call->dtype), written = 0, nothing = 0;
+	uint64_t *bitmap = job->bitmap.ptr;
 	uint16_t at[(1 << BUCKET_MOST_SHIFT) + BITS_SLACK];
 	size_t words = words_of(&shape);
 
 	TRY(take_cells(job, words * 64, &nothing));
 	for (uint32_t b = 0; b < shape.n; b++) {
 		uint64_t from = list.start[b];
+		bool packed;
 		size_t n;
 
 		loop->fold(job->acc.ptr, list.key + from, list.val + from * elem_bytes, list.start[b + 1] - from, call->raw);
-		n = bits_take((uint64_t *)job->bitmap.ptr + b * words, words, at);
+		packed = cell_bytes == 4 && elem_bytes == 4 &&
+			 bits_pack(bitmap + b * words, words, job->acc.ptr, (uint32_t)nothing, (uint32_t *)rows + written, job->count - written);
+		n = bits_take(bitmap + b * words, words, at);
 		write_indices(at, n, shape.lo + ((int64_t)b << shape.shift) - form.base, (unsigned char *)ind + written * form.bytes, form.bytes);
-		loop->take(job->acc.ptr, at, n, &nothing, (unsigned char *)rows + written * elem_bytes);
+		if (!packed)
+			loop->take(job->acc.ptr, at, n, &nothing, (unsigned char *)rows + written * elem_bytes);
 		written += n;
 	}
 	return CHOIR_SUCCESS;

@@ -4,6 +4,7 @@
  * lower pivot; an input full of equal elements, where no pivot helps, costs the radix select over all of it. */
 #include "sparse/select.h"
 
+#include "sparse/ahead.h"
 #include "sparse/bits.h"
 #include "sparse/pool.h"
 
@@ -24,11 +25,8 @@
 #define EITHER_WAY static inline __attribute__((always_inline))
 
 /* Note [two steps].  A block of elements becomes bits first, then its set bits become positions, and those pairs: no branch depends on an element, and a missed one
- * costs as much as 60 elements read.  Memory is read as fast as a copy reads it only if the first line of a page is asked for some pages before: the processor's own
- * prefetching ends with each page of 4 KiB, which makes half of the rate. */
+ * costs as much as 60 elements read. */
 #define BLOCK_WORDS 1024
-#define PAGE_BYTES  4096
-#define PAGES_AHEAD 8
 
 #define DIGIT_BITS 11
 #define SAMPLES    16384
