@@ -94,11 +94,14 @@ CHOIR_API choir_status choir_sendrecv(choir_comm *comm, choir_buffer send, size_
  * hold for every start; deps are refused.
  *
  * choir_start: makes the call once.  call (may be NULL): deps, after and a deadline of this start only.  event_p as in all calls.  A request is started
- * again once its last start is complete, like any call on the same buffers.  Any thread.
+ * again once its last start is complete, like any call on the same buffers.  Any thread.  A list of tensors is copied, checked and sorted by
+ * choir_allreduce_multi_init alone: its starts look at no tensor again.
  * choir_request_free: NULL is silent; what was started goes on. */
 typedef struct choir_request choir_request;
 CHOIR_API choir_status choir_allreduce_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype, choir_op op,
                                             const choir_call *call, choir_request **request_p);
+CHOIR_API choir_status choir_allreduce_multi_init(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors, choir_op op, const choir_call *call,
+                                                  choir_request **request_p);
 CHOIR_API choir_status choir_reduce_scatter_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t recv_count, choir_dtype dtype,
                                                  choir_op op, const choir_call *call, choir_request **request_p);
 CHOIR_API choir_status choir_allgather_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t send_count, choir_dtype dtype,

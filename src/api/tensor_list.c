@@ -5,11 +5,13 @@
  * other kinds are checked at each call. */
 #include "api/tensor_list.h"
 
+#include "api/call.h"
 #include "api/tensor_sort.h"
 #include "exec/symmetric.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 static void destroy(struct segments_owner *owner)
 {
@@ -28,9 +30,14 @@ static bool same_buffer(const choir_buffer *a, const choir_buffer *b)
 	return a->base == b->base && a->offset_bytes == b->offset_bytes && a->kind == b->kind;
 }
 
+bool tensor_list_is_reached(const struct choir_comm *comm, const struct tensor_list *list)
+{
+	return list->changes == atomic_load_explicit(&comm->symmetric_changes, memory_order_acquire);
+}
+
 static bool still_holds(const struct choir_comm *comm, const struct tensor_list *list)
 {
-	return list->lasts && list->deaths == dev_deaths() && list->changes == atomic_load_explicit(&comm->symmetric_changes, memory_order_acquire);
+	return list->lasts && list->deaths == dev_deaths() && tensor_list_is_reached(comm, list);
 }
 
 static bool is_that(const struct tensor_list *list, const choir_tensor *tensors, size_t n)
@@ -73,10 +80,9 @@ void tensor_list_give(struct choir_comm *comm, struct tensor_list *list)
 /* Counts, types and buffers, each by itself. */
 static choir_status check_each(choir_device *device, struct tensor_list *list)
 {
-	list->hash = 14695981039346656037u; /* FNV-1a of words */
 	for (size_t i = 0; i < list->n; i++) {
 		const choir_tensor *t = &list->tensors[i];
-		uint64_t elem = choir_dtype_bytes(t->dtype), bytes;
+		uint64_t elem = choir_dtype_bytes(t->dtype), bytes, words[2] = { t->count, (uint64_t)t->dtype };
 		choir_status st;
 
 		if (elem == 0)
@@ -90,7 +96,7 @@ static choir_status check_each(choir_device *device, struct tensor_list *list)
 			st = dev_range(device, "recv", t->recv, bytes, elem);
 		if (st != CHOIR_SUCCESS)
 			return error_prefix(st, "tensors[%zu]", i);
-		list->hash = ((list->hash ^ t->count) * 1099511628211u ^ (uint64_t)t->dtype) * 1099511628211u;
+		list->hash = XXH64(words, sizeof words, list->hash);
 	}
 	return CHOIR_SUCCESS;
 }
@@ -197,9 +203,13 @@ static choir_status build(struct choir_comm *comm, struct tensor_list *list)
 
 choir_status tensor_list_take(const char *call, struct choir_comm *comm, const choir_tensor *tensors, size_t n, struct tensor_list **out_p)
 {
-	struct tensor_list *list = find_kept(comm, tensors, n);
+	struct tensor_list *list;
 	choir_status st;
 
+	TRY(call_check_comm(call, comm));
+	if (tensors == NULL && n > 0)
+		return error_set(CHOIR_ARGUMENT, "%s: null tensors", call);
+	list = find_kept(comm, tensors, n);
 	if (list != NULL) {
 		*out_p = list;
 		return CHOIR_SUCCESS;

@@ -102,6 +102,7 @@ void tensors_make(struct tensors *set, choir_comm *comm, choir_device *device, c
 
 void tensors_free(struct tensors *set)
 {
+	choir_request_free(set->request);
 	for (int p = 0; p < TENSORS_POOLS; p++) {
 		memory_free(&set->pools[p]);
 		free(set->wanted[p]);
@@ -133,17 +134,28 @@ bool tensors_are_right(struct tensors *set)
 	return right;
 }
 
-choir_status tensors_call(struct tensors *set, choir_comm *comm, const struct tensors_shape *s)
+static choir_status call_or_start(struct tensors *set, choir_comm *comm, const struct tensors_shape *s, choir_event **event_p)
 {
 	choir_call call = CHOIR_CALL_INIT;
-	choir_event *event = NULL;
-	choir_status st;
+	choir_status st = CHOIR_SUCCESS;
 
 	call.options = s->options;
 	call.factor = value_factor(s->op);
+	if (!s->kept)
+		return choir_allreduce_multi(comm, set->list, set->n, s->op, &call, event_p);
+	if (set->request == NULL)
+		st = choir_allreduce_multi_init(comm, set->list, set->n, s->op, &call, &set->request);
+	return st == CHOIR_SUCCESS ? choir_start(set->request, NULL, event_p) : st;
+}
+
+choir_status tensors_call(struct tensors *set, choir_comm *comm, const struct tensors_shape *s)
+{
+	choir_event *event = NULL;
+	choir_status st;
+
 	if (s->in_group)
 		choir_group_begin();
-	st = choir_allreduce_multi(comm, set->list, set->n, s->op, &call, s->with_event ? &event : NULL);
+	st = call_or_start(set, comm, s, s->with_event ? &event : NULL);
 	if (s->in_group && choir_group_end() != CHOIR_SUCCESS)
 		st = CHOIR_ABORTED;
 	if (st == CHOIR_SUCCESS && event != NULL)
@@ -167,8 +179,8 @@ void tensors_run(struct world *world, int rank, choir_comm *comm, const struct t
 		if (st == CHOIR_UNSUPPORTED && s->options != NULL)
 			break;
 		if (st != CHOIR_SUCCESS || !tensors_are_right(set))
-			world_fail(world, rank, "%zu tensors of %zu to %zu, memory %d, %s, %s, call %zu: %s", s->n, s->low, s->high, (int)s->where,
-			           choir_op_name(s->op), s->options != NULL ? s->options : "auto", again, st == CHOIR_SUCCESS ? "wrong" : choir_last_error());
+			world_fail(world, rank, "%zu tensors of %zu to %zu, memory %d, %s, %s, %s %zu: %s", s->n, s->low, s->high, (int)s->where,
+			           choir_op_name(s->op), s->options != NULL ? s->options : "auto", s->kept ? "start" : "call", again, st == CHOIR_SUCCESS ? "wrong" : choir_last_error());
 	}
 	tensors_free(set);
 	free(set);

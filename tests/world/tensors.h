@@ -23,7 +23,7 @@ struct tensors_shape {
 	choir_op op;
 	int one_type;        /* -1 = all that the operator has */
 	const char *options;
-	bool with_event, in_group;
+	bool with_event, in_group, kept;
 };
 
 struct tensors {
@@ -33,6 +33,7 @@ struct tensors {
 	choir_tensor list[TENSORS_MOST];
 	size_t n;
 	unsigned char *send_at[TENSORS_MOST], *recv_at[TENSORS_MOST], *wanted_at[TENSORS_MOST]; /* in the pools' shadows */
+	choir_request *request;                /* of a shape that is kept: from its first call on */
 	bool built;
 	int rank, size;
 	char algorithm[48];                    /* that the call with an event says it ran */
@@ -50,7 +51,7 @@ void tensors_free(struct tensors *set);
 /* tensors_fill: this rank's inputs, and what must come of them; everything else keeps its bytes.  Another shift: other values. */
 void tensors_fill(struct tensors *set, choir_op op, size_t shift);
 
-/* tensors_call: makes the call as the shape says, and waits for it. */
+/* tensors_call: makes the call as the shape says, or starts the request, and waits for it. */
 choir_status tensors_call(struct tensors *set, choir_comm *comm, const struct tensors_shape *s);
 bool tensors_are_right(struct tensors *set);
 

@@ -42,10 +42,12 @@ static void lists(struct world *world, int rank, choir_comm *comm, void *unused)
 			struct tensors_shape s = { .n = counts[c], .low = 1, .high = high_of(world, counts[c]), .where = where, .op = CHOIR_OP_SUM, .one_type = -1 };
 
 			s.with_event = c % 2 == 1;
+			s.kept = (rank + c / 2) % 2 == 0;
 			tensors_run(world, rank, comm, &s);
 			s.in_group = true;
 			s.with_event = !s.with_event;
 			s.one_type = CHOIR_F32;
+			s.kept = !s.kept;
 			tensors_run(world, rank, comm, &s);
 		}
 }
@@ -65,7 +67,7 @@ static void long_lists(struct world *world, int rank, choir_comm *comm, void *un
 	for (int with_event = 0; with_event < 2; with_event++)
 		for (enum tensors_where where = TENSORS_HOST; where <= TENSORS_MIXED; where++) {
 			struct tensors_shape s = { .n = 12, .low = 100000, .high = 1200000, .where = where, .op = CHOIR_OP_SUM,
-				                   .one_type = CHOIR_F32, .with_event = with_event };
+				                   .one_type = CHOIR_F32, .with_event = with_event, .kept = rank == 0 };
 
 			tensors_run(world, rank, comm, &s);
 		}
@@ -75,7 +77,8 @@ static void operators(struct world *world, int rank, choir_comm *comm, void *unu
 {
 	(void)unused;
 	for (int op = 0; op <= CHOIR_OP_PREMUL_SUM; op++) {
-		struct tensors_shape s = { .n = 30, .low = 1, .high = 300, .where = TENSORS_MIXED, .op = (choir_op)op, .one_type = -1, .with_event = op % 2 };
+		struct tensors_shape s = { .n = 30, .low = 1, .high = 300, .where = TENSORS_MIXED, .op = (choir_op)op, .one_type = -1, .with_event = op % 2,
+			                   .kept = op % 2 == rank % 2 };
 
 		if (op != CHOIR_OP_LOCAL)
 			tensors_run(world, rank, comm, &s);
@@ -99,7 +102,7 @@ static void algorithms(struct world *world, int rank, choir_comm *comm, void *un
 		for (size_t high = 20; high <= 20000; high *= 100) {
 			char options[64];
 			struct tensors_shape s = { .n = 40, .low = 1, .high = high, .where = a % 2 ? TENSORS_HOST : TENSORS_MIXED, .op = CHOIR_OP_SUM,
-				                   .one_type = CHOIR_F32, .options = options };
+				                   .one_type = CHOIR_F32, .options = options, .kept = a % 3 == 0 };
 
 			snprintf(options, sizeof options, "algorithm=%s", names[a]);
 			if (strcmp(names[a], "hier_bidirectional_ring") != 0)
@@ -118,7 +121,8 @@ static void handles(struct world *world, int rank, choir_comm *comm, void *unuse
 {
 	(void)unused;
 	for (int i = 0; i < 30; i++) {
-		struct tensors_shape s = { .n = 6, .low = 200, .high = 400, .where = TENSORS_DEVICE, .op = CHOIR_OP_SUM, .one_type = CHOIR_F32 };
+		struct tensors_shape s = { .n = 6, .low = 200, .high = 400, .where = TENSORS_DEVICE, .op = CHOIR_OP_SUM, .one_type = CHOIR_F32,
+			                   .kept = i % 3 == 0 };
 
 		tensors_run(world, rank, comm, &s);
 	}
@@ -135,7 +139,7 @@ static void ways(struct world *world, int rank, choir_comm *comm, void *unused)
 {
 	static const struct {
 		size_t low, high;
-		const char *algorithm;
+		const char *algorithm; /* how its name begins */
 	} rows[] = { { 1000, 3000, "direct" }, { 1, 20, "oneshot" } };
 	bool direct = getenv("CHOIR_REDUCE") == NULL && getenv("CHOIR_CLASS") == NULL;
 
@@ -148,7 +152,7 @@ static void ways(struct world *world, int rank, choir_comm *comm, void *unused)
 		tensors_fill(&set, s.op, 0);
 		OK(tensors_call(&set, comm, &s));
 		CHECK(tensors_are_right(&set));
-		if (strcmp(set.algorithm, rows[i].algorithm) != 0)
+		if (strncmp(set.algorithm, rows[i].algorithm, strlen(rows[i].algorithm)) != 0)
 			world_fail(world, rank, "tensors of %zu to %zu went by %s", s.low, s.high, set.algorithm);
 		tensors_free(&set);
 	}

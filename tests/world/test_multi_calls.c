@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* choir_allreduce_multi as a call: what it refuses, what ranks must agree on, what it waits for and keeps meanwhile. */
+/* choir_allreduce_multi and its persistent form as calls: what they refuse, what ranks must agree on, what they wait for and keep meanwhile. */
 #include "world/gate.h"
 #include "world/tensors.h"
 
@@ -69,14 +69,116 @@ static void refusals(struct world *world, int rank, choir_comm *comm, void *unus
 	OK(choir_allreduce_multi(comm, NULL, 0, CHOIR_OP_SUM, NULL, NULL));
 }
 
+/* The same by choir_allreduce_multi_init, and what may not be given to a start; rank 0 alone. */
+static void refusals_kept(struct world *world, int rank, choir_comm *comm)
+{
+	static float a[100], b[100];
+	choir_tensor t[2] = { tensor_at(a, b, 50), tensor_at(a + 50, b + 49, 50) };
+	choir_call call = CHOIR_CALL_INIT;
+	choir_request *r = NULL;
+	choir_event *event = NULL, *dep;
+
+	SAYS(choir_allreduce_multi_init(comm, t, 2, CHOIR_OP_SUM, NULL, &r), CHOIR_ARGUMENT, "choir_allreduce_multi|tensors[0] and tensors[1] overlap");
+	t[1] = tensor_at(a + 50, b + 50, 50);
+	SAYS(choir_allreduce_multi_init(comm, t, 2, CHOIR_OP_SUM, NULL, NULL), CHOIR_ARGUMENT, "choir_allreduce_multi_init|null");
+	SAYS(choir_allreduce_multi_init(comm, NULL, 2, CHOIR_OP_SUM, NULL, &r), CHOIR_ARGUMENT, "null tensors");
+	IS(choir_allreduce_multi_init(NULL, t, 2, CHOIR_OP_SUM, NULL, &r), CHOIR_ARGUMENT);
+	SAYS(choir_allreduce_multi_init(comm, t, 2, CHOIR_OP_BAND, NULL, &r), CHOIR_UNSUPPORTED, "band|f32");
+	call.options = "algorithm=magic";
+	SAYS(choir_allreduce_multi_init(comm, t, 2, CHOIR_OP_SUM, &call, &r), CHOIR_ARGUMENT, "magic");
+	call = (choir_call)CHOIR_CALL_INIT;
+	call.factor = 2;
+	SAYS(choir_allreduce_multi_init(comm, t, 2, CHOIR_OP_SUM, &call, &r), CHOIR_ARGUMENT, "factor");
+	call = (choir_call)CHOIR_CALL_INIT;
+	call.deps = &dep;
+	call.n_deps = 1;
+	SAYS(choir_allreduce_multi_init(comm, t, 2, CHOIR_OP_SUM, &call, &r), CHOIR_ARGUMENT, "choir_allreduce_multi_init|choir_start");
+	CHECK(r == NULL);
+	OK(choir_allreduce_multi_init(comm, t, 2, CHOIR_OP_SUM, NULL, &r));
+	call = (choir_call)CHOIR_CALL_INIT;
+	call.options = "algorithm=auto";
+	SAYS(choir_start(r, &call, &event), CHOIR_ARGUMENT, "choir_start|choir_allreduce_multi_init");
+	CHECK(event == NULL);
+	choir_request_free(r);
+}
+
+static void all_refusals(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	refusals(world, rank, comm, unused);
+	if (rank == 0)
+		refusals_kept(world, rank, comm);
+	CHECK(sum_works(comm, 100));
+}
+
 static void test_refusals(void **state)
 {
 	(void)state;
-	on_layouts(refusals);
+	on_layouts(all_refusals);
+}
+
+/* Started again and again, with other contents, as any call may be made; symmetric memory that comes and goes meanwhile moves what peers know of the tensors. */
+static void again(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	struct tensors_shape s = { .n = 40, .low = 1, .high = 900, .where = TENSORS_MIXED, .op = CHOIR_OP_SUM, .one_type = -1, .kept = true };
+	struct tensors *set = malloc(sizeof *set);
+
+	(void)unused;
+	tensors_make(set, comm, world->device, &s, (struct tensors_share){ NULL, 0 });
+	for (size_t round = 0; round < 9; round++) {
+		void *share = NULL;
+
+		if (round % 3 == 2)
+			OK(choir_mem_alloc(comm, 4096, &share, NULL));
+		s.with_event = round % 2 == 1;
+		s.in_group = round % 4 > 1;
+		tensors_fill(set, s.op, 100 * round);
+		OK(tensors_call(set, comm, &s));
+		if (!tensors_are_right(set))
+			world_fail(world, rank, "start %zu is wrong", round);
+		if (share != NULL)
+			OK(choir_mem_free(comm, share));
+	}
+	tensors_free(set);
+	free(set);
+}
+
+/* The comm goes before the request. */
+static void outlived(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	static __thread float a[100];
+	choir_tensor t[2] = { tensor_at(a, a, 10), tensor_at(a + 50, a + 50, 20) };
+	choir_comm *child;
+	choir_request *request;
+
+	(void)unused;
+	OK(choir_comm_split(comm, 0, 0, &child));
+	OK(choir_allreduce_multi_init(child, t, 2, CHOIR_OP_SUM, NULL, &request));
+	OK(choir_start(request, NULL, NULL));
+	OK(choir_comm_destroy(child));
+	SAYS(choir_start(request, NULL, NULL), CHOIR_ARGUMENT, "choir_start|choir_allreduce_multi|destroyed");
+	choir_request_free(request);
+}
+
+static void test_again(void **state)
+{
+	(void)state;
+	on_layouts(again);
+	on_layouts(outlived);
 }
 
 /* What the last rank calls differs, though the totals are the same. */
 enum odd { ODD_ORDER, ODD_TYPES, ODD_PLAIN, ODD_EMPTY, N_ODDS };
+
+static choir_status by_request(choir_comm *comm, const choir_tensor *tensors, size_t n)
+{
+	choir_request *request = NULL;
+	choir_status st = choir_allreduce_multi_init(comm, tensors, n, CHOIR_OP_SUM, NULL, &request);
+
+	if (st == CHOIR_SUCCESS)
+		st = choir_start(request, NULL, NULL);
+	choir_request_free(request);
+	return st;
+}
 
 static choir_status odd_call(choir_comm *comm, enum odd odd, float *a, bool is_odd)
 {
@@ -90,7 +192,9 @@ static choir_status odd_call(choir_comm *comm, enum odd odd, float *a, bool is_o
 	}
 	if (is_odd && odd == ODD_TYPES)
 		t[1].dtype = CHOIR_I32;
-	return choir_allreduce_multi(comm, t, is_odd && odd == ODD_EMPTY ? 0 : 2, CHOIR_OP_SUM, NULL, NULL);
+	if (is_odd)
+		return by_request(comm, t, odd == ODD_EMPTY ? 0 : 2);
+	return choir_allreduce_multi(comm, t, 2, CHOIR_OP_SUM, NULL, NULL);
 }
 
 static void mismatch(struct world *world, int rank, choir_comm *comm, void *odd)
@@ -117,6 +221,20 @@ static void test_mismatch(void **state)
 		}
 }
 
+/* Odd ranks start a request, which they free while it is under way. */
+static void call_behind(struct world *world, int rank, choir_comm *comm, struct tensors *set, const choir_call *call, choir_event **event_p)
+{
+	choir_request *request;
+
+	if (rank % 2 == 0) {
+		OK(choir_allreduce_multi(comm, set->list, set->n, CHOIR_OP_SUM, call, event_p));
+		return;
+	}
+	OK(choir_allreduce_multi_init(comm, set->list, set->n, CHOIR_OP_SUM, NULL, &request));
+	OK(choir_start(request, call, event_p));
+	choir_request_free(request);
+}
+
 /* Deps hold all buckets back; the event is complete once the last is; the list and its cl_mems are kept meanwhile. */
 static void behind_deps(struct world *world, int rank, choir_comm *comm, void *unused)
 {
@@ -132,7 +250,7 @@ static void behind_deps(struct world *world, int rank, choir_comm *comm, void *u
 	tensors_fill(set, s.op, 0);
 	call.cl_deps = &gate;
 	call.n_cl_deps = 1;
-	OK(choir_allreduce_multi(comm, set->list, set->n, s.op, &call, &event));
+	call_behind(world, rank, comm, set, &call, &event);
 	for (int p = 1; p <= 2; p++) {
 		cl_uint references = 0;
 
@@ -160,7 +278,8 @@ static void test_deps(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_refusals), cmocka_unit_test(test_mismatch), cmocka_unit_test(test_deps) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_refusals), cmocka_unit_test(test_again), cmocka_unit_test(test_mismatch),
+		                            cmocka_unit_test(test_deps) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	gate_drop();
