@@ -141,15 +141,6 @@ static choir_status parse(const char *text, struct rules *rules)
 	}
 }
 
-static uint64_t hash_of(const char *text)
-{
-	uint64_t h = 14695981039346656037u; /* FNV-1a: a handful of bytes once a comm */
-
-	for (; *text != '\0'; text++)
-		h = (h ^ (unsigned char)*text) * 1099511628211u;
-	return h;
-}
-
 choir_status rules_parse(const char *text, struct rules *out)
 {
 	struct rules rules = { .costs = link_costs_default };
@@ -164,7 +155,6 @@ choir_status rules_parse(const char *text, struct rules *out)
 		rules_free(&rules);
 		return st;
 	}
-	rules.hash = hash_of(text);
 	*out = rules;
 	return CHOIR_SUCCESS;
 }

@@ -24,7 +24,6 @@ struct rules {
 	size_t n;
 	struct link_costs costs;
 	char *text;
-	uint64_t hash; /* ranks with different rules are told apart by it */
 };
 
 /* rules_parse: ARGUMENT with the line, the word and what was expected; *out untouched then.  text NULL = no rules. */
