@@ -21,10 +21,10 @@
 #define KEPT_BLOCKS 32
 #define KEPT_VIEWS  128
 
-/* Note [in turn].  A store to a line that the second cache of a reader's core still holds waits for that cache.  So short pairs are put behind those that the block
- * held before, until it is full.  Long ones make the caches forget them by themselves, and more blocks than are lent at a time would only push each other out of the third:
- * 4096 rows of 64 coalesced in place, on 2 cores with 1 MB each and 32 MB, take 44 us in one block, 53 if blocks of 4 MB take turns, 92 with 8 MB; coalesced aside and then
- * copied past the cache, 69. */
+/* Note [in turn].  A store to a line that the second cache of a reader's core still holds waits for that cache.  So short pairs are put behind those that the
+ * block held before, until it is full.  Long ones make the caches forget them by themselves, and more blocks than are lent at a time would only push each other
+ * out of the third: 4096 rows of 64 coalesced in place, on 2 cores with 1 MB each and 32 MB, take 44 us in one block, 53 if blocks of 4 MB take turns, 92 with
+ * 8 MB; coalesced aside and then copied past the cache, 69. */
 
 struct share_head {
 	struct shared_head shared;
@@ -278,6 +278,7 @@ void share_close(struct share_view *view)
 		return;
 	shared_lock();
 	view->users--;
-	atomic_fetch_sub_explicit(&head_of(&view->map)->readers, 1, memory_order_release); /* under the lock: whoever opens what is lent next finds no user of this */
+	/* Under the lock: whoever opens what is lent next finds no user of this. */
+	atomic_fetch_sub_explicit(&head_of(&view->map)->readers, 1, memory_order_release);
 	shared_unlock();
 }
