@@ -3,17 +3,11 @@
 # docs/performance/draw.sh BUILD: measures what docs/performance.md shows, with the choir-bench of that build folder, on two ranks, and draws the pictures beside this script.
 # Some minutes; nothing else should run meanwhile.  The figures go to standard output.
 set -eu
-here=$(cd "$(dirname "$0")" && pwd)
+pictures=$(cd "$(dirname "$0")" && pwd)
 bench=$1/tools/bench/choir-bench
-POCL_MAX_PTHREAD_COUNT=1
-export POCL_MAX_PTHREAD_COUNT
+# shellcheck source=tools/lib/draw.sh
+. "$pictures/../../tools/lib/draw.sh"
 
-draw() { # draw PICTURE FLAGS...
-	picture=$1
-	shift
-	echo "== $*"
-	mpiexec.mpich -n 2 "$bench" "$@" --plot "$here/$picture.svg"
-}
 draw allreduce-symmetric allreduce --memory symmetric -b 4 -e 128M -f 4 --vs mpi,bound
 draw allreduce-host allreduce --memory host -b 4 -e 128M -f 4 --vs mpi,bound
 draw allreduce-device allreduce --memory device -b 4 -e 128M -f 4 --vs mpi,staged
