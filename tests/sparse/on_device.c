@@ -17,7 +17,7 @@ int open_device(void **state)
 	(void)state;
 	if (choir_device_create_default(0, &device) != CHOIR_SUCCESS)
 		return -1;
-	small = device_interprets(device) || getenv("CHOIR_TEST_SMALL") != NULL;
+	small = device_interprets(device) || getenv("CHOIR_TEST_QUICK") != NULL;
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Coalescing: all routes of the host twin and of the kernels against the plain reference, bit for bit.  Small sizes only on Oclgrind, which
- * interprets, or with CHOIR_TEST_SMALL=1. */
+ * interprets, or with CHOIR_TEST_QUICK=1. */
 #include "kern/reduce.h"
 #include "sparse/coalesce_kernel.h"
 #include "sparse/range_kernel.h"
@@ -386,7 +386,7 @@ static int open_device(void **state)
 	(void)state;
 	if (choir_device_create_default(0, &device) != CHOIR_SUCCESS)
 		return -1;
-	small = getenv("CHOIR_TEST_SMALL") != NULL || device_interprets(device);
+	small = getenv("CHOIR_TEST_QUICK") != NULL || device_interprets(device);
 	return 0;
 }
 
