@@ -40,6 +40,7 @@ struct algo_in {
 	bool in_place;         /* SEND and RECV name the same bytes (allgather: SEND is my block of RECV; reduce_scatter: RECV is block me of
 	                          SEND, or its start: in_place_off; reduce_scatterv: block me; alltoall: all of both; alltoallv: never) */
 	uint64_t in_place_off; /* reduce_scatter(v) in place: byte offset of RECV within SEND; allgather(v): of SEND within RECV */
+	bool lists;            /* SEND and RECV are many buffers each, some of which may be the same */
 	bool send_direct, recv_direct; /* host can load and store there; else the plan touches SEND / RECV only by COPY (never to each other) */
 	bool shared;           /* all ranks are on one node and may reach each other's SEND and RECV: PLAN_PEER_* may be used (decided for the comm, so the same on
 	                          all ranks; the executor takes another plan if a buffer turns out to be out of reach) */

@@ -10,14 +10,19 @@
 #define ONESHOT_TOTAL_BYTES (64 * 1024)
 /* Below, a copy into a slot costs less than the second wait of the direct algorithms. */
 #define DIRECT_BYTES (2 * 1024)
+/* Above, reading everything on each of two ranks costs more than writing half of the result to the peer. */
+#define DIRECT_ONESHOT_BYTES (64 * 1024)
 
 /* On one node: what comes neither first nor last in the table. */
 static const struct algorithm *default_node(const struct algo_in *in)
 {
 	bool is_short = in->bytes * (uint64_t)in->layout->n <= ONESHOT_TOTAL_BYTES && in->bytes <= in->slot_bytes;
 
-	if (in->shared && in->bytes >= DIRECT_BYTES)
-		return algo_find(in->collective, "direct");
+	if (in->shared && in->bytes >= DIRECT_BYTES) {
+		bool alone = in->collective == COLLECTIVE_ALLREDUCE && in->layout->n == 2 && in->bytes <= DIRECT_ONESHOT_BYTES;
+
+		return algo_find(in->collective, alone ? "direct_oneshot" : "direct");
+	}
 	if (in->collective == COLLECTIVE_ALLREDUCE || in->collective == COLLECTIVE_REDUCE)
 		return algo_find(in->collective, is_short ? "oneshot" : in->collective == COLLECTIVE_REDUCE ? "slots" : "twoshot");
 	return NULL;
@@ -25,7 +30,7 @@ static const struct algorithm *default_node(const struct algo_in *in)
 
 static bool may_run(const struct algorithm *algorithm, const struct algo_in *in)
 {
-	bool small = in->bytes < DIRECT_BYTES && strcmp(algorithm->name, "direct") == 0;
+	bool small = in->bytes < DIRECT_BYTES && strncmp(algorithm->name, "direct", 6) == 0;
 
 	return algorithm->collective == in->collective && !small && !algorithm->unfit(in);
 }

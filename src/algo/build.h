@@ -29,6 +29,8 @@ choir_status allreduce_hier_bidirectional(const struct algo_in *in, struct plan 
 const char *allreduce_hier_bidirectional_unfit(const struct algo_in *in);
 
 choir_status allreduce_direct(const struct algo_in *in, struct plan *plan);
+choir_status allreduce_direct_oneshot(const struct algo_in *in, struct plan *plan);
+const char *direct_oneshot_unfit(const struct algo_in *in);
 choir_status reduce_scatter_direct(const struct algo_in *in, struct plan *plan);
 choir_status allgather_direct(const struct algo_in *in, struct plan *plan);
 choir_status alltoall_direct(const struct algo_in *in, struct plan *plan);

@@ -3,8 +3,8 @@
  * slots into RECV.
  *
  * One wait a chunk of the longest block.  A rank writes n - 1 blocks (n if SEND is not direct) and reads n.  One node, any lengths, also
- * zero.  The owner folds in rank order.  The slot has two areas of a chunk of each block.  In period k: put k + 1, reduce k, publish phase
- * k + 2, await it.  Put k + 1 overwrites chunk k - 1, which all reduced before phase k + 1.  In place is safe: a chunk of RECV is written
+ * zero.  The owner folds in rank order.  The slot has areas of a chunk of each block.  In period k: put k + 1, reduce k, publish phase
+ * k + 2, await it.  All reduced chunk k - 1 before phase k + 1, so two areas would do: Note [streams] says why there are more.  In place is safe: a chunk of RECV is written
  * after the same chunk of every block was put, and by the step that reads it as its own operand. */
 #include "algo/blocks.h"
 #include "algo/build.h"
@@ -12,7 +12,7 @@
 #include "algo/pattern_block.h"
 #include "algo/window.h"
 
-#define AREAS 2
+#define AREAS 4
 #define CACHE_CHUNK_BYTES (256 * 1024)
 
 struct scatter {
@@ -103,8 +103,7 @@ choir_status reduce_scatter_slots(const struct algo_in *in, struct plan *plan)
 	s.chunks = chunks_of(scatter_longest(in), chunk_limit(in), block_unit(in->elem_bytes));
 	if (s.chunks.n == 0)
 		return plan_finish(plan);
-	if (s.chunks.n == 1)
-		plan->slot_used = scatter_off(in, in->layout->n);
+	plan->slot_used = s.chunks.n == 1 ? scatter_off(in, in->layout->n) : AREAS * (uint64_t)in->layout->n * s.chunks.each;
 	window_init(&s.window, plan, in->recv_direct ? 0 : s.chunks.each);
 	put(&s, 0);
 	publish(&s, 0);

@@ -9,8 +9,9 @@
  * One flag a period: phase k + 1 says "input k is there, slice k - lag is final, and I have gathered up to slice k - lag - 2".  So in
  * period k, after all have published it, a rank puts k + 1, reduces k, publishes the next phase, and only then gathers k - lag: that work
  * hides the wait for the others.  What makes memory safe to reuse:
- *   input areas, 2: put k + 1 overwrites input k - 1; all reduced it before phase k + 1 (period k).
- *   result areas, lag + 2: reduce k overwrites result k - lag - 2; all gathered it before phase k + 1.
+ *   input areas: put k + 1 overwrites input k + 1 - INPUT_AREAS; all reduced input k - 1 before phase k + 1 (period k), so 2 would do.
+ *   result areas: reduce k overwrites result k - areas; all gathered result k - lag - 2 before phase k + 1, so lag + 2 would do.
+ * More are taken where there is room, so that an area is out of the caches next to the cores when its turn comes (exec/slot_ring.h).
  * lag is 1 on one node; between nodes it is the number of exchanges on their way at once. */
 #include "algo/slices.h"
 
@@ -18,8 +19,10 @@
 #include "algo/pattern_block.h"
 #include "algo/window.h"
 
-#define INPUT_AREAS 2
+#define INPUT_AREAS 4
+#define NODE_RESULTS 5
 #define NETWORK_LAG 4
+#define NETWORK_RESULTS (NETWORK_LAG + 2)
 #define CACHE_CHUNK_BYTES (256 * 1024)
 
 struct slices {
@@ -31,23 +34,29 @@ struct slices {
 	bool gathers;
 	bool own_at_once;          /* my slice goes to RECV when it is reduced */
 	uint64_t lag;
-	uint64_t unit, slice_bytes;/* of a result area */
+	uint64_t inputs, results;  /* areas: no more than chunks */
+	uint64_t unit, slice_bytes;/* of one of those */
 	uint64_t scratch, scratch_bytes;
 	struct chunks chunks;
 	/* ids of the last chunks, by number modulo their size (below) */
 	plan_id put_from, put_to, last_put, reduced, awaited;
-	plan_id done[NETWORK_LAG + 2];
+	plan_id done[NETWORK_RESULTS];
 	plan_id gather_from[2], gather_to[2];
 };
+
+static uint64_t results_of(const struct exchange_kind *kind)
+{
+	return kind ? NETWORK_RESULTS : NODE_RESULTS;
+}
 
 /* The longest chunk: its inputs and result areas fit a slot, and its slices an exchange. */
 static uint64_t chunk_limit(const struct algo_in *in, const struct exchange_kind *kind)
 {
 	uint64_t unit = block_unit(in->elem_bytes), owners = (uint64_t)in->layout->min_node_size;
-	uint64_t results = (kind ? NETWORK_LAG : 1) + 2, units = in->slot_bytes / unit;
+	uint64_t results = results_of(kind), units = in->slot_bytes / unit;
 	uint64_t limit;
 
-	/* 2 u + results * ceil(u / owners) <= units */
+	/* INPUT_AREAS u + results * ceil(u / owners) <= units */
 	if (units <= results)
 		return 0;
 	limit = (units - results) * owners / (INPUT_AREAS * owners + results) * unit;
@@ -69,12 +78,12 @@ static uint64_t slice_len(const struct slices *s, uint64_t k, int owner)
 
 static struct plan_ref input_at(const struct slices *s, int place, uint64_t k, uint64_t off)
 {
-	return plan_slot(s->ranks[place], k % INPUT_AREAS * s->chunks.each + off);
+	return plan_slot(s->ranks[place], k % s->inputs * s->chunks.each + off);
 }
 
 static struct plan_ref result_at(const struct slices *s, int place, uint64_t k)
 {
-	return plan_slot(s->ranks[place], INPUT_AREAS * s->chunks.each + k % (s->lag + 2) * s->slice_bytes);
+	return plan_slot(s->ranks[place], s->inputs * s->chunks.each + k % s->results * s->slice_bytes);
 }
 
 static void put_range(struct slices *s, uint64_t k, uint64_t from, uint64_t to)
@@ -195,6 +204,9 @@ choir_status slices_build(const struct algo_in *in, struct plan *plan, const str
 		return plan_finish(plan);
 	s.chunks = chunks_of(in->bytes, chunk_limit(in, kind), s.unit);
 	s.slice_bytes = block_max(s.chunks.each, s.owners, s.unit);
+	s.inputs = min_u64(s.chunks.n, INPUT_AREAS);
+	s.results = min_u64(s.chunks.n, results_of(kind));
+	plan->slot_used = s.inputs * s.chunks.each + s.results * s.slice_bytes;
 	if (kind && s.place < s.owners) {
 		s.scratch_bytes = kind->scratch(in->layout->n_nodes, s.slice_bytes, s.unit);
 		s.scratch = plan_scratch(plan, min_u64(s.lag, s.chunks.n) * s.scratch_bytes);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [streams].  A slot has three areas of one chunk.  In period k a rank puts chunk k, publishes phase k + 1, takes chunk k - 1 from all
- * others (work that hides the wait), and awaits phase k + 1 of all.  Put k overwrites chunk k - 3: everybody took that before phase k,
- * which was awaited in period k - 1.  The number of periods is that of the longest stream; all ranks know all lengths.
+/* Note [streams].  A slot has areas of one chunk.  In period k a rank puts chunk k, publishes phase k + 1, takes chunk k - 1 from all others
+ * (work that hides the wait), and awaits phase k + 1 of all.  Put k overwrites chunk k - AREAS: everybody took chunk k - 3 before phase k,
+ * which was awaited in period k - 1, so three would do; with more, an area is out of the caches next to the cores when its turn comes
+ * (exec/slot_ring.h).  The number of periods is that of the longest stream; all ranks know all lengths.
  *
  * What goes from my SEND to my RECV moves chunk by chunk too, behind the publishing: the wait hides it, and where others take the same bytes they are in the cache.  An
  * alltoallv does it behind the first wait, since RECV is not to be written before all ranks are found to agree. */
@@ -12,7 +13,7 @@
 #include "algo/pattern_block.h"
 #include "algo/window.h"
 
-#define AREAS 3
+#define AREAS 6
 #define CACHE_CHUNK_BYTES (256 * 1024)
 
 struct streams {
@@ -142,8 +143,7 @@ choir_status streams_build(const struct algo_in *in, struct plan *plan, const st
 	plan->slot_bytes = in->slot_bytes;
 	s.chunk_bytes = chunk_bytes_of(in);
 	s.n_chunks = (bytes + s.chunk_bytes - 1) / s.chunk_bytes;
-	if (s.n_chunks <= 1)
-		plan->slot_used = bytes;
+	plan->slot_used = s.n_chunks <= 1 ? bytes : min_u64(s.n_chunks, AREAS) * s.chunk_bytes;
 	s.own_direct = in->in_place || (in->send_direct && in->recv_direct);
 	for (uint64_t k = 0; bytes && k <= s.n_chunks; k++)
 		period(&s, k);

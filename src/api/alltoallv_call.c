@@ -43,7 +43,7 @@ static choir_status check_buffers(const struct request *r)
 static choir_status check_algorithm(struct request *r, const choir_call *call)
 {
 	struct choir_comm *comm = r->comm;
-	struct algo_in in = { .layout = &comm->layout, .me = comm->rank, .collective = COLLECTIVE_ALLTOALLV, .slot_bytes = comm->slot_bytes,
+	struct algo_in in = { .layout = &comm->layout, .me = comm->rank, .collective = COLLECTIVE_ALLTOALLV, .slot_bytes = comm->part_bytes,
 		              .elem_bytes = choir_dtype_bytes(r->dtype), .message_bytes = comm->message_bytes, .shared = symmetric_usual(comm) };
 	const char *why;
 
@@ -65,7 +65,7 @@ static void ended(struct run *run)
 static choir_status make_script(struct run *run, const struct request *r)
 {
 	struct choir_comm *comm = run->comm;
-	struct script_env env = { .layout = &comm->layout, .me = comm->rank, .device = comm->device, .slot_bytes = comm->slot_bytes,
+	struct script_env env = { .layout = &comm->layout, .me = comm->rank, .device = comm->device, .slot_bytes = comm->part_bytes,
 		                  .message_bytes = comm->message_bytes, .ring = comm_ring_self };
 	struct alltoallv_call script = { .elem_bytes = choir_dtype_bytes(r->dtype), .send = &r->send, .recv = &r->recv, .forced = r->forced,
 		                         .rules = &comm->rules };
@@ -112,7 +112,7 @@ static choir_status propose(struct request *r, const choir_call *call, const str
 		           .asked = asked(r), .disagree = become_script, .disagree_ctx = r, .blocks = true };
 	struct algo_in in = { .layout = &comm->layout, .me = comm->rank, .collective = COLLECTIVE_ALLTOALLV, .elem_bytes = choir_dtype_bytes(r->dtype),
 		              .bytes = agreed->mean, .block_bytes = agreed->matrix, .send_off = agreed->off, .recv_off = r->recv.off,
-		              .slot_bytes = comm->slot_bytes, .message_bytes = comm->message_bytes };
+		              .slot_bytes = comm->part_bytes, .message_bytes = comm->message_bytes };
 	struct run *run;
 
 	if (dense_express(&d, call) && express_begin(comm, &kind, 1, &run))

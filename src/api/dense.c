@@ -98,7 +98,7 @@ static void describe(const struct dense *d, struct algo_in *in)
 	in->block_off = d->block_off;
 	in->root = d->root;
 	in->final_op = d->reduces && reduce_has_final(d->op);
-	in->slot_bytes = d->comm->slot_bytes;
+	in->slot_bytes = d->disagree != NULL ? d->comm->part_bytes : d->comm->slot_bytes;
 	in->message_bytes = d->comm->message_bytes;
 }
 
@@ -111,7 +111,7 @@ static bool by_kernels(const struct dense *d)
 static void place_lists(const struct dense *d, struct run *run)
 {
 	bool reached = !by_kernels(d) && run->send_list.places != NULL && run->recv_list.places != NULL;
-	bool fits = 2 * run->send_list.n * sizeof *run->send_list.places <= d->comm->slot_bytes;
+	bool fits = 2 * run->send_list.n * sizeof *run->send_list.places <= d->comm->part_bytes;
 
 	run->send_place = run->recv_place = reached && fits ? symmetric_place_of_list() : 0;
 }
@@ -216,6 +216,7 @@ static void take_lists(const struct dense *d, struct algo_in *in, struct run *ru
 	in->send_direct = goes_through(d, &d->send_list);
 	in->recv_direct = goes_through(d, &d->recv_list);
 	in->shared = symmetric_usual(d->comm);
+	in->lists = true;
 }
 
 /* A plan that sends messages after all, out of buffers that are not one, is built again. */

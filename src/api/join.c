@@ -134,7 +134,8 @@ static choir_status fill(struct meeting *m, int local, struct choir_comm *comm)
 	snprintf(comm->name, sizeof comm->name, "%s", join->config->name != NULL ? join->config->name : "comm");
 	comm->deadline_ms = join->config->deadline_ms;
 	comm->warn_ms = join->config->warn_ms;
-	comm->slot_bytes = m->slot_bytes;
+	comm->slot_bytes = m->slots.slot_bytes;
+	comm->part_bytes = m->slots.part_bytes;
 	comm->message_bytes = pump_message_bytes(m->pumps[local], MEET_MESSAGE_BYTES);
 	comm->host_reduce_only = m->mixed_devices;
 	comm->crowded = m->crowded;

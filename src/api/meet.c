@@ -16,8 +16,6 @@
 
 #define HELLO_MAGIC 0x63687232u
 
-enum { SLOT_MOST = 512 * 1024, SLOT_LEAST = 64 * 1024, ARENA_TARGET = 64 << 20 };
-
 choir_status meet_gather(struct meeting *m, const void *mine, size_t bytes, void *all)
 {
 	const choir_bootstrap *boot = m->join->bootstrap;
@@ -161,14 +159,6 @@ static bool same_group(const struct meeting *m, int a, int b)
 	return per_node == 0 || a / per_node == b / per_node;
 }
 
-uint64_t meet_slot_bytes(int node_size)
-{
-	uint64_t each = (uint64_t)ARENA_TARGET / (uint64_t)(COMM_LANES * node_size), unit = 4096u * (uint64_t)node_size;
-
-	each = each > SLOT_MOST ? SLOT_MOST : each < SLOT_LEAST ? SLOT_LEAST : each;
-	return (each + unit - 1) / unit * unit;
-}
-
 /* Do more ranks run on this machine than there are cores for all of them together?  Each may be bound to one of its own. */
 static bool is_crowded(const struct meeting *m)
 {
@@ -205,7 +195,7 @@ static choir_status place_ranks(struct meeting *m, const unsigned char *own)
 	m->crowded = is_crowded(m);
 	layout_free(&m->layout);
 	TRY(layout_build(m->n, m->node_of, &m->layout));
-	m->slot_bytes = meet_slot_bytes(m->layout.max_node_size);
+	m->slots = slot_sizes_of(m->layout.max_node_size);
 	return CHOIR_SUCCESS;
 }
 
@@ -240,7 +230,7 @@ static choir_status share_arenas(struct meeting *m, struct arena_address *mine, 
 	for (int g = 0; g < n_nodes; g++)
 		if (leader_of(m, g) == m->me) {
 			if (st == CHOIR_SUCCESS)
-				st = arena_create(m->layout.node_size[g], COMM_LANES, m->slot_bytes, &m->arenas[g]);
+				st = arena_create(m->layout.node_size[g], COMM_LANES, m->slots.lane_bytes, &m->arenas[g]);
 			if (st == CHOIR_SUCCESS)
 				arena_address(m->arenas[g], &mine[g]);
 		}

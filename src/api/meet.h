@@ -4,6 +4,7 @@
 #define API_MEET_H
 
 #include "api/join.h"
+#include "exec/slot_ring.h"
 
 enum { MEET_MESSAGE_BYTES = 256 * 1024 };
 
@@ -39,7 +40,7 @@ struct meeting {
 	bool mixed_devices, crowded;
 	bool one_process;          /* there is but my party, and the host reaches its devices' memory directly */
 	bool one_machine;          /* all parties can share memory, though they may be laid out as several nodes */
-	uint64_t slot_bytes;
+	struct slot_sizes slots;
 	struct layout layout;
 	struct arena **arenas;     /* [layout.n_nodes] of nodes that have a rank of mine, else NULL */
 	struct arena *fifo_arena;  /* memory of the shared-memory transport */
@@ -56,9 +57,6 @@ choir_status meet_agree(struct meeting *meeting, choir_status mine);
 
 /* meet_end: frees; a transport that no pump took is destroyed. */
 void meet_end(struct meeting *meeting);
-
-/* meet_slot_bytes: of the arena's slots, where the largest node has that many ranks. */
-uint64_t meet_slot_bytes(int node_size);
 
 /* meet_links: pumps and endpoints (in links.c). */
 choir_status meet_links(struct meeting *meeting);

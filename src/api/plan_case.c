@@ -6,6 +6,7 @@
 #include "api/rules_file.h"
 #include "base/error.h"
 #include "exec/layout.h"
+#include "exec/slot_ring.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +112,7 @@ static choir_status check_arena(const char *call, struct plan_case *c)
 	size_t unit = 64 * (size_t)c->layout.max_node_size;
 
 	if (c->options.slot_bytes == 0)
-		c->options.slot_bytes = meet_slot_bytes(c->layout.max_node_size);
+		c->options.slot_bytes = slot_sizes_of(c->layout.max_node_size).slot_bytes;
 	if (c->options.message_bytes == 0)
 		c->options.message_bytes = MEET_MESSAGE_BYTES;
 	if (c->options.slot_bytes < 4096 || c->options.slot_bytes % unit != 0)

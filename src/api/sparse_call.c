@@ -55,7 +55,7 @@ static struct sparse_outcome *outcome_of(choir_event *event)
 static choir_status prepare(struct run *run, struct sparse_call *sparse, const choir_call *call)
 {
 	struct choir_comm *comm = run->comm;
-	struct script_env env = { .layout = &comm->layout, .me = comm->rank, .device = comm->device, .slot_bytes = comm->slot_bytes,
+	struct script_env env = { .layout = &comm->layout, .me = comm->rank, .device = comm->device, .slot_bytes = comm->part_bytes,
 		                  .message_bytes = comm->message_bytes, .ring = comm_ring_self, .costs = &comm->rules.costs, .history = &comm->history };
 
 	run->event->free_result = free_outcome;

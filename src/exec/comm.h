@@ -9,6 +9,7 @@
 #include "dev/dev.h"
 #include "exec/inbox.h"
 #include "exec/plan_cache.h"
+#include "exec/stores.h"
 #include "net/pump.h"
 #include "node/arena.h"
 
@@ -42,6 +43,16 @@ struct roll {
 	_Atomic bool any_asked;
 };
 
+struct slot_range {
+	uint64_t from, to;
+};
+
+/* See slot_ring.h. */
+struct slot_ring {
+	uint64_t next;                      /* where the next call's place begins */
+	struct slot_range held[COMM_LANES]; /* by the latest call of each lane */
+};
+
 /* Where runs stand.  Note [engine lock] in engine.c says who may touch what. */
 struct engine {
 	pthread_mutex_t drive;       /* held by the thread that drives */
@@ -52,9 +63,11 @@ struct engine {
 	_Atomic int unfinished;      /* runs submitted and not yet completed */
 	_Atomic uint64_t next_seq;   /* written under submit */
 	uint64_t *sent, *received;   /* [n] calls of each pair so far */
+	struct slot_ring ring;       /* under submit */
 	struct run *pool;            /* finished runs, kept for their memory; under submit */
 	struct run *express;         /* driver only; list, see express.h */
 	_Atomic bool device_busy;    /* commands of the device were under way when nothing moved; see device_wait.c */
+	struct stores stores;        /* driver only */
 	bool closed;                 /* under submit: nothing more is accepted */
 };
 
@@ -76,7 +89,8 @@ struct choir_comm {
 	int n_peers;
 	bool ring_mine;              /* other threads of this process are ranks of the node too */
 	uint64_t (*done_seen)[COMM_LANES]; /* [node size] what I saw last of each rank's arena_control.done; driver only */
-	uint64_t slot_bytes, message_bytes;
+	uint64_t slot_bytes, part_bytes; /* see slot_ring.h */
+	uint64_t message_bytes;
 	uint64_t cache_bytes;        /* the last level of this machine's, about */
 	bool one_process;            /* all ranks are threads of this process, and their devices' memory is reached directly */
 	struct symmetric *_Atomic symmetric[COMM_SYMMETRIC]; /* see symmetric.h */

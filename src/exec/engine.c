@@ -7,6 +7,7 @@
 #include "exec/device_wait.h"
 #include "exec/progress.h"
 #include "exec/roll_call.h"
+#include "exec/slot_ring.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +47,7 @@ static void number(struct run *run)
 	run->key = run->seq;
 	inbox_expect(&run->comm->inbox, run->key, &run->record);
 	run->lane = (int)(run->seq % COMM_LANES);
+	slot_ring_take(run);
 	atomic_store_explicit(&arena_control(run->comm->arena, run->comm->place)->last_seq, run->seq + 1, memory_order_relaxed);
 }
 

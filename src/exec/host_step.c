@@ -9,25 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STREAM_BYTES = 4 * 1024 };
-
-/* Note [past the cache].  A store to a line that another core holds waits until that core has let go of it, and such waits do not overlap: measured 2.4 GB/s on
- * some machines, 9 on others, where a non-temporal store, which waits for nobody, gives 15 to 40, and lets the reader have 15 instead of 15 to 28.  So what peers
- * read, and where they read last, is streamed to, if it is more than the store buffer takes in.  A caller's own buffer is streamed to only where it does not fit
- * the cache anyway. */
-static bool streams(const struct run *run, const struct plan_step *step, struct plan_ref dst)
+/* Which destinations are written past the cache: Note [past the cache] where peers read them; the callers' own buffers where they do not fit the shared cache. */
+static bool is_past(const struct run *run, const struct plan_step *step, struct plan_ref dst)
 {
-	bool remote = dst.buf == PLAN_SLOT || dst.buf == PLAN_PEER_RECV;
-
-	return step->len >= STREAM_BYTES && (remote || (run->plan->stream && dst.buf == PLAN_RECV));
+	if (step->len < STORES_BYTES)
+		return false;
+	if (dst.buf == PLAN_SLOT)
+		return run->past;
+	if (dst.buf == PLAN_PEER_RECV)
+		return run->past || run->plan->stream;
+	return dst.buf == PLAN_RECV && run->plan->stream;
 }
 
-static bool streams_any(const struct run *run, const struct plan_step *step)
+static bool any_past(const struct run *run, const struct plan_step *step)
 {
-	bool any = streams(run, step, step->dst);
+	bool any = is_past(run, step, step->dst);
 
 	for (uint32_t i = 0; i < step->n_more; i++)
-		any |= streams(run, step, run->plan->refs[step->more_first + i]);
+		any |= is_past(run, step, run->plan->refs[step->more_first + i]);
 	return any;
 }
 
@@ -77,21 +76,19 @@ static uint64_t next_span(struct run *run, const struct plan_step *step, uint64_
 
 bool steps_host_copy(struct run *run, const struct plan_step *step)
 {
-	bool streamed = false;
+	bool past = is_past(run, step, step->dst);
 
 	for (uint64_t left = next_piece(run, step), span; left > 0; left -= span) {
 		void *dst = now_at(run, step->dst), *src = now_at(run, run->plan->refs[step->src_first]);
 
 		span = next_span(run, step, left);
-		if (streams(run, step, step->dst)) {
+		if (past)
 			copy_host_stream(dst, src, span);
-			streamed = true;
-		} else if (dst != src) { /* a tensor in place, and a plan that does not know */
+		else if (dst != src) /* a tensor in place, and a plan that does not know */
 			memcpy(dst, src, span);
-		}
 		run->board.piece += span;
 	}
-	if (streamed)
+	if (past)
 		copy_host_fence();
 	return run->board.piece == step->len;
 }
@@ -131,7 +128,7 @@ static choir_status reduce_span(struct run *run, const struct plan_step *step, u
 	for (uint32_t i = 0, next = 0; i < n_dst; i++) { /* streamed ones are the last */
 		struct plan_ref ref = i > 0 ? more[i - 1] : step->dst;
 
-		dst[streams(run, step, ref) ? --call.stream_from : next++] = now_at(run, ref);
+		dst[is_past(run, step, ref) ? --call.stream_from : next++] = now_at(run, ref);
 	}
 	for (uint32_t i = 0; i < step->n_src; i++)
 		src[i] = now_at(run, source[i]);
@@ -149,7 +146,7 @@ choir_status steps_host_reduce(struct run *run, const struct plan_step *step, bo
 		TRY(reduce_span(run, step, span));
 		run->board.piece += span;
 	}
-	if (streams_any(run, step))
+	if (any_past(run, step))
 		copy_host_fence();
 	*done = run->board.piece == step->len;
 	return CHOIR_SUCCESS;

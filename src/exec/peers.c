@@ -2,6 +2,7 @@
 #include "exec/peers.h"
 
 #include "base/copy.h"
+#include "exec/slot_ring.h"
 #include "exec/symmetric.h"
 
 void peers_say(const struct run *run)
@@ -12,7 +13,7 @@ void peers_say(const struct run *run)
 
 	if (run->lists == NULL || run->send_place == 0 || run->recv_place == 0)
 		return;
-	slot = arena_slot(comm->arena, comm->place, run->lane);
+	slot = slot_ring_at(run, comm->place, 0);
 	copy_host_stream(slot, run->send_list.places, bytes);
 	copy_host_stream(slot + bytes, run->recv_list.places, bytes);
 	copy_host_fence();
@@ -21,7 +22,7 @@ void peers_say(const struct run *run)
 struct run_peer peers_find(const struct run *run, int place)
 {
 	const struct arena_lane *lane = arena_lane(run->comm->arena, place, run->lane);
-	const uint64_t *places = (const uint64_t *)(const void *)arena_slot(run->comm->arena, place, run->lane);
+	const uint64_t *places = (const uint64_t *)(const void *)slot_ring_at(run, place, 0);
 
 	if (run->lists != NULL)
 		return (struct run_peer){ .send_places = places, .recv_places = places + run->send_list.n };

@@ -136,8 +136,10 @@ static void key_of(const struct algorithm *algorithm, const struct algo_in *in, 
 	key->elem_bytes = in->elem_bytes;
 	key->bytes = in->bytes;
 	key->in_place_off = in->in_place_off;
+	key->slot_bytes = in->slot_bytes;
 	key->root = in->root;
 	key->in_place = in->in_place;
+	key->lists = in->lists;
 	key->send_direct = in->send_direct;
 	key->recv_direct = in->recv_direct;
 	key->final_op = in->final_op;

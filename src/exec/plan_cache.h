@@ -13,10 +13,10 @@ enum { PLAN_CACHE_ENTRIES = 64 };
 /* All that a plan's shape depends on for a fixed comm, but for the lists of a v-collective.  Zeroed before it is filled: compared by memcmp. */
 struct plan_key {
 	const struct algorithm *algorithm;
-	uint64_t elem_bytes, bytes, in_place_off;
+	uint64_t elem_bytes, bytes, in_place_off, slot_bytes;
 	uint64_t lists_hash;
 	int32_t root;
-	uint8_t in_place, send_direct, recv_direct, final_op, shared, stream;
+	uint8_t in_place, lists, send_direct, recv_direct, final_op, shared, stream;
 };
 
 enum { PLAN_LISTS = 4 };

@@ -39,7 +39,7 @@ static choir_status in_deps(struct run *run, bool *moved)
 	return CHOIR_SUCCESS;
 }
 
-/* A buffer of some rank is out of its peers' reach: all ranks have seen that, and take the plan that goes through slots. */
+/* A buffer of some rank is out of its peers' reach, or only some are in place where that matters: all ranks have seen that, and take the plan that goes through slots. */
 static choir_status take_other_plan(struct run *run)
 {
 	struct algo_in in = run->in;
@@ -47,6 +47,7 @@ static choir_status take_other_plan(struct run *run)
 	struct cached_plan *other;
 
 	in.shared = false;
+	in.slot_bytes = run->comm->part_bytes;
 	cached_plan_lists(run->cached, &in);
 	algorithm = rules_choose(&run->comm->rules, &in);
 	if (algorithm == NULL)
@@ -88,6 +89,7 @@ static choir_status in_meet(struct run *run, bool *moved)
 		const struct arena_lane *lane = arena_lane(comm->arena, (int)place, run->lane);
 
 		reached &= lane->send_place != 0 && lane->recv_place != 0;
+		reached &= !run->plan->alike || (lane->send_place == lane->recv_place) == (run->send_place == run->recv_place);
 		run->peers[place] = peers_find(run, (int)place);
 	}
 	if (!reached)
@@ -235,6 +237,7 @@ static choir_status in_steps(struct run *run, bool *moved)
 	if (!done)
 		return CHOIR_SUCCESS;
 	*moved = true;
+	stores_end(run);
 	if (run->script != NULL) {
 		run->state = RUN_ASK;
 		return CHOIR_SUCCESS;

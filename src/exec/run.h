@@ -57,6 +57,7 @@ struct run {
 	bool pair_sends;
 	uint64_t key, seq;          /* given at submission */
 	int lane;
+	uint64_t slot_at, slot_after; /* my place in the slots, which is free once all calls before that number are over (slot_ring.h) */
 	choir_dtype dtype;
 	choir_op op;
 	double factor;              /* of premul_sum */
@@ -89,6 +90,10 @@ struct run {
 	bool send_mapped, recv_mapped;
 	cl_event map_events[2];
 	struct step_board board;
+	bool past;                  /* what peers read is written past the cache: */
+	int stores_entry;           /* for stores.h: of what kind and size the plan is, -1 = of none */
+	uint64_t stores_bytes;
+	int64_t stores_ns;          /* since when it runs */
 	bool met_node;              /* a step has compared the records of the whole node */
 	bool unsaid;                /* Note [unsaid calls]: peers do not know of it yet */
 	struct dev_memory scratch;
@@ -143,8 +148,8 @@ bool run_advance(struct run *run);
 /* run_fail: ends it with a failure, waiting for what the device still runs. */
 void run_fail(struct run *run, choir_status status, const char *text);
 
-/* run_lane_free: may call seq have its lane?  Driver only. */
-bool run_lane_free(struct choir_comm *comm, uint64_t seq);
+/* run_held_up: is the rank at that place of the node still at a call whose lane or slot this one needs?  Driver only. */
+bool run_held_up(const struct run *run, int place);
 
 /* run_late: the lowest rank that the run is waiting for now, -1 if none; *n_late (may be NULL) counts them.  run_waits_for: is
  * that rank among them? */

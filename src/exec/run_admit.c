@@ -31,13 +31,25 @@ static void announce(struct run *run, struct arena_lane *lane)
 		lane->recv_place = run->recv_place;
 }
 
-/* A lane is free once every rank of the node is done with the call that had it before. */
-bool run_lane_free(struct choir_comm *comm, uint64_t seq)
+/* A lane is free once every rank of the node is done with the call that had it before, and a place in the slots once they are done with all that had some of it. */
+bool run_held_up(const struct run *run, int place)
 {
-	int size = comm_node_size(comm);
+	uint64_t from = run->seq >= COMM_LANES ? run->seq - COMM_LANES : 0, to = run->slot_after;
 
-	for (int place = 0; place < size && seq >= COMM_LANES; place++)
-		if (!left_by(comm, place, (int)(seq % COMM_LANES), seq - COMM_LANES))
+	if (run->seq >= COMM_LANES && to <= from)
+		to = from + 1;
+	for (uint64_t seq = from; seq < to; seq++)
+		if (!left_by(run->comm, place, (int)(seq % COMM_LANES), seq))
+			return true;
+	return false;
+}
+
+static bool may_enter(const struct run *run)
+{
+	int size = comm_node_size(run->comm);
+
+	for (int place = 0; place < size; place++)
+		if (run_held_up(run, place))
 			return false;
 	return true;
 }
@@ -72,7 +84,7 @@ choir_status run_admit(struct run *run, bool *moved)
 	struct choir_comm *comm = run->comm;
 	struct arena_lane *lane = arena_lane(comm->arena, comm->place, run->lane);
 
-	if (!run_lane_free(comm, run->seq))
+	if (!may_enter(run))
 		return CHOIR_SUCCESS;
 	run->in_line = run->plan != NULL && run->plan->slot_used <= ARENA_LINE_BYTES;
 	run->held_back = run->in_line && only_gives(run->plan);

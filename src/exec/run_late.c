@@ -30,9 +30,7 @@ bool run_waits_for(struct run *run, int rank)
 	const struct layout *layout = &run->comm->layout;
 
 	if (run->state == RUN_ADMIT)
-		return run->seq >= COMM_LANES && layout->node_of[rank] == layout->node_of[run->comm->rank] &&
-		       atomic_load_explicit(&arena_control(run->comm->arena, layout->place_of[rank])->done[run->lane], memory_order_acquire) <
-			       run->seq + 1 - COMM_LANES;
+		return layout->node_of[rank] == layout->node_of[run->comm->rank] && run_held_up(run, layout->place_of[rank]);
 	if (run->state == RUN_MEET)
 		return layout->node_of[rank] == layout->node_of[run->comm->rank] && lane_behind(run, rank, ARENA_FLAG(run->seq + 1, 0));
 	if (run->state == RUN_TURN)

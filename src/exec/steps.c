@@ -6,6 +6,7 @@
 
 #include "exec/mail.h"
 #include "exec/peers.h"
+#include "exec/slot_ring.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,7 @@ unsigned char *steps_host(struct run *run, struct plan_ref ref)
 			return run->line + ref.off;
 		if (run->in_line)
 			return arena_lane(comm->arena, comm->layout.place_of[ref.peer], run->lane)->bytes + ref.off;
-		return arena_slot(comm->arena, comm->layout.place_of[ref.peer], run->lane) + ref.off;
+		return slot_ring_at(run, comm->layout.place_of[ref.peer], ref.off);
 	case PLAN_PEER_SEND:
 		return peers_host(run, ref.peer, true, ref.off);
 	case PLAN_PEER_RECV:
@@ -245,6 +246,7 @@ choir_status steps_begin(struct run *run)
 		if (board->pending[i] == 0)
 			board->ready[board->ready_tail++] = i;
 	}
+	stores_begin(run);
 	return CHOIR_SUCCESS;
 }
 

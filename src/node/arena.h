@@ -33,6 +33,7 @@ struct arena_control {                    /* one rank's words that are not per l
 	_Alignas(64) _Atomic int64_t pid; /* 0 until the rank has joined */
 	_Atomic uint64_t last_seq;        /* the latest call it has submitted, plus 1 */
 	_Alignas(64) _Atomic uint64_t done[ARENA_MOST_LANES]; /* for each lane: the latest call it is done with, plus 1 */
+	_Alignas(64) _Atomic uint64_t past;                   /* the first rank's: how all write what peers read, see exec/stores.h; seldom written */
 };
 
 enum { ARENA_BOXES = 8, ARENA_BOX_BYTES = 4096, ARENA_MAIL_RANKS = 16 };

@@ -66,6 +66,7 @@ struct plan {
 	uint64_t elem_bytes;
 	bool messages;       /* some step sends or receives */
 	bool peers;          /* some step touches a peer's buffer */
+	bool alike;          /* and either all ranks must be in place or none */
 	bool stream;         /* set by the builder: results do not fit the cache: they are written past it into the callers' buffers */
 	uint32_t last_phase; /* the highest phase this rank publishes */
 	/* set by plan_finish: for each step, the later steps that depend on it (succs[succ_first[i]] .. succs[succ_first[i + 1]]) */

@@ -113,9 +113,53 @@ static void test_one_thread(void **state)
 	}
 }
 
+/* Through slots, of all sizes: calls whose places in the ring overlap, started in another order on each rank.  Each waits for a gate, so that one that was let in too
+ * early would overwrite what another has put and its peers have not read. */
+static void places(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	enum { N = 24 };
+	static const size_t counts[] = { 300000, 2000, 40000, 3, 300001, 100000 };
+	static const char *const options[] = { "algorithm=twoshot", "algorithm=oneshot" };
+	struct sum sums[N];
+	cl_event gates[N];
+	int order[N];
+
+	(void)arg;
+	for (int k = 0; k < N; k++) {
+		choir_call call = CHOIR_CALL_INIT;
+
+		gates[k] = gate_make(choir_device_context(world->device));
+		call.cl_deps = &gates[k];
+		call.n_cl_deps = 1;
+		call.options = options[k % 6 == 1];
+		OK(sum_start(&sums[k], comm, counts[k % 6], (float)k, &call, true));
+	}
+	shuffle(order, N, (unsigned)rank + 7);
+	for (int i = 0; i < N; i++) {
+		gate_open(gates[order[i]], CL_COMPLETE);
+		(void)choir_event_wait(sums[order[i]].event, 1); /* as far as it gets now */
+	}
+	for (int k = 0; k < N; k++) {
+		OK(choir_event_wait(sums[k].event, -1));
+		CHECK(sum_is(&sums[k], world->n));
+		sum_free(&sums[k]);
+		clReleaseEvent(gates[k]);
+	}
+}
+
+static void test_places(void **state)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	(void)state;
+	config.deadline_ms = 30000;
+	for (int n = 2; n <= 5; n += 3)
+		world_run(n, &config, places, NULL);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_orders), cmocka_unit_test(test_one_thread) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_orders), cmocka_unit_test(test_one_thread), cmocka_unit_test(test_places) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();

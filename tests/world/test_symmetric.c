@@ -238,6 +238,47 @@ static void test_wrong(void **state)
 	on_layouts(2, 20000, wrong_calls);
 }
 
+/* Two ranks, short: each reduces all for itself, which needs RECV apart from SEND on both.  In place on both the slices are
+ * reduced, on one of them through slots. */
+static void in_place_on_some(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	static const char *const usual[] = { "direct_oneshot", "twoshot", "twoshot", "direct_oneshot" };
+	enum { COUNT = 12345 };
+	int32_t *share;
+
+	(void)unused;
+	if (!OK(choir_mem_alloc(comm, SHARE, (void **)&share, NULL)))
+		return;
+	for (int who = 0; who < 4 * 3; who++) {
+		int32_t *in = share + 3 + rank, *out = who % 4 >> rank & 1 ? in : in + COUNT + 1;
+		choir_event *event;
+
+		for (int32_t i = 0; i < COUNT; i++)
+			in[i] = i * (rank + 1);
+		out[COUNT] = -5;
+		if (!OK(choir_allreduce(comm, choir_host(in), choir_host(out), COUNT, CHOIR_I32, CHOIR_OP_SUM, NULL, &event)))
+			return;
+		OK(choir_event_wait(event, -1));
+		if (strcmp(choir_event_algorithm(event), usual[who % 4]) != 0)
+			world_fail(world, rank, "in place on ranks %x: %s", who % 4, choir_event_algorithm(event));
+		for (int32_t i = 0; i < COUNT; i++)
+			if (out[i] != 3 * i || (out != in && in[i] != i * (rank + 1)))
+				return world_fail(world, rank, "in place on ranks %x: element %d", who % 4, (int)i);
+		CHECK(out[COUNT] == -5);
+		choir_event_release(event);
+	}
+	OK(choir_mem_free(comm, share));
+}
+
+static void test_in_place_on_some(void **state)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	(void)state;
+	config.deadline_ms = 20000;
+	world_run(2, &config, in_place_on_some, NULL);
+}
+
 /* The parent's memory is plain memory to a child, the child's own is not. */
 static void splits(struct world *world, int rank, choir_comm *comm, void *unused)
 {
@@ -349,6 +390,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table), cmocka_unit_test(test_both_ways), cmocka_unit_test(test_differ),     cmocka_unit_test(test_many),
 		cmocka_unit_test(test_wrong), cmocka_unit_test(test_splits),    cmocka_unit_test(test_one_thread), cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_in_place_on_some),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec/slot_ring.h"
+
+#include "exec/run.h"
+
+/* All rings of a node together are to be larger than the caches of its cores and smaller than the one they share. */
+enum { NODE_BYTES = 16 << 20, RING_MOST = 4 << 20, RING_LEAST = 512 << 10, SHORT_BYTES = 8 << 10, LINE_BYTES = 64 };
+
+struct slot_sizes slot_sizes_of(int node_size)
+{
+	uint64_t ring = (uint64_t)NODE_BYTES / (uint64_t)node_size, unit = 4096u * (uint64_t)node_size, part;
+
+	ring = ring > RING_MOST ? RING_MOST : ring < RING_LEAST ? RING_LEAST : ring;
+	part = (ring / COMM_LANES + unit - 1) / unit * unit;
+	return (struct slot_sizes){ .lane_bytes = part + SHORT_BYTES, .slot_bytes = part * COMM_LANES / 2, .part_bytes = part };
+}
+
+static uint64_t need_of(const struct run *run)
+{
+	const struct choir_comm *comm = run->comm;
+	uint64_t used;
+
+	/* A script's plans come later, and so does another plan where some buffer is out of its peers' reach or ranks differ in counts. */
+	if (run->plan == NULL || run->disagree != NULL || run->plan->peers)
+		return comm->part_bytes;
+	used = run->plan->slot_used < comm->slot_bytes ? run->plan->slot_used : comm->slot_bytes;
+	return (used + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+}
+
+void slot_ring_take(struct run *run)
+{
+	struct choir_comm *comm = run->comm;
+	struct slot_ring *ring = &comm->engine.ring;
+	uint64_t bytes = need_of(run), ring_bytes = comm->part_bytes * COMM_LANES;
+	struct slot_range *mine = &ring->held[run->lane];
+
+	run->slot_after = 0;
+	if (bytes <= SHORT_BYTES) {
+		*mine = (struct slot_range){ 0 };
+		run->slot_at = ring_bytes + (uint64_t)run->lane * SHORT_BYTES;
+		return;
+	}
+	if (ring->next + bytes > ring_bytes)
+		ring->next = 0;
+	*mine = (struct slot_range){ .from = ring->next, .to = ring->next + bytes };
+	run->slot_at = ring->next;
+	ring->next += bytes;
+	for (uint64_t back = 1; back < COMM_LANES && back <= run->seq; back++) {
+		const struct slot_range *other = &ring->held[(run->seq - back) % COMM_LANES];
+
+		if (other->from < mine->to && mine->from < other->to) {
+			run->slot_after = run->seq - back + 1;
+			return;
+		}
+	}
+}
+
+unsigned char *slot_ring_at(const struct run *run, int place, uint64_t off)
+{
+	return arena_slot(run->comm->arena, place, 0) + run->slot_at + off;
+}

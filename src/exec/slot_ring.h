@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Where in its node's slots a call puts what its peers read.
+ *
+ * Note [slot ring].  A store to a line that a peer read lately waits until the peer's cache has let go of it, and such waits do not overlap: a small slot that is used
+ * again at once costs several times what its bytes do.  So the slots of a rank are a ring: each call takes what its plan needs behind what the call before took, and
+ * lines come up again only when they have long left the caches next to the cores, and are still in the one that the cores share.  Short calls are cheaper where they
+ * were, in a place of their lane's.  All ranks make the same calls in the same order, so they give them the same places without a word; a call waits until the last
+ * ones whose places it takes are over on all ranks of the node.  That is an earlier call always, so nobody waits in a circle. */
+#ifndef EXEC_SLOT_RING_H
+#define EXEC_SLOT_RING_H
+
+#include "exec/comm.h"
+
+/* What a node of that many ranks has for each of them.  The arena's lanes together are a rank's ring. */
+struct slot_sizes {
+	uint64_t lane_bytes; /* of the arena: an eighth of the ring and a short place */
+	uint64_t slot_bytes; /* the most that a call takes: half of the ring */
+	uint64_t part_bytes; /* what a call takes whose plan is not known, or not on all ranks, when it gets its place: an eighth */
+};
+
+struct slot_sizes slot_sizes_of(int node_size);
+
+/* slot_ring_take: the run's place.  In the order of calls: under the engine's submit lock. */
+void slot_ring_take(struct run *run);
+
+/* slot_ring_at: offset `off` of that of the rank at this place of the node. */
+unsigned char *slot_ring_at(const struct run *run, int place, uint64_t off);
+
+#endif

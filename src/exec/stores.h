@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* How ranks write what their peers read: into slots, and into peers' buffers.
+ *
+ * Note [past the cache].  A plain store leaves data where a peer gets it fastest, in the cache that the cores share; but where a peer's own cache holds the line, it waits
+ * until that has let go, one line after the other: 10 ns each were measured where the cores share a cache and 26 to 70 where they share none, 2 GB/s.  A non-temporal
+ * store waits for nobody (15 to 40 GB/s), but the reader fetches from memory.  Who holds what depends on the machine, on where the ranks run on it (which may change from
+ * second to second), and on what the callers do with their buffers.  So the first rank of a node sees how long plans take, of each kind and size, and has all try the
+ * other way for a few of them: now and then, and as soon as they take longer than they did.  Bits do not depend on it, and it does no harm if a rank follows late. */
+#ifndef EXEC_STORES_H
+#define EXEC_STORES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Less fits the store buffer and waits for nobody: always plain. */
+enum { STORES_BYTES = 4 * 1024, STORES_KINDS = 5, STORES_SIZES = 12 };
+
+struct stores_entry {    /* of one kind and size; times are ns a byte */
+	float least[2];  /* the least time lately, plain and past the cache */
+	float usual;     /* the least when the way in use was chosen; 0 = never yet */
+	uint16_t left;   /* plans until the other way is tried, or until it has been */
+	uint16_t cycle;  /* plans between two trials: more each time that nothing was gained */
+	uint16_t looked; /* at so many times since least[] was begun again */
+	bool past;       /* the way in use */
+	bool tries;      /* the other one now */
+};
+
+struct stores {          /* the first rank's of a node; driver only; zero to begin with */
+	struct stores_entry entries[STORES_KINDS * STORES_SIZES];
+};
+
+struct run;
+
+/* stores_begin: decides for the plan that the run starts now.  stores_end: that plan is done. */
+void stores_begin(struct run *run);
+void stores_end(struct run *run);
+
+/* stores_learn: an entry's plan of so many bytes took that long, written past the cache or not.  True: past is the way from now on. */
+bool stores_learn(struct stores_entry *entry, bool past, uint64_t bytes, int64_t ns);
+
+#endif
