@@ -180,10 +180,10 @@ static choir_status fail(struct run *const *runs, int n, const struct run *faile
 	return error_set(st, "%s", text);
 }
 
-/* What is short most likely comes through a box in the arena (exec/mail.h): the transport is asked now and then. */
+/* What is short most likely comes through the arena (exec/mail.h): the transport is asked now and then. */
 static bool asks_transport(struct run *const *runs, int n, int idle)
 {
-	return runs[0]->pair && (idle % MAIL_ROUNDS == MAIL_ROUNDS - 1 || runs[n - 1]->in.bytes > ARENA_BOX_BYTES);
+	return runs[0]->pair && (idle % MAIL_ROUNDS == MAIL_ROUNDS - 1 || runs[n - 1]->in.bytes > ARENA_ITEM_BYTES);
 }
 
 /* One round; true if anything moved.  *left: how many have not ended.  *failed_p: the one that failed. */

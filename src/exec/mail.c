@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: MIT */
+/* Design notes.  An item is one cache line with its flag, and bytes in the ring if they do not fit beside it.  Sender and receiver each write lines of their own, and look
+ * at the other's count once in a round of the items.  All here happens under the engine's drive lock, so each end of a pair is one thread at a time.
+ *
+ * Note [rings rotate].  A store to a line that the other core holds in its own cache waits until that has let go of it, 2 to 6 GB/s.  A ring that is longer than such a
+ * cache comes back to a line only after the line has left it: then plain stores are as fast as to memory of one's own, and the bytes stay in the cache that both
+ * share.  Measured with a bare loop, both ways at once: 16 KB in 1.1 us with 4 MB, 1.9 with 1 MB, 2.4 with 128 KB or with non-temporal stores.  Where the cores share
+ * no cache, which may change from second to second on a virtual machine, plain stores stay slow (26 to 70 ns a line): then non-temporal ones take their place for a
+ * while. */
 #include "exec/mail.h"
 
 #include "base/copy.h"
+#include "exec/progress.h"
 #include "exec/steps.h"
 
 #include <string.h>
 
-enum { STREAM_BYTES = 4096 };
+enum { LINE_BYTES = 64, LINE_NS = 16, TIMED_BYTES = 4096, FIRST_CYCLE = 16, LONGEST_CYCLE = 1024 };
 
 static struct arena_mail *mail_between(struct choir_comm *comm, int from, int to)
 {
@@ -20,60 +29,144 @@ static uint64_t number_of(const struct run *run)
 	return run->key & ~WIRE_PAIR;
 }
 
-/* Has the receiver what was put there last? */
-static bool is_free(struct arena_mail *mail, uint64_t at)
+static unsigned char *ring_of(struct arena_mail *mail)
 {
-	uint64_t last = atomic_load_explicit(&mail->boxes[at].flag, memory_order_relaxed); /* mine */
-
-	if (mail->seen[at] == last)
-		return true;
-	for (int i = 0; i < ARENA_BOXES; i++)
-		mail->seen[i] = atomic_load_explicit(&mail->taken[i], memory_order_acquire);
-	return mail->seen[at] == last;
+	return (unsigned char *)(mail + 1);
 }
 
-static unsigned char *room(struct arena_box *box, uint64_t bytes)
+/* Is there an item free, and len bytes of the ring?  *at_p: where these begin. */
+static bool has_room(const struct arena_mail *mail, uint64_t ring_bytes, uint64_t len, uint64_t *at_p)
 {
-	return bytes <= sizeof box->bytes ? box->bytes : box->more;
+	uint64_t freed = mail->seen > 0 ? mail->ends[(mail->seen - 1) % ARENA_ITEMS] : 0, to_end = ring_bytes - mail->at % ring_bytes;
+
+	*at_p = len > to_end ? mail->at + to_end : mail->at;
+	return mail->put == mail->seen || (mail->put - mail->seen < ARENA_ITEMS && *at_p + len - freed <= ring_bytes);
+}
+
+static bool make_room(struct arena_mail *mail, uint64_t ring_bytes, uint64_t len, uint64_t *at_p)
+{
+	if (has_room(mail, ring_bytes, len, at_p))
+		return true;
+	mail->seen = atomic_load_explicit(&mail->taken, memory_order_acquire);
+	return has_room(mail, ring_bytes, len, at_p);
+}
+
+static uint64_t in_ring(uint64_t len)
+{
+	return len <= ARENA_ITEM_LINE_BYTES ? 0 : (len + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+}
+
+/* How long the plain copy took says what comes next: Note [rings rotate]. */
+static void learn(struct arena_mail *mail, uint64_t len, int64_t ns)
+{
+	mail->slow = ns > (int64_t)(len / LINE_BYTES * LINE_NS) ? mail->slow + 1 : 0;
+	if (mail->slow == 0)
+		mail->cycle = 0;
+	if (mail->slow < 2) /* once is an accident */
+		return;
+	mail->cycle = mail->cycle == 0 ? FIRST_CYCLE : mail->cycle < LONGEST_CYCLE ? 2 * mail->cycle : LONGEST_CYCLE;
+	mail->past = mail->cycle;
+	mail->slow = 1; /* it has to be fast to be believed */
+}
+
+static void put_bytes(struct arena_mail *mail, void *dst, const void *src, uint64_t len)
+{
+	int64_t start;
+
+	if (len < TIMED_BYTES) {
+		memcpy(dst, src, len);
+	} else if (mail->past > 0) {
+		mail->past--;
+		copy_host(dst, src, len, true);
+	} else {
+		start = progress_now_ns();
+		memcpy(dst, src, len);
+		learn(mail, len, progress_now_ns() - start);
+	}
 }
 
 bool mail_put(struct run *run, const struct plan_step *step)
 {
 	struct arena_mail *mail = mail_between(run->comm, run->comm->rank, step->peer);
-	uint64_t number = number_of(run);
-	struct arena_box *box;
+	uint64_t ring_bytes, room = in_ring(step->len), at;
+	struct arena_item *item;
 
-	if (mail == NULL || step->len > ARENA_BOX_BYTES || step->len != run->in.bytes || !is_free(mail, number % ARENA_BOXES))
+	if (mail == NULL || step->len > ARENA_ITEM_BYTES)
 		return false;
-	box = &mail->boxes[number % ARENA_BOXES];
-	if (step->len >= STREAM_BYTES)
-		copy_host(box->more, steps_host(run, run->plan->refs[step->src_first]), step->len, true);
-	else
-		memcpy(room(box, step->len), steps_host(run, run->plan->refs[step->src_first]), step->len);
-	if (memcmp(box->record, &run->record, sizeof run->record) != 0)
-		memcpy(box->record, &run->record, sizeof run->record);
-	box->call = record_hash(&run->record);
-	atomic_store_explicit(&box->flag, number + 1, memory_order_release);
+	ring_bytes = arena_ring_bytes(run->comm->arena);
+	if (!make_room(mail, ring_bytes, room, &at))
+		return false;
+	item = &mail->items[mail->put % ARENA_ITEMS];
+	if (step->len > 0)
+		put_bytes(mail, room > 0 ? ring_of(mail) + at % ring_bytes : item->bytes, steps_host(run, run->plan->refs[step->src_first]), step->len);
+	if (room > 0)
+		item->at = at % ring_bytes;
+	item->message = number_of(run);
+	if (memcmp(item->record, &run->record, sizeof run->record) != 0)
+		memcpy(item->record, &run->record, sizeof run->record);
+	item->call = record_hash(&run->record);
+	mail->at = mail->ends[mail->put % ARENA_ITEMS] = at + room;
+	mail->put++;
+	atomic_store_explicit(&item->flag, ARENA_FLAG(mail->put, step->tag), memory_order_release);
 	comm_ring_node(run->comm);
 	return true;
+}
+
+/* The number of the item, or false. */
+static bool find(const struct arena_mail *mail, const struct run *run, uint32_t tag, uint64_t *item_p)
+{
+	uint64_t taken = atomic_load_explicit(&mail->taken, memory_order_relaxed); /* mine */
+
+	for (uint64_t i = taken; i < taken + ARENA_ITEMS; i++) {
+		const struct arena_item *item = &mail->items[i % ARENA_ITEMS];
+		uint64_t flag = atomic_load_explicit(&item->flag, memory_order_acquire);
+
+		if (flag >> 24 != (i + 1) << 24 >> 24)
+			return false;
+		*item_p = i;
+		if ((flag & ARENA_DONE) == tag && item->message == number_of(run) && (mail->early >> i % ARENA_ITEMS & 1) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* All that were taken without a gap are free again. */
+static void free_items(struct arena_mail *mail, uint64_t item)
+{
+	uint64_t taken = atomic_load_explicit(&mail->taken, memory_order_relaxed);
+
+	if (item != taken) {
+		mail->early |= UINT64_C(1) << item % ARENA_ITEMS;
+		return;
+	}
+	for (taken++; (mail->early >> taken % ARENA_ITEMS & 1) != 0; taken++)
+		mail->early &= ~(UINT64_C(1) << taken % ARENA_ITEMS);
+	atomic_store_explicit(&mail->taken, taken, memory_order_release);
+}
+
+/* Past the cache where the message and all that goes with it do not fit. */
+static bool streams(const struct run *run)
+{
+	return run->in.bytes >= run->comm->cache_bytes / 4;
 }
 
 choir_status mail_take(struct run *run, const struct plan_step *step, bool *done)
 {
 	struct arena_mail *mail = mail_between(run->comm, step->peer, run->comm->rank);
-	uint64_t number = number_of(run);
+	const struct arena_item *item;
 	struct call_record theirs;
-	struct arena_box *box;
+	uint64_t number;
 
-	if (mail == NULL || atomic_load_explicit(&mail->boxes[number % ARENA_BOXES].flag, memory_order_acquire) != number + 1)
+	if (mail == NULL || !find(mail, run, step->tag, &number))
 		return CHOIR_SUCCESS;
-	box = &mail->boxes[number % ARENA_BOXES];
-	if (box->call != record_hash(&run->record)) {
-		memcpy(&theirs, box->record, sizeof theirs);
+	item = &mail->items[number % ARENA_ITEMS];
+	if (item->call != record_hash(&run->record)) {
+		memcpy(&theirs, item->record, sizeof theirs);
 		return run_mismatch(run, step->peer, &theirs);
 	}
-	memcpy(steps_host(run, step->dst), room(box, step->len), step->len);
-	atomic_store_explicit(&mail->taken[number % ARENA_BOXES], number + 1, memory_order_release);
+	if (step->len > 0)
+		copy_host(steps_host(run, step->dst), in_ring(step->len) > 0 ? ring_of(mail) + item->at : item->bytes, step->len, streams(run));
+	free_items(mail, number);
 	*done = true;
 	return CHOIR_SUCCESS;
 }

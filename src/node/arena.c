@@ -50,6 +50,25 @@ static bool has_mail(const struct arena *arena)
 	return arena->ranks <= ARENA_MAIL_RANKS && arena->lanes == ARENA_MOST_LANES;
 }
 
+uint64_t arena_ring_bytes(const struct arena *arena)
+{
+	uint64_t bytes = ARENA_RING_MOST, pairs = (uint64_t)arena->ranks * (uint64_t)arena->ranks;
+
+	while (bytes * pairs > ARENA_RINGS_BYTES)
+		bytes /= 2;
+	return bytes;
+}
+
+static uint64_t mail_span(const struct arena *arena)
+{
+	return sizeof(struct arena_mail) + arena_ring_bytes(arena);
+}
+
+static uint64_t mail_bytes(const struct arena *arena)
+{
+	return has_mail(arena) ? pages((uint64_t)arena->ranks * (uint64_t)arena->ranks * mail_span(arena)) : 0;
+}
+
 /* Fills the offsets; *bytes_p is the size of the whole. */
 static choir_status lay_out(struct arena *arena, uint64_t *bytes_p)
 {
@@ -67,7 +86,7 @@ static choir_status lay_out(struct arena *arena, uint64_t *bytes_p)
 		                 arena->lanes, (unsigned long long)arena->slot_bytes);
 	arena->slots_off = arena->lanes_off + pages(arena->slots_off);
 	arena->mail_off = arena->slots_off + slots;
-	*bytes_p = arena->mail_off + (has_mail(arena) ? pages((uint64_t)arena->ranks * (uint64_t)arena->ranks * sizeof(struct arena_mail)) : 0);
+	*bytes_p = arena->mail_off + mail_bytes(arena);
 	return CHOIR_SUCCESS;
 }
 
@@ -218,7 +237,7 @@ struct arena_mail *arena_mail(struct arena *arena, int from, int to)
 {
 	uint64_t pair = (uint64_t)from * (uint64_t)arena->ranks + (uint64_t)to;
 
-	return has_mail(arena) ? (struct arena_mail *)(void *)at_off(arena, arena->mail_off + pair * sizeof(struct arena_mail)) : NULL;
+	return has_mail(arena) ? (struct arena_mail *)(void *)at_off(arena, arena->mail_off + pair * mail_span(arena)) : NULL;
 }
 
 struct arena_control *arena_control(struct arena *arena, int place)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The arena: memory that all ranks of a node see, a memfd fully allocated at creation.  For each rank: a control block, and `lanes` lanes
- * with one flag line and one slot each.  A collective uses lane seq mod lanes on every rank.  For each pair of ranks, if they are few: boxes for short messages.
+ * with one flag line and one slot each.  A collective uses lane seq mod lanes on every rank.  For each pair of ranks, if they are few: a ring for messages.
  *
  * Note [arena flags].  A lane's flag is one 64-bit number that only rises: seq << 24 | step, step = plan index << 20 | phase while it
  * runs, ARENA_DONE if it ended badly for its rank alone.  So "has peer published phase p of call s" is one acquire load and one compare,
@@ -36,20 +36,34 @@ struct arena_control {                    /* one rank's words that are not per l
 	_Alignas(64) _Atomic uint64_t past;                   /* the first rank's: how all write what peers read, see exec/stores.h; seldom written */
 };
 
-enum { ARENA_BOXES = 8, ARENA_BOX_BYTES = 4096, ARENA_MAIL_RANKS = 16 };
-
-struct arena_box { /* written by the sender only, the flag last */
-	_Alignas(64) _Atomic uint64_t flag;       /* the message's number among the pair's, plus 1 */
-	uint64_t call;                            /* a hash of the record */
-	unsigned char bytes[ARENA_LINE_BYTES];    /* the message, if it is no longer than that */
-	_Alignas(64) unsigned char record[ARENA_RECORD_BYTES]; /* read when hashes differ */
-	_Alignas(64) unsigned char more[ARENA_BOX_BYTES];      /* a longer message */
+enum {
+	ARENA_ITEMS = 64,
+	ARENA_ITEM_BYTES = 64 * 1024,   /* the longest item */
+	ARENA_ITEM_LINE_BYTES = 40,     /* of an item that stands beside its flag */
+	ARENA_MAIL_RANKS = 16,
+	ARENA_RING_MOST = 4 << 20,
+	ARENA_RINGS_BYTES = 16 << 20,   /* of all pairs; a power of two each */
 };
 
-struct arena_mail { /* from one rank to another; message k uses box k mod ARENA_BOXES */
-	_Alignas(64) _Atomic uint64_t taken[ARENA_BOXES]; /* by the receiver: for each box, the message that it took out last, plus 1 */
-	_Alignas(64) uint64_t seen[ARENA_BOXES];          /* the sender's note of that, so that it looks there once in a round of the boxes */
-	struct arena_box boxes[ARENA_BOXES];
+struct arena_item { /* two cache lines, written by the sender only, the flag last */
+	_Alignas(64) _Atomic uint64_t flag; /* ARENA_FLAG(the item's number among the pair's + 1, tag) */
+	uint64_t call;                      /* a hash of the record */
+	uint64_t message;                   /* whose piece it is */
+	union {
+		unsigned char bytes[ARENA_ITEM_LINE_BYTES]; /* of a short one */
+		uint64_t at;                                /* in the ring, of a longer one */
+	};
+	_Alignas(64) unsigned char record[ARENA_RECORD_BYTES]; /* read when hashes differ */
+};
+
+struct arena_mail { /* from one rank to another; item k uses items[k mod ARENA_ITEMS] */
+	_Alignas(64) _Atomic uint64_t taken; /* by the receiver: so many items, all there are up to that one */
+	uint64_t early;                      /* the receiver's note: those that it took before older ones, by number mod ARENA_ITEMS */
+	_Alignas(64) uint64_t put, seen;     /* the sender's notes: items put, and how many of them were taken when it looked last */
+	uint64_t at;                         /* bytes of the ring passed so far, those left out before its end too */
+	uint32_t slow, past, cycle;          /* plain copies that took long, one after the other; pieces to be written past the cache, and how many next time */
+	uint64_t ends[ARENA_ITEMS];          /* the same behind each item */
+	struct arena_item items[ARENA_ITEMS];
 };
 
 struct arena_address { /* how a peer finds it */
@@ -81,6 +95,9 @@ struct arena_control *arena_control(struct arena *arena, int place);
 
 /* Between two places; NULL where they have none: in arenas of more than ARENA_MAIL_RANKS ranks or fewer than ARENA_MOST_LANES lanes, which are no comm's. */
 struct arena_mail *arena_mail(struct arena *arena, int from, int to);
+
+/* The ring of a pair, where the longer items lie: so many bytes behind its struct arena_mail. */
+uint64_t arena_ring_bytes(const struct arena *arena);
 
 /* The whole mapping, page aligned, for wrapping as a cl_mem once. */
 void *arena_base(struct arena *arena);
