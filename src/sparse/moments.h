@@ -19,7 +19,6 @@ struct moments_job;
 /* moments_job_create: starts on n > 0 elements at a byte offset of a cl_mem.  UNSUPPORTED for f64 where the device has none; OPENCL, NO_MEMORY. */
 choir_status moments_job_create(choir_device *device, choir_dtype dtype, cl_mem mem, uint64_t off, uint64_t n, struct moments_job **out_p);
 choir_status moments_job_poll(struct moments_job *job, struct moments *out, bool *done_p);
-choir_status moments_job_watch(struct moments_job *job, void (*fn)(void *), void *ctx);
 /* Waits for the device.  NULL is silent. */
 void moments_job_destroy(struct moments_job *job);
 
