@@ -85,7 +85,7 @@ bool steps_host_copy(struct run *run, const struct plan_step *step)
 		if (past)
 			copy_host_stream(dst, src, span);
 		else if (dst != src) /* a tensor in place, and a plan that does not know */
-			memcpy(dst, src, span);
+			copy_host_plain(dst, src, span);
 		run->board.piece += span;
 	}
 	if (past)
