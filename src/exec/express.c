@@ -37,6 +37,10 @@ static struct run *take(struct choir_comm *comm, enum express_kind kind)
 	}
 	run->deadline_ms = comm->deadline_ms;
 	run->on_the_spot = !run->pair;
+	memset(&run->record, 0, sizeof run->record);
+	run->record_hash = 0;
+	if (run->pair)
+		engine->repeat.ready = false;
 	return run;
 }
 
@@ -82,7 +86,6 @@ static void clean(struct run *run)
 	run->plan_index = 0;
 	run->started_ns = run->submitted_ns = run->ask_ms = 0;
 	run->send_place = run->recv_place = 0;
-	memset(&run->record, 0, sizeof run->record);
 	if (run->pair)
 		atomic_store_explicit(&run->event->wire_bytes, 0, memory_order_relaxed);
 	if (run->status == CHOIR_SUCCESS)
@@ -108,7 +111,7 @@ static void unlist(struct engine *engine, struct run *run)
 		at = &(*at)->next;
 	*at = run->next;
 	run->next = NULL;
-	run->on_the_spot = false;
+	run->on_the_spot = engine->repeat.ready = false;
 }
 
 /* From here on they are runs like any others; two of them have one event. */
@@ -206,14 +209,19 @@ static bool advance(struct run *const *runs, int n, int idle, int *left, const s
 
 choir_status express_end(struct run *const *runs, int n, choir_event **event_p)
 {
+	*event_p = NULL;
+	if ((runs[0]->plan->messages && !runs[0]->pair) || !engine_number(runs, n))
+		return submit(runs, n, event_p);
+	return express_carry_out(runs, n, event_p);
+}
+
+choir_status express_carry_out(struct run *const *runs, int n, choir_event **event_p)
+{
 	struct choir_comm *comm = runs[0]->comm;
 	int rounds = comm->crowded ? 1 : WAIT_ROUNDS, left = n;
 	bool pair = runs[0]->pair; /* once the lock is given back the runs are another thread's */
 	const struct run *failed = NULL;
 
-	*event_p = NULL;
-	if ((runs[0]->plan->messages && !pair) || !engine_number(runs, n))
-		return submit(runs, n, event_p);
 	for (int idle = 0; left > 0 && failed == NULL && idle < rounds; idle++) {
 		if (advance(runs, n, idle, &left, &failed) || (!pair && device_block(runs[0])))
 			idle = 0;
@@ -230,6 +238,8 @@ choir_status express_end(struct run *const *runs, int n, choir_event **event_p)
 		go_on(runs, n, event_p);
 		return CHOIR_SUCCESS;
 	}
+	if (n == 2)
+		repeat_keep(runs);
 	express_drop(runs, n);
 	if (pair && pump_busy(comm->pump))
 		(void)progress_kick(); /* the rest of what was sent */

@@ -16,4 +16,7 @@ void express_drop(struct run *const *runs, int n);
 /* express_end: carries the call out.  *event_p NULL: it is over, and its outcome is returned; else it goes on as ordinary runs with that event, a reference. */
 choir_status express_end(struct run *const *runs, int n, choir_event **event_p);
 
+/* express_carry_out: the same for runs that have their numbers. */
+choir_status express_carry_out(struct run *const *runs, int n, choir_event **event_p);
+
 #endif

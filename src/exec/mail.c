@@ -29,6 +29,13 @@ static uint64_t number_of(const struct run *run)
 	return run->key & ~WIRE_PAIR;
 }
 
+static uint64_t hash_of(struct run *run)
+{
+	if (run->record_hash == 0)
+		run->record_hash = record_hash(&run->record);
+	return run->record_hash;
+}
+
 static unsigned char *ring_of(struct arena_mail *mail)
 {
 	return (unsigned char *)(mail + 1);
@@ -104,7 +111,7 @@ bool mail_put(struct run *run, const struct plan_step *step)
 	item->message = number_of(run);
 	if (memcmp(item->record, &run->record, sizeof run->record) != 0)
 		memcpy(item->record, &run->record, sizeof run->record);
-	item->call = record_hash(&run->record);
+	item->call = hash_of(run);
 	mail->at = mail->ends[mail->put % ARENA_ITEMS] = at + room;
 	mail->put++;
 	atomic_store_explicit(&item->flag, ARENA_FLAG(mail->put, step->tag), memory_order_release);
@@ -160,7 +167,7 @@ choir_status mail_take(struct run *run, const struct plan_step *step, bool *done
 	if (mail == NULL || !find(mail, run, step->tag, &number))
 		return CHOIR_SUCCESS;
 	item = &mail->items[number % ARENA_ITEMS];
-	if (item->call != record_hash(&run->record)) {
+	if (item->call != hash_of(run)) {
 		memcpy(&theirs, item->record, sizeof theirs);
 		return run_mismatch(run, step->peer, &theirs);
 	}

@@ -309,6 +309,51 @@ static void test_one_event(void **state)
 	on_layouts(2, one_event);
 }
 
+/* The same call again and again, which is carried out without being looked at again: with other bytes, behind calls that are still under way, between others, and
+ * last with a peer that calls something else. */
+static void repeated(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	uint32_t out[24] = { 0 }, in[24] = { 0 }, more = 0, early = (uint32_t)rank;
+	int n = world->n, left = (rank + n - 1) % n, right = (rank + 1) % n;
+	choir_status st = CHOIR_SUCCESS;
+
+	(void)unused;
+	for (uint32_t i = 0; i < 120; i++) {
+		size_t count = i < 60 ? 3 : 23;
+		choir_event *event = NULL;
+
+		if (i % 8 == 5)
+			OK(choir_recv(comm, choir_host(&more), 1, CHOIR_U32, left, NULL, &event));
+		if (i % 8 == 5)
+			OK(choir_send(comm, choir_host(&early), 1, CHOIR_U32, right, NULL, NULL));
+		if (i % 16 == 15)
+			OK(choir_barrier(comm, NULL, NULL));
+		for (uint32_t k = 0; k < count; k++)
+			out[k] = (uint32_t)rank << 16 | i << 8 | k;
+		OK(choir_sendrecv(comm, choir_host(out), count, right, choir_host(in), count, left, CHOIR_U32, NULL, NULL));
+		for (uint32_t k = 0; k < count; k++)
+			CHECK(in[k] == ((uint32_t)left << 16 | i << 8 | k));
+		if (event != NULL)
+			OK(choir_event_wait(event, -1));
+		choir_event_release(event);
+		CHECK(event == NULL || more == (uint32_t)left);
+	}
+	line_up(); /* the failure is everybody's */
+	st = choir_sendrecv(comm, choir_host(out), rank == 0 ? 22 : 23, right, choir_host(in), left == 0 ? 23 : 22, left, CHOIR_U32, NULL, NULL);
+	for (int i = 0; i < 50 && st == CHOIR_SUCCESS; i++)
+		st = choir_barrier(comm, NULL, NULL);
+	CHECK(st == CHOIR_MISMATCH && says(choir_last_error(), "22 x u32|23 x u32"));
+	IS(choir_sendrecv(comm, choir_host(out), 23, right, choir_host(in), 23, left, CHOIR_U32, NULL, NULL), CHOIR_MISMATCH);
+}
+
+static void test_repeated(void **state)
+{
+	(void)state;
+	on_layouts(2, repeated);
+	on_layouts(3, repeated);
+	on_layouts(5, repeated);
+}
+
 /* A half that does not match fails the whole, and says so. */
 static void wrong_half(struct world *world, int rank, choir_comm *comm, void *unused)
 {
@@ -361,7 +406,7 @@ static void test_failures(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_itself), cmocka_unit_test(test_others), cmocka_unit_test(test_far_ahead), cmocka_unit_test(test_spans), cmocka_unit_test(test_one_event),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_itself), cmocka_unit_test(test_others), cmocka_unit_test(test_far_ahead), cmocka_unit_test(test_spans), cmocka_unit_test(test_repeated), cmocka_unit_test(test_one_event),
 		                            cmocka_unit_test(test_failures) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
