@@ -12,7 +12,8 @@ struct agreed {
 	uint64_t matrix[]; /* [n][n] bytes, row = sender */
 };
 
-/* agreed_keep: matrix and offsets, one behind the other, are the comm's from now on, if the algorithm is one whose ranks all wait for all before they read. */
+/* agreed_keep: matrix and offsets, one behind the other, are the comm's from now on, if the algorithm is one whose ranks all wait for all before they
+ * read. */
 void agreed_keep(struct choir_comm *comm, const struct algorithm *algorithm, const uint64_t *matrix);
 
 /* agreed_take: out of the comm, so that nobody else changes it; NULL = there is none.  agreed_give: back, or away if there is a newer one. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  The turns: gather what each rank says it sends to and expects of each other one, and where in SEND that lies; compare, so that all ranks find the same first difference before
- * a byte is written; map the buffers where the device wants that; run the plan for the n x n matrix; unmap.  Maps are between the plans because a script's engine
- * maps nothing itself. */
+/* Design notes.  The turns: gather what each rank says it sends to and expects of each other one, and where in SEND that lies; compare, so that all
+ * ranks find the same first difference before a byte is written; map the buffers where the device wants that; run the plan for the n x n matrix;
+ * unmap.  Maps are between the plans because a script's engine maps nothing itself. */
 #include "api/alltoallv.h"
 
 #include "algo/build.h"

@@ -6,8 +6,8 @@
 #include "api/vector.h"
 #include "exec/script.h"
 
-/* alltoallv_create: a script for checked arguments.  rules outlive it, the rest is copied; forced: NULL = the rules decide.  The caller runs ops_p->destroy at
- * the end.  NO_MEMORY. */
+/* alltoallv_create: a script for checked arguments.  rules outlive it, the rest is copied; forced: NULL = the rules decide.  The caller runs
+ * ops_p->destroy at the end.  NO_MEMORY. */
 struct alltoallv_call {
 	uint64_t elem_bytes;
 	const struct vector *send, *recv;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* choir_alltoallv: its arguments, and the start of its script.
  *
- * Note [agreed counts].  Most programs make the same exchange again and again.  So a comm keeps the counts of all ranks from its last alltoallv, and a rank whose own
- * are still the same proposes them: the hash of them all stands in the call's record, where a rank that does not has 0.  It goes on with the plan for them as if it
- * were any dense collective's.  Before a rank of that plan reads a peer's bytes it has waited for all ranks and compared all records, so if one differs then all of
- * them find that, and all become scripts, which gather the counts anew. */
+ * Note [agreed counts].  Most programs make the same exchange again and again.  So a comm keeps the counts of all ranks from its last alltoallv, and
+ * a rank whose own are still the same proposes them: the hash of them all stands in the call's record, where a rank that does not has 0.  It goes on
+ * with the plan for them as if it were any dense collective's.  Before a rank of that plan reads a peer's bytes it has waited for all ranks and
+ * compared all records, so if one differs then all of them find that, and all become scripts, which gather the counts anew. */
 #include "api/alltoallv.h"
 
 #include "api/agreed.h"
@@ -110,9 +110,10 @@ static choir_status propose(struct request *r, const choir_call *call, const str
 	struct dense d = { .call = name, .collective = COLLECTIVE_ALLTOALLV, .comm = comm, .send = r->send_buffer, .recv = r->recv_buffer,
 		           .send_bytes = r->send.extent, .recv_bytes = r->recv.extent, .dtype = r->dtype, .inner_block = -1, .hash = agreed->hash,
 		           .asked = asked(r), .disagree = become_script, .disagree_ctx = r, .blocks = true };
-	struct algo_in in = { .layout = &comm->layout, .me = comm->rank, .collective = COLLECTIVE_ALLTOALLV, .elem_bytes = choir_dtype_bytes(r->dtype),
-		              .bytes = agreed->mean, .block_bytes = agreed->matrix, .send_off = agreed->off, .recv_off = r->recv.off,
-		              .slot_bytes = comm->part_bytes, .message_bytes = comm->message_bytes };
+	struct algo_in in = { .layout = &comm->layout, .me = comm->rank, .collective = COLLECTIVE_ALLTOALLV,
+		              .elem_bytes = choir_dtype_bytes(r->dtype), .bytes = agreed->mean, .block_bytes = agreed->matrix,
+		              .send_off = agreed->off, .recv_off = r->recv.off, .slot_bytes = comm->part_bytes,
+		              .message_bytes = comm->message_bytes };
 	struct run *run;
 
 	if (dense_express(&d, call) && express_begin(comm, &kind, 1, &run))

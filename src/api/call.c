@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [one thread, several ranks].  A thread that blocks on one local rank while only itself would make the matching call on another one waits for ever.  Each
- * comm remembers the thread that used it last: if that is this thread, and the sibling has not been given its matching call yet, the call is refused with
- * WOULD_DEADLOCK before anything is submitted.  A sibling that nobody has used at all may belong to a thread that is still starting: of that the log speaks at
- * the warning time, and the deadline ends the call. */
+/* Note [one thread, several ranks].  A thread that blocks on one local rank while only itself would make the matching call on another one waits for
+ * ever.  Each comm remembers the thread that used it last: if that is this thread, and the sibling has not been given its matching call yet, the call
+ * is refused with WOULD_DEADLOCK before anything is submitted.  A sibling that nobody has used at all may belong to a thread that is still starting:
+ * of that the log speaks at the warning time, and the deadline ends the call. */
 #include "api/call.h"
 
 #include "api/meet.h"
@@ -171,8 +171,8 @@ choir_status call_may_block(const char *call, choir_comm *comm, bool pair)
 	                 call, comm->rank, other);
 }
 
-/* Waits for a blocking call.  A sibling that nobody has used may be this thread's own, or that of a thread that is late: at the warning time the first is
- * named, since nothing else would say it; the deadline ends both. */
+/* Waits for a blocking call.  A sibling that nobody has used may be this thread's own, or that of a thread that is late: at the warning time the
+ * first is named, since nothing else would say it; the deadline ends both. */
 static choir_status wait_for(const char *call, struct choir_comm *comm, choir_event *event, bool pair, uint64_t seq)
 {
 	int other = -1;
@@ -180,8 +180,9 @@ static choir_status wait_for(const char *call, struct choir_comm *comm, choir_ev
 	if (comm->family != NULL && !pair && !progress_wait(event, comm->warn_ms))
 		other = sibling_behind(comm, 0, seq);
 	if (other >= 0)
-		log_text(LOG_WARNING, "%s: %s: rank %d waits for rank %d, which no thread has called for yet: if this thread drives both, put their calls between "
-		                      "choir_group_begin and choir_group_end, or take events",
+		log_text(LOG_WARNING,
+		         "%s: %s: rank %d waits for rank %d, which no thread has called for yet: if this thread drives both, put their calls between "
+		         "choir_group_begin and choir_group_end, or take events",
 		         comm->name, call, comm->rank, other);
 	return choir_event_wait(event, -1);
 }

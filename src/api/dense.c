@@ -116,7 +116,8 @@ static void place_lists(const struct dense *d, struct run *run)
 	run->send_place = run->recv_place = reached && fits ? symmetric_place_of_list() : 0;
 }
 
-/* Peers may read SEND and write RECV in place, if that is where they find what they expect: not where one would be overwritten while the other is still read. */
+/* Peers may read SEND and write RECV in place, if that is where they find what they expect: not where one would be overwritten while the other is
+ * still read. */
 static void place_buffers(const struct dense *d, const struct algo_in *in, struct run *run)
 {
 	const struct choir_comm *comm = d->comm;
@@ -338,7 +339,8 @@ bool dense_express(const struct dense *d, const choir_call *call)
 	const struct choir_comm *comm = d->comm;
 	bool near = is_pair(d) ? comm->pump != NULL && !pump_polled(comm->pump) : comm->layout.n_nodes == 1;
 
-	return d->blocks && near && call->n_deps == 0 && call->n_cl_deps == 0 && call->after == NULL && d->send_bytes + d->recv_bytes <= EXPRESS_BYTES;
+	return d->blocks && near && call->n_deps == 0 && call->n_cl_deps == 0 && call->after == NULL &&
+	       d->send_bytes + d->recv_bytes <= EXPRESS_BYTES;
 }
 
 choir_status dense_on_the_spot(struct dense *d, const choir_call *call, struct algo_in *in, struct run *const *runs, int n)

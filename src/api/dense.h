@@ -19,7 +19,7 @@ struct dense {
 	bool reduces;
 	int root;                     /* or peer */
 	bool rooted;
-	int64_t inner_block;          /* in place: SEND may be this block of RECV, or RECV this block of SEND; -1 = same start only; v-collectives: my block */
+	int64_t inner_block;          /* in place: SEND may be this block of RECV, or RECV of SEND; -1 = same start only; v-collectives: my block */
 	uint64_t *block_bytes, *block_off; /* v-collectives, [n]: in the buffer that holds the blocks of all */
 	uint64_t hash;                /* of what else must agree */
 	const char *asked;            /* the algorithm as the call names it, where that must agree instead of the one that runs */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What carries messages between the ranks of a comm: queues in one process, FIFOs in shared memory on one machine, else the transport that the caller gave. */
+/* What carries messages between the ranks of a comm: queues in one process, FIFOs in shared memory on one machine, else the transport that the caller
+ * gave. */
 #include "api/meet.h"
 
 #include "net/hub.h"
@@ -128,9 +129,10 @@ static choir_status link_transport(struct meeting *m)
 
 	for (int p = 0; p < m->n_parties; p++)
 		if (!m->hellos[p].has_transport)
-			return error_set(CHOIR_UNSUPPORTED,
-			                 "%s: the ranks are on machines that share no memory, and party %d brings no transport to join them (libchoir-mpi does)",
-			                 m->join->call, p);
+			return error_set(
+			    CHOIR_UNSUPPORTED,
+			    "%s: the ranks are on machines that share no memory, and party %d brings no transport to join them (libchoir-mpi does)",
+			    m->join->call, p);
 	if (given->size != m->n_parties || given->rank != m->me)
 		return error_set(CHOIR_ARGUMENT, "%s: the transport is endpoint %d of %d, this party is %d of %d", m->join->call, given->rank,
 		                 given->size, m->me, m->n_parties);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The operator "local" (GCL's LOCAL): the result is the rank's own share.  One copy; where neither buffer is reached by the host, through scratch in chunks. */
+/* The operator "local" (GCL's LOCAL): the result is the rank's own share.  One copy; where neither buffer is reached by the host, through scratch in
+ * chunks. */
 #include "api/local.h"
 
 #include "algo/blocks.h"

@@ -7,8 +7,9 @@
 static struct dense dense_of(const struct multi *m, size_t b)
 {
 	const struct tensor_bucket *bucket = &m->list->buckets[b];
-	struct dense d = { .call = m->name, .collective = COLLECTIVE_ALLREDUCE, .comm = m->comm, .count = bucket->count, .send_blocks = 1, .recv_blocks = 1,
-		           .dtype = bucket->dtype, .op = m->op, .reduces = true, .inner_block = -1, .hash = m->list->hash, .of_list = true,
+	struct dense d = { .call = m->name, .collective = COLLECTIVE_ALLREDUCE, .comm = m->comm, .count = bucket->count, .send_blocks = 1,
+		           .recv_blocks = 1, .dtype = bucket->dtype, .op = m->op, .reduces = true, .inner_block = -1, .hash = m->list->hash,
+		           .of_list = true,
 		           .root = m->list->n < INT32_MAX ? (int)m->list->n : INT32_MAX };
 
 	if (bucket->only != NULL) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  Of a list that is kept the cl_mems are kept too, so what was found out about them holds, also where a plain call would look again (tensor_list.c).
- * What may change is where peers find the tensors: then the list is checked anew, once.  Counts and types stay, so the buckets are the same. */
+/* Design notes.  Of a list that is kept the cl_mems are kept too, so what was found out about them holds, also where a plain call would look again
+ * (tensor_list.c).  What may change is where peers find the tensors: then the list is checked anew, once.  Counts and types stay, so the buckets are
+ * the same. */
 #include "api/multi_call.h"
 #include "api/request.h"
 

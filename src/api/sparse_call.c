@@ -14,8 +14,8 @@ static choir_status read_attr(const choir_sparse_attr *given, choir_sparse_attr 
 
 	if (given != NULL) {
 		if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof attr)
-			return error_set(CHOIR_ARGUMENT, "choir_sparse_allreduce: attr->struct_size is %zu; this library knows %zu", given->struct_size,
-			                 sizeof attr);
+			return error_set(CHOIR_ARGUMENT, "choir_sparse_allreduce: attr->struct_size is %zu; this library knows %zu",
+			                 given->struct_size, sizeof attr);
 		memcpy(&attr, given, given->struct_size);
 	}
 	*out = attr;
@@ -56,7 +56,8 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 {
 	struct choir_comm *comm = run->comm;
 	struct script_env env = { .layout = &comm->layout, .me = comm->rank, .device = comm->device, .slot_bytes = comm->part_bytes,
-		                  .message_bytes = comm->message_bytes, .ring = comm_ring_self, .costs = &comm->rules.costs, .history = &comm->history };
+		                  .message_bytes = comm->message_bytes, .ring = comm_ring_self, .costs = &comm->rules.costs,
+		                  .history = &comm->history };
 
 	run->event->free_result = free_outcome;
 	run->event->result = calloc(1, sizeof(struct sparse_outcome));
@@ -133,7 +134,8 @@ choir_status choir_event_sparse_stats(choir_event *event, choir_sparse_stats *ou
 	if (event == NULL || out == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_event_sparse_stats: null argument");
 	if (out->struct_size < sizeof(size_t) || out->struct_size > sizeof stats)
-		return error_set(CHOIR_ARGUMENT, "choir_event_sparse_stats: struct_size is %zu; this library knows %zu", out->struct_size, sizeof stats);
+		return error_set(CHOIR_ARGUMENT, "choir_event_sparse_stats: struct_size is %zu; this library knows %zu", out->struct_size,
+		                 sizeof stats);
 	outcome = outcome_of(event);
 	if (outcome == NULL || !event_is_complete(event))
 		return error_set(CHOIR_ARGUMENT, "choir_event_sparse_stats: the event is not that of a sparse collective that is over");

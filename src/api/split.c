@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  A split is an allgather of (color, key, driver) over the parent, then the same joining as for any comm, color after color in ascending order.  The
- * parties are the calls: all ranks that one split_local call drives are one party, led by the lowest of them.  The parties of a color exchange their bytes by send
- * and recv on the parent, so ranks of other colors take no part; messages of the new comm go through the parent's pumps. */
+/* Design notes.  A split is an allgather of (color, key, driver) over the parent, then the same joining as for any comm, color after color in
+ * ascending order.  The parties are the calls: all ranks that one split_local call drives are one party, led by the lowest of them.  The parties of a
+ * color exchange their bytes by send and recv on the parent, so ranks of other colors take no part; messages of the new comm go through the parent's
+ * pumps. */
 #include "api/call.h"
 #include "api/join.h"
 #include "api/meet.h"

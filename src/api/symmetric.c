@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Symmetric memory.  Two gathers over the comm itself: where each rank's share can be found and how long it is, then whether everybody has mapped the others'.  In
- * memory that is allocated the lowest rank of a node makes an arena, in which each rank of the node has one slot: its share. */
+/* Symmetric memory.  Two gathers over the comm itself: where each rank's share can be found and how long it is, then whether everybody has mapped the
+ * others'.  In memory that is allocated the lowest rank of a node makes an arena, in which each rank of the node has one slot: its share. */
 #include "api/call.h"
 #include "exec/symmetric.h"
 
@@ -41,8 +41,8 @@ static choir_status gather(struct allotment *a)
 	choir_status st = choir_group_begin(), ended;
 
 	for (int i = 0; i < a->n_local && st == CHOIR_SUCCESS; i++)
-		st = choir_allgather(a->comms[i], choir_host(&a->mine[i]), choir_host(&a->all[(size_t)i * n]), sizeof(struct offer) / 8, CHOIR_U64, NULL,
-		                     NULL);
+		st = choir_allgather(a->comms[i], choir_host(&a->mine[i]), choir_host(&a->all[(size_t)i * n]), sizeof(struct offer) / 8, CHOIR_U64,
+		                     NULL, NULL);
 	ended = choir_group_end();
 	return st == CHOIR_SUCCESS ? ended : st;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  A training step makes the same call on the same tensors again and again, and to check 300 of them costs more than to add them up.  So the comm
- * keeps the last lists: a call compares its own with them field by field.  What had been found out about host pointers follows from their fields; what about
- * cl_mems holds until one dies (dev_deaths), since handles are given out again; where peers find them, until symmetric memory comes or goes.  Lists with buffers of
- * other kinds are checked at each call. */
+/* Design notes.  A training step makes the same call on the same tensors again and again, and to check 300 of them costs more than to add them up.
+ * So the comm keeps the last lists: a call compares its own with them field by field.  What had been found out about host pointers follows from their
+ * fields; what about cl_mems holds until one dies (dev_deaths), since handles are given out again; where peers find them, until symmetric memory
+ * comes or goes.  Lists with buffers of other kinds are checked at each call. */
 #include "api/tensor_list.h"
 
 #include "api/call.h"

@@ -33,8 +33,8 @@ struct tensor_list {
 	uint64_t *places;
 };
 
-/* tensor_list_take: the list, checked, and the comm: buffers as dev_range checks them, no two overlapping.  Nothing is retained but the list itself: *out_p is a reference, and
- * stands beside the caller's buffers only as long as they do.  ARGUMENT naming the tensors. */
+/* tensor_list_take: the list, checked, and the comm: buffers as dev_range checks them, no two overlapping.  Nothing is retained but the list itself:
+ * *out_p is a reference, and stands beside the caller's buffers only as long as they do.  ARGUMENT naming the tensors. */
 choir_status tensor_list_take(const char *call, struct choir_comm *comm, const choir_tensor *tensors, size_t n, struct tensor_list **out_p);
 
 /* tensor_list_give: the reference back; the comm keeps the list for the next call. */

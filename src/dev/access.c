@@ -4,11 +4,12 @@
 
 #define HOST_RESTRICTED (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY)
 
-/* PoCL 3.1 answers CL_INVALID_VALUE to an unmap while another thread maps or unmaps the same buffer: one at a time, over all devices of the process. */
+/* PoCL 3.1 answers CL_INVALID_VALUE to an unmap while another thread maps or unmaps the same buffer: one at a time, over all devices of the
+ * process. */
 static pthread_mutex_t mapping_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Maps the whole cl_mem and unmaps it; on this device the pointer outlives that (probe.c).  Blocking: the internal queue of a DIRECT device never waits
- * for anybody else's commands. */
+/* Maps the whole cl_mem and unmaps it; on this device the pointer outlives that (probe.c).  Blocking: the internal queue of a DIRECT device never
+ * waits for anybody else's commands. */
 static choir_status map_for_good(choir_device *device, cl_mem mem, unsigned char **ptr_p)
 {
 	cl_event unmapped = NULL;
@@ -68,8 +69,8 @@ static choir_status resolve_mem(choir_device *device, choir_buffer buffer, struc
 	return CHOIR_SUCCESS;
 }
 
-/* A pointer of fine-grained SVM cannot be told from one that clSVMAlloc made coarse; mapping is legal for both and costs a command.  On CPUs both are plain
- * memory, so there the capability decides; elsewhere only system SVM makes every pointer direct. */
+/* A pointer of fine-grained SVM cannot be told from one that clSVMAlloc made coarse; mapping is legal for both and costs a command.  On CPUs both are
+ * plain memory, so there the capability decides; elsewhere only system SVM makes every pointer direct. */
 static void resolve_svm(const choir_device *device, unsigned char *ptr, struct dev_access *access)
 {
 	cl_device_svm_capabilities svm = device->facts.svm;

@@ -54,7 +54,8 @@ static choir_status read_on(choir_device *device, cl_command_queue queue, const 
 		return event_p != NULL ? dev_marker(queue, event_p) : CHOIR_SUCCESS;
 	TRY(check_copy("dev_read", access, off, bytes));
 	if (access->mem == NULL)
-		rc = copy_pointer(device, queue, access, to, (unsigned char *)(access->usm != NULL ? access->usm : access->svm) + off, bytes, event_p);
+		rc = copy_pointer(device, queue, access, to, (unsigned char *)(access->usm != NULL ? access->usm : access->svm) + off, bytes,
+		                  event_p);
 	else if (access->no_read)
 		rc = copy_between(queue, device->context, access, off, to, NULL, bytes, event_p);
 	else
@@ -62,8 +63,8 @@ static choir_status read_on(choir_device *device, cl_command_queue queue, const 
 	return rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("dev_read: enqueue", rc);
 }
 
-static choir_status write_on(choir_device *device, cl_command_queue queue, const struct dev_access *access, uint64_t off, const void *from, uint64_t bytes,
-                             cl_event *event_p)
+static choir_status write_on(choir_device *device, cl_command_queue queue, const struct dev_access *access, uint64_t off, const void *from,
+                             uint64_t bytes, cl_event *event_p)
 {
 	cl_int rc;
 
@@ -71,7 +72,8 @@ static choir_status write_on(choir_device *device, cl_command_queue queue, const
 		return event_p != NULL ? dev_marker(queue, event_p) : CHOIR_SUCCESS;
 	TRY(check_copy("dev_write", access, off, bytes));
 	if (access->mem == NULL)
-		rc = copy_pointer(device, queue, access, (unsigned char *)(access->usm != NULL ? access->usm : access->svm) + off, from, bytes, event_p);
+		rc = copy_pointer(device, queue, access, (unsigned char *)(access->usm != NULL ? access->usm : access->svm) + off, from, bytes,
+		                  event_p);
 	else if (access->no_write)
 		rc = copy_between(queue, device->context, access, off, NULL, from, bytes, event_p);
 	else
@@ -130,8 +132,8 @@ choir_status dev_stage_write(choir_device *device, const struct dev_access *acce
 	return CHOIR_SUCCESS;
 }
 
-/* No flush before the wait, which is one: Intel's runtime does a small command in the waiting thread, unless a flush has given it to another.  An event and not a
- * blocking write, which on that runtime returns before bytes of less than a kilobyte are there. */
+/* No flush before the wait, which is one: Intel's runtime does a small command in the waiting thread, unless a flush has given it to another.  An
+ * event and not a blocking write, which on that runtime returns before bytes of less than a kilobyte are there. */
 choir_status dev_stage_read_now(choir_device *device, const struct dev_access *access, uint64_t off, void *to, uint64_t bytes)
 {
 	cl_command_queue queue;

@@ -15,15 +15,17 @@ const char *cl_error_name(cl_int rc);
 
 choir_device *dev_retain(choir_device *device); /* choir_device_destroy releases */
 
-/* dev_range: checks a caller's buffer for `bytes` bytes from its start: known kind, not null, offset aligned to elem_bytes, inside the cl_mem, context of the
- * device (or any, see below), supported by the device.  ARGUMENT / UNSUPPORTED with the buffer's role in the sentence.  bytes 0 accepts anything. */
+/* dev_range: checks a caller's buffer for `bytes` bytes from its start: known kind, not null, offset aligned to elem_bytes, inside the cl_mem,
+ * context of the device (or any, see below), supported by the device.  ARGUMENT / UNSUPPORTED with the buffer's role in the sentence.  bytes 0
+ * accepts anything. */
 choir_status dev_range(choir_device *device, const char *role, choir_buffer buffer, uint64_t bytes, uint64_t elem_bytes);
 
 /* dev_overlap: do two ranges share a byte (sub-buffers of one parent and pointers included)?  *same = they start at the same byte;
  * *b_minus_a = bytes from a's start to b's, 0 if they are in unrelated memory.  Both may be NULL.  A range of 0 bytes overlaps nothing. */
 bool dev_overlap(choir_buffer a, uint64_t a_bytes, choir_buffer b, uint64_t b_bytes, bool *same, int64_t *b_minus_a);
 
-/* Where a buffer starts: an address, or a position in a cl_mem that has no host address.  dev_place: false for a handle that the driver does not know. */
+/* Where a buffer starts: an address, or a position in a cl_mem that has no host address.  dev_place: false for a handle that the driver does not
+ * know. */
 struct dev_place {
 	cl_mem root; /* NULL: at is an address */
 	uint64_t at;
@@ -41,46 +43,50 @@ struct dev_access {
 	bool direct;        /* ptr is valid for the whole run without any command */
 	bool stage;         /* reached by dev_read and dev_write only; neither direct nor stage: map it */
 	bool write;
-	bool no_read, no_write; /* STAGE: the cl_mem's flags forbid the host that; bytes go through a buffer between (dev_read, dev_write see to it) */
+	bool no_read, no_write; /* STAGE: the cl_mem's flags forbid the host that; bytes go through a buffer between: dev_read, dev_write see to it */
 };
 
 /* dev_keep: retains the buffer's cl_mem, if it is one: *kept_p, else unchanged.  clReleaseMemObject gives it back. */
 choir_status dev_keep(choir_buffer buffer, cl_mem *kept_p);
 
-/* dev_resolve: which way `bytes` bytes of the buffer (checked by dev_range) are reached.  Enqueues nothing except, on DIRECT devices, the one blocking map per
- * cl_mem, whose pointer is cached until the cl_mem dies.  bytes 0: direct with ptr NULL.  A cl_mem whose flags restrict the host is staged. */
+/* dev_resolve: which way `bytes` bytes of the buffer (checked by dev_range) are reached.  Enqueues nothing except, on DIRECT devices, the one
+ * blocking map per cl_mem, whose pointer is cached until the cl_mem dies.  bytes 0: direct with ptr NULL.  A cl_mem whose flags restrict the host is
+ * staged. */
 choir_status dev_resolve(choir_device *device, choir_buffer buffer, uint64_t bytes, bool write, struct dev_access *out);
 
-/* dev_deaths: grows whenever a cl_mem dies that dev_resolve found to be direct, before its handle can mean another memory: what was found out about such handles
- * holds while it stays. */
+/* dev_deaths: grows whenever a cl_mem dies that dev_resolve found to be direct, before its handle can mean another memory: what was found out about
+ * such handles holds while it stays. */
 uint64_t dev_deaths(void);
 
 /* MAP class only: dev_map starts mapping, sets access->ptr and gives the event after which it is valid; dev_unmap the reverse (ptr is NULL again, the
- * caller's memory is complete after the event).  Map a range once: two maps of the same bytes, one of them for writing, are undefined in OpenCL.  event_p may be NULL. */
+ * caller's memory is complete after the event).  Map a range once: two maps of the same bytes, one of them for writing, are undefined in OpenCL.
+ * event_p may be NULL. */
 bool dev_needs_map(const struct dev_access *access);
 choir_status dev_map(choir_device *device, struct dev_access *access, cl_event *event_p);
 choir_status dev_unmap(choir_device *device, struct dev_access *access, cl_event *event_p);
 
-/* STAGE and unmapped MAP accesses: starts copying between the caller's range (at byte off) and host memory of ours, on an internal in-order queue, flushed.
- * The host memory is the device's until the event.  event_p may be NULL. */
+/* STAGE and unmapped MAP accesses: starts copying between the caller's range (at byte off) and host memory of ours, on an internal in-order queue,
+ * flushed.  The host memory is the device's until the event.  event_p may be NULL. */
 choir_status dev_read(choir_device *device, const struct dev_access *access, uint64_t off, void *to, uint64_t bytes, cl_event *event_p);
 choir_status dev_write(choir_device *device, const struct dev_access *access, uint64_t off, const void *from, uint64_t bytes, cl_event *event_p);
 
-/* dev_stage_read, dev_stage_write: the same on queues of their own, one for each direction, so that copies both ways and kernels overlap.  Only copies of one
- * direction are in order: what a copy needs of the other queues must be complete before. */
+/* dev_stage_read, dev_stage_write: the same on queues of their own, one for each direction, so that copies both ways and kernels overlap.  Only
+ * copies of one direction are in order: what a copy needs of the other queues must be complete before. */
 choir_status dev_stage_read(choir_device *device, const struct dev_access *access, uint64_t off, void *to, uint64_t bytes, cl_event *event_p);
-choir_status dev_stage_write(choir_device *device, const struct dev_access *access, uint64_t off, const void *from, uint64_t bytes, cl_event *event_p);
+choir_status dev_stage_write(choir_device *device, const struct dev_access *access, uint64_t off, const void *from, uint64_t bytes,
+                             cl_event *event_p);
 
 /* dev_stage_read_now, dev_stage_write_now: the same, complete when they return. */
 choir_status dev_stage_read_now(choir_device *device, const struct dev_access *access, uint64_t off, void *to, uint64_t bytes);
 choir_status dev_stage_write_now(choir_device *device, const struct dev_access *access, uint64_t off, const void *from, uint64_t bytes);
 
-/* dev_poll: *done_p = true when the event is complete (then also a synchronisation point: clWaitForEvents was called on the complete event); OPENCL if it ended
- * in error.  dev_watch: rings the process's bell through fn when it completes or fails. */
+/* dev_poll: *done_p = true when the event is complete (then also a synchronisation point: clWaitForEvents was called on the complete event); OPENCL
+ * if it ended in error.  dev_watch: rings the process's bell through fn when it completes or fails. */
 choir_status dev_poll(cl_event event, bool *done_p);
 choir_status dev_watch(cl_event event, void (*fn)(void *), void *ctx);
 
-/* dev_wait: blocks until the event is complete, releases it and sets it NULL; NULL is silent.  For tests, probes and tear-down, never in the engine's steps. */
+/* dev_wait: blocks until the event is complete, releases it and sets it NULL; NULL is silent.  For tests, probes and tear-down, never in the engine's
+ * steps. */
 choir_status dev_wait(cl_event *event_p);
 
 /* dev_marker: an event for all that was enqueued on the caller's queue so far, flushed. */
@@ -91,28 +97,31 @@ struct dev_memory {
 	void *ptr;
 	uint64_t bytes;
 	cl_mem mem;  /* over ptr, usable as a kernel's operand; NULL if the device has no use for it */
-	cl_mem pinned; /* STAGE: the CL_MEM_ALLOC_HOST_PTR buffer behind ptr, mapped for good: ptr is good for dev_read and dev_write, no kernel may touch it */
+	cl_mem pinned; /* STAGE: the CL_MEM_ALLOC_HOST_PTR buffer behind ptr, mapped for good: for dev_read and dev_write, no kernel may touch it */
 	bool foreign;/* ptr is not ours to free (arena) */
 };
-/* dev_memory_create: bytes of pinned memory (STAGE) or plain page-aligned memory (others).  dev_memory_wrap: the same over existing memory, which outlives it;
- * mem stays NULL unless the device is a CPU and ptr is page aligned with bytes a multiple of 64.  dev_memory_free: nothing may still use it; {0} is silent. */
+/* dev_memory_create: bytes of pinned memory (STAGE) or plain page-aligned memory (others).  dev_memory_wrap: the same over existing memory, which
+ * outlives it; mem stays NULL unless the device is a CPU and ptr is page aligned with bytes a multiple of 64.  dev_memory_free: nothing may still use
+ * it; {0} is silent. */
 choir_status dev_memory_create(choir_device *device, uint64_t bytes, struct dev_memory *out);
 choir_status dev_memory_wrap(choir_device *device, void *ptr, uint64_t bytes, struct dev_memory *out);
 void dev_memory_free(choir_device *device, struct dev_memory *memory);
 
-/* dev_buffer_create: memory of the device's own, for kernels (and dev_read, dev_write through dev_buffer_access).  clReleaseMemObject by dev_buffer_free; NULL is silent. */
+/* dev_buffer_create: memory of the device's own, for kernels (and dev_read, dev_write through dev_buffer_access).  clReleaseMemObject by
+ * dev_buffer_free; NULL is silent. */
 choir_status dev_buffer_create(choir_device *device, uint64_t bytes, cl_mem *out_p);
 void dev_buffer_free(cl_mem mem);
 struct dev_access dev_buffer_access(cl_mem mem, uint64_t off, uint64_t bytes);
 
-/* dev_kernel_take: the kernel of that name of the embedded source file (e.g. "reduce.cl") built with options; built once per device, one build at a time over the
- * processes of the user on this machine (PoCL's cache races), cached.  Blocks for the build: seconds.  The caller holds the returned cl_kernel alone until
- * dev_kernel_give: kernels carry arguments and are not thread-safe, so a small free list is kept.  Give it right after dev_launch: arguments are captured. */
+/* dev_kernel_take: the kernel of that name of the embedded source file (e.g. "reduce.cl") built with options; built once per device, one build at a
+ * time over the processes of the user on this machine (PoCL's cache races), cached.  Blocks for the build: seconds.  The caller holds the returned
+ * cl_kernel alone until dev_kernel_give: kernels carry arguments and are not thread-safe, so a small free list is kept.  Give it right after
+ * dev_launch: arguments are captured. */
 choir_status dev_kernel_take(choir_device *device, const char *source, const char *options, const char *kernel, cl_kernel *out_p);
 void dev_kernel_give(choir_device *device, const char *source, const char *options, const char *kernel, cl_kernel k);
 
-/* dev_launch: enqueues on the internal in-order queue and flushes; event_p may be NULL for a launch that a later one on the queue covers.  global is a multiple of
- * local; local 0 lets the driver choose. */
+/* dev_launch: enqueues on the internal in-order queue and flushes; event_p may be NULL for a launch that a later one on the queue covers.  global is
+ * a multiple of local; local 0 lets the driver choose. */
 choir_status dev_launch(choir_device *device, cl_kernel kernel, size_t global, size_t local, cl_event *event_p);
 
 cl_command_queue dev_queue(choir_device *device); /* the internal in-order queue */

@@ -59,7 +59,8 @@ choir_status dev_memory_wrap(choir_device *device, void *ptr, uint64_t bytes, st
 	struct dev_memory memory = { .ptr = ptr, .bytes = bytes, .foreign = true };
 	cl_int rc;
 
-	if (dev_is_cpu(device) && bytes > 0 && (uintptr_t)ptr % PAGE_BYTES == 0 && bytes % LINE_BYTES == 0 && bytes <= device->facts.max_buffer_bytes) {
+	if (dev_is_cpu(device) && bytes > 0 && (uintptr_t)ptr % PAGE_BYTES == 0 && bytes % LINE_BYTES == 0 &&
+	    bytes <= device->facts.max_buffer_bytes) {
 		memory.mem = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, ptr, &rc);
 		if (rc != CL_SUCCESS)
 			return error_cl("clCreateBuffer (over host memory)", rc);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The mapped pointer of every cl_mem that was reached directly.  A cl_mem handle is soon reused with another pointer after its memory died, so an entry ends in the
- * memory's destructor callback, which may come after the device is gone: hence the reference count.  Any thread. */
+/* The mapped pointer of every cl_mem that was reached directly.  A cl_mem handle is soon reused with another pointer after its memory died, so an
+ * entry ends in the memory's destructor callback, which may come after the device is gone: hence the reference count.  Any thread. */
 #ifndef DEV_POINTER_CACHE_H
 #define DEV_POINTER_CACHE_H
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* How the host reaches a cl_mem, by trying.
  *
- * DIRECT: a pointer from a map is used after the unmap.  OpenCL promises nothing of the kind; the CPU runtimes of PoCL and Intel keep one storage per buffer
- * and so it holds there.  The probe sends bytes both ways without a map and compares them, on a small and on a large buffer, since allocators differ by
- * size.  It is not tried where the context has another device than CPUs: the newest bytes could then be elsewhere.
+ * DIRECT: a pointer from a map is used after the unmap.  OpenCL promises nothing of the kind; the CPU runtimes of PoCL and Intel keep one storage per
+ * buffer and so it holds there.  The probe sends bytes both ways without a map and compares them, on a small and on a large buffer, since allocators
+ * differ by size.  It is not tried where the context has another device than CPUs: the newest bytes could then be elsewhere.
  *
- * MAP: the device says that it shares memory with the host, and a buffer maps to the same pointer every time (a driver that copies usually hands out bounce
- * memory), and the bytes are right. */
+ * MAP: the device says that it shares memory with the host, and a buffer maps to the same pointer every time (a driver that copies usually hands out
+ * bounce memory), and the bytes are right. */
 #include "dev/device_impl.h"
 
 #include <stdlib.h>
@@ -34,8 +34,8 @@ static void *map_once(choir_device *device, cl_mem mem, size_t bytes)
 	return clFinish(device->queue) == CL_SUCCESS ? ptr : NULL;
 }
 
-/* Does the device see in mem what the host wrote through ptr without a map, and the host what the device wrote?  `other` is a buffer that carries the bytes, so
- * that the device has to look at mem itself. */
+/* Does the device see in mem what the host wrote through ptr without a map, and the host what the device wrote?  `other` is a buffer that carries the
+ * bytes, so that the device has to look at mem itself. */
 static bool bytes_cross(choir_device *device, cl_mem mem, cl_mem other, unsigned char *ptr, unsigned char *host, size_t bytes)
 {
 	cl_command_queue queue = device->queue;

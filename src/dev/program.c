@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.
  *
- * A program is known by its source's name and its options: sources are embedded, so within a process a name is a text.  The first thread that asks builds, without the
- * lock; others that ask for the same wait for it; others that ask for something else do not.  A build that failed stays failed, with its sentence.  Entries live as
- * long as the device, so pointers to them stay good without the lock; kernels that nobody holds are in the entry's list. */
+ * A program is known by its source's name and its options: sources are embedded, so within a process a name is a text.  The first thread that asks
+ * builds, without the lock; others that ask for the same wait for it; others that ask for something else do not.  A build that failed stays failed,
+ * with its sentence.  Entries live as long as the device, so pointers to them stay good without the lock; kernels that nobody holds are in the
+ * entry's list. */
 #include "dev/program.h"
 #include "dev/device_impl.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How the end of a command is learnt.  A callback and polling each miss failures on one of the CPU runtimes, so dependencies are watched both ways; and polling is no
- * synchronisation point, so clWaitForEvents is called once on the complete event before anybody touches bytes. */
+/* How the end of a command is learnt.  A callback and polling each miss failures on one of the CPU runtimes, so dependencies are watched both ways;
+ * and polling is no synchronisation point, so clWaitForEvents is called once on the complete event before anybody touches bytes. */
 #include "dev/dev.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [several destinations].  A block is reduced into the first destination, or, if that is written past the cache, into a small buffer; from there,
- * still in the first cache, it goes to the others.  The block is small because stores past the cache must keep pace with the loads, and not too small because
- * the copy reads what has only just been stored.  On a Zen 4, f32, 2 sources of 16 MB (bytes read and written): blocks of 1 KB 34 GB/s, of 2 KB 42, of
- * 4 KB 34; without stores past the cache 22. */
+/* Note [several destinations].  A block is reduced into the first destination, or, if that is written past the cache, into a small buffer; from
+ * there, still in the first cache, it goes to the others.  The block is small because stores past the cache must keep pace with the loads, and not
+ * too small because the copy reads what has only just been stored.  On a Zen 4, f32, 2 sources of 16 MB (bytes read and written): blocks of 1 KB 34
+ * GB/s, of 2 KB 42, of 4 KB 34; without stores past the cache 22. */
 #include "base/copy.h"
 #include "kern/host_twin.h"
 
@@ -73,7 +73,8 @@ choir_status reduce_supported(choir_dtype dtype, choir_op op)
 	if ((uint32_t)op >= HOST_OPS)
 		return error_set(CHOIR_ARGUMENT, "%d is no operator", (int)op);
 	if (twin_of(dtype, op)->reduce == NULL)
-		return error_set(CHOIR_UNSUPPORTED, "%s is not defined for %s: it is for %s", choir_op_name(op), choir_dtype_name(dtype), defined_for(op));
+		return error_set(CHOIR_UNSUPPORTED, "%s is not defined for %s: it is for %s", choir_op_name(op), choir_dtype_name(dtype),
+		                 defined_for(op));
 	return CHOIR_SUCCESS;
 }
 
@@ -83,7 +84,8 @@ bool reduce_has_final(choir_op op)
 }
 
 /* Elements first .. first + n - 1: at most BLOCK_BYTES, and less than a line for the first block. */
-static void spread_block(const struct host_twin *twin, const struct reduce_call *call, void *const *dst, const void *const *src, size_t first, size_t n)
+static void spread_block(const struct host_twin *twin, const struct reduce_call *call, void *const *dst, const void *const *src, size_t first,
+                         size_t n)
 {
 	_Alignas(LINE_BYTES) unsigned char buffer[BLOCK_BYTES + LINE_BYTES];
 	size_t elem_bytes = choir_dtype_bytes(call->dtype), off = first * elem_bytes, bytes = n * elem_bytes;

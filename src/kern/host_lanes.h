@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A pass over f16 or bf16, HOST_LANES elements at a time: compilers find no good code for these conversions in a loop over elements, but they do keep a loop
- * over sixteen floats in two registers.  The lanes of a group may stand in any order (host_widen.h), the same in partial results.  Included by host_op.h. */
+/* A pass over f16 or bf16, HOST_LANES elements at a time: compilers find no good code for these conversions in a loop over elements, but they do keep
+ * a loop over sixteen floats in two registers.  The lanes of a group may stand in any order (host_widen.h), the same in partial results.  Included by
+ * host_op.h. */
 #define HOST_WIDEN OPS_JOIN2(host_widen_, DTYPE)
 #define HOST_NARROW OPS_JOIN2(host_narrow_, DTYPE)
 

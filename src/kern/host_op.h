@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The host loops of one (DTYPE, OP), made from cl/ops.h; included once for each by host_dtype.h.
  *
- * A pass reads up to HOST_FAN sources at once and adds up in registers.  More sources take several passes a block, the partial results staying in the first
- * cache and in ACC's precision: every source is read from memory once, and the result is written once.
+ * A pass reads up to HOST_FAN sources at once and adds up in registers.  More sources take several passes a block, the partial results staying in the
+ * first cache and in ACC's precision: every source is read from memory once, and the result is written once.
  *
- * dst may be exactly one of the sources: every element is read from all sources before it is written, and HOST_INDEPENDENT tells the compiler that elements
- * do not depend on each other, else its overlap check would send that case, the usual one, to scalar code. */
+ * dst may be exactly one of the sources: every element is read from all sources before it is written, and HOST_INDEPENDENT tells the compiler that
+ * elements do not depend on each other, else its overlap check would send that case, the usual one, to scalar code. */
 #include "ops.h"
 
 #undef HOST_HAS_FINAL

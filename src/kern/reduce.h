@@ -29,15 +29,15 @@ choir_status reduce_supported(choir_dtype dtype, choir_op op);
 bool reduce_has_final(choir_op op);
 
 /* reduce_host: on this thread.  Each dst may be exactly one of the sources, or overlap none; destinations do not overlap each other.  n_src >= 1,
- * n_dst >= 1.  Where it wrote past the cache it has issued the store fence when it returns, unless fence_later: a release store then publishes the result.
- * Cannot fail for a supported (dtype, op). */
+ * n_dst >= 1.  Where it wrote past the cache it has issued the store fence when it returns, unless fence_later: a release store then publishes the
+ * result.  Cannot fail for a supported (dtype, op). */
 void reduce_host(const struct reduce_call *call, void *const *dst, const void *const *src);
 
 /* reduce_identity: writes one element of op's identity (sum 0, prod 1, min +inf or the type's largest, ...). */
 void reduce_identity(choir_dtype dtype, choir_op op, void *out);
 
-/* reduce_kernel_start: the same on the device.  Operands are cl_mem + byte offset.  Enqueues on the device's internal queue; builds the program at first
- * use (seconds).  Many sources are folded in several launches.  One destination: ARGUMENT if n_dst is not 1. */
+/* reduce_kernel_start: the same on the device.  Operands are cl_mem + byte offset.  Enqueues on the device's internal queue; builds the program at
+ * first use (seconds).  Many sources are folded in several launches.  One destination: ARGUMENT if n_dst is not 1. */
 struct reduce_operand {
 	cl_mem mem;
 	uint64_t off;
@@ -45,8 +45,8 @@ struct reduce_operand {
 choir_status reduce_kernel_start(choir_device *device, const struct reduce_call *call, struct reduce_operand dst,
                                  const struct reduce_operand *src, cl_event *event_p);
 
-/* reduce_kernel_supported: can this device's kernel give the host's bits?  UNSUPPORTED with a sentence if not (no fp64; inexact division for mean): reduce on the
- * host then.  Enqueues nothing, builds nothing. */
+/* reduce_kernel_supported: can this device's kernel give the host's bits?  UNSUPPORTED with a sentence if not (no fp64; inexact division for mean):
+ * reduce on the host then.  Enqueues nothing, builds nothing. */
 choir_status reduce_kernel_supported(choir_device *device, choir_dtype dtype, choir_op op);
 
 /* reduce_kernel_warm: builds it.  Blocks for the build. */

@@ -3,8 +3,8 @@
  * MPI_Test.  Up to ARRIVALS messages are being received at once, so that a large one does not hold up small ones of others; those of one
  * peer are handed over in the order in which they were matched.  A send's request is MPI's own handle, in the space of a pointer.
  *
- * Messages of up to 16 KB go out at once.  From some 20 KB on UCX over TCP asks the receiver first, and the wire is idle until the answer has been noticed on both
- * sides: 32 MB around a ring of two at 1 Gb/s took 560 ms in messages of 256 KB, 450 in 32 KB, 285 in 16 KB.
+ * Messages of up to 16 KB go out at once.  From some 20 KB on UCX over TCP asks the receiver first, and the wire is idle until the answer has been
+ * noticed on both sides: 32 MB around a ring of two at 1 Gb/s took 560 ms in messages of 256 KB, 450 in 32 KB, 285 in 16 KB.
  *
  * After the first failure or abort no MPI call is made any more.  Memory that MPI was receiving into is quarantined then, since a late
  * peer may still write to it. */

@@ -17,7 +17,8 @@ static void sizes_are_read(void **state)
 	assert_true(number_bytes("64K", &bytes) && bytes == 65536);
 	assert_true(number_bytes("1.5MiB", &bytes) && bytes == 3 << 19);
 	assert_true(number_bytes("2g", &bytes) && bytes == (size_t)2 << 30);
-	for (const char *const *bad = (const char *const[]){ "", "K", "-1", "8X", "0x10", "1.3", "8KK", "inf", " 8", "1e30", NULL }; *bad != NULL; bad++)
+	for (const char *const *bad = (const char *const[]){ "", "K", "-1", "8X", "0x10", "1.3", "8KK", "inf", " 8", "1e30", NULL }; *bad != NULL;
+	     bad++)
 		assert_false(number_bytes(*bad, &bytes));
 	assert_int_equal(bytes, (size_t)2 << 30);
 	assert_true(number_share("5%", &share) && share == 0.05);

@@ -89,8 +89,8 @@ static void every_wrong_element_is_counted(void **state)
 {
 	struct args args = { .memory = MEMORY_HOST, .offset = 3 };
 	struct bench_case what = { .name = "test", .span = own_span };
-	struct job job = { .args = &args, .what = &what, .memory = { .kind = MEMORY_HOST }, .n = 2, .dtype = CHOIR_F32, .op = CHOIR_OP_LOCAL, .elem_bytes = 4, .count = 2000,
-			   .send_count = 2000, .recv_count = 2000 };
+	struct job job = { .args = &args, .what = &what, .memory = { .kind = MEMORY_HOST }, .n = 2, .dtype = CHOIR_F32, .op = CHOIR_OP_LOCAL,
+		           .elem_bytes = 4, .count = 2000, .send_count = 2000, .recv_count = 2000 };
 	struct check_buffers buffers;
 	uint64_t wrong;
 	float *out;
@@ -204,7 +204,8 @@ static void skewed_rows_are_the_same_rows(void **state)
 			}
 			assert_int_equal(at, 1001 * (size_t)n);
 			if (args.hot && n > 2)
-				assert_in_range(sparse_ids_rows(&args, 0, n), 10 * sparse_ids_rows(&args, 1, n) - 10, 10 * sparse_ids_rows(&args, 1, n) + 10);
+				assert_in_range(sparse_ids_rows(&args, 0, n), 10 * sparse_ids_rows(&args, 1, n) - 10,
+				                10 * sparse_ids_rows(&args, 1, n) + 10);
 		}
 }
 

@@ -19,7 +19,8 @@ static struct kernel_shape shape_of(choir_dtype dtype, choir_op op, choir_dtype 
 {
 	struct kernel_shape shape = { .args = &args, .dtype = dtype, .op = op };
 
-	shape.sparse = (struct args_sparse){ .rows = 999, .width = width, .range = 5001, .ids = IDS_ZIPF, .zipf = 1, .lists = 3, .index_dtype = index };
+	shape.sparse =
+	    (struct args_sparse){ .rows = 999, .width = width, .range = 5001, .ids = IDS_ZIPF, .zipf = 1, .lists = 3, .index_dtype = index };
 	shape.elem_bytes = choir_dtype_bytes(dtype);
 	shape.ind_bytes = choir_dtype_bytes(index);
 	shape.row_bytes = width * shape.elem_bytes;

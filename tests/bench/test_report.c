@@ -21,8 +21,8 @@ static json_t *header(bool with_mpi)
 static struct result row(const char *collective, size_t bytes, double p50)
 {
 	return (struct result){ .collective = collective, .bytes = bytes, .count = bytes / 4, .dtype = "f32", .op = "sum", .memory = "host",
-				.in_flight = 1, .us = { p50, p50, p50, p50, p50, p50 }, .vs = { { "mpi", true, 2 * p50, 2 }, { "bound", false, 0, 0 } },
-				.n_vs = 2 };
+		                .in_flight = 1, .us = { p50, p50, p50, p50, p50, p50 },
+		                .vs = { { "mpi", true, 2 * p50, 2 }, { "bound", false, 0, 0 } }, .n_vs = 2 };
 }
 
 static json_t *run_of(double p50_small, double p50_large, bool with_mpi)
@@ -32,7 +32,8 @@ static json_t *run_of(double p50_small, double p50_large, bool with_mpi)
 	json_t *head = header(with_mpi), *run;
 
 	large.kind = RESULT_SPARSE;
-	large.sparse = (struct result_sparse){ .index = "i32", .distribution = "zipf", .workload = "hot", .rows_in = 3, .rows_out = 4, .width = 1, .range = 10 };
+	large.sparse =
+	    (struct result_sparse){ .index = "i32", .distribution = "zipf", .workload = "hot", .rows_in = 3, .rows_out = 4, .width = 1, .range = 10 };
 	results_add(&results, &small);
 	results_add(&results, &large);
 	run = report_json_of(head, &results);
@@ -65,7 +66,8 @@ static void json_is_as_documented(void **state)
 
 static void growth_is_found(void **state)
 {
-	json_t *old_run = run_of(10, 1000, true), *same = run_of(10.4, 900, true), *slow = run_of(11, 2000, false), *none = json_pack("{s:[]}", "results");
+	json_t *old_run = run_of(10, 1000, true), *same = run_of(10.4, 900, true), *slow = run_of(11, 2000, false),
+	       *none = json_pack("{s:[]}", "results");
 	FILE *quiet = fopen("/dev/null", "w");
 
 	(void)state;

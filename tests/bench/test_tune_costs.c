@@ -16,9 +16,9 @@ static void fill(struct results *results, const double ns[SPARSE_TERMS], const c
 		for (int way = 0; way < 4; way++) {
 			double k = 400 * job * job;
 			struct result row = { .collective = "sparse_allreduce", .kind = RESULT_SPARSE, .memory = "host", .bytes = (size_t)(12 * k),
-					      .sparse = { .link = link, .width = 1, .range = 1000,
-							  .terms = { 2 + 3 * way,
-								     k * (way % 2 == 1 ? 300 : 20), k * way * way * 10, k * (4 - way), bytes_folded * way } } };
+				              .sparse = { .link = link, .width = 1, .range = 1000,
+				                          .terms = { 2 + 3 * way, k * (way % 2 == 1 ? 300 : 20), k * way * way * 10, k * (4 - way),
+				                                     bytes_folded * way } } };
 
 			row.us.p50 = 20 + 3 * job;
 			for (int t = 0; t < SPARSE_TERMS; t++)
@@ -92,7 +92,8 @@ static void lines_are_rules(void **state)
 	fill(&results, (const double[SPARSE_TERMS]){ 60000, 8.5, 0.2, 6, 0.15 }, "network", 0);
 	tune_costs_write(to, &results, json);
 	fclose(to);
-	if (strncmp(text, "costs:\n\tnetwork alpha=60000 beta=8.500 sigma=", 45) != 0 || strchr(text, '\n') + strlen(strchr(text, '\n')) - 1 == strchr(text, '\n'))
+	if (strncmp(text, "costs:\n\tnetwork alpha=60000 beta=8.500 sigma=", 45) != 0 ||
+	    strchr(text, '\n') + strlen(strchr(text, '\n')) - 1 == strchr(text, '\n'))
 		fail_msg("%s", text);
 	free(text);
 	results_fini(&results);

@@ -124,7 +124,8 @@ static void store(choir_dtype dtype, unsigned char *p, struct value v)
 	}
 }
 
-/* One operation on reals, rounded to what the type accumulates in: double arithmetic rounded once more to float is float arithmetic (53 >= 2 * 24 + 2). */
+/* One operation on reals, rounded to what the type accumulates in: double arithmetic rounded once more to float is float arithmetic (53 >= 2 * 24 +
+ * 2). */
 static double fold_real(choir_dtype dtype, choir_op op, double a, double b)
 {
 	double r = a;

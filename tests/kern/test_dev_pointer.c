@@ -54,7 +54,8 @@ static void test_once_per_memory(void **state)
 	choir_device_destroy(device);
 }
 
-/* Handles come again with other memory behind them: a stale pointer would put the bytes elsewhere.  Kept buffers in between make the allocator move. */
+/* Handles come again with other memory behind them: a stale pointer would put the bytes elsewhere.  Kept buffers in between make the allocator
+ * move. */
 static void test_handles_reused(void **state)
 {
 	enum { ROUNDS = 60, KEPT = ROUNDS / 3 };

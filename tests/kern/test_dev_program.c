@@ -75,7 +75,9 @@ static void *reduce_many_times(void *ctx)
 		return NULL;
 	worker->wrong = 0;
 	for (int round = 0; round < 50; round++) {
-		struct reduce_call call = { .dtype = CHOIR_I32, .op = CHOIR_OP_MEAN, .n_src = 3, .final = true, .n_ranks = 3, .n_dst = 1, .stream_from = 1, .count = COUNT };
+		struct reduce_call call = {
+			.dtype = CHOIR_I32, .op = CHOIR_OP_MEAN, .n_src = 3, .final = true, .n_ranks = 3, .n_dst = 1, .stream_from = 1, .count = COUNT
+		};
 		struct reduce_operand src[] = { { a, 0 }, { a, 0 }, { a, 0 } };
 		struct dev_access in = dev_buffer_access(a, 0, COUNT * 4), out = dev_buffer_access(dst, 0, COUNT * 4);
 		int32_t value = worker->value + round;

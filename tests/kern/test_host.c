@@ -195,7 +195,9 @@ static void test_identity(void **state)
 	(void)state;
 	for (choir_dtype dtype = 0; dtype < HOST_DTYPES; dtype++)
 		for (choir_op op = 0; op < CHOIR_OP_LOCAL; op++) {
-			struct reduce_call call = { .dtype = dtype, .op = op, .n_src = 2, .raw_from = 2, .n_dst = 1, .stream_from = 1, .count = COUNT };
+			struct reduce_call call = {
+				.dtype = dtype, .op = op, .n_src = 2, .raw_from = 2, .n_dst = 1, .stream_from = 1, .count = COUNT
+			};
 			const void *src[] = { start, in };
 
 			if (reduce_supported(dtype, op) != CHOIR_SUCCESS)
@@ -226,9 +228,10 @@ static void test_by_hand(void **state)
 	uint8_t b[] = { 7, 0, 255 }, b_out;
 
 	(void)state;
-#define REDUCE(out, type, o, n, last, a0, a1)                                                                              \
-	reduce_host(&(struct reduce_call){ .dtype = type, .op = o, .n_src = 2, .final = last, .n_ranks = n, .n_dst = 1, .stream_from = 1, .count = 1 }, \
-	            (void *[]){ &out }, (const void *[]){ &a0, &a1 })
+#define REDUCE(out, type, o, n, last, a0, a1)                                                                                                        \
+	reduce_host(                                                                                                                                 \
+	    &(struct reduce_call){ .dtype = type, .op = o, .n_src = 2, .final = last, .n_ranks = n, .n_dst = 1, .stream_from = 1, .count = 1 },      \
+	    (void *[]){ &out }, (const void *[]){ &a0, &a1 })
 	REDUCE(signed8_out, CHOIR_I8, CHOIR_OP_SUM, 2, false, signed8[0], signed8[1]);
 	assert_int_equal(signed8_out, -56);
 	REDUCE(signed32_out, CHOIR_I32, CHOIR_OP_MEAN, 2, true, signed32[0], signed32[1]);

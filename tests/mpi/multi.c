@@ -57,10 +57,11 @@ static void run(struct job *job, choir_comm *comm, const struct tensors_shape *s
 		tensors_fill(set, s->op, 1000 * again);
 		ask(job, set, s->op);
 		if (OK(tensors_call(set, comm, s)) && !tensors_are_right(set))
-			world_fail(world, rank, "%zu tensors of %zu to %zu, memory %d, %s, call %zu: other than MPI's", s->n, s->low, s->high, (int)s->where,
-			           choir_op_name(s->op), again);
+			world_fail(world, rank, "%zu tensors of %zu to %zu, memory %d, %s, call %zu: other than MPI's", s->n, s->low, s->high,
+			           (int)s->where, choir_op_name(s->op), again);
 		if (algorithm != NULL && strncmp(set->algorithm, algorithm, strlen(algorithm)) != 0)
-			world_fail(world, rank, "%zu tensors of %zu to %zu, memory %d went by %s", s->n, s->low, s->high, (int)s->where, set->algorithm);
+			world_fail(world, rank, "%zu tensors of %zu to %zu, memory %d went by %s", s->n, s->low, s->high, (int)s->where,
+			           set->algorithm);
 	}
 	tensors_free(set);
 	free(set);
@@ -77,10 +78,14 @@ static void in_all_memory(struct job *job, choir_comm *comm, struct tensors_shar
 		{ { .n = 24, .low = 1, .high = 900, .where = TENSORS_DEVICE, .op = CHOIR_OP_PREMUL_SUM, .one_type = -1 }, NULL },
 		{ { .n = 50, .low = 1, .high = 3000, .where = TENSORS_SHARE, .op = CHOIR_OP_SUM, .one_type = -1 }, NULL },
 		{ { .n = 50, .low = 1, .high = 3000, .where = TENSORS_SHARE, .op = CHOIR_OP_PREMUL_SUM, .one_type = CHOIR_F16 }, NULL },
-		{ { .n = 50, .low = 1, .high = 3000, .where = TENSORS_SHARE, .op = CHOIR_OP_MEAN, .one_type = CHOIR_F32, .with_event = true }, "direct" },
-		{ { .n = 50, .low = 1, .high = 90, .where = TENSORS_SHARE, .op = CHOIR_OP_SUM, .one_type = CHOIR_F32, .with_event = true }, "direct" },
-		{ { .n = 50, .low = 1, .high = 90, .where = TENSORS_SHARE_HOST, .op = CHOIR_OP_SUM, .one_type = CHOIR_F32, .with_event = true }, "oneshot" },
-		{ { .n = 24, .low = 500, .high = 900, .where = TENSORS_SHARE_HOST, .op = CHOIR_OP_SUM, .one_type = CHOIR_F32, .with_event = true }, "twoshot" },
+		{ { .n = 50, .low = 1, .high = 3000, .where = TENSORS_SHARE, .op = CHOIR_OP_MEAN, .one_type = CHOIR_F32, .with_event = true },
+		  "direct" },
+		{ { .n = 50, .low = 1, .high = 90, .where = TENSORS_SHARE, .op = CHOIR_OP_SUM, .one_type = CHOIR_F32, .with_event = true },
+		  "direct" },
+		{ { .n = 50, .low = 1, .high = 90, .where = TENSORS_SHARE_HOST, .op = CHOIR_OP_SUM, .one_type = CHOIR_F32, .with_event = true },
+		  "oneshot" },
+		{ { .n = 24, .low = 500, .high = 900, .where = TENSORS_SHARE_HOST, .op = CHOIR_OP_SUM, .one_type = CHOIR_F32, .with_event = true },
+		  "twoshot" },
 		{ { .n = 50, .low = 1, .high = 900, .where = TENSORS_SHARE_HOST, .op = CHOIR_OP_MAX, .one_type = -1, .in_group = true }, NULL },
 	};
 	bool one_node = choir_comm_nodes(comm) == 1 && job->size > 1 && getenv("CHOIR_REDUCE") == NULL; /* kernels go through slots */

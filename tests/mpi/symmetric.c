@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Symmetric memory over processes: the table in it, all buffers of a call in one allocation; what is chosen, and what is chosen instead where one rank gives other memory. */
+/* Symmetric memory over processes: the table in it, all buffers of a call in one allocation; what is chosen, and what is chosen instead where one
+ * rank gives other memory. */
 #include "mpi/cases.h"
 
 #include <stdlib.h>

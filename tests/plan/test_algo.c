@@ -13,7 +13,9 @@
 #define SLOT_BYTES 4096
 #define MESSAGE_BYTES 256
 #define ELEM_BYTES 4
-#define MANY 6  /* from so many ranks on, modes take turns (one a count, layout and n) instead of all meeting all; so they do with elements of other sizes */
+#define MANY                                                                                                                                         \
+	6 /* from so many ranks on, modes take turns (one a count, layout and n) instead of all meeting all; so they do with elements of other sizes \
+	   */
 #define CROWD 9 /* from so many ranks on, so do counts: three of them a layout and n */
 
 static struct {
@@ -34,7 +36,8 @@ static void check(const struct algorithm *algorithm, const struct check_case *c)
 	seen.cases++;
 	for (int r = 0; r < world.n; r++)
 		seen.steps += world.plans[r].n_steps;
-	if (!checker_verify(&world) || (c->n < MANY && c->elem_bytes == ELEM_BYTES && !checker_run(&world, 0)) || !checker_run(&world, (unsigned)seen.cases)) {
+	if (!checker_verify(&world) || (c->n < MANY && c->elem_bytes == ELEM_BYTES && !checker_run(&world, 0)) ||
+	    !checker_run(&world, (unsigned)seen.cases)) {
 		print_error("n %d nodes %d bytes %lu elem %lu root %d in place %d%d staged %d%d displaced %d\n", c->n, world.layout.n_nodes,
 		            (unsigned long)c->bytes, (unsigned long)c->elem_bytes, c->root, c->in_place, c->in_place_start, c->send_staged,
 		            c->recv_staged, c->displaced);

@@ -225,7 +225,8 @@ static void more_bytes_take_longer(void **state)
 			continue;
 		for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
 			int n = strcmp(algorithms[i].name, "single") == 0 ? 1 : 6, per_node = strncmp(algorithms[i].name, "hier", 4) == 0 ? 2 : n;
-			struct layout layout = layout_make(n, (int[]){ 0, 0, per_node == 2, per_node == 2, 2 * (per_node == 2), 2 * (per_node == 2) });
+			struct layout layout =
+			    layout_make(n, (int[]){ 0, 0, per_node == 2, per_node == 2, 2 * (per_node == 2), 2 * (per_node == 2) });
 			struct algo_in in = { .layout = &layout, .collective = algorithms[i].collective, .elem_bytes = 4, .bytes = sizes[s],
 				              .send_direct = true, .recv_direct = true, .slot_bytes = SLOT_BYTES, .message_bytes = 1u << 30 };
 			bool fits = !algorithms[i].unfit(&in);

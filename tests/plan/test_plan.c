@@ -97,7 +97,8 @@ static void dumps_dot(void **state)
 	builds_oneshot(&world);
 	text = text_of(&world.plans[0], plan_dump_dot);
 	assert_non_null(strstr(text, "digraph \"oneshot\" {"));
-	assert_non_null(strstr(text, "s3 [fillcolor=lightsalmon label=\"3 reduce all\\nreduce scratch+0 <- send+0, slot(1)+0 400 B raw:all final\"];"));
+	assert_non_null(
+	    strstr(text, "s3 [fillcolor=lightsalmon label=\"3 reduce all\\nreduce scratch+0 <- send+0, slot(1)+0 400 B raw:all final\"];"));
 	assert_non_null(strstr(text, "\ts2 -> s3;\n"));
 	assert_non_null(strstr(text, "}\n"));
 	free(text);

@@ -45,8 +45,8 @@ static void assert_costs(const char *text, enum link_class link, enum cost_term 
 
 	assert_int_equal(rules_parse(text, &rules), CHOIR_SUCCESS);
 	if (rules.costs.ns[link][term] != ns)
-		fail_msg("\"%s\": %s %s is %g, not %g", text != NULL ? text : "", link_costs_links[link], link_costs_terms[term], (double)rules.costs.ns[link][term],
-			 (double)ns);
+		fail_msg("\"%s\": %s %s is %g, not %g", text != NULL ? text : "", link_costs_links[link], link_costs_terms[term],
+		         (double)rules.costs.ns[link][term], (double)ns);
 	rules_free(&rules);
 }
 

@@ -39,7 +39,8 @@ done
 # Private ones are used by our own files only, with the flags of tools/cmake/ChoirRules.cmake.
 for header in $(find src cl tools tests -name '*.h' | sort); do
 	case $templates in *" $header "*) continue ;; esac
-	alone "$cc" c "$root/$header" -std=c11 -D_GNU_SOURCE -DCL_TARGET_OPENCL_VERSION=300 -Wno-unused-function -Iinclude -Isrc -Icl -Itests -Itools "$@"
+	alone "$cc" c "$root/$header" -std=c11 -D_GNU_SOURCE -DCL_TARGET_OPENCL_VERSION=300 -Wno-unused-function -Iinclude -Isrc -Icl \
+		-Itests -Itools "$@"
 done
 echo "$n compilations"
 exit $bad

@@ -9,8 +9,8 @@
 #   @mpi      <choir/mpi.h> and <mpi.h>
 #   @cl       <CL/...>, the OpenCL headers
 #   @kernels  cl/, the sources that are both C and OpenCL C
-# kernel-bench is tools/bench/kernel, a program of its own: what it measures has no public face, so it is linked to the rooms' objects instead of the library and sees the
-# rooms that have kernels.  No other tool sees it.
+# kernel-bench is tools/bench/kernel, a program of its own: what it measures has no public face, so it is linked to the rooms' objects instead of the
+# library and sees the rooms that have kernels.  No other tool sees it.
 # Anything else between angle brackets is the system's and free to all.
 set -eu
 root=$1

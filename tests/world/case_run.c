@@ -35,7 +35,8 @@ static void make_key(void)
 
 static bool is_for(const struct expected *e, const struct test_case *tc, const struct trial *t, int rank)
 {
-	return e->tc == tc && e->rank == rank && e->t.dtype == t->dtype && e->t.op == t->op && e->t.count == t->count && e->t.n == t->n && e->t.root == t->root;
+	return e->tc == tc && e->rank == rank && e->t.dtype == t->dtype && e->t.op == t->op && e->t.count == t->count && e->t.n == t->n &&
+	       e->t.root == t->root;
 }
 
 static void fill(struct expected *e)
@@ -88,11 +89,13 @@ static void check_output(struct world *world, int rank, const struct test_case *
 	if (memcmp(at, wanted, elems * elem) == 0)
 		return;
 	for (size_t i = 0; i < elems; i++) {
-		if (memcmp(at + i * elem, wanted + i * elem, elem) == 0 || (t->in_place && tc->result(t, rank, i) == -1)) /* in place gaps hold input */
+		if (memcmp(at + i * elem, wanted + i * elem, elem) == 0 ||
+		    (t->in_place && tc->result(t, rank, i) == -1)) /* in place gaps hold input */
 			continue;
-		world_fail(world, rank, "%s of %zu x %s, %s, root %d, %s%s%s: element %zu is %g, not %g", tc->name, t->count, choir_dtype_name(t->dtype),
-		           choir_op_name(t->op), t->root, t->in_place ? "in place, " : "", t->device ? "cl_mem, " : "host, ",
-		           t->options != NULL ? t->options : "auto", i, value_load(t->dtype, at, i), value_load(t->dtype, wanted, i));
+		world_fail(world, rank, "%s of %zu x %s, %s, root %d, %s%s%s: element %zu is %g, not %g", tc->name, t->count,
+		           choir_dtype_name(t->dtype), choir_op_name(t->op), t->root, t->in_place ? "in place, " : "",
+		           t->device ? "cl_mem, " : "host, ", t->options != NULL ? t->options : "auto", i, value_load(t->dtype, at, i),
+		           value_load(t->dtype, wanted, i));
 		return;
 	}
 }

@@ -39,8 +39,8 @@ static size_t s_off(const struct trial *t, int rank)
 
 static size_t s_total(const struct trial *t, int rank) { (void)rank; return s_off(t, t->n); }
 
-/* alltoallv: rank a sends (count + 3a + 5b) mod (count + 2) elements to rank b, with a gap of 2 elements before each block and before what comes in one of
- * b + 1; the blocks stand in the opposite order in both buffers */
+/* alltoallv: rank a sends (count + 3a + 5b) mod (count + 2) elements to rank b, with a gap of 2 elements before each block and before what comes in
+ * one of b + 1; the blocks stand in the opposite order in both buffers */
 size_t case_pair_count(const struct trial *t, int from, int to)
 {
 	return (t->count + 3 * (size_t)from + 5 * (size_t)to) % (t->count + 2);
@@ -116,17 +116,20 @@ static double out_turned_v(const struct trial *t, int rank, size_t i)
 
 static double out_root(const struct trial *t, int rank, size_t i) { (void)rank; return in_op(t, t->root, i); }
 
-static choir_status allreduce(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
+static choir_status allreduce(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call,
+                              choir_event **event_p)
 {
 	return choir_allreduce(comm, send, recv, t->count, t->dtype, t->op, call, event_p);
 }
 
-static choir_status reduce_scatter(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
+static choir_status reduce_scatter(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call,
+                                   choir_event **event_p)
 {
 	return choir_reduce_scatter(comm, send, recv, t->count, t->dtype, t->op, call, event_p);
 }
 
-static choir_status reduce_scatterv(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
+static choir_status reduce_scatterv(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call,
+                                    choir_event **event_p)
 {
 	size_t counts[64];
 
@@ -135,12 +138,14 @@ static choir_status reduce_scatterv(const struct trial *t, choir_comm *comm, cho
 	return choir_reduce_scatterv(comm, send, recv, counts, t->dtype, t->op, call, event_p);
 }
 
-static choir_status alltoall(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
+static choir_status alltoall(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call,
+                             choir_event **event_p)
 {
 	return choir_alltoall(comm, send, recv, t->count, t->dtype, call, event_p);
 }
 
-static choir_status alltoallv(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
+static choir_status alltoallv(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call,
+                              choir_event **event_p)
 {
 	size_t sent[64], from[64], received[64], to[64];
 	int me = choir_comm_rank(comm);
@@ -154,12 +159,14 @@ static choir_status alltoallv(const struct trial *t, choir_comm *comm, choir_buf
 	return choir_alltoallv(comm, send, sent, from, recv, received, to, t->dtype, call, event_p);
 }
 
-static choir_status allgather(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
+static choir_status allgather(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call,
+                              choir_event **event_p)
 {
 	return choir_allgather(comm, send, recv, t->count, t->dtype, call, event_p);
 }
 
-static choir_status allgatherv(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
+static choir_status allgatherv(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call,
+                               choir_event **event_p)
 {
 	size_t counts[64], offs[64];
 
@@ -170,12 +177,14 @@ static choir_status allgatherv(const struct trial *t, choir_comm *comm, choir_bu
 	return choir_allgatherv(comm, send, counts[choir_comm_rank(comm)], recv, counts, offs, t->dtype, call, event_p);
 }
 
-static choir_status broadcast(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
+static choir_status broadcast(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call,
+                              choir_event **event_p)
 {
 	return choir_broadcast(comm, send, recv, t->count, t->dtype, t->root, call, event_p);
 }
 
-static choir_status reduce(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
+static choir_status reduce(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call,
+                           choir_event **event_p)
 {
 	return choir_reduce(comm, send, recv, t->count, t->dtype, t->op, t->root, call, event_p);
 }
@@ -183,7 +192,8 @@ static choir_status reduce(const struct trial *t, choir_comm *comm, choir_buffer
 /* Round the ring, both halves at once: rank r sends to r + 1 and receives from r - 1. */
 static double out_left(const struct trial *t, int rank, size_t i) { return in_op(t, (rank + t->n - 1) % t->n, i); }
 
-static choir_status send_and_recv(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
+static choir_status send_and_recv(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call,
+                                  choir_event **event_p)
 {
 	int me = choir_comm_rank(comm);
 	choir_event *sent = NULL;
@@ -197,7 +207,8 @@ static choir_status send_and_recv(const struct trial *t, choir_comm *comm, choir
 	return st;
 }
 
-static choir_status sendrecv(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
+static choir_status sendrecv(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call,
+                             choir_event **event_p)
 {
 	int me = choir_comm_rank(comm);
 
@@ -205,15 +216,23 @@ static choir_status sendrecv(const struct trial *t, choir_comm *comm, choir_buff
 }
 
 const struct test_case test_cases[] = {
-	{ .name = "allreduce", .reduces = true, .send_elems = count, .recv_elems = count, .inner = zero, .input = in_op, .result = out_op, .call = allreduce },
-	{ .name = "reduce_scatter", .reduces = true, .send_elems = all_counts, .recv_elems = count, .inner = my_block, .input = in_op, .result = out_block, .call = reduce_scatter },
-	{ .name = "reduce_scatterv", .reduces = true, .send_elems = s_total, .recv_elems = v_count, .inner = s_off, .input = in_op, .result = out_scattered, .call = reduce_scatterv },
-	{ .name = "allgather", .send_elems = count, .recv_elems = all_counts, .inner = my_block, .input = in_op, .result = out_gathered, .call = allgather },
-	{ .name = "allgatherv", .send_elems = v_count, .recv_elems = v_total, .inner = v_off, .input = in_op, .result = out_gathered_v, .call = allgatherv },
-	{ .name = "alltoall", .send_elems = all_counts, .recv_elems = all_counts, .inner = zero, .input = in_op, .result = out_turned, .call = alltoall },
+	{ .name = "allreduce", .reduces = true, .send_elems = count, .recv_elems = count,
+	  .inner = zero, .input = in_op, .result = out_op, .call = allreduce },
+	{ .name = "reduce_scatter", .reduces = true, .send_elems = all_counts, .recv_elems = count,
+	  .inner = my_block, .input = in_op, .result = out_block, .call = reduce_scatter },
+	{ .name = "reduce_scatterv", .reduces = true, .send_elems = s_total, .recv_elems = v_count,
+	  .inner = s_off, .input = in_op, .result = out_scattered, .call = reduce_scatterv },
+	{ .name = "allgather", .send_elems = count, .recv_elems = all_counts,
+	  .inner = my_block, .input = in_op, .result = out_gathered, .call = allgather },
+	{ .name = "allgatherv", .send_elems = v_count, .recv_elems = v_total,
+	  .inner = v_off, .input = in_op, .result = out_gathered_v, .call = allgatherv },
+	{ .name = "alltoall", .send_elems = all_counts, .recv_elems = all_counts,
+	  .inner = zero, .input = in_op, .result = out_turned, .call = alltoall },
 	{ .name = "alltoallv", .send_elems = p_sent, .recv_elems = p_received, .input = in_op, .result = out_turned_v, .call = alltoallv },
-	{ .name = "broadcast", .rooted = true, .send_elems = at_root, .recv_elems = count, .inner = zero, .input = in_op, .result = out_root, .call = broadcast },
-	{ .name = "reduce", .reduces = true, .rooted = true, .send_elems = count, .recv_elems = at_root, .inner = zero, .input = in_op, .result = out_op, .call = reduce },
+	{ .name = "broadcast", .rooted = true, .send_elems = at_root, .recv_elems = count,
+	  .inner = zero, .input = in_op, .result = out_root, .call = broadcast },
+	{ .name = "reduce", .reduces = true, .rooted = true, .send_elems = count, .recv_elems = at_root,
+	  .inner = zero, .input = in_op, .result = out_op, .call = reduce },
 	{ .name = "send", .waits = true, .send_elems = count, .recv_elems = count, .input = in_op, .result = out_left, .call = send_and_recv },
 	{ .name = "sendrecv", .send_elems = count, .recv_elems = count, .input = in_op, .result = out_left, .call = sendrecv },
 };

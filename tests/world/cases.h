@@ -25,7 +25,8 @@ struct test_case {
 	size_t (*inner)(const struct trial *t, int rank);
 	double (*input)(const struct trial *t, int rank, size_t i);
 	double (*result)(const struct trial *t, int rank, size_t i); /* of recv */
-	choir_status (*call)(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p);
+	choir_status (*call)(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call,
+	                     choir_event **event_p);
 };
 
 extern const struct test_case test_cases[];

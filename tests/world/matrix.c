@@ -111,8 +111,8 @@ void matrix_premultiplied(struct world *world, int rank, choir_comm *comm, void 
 
 		for (size_t o = 0; o < n; o++)
 			for (size_t k = 0; k < 4; k++) {
-				struct trial t = { .dtype = k % 2 ? CHOIR_F32 : CHOIR_BF16, .op = CHOIR_OP_PREMUL_SUM, .count = counts[k], .in_place = k < 2,
-					           .device = k % 2, .n = choir_comm_size(comm), .options = options[o] };
+				struct trial t = { .dtype = k % 2 ? CHOIR_F32 : CHOIR_BF16, .op = CHOIR_OP_PREMUL_SUM, .count = counts[k],
+					           .in_place = k < 2, .device = k % 2, .n = choir_comm_size(comm), .options = options[o] };
 
 				t.root = (int)k % t.n;
 				if (can_run(world, rank, comm, &test_cases[c], &t))
@@ -146,7 +146,8 @@ void matrix_roots(struct world *world, int rank, choir_comm *comm, void *unused)
 	for (size_t c = 0; c < n_test_cases; c++)
 		for (int root = 0; root < choir_comm_size(comm) && test_cases[c].rooted; root++)
 			for (int in_place = 0; in_place < 2; in_place++) {
-				struct trial t = { .dtype = CHOIR_I32, .op = CHOIR_OP_MAX, .count = 1234, .n = choir_comm_size(comm), .root = root, .in_place = in_place };
+				struct trial t = { .dtype = CHOIR_I32, .op = CHOIR_OP_MAX, .count = 1234, .n = choir_comm_size(comm), .root = root,
+					           .in_place = in_place };
 
 				case_run(world, rank, comm, &test_cases[c], &t);
 			}

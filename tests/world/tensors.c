@@ -113,7 +113,8 @@ void tensors_fill(struct tensors *set, choir_op op, size_t shift)
 {
 	for (size_t i = 0; i < set->n; i++)
 		for (size_t k = 0; k < set->list[i].count; k++)
-			value_store(set->list[i].dtype, set->send_at[i], k, value_input(set->list[i].dtype, op, set->size, set->rank, k + shift + 37 * i));
+			value_store(set->list[i].dtype, set->send_at[i], k,
+			            value_input(set->list[i].dtype, op, set->size, set->rank, k + shift + 37 * i));
 	for (int p = 0; p < TENSORS_POOLS; p++) {
 		memory_push(&set->pools[p]);
 		memcpy(set->wanted[p], memory_payload(&set->pools[p]), set->pools[p].bytes);
@@ -180,7 +181,8 @@ void tensors_run(struct world *world, int rank, choir_comm *comm, const struct t
 			break;
 		if (st != CHOIR_SUCCESS || !tensors_are_right(set))
 			world_fail(world, rank, "%zu tensors of %zu to %zu, memory %d, %s, %s, %s %zu: %s", s->n, s->low, s->high, (int)s->where,
-			           choir_op_name(s->op), s->options != NULL ? s->options : "auto", s->kept ? "start" : "call", again, st == CHOIR_SUCCESS ? "wrong" : choir_last_error());
+			           choir_op_name(s->op), s->options != NULL ? s->options : "auto", s->kept ? "start" : "call", again,
+			           st == CHOIR_SUCCESS ? "wrong" : choir_last_error());
 	}
 	tensors_free(set);
 	free(set);

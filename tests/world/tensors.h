@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of tensors for choir_allreduce_multi, dealt out over memory of several kinds, with bytes of nobody between them and what is to come out of the call. */
+/* Lists of tensors for choir_allreduce_multi, dealt out over memory of several kinds, with bytes of nobody between them and what is to come out of
+ * the call. */
 #ifndef TESTS_TENSORS_H
 #define TESTS_TENSORS_H
 

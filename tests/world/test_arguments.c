@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every wrong argument of every public call: a status, a sentence with the call and the value, nothing sent.  Rank 0 alone makes the wrong calls; that the
- * ranks' next call still meets shows that nothing was. */
+/* Every wrong argument of every public call: a status, a sentence with the call and the value, nothing sent.  Rank 0 alone makes the wrong calls;
+ * that the ranks' next call still meets shows that nothing was. */
 #include "world/gate.h"
 
 #include <math.h>
@@ -37,12 +37,16 @@ static void wrong_numbers(struct world *world, int rank, choir_comm *comm)
 		SAYS(choir_alltoall(comm, s, r, huge[i], CHOIR_F32, NULL, NULL), wrong, "choir_alltoall");
 	}
 	for (int root = -1; root <= 2; root += 3) {
-		SAYS(choir_broadcast(comm, s, r, 4, CHOIR_F32, root, NULL, NULL), wrong, root < 0 ? "choir_broadcast|rank -1" : "choir_broadcast|rank 2");
-		SAYS(choir_reduce(comm, s, r, 4, CHOIR_F32, CHOIR_OP_SUM, root, NULL, NULL), wrong, root < 0 ? "choir_reduce|rank -1" : "choir_reduce|rank 2");
+		SAYS(choir_broadcast(comm, s, r, 4, CHOIR_F32, root, NULL, NULL), wrong,
+		     root < 0 ? "choir_broadcast|rank -1" : "choir_broadcast|rank 2");
+		SAYS(choir_reduce(comm, s, r, 4, CHOIR_F32, CHOIR_OP_SUM, root, NULL, NULL), wrong,
+		     root < 0 ? "choir_reduce|rank -1" : "choir_reduce|rank 2");
 		SAYS(choir_send(comm, s, 4, CHOIR_F32, root, NULL, NULL), wrong, root < 0 ? "choir_send|rank -1" : "choir_send|rank 2");
 		SAYS(choir_recv(comm, r, 4, CHOIR_F32, root, NULL, NULL), wrong, root < 0 ? "choir_recv|rank -1" : "choir_recv|rank 2");
-		SAYS(choir_sendrecv(comm, s, 4, root, r, 4, 1, CHOIR_F32, NULL, NULL), wrong, root < 0 ? "choir_sendrecv|rank -1" : "choir_sendrecv|rank 2");
-		SAYS(choir_sendrecv(comm, s, 4, 1, r, 4, root, CHOIR_F32, NULL, NULL), wrong, root < 0 ? "choir_sendrecv|rank -1" : "choir_sendrecv|rank 2");
+		SAYS(choir_sendrecv(comm, s, 4, root, r, 4, 1, CHOIR_F32, NULL, NULL), wrong,
+		     root < 0 ? "choir_sendrecv|rank -1" : "choir_sendrecv|rank 2");
+		SAYS(choir_sendrecv(comm, s, 4, 1, r, 4, root, CHOIR_F32, NULL, NULL), wrong,
+		     root < 0 ? "choir_sendrecv|rank -1" : "choir_sendrecv|rank 2");
 	}
 }
 
@@ -223,7 +227,8 @@ static void null_things(struct world *world, int rank, choir_comm *comm)
 	SAYS(choir_comm_json(comm, NULL), wrong, "choir_comm_json|null");
 	OK(choir_comm_destroy(NULL));
 	CHECK(choir_comm_rank(NULL) == -1 && choir_comm_size(NULL) == 0 && choir_comm_nodes(NULL) == 0 && choir_comm_device(NULL) == NULL);
-	CHECK(choir_comm_node(comm, -1) == -1 && choir_comm_node(comm, 2) == -1 && choir_comm_node_rank(comm, 2) == -1 && choir_comm_node(NULL, 0) == -1);
+	CHECK(choir_comm_node(comm, -1) == -1 && choir_comm_node(comm, 2) == -1 && choir_comm_node_rank(comm, 2) == -1 &&
+	      choir_comm_node(NULL, 0) == -1);
 	SAYS(choir_event_test(NULL, &done), wrong, "choir_event_test|null");
 	SAYS(choir_event_wait(NULL, 0), wrong, "choir_event_wait|null");
 	SAYS(choir_event_status(NULL), wrong, "choir_event_status|null");

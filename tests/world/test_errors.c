@@ -68,8 +68,8 @@ static void test_late(void **state)
 		}
 }
 
-/* Ranks 0 and 1 keep the process busy on a comm of their own; rank 2 waits on the world for ranks that do not come.  Its deadline is kept, and so is the time of
- * its wait before. */
+/* Ranks 0 and 1 keep the process busy on a comm of their own; rank 2 waits on the world for ranks that do not come.  Its deadline is kept, and so is
+ * the time of its wait before. */
 static void busy(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	_Atomic int *over = arg;

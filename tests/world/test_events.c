@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Events: waiting, chaining, queues, callbacks and lifetimes, on worlds of 1, 2, 3, 5 and 8 ranks.  What is to be unfinished is held back by a gate, a user
- * event of the test's own, never by time. */
+/* Events: waiting, chaining, queues, callbacks and lifetimes, on worlds of 1, 2, 3, 5 and 8 ranks.  What is to be unfinished is held back by a gate,
+ * a user event of the test's own, never by time. */
 #include "world/gate.h"
 
 #include <semaphore.h>
@@ -226,7 +226,8 @@ static void queues(struct world *world, int rank, choir_comm *comm, void *gate)
 	enum { N = 10, BYTES = COUNT * 4 };
 	cl_command_queue produce = queue_of(world), consume = queue_of(world);
 	cl_context context = choir_device_context(world->device);
-	cl_mem in = clCreateBuffer(context, CL_MEM_READ_WRITE, N * BYTES, NULL, NULL), out = clCreateBuffer(context, CL_MEM_READ_WRITE, N * BYTES, NULL, NULL),
+	cl_mem in = clCreateBuffer(context, CL_MEM_READ_WRITE, N * BYTES, NULL, NULL),
+	       out = clCreateBuffer(context, CL_MEM_READ_WRITE, N * BYTES, NULL, NULL),
 	       copy = clCreateBuffer(context, CL_MEM_READ_WRITE, N * BYTES, NULL, NULL);
 	choir_event *events[N];
 	cl_event first = gate, as_cl;
@@ -238,7 +239,8 @@ static void queues(struct world *world, int rank, choir_comm *comm, void *gate)
 
 		clEnqueueFillBuffer(produce, in, &value, 4, (size_t)i * BYTES, BYTES, i == 0, i == 0 ? &first : NULL, NULL);
 		call.after = produce;
-		OK(choir_allreduce(comm, choir_mem(in, (size_t)i * BYTES), choir_mem(out, (size_t)i * BYTES), COUNT, CHOIR_F32, CHOIR_OP_SUM, &call, &events[i]));
+		OK(choir_allreduce(comm, choir_mem(in, (size_t)i * BYTES), choir_mem(out, (size_t)i * BYTES), COUNT, CHOIR_F32, CHOIR_OP_SUM, &call,
+		                   &events[i]));
 	}
 	OK(choir_event_to_cl(events[N - 1], &as_cl));
 	for (int i = 0; i < N; i++) {
@@ -331,8 +333,9 @@ static void test_lifetimes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_waits),  cmocka_unit_test(test_callbacks),        cmocka_unit_test(test_chain),     cmocka_unit_test(test_failed_dep),
-		cmocka_unit_test(test_queues), cmocka_unit_test(test_exported_failure), cmocka_unit_test(test_lifetimes),
+		cmocka_unit_test(test_waits),      cmocka_unit_test(test_callbacks), cmocka_unit_test(test_chain),
+		cmocka_unit_test(test_failed_dep), cmocka_unit_test(test_queues),    cmocka_unit_test(test_exported_failure),
+		cmocka_unit_test(test_lifetimes),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

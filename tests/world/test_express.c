@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocking calls that are carried out on the spot (exec/express.h): they allocate nothing and say nothing to OpenCL, may be made by several threads at once beside calls with events,
- * wait for late peers as ordinary calls, and fail with the same sentences.  malloc and OpenCL's functions are wrapped by the linker. */
+/* Blocking calls that are carried out on the spot (exec/express.h): they allocate nothing and say nothing to OpenCL, may be made by several threads
+ * at once beside calls with events, wait for late peers as ordinary calls, and fail with the same sentences.  malloc and OpenCL's functions are
+ * wrapped by the linker. */
 #include "exec/comm.h"
 #include "world/gate.h"
 
@@ -62,14 +63,16 @@ COUNTED(clRetainEvent, (cl_event event), (event))
 COUNTED(clFlush, (cl_command_queue queue), (queue))
 COUNTED(clGetMemObjectInfo, (cl_mem mem, cl_mem_info what, size_t bytes, void *value, size_t *bytes_p), (mem, what, bytes, value, bytes_p))
 COUNTED(clEnqueueNDRangeKernel,
-        (cl_command_queue queue, cl_kernel kernel, cl_uint dims, const size_t *off, const size_t *global, const size_t *local, cl_uint n, const cl_event *events,
-         cl_event *event_p),
+        (cl_command_queue queue, cl_kernel kernel, cl_uint dims, const size_t *off, const size_t *global, const size_t *local, cl_uint n,
+         const cl_event *events, cl_event *event_p),
         (queue, kernel, dims, off, global, local, n, events, event_p))
 COUNTED(clEnqueueReadBuffer,
-        (cl_command_queue queue, cl_mem mem, cl_bool blocks, size_t off, size_t bytes, void *to, cl_uint n, const cl_event *events, cl_event *event_p),
+        (cl_command_queue queue, cl_mem mem, cl_bool blocks, size_t off, size_t bytes, void *to, cl_uint n, const cl_event *events,
+         cl_event *event_p),
         (queue, mem, blocks, off, bytes, to, n, events, event_p))
 COUNTED(clEnqueueWriteBuffer,
-        (cl_command_queue queue, cl_mem mem, cl_bool blocks, size_t off, size_t bytes, const void *from, cl_uint n, const cl_event *events, cl_event *event_p),
+        (cl_command_queue queue, cl_mem mem, cl_bool blocks, size_t off, size_t bytes, const void *from, cl_uint n, const cl_event *events,
+         cl_event *event_p),
         (queue, mem, blocks, off, bytes, from, n, events, event_p))
 COUNTED(clEnqueueMarkerWithWaitList, (cl_command_queue queue, cl_uint n, const cl_event *events, cl_event *event_p), (queue, n, events, event_p))
 
@@ -102,7 +105,8 @@ static choir_status one_of_each(choir_comm *comm, int kind, choir_request *list,
 	}
 }
 
-/* A rank whose peer is late waits in another way, so what is asked of several ranks is that most kinds of calls go by in silence at some time; of one rank that all do. */
+/* A rank whose peer is late waits in another way, so what is asked of several ranks is that most kinds of calls go by in silence at some time; of one
+ * rank that all do. */
 static void silent(struct world *world, int rank, choir_comm *comm, void *unused)
 {
 	enum { KINDS = 9, WARM = 20, TRIES = 3000 };
@@ -264,7 +268,8 @@ static void fails(struct world *world, int rank, choir_comm *comm, void *arg)
 		OK(choir_comm_abort(comm));
 	} else if (rank == 0 || f->how == MISMATCH) {
 		for (int i = 0; i < 2; i++) {
-			IS(choir_allreduce(comm, choir_host(in), choir_host(out), (size_t)(COUNT - rank), CHOIR_F32, CHOIR_OP_SUM, &call, NULL), wanted[f->how]);
+			IS(choir_allreduce(comm, choir_host(in), choir_host(out), (size_t)(COUNT - rank), CHOIR_F32, CHOIR_OP_SUM, &call, NULL),
+			   wanted[f->how]);
 			if (rank == 0)
 				snprintf(f->said[i], sizeof f->said[i], "%s", choir_last_error());
 		}
@@ -309,7 +314,8 @@ static void test_late(void **state)
 /* Either rank may be the first to see that calls differ; both calls are named in full. */
 static void check_sentences(const struct failure *spot, const struct failure *ordinary)
 {
-	const char *both = "comm: calls differ|rank 0 calls allreduce #1 (500 x f32, sum, root 0, |rank 1 calls allreduce #1 (499 x f32, sum, root 0, ";
+	const char *both =
+	    "comm: calls differ|rank 0 calls allreduce #1 (500 x f32, sum, root 0, |rank 1 calls allreduce #1 (499 x f32, sum, root 0, ";
 
 	for (int i = 0; i < 2; i++)
 		if (spot->how == MISMATCH)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Worlds over a bad network: what is late or out of order makes no difference; what is lost, and a rank that is dead, ends in an error that names it.  Never
- * a wrong result, never a hang. */
+/* Worlds over a bad network: what is late or out of order makes no difference; what is lost, and a rank that is dead, ends in an error that names it.
+ * Never a wrong result, never a hang. */
 #include "exec/comm.h"
 #include "net/hub.h"
 #include "world/cases.h"
@@ -43,7 +43,8 @@ static void all_right(struct world *world, int rank, choir_comm *comm, void *arg
 	(void)arg;
 	for (size_t c = 0; c < n_test_cases; c++)
 		for (size_t i = 0; i < 4; i++) {
-			struct trial t = { .dtype = CHOIR_I32, .op = CHOIR_OP_SUM, .count = counts[i], .n = world->n, .root = (int)i % world->n, .in_place = i % 2 };
+			struct trial t = { .dtype = CHOIR_I32, .op = CHOIR_OP_SUM, .count = counts[i], .n = world->n, .root = (int)i % world->n,
+				           .in_place = i % 2 };
 
 			case_run(world, rank, comm, &test_cases[c], &t);
 			OK(choir_barrier(comm, NULL, NULL));

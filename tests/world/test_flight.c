@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Many collectives in flight: more than there are lanes, on several comms, whose dependencies finish in another order on each rank; and by one thread for all
- * ranks. */
+/* Many collectives in flight: more than there are lanes, on several comms, whose dependencies finish in another order on each rank; and by one thread
+ * for all ranks. */
 #include "world/gate.h"
 
 #include <setjmp.h>
@@ -113,8 +113,8 @@ static void test_one_thread(void **state)
 	}
 }
 
-/* Through slots, of all sizes: calls whose places in the ring overlap, started in another order on each rank.  Each waits for a gate, so that one that was let in too
- * early would overwrite what another has put and its peers have not read. */
+/* Through slots, of all sizes: calls whose places in the ring overlap, started in another order on each rank.  Each waits for a gate, so that one
+ * that was let in too early would overwrite what another has put and its peers have not read. */
 static void places(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	enum { N = 24 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Results that do not fit the cache: what is written past it (Note [past the cache]) is right at odd offsets and lengths, in place and not, directly and through slots. */
+/* Results that do not fit the cache: what is written past it (Note [past the cache]) is right at odd offsets and lengths, in place and not, directly
+ * and through slots. */
 #include "exec/comm.h"
 #include "world/cases.h"
 

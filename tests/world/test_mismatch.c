@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that differ between ranks: all ranks fail, naming both calls; the failure stays; on one node nothing was written.  Every pair of different calls, on one
- * node, on a node a rank, and on nodes of two. */
+/* Calls that differ between ranks: all ranks fail, naming both calls; the failure stays; on one node nothing was written.  Every pair of different
+ * calls, on one node, on a node a rank, and on nodes of two. */
 #include "world/gate.h"
 
 #include <setjmp.h>
@@ -54,11 +54,26 @@ static choir_status ring(choir_comm *c, float *s, float *r)
 	return sum_of(c, s, r, 100, CHOIR_F32, CHOIR_OP_SUM, names[choir_comm_nodes(c) == 1 ? 0 : choir_comm_nodes(c) == choir_comm_size(c) ? 1 : 2]);
 }
 
-static choir_status cast_0(choir_comm *c, float *s, float *r) { return choir_broadcast(c, choir_host(s), choir_host(r), 100, CHOIR_F32, 0, NULL, NULL); }
-static choir_status cast_1(choir_comm *c, float *s, float *r) { return choir_broadcast(c, choir_host(s), choir_host(r), 100, CHOIR_F32, 1, NULL, NULL); }
-static choir_status to_0(choir_comm *c, float *s, float *r) { return choir_reduce(c, choir_host(s), choir_host(r), 100, CHOIR_F32, CHOIR_OP_SUM, 0, NULL, NULL); }
-static choir_status to_1(choir_comm *c, float *s, float *r) { return choir_reduce(c, choir_host(s), choir_host(r), 100, CHOIR_F32, CHOIR_OP_SUM, 1, NULL, NULL); }
-static choir_status gather_100(choir_comm *c, float *s, float *r) { return choir_allgather(c, choir_host(s), choir_host(r), 100, CHOIR_F32, NULL, NULL); }
+static choir_status cast_0(choir_comm *c, float *s, float *r)
+{
+	return choir_broadcast(c, choir_host(s), choir_host(r), 100, CHOIR_F32, 0, NULL, NULL);
+}
+static choir_status cast_1(choir_comm *c, float *s, float *r)
+{
+	return choir_broadcast(c, choir_host(s), choir_host(r), 100, CHOIR_F32, 1, NULL, NULL);
+}
+static choir_status to_0(choir_comm *c, float *s, float *r)
+{
+	return choir_reduce(c, choir_host(s), choir_host(r), 100, CHOIR_F32, CHOIR_OP_SUM, 0, NULL, NULL);
+}
+static choir_status to_1(choir_comm *c, float *s, float *r)
+{
+	return choir_reduce(c, choir_host(s), choir_host(r), 100, CHOIR_F32, CHOIR_OP_SUM, 1, NULL, NULL);
+}
+static choir_status gather_100(choir_comm *c, float *s, float *r)
+{
+	return choir_allgather(c, choir_host(s), choir_host(r), 100, CHOIR_F32, NULL, NULL);
+}
 
 static choir_status gather_v(choir_comm *c, float *s, float *r, size_t last)
 {
@@ -72,8 +87,14 @@ static choir_status gather_v(choir_comm *c, float *s, float *r, size_t last)
 
 static choir_status gather_v50(choir_comm *c, float *s, float *r) { return gather_v(c, s, r, 50); }
 static choir_status gather_v51(choir_comm *c, float *s, float *r) { return gather_v(c, s, r, 51); }
-static choir_status scatter_100(choir_comm *c, float *s, float *r) { return choir_reduce_scatter(c, choir_host(s), choir_host(r), 100, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL); }
-static choir_status scatter_90(choir_comm *c, float *s, float *r) { return choir_reduce_scatter(c, choir_host(s), choir_host(r), 90, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL); }
+static choir_status scatter_100(choir_comm *c, float *s, float *r)
+{
+	return choir_reduce_scatter(c, choir_host(s), choir_host(r), 100, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL);
+}
+static choir_status scatter_90(choir_comm *c, float *s, float *r)
+{
+	return choir_reduce_scatter(c, choir_host(s), choir_host(r), 90, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL);
+}
 
 static choir_status scatter_v(choir_comm *c, float *s, float *r, size_t last)
 {
@@ -87,7 +108,10 @@ static choir_status scatter_v(choir_comm *c, float *s, float *r, size_t last)
 
 static choir_status scatter_v50(choir_comm *c, float *s, float *r) { return scatter_v(c, s, r, 50); }
 static choir_status scatter_v51(choir_comm *c, float *s, float *r) { return scatter_v(c, s, r, 51); }
-static choir_status turn_100(choir_comm *c, float *s, float *r) { return choir_alltoall(c, choir_host(s), choir_host(r), 100, CHOIR_F32, NULL, NULL); }
+static choir_status turn_100(choir_comm *c, float *s, float *r)
+{
+	return choir_alltoall(c, choir_host(s), choir_host(r), 100, CHOIR_F32, NULL, NULL);
+}
 static choir_status turn_99(choir_comm *c, float *s, float *r) { return choir_alltoall(c, choir_host(s), choir_host(r), 99, CHOIR_F32, NULL, NULL); }
 
 static choir_status turn_v(choir_comm *c, float *s, float *r, choir_dtype dtype, const char *options)
@@ -115,15 +139,19 @@ static choir_status sparse(choir_comm *c, float *r, choir_dtype ind, choir_dtype
 	size_t n_ind = 100, n_val = 200;
 
 	call.options = options;
-	return choir_sparse_allreduce(c, choir_host(indices), 4, choir_host(rows), 8, choir_host(r), &n_ind, choir_host(r + 1000), &n_val, ind, val, op, NULL,
-	                              &call, NULL);
+	return choir_sparse_allreduce(c, choir_host(indices), 4, choir_host(rows), 8, choir_host(r), &n_ind, choir_host(r + 1000), &n_val, ind, val,
+	                              op, NULL, &call, NULL);
 }
 
 static choir_status sparse_sum(choir_comm *c, float *s, float *r) { (void)s; return sparse(c, r, CHOIR_I64, CHOIR_F32, CHOIR_OP_SUM, NULL); }
 static choir_status sparse_i32(choir_comm *c, float *s, float *r) { (void)s; return sparse(c, r, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL); }
 static choir_status sparse_max(choir_comm *c, float *s, float *r) { (void)s; return sparse(c, r, CHOIR_I64, CHOIR_F32, CHOIR_OP_MAX, NULL); }
 static choir_status sparse_bf16(choir_comm *c, float *s, float *r) { (void)s; return sparse(c, r, CHOIR_I64, CHOIR_BF16, CHOIR_OP_SUM, NULL); }
-static choir_status sparse_split(choir_comm *c, float *s, float *r) { (void)s; return sparse(c, r, CHOIR_I64, CHOIR_F32, CHOIR_OP_SUM, "algorithm=split"); }
+static choir_status sparse_split(choir_comm *c, float *s, float *r)
+{
+	(void)s;
+	return sparse(c, r, CHOIR_I64, CHOIR_F32, CHOIR_OP_SUM, "algorithm=split");
+}
 
 static const struct variant variants[] = {
 	{ "count", "100 x f32|101 x f32", sum_100, sum_101 },

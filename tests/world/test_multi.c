@@ -39,7 +39,9 @@ static void lists(struct world *world, int rank, choir_comm *comm, void *unused)
 	(void)unused;
 	for (enum tensors_where where = TENSORS_HOST; where <= TENSORS_MIXED; where++)
 		for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
-			struct tensors_shape s = { .n = counts[c], .low = 1, .high = high_of(world, counts[c]), .where = where, .op = CHOIR_OP_SUM, .one_type = -1 };
+			struct tensors_shape s = {
+				.n = counts[c], .low = 1, .high = high_of(world, counts[c]), .where = where, .op = CHOIR_OP_SUM, .one_type = -1
+			};
 
 			s.with_event = c % 2 == 1;
 			s.kept = (rank + c / 2) % 2 == 0;
@@ -77,7 +79,8 @@ static void operators(struct world *world, int rank, choir_comm *comm, void *unu
 {
 	(void)unused;
 	for (int op = 0; op <= CHOIR_OP_PREMUL_SUM; op++) {
-		struct tensors_shape s = { .n = 30, .low = 1, .high = 300, .where = TENSORS_MIXED, .op = (choir_op)op, .one_type = -1, .with_event = op % 2,
+		struct tensors_shape s = { .n = 30, .low = 1, .high = 300, .where = TENSORS_MIXED, .op = (choir_op)op, .one_type = -1,
+			                   .with_event = op % 2,
 			                   .kept = op % 2 == rank % 2 };
 
 		if (op != CHOIR_OP_LOCAL)
@@ -145,7 +148,9 @@ static void ways(struct world *world, int rank, choir_comm *comm, void *unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows && direct; i++) {
-		struct tensors_shape s = { .n = 9, .low = rows[i].low, .high = rows[i].high, .op = CHOIR_OP_SUM, .one_type = CHOIR_F32, .with_event = true };
+		struct tensors_shape s = {
+			.n = 9, .low = rows[i].low, .high = rows[i].high, .op = CHOIR_OP_SUM, .one_type = CHOIR_F32, .with_event = true
+		};
 		struct tensors set;
 
 		tensors_make(&set, comm, world->device, &s, (struct tensors_share){ NULL, 0 });

@@ -78,7 +78,8 @@ static void refusals_kept(struct world *world, int rank, choir_comm *comm)
 	choir_request *r = NULL;
 	choir_event *event = NULL, *dep;
 
-	SAYS(choir_allreduce_multi_init(comm, t, 2, CHOIR_OP_SUM, NULL, &r), CHOIR_ARGUMENT, "choir_allreduce_multi|tensors[0] and tensors[1] overlap");
+	SAYS(choir_allreduce_multi_init(comm, t, 2, CHOIR_OP_SUM, NULL, &r), CHOIR_ARGUMENT,
+	     "choir_allreduce_multi|tensors[0] and tensors[1] overlap");
 	t[1] = tensor_at(a + 50, b + 50, 50);
 	SAYS(choir_allreduce_multi_init(comm, t, 2, CHOIR_OP_SUM, NULL, NULL), CHOIR_ARGUMENT, "choir_allreduce_multi_init|null");
 	SAYS(choir_allreduce_multi_init(comm, NULL, 2, CHOIR_OP_SUM, NULL, &r), CHOIR_ARGUMENT, "null tensors");
@@ -116,7 +117,8 @@ static void test_refusals(void **state)
 	on_layouts(all_refusals);
 }
 
-/* Started again and again, with other contents, as any call may be made; symmetric memory that comes and goes meanwhile moves what peers know of the tensors. */
+/* Started again and again, with other contents, as any call may be made; symmetric memory that comes and goes meanwhile moves what peers know of the
+ * tensors. */
 static void again(struct world *world, int rank, choir_comm *comm, void *unused)
 {
 	struct tensors_shape s = { .n = 40, .low = 1, .high = 900, .where = TENSORS_MIXED, .op = CHOIR_OP_SUM, .one_type = -1, .kept = true };

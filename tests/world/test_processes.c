@@ -117,7 +117,8 @@ static choir_status sum_in(choir_comm *comm, float *in, float *out, size_t count
 	return choir_allreduce(comm, choir_host(in), choir_host(out), count, CHOIR_F32, CHOIR_OP_SUM, NULL, event_p);
 }
 
-/* Symmetric memory, at an offset of its own in each process; one gives memory of its own instead; then rank 0's process is killed, and the memory still stands. */
+/* Symmetric memory, at an offset of its own in each process; one gives memory of its own instead; then rank 0's process is killed, and the memory
+ * still stands. */
 static void killed_symmetric(struct seat *seat, int per_node)
 {
 	enum { COUNT = 3001 };

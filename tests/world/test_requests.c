@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Persistent collectives: started again and again, blocking, with events, in groups and behind deps; beside plain calls of other ranks; what is refused; who may go first. */
+/* Persistent collectives: started again and again, blocking, with events, in groups and behind deps; beside plain calls of other ranks; what is
+ * refused; who may go first. */
 #include "world/gate.h"
 
 #include <setjmp.h>

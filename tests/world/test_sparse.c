@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* choir_sparse_allreduce through the public face, on worlds of 1, 2, 3, 5 and 8 ranks: random cases against the plain reference, several in flight among dense
- * calls, capacities too small, callbacks that fail. */
+/* choir_sparse_allreduce through the public face, on worlds of 1, 2, 3, 5 and 8 ranks: random cases against the plain reference, several in flight
+ * among dense calls, capacities too small, callbacks that fail. */
 #include "sparse/reference.h"
 #include "world/gate.h"
 #include "world/memory.h"
@@ -96,8 +96,8 @@ static void check(struct side *s, bool ok, const char *what)
 
 	if (!ok)
 		world_fail(s->world, s->rank, "sparse seed %llu: %s %s %s width %zu %s %s way %d: %s", (unsigned long long)t->seed,
-		           choir_dtype_name(t->ind_dtype), choir_dtype_name(t->val_dtype), choir_op_name(t->op), t->width, t->device ? "cl_mem" : "host",
-		           t->options != NULL ? t->options : "auto", s->way, what);
+		           choir_dtype_name(t->ind_dtype), choir_dtype_name(t->val_dtype), choir_op_name(t->op), t->width,
+		           t->device ? "cl_mem" : "host", t->options != NULL ? t->options : "auto", s->way, what);
 }
 
 static void check_result(struct side *s, const void *ind, size_t ind_count, const void *val, size_t val_count)
@@ -184,9 +184,10 @@ static choir_status side_start(struct side *s, struct world *world, int rank, ch
 		memory_make(&s->recv_ind, world->device, t->device, t->want.count * t->ind_bytes, 8);
 		memory_make(&s->recv_val, world->device, t->device, t->want.count * t->val_bytes, 16);
 	}
-	return choir_sparse_allreduce(comm, in->count > 0 ? s->send_ind.buffer : choir_none(), in->count, in->count > 0 ? s->send_val.buffer : choir_none(),
-	                              in->count * t->width, buffers ? s->recv_ind.buffer : choir_none(), &s->ind_count,
-	                              buffers ? s->recv_val.buffer : choir_none(), &s->val_count, t->ind_dtype, t->val_dtype, t->op, &attr, &call, &s->event);
+	return choir_sparse_allreduce(comm, in->count > 0 ? s->send_ind.buffer : choir_none(), in->count,
+	                              in->count > 0 ? s->send_val.buffer : choir_none(), in->count * t->width,
+	                              buffers ? s->recv_ind.buffer : choir_none(), &s->ind_count, buffers ? s->recv_val.buffer : choir_none(),
+	                              &s->val_count, t->ind_dtype, t->val_dtype, t->op, &attr, &call, &s->event);
 }
 
 /* Nothing written; the sizes said; fetched into a larger buffer, not into a small one. */
@@ -204,7 +205,8 @@ static void check_short(struct side *s)
 			check(s, false, "CAPACITY, but something was written");
 			break;
 		}
-	check(s, choir_sparse_fetch(s->event, s->recv_ind.buffer, &ind_count, s->recv_val.buffer, &val_count) == CHOIR_CAPACITY, "fetched into too little");
+	check(s, choir_sparse_fetch(s->event, s->recv_ind.buffer, &ind_count, s->recv_val.buffer, &val_count) == CHOIR_CAPACITY,
+	      "fetched into too little");
 	check(s, ind_count == t->want.count, "fetch does not say the size");
 	check(s, choir_sparse_fetch(s->event, s->recv_ind.buffer, &ind_count, s->recv_val.buffer, &val_count) == CHOIR_SUCCESS, "not fetched");
 }
@@ -260,7 +262,8 @@ static void flight(struct world *world, int rank, choir_comm *comm, void *arg)
 	struct sum sums[FLIGHT];
 
 	for (int i = 0; i < FLIGHT; i++) {
-		OK(side_start(&sides[i], world, rank, comm, &trials[i], (enum way)((trials[i].seed + (uint64_t)rank * (i % 2)) % N_WAYS), CHOIR_SUCCESS));
+		OK(side_start(&sides[i], world, rank, comm, &trials[i], (enum way)((trials[i].seed + (uint64_t)rank * (i % 2)) % N_WAYS),
+		              CHOIR_SUCCESS));
 		OK(sum_start(&sums[i], comm, 1000, (float)i, NULL, true));
 	}
 	for (int i = FLIGHT - 1; i >= 0; i--) {

@@ -35,8 +35,8 @@ static void *next_of(const char *name)
 	return fn;
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes, void *to, cl_uint n,
-                                                    const cl_event *events, cl_event *event_p)
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes, void *to,
+                                                    cl_uint n, const cl_event *events, cl_event *event_p)
 {
 	void *symbol = next_of("clEnqueueReadBuffer");
 	read_fn fn;

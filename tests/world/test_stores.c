@@ -79,8 +79,8 @@ static void sizes_fit(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(plain_stays), cmocka_unit_test(the_faster_way_is_found), cmocka_unit_test(a_change_is_noticed),
-		                            cmocka_unit_test(sizes_fit) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(plain_stays), cmocka_unit_test(the_faster_way_is_found),
+		                            cmocka_unit_test(a_change_is_noticed), cmocka_unit_test(sizes_fit) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

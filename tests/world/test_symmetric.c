@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* choir_mem_alloc: the table of collectives in symmetric memory, what is refused, what is reused, and what is left when things go wrong.  Processes, where it matters most which
- * memory a rank gives, have a case of their own (tests/mpi/symmetric.c, test_processes.c). */
+/* choir_mem_alloc: the table of collectives in symmetric memory, what is refused, what is reused, and what is left when things go wrong.  Processes,
+ * where it matters most which memory a rank gives, have a case of their own (tests/mpi/symmetric.c, test_processes.c). */
 #include "world/gate.h"
 #include "world/matrix.h"
 
@@ -336,8 +336,9 @@ static void test_one_thread(void **state)
 				shares[r][i] = r * i;
 		assert_int_equal(choir_group_begin(), CHOIR_SUCCESS);
 		for (int r = 0; r < N; r++)
-			assert_int_equal(choir_allreduce(world.comms[r], choir_host(shares[r]), choir_host(shares[r]), 500, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL),
-			                 CHOIR_SUCCESS);
+			assert_int_equal(
+			    choir_allreduce(world.comms[r], choir_host(shares[r]), choir_host(shares[r]), 500, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL),
+			    CHOIR_SUCCESS);
 		assert_int_equal(choir_group_end(), CHOIR_SUCCESS);
 		for (int r = 0; r < N; r++)
 			assert_int_equal(shares[r][499], 3 * 499);

@@ -129,7 +129,8 @@ static double fold(choir_dtype dtype, choir_op op, double a, double b)
 
 double value_reduced(choir_dtype dtype, choir_op op, int n, size_t i)
 {
-	double first = value_input(dtype, op, n, 0, i) * value_factor(op), acc = op == CHOIR_OP_SQUARE_ADD && dtype != CHOIR_BOOL ? first * first : first;
+	double first = value_input(dtype, op, n, 0, i) * value_factor(op),
+	       acc = op == CHOIR_OP_SQUARE_ADD && dtype != CHOIR_BOOL ? first * first : first;
 
 	for (int r = 1; r < n; r++)
 		acc = fold(dtype, op, acc, value_input(dtype, op, n, r, i));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Values that every dtype holds exactly and whose reductions are exact in any order; read and written through doubles by code that shares nothing with the library. */
+/* Values that every dtype holds exactly and whose reductions are exact in any order; read and written through doubles by code that shares nothing
+ * with the library. */
 #ifndef TESTS_VALUES_H
 #define TESTS_VALUES_H
 

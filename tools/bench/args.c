@@ -135,7 +135,8 @@ static bool read_words(const struct args_raw *raw, struct args *args, char *erro
 	if (args->tune && args->n_collectives == 0)
 		take_tuned(args);
 	if (raw->compare == NULL)
-		return args->n_collectives > 0 || raw->trainer != NULL || raw->tensors != NULL || args_complain(error, "name a collective, such as allreduce, or all");
+		return args->n_collectives > 0 || raw->trainer != NULL || raw->tensors != NULL ||
+		       args_complain(error, "name a collective, such as allreduce, or all");
 	if (args->n_collectives != 1)
 		return args_complain(error, "--compare takes two files: --compare OLD.json NEW.json");
 	args->compare_old = raw->compare;

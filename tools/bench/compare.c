@@ -16,8 +16,8 @@ static bool same_in(const json_t *a, const json_t *b, const char *const *keys, s
 	return true;
 }
 
-/* What makes two rows the same work; not the algorithm: a better choice is what one hopes to see.  Sparse rows and kernels can move the same bytes and be other
- * work. */
+/* What makes two rows the same work; not the algorithm: a better choice is what one hopes to see.  Sparse rows and kernels can move the same bytes
+ * and be other work. */
 static bool same_work(const json_t *a, const json_t *b)
 {
 	static const char *const keys[] = { "collective", "bytes", "count", "dtype", "op", "memory", "inplace", "in_flight" };

@@ -21,9 +21,9 @@ static void print_kind(const struct result *row)
 	const struct result_kernel *kernel = &row->kernel;
 
 	if (row->kind == RESULT_SPARSE)
-		printf(",%zu,%zu,%zu,%zu,%.6f,%.6f,,,%s,%s,%.3f,%.4f,%" PRIu64 ",,,\n", sparse->rows_in, sparse->rows_out, sparse->width, sparse->range,
-		       sparse->density_in, sparse->density_out, sparse->distribution, sparse->workload, sparse->predicted_us, sparse->imbalance,
-		       sparse->rows_merged);
+		printf(",%zu,%zu,%zu,%zu,%.6f,%.6f,,,%s,%s,%.3f,%.4f,%" PRIu64 ",,,\n", sparse->rows_in, sparse->rows_out, sparse->width,
+		       sparse->range, sparse->density_in, sparse->density_out, sparse->distribution, sparse->workload, sparse->predicted_us,
+		       sparse->imbalance, sparse->rows_merged);
 	else if (row->kind == RESULT_OVERLAP)
 		printf(",,,,,,,%.3f,%.4f,,,,,,,,\n", row->overlap.exposed_us, row->overlap.hidden);
 	else if (row->kind == RESULT_KERNEL)

@@ -33,18 +33,18 @@ static json_t *vs_of(const struct result *row)
 static json_t *sparse_of(const struct result_sparse *sparse)
 {
 	return must(json_pack("{s:s, s:s, s:s, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "index", sparse->index, "distribution",
-			      sparse->distribution, "workload", sparse->workload, "predicted_us", sparse->predicted_us, "imbalance", sparse->imbalance,
-			      "rows_merged", (json_int_t)sparse->rows_merged, "rows_in", (json_int_t)sparse->rows_in, "rows_out", (json_int_t)sparse->rows_out, "width",
-			      (json_int_t)sparse->width, "range", (json_int_t)sparse->range, "density_in", sparse->density_in, "density_out",
-			      sparse->density_out));
+	                      sparse->distribution, "workload", sparse->workload, "predicted_us", sparse->predicted_us, "imbalance",
+	                      sparse->imbalance, "rows_merged", (json_int_t)sparse->rows_merged, "rows_in", (json_int_t)sparse->rows_in, "rows_out",
+	                      (json_int_t)sparse->rows_out, "width", (json_int_t)sparse->width, "range", (json_int_t)sparse->range, "density_in",
+	                      sparse->density_in, "density_out", sparse->density_out));
 }
 
 static json_t *kernel_of(const struct result_kernel *kernel)
 {
-	return must(json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "index", kernel->index, "distribution", kernel->distribution, "unit",
-			      kernel->unit, "items", (json_int_t)kernel->items, "items_out", (json_int_t)kernel->items_out, "range",
-			      (json_int_t)kernel->range, "width", (json_int_t)kernel->width, "lists", (json_int_t)kernel->lists, "moved_bytes",
-			      (json_int_t)kernel->moved_bytes, "items_per_s", kernel->items_per_s));
+	return must(json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "index", kernel->index, "distribution", kernel->distribution,
+	                      "unit", kernel->unit, "items", (json_int_t)kernel->items, "items_out", (json_int_t)kernel->items_out, "range",
+	                      (json_int_t)kernel->range, "width", (json_int_t)kernel->width, "lists", (json_int_t)kernel->lists, "moved_bytes",
+	                      (json_int_t)kernel->moved_bytes, "items_per_s", kernel->items_per_s));
 }
 
 static json_t *overlap_of(const struct result_overlap *overlap)

@@ -63,7 +63,9 @@ FILE *plot_open(const char *path, const char *x_label)
 	fprintf(gnuplot, "set terminal svg size 900,600 background 'white'\nset output '");
 	for (const char *c = path; *c != '\0'; c++)
 		fprintf(gnuplot, *c == '\'' ? "''" : "%c", *c);
-	fprintf(gnuplot, "'\nset logscale xy 10\nset key left top\nset grid\nset xlabel '%s'\nset ylabel 'time (us), p50'\nset datafile missing 'NaN'\n", x_label);
+	fprintf(gnuplot,
+	        "'\nset logscale xy 10\nset key left top\nset grid\nset xlabel '%s'\nset ylabel 'time (us), p50'\nset datafile missing 'NaN'\n",
+	        x_label);
 	return gnuplot;
 }
 

@@ -93,7 +93,8 @@ static void tell(struct run *run, const struct contender *ours, const char *chos
 	row->sparse.predicted_us = stats->predicted_us;
 	row->sparse.rows_merged = stats->pairs_merged;
 	row->sparse.link = stats->link;
-	memcpy(row->sparse.terms, (double[SPARSE_TERMS]){ stats->messages, stats->bytes_received, stats->bytes_copied, stats->pairs_placed, stats->bytes_folded },
+	memcpy(row->sparse.terms,
+	       (double[SPARSE_TERMS]){ stats->messages, stats->bytes_received, stats->bytes_copied, stats->pairs_placed, stats->bytes_folded },
 	       sizeof row->sparse.terms);
 	run_report(run, row);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* sparse_allreduce --vs bound: what bare loops over shared memory need for unsorted i32 + f32 scalars, whatever of them are duplicates.  The range is cut into equal regions, one a
- * rank; each rank deals its pairs to the regions, then finds the places of the distinct ones of its region by a bitmap and its popcounts, adds all ranks' pairs there, and
- * in the end everyone copies all regions.  No library, one set of buffers, nothing allocated. */
+/* sparse_allreduce --vs bound: what bare loops over shared memory need for unsorted i32 + f32 scalars, whatever of them are duplicates.  The range is
+ * cut into equal regions, one a rank; each rank deals its pairs to the regions, then finds the places of the distinct ones of its region by a bitmap
+ * and its popcounts, adds all ranks' pairs there, and in the end everyone copies all regions.  No library, one set of buffers, nothing allocated. */
 #include "sparse_job.h"
 
 #include "bound_flags.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Values are small integers that stay exact however the rows of one index are grouped: in 16-bit types only the first eight occurrences of an index on a rank
- * count, the rest are zero, as a hot index occurs thousands of times.  For mean all values are multiples of the number of ranks. */
+/* Values are small integers that stay exact however the rows of one index are grouped: in 16-bit types only the first eight occurrences of an index
+ * on a rank count, the rest are zero, as a hot index occurs thousands of times.  For mean all values are multiples of the number of ranks. */
 #include "sparse_data.h"
 
 #include <math.h>
@@ -21,7 +21,8 @@ static void draw_rows(const struct sparse_shape *shape, int first, int n, struct
 		size_t before = sparse_ids_before(&shape->args, rank, shape->n_ranks), mine = sparse_ids_rows(&shape->args, rank, shape->n_ranks);
 
 		for (size_t i = 0; i < mine; i++)
-			*rows++ = (struct row){ .index = sparse_ids_at(&shape->args, shape->text, before, i), .rank = (uint32_t)rank, .at = (uint32_t)i };
+			*rows++ =
+			    (struct row){ .index = sparse_ids_at(&shape->args, shape->text, before, i), .rank = (uint32_t)rank, .at = (uint32_t)i };
 	}
 }
 
@@ -199,7 +200,8 @@ static void reduce_index(const struct sparse_shape *shape, const struct row *row
 /* The rows of ranks first .. first+count-1, coalesced. */
 static bool coalesce(const struct sparse_shape *shape, int first, int count, bool divides, struct sparse_rows *out)
 {
-	size_t n = sparse_ids_before(&shape->args, first + count, shape->n_ranks) - sparse_ids_before(&shape->args, first, shape->n_ranks), distinct = 0;
+	size_t n = sparse_ids_before(&shape->args, first + count, shape->n_ranks) - sparse_ids_before(&shape->args, first, shape->n_ranks),
+	       distinct = 0;
 	struct row *room = malloc((2 * n + 1) * sizeof *room), *rows;
 
 	if (room == NULL)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sparse_allreduce --vs dense: choir's own allreduce of a tensor that has a row for every index of the range.  The scattering into it and the search for what is there
- * afterwards are left out: whoever works so has the gradient dense to begin with. */
+/* sparse_allreduce --vs dense: choir's own allreduce of a tensor that has a row for every index of the range.  The scattering into it and the search
+ * for what is there afterwards are left out: whoever works so has the gradient dense to begin with. */
 #include "sparse_job.h"
 
 #include "ours.h"

@@ -30,8 +30,8 @@ void sparse_buffers_fini(struct sparse_buffers *buffers);
 bool sparse_buffers_fill(struct sparse_buffers *buffers, const struct sparse_job *sparse);
 bool sparse_buffers_count(struct sparse_buffers *buffers, const struct sparse_job *sparse, size_t rows, uint64_t *wrong_p);
 
-/* sparse_ours_open: choir; algorithm NULL = the model chooses; the name is the caller's.  sparse_ours_fits: makes one call; false, on all ranks, if it failed.
- * Collective. */
+/* sparse_ours_open: choir; algorithm NULL = the model chooses; the name is the caller's.  sparse_ours_fits: makes one call; false, on all ranks, if
+ * it failed.  Collective. */
 struct contender *sparse_ours_open(const struct sparse_job *sparse, const char *algorithm);
 bool sparse_ours_fits(struct contender *ours);
 const char *sparse_ours_algorithm(const struct contender *ours);

@@ -11,7 +11,8 @@
 static bool is_alike(const struct result *a, const struct result *b)
 {
 	return a->kind == RESULT_SPARSE && b->kind == RESULT_SPARSE && strcmp(a->dtype, b->dtype) == 0 && strcmp(a->op, b->op) == 0 &&
-	       strcmp(a->sparse.distribution, b->sparse.distribution) == 0 && a->sparse.width == b->sparse.width && a->sparse.range == b->sparse.range;
+	       strcmp(a->sparse.distribution, b->sparse.distribution) == 0 && a->sparse.width == b->sparse.width &&
+	       a->sparse.range == b->sparse.range;
 }
 
 static int compare(const void *a, const void *b)

@@ -21,7 +21,13 @@ target_include_directories(choir_mpich SYSTEM INTERFACE ${mpich_includes})
 include(CheckCSourceCompiles)
 set(CMAKE_REQUIRED_INCLUDES ${mpich_includes})
 # MPICH_NUMVERSION or I_MPI_NUMVERSION or MVAPICH2: the family has MPI_Comm as int.
-check_c_source_compiles("#include <mpi.h>\n_Static_assert(sizeof(MPI_Comm) == sizeof(int), \"MPICH ABI\");\n#ifdef OPEN_MPI\n#error Open MPI\n#endif\nint main(void) { return 0; }" MPICH_ABI_FAMILY)
+check_c_source_compiles("
+	#include <mpi.h>
+	_Static_assert(sizeof(MPI_Comm) == sizeof(int), \"MPICH ABI\");
+	#ifdef OPEN_MPI
+	#error Open MPI
+	#endif
+	int main(void) { return 0; }" MPICH_ABI_FAMILY)
 unset(CMAKE_REQUIRED_INCLUDES)
 if(mpich_rc OR NOT MPICH_ABI_FAMILY)
 	message(FATAL_ERROR "${MPICH_MPICC} is not of the MPICH ABI family (MPICH, Intel MPI, MVAPICH): name one with -DMPICH_MPICC=...")

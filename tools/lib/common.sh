@@ -68,7 +68,8 @@ need_packages() {
 	# Word splitting is meant: a list of package names.
 	# shellcheck disable=SC2086
 	if ! { as_root env DEBIAN_FRONTEND=noninteractive apt-get -q update &&
-		as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 --no-install-recommends install $missing; } >"$root/build/apt.log" 2>&1; then
+		as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 --no-install-recommends install $missing
+	} >"$root/build/apt.log" 2>&1; then
 		tail -n 15 "$root/build/apt.log" >&2
 		die "installing failed (all of it: build/apt.log); as root: apt-get update && apt-get install --no-install-recommends $missing"
 	fi
@@ -90,7 +91,8 @@ build() {
 	say "building build/$build_name"
 	# MPICH by its own name: with Open MPI beside it, plain mpicc is Open MPI's.
 	if ! { cmake -S "$root" -B "$root/build/$build_name" -G Ninja -DMPICH_MPICC="$(command -v mpicc.mpich || command -v mpicc)" \
-		-DMPICH_MPIEXEC="$(command -v mpiexec.mpich || command -v mpiexec)" "$@" && cmake --build "$root/build/$build_name" -j "$(cores)"; } >"$build_log" 2>&1; then
+		-DMPICH_MPIEXEC="$(command -v mpiexec.mpich || command -v mpiexec)" "$@" &&
+		cmake --build "$root/build/$build_name" -j "$(cores)"; } >"$build_log" 2>&1; then
 		tail -n 40 "$build_log" >&2
 		die "building failed (all of it: build/$build_name.log)"
 	fi

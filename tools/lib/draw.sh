@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# What the scripts that measure and draw the pictures of docs/ share.  Sourced with $pictures set to their folder and $bench to a choir-bench; POSIX sh.
+# What the scripts that draw the pictures of docs/ share.  Sourced with $pictures set to their folder and $bench to a choir-bench; POSIX sh.
 : "${pictures:?}" "${bench:?}"
 POCL_MAX_PTHREAD_COUNT=1
 export POCL_MAX_PTHREAD_COUNT

@@ -145,14 +145,16 @@ int args_read(int argc, const char **argv, struct args *out)
 		{ "end", 'e', POPT_ARG_STRING, &t->end, 0, "the last size of --compare (-b)", "SIZE" },
 		{ "factor", 'f', POPT_ARG_INT, &t->factor, 0, "from size to size (8)", "N" },
 		{ "json", '\0', POPT_ARG_NONE, &out->json, 0, "print JSON", NULL },
-		{ NULL, '\0', POPT_ARG_INCLUDE_TABLE, cost_table, 0, "What --predict and --compare count with (microseconds, 10^9 bytes a second):", NULL },
+		{ NULL, '\0', POPT_ARG_INCLUDE_TABLE, cost_table, 0,
+		  "What --predict and --compare count with (microseconds, 10^9 bytes a second):", NULL },
 		{ "help", 'h', POPT_ARG_NONE, &t->help, 0, "this text", NULL },
 		{ "version", '\0', POPT_ARG_NONE, &t->version, 0, "the library's version", NULL },
 		POPT_TABLEEND,
 	};
 	poptContext context;
 
-	*out = (struct args){ .texts = { .factor = 8 }, .options = CHOIR_PLAN_OPTIONS_INIT, .costs = { .struct_size = sizeof out->costs }, .rank = CHOIR_PLAN_ALL_RANKS };
+	*out = (struct args){ .texts = { .factor = 8 }, .options = CHOIR_PLAN_OPTIONS_INIT, .costs = { .struct_size = sizeof out->costs },
+		              .rank = CHOIR_PLAN_ALL_RANKS };
 	out->options.bytes = 1 << 20;
 	out->options.dtype = CHOIR_F32;
 	choir_plan_costs_default(&out->costs);

@@ -45,7 +45,8 @@ struct report {
 choir_status report_init(struct report *report);
 void report_fini(struct report *report);
 
-/* report_begin: the clock starts.  report_pause: so many ns were no training.  report_step: a step has ended.  report_end: the last one has; says the summary and writes the files. */
+/* report_begin: the clock starts.  report_pause: so many ns were no training.  report_step: a step has ended.  report_end: the last one has; says the
+ * summary and writes the files. */
 void report_begin(struct report *report);
 void report_pause(struct report *report, int64_t ns);
 choir_status report_step(struct report *report, const struct step_figures *figures);
