@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  Four gathers: who is there (hello), which ranks and devices (member), where the arenas are, and whether everybody could map what it has to.
- * A party that could not map its node's arena becomes a node of its own, and the last two are made again.  Every party computes the same from the same
- * gathered bytes, so nothing has to be agreed. */
+/* Design notes.  Four gathers: who is there (hello), which ranks and devices (member), where the arenas are, and whether everybody could map what it
+ * has to.  A party that could not map its node's arena becomes a node of its own, and the last two are made again.  Every party computes the same
+ * from the same gathered bytes, so nothing has to be agreed. */
 #include "api/join.h"
 
 #include "api/meet.h"
@@ -11,11 +11,11 @@
 #include "exec/layout.h"
 #include "exec/progress.h"
 #include "exec/roll_call.h"
+#include "node/cache.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 choir_status join_config(const char *call, const choir_comm_config *given, choir_comm_config *out)
 {
@@ -114,14 +114,6 @@ static choir_status init_locks(struct choir_comm *comm)
 	return engine_init(comm);
 }
 
-static uint64_t cache_bytes(void)
-{
-	enum { USUAL_CACHE_BYTES = 32 << 20 };
-	long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-
-	return bytes > 0 ? (uint64_t)bytes : USUAL_CACHE_BYTES;
-}
-
 static choir_status fill(struct meeting *m, int local, struct choir_comm *comm)
 {
 	const struct join *join = m->join;
@@ -140,7 +132,7 @@ static choir_status fill(struct meeting *m, int local, struct choir_comm *comm)
 	comm->host_reduce_only = m->mixed_devices;
 	comm->crowded = m->crowded;
 	comm->one_process = m->one_process;
-	comm->cache_bytes = cache_bytes();
+	comm->cache_bytes = cache_shared_bytes();
 	TRY(init_locks(comm));
 	TRY(layout_build(m->n, m->node_of, &comm->layout));
 	layout = &comm->layout;
