@@ -13,8 +13,4 @@
  * `with` (NULL = the position) to out, in their order (room for all and COMPACT_SLACK); returns how many. */
 size_t compact_range(const int32_t *ind, int64_t base, const uint32_t *with, size_t n, struct index_range range, uint32_t *key, uint32_t *out);
 
-/* compact_bits: the positions of the set bits of a bitmap, ascending, plus first, to ind (room for them and COMPACT_SLACK); before[w] = bits set below
- * word w.  Returns how many. */
-size_t compact_bits(const uint64_t *bitmap, size_t words, int32_t first, int32_t *ind, uint32_t *before);
-
 #endif

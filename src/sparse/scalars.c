@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/scalars.h"
 
+#include "sparse/bits.h"
 #include "sparse/identity.h"
-#include "sparse/rows.h"
 #include "sparse/scalars_loops.h"
 
 #define WIDEST_ELEM 8
@@ -73,34 +73,32 @@ choir_status scalars_reduce(const struct scalars *job, int32_t *ind, int64_t bas
 {
 	const struct scalars_call *call = &job->call;
 	const struct scalars_loops *loop = loops_of(call);
-	uint64_t words = index_range_span(call->range) / 64 + 1, picked = scalars_picked(job), acc_bytes = rows_acc_bytes(call->dtype), count, identity;
+	uint64_t words = index_range_span(call->range) / 64 + 1, picked = scalars_picked(job), count, identity;
 	struct pool_block block;
 	uint64_t *bitmap;
 	uint32_t *before;
 	unsigned char *acc;
-	uint64_t n_acc = 0;
+	int n_lists = call->n_lists < 2 ? 2 : call->n_lists;
 
-	TRY(pool_take(&block, words * (sizeof *bitmap + sizeof *before) + WIDEST_ELEM + picked * (unsigned)call->n_lists * acc_bytes, "the accumulators of a part"));
+	TRY(pool_take(&block, words * (sizeof *bitmap + sizeof *before) + WIDEST_ELEM + picked * (unsigned)n_lists * loop->acc_bytes,
+		      "the accumulators of a part"));
 	bitmap = block.ptr;
 	before = (uint32_t *)(bitmap + words);
 	acc = (unsigned char *)(bitmap + words + (words + 1) / 2);
 	memset(bitmap, 0, words * sizeof *bitmap);
 	mark(job, bitmap);
-	count = compact_bits(bitmap, words, (int32_t)(call->range.lo - base), ind, before);
+	count = bits_before(bitmap, words, before);
 	identity_fill(call->dtype, call->op, &identity, 1);
+	loop->clear(&identity, acc, (uint64_t)n_lists * count);
 	for (int s = 0; s < call->n_lists; s++) {
 		uint64_t from = job->from[s];
 		struct scalars_run run = { .key = job->key + from, .n = job->from[s + 1] - from, .raw = call->lists[s].raw, .bitmap = bitmap, .before = before };
 
-		if (run.n == 0)
-			continue;
 		run.at = moves_values(call) ? NULL : job->val + from;
 		run.val = moves_values(call) ? (const void *)(job->val + from) : call->lists[s].pairs.rows;
-		loop->clear(&identity, acc + n_acc * count * acc_bytes, count);
-		loop->fold(&run, acc + n_acc * count * acc_bytes);
-		n_acc++;
+		loop->fold(&run, acc + (uint64_t)s * count * loop->acc_bytes);
 	}
-	loop->finish(acc, (int)n_acc, count, call->n_ranks, val);
+	loop->finish(acc, n_lists, count, call->n_ranks, (int32_t)(call->range.lo - base), ind, val);
 	pool_give(&block);
 	*count_p = count;
 	return CHOIR_SUCCESS;

@@ -48,7 +48,7 @@ static inline uint64_t scalars_picked(const struct scalars *job)
 	return job->from[job->call.n_lists];
 }
 
-/* scalars_reduce: ascending indices less base, which must fit 4 bytes (room for what was picked and COMPACT_SLACK), and finished values.  NO_MEMORY. */
+/* scalars_reduce: ascending indices less base, which must fit 4 bytes (room for what was picked), and finished values.  NO_MEMORY. */
 choir_status scalars_reduce(const struct scalars *job, int32_t *ind, int64_t base, void *val, uint64_t *count_p);
 
 /* scalars_fini: legal on a zeroed job. */

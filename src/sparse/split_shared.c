@@ -150,7 +150,7 @@ static choir_status merge_region(struct sparse *sparse, struct script_turn *turn
 static choir_status reduce_scalars(struct sparse *sparse, const struct scalars *job)
 {
 	sparse->note.work = scalars_picked(job);
-	TRY(take_region(sparse, sparse->note.work + COMPACT_SLACK));
+	TRY(take_region(sparse, sparse->note.work));
 	return scalars_reduce(job, region_ptr(sparse), index_form_of(sparse->facts.range).base, region_rows(sparse), &sparse->note.count);
 }
 
