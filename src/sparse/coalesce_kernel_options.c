@@ -40,6 +40,11 @@ void coalesce_radix_options(char *out, const struct coalesce_device *job, const 
 		 value_type(job), job->carries, job->radix_bits, job->shape.group, job->shape.span);
 }
 
+void coalesce_groups_options(char *out, const struct coalesce_device *job, unsigned digit_bits, unsigned passes)
+{
+	snprintf(out, COALESCE_OPTIONS_BYTES, "-DKEY=%s -DVALUE=%s -DDIGIT_BITS=%u -DPASSES=%u", key_type(job), value_type(job), digit_bits, passes);
+}
+
 void coalesce_segment_options(char *out, const struct coalesce_device *job, uint32_t ind_bytes)
 {
 	snprintf(out, COALESCE_OPTIONS_BYTES, "-DINDEX=%s -DKEY=%s -DVALUE=%s -DGROUP=%zu -DSPAN=%zu", index_type(ind_bytes), key_type(job),
