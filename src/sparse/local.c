@@ -19,22 +19,24 @@ static choir_status local_fill(struct sparse *sparse, struct script_turn *turn);
 static choir_status local_done(struct sparse *sparse, struct script_turn *turn);
 static choir_status header_done(struct sparse *sparse, struct script_turn *turn);
 
-/* Below, coalescing them before the headers costs less than the exchange it saves. */
-#define RAW_LEAST 1024
+/* Below, coalescing them before the headers costs less than the exchange it saves: one exchange if they are read in place, two if they are grouped. */
+#define RAW_LEAST        1024
+#define RAW_LEAST_PLACED 512
 
 /* Raw scalars go to their owners as they are, where a method can take them (split does): the owner then reduces all of a bucket at once. */
 static bool offers_raw(const struct sparse *sparse)
 {
 	const struct sparse_header *header = &sparse->header;
-	uint64_t pairs = header->raw_pairs, least = sparse->forced < 0 ? RAW_LEAST : 1;
+	int n = sparse->env.layout->n;
+	uint64_t pairs = header->raw_pairs, least = n <= SCALARS_LISTS ? RAW_LEAST_PLACED : RAW_LEAST;
 
 	if (sparse->local_dtype != sparse->wire_dtype || sparse->call.attr.coalesce_mode == CHOIR_COALESCE_DISABLE)
 		return false;
-	if (!sparse->shares || header->width != 1 || pairs < least || pairs > UINT32_MAX)
+	if (!sparse->shares || header->width != 1 || (pairs < least && sparse->forced < 0) || pairs > UINT32_MAX)
 		return false;
 	if (sparse->forced >= 0 && !sparse_methods[sparse->forced].raw)
 		return false;
-	return bucket_fits((struct index_range){ header->lo, header->hi }, pairs * (uint64_t)sparse->env.layout->n);
+	return bucket_fits((struct index_range){ header->lo, header->hi }, pairs * (uint64_t)n);
 }
 
 /* The caller's rows in local_dtype. */
