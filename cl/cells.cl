@@ -3,24 +3,16 @@
  * elements in order into a cell for each key that it can have; bits tell which were touched.  cells_count, scan_group over its counts, cells_take.
  * Cells start as what changes no bit, so that there is no first element to tell from the others: on a CPU such a branch, missed half of the time, costs more than all
  * the rest.
- * Options: DTYPE, OP (ops.h); RAW = 1 if elements are original values (square_add squares them), 0 if partial results; FINAL = 1 to apply the final
- * expression; KEY, VALUE (entry.h); INDEX = int or long, the type of the indices; CELL_BITS = the lower bits of a key; GROUP = work-items of a group, a power of
- * two with 32 cells an item at least.
+ * Options: DTYPE, OP (ops.h); RAW, FINAL, INDEX (fold_options.h); KEY, VALUE (entry.h); CELL_BITS = the lower bits of a key; GROUP = work-items of a group, a power
+ * of two with 32 cells an item at least.
  *
  * Each item owns an equal part of the cells, looks at all entries of the bucket and folds those that are its own: in order, without atomics. */
 #include "ops.h"
 
 #include "entry.h"
 
-#ifndef RAW
-#error "RAW: 0 or 1"
-#endif
-#ifndef FINAL
-#error "FINAL: 0 or 1"
-#endif
-#ifndef INDEX
-#error "INDEX: int or long"
-#endif
+#include "fold_options.h"
+
 #if !defined CELL_BITS || CELL_BITS < 5
 #error "CELL_BITS: the lower bits of a key"
 #endif

@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The rows of each segment folded into one, in the order of the entries, which is the order in which they came: segment_fold finds rows by the positions
  * that entries carry; segment_take takes the elements that they carry themselves.
- * Options: DTYPE, OP (ops.h); RAW = 1 if rows are original values (square_add squares them), 0 if partial results; FINAL = 1 to apply the final
- * expression; KEY, VALUE (entry.h); INDEX = int or long, the type of the indices that segment_take writes; GROUP, SPAN (walk.h; SPAN is segment_fold's). */
+ * Options: DTYPE, OP (ops.h); RAW, FINAL, INDEX (fold_options.h; the indices are those that segment_take writes); KEY, VALUE (entry.h); GROUP, SPAN (walk.h; SPAN is
+ * segment_fold's). */
 #include "ops.h"
 
 #include "entry.h"
 
-#include "walk.h"
+#include "fold_options.h"
 
-#ifndef RAW
-#error "RAW: 0 or 1"
-#endif
-#ifndef FINAL
-#error "FINAL: 0 or 1"
-#endif
-#ifndef INDEX
-#error "INDEX: int or long"
-#endif
+#include "walk.h"
 
 static ACC given(__global const ELEM *rows, ulong at)
 {
