@@ -19,7 +19,8 @@ struct share_address {
 struct share_block; /* mine */
 struct share_view;  /* a block of anybody's, mapped here */
 
-/* share_take: room for at least that many bytes, whatever was in them.  NO_MEMORY.  share_ptr: where it begins; 64-byte aligned. */
+/* share_take: room for at least that many bytes, whatever was in them.  NO_MEMORY.  share_ptr: where it begins; 64-byte aligned; written before it is lent,
+ * readable until it is given back. */
 choir_status share_take(uint64_t bytes, struct share_block **out_p);
 void *share_ptr(const struct share_block *block);
 
