@@ -2,7 +2,11 @@
 #include "reference.h"
 
 #include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 /* An element as one of: a two's complement integer of the type's width, extended; a real number. */
 struct value {
@@ -244,4 +248,19 @@ bool reference_same(choir_dtype dtype, const void *a, const void *b)
 	if (memcmp(a, b, choir_dtype_bytes(dtype)) == 0)
 		return true;
 	return reference_is_float(dtype) && isnan(load(dtype, a).real) && isnan(load(dtype, b).real);
+}
+
+void reference_assert(const struct reduce_call *call, const unsigned char *got, const unsigned char *want, const char *what)
+{
+	size_t bytes = choir_dtype_bytes(call->dtype);
+
+	for (size_t i = 0; i < call->count; i++)
+		if (!reference_same(call->dtype, got + i * bytes, want + i * bytes)) {
+			uint64_t g = 0, w = 0;
+
+			memcpy(&g, got + i * bytes, bytes);
+			memcpy(&w, want + i * bytes, bytes);
+			fail_msg("%s: %s %s, %u sources, element %zu of %zu: 0x%llx, wanted 0x%llx", what, choir_dtype_name(call->dtype),
+			         choir_op_name(call->op), call->n_src, i, (size_t)call->count, (unsigned long long)g, (unsigned long long)w);
+		}
 }

@@ -15,6 +15,9 @@ uint16_t reference_to_bf16(double value);
 /* Are two elements equal: all bits, except that a NaN equals any NaN? */
 bool reference_same(choir_dtype dtype, const void *a, const void *b);
 
+/* reference_assert: fails the test, naming what it was and the element, if any differs. */
+void reference_assert(const struct reduce_call *call, const unsigned char *got, const unsigned char *want, const char *what);
+
 bool reference_is_float(choir_dtype dtype);
 
 #endif

@@ -17,7 +17,6 @@
 #undef OP
 
 #include <math.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,21 +31,6 @@ static void *take(size_t bytes)
 
 	assert_non_null(p);
 	return p;
-}
-
-static void assert_elements(const struct reduce_call *call, const unsigned char *got, const unsigned char *want, const char *what)
-{
-	size_t bytes = choir_dtype_bytes(call->dtype);
-
-	for (size_t i = 0; i < call->count; i++)
-		if (!reference_same(call->dtype, got + i * bytes, want + i * bytes)) {
-			uint64_t g = 0, w = 0;
-
-			memcpy(&g, got + i * bytes, bytes);
-			memcpy(&w, want + i * bytes, bytes);
-			fail_msg("%s: %s %s, %u sources, element %zu of %zu: 0x%llx, wanted 0x%llx", what, choir_dtype_name(call->dtype),
-			         choir_op_name(call->op), call->n_src, i, (size_t)call->count, (unsigned long long)g, (unsigned long long)w);
-		}
 }
 
 /* The sources are exact allocations, so that a sanitizer sees a read past their end; dst has sentinels behind it. */
@@ -68,7 +52,7 @@ static void check(const struct reduce_call *call, unsigned in_place)
 		args[in_place] = out;
 	}
 	reduce_host(call, (void *[]){ out }, args);
-	assert_elements(call, out, want, in_place < MAX_SRC ? "in place" : "out of place");
+	reference_assert(call, out, want, in_place < MAX_SRC ? "in place" : "out of place");
 	for (size_t i = 0; i < SENTINELS; i++)
 		assert_int_equal(out[size + i], SENTINEL);
 	for (uint32_t k = 0; k < call->n_src; k++)
@@ -214,7 +198,7 @@ static void test_identity(void **state)
 				reduce_identity(dtype, op, start + i * bytes);
 			}
 			reduce_host(&call, (void *[]){ out }, src);
-			assert_elements(&call, out, in, "identity");
+			reference_assert(&call, out, in, "identity");
 		}
 }
 

@@ -57,21 +57,6 @@ static void fill_sources(struct fixture *f, choir_dtype dtype)
 	}
 }
 
-static void assert_elements(const struct reduce_call *call, const unsigned char *got, const unsigned char *want, const char *what)
-{
-	size_t bytes = choir_dtype_bytes(call->dtype);
-
-	for (size_t i = 0; i < call->count; i++)
-		if (!reference_same(call->dtype, got + i * bytes, want + i * bytes)) {
-			uint64_t g = 0, w = 0;
-
-			memcpy(&g, got + i * bytes, bytes);
-			memcpy(&w, want + i * bytes, bytes);
-			fail_msg("%s: %s %s, %u sources, element %zu of %zu: 0x%llx, wanted 0x%llx", what, choir_dtype_name(call->dtype),
-			         choir_op_name(call->op), call->n_src, i, (size_t)call->count, (unsigned long long)g, (unsigned long long)w);
-		}
-}
-
 /* dst is its own buffer, or (in_place) one of the sources. */
 static void check(struct fixture *f, const struct reduce_call *call, uint32_t in_place)
 {
@@ -92,7 +77,7 @@ static void check(struct fixture *f, const struct reduce_call *call, uint32_t in
 	}
 	reference_reduce(call, f->want, args);
 	reduce_host(call, (void *[]){ f->twin }, args);
-	assert_elements(call, f->twin, f->want, "host twin");
+	reference_assert(call, f->twin, f->want, "host twin");
 
 	assert_ok(reduce_kernel_start(f->device, call, dst, src, &event));
 	assert_ok(dev_wait(&event));
@@ -100,7 +85,7 @@ static void check(struct fixture *f, const struct reduce_call *call, uint32_t in
 	assert_non_null(got);
 	assert_ok(dev_read(f->device, &whole, 0, got, whole.bytes, &event));
 	assert_ok(dev_wait(&event));
-	assert_elements(call, got + at, f->want, "kernel");
+	reference_assert(call, got + at, f->want, "kernel");
 	assert_memory_equal(got, f->host[to], at); /* nothing before it */
 	assert_memory_equal(got + at + size, f->host[to] + at + size, whole.bytes - at - size);
 	free(got);
@@ -155,7 +140,7 @@ static void test_half_conversions(void **state)
 		assert_ok(reduce_kernel_start(f->device, &call, dst, src, NULL));
 		assert_ok(dev_read(f->device, &out, 0, got, 4096, &event));
 		assert_ok(dev_wait(&event));
-		assert_elements(&call, (unsigned char *)got, f->want, "halves");
+		reference_assert(&call, (unsigned char *)got, f->want, "halves");
 	}
 }
 

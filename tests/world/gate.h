@@ -41,4 +41,7 @@ void line_up(void);
 void line_up_begin(int n);
 void line_up_end(void);
 
+/* line_up_run: a world of n ranks (world_run) whose threads may line up. */
+void line_up_run(int n, int ranks_per_node, int64_t deadline_ms, world_fn fn, void *arg);
+
 #endif

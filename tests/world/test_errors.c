@@ -134,15 +134,8 @@ static void test_abort(void **state)
 {
 	(void)state;
 	for (size_t l = 0; l < 3; l++)
-		for (int n = 2; n <= 5; n += 3) {
-			choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-
-			config.ranks_per_node = layouts[l];
-			config.deadline_ms = 20000;
-			line_up_begin(n);
-			world_run(n, &config, aborts, NULL);
-			line_up_end();
-		}
+		for (int n = 2; n <= 5; n += 3)
+			line_up_run(n, layouts[l], 20000, aborts, NULL);
 }
 
 /* --- one thread, several ranks --- */

@@ -19,15 +19,9 @@ static void on_all_worlds(world_fn fn)
 
 	for (int per_node = 0; per_node <= 2; per_node++)
 		for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-			choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-			cl_event gate;
+			cl_event gate = gate_make(choir_device_context(world_device()));
 
-			config.ranks_per_node = per_node;
-			config.deadline_ms = 30000;
-			gate = gate_make(choir_device_context(world_device()));
-			line_up_begin(sizes[i]);
-			world_run(sizes[i], &config, fn, gate);
-			line_up_end();
+			line_up_run(sizes[i], per_node, 30000, fn, gate);
 			clReleaseEvent(gate);
 		}
 }

@@ -292,12 +292,7 @@ static void fails(struct world *world, int rank, choir_comm *comm, void *arg)
 
 static void on_one_node(int n, int64_t deadline_ms, world_fn fn, void *arg)
 {
-	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-
-	config.deadline_ms = deadline_ms;
-	line_up_begin(n);
-	world_run(n, &config, fn, arg);
-	line_up_end();
+	line_up_run(n, 0, deadline_ms, fn, arg);
 }
 
 static void test_silent(void **state)

@@ -224,13 +224,8 @@ static void on_layout(int n, int per_node)
 	for (size_t v = 0; v < sizeof variants / sizeof *variants; v++)
 		for (int odd = 0; odd < n; odd += n - 1) {
 			struct trial t = { &variants[v], odd };
-			choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 
-			config.ranks_per_node = per_node;
-			config.deadline_ms = 3000;
-			line_up_begin(n);
-			world_run(n, &config, differ, &t);
-			line_up_end();
+			line_up_run(n, per_node, 3000, differ, &t);
 		}
 }
 
@@ -311,13 +306,8 @@ static void test_expected_counts(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) {
 		struct wrong_count w = trials[i].w;
-		choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 
-		config.ranks_per_node = trials[i].per_node;
-		config.deadline_ms = 5000;
-		line_up_begin(trials[i].n);
-		world_run(trials[i].n, &config, expect_more, &w);
-		line_up_end();
+		line_up_run(trials[i].n, trials[i].per_node, 5000, expect_more, &w);
 	}
 }
 

@@ -15,15 +15,8 @@
 static void on_layouts(const int *sizes, size_t n_sizes, world_fn fn)
 {
 	for (size_t i = 0; i < n_sizes; i++)
-		for (int per_node = 0; per_node < (sizes[i] < 3 ? 2 : 4); per_node++) {
-			choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-
-			config.ranks_per_node = per_node;
-			config.deadline_ms = 60000;
-			line_up_begin(sizes[i]);
-			world_run(sizes[i], &config, fn, NULL);
-			line_up_end();
-		}
+		for (int per_node = 0; per_node < (sizes[i] < 3 ? 2 : 4); per_node++)
+			line_up_run(sizes[i], per_node, 60000, fn, NULL);
 }
 
 /* The more ranks, the longer it takes to make their values. */

@@ -15,15 +15,8 @@ static const int few_sizes[] = { 2, 3 };
 static void on_layouts(world_fn fn)
 {
 	for (size_t i = 0; i < 2; i++)
-		for (int per_node = 0; per_node < (few_sizes[i] < 3 ? 2 : 4); per_node++) {
-			choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-
-			config.ranks_per_node = per_node;
-			config.deadline_ms = 60000;
-			line_up_begin(few_sizes[i]);
-			world_run(few_sizes[i], &config, fn, NULL);
-			line_up_end();
-		}
+		for (int per_node = 0; per_node < (few_sizes[i] < 3 ? 2 : 4); per_node++)
+			line_up_run(few_sizes[i], per_node, 60000, fn, NULL);
 }
 
 static choir_tensor tensor_at(float *send, float *recv, size_t count)

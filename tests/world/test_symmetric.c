@@ -19,15 +19,8 @@ static const choir_status wrong = CHOIR_ARGUMENT;
 
 static void on_layouts(int n, int64_t deadline_ms, world_fn fn)
 {
-	for (int per_node = 0; per_node <= 2 && (per_node == 0 || per_node < n); per_node++) {
-		choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-
-		config.ranks_per_node = per_node;
-		config.deadline_ms = deadline_ms;
-		line_up_begin(n);
-		world_run(n, &config, fn, NULL);
-		line_up_end();
-	}
+	for (int per_node = 0; per_node <= 2 && (per_node == 0 || per_node < n); per_node++)
+		line_up_run(n, per_node, deadline_ms, fn, NULL);
 }
 
 static bool all_zero(const unsigned char *at, size_t bytes)
