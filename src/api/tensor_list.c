@@ -185,11 +185,12 @@ static choir_status fill(const struct choir_comm *comm, struct tensor_list *list
 
 static choir_status build(struct choir_comm *comm, struct tensor_list *list)
 {
-	size_t *order = calloc(2 * list->n + 1, sizeof *order), *ends = order + list->n;
+	size_t *order = calloc(2 * list->n + 1, sizeof *order), *ends;
 	choir_status st;
 
 	if (order == NULL)
 		return error_no_memory("a list of tensors", (2 * list->n + 1) * sizeof *order);
+	ends = order + list->n;
 	st = check_each(comm->device, list);
 	if (st == CHOIR_SUCCESS)
 		st = tensors_apart(list->tensors, list->n);
