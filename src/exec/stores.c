@@ -98,7 +98,7 @@ void stores_begin(struct run *run)
 
 	run->past = false;
 	run->stores_entry = -1;
-	if (comm_node_size(comm) == 1 || run->in_line)
+	if (comm_node_size(comm) == 1 || run->pair || run->in_line)
 		return;
 	bytes = bytes_of(run);
 	if (bytes < STORES_BYTES)
