@@ -91,9 +91,28 @@ bool stores_learn(struct stores_entry *entry, bool past, uint64_t bytes, int64_t
 	return entry->past != entry->tries;
 }
 
+struct stores_way stores_way_of(struct choir_comm *comm)
+{
+	if (comm_node_size(comm) == 1)
+		return (struct stores_way){ .past = NULL };
+	return (struct stores_way){ .past = &arena_control(comm->arena, 0)->past, .entries = comm->place == 0 ? comm->engine.stores.entries : NULL };
+}
+
+bool stores_is_past(const struct stores_way *way, int entry)
+{
+	return way->past == NULL || (atomic_load_explicit(way->past, memory_order_relaxed) >> entry & 1) != 0;
+}
+
+void stores_took(const struct stores_way *way, int entry, bool past, uint64_t bytes, int64_t ns)
+{
+	if (way->past != NULL && way->entries != NULL && stores_learn(&way->entries[entry], past, bytes, ns) != stores_is_past(way, entry))
+		atomic_fetch_xor_explicit(way->past, UINT64_C(1) << entry, memory_order_relaxed);
+}
+
 void stores_begin(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
+	struct stores_way way;
 	uint64_t bytes;
 
 	run->past = false;
@@ -104,7 +123,8 @@ void stores_begin(struct run *run)
 	if (bytes < STORES_BYTES)
 		return;
 	run->stores_entry = kind_of(run) * STORES_SIZES + size_of(bytes);
-	run->past = atomic_load_explicit(&arena_control(comm->arena, 0)->past, memory_order_relaxed) >> run->stores_entry & 1;
+	way = stores_way_of(comm);
+	run->past = stores_is_past(&way, run->stores_entry);
 	run->stores_bytes = bytes;
 	if (comm->place == 0)
 		run->stores_ns = progress_now_ns();
@@ -112,14 +132,10 @@ void stores_begin(struct run *run)
 
 void stores_end(struct run *run)
 {
-	struct choir_comm *comm = run->comm;
-	struct stores_entry *entry;
-	bool past;
+	struct stores_way way;
 
-	if (run->stores_entry < 0 || comm->place != 0)
+	if (run->stores_entry < 0 || run->comm->place != 0)
 		return;
-	entry = &comm->engine.stores.entries[run->stores_entry];
-	past = stores_learn(entry, run->past, run->stores_bytes, progress_now_ns() - run->stores_ns);
-	if (past != run->past)
-		atomic_fetch_xor_explicit(&arena_control(comm->arena, 0)->past, UINT64_C(1) << run->stores_entry, memory_order_relaxed);
+	way = stores_way_of(run->comm);
+	stores_took(&way, run->stores_entry, run->past, run->stores_bytes, progress_now_ns() - run->stores_ns);
 }

@@ -9,11 +9,12 @@
 #ifndef EXEC_STORES_H
 #define EXEC_STORES_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 /* Less fits the store buffer and waits for nobody: always plain. */
-enum { STORES_BYTES = 4 * 1024, STORES_KINDS = 5, STORES_SIZES = 12 };
+enum { STORES_BYTES = 4 * 1024, STORES_KINDS = 5, STORES_SIZES = 12, STORES_PLANS = STORES_KINDS * STORES_SIZES, STORES_ENTRIES = 64 };
 
 struct stores_entry {    /* of one kind and size; times are ns a byte */
 	float least[2];  /* the least time lately, plain and past the cache */
@@ -26,14 +27,26 @@ struct stores_entry {    /* of one kind and size; times are ns a byte */
 };
 
 struct stores {          /* the first rank's of a node; driver only; zero to begin with */
-	struct stores_entry entries[STORES_KINDS * STORES_SIZES];
+	struct stores_entry entries[STORES_ENTRIES]; /* of plans, then of what scripts measure themselves: whole calls */
+};
+
+/* What a script knows of it, of entries STORES_PLANS and up. */
+struct stores_way {
+	_Atomic uint64_t *past;       /* the node's bits, one an entry; NULL = there is no choice: past the cache */
+	struct stores_entry *entries; /* the first rank's; NULL = follow it */
 };
 
 struct run;
+struct choir_comm;
 
 /* stores_begin: decides for the plan that the run starts now.  stores_end: that plan is done. */
 void stores_begin(struct run *run);
 void stores_end(struct run *run);
+
+/* stores_way_of: for the scripts of a comm.  stores_is_past: which way now.  stores_took: what went that way took so long. */
+struct stores_way stores_way_of(struct choir_comm *comm);
+bool stores_is_past(const struct stores_way *way, int entry);
+void stores_took(const struct stores_way *way, int entry, bool past, uint64_t bytes, int64_t ns);
 
 /* stores_learn: an entry's plan of so many bytes took that long, written past the cache or not.  True: past is the way from now on. */
 bool stores_learn(struct stores_entry *entry, bool past, uint64_t bytes, int64_t ns);

@@ -141,7 +141,7 @@ static choir_status take_block(struct sparse *sparse, uint64_t count)
 	sparse->own_form = index_form_of((struct index_range){ .lo = sparse->header.lo, .hi = sparse->header.hi });
 	bytes = block_bytes(sparse->own_form, count, row_bytes);
 	if (sparse->shares) {
-		TRY(share_take(bytes, &sparse->own_lent.block));
+		TRY(aside_take(sparse, bytes, &sparse->own_lent.block));
 		sparse->own_ptr = share_ptr(sparse->own_lent.block);
 		return CHOIR_SUCCESS;
 	}

@@ -22,6 +22,8 @@ static choir_status script_next(void *state, struct script_turn *turn)
 	while (st == CHOIR_SUCCESS && turn->what == SPARSE_GO_ON)
 		st = sparse->step(sparse, turn);
 	turn->only_mine = sparse->only_mine;
+	if (st == CHOIR_SUCCESS && turn->what == SCRIPT_DONE)
+		aside_end(sparse);
 	return st;
 }
 

@@ -23,12 +23,13 @@
 #define KEPT_BLOCKS 32
 #define KEPT_VIEWS  128
 
-/* Note [aside].  A store to a line that a reader's caches still hold waits for them: little if the two cores share a third cache, 400 ns if they do not.  So what the
- * caches can hold is made aside and then copied past them, and short pairs are put behind those that the block held before, until it is full.  What is longer is made
- * in place, for the caches have forgotten the lines.  4096 rows of 64 coalesced, 2 cores: aside 66 us, near or far; in place 44 us near, 205 us far.  290 000
- * scalars reduced: aside 2250 us near and 3800 us far, in place 2030 and 3400. */
+/* Note [aside].  A store to a line that a reader's caches still hold waits for them: little if the two cores share a third cache, 400 ns if they do not.  What the
+ * caches can hold may be made in place with plain stores, or aside and then copied past them; which is faster changes with where the ranks run, so callers learn it
+ * (aside.c).  Either way short pairs are put behind those that the block held before, until it is full.  What is longer is always made in place, for the caches have
+ * forgotten the lines.  4096 rows of 64 coalesced, 2 cores: aside 66 us, near or far; in place 44 us near, 205 us far; the whole allreduce 120 to 170 us aside, in
+ * place 100 near and 300 far.  290 000 scalars reduced: aside 2250 us near and 3800 us far, in place 2030 and 3400. */
 #define ASIDE_BYTES  (UINT64_C(1) << 20)
-#define STREAM_BYTES 4096 /* less fits the store buffer */
+#define STREAM_BYTES 4096 /* less fits the store buffer: always aside */
 
 struct share_head {
 	struct shared_head shared;
@@ -139,10 +140,16 @@ static uint64_t room_for(uint64_t bytes)
 	return room;
 }
 
-/* Where it is made. */
-static choir_status take_aside(struct share_block *block, struct share_block **out_p)
+bool share_has_ways(uint64_t bytes)
 {
-	choir_status st = block->bytes <= ASIDE_BYTES ? pool_take(&block->aside, block->bytes, "pairs that the node shares") : CHOIR_SUCCESS;
+	return bytes >= STREAM_BYTES && bytes <= ASIDE_BYTES;
+}
+
+/* Where it is made. */
+static choir_status take_aside(struct share_block *block, bool aside, struct share_block **out_p)
+{
+	bool is_aside = share_has_ways(block->bytes) ? aside : block->bytes < STREAM_BYTES;
+	choir_status st = is_aside ? pool_take(&block->aside, block->bytes, "pairs that the node shares") : CHOIR_SUCCESS;
 
 	if (st == CHOIR_SUCCESS)
 		*out_p = block;
@@ -151,7 +158,7 @@ static choir_status take_aside(struct share_block *block, struct share_block **o
 	return st;
 }
 
-choir_status share_take(uint64_t bytes, struct share_block **out_p)
+choir_status share_take(uint64_t bytes, bool aside, struct share_block **out_p)
 {
 	struct share_block *block;
 	choir_status st;
@@ -169,7 +176,7 @@ choir_status share_take(uint64_t bytes, struct share_block **out_p)
 		take(block, bytes);
 	shared_unlock();
 	if (block != NULL)
-		return take_aside(block, out_p);
+		return take_aside(block, aside, out_p);
 	block = calloc(1, sizeof *block);
 	if (block == NULL)
 		return error_no_memory("a block that the node shares", sizeof *block);
@@ -185,7 +192,7 @@ choir_status share_take(uint64_t bytes, struct share_block **out_p)
 	blocks = block;
 	trim_blocks();
 	shared_unlock();
-	return take_aside(block, out_p);
+	return take_aside(block, aside, out_p);
 }
 
 static void *place_of(const struct share_block *block)

@@ -21,6 +21,14 @@ struct sparse_lent {
 	bool used; /* the others were told: all of them open it */
 };
 
+/* Whether the blocks that others read are made aside (aside.c). */
+struct aside {
+	bool yes, matters; /* some block could have been made the other way */
+	int entry;         /* of env.stores, -1 = of none */
+	uint64_t bytes;    /* what I bring */
+	int64_t since_ns;
+};
+
 /* What ranks tell each other of a block they have written. */
 struct sparse_note {
 	uint64_t count, rows_off; /* pairs, and where their rows begin */
@@ -42,6 +50,7 @@ struct sparse {
 	bool kernels;                   /* coalesce on the device */
 	bool shares;                    /* all ranks are on this node and read each other's memory */
 	bool in_place;                  /* all read all ranks' pairs, raw ones too, where their ranks wrote them */
+	struct aside aside;
 	bool only_mine;                 /* no exchange is left: a failure is this rank's alone */
 	sparse_step step;
 	struct plan plan;
@@ -109,6 +118,11 @@ void deliver_start(struct sparse *sparse, uint64_t count);
 uint64_t recall_tensor(const char *name);
 void recall_fill(struct sparse *sparse);
 void recall_note(struct sparse *sparse);
+
+/* aside.c.  aside_begin: decides for this call.  aside_take: share_take that way.  aside_end: the call ended well. */
+void aside_begin(struct sparse *sparse);
+choir_status aside_take(struct sparse *sparse, uint64_t bytes, struct share_block **out_p);
+void aside_end(struct sparse *sparse);
 
 /* sparse_open: views of the other ranks' blocks, at(sparse, r) says where; mine is NULL.  sparse_close: all of them that are open. */
 choir_status sparse_open(struct sparse *sparse, struct share_view **views, const struct share_address *(*at)(const struct sparse *, int));

@@ -151,6 +151,30 @@ static void raw_cases_taken_back(void **state)
 	}
 }
 
+/* In place, aside, each rank as it likes, and as the first learns: no bit depends on it. */
+static void blocks_made_either_way(void **state)
+{
+	static const size_t widths[] = { 64, 1, 3, 1 }, pairs[] = { 1200, 6000, 900, 30000 };
+	_Atomic uint64_t in_place = 0, aside = ~UINT64_C(0), learnt = 0;
+	struct stores_entry entries[STORES_ENTRIES] = { 0 };
+	const struct stores_way ways[][3] = {
+		{ { &in_place, NULL }, { &in_place, NULL }, { &in_place, NULL } },
+		{ { &aside, NULL }, { &aside, NULL }, { &aside, NULL } },
+		{ { &aside, NULL }, { &in_place, NULL }, { NULL, NULL } },
+		{ { &learnt, entries }, { &learnt, NULL }, { &learnt, NULL } },
+	};
+
+	(void)state;
+	for (int i = 0; i < 48; i++) {
+		struct test_case c = { .seed = 7000 + (uint64_t)(i / 4), .n = 3, .n_nodes = 1, .ind_dtype = CHOIR_I32, .val_dtype = CHOIR_F32, .op = CHOIR_OP_SUM,
+				       .width = widths[i / 12], .most_pairs = pairs[i / 12], .range = 20000, .way = RECEIVES, .stores = ways[i % 4] };
+
+		case_run(&c, case_devices[PLAIN]);
+	}
+	assert_true(in_place == 0 && aside == ~UINT64_C(0)); /* those who follow change nothing */
+	assert_true(entries[STORES_PLANS].looked > 0 && entries[STORES_PLANS + 2].looked > 0); /* calls of scalars and of rows were timed */
+}
+
 static size_t open_files(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -190,6 +214,7 @@ int main(void)
 		cmocka_unit_test(large_cases),
 		cmocka_unit_test(raw_cases),
 		cmocka_unit_test(raw_cases_taken_back),
+		cmocka_unit_test(blocks_made_either_way),
 		cmocka_unit_test(unread_blocks_serve_again),
 	};
 

@@ -18,7 +18,7 @@ static void read_where_it_lies(void **state)
 	struct share_address address;
 
 	(void)state;
-	assert_int_equal(share_take(1000, &block), CHOIR_SUCCESS);
+	assert_int_equal(share_take(1000, true, &block), CHOIR_SUCCESS);
 	memcpy(share_ptr(block), "pairs", 6);
 	share_lend(block, 2, &address);
 	assert_int_equal(share_open(&address, &view), CHOIR_SUCCESS);
@@ -37,14 +37,14 @@ static void not_used_again_while_read(void **state)
 	struct share_address address;
 
 	(void)state;
-	assert_int_equal(share_take(300000, &first), CHOIR_SUCCESS);
+	assert_int_equal(share_take(300000, true, &first), CHOIR_SUCCESS);
 	share_lend(first, 1, &address);
 	share_give(first, true);
-	assert_int_equal(share_take(300000, &second), CHOIR_SUCCESS);
+	assert_int_equal(share_take(300000, true, &second), CHOIR_SUCCESS);
 	assert_ptr_not_equal(first, second);
 	assert_int_equal(share_open(&address, &view), CHOIR_SUCCESS);
 	share_close(view);
-	assert_int_equal(share_take(300000, &third), CHOIR_SUCCESS);
+	assert_int_equal(share_take(300000, true, &third), CHOIR_SUCCESS);
 	assert_ptr_equal(first, third);
 	share_give(second, true);
 	share_give(third, true);
@@ -64,7 +64,7 @@ static void short_ones_in_turn(void **state)
 	for (int i = 0; i < ROUNDS; i++) {
 		const char *seen;
 
-		assert_int_equal(share_take(1000, &block), CHOIR_SUCCESS);
+		assert_int_equal(share_take(1000, true, &block), CHOIR_SUCCESS);
 		assert_int_equal((uintptr_t)share_ptr(block) % 64, 0);
 		memset(share_ptr(block), i % 100, 1000);
 		share_lend(block, 1, &address);
@@ -80,6 +80,29 @@ static void short_ones_in_turn(void **state)
 	assert_in_range(anew, 1, 2);
 }
 
+/* Aside or in place, long enough for either: readers find the same, one behind the other. */
+static void made_either_way(void **state)
+{
+	enum { BYTES = 50001, ROUNDS = 60 };
+	struct share_block *block;
+	struct share_view *view;
+	struct share_address address;
+
+	(void)state;
+	assert_true(share_has_ways(BYTES) && !share_has_ways(1000) && !share_has_ways(5000000));
+	for (int i = 0; i < ROUNDS; i++) {
+		assert_int_equal(share_take(BYTES, i % 3 == 0, &block), CHOIR_SUCCESS);
+		assert_int_equal((uintptr_t)share_ptr(block) % 64, 0);
+		memset(share_ptr(block), i, BYTES);
+		share_lend(block, 1, &address);
+		assert_int_equal(share_open(&address, &view), CHOIR_SUCCESS);
+		assert_ptr_not_equal(share_view_ptr(view), share_ptr(block)); /* a mapping of its own */
+		assert_memory_equal(share_view_ptr(view), share_ptr(block), BYTES);
+		share_close(view);
+		share_give(block, true);
+	}
+}
+
 /* What an unfinished call has lent is gone for those who come later, and stays for those who have it. */
 static void dropped_by_its_owner(void **state)
 {
@@ -90,14 +113,14 @@ static void dropped_by_its_owner(void **state)
 
 	(void)state;
 	memset(sevens, 7, sizeof sevens);
-	assert_int_equal(share_take(5000000, &block), CHOIR_SUCCESS);
+	assert_int_equal(share_take(5000000, true, &block), CHOIR_SUCCESS);
 	memcpy((unsigned char *)share_ptr(block) + 4000001, sevens, sizeof sevens);
 	share_lend(block, 2, &address);
 	assert_int_equal(share_open(&address, &view), CHOIR_SUCCESS);
 	share_give(block, false);
 	assert_memory_equal((const unsigned char *)share_view_ptr(view) + 4000001, sevens, sizeof sevens);
 	share_close(view);
-	assert_int_equal(share_take(10000000, &block), CHOIR_SUCCESS);
+	assert_int_equal(share_take(10000000, true, &block), CHOIR_SUCCESS);
 	address.nonce ^= 1; /* not what is mapped already */
 	assert_int_equal(share_open(&address, &late), CHOIR_TRANSPORT);
 	share_give(block, true);
@@ -110,7 +133,7 @@ static int child(const struct share_address *address)
 	struct share_address of_mine;
 	struct share_view *view;
 
-	if (share_take(700000, &mine) != CHOIR_SUCCESS)
+	if (share_take(700000, true, &mine) != CHOIR_SUCCESS)
 		return 1;
 	share_lend(mine, 0, &of_mine);
 	if (of_mine.nonce == address->nonce)
@@ -132,7 +155,7 @@ static void other_process(void **state)
 	pid_t pid;
 
 	(void)state;
-	assert_int_equal(share_take(700000, &block), CHOIR_SUCCESS);
+	assert_int_equal(share_take(700000, true, &block), CHOIR_SUCCESS);
 	memcpy(share_ptr(block), "parent", 7);
 	share_lend(block, 1, &address);
 	share_give(block, true);
@@ -142,7 +165,7 @@ static void other_process(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
-	assert_int_equal(share_take(700000, &block), CHOIR_SUCCESS);
+	assert_int_equal(share_take(700000, true, &block), CHOIR_SUCCESS);
 	share_lend(block, 1, &address);
 	assert_int_equal(share_open(&address, &view), CHOIR_SUCCESS);
 	assert_string_equal(share_view_ptr(view), "parent");
@@ -156,6 +179,7 @@ int main(void)
 		cmocka_unit_test(read_where_it_lies),
 		cmocka_unit_test(not_used_again_while_read),
 		cmocka_unit_test(short_ones_in_turn),
+		cmocka_unit_test(made_either_way),
 		cmocka_unit_test(dropped_by_its_owner),
 		cmocka_unit_test(other_process),
 	};
