@@ -64,6 +64,12 @@ choir_status call_read(const char *call, const choir_call *given, bool takes_fac
 	return CHOIR_SUCCESS;
 }
 
+bool call_says_nothing(const choir_call *given)
+{
+	return given == NULL || (given->struct_size == sizeof *given && given->after == NULL && given->n_cl_deps == 0 && given->n_deps == 0 &&
+	                         given->deadline_ms >= 0 && given->options == NULL && given->name == NULL && given->factor == 1);
+}
+
 static const char *const option_keys[] = { "algorithm" };
 
 static const char *option_key(size_t i)

@@ -17,6 +17,9 @@ choir_status call_check_comms(const char *call, int n, choir_comm *const *comms)
 /* call_read: the caller's choir_call (NULL = defaults) checked and completed; a factor other than 1 only where it is taken. */
 choir_status call_read(const char *call, const choir_call *given, bool takes_factor, choir_call *out);
 
+/* call_says_nothing: does it differ from the defaults in its deadline at most? */
+bool call_says_nothing(const choir_call *given);
+
 /* call_algorithm: the algorithm that the call's options name ("algorithm=ring"), NULL if none; ARGUMENT for unknown keys or names. */
 choir_status call_algorithm(const char *call, const choir_call *given, enum collective collective, const struct algorithm **out_p);
 choir_status call_option(const char *call, const char *options, const char *key, char *value, size_t room, bool *found);

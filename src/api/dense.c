@@ -102,15 +102,10 @@ static void describe(const struct dense *d, struct algo_in *in)
 	in->message_bytes = d->comm->message_bytes;
 }
 
-static bool by_kernels(const struct dense *d)
-{
-	return dev_reduce_where(d->comm->device) == CHOIR_REDUCE_KERNEL && !d->comm->host_reduce_only;
-}
-
 /* Of lists the host steps through, all of whose segments peers reach; in a slot there is room for both sides' places. */
 static void place_lists(const struct dense *d, struct run *run)
 {
-	bool reached = !by_kernels(d) && run->send_list.places != NULL && run->recv_list.places != NULL;
+	bool reached = !comm_by_kernels(d->comm) && run->send_list.places != NULL && run->recv_list.places != NULL;
 	bool fits = 2 * run->send_list.n * sizeof *run->send_list.places <= d->comm->part_bytes;
 
 	run->send_place = run->recv_place = reached && fits ? symmetric_place_of_list() : 0;
@@ -208,7 +203,7 @@ enum { MEAN_SEGMENT_BYTES = 512 };
 /* Host steps go from segment to segment; messages and kernels do not. */
 static bool goes_through(const struct dense *d, const struct segments *segments)
 {
-	return segments->direct && !by_kernels(d) && d->comm->layout.n_nodes == 1 && d->send_bytes >= segments->n * MEAN_SEGMENT_BYTES;
+	return segments->direct && !comm_by_kernels(d->comm) && d->comm->layout.n_nodes == 1 && d->send_bytes >= segments->n * MEAN_SEGMENT_BYTES;
 }
 
 static void take_lists(const struct dense *d, struct algo_in *in, struct run *run)
@@ -357,6 +352,8 @@ choir_status dense_on_the_spot(struct dense *d, const choir_call *call, struct a
 		express_drop(runs, n);
 		return st;
 	}
+	if (d->repeat != NULL)
+		repeat_coll_note(runs[0], d->repeat);
 	st = express_end(runs, n, &event);
 	return event == NULL ? st : call_finish(d->call, comm, event, is_pair(d), seq);
 }
@@ -383,8 +380,15 @@ choir_status dense_go(struct dense *d, const choir_call *call, struct algo_in *i
 choir_status dense_start(struct dense *d, const choir_call *given, choir_event **event_p)
 {
 	struct algo_in in = { 0 };
+	struct coll_call repeat;
 	choir_call call;
 
+	TRY(call_check_comm(d->call, d->comm));
+	if (event_p == NULL && !is_pair(d) && dense_may_repeat(d, given, &repeat)) {
+		if (repeat_coll_begin(d->comm, &repeat))
+			return dense_again(d);
+		d->repeat = &repeat;
+	}
 	TRY(dense_check(d, given, &call, &in));
 	return dense_go(d, &call, &in, event_p);
 }

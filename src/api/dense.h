@@ -28,6 +28,7 @@ struct dense {
 	bool of_list;                 /* part of a call on a list of `root` tensors */
 	struct segments_owner *lists; /* send_list and recv_list stand for send and recv, and were checked; NULL = they do not */
 	struct segments send_list, recv_list;
+	const struct coll_call *repeat; /* what the next call must be the same in to be repeated (exec/repeat_coll.h); NULL = it is not to be */
 	bool blocks;                  /* filled in: the call returns when it is over */
 };
 
@@ -44,6 +45,11 @@ choir_status dense_algorithm(const struct dense *d, const choir_call *call, cons
 choir_status dense_make(struct dense *d, const choir_call *call, struct algo_in *in, struct run **out_p);
 choir_status dense_go(struct dense *d, const choir_call *call, struct algo_in *in, choir_event **event_p);
 choir_status dense_start(struct dense *d, const choir_call *given, choir_event **event_p);
+
+/* dense_may_repeat: is it a blocking call of nothing but host memory?  Then *out is what must be the same in the next one.  dense_again: the call before once more, after
+ * repeat_coll_begin. */
+bool dense_may_repeat(const struct dense *d, const choir_call *given, struct coll_call *out);
+choir_status dense_again(const struct dense *d);
 
 /* dense_express: nothing is to be waited for before it, and it is not so long that others would be held up: exec/express.h may carry it out.
  * dense_on_the_spot: does so with n calls that are one, and the runs from express_begin. */

@@ -39,18 +39,11 @@ static choir_status check_apart(const struct dense *send, const struct dense *re
 	return CHOIR_SUCCESS;
 }
 
-/* But for a deadline. */
-static bool says_nothing(const choir_call *call)
-{
-	return call == NULL || (call->struct_size == sizeof *call && call->after == NULL && call->n_cl_deps == 0 && call->n_deps == 0 && call->deadline_ms >= 0 &&
-	                        call->options == NULL && call->name == NULL && call->factor == 1);
-}
-
 /* Of what a call says, what must be the same for it to be repeated as it is. */
 static struct repeat_call describe(choir_buffer send, size_t send_count, int dest, choir_buffer recv, size_t recv_count, int source, choir_dtype dtype,
                                    const choir_call *given)
 {
-	bool simple = send.kind == CHOIR_BUFFER_HOST && recv.kind == CHOIR_BUFFER_HOST && says_nothing(given);
+	bool simple = send.kind == CHOIR_BUFFER_HOST && recv.kind == CHOIR_BUFFER_HOST && call_says_nothing(given);
 
 	return (struct repeat_call){ .send = simple ? send.base : NULL, .recv = simple ? recv.base : NULL, .send_count = send_count, .recv_count = recv_count,
 		                     .dest = dest, .source = source, .dtype = dtype, .deadline_ms = given != NULL ? given->deadline_ms : 0 };

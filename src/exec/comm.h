@@ -10,6 +10,7 @@
 #include "exec/inbox.h"
 #include "exec/plan_cache.h"
 #include "exec/repeat.h"
+#include "exec/repeat_coll.h"
 #include "exec/stores.h"
 #include "net/pump.h"
 #include "node/arena.h"
@@ -68,6 +69,7 @@ struct engine {
 	struct run *pool;            /* finished runs, kept for their memory; under submit */
 	struct run *express;         /* driver only; list, see express.h */
 	struct repeat repeat;        /* driver only */
+	struct repeat_coll repeat_coll; /* driver only */
 	_Atomic bool device_busy;    /* commands of the device were under way when nothing moved; see device_wait.c */
 	struct stores stores;        /* driver only */
 	bool closed;                 /* under submit: nothing more is accepted */
@@ -134,6 +136,12 @@ struct comm_family {
 static inline int comm_node_size(const struct choir_comm *comm)
 {
 	return comm->layout.node_size[comm->layout.node_of[comm->rank]];
+}
+
+/* comm_by_kernels: does the device reduce, not the host? */
+static inline bool comm_by_kernels(const struct choir_comm *comm)
+{
+	return dev_reduce_where(comm->device) == CHOIR_REDUCE_KERNEL && !comm->host_reduce_only;
 }
 
 struct choir_comm *comm_retain(struct choir_comm *comm);

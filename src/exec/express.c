@@ -41,6 +41,8 @@ static struct run *take(struct choir_comm *comm, enum express_kind kind)
 	run->record_hash = 0;
 	if (run->pair)
 		engine->repeat.ready = false;
+	else
+		engine->repeat_coll.run = NULL;
 	return run;
 }
 
@@ -112,6 +114,7 @@ static void unlist(struct engine *engine, struct run *run)
 	*at = run->next;
 	run->next = NULL;
 	run->on_the_spot = engine->repeat.ready = false;
+	engine->repeat_coll.run = NULL;
 }
 
 /* From here on they are runs like any others; two of them have one event. */

@@ -79,7 +79,7 @@ static choir_status start_reduce(struct run *run, uint32_t id, bool *done)
 		*done = true;
 		return CHOIR_SUCCESS;
 	}
-	if (dev_reduce_where(run->comm->device) == CHOIR_REDUCE_KERNEL && !run->comm->host_reduce_only)
+	if (comm_by_kernels(run->comm))
 		return steps_kernel_reduce(run, step, &run->board.events[id]);
 	return steps_host_reduce(run, step, done);
 }
@@ -229,25 +229,49 @@ static choir_status grow(struct step_board *board, uint32_t n)
 	return CHOIR_SUCCESS;
 }
 
-choir_status steps_begin(struct run *run)
+/* How many deps of a step are not among the first `done` steps. */
+static uint32_t deps_left(const struct plan *plan, const struct plan_step *step, uint32_t done)
+{
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < step->n_deps; i++)
+		left += plan->deps[step->dep_first + i] >= done;
+	return left;
+}
+
+void steps_resume(struct run *run, uint32_t done)
 {
 	const struct plan *plan = run->plan;
 	struct step_board *board = &run->board;
 
-	TRY(grow(board, plan->n_steps));
+	board->ready_head = board->ready_tail = board->n_waiting = 0;
+	board->piece = 0;
+	board->n_done = done;
+	for (uint32_t i = done; i < plan->n_steps; i++) {
+		board->pending[i] = done == 0 ? plan->steps[i].n_deps : deps_left(plan, &plan->steps[i], done);
+		if (board->pending[i] == 0)
+			board->ready[board->ready_tail++] = i;
+	}
+}
+
+choir_status steps_begin(struct run *run)
+{
+	const struct plan *plan = run->plan;
+
+	TRY(grow(&run->board, plan->n_steps));
 	if (plan->scratch_bytes > run->scratch.bytes) {
 		dev_memory_free(run->comm->device, &run->scratch);
 		TRY(dev_memory_create(run->comm->device, plan->scratch_bytes, &run->scratch));
 	}
-	board->ready_head = board->ready_tail = board->n_waiting = board->n_done = 0;
-	board->piece = 0;
-	for (uint32_t i = 0; i < plan->n_steps; i++) {
-		board->pending[i] = plan->steps[i].n_deps;
-		if (board->pending[i] == 0)
-			board->ready[board->ready_tail++] = i;
-	}
+	steps_resume(run, 0);
 	stores_begin(run);
 	return CHOIR_SUCCESS;
+}
+
+choir_status steps_try(struct run *run, uint32_t id, bool *done)
+{
+	run->board.piece = 0;
+	return kinds[run->plan->steps[id].kind].start(run, id, done);
 }
 
 static void finish(struct run *run, uint32_t id)

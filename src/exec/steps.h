@@ -12,6 +12,11 @@ choir_status steps_begin(struct run *run);
  * at most STEP_PIECE_BYTES before it returns. */
 choir_status steps_advance(struct run *run, bool *moved, bool *done);
 
+/* steps_try: does a step here and now, whatever the board says, if it can be done: one that waits, or is one short piece of host work.
+ * steps_resume: the run goes on with the board: the first `done` steps are done, one of the others may have been tried.  steps_begin made room for this plan before. */
+choir_status steps_try(struct run *run, uint32_t id, bool *done);
+void steps_resume(struct run *run, uint32_t done);
+
 /* steps_abandon: waits for what the device still runs, so that memory may go. */
 void steps_abandon(struct run *run);
 void steps_free(struct run *run);

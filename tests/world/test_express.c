@@ -4,6 +4,7 @@
  * wrapped by the linker. */
 #include "exec/comm.h"
 #include "world/gate.h"
+#include "world/repeated.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -348,7 +349,7 @@ static void test_failures(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_silent), cmocka_unit_test(test_threads), cmocka_unit_test(test_late),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_silent), cmocka_unit_test(test_threads), cmocka_unit_test(test_late), cmocka_unit_test(test_repeated),
 		                            cmocka_unit_test(test_failures) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
