@@ -92,6 +92,7 @@ struct choir_comm {
 	struct comm_peer *peers;     /* [n_peers] */
 	int n_peers;
 	bool ring_mine;              /* other threads of this process are ranks of the node too */
+	uint64_t over;               /* all calls before that number are over on all ranks of the node; driver only */
 	uint64_t (*done_seen)[COMM_LANES]; /* [node size] what I saw last of each rank's arena_control.done; driver only */
 	uint64_t slot_bytes, part_bytes; /* see slot_ring.h */
 	uint64_t message_bytes;

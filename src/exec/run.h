@@ -57,7 +57,8 @@ struct run {
 	bool pair_sends;
 	uint64_t key, seq;          /* given at submission */
 	int lane;
-	uint64_t slot_at, slot_after; /* my place in the slots, which is free once all calls before that number are over (slot_ring.h) */
+	uint64_t slot_at;           /* my place in the slots, see slot_ring.h */
+	uint32_t slot_behind;       /* bit b: call seq - b had some of it, and is waited for */
 	choir_dtype dtype;
 	choir_op op;
 	double factor;              /* of premul_sum */
@@ -148,7 +149,7 @@ bool run_advance(struct run *run);
 /* run_fail: ends it with a failure, waiting for what the device still runs. */
 void run_fail(struct run *run, choir_status status, const char *text);
 
-/* run_held_up: is the rank at that place of the node still at a call whose lane or slot this one needs?  Driver only. */
+/* run_held_up: is the rank at that place of the node still at a call that has to be over before this one is let in?  Driver only. */
 bool run_held_up(const struct run *run, int place);
 
 /* run_late: the lowest rank that the run is waiting for now, -1 if none; *n_late (may be NULL) counts them.  run_waits_for: is

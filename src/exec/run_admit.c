@@ -31,27 +31,44 @@ static void announce(struct run *run, struct arena_lane *lane)
 		lane->recv_place = run->recv_place;
 }
 
-/* A lane is free once every rank of the node is done with the call that had it before, and a place in the slots once they are done with all that had some of it. */
-bool run_held_up(const struct run *run, int place)
+static bool left_by_all(struct choir_comm *comm, uint64_t seq)
 {
-	uint64_t from = run->seq >= COMM_LANES ? run->seq - COMM_LANES : 0, to = run->slot_after;
-
-	if (run->seq >= COMM_LANES && to <= from)
-		to = from + 1;
-	for (uint64_t seq = from; seq < to; seq++)
-		if (!left_by(run->comm, place, (int)(seq % COMM_LANES), seq))
-			return true;
-	return false;
-}
-
-static bool may_enter(const struct run *run)
-{
-	int size = comm_node_size(run->comm);
+	int size = comm_node_size(comm);
 
 	for (int place = 0; place < size; place++)
-		if (run_held_up(run, place))
+		if (!left_by(comm, place, (int)(seq % COMM_LANES), seq))
 			return false;
 	return true;
+}
+
+/* Calls are let in as their deps are done, in any order, but none COMM_LANES or more before an older one is over: so its lane is free, and of those that had some of its
+ * place in the slots only the latest may still be under way. */
+static bool may_enter(struct run *run)
+{
+	struct choir_comm *comm = run->comm;
+
+	for (; comm->over + COMM_LANES <= run->seq; comm->over++)
+		if (!left_by_all(comm, comm->over))
+			return false;
+	for (uint32_t behind = run->slot_behind; behind != 0; behind &= behind - 1)
+		if (!left_by_all(comm, run->seq - (uint64_t)__builtin_ctz(behind)))
+			return false;
+	return true;
+}
+
+bool run_held_up(const struct run *run, int place)
+{
+	struct choir_comm *comm = run->comm;
+
+	if (comm->over + COMM_LANES <= run->seq && !left_by(comm, place, (int)(comm->over % COMM_LANES), comm->over))
+		return true;
+	for (uint32_t behind = run->slot_behind; behind != 0; behind &= behind - 1) {
+		uint64_t seq = run->seq - (uint64_t)__builtin_ctz(behind);
+
+		if (!left_by(comm, place, (int)(seq % COMM_LANES), seq))
+			return true;
+	}
+	return false;
 }
 
 /* Note [unsaid calls].  A rank that only takes what others give, in a broadcast say, raises its flag for nobody but those who compare calls, and a flag costs: its line

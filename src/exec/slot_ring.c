@@ -34,7 +34,7 @@ void slot_ring_take(struct run *run)
 	uint64_t bytes = need_of(run), ring_bytes = comm->part_bytes * COMM_LANES;
 	struct slot_range *mine = &ring->held[run->lane];
 
-	run->slot_after = 0;
+	run->slot_behind = 0;
 	if (bytes <= SHORT_BYTES) {
 		*mine = (struct slot_range){ 0 };
 		run->slot_at = ring_bytes + (uint64_t)run->lane * SHORT_BYTES;
@@ -48,10 +48,8 @@ void slot_ring_take(struct run *run)
 	for (uint64_t back = 1; back < COMM_LANES && back <= run->seq; back++) {
 		const struct slot_range *other = &ring->held[(run->seq - back) % COMM_LANES];
 
-		if (other->from < mine->to && mine->from < other->to) {
-			run->slot_after = run->seq - back + 1;
-			return;
-		}
+		if (other->from < mine->to && mine->from < other->to)
+			run->slot_behind |= UINT32_C(1) << back;
 	}
 }
 
