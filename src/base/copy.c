@@ -14,22 +14,21 @@
 #ifdef __x86_64__
 #include <immintrin.h>
 
-typedef void (*lines_fn)(unsigned char *dst, const unsigned char *src, size_t lines);
+typedef void (*lines_fn)(unsigned char *dst, const unsigned char *src, size_t lines, bool past);
 
-/* Of each width: past the cache and, with the same loads, plain. */
-__attribute__((target("avx512f"))) static void past_avx512(unsigned char *dst, const unsigned char *src, size_t lines)
+__attribute__((target("avx512f"))) static void lines_avx512(unsigned char *dst, const unsigned char *src, size_t lines, bool past)
 {
-	for (size_t i = 0; i < lines; i++)
-		_mm512_stream_si512((__m512i *)(void *)(dst + i * LINE_BYTES), _mm512_loadu_si512(src + i * LINE_BYTES));
+	for (size_t i = 0; i < lines; i++) {
+		__m512i *to = (__m512i *)(void *)(dst + i * LINE_BYTES), line = _mm512_loadu_si512(src + i * LINE_BYTES);
+
+		if (past)
+			_mm512_stream_si512(to, line);
+		else
+			_mm512_store_si512(to, line);
+	}
 }
 
-__attribute__((target("avx512f"))) static void plain_avx512(unsigned char *dst, const unsigned char *src, size_t lines)
-{
-	for (size_t i = 0; i < lines; i++)
-		_mm512_store_si512((__m512i *)(void *)(dst + i * LINE_BYTES), _mm512_loadu_si512(src + i * LINE_BYTES));
-}
-
-__attribute__((target("avx2"))) static void past_avx2(unsigned char *dst, const unsigned char *src, size_t lines)
+__attribute__((target("avx2"))) static void lines_avx2(unsigned char *dst, const unsigned char *src, size_t lines, bool past)
 {
 	const __m256i *from = (const __m256i *)(const void *)src;
 	__m256i *to = (__m256i *)(void *)dst;
@@ -37,54 +36,36 @@ __attribute__((target("avx2"))) static void past_avx2(unsigned char *dst, const 
 	for (size_t i = 0; i < 2 * lines; i += 2) {
 		__m256i a = _mm256_loadu_si256(from + i), b = _mm256_loadu_si256(from + i + 1);
 
-		_mm256_stream_si256(to + i, a);
-		_mm256_stream_si256(to + i + 1, b);
+		if (past) {
+			_mm256_stream_si256(to + i, a);
+			_mm256_stream_si256(to + i + 1, b);
+		} else {
+			_mm256_store_si256(to + i, a);
+			_mm256_store_si256(to + i + 1, b);
+		}
 	}
 }
 
-__attribute__((target("avx2"))) static void plain_avx2(unsigned char *dst, const unsigned char *src, size_t lines)
-{
-	const __m256i *from = (const __m256i *)(const void *)src;
-	__m256i *to = (__m256i *)(void *)dst;
-
-	for (size_t i = 0; i < 2 * lines; i += 2) {
-		__m256i a = _mm256_loadu_si256(from + i), b = _mm256_loadu_si256(from + i + 1);
-
-		_mm256_store_si256(to + i, a);
-		_mm256_store_si256(to + i + 1, b);
-	}
-}
-
-static void past_sse2(unsigned char *dst, const unsigned char *src, size_t lines)
+static void lines_sse2(unsigned char *dst, const unsigned char *src, size_t lines, bool past)
 {
 	const __m128i *from = (const __m128i *)(const void *)src;
 	__m128i *to = (__m128i *)(void *)dst;
 
 	for (size_t i = 0; i < 4 * lines; i++)
-		_mm_stream_si128(to + i, _mm_loadu_si128(from + i));
+		if (past)
+			_mm_stream_si128(to + i, _mm_loadu_si128(from + i));
+		else
+			_mm_store_si128(to + i, _mm_loadu_si128(from + i));
 }
 
-static void plain_sse2(unsigned char *dst, const unsigned char *src, size_t lines)
-{
-	const __m128i *from = (const __m128i *)(const void *)src;
-	__m128i *to = (__m128i *)(void *)dst;
-
-	for (size_t i = 0; i < 4 * lines; i++)
-		_mm_store_si128(to + i, _mm_loadu_si128(from + i));
-}
-
-struct ways {
-	lines_fn past, plain;
-};
-
-static struct ways widest(void)
+static lines_fn widest(void)
 {
 	if (__builtin_cpu_supports("avx512f"))
-		return (struct ways){ past_avx512, plain_avx512 };
-	return __builtin_cpu_supports("avx2") ? (struct ways){ past_avx2, plain_avx2 } : (struct ways){ past_sse2, plain_sse2 };
+		return lines_avx512;
+	return __builtin_cpu_supports("avx2") ? lines_avx2 : lines_sse2;
 }
 
-static void copy_lines(lines_fn whole, unsigned char *dst, const unsigned char *src, size_t bytes)
+static void copy_lines(unsigned char *dst, const unsigned char *src, size_t bytes, bool past)
 {
 	size_t head = -(uintptr_t)dst % LINE_BYTES, lines;
 
@@ -94,14 +75,14 @@ static void copy_lines(lines_fn whole, unsigned char *dst, const unsigned char *
 	}
 	memcpy(dst, src, head);
 	lines = (bytes - head) / LINE_BYTES;
-	whole(dst + head, src + head, lines);
+	widest()(dst + head, src + head, lines, past);
 	head += lines * LINE_BYTES;
 	memcpy(dst + head, src + head, bytes - head);
 }
 
 void copy_host_stream(void *dst, const void *src, size_t bytes)
 {
-	copy_lines(widest().past, dst, src, bytes);
+	copy_lines(dst, src, bytes, true);
 }
 
 void copy_host_plain(void *dst, const void *src, size_t bytes)
@@ -109,7 +90,7 @@ void copy_host_plain(void *dst, const void *src, size_t bytes)
 	if (bytes < STRING_BYTES)
 		memcpy(dst, src, bytes);
 	else
-		copy_lines(widest().plain, dst, src, bytes);
+		copy_lines(dst, src, bytes, false);
 }
 
 void copy_host_fence(void)
