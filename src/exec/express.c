@@ -46,14 +46,25 @@ static struct run *take(struct choir_comm *comm, enum express_kind kind)
 	return run;
 }
 
-bool express_begin(struct choir_comm *comm, const enum express_kind *kinds, int n, struct run **runs)
+bool express_lock(struct choir_comm *comm)
 {
 	struct engine *engine = &comm->engine;
-	bool ok;
 
 	if (atomic_load_explicit(&engine->unfinished, memory_order_relaxed) != 0 || pthread_mutex_trylock(&engine->drive) != 0)
 		return false;
-	ok = !engine->closed && engine->active == NULL && !atomic_load_explicit(&engine->has_incoming, memory_order_relaxed);
+	if (!engine->closed && engine->active == NULL && !atomic_load_explicit(&engine->has_incoming, memory_order_relaxed))
+		return true;
+	pthread_mutex_unlock(&engine->drive);
+	return false;
+}
+
+bool express_begin(struct choir_comm *comm, const enum express_kind *kinds, int n, struct run **runs)
+{
+	struct engine *engine = &comm->engine;
+	bool ok = true;
+
+	if (!express_lock(comm))
+		return false;
 	for (int i = 0; i < n && ok; i++) {
 		runs[i] = take(comm, kinds[i]);
 		ok = runs[i] != NULL;

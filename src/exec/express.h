@@ -8,6 +8,9 @@
 
 enum express_kind { EXPRESS_COLLECTIVE, EXPRESS_SEND, EXPRESS_RECV };
 
+/* express_lock: takes the engine's drive lock if nothing is under way on the comm and calls are accepted. */
+bool express_lock(struct choir_comm *comm);
+
 /* express_begin: the comm's runs for such calls, one of each kind: n is 1, or 2 for a send and a recv that are one call.  The comm's engine is this thread's until
  * express_end or express_drop.  False: something is under way, go the usual way.  A run still has the plan of the call before, and what that was for (run->in). */
 bool express_begin(struct choir_comm *comm, const enum express_kind *kinds, int n, struct run **runs);

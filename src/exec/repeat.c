@@ -38,14 +38,13 @@ static bool is_same(const struct repeat_call *a, const struct repeat_call *b)
 
 bool repeat_begin(struct choir_comm *comm, const struct repeat_call *call)
 {
-	struct engine *engine = &comm->engine;
+	const struct repeat *last = &comm->engine.repeat;
 
-	if (atomic_load_explicit(&engine->unfinished, memory_order_relaxed) != 0 || pthread_mutex_trylock(&engine->drive) != 0)
+	if (!express_lock(comm))
 		return false;
-	if (engine->repeat.ready && is_same(&engine->repeat.call, call) && !engine->closed && engine->active == NULL &&
-	    !atomic_load_explicit(&engine->has_incoming, memory_order_relaxed))
+	if (last->ready && is_same(&last->call, call))
 		return true;
-	pthread_mutex_unlock(&engine->drive);
+	pthread_mutex_unlock(&comm->engine.drive);
 	return false;
 }
 

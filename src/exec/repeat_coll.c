@@ -25,15 +25,13 @@ static bool is_same(const struct coll_call *a, const struct coll_call *b)
 
 bool repeat_coll_begin(struct choir_comm *comm, const struct coll_call *call)
 {
-	struct engine *engine = &comm->engine;
-	const struct repeat_coll *last = &engine->repeat_coll;
+	const struct repeat_coll *last = &comm->engine.repeat_coll;
 
-	if (atomic_load_explicit(&engine->unfinished, memory_order_relaxed) != 0 || pthread_mutex_trylock(&engine->drive) != 0)
+	if (!express_lock(comm))
 		return false;
-	if (last->run != NULL && is_same(&last->call, call) && last->changes == changes_of(comm) && !engine->closed && engine->active == NULL &&
-	    !atomic_load_explicit(&engine->has_incoming, memory_order_relaxed))
+	if (last->run != NULL && is_same(&last->call, call) && last->changes == changes_of(comm))
 		return true;
-	pthread_mutex_unlock(&engine->drive);
+	pthread_mutex_unlock(&comm->engine.drive);
 	return false;
 }
 
