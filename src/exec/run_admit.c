@@ -41,21 +41,6 @@ static bool left_by_all(struct choir_comm *comm, uint64_t seq)
 	return true;
 }
 
-/* Calls are let in as their deps are done, in any order, but none COMM_LANES or more before an older one is over: so its lane is free, and of those that had some of its
- * place in the slots only the latest may still be under way. */
-static bool may_enter(struct run *run)
-{
-	struct choir_comm *comm = run->comm;
-
-	for (; comm->over + COMM_LANES <= run->seq; comm->over++)
-		if (!left_by_all(comm, comm->over))
-			return false;
-	for (uint32_t behind = run->slot_behind; behind != 0; behind &= behind - 1)
-		if (!left_by_all(comm, run->seq - (uint64_t)__builtin_ctz(behind)))
-			return false;
-	return true;
-}
-
 bool run_held_up(const struct run *run, int place)
 {
 	struct choir_comm *comm = run->comm;
@@ -69,6 +54,22 @@ bool run_held_up(const struct run *run, int place)
 			return true;
 	}
 	return false;
+}
+
+/* Calls are let in as their deps are done, in any order, but none COMM_LANES or more before an older one is over: so its lane is free, and of those that had some of its
+ * place in the slots only the latest may still be under way. */
+static bool may_enter(struct run *run)
+{
+	struct choir_comm *comm = run->comm;
+	int size = comm_node_size(comm);
+
+	for (; comm->over + COMM_LANES <= run->seq; comm->over++)
+		if (!left_by_all(comm, comm->over))
+			return false;
+	for (int place = 0; place < size; place++)
+		if (run_held_up(run, place))
+			return false;
+	return true;
 }
 
 /* Note [unsaid calls].  A rank that only takes what others give, in a broadcast say, raises its flag for nobody but those who compare calls, and a flag costs: its line
