@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-enum { LINE_BYTES = 64, LINE_NS = 16, TIMED_BYTES = 4096, FIRST_CYCLE = 16, LONGEST_CYCLE = 1024 };
+enum { LINE_BYTES = 64, LINE_NS = 16, FIRST_CYCLE = 16, LONGEST_CYCLE = 1024 };
 
 static struct arena_mail *mail_between(struct choir_comm *comm, int from, int to)
 {
@@ -80,14 +80,14 @@ static void put_bytes(struct arena_mail *mail, void *dst, const void *src, uint6
 {
 	int64_t start;
 
-	if (len < TIMED_BYTES) {
+	if (len < STORES_BYTES) {
 		memcpy(dst, src, len);
 	} else if (mail->past > 0) {
 		mail->past--;
 		copy_host(dst, src, len, true);
 	} else {
 		start = progress_now_ns();
-		memcpy(dst, src, len);
+		copy_host_plain(dst, src, len);
 		learn(mail, len, progress_now_ns() - start);
 	}
 }
