@@ -44,4 +44,7 @@ void line_up_end(void);
 /* line_up_run: a world of n ranks (world_run) whose threads may line up. */
 void line_up_run(int n, int ranks_per_node, int64_t deadline_ms, world_fn fn, void *arg);
 
+/* line_up_layouts: the same twice, all ranks on one node and each on a node of its own. */
+void line_up_layouts(int n, world_fn fn);
+
 #endif

@@ -1,26 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* choir_sendrecv: whom it meets, when its one event completes, and what it is when one half fails.  Sends that are far ahead of their receives, short
- * and long. */
+/* choir_sendrecv: whom it meets, when its one event completes, and what it is when one half fails.  Sends that are far ahead of their receives. */
 #include "world/gate.h"
-
-#include "exec/comm.h"
+#include "world/spans.h"
 
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 enum { ROOM = 100000 };
-
-static void on_layouts(int n, world_fn fn)
-{
-	for (int per_node = 0; per_node < 2; per_node++)
-		line_up_run(n, per_node, 20000, fn, NULL);
-}
 
 /* To oneself, blocking: neither half waits for the other to be called. */
 static void with_itself(struct world *world, int rank, choir_comm *comm, void *unused)
@@ -42,8 +33,8 @@ static void with_itself(struct world *world, int rank, choir_comm *comm, void *u
 static void test_itself(void **state)
 {
 	(void)state;
-	on_layouts(1, with_itself);
-	on_layouts(3, with_itself);
+	line_up_layouts(1, with_itself);
+	line_up_layouts(3, with_itself);
 }
 
 /* Rank 0 in one call what rank 1 does in two, receive first and send first; and a shift by one whose lengths differ from pair to pair. */
@@ -80,9 +71,9 @@ static void with_others(struct world *world, int rank, choir_comm *comm, void *u
 static void test_others(void **state)
 {
 	(void)state;
-	on_layouts(2, with_others);
-	on_layouts(3, with_others);
-	on_layouts(5, with_others);
+	line_up_layouts(2, with_others);
+	line_up_layouts(3, with_others);
+	line_up_layouts(5, with_others);
 }
 
 enum { AHEAD = 30, LONGEST = 5000 };
@@ -162,108 +153,7 @@ static void test_far_ahead(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-		on_layouts(sizes[i], far_ahead);
-}
-
-/* In bytes, which begin anywhere: beside the flag or not, one piece or several, more than the ring holds. */
-static const size_t spans[] = { 0, 1, 39, 40, 41, 63, 64, 65, 4095, 4096, 4097, 65535, 65536, 65537, 131072, 200001, 1100003, 5000001 };
-enum { SPANS = sizeof spans / sizeof *spans, LONGEST_SPAN = 5000001, SHORTER_SPANS = SPANS - 2 };
-
-static void write_span(unsigned char *out, size_t bytes, int seed)
-{
-	uint32_t x = (uint32_t)seed * 2654435761u + 1;
-
-	for (size_t i = 0; i < bytes; i++, x = x * 1664525u + 1013904223u)
-		out[i] = (unsigned char)(x >> 24);
-}
-
-/* And nothing behind it. */
-static bool is_span(const unsigned char *in, size_t bytes, int seed)
-{
-	uint32_t x = (uint32_t)seed * 2654435761u + 1;
-
-	for (size_t i = 0; i < bytes; i++, x = x * 1664525u + 1013904223u)
-		if (in[i] != (unsigned char)(x >> 24))
-			return false;
-	return in[bytes] == 0xA5;
-}
-
-/* Both ways at once, around a circle, blocking and not, and over and over again so that the rings come round. */
-static void spans_around(struct world *world, int rank, choir_comm *comm, void *unused)
-{
-	size_t most = world->n > 3 ? spans[SHORTER_SPANS - 1] : LONGEST_SPAN;
-	unsigned char *out = malloc(most + 8), *in = malloc(most + 8);
-	int n = world->n, left = (rank + n - 1) % n, right = (rank + 1) % n;
-
-	(void)unused;
-	for (int i = 0; i < 2 * SPANS && out != NULL && in != NULL; i++) {
-		size_t bytes = spans[i % SPANS], shift = (size_t)i % 3;
-		choir_event *event = NULL;
-
-		if (bytes > most)
-			continue;
-		write_span(out + shift, bytes, rank * 100 + i);
-		in[shift + bytes] = 0xA5;
-		OK(choir_sendrecv(comm, choir_host(out + shift), bytes, right, choir_host(in + shift), bytes, left, CHOIR_U8, NULL, i < SPANS ? NULL : &event));
-		if (event != NULL)
-			OK(choir_event_wait(event, -1));
-		choir_event_release(event);
-		CHECK(is_span(in + shift, bytes, left * 100 + i));
-	}
-	CHECK(out != NULL && in != NULL);
-	free(out);
-	free(in);
-}
-
-/* The first message is wanted last: nothing behind it may wait for that, though it lies in front. */
-static void first_is_last(struct world *world, int rank, choir_comm *comm, void *unused)
-{
-	static __thread unsigned char bytes[SHORTER_SPANS][200008];
-	cl_event gate = gate_make(choir_device_context(world->device));
-	choir_event *events[SHORTER_SPANS] = { NULL };
-	choir_call call = CHOIR_CALL_INIT;
-
-	(void)unused;
-	call.cl_deps = &gate;
-	call.n_cl_deps = 1;
-	for (int i = 0; i < SHORTER_SPANS; i++) {
-		bool first = i % 7 == 0;
-		size_t count = spans[SHORTER_SPANS - 1 - i];
-
-		write_span(bytes[i], rank == 0 ? count : 0, i);
-		bytes[i][count] = 0xA5;
-		if (rank == 0)
-			OK(choir_send(comm, choir_host(bytes[i]), count, CHOIR_U8, 1, NULL, &events[i]));
-		else
-			OK(choir_recv(comm, choir_host(bytes[i]), count, CHOIR_U8, 0, first ? &call : NULL, &events[i]));
-	}
-	for (int pass = 0; pass < 2; pass++) {
-		for (int i = 0; i < SHORTER_SPANS; i++) {
-			if ((rank == 1 && i % 7 == 0) != (pass == 1))
-				continue;
-			OK(choir_event_wait(events[i], -1));
-			CHECK(is_span(bytes[i], spans[SHORTER_SPANS - 1 - i], i));
-			choir_event_release(events[i]);
-		}
-		if (pass == 0)
-			gate_open(gate, CL_COMPLETE);
-	}
-	clReleaseEvent(gate);
-	if (rank == 1 && comm->layout.n_nodes == 1) { /* and all room was given back */
-		const struct arena_mail *mail = arena_mail(comm->arena, 0, 1);
-
-		CHECK(mail->early == 0 && atomic_load(&mail->taken) == mail->put && mail->put > 0);
-	}
-}
-
-static void test_spans(void **state)
-{
-	static const int sizes[] = { 1, 2, 3, 5, 8 };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-		on_layouts(sizes[i], spans_around);
-	on_layouts(2, first_is_last);
+		line_up_layouts(sizes[i], far_ahead);
 }
 
 static void count_up(void *ctx, choir_status status)
@@ -306,7 +196,7 @@ static void one_event(struct world *world, int rank, choir_comm *comm, void *unu
 static void test_one_event(void **state)
 {
 	(void)state;
-	on_layouts(2, one_event);
+	line_up_layouts(2, one_event);
 }
 
 /* The same call again and again, which is carried out without being looked at again: with other bytes, behind calls that are still under way, between others, and
@@ -349,9 +239,9 @@ static void repeated(struct world *world, int rank, choir_comm *comm, void *unus
 static void test_repeated(void **state)
 {
 	(void)state;
-	on_layouts(2, repeated);
-	on_layouts(3, repeated);
-	on_layouts(5, repeated);
+	line_up_layouts(2, repeated);
+	line_up_layouts(3, repeated);
+	line_up_layouts(5, repeated);
 }
 
 /* A half that does not match fails the whole, and says so. */
@@ -400,14 +290,16 @@ static void behind_deps(struct world *world, int rank, choir_comm *comm, void *u
 static void test_failures(void **state)
 {
 	(void)state;
-	on_layouts(2, wrong_half);
-	on_layouts(1, behind_deps);
+	line_up_layouts(2, wrong_half);
+	line_up_layouts(1, behind_deps);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_itself), cmocka_unit_test(test_others), cmocka_unit_test(test_far_ahead), cmocka_unit_test(test_spans), cmocka_unit_test(test_repeated), cmocka_unit_test(test_one_event),
-		                            cmocka_unit_test(test_failures) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_itself),   cmocka_unit_test(test_others),    cmocka_unit_test(test_far_ahead), cmocka_unit_test(test_spans),
+		cmocka_unit_test(test_repeated), cmocka_unit_test(test_one_event), cmocka_unit_test(test_failures),
+	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	gate_drop();
