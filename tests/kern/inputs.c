@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "inputs.h"
 
+#include "quick.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,19 +79,12 @@ void inputs_fill(choir_dtype dtype, void *out, size_t count, uint64_t seed)
 	}
 }
 
-bool inputs_quick(void)
-{
-	const char *text = getenv("CHOIR_TEST_QUICK");
-
-	return text != NULL && strcmp(text, "1") == 0;
-}
-
 const size_t *inputs_counts(void)
 {
 	static const size_t all[] = { 0, 1, 2, 3, 7, 63, 64, 65, 255, 256, 257, 1000, 1024, 1025, 4099, SIZE_MAX };
 	static const size_t few[] = { 0, 1, 7, 259, SIZE_MAX };
 
-	return inputs_quick() ? few : all;
+	return quick_wanted() ? few : all;
 }
 
 const uint32_t *inputs_sources(void)
@@ -97,7 +92,7 @@ const uint32_t *inputs_sources(void)
 	static const uint32_t all[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 0 };
 	static const uint32_t few[] = { 1, 2, 3, 9, 0 };
 
-	return inputs_quick() ? few : all;
+	return quick_wanted() ? few : all;
 }
 
 struct reduce_call inputs_call(choir_dtype dtype, choir_op op, uint32_t n_src, size_t count, unsigned v)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of ring 3 over processes, and over two ranks a process. */
 #include "mpi/cases.h"
+#include "quick.h"
 #include "world/flight.h"
 
 #include <pthread.h>
@@ -25,7 +26,7 @@ void case_matrix(struct job *job)
 	if (!job_comms(job, 1, "matrix", &comm))
 		return;
 	/* Large sizes on at most 4 ranks of at most 2 nodes: what more of either changes is seen with small ones. */
-	whole_table(&job->world, comm, job->size > 4 || choir_comm_nodes(comm) > 2 || getenv("WORLD_QUICK") != NULL);
+	whole_table(&job->world, comm, job->size > 4 || choir_comm_nodes(comm) > 2 || quick_wanted());
 	choir_comm_destroy(comm);
 }
 

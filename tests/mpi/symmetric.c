@@ -2,6 +2,7 @@
 /* Symmetric memory over processes: the table in it, all buffers of a call in one allocation; what is chosen, and what is chosen instead where one
  * rank gives other memory. */
 #include "mpi/cases.h"
+#include "quick.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +78,7 @@ void case_symmetric(struct job *job)
 	memory_use(share, mem, SHARE, 8 * ((size_t)rank + 1)); /* another offset on every rank, none on a line of 64 */
 	matrix_roots(world, rank, comm, NULL);
 	if (choir_comm_nodes(comm) == 1) { /* else it is memory like any other */
-		if (getenv("WORLD_QUICK") == NULL)
+		if (!quick_wanted())
 			matrix_types(world, rank, comm, job->size > 2 ? &job->size : NULL);
 		matrix_sizes(world, rank, comm, world);
 	}

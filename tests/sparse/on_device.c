@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "quick.h"
 #include "sparse/interprets.h" /* before the names of ours */
 #include "sparse/on_device.h"
 
@@ -17,7 +18,7 @@ int open_device(void **state)
 	(void)state;
 	if (choir_device_create_default(0, &device) != CHOIR_SUCCESS)
 		return -1;
-	small = device_interprets(device) || getenv("CHOIR_TEST_QUICK") != NULL;
+	small = device_interprets(device) || quick_wanted();
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 /* Coalescing: all routes of the host twin and of the kernels against the plain reference, bit for bit.  Small sizes only on Oclgrind, which
  * interprets, or with CHOIR_TEST_QUICK=1. */
 #include "kern/reduce.h"
+#include "quick.h"
 #include "sparse/coalesce_kernel.h"
 #include "sparse/range_kernel.h"
 #include "sparse/interprets.h"
@@ -386,7 +387,7 @@ static int open_device(void **state)
 	(void)state;
 	if (choir_device_create_default(0, &device) != CHOIR_SUCCESS)
 		return -1;
-	small = getenv("CHOIR_TEST_QUICK") != NULL || device_interprets(device);
+	small = quick_wanted() || device_interprets(device);
 	return 0;
 }
 

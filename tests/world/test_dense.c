@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Every dense collective on worlds of 1, 2, 3, 5 and 8 ranks: one node, a node a rank, two ranks a node. */
+#include "quick.h"
 #include "world/matrix.h"
 
 #include <stdarg.h>
@@ -12,7 +13,7 @@ static const int sizes[] = { 1, 2, 3, 5, 8 };
 
 static void on_all_worlds(world_fn fn, void *arg)
 {
-	bool quick = getenv("WORLD_QUICK") != NULL; /* other kinds of memory: 8 ranks have nothing to add */
+	bool quick = quick_wanted(); /* other kinds of memory: 8 ranks have nothing to add */
 
 	for (int per_node = 0; per_node <= 3; per_node++)
 		for (size_t i = 0; i < sizeof sizes / sizeof *sizes - quick; i++) {
@@ -30,8 +31,10 @@ static void on_all_worlds(world_fn fn, void *arg)
 
 static void test_sizes(void **state)
 {
+	bool quick = quick_wanted();
+
 	(void)state;
-	on_all_worlds(matrix_sizes, getenv("WORLD_QUICK"));
+	on_all_worlds(matrix_sizes, quick ? &quick : NULL);
 }
 
 /* All of them on up to 3 ranks; then a part on each layout, another on the next. */
