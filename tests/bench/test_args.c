@@ -137,6 +137,8 @@ static void wrong_lines_say_what(void **state)
 {
 	static const struct { const char *words[4], *says; } wrong[] = {
 		{ { "-b", "8" }, "name a collective" },
+		{ { "allreduce", "--fresh" }, "not for device" },
+		{ { "--fresh", "--tensors", "4,8", "-mhost" }, "not for --trainer" },
 		{ { "allreduce", "-b", "lots" }, "--begin: 'lots'" },
 		{ { "allreduce", "-b8K", "-e1K" }, "--begin is above --end" },
 		{ { "allreduce", "-t", "f31" }, "no type 'f31'" },

@@ -114,6 +114,16 @@ static bool read_memory(const char *text, struct args *args, char *error)
 	return args_complain(error, "--memory: '%s' is none of device, host, symmetric, symmetric-device", text);
 }
 
+/* Of device memory nobody knows what a touch by the host would cost the next call. */
+static bool read_fresh(const struct args *args, char *error)
+{
+	if (args->fresh && (args->trainer_path != NULL || args->tensors != NULL))
+		return args_complain(error, "--fresh is for collectives, not for --trainer and --tensors");
+	if (!args->fresh || args->memory == MEMORY_HOST || args->memory == MEMORY_SYMMETRIC)
+		return true;
+	return args_complain(error, "--fresh is for --memory host and symmetric, not for %s", args_memory_names[args->memory]);
+}
+
 static void take_tuned(struct args *args)
 {
 	static const char *const tuned[] = { "allreduce", "reduce_scatter", "allgather", "alltoall", "broadcast", "reduce" };
@@ -148,6 +158,7 @@ static bool read_all(struct args_raw *raw, struct args *args, char *error)
 {
 	args->fail_over = 0.05;
 	args->in_place = raw->in_place;
+	args->fresh = raw->fresh;
 	args->csv = raw->csv;
 	args->algorithm = raw->algorithm;
 	args->all_algorithms = raw->algorithm != NULL && strcmp(raw->algorithm, "all") == 0;
@@ -166,7 +177,7 @@ static bool read_all(struct args_raw *raw, struct args *args, char *error)
 	args->json_path = raw->json;
 	args->plot_path = raw->plot;
 	return read_sizes(raw, args, error) && read_counts(raw, args, error) && read_dtypes(raw->type, args, error) &&
-	       read_ops(raw->op, args, error) && read_memory(raw->memory, args, error) && args_read_sparse(raw, args, error) &&
+	       read_ops(raw->op, args, error) && read_memory(raw->memory, args, error) && read_fresh(args, error) && args_read_sparse(raw, args, error) &&
 	       args_read_share("--fail-over", raw->fail_over, &args->fail_over, error) &&
 	       args_read_list("--devices", raw->devices, args->devices, &args->n_devices, error) &&
 	       args_read_list("--vs", raw->vs, args->vs, &args->n_vs, error) && read_words(raw, args, error);

@@ -46,7 +46,7 @@ struct args {
 	bool all_ops, all_dtypes; /* combinations that do not exist are skipped without a word */
 	int root;
 	enum args_memory memory;
-	bool in_place;
+	bool in_place, fresh;
 	const char *algorithm; /* NULL = rules decide */
 	bool all_algorithms;
 	size_t offset;         /* elements before the data in every buffer */

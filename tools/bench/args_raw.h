@@ -18,7 +18,7 @@ struct args_raw {
 	bool given[N_OPTION_CODES]; /* options whose presence matters */
 	double min_busbw, timeout_s, compute_ms;
 	int iterations, warmup, check_every, root, in_flight, local;
-	int in_place, csv, uniform, clustered, permuted, hot, empty, heavy_tailed, help, version;
+	int in_place, fresh, csv, uniform, clustered, permuted, hot, empty, heavy_tailed, help, version;
 };
 
 /* args_raw_open: popt's context for that line; raw holds its table. */

@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include "cases.h"
+#include "touch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -162,6 +163,13 @@ static uint64_t written_without_output(const struct job *job, const unsigned cha
 	for (size_t i = 0; i < job->recv_count * job->elem_bytes; i++)
 		wrong |= data[i] != CHECK_SENTINEL;
 	return wrong;
+}
+
+void check_touch(const struct check_buffers *buffers)
+{
+	touch_written(buffers->send.host, buffers->send.bytes);
+	if (buffers->has_recv)
+		touch_read(buffers->recv.host, buffers->recv.bytes);
 }
 
 bool check_count(struct check_buffers *buffers, const struct job *job, uint64_t *wrong_p)

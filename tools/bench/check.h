@@ -30,6 +30,9 @@ bool check_fill(struct check_buffers *buffers, const struct job *job);
 /* check_count: *wrong_p = elements of the output that are wrong, and of an input that was written into, plus one for each broken sentinel. */
 bool check_count(struct check_buffers *buffers, const struct job *job, uint64_t *wrong_p);
 
+/* check_touch: the rank's program has written the input and read the output; host memory only. */
+void check_touch(const struct check_buffers *buffers);
+
 /* Shared with the host arrays of the --vs ways, and tested alone: the input of a rank, and the wrong elements of an output, at plain
  * pointers. */
 void check_input(const struct job *job, void *send);

@@ -20,7 +20,7 @@ static bool same_in(const json_t *a, const json_t *b, const char *const *keys, s
  * and be other work. */
 static bool same_work(const json_t *a, const json_t *b)
 {
-	static const char *const keys[] = { "collective", "bytes", "count", "dtype", "op", "memory", "inplace", "in_flight" };
+	static const char *const keys[] = { "collective", "bytes", "count", "dtype", "op", "memory", "inplace", "fresh", "in_flight" };
 	static const char *const inner[] = { "range", "width", "distribution", "workload", "index", "lists", "items" };
 	static const char *const kinds[] = { "sparse", "kernel" };
 	bool same = same_in(a, b, keys, sizeof keys / sizeof *keys);

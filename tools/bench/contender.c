@@ -13,6 +13,8 @@ double contender_trial_us(struct world *world, struct contender *contender)
 	for (int i = 0; i <= TRIALS; i++) {
 		double start, us;
 
+		if (contender->touch != NULL)
+			contender->touch(contender);
 		world_barrier(world);
 		start = clock_us();
 		contender->once(contender);

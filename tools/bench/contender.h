@@ -13,6 +13,8 @@ struct contender {
 	int calls; /* collectives that once() makes */
 	/* once: does the job; blocks; 0 or an exit status, the sentence said. */
 	int (*once)(struct contender *self);
+	/* touch: the rank writes its inputs and reads its outputs, before every call and untimed.  NULL: they stay where the last call left them. */
+	void (*touch)(struct contender *self);
 	/* fill, verify: check data before a call, and its wrong elements after.  NULL if it is not checked. */
 	int (*fill)(struct contender *self);
 	int (*verify)(struct contender *self, uint64_t *wrong_p);

@@ -109,6 +109,14 @@ static int once(struct contender *self)
 	return st == CHOIR_SUCCESS ? EXIT_FINE : ours_failed(ours->job, ours->job->what->name, st, choir_last_error());
 }
 
+static void touch(struct contender *self)
+{
+	struct ours *ours = (struct ours *)self;
+
+	for (int s = 0; s < ours->sets->n; s++)
+		check_touch(&ours->sets->set[s].buffers);
+}
+
 static int fill(struct contender *self)
 {
 	struct ours *ours = (struct ours *)self;
@@ -153,7 +161,7 @@ static struct ours *make(const struct job *job, const char *algorithm)
 	if (ours == NULL)
 		return NULL;
 	ours->base = (struct contender){ .name = "choir", .calls = job->args->in_flight, .once = once, .fill = fill, .verify = verify,
-					 .close = close_ours };
+					 .close = close_ours, .touch = job->args->fresh ? touch : NULL };
 	ours->job = job;
 	ours->wanted = algorithm;
 	ours->call = ours_call(job->args, job->op, algorithm, ours->options);

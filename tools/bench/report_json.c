@@ -67,6 +67,8 @@ static json_t *row_of(const struct result *row)
 	json_object_set_new(all, "checked", json_integer((json_int_t)row->checked));
 	json_object_set_new(all, "wire_bytes", json_integer((json_int_t)row->wire_bytes));
 	json_object_set_new(all, "vs", vs_of(row));
+	if (row->fresh)
+		json_object_set_new(all, "fresh", json_true());
 	if (row->tensors > 0)
 		json_object_set_new(all, "tensors", json_integer(row->tensors));
 	if (row->among_all)

@@ -53,7 +53,7 @@ struct result {
 	size_t bytes, count;
 	const char *dtype, *op; /* op "none" where nothing is reduced */
 	const char *memory;
-	bool in_place;
+	bool in_place, fresh;
 	char algorithm[48];
 	bool among_all, chosen; /* one of several rows of the job; the one whose algorithm the rules take */
 	int in_flight;

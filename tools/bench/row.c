@@ -62,7 +62,7 @@ void run_row(struct run *run, const struct job *job)
 	const struct args *args = run->args;
 	const struct result like = { .collective = job->what->name, .bytes = job->bytes, .count = job->count,
 				     .dtype = choir_dtype_name(job->dtype), .op = job->what->reduces ? choir_op_name(job->op) : "none",
-				     .memory = args_memory_names[args->memory], .in_place = job->in_place, .in_flight = args->in_flight };
+				     .memory = args_memory_names[args->memory], .in_place = job->in_place, .fresh = args->fresh, .in_flight = args->in_flight };
 	struct result rows[OURS_MAX];
 	struct run_field field = { .n_ours = 0 };
 	char chosen[ALGORITHMS_NAME_BYTES] = "";

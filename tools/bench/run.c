@@ -126,11 +126,14 @@ static void run_word(struct run *run, const char *word)
 
 bool run_names_exist(const struct args *args, bool says)
 {
-	const char *stranger = vs_check_names(args->vs, args->n_vs), *unknown = NULL;
+	const char *stranger = vs_check_names(args->vs, args->n_vs), *unknown = NULL, *stale = NULL;
 
-	for (int i = 0; i < args->n_collectives && unknown == NULL; i++)
+	for (int i = 0; i < args->n_collectives && unknown == NULL; i++) {
 		if (!word_exists(args->collectives[i]))
 			unknown = args->collectives[i];
+		else if (args->fresh && case_find(args->collectives[i]) == NULL && strcmp(args->collectives[i], "all") != 0)
+			stale = args->collectives[i];
+	}
 	if (says && unknown != NULL) {
 		fprintf(stderr, "choir-bench: there is no collective '%s'; there are:", unknown);
 		for (int i = 0; i < n_bench_cases; i++)
@@ -139,7 +142,9 @@ bool run_names_exist(const struct args *args, bool says)
 	}
 	if (says && stranger != NULL)
 		fprintf(stderr, "choir-bench: --vs: '%s' is none of mpi, staged, bound, dense, or named too often\n", stranger);
-	return unknown == NULL && stranger == NULL;
+	if (says && stale != NULL)
+		fprintf(stderr, "choir-bench: --fresh is for dense collectives, not for '%s'\n", stale);
+	return unknown == NULL && stranger == NULL && stale == NULL;
 }
 
 bool run_fits(const struct args *args, const struct world *world)

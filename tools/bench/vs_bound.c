@@ -13,6 +13,7 @@
 #include "bound_loops.h"
 #include "cases.h"
 #include "check.h"
+#include "touch.h"
 #include "world.h"
 
 #include <stdlib.h>
@@ -97,6 +98,15 @@ static void use(struct contender *self, int manner)
 	}
 }
 
+static void touch(struct contender *self)
+{
+	struct vs_bound *vs = (struct vs_bound *)self;
+	const struct job *job = vs->job;
+
+	touch_written(vs->in[job->rank], job->send_count * job->elem_bytes);
+	touch_read(vs->out[job->rank], job->recv_count * job->elem_bytes);
+}
+
 static int fill(struct contender *self)
 {
 	struct vs_bound *vs = (struct vs_bound *)self;
@@ -165,7 +175,8 @@ static struct contender *open_bound(const struct job *job)
 		world_fail(job->world, EXIT_WRONG);
 	vs->job = job;
 	vs->base = (struct contender){ .name = "bound", .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_bound,
-				       .n_manners = job->what->same_output ? MANNERS : MANNERS / 2, .use = use };
+				       .n_manners = job->what->same_output ? MANNERS : MANNERS / 2, .use = use,
+				       .touch = job->args->fresh ? touch : NULL };
 	vs->in = calloc(n, sizeof *vs->in);
 	vs->out = calloc(n, sizeof *vs->out);
 	vs->getters = calloc(n, sizeof *vs->getters);

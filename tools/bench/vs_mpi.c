@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "mpi_kit.h"
+#include "touch.h"
 #include "world.h"
 
 #include <stdlib.h>
@@ -20,6 +21,18 @@ static int once(struct contender *self)
 	struct vs_mpi *vs = (struct vs_mpi *)self;
 
 	return mpi_kit_run(vs->job, &vs->kit, vs->send == NULL ? MPI_IN_PLACE : vs->send, vs->recv);
+}
+
+static void touch(struct contender *self)
+{
+	struct vs_mpi *vs = (struct vs_mpi *)self;
+	const struct job *job = vs->job;
+
+	if (vs->send != NULL)
+		touch_written(vs->send, job->send_count * job->elem_bytes);
+	else
+		touch_written(vs->recv + job->send_at * job->elem_bytes, job->send_count * job->elem_bytes);
+	touch_read(vs->recv, job->recv_count * job->elem_bytes);
 }
 
 static int fill(struct contender *self)
@@ -57,7 +70,8 @@ static struct contender *open_mpi(const struct job *job)
 		return NULL;
 	mpi_kit_open(job, &vs->kit);
 	vs->job = job;
-	vs->base = (struct contender){ .name = "mpi", .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_mpi };
+	vs->base = (struct contender){ .name = "mpi", .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_mpi,
+				       .touch = job->args->fresh ? touch : NULL };
 	vs->send = job->in_place ? NULL : memory_host(job->send_count * job->elem_bytes + 1);
 	vs->recv = memory_host((job->in_place ? larger : job->recv_count) * job->elem_bytes + 1);
 	if (vs->recv != NULL && (job->in_place || vs->send != NULL))
