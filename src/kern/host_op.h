@@ -144,6 +144,37 @@ static void OPS(reduce)(const struct reduce_call *call, void *dst, const void *c
 	}
 }
 
+/* Each line of results goes from the registers to where it belongs.  What the loop asks never changes in it, so it costs next to nothing. */
+static HOST_INLINE void OPS(run_lines)(const struct OPS(pass) *p, const struct host_lines *to, size_t n_lines)
+{
+	const size_t n = HOST_LINE_BYTES / sizeof(ELEM);
+	const bool first_past = to->first_past, second_past = to->second_past;
+	unsigned char *first = to->first, *second = to->second;
+
+	for (size_t i = 0; i < n_lines; i++) {
+		_Alignas(HOST_LINE_BYTES) ELEM line[HOST_LINE_BYTES / sizeof(ELEM)];
+		struct OPS(pass) part = { .src = { p->src[0] + i * n, p->src[1] + i * n }, .n_src = 2, .dst = line, .raw_from = p->raw_from,
+			                  .n_final = p->n_final, .factor = p->factor, .count = n };
+
+		OPS(run)(&part);
+		host_put_line(first + i * HOST_LINE_BYTES, (const unsigned char *)line, first_past);
+		if (second != NULL)
+			host_put_line(second + i * HOST_LINE_BYTES, (const unsigned char *)line, second_past);
+	}
+}
+
+static void OPS(reduce_lines)(const struct reduce_call *call, const struct host_lines *to, const void *const *src, size_t first, size_t n_lines)
+{
+	struct OPS(pass) p = OPS(pass_of)(call, src, 0, 2, first, NULL, NULL);
+
+	if (HOST_HAS_FINAL && p.n_final != 0) {
+		OPS(run_lines)(&p, to, n_lines);
+	} else {
+		p.n_final = 0;
+		OPS(run_lines)(&p, to, n_lines);
+	}
+}
+
 static void OPS(write_identity)(void *out)
 {
 	OPS(store)((ELEM *)out, 0, OPS(identity)());

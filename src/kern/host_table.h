@@ -13,6 +13,8 @@
 #define HOST_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
+#include "kern/host_line.h"
+
 #define DTYPE I8
 #include "kern/host_dtype.h"
 #undef DTYPE
@@ -53,7 +55,7 @@
 #include "kern/host_dtype.h"
 #undef DTYPE
 
-#define CELL(dtype, op) [CHOIR_OP_##op] = { op_##dtype##_##op##_reduce, op_##dtype##_##op##_write_identity }
+#define CELL(dtype, op) [CHOIR_OP_##op] = { op_##dtype##_##op##_reduce, op_##dtype##_##op##_reduce_lines, op_##dtype##_##op##_write_identity }
 #define CELLS(dtype)                                                                                                               \
 	CELL(dtype, SUM), CELL(dtype, PROD), CELL(dtype, MIN), CELL(dtype, MAX), CELL(dtype, MEAN), CELL(dtype, SQUARE_ADD), \
 		CELL(dtype, LOCAL)

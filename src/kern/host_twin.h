@@ -5,10 +5,20 @@
 
 #include "kern/reduce.h"
 
+#define HOST_LINE_BYTES 64
+
+/* Where lines of results go; what is written past the cache begins a line. */
+struct host_lines {
+	unsigned char *first, *second; /* second may be NULL */
+	bool first_past, second_past;
+};
+
 /* One (dtype, op). */
 struct host_twin {
 	/* Elements first .. first + count - 1 of the sources, to dst[0] .. dst[count - 1]; the call's count and destinations are not looked at. */
 	void (*reduce)(const struct reduce_call *call, void *dst, const void *const *src, size_t first, size_t count);
+	/* The same of two sources, n_lines * HOST_LINE_BYTES bytes of each. */
+	void (*reduce_lines)(const struct reduce_call *call, const struct host_lines *to, const void *const *src, size_t first, size_t n_lines);
 	void (*identity)(void *out);
 };
 

@@ -23,6 +23,12 @@ static size_t shift(choir_dtype dtype, uint32_t which)
 	return MARGIN / 2 + choir_dtype_bytes(dtype) * (which * 5 % 8);
 }
 
+/* Or the same for destinations, which go in lines together then. */
+static size_t shift_of_dst(choir_dtype dtype, uint32_t which, bool together)
+{
+	return shift(dtype, together ? 4 : which + 3);
+}
+
 static void assert_result(const struct reduce_call *call, const char *level, const unsigned char *got, uint32_t k)
 {
 	size_t bytes = choir_dtype_bytes(call->dtype);
@@ -34,8 +40,8 @@ static void assert_result(const struct reduce_call *call, const char *level, con
 			         (size_t)call->count);
 }
 
-/* onto: that source is also the last destination; MAX_SRC = none. */
-static void check(const struct host_level *level, const struct reduce_call *call, uint32_t onto)
+/* onto: that source is also the last destination; MAX_SRC = none.  together: destinations begin at the same place in a line. */
+static void check(const struct host_level *level, const struct reduce_call *call, uint32_t onto, bool together)
 {
 	size_t size = call->count * choir_dtype_bytes(call->dtype);
 	static unsigned char kept[ROOM];
@@ -46,7 +52,7 @@ static void check(const struct host_level *level, const struct reduce_call *call
 	for (uint32_t k = 0; k < call->n_src; k++)
 		src[k] = sources[k] + shift(call->dtype, k);
 	for (uint32_t k = 0; k < call->n_dst; k++)
-		dst[k] = results[k] + shift(call->dtype, k + 3);
+		dst[k] = results[k] + shift_of_dst(call->dtype, k, together);
 	if (onto < call->n_src) {
 		dst[call->n_dst - 1] = sources[onto] + shift(call->dtype, onto);
 		memcpy(kept, sources[onto], ROOM);
@@ -83,9 +89,53 @@ static void check_pair(const struct host_level *level, choir_dtype dtype, choir_
 
 				call.n_dst = n_dst;
 				call.stream_from = stream_from;
-				check(level, &call, v % 4 == 1 ? v / 4 % n_src : MAX_SRC);
+				check(level, &call, v % 4 == 1 ? v / 4 % n_src : MAX_SRC, false);
 				v++;
 			}
+}
+
+/* Two sources: with and without a head, whole lines and a tail. */
+static void check_lines(const struct host_level *level, choir_dtype dtype, choir_op op)
+{
+	static const size_t counts[] = { 3, 13, 65, 128, 1031 };
+
+	for (unsigned v = 0; v < 30; v++)
+		for (uint32_t n_dst = 1; n_dst <= 2; n_dst++) {
+			struct reduce_call call = inputs_call(dtype, op, 2, counts[v % 5], v);
+
+			call.n_dst = n_dst;
+			call.stream_from = v % 3 % (n_dst + 1);
+			check(level, &call, v % 4 < 2 ? v % 4 : MAX_SRC, v % 7 != 0);
+		}
+}
+
+/* As two ranks do that reduce in place: each source is a destination. */
+static void check_both_in_place(const struct host_level *level, choir_dtype dtype, choir_op op)
+{
+	enum { COUNT = 333 };
+	static _Alignas(64) unsigned char both[2][COUNT * 8 + 64], kept[2][COUNT * 8 + 64];
+	size_t bytes = choir_dtype_bytes(dtype), at = 3 * bytes;
+
+	for (uint32_t stream_from = 0; stream_from <= 2; stream_from++) {
+		struct reduce_call call = inputs_call(dtype, op, 2, COUNT, stream_from);
+		void *dst[] = { both[0] + at, both[1] + at };
+
+		call.n_dst = 2;
+		call.stream_from = stream_from;
+		for (int k = 0; k < 2; k++) {
+			memset(both[k], SENTINEL, sizeof both[k]);
+			inputs_fill(dtype, dst[k], COUNT, (uint64_t)k + 1);
+		}
+		memcpy(kept, both, sizeof kept);
+		reference_reduce(&call, wanted, (const void *[]){ dst[0], dst[1] });
+		host_use(level);
+		reduce_host(&call, dst, (const void *[]){ dst[0], dst[1] });
+		for (int k = 0; k < 2; k++) {
+			assert_result(&call, level->name, dst[k], (uint32_t)k);
+			assert_memory_equal(both[k], kept[k], at);
+			assert_memory_equal(both[k] + at + COUNT * bytes, kept[k] + at + COUNT * bytes, sizeof both[k] - at - COUNT * bytes);
+		}
+	}
 }
 
 static void test_every_level(void **state)
@@ -101,8 +151,11 @@ static void test_every_level(void **state)
 			for (uint32_t k = 0; k < MAX_SRC; k++)
 				inputs_fill(dtype, sources[k], ROOM / choir_dtype_bytes(dtype), k + 1);
 			for (choir_op op = 0; op < HOST_OPS; op++)
-				if (reduce_supported(dtype, op) == CHOIR_SUCCESS)
+				if (reduce_supported(dtype, op) == CHOIR_SUCCESS) {
 					check_pair(level, dtype, op);
+					check_lines(level, dtype, op);
+					check_both_in_place(level, dtype, op);
+				}
 		}
 	}
 	host_use(NULL);
@@ -118,6 +171,7 @@ static void test_same_rows(void **state)
 		for (choir_dtype dtype = 0; dtype < HOST_DTYPES; dtype++)
 			for (choir_op op = 0; op < HOST_OPS; op++) {
 				assert_int_equal(level->twins[dtype][op].reduce == NULL, host_base_twins[dtype][op].reduce == NULL);
+				assert_int_equal(level->twins[dtype][op].reduce_lines == NULL, host_base_twins[dtype][op].reduce == NULL);
 				assert_int_equal(level->twins[dtype][op].identity == NULL, host_base_twins[dtype][op].reduce == NULL);
 			}
 }
