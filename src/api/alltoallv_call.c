@@ -20,7 +20,8 @@ static const char name[] = "choir_alltoallv";
 struct request {
 	choir_comm *comm;
 	choir_buffer send_buffer, recv_buffer;
-	struct vector send, recv;
+	const size_t *send_counts, *send_displacements, *recv_counts, *recv_displacements;
+	struct vector send, recv; /* read from those: by a call that repeats the one before it only where others do not */
 	choir_dtype dtype;
 	const struct algorithm *forced;
 };
@@ -62,6 +63,16 @@ static void ended(struct run *run)
 		agreed_keep(run->comm, algorithm, alltoallv_matrix(run->script_state));
 }
 
+static choir_status read_vectors(struct request *r)
+{
+	uint64_t elem = choir_dtype_bytes(r->dtype);
+
+	if (r->recv.bytes != NULL)
+		return CHOIR_SUCCESS;
+	TRY(vector_read(name, "send_counts", r->comm->n, elem, r->send_counts, r->send_displacements, &r->send));
+	return vector_read(name, "recv_counts", r->comm->n, elem, r->recv_counts, r->recv_displacements, &r->recv);
+}
+
 static choir_status make_script(struct run *run, const struct request *r)
 {
 	struct choir_comm *comm = run->comm;
@@ -80,7 +91,10 @@ static choir_status make_script(struct run *run, const struct request *r)
 /* Of a blocking call: its request is still there. */
 static choir_status become_script(struct run *run)
 {
-	return make_script(run, run->disagree_ctx);
+	struct request *r = run->disagree_ctx;
+
+	TRY(read_vectors(r));
+	return make_script(run, r);
 }
 
 static const char *asked(const struct request *r)
@@ -103,22 +117,32 @@ static choir_status prepare(struct run *run, const struct request *r, const choi
 	return run_set_deps(run, call);
 }
 
-static choir_status propose(struct request *r, const choir_call *call, const struct agreed *agreed)
+/* What it is where the counts of all ranks are known. */
+static struct dense dense_of(struct request *r)
+{
+	return (struct dense){ .call = name, .collective = COLLECTIVE_ALLTOALLV, .comm = r->comm, .send = r->send_buffer, .recv = r->recv_buffer,
+		               .dtype = r->dtype, .inner_block = -1, .disagree = become_script, .disagree_ctx = r,
+		               .counts = { r->send_counts, r->send_displacements, r->recv_counts, r->recv_displacements } };
+}
+
+static choir_status propose(struct request *r, struct dense *d, const choir_call *call, const struct agreed *agreed)
 {
 	static const enum express_kind kind = EXPRESS_COLLECTIVE;
 	struct choir_comm *comm = r->comm;
-	struct dense d = { .call = name, .collective = COLLECTIVE_ALLTOALLV, .comm = comm, .send = r->send_buffer, .recv = r->recv_buffer,
-		           .send_bytes = r->send.extent, .recv_bytes = r->recv.extent, .dtype = r->dtype, .inner_block = -1, .hash = agreed->hash,
-		           .asked = asked(r), .disagree = become_script, .disagree_ctx = r, .blocks = true };
 	struct algo_in in = { .layout = &comm->layout, .me = comm->rank, .collective = COLLECTIVE_ALLTOALLV,
 		              .elem_bytes = choir_dtype_bytes(r->dtype), .bytes = agreed->mean, .block_bytes = agreed->matrix,
 		              .send_off = agreed->off, .recv_off = r->recv.off, .slot_bytes = comm->part_bytes,
 		              .message_bytes = comm->message_bytes };
 	struct run *run;
 
-	if (dense_express(&d, call) && express_begin(comm, &kind, 1, &run))
-		return dense_on_the_spot(&d, call, &in, &run, 1);
-	TRY(dense_make(&d, call, &in, &run));
+	d->send_bytes = r->send.extent;
+	d->recv_bytes = r->recv.extent;
+	d->hash = agreed->hash;
+	d->asked = asked(r);
+	d->blocks = true;
+	if (dense_express(d, call) && express_begin(comm, &kind, 1, &run))
+		return dense_on_the_spot(d, call, &in, &run, 1);
+	TRY(dense_make(d, call, &in, &run));
 	return call_start(name, run, NULL);
 }
 
@@ -131,31 +155,35 @@ static bool is_direct(const struct request *r)
 }
 
 /* *done: the counts were those that had been agreed on, and it is over. */
-static choir_status start_agreed(struct request *r, const choir_call *call, bool *done)
+static choir_status start_agreed(struct request *r, struct dense *d, const choir_call *call, bool *done)
 {
 	struct agreed *agreed = agreed_take(r->comm);
 	choir_status st = CHOIR_SUCCESS;
 
 	*done = agreed != NULL && agreed_is(agreed, r->comm, r->send.bytes, r->send.off, r->recv.bytes) && is_direct(r);
 	if (*done)
-		st = propose(r, call, agreed);
+		st = propose(r, d, call, agreed);
 	agreed_give(r->comm, agreed);
 	return st;
 }
 
-static choir_status start(struct request *r, const choir_call *given, choir_event **event_p)
+static choir_status first(struct request *r, struct dense *d, const choir_call *given, choir_event **event_p)
 {
 	struct run *run;
 	choir_call call;
 	choir_status st;
 	bool done = false;
 
+	TRY(call_check_comm(name, r->comm));
+	if (choir_dtype_bytes(r->dtype) == 0)
+		return error_set(CHOIR_ARGUMENT, "%s: no data type has number %d", name, (int)r->dtype);
+	TRY(read_vectors(r));
 	TRY(call_read(name, given, false, &call));
 	TRY(check_buffers(r));
 	TRY(check_algorithm(r, &call));
 	if (event_p == NULL && !group_is_open()) {
 		TRY(call_may_block(name, r->comm, false));
-		TRY(start_agreed(r, &call, &done));
+		TRY(start_agreed(r, d, &call, &done));
 	}
 	if (done)
 		return CHOIR_SUCCESS;
@@ -173,23 +201,23 @@ choir_status choir_alltoallv(choir_comm *comm, choir_buffer send, const size_t *
                              const choir_call *call, choir_event **event_p)
 {
 	struct request r; /* what is large in it is not zeroed */
-	uint64_t elem = choir_dtype_bytes(dtype);
+	struct dense d;
+	struct repeat_call repeat;
 	choir_status st;
 
 	r.comm = comm;
 	r.send_buffer = send;
 	r.recv_buffer = recv;
+	r.send_counts = send_counts;
+	r.send_displacements = send_displacements;
+	r.recv_counts = recv_counts;
+	r.recv_displacements = recv_displacements;
 	r.dtype = dtype;
 	r.forced = NULL;
-	r.recv.bytes = NULL;
-	TRY(call_check_comm(name, comm));
-	if (elem == 0)
-		return error_set(CHOIR_ARGUMENT, "%s: no data type has number %d", name, (int)dtype);
-	st = vector_read(name, "send_counts", comm->n, elem, send_counts, send_displacements, &r.send);
-	if (st == CHOIR_SUCCESS)
-		st = vector_read(name, "recv_counts", comm->n, elem, recv_counts, recv_displacements, &r.recv);
-	if (st == CHOIR_SUCCESS)
-		st = start(&r, call, event_p);
+	r.send.bytes = r.recv.bytes = NULL;
+	d = dense_of(&r);
+	if (!dense_again(&d, 1, call, event_p, &repeat, &st))
+		st = first(&r, &d, call, event_p);
 	vector_fini(&r.send);
 	vector_fini(&r.recv);
 	return st;

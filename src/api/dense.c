@@ -352,20 +352,16 @@ choir_status dense_on_the_spot(struct dense *d, const choir_call *call, struct a
 		express_drop(runs, n);
 		return st;
 	}
-	if (d->repeat != NULL)
-		repeat_coll_note(runs[0], d->repeat);
+	for (int i = 0; i < n; i++)
+		if (d[i].repeat != NULL)
+			repeat_note(runs[i], d[i].repeat);
 	st = express_end(runs, n, &event);
 	return event == NULL ? st : call_finish(d->call, comm, event, is_pair(d), seq);
 }
 
-static enum express_kind kind_of(const struct dense *d)
-{
-	return !is_pair(d) ? EXPRESS_COLLECTIVE : d->collective == COLLECTIVE_SEND ? EXPRESS_SEND : EXPRESS_RECV;
-}
-
 choir_status dense_go(struct dense *d, const choir_call *call, struct algo_in *in, choir_event **event_p)
 {
-	enum express_kind kind = kind_of(d);
+	enum express_kind kind = express_kind_of(d->collective);
 	struct run *run;
 
 	d->blocks = event_p == NULL && !group_is_open();
@@ -377,18 +373,21 @@ choir_status dense_go(struct dense *d, const choir_call *call, struct algo_in *i
 	return call_start(d->call, run, event_p);
 }
 
-choir_status dense_start(struct dense *d, const choir_call *given, choir_event **event_p)
+choir_status dense_first(struct dense *d, const choir_call *given, choir_event **event_p)
 {
 	struct algo_in in = { 0 };
-	struct coll_call repeat;
 	choir_call call;
 
-	TRY(call_check_comm(d->call, d->comm));
-	if (event_p == NULL && !is_pair(d) && dense_may_repeat(d, given, &repeat)) {
-		if (repeat_coll_begin(d->comm, &repeat))
-			return dense_again(d);
-		d->repeat = &repeat;
-	}
 	TRY(dense_check(d, given, &call, &in));
 	return dense_go(d, &call, &in, event_p);
+}
+
+choir_status dense_start(struct dense *d, const choir_call *given, choir_event **event_p)
+{
+	struct repeat_call repeat;
+	choir_status st;
+
+	if (dense_again(d, 1, given, event_p, &repeat, &st))
+		return st;
+	return dense_first(d, given, event_p);
 }

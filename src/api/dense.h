@@ -28,7 +28,8 @@ struct dense {
 	bool of_list;                 /* part of a call on a list of `root` tensors */
 	struct segments_owner *lists; /* send_list and recv_list stand for send and recv, and were checked; NULL = they do not */
 	struct segments send_list, recv_list;
-	const struct coll_call *repeat; /* what the next call must be the same in to be repeated (exec/repeat_coll.h); NULL = it is not to be */
+	const size_t *counts[REPEAT_LISTS]; /* v-collectives: as the caller gave them, and displacements */
+	const struct repeat_call *repeat; /* what the next call must be the same in to be repeated (exec/repeat.h); NULL = it is not to be */
 	bool blocks;                  /* filled in: the call returns when it is over */
 };
 
@@ -39,17 +40,18 @@ choir_status dense_names(const struct dense *d);
  * dense_algorithm: do the call's options name an algorithm that could run?
  * dense_make: the run of a checked call.
  * dense_go: makes and starts it.
- * dense_start: checks and goes. */
+ * dense_first: checks and goes.
+ * dense_start: does so unless the call is the one before once more: dense_again. */
 choir_status dense_check(struct dense *d, const choir_call *given, choir_call *call, struct algo_in *in);
 choir_status dense_algorithm(const struct dense *d, const choir_call *call, const struct algo_in *in);
 choir_status dense_make(struct dense *d, const choir_call *call, struct algo_in *in, struct run **out_p);
 choir_status dense_go(struct dense *d, const choir_call *call, struct algo_in *in, choir_event **event_p);
+choir_status dense_first(struct dense *d, const choir_call *given, choir_event **event_p);
 choir_status dense_start(struct dense *d, const choir_call *given, choir_event **event_p);
 
-/* dense_may_repeat: is it a blocking call of nothing but host memory?  Then *out is what must be the same in the next one.  dense_again: the call before once more, after
- * repeat_coll_begin. */
-bool dense_may_repeat(const struct dense *d, const choir_call *given, struct coll_call *out);
-choir_status dense_again(const struct dense *d);
+/* dense_again: are these n calls that are one the blocking call before once more?  Then they are carried out, and *st_p is their outcome.  Else, if the next one may be,
+ * repeats [n] is what each must be the same in: d[i].repeat.  Nothing of the arguments has to be checked before. */
+bool dense_again(struct dense *d, int n, const choir_call *given, choir_event **event_p, struct repeat_call *repeats, choir_status *st_p);
 
 /* dense_express: nothing is to be waited for before it, and it is not so long that others would be held up: exec/express.h may carry it out.
  * dense_on_the_spot: does so with n calls that are one, and the runs from express_begin. */

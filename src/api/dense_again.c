@@ -1,34 +1,61 @@
 /* SPDX-License-Identifier: MIT */
-/* A blocking collective that is the same as the one before it (exec/repeat_coll.h). */
+/* A blocking call that is the same as the one before it (exec/repeat.h). */
 #include "api/dense.h"
 
-/* The address of a buffer of host memory, NULL of one that is not looked at.  False: of another kind, or of none. */
-static bool is_simple(choir_buffer buffer, uint64_t blocks, const void **at_p)
+#include "exec/express.h"
+
+#include <string.h>
+
+/* Memory whose address or handle says all: what is behind a pointer of a driver's may change. */
+static bool is_plain(choir_buffer buffer)
 {
-	*at_p = blocks > 0 && buffer.base != NULL ? (const unsigned char *)buffer.base + buffer.offset_bytes : NULL;
-	return blocks == 0 || (buffer.kind == CHOIR_BUFFER_HOST && buffer.base != NULL);
+	return buffer.kind == CHOIR_BUFFER_HOST || buffer.kind == CHOIR_BUFFER_MEM || buffer.kind == CHOIR_BUFFER_NONE;
 }
 
-bool dense_may_repeat(const struct dense *d, const choir_call *given, struct coll_call *out)
+static void describe(const struct dense *d, const choir_call *given, struct repeat_call *out)
 {
-	*out = (struct coll_call){ .collective = d->collective, .count = d->count, .dtype = d->dtype, .op = d->op, .root = d->root,
-		                   .deadline_ms = given != NULL ? given->deadline_ms : 0 };
-	return is_simple(d->send, d->send_blocks, &out->send) && is_simple(d->recv, d->recv_blocks, &out->recv) && call_says_nothing(given) &&
-	       !group_is_open() && !in_callback();
+	*out = (struct repeat_call){ .kind = express_kind_of(d->collective), .name = d->call, .send = d->send, .recv = d->recv, .count = d->count,
+		                     .collective = d->collective, .dtype = d->dtype, .op = d->op, .root = d->root,
+		                     .deadline_ms = given != NULL ? given->deadline_ms : 0, .disagree_ctx = d->disagree_ctx };
+	memcpy(out->lists, d->counts, sizeof out->lists);
 }
 
-choir_status dense_again(const struct dense *d)
+/* After repeat_begin. */
+static choir_status carry_out(const struct dense *d, struct run *const *runs, int n)
 {
 	struct choir_comm *comm = d->comm;
 	uint64_t seq = comm->engine.next_seq;
-	choir_status st = comm->family != NULL ? call_may_block(d->call, comm, false) : CHOIR_SUCCESS;
+	bool pair = runs[0]->pair;
 	choir_event *event;
+	choir_status st;
 
-	if (st != CHOIR_SUCCESS) {
-		repeat_coll_drop(comm);
-		return st;
+	if (comm->family != NULL) {
+		st = call_may_block(d->call, comm, pair);
+		if (st != CHOIR_SUCCESS) {
+			express_drop(runs, n);
+			return st;
+		}
+		atomic_store_explicit(&comm->last_user, this_thread(), memory_order_relaxed);
 	}
-	atomic_store_explicit(&comm->last_user, this_thread(), memory_order_relaxed);
-	st = repeat_coll_end(comm, &event);
-	return event == NULL ? st : call_finish(d->call, comm, event, false, seq);
+	st = repeat_end(runs, n, &event);
+	return event == NULL ? st : call_finish(d->call, comm, event, pair, seq);
+}
+
+bool dense_again(struct dense *d, int n, const choir_call *given, choir_event **event_p, struct repeat_call *repeats, choir_status *st_p)
+{
+	struct run *runs[2];
+
+	if (event_p != NULL || d->comm == NULL || !call_says_nothing(given) || group_is_open() || in_callback())
+		return false;
+	for (int i = 0; i < n; i++)
+		if (!is_plain(d[i].send) || !is_plain(d[i].recv))
+			return false;
+	for (int i = 0; i < n; i++) {
+		describe(&d[i], given, &repeats[i]);
+		d[i].repeat = &repeats[i];
+	}
+	if (call_check_comm(d->call, d->comm) != CHOIR_SUCCESS || !repeat_begin(d->comm, repeats, n, runs))
+		return false;
+	*st_p = carry_out(d, runs, n);
+	return true;
 }

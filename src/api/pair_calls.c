@@ -39,31 +39,6 @@ static choir_status check_apart(const struct dense *send, const struct dense *re
 	return CHOIR_SUCCESS;
 }
 
-/* Of what a call says, what must be the same for it to be repeated as it is. */
-static struct repeat_call describe(choir_buffer send, size_t send_count, int dest, choir_buffer recv, size_t recv_count, int source, choir_dtype dtype,
-                                   const choir_call *given)
-{
-	bool simple = send.kind == CHOIR_BUFFER_HOST && recv.kind == CHOIR_BUFFER_HOST && call_says_nothing(given);
-
-	return (struct repeat_call){ .send = simple ? send.base : NULL, .recv = simple ? recv.base : NULL, .send_count = send_count, .recv_count = recv_count,
-		                     .dest = dest, .source = source, .dtype = dtype, .deadline_ms = given != NULL ? given->deadline_ms : 0 };
-}
-
-static bool begin_again(choir_comm *comm, const struct repeat_call *call, choir_event **event_p)
-{
-	return call->send != NULL && call->recv != NULL && event_p == NULL && !group_is_open() && !in_callback() && repeat_begin(comm, call);
-}
-
-static choir_status again(const char *name, choir_comm *comm)
-{
-	choir_event *event;
-	choir_status st;
-
-	atomic_store_explicit(&comm->last_user, this_thread(), memory_order_relaxed);
-	st = repeat_end(comm, &event);
-	return event == NULL ? st : call_finish(name, comm, event, true, 0);
-}
-
 choir_status choir_sendrecv(choir_comm *comm, choir_buffer send, size_t send_count, int dest, choir_buffer recv, size_t recv_count,
                             int source, choir_dtype dtype, const choir_call *given, choir_event **event_p)
 {
@@ -71,24 +46,21 @@ choir_status choir_sendrecv(choir_comm *comm, choir_buffer send, size_t send_cou
 	static const enum express_kind kinds[] = { EXPRESS_SEND, EXPRESS_RECV };
 	struct dense d[] = { send_of(name, comm, send, send_count, dtype, dest), recv_of(name, comm, recv, recv_count, dtype, source) };
 	struct algo_in shapes[2] = { { 0 }, { 0 } };
-	struct repeat_call repeat = describe(send, send_count, dest, recv, recv_count, source, dtype, given);
+	struct repeat_call repeats[2];
 	struct run *runs[2];
 	choir_call call;
 	choir_status st;
 
-	TRY(call_check_comm(name, comm));
-	if (begin_again(comm, &repeat, event_p))
-		return again(name, comm);
+	if (dense_again(d, 2, given, event_p, repeats, &st))
+		return st;
 	TRY(dense_check(&d[0], given, &call, &shapes[0]));
 	TRY(dense_check(&d[1], given, &call, &shapes[1]));
 	TRY(check_apart(&d[0], &d[1]));
 	d[0].blocks = d[1].blocks = event_p == NULL && !group_is_open();
 	if (d[0].blocks)
 		TRY(call_may_block(name, comm, true));
-	if (dense_express(&d[0], &call) && dense_express(&d[1], &call) && express_begin(comm, kinds, 2, runs)) {
-		repeat_note(comm, &repeat);
+	if (dense_express(&d[0], &call) && dense_express(&d[1], &call) && express_begin(comm, kinds, 2, runs))
 		return dense_on_the_spot(d, &call, shapes, runs, 2);
-	}
 	TRY(dense_make(&d[0], &call, &shapes[0], &runs[0]));
 	st = dense_make(&d[1], &call, &shapes[1], &runs[1]);
 	if (st != CHOIR_SUCCESS) {

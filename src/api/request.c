@@ -28,9 +28,11 @@ choir_status request_init(choir_request *request, const struct request_ops *ops,
 	request->comm = comm_retain(comm);
 	request->call = *call;
 	TRY(keep_text(call->options, &request->options));
-	TRY(keep_text(call->name, &request->label));
 	request->call.options = request->options;
-	request->call.name = request->label;
+	if (call->name != name) { /* one of the caller's */
+		TRY(keep_text(call->name, &request->label));
+		request->call.name = request->label;
+	}
 	return CHOIR_SUCCESS;
 }
 
@@ -91,9 +93,17 @@ struct dense_request {
 static choir_status start_dense(choir_request *base, const choir_call *call, choir_event **event_p)
 {
 	struct dense_request *request = (struct dense_request *)base;
+	struct dense d = request->dense;
 	struct algo_in in = request->in;
+	choir_call plain = *call;
+	struct repeat_call repeat;
+	choir_status st;
 
-	return dense_go(&request->dense, call, &in, event_p);
+	if (plain.name == base->name)
+		plain.name = NULL; /* as in a call that says nothing */
+	if (dense_again(&d, 1, &plain, event_p, &repeat, &st))
+		return st;
+	return dense_go(&d, call, &in, event_p);
 }
 
 static void drop_dense(choir_request *base)

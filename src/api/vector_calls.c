@@ -7,10 +7,13 @@ choir_status choir_reduce_scatterv(choir_comm *comm, choir_buffer send, choir_bu
                                    choir_op op, const choir_call *call, choir_event **event_p)
 {
 	struct dense d = { .call = "choir_reduce_scatterv", .collective = COLLECTIVE_REDUCE_SCATTERV, .comm = comm, .send = send, .recv = recv,
-		           .dtype = dtype, .op = op, .reduces = true };
+		           .dtype = dtype, .op = op, .reduces = true, .counts = { recv_counts } };
+	struct repeat_call repeat;
 	struct vector blocks;
 	choir_status st;
 
+	if (dense_again(&d, 1, call, event_p, &repeat, &st))
+		return st;
 	TRY(dense_names(&d));
 	TRY(vector_read(d.call, "recv_counts", comm->n, choir_dtype_bytes(dtype), recv_counts, NULL, &blocks));
 	d.block_bytes = blocks.bytes;
@@ -19,7 +22,7 @@ choir_status choir_reduce_scatterv(choir_comm *comm, choir_buffer send, choir_bu
 	d.send_bytes = blocks.total;
 	d.recv_bytes = blocks.bytes[comm->rank];
 	d.count = blocks.total / choir_dtype_bytes(dtype);
-	st = dense_start(&d, call, event_p);
+	st = dense_first(&d, call, event_p);
 	vector_fini(&blocks);
 	return st;
 }
@@ -28,10 +31,13 @@ choir_status choir_allgatherv(choir_comm *comm, choir_buffer send, size_t send_c
                               const size_t *displacements, choir_dtype dtype, const choir_call *call, choir_event **event_p)
 {
 	struct dense d = { .call = "choir_allgatherv", .collective = COLLECTIVE_ALLGATHERV, .comm = comm, .send = send, .recv = recv,
-		           .dtype = dtype };
+		           .count = send_count, .dtype = dtype, .counts = { recv_counts, displacements } };
+	struct repeat_call repeat;
 	struct vector blocks;
 	choir_status st;
 
+	if (dense_again(&d, 1, call, event_p, &repeat, &st))
+		return st;
 	TRY(dense_names(&d));
 	TRY(vector_read(d.call, "recv_counts", comm->n, choir_dtype_bytes(dtype), recv_counts, displacements, &blocks));
 	d.block_bytes = blocks.bytes;
@@ -45,7 +51,7 @@ choir_status choir_allgatherv(choir_comm *comm, choir_buffer send, size_t send_c
 		st = error_set(CHOIR_ARGUMENT, "choir_allgatherv: rank %d sends %zu elements, but recv_counts says %zu", comm->rank, send_count,
 		               recv_counts[comm->rank]);
 	if (st == CHOIR_SUCCESS)
-		st = dense_start(&d, call, event_p);
+		st = dense_first(&d, call, event_p);
 	vector_fini(&blocks);
 	return st;
 }

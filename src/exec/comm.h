@@ -10,7 +10,6 @@
 #include "exec/inbox.h"
 #include "exec/plan_cache.h"
 #include "exec/repeat.h"
-#include "exec/repeat_coll.h"
 #include "exec/stores.h"
 #include "net/pump.h"
 #include "node/arena.h"
@@ -68,8 +67,7 @@ struct engine {
 	struct slot_ring ring;       /* under submit */
 	struct run *pool;            /* finished runs, kept for their memory; under submit */
 	struct run *express;         /* driver only; list, see express.h */
-	struct repeat repeat;        /* driver only */
-	struct repeat_coll repeat_coll; /* driver only */
+	struct repeat repeats[EXPRESS_KINDS]; /* driver only; what those stand for */
 	_Atomic bool device_busy;    /* commands of the device were under way when nothing moved; see device_wait.c */
 	struct stores stores;        /* driver only */
 	bool closed;                 /* under submit: nothing more is accepted */

@@ -14,6 +14,11 @@
 
 enum { WAIT_ROUNDS = 2000, MAIL_ROUNDS = 8 }; /* some 50 us */
 
+enum express_kind express_kind_of(enum collective collective)
+{
+	return collective == COLLECTIVE_SEND ? EXPRESS_SEND : collective == COLLECTIVE_RECV ? EXPRESS_RECV : EXPRESS_COLLECTIVE;
+}
+
 static enum express_kind kind_of(const struct run *run)
 {
 	return !run->pair ? EXPRESS_COLLECTIVE : run->pair_sends ? EXPRESS_SEND : EXPRESS_RECV;
@@ -39,10 +44,8 @@ static struct run *take(struct choir_comm *comm, enum express_kind kind)
 	run->on_the_spot = !run->pair;
 	memset(&run->record, 0, sizeof run->record);
 	run->record_hash = 0;
-	if (run->pair)
-		engine->repeat.ready = false;
-	else
-		engine->repeat_coll.run = NULL;
+	run->send_place = run->recv_place = 0;
+	engine->repeats[kind].run = NULL;
 	return run;
 }
 
@@ -83,6 +86,7 @@ static void drop_script(struct run *run)
 	run->script = NULL;
 	run->script_state = NULL;
 	run->ended = NULL;
+	run->plan = NULL; /* it was the script's */
 }
 
 /* Ready for the next call: the plan stays. */
@@ -98,7 +102,6 @@ static void clean(struct run *run)
 	run->inner_off = 0;
 	run->plan_index = 0;
 	run->started_ns = run->submitted_ns = run->ask_ms = 0;
-	run->send_place = run->recv_place = 0;
 	if (run->pair)
 		atomic_store_explicit(&run->event->wire_bytes, 0, memory_order_relaxed);
 	if (run->status == CHOIR_SUCCESS)
@@ -124,8 +127,8 @@ static void unlist(struct engine *engine, struct run *run)
 		at = &(*at)->next;
 	*at = run->next;
 	run->next = NULL;
-	run->on_the_spot = engine->repeat.ready = false;
-	engine->repeat_coll.run = NULL;
+	run->on_the_spot = false;
+	engine->repeats[kind_of(run)].run = NULL;
 }
 
 /* From here on they are runs like any others; two of them have one event. */
@@ -252,8 +255,6 @@ choir_status express_carry_out(struct run *const *runs, int n, choir_event **eve
 		go_on(runs, n, event_p);
 		return CHOIR_SUCCESS;
 	}
-	if (n == 2)
-		repeat_keep(runs);
 	express_drop(runs, n);
 	if (pair && pump_busy(comm->pump))
 		(void)progress_kick(); /* the rest of what was sent */

@@ -6,7 +6,8 @@
 
 #include "exec/run.h"
 
-enum express_kind { EXPRESS_COLLECTIVE, EXPRESS_SEND, EXPRESS_RECV };
+/* express_kind_of: which of the comm's runs (exec/repeat.h) a call of that collective takes. */
+enum express_kind express_kind_of(enum collective collective);
 
 /* express_lock: takes the engine's drive lock if nothing is under way on the comm and calls are accepted. */
 bool express_lock(struct choir_comm *comm);

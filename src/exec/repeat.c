@@ -1,83 +1,108 @@
 /* SPDX-License-Identifier: MIT */
+/* Note [what holds still].  Arguments that were right are right again: the buffers' addresses, handles and lengths are the same, and so are the contents of the lists of
+ * counts.  What else could have changed is counted where it does: the memory that the ranks share, and cl_mems that die, whose handles may come back as others'.  What
+ * other ranks call is compared as ever; where that, or where their buffers are, leads to another plan, the run no longer has the one that was noted. */
 #include "exec/repeat.h"
 
 #include "exec/engine.h"
 #include "exec/express.h"
-#include "exec/mail.h"
-#include "exec/relax.h"
+#include "exec/walk.h"
 
-enum { WAIT_ROUNDS = 64 }; /* then the transport is asked too */
+#include <string.h>
 
-void repeat_note(struct choir_comm *comm, const struct repeat_call *call)
+static uint64_t changes_of(const struct choir_comm *comm)
 {
-	comm->engine.repeat.call = *call;
+	return atomic_load_explicit(&comm->symmetric_changes, memory_order_acquire);
 }
 
-/* One step each: memory that steps can use, in one piece. */
-static bool is_simple(const struct run *run)
+/* False: there are too many. */
+static bool keep_lists(struct repeat *repeat, const struct repeat_call *call, int n)
 {
-	return run->plan->n_steps == 1 && run->in.bytes <= ARENA_ITEM_BYTES;
-}
-
-void repeat_keep(struct run *const *runs)
-{
-	struct repeat *last = &runs[0]->comm->engine.repeat;
-
-	last->ready = last->call.send != NULL && last->call.recv != NULL && is_simple(runs[0]) && is_simple(runs[1]);
-	for (int i = 0; i < 2; i++) {
-		last->runs[i] = runs[i];
-		last->records[i] = runs[i]->record;
+	for (int i = 0; i < REPEAT_LISTS; i++) {
+		if (call->lists[i] == NULL)
+			continue;
+		if (n > REPEAT_RANKS)
+			return false;
+		memcpy(repeat->numbers[i], call->lists[i], (size_t)n * sizeof *call->lists[i]);
 	}
+	return true;
 }
 
-static bool is_same(const struct repeat_call *a, const struct repeat_call *b)
+void repeat_note(struct run *run, const struct repeat_call *call)
 {
-	return a->send == b->send && a->recv == b->recv && a->send_count == b->send_count && a->recv_count == b->recv_count && a->dest == b->dest &&
-	       a->source == b->source && a->dtype == b->dtype && a->deadline_ms == b->deadline_ms;
+	struct choir_comm *comm = run->comm;
+	struct repeat *repeat = &comm->engine.repeats[call->kind];
+
+	if (!walk_fits(run) || !keep_lists(repeat, call, comm->n))
+		return;
+	repeat->run = run;
+	repeat->call = *call;
+	repeat->plan = run->plan;
+	repeat->changes = changes_of(comm);
+	repeat->deaths = dev_deaths();
 }
 
-bool repeat_begin(struct choir_comm *comm, const struct repeat_call *call)
+static bool same_buffer(choir_buffer a, choir_buffer b)
 {
-	const struct repeat *last = &comm->engine.repeat;
+	return a.base == b.base && a.offset_bytes == b.offset_bytes && a.kind == b.kind;
+}
+
+static bool same_lists(const struct repeat *repeat, const struct repeat_call *call, int n)
+{
+	bool same = true;
+
+	for (int i = 0; i < REPEAT_LISTS && same; i++) {
+		const size_t *list = call->lists[i];
+
+		same = (list == NULL) == (repeat->call.lists[i] == NULL);
+		for (int rank = 0; list != NULL && rank < n && same; rank++)
+			same = list[rank] == repeat->numbers[i][rank];
+	}
+	return same;
+}
+
+static bool stands_for(const struct repeat *repeat, const struct repeat_call *b, const struct choir_comm *comm)
+{
+	const struct repeat_call *a = &repeat->call;
+
+	return repeat->run != NULL && a->name == b->name && same_buffer(a->send, b->send) && same_buffer(a->recv, b->recv) && a->count == b->count &&
+	       a->collective == b->collective && a->dtype == b->dtype && a->op == b->op && a->root == b->root && a->deadline_ms == b->deadline_ms &&
+	       same_lists(repeat, b, comm->n) && repeat->changes == changes_of(comm) && repeat->deaths == dev_deaths() &&
+	       repeat->run->plan == repeat->plan;
+}
+
+bool repeat_begin(struct choir_comm *comm, const struct repeat_call *calls, int n, struct run **runs)
+{
+	bool same = true;
 
 	if (!express_lock(comm))
 		return false;
-	if (last->ready && is_same(&last->call, call))
-		return true;
-	pthread_mutex_unlock(&comm->engine.drive);
-	return false;
-}
+	for (int i = 0; i < n && same; i++) {
+		const struct repeat *repeat = &comm->engine.repeats[calls[i].kind];
 
-/* The piece of a recv, if it comes soon.  What is wrong with it is seen again by the run. */
-static bool take_soon(struct run *run)
-{
-	int rounds = run->comm->crowded ? 1 : WAIT_ROUNDS;
-	bool done = false;
-
-	for (int i = 0; i < rounds; i++) {
-		if (mail_take(run, &run->plan->steps[0], &done) != CHOIR_SUCCESS || done)
-			break;
-		relax();
+		same = stands_for(repeat, &calls[i], comm);
+		runs[i] = repeat->run;
 	}
-	return done;
+	for (int i = 0; i < n && same; i++)
+		runs[i]->disagree_ctx = calls[i].disagree_ctx;
+	if (!same)
+		pthread_mutex_unlock(&comm->engine.drive);
+	return same;
 }
 
-choir_status repeat_end(struct choir_comm *comm, choir_event **event_p)
+choir_status repeat_end(struct run *const *runs, int n, choir_event **event_p)
 {
-	struct engine *engine = &comm->engine;
-	struct run *runs[] = { engine->repeat.runs[0], engine->repeat.runs[1] };
+	bool over = true;
 
 	*event_p = NULL;
-	for (int i = 0; i < 2; i++)
-		runs[i]->record = engine->repeat.records[i];
-	if (!engine_number(runs, 2))
-		return express_end(runs, 2, event_p);
-	if (!mail_put(runs[0], &runs[0]->plan->steps[0]))
-		return express_carry_out(runs, 2, event_p);
-	if (!take_soon(runs[1])) {
-		runs[0]->state = RUN_ENDED;
-		return express_carry_out(runs, 2, event_p);
+	if (!engine_number(runs, n))
+		return express_end(runs, n, event_p);
+	for (int i = 0; i < n && over; i++) {
+		walk(runs[i]);
+		over = runs[i]->state == RUN_ENDED && runs[i]->status == CHOIR_SUCCESS;
 	}
-	pthread_mutex_unlock(&engine->drive);
+	if (!over)
+		return express_carry_out(runs, n, event_p);
+	express_drop(runs, n);
 	return CHOIR_SUCCESS;
 }

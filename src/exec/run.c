@@ -71,7 +71,7 @@ static choir_status learn(struct run *run, bool *moved)
 }
 
 /* Nobody touches a peer's buffer before that peer's deps are done; the same look finds calls that differ. */
-static choir_status in_meet(struct run *run, bool *moved)
+choir_status run_meet(struct run *run, bool *moved)
 {
 	struct choir_comm *comm = run->comm;
 	size_t size = (size_t)comm_node_size(comm);
@@ -260,7 +260,7 @@ static choir_status in_unmap(struct run *run, bool *moved)
 
 static choir_status (*const states[])(struct run *, bool *) = {
 	[RUN_DEPS] = in_deps, [RUN_ADMIT] = run_admit, [RUN_ASK] = in_ask,     [RUN_CALLING] = in_calling, [RUN_TURN] = in_turn,
-	[RUN_MEET] = in_meet, [RUN_MAP] = in_map,     [RUN_STEPS] = in_steps, [RUN_UNMAP] = in_unmap,
+	[RUN_MEET] = run_meet, [RUN_MAP] = in_map,     [RUN_STEPS] = in_steps, [RUN_UNMAP] = in_unmap,
 };
 
 /* The lane goes back as soon as the plans are over, well or not for this rank alone. */

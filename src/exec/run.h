@@ -146,6 +146,10 @@ void run_discard(struct run *run);
 /* run_advance: as far as it gets now.  True if anything moved.  The driver only.  Failures end the run: see run->status. */
 bool run_advance(struct run *run);
 
+/* run_meet: a look at the other ranks of the node, in RUN_MEET.  *moved = true: they are there, and the run goes on to RUN_MAP, with another plan if a buffer is out of
+ * reach; or as a script. */
+choir_status run_meet(struct run *run, bool *moved);
+
 /* run_fail: ends it with a failure, waiting for what the device still runs. */
 void run_fail(struct run *run, choir_status status, const char *text);
 

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/walk.h"
 
+#include "exec/mail.h"
 #include "exec/relax.h"
 #include "exec/run_admit.h"
 #include "exec/steps.h"
 
-enum { WAIT_ROUNDS = 500 };
+/* How often what another rank does is looked for before the run goes on in its usual way, which asks for all else too: messages, say. */
+enum { WAIT_ROUNDS = 500, MAIL_ROUNDS = 64 };
+
+/* Of longer calls what is left out here is a small part. */
+enum { WALK_BYTES = 64 * 1024 };
+_Static_assert((int)WALK_BYTES <= ARENA_ITEM_BYTES, "a message of one piece is one item");
 
 static bool is_host_step(const struct run *run, const struct plan_step *step)
 {
@@ -13,32 +19,84 @@ static bool is_host_step(const struct run *run, const struct plan_step *step)
 	case PLAN_COPY:
 	case PLAN_PUBLISH:
 	case PLAN_AWAIT:
-		return step->len < STORES_BYTES;
+		return step->len <= STEP_PIECE_BYTES;
 	case PLAN_REDUCE:
-		return step->len < STORES_BYTES && !comm_by_kernels(run->comm);
+		return step->len <= STEP_PIECE_BYTES && !comm_by_kernels(run->comm);
 	default:
-		return false;
+		return run->pair && run->plan->n_steps == 1;
 	}
 }
 
 bool walk_fits(const struct run *run)
 {
 	const struct plan *plan = run->plan;
-	bool fits = run->in.bytes < STORES_BYTES && run->send.direct && run->recv.direct && run->lists == NULL && !plan->peers && run->disagree == NULL;
+	bool fits = run->in.bytes <= WALK_BYTES && run->send.direct && run->recv.direct && run->lists == NULL;
 
 	for (uint32_t i = 0; i < plan->n_steps && fits; i++)
 		fits = is_host_step(run, &plan->steps[i]);
 	return fits;
 }
 
-/* True once the step is done, or soon after. */
-static bool take_step(struct run *run, uint32_t id)
+static int rounds_of(const struct run *run, int most)
 {
-	int rounds = run->comm->crowded ? 1 : WAIT_ROUNDS;
+	return run->comm->crowded ? 1 : most;
+}
+
+/* Whatever went wrong is seen again by the run. */
+static void walk_send(struct run *run)
+{
+	if (mail_put(run, run->plan->steps))
+		run->state = RUN_ENDED;
+}
+
+static void walk_recv(struct run *run)
+{
+	int rounds = rounds_of(run, MAIL_ROUNDS);
 	bool done = false;
 
 	for (int i = 0; i < rounds; i++) {
-		if (steps_try(run, id, &done) != CHOIR_SUCCESS || done)
+		if (mail_take(run, run->plan->steps, &done) != CHOIR_SUCCESS || done)
+			break;
+		relax();
+	}
+	if (done)
+		run->state = RUN_ENDED;
+}
+
+/* True if the buffers of all ranks are where this plan finds them. */
+static bool meet(struct run *run)
+{
+	const struct plan *plan = run->plan;
+	int rounds = rounds_of(run, WAIT_ROUNDS);
+	bool moved = false;
+
+	for (int i = 0; i < rounds; i++) {
+		if (run_meet(run, &moved) != CHOIR_SUCCESS || moved)
+			break;
+		relax();
+	}
+	return run->state == RUN_MAP && run->plan == plan;
+}
+
+/* Into the lane. */
+static bool enter(struct run *run)
+{
+	bool moved = false;
+
+	run->state = RUN_ADMIT;
+	if (run_admit(run, &moved) != CHOIR_SUCCESS || !moved)
+		return false;
+	return run->state == RUN_MAP || meet(run);
+}
+
+/* True once the step is done, or soon after. */
+static bool take_step(struct run *run, uint32_t id)
+{
+	int rounds = rounds_of(run, WAIT_ROUNDS);
+	bool done = false;
+
+	for (int i = 0; i < rounds; i++) {
+		if (steps_try(run, id, &done) != CHOIR_SUCCESS || done || run->disagrees)
 			break;
 		if (run->unsaid)
 			run_say(run);
@@ -47,19 +105,31 @@ static bool take_step(struct run *run, uint32_t id)
 	return done;
 }
 
-void walk(struct run *run)
+static void walk_plan(struct run *run)
 {
 	uint32_t n = run->plan->n_steps, i = 0;
-	bool moved = false;
 
-	run->state = RUN_ADMIT;
-	if (run_admit(run, &moved) != CHOIR_SUCCESS || !moved)
+	if (!enter(run))
 		return;
+	stores_begin(run);
 	while (i < n && take_step(run, i))
 		i++;
-	run->state = i < n ? RUN_STEPS : RUN_UNMAP;
-	if (i < n)
+	if (i < n) {
+		run->state = RUN_STEPS;
 		steps_resume(run, i);
+		return;
+	}
+	stores_end(run);
+	run->state = RUN_UNMAP;
+	(void)run_advance(run);
+}
+
+void walk(struct run *run)
+{
+	if (!run->pair)
+		walk_plan(run);
+	else if (run->pair_sends)
+		walk_send(run);
 	else
-		(void)run_advance(run);
+		walk_recv(run);
 }

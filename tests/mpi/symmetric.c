@@ -50,6 +50,53 @@ static void falls_back(struct job *job, choir_comm *comm, unsigned char *share, 
 		}
 }
 
+/* Blocking calls that are the same again and again (exec/repeat.h), with other contents each; `odd` gives memory that peers do not reach. */
+static void repeat(struct job *job, choir_comm *comm, unsigned char *share, int odd)
+{
+	enum { FEW = 1031, ROUNDS = 6 };
+	static int32_t plain[FEW];
+	struct world *world = &job->world;
+	int rank = choir_comm_rank(comm), n = choir_comm_size(comm);
+	int32_t *in = rank == odd ? plain : (int32_t *)(share + 64 * rank), *out = (int32_t *)(share + SHARE / 2);
+
+	for (int round = 0; round < ROUNDS; round++) {
+		bool right = true;
+
+		for (int i = 0; i < FEW; i++)
+			in[i] = rank * 7 + i + 3 * round;
+		OK(choir_allreduce(comm, choir_host(in), choir_host(out), FEW, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL));
+		for (int i = 0; i < FEW; i++) {
+			right &= out[i] == n * (n - 1) / 2 * 7 + n * (i + 3 * round) && in[i] == rank * 7 + i + 3 * round;
+			in[i] = out[i] = SENTINEL; /* mine again */
+		}
+		CHECK(right);
+	}
+}
+
+/* Addresses come back, as those of other symmetric memory. */
+static void repeat_in_new(struct job *job, choir_comm *comm)
+{
+	struct world *world = &job->world;
+	int rank = choir_comm_rank(comm);
+	unsigned char *first, *second;
+
+	for (int round = 0; round < 3; round++) {
+		if (!OK(choir_mem_alloc(comm, SHARE, (void **)&first, NULL)) || !OK(choir_mem_alloc(comm, SHARE, (void **)&second, NULL)))
+			return;
+		repeat(job, comm, second, -1);
+		repeat(job, comm, first, -1);
+		OK(choir_mem_free(comm, first));
+		for (int odd = -1; odd < choir_comm_size(comm); odd++)
+			repeat(job, comm, second, odd);
+		if (!OK(choir_mem_alloc(comm, SHARE, (void **)&first, NULL)))
+			return;
+		repeat(job, comm, second, -1);
+		OK(choir_mem_free(comm, second));
+		repeat(job, comm, first, -1);
+		OK(choir_mem_free(comm, first));
+	}
+}
+
 static void in_child(struct job *job, choir_comm *comm, unsigned char *share)
 {
 	struct world *world = &job->world;
@@ -85,6 +132,7 @@ void case_symmetric(struct job *job)
 	memory_use(NULL, NULL, 0, 0);
 	falls_back(job, comm, share, job->size > 1 && choir_comm_nodes(comm) == 1);
 	in_child(job, comm, share);
+	repeat_in_new(job, comm);
 	IS(choir_mem_alloc(comm, rank == 0 && job->size > 1 ? 64 : 65 * (size_t)(job->size > 1), (void **)&more, NULL),
 	   job->size > 1 ? CHOIR_MISMATCH : CHOIR_ARGUMENT);
 	OK(choir_mem_alloc(comm, SHARE, (void **)&more, NULL));

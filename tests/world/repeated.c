@@ -79,8 +79,8 @@ static int repeated(struct world *world, int rank, choir_comm *comm, int kind, c
 		OK(call_of(comm, kind, w, in, out));
 		for (int i = 0; i < 3 * ELEMS; i++)
 			CHECK(out[i] == wanted_at(kind, w, n, i, t->round) && t->out[!w->out][i] == SENTINEL);
-		if (comm->engine.repeat_coll.run != NULL) {
-			CHECK(comm->engine.repeat_coll.changes == atomic_load(&comm->symmetric_changes));
+		if (comm->engine.repeats[EXPRESS_COLLECTIVE].run != NULL) {
+			CHECK(comm->engine.repeats[EXPRESS_COLLECTIVE].changes == atomic_load(&comm->symmetric_changes));
 			ready++;
 		}
 	}

@@ -5,6 +5,8 @@
 #include "exec/comm.h"
 #include "world/gate.h"
 #include "world/repeated.h"
+#include "world/repeated_lists.h"
+#include "world/repeated_memory.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -349,8 +351,10 @@ static void test_failures(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_silent), cmocka_unit_test(test_threads), cmocka_unit_test(test_late), cmocka_unit_test(test_repeated),
-		                            cmocka_unit_test(test_failures) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_silent),         cmocka_unit_test(test_threads),         cmocka_unit_test(test_late),     cmocka_unit_test(test_repeated),
+		cmocka_unit_test(test_repeated_lists), cmocka_unit_test(test_repeated_memory), cmocka_unit_test(test_failures), cmocka_unit_test(test_repeated_ends),
+	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	gate_drop();
