@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Run by mpiexec: mpi_world CASE...  The layout comes from CHOIR_RANKS_PER_NODE.  0: all ranks passed; 1: a rank did not; 2: usage. */
+/* Run by mpiexec: mpi_world [layouts] CASE...  The layout comes from CHOIR_RANKS_PER_NODE; with "layouts" all cases run as the machine is, then with each rank a
+ * node, then with two a node.  0: all ranks passed; 1: a rank did not; 2: usage. */
 #include "mpi/cases.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct mpi_case {
@@ -28,24 +30,47 @@ static const struct mpi_case *find(const char *name)
 	return NULL;
 }
 
+static bool run(struct job *job, char **names, const char *layout)
+{
+	char what[80];
+	bool good = true;
+
+	for (; *names != NULL && good; names++) {
+		snprintf(what, sizeof what, "%s%s%s", *names, layout != NULL ? ", ranks a node: " : "", layout != NULL ? layout : "");
+		find(*names)->run(job);
+		good = job_agree(job, what);
+	}
+	return good;
+}
+
+static bool run_in_layouts(struct job *job, char **names)
+{
+	static const char *const layouts[] = { "0", "1", "2" };
+	bool good = true;
+
+	for (size_t i = 0; i < sizeof layouts / sizeof *layouts && good; i++) {
+		setenv("CHOIR_RANKS_PER_NODE", layouts[i], 1);
+		good = run(job, names, layouts[i]);
+	}
+	return good;
+}
+
 int main(int argc, char **argv)
 {
 	enum { WATCHDOG_S = 120 };
 	struct job job;
-	bool good = true;
+	bool layouts = argc > 1 && strcmp(argv[1], "layouts") == 0, good;
+	char **names = argv + 1 + layouts;
 
-	for (int i = 1; i < argc; i++)
-		if (find(argv[i]) == NULL) {
-			fprintf(stderr, "no case '%s'\n", argv[i]);
+	for (int i = 0; names[i] != NULL; i++)
+		if (find(names[i]) == NULL) {
+			fprintf(stderr, "no case '%s'\n", names[i]);
 			return 2;
 		}
-	if (argc < 2)
+	if (argc < 2 + layouts)
 		return 2;
-	job_begin(&job, find(argv[1])->level, WATCHDOG_S);
-	for (int i = 1; i < argc && good; i++) {
-		find(argv[i])->run(&job);
-		good = job_agree(&job, argv[i]);
-	}
+	job_begin(&job, find(names[0])->level, WATCHDOG_S);
+	good = layouts ? run_in_layouts(&job, names) : run(&job, names, NULL);
 	job_end(&job, good);
 	return good ? 0 : 1;
 }
