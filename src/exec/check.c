@@ -131,7 +131,7 @@ void engine_check(struct choir_comm *comm)
 	struct engine *engine = &comm->engine;
 	int64_t now;
 
-	if (pthread_mutex_trylock(&engine->drive) != 0)
+	if (!engine_enter(engine))
 		return;
 	now = progress_now_ns();
 	if (engine->active != NULL)
@@ -139,5 +139,5 @@ void engine_check(struct choir_comm *comm)
 	for (struct run *run = engine->active; run != NULL && !engine->closed; run = run->next)
 		if (run->state != RUN_ENDED && run->state != RUN_CALLING && atomic_load(&comm->failed) == CHOIR_SUCCESS && check_run(run, now))
 			break;
-	pthread_mutex_unlock(&engine->drive);
+	engine_leave(engine);
 }

@@ -7,6 +7,7 @@
 #include "exec/steps.h"
 #include "exec/symmetric.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,10 +83,11 @@ void comm_close(struct choir_comm *comm)
 {
 	if (comm->device == NULL) /* closed before */
 		return;
-	pthread_mutex_lock(&comm->engine.drive); /* nobody is in the engine any more, nor comes in */
+	while (!engine_enter(&comm->engine)) /* whoever was in the engine is on his way out, and nobody comes in */
+		sched_yield();
 	free_pool(comm);
 	free_express(comm);
-	pthread_mutex_unlock(&comm->engine.drive);
+	engine_leave(&comm->engine);
 	leave_family(comm);
 	if (comm->pump != NULL)
 		pump_detach(comm->pump, comm->context, comm->rank);

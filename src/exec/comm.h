@@ -56,7 +56,7 @@ struct slot_ring {
 
 /* Where runs stand.  Note [engine lock] in engine.c says who may touch what. */
 struct engine {
-	pthread_mutex_t drive;       /* held by the thread that drives */
+	_Atomic bool driven;         /* by the thread that engine_enter let in */
 	pthread_mutex_t submit;      /* guards incoming and the numbers that give calls their order */
 	struct run *incoming;        /* submitted, newest first */
 	_Atomic bool has_incoming;

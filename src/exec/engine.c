@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [engine lock].  `drive` is only ever tried, never waited for: whoever gets it advances all runs of the rank, the others go on waiting for their events.
- * `submit` guards the incoming list and the numbers; it is held for a few instructions.  Completions and callers' callbacks happen after `drive` was let go,
+/* Note [engine lock].  The right to drive is only ever tried for, never waited for: whoever gets it advances all runs of the rank, the others go on waiting for their events.
+ * `submit` guards the incoming list and the numbers; it is held for a few instructions.  Completions and callers' callbacks happen after the driver has left,
  * so they may call choir again. */
 #include "exec/engine.h"
 
@@ -21,7 +21,7 @@ choir_status engine_init(struct choir_comm *comm)
 	engine->received = calloc((size_t)comm->n, sizeof *engine->received);
 	if (engine->sent == NULL || engine->received == NULL)
 		return error_no_memory("call numbers", 2 * (size_t)comm->n * sizeof *engine->sent);
-	if (pthread_mutex_init(&engine->drive, NULL) != 0 || pthread_mutex_init(&engine->submit, NULL) != 0)
+	if (pthread_mutex_init(&engine->submit, NULL) != 0)
 		return error_set(CHOIR_NO_MEMORY, "no mutex for an engine");
 	return roll_init(comm);
 }
@@ -45,7 +45,8 @@ static void number(struct run *run)
 	}
 	run->seq = engine->next_seq++;
 	run->key = run->seq;
-	inbox_expect(&run->comm->inbox, run->key, &run->record);
+	if (run->comm->layout.n_nodes > 1) /* ranks of one node see each other's records in the arena */
+		inbox_expect(&run->comm->inbox, run->key, &run->record);
 	run->lane = (int)(run->seq % COMM_LANES);
 	slot_ring_take(run);
 	atomic_store_explicit(&arena_control(run->comm->arena, run->comm->place)->last_seq, run->seq + 1, memory_order_relaxed);
@@ -244,10 +245,10 @@ bool engine_drive(struct choir_comm *comm, bool messages)
 	choir_status (*call)(void *) = NULL;
 	bool moved;
 
-	if (pthread_mutex_trylock(&engine->drive) != 0)
+	if (!engine_enter(engine))
 		return false;
 	if (engine->closed) {
-		pthread_mutex_unlock(&engine->drive);
+		engine_leave(engine);
 		return false;
 	}
 	take_incoming(engine);
@@ -264,7 +265,7 @@ bool engine_drive(struct choir_comm *comm, bool messages)
 		call = calling->call;
 		calling->call = NULL; /* ours to make */
 	}
-	pthread_mutex_unlock(&engine->drive);
+	engine_leave(engine);
 	if (calling != NULL)
 		make_call(calling, call);
 	for (struct run *next; ended != NULL; ended = next) {

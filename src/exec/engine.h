@@ -17,6 +17,18 @@ choir_status engine_submit(struct run *run);
 bool engine_number(struct run *const *runs, int n);
 bool engine_messages(struct choir_comm *comm);
 
+/* engine_enter: this thread drives until engine_leave; false: another one does.  Leaving is a plain store, which waits for nothing that was published before, as giving
+ * a mutex back would. */
+static inline bool engine_enter(struct engine *engine)
+{
+	return !atomic_load_explicit(&engine->driven, memory_order_relaxed) && !atomic_exchange_explicit(&engine->driven, true, memory_order_acquire);
+}
+
+static inline void engine_leave(struct engine *engine)
+{
+	atomic_store_explicit(&engine->driven, false, memory_order_release);
+}
+
 /* engine_drive: advances what can be advanced, completes what ended.  If another thread is at it: false at once.  True if anything moved.
  * messages: look for messages even if no run here sends or receives; calls that meet in shared memory pay for that now and then only. */
 bool engine_drive(struct choir_comm *comm, bool messages);

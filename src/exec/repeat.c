@@ -86,7 +86,7 @@ bool repeat_begin(struct choir_comm *comm, const struct repeat_call *calls, int 
 	for (int i = 0; i < n && same; i++)
 		runs[i]->disagree_ctx = calls[i].disagree_ctx;
 	if (!same)
-		pthread_mutex_unlock(&comm->engine.drive);
+		engine_leave(&comm->engine);
 	return same;
 }
 

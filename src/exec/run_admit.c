@@ -17,14 +17,18 @@ static bool left_by(struct choir_comm *comm, int place, int lane, uint64_t seq)
 	return comm->done_seen[place][lane] > seq;
 }
 
-/* Says what is called and where my buffers are.  Peers may hold the line of the latter: the same again is not written. */
+/* Says what is called and where my buffers are, for plans that go there.  Peers may hold the lines: the same again is not written.  A call that is repeated has its
+ * hash. */
 static void announce(struct run *run, struct arena_lane *lane)
 {
-	if (memcmp(lane->record, &run->record, sizeof run->record) != 0) {
+	if (run->record_hash == 0)
+		run->record_hash = memcmp(lane->record, &run->record, sizeof run->record) == 0 ? lane->call : record_hash(&run->record);
+	if (lane->call != run->record_hash) {
 		memcpy(lane->record, &run->record, sizeof run->record);
-		lane->call = record_hash(&run->record);
+		lane->call = run->record_hash;
 	}
-	run->record_hash = lane->call;
+	if (run->plan == NULL || !run->plan->peers)
+		return;
 	if (lane->send_place != run->send_place)
 		lane->send_place = run->send_place;
 	if (lane->recv_place != run->recv_place)
