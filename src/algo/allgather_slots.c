@@ -15,7 +15,7 @@ static struct stream block_stream(const struct algo_in *in, int rank)
 	return (struct stream){ .bytes = bytes, .from = 0, .to = bytes, .recv_off = gather_off(in, rank) };
 }
 
-static const struct stream_view view = { .of = block_stream, .own_is_shared = true };
+static const struct stream_view view = { .of = block_stream };
 
 const char *allgather_slots_unfit(const struct algo_in *in)
 {

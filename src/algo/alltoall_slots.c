@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* alltoall and alltoallv through the arena: everybody puts all it sends as one stream, and takes its own part of each other stream.
+/* alltoall and alltoallv through the arena: everybody puts all it sends to others as one stream, and takes its part of each other stream.
  *
- * One wait a chunk of the longest stream.  A rank writes what it sends once and reads what it receives once.  One node.  Any lengths, also
- * zero.  Note [streams] says how.
- * A stream is not in rank order but in n turns: in turn t rank r sends to rank t - r, which sends to r in the same turn, so everybody has
- * something to take of every chunk.  alltoall in place is safe for the same reason: a block is overwritten by the one of its own turn, at
- * the same place of the stream, so after it was put. */
+ * One wait a chunk of the longest stream.  A rank writes what it sends to others once and reads what it receives once.  One node.  Any
+ * lengths, also zero.  Note [streams] says how.
+ * A stream is not in rank order but in the turns of algo/pattern_pairs.h, so everybody has something to take of every chunk.  alltoall in place is safe for the same reason:
+ * a block is overwritten by the one of its own turn, at the same place of the stream, so after it was put.  For that an odd number of ranks leaves a gap where a rank would
+ * meet itself. */
 #include "algo/blocks.h"
 #include "algo/build.h"
 #include "algo/fit.h"
-#include "algo/pattern_ring.h"
+#include "algo/pattern_pairs.h"
 #include "algo/streams.h"
 
-/* Whom a rank sends to in a turn; also, in which turn it sends to that one. */
-static int partner(const struct algo_in *in, int rank, int turn)
+/* What a rank puts in its stream in a turn. */
+static uint64_t turn_bytes(const struct algo_in *in, int rank, int turn)
 {
-	return ring_at(turn - rank, in->layout->n);
-}
+	int n = in->layout->n, to = pairs_partner(rank, turn, n);
+	bool in_stream = to != rank || (n % 2 != 0 && in->collective == COLLECTIVE_ALLTOALL);
 
-static int turn_of(const struct algo_in *in, int from, int to)
-{
-	return ring_at(from + to, in->layout->n);
+	return in_stream ? pair_bytes(in, rank, to) : 0;
 }
 
 static uint64_t turn_off(const struct algo_in *in, int rank, int turn)
@@ -28,32 +26,41 @@ static uint64_t turn_off(const struct algo_in *in, int rank, int turn)
 	uint64_t off = 0;
 
 	for (int t = 0; t < turn; t++)
-		off += pair_bytes(in, rank, partner(in, rank, t));
+		off += turn_bytes(in, rank, t);
 	return off;
 }
 
 static struct stream pair_stream(const struct algo_in *in, int rank)
 {
-	uint64_t from = turn_off(in, rank, turn_of(in, rank, in->me));
+	int n = in->layout->n;
+	uint64_t from = turn_off(in, rank, pairs_turn(rank, in->me, n));
 
-	return (struct stream){ .bytes = turn_off(in, rank, in->layout->n), .from = from, .to = from + pair_bytes(in, rank, in->me),
-		                .recv_off = pair_recv_off(in, rank) };
+	return (struct stream){ .bytes = turn_off(in, rank, n), .from = from, .to = from + pair_bytes(in, rank, in->me), .recv_off = pair_recv_off(in, rank) };
+}
+
+static uint64_t own_bytes(const struct algo_in *in, int rank)
+{
+	return pair_bytes(in, rank, rank);
 }
 
 static uint64_t send_at(const struct algo_in *in, uint64_t at, uint64_t *len)
 {
-	int turn = 0, to = partner(in, in->me, 0);
+	int turn = 0, to;
 
-	while (at >= pair_bytes(in, in->me, to)) {
-		at -= pair_bytes(in, in->me, to);
-		to = partner(in, in->me, ++turn);
-	}
-	if (*len > pair_bytes(in, in->me, to) - at)
-		*len = pair_bytes(in, in->me, to) - at;
-	return pair_send_off(in, in->me, to) + at;
+	while (at >= turn_bytes(in, in->me, turn))
+		at -= turn_bytes(in, in->me, turn++);
+	if (*len > turn_bytes(in, in->me, turn) - at)
+		*len = turn_bytes(in, in->me, turn) - at;
+	to = pairs_partner(in->me, turn, in->layout->n);
+	return to == in->me ? STREAM_GAP : pair_send_off(in, in->me, to) + at;
 }
 
-static const struct stream_view view = { .of = pair_stream, .own_is_shared = false, .send_at = send_at };
+static uint64_t own_at(const struct algo_in *in)
+{
+	return pair_send_off(in, in->me, in->me);
+}
+
+static const struct stream_view view = { .of = pair_stream, .own_bytes = own_bytes, .own_at = own_at, .send_at = send_at };
 
 const char *alltoall_slots_unfit(const struct algo_in *in)
 {

@@ -9,7 +9,9 @@
 
 #define AREAS 4
 #define CACHE_CHUNK_BYTES (256 * 1024)
+#define SHORT_CHUNK_BYTES (32 * 1024)
 
+/* The longest chunk. */
 static uint64_t chunk_limit(const struct algo_in *in)
 {
 	uint64_t unit = block_unit(in->elem_bytes);
@@ -24,6 +26,14 @@ const char *broadcast_slots_unfit(const struct algo_in *in)
 	if (why)
 		return why;
 	return chunk_limit(in) ? fit_phases(in->bytes / chunk_limit(in) + 2) : "needs larger slots";
+}
+
+/* What is short goes in AREAS chunks too, so that one is taken while the next is put, unless these would be so short that their flags cost more. */
+static struct chunks chunks_for(const struct algo_in *in)
+{
+	uint64_t unit = block_unit(in->elem_bytes), part = round_up((in->bytes + AREAS - 1) / AREAS, unit), least = round_up(SHORT_CHUNK_BYTES, unit);
+
+	return chunks_of(in->bytes, min_u64(part > least ? part : least, chunk_limit(in)), unit);
 }
 
 struct give {
@@ -60,11 +70,12 @@ static plan_id take(const struct algo_in *in, struct plan *plan, struct chunks c
 
 choir_status broadcast_slots(const struct algo_in *in, struct plan *plan)
 {
-	struct chunks chunks = chunks_of(in->bytes, chunk_limit(in), block_unit(in->elem_bytes));
+	struct chunks chunks = chunks_for(in);
 	struct give g = { .published = PLAN_NO_STEP, .awaited = PLAN_NO_STEP };
 	plan_id there = PLAN_NO_STEP;
 
 	plan->slot_bytes = in->slot_bytes;
+	plan->stream = in->stream;
 	plan->slot_used = chunks.n == 1 ? in->bytes : AREAS * chunks.each;
 	for (int a = 0; a < AREAS; a++)
 		g.own[a] = PLAN_NO_STEP;

@@ -4,8 +4,9 @@
  * which was awaited in period k - 1, so three would do; with more, an area is out of the caches next to the cores when its turn comes
  * (exec/slot_ring.h).  The number of periods is that of the longest stream; all ranks know all lengths.
  *
- * What goes from my SEND to my RECV moves chunk by chunk too, behind the publishing: the wait hides it, and where others take the same bytes they are in the cache.  An
- * alltoallv does it behind the first wait, since RECV is not to be written before all ranks are found to agree. */
+ * What goes from my SEND to my RECV moves in as many parts, behind the publishing: the wait hides it, and where others take the same bytes they are in the cache.  An
+ * alltoallv does it behind the first wait, since RECV is not to be written before all ranks are found to agree.  Where one step cannot copy between the two, what others
+ * take too comes out of my slot, and what they do not goes through scratch. */
 #include "algo/streams.h"
 
 #include "algo/fit.h"
@@ -20,9 +21,8 @@ struct streams {
 	const struct algo_in *in;
 	struct plan *plan;
 	const struct stream_view *view;
-	struct stream mine;
 	uint64_t chunk_bytes, n_chunks;
-	bool own_direct;   /* my own part goes from SEND to RECV, or is there */
+	uint64_t own_bytes, own_part, own_at, own_to; /* from SEND to RECV: in all, in a period, where */
 	plan_id awaited, published; /* the latest */
 	plan_id took_from[2], took_to[2];
 };
@@ -47,48 +47,45 @@ static uint64_t longest(const struct algo_in *in, const struct stream_view *view
 	return bytes;
 }
 
+/* Does any rank send anything to itself that is in no stream? */
+static bool any_own(const struct algo_in *in, const struct stream_view *view)
+{
+	bool any = false;
+
+	for (int r = 0; r < in->layout->n && view->own_bytes; r++)
+		any |= view->own_bytes(in, r) > 0;
+	return any;
+}
+
 static struct plan_ref slot_at(const struct streams *s, int rank, uint64_t stream_off)
 {
 	return plan_slot(rank, stream_off / s->chunk_bytes % AREAS * s->chunk_bytes + stream_off % s->chunk_bytes);
 }
 
-static struct plan_ref send_at(const struct streams *s, uint64_t at, uint64_t *len)
-{
-	return plan_at(PLAN_SEND, s->view->send_at ? s->view->send_at(s->in, at, len) : at);
-}
-
-static void put_range(struct streams *s, uint64_t from, uint64_t to)
-{
-	while (from < to) {
-		uint64_t len = to - from;
-		struct plan_ref src = send_at(s, from, &len);
-
-		plan_copy(s->plan, slot_at(s, s->in->me, from), src, len, &s->awaited, 1, "put");
-		from += len;
-	}
-}
-
 static void put(struct streams *s, uint64_t k)
 {
-	uint64_t from = k * s->chunk_bytes, to = min_u64(from + s->chunk_bytes, s->mine.bytes);
-	bool leaves_out = s->own_direct && !s->view->own_is_shared && s->mine.from < s->mine.to;
+	uint64_t from = k * s->chunk_bytes, to = min_u64(from + s->chunk_bytes, s->view->of(s->in, s->in->me).bytes);
 
-	if (!leaves_out) {
-		put_range(s, from, to);
-		return;
+	for (uint64_t len; from < to; from += len) {
+		uint64_t at = from;
+
+		len = to - from;
+		if (s->view->send_at)
+			at = s->view->send_at(s->in, from, &len);
+		if (at != STREAM_GAP)
+			plan_copy(s->plan, slot_at(s, s->in->me, from), plan_at(PLAN_SEND, at), len, &s->awaited, 1, "put");
 	}
-	put_range(s, from, min_u64(to, s->mine.from));
-	put_range(s, from > s->mine.to ? from : s->mine.to, to);
 }
 
 /* Chunk k of all others, beginning with the rank after me, so that not all read the same slot at once.  After the next chunk was published, though
  * memory would not need that: what the others wait for comes first. */
 static void take(struct streams *s, uint64_t k)
 {
+	bool from_mine = !s->view->own_bytes && !s->in->in_place && s->own_bytes == 0;
 	int n = s->in->layout->n;
 
 	s->took_from[k % 2] = s->plan->n_steps;
-	for (int i = s->own_direct ? 1 : 0; i < n; i++) {
+	for (int i = from_mine ? 0 : 1; i < n; i++) {
 		int rank = (s->in->me + i) % n;
 		struct stream stream = s->view->of(s->in, rank);
 		uint64_t from = k * s->chunk_bytes, to = min_u64(from + s->chunk_bytes, stream.to);
@@ -102,13 +99,13 @@ static void take(struct streams *s, uint64_t k)
 	s->took_to[k % 2] = s->plan->n_steps;
 }
 
-/* Chunk k of my own part. */
+/* Of what I send to myself, the part of period k. */
 static void own(struct streams *s, uint64_t k, plan_id after)
 {
-	uint64_t bytes = s->mine.to - s->mine.from, from = min_u64(k * s->chunk_bytes, bytes), len = min_u64(s->chunk_bytes, bytes - from), at = len;
+	uint64_t from = min_u64(k * s->own_part, s->own_bytes), len = min_u64(s->own_part, s->own_bytes - from);
 
-	if (s->own_direct && !s->in->in_place && len > 0)
-		plan_copy(s->plan, plan_at(PLAN_RECV, s->mine.recv_off + from), send_at(s, s->mine.from + from, &at), len, &after, 1, "own");
+	if (len > 0)
+		plan_copy(s->plan, plan_at(PLAN_RECV, s->own_to + from), plan_at(PLAN_SEND, s->own_at + from), len, &after, 1, "own");
 }
 
 static void period(struct streams *s, uint64_t k)
@@ -134,18 +131,40 @@ static void period(struct streams *s, uint64_t k)
 		s->awaited = plan_await(s->plan, PLAN_ALL, (uint32_t)k + 1, &s->awaited, 1, "all there");
 }
 
+/* How what I send to myself gets there. */
+static void begin_own(struct streams *s, struct window *window)
+{
+	const struct algo_in *in = s->in;
+	struct stream mine = s->view->of(in, in->me);
+	uint64_t bytes = s->view->own_bytes ? s->view->own_bytes(in, in->me) : mine.bytes, at = s->view->own_at ? s->view->own_at(in) : 0;
+
+	if (in->in_place || bytes == 0)
+		return;
+	if (in->send_direct && in->recv_direct) {
+		s->own_bytes = bytes;
+		s->own_part = round_up((bytes + s->n_chunks - 1) / s->n_chunks, block_unit(in->elem_bytes));
+		s->own_at = at;
+		s->own_to = mine.recv_off;
+	} else if (s->view->own_bytes) {
+		window_init(window, s->plan, min_u64(s->chunk_bytes, bytes));
+		copy_own(in, s->plan, window, mine.recv_off, at, bytes);
+	}
+}
+
 choir_status streams_build(const struct algo_in *in, struct plan *plan, const struct stream_view *view)
 {
-	struct streams s = { .in = in, .plan = plan, .view = view, .mine = view->of(in, in->me) };
+	struct streams s = { .in = in, .plan = plan, .view = view, .awaited = PLAN_NO_STEP, .published = PLAN_NO_STEP };
 	uint64_t bytes = longest(in, view);
+	struct window window;
 
-	s.awaited = s.published = PLAN_NO_STEP;
 	plan->slot_bytes = in->slot_bytes;
+	plan->stream = in->stream;
 	s.chunk_bytes = chunk_bytes_of(in);
-	s.n_chunks = (bytes + s.chunk_bytes - 1) / s.chunk_bytes;
+	s.n_chunks = bytes == 0 && any_own(in, view) ? 1 : (bytes + s.chunk_bytes - 1) / s.chunk_bytes;
 	plan->slot_used = s.n_chunks <= 1 ? bytes : min_u64(s.n_chunks, AREAS) * s.chunk_bytes;
-	s.own_direct = in->in_place || (in->send_direct && in->recv_direct);
-	for (uint64_t k = 0; bytes && k <= s.n_chunks; k++)
+	if (s.n_chunks > 0)
+		begin_own(&s, &window);
+	for (uint64_t k = 0; s.n_chunks > 0 && k <= s.n_chunks; k++)
 		period(&s, k);
 	return plan_finish(plan);
 }

@@ -3,6 +3,7 @@
 #include "algo/pattern_block.h"
 #include "algo/pattern_halving.h"
 #include "algo/pattern_hypercube.h"
+#include "algo/pattern_pairs.h"
 #include "algo/pattern_ring.h"
 #include "algo/pattern_tree.h"
 
@@ -219,9 +220,31 @@ static void hypercube_folds(void **state)
 	}
 }
 
+/* In n turns everybody meets everybody once, the two of a turn each other, and itself last where that can be. */
+static void all_pairs_meet(void **state)
+{
+	(void)state;
+	for (int n = 1; n <= MAX_RANKS; n++)
+		for (int rank = 0; rank < n; rank++) {
+			uint64_t met = 0;
+
+			for (int turn = 0; turn < n; turn++) {
+				int other = pairs_partner(rank, turn, n);
+
+				assert_in_range(other, 0, n - 1);
+				assert_int_equal(pairs_partner(other, turn, n), rank);
+				assert_int_equal(pairs_turn(rank, other, n), turn);
+				met |= UINT64_C(1) << other;
+			}
+			assert_true(met == (UINT64_C(1) << n) - 1);
+			assert_true(n % 2 != 0 || pairs_turn(rank, rank, n) == n - 1);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_pairs_meet),
 		cmocka_unit_test(block_table),     cmocka_unit_test(blocks_cover), cmocka_unit_test(chunks_cover),
 		cmocka_unit_test(ring_visits_all), cmocka_unit_test(tree_spans),   cmocka_unit_test(hypercube_folds),
 		cmocka_unit_test(tree_branches),   cmocka_unit_test(halving_splits),
