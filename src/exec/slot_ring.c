@@ -4,7 +4,7 @@
 #include "exec/run.h"
 
 /* All rings of a node together are to be larger than the caches of its cores and smaller than the one they share. */
-enum { NODE_BYTES = 16 << 20, RING_MOST = 4 << 20, RING_LEAST = 512 << 10, SHORT_BYTES = 8 << 10, LINE_BYTES = 64 };
+enum { NODE_BYTES = 16 << 20, RING_MOST = 4 << 20, RING_LEAST = 512 << 10, CLOSE_BYTES = 2 << 20, SHORT_BYTES = 8 << 10, LINE_BYTES = 64 };
 
 struct slot_sizes slot_sizes_of(int node_size)
 {
@@ -27,6 +27,14 @@ static uint64_t need_of(const struct run *run)
 	return (used + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
 }
 
+/* Where the ring turns: soon, so that it shares the cache with the callers' data, but two such calls have places of their own. */
+static uint64_t turn_of(uint64_t ring_bytes, uint64_t bytes)
+{
+	uint64_t turn = bytes > CLOSE_BYTES / 2 ? 2 * bytes : CLOSE_BYTES;
+
+	return turn < ring_bytes ? turn : ring_bytes;
+}
+
 void slot_ring_take(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
@@ -40,7 +48,7 @@ void slot_ring_take(struct run *run)
 		run->slot_at = ring_bytes + (uint64_t)run->lane * SHORT_BYTES;
 		return;
 	}
-	if (ring->next + bytes > ring_bytes)
+	if (ring->next + bytes > turn_of(ring_bytes, bytes))
 		ring->next = 0;
 	*mine = (struct slot_range){ .from = ring->next, .to = ring->next + bytes };
 	run->slot_at = ring->next;
