@@ -21,15 +21,6 @@ static bool is_past(const struct run *run, const struct plan_step *step, struct 
 	return dst.buf == PLAN_RECV && run->plan->stream;
 }
 
-static bool any_past(const struct run *run, const struct plan_step *step)
-{
-	bool any = is_past(run, step, step->dst);
-
-	for (uint32_t i = 0; i < step->n_more; i++)
-		any |= is_past(run, step, run->plan->refs[step->more_first + i]);
-	return any;
-}
-
 static uint64_t next_piece(const struct run *run, const struct plan_step *step)
 {
 	uint64_t left = step->len - run->board.piece;
@@ -37,59 +28,84 @@ static uint64_t next_piece(const struct run *run, const struct plan_step *step)
 	return left < STEP_PIECE_BYTES ? left : STEP_PIECE_BYTES;
 }
 
-/* Where the step stands now in what it refers to. */
-static unsigned char *now_at(struct run *run, struct plan_ref ref)
-{
-	ref.off += run->board.piece;
-	return steps_host(run, ref);
-}
+enum { FEW_OPERANDS = 16, FETCHED_BYTES = 256, LINE_BYTES = 64 };
 
-/* How many of `bytes` bytes lie together in the segments of a reference. */
-static uint64_t together(struct segments *segments, uint64_t off, uint64_t bytes)
-{
-	uint64_t span = segments->n > 0 ? segments_find(segments, off)[1].from - off : bytes;
+/* What a step reads and writes: n_dst destinations, those from stream_from on past the cache, then its sources. */
+struct operands {
+	uint32_t n_dst, stream_from, n;
+	struct plan_ref *refs;  /* [n] */
+	void **at;              /* [n] where they are, in the span at hand */
+	void **next;            /* [n] and in the one behind it */
+};
 
-	return span < bytes ? span : bytes;
-}
-
-static uint64_t span_at(struct run *run, struct plan_ref ref, uint64_t bytes)
+/* Where all are that far into the step; how many of `bytes` bytes lie together from there on, in each of them. */
+static uint64_t locate(struct run *run, const struct operands *o, uint64_t off, uint64_t bytes, void **at)
 {
-	if (ref.buf == PLAN_SEND || ref.buf == PLAN_PEER_SEND)
-		return together(&run->send_list, ref.off + run->board.piece, bytes);
-	if (ref.buf == PLAN_RECV || ref.buf == PLAN_PEER_RECV)
-		return together(&run->recv_list, ref.off + run->board.piece, bytes);
+	for (uint32_t i = 0; i < o->n; i++) {
+		struct plan_ref ref = o->refs[i];
+
+		ref.off += off;
+		at[i] = steps_host_span(run, ref, &bytes);
+	}
 	return bytes;
 }
 
-/* How far the step can go before one of its buffers ends. */
-static uint64_t next_span(struct run *run, const struct plan_step *step, uint64_t bytes)
+/* The beginning of the span behind: of many short ones, fetching it is what takes most time. */
+static void fetch(const struct operands *o, uint64_t span)
 {
-	if (run->lists == NULL)
-		return bytes;
-	bytes = span_at(run, step->dst, bytes);
-	for (uint32_t i = 0; i < step->n_more; i++)
-		bytes = span_at(run, run->plan->refs[step->more_first + i], bytes);
-	for (uint32_t i = 0; i < step->n_src; i++)
-		bytes = span_at(run, run->plan->refs[step->src_first + i], bytes);
-	return bytes;
+	uint64_t bytes = span < FETCHED_BYTES ? span : FETCHED_BYTES;
+
+	for (uint32_t i = 0; i < o->n; i++)
+		for (uint64_t off = 0; off < bytes && (i < o->stream_from || i >= o->n_dst); off += LINE_BYTES)
+			__builtin_prefetch((const unsigned char *)o->next[i] + off);
+}
+
+static void copy_span(const struct operands *o, uint64_t span)
+{
+	if (o->stream_from == 0)
+		copy_host_stream(o->at[0], o->at[1], span);
+	else if (o->at[0] != o->at[1]) /* a tensor in place, and a plan that does not know */
+		copy_host_plain(o->at[0], o->at[1], span);
+}
+
+static void reduce_span(const struct operands *o, struct reduce_call *call, uint64_t span)
+{
+	call->count = span / choir_dtype_bytes(call->dtype);
+	reduce_host(call, o->at, (const void *const *)(o->at + o->n_dst));
+}
+
+/* The next piece, span by span.  call: of a REDUCE; NULL = a COPY. */
+static void do_piece(struct run *run, const struct plan_step *step, struct operands *o, struct reduce_call *call)
+{
+	uint64_t left = next_piece(run, step), span = locate(run, o, run->board.piece, left, o->at), behind;
+
+	for (; left > 0; left -= span, span = behind) {
+		void **at = o->at;
+
+		behind = 0;
+		if (span < left) {
+			behind = locate(run, o, run->board.piece + span, left - span, o->next);
+			fetch(o, behind);
+		}
+		if (call != NULL)
+			reduce_span(o, call, span);
+		else
+			copy_span(o, span);
+		run->board.piece += span;
+		o->at = o->next;
+		o->next = at;
+	}
+	if (o->stream_from < o->n_dst)
+		copy_host_fence();
 }
 
 bool steps_host_copy(struct run *run, const struct plan_step *step)
 {
-	bool past = is_past(run, step, step->dst);
+	struct plan_ref refs[2] = { step->dst, run->plan->refs[step->src_first] };
+	void *at[4];
+	struct operands o = { .n_dst = 1, .stream_from = is_past(run, step, step->dst) ? 0 : 1, .n = 2, .refs = refs, .at = at, .next = at + 2 };
 
-	for (uint64_t left = next_piece(run, step), span; left > 0; left -= span) {
-		void *dst = now_at(run, step->dst), *src = now_at(run, run->plan->refs[step->src_first]);
-
-		span = next_span(run, step, left);
-		if (past)
-			copy_host_stream(dst, src, span);
-		else if (dst != src) /* a tensor in place, and a plan that does not know */
-			copy_host_plain(dst, src, span);
-		run->board.piece += span;
-	}
-	if (past)
-		copy_host_fence();
+	do_piece(run, step, &o, NULL);
 	return run->board.piece == step->len;
 }
 
@@ -109,45 +125,41 @@ void steps_reduce_call(const struct run *run, const struct plan_step *step, uint
 	};
 }
 
-enum { FEW_OPERANDS = 32 };
-
-static choir_status reduce_span(struct run *run, const struct plan_step *step, uint64_t span)
+/* Destinations that are streamed are the last. */
+static void list_operands(const struct run *run, const struct plan_step *step, struct operands *o)
 {
 	const struct plan_ref *more = &run->plan->refs[step->more_first], *source = &run->plan->refs[step->src_first];
-	uint32_t n_dst = step->n_more + 1, n = n_dst + step->n_src;
-	void *few[FEW_OPERANDS], **dst = few;
-	const void **src;
-	struct reduce_call call;
 
-	steps_reduce_call(run, step, span, &call);
-	if (n > FEW_OPERANDS && (dst = malloc(n * sizeof *dst)) == NULL)
-		return error_no_memory("operands of a reduction", n * sizeof *dst);
-	src = (const void **)(dst + n_dst);
-	call.stream_from = n_dst;
-	call.fence_later = true;
-	for (uint32_t i = 0, next = 0; i < n_dst; i++) { /* streamed ones are the last */
+	o->stream_from = o->n_dst;
+	for (uint32_t i = 0, next = 0; i < o->n_dst; i++) {
 		struct plan_ref ref = i > 0 ? more[i - 1] : step->dst;
 
-		dst[is_past(run, step, ref) ? --call.stream_from : next++] = now_at(run, ref);
+		o->refs[is_past(run, step, ref) ? --o->stream_from : next++] = ref;
 	}
-	for (uint32_t i = 0; i < step->n_src; i++)
-		src[i] = now_at(run, source[i]);
-	call.n_dst = n_dst;
-	reduce_host(&call, dst, src);
-	if (dst != few)
-		free(dst);
-	return CHOIR_SUCCESS;
+	memcpy(o->refs + o->n_dst, source, step->n_src * sizeof *source);
 }
 
 choir_status steps_host_reduce(struct run *run, const struct plan_step *step, bool *done)
 {
-	for (uint64_t left = next_piece(run, step), span; left > 0; left -= span) {
-		span = next_span(run, step, left);
-		TRY(reduce_span(run, step, span));
-		run->board.piece += span;
-	}
-	if (any_past(run, step))
-		copy_host_fence();
+	struct operands o = { .n_dst = step->n_more + 1, .n = step->n_more + 1 + step->n_src };
+	struct plan_ref few_refs[FEW_OPERANDS];
+	void *few_at[2 * FEW_OPERANDS];
+	struct reduce_call call;
+	bool many = o.n > FEW_OPERANDS;
+	void *room = many ? malloc(o.n * (sizeof *o.refs + 2 * sizeof *o.at)) : NULL;
+
+	if (many && room == NULL)
+		return error_no_memory("operands of a reduction", o.n * (sizeof *o.refs + 2 * sizeof *o.at));
+	o.refs = many ? room : few_refs;
+	o.at = many ? (void **)(void *)(o.refs + o.n) : few_at;
+	o.next = o.at + o.n;
+	list_operands(run, step, &o);
+	steps_reduce_call(run, step, 0, &call);
+	call.n_dst = o.n_dst;
+	call.stream_from = o.stream_from;
+	call.fence_later = true;
+	do_piece(run, step, &o, &call);
+	free(room);
 	*done = run->board.piece == step->len;
 	return CHOIR_SUCCESS;
 }

@@ -29,7 +29,7 @@ struct run_peer peers_find(const struct run *run, int place)
 	return (struct run_peer){ .send = symmetric_find(run->comm, place, lane->send_place), .recv = symmetric_find(run->comm, place, lane->recv_place) };
 }
 
-unsigned char *peers_host(struct run *run, int rank, bool sends, uint64_t off)
+unsigned char *peers_host(struct run *run, int rank, bool sends, uint64_t off, uint64_t *span)
 {
 	int place = run->comm->layout.place_of[rank];
 	const struct run_peer *peer = &run->peers[place];
@@ -39,6 +39,6 @@ unsigned char *peers_host(struct run *run, int rank, bool sends, uint64_t off)
 
 	if (mine->n == 0)
 		return (sends ? peer->send : peer->recv) + off;
-	segment = segments_find(mine, off);
+	segment = segments_span(mine, off, span);
 	return symmetric_find(run->comm, place, places[segment - mine->items]) + (off - segment->from);
 }

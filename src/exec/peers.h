@@ -12,7 +12,7 @@ void peers_say(const struct run *run);
 /* peers_find: where the buffers of the rank at that place of the node are; it has raised its flag, and all ranks' buffers are within reach. */
 struct run_peer peers_find(const struct run *run, int place);
 
-/* peers_host: the address of byte off of that rank's SEND (sends) or RECV. */
-unsigned char *peers_host(struct run *run, int rank, bool sends, uint64_t off);
+/* peers_host: the address of byte off of that rank's SEND (sends) or RECV.  *span becomes no more than what lies together from there on. */
+unsigned char *peers_host(struct run *run, int rank, bool sends, uint64_t off, uint64_t *span);
 
 #endif

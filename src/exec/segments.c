@@ -42,6 +42,15 @@ const struct segment *segments_find(struct segments *segments, uint64_t off)
 	return &segments->items[low];
 }
 
+const struct segment *segments_span(struct segments *segments, uint64_t off, uint64_t *span)
+{
+	const struct segment *segment = segments_find(segments, off);
+	uint64_t left = segment[1].from - off;
+
+	*span = left < *span ? left : *span;
+	return segment;
+}
+
 /* One segment's part of a copy: into `to`, or out of `from`. */
 static choir_status copy_part(choir_device *device, const struct segment *segment, uint64_t off, unsigned char *to, const unsigned char *from, uint64_t bytes)
 {

@@ -33,6 +33,9 @@ void segments_release(struct segments_owner *owner); /* NULL is silent */
 /* segments_find: the segment that holds byte off of the whole, which is not the end. */
 const struct segment *segments_find(struct segments *segments, uint64_t off);
 
+/* segments_span: the same; *span becomes no more than the bytes from there to the segment's end. */
+const struct segment *segments_span(struct segments *segments, uint64_t off, uint64_t *span);
+
 /* segments_read: starts copying [off, off + bytes) of the whole to host memory of ours; segments_write: the reverse.  *event_p = NULL if it is done, else complete
  * once all of it is.  After a failure nothing is under way any more. */
 choir_status segments_read(choir_device *device, struct segments *segments, uint64_t off, void *to, uint64_t bytes, cl_event *event_p);

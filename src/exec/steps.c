@@ -13,25 +13,25 @@
 
 typedef choir_status (*step_fn)(struct run *run, uint32_t id, bool *done);
 
-static unsigned char *in_callers(const struct dev_access *access, struct segments *segments, uint64_t off)
+static unsigned char *in_callers(const struct dev_access *access, struct segments *segments, uint64_t off, uint64_t *span)
 {
 	if (segments->n > 0) {
-		const struct segment *segment = segments_find(segments, off);
+		const struct segment *segment = segments_span(segments, off, span);
 
 		return segment->ptr != NULL ? segment->ptr + (off - segment->from) : NULL;
 	}
 	return access->ptr != NULL ? access->ptr + off : NULL;
 }
 
-unsigned char *steps_host(struct run *run, struct plan_ref ref)
+unsigned char *steps_host_span(struct run *run, struct plan_ref ref, uint64_t *span)
 {
 	struct choir_comm *comm = run->comm;
 
 	switch (ref.buf) {
 	case PLAN_SEND:
-		return in_callers(&run->send, &run->send_list, ref.off);
+		return in_callers(&run->send, &run->send_list, ref.off, span);
 	case PLAN_RECV:
-		return in_callers(&run->recv, &run->recv_list, ref.off);
+		return in_callers(&run->recv, &run->recv_list, ref.off, span);
 	case PLAN_SCRATCH:
 		return (unsigned char *)run->scratch.ptr + ref.off;
 	case PLAN_SLOT:
@@ -41,11 +41,18 @@ unsigned char *steps_host(struct run *run, struct plan_ref ref)
 			return arena_lane(comm->arena, comm->layout.place_of[ref.peer], run->lane)->bytes + ref.off;
 		return slot_ring_at(run, comm->layout.place_of[ref.peer], ref.off);
 	case PLAN_PEER_SEND:
-		return peers_host(run, ref.peer, true, ref.off);
+		return peers_host(run, ref.peer, true, ref.off, span);
 	case PLAN_PEER_RECV:
-		return peers_host(run, ref.peer, false, ref.off);
+		return peers_host(run, ref.peer, false, ref.off, span);
 	}
 	return NULL;
+}
+
+unsigned char *steps_host(struct run *run, struct plan_ref ref)
+{
+	uint64_t span = UINT64_MAX;
+
+	return steps_host_span(run, ref, &span);
 }
 
 static uint32_t phase_of(const struct run *run, uint32_t phase)

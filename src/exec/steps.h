@@ -36,6 +36,9 @@ choir_status steps_stage_copy(struct run *run, const struct plan_step *step, cl_
 /* steps_host: the host address of a reference, NULL if the host cannot reach it. */
 unsigned char *steps_host(struct run *run, struct plan_ref ref);
 
+/* steps_host_span: the same; *span becomes no more than what lies together from there on. */
+unsigned char *steps_host_span(struct run *run, struct plan_ref ref, uint64_t *span);
+
 /* steps_reached: has the rank at that place of my node published the phase?  Compares what it calls on the way: MISMATCH. */
 choir_status steps_reached(struct run *run, int place, uint32_t phase, bool *yes);
 
