@@ -98,18 +98,25 @@ WITH_COMPRESS static void pack(const uint64_t *bitmap, size_t words, uint32_t *c
 	}
 }
 
-WITH_COMPRESS static uint64_t flags_fast(uint8_t *flag, size_t words, uint64_t *bitmap)
+WITH_COMPRESS static uint64_t indices_packed(const uint64_t *bitmap, size_t words, int32_t first, int32_t *to, uint64_t room)
 {
-	uint64_t count = 0;
+	const __m512i step = _mm512_set1_epi32(16);
+	__m512i index = _mm512_add_epi32(_mm512_set1_epi32(first), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+	uint64_t n = 0;
 
-	for (size_t w = 0; w < words; w++) {
-		__m512i flags = _mm512_loadu_si512(flag + w * 64);
+	for (size_t i = 0; i < words * 4; i++) {
+		__mmask16 bits = (__mmask16)(bitmap[i / 4] >> (i % 4 * 16));
+		__m512i packed = _mm512_maskz_compress_epi32(bits, index);
+		unsigned count = (unsigned)__builtin_popcount(bits);
 
-		bitmap[w] = _mm512_test_epi8_mask(flags, flags);
-		count += (uint64_t)__builtin_popcountll(bitmap[w]);
-		_mm512_storeu_si512(flag + w * 64, _mm512_setzero_si512());
+		if (room - n >= 16)
+			_mm512_storeu_si512(to + n, packed);
+		else
+			_mm512_mask_storeu_epi32(to + n, (__mmask16)((1u << count) - 1), packed);
+		index = _mm512_add_epi32(index, step);
+		n += count;
 	}
-	return count;
+	return n;
 }
 #endif
 
@@ -125,29 +132,18 @@ bool bits_pack(const uint64_t *bitmap, size_t words, uint32_t *cells, uint32_t n
 	return false;
 }
 
-/* A multiplication gathers eight flags. */
-static uint64_t flags_body(uint8_t *flag, size_t words, uint64_t *bitmap)
+uint64_t bits_indices(const uint64_t *bitmap, size_t words, int32_t first, int32_t *to, uint64_t room)
 {
-	for (size_t w = 0; w < words; w++) {
-		uint64_t mask = 0, eight;
+	uint64_t n = 0;
 
-		for (int i = 0; i < 8; i++) {
-			memcpy(&eight, flag + w * 64 + 8 * i, 8);
-			mask |= eight * UINT64_C(0x0102040810204080) >> 56 << (8 * i);
-		}
-		bitmap[w] = mask;
-	}
-	memset(flag, 0, words * 64);
-	return bits_count(bitmap, words);
-}
-
-uint64_t bits_flags(uint8_t *flag, size_t words, uint64_t *bitmap)
-{
 #ifdef WITH_COMPRESS
 	if (HAS_COMPRESS)
-		return flags_fast(flag, words, bitmap);
+		return indices_packed(bitmap, words, first, to, room);
 #endif
-	return flags_body(flag, words, bitmap);
+	for (size_t w = 0; w < words; w++)
+		for (uint64_t left = bitmap[w]; left != 0; left &= left - 1)
+			to[n++] = first + (int32_t)(w * 64) + __builtin_ctzll(left);
+	return n;
 }
 
 size_t bits_take(uint64_t *bitmap, size_t words, uint16_t *at)

@@ -13,12 +13,12 @@
  * afterwards. */
 size_t bits_take(uint64_t *bitmap, size_t words, uint16_t *at);
 
-/* bits_flags: a bit for each of words * 64 flags that are 0 or 1; the flags are zero afterwards.  Returns how many are set. */
-uint64_t bits_flags(uint8_t *flag, size_t words, uint64_t *bitmap);
-
 /* bits_pack: of words * 64 cells those whose bit is set, to `to`, which has room for `room` of them; the cells are `nothing` afterwards.  false if this processor has
  * no instruction for it: then nothing was done. */
 bool bits_pack(const uint64_t *bitmap, size_t words, uint32_t *cells, uint32_t nothing, uint32_t *to, uint64_t room);
+
+/* bits_indices: first + the position of each set bit, ascending, to `to`, which has room for `room` of them; returns how many. */
+uint64_t bits_indices(const uint64_t *bitmap, size_t words, int32_t first, int32_t *to, uint64_t room);
 
 /* bits_count: how many are set. */
 uint64_t bits_count(const uint64_t *bitmap, uint64_t words);

@@ -84,6 +84,7 @@ void coalesce_fini(struct coalesce *job)
 	pool_give(&job->bitmap);
 	pool_give(&job->before);
 	pool_give(&job->filled);
+	pool_give(&job->values);
 	pool_give(&job->acc);
 	pool_give(&job->keys);
 	memset(job, 0, sizeof *job);

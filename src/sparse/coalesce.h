@@ -38,8 +38,9 @@ struct coalesce {
 	uint64_t count; /* distinct indices, once coalesce_count is done */
 	/* host twin */
 	const struct coalesce_way *way;
-	struct pool_block bitmap, before, filled; /* bitmap route */
-	struct pool_block keys; /* sort route: entries; by buckets: the pairs, grouped */
+	struct pool_block bitmap, before, filled; /* bitmap route, the first by buckets too */
+	struct pool_block values; /* by buckets: what fill copies */
+	struct pool_block keys; /* sort route: entries */
 	struct pool_block acc;
 	bool wide;    /* of entries: 64 bits for key and payload */
 	bool carries; /* the payload is the element itself */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The bitmap route of the host twin for many raw scalars: grouped by the upper bits of their index first, so that cells and bits of a group stay in
- * the cache (bucket.h).  One pass to count the groups, one to fill them, one over the keys for the number of distinct ones, one that folds and writes. */
+/* The bitmap route of the host twin for many raw scalars: grouped by the upper bits of their index first, so that cells and bits of a bucket stay in the second
+ * cache.  One pass groups the pairs (chain.h), one folds each bucket, keeping a bit an index and the values that came out, packed; the result is those values, and
+ * the bits as indices.  Temporaries: an entry a pair while they are folded, then a value an index that came. */
+#include "base/copy.h"
 #include "sparse/bits.h"
-#include "sparse/bucket.h"
+#include "sparse/chain.h"
 #include "sparse/coalesce.h"
 #include "sparse/each_cell.h"
 #include "sparse/identity.h"
@@ -15,7 +17,7 @@
 #include "sparse/each_dtype.inc"
 
 struct cells_loops {
-	void (*fold)(void *cells, const uint16_t *key, const void *val, size_t n, bool raw);
+	void (*fold)(void *cells, uint64_t *touched, const unsigned char *entries, size_t n, bool raw);
 	void (*take)(void *cells, const uint16_t *at, size_t n, const void *nothing, void *to);
 };
 
@@ -23,7 +25,9 @@ struct cells_loops {
 
 static const struct cells_loops loops[EACH_DTYPES][EACH_OPS] = EACH_CELL;
 
-#define LEAST_PAIRS 16384 /* fewer are folded in the first caches as they come */
+#define LEAST_PAIRS  16384              /* fewer are folded in the first caches as they come */
+#define LARGE_RESULT (UINT64_C(8) << 20) /* bytes that are copied past the cache: nobody reads all of them before the first are gone from it */
+#define MOST_CELLS   (1u << BUCKET_MOST_SHIFT)
 
 static bool fits(const struct coalesce_call *call, uint64_t pairs)
 {
@@ -31,52 +35,9 @@ static bool fits(const struct coalesce_call *call, uint64_t pairs)
 	       && coalesce_bitmap_pays(call, pairs) && bucket_fits(call->range, pairs);
 }
 
-static struct bucket_list list_of(const struct coalesce *job, const struct bucket_shape *shape)
-{
-	return bucket_list_at(shape, job->keys.ptr, job->pairs, choir_dtype_bytes(job->call.dtype), job->call.raw);
-}
-
-/* Bits of the keys; returns how many are set.  Flags first, since a byte is only written: a word of bits would be read, changed and written for each key. */
-static uint64_t mark(uint64_t *bitmap, size_t words, const uint16_t *key, size_t n, uint8_t *flag)
-{
-	for (size_t i = 0; i < n; i++)
-		flag[key[i]] = 1;
-	return bits_flags(flag, words, bitmap);
-}
-
 static size_t words_of(const struct bucket_shape *shape)
 {
 	return ((size_t)1 << shape->shift) / 64;
-}
-
-static choir_status count(struct coalesce *job)
-{
-	struct bucket_shape shape = bucket_shape_of(job->call.range, 1);
-	uint64_t elem_bytes = choir_dtype_bytes(job->call.dtype), *bitmap;
-	size_t words = words_of(&shape);
-	uint8_t flag[1 << BUCKET_MOST_SHIFT];
-	struct bucket_list list;
-
-	TRY(pool_take(&job->keys, bucket_list_bytes(&shape, job->pairs, elem_bytes), "the pairs, grouped"));
-	TRY(pool_take(&job->bitmap, shape.n * words * sizeof *bitmap, "the presence bitmap"));
-	scratch_large_pages(&job->keys);
-	TRY(bucket_split(&shape, &job->call.src[0].pairs, elem_bytes, job->keys.ptr));
-	list = list_of(job, &shape);
-	bitmap = job->bitmap.ptr;
-	memset(flag, 0, words * 64);
-	for (uint32_t b = 0; b < shape.n; b++)
-		job->count += mark(bitmap + b * words, words, list.key + list.start[b], list.start[b + 1] - list.start[b], flag);
-	return CHOIR_SUCCESS;
-}
-
-static void write_indices(const uint16_t *at, size_t n, int64_t shift, void *ind, uint32_t ind_bytes)
-{
-	if (ind_bytes == 4)
-		for (size_t i = 0; i < n; i++)
-			((int32_t *)ind)[i] = (int32_t)(at[i] + shift);
-	else
-		for (size_t i = 0; i < n; i++)
-			((int64_t *)ind)[i] = at[i] + shift;
 }
 
 /* Cells full of what changes no bit, and that. */
@@ -90,31 +51,88 @@ static choir_status take_cells(struct coalesce *job, size_t cells, uint64_t *not
 	return CHOIR_SUCCESS;
 }
 
-static choir_status fill(struct coalesce *job, void *ind, struct index_form form, void *rows)
+/* Folds bucket b into the cells and tells which were touched. */
+static void fold_bucket(const struct coalesce *job, const struct chains *chains, uint32_t b, uint64_t *touched)
+{
+	const struct cells_loops *loop = &loops[job->call.dtype][job->call.op];
+	struct chain_at at = chain_begin(chains, b);
+	const unsigned char *entries;
+	size_t n;
+
+	while ((n = chain_part(chains, &at, &entries)) > 0)
+		loop->fold(job->acc.ptr, touched, entries, n, job->call.raw);
+}
+
+/* The cells that were touched to the values, room of which are left; they are as at the start then, and nothing is touched.  Returns how many there were. */
+static uint64_t take_bucket(const struct coalesce *job, uint64_t *touched, size_t words, uint64_t nothing, void *values, uint64_t room)
 {
 	const struct coalesce_call *call = &job->call;
-	const struct cells_loops *loop = &loops[call->dtype][call->op];
-	struct bucket_shape shape = bucket_shape_of(call->range, 1);
-	struct bucket_list list = list_of(job, &shape);
-	uint64_t elem_bytes = choir_dtype_bytes(call->dtype), cell_bytes = rows_acc_bytes(call->dtype), written = 0, nothing = 0;
-	uint64_t *bitmap = job->bitmap.ptr;
-	uint16_t at[(1 << BUCKET_MOST_SHIFT) + BITS_SLACK];
+	uint16_t at[MOST_CELLS + BITS_SLACK];
+	size_t n;
+
+	if (choir_dtype_bytes(call->dtype) == 4 && rows_acc_bytes(call->dtype) == 4 && bits_pack(touched, words, job->acc.ptr, (uint32_t)nothing, values, room)) {
+		n = bits_count(touched, words);
+		memset(touched, 0, words * sizeof *touched);
+		return n;
+	}
+	n = bits_take(touched, words, at);
+	loops[call->dtype][call->op].take(job->acc.ptr, at, n, &nothing, values);
+	return n;
+}
+
+static void fold_all(struct coalesce *job, const struct chains *chains, uint64_t nothing, uint64_t most)
+{
+	uint64_t touched[MOST_CELLS / 64] = { 0 }, *bitmap = job->bitmap.ptr;
+	size_t words = words_of(&chains->shape), elem_bytes = choir_dtype_bytes(job->call.dtype);
+
+	for (uint32_t b = 0; b < chains->shape.n; b++) {
+		fold_bucket(job, chains, b, touched);
+		memcpy(bitmap + b * words, touched, words * sizeof *touched);
+		job->count += take_bucket(job, touched, words, nothing, (unsigned char *)job->values.ptr + job->count * elem_bytes, most - job->count);
+	}
+}
+
+static choir_status count(struct coalesce *job)
+{
+	struct bucket_shape shape = bucket_shape_of(job->call.range, 1);
+	uint64_t elem_bytes = choir_dtype_bytes(job->call.dtype), span = index_range_span(job->call.range), nothing = 0;
+	uint64_t most = job->pairs < span ? job->pairs : span;
+	struct chains chains;
+
+	TRY(pool_take(&job->bitmap, shape.n * words_of(&shape) * sizeof(uint64_t), "the presence bitmap"));
+	TRY(pool_take(&job->values, most * elem_bytes, "the values of a coalescing"));
+	scratch_large_pages(&job->values);
+	TRY(take_cells(job, words_of(&shape) * 64, &nothing));
+	TRY(chain_group(&shape, &job->call.src[0].pairs, elem_bytes, &chains));
+	fold_all(job, &chains, nothing, most);
+	chain_free(&chains);
+	return CHOIR_SUCCESS;
+}
+
+static uint64_t write_long_indices(uint64_t *bitmap, size_t words, int64_t first, int64_t *to)
+{
+	uint16_t at[MOST_CELLS + BITS_SLACK];
+	size_t n = bits_take(bitmap, words, at);
+
+	for (size_t i = 0; i < n; i++)
+		to[i] = first + at[i];
+	return n;
+}
+
+static choir_status fill(struct coalesce *job, void *ind, struct index_form form, void *rows)
+{
+	struct bucket_shape shape = bucket_shape_of(job->call.range, 1);
+	uint64_t bytes = job->count * choir_dtype_bytes(job->call.dtype), *bitmap = job->bitmap.ptr, written = 0;
 	size_t words = words_of(&shape);
 
-	TRY(take_cells(job, words * 64, &nothing));
+	copy_host(rows, job->values.ptr, bytes, bytes >= LARGE_RESULT);
 	for (uint32_t b = 0; b < shape.n; b++) {
-		uint64_t from = list.start[b];
-		bool packed;
-		size_t n;
+		int64_t first = shape.lo + ((int64_t)b << shape.shift) - form.base;
 
-		loop->fold(job->acc.ptr, list.key + from, list.val + from * elem_bytes, list.start[b + 1] - from, call->raw);
-		packed = cell_bytes == 4 && elem_bytes == 4 &&
-			 bits_pack(bitmap + b * words, words, job->acc.ptr, (uint32_t)nothing, (uint32_t *)rows + written, job->count - written);
-		n = bits_take(bitmap + b * words, words, at);
-		write_indices(at, n, shape.lo + ((int64_t)b << shape.shift) - form.base, (unsigned char *)ind + written * form.bytes, form.bytes);
-		if (!packed)
-			loop->take(job->acc.ptr, at, n, &nothing, (unsigned char *)rows + written * elem_bytes);
-		written += n;
+		if (form.bytes == 4)
+			written += bits_indices(bitmap + b * words, words, (int32_t)first, (int32_t *)ind + written, job->count - written);
+		else
+			written += write_long_indices(bitmap + b * words, words, first, (int64_t *)ind + written);
 	}
 	return CHOIR_SUCCESS;
 }
