@@ -25,8 +25,9 @@
 #define EITHER_WAY static inline __attribute__((always_inline))
 
 /* Note [two steps].  A block of elements becomes bits first, then its set bits become positions, and those pairs: no branch depends on an element, and a missed one
- * costs as much as 60 elements read. */
-#define BLOCK_WORDS 1024
+ * costs as much as 60 elements read.  A block stays in the first cache, from which what is taken is read again: 14.7 M f32 on each of two cores at two thirds of the rate of
+ * a copy, at 55 % with blocks of 1024 words. */
+#define BLOCK_WORDS 32
 
 #define DIGIT_BITS 11
 #define SAMPLES    16384
