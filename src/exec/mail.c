@@ -4,9 +4,10 @@
  *
  * Note [rings rotate].  A store to a line that the other core holds in its own cache waits until that has let go of it, 2 to 6 GB/s.  A ring that is longer than such a
  * cache comes back to a line only after the line has left it: then plain stores are as fast as to memory of one's own, and the bytes stay in the cache that both
- * share.  Measured with a bare loop, both ways at once: 16 KB in 1.1 us with 4 MB, 1.9 with 1 MB, 2.4 with 128 KB or with non-temporal stores.  Where the cores share
- * no cache, which may change from second to second on a virtual machine, plain stores stay slow (26 to 70 ns a line): then non-temporal ones take their place for a
- * while. */
+ * share.  Measured with a bare loop, both ways at once: 16 KB in 1.6 us with 2 MB or more, 1.7 with 1 MB, 3.2 with 256 KB; with 4 MB the callers' data begin to leave the shared cache.
+ * Where the cores share no cache, which may change from second to second on a virtual machine, plain stores stay slow and so do the loads behind them (1 MB both ways in 450
+ * us, 100 past the cache).  So the receiver, which sees what both copies took, learns what is faster of what this sender sends, by the first pieces of messages, and says so
+ * (Note [past the cache] in exec/stores.h). */
 #include "exec/mail.h"
 
 #include "base/copy.h"
@@ -15,7 +16,7 @@
 
 #include <string.h>
 
-enum { LINE_BYTES = 64, LINE_NS = 16, FIRST_CYCLE = 16, LONGEST_CYCLE = 1024 };
+enum { LINE_BYTES = 64 };
 
 static struct arena_mail *mail_between(struct choir_comm *comm, int from, int to)
 {
@@ -63,33 +64,34 @@ static uint64_t in_ring(uint64_t len)
 	return len <= ARENA_ITEM_LINE_BYTES ? 0 : (len + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
 }
 
-/* How long the plain copy took says what comes next: Note [rings rotate]. */
-static void learn(struct arena_mail *mail, uint64_t len, int64_t ns)
+static int size_of(uint64_t len)
 {
-	mail->slow = ns > (int64_t)(len / LINE_BYTES * LINE_NS) ? mail->slow + 1 : 0;
-	if (mail->slow == 0)
-		mail->cycle = 0;
-	if (mail->slow < 2) /* once is an accident */
-		return;
-	mail->cycle = mail->cycle == 0 ? FIRST_CYCLE : mail->cycle < LONGEST_CYCLE ? 2 * mail->cycle : LONGEST_CYCLE;
-	mail->past = mail->cycle;
-	mail->slow = 1; /* it has to be fast to be believed */
+	int size = 0;
+
+	for (uint64_t most = 2 * STORES_BYTES; len >= most && size < STORES_MAIL_SIZES - 1; most *= 2)
+		size++;
+	return size;
 }
 
-static void put_bytes(struct arena_mail *mail, void *dst, const void *src, uint64_t len)
+static uint32_t ns_since(int64_t start)
+{
+	int64_t ns = progress_now_ns() - start;
+
+	return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
+}
+
+static void put_bytes(const struct arena_mail *mail, struct arena_item *item, void *dst, const void *src, uint64_t len)
 {
 	int64_t start;
 
 	if (len < STORES_BYTES) {
 		memcpy(dst, src, len);
-	} else if (mail->past > 0) {
-		mail->past--;
-		copy_host(dst, src, len, true);
-	} else {
-		start = progress_now_ns();
-		copy_host_plain(dst, src, len);
-		learn(mail, len, progress_now_ns() - start);
+		return;
 	}
+	item->past = (atomic_load_explicit(&mail->past, memory_order_relaxed) >> size_of(len) & 1) != 0;
+	start = progress_now_ns();
+	copy_host(dst, src, len, item->past);
+	item->put_ns = ns_since(start);
 }
 
 bool mail_put(struct run *run, const struct plan_step *step)
@@ -105,7 +107,7 @@ bool mail_put(struct run *run, const struct plan_step *step)
 		return false;
 	item = &mail->items[mail->put % ARENA_ITEMS];
 	if (step->len > 0)
-		put_bytes(mail, room > 0 ? ring_of(mail) + at % ring_bytes : item->bytes, steps_host(run, run->plan->refs[step->src_first]), step->len);
+		put_bytes(mail, item, room > 0 ? ring_of(mail) + at % ring_bytes : item->bytes, steps_host(run, run->plan->refs[step->src_first]), step->len);
 	if (room > 0)
 		item->at = at % ring_bytes;
 	item->message = number_of(run);
@@ -157,6 +159,28 @@ static bool streams(const struct run *run)
 	return run->in.bytes >= run->comm->cache_bytes / 4;
 }
 
+/* Both copies of a piece took so long. */
+static void learn(struct run *run, struct arena_mail *mail, const struct plan_step *step, bool past, int64_t ns)
+{
+	int size = size_of(step->len);
+	struct stores_entry *entry = &run->comm->engine.stores.mail[run->comm->layout.place_of[step->peer]][size];
+
+	if (stores_learn(entry, past, step->len, ns) != ((atomic_load_explicit(&mail->past, memory_order_relaxed) >> size & 1) != 0))
+		atomic_fetch_xor_explicit(&mail->past, UINT64_C(1) << size, memory_order_relaxed);
+}
+
+static void take_bytes(struct run *run, struct arena_mail *mail, const struct plan_step *step, const struct arena_item *item)
+{
+	const void *src = in_ring(step->len) > 0 ? ring_of(mail) + item->at : item->bytes;
+	void *dst = steps_host(run, step->dst);
+	bool learns = step->len >= STORES_BYTES && step->tag == 0;
+	int64_t start = learns ? progress_now_ns() : 0;
+
+	copy_host(dst, src, step->len, streams(run));
+	if (learns)
+		learn(run, mail, step, item->past, (int64_t)item->put_ns + ns_since(start));
+}
+
 choir_status mail_take(struct run *run, const struct plan_step *step, bool *done)
 {
 	struct arena_mail *mail = mail_between(run->comm, step->peer, run->comm->rank);
@@ -172,7 +196,7 @@ choir_status mail_take(struct run *run, const struct plan_step *step, bool *done
 		return run_mismatch(run, step->peer, &theirs);
 	}
 	if (step->len > 0)
-		copy_host(steps_host(run, step->dst), in_ring(step->len) > 0 ? ring_of(mail) + item->at : item->bytes, step->len, streams(run));
+		take_bytes(run, mail, step, item);
 	free_items(mail, number);
 	*done = true;
 	return CHOIR_SUCCESS;

@@ -76,6 +76,8 @@ bool stores_learn(struct stores_entry *entry, bool past, uint64_t bytes, int64_t
 {
 	float time = (float)ns / (float)bytes, *least = &entry->least[past];
 
+	if (past != (entry->past != entry->tries))
+		return !past;
 	*least = *least == 0.0f || time < *least ? time : *least;
 	if (entry->left > 0)
 		entry->left--;

@@ -9,12 +9,14 @@
 #ifndef EXEC_STORES_H
 #define EXEC_STORES_H
 
+#include "node/arena.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 /* Less fits the store buffer and waits for nobody: always plain. */
-enum { STORES_BYTES = 4 * 1024, STORES_KINDS = 5, STORES_SIZES = 12, STORES_PLANS = STORES_KINDS * STORES_SIZES, STORES_ENTRIES = 64 };
+enum { STORES_BYTES = 4 * 1024, STORES_KINDS = 5, STORES_SIZES = 12, STORES_PLANS = STORES_KINDS * STORES_SIZES, STORES_ENTRIES = 64, STORES_MAIL_SIZES = 5 };
 
 struct stores_entry {    /* of one kind and size; times are ns a byte */
 	float least[2];  /* the least time lately, plain and past the cache */
@@ -26,8 +28,9 @@ struct stores_entry {    /* of one kind and size; times are ns a byte */
 	bool tries;      /* the other one now */
 };
 
-struct stores {          /* the first rank's of a node; driver only; zero to begin with */
-	struct stores_entry entries[STORES_ENTRIES]; /* of plans, then of what scripts measure themselves: whole calls */
+struct stores {          /* driver only; zero to begin with */
+	struct stores_entry entries[STORES_ENTRIES]; /* the first rank's of a node: of plans, then of what scripts measure themselves: whole calls */
+	struct stores_entry mail[ARENA_MAIL_RANKS][STORES_MAIL_SIZES]; /* of what each rank of the node sends me: exec/mail.c */
 };
 
 /* What a script knows of it, of entries STORES_PLANS and up. */
@@ -48,7 +51,8 @@ struct stores_way stores_way_of(struct choir_comm *comm);
 bool stores_is_past(const struct stores_way *way, int entry);
 void stores_took(const struct stores_way *way, int entry, bool past, uint64_t bytes, int64_t ns);
 
-/* stores_learn: an entry's plan of so many bytes took that long, written past the cache or not.  True: past is the way from now on. */
+/* stores_learn: an entry's plan of so many bytes took that long, written past the cache or not; what began before the last change of ways does not count.
+ * True: past is the way from now on. */
 bool stores_learn(struct stores_entry *entry, bool past, uint64_t bytes, int64_t ns);
 
 #endif

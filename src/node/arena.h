@@ -41,7 +41,7 @@ enum {
 	ARENA_ITEM_BYTES = 64 * 1024,   /* the longest item */
 	ARENA_ITEM_LINE_BYTES = 40,     /* of an item that stands beside its flag */
 	ARENA_MAIL_RANKS = 16,
-	ARENA_RING_MOST = 4 << 20,
+	ARENA_RING_MOST = 2 << 20,
 	ARENA_RINGS_BYTES = 16 << 20,   /* of all pairs; a power of two each */
 };
 
@@ -51,7 +51,11 @@ struct arena_item { /* two cache lines, written by the sender only, the flag las
 	uint64_t message;                   /* whose piece it is */
 	union {
 		unsigned char bytes[ARENA_ITEM_LINE_BYTES]; /* of a short one */
-		uint64_t at;                                /* in the ring, of a longer one */
+		struct {                                    /* of a longer one */
+			uint64_t at;     /* in the ring */
+			uint32_t put_ns; /* from STORES_BYTES (exec/stores.h) on: what putting it took, and whether past the cache */
+			bool past;
+		};
 	};
 	_Alignas(64) unsigned char record[ARENA_RECORD_BYTES]; /* read when hashes differ */
 };
@@ -59,9 +63,9 @@ struct arena_item { /* two cache lines, written by the sender only, the flag las
 struct arena_mail { /* from one rank to another; item k uses items[k mod ARENA_ITEMS] */
 	_Alignas(64) _Atomic uint64_t taken; /* by the receiver: so many items, all there are up to that one */
 	uint64_t early;                      /* the receiver's note: those that it took before older ones, by number mod ARENA_ITEMS */
+	_Alignas(64) _Atomic uint64_t past;  /* the receiver's: which sizes are to be put past the cache, see exec/mail.c; seldom written */
 	_Alignas(64) uint64_t put, seen;     /* the sender's notes: items put, and how many of them were taken when it looked last */
 	uint64_t at;                         /* bytes of the ring passed so far, those left out before its end too */
-	uint32_t slow, past, cycle;          /* plain copies that took long, one after the other; pieces to be written past the cache, and how many next time */
 	uint64_t ends[ARENA_ITEMS];          /* the same behind each item */
 	struct arena_item items[ARENA_ITEMS];
 };

@@ -63,6 +63,22 @@ static void a_change_is_noticed(void **state)
 	assert_false(entry.past);
 }
 
+/* A receiver learns of pieces that were on their way when it changed its mind. */
+static void what_was_under_way_does_not_count(void **state)
+{
+	struct stores_entry entry = { 0 };
+	bool past = false;
+
+	(void)state;
+	for (int i = 0; i < 20 && !past; i++)
+		past = stores_learn(&entry, past, BYTES, 10 * BYTES);
+	for (int i = 0; i < 20; i++)
+		assert_true(stores_learn(&entry, false, BYTES, BYTES));
+	assert_false(entry.past);
+	plans(&entry, 4, &past, 10, 5);
+	assert_true(entry.past);
+}
+
 static void sizes_fit(void **state)
 {
 	static const int sizes[] = { 1, 2, 3, 5, 8, 17, 64, 100, 256 };
@@ -80,7 +96,8 @@ static void sizes_fit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(plain_stays), cmocka_unit_test(the_faster_way_is_found),
-		                            cmocka_unit_test(a_change_is_noticed), cmocka_unit_test(sizes_fit) };
+		                            cmocka_unit_test(a_change_is_noticed), cmocka_unit_test(what_was_under_way_does_not_count),
+		                            cmocka_unit_test(sizes_fit) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
