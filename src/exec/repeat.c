@@ -51,6 +51,8 @@ static bool same_lists(const struct repeat *repeat, const struct repeat_call *ca
 {
 	bool same = true;
 
+	if (call->lists[0] == NULL && repeat->call.lists[0] == NULL) /* nor the others */
+		return true;
 	for (int i = 0; i < REPEAT_LISTS && same; i++) {
 		const size_t *list = call->lists[i];
 

@@ -264,7 +264,7 @@ static choir_status (*const states[])(struct run *, bool *) = {
 };
 
 /* The lane goes back as soon as the plans are over, well or not for this rank alone. */
-static void leave_lane(struct run *run)
+void run_leave(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
 
@@ -296,12 +296,12 @@ bool run_advance(struct run *run)
 			memcpy(text, error_text(), sizeof text);
 			run_fail(run, st, text);
 			if (run->only_mine)
-				leave_lane(run);
+				run_leave(run);
 			return true;
 		}
 	}
 	if (run->state == RUN_ENDED && run->status == CHOIR_SUCCESS)
-		leave_lane(run);
+		run_leave(run);
 	return ever;
 }
 

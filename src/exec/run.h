@@ -150,6 +150,9 @@ bool run_advance(struct run *run);
  * reach; or as a script. */
 choir_status run_meet(struct run *run, bool *moved);
 
+/* run_leave: the run is over, and with it what it has of its lane and the slots. */
+void run_leave(struct run *run);
+
 /* run_fail: ends it with a failure, waiting for what the device still runs. */
 void run_fail(struct run *run, choir_status status, const char *text);
 

@@ -60,17 +60,25 @@ bool run_held_up(const struct run *run, int place)
 	return false;
 }
 
+/* As far as all have come, which is then not looked at again for some calls. */
+static bool is_lane_free(struct choir_comm *comm, uint64_t seq)
+{
+	if (comm->over + COMM_LANES > seq)
+		return true;
+	while (comm->over < seq && left_by_all(comm, comm->over))
+		comm->over++;
+	return comm->over + COMM_LANES > seq;
+}
+
 /* Calls are let in as their deps are done, in any order, but none COMM_LANES or more before an older one is over: so its lane is free, and of those that had some of its
  * place in the slots only the latest may still be under way. */
 static bool may_enter(struct run *run)
 {
-	struct choir_comm *comm = run->comm;
-	int size = comm_node_size(comm);
+	int size = comm_node_size(run->comm);
 
-	for (; comm->over + COMM_LANES <= run->seq; comm->over++)
-		if (!left_by_all(comm, comm->over))
-			return false;
-	for (int place = 0; place < size; place++)
+	if (!is_lane_free(run->comm, run->seq))
+		return false;
+	for (int place = 0; place < size && run->slot_behind != 0; place++)
 		if (run_held_up(run, place))
 			return false;
 	return true;

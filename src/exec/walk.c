@@ -89,6 +89,22 @@ static bool enter(struct run *run)
 	return run->state == RUN_MAP || meet(run);
 }
 
+/* Note [the next lane].  A flag is raised on a line that the peers read last COMM_LANES calls ago: the store waits until their caches have let go of it, and only then can
+ * they begin to fetch it anew.  While this call waits for them anyway the line of the next one is asked for. */
+static void ask_for_next_lane(const struct run *run)
+{
+	struct choir_comm *comm = run->comm;
+	const struct arena_lane *lane = arena_lane(comm->arena, comm->place, (run->lane + 1) % COMM_LANES);
+
+	if (comm->over + COMM_LANES <= run->seq + 1) /* may still be looked at */
+		return;
+#if defined(__x86_64__)
+	__asm__ volatile("prefetchw %0" : : "m"(*lane));
+#else
+	__builtin_prefetch(lane, 1);
+#endif
+}
+
 /* True once the step is done, or soon after. */
 static bool take_step(struct run *run, uint32_t id)
 {
@@ -116,6 +132,16 @@ static bool is_timed(const struct run *run)
 	return false;
 }
 
+/* Nothing was mapped. */
+static void end(struct run *run)
+{
+	run->state = RUN_UNMAP;
+	if (run_check_ended(run) != CHOIR_SUCCESS)
+		return;
+	run->state = RUN_ENDED;
+	run_leave(run);
+}
+
 static void walk_plan(struct run *run)
 {
 	uint32_t n = run->plan->n_steps, i = 0;
@@ -126,16 +152,16 @@ static void walk_plan(struct run *run)
 	run->stores_entry = -1;
 	if (is_timed(run))
 		stores_begin(run);
-	while (i < n && take_step(run, i))
-		i++;
+	for (; i < n && take_step(run, i); i++)
+		if (run->plan->steps[i].kind == PLAN_PUBLISH)
+			ask_for_next_lane(run);
 	if (i < n) {
 		run->state = RUN_STEPS;
 		steps_resume(run, i);
 		return;
 	}
 	stores_end(run);
-	run->state = RUN_UNMAP;
-	(void)run_advance(run);
+	end(run);
 }
 
 void walk(struct run *run)
