@@ -43,12 +43,15 @@ static void sort_digit(const int64_t *from, int64_t *to, uint64_t n, unsigned sh
 /* One pair out of each of so many parts of the list, now from here, now from there: evenly spaced ones might all be of one kind. */
 void region_sample_raw(const struct pairs *pairs, struct sparse_header *header)
 {
-	uint64_t n = pairs->count < DRAWN ? pairs->count : DRAWN, part = n == 0 ? 0 : pairs->count / n, more = n == 0 ? 0 : pairs->count % n;
+	uint64_t n = pairs->count < DRAWN ? pairs->count : DRAWN, end = 0;
 	int64_t drawn[2][DRAWN], all = 0;
 	int side = 0;
 
 	for (uint64_t j = 0; j < n; j++) {
-		drawn[0][j] = index_at(pairs->ind, pairs->form, part * j + more * j / n + (j * UINT64_C(0x9e3779b97f4a7c15) >> 32) % part);
+		uint64_t from = end, hash = j * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+
+		end = n < DRAWN ? j + 1 : pairs->count * (j + 1) / DRAWN;
+		drawn[0][j] = index_at(pairs->ind, pairs->form, from + (hash * (end - from) >> 32));
 		all |= drawn[0][j];
 	}
 	for (unsigned shift = 0; shift < 64 && all >> shift != 0; shift += 8, side ^= 1)

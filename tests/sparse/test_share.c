@@ -53,7 +53,7 @@ static void not_used_again_while_read(void **state)
 /* Short ones stand one behind the other, and begin anew at the end of the block; readers find each where it is. */
 static void short_ones_in_turn(void **state)
 {
-	enum { ROUNDS = 1200 };
+	enum { ROUNDS = 400 };
 	struct share_block *block;
 	struct share_view *view;
 	struct share_address address;
@@ -126,7 +126,7 @@ static void dropped_by_its_owner(void **state)
 	share_give(block, true);
 }
 
-enum { WHOLE = (1 << 20) - 4096 }; /* fills a short block, so it lies where the one before lay */
+enum { WHOLE = (1 << 18) - 4096 }; /* fills a short block, so it lies where the one before lay */
 
 /* A child opens the parent's block, and takes none of the parent's for its own. */
 static int child(const struct share_address *address)
