@@ -1,26 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether what the others read is made in place or aside: Note [aside] in share.c says what each costs, Note [past the cache] how the first rank of a node learns
- * which is faster just now: here from the least time of whole calls.  Ranks may differ, or follow late: a block's address says where it is, and both ways write
- * the same. */
+ * which is faster just now: here from the least time of whole calls.  All ranks' calls of scalars share an entry, and all of rows another, whatever each rank brings:
+ * the first rank may bring nothing, and yet what it learns must be of use to the others.  Ranks may differ, or follow late: a block's address says where it is, and
+ * both ways write the same. */
 #include "exec/progress.h"
 #include "sparse/state.h"
 
-/* Scalars or rows, short or long. */
-enum { SHORT_BYTES = 256 * 1024 };
+static void decide(struct sparse *sparse, uint64_t width)
+{
+	struct aside *aside = &sparse->aside;
+
+	if (!sparse->shares || width == 0 || aside->entry >= 0)
+		return;
+	aside->entry = STORES_PLANS + 2 * (width > 1);
+	aside->yes = stores_is_past(&sparse->env.stores, aside->entry);
+}
 
 void aside_begin(struct sparse *sparse)
 {
 	const struct sparse_call *call = &sparse->call;
-	struct aside *aside = &sparse->aside;
-	bool rows = call->send_val_count > call->send_ind_count;
 
-	*aside = (struct aside){ .yes = true, .entry = -1, .bytes = call->send_ind_count * sparse->ind_bytes + call->send_val_count * sparse->elem_bytes };
-	if (!sparse->shares || aside->bytes < STORES_BYTES)
-		return;
-	aside->entry = STORES_PLANS + 2 * rows + (aside->bytes >= SHORT_BYTES);
-	aside->yes = stores_is_past(&sparse->env.stores, aside->entry);
+	sparse->aside = (struct aside){ .yes = true, .entry = -1 };
+	decide(sparse, call->send_ind_count == 0 ? 0 : call->send_val_count / call->send_ind_count);
 	if (sparse->env.stores.entries != NULL)
-		aside->since_ns = progress_now_ns();
+		sparse->aside.since_ns = progress_now_ns();
+}
+
+void aside_agree(struct sparse *sparse)
+{
+	const struct sparse_facts *facts = &sparse->facts;
+
+	decide(sparse, facts->width);
+	sparse->aside.bytes = facts->pairs / (unsigned)sparse->env.layout->n * (sparse->ind_bytes + facts->width * sparse->elem_bytes);
 }
 
 choir_status aside_take(struct sparse *sparse, uint64_t bytes, struct share_block **out_p)
@@ -33,6 +44,6 @@ void aside_end(struct sparse *sparse)
 {
 	const struct aside *aside = &sparse->aside;
 
-	if (aside->entry >= 0 && aside->matters && sparse->env.stores.entries != NULL)
+	if (aside->entry >= 0 && aside->matters && aside->bytes >= STORES_BYTES && sparse->env.stores.entries != NULL)
 		stores_took(&sparse->env.stores, aside->entry, aside->yes, aside->bytes, progress_now_ns() - aside->since_ns);
 }

@@ -305,6 +305,7 @@ static choir_status header_done(struct sparse *sparse, struct script_turn *turn)
 		deliver_start(sparse, 0);
 		return CHOIR_SUCCESS;
 	}
+	aside_agree(sparse);
 	TRY(choose(sparse));
 	sparse->fill = sparse->facts.shared ? sparse->method->fill_shared : sparse->method->fill;
 	sparse->step = sparse->facts.shared ? sparse->method->start_shared : sparse->method->start;

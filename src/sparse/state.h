@@ -24,7 +24,7 @@ struct sparse_lent {
 /* Whether the blocks that others read are made aside (aside.c). */
 struct aside {
 	bool yes, matters; /* some block could have been made the other way */
-	int entry;         /* of env.stores, -1 = of none */
+	int entry;           /* of env.stores, -1 = of none */
 	uint64_t bytes;    /* what I bring */
 	int64_t since_ns;
 };
@@ -119,8 +119,10 @@ uint64_t recall_tensor(const char *name);
 void recall_fill(struct sparse *sparse);
 void recall_note(struct sparse *sparse);
 
-/* aside.c.  aside_begin: decides for this call.  aside_take: share_take that way.  aside_end: the call ended well. */
+/* aside.c.  aside_begin: decides for this call, if this rank brings anything.  aside_agree: else now; the facts are known.  aside_take: share_take that way.
+ * aside_end: the call ended well. */
 void aside_begin(struct sparse *sparse);
+void aside_agree(struct sparse *sparse);
 choir_status aside_take(struct sparse *sparse, uint64_t bytes, struct share_block **out_p);
 void aside_end(struct sparse *sparse);
 
