@@ -102,6 +102,16 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void select_write(__
 	}
 }
 
+/* out[i] = one of the i-th stride elements, each time the next of them; an item takes `span` of so many samples. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void select_sample(__global const KEY *val, ulong val_at, ulong stride, uint samples,
+                                                                              uint span, __global KEY *out)
+{
+	const uint from = (uint)get_global_id(0) * span, end = min(from + span, samples);
+
+	for (uint i = from; i < end; i++)
+		out[i] = val[val_at + i * stride + i % stride];
+}
+
 /* count[d] += elements whose key, without its lowest `shift` bits, is prefix followed by the digit d of `bits` bits.  Whole numbers, so the order of the
  * additions shows nowhere. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void select_digits(__global const KEY *val, ulong val_at, uint n, uint span,

@@ -30,8 +30,7 @@
 #define BLOCK_WORDS 32
 
 #define DIGIT_BITS 11
-#define SAMPLES    16384
-#define FEW        (4 * SAMPLES) /* elements for which no pivot is sought */
+#define SAMPLES    SELECT_SAMPLES
 
 #define KEY uint16_t
 #define NAME(x) x##_2
@@ -73,14 +72,19 @@ static struct select_limit radix(const struct select_input *in, uint64_t k)
 	return in->elem_bytes == 4 ? radix_4(in->val, in->n, k) : radix_8(in->val, in->n, k);
 }
 
-/* The rank in the sample below which all of the k largest almost surely lie: four deviations further down. */
-static uint64_t rank_in_sample(const struct select_input *in, uint64_t k)
+/* Four deviations further down. */
+uint64_t select_pivot_rank(uint64_t n, uint64_t k)
 {
-	uint64_t rank = (uint64_t)((double)k / (double)in->n * SAMPLES), spare = 4;
+	uint64_t rank = (uint64_t)((double)k / (double)n * SAMPLES), spare = 4;
 
 	while (spare * spare < 16 * rank)
 		spare++;
 	return rank + spare + 4;
+}
+
+uint64_t select_pivot_room(uint64_t n, uint64_t rank)
+{
+	return rank >= SAMPLES ? n : n / SAMPLES * (2 * rank + 64);
 }
 
 static choir_status pivot_of(const struct select_input *in, uint64_t rank, uint64_t *out)
@@ -113,7 +117,7 @@ struct candidates {
 
 static choir_status collect(const struct select_input *in, uint64_t k, struct candidates *out)
 {
-	uint64_t rank = rank_in_sample(in, k), most;
+	uint64_t rank = select_pivot_rank(in->n, k), most;
 
 	*out = (struct candidates){ .out.form = { .bytes = in->n <= INT32_MAX ? 4 : 8 } };
 	for (bool enough = false; !enough; rank *= 4) {
@@ -121,7 +125,7 @@ static choir_status collect(const struct select_input *in, uint64_t k, struct ca
 
 		pool_give(&out->block);
 		TRY(pivot_of(in, rank, &pivot.key));
-		most = rank >= SAMPLES ? in->n : in->n / SAMPLES * (2 * rank + 64);
+		most = select_pivot_room(in->n, rank);
 		TRY(pool_take(&out->block, most * (8 + 8), "the candidates of a selection"));
 		out->out.capacity = most;
 		out->out.ind = out->block.ptr;
@@ -159,7 +163,7 @@ choir_status select_top(const struct select_input *in, uint64_t k, const struct 
 {
 	struct candidates found = { .n = UINT64_MAX };
 
-	if (in->n > FEW && k > 0 && k < in->n)
+	if (in->n > SELECT_FEW && k > 0 && k < in->n)
 		TRY(collect(in, k, &found));
 	if (found.n != UINT64_MAX) {
 		struct select_input candidates = { .val = found.out.val, .elem_bytes = in->elem_bytes, .n = found.n };

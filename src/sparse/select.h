@@ -33,6 +33,16 @@ uint64_t select_key(uint32_t elem_bytes, const void *elem);
 /* select_host: what the limit selects; returns how many that are, also beyond the capacity. */
 uint64_t select_host(const struct select_input *in, struct select_limit limit, const struct select_output *out);
 
+/* A sample of so many elements, each at its place of a stride, says above which key about the k largest lie (Note [pivot]). */
+#define SELECT_SAMPLES 16384
+#define SELECT_FEW     (4 * SELECT_SAMPLES) /* elements for which no pivot is sought */
+
+/* select_pivot_rank: the rank in the sample below which all of the k largest of n almost surely lie; SELECT_SAMPLES or more: no sample helps. */
+uint64_t select_pivot_rank(uint64_t n, uint64_t k);
+
+/* select_pivot_room: elements above such a pivot that are worth keeping. */
+uint64_t select_pivot_room(uint64_t n, uint64_t rank);
+
 /* select_top_limit: the limit that selects exactly the k <= n largest; of equal ones those with the lowest index.  NO_MEMORY. */
 choir_status select_top_limit(const struct select_input *in, uint64_t k, struct select_limit *out);
 

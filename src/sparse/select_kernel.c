@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.  The k-th largest is found a digit of its key at a time from the top: a launch counts the keys that begin like it, 256 counts come to the host,
- * which says how the next one begins.  That reads everything once a digit, which a GPU does faster than it could sample and sort; on CPU devices the host
- * twin works (Note [pivot] in select.c).  What is selected is written by select.cl, where items work together, or by select_words.cl, where they work alone:
+ * which says how the next one begins.  That reads everything once a digit, which a GPU does faster than it could sample and sort.  On a CPU a sample says above which
+ * key about k lie (Note [pivot] in select.c), what lies above it is collected, and the digits are counted of that only: 294 000 of 14.7 M f32, two ranks with a core
+ * each, took 53 to 60 ms by the first, 18 to 19 by the second.  What is selected is written by select.cl, where items work together, or by select_words.cl, where they work alone:
  * 14.7 M f32 on one core took 40 ms by the first, 7 by the second.  All launches go to the internal in-order queue. */
 #include "sparse/select_kernel.h"
 
@@ -17,19 +18,35 @@
 #define GPU_GROUP  256
 #define WORD       64 /* select_words.cl: elements of a word of bits */
 #define STREAMS    8  /* and spans of a work-item */
+#define SAMPLERS   64
+
+/* What is under way.  SAMPLING and COLLECTING only where they pay. */
+enum select_phase { SAMPLING, COLLECTING, SEARCHING, WRITING };
+
+/* Elements that are gone through, each group its span of them. */
+struct select_extent {
+	cl_mem mem;
+	cl_ulong at;
+	cl_uint n, span;
+	size_t n_groups;
+};
 
 struct select_job {
 	choir_device *device;
 	struct select_source from;
 	struct select_target to;
-	size_t group, n_groups;
-	cl_uint span;
+	size_t group;
+	struct select_extent all, among; /* among: where the limit is sought */
 	char options[64];
+	enum select_phase phase;
 	cl_mem above, equal, totals[2], count;
 	struct scratch masks, aside; /* select_words.cl: where items work alone */
+	struct scratch found, found_ind; /* above the pivot; room for so many */
+	uint64_t room;
+	cl_mem sampled;
+	struct pool_block sample;
 	cl_uint n_above, n_equal, digits[DIGITS];
 	/* the search for the limit: the k-th largest begins with prefix, at the bits from shift on */
-	bool searching;
 	uint64_t prefix, k;
 	unsigned shift, bits;
 	struct select_limit limit;
@@ -46,14 +63,9 @@ static choir_status run_as(struct select_job *job, const char *source, const cha
 	return launch_run(job->device, &launch, NULL);
 }
 
-static choir_status run(struct select_job *job, const char *kernel, const struct launch_arg *args, size_t n_args)
-{
-	return run_as(job, "select.cl", job->options, kernel, args, n_args, job->n_groups);
-}
-
 static choir_status scan(struct select_job *job, cl_mem counts, cl_mem total)
 {
-	cl_uint n = (cl_uint)job->n_groups;
+	cl_uint n = (cl_uint)job->all.n_groups;
 	struct launch_arg args[] = { LAUNCH_ARG(counts), LAUNCH_ARG(n), LAUNCH_ARG(total) };
 	struct launch launch = { .source = "scan.cl", .options = "-DGROUP=64", .kernel = "scan_group", .args = args,
 				 .n_args = sizeof args / sizeof *args, .global = SCAN_GROUP, .local = SCAN_GROUP };
@@ -74,70 +86,72 @@ static cl_uint at_most(uint64_t n)
 	return (cl_uint)(n < UINT32_MAX ? n : UINT32_MAX);
 }
 
-/* By select_words.cl. */
-static choir_status write_by_words(struct select_job *job)
+/* What the limit selects of all, by select_words.cl. */
+static choir_status write_by_words(struct select_job *job, struct select_limit limit, const struct select_target *to)
 {
 	static const char *const keys[] = { "-DKEY=ushort -DSIGNED=short", "-DKEY=uint -DSIGNED=int", "-DKEY=ulong -DSIGNED=long" };
-	cl_uint n = (cl_uint)job->from.n, span = job->span / WORD, capacity = at_most(job->to.capacity), ties = at_most(job->limit.ties);
-	cl_ulong at = job->from.off / job->from.elem_bytes, key = job->limit.key;
+	const struct select_extent *all = &job->all;
+	cl_uint span = all->span / WORD, capacity = at_most(to->capacity), ties = at_most(limit.ties);
+	cl_ulong key = limit.key;
 	char options[96];
-	struct launch_arg count_args[] = { LAUNCH_ARG(job->from.mem), LAUNCH_ARG(at), LAUNCH_ARG(n), LAUNCH_ARG(span), LAUNCH_ARG(key),
+	struct launch_arg count_args[] = { LAUNCH_ARG(all->mem), LAUNCH_ARG(all->at), LAUNCH_ARG(all->n), LAUNCH_ARG(span), LAUNCH_ARG(key),
 					   LAUNCH_ARG(job->masks.mem), LAUNCH_ARG(job->aside.mem), LAUNCH_ARG(job->above), LAUNCH_ARG(job->equal) };
-	struct launch_arg take_args[] = { LAUNCH_ARG(n), LAUNCH_ARG(span), LAUNCH_ARG(key), LAUNCH_ARG(ties), LAUNCH_ARG(job->above),
+	struct launch_arg take_args[] = { LAUNCH_ARG(all->n), LAUNCH_ARG(span), LAUNCH_ARG(key), LAUNCH_ARG(ties), LAUNCH_ARG(job->above),
 					  LAUNCH_ARG(job->equal), LAUNCH_ARG(capacity), LAUNCH_ARG(job->masks.mem), LAUNCH_ARG(job->aside.mem),
-					  LAUNCH_ARG(job->to.ind), LAUNCH_ARG(job->to.val) };
+					  LAUNCH_ARG(to->ind), LAUNCH_ARG(to->val) };
 
-	snprintf(options, sizeof options, "%s -DINDEX=%s -DTIES=%d", keys[job->from.elem_bytes / 4], job->to.ind_bytes == 8 ? "long" : "int",
+	snprintf(options, sizeof options, "%s -DINDEX=%s -DTIES=%d", keys[job->from.elem_bytes / 4], to->ind_bytes == 8 ? "long" : "int",
 		 ties < UINT32_MAX);
-	TRY(run_as(job, "select_words.cl", options, "select_words", count_args, sizeof count_args / sizeof *count_args,
-		   job->n_groups / STREAMS));
+	TRY(run_as(job, "select_words.cl", options, "select_words", count_args, sizeof count_args / sizeof *count_args, all->n_groups / STREAMS));
 	TRY(scan(job, job->above, job->totals[0]));
 	TRY(scan(job, job->equal, job->totals[1]));
 	if (capacity > 0)
-		TRY(run_as(job, "select_words.cl", options, "select_take", take_args, sizeof take_args / sizeof *take_args,
-			   job->n_groups));
+		TRY(run_as(job, "select_words.cl", options, "select_take", take_args, sizeof take_args / sizeof *take_args, all->n_groups));
 	return read_totals(job);
 }
 
-/* By select.cl. */
-static choir_status write_by_groups(struct select_job *job)
+/* The same by select.cl. */
+static choir_status write_by_groups(struct select_job *job, struct select_limit limit, const struct select_target *to)
 {
-	cl_uint n = (cl_uint)job->from.n, capacity = at_most(job->to.capacity), ties = at_most(job->limit.ties);
-	cl_ulong at = job->from.off / job->from.elem_bytes, key = job->limit.key;
-	struct launch_arg count_args[] = { LAUNCH_ARG(job->from.mem), LAUNCH_ARG(at), LAUNCH_ARG(n), LAUNCH_ARG(job->span), LAUNCH_ARG(key),
+	const struct select_extent *all = &job->all;
+	cl_uint capacity = at_most(to->capacity), ties = at_most(limit.ties);
+	cl_ulong key = limit.key;
+	struct launch_arg count_args[] = { LAUNCH_ARG(all->mem), LAUNCH_ARG(all->at), LAUNCH_ARG(all->n), LAUNCH_ARG(all->span), LAUNCH_ARG(key),
 					   LAUNCH_ARG(job->above), LAUNCH_ARG(job->equal) };
-	struct launch_arg write_args[] = { LAUNCH_ARG(job->from.mem), LAUNCH_ARG(at), LAUNCH_ARG(n), LAUNCH_ARG(job->span), LAUNCH_ARG(key),
+	struct launch_arg write_args[] = { LAUNCH_ARG(all->mem), LAUNCH_ARG(all->at), LAUNCH_ARG(all->n), LAUNCH_ARG(all->span), LAUNCH_ARG(key),
 					   LAUNCH_ARG(ties), LAUNCH_ARG(job->above), LAUNCH_ARG(job->equal), LAUNCH_ARG(capacity),
-					   LAUNCH_ARG(job->to.ind), LAUNCH_ARG(job->to.val) };
+					   LAUNCH_ARG(to->ind), LAUNCH_ARG(to->val) };
 
-	TRY(run(job, "select_count", count_args, sizeof count_args / sizeof *count_args));
+	TRY(run_as(job, "select.cl", job->options, "select_count", count_args, sizeof count_args / sizeof *count_args, all->n_groups));
 	TRY(scan(job, job->above, job->totals[0]));
 	TRY(scan(job, job->equal, job->totals[1]));
 	if (capacity > 0)
-		TRY(run(job, "select_write", write_args, sizeof write_args / sizeof *write_args));
+		TRY(run_as(job, "select.cl", job->options, "select_write", write_args, sizeof write_args / sizeof *write_args, all->n_groups));
 	return read_totals(job);
 }
 
 static choir_status write_selected(struct select_job *job)
 {
-	job->searching = false;
-	return job->masks.mem != NULL ? write_by_words(job) : write_by_groups(job);
+	job->phase = WRITING;
+	return (job->masks.mem != NULL ? write_by_words : write_by_groups)(job, job->limit, &job->to);
 }
 
 static choir_status count_digits(struct select_job *job)
 {
 	static const cl_uint zeros[DIGITS];
-	cl_uint n = (cl_uint)job->from.n, shift, bits;
-	cl_ulong at = job->from.off / job->from.elem_bytes, prefix = job->prefix;
+	const struct select_extent *among = &job->among;
+	cl_uint shift, bits;
+	cl_ulong prefix = job->prefix;
 	struct dev_access count = dev_buffer_access(job->count, 0, sizeof job->digits);
-	struct launch_arg args[] = { LAUNCH_ARG(job->from.mem), LAUNCH_ARG(at), LAUNCH_ARG(n), LAUNCH_ARG(job->span), LAUNCH_ARG(prefix),
+	struct launch_arg args[] = { LAUNCH_ARG(among->mem), LAUNCH_ARG(among->at), LAUNCH_ARG(among->n), LAUNCH_ARG(among->span), LAUNCH_ARG(prefix),
 				     LAUNCH_ARG(shift), LAUNCH_ARG(bits), LAUNCH_ARG(job->count) };
 
+	job->phase = SEARCHING;
 	job->bits = bits = job->shift < DIGIT_BITS ? job->shift : DIGIT_BITS;
 	job->shift -= job->bits;
 	shift = job->shift;
 	TRY(dev_write(job->device, &count, 0, zeros, sizeof zeros, NULL));
-	TRY(run(job, "select_digits", args, sizeof args / sizeof *args));
+	TRY(run_as(job, "select.cl", job->options, "select_digits", args, sizeof args / sizeof *args, among->n_groups));
 	return dev_read(job->device, &count, 0, job->digits, sizeof job->digits, &job->event);
 }
 
@@ -155,23 +169,77 @@ static choir_status search_on(struct select_job *job)
 	return write_selected(job);
 }
 
+static struct select_extent extent_of(const struct select_job *job, cl_mem mem, uint64_t off, uint64_t n)
+{
+	uint64_t span, step = job->group == 1 ? WORD * STREAMS : job->group;
+	size_t n_groups = launch_items(job->device, (n + step - 1) / step, &span);
+	struct select_extent extent = { .mem = mem, .at = off / job->from.elem_bytes, .n = (cl_uint)n, .span = (cl_uint)(span * step), .n_groups = n_groups };
+
+	if (job->group == 1) { /* as many spans an item */
+		extent.n_groups *= STREAMS;
+		extent.span /= STREAMS;
+	}
+	return extent;
+}
+
+static bool pivot_pays(const struct select_job *job)
+{
+	return job->group == 1 && job->from.n > SELECT_FEW && select_pivot_rank(job->from.n, job->k) < SELECT_SAMPLES;
+}
+
+static choir_status take_sample(struct select_job *job)
+{
+	uint64_t bytes = (uint64_t)SELECT_SAMPLES * job->from.elem_bytes;
+	cl_ulong stride = job->from.n / SELECT_SAMPLES;
+	cl_uint samples = SELECT_SAMPLES, span = SELECT_SAMPLES / SAMPLERS;
+	struct dev_access access;
+	struct launch_arg args[] = { LAUNCH_ARG(job->all.mem), LAUNCH_ARG(job->all.at), LAUNCH_ARG(stride), LAUNCH_ARG(samples), LAUNCH_ARG(span),
+				     LAUNCH_ARG(job->sampled) };
+
+	job->phase = SAMPLING;
+	TRY(pool_take(&job->sample, bytes, "a sample"));
+	TRY(dev_buffer_create(job->device, bytes, &job->sampled));
+	access = dev_buffer_access(job->sampled, 0, bytes);
+	TRY(run_as(job, "select.cl", job->options, "select_sample", args, sizeof args / sizeof *args, SAMPLERS));
+	return dev_read(job->device, &access, 0, job->sample.ptr, bytes, &job->event);
+}
+
+/* The sample is there: what lies at or above its pivot. */
+static choir_status collect(struct select_job *job)
+{
+	uint64_t rank = select_pivot_rank(job->from.n, job->k);
+	struct select_input sample = { .val = job->sample.ptr, .elem_bytes = job->from.elem_bytes, .n = SELECT_SAMPLES };
+	struct select_target to = { .ind_bytes = 4, .capacity = select_pivot_room(job->from.n, rank) };
+	struct select_limit pivot;
+
+	job->phase = COLLECTING;
+	TRY(select_top_limit(&sample, rank, &pivot));
+	TRY(scratch_take(job->device, to.capacity * job->from.elem_bytes, "the candidates of a selection", &job->found));
+	TRY(scratch_take(job->device, to.capacity * to.ind_bytes, "their positions", &job->found_ind));
+	to.val = job->found.mem;
+	to.ind = job->found_ind.mem;
+	job->room = to.capacity;
+	return write_by_words(job, (struct select_limit){ .key = pivot.key, .ties = UINT64_MAX }, &to);
+}
+
+/* Among the candidates, unless there are too few, since the sample misled, or more than were kept. */
+static choir_status search(struct select_job *job)
+{
+	if (job->n_above >= job->k && job->n_above <= job->room)
+		job->among = extent_of(job, job->found.mem, 0, job->n_above);
+	return count_digits(job);
+}
+
 static choir_status prepare(struct select_job *job)
 {
 	static const char *const keys[] = { "ushort", "uint", "ulong" };
-	uint64_t span, step;
 
 	job->group = job->from.group > 0 ? job->from.group : dev_is_cpu(job->device) ? 1 : GPU_GROUP;
-	step = job->group == 1 ? WORD * STREAMS : job->group;
-	job->n_groups = launch_items(job->device, (job->from.n + step - 1) / step, &span);
-	job->span = (cl_uint)(span * step);
-	if (job->group == 1) { /* as many spans an item */
-		job->n_groups *= STREAMS;
-		job->span /= STREAMS;
-	}
+	job->all = job->among = extent_of(job, job->from.mem, job->from.off, job->from.n);
 	snprintf(job->options, sizeof job->options, "-DKEY=%s -DINDEX=%s -DGROUP=%zu", keys[job->from.elem_bytes / 4],
 		 job->to.ind_bytes == 8 ? "long" : "int", job->group);
-	TRY(dev_buffer_create(job->device, job->n_groups * 4, &job->above));
-	TRY(dev_buffer_create(job->device, job->n_groups * 4, &job->equal));
+	TRY(dev_buffer_create(job->device, job->all.n_groups * 4, &job->above));
+	TRY(dev_buffer_create(job->device, job->all.n_groups * 4, &job->equal));
 	TRY(dev_buffer_create(job->device, 4, &job->totals[0]));
 	TRY(dev_buffer_create(job->device, 4, &job->totals[1]));
 	if (job->group == 1) {
@@ -186,7 +254,9 @@ static choir_status start(struct select_job *job)
 	if (job->from.n == 0)
 		return CHOIR_SUCCESS;
 	TRY(prepare(job));
-	return job->searching ? count_digits(job) : write_selected(job);
+	if (job->phase == WRITING)
+		return write_selected(job);
+	return pivot_pays(job) ? take_sample(job) : count_digits(job);
 }
 
 static choir_status create(choir_device *device, const struct select_source *from, const struct select_target *to, struct select_job first,
@@ -213,7 +283,7 @@ static choir_status create(choir_device *device, const struct select_source *fro
 choir_status select_job_limit(choir_device *device, const struct select_source *from, struct select_limit limit, const struct select_target *to,
                               struct select_job **out_p)
 {
-	return create(device, from, to, (struct select_job){ .limit = limit }, out_p);
+	return create(device, from, to, (struct select_job){ .phase = WRITING, .limit = limit }, out_p);
 }
 
 choir_status select_job_top(choir_device *device, const struct select_source *from, uint64_t k, const struct select_target *to,
@@ -222,9 +292,12 @@ choir_status select_job_top(choir_device *device, const struct select_source *fr
 	unsigned key_bits = 8 * from->elem_bytes - 1;
 
 	if (k == 0) /* nothing is above the highest key */
-		return create(device, from, to, (struct select_job){ .limit = { .key = UINT64_MAX >> (64 - key_bits) } }, out_p);
-	return create(device, from, to, (struct select_job){ .searching = true, .k = k, .shift = key_bits }, out_p);
+		return create(device, from, to, (struct select_job){ .phase = WRITING, .limit = { .key = UINT64_MAX >> (64 - key_bits) } }, out_p);
+	return create(device, from, to, (struct select_job){ .phase = SEARCHING, .k = k, .shift = key_bits }, out_p);
 }
+
+/* What follows a phase. */
+static choir_status (*const after[])(struct select_job *) = { [SAMPLING] = collect, [COLLECTING] = search, [SEARCHING] = search_on, [WRITING] = NULL };
 
 choir_status select_job_poll(struct select_job *job, uint64_t *count_p, struct select_limit *limit_p, bool *done_p)
 {
@@ -232,15 +305,15 @@ choir_status select_job_poll(struct select_job *job, uint64_t *count_p, struct s
 
 	*done_p = false;
 	while (job->event != NULL) {
-		bool searched = job->searching;
+		choir_status (*const next)(struct select_job *) = after[job->phase];
 
 		TRY(dev_poll(job->event, &over));
 		if (!over)
 			return CHOIR_SUCCESS;
 		job->watched = false;
 		TRY(dev_wait(&job->event));
-		if (searched)
-			TRY(search_on(job));
+		if (next != NULL)
+			TRY(next(job));
 	}
 	*done_p = true;
 	*count_p = job->n_above + (job->n_equal < job->limit.ties ? job->n_equal : job->limit.ties);
@@ -272,5 +345,9 @@ void select_job_destroy(struct select_job *job)
 	dev_buffer_free(job->count);
 	scratch_give(&job->masks);
 	scratch_give(&job->aside);
+	scratch_give(&job->found);
+	scratch_give(&job->found_ind);
+	dev_buffer_free(job->sampled);
+	pool_give(&job->sample);
 	free(job);
 }

@@ -120,9 +120,29 @@ static void items_in_groups(void **state)
 	all_cases();
 }
 
+/* Samples are taken at i * stride + i % stride: where just those elements are larger than all others the pivot is too high, where they are smaller too low. */
+static void samples_mislead(void **state)
+{
+	enum { N = 70001, STRIDE = N / SELECT_SAMPLES };
+	float *data = (float *)(void *)make(4, N, false, 5), *from = data + OFFSET;
+
+	(void)state;
+	group = 1;
+	for (int higher = 0; higher < 2; higher++) {
+		for (size_t i = 0; i < N; i++)
+			from[i] = (float)((i * 7919 % N) + (higher && i / STRIDE % STRIDE == i % STRIDE ? N : 1));
+		one_case((unsigned char *)data, 4, N, N / 3, true, 0, N / 3, 4);
+		one_case((unsigned char *)data, 4, N, 100, true, 0, 100, 4);
+	}
+	for (size_t i = 0; i < N; i++)
+		from[i] = i / STRIDE % STRIDE == i % STRIDE ? 0 : (float)(i % 1000 + 1);
+	one_case((unsigned char *)data, 4, N, 100, true, 0, 100, 8);
+	free(data);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(items_alone), cmocka_unit_test(items_in_groups) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(items_alone), cmocka_unit_test(items_in_groups), cmocka_unit_test(samples_mislead) };
 
 	return cmocka_run_group_tests(tests, open_device, close_device);
 }
