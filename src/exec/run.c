@@ -66,6 +66,7 @@ static choir_status learn(struct run *run, bool *moved)
 {
 	*moved = true;
 	run->in_line = run->held_back = false;
+	run->slot_at = run->slot_part;
 	run->state = RUN_ASK;
 	return run->disagree(run);
 }

@@ -58,6 +58,7 @@ struct run {
 	uint64_t key, seq;          /* given at submission */
 	int lane;
 	uint64_t slot_at;           /* my place in the slots, see slot_ring.h */
+	uint64_t slot_part;         /* and that of the plans that come if ranks disagree */
 	uint32_t slot_behind;       /* bit b: call seq - b had some of it, and is waited for */
 	choir_dtype dtype;
 	choir_op op;

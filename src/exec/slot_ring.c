@@ -35,23 +35,30 @@ static uint64_t turn_of(uint64_t ring_bytes, uint64_t bytes)
 	return turn < ring_bytes ? turn : ring_bytes;
 }
 
+/* The plan at hand is a short one, and where another one may take its place that is after all ranks have seen that it will. */
+static bool begins_short(const struct run *run)
+{
+	return run->plan != NULL && run->disagree != NULL && !run->plan->peers && run->plan->slot_used <= SHORT_BYTES;
+}
+
 void slot_ring_take(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
 	struct slot_ring *ring = &comm->engine.ring;
-	uint64_t bytes = need_of(run), ring_bytes = comm->part_bytes * COMM_LANES;
+	uint64_t bytes = need_of(run), ring_bytes = comm->part_bytes * COMM_LANES, close = ring_bytes + (uint64_t)run->lane * SHORT_BYTES;
 	struct slot_range *mine = &ring->held[run->lane];
 
 	run->slot_behind = 0;
 	if (bytes <= SHORT_BYTES) {
 		*mine = (struct slot_range){ 0 };
-		run->slot_at = ring_bytes + (uint64_t)run->lane * SHORT_BYTES;
+		run->slot_at = run->slot_part = close;
 		return;
 	}
 	if (ring->next + bytes > turn_of(ring_bytes, bytes))
 		ring->next = 0;
 	*mine = (struct slot_range){ .from = ring->next, .to = ring->next + bytes };
-	run->slot_at = ring->next;
+	run->slot_part = ring->next;
+	run->slot_at = begins_short(run) ? close : run->slot_part;
 	ring->next += bytes;
 	for (uint64_t back = 1; back < COMM_LANES && back <= run->seq; back++) {
 		const struct slot_range *other = &ring->held[(run->seq - back) % COMM_LANES];
