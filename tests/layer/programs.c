@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* An OpenCL layer (OPENCL_LAYERS) that builds each program once for all processes of a test run: what was built stays in the folder CHOIR_TEST_PROGRAMS, as the
- * device's own binary.  Some runtimes take a tenth of a second and more to build a program, 30 times what loading its binary takes, and tests are many processes.
+/* An OpenCL layer (OPENCL_LAYERS) that builds each program once for all processes of a test run: what was built stays in the folder
+ * CHOIR_TEST_PROGRAMS, as the device's own binary.  Some runtimes take a tenth of a second and more to build a program, 30 times what
+ * loading its binary takes, and tests are many processes.
  *
  * Design notes.
  *
- * Only what is built from source, for one device and without a callback, is looked up; everything else passes through.  A file's name is a hash of the source, the options,
- * the device and its driver; it is written beside its place and then renamed, so no process sees half of one.  What does not load is built from source.
+ * Only what is built from source, for one device and without a callback, is looked up; everything else passes through.  A file's name is a
+ * hash of the source, the options, the device and its driver; it is written beside its place and then renamed, so no process sees half of
+ * one.  What does not load is built from source.
  *
- * A handle made from source cannot be given a binary later, so the program that was loaded stands behind the handle that the caller has: kernels are made of it and build
- * questions go to it.  It is released with the last reference that the caller has. */
+ * A handle made from source cannot be given a binary later, so the program that was loaded stands behind the handle that the caller has:
+ * kernels are made of it and build questions go to it.  It is released with the last reference that the caller has. */
 #include <CL/cl_layer.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -116,7 +118,8 @@ static bool path_of(const struct entry *entry, cl_device_id device, const char *
 	key.name = XXH3_128bits(name, strlen(name));
 	key.driver = XXH3_128bits(driver, strlen(driver));
 	XXH128_hash_t hash = XXH3_128bits(&key, sizeof key);
-	return snprintf(path, bytes, "%s/%016llx%016llx", folder, (unsigned long long)hash.high64, (unsigned long long)hash.low64) < (int)bytes;
+	return snprintf(path, bytes, "%s/%016llx%016llx", folder, (unsigned long long)hash.high64, (unsigned long long)hash.low64) <
+	       (int)bytes;
 }
 
 static unsigned char *read_file(const char *path, size_t *bytes_p)
@@ -129,10 +132,12 @@ static unsigned char *read_file(const char *path, size_t *bytes_p)
 		return NULL;
 	if (fstat(fileno(file), &stat) == 0 && stat.st_size > 0)
 		bytes = malloc((size_t)stat.st_size);
-	if (bytes != NULL && fread(bytes, 1, (size_t)stat.st_size, file) == (size_t)stat.st_size)
+	if (bytes != NULL && fread(bytes, 1, (size_t)stat.st_size, file) != (size_t)stat.st_size) {
+		free(bytes);
+		bytes = NULL;
+	}
+	if (bytes != NULL)
 		*bytes_p = (size_t)stat.st_size;
-	else
-		free(bytes), bytes = NULL;
 	fclose(file);
 	return bytes;
 }
@@ -192,7 +197,8 @@ static cl_int CL_API_CALL build(cl_program program, cl_uint n, const cl_device_i
 	pthread_mutex_lock(&lock);
 	struct entry *entry = *find(program); /* it lives as long as the caller's reference */
 	pthread_mutex_unlock(&lock);
-	if (entry == NULL || entry->loaded != NULL || n != 1 || fn != NULL || !path_of(entry, devices[0], options != NULL ? options : "", path, sizeof path))
+	if (entry == NULL || entry->loaded != NULL || n != 1 || fn != NULL ||
+	    !path_of(entry, devices[0], options != NULL ? options : "", path, sizeof path))
 		return below->clBuildProgram(program, n, devices, options, fn, ctx);
 	entry->loaded = load(entry->context, devices[0], path);
 	if (entry->loaded != NULL)
@@ -213,7 +219,8 @@ static cl_int CL_API_CALL kernels(cl_program program, cl_uint n, cl_kernel *out,
 	return below->clCreateKernelsInProgram(behind(program), n, out, n_p);
 }
 
-static cl_int CL_API_CALL build_info(cl_program program, cl_device_id device, cl_program_build_info what, size_t bytes, void *out, size_t *bytes_p)
+static cl_int CL_API_CALL build_info(cl_program program, cl_device_id device, cl_program_build_info what, size_t bytes, void *out,
+                                     size_t *bytes_p)
 {
 	return below->clGetProgramBuildInfo(behind(program), device, what, bytes, out, bytes_p);
 }
@@ -234,7 +241,8 @@ CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t bytes,
 	return CL_SUCCESS;
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n, const struct _cl_icd_dispatch *target, cl_uint *n_p, const struct _cl_icd_dispatch **out_p)
+CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n, const struct _cl_icd_dispatch *target, cl_uint *n_p,
+                                            const struct _cl_icd_dispatch **out_p)
 {
 	if (target == NULL || n_p == NULL || out_p == NULL || n * sizeof(void *) < sizeof mine)
 		return CL_INVALID_VALUE;

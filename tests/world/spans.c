@@ -56,7 +56,8 @@ static void spans_around(struct world *world, int rank, choir_comm *comm, void *
 			continue;
 		write_span(out + shift, bytes, rank * 100 + i);
 		in[shift + bytes] = 0xA5;
-		OK(choir_sendrecv(comm, choir_host(out + shift), bytes, right, choir_host(in + shift), bytes, left, CHOIR_U8, NULL, i < SPANS ? NULL : &event));
+		OK(choir_sendrecv(comm, choir_host(out + shift), bytes, right, choir_host(in + shift), bytes, left, CHOIR_U8, NULL,
+		                  i < SPANS ? NULL : &event));
 		if (event != NULL)
 			OK(choir_event_wait(event, -1));
 		choir_event_release(event);
