@@ -18,12 +18,13 @@ static inline void host_widen_F16(float *out, const uint16_t *in)
 	_mm256_storeu_ps(out + 8, _mm256_cvtph_ps(_mm_loadu_si128(from + 1)));
 }
 
+/* One store: who reads it again at once (host_line.h) would wait for two. */
 static inline void host_narrow_F16(uint16_t *out, const float *in)
 {
-	__m128i *to = (__m128i *)(void *)out;
+	__m128i low = _mm256_cvtps_ph(_mm256_loadu_ps(in), _MM_FROUND_TO_NEAREST_INT);
+	__m128i high = _mm256_cvtps_ph(_mm256_loadu_ps(in + 8), _MM_FROUND_TO_NEAREST_INT);
 
-	_mm_storeu_si128(to, _mm256_cvtps_ph(_mm256_loadu_ps(in), _MM_FROUND_TO_NEAREST_INT));
-	_mm_storeu_si128(to + 1, _mm256_cvtps_ph(_mm256_loadu_ps(in + 8), _MM_FROUND_TO_NEAREST_INT));
+	_mm256_storeu_si256((__m256i *)(void *)out, _mm256_set_m128i(high, low));
 }
 
 /* The even elements, then the odd ones: two bfloats are a word, whose halves are one shift and one mask away from floats. */
