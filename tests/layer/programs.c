@@ -10,7 +10,7 @@
  * one.  What does not load is built from source.
  *
  * A handle made from source cannot be given a binary later, so the program that was loaded stands behind the handle that the caller has:
- * kernels are made of it and build questions go to it.  It is released with the last reference that the caller has. */
+ * kernels are made of it, and questions about what was built go to it.  It is released with the last reference that the caller has. */
 #include <CL/cl_layer.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -219,6 +219,15 @@ static cl_int CL_API_CALL kernels(cl_program program, cl_uint n, cl_kernel *out,
 	return below->clCreateKernelsInProgram(behind(program), n, out, n_p);
 }
 
+/* What comes of building; the handle answers for itself what it was made of. */
+static cl_int CL_API_CALL info(cl_program program, cl_program_info what, size_t bytes, void *out, size_t *bytes_p)
+{
+	bool built = what == CL_PROGRAM_BINARY_SIZES || what == CL_PROGRAM_BINARIES || what == CL_PROGRAM_NUM_KERNELS ||
+	             what == CL_PROGRAM_KERNEL_NAMES;
+
+	return below->clGetProgramInfo(built ? behind(program) : program, what, bytes, out, bytes_p);
+}
+
 static cl_int CL_API_CALL build_info(cl_program program, cl_device_id device, cl_program_build_info what, size_t bytes, void *out,
                                      size_t *bytes_p)
 {
@@ -254,6 +263,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n, const struct _cl_icd_disp
 	mine.clBuildProgram = build;
 	mine.clCreateKernel = kernel;
 	mine.clCreateKernelsInProgram = kernels;
+	mine.clGetProgramInfo = info;
 	mine.clGetProgramBuildInfo = build_info;
 	*n_p = sizeof mine / sizeof(void *);
 	*out_p = &mine;
