@@ -44,7 +44,7 @@ struct algo_in {
 	bool send_direct, recv_direct; /* host can load and store there; else the plan touches SEND / RECV only by COPY (never to each other) */
 	bool shared;           /* all ranks are on one node and may reach each other's SEND and RECV: PLAN_PEER_* may be used (decided for the comm, so the same on
 	                          all ranks; the executor takes another plan if a buffer turns out to be out of reach) */
-	bool stream;           /* the results of all ranks of the node do not fit its cache */
+	bool stream;           /* the buffers of all ranks of the node take more than half of its cache */
 	bool final_op;         /* the operator has a final step (mean): the REDUCE that makes the result must be marked final (mark it always) */
 	uint64_t slot_bytes;   /* bytes of every arena slot; the same on all ranks of the comm; a multiple of 64 * max_node_size, >= 4096 */
 	uint64_t message_bytes;/* longest message a step may send */
