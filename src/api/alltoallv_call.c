@@ -216,7 +216,7 @@ choir_status choir_alltoallv(choir_comm *comm, choir_buffer send, const size_t *
 	r.forced = NULL;
 	r.send.bytes = r.recv.bytes = NULL;
 	d = dense_of(&r);
-	if (!dense_again(&d, 1, call, event_p, &repeat, &st))
+	if (!dense_again(&d, call, event_p, &repeat, &st))
 		st = first(&r, &d, call, event_p);
 	vector_fini(&r.send);
 	vector_fini(&r.recv);

@@ -388,7 +388,7 @@ choir_status dense_start(struct dense *d, const choir_call *given, choir_event *
 	struct repeat_call repeat;
 	choir_status st;
 
-	if (dense_again(d, 1, given, event_p, &repeat, &st))
+	if (dense_again(d, given, event_p, &repeat, &st))
 		return st;
 	return dense_first(d, given, event_p);
 }

@@ -49,9 +49,11 @@ choir_status dense_go(struct dense *d, const choir_call *call, struct algo_in *i
 choir_status dense_first(struct dense *d, const choir_call *given, choir_event **event_p);
 choir_status dense_start(struct dense *d, const choir_call *given, choir_event **event_p);
 
-/* dense_again: are these n calls that are one the blocking call before once more?  Then they are carried out, and *st_p is their outcome.  Else, if the next one may be,
- * repeats [n] is what each must be the same in: d[i].repeat.  Nothing of the arguments has to be checked before. */
-bool dense_again(struct dense *d, int n, const choir_call *given, choir_event **event_p, struct repeat_call *repeats, choir_status *st_p);
+/* dense_repeat: are these n calls that are one the blocking call before once more?  Then they are carried out, and *st_p is their outcome.  Nothing of the arguments has to
+ * be checked before.  *may_p: else, may the next one be, if these are noted with the runs that carry them out (dense.repeat)?
+ * dense_again: the same for one, described in *repeat and noted. */
+bool dense_repeat(choir_comm *comm, const struct repeat_call *repeats, int n, const choir_call *given, choir_event **event_p, bool *may_p, choir_status *st_p);
+bool dense_again(struct dense *d, const choir_call *given, choir_event **event_p, struct repeat_call *repeat, choir_status *st_p);
 
 /* dense_express: nothing is to be waited for before it, and it is not so long that others would be held up: exec/express.h may carry it out.
  * dense_on_the_spot: does so with n calls that are one, and the runs from express_begin. */

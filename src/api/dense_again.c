@@ -30,16 +30,15 @@ static void describe(const struct dense *d, const choir_call *given, struct repe
 }
 
 /* After repeat_begin. */
-static choir_status carry_out(const struct dense *d, struct run *const *runs, int n)
+static choir_status carry_out(const char *call, struct choir_comm *comm, struct run *const *runs, int n)
 {
-	struct choir_comm *comm = d->comm;
 	uint64_t seq = comm->engine.next_seq;
 	bool pair = runs[0]->pair;
 	choir_event *event;
 	choir_status st;
 
 	if (comm->family != NULL) {
-		st = call_may_block(d->call, comm, pair);
+		st = call_may_block(call, comm, pair);
 		if (st != CHOIR_SUCCESS) {
 			express_drop(runs, n);
 			return st;
@@ -47,24 +46,28 @@ static choir_status carry_out(const struct dense *d, struct run *const *runs, in
 		atomic_store_explicit(&comm->last_user, this_thread(), memory_order_relaxed);
 	}
 	st = repeat_end(runs, n, &event);
-	return event == NULL ? st : call_finish(d->call, comm, event, pair, seq);
+	return event == NULL ? st : call_finish(call, comm, event, pair, seq);
 }
 
-bool dense_again(struct dense *d, int n, const choir_call *given, choir_event **event_p, struct repeat_call *repeats, choir_status *st_p)
+bool dense_repeat(choir_comm *comm, const struct repeat_call *repeats, int n, const choir_call *given, choir_event **event_p, bool *may_p, choir_status *st_p)
 {
 	struct run *runs[2];
 
-	if (event_p != NULL || d->comm == NULL || !call_says_nothing(given) || group_is_open() || in_callback())
+	*may_p = event_p == NULL && comm != NULL && call_says_nothing(given) && !group_is_open() && !in_callback();
+	for (int i = 0; i < n && *may_p; i++)
+		*may_p = is_plain(repeats[i].send) && is_plain(repeats[i].recv);
+	if (!*may_p || call_check_comm(repeats->name, comm) != CHOIR_SUCCESS || !repeat_begin(comm, repeats, n, runs))
 		return false;
-	for (int i = 0; i < n; i++)
-		if (!is_plain(d[i].send) || !is_plain(d[i].recv))
-			return false;
-	for (int i = 0; i < n; i++) {
-		describe(&d[i], given, &repeats[i]);
-		d[i].repeat = &repeats[i];
-	}
-	if (call_check_comm(d->call, d->comm) != CHOIR_SUCCESS || !repeat_begin(d->comm, repeats, n, runs))
-		return false;
-	*st_p = carry_out(d, runs, n);
+	*st_p = carry_out(repeats->name, comm, runs, n);
 	return true;
+}
+
+bool dense_again(struct dense *d, const choir_call *given, choir_event **event_p, struct repeat_call *repeat, choir_status *st_p)
+{
+	bool done, may;
+
+	describe(d, given, repeat);
+	done = dense_repeat(d->comm, repeat, 1, given, event_p, &may, st_p);
+	d->repeat = may ? repeat : NULL;
+	return done;
 }

@@ -101,7 +101,7 @@ static choir_status start_dense(choir_request *base, const choir_call *call, cho
 
 	if (plain.name == base->name)
 		plain.name = NULL; /* as in a call that says nothing */
-	if (dense_again(&d, 1, &plain, event_p, &repeat, &st))
+	if (dense_again(&d, &plain, event_p, &repeat, &st))
 		return st;
 	return dense_go(&d, call, &in, event_p);
 }

@@ -12,7 +12,7 @@ choir_status choir_reduce_scatterv(choir_comm *comm, choir_buffer send, choir_bu
 	struct vector blocks;
 	choir_status st;
 
-	if (dense_again(&d, 1, call, event_p, &repeat, &st))
+	if (dense_again(&d, call, event_p, &repeat, &st))
 		return st;
 	TRY(dense_names(&d));
 	TRY(vector_read(d.call, "recv_counts", comm->n, choir_dtype_bytes(dtype), recv_counts, NULL, &blocks));
@@ -36,7 +36,7 @@ choir_status choir_allgatherv(choir_comm *comm, choir_buffer send, size_t send_c
 	struct vector blocks;
 	choir_status st;
 
-	if (dense_again(&d, 1, call, event_p, &repeat, &st))
+	if (dense_again(&d, call, event_p, &repeat, &st))
 		return st;
 	TRY(dense_names(&d));
 	TRY(vector_read(d.call, "recv_counts", comm->n, choir_dtype_bytes(dtype), recv_counts, displacements, &blocks));
