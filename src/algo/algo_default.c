@@ -11,7 +11,7 @@
 /* Below, a copy into a slot costs less than the second wait of the direct algorithms. */
 #define DIRECT_BYTES (2 * 1024)
 /* Above, reading everything on each of two ranks costs more than writing half of the result to the peer. */
-#define DIRECT_ONESHOT_BYTES (64 * 1024)
+#define DIRECT_ONESHOT_BYTES (8 * 1024)
 
 /* On one node: what comes neither first nor last in the table. */
 static const struct algorithm *default_node(const struct algo_in *in)

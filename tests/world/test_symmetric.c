@@ -235,8 +235,8 @@ static void test_wrong(void **state)
  * reduced, on one of them through slots. */
 static void in_place_on_some(struct world *world, int rank, choir_comm *comm, void *unused)
 {
-	static const char *const usual[] = { "direct_oneshot", "twoshot", "twoshot", "direct_oneshot" };
-	enum { COUNT = 12345 };
+	static const char *const usual[] = { "direct_oneshot", "oneshot", "oneshot", "direct_oneshot" };
+	enum { COUNT = 2001 };
 	int32_t *share;
 
 	(void)unused;
