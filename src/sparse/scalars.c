@@ -15,8 +15,8 @@
 static const struct scalars_loops *loops_of(const struct scalars_call *call)
 {
 #ifdef __x86_64__
-	if (__builtin_cpu_supports("popcnt") && __builtin_cpu_supports("bmi2"))
-		return &scalars_popcount_loops[call->dtype][call->op];
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("bmi2"))
+		return &scalars_avx2_loops[call->dtype][call->op];
 #endif
 	return &scalars_base_loops[call->dtype][call->op];
 }

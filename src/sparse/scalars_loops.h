@@ -35,6 +35,6 @@ struct scalars_loops {
 };
 
 extern const struct scalars_loops scalars_base_loops[EACH_DTYPES][EACH_OPS];
-extern const struct scalars_loops scalars_popcount_loops[EACH_DTYPES][EACH_OPS]; /* x86-64 only */
+extern const struct scalars_loops scalars_avx2_loops[EACH_DTYPES][EACH_OPS]; /* x86-64 only */
 
 #endif
