@@ -4,7 +4,7 @@
 #include "exec/run.h"
 
 /* All rings of a node together are to be larger than the caches of its cores and smaller than the one they share. */
-enum { NODE_BYTES = 16 << 20, RING_MOST = 4 << 20, RING_LEAST = 512 << 10, CLOSE_BYTES = 2 << 20, SHORT_BYTES = 8 << 10, LINE_BYTES = 64 };
+enum { NODE_BYTES = 16 << 20, RING_MOST = 4 << 20, RING_LEAST = 512 << 10, CLOSE_BYTES = 2 << 20, SHORT_BYTES = 4 << 10, LINE_BYTES = 64 };
 
 struct slot_sizes slot_sizes_of(int node_size)
 {
@@ -38,7 +38,7 @@ static uint64_t turn_of(uint64_t ring_bytes, uint64_t bytes)
 /* The plan at hand is a short one, and where another one may take its place that is after all ranks have seen that it will. */
 static bool begins_short(const struct run *run)
 {
-	return run->plan != NULL && run->disagree != NULL && !run->plan->peers && run->plan->slot_used <= SHORT_BYTES;
+	return run->plan != NULL && run->disagree != NULL && !run->plan->peers && run->plan->slot_used < SHORT_BYTES;
 }
 
 void slot_ring_take(struct run *run)
@@ -49,7 +49,7 @@ void slot_ring_take(struct run *run)
 	struct slot_range *mine = &ring->held[run->lane];
 
 	run->slot_behind = 0;
-	if (bytes <= SHORT_BYTES) {
+	if (bytes < SHORT_BYTES) {
 		*mine = (struct slot_range){ 0 };
 		run->slot_at = run->slot_part = close;
 		return;
