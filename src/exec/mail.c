@@ -64,15 +64,6 @@ static uint64_t in_ring(uint64_t len)
 	return len <= ARENA_ITEM_LINE_BYTES ? 0 : (len + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
 }
 
-static int size_of(uint64_t len)
-{
-	int size = 0;
-
-	for (uint64_t most = 2 * STORES_BYTES; len >= most && size < STORES_MAIL_SIZES - 1; most *= 2)
-		size++;
-	return size;
-}
-
 static uint32_t ns_since(int64_t start)
 {
 	int64_t ns = progress_now_ns() - start;
@@ -80,7 +71,7 @@ static uint32_t ns_since(int64_t start)
 	return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
 
-static void put_bytes(const struct arena_mail *mail, struct arena_item *item, void *dst, const void *src, uint64_t len)
+static void put_bytes(struct arena_mail *mail, struct arena_item *item, void *dst, const void *src, uint64_t len)
 {
 	int64_t start;
 
@@ -88,7 +79,7 @@ static void put_bytes(const struct arena_mail *mail, struct arena_item *item, vo
 		memcpy(dst, src, len);
 		return;
 	}
-	item->past = (atomic_load_explicit(&mail->past, memory_order_relaxed) >> size_of(len) & 1) != 0;
+	item->past = stores_is_past(&(struct stores_way){ .past = &mail->past }, stores_size(len, STORES_MAIL_SIZES));
 	start = progress_now_ns();
 	copy_host(dst, src, len, item->past);
 	item->put_ns = ns_since(start);
@@ -162,11 +153,9 @@ static bool streams(const struct run *run)
 /* Both copies of a piece took so long. */
 static void learn(struct run *run, struct arena_mail *mail, const struct plan_step *step, bool past, int64_t ns)
 {
-	int size = size_of(step->len);
-	struct stores_entry *entry = &run->comm->engine.stores.mail[run->comm->layout.place_of[step->peer]][size];
+	struct stores_way way = { .past = &mail->past, .entries = run->comm->engine.stores.mail[run->comm->layout.place_of[step->peer]] };
 
-	if (stores_learn(entry, past, step->len, ns) != ((atomic_load_explicit(&mail->past, memory_order_relaxed) >> size & 1) != 0))
-		atomic_fetch_xor_explicit(&mail->past, UINT64_C(1) << size, memory_order_relaxed);
+	stores_took(&way, stores_size(step->len, STORES_MAIL_SIZES), past, step->len, ns);
 }
 
 static void take_bytes(struct run *run, struct arena_mail *mail, const struct plan_step *step, const struct arena_item *item)

@@ -33,11 +33,11 @@ static uint64_t bytes_of(const struct run *run)
 	return most;
 }
 
-static int size_of(uint64_t bytes)
+int stores_size(uint64_t bytes, int n_sizes)
 {
 	int size = 0;
 
-	for (uint64_t most = 2 * STORES_BYTES; bytes >= most && size < STORES_SIZES - 1; most *= 2)
+	for (uint64_t most = 2 * STORES_BYTES; bytes >= most && size < n_sizes - 1; most *= 2)
 		size++;
 	return size;
 }
@@ -124,7 +124,7 @@ void stores_begin(struct run *run)
 	bytes = bytes_of(run);
 	if (bytes < STORES_BYTES)
 		return;
-	run->stores_entry = kind_of(run) * STORES_SIZES + size_of(bytes);
+	run->stores_entry = kind_of(run) * STORES_SIZES + stores_size(bytes, STORES_SIZES);
 	way = stores_way_of(comm);
 	run->past = stores_is_past(&way, run->stores_entry);
 	run->stores_bytes = bytes;

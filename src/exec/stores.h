@@ -33,14 +33,17 @@ struct stores {          /* driver only; zero to begin with */
 	struct stores_entry mail[ARENA_MAIL_RANKS][STORES_MAIL_SIZES]; /* of what each rank of the node sends me: exec/mail.c */
 };
 
-/* What a script knows of it, of entries STORES_PLANS and up. */
+/* What those know of it who measure themselves: scripts, of entries STORES_PLANS and up, and messages (exec/mail.c). */
 struct stores_way {
-	_Atomic uint64_t *past;       /* the node's bits, one an entry; NULL = there is no choice: past the cache */
-	struct stores_entry *entries; /* the first rank's; NULL = follow it */
+	_Atomic uint64_t *past;       /* bits that all writers look at, one an entry; NULL = there is no choice: past the cache */
+	struct stores_entry *entries; /* of the one who learns; NULL = follow */
 };
 
 struct run;
 struct choir_comm;
+
+/* stores_size: which of so many sizes that is; each is twice as long as the one before, the first from STORES_BYTES on, the last all that is longer. */
+int stores_size(uint64_t bytes, int n_sizes);
 
 /* stores_begin: decides for the plan that the run starts now.  stores_end: that plan is done. */
 void stores_begin(struct run *run);
