@@ -2,6 +2,7 @@
 /* Arguments, one wrong at a time; the arithmetic of index forms, regions and blocks; what headers must agree on. */
 #include "sparse/block.h"
 #include "sparse/header.h"
+#include "sparse/on_device.h"
 #include "sparse/region.h"
 #include "sparse/sparse.h"
 
@@ -10,8 +11,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static choir_device *device;
 
 /* A correct call to spoil: 4 pairs of width 2 into capacity 8. */
 struct good {
@@ -280,19 +279,6 @@ static void headers(void **state)
 	all[2].mode = 3;
 	assert_int_equal(header_agree(all, 3, &facts), CHOIR_MISMATCH);
 	assert_non_null(strstr(choir_last_error(), "rank 2 with 3"));
-}
-
-static int open_device(void **state)
-{
-	(void)state;
-	return choir_device_create_default(0, &device) == CHOIR_SUCCESS ? 0 : -1;
-}
-
-static int close_device(void **state)
-{
-	(void)state;
-	choir_device_destroy(device);
-	return 0;
 }
 
 int main(void)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Coalescing: all routes of the host twin and of the kernels against the plain reference, bit for bit.  Small sizes only on Oclgrind, which
  * interprets, or with CHOIR_TEST_QUICK=1. */
-#include "quick.h"
 #include "sparse/coalesce_case.h"
-#include "sparse/interprets.h"
+#include "sparse/on_device.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,9 +10,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static choir_device *device;
-static bool small;
 
 /* Each combination is some programs to build, and what the operators do with each type is tested where they are (kern-kernels): so a sum of every type, a third of the
  * others, each operator with some type of each size. */
@@ -97,22 +93,6 @@ static void every_range(void **state)
 		if (shape.base + shape.range - 1 <= INT32_MAX)
 			coalesce_case_check(device, &shape, CHOIR_F32, CHOIR_OP_SUM, 4, false);
 	}
-}
-
-static int open_device(void **state)
-{
-	(void)state;
-	if (choir_device_create_default(0, &device) != CHOIR_SUCCESS)
-		return -1;
-	small = quick_wanted() || device_interprets(device);
-	return 0;
-}
-
-static int close_device(void **state)
-{
-	(void)state;
-	choir_device_destroy(device);
-	return 0;
 }
 
 int main(void)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The kernels of a coalescing where the host twin has nothing like it: a caller's cl_mems, ranges found on the device, jobs that are given up. */
-#include "quick.h"
 #include "sparse/coalesce_case.h"
-#include "sparse/interprets.h"
+#include "sparse/on_device.h"
 #include "sparse/range_kernel.h"
 
 #include <setjmp.h>
@@ -11,9 +10,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static choir_device *device;
-static bool small;
 
 /* The kernels read a caller's cl_mem at offsets, where it lies. */
 static void kernels_read_cl_mem(void **state)
@@ -115,22 +111,6 @@ static void giving_up_is_safe(void **state)
 	assert_int_equal(coalesce_count(&job, &done), CHOIR_SUCCESS);
 	coalesce_fini(&job);
 	reference_free(&in);
-}
-
-static int open_device(void **state)
-{
-	(void)state;
-	if (choir_device_create_default(0, &device) != CHOIR_SUCCESS)
-		return -1;
-	small = quick_wanted() || device_interprets(device);
-	return 0;
-}
-
-static int close_device(void **state)
-{
-	(void)state;
-	choir_device_destroy(device);
-	return 0;
 }
 
 int main(void)
