@@ -4,7 +4,6 @@
 #include "exec/comm.h"
 #include "world/gate.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,50 +107,28 @@ static void mems_die(struct world *world, int rank, choir_comm *comm, void *unus
 	clReleaseCommandQueue(queue);
 }
 
+/* After some calls that were the same, rank 1's is shorter. */
+static void shorter(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	struct both b;
+
+	(void)unused;
+	fill(&b, ALLREDUCE, rank, 0);
+	for (int round = 0; round < 4; round++)
+		OK(call_of(comm, ALLREDUCE, choir_host(b.in), choir_host(b.out)));
+	if (rank == 0)
+		IS(call_of(comm, ALLREDUCE, choir_host(b.in), choir_host(b.out)), CHOIR_MISMATCH);
+	else
+		SAYS(choir_allreduce(comm, choir_host(b.in), choir_host(b.out), COUNT - 1, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL), CHOIR_MISMATCH,
+		     "515 x i32|514 x i32");
+	IS(call_of(comm, ALLREDUCE, choir_host(b.in), choir_host(b.out)), CHOIR_MISMATCH); /* sticky, for a call that was right */
+}
+
 void test_repeated_memory(void **state)
 {
 	(void)state;
 	for (int n = 1; n <= BLOCKS; n++)
 		line_up_run(n, 0, 20000, n > 1 ? written_at_once : mems_die, NULL);
 	line_up_run(2, 0, 20000, mems_die, NULL);
-}
-
-/* --- what ends it --- */
-
-enum how { LATE, ABORT, SHORTER, HOWS };
-
-/* After some calls that were the same, rank 1 does something else. */
-static void ends(struct world *world, int rank, choir_comm *comm, void *how_p)
-{
-	static const choir_status wanted[] = { CHOIR_TIMEOUT, CHOIR_ABORTED, CHOIR_MISMATCH };
-	enum how how = *(enum how *)how_p;
-	struct both b;
-	uint64_t before;
-
-	fill(&b, ALLREDUCE, rank, 0);
-	for (int round = 0; round < 4; round++)
-		OK(call_of(comm, ALLREDUCE, choir_host(b.in), choir_host(b.out)));
-	line_up();
-	before = atomic_load(&world->comms[0]->engine.next_seq);
-	line_up();
-	if (rank == 0)
-		IS(call_of(comm, ALLREDUCE, choir_host(b.in), choir_host(b.out)), wanted[how]);
-	while (rank == 1 && how == ABORT && atomic_load(&world->comms[0]->engine.next_seq) == before)
-		sched_yield();
-	if (rank == 1 && how == ABORT)
-		OK(choir_comm_abort(comm));
-	if (rank == 1 && how == SHORTER)
-		SAYS(choir_allreduce(comm, choir_host(b.in), choir_host(b.out), COUNT - 1, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL), CHOIR_MISMATCH,
-		     "515 x i32|514 x i32");
-	line_up();
-	IS(call_of(comm, ALLREDUCE, choir_host(b.in), choir_host(b.out)), wanted[how]); /* sticky, for a call that was right */
-}
-
-void test_repeated_ends(void **state)
-{
-	static const int64_t deadlines[] = { 400, 20000, 20000 };
-
-	(void)state;
-	for (int how = 0; how < HOWS; how++)
-		line_up_run(2, 0, deadlines[how], ends, &how);
+	line_up_run(2, 0, 20000, shorter, NULL);
 }

@@ -5,6 +5,7 @@
 #include "exec/comm.h"
 #include "world/gate.h"
 #include "world/repeated.h"
+#include "world/repeated_ends.h"
 #include "world/repeated_lists.h"
 #include "world/repeated_memory.h"
 

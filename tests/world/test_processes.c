@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* choir_comm_create: processes of one machine, forked before anything of OpenCL is touched, that meet through shared memory of their own. */
+#include "world/endings.h"
 #include "world/gate.h"
 
 #include <pthread.h>
@@ -51,7 +52,7 @@ static int gather(void *ctx, const void *mine, size_t bytes, void *all)
 		}                                                                                                          \
 	} while (0)
 
-typedef void (*process_fn)(struct seat *seat, int per_node);
+typedef void (*process_fn)(struct seat *seat, int what); /* mostly: so many ranks a node */
 
 static void create(struct seat *seat, int n_local, int per_node, int64_t deadline_ms, choir_comm **comms)
 {
@@ -147,6 +148,41 @@ static void killed_symmetric(struct seat *seat, int per_node)
 	choir_comm_destroy(comm);
 }
 
+static bool all_seats(struct ending *ending, bool yes)
+{
+	struct seat *seat = ending->ctx;
+	struct table *table = seat->table;
+	bool every = true;
+
+	table->bytes[seat->rank][0] = yes;
+	pthread_barrier_wait(&table->barrier);
+	for (int p = 0; p < table->n; p++)
+		every &= table->bytes[p][0] != 0;
+	pthread_barrier_wait(&table->barrier);
+	return every;
+}
+
+/* Rank 0's process is killed while the others are in a call that was made again and again. */
+static void killed_inside(struct seat *seat, int kind)
+{
+	struct ending e = { .kind = (enum ending_kind)kind, .who = 0, .all = all_seats, .ctx = seat };
+	const char *wrong;
+
+	create(seat, 1, 0, 30000, &e.comm);
+	MUST(ending_begin(&e));
+	pthread_barrier_wait(&seat->table->barrier);
+	if (seat->rank == 0) {
+		MUST(ending_wait_inside(&e));
+		raise(SIGKILL);
+	}
+	wrong = ending_check(&e, CHOIR_PEER_DEAD, "rank 0 is dead", 0, 10000);
+	if (wrong != NULL)
+		fprintf(stderr, "%s\n", wrong);
+	MUST(wrong == NULL);
+	ending_free(&e);
+	MUST(choir_comm_destroy(e.comm) == CHOIR_SUCCESS);
+}
+
 /* A process that ends after its last call is no failure, though its peers have not read all of it. */
 static void leaves_early(struct seat *seat, int per_node)
 {
@@ -165,7 +201,7 @@ static void leaves_early(struct seat *seat, int per_node)
 	MUST(choir_comm_destroy(comm) == CHOIR_SUCCESS);
 }
 
-static void run_processes(int n, int per_node, process_fn fn, int who_is_killed)
+static void run_processes(int n, int what, process_fn fn, int who_is_killed)
 {
 	struct table *table = mmap(NULL, sizeof *table, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pthread_barrierattr_t attr;
@@ -181,7 +217,7 @@ static void run_processes(int n, int per_node, process_fn fn, int who_is_killed)
 		if (children[p] == 0) {
 			struct seat seat = { table, p };
 
-			fn(&seat, per_node);
+			fn(&seat, what);
 			world_device_drop();
 			_exit(0);
 		}
@@ -215,6 +251,14 @@ static void test_killed(void **state)
 	run_processes(3, 0, killed_symmetric, 0);
 }
 
+static void test_killed_inside(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < ENDING_KINDS; kind++)
+		run_processes(kind == ENDS_ALLTOALLV || kind == ENDS_SENDRECV ? 3 : 2, kind, killed_inside, 0);
+	run_processes(2, ENDS_SENDRECV, killed_inside, 0);
+}
+
 static void test_leaves_early(void **state)
 {
 	(void)state;
@@ -224,7 +268,8 @@ static void test_leaves_early(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_work), cmocka_unit_test(test_killed), cmocka_unit_test(test_leaves_early) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_work), cmocka_unit_test(test_killed), cmocka_unit_test(test_killed_inside),
+		                            cmocka_unit_test(test_leaves_early) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
