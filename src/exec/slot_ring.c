@@ -10,6 +10,8 @@ struct slot_sizes slot_sizes_of(int node_size)
 {
 	uint64_t ring = (uint64_t)NODE_BYTES / (uint64_t)node_size, unit = 4096u * (uint64_t)node_size, part;
 
+	if (node_size == 1) /* nobody reads what is there */
+		ring = RING_LEAST;
 	ring = ring > RING_MOST ? RING_MOST : ring < RING_LEAST ? RING_LEAST : ring;
 	part = (ring / COMM_LANES + unit - 1) / unit * unit;
 	return (struct slot_sizes){ .lane_bytes = part + SHORT_BYTES, .slot_bytes = part * COMM_LANES / 2, .part_bytes = part };
