@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 enum { SHARE = 2 << 20 };
 
@@ -98,23 +97,13 @@ static void in_all_memory(struct job *job, choir_comm *comm, struct tensors_shar
 	}
 }
 
-static void *map_shared(void)
-{
-	int fd = memfd_create("tensors", MFD_CLOEXEC);
-	void *memory = fd >= 0 && ftruncate(fd, SHARE) == 0 ? mmap(NULL, SHARE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
-
-	if (fd >= 0)
-		close(fd);
-	return memory;
-}
-
 /* The same addresses are registered again, but not under the same number: a list that is known, or kept (by even ranks), must be looked up again. */
 static void registered_again(struct job *job, choir_comm *comm)
 {
 	struct world *world = &job->world;
 	struct tensors_shape s = { .n = 20, .low = 200, .high = 900, .where = TENSORS_SHARE, .op = CHOIR_OP_SUM, .one_type = CHOIR_F32 };
 	struct tensors *set = malloc(sizeof *set);
-	void *memory[2] = { map_shared(), map_shared() };
+	void *memory[2] = { memory_map_shared(SHARE), memory_map_shared(SHARE) };
 	int rank = choir_comm_rank(comm);
 
 	s.kept = rank % 2 == 0;

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { SHARE = 4 << 20, COUNT = 5003 };
 
@@ -97,6 +98,24 @@ static void repeat_in_new(struct job *job, choir_comm *comm)
 	}
 }
 
+/* Addresses are registered again, under other numbers. */
+static void repeat_in_other_order(struct job *job, choir_comm *comm)
+{
+	struct world *world = &job->world;
+	unsigned char *memory[2] = { memory_map_shared(SHARE), memory_map_shared(SHARE) };
+	int rank = choir_comm_rank(comm);
+
+	for (int round = 0; round < 4; round++) {
+		OK(choir_mem_register(comm, memory[round % 2], SHARE));
+		OK(choir_mem_register(comm, memory[1 - round % 2], SHARE));
+		repeat(job, comm, memory[0], -1);
+		OK(choir_mem_deregister(comm, memory[0]));
+		OK(choir_mem_deregister(comm, memory[1]));
+	}
+	for (int i = 0; i < 2; i++)
+		munmap(memory[i], SHARE);
+}
+
 static void in_child(struct job *job, choir_comm *comm, unsigned char *share)
 {
 	struct world *world = &job->world;
@@ -133,6 +152,7 @@ void case_symmetric(struct job *job)
 	falls_back(job, comm, share, job->size > 1 && choir_comm_nodes(comm) == 1);
 	in_child(job, comm, share);
 	repeat_in_new(job, comm);
+	repeat_in_other_order(job, comm);
 	IS(choir_mem_alloc(comm, rank == 0 && job->size > 1 ? 64 : 65 * (size_t)(job->size > 1), (void **)&more, NULL),
 	   job->size > 1 ? CHOIR_MISMATCH : CHOIR_ARGUMENT);
 	OK(choir_mem_alloc(comm, SHARE, (void **)&more, NULL));

@@ -15,14 +15,14 @@ struct ending {
 	choir_comm *comm;
 	enum ending_kind kind;
 	int who;             /* goes; the root of a broadcast */
-	int32_t *in, *out;   /* [ENDING_ROOM] */
+	int32_t *in, *out;   /* [ENDING_ROOM], out behind in */
 	size_t counts[ENDING_RANKS], at[ENDING_RANKS];
 	bool (*all)(struct ending *ending, bool yes); /* do all ranks say so?  A barrier beside the library */
 	void *ctx;           /* of that */
 	char wrong[1024];    /* ending_check's */
 };
 
-/* ending_begin: comm, kind, who, all and ctx are set.  Takes memory and makes the call until it stands for the next one on all ranks (exec/repeat.h), which cannot be
+/* ending_begin: comm, kind, who, all and ctx are set.  Takes memory, unless `in` is set, and makes the call until it stands for the next one on all ranks (exec/repeat.h), which cannot be
  * hoped for with more ranks than cores.  False: a call failed, or it never stood.  ending_free: collective where the memory is shared and the comm has not failed. */
 bool ending_begin(struct ending *ending);
 void ending_free(struct ending *ending);

@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static _Thread_local struct {
 	unsigned char *base;
@@ -37,6 +39,18 @@ static cl_command_queue queue_of(choir_device *device)
 	clRetainCommandQueue(queue);
 	pthread_mutex_unlock(&lock);
 	return queue;
+}
+
+void *memory_map_shared(size_t bytes)
+{
+	int fd = memfd_create("shared", MFD_CLOEXEC);
+	void *memory = MAP_FAILED;
+
+	if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0)
+		memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (fd >= 0)
+		close(fd);
+	return memory != MAP_FAILED ? memory : NULL;
 }
 
 void memory_drop(void)

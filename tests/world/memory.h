@@ -31,6 +31,9 @@ void memory_push(struct memory *memory); /* shadow to device */
 void memory_pull(struct memory *memory); /* device to shadow */
 bool memory_sentinels_stand(const struct memory *memory);
 
+/* memory_map_shared: a shared mapping that choir_mem_register takes, for munmap; NULL if there is none. */
+void *memory_map_shared(size_t bytes);
+
 /* memory_drop: what is kept of the device; before the device goes. */
 void memory_drop(void);
 #endif

@@ -2,6 +2,7 @@
 /* choir_comm_create: processes of one machine, forked before anything of OpenCL is touched, that meet through shared memory of their own. */
 #include "world/endings.h"
 #include "world/gate.h"
+#include "world/memory.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -183,6 +184,31 @@ static void killed_inside(struct seat *seat, int kind)
 	MUST(choir_comm_destroy(e.comm) == CHOIR_SUCCESS);
 }
 
+/* What a call that is made again and again has its buffers in is registered again, under another number. */
+static void registered_again(struct seat *seat, int per_node)
+{
+	struct ending e = { .kind = ENDS_SHARED_SUM, .all = all_seats, .ctx = seat };
+	size_t bytes = 2 * ENDING_ROOM * sizeof *e.in;
+	int32_t *memory[] = { memory_map_shared(bytes), memory_map_shared(bytes) };
+	int n = seat->table->n;
+
+	create(seat, 1, per_node, 20000, &e.comm);
+	for (int i = 0; i < 2; i++)
+		MUST(memory[i] != NULL && choir_mem_register(e.comm, memory[i], bytes) == CHOIR_SUCCESS);
+	e.in = memory[0];
+	MUST(ending_begin(&e));
+	for (int i = 0; i < 2; i++)
+		MUST(choir_mem_deregister(e.comm, memory[i]) == CHOIR_SUCCESS);
+	for (int i = 1; i >= 0; i--)
+		MUST(choir_mem_register(e.comm, memory[i], bytes) == CHOIR_SUCCESS);
+	for (int i = 0; i < ENDING_COUNT; i++)
+		e.in[i] = seat->rank + 7 * i;
+	MUST(ending_call(&e) == CHOIR_SUCCESS);
+	for (int i = 0; i < ENDING_COUNT; i++)
+		MUST(e.out[i] == n * (n - 1) / 2 + 7 * n * i);
+	MUST(choir_comm_destroy(e.comm) == CHOIR_SUCCESS);
+}
+
 /* A process that ends after its last call is no failure, though its peers have not read all of it. */
 static void leaves_early(struct seat *seat, int per_node)
 {
@@ -259,6 +285,13 @@ static void test_killed_inside(void **state)
 	run_processes(2, ENDS_SENDRECV, killed_inside, 0);
 }
 
+static void test_registered_again(void **state)
+{
+	(void)state;
+	run_processes(2, 0, registered_again, -1);
+	run_processes(3, 0, registered_again, -1);
+}
+
 static void test_leaves_early(void **state)
 {
 	(void)state;
@@ -269,7 +302,7 @@ static void test_leaves_early(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_work), cmocka_unit_test(test_killed), cmocka_unit_test(test_killed_inside),
-		                            cmocka_unit_test(test_leaves_early) };
+		                            cmocka_unit_test(test_registered_again), cmocka_unit_test(test_leaves_early) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
