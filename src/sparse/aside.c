@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether what the others read is made in place or aside: Note [aside] in share.c says what each costs, Note [past the cache] how the first rank of a node learns
  * which is faster just now: here from the least time of whole calls.  All ranks' calls of scalars share an entry, and all of rows another, whatever each rank brings:
- * the first rank may bring nothing, and yet what it learns must be of use to the others.  Ranks may differ, or follow late: a block's address says where it is, and
+ * the first rank may bring nothing, and yet it times what the others do.  Ranks may differ, or follow late: a block's address says where it is, and
  * both ways write the same. */
 #include "exec/progress.h"
 #include "sparse/state.h"
@@ -30,8 +30,11 @@ void aside_agree(struct sparse *sparse)
 {
 	const struct sparse_facts *facts = &sparse->facts;
 
+	uint64_t pair_bytes = sparse->ind_bytes + facts->width * sparse->elem_bytes;
+
 	decide(sparse, facts->width);
-	sparse->aside.bytes = facts->pairs / (unsigned)sparse->env.layout->n * (sparse->ind_bytes + facts->width * sparse->elem_bytes);
+	sparse->aside.bytes = facts->pairs / (unsigned)sparse->env.layout->n * pair_bytes;
+	sparse->aside.matters |= facts->shared && share_has_ways(facts->most * pair_bytes);
 }
 
 choir_status aside_take(struct sparse *sparse, uint64_t bytes, struct share_block **out_p)

@@ -111,6 +111,8 @@ void case_fill(struct side *side, const struct test_case *c, int rank, uint64_t 
 	side->in.count = reference_next(seed) % 4 == 0 ? 0 : reference_next(seed) % (c->most_pairs + 1);
 	if (c->hot != 0 && rank == abs(c->hot))
 		side->in.count = c->hot > 0 ? c->most_pairs * 10 : 0;
+	if (c->first_has_none && rank == 0)
+		side->in.count = 0;
 	side->in.ind = malloc((side->in.count + 1) * 8);
 	side->in.val = malloc(side->in.count * row + 1);
 	side->stored = malloc((side->in.count + 1) * 8);

@@ -47,6 +47,7 @@ struct test_case {
 	struct history *histories; /* [n] of the comms; NULL = they remember nothing */
 	const struct stores_way *stores; /* [n] of the comms; NULL = there is no choice */
 	int hot;    /* this rank has ten times the pairs; 0 = all alike, -r = rank r has none */
+	bool first_has_none; /* neither has rank 0 */
 };
 
 /* case_open, case_close: the devices of all kinds, for cmocka_run_group_tests. */

@@ -175,6 +175,28 @@ static void blocks_made_either_way(void **state)
 	assert_true(entries[STORES_PLANS].looked > 0 && entries[STORES_PLANS + 2].looked > 0); /* calls of scalars and of rows were timed */
 }
 
+/* The first rank learns for all, also where it brings nothing and writes nothing itself. */
+static void first_learns_with_nothing(void **state)
+{
+	static const size_t widths[] = { 64, 1, 3, 1 }, pairs[] = { 240, 600, 900, 3000 };
+	_Atomic uint64_t learnt = 0;
+	struct stores_entry entries[STORES_ENTRIES];
+	const struct stores_way ways[] = { { &learnt, entries }, { &learnt, NULL }, { &learnt, NULL } };
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		const struct stores_entry *entry = &entries[STORES_PLANS + (widths[i] > 1 ? 2 : 0)];
+		struct test_case c = { .seed = 7100 + (uint64_t)i, .n = 3, .n_nodes = 1, .ind_dtype = CHOIR_I32, .val_dtype = CHOIR_F32, .op = CHOIR_OP_SUM,
+				       .width = widths[i], .most_pairs = pairs[i], .range = 20000, .way = RECEIVES, .stores = ways, .hot = 1, .first_has_none = true };
+
+		memset(entries, 0, sizeof entries);
+		for (int calls = 0; calls < 3; calls++)
+			case_run(&c, case_devices[PLAIN]);
+		assert_int_equal(entry->looked, 3);
+		assert_true(entry->least[0] > 0.0f);
+	}
+}
+
 static size_t open_files(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -215,6 +237,7 @@ int main(void)
 		cmocka_unit_test(raw_cases),
 		cmocka_unit_test(raw_cases_taken_back),
 		cmocka_unit_test(blocks_made_either_way),
+		cmocka_unit_test(first_learns_with_nothing),
 		cmocka_unit_test(unread_blocks_serve_again),
 	};
 
