@@ -123,12 +123,14 @@ choir_status ocl_read(struct ocl *ocl, cl_mem mem, size_t off, size_t bytes, voi
 	return rc ? fail_cl("clEnqueueReadBuffer", rc) : CHOIR_SUCCESS;
 }
 
+/* CLBlast's kernel writes columns, so a row-major c is written to a buffer aside and transposed.  What is c by rows is the transposed c by
+ * columns, and that is b transposed by a transposed. */
 choir_status ocl_product(struct ocl *ocl, size_t m, size_t n, size_t k, struct ocl_matrix a, struct ocl_matrix b, float beta,
 			 struct ocl_matrix c, cl_event *event_p)
 {
-	CLBlastStatusCode rc = CLBlastSgemm(CLBlastLayoutRowMajor, a.transposed ? CLBlastTransposeYes : CLBlastTransposeNo,
-					    b.transposed ? CLBlastTransposeYes : CLBlastTransposeNo, m, n, k, 1.0f, a.mem, a.first,
-					    a.columns, b.mem, b.first, b.columns, beta, c.mem, c.first, c.columns, &ocl->queue, event_p);
+	CLBlastStatusCode rc = CLBlastSgemm(CLBlastLayoutColMajor, b.transposed ? CLBlastTransposeYes : CLBlastTransposeNo,
+					    a.transposed ? CLBlastTransposeYes : CLBlastTransposeNo, n, m, k, 1.0f, b.mem, b.first,
+					    b.columns, a.mem, a.first, a.columns, beta, c.mem, c.first, c.columns, &ocl->queue, event_p);
 
 	return rc ? fail_cl("CLBlastSgemm", (int)rc) : CHOIR_SUCCESS;
 }

@@ -41,38 +41,50 @@ float group_max(local float *part, float mine)
 
 /* One group a row.  words and bias hold n_candidates candidates, then one target a row.
  * logits: in, row x candidate products without bias; out, the gradient with respect to them, times scale.
- * target_gradient, loss: one a row.  A candidate that is the row's target does not count against it. */
+ * target_gradient, loss: one a row.  A candidate that is the row's target does not count against it.
+ * Four candidates at a time, since not every driver for CPUs makes exp of several floats out of exp of one; the last three or fewer are
+ * with a work-item each. */
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 sampled_softmax(global float *logits, global float *target_gradient, global float *loss, global const float *hidden,
                 global const float *target_table, global const int *words, global const float *bias, const uint n_candidates,
                 const float scale)
 {
 	local float part[GROUP];
-	const uint row = get_group_id(0), me = get_local_id(0);
+	const uint row = get_group_id(0), me = get_local_id(0), n_fours = n_candidates / 4, last = n_fours * 4 + me;
 	const int target = words[n_candidates + row];
 	global float *mine = logits + (size_t)row * n_candidates;
-	float dot_part = 0, top = -INFINITY, sum = 0;
+	float dot_part = 0, last_logit = -INFINITY;
+	float4 top4 = (float4)(-INFINITY), sum4 = (float4)(0);
 
 	for (uint k = me; k < WIDTH; k += GROUP)
 		dot_part += hidden[(size_t)row * WIDTH + k] * target_table[(size_t)row * WIDTH + k];
 	const float target_logit = group_sum(part, dot_part) + bias[n_candidates + row];
 
-	for (uint s = me; s < n_candidates; s += GROUP) {
-		const float logit = words[s] == target ? -INFINITY : mine[s] + bias[s];
+	for (uint i = me; i < n_fours; i += GROUP) {
+		const float4 logit = select(vload4(i, mine) + vload4(i, bias), (float4)(-INFINITY), vload4(i, words) == target);
 
-		mine[s] = logit;
-		top = fmax(top, logit);
+		vstore4(logit, i, mine);
+		top4 = fmax(top4, logit);
 	}
-	top = fmax(group_max(part, top), target_logit);
-	for (uint s = me; s < n_candidates; s += GROUP) {
-		const float e = exp(mine[s] - top);
+	if (last < n_candidates && words[last] != target)
+		last_logit = mine[last] + bias[last];
+	top4.lo = fmax(top4.lo, top4.hi);
+	const float top = fmax(group_max(part, fmax(fmax(top4.x, top4.y), last_logit)), target_logit);
 
-		mine[s] = e;
-		sum += e;
+	for (uint i = me; i < n_fours; i += GROUP) {
+		const float4 e = exp(vload4(i, mine) - top);
+
+		vstore4(e, i, mine);
+		sum4 += e;
 	}
-	sum = group_sum(part, sum) + exp(target_logit - top);
-	for (uint s = me; s < n_candidates; s += GROUP)
-		mine[s] *= scale / sum;
+	const float last_e = exp(last_logit - top);
+	sum4.lo += sum4.hi;
+	const float sum = group_sum(part, sum4.x + sum4.y + last_e) + exp(target_logit - top);
+
+	for (uint i = me; i < n_fours; i += GROUP)
+		vstore4(vload4(i, mine) * (scale / sum), i, mine);
+	if (last < n_candidates)
+		mine[last] = last_e * (scale / sum);
 	if (me == 0) {
 		loss[row] = scale * (top + log(sum) - target_logit);
 		target_gradient[row] = scale * (exp(target_logit - top) / sum - 1.0f);
