@@ -91,6 +91,8 @@ static void defaults_and_flags(void **state)
 	args_fini(&args);
 	assert_true(PARSE(&args, error, "allreduce", "--algorithm", "all") && args.all_algorithms && args_forced(&args) == NULL);
 	args_fini(&args);
+	assert_true(PARSE(&args, error, "allreduce", "--algorithm", "ring,twoshot") && args.all_algorithms && args_forced(&args) == NULL);
+	args_fini(&args);
 	assert_true(PARSE(&args, error, "--trainer", "step.list", "--compute", "2.5") && args.n_collectives == 0 && args.compute_ms == 2.5);
 	assert_string_equal(args.trainer_path, "step.list");
 	args_fini(&args);

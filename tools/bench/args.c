@@ -161,7 +161,7 @@ static bool read_all(struct args_raw *raw, struct args *args, char *error)
 	args->fresh = raw->fresh;
 	args->csv = raw->csv;
 	args->algorithm = raw->algorithm;
-	args->all_algorithms = raw->algorithm != NULL && strcmp(raw->algorithm, "all") == 0;
+	args->all_algorithms = raw->algorithm != NULL && (strcmp(raw->algorithm, "all") == 0 || strchr(raw->algorithm, ',') != NULL);
 	args->tune = raw->given[OPTION_TUNE];
 	args->tune_path = raw->tune;
 	if (args->tune) {

@@ -25,7 +25,7 @@ poptContext args_raw_open(struct args_raw *raw, int argc, const char **argv)
 		TEXT('m', "memory", memory, "device (default), host, symmetric or symmetric-device", "KIND"),
 		FLAG('\0', "inplace", in_place, "send and receive in the same buffer"),
 		FLAG('\0', "fresh", fresh, "inputs are written and outputs read between the calls, untimed"),
-		TEXT('\0', "algorithm", algorithm, "force this algorithm; all = each of them in turn", "NAME"),
+		TEXT('\0', "algorithm", algorithm, "force this algorithm; several joined by commas, or all: each in turn", "NAME"),
 		TEXT('\0', "offset", offset, "elements before the data in every buffer (default 0)", "N"),
 		INT('\0', "in-flight", in_flight, "calls in flight at once, in buffers of their own (default 1)"),
 		REAL("timeout", timeout_s, "give up when a step takes longer (default 120)", "SECONDS"),

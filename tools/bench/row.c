@@ -18,7 +18,7 @@ static int open_all(struct run *run, const struct job *job, struct contender *ou
 	struct contender *rules = ours[0];
 	int n = 0;
 
-	if (!algorithms_of(run->comm, job->what, &all))
+	if (!algorithms_of(run->comm, job->what, run->args->algorithm, &all))
 		world_fail(run->world, EXIT_WRONG);
 	ours_fits(rules);
 	snprintf(chosen, ALGORITHMS_NAME_BYTES, "%s", ours_algorithm(rules));

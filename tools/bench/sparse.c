@@ -39,7 +39,7 @@ static struct contender *open_ours(struct run *run, const struct sparse_job *spa
 	return ours;
 }
 
-/* Those of the algorithms that can do the job; chosen: which of them the model takes. */
+/* Those of the algorithms that can do the job; chosen: which of them the model takes, at a second call, which knows how many indices come out. */
 static int open_all(struct run *run, const struct sparse_job *sparse, struct contender *ours[OURS_MAX], char chosen[ALGORITHMS_NAME_BYTES])
 {
 	const struct bench_case what = { .name = "sparse_allreduce" };
@@ -47,7 +47,7 @@ static int open_all(struct run *run, const struct sparse_job *sparse, struct con
 	struct algorithms all;
 	int n = 0;
 
-	if (!algorithms_of(run->comm, &what, &all) || !sparse_ours_fits(model))
+	if (!algorithms_of(run->comm, &what, run->args->algorithm, &all) || !sparse_ours_fits(model) || !sparse_ours_fits(model))
 		world_fail(run->world, EXIT_WRONG);
 	snprintf(chosen, ALGORITHMS_NAME_BYTES, "%s", sparse_ours_algorithm(model));
 	for (int i = 0; i < all.n && n < OURS_MAX; i++) {

@@ -132,7 +132,7 @@ static const char *complaint(const struct args *args)
 		return "kernels run in --memory device or host";
 	if (args->n_vs > 1 || (args->n_vs == 1 && strcmp(args->vs[0], "bound") != 0))
 		return "kernels have --vs bound and nothing else";
-	return args->all_algorithms ? "kernels have no --algorithm all" : NULL;
+	return args->all_algorithms ? "kernels take one --algorithm" : NULL;
 }
 
 int main(int argc, char **argv)
