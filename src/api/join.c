@@ -139,11 +139,14 @@ static choir_status fill(struct meeting *m, int local, struct choir_comm *comm)
 	comm->device = dev_retain(join->devices[local]);
 	TRY(rules_read(join->config->rules, &comm->rules));
 	comm->place = layout->place_of[comm->rank];
-	comm->done_seen = calloc((size_t)comm_node_size(comm), sizeof *comm->done_seen);
+	comm->node_size = layout->node_size[layout->node_of[comm->rank]];
+	comm->done_seen = calloc((size_t)comm->node_size, sizeof *comm->done_seen);
 	if (comm->done_seen == NULL)
 		return error_no_memory("lanes", (size_t)m->n * sizeof *comm->done_seen);
 	comm->arena = arena_retain(m->arenas[layout->node_of[comm->rank]]);
-	atomic_store(&arena_control(comm->arena, comm->place)->pid, m->hellos[m->me].pid);
+	comm->controls = arena_control(comm->arena, 0);
+	comm->lanes = arena_lane(comm->arena, 0, 0);
+	atomic_store(&comm_control(comm, comm->place)->pid, m->hellos[m->me].pid);
 	TRY(dev_memory_wrap(comm->device, arena_base(comm->arena), arena_bytes(comm->arena), &comm->arena_mem));
 	TRY(find_peers(m, comm));
 	comm->endpoint_of = calloc((size_t)m->n, sizeof *comm->endpoint_of);

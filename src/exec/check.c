@@ -16,7 +16,7 @@ static uint64_t calls_of(const struct choir_comm *comm, int rank)
 	const struct layout *layout = &comm->layout;
 
 	if (layout->node_of[rank] == layout->node_of[comm->rank])
-		return atomic_load(&arena_control(comm->arena, layout->place_of[rank])->last_seq);
+		return atomic_load(&comm_control(comm, layout->place_of[rank])->last_seq);
 	return roll_heard(comm, rank);
 }
 

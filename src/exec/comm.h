@@ -44,14 +44,10 @@ struct roll {
 	_Atomic bool any_asked;
 };
 
-struct slot_range {
-	uint64_t from, to;
-};
-
 /* See slot_ring.h. */
 struct slot_ring {
-	uint64_t next;                      /* where the next call's place begins */
-	struct slot_range held[COMM_LANES]; /* by the latest call of each lane */
+	uint64_t next;                                 /* where the next call's place begins */
+	uint32_t from_line[COMM_LANES], to_line[COMM_LANES]; /* the place of the latest call of each lane, in cache lines */
 };
 
 /* Where runs stand.  Note [engine lock] in engine.c says who may touch what. */
@@ -86,6 +82,9 @@ struct choir_comm {
 
 	struct arena *arena;
 	struct dev_memory arena_mem; /* the arena as this device sees it */
+	struct arena_control *controls; /* there: [node_size] */
+	struct arena_lane *lanes;    /* there: [node_size][COMM_LANES] */
+	int node_size;               /* the ranks of my node */
 	int place;                   /* my number on the node */
 	struct comm_peer *peers;     /* [n_peers] */
 	int n_peers;
@@ -131,10 +130,15 @@ struct comm_family {
 	pthread_mutex_t lock;
 };
 
-/* comm_node_size: the ranks of my node. */
-static inline int comm_node_size(const struct choir_comm *comm)
+/* comm_lane, comm_control: of the rank at that place of my node. */
+static inline struct arena_lane *comm_lane(const struct choir_comm *comm, int place, int lane)
 {
-	return comm->layout.node_size[comm->layout.node_of[comm->rank]];
+	return &comm->lanes[place * COMM_LANES + lane];
+}
+
+static inline struct arena_control *comm_control(const struct choir_comm *comm, int place)
+{
+	return &comm->controls[place];
 }
 
 /* comm_by_kernels: does the device reduce, not the host? */

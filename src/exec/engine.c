@@ -49,7 +49,7 @@ static void number(struct run *run)
 		inbox_expect(&run->comm->inbox, run->key, &run->record);
 	run->lane = (int)(run->seq % COMM_LANES);
 	slot_ring_take(run);
-	atomic_store_explicit(&arena_control(run->comm->arena, run->comm->place)->last_seq, run->seq + 1, memory_order_relaxed);
+	atomic_store_explicit(&comm_control(run->comm, run->comm->place)->last_seq, run->seq + 1, memory_order_relaxed);
 }
 
 bool engine_number(struct run *const *runs, int n)

@@ -21,6 +21,20 @@ static bool is_past(const struct run *run, const struct plan_step *step, struct 
 	return dst.buf == PLAN_RECV && run->plan->stream;
 }
 
+uint32_t steps_operands(const struct run *run, const struct plan_step *step, struct plan_ref *refs)
+{
+	const struct plan_ref *more = &run->plan->refs[step->more_first], *source = &run->plan->refs[step->src_first];
+	uint32_t n_dst = step->n_more + 1, stream_from = n_dst;
+
+	for (uint32_t i = 0, next = 0; i < n_dst; i++) {
+		struct plan_ref ref = i > 0 ? more[i - 1] : step->dst;
+
+		refs[is_past(run, step, ref) ? --stream_from : next++] = ref;
+	}
+	memcpy(refs + n_dst, source, step->n_src * sizeof *source);
+	return stream_from;
+}
+
 static uint64_t next_piece(const struct run *run, const struct plan_step *step)
 {
 	uint64_t left = step->len - run->board.piece;
@@ -101,10 +115,11 @@ static void do_piece(struct run *run, const struct plan_step *step, struct opera
 
 bool steps_host_copy(struct run *run, const struct plan_step *step)
 {
-	struct plan_ref refs[2] = { step->dst, run->plan->refs[step->src_first] };
+	struct plan_ref refs[2];
 	void *at[4];
-	struct operands o = { .n_dst = 1, .stream_from = is_past(run, step, step->dst) ? 0 : 1, .n = 2, .refs = refs, .at = at, .next = at + 2 };
+	struct operands o = { .n_dst = 1, .n = 2, .refs = refs, .at = at, .next = at + 2 };
 
+	o.stream_from = steps_operands(run, step, refs);
 	do_piece(run, step, &o, NULL);
 	return run->board.piece == step->len;
 }
@@ -125,20 +140,6 @@ void steps_reduce_call(const struct run *run, const struct plan_step *step, uint
 	};
 }
 
-/* Destinations that are streamed are the last. */
-static void list_operands(const struct run *run, const struct plan_step *step, struct operands *o)
-{
-	const struct plan_ref *more = &run->plan->refs[step->more_first], *source = &run->plan->refs[step->src_first];
-
-	o->stream_from = o->n_dst;
-	for (uint32_t i = 0, next = 0; i < o->n_dst; i++) {
-		struct plan_ref ref = i > 0 ? more[i - 1] : step->dst;
-
-		o->refs[is_past(run, step, ref) ? --o->stream_from : next++] = ref;
-	}
-	memcpy(o->refs + o->n_dst, source, step->n_src * sizeof *source);
-}
-
 choir_status steps_host_reduce(struct run *run, const struct plan_step *step, bool *done)
 {
 	struct operands o = { .n_dst = step->n_more + 1, .n = step->n_more + 1 + step->n_src };
@@ -153,7 +154,7 @@ choir_status steps_host_reduce(struct run *run, const struct plan_step *step, bo
 	o.refs = many ? room : few_refs;
 	o.at = many ? (void **)(void *)(o.refs + o.n) : few_at;
 	o.next = o.at + o.n;
-	list_operands(run, step, &o);
+	o.stream_from = steps_operands(run, step, o.refs);
 	steps_reduce_call(run, step, 0, &call);
 	call.n_dst = o.n_dst;
 	call.stream_from = o.stream_from;

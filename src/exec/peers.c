@@ -19,14 +19,30 @@ void peers_say(const struct run *run)
 	copy_host_fence();
 }
 
-struct run_peer peers_find(const struct run *run, int place)
+static void find_buffers(struct run *run, int place, struct run_peer *peer)
 {
-	const struct arena_lane *lane = arena_lane(run->comm->arena, place, run->lane);
-	const uint64_t *places = (const uint64_t *)(const void *)slot_ring_at(run, place, 0);
+	struct choir_comm *comm = run->comm;
+	const struct arena_lane *lane = comm_lane(comm, place, run->lane);
+	uint64_t changes = atomic_load_explicit(&comm->symmetric_changes, memory_order_acquire);
 
-	if (run->lists != NULL)
-		return (struct run_peer){ .send_places = places, .recv_places = places + run->send_list.n };
-	return (struct run_peer){ .send = symmetric_find(run->comm, place, lane->send_place), .recv = symmetric_find(run->comm, place, lane->recv_place) };
+	if (peers_are_known(run, place))
+		return;
+	run->peer_finds++;
+	*peer = (struct run_peer){ .send = symmetric_find(comm, place, lane->send_place), .recv = symmetric_find(comm, place, lane->recv_place),
+				   .send_place = lane->send_place, .recv_place = lane->recv_place, .changes = changes };
+}
+
+void peers_find(struct run *run, int place)
+{
+	const uint64_t *places;
+
+	if (run->lists == NULL) {
+		find_buffers(run, place, &run->peers[place]);
+		return;
+	}
+	places = (const uint64_t *)(const void *)slot_ring_at(run, place, 0);
+	run->peer_finds++;
+	run->peers[place] = (struct run_peer){ .send_places = places, .recv_places = places + run->send_list.n };
 }
 
 unsigned char *peers_host(struct run *run, int rank, bool sends, uint64_t off, uint64_t *span)

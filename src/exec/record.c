@@ -74,7 +74,7 @@ static choir_status check_node(struct run *run)
 	int node = layout->node_of[comm->rank], size = layout->node_size[node];
 
 	for (int place = 0; place < size; place++) {
-		struct arena_lane *lane = arena_lane(comm->arena, place, run->lane);
+		struct arena_lane *lane = comm_lane(comm, place, run->lane);
 		uint64_t flag = atomic_load_explicit(&lane->flag, memory_order_acquire);
 
 		if (flag >> 24 == run->seq + 1 && lane->call != run->record_hash) {

@@ -40,6 +40,7 @@ void repeat_note(struct run *run, const struct repeat_call *call)
 	repeat->plan = run->plan;
 	repeat->changes = changes_of(comm);
 	repeat->deaths = dev_deaths();
+	repeat->tape.plan = NULL;
 }
 
 static bool same_buffer(choir_buffer a, choir_buffer b)
@@ -100,7 +101,7 @@ choir_status repeat_end(struct run *const *runs, int n, choir_event **event_p)
 	if (!engine_number(runs, n))
 		return express_end(runs, n, event_p);
 	for (int i = 0; i < n && over; i++) {
-		walk(runs[i]);
+		walk(runs[i], &runs[i]->comm->engine.repeats[EXPRESS_COLLECTIVE].tape);
 		over = runs[i]->state == RUN_ENDED && runs[i]->status == CHOIR_SUCCESS;
 	}
 	if (!over)

@@ -4,6 +4,8 @@
 #ifndef EXEC_REPEAT_H
 #define EXEC_REPEAT_H
 
+#include "exec/tape.h"
+
 #include <choir/device.h>
 #include <choir/event.h>
 #include <stdbool.h>
@@ -41,6 +43,7 @@ struct repeat {
 	const struct plan *plan;      /* another one may have been taken on the way */
 	uint64_t changes;             /* the comm's symmetric_changes then: what is shared decides on the plan */
 	uint64_t deaths;              /* dev_deaths then: later a handle may be another memory's */
+	struct tape tape;             /* of a collective */
 };
 
 /* repeat_note: this run, prepared between express_begin and express_end, stands for the call until it is taken for another. */

@@ -75,7 +75,7 @@ static choir_status learn(struct run *run, bool *moved)
 choir_status run_meet(struct run *run, bool *moved)
 {
 	struct choir_comm *comm = run->comm;
-	size_t size = (size_t)comm_node_size(comm);
+	size_t size = (size_t)comm->node_size;
 	bool reached = true;
 
 	for (size_t place = 0; place < size && reached; place++)
@@ -87,11 +87,11 @@ choir_status run_meet(struct run *run, bool *moved)
 	if (run->peers == NULL && (run->peers = calloc(size, sizeof *run->peers)) == NULL)
 		return error_no_memory("the places of buffers", size * sizeof *run->peers);
 	for (size_t place = 0; place < size; place++) {
-		const struct arena_lane *lane = arena_lane(comm->arena, (int)place, run->lane);
+		const struct arena_lane *lane = comm_lane(comm, (int)place, run->lane);
 
 		reached &= lane->send_place != 0 && lane->recv_place != 0;
 		reached &= !run->plan->alike || (lane->send_place == lane->recv_place) == (run->send_place == run->recv_place);
-		run->peers[place] = peers_find(run, (int)place);
+		peers_find(run, (int)place);
 	}
 	if (!reached)
 		TRY(take_other_plan(run));
@@ -125,7 +125,7 @@ static choir_status in_ask(struct run *run, bool *moved)
 		run->send = turn.send;
 		run->recv = turn.recv;
 		/* Phase 0 of this plan says that I have read all I need of the one before. */
-		arena_publish(arena_lane(run->comm->arena, run->comm->place, run->lane), ARENA_FLAG(run->seq + 1, phase_of_plan(run)));
+		arena_publish(comm_lane(run->comm, run->comm->place, run->lane), ARENA_FLAG(run->seq + 1, phase_of_plan(run)));
 		comm_ring_node(run->comm);
 		run->state = RUN_TURN;
 		return CHOIR_SUCCESS;
@@ -144,10 +144,10 @@ static choir_status in_ask(struct run *run, bool *moved)
 static choir_status in_turn(struct run *run, bool *moved)
 {
 	struct choir_comm *comm = run->comm;
-	int size = comm_node_size(comm);
+	int size = comm->node_size;
 
 	for (int place = 0; place < size && run->plan_index > 1; place++)
-		if (atomic_load_explicit(&arena_lane(comm->arena, place, run->lane)->flag, memory_order_acquire) <
+		if (atomic_load_explicit(&comm_lane(comm, place, run->lane)->flag, memory_order_acquire) <
 		    ARENA_FLAG(run->seq + 1, phase_of_plan(run)))
 			return CHOIR_SUCCESS;
 	*moved = true;
@@ -272,8 +272,8 @@ void run_leave(struct run *run)
 	if (run->pair)
 		return;
 	if (run->status != CHOIR_SUCCESS) /* phases that this rank will not come to */
-		arena_publish(arena_lane(comm->arena, comm->place, run->lane), ARENA_FLAG(run->seq + 1, ARENA_DONE));
-	atomic_store_explicit(&arena_control(comm->arena, comm->place)->done[run->lane], run->seq + 1, memory_order_release);
+		arena_publish(comm_lane(comm, comm->place, run->lane), ARENA_FLAG(run->seq + 1, ARENA_DONE));
+	atomic_store_explicit(&comm_control(comm, comm->place)->done[run->lane], run->seq + 1, memory_order_release);
 	comm_ring_node(comm);
 }
 

@@ -37,6 +37,7 @@ struct step_board {
 /* Where the buffers of a rank of the node are here. */
 struct run_peer {
 	unsigned char *send, *recv;
+	uint64_t send_place, recv_place, changes; /* they follow from these, see find_buffers in peers.c */
 	const uint64_t *send_places, *recv_places; /* instead, if they are many: of the segments, in that rank's slot */
 };
 
@@ -59,7 +60,7 @@ struct run {
 	int lane;
 	uint64_t slot_at;           /* my place in the slots, see slot_ring.h */
 	uint64_t slot_part;         /* and that of the plans that come if ranks disagree */
-	uint32_t slot_behind;       /* bit b: call seq - b had some of it, and is waited for */
+	uint32_t slot_behind;       /* bit b: the call before it in lane b had some of it, and is waited for */
 	choir_dtype dtype;
 	choir_op op;
 	double factor;              /* of premul_sum */
@@ -83,6 +84,7 @@ struct run {
 	const struct algorithm *algorithm; /* that the rules gave for it; NULL = something else decided */
 	uint64_t send_place, recv_place; /* of my buffers, for those peers */
 	struct run_peer *peers;     /* [node size], kept with the run; NULL until first needed */
+	uint64_t peer_finds;        /* how often those were looked up */
 	uint32_t plan_index;        /* of a script's plans: keeps phases and tags apart */
 	struct dev_access send, recv;
 	struct segments send_list, recv_list; /* instead of those, if they are many */

@@ -8,7 +8,7 @@
 
 static bool left_by(struct choir_comm *comm, int place, int lane, uint64_t seq)
 {
-	const struct arena_control *control = arena_control(comm->arena, place);
+	const struct arena_control *control = comm_control(comm, place);
 
 	if (comm->done_seen[place][lane] > seq)
 		return true;
@@ -37,7 +37,7 @@ static void announce(struct run *run, struct arena_lane *lane)
 
 static bool left_by_all(struct choir_comm *comm, uint64_t seq)
 {
-	int size = comm_node_size(comm);
+	int size = comm->node_size;
 
 	for (int place = 0; place < size; place++)
 		if (!left_by(comm, place, (int)(seq % COMM_LANES), seq))
@@ -52,9 +52,9 @@ bool run_held_up(const struct run *run, int place)
 	if (comm->over + COMM_LANES <= run->seq && !left_by(comm, place, (int)(comm->over % COMM_LANES), comm->over))
 		return true;
 	for (uint32_t behind = run->slot_behind; behind != 0; behind &= behind - 1) {
-		uint64_t seq = run->seq - (uint64_t)__builtin_ctz(behind);
+		int lane = __builtin_ctz(behind);
 
-		if (!left_by(comm, place, (int)(seq % COMM_LANES), seq))
+		if (!left_by(comm, place, lane, run->seq - (uint64_t)(run->lane - lane + COMM_LANES) % COMM_LANES))
 			return true;
 	}
 	return false;
@@ -74,7 +74,7 @@ static bool is_lane_free(struct choir_comm *comm, uint64_t seq)
  * place in the slots only the latest may still be under way. */
 static bool may_enter(struct run *run)
 {
-	int size = comm_node_size(run->comm);
+	int size = run->comm->node_size;
 
 	if (!is_lane_free(run->comm, run->seq))
 		return false;
@@ -94,7 +94,7 @@ static bool may_stay_unsaid(const struct run *run)
 
 void run_say(struct run *run)
 {
-	arena_publish(arena_lane(run->comm->arena, run->comm->place, run->lane), ARENA_FLAG(run->seq + 1, 0));
+	arena_publish(comm_lane(run->comm, run->comm->place, run->lane), ARENA_FLAG(run->seq + 1, 0));
 	run->unsaid = false;
 }
 
@@ -103,16 +103,13 @@ void run_say(struct run *run)
  * better to fetch the line early. */
 static bool only_gives(const struct plan *plan)
 {
-	for (uint32_t i = 0; i < plan->n_steps; i++)
-		if (plan->steps[i].kind == PLAN_AWAIT)
-			return false;
-	return plan->slot_used > 0;
+	return plan->slot_used > 0 && !plan->awaits;
 }
 
 choir_status run_admit(struct run *run, bool *moved)
 {
 	struct choir_comm *comm = run->comm;
-	struct arena_lane *lane = arena_lane(comm->arena, comm->place, run->lane);
+	struct arena_lane *lane = comm_lane(comm, comm->place, run->lane);
 
 	if (!may_enter(run))
 		return CHOIR_SUCCESS;

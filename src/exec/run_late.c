@@ -6,7 +6,7 @@ static bool lane_behind(struct run *run, int rank, uint64_t flag)
 {
 	struct choir_comm *comm = run->comm;
 
-	return atomic_load_explicit(&arena_lane(comm->arena, comm->layout.place_of[rank], run->lane)->flag, memory_order_acquire) < flag;
+	return atomic_load_explicit(&comm_lane(comm, comm->layout.place_of[rank], run->lane)->flag, memory_order_acquire) < flag;
 }
 
 static bool step_waits_for(struct run *run, const struct plan_step *step, int rank)

@@ -89,6 +89,7 @@ static void wipe(struct run *run)
 	cl_mem device_scratch = run->device_scratch;
 	uint64_t device_scratch_bytes = run->device_scratch_bytes;
 	struct run_peer *peers = run->peers;
+	uint64_t peer_finds = run->peer_finds;
 
 	memset(run, 0, sizeof *run);
 	run->board = board;
@@ -96,6 +97,7 @@ static void wipe(struct run *run)
 	run->device_scratch = device_scratch;
 	run->device_scratch_bytes = device_scratch_bytes;
 	run->peers = peers;
+	run->peer_finds = peer_finds;
 }
 
 void run_discard(struct run *run)

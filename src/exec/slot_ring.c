@@ -29,12 +29,13 @@ static uint64_t need_of(const struct run *run)
 	return (used + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
 }
 
-/* Where the ring turns: soon, so that it shares the cache with the callers' data, but two such calls have places of their own. */
-static uint64_t turn_of(uint64_t ring_bytes, uint64_t bytes)
+/* Where the ring turns: soon, so that it shares the cache with the callers' data, but two such calls have places of their own.  A place that is most likely not
+ * used is nowhere in the cache: then late, and none waits for another. */
+static uint64_t turn_of(const struct run *run, uint64_t ring_bytes, uint64_t bytes)
 {
 	uint64_t turn = bytes > CLOSE_BYTES / 2 ? 2 * bytes : CLOSE_BYTES;
 
-	return turn < ring_bytes ? turn : ring_bytes;
+	return turn < ring_bytes && !(run->plan != NULL && run->plan->peers) ? turn : ring_bytes;
 }
 
 /* The plan at hand is a short one, and where another one may take its place that is after all ranks have seen that it will. */
@@ -43,31 +44,36 @@ static bool begins_short(const struct run *run)
 	return run->plan != NULL && run->disagree != NULL && !run->plan->peers && run->plan->slot_used < SHORT_BYTES;
 }
 
+/* Which lanes' calls have some of those lines. */
+static uint32_t take_lines(struct slot_ring *ring, int mine, uint32_t from, uint32_t to)
+{
+	uint32_t others = 0;
+
+	for (int lane = 0; lane < COMM_LANES; lane++)
+		others |= (uint32_t)((ring->from_line[lane] < to) & (from < ring->to_line[lane])) << lane;
+	ring->from_line[mine] = from;
+	ring->to_line[mine] = to;
+	return others;
+}
+
 void slot_ring_take(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
 	struct slot_ring *ring = &comm->engine.ring;
 	uint64_t bytes = need_of(run), ring_bytes = comm->part_bytes * COMM_LANES, close = ring_bytes + (uint64_t)run->lane * SHORT_BYTES;
-	struct slot_range *mine = &ring->held[run->lane];
 
 	run->slot_behind = 0;
+	ring->from_line[run->lane] = ring->to_line[run->lane] = 0;
 	if (bytes < SHORT_BYTES) {
-		*mine = (struct slot_range){ 0 };
 		run->slot_at = run->slot_part = close;
 		return;
 	}
-	if (ring->next + bytes > turn_of(ring_bytes, bytes))
+	if (ring->next + bytes > turn_of(run, ring_bytes, bytes))
 		ring->next = 0;
-	*mine = (struct slot_range){ .from = ring->next, .to = ring->next + bytes };
 	run->slot_part = ring->next;
 	run->slot_at = begins_short(run) ? close : run->slot_part;
 	ring->next += bytes;
-	for (uint64_t back = 1; back < COMM_LANES && back <= run->seq; back++) {
-		const struct slot_range *other = &ring->held[(run->seq - back) % COMM_LANES];
-
-		if (other->from < mine->to && mine->from < other->to)
-			run->slot_behind |= UINT32_C(1) << back;
-	}
+	run->slot_behind = take_lines(ring, run->lane, (uint32_t)(run->slot_part / LINE_BYTES), (uint32_t)(ring->next / LINE_BYTES));
 }
 
 unsigned char *slot_ring_at(const struct run *run, int place, uint64_t off)

@@ -38,7 +38,7 @@ unsigned char *steps_host_span(struct run *run, struct plan_ref ref, uint64_t *s
 		if (run->held_back && ref.peer == comm->rank)
 			return run->line + ref.off;
 		if (run->in_line)
-			return arena_lane(comm->arena, comm->layout.place_of[ref.peer], run->lane)->bytes + ref.off;
+			return comm_lane(comm, comm->layout.place_of[ref.peer], run->lane)->bytes + ref.off;
 		return slot_ring_at(run, comm->layout.place_of[ref.peer], ref.off);
 	case PLAN_PEER_SEND:
 		return peers_host(run, ref.peer, true, ref.off, span);
@@ -146,7 +146,7 @@ static choir_status poll_recv(struct run *run, uint32_t id, bool *done)
 static choir_status start_publish(struct run *run, uint32_t id, bool *done)
 {
 	const struct plan_step *step = &run->plan->steps[id];
-	struct arena_lane *lane = arena_lane(run->comm->arena, run->comm->place, run->lane);
+	struct arena_lane *lane = comm_lane(run->comm, run->comm->place, run->lane);
 
 	if (run->held_back)
 		memcpy(lane->bytes, run->line, sizeof lane->bytes);
@@ -159,7 +159,7 @@ static choir_status start_publish(struct run *run, uint32_t id, bool *done)
 choir_status steps_reached(struct run *run, int place, uint32_t phase, bool *yes)
 {
 	struct choir_comm *comm = run->comm;
-	struct arena_lane *lane = arena_lane(comm->arena, place, run->lane);
+	struct arena_lane *lane = comm_lane(comm, place, run->lane);
 	uint64_t flag = atomic_load_explicit(&lane->flag, memory_order_acquire);
 	const struct layout *layout = &comm->layout;
 	struct call_record theirs;
@@ -180,9 +180,9 @@ static choir_status poll_await(struct run *run, uint32_t id, bool *done)
 
 	if (step->peer != PLAN_ALL) {
 		TRY(steps_reached(run, layout->place_of[step->peer], step->tag, &yes));
-		run->met_node |= yes && comm_node_size(run->comm) == 2;
+		run->met_node |= yes && run->comm->node_size == 2;
 	} else {
-		int size = comm_node_size(run->comm);
+		int size = run->comm->node_size;
 
 		for (int place = 0; place < size && yes; place++) /* mine too: the steps behind may lean on it instead of on my PUBLISH */
 			TRY(steps_reached(run, place, step->tag, &yes));

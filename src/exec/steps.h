@@ -42,6 +42,9 @@ unsigned char *steps_host_span(struct run *run, struct plan_ref ref, uint64_t *s
 /* steps_reached: has the rank at that place of my node published the phase?  Compares what it calls on the way: MISMATCH. */
 choir_status steps_reached(struct run *run, int place, uint32_t phase, bool *yes);
 
+/* steps_operands: the destinations of a copy or a reduction, then its sources.  Destinations from the returned number on are written past the cache.  In host_step.c. */
+uint32_t steps_operands(const struct run *run, const struct plan_step *step, struct plan_ref *refs);
+
 /* steps_reduce_call: what a REDUCE of len bytes computes. */
 struct reduce_call;
 void steps_reduce_call(const struct run *run, const struct plan_step *step, uint64_t len, struct reduce_call *call);

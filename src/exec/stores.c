@@ -95,9 +95,9 @@ bool stores_learn(struct stores_entry *entry, bool past, uint64_t bytes, int64_t
 
 struct stores_way stores_way_of(struct choir_comm *comm)
 {
-	if (comm_node_size(comm) == 1)
+	if (comm->node_size == 1)
 		return (struct stores_way){ .past = NULL };
-	return (struct stores_way){ .past = &arena_control(comm->arena, 0)->past, .entries = comm->place == 0 ? comm->engine.stores.entries : NULL };
+	return (struct stores_way){ .past = &comm_control(comm, 0)->past, .entries = comm->place == 0 ? comm->engine.stores.entries : NULL };
 }
 
 bool stores_is_past(const struct stores_way *way, int entry)
@@ -119,7 +119,7 @@ void stores_begin(struct run *run)
 
 	run->past = false;
 	run->stores_entry = -1;
-	if (comm_node_size(comm) == 1 || run->pair || run->in_line)
+	if (comm->node_size == 1 || run->pair || run->in_line)
 		return;
 	bytes = bytes_of(run);
 	if (bytes < STORES_BYTES)

@@ -13,7 +13,7 @@
 
 choir_status symmetric_create(const struct choir_comm *comm, uint64_t bytes, struct symmetric **out_p)
 {
-	size_t n = (size_t)comm_node_size(comm);
+	size_t n = (size_t)comm->node_size;
 	struct symmetric *symmetric = calloc(1, sizeof *symmetric);
 
 	if (symmetric != NULL) {

@@ -2,6 +2,7 @@
 #include "exec/walk.h"
 
 #include "exec/mail.h"
+#include "exec/peers.h"
 #include "exec/relax.h"
 #include "exec/run_admit.h"
 #include "exec/steps.h"
@@ -63,14 +64,43 @@ static void walk_recv(struct run *run)
 		run->state = RUN_ENDED;
 }
 
+/* Has that rank, or have all, published the phase, and do they call the same?  What else there may be takes longer to find out: steps_reached. */
+static bool is_reached(struct run *run, int peer, uint32_t phase)
+{
+	const struct choir_comm *comm = run->comm;
+	int first = peer == PLAN_ALL ? 0 : comm->layout.place_of[peer], end = peer == PLAN_ALL ? comm->node_size : first + 1;
+
+	for (int place = first; place < end; place++) {
+		const struct arena_lane *lane = comm_lane(comm, place, run->lane);
+		uint64_t flag = atomic_load_explicit(&lane->flag, memory_order_acquire);
+
+		if (flag < ARENA_FLAG(run->seq + 1, phase) || flag >> 24 != run->seq + 1 || lane->call != run->record_hash)
+			return false;
+	}
+	run->met_node |= peer == PLAN_ALL || comm->node_size == 2;
+	return true;
+}
+
+/* Are all buffers where they were when this plan was met with last? */
+static bool is_met(struct run *run, const struct tape *tape)
+{
+	bool met = tape->plan == run->plan && is_reached(run, PLAN_ALL, 0);
+
+	for (int place = 0; place < run->comm->node_size && met; place++)
+		met = peers_are_known(run, place);
+	return met;
+}
+
 /* True if the buffers of all ranks are where this plan finds them. */
-static bool meet(struct run *run)
+static bool meet(struct run *run, const struct tape *tape)
 {
 	const struct plan *plan = run->plan;
 	int rounds = rounds_of(run, WAIT_ROUNDS);
 	bool moved = false;
 
 	for (int i = 0; i < rounds; i++) {
+		if (is_met(run, tape))
+			return true;
 		if (run_meet(run, &moved) != CHOIR_SUCCESS || moved)
 			break;
 		relax();
@@ -79,14 +109,14 @@ static bool meet(struct run *run)
 }
 
 /* Into the lane. */
-static bool enter(struct run *run)
+static bool enter(struct run *run, const struct tape *tape)
 {
 	bool moved = false;
 
 	run->state = RUN_ADMIT;
 	if (run_admit(run, &moved) != CHOIR_SUCCESS || !moved)
 		return false;
-	return run->state == RUN_MAP || meet(run);
+	return run->state == RUN_MAP || meet(run, tape);
 }
 
 /* Note [the next lane].  A flag is raised on a line that the peers read last COMM_LANES calls ago: the store waits until their caches have let go of it, and only then can
@@ -94,7 +124,7 @@ static bool enter(struct run *run)
 static void ask_for_next_lane(const struct run *run)
 {
 	struct choir_comm *comm = run->comm;
-	const struct arena_lane *lane = arena_lane(comm->arena, comm->place, (run->lane + 1) % COMM_LANES);
+	const struct arena_lane *lane = comm_lane(comm, comm->place, (run->lane + 1) % COMM_LANES);
 
 	if (comm->over + COMM_LANES <= run->seq + 1) /* may still be looked at */
 		return;
@@ -106,12 +136,17 @@ static void ask_for_next_lane(const struct run *run)
 }
 
 /* True once the step is done, or soon after. */
-static bool take_step(struct run *run, uint32_t id)
+static bool take_step(struct run *run, const struct tape *tape, uint32_t id)
 {
+	const struct plan_step *step = &run->plan->steps[id];
 	int rounds = rounds_of(run, WAIT_ROUNDS);
 	bool done = false;
 
+	if (tape_play(tape, run, id))
+		return true;
 	for (int i = 0; i < rounds; i++) {
+		if (step->kind == PLAN_AWAIT && is_reached(run, step->peer, step->tag))
+			return true;
 		if (steps_try(run, id, &done) != CHOIR_SUCCESS || done || run->disagrees)
 			break;
 		if (run->unsaid)
@@ -142,17 +177,18 @@ static void end(struct run *run)
 	run_leave(run);
 }
 
-static void walk_plan(struct run *run)
+static void walk_plan(struct run *run, struct tape *tape)
 {
 	uint32_t n = run->plan->n_steps, i = 0;
 
-	if (!enter(run))
+	if (!enter(run, tape))
 		return;
 	run->past = false;
 	run->stores_entry = -1;
 	if (is_timed(run))
 		stores_begin(run);
-	for (; i < n && take_step(run, i); i++)
+	tape_ready(tape, run);
+	for (; i < n && take_step(run, tape, i); i++)
 		if (run->plan->steps[i].kind == PLAN_PUBLISH)
 			ask_for_next_lane(run);
 	if (i < n) {
@@ -164,10 +200,10 @@ static void walk_plan(struct run *run)
 	end(run);
 }
 
-void walk(struct run *run)
+void walk(struct run *run, struct tape *tape)
 {
 	if (!run->pair)
-		walk_plan(run);
+		walk_plan(run, tape);
 	else if (run->pair_sends)
 		walk_send(run);
 	else

@@ -255,11 +255,6 @@ uint64_t arena_bytes(const struct arena *arena)
 	return arena->map.bytes;
 }
 
-void arena_publish(struct arena_lane *lane, uint64_t flag)
-{
-	atomic_store_explicit(&lane->flag, flag, memory_order_release);
-}
-
 void arena_poison(struct arena *arena, choir_status status, const char *text)
 {
 	poison_set(&arena->head->poison, status, text);

@@ -108,7 +108,10 @@ void *arena_base(struct arena *arena);
 uint64_t arena_bytes(const struct arena *arena);
 
 /* arena_publish: release-stores the flag.  The caller rings its peers' bells after it. */
-void arena_publish(struct arena_lane *lane, uint64_t flag);
+static inline void arena_publish(struct arena_lane *lane, uint64_t flag)
+{
+	atomic_store_explicit(&lane->flag, flag, memory_order_release);
+}
 
 /* Poison: the first failure of any rank on this node, for all.  arena_poison keeps the first text; arena_poisoned is one relaxed load
  * while there is none, and else copies the text (bytes bytes) and returns its status. */

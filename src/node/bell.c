@@ -201,10 +201,11 @@ static uint32_t sleepers_after_fence(struct bell_page *page)
 void bell_ring(struct bell *bell)
 {
 	struct bell_page *page = bell->page;
-	int saved = errno; /* we may be in a signal handler */
+	int saved;
 
 	if (sleepers_after_fence(page) == 0)
 		return;
+	saved = errno; /* we may be in a signal handler */
 	atomic_fetch_add_explicit(&page->count, 1, memory_order_seq_cst);
 	/* Not FUTEX_PRIVATE: the sleepers are another process's. */
 	syscall(SYS_futex, (uint32_t *)&page->count, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);

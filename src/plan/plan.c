@@ -163,6 +163,7 @@ plan_id plan_publish(struct plan *plan, uint32_t phase, const plan_id *deps, siz
 
 plan_id plan_await(struct plan *plan, int peer, uint32_t phase, const plan_id *deps, size_t n_deps, const char *label)
 {
+	plan->awaits = true;
 	return append(plan, (struct plan_step){ .kind = PLAN_AWAIT, .peer = peer, .tag = phase, .label = label }, deps, n_deps);
 }
 

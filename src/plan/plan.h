@@ -65,6 +65,7 @@ struct plan {
 	uint64_t slot_used;  /* how much of its beginning is used on any rank; all of it unless the builder says less, the same on all ranks */
 	uint64_t elem_bytes;
 	bool messages;       /* some step sends or receives */
+	bool awaits;         /* some step waits for a phase */
 	bool peers;          /* some step touches a peer's buffer */
 	bool alike;          /* and either all ranks must be in place or none */
 	bool stream;         /* set by the builder: results do not fit the cache: they are written past it into the callers' buffers */

@@ -83,6 +83,23 @@ static void written_at_once(struct world *world, int rank, choir_comm *comm, voi
 		}
 }
 
+/* The same call again and again, while the others' buffers are now here, now there.  Of where they were the contents are another round's. */
+static void peers_move(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	struct both b[2];
+
+	(void)unused;
+	for (int kind = 0; kind < KINDS; kind++)
+		for (int round = 0; round < 12; round++) {
+			int here = rank == 0 ? 0 : round / 3 % 2;
+
+			fill(&b[!here], (enum kind)kind, rank, round + 100);
+			fill(&b[here], (enum kind)kind, rank, round);
+			OK(call_of(comm, (enum kind)kind, choir_host(b[here].in), choir_host(b[here].out)));
+			CHECK(is_right(&b[here], (enum kind)kind, rank, world->n, round));
+		}
+}
+
 /* Handles come back as those of other memory, elsewhere. */
 static void mems_die(struct world *world, int rank, choir_comm *comm, void *unused)
 {
@@ -129,6 +146,8 @@ void test_repeated_memory(void **state)
 	(void)state;
 	for (int n = 1; n <= BLOCKS; n++)
 		line_up_run(n, 0, 20000, n > 1 ? written_at_once : mems_die, NULL);
+	for (int n = 2; n <= BLOCKS; n++)
+		line_up_run(n, 0, 20000, peers_move, NULL);
 	line_up_run(2, 0, 20000, mems_die, NULL);
 	line_up_run(2, 0, 20000, shorter, NULL);
 }
