@@ -14,6 +14,7 @@ done >"$folder/text"
 cat "$folder/out"
 awk 'NR == 1 { first = $1 } { last = $1 } END { exit !(NR == 150 && first > 2 && last < 0.1) }' "$folder/losses"
 grep -q '"words_per_s"' "$folder/out.json"
+awk -F '[:,]' '/"total"/ { total = $2 } /"shown"/ { shown = $2 } END { exit !(shown > 0 && shown <= total) }' "$folder/out.json"
 grep -q '</svg>' "$folder/a curve's.svg"
 if grep -q "$(printf '\r')" "$folder/out"; then
 	echo "a progress line in a pipe"

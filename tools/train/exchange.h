@@ -42,6 +42,8 @@ struct exchange_ops {
 	choir_status (*settle)(struct exchange *exchange, struct bucket *bucket);
 	/* Blocks until all ranks have come. */
 	choir_status (*barrier)(struct exchange *exchange);
+	/* values[i] = the least that any rank has there.  Blocks; every rank calls it with the same n. */
+	choir_status (*least)(struct exchange *exchange, double *values, size_t n);
 	void (*destroy)(struct exchange *exchange);
 };
 

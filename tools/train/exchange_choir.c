@@ -83,6 +83,14 @@ static choir_status barrier(struct exchange *exchange)
 	return st == CHOIR_SUCCESS ? st : fail_choir("choir_barrier", st);
 }
 
+static choir_status least(struct exchange *exchange, double *values, size_t n)
+{
+	choir_buffer buffer = choir_host(values);
+	choir_status st = choir_allreduce(((struct by_choir *)exchange)->comm, buffer, buffer, n, CHOIR_F64, CHOIR_OP_MIN, NULL, NULL);
+
+	return st == CHOIR_SUCCESS ? st : fail_choir("choir_allreduce", st);
+}
+
 static void destroy(struct exchange *exchange)
 {
 	free(exchange);
@@ -94,6 +102,7 @@ static const struct exchange_ops choir_ops = {
 	.finish = finish,
 	.settle = settle,
 	.barrier = barrier,
+	.least = least,
 	.destroy = destroy,
 };
 

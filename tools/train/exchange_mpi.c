@@ -208,6 +208,17 @@ static choir_status barrier(struct exchange *exchange)
 	return rc ? fail_mpi("MPI_Ibarrier", rc) : CHOIR_SUCCESS;
 }
 
+static choir_status least(struct exchange *exchange, double *values, size_t n)
+{
+	int rc;
+
+	(void)exchange;
+	if (n > INT_MAX)
+		return failure(CHOIR_UNSUPPORTED, "%zu figures are more than MPI counts", n);
+	rc = MPI_Allreduce(MPI_IN_PLACE, values, (int)n, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
+	return rc ? fail_mpi("MPI_Allreduce", rc) : CHOIR_SUCCESS;
+}
+
 static void free_staging(struct staging *staging)
 {
 	free(staging->index);
@@ -244,6 +255,7 @@ static const struct exchange_ops mpi_ops = {
 	.finish = finish,
 	.settle = settle,
 	.barrier = barrier,
+	.least = least,
 	.destroy = destroy,
 };
 

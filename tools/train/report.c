@@ -29,9 +29,11 @@ choir_status report_init(struct report *report)
 void report_fini(struct report *report)
 {
 	free(report->losses);
+	free(report->times);
 	if (report->loss_file)
 		fclose(report->loss_file);
 	report->losses = NULL;
+	report->times = NULL;
 	report->loss_file = NULL;
 }
 
@@ -94,30 +96,52 @@ static void print_progress(struct report *report)
 	fflush(stdout);
 }
 
+static choir_status make_room(struct report *report)
+{
+	size_t room = report->room ? 2 * report->room : 1024;
+	float *losses = realloc(report->losses, room * sizeof *losses);
+	double *times;
+
+	if (losses)
+		report->losses = losses;
+	times = losses ? realloc(report->times, 2 * room * sizeof *times) : NULL;
+	if (!times)
+		return fail_memory("the figures of all steps", room * (sizeof *losses + 2 * sizeof *times));
+	report->times = times;
+	report->room = room;
+	return CHOIR_SUCCESS;
+}
+
 choir_status report_step(struct report *report, const struct step_figures *figures)
 {
 	size_t step = report->whole.n_steps;
 
 	if (!isfinite(figures->loss))
 		return failure(CHOIR_ARGUMENT, "the loss of step %zu is %g: try a smaller --lr or --table-lr", step, (double)figures->loss);
+	if (step >= report->room)
+		TRY(make_room(report));
+	report->losses[step] = figures->loss;
+	report->times[2 * step] = (double)figures->comm_ns * 1e-9;
+	report->times[2 * step + 1] = (double)figures->shown_ns * 1e-9;
 	add(&report->whole, figures);
 	add(&report->interval, figures);
 	if (!report->speaks)
 		return CHOIR_SUCCESS;
-	if (step >= report->room) {
-		size_t room = report->room ? 2 * report->room : 1024;
-		float *more = realloc(report->losses, room * sizeof *more);
-
-		if (!more)
-			return fail_memory("the losses", room * sizeof *more);
-		report->losses = more;
-		report->room = room;
-	}
-	report->losses[step] = figures->loss;
 	if (report->loss_file)
 		fprintf(report->loss_file, "%.9g\n", (double)figures->loss);
 	print_progress(report);
 	return CHOIR_SUCCESS;
+}
+
+void report_times(struct report *report)
+{
+	struct span *whole = &report->whole;
+
+	whole->comm_s = whole->shown_s = 0;
+	for (size_t step = 0; step < whole->n_steps; step++) {
+		whole->comm_s += report->times[2 * step];
+		whole->shown_s += report->times[2 * step + 1];
+	}
 }
 
 double report_mean(const struct report *report, size_t first, size_t n)

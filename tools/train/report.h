@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* One step.  comm: the time during which at least one of its collectives was under way on this rank; shown: the part of it after the
+/* One step, as this rank saw it.  comm: the time during which at least one of its collectives was under way on this rank; shown: the part of it after the
  * backward pass had ended, when there was nothing else to do; the rest was hidden.  Rows: of the two tables together, sent by this
  * rank, and different ones received. */
 struct step_figures {
@@ -35,7 +35,8 @@ struct report {
 	int live;   /* a progress line: stdout is a terminal */
 	struct span interval, whole;
 	float *losses; /* of all steps */
-	size_t room;
+	double *times; /* of all steps: seconds of communication, seconds of it shown */
+	size_t room;   /* steps */
 	FILE *loss_file;
 	const struct compare *compare; /* NULL = none; its end comes before the report's */
 	int64_t end_ns;
@@ -44,6 +45,9 @@ struct report {
 /* report_init: fill in the first fields before.  Opens --loss-out.  report_fini: a zeroed report is fine. */
 choir_status report_init(struct report *report);
 void report_fini(struct report *report);
+
+/* report_times: times has what another rank measured; the whole run's figures follow it. */
+void report_times(struct report *report);
 
 /* report_begin: the clock starts.  report_pause: so many ns were no training.  report_step: a step has ended.  report_end: the last one has; says the
  * summary and writes the files. */

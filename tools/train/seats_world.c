@@ -8,26 +8,43 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* How many cores a rank of this machine has: of each that it may run on, its share among the ranks that may. */
+static int cores_of(MPI_Comm node)
+{
+	int n_ranks[CPU_SETSIZE];
+	cpu_set_t cores;
+	double share = 0.001; /* thirds may come to a little less than one */
+
+	CPU_ZERO(&cores);
+	sched_getaffinity(0, sizeof cores, &cores);
+	for (int c = 0; c < CPU_SETSIZE; c++)
+		n_ranks[c] = CPU_ISSET(c, &cores) != 0;
+	if (MPI_Allreduce(MPI_IN_PLACE, n_ranks, CPU_SETSIZE, MPI_INT, MPI_SUM, node) != MPI_SUCCESS)
+		return 1;
+	for (int c = 0; c < CPU_SETSIZE; c++)
+		if (CPU_ISSET(c, &cores))
+			share += 1.0 / n_ranks[c];
+	return share > 1 ? (int)share : 1;
+}
+
 /* CPU drivers start a thread a core in every process; ranks of one machine share the cores instead.  What the user has set stays.  Before
  * the first OpenCL call. */
-static void share_cores(int n_ranks)
+static void share_cores(int n_cores)
 {
-	cpu_set_t cores;
 	char text[16];
-	int n = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
 
-	snprintf(text, sizeof text, "%d", n > n_ranks ? n / n_ranks : 1);
+	snprintf(text, sizeof text, "%d", n_cores);
 	setenv("POCL_MAX_PTHREAD_COUNT", text, 0);
 	setenv("DPCPP_CPU_NUM_CUS", text, 0); /* Intel's */
 }
 
-static void find_node(int *rank_p, int *size_p)
+static void find_node(int *rank_p, int *cores_p)
 {
 	MPI_Comm node;
 
 	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
 	MPI_Comm_rank(node, rank_p);
-	MPI_Comm_size(node, size_p);
+	*cores_p = cores_of(node);
 	MPI_Comm_free(&node);
 }
 
@@ -56,14 +73,14 @@ static int train_at(const struct options *options, const struct text *text, stru
 int seats_world(const struct options *options, const struct text *text)
 {
 	struct seat seat = { 0 };
-	int level, node_size, status;
+	int level, n_cores, status;
 
 	MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	MPI_Comm_rank(MPI_COMM_WORLD, &seat.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &seat.size);
-	find_node(&seat.node_rank, &node_size);
-	share_cores(node_size);
+	find_node(&seat.node_rank, &n_cores);
+	share_cores(n_cores);
 	fail_rank(seat.size > 1 ? seat.rank : -1);
 	status = train_at(options, text, &seat);
 	if (status != EXIT_FINE)
