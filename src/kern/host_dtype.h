@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The host loops of one DTYPE: those of every operator that is defined for it. */
-#define OP SUM
-#include "kern/host_op.h"
-#undef OP
-#define OP PROD
-#include "kern/host_op.h"
-#undef OP
+/* The host loops of one DTYPE: those of every operator that is defined for it.  Signed integers have few of their own: what wraps, and what is done bit by bit, is the
+ * unsigned type's (host_table.h). */
 #define OP MIN
 #include "kern/host_op.h"
 #undef OP
@@ -15,17 +10,25 @@
 #define OP MEAN
 #include "kern/host_op.h"
 #undef OP
+#if !HOST_IS_SIGNED
+#define OP SUM
+#include "kern/host_op.h"
+#undef OP
+#define OP PROD
+#include "kern/host_op.h"
+#undef OP
 #define OP SQUARE_ADD
 #include "kern/host_op.h"
 #undef OP
 #define OP LOCAL
 #include "kern/host_op.h"
 #undef OP
+#endif
 #if OPS_IS_FLOAT
 #define OP PREMUL_SUM
 #include "kern/host_op.h"
 #undef OP
-#else
+#elif !HOST_IS_SIGNED
 #define OP BAND
 #include "kern/host_op.h"
 #undef OP

@@ -54,32 +54,41 @@ static HOST_INLINE void OPS(run_lanes)(const struct OPS(pass) *p, size_t i)
 		HOST_NARROW((ELEM *)p->dst + i, acc.v);
 }
 
-/* The last few elements, in copies that are filled up with zeros.  Partial results have room for whole groups. */
-static HOST_INLINE void OPS(run_rest)(const struct OPS(pass) *p, size_t i)
-{
-	const size_t bytes = (p->count - i) * sizeof(ELEM);
-	ELEM src[HOST_FAN][HOST_LANES] = { { 0 } }, out[HOST_LANES];
-	struct OPS(pass) rest = *p;
+/* The last few elements of a pass, in copies that are filled up with zeros.  Partial results have room for whole groups. */
+struct OPS(rest) {
+	ELEM src[HOST_FAN][HOST_LANES], out[HOST_LANES];
+};
 
+static HOST_INLINE void OPS(take_rest)(struct OPS(pass) *p, size_t i, struct OPS(rest) *rest)
+{
 	for (size_t k = 0; k < p->n_src; k++) {
-		memcpy(src[k], p->src[k] + i, bytes);
-		rest.src[k] = src[k];
+		for (int lane = 0; lane < HOST_LANES; lane++)
+			rest->src[k][lane] = 0;
+		memcpy(rest->src[k], p->src[k] + i, (p->count - i) * sizeof(ELEM));
+		p->src[k] = rest->src[k];
 	}
-	rest.part = p->part + i;
-	rest.dst = p->to_part ? (void *)((f32 *)p->dst + i) : out;
-	OPS(run_lanes)(&rest, 0);
-	if (!p->to_part)
-		memcpy((ELEM *)p->dst + i, out, bytes);
+	p->part += i;
+	p->dst = p->to_part ? (void *)((f32 *)p->dst + i) : rest->out;
+	p->count = HOST_LANES;
 }
 
-static HOST_INLINE void OPS(run)(const struct OPS(pass) *p)
+/* The rest goes through the same loop: a second copy of it in every loop would be half of the library. */
+static HOST_INLINE void OPS(run)(const struct OPS(pass) *whole)
 {
-	size_t i = 0;
+	const size_t n_whole = whole->count / HOST_LANES * HOST_LANES, n_rest = whole->count - n_whole;
+	struct OPS(rest) rest;
+	struct OPS(pass) p = *whole;
 
-	for (; i + HOST_LANES <= p->count; i += HOST_LANES)
-		OPS(run_lanes)(p, i);
-	if (i < p->count)
-		OPS(run_rest)(p, i);
+	for (int turn = n_whole > 0 ? 0 : 1; turn < 2; turn++) {
+		if (turn == 1 && n_rest == 0)
+			return;
+		if (turn == 1)
+			OPS(take_rest)(&p, n_whole, &rest);
+		for (size_t i = 0; i + HOST_LANES <= p.count; i += HOST_LANES)
+			OPS(run_lanes)(&p, i);
+	}
+	if (!whole->to_part)
+		memcpy((ELEM *)whole->dst + n_whole, rest.out, n_rest * sizeof(ELEM));
 }
 #undef HOST_WIDEN
 #undef HOST_NARROW

@@ -56,24 +56,25 @@
 #undef DTYPE
 
 #define CELL(dtype, op) [CHOIR_OP_##op] = { op_##dtype##_##op##_reduce, op_##dtype##_##op##_reduce_lines, op_##dtype##_##op##_write_identity }
-#define CELLS(dtype)                                                                                                               \
-	CELL(dtype, SUM), CELL(dtype, PROD), CELL(dtype, MIN), CELL(dtype, MAX), CELL(dtype, MEAN), CELL(dtype, SQUARE_ADD), \
-		CELL(dtype, LOCAL)
-#define CELLS_REAL(dtype) CELLS(dtype), CELL(dtype, PREMUL_SUM)
-#define CELLS_BITS(dtype) CELLS(dtype), CELL(dtype, BAND), CELL(dtype, BOR), CELL(dtype, BXOR)
+/* bits: the type whose loops give the same bits where a sign makes no difference. */
+#define CELLS(dtype, bits)                                                                                                        \
+	CELL(bits, SUM), CELL(bits, PROD), CELL(dtype, MIN), CELL(dtype, MAX), CELL(dtype, MEAN), CELL(bits, SQUARE_ADD), \
+		CELL(bits, LOCAL)
+#define CELLS_REAL(dtype) CELLS(dtype, dtype), CELL(dtype, PREMUL_SUM)
+#define CELLS_BITS(dtype, bits) CELLS(dtype, bits), CELL(bits, BAND), CELL(bits, BOR), CELL(bits, BXOR)
 
 const host_twins HOST_TWINS[HOST_DTYPES] = {
-	[CHOIR_I8] = { CELLS_BITS(I8) },
-	[CHOIR_U8] = { CELLS_BITS(U8) },
-	[CHOIR_I16] = { CELLS_BITS(I16) },
-	[CHOIR_U16] = { CELLS_BITS(U16) },
-	[CHOIR_I32] = { CELLS_BITS(I32) },
-	[CHOIR_U32] = { CELLS_BITS(U32) },
-	[CHOIR_I64] = { CELLS_BITS(I64) },
-	[CHOIR_U64] = { CELLS_BITS(U64) },
+	[CHOIR_I8] = { CELLS_BITS(I8, U8) },
+	[CHOIR_U8] = { CELLS_BITS(U8, U8) },
+	[CHOIR_I16] = { CELLS_BITS(I16, U16) },
+	[CHOIR_U16] = { CELLS_BITS(U16, U16) },
+	[CHOIR_I32] = { CELLS_BITS(I32, U32) },
+	[CHOIR_U32] = { CELLS_BITS(U32, U32) },
+	[CHOIR_I64] = { CELLS_BITS(I64, U64) },
+	[CHOIR_U64] = { CELLS_BITS(U64, U64) },
 	[CHOIR_F16] = { CELLS_REAL(F16) },
 	[CHOIR_BF16] = { CELLS_REAL(BF16) },
 	[CHOIR_F32] = { CELLS_REAL(F32) },
 	[CHOIR_F64] = { CELLS_REAL(F64) },
-	[CHOIR_BOOL] = { CELLS_BITS(BOOL), CELL(BOOL, LOGICAL_AND), CELL(BOOL, LOGICAL_OR) },
+	[CHOIR_BOOL] = { CELLS_BITS(BOOL, BOOL), CELL(BOOL, LOGICAL_AND), CELL(BOOL, LOGICAL_OR) },
 };
