@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether what the others read is made in place or aside: Note [aside] in share.c says what each costs, Note [past the cache] how the first rank of a node learns
- * which is faster just now: here from the least time of whole calls.  All ranks' calls of scalars share an entry, and all of rows another, whatever each rank brings:
+ * which is faster just now: here from the least time of whole calls.  All ranks' calls of scalars share an entry, and those of short and of long rows, however many each rank brings:
  * the first rank may bring nothing, and yet it times what the others do.  Ranks may differ, or follow late: a block's address says where it is, and
  * both ways write the same. */
 #include "exec/progress.h"
 #include "sparse/state.h"
+
+#define LONG_ROW 512 /* bytes */
 
 static void decide(struct sparse *sparse, uint64_t width)
 {
@@ -12,7 +14,8 @@ static void decide(struct sparse *sparse, uint64_t width)
 
 	if (!sparse->shares || width == 0 || aside->entry >= 0)
 		return;
-	aside->entry = STORES_PLANS + 2 * (width > 1);
+	aside->rows = width > 1;
+	aside->entry = STORES_PLANS + 2 * aside->rows + (aside->rows && width * sparse->elem_bytes >= LONG_ROW);
 	aside->yes = stores_is_past(&sparse->env.stores, aside->entry);
 }
 
@@ -34,13 +37,15 @@ void aside_agree(struct sparse *sparse)
 
 	decide(sparse, facts->width);
 	sparse->aside.bytes = facts->pairs / (unsigned)sparse->env.layout->n * pair_bytes;
-	sparse->aside.matters |= facts->shared && share_has_ways(facts->most * pair_bytes);
+	sparse->aside.matters |= facts->shared && share_has_ways(facts->most * pair_bytes, sparse->aside.rows);
 }
 
 choir_status aside_take(struct sparse *sparse, uint64_t bytes, struct share_block **out_p)
 {
-	sparse->aside.matters |= share_has_ways(bytes);
-	return share_take(bytes, sparse->aside.yes, out_p);
+	bool has_ways = share_has_ways(bytes, sparse->aside.rows);
+
+	sparse->aside.matters |= has_ways;
+	return share_take(bytes, has_ways && sparse->aside.yes, out_p);
 }
 
 void aside_end(struct sparse *sparse)

@@ -25,11 +25,14 @@
 
 /* Note [aside].  A store to a line that a reader's caches still hold waits for them: little if the two cores share a third cache, 400 ns if they do not.  What the
  * caches can hold may be made in place with plain stores, or aside and then copied past them; which is faster changes with where the ranks run, so callers learn it
- * (aside.c).  Either way short pairs are put behind those that the block held before, until it is full.  What is longer is always made in place, for the caches have
- * forgotten the lines.  4096 rows of 64 coalesced, 2 cores: aside 66 us, near or far; in place 44 us near, 205 us far; the whole allreduce 120 to 170 us aside, in
- * place 100 near and 300 far.  290 000 scalars reduced: aside 2250 us near and 3800 us far, in place 2030 and 3400. */
-#define ASIDE_BYTES  (UINT64_C(1) << 20)
-#define STREAM_BYTES 4096 /* less fits the store buffer: always aside */
+ * (aside.c).  Either way short pairs are put behind those that the block held before, until it is full.  Scalars that are longer are always made in place, for the caches
+ * have forgotten the lines; rows not before they are longer than the third cache, since each is written to several times.  4096 rows of 64 coalesced, 2 cores: aside 66
+ * us, near or far; in place 44 us near, 205 us far; the whole allreduce 120 to 170 us aside, in place 100 near and 300 far.  4096 rows of 128, the whole: aside 420 us near
+ * and 500 far, in place 310 and 1100 to 1350; of 512, most of them alike: aside 2000 to 2300, in place 2900 far.  290 000 scalars reduced: aside 2250 us near and 3800 us
+ * far, in place 2030 and 3400. */
+#define SCALARS_ASIDE_BYTES (UINT64_C(1) << 20)
+#define ROWS_ASIDE_BYTES    (UINT64_C(16) << 20)
+#define STREAM_BYTES        4096 /* less fits the store buffer: always aside */
 
 /* Note [short blocks].  Lines used again soon are still in some cache of the machine; those of a longer round have gone back to memory when their turn comes, if the
  * caller does anything else in between.  20 000 scalars a rank, written twice a call: 17 us in blocks of 256 KiB, 35 in blocks of 1 MiB. */
@@ -143,16 +146,15 @@ static uint64_t room_for(uint64_t bytes)
 	return room;
 }
 
-bool share_has_ways(uint64_t bytes)
+bool share_has_ways(uint64_t bytes, bool rows)
 {
-	return bytes >= STREAM_BYTES && bytes <= ASIDE_BYTES;
+	return bytes >= STREAM_BYTES && bytes <= (rows ? ROWS_ASIDE_BYTES : SCALARS_ASIDE_BYTES);
 }
 
 /* Where it is made. */
 static choir_status take_aside(struct share_block *block, bool aside, struct share_block **out_p)
 {
-	bool is_aside = share_has_ways(block->bytes) ? aside : block->bytes < STREAM_BYTES;
-	choir_status st = is_aside ? pool_take(&block->aside, block->bytes, "pairs that the node shares") : CHOIR_SUCCESS;
+	choir_status st = aside || block->bytes < STREAM_BYTES ? pool_take(&block->aside, block->bytes, "pairs that the node shares") : CHOIR_SUCCESS;
 
 	if (st == CHOIR_SUCCESS)
 		*out_p = block;

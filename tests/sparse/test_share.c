@@ -89,7 +89,8 @@ static void made_either_way(void **state)
 	struct share_address address;
 
 	(void)state;
-	assert_true(share_has_ways(BYTES) && !share_has_ways(1000) && !share_has_ways(5000000));
+	assert_true(share_has_ways(BYTES, false) && !share_has_ways(1000, false) && !share_has_ways(5000000, false));
+	assert_true(share_has_ways(BYTES, true) && !share_has_ways(1000, true) && share_has_ways(5000000, true) && !share_has_ways(50000000, true));
 	for (int i = 0; i < ROUNDS; i++) {
 		assert_int_equal(share_take(BYTES, i % 3 == 0, &block), CHOIR_SUCCESS);
 		assert_int_equal((uintptr_t)share_ptr(block) % 64, 0);
