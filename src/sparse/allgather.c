@@ -9,7 +9,7 @@ static choir_status allgather_count(struct sparse *sparse, struct script_turn *t
 
 struct work allgather_cost(const struct cost *cost)
 {
-	return (struct work){ .messages = cost->rounds, .received = cost->share * cost->pairs * (cost->index + cost->row), .merged = cost->pairs,
+	return (struct work){ .messages = cost->rounds, .received = cost_gathered(cost) * (cost->index + cost->row), .merged = cost->pairs,
 			      .folded = cost->pairs * cost->row };
 }
 

@@ -21,6 +21,18 @@ double cost_union(const struct cost *cost, int ranks)
 	return guess < most ? guess : most;
 }
 
+double cost_gathered(const struct cost *cost)
+{
+	return cost->pairs - cost->least;
+}
+
+double cost_scattered(const struct cost *cost)
+{
+	double out = cost->share * cost->heavy, in = (cost->pairs - cost->least) / cost->n;
+
+	return out > in ? out : in;
+}
+
 /* Integers and bools wrap alike in any grouping; of floats, only min and max do not round. */
 static bool is_exact(choir_dtype dtype, choir_op op)
 {
@@ -43,9 +55,11 @@ struct cost cost_of(const struct sparse_facts *facts, const struct layout *layou
 	enum link_class link = facts->shared ? LINK_SHARED : layout->n_nodes == 1 ? LINK_NODE : LINK_NETWORK;
 	struct cost cost = { .link = link, .sharers = layout->n_nodes > 1 ? layout->max_node_size : 1, .n = layout->n,
 			     .rounds = log2_up(layout->n), .share = 1 - 1.0 / layout->n, .pairs = (double)facts->pairs, .most = (double)facts->most,
+			     .least = (double)facts->least,
 			     .row = (double)(facts->width * choir_dtype_bytes(dtype)), .index = index_form_of(facts->range).bytes,
 			     .span = (double)facts->range.hi - (double)facts->range.lo + 1, .exact = is_exact(dtype, op) };
 
+	cost.heavy = cost.most < cost.pairs / cost.sharers ? cost.most : cost.pairs / cost.sharers;
 	cost.distinct = facts->growth > 0 ? facts->growth * cost.pairs / cost.n : cost_union(&cost, cost.n);
 	cost.distinct = cost.distinct > cost.span ? cost.span : cost.distinct;
 	cost.distinct = cost.distinct > cost.pairs ? cost.pairs : cost.distinct;

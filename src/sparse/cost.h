@@ -8,7 +8,8 @@
 #include "algo/link_costs.h"
 #include "sparse/header.h"
 
-/* What an algorithm does: the factors of T.  merged: pairs put in their places; copied: bytes of dense or packed memory that are written and read again. */
+/* What an algorithm does: the factors of T.  received: through the busiest link, whichever way more goes.  merged: pairs put in their places; copied: bytes
+ * of dense or packed memory that are written and read again. */
 struct work {
 	double messages, received, copied, merged, folded;
 };
@@ -21,7 +22,8 @@ struct cost {
 	double rounds;         /* ceil(log2 n) */
 	double share;          /* (n - 1) / n */
 	double index, row;     /* bytes of a travelling index, of a row */
-	double pairs, most;    /* of all ranks; of one */
+	double pairs, most;    /* of all ranks; of the longest list */
+	double least, heavy;   /* of the shortest; of the longest, but no more a rank than a link's ranks can have */
 	double span, distinct; /* of indices: all that are possible, and the guess at how many the result has */
 	bool exact;            /* the operator gives the same bits in any grouping */
 };
@@ -32,7 +34,12 @@ struct cost cost_of(const struct sparse_facts *facts, const struct layout *layou
 /* cost_union: how many distinct indices the lists of so many ranks have together, if they are spread evenly. */
 double cost_union(const struct cost *cost, int ranks);
 
-/* cost_ns: T; work->received is what one rank receives. */
+/* cost_gathered, cost_scattered: pairs that pass the busiest link where all get all lists, and where all send others the pairs of as long regions.  Lists of
+ * one length: (n - 1) k and (n - 1) / n k.  A short one's owner receives more than the others; a long one's sends more. */
+double cost_gathered(const struct cost *cost);
+double cost_scattered(const struct cost *cost);
+
+/* cost_ns: T; work->received is of one rank. */
 double cost_ns(const struct cost *cost, const struct link_costs *costs, const struct work *work);
 
 #endif

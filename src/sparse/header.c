@@ -81,6 +81,7 @@ choir_status header_agree(const struct sparse_header *all, int n, struct sparse_
 		facts.shared &= all[r].shared != 0;
 		facts.pairs += all[r].pairs;
 		facts.most = all[r].pairs > facts.most ? all[r].pairs : facts.most;
+		facts.least = r == 0 || all[r].pairs < facts.least ? all[r].pairs : facts.least;
 		facts.range = index_range_join(facts.range, (struct index_range){ .lo = all[r].lo, .hi = all[r].hi });
 	}
 	*out = facts;

@@ -35,7 +35,8 @@ struct sparse_header {
 /* What follows from all headers: the same on every rank. */
 struct sparse_facts {
 	uint64_t pairs;    /* sum over ranks */
-	uint64_t most;     /* of one rank */
+	uint64_t most;     /* of the longest list */
+	uint64_t least;    /* of the shortest */
 	uint64_t width;
 	struct index_range range;
 	int algorithm;     /* forced, else -1 */

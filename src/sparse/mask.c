@@ -15,7 +15,7 @@ struct work mask_cost(const struct cost *cost)
 {
 	double rows = cost->distinct * cost->row;
 
-	return (struct work){ .messages = 3 * cost->rounds, .received = cost->share * (cost->pairs * cost->index + 2 * rows), .copied = 3 * rows,
+	return (struct work){ .messages = 3 * cost->rounds, .received = cost_gathered(cost) * cost->index + 2 * cost->share * rows, .copied = 3 * rows,
 			      .merged = cost->pairs };
 }
 

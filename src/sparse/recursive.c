@@ -23,10 +23,10 @@ struct work recursive_cost(const struct cost *cost)
 
 	if (core < cost->n) {
 		work.messages = 3;
-		work.received = (cost->pairs / cost->n + cost->distinct) * pair;
+		work.received = (cost->most + cost->distinct) * pair;
 	}
 	for (int had = 1; had < core; had *= 2) {
-		double list = cost_union(cost, had);
+		double even = cost_union(cost, had), list = even > cost->most ? even : cost->most;
 
 		work.messages += had == 1 ? 1 : 1 + cost->rounds;
 		work.received += list * pair;

@@ -270,9 +270,12 @@ static void headers(void **state)
 	struct sparse_facts facts;
 
 	(void)state;
+	assert_int_equal(header_agree(all, 1, &facts), CHOIR_SUCCESS);
+	assert_int_equal(facts.least, 2);
 	assert_int_equal(header_agree(all, 3, &facts), CHOIR_SUCCESS);
 	assert_int_equal(facts.pairs, 3);
 	assert_int_equal(facts.most, 2);
+	assert_int_equal(facts.least, 0);
 	assert_int_equal(facts.width, 4);
 	assert_int_equal(facts.range.lo, 2);
 	assert_int_equal(facts.range.hi, 9);

@@ -18,7 +18,7 @@ struct shape {
 
 static struct sparse_facts facts_of(const struct shape *s)
 {
-	return (struct sparse_facts){ .pairs = s->pairs * (uint64_t)s->n, .most = s->pairs, .width = s->width,
+	return (struct sparse_facts){ .pairs = s->pairs * (uint64_t)s->n, .most = s->pairs, .least = s->pairs, .width = s->width,
 				      .range = { 0, (int64_t)s->span - 1 }, .algorithm = -1, .last = -1 };
 }
 
@@ -95,6 +95,46 @@ static void times_are_sums(void **state)
 	/* Two ranks a node share its link. */
 	assert_true(choice.ns == 1000 * work->messages + 2 * 2 * work->received + 0.5 * work->copied + 3 * work->merged + 0.25 * work->folded);
 	assert_true(work->messages > 0 && work->received > 0 && work->copied > 0 && work->merged == 1000 && work->folded == 32000);
+}
+
+/* Who has nothing receives all that the others gather, and who has most has most to scatter: bytes of the busiest link decide, not those of the mean rank. */
+static void skew_moves_the_border(void **state)
+{
+	static const struct shape s = { 4, 4, 26000, 64, 10000000 };
+	static const struct { uint64_t most, least; double growth; const char *name; } rows[] = {
+		{ 26000, 26000, 2.8, "split" }, { 80000, 8000, 2.8, "allgather" }, { 26000, 26000, 3.6, "allgather" }, { 34667, 0, 3.6, "split" },
+	};
+	struct sparse_facts facts = facts_of(&s);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		facts.most = rows[i].most;
+		facts.least = rows[i].least;
+		facts.growth = rows[i].growth;
+		facts.last = -1;
+		assert_string_equal(chosen(&s, &facts, &link_costs_default, CHOIR_F32).method->name, rows[i].name);
+	}
+}
+
+/* Ranks of a node share its link: the longest list is no more than what the node's ranks can have. */
+static void link_bytes_are_exact(void **state)
+{
+	static const struct shape flat = { 4, 4, 1000, 1, 100000 }, full = { 4, 2, 1000, 1, 100000 };
+	struct sparse_facts facts = facts_of(&flat);
+	struct world world;
+	struct cost cost;
+
+	(void)state;
+	facts.most = 3000;
+	facts.least = 100;
+	world_init(&world, flat.n, flat.n_nodes, NULL);
+	cost = cost_of(&facts, &world.layout, CHOIR_F32, CHOIR_OP_SUM);
+	assert_true(cost_gathered(&cost) == 3900 && cost_scattered(&cost) == 2250);
+	world_fini(&world);
+	world_init(&world, full.n, full.n_nodes, NULL);
+	cost = cost_of(&facts, &world.layout, CHOIR_F32, CHOIR_OP_SUM);
+	assert_true(cost_gathered(&cost) == 3900 && cost_scattered(&cost) == 1500);
+	world_fini(&world);
 }
 
 static void different_rules_are_told(void **state)
@@ -279,6 +319,8 @@ int main(void)
 		cmocka_unit_test(the_model_takes),
 		cmocka_unit_test(constants_decide),
 		cmocka_unit_test(times_are_sums),
+		cmocka_unit_test(skew_moves_the_border),
+		cmocka_unit_test(link_bytes_are_exact),
 		cmocka_unit_test(different_rules_are_told),
 		cmocka_unit_test(different_rules_end_the_call),
 		cmocka_unit_test(near_ties_are_kept),
