@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Every rank gets every rank's coalesced list and merges them in rank order; with coalesce mode "disable" it gets them raw, and puts one after the other.
  * One allgatherv (none where they share memory); (P-1) k pairs received and P k pairs merged on each rank; any P.  Best for few ranks and short lists. */
+#include "kern/reduce.h"
 #include "sparse/block.h"
 #include "sparse/state.h"
 
@@ -43,6 +44,16 @@ choir_status allgather_start(struct sparse *sparse, struct script_turn *turn)
 	return script_plan(sparse, turn, &in, mine, my_bytes, sparse->in.ptr, total, allgather_merge);
 }
 
+/* The lists one after the other are the result: duplicates stay, or one rank alone brings pairs and nothing is left to be done to them. */
+static bool stay_as_they_are(const struct sparse *sparse)
+{
+	bool alone = false;
+
+	for (int r = 0; r < sparse->env.layout->n; r++)
+		alone |= sparse->headers[r].pairs == sparse->facts.pairs;
+	return sparse->call.attr.coalesce_mode == CHOIR_COALESCE_DISABLE || (alone && !reduce_has_final(sparse->call.op));
+}
+
 /* Phase 2: the merge, here.  No exchange is left. */
 static choir_status merge_lists(struct sparse *sparse, struct script_turn *turn)
 {
@@ -52,7 +63,7 @@ static choir_status merge_lists(struct sparse *sparse, struct script_turn *turn)
 
 	(void)turn;
 	sparse->only_mine = true;
-	if (sparse->call.attr.coalesce_mode == CHOIR_COALESCE_DISABLE) {
+	if (stay_as_they_are(sparse)) {
 		deliver_start(sparse, sparse->facts.pairs);
 		return CHOIR_SUCCESS;
 	}
@@ -120,7 +131,7 @@ choir_status allgather_fill(struct sparse *sparse, struct script_turn *turn)
 {
 	bool done;
 
-	if (sparse->call.attr.coalesce_mode == CHOIR_COALESCE_DISABLE)
+	if (stay_as_they_are(sparse))
 		return concatenate(sparse);
 	TRY(coalesce_fill(&sparse->job, sparse->target_ind, (struct index_form){ .bytes = sparse->ind_bytes }, sparse->target_val, &done));
 	if (!done) {
