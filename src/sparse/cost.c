@@ -12,13 +12,32 @@ static double power(double x, int n)
 	return result;
 }
 
+/* Of so many lists of that length, spread evenly over span indices. */
+static double union_of(double each, double span, int lists)
+{
+	double most = each * lists, guess = span * (1 - power(1 - (each < span ? each / span : 1), lists));
+
+	guess = guess < each && each < span ? each : guess;
+	return guess < most ? guess : most;
+}
+
 double cost_union(const struct cost *cost, int ranks)
 {
-	double each = cost->pairs / cost->n, most = each * ranks, guess;
+	return union_of(cost->pairs / cost->n, cost->span, ranks);
+}
 
-	guess = cost->span * (1 - power(1 - (each < cost->span ? each / cost->span : 1), ranks));
-	guess = guess < each ? each : guess;
-	return guess < most ? guess : most;
+void cost_cut(struct cost *cost, const uint64_t *bounds)
+{
+	double least = cost->pairs, sum = 0;
+
+	for (int r = 0; r < cost->n; r++) {
+		double region = union_of(cost->pairs / cost->n / cost->n, (double)(bounds[r + 1] - bounds[r]), cost->n);
+
+		least = region < least ? region : least;
+		sum += region;
+	}
+	if (sum > 0)
+		cost->gathers = 1 - least / sum;
 }
 
 double cost_gathered(const struct cost *cost)
@@ -59,6 +78,7 @@ struct cost cost_of(const struct sparse_facts *facts, const struct layout *layou
 			     .row = (double)(facts->width * choir_dtype_bytes(dtype)), .index = index_form_of(facts->range).bytes,
 			     .span = (double)facts->range.hi - (double)facts->range.lo + 1, .exact = is_exact(dtype, op) };
 
+	cost.gathers = cost.share;
 	cost.heavy = cost.most < cost.pairs / cost.sharers ? cost.most : cost.pairs / cost.sharers;
 	cost.distinct = facts->growth > 0 ? facts->growth * cost.pairs / cost.n : cost_union(&cost, cost.n);
 	cost.distinct = cost.distinct > cost.span ? cost.span : cost.distinct;

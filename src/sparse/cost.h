@@ -24,6 +24,7 @@ struct cost {
 	double index, row;     /* bytes of a travelling index, of a row */
 	double pairs, most;    /* of all ranks; of the longest list */
 	double least, heavy;   /* of the shortest; of the longest, but no more a rank than a link's ranks can have */
+	double gathers;        /* what a link carries of regions that all gather: all but the shortest */
 	double span, distinct; /* of indices: all that are possible, and the guess at how many the result has */
 	bool exact;            /* the operator gives the same bits in any grouping */
 };
@@ -33,6 +34,10 @@ struct cost cost_of(const struct sparse_facts *facts, const struct layout *layou
 
 /* cost_union: how many distinct indices the lists of so many ranks have together, if they are spread evenly. */
 double cost_union(const struct cost *cost, int ranks);
+
+/* cost_cut: gathers, from the bounds of the regions (region_cut): they have as many pairs each, but where indices are dense most of them are the same ones.
+ * Text's first region is half as long as its last. */
+void cost_cut(struct cost *cost, const uint64_t *bounds);
 
 /* cost_gathered, cost_scattered: pairs that pass the busiest link where all get all lists, and where all send others the pairs of as long regions.  Lists of
  * one length: (n - 1) k and (n - 1) / n k.  A short one's owner receives more than the others; a long one's sends more. */

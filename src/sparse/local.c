@@ -258,18 +258,27 @@ static void tell_choice(struct sparse *sparse, const struct cost *cost, const st
 		 facts->width, facts->range.lo, facts->range.hi);
 }
 
+/* Of more ranks, one region more or less is no more than some percent of what a link carries: not worth sorting all samples before it is known who needs them. */
+#define REGIONS_COUNT 16
+
 /* The method, by gathered numbers alone.  What it cannot do it cannot on any rank. */
 static choir_status choose(struct sparse *sparse)
 {
 	struct cost cost = cost_of(&sparse->facts, sparse->env.layout, sparse->wire_dtype, sparse->call.op);
+	bool cut = !sparse->facts.shared && !sparse->facts.raw && cost.n <= REGIONS_COUNT;
 	struct sparse_choice choice;
-	choir_status st = sparse_method_choose(&sparse->facts, &cost, sparse->env.costs, sparse->call.attr.coalesce_mode, &choice);
+	choir_status st;
 
+	if (cut) {
+		TRY(region_cut(sparse->headers, cost.n, sparse->facts.range, sparse->bounds));
+		cost_cut(&cost, sparse->bounds);
+	}
+	st = sparse_method_choose(&sparse->facts, &cost, sparse->env.costs, sparse->call.attr.coalesce_mode, &choice);
 	sparse->only_mine = st != CHOIR_SUCCESS;
 	TRY(st);
 	sparse->method = choice.method;
 	tell_choice(sparse, &cost, &choice);
-	if (sparse->method->cuts && (sparse->in_place || !sparse->facts.raw))
+	if (!cut && sparse->method->cuts && (sparse->in_place || !sparse->facts.raw))
 		return region_cut(sparse->headers, sparse->env.layout->n, sparse->facts.range, sparse->bounds);
 	return CHOIR_SUCCESS;
 }

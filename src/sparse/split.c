@@ -22,7 +22,7 @@ static struct work cost_with(const struct cost *cost, double gathered)
 {
 	double each = cost->pairs / cost->n, pair = cost->index + cost->row;
 
-	return (struct work){ .messages = 4 * cost->rounds, .received = cost_scattered(cost) * pair + cost->share * gathered,
+	return (struct work){ .messages = 4 * cost->rounds, .received = cost_scattered(cost) * pair + cost->gathers * gathered,
 			      .copied = (each + cost->distinct) * pair, .merged = each, .folded = each * cost->row };
 }
 

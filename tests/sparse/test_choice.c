@@ -116,6 +116,25 @@ static void skew_moves_the_border(void **state)
 	}
 }
 
+/* Frequent indices stand at the beginning: the first region is on all ranks alike and short, and a link carries all but it. */
+static void short_regions_weigh_on_links(void **state)
+{
+	static const struct shape s = { 4, 4, 1600, 1, 100000 };
+	static const uint64_t even[] = { 0, 25000, 50000, 75000, 100000 }, uneven[] = { 0, 400, 10000, 40000, 100000 };
+	struct sparse_facts facts = facts_of(&s);
+	struct world world;
+	struct cost cost;
+
+	(void)state;
+	world_init(&world, s.n, s.n_nodes, NULL);
+	cost = cost_of(&facts, &world.layout, CHOIR_F32, CHOIR_OP_SUM);
+	cost_cut(&cost, even);
+	assert_true(cost.gathers > 0.7499 && cost.gathers < 0.7501);
+	cost_cut(&cost, uneven);
+	assert_true(cost.gathers > 0.920 && cost.gathers < 0.922); /* 400 beside 1503, 1568 and 1584 */
+	world_fini(&world);
+}
+
 /* Ranks of a node share its link: the longest list is no more than what the node's ranks can have. */
 static void link_bytes_are_exact(void **state)
 {
@@ -320,6 +339,7 @@ int main(void)
 		cmocka_unit_test(constants_decide),
 		cmocka_unit_test(times_are_sums),
 		cmocka_unit_test(skew_moves_the_border),
+		cmocka_unit_test(short_regions_weigh_on_links),
 		cmocka_unit_test(link_bytes_are_exact),
 		cmocka_unit_test(different_rules_are_told),
 		cmocka_unit_test(different_rules_end_the_call),
