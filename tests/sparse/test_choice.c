@@ -306,7 +306,12 @@ static void calls_are_remembered(void **state)
 	for (int r = 0; r < 3; r++) {
 		assert_int_equal(s.histories[r].age, 1);
 		assert_true(s.histories[r].rows[0].growth == s.histories[0].rows[0].growth && s.histories[r].rows[0].growth >= 1);
+		assert_int_equal(s.histories[r].rows[0].taken, -1); /* it was a guess */
+	}
+	case_run(&s.c, case_devices[PLAIN]);
+	for (int r = 0; r < 3; r++) {
 		assert_int_equal(s.histories[r].rows[0].taken, s.histories[0].rows[0].taken);
+		assert_true(s.histories[r].rows[0].taken >= 0);
 	}
 }
 
