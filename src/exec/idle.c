@@ -3,7 +3,7 @@
  * drivers' callbacks and completions ring.  While messages can come that only polling sees, the sleep is short.  Fifty times a second, busy or not, the slow look finds
  * deadlines, dead peers and differing calls.
  *
- * To be woken takes 10 to 20 us, so a rank that waits for others of its node, and has a core of its own, gives that away for longer before it sleeps: a sparse call whose rows
+ * To be woken takes 10 to 20 us, so a caller who waits for others of his node, and has a core of his own, gives that away for longer before he sleeps: a sparse call whose rows
  * all were one rank's took 1.8 times as long as with as many on both, and 1.4 times since the other one stays awake. */
 #include "exec/idle.h"
 
@@ -50,7 +50,7 @@ static unsigned yields_of(const struct idle_for *why, bool patient)
 		return PATIENT_YIELDS;
 	if (why->device)
 		return DEVICE_ROUNDS;
-	return why->crowded || why->polled ? YIELD_ROUNDS : NODE_YIELDS;
+	return why->called && !why->crowded && !why->polled ? NODE_YIELDS : YIELD_ROUNDS;
 }
 
 bool idle_is_long(const struct idle *idle)

@@ -12,6 +12,7 @@ struct choir_comm;
 struct idle_for {
 	bool polled;   /* messages can come that only polling sees */
 	bool crowded;  /* more ranks than cores */
+	bool called;   /* a caller waits, who has nothing else to do with this thread */
 	bool device;   /* commands of the device are under way: nothing rings when they end */
 	bool shares;   /* and threads of this process carry them out */
 };

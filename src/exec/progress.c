@@ -194,7 +194,7 @@ static void leave(void)
 
 static void idle_in(struct idle *idle, const struct choir_comm *comm, choir_event *event, bool polled)
 {
-	struct idle_for why = { .polled = polled, .crowded = comm->crowded };
+	struct idle_for why = { .polled = polled, .crowded = comm->crowded, .called = true };
 
 	idle_add_device(&why, comm);
 	idle_round(idle, comm, event, &why);
