@@ -29,13 +29,19 @@ static uint64_t need_of(const struct run *run)
 	return (used + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
 }
 
-/* Where the ring turns: soon, so that it shares the cache with the callers' data, but two such calls have places of their own.  A place that is most likely not
- * used is nowhere in the cache: then late, and none waits for another. */
+/* On all ranks, and its place most likely not used. */
+static bool goes_past_slots(const struct run *run)
+{
+	return run->plan != NULL && run->disagree == NULL && run->plan->peers;
+}
+
+/* Where the ring turns: soon, so that it shares the cache with the callers' data, but two such calls have places of their own.  A place that is not used is nowhere in
+ * the cache: then late, so that none waits for another. */
 static uint64_t turn_of(const struct run *run, uint64_t ring_bytes, uint64_t bytes)
 {
 	uint64_t turn = bytes > CLOSE_BYTES / 2 ? 2 * bytes : CLOSE_BYTES;
 
-	return turn < ring_bytes && !(run->plan != NULL && run->plan->peers) ? turn : ring_bytes;
+	return turn < ring_bytes && !goes_past_slots(run) ? turn : ring_bytes;
 }
 
 /* The plan at hand is a short one, and where another one may take its place that is after all ranks have seen that it will. */
