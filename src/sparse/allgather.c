@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Every rank gets every rank's coalesced list and merges them in rank order; with coalesce mode "disable" it gets them raw, and puts one after the other.
  * One allgatherv (none where they share memory); (P-1) k pairs received and P k pairs merged on each rank; any P.  Best for few ranks and short lists. */
+#include "base/copy.h"
 #include "kern/reduce.h"
 #include "sparse/block.h"
 #include "sparse/state.h"
@@ -117,7 +118,7 @@ static choir_status concatenate(struct sparse *sparse)
 
 		index_convert(ind, form, list->ind, list->form, list->count);
 		if (list->count > 0)
-			memcpy(rows, list->rows, list->count * sparse->row_bytes);
+			copy_host_plain(rows, list->rows, list->count * sparse->row_bytes);
 		ind += list->count * form.bytes;
 		rows += list->count * sparse->row_bytes;
 	}

@@ -6,6 +6,7 @@
  *    out by the work they are, so a range in which most pairs fall together is shared out too.
  * 2. all copy the reduced regions, one after the other, into the result.
  * Two gathered notes of some bytes, three with buckets.  k pairs grouped or k P looked at, (k P) / P folded and K copied on each rank. */
+#include "base/copy.h"
 #include "sparse/block.h"
 #include "sparse/bucket.h"
 #include "sparse/region.h"
@@ -204,7 +205,7 @@ choir_status split_fill_shared(struct sparse *sparse, struct script_turn *turn)
 		const unsigned char *block = r == sparse->env.me ? region_ptr(sparse) : share_view_ptr(sparse->region_views[r]);
 
 		index_convert(ind, to, block, from, note->count);
-		memcpy(rows, block + note->rows_off, note->count * sparse->row_bytes);
+		copy_host_plain(rows, block + note->rows_off, note->count * sparse->row_bytes);
 		ind += note->count * to.bytes;
 		rows += note->count * sparse->row_bytes;
 	}
