@@ -36,7 +36,7 @@ static void goes(struct world *world, int rank, choir_comm *comm, void *arg)
 	char words[64];
 
 	if (!ending_begin(&e))
-		world_fail(world, rank, "kind %d: it never stood: %s", (int)plot->kind, choir_last_error());
+		world_fail(world, rank, "kind %d: %s", (int)plot->kind, choir_last_error());
 	if (!plot->aborts)
 		ending_shorten(&e, LATE_MS);
 	line_up();
