@@ -6,7 +6,7 @@
 #define SAME(send_, recv_, count_, dtype_, op_, root_) .send = send_, .recv = recv_, .count = count_, .dtype = dtype_, .op = op_, .root = root_
 
 /* choir_NAME starts the call that the fields describe, choir_NAME_init keeps it.  By what is in SAME a call is known as the one before once more: then nothing else is
- * written down; and that field by field, since zeroing it first takes longer. */
+ * written down; and every field of it is named, so that nothing is cleared first. */
 #define COLLECTIVE(verb, number, params, same, ...)                                                                                        \
 	choir_status choir_##verb(params, const choir_call *call, choir_event **event_p)                                                   \
 	{                                                                                                                                  \

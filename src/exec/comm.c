@@ -103,6 +103,8 @@ void comm_close(struct choir_comm *comm)
 	dev_memory_free(comm->device, &comm->arena_mem);
 	arena_release(comm->arena);
 	comm->arena = NULL;
+	comm->controls = NULL;
+	comm->lanes = NULL;
 	for (int i = 0; i < comm->n_peers; i++) {
 		bell_close(comm->peers[i].bell);
 		peer_watch_close(comm->peers[i].watch);

@@ -102,8 +102,10 @@ static void clean(struct run *run)
 	run->inner_off = 0;
 	run->plan_index = 0;
 	run->started_ns = run->submitted_ns = run->ask_ms = 0;
-	if (run->pair)
+	if (run->pair) {
+		run->key = UINT64_MAX; /* no message's: mail.c looks at idle runs too */
 		atomic_store_explicit(&run->event->wire_bytes, 0, memory_order_relaxed);
+	}
 	if (run->status == CHOIR_SUCCESS)
 		return;
 	run->status = CHOIR_SUCCESS;

@@ -126,13 +126,15 @@ static bool waits_for(struct run *run, struct waiting *out)
 {
 	struct arena_mail *mail = may_come(run) ? mail_between(run->comm, run->pair_peer, run->comm->rank) : NULL;
 	const struct arena_item *item;
-	uint64_t number, flag;
+	uint64_t taken, number, flag;
 
 	if (mail == NULL)
 		return false;
-	number = atomic_load_explicit(&mail->taken, memory_order_relaxed); /* mine */
-	while (((mail->early | mail->ahead) >> number % ARENA_ITEMS & 1) != 0)
-		number++;
+	taken = atomic_load_explicit(&mail->taken, memory_order_relaxed); /* mine */
+	for (number = taken; number < taken + ARENA_ITEMS && ((mail->early | mail->ahead) >> number % ARENA_ITEMS & 1) != 0; number++)
+		;
+	if (number == taken + ARENA_ITEMS)
+		return false;
 	item = &mail->items[number % ARENA_ITEMS];
 	flag = atomic_load_explicit(&item->flag, memory_order_acquire);
 	if (flag >> 24 != (number + 1) << 24 >> 24 || item->message != number_of(run) || item->call != hash_of(run))
@@ -152,20 +154,17 @@ static bool any_waits(const struct engine *engine, struct waiting *out)
 	return false;
 }
 
-/* Note [both at once]: a piece in and another one out; what either took counts as half. */
+/* Note [both at once]: a piece in and another one out, of one length; what either took counts as half. */
 static void put_and_take(struct arena_item *item, unsigned char *dst, const unsigned char *src, uint64_t len, const struct waiting *in)
 {
 	const unsigned char *from = ring_of(in->mail) + in->item->at;
 	unsigned char *to = steps_host(in->run, in->step->dst);
-	uint64_t both = len < in->step->len ? len : in->step->len;
 	int64_t start = progress_now_ns();
 
-	copy_host_both(dst, src, to, from, both, streams(in->run));
+	copy_host_both(dst, src, to, from, len, streams(in->run));
 	item->put_ns = ns_since(start) / 2;
 	if (learns(in->step))
 		learn(in->run, in->step, in->item, item->put_ns);
-	copy_host(dst + both, src + both, len - both, true);
-	copy_host(to + both, from + both, in->step->len - both, streams(in->run));
 	in->mail->ahead |= UINT64_C(1) << in->number % ARENA_ITEMS;
 }
 
@@ -179,7 +178,7 @@ static void put_bytes(struct run *run, struct arena_mail *mail, struct arena_ite
 		return;
 	}
 	item->past = stores_is_past(&(struct stores_way){ .past = &mail->past }, stores_size(len, STORES_MAIL_SIZES));
-	if (item->past && run->in.bytes >= BOTH_BYTES && any_waits(&run->comm->engine, &in)) {
+	if (item->past && run->in.bytes >= BOTH_BYTES && any_waits(&run->comm->engine, &in) && in.step->len == len) {
 		put_and_take(item, dst, src, len, &in);
 		return;
 	}

@@ -27,7 +27,7 @@ static void look_up(struct tape_step *to, struct run *run, const struct plan_ste
 	uint32_t n = step->n_more + 1 + step->n_src;
 
 	to->n = 0;
-	if ((step->kind != PLAN_COPY && step->kind != PLAN_REDUCE) || n > TAPE_OPERANDS || step->len == 0 || step->len > STEP_PIECE_BYTES)
+	if ((step->kind != PLAN_COPY && step->kind != PLAN_REDUCE) || n > TAPE_OPERANDS || step->len == 0)
 		return;
 	to->copies = step->kind == PLAN_COPY;
 	to->len = step->len;
@@ -66,12 +66,13 @@ static void copy(const struct tape_step *step, void *const *at)
 
 bool tape_play(const struct tape *tape, const struct run *run, uint32_t id)
 {
-	const struct tape_step *step = &tape->steps[id];
+	const struct tape_step *step;
 	uint64_t shifts[N_TAPE_MOVES];
 	void *at[TAPE_OPERANDS];
 
-	if (id >= TAPE_STEPS || step->n == 0)
+	if (id >= TAPE_STEPS || tape->steps[id].n == 0)
 		return false;
+	step = &tape->steps[id];
 	find_shifts(run, shifts);
 	for (uint32_t i = 0; i < step->n; i++)
 		at[i] = step->at[i] + shifts[step->moves[i]];
