@@ -265,7 +265,8 @@ static void tell_choice(struct sparse *sparse, const struct cost *cost, const st
 static choir_status choose(struct sparse *sparse)
 {
 	struct cost cost = cost_of(&sparse->facts, sparse->env.layout, sparse->wire_dtype, sparse->call.op);
-	bool cut = !sparse->facts.shared && !sparse->facts.raw && cost.n <= REGIONS_COUNT;
+	bool sorted = !sparse->facts.raw && sparse->call.attr.coalesce_mode != CHOIR_COALESCE_DISABLE;
+	bool cut = !sparse->facts.shared && sorted && cost.n <= REGIONS_COUNT;
 	struct sparse_choice choice;
 	choir_status st;
 
