@@ -101,7 +101,7 @@ choir_status repeat_end(struct run *const *runs, int n, choir_event **event_p)
 	if (!engine_number(runs, n))
 		return express_end(runs, n, event_p);
 	for (int i = 0; i < n && over; i++) {
-		walk(runs[i], &runs[i]->comm->engine.repeats[EXPRESS_COLLECTIVE].tape);
+		walk(runs[i]);
 		over = runs[i]->state == RUN_ENDED && runs[i]->status == CHOIR_SUCCESS;
 	}
 	if (!over)

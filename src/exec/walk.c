@@ -200,10 +200,10 @@ static void walk_plan(struct run *run, struct tape *tape)
 	end(run);
 }
 
-void walk(struct run *run, struct tape *tape)
+void walk(struct run *run)
 {
 	if (!run->pair)
-		walk_plan(run, tape);
+		walk_plan(run, &run->comm->engine.repeats[EXPRESS_COLLECTIVE].tape);
 	else if (run->pair_sends)
 		walk_send(run);
 	else

@@ -9,7 +9,7 @@
 bool walk_fits(const struct run *run);
 
 /* walk: takes a run that has its number, and whose plan it has run before, as far as it gets soon: to its end most likely, or to where run_advance goes on.  What is
- * wrong with a step is seen again there.  tape: of a collective, for calls on the same buffers. */
-void walk(struct run *run, struct tape *tape);
+ * wrong with a step is seen again there. */
+void walk(struct run *run);
 
 #endif
