@@ -48,10 +48,8 @@ choir_status allgather_start(struct sparse *sparse, struct script_turn *turn)
 /* The lists one after the other are the result: duplicates stay, or one rank alone brings pairs and nothing is left to be done to them. */
 static bool stay_as_they_are(const struct sparse *sparse)
 {
-	bool alone = false;
+	bool alone = sparse->facts.most == sparse->facts.pairs;
 
-	for (int r = 0; r < sparse->env.layout->n; r++)
-		alone |= sparse->headers[r].pairs == sparse->facts.pairs;
 	return sparse->call.attr.coalesce_mode == CHOIR_COALESCE_DISABLE || (alone && !reduce_has_final(sparse->call.op));
 }
 
