@@ -134,7 +134,7 @@ choir_status call_algorithm(const char *call, const choir_call *given, enum coll
 }
 
 /* Was the sibling used last by that thread (0: by none yet), and does it lack the call that would match comm's? */
-static bool lacks_call(struct choir_comm *comm, struct choir_comm *sibling, uintptr_t user, uint64_t seq)
+static bool lacks_call(struct choir_comm *comm, struct choir_comm *sibling, uint64_t user, uint64_t seq)
 {
 	bool behind;
 
@@ -147,7 +147,7 @@ static bool lacks_call(struct choir_comm *comm, struct choir_comm *sibling, uint
 }
 
 /* The rank of the first such sibling, -1 if there is none. */
-static int sibling_behind(struct choir_comm *comm, uintptr_t user, uint64_t seq)
+static int sibling_behind(struct choir_comm *comm, uint64_t user, uint64_t seq)
 {
 	struct comm_family *family = comm->family;
 	int rank = -1;

@@ -117,7 +117,7 @@ struct choir_comm {
 	pthread_mutex_t fail_lock;
 
 	struct comm_family *family;  /* the local ranks created together */
-	_Atomic uintptr_t last_user; /* the thread that called last, see Note [one thread, several ranks] in api */
+	_Atomic uint64_t last_user;  /* the thread that called last, see Note [one thread, several ranks] in api */
 	struct choir_comm *next;     /* in progress.c's list */
 	bool listed;
 };

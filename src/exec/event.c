@@ -12,11 +12,14 @@
 
 static _Thread_local int callback_depth;
 
-uintptr_t this_thread(void)
+uint64_t this_thread(void)
 {
-	static _Thread_local char mark;
+	static _Atomic uint64_t last;
+	static _Thread_local uint64_t mine;
 
-	return (uintptr_t)&mark;
+	if (mine == 0)
+		mine = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+	return mine;
 }
 
 bool in_callback(void)

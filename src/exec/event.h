@@ -26,7 +26,7 @@ struct choir_event {
 	int64_t deadline_ms;
 	const char *_Atomic algorithm; /* constant text; a script's is known late */
 	_Atomic uint64_t wire_bytes;
-	_Atomic uintptr_t grouped_by; /* the thread that holds its call back in an open group, 0 = none */
+	_Atomic uint64_t grouped_by;  /* the thread that holds its call back in an open group, 0 = none */
 	pthread_mutex_t lock;         /* the callback list */
 	struct event_callback *callbacks;
 	void *result;                 /* kept for the caller (sparse), freed by free_result with the event */
@@ -45,8 +45,8 @@ static inline bool event_is_complete(const choir_event *event)
 	return atomic_load_explicit(&event->complete, memory_order_acquire);
 }
 
-/* this_thread: a number of the calling thread, not 0, unlike those of all threads that live now. */
-uintptr_t this_thread(void);
+/* this_thread: the calling thread's number, not 0.  No other thread of the process has it, before or after. */
+uint64_t this_thread(void);
 
 /* in_callback: is this thread inside a caller's callback?  Blocking there is WOULD_DEADLOCK.  enter / leave bracket each callback. */
 bool in_callback(void);
