@@ -10,24 +10,19 @@
 /* From about there on the C library leaves a copy to the string instruction, which moves lines between two cores' caches at two thirds of the speed of plain loads
  * and stores (256 KB, Zen 4). */
 #define STRING_BYTES 2048
-/* Of two copies at once, so many bytes of the one, then of the other. */
-#define TURN_BYTES 1024
 
 #ifdef __x86_64__
 #include <immintrin.h>
 
-/* fetch: as many lines that are read next are asked for meanwhile, if not NULL. */
-typedef void (*lines_fn)(unsigned char *dst, const unsigned char *src, size_t lines, bool past, const unsigned char *fetch);
+typedef void (*lines_fn)(unsigned char *dst, const unsigned char *src, size_t lines, bool nt);
 
 __attribute__((target("avx512f")))
-static void lines_avx512(unsigned char *dst, const unsigned char *src, size_t lines, bool past, const unsigned char *fetch)
+static void lines_avx512(unsigned char *dst, const unsigned char *src, size_t lines, bool nt)
 {
 	for (size_t i = 0; i < lines; i++) {
 		__m512i *to = (__m512i *)(void *)(dst + i * LINE_BYTES), line = _mm512_loadu_si512(src + i * LINE_BYTES);
 
-		if (fetch != NULL)
-			__builtin_prefetch(fetch + i * LINE_BYTES);
-		if (past)
+		if (nt)
 			_mm512_stream_si512(to, line);
 		else
 			_mm512_store_si512(to, line);
@@ -35,7 +30,7 @@ static void lines_avx512(unsigned char *dst, const unsigned char *src, size_t li
 }
 
 __attribute__((target("avx2")))
-static void lines_avx2(unsigned char *dst, const unsigned char *src, size_t lines, bool past, const unsigned char *fetch)
+static void lines_avx2(unsigned char *dst, const unsigned char *src, size_t lines, bool nt)
 {
 	const __m256i *from = (const __m256i *)(const void *)src;
 	__m256i *to = (__m256i *)(void *)dst;
@@ -43,9 +38,7 @@ static void lines_avx2(unsigned char *dst, const unsigned char *src, size_t line
 	for (size_t i = 0; i < 2 * lines; i += 2) {
 		__m256i a = _mm256_loadu_si256(from + i), b = _mm256_loadu_si256(from + i + 1);
 
-		if (fetch != NULL)
-			__builtin_prefetch(fetch + i * (LINE_BYTES / 2));
-		if (past) {
+		if (nt) {
 			_mm256_stream_si256(to + i, a);
 			_mm256_stream_si256(to + i + 1, b);
 		} else {
@@ -55,15 +48,13 @@ static void lines_avx2(unsigned char *dst, const unsigned char *src, size_t line
 	}
 }
 
-static void lines_sse2(unsigned char *dst, const unsigned char *src, size_t lines, bool past, const unsigned char *fetch)
+static void lines_sse2(unsigned char *dst, const unsigned char *src, size_t lines, bool nt)
 {
 	const __m128i *from = (const __m128i *)(const void *)src;
 	__m128i *to = (__m128i *)(void *)dst;
 
 	for (size_t i = 0; i < 4 * lines; i++) {
-		if (fetch != NULL && i % 4 == 0)
-			__builtin_prefetch(fetch + i * (LINE_BYTES / 4));
-		if (past)
+		if (nt)
 			_mm_stream_si128(to + i, _mm_loadu_si128(from + i));
 		else
 			_mm_store_si128(to + i, _mm_loadu_si128(from + i));
@@ -77,7 +68,7 @@ static lines_fn widest(void)
 	return __builtin_cpu_supports("avx2") ? lines_avx2 : lines_sse2;
 }
 
-static void copy_lines(unsigned char *dst, const unsigned char *src, size_t bytes, bool past)
+static void copy_lines(unsigned char *dst, const unsigned char *src, size_t bytes, bool nt)
 {
 	size_t head = -(uintptr_t)dst % LINE_BYTES, lines;
 
@@ -87,7 +78,7 @@ static void copy_lines(unsigned char *dst, const unsigned char *src, size_t byte
 	}
 	memcpy(dst, src, head);
 	lines = (bytes - head) / LINE_BYTES;
-	widest()(dst + head, src + head, lines, past, NULL);
+	widest()(dst + head, src + head, lines, nt);
 	head += lines * LINE_BYTES;
 	memcpy(dst + head, src + head, bytes - head);
 }
@@ -105,19 +96,6 @@ void copy_host_plain(void *dst, const void *src, size_t bytes)
 		copy_lines(dst, src, bytes, false);
 }
 
-/* How much of both was copied: whole turns, if both destinations begin at a line. */
-static size_t in_turns(unsigned char *dst, const unsigned char *src, unsigned char *dst2, const unsigned char *src2, size_t bytes, bool stream)
-{
-	size_t whole = ((uintptr_t)dst | (uintptr_t)dst2) % LINE_BYTES == 0 ? bytes / TURN_BYTES * TURN_BYTES : 0;
-	lines_fn lines = widest();
-
-	for (size_t at = 0; at < whole; at += TURN_BYTES) {
-		lines(dst + at, src + at, TURN_BYTES / LINE_BYTES, true, src2 + at);
-		lines(dst2 + at, src2 + at, TURN_BYTES / LINE_BYTES, stream, NULL);
-	}
-	return whole;
-}
-
 void copy_host_fence(void)
 {
 	_mm_sfence();
@@ -133,12 +111,6 @@ void copy_host_plain(void *dst, const void *src, size_t bytes)
 	memcpy(dst, src, bytes);
 }
 
-static size_t in_turns(unsigned char *dst, const unsigned char *src, unsigned char *dst2, const unsigned char *src2, size_t bytes, bool stream)
-{
-	(void)dst, (void)src, (void)dst2, (void)src2, (void)bytes, (void)stream;
-	return 0;
-}
-
 void copy_host_fence(void)
 {
 }
@@ -152,18 +124,4 @@ void copy_host(void *dst, const void *src, size_t bytes, bool stream)
 	}
 	copy_host_stream(dst, src, bytes);
 	copy_host_fence();
-}
-
-/* The second copy begins ahead, with what is before its first whole line. */
-void copy_host_both(void *dst, const void *src, void *dst2, const void *src2, size_t bytes, bool stream)
-{
-	unsigned char *to = dst, *to2 = dst2;
-	const unsigned char *from = src, *from2 = src2;
-	size_t head = -(uintptr_t)to2 % LINE_BYTES, at;
-
-	head = head < bytes ? head : bytes;
-	memcpy(to2, from2, head);
-	at = in_turns(to, from, to2 + head, from2 + head, bytes - head, stream);
-	copy_host(to2 + head + at, from2 + head + at, bytes - head - at, stream);
-	copy_host(to + at, from + at, bytes - at, true);
 }

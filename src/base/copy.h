@@ -18,8 +18,4 @@ void copy_host_plain(void *dst, const void *src, size_t bytes);
 void copy_host_stream(void *dst, const void *src, size_t bytes);
 void copy_host_fence(void);
 
-/* copy_host_both: two copies of as many bytes, a kilobyte of each in turn, the first past the cache, the second so if stream: the loads of the second are on their way while
- * the first one stores.  For destinations that begin at a line, which the second need not.  With the fence. */
-void copy_host_both(void *dst, const void *src, void *dst2, const void *src2, size_t bytes, bool stream);
-
 #endif

@@ -7,11 +7,7 @@
  * share.  Measured with a bare loop, both ways at once: 16 KB in 1.6 us with 2 MB or more, 1.7 with 1 MB, 3.2 with 256 KB; with 4 MB the callers' data begin to leave the shared cache.
  * Where the cores share no cache, which may change from second to second on a virtual machine, plain stores stay slow and so do the loads behind them (1 MB both ways in 450
  * us, 100 past the cache).  So the receiver, which sees what both copies took, learns what is faster of what this sender sends, by the first pieces of messages, and says so
- * (Note [past the cache] in exec/stores.h).
- *
- * Note [both at once].  Past the cache a piece goes to memory and comes from there, and a core that does one and then the other waits for each.  So while a piece is put that way one
- * that lies there already is copied out, a kilobyte of each in turn; when its recv comes to it, it has no more to do than to say so.  1 MB both ways between cores that share
- * no cache takes 87 us so and 107 without, 512 KB 46 and 51; shorter ones, of a few pieces, gain nothing, nor do plain stores. */
+ * (Note [past the cache] in exec/stores.h). */
 #include "exec/mail.h"
 
 #include "base/copy.h"
@@ -20,7 +16,7 @@
 
 #include <string.h>
 
-enum { LINE_BYTES = 64, BOTH_BYTES = 512 * 1024 };
+enum { LINE_BYTES = 64 };
 
 static struct arena_mail *mail_between(struct choir_comm *comm, int from, int to)
 {
@@ -95,82 +91,8 @@ static bool learns(const struct plan_step *step)
 	return step->len >= STORES_BYTES && step->tag == 0;
 }
 
-/* A piece that lies in its ring, and where it goes to. */
-struct waiting {
-	struct run *run;
-	const struct plan_step *step;
-	struct arena_mail *mail;
-	const struct arena_item *item;
-	uint64_t number;
-};
-
-/* Nothing that the recv waits for is before its pieces, and their place is known. */
-static bool may_come(const struct run *run)
+static void put_bytes(struct arena_mail *mail, struct arena_item *item, void *dst, const void *src, uint64_t len)
 {
-	bool begun = run->state == RUN_STEPS || (run->state == RUN_DEPS && run->n_deps + run->n_cl_deps == 0);
-
-	return run->pair && !run->pair_sends && begun && run->plan != NULL && run->recv.direct;
-}
-
-/* No message has more steps before that of a piece than pieces before it. */
-static const struct plan_step *step_of(const struct plan *plan, uint32_t tag)
-{
-	for (uint32_t i = tag; i < plan->n_steps; i++)
-		if (plan->steps[i].kind == PLAN_RECV_MSG && plan->steps[i].tag == tag)
-			return &plan->steps[i];
-	return NULL;
-}
-
-/* The oldest item that is still to be copied out, if it is a long piece for that recv. */
-static bool waits_for(struct run *run, struct waiting *out)
-{
-	struct arena_mail *mail = may_come(run) ? mail_between(run->comm, run->pair_peer, run->comm->rank) : NULL;
-	const struct arena_item *item;
-	uint64_t taken, number, flag;
-
-	if (mail == NULL)
-		return false;
-	taken = atomic_load_explicit(&mail->taken, memory_order_relaxed); /* mine */
-	for (number = taken; number < taken + ARENA_ITEMS && ((mail->early | mail->ahead) >> number % ARENA_ITEMS & 1) != 0; number++)
-		;
-	if (number == taken + ARENA_ITEMS)
-		return false;
-	item = &mail->items[number % ARENA_ITEMS];
-	flag = atomic_load_explicit(&item->flag, memory_order_acquire);
-	if (flag >> 24 != (number + 1) << 24 >> 24 || item->message != number_of(run) || item->call != hash_of(run))
-		return false;
-	*out = (struct waiting){ .run = run, .step = step_of(run->plan, flag & ARENA_DONE), .mail = mail, .item = item, .number = number };
-	return out->step != NULL && out->step->dst.buf == PLAN_RECV && out->step->len >= STORES_BYTES;
-}
-
-static bool any_waits(const struct engine *engine, struct waiting *out)
-{
-	for (struct run *run = engine->express; run != NULL; run = run->next)
-		if (waits_for(run, out))
-			return true;
-	for (struct run *run = engine->active; run != NULL; run = run->next)
-		if (waits_for(run, out))
-			return true;
-	return false;
-}
-
-/* Note [both at once]: a piece in and another one out, of one length; what either took counts as half. */
-static void put_and_take(struct arena_item *item, unsigned char *dst, const unsigned char *src, uint64_t len, const struct waiting *in)
-{
-	const unsigned char *from = ring_of(in->mail) + in->item->at;
-	unsigned char *to = steps_host(in->run, in->step->dst);
-	int64_t start = progress_now_ns();
-
-	copy_host_both(dst, src, to, from, len, streams(in->run));
-	item->put_ns = ns_since(start) / 2;
-	if (learns(in->step))
-		learn(in->run, in->step, in->item, item->put_ns);
-	in->mail->ahead |= UINT64_C(1) << in->number % ARENA_ITEMS;
-}
-
-static void put_bytes(struct run *run, struct arena_mail *mail, struct arena_item *item, void *dst, const void *src, uint64_t len)
-{
-	struct waiting in;
 	int64_t start;
 
 	if (len < STORES_BYTES) {
@@ -178,10 +100,6 @@ static void put_bytes(struct run *run, struct arena_mail *mail, struct arena_ite
 		return;
 	}
 	item->past = stores_is_past(&(struct stores_way){ .past = &mail->past }, stores_size(len, STORES_MAIL_SIZES));
-	if (item->past && run->in.bytes >= BOTH_BYTES && any_waits(&run->comm->engine, &in) && in.step->len == len) {
-		put_and_take(item, dst, src, len, &in);
-		return;
-	}
 	start = progress_now_ns();
 	copy_host(dst, src, len, item->past);
 	item->put_ns = ns_since(start);
@@ -200,7 +118,7 @@ bool mail_put(struct run *run, const struct plan_step *step)
 		return false;
 	item = &mail->items[mail->put % ARENA_ITEMS];
 	if (step->len > 0)
-		put_bytes(run, mail, item, room > 0 ? ring_of(mail) + at % ring_bytes : item->bytes, steps_host(run, run->plan->refs[step->src_first]), step->len);
+		put_bytes(mail, item, room > 0 ? ring_of(mail) + at % ring_bytes : item->bytes, steps_host(run, run->plan->refs[step->src_first]), step->len);
 	if (room > 0)
 		item->at = at % ring_bytes;
 	item->message = number_of(run);
@@ -246,16 +164,6 @@ static void free_items(struct arena_mail *mail, uint64_t item)
 	atomic_store_explicit(&mail->taken, taken, memory_order_release);
 }
 
-/* False: it was, beside a piece that was put. */
-static bool is_to_be_copied(struct arena_mail *mail, uint64_t number)
-{
-	uint64_t bit = UINT64_C(1) << number % ARENA_ITEMS;
-	bool copied = (mail->ahead & bit) != 0;
-
-	mail->ahead &= ~bit;
-	return !copied;
-}
-
 static void take_bytes(struct run *run, struct arena_mail *mail, const struct plan_step *step, const struct arena_item *item)
 {
 	const void *src = in_ring(step->len) > 0 ? ring_of(mail) + item->at : item->bytes;
@@ -281,7 +189,7 @@ choir_status mail_take(struct run *run, const struct plan_step *step, bool *done
 		memcpy(&theirs, item->record, sizeof theirs);
 		return run_mismatch(run, step->peer, &theirs);
 	}
-	if (step->len > 0 && is_to_be_copied(mail, number))
+	if (step->len > 0)
 		take_bytes(run, mail, step, item);
 	free_items(mail, number);
 	*done = true;

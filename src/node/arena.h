@@ -62,7 +62,7 @@ struct arena_item { /* two cache lines, written by the sender only, the flag las
 
 struct arena_mail { /* from one rank to another; item k uses items[k mod ARENA_ITEMS] */
 	_Alignas(64) _Atomic uint64_t taken; /* by the receiver: so many items, all there are up to that one */
-	uint64_t early, ahead;               /* the receiver's notes, by number mod ARENA_ITEMS: taken before older ones; copied out, and not yet taken */
+	uint64_t early;                      /* the receiver's note, by number mod ARENA_ITEMS: taken before older ones */
 	_Alignas(64) _Atomic uint64_t past;  /* the receiver's: which sizes are to be put past the cache, see exec/mail.c; seldom written */
 	_Alignas(64) uint64_t put, seen;     /* the sender's notes: items put, and how many of them were taken when it looked last */
 	uint64_t at;                         /* bytes of the ring passed so far, those left out before its end too */
