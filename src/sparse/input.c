@@ -48,8 +48,8 @@ choir_status input_start(struct sparse *sparse, struct script_turn *turn)
 	sparse->step = input_move;
 	TRY(reach(sparse, call->send_ind, call->send_ind_count * sparse->ind_bytes, &sparse->ind_access, &sparse->ind_in, &sparse->ind_copy,
 		  &sparse->ind));
-	TRY(reach(sparse, call->send_val, call->send_val_count * sparse->elem_bytes, &sparse->val_access, &sparse->val_in, &sparse->val_copy,
-		  &val));
+	TRY(reach(sparse, call->send_val, call->send_val_count * choir_dtype_bytes(call->val_dtype), &sparse->val_access, &sparse->val_in,
+		  &sparse->val_copy, &val));
 	sparse->val = val;
 	if (sparse->ind == NULL)
 		TRY(range_job_create(sparse->env.device, call->send_ind.base, call->send_ind.offset_bytes, sparse->ind_bytes,

@@ -12,53 +12,25 @@
 #define GUARD 64
 
 choir_device *case_devices[N_KINDS];
-static cl_context context;
-static cl_command_queue queue; /* the plain device's own */
 
-static choir_buffer upload(bool on_device, const void *from, size_t bytes)
+/* What a rank gives: host memory is lent, so that a test may still change what it holds. */
+static choir_buffer give(enum memory memory, const void *from, size_t bytes)
 {
-	cl_int rc;
-	cl_mem mem;
-
 	if (bytes == 0)
 		return choir_none();
-	if (!on_device)
-		return choir_host(from);
-	mem = clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, bytes, (void *)from, &rc);
-	assert_int_equal(rc, CL_SUCCESS);
-	return choir_mem(mem, 0);
+	return memory == IN_HOST ? choir_host(from) : buffer_make(memory, from, bytes);
 }
 
 /* Fresh memory full of sentinels. */
-static choir_buffer blank(bool on_device, size_t bytes)
+static choir_buffer blank(enum memory memory, size_t bytes)
 {
 	unsigned char *p = malloc(bytes + 1);
 	choir_buffer buffer;
 
 	memset(p, SENTINEL, bytes + 1);
-	if (!on_device)
-		return choir_host(p);
-	buffer = upload(true, p, bytes + 1);
+	buffer = buffer_make(memory, p, bytes + 1);
 	free(p);
 	return buffer;
-}
-
-static void download(choir_buffer buffer, void *to, size_t bytes)
-{
-	if (bytes == 0)
-		return;
-	if (buffer.kind == CHOIR_BUFFER_MEM)
-		assert_int_equal(clEnqueueReadBuffer(queue, buffer.base, CL_TRUE, buffer.offset_bytes, bytes, to, 0, NULL, NULL), CL_SUCCESS);
-	else
-		memcpy(to, buffer.base, bytes);
-}
-
-static void drop(choir_buffer buffer, bool owned)
-{
-	if (buffer.kind == CHOIR_BUFFER_MEM)
-		clReleaseMemObject(buffer.base);
-	else if (owned)
-		free(buffer.base);
 }
 
 static void keep(struct side *side, choir_buffer ind, size_t ind_count, choir_buffer val, size_t val_count)
@@ -67,8 +39,8 @@ static void keep(struct side *side, choir_buffer ind, size_t ind_count, choir_bu
 	side->got_val = malloc(val_count * side->elem_bytes + 1);
 	side->got_ind_count = ind_count;
 	side->got_val_count = val_count;
-	download(ind, side->got_ind, ind_count * side->ind_bytes);
-	download(val, side->got_val, val_count * side->elem_bytes);
+	buffer_read(ind, side->got_ind, ind_count * side->ind_bytes);
+	buffer_read(val, side->got_val, val_count * side->elem_bytes);
 }
 
 static choir_status on_complete(void *ctx, choir_buffer ind, size_t ind_count, choir_dtype ind_dtype, choir_buffer val, size_t val_count,
@@ -78,8 +50,8 @@ static choir_status on_complete(void *ctx, choir_buffer ind, size_t ind_count, c
 
 	assert_int_equal(choir_dtype_bytes(ind_dtype), side->ind_bytes);
 	assert_int_equal(choir_dtype_bytes(val_dtype), side->elem_bytes);
-	if (ind_count > 0 && side->in.count > 0)
-		assert_int_equal(ind.kind, side->on_device ? CHOIR_BUFFER_MEM : CHOIR_BUFFER_HOST);
+	if (ind_count > 0 && side->in.count > 0 && side->send <= IN_MEM)
+		assert_int_equal(ind.kind, side->send == IN_MEM ? CHOIR_BUFFER_MEM : CHOIR_BUFFER_HOST);
 	keep(side, ind, ind_count, val, val_count);
 	side->calls++;
 	return side->answer;
@@ -97,17 +69,31 @@ static choir_status on_alloc(void *ctx, size_t ind_count, choir_dtype ind_dtype,
 		return CHOIR_SUCCESS;
 	side->got_ind_count = ind_count;
 	side->got_val_count = val_count;
-	*out_ind = side->recv_ind = blank(side->on_device, ind_count * side->ind_bytes);
-	*out_val = side->recv_val = blank(side->on_device, val_count * side->elem_bytes);
+	*out_ind = side->recv_ind = blank(side->recv, ind_count * side->ind_bytes);
+	*out_val = side->recv_val = blank(side->recv, val_count * side->elem_bytes);
 	return side->answer;
+}
+
+static enum memory any_memory(uint64_t *seed)
+{
+	enum memory memory;
+
+	do
+		memory = (enum memory)(reference_next(seed) % N_MEMORIES);
+	while (!buffers_have(memory));
+	return memory;
 }
 
 void case_fill(struct side *side, const struct test_case *c, int rank, uint64_t *seed, choir_device *device)
 {
 	size_t row = c->width * choir_dtype_bytes(c->val_dtype);
 
-	*side = (struct side){ .device = device, .on_device = c->on_device, .ind_bytes = choir_dtype_bytes(c->ind_dtype),
+	*side = (struct side){ .device = device, .send = c->memory, .recv = c->memory, .ind_bytes = choir_dtype_bytes(c->ind_dtype),
 			       .elem_bytes = choir_dtype_bytes(c->val_dtype) };
+	if (c->any_memory) {
+		side->send = any_memory(seed);
+		side->recv = any_memory(seed);
+	}
 	side->in.count = reference_next(seed) % 4 == 0 ? 0 : reference_next(seed) % (c->most_pairs + 1);
 	if (c->hot != 0 && rank == abs(c->hot))
 		side->in.count = c->hot > 0 ? c->most_pairs * 10 : 0;
@@ -124,8 +110,8 @@ void case_fill(struct side *side, const struct test_case *c, int rank, uint64_t 
 			((int64_t *)side->stored)[i] = side->in.ind[i];
 	}
 	reference_random(seed, c->val_dtype, c->specials, side->in.val, side->in.count * c->width);
-	side->send_ind = upload(c->on_device, side->stored, side->in.count * side->ind_bytes);
-	side->send_val = upload(c->on_device, side->in.val, side->in.count * row);
+	side->send_ind = give(side->send, side->stored, side->in.count * side->ind_bytes);
+	side->send_val = give(side->send, side->in.val, side->in.count * row);
 }
 
 struct sparse_call case_call(struct side *side, const struct test_case *c, size_t capacity)
@@ -145,8 +131,8 @@ struct sparse_call case_call(struct side *side, const struct test_case *c, size_
 	if (c->way == RECEIVES || c->way == FALLS_SHORT) {
 		side->ind_count = c->way == RECEIVES ? capacity : capacity / 2;
 		side->val_count = side->ind_count * c->width;
-		side->recv_ind = call.recv_ind = blank(c->on_device, capacity * side->ind_bytes + GUARD);
-		side->recv_val = call.recv_val = blank(c->on_device, capacity * c->width * side->elem_bytes + GUARD);
+		side->recv_ind = call.recv_ind = blank(side->recv, capacity * side->ind_bytes + GUARD);
+		side->recv_val = call.recv_val = blank(side->recv, capacity * c->width * side->elem_bytes + GUARD);
 	}
 	return call;
 }
@@ -154,16 +140,17 @@ struct sparse_call case_call(struct side *side, const struct test_case *c, size_
 static void expect(const struct test_case *c, bool ok, int rank, const char *what)
 {
 	if (!ok)
-		fail_msg("seed %llu: %d ranks on %d nodes, %s %s %s width %zu, mode %d, wire %d, %s, way %d, rank %d: %s", (unsigned long long)c->seed, c->n,
-			 c->n_nodes, choir_dtype_name(c->ind_dtype), choir_dtype_name(c->val_dtype), choir_op_name(c->op), c->width, c->mode, c->wire,
-			 c->algorithm == NULL ? "chosen" : c->algorithm, c->way, rank, what);
+		fail_msg("seed %llu: %d ranks on %d nodes, %s %s %s width %zu, mode %d, wire %d, %s, way %d, memory %d, rank %d: %s",
+			 (unsigned long long)c->seed, c->n, c->n_nodes, choir_dtype_name(c->ind_dtype), choir_dtype_name(c->val_dtype),
+			 choir_op_name(c->op), c->width, c->mode, c->wire, c->algorithm == NULL ? "chosen" : c->algorithm, c->way,
+			 c->any_memory ? -1 : (int)c->memory, rank, what);
 }
 
 static void all_blank(const struct test_case *c, choir_buffer buffer, size_t from, size_t bytes, int rank)
 {
 	unsigned char *p = malloc(from + bytes + 1);
 
-	download(buffer, p, from + bytes);
+	buffer_read(buffer, p, from + bytes);
 	for (size_t i = 0; i < bytes; i++)
 		expect(c, p[from + i] == SENTINEL, rank, "wrote where it must not");
 	free(p);
@@ -173,7 +160,7 @@ static void all_blank(const struct test_case *c, choir_buffer buffer, size_t fro
 static void fetch(const struct test_case *c, struct world_rank *rank, struct side *side, const struct reference_pairs *want, int r)
 {
 	size_t short_ind = want->count - 1, short_val = want->count * c->width;
-	choir_buffer ind = blank(c->on_device, want->count * side->ind_bytes), val = blank(c->on_device, short_val * side->elem_bytes);
+	choir_buffer ind = blank(side->recv, want->count * side->ind_bytes), val = blank(side->recv, short_val * side->elem_bytes);
 	size_t ind_count = want->count, val_count = short_val;
 
 	expect(c, rank->status == CHOIR_CAPACITY && rank->only_mine && rank->result != NULL, r, rank->error);
@@ -185,8 +172,8 @@ static void fetch(const struct test_case *c, struct world_rank *rank, struct sid
 	assert_int_equal(sparse_result_fetch(rank->result, ind, &ind_count, val, &val_count), CHOIR_SUCCESS);
 	keep(side, ind, ind_count, val, val_count);
 	sparse_result_free(rank->result);
-	drop(ind, true);
-	drop(val, true);
+	buffer_free(ind);
+	buffer_free(val);
 }
 
 static void check_side(const struct test_case *c, struct world_rank *rank, struct side *side, const struct reference_pairs *want, int r)
@@ -216,10 +203,12 @@ static void check_side(const struct test_case *c, struct world_rank *rank, struc
 
 void case_free(struct side *side)
 {
-	drop(side->send_ind, false);
-	drop(side->send_val, false);
-	drop(side->recv_ind, true);
-	drop(side->recv_val, true);
+	if (side->send != IN_HOST) {
+		buffer_free(side->send_ind);
+		buffer_free(side->send_val);
+	}
+	buffer_free(side->recv_ind);
+	buffer_free(side->recv_val);
 	reference_free(&side->in);
 	free(side->stored);
 	free(side->got_ind);
@@ -275,6 +264,7 @@ int case_open(void **state)
 		[STAGED_KERNELS] = { sizeof(choir_device_config), CHOIR_CLASS_STAGE, CHOIR_REDUCE_KERNEL },
 	};
 	choir_device *first;
+	cl_context context;
 
 	(void)state;
 	if (choir_device_create_default(0, &first) != CHOIR_SUCCESS)
@@ -283,8 +273,8 @@ int case_open(void **state)
 	for (int kind = 0; kind < N_KINDS; kind++)
 		if (choir_device_create(context, choir_device_id(first), &configs[kind], &case_devices[kind]) != CHOIR_SUCCESS)
 			return -1;
-	queue = dev_queue(case_devices[PLAIN]);
 	choir_device_destroy(first);
+	buffers_open(case_devices[PLAIN]);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #ifndef TESTS_SPARSE_CASE_H
 #define TESTS_SPARSE_CASE_H
 
+#include "sparse/buffers.h"
 #include "sparse/reference.h"
 #include "sparse/world.h"
 
@@ -17,7 +18,7 @@ extern choir_device *case_devices[N_KINDS];
 /* One rank's memory and what it was given. */
 struct side {
 	choir_device *device;
-	bool on_device; /* cl_mem, else host */
+	enum memory send, recv;
 	struct reference_pairs in;
 	void *stored;   /* indices in their dtype */
 	choir_buffer send_ind, send_val, recv_ind, recv_val;
@@ -39,7 +40,8 @@ struct test_case {
 	uint64_t apart;       /* ... of rank r, r times that further up */
 	const char *algorithm;
 	enum way way;
-	bool on_device;
+	enum memory memory; /* of all buffers ... */
+	bool any_memory;    /* ... or each rank's input and result in any kind that there is */
 	bool mixed; /* odd ranks coalesce by kernels */
 	bool specials; /* values with NaN, infinities and zeros of both signs */
 	choir_coalesce mode;

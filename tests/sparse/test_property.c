@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The property that every call has, whatever its dtypes, mode, algorithm, lists and layout: each rank's result is that of the plain reference, bit for bit.
+/* The property that every call has, whatever its dtypes, mode, algorithm, lists, layout, class of device and kinds of memory:
+ * each rank's result is that of the plain reference, bit for bit.
  * 10 000 random cases, of which each is a seed that a failure prints: half of them the same every time, half from CHOIR_TEST_SEED, or from the day.
  * CHOIR_TEST_CASES: another number. */
 #include "kern/reduce.h"
@@ -13,6 +14,8 @@
 #include <time.h>
 
 #include <cmocka.h>
+
+_Static_assert(PLAIN == 0 && MAPPED == 1 && STAGED == 2, "the classes of run_seeds");
 
 #define N(list) (sizeof(list) / sizeof *(list))
 
@@ -77,6 +80,7 @@ static struct test_case property_case(uint64_t seed)
 		c.hot = (int)(reference_next(&s) % (uint64_t)c.n) * (reference_next(&s) % 2 == 0 ? 1 : -1);
 	c.specials = reference_next(&s) % 4 == 0;
 	c.way = (enum way)(reference_next(&s) % N_WAYS);
+	c.any_memory = reference_next(&s) % 8 == 0;
 	return c;
 }
 
@@ -93,7 +97,7 @@ static void run_seeds(uint64_t first, uint64_t n)
 	for (uint64_t seed = first; seed < first + n; seed++) {
 		struct test_case c = property_case(seed);
 
-		case_run(&c, case_devices[PLAIN]);
+		case_run(&c, case_devices[seed % 3]);
 	}
 }
 

@@ -42,7 +42,7 @@ static struct test_case random_case(uint64_t seed)
 	}
 	c.algorithm = names[reference_next(&s) % 3];
 	c.way = (enum way)(reference_next(&s) % N_WAYS);
-	c.on_device = reference_next(&s) % 2 == 0;
+	c.memory = reference_next(&s) % 2 == 0 ? IN_MEM : IN_HOST;
 	return c;
 }
 
@@ -131,7 +131,7 @@ static void raw_cases(void **state)
 	for (int i = 0; i < 60; i++) {
 		struct test_case c = { .seed = 4000 + (uint64_t)i, .n = ranks[i % 3], .n_nodes = 1, .ind_dtype = i % 2 == 0 ? CHOIR_I32 : CHOIR_I64,
 				       .val_dtype = (choir_dtype)(i % 13), .op = (choir_op)(i / 13 % 6), .width = 1, .most_pairs = 6000,
-				       .range = ranges[i % 5], .way = (enum way)(i % N_WAYS), .on_device = i % 7 == 0 };
+				       .range = ranges[i % 5], .way = (enum way)(i % N_WAYS), .memory = i % 7 == 0 ? IN_MEM : IN_HOST };
 
 		c.base = c.ind_dtype == CHOIR_I64 && i % 3 == 0 ? UINT64_C(1) << 40 : 0;
 		case_run(&c, case_devices[PLAIN]);
