@@ -32,7 +32,8 @@ void *packet_pack(struct blocks *blocks, const struct wire_header *header, const
 	return data;
 }
 
-choir_status packet_open(struct pump *pump, struct blocks *blocks, int peer, const void *data, size_t bytes, struct pump_message **out_p)
+choir_status packet_open(const char *transport, struct blocks *blocks, int peer, const void *data, size_t bytes,
+                         struct pump_message **out_p)
 {
 	struct pump_message *message;
 	struct wire_header header = { .magic = 0 };
@@ -41,14 +42,14 @@ choir_status packet_open(struct pump *pump, struct blocks *blocks, int peer, con
 		memcpy(&header, data, sizeof header);
 	if (header.magic != WIRE_MAGIC)
 		return error_set(CHOIR_TRANSPORT, "%s: a message of %zu bytes from endpoint %d is not of this version of choir (%08x)",
-		                 pump_name(pump), bytes, peer, header.magic);
+		                 transport, bytes, peer, header.magic);
 	if (header.bytes_check != (uint32_t)(bytes - WIRE_PREFIX_BYTES))
-		return error_set(CHOIR_TRANSPORT, "%s: a message from endpoint %d has %zu bytes, but its header says %u", pump_name(pump),
+		return error_set(CHOIR_TRANSPORT, "%s: a message from endpoint %d has %zu bytes, but its header says %u", transport,
 		                 peer, bytes - WIRE_PREFIX_BYTES, header.bytes_check);
 	message = blocks_take(blocks, sizeof *message);
 	if (message == NULL)
 		return CHOIR_NO_MEMORY;
-	*message = (struct pump_message){ .pump = pump, .header = header, .at = (const unsigned char *)data + WIRE_PREFIX_BYTES };
+	*message = (struct pump_message){ .header = header, .at = (const unsigned char *)data + WIRE_PREFIX_BYTES };
 	message->payload_bytes = bytes - WIRE_PREFIX_BYTES;
 	*out_p = message;
 	return CHOIR_SUCCESS;

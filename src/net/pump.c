@@ -204,10 +204,18 @@ static choir_status route_message(struct pump *pump, struct pump_message *messag
 	return CHOIR_TRANSPORT;
 }
 
+/* A received packet as a message of this pump. */
+static choir_status open_packet(struct pump *pump, int peer, const void *data, size_t bytes, struct pump_message **out_p)
+{
+	TRY(packet_open(pump_name(pump), &pump->blocks, peer, data, bytes, out_p));
+	(*out_p)->pump = pump;
+	return CHOIR_SUCCESS;
+}
+
 static choir_status send_to_myself(struct pump *pump, void *data, size_t bytes)
 {
 	struct pump_message *message = NULL;
-	choir_status st = packet_open(pump, &pump->blocks, pump_rank(pump), data, bytes, &message);
+	choir_status st = open_packet(pump, pump_rank(pump), data, bytes, &message);
 
 	if (st != CHOIR_SUCCESS) {
 		blocks_give(&pump->blocks, data);
@@ -314,7 +322,7 @@ static choir_status poll_arrivals(struct pump *pump, bool *progress)
 		if (!arrived)
 			return CHOIR_SUCCESS;
 		*progress = true;
-		st = packet_open(pump, &pump->blocks, raw.peer, raw.data, raw.bytes, &message);
+		st = open_packet(pump, raw.peer, raw.data, raw.bytes, &message);
 		if (st != CHOIR_SUCCESS) {
 			pump->transport->ops->give(pump->transport, &raw);
 			return st;

@@ -24,11 +24,6 @@ static struct fifo fifo_at(void *memory, int n, int src, int dst, uint64_t fifo_
 	return (struct fifo){ .ends = (struct fifo_ends *)(void *)at, .bytes = at + sizeof(struct fifo_ends), .size = fifo_bytes };
 }
 
-choir_status shm_stopped(void)
-{
-	return error_set(CHOIR_ABORTED, "the shared-memory transport was aborted");
-}
-
 static void shm_abort(choir_transport *transport)
 {
 	shm_self(transport)->stopped = true;

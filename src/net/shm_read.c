@@ -140,8 +140,7 @@ choir_status shm_poll(choir_transport *transport, choir_message *message_p, int 
 	int n = transport->size, src = me->next_source;
 
 	*arrived_p = 0;
-	if (me->stopped)
-		return shm_stopped();
+	TRY(shm_check(me));
 	for (int i = 0; i < n && !*arrived_p; i++) {
 		TRY(pull(me, src, message_p, arrived_p));
 		src = src + 1 < n ? src + 1 : 0;

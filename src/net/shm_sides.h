@@ -75,8 +75,8 @@ static inline uint64_t shm_smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* What a call on an endpoint that was aborted returns. */
-choir_status shm_stopped(void);
+/* shm_check: ABORTED once the endpoint was aborted. */
+choir_status shm_check(const struct shm *me);
 
 /* The writing side: operations of the transport; shm_forget_sends drops those that are not done. */
 choir_status shm_send(choir_transport *transport, int peer, const void *data, size_t bytes, void **request_p);

@@ -2,6 +2,8 @@
 /* The writing side of the shared-memory transport: Note [shm records]. */
 #include "net/shm_sides.h"
 
+#include "base/error.h"
+
 struct shm_send {
 	struct shm_send *next; /* of the same peer, younger */
 	struct shm_send *next_all, **prev_all;
@@ -108,8 +110,7 @@ choir_status shm_send(choir_transport *transport, int peer, const void *data, si
 	struct shm *me = shm_self(transport);
 	struct shm_send *send;
 
-	if (me->stopped)
-		return shm_stopped();
+	TRY(shm_check(me));
 	send = blocks_take(&me->blocks, sizeof *send);
 	if (send == NULL)
 		return CHOIR_NO_MEMORY;
@@ -135,8 +136,7 @@ choir_status shm_send_now(choir_transport *transport, int peer, const void *head
 	struct shm_out *out = &me->out[peer];
 
 	*done_p = 0;
-	if (me->stopped)
-		return shm_stopped();
+	TRY(shm_check(me));
 	if (out->head != NULL || body_bytes > out->fifo.size || !shm_is_whole(&out->fifo, shm_record_of(head_bytes + body_bytes)))
 		return CHOIR_SUCCESS;
 	*done_p = put_whole(&out->fifo, head, head_bytes, body, body_bytes);
@@ -150,8 +150,7 @@ choir_status shm_test(choir_transport *transport, void *request, int *done_p)
 	struct shm *me = shm_self(transport);
 	struct shm_send *send = request;
 
-	if (me->stopped)
-		return shm_stopped();
+	TRY(shm_check(me));
 	if (!send->done)
 		push(me, send->peer);
 	*done_p = send->done;
