@@ -5,8 +5,6 @@
  * destroyed.  Writers go first, since readers that poll in a loop would keep them out. */
 #include "mpi/call.h"
 
-#include "mpi/link.h"
-
 #include <choir/transport.h>
 #include <limits.h>
 #include <pthread.h>
@@ -17,8 +15,6 @@
 #include <time.h>
 
 static pthread_rwlock_t gate = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
-static pthread_mutex_t begin_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool begun;          /* under begin_lock */
 static _Atomic int level;   /* set before anybody enters */
 static bool closed;         /* under gate: MPI is finalised or about to be */
 static _Atomic bool fenced; /* closed cannot be told by the attribute: ask MPI each time */
@@ -30,27 +26,6 @@ struct quarantined {
 static pthread_mutex_t quarantine_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct quarantined *quarantine; /* reachable, so that leak checkers stay useful */
 
-static int finalising(MPI_Comm comm, int keyval, void *value, void *extra)
-{
-	(void)comm, (void)keyval, (void)value, (void)extra;
-	mpi_links_finalise();
-	pthread_rwlock_wrlock(&gate);
-	closed = true;
-	pthread_rwlock_unlock(&gate);
-	return MPI_SUCCESS;
-}
-
-static void watch_finalise(void)
-{
-	int keyval;
-
-	if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalising, &keyval, NULL) != MPI_SUCCESS ||
-	    MPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL) != MPI_SUCCESS)
-		atomic_store(&fenced, true);
-	else
-		MPI_Comm_free_keyval(&keyval); /* only the handle: the attribute keeps it */
-}
-
 static bool finalised(void)
 {
 	int done = 1;
@@ -59,38 +34,18 @@ static bool finalised(void)
 	return done != 0;
 }
 
-static choir_status begin_once(void)
+void mpi_open(int thread_level, bool watched)
 {
-	int initialised = 0, main_thread = 0, found = MPI_THREAD_SINGLE;
-
-	MPI_Initialized(&initialised);
-	if (!initialised)
-		return choir_transport_error(CHOIR_ARGUMENT,
-		                             "MPI is not initialised: call MPI_Init_thread first, or use choir_comm_create_world");
-	if (finalised())
-		return choir_transport_error(CHOIR_ARGUMENT, "MPI is finalised already");
-	MPI_Query_thread(&found);
-	atomic_store(&level, found);
-	MPI_Is_thread_main(&main_thread);
-	if (found < MPI_THREAD_SERIALIZED && !main_thread)
-		return choir_transport_error(CHOIR_UNSUPPORTED,
-		                             "MPI runs with %s, so only the thread that initialised it may create comms (needed from other "
-		                             "threads: MPI_THREAD_SERIALIZED)",
-		                             mpi_level_name(found));
-	if (!begun)
-		watch_finalise();
-	begun = true;
-	return CHOIR_SUCCESS;
+	atomic_store(&level, thread_level);
+	if (!watched)
+		atomic_store(&fenced, true);
 }
 
-choir_status mpi_begin(void)
+void mpi_close(void)
 {
-	choir_status st;
-
-	pthread_mutex_lock(&begin_lock);
-	st = begin_once();
-	pthread_mutex_unlock(&begin_lock);
-	return st;
+	pthread_rwlock_wrlock(&gate);
+	closed = true;
+	pthread_rwlock_unlock(&gate);
 }
 
 int mpi_level(void)

@@ -15,10 +15,11 @@
 			return try_st_;                                                                                                    \
 	} while (0)
 
-/* mpi_begin: before the first use of MPI by a comm or transport: MPI must be initialised and not finalised.  Learns the thread level, and
- * arranges that nothing is called once the application finalises MPI.  ARGUMENT if MPI is not there, UNSUPPORTED if this thread may not
- * call it. */
-choir_status mpi_begin(void);
+/* mpi_open: before the first mpi_enter.  watched: mpi_close will be called at MPI_Finalize; otherwise MPI is asked at every call. */
+void mpi_open(int thread_level, bool watched);
+
+/* mpi_close: waits for the threads inside MPI, and lets nobody in any more. */
+void mpi_close(void);
 
 /* mpi_level: the thread level MPI runs at; mpi_level_name: "MPI_THREAD_MULTIPLE". */
 int mpi_level(void);

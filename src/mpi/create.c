@@ -2,6 +2,8 @@
 /* Comms over MPI: MPI introduces the processes to each other, and is the transport between nodes where its thread level allows that. */
 #include "mpi/transport.h"
 
+#include "mpi/begin.h"
+
 #include <choir/mpi.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,6 +10,7 @@
  * peer may still write to it. */
 #include "mpi/transport.h"
 
+#include "mpi/begin.h"
 #include "mpi/buffers.h"
 
 #include <stdio.h>

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* The first use of MPI by this library, and its last one when the application finalises MPI. */
+#include "mpi/begin.h"
+
+#include "mpi/call.h"
+#include "mpi/link.h"
+
+#include <choir/transport.h>
+#include <pthread.h>
+
+static pthread_mutex_t begin_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool begun, watched; /* under begin_lock */
+
+static int finalising(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+	(void)comm, (void)keyval, (void)value, (void)extra;
+	mpi_links_finalise();
+	mpi_close();
+	return MPI_SUCCESS;
+}
+
+/* MPI_Finalize deletes the attributes of MPI_COMM_SELF first; true if it will call finalising. */
+static bool watch_finalise(void)
+{
+	int keyval;
+
+	if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalising, &keyval, NULL) != MPI_SUCCESS ||
+	    MPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL) != MPI_SUCCESS)
+		return false;
+	MPI_Comm_free_keyval(&keyval); /* only the handle: the attribute keeps it */
+	return true;
+}
+
+static choir_status begin_once(void)
+{
+	int initialised = 0, finalised = 0, main_thread = 0, found = MPI_THREAD_SINGLE;
+
+	MPI_Initialized(&initialised);
+	if (!initialised)
+		return choir_transport_error(CHOIR_ARGUMENT,
+		                             "MPI is not initialised: call MPI_Init_thread first, or use choir_comm_create_world");
+	MPI_Finalized(&finalised);
+	if (finalised)
+		return choir_transport_error(CHOIR_ARGUMENT, "MPI is finalised already");
+	MPI_Query_thread(&found);
+	MPI_Is_thread_main(&main_thread);
+	if (found < MPI_THREAD_SERIALIZED && !main_thread)
+		return choir_transport_error(CHOIR_UNSUPPORTED,
+		                             "MPI runs with %s, so only the thread that initialised it may create comms (needed from other "
+		                             "threads: MPI_THREAD_SERIALIZED)",
+		                             mpi_level_name(found));
+	if (!begun)
+		watched = watch_finalise();
+	begun = true;
+	mpi_open(found, watched);
+	return CHOIR_SUCCESS;
+}
+
+choir_status mpi_begin(void)
+{
+	choir_status st;
+
+	pthread_mutex_lock(&begin_lock);
+	st = begin_once();
+	pthread_mutex_unlock(&begin_lock);
+	return st;
+}
