@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/meet.h"
+#include "api/bootstrap.h"
 
 #include "exec/layout.h"
 
@@ -14,26 +14,26 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define HELLO_MAGIC 0x63687232u
+#define PROCESS_MAGIC 0x63687232u
 
-choir_status meet_gather(struct meeting *m, const void *mine, size_t bytes, void *all)
+choir_status bootstrap_gather(struct bootstrap *b, const void *mine, size_t bytes, void *all)
 {
-	const choir_bootstrap *boot = m->join->bootstrap;
+	const choir_bootstrap *boot = b->join->bootstrap;
 	int rc;
 
-	if (m->n_parties == 1) {
+	if (b->n_processes == 1) {
 		memcpy(all, mine, bytes);
 		return CHOIR_SUCCESS;
 	}
 	rc = boot->gather(boot->ctx, mine, bytes, all);
 	if (rc == 0)
 		return CHOIR_SUCCESS;
-	m->all_met = false;
-	return error_set(CHOIR_TRANSPORT, "%s: the bootstrap's gather of %zu bytes returned %d on party %d of %d", m->join->call, bytes, rc, m->me,
-	                 m->n_parties);
+	b->gather_works = false;
+	return error_set(CHOIR_TRANSPORT, "%s: the bootstrap's gather of %zu bytes returned %d on process %d of %d", b->join->call, bytes, rc,
+	                 b->me, b->n_processes);
 }
 
-/* Network namespaces count as machines of their own: what is cut off on the network is another node. */
+/* A network namespace counts as a machine of its own: its network is apart. */
 static uint64_t machine_key(void)
 {
 	struct {
@@ -60,33 +60,33 @@ static choir_status random_id(uint64_t *out)
 	return CHOIR_SUCCESS;
 }
 
-static choir_status say_hello(struct meeting *m)
+static choir_status gather_processes(struct bootstrap *b)
 {
-	struct hello mine = {
-		.magic = HELLO_MAGIC,
-		.n_local = m->join->n_local,
+	struct process mine = {
+		.magic = PROCESS_MAGIC,
+		.n_local = b->join->n_local,
 		.pid = getpid(),
 		.machine = machine_key(),
-		.has_transport = m->join->config->transport != NULL,
-		.ranks_per_node = m->join->config->ranks_per_node,
+		.has_transport = b->join->config->transport != NULL,
+		.ranks_per_node = b->join->config->ranks_per_node,
 	};
 
 	if (sched_getaffinity(0, sizeof mine.cores, (cpu_set_t *)(void *)mine.cores) != 0)
-		memset(mine.cores, 0, sizeof mine.cores); /* more cores than that: not crowded */
+		memset(mine.cores, 0, sizeof mine.cores); /* a machine with more cores: not crowded */
 	TRY(random_id(&mine.context));
 	TRY(bell_mine_address(&mine.bell));
-	TRY(meet_gather(m, &mine, sizeof mine, m->hellos));
-	m->one_process = m->n_parties == 1;
-	for (int i = 0; i < m->join->n_local; i++)
-		m->one_process &= choir_device_class(m->join->devices[i]) == CHOIR_CLASS_DIRECT;
-	m->n = 0;
-	for (int p = 0; p < m->n_parties; p++) {
-		if (m->hellos[p].magic != HELLO_MAGIC)
-			return error_set(CHOIR_MISMATCH, "%s: party %d is of another version of choir", m->join->call, p);
-		if (m->hellos[p].ranks_per_node != mine.ranks_per_node)
-			return error_set(CHOIR_MISMATCH, "%s: party %d wants %d ranks per node, party %d %d", m->join->call, p,
-			                 (int)m->hellos[p].ranks_per_node, m->me, (int)mine.ranks_per_node);
-		m->n += m->hellos[p].n_local;
+	TRY(bootstrap_gather(b, &mine, sizeof mine, b->processes));
+	b->one_process = b->n_processes == 1;
+	for (int i = 0; i < b->join->n_local; i++)
+		b->one_process &= choir_device_class(b->join->devices[i]) == CHOIR_CLASS_DIRECT;
+	b->n = 0;
+	for (int p = 0; p < b->n_processes; p++) {
+		if (b->processes[p].magic != PROCESS_MAGIC)
+			return error_set(CHOIR_MISMATCH, "%s: process %d is of another version of choir", b->join->call, p);
+		if (b->processes[p].ranks_per_node != mine.ranks_per_node)
+			return error_set(CHOIR_MISMATCH, "%s: process %d wants %d ranks per node, process %d %d", b->join->call, p,
+			                 (int)b->processes[p].ranks_per_node, b->me, (int)mine.ranks_per_node);
+		b->n += b->processes[p].n_local;
 	}
 	return CHOIR_SUCCESS;
 }
@@ -106,218 +106,218 @@ static uint64_t device_key(choir_device *device)
 	return key;
 }
 
-static choir_status say_members(struct meeting *m)
+static choir_status gather_ranks(struct bootstrap *b)
 {
 	int most = 0;
 	size_t bytes;
-	struct member *mine, *all;
+	struct rank_facts *mine, *all;
 	choir_status st;
 
-	for (int p = 0; p < m->n_parties; p++)
-		most = m->hellos[p].n_local > most ? m->hellos[p].n_local : most;
+	for (int p = 0; p < b->n_processes; p++)
+		most = b->processes[p].n_local > most ? b->processes[p].n_local : most;
 	bytes = (size_t)most * sizeof *mine;
 	mine = calloc((size_t)most, sizeof *mine);
-	all = calloc((size_t)most * (size_t)m->n_parties, sizeof *all);
+	all = calloc((size_t)most * (size_t)b->n_processes, sizeof *all);
 	if (mine == NULL || all == NULL) {
 		free(mine);
 		free(all);
-		return error_no_memory("members", bytes);
+		return error_no_memory("the ranks' facts", bytes);
 	}
-	for (int i = 0; i < m->join->n_local; i++)
-		mine[i] = (struct member){ .rank = m->join->ranks != NULL ? m->join->ranks[i] : -1,
-			                   .endpoint = m->join->endpoints != NULL ? m->join->endpoints[i] : -1,
-			                   .device = device_key(m->join->devices[i]) };
-	st = meet_gather(m, mine, bytes, all);
-	for (int p = 0, next = 0; p < m->n_parties && st == CHOIR_SUCCESS; p++)
-		for (int i = 0; i < m->hellos[p].n_local; i++) {
-			const struct member *member = &all[p * most + i];
-			int rank = member->rank >= 0 ? member->rank : next++;
+	for (int i = 0; i < b->join->n_local; i++)
+		mine[i] = (struct rank_facts){ .rank = b->join->ranks != NULL ? b->join->ranks[i] : -1,
+			                   .endpoint = b->join->endpoints != NULL ? b->join->endpoints[i] : -1,
+			                   .device = device_key(b->join->devices[i]) };
+	st = bootstrap_gather(b, mine, bytes, all);
+	for (int p = 0, next = 0; p < b->n_processes && st == CHOIR_SUCCESS; p++)
+		for (int i = 0; i < b->processes[p].n_local; i++) {
+			const struct rank_facts *facts = &all[p * most + i];
+			int rank = facts->rank >= 0 ? facts->rank : next++;
 
-			if (rank >= m->n) {
-				st = error_set(CHOIR_MISMATCH, "%s: party %d wants rank %d of %d", m->join->call, p, rank, m->n);
+			if (rank >= b->n) {
+				st = error_set(CHOIR_MISMATCH, "%s: process %d wants rank %d of %d", b->join->call, p, rank, b->n);
 				break;
 			}
-			m->party_of[rank] = p;
-			m->endpoint_of[rank] = member->endpoint;
-			m->mixed_devices |= member->device != all[0].device;
-			if (p == m->me)
-				m->my_ranks[i] = rank;
+			b->process_of[rank] = p;
+			b->endpoint_of[rank] = facts->endpoint;
+			b->mixed_devices |= facts->device != all[0].device;
+			if (p == b->me)
+				b->my_ranks[i] = rank;
 		}
 	free(mine);
 	free(all);
 	return st;
 }
 
-/* Does the layout that was asked for put two ranks on one node? */
-static bool same_group(const struct meeting *m, int a, int b)
+/* True if the caller's layout (ranks_per_node, or a split of a comm) puts both ranks on one node. */
+static bool same_group(const struct bootstrap *b, int first, int second)
 {
-	const struct join *join = m->join;
-	int per_node = m->hellos[0].ranks_per_node;
+	const struct join *join = b->join;
+	int per_node = b->processes[0].ranks_per_node;
 
 	if (join->parent_nodes != NULL)
-		return join->parent_nodes->node_of[join->members[a]] == join->parent_nodes->node_of[join->members[b]];
-	return per_node == 0 || a / per_node == b / per_node;
+		return join->parent_nodes->node_of[join->members[first]] == join->parent_nodes->node_of[join->members[second]];
+	return per_node == 0 || first / per_node == second / per_node;
 }
 
-/* Do more ranks run on this machine than there are cores for all of them together?  Each may be bound to one of its own. */
-static bool is_crowded(const struct meeting *m)
+/* True if more ranks run on this machine than the cores that its processes may use together. */
+static bool is_crowded(const struct bootstrap *b)
 {
 	int ranks = 0, cores = 0;
-	unsigned char all[sizeof m->hellos->cores] = { 0 };
+	unsigned char all[sizeof b->processes->cores] = { 0 };
 
-	for (int p = 0; p < m->n_parties; p++) {
-		if (m->hellos[p].machine != m->hellos[m->me].machine)
+	for (int p = 0; p < b->n_processes; p++) {
+		if (b->processes[p].machine != b->processes[b->me].machine)
 			continue;
-		ranks += m->hellos[p].n_local;
+		ranks += b->processes[p].n_local;
 		for (size_t i = 0; i < sizeof all; i++)
-			all[i] |= m->hellos[p].cores[i];
+			all[i] |= b->processes[p].cores[i];
 	}
 	for (size_t i = 0; i < sizeof all; i++)
 		cores += __builtin_popcount(all[i]);
 	return cores > 0 && ranks > cores;
 }
 
-/* own[p]: party p could not map its node's arena, so it is a node of its own. */
-static choir_status place_ranks(struct meeting *m, const unsigned char *own)
+/* own[p]: process p could not map its node's arena, so it is a node of its own. */
+static choir_status place_ranks(struct bootstrap *b, const unsigned char *own)
 {
-	for (int r = 0; r < m->n; r++) {
-		int p = m->party_of[r], first = 0;
+	for (int r = 0; r < b->n; r++) {
+		int p = b->process_of[r], first = 0;
 
 		for (; first < r; first++) {
-			int q = m->party_of[first];
-			bool together = p == q || (!own[p] && !own[q] && m->hellos[p].machine == m->hellos[q].machine);
+			int q = b->process_of[first];
+			bool together = p == q || (!own[p] && !own[q] && b->processes[p].machine == b->processes[q].machine);
 
-			if (together && same_group(m, first, r))
+			if (together && same_group(b, first, r))
 				break;
 		}
-		m->node_of[r] = first;
+		b->node_of[r] = first;
 	}
-	m->crowded = is_crowded(m);
-	layout_free(&m->layout);
-	TRY(layout_build(m->n, m->node_of, &m->layout));
-	m->slots = slot_sizes_of(m->layout.max_node_size);
+	b->crowded = is_crowded(b);
+	layout_free(&b->layout);
+	TRY(layout_build(b->n, b->node_of, &b->layout));
+	b->slots = slot_sizes_of(b->layout.max_node_size);
 	return CHOIR_SUCCESS;
 }
 
-static int leader_of(const struct meeting *m, int node)
+static int leader_of(const struct bootstrap *b, int node)
 {
-	return m->party_of[m->layout.node_ranks[m->layout.node_first[node]]];
+	return b->process_of[b->layout.node_ranks[b->layout.node_first[node]]];
 }
 
-static bool on_node(const struct meeting *m, int party, int node)
+static bool on_node(const struct bootstrap *b, int process, int node)
 {
-	for (int i = m->layout.node_first[node]; i < m->layout.node_first[node + 1]; i++)
-		if (m->party_of[m->layout.node_ranks[i]] == party)
+	for (int i = b->layout.node_first[node]; i < b->layout.node_first[node + 1]; i++)
+		if (b->process_of[b->layout.node_ranks[i]] == process)
 			return true;
 	return false;
 }
 
-static void drop_arenas(struct meeting *m)
+static void drop_arenas(struct bootstrap *b)
 {
-	for (int g = 0; m->arenas != NULL && g < m->layout.n_nodes; g++)
-		arena_release(m->arenas[g]);
-	free(m->arenas);
-	m->arenas = NULL;
+	for (int g = 0; b->arenas != NULL && g < b->layout.n_nodes; g++)
+		arena_release(b->arenas[g]);
+	free(b->arenas);
+	b->arenas = NULL;
 }
 
-/* One round: leaders make the arenas, the others map them; failed[p] tells who could not. */
-static choir_status share_arenas(struct meeting *m, struct arena_address *mine, struct arena_address *all, unsigned char *failed)
+/* One round: the nodes' leaders create the arenas, the other processes map them; failed[p] = 1 where process p could not. */
+static choir_status share_arenas(struct bootstrap *b, struct arena_address *mine, struct arena_address *all, unsigned char *failed)
 {
-	int n_nodes = m->layout.n_nodes;
+	int n_nodes = b->layout.n_nodes;
 	unsigned char my_failure = 0;
 	choir_status st = CHOIR_SUCCESS;
 
 	for (int g = 0; g < n_nodes; g++)
-		if (leader_of(m, g) == m->me) {
+		if (leader_of(b, g) == b->me) {
 			if (st == CHOIR_SUCCESS)
-				st = arena_create(m->layout.node_size[g], COMM_LANES, m->slots.lane_bytes, &m->arenas[g]);
+				st = arena_create(b->layout.node_size[g], COMM_LANES, b->slots.lane_bytes, &b->arenas[g]);
 			if (st == CHOIR_SUCCESS)
-				arena_address(m->arenas[g], &mine[g]);
+				arena_address(b->arenas[g], &mine[g]);
 		}
-	TRY(meet_agree(m, st));
-	TRY(meet_gather(m, mine, (size_t)n_nodes * sizeof *mine, all));
+	TRY(bootstrap_agree(b, st));
+	TRY(bootstrap_gather(b, mine, (size_t)n_nodes * sizeof *mine, all));
 	for (int g = 0; g < n_nodes; g++)
-		if (m->arenas[g] == NULL && on_node(m, m->me, g))
-			my_failure |= arena_open(&all[leader_of(m, g) * n_nodes + g], &m->arenas[g]) != CHOIR_SUCCESS;
-	for (int p = 0; p < m->n_parties && !my_failure; p++)
-		if (m->hellos[p].pid != m->hellos[m->me].pid && m->hellos[p].machine == m->hellos[m->me].machine) {
+		if (b->arenas[g] == NULL && on_node(b, b->me, g))
+			my_failure |= arena_open(&all[leader_of(b, g) * n_nodes + g], &b->arenas[g]) != CHOIR_SUCCESS;
+	for (int p = 0; p < b->n_processes && !my_failure; p++)
+		if (b->processes[p].pid != b->processes[b->me].pid && b->processes[p].machine == b->processes[b->me].machine) {
 			struct bell *bell;
 
-			if (bell_open(&m->hellos[p].bell, &bell) == CHOIR_SUCCESS)
+			if (bell_open(&b->processes[p].bell, &bell) == CHOIR_SUCCESS)
 				bell_close(bell);
 			else
 				my_failure = 1;
 		}
-	return meet_gather(m, &my_failure, 1, failed);
+	return bootstrap_gather(b, &my_failure, 1, failed);
 }
 
-static choir_status make_arenas(struct meeting *m, unsigned char *own)
+static choir_status make_arenas(struct bootstrap *b, unsigned char *own)
 {
-	unsigned char *failed = calloc((size_t)m->n_parties, 1);
+	unsigned char *failed = calloc((size_t)b->n_processes, 1);
 	bool again = true;
-	choir_status st = failed != NULL ? CHOIR_SUCCESS : error_no_memory("parties", (size_t)m->n_parties);
+	choir_status st = failed != NULL ? CHOIR_SUCCESS : error_no_memory("processes", (size_t)b->n_processes);
 
 	for (int round = 0; st == CHOIR_SUCCESS && again && round < 3; round++) {
 		size_t n_nodes;
 		struct arena_address *mine, *all;
 
-		drop_arenas(m);
-		TRY(place_ranks(m, own));
-		n_nodes = (size_t)m->layout.n_nodes;
-		m->arenas = calloc(n_nodes, sizeof *m->arenas);
+		drop_arenas(b);
+		TRY(place_ranks(b, own));
+		n_nodes = (size_t)b->layout.n_nodes;
+		b->arenas = calloc(n_nodes, sizeof *b->arenas);
 		mine = calloc(n_nodes, sizeof *mine);
-		all = calloc(n_nodes * (size_t)m->n_parties, sizeof *all);
-		if (m->arenas == NULL || mine == NULL || all == NULL)
+		all = calloc(n_nodes * (size_t)b->n_processes, sizeof *all);
+		if (b->arenas == NULL || mine == NULL || all == NULL)
 			st = error_no_memory("arenas", n_nodes * sizeof *all);
 		else
-			st = share_arenas(m, mine, all, failed);
+			st = share_arenas(b, mine, all, failed);
 		free(mine);
 		free(all);
 		again = false;
-		for (int p = 0; p < m->n_parties; p++) {
+		for (int p = 0; p < b->n_processes; p++) {
 			again |= failed[p] && !own[p];
 			own[p] |= failed[p];
 		}
 	}
-	m->one_machine = true;
-	for (int p = 0; p < m->n_parties; p++)
-		m->one_machine &= !own[p] && m->hellos[p].machine == m->hellos[0].machine;
+	b->one_machine = true;
+	for (int p = 0; p < b->n_processes; p++)
+		b->one_machine &= !own[p] && b->processes[p].machine == b->processes[0].machine;
 	free(failed);
 	return st;
 }
 
-choir_status meet(struct meeting *m)
+choir_status bootstrap_run(struct bootstrap *b)
 {
-	const choir_bootstrap *boot = m->join->bootstrap;
-	size_t parties, ranks;
+	const choir_bootstrap *boot = b->join->bootstrap;
+	size_t processes, ranks;
 	unsigned char *own;
 	choir_status st;
 
-	m->n_parties = boot != NULL ? boot->size : 1;
-	m->me = boot != NULL ? boot->rank : 0;
-	m->all_met = true;
-	parties = (size_t)m->n_parties;
-	m->hellos = calloc(parties, sizeof *m->hellos);
-	if (m->hellos == NULL)
-		return error_no_memory("parties", parties * sizeof *m->hellos);
-	TRY(say_hello(m));
-	ranks = (size_t)m->n;
-	m->party_of = calloc(ranks, sizeof(int));
-	m->node_of = calloc(ranks, sizeof(int));
-	m->endpoint_of = calloc(ranks, sizeof(int));
-	m->my_ranks = calloc((size_t)m->join->n_local, sizeof(int));
-	m->pumps = calloc((size_t)m->join->n_local, sizeof *m->pumps);
-	own = calloc(parties, 1);
-	if (m->party_of == NULL || m->node_of == NULL || m->endpoint_of == NULL || m->my_ranks == NULL || m->pumps == NULL ||
+	b->n_processes = boot != NULL ? boot->size : 1;
+	b->me = boot != NULL ? boot->rank : 0;
+	b->gather_works = true;
+	processes = (size_t)b->n_processes;
+	b->processes = calloc(processes, sizeof *b->processes);
+	if (b->processes == NULL)
+		return error_no_memory("processes", processes * sizeof *b->processes);
+	TRY(gather_processes(b));
+	ranks = (size_t)b->n;
+	b->process_of = calloc(ranks, sizeof(int));
+	b->node_of = calloc(ranks, sizeof(int));
+	b->endpoint_of = calloc(ranks, sizeof(int));
+	b->my_ranks = calloc((size_t)b->join->n_local, sizeof(int));
+	b->pumps = calloc((size_t)b->join->n_local, sizeof *b->pumps);
+	own = calloc(processes, 1);
+	if (b->process_of == NULL || b->node_of == NULL || b->endpoint_of == NULL || b->my_ranks == NULL || b->pumps == NULL ||
 	    own == NULL) {
 		free(own);
 		return error_no_memory("ranks", ranks * 4 * sizeof(int));
 	}
-	st = say_members(m);
+	st = gather_ranks(b);
 	if (st == CHOIR_SUCCESS)
-		st = make_arenas(m, own);
+		st = make_arenas(b, own);
 	free(own);
-	return st == CHOIR_SUCCESS ? meet_links(m) : st;
+	return st;
 }
 
 struct verdict {
@@ -325,45 +325,45 @@ struct verdict {
 	char text[ERROR_TEXT_BYTES];
 };
 
-choir_status meet_agree(struct meeting *m, choir_status mine)
+choir_status bootstrap_agree(struct bootstrap *b, choir_status mine)
 {
 	struct verdict verdict = { .status = mine }, *all;
 	choir_status st = mine;
 
-	if (m->n_parties <= 1 || !m->all_met)
+	if (b->n_processes <= 1 || !b->gather_works)
 		return mine;
 	if (mine != CHOIR_SUCCESS)
 		snprintf(verdict.text, sizeof verdict.text, "%s", error_text());
-	all = calloc((size_t)m->n_parties, sizeof *all);
+	all = calloc((size_t)b->n_processes, sizeof *all);
 	if (all == NULL)
-		return error_no_memory("verdicts", (size_t)m->n_parties * sizeof *all);
-	if (meet_gather(m, &verdict, sizeof verdict, all) != CHOIR_SUCCESS)
+		return error_no_memory("verdicts", (size_t)b->n_processes * sizeof *all);
+	if (bootstrap_gather(b, &verdict, sizeof verdict, all) != CHOIR_SUCCESS)
 		st = CHOIR_TRANSPORT;
 	else
-		for (int p = 0; p < m->n_parties && st == CHOIR_SUCCESS; p++)
+		for (int p = 0; p < b->n_processes && st == CHOIR_SUCCESS; p++)
 			if (all[p].status != CHOIR_SUCCESS)
-				st = error_set((choir_status)all[p].status, "%s: party %d: %.400s", m->join->call, p, all[p].text);
+				st = error_set((choir_status)all[p].status, "%s: process %d: %.400s", b->join->call, p, all[p].text);
 	if (mine != CHOIR_SUCCESS)
 		st = error_set(mine, "%s", verdict.text);
 	free(all);
 	return st;
 }
 
-void meet_end(struct meeting *m)
+void bootstrap_end(struct bootstrap *b)
 {
-	choir_transport *given = m->join->config->transport;
+	choir_transport *given = b->join->config->transport;
 
-	drop_arenas(m);
-	arena_release(m->fifo_arena);
-	for (int i = 0; m->pumps != NULL && i < m->join->n_local; i++)
-		pump_release(m->pumps[i]);
-	if (given != NULL && !m->transport_used)
+	drop_arenas(b);
+	arena_release(b->fifo_arena);
+	for (int i = 0; b->pumps != NULL && i < b->join->n_local; i++)
+		pump_release(b->pumps[i]);
+	if (given != NULL && !b->transport_used)
 		given->ops->destroy(given);
-	layout_free(&m->layout);
-	free(m->hellos);
-	free(m->party_of);
-	free(m->node_of);
-	free(m->endpoint_of);
-	free(m->my_ranks);
-	free(m->pumps);
+	layout_free(&b->layout);
+	free(b->processes);
+	free(b->process_of);
+	free(b->node_of);
+	free(b->endpoint_of);
+	free(b->my_ranks);
+	free(b->pumps);
 }

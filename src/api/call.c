@@ -5,7 +5,7 @@
  * of that the log speaks at the warning time, and the deadline ends the call. */
 #include "api/call.h"
 
-#include "api/meet.h"
+#include "api/bootstrap.h"
 #include "base/config.h"
 #include "base/log.h"
 #include "exec/engine.h"

@@ -2,7 +2,7 @@
 /* Creating, splitting and destroying comms. */
 #include "api/call.h"
 #include "api/join.h"
-#include "api/meet.h"
+#include "api/bootstrap.h"
 #include "exec/engine.h"
 #include "exec/progress.h"
 
@@ -24,7 +24,7 @@ static choir_status check_devices(const char *call, int n_local, choir_device *c
 	return CHOIR_SUCCESS;
 }
 
-/* The create call takes the transport over whatever its outcome; before the meeting nobody has it yet. */
+/* The create call takes the transport over whatever its outcome; before the bootstrap no pump has it. */
 static choir_status refuse(choir_status st, const choir_comm_config *config)
 {
 	if (config != NULL && config->struct_size == sizeof *config && config->transport != NULL)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  Four gathers: who is there (hello), which ranks and devices (member), where the arenas are, and whether everybody could map what it
- * has to.  A party that could not map its node's arena becomes a node of its own, and the last two are made again.  Every party computes the same
- * from the same gathered bytes, so nothing has to be agreed. */
+/* Design notes.  A comm takes four gathers: facts of the processes, facts of their ranks, addresses of the nodes' arenas, and whether each
+ * process could map its own.  A process that could not becomes a node of its own, and the last two gathers are repeated.  Every process
+ * computes the same layout from the same bytes, so no further agreement is needed. */
 #include "api/join.h"
 
-#include "api/meet.h"
+#include "api/bootstrap.h"
+#include "api/links.h"
 #include "api/rules_file.h"
 #include "base/config.h"
 #include "exec/engine.h"
@@ -70,30 +71,30 @@ static void deliver(void *ctx, struct pump_message *message)
 }
 
 /* The processes of my node other than mine: their bells, and what tells that they died. */
-static choir_status find_peers(struct meeting *m, struct choir_comm *comm)
+static choir_status find_peers(struct bootstrap *b, struct choir_comm *comm)
 {
 	int node = comm->layout.node_of[comm->rank];
 
-	comm->peers = calloc((size_t)m->n_parties, sizeof *comm->peers);
+	comm->peers = calloc((size_t)b->n_processes, sizeof *comm->peers);
 	if (comm->peers == NULL)
-		return error_no_memory("peers", (size_t)m->n_parties * sizeof *comm->peers);
+		return error_no_memory("peers", (size_t)b->n_processes * sizeof *comm->peers);
 	for (int i = 0; i < comm->layout.node_size[node]; i++) {
 		int rank = comm->layout.node_ranks[comm->layout.node_first[node] + i], p = 0;
-		const struct hello *hello = &m->hellos[m->party_of[rank]];
+		const struct process *process = &b->processes[b->process_of[rank]];
 		struct comm_peer *peer;
 		int *ranks;
 
-		if (hello->pid == m->hellos[m->me].pid && hello->bell.nonce == m->hellos[m->me].bell.nonce) {
+		if (process->pid == b->processes[b->me].pid && process->bell.nonce == b->processes[b->me].bell.nonce) {
 			comm->ring_mine |= rank != comm->rank;
 			continue;
 		}
-		while (p < comm->n_peers && comm->peers[p].pid != hello->pid)
+		while (p < comm->n_peers && comm->peers[p].pid != process->pid)
 			p++;
 		peer = &comm->peers[p];
 		if (p == comm->n_peers) {
-			TRY(bell_open(&hello->bell, &peer->bell));
-			peer->pid = hello->pid;
-			peer->watch = peer_watch_open(hello->pid);
+			TRY(bell_open(&process->bell, &peer->bell));
+			peer->pid = process->pid;
+			peer->watch = peer_watch_open(process->pid);
 			comm->n_peers++;
 		}
 		ranks = realloc(peer->ranks, ((size_t)peer->n_ranks + 1) * sizeof *ranks);
@@ -114,27 +115,27 @@ static choir_status init_locks(struct choir_comm *comm)
 	return engine_init(comm);
 }
 
-static choir_status fill(struct meeting *m, int local, struct choir_comm *comm)
+static choir_status fill(struct bootstrap *b, int local, struct choir_comm *comm)
 {
-	const struct join *join = m->join;
+	const struct join *join = b->join;
 	const struct layout *layout;
 
-	comm->rank = m->my_ranks[local];
-	comm->n = m->n;
-	comm->context = m->hellos[0].context;
+	comm->rank = b->my_ranks[local];
+	comm->n = b->n;
+	comm->context = b->processes[0].context;
 	comm->generation = progress_generation();
 	snprintf(comm->name, sizeof comm->name, "%s", join->config->name != NULL ? join->config->name : "comm");
 	comm->deadline_ms = join->config->deadline_ms;
 	comm->warn_ms = join->config->warn_ms;
-	comm->slot_bytes = m->slots.slot_bytes;
-	comm->part_bytes = m->slots.part_bytes;
-	comm->message_bytes = pump_message_bytes(m->pumps[local], MEET_MESSAGE_BYTES);
-	comm->host_reduce_only = m->mixed_devices;
-	comm->crowded = m->crowded;
-	comm->one_process = m->one_process;
+	comm->slot_bytes = b->slots.slot_bytes;
+	comm->part_bytes = b->slots.part_bytes;
+	comm->message_bytes = pump_message_bytes(b->pumps[local], BOOTSTRAP_MESSAGE_BYTES);
+	comm->host_reduce_only = b->mixed_devices;
+	comm->crowded = b->crowded;
+	comm->one_process = b->one_process;
 	comm->cache_bytes = cache_shared_bytes();
 	TRY(init_locks(comm));
-	TRY(layout_build(m->n, m->node_of, &comm->layout));
+	TRY(layout_build(b->n, b->node_of, &comm->layout));
 	layout = &comm->layout;
 	comm->device = dev_retain(join->devices[local]);
 	TRY(rules_read(join->config->rules, &comm->rules));
@@ -142,18 +143,18 @@ static choir_status fill(struct meeting *m, int local, struct choir_comm *comm)
 	comm->node_size = layout->node_size[layout->node_of[comm->rank]];
 	comm->done_seen = calloc((size_t)comm->node_size, sizeof *comm->done_seen);
 	if (comm->done_seen == NULL)
-		return error_no_memory("lanes", (size_t)m->n * sizeof *comm->done_seen);
-	comm->arena = arena_retain(m->arenas[layout->node_of[comm->rank]]);
+		return error_no_memory("lanes", (size_t)b->n * sizeof *comm->done_seen);
+	comm->arena = arena_retain(b->arenas[layout->node_of[comm->rank]]);
 	comm->controls = arena_control(comm->arena, 0);
 	comm->lanes = arena_lane(comm->arena, 0, 0);
-	atomic_store(&comm_control(comm, comm->place)->pid, m->hellos[m->me].pid);
+	atomic_store(&comm_control(comm, comm->place)->pid, b->processes[b->me].pid);
 	TRY(dev_memory_wrap(comm->device, arena_base(comm->arena), arena_bytes(comm->arena), &comm->arena_mem));
-	TRY(find_peers(m, comm));
-	comm->endpoint_of = calloc((size_t)m->n, sizeof *comm->endpoint_of);
+	TRY(find_peers(b, comm));
+	comm->endpoint_of = calloc((size_t)b->n, sizeof *comm->endpoint_of);
 	if (comm->endpoint_of == NULL)
-		return error_no_memory("endpoints", (size_t)m->n * sizeof *comm->endpoint_of);
-	memcpy(comm->endpoint_of, m->endpoint_of, (size_t)m->n * sizeof *comm->endpoint_of);
-	comm->pump = pump_retain(m->pumps[local]);
+		return error_no_memory("endpoints", (size_t)b->n * sizeof *comm->endpoint_of);
+	memcpy(comm->endpoint_of, b->endpoint_of, (size_t)b->n * sizeof *comm->endpoint_of);
+	comm->pump = pump_retain(b->pumps[local]);
 	TRY(pump_attach(comm->pump, comm->context, comm->rank, deliver, comm));
 	return progress_add(comm);
 }
@@ -178,28 +179,30 @@ static choir_status make_family(int n, choir_comm **comms)
 	return CHOIR_SUCCESS;
 }
 
-static choir_status make_comms(struct meeting *m, choir_comm **comms)
+static choir_status make_comms(struct bootstrap *b, choir_comm **comms)
 {
-	for (int i = 0; i < m->join->n_local; i++) {
+	for (int i = 0; i < b->join->n_local; i++) {
 		comms[i] = calloc(1, sizeof *comms[i]);
 		if (comms[i] == NULL)
 			return error_no_memory("a comm", sizeof *comms[i]);
 		atomic_init(&comms[i]->refs, 1);
-		TRY(fill(m, i, comms[i]));
+		TRY(fill(b, i, comms[i]));
 	}
-	return make_family(m->join->n_local, comms);
+	return make_family(b->join->n_local, comms);
 }
 
 choir_status join_comms(const struct join *join, choir_comm **comms_out)
 {
-	struct meeting meeting = { .join = join };
+	struct bootstrap bootstrap = { .join = join };
 	choir_comm **comms = calloc((size_t)join->n_local, sizeof *comms);
 	choir_status st;
 
-	st = comms != NULL ? meet(&meeting) : error_no_memory("comms", (size_t)join->n_local * sizeof *comms);
+	st = comms != NULL ? bootstrap_run(&bootstrap) : error_no_memory("comms", (size_t)join->n_local * sizeof *comms);
 	if (st == CHOIR_SUCCESS)
-		st = make_comms(&meeting, comms);
-	st = meet_agree(&meeting, st); /* all parties have their comms, or none keeps one */
+		st = links_create(&bootstrap);
+	if (st == CHOIR_SUCCESS)
+		st = make_comms(&bootstrap, comms);
+	st = bootstrap_agree(&bootstrap, st); /* all processes have their comms, or none keeps one */
 	if (st == CHOIR_SUCCESS)
 		memcpy(comms_out, comms, (size_t)join->n_local * sizeof *comms);
 	for (int i = 0; comms != NULL && i < join->n_local && st != CHOIR_SUCCESS; i++)
@@ -208,7 +211,7 @@ choir_status join_comms(const struct join *join, choir_comm **comms_out)
 				progress_remove(comms[i]);
 			comm_release(comms[i]);
 		}
-	meet_end(&meeting);
+	bootstrap_end(&bootstrap);
 	free(comms);
 	return st;
 }

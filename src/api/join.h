@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How ranks become a comm.  Parties meet through a bootstrap; a party is a process, or a thread's share of one, with one or several ranks. */
+/* How ranks become a comm.  A bootstrap joins processes; two threads that call apart, each with ranks of its own, count as two. */
 #ifndef API_JOIN_H
 #define API_JOIN_H
 
@@ -10,7 +10,7 @@ struct join {
 	const choir_bootstrap *bootstrap;
 	int n_local;
 	choir_device *const *devices;      /* [n_local] */
-	const int *ranks;                  /* [n_local] wanted ranks; NULL = numbered by party */
+	const int *ranks;                  /* [n_local] wanted ranks; NULL = numbered by process */
 	const choir_comm_config *config;   /* never NULL, full size */
 	struct pump *const *pumps;         /* [n_local] inherited (split), with endpoints; NULL = made here */
 	const int *endpoints;              /* [n_local] */
@@ -18,7 +18,7 @@ struct join {
 	const int *members;                /* split: [ranks] the parent rank of each */
 };
 
-/* join_comms: collective over the parties; comms_out[i] is local rank i's.  All or nothing. */
+/* join_comms: collective over the processes; comms_out[i] is local rank i's.  All or nothing. */
 choir_status join_comms(const struct join *join, choir_comm **comms_out);
 
 /* join_config: the caller's config (NULL = defaults) completed by the environment.  ARGUMENT. */

@@ -2,7 +2,7 @@
 #include "api/plan_case.h"
 
 #include "algo/outcome.h"
-#include "api/meet.h"
+#include "api/bootstrap.h"
 #include "api/rules_file.h"
 #include "base/error.h"
 #include "exec/layout.h"
@@ -114,7 +114,7 @@ static choir_status check_arena(const char *call, struct plan_case *c)
 	if (c->options.slot_bytes == 0)
 		c->options.slot_bytes = slot_sizes_of(c->layout.max_node_size).slot_bytes;
 	if (c->options.message_bytes == 0)
-		c->options.message_bytes = MEET_MESSAGE_BYTES;
+		c->options.message_bytes = BOOTSTRAP_MESSAGE_BYTES;
 	if (c->options.slot_bytes < 4096 || c->options.slot_bytes % unit != 0)
 		return error_set(CHOIR_ARGUMENT, "%s: slots of %zu bytes: at least 4096 and a multiple of %zu (64 for each rank of a node)", call,
 		                 c->options.slot_bytes, unit);

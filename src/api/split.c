@@ -5,7 +5,7 @@
  * pumps. */
 #include "api/call.h"
 #include "api/join.h"
-#include "api/meet.h"
+#include "api/bootstrap.h"
 
 #include <stdlib.h>
 #include <string.h>

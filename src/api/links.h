@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_LINKS_H
+#define API_LINKS_H
+
+#include "api/bootstrap.h"
+
+/* links_create: the pumps and endpoints of the process's ranks, after bootstrap_run; bootstrap_end releases them. */
+choir_status links_create(struct bootstrap *bootstrap);
+
+#endif
