@@ -91,7 +91,7 @@ static choir_status make_script(struct run *run, const struct request *r)
 /* Of a blocking call: its request is still there. */
 static choir_status become_script(struct run *run)
 {
-	struct request *r = run->disagree_ctx;
+	struct request *r = run->bound.disagree_ctx;
 
 	TRY(read_vectors(r));
 	return make_script(run, r);
@@ -107,10 +107,10 @@ static choir_status prepare(struct run *run, const struct request *r, const choi
 	snprintf(run->name, sizeof run->name, "%s", call->name);
 	if (call->deadline_ms > 0)
 		run->deadline_ms = call->deadline_ms;
-	run->dtype = r->dtype;
-	run->record = (struct call_record){ .collective = COLLECTIVE_ALLTOALLV, .dtype = (uint8_t)r->dtype };
-	snprintf(run->record.algorithm, sizeof run->record.algorithm, "%s", asked(r));
-	run->disagree = become_script; /* which it is already: others may propose counts */
+	run->bound.dtype = r->dtype;
+	run->bound.record = (struct call_record){ .collective = COLLECTIVE_ALLTOALLV, .dtype = (uint8_t)r->dtype };
+	snprintf(run->bound.record.algorithm, sizeof run->bound.record.algorithm, "%s", asked(r));
+	run->bound.disagree = become_script; /* which it is already: others may propose counts */
 	TRY(run_keep(run, r->send.extent > 0 ? r->send_buffer : choir_none()));
 	TRY(run_keep(run, r->recv.extent > 0 ? r->recv_buffer : choir_none()));
 	TRY(make_script(run, r));

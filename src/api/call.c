@@ -223,7 +223,7 @@ choir_status call_start_all(const char *call, struct run *const *runs, size_t n,
 {
 	struct choir_comm *comm = runs[0]->comm;
 	choir_event *event = choir_event_retain(runs[0]->event);
-	bool pair = runs[0]->pair;
+	bool pair = runs[0]->bound.pair;
 	uint64_t seq = comm->engine.next_seq + n - 1; /* of the last */
 	choir_status st;
 

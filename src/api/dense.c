@@ -105,10 +105,10 @@ static void describe(const struct dense *d, struct algo_in *in)
 /* Of lists the host steps through, all of whose segments peers reach; in a slot there is room for both sides' places. */
 static void place_lists(const struct dense *d, struct run *run)
 {
-	bool reached = !comm_by_kernels(d->comm) && run->send_list.places != NULL && run->recv_list.places != NULL;
-	bool fits = 2 * run->send_list.n * sizeof *run->send_list.places <= d->comm->part_bytes;
+	bool reached = !comm_by_kernels(d->comm) && run->bound.send_list.places != NULL && run->bound.recv_list.places != NULL;
+	bool fits = 2 * run->bound.send_list.n * sizeof *run->bound.send_list.places <= d->comm->part_bytes;
 
-	run->send_place = run->recv_place = reached && fits ? symmetric_place_of_list() : 0;
+	run->bound.send_place = run->bound.recv_place = reached && fits ? symmetric_place_of_list() : 0;
 }
 
 /* Peers may read SEND and write RECV in place, if that is where they find what they expect: not where one would be overwritten while the other is
@@ -124,12 +124,12 @@ static void place_buffers(const struct dense *d, const struct algo_in *in, struc
 		place_lists(d, run);
 		return;
 	}
-	run->send_place = symmetric_place(comm, &run->send);
-	run->recv_place = symmetric_place(comm, &run->recv);
+	run->bound.send_place = symmetric_place(comm, &run->bound.send);
+	run->bound.recv_place = symmetric_place(comm, &run->bound.recv);
 	if (!writes_recv)
-		run->recv_place = run->recv.direct ? symmetric_place(comm, &(struct dev_access){ 0 }) : 0;
+		run->bound.recv_place = run->bound.recv.direct ? symmetric_place(comm, &(struct dev_access){ 0 }) : 0;
 	if (collides)
-		run->send_place = 0;
+		run->bound.send_place = 0;
 }
 
 static choir_status choose(const struct dense *d, const choir_call *call, const struct algo_in *in, const struct algorithm **out_p)
@@ -150,32 +150,32 @@ static bool has_plan(const struct run *run, const choir_call *call, const struct
 {
 	struct algo_in plain;
 
-	if (run->algorithm == NULL || call->options != NULL)
+	if (run->bound.algorithm == NULL || call->options != NULL)
 		return false;
 	if (in->block_bytes == NULL)
-		return memcmp(&run->in, in, sizeof *in) == 0;
+		return memcmp(&run->bound.in, in, sizeof *in) == 0;
 	plain = *in;
-	plain.block_bytes = plain.block_off = plain.send_off = plain.recv_off = NULL; /* as in run->in */
-	return memcmp(&run->in, &plain, sizeof plain) == 0 && cached_plan_same_lists(run->cached, in);
+	plain.block_bytes = plain.block_off = plain.send_off = plain.recv_off = NULL; /* as in run->bound.in */
+	return memcmp(&run->bound.in, &plain, sizeof plain) == 0 && cached_plan_same_lists(run->bound.cached, in);
 }
 
 static choir_status take_plan(const struct dense *d, const choir_call *call, const struct algo_in *in, struct run *run)
 {
 	const struct algorithm *algorithm;
 
-	cached_plan_release(run->cached);
-	run->cached = NULL;
-	run->algorithm = NULL;
-	run->in = *in;
-	run->in.block_bytes = run->in.block_off = run->in.send_off = run->in.recv_off = NULL; /* the caller's; the plan keeps its own */
+	cached_plan_release(run->bound.cached);
+	run->bound.cached = NULL;
+	run->bound.algorithm = NULL;
+	run->bound.in = *in;
+	run->bound.in.block_bytes = run->bound.in.block_off = run->bound.in.send_off = run->bound.in.recv_off = NULL; /* the caller's; the plan keeps its own */
 	if (d->reduces && d->op == CHOIR_OP_LOCAL) {
 		run->event->algorithm = "local";
-		return local_plan(in, &run->cached);
+		return local_plan(in, &run->bound.cached);
 	}
 	TRY(choose(d, call, in, &algorithm));
 	run->event->algorithm = algorithm->name;
-	TRY(plan_cache_get(&d->comm->plans, algorithm, in, &run->cached));
-	run->algorithm = call->options == NULL ? algorithm : NULL;
+	TRY(plan_cache_get(&d->comm->plans, algorithm, in, &run->bound.cached));
+	run->bound.algorithm = call->options == NULL ? algorithm : NULL;
 	return CHOIR_SUCCESS;
 }
 
@@ -183,16 +183,16 @@ static choir_status resolve(const struct dense *d, struct algo_in *in, struct ru
 {
 	choir_device *device = d->comm->device;
 
-	TRY(dev_resolve(device, d->send, d->send_bytes, false, &run->send));
-	TRY(dev_resolve(device, d->recv, d->recv_bytes, true, &run->recv));
+	TRY(dev_resolve(device, d->send, d->send_bytes, false, &run->bound.send));
+	TRY(dev_resolve(device, d->recv, d->recv_bytes, true, &run->bound.recv));
 	if (in->in_place) { /* one range holds the other: it alone is mapped */
-		run->recv_in_send = recv_is_inner(d->collective) && dev_needs_map(&run->send);
-		run->send_in_recv = !recv_is_inner(d->collective) && dev_needs_map(&run->recv);
-		run->inner_off = in->in_place_off;
-		run->send.write |= run->recv_in_send;
+		run->bound.recv_in_send = recv_is_inner(d->collective) && dev_needs_map(&run->bound.send);
+		run->bound.send_in_recv = !recv_is_inner(d->collective) && dev_needs_map(&run->bound.recv);
+		run->bound.inner_off = in->in_place_off;
+		run->bound.send.write |= run->bound.recv_in_send;
 	}
-	in->send_direct = !run->send.stage;
-	in->recv_direct = !run->recv.stage;
+	in->send_direct = !run->bound.send.stage;
+	in->recv_direct = !run->bound.recv.stage;
 	in->shared = symmetric_usual(d->comm);
 	return CHOIR_SUCCESS;
 }
@@ -219,7 +219,7 @@ static void take_lists(const struct dense *d, struct algo_in *in, struct run *ru
 static choir_status take_plan_for_lists(const struct dense *d, const choir_call *call, struct algo_in *in, struct run *run)
 {
 	TRY(take_plan(d, call, in, run));
-	if (d->lists == NULL || !run->cached->plan.messages || !(in->send_direct || in->recv_direct))
+	if (d->lists == NULL || !run->bound.cached->plan.messages || !(in->send_direct || in->recv_direct))
 		return CHOIR_SUCCESS;
 	in->send_direct = in->recv_direct = false;
 	return take_plan(d, call, in, run);
@@ -235,7 +235,7 @@ static choir_status plan_run(struct dense *d, const choir_call *call, struct alg
 	in->stream = (d->send_bytes + d->recv_bytes) * (uint64_t)d->comm->layout.max_node_size > d->comm->cache_bytes / 2;
 	if ((d->reduces && d->op == CHOIR_OP_LOCAL) || !has_plan(run, call, in))
 		TRY(take_plan_for_lists(d, call, in, run));
-	if (run->cached->plan.peers)
+	if (run->bound.cached->plan.peers)
 		place_buffers(d, in, run);
 	return CHOIR_SUCCESS;
 }
@@ -257,15 +257,15 @@ static uint64_t bits_of(double factor)
 
 static void fill_record(const struct dense *d, struct run *run)
 {
-	struct call_record *record = &run->record;
+	struct call_record *record = &run->bound.record;
 
 	record->collective = (uint8_t)(d->collective == COLLECTIVE_RECV ? COLLECTIVE_SEND : d->collective);
 	record->dtype = (uint8_t)d->dtype;
 	record->op = (uint8_t)(d->reduces ? d->op : 0);
-	record->root = (d->rooted && !run->pair) || d->of_list ? d->root : 0;
+	record->root = (d->rooted && !run->bound.pair) || d->of_list ? d->root : 0;
 	record->flags = d->of_list ? RECORD_OF_LIST : 0;
 	record->count = d->count;
-	record->hash = takes_factor(d) ? d->hash ^ bits_of(run->factor) : d->hash;
+	record->hash = takes_factor(d) ? d->hash ^ bits_of(run->bound.factor) : d->hash;
 	put_text(record->algorithm, sizeof record->algorithm, d->asked != NULL ? d->asked : run->event->algorithm);
 }
 
@@ -274,20 +274,20 @@ static choir_status prepare(struct dense *d, const choir_call *call, struct algo
 	put_text(run->name, sizeof run->name, call->name);
 	if (call->deadline_ms > 0)
 		run->deadline_ms = call->deadline_ms;
-	run->dtype = d->dtype;
-	run->op = d->op;
-	run->factor = call->factor;
-	run->pair = is_pair(d);
-	run->pair_sends = d->collective == COLLECTIVE_SEND;
-	run->pair_peer = d->root;
-	run->disagree = d->disagree;
-	run->disagree_ctx = d->disagree_ctx;
+	run->bound.dtype = d->dtype;
+	run->bound.op = d->op;
+	run->bound.factor = call->factor;
+	run->bound.pair = is_pair(d);
+	run->bound.pair_sends = d->collective == COLLECTIVE_SEND;
+	run->bound.pair_peer = d->root;
+	run->bound.disagree = d->disagree;
+	run->bound.disagree_ctx = d->disagree_ctx;
 	if (!d->blocks && d->lists == NULL) { /* else the caller keeps them himself */
 		TRY(run_keep(run, d->send_bytes > 0 ? d->send : choir_none()));
 		TRY(run_keep(run, d->recv_bytes > 0 ? d->recv : choir_none()));
 	}
 	TRY(plan_run(d, call, in, run));
-	run->plan = &run->cached->plan;
+	run->plan = &run->bound.cached->plan;
 	fill_record(d, run);
 	return run_set_deps(run, call);
 }

@@ -33,7 +33,7 @@ static void describe(const struct dense *d, const choir_call *given, struct repe
 static choir_status carry_out(const char *call, struct choir_comm *comm, struct run *const *runs, int n)
 {
 	uint64_t seq = comm->engine.next_seq;
-	bool pair = runs[0]->pair;
+	bool pair = runs[0]->bound.pair;
 	choir_event *event;
 	choir_status st;
 

@@ -66,11 +66,11 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 	snprintf(run->name, sizeof run->name, "%s", call->name);
 	if (call->deadline_ms > 0)
 		run->deadline_ms = call->deadline_ms;
-	run->dtype = sparse->val_dtype;
-	run->op = sparse->op;
-	run->record = (struct call_record){ .collective = COLLECTIVE_SPARSE_ALLREDUCE, .dtype = (uint8_t)sparse->val_dtype,
+	run->bound.dtype = sparse->val_dtype;
+	run->bound.op = sparse->op;
+	run->bound.record = (struct call_record){ .collective = COLLECTIVE_SPARSE_ALLREDUCE, .dtype = (uint8_t)sparse->val_dtype,
 		                            .op = (uint8_t)sparse->op, .hash = sparse_agreement(sparse) };
-	snprintf(run->record.algorithm, sizeof run->record.algorithm, "%s", sparse->algorithm != NULL ? sparse->algorithm : "auto");
+	snprintf(run->bound.record.algorithm, sizeof run->bound.record.algorithm, "%s", sparse->algorithm != NULL ? sparse->algorithm : "auto");
 	sparse->name = call->name;
 	TRY(run_keep(run, sparse->send_ind));
 	TRY(run_keep(run, sparse->send_val));

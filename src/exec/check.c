@@ -26,7 +26,7 @@ static int absent(const struct run *run, int *n_absent)
 	int first = -1;
 
 	*n_absent = 0;
-	for (int rank = 0; rank < run->comm->n && !run->pair; rank++)
+	for (int rank = 0; rank < run->comm->n && !run->bound.pair; rank++)
 		if (rank != run->comm->rank && calls_of(run->comm, rank) <= run->seq) {
 			first = first < 0 ? rank : first;
 			++*n_absent;
@@ -40,7 +40,7 @@ static void say_late(struct run *run, double seconds, char *text, size_t bytes)
 	char called[128], who[96] = "";
 	int n_late, first = run_late(run, &n_late), n_absent, missing = absent(run, &n_absent);
 
-	run_describe(&run->record, run->key, called, sizeof called);
+	run_describe(&run->bound.record, run->key, called, sizeof called);
 	if (missing >= 0 && first >= 0) {
 		first = missing;
 		n_late = n_absent;
@@ -67,7 +67,7 @@ static bool check_dead(struct run *run)
 		for (int i = 0; i < peer->n_ranks && peer->dead_looks > 1; i++) {
 			if (!run_waits_for(run, peer->ranks[i]))
 				continue;
-			run_describe(&run->record, run->key, called, sizeof called);
+			run_describe(&run->bound.record, run->key, called, sizeof called);
 			snprintf(text, sizeof text, "%s: rank %d: rank %d is dead, and %s waits for it", comm->name, comm->rank, peer->ranks[i], called);
 			comm_fail(comm, CHOIR_PEER_DEAD, text);
 			return true;

@@ -52,8 +52,8 @@ static void free_express(struct choir_comm *comm)
 	comm->engine.express = NULL;
 	for (; run != NULL; run = next) {
 		next = run->next;
-		cached_plan_release(run->cached);
-		run->cached = NULL;
+		cached_plan_release(run->bound.cached);
+		run->bound.cached = NULL;
 		steps_free(run);
 		choir_event_release(run->event);
 		free(run);

@@ -37,16 +37,16 @@ static void number(struct run *run)
 {
 	struct engine *engine = &run->comm->engine;
 
-	if (run->pair) {
-		uint64_t *count = run->pair_sends ? engine->sent : engine->received;
+	if (run->bound.pair) {
+		uint64_t *count = run->bound.pair_sends ? engine->sent : engine->received;
 
-		run->key = WIRE_PAIR | count[run->pair_peer]++;
+		run->key = WIRE_PAIR | count[run->bound.pair_peer]++;
 		return;
 	}
 	run->seq = engine->next_seq++;
 	run->key = run->seq;
 	if (run->comm->layout.n_nodes > 1) /* ranks of one node see each other's records in the arena */
-		inbox_expect(&run->comm->inbox, run->key, &run->record);
+		inbox_expect(&run->comm->inbox, run->key, &run->bound.record);
 	run->lane = (int)(run->seq % COMM_LANES);
 	slot_ring_take(run);
 	atomic_store_explicit(&comm_control(run->comm, run->comm->place)->last_seq, run->seq + 1, memory_order_relaxed);

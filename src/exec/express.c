@@ -21,7 +21,7 @@ enum express_kind express_kind_of(enum collective collective)
 
 static enum express_kind kind_of(const struct run *run)
 {
-	return !run->pair ? EXPRESS_COLLECTIVE : run->pair_sends ? EXPRESS_SEND : EXPRESS_RECV;
+	return !run->bound.pair ? EXPRESS_COLLECTIVE : run->bound.pair_sends ? EXPRESS_SEND : EXPRESS_RECV;
 }
 
 /* The comm's run of that kind; made when first needed. */
@@ -35,16 +35,16 @@ static struct run *take(struct choir_comm *comm, enum express_kind kind)
 	if (run == NULL) {
 		if (run_create(comm, &run) != CHOIR_SUCCESS)
 			return NULL;
-		run->pair = kind != EXPRESS_COLLECTIVE;
-		run->pair_sends = kind == EXPRESS_SEND;
+		run->bound.pair = kind != EXPRESS_COLLECTIVE;
+		run->bound.pair_sends = kind == EXPRESS_SEND;
 		run->next = engine->express;
 		engine->express = run;
 	}
 	run->deadline_ms = comm->deadline_ms;
-	run->on_the_spot = !run->pair;
-	memset(&run->record, 0, sizeof run->record);
-	run->record_hash = 0;
-	run->send_place = run->recv_place = 0;
+	run->on_the_spot = !run->bound.pair;
+	memset(&run->bound.record, 0, sizeof run->bound.record);
+	run->bound.record_hash = 0;
+	run->bound.send_place = run->bound.recv_place = 0;
 	engine->repeats[kind].run = NULL;
 	return run;
 }
@@ -98,11 +98,11 @@ static void clean(struct run *run)
 	run->disagrees = false;
 	run_drop_lists(run);
 	run->met_node = run->unsaid = run->warned = run->only_mine = false;
-	run->send_in_recv = run->recv_in_send = false;
-	run->inner_off = 0;
+	run->bound.send_in_recv = run->bound.recv_in_send = false;
+	run->bound.inner_off = 0;
 	run->plan_index = 0;
 	run->started_ns = run->submitted_ns = run->ask_ms = 0;
-	if (run->pair) {
+	if (run->bound.pair) {
 		run->key = UINT64_MAX; /* no message's: mail.c looks at idle runs too */
 		atomic_store_explicit(&run->event->wire_bytes, 0, memory_order_relaxed);
 	}
@@ -205,7 +205,7 @@ static choir_status fail(struct run *const *runs, int n, const struct run *faile
 /* What is short most likely comes through the arena (exec/mail.h): the transport is asked now and then. */
 static bool asks_transport(struct run *const *runs, int n, int idle)
 {
-	return runs[0]->pair && (idle % MAIL_ROUNDS == MAIL_ROUNDS - 1 || runs[n - 1]->in.bytes > ARENA_ITEM_BYTES);
+	return runs[0]->bound.pair && (idle % MAIL_ROUNDS == MAIL_ROUNDS - 1 || runs[n - 1]->bound.in.bytes > ARENA_ITEM_BYTES);
 }
 
 /* One round; true if anything moved.  *left: how many have not ended.  *failed_p: the one that failed. */
@@ -229,7 +229,7 @@ static bool advance(struct run *const *runs, int n, int idle, int *left, const s
 choir_status express_end(struct run *const *runs, int n, choir_event **event_p)
 {
 	*event_p = NULL;
-	if ((runs[0]->plan->messages && !runs[0]->pair) || !engine_number(runs, n))
+	if ((runs[0]->plan->messages && !runs[0]->bound.pair) || !engine_number(runs, n))
 		return submit(runs, n, event_p);
 	return express_carry_out(runs, n, event_p);
 }
@@ -238,7 +238,7 @@ choir_status express_carry_out(struct run *const *runs, int n, choir_event **eve
 {
 	struct choir_comm *comm = runs[0]->comm;
 	int rounds = comm->crowded ? 1 : WAIT_ROUNDS, left = n;
-	bool pair = runs[0]->pair; /* once the lock is given back the runs are another thread's */
+	bool pair = runs[0]->bound.pair; /* once the lock is given back the runs are another thread's */
 	const struct run *failed = NULL;
 
 	for (int idle = 0; left > 0 && failed == NULL && idle < rounds; idle++) {

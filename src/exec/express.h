@@ -13,7 +13,7 @@ enum express_kind express_kind_of(enum collective collective);
 bool express_lock(struct choir_comm *comm);
 
 /* express_begin: the comm's runs for such calls, one of each kind: n is 1, or 2 for a send and a recv that are one call.  The comm's engine is this thread's until
- * express_end or express_drop.  False: something is under way, go the usual way.  A run still has the plan of the call before, and what that was for (run->in). */
+ * express_end or express_drop.  False: something is under way, go the usual way.  A run still has the plan of the call before, and what that was for (run->bound.in). */
 bool express_begin(struct choir_comm *comm, const enum express_kind *kinds, int n, struct run **runs);
 void express_drop(struct run *const *runs, int n);
 

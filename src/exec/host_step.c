@@ -127,13 +127,13 @@ bool steps_host_copy(struct run *run, const struct plan_step *step)
 void steps_reduce_call(const struct run *run, const struct plan_step *step, uint64_t len, struct reduce_call *call)
 {
 	*call = (struct reduce_call){
-		.dtype = run->dtype,
-		.op = run->op,
+		.dtype = run->bound.dtype,
+		.op = run->bound.op,
 		.n_src = step->n_src,
 		.raw_from = step->raw == PLAN_RAW_ALL ? 0 : step->raw == PLAN_RAW_REST ? 1 : step->n_src,
 		.final = step->final,
 		.n_ranks = run->comm->n,
-		.factor = run->factor,
+		.factor = run->bound.factor,
 		.n_dst = 1,
 		.stream_from = 1,
 		.count = len / run->plan->elem_bytes,

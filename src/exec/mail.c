@@ -32,9 +32,9 @@ static uint64_t number_of(const struct run *run)
 
 static uint64_t hash_of(struct run *run)
 {
-	if (run->record_hash == 0)
-		run->record_hash = record_hash(&run->record);
-	return run->record_hash;
+	if (run->bound.record_hash == 0)
+		run->bound.record_hash = record_hash(&run->bound.record);
+	return run->bound.record_hash;
 }
 
 static unsigned char *ring_of(struct arena_mail *mail)
@@ -74,7 +74,7 @@ static uint32_t ns_since(int64_t start)
 /* Past the cache where the message and all that goes with it do not fit. */
 static bool streams(const struct run *run)
 {
-	return run->in.bytes >= run->comm->cache_bytes / 4;
+	return run->bound.in.bytes >= run->comm->cache_bytes / 4;
 }
 
 /* Both copies of a piece took so long. */
@@ -122,8 +122,8 @@ bool mail_put(struct run *run, const struct plan_step *step)
 	if (room > 0)
 		item->at = at % ring_bytes;
 	item->message = number_of(run);
-	if (memcmp(item->record, &run->record, sizeof run->record) != 0)
-		memcpy(item->record, &run->record, sizeof run->record);
+	if (memcmp(item->record, &run->bound.record, sizeof run->bound.record) != 0)
+		memcpy(item->record, &run->bound.record, sizeof run->bound.record);
 	item->call = hash_of(run);
 	mail->at = mail->ends[mail->put % ARENA_ITEMS] = at + room;
 	mail->put++;

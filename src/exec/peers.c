@@ -8,14 +8,14 @@
 void peers_say(const struct run *run)
 {
 	struct choir_comm *comm = run->comm;
-	size_t bytes = run->send_list.n * sizeof *run->send_list.places;
+	size_t bytes = run->bound.send_list.n * sizeof *run->bound.send_list.places;
 	unsigned char *slot;
 
-	if (run->lists == NULL || run->send_place == 0 || run->recv_place == 0)
+	if (run->bound.lists == NULL || run->bound.send_place == 0 || run->bound.recv_place == 0)
 		return;
 	slot = slot_ring_at(run, comm->place, 0);
-	copy_host_stream(slot, run->send_list.places, bytes);
-	copy_host_stream(slot + bytes, run->recv_list.places, bytes);
+	copy_host_stream(slot, run->bound.send_list.places, bytes);
+	copy_host_stream(slot + bytes, run->bound.recv_list.places, bytes);
 	copy_host_fence();
 }
 
@@ -36,20 +36,20 @@ void peers_find(struct run *run, int place)
 {
 	const uint64_t *places;
 
-	if (run->lists == NULL) {
+	if (run->bound.lists == NULL) {
 		find_buffers(run, place, &run->peers[place]);
 		return;
 	}
 	places = (const uint64_t *)(const void *)slot_ring_at(run, place, 0);
 	run->peer_finds++;
-	run->peers[place] = (struct run_peer){ .send_places = places, .recv_places = places + run->send_list.n };
+	run->peers[place] = (struct run_peer){ .send_places = places, .recv_places = places + run->bound.send_list.n };
 }
 
 unsigned char *peers_host(struct run *run, int rank, bool sends, uint64_t off, uint64_t *span)
 {
 	int place = run->comm->layout.place_of[rank];
 	const struct run_peer *peer = &run->peers[place];
-	struct segments *mine = sends ? &run->send_list : &run->recv_list; /* the peer's segments are as long */
+	struct segments *mine = sends ? &run->bound.send_list : &run->bound.recv_list; /* the peer's segments are as long */
 	const uint64_t *places = sends ? peer->send_places : peer->recv_places;
 	const struct segment *segment;
 

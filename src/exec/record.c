@@ -53,15 +53,15 @@ choir_status record_mismatch(const struct choir_comm *comm, uint64_t key, const 
 
 choir_status run_mismatch(const struct run *run, int peer, const struct call_record *theirs)
 {
-	return record_mismatch(run->comm, run->key, &run->record, peer, theirs);
+	return record_mismatch(run->comm, run->key, &run->bound.record, peer, theirs);
 }
 
 choir_status run_compare(struct run *run, int peer, const struct call_record *theirs)
 {
 	struct call_record alike = *theirs;
 
-	alike.hash = run->record.hash;
-	if (run->disagree == NULL || memcmp(&alike, &run->record, sizeof alike) != 0)
+	alike.hash = run->bound.record.hash;
+	if (run->bound.disagree == NULL || memcmp(&alike, &run->bound.record, sizeof alike) != 0)
 		return run_mismatch(run, peer, theirs);
 	run->disagrees = true;
 	return CHOIR_SUCCESS;
@@ -77,7 +77,7 @@ static choir_status check_node(struct run *run)
 		struct arena_lane *lane = comm_lane(comm, place, run->lane);
 		uint64_t flag = atomic_load_explicit(&lane->flag, memory_order_acquire);
 
-		if (flag >> 24 == run->seq + 1 && lane->call != run->record_hash) {
+		if (flag >> 24 == run->seq + 1 && lane->call != run->bound.record_hash) {
 			struct call_record theirs;
 
 			memcpy(&theirs, lane->record, sizeof theirs);
@@ -89,7 +89,7 @@ static choir_status check_node(struct run *run)
 
 choir_status run_check_ended(struct run *run)
 {
-	if (run->pair || run->met_node || run->unsaid)
+	if (run->bound.pair || run->met_node || run->unsaid)
 		return CHOIR_SUCCESS;
 	atomic_thread_fence(memory_order_seq_cst); /* mine is published: of two ranks at least one sees the other's */
 	return check_node(run);
@@ -102,11 +102,11 @@ choir_status run_check_records(struct run *run)
 
 	if (run->state != RUN_MEET && run->state != RUN_MAP && run->state != RUN_STEPS && run->state != RUN_TURN)
 		return CHOIR_SUCCESS;
-	if (!run->pair)
+	if (!run->bound.pair)
 		TRY(check_node(run));
-	if (run->pair && run->pair_sends) /* what came from the peer under the same number is for my receive */
+	if (run->bound.pair && run->bound.pair_sends) /* what came from the peer under the same number is for my receive */
 		return CHOIR_SUCCESS;
-	if (inbox_mismatch(&run->comm->inbox, run->key, run->pair ? run->pair_peer : -1, &run->record, &theirs, &src))
+	if (inbox_mismatch(&run->comm->inbox, run->key, run->bound.pair ? run->bound.pair_peer : -1, &run->bound.record, &theirs, &src))
 		return run_mismatch(run, src, &theirs);
 	return CHOIR_SUCCESS;
 }

@@ -10,7 +10,7 @@
 /* The cl_mem over a reference, if the device may use it in place during the run. */
 static bool in_place_operand(struct run *run, struct plan_ref ref, struct reduce_operand *out)
 {
-	const struct dev_access *access = ref.buf == PLAN_SEND ? &run->send : &run->recv;
+	const struct dev_access *access = ref.buf == PLAN_SEND ? &run->bound.send : &run->bound.recv;
 
 	switch (ref.buf) {
 	case PLAN_SEND:

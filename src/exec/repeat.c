@@ -87,7 +87,7 @@ bool repeat_begin(struct choir_comm *comm, const struct repeat_call *calls, int 
 		runs[i] = repeat->run;
 	}
 	for (int i = 0; i < n && same; i++)
-		runs[i]->disagree_ctx = calls[i].disagree_ctx;
+		runs[i]->bound.disagree_ctx = calls[i].disagree_ctx;
 	if (!same)
 		engine_leave(&comm->engine);
 	return same;

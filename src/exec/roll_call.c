@@ -50,9 +50,9 @@ static void send_note(struct choir_comm *comm, int rank, struct wire_header *hea
 void roll_ask(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
-	struct wire_header header = { .kind = WIRE_ASK, .key = run->key, .record = run->record };
+	struct wire_header header = { .kind = WIRE_ASK, .key = run->key, .record = run->bound.record };
 
-	for (int rank = 0; rank < comm->n && !run->pair; rank++)
+	for (int rank = 0; rank < comm->n && !run->bound.pair; rank++)
 		if (comm->layout.node_of[rank] != comm->layout.node_of[comm->rank])
 			send_note(comm, rank, &header);
 }
@@ -63,7 +63,7 @@ static uint64_t started(struct choir_comm *comm)
 	uint64_t first = comm->engine.next_seq;
 
 	for (const struct run *run = comm->engine.active; run != NULL; run = run->next)
-		if (!run->pair && run->state == RUN_DEPS && run->seq < first)
+		if (!run->bound.pair && run->state == RUN_DEPS && run->seq < first)
 			first = run->seq;
 	return first;
 }

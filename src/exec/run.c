@@ -34,7 +34,7 @@ static choir_status in_deps(struct run *run, bool *moved)
 			return error_set(dep->status, "an event it depends on failed: %s", choir_event_error(dep));
 		*moved = true;
 	}
-	run->state = run->pair ? RUN_MAP : RUN_ADMIT;
+	run->state = run->bound.pair ? RUN_MAP : RUN_ADMIT;
 	*moved = true;
 	return CHOIR_SUCCESS;
 }
@@ -42,21 +42,21 @@ static choir_status in_deps(struct run *run, bool *moved)
 /* A buffer of some rank is out of its peers' reach, or only some are in place where that matters: all ranks have seen that, and take the plan that goes through slots. */
 static choir_status take_other_plan(struct run *run)
 {
-	struct algo_in in = run->in;
+	struct algo_in in = run->bound.in;
 	const struct algorithm *algorithm;
 	struct cached_plan *other;
 
 	in.shared = false;
 	in.slot_bytes = run->comm->part_bytes;
-	cached_plan_lists(run->cached, &in);
+	cached_plan_lists(run->bound.cached, &in);
 	algorithm = rules_choose(&run->comm->rules, &in);
 	if (algorithm == NULL)
 		return error_set(CHOIR_UNSUPPORTED, "no algorithm fits buffers that the ranks do not share");
 	TRY(plan_cache_get(&run->comm->plans, algorithm, &in, &other));
-	cached_plan_release(run->cached);
-	run->cached = other;
+	cached_plan_release(run->bound.cached);
+	run->bound.cached = other;
 	run->plan = &other->plan;
-	run->algorithm = NULL;
+	run->bound.algorithm = NULL;
 	run->event->algorithm = algorithm->name;
 	return CHOIR_SUCCESS;
 }
@@ -68,7 +68,7 @@ static choir_status learn(struct run *run, bool *moved)
 	run->in_line = run->held_back = false;
 	run->slot_at = run->slot_part;
 	run->state = RUN_ASK;
-	return run->disagree(run);
+	return run->bound.disagree(run);
 }
 
 /* Nobody touches a peer's buffer before that peer's deps are done; the same look finds calls that differ. */
@@ -90,7 +90,7 @@ choir_status run_meet(struct run *run, bool *moved)
 		const struct arena_lane *lane = comm_lane(comm, (int)place, run->lane);
 
 		reached &= lane->send_place != 0 && lane->recv_place != 0;
-		reached &= !run->plan->alike || (lane->send_place == lane->recv_place) == (run->send_place == run->recv_place);
+		reached &= !run->plan->alike || (lane->send_place == lane->recv_place) == (run->bound.send_place == run->bound.recv_place);
 		peers_find(run, (int)place);
 	}
 	if (!reached)
@@ -122,8 +122,8 @@ static choir_status in_ask(struct run *run, bool *moved)
 	case SCRIPT_PLAN:
 		run->plan = turn.plan;
 		run->plan_index++;
-		run->send = turn.send;
-		run->recv = turn.recv;
+		run->bound.send = turn.send;
+		run->bound.recv = turn.recv;
 		/* Phase 0 of this plan says that I have read all I need of the one before. */
 		arena_publish(comm_lane(run->comm, run->comm->place, run->lane), ARENA_FLAG(run->seq + 1, phase_of_plan(run)));
 		comm_ring_node(run->comm);
@@ -188,27 +188,27 @@ static choir_status poll_maps(struct run *run, bool *done)
 
 static choir_status start_maps(struct run *run)
 {
-	if (!run->send_in_recv && !run->send_mapped && dev_needs_map(&run->send)) {
-		TRY(dev_map(run->comm->device, &run->send, &run->map_events[0]));
+	if (!run->bound.send_in_recv && !run->send_mapped && dev_needs_map(&run->bound.send)) {
+		TRY(dev_map(run->comm->device, &run->bound.send, &run->map_events[0]));
 		run->send_mapped = true;
 	}
-	if (!run->recv_in_send && !run->recv_mapped && dev_needs_map(&run->recv)) {
-		TRY(dev_map(run->comm->device, &run->recv, &run->map_events[1]));
+	if (!run->bound.recv_in_send && !run->recv_mapped && dev_needs_map(&run->bound.recv)) {
+		TRY(dev_map(run->comm->device, &run->bound.recv, &run->map_events[1]));
 		run->recv_mapped = true;
 	}
-	if (run->send_in_recv && run->recv_mapped)
-		run->send.ptr = run->recv.ptr + run->inner_off;
-	if (run->recv_in_send && run->send_mapped)
-		run->recv.ptr = run->send.ptr + run->inner_off;
+	if (run->bound.send_in_recv && run->recv_mapped)
+		run->bound.send.ptr = run->bound.recv.ptr + run->bound.inner_off;
+	if (run->bound.recv_in_send && run->send_mapped)
+		run->bound.recv.ptr = run->bound.send.ptr + run->bound.inner_off;
 	return CHOIR_SUCCESS;
 }
 
 static choir_status start_unmaps(struct run *run)
 {
 	if (run->send_mapped)
-		TRY(dev_unmap(run->comm->device, &run->send, &run->map_events[0]));
+		TRY(dev_unmap(run->comm->device, &run->bound.send, &run->map_events[0]));
 	if (run->recv_mapped)
-		TRY(dev_unmap(run->comm->device, &run->recv, &run->map_events[1]));
+		TRY(dev_unmap(run->comm->device, &run->bound.recv, &run->map_events[1]));
 	run->send_mapped = run->recv_mapped = false;
 	return CHOIR_SUCCESS;
 }
@@ -269,7 +269,7 @@ void run_leave(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
 
-	if (run->pair)
+	if (run->bound.pair)
 		return;
 	if (run->status != CHOIR_SUCCESS) /* phases that this rank will not come to */
 		arena_publish(comm_lane(comm, comm->place, run->lane), ARENA_FLAG(run->seq + 1, ARENA_DONE));
@@ -292,7 +292,7 @@ bool run_advance(struct run *run)
 		if (st != CHOIR_SUCCESS) {
 			char text[ERROR_TEXT_BYTES], called[128];
 
-			run_describe(&run->record, run->key, called, sizeof called);
+			run_describe(&run->bound.record, run->key, called, sizeof called);
 			error_prefix(st, "rank %d: %s", run->comm->rank, called);
 			memcpy(text, error_text(), sizeof text);
 			run_fail(run, st, text);

@@ -41,30 +41,53 @@ struct run_peer {
 	const uint64_t *send_places, *recv_places; /* instead, if they are many: of the segments, in that rank's slot */
 };
 
+/* What a run carries out: a call with its plan and its buffers.  Constant while the run is under way, but for the addresses of buffers that are mapped. */
+struct bound {
+	struct call_record record;  /* of the call: what ranks compare */
+	uint64_t record_hash;       /* 0 = not computed yet */
+	bool pair;                  /* send or recv: keyed per pair, uses no lane */
+	bool pair_sends;
+	int pair_peer;
+	choir_dtype dtype;
+	choir_op op;
+	double factor;              /* of premul_sum */
+
+	struct cached_plan *cached; /* a reference; NULL = a script */
+	struct algo_in in;          /* the plan was chosen and built for it */
+	const struct algorithm *algorithm; /* the rules chose it; NULL = something else decided */
+	choir_status (*disagree)(struct run *run); /* the record's hash may differ from rank to rank: makes the run a script then, if it is none yet; NULL = it may not */
+	void *disagree_ctx;
+
+	struct dev_access send, recv;
+	struct segments send_list, recv_list; /* instead of those, if they are many */
+	struct segments_owner *lists; /* a reference; NULL = they are not many */
+	bool send_in_recv, recv_in_send; /* MAP: one lies inside the other, which alone is mapped */
+	uint64_t inner_off;         /* and starts there */
+	uint64_t send_place, recv_place; /* the buffers' symmetric addresses (exec/symmetric.h), for plans whose peers read or write them */
+};
+
 struct run {
 	struct run *next;
 	struct choir_comm *comm;    /* kept alive by the event */
 	choir_event *event;
 	enum run_state state;
 
-	/* what is called */
-	struct call_record record;
-	uint64_t record_hash;
-	bool in_line;               /* the plan uses so little of its slots that it stands beside the flags */
-	bool held_back;             /* my part of that is in `line` until my flag goes up: Note [one store] */
-	unsigned char line[ARENA_LINE_BYTES];
-	bool pair;                  /* send or recv: keyed per pair, uses no lane */
-	int pair_peer;
-	bool pair_sends;
-	uint64_t key, seq;          /* given at submission */
+	struct bound bound;
+
+	/* its place among the calls of the comm, given at submission */
+	uint64_t key, seq;
 	int lane;
 	uint64_t slot_at;           /* my place in the slots, see slot_ring.h */
 	uint64_t slot_part;         /* and that of the plans that come if ranks disagree */
 	uint32_t slot_behind;       /* bit b: the call before it in lane b had some of it, and is waited for */
-	choir_dtype dtype;
-	choir_op op;
-	double factor;              /* of premul_sum */
-	char name[32];
+	bool in_line;               /* the plan uses so little of its slots that it stands beside the flags */
+	bool held_back;             /* my part of that is in `line` until my flag goes up: Note [one store] */
+	unsigned char line[ARENA_LINE_BYTES];
+	bool unsaid;                /* Note [unsaid calls]: peers do not know of it yet */
+	bool met_node;              /* a step has compared the records of the whole node */
+	bool disagrees;             /* the records were found to differ where they may */
+	struct run_peer *peers;     /* [node size], kept with the run; NULL until first needed */
+	uint64_t peer_finds;        /* how often those were looked up */
 
 	/* what it waits for */
 	cl_event *cl_deps;
@@ -77,36 +100,21 @@ struct run {
 	cl_mem kept[RUN_KEPT];
 	size_t n_kept;
 
-	/* what it runs */
-	struct cached_plan *cached; /* dense: its one plan */
+	/* its steps */
 	const struct plan *plan;
-	struct algo_in in;          /* what it was chosen and built for: another one is taken if buffers it touches are out of reach */
-	const struct algorithm *algorithm; /* that the rules gave for it; NULL = something else decided */
-	uint64_t send_place, recv_place; /* of my buffers, for those peers */
-	struct run_peer *peers;     /* [node size], kept with the run; NULL until first needed */
-	uint64_t peer_finds;        /* how often those were looked up */
 	uint32_t plan_index;        /* of a script's plans: keeps phases and tags apart */
-	struct dev_access send, recv;
-	struct segments send_list, recv_list; /* instead of those, if they are many */
-	struct segments_owner *lists; /* a reference; NULL = they are not */
-	bool send_in_recv, recv_in_send; /* MAP: one lies inside the other, which alone is mapped */
-	uint64_t inner_off;         /* and starts there */
+	struct step_board board;
 	bool send_mapped, recv_mapped;
 	cl_event map_events[2];
-	struct step_board board;
+	struct dev_memory scratch;
+	cl_mem device_scratch;      /* reduce kernels: operands the device cannot read in place */
+	uint64_t device_scratch_bytes;
 	bool past;                  /* what peers read is written past the cache: */
 	int stores_entry;           /* for stores.h: of what kind and size the plan is, -1 = of none */
 	uint64_t stores_bytes;
 	int64_t stores_ns;          /* since when it runs */
-	bool met_node;              /* a step has compared the records of the whole node */
-	bool unsaid;                /* Note [unsaid calls]: peers do not know of it yet */
-	struct dev_memory scratch;
-	cl_mem device_scratch;      /* reduce kernels: operands the device cannot read in place */
-	uint64_t device_scratch_bytes;
 
-	choir_status (*disagree)(struct run *run); /* the record's hash may differ from rank to rank; makes the run a script then, if it is none yet; NULL = it may not */
-	void *disagree_ctx;
-	bool disagrees;             /* it was found to */
+	/* a script */
 	const struct script_ops *script;
 	void *script_state;
 	void (*ended)(struct run *run); /* just before the event completes, if set */
@@ -116,6 +124,7 @@ struct run {
 	char *call_text;
 
 	/* how long */
+	char name[32];
 	int64_t deadline_ms, started_ns; /* 0 = deps not seen complete yet */
 	int64_t submitted_ns;
 	int64_t ask_ms;             /* when the run next asks who is there; 0 = has not yet */

@@ -21,18 +21,18 @@ static bool left_by(struct choir_comm *comm, int place, int lane, uint64_t seq)
  * hash. */
 static void announce(struct run *run, struct arena_lane *lane)
 {
-	if (run->record_hash == 0)
-		run->record_hash = memcmp(lane->record, &run->record, sizeof run->record) == 0 ? lane->call : record_hash(&run->record);
-	if (lane->call != run->record_hash) {
-		memcpy(lane->record, &run->record, sizeof run->record);
-		lane->call = run->record_hash;
+	if (run->bound.record_hash == 0)
+		run->bound.record_hash = memcmp(lane->record, &run->bound.record, sizeof run->bound.record) == 0 ? lane->call : record_hash(&run->bound.record);
+	if (lane->call != run->bound.record_hash) {
+		memcpy(lane->record, &run->bound.record, sizeof run->bound.record);
+		lane->call = run->bound.record_hash;
 	}
 	if (run->plan == NULL || !run->plan->peers)
 		return;
-	if (lane->send_place != run->send_place)
-		lane->send_place = run->send_place;
-	if (lane->recv_place != run->recv_place)
-		lane->recv_place = run->recv_place;
+	if (lane->send_place != run->bound.send_place)
+		lane->send_place = run->bound.send_place;
+	if (lane->recv_place != run->bound.recv_place)
+		lane->recv_place = run->bound.recv_place;
 }
 
 static bool left_by_all(struct choir_comm *comm, uint64_t seq)

@@ -22,7 +22,7 @@ choir_status run_create(struct choir_comm *comm, struct run **out_p)
 		return error_no_memory("a call", sizeof *run);
 	run->comm = comm;
 	run->deadline_ms = comm->deadline_ms;
-	run->factor = 1;
+	run->bound.factor = 1;
 	choir_status st = event_create(comm, &run->event);
 	if (st != CHOIR_SUCCESS) {
 		steps_free(run);
@@ -47,19 +47,19 @@ choir_status run_keep(struct run *run, choir_buffer buffer)
 void run_take_lists(struct run *run, struct segments_owner *owner, const struct segments *send, const struct segments *recv)
 {
 	run_drop_lists(run);
-	run->lists = segments_retain(owner);
-	run->send_list = *send;
-	run->recv_list = *recv;
-	run->send = run->recv = (struct dev_access){ .direct = true };
+	run->bound.lists = segments_retain(owner);
+	run->bound.send_list = *send;
+	run->bound.recv_list = *recv;
+	run->bound.send = run->bound.recv = (struct dev_access){ .direct = true };
 }
 
 void run_drop_lists(struct run *run)
 {
-	if (run->lists == NULL)
+	if (run->bound.lists == NULL)
 		return;
-	segments_release(run->lists);
-	run->lists = NULL;
-	run->send_list = run->recv_list = (struct segments){ .n = 0 };
+	segments_release(run->bound.lists);
+	run->bound.lists = NULL;
+	run->bound.send_list = run->bound.recv_list = (struct segments){ .n = 0 };
 }
 
 void run_join(struct run *first, struct run *second)
@@ -112,7 +112,7 @@ void run_discard(struct run *run)
 	free(run->call_text);
 	release_deps(run);
 	run_drop_lists(run);
-	cached_plan_release(run->cached);
+	cached_plan_release(run->bound.cached);
 	wipe(run);
 	run->comm = comm;
 	pthread_mutex_lock(&comm->engine.submit);

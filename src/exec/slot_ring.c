@@ -23,7 +23,7 @@ static uint64_t need_of(const struct run *run)
 	uint64_t used;
 
 	/* A script's plans come later, and so does another plan where some buffer is out of its peers' reach or ranks differ in counts. */
-	if (run->plan == NULL || run->disagree != NULL || run->plan->peers)
+	if (run->plan == NULL || run->bound.disagree != NULL || run->plan->peers)
 		return comm->part_bytes;
 	used = run->plan->slot_used < comm->slot_bytes ? run->plan->slot_used : comm->slot_bytes;
 	return (used + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
@@ -32,7 +32,7 @@ static uint64_t need_of(const struct run *run)
 /* On all ranks, and its place most likely not used. */
 static bool goes_past_slots(const struct run *run)
 {
-	return run->plan != NULL && run->disagree == NULL && run->plan->peers;
+	return run->plan != NULL && run->bound.disagree == NULL && run->plan->peers;
 }
 
 /* Where the ring turns: soon, so that it shares the cache with the callers' data, but two such calls have places of their own.  A place that is not used is nowhere in
@@ -47,7 +47,7 @@ static uint64_t turn_of(const struct run *run, uint64_t ring_bytes, uint64_t byt
 /* The plan at hand is a short one, and where another one may take its place that is after all ranks have seen that it will. */
 static bool begins_short(const struct run *run)
 {
-	return run->plan != NULL && run->disagree != NULL && !run->plan->peers && run->plan->slot_used < SHORT_BYTES;
+	return run->plan != NULL && run->bound.disagree != NULL && !run->plan->peers && run->plan->slot_used < SHORT_BYTES;
 }
 
 /* Which lanes' calls have some of those lines. */

@@ -11,12 +11,12 @@ static bool needs_command(const struct dev_access *access, const struct segments
 
 static bool is_read(const struct run *run, const struct plan_step *step)
 {
-	return run->plan->refs[step->src_first].buf == PLAN_SEND && needs_command(&run->send, &run->send_list);
+	return run->plan->refs[step->src_first].buf == PLAN_SEND && needs_command(&run->bound.send, &run->bound.send_list);
 }
 
 static bool is_write(const struct run *run, const struct plan_step *step)
 {
-	return step->dst.buf == PLAN_RECV && needs_command(&run->recv, &run->recv_list);
+	return step->dst.buf == PLAN_RECV && needs_command(&run->bound.recv, &run->bound.recv_list);
 }
 
 bool steps_is_staged(const struct run *run, const struct plan_step *step)
@@ -44,27 +44,27 @@ static bool is_copied_now(const struct run *run, const struct plan_step *step)
 
 static choir_status start_read(struct run *run, uint64_t off, void *to, uint64_t bytes, cl_event *event_p)
 {
-	if (run->send_list.n > 0)
-		return segments_read(run->comm->device, &run->send_list, off, to, bytes, event_p);
-	return dev_stage_read(run->comm->device, &run->send, off, to, bytes, event_p);
+	if (run->bound.send_list.n > 0)
+		return segments_read(run->comm->device, &run->bound.send_list, off, to, bytes, event_p);
+	return dev_stage_read(run->comm->device, &run->bound.send, off, to, bytes, event_p);
 }
 
 static choir_status start_write(struct run *run, uint64_t off, const void *from, uint64_t bytes, cl_event *event_p)
 {
-	if (run->recv_list.n > 0)
-		return segments_write(run->comm->device, &run->recv_list, off, from, bytes, event_p);
-	return dev_stage_write(run->comm->device, &run->recv, off, from, bytes, event_p);
+	if (run->bound.recv_list.n > 0)
+		return segments_write(run->comm->device, &run->bound.recv_list, off, from, bytes, event_p);
+	return dev_stage_write(run->comm->device, &run->bound.recv, off, from, bytes, event_p);
 }
 
 choir_status steps_stage_copy(struct run *run, const struct plan_step *step, cl_event *event_p, bool *done)
 {
 	struct plan_ref src = run->plan->refs[step->src_first];
-	bool reads = is_read(run, step), now = run->lists == NULL && is_copied_now(run, step);
+	bool reads = is_read(run, step), now = run->bound.lists == NULL && is_copied_now(run, step);
 
 	if (now && reads)
-		TRY(dev_stage_read_now(run->comm->device, &run->send, src.off, steps_host(run, step->dst), step->len));
+		TRY(dev_stage_read_now(run->comm->device, &run->bound.send, src.off, steps_host(run, step->dst), step->len));
 	else if (now)
-		TRY(dev_stage_write_now(run->comm->device, &run->recv, step->dst.off, steps_host(run, src), step->len));
+		TRY(dev_stage_write_now(run->comm->device, &run->bound.recv, step->dst.off, steps_host(run, src), step->len));
 	else if (reads)
 		TRY(start_read(run, src.off, steps_host(run, step->dst), step->len, event_p));
 	else

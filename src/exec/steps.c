@@ -29,9 +29,9 @@ unsigned char *steps_host_span(struct run *run, struct plan_ref ref, uint64_t *s
 
 	switch (ref.buf) {
 	case PLAN_SEND:
-		return in_callers(&run->send, &run->send_list, ref.off, span);
+		return in_callers(&run->bound.send, &run->bound.send_list, ref.off, span);
 	case PLAN_RECV:
-		return in_callers(&run->recv, &run->recv_list, ref.off, span);
+		return in_callers(&run->bound.recv, &run->bound.recv_list, ref.off, span);
 	case PLAN_SCRATCH:
 		return (unsigned char *)run->scratch.ptr + ref.off;
 	case PLAN_SLOT:
@@ -103,7 +103,7 @@ static choir_status send_message(struct run *run, const struct plan_step *step)
 		.dst = step->peer,
 		.tag = tag_of(run, step->tag),
 		.bytes_check = (uint32_t)step->len,
-		.record = run->record,
+		.record = run->bound.record,
 	};
 
 	TRY(pump_send(comm->pump, comm->endpoint_of[step->peer], &header, step->len > 0 ? steps_host(run, run->plan->refs[step->src_first]) : NULL,
@@ -118,7 +118,7 @@ static choir_status start_send(struct run *run, uint32_t id, bool *done)
 	const struct plan_step *step = &run->plan->steps[id];
 
 	*done = true;
-	return run->pair && run->pair_sends && mail_put(run, step) ? CHOIR_SUCCESS : send_message(run, step);
+	return run->bound.pair && run->bound.pair_sends && mail_put(run, step) ? CHOIR_SUCCESS : send_message(run, step);
 }
 
 static choir_status poll_recv(struct run *run, uint32_t id, bool *done)
@@ -127,11 +127,11 @@ static choir_status poll_recv(struct run *run, uint32_t id, bool *done)
 	struct pump_message *message;
 	choir_status st = CHOIR_SUCCESS;
 
-	if (run->pair && !run->pair_sends)
+	if (run->bound.pair && !run->bound.pair_sends)
 		TRY(mail_take(run, step, done));
 	if (*done || (message = inbox_take(&run->comm->inbox, run->key, step->peer, tag_of(run, step->tag))) == NULL)
 		return CHOIR_SUCCESS;
-	if (memcmp(&message->header.record, &run->record, sizeof run->record) != 0)
+	if (memcmp(&message->header.record, &run->bound.record, sizeof run->bound.record) != 0)
 		st = run_mismatch(run, step->peer, &message->header.record);
 	else if (message->payload_bytes != step->len)
 		st = error_set(CHOIR_TRANSPORT, "%s: rank %d got a message of %zu bytes from rank %d where %llu were due (%s)", run->comm->name,
@@ -165,7 +165,7 @@ choir_status steps_reached(struct run *run, int place, uint32_t phase, bool *yes
 	struct call_record theirs;
 
 	*yes = flag >= ARENA_FLAG(run->seq + 1, phase_of(run, phase));
-	if (flag >> 24 != run->seq + 1 || lane->call == run->record_hash)
+	if (flag >> 24 != run->seq + 1 || lane->call == run->bound.record_hash)
 		return CHOIR_SUCCESS;
 	memcpy(&theirs, lane->record, sizeof theirs);
 	*yes &= run->script != NULL; /* else this plan is not the others' */

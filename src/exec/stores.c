@@ -19,7 +19,7 @@ static int kind_of(const struct run *run)
 
 	if (run->plan->peers)
 		return STORES_KINDS - 1;
-	return run->script == NULL && (size_t)run->record.collective < N_COLLECTIVES ? kinds[run->record.collective] : 2;
+	return run->script == NULL && (size_t)run->bound.record.collective < N_COLLECTIVES ? kinds[run->bound.record.collective] : 2;
 }
 
 static uint64_t bytes_of(const struct run *run)
@@ -27,7 +27,7 @@ static uint64_t bytes_of(const struct run *run)
 	uint64_t most = 0;
 
 	if (run->script == NULL)
-		return run->in.bytes;
+		return run->bound.in.bytes;
 	for (uint32_t i = 0; i < run->plan->n_steps; i++)
 		most = run->plan->steps[i].len > most ? run->plan->steps[i].len : most;
 	return most;
@@ -119,7 +119,7 @@ void stores_begin(struct run *run)
 
 	run->past = false;
 	run->stores_entry = -1;
-	if (comm->node_size == 1 || run->pair || run->in_line)
+	if (comm->node_size == 1 || run->bound.pair || run->in_line)
 		return;
 	bytes = bytes_of(run);
 	if (bytes < STORES_BYTES)

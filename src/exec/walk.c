@@ -24,14 +24,14 @@ static bool is_host_step(const struct run *run, const struct plan_step *step)
 	case PLAN_REDUCE:
 		return step->len <= STEP_PIECE_BYTES && !comm_by_kernels(run->comm);
 	default:
-		return run->pair && run->plan->n_steps == 1;
+		return run->bound.pair && run->plan->n_steps == 1;
 	}
 }
 
 bool walk_fits(const struct run *run)
 {
 	const struct plan *plan = run->plan;
-	bool fits = run->in.bytes <= WALK_BYTES && run->send.direct && run->recv.direct && run->lists == NULL;
+	bool fits = run->bound.in.bytes <= WALK_BYTES && run->bound.send.direct && run->bound.recv.direct && run->bound.lists == NULL;
 
 	for (uint32_t i = 0; i < plan->n_steps && fits; i++)
 		fits = is_host_step(run, &plan->steps[i]);
@@ -74,7 +74,7 @@ static bool is_reached(struct run *run, int peer, uint32_t phase)
 		const struct arena_lane *lane = comm_lane(comm, place, run->lane);
 		uint64_t flag = atomic_load_explicit(&lane->flag, memory_order_acquire);
 
-		if (flag < ARENA_FLAG(run->seq + 1, phase) || flag >> 24 != run->seq + 1 || lane->call != run->record_hash)
+		if (flag < ARENA_FLAG(run->seq + 1, phase) || flag >> 24 != run->seq + 1 || lane->call != run->bound.record_hash)
 			return false;
 	}
 	run->met_node |= peer == PLAN_ALL || comm->node_size == 2;
@@ -161,7 +161,7 @@ static bool is_timed(const struct run *run)
 {
 	const struct plan *plan = run->plan;
 
-	for (uint32_t i = 0; i < plan->n_steps && run->in.bytes >= STORES_BYTES; i++)
+	for (uint32_t i = 0; i < plan->n_steps && run->bound.in.bytes >= STORES_BYTES; i++)
 		if (plan->steps[i].dst.buf == PLAN_SLOT || plan->steps[i].dst.buf == PLAN_PEER_RECV || plan->steps[i].n_more > 0)
 			return true;
 	return false;
@@ -202,9 +202,9 @@ static void walk_plan(struct run *run, struct tape *tape)
 
 void walk(struct run *run)
 {
-	if (!run->pair)
+	if (!run->bound.pair)
 		walk_plan(run, &run->comm->engine.repeats[EXPRESS_COLLECTIVE].tape);
-	else if (run->pair_sends)
+	else if (run->bound.pair_sends)
 		walk_send(run);
 	else
 		walk_recv(run);
