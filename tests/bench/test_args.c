@@ -89,6 +89,10 @@ static void defaults_and_flags(void **state)
 	assert_true(PARSE(&args, error, "--tune=x.rules", "reduce", "-b", "1K") && args.n_collectives == 1 && args.begin == 1024);
 	assert_string_equal(args.tune_path, "x.rules");
 	args_fini(&args);
+	assert_true(PARSE(&args, error, "--tune", "sparse_allreduce") && args.tune && args.tune_path == NULL &&
+	            args.n_collectives == 1);
+	assert_string_equal(args.collectives[0], "sparse_allreduce");
+	args_fini(&args);
 	assert_true(PARSE(&args, error, "allreduce", "--algorithm", "all") && args.all_algorithms && args_forced(&args) == NULL);
 	args_fini(&args);
 	assert_true(PARSE(&args, error, "allreduce", "--algorithm", "ring,twoshot") && args.all_algorithms && args_forced(&args) == NULL);
@@ -122,6 +126,9 @@ static void sparse_flags(void **state)
 	assert_true(PARSE(&args, error, "sparse_allreduce", "--zipf", "--rows", "7,8K"));
 	assert_true(args.sparse.zipf == 1 && args.n_rows == 2 && args.rows[0] == 7 && args.rows[1] == 8192);
 	args_fini(&args);
+	assert_true(PARSE(&args, error, "--zipf", "sparse_allreduce") && args.sparse.zipf == 1 &&
+	            args.n_collectives == 1);
+	args_fini(&args);
 	assert_true(PARSE(&args, error, "sparse_allreduce", "--zipf=0") && args.sparse.ids == IDS_UNIFORM);
 	args_fini(&args);
 	assert_true(PARSE(&args, error, "sparse_allreduce", "--clustered", "--overlap", "70%") && args.sparse.ids == IDS_CLUSTERED);
@@ -148,11 +155,11 @@ static void wrong_lines_say_what(void **state)
 		{ { "allreduce", "-m", "lopsided" }, "none of device, host, symmetric" },
 		{ { "allreduce", "-m", "disk" }, "'disk'" },
 		{ { "allreduce", "-f", "1" }, "above 1" },
-		{ { "allreduce", "-n", "0" }, "at least 1" },
+		{ { "allreduce", "-n", "0" }, "'0' is no whole number from 1 on" },
 		{ { "allreduce", "--frobnicate" }, "--frobnicate" },
 		{ { "allreduce", "--vs", "," }, "empty" },
 		{ { "--compare", "a.json" }, "two files" },
-		{ { "overlap", "--compute", "-1" }, "negative" },
+		{ { "overlap", "--compute", "-1" }, "from 0 on" },
 		{ { "--tune", "--vs", "mpi" }, "neither" },
 		{ { "allreduce", "--index", "i16" }, "'i16'" },
 		{ { "allreduce", "--uniform", "--zipf" }, "exclude" },

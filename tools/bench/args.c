@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* popt splits the command line into texts and plain numbers (struct args_raw); the read_ functions below turn those into struct args. */
+/* flags_parse sets numbers and texts; the read_ functions below turn the texts into the other members of struct args.
+ */
 #include "args_read.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@ const char *const args_ids_names[N_ARGS_IDS] = {
 	[IDS_ZIPF] = "zipf", [IDS_UNIFORM] = "uniform", [IDS_CLUSTERED] = "clustered", [IDS_TEXT] = "text",
 };
 
-static bool read_dtypes(char *text, struct args *args, char *error)
+static bool read_dtypes(const char *text, struct args *args, char *error)
 {
 	const char *names[ARGS_MAX_LIST];
 	int n;
@@ -36,7 +37,7 @@ static bool read_dtypes(char *text, struct args *args, char *error)
 	return true;
 }
 
-static bool read_ops(char *text, struct args *args, char *error)
+static bool read_ops(const char *text, struct args *args, char *error)
 {
 	const char *names[ARGS_MAX_LIST];
 	int n;
@@ -59,45 +60,29 @@ static bool read_ops(char *text, struct args *args, char *error)
 	return true;
 }
 
-static bool read_sizes(const struct args_raw *raw, struct args *args, char *error)
+static bool read_sizes(struct args *args, char *error)
 {
+	const struct args_texts *texts = &args->texts;
 	char *end;
 
-	args->begin = raw->given[OPTION_TUNE] ? 64 : 8;
-	args->end = raw->given[OPTION_TUNE] ? 16u << 20 : 64u << 20;
-	args->factor = raw->given[OPTION_TUNE] ? 4 : 8;
-	if (!args_read_bytes("--begin", raw->begin, &args->begin, error) || !args_read_bytes("--step", raw->step, &args->step, error))
+	args->begin = args->tune ? 64 : 8;
+	args->end = args->tune ? 16u << 20 : 64u << 20;
+	args->factor = args->tune ? 4 : 8;
+	if (!args_read_bytes("--begin", texts->begin, &args->begin, error) ||
+	    !args_read_bytes("--step", texts->step, &args->step, error))
 		return false;
-	if (raw->begin != NULL && raw->end == NULL && args->begin > args->end)
+	if (texts->begin != NULL && texts->end == NULL && args->begin > args->end)
 		args->end = args->begin;
-	if (!args_read_bytes("--end", raw->end, &args->end, error) || !args_read_bytes("--offset", raw->offset, &args->offset, error))
+	if (!args_read_bytes("--end", texts->end, &args->end, error) ||
+	    !args_read_bytes("--offset", texts->offset, &args->offset, error))
 		return false;
-	if (raw->factor != NULL) {
-		args->factor = strtod(raw->factor, &end);
+	if (texts->factor != NULL) {
+		args->factor = strtod(texts->factor, &end);
 		if (*end != '\0' || !(args->factor > 1))
-			return args_complain(error, "--factor: '%s' is no number above 1", raw->factor);
+			return args_complain(error, "--factor: '%s' is no number above 1", texts->factor);
 	}
 	if (args->begin > args->end)
 		return args_complain(error, "--begin is above --end");
-	return true;
-}
-
-static bool read_counts(const struct args_raw *raw, struct args *args, char *error)
-{
-	if (raw->iterations < 1 || raw->warmup < 0 || raw->check_every < 0)
-		return args_complain(error, "-n must be at least 1, -w and -c at least 0");
-	if (raw->root < 0 || raw->local < 0 || raw->in_flight < 1)
-		return args_complain(error, "--root and --local must not be negative, --in-flight must be at least 1");
-	if (!(raw->timeout_s > 0))
-		return args_complain(error, "--timeout must be above 0");
-	args->iterations = raw->iterations;
-	args->warmup = raw->warmup;
-	args->check_every = raw->check_every;
-	args->root = raw->root;
-	args->local = raw->local;
-	args->in_flight = raw->in_flight;
-	args->timeout_s = raw->timeout_s;
-	args->min_busbw = raw->min_busbw;
 	return true;
 }
 
@@ -133,77 +118,79 @@ static void take_tuned(struct args *args)
 }
 
 /* The words without a flag: the collectives, or the second file of --compare. */
-static bool read_words(const struct args_raw *raw, struct args *args, char *error)
+static bool read_words(struct args *args, char *error)
 {
-	const char **words = poptGetArgs(raw->context);
+	const char *compare = args->texts.compare;
 
-	for (; words != NULL && *words != NULL; words++) {
-		if (args->n_collectives == ARGS_MAX_LIST)
-			return args_complain(error, "more than %d collectives", ARGS_MAX_LIST);
-		args->collectives[args->n_collectives++] = *words;
-	}
+	while (args->n_collectives < ARGS_MAX_LIST && args->collectives[args->n_collectives] != NULL)
+		args->n_collectives++;
 	if (args->tune && args->n_collectives == 0)
 		take_tuned(args);
-	if (raw->compare == NULL)
-		return args->n_collectives > 0 || raw->trainer != NULL || raw->tensors != NULL ||
+	if (compare == NULL)
+		return args->n_collectives > 0 || args->trainer_path != NULL || args->tensors != NULL ||
 		       args_complain(error, "name a collective, such as allreduce, or all");
 	if (args->n_collectives != 1)
 		return args_complain(error, "--compare takes two files: --compare OLD.json NEW.json");
-	args->compare_old = raw->compare;
+	args->compare_old = compare;
 	args->compare_new = args->collectives[0];
 	return true;
 }
 
-static bool read_all(struct args_raw *raw, struct args *args, char *error)
+static bool read_all(struct args *args, char *error)
 {
+	const struct args_texts *texts = &args->texts;
+
 	args->fail_over = 0.05;
-	args->in_place = raw->in_place;
-	args->fresh = raw->fresh;
-	args->csv = raw->csv;
-	args->algorithm = raw->algorithm;
-	args->all_algorithms = raw->algorithm != NULL && (strcmp(raw->algorithm, "all") == 0 || strchr(raw->algorithm, ',') != NULL);
-	args->tune = raw->given[OPTION_TUNE];
-	args->tune_path = raw->tune;
+	args->algorithm = texts->algorithm;
+	args->all_algorithms =
+	    args->algorithm != NULL && (strcmp(args->algorithm, "all") == 0 || strchr(args->algorithm, ',') != NULL);
+	args->tune = texts->tune != NULL;
+	args->tune_path = args->tune && texts->tune[0] != '\0' ? texts->tune : NULL;
+	if (!(args->timeout_s > 0))
+		return args_complain(error, "--timeout must be above 0");
 	if (args->tune) {
-		if (raw->algorithm != NULL || raw->vs != NULL)
+		if (texts->algorithm != NULL || texts->vs != NULL)
 			return args_complain(error, "--tune measures all algorithms: it takes neither --algorithm nor --vs");
 		args->all_algorithms = true;
 	}
-	args->trainer_path = raw->trainer;
-	args->compute_ms = raw->compute_ms;
-	args->tensors = raw->tensors;
-	if (!(raw->compute_ms >= 0))
-		return args_complain(error, "--compute must not be negative");
-	args->json_path = raw->json;
-	args->plot_path = raw->plot;
-	return read_sizes(raw, args, error) && read_counts(raw, args, error) && read_dtypes(raw->type, args, error) &&
-	       read_ops(raw->op, args, error) && read_memory(raw->memory, args, error) && read_fresh(args, error) && args_read_sparse(raw, args, error) &&
-	       args_read_share("--fail-over", raw->fail_over, &args->fail_over, error) &&
-	       args_read_list("--devices", raw->devices, args->devices, &args->n_devices, error) &&
-	       args_read_list("--vs", raw->vs, args->vs, &args->n_vs, error) && read_words(raw, args, error);
+	args->trainer_path = texts->trainer;
+	args->tensors = texts->tensors;
+	args->json_path = texts->json;
+	args->plot_path = texts->plot;
+	return read_sizes(args, error) && read_dtypes(texts->type, args, error) && read_ops(texts->op, args, error) &&
+	       read_memory(texts->memory, args, error) && read_fresh(args, error) && args_read_sparse(args, error) &&
+	       args_read_share("--fail-over", texts->fail_over, &args->fail_over, error) &&
+	       args_read_list("--devices", texts->devices, args->devices, &args->n_devices, error) &&
+	       args_read_list("--vs", texts->vs, args->vs, &args->n_vs, error) && read_words(args, error);
+}
+
+static char **copy_of(int argc, const char **argv)
+{
+	char **line = calloc((size_t)argc + 1, sizeof *line);
+
+	for (int i = 0; line != NULL && i < argc; i++) {
+		line[i] = strdup(argv[i]);
+		if (line[i] == NULL)
+			abort();
+	}
+	return line;
 }
 
 bool args_parse(int argc, const char **argv, struct args *args, char error[ARGS_ERROR_BYTES])
 {
-	struct args_raw *raw = calloc(1, sizeof *raw);
-	int rc;
+	enum flags_outcome outcome;
 
-	if (raw == NULL)
+	*args = (struct args){ .iterations = 20,
+		               .warmup = 5,
+		               .check_every = 10,
+		               .in_flight = 1,
+		               .timeout_s = 120,
+		               .line = copy_of(argc, argv) };
+	if (args->line == NULL)
 		return args_complain(error, "no memory");
-	*args = (struct args){ .raw = raw };
-	raw->iterations = 20;
-	raw->warmup = 5;
-	raw->check_every = 10;
-	raw->in_flight = 1;
-	raw->timeout_s = 120;
-	raw->context = args_raw_open(raw, argc, argv);
-	while ((rc = poptGetNextOpt(raw->context)) >= 0)
-		raw->given[rc] = true;
-	args->help = raw->help;
-	args->version = raw->version;
-	if (rc < -1)
-		args_complain(error, "%s: %s", poptBadOption(raw->context, 0), poptStrerror(rc));
-	else if (args->help || args->version || read_all(raw, args, error))
+	outcome = flags_parse(&args_flags, argc, args->line, args, args->collectives, ARGS_MAX_LIST, error);
+	args->told = outcome == FLAGS_TOLD;
+	if (args->told || (outcome == FLAGS_READ && read_all(args, error)))
 		return true;
 	args_fini(args);
 	return false;
@@ -211,9 +198,10 @@ bool args_parse(int argc, const char **argv, struct args *args, char error[ARGS_
 
 void args_fini(struct args *args)
 {
-	if (args->raw != NULL)
-		args_raw_free(args->raw);
-	args->raw = NULL;
+	for (int i = 0; args->line != NULL && args->line[i] != NULL; i++)
+		free(args->line[i]);
+	free(args->line);
+	args->line = NULL;
 }
 
 const char *args_forced(const struct args *args)

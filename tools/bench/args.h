@@ -6,7 +6,7 @@
 #include <choir/types.h>
 
 #include <stdbool.h>
-#include <stdio.h>
+#include <stddef.h>
 
 enum {
 	ARGS_MAX_LIST = 32,
@@ -31,6 +31,15 @@ struct args_sparse {
 	const char *text;  /* of IDS_TEXT: a file, or WordNet's folder */
 	size_t lists;      /* kernels: sources of merge and reduce */
 	choir_dtype index_dtype;
+};
+
+/* Flags as they stand on the command line, for args_parse alone; NULL = not given. */
+struct args_texts {
+	const char *begin, *end, *factor, *step, *type, *op, *memory, *algorithm, *offset, *json, *plot, *compare,
+	    *fail_over, *devices, *vs;
+	const char *tune, *trainer, *tensors;
+	const char *rows, *width, *range, *density, *zipf, *index, *overlap, *text, *lists;
+	bool uniform, clustered, permuted, hot, empty, heavy_tailed;
 };
 
 struct args {
@@ -70,17 +79,17 @@ struct args {
 	struct args_sparse sparse;
 	size_t rows[ARGS_MAX_LIST]; /* of sparse rows and kernels: each is a row of the table */
 	int n_rows;
-	bool help, version;
-	struct args_raw *raw; /* the texts that the pointers above lead into */
+	bool told; /* --help or --version was asked for and has been printed: there is nothing to run */
+	struct args_texts texts;
+	char **line; /* a copy of argv, into which the texts lead */
 };
 
-/* args_parse: reads argv[1..].  On failure a sentence is in error and args need no fini.  Asks nothing of OpenCL or MPI. */
+/* args_parse: reads argv, which stays as it is.  On failure a sentence is in error and args need no fini.  Asks nothing
+ * of OpenCL or MPI. */
 bool args_parse(int argc, const char **argv, struct args *args, char error[ARGS_ERROR_BYTES]);
 void args_fini(struct args *args);
 
 /* args_forced: the one algorithm that is asked for, NULL if the rules decide or all are. */
 const char *args_forced(const struct args *args);
-
-void args_help(FILE *to);
 
 #endif

@@ -4,6 +4,7 @@
 #include "lib/number.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 bool args_complain(char *error, const char *format, ...)
@@ -30,14 +31,14 @@ bool args_read_share(const char *flag, const char *text, double *out, char *erro
 	return args_complain(error, "%s: '%s' is no share such as 5%% or 0.05", flag, text);
 }
 
-bool args_read_list(const char *flag, char *text, const char **items, int *n, char *error)
+bool args_read_list(const char *flag, const char *text, const char **items, int *n, char *error)
 {
 	char *rest = NULL;
 
 	*n = 0;
 	if (text == NULL)
 		return true;
-	for (char *item = strtok_r(text, ",", &rest); item != NULL; item = strtok_r(NULL, ",", &rest)) {
+	for (char *item = strtok_r((char *)text, ",", &rest); item != NULL; item = strtok_r(NULL, ",", &rest)) {
 		if (*n == ARGS_MAX_LIST)
 			return args_complain(error, "%s: more than %d items", flag, ARGS_MAX_LIST);
 		items[(*n)++] = item;

@@ -4,6 +4,7 @@
 #include "compare.h"
 #include "header.h"
 #include "kernel_mode.h"
+#include "lib/flags.h"
 #include "place.h"
 #include "report.h"
 #include "run.h"
@@ -156,14 +157,6 @@ static int bench_main(const struct args *args)
 	return status;
 }
 
-/* Before MPI is up only the launcher's environment tells who speaks for all. */
-static bool speaks(void)
-{
-	const char *rank = getenv("PMI_RANK");
-
-	return rank == NULL || strcmp(rank, "0") == 0;
-}
-
 static bool is_launched(void)
 {
 	const char *size = getenv("PMI_SIZE");
@@ -178,24 +171,20 @@ int main(int argc, char **argv)
 	int status = EXIT_USAGE;
 
 	if (!args_parse(argc, (const char **)argv, &args, error)) {
-		if (speaks())
+		if (flags_speaks())
 			fprintf(stderr, "choir-bench: %s\nchoir-bench --help tells more\n", error);
 		return EXIT_USAGE;
 	}
-	if (args.help || args.version) {
-		if (args.help && speaks())
-			args_help(stdout);
-		else if (speaks())
-			printf("choir-bench %s\n", choir_version());
+	if (args.told) {
 		status = EXIT_FINE;
 	} else if (kernel_mode_asked(&args)) {
-		status = kernel_mode_run(argv, speaks());
+		status = kernel_mode_run(argv, flags_speaks());
 	} else if (args.compare_old != NULL) {
 		status = compare_files(args.compare_old, args.compare_new, args.fail_over);
 	} else if (args.local > 0 && is_launched()) {
-		if (speaks())
+		if (flags_speaks())
 			fprintf(stderr, "choir-bench: --local makes its own ranks: start it without mpiexec\n");
-	} else if (run_names_exist(&args, speaks())) {
+	} else if (run_names_exist(&args, flags_speaks())) {
 		status = bench_main(&args);
 	}
 	args_fini(&args);

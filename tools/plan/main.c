@@ -75,10 +75,9 @@ static int (*const modes[])(const struct args *) = {
 int main(int argc, char **argv)
 {
 	struct args args;
-	int status = args_read(argc, (const char **)argv, &args);
+	int status = args_read(argc, argv, &args);
 
 	if (status < 0)
 		status = modes[args.mode](&args);
-	args_fini(&args);
 	return status;
 }

@@ -8,6 +8,7 @@ enum via { VIA_CHOIR, VIA_MPI };
 
 struct options {
 	const char *text; /* NULL = WordNet */
+	const char *via_name;
 	enum via via;
 	size_t local;   /* ranks as threads of this process; 0 = the ranks that mpiexec started */
 	size_t steps;   /* 0 = no limit */
@@ -20,7 +21,7 @@ struct options {
 	const char *json, *plot, *loss_out;
 };
 
-/* options_parse: prints usage and exits by itself, as argp does (0 for --help, 2 for wrong usage). */
+/* options_parse: exits by itself: 0 for --help and --version, 2 for wrong usage. */
 void options_parse(int argc, char **argv, struct options *out);
 
 const char *options_via_name(enum via via);

@@ -4,6 +4,7 @@
 #include "bench/place.h"
 #include "bench/report.h"
 #include "bench/watchdog.h"
+#include "lib/flags.h"
 #include "rows.h"
 
 #include <stdio.h>
@@ -137,8 +138,7 @@ static const char *complaint(const struct args *args)
 
 int main(int argc, char **argv)
 {
-	const char *rank = getenv("PMI_RANK"); /* before MPI is up only the launcher's environment tells who speaks for all */
-	bool speaks = rank == NULL || strcmp(rank, "0") == 0;
+	bool speaks = flags_speaks();
 	struct args args;
 	char error[ARGS_ERROR_BYTES];
 	int status = EXIT_USAGE;
@@ -147,6 +147,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "choir-bench: %s\n", error);
 		return EXIT_USAGE;
 	}
+	if (args.told)
+		return EXIT_FINE;
 	if (args.n_vs == 0)
 		args.vs[args.n_vs++] = "bound";
 	if (complaint(&args) != NULL && speaks)
