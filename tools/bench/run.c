@@ -126,9 +126,12 @@ static void run_word(struct run *run, const char *word)
 
 bool run_names_exist(const struct args *args, bool says)
 {
-	const char *stranger = vs_check_names(args->vs, args->n_vs), *unknown = NULL, *stale = NULL;
+	const char *stranger = vs_check_names(args->vs, args->n_vs), *unknown = NULL, *stale = NULL, *single = NULL;
 
+	single = args->trainer_path != NULL ? "--trainer" : args->tensors != NULL ? "--tensors" : NULL;
 	for (int i = 0; i < args->n_collectives && unknown == NULL; i++) {
+		if (strncmp(args->collectives[i], "overlap", strlen("overlap")) == 0)
+			single = args->collectives[i];
 		if (!word_exists(args->collectives[i]))
 			unknown = args->collectives[i];
 		else if (args->fresh && case_find(args->collectives[i]) == NULL && strcmp(args->collectives[i], "all") != 0)
@@ -144,7 +147,11 @@ bool run_names_exist(const struct args *args, bool says)
 		fprintf(stderr, "choir-bench: --vs: '%s' is none of mpi, staged, bound, dense, or named too often\n", stranger);
 	if (says && stale != NULL)
 		fprintf(stderr, "choir-bench: --fresh is for dense collectives, not for '%s'\n", stale);
-	return unknown == NULL && stranger == NULL && stale == NULL;
+	if (!args->all_algorithms)
+		single = NULL;
+	if (says && single != NULL)
+		fprintf(stderr, "choir-bench: %s takes one --algorithm at a time\n", single);
+	return unknown == NULL && stranger == NULL && stale == NULL && single == NULL;
 }
 
 bool run_fits(const struct args *args, const struct world *world)
