@@ -103,7 +103,7 @@ static void clean(struct run *run)
 	run->plan_index = 0;
 	run->started_ns = run->submitted_ns = run->ask_ms = 0;
 	if (run->bound.pair) {
-		run->key = UINT64_MAX; /* no message's: mail.c looks at idle runs too */
+		run->key = UINT64_MAX; /* no message's: p2p.c looks at idle runs too */
 		atomic_store_explicit(&run->event->wire_bytes, 0, memory_order_relaxed);
 	}
 	if (run->status == CHOIR_SUCCESS)
@@ -202,7 +202,7 @@ static choir_status fail(struct run *const *runs, int n, const struct run *faile
 	return error_set(st, "%s", text);
 }
 
-/* What is short most likely comes through the arena (exec/mail.h): the transport is asked now and then. */
+/* What is short most likely comes through the arena (exec/p2p.h): the transport is asked now and then. */
 static bool asks_transport(struct run *const *runs, int n, int idle)
 {
 	return runs[0]->bound.pair && (idle % MAIL_ROUNDS == MAIL_ROUNDS - 1 || runs[n - 1]->bound.in.bytes > ARENA_ITEM_BYTES);

@@ -4,7 +4,7 @@
  * `waiting` list.  Everything here runs under the engine's drive lock, so the board needs none. */
 #include "exec/steps.h"
 
-#include "exec/mail.h"
+#include "exec/p2p.h"
 #include "exec/peers.h"
 #include "exec/slot_ring.h"
 
@@ -118,7 +118,7 @@ static choir_status start_send(struct run *run, uint32_t id, bool *done)
 	const struct plan_step *step = &run->plan->steps[id];
 
 	*done = true;
-	return run->bound.pair && run->bound.pair_sends && mail_put(run, step) ? CHOIR_SUCCESS : send_message(run, step);
+	return run->bound.pair && run->bound.pair_sends && p2p_put(run, step) ? CHOIR_SUCCESS : send_message(run, step);
 }
 
 static choir_status poll_recv(struct run *run, uint32_t id, bool *done)
@@ -128,7 +128,7 @@ static choir_status poll_recv(struct run *run, uint32_t id, bool *done)
 	choir_status st = CHOIR_SUCCESS;
 
 	if (run->bound.pair && !run->bound.pair_sends)
-		TRY(mail_take(run, step, done));
+		TRY(p2p_take(run, step, done));
 	if (*done || (message = inbox_take(&run->comm->inbox, run->key, step->peer, tag_of(run, step->tag))) == NULL)
 		return CHOIR_SUCCESS;
 	if (memcmp(&message->header.record, &run->bound.record, sizeof run->bound.record) != 0)

@@ -30,10 +30,10 @@ struct stores_entry {    /* of one kind and size; times are ns a byte */
 
 struct stores {          /* driver only; zero to begin with */
 	struct stores_entry entries[STORES_ENTRIES]; /* the first rank's of a node: of plans, then of what scripts measure themselves: whole calls */
-	struct stores_entry mail[ARENA_MAIL_RANKS][STORES_MAIL_SIZES]; /* of what each rank of the node sends me: exec/mail.c */
+	struct stores_entry mail[ARENA_RING_RANKS][STORES_MAIL_SIZES]; /* of what each rank of the node sends me: exec/p2p.c */
 };
 
-/* What those know of it who measure themselves: scripts, of entries STORES_PLANS and up, and messages (exec/mail.c). */
+/* What those know of it who measure themselves: scripts, of entries STORES_PLANS and up, and messages (exec/p2p.c). */
 struct stores_way {
 	_Atomic uint64_t *past;       /* bits that all writers look at, one an entry; NULL = there is no choice: past the cache */
 	struct stores_entry *entries; /* of the one who learns; NULL = follow */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/walk.h"
 
-#include "exec/mail.h"
+#include "exec/p2p.h"
 #include "exec/peers.h"
 #include "exec/relax.h"
 #include "exec/run_admit.h"
@@ -46,7 +46,7 @@ static int rounds_of(const struct run *run, int most)
 /* Whatever went wrong is seen again by the run. */
 static void walk_send(struct run *run)
 {
-	if (mail_put(run, run->plan->steps))
+	if (p2p_put(run, run->plan->steps))
 		run->state = RUN_ENDED;
 }
 
@@ -56,7 +56,7 @@ static void walk_recv(struct run *run)
 	bool done = false;
 
 	for (int i = 0; i < rounds; i++) {
-		if (mail_take(run, run->plan->steps, &done) != CHOIR_SUCCESS || done)
+		if (p2p_take(run, run->plan->steps, &done) != CHOIR_SUCCESS || done)
 			break;
 		relax();
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Layout, each part beginning on a page of its own: head and poison | controls [ranks] | lanes [ranks][lanes] | slots [ranks][lanes] |
- * mail [ranks][ranks].
+ * rings [ranks][ranks].
  * What one rank writes and another polls never shares a cache line with anything else.
  *
  * An arena is mapped once in a process, however many of its ranks live there: opens are counted by nonce, so all local ranks see the same
@@ -32,7 +32,7 @@ struct arena {
 	int64_t pid; /* whose descriptor it is */
 	int fd;
 	int ranks, lanes;
-	uint64_t slot_bytes, controls_off, lanes_off, slots_off, mail_off;
+	uint64_t slot_bytes, controls_off, lanes_off, slots_off, rings_off;
 	int refs; /* under shared_lock */
 };
 
@@ -45,9 +45,9 @@ static uint64_t pages(uint64_t bytes)
 	return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
 
-static bool has_mail(const struct arena *arena)
+static bool has_rings(const struct arena *arena)
 {
-	return arena->ranks <= ARENA_MAIL_RANKS && arena->lanes == ARENA_MOST_LANES;
+	return arena->ranks <= ARENA_RING_RANKS && arena->lanes == ARENA_MOST_LANES;
 }
 
 uint64_t arena_ring_bytes(const struct arena *arena)
@@ -59,14 +59,9 @@ uint64_t arena_ring_bytes(const struct arena *arena)
 	return bytes;
 }
 
-static uint64_t mail_span(const struct arena *arena)
+static uint64_t rings_bytes(const struct arena *arena)
 {
-	return sizeof(struct arena_mail) + arena_ring_bytes(arena);
-}
-
-static uint64_t mail_bytes(const struct arena *arena)
-{
-	return has_mail(arena) ? pages((uint64_t)arena->ranks * (uint64_t)arena->ranks * mail_span(arena)) : 0;
+	return has_rings(arena) ? pages((uint64_t)arena->ranks * (uint64_t)arena->ranks * ring_span(arena_ring_bytes(arena))) : 0;
 }
 
 /* Fills the offsets; *bytes_p is the size of the whole. */
@@ -85,8 +80,8 @@ static choir_status lay_out(struct arena *arena, uint64_t *bytes_p)
 		return error_set(CHOIR_NO_MEMORY, "no memory for an arena of %d ranks, %d lanes and slots of %llu bytes", arena->ranks,
 		                 arena->lanes, (unsigned long long)arena->slot_bytes);
 	arena->slots_off = arena->lanes_off + pages(arena->slots_off);
-	arena->mail_off = arena->slots_off + slots;
-	*bytes_p = arena->mail_off + mail_bytes(arena);
+	arena->rings_off = arena->slots_off + slots;
+	*bytes_p = arena->rings_off + rings_bytes(arena);
 	return CHOIR_SUCCESS;
 }
 
@@ -233,11 +228,11 @@ unsigned char *arena_slot(struct arena *arena, int place, int lane)
 	return at_off(arena, arena->slots_off + slot * arena->slot_bytes);
 }
 
-struct arena_mail *arena_mail(struct arena *arena, int from, int to)
+struct ring *arena_ring(struct arena *arena, int from, int to)
 {
 	uint64_t pair = (uint64_t)from * (uint64_t)arena->ranks + (uint64_t)to;
 
-	return has_mail(arena) ? (struct arena_mail *)(void *)at_off(arena, arena->mail_off + pair * mail_span(arena)) : NULL;
+	return has_rings(arena) ? (struct ring *)(void *)at_off(arena, arena->rings_off + pair * ring_span(arena_ring_bytes(arena))) : NULL;
 }
 
 struct arena_control *arena_control(struct arena *arena, int place)

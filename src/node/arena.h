@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The arena: memory that all ranks of a node see, a memfd fully allocated at creation.  For each rank: a control block, and `lanes` lanes
- * with one flag line and one slot each.  A collective uses lane seq mod lanes on every rank.  For each pair of ranks, if they are few: a ring for messages.
+ * with one flag line and one slot each.  A collective uses lane seq mod lanes on every rank.  For each pair of ranks, if they are few: a p2p ring.
  *
  * Note [arena flags].  A lane's flag is one 64-bit number that only rises: seq << 24 | step, step = plan index << 20 | phase while it
  * runs, ARENA_DONE if it ended badly for its rank alone.  So "has peer published phase p of call s" is one acquire load and one compare,
@@ -10,6 +10,7 @@
 #ifndef NODE_ARENA_H
 #define NODE_ARENA_H
 
+#include "base/ring.h"
 #include "node/bell.h"
 
 #include <stdatomic.h>
@@ -37,37 +38,10 @@ struct arena_control {                    /* one rank's words that are not per l
 };
 
 enum {
-	ARENA_ITEMS = 64,
-	ARENA_ITEM_BYTES = 64 * 1024,   /* the longest item */
-	ARENA_ITEM_LINE_BYTES = 40,     /* of an item that stands beside its flag */
-	ARENA_MAIL_RANKS = 16,
-	ARENA_RING_MOST = 2 << 20,
-	ARENA_RINGS_BYTES = 16 << 20,   /* of all pairs; a power of two each */
-};
-
-struct arena_item { /* two cache lines, written by the sender only, the flag last */
-	_Alignas(64) _Atomic uint64_t flag; /* ARENA_FLAG(the item's number among the pair's + 1, tag) */
-	uint64_t call;                      /* a hash of the record */
-	uint64_t message;                   /* whose piece it is */
-	union {
-		unsigned char bytes[ARENA_ITEM_LINE_BYTES]; /* of a short one */
-		struct {                                    /* of a longer one */
-			uint64_t at;     /* in the ring */
-			uint32_t put_ns; /* from STORES_BYTES (exec/stores.h) on: what putting it took, and whether past the cache */
-			bool past;
-		};
-	};
-	_Alignas(64) unsigned char record[ARENA_RECORD_BYTES]; /* read when hashes differ */
-};
-
-struct arena_mail { /* from one rank to another; item k uses items[k mod ARENA_ITEMS] */
-	_Alignas(64) _Atomic uint64_t taken; /* by the receiver: so many items, all there are up to that one */
-	uint64_t early;                      /* the receiver's note, by number mod ARENA_ITEMS: taken before older ones */
-	_Alignas(64) _Atomic uint64_t past;  /* the receiver's: which sizes are to be put past the cache, see exec/mail.c; seldom written */
-	_Alignas(64) uint64_t put, seen;     /* the sender's notes: items put, and how many of them were taken when it looked last */
-	uint64_t at;                         /* bytes of the ring passed so far, those left out before its end too */
-	uint64_t ends[ARENA_ITEMS];          /* the same behind each item */
-	struct arena_item items[ARENA_ITEMS];
+	ARENA_ITEM_BYTES = 64 * 1024, /* the longest piece of a message that goes through a ring */
+	ARENA_RING_RANKS = 16,        /* larger nodes have no rings */
+	ARENA_RING_MOST = 2 << 20,    /* bytes of a ring; fewer where there are many */
+	ARENA_RINGS_BYTES = 16 << 20, /* of all pairs */
 };
 
 struct arena_address { /* how a peer finds it */
@@ -97,10 +71,9 @@ struct arena_lane *arena_lane(struct arena *arena, int place, int lane);
 unsigned char *arena_slot(struct arena *arena, int place, int lane); /* 4096-byte aligned */
 struct arena_control *arena_control(struct arena *arena, int place);
 
-/* Between two places; NULL where they have none: in arenas of more than ARENA_MAIL_RANKS ranks or fewer than ARENA_MOST_LANES lanes, which are no comm's. */
-struct arena_mail *arena_mail(struct arena *arena, int from, int to);
-
-/* The ring of a pair, where the longer items lie: so many bytes behind its struct arena_mail. */
+/* arena_ring: the ring (base/ring.h) in which the first rank sends to the second; NULL in arenas of more than ARENA_RING_RANKS ranks, and of fewer than
+ * ARENA_MOST_LANES lanes, which are no comm's.  arena_ring_bytes: how many bytes follow each ring. */
+struct ring *arena_ring(struct arena *arena, int from, int to);
 uint64_t arena_ring_bytes(const struct arena *arena);
 
 /* The whole mapping, page aligned, for wrapping as a cl_mem once. */

@@ -31,11 +31,11 @@ static bool is_span(const unsigned char *in, size_t bytes, int seed)
 	return in[bytes] == 0xA5;
 }
 
-/* From now on each size comes past the cache, until its first message was taken. */
-static void past_from(choir_comm *comm, int left)
+/* From now on each size is stored past the cache, until its first message was taken. */
+static void nt_from(choir_comm *comm, int left)
 {
 	if (comm->layout.n_nodes == 1)
-		atomic_store(&arena_mail(comm->arena, left, comm->rank)->past, UINT64_MAX);
+		atomic_store(&arena_ring(comm->arena, left, comm->rank)->nt, UINT64_MAX);
 }
 
 /* Both ways at once, around a circle, blocking and not, and over and over again so that the rings come round. */
@@ -51,7 +51,7 @@ static void spans_around(struct world *world, int rank, choir_comm *comm, void *
 		choir_event *event = NULL;
 
 		if (i == SPANS)
-			past_from(comm, left);
+			nt_from(comm, left);
 		if (bytes > most)
 			continue;
 		write_span(out + shift, bytes, rank * 100 + i);
@@ -103,9 +103,9 @@ static void first_is_last(struct world *world, int rank, choir_comm *comm, void 
 	}
 	clReleaseEvent(gate);
 	if (rank == 1 && comm->layout.n_nodes == 1) { /* and all room was given back */
-		const struct arena_mail *mail = arena_mail(comm->arena, 0, 1);
+		const struct ring *ring = arena_ring(comm->arena, 0, 1);
 
-		CHECK(mail->early == 0 && atomic_load(&mail->taken) == mail->put && mail->put > 0);
+		CHECK(ring->early == 0 && atomic_load(&ring->freed) == ring->put && ring->put > 0);
 	}
 }
 

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* A ring of items in shared memory: one sender, one receiver, threads or processes.  All zero: empty.  Nothing here blocks.
+ *
+ * An item is one cache line that the sender writes, its flag last, and room for bytes behind the items.  The receiver reads items in order and
+ * frees them in any order; the sender gets their room back in order.  Each side writes lines of its own and looks at the other's count only when
+ * its last look does not suffice. */
+#ifndef BASE_RING_H
+#define BASE_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { RING_ITEMS = 64, RING_SHORT_BYTES = 40, RING_RECORD_BYTES = 48, RING_LINE_BYTES = 64 };
+
+struct ring_item { /* two cache lines, written by the sender only */
+	_Alignas(64) _Atomic uint64_t flag; /* (the item's number + 1) << 24 | tag */
+	uint64_t key[2];                    /* the user's: whose bytes these are */
+	union {
+		unsigned char bytes[RING_SHORT_BYTES]; /* of an item without room: they travel with the flag */
+		struct {                               /* of one with room */
+			uint64_t at;     /* where its bytes begin */
+			uint32_t put_ns; /* the user's: how long the sender's copy took, and how it stored */
+			bool nt;
+		};
+	};
+	_Alignas(64) unsigned char record[RING_RECORD_BYTES]; /* the user's, seldom read */
+};
+
+struct ring { /* the items' bytes follow it: a power of two, RING_LINE_BYTES at least */
+	_Alignas(64) _Atomic uint64_t freed; /* the receiver's: all items before this one are free */
+	uint64_t early;                      /* the receiver's: bit number mod RING_ITEMS, freed before older ones */
+	_Alignas(64) _Atomic uint64_t nt;    /* the receiver's word to the sender: which sizes to store how (nt.h); seldom written */
+	_Alignas(64) uint64_t put, seen;     /* the sender's: items put, and how many of them were free at its last look */
+	uint64_t at;                         /* the sender's: bytes passed so far, those left out at the end too */
+	uint64_t ends[RING_ITEMS];           /* the sender's: the same behind each item */
+	struct ring_item items[RING_ITEMS];
+};
+
+/* ring_span: the memory of a ring with so many bytes behind it. */
+static inline uint64_t ring_span(uint64_t ring_bytes)
+{
+	return sizeof(struct ring) + ring_bytes;
+}
+
+/* ring_at: the bytes of an item with room. */
+static inline unsigned char *ring_at(struct ring *ring, const struct ring_item *item)
+{
+	return (unsigned char *)(ring + 1) + item->at;
+}
+
+/* The sender's side.  ring_reserve: the next item, with room for len bytes in one piece (0: none); NULL: there is no item or no room.
+ * ring_publish hands the reserved item to the receiver; whoever may sleep is the caller's to wake. */
+struct ring_item *ring_reserve(struct ring *ring, uint64_t ring_bytes, uint64_t len);
+void ring_publish(struct ring *ring, uint32_t tag);
+
+/* The receiver's side.  ring_first: the oldest item that is not free; ring_freed_early: this one is free although an older one is not.
+ * ring_peek: the item of that number, if the sender has published it: *tag_p; else NULL. */
+uint64_t ring_first(const struct ring *ring);
+bool ring_freed_early(const struct ring *ring, uint64_t number);
+const struct ring_item *ring_peek(const struct ring *ring, uint64_t number, uint32_t *tag_p);
+
+/* ring_free: the receiver is done with the item.  True if the sender has more room now. */
+bool ring_free(struct ring *ring, uint64_t number);
+
+#endif

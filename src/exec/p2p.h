@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Messages of send and recv between ranks of a node, through the p2p rings of the arena instead of the transport.
+ *
+ * Each piece of a message goes for itself: the sender takes the ring if it has room, else the transport; the receiver looks in both, for the pair's
+ * message number and the piece's tag.  Pieces may be taken in any order. */
+#ifndef EXEC_P2P_H
+#define EXEC_P2P_H
+
+#include "exec/run.h"
+
+/* p2p_put: puts a piece of a send into the ring; false: the ring has no room, or there is no ring to that rank. */
+bool p2p_put(struct run *run, const struct plan_step *step);
+
+/* p2p_take: takes a piece of a recv, if it is in the ring: *done.  MISMATCH. */
+choir_status p2p_take(struct run *run, const struct plan_step *step, bool *done);
+
+#endif
