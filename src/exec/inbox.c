@@ -4,31 +4,85 @@
 #include "base/error.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { FEW_BUCKETS = 64, BUCKET_MESSAGES = 4 };
 
 choir_status inbox_init(struct inbox *inbox)
 {
 	memset(inbox, 0, sizeof *inbox);
+	inbox->buckets = calloc(FEW_BUCKETS, sizeof *inbox->buckets);
+	if (inbox->buckets == NULL)
+		return error_no_memory("an inbox", FEW_BUCKETS * sizeof *inbox->buckets);
+	inbox->n_buckets = FEW_BUCKETS;
 	if (pthread_mutex_init(&inbox->lock, NULL) != 0)
 		return error_set(CHOIR_NO_MEMORY, "no mutex for an inbox");
 	return CHOIR_SUCCESS;
 }
 
+/* The first message of the bucket leaves it. */
+static struct pump_message *pop(struct inbox_bucket *bucket)
+{
+	struct pump_message *message = bucket->first;
+
+	if (message != NULL)
+		bucket->first = message->next;
+	return message;
+}
+
+static void append(struct inbox_bucket *bucket, struct pump_message *message)
+{
+	message->next = NULL;
+	if (bucket->first == NULL)
+		bucket->first = message;
+	else
+		bucket->last->next = message;
+	bucket->last = message;
+}
+
 void inbox_fini(struct inbox *inbox)
 {
-	for (int b = 0; b < INBOX_BUCKETS; b++)
-		while (inbox->buckets[b] != NULL) {
-			struct pump_message *message = inbox->buckets[b];
+	struct pump_message *message;
 
-			inbox->buckets[b] = message->next;
+	for (size_t b = 0; b < inbox->n_buckets; b++)
+		while ((message = pop(&inbox->buckets[b])) != NULL)
 			pump_give(message);
-		}
+	free(inbox->buckets);
 	pthread_mutex_destroy(&inbox->lock);
 }
 
-static size_t bucket_of(uint64_t key, int src)
+static struct inbox_bucket *bucket_of(const struct inbox *inbox, uint64_t key, int src)
 {
-	return (key * 31 + (uint64_t)src * 7) % INBOX_BUCKETS;
+	return &inbox->buckets[(key * 31 + (uint64_t)src * 7) & (inbox->n_buckets - 1)];
+}
+
+/* The buckets that can hold messages of that number: bucket_holding(inbox, key, i) for i below n_holding(inbox). */
+static size_t n_holding(const struct inbox *inbox)
+{
+	return inbox->n_sources < inbox->n_buckets ? inbox->n_sources : inbox->n_buckets;
+}
+
+static const struct inbox_bucket *bucket_holding(const struct inbox *inbox, uint64_t key, size_t i)
+{
+	return inbox->n_sources < inbox->n_buckets ? bucket_of(inbox, key, (int)i) : &inbox->buckets[i];
+}
+
+/* So that a bucket holds few messages, however many are kept.  Without memory it stays as it is. */
+static void grow(struct inbox *inbox)
+{
+	struct inbox_bucket *old = inbox->buckets, *more;
+	size_t n_old = inbox->n_buckets;
+	struct pump_message *message;
+
+	if (inbox->n_kept <= n_old * BUCKET_MESSAGES || (more = calloc(2 * n_old, sizeof *more)) == NULL)
+		return;
+	inbox->buckets = more;
+	inbox->n_buckets = 2 * n_old;
+	for (size_t b = 0; b < n_old; b++)
+		while ((message = pop(&old[b])) != NULL)
+			append(bucket_of(inbox, message->header.key, message->header.src), message);
+	free(old);
 }
 
 /* Under the lock.  A pair's calls are compared when they are received: its numbers run in both directions. */
@@ -55,8 +109,8 @@ void inbox_expect(struct inbox *inbox, uint64_t key, const struct call_record *r
 	pthread_mutex_lock(&inbox->lock);
 	inbox->calls[key % INBOX_CALLS].number = key + 1;
 	inbox->calls[key % INBOX_CALLS].record = *record;
-	for (int b = 0; b < INBOX_BUCKETS && inbox->n_kept > 0; b++)
-		for (const struct pump_message *m = inbox->buckets[b]; m != NULL; m = m->next)
+	for (size_t i = 0; i < n_holding(inbox) && inbox->n_kept > 0; i++)
+		for (const struct pump_message *m = bucket_holding(inbox, key, i)->first; m != NULL; m = m->next)
 			if (m->header.key == key)
 				compare(inbox, &m->header);
 	pthread_mutex_unlock(&inbox->lock);
@@ -64,15 +118,13 @@ void inbox_expect(struct inbox *inbox, uint64_t key, const struct call_record *r
 
 void inbox_put(struct inbox *inbox, struct pump_message *message)
 {
-	struct pump_message **at = &inbox->buckets[bucket_of(message->header.key, message->header.src)];
-
 	pthread_mutex_lock(&inbox->lock);
-	while (*at != NULL)
-		at = &(*at)->next;
-	message->next = NULL;
-	*at = message;
+	append(bucket_of(inbox, message->header.key, message->header.src), message);
+	if ((size_t)message->header.src >= inbox->n_sources)
+		inbox->n_sources = (size_t)message->header.src + 1;
 	compare(inbox, &message->header);
 	inbox->n_kept++;
+	grow(inbox);
 	inbox->kept_bytes += message->payload_bytes;
 	if (inbox->kept_bytes > INBOX_KEPT_BYTES)
 		atomic_store_explicit(&inbox->overflow, true, memory_order_relaxed);
@@ -81,17 +133,21 @@ void inbox_put(struct inbox *inbox, struct pump_message *message)
 
 struct pump_message *inbox_take(struct inbox *inbox, uint64_t key, int src, uint32_t tag)
 {
-	struct pump_message **at = &inbox->buckets[bucket_of(key, src)], *found = NULL;
+	struct pump_message *before = NULL, *found;
+	struct inbox_bucket *bucket;
 
 	pthread_mutex_lock(&inbox->lock);
-	for (; *at != NULL; at = &(*at)->next)
-		if ((*at)->header.key == key && (*at)->header.src == src && (*at)->header.tag == tag) {
-			found = *at;
-			*at = found->next;
-			inbox->n_kept--;
-			inbox->kept_bytes -= found->payload_bytes;
+	bucket = bucket_of(inbox, key, src);
+	for (found = bucket->first; found != NULL; before = found, found = found->next)
+		if (found->header.key == key && found->header.src == src && found->header.tag == tag)
 			break;
-		}
+	if (found != NULL) {
+		*(before != NULL ? &before->next : &bucket->first) = found->next;
+		if (found->next == NULL)
+			bucket->last = before;
+		inbox->n_kept--;
+		inbox->kept_bytes -= found->payload_bytes;
+	}
 	pthread_mutex_unlock(&inbox->lock);
 	return found;
 }
@@ -101,8 +157,8 @@ bool inbox_mismatch(struct inbox *inbox, uint64_t key, int from, const struct ca
 	bool found = false;
 
 	pthread_mutex_lock(&inbox->lock);
-	for (int b = 0; b < INBOX_BUCKETS && !found; b++)
-		for (struct pump_message *m = inbox->buckets[b]; m != NULL && !found; m = m->next)
+	for (size_t i = 0; i < n_holding(inbox) && !found; i++)
+		for (const struct pump_message *m = bucket_holding(inbox, key, i)->first; m != NULL && !found; m = m->next)
 			if (m->header.key == key && (from < 0 || m->header.src == from) && memcmp(&m->header.record, mine, sizeof *mine) != 0) {
 				*theirs = m->header.record;
 				*src = m->header.src;

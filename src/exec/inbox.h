@@ -9,7 +9,11 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-enum { INBOX_BUCKETS = 64, INBOX_CALLS = 256 };
+enum { INBOX_CALLS = 256 };
+
+struct inbox_bucket { /* messages in the order in which they came */
+	struct pump_message *first, *last; /* last is valid if there is a first */
+};
 
 /* A message that is of another call than mine of the same number. */
 struct inbox_odd {
@@ -22,7 +26,8 @@ struct inbox_odd {
 
 struct inbox {
 	pthread_mutex_t lock;
-	struct pump_message *buckets[INBOX_BUCKETS]; /* by key and source */
+	struct inbox_bucket *buckets;                /* [n_buckets] by key and source; a power of two, which grows with the messages kept */
+	size_t n_buckets, n_sources;                 /* all messages so far came from ranks below n_sources */
 	uint64_t n_kept, kept_bytes;
 	struct {
 		uint64_t number; /* of the call + 1; 0 = none */

@@ -3,6 +3,8 @@
 
 #include "base/error.h"
 
+enum { TESTS_A_DRIVE = 64 };
+
 void sends_init(struct sends *sends)
 {
 	*sends = (struct sends){ .oldest = NULL };
@@ -41,22 +43,34 @@ choir_status sends_start(struct sends *sends, choir_transport *transport, struct
 	return CHOIR_SUCCESS;
 }
 
+static void remove_oldest(struct sends *sends)
+{
+	sends->oldest = sends->oldest->next;
+	if (sends->oldest == NULL)
+		sends->end = &sends->oldest;
+}
+
+static void put_last(struct sends *sends, struct send *send)
+{
+	send->next = NULL;
+	*sends->end = send;
+	sends->end = &send->next;
+}
+
 choir_status sends_test(struct sends *sends, choir_transport *transport, struct blocks *blocks, bool *progress)
 {
-	struct send **at = &sends->oldest;
+	int left = atomic_load_explicit(&sends->n, memory_order_relaxed);
 
-	while (*at != NULL) {
-		struct send *send = *at;
+	for (left = left < TESTS_A_DRIVE ? left : TESTS_A_DRIVE; left > 0; left--) {
+		struct send *send = sends->oldest;
 		int done = 0;
 
 		TRY(transport->ops->test(transport, send->request, &done));
+		remove_oldest(sends);
 		if (!done) {
-			at = &send->next;
+			put_last(sends, send); /* the others are tested before it is again */
 			continue;
 		}
-		*at = send->next;
-		if (*at == NULL)
-			sends->end = at;
 		blocks_give(blocks, send->data);
 		end_send(sends, blocks, send);
 		*progress = true;
