@@ -136,6 +136,8 @@ void engine_check(struct choir_comm *comm)
 	now = progress_now_ns();
 	if (engine->active != NULL)
 		look_at_peers(comm);
+	if (!engine->closed)
+		engine_look_at_queued(comm);
 	for (struct run *run = engine->active; run != NULL && !engine->closed; run = run->next)
 		if (run->state != RUN_ENDED && run->state != RUN_CALLING && atomic_load(&comm->failed) == CHOIR_SUCCESS && check_run(run, now))
 			break;

@@ -50,13 +50,22 @@ struct slot_ring {
 	uint32_t from_line[COMM_LANES], to_line[COMM_LANES]; /* the place of the latest call of each lane, in cache lines */
 };
 
+/* Runs that are let into engine.moving one after another: Note [moving runs] in engine.c. */
+struct run_queue {
+	struct run *first, *last;    /* not let in yet; last is valid if there is a first */
+	int n_moving;                /* let in and not taken out */
+};
+
 /* Where runs stand.  Note [engine lock] in engine.c says who may touch what. */
 struct engine {
 	_Atomic bool driven;         /* by the thread that engine_enter let in */
 	pthread_mutex_t submit;      /* guards incoming and the numbers that give calls their order */
 	struct run *incoming;        /* submitted, newest first */
 	_Atomic bool has_incoming;
-	struct run *active;          /* driver only; in order of submission */
+	struct run *active, **active_end; /* driver only; all runs taken in, in order of submission: walked by slow looks only */
+	struct run *moving, **moving_end; /* driver only; those of them that every drive looks at */
+	struct run_queue *queues;    /* [n_queues] driver only; of collectives, of sends to each rank, of recvs from each */
+	size_t n_queues;
 	_Atomic int unfinished;      /* runs submitted and not yet completed */
 	_Atomic uint64_t next_seq;   /* written under submit */
 	uint64_t *sent, *received;   /* [n] calls of each pair so far */

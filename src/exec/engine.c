@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [engine lock].  The right to drive is only ever tried for, never waited for: whoever gets it advances all runs of the rank, the others go on waiting for their events.
  * `submit` guards the incoming list and the numbers; it is held for a few instructions.  Completions and callers' callbacks happen after the driver has left,
- * so they may call choir again. */
+ * so they may call choir again.
+ *
+ * Note [moving runs].  The driver looks at the runs that can move, however many others are in flight.  Runs stand in queues: one of the collectives, one
+ * of the sends to each rank, one of the recvs from each.  Only the first runs of a queue are in the list `moving`, and one that ends lets the next one in.
+ * No collective behind the first COMM_LANES may enter its lane.  A pair's run may overtake the one before it, when that waits for its deps: one that is
+ * further behind than PAIR_MOVING is advanced by the slow look (engine_look_at_queued), so it ends too. */
 #include "exec/engine.h"
 
 #include "exec/device_wait.h"
@@ -9,14 +14,22 @@
 #include "exec/roll_call.h"
 #include "exec/slot_ring.h"
 
-#include <stdio.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { PAIR_MOVING = 16 };
 
 choir_status engine_init(struct choir_comm *comm)
 {
 	struct engine *engine = &comm->engine;
 
+	engine->active_end = &engine->active;
+	engine->moving_end = &engine->moving;
+	engine->n_queues = 1 + 2 * (size_t)comm->n;
+	engine->queues = calloc(engine->n_queues, sizeof *engine->queues);
+	if (engine->queues == NULL)
+		return error_no_memory("queues of calls", engine->n_queues * sizeof *engine->queues);
 	engine->sent = calloc((size_t)comm->n, sizeof *engine->sent);
 	engine->received = calloc((size_t)comm->n, sizeof *engine->received);
 	if (engine->sent == NULL || engine->received == NULL)
@@ -30,6 +43,7 @@ void engine_fini(struct choir_comm *comm)
 {
 	free(comm->engine.sent);
 	free(comm->engine.received);
+	free(comm->engine.queues);
 	roll_fini(comm);
 }
 
@@ -91,10 +105,63 @@ choir_status engine_submit(struct run *run)
 	return CHOIR_SUCCESS;
 }
 
+static struct run_queue *queue_of(struct engine *engine, const struct run *run)
+{
+	size_t n = (engine->n_queues - 1) / 2;
+
+	if (!run->bound.pair)
+		return &engine->queues[0];
+	return &engine->queues[1 + (run->bound.pair_sends ? 0 : n) + (size_t)run->bound.pair_peer];
+}
+
+/* Lets the next runs of the queue into `moving`, until `most` of the queue are there. */
+static void let_in(struct engine *engine, struct run_queue *queue, int most)
+{
+	for (; queue->first != NULL && queue->n_moving < most; queue->n_moving++) {
+		struct run *run = queue->first;
+
+		queue->first = run->next_moving;
+		run->next_moving = NULL;
+		*engine->moving_end = run;
+		engine->moving_end = &run->next_moving;
+	}
+}
+
+static void let_next_in(struct engine *engine, struct run_queue *queue)
+{
+	let_in(engine, queue, queue == engine->queues ? COMM_LANES : PAIR_MOVING);
+}
+
+void engine_take(struct engine *engine, struct run *run)
+{
+	struct run_queue *queue = queue_of(engine, run);
+
+	run->next = run->next_moving = NULL;
+	run->link = engine->active_end;
+	*engine->active_end = run;
+	engine->active_end = &run->next;
+	if (queue->first == NULL)
+		queue->first = run;
+	else
+		queue->last->next_moving = run;
+	queue->last = run;
+	let_next_in(engine, queue);
+}
+
+static void remove_active(struct engine *engine, struct run *run)
+{
+	*run->link = run->next;
+	if (run->next != NULL)
+		run->next->link = run->link;
+	else
+		engine->active_end = run->link;
+	run->next = NULL;
+}
+
 /* Moves what was submitted behind what is active, oldest first. */
 static void take_incoming(struct engine *engine)
 {
-	struct run *list, *oldest = NULL, **tail = &engine->active;
+	struct run *list, *oldest = NULL;
 
 	if (!atomic_load_explicit(&engine->has_incoming, memory_order_acquire))
 		return;
@@ -110,15 +177,18 @@ static void take_incoming(struct engine *engine)
 		oldest = list;
 		list = next;
 	}
-	while (*tail != NULL)
-		tail = &(*tail)->next;
-	*tail = oldest;
+	while (oldest != NULL) {
+		struct run *next = oldest->next;
+
+		engine_take(engine, oldest);
+		oldest = next;
+	}
 }
 
-/* Does anything here send or receive? */
+/* Does anything that moves send or receive? */
 static bool uses_messages(const struct engine *engine)
 {
-	for (const struct run *run = engine->active; run != NULL; run = run->next)
+	for (const struct run *run = engine->moving; run != NULL; run = run->next_moving)
 		if (run->plan != NULL && run->plan->messages)
 			return true;
 	return engine->active == NULL;
@@ -157,36 +227,74 @@ static bool is_calling(const struct run *run)
 static void fail_all(struct choir_comm *comm)
 {
 	choir_status st = (choir_status)atomic_load(&comm->failed);
+	struct engine *engine = &comm->engine;
 
-	for (struct run *run = comm->engine.active; run != NULL; run = run->next)
+	for (size_t i = 0; i < engine->n_queues; i++)
+		let_in(engine, &engine->queues[i], INT_MAX);
+	for (struct run *run = engine->active; run != NULL; run = run->next)
 		if (run->state != RUN_ENDED && !is_calling(run))
 			run_fail(run, st, comm->fail_text);
 }
 
-/* Advances every run once; failed ones fail the comm, unless the failure is theirs alone. */
-static bool advance_all(struct choir_comm *comm)
+/* A run that fails fails the comm, unless the failure is its alone. */
+static bool advance(struct run *run)
+{
+	bool moved = run_advance(run);
+
+	if (run->status != CHOIR_SUCCESS && !run->only_mine)
+		comm_fail(run->comm, run->status, run->text);
+	return moved;
+}
+
+static bool advance_moving(struct choir_comm *comm)
 {
 	bool moved = false;
 
-	for (struct run *run = comm->engine.active; run != NULL; run = run->next) {
-		if (run->state == RUN_ENDED)
-			continue;
-		moved |= run_advance(run);
-		if (run->status != CHOIR_SUCCESS && !run->only_mine)
-			comm_fail(comm, run->status, run->text);
-	}
+	for (struct run *run = comm->engine.moving; run != NULL; run = run->next_moving)
+		if (run->state != RUN_ENDED)
+			moved |= advance(run);
 	return moved;
+}
+
+/* Of one queue.  A run that ends joins `moving`, from where it is taken out. */
+static void look_at_queue(struct engine *engine, struct run_queue *queue)
+{
+	struct run *before = NULL, *next;
+
+	for (struct run *run = queue->first; run != NULL; run = next) {
+		next = run->next_moving;
+		(void)advance(run);
+		if (run->state != RUN_ENDED) {
+			before = run;
+			continue;
+		}
+		*(before != NULL ? &before->next_moving : &queue->first) = next;
+		if (next == NULL)
+			queue->last = before;
+		run->next_moving = NULL;
+		*engine->moving_end = run;
+		engine->moving_end = &run->next_moving;
+		queue->n_moving++;
+	}
+}
+
+void engine_look_at_queued(struct choir_comm *comm)
+{
+	struct engine *engine = &comm->engine;
+
+	for (size_t i = 0; i < engine->n_queues && atomic_load(&comm->failed) == CHOIR_SUCCESS; i++)
+		look_at_queue(engine, &engine->queues[i]);
 }
 
 /* Nothing moved: is that for the device?  A run that is alone and sends nothing may wait for it right here. */
 static bool wait_for_device(struct choir_comm *comm)
 {
-	struct run *run = comm->engine.active;
+	struct run *run = comm->engine.moving;
 	bool busy = false;
 
-	if (run != NULL && run->next == NULL && !(run->plan != NULL && run->plan->messages) && device_block(run))
+	if (run != NULL && run->next_moving == NULL && !(run->plan != NULL && run->plan->messages) && device_block(run))
 		return true;
-	for (; run != NULL && !busy; run = run->next)
+	for (; run != NULL && !busy; run = run->next_moving)
 		busy = device_busy(run);
 	atomic_store_explicit(&comm->engine.device_busy, busy, memory_order_relaxed);
 	return false;
@@ -197,17 +305,23 @@ static struct run *take_ended(struct engine *engine, struct run **calling_p)
 {
 	struct run *ended = NULL, **tail = &ended;
 
-	for (struct run **at = &engine->active; *at != NULL;) {
+	for (struct run **at = &engine->moving; *at != NULL;) {
 		struct run *run = *at;
+		struct run_queue *queue;
 
 		if (run->state == RUN_CALLING && run->call != NULL && *calling_p == NULL)
 			*calling_p = run;
 		if (run->state != RUN_ENDED) {
-			at = &run->next;
+			at = &run->next_moving;
 			continue;
 		}
-		*at = run->next;
-		run->next = NULL;
+		queue = queue_of(engine, run);
+		*at = run->next_moving;
+		if (*at == NULL)
+			engine->moving_end = at;
+		queue->n_moving--;
+		let_next_in(engine, queue);
+		remove_active(engine, run);
 		*tail = run;
 		tail = &run->next;
 	}
@@ -256,7 +370,7 @@ bool engine_drive(struct choir_comm *comm, bool messages)
 	if (engine->active != NULL) {
 		comm_look(comm);
 		if (atomic_load(&comm->failed) == CHOIR_SUCCESS)
-			moved |= advance_all(comm) || wait_for_device(comm);
+			moved |= advance_moving(comm) || wait_for_device(comm);
 		if (atomic_load(&comm->failed) != CHOIR_SUCCESS)
 			fail_all(comm);
 	}

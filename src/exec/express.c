@@ -179,10 +179,8 @@ static void go_on(struct run *const *runs, int n, choir_event **event_p)
 	}
 	*event_p = make_ordinary(left, n_left);
 	atomic_fetch_add_explicit(&engine->unfinished, n_left, memory_order_relaxed);
-	for (int i = n_left - 1; i >= 0; i--) {
-		left[i]->next = engine->active; /* of others there were none, and none came in without this lock */
-		engine->active = left[i];
-	}
+	for (int i = 0; i < n_left; i++)
+		engine_take(engine, left[i]);
 	engine_leave(engine);
 }
 

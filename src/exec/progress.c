@@ -16,6 +16,7 @@
 
 enum {
 	CHECK_NS = 20 * 1000 * 1000,
+	CHECK_SHARE = 16,  /* the slow look takes no more than one part of so many of the time */
 	OTHERS_EVERY = 16, /* idle rounds between looks at the other ranks */
 	LOOK_EVERY = 64,   /* rounds between looks at the clock */
 };
@@ -158,12 +159,16 @@ static void idle_round(struct idle *idle, const struct choir_comm *mine, choir_e
 /* The slow look, when it is due. */
 static void look_at_all(struct idle *idle, int64_t now)
 {
+	int64_t took = 0;
+
 	idle_look_at_clock(idle, now);
 	if (now < idle->next_check_ns)
 		return;
-	if (idle->next_check_ns != 0)
+	if (idle->next_check_ns != 0) {
 		check_all();
-	idle->next_check_ns = now + CHECK_NS;
+		took = progress_now_ns() - now; /* it looks at all that is in flight */
+	}
+	idle->next_check_ns = now + (took > CHECK_NS / CHECK_SHARE ? took * CHECK_SHARE : CHECK_NS);
 }
 
 /* The end of a wait of timeout_ms from now; one that would come after the end of time never comes. */

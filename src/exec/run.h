@@ -67,7 +67,8 @@ struct bound {
 };
 
 struct run {
-	struct run *next;
+	struct run *next, **link;   /* in engine.active: what points to it */
+	struct run *next_moving;    /* in engine.moving or its queue */
 	struct choir_comm *comm;    /* kept alive by the event */
 	choir_event *event;
 	enum run_state state;
