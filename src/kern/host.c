@@ -5,6 +5,7 @@
  * only just been stored.  On a Zen 4, f32, 2 sources of 16 MB (bytes read and written): blocks of 1 KB 34 GB/s, of 2 KB 42, of 4 KB 34; without
  * stores past the cache 22.  Two ranks that write 2 MB of sums into both their buffers, through the cache: 76 us in blocks, 57 in lines. */
 #include "base/copy.h"
+#include "base/float_control.h"
 #include "kern/host_twin.h"
 
 #include <stdatomic.h>
@@ -161,6 +162,7 @@ static void by_lines(const struct host_twin *twin, const struct reduce_call *cal
 void reduce_host(const struct reduce_call *call, void *const *dst, const void *const *src)
 {
 	const struct host_twin *twin = twin_of(call->dtype, call->op);
+	uint64_t control = float_control_begin();
 
 	if (call->n_dst == 1 && call->stream_from > 0)
 		twin->reduce(call, dst[0], src, 0, call->count);
@@ -168,6 +170,7 @@ void reduce_host(const struct reduce_call *call, void *const *dst, const void *c
 		by_lines(twin, call, dst, src);
 	else
 		spread(twin, call, dst, src);
+	float_control_end(control);
 }
 
 void reduce_identity(choir_dtype dtype, choir_op op, void *out)

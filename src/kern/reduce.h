@@ -30,7 +30,7 @@ bool reduce_has_final(choir_op op);
 
 /* reduce_host: on this thread.  Each dst may be exactly one of the sources, or overlap none; destinations do not overlap each other.  n_src >= 1,
  * n_dst >= 1.  Where it wrote past the cache it has issued the store fence when it returns, unless fence_later: a release store then publishes the
- * result.  Cannot fail for a supported (dtype, op). */
+ * result.  The thread's floating-point control word does not matter.  Cannot fail for a supported (dtype, op). */
 void reduce_host(const struct reduce_call *call, void *const *dst, const void *const *src);
 
 /* reduce_identity: writes one element of op's identity (sum 0, prod 1, min +inf or the type's largest, ...). */

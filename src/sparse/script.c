@@ -4,6 +4,7 @@
  * differs between ranks (how memory is reached, how the result is wanted) happens between exchanges only. */
 #include "sparse/state.h"
 
+#include "base/float_control.h"
 #include "kern/reduce.h"
 #include "sparse/block.h"
 #include "sparse/bucket.h"
@@ -12,9 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Folds, conversions and the cost model compute here: all ranks under the same floating-point control word. */
 static choir_status script_next(void *state, struct script_turn *turn)
 {
 	struct sparse *sparse = state;
+	uint64_t control = float_control_begin();
 	choir_status st = CHOIR_SUCCESS;
 
 	memset(turn, 0, sizeof *turn);
@@ -24,6 +27,7 @@ static choir_status script_next(void *state, struct script_turn *turn)
 	turn->only_mine = sparse->only_mine;
 	if (st == CHOIR_SUCCESS && turn->what == SCRIPT_DONE)
 		aside_end(sparse);
+	float_control_end(control);
 	return st;
 }
 
