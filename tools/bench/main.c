@@ -49,6 +49,7 @@ static int bench_rank(struct world *world, void *ctx)
 
 	if (!run_fits(args, world))
 		return EXIT_USAGE;
+	world_warn_shared_cores(world);
 	header = header_make(world, run.device);
 	if (header != NULL)
 		header_add_comm(header, world, run.comm);
@@ -62,7 +63,7 @@ static int bench_rank(struct world *world, void *ctx)
 		status = status != EXIT_FINE ? status : report_judge_speed(args, &run.results);
 	}
 	if (to_text && status == EXIT_FINE && !args->csv)
-		report_text_note("%zu rows, no wrong data", run.results.n);
+		report_text_total(&run.results);
 	if (world->rank == 0 && status == EXIT_WRONG)
 		fprintf(stderr, "choir-bench: wrong data\n");
 	json_decref(header);

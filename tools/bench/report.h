@@ -13,6 +13,7 @@ void report_text_header(const json_t *header);
 void report_text_columns(const struct args *args, const char *collective, enum result_kind kind);
 void report_text_row(const struct args *args, const struct result *row);
 void report_text_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void report_text_total(const struct results *results); /* of a run without wrong data */
 
 /* The same as comma-separated values. */
 void report_csv_columns(const struct args *args);

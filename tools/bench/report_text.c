@@ -24,6 +24,11 @@ void report_text_note(const char *format, ...)
 	fflush(stdout);
 }
 
+void report_text_total(const struct results *results)
+{
+	report_text_note("%zu row%s, no wrong data", results->n, results->n == 1 ? "" : "s");
+}
+
 /* "rank 0 and the like" would hide a mixed world: every device that differs from rank 0's gets a line. */
 static void print_devices(const json_t *header)
 {

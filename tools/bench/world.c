@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "world.h"
 
+#include "cores.h"
 #include "lib/leave_mpi.h"
 #include "meeting.h"
 
@@ -38,6 +39,19 @@ void world_gather(struct world *world, const void *mine, size_t bytes, void *all
 		meeting_gather(world->meeting, world->rank, mine, bytes, all);
 	else
 		MPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, world->comm);
+}
+
+void world_warn_shared_cores(struct world *world)
+{
+	struct cores mine = cores_mine(), *all = malloc((size_t)world->size * sizeof *all);
+	char text[CORES_WARNING_BYTES];
+
+	if (all == NULL)
+		world_fail(world, EXIT_WRONG);
+	world_gather(world, &mine, sizeof mine, all);
+	if (world->rank == 0 && cores_warning(all, world->size, text))
+		fprintf(stderr, "choir-bench: warning: %s\n", text);
+	free(all);
 }
 
 void world_max(struct world *world, double *values, size_t n)

@@ -34,13 +34,17 @@ struct world {
 bool world_open_mpi(struct world *world, int *level_p);
 void world_close_mpi(struct world *world, int status);
 
-/* world_run_local: runs fn(world, ctx) in n threads and returns the largest of their results. */
+/* world_run_local: runs fn(world, ctx) in n threads, each bound to a core of its own if there are so many, and returns
+ * the largest of their results. */
 int world_run_local(int n, int (*fn)(struct world *world, void *ctx), void *ctx);
 
 void world_barrier(struct world *world);
 
 /* world_crowded: whether ranks share cores; false if they are on several nodes. */
 bool world_crowded(const struct world *world);
+
+/* world_warn_shared_cores: rank 0 says on standard error which ranks may run on one core, and what to do about it. */
+void world_warn_shared_cores(struct world *world);
 
 /* world_gather: every rank's `mine`, in rank order, to `all` on every rank. */
 void world_gather(struct world *world, const void *mine, size_t bytes, void *all);

@@ -2,6 +2,7 @@
 /* Ranks as threads. */
 #include "world.h"
 
+#include "cores.h"
 #include "meeting.h"
 
 #include <pthread.h>
@@ -19,6 +20,7 @@ static void *rank_main(void *arg)
 {
 	struct rank_thread *rank = arg;
 
+	cores_pin(rank->world.rank, rank->world.size);
 	rank->result = rank->fn(&rank->world, rank->ctx);
 	return NULL;
 }

@@ -50,7 +50,7 @@ static int finish(struct run *run, const json_t *header, int status)
 	if (status == EXIT_WRONG)
 		fprintf(stderr, "choir-bench: wrong data\n");
 	else if (run->to_text && !run->args->csv)
-		report_text_note("%zu rows, no wrong data", run->results.n);
+		report_text_total(&run->results);
 	if (report_write(run->args, header, &run->results) != EXIT_FINE && status == EXIT_FINE)
 		status = EXIT_USAGE;
 	return status != EXIT_FINE ? status : report_judge_speed(run->args, &run->results);
@@ -70,6 +70,7 @@ static int bench_rank(struct world *world, void *ctx)
 	json_t *header = header_make(world, run.device);
 	int status;
 
+	world_warn_shared_cores(world);
 	add_nodes(header, world);
 	if (to_text && !args->csv)
 		report_text_header(header);

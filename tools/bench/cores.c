@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "cores.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct cores cores_mine(void)
+{
+	struct cores mine = { .host = "" };
+
+	gethostname(mine.host, sizeof mine.host - 1);
+	sched_getaffinity(0, sizeof mine.may, &mine.may);
+	return mine;
+}
+
+/* Whether it is the first of its core's hyperthreads. */
+static bool is_first_sibling(int cpu)
+{
+	char path[96];
+	int first = cpu;
+	FILE *file;
+
+	snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+	file = fopen(path, "r");
+	if (file != NULL) {
+		if (fscanf(file, "%d", &first) != 1)
+			first = cpu;
+		fclose(file);
+	}
+	return first == cpu;
+}
+
+void cores_pin(int rank, int n)
+{
+	struct cores mine = cores_mine();
+	int k = 0;
+
+	if (CPU_COUNT(&mine.may) < n)
+		return;
+	for (int pass = 0; pass < 2; pass++)
+		for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+			if (CPU_ISSET(cpu, &mine.may) && is_first_sibling(cpu) == (pass == 0) && k++ == rank) {
+				CPU_ZERO(&mine.may);
+				CPU_SET(cpu, &mine.may);
+				sched_setaffinity(0, sizeof mine.may, &mine.may);
+				return;
+			}
+}
+
+/* How many ranks run on rank's host, and on how many cores together. */
+static void count_host(const struct cores *ranks, int n, int rank, int *n_ranks_p, int *n_cores_p)
+{
+	cpu_set_t all;
+
+	CPU_ZERO(&all);
+	*n_ranks_p = 0;
+	for (int r = 0; r < n; r++)
+		if (strcmp(ranks[r].host, ranks[rank].host) == 0) {
+			CPU_OR(&all, &all, &ranks[r].may);
+			++*n_ranks_p;
+		}
+	*n_cores_p = CPU_COUNT(&all);
+}
+
+static bool may_share(const struct cores *a, const struct cores *b)
+{
+	cpu_set_t both;
+
+	CPU_AND(&both, &a->may, &b->may);
+	return CPU_COUNT(&both) > 0 && strcmp(a->host, b->host) == 0;
+}
+
+bool cores_warning(const struct cores *ranks, int n, char text[CORES_WARNING_BYTES])
+{
+	int n_ranks, n_cores;
+
+	for (int r = 0; r < n; r++)
+		for (int s = r + 1; s < n; s++) {
+			if (!may_share(&ranks[r], &ranks[s]))
+				continue;
+			count_host(ranks, n, r, &n_ranks, &n_cores);
+			if (n_ranks > n_cores)
+				snprintf(
+				    text, CORES_WARNING_BYTES,
+				    "%d ranks share %d cores of %s: times include waiting for a core; start at most %d",
+				    n_ranks, n_cores, ranks[r].host, n_cores);
+			else
+				snprintf(
+				    text, CORES_WARNING_BYTES,
+				    "ranks %d and %d may run on one core: bind them, mpiexec -bind-to core -n %d ...",
+				    r, s, n);
+			return true;
+		}
+	return false;
+}
