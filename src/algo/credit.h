@@ -15,6 +15,7 @@
  * first PLAN_NO_STEP. */
 static inline plan_id credit_await(struct plan *plan, int peer, uint64_t k, plan_id credit)
 {
+	plan_limit(plan, "message", k, CREDIT_TAG - 1);
 	if (k < CREDIT_WINDOW || k % CREDIT_STEP != 0)
 		return credit;
 	return plan_recv(plan, peer, CREDIT_TAG + (uint32_t)(k / CREDIT_STEP), plan_at(PLAN_SCRATCH, 0), 0, &credit, 1, "credit in");

@@ -31,5 +31,5 @@ const char *fit_any(const struct algo_in *in)
 
 const char *fit_phases(uint64_t phases)
 {
-	return phases <= FIT_LAST_PHASE ? NULL : "needs larger slots for so many bytes";
+	return phases <= PLAN_LAST_PHASE ? NULL : "needs larger slots for so many bytes";
 }

@@ -5,9 +5,6 @@
 
 #include "algo/algo.h"
 
-/* The highest phase that a plan may publish (node/arena.h keeps 20 bits for it). */
-#define FIT_LAST_PHASE ((1u << 20) - 1)
-
 const char *fit_single(const struct algo_in *in);  /* one rank */
 const char *fit_node(const struct algo_in *in);    /* all ranks on one node, and more than one */
 const char *fit_network(const struct algo_in *in); /* more than one rank, anywhere */

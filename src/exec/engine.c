@@ -74,6 +74,7 @@ bool engine_number(struct run *const *runs, int n)
 
 	pthread_mutex_lock(&engine->submit);
 	alone = engine->incoming == NULL && !engine->closed && atomic_load_explicit(&comm->failed, memory_order_relaxed) == CHOIR_SUCCESS;
+	alone &= engine->next_seq + (uint64_t)n <= ARENA_LAST_SEQ;
 	for (int i = 0; i < n && alone; i++)
 		number(runs[i]);
 	pthread_mutex_unlock(&engine->submit);
@@ -83,15 +84,18 @@ bool engine_number(struct run *const *runs, int n)
 choir_status engine_submit(struct run *run)
 {
 	struct engine *engine = &run->comm->engine;
+	bool spent;
 
 	pthread_mutex_lock(&engine->submit);
-	if (engine->closed || atomic_load(&run->comm->failed) != CHOIR_SUCCESS) {
+	spent = !run->bound.pair && engine->next_seq >= ARENA_LAST_SEQ;
+	if (engine->closed || spent || atomic_load(&run->comm->failed) != CHOIR_SUCCESS) {
 		choir_status st;
 
 		pthread_mutex_unlock(&engine->submit);
 		st = comm_failure(run->comm);
 		if (st == CHOIR_SUCCESS)
-			st = error_set(CHOIR_ABORTED, "%s: the comm has been destroyed", run->comm->name);
+			st = spent ? error_set(CHOIR_UNSUPPORTED, "%s: it has made 2^40 calls, as many as a comm can make", run->comm->name)
+				   : error_set(CHOIR_ABORTED, "%s: the comm has been destroyed", run->comm->name);
 		event_complete(run->event, st, error_text());
 		run_discard(run);
 		return st;

@@ -101,10 +101,8 @@ choir_status run_meet(struct run *run, bool *moved)
 	return CHOIR_SUCCESS;
 }
 
-static uint32_t phase_of_plan(const struct run *run)
-{
-	return run->plan_index << 20;
-}
+/* The tags of a script's messages have 8 bits for the plan (tag_of in steps.c). */
+#define LAST_PLAN 255u
 
 static choir_status in_ask(struct run *run, bool *moved)
 {
@@ -121,11 +119,12 @@ static choir_status in_ask(struct run *run, bool *moved)
 	switch (turn.what) {
 	case SCRIPT_PLAN:
 		run->plan = turn.plan;
-		run->plan_index++;
+		if (++run->plan_index > LAST_PLAN)
+			return error_set(CHOIR_UNSUPPORTED, "its script has more than %u plans", LAST_PLAN);
 		run->bound.send = turn.send;
 		run->bound.recv = turn.recv;
 		/* Phase 0 of this plan says that I have read all I need of the one before. */
-		arena_publish(comm_lane(run->comm, run->comm->place, run->lane), ARENA_FLAG(run->seq + 1, phase_of_plan(run)));
+		arena_publish(comm_lane(run->comm, run->comm->place, run->lane), ARENA_FLAG(run->seq + 1, arena_step(run->plan_index, 0)));
 		comm_ring_node(run->comm);
 		run->state = RUN_TURN;
 		return CHOIR_SUCCESS;
@@ -147,8 +146,8 @@ static choir_status in_turn(struct run *run, bool *moved)
 	int size = comm->node_size;
 
 	for (int place = 0; place < size && run->plan_index > 1; place++)
-		if (atomic_load_explicit(&comm_lane(comm, place, run->lane)->flag, memory_order_acquire) <
-		    ARENA_FLAG(run->seq + 1, phase_of_plan(run)))
+		if (!arena_reached(atomic_load_explicit(&comm_lane(comm, place, run->lane)->flag, memory_order_acquire), run->seq + 1,
+				   arena_step(run->plan_index, 0)))
 			return CHOIR_SUCCESS;
 	*moved = true;
 	run->state = RUN_STEPS;

@@ -2,11 +2,12 @@
 /* Whom a run is waiting for. */
 #include "exec/run.h"
 
-static bool lane_behind(struct run *run, int rank, uint64_t flag)
+static bool lane_behind(struct run *run, int rank, uint32_t step)
 {
 	struct choir_comm *comm = run->comm;
+	const struct arena_lane *lane = comm_lane(comm, comm->layout.place_of[rank], run->lane);
 
-	return atomic_load_explicit(&comm_lane(comm, comm->layout.place_of[rank], run->lane)->flag, memory_order_acquire) < flag;
+	return !arena_reached(atomic_load_explicit(&lane->flag, memory_order_acquire), run->seq + 1, step);
 }
 
 static bool step_waits_for(struct run *run, const struct plan_step *step, int rank)
@@ -17,7 +18,7 @@ static bool step_waits_for(struct run *run, const struct plan_step *step, int ra
 	case PLAN_AWAIT:
 		return (step->peer == rank || step->peer == PLAN_ALL) && rank != run->comm->rank &&
 		       layout->node_of[rank] == layout->node_of[run->comm->rank] &&
-		       lane_behind(run, rank, ARENA_FLAG(run->seq + 1, run->plan_index << 20 | step->tag));
+		       lane_behind(run, rank, arena_step(run->plan_index, step->tag));
 	case PLAN_RECV_MSG:
 		return step->peer == rank;
 	default:
@@ -32,9 +33,9 @@ bool run_waits_for(struct run *run, int rank)
 	if (run->state == RUN_ADMIT)
 		return layout->node_of[rank] == layout->node_of[run->comm->rank] && run_held_up(run, layout->place_of[rank]);
 	if (run->state == RUN_MEET)
-		return layout->node_of[rank] == layout->node_of[run->comm->rank] && lane_behind(run, rank, ARENA_FLAG(run->seq + 1, 0));
+		return layout->node_of[rank] == layout->node_of[run->comm->rank] && lane_behind(run, rank, arena_step(0, 0));
 	if (run->state == RUN_TURN)
-		return layout->node_of[rank] == layout->node_of[run->comm->rank] && lane_behind(run, rank, ARENA_FLAG(run->seq + 1, run->plan_index << 20));
+		return layout->node_of[rank] == layout->node_of[run->comm->rank] && lane_behind(run, rank, arena_step(run->plan_index, 0));
 	if (run->state != RUN_STEPS)
 		return false;
 	for (uint32_t i = 0; i < run->board.n_waiting; i++)

@@ -55,11 +55,6 @@ unsigned char *steps_host(struct run *run, struct plan_ref ref)
 	return steps_host_span(run, ref, &span);
 }
 
-static uint32_t phase_of(const struct run *run, uint32_t phase)
-{
-	return run->plan_index << 20 | phase;
-}
-
 static uint32_t tag_of(const struct run *run, uint32_t tag)
 {
 	return run->plan_index << 24 | tag;
@@ -150,7 +145,7 @@ static choir_status start_publish(struct run *run, uint32_t id, bool *done)
 
 	if (run->held_back)
 		memcpy(lane->bytes, run->line, sizeof lane->bytes);
-	arena_publish(lane, ARENA_FLAG(run->seq + 1, phase_of(run, step->tag)));
+	arena_publish(lane, ARENA_FLAG(run->seq + 1, arena_step(run->plan_index, step->tag)));
 	comm_ring_node(run->comm);
 	*done = true;
 	return CHOIR_SUCCESS;
@@ -164,7 +159,7 @@ choir_status steps_reached(struct run *run, int place, uint32_t phase, bool *yes
 	const struct layout *layout = &comm->layout;
 	struct call_record theirs;
 
-	*yes = flag >= ARENA_FLAG(run->seq + 1, phase_of(run, phase));
+	*yes = arena_reached(flag, run->seq + 1, arena_step(run->plan_index, phase));
 	if (flag >> 24 != run->seq + 1 || lane->call == run->bound.record_hash)
 		return CHOIR_SUCCESS;
 	memcpy(&theirs, lane->record, sizeof theirs);

@@ -2,10 +2,12 @@
 /* The arena: memory that all ranks of a node see, a memfd fully allocated at creation.  For each rank: a control block, and `lanes` lanes
  * with one flag line and one slot each.  A collective uses lane seq mod lanes on every rank.  For each pair of ranks, if they are few: a p2p ring.
  *
- * Note [arena flags].  A lane's flag is one 64-bit number that only rises: seq << 24 | step, step = plan index << 20 | phase while it
- * runs, ARENA_DONE if it ended badly for its rank alone.  So "has peer published phase p of call s" is one acquire load and one compare,
- * and nothing is ever reset.  The record beside it says what the peer is calling: it is written before the flag is first raised for a
- * sequence number.  That a rank is done with a call stands in its control block, one number a lane, all on one line: peers look there
+ * Note [arena flags].  A lane's flag is one 64-bit number: seq << 24 | step, step = plan index << 20 | phase while the call runs,
+ * ARENA_DONE if it ended badly for its rank alone.  So "has peer published phase p of call s" is one acquire load and one compare,
+ * and nothing is ever reset.  The flag of a call with one plan only rises.  Of a script's plans the index stands there modulo 16:
+ * ranks begin a plan together, so two ranks are one plan apart at most, and arena_reached compares steps in a circle.  seq has 40
+ * bits: the engine numbers no call beyond ARENA_LAST_SEQ.  The record beside the flag says what the peer is calling: it is written
+ * before the flag is first raised for a sequence number.  That a rank is done with a call stands in its control block, one number a lane, all on one line: peers look there
  * once in a round of the lanes only, so writing it is cheap. */
 #ifndef NODE_ARENA_H
 #define NODE_ARENA_H
@@ -18,6 +20,7 @@
 
 #define ARENA_DONE            0xFFFFFFu
 #define ARENA_FLAG(seq, step) ((uint64_t)(seq) << 24 | (step))
+#define ARENA_LAST_SEQ        ((UINT64_C(1) << 40) - 2)
 #define ARENA_RECORD_BYTES    48
 #define ARENA_LINE_BYTES      48
 #define ARENA_MOST_LANES      8
@@ -84,6 +87,20 @@ uint64_t arena_bytes(const struct arena *arena);
 static inline void arena_publish(struct arena_lane *lane, uint64_t flag)
 {
 	atomic_store_explicit(&lane->flag, flag, memory_order_release);
+}
+
+/* arena_step: of that phase, below 2^20 - 1, of the call's plan of that index. */
+static inline uint32_t arena_step(uint32_t plan_index, uint32_t phase)
+{
+	return (plan_index << 20 & ARENA_DONE) | phase;
+}
+
+/* arena_reached: has the rank whose flag was read published that step of call seq?  Note [arena flags]. */
+static inline bool arena_reached(uint64_t flag, uint64_t seq, uint32_t step)
+{
+	if (flag >> 24 != seq)
+		return flag >> 24 > seq;
+	return (flag & ARENA_DONE) == ARENA_DONE || (((uint32_t)flag - step) & ARENA_DONE) < 1u << 23;
 }
 
 /* Poison: the first failure of any rank on this node, for all.  arena_poison keeps the first text; arena_poisoned is one relaxed load

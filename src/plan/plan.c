@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,9 +132,16 @@ plan_id plan_reduce(struct plan *plan, struct plan_ref dst, const struct plan_re
 	              deps, n_deps);
 }
 
+void plan_limit(struct plan *plan, const char *what, uint64_t number, uint64_t last)
+{
+	if (number > last && plan->building == CHOIR_SUCCESS)
+		plan->building = error_set(CHOIR_UNSUPPORTED, "%s needs %s %" PRIu64 " of at most %" PRIu64, plan->algorithm, what, number, last);
+}
+
 plan_id plan_send(struct plan *plan, int peer, uint32_t tag, struct plan_ref src, uint64_t len, const plan_id *deps, size_t n_deps,
                   const char *label)
 {
+	plan_limit(plan, "tag", tag, PLAN_LAST_TAG);
 	plan_source(plan, src);
 	plan->messages = true;
 	return append(plan, (struct plan_step){ .kind = PLAN_SEND_MSG, .peer = peer, .tag = tag, .len = len, .label = label }, deps, n_deps);
@@ -142,6 +150,7 @@ plan_id plan_send(struct plan *plan, int peer, uint32_t tag, struct plan_ref src
 plan_id plan_recv(struct plan *plan, int peer, uint32_t tag, struct plan_ref dst, uint64_t len, const plan_id *deps, size_t n_deps,
                   const char *label)
 {
+	plan_limit(plan, "tag", tag, PLAN_LAST_TAG);
 	plan->messages = true;
 	return append(plan, (struct plan_step){ .kind = PLAN_RECV_MSG, .peer = peer, .tag = tag, .dst = dst, .len = len, .label = label },
 	              deps, n_deps);
@@ -151,6 +160,7 @@ plan_id plan_publish(struct plan *plan, uint32_t phase, const plan_id *deps, siz
 {
 	plan_id id;
 
+	plan_limit(plan, "phase", phase, PLAN_LAST_PHASE);
 	plan_need(plan, plan->last_publish);
 	id = append(plan, (struct plan_step){ .kind = PLAN_PUBLISH, .tag = phase, .label = label }, deps, n_deps);
 	if (id == PLAN_NO_STEP)
@@ -163,6 +173,7 @@ plan_id plan_publish(struct plan *plan, uint32_t phase, const plan_id *deps, siz
 
 plan_id plan_await(struct plan *plan, int peer, uint32_t phase, const plan_id *deps, size_t n_deps, const char *label)
 {
+	plan_limit(plan, "phase", phase, PLAN_LAST_PHASE);
 	plan->awaits = true;
 	return append(plan, (struct plan_step){ .kind = PLAN_AWAIT, .peer = peer, .tag = phase, .label = label }, deps, n_deps);
 }

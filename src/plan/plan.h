@@ -45,7 +45,7 @@ struct plan_step {
 	enum plan_raw raw;  /* REDUCE */
 	bool final;         /* REDUCE: the result is the last one: mean divides here */
 	int32_t peer;       /* SEND_MSG, RECV_MSG, AWAIT */
-	uint32_t tag;       /* messages: unique per (sender, receiver); PUBLISH, AWAIT: the phase, from 1 */
+	uint32_t tag;       /* messages: unique per (sender, receiver), up to PLAN_LAST_TAG; PUBLISH, AWAIT: the phase, 1 to PLAN_LAST_PHASE */
 	struct plan_ref dst;
 	uint32_t more_first, n_more; /* in plan->refs: further destinations of a REDUCE, which gets the same result everywhere */
 	uint32_t src_first, n_src;   /* in plan->refs */
@@ -72,12 +72,16 @@ struct plan {
 	uint32_t last_phase; /* the highest phase this rank publishes */
 	/* set by plan_finish: for each step, the later steps that depend on it (succs[succ_first[i]] .. succs[succ_first[i + 1]]) */
 	uint32_t *succ_first, *succs;
-	/* while building: capacities, what was gathered for the next step, and the first error (allocation), which plan_finish returns */
+	/* while building: capacities, what was gathered for the next step, and the first error, which plan_finish returns */
 	uint32_t cap_steps, cap_refs, cap_deps;
 	uint32_t pending_deps, pending_refs, pending_more;
 	uint32_t last_publish;
 	choir_status building;
 };
+
+/* What the flag of a lane (node/arena.h) and the tag of a message (exec/steps.c) have room for. */
+#define PLAN_LAST_PHASE ((1u << 20) - 2)
+#define PLAN_LAST_TAG   ((1u << 24) - 1)
 
 /* A step's number, to depend on.  PLAN_NO_STEP as a dep is ignored, so builders need no branches. */
 typedef uint32_t plan_id;
@@ -102,7 +106,8 @@ static inline struct plan_ref plan_slot(int rank, uint64_t off)
 	return (struct plan_ref){ .buf = PLAN_SLOT, .peer = rank, .off = off };
 }
 
-/* Builders: append a step and return its number.  They never fail outwardly: a failed allocation is kept and returned by plan_finish.
+/* Builders: append a step and return its number.  They never fail outwardly: the first failure is kept and returned by plan_finish:
+ * NO_MEMORY, or UNSUPPORTED for a phase or a tag beyond the last.
  * deps: n_deps step numbers (PLAN_NO_STEP allowed and skipped).  A PUBLISH additionally depends on the PUBLISH before it, so flags only
  * rise.
  * Steps of zero length are appended too (an executor finishes them at once), so numbers stay regular. */
@@ -129,7 +134,10 @@ plan_id plan_join(struct plan *plan, const plan_id *deps, size_t n_deps, const c
 /* plan_scratch: reserves bytes of scratch (64-byte aligned) and returns their offset. */
 uint64_t plan_scratch(struct plan *plan, uint64_t bytes);
 
-/* plan_finish: fills the successor lists.  NO_MEMORY if anything could not be appended.  After it the plan is read-only. */
+/* plan_limit: refuses the plan, as the builders do, if the number is larger than the last one there can be. */
+void plan_limit(struct plan *plan, const char *what, uint64_t number, uint64_t last);
+
+/* plan_finish: fills the successor lists.  NO_MEMORY or UNSUPPORTED if anything could not be appended.  After it the plan is read-only. */
 choir_status plan_finish(struct plan *plan);
 
 /* plan_dump, plan_dump_dot: the plan as text, one line a step, and as Graphviz. */

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LAST_PHASE ((1u << 20) - 1)
-
 static bool is_neighbour(const struct plan_team *team, int rank, int peer)
 {
 	return peer >= 0 && peer < team->n && team->ranks[peer].node == team->ranks[rank].node;
@@ -143,7 +141,7 @@ static choir_status check_ends(const struct plan_team *team, int rank, uint32_t 
 		return plan_team_wrong(team, rank, i, "a message of %" PRIu64 " bytes", step->len);
 	if (step->kind == PLAN_AWAIT && step->peer != PLAN_ALL && !is_neighbour(team, rank, step->peer))
 		return plan_team_wrong(team, rank, i, "awaits rank %d, which is not of its node", step->peer);
-	if ((step->kind == PLAN_AWAIT || step->kind == PLAN_PUBLISH) && (step->tag < 1 || step->tag > LAST_PHASE))
+	if ((step->kind == PLAN_AWAIT || step->kind == PLAN_PUBLISH) && (step->tag < 1 || step->tag > PLAN_LAST_PHASE))
 		return plan_team_wrong(team, rank, i, "phase %u", step->tag);
 	return CHOIR_SUCCESS;
 }

@@ -19,6 +19,7 @@
 #define HEAD_BYTES  4096
 #define LINE_BYTES  64
 #define LEAST_BYTES (UINT64_C(1) << 18) /* Note [short blocks] */
+#define MOST_BYTES  (UINT64_C(1) << 37) /* share_address.line counts up to twice as many */
 #define KEPT_BYTES  (UINT64_C(512) << 20)
 #define KEPT_BLOCKS 32
 #define KEPT_VIEWS  128
@@ -170,7 +171,7 @@ choir_status share_take(uint64_t bytes, bool aside, struct share_block **out_p)
 
 	uint64_t file = LEAST_BYTES;
 
-	if (bytes > UINT64_MAX / 4)
+	if (bytes > MOST_BYTES)
 		return error_no_memory("pairs that the node shares", bytes);
 	if (bytes > LEAST_BYTES - HEAD_BYTES)
 		file = bytes + HEAD_BYTES;

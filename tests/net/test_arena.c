@@ -48,6 +48,31 @@ static void parts_do_not_overlap(void **state)
 	arena_release(arena);
 }
 
+/* Steps of one call are compared in a circle of 16 plans, calls by their number. */
+static void steps_come_in_order(void **state)
+{
+	const uint64_t seq = UINT64_C(1) << 39;
+
+	(void)state;
+	for (uint32_t plan = 0; plan < 40; plan++) {
+		uint32_t phases[] = { 0, 1, 5000, (1u << 20) - 2 };
+
+		for (int i = 0; i < 4; i++) {
+			uint64_t flag = ARENA_FLAG(seq, arena_step(plan, phases[i]));
+
+			for (int k = 0; k < 4; k++) {
+				assert_int_equal(arena_reached(flag, seq, arena_step(plan, phases[k])), k <= i);
+				assert_false(arena_reached(flag, seq, arena_step(plan + 1, phases[k])));
+				assert_true(arena_reached(flag, seq - 1, arena_step(plan + 9, phases[k])));
+				assert_false(arena_reached(flag, seq + 1, arena_step(0, 0)));
+				if (plan > 0)
+					assert_true(arena_reached(flag, seq, arena_step(plan - 1, phases[k])));
+				assert_true(arena_reached(ARENA_FLAG(seq, ARENA_DONE), seq, arena_step(plan, phases[k])));
+			}
+		}
+	}
+}
+
 static void opening_here_gives_the_same_mapping(void **state)
 {
 	struct arena *arena = create(), *other = NULL;
@@ -267,6 +292,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts_do_not_overlap),
+		cmocka_unit_test(steps_come_in_order),
 		cmocka_unit_test(opening_here_gives_the_same_mapping),
 		cmocka_unit_test(another_program_opens_it),
 		cmocka_unit_test(a_child_opens_it),

@@ -154,6 +154,28 @@ static void scratch_is_aligned_and_bounded(void **state)
 }
 
 /* The k-th allocation fails, for every k: a status, a sentence, nothing leaked. */
+/* A phase or a tag that has no room in a flag or a header refuses the plan. */
+static void refuses_numbers_that_do_not_fit(void **state)
+{
+	struct plan_ref at = plan_at(PLAN_SCRATCH, 0);
+
+	(void)state;
+	for (int i = 0; i < 8; i++) {
+		bool fits = i % 2 == 0;
+		struct plan plan;
+
+		plan_init(&plan, "test", 4);
+		switch (i / 2) {
+		case 0: plan_publish(&plan, PLAN_LAST_PHASE + !fits, NULL, 0, "phase"); break;
+		case 1: plan_await(&plan, PLAN_ALL, PLAN_LAST_PHASE + !fits, NULL, 0, "phase"); break;
+		case 2: plan_send(&plan, 1, PLAN_LAST_TAG + !fits, at, 0, NULL, 0, "tag"); break;
+		case 3: plan_recv(&plan, 1, PLAN_LAST_TAG + !fits, at, 0, NULL, 0, "tag"); break;
+		}
+		assert_int_equal(plan_finish(&plan), fits ? CHOIR_SUCCESS : CHOIR_UNSUPPORTED);
+		plan_fini(&plan);
+	}
+}
+
 static void survives_the_end_of_memory(void **state)
 {
 	struct layout layout = layout_make(5, (int[]){ 0, 0, 1, 0, 1 });
@@ -191,6 +213,7 @@ int main(void)
 		cmocka_unit_test(dumps_dot),
 		cmocka_unit_test(gathers_deps_and_sources),
 		cmocka_unit_test(scratch_is_aligned_and_bounded),
+		cmocka_unit_test(refuses_numbers_that_do_not_fit),
 		cmocka_unit_test(survives_the_end_of_memory),
 	};
 
