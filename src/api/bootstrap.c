@@ -354,7 +354,7 @@ void bootstrap_end(struct bootstrap *b)
 	choir_transport *given = b->join->config->transport;
 
 	drop_arenas(b);
-	arena_release(b->fifo_arena);
+	arena_release(b->ring_arena);
 	for (int i = 0; b->pumps != NULL && i < b->join->n_local; i++)
 		pump_release(b->pumps[i]);
 	if (given != NULL && !b->transport_used)

@@ -43,7 +43,7 @@ struct bootstrap {
 	struct slot_sizes slots;
 	struct layout layout;
 	struct arena **arenas;    /* [layout.n_nodes] of nodes that have a rank of mine, else NULL */
-	struct arena *fifo_arena; /* memory of the shared-memory transport */
+	struct arena *ring_arena; /* memory of the shared-memory transport */
 	struct pump **pumps;      /* [n_local] */
 	bool transport_used;      /* join->config->transport went into a pump */
 	bool gather_works;        /* no gather has failed */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages between the ranks of a comm go through queues in one process, FIFOs in shared memory on one machine, else the caller's
+/* Messages between the ranks of a comm go through queues in one process, rings in shared memory on one machine, else the caller's
  * transport. */
 #include "api/links.h"
 
@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { FIFO_MOST = 1 << 20, FIFO_LEAST = 4096, FIFOS_TARGET = 16 << 20 };
+enum { RING_MOST = 1 << 20, RING_LEAST = 4096, RINGS_TARGET = 16 << 20 };
 
 static choir_status inherit(struct bootstrap *b)
 {
@@ -52,7 +52,7 @@ static choir_status use_one_pump(struct bootstrap *b, choir_transport *transport
 }
 
 /* The shared-memory transport uses these until its end. */
-struct fifo_ctx {
+struct shm_ctx {
 	struct arena *arena;
 	int n;
 	struct bell *bells[];
@@ -60,61 +60,61 @@ struct fifo_ctx {
 
 static void ring_process(void *ctx, int peer)
 {
-	struct fifo_ctx *fifo = ctx;
+	struct shm_ctx *shm = ctx;
 
-	bell_ring(fifo->bells[peer]);
+	bell_ring(shm->bells[peer]);
 }
 
-static void release_fifos(void *ctx)
+static void release_rings(void *ctx)
 {
-	struct fifo_ctx *fifo = ctx;
+	struct shm_ctx *shm = ctx;
 
-	for (int p = 0; p < fifo->n; p++)
-		bell_close(fifo->bells[p]);
-	arena_release(fifo->arena);
-	free(fifo);
+	for (int p = 0; p < shm->n; p++)
+		bell_close(shm->bells[p]);
+	arena_release(shm->arena);
+	free(shm);
 }
 
-static choir_status open_fifo_arena(struct bootstrap *b, uint64_t bytes)
+static choir_status open_ring_arena(struct bootstrap *b, uint64_t bytes)
 {
 	struct arena_address mine = { 0 }, *all = calloc((size_t)b->n_processes, sizeof *all);
 	choir_status st;
 
 	if (all == NULL)
 		return error_no_memory("processes", (size_t)b->n_processes * sizeof *all);
-	st = b->me == 0 ? arena_create(1, 1, bytes, &b->fifo_arena) : CHOIR_SUCCESS;
+	st = b->me == 0 ? arena_create(1, 1, bytes, &b->ring_arena) : CHOIR_SUCCESS;
 	if (st == CHOIR_SUCCESS && b->me == 0)
-		arena_address(b->fifo_arena, &mine);
+		arena_address(b->ring_arena, &mine);
 	st = bootstrap_agree(b, st);
 	if (st == CHOIR_SUCCESS)
 		st = bootstrap_gather(b, &mine, sizeof mine, all);
 	if (st == CHOIR_SUCCESS && b->me != 0)
-		st = arena_open(&all[0], &b->fifo_arena);
+		st = arena_open(&all[0], &b->ring_arena);
 	free(all);
 	return bootstrap_agree(b, st); /* process 0 keeps the memory until all have opened it */
 }
 
-static choir_status link_fifos(struct bootstrap *b)
+static choir_status link_rings(struct bootstrap *b)
 {
-	uint64_t fifo = FIFO_MOST, n = (uint64_t)b->n_processes;
+	uint64_t ring_bytes = RING_MOST, n = (uint64_t)b->n_processes;
 	choir_transport *transport;
-	struct fifo_ctx *ctx;
+	struct shm_ctx *ctx;
 	choir_status st = CHOIR_SUCCESS;
 
-	while (fifo > FIFO_LEAST && fifo * n * n > FIFOS_TARGET)
-		fifo /= 2;
-	TRY(open_fifo_arena(b, (shm_bytes(b->n_processes, fifo) + 4095) / 4096 * 4096));
+	while (ring_bytes > RING_LEAST && ring_bytes * n * n > RINGS_TARGET)
+		ring_bytes /= 2;
+	TRY(open_ring_arena(b, (shm_bytes(b->n_processes, ring_bytes) + 4095) / 4096 * 4096));
 	ctx = calloc(1, sizeof *ctx + n * sizeof *ctx->bells);
 	if (ctx == NULL)
 		return error_no_memory("bells", n * sizeof *ctx->bells);
 	ctx->n = b->n_processes;
-	ctx->arena = arena_retain(b->fifo_arena);
+	ctx->arena = arena_retain(b->ring_arena);
 	for (int p = 0; p < b->n_processes && st == CHOIR_SUCCESS; p++)
 		st = bell_open(&b->processes[p].bell, &ctx->bells[p]);
 	if (st == CHOIR_SUCCESS)
-		st = shm_create(arena_slot(ctx->arena, 0, 0), b->me, b->n_processes, fifo, ring_process, release_fifos, ctx, &transport);
+		st = shm_create(arena_slot(ctx->arena, 0, 0), b->me, b->n_processes, ring_bytes, ring_process, release_rings, ctx, &transport);
 	if (st != CHOIR_SUCCESS) {
-		release_fifos(ctx);
+		release_rings(ctx);
 		return st;
 	}
 	st = use_one_pump(b, transport);
@@ -152,6 +152,6 @@ choir_status links_create(struct bootstrap *b)
 	for (int p = 0; p < b->n_processes; p++)
 		all_bring &= b->processes[p].has_transport != 0;
 	if (b->one_machine && (b->layout.n_nodes == 1 || !all_bring))
-		return link_fifos(b);
+		return link_rings(b);
 	return link_transport(b);
 }

@@ -70,6 +70,13 @@ const struct ring_item *ring_peek(const struct ring *ring, uint64_t number, uint
 	return item;
 }
 
+uint64_t ring_number(const struct ring *ring, const struct ring_item *item)
+{
+	uint64_t first = ring_first(ring);
+
+	return first + ((uint64_t)(item - ring->items) - first) % RING_ITEMS;
+}
+
 bool ring_free(struct ring *ring, uint64_t number)
 {
 	uint64_t freed = ring_first(ring);

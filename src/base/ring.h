@@ -56,10 +56,11 @@ struct ring_item *ring_reserve(struct ring *ring, uint64_t ring_bytes, uint64_t 
 void ring_publish(struct ring *ring, uint32_t tag);
 
 /* The receiver's side.  ring_first: the oldest item that is not free; ring_freed_early: this one is free although an older one is not.
- * ring_peek: the item of that number, if the sender has published it: *tag_p; else NULL. */
+ * ring_peek: the item of that number, if the sender has published it: *tag_p; else NULL.  ring_number: the number of an item that is not free. */
 uint64_t ring_first(const struct ring *ring);
 bool ring_freed_early(const struct ring *ring, uint64_t number);
 const struct ring_item *ring_peek(const struct ring *ring, uint64_t number, uint32_t *tag_p);
+uint64_t ring_number(const struct ring *ring, const struct ring_item *item);
 
 /* ring_free: the receiver is done with the item.  True if the sender has more room now. */
 bool ring_free(struct ring *ring, uint64_t number);

@@ -1,38 +1,332 @@
 /* SPDX-License-Identifier: MIT */
-/* An endpoint's life; what it writes and reads is in files of its own. */
+/* Note [shm pieces].  A message of up to a quarter of the ring is one item, lent to the receiver where it lies.  A longer one passes in items of a
+ * quarter each, and the receiver puts it together in a block.  Each item names the whole message's length.  The sends to a peer wait in a queue
+ * and are served in order, so the pieces of two messages never mix.
+ *
+ * Note [shm lending].  The sender gets room back in the order of the items, so a lent message also holds up what was read after it.  Messages are
+ * overdue once they hold up more than half of the bytes or of the items: what is left has room for one item and for the way to the front, so
+ * messages move again as soon as overdue ones come back.
+ *
+ * Who moved bytes wakes the other side: a receiver may wait for items and a sender for room.  The wake-up has a full fence in it (Note [bell]),
+ * which orders it after the count that was raised. */
 #include "net/shm.h"
 
+#include "base/copy.h"
 #include "base/error.h"
-#include "net/shm_sides.h"
+#include "base/ring.h"
+#include "net/blocks.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-static uint64_t fifo_span(uint64_t fifo_bytes)
+enum { LEAST_RING_BYTES = 256, NT_BYTES = 1024 };
+
+/* No message of the library is longer; a longer one was written by somebody else. */
+#define LONGEST_BYTES ((uint64_t)1 << 40)
+
+struct shm_send {
+	struct shm_send *next; /* of the same peer, younger */
+	struct shm_send *next_all, **prev_all;
+	int peer;
+	const unsigned char *data;
+	uint64_t length, passed;
+	bool done;
+};
+
+struct shm_out {
+	struct ring *ring;
+	struct shm_send *head, **end;
+};
+
+struct shm_in {
+	struct ring *ring;
+	uint64_t next;             /* the item to be read */
+	uint64_t read;             /* bytes of the ring that all items before it took */
+	uint64_t ends[RING_ITEMS]; /* the same up to each item that was read */
+	unsigned char *data;       /* of a message that comes in pieces; NULL = none does */
+	uint64_t length, passed;
+};
+
+struct shm {
+	choir_transport base;
+	void (*wake)(void *ctx, int peer);
+	void (*release)(void *ctx);
+	void *ctx;
+	bool stopped;
+	int next_source;        /* where poll begins, so that none is preferred */
+	uint64_t ring_bytes;
+	struct shm_out *out;    /* [n] */
+	struct shm_in *in;      /* [n] */
+	struct shm_send *sends; /* all, to be freed at the end */
+	struct blocks blocks;
+};
+
+static struct shm *self(choir_transport *transport)
 {
-	return sizeof(struct fifo_ends) + (fifo_bytes + 63) / 64 * 64;
+	return (struct shm *)transport;
 }
 
-uint64_t shm_bytes(int n, uint64_t fifo_bytes)
+static choir_status stopped(void)
 {
-	return (uint64_t)n * (uint64_t)n * fifo_span(fifo_bytes);
+	return error_set(CHOIR_ABORTED, "the shared-memory transport was aborted");
 }
 
-static struct fifo fifo_at(void *memory, int n, int src, int dst, uint64_t fifo_bytes)
+static uint64_t piece_bytes(const struct shm *me)
 {
-	unsigned char *at = (unsigned char *)memory + ((uint64_t)src * (uint64_t)n + (uint64_t)dst) * fifo_span(fifo_bytes);
+	return me->ring_bytes / 4;
+}
 
-	return (struct fifo){ .ends = (struct fifo_ends *)(void *)at, .bytes = at + sizeof(struct fifo_ends), .size = fifo_bytes };
+static uint64_t next_piece(const struct shm *me, uint64_t length, uint64_t passed)
+{
+	return length - passed < piece_bytes(me) ? length - passed : piece_bytes(me);
+}
+
+/* A piece from head and body, of a message of that length, as one item, if there is room. */
+static bool put(const struct shm *me, struct ring *ring, uint64_t length, const void *head, size_t head_bytes, const void *body,
+                size_t body_bytes)
+{
+	struct ring_item *item = ring_reserve(ring, me->ring_bytes, head_bytes + body_bytes);
+
+	if (item == NULL)
+		return false;
+	if (head_bytes > 0)
+		copy_host(ring_at(ring, item), head, head_bytes, head_bytes >= NT_BYTES);
+	if (body_bytes > 0)
+		copy_host(ring_at(ring, item) + head_bytes, body, body_bytes, body_bytes >= NT_BYTES);
+	item->key[0] = length;
+	ring_publish(ring, 0);
+	return true;
+}
+
+/* As many pieces of the send as there is room for.  True if any moved. */
+static bool put_pieces(const struct shm *me, struct ring *ring, struct shm_send *send)
+{
+	bool moved = false;
+
+	while (!send->done) {
+		uint64_t piece = next_piece(me, send->length, send->passed);
+
+		if (!put(me, ring, send->length, send->data + send->passed, (size_t)piece, NULL, 0))
+			break;
+		moved = true;
+		send->passed += piece;
+		send->done = send->passed == send->length;
+	}
+	return moved;
+}
+
+/* Serves a peer's queue as far as there is room. */
+static void push(struct shm *me, int peer)
+{
+	struct shm_out *out = &me->out[peer];
+	bool moved = false;
+
+	while (out->head != NULL) {
+		struct shm_send *send = out->head;
+
+		moved |= put_pieces(me, out->ring, send);
+		if (!send->done)
+			break;
+		out->head = send->next;
+		if (out->head == NULL)
+			out->end = &out->head;
+	}
+	if (moved)
+		me->wake(me->ctx, peer);
+}
+
+static void forget(struct shm *me, struct shm_send *send)
+{
+	*send->prev_all = send->next_all;
+	if (send->next_all != NULL)
+		send->next_all->prev_all = send->prev_all;
+	blocks_give(&me->blocks, send);
+}
+
+static choir_status shm_send(choir_transport *transport, int peer, const void *data, size_t bytes, void **request_p)
+{
+	struct shm *me = self(transport);
+	struct shm_send *send;
+
+	if (me->stopped)
+		return stopped();
+	send = blocks_take(&me->blocks, sizeof *send);
+	if (send == NULL)
+		return CHOIR_NO_MEMORY;
+	*send = (struct shm_send){ .next_all = me->sends, .prev_all = &me->sends, .peer = peer, .data = data, .length = bytes };
+	if (me->sends != NULL)
+		me->sends->prev_all = &send->next_all;
+	me->sends = send;
+	*me->out[peer].end = send;
+	me->out[peer].end = &send->next;
+	push(me, peer);
+	*request_p = send;
+	if (send->done) {
+		forget(me, send);
+		*request_p = NULL;
+	}
+	return CHOIR_SUCCESS;
+}
+
+static choir_status shm_send_now(choir_transport *transport, int peer, const void *head, size_t head_bytes, const void *body,
+                                 size_t body_bytes, int *done_p)
+{
+	struct shm *me = self(transport);
+	struct shm_out *out = &me->out[peer];
+
+	*done_p = 0;
+	if (me->stopped)
+		return stopped();
+	if (out->head != NULL || body_bytes > piece_bytes(me) || head_bytes + body_bytes > piece_bytes(me))
+		return CHOIR_SUCCESS;
+	*done_p = put(me, out->ring, head_bytes + body_bytes, head, head_bytes, body, body_bytes);
+	if (*done_p)
+		me->wake(me->ctx, peer);
+	return CHOIR_SUCCESS;
+}
+
+static choir_status shm_test(choir_transport *transport, void *request, int *done_p)
+{
+	struct shm *me = self(transport);
+	struct shm_send *send = request;
+
+	if (me->stopped)
+		return stopped();
+	if (!send->done)
+		push(me, send->peer);
+	*done_p = send->done;
+	if (send->done)
+		forget(me, send);
+	return CHOIR_SUCCESS;
+}
+
+/* The item at `next` was read; it lies there until it is freed. */
+static void pass(struct shm_in *in, uint64_t len)
+{
+	in->read += (len + RING_LINE_BYTES - 1) / RING_LINE_BYTES * RING_LINE_BYTES;
+	in->ends[in->next % RING_ITEMS] = in->read;
+	in->next++;
+}
+
+static void free_item(struct shm *me, int src, uint64_t number)
+{
+	if (ring_free(me->in[src].ring, number))
+		me->wake(me->ctx, src);
+}
+
+static choir_status impossible(int src, uint64_t length, uint64_t at)
+{
+	return error_set(CHOIR_TRANSPORT, "shared memory: endpoint %d announces a message of %llu bytes at %llu, which cannot be", src,
+	                 (unsigned long long)length, (unsigned long long)at);
+}
+
+static bool is_inside(const struct shm *me, const struct ring_item *item, uint64_t len)
+{
+	return item->at % RING_LINE_BYTES == 0 && item->at <= me->ring_bytes && len <= me->ring_bytes - item->at;
+}
+
+static choir_status read_piece(struct shm *me, int src, const struct ring_item *item, choir_message *message_p, int *arrived_p)
+{
+	struct shm_in *in = &me->in[src];
+	uint64_t len;
+
+	if (in->data == NULL) {
+		in->data = blocks_take(&me->blocks, item->key[0]);
+		if (in->data == NULL)
+			return CHOIR_NO_MEMORY;
+		in->length = item->key[0];
+		in->passed = 0;
+	}
+	len = next_piece(me, in->length, in->passed);
+	if (item->key[0] != in->length || !is_inside(me, item, len))
+		return impossible(src, item->key[0], item->at);
+	copy_host(in->data + in->passed, ring_at(in->ring, item), len, false);
+	in->passed += len;
+	pass(in, len);
+	free_item(me, src, in->next - 1);
+	if (in->passed < in->length)
+		return CHOIR_SUCCESS;
+	*message_p = (choir_message){ .peer = src, .bytes = (size_t)in->length, .data = in->data };
+	in->data = NULL;
+	*arrived_p = 1;
+	return CHOIR_SUCCESS;
+}
+
+/* Reads what a source has written; *arrived_p = 1 once a message is whole. */
+static choir_status pull(struct shm *me, int src, choir_message *message_p, int *arrived_p)
+{
+	struct shm_in *in = &me->in[src];
+	const struct ring_item *item;
+	uint32_t tag;
+
+	while (!*arrived_p && (item = ring_peek(in->ring, in->next, &tag)) != NULL) {
+		uint64_t length = item->key[0];
+
+		if (length > LONGEST_BYTES)
+			return impossible(src, length, 0);
+		if (in->data != NULL || length > piece_bytes(me)) {
+			TRY(read_piece(me, src, item, message_p, arrived_p));
+			continue;
+		}
+		if (!is_inside(me, item, length))
+			return impossible(src, length, item->at);
+		*message_p = (choir_message){ .peer = src, .bytes = (size_t)length, .data = ring_at(in->ring, item), .impl = (void *)item,
+			                      .lent = 1 };
+		pass(in, length);
+		*arrived_p = 1;
+	}
+	return CHOIR_SUCCESS;
+}
+
+static choir_status shm_poll(choir_transport *transport, choir_message *message_p, int *arrived_p)
+{
+	struct shm *me = self(transport);
+	int n = transport->size, src = me->next_source;
+
+	*arrived_p = 0;
+	if (me->stopped)
+		return stopped();
+	for (int i = 0; i < n && !*arrived_p; i++) {
+		TRY(pull(me, src, message_p, arrived_p));
+		src = src + 1 < n ? src + 1 : 0;
+	}
+	if (*arrived_p)
+		me->next_source = src;
+	return CHOIR_SUCCESS;
+}
+
+static void shm_give(choir_transport *transport, choir_message *message)
+{
+	struct shm *me = self(transport);
+
+	if (message->impl != NULL)
+		free_item(me, message->peer, ring_number(me->in[message->peer].ring, message->impl));
+	else
+		blocks_give(&me->blocks, message->data);
+}
+
+static int shm_overdue(choir_transport *transport, const choir_message *message)
+{
+	const struct shm *me = self(transport);
+	const struct shm_in *in = &me->in[message->peer];
+	uint64_t first = ring_first(in->ring);
+
+	if (message->impl == NULL)
+		return 0;
+	return in->next - first > RING_ITEMS / 2 || in->read - (first > 0 ? in->ends[(first - 1) % RING_ITEMS] : 0) > me->ring_bytes / 2;
 }
 
 static void shm_abort(choir_transport *transport)
 {
-	shm_self(transport)->stopped = true;
+	self(transport)->stopped = true;
 }
 
 static void free_shm(struct shm *me)
 {
-	shm_forget_lent(me);
-	shm_forget_sends(me);
+	for (int i = 0; me->in != NULL && i < me->base.size; i++)
+		blocks_give(&me->blocks, me->in[i].data);
+	while (me->sends != NULL)
+		forget(me, me->sends);
 	free(me->in);
 	free(me->out);
 	blocks_fini(&me->blocks);
@@ -41,7 +335,7 @@ static void free_shm(struct shm *me)
 
 static void shm_destroy(choir_transport *transport)
 {
-	struct shm *me = shm_self(transport);
+	struct shm *me = self(transport);
 	void (*release)(void *ctx) = me->release;
 	void *ctx = me->ctx;
 
@@ -63,26 +357,39 @@ static const choir_transport_ops shm_ops = {
 	.overdue = shm_overdue,
 };
 
-static void join_fifos(struct shm *me, void *memory, uint64_t fifo_bytes)
+uint64_t shm_bytes(int n, uint64_t ring_bytes)
+{
+	return (uint64_t)n * (uint64_t)n * ring_span(ring_bytes);
+}
+
+static struct ring *ring_between(void *memory, int n, int src, int dst, uint64_t ring_bytes)
+{
+	uint64_t pair = (uint64_t)src * (uint64_t)n + (uint64_t)dst;
+
+	return (struct ring *)(void *)((unsigned char *)memory + pair * ring_span(ring_bytes));
+}
+
+static void join_rings(struct shm *me, void *memory)
 {
 	int rank = me->base.rank, n = me->base.size;
 
 	for (int i = 0; i < n; i++) {
-		me->out[i].fifo = fifo_at(memory, n, rank, i, fifo_bytes);
+		me->out[i].ring = ring_between(memory, n, rank, i, me->ring_bytes);
 		me->out[i].end = &me->out[i].head;
-		me->in[i].fifo = fifo_at(memory, n, i, rank, fifo_bytes);
+		me->in[i].ring = ring_between(memory, n, i, rank, me->ring_bytes);
 	}
 }
 
-choir_status shm_create(void *memory, int rank, int n, uint64_t fifo_bytes, void (*ring)(void *ctx, int peer), void (*release)(void *ctx),
+choir_status shm_create(void *memory, int rank, int n, uint64_t ring_bytes, void (*wake)(void *ctx, int peer), void (*release)(void *ctx),
                         void *ctx, choir_transport **out_p)
 {
 	struct shm *me;
 	choir_status st;
 
-	if (n < 1 || rank < 0 || rank >= n || fifo_bytes < 64 || (fifo_bytes & (fifo_bytes - 1)) != 0 || (uintptr_t)memory % 64 != 0)
-		return error_set(CHOIR_ARGUMENT, "a shared-memory endpoint %d of %d with FIFOs of %llu bytes cannot be", rank, n,
-		                 (unsigned long long)fifo_bytes);
+	if (n < 1 || rank < 0 || rank >= n || ring_bytes < LEAST_RING_BYTES || (ring_bytes & (ring_bytes - 1)) != 0 ||
+	    (uintptr_t)memory % RING_LINE_BYTES != 0)
+		return error_set(CHOIR_ARGUMENT, "a shared-memory endpoint %d of %d with rings of %llu bytes cannot be", rank, n,
+		                 (unsigned long long)ring_bytes);
 	me = calloc(1, sizeof *me);
 	if (me == NULL)
 		return error_no_memory("a shared-memory transport", sizeof *me);
@@ -92,16 +399,17 @@ choir_status shm_create(void *memory, int rank, int n, uint64_t fifo_bytes, void
 		return st;
 	}
 	me->base = (choir_transport){ .ops = &shm_ops, .rank = rank, .size = n };
-	me->ring = ring;
+	me->wake = wake;
 	me->release = release;
 	me->ctx = ctx;
+	me->ring_bytes = ring_bytes;
 	me->out = calloc((size_t)n, sizeof *me->out);
 	me->in = calloc((size_t)n, sizeof *me->in);
 	if (me->out == NULL || me->in == NULL) {
 		free_shm(me);
 		return error_no_memory("a shared-memory transport's peers", (size_t)n * sizeof *me->in);
 	}
-	join_fifos(me, memory, fifo_bytes);
+	join_rings(me, memory);
 	*out_p = &me->base;
 	return CHOIR_SUCCESS;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The shared-memory transport: point-to-point messages between the processes of one node that have no MPI.  Byte FIFOs, one an ordered
+/* The shared-memory transport: point-to-point messages between the processes of one node that have no MPI.  One p2p ring (base/ring.h) an ordered
  * pair, in memory that the caller provides (an arena slot), mapped by all. */
 #ifndef NET_SHM_H
 #define NET_SHM_H
@@ -7,13 +7,13 @@
 #include <choir/transport.h>
 #include <stdint.h>
 
-/* shm_bytes: what n endpoints need, all pairs with fifo_bytes each (a power of two, 64 at least). */
-uint64_t shm_bytes(int n, uint64_t fifo_bytes);
+/* shm_bytes: what n endpoints need, all pairs with ring_bytes each (a power of two, 256 at least). */
+uint64_t shm_bytes(int n, uint64_t ring_bytes);
 
-/* shm_create: endpoint `rank` of n over the same zero-initialised memory in every process.  ring(ctx, peer) wakes peer after something
+/* shm_create: endpoint `rank` of n over the same zero-initialised memory in every process.  wake(ctx, peer) wakes peer after something
  * was written for it or read from it.  release(ctx) is called at destroy, not on failure here: memory may go.  Messages of any length
- * pass in pieces.  memory is 64-byte aligned. */
-choir_status shm_create(void *memory, int rank, int n, uint64_t fifo_bytes, void (*ring)(void *ctx, int peer), void (*release)(void *ctx),
+ * pass, in pieces of a quarter of the ring.  memory is 64-byte aligned. */
+choir_status shm_create(void *memory, int rank, int n, uint64_t ring_bytes, void (*wake)(void *ctx, int peer), void (*release)(void *ctx),
                         void *ctx, choir_transport **out_p);
 
 #endif

@@ -40,7 +40,7 @@ struct wire_header {
 #define WIRE_PAIR  (1ull << 63)
 _Static_assert(sizeof(struct wire_header) == 88, "no padding");
 
-/* The payload begins here: behind the 16 bytes that a FIFO puts before a message, at a cache line. */
-#define WIRE_PREFIX_BYTES 112
+/* The payload begins here, at a cache line. */
+#define WIRE_PREFIX_BYTES 128
 
 #endif

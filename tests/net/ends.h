@@ -6,7 +6,7 @@
 #include "net/shm.h"
 #include "support.h"
 
-enum { FIFO = 4096, WHOLE = FIFO / 16 * 5 - 16 }; /* the longest message that is lent */
+enum { RING = 4096, WHOLE = RING / 4 }; /* the longest message that is lent */
 
 struct ends {
 	void *memory;
@@ -14,7 +14,7 @@ struct ends {
 	int released;
 };
 
-static inline void no_ring(void *ctx, int peer)
+static inline void no_wake(void *ctx, int peer)
 {
 	(void)ctx, (void)peer;
 }
@@ -26,9 +26,9 @@ static inline void count_release(void *ctx)
 
 static inline void open_ends(struct ends *ends)
 {
-	*ends = (struct ends){ .memory = shared_zeroes(shm_bytes(2, FIFO)) };
+	*ends = (struct ends){ .memory = shared_zeroes(shm_bytes(2, RING)) };
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(shm_create(ends->memory, i, 2, FIFO, no_ring, count_release, &ends->released, &ends->t[i]), CHOIR_SUCCESS);
+		assert_int_equal(shm_create(ends->memory, i, 2, RING, no_wake, count_release, &ends->released, &ends->t[i]), CHOIR_SUCCESS);
 }
 
 static inline void close_ends(struct ends *ends)
@@ -36,7 +36,7 @@ static inline void close_ends(struct ends *ends)
 	for (int i = 0; i < 2; i++)
 		ends->t[i]->ops->destroy(ends->t[i]);
 	assert_int_equal(ends->released, 2);
-	munmap(ends->memory, shm_bytes(2, FIFO));
+	munmap(ends->memory, shm_bytes(2, RING));
 }
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The shared-memory transport, its endpoints as processes and as threads: everybody sends to everybody, lengths 0 to several MB through
- * FIFOs as small as 64 bytes.  Who has nothing to do sleeps without a limit, so a ring that is missing shows as a test that does not end.
+ * rings as small as 256 bytes.  Who has nothing to do sleeps without a limit, so a wake-up that is missing shows as a test that does not end.
  */
+#include "base/ring.h"
 #include "net/shm.h"
 #include "node/bell.h"
 #include "support.h"
@@ -14,7 +15,7 @@ enum { MOST = 5, WINDOW = 6 };
 
 struct play {
 	int n, messages; /* to every endpoint from every endpoint */
-	uint64_t fifo_bytes, seed, longest;
+	uint64_t ring_bytes, seed, longest;
 	void *memory;
 	struct bell_address *bells; /* shared [n] */
 	_Atomic int *here;          /* shared */
@@ -28,7 +29,7 @@ struct player {
 	bool released;
 };
 
-static void ring(void *ctx, int peer)
+static void wake(void *ctx, int peer)
 {
 	bell_ring(((struct player *)ctx)->bells[peer]);
 }
@@ -52,7 +53,7 @@ static size_t bytes_of(const struct play *play, uint64_t seed)
 	case 2:
 		return seed / 8 % 100;
 	case 3:
-		return (size_t)(play->fifo_bytes - 10 + seed / 8 % 20); /* around the FIFO's own size */
+		return (size_t)(play->ring_bytes - 10 + seed / 8 % 20); /* around the ring's own size */
 	case 7:
 		return seed / 8 % (play->longest + 1);
 	default:
@@ -144,7 +145,7 @@ static void play_process(void *ctx)
 		sched_yield();
 	for (int i = 0; i < play->n; i++)
 		REQUIRE(bell_open(&play->bells[i], &p->bells[i]) == CHOIR_SUCCESS);
-	REQUIRE(shm_create(play->memory, p->me, play->n, play->fifo_bytes, ring, release, p, &p->t) == CHOIR_SUCCESS);
+	REQUIRE(shm_create(play->memory, p->me, play->n, play->ring_bytes, wake, release, p, &p->t) == CHOIR_SUCCESS);
 	exchange(p);
 	p->t->ops->destroy(p->t);
 	REQUIRE(p->released);
@@ -152,11 +153,11 @@ static void play_process(void *ctx)
 		bell_close(p->bells[i]);
 }
 
-static struct play new_play(int n, int messages, uint64_t fifo_bytes, uint64_t longest, uint64_t seed)
+static struct play new_play(int n, int messages, uint64_t ring_bytes, uint64_t longest, uint64_t seed)
 {
-	struct play play = { .n = n, .messages = messages, .fifo_bytes = fifo_bytes, .longest = longest, .seed = seed };
+	struct play play = { .n = n, .messages = messages, .ring_bytes = ring_bytes, .longest = longest, .seed = seed };
 
-	play.memory = shared_zeroes(shm_bytes(n, fifo_bytes));
+	play.memory = shared_zeroes(shm_bytes(n, ring_bytes));
 	play.bells = shared_zeroes(sizeof *play.bells * MOST);
 	play.here = shared_zeroes(sizeof *play.here);
 	return play;
@@ -164,14 +165,14 @@ static struct play new_play(int n, int messages, uint64_t fifo_bytes, uint64_t l
 
 static void end_play(struct play *play)
 {
-	munmap(play->memory, shm_bytes(play->n, play->fifo_bytes));
+	munmap(play->memory, shm_bytes(play->n, play->ring_bytes));
 	munmap(play->bells, sizeof *play->bells * MOST);
 	munmap((void *)play->here, sizeof *play->here);
 }
 
-static void play_with_processes(int n, int messages, uint64_t fifo_bytes, uint64_t longest, uint64_t seed)
+static void play_with_processes(int n, int messages, uint64_t ring_bytes, uint64_t longest, uint64_t seed)
 {
-	struct play play = new_play(n, messages, fifo_bytes, longest, seed);
+	struct play play = new_play(n, messages, ring_bytes, longest, seed);
 	struct player players[MOST] = { { .me = 0 } };
 	pid_t pids[MOST];
 
@@ -195,11 +196,11 @@ static void processes(void **state)
 	}
 }
 
-static void tiny_fifos(void **state)
+static void tiny_rings(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < 10; seed++)
-		play_with_processes(3, 40, 64, 2000, seed);
+		play_with_processes(3, 40, 256, 8000, seed);
 }
 
 static void *play_thread(void *ctx)
@@ -209,7 +210,7 @@ static void *play_thread(void *ctx)
 
 	for (int i = 0; i < play->n; i++)
 		p->bells[i] = bell_mine();
-	REQUIRE(shm_create(play->memory, p->me, play->n, play->fifo_bytes, ring, release, p, &p->t) == CHOIR_SUCCESS);
+	REQUIRE(shm_create(play->memory, p->me, play->n, play->ring_bytes, wake, release, p, &p->t) == CHOIR_SUCCESS);
 	exchange(p);
 	p->t->ops->destroy(p->t);
 	return NULL;
@@ -231,7 +232,7 @@ static void threads(void **state)
 	end_play(&play);
 }
 
-static void no_ring(void *ctx, int peer)
+static void no_wake(void *ctx, int peer)
 {
 	(void)ctx, (void)peer;
 }
@@ -244,16 +245,16 @@ static void count_release(void *ctx)
 /* An endpoint may go with half of a message sent, or half of one received. */
 static void halves_may_be_left(void **state)
 {
-	struct play play = new_play(2, 0, 64, 0, 0);
+	struct play play = new_play(2, 0, 256, 0, 0);
 	choir_transport *t[2];
-	unsigned char data[500] = { 0 };
+	unsigned char data[2000] = { 0 };
 	choir_message message;
 	void *request = NULL;
 	int released = 0, arrived = 0, done = 1;
 
 	(void)state;
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(shm_create(play.memory, i, 2, 64, no_ring, count_release, &released, &t[i]), CHOIR_SUCCESS);
+		assert_int_equal(shm_create(play.memory, i, 2, 256, no_wake, count_release, &released, &t[i]), CHOIR_SUCCESS);
 	assert_int_equal(t[0]->ops->send(t[0], 1, data, sizeof data, &request), CHOIR_SUCCESS);
 	assert_non_null(request);
 	assert_int_equal(t[1]->ops->poll(t[1], &message, &arrived), CHOIR_SUCCESS);
@@ -270,23 +271,27 @@ static void halves_may_be_left(void **state)
 	end_play(&play);
 }
 
-/* Memory that somebody else wrote to is an error, not a crash. */
+/* A message that cannot be, written by somebody else, is an error, not a crash. */
 static void overwritten_memory_is_an_error(void **state)
 {
-	for (int what = 0; what < 2; what++) {
-		struct play play = new_play(2, 0, 64, 0, 0);
+	static const struct {
+		uint64_t length, at;
+	} wrong[] = { { UINT64_MAX, 0 }, { 64, 256 }, { 64, UINT64_MAX - 63 }, { 16, 8 }, { 1000, 256 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		struct play play = new_play(2, 0, 256, 0, 0);
 		choir_transport *t = NULL;
 		choir_message message;
 		int released = 0, arrived = 0;
 
-		(void)state;
-		assert_int_equal(shm_create(play.memory, 1, 2, 64, no_ring, count_release, &released, &t), CHOIR_SUCCESS);
-		memset(play.memory, what == 0 ? 0 : 0xee, shm_bytes(2, 64));
-		for (int pair = 0; pair < 4; pair++) {
-			uint64_t *counts = (uint64_t *)((unsigned char *)play.memory + pair * (shm_bytes(2, 64) / 4));
+		assert_int_equal(shm_create(play.memory, 1, 2, 256, no_wake, count_release, &released, &t), CHOIR_SUCCESS);
+		for (uint64_t pair = 0; pair < 4; pair++) {
+			struct ring *ring = (struct ring *)(void *)((unsigned char *)play.memory + pair * ring_span(256));
 
-			counts[0] = what == 0 ? 65 : 16; /* more than fits; or a sound count before a length that is not */
-			counts[8] = 0;
+			ring->items[0].key[0] = wrong[i].length;
+			ring->items[0].at = wrong[i].at;
+			ring_publish(ring, 0);
 		}
 		assert_int_equal(t->ops->poll(t, &message, &arrived), CHOIR_TRANSPORT);
 		t->ops->destroy(t);
@@ -300,10 +305,10 @@ static void arguments_are_checked(void **state)
 	choir_transport *t = NULL;
 
 	(void)state;
-	assert_int_equal(shm_create(memory, 0, 1, 100, no_ring, count_release, NULL, &t), CHOIR_ARGUMENT);
-	assert_int_equal(shm_create(memory, 0, 1, 32, no_ring, count_release, NULL, &t), CHOIR_ARGUMENT);
-	assert_int_equal(shm_create(memory, 1, 1, 64, no_ring, count_release, NULL, &t), CHOIR_ARGUMENT);
-	assert_int_equal(shm_create(memory + 8, 0, 1, 64, no_ring, count_release, NULL, &t), CHOIR_ARGUMENT);
+	assert_int_equal(shm_create(memory, 0, 1, 300, no_wake, count_release, NULL, &t), CHOIR_ARGUMENT);
+	assert_int_equal(shm_create(memory, 0, 1, 128, no_wake, count_release, NULL, &t), CHOIR_ARGUMENT);
+	assert_int_equal(shm_create(memory, 1, 1, 256, no_wake, count_release, NULL, &t), CHOIR_ARGUMENT);
+	assert_int_equal(shm_create(memory + 8, 0, 1, 256, no_wake, count_release, NULL, &t), CHOIR_ARGUMENT);
 	assert_null(t);
 }
 
@@ -311,7 +316,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(processes),
-		cmocka_unit_test(tiny_fifos),
+		cmocka_unit_test(tiny_rings),
 		cmocka_unit_test(threads),
 		cmocka_unit_test(halves_may_be_left),
 		cmocka_unit_test(overwritten_memory_is_an_error),
