@@ -7,13 +7,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
-#include <time.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#define POLL_MS 5
-#define LIMIT_MS 120000
+#define POLL_NS 5000000
+#define LONGEST_NS INT64_C(10000000000)
 
-/* A file of the user's own: in the user's run-time folder, else in the common one under a name with the user's number. */
+int build_lock_open(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	struct stat file;
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_uid == geteuid() && (file.st_mode & (S_IRWXG | S_IRWXO)) == 0)
+		return fd;
+	log_text(LOG_WARNING, "%s is not a file of this user's alone: it is not used as the build lock", path);
+	close(fd);
+	return -1;
+}
+
+/* In the user's run-time folder, else in the common one under a name with the user's number. */
 static int open_lock(void)
 {
 	const char *folder = getenv("XDG_RUNTIME_DIR");
@@ -21,30 +35,33 @@ static int open_lock(void)
 	int fd = -1;
 
 	if (folder != NULL && folder[0] == '/' && snprintf(path, sizeof path, "%s/choir-build.lock", folder) < (int)sizeof path)
-		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		fd = build_lock_open(path);
 	if (fd >= 0)
 		return fd;
-	snprintf(path, sizeof path, "/tmp/choir-build-%u.lock", (unsigned)getuid());
-	return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	snprintf(path, sizeof path, "/tmp/choir-build-%u.lock", (unsigned)geteuid());
+	return build_lock_open(path);
 }
 
-int build_lock_take(void)
+int build_lock_take(int64_t until_ns)
 {
+	int64_t start = program_now_ns(), left = (until_ns - start) / 2, longest = left < LONGEST_NS ? left : LONGEST_NS;
 	int fd = open_lock();
 
 	if (fd < 0) {
 		log_text(LOG_INFO, "no build lock: processes may build kernels at the same time");
 		return -1;
 	}
-	/* Tried in steps, not waited for: a process that hangs in its compiler must not hang us. */
-	for (int waited_ms = 0; waited_ms < LIMIT_MS; waited_ms += POLL_MS) {
-		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-			return fd;
-		nanosleep(&(struct timespec){ .tv_nsec = POLL_MS * 1000000L }, NULL);
+	/* Tried in steps, not waited for: a process that hangs in its compiler must not hang this one. */
+	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		if (program_now_ns() - start >= longest) {
+			log_text(LOG_WARNING, "another process has been building kernels for %.1f s; building without waiting for it",
+			         (double)(program_now_ns() - start) * 1e-9);
+			close(fd);
+			return -1;
+		}
+		nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
 	}
-	log_text(LOG_WARNING, "another process has been building kernels for %d s; building without waiting for it", LIMIT_MS / 1000);
-	close(fd);
-	return -1;
+	return fd;
 }
 
 void build_lock_give(int fd)

@@ -114,11 +114,15 @@ void dev_buffer_free(cl_mem mem);
 struct dev_access dev_buffer_access(cl_mem mem, uint64_t off, uint64_t bytes);
 
 /* dev_kernel_take: the kernel of that name of the embedded source file (e.g. "reduce.cl") built with options; built once per device, one build at a
- * time over the processes of the user on this machine (PoCL's cache races), cached.  Blocks for the build: seconds.  The caller holds the returned
+ * time over the processes of the user on this machine (PoCL's cache races), cached.  Blocks for the build, seconds: TIMEOUT when the deadline of
+ * dev_build_deadline passes, while the build goes on.  The caller holds the returned
  * cl_kernel alone until dev_kernel_give: kernels carry arguments and are not thread-safe, so a small free list is kept.  Give it right after
  * dev_launch: arguments are captured. */
 choir_status dev_kernel_take(choir_device *device, const char *source, const char *options, const char *kernel, cl_kernel *out_p);
 void dev_kernel_give(choir_device *device, const char *source, const char *options, const char *kernel, cl_kernel k);
+
+/* dev_build_deadline: until when (CLOCK_MONOTONIC, ns) this thread waits for builds from now on; 0 = ten minutes for each. */
+void dev_build_deadline(int64_t until_ns);
 
 /* dev_launch: enqueues on the internal in-order queue and flushes; event_p may be NULL for a launch that a later one on the queue covers.  global is
  * a multiple of local; local 0 lets the driver choose. */

@@ -153,7 +153,8 @@ void choir_device_destroy(choir_device *device)
 {
 	if (device == NULL || atomic_fetch_sub(&device->refs, 1) != 1)
 		return;
-	program_cache_fini(&device->programs);
+	if (!program_cache_fini(&device->programs))
+		return;
 	for (int i = 0; i < 2; i++)
 		queue_destroy(atomic_load(&device->copies[i]));
 	queue_destroy(device->queue);

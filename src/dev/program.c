@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.
  *
- * A program is known by its source's name and its options: sources are embedded, so within a process a name is a text.  The first thread that asks
- * builds, without the lock; others that ask for the same wait for it; others that ask for something else do not.  A build that failed stays failed,
- * with its sentence.  Entries live as long as the device, so pointers to them stay good without the lock; kernels that nobody holds are in the
+ * A program is known by its source's name and its options: sources are embedded, so within a process a name is a text.  A thread of its own builds
+ * it, without the lock, since a compiler cannot be stopped; threads that ask for the program wait until it is built or their deadline passes.  A
+ * build that failed stays failed, with its sentence.  Entries live as long as the device, so pointers to them stay good without the lock; kernels that nobody holds are in the
  * entry's list. */
 #include "dev/program.h"
 #include "dev/device_impl.h"
@@ -11,12 +11,16 @@
 #include "base/log.h"
 #include "embedded.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
 #define OPTIONS_BYTES 1024
+#define NO_DEADLINE_NS INT64_C(600000000000) /* of builds outside a call */
+#define FINI_NS INT64_C(10000000000)
 
 enum program_state { PROGRAM_BUILDING, PROGRAM_BUILT, PROGRAM_FAILED };
 
@@ -37,11 +41,32 @@ struct program {
 	struct spare_kernel *spare;
 };
 
+static _Thread_local int64_t deadline_ns;
+
+void dev_build_deadline(int64_t until_ns)
+{
+	deadline_ns = until_ns;
+}
+
 void program_cache_init(struct program_cache *cache)
 {
+	pthread_condattr_t monotonic;
+
 	pthread_mutex_init(&cache->lock, NULL);
-	pthread_cond_init(&cache->built, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&cache->built, &monotonic);
+	pthread_condattr_destroy(&monotonic);
 	cache->first = NULL;
+	cache->building = 0;
+}
+
+/* With the lock held: waits for the end of a build; false when until_ns has passed. */
+static bool wait_for_build(struct program_cache *cache, int64_t until_ns)
+{
+	struct timespec until = { .tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000 };
+
+	return pthread_cond_timedwait(&cache->built, &cache->lock, &until) != ETIMEDOUT;
 }
 
 static void program_free(struct program *program)
@@ -61,8 +86,21 @@ static void program_free(struct program *program)
 	free(program);
 }
 
-void program_cache_fini(struct program_cache *cache)
+bool program_cache_fini(struct program_cache *cache)
 {
+	int64_t until = program_now_ns() + FINI_NS;
+	bool idle;
+
+	pthread_mutex_lock(&cache->lock);
+	while (cache->building > 0 && wait_for_build(cache, until))
+		;
+	idle = cache->building == 0;
+	pthread_mutex_unlock(&cache->lock);
+	if (!idle) {
+		log_text(LOG_WARNING, "a compiler still runs %lld s after its device was destroyed: the device's memory is kept",
+		         (long long)(FINI_NS / 1000000000));
+		return false;
+	}
 	while (cache->first != NULL) {
 		struct program *program = cache->first;
 
@@ -71,6 +109,7 @@ void program_cache_fini(struct program_cache *cache)
 	}
 	pthread_cond_destroy(&cache->built);
 	pthread_mutex_destroy(&cache->lock);
+	return true;
 }
 
 static uint64_t key_of(const char *source, const char *options)
@@ -132,7 +171,7 @@ static const char *division_options(const struct device_facts *facts)
 }
 
 /* Without the lock; blocks for the compiler. */
-static choir_status build(const choir_device *device, const char *source, const char *options, cl_program *out_p)
+static choir_status build(const choir_device *device, const char *source, const char *options, int64_t until_ns, cl_program *out_p)
 {
 	const char *text = embedded_source(source);
 	char all[OPTIONS_BYTES];
@@ -146,7 +185,7 @@ static choir_status build(const choir_device *device, const char *source, const 
 	cl_program program = clCreateProgramWithSource(device->context, 1, &text, NULL, &rc);
 	if (rc != CL_SUCCESS)
 		return error_cl("clCreateProgramWithSource", rc);
-	int lock = build_lock_take();
+	int lock = build_lock_take(until_ns);
 	rc = clBuildProgram(program, 1, &device->id, all, NULL, NULL);
 	build_lock_give(lock);
 	if (rc != CL_SUCCESS) {
@@ -158,34 +197,95 @@ static choir_status build(const choir_device *device, const char *source, const 
 	return CHOIR_SUCCESS;
 }
 
-/* The entry of a built program: found, waited for, or built here. */
-static choir_status program_get(choir_device *device, const char *source, const char *options, struct program **out_p)
+/* What a building thread is given; it frees it. */
+struct build_job {
+	choir_device *device;
+	struct program *program;
+	int64_t until_ns;
+};
+
+static void *build_program(void *arg)
+{
+	struct build_job *job = arg;
+	struct program *program = job->program;
+	struct program_cache *cache = &job->device->programs;
+
+	program->status = build(job->device, program->source, program->options, job->until_ns, &program->program);
+	if (program->status != CHOIR_SUCCESS)
+		snprintf(program->error, sizeof program->error, "%s", error_text());
+	free(job);
+	pthread_mutex_lock(&cache->lock);
+	program->state = program->status == CHOIR_SUCCESS ? PROGRAM_BUILT : PROGRAM_FAILED;
+	cache->building--;
+	pthread_cond_broadcast(&cache->built);
+	pthread_mutex_unlock(&cache->lock);
+	return NULL;
+}
+
+/* With the lock held: a thread that builds the program and takes no signals of the caller's. */
+static choir_status start_build(choir_device *device, struct program *program, int64_t until_ns)
+{
+	struct build_job *job = malloc(sizeof *job);
+	sigset_t all, before;
+	pthread_t thread;
+	int rc;
+
+	if (job == NULL)
+		return error_no_memory("a build", sizeof *job);
+	*job = (struct build_job){ device, program, until_ns };
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&thread, NULL, build_program, job);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (rc != 0) {
+		free(job);
+		return error_set(CHOIR_NO_MEMORY, "no thread can be started to build kernels: %s", strerror(rc));
+	}
+	pthread_detach(thread);
+	device->programs.building++;
+	return CHOIR_SUCCESS;
+}
+
+/* With the lock held: the entry, whose build is started if it is new. */
+static choir_status find_or_start(choir_device *device, const char *source, const char *options, int64_t until_ns, struct program **out_p)
 {
 	struct program_cache *cache = &device->programs;
 	uint64_t key = key_of(source, options);
-	bool mine = false;
-
-	pthread_mutex_lock(&cache->lock);
 	struct program *program = find(cache, key, source, options);
+
 	if (program == NULL) {
 		program = add(cache, key, source, options);
-		mine = program != NULL;
+		if (program == NULL)
+			return error_no_memory("a program", sizeof *program);
+		choir_status st = start_build(device, program, until_ns);
+		if (st != CHOIR_SUCCESS) {
+			cache->first = program->next;
+			program_free(program);
+			return st;
+		}
 	}
-	while (program != NULL && !mine && program->state == PROGRAM_BUILDING)
-		pthread_cond_wait(&cache->built, &cache->lock);
-	pthread_mutex_unlock(&cache->lock);
-	if (program == NULL)
-		return error_no_memory("a program", sizeof *program);
+	*out_p = program;
+	return CHOIR_SUCCESS;
+}
 
-	if (mine) {
-		program->status = build(device, source, options, &program->program);
-		if (program->status != CHOIR_SUCCESS)
-			snprintf(program->error, sizeof program->error, "%s", error_text());
-		pthread_mutex_lock(&cache->lock);
-		program->state = program->status == CHOIR_SUCCESS ? PROGRAM_BUILT : PROGRAM_FAILED;
-		pthread_cond_broadcast(&cache->built);
-		pthread_mutex_unlock(&cache->lock);
-	}
+/* The entry of a built program. */
+static choir_status program_get(choir_device *device, const char *source, const char *options, struct program **out_p)
+{
+	struct program_cache *cache = &device->programs;
+	int64_t until = deadline_ns > 0 ? deadline_ns : program_now_ns() + NO_DEADLINE_NS;
+	struct program *program = NULL;
+	choir_status st;
+	bool ended;
+
+	pthread_mutex_lock(&cache->lock);
+	st = find_or_start(device, source, options, until, &program);
+	while (st == CHOIR_SUCCESS && program->state == PROGRAM_BUILDING && wait_for_build(cache, until))
+		;
+	ended = st == CHOIR_SUCCESS && program->state != PROGRAM_BUILDING;
+	pthread_mutex_unlock(&cache->lock);
+	TRY(st);
+	if (!ended)
+		return error_set(CHOIR_TIMEOUT, "%s (%s): the deadline passed while the OpenCL compiler was building it", source, options);
 	if (program->status != CHOIR_SUCCESS)
 		return error_set(program->status, "%s", program->error);
 	*out_p = program;

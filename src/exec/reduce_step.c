@@ -91,7 +91,9 @@ choir_status steps_kernel_reduce(struct run *run, const struct plan_step *step, 
 
 	if (src == NULL)
 		return error_no_memory("sources of a reduction", step->n_src * sizeof *src);
+	dev_build_deadline(run_deadline_ns(run));
 	st = start(run, step, src, event_p);
+	dev_build_deadline(0);
 	free(src);
 	return st;
 }

@@ -107,8 +107,11 @@ choir_status run_meet(struct run *run, bool *moved)
 static choir_status in_ask(struct run *run, bool *moved)
 {
 	struct script_turn turn = { .what = SCRIPT_DONE };
-	choir_status st = run->script->next(run->script_state, &turn);
+	choir_status st;
 
+	dev_build_deadline(run_deadline_ns(run));
+	st = run->script->next(run->script_state, &turn);
+	dev_build_deadline(0);
 	if (st != CHOIR_SUCCESS) {
 		run->only_mine = turn.only_mine;
 		return st;

@@ -2,6 +2,7 @@
 /* Making and discarding runs, and what they hold on to meanwhile: deps, the caller's cl_mems, the plan. */
 #include "exec/run.h"
 
+#include "exec/progress.h"
 #include "exec/steps.h"
 
 #include <stdlib.h>
@@ -32,6 +33,11 @@ choir_status run_create(struct choir_comm *comm, struct run **out_p)
 	run->event->deadline_ms = run->deadline_ms;
 	*out_p = run;
 	return CHOIR_SUCCESS;
+}
+
+int64_t run_deadline_ns(const struct run *run)
+{
+	return (run->started_ns != 0 ? run->started_ns : progress_now_ns()) + run->deadline_ms * 1000000;
 }
 
 choir_status run_keep(struct run *run, choir_buffer buffer)

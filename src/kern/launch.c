@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Launches of cl/reduce.cl. */
+#include "base/float_control.h"
 #include "kern/reduce.h"
 
 #include <stdio.h>
@@ -98,12 +99,20 @@ static cl_uint raw_bits(const struct reduce_call *call, uint32_t first, uint32_t
 	return bits;
 }
 
+/* Not inlined: float_control_begin. */
+static cl_float __attribute__((noinline)) narrowed(cl_double factor)
+{
+	return (cl_float)factor;
+}
+
 /* In the type that the kernel takes it in, so that devices without fp64 need none. */
 static void set_factor(struct arguments *args, const struct reduce_call *call)
 {
 	cl_double wide = call->factor;
-	cl_float narrow = (cl_float)call->factor;
+	uint64_t control = float_control_begin();
+	cl_float narrow = narrowed(call->factor);
 
+	float_control_end(control);
 	if (call->dtype == CHOIR_F64)
 		set(args, sizeof wide, &wide);
 	else

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* The build lock's file, and builds that hang: clBuildProgram is wrapped and waits until the test lets it go. */
+#include "dev_fixture.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define OPTIONS "-D DTYPE=I32 -D OP=SUM"
+#define MS INT64_C(1000000)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static bool hangs;
+static char folder[] = "/tmp/choir-test-build-XXXXXX", path[64];
+
+cl_int __real_clBuildProgram(cl_program program, cl_uint n, const cl_device_id *devices, const char *options,
+                             void (CL_CALLBACK *notify)(cl_program, void *), void *ctx);
+cl_int __wrap_clBuildProgram(cl_program program, cl_uint n, const cl_device_id *devices, const char *options,
+                             void (CL_CALLBACK *notify)(cl_program, void *), void *ctx);
+
+cl_int __wrap_clBuildProgram(cl_program program, cl_uint n, const cl_device_id *devices, const char *options,
+                             void (CL_CALLBACK *notify)(cl_program, void *), void *ctx)
+{
+	pthread_mutex_lock(&lock);
+	while (hangs)
+		pthread_cond_wait(&changed, &lock);
+	pthread_mutex_unlock(&lock);
+	return __real_clBuildProgram(program, n, devices, options, notify, ctx);
+}
+
+static void set_hangs(bool value)
+{
+	pthread_mutex_lock(&lock);
+	hangs = value;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+}
+
+static void make_file(mode_t mode)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+static void test_own_file(void **state)
+{
+	int fd = build_lock_open(path);
+	struct stat file;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &file), 0);
+	assert_int_equal(file.st_mode & 07777, 0600);
+	close(fd);
+	fd = build_lock_open(path);
+	assert_true(fd >= 0);
+	close(fd);
+	unlink(path);
+}
+
+/* A file that others could hold is refused. */
+static void test_files_of_others(void **state)
+{
+	(void)state;
+	make_file(0666);
+	assert_int_equal(build_lock_open(path), -1);
+	unlink(path);
+	make_file(0640);
+	assert_int_equal(build_lock_open(path), -1);
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(build_lock_open(path), -1);
+	unlink(path);
+	assert_int_equal(symlink("/dev/null", path), 0);
+	assert_int_equal(build_lock_open(path), -1);
+	unlink(path);
+	make_file(0600);
+	if (chown(path, 65534, 65534) == 0) /* root's test only */
+		assert_int_equal(build_lock_open(path), -1);
+	unlink(path);
+}
+
+/* Half of the time until the deadline, and then without the lock. */
+static void test_held_lock(void **state)
+{
+	int64_t start = program_now_ns(), waited;
+	int held;
+
+	(void)state;
+	assert_int_equal(setenv("XDG_RUNTIME_DIR", folder, 1), 0);
+	held = build_lock_take(start + 60000 * MS);
+	assert_true(held >= 0);
+	start = program_now_ns();
+	assert_int_equal(build_lock_take(start + 100 * MS), -1);
+	waited = program_now_ns() - start;
+	assert_true(waited >= 50 * MS && waited < 5000 * MS);
+	build_lock_give(held);
+	held = build_lock_take(program_now_ns() + 60000 * MS);
+	assert_true(held >= 0);
+	build_lock_give(held);
+	unlink(path);
+}
+
+/* The thread that asks gets TIMEOUT at its deadline; the build goes on, and the next one that asks finds it. */
+static void test_hanging_build(void **state)
+{
+	choir_device *device = fixture_device_of(CHOIR_CLASS_STAGE);
+	cl_kernel kernel = NULL;
+	int64_t start = program_now_ns();
+
+	(void)state;
+	set_hangs(true);
+	for (int i = 0; i < 2; i++) {
+		dev_build_deadline(program_now_ns() + 30 * MS);
+		assert_fails(dev_kernel_take(device, "reduce.cl", OPTIONS, "reduce_two", &kernel), CHOIR_TIMEOUT, "reduce.cl (" OPTIONS ")");
+		dev_build_deadline(0);
+	}
+	assert_true(program_now_ns() - start < 5000 * MS);
+	set_hangs(false);
+	assert_ok(dev_kernel_take(device, "reduce.cl", OPTIONS, "reduce_two", &kernel));
+	dev_kernel_give(device, "reduce.cl", OPTIONS, "reduce_two", kernel);
+	choir_device_destroy(device);
+}
+
+/* A device may be destroyed while its program is still being built. */
+static void test_destroy_while_building(void **state)
+{
+	choir_device *device = fixture_device_of(CHOIR_CLASS_STAGE);
+	cl_kernel kernel = NULL;
+
+	(void)state;
+	set_hangs(true);
+	dev_build_deadline(program_now_ns() + 1);
+	assert_fails(dev_kernel_take(device, "reduce.cl", OPTIONS, "reduce_two", &kernel), CHOIR_TIMEOUT, "reduce.cl");
+	dev_build_deadline(0);
+	set_hangs(false);
+	choir_device_destroy(device);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_own_file),      cmocka_unit_test(test_files_of_others),        cmocka_unit_test(test_held_lock),
+		cmocka_unit_test(test_hanging_build), cmocka_unit_test(test_destroy_while_building),
+	};
+	int rc;
+
+	if (mkdtemp(folder) == NULL)
+		return 1;
+	snprintf(path, sizeof path, "%s/choir-build.lock", folder);
+	rc = cmocka_run_group_tests(tests, fixture_set_up, fixture_tear_down);
+	unlink(path);
+	rmdir(folder);
+	return rc;
+}
