@@ -124,6 +124,7 @@ struct choir_comm {
 	_Atomic int failed;          /* a choir_status; text below is final once it is set */
 	char fail_text[ERROR_TEXT_BYTES];
 	pthread_mutex_t fail_lock;
+	int64_t withdrawn_ns;        /* when this rank left the calls of the failed comm, 0 = has not; driver only */
 
 	struct comm_family *family;  /* the local ranks created together */
 	_Atomic uint64_t last_user;  /* the thread that called last, see Note [one thread, several ranks] in api */

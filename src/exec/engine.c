@@ -13,6 +13,7 @@
 #include "exec/progress.h"
 #include "exec/roll_call.h"
 #include "exec/slot_ring.h"
+#include "exec/withdraw.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -232,12 +233,18 @@ static void fail_all(struct choir_comm *comm)
 {
 	choir_status st = (choir_status)atomic_load(&comm->failed);
 	struct engine *engine = &comm->engine;
+	int64_t now = progress_now_ns();
 
+	if (withdraw(comm, now))
+		comm_ring_node(comm);
 	for (size_t i = 0; i < engine->n_queues; i++)
 		let_in(engine, &engine->queues[i], INT_MAX);
-	for (struct run *run = engine->active; run != NULL; run = run->next)
-		if (run->state != RUN_ENDED && !is_calling(run))
+	for (struct run *run = engine->active; run != NULL; run = run->next) {
+		if (run->state < RUN_FAILED && !is_calling(run))
 			run_fail(run, st, comm->fail_text);
+		if (run->state == RUN_FAILED && withdraw_left_alone(run, now))
+			run->state = RUN_ENDED;
+	}
 }
 
 /* A run that fails fails the comm, unless the failure is its alone. */
@@ -255,7 +262,7 @@ static bool advance_moving(struct choir_comm *comm)
 	bool moved = false;
 
 	for (struct run *run = comm->engine.moving; run != NULL; run = run->next_moving)
-		if (run->state != RUN_ENDED)
+		if (run->state < RUN_FAILED)
 			moved |= advance(run);
 	return moved;
 }

@@ -8,6 +8,7 @@
 #include "exec/engine.h"
 #include "exec/progress.h"
 #include "exec/relax.h"
+#include "exec/withdraw.h"
 
 #include <sched.h>
 #include <string.h>
@@ -168,7 +169,7 @@ static choir_status submit(struct run *const *runs, int n, choir_event **event_p
 static void go_on(struct run *const *runs, int n, choir_event **event_p)
 {
 	struct engine *engine = &runs[0]->comm->engine;
-	struct run *left[2];
+	struct run *left[2] = { NULL };
 	int n_left = 0;
 
 	for (int i = 0; i < n; i++) {
@@ -184,18 +185,25 @@ static void go_on(struct run *const *runs, int n, choir_event **event_p)
 	engine_leave(engine);
 }
 
-/* Over: what failed one of them fails the comm, as for all runs, and with it the other. */
-static choir_status fail(struct run *const *runs, int n, const struct run *failed)
+/* Over: what failed one of them fails the comm, as for all runs, and with it the other.  *event_p is set if peers may still be in the caller's buffers. */
+static choir_status fail(struct run *const *runs, int n, const struct run *failed, choir_event **event_p)
 {
 	choir_status st = failed->status;
 	char text[ERROR_TEXT_BYTES];
 
 	memcpy(text, failed->text, sizeof text);
-	if (!failed->only_mine)
+	if (!failed->only_mine) {
 		comm_fail(failed->comm, st, text);
+		if (withdraw(failed->comm, progress_now_ns()))
+			comm_ring_node(failed->comm);
+	}
 	for (int i = 0; i < n; i++)
-		if (runs[i]->state != RUN_ENDED)
+		if (runs[i]->state < RUN_FAILED)
 			run_fail(runs[i], st, text);
+	if (runs[0]->state == RUN_FAILED) { /* it reaches into peers' buffers, so it is no pair: n is 1 */
+		go_on(runs, n, event_p);
+		return CHOIR_SUCCESS;
+	}
 	express_drop(runs, n);
 	return error_set(st, "%s", text);
 }
@@ -250,7 +258,7 @@ choir_status express_carry_out(struct run *const *runs, int n, choir_event **eve
 			break;
 	}
 	if (failed != NULL)
-		return fail(runs, n, failed);
+		return fail(runs, n, failed, event_p);
 	if (left > 0) {
 		go_on(runs, n, event_p);
 		return CHOIR_SUCCESS;

@@ -319,10 +319,16 @@ static void let_go(struct run *run)
 	dev_wait(&run->map_events[1]);
 }
 
+/* It has raised its flag for a plan that goes there. */
+static bool peers_may_touch(const struct run *run)
+{
+	return run->plan != NULL && run->plan->peers && run->state >= RUN_MEET && !run->only_mine;
+}
+
 void run_fail(struct run *run, choir_status status, const char *text)
 {
 	let_go(run);
 	run->status = status;
 	snprintf(run->text, sizeof run->text, "%s", text);
-	run->state = RUN_ENDED;
+	run->state = peers_may_touch(run) ? RUN_FAILED : RUN_ENDED;
 }

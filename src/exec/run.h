@@ -20,6 +20,7 @@ enum run_state {
 	RUN_MAP,     /* mapping the caller's buffers */
 	RUN_STEPS,   /* running the plan */
 	RUN_UNMAP,
+	RUN_FAILED,  /* waiting until no peer touches the caller's buffers any more, see withdraw.h */
 	RUN_ENDED,
 };
 
@@ -169,7 +170,7 @@ int64_t run_deadline_ns(const struct run *run);
 /* run_leave: the run is over, and with it what it has of its lane and the slots. */
 void run_leave(struct run *run);
 
-/* run_fail: ends it with a failure, waiting for what the device still runs. */
+/* run_fail: ends it with a failure, waiting for what the device still runs; in RUN_FAILED if peers may be in its buffers. */
 void run_fail(struct run *run, choir_status status, const char *text);
 
 /* run_held_up: is the rank at that place of the node still at a call that has to be over before this one is let in?  Driver only. */

@@ -19,6 +19,7 @@
 #include <stdbool.h>
 
 #define ARENA_DONE            0xFFFFFFu
+#define ARENA_WITHDRAWN       UINT64_MAX /* the rank has left all calls of a comm that failed */
 #define ARENA_FLAG(seq, step) ((uint64_t)(seq) << 24 | (step))
 #define ARENA_LAST_SEQ        ((UINT64_C(1) << 40) - 2)
 #define ARENA_RECORD_BYTES    48
@@ -95,11 +96,12 @@ static inline uint32_t arena_step(uint32_t plan_index, uint32_t phase)
 	return (plan_index << 20 & ARENA_DONE) | phase;
 }
 
-/* arena_reached: has the rank whose flag was read published that step of call seq?  Note [arena flags]. */
+/* arena_reached: has the rank whose flag was read published that step of call seq?  Note [arena flags].  One that has withdrawn
+ * has not. */
 static inline bool arena_reached(uint64_t flag, uint64_t seq, uint32_t step)
 {
 	if (flag >> 24 != seq)
-		return flag >> 24 > seq;
+		return flag >> 24 > seq && flag != ARENA_WITHDRAWN;
 	return (flag & ARENA_DONE) == ARENA_DONE || (((uint32_t)flag - step) & ARENA_DONE) < 1u << 23;
 }
 

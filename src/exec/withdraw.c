@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* Note [withdrawal].  Direct algorithms read and write the buffers of peers, from the moment when all ranks of the node
+ * have raised their flags for the call to the moment when each says that it is done.  A rank that fails in between raises
+ * its flags to ARENA_WITHDRAWN: it is at no step, and no peer finds it in the call any more.  A peer whose flag was not up
+ * before cannot begin: it raises its flag, rings, and then reads mine, and arming the bell that it rings passes a full
+ * fence on both sides (Note [bell]).  A peer whose flag was up may be at work: it is waited for until it has withdrawn
+ * too, is done with the call, or is dead. */
+#include "exec/withdraw.h"
+
+bool withdraw(struct choir_comm *comm, int64_t now_ns)
+{
+	struct bell *bell = bell_mine();
+
+	if (comm->withdrawn_ns != 0)
+		return false;
+	comm->withdrawn_ns = now_ns;
+	for (int lane = 0; lane < COMM_LANES; lane++)
+		arena_publish(comm_lane(comm, comm->place, lane), ARENA_WITHDRAWN);
+	(void)bell_arm(bell);
+	bell_disarm(bell);
+	return true;
+}
+
+/* Has this rank left the call, or can it not have entered it? */
+static bool is_outside(const struct run *run, int place)
+{
+	const struct choir_comm *comm = run->comm;
+	uint64_t flag = atomic_load_explicit(&comm_lane(comm, place, run->lane)->flag, memory_order_acquire);
+
+	return flag == ARENA_WITHDRAWN || flag < ARENA_FLAG(run->seq + 1, 0) ||
+	       atomic_load_explicit(&comm_control(comm, place)->done[run->lane], memory_order_acquire) > run->seq;
+}
+
+/* Of another process: dead, or not to be waited for any longer. */
+static bool is_given_up(const struct comm_peer *peer, bool late)
+{
+	return late || peer->dead_looks > 0;
+}
+
+bool withdraw_left_alone(const struct run *run, int64_t now_ns)
+{
+	const struct choir_comm *comm = run->comm;
+	const struct layout *layout = &comm->layout;
+	bool late = now_ns - comm->withdrawn_ns >= WITHDRAW_MS * INT64_C(1000000);
+	int inside = 0;
+
+	for (int place = 0; place < comm->node_size; place++)
+		inside += !is_outside(run, place);
+	for (int p = 0; p < comm->n_peers && inside > 0; p++)
+		for (int i = 0; i < comm->peers[p].n_ranks && is_given_up(&comm->peers[p], late); i++)
+			inside -= !is_outside(run, layout->place_of[comm->peers[p].ranks[i]]);
+	return inside <= 0;
+}
