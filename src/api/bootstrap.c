@@ -230,7 +230,7 @@ static choir_status share_arenas(struct bootstrap *b, struct arena_address *mine
 	for (int g = 0; g < n_nodes; g++)
 		if (leader_of(b, g) == b->me) {
 			if (st == CHOIR_SUCCESS)
-				st = arena_create(b->layout.node_size[g], COMM_LANES, b->slots.lane_bytes, &b->arenas[g]);
+				st = arena_create_growing(b->layout.node_size[g], COMM_LANES, b->slots.lane_bytes, &b->arenas[g]);
 			if (st == CHOIR_SUCCESS)
 				arena_address(b->arenas[g], &mine[g]);
 		}

@@ -148,7 +148,6 @@ static choir_status fill(struct bootstrap *b, int local, struct choir_comm *comm
 	comm->controls = arena_control(comm->arena, 0);
 	comm->lanes = arena_lane(comm->arena, 0, 0);
 	atomic_store(&comm_control(comm, comm->place)->pid, b->processes[b->me].pid);
-	TRY(dev_memory_wrap(comm->device, arena_base(comm->arena), arena_bytes(comm->arena), &comm->arena_mem));
 	TRY(find_peers(b, comm));
 	comm->endpoint_of = calloc((size_t)b->n, sizeof *comm->endpoint_of);
 	if (comm->endpoint_of == NULL)

@@ -90,7 +90,9 @@ struct choir_comm {
 	bool crowded;                /* more ranks on this machine than cores: never spin */
 
 	struct arena *arena;
-	struct dev_memory arena_mem; /* the arena as this device sees it */
+	struct dev_memory arena_mem; /* the arena as this device sees it, once a kernel has read it there */
+	bool has_slots, has_short_slots; /* my ring there is allocated, and the places of short calls; driver only */
+	bool no_rings;               /* memory for a p2p ring could not be had: messages take the transport; driver only */
 	struct arena_control *controls; /* there: [node_size] */
 	struct arena_lane *lanes;    /* there: [node_size][COMM_LANES] */
 	int node_size;               /* the ranks of my node */

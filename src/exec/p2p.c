@@ -21,6 +21,18 @@ static struct ring *ring_between(struct choir_comm *comm, int from, int to)
 	return layout->node_of[from] == layout->node_of[to] ? arena_ring(comm->arena, layout->place_of[from], layout->place_of[to]) : NULL;
 }
 
+/* Mine to the peer, allocated by the first message; NULL: there is none. */
+static struct ring *ring_to(struct choir_comm *comm, int peer)
+{
+	const struct layout *layout = &comm->layout;
+	struct ring *ring = ring_between(comm, comm->rank, peer);
+
+	if (ring != NULL || comm->no_rings || !arena_has_rings(comm->arena) || layout->node_of[peer] != layout->node_of[comm->rank])
+		return ring;
+	comm->no_rings = arena_take_ring(comm->arena, comm->place, layout->place_of[peer]) != CHOIR_SUCCESS;
+	return ring_between(comm, comm->rank, peer);
+}
+
 static uint64_t number_of(const struct run *run)
 {
 	return run->key & ~WIRE_PAIR;
@@ -61,7 +73,7 @@ static void put_long(struct ring *ring, struct ring_item *item, const void *src,
 
 bool p2p_put(struct run *run, const struct plan_step *step)
 {
-	struct ring *ring = ring_between(run->comm, run->comm->rank, step->peer);
+	struct ring *ring = ring_to(run->comm, step->peer);
 	struct ring_item *item;
 
 	if (ring == NULL || step->len > ARENA_ITEM_BYTES)

@@ -7,6 +7,14 @@
 
 #include <stdlib.h>
 
+/* The arena as the device sees it.  A driver may do with all of it as it likes: so all of it is there. */
+static cl_mem arena_mem(struct choir_comm *comm)
+{
+	if (comm->arena_mem.ptr == NULL && dev_is_cpu(comm->device) && arena_take_all(comm->arena) == CHOIR_SUCCESS)
+		(void)dev_memory_wrap(comm->device, arena_base(comm->arena), arena_bytes(comm->arena), &comm->arena_mem);
+	return comm->arena_mem.mem;
+}
+
 /* The cl_mem over a reference, if the device may use it in place during the run. */
 static bool in_place_operand(struct run *run, struct plan_ref ref, struct reduce_operand *out)
 {
@@ -21,9 +29,8 @@ static bool in_place_operand(struct run *run, struct plan_ref ref, struct reduce
 		*out = (struct reduce_operand){ run->scratch.mem, ref.off };
 		return run->scratch.mem != NULL && dev_is_cpu(run->comm->device);
 	case PLAN_SLOT:
-		*out = (struct reduce_operand){ run->comm->arena_mem.mem,
-			                        (uint64_t)(steps_host(run, ref) - (unsigned char *)run->comm->arena_mem.ptr) };
-		return run->comm->arena_mem.mem != NULL && dev_is_cpu(run->comm->device);
+		*out = (struct reduce_operand){ arena_mem(run->comm), (uint64_t)(steps_host(run, ref) - (unsigned char *)arena_base(run->comm->arena)) };
+		return out->mem != NULL;
 	case PLAN_PEER_SEND:
 	case PLAN_PEER_RECV:
 		return false;

@@ -3,6 +3,7 @@
 #include "exec/run_admit.h"
 
 #include "exec/peers.h"
+#include "exec/slot_ring.h"
 
 #include <string.h>
 
@@ -115,6 +116,8 @@ choir_status run_admit(struct run *run, bool *moved)
 		return CHOIR_SUCCESS;
 	run->in_line = run->plan != NULL && run->plan->slot_used <= ARENA_LINE_BYTES;
 	run->held_back = run->in_line && only_gives(run->plan);
+	if (run->plan != NULL)
+		TRY(slot_ring_allocate(run));
 	peers_say(run);
 	announce(run, lane);
 	if (run->plan != NULL && run->plan->peers) {

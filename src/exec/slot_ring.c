@@ -82,6 +82,20 @@ void slot_ring_take(struct run *run)
 	run->slot_behind = take_lines(ring, run->lane, (uint32_t)(run->slot_part / LINE_BYTES), (uint32_t)(ring->next / LINE_BYTES));
 }
 
+choir_status slot_ring_allocate(struct run *run)
+{
+	struct choir_comm *comm = run->comm;
+	uint64_t ring_bytes = comm->part_bytes * COMM_LANES;
+	bool writes = (run->plan->writes_slot && !run->in_line) || run->bound.lists != NULL, close = run->slot_at >= ring_bytes;
+	bool *allocated = close ? &comm->has_short_slots : &comm->has_slots;
+
+	if (*allocated || !writes)
+		return CHOIR_SUCCESS;
+	TRY(arena_take_slots(comm->arena, comm->place, close ? ring_bytes : 0, close ? COMM_LANES * SHORT_BYTES : ring_bytes));
+	*allocated = true;
+	return CHOIR_SUCCESS;
+}
+
 unsigned char *slot_ring_at(const struct run *run, int place, uint64_t off)
 {
 	return arena_slot(run->comm->arena, place, 0) + run->slot_at + off;

@@ -25,6 +25,10 @@ struct slot_sizes slot_sizes_of(int node_size);
 /* slot_ring_take: the run's place.  In the order of calls: under the engine's submit lock. */
 void slot_ring_take(struct run *run);
 
+/* slot_ring_allocate: what run->plan, or the list of places (exec/peers.h), is written to, if the comm has not written there before.  Before anything is
+ * written.  NO_MEMORY.  The driver only. */
+choir_status slot_ring_allocate(struct run *run);
+
 /* slot_ring_at: offset `off` of that of the rank at this place of the node. */
 unsigned char *slot_ring_at(const struct run *run, int place, uint64_t off);
 

@@ -260,6 +260,7 @@ choir_status steps_begin(struct run *run)
 {
 	const struct plan *plan = run->plan;
 
+	TRY(slot_ring_allocate(run));
 	TRY(grow(&run->board, plan->n_steps));
 	if (plan->scratch_bytes > run->scratch.bytes) {
 		dev_memory_free(run->comm->device, &run->scratch);

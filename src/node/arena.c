@@ -4,7 +4,12 @@
  * What one rank writes and another polls never shares a cache line with anything else.
  *
  * An arena is mapped once in a process, however many of its ranks live there: opens are counted by nonce, so all local ranks see the same
- * addresses. */
+ * addresses.
+ *
+ * Note [growing arenas].  Most comms are small talk: a barrier, sums of some numbers, which stand beside the flags.  So a comm's arena is a file of its
+ * full size of which only the head, the controls and the lanes are allocated.  A rank allocates its slots before the first call that writes there, and
+ * its ring to a peer before its first message; its peers read slots only behind its flag and a ring only behind its bit in `rings`.  So all the ranks
+ * need to agree on is done by what they do anyway, and none touches a page that is not there. */
 #include "node/arena.h"
 
 #include "base/error.h"
@@ -32,6 +37,7 @@ struct arena {
 	int64_t pid; /* whose descriptor it is */
 	int fd;
 	int ranks, lanes;
+	bool growing;
 	uint64_t slot_bytes, controls_off, lanes_off, slots_off, rings_off;
 	int refs; /* under shared_lock */
 };
@@ -45,7 +51,7 @@ static uint64_t pages(uint64_t bytes)
 	return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
 
-static bool has_rings(const struct arena *arena)
+bool arena_has_rings(const struct arena *arena)
 {
 	return arena->ranks <= ARENA_RING_RANKS && arena->lanes == ARENA_MOST_LANES;
 }
@@ -61,7 +67,7 @@ uint64_t arena_ring_bytes(const struct arena *arena)
 
 static uint64_t rings_bytes(const struct arena *arena)
 {
-	return has_rings(arena) ? pages((uint64_t)arena->ranks * (uint64_t)arena->ranks * ring_span(arena_ring_bytes(arena))) : 0;
+	return arena_has_rings(arena) ? pages((uint64_t)arena->ranks * (uint64_t)arena->ranks * ring_span(arena_ring_bytes(arena))) : 0;
 }
 
 /* Fills the offsets; *bytes_p is the size of the whole. */
@@ -92,7 +98,7 @@ static void list_arena(struct arena *arena)
 	open_arenas = arena;
 }
 
-choir_status arena_create(int ranks, int lanes, uint64_t slot_bytes, struct arena **out_p)
+static choir_status create(int ranks, int lanes, uint64_t slot_bytes, bool growing, struct arena **out_p)
 {
 	struct arena *arena = calloc(1, sizeof *arena);
 	uint64_t bytes = 0;
@@ -103,9 +109,10 @@ choir_status arena_create(int ranks, int lanes, uint64_t slot_bytes, struct aren
 	arena->ranks = ranks;
 	arena->lanes = lanes;
 	arena->slot_bytes = slot_bytes;
+	arena->growing = growing;
 	st = lay_out(arena, &bytes);
 	if (st == CHOIR_SUCCESS)
-		st = shared_make(arena_name, bytes, &arena->map);
+		st = shared_make_growing(arena_name, bytes, growing ? arena->slots_off : bytes, &arena->map);
 	if (st != CHOIR_SUCCESS) {
 		free(arena);
 		return st;
@@ -123,12 +130,23 @@ choir_status arena_create(int ranks, int lanes, uint64_t slot_bytes, struct aren
 	return CHOIR_SUCCESS;
 }
 
+choir_status arena_create(int ranks, int lanes, uint64_t slot_bytes, struct arena **out_p)
+{
+	return create(ranks, lanes, slot_bytes, false, out_p);
+}
+
+choir_status arena_create_growing(int ranks, int lanes, uint64_t slot_bytes, struct arena **out_p)
+{
+	return create(ranks, lanes, slot_bytes, true, out_p);
+}
+
 void arena_address(const struct arena *arena, struct arena_address *out)
 {
 	*out = (struct arena_address){ .pid = arena->pid,
 		                       .fd = arena->fd,
 		                       .ranks = arena->ranks,
 		                       .lanes = arena->lanes,
+		                       .growing = arena->growing,
 		                       .slot_bytes = arena->slot_bytes,
 		                       .nonce = arena->map.nonce };
 }
@@ -144,6 +162,7 @@ static choir_status open_new(const struct arena_address *address, struct arena *
 	arena->ranks = address->ranks;
 	arena->lanes = address->lanes;
 	arena->slot_bytes = address->slot_bytes;
+	arena->growing = address->growing != 0;
 	arena->pid = address->pid;
 	arena->fd = address->fd;
 	st = lay_out(arena, &bytes);
@@ -228,11 +247,41 @@ unsigned char *arena_slot(struct arena *arena, int place, int lane)
 	return at_off(arena, arena->slots_off + slot * arena->slot_bytes);
 }
 
-struct ring *arena_ring(struct arena *arena, int from, int to)
+static uint64_t ring_off(const struct arena *arena, int from, int to)
 {
 	uint64_t pair = (uint64_t)from * (uint64_t)arena->ranks + (uint64_t)to;
 
-	return has_rings(arena) ? (struct ring *)(void *)at_off(arena, arena->rings_off + pair * ring_span(arena_ring_bytes(arena))) : NULL;
+	return arena->rings_off + pair * ring_span(arena_ring_bytes(arena));
+}
+
+struct ring *arena_ring(struct arena *arena, int from, int to)
+{
+	if (!arena_has_rings(arena))
+		return NULL;
+	if (arena->growing && (atomic_load_explicit(&arena_control(arena, from)->rings, memory_order_acquire) >> to & 1) == 0)
+		return NULL;
+	return (struct ring *)(void *)at_off(arena, ring_off(arena, from, to));
+}
+
+choir_status arena_take_slots(struct arena *arena, int place, uint64_t off, uint64_t bytes)
+{
+	uint64_t slots = arena->slots_off + (uint64_t)place * (uint64_t)arena->lanes * arena->slot_bytes;
+
+	return arena->growing ? shared_fill(&arena->map, arena_name, slots + off, bytes) : CHOIR_SUCCESS;
+}
+
+choir_status arena_take_ring(struct arena *arena, int from, int to)
+{
+	if (!arena->growing)
+		return CHOIR_SUCCESS;
+	TRY(shared_fill(&arena->map, arena_name, ring_off(arena, from, to), ring_span(arena_ring_bytes(arena))));
+	atomic_fetch_or_explicit(&arena_control(arena, from)->rings, UINT64_C(1) << to, memory_order_release);
+	return CHOIR_SUCCESS;
+}
+
+choir_status arena_take_all(struct arena *arena)
+{
+	return arena->growing ? shared_fill(&arena->map, arena_name, 0, arena->map.bytes) : CHOIR_SUCCESS;
 }
 
 struct arena_control *arena_control(struct arena *arena, int place)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The arena: memory that all ranks of a node see, a memfd fully allocated at creation.  For each rank: a control block, and `lanes` lanes
+/* The arena: memory that all ranks of a node see, a memfd.  For each rank: a control block, and `lanes` lanes
  * with one flag line and one slot each.  A collective uses lane seq mod lanes on every rank.  For each pair of ranks, if they are few: a p2p ring.
  *
  * Note [arena flags].  A lane's flag is one 64-bit number: seq << 24 | step, step = plan index << 20 | phase while the call runs,
@@ -38,6 +38,7 @@ struct arena_control {                    /* one rank's words that are not per l
 	_Alignas(64) _Atomic int64_t pid; /* 0 until the rank has joined */
 	_Atomic uint64_t last_seq;        /* the latest call it has submitted, plus 1 */
 	_Alignas(64) _Atomic uint64_t done[ARENA_MOST_LANES]; /* for each lane: the latest call it is done with, plus 1 */
+	_Alignas(64) _Atomic uint64_t rings;                  /* of a growing arena: bit p: its ring to the rank at place p is allocated */
 	_Alignas(64) _Atomic uint64_t past;                   /* the first rank's: how all write what peers read, see exec/stores.h; seldom written */
 };
 
@@ -52,16 +53,17 @@ struct arena_address { /* how a peer finds it */
 	int64_t pid;
 	int32_t fd;
 	int32_t ranks, lanes;
-	uint32_t unused;
+	uint32_t growing;
 	uint64_t slot_bytes;
 	uint64_t nonce;
 };
 
 struct arena;
 
-/* arena_create: for `ranks` ranks of one node.  slot_bytes is a multiple of 4096.  NO_MEMORY when the memory cannot be had now (never a
- * SIGBUS later). */
+/* arena_create: for `ranks` ranks of one node, all of it allocated.  slot_bytes is a multiple of 4096.  NO_MEMORY when the memory cannot be had now
+ * (never a SIGBUS later).  arena_create_growing: without the slots and rings, which are allocated when they are taken. */
 choir_status arena_create(int ranks, int lanes, uint64_t slot_bytes, struct arena **out_p);
+choir_status arena_create_growing(int ranks, int lanes, uint64_t slot_bytes, struct arena **out_p);
 void arena_address(const struct arena *arena, struct arena_address *out);
 
 /* arena_open: maps the arena of another process (or of this one: another reference).  TRANSPORT if it cannot be mapped: then the caller
@@ -75,8 +77,17 @@ struct arena_lane *arena_lane(struct arena *arena, int place, int lane);
 unsigned char *arena_slot(struct arena *arena, int place, int lane); /* 4096-byte aligned */
 struct arena_control *arena_control(struct arena *arena, int place);
 
-/* arena_ring: the ring (base/ring.h) in which the first rank sends to the second; NULL in arenas of more than ARENA_RING_RANKS ranks, and of fewer than
- * ARENA_MOST_LANES lanes, which are no comm's.  arena_ring_bytes: how many bytes follow each ring. */
+/* arena_take_slots: of a growing arena: allocates bytes of the rank's slots, before it first writes there.  Its peers read only what it has written.
+ * arena_take_ring: the same for the ring from one rank to another, by the former.  NO_MEMORY.  Any number of times. */
+choir_status arena_take_slots(struct arena *arena, int place, uint64_t off, uint64_t bytes);
+choir_status arena_take_ring(struct arena *arena, int from, int to);
+
+/* arena_take_all: all that is not allocated yet. */
+choir_status arena_take_all(struct arena *arena);
+
+/* arena_has_rings: false for arenas of more than ARENA_RING_RANKS ranks, and of fewer than ARENA_MOST_LANES lanes, which are no comm's.
+ * arena_ring: the ring (base/ring.h) in which the first rank sends to the second; NULL while it is not taken.  arena_ring_bytes: how many bytes follow each ring. */
+bool arena_has_rings(const struct arena *arena);
 struct ring *arena_ring(struct arena *arena, int from, int to);
 uint64_t arena_ring_bytes(const struct arena *arena);
 

@@ -81,30 +81,47 @@ static uint64_t available_bytes(void)
 	return found;
 }
 
-static choir_status check_limits(const char *what, uint64_t bytes)
+static choir_status check_available(const char *what, uint64_t bytes)
 {
-	struct rlimit limit;
 	uint64_t available = available_bytes();
 
-	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes)
-		return error_set(CHOIR_NO_MEMORY, "no memory for %s: %llu bytes exceed the file size limit of %llu (ulimit -f)", what,
-		                 (unsigned long long)bytes, (unsigned long long)limit.rlim_cur);
 	if (bytes > available || bytes > INT64_MAX)
 		return error_set(CHOIR_NO_MEMORY, "no memory for %s: %llu bytes, the machine has %llu left", what,
 		                 (unsigned long long)bytes, (unsigned long long)available);
 	return CHOIR_SUCCESS;
 }
 
-static choir_status fill_file(const char *what, int fd, off_t bytes)
+/* A file of that many bytes, of which so many are allocated now. */
+static choir_status check_limits(const char *what, uint64_t bytes, uint64_t first)
 {
-	for (off_t at = 0; at < bytes;) {
-		off_t part = bytes - at < ALLOCATE_BYTES ? bytes - at : ALLOCATE_BYTES;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes)
+		return error_set(CHOIR_NO_MEMORY, "no memory for %s: %llu bytes exceed the file size limit of %llu (ulimit -f)", what,
+		                 (unsigned long long)bytes, (unsigned long long)limit.rlim_cur);
+	return check_available(what, first);
+}
+
+static choir_status allocate(const char *what, int fd, off_t at, off_t end)
+{
+	off_t bytes = end - at;
+
+	while (at < end) {
+		off_t part = end - at < ALLOCATE_BYTES ? end - at : ALLOCATE_BYTES;
 
 		if (fallocate(fd, 0, at, part) == 0)
 			at += part;
 		else if (errno != EINTR)
 			return error_set(CHOIR_NO_MEMORY, "no memory for %s (%lld bytes): %m", what, (long long)bytes);
 	}
+	return CHOIR_SUCCESS;
+}
+
+static choir_status fill_file(const char *what, int fd, off_t bytes, off_t first)
+{
+	if (ftruncate(fd, bytes) != 0)
+		return error_set(CHOIR_NO_MEMORY, "no memory for %s (%lld bytes): %m", what, (long long)bytes);
+	TRY(allocate(what, fd, 0, first));
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
 		return error_errno(CHOIR_NO_MEMORY, "sealing shared memory");
 	return CHOIR_SUCCESS;
@@ -112,12 +129,19 @@ static choir_status fill_file(const char *what, int fd, off_t bytes)
 
 static choir_status map_file(const char *what, int fd, uint64_t bytes, struct shared_map *out)
 {
-	/* Populated: page faults belong to creation, not into the first collectives. */
-	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (base == MAP_FAILED)
 		return error_no_memory(what, bytes);
 	*out = (struct shared_map){ .base = base, .bytes = bytes, .fd = -1 };
+	return CHOIR_SUCCESS;
+}
+
+/* Page faults belong to creation, not into the first collectives: the first bytes are mapped anew, populated.  Nobody uses them yet. */
+static choir_status populate(const char *what, int fd, const struct shared_map *map, uint64_t first)
+{
+	if (mmap(map->base, first, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) == MAP_FAILED)
+		return error_no_memory(what, first);
 	return CHOIR_SUCCESS;
 }
 
@@ -132,6 +156,11 @@ static choir_status draw_nonce(uint64_t *out)
 
 choir_status shared_make(const char *what, uint64_t bytes, struct shared_map *out)
 {
+	return shared_make_growing(what, bytes, bytes, out);
+}
+
+choir_status shared_make_growing(const char *what, uint64_t bytes, uint64_t first, struct shared_map *out)
+{
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), nonce = 0;
 	struct shared_head *head;
 	choir_status st;
@@ -140,14 +169,19 @@ choir_status shared_make(const char *what, uint64_t bytes, struct shared_map *ou
 	if (bytes > (uint64_t)INT64_MAX - page)
 		return error_set(CHOIR_NO_MEMORY, "no memory for %s: %llu bytes", what, (unsigned long long)bytes);
 	bytes = (bytes + page - 1) / page * page;
-	TRY(check_limits(what, bytes));
+	first = (first + page - 1) / page * page;
+	TRY(check_limits(what, bytes, first));
 	TRY(draw_nonce(&nonce));
 	fd = memfd_create(what, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return error_errno(CHOIR_NO_MEMORY, "memfd_create");
-	st = fill_file(what, fd, (off_t)bytes);
+	st = fill_file(what, fd, (off_t)bytes, (off_t)first);
 	if (st == CHOIR_SUCCESS)
 		st = map_file(what, fd, bytes, out);
+	if (st == CHOIR_SUCCESS && populate(what, fd, out, first) != CHOIR_SUCCESS) {
+		shared_drop(out);
+		st = CHOIR_NO_MEMORY;
+	}
 	if (st != CHOIR_SUCCESS) {
 		close(fd);
 		return st;
@@ -158,6 +192,19 @@ choir_status shared_make(const char *what, uint64_t bytes, struct shared_map *ou
 	head->magic = SHARED_MAGIC;
 	head->nonce = nonce;
 	head->bytes = bytes;
+	head->first = first;
+	return CHOIR_SUCCESS;
+}
+
+choir_status shared_fill(const struct shared_map *map, const char *what, uint64_t off, uint64_t bytes)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from = off / page * page, end = (off + bytes + page - 1) / page * page;
+
+	TRY(check_available(what, end - from));
+	TRY(allocate(what, map->fd, (off_t)from, (off_t)end));
+#ifdef MADV_POPULATE_WRITE
+	(void)madvise((unsigned char *)map->base + from, end - from, MADV_POPULATE_WRITE); /* else its pages come one by one */
+#endif
 	return CHOIR_SUCCESS;
 }
 
@@ -195,13 +242,23 @@ choir_status shared_find(const char *what, int64_t pid, int fd, uint64_t nonce, 
 		return error_set(CHOIR_TRANSPORT, "%s of process %lld has another size", what, (long long)pid);
 	}
 	st = map_file(what, file, (uint64_t)stat.st_size, &map);
-	close(file);
-	if (st != CHOIR_SUCCESS)
+	if (st != CHOIR_SUCCESS) {
+		close(file);
 		return error_prefix(CHOIR_TRANSPORT, "%s of process %lld", what, (long long)pid);
+	}
+	map.fd = file;
 	head = map.base;
-	if (head->magic != SHARED_MAGIC || head->nonce != nonce || head->bytes != map.bytes) {
+	if (head->magic != SHARED_MAGIC || head->nonce != nonce || head->bytes != map.bytes || head->first > map.bytes) {
 		shared_drop(&map);
 		return error_set(CHOIR_TRANSPORT, "%s of process %lld is not the one that was announced", what, (long long)pid);
+	}
+	if (populate(what, file, &map, head->first) != CHOIR_SUCCESS) {
+		shared_drop(&map);
+		return error_prefix(CHOIR_TRANSPORT, "%s of process %lld", what, (long long)pid);
+	}
+	if (head->first == map.bytes) {
+		close(file);
+		map.fd = -1;
 	}
 	map.nonce = nonce;
 	*out = map;

@@ -12,18 +12,27 @@ struct shared_head {
 	uint64_t magic;
 	uint64_t nonce;
 	uint64_t bytes; /* of the whole file */
+	uint64_t first; /* of them, allocated at creation */
 };
 
 struct shared_map {
 	void *base; /* begins with a struct shared_head */
 	uint64_t bytes;
-	int fd; /* -1 for a peer's */
+	int fd; /* -1 for a peer's that is allocated as a whole */
 	uint64_t nonce;
 };
 
 /* shared_make: a file of that many bytes (rounded up to pages), all of them allocated now, zeroed behind the head, mapped.  NO_MEMORY if
  * they cannot be had: never a signal, now or later.  what names it in /proc and in messages. */
 choir_status shared_make(const char *what, uint64_t bytes, struct shared_map *out);
+
+/* shared_make_growing: the same, but only its first `first` bytes are allocated now.  The others may not be touched, not even read, before some process has
+ * called shared_fill for them. */
+choir_status shared_make_growing(const char *what, uint64_t bytes, uint64_t first, struct shared_map *out);
+
+/* shared_fill: allocates these bytes, rounded outwards to pages, if they are not yet.  NO_MEMORY: never a signal.  Any process that has the file mapped,
+ * any thread, any number of times. */
+choir_status shared_fill(const struct shared_map *map, const char *what, uint64_t off, uint64_t bytes);
 
 /* shared_find: maps what process pid has as descriptor fd, if its head carries the nonce and it is of at least min_bytes.  TRANSPORT if
  * not. */

@@ -88,6 +88,7 @@ void plan_source(struct plan *plan, struct plan_ref src)
 void plan_target(struct plan *plan, struct plan_ref dst)
 {
 	plan->pending_more += add_ref(plan, dst);
+	plan->writes_slot |= dst.buf == PLAN_SLOT;
 }
 
 /* Appends step with the sources and deps that have been gathered for it. */
@@ -104,6 +105,7 @@ static plan_id append(struct plan *plan, struct plan_step step, const plan_id *d
 	step.n_more = plan->pending_more;
 	step.more_first = step.src_first - plan->pending_more;
 	plan->peers |= is_of_peer(step.dst);
+	plan->writes_slot |= step.dst.buf == PLAN_SLOT;
 	plan->pending_deps = plan->pending_refs = plan->pending_more = 0;
 	plan->steps[plan->n_steps] = step;
 	return plan->n_steps++;

@@ -67,6 +67,7 @@ struct plan {
 	bool messages;       /* some step sends or receives */
 	bool awaits;         /* some step waits for a phase */
 	bool peers;          /* some step touches a peer's buffer */
+	bool writes_slot;    /* some step writes to this rank's slot */
 	bool alike;          /* and either all ranks must be in place or none */
 	bool stream;         /* set by the builder: results do not fit the cache: they are written past it into the callers' buffers */
 	uint32_t last_phase; /* the highest phase this rank publishes */

@@ -47,6 +47,8 @@ static choir_status check_ref(const struct plan_team *team, int rank, uint32_t i
 		return plan_team_wrong(team, rank, i, "writes %s", buffer_names[ref.buf]);
 	if (write && ref.buf == PLAN_SLOT && ref.peer != rank)
 		return plan_team_wrong(team, rank, i, "writes the slot of rank %d", ref.peer);
+	if (write && ref.buf == PLAN_SLOT && !plan->writes_slot)
+		return plan_team_wrong(team, rank, i, "writes its slot, but plan->writes_slot is not set");
 	limit = limit_of(team, rank, ref);
 	if (len > limit || ref.off > limit - len)
 		return plan_team_wrong(team, rank, i, "%" PRIu64 " + %" PRIu64 " is beyond %" PRIu64, ref.off, len, limit);

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 enum { RANKS = 3, LANES = 4, SLOT_BYTES = 8192 };
 
@@ -236,6 +237,50 @@ static void what_cannot_be_had_is_no_memory(void **state)
 	end_child(start_child(run_out, NULL));
 }
 
+static uint64_t allocated(const struct arena_address *address)
+{
+	struct stat stat;
+
+	assert_int_equal(fstat(address->fd, &stat), 0);
+	return (uint64_t)stat.st_blocks * 512;
+}
+
+static void take_and_write(void *ctx)
+{
+	struct arena *arena = NULL;
+
+	REQUIRE(arena_open(ctx, &arena) == CHOIR_SUCCESS);
+	REQUIRE(arena_ring(arena, 1, 0) == NULL);
+	REQUIRE(arena_take_slots(arena, 1, SLOT_BYTES, SLOT_BYTES) == CHOIR_SUCCESS);
+	fill(arena_slot(arena, 1, 1), SLOT_BYTES, 7);
+	REQUIRE(arena_take_ring(arena, 1, 0) == CHOIR_SUCCESS);
+	fill((unsigned char *)arena_ring(arena, 1, 0), arena_ring_bytes(arena), 8);
+	arena_release(arena);
+}
+
+/* Another process takes what it writes to, and nothing else is allocated. */
+static void a_growing_arena_grows(void **state)
+{
+	struct arena *arena = NULL;
+	struct arena_address address;
+	uint64_t ring;
+
+	(void)state;
+	assert_int_equal(arena_create_growing(RANKS, ARENA_MOST_LANES, SLOT_BYTES, &arena), CHOIR_SUCCESS);
+	arena_address(arena, &address);
+	assert_int_equal(allocated(&address), 3 * 4096); /* head, controls, lanes */
+	assert_true(arena_bytes(arena) > 16 * SLOT_BYTES);
+	end_child(start_child(take_and_write, &address));
+	ring = arena_ring_bytes(arena);
+	assert_in_range(allocated(&address), 3 * 4096 + SLOT_BYTES + ring, 3 * 4096 + SLOT_BYTES + ring + 8 * 4096);
+	assert_true(is_filled(arena_slot(arena, 1, 1), SLOT_BYTES, 7));
+	assert_true(is_filled((unsigned char *)arena_ring(arena, 1, 0), ring, 8));
+	assert_null(arena_ring(arena, 0, 1));
+	assert_int_equal(arena_take_all(arena), CHOIR_SUCCESS);
+	assert_int_equal(allocated(&address), arena_bytes(arena));
+	arena_release(arena);
+}
+
 static void the_first_poison_stays(void **state)
 {
 	struct arena *arena = create();
@@ -298,6 +343,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_child_opens_it),
 		cmocka_unit_test(addresses_are_checked),
 		cmocka_unit_test(what_cannot_be_had_is_no_memory),
+		cmocka_unit_test(a_growing_arena_grows),
 		cmocka_unit_test(the_first_poison_stays),
 		cmocka_unit_test(a_dead_peer_is_seen),
 	};

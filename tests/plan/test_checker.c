@@ -173,6 +173,9 @@ static void wrong_marks(void **state)
 	ring(&w);
 	step_of(&w.plans[1], PLAN_REDUCE, 0)->final = true;
 	wrong(&w, "is final where partial");
+	twoshot(&w);
+	w.plans[1].writes_slot = false;
+	wrong(&w, "plan->writes_slot is not set");
 }
 
 static void another_order_on_one_rank(void **state)

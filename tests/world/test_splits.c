@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* What a comm costs: little memory until a call needs more, and nothing once it is gone. */
+#include "exec/comm.h"
+#include "world/gate.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { SMALL_BYTES = 256 << 10, SPLITS = 300, LARGE = 20000 };
+
+/* The arena's memory.  All ranks are threads, so there is one descriptor of it. */
+static uint64_t arena_memory(choir_comm *comm)
+{
+	struct arena_address address;
+	struct stat stat;
+
+	arena_address(comm->arena, &address);
+	return fstat(address.fd, &stat) == 0 ? (uint64_t)stat.st_blocks * 512 : UINT64_MAX;
+}
+
+static choir_status sum_by(choir_comm *comm, size_t count, const char *options)
+{
+	choir_call call = CHOIR_CALL_INIT;
+	struct sum sum;
+	choir_status st;
+
+	call.options = options;
+	st = sum_start(&sum, comm, count, 1, &call, false);
+	if (st == CHOIR_SUCCESS && !sum_is(&sum, comm->n))
+		st = CHOIR_TRANSPORT;
+	sum_free(&sum);
+	return st;
+}
+
+static choir_status pass_on(choir_comm *comm)
+{
+	int mine = comm->rank, theirs = -1, next = (comm->rank + 1) % comm->n, before = (comm->rank + comm->n - 1) % comm->n;
+
+	choir_status st = choir_sendrecv(comm, choir_host(&mine), 1, next, choir_host(&theirs), 1, before, CHOIR_I32, NULL, NULL);
+
+	return st != CHOIR_SUCCESS || theirs == before ? st : CHOIR_TRANSPORT;
+}
+
+static void memory(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_comm *child = NULL;
+	uint64_t before;
+
+	(void)arg;
+	OK(choir_comm_split(comm, 0, rank, &child));
+	line_up();
+	before = arena_memory(child);
+	CHECK(before <= SMALL_BYTES);
+	line_up();
+	for (int i = 0; i < 20; i++) {
+		OK(sum_by(child, 4, "algorithm=oneshot"));
+		OK(choir_barrier(child, NULL, NULL));
+	}
+	line_up();
+	CHECK(arena_memory(child) == before);
+	line_up();
+	OK(sum_by(child, 500, "algorithm=oneshot"));
+	line_up();
+	CHECK(arena_memory(child) > before && arena_memory(child) <= before + (uint64_t)world->n * SMALL_BYTES / 4);
+	line_up();
+	OK(sum_by(child, LARGE, "algorithm=oneshot"));
+	OK(sum_by(child, LARGE, "algorithm=twoshot"));
+	OK(pass_on(child));
+	line_up();
+	CHECK(arena_memory(child) > (1 << 20));
+	OK(choir_comm_destroy(child));
+}
+
+/* Descriptors of this process. */
+static int n_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (dir != NULL && readdir(dir) != NULL)
+		n++;
+	closedir(dir);
+	return n;
+}
+
+/* Mappings of our shared memory. */
+static int n_mappings(void)
+{
+	FILE *file = fopen("/proc/self/maps", "re");
+	char line[512];
+	int n = 0;
+
+	while (file != NULL && fgets(line, sizeof line, file) != NULL)
+		n += strstr(line, "memfd:choir") != NULL;
+	fclose(file);
+	return n;
+}
+
+static void over_and_over(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_comm *child = NULL;
+	int files = 0, mappings = 0;
+
+	(void)arg;
+	for (int i = 0; i < SPLITS; i++) {
+		if (i == 1) { /* what the first one left in the parent stays */
+			line_up();
+			files = n_files();
+			mappings = n_mappings();
+			line_up();
+		}
+		OK(choir_comm_split(comm, 0, -rank, &child));
+		if (i % 50 == 0)
+			OK(sum_by(child, LARGE, "algorithm=oneshot"));
+		OK(choir_comm_destroy(child));
+	}
+	line_up();
+	CHECK(n_files() == files);
+	CHECK(n_mappings() == mappings);
+	line_up();
+}
+
+/* The slots cannot be had: all ranks are told so, and the parent goes on. */
+static void none_left(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_comm *child = NULL;
+	struct arena_address address;
+
+	(void)arg;
+	OK(choir_comm_split(comm, 0, rank, &child));
+	arena_address(child->arena, &address);
+	line_up();
+	if (rank == 0) {
+		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+		CHECK(dup2(null, address.fd) == address.fd); /* no memory comes from there */
+		close(null);
+	}
+	line_up();
+	CHECK(sum_works(child, 1));
+	OK(pass_on(child));
+	line_up();
+	SAYS(sum_by(child, LARGE, "algorithm=oneshot"), CHOIR_NO_MEMORY, "allreduce|no memory for choir-arena");
+	CHECK(sum_works(comm, LARGE));
+	OK(choir_comm_destroy(child));
+}
+
+static void test_memory(void **state) { (void)state; line_up_run(2, 0, 20000, memory, NULL); line_up_run(5, 0, 20000, memory, NULL); }
+static void test_over_and_over(void **state) { (void)state; line_up_run(2, 0, 20000, over_and_over, NULL); }
+static void test_none_left(void **state) { (void)state; line_up_run(2, 0, 20000, none_left, NULL); }
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_memory), cmocka_unit_test(test_over_and_over), cmocka_unit_test(test_none_left) };
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	world_device_drop();
+	return failed;
+}
