@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RANKS = 16384 };
+enum { MOST_RANKS = 16384, MOST_BLOCKS = 1 << 26 };
 
 /* What a collective's options mean. */
 static const struct shape {
@@ -99,6 +99,9 @@ static choir_status make_blocks(struct plan_case *c)
 
 	if (!shapes[c->collective].blocks)
 		return CHOIR_SUCCESS;
+	if (n > MOST_BLOCKS)
+		return error_set(CHOIR_UNSUPPORTED, "%s of %d ranks: a table of %zu counts is too large for one process", c->options.collective,
+		                 c->options.ranks, n);
 	c->blocks = calloc(n, sizeof *c->blocks);
 	if (c->blocks == NULL)
 		return error_no_memory("blocks", n * sizeof *c->blocks);
@@ -219,9 +222,10 @@ choir_status plan_case_build(const struct plan_case *c, int rank, struct plan *p
 	return algorithm != NULL ? algorithm->build(&in, plan) : error_set(CHOIR_UNSUPPORTED, "no counterpart of %s", c->algorithm->name);
 }
 
-choir_status plan_case_team_init(const struct plan_case *c, struct plan_case_team *out)
+choir_status plan_case_team_init(const struct plan_case *c, uint64_t most_steps, struct plan_case_team *out)
 {
 	size_t n = (size_t)c->options.ranks;
+	uint64_t steps = 0;
 
 	*out = (struct plan_case_team){ .n = c->options.ranks };
 	out->ins = calloc(n, sizeof *out->ins);
@@ -232,6 +236,10 @@ choir_status plan_case_team_init(const struct plan_case *c, struct plan_case_tea
 	for (int r = 0; r < out->n; r++) {
 		out->ins[r] = plan_case_in(c, r);
 		TRY(plan_case_build(c, r, &out->plans[r]));
+		steps += out->plans[r].n_steps;
+		if (steps > most_steps)
+			return error_set(CHOIR_UNSUPPORTED, "%s by %s on %d ranks: more than %llu steps, the most that can be checked",
+			                 c->options.collective, c->algorithm->name, out->n, (unsigned long long)most_steps);
 		out->ranks[r] = outcome_rank(&out->ins[r], &out->plans[r]);
 	}
 	out->team = (struct plan_team){ .n = out->n, .ranks = out->ranks, .slot_bytes = c->options.slot_bytes,

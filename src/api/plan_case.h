@@ -38,7 +38,8 @@ struct plan_case_team {
 	struct plan_team team;
 };
 
-choir_status plan_case_team_init(const struct plan_case *c, struct plan_case_team *out); /* plan_case_team_fini in either case */
+/* plan_case_team_init: all ranks' plans, UNSUPPORTED beyond most_steps steps; plan_case_team_fini in either case. */
+choir_status plan_case_team_init(const struct plan_case *c, uint64_t most_steps, struct plan_case_team *out);
 void plan_case_team_fini(struct plan_case_team *team);
 
 #endif

@@ -13,6 +13,22 @@
 /* In order and in a few random ones: what depends on the order would differ. */
 enum { ORDERS = 4 };
 
+/* Before plans are built, whose memory grows with the bytes as well. */
+static choir_status check_bytes(const struct plan_case *c)
+{
+	uint64_t bytes = 0;
+
+	for (int r = 0; r < c->options.ranks; r++) {
+		struct algo_in in = plan_case_in(c, r);
+		struct plan_rank rank = outcome_rank(&in, NULL);
+
+		if (__builtin_add_overflow(bytes, rank.send_bytes, &bytes) || __builtin_add_overflow(bytes, rank.recv_bytes, &bytes))
+			bytes = UINT64_MAX;
+		TRY(plan_prove_fits(bytes, c->elem_bytes));
+	}
+	return CHOIR_SUCCESS;
+}
+
 static choir_status check_team(const struct plan_case_team *t)
 {
 	struct plan_wants wants = outcome_wants(t->ins);
@@ -50,7 +66,9 @@ choir_status choir_plan_check(const choir_plan_options *options, char **report_p
 	TRY(plan_case_init("choir_plan_check", options, &c));
 	st = plan_case_choose("choir_plan_check", &c);
 	if (st == CHOIR_SUCCESS)
-		st = plan_case_team_init(&c, &team);
+		st = check_bytes(&c);
+	if (st == CHOIR_SUCCESS)
+		st = plan_case_team_init(&c, PLAN_CHECK_MOST_STEPS, &team);
 	if (st == CHOIR_SUCCESS)
 		st = check_team(&team);
 	if (st == CHOIR_SUCCESS && report_p != NULL)

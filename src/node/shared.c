@@ -2,6 +2,7 @@
 #include "node/shared.h"
 
 #include "base/error.h"
+#include "node/memory_left.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,12 +18,13 @@
 
 /* Note [shared memory that never signals].  A sparse file ends in SIGBUS at the first touch of a page that cannot be had, so every page
  * is allocated by fallocate before it is mapped, and the file is sealed against shrinking before anybody else can see it.  fallocate
- * itself has two ways of ending the process: SIGXFSZ beyond RLIMIT_FSIZE, and the out-of-memory killer when far more is asked for than
- * the machine has.  Both are looked at first.  It works in portions because it starts anew after a signal (a profiler's timer would keep
+ * itself has two ways of ending the process: SIGXFSZ beyond RLIMIT_FSIZE, and the out-of-memory killer when more is asked for than the
+ * machine or a control group has.  Both are looked at first.  It works in portions because it starts anew after a signal (a profiler's timer would keep
  * it busy for ever). */
 #define SHARED_MAGIC   0x31646572616863ull /* "chared1" */
 #define ALLOCATE_BYTES ((off_t)64 << 20)
 
+const char *shared_root = "";
 static pthread_mutex_t lists_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static _Atomic unsigned forks;
@@ -64,42 +66,24 @@ unsigned shared_forks(void)
 	return atomic_load_explicit(&forks, memory_order_relaxed);
 }
 
-/* What the kernel says could be allocated without pushing others out; UINT64_MAX if it does not say. */
-static uint64_t available_bytes(void)
-{
-	char line[128];
-	unsigned long long kib;
-	uint64_t found = UINT64_MAX;
-	FILE *file = fopen("/proc/meminfo", "re");
-
-	if (file == NULL)
-		return found;
-	while (found == UINT64_MAX && fgets(line, sizeof line, file) != NULL)
-		if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
-			found = (uint64_t)kib << 10;
-	fclose(file);
-	return found;
-}
-
 static choir_status check_available(const char *what, uint64_t bytes)
 {
-	uint64_t available = available_bytes();
+	struct memory_left left = memory_left(shared_root);
 
-	if (bytes > available || bytes > INT64_MAX)
-		return error_set(CHOIR_NO_MEMORY, "no memory for %s: %llu bytes, the machine has %llu left", what,
-		                 (unsigned long long)bytes, (unsigned long long)available);
+	if (bytes > left.bytes)
+		return error_set(CHOIR_NO_MEMORY, "no memory for %s: %llu bytes, %s has %llu left", what, (unsigned long long)bytes,
+		                 left.of_cgroup ? "the process's memory cgroup" : "the machine", (unsigned long long)left.bytes);
 	return CHOIR_SUCCESS;
 }
 
-/* A file of that many bytes, of which so many are allocated now. */
-static choir_status check_limits(const char *what, uint64_t bytes, uint64_t first)
+static choir_status check_file_size(const char *what, uint64_t bytes)
 {
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes)
 		return error_set(CHOIR_NO_MEMORY, "no memory for %s: %llu bytes exceed the file size limit of %llu (ulimit -f)", what,
 		                 (unsigned long long)bytes, (unsigned long long)limit.rlim_cur);
-	return check_available(what, first);
+	return CHOIR_SUCCESS;
 }
 
 static choir_status allocate(const char *what, int fd, off_t at, off_t end)
@@ -109,6 +93,7 @@ static choir_status allocate(const char *what, int fd, off_t at, off_t end)
 	while (at < end) {
 		off_t part = end - at < ALLOCATE_BYTES ? end - at : ALLOCATE_BYTES;
 
+		TRY(check_available(what, (uint64_t)(end - at))); /* again and again: other processes take memory meanwhile */
 		if (fallocate(fd, 0, at, part) == 0)
 			at += part;
 		else if (errno != EINTR)
@@ -170,7 +155,7 @@ choir_status shared_make_growing(const char *what, uint64_t bytes, uint64_t firs
 		return error_set(CHOIR_NO_MEMORY, "no memory for %s: %llu bytes", what, (unsigned long long)bytes);
 	bytes = (bytes + page - 1) / page * page;
 	first = (first + page - 1) / page * page;
-	TRY(check_limits(what, bytes, first));
+	TRY(check_file_size(what, bytes));
 	TRY(draw_nonce(&nonce));
 	fd = memfd_create(what, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
@@ -200,7 +185,6 @@ choir_status shared_fill(const struct shared_map *map, const char *what, uint64_
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from = off / page * page, end = (off + bytes + page - 1) / page * page;
 
-	TRY(check_available(what, end - from));
 	TRY(allocate(what, map->fd, (off_t)from, (off_t)end));
 #ifdef MADV_POPULATE_WRITE
 	(void)madvise((unsigned char *)map->base + from, end - from, MADV_POPULATE_WRITE); /* else its pages come one by one */

@@ -34,6 +34,9 @@ choir_status shared_make_growing(const char *what, uint64_t bytes, uint64_t firs
  * any thread, any number of times. */
 choir_status shared_fill(const struct shared_map *map, const char *what, uint64_t off, uint64_t bytes);
 
+/* shared_root: precedes the paths of the files that tell how much memory there is; tests set it. */
+extern const char *shared_root;
+
 /* shared_find: maps what process pid has as descriptor fd, if its head carries the nonce and it is of at least min_bytes.  TRANSPORT if
  * not. */
 choir_status shared_find(const char *what, int64_t pid, int fd, uint64_t nonce, uint64_t min_bytes, struct shared_map *out);

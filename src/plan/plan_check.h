@@ -34,7 +34,12 @@ struct plan_wants {
 	bool alike; /* all ranks must have folded in the same order, so that their bits agree */
 };
 
-/* plan_prove: for plans that plan_check has passed.  seed 0: steps in topological order; else at random.  MISMATCH, NO_MEMORY. */
+/* plan_prove_fits: may plans be proved whose buffers, slots and messages have so many bytes in all?  The proof's memory is limited to 1 GB:
+ * UNSUPPORTED with a sentence beyond. */
+choir_status plan_prove_fits(uint64_t bytes, uint64_t elem_bytes);
+
+/* plan_prove: for plans that plan_check has passed.  seed 0: steps in topological order; else at random.  MISMATCH, NO_MEMORY; UNSUPPORTED, see
+ * plan_prove_fits. */
 choir_status plan_prove(const struct plan_team *team, const struct plan_wants *wants, unsigned seed);
 
 #endif

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_MEMORY (UINT64_C(1) << 30)
+
 enum state { EMPTY, RAW, PARTIAL, FINAL };
 static const char *const state_names[] = { [EMPTY] = "unwritten", [RAW] = "raw", [PARTIAL] = "partial", [FINAL] = "final" };
 
@@ -170,18 +172,51 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
+choir_status plan_prove_fits(uint64_t bytes, uint64_t elem_bytes)
+{
+	uint64_t most = MOST_MEMORY / sizeof(struct cell) * elem_bytes;
+
+	if (bytes > most)
+		return error_set(CHOIR_UNSUPPORTED, "a proof of %" PRIu64 " bytes of buffers and messages needs %" PRIu64 " MB of memory, and %" PRIu64
+		                 " are the most: fewer bytes or ranks", bytes, bytes / elem_bytes * sizeof(struct cell) >> 20, MOST_MEMORY >> 20);
+	return CHOIR_SUCCESS;
+}
+
+static void space_bytes(const struct plan_team *team, int r, uint64_t bytes[PLAN_SPACES])
+{
+	const struct plan_rank *rank = &team->ranks[r];
+
+	bytes[PLAN_SPACE_USER] = max_u64(rank->send_at + rank->send_bytes, rank->recv_at + rank->recv_bytes);
+	bytes[PLAN_SPACE_SCRATCH] = rank->plan->scratch_bytes;
+	bytes[PLAN_SPACE_SLOT] = rank->plan->slot_bytes ? team->slot_bytes : 0;
+}
+
+static choir_status check_memory(const struct proof *proof)
+{
+	uint64_t bytes[PLAN_SPACES], all = 0;
+
+	for (int r = 0; r < proof->team->n; r++) {
+		const struct plan *plan = proof->team->ranks[r].plan;
+
+		space_bytes(proof->team, r, bytes);
+		for (int b = 0; b < PLAN_SPACES; b++)
+			all += bytes[b];
+		for (uint32_t i = 0; i < plan->n_steps; i++)
+			all += plan->steps[i].kind == PLAN_SEND_MSG ? plan->steps[i].len : 0;
+	}
+	return plan_prove_fits(all, proof->elem);
+}
+
 static choir_status fill(struct proof *proof)
 {
 	const struct plan_team *team = proof->team;
 
+	TRY(check_memory(proof));
 	for (int r = 0; r < team->n; r++) {
 		const struct plan_rank *rank = &team->ranks[r];
-		uint64_t bytes[PLAN_SPACES] = {
-			[PLAN_SPACE_USER] = max_u64(rank->send_at + rank->send_bytes, rank->recv_at + rank->recv_bytes),
-			[PLAN_SPACE_SCRATCH] = rank->plan->scratch_bytes,
-			[PLAN_SPACE_SLOT] = rank->plan->slot_bytes ? team->slot_bytes : 0,
-		};
+		uint64_t bytes[PLAN_SPACES];
 
+		space_bytes(team, r, bytes);
 		for (int b = 0; b < PLAN_SPACES; b++) {
 			struct cell **space = &proof->spaces[r * PLAN_SPACES + b];
 

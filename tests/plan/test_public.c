@@ -236,12 +236,30 @@ static void too_many_steps_to_check(void **state)
 	assert_non_null(strstr(choir_last_error(), "can be checked"));
 }
 
+/* What would take more than 1 GB of memory is refused before it is taken. */
+static void too_many_bytes_to_check(void **state)
+{
+	choir_plan_options o = usual("allreduce", 16, 16);
+	char *report = NULL;
+
+	(void)state;
+	o.bytes = (size_t)8 << 20;
+	assert_int_equal(choir_plan_check(&o, &report), CHOIR_UNSUPPORTED);
+	assert_non_null(strstr(choir_last_error(), "MB of memory"));
+	o.bytes = (size_t)1 << 50;
+	assert_int_equal(choir_plan_check(&o, &report), CHOIR_UNSUPPORTED);
+	o = usual("alltoallv", 16384, 1);
+	o.bytes = 4;
+	assert_int_equal(choir_plan_check(&o, &report), CHOIR_UNSUPPORTED);
+	assert_null(report);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_algorithm_is_right), cmocka_unit_test(rules_are_followed), cmocka_unit_test(prints_all_formats),
 		cmocka_unit_test(bad_options_are_named),    cmocka_unit_test(costs_count),        cmocka_unit_test(other_arguments_are_checked),
-		cmocka_unit_test(too_many_steps_to_check),
+		cmocka_unit_test(too_many_steps_to_check),  cmocka_unit_test(too_many_bytes_to_check),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
