@@ -55,23 +55,37 @@ static choir_status gather_claims(struct split *split, const int *colors, const 
 	return st;
 }
 
-/* Bytes of every party of the color, over the parent. */
+/* Bytes of every process of the color, over the parent: in ceil(log2 n) rounds, each of which doubles what a process has (Bruck 1997).  Block i is of the
+ * process i behind mine until the end. */
+static choir_status exchange_rounds(const struct split *split, unsigned char *blocks, size_t bytes)
+{
+	int n = split->n_parties, me = split->me;
+
+	for (int have = 1; have < n; have *= 2) {
+		int more = have < n - have ? have : n - have, before = split->leaders[(me - have + n) % n], behind = split->leaders[(me + have) % n];
+		size_t some = (size_t)more * bytes;
+
+		TRY(choir_sendrecv(split->leader, choir_host(blocks), some, before, choir_host(blocks + (size_t)have * bytes), some, behind, CHOIR_U8, NULL,
+		                   NULL));
+	}
+	return CHOIR_SUCCESS;
+}
+
 static int exchange(void *ctx, const void *mine, size_t bytes, void *all)
 {
-	struct split *split = ctx;
-	unsigned char *out = all;
-	choir_status st = choir_group_begin(), ended;
+	const struct split *split = ctx;
+	int n = split->n_parties;
+	unsigned char *blocks = malloc((size_t)n * bytes);
+	choir_status st;
 
-	memcpy(out + (size_t)split->me * bytes, mine, bytes);
-	for (int p = 0; p < split->n_parties && st == CHOIR_SUCCESS; p++) {
-		if (p == split->me)
-			continue;
-		st = choir_send(split->leader, choir_host(mine), bytes, CHOIR_U8, split->leaders[p], NULL, NULL);
-		if (st == CHOIR_SUCCESS)
-			st = choir_recv(split->leader, choir_host(out + (size_t)p * bytes), bytes, CHOIR_U8, split->leaders[p], NULL, NULL);
-	}
-	ended = choir_group_end();
-	return st != CHOIR_SUCCESS || ended != CHOIR_SUCCESS;
+	if (blocks == NULL)
+		return 1;
+	memcpy(blocks, mine, bytes);
+	st = exchange_rounds(split, blocks, bytes);
+	for (int i = 0; i < n; i++)
+		memcpy((unsigned char *)all + (size_t)((split->me + i) % n) * bytes, blocks + (size_t)i * bytes, bytes);
+	free(blocks);
+	return st != CHOIR_SUCCESS;
 }
 
 static void order_members(struct split *split, int n, int color)
