@@ -2,6 +2,7 @@
 #include "api/bootstrap.h"
 
 #include "exec/layout.h"
+#include "node/cache.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -159,22 +160,31 @@ static bool same_group(const struct bootstrap *b, int first, int second)
 	return per_node == 0 || first / per_node == second / per_node;
 }
 
-/* True if more ranks run on this machine than the cores that its processes may use together. */
-static bool is_crowded(const struct bootstrap *b)
+/* The cores that the processes of this machine may use together; returns how many ranks run there. */
+static int cores_here(const struct bootstrap *b, unsigned char cores[sizeof b->processes->cores])
 {
-	int ranks = 0, cores = 0;
-	unsigned char all[sizeof b->processes->cores] = { 0 };
+	int ranks = 0;
 
+	memset(cores, 0, sizeof b->processes->cores);
 	for (int p = 0; p < b->n_processes; p++) {
 		if (b->processes[p].machine != b->processes[b->me].machine)
 			continue;
 		ranks += b->processes[p].n_local;
-		for (size_t i = 0; i < sizeof all; i++)
-			all[i] |= b->processes[p].cores[i];
+		for (size_t i = 0; i < sizeof b->processes->cores; i++)
+			cores[i] |= b->processes[p].cores[i];
 	}
-	for (size_t i = 0; i < sizeof all; i++)
-		cores += __builtin_popcount(all[i]);
-	return cores > 0 && ranks > cores;
+	return ranks;
+}
+
+static void look_at_cores(struct bootstrap *b)
+{
+	unsigned char cores[sizeof b->processes->cores];
+	int ranks = cores_here(b, cores), n = 0;
+
+	for (size_t i = 0; i < sizeof cores; i++)
+		n += __builtin_popcount(cores[i]);
+	b->crowded = n > 0 && ranks > n;
+	b->far_cores = !cache_is_shared(cores, sizeof cores);
 }
 
 /* own[p]: process p could not map its node's arena, so it is a node of its own. */
@@ -192,7 +202,7 @@ static choir_status place_ranks(struct bootstrap *b, const unsigned char *own)
 		}
 		b->node_of[r] = first;
 	}
-	b->crowded = is_crowded(b);
+	look_at_cores(b);
 	layout_free(&b->layout);
 	TRY(layout_build(b->n, b->node_of, &b->layout));
 	b->slots = slot_sizes_of(b->layout.max_node_size);

@@ -37,7 +37,9 @@ struct bootstrap {
 	int *my_ranks;             /* [n_local] */
 	int *node_of;              /* [n] */
 	int *endpoint_of;          /* [n] */
-	bool mixed_devices, crowded;
+	bool mixed_devices;
+	bool crowded;   /* more ranks run on this machine than the cores that its processes may use together */
+	bool far_cores; /* those cores share no last level cache */
 	bool one_process; /* this is the only process, and the host reaches its devices' memory directly */
 	bool one_machine; /* all processes can share memory, though they may be laid out as several nodes */
 	struct slot_sizes slots;

@@ -132,6 +132,7 @@ static choir_status fill(struct bootstrap *b, int local, struct choir_comm *comm
 	comm->message_bytes = pump_message_bytes(b->pumps[local], BOOTSTRAP_MESSAGE_BYTES);
 	comm->host_reduce_only = b->mixed_devices;
 	comm->crowded = b->crowded;
+	comm->far_cores = b->far_cores;
 	comm->one_process = b->one_process;
 	comm->cache_bytes = cache_shared_bytes();
 	TRY(init_locks(comm));

@@ -10,7 +10,7 @@
 #include "exec/inbox.h"
 #include "exec/plan_cache.h"
 #include "exec/repeat.h"
-#include "exec/stores.h"
+#include "exec/nt_plan.h"
 #include "net/pump.h"
 #include "node/arena.h"
 
@@ -74,7 +74,7 @@ struct engine {
 	struct run *express;         /* driver only; list, see express.h */
 	struct repeat repeats[EXPRESS_KINDS]; /* driver only; what those stand for */
 	_Atomic bool device_busy;    /* commands of the device were under way when nothing moved; see device_wait.c */
-	struct stores stores;        /* driver only */
+	struct nt_entries nt;        /* driver only */
 	bool closed;                 /* under submit: nothing more is accepted */
 };
 
@@ -87,6 +87,7 @@ struct choir_comm {
 	struct layout layout;
 	choir_device *device;
 	bool host_reduce_only;       /* ranks have different devices: redundant reductions must not differ */
+	bool far_cores;              /* the cores of my node's ranks share no cache, as far as the system says */
 	bool crowded;                /* more ranks on this machine than cores: never spin */
 
 	struct arena *arena;

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which destinations are written past the cache: Note [past the cache] where peers read them; the callers' own buffers where they do not fit the shared cache. */
+/* Which destinations are written past the cache: Note [nt stores] where peers read them; the callers' own buffers where they do not fit the shared cache. */
 static bool is_past(const struct run *run, const struct plan_step *step, struct plan_ref dst)
 {
-	if (step->len < STORES_BYTES)
+	if (step->len < NT_LEAST_BYTES)
 		return false;
 	if (dst.buf == PLAN_SLOT)
 		return run->past;

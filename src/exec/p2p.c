@@ -5,7 +5,7 @@
  * than such a cache comes back to a line only after the line has left it: then plain stores are as fast as to private memory, and the bytes stay in
  * the cache that both cores share.  16 KB both ways at once: 1.6 us through 2 MB or more, 3.2 us through 256 KB.
  * Where the cores share no cache plain stores stay slow.  So the receiver, which knows how long both copies took, learns from the first piece of
- * each message which stores are faster, and tells the sender (Note [past the cache] in exec/stores.h). */
+ * each message which stores are faster, and tells the sender (Note [nt stores] in base/nt.h). */
 #include "exec/p2p.h"
 
 #include "base/copy.h"
@@ -57,15 +57,15 @@ static uint32_t ns_since(int64_t start)
 	return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
 
-static void put_long(struct ring *ring, struct ring_item *item, const void *src, uint64_t len)
+static void put_long(struct ring *ring, struct ring_item *item, const void *src, uint64_t len, bool far_cores)
 {
 	int64_t start;
 
-	if (len < STORES_BYTES) {
+	if (len < NT_LEAST_BYTES) {
 		memcpy(ring_at(ring, item), src, len);
 		return;
 	}
-	item->nt = stores_is_past(&(struct stores_way){ .past = &ring->nt }, stores_size(len, STORES_MAIL_SIZES));
+	item->nt = nt_choose(&(struct nt_choice){ .bits = &ring->nt, .far = far_cores }, nt_size(len, NT_P2P_SIZES));
 	start = progress_now_ns();
 	copy_host(ring_at(ring, item), src, len, item->nt);
 	item->put_ns = ns_since(start);
@@ -82,7 +82,7 @@ bool p2p_put(struct run *run, const struct plan_step *step)
 	if (item == NULL)
 		return false;
 	if (!is_short(step))
-		put_long(ring, item, steps_host(run, run->plan->refs[step->src_first]), step->len);
+		put_long(ring, item, steps_host(run, run->plan->refs[step->src_first]), step->len, run->comm->far_cores);
 	else if (step->len > 0)
 		memcpy(item->bytes, steps_host(run, run->plan->refs[step->src_first]), step->len);
 	item->key[0] = number_of(run);
@@ -115,14 +115,15 @@ static const struct ring_item *find(const struct ring *ring, const struct run *r
 /* Tells the learner how long both copies of a piece took. */
 static void learn(struct run *run, struct ring *ring, const struct plan_step *step, const struct ring_item *item, int64_t take_ns)
 {
-	struct stores_way way = { .past = &ring->nt, .entries = run->comm->engine.stores.mail[run->comm->layout.place_of[step->peer]] };
+	struct choir_comm *comm = run->comm;
+	struct nt_choice choice = { .bits = &ring->nt, .entries = comm->engine.nt.p2p[comm->layout.place_of[step->peer]], .far = comm->far_cores };
 
-	stores_took(&way, stores_size(step->len, STORES_MAIL_SIZES), item->nt, step->len, (int64_t)item->put_ns + take_ns);
+	nt_took(&choice, nt_size(step->len, NT_P2P_SIZES), item->nt, step->len, (int64_t)item->put_ns + take_ns);
 }
 
 static void take_long(struct run *run, struct ring *ring, const struct plan_step *step, const struct ring_item *item)
 {
-	bool learns = step->len >= STORES_BYTES && step->tag == 0, too_long_for_cache = run->bound.in.bytes >= run->comm->cache_bytes / 4;
+	bool learns = step->len >= NT_LEAST_BYTES && step->tag == 0, too_long_for_cache = run->bound.in.bytes >= run->comm->cache_bytes / 4;
 	int64_t start = learns ? progress_now_ns() : 0;
 
 	copy_host(steps_host(run, step->dst), ring_at(ring, item), step->len, too_long_for_cache);

@@ -240,7 +240,7 @@ static choir_status in_steps(struct run *run, bool *moved)
 	if (!done)
 		return CHOIR_SUCCESS;
 	*moved = true;
-	stores_end(run);
+	nt_plan_end(run);
 	if (run->script != NULL) {
 		run->state = RUN_ASK;
 		return CHOIR_SUCCESS;

@@ -112,7 +112,7 @@ struct run {
 	cl_mem device_scratch;      /* reduce kernels: operands the device cannot read in place */
 	uint64_t device_scratch_bytes;
 	bool past;                  /* what peers read is written past the cache: */
-	int stores_entry;           /* for stores.h: of what kind and size the plan is, -1 = of none */
+	int stores_entry;           /* for nt_plan.h: of what kind and size the plan is, -1 = of none */
 	uint64_t stores_bytes;
 	int64_t stores_ns;          /* since when it runs */
 

@@ -8,7 +8,7 @@
 #include "algo/history.h"
 #include "algo/link_costs.h"
 #include "dev/dev.h"
-#include "exec/stores.h"
+#include "base/nt.h"
 
 enum script_what {
 	SCRIPT_PLAN,  /* run turn.plan on turn.send and turn.recv, then ask again */
@@ -48,7 +48,7 @@ struct script_env {
 	void *ring_ctx;
 	const struct link_costs *costs; /* of the rules; NULL = the built-in ones */
 	struct history *history;        /* the comm's, for scripts that next runs; NULL = none */
-	struct stores_way stores;       /* how to write what peers read where it lies */
+	struct nt_choice nt;            /* how to write what peers read where it lies */
 };
 
 #endif

@@ -267,7 +267,7 @@ choir_status steps_begin(struct run *run)
 		TRY(dev_memory_create(run->comm->device, plan->scratch_bytes, &run->scratch));
 	}
 	steps_resume(run, 0);
-	stores_begin(run);
+	nt_plan_begin(run);
 	return CHOIR_SUCCESS;
 }
 

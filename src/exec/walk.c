@@ -156,12 +156,12 @@ static bool take_step(struct run *run, const struct tape *tape, uint32_t id)
 	return done;
 }
 
-/* Of longer plans that write what peers read, the time says how to (exec/stores.h). */
+/* Of longer plans that write what peers read, the time says how to (base/nt.h). */
 static bool is_timed(const struct run *run)
 {
 	const struct plan *plan = run->plan;
 
-	for (uint32_t i = 0; i < plan->n_steps && run->bound.in.bytes >= STORES_BYTES; i++)
+	for (uint32_t i = 0; i < plan->n_steps && run->bound.in.bytes >= NT_LEAST_BYTES; i++)
 		if (plan->steps[i].dst.buf == PLAN_SLOT || plan->steps[i].dst.buf == PLAN_PEER_RECV || plan->steps[i].n_more > 0)
 			return true;
 	return false;
@@ -186,7 +186,7 @@ static void walk_plan(struct run *run, struct tape *tape)
 	run->past = false;
 	run->stores_entry = -1;
 	if (is_timed(run))
-		stores_begin(run);
+		nt_plan_begin(run);
 	tape_ready(tape, run);
 	for (; i < n && take_step(run, tape, i); i++)
 		if (run->plan->steps[i].kind == PLAN_PUBLISH)
@@ -196,7 +196,7 @@ static void walk_plan(struct run *run, struct tape *tape)
 		steps_resume(run, i);
 		return;
 	}
-	stores_end(run);
+	nt_plan_end(run);
 	end(run);
 }
 

@@ -39,7 +39,7 @@ struct arena_control {                    /* one rank's words that are not per l
 	_Atomic uint64_t last_seq;        /* the latest call it has submitted, plus 1 */
 	_Alignas(64) _Atomic uint64_t done[ARENA_MOST_LANES]; /* for each lane: the latest call it is done with, plus 1 */
 	_Alignas(64) _Atomic uint64_t rings;                  /* of a growing arena: bit p: its ring to the rank at place p is allocated */
-	_Alignas(64) _Atomic uint64_t past;                   /* the first rank's: how all write what peers read, see exec/stores.h; seldom written */
+	_Alignas(64) _Atomic uint64_t nt;                     /* the first rank's: how all write what peers read, see exec/nt_plan.h; seldom written */
 };
 
 enum {

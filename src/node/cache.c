@@ -29,3 +29,54 @@ uint64_t cache_shared_bytes(void)
 		bytes = system;
 	return bytes > 0 ? bytes : USUAL_BYTES;
 }
+
+static bool has_core(const unsigned char *cores, size_t bytes, size_t core)
+{
+	return core / 8 < bytes && (cores[core / 8] >> core % 8 & 1) != 0;
+}
+
+static size_t next_core(const unsigned char *cores, size_t bytes, size_t core)
+{
+	while (core < 8 * bytes && !has_core(cores, bytes, core))
+		core++;
+	return core;
+}
+
+/* The system's list of cores, such as 0-3,8: does it cover the set?  An empty list says nothing. */
+static bool covers(FILE *list, const unsigned char *cores, size_t bytes)
+{
+	size_t core = next_core(cores, bytes, 0), first, last;
+	int separator = ',';
+
+	for (bool any = false; core < 8 * bytes; any = true) {
+		if (separator != ',' || fscanf(list, "%zu", &first) != 1)
+			return !any;
+		last = first;
+		separator = fgetc(list);
+		if (separator == '-') {
+			if (fscanf(list, "%zu", &last) != 1)
+				return true;
+			separator = fgetc(list);
+		}
+		while (core >= first && core <= last)
+			core = next_core(cores, bytes, core + 1);
+		if (core < first)
+			return false;
+	}
+	return true;
+}
+
+bool cache_is_shared(const unsigned char *cores, size_t bytes)
+{
+	char path[80];
+	bool shared = true;
+	FILE *list;
+
+	snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%zu/cache/index3/shared_cpu_list", next_core(cores, bytes, 0));
+	list = fopen(path, "re");
+	if (list != NULL) {
+		shared = covers(list, cores, bytes);
+		fclose(list);
+	}
+	return shared;
+}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether what the others read is made in place or aside: Note [aside] in share.c says what each costs, Note [past the cache] how the first rank of a node learns
+/* Whether what the others read is made in place or aside: Note [aside] in share.c says what each costs, Note [nt stores] how the first rank of a node learns
  * which is faster just now: here from the least time of whole calls.  All ranks' calls of scalars share an entry, and those of short and of long rows, however many each rank brings:
  * the first rank may bring nothing, and yet it times what the others do.  Ranks may differ, or follow late: a block's address says where it is, and
  * both ways write the same. */
+#include "exec/nt_plan.h"
 #include "exec/progress.h"
 #include "sparse/state.h"
 
@@ -15,8 +16,8 @@ static void decide(struct sparse *sparse, uint64_t width)
 	if (!sparse->shares || width == 0 || aside->entry >= 0)
 		return;
 	aside->rows = width > 1;
-	aside->entry = STORES_PLANS + 2 * aside->rows + (aside->rows && width * sparse->elem_bytes >= LONG_ROW);
-	aside->yes = stores_is_past(&sparse->env.stores, aside->entry);
+	aside->entry = NT_PLANS + 2 * aside->rows + (aside->rows && width * sparse->elem_bytes >= LONG_ROW);
+	aside->yes = nt_choose(&sparse->env.nt, aside->entry);
 }
 
 void aside_begin(struct sparse *sparse)
@@ -25,7 +26,7 @@ void aside_begin(struct sparse *sparse)
 
 	sparse->aside = (struct aside){ .yes = true, .entry = -1 };
 	decide(sparse, call->send_ind_count == 0 ? 0 : call->send_val_count / call->send_ind_count);
-	if (sparse->env.stores.entries != NULL)
+	if (sparse->env.nt.entries != NULL)
 		sparse->aside.since_ns = progress_now_ns();
 }
 
@@ -52,6 +53,6 @@ void aside_end(struct sparse *sparse)
 {
 	const struct aside *aside = &sparse->aside;
 
-	if (aside->entry >= 0 && aside->matters && aside->bytes >= STORES_BYTES && sparse->env.stores.entries != NULL)
-		stores_took(&sparse->env.stores, aside->entry, aside->yes, aside->bytes, progress_now_ns() - aside->since_ns);
+	if (aside->entry >= 0 && aside->matters && aside->bytes >= NT_LEAST_BYTES && sparse->env.nt.entries != NULL)
+		nt_took(&sparse->env.nt, aside->entry, aside->yes, aside->bytes, progress_now_ns() - aside->since_ns);
 }

@@ -25,7 +25,7 @@ struct sparse_lent {
 struct aside {
 	bool yes, matters; /* some rank's block could have been made the other way */
 	bool rows;         /* not scalars */
-	int entry;         /* of env.stores, -1 = of none */
+	int entry;         /* of env.nt, -1 = of none */
 	uint64_t bytes;    /* what a rank brings on average */
 	int64_t since_ns;
 };

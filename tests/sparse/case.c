@@ -241,7 +241,7 @@ void case_run(const struct test_case *c, choir_device *device)
 	}
 	world_init(&world, c->n, c->n_nodes, device);
 	world.histories = c->histories;
-	world.stores = c->stores;
+	world.nt = c->nt;
 	world.other_device = c->mixed ? case_devices[KERNELS] : device;
 	world_run(&world, ranks);
 	for (int r = 0; r < c->n; r++) {

@@ -47,7 +47,7 @@ struct test_case {
 	choir_coalesce mode;
 	choir_sparse_wire wire;
 	struct history *histories; /* [n] of the comms; NULL = they remember nothing */
-	const struct stores_way *stores; /* [n] of the comms; NULL = there is no choice */
+	const struct nt_choice *nt; /* [n] of the comms; NULL = there is no choice */
 	int hot;    /* this rank has ten times the pairs; 0 = all alike, -r = rank r has none */
 	bool first_has_none; /* neither has rank 0 */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The whole script on N = 1, 2, 3, 5, 8 ranks without the engine: random cases against the plain reference, bit for bit, however memory is reached and
  * wherever pairs are coalesced.  CHOIR_TEST_CASES: random cases per kind of device; a tenth of the usual on Oclgrind. */
+#include "exec/nt_plan.h"
 #include "kern/reduce.h"
 #include "sparse/case.h"
 #include "sparse/interprets.h"
@@ -156,24 +157,24 @@ static void blocks_made_either_way(void **state)
 {
 	static const size_t widths[] = { 200, 1, 3, 1 }, pairs[] = { 1200, 6000, 900, 30000 };
 	_Atomic uint64_t in_place = 0, aside = ~UINT64_C(0), learnt = 0;
-	struct stores_entry entries[STORES_ENTRIES] = { 0 };
-	const struct stores_way ways[][3] = {
-		{ { &in_place, NULL }, { &in_place, NULL }, { &in_place, NULL } },
-		{ { &aside, NULL }, { &aside, NULL }, { &aside, NULL } },
-		{ { &aside, NULL }, { &in_place, NULL }, { NULL, NULL } },
-		{ { &learnt, entries }, { &learnt, NULL }, { &learnt, NULL } },
+	struct nt_entry entries[NT_ENTRIES] = { 0 };
+	const struct nt_choice ways[][3] = {
+		{ { &in_place, NULL, false }, { &in_place, NULL, false }, { &in_place, NULL, false } },
+		{ { &aside, NULL, false }, { &aside, NULL, false }, { &aside, NULL, false } },
+		{ { &aside, NULL, false }, { &in_place, NULL, false }, { NULL, NULL, false } },
+		{ { &learnt, entries, false }, { &learnt, NULL, false }, { &learnt, NULL, false } },
 	};
 
 	(void)state;
 	for (int i = 0; i < 48; i++) {
 		struct test_case c = { .seed = 7000 + (uint64_t)(i / 4), .n = 3, .n_nodes = 1, .ind_dtype = CHOIR_I32, .val_dtype = CHOIR_F32, .op = CHOIR_OP_SUM,
-				       .width = widths[i / 12], .most_pairs = pairs[i / 12], .range = 20000, .way = RECEIVES, .stores = ways[i % 4] };
+				       .width = widths[i / 12], .most_pairs = pairs[i / 12], .range = 20000, .way = RECEIVES, .nt = ways[i % 4] };
 
 		case_run(&c, case_devices[PLAIN]);
 	}
 	assert_true(in_place == 0 && aside == ~UINT64_C(0)); /* those who follow change nothing */
 	/* Calls of scalars, of short rows and of long ones were timed. */
-	assert_true(entries[STORES_PLANS].looked > 0 && entries[STORES_PLANS + 2].looked > 0 && entries[STORES_PLANS + 3].looked > 0);
+	assert_true(entries[NT_PLANS].looked > 0 && entries[NT_PLANS + 2].looked > 0 && entries[NT_PLANS + 3].looked > 0);
 }
 
 /* The first rank learns for all, also where it brings nothing and writes nothing itself. */
@@ -181,14 +182,14 @@ static void first_learns_with_nothing(void **state)
 {
 	static const size_t widths[] = { 64, 1, 3, 1 }, pairs[] = { 240, 600, 900, 3000 };
 	_Atomic uint64_t learnt = 0;
-	struct stores_entry entries[STORES_ENTRIES];
-	const struct stores_way ways[] = { { &learnt, entries }, { &learnt, NULL }, { &learnt, NULL } };
+	struct nt_entry entries[NT_ENTRIES];
+	const struct nt_choice ways[] = { { &learnt, entries, false }, { &learnt, NULL, false }, { &learnt, NULL, false } };
 
 	(void)state;
 	for (int i = 0; i < 4; i++) {
-		const struct stores_entry *entry = &entries[STORES_PLANS + (widths[i] > 1 ? 2 : 0)];
+		const struct nt_entry *entry = &entries[NT_PLANS + (widths[i] > 1 ? 2 : 0)];
 		struct test_case c = { .seed = 7100 + (uint64_t)i, .n = 3, .n_nodes = 1, .ind_dtype = CHOIR_I32, .val_dtype = CHOIR_F32, .op = CHOIR_OP_SUM,
-				       .width = widths[i], .most_pairs = pairs[i], .range = 20000, .way = RECEIVES, .stores = ways, .hot = 1, .first_has_none = true };
+				       .width = widths[i], .most_pairs = pairs[i], .range = 20000, .way = RECEIVES, .nt = ways, .hot = 1, .first_has_none = true };
 
 		memset(entries, 0, sizeof entries);
 		for (int calls = 0; calls < 3; calls++)

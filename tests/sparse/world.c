@@ -225,8 +225,8 @@ void world_run(struct world *world, struct world_rank *ranks)
 					  .message_bytes = 1 << 20, .ring = ring, .history = world->histories != NULL ? &world->histories[r] : NULL,
 					  .costs = world->costs != NULL ? &world->costs[r] : NULL };
 
-		if (world->stores != NULL)
-			env.stores = world->stores[r];
+		if (world->nt != NULL)
+			env.nt = world->nt[r];
 		ranks[r].over = false;
 		ranks[r].result = NULL;
 		ranks[r].error[0] = '\0';

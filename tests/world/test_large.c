@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Results that do not fit the cache: what is written past it (Note [past the cache]) is right at odd offsets and lengths, in place and not, directly
+/* Results that do not fit the cache: what is written past it (Note [nt stores]) is right at odd offsets and lengths, in place and not, directly
  * and through slots. */
 #include "exec/comm.h"
 #include "world/cases.h"

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* How plans write what peers read, into slots and into peers' buffers: the first rank of a node times its plans and chooses for all (base/nt.h). */
+#ifndef EXEC_NT_PLAN_H
+#define EXEC_NT_PLAN_H
+
+#include "base/nt.h"
+#include "node/arena.h"
+
+/* Entries of a node's word: of plans by kind and size, then of what scripts time themselves, whole calls. */
+enum { NT_KINDS = 5, NT_SIZES = 12, NT_PLANS = NT_KINDS * NT_SIZES, NT_ENTRIES = 64, NT_P2P_SIZES = 5 };
+
+struct nt_entries { /* driver only; zero to begin with */
+	struct nt_entry node[NT_ENTRIES];                   /* the first rank's of a node */
+	struct nt_entry p2p[ARENA_RING_RANKS][NT_P2P_SIZES]; /* of what each rank of the node sends to this one: exec/p2p.c */
+};
+
+struct run;
+struct choir_comm;
+
+/* nt_of_comm: the choice that the node's ranks share. */
+struct nt_choice nt_of_comm(struct choir_comm *comm);
+
+/* nt_plan_begin: chooses for the plan that the run starts now.  nt_plan_end: that plan is done. */
+void nt_plan_begin(struct run *run);
+void nt_plan_end(struct run *run);
+
+#endif
