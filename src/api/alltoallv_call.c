@@ -1,100 +1,152 @@
 /* SPDX-License-Identifier: MIT */
 /* choir_alltoallv: its arguments, and the start of its script.
  *
- * Note [agreed counts].  Most programs make the same exchange again and again.  So a comm keeps the counts of all ranks from its last alltoallv, and
- * a rank whose own are still the same proposes them: the hash of them all stands in the call's record, where a rank that does not has 0.  It goes on
- * with the plan for them as if it were any dense collective's.  Before a rank of that plan reads a peer's bytes it has waited for all ranks and
- * compared all records, so if one differs then all of them find that, and all become scripts, which gather the counts anew. */
+ * Note [agreed counts].  Most programs make the same exchange again and again.  So the comm keeps the counts of all ranks from an alltoallv, with the prepared call of its key.  A rank whose own
+ * counts are the same proposes them: their hash stands in the call's record, where a rank that does not has 0.  It goes on with the plan for them as if it were any dense collective's.
+ * Before a rank of that plan reads a peer's bytes it has waited for all ranks and compared all records, so if one differs then all of them find that, and all become scripts, which
+ * gather the counts anew. */
 #include "api/alltoallv.h"
 
-#include "api/agreed.h"
+#include "api/counts.h"
 #include "api/dense.h"
-#include "exec/express.h"
+#include "api/start.h"
+#include "exec/engine.h"
 #include "exec/symmetric.h"
 
-#include <stdio.h>
+#include <string.h>
 
-static const char name[] = "choir_alltoallv";
+enum { SEND_COUNTS, SEND_DISPLACEMENTS, RECV_COUNTS, RECV_DISPLACEMENTS };
 
-/* One call while its arguments are looked at. */
+/* What the key's lists say. */
 struct request {
 	choir_comm *comm;
-	choir_buffer send_buffer, recv_buffer;
-	const size_t *send_counts, *send_displacements, *recv_counts, *recv_displacements;
-	struct vector send, recv; /* read from those: by a call that repeats the one before it only where others do not */
-	choir_dtype dtype;
-	const struct algorithm *forced;
+	const struct call_key *key;
+	struct vector send, recv;
+	const struct algorithm *forced; /* NULL = the rules choose */
 };
+
+static void end_request(struct request *r)
+{
+	vector_fini(&r->send);
+	vector_fini(&r->recv);
+}
+
+static choir_status read_lists(struct request *r)
+{
+	const struct call_key *key = r->key;
+	const char *name = key->form->name;
+	uint64_t elem = choir_dtype_bytes(key->dtype);
+
+	TRY(vector_read(name, "send_counts", r->comm->n, elem, key->lists[SEND_COUNTS], key->lists[SEND_DISPLACEMENTS], &r->send));
+	return vector_read(name, "recv_counts", r->comm->n, elem, key->lists[RECV_COUNTS], key->lists[RECV_DISPLACEMENTS], &r->recv);
+}
+
+/* The caller ends the request, also after a failure. */
+static choir_status read_request(choir_comm *comm, const struct call_key *key, struct request *out)
+{
+	choir_call named = { .options = key->options };
+
+	out->comm = comm;
+	out->key = key;
+	out->send.bytes = out->recv.bytes = NULL; /* the rest of the two is large, and not zeroed */
+	TRY(call_algorithm(key->form->name, &named, COLLECTIVE_ALLTOALLV, &out->forced));
+	return read_lists(out);
+}
 
 static choir_status check_buffers(const struct request *r)
 {
-	uint64_t elem = choir_dtype_bytes(r->dtype);
-	choir_status st = dev_range(r->comm->device, "send", r->send_buffer, r->send.extent, elem);
+	const struct call_key *key = r->key;
+	const char *name = key->form->name;
+	uint64_t elem = choir_dtype_bytes(key->dtype);
+	choir_status st = dev_range(r->comm->device, "send", key->send, r->send.extent, elem);
 
 	if (st == CHOIR_SUCCESS)
-		st = dev_range(r->comm->device, "recv", r->recv_buffer, r->recv.extent, elem);
+		st = dev_range(r->comm->device, "recv", key->recv, r->recv.extent, elem);
 	if (st != CHOIR_SUCCESS)
 		return error_prefix(st, "%s", name);
-	if (dev_overlap(r->send_buffer, r->send.extent, r->recv_buffer, r->recv.extent, NULL, NULL))
+	if (dev_overlap(key->send, r->send.extent, key->recv, r->recv.extent, NULL, NULL))
 		return error_set(CHOIR_ARGUMENT, "%s: send and recv overlap", name);
 	return vector_apart(name, r->comm->n, &r->recv);
 }
 
-/* Whether the named algorithm can run on this layout; whether the lengths suit it, all ranks will find out together. */
-static choir_status check_algorithm(struct request *r, const choir_call *call)
+/* Can the named algorithm run on this layout?  Whether the lengths suit it, all ranks will find out together. */
+static choir_status check_algorithm(const struct request *r)
 {
 	struct choir_comm *comm = r->comm;
 	struct algo_in in = { .layout = &comm->layout, .me = comm->rank, .collective = COLLECTIVE_ALLTOALLV, .slot_bytes = comm->part_bytes,
-		              .elem_bytes = choir_dtype_bytes(r->dtype), .message_bytes = comm->message_bytes, .shared = symmetric_usual(comm) };
-	const char *why;
+		              .elem_bytes = choir_dtype_bytes(r->key->dtype), .message_bytes = comm->message_bytes, .shared = symmetric_usual(comm) };
+	const char *why = r->forced != NULL ? r->forced->unfit(&in) : NULL;
 
-	TRY(call_algorithm(name, call, COLLECTIVE_ALLTOALLV, &r->forced));
-	why = r->forced != NULL ? r->forced->unfit(&in) : NULL;
-	return why == NULL ? CHOIR_SUCCESS : error_set(CHOIR_UNSUPPORTED, "%s: algorithm '%s' %s", name, r->forced->name, why);
+	if (why == NULL)
+		return CHOIR_SUCCESS;
+	return error_set(CHOIR_UNSUPPORTED, "%s: algorithm '%s' %s", r->key->form->name, r->forced->name, why);
+}
+
+/* --- the script --- */
+
+/* The call of that key has its counts from now on.  Driver only. */
+static void keep_counts(struct run *run, struct counts *counts)
+{
+	struct prepared *learnt;
+
+	if (prepared_create(run->comm, run->prepared->name, &run->prepared->key, 0, &learnt) != CHOIR_SUCCESS) {
+		segments_release(&counts->owner);
+		return;
+	}
+	learnt->owner = &counts->owner;
+	prepared_keep(run->comm, learnt);
+	prepared_release(learnt);
 }
 
 static void ended(struct run *run)
 {
 	const struct algorithm *algorithm = alltoallv_algorithm(run->script_state);
+	struct counts *counts = NULL;
 
 	alltoallv_let_go(run->script_state); /* before the event says that it is over */
 	run->event->algorithm = algorithm != NULL ? algorithm->name : "";
-	if (run->status == CHOIR_SUCCESS && run->comm->layout.n_nodes == 1)
-		agreed_keep(run->comm, algorithm, alltoallv_matrix(run->script_state));
-}
-
-static choir_status read_vectors(struct request *r)
-{
-	uint64_t elem = choir_dtype_bytes(r->dtype);
-
-	if (r->recv.bytes != NULL)
-		return CHOIR_SUCCESS;
-	TRY(vector_read(name, "send_counts", r->comm->n, elem, r->send_counts, r->send_displacements, &r->send));
-	return vector_read(name, "recv_counts", r->comm->n, elem, r->recv_counts, r->recv_displacements, &r->recv);
+	if (run->status == CHOIR_SUCCESS && run->comm->layout.n_nodes == 1 && counts_may_differ(run->comm, run->event->algorithm))
+		counts = counts_create(run->comm, alltoallv_matrix(run->script_state));
+	if (counts == NULL)
+		return;
+	if (run->on_the_spot) { /* this thread drives already */
+		keep_counts(run, counts);
+		return;
+	}
+	if (!engine_enter(&run->comm->engine)) { /* the next call gathers them again */
+		segments_release(&counts->owner);
+		return;
+	}
+	keep_counts(run, counts);
+	engine_leave(&run->comm->engine);
 }
 
 static choir_status make_script(struct run *run, const struct request *r)
 {
 	struct choir_comm *comm = run->comm;
+	const struct call_key *key = r->key;
 	struct script_env env = { .layout = &comm->layout, .me = comm->rank, .device = comm->device, .slot_bytes = comm->part_bytes,
 		                  .message_bytes = comm->message_bytes, .ring = comm_ring_self };
-	struct alltoallv_call script = { .elem_bytes = choir_dtype_bytes(r->dtype), .send = &r->send, .recv = &r->recv, .forced = r->forced,
+	struct alltoallv_call script = { .elem_bytes = choir_dtype_bytes(key->dtype), .send = &r->send, .recv = &r->recv, .forced = r->forced,
 		                         .rules = &comm->rules };
 
-	TRY(dev_resolve(comm->device, r->send_buffer, r->send.extent, false, &script.send_access));
-	TRY(dev_resolve(comm->device, r->recv_buffer, r->recv.extent, true, &script.recv_access));
+	TRY(dev_resolve(comm->device, key->send, r->send.extent, false, &script.send_access));
+	TRY(dev_resolve(comm->device, key->recv, r->recv.extent, true, &script.recv_access));
 	TRY(alltoallv_create(&env, &script, &run->script, &run->script_state));
 	run->ended = ended;
 	return CHOIR_SUCCESS;
 }
 
-/* Of a blocking call: its request is still there. */
+/* The ranks do not agree on the counts that this one has proposed. */
 static choir_status become_script(struct run *run)
 {
-	struct request *r = run->bound.disagree_ctx;
+	struct request r;
+	choir_status st = read_request(run->comm, &run->prepared->key, &r);
 
-	TRY(read_vectors(r));
-	return make_script(run, r);
+	if (st == CHOIR_SUCCESS)
+		st = make_script(run, &r);
+	end_request(&r);
+	return st;
 }
 
 static const char *asked(const struct request *r)
@@ -102,123 +154,149 @@ static const char *asked(const struct request *r)
 	return r->forced != NULL ? r->forced->name : "auto";
 }
 
-static choir_status prepare(struct run *run, const struct request *r, const choir_call *call)
+static choir_status fill_script_run(struct run *run, const struct request *r, const choir_call *call)
 {
-	snprintf(run->name, sizeof run->name, "%s", call->name);
+	const char *algorithm = asked(r);
+
+	run_set_name(run, call->name);
 	if (call->deadline_ms > 0)
 		run->deadline_ms = call->deadline_ms;
-	run->bound.dtype = r->dtype;
-	run->bound.record = (struct call_record){ .collective = COLLECTIVE_ALLTOALLV, .dtype = (uint8_t)r->dtype };
-	snprintf(run->bound.record.algorithm, sizeof run->bound.record.algorithm, "%s", asked(r));
+	run->bound.dtype = r->key->dtype;
+	run->bound.record = (struct call_record){ .collective = COLLECTIVE_ALLTOALLV, .dtype = (uint8_t)r->key->dtype };
+	memcpy(run->bound.record.algorithm, algorithm, strnlen(algorithm, sizeof run->bound.record.algorithm - 1));
 	run->bound.disagree = become_script; /* which it is already: others may propose counts */
-	TRY(run_keep(run, r->send.extent > 0 ? r->send_buffer : choir_none()));
-	TRY(run_keep(run, r->recv.extent > 0 ? r->recv_buffer : choir_none()));
+	TRY(prepared_create(r->comm, r->key->form->name, r->key, 0, &run->prepared));
+	TRY(run_keep(run, r->send.extent > 0 ? r->key->send : choir_none()));
+	TRY(run_keep(run, r->recv.extent > 0 ? r->key->recv : choir_none()));
 	TRY(make_script(run, r));
 	return run_set_deps(run, call);
 }
 
-/* What it is where the counts of all ranks are known. */
-static struct dense dense_of(struct request *r)
+static choir_status start_script(const struct request *r, const choir_call *call, choir_event **event_p)
 {
-	return (struct dense){ .call = name, .collective = COLLECTIVE_ALLTOALLV, .comm = r->comm, .send = r->send_buffer, .recv = r->recv_buffer,
-		               .dtype = r->dtype, .inner_block = -1, .disagree = become_script, .disagree_ctx = r,
-		               .counts = { r->send_counts, r->send_displacements, r->recv_counts, r->recv_displacements } };
+	struct run *run;
+	choir_status st;
+
+	TRY(run_create(r->comm, &run));
+	st = fill_script_run(run, r, call);
+	if (st != CHOIR_SUCCESS) {
+		run_discard(run);
+		return st;
+	}
+	return call_start(r->key->form->name, run, event_p);
 }
 
-static choir_status propose(struct request *r, struct dense *d, const choir_call *call, const struct agreed *agreed)
-{
-	static const enum express_kind kind = EXPRESS_COLLECTIVE;
-	struct choir_comm *comm = r->comm;
-	struct algo_in in = { .layout = &comm->layout, .me = comm->rank, .collective = COLLECTIVE_ALLTOALLV,
-		              .elem_bytes = choir_dtype_bytes(r->dtype), .bytes = agreed->mean, .block_bytes = agreed->matrix,
-		              .send_off = agreed->off, .recv_off = r->recv.off, .slot_bytes = comm->part_bytes,
-		              .message_bytes = comm->message_bytes };
-	struct run *run;
+/* --- with the counts of an earlier call --- */
 
-	d->send_bytes = r->send.extent;
-	d->recv_bytes = r->recv.extent;
-	d->hash = agreed->hash;
-	d->asked = asked(r);
-	d->blocks = true;
-	if (dense_express(d, call) && express_begin(comm, &kind, 1, &run))
-		return dense_on_the_spot(d, call, &in, &run, 1);
-	TRY(dense_make(d, call, &in, &run));
-	return call_start(name, run, NULL);
+/* A reference to counts of the comm in which this rank has the same as in the request; NULL if there are none. */
+static struct counts *find_counts(const struct request *r)
+{
+	struct prepared *like;
+	struct counts *counts = NULL;
+
+	if (!engine_enter(&r->comm->engine))
+		return NULL;
+	like = r->comm->engine.closed ? NULL : prepared_like(r->comm, r->key);
+	if (like != NULL)
+		counts = (struct counts *)segments_retain(like->owner);
+	engine_leave(&r->comm->engine);
+	if (counts == NULL || counts_are_mine(counts, r->comm, r->send.bytes, r->send.off, r->recv.bytes))
+		return counts;
+	segments_release(&counts->owner);
+	return NULL;
 }
 
 static bool is_direct(const struct request *r)
 {
 	struct dev_access send, recv;
 
-	return dev_resolve(r->comm->device, r->send_buffer, r->send.extent, false, &send) == CHOIR_SUCCESS &&
-	       dev_resolve(r->comm->device, r->recv_buffer, r->recv.extent, true, &recv) == CHOIR_SUCCESS && send.direct && recv.direct;
+	return dev_resolve(r->comm->device, r->key->send, r->send.extent, false, &send) == CHOIR_SUCCESS &&
+	       dev_resolve(r->comm->device, r->key->recv, r->recv.extent, true, &recv) == CHOIR_SUCCESS && send.direct && recv.direct;
 }
 
-/* *done: the counts were those that had been agreed on, and it is over. */
-static choir_status start_agreed(struct request *r, struct dense *d, const choir_call *call, bool *done)
+/* Takes the reference to the counts. */
+static choir_status prepare_proposal(struct request *r, struct counts *counts, const choir_call *call, struct prepared **out_p)
 {
-	struct agreed *agreed = agreed_take(r->comm);
-	choir_status st = CHOIR_SUCCESS;
+	const struct call_key *key = r->key;
+	struct dense d = { .call = key->form->name, .collective = COLLECTIVE_ALLTOALLV, .comm = r->comm, .send = key->send, .recv = key->recv,
+		           .send_bytes = r->send.extent, .recv_bytes = r->recv.extent, .dtype = key->dtype, .block_bytes = counts->matrix,
+		           .send_off = counts->off, .recv_off = r->recv.off, .mean_bytes = counts->mean, .hash = counts->hash, .asked = asked(r),
+		           .disagree = become_script };
+	choir_status st = dense_prepare_part(&d, key, call, out_p);
 
-	*done = agreed != NULL && agreed_is(agreed, r->comm, r->send.bytes, r->send.off, r->recv.bytes) && is_direct(r);
-	if (*done)
-		st = propose(r, d, call, agreed);
-	agreed_give(r->comm, agreed);
+	if (st == CHOIR_SUCCESS)
+		(*out_p)->owner = &counts->owner;
+	else
+		segments_release(&counts->owner);
 	return st;
 }
 
-static choir_status first(struct request *r, struct dense *d, const choir_call *given, choir_event **event_p)
+/* *done: it was proposed, and is over. */
+static choir_status propose(struct request *r, const choir_call *call, bool *done)
 {
-	struct run *run;
-	choir_call call;
+	struct counts *counts = find_counts(r);
+	struct prepared *prepared;
 	choir_status st;
-	bool done = false;
 
-	TRY(call_check_comm(name, r->comm));
-	if (choir_dtype_bytes(r->dtype) == 0)
-		return error_set(CHOIR_ARGUMENT, "%s: no data type has number %d", name, (int)r->dtype);
-	TRY(read_vectors(r));
-	TRY(call_read(name, given, false, &call));
-	TRY(check_buffers(r));
-	TRY(check_algorithm(r, &call));
-	if (event_p == NULL && !group_is_open()) {
-		TRY(call_may_block(name, r->comm, false));
-		TRY(start_agreed(r, d, &call, &done));
-	}
-	if (done)
+	*done = false;
+	if (counts == NULL)
 		return CHOIR_SUCCESS;
-	TRY(run_create(r->comm, &run));
-	st = prepare(run, r, &call);
-	if (st != CHOIR_SUCCESS) {
-		run_discard(run);
-		return st;
+	if (!is_direct(r)) {
+		segments_release(&counts->owner);
+		return CHOIR_SUCCESS;
 	}
-	return call_start(name, run, event_p);
+	TRY(prepare_proposal(r, counts, call, &prepared));
+	if (!counts_may_differ(r->comm, prepared->parts[0].bound.cached->plan.algorithm)) {
+		prepared_release(prepared);
+		return CHOIR_SUCCESS;
+	}
+	start_keep(r->comm, prepared);
+	*done = true;
+	st = start_prepared(r->comm, prepared, call, NULL, NULL);
+	prepared_release(prepared);
+	return st;
 }
+
+static choir_status start_request(struct request *r, const choir_call *call, choir_event **event_p)
+{
+	bool done;
+
+	TRY(check_buffers(r));
+	TRY(check_algorithm(r));
+	if (event_p == NULL && !group_is_open()) {
+		choir_status st;
+
+		TRY(call_may_block(r->key->form->name, r->comm, false));
+		st = propose(r, call, &done);
+		if (st != CHOIR_SUCCESS || done)
+			return st;
+	}
+	return start_script(r, call, event_p);
+}
+
+static const struct call_form alltoallv = { .name = "choir_alltoallv", .collective = COLLECTIVE_ALLTOALLV };
 
 choir_status choir_alltoallv(choir_comm *comm, choir_buffer send, const size_t *send_counts, const size_t *send_displacements,
                              choir_buffer recv, const size_t *recv_counts, const size_t *recv_displacements, choir_dtype dtype,
-                             const choir_call *call, choir_event **event_p)
+                             const choir_call *given, choir_event **event_p)
 {
-	struct request r; /* what is large in it is not zeroed */
-	struct dense d;
-	struct repeat_call repeat;
+	struct call_key key = { .form = &alltoallv, .send = send, .recv = recv, .dtype = dtype,
+		                .lists = { send_counts, send_displacements, recv_counts, recv_displacements } };
+	struct request r;
+	choir_call call;
 	choir_status st;
 
-	r.comm = comm;
-	r.send_buffer = send;
-	r.recv_buffer = recv;
-	r.send_counts = send_counts;
-	r.send_displacements = send_displacements;
-	r.recv_counts = recv_counts;
-	r.recv_displacements = recv_displacements;
-	r.dtype = dtype;
-	r.forced = NULL;
-	r.send.bytes = r.recv.bytes = NULL;
-	d = dense_of(&r);
-	if (!dense_again(&d, call, event_p, &repeat, &st))
-		st = first(&r, &d, call, event_p);
-	vector_fini(&r.send);
-	vector_fini(&r.recv);
+	if (start_again(comm, &key, given, event_p, &st))
+		return st;
+	TRY(call_check_comm(alltoallv.name, comm));
+	if (choir_dtype_bytes(dtype) == 0)
+		return error_set(CHOIR_ARGUMENT, "%s: no data type has number %d", alltoallv.name, (int)dtype);
+	TRY(call_read(alltoallv.name, given, false, &call));
+	key.options = call.options;
+	key.factor = call.factor;
+	st = read_request(comm, &key, &r);
+	if (st == CHOIR_SUCCESS)
+		st = start_request(&r, &call, event_p);
+	end_request(&r);
 	return st;
 }

@@ -64,12 +64,6 @@ choir_status call_read(const char *call, const choir_call *given, bool takes_fac
 	return CHOIR_SUCCESS;
 }
 
-bool call_says_nothing(const choir_call *given)
-{
-	return given == NULL || (given->struct_size == sizeof *given && given->after == NULL && given->n_cl_deps == 0 && given->n_deps == 0 &&
-	                         given->deadline_ms >= 0 && given->options == NULL && given->name == NULL && given->factor == 1);
-}
-
 static const char *const option_keys[] = { "algorithm" };
 
 static const char *option_key(size_t i)
@@ -162,6 +156,11 @@ static int sibling_behind(struct choir_comm *comm, uint64_t user, uint64_t seq)
 	return rank;
 }
 
+void call_note_user(choir_comm *comm)
+{
+	atomic_store_explicit(&comm->last_user, this_thread(), memory_order_relaxed);
+}
+
 choir_status call_may_block(const char *call, choir_comm *comm, bool pair)
 {
 	int other;
@@ -227,7 +226,7 @@ choir_status call_start_all(const char *call, struct run *const *runs, size_t n,
 	uint64_t seq = comm->engine.next_seq + n - 1; /* of the last */
 	choir_status st;
 
-	atomic_store_explicit(&comm->last_user, this_thread(), memory_order_relaxed);
+	call_note_user(comm);
 	if (group_is_open()) {
 		add_to_group(runs, n, event, event_p);
 		return CHOIR_SUCCESS;

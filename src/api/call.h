@@ -17,9 +17,6 @@ choir_status call_check_comms(const char *call, int n, choir_comm *const *comms)
 /* call_read: the caller's choir_call (NULL = defaults) checked and completed; a factor other than 1 only where it is taken. */
 choir_status call_read(const char *call, const choir_call *given, bool takes_factor, choir_call *out);
 
-/* call_says_nothing: does it differ from the defaults in its deadline at most? */
-bool call_says_nothing(const choir_call *given);
-
 /* call_algorithm: the algorithm that the call's options name ("algorithm=ring"), NULL if none; ARGUMENT for unknown keys or names. */
 choir_status call_algorithm(const char *call, const choir_call *given, enum collective collective, const struct algorithm **out_p);
 choir_status call_option(const char *call, const char *options, const char *key, char *value, size_t room, bool *found);
@@ -32,6 +29,9 @@ choir_status call_start_all(const char *call, struct run *const *runs, size_t n,
 
 /* call_finish: waits for the event of a blocking call with that number, and releases it. */
 choir_status call_finish(const char *call, struct choir_comm *comm, choir_event *event, bool pair, uint64_t seq);
+
+/* call_note_user: this thread is the last one that used the comm. */
+void call_note_user(choir_comm *comm);
 
 /* call_may_block: is a call without event_p allowed here and now? */
 choir_status call_may_block(const char *call, choir_comm *comm, bool pair);

@@ -1,58 +1,145 @@
 /* SPDX-License-Identifier: MIT */
-/* The dense collectives of equal counts, choir_NAME and choir_NAME_init of each: what a call touches, said once. */
+/* The dense collectives of equal counts. */
+#include "api/dense.h"
 #include "api/request.h"
+#include "api/start.h"
 
-#define PARAMS(...) __VA_ARGS__
-#define SAME(send_, recv_, count_, dtype_, op_, root_) .send = send_, .recv = recv_, .count = count_, .dtype = dtype_, .op = op_, .root = root_
+static const struct call_form allreduce = {
+	.name = "choir_allreduce", .collective = COLLECTIVE_ALLREDUCE, .send = BLOCKS_ONE, .recv = BLOCKS_ONE, .reduces = true, .prepare = dense_prepare,
+};
 
-/* choir_NAME starts the call that the fields describe, choir_NAME_init keeps it.  By what is in SAME a call is known as the one before once more: then nothing else is
- * written down; and every field of it is named, so that nothing is cleared first. */
-#define COLLECTIVE(verb, number, params, same, ...)                                                                                        \
-	choir_status choir_##verb(params, const choir_call *call, choir_event **event_p)                                                   \
-	{                                                                                                                                  \
-		struct repeat_call repeat = { .kind = EXPRESS_COLLECTIVE, .name = "choir_" #verb, .lists = { NULL, NULL, NULL, NULL },     \
-			                      .collective = number, .deadline_ms = call != NULL ? call->deadline_ms : 0,                   \
-			                      .disagree_ctx = NULL, same };                                                                \
-		choir_status st;                                                                                                           \
-		bool may;                                                                                                                  \
-                                                                                                                                           \
-		if (dense_repeat(comm, &repeat, 1, call, event_p, &may, &st))                                                              \
-			return st;                                                                                                         \
-		return dense_first(&(struct dense){ .call = "choir_" #verb, .collective = number, .comm = comm,                            \
-			                            .repeat = may ? &repeat : NULL, same, __VA_ARGS__ },                                   \
-		                   call, event_p);                                                                                         \
-	}                                                                                                                                  \
-                                                                                                                                           \
-	choir_status choir_##verb##_init(params, const choir_call *call, choir_request **request_p)                                        \
-	{                                                                                                                                  \
-		return request_create(&(struct dense){ .call = "choir_" #verb, .collective = number, .comm = comm, same, __VA_ARGS__ },    \
-			              call, request_p);                                                                                    \
-	}
+static const struct call_form reduce_scatter = {
+	.name = "choir_reduce_scatter", .collective = COLLECTIVE_REDUCE_SCATTER, .send = BLOCKS_ALL, .recv = BLOCKS_ONE, .reduces = true,
+	.holds_mine = true, .prepare = dense_prepare,
+};
 
-COLLECTIVE(allreduce, COLLECTIVE_ALLREDUCE, PARAMS(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype, choir_op op),
-           SAME(send, recv, count, dtype, op, 0),
-           .send_blocks = 1, .recv_blocks = 1, .reduces = true, .inner_block = -1)
+static const struct call_form allgather = {
+	.name = "choir_allgather", .collective = COLLECTIVE_ALLGATHER, .send = BLOCKS_ONE, .recv = BLOCKS_ALL, .holds_mine = true,
+	.prepare = dense_prepare,
+};
 
-COLLECTIVE(reduce_scatter, COLLECTIVE_REDUCE_SCATTER, PARAMS(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t recv_count, choir_dtype dtype, choir_op op),
-           SAME(send, recv, recv_count, dtype, op, 0),
-           .send_blocks = (uint64_t)choir_comm_size(comm), .recv_blocks = 1, .reduces = true, .inner_block = choir_comm_rank(comm))
+static const struct call_form alltoall = {
+	.name = "choir_alltoall", .collective = COLLECTIVE_ALLTOALL, .send = BLOCKS_ALL, .recv = BLOCKS_ALL, .prepare = dense_prepare,
+};
 
-COLLECTIVE(allgather, COLLECTIVE_ALLGATHER, PARAMS(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t send_count, choir_dtype dtype),
-           SAME(send, recv, send_count, dtype, 0, 0),
-           .send_blocks = 1, .recv_blocks = (uint64_t)choir_comm_size(comm), .inner_block = choir_comm_rank(comm))
+static const struct call_form broadcast = {
+	.name = "choir_broadcast", .collective = COLLECTIVE_BROADCAST, .send = BLOCKS_AT_ROOT, .recv = BLOCKS_ONE, .rooted = true,
+	.prepare = dense_prepare,
+};
 
-COLLECTIVE(alltoall, COLLECTIVE_ALLTOALL, PARAMS(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype),
-           SAME(send, recv, count, dtype, 0, 0),
-           .send_blocks = (uint64_t)choir_comm_size(comm), .recv_blocks = (uint64_t)choir_comm_size(comm), .inner_block = -1)
+static const struct call_form reduce = {
+	.name = "choir_reduce", .collective = COLLECTIVE_REDUCE, .send = BLOCKS_ONE, .recv = BLOCKS_AT_ROOT, .reduces = true, .rooted = true,
+	.prepare = dense_prepare,
+};
 
-COLLECTIVE(broadcast, COLLECTIVE_BROADCAST, PARAMS(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype, int root),
-           SAME(send, recv, count, dtype, 0, root),
-           .send_blocks = choir_comm_rank(comm) == root, .recv_blocks = 1, .rooted = true, .inner_block = -1)
+static const struct call_form barrier = { .name = "choir_barrier", .collective = COLLECTIVE_BARRIER, .prepare = dense_prepare };
 
-COLLECTIVE(reduce, COLLECTIVE_REDUCE, PARAMS(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype, choir_op op, int root),
-           SAME(send, recv, count, dtype, op, root),
-           .send_blocks = 1, .recv_blocks = choir_comm_rank(comm) == root, .reduces = true, .rooted = true, .inner_block = -1)
+choir_status choir_allreduce(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype, choir_op op,
+                             const choir_call *call, choir_event **event_p)
+{
+	struct call_key key = { .form = &allreduce, .send = send, .recv = recv, .count = count, .dtype = dtype, .op = op };
 
-COLLECTIVE(barrier, COLLECTIVE_BARRIER, PARAMS(choir_comm *comm),
-           SAME(choir_none(), choir_none(), 0, CHOIR_U8, 0, 0),
-           .inner_block = -1)
+	return start_call(comm, &key, call, event_p);
+}
+
+choir_status choir_allreduce_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype, choir_op op,
+                                  const choir_call *call, choir_request **request_p)
+{
+	struct call_key key = { .form = &allreduce, .send = send, .recv = recv, .count = count, .dtype = dtype, .op = op };
+
+	return request_create(comm, &key, call, request_p);
+}
+
+choir_status choir_reduce_scatter(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t recv_count, choir_dtype dtype, choir_op op,
+                                  const choir_call *call, choir_event **event_p)
+{
+	struct call_key key = { .form = &reduce_scatter, .send = send, .recv = recv, .count = recv_count, .dtype = dtype, .op = op };
+
+	return start_call(comm, &key, call, event_p);
+}
+
+choir_status choir_reduce_scatter_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t recv_count, choir_dtype dtype, choir_op op,
+                                       const choir_call *call, choir_request **request_p)
+{
+	struct call_key key = { .form = &reduce_scatter, .send = send, .recv = recv, .count = recv_count, .dtype = dtype, .op = op };
+
+	return request_create(comm, &key, call, request_p);
+}
+
+choir_status choir_allgather(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t send_count, choir_dtype dtype, const choir_call *call,
+                             choir_event **event_p)
+{
+	struct call_key key = { .form = &allgather, .send = send, .recv = recv, .count = send_count, .dtype = dtype };
+
+	return start_call(comm, &key, call, event_p);
+}
+
+choir_status choir_allgather_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t send_count, choir_dtype dtype,
+                                  const choir_call *call, choir_request **request_p)
+{
+	struct call_key key = { .form = &allgather, .send = send, .recv = recv, .count = send_count, .dtype = dtype };
+
+	return request_create(comm, &key, call, request_p);
+}
+
+choir_status choir_alltoall(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype, const choir_call *call,
+                            choir_event **event_p)
+{
+	struct call_key key = { .form = &alltoall, .send = send, .recv = recv, .count = count, .dtype = dtype };
+
+	return start_call(comm, &key, call, event_p);
+}
+
+choir_status choir_alltoall_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype, const choir_call *call,
+                                 choir_request **request_p)
+{
+	struct call_key key = { .form = &alltoall, .send = send, .recv = recv, .count = count, .dtype = dtype };
+
+	return request_create(comm, &key, call, request_p);
+}
+
+choir_status choir_broadcast(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype, int root,
+                             const choir_call *call, choir_event **event_p)
+{
+	struct call_key key = { .form = &broadcast, .send = send, .recv = recv, .count = count, .dtype = dtype, .peer = root };
+
+	return start_call(comm, &key, call, event_p);
+}
+
+choir_status choir_broadcast_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype, int root,
+                                  const choir_call *call, choir_request **request_p)
+{
+	struct call_key key = { .form = &broadcast, .send = send, .recv = recv, .count = count, .dtype = dtype, .peer = root };
+
+	return request_create(comm, &key, call, request_p);
+}
+
+choir_status choir_reduce(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype, choir_op op, int root,
+                          const choir_call *call, choir_event **event_p)
+{
+	struct call_key key = { .form = &reduce, .send = send, .recv = recv, .count = count, .dtype = dtype, .op = op, .peer = root };
+
+	return start_call(comm, &key, call, event_p);
+}
+
+choir_status choir_reduce_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype, choir_op op, int root,
+                               const choir_call *call, choir_request **request_p)
+{
+	struct call_key key = { .form = &reduce, .send = send, .recv = recv, .count = count, .dtype = dtype, .op = op, .peer = root };
+
+	return request_create(comm, &key, call, request_p);
+}
+
+choir_status choir_barrier(choir_comm *comm, const choir_call *call, choir_event **event_p)
+{
+	struct call_key key = { .form = &barrier, .dtype = CHOIR_U8 };
+
+	return start_call(comm, &key, call, event_p);
+}
+
+choir_status choir_barrier_init(choir_comm *comm, const choir_call *call, choir_request **request_p)
+{
+	struct call_key key = { .form = &barrier, .dtype = CHOIR_U8 };
+
+	return request_create(comm, &key, call, request_p);
+}

@@ -1,39 +1,30 @@
 /* SPDX-License-Identifier: MIT */
+/* Design notes.  The request keeps the cl_mems of its call, so what was found out about them holds.  What may change is where peers find the buffers, and what a driver says of SVM and USM
+ * pointers: then the call is prepared anew, by its key. */
 #include "api/request.h"
 
+#include "api/start.h"
+#include "api/tensor_list.h"
+
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-static choir_status keep_text(const char *text, char **copy_p)
-{
-	if (text == NULL)
-		return CHOIR_SUCCESS;
-	*copy_p = strdup(text);
-	return *copy_p != NULL ? CHOIR_SUCCESS : error_no_memory("a persistent call", strlen(text) + 1);
-}
+enum { REQUEST_BUFFERS = 2 };
 
-choir_status request_check(const char *name, const choir_call *call, choir_request **request_p)
-{
-	if (request_p == NULL)
-		return error_set(CHOIR_ARGUMENT, "%s_init: null pointer for the request", name);
-	if (call->n_deps > 0 || call->n_cl_deps > 0 || call->after != NULL)
-		return error_set(CHOIR_ARGUMENT, "%s_init: a call that is kept has no deps: give them to choir_start", name);
-	return CHOIR_SUCCESS;
-}
+struct choir_request {
+	choir_comm *comm;             /* a reference */
+	struct prepared *prepared;    /* a reference */
+	choir_call call;              /* without deps */
+	char *name;                   /* the caller's name for it, which call points to; NULL = none */
+	cl_mem kept[REQUEST_BUFFERS]; /* retained; NULL where the buffer is no cl_mem */
+	struct segments_owner *hold;  /* keeps those of a list; NULL = there is none */
+	atomic_flag starting;
+};
 
-choir_status request_init(choir_request *request, const struct request_ops *ops, const char *name, choir_comm *comm, const choir_call *call)
+static const char *function_of(const choir_request *request)
 {
-	request->ops = ops;
-	request->name = name;
-	request->comm = comm_retain(comm);
-	request->call = *call;
-	TRY(keep_text(call->options, &request->options));
-	request->call.options = request->options;
-	if (call->name != name) { /* one of the caller's */
-		TRY(keep_text(call->name, &request->label));
-		request->call.name = request->label;
-	}
-	return CHOIR_SUCCESS;
+	return request->prepared->key.form->name;
 }
 
 /* What may differ from start to start: when it begins, and how long it may take. */
@@ -46,7 +37,7 @@ static choir_status read_start(const choir_request *request, const choir_call *g
 		return CHOIR_SUCCESS;
 	TRY(call_read("choir_start", given, true, &start));
 	if (given->options != NULL || start.factor != 1)
-		return error_set(CHOIR_ARGUMENT, "choir_start: options and factor belong to %s_init", request->name);
+		return error_set(CHOIR_ARGUMENT, "choir_start: options and factor belong to %s_init", function_of(request));
 	call->after = start.after;
 	call->cl_deps = start.cl_deps;
 	call->n_cl_deps = start.n_cl_deps;
@@ -57,97 +48,109 @@ static choir_status read_start(const choir_request *request, const choir_call *g
 	return CHOIR_SUCCESS;
 }
 
-choir_status choir_start(choir_request *request, const choir_call *given, choir_event **event_p)
+static choir_status renew(choir_request *request)
+{
+	struct prepared *fresh;
+	choir_call call = request->call;
+
+	call.options = request->prepared->key.options;
+	TRY(request->prepared->key.form->prepare(request->comm, &request->prepared->key, &call, &fresh));
+	prepared_release(request->prepared);
+	request->prepared = fresh;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status start(choir_request *request, const choir_call *given, choir_event **event_p)
 {
 	choir_call call;
+
+	TRY(read_start(request, given, &call));
+	if (!prepared_holds(request->comm, request->prepared, true))
+		TRY(renew(request));
+	return start_prepared(request->comm, request->prepared, &call, event_p, request->hold);
+}
+
+choir_status choir_start(choir_request *request, const choir_call *given, choir_event **event_p)
+{
+	choir_status st;
 
 	if (request == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_start: null request");
 	if (request->comm->device == NULL)
-		return error_set(CHOIR_ARGUMENT, "choir_start: the comm of this %s has been destroyed", request->name);
-	TRY(call_check_comm(request->name, request->comm));
-	TRY(read_start(request, given, &call));
-	return request->ops->start(request, &call, event_p);
+		return error_set(CHOIR_ARGUMENT, "choir_start: the comm of this %s has been destroyed", function_of(request));
+	TRY(call_check_comm(function_of(request), request->comm));
+	if (atomic_flag_test_and_set_explicit(&request->starting, memory_order_acquire))
+		return error_set(CHOIR_ARGUMENT, "choir_start: this %s is being started already", function_of(request));
+	st = start(request, given, event_p);
+	atomic_flag_clear_explicit(&request->starting, memory_order_release);
+	return st;
 }
 
 void choir_request_free(choir_request *request)
 {
 	if (request == NULL)
 		return;
-	request->ops->drop(request);
-	free(request->options);
-	free(request->label);
+	for (size_t i = 0; i < REQUEST_BUFFERS; i++)
+		if (request->kept[i] != NULL)
+			clReleaseMemObject(request->kept[i]);
+	segments_release(request->hold);
+	prepared_release(request->prepared);
 	comm_release(request->comm);
+	free(request->name);
 	free(request);
 }
 
-/* --- of a dense call --- */
-
-struct dense_request {
-	choir_request base;
-	struct dense dense;
-	struct algo_in in;
-	cl_mem kept[2]; /* retained, NULL where the buffer is no cl_mem */
-};
-
-static choir_status start_dense(choir_request *base, const choir_call *call, choir_event **event_p)
+/* The buffers of one part, or of a sendrecv's two. */
+static choir_status keep_buffers(choir_request *request)
 {
-	struct dense_request *request = (struct dense_request *)base;
-	struct dense d = request->dense;
-	struct algo_in in = request->in;
-	choir_call plain = *call;
-	struct repeat_call repeat;
-	choir_status st;
+	const struct prepared *prepared = request->prepared;
 
-	if (plain.name == base->name)
-		plain.name = NULL; /* as in a call that says nothing */
-	if (dense_again(&d, &plain, event_p, &repeat, &st))
-		return st;
-	return dense_go(&d, call, &in, event_p);
+	if (prepared->key.tensors != NULL)
+		return tensor_list_hold((struct tensor_list *)prepared->owner, &request->hold);
+	TRY(dev_keep(prepared->parts[0].send, &request->kept[0]));
+	return dev_keep(prepared->parts[prepared->n_parts - 1].recv, &request->kept[1]);
 }
 
-static void drop_dense(choir_request *base)
+static choir_status fill(choir_request *request, const struct call_key *key, const choir_call *call)
 {
-	struct dense_request *request = (struct dense_request *)base;
-
-	for (size_t i = 0; i < 2; i++)
-		if (request->kept[i] != NULL)
-			clReleaseMemObject(request->kept[i]);
+	request->call = *call;
+	request->call.options = NULL; /* of the key */
+	request->call.name = NULL;
+	TRY(key->form->prepare(request->comm, key, call, &request->prepared));
+	if (call->name != key->form->name) {
+		request->name = strdup(call->name);
+		if (request->name == NULL)
+			return error_no_memory("a persistent call", strlen(call->name) + 1);
+		request->call.name = request->name;
+	}
+	return keep_buffers(request);
 }
 
-static const struct request_ops dense_ops = { .start = start_dense, .drop = drop_dense };
-
-static choir_status keep_buffers(struct dense_request *request)
+choir_status request_create(choir_comm *comm, struct call_key *key, const choir_call *given, choir_request **request_p)
 {
-	const struct dense *d = &request->dense;
-
-	if (d->send_bytes > 0)
-		TRY(dev_keep(d->send, &request->kept[0]));
-	return d->recv_bytes > 0 ? dev_keep(d->recv, &request->kept[1]) : CHOIR_SUCCESS;
-}
-
-choir_status request_create(struct dense *d, const choir_call *given, choir_request **request_p)
-{
-	struct algo_in in = { 0 };
-	struct dense_request *request;
+	const char *name = key->form->name;
+	choir_request *request;
 	choir_call call;
 	choir_status st;
 
-	TRY(dense_check(d, given, &call, &in));
-	TRY(request_check(d->call, &call, request_p));
-	TRY(dense_algorithm(d, &call, &in));
+	TRY(call_check_comm(name, comm));
+	TRY(call_read(name, given, key->form->reduces && key->op == CHOIR_OP_PREMUL_SUM, &call));
+	if (request_p == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s_init: null pointer for the request", name);
+	if (call.n_deps > 0 || call.n_cl_deps > 0 || call.after != NULL)
+		return error_set(CHOIR_ARGUMENT, "%s_init: a call that is kept has no deps: give them to choir_start", name);
+	key->options = call.options;
+	key->factor = call.factor;
 	request = calloc(1, sizeof *request);
 	if (request == NULL)
 		return error_no_memory("a persistent call", sizeof *request);
-	request->dense = *d;
-	request->in = in;
-	st = request_init(&request->base, &dense_ops, d->call, d->comm, &call);
-	if (st == CHOIR_SUCCESS)
-		st = keep_buffers(request);
+	request->comm = comm_retain(comm);
+	atomic_flag_clear(&request->starting);
+	st = fill(request, key, &call);
 	if (st != CHOIR_SUCCESS) {
-		choir_request_free(&request->base);
+		choir_request_free(request);
 		return st;
 	}
-	*request_p = &request->base;
+	*request_p = request;
 	return CHOIR_SUCCESS;
 }

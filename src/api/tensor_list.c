@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  A training step makes the same call on the same tensors again and again, and to check 300 of them costs more than to add them up.
- * So the comm keeps the last lists: a call compares its own with them field by field.  What had been found out about host pointers follows from their
- * fields; what about cl_mems holds until one dies (dev_deaths), since handles are given out again; where peers find them, until symmetric memory
- * comes or goes.  Lists with buffers of other kinds are checked at each call. */
 #include "api/tensor_list.h"
 
 #include "api/call.h"
@@ -28,53 +24,6 @@ static void destroy(struct segments_owner *owner)
 static bool same_buffer(const choir_buffer *a, const choir_buffer *b)
 {
 	return a->base == b->base && a->offset_bytes == b->offset_bytes && a->kind == b->kind;
-}
-
-bool tensor_list_is_reached(const struct choir_comm *comm, const struct tensor_list *list)
-{
-	return list->changes == atomic_load_explicit(&comm->symmetric_changes, memory_order_acquire);
-}
-
-static bool still_holds(const struct choir_comm *comm, const struct tensor_list *list)
-{
-	return list->lasts && list->deaths == dev_deaths() && tensor_list_is_reached(comm, list);
-}
-
-static bool is_that(const struct tensor_list *list, const choir_tensor *tensors, size_t n)
-{
-	if (list->n != n)
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		const choir_tensor *a = &list->tensors[i], *b = &tensors[i];
-
-		if (a->count != b->count || a->dtype != b->dtype || !same_buffer(&a->send, &b->send) || !same_buffer(&a->recv, &b->recv))
-			return false;
-	}
-	return true;
-}
-
-static struct segments_owner *_Atomic *place_of(struct choir_comm *comm, const choir_tensor *tensors, size_t n)
-{
-	uint64_t h = n;
-
-	if (n > 0)
-		h = h * 31 + ((uintptr_t)tensors->recv.base + tensors->recv.offset_bytes) / 64;
-	return &comm->lists[(h * 0x9E3779B97F4A7C15u >> 32) % COMM_LISTS];
-}
-
-static struct tensor_list *find_kept(struct choir_comm *comm, const choir_tensor *tensors, size_t n)
-{
-	struct segments_owner *kept = atomic_exchange(place_of(comm, tensors, n), NULL);
-
-	if (kept != NULL && still_holds(comm, (struct tensor_list *)kept) && is_that((struct tensor_list *)kept, tensors, n))
-		return (struct tensor_list *)kept;
-	segments_release(kept);
-	return NULL;
-}
-
-void tensor_list_give(struct choir_comm *comm, struct tensor_list *list)
-{
-	segments_release(list->lasts ? atomic_exchange(place_of(comm, list->tensors, list->n), &list->owner) : &list->owner);
 }
 
 /* Counts, types and buffers, each by itself. */
@@ -202,19 +151,13 @@ static choir_status build(struct choir_comm *comm, struct tensor_list *list)
 	return st;
 }
 
-choir_status tensor_list_take(const char *call, struct choir_comm *comm, const choir_tensor *tensors, size_t n, struct tensor_list **out_p)
+choir_status tensor_list_create(const char *call, struct choir_comm *comm, const choir_tensor *tensors, size_t n, struct tensor_list **out_p)
 {
 	struct tensor_list *list;
 	choir_status st;
 
-	TRY(call_check_comm(call, comm));
 	if (tensors == NULL && n > 0)
 		return error_set(CHOIR_ARGUMENT, "%s: null tensors", call);
-	list = find_kept(comm, tensors, n);
-	if (list != NULL) {
-		*out_p = list;
-		return CHOIR_SUCCESS;
-	}
 	list = calloc(1, sizeof *list);
 	if (list == NULL || (list->tensors = calloc(n + 1, sizeof *list->tensors)) == NULL) {
 		free(list);
@@ -224,8 +167,6 @@ choir_status tensor_list_take(const char *call, struct choir_comm *comm, const c
 	list->owner.destroy = destroy;
 	list->n = n;
 	list->lasts = true;
-	list->deaths = dev_deaths();
-	list->changes = atomic_load_explicit(&comm->symmetric_changes, memory_order_acquire);
 	if (n > 0)
 		memcpy(list->tensors, tensors, n * sizeof *tensors);
 	st = build(comm, list);

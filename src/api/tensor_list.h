@@ -22,9 +22,7 @@ struct tensor_list {
 	size_t n;
 	uint64_t bytes;              /* of all */
 	uint64_t hash;               /* of counts and types in their order */
-	bool lasts;                  /* as long as no cl_mem of it dies, nothing would be found out anew */
-	uint64_t deaths;             /* then: dev_deaths before it was checked */
-	uint64_t changes;            /* and the comm's symmetric_changes */
+	bool lasts;                  /* Note [what may change] in exec/prepared.c */
 	struct tensor_bucket *buckets; /* [n_buckets], at least one, which may be empty */
 	size_t n_buckets;
 	/* What they point to. */
@@ -33,15 +31,9 @@ struct tensor_list {
 	uint64_t *places;
 };
 
-/* tensor_list_take: the list, checked, and the comm: buffers as dev_range checks them, no two overlapping.  Nothing is retained but the list itself:
- * *out_p is a reference, and stands beside the caller's buffers only as long as they do.  ARGUMENT naming the tensors. */
-choir_status tensor_list_take(const char *call, struct choir_comm *comm, const choir_tensor *tensors, size_t n, struct tensor_list **out_p);
-
-/* tensor_list_give: the reference back; the comm keeps the list for the next call. */
-void tensor_list_give(struct choir_comm *comm, struct tensor_list *list);
-
-/* tensor_list_is_reached: do peers still find the tensors where the list says?  Whoever holds the cl_mems besides need not ask more. */
-bool tensor_list_is_reached(const struct choir_comm *comm, const struct tensor_list *list);
+/* tensor_list_create: the list, checked: buffers as dev_range checks them, no two overlapping.  Nothing is retained.  One reference, for segments_release(&list->owner).  ARGUMENT naming the
+ * tensors; NO_MEMORY. */
+choir_status tensor_list_create(const char *call, struct choir_comm *comm, const choir_tensor *tensors, size_t n, struct tensor_list **out_p);
 
 /* tensor_list_hold: an owner that besides keeps the cl_mems of the list: for runs that outlive the call. */
 choir_status tensor_list_hold(struct tensor_list *list, struct segments_owner **out_p);

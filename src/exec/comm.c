@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "exec/engine.h"
 #include "exec/layout.h"
+#include "exec/prepared.h"
 #include "exec/steps.h"
 #include "exec/symmetric.h"
 
@@ -45,15 +46,15 @@ static void free_pool(struct choir_comm *comm)
 	}
 }
 
-static void free_express(struct choir_comm *comm)
+static void free_inline_runs(struct choir_comm *comm)
 {
-	struct run *run = comm->engine.express, *next;
+	for (int kind = 0; kind < INLINE_KINDS; kind++) {
+		struct run *run = comm->engine.inline_runs[kind];
 
-	comm->engine.express = NULL;
-	for (; run != NULL; run = next) {
-		next = run->next;
-		cached_plan_release(run->bound.cached);
-		run->bound.cached = NULL;
+		comm->engine.inline_runs[kind] = NULL;
+		if (run == NULL)
+			continue;
+		prepared_unbind(run);
 		steps_free(run);
 		choir_event_release(run->event);
 		free(run);
@@ -86,7 +87,8 @@ void comm_close(struct choir_comm *comm)
 	while (!engine_enter(&comm->engine)) /* whoever was in the engine is on his way out, and nobody comes in */
 		sched_yield();
 	free_pool(comm);
-	free_express(comm);
+	free_inline_runs(comm);
+	prepared_drop(comm);
 	engine_leave(&comm->engine);
 	leave_family(comm);
 	if (comm->pump != NULL)
@@ -95,9 +97,6 @@ void comm_close(struct choir_comm *comm)
 	pump_release(comm->pump);
 	comm->pump = NULL;
 	plan_cache_fini(&comm->plans);
-	for (int i = 0; i < COMM_LISTS; i++)
-		segments_release(atomic_exchange(&comm->lists[i], NULL));
-	free(atomic_exchange(&comm->agreed, NULL));
 	rules_free(&comm->rules);
 	symmetric_close(comm);
 	dev_memory_free(comm->device, &comm->arena_mem);

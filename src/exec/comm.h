@@ -9,7 +9,6 @@
 #include "dev/dev.h"
 #include "exec/inbox.h"
 #include "exec/plan_cache.h"
-#include "exec/repeat.h"
 #include "exec/nt_plan.h"
 #include "net/pump.h"
 #include "node/arena.h"
@@ -19,12 +18,11 @@
 
 struct run;
 struct symmetric;
-struct segments_owner;
+struct prepared;
 
 enum {
 	COMM_LANES = 8,      /* calls that may be in flight on the arena at once */
 	COMM_SYMMETRIC = 64, /* symmetric allocations */
-	COMM_LISTS = 8,      /* lists of tensors that are kept, checked, for the next call */
 };
 
 /* A process of this node other than mine, whose ranks I wait for and wake. */
@@ -56,6 +54,11 @@ struct run_queue {
 	int n_moving;                /* let in and not taken out */
 };
 
+enum { PREPARED_KEPT = 32 };
+
+/* The comm has one run of each kind for inline execution. */
+enum inline_kind { INLINE_COLLECTIVE, INLINE_SEND, INLINE_RECV, INLINE_KINDS };
+
 /* Where runs stand.  Note [engine lock] in engine.c says who may touch what. */
 struct engine {
 	_Atomic bool driven;         /* by the thread that engine_enter let in */
@@ -71,8 +74,8 @@ struct engine {
 	uint64_t *sent, *received;   /* [n] calls of each pair so far */
 	struct slot_ring ring;       /* under submit */
 	struct run *pool;            /* finished runs, kept for their memory; under submit */
-	struct run *express;         /* driver only; list, see express.h */
-	struct repeat repeats[EXPRESS_KINDS]; /* driver only; what those stand for */
+	struct run *inline_runs[INLINE_KINDS]; /* driver only; see inline.c */
+	struct prepared *prepared[PREPARED_KEPT]; /* driver only; the last calls, see prepared.h */
 	_Atomic bool device_busy;    /* commands of the device were under way when nothing moved; see device_wait.c */
 	struct nt_entries nt;        /* driver only */
 	bool closed;                 /* under submit: nothing more is accepted */
@@ -118,8 +121,6 @@ struct choir_comm {
 	struct engine engine;
 	struct roll roll;
 	struct plan_cache plans;
-	void *_Atomic agreed;        /* of api/alltoallv_call.c: what the ranks' counts were last; one piece of memory, or NULL */
-	struct segments_owner *_Atomic lists[COMM_LISTS]; /* of api/tensor_list.h; whoever takes one out holds its reference */
 	struct rules rules;
 	struct history history;      /* of scripts; driver only */
 	int64_t deadline_ms, warn_ms;

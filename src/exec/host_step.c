@@ -4,36 +4,10 @@
 #include "exec/steps.h"
 
 #include "base/copy.h"
-#include "kern/reduce.h"
+#include "exec/operand.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Which destinations are written past the cache: Note [nt stores] where peers read them; the callers' own buffers where they do not fit the shared cache. */
-static bool is_past(const struct run *run, const struct plan_step *step, struct plan_ref dst)
-{
-	if (step->len < NT_LEAST_BYTES)
-		return false;
-	if (dst.buf == PLAN_SLOT)
-		return run->past;
-	if (dst.buf == PLAN_PEER_RECV)
-		return run->past || run->plan->stream;
-	return dst.buf == PLAN_RECV && run->plan->stream;
-}
-
-uint32_t steps_operands(const struct run *run, const struct plan_step *step, struct plan_ref *refs)
-{
-	const struct plan_ref *more = &run->plan->refs[step->more_first], *source = &run->plan->refs[step->src_first];
-	uint32_t n_dst = step->n_more + 1, stream_from = n_dst;
-
-	for (uint32_t i = 0, next = 0; i < n_dst; i++) {
-		struct plan_ref ref = i > 0 ? more[i - 1] : step->dst;
-
-		refs[is_past(run, step, ref) ? --stream_from : next++] = ref;
-	}
-	memcpy(refs + n_dst, source, step->n_src * sizeof *source);
-	return stream_from;
-}
 
 static uint64_t next_piece(const struct run *run, const struct plan_step *step)
 {
@@ -59,7 +33,7 @@ static uint64_t locate(struct run *run, const struct operands *o, uint64_t off, 
 		struct plan_ref ref = o->refs[i];
 
 		ref.off += off;
-		at[i] = steps_host_span(run, ref, &bytes);
+		at[i] = operand_span(run, ref, &bytes);
 	}
 	return bytes;
 }
@@ -119,25 +93,9 @@ bool steps_host_copy(struct run *run, const struct plan_step *step)
 	void *at[4];
 	struct operands o = { .n_dst = 1, .n = 2, .refs = refs, .at = at, .next = at + 2 };
 
-	o.stream_from = steps_operands(run, step, refs);
+	o.stream_from = operand_refs(run, step, refs);
 	do_piece(run, step, &o, NULL);
 	return run->board.piece == step->len;
-}
-
-void steps_reduce_call(const struct run *run, const struct plan_step *step, uint64_t len, struct reduce_call *call)
-{
-	*call = (struct reduce_call){
-		.dtype = run->bound.dtype,
-		.op = run->bound.op,
-		.n_src = step->n_src,
-		.raw_from = step->raw == PLAN_RAW_ALL ? 0 : step->raw == PLAN_RAW_REST ? 1 : step->n_src,
-		.final = step->final,
-		.n_ranks = run->comm->n,
-		.factor = run->bound.factor,
-		.n_dst = 1,
-		.stream_from = 1,
-		.count = len / run->plan->elem_bytes,
-	};
 }
 
 choir_status steps_host_reduce(struct run *run, const struct plan_step *step, bool *done)
@@ -154,8 +112,8 @@ choir_status steps_host_reduce(struct run *run, const struct plan_step *step, bo
 	o.refs = many ? room : few_refs;
 	o.at = many ? (void **)(void *)(o.refs + o.n) : few_at;
 	o.next = o.at + o.n;
-	o.stream_from = steps_operands(run, step, o.refs);
-	steps_reduce_call(run, step, 0, &call);
+	o.stream_from = operand_refs(run, step, o.refs);
+	operand_reduce_call(run, step, 0, &call);
 	call.n_dst = o.n_dst;
 	call.stream_from = o.stream_from;
 	call.fence_later = true;

@@ -10,7 +10,7 @@
 
 #include "base/copy.h"
 #include "exec/progress.h"
-#include "exec/steps.h"
+#include "exec/operand.h"
 
 #include <string.h>
 
@@ -82,9 +82,9 @@ bool p2p_put(struct run *run, const struct plan_step *step)
 	if (item == NULL)
 		return false;
 	if (!is_short(step))
-		put_long(ring, item, steps_host(run, run->plan->refs[step->src_first]), step->len, run->comm->far_cores);
+		put_long(ring, item, operand_at(run, run->plan->refs[step->src_first]), step->len, run->comm->far_cores);
 	else if (step->len > 0)
-		memcpy(item->bytes, steps_host(run, run->plan->refs[step->src_first]), step->len);
+		memcpy(item->bytes, operand_at(run, run->plan->refs[step->src_first]), step->len);
 	item->key[0] = number_of(run);
 	item->key[1] = hash_of(run);
 	if (memcmp(item->record, &run->bound.record, sizeof run->bound.record) != 0)
@@ -126,7 +126,7 @@ static void take_long(struct run *run, struct ring *ring, const struct plan_step
 	bool learns = step->len >= NT_LEAST_BYTES && step->tag == 0, too_long_for_cache = run->bound.in.bytes >= run->comm->cache_bytes / 4;
 	int64_t start = learns ? progress_now_ns() : 0;
 
-	copy_host(steps_host(run, step->dst), ring_at(ring, item), step->len, too_long_for_cache);
+	copy_host(operand_at(run, step->dst), ring_at(ring, item), step->len, too_long_for_cache);
 	if (learns)
 		learn(run, ring, step, item, ns_since(start));
 }
@@ -150,7 +150,7 @@ choir_status p2p_take(struct run *run, const struct plan_step *step, bool *done)
 	if (!is_short(step))
 		take_long(run, ring, step, item);
 	else if (step->len > 0)
-		memcpy(steps_host(run, step->dst), item->bytes, step->len);
+		memcpy(operand_at(run, step->dst), item->bytes, step->len);
 	ring_free(ring, number);
 	*done = true;
 	return CHOIR_SUCCESS;

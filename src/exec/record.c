@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Call records as sentences, and the comparison between ranks. */
-#include "exec/run.h"
+#include "exec/lane.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -74,15 +74,13 @@ static choir_status check_node(struct run *run)
 	int node = layout->node_of[comm->rank], size = layout->node_size[node];
 
 	for (int place = 0; place < size; place++) {
-		struct arena_lane *lane = comm_lane(comm, place, run->lane);
-		uint64_t flag = atomic_load_explicit(&lane->flag, memory_order_acquire);
+		struct lane_view view = lane_look(run, place, 0);
+		struct call_record theirs;
 
-		if (flag >> 24 == run->seq + 1 && lane->call != run->bound.record_hash) {
-			struct call_record theirs;
-
-			memcpy(&theirs, lane->record, sizeof theirs);
-			TRY(run_compare(run, layout->node_ranks[layout->node_first[node] + place], &theirs));
-		}
+		if (!view.is_here || view.alike)
+			continue;
+		memcpy(&theirs, comm_lane(comm, place, run->lane)->record, sizeof theirs);
+		TRY(run_compare(run, layout->node_ranks[layout->node_first[node] + place], &theirs));
 	}
 	return CHOIR_SUCCESS;
 }

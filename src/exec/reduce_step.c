@@ -3,6 +3,8 @@
  * copied into device scratch first and the result back, all on the device's one in-order queue, so only the last event is watched. */
 #include "exec/steps.h"
 
+#include "exec/operand.h"
+
 #include "kern/reduce.h"
 
 #include <stdlib.h>
@@ -29,7 +31,7 @@ static bool in_place_operand(struct run *run, struct plan_ref ref, struct reduce
 		*out = (struct reduce_operand){ run->scratch.mem, ref.off };
 		return run->scratch.mem != NULL && dev_is_cpu(run->comm->device);
 	case PLAN_SLOT:
-		*out = (struct reduce_operand){ arena_mem(run->comm), (uint64_t)(steps_host(run, ref) - (unsigned char *)arena_base(run->comm->arena)) };
+		*out = (struct reduce_operand){ arena_mem(run->comm), (uint64_t)(operand_at(run, ref) - (unsigned char *)arena_base(run->comm->arena)) };
 		return out->mem != NULL;
 	case PLAN_PEER_SEND:
 	case PLAN_PEER_RECV:
@@ -54,7 +56,7 @@ static choir_status upload(struct run *run, struct plan_ref ref, uint64_t off, u
 {
 	struct dev_access access = dev_buffer_access(run->device_scratch, off, len);
 
-	TRY(dev_write(run->comm->device, &access, 0, steps_host(run, ref), len, NULL));
+	TRY(dev_write(run->comm->device, &access, 0, operand_at(run, ref), len, NULL));
 	*out = (struct reduce_operand){ run->device_scratch, off };
 	return CHOIR_SUCCESS;
 }
@@ -65,9 +67,9 @@ static choir_status copy_out(struct run *run, const struct plan_step *step, stru
 	struct dev_access result = dev_buffer_access(from.mem, from.off, step->len);
 
 	for (uint32_t i = 0; i < step->n_more; i++)
-		TRY(dev_read(run->comm->device, &result, 0, steps_host(run, run->plan->refs[step->more_first + i]), step->len,
+		TRY(dev_read(run->comm->device, &result, 0, operand_at(run, run->plan->refs[step->more_first + i]), step->len,
 		             written && i + 1 == step->n_more ? event_p : NULL));
-	return written ? CHOIR_SUCCESS : dev_read(run->comm->device, &result, 0, steps_host(run, step->dst), step->len, event_p);
+	return written ? CHOIR_SUCCESS : dev_read(run->comm->device, &result, 0, operand_at(run, step->dst), step->len, event_p);
 }
 
 static choir_status start(struct run *run, const struct plan_step *step, struct reduce_operand *src, cl_event *event_p)
@@ -86,7 +88,7 @@ static choir_status start(struct run *run, const struct plan_step *step, struct 
 	}
 	if (!dst_in_place)
 		dst = (struct reduce_operand){ run->device_scratch, room * step->n_src };
-	steps_reduce_call(run, step, step->len, &call);
+	operand_reduce_call(run, step, step->len, &call);
 	TRY(reduce_kernel_start(run->comm->device, &call, dst, src, last ? event_p : NULL));
 	return last ? CHOIR_SUCCESS : copy_out(run, step, dst, dst_in_place, event_p);
 }

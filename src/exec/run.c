@@ -3,7 +3,8 @@
  * the thread that holds the engine's drive lock is in here.  Deps of a run that has not started cost a look each drive; nothing else of it is touched. */
 #include "exec/run.h"
 
-#include "exec/peers.h"
+#include "exec/lane.h"
+#include "exec/operand.h"
 #include "exec/progress.h"
 #include "exec/run_admit.h"
 #include "exec/steps.h"
@@ -48,15 +49,12 @@ static choir_status take_other_plan(struct run *run)
 
 	in.shared = false;
 	in.slot_bytes = run->comm->part_bytes;
-	cached_plan_lists(run->bound.cached, &in);
 	algorithm = rules_choose(&run->comm->rules, &in);
 	if (algorithm == NULL)
 		return error_set(CHOIR_UNSUPPORTED, "no algorithm fits buffers that the ranks do not share");
 	TRY(plan_cache_get(&run->comm->plans, algorithm, &in, &other));
-	cached_plan_release(run->bound.cached);
-	run->bound.cached = other;
+	run->other = other;
 	run->plan = &other->plan;
-	run->bound.algorithm = NULL;
 	run->event->algorithm = algorithm->name;
 	return CHOIR_SUCCESS;
 }
@@ -91,7 +89,7 @@ choir_status run_meet(struct run *run, bool *moved)
 
 		reached &= lane->send_place != 0 && lane->recv_place != 0;
 		reached &= !run->plan->alike || (lane->send_place == lane->recv_place) == (run->bound.send_place == run->bound.recv_place);
-		peers_find(run, (int)place);
+		operand_find_peer(run, (int)place);
 	}
 	if (!reached)
 		TRY(take_other_plan(run));
@@ -149,8 +147,7 @@ static choir_status in_turn(struct run *run, bool *moved)
 	int size = comm->node_size;
 
 	for (int place = 0; place < size && run->plan_index > 1; place++)
-		if (!arena_reached(atomic_load_explicit(&comm_lane(comm, place, run->lane)->flag, memory_order_acquire), run->seq + 1,
-				   arena_step(run->plan_index, 0)))
+		if (!lane_look(run, place, 0).reached)
 			return CHOIR_SUCCESS;
 	*moved = true;
 	run->state = RUN_STEPS;

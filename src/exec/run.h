@@ -53,19 +53,20 @@ struct bound {
 	choir_op op;
 	double factor;              /* of premul_sum */
 
-	struct cached_plan *cached; /* a reference; NULL = a script */
-	struct algo_in in;          /* the plan was chosen and built for it */
-	const struct algorithm *algorithm; /* the rules chose it; NULL = something else decided */
+	struct cached_plan *cached; /* the prepared call's; NULL = a script */
+	struct algo_in in;          /* the plan was chosen and built for it; its lists are the plan's own */
 	choir_status (*disagree)(struct run *run); /* the record's hash may differ from rank to rank: makes the run a script then, if it is none yet; NULL = it may not */
-	void *disagree_ctx;
 
 	struct dev_access send, recv;
 	struct segments send_list, recv_list; /* instead of those, if they are many */
-	struct segments_owner *lists; /* a reference; NULL = they are not many */
+	bool lists;                 /* they are many */
 	bool send_in_recv, recv_in_send; /* MAP: one lies inside the other, which alone is mapped */
 	uint64_t inner_off;         /* and starts there */
 	uint64_t send_place, recv_place; /* the buffers' symmetric addresses (exec/symmetric.h), for plans whose peers read or write them */
 };
+
+struct prepared;
+struct part;
 
 struct run {
 	struct run *next, **link;   /* in engine.active: what points to it */
@@ -75,6 +76,10 @@ struct run {
 	enum run_state state;
 
 	struct bound bound;
+	struct prepared *prepared;  /* a reference to the call that it is from; NULL = a script */
+	struct part *part;          /* and its part of that */
+	struct cached_plan *other;  /* another plan was taken on the way: a reference */
+	struct segments_owner *hold; /* what keeps the cl_mems of a list; a reference */
 
 	/* its place among the calls of the comm, given at submission */
 	uint64_t key, seq;
@@ -89,7 +94,7 @@ struct run {
 	bool met_node;              /* a step has compared the records of the whole node */
 	bool disagrees;             /* the records were found to differ where they may */
 	struct run_peer *peers;     /* [node size], kept with the run; NULL until first needed */
-	uint64_t peer_finds;        /* how often those were looked up */
+	bool peers_moved;           /* they are not those of the part's operand table */
 
 	/* what it waits for */
 	cl_event *cl_deps;
@@ -127,6 +132,7 @@ struct run {
 
 	/* how long */
 	char name[32];
+	bool named;                 /* by the caller */
 	int64_t deadline_ms, started_ns; /* 0 = deps not seen complete yet */
 	int64_t submitted_ns;
 	int64_t ask_ms;             /* when the run next asks who is there; 0 = has not yet */
@@ -134,7 +140,7 @@ struct run {
 
 	choir_status status;
 	char text[ERROR_TEXT_BYTES];
-	bool on_the_spot;           /* in express.c: the caller waits, and drives nothing else meanwhile */
+	bool on_the_spot;           /* inline: the caller's thread drives nothing else meanwhile */
 	bool only_mine;             /* the failure is this event's alone */
 };
 
@@ -147,9 +153,8 @@ choir_status run_set_deps(struct run *run, const choir_call *call);
 /* run_keep: retains the buffer's cl_mem, if it is one, until the run is discarded; RUN_KEPT buffers at most. */
 choir_status run_keep(struct run *run, choir_buffer buffer);
 
-/* run_take_lists: SEND and RECV of the run are the segments of these. */
-void run_take_lists(struct run *run, struct segments_owner *owner, const struct segments *send, const struct segments *recv);
-void run_drop_lists(struct run *run);
+/* run_set_name: for sentences; NULL or too long is cut off. */
+void run_set_name(struct run *run, const char *name);
 
 /* run_join: the second run's event becomes the first one's, which completes when both have ended; the first failure is its outcome. */
 void run_join(struct run *first, struct run *second);

@@ -2,7 +2,7 @@
 /* How a run enters its lane: it waits until all ranks of the node have left it, and says what it calls. */
 #include "exec/run_admit.h"
 
-#include "exec/peers.h"
+#include "exec/operand.h"
 #include "exec/slot_ring.h"
 
 #include <string.h>
@@ -118,7 +118,7 @@ choir_status run_admit(struct run *run, bool *moved)
 	run->held_back = run->in_line && only_gives(run->plan);
 	if (run->plan != NULL)
 		TRY(slot_ring_allocate(run));
-	peers_say(run);
+	operand_say_segments(run);
 	announce(run, lane);
 	if (run->plan != NULL && run->plan->peers) {
 		arena_publish(lane, ARENA_FLAG(run->seq + 1, 0));

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Whom a run is waiting for. */
-#include "exec/run.h"
+#include "exec/lane.h"
 
-static bool lane_behind(struct run *run, int rank, uint32_t step)
+static bool lane_behind(const struct run *run, int rank, uint32_t phase)
 {
-	struct choir_comm *comm = run->comm;
-	const struct arena_lane *lane = comm_lane(comm, comm->layout.place_of[rank], run->lane);
-
-	return !arena_reached(atomic_load_explicit(&lane->flag, memory_order_acquire), run->seq + 1, step);
+	return !lane_look(run, run->comm->layout.place_of[rank], phase).reached;
 }
 
 static bool step_waits_for(struct run *run, const struct plan_step *step, int rank)
@@ -18,7 +15,7 @@ static bool step_waits_for(struct run *run, const struct plan_step *step, int ra
 	case PLAN_AWAIT:
 		return (step->peer == rank || step->peer == PLAN_ALL) && rank != run->comm->rank &&
 		       layout->node_of[rank] == layout->node_of[run->comm->rank] &&
-		       lane_behind(run, rank, arena_step(run->plan_index, step->tag));
+		       lane_behind(run, rank, step->tag);
 	case PLAN_RECV_MSG:
 		return step->peer == rank;
 	default:
@@ -33,9 +30,9 @@ bool run_waits_for(struct run *run, int rank)
 	if (run->state == RUN_ADMIT)
 		return layout->node_of[rank] == layout->node_of[run->comm->rank] && run_held_up(run, layout->place_of[rank]);
 	if (run->state == RUN_MEET)
-		return layout->node_of[rank] == layout->node_of[run->comm->rank] && lane_behind(run, rank, arena_step(0, 0));
+		return layout->node_of[rank] == layout->node_of[run->comm->rank] && lane_behind(run, rank, 0);
 	if (run->state == RUN_TURN)
-		return layout->node_of[rank] == layout->node_of[run->comm->rank] && lane_behind(run, rank, arena_step(run->plan_index, 0));
+		return layout->node_of[rank] == layout->node_of[run->comm->rank] && lane_behind(run, rank, 0);
 	if (run->state != RUN_STEPS)
 		return false;
 	for (uint32_t i = 0; i < run->board.n_waiting; i++)

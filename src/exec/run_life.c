@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Making and discarding runs, and what they hold on to meanwhile: deps, the caller's cl_mems, the plan. */
-#include "exec/run.h"
+#include "exec/prepared.h"
 
 #include "exec/progress.h"
 #include "exec/steps.h"
@@ -50,22 +50,12 @@ choir_status run_keep(struct run *run, choir_buffer buffer)
 	return CHOIR_SUCCESS;
 }
 
-void run_take_lists(struct run *run, struct segments_owner *owner, const struct segments *send, const struct segments *recv)
+void run_set_name(struct run *run, const char *name)
 {
-	run_drop_lists(run);
-	run->bound.lists = segments_retain(owner);
-	run->bound.send_list = *send;
-	run->bound.recv_list = *recv;
-	run->bound.send = run->bound.recv = (struct dev_access){ .direct = true };
-}
+	size_t bytes = name != NULL ? strnlen(name, sizeof run->name - 1) : 0;
 
-void run_drop_lists(struct run *run)
-{
-	if (run->bound.lists == NULL)
-		return;
-	segments_release(run->bound.lists);
-	run->bound.lists = NULL;
-	run->bound.send_list = run->bound.recv_list = (struct segments){ .n = 0 };
+	memcpy(run->name, name != NULL ? name : "", bytes);
+	run->name[bytes] = '\0';
 }
 
 void run_join(struct run *first, struct run *second)
@@ -95,7 +85,6 @@ static void wipe(struct run *run)
 	cl_mem device_scratch = run->device_scratch;
 	uint64_t device_scratch_bytes = run->device_scratch_bytes;
 	struct run_peer *peers = run->peers;
-	uint64_t peer_finds = run->peer_finds;
 
 	memset(run, 0, sizeof *run);
 	run->board = board;
@@ -103,7 +92,6 @@ static void wipe(struct run *run)
 	run->device_scratch = device_scratch;
 	run->device_scratch_bytes = device_scratch_bytes;
 	run->peers = peers;
-	run->peer_finds = peer_finds;
 }
 
 void run_discard(struct run *run)
@@ -117,8 +105,8 @@ void run_discard(struct run *run)
 		run->script->destroy(run->script_state);
 	free(run->call_text);
 	release_deps(run);
-	run_drop_lists(run);
-	cached_plan_release(run->bound.cached);
+	prepared_unbind(run);
+	segments_release(run->hold);
 	wipe(run);
 	run->comm = comm;
 	pthread_mutex_lock(&comm->engine.submit);

@@ -86,7 +86,7 @@ choir_status slot_ring_allocate(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
 	uint64_t ring_bytes = comm->part_bytes * COMM_LANES;
-	bool writes = (run->plan->writes_slot && !run->in_line) || run->bound.lists != NULL, close = run->slot_at >= ring_bytes;
+	bool writes = (run->plan->writes_slot && !run->in_line) || run->bound.lists, close = run->slot_at >= ring_bytes;
 	bool *allocated = close ? &comm->has_short_slots : &comm->has_slots;
 
 	if (*allocated || !writes)

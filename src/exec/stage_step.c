@@ -2,6 +2,8 @@
 /* Copies between memory of ours and a caller's buffer that only commands reach.  Each direction has a queue; the plan's deps order the two. */
 #include "exec/steps.h"
 
+#include "exec/operand.h"
+
 enum { NOW_BYTES = 64 * 1024 };
 
 static bool needs_command(const struct dev_access *access, const struct segments *segments)
@@ -59,16 +61,16 @@ static choir_status start_write(struct run *run, uint64_t off, const void *from,
 choir_status steps_stage_copy(struct run *run, const struct plan_step *step, cl_event *event_p, bool *done)
 {
 	struct plan_ref src = run->plan->refs[step->src_first];
-	bool reads = is_read(run, step), now = run->bound.lists == NULL && is_copied_now(run, step);
+	bool reads = is_read(run, step), now = !run->bound.lists && is_copied_now(run, step);
 
 	if (now && reads)
-		TRY(dev_stage_read_now(run->comm->device, &run->bound.send, src.off, steps_host(run, step->dst), step->len));
+		TRY(dev_stage_read_now(run->comm->device, &run->bound.send, src.off, operand_at(run, step->dst), step->len));
 	else if (now)
-		TRY(dev_stage_write_now(run->comm->device, &run->bound.recv, step->dst.off, steps_host(run, src), step->len));
+		TRY(dev_stage_write_now(run->comm->device, &run->bound.recv, step->dst.off, operand_at(run, src), step->len));
 	else if (reads)
-		TRY(start_read(run, src.off, steps_host(run, step->dst), step->len, event_p));
+		TRY(start_read(run, src.off, operand_at(run, step->dst), step->len, event_p));
 	else
-		TRY(start_write(run, step->dst.off, steps_host(run, src), step->len, event_p));
+		TRY(start_write(run, step->dst.off, operand_at(run, src), step->len, event_p));
 	*done = *event_p == NULL;
 	return CHOIR_SUCCESS;
 }

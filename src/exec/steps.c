@@ -4,56 +4,15 @@
  * `waiting` list.  Everything here runs under the engine's drive lock, so the board needs none. */
 #include "exec/steps.h"
 
+#include "exec/lane.h"
+#include "exec/operand.h"
 #include "exec/p2p.h"
-#include "exec/peers.h"
 #include "exec/slot_ring.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 typedef choir_status (*step_fn)(struct run *run, uint32_t id, bool *done);
-
-static unsigned char *in_callers(const struct dev_access *access, struct segments *segments, uint64_t off, uint64_t *span)
-{
-	if (segments->n > 0) {
-		const struct segment *segment = segments_span(segments, off, span);
-
-		return segment->ptr != NULL ? segment->ptr + (off - segment->from) : NULL;
-	}
-	return access->ptr != NULL ? access->ptr + off : NULL;
-}
-
-unsigned char *steps_host_span(struct run *run, struct plan_ref ref, uint64_t *span)
-{
-	struct choir_comm *comm = run->comm;
-
-	switch (ref.buf) {
-	case PLAN_SEND:
-		return in_callers(&run->bound.send, &run->bound.send_list, ref.off, span);
-	case PLAN_RECV:
-		return in_callers(&run->bound.recv, &run->bound.recv_list, ref.off, span);
-	case PLAN_SCRATCH:
-		return (unsigned char *)run->scratch.ptr + ref.off;
-	case PLAN_SLOT:
-		if (run->held_back && ref.peer == comm->rank)
-			return run->line + ref.off;
-		if (run->in_line)
-			return comm_lane(comm, comm->layout.place_of[ref.peer], run->lane)->bytes + ref.off;
-		return slot_ring_at(run, comm->layout.place_of[ref.peer], ref.off);
-	case PLAN_PEER_SEND:
-		return peers_host(run, ref.peer, true, ref.off, span);
-	case PLAN_PEER_RECV:
-		return peers_host(run, ref.peer, false, ref.off, span);
-	}
-	return NULL;
-}
-
-unsigned char *steps_host(struct run *run, struct plan_ref ref)
-{
-	uint64_t span = UINT64_MAX;
-
-	return steps_host_span(run, ref, &span);
-}
 
 static uint32_t tag_of(const struct run *run, uint32_t tag)
 {
@@ -101,7 +60,7 @@ static choir_status send_message(struct run *run, const struct plan_step *step)
 		.record = run->bound.record,
 	};
 
-	TRY(pump_send(comm->pump, comm->endpoint_of[step->peer], &header, step->len > 0 ? steps_host(run, run->plan->refs[step->src_first]) : NULL,
+	TRY(pump_send(comm->pump, comm->endpoint_of[step->peer], &header, step->len > 0 ? operand_at(run, run->plan->refs[step->src_first]) : NULL,
 	              step->len, NULL));
 	if (comm->layout.node_of[step->peer] != comm->layout.node_of[comm->rank])
 		atomic_fetch_add_explicit(&run->event->wire_bytes, step->len + sizeof header, memory_order_relaxed);
@@ -132,7 +91,7 @@ static choir_status poll_recv(struct run *run, uint32_t id, bool *done)
 		st = error_set(CHOIR_TRANSPORT, "%s: rank %d got a message of %zu bytes from rank %d where %llu were due (%s)", run->comm->name,
 		               run->comm->rank, message->payload_bytes, step->peer, (unsigned long long)step->len, step->label);
 	else if (step->len > 0)
-		memcpy(steps_host(run, step->dst), pump_payload(message), step->len);
+		memcpy(operand_at(run, step->dst), pump_payload(message), step->len);
 	pump_give(message);
 	*done = st == CHOIR_SUCCESS;
 	return st;
@@ -154,15 +113,14 @@ static choir_status start_publish(struct run *run, uint32_t id, bool *done)
 choir_status steps_reached(struct run *run, int place, uint32_t phase, bool *yes)
 {
 	struct choir_comm *comm = run->comm;
-	struct arena_lane *lane = comm_lane(comm, place, run->lane);
-	uint64_t flag = atomic_load_explicit(&lane->flag, memory_order_acquire);
 	const struct layout *layout = &comm->layout;
+	struct lane_view view = lane_look(run, place, phase);
 	struct call_record theirs;
 
-	*yes = arena_reached(flag, run->seq + 1, arena_step(run->plan_index, phase));
-	if (flag >> 24 != run->seq + 1 || lane->call == run->bound.record_hash)
+	*yes = view.reached;
+	if (!view.is_here || view.alike)
 		return CHOIR_SUCCESS;
-	memcpy(&theirs, lane->record, sizeof theirs);
+	memcpy(&theirs, comm_lane(comm, place, run->lane)->record, sizeof theirs);
 	*yes &= run->script != NULL; /* else this plan is not the others' */
 	return run_compare(run, layout->node_ranks[layout->node_first[layout->node_of[comm->rank]] + place], &theirs);
 }
@@ -256,16 +214,21 @@ void steps_resume(struct run *run, uint32_t done)
 	}
 }
 
-choir_status steps_begin(struct run *run)
+choir_status steps_make_room(struct run *run)
 {
 	const struct plan *plan = run->plan;
 
 	TRY(slot_ring_allocate(run));
 	TRY(grow(&run->board, plan->n_steps));
-	if (plan->scratch_bytes > run->scratch.bytes) {
-		dev_memory_free(run->comm->device, &run->scratch);
-		TRY(dev_memory_create(run->comm->device, plan->scratch_bytes, &run->scratch));
-	}
+	if (plan->scratch_bytes <= run->scratch.bytes)
+		return CHOIR_SUCCESS;
+	dev_memory_free(run->comm->device, &run->scratch);
+	return dev_memory_create(run->comm->device, plan->scratch_bytes, &run->scratch);
+}
+
+choir_status steps_begin(struct run *run)
+{
+	TRY(steps_make_room(run));
 	steps_resume(run, 0);
 	nt_plan_begin(run);
 	return CHOIR_SUCCESS;

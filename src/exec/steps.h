@@ -5,6 +5,9 @@
 
 #include "exec/run.h"
 
+/* steps_make_room: the board's arrays and the scratch that run->plan needs. */
+choir_status steps_make_room(struct run *run);
+
 /* steps_begin: the board for run->plan: scratch, counters, the steps that need nothing. */
 choir_status steps_begin(struct run *run);
 
@@ -13,7 +16,7 @@ choir_status steps_begin(struct run *run);
 choir_status steps_advance(struct run *run, bool *moved, bool *done);
 
 /* steps_try: does a step here and now, whatever the board says, if it can be done: one that waits, or is one short piece of host work.
- * steps_resume: the run goes on with the board: the first `done` steps are done, one of the others may have been tried.  steps_begin made room for this plan before. */
+ * steps_resume: the run goes on with the board: the first `done` steps are done, one of the others may have been tried.  steps_make_room was called for this plan. */
 choir_status steps_try(struct run *run, uint32_t id, bool *done);
 void steps_resume(struct run *run, uint32_t done);
 
@@ -33,21 +36,8 @@ choir_status steps_host_reduce(struct run *run, const struct plan_step *step, bo
 bool steps_is_staged(const struct run *run, const struct plan_step *step);
 choir_status steps_stage_copy(struct run *run, const struct plan_step *step, cl_event *event_p, bool *done);
 
-/* steps_host: the host address of a reference, NULL if the host cannot reach it. */
-unsigned char *steps_host(struct run *run, struct plan_ref ref);
-
-/* steps_host_span: the same; *span becomes no more than what lies together from there on. */
-unsigned char *steps_host_span(struct run *run, struct plan_ref ref, uint64_t *span);
-
 /* steps_reached: has the rank at that place of my node published the phase?  Compares what it calls on the way: MISMATCH. */
 choir_status steps_reached(struct run *run, int place, uint32_t phase, bool *yes);
-
-/* steps_operands: the destinations of a copy or a reduction, then its sources.  Destinations from the returned number on are written past the cache.  In host_step.c. */
-uint32_t steps_operands(const struct run *run, const struct plan_step *step, struct plan_ref *refs);
-
-/* steps_reduce_call: what a REDUCE of len bytes computes. */
-struct reduce_call;
-void steps_reduce_call(const struct run *run, const struct plan_step *step, uint64_t len, struct reduce_call *call);
 
 enum { STEP_PIECE_BYTES = 256 * 1024 };
 

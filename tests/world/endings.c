@@ -2,6 +2,7 @@
 #include "world/endings.h"
 
 #include "exec/comm.h"
+#include "world/inline_bound.h"
 #include "exec/progress.h"
 #include "exec/run.h"
 #include "world/gate.h"
@@ -64,9 +65,9 @@ choir_status ending_call(struct ending *e)
 
 static bool stands(const struct ending *e)
 {
-	const struct repeat *repeats = e->comm->engine.repeats;
-
-	return e->kind == ENDS_SENDRECV ? repeats[EXPRESS_SEND].run != NULL && repeats[EXPRESS_RECV].run != NULL : repeats[EXPRESS_COLLECTIVE].run != NULL;
+	if (e->kind == ENDS_SENDRECV)
+		return inline_bound(e->comm, INLINE_SEND) && inline_bound(e->comm, INLINE_RECV);
+	return inline_bound(e->comm, INLINE_COLLECTIVE);
 }
 
 static bool take_memory(struct ending *e)
@@ -126,9 +127,6 @@ bool ending_wait_inside(struct ending *e)
 void ending_shorten(struct ending *e, int64_t deadline_ms)
 {
 	e->comm->deadline_ms = deadline_ms;
-	for (int i = 0; i < EXPRESS_KINDS; i++)
-		if (e->comm->engine.repeats[i].run != NULL)
-			e->comm->engine.repeats[i].run->deadline_ms = deadline_ms;
 }
 
 static uint64_t number_of_next(const struct ending *e)

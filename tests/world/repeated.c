@@ -2,6 +2,7 @@
 #include "world/repeated.h"
 
 #include "exec/comm.h"
+#include "world/inline_bound.h"
 #include "world/gate.h"
 
 #include <string.h>
@@ -79,8 +80,8 @@ static int repeated(struct world *world, int rank, choir_comm *comm, int kind, c
 		OK(call_of(comm, kind, w, in, out));
 		for (int i = 0; i < 3 * ELEMS; i++)
 			CHECK(out[i] == wanted_at(kind, w, n, i, t->round) && t->out[!w->out][i] == SENTINEL);
-		if (comm->engine.repeats[EXPRESS_COLLECTIVE].run != NULL) {
-			CHECK(comm->engine.repeats[EXPRESS_COLLECTIVE].changes == atomic_load(&comm->symmetric_changes));
+		if (inline_bound(comm, INLINE_COLLECTIVE)) {
+			CHECK(comm->engine.inline_runs[INLINE_COLLECTIVE]->prepared->changes == atomic_load(&comm->symmetric_changes));
 			ready++;
 		}
 	}

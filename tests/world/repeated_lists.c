@@ -2,6 +2,7 @@
 #include "world/repeated_lists.h"
 
 #include "exec/comm.h"
+#include "world/inline_bound.h"
 #include "world/gate.h"
 
 #include <string.h>
@@ -120,7 +121,7 @@ static void check_reduce(struct world *world, int rank, const struct lists *l, i
 
 static bool stands(const choir_comm *comm)
 {
-	return comm->engine.repeats[EXPRESS_COLLECTIVE].run != NULL;
+	return inline_bound(comm, INLINE_COLLECTIVE);
 }
 
 /* Each pattern four times in a row, then another one every time. */

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/start.h"
+
+#include "api/tensor_list.h"
+#include "exec/engine.h"
+#include "exec/inline.h"
+
+#include <stdlib.h>
+
+static bool is_pair(const struct prepared *prepared)
+{
+	return prepared->parts[0].bound.pair;
+}
+
+/* A sendrecv is two parts at once; a list, one after the other. */
+static size_t at_once(const struct prepared *prepared)
+{
+	return is_pair(prepared) ? prepared->n_parts : 1;
+}
+
+/* --- as ordinary runs --- */
+
+static choir_status make_run(choir_comm *comm, struct prepared *prepared, struct part *part, const choir_call *call, bool keeps, struct run **out_p)
+{
+	struct run *run;
+	choir_status st;
+
+	TRY(run_create(comm, &run));
+	prepared_bind(run, prepared, part);
+	run_set_name(run, call->name != NULL ? call->name : prepared->name);
+	if (call->deadline_ms > 0)
+		run->deadline_ms = call->deadline_ms;
+	st = keeps ? run_keep(run, part->send) : CHOIR_SUCCESS;
+	if (st == CHOIR_SUCCESS && keeps)
+		st = run_keep(run, part->recv);
+	if (st == CHOIR_SUCCESS)
+		st = run_set_deps(run, call);
+	if (st != CHOIR_SUCCESS) {
+		run_discard(run);
+		return st;
+	}
+	*out_p = run;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status make_runs(choir_comm *comm, struct prepared *prepared, size_t first, const choir_call *call, bool keeps, struct run **runs)
+{
+	for (size_t i = first; i < prepared->n_parts; i++) {
+		choir_status st = make_run(comm, prepared, &prepared->parts[i], call, keeps, &runs[i - first]);
+
+		if (st == CHOIR_SUCCESS)
+			continue;
+		while (i-- > first)
+			run_discard(runs[i - first]);
+		return st;
+	}
+	return CHOIR_SUCCESS;
+}
+
+/* All parts from the first one on, under one event: the engine does of each what can be done. */
+static choir_status submit(choir_comm *comm, struct prepared *prepared, size_t first, const choir_call *call, choir_event **event_p,
+                           struct segments_owner *hold)
+{
+	enum { FEW = 2 };
+	const char *name = prepared->key.form->name;
+	bool blocks = event_p == NULL && !group_is_open(), keeps = !blocks && prepared->key.tensors == NULL;
+	size_t n = prepared->n_parts - first;
+	struct run *few[FEW], **runs = n <= FEW ? few : calloc(n, sizeof *runs);
+	choir_status st;
+
+	if (runs == NULL)
+		return error_no_memory("the parts of a call", n * sizeof *runs);
+	st = make_runs(comm, prepared, first, call, keeps, runs);
+	for (size_t i = 0; i < n && st == CHOIR_SUCCESS; i++)
+		runs[i]->hold = segments_retain(hold);
+	for (size_t i = 1; i < n && st == CHOIR_SUCCESS; i++)
+		run_join(runs[0], runs[i]);
+	if (st == CHOIR_SUCCESS)
+		st = call_start_all(name, runs, n, event_p);
+	if (runs != few)
+		free(runs);
+	return st;
+}
+
+/* --- by the caller's thread --- */
+
+/* After inline_enter.  Of several parts each enters anew; where something else is under way by then, the others are submitted. */
+static choir_status carry_out(choir_comm *comm, struct prepared *prepared, const choir_call *call)
+{
+	const char *name = prepared->key.form->name;
+	size_t n_parts = prepared->n_parts, n = at_once(prepared);
+	bool pair = is_pair(prepared);
+	choir_status st = CHOIR_SUCCESS;
+
+	for (size_t first = 0; first < n_parts && st == CHOIR_SUCCESS; first += n) {
+		uint64_t seq = comm->engine.next_seq;
+		choir_event *event;
+
+		if (first > 0 && !inline_enter(comm))
+			return submit(comm, prepared, first, call, NULL, NULL);
+		st = inline_execute(comm, prepared, first, n, call->deadline_ms, call->name, &event);
+		if (event != NULL)
+			st = call_finish(name, comm, event, pair, seq);
+	}
+	return st;
+}
+
+/* After inline_enter.  A comm that is one of several of this process might block its own thread. */
+static choir_status carry_out_here(choir_comm *comm, struct prepared *prepared, const choir_call *call)
+{
+	choir_status st;
+
+	if (comm->family != NULL) {
+		st = call_may_block(prepared->key.form->name, comm, is_pair(prepared));
+		if (st != CHOIR_SUCCESS) {
+			inline_leave(comm);
+			return st;
+		}
+		call_note_user(comm);
+	}
+	if (prepared->n_parts == at_once(prepared)) /* its run holds it */
+		return carry_out(comm, prepared, call);
+	prepared_retain(prepared);
+	st = carry_out(comm, prepared, call);
+	prepared_release(prepared);
+	return st;
+}
+
+/* Without deps, and of the version that this library knows. */
+static bool has_no_deps(const choir_call *call)
+{
+	return call == NULL || (call->struct_size == sizeof *call && call->after == NULL && call->n_cl_deps == 0 && call->n_deps == 0 && call->deadline_ms >= 0);
+}
+
+bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p, choir_status *st_p)
+{
+	struct prepared *prepared;
+	choir_call call;
+
+	key->options = NULL;
+	key->factor = 1;
+	if (comm == NULL || event_p != NULL || !has_no_deps(given) || group_is_open() || in_callback())
+		return false;
+	if (given != NULL) {
+		key->options = given->options;
+		key->factor = given->factor;
+	}
+	if (call_check_comm(key->form->name, comm) != CHOIR_SUCCESS || !inline_enter(comm))
+		return false;
+	prepared = prepared_find(comm, key);
+	if (prepared == NULL || !prepared->is_inline) {
+		inline_leave(comm);
+		return false;
+	}
+	call.deadline_ms = given != NULL ? given->deadline_ms : 0;
+	call.name = given != NULL ? given->name : NULL; /* NULL: the function's */
+	*st_p = carry_out_here(comm, prepared, &call);
+	return true;
+}
+
+/* --- any call --- */
+
+/* A reference, or NULL; also where somebody else drives just now. */
+static struct prepared *find(choir_comm *comm, const struct call_key *key)
+{
+	struct prepared *prepared = NULL;
+
+	if (!engine_enter(&comm->engine))
+		return NULL;
+	if (!comm->engine.closed)
+		prepared = prepared_retain(prepared_find(comm, key));
+	engine_leave(&comm->engine);
+	return prepared;
+}
+
+void start_keep(choir_comm *comm, struct prepared *prepared)
+{
+	if (!prepared->lasts || !engine_enter(&comm->engine))
+		return;
+	if (!comm->engine.closed)
+		prepared_keep(comm, prepared);
+	engine_leave(&comm->engine);
+}
+
+choir_status start_prepared(choir_comm *comm, struct prepared *prepared, const choir_call *call, choir_event **event_p, struct segments_owner *hold)
+{
+	struct segments_owner *made = NULL;
+	choir_status st;
+
+	if (event_p == NULL && !group_is_open()) {
+		TRY(call_may_block(prepared->key.form->name, comm, is_pair(prepared)));
+		if (prepared->is_inline && has_no_deps(call) && inline_enter(comm))
+			return carry_out_here(comm, prepared, call);
+		return submit(comm, prepared, 0, call, NULL, NULL);
+	}
+	if (hold == NULL && prepared->key.tensors != NULL) {
+		TRY(tensor_list_hold((struct tensor_list *)prepared->owner, &made));
+		hold = made;
+	}
+	st = submit(comm, prepared, 0, call, event_p, hold);
+	segments_release(made);
+	return st;
+}
+
+choir_status start_call(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p)
+{
+	const struct call_form *form = key->form;
+	struct prepared *prepared;
+	choir_status st;
+	choir_call call;
+
+	if (start_again(comm, key, given, event_p, &st))
+		return st;
+	TRY(call_check_comm(form->name, comm));
+	TRY(call_read(form->name, given, form->reduces && key->op == CHOIR_OP_PREMUL_SUM, &call));
+	key->options = call.options;
+	key->factor = call.factor;
+	prepared = find(comm, key);
+	if (prepared == NULL || prepared->n_parts == 0) {
+		prepared_release(prepared);
+		TRY(form->prepare(comm, key, &call, &prepared));
+		start_keep(comm, prepared);
+	}
+	st = start_prepared(comm, prepared, &call, event_p, NULL);
+	prepared_release(prepared);
+	return st;
+}

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: MIT */
+/* Design notes.  The thread holds the engine's drive right from the first check to the last step, so a call of some bytes costs it two locked instructions, both before anything is published:
+ * one behind a store to a line that a peer holds would wait for that store.  The comm keeps a run of each kind for this; a run stays bound to a prepared call until another one needs it.
+ *
+ * There are two gears.  A part of short host steps and flags is done step by step in the order of its plan, by the addresses of its operand table.  Where a step cannot be done soon, and for
+ * all other plans, the states of the run go on (exec/run.c), as for all runs. */
+#include "exec/inline.h"
+
+#include "exec/device_wait.h"
+#include "exec/engine.h"
+#include "exec/lane.h"
+#include "exec/p2p.h"
+#include "exec/progress.h"
+#include "exec/relax.h"
+#include "exec/run_admit.h"
+#include "exec/steps.h"
+#include "exec/withdraw.h"
+
+#include <sched.h>
+#include <string.h>
+
+/* How often another rank is looked at, by a step and by the states (some 50 us), before the run goes the usual way; messages are taken from the transport once in so many rounds. */
+enum { STEP_ROUNDS = 500, STATE_ROUNDS = 2000, PIECE_ROUNDS = 64, TRANSPORT_EVERY = 8 };
+
+static int rounds_of(const struct choir_comm *comm, int most)
+{
+	return comm->crowded ? 1 : most;
+}
+
+/* --- the right to drive, and the runs --- */
+
+bool inline_enter(struct choir_comm *comm)
+{
+	struct engine *engine = &comm->engine;
+
+	if (atomic_load_explicit(&engine->unfinished, memory_order_relaxed) != 0 || !engine_enter(engine))
+		return false;
+	if (!engine->closed && engine->active == NULL && !atomic_load_explicit(&engine->has_incoming, memory_order_relaxed))
+		return true;
+	engine_leave(engine);
+	return false;
+}
+
+void inline_leave(struct choir_comm *comm)
+{
+	engine_leave(&comm->engine);
+}
+
+static struct run **run_of_kind(struct choir_comm *comm, const struct bound *bound)
+{
+	return &comm->engine.inline_runs[!bound->pair ? INLINE_COLLECTIVE : bound->pair_sends ? INLINE_SEND : INLINE_RECV];
+}
+
+static choir_status bind(struct run *run, struct prepared *prepared, struct part *part)
+{
+	prepared_bind(run, prepared, part);
+	if (!part->in_order)
+		return CHOIR_SUCCESS;
+	operand_table_load(&part->operands, run);
+	return steps_make_room(run);
+}
+
+/* The comm's run for that part; made when first needed. */
+static choir_status take_run(struct choir_comm *comm, struct prepared *prepared, struct part *part, int64_t deadline_ms, const char *name,
+                             struct run **out_p)
+{
+	struct run **at = run_of_kind(comm, &part->bound), *run = *at;
+	choir_status st = CHOIR_SUCCESS;
+
+	if (run == NULL) {
+		TRY(run_create(comm, &run));
+		*at = run;
+	}
+	if (run->part != part) {
+		run->name[0] = '\0';
+		st = bind(run, prepared, part);
+	}
+	if (st != CHOIR_SUCCESS) {
+		prepared_unbind(run);
+		return st;
+	}
+	run->on_the_spot = !part->bound.pair;
+	run->deadline_ms = deadline_ms > 0 ? deadline_ms : comm->deadline_ms;
+	if (name != NULL || run->named || run->name[0] == '\0')
+		run_set_name(run, name != NULL ? name : prepared->name);
+	run->named = name != NULL;
+	*out_p = run;
+	return CHOIR_SUCCESS;
+}
+
+/* Ready for the next call: it stays bound, unless another plan was taken on the way. */
+static void clean(struct run *run)
+{
+	if (run->script != NULL) {
+		if (run->ended != NULL)
+			run->ended(run);
+		run->script->destroy(run->script_state);
+		run->script = NULL;
+		run->script_state = NULL;
+		run->ended = NULL;
+	}
+	if (run->part != NULL && run->plan != &run->bound.cached->plan)
+		prepared_unbind(run);
+	run->state = RUN_DEPS;
+	run->disagrees = run->met_node = run->unsaid = run->warned = run->only_mine = false;
+	run->plan_index = 0;
+	run->started_ns = run->submitted_ns = run->ask_ms = 0;
+	if (run->bound.pair)
+		atomic_store_explicit(&run->event->wire_bytes, 0, memory_order_relaxed);
+	if (run->status == CHOIR_SUCCESS)
+		return;
+	run->status = CHOIR_SUCCESS;
+	run->text[0] = '\0';
+}
+
+static void finish(struct run *const *runs, size_t n)
+{
+	struct choir_comm *comm = runs[0]->comm;
+
+	for (size_t i = 0; i < n; i++)
+		clean(runs[i]);
+	inline_leave(comm);
+}
+
+/* --- a call that goes on as ordinary runs --- */
+
+/* Two of them have one event. */
+static choir_event *make_ordinary(struct run *const *runs, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		*run_of_kind(runs[i]->comm, &runs[i]->bound) = NULL;
+		runs[i]->on_the_spot = false;
+		runs[i]->event->deadline_ms = runs[i]->deadline_ms;
+	}
+	if (n == 2)
+		run_join(runs[0], runs[1]);
+	return choir_event_retain(runs[0]->event);
+}
+
+/* They have no number yet. */
+static choir_status submit(struct run *const *runs, size_t n, choir_event **event_p)
+{
+	struct choir_comm *comm = runs[0]->comm;
+	choir_event *event = make_ordinary(runs, n);
+	choir_status st = CHOIR_SUCCESS;
+
+	inline_leave(comm);
+	for (size_t i = 0; i < n; i++) {
+		choir_status one = engine_submit(runs[i]);
+
+		st = st == CHOIR_SUCCESS ? one : st;
+	}
+	if (st == CHOIR_SUCCESS)
+		*event_p = event;
+	else
+		choir_event_release(event);
+	return st;
+}
+
+/* They have their numbers; those that have ended stay the comm's. */
+static void go_on(struct run *const *runs, size_t n, choir_event **event_p)
+{
+	struct engine *engine = &runs[0]->comm->engine;
+	struct run *left[2] = { NULL };
+	size_t n_left = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (runs[i]->state == RUN_ENDED)
+			clean(runs[i]);
+		else
+			left[n_left++] = runs[i];
+	}
+	*event_p = make_ordinary(left, n_left);
+	atomic_fetch_add_explicit(&engine->unfinished, (int)n_left, memory_order_relaxed);
+	for (size_t i = 0; i < n_left; i++)
+		engine_take(engine, left[i]);
+	engine_leave(engine);
+}
+
+/* A failure of one fails the comm, as for all runs, and with it the other.  *event_p is set if peers may still be in the caller's buffers. */
+static choir_status fail(struct run *const *runs, size_t n, const struct run *failed, choir_event **event_p)
+{
+	choir_status st = failed->status;
+	char text[ERROR_TEXT_BYTES];
+
+	memcpy(text, failed->text, sizeof text);
+	if (!failed->only_mine) {
+		comm_fail(failed->comm, st, text);
+		if (withdraw(failed->comm, progress_now_ns()))
+			comm_ring_node(failed->comm);
+	}
+	for (size_t i = 0; i < n; i++)
+		if (runs[i]->state < RUN_FAILED)
+			run_fail(runs[i], st, text);
+	if (runs[0]->state == RUN_FAILED) { /* it reaches into peers' buffers, so it is no pair: n is 1 */
+		go_on(runs, n, event_p);
+		return CHOIR_SUCCESS;
+	}
+	finish(runs, n);
+	return error_set(st, "%s", text);
+}
+
+/* --- step by step --- */
+
+/* A step that fails here fails again, with its sentence, in the states of the run. */
+static void send_in_order(struct run *run)
+{
+	if (p2p_put(run, run->plan->steps))
+		run->state = RUN_ENDED;
+}
+
+static void recv_in_order(struct run *run)
+{
+	int rounds = rounds_of(run->comm, PIECE_ROUNDS);
+	bool done = false;
+
+	for (int i = 0; i < rounds; i++) {
+		if (p2p_take(run, run->plan->steps, &done) != CHOIR_SUCCESS || done)
+			break;
+		relax();
+	}
+	if (done)
+		run->state = RUN_ENDED;
+}
+
+/* Are all ranks here, with buffers at the addresses of the table? */
+static bool node_is_met(struct run *run, const struct operand_table *table)
+{
+	bool met = table->plan == run->plan && run->peers != NULL && lane_reached(run, PLAN_ALL, 0);
+
+	for (int i = 0; i < run->comm->node_size && met; i++)
+		met = operand_knows_peer(run, i);
+	return met;
+}
+
+/* True if peers' buffers are where this plan finds them. */
+static bool meet_node(struct run *run, const struct operand_table *table)
+{
+	const struct plan *plan = run->plan;
+	int rounds = rounds_of(run->comm, STEP_ROUNDS);
+	bool moved = false;
+
+	for (int i = 0; i < rounds; i++) {
+		if (node_is_met(run, table))
+			return true;
+		if (run_meet(run, &moved) != CHOIR_SUCCESS || moved)
+			break;
+		relax();
+	}
+	return run->state == RUN_MAP && run->plan == plan;
+}
+
+static bool enter_lane(struct run *run, const struct operand_table *table)
+{
+	bool moved = false;
+
+	run->state = RUN_ADMIT;
+	if (run_admit(run, &moved) != CHOIR_SUCCESS || !moved)
+		return false;
+	return run->state == RUN_MAP || meet_node(run, table);
+}
+
+/* Note [prefetched lane].  A flag is raised on a line that the peers read COMM_LANES calls ago: the store waits until their caches have let go of it.  While this call waits for them anyway,
+ * the line of the next lane is fetched. */
+static void prefetch_next_lane(const struct run *run)
+{
+	struct choir_comm *comm = run->comm;
+	const struct arena_lane *lane = comm_lane(comm, comm->place, (run->lane + 1) % COMM_LANES);
+
+	if (comm->over + COMM_LANES <= run->seq + 1) /* may still be looked at */
+		return;
+#if defined(__x86_64__)
+	__asm__ volatile("prefetchw %0" : : "m"(*lane));
+#else
+	__builtin_prefetch(lane, 1);
+#endif
+}
+
+/* True once the step is done; false if it has to be waited for longer. */
+static bool do_step(struct run *run, const struct operand_table *table, uint32_t id)
+{
+	const struct plan_step *step = &run->plan->steps[id];
+	int rounds = rounds_of(run->comm, STEP_ROUNDS);
+	bool done = false;
+
+	if (operand_table_do(table, run, id))
+		return true;
+	for (int i = 0; i < rounds; i++) {
+		if (step->kind == PLAN_AWAIT && lane_reached(run, step->peer, step->tag))
+			return true;
+		if (steps_try(run, id, &done) != CHOIR_SUCCESS || done || run->disagrees)
+			break;
+		if (run->unsaid)
+			run_say(run);
+		relax();
+	}
+	return done;
+}
+
+/* Do times teach how peers' data is to be written (exec/nt_plan.h)?  Of longer plans that write some. */
+static bool is_timed(const struct run *run)
+{
+	const struct plan *plan = run->plan;
+
+	for (uint32_t i = 0; i < plan->n_steps && run->bound.in.bytes >= NT_LEAST_BYTES; i++)
+		if (plan->steps[i].dst.buf == PLAN_SLOT || plan->steps[i].dst.buf == PLAN_PEER_RECV || plan->steps[i].n_more > 0)
+			return true;
+	return false;
+}
+
+/* Nothing was mapped. */
+static void end(struct run *run)
+{
+	run->state = RUN_UNMAP;
+	if (run_check_ended(run) != CHOIR_SUCCESS)
+		return;
+	run->state = RUN_ENDED;
+	run_leave(run);
+}
+
+static void collective_in_order(struct run *run)
+{
+	struct operand_table *table = &run->part->operands;
+	uint32_t n = run->plan->n_steps, i = 0;
+
+	if (!enter_lane(run, table))
+		return;
+	run->past = false;
+	run->stores_entry = -1;
+	if (is_timed(run))
+		nt_plan_begin(run);
+	operand_table_bind(table, run);
+	for (; i < n && do_step(run, table, i); i++)
+		if (run->plan->steps[i].kind == PLAN_PUBLISH)
+			prefetch_next_lane(run);
+	if (i < n) {
+		run->state = RUN_STEPS;
+		steps_resume(run, i);
+		return;
+	}
+	nt_plan_end(run);
+	end(run);
+}
+
+static void in_order(struct run *run)
+{
+	if (!run->bound.pair)
+		collective_in_order(run);
+	else if (run->bound.pair_sends)
+		send_in_order(run);
+	else
+		recv_in_order(run);
+}
+
+/* --- by the states of the run --- */
+
+/* A short message most likely comes through the arena: the transport is asked now and then. */
+static bool asks_transport(struct run *const *runs, size_t n, int idle)
+{
+	return runs[0]->bound.pair && (idle % TRANSPORT_EVERY == TRANSPORT_EVERY - 1 || runs[n - 1]->bound.in.bytes > ARENA_ITEM_BYTES);
+}
+
+/* One round; true if anything moved.  *left: how many have not ended.  *failed_p: the one that failed. */
+static bool advance(struct run *const *runs, size_t n, int idle, size_t *left, const struct run **failed_p)
+{
+	bool moved = false;
+
+	*left = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (runs[i]->state != RUN_ENDED)
+			moved |= run_advance(runs[i]);
+		if (runs[i]->status != CHOIR_SUCCESS)
+			*failed_p = runs[i];
+		*left += runs[i]->state != RUN_ENDED;
+	}
+	if (*left > 0 && asks_transport(runs, n, idle))
+		moved |= engine_messages(runs[0]->comm);
+	return moved;
+}
+
+static choir_status by_states(struct run *const *runs, size_t n, choir_event **event_p)
+{
+	struct choir_comm *comm = runs[0]->comm;
+	int rounds = rounds_of(comm, STATE_ROUNDS);
+	bool pair = runs[0]->bound.pair; /* once the right is given back the runs are another thread's */
+	const struct run *failed = NULL;
+	size_t left = n;
+
+	for (int idle = 0; left > 0 && failed == NULL && idle < rounds; idle++) {
+		if (advance(runs, n, idle, &left, &failed) || (!pair && device_block(runs[0])))
+			idle = 0;
+		else if (device_shares_core(comm) && device_busy(runs[0]))
+			sched_yield();
+		else
+			relax();
+		if (pair && atomic_load_explicit(&comm->failed, memory_order_relaxed) != CHOIR_SUCCESS)
+			break;
+	}
+	if (failed != NULL)
+		return fail(runs, n, failed, event_p);
+	if (left > 0) {
+		go_on(runs, n, event_p);
+		return CHOIR_SUCCESS;
+	}
+	finish(runs, n);
+	if (pair && pump_busy(comm->pump))
+		(void)progress_kick(); /* the rest of what was sent */
+	return CHOIR_SUCCESS;
+}
+
+choir_status inline_execute(struct choir_comm *comm, struct prepared *prepared, size_t first, size_t n, int64_t deadline_ms, const char *name,
+                            choir_event **event_p)
+{
+	struct run *runs[2];
+	bool over = true;
+
+	*event_p = NULL;
+	for (size_t i = 0; i < n; i++) {
+		choir_status st = take_run(comm, prepared, &prepared->parts[first + i], deadline_ms, name, &runs[i]);
+
+		if (st != CHOIR_SUCCESS) {
+			inline_leave(comm);
+			return st;
+		}
+	}
+	if ((runs[0]->plan->messages && !runs[0]->bound.pair) || !engine_number(runs, (int)n))
+		return submit(runs, n, event_p);
+	for (size_t i = 0; i < n && over; i++) {
+		if (runs[i]->part->in_order)
+			in_order(runs[i]);
+		over = runs[i]->state == RUN_ENDED && runs[i]->status == CHOIR_SUCCESS;
+	}
+	if (!over)
+		return by_states(runs, n, event_p);
+	finish(runs, n);
+	return CHOIR_SUCCESS;
+}

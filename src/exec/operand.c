@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec/operand.h"
+
+#include "base/copy.h"
+#include "exec/slot_ring.h"
+#include "exec/symmetric.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- the caller's buffers and those of the peers --- */
+
+static unsigned char *in_callers(const struct dev_access *access, struct segments *segments, uint64_t off, uint64_t *span)
+{
+	if (segments->n > 0) {
+		const struct segment *segment = segments_span(segments, off, span);
+
+		return segment->ptr != NULL ? segment->ptr + (off - segment->from) : NULL;
+	}
+	return access->ptr != NULL ? access->ptr + off : NULL;
+}
+
+/* Byte off of that rank's SEND (sends) or RECV. */
+static unsigned char *in_peers(struct run *run, int rank, bool sends, uint64_t off, uint64_t *span)
+{
+	int local_rank = run->comm->layout.place_of[rank];
+	const struct run_peer *peer = &run->peers[local_rank];
+	struct segments *mine = sends ? &run->bound.send_list : &run->bound.recv_list; /* the peer's segments are as long */
+	const uint64_t *places = sends ? peer->send_places : peer->recv_places;
+	const struct segment *segment;
+
+	if (mine->n == 0)
+		return (sends ? peer->send : peer->recv) + off;
+	segment = segments_span(mine, off, span);
+	return symmetric_find(run->comm, local_rank, places[segment - mine->items]) + (off - segment->from);
+}
+
+static unsigned char *in_slot(const struct run *run, struct plan_ref ref)
+{
+	const struct choir_comm *comm = run->comm;
+	int local_rank = comm->layout.place_of[ref.peer];
+
+	return run->in_line ? comm_lane(comm, local_rank, run->lane)->bytes + ref.off : slot_ring_at(run, local_rank, ref.off);
+}
+
+unsigned char *operand_span(struct run *run, struct plan_ref ref, uint64_t *span)
+{
+	switch (ref.buf) {
+	case PLAN_SEND:
+		return in_callers(&run->bound.send, &run->bound.send_list, ref.off, span);
+	case PLAN_RECV:
+		return in_callers(&run->bound.recv, &run->bound.recv_list, ref.off, span);
+	case PLAN_SCRATCH:
+		return (unsigned char *)run->scratch.ptr + ref.off;
+	case PLAN_SLOT:
+		return run->held_back && ref.peer == run->comm->rank ? run->line + ref.off : in_slot(run, ref);
+	case PLAN_PEER_SEND:
+		return in_peers(run, ref.peer, true, ref.off, span);
+	case PLAN_PEER_RECV:
+		return in_peers(run, ref.peer, false, ref.off, span);
+	}
+	return NULL;
+}
+
+unsigned char *operand_at(struct run *run, struct plan_ref ref)
+{
+	uint64_t span = UINT64_MAX;
+
+	return operand_span(run, ref, &span);
+}
+
+void operand_say_segments(const struct run *run)
+{
+	size_t bytes = run->bound.send_list.n * sizeof *run->bound.send_list.places;
+	unsigned char *slot;
+
+	if (!run->bound.lists || run->bound.send_place == 0 || run->bound.recv_place == 0)
+		return;
+	slot = slot_ring_at(run, run->comm->place, 0);
+	copy_host_stream(slot, run->bound.send_list.places, bytes);
+	copy_host_stream(slot + bytes, run->bound.recv_list.places, bytes);
+	copy_host_fence();
+}
+
+static struct run_peer find_segments(const struct run *run, int local_rank)
+{
+	const uint64_t *places = (const uint64_t *)(const void *)slot_ring_at(run, local_rank, 0);
+
+	return (struct run_peer){ .send_places = places, .recv_places = places + run->bound.send_list.n };
+}
+
+void operand_find_peer(struct run *run, int local_rank)
+{
+	struct choir_comm *comm = run->comm;
+	const struct arena_lane *lane = comm_lane(comm, local_rank, run->lane);
+	uint64_t changes = atomic_load_explicit(&comm->symmetric_changes, memory_order_acquire);
+
+	if (!run->bound.lists && operand_knows_peer(run, local_rank))
+		return;
+	run->peers_moved = true;
+	if (run->bound.lists)
+		run->peers[local_rank] = find_segments(run, local_rank);
+	else
+		run->peers[local_rank] = (struct run_peer){ .send = symmetric_find(comm, local_rank, lane->send_place),
+			                                    .recv = symmetric_find(comm, local_rank, lane->recv_place),
+			                                    .send_place = lane->send_place, .recv_place = lane->recv_place, .changes = changes };
+}
+
+/* --- what a step computes --- */
+
+/* Is that destination written by non-temporal stores?  Where peers read it, Note [nt stores] decides; the caller's own buffers where they do not fit the shared cache. */
+static bool is_past(const struct run *run, const struct plan_step *step, struct plan_ref dst)
+{
+	if (step->len < NT_LEAST_BYTES)
+		return false;
+	if (dst.buf == PLAN_SLOT)
+		return run->past;
+	if (dst.buf == PLAN_PEER_RECV)
+		return run->past || run->plan->stream;
+	return dst.buf == PLAN_RECV && run->plan->stream;
+}
+
+uint32_t operand_refs(const struct run *run, const struct plan_step *step, struct plan_ref *refs)
+{
+	const struct plan_ref *more = &run->plan->refs[step->more_first], *source = &run->plan->refs[step->src_first];
+	uint32_t n_dst = step->n_more + 1, stream_from = n_dst;
+
+	for (uint32_t i = 0, next = 0; i < n_dst; i++) {
+		struct plan_ref ref = i > 0 ? more[i - 1] : step->dst;
+
+		refs[is_past(run, step, ref) ? --stream_from : next++] = ref;
+	}
+	memcpy(refs + n_dst, source, step->n_src * sizeof *source);
+	return stream_from;
+}
+
+void operand_reduce_call(const struct run *run, const struct plan_step *step, uint64_t len, struct reduce_call *call)
+{
+	*call = (struct reduce_call){
+		.dtype = run->bound.dtype,
+		.op = run->bound.op,
+		.n_src = step->n_src,
+		.raw_from = step->raw == PLAN_RAW_ALL ? 0 : step->raw == PLAN_RAW_REST ? 1 : step->n_src,
+		.final = step->final,
+		.n_ranks = run->comm->n,
+		.factor = run->bound.factor,
+		.n_dst = 1,
+		.stream_from = 1,
+		.count = len / run->plan->elem_bytes,
+	};
+}
+
+/* --- the table --- */
+
+/* What is added to an address from call to call. */
+enum operand_moves { STAYS, WITH_SLOT, WITH_LANE, N_MOVES };
+
+static enum operand_moves moves_of(const struct run *run, struct plan_ref ref)
+{
+	if (ref.buf != PLAN_SLOT || (run->held_back && ref.peer == run->comm->rank))
+		return STAYS;
+	return run->in_line ? WITH_LANE : WITH_SLOT;
+}
+
+static void find_shifts(const struct run *run, uint64_t shifts[N_MOVES])
+{
+	shifts[STAYS] = 0;
+	shifts[WITH_SLOT] = run->slot_at;
+	shifts[WITH_LANE] = (uint64_t)run->lane * sizeof(struct arena_lane);
+}
+
+static void bind_step(struct table_step *to, struct run *run, const struct plan_step *step, const uint64_t *shifts)
+{
+	struct plan_ref refs[TABLE_OPERANDS];
+	uint32_t n = step->n_more + 1 + step->n_src;
+
+	to->n = 0;
+	if ((step->kind != PLAN_COPY && step->kind != PLAN_REDUCE) || n > TABLE_OPERANDS || step->len == 0)
+		return;
+	to->copies = step->kind == PLAN_COPY;
+	to->len = step->len;
+	to->n_dst = step->n_more + 1;
+	operand_reduce_call(run, step, step->len, &to->call);
+	to->call.n_dst = to->n_dst;
+	to->call.stream_from = operand_refs(run, step, refs);
+	for (uint32_t i = 0; i < n; i++) {
+		to->moves[i] = (unsigned char)moves_of(run, refs[i]);
+		to->at[i] = operand_at(run, refs[i]) - shifts[to->moves[i]];
+	}
+	to->n = n;
+}
+
+/* False: without memory the table stays empty, and each call looks its addresses up. */
+static bool keep_peers(struct operand_table *table, const struct run *run)
+{
+	size_t bytes = (size_t)run->comm->node_size * sizeof *run->peers;
+
+	if (!run->plan->peers)
+		return true;
+	if (table->peers == NULL && (table->peers = malloc(bytes)) == NULL)
+		return false;
+	memcpy(table->peers, run->peers, bytes);
+	return true;
+}
+
+void operand_table_bind(struct operand_table *table, struct run *run)
+{
+	uint64_t shifts[N_MOVES];
+
+	if (table->plan == run->plan && table->past == run->past && table->scratch == run->scratch.ptr && !run->peers_moved)
+		return;
+	table->plan = NULL;
+	for (uint32_t i = 0; i < TABLE_STEPS; i++)
+		table->steps[i].n = 0;
+	if (!keep_peers(table, run))
+		return;
+	find_shifts(run, shifts);
+	for (uint32_t i = 0; i < run->plan->n_steps && i < TABLE_STEPS; i++)
+		bind_step(&table->steps[i], run, &run->plan->steps[i], shifts);
+	table->plan = run->plan;
+	table->past = run->past;
+	table->scratch = run->scratch.ptr;
+	run->peers_moved = false;
+}
+
+void operand_table_load(const struct operand_table *table, struct run *run)
+{
+	run->peers_moved = table->plan == NULL;
+	if (table->plan != NULL && table->peers != NULL)
+		memcpy(run->peers, table->peers, (size_t)run->comm->node_size * sizeof *run->peers);
+}
+
+static void copy(const struct table_step *step, void *const *at)
+{
+	if (step->call.stream_from == 0)
+		copy_host(at[0], at[1], step->len, true);
+	else if (at[0] != at[1])
+		copy_host_plain(at[0], at[1], step->len);
+}
+
+bool operand_table_do(const struct operand_table *table, const struct run *run, uint32_t id)
+{
+	const struct table_step *step;
+	uint64_t shifts[N_MOVES];
+	void *at[TABLE_OPERANDS];
+
+	if (id >= TABLE_STEPS || table->steps[id].n == 0)
+		return false;
+	step = &table->steps[id];
+	find_shifts(run, shifts);
+	for (uint32_t i = 0; i < step->n; i++)
+		at[i] = step->at[i] + shifts[step->moves[i]];
+	if (step->copies)
+		copy(step, at);
+	else
+		reduce_host(&step->call, at, (const void *const *)(at + step->n_dst));
+	return true;
+}
+
+void operand_table_fini(struct operand_table *table)
+{
+	free(table->peers);
+	table->peers = NULL;
+	table->plan = NULL;
+}
