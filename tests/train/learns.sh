@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# learns.sh choir-train: a text of one sentence is learnt by heart on two ranks; the summary, the curve and the losses are written.
+# learns.sh CHOIR-TRAIN CHOIR-PLOT: a text of one sentence is learnt by heart on two ranks; the summary, the curve and the losses are written.
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT INT TERM
@@ -16,6 +16,8 @@ awk 'NR == 1 { first = $1 } { last = $1 } END { exit !(NR == 150 && first > 2 &&
 grep -q '"words_per_s"' "$folder/out.json"
 awk -F '[:,]' '/"total"/ { total = $2 } /"shown"/ { shown = $2 } END { exit !(shown > 0 && shown <= total) }' "$folder/out.json"
 grep -q '</svg>' "$folder/a curve's.svg"
+"$2" "$folder/both.png" "$folder/out.json" "$folder/out.json"
+head -c 4 "$folder/both.png" | grep -q PNG
 if grep -q "$(printf '\r')" "$folder/out"; then
 	echo "a progress line in a pipe"
 	exit 1

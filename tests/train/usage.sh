@@ -22,6 +22,7 @@ refused --no-such-option --no-such-option
 refused /nonexistent/text --text /nonexistent/text
 refused --local --via mpi --local 2
 refused --compare --compare=0
+refused picture.gif --local 1 --steps 1 --plot picture.gif
 refused --compare --compare --via mpi
 "$train" --help | grep -q -e --candidates || status=1
 exit $status

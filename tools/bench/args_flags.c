@@ -31,7 +31,7 @@ static const struct flag table[] = {
 	TEXT(0, "devices", devices, "P:D,P:D,... as choir-info numbers them, dealt out in turn", "LIST"),
 	GIVEN("csv", csv, "print comma-separated values"),
 	TEXT(0, "json", json, "write the results there; - = standard output, without the table", "FILE"),
-	TEXT(0, "plot", plot, "draw time over size (needs gnuplot)", "FILE.svg"),
+	TEXT(0, "plot", plot, "draw time over size, as SVG or PNG (needs python3 and gnuplot)", "FILE"),
 	REAL("min-busbw", min_busbw, "exit with 4 if the best busbw of the run is below", "GBps"),
 	TEXT(0, "trainer", trainer, "replay a training step: lines of name count dtype delay_us", "FILE"),
 	TEXT(0, "tensors", tensors, "allreduce of many tensors: 4,64K,... or random:N:LOW:HIGH", "SIZES"),

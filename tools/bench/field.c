@@ -2,8 +2,9 @@
 /* One row's contenders: measured in turns, reported, closed. */
 #include "run.h"
 
-#include "measure.h"
+#include "interrupt.h"
 #include "lib/number.h"
+#include "measure.h"
 #include "report.h"
 
 #include <stdio.h>
@@ -24,7 +25,7 @@ void run_note_vs(struct run *run, const char *const *why_not, struct contender *
 
 void run_report(struct run *run, const struct result *row)
 {
-	results_add(&run->results, row);
+	interrupt_add(&run->results, row);
 	if (!run->to_text)
 		return;
 	if (run->args->csv && run->headed != run->args)

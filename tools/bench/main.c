@@ -3,6 +3,7 @@
 #include "args.h"
 #include "compare.h"
 #include "header.h"
+#include "interrupt.h"
 #include "kernel_mode.h"
 #include "lib/flags.h"
 #include "place.h"
@@ -47,7 +48,7 @@ static int bench_rank(struct world *world, void *ctx)
 	struct run run = { .args = args, .world = world, .device = bench->devices[mine], .comm = bench->comms[mine], .to_text = to_text };
 	json_t *header;
 
-	if (!run_fits(args, world))
+	if (world_max_int(world, !run_fits(args, world) || (world->rank == 0 && report_ready(args) != EXIT_FINE)) != 0)
 		return EXIT_USAGE;
 	world_warn_shared_cores(world);
 	header = header_make(world, run.device);
@@ -55,7 +56,11 @@ static int bench_rank(struct world *world, void *ctx)
 		header_add_comm(header, world, run.comm);
 	if (to_text && !args->csv)
 		report_text_header(header);
+	if (world->rank == 0)
+		interrupt_keep(args, world, header, &run.results);
 	status = args->tune ? tune_run(&run) : run_all(&run);
+	if (world->rank == 0)
+		interrupt_done();
 	if (world->rank == 0 && status <= EXIT_WRONG) {
 		int written = report_write(args, header, &run.results);
 
@@ -149,6 +154,7 @@ static int bench_main(const struct args *args)
 	if (bench.devices == NULL || bench.comms == NULL)
 		return EXIT_WRONG;
 	choir_set_log(print_log, NULL);
+	interrupt_watch();
 	watchdog_start(args->timeout_s + GRACE_S);
 	status = args->local > 0 ? bench_local(&bench) : bench_mpi(&bench);
 	for (size_t i = 0; i < n; i++)

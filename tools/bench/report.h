@@ -23,10 +23,9 @@ void report_csv_row(const struct args *args, const struct result *row);
 json_t *report_json_of(const json_t *header, const struct results *results);
 bool report_json_write(const char *path, const json_t *run);
 
-/* report_plot: draws p50 over bytes through gnuplot's pipe; false if there is no gnuplot or it failed. */
-bool report_plot(const char *path, const struct results *results);
-
-/* report_write: all that args ask for.  report_judge_speed: --min-busbw.  Exit statuses; the sentence said. */
+/* report_ready: whether the files that args ask for can be written.  report_write: writes them.  report_judge_speed:
+ * --min-busbw.  Exit statuses; the sentence said. */
+int report_ready(const struct args *args);
 int report_write(const struct args *args, const json_t *header, const struct results *results);
 int report_judge_speed(const struct args *args, const struct results *results);
 

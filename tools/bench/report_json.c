@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report.h"
+#include "sweep.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -82,6 +83,24 @@ static json_t *row_of(const struct result *row)
 	return all;
 }
 
+/* Where, over the densities of sparse rows like the first, another becomes the fastest. */
+static json_t *crossings_of(const struct results *results)
+{
+	json_t *all = must(json_array());
+	struct sweep sweep;
+
+	if (results->n == 0 || !sweep_of(results, &results->rows[0], &sweep))
+		return all;
+	for (int i = 0; i < sweep.n_crossings; i++) {
+		const struct sweep_crossing *at = &sweep.crossing[i];
+
+		json_array_append_new(
+		    all, must(json_pack("{s:f, s:f, s:s, s:s}", "density", at->density, "us", at->us, "from",
+		                        sweep.line[at->from].name, "to", sweep.line[at->to].name)));
+	}
+	return all;
+}
+
 json_t *report_json_of(const json_t *header, const struct results *results)
 {
 	json_t *run = must(json_deep_copy(header)), *rows = must(json_array());
@@ -89,6 +108,7 @@ json_t *report_json_of(const json_t *header, const struct results *results)
 	for (size_t i = 0; i < results->n; i++)
 		json_array_append_new(rows, row_of(&results->rows[i]));
 	json_object_set_new(run, "results", rows);
+	json_object_set_new(run, "crossings", crossings_of(results));
 	return run;
 }
 

@@ -1,28 +1,41 @@
 /* SPDX-License-Identifier: MIT */
 #include "report.h"
 
+#include "lib/outfile.h"
 #include "world.h"
 
 #include <errno.h>
 #include <string.h>
 
+int report_ready(const struct args *args)
+{
+	char error[OUTFILE_ERROR_BYTES];
+
+	if (outfile_ready(args->json_path, error) && outfile_ready_to_draw(args->plot_path, error) &&
+	    outfile_ready(args->tune_path, error))
+		return EXIT_FINE;
+	fprintf(stderr, "choir-bench: %s\n", error);
+	return EXIT_USAGE;
+}
+
 int report_write(const struct args *args, const json_t *header, const struct results *results)
 {
+	char error[OUTFILE_ERROR_BYTES];
 	int status = EXIT_FINE;
+	json_t *all;
 
-	if (args->json_path != NULL) {
-		json_t *all = report_json_of(header, results);
-
-		if (!report_json_write(args->json_path, all)) {
-			fprintf(stderr, "choir-bench: %s cannot be written: %s\n", args->json_path, strerror(errno));
-			status = EXIT_USAGE;
-		}
-		json_decref(all);
-	}
-	if (args->plot_path != NULL && !report_plot(args->plot_path, results)) {
-		fprintf(stderr, "choir-bench: %s was not drawn: is gnuplot installed?\n", args->plot_path);
+	if (args->json_path == NULL && args->plot_path == NULL)
+		return EXIT_FINE;
+	all = report_json_of(header, results);
+	if (args->json_path != NULL && !report_json_write(args->json_path, all)) {
+		fprintf(stderr, "choir-bench: %s cannot be written: %s\n", args->json_path, strerror(errno));
 		status = EXIT_USAGE;
 	}
+	if (args->plot_path != NULL && !outfile_draw(args->plot_path, all, error)) {
+		fprintf(stderr, "choir-bench: %s\n", error);
+		status = EXIT_USAGE;
+	}
+	json_decref(all);
 	return status;
 }
 

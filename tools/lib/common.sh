@@ -114,4 +114,4 @@ icd_folder() {
 # What everything needs that builds choir, its tools included.
 # shellcheck disable=SC2034
 packages_build="gcc g++ libc6-dev cmake ninja-build pkg-config mpich libmpich-dev pocl-opencl-icd ocl-icd-opencl-dev opencl-headers \
-libclblast-dev libjansson-dev libxxhash-dev wordnet-base gnuplot-nox"
+libclblast-dev libjansson-dev libxxhash-dev wordnet-base gnuplot-nox python3"

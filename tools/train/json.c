@@ -2,17 +2,18 @@
 #include "compare.h"
 #include "report.h"
 
-#include <jansson.h>
+#include "lib/outfile.h"
+
 #include <string.h>
 
-choir_status report_json(const struct report *report, const char *path)
+/* NULL: there is no memory. */
+static json_t *summary(const struct report *report)
 {
 	const struct options *options = report->options;
 	const struct span *whole = &report->whole;
 	size_t n = whole->n_steps, tenth = n >= 10 ? n / 10 : n;
 	json_t *losses = json_array();
 	json_t *root;
-	int rc;
 
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(losses, json_real((double)report->losses[i]));
@@ -24,7 +25,7 @@ choir_status report_json(const struct report *report, const char *path)
 			 "hidden", (json_int_t)options->hidden, "seed", (json_int_t)options->seed, "steps", (json_int_t)n);
 	if (!root) {
 		json_decref(losses);
-		return fail_memory("the summary", n * 32);
+		return NULL;
 	}
 	json_object_update_new(root,
 			       json_pack("{s:f, s:f, s:f, s:f, s:f, s:{s:f, s:f, s:f}, s:{s:f, s:f}, s:o}", "lr", options->rate, "table_lr",
@@ -34,7 +35,25 @@ choir_status report_json(const struct report *report, const char *path)
 					 whole->rows_in / (double)n, "out", whole->rows_out / (double)n, "losses", losses));
 	if (report->compare)
 		json_object_set_new(root, "compare", compare_json(report->compare));
-	rc = json_dump_file(root, path, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+	return root;
+}
+
+choir_status report_files(const struct report *report)
+{
+	const struct options *options = report->options;
+	char error[OUTFILE_ERROR_BYTES];
+	choir_status st = CHOIR_SUCCESS;
+	json_t *root;
+
+	if (!options->json && !options->plot)
+		return CHOIR_SUCCESS;
+	root = summary(report);
+	if (!root)
+		return fail_memory("the summary", report->whole.n_steps * 32);
+	if (options->json && json_dump_file(root, options->json, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) != 0)
+		st = failure(CHOIR_ARGUMENT, "%s cannot be written", options->json);
+	if (options->plot && !outfile_draw(options->plot, root, error))
+		st = failure(CHOIR_UNSUPPORTED, "%s", error);
 	json_decref(root);
-	return rc ? failure(CHOIR_ARGUMENT, "%s cannot be written", path) : CHOIR_SUCCESS;
+	return st;
 }

@@ -2,6 +2,7 @@
 #include "options.h"
 
 #include "lib/flags.h"
+#include "lib/outfile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ static const struct flag table[] = {
 	REAL("table-lr", table_rate, "X", "learning rate of the tables, over the root of a word's share; default 2"),
 	REAL("every", every, "S", "seconds between lines; default 5"),
 	TEXT("json", json, "FILE", "write the summary"),
-	TEXT("plot", plot, "FILE.svg", "draw the loss (needs gnuplot)"),
+	TEXT("plot", plot, "FILE", "draw the loss, as SVG or PNG (needs python3 and gnuplot)"),
 	TEXT("loss-out", loss_out, "FILE", "write the loss of every step"),
 };
 
@@ -41,6 +42,16 @@ static void refuse(const char *sentence)
 	if (flags_speaks())
 		fprintf(stderr, "choir-train: %s\n", sentence);
 	exit(2);
+}
+
+/* Rank 0 writes them. */
+static void try_files(const struct options *options)
+{
+	char error[OUTFILE_ERROR_BYTES];
+
+	if (flags_speaks() && !(outfile_ready(options->json, error) && outfile_ready_to_draw(options->plot, error) &&
+	                        outfile_ready(options->loss_out, error)))
+		refuse(error);
 }
 
 void options_parse(int argc, char **argv, struct options *out)
@@ -80,6 +91,7 @@ void options_parse(int argc, char **argv, struct options *out)
 		refuse("--via mpi needs mpiexec, not --local");
 	if (out->compare > 0 && out->via == VIA_MPI)
 		refuse("--compare is of choir's algorithms, not --via mpi");
+	try_files(out);
 }
 
 const char *options_via_name(enum via via)

@@ -194,10 +194,6 @@ choir_status report_end(struct report *report)
 	print_summary(report);
 	if (report->compare)
 		compare_print(report->compare);
-	if (report->options->json)
-		TRY(report_json(report, report->options->json));
-	if (report->options->plot)
-		TRY(report_plot(report, report->options->plot));
 	fflush(stdout);
-	return CHOIR_SUCCESS;
+	return report_files(report);
 }

@@ -56,9 +56,8 @@ void report_pause(struct report *report, int64_t ns);
 choir_status report_step(struct report *report, const struct step_figures *figures);
 choir_status report_end(struct report *report);
 
-/* The files of a summary, written by report_end. */
-choir_status report_json(const struct report *report, const char *path);
-choir_status report_plot(const struct report *report, const char *path);
+/* report_files: writes what is asked for; called by report_end. */
+choir_status report_files(const struct report *report);
 
 /* report_mean: the mean loss of steps first ... first + n - 1.  report_seconds, report_words_per_s: of the whole run. */
 double report_mean(const struct report *report, size_t first, size_t n);

@@ -3,6 +3,7 @@
 #include "trainer.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,12 +129,22 @@ static choir_status warm_up(struct trainer *trainer, const struct seat *seat)
 	return ops->barrier(trainer->exchange);
 }
 
-/* Rank 0's clock decides: it adds 1 to the stop flag of a step, which all ranks see, with that step's loss, while they do the next. */
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal)
+{
+	interrupted = signal;
+}
+
+/* Rank 0's clock decides, and Ctrl-C: it adds 1 to the stop flag of a step, which all ranks see, with that step's loss,
+ * while they do the next. */
 static float want_stop(const struct options *options, const struct report *report)
 {
 	int64_t ns = stamp_clock() - report->whole.begin_ns;
 
-	return report->speaks && options->seconds > 0 && (double)ns * 1e-9 >= options->seconds ? 1 : 0;
+	if (!report->speaks)
+		return 0;
+	return interrupted || (options->seconds > 0 && (double)ns * 1e-9 >= options->seconds) ? 1 : 0;
 }
 
 static choir_status compare(struct trainer *trainer, struct report *report, uint64_t step)
@@ -168,6 +179,8 @@ static choir_status loop(struct trainer *trainer, struct report *report)
 	uint64_t step = 0;
 	int stop = 0;
 
+	/* The second Ctrl-C ends the program as it would any other. */
+	sigaction(SIGINT, &(struct sigaction){ .sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND }, NULL);
 	report_begin(report);
 	while (!stop && (options->steps == 0 || step < options->steps)) {
 		TRY(trainer_step(trainer, step, want_stop(options, report), options->rate, options->table_rate));

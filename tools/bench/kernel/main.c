@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* choir-bench-kernel: what `choir-bench kernel NAME...` becomes (bench/kernel_mode.h).  All ranks run each kernel at once, each on data of its own. */
 #include "bench/header.h"
+#include "bench/interrupt.h"
 #include "bench/place.h"
 #include "bench/report.h"
 #include "bench/watchdog.h"
@@ -70,11 +71,19 @@ static int bench_rank(struct world *world, void *ctx)
 	json_t *header = header_make(world, run.device);
 	int status;
 
+	if (world_max_int(world, world->rank == 0 && report_ready(args) != EXIT_FINE) != 0) {
+		json_decref(header);
+		return EXIT_USAGE;
+	}
 	world_warn_shared_cores(world);
 	add_nodes(header, world);
 	if (to_text && !args->csv)
 		report_text_header(header);
+	if (world->rank == 0)
+		interrupt_keep(args, world, header, &run.results);
 	status = rows_run(&run);
+	if (world->rank == 0)
+		interrupt_done();
 	if (world->rank == 0)
 		status = finish(&run, header, status);
 	json_decref(header);
@@ -119,6 +128,7 @@ static int bench_main(const struct args *args)
 
 	if (bench.devices == NULL)
 		return EXIT_WRONG;
+	interrupt_watch();
 	watchdog_start(args->timeout_s);
 	status = args->local > 0 ? bench_local(&bench) : bench_mpi(&bench);
 	for (size_t i = 0; i < n; i++)
