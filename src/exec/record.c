@@ -32,9 +32,14 @@ const char *run_describe(const struct call_record *record, uint64_t key, char *t
 		snprintf(text, bytes, "%s of %d tensors #%llu (list %08x: %llu x %s, %s, %.24s)", name, (int)record->root, number,
 		         (unsigned)record->hash, (unsigned long long)record->count, choir_dtype_name(record->dtype), choir_op_name(record->op),
 		         record->algorithm);
+	else if (record->collective == COLLECTIVE_BROADCAST || record->collective == COLLECTIVE_REDUCE)
+		snprintf(text, bytes, "%s #%llu (%llu x %s, %s, root %d, %.24s)", name, number,
+		         (unsigned long long)record->count, choir_dtype_name(record->dtype),
+		         describe_op(record, op, sizeof op), (int)record->root, record->algorithm);
 	else
-		snprintf(text, bytes, "%s #%llu (%llu x %s, %s, root %d, %.24s)", name, number, (unsigned long long)record->count,
-		         choir_dtype_name(record->dtype), describe_op(record, op, sizeof op), (int)record->root, record->algorithm);
+		snprintf(text, bytes, "%s #%llu (%llu x %s, %s, %.24s)", name, number,
+		         (unsigned long long)record->count, choir_dtype_name(record->dtype),
+		         describe_op(record, op, sizeof op), record->algorithm);
 	return text;
 }
 

@@ -215,6 +215,9 @@ static void differ(struct world *world, int rank, choir_comm *comm, void *arg)
 		world_fail(world, rank, "%s: %s: %s", t->variant->name, choir_status_name(st), choir_last_error());
 	else if (at_once[0] != '\0' && !says(at_once, t->variant->says))
 		world_fail(world, rank, "%s: \"%s\" does not say %s", t->variant->name, at_once, t->variant->says);
+	if (strstr(at_once, "root") != NULL && strstr(at_once, "broadcast") == NULL &&
+	    strstr(at_once, " reduce #") == NULL)
+		world_fail(world, rank, "%s: \"%s\" speaks of a root", t->variant->name, at_once);
 	IS(choir_comm_status(comm), CHOIR_MISMATCH);
 	IS(sum_100(comm, send, recv), CHOIR_MISMATCH);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A line on standard error that says where the run is; rank 0 only, and only on a terminal. */
+/* Rank 0 says on standard error where the run is: on a terminal in one line, else, as under mpiexec, when nothing has
+ * been printed for some seconds. */
 #ifndef BENCH_PROGRESS_H
 #define BENCH_PROGRESS_H
 

@@ -13,10 +13,28 @@ static const char *text_in(const json_t *object, const char *key)
 	return text != NULL ? text : "?";
 }
 
-static void print_scalar(const json_t *value)
+/* Of an object of yes and no the names of what is there; of a list its members. */
+static void print_value(const json_t *value)
 {
+	const char *key, *separator = "";
+	size_t i;
+	json_t *member;
 	char *text;
 
+	json_object_foreach((json_t *)value, key, member)
+	{
+		if (json_is_false(member))
+			continue;
+		printf("%s%s", separator, key);
+		separator = ", ";
+	}
+	json_array_foreach(value, i, member)
+	{
+		fputs(i > 0 ? ", " : "", stdout);
+		print_value(member);
+	}
+	if (json_is_object(value) || json_is_array(value))
+		return;
 	if (json_is_string(value)) {
 		fputs(json_string_value(value), stdout);
 		return;
@@ -33,10 +51,11 @@ static void print_scalar(const json_t *value)
 /* Is printed by a function of its own. */
 static bool is_apart(const char *key)
 {
-	return strcmp(key, "name") == 0 || strcmp(key, "algorithms") == 0 || strcmp(key, "sparse_costs") == 0;
+	return strcmp(key, "name") == 0 || strcmp(key, "algorithms") == 0 || strcmp(key, "environment") == 0 ||
+	       strcmp(key, "sparse_costs") == 0;
 }
 
-/* The library's own objects: "key value" a line, whatever it chose to tell; objects inside on the same line. */
+/* The library's own objects: "key value" a line, whatever it chose to tell. */
 static void print_object(const json_t *object, int indent)
 {
 	const char *key;
@@ -46,7 +65,7 @@ static void print_object(const json_t *object, int indent)
 		if (is_apart(key))
 			continue;
 		printf("%*s%-20s ", indent, "", key);
-		print_scalar(value);
+		print_value(value);
 		fputc('\n', stdout);
 	}
 }

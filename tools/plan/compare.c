@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The time by algorithm `name`; false: it cannot do this call. */
 static bool time_of(const struct args *args, choir_plan_options options, const json_t *algorithm, double *seconds, choir_status *st)
@@ -19,6 +20,9 @@ static bool time_of(const struct args *args, choir_plan_options options, const j
 	if (!json_is_null(json_object_get(algorithm, "unfit")))
 		return false;
 	options.algorithm = json_string_value(json_object_get(algorithm, "name"));
+	/* Large numbers of ranks take minutes. */
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\r\033[K%d ranks, %zu bytes: %s", options.ranks, options.bytes, options.algorithm);
 	*st = choir_plan_predict(&options, &args->costs, &p, NULL);
 	*seconds = p.seconds;
 	return *st == CHOIR_SUCCESS;
@@ -110,6 +114,8 @@ static void print_table(const struct args *args, int ranks, const json_t *rows)
 	size_t i;
 
 	options.ranks = ranks;
+	if (isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
 	printf("\n%-24s", "");
 	json_array_foreach(rows, i, entry)
 		printf(" %12s  ", plan_print_bytes((size_t)json_integer_value(json_object_get(entry, "bytes")), bytes));
@@ -120,6 +126,7 @@ static void print_table(const struct args *args, int ranks, const json_t *rows)
 	free(text);
 	json_array_foreach(algorithms, i, entry)
 		print_algorithm(rows, json_string_value(json_object_get(entry, "name")));
+	fflush(stdout);
 	json_decref(algorithms);
 }
 

@@ -29,11 +29,11 @@ choir_status report_init(struct report *report)
 void report_fini(struct report *report)
 {
 	free(report->losses);
-	free(report->times);
+	free(report->comm);
 	if (report->loss_file)
 		fclose(report->loss_file);
 	report->losses = NULL;
-	report->times = NULL;
+	report->comm = NULL;
 	report->loss_file = NULL;
 }
 
@@ -42,8 +42,10 @@ void report_begin(struct report *report)
 	report->whole = report->interval = (struct span){ .begin_ns = stamp_clock() };
 	if (!report->speaks)
 		return;
-	printf("#%7s %7s %8s %9s %9s %9s %7s %8s %8s\n", "step", "epoch", "loss", "words/s", "comm(ms)", "shown(ms)", "hidden", "rows-in",
-	       "rows-out");
+	printf("# comm: ms of a step in which a collective is under way, of the ranks the least; shown: after the "
+	       "backward pass\n");
+	printf("#%7s %6s %8s %8s %9s %9s %7s %8s %8s\n", "step", "epoch", "loss", "words/s", "comm(ms)", "shown(ms)",
+	       "hidden", "rows-in", "rows-out");
 	fflush(stdout);
 }
 
@@ -57,8 +59,6 @@ static void add(struct span *span, const struct step_figures *figures)
 {
 	span->n_steps++;
 	span->loss += figures->loss;
-	span->comm_s += (double)figures->comm_ns * 1e-9;
-	span->shown_s += (double)figures->shown_ns * 1e-9;
 	span->rows_in += (double)figures->rows_in;
 	span->rows_out += (double)figures->rows_out;
 }
@@ -68,46 +68,62 @@ static double hidden_percent(const struct span *span)
 	return span->comm_s > 0 ? 100 * (1 - span->shown_s / span->comm_s) : 0;
 }
 
-/* Times and rows are means of a step.  Ends without a newline. */
-static void print_line(const struct report *report, const struct span *span, int64_t now)
+static void sum_comm(const struct report *report, struct span *span)
+{
+	span->comm_s = span->shown_s = 0;
+	for (uint64_t step = span->first; step < span->first + span->n_steps; step++) {
+		span->comm_s += report->comm[step].whole_s;
+		span->shown_s += report->comm[step].shown_s;
+	}
+}
+
+/* The columns before comm.  Times and rows are means of a step. */
+static void print_speed(const struct report *report, const struct span *span, int64_t now)
 {
 	double n = (double)span->n_steps, seconds = (double)(now - span->begin_ns) * 1e-9;
 	double words = (double)report->options->batch;
 
-	printf("%8llu %7.2f %8.4f %9.0f %9.3f %9.3f %6.0f%% %8.0f %8.0f", (unsigned long long)report->whole.n_steps,
-	       (double)report->whole.n_steps * words / (double)report->n_examples, span->loss / n, n * words / seconds,
-	       1e3 * span->comm_s / n, 1e3 * span->shown_s / n, hidden_percent(span), span->rows_in / n, span->rows_out / n);
+	printf("%s%8llu %6.2f %8.4f %8.0f", report->live ? "\r" : "", (unsigned long long)report->whole.n_steps,
+	       (double)report->whole.n_steps * words / (double)report->n_examples, span->loss / n, n * words / seconds);
 }
 
-static void print_progress(struct report *report)
+static void print_line(const struct report *report, const struct span *span, int64_t now)
+{
+	double n = (double)span->n_steps;
+
+	print_speed(report, span, now);
+	printf(" %9.3f %9.3f %6.0f%% %8.0f %8.0f\n", 1e3 * span->comm_s / n, 1e3 * span->shown_s / n,
+	       hidden_percent(span), span->rows_in / n, span->rows_out / n);
+}
+
+bool report_wants_line(const struct report *report)
+{
+	return report->speaks && (double)(stamp_clock() - report->interval.begin_ns) * 1e-9 >= report->options->every;
+}
+
+void report_line(struct report *report)
 {
 	int64_t now = stamp_clock();
 
-	if ((double)(now - report->interval.begin_ns) * 1e-9 >= report->options->every) {
-		printf("%s", report->live ? "\r" : "");
+	sum_comm(report, &report->interval);
+	if (report->speaks)
 		print_line(report, &report->interval, now);
-		printf("\n");
-		report->interval = (struct span){ .begin_ns = now };
-	} else if (report->live) {
-		printf("\r");
-		print_line(report, &report->interval, now);
-		printf(" ...");
-	}
 	fflush(stdout);
+	report->interval = (struct span){ .first = report->whole.n_steps, .begin_ns = now };
 }
 
 static choir_status make_room(struct report *report)
 {
 	size_t room = report->room ? 2 * report->room : 1024;
 	float *losses = realloc(report->losses, room * sizeof *losses);
-	double *times;
+	struct step_comm *comm;
 
 	if (losses)
 		report->losses = losses;
-	times = losses ? realloc(report->times, 2 * room * sizeof *times) : NULL;
-	if (!times)
-		return fail_memory("the figures of all steps", room * (sizeof *losses + 2 * sizeof *times));
-	report->times = times;
+	comm = losses ? realloc(report->comm, room * sizeof *comm) : NULL;
+	if (!comm)
+		return fail_memory("the figures of all steps", room * (sizeof *losses + sizeof *comm));
+	report->comm = comm;
 	report->room = room;
 	return CHOIR_SUCCESS;
 }
@@ -121,27 +137,19 @@ choir_status report_step(struct report *report, const struct step_figures *figur
 	if (step >= report->room)
 		TRY(make_room(report));
 	report->losses[step] = figures->loss;
-	report->times[2 * step] = (double)figures->comm_ns * 1e-9;
-	report->times[2 * step + 1] = (double)figures->shown_ns * 1e-9;
+	report->comm[step] = (struct step_comm){ (double)figures->comm_ns * 1e-9, (double)figures->shown_ns * 1e-9 };
 	add(&report->whole, figures);
 	add(&report->interval, figures);
 	if (!report->speaks)
 		return CHOIR_SUCCESS;
 	if (report->loss_file)
 		fprintf(report->loss_file, "%.9g\n", (double)figures->loss);
-	print_progress(report);
-	return CHOIR_SUCCESS;
-}
-
-void report_times(struct report *report)
-{
-	struct span *whole = &report->whole;
-
-	whole->comm_s = whole->shown_s = 0;
-	for (size_t step = 0; step < whole->n_steps; step++) {
-		whole->comm_s += report->times[2 * step];
-		whole->shown_s += report->times[2 * step + 1];
+	if (report->live) {
+		print_speed(report, &report->interval, stamp_clock());
+		printf(" ...");
+		fflush(stdout);
 	}
+	return CHOIR_SUCCESS;
 }
 
 double report_mean(const struct report *report, size_t first, size_t n)
@@ -174,8 +182,9 @@ static void print_summary(const struct report *report)
 	       options_via_name(report->options->via), report->n_ranks, report->n_ranks == 1 ? "" : "s");
 	printf("# loss %.4f -> %.4f (perplexity %.0f -> %.0f); last step %.6f\n", first, last, exp(first), exp(last),
 	       (double)report->losses[n - 1]);
-	printf("# communication %.3f s: %.3f s shown, %.3f s hidden (%.0f%%); a step: %.0f rows in, %.0f out\n", whole->comm_s,
-	       whole->shown_s, whole->comm_s - whole->shown_s, hidden_percent(whole), whole->rows_in / (double)n,
+	printf("# a step: comm %.3f ms, %.3f ms shown, %.3f ms hidden (%.0f%%); %.0f rows in, %.0f out\n",
+	       1e3 * whole->comm_s / (double)n, 1e3 * whole->shown_s / (double)n,
+	       1e3 * (whole->comm_s - whole->shown_s) / (double)n, hidden_percent(whole), whole->rows_in / (double)n,
 	       whole->rows_out / (double)n);
 }
 
@@ -184,13 +193,14 @@ choir_status report_end(struct report *report)
 	report->end_ns = stamp_clock();
 	if (!report->speaks || report->whole.n_steps == 0)
 		return CHOIR_SUCCESS;
-	printf("%s", report->live ? "\r" : "");
+	sum_comm(report, &report->whole);
+	sum_comm(report, &report->interval);
 	/* a few steps' line would say little about their speed, unless it is the only one */
 	if (report->interval.n_steps * 2 > report->whole.n_steps ||
-	    (double)(report->end_ns - report->interval.begin_ns) * 2e-9 > report->options->every) {
+	    (double)(report->end_ns - report->interval.begin_ns) * 2e-9 > report->options->every)
 		print_line(report, &report->interval, report->end_ns);
-		printf("%s\n", report->live ? "    " : "");
-	}
+	else if (report->live)
+		printf("\r\033[K");
 	print_summary(report);
 	if (report->compare)
 		compare_print(report->compare);

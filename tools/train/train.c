@@ -136,15 +136,16 @@ static void on_interrupt(int signal)
 	interrupted = signal;
 }
 
-/* Rank 0's clock decides, and Ctrl-C: it adds 1 to the stop flag of a step, which all ranks see, with that step's loss,
- * while they do the next. */
-static float want_stop(const struct options *options, const struct report *report)
+/* What rank 0 decides by its clock or by Ctrl-C.  The signals are summed with a step's loss, so that all ranks see them
+ * at the same step, while they do the next. */
+enum { SIGNAL_STOP = 1, SIGNAL_LINE = 2 };
+
+static float signals(const struct options *options, const struct report *report)
 {
 	int64_t ns = stamp_clock() - report->whole.begin_ns;
+	bool stops = interrupted || (options->seconds > 0 && (double)ns * 1e-9 >= options->seconds);
 
-	if (!report->speaks)
-		return 0;
-	return interrupted || (options->seconds > 0 && (double)ns * 1e-9 >= options->seconds) ? 1 : 0;
+	return report->speaks ? (float)(SIGNAL_STOP * stops + SIGNAL_LINE * report_wants_line(report)) : 0;
 }
 
 static choir_status compare(struct trainer *trainer, struct report *report, uint64_t step)
@@ -158,13 +159,19 @@ static choir_status compare(struct trainer *trainer, struct report *report, uint
 	return CHOIR_SUCCESS;
 }
 
-/* Ranks that are done with a step early wait for the last one, which is no communication: of each step the least times count. */
+/* Puts the comm of n steps together: a rank that is done with its step early only waits for the last one. */
+static choir_status gather_comm(struct trainer *trainer, struct report *report, uint64_t first, uint64_t n)
+{
+	const struct exchange_ops *ops = trainer->exchange->ops;
+
+	return ops->least(trainer->exchange, &report->comm[first].whole_s, n * sizeof *report->comm / sizeof(double));
+}
+
 static choir_status finish(struct trainer *trainer, struct report *report)
 {
 	int64_t begin = stamp_clock();
 
-	TRY(trainer->exchange->ops->least(trainer->exchange, report->times, 2 * report->whole.n_steps));
-	report_times(report);
+	TRY(gather_comm(trainer, report, report->interval.first, report->interval.n_steps));
 	if (trainer->compare)
 		TRY(compare_end(trainer->compare));
 	report_pause(report, stamp_clock() - begin);
@@ -177,19 +184,24 @@ static choir_status loop(struct trainer *trainer, struct report *report)
 {
 	const struct options *options = trainer->options;
 	uint64_t step = 0;
-	int stop = 0;
+	int signal = 0;
 
 	/* The second Ctrl-C ends the program as it would any other. */
 	sigaction(SIGINT, &(struct sigaction){ .sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND }, NULL);
 	report_begin(report);
-	while (!stop && (options->steps == 0 || step < options->steps)) {
-		TRY(trainer_step(trainer, step, want_stop(options, report), options->rate, options->table_rate));
+	while ((signal & SIGNAL_STOP) == 0 && (options->steps == 0 || step < options->steps)) {
+		TRY(trainer_step(trainer, step, signals(options, report), options->rate, options->table_rate));
 		TRY(compare(trainer, report, step));
 		if (step++ == 0)
 			continue;
 		TRY(outcome_wait(trainer->outcomes + (step & 1)));
-		stop = trainer->outcomes[step & 1].loss_stop[1] > 0;
+		signal = (int)trainer->outcomes[step & 1].loss_stop[1];
 		TRY(report_step(report, &trainer->outcomes[step & 1].figures));
+		/* Rank 0 has asked again in the step before it saw its own signal. */
+		if ((signal & SIGNAL_LINE) == 0 || report->interval.n_steps < 2)
+			continue;
+		TRY(gather_comm(trainer, report, report->interval.first, report->interval.n_steps));
+		report_line(report);
 	}
 	TRY(outcome_wait(trainer->outcomes + ((step - 1) & 1)));
 	TRY(report_step(report, &trainer->outcomes[(step - 1) & 1].figures));
