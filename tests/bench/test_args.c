@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "bench/args.h"
+#include "bench/args/args.h"
 #include "lib/number.h"
 #include "lib/stats.h"
 #include "unit.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The bare loops: every count of sources and destinations, odd lengths, odd places, and not a byte beside. */
-#include "bench/bound_loops.h"
+#include "bench/ways/bound_loops.h"
 #include "unit.h"
 
 #include <string.h>

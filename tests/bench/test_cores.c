@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Ranks that may run on one core are warned of, with the cure; the ranks of --local are bound to a core each. */
-#include "bench/cores.h"
-#include "bench/world.h"
+#include "bench/ranks/cores.h"
+#include "bench/ranks/world.h"
 #include "unit.h"
 
 #include <string.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The check data is only as good as this: what the bench expects must be what the library's own host loops compute, in any order. */
-#include "bench/check.h"
-#include "bench/cases.h"
+#include "bench/data/check.h"
+#include "bench/cases/cases.h"
 #include "kern/reduce.h"
-#include "bench/merge.h"
-#include "bench/sparse_data.h"
+#include "bench/sparse/merge.h"
+#include "bench/sparse/sparse_data.h"
 #include "unit.h"
-#include "bench/values.h"
+#include "bench/data/values.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The kernels' check: right results pass, and each way of being wrong is counted.  On the host twins, which need no device. */
-#include "bench/check.h"
+#include "bench/data/check.h"
 #include "bench/kernel/kernel.h"
 #include "unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where data are touched, every call finds that all ranks have touched theirs since the call before, and none touches while another still calls.
  * Where they are not, batches run on from a single barrier. */
-#include "bench/measure.h"
+#include "bench/run/measure.h"
 #include "unit.h"
 
 #include <sched.h>

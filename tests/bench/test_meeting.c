@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Nobody leaves a meeting before all have come, and everybody reads what the others said: with fewer and with more ranks than cores, as
  * processes. */
-#include "bench/meeting.h"
+#include "bench/ranks/meeting.h"
 #include "unit.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The JSON is what docs/bench.md says, and --compare finds what grew. */
-#include "bench/compare.h"
-#include "bench/report.h"
-#include "bench/sweep.h"
+#include "bench/report/compare.h"
+#include "bench/report/report.h"
+#include "bench/report/sweep.h"
 #include "schema.h"
 #include "unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Lists of tensors, and that those of the two models are exactly the models'.  Argument: the folder with resnet50.txt and bert.txt. */
-#include "bench/tensor_list.h"
+#include "bench/step/tensor_list.h"
 #include "unit.h"
 
 #include <stdio.h>

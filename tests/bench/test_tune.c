@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From times to rules: borders, hysteresis, and what needs symmetric memory. */
-#include "bench/tune.h"
+#include "bench/tune/tune.h"
 #include "unit.h"
 
 #include <stdio.h>

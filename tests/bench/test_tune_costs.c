@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Times made of known constants give them back; what no row tells stays as it was. */
-#include "bench/tune_costs.h"
+#include "bench/tune/tune_costs.h"
 #include "unit.h"
 
 #include <math.h>

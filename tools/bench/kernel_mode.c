@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "kernel_mode.h"
 
-#include "world.h"
+#include "bench/ranks/world.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -4,7 +4,7 @@
 #ifndef BENCH_KERNEL_MODE_H
 #define BENCH_KERNEL_MODE_H
 
-#include "args.h"
+#include "bench/args/args.h"
 
 bool kernel_mode_asked(const struct args *args);
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* choir-bench: times and checks choir's collectives.  docs/bench.md is its manual. */
-#include "args.h"
-#include "compare.h"
-#include "header.h"
-#include "interrupt.h"
+#include "bench/args/args.h"
+#include "bench/report/compare.h"
+#include "bench/report/header.h"
+#include "bench/report/interrupt.h"
 #include "kernel_mode.h"
 #include "lib/flags.h"
-#include "place.h"
-#include "report.h"
-#include "run.h"
-#include "tune_run.h"
-#include "watchdog.h"
+#include "bench/ranks/place.h"
+#include "bench/report/report.h"
+#include "bench/run/run.h"
+#include "bench/tune/tune_run.h"
+#include "bench/ranks/watchdog.h"
 
 #include <choir/mpi.h>
 #include <stdio.h>

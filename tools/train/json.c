@@ -45,7 +45,7 @@ choir_status report_files(const struct report *report)
 	choir_status st = CHOIR_SUCCESS;
 	json_t *root;
 
-	if (!options->json && !options->plot)
+	if (!report->speaks || report->whole.n_steps == 0 || (!options->json && !options->plot))
 		return CHOIR_SUCCESS;
 	root = summary(report);
 	if (!root)

@@ -188,11 +188,11 @@ static void print_summary(const struct report *report)
 	       whole->rows_out / (double)n);
 }
 
-choir_status report_end(struct report *report)
+void report_end(struct report *report)
 {
 	report->end_ns = stamp_clock();
 	if (!report->speaks || report->whole.n_steps == 0)
-		return CHOIR_SUCCESS;
+		return;
 	sum_comm(report, &report->whole);
 	sum_comm(report, &report->interval);
 	/* a few steps' line would say little about their speed, unless it is the only one */
@@ -205,5 +205,4 @@ choir_status report_end(struct report *report)
 	if (report->compare)
 		compare_print(report->compare);
 	fflush(stdout);
-	return report_files(report);
 }

@@ -56,15 +56,15 @@ void report_fini(struct report *report);
 /* report_begin: the clock starts.  report_pause: so many ns were no training.  report_step: a step has ended.
  * report_wants_line: whether a line is due.  report_line: prints one of the steps since the last, whose comm is of all
  * ranks now; called on every rank.  report_end: the last step has ended and every comm is of all ranks; prints the
- * summary and writes the files. */
+ * summary. */
 void report_begin(struct report *report);
 void report_pause(struct report *report, int64_t ns);
 choir_status report_step(struct report *report, const struct step_figures *figures);
 bool report_wants_line(const struct report *report);
 void report_line(struct report *report);
-choir_status report_end(struct report *report);
+void report_end(struct report *report);
 
-/* report_files: writes what is asked for; called by report_end. */
+/* report_files: writes what is asked for; after report_end. */
 choir_status report_files(const struct report *report);
 
 /* report_mean: the mean loss of steps first ... first + n - 1.  report_seconds, report_words_per_s: of the whole run. */

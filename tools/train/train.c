@@ -176,7 +176,8 @@ static choir_status finish(struct trainer *trainer, struct report *report)
 		TRY(compare_end(trainer->compare));
 	report_pause(report, stamp_clock() - begin);
 	report->compare = trainer->compare;
-	TRY(report_end(report));
+	report_end(report);
+	TRY(report_files(report));
 	return trainer->compare ? compare_verdict(trainer->compare) : CHOIR_SUCCESS;
 }
 

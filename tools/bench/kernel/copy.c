@@ -2,8 +2,8 @@
 /* On a device the copy is its driver's own, or choir's reduction of one source; on the host with plain or with streaming stores. */
 #include "kernel.h"
 
-#include "bench/bound_loops.h"
-#include "bench/world.h"
+#include "bench/ways/bound_loops.h"
+#include "bench/ranks/world.h"
 #include "kern/reduce.h"
 
 #include <stdlib.h>

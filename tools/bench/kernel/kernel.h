@@ -4,9 +4,9 @@
 #define BENCH_KERNEL_KERNEL_H
 
 #include "base/error.h"
-#include "bench/contender.h"
-#include "bench/memory.h"
-#include "bench/sparse_data.h"
+#include "bench/ways/contender.h"
+#include "bench/data/memory.h"
+#include "bench/sparse/sparse_data.h"
 
 #include <choir/device.h>
 

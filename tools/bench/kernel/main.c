@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* choir-bench-kernel: what `choir-bench kernel NAME...` becomes (bench/kernel_mode.h).  All ranks run each kernel at once, each on data of its own. */
-#include "bench/header.h"
-#include "bench/interrupt.h"
-#include "bench/place.h"
-#include "bench/report.h"
-#include "bench/watchdog.h"
+#include "bench/report/header.h"
+#include "bench/report/interrupt.h"
+#include "bench/ranks/place.h"
+#include "bench/report/report.h"
+#include "bench/ranks/watchdog.h"
 #include "lib/flags.h"
 #include "rows.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "rows.h"
 
-#include "bench/report.h"
-#include "bench/watchdog.h"
-#include "bench/world.h"
+#include "bench/report/report.h"
+#include "bench/ranks/watchdog.h"
+#include "bench/ranks/world.h"
 #include "kernel.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef BENCH_KERNEL_ROWS_H
 #define BENCH_KERNEL_ROWS_H
 
-#include "bench/run.h"
+#include "bench/run/run.h"
 
 /* rows_names_exist: whether all words are names of kernels.  says: tells what is wrong. */
 bool rows_names_exist(const struct args *args, bool says);

@@ -3,7 +3,7 @@
  * a given bitmap. */
 #include "kernel.h"
 
-#include "bench/check.h"
+#include "bench/data/check.h"
 #include "sparse/dense.h"
 
 #include <stdlib.h>

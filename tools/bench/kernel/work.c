@@ -2,8 +2,8 @@
 /* Buffers of a kernel: filled, and compared byte for byte.  Behind each stand CHECK_GUARD_BYTES that nobody may write. */
 #include "kernel.h"
 
-#include "bench/check.h"
-#include "bench/world.h"
+#include "bench/data/check.h"
+#include "bench/ranks/world.h"
 #include "dev/dev.h"
 
 #include <stdio.h>

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+#include "run.h"
+
+#include "bench/cases/cases.h"
+#include "bench/step/overlap.h"
+#include "bench/report/report.h"
+#include "bench/sparse/sparse.h"
+#include "bench/step/tensors.h"
+#include "bench/ranks/world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void run_dense(struct run *run, const struct bench_case *what)
+{
+	run_collective(run, what, what->name, RESULT_DENSE, run_row);
+}
+
+static void run_every_dense(struct run *run)
+{
+	for (int i = 0; i < n_bench_cases; i++)
+		run_dense(run, &bench_cases[i]);
+}
+
+static void run_overlap(struct run *run)
+{
+	overlap_run(run, "overlap", case_find("allreduce"));
+}
+
+/* Words that are no case's name. */
+static const struct {
+	const char *name;
+	void (*run)(struct run *run);
+} others[] = {
+	{ "all", run_every_dense },
+	{ "sparse_allreduce", sparse_run },
+	{ "overlap", run_overlap },
+};
+
+static const struct bench_case *overlapped(const char *word)
+{
+	const struct bench_case *what = strncmp(word, "overlap_", 8) == 0 ? case_find(word + 8) : NULL;
+
+	return what != NULL && what->span != NULL ? what : NULL;
+}
+
+static bool word_exists(const char *word)
+{
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (strcmp(others[i].name, word) == 0)
+			return true;
+	return case_find(word) != NULL || overlapped(word) != NULL;
+}
+
+static void run_word(struct run *run, const char *word)
+{
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (strcmp(others[i].name, word) == 0)
+			others[i].run(run);
+	if (case_find(word) != NULL)
+		run_dense(run, case_find(word));
+	if (overlapped(word) != NULL)
+		overlap_run(run, word, overlapped(word));
+}
+
+bool run_names_exist(const struct args *args, bool says)
+{
+	const char *stranger = vs_check_names(args->vs, args->n_vs), *unknown = NULL, *stale = NULL, *single = NULL;
+
+	single = args->trainer_path != NULL ? "--trainer" : args->tensors != NULL ? "--tensors" : NULL;
+	for (int i = 0; i < args->n_collectives && unknown == NULL; i++) {
+		if (strncmp(args->collectives[i], "overlap", strlen("overlap")) == 0)
+			single = args->collectives[i];
+		if (!word_exists(args->collectives[i]))
+			unknown = args->collectives[i];
+		else if (args->fresh && case_find(args->collectives[i]) == NULL && strcmp(args->collectives[i], "all") != 0)
+			stale = args->collectives[i];
+	}
+	if (says && unknown != NULL) {
+		fprintf(stderr, "choir-bench: there is no collective '%s'; there are:", unknown);
+		for (int i = 0; i < n_bench_cases; i++)
+			fprintf(stderr, " %s", bench_cases[i].name);
+		fputs(" sparse_allreduce, overlap and overlap_NAME, and all for the dense ones\n", stderr);
+	}
+	if (says && stranger != NULL)
+		fprintf(stderr, "choir-bench: --vs: '%s' is none of mpi, staged, bound, dense, or named too often\n", stranger);
+	if (says && stale != NULL)
+		fprintf(stderr, "choir-bench: --fresh is for dense collectives, not for '%s'\n", stale);
+	if (!args->all_algorithms)
+		single = NULL;
+	if (says && single != NULL)
+		fprintf(stderr, "choir-bench: %s takes one --algorithm at a time\n", single);
+	return unknown == NULL && stranger == NULL && stale == NULL && single == NULL;
+}
+
+bool run_fits(const struct args *args, const struct world *world)
+{
+	if (args->root < world->size && world->size <= JOB_MAX_RANKS)
+		return true;
+	if (world->rank == 0 && world->size > JOB_MAX_RANKS)
+		fprintf(stderr, "choir-bench: more than %d ranks\n", JOB_MAX_RANKS);
+	else if (world->rank == 0)
+		fprintf(stderr, "choir-bench: --root %d: there are only %d ranks\n", args->root, world->size);
+	return false;
+}
+
+int run_all(struct run *run)
+{
+	const struct args *args = run->args;
+	uint64_t wrong;
+
+	for (int i = 0; i < args->n_collectives; i++)
+		run_word(run, args->collectives[i]);
+	if (args->trainer_path != NULL)
+		trainer_run(run);
+	if (args->tensors != NULL)
+		tensors_run(run);
+	wrong = run->faults;
+	for (size_t i = 0; i < run->results.n; i++)
+		wrong += run->results.rows[i].wrong;
+	if (run->results.n == 0)
+		return EXIT_USAGE;
+	return wrong == 0 ? EXIT_FINE : EXIT_WRONG;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* A kernel that keeps the whole device busy for a chosen time, for what collectives are to hide behind. */
+#ifndef BENCH_COMPUTE_H
+#define BENCH_COMPUTE_H
+
+#include "bench/ranks/world.h"
+
+#include <choir/device.h>
+
+struct compute {
+	cl_command_queue queue; /* in order */
+	cl_program program;
+	cl_kernel kernel;
+	cl_mem out;
+	size_t items;
+	double rounds_per_us;
+};
+
+/* compute_open: false, on all ranks, if a device cannot; it has been said then.  Collective: all ranks calibrate at once, since they may share
+ * cores. */
+bool compute_open(struct compute *compute, struct world *world, choir_device *device);
+void compute_close(struct compute *compute);
+
+/* compute_enqueue: about us microseconds of work, at least a launch; not flushed. */
+bool compute_enqueue(struct compute *compute, double us);
+
+#endif

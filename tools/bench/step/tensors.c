@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* Many tensors: choir's in one call, in a call each, and in a call each all in flight at once; the other ways' in a call each, one after another. */
+#include "tensors.h"
+
+#include "replay.h"
+#include "bench/report/report.h"
+#include "bench/data/symmetric.h"
+#include "tensor_list.h"
+#include "tensors_ours.h"
+#include "vs_list.h"
+#include "bench/ranks/watchdog.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MULTI, EACH, IN_FLIGHT, N_OURS };
+
+static struct job job_of(struct run *run, const struct list_tensor *tensor)
+{
+	struct job job = { .args = run->args, .what = case_find("allreduce"), .world = run->world, .device = run->device, .comm = run->comm,
+			   .memory = symmetric_source(run), .rank = run->world->rank, .n = run->world->size, .op = run->args->ops[0],
+			   .dtype = tensor->dtype, .elem_bytes = choir_dtype_bytes(tensor->dtype), .in_place = run->args->in_place };
+
+	job.what->shape(&job, tensor->count * job.elem_bytes);
+	return job;
+}
+
+static void open_field(struct run *run, struct replay *replay, struct run_field *field)
+{
+	const char *why_not[VS_MAX];
+
+	watchdog_pat("preparing buffers");
+	if (replay_open(replay)) {
+		field->ours[MULTI] = tensors_multi(replay);
+		field->ours[EACH] = tensors_each(replay);
+		field->ours[IN_FLIGHT] = replay_by_choir(replay, "in flight", false, true);
+	}
+	field->n_ours = N_OURS;
+	if (field->ours[MULTI] == NULL || field->ours[EACH] == NULL || field->ours[IN_FLIGHT] == NULL) {
+		fprintf(stderr, "choir-bench: rank %d: no memory for %d tensors\n", run->world->rank, replay->n);
+		world_fail(run->world, EXIT_WRONG);
+	}
+	for (int i = 0; i < run->args->n_vs; i++)
+		field->vs[i] = vs_list_open(vs_find(run->args->vs[i]), replay, &why_not[i]);
+	run_note_vs(run, why_not, field->vs);
+}
+
+static void run_list(struct run *run, const struct tensor_list *list)
+{
+	struct replay replay = { .n = list->n, .world = run->world, .items = calloc((size_t)list->n, sizeof *replay.items) };
+	struct result row = { .collective = "tensors", .dtype = run->args->n_dtypes > 1 ? "mixed" : choir_dtype_name(run->args->dtypes[0]),
+			      .op = choir_op_name(run->args->ops[0]), .memory = args_memory_names[run->args->memory],
+			      .in_place = run->args->in_place, .in_flight = 1, .tensors = list->n };
+	struct run_field field = { .n_ours = 0 };
+	struct result rows[N_OURS];
+	struct symmetric_pool pool;
+	struct job whole;
+	size_t room = 0;
+
+	if (replay.items == NULL)
+		world_fail(run->world, EXIT_WRONG);
+	for (int i = 0; i < list->n; i++) {
+		replay.items[i].job = job_of(run, &list->tensors[i]);
+		row.bytes += replay.items[i].job.bytes;
+		row.count += replay.items[i].job.count;
+		room += check_bytes(&replay.items[i].job);
+	}
+	/* A way of --vs may ask for as much again. */
+	if (!symmetric_pool_open(&pool, run, room * (size_t)(1 + run->args->n_vs)))
+		world_fail(run->world, EXIT_WRONG);
+	for (int i = 0; i < list->n; i++)
+		replay.items[i].job.memory = symmetric_pool_source(&pool);
+	whole = replay.items->job;
+	whole.bytes = row.bytes;
+	open_field(run, &replay, &field);
+	for (int k = 0; k < N_OURS; k++) {
+		rows[k] = row;
+		rows[k].in_flight = k == IN_FLIGHT ? list->n : 1;
+		snprintf(rows[k].algorithm, sizeof rows[k].algorithm, "%s", field.ours[k]->name);
+	}
+	run_measure(run, &whole, &field, row.bytes, case_bus_factor(whole.what, whole.n), rows);
+	run_close(run, &field);
+	replay_close(&replay);
+	symmetric_pool_close(&pool);
+	free(replay.items);
+	for (int k = 0; k < N_OURS; k++)
+		run_report(run, &rows[k]);
+}
+
+void tensors_run(struct run *run)
+{
+	struct tensor_list list;
+	char error[TENSOR_ERROR_BYTES];
+
+	if (!tensor_list_parse(run->args->tensors, run->args->dtypes, run->args->n_dtypes, &list, error)) {
+		if (run->world->rank == 0)
+			fprintf(stderr, "choir-bench: --tensors: %s\n", error);
+		world_fail(run->world, EXIT_USAGE);
+	}
+	if (run->to_text && !run->args->csv) {
+		report_text_columns(run->args, "allreduce of tensors", RESULT_DENSE);
+		report_text_note("%d tensors: one call for all, a call each, a call each all in flight", list.n);
+	}
+	run_list(run, &list);
+	tensor_list_fini(&list);
+}
