@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* MPI is the oracle: every collective once more by MPI on the host copy, compared to the bit.  Integers are random over their whole
  * range; floats are small integers, exact in any order.  f16 and bf16 have no MPI type: MPI moves them, matrix_types reduces them. */
+#include "lib/mpi_types.h"
 #include "mpi/cases.h"
 #include "world/flight.h"
 
@@ -17,39 +18,14 @@ struct oracle {
 	MPI_Op op;
 };
 
-static MPI_Datatype type_of(choir_dtype dtype)
-{
-	switch (dtype) {
-	case CHOIR_I8: return MPI_INT8_T;
-	case CHOIR_U8: return MPI_UINT8_T;
-	case CHOIR_I16: return MPI_INT16_T;
-	case CHOIR_U16: case CHOIR_F16: case CHOIR_BF16: return MPI_UINT16_T;
-	case CHOIR_I32: return MPI_INT32_T;
-	case CHOIR_U32: return MPI_UINT32_T;
-	case CHOIR_I64: return MPI_INT64_T;
-	case CHOIR_U64: return MPI_UINT64_T;
-	case CHOIR_F32: return MPI_FLOAT;
-	case CHOIR_F64: return MPI_DOUBLE;
-	default: return MPI_C_BOOL;
-	}
-}
-
+/* What MPI has no operator for is made of others, before and after: see ask. */
 static MPI_Op op_of(choir_dtype dtype, choir_op op)
 {
-	bool boolean = dtype == CHOIR_BOOL;
-
-	switch (op) {
-	case CHOIR_OP_SUM: case CHOIR_OP_SQUARE_ADD: return boolean ? MPI_LOR : MPI_SUM;
-	case CHOIR_OP_MEAN: return boolean ? MPI_LAND : MPI_SUM;
-	case CHOIR_OP_PROD: return boolean ? MPI_LAND : MPI_PROD;
-	case CHOIR_OP_MIN: return boolean ? MPI_LAND : MPI_MIN;
-	case CHOIR_OP_MAX: return boolean ? MPI_LOR : MPI_MAX;
-	case CHOIR_OP_LOGICAL_AND: return MPI_LAND;
-	case CHOIR_OP_LOGICAL_OR: return MPI_LOR;
-	case CHOIR_OP_BAND: return boolean ? MPI_LAND : MPI_BAND;
-	case CHOIR_OP_BOR: return boolean ? MPI_LOR : MPI_BOR;
-	default: return boolean ? MPI_LXOR : MPI_BXOR;
-	}
+	if (op == CHOIR_OP_SQUARE_ADD)
+		op = CHOIR_OP_SUM;
+	if (op == CHOIR_OP_MEAN && dtype == CHOIR_BOOL)
+		op = CHOIR_OP_MIN;
+	return mpi_op_of(dtype, op);
 }
 
 static bool is_float(choir_dtype dtype)
@@ -91,51 +67,25 @@ static void randomise(struct flight *flight)
 	memory_push(&flight->send);
 }
 
-/* What MPI has no operator for happens before and after its sum. */
-#define EACH(ctype, expr)                                                                                                                  \
-	for (size_t i = 0; i < count; i++) {                                                                                               \
-		ctype x = ((ctype *)data)[i];                                                                                              \
-		((ctype *)data)[i] = (ctype)(expr);                                                                                        \
-	}                                                                                                                                  \
-	break
-#define EACH_TYPE(expr)                                                                                                                    \
-	switch (dtype) {                                                                                                                   \
-	case CHOIR_I8: EACH(int8_t, expr);                                                                                                 \
-	case CHOIR_U8: EACH(uint8_t, expr);                                                                                                \
-	case CHOIR_I16: EACH(int16_t, expr);                                                                                               \
-	case CHOIR_U16: EACH(uint16_t, expr);                                                                                              \
-	case CHOIR_I32: EACH(int32_t, expr);                                                                                               \
-	case CHOIR_U32: EACH(uint32_t, expr);                                                                                              \
-	case CHOIR_I64: EACH(int64_t, expr);                                                                                               \
-	case CHOIR_U64: EACH(uint64_t, expr);                                                                                              \
-	case CHOIR_F32: EACH(float, expr);                                                                                                 \
-	case CHOIR_F64: EACH(double, expr);                                                                                                \
-	}
-
+/* Signed products that wrap are the unsigned ones. */
 static void square(choir_dtype dtype, void *data, size_t count)
 {
-	if (dtype == CHOIR_I32 || dtype == CHOIR_I64) /* signed products that wrap are the unsigned ones */
-		dtype = dtype == CHOIR_I32 ? CHOIR_U32 : CHOIR_U64;
-	if (dtype == CHOIR_U16)
-		for (size_t i = 0; i < count; i++) {
-			uint32_t x = ((uint16_t *)data)[i];
-
-			((uint16_t *)data)[i] = (uint16_t)(x * x);
-		}
-	else
-		EACH_TYPE(x * x);
-}
-
-static void divide(choir_dtype dtype, void *data, size_t count, int n)
-{
-	if (dtype == CHOIR_U64)
-		for (size_t i = 0; i < count; i++)
-			((uint64_t *)data)[i] /= (uint64_t)n;
-	else if (dtype == CHOIR_U32)
-		for (size_t i = 0; i < count; i++)
-			((uint32_t *)data)[i] /= (uint32_t)n;
-	else
-		EACH_TYPE(x / n);
+#define SQUARE(type, wide)                                                                                             \
+	for (size_t i = 0; i < count; i++)                                                                             \
+		((type *)data)[i] = (type)((wide)((type *)data)[i] * (wide)((type *)data)[i]);                         \
+	break
+	switch (dtype) {
+	case CHOIR_I8: SQUARE(int8_t, int);
+	case CHOIR_U8: SQUARE(uint8_t, int);
+	case CHOIR_I16: SQUARE(int16_t, int);
+	case CHOIR_U16: SQUARE(uint16_t, uint32_t);
+	case CHOIR_I32: case CHOIR_U32: SQUARE(uint32_t, uint32_t);
+	case CHOIR_I64: case CHOIR_U64: SQUARE(uint64_t, uint64_t);
+	case CHOIR_F32: SQUARE(float, float);
+	case CHOIR_F64: SQUARE(double, double);
+	default: break;
+	}
+#undef SQUARE
 }
 
 static void by_allreduce(struct oracle *o, MPI_Request *request)
@@ -239,7 +189,7 @@ static void ask(struct oracle *o)
 	job_await(o->job, &requests[0]);
 	job_await(o->job, &requests[1]);
 	if (tc->reduces && o->t->op == CHOIR_OP_MEAN && o->t->dtype != CHOIR_BOOL)
-		divide(o->t->dtype, o->out, tc->recv_elems(o->t, rank), o->n);
+		mpi_divide(o->t->dtype, o->out, tc->recv_elems(o->t, rank), o->n);
 }
 
 static void compare(struct oracle *o, const unsigned char *got)
@@ -259,7 +209,12 @@ static void compare(struct oracle *o, const unsigned char *got)
 static void run_trial(struct job *job, choir_comm *comm, const struct test_case *tc, const struct trial *t)
 {
 	struct flight flight;
-	struct oracle o = { .job = job, .flight = &flight, .t = t, .n = t->n, .rank = choir_comm_rank(comm), .type = type_of(t->dtype),
+	struct oracle o = { .job = job,
+		            .flight = &flight,
+		            .t = t,
+		            .n = t->n,
+		            .rank = choir_comm_rank(comm),
+		            .type = mpi_type_of(t->dtype),
 		            .op = op_of(t->dtype, t->op) };
 
 	flight_make(&flight, &job->world, o.rank, tc, t);

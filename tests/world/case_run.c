@@ -135,7 +135,7 @@ static choir_status run_call(const struct test_case *tc, const struct trial *t, 
 
 	call.options = t->options;
 	call.factor = value_factor(t->op);
-	return tc->call(t, comm, send, recv, &call, NULL);
+	return case_call(tc, t, comm, send, recv, &call, NULL);
 }
 
 /* Large counts with a forced algorithm may be refused ("needs the input to fit a slot"), on all ranks alike. */

@@ -116,124 +116,150 @@ static double out_turned_v(const struct trial *t, int rank, size_t i)
 
 static double out_root(const struct trial *t, int rank, size_t i) { (void)rank; return in_op(t, t->root, i); }
 
-static choir_status allreduce(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call,
-                              choir_event **event_p)
+static void v_blocks(const struct trial *t, int me, int peer, struct case_block *send, struct case_block *recv)
 {
-	return choir_allreduce(comm, send, recv, t->count, t->dtype, t->op, call, event_p);
+	(void)me;
+	*send = *recv = (struct case_block){ v_count(t, peer), v_off(t, peer) };
 }
 
-static choir_status reduce_scatter(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call,
-                                   choir_event **event_p)
+static void p_blocks(const struct trial *t, int me, int peer, struct case_block *send, struct case_block *recv)
 {
-	return choir_reduce_scatter(comm, send, recv, t->count, t->dtype, t->op, call, event_p);
-}
-
-static choir_status reduce_scatterv(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call,
-                                    choir_event **event_p)
-{
-	size_t counts[64];
-
-	for (int r = 0; r < t->n; r++)
-		counts[r] = v_count(t, r);
-	return choir_reduce_scatterv(comm, send, recv, counts, t->dtype, t->op, call, event_p);
-}
-
-static choir_status alltoall(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call,
-                             choir_event **event_p)
-{
-	return choir_alltoall(comm, send, recv, t->count, t->dtype, call, event_p);
-}
-
-static choir_status alltoallv(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call,
-                              choir_event **event_p)
-{
-	size_t sent[64], from[64], received[64], to[64];
-	int me = choir_comm_rank(comm);
-
-	for (int r = 0; r < t->n; r++) {
-		sent[r] = case_pair_count(t, me, r);
-		from[r] = case_pair_send_off(t, me, r);
-		received[r] = case_pair_count(t, r, me);
-		to[r] = case_pair_recv_off(t, me, r);
-	}
-	return choir_alltoallv(comm, send, sent, from, recv, received, to, t->dtype, call, event_p);
-}
-
-static choir_status allgather(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call,
-                              choir_event **event_p)
-{
-	return choir_allgather(comm, send, recv, t->count, t->dtype, call, event_p);
-}
-
-static choir_status allgatherv(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call,
-                               choir_event **event_p)
-{
-	size_t counts[64], offs[64];
-
-	for (int r = 0; r < t->n; r++) {
-		counts[r] = v_count(t, r);
-		offs[r] = v_off(t, r);
-	}
-	return choir_allgatherv(comm, send, counts[choir_comm_rank(comm)], recv, counts, offs, t->dtype, call, event_p);
-}
-
-static choir_status broadcast(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call,
-                              choir_event **event_p)
-{
-	return choir_broadcast(comm, send, recv, t->count, t->dtype, t->root, call, event_p);
-}
-
-static choir_status reduce(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call,
-                           choir_event **event_p)
-{
-	return choir_reduce(comm, send, recv, t->count, t->dtype, t->op, t->root, call, event_p);
+	*send = (struct case_block){ case_pair_count(t, me, peer), case_pair_send_off(t, me, peer) };
+	*recv = (struct case_block){ case_pair_count(t, peer, me), case_pair_recv_off(t, me, peer) };
 }
 
 /* Round the ring, both halves at once: rank r sends to r + 1 and receives from r - 1. */
 static double out_left(const struct trial *t, int rank, size_t i) { return in_op(t, (rank + t->n - 1) % t->n, i); }
 
-static choir_status send_and_recv(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call,
-                                  choir_event **event_p)
+static choir_status send_and_recv(const struct collective_args *a, const choir_call *call, choir_event **event_p)
 {
-	int me = choir_comm_rank(comm);
+	int n = choir_comm_size(a->comm), me = choir_comm_rank(a->comm);
 	choir_event *sent = NULL;
-	choir_status st = choir_send(comm, send, t->count, t->dtype, (me + 1) % t->n, call, &sent);
+	choir_status st = choir_send(a->comm, a->send, a->count, a->dtype, (me + 1) % n, call, &sent);
 
 	if (st == CHOIR_SUCCESS)
-		st = choir_recv(comm, recv, t->count, t->dtype, (me + t->n - 1) % t->n, call, event_p);
+		st = choir_recv(a->comm, a->recv, a->count, a->dtype, (me + n - 1) % n, call, event_p);
 	if (st == CHOIR_SUCCESS)
 		st = choir_event_wait(sent, -1);
 	choir_event_release(sent);
 	return st;
 }
 
-static choir_status sendrecv(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call,
-                             choir_event **event_p)
-{
-	int me = choir_comm_rank(comm);
-
-	return choir_sendrecv(comm, send, t->count, (me + 1) % t->n, recv, t->count, (me + t->n - 1) % t->n, t->dtype, call, event_p);
-}
-
 const struct test_case test_cases[] = {
-	{ .name = "allreduce", .reduces = true, .send_elems = count, .recv_elems = count,
-	  .inner = zero, .input = in_op, .result = out_op, .call = allreduce },
-	{ .name = "reduce_scatter", .reduces = true, .send_elems = all_counts, .recv_elems = count,
-	  .inner = my_block, .input = in_op, .result = out_block, .call = reduce_scatter },
-	{ .name = "reduce_scatterv", .reduces = true, .send_elems = s_total, .recv_elems = v_count,
-	  .inner = s_off, .input = in_op, .result = out_scattered, .call = reduce_scatterv },
-	{ .name = "allgather", .send_elems = count, .recv_elems = all_counts,
-	  .inner = my_block, .input = in_op, .result = out_gathered, .call = allgather },
-	{ .name = "allgatherv", .send_elems = v_count, .recv_elems = v_total,
-	  .inner = v_off, .input = in_op, .result = out_gathered_v, .call = allgatherv },
-	{ .name = "alltoall", .send_elems = all_counts, .recv_elems = all_counts,
-	  .inner = zero, .input = in_op, .result = out_turned, .call = alltoall },
-	{ .name = "alltoallv", .send_elems = p_sent, .recv_elems = p_received, .input = in_op, .result = out_turned_v, .call = alltoallv },
-	{ .name = "broadcast", .rooted = true, .send_elems = at_root, .recv_elems = count,
-	  .inner = zero, .input = in_op, .result = out_root, .call = broadcast },
-	{ .name = "reduce", .reduces = true, .rooted = true, .send_elems = count, .recv_elems = at_root,
-	  .inner = zero, .input = in_op, .result = out_op, .call = reduce },
-	{ .name = "send", .waits = true, .send_elems = count, .recv_elems = count, .input = in_op, .result = out_left, .call = send_and_recv },
-	{ .name = "sendrecv", .send_elems = count, .recv_elems = count, .input = in_op, .result = out_left, .call = sendrecv },
+	{ .name = "allreduce",
+	  .reduces = true,
+	  .send_elems = count,
+	  .recv_elems = count,
+	  .inner = zero,
+	  .input = in_op,
+	  .result = out_op,
+	  .call = collective_allreduce },
+	{ .name = "reduce_scatter",
+	  .reduces = true,
+	  .send_elems = all_counts,
+	  .recv_elems = count,
+	  .inner = my_block,
+	  .input = in_op,
+	  .result = out_block,
+	  .call = collective_reduce_scatter },
+	{ .name = "reduce_scatterv",
+	  .reduces = true,
+	  .send_elems = s_total,
+	  .recv_elems = v_count,
+	  .inner = s_off,
+	  .blocks = v_blocks,
+	  .input = in_op,
+	  .result = out_scattered,
+	  .call = collective_reduce_scatterv },
+	{ .name = "allgather",
+	  .send_elems = count,
+	  .recv_elems = all_counts,
+	  .inner = my_block,
+	  .input = in_op,
+	  .result = out_gathered,
+	  .call = collective_allgather },
+	{ .name = "allgatherv",
+	  .send_elems = v_count,
+	  .recv_elems = v_total,
+	  .inner = v_off,
+	  .blocks = v_blocks,
+	  .input = in_op,
+	  .result = out_gathered_v,
+	  .call = collective_allgatherv },
+	{ .name = "alltoall",
+	  .send_elems = all_counts,
+	  .recv_elems = all_counts,
+	  .inner = zero,
+	  .input = in_op,
+	  .result = out_turned,
+	  .call = collective_alltoall },
+	{ .name = "alltoallv",
+	  .send_elems = p_sent,
+	  .recv_elems = p_received,
+	  .blocks = p_blocks,
+	  .input = in_op,
+	  .result = out_turned_v,
+	  .call = collective_alltoallv },
+	{ .name = "broadcast",
+	  .rooted = true,
+	  .send_elems = at_root,
+	  .recv_elems = count,
+	  .inner = zero,
+	  .input = in_op,
+	  .result = out_root,
+	  .call = collective_broadcast },
+	{ .name = "reduce",
+	  .reduces = true,
+	  .rooted = true,
+	  .send_elems = count,
+	  .recv_elems = at_root,
+	  .inner = zero,
+	  .input = in_op,
+	  .result = out_op,
+	  .call = collective_reduce },
+	{ .name = "send",
+	  .waits = true,
+	  .send_elems = count,
+	  .recv_elems = count,
+	  .input = in_op,
+	  .result = out_left,
+	  .call = send_and_recv },
+	{ .name = "sendrecv",
+	  .send_elems = count,
+	  .recv_elems = count,
+	  .input = in_op,
+	  .result = out_left,
+	  .call = collective_sendrecv },
 };
 const size_t n_test_cases = sizeof test_cases / sizeof *test_cases;
+
+choir_status case_call(const struct test_case *tc, const struct trial *t, choir_comm *comm, choir_buffer send,
+                       choir_buffer recv, const choir_call *call, choir_event **event_p)
+{
+	size_t sent[64], from[64], received[64], to[64];
+	int me = choir_comm_rank(comm);
+	struct collective_args args = { .comm = comm,
+		                        .send = send,
+		                        .recv = recv,
+		                        .count = t->count,
+		                        .send_counts = sent,
+		                        .send_offs = from,
+		                        .recv_counts = received,
+		                        .recv_offs = to,
+		                        .dtype = t->dtype,
+		                        .op = t->op,
+		                        .root = t->root };
+
+	for (int r = 0; r < t->n && tc->blocks != NULL; r++) {
+		struct case_block out, in;
+
+		tc->blocks(t, me, r, &out, &in);
+		sent[r] = out.count;
+		from[r] = out.off;
+		received[r] = in.count;
+		to[r] = in.off;
+	}
+	if (tc->blocks != NULL)
+		args.count = received[me];
+	return tc->call(&args, call, event_p);
+}

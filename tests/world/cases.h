@@ -3,6 +3,7 @@
 #ifndef TESTS_CASES_H
 #define TESTS_CASES_H
 
+#include "lib/collective.h"
 #include "world/memory.h"
 
 struct trial {
@@ -12,6 +13,10 @@ struct trial {
 	int n, root;
 	bool in_place, device;
 	const char *options; /* "algorithm=..." or NULL */
+};
+
+struct case_block {
+	size_t count, off;
 };
 
 struct test_case {
@@ -25,8 +30,9 @@ struct test_case {
 	size_t (*inner)(const struct trial *t, int rank);
 	double (*input)(const struct trial *t, int rank, size_t i);
 	double (*result)(const struct trial *t, int rank, size_t i); /* of recv */
-	choir_status (*call)(const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv, const choir_call *call,
-	                     choir_event **event_p);
+	/* v-forms: the blocks between this rank and a peer; NULL = blocks of count */
+	void (*blocks)(const struct trial *t, int me, int peer, struct case_block *send, struct case_block *recv);
+	collective_fn *call;
 };
 
 extern const struct test_case test_cases[];
@@ -36,6 +42,10 @@ extern const size_t n_test_cases;
 size_t case_pair_count(const struct trial *t, int from, int to);
 size_t case_pair_send_off(const struct trial *t, int me, int to);
 size_t case_pair_recv_off(const struct trial *t, int me, int from);
+
+/* case_call: makes the call of a trial. */
+choir_status case_call(const struct test_case *tc, const struct trial *t, choir_comm *comm, choir_buffer send,
+                       choir_buffer recv, const choir_call *call, choir_event **event_p);
 
 /* case_run: one call on this rank, checked to the bit, sentinels included; failures go to the world. */
 void case_run(struct world *world, int rank, choir_comm *comm, const struct test_case *tc, const struct trial *trial);

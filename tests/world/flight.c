@@ -21,7 +21,7 @@ void flight_start(struct flight *flight, struct world *world, choir_comm *comm, 
 {
 	int rank = flight->rank;
 
-	OK(flight->tc->call(&flight->t, comm, flight->send.buffer, flight->recv.buffer, call, &flight->event));
+	OK(case_call(flight->tc, &flight->t, comm, flight->send.buffer, flight->recv.buffer, call, &flight->event));
 }
 
 static void compare(struct flight *flight, struct world *world)

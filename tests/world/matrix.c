@@ -41,7 +41,7 @@ static bool can_run(struct world *world, int rank, choir_comm *comm, const struc
 	tiny.dtype = CHOIR_F32;
 	tiny.op = CHOIR_OP_SUM;
 	call.options = t->options;
-	st = tc->call(&tiny, comm, choir_host(a), choir_host(b), &call, NULL);
+	st = case_call(tc, &tiny, comm, choir_host(a), choir_host(b), &call, NULL);
 	if (st != CHOIR_SUCCESS && st != CHOIR_UNSUPPORTED)
 		world_fail(world, rank, "%s with %s: %s", tc->name, t->options, choir_last_error());
 	return st == CHOIR_SUCCESS;

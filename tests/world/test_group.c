@@ -63,7 +63,7 @@ static void submit(struct kit *kit, struct world *world, int rank, choir_comm *c
 			continue;
 		flight_make(flight, world, rank, tc, &t);
 		if (kit->waits)
-			OK(tc->call(&flight->t, comm, flight->send.buffer, flight->recv.buffer, NULL, NULL));
+			OK(case_call(tc, &flight->t, comm, flight->send.buffer, flight->recv.buffer, NULL, NULL));
 		else
 			flight_start(flight, world, comm, NULL);
 	}

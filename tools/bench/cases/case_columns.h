@@ -28,23 +28,8 @@ bool span_exchangedv(const struct job *job, int k, struct span *out);
 int next_rank(const struct job *job);
 int previous_rank(const struct job *job);
 
-/* case_call.c */
-#define CASE_CALL(name) \
-	choir_status call_##name(const struct job *job, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p)
 /* case_mpi.c */
 #define CASE_MPI(name) int mpi_##name(const struct job *job, const struct mpi_kit *kit, void *send, void *recv)
-
-CASE_CALL(allreduce);
-CASE_CALL(reduce_scatter);
-CASE_CALL(reduce_scatterv);
-CASE_CALL(allgather);
-CASE_CALL(allgatherv);
-CASE_CALL(alltoall);
-CASE_CALL(alltoallv);
-CASE_CALL(broadcast);
-CASE_CALL(reduce);
-CASE_CALL(barrier);
-CASE_CALL(sendrecv);
 
 CASE_MPI(allreduce);
 CASE_MPI(reduce_scatter);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The collectives, once: how large their buffers are, how they are called, what comes out, and what MPI calls the same.  A collective is a row in
- * cases.c; its columns are functions of case_shape.c (sizes and results), case_call.c (choir) and case_mpi.c. */
+/* The collectives, once: how large their buffers are, how they are called, what comes out, and what MPI calls the same.
+ * A collective is a row in cases.c; its columns are functions of case_shape.c (sizes and results), and case_mpi.c;
+ * choir calls it by lib/collective.h. */
 #ifndef BENCH_CASES_H
 #define BENCH_CASES_H
 
 #include "job.h"
+#include "lib/collective.h"
 
 #include <mpi.h>
 
@@ -34,8 +36,7 @@ struct bench_case {
 	void (*shape)(struct job *job, size_t bytes);
 	/* span: the k-th span of this rank's output; false behind the last.  NULL = no output. */
 	bool (*span)(const struct job *job, int k, struct span *out);
-	/* run: event_p NULL = blocking. */
-	choir_status (*run)(const struct job *job, choir_buffer send, choir_buffer recv, const choir_call *call, choir_event **event_p);
+	collective_fn *run;
 	/* mpi: the same by MPI on host memory; send is MPI_IN_PLACE where MPI wants it. */
 	int (*mpi)(const struct job *job, const struct mpi_kit *kit, void *send, void *recv);
 };
@@ -45,6 +46,10 @@ extern const int n_bench_cases;
 
 /* case_find: NULL if there is none of that name. */
 const struct bench_case *case_find(const char *name);
+
+/* case_run: choir's call of the job.  event_p NULL = blocking. */
+choir_status case_run(const struct job *job, choir_buffer send, choir_buffer recv, const choir_call *call,
+                      choir_event **event_p);
 
 /* case_bus_factor: busbw / algbw of n ranks. */
 double case_bus_factor(const struct bench_case *what, int n);

@@ -68,7 +68,7 @@ int replay_enqueue(struct replay *replay, int i)
 static int start(struct by_choir *by, struct replay_item *item)
 {
 	const struct job *job = &item->job;
-	choir_status st = job->what->run(job, item->send, item->recv, &by->call, &item->event);
+	choir_status st = case_run(job, item->send, item->recv, &by->call, &item->event);
 
 	return st == CHOIR_SUCCESS ? EXIT_FINE : ours_failed(job, job->what->name, st, choir_last_error());
 }

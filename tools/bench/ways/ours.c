@@ -73,7 +73,7 @@ static int finish(struct ours *ours, struct set *set)
 
 static int start(struct ours *ours, struct set *set)
 {
-	choir_status st = ours->job->what->run(ours->job, set->send, set->recv, &ours->call, &set->event);
+	choir_status st = case_run(ours->job, set->send, set->recv, &ours->call, &set->event);
 
 	return st == CHOIR_SUCCESS ? EXIT_FINE : ours_failed(ours->job, ours->job->what->name, st, choir_last_error());
 }
@@ -105,7 +105,7 @@ static int once(struct contender *self)
 
 	if (ours->sets->n > 1 || !ours->known)
 		return once_by_events(ours);
-	st = ours->job->what->run(ours->job, ours->sets->set->send, ours->sets->set->recv, &ours->call, NULL);
+	st = case_run(ours->job, ours->sets->set->send, ours->sets->set->recv, &ours->call, NULL);
 	return st == CHOIR_SUCCESS ? EXIT_FINE : ours_failed(ours->job, ours->job->what->name, st, choir_last_error());
 }
 
@@ -214,7 +214,7 @@ bool ours_fits(struct contender *self)
 	struct ours *ours = (struct ours *)self;
 	struct world *world = ours->job->world;
 	struct set *set = ours->sets->set;
-	choir_status st = ours->job->what->run(ours->job, set->send, set->recv, &ours->call, &set->event);
+	choir_status st = case_run(ours->job, set->send, set->recv, &ours->call, &set->event);
 	int refused = st != CHOIR_SUCCESS;
 
 	/* What an algorithm can do depends on what is the same everywhere; a rank alone with its opinion would wait for ever. */
