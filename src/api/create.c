@@ -5,12 +5,14 @@
 #include "api/bootstrap.h"
 #include "exec/engine.h"
 #include "exec/progress.h"
+#include "sparse/share.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { FAILED_DRAIN_MS = 1000 }; /* a failed comm has only the news of its failure left to send */
+enum { SETTLE_MS = 2000 };       /* for peers that have to read the rank's sparse pairs; none does where one failed alone */
 
 static choir_status check_devices(const char *call, int n_local, choir_device *const *devices, choir_comm **comms_out)
 {
@@ -129,6 +131,8 @@ choir_status choir_comm_destroy(choir_comm *comm)
 		progress_drain(comm, FAILED_DRAIN_MS);
 		st = error_set(CHOIR_TIMEOUT, "%s", text);
 	}
+	if (choir_comm_status(comm) == CHOIR_SUCCESS)
+		share_settle(SETTLE_MS);
 	progress_remove(comm);
 	comm_close(comm);
 	comm_release(comm);

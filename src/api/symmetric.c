@@ -118,7 +118,10 @@ static choir_status map_lent(struct symmetric *symmetric, const choir_comm *comm
 	for (int place = 0; place < symmetric->n && !comm->one_process; place++) {
 		if (place == comm->place)
 			continue;
-		TRY(borrow_map(&all[node_ranks(comm)[place]].lent, &symmetric->maps[place]));
+		choir_status st = borrow_map(&all[node_ranks(comm)[place]].lent, &symmetric->maps[place]);
+
+		if (st != CHOIR_SUCCESS)
+			return error_prefix(st, "rank %d", node_ranks(comm)[place]);
 		symmetric->shares[place] = symmetric->maps[place].ptr;
 	}
 	return CHOIR_SUCCESS;

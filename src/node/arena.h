@@ -128,4 +128,8 @@ int peer_watch_open(int64_t pid);
 bool peer_watch_dead(int watch);  /* has it exited?  false for -1, true for PEER_WATCH_GONE */
 void peer_watch_close(int watch); /* negative ones are silent */
 
+/* peer_lost: why memory of process pid cannot be mapped, before the sentence that says what could not be: PEER_DEAD if the process is
+ * dead, or ends within 100 ms (a dying process gives up its files first), else TRANSPORT. */
+choir_status peer_lost(int64_t pid);
+
 #endif

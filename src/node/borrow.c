@@ -2,6 +2,7 @@
 #include "node/borrow.h"
 
 #include "base/error.h"
+#include "node/arena.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -115,8 +116,10 @@ choir_status borrow_map(const struct borrow_address *address, struct borrow_map 
 		base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (off_t)from);
 	if (fd >= 0)
 		close(fd);
-	if (base == MAP_FAILED)
-		return error_set(CHOIR_TRANSPORT, "memory of process %" PRId64 " cannot be mapped here", address->pid);
+	if (base == MAP_FAILED) {
+		error_set(CHOIR_TRANSPORT, "memory of process %" PRId64 " cannot be mapped here", address->pid);
+		return peer_lost(address->pid);
+	}
 	*out = (struct borrow_map){ .base = base, .bytes = bytes, .ptr = (unsigned char *)base + (address->offset - from) };
 	return CHOIR_SUCCESS;
 }

@@ -25,7 +25,7 @@ struct borrow_map {
 	unsigned char *ptr; /* the first byte of what was borrowed */
 };
 
-/* borrow_map: maps a peer's.  TRANSPORT if it cannot be.  borrow_unmap: {0} is silent. */
+/* borrow_map: maps a peer's.  TRANSPORT if it cannot be, PEER_DEAD if that process is dead.  borrow_unmap: {0} is silent. */
 choir_status borrow_map(const struct borrow_address *address, struct borrow_map *out);
 void borrow_unmap(struct borrow_map *map);
 

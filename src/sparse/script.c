@@ -87,8 +87,14 @@ struct pairs sparse_shared_pairs(const struct sparse *sparse, int r)
 choir_status sparse_open(struct sparse *sparse, struct share_view **views, const struct share_address *(*at)(const struct sparse *, int))
 {
 	for (int r = 0; r < sparse->env.layout->n; r++)
-		if (r != sparse->env.me && at(sparse, r)->nonce != 0)
-			TRY(share_open(at(sparse, r), &views[r]));
+		if (r != sparse->env.me && at(sparse, r)->nonce != 0) {
+			choir_status st = share_open(at(sparse, r), &views[r]);
+
+			/* A failure of this rank alone, but a dead rank is one for all. */
+			sparse->only_mine &= st != CHOIR_PEER_DEAD;
+			if (st != CHOIR_SUCCESS)
+				return error_prefix(st, st == CHOIR_PEER_DEAD ? "rank %d is dead, and its pairs cannot be read" : "rank %d", r);
+		}
 	return CHOIR_SUCCESS;
 }
 

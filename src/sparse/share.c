@@ -8,11 +8,13 @@
 
 #include "base/copy.h"
 #include "base/error.h"
+#include "node/arena.h"
 #include "node/shared.h"
 #include "sparse/pool.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SHARE_WHAT  "choir-sparse"
@@ -291,7 +293,7 @@ choir_status share_open(const struct share_address *address, struct share_view *
 	st = shared_find(SHARE_WHAT, address->pid, address->fd, address->nonce, HEAD_BYTES, &view->map);
 	if (st != CHOIR_SUCCESS) {
 		free(view);
-		return st;
+		return st == CHOIR_TRANSPORT ? peer_lost(address->pid) : st;
 	}
 	view->from = (uint64_t)address->line * LINE_BYTES;
 	view->users = 1;
@@ -318,4 +320,25 @@ void share_close(struct share_view *view)
 	/* Under the lock: whoever opens what is lent next finds no user of this. */
 	atomic_fetch_sub_explicit(&head_of(&view->map)->readers, 1, memory_order_release);
 	shared_unlock();
+}
+
+/* What an ended call has lent, and somebody still has to read. */
+static bool is_owed(void)
+{
+	bool owed = false;
+
+	shared_lock();
+	forget_parents();
+	for (const struct share_block *block = blocks; block != NULL && !owed; block = block->next)
+		owed = !block->taken && !is_free(block);
+	shared_unlock();
+	return owed;
+}
+
+void share_settle(int64_t timeout_ms)
+{
+	const struct timespec step = { .tv_nsec = 1000000 };
+
+	for (int64_t ms = 0; ms < timeout_ms && is_owed(); ms++)
+		nanosleep(&step, NULL);
 }

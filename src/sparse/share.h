@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory that the other ranks of the node read where it lies, instead of copies through the arena's slots.  A rank takes a block, makes its pairs in it, lends it
- * and sends its address with numbers that are gathered anyway; a peer opens the address, reads and closes.  Any thread; nothing here waits for anybody. */
+ * and sends its address with numbers that are gathered anyway; a peer opens the address, reads and closes.  Any thread; nothing but share_settle waits for anybody. */
 #ifndef SPARSE_SHARE_H
 #define SPARSE_SHARE_H
 
@@ -34,7 +34,11 @@ void share_lend(struct share_block *block, int readers, struct share_address *ou
 /* share_give: I am done with it.  over: the call ended well, so every reader has opened it or will; else the block is never used again.  NULL is silent. */
 void share_give(struct share_block *block, bool over);
 
-/* share_open: TRANSPORT if it cannot be mapped. */
+/* share_settle: waits, so many ms at most, until all that ended calls of this process have lent was read: peers cannot map it any more
+ * once the process has ended. */
+void share_settle(int64_t timeout_ms);
+
+/* share_open: TRANSPORT if it cannot be mapped, PEER_DEAD if its process is dead. */
 choir_status share_open(const struct share_address *address, struct share_view **out_p);
 const void *share_view_ptr(const struct share_view *view);
 /* share_close: I have read all I need.  NULL is silent. */

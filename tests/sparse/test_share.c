@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Shared blocks: read by others, not used again while somebody reads, and known to a forked process. */
+#include "base/error.h"
 #include "sparse/share.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,6 +178,55 @@ static void other_process(void **state)
 	share_give(block, true);
 }
 
+/* A child lends a block and is killed before the parent has opened it; one that has ended without any trouble is as dead. */
+static void owner_is_dead(void **state)
+{
+	(void)state;
+	for (int killed = 0; killed < 2; killed++) {
+		struct share_address address;
+		struct share_view *view;
+		int ends[2], status;
+		pid_t pid;
+
+		assert_int_equal(pipe(ends), 0);
+		pid = fork();
+		if (pid == 0) {
+			struct share_block *block;
+
+			if (share_take(1000, true, &block) != CHOIR_SUCCESS)
+				_exit(1);
+			share_lend(block, 1, &address);
+			_exit(write(ends[1], &address, sizeof address) == sizeof address && killed ? raise(SIGKILL) : 0);
+		}
+		close(ends[1]);
+		assert_int_equal(read(ends[0], &address, sizeof address), sizeof address);
+		assert_int_equal(read(ends[0], &status, 1), 0); /* the child has lost its files, if nothing else */
+		assert_int_equal(share_open(&address, &view), CHOIR_PEER_DEAD);
+		assert_non_null(strstr(choir_last_error(), "is dead"));
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		close(ends[0]);
+	}
+}
+
+/* What somebody still has to read is waited for, as long as said. */
+static void settles_when_read(void **state)
+{
+	struct share_block *block;
+	struct share_view *view;
+	struct share_address address;
+
+	(void)state;
+	share_settle(INT64_MAX); /* nothing is lent */
+	assert_int_equal(share_take(1000, true, &block), CHOIR_SUCCESS);
+	share_lend(block, 1, &address);
+	share_settle(INT64_MAX); /* the call is not over */
+	share_give(block, true);
+	share_settle(1);
+	assert_int_equal(share_open(&address, &view), CHOIR_SUCCESS);
+	share_close(view);
+	share_settle(INT64_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +236,8 @@ int main(void)
 		cmocka_unit_test(made_either_way),
 		cmocka_unit_test(dropped_by_its_owner),
 		cmocka_unit_test(other_process),
+		cmocka_unit_test(owner_is_dead),
+		cmocka_unit_test(settles_when_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

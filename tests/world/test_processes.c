@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* choir_comm_create: processes of one machine, forked before anything of OpenCL is touched, that meet through shared memory of their own. */
+#include "node/arena.h"
+#include "sparse/share.h"
 #include "world/endings.h"
 #include "world/gate.h"
 #include "world/memory.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -227,6 +230,92 @@ static void leaves_early(struct seat *seat, int per_node)
 	MUST(choir_comm_destroy(comm) == CHOIR_SUCCESS);
 }
 
+/* What rank 0 has lent is opened when that process has ended, or after a while if it does not end. */
+static struct {
+	int64_t pid; /* 0: as soon as asked for */
+	int while_ms;
+} late;
+
+choir_status __real_share_open(const struct share_address *address, struct share_view **out_p);
+choir_status __wrap_share_open(const struct share_address *address, struct share_view **out_p);
+
+choir_status __wrap_share_open(const struct share_address *address, struct share_view **out_p)
+{
+	if (address->pid == late.pid) {
+		struct pollfd process = { .fd = peer_watch_open(late.pid), .events = POLLIN };
+
+		poll(&process, 1, late.while_ms);
+		peer_watch_close(process.fd);
+	}
+	return __real_share_open(address, out_p);
+}
+
+static choir_status die(void *ctx, size_t ind_count, choir_dtype ind_dtype, size_t val_count, choir_dtype val_dtype, choir_buffer *ind, choir_buffer *val)
+{
+	(void)ctx, (void)ind_count, (void)ind_dtype, (void)val_count, (void)val_dtype, (void)ind, (void)val;
+	raise(SIGKILL);
+	return CHOIR_SUCCESS;
+}
+
+static choir_status sum_sparse(choir_comm *comm, const char *options, choir_sparse_alloc_fn alloc, int32_t *ind, float *val)
+{
+	choir_sparse_attr attr = CHOIR_SPARSE_ATTR_INIT;
+	choir_call call = CHOIR_CALL_INIT;
+	int32_t my_ind[] = { 5, 1 + choir_comm_rank(comm) };
+	float my_val[] = { 1, 2 };
+	size_t n_ind = 8, n_val = 8;
+
+	attr.alloc_fn = alloc;
+	call.options = options;
+	return choir_sparse_allreduce(comm, choir_host(my_ind), 2, choir_host(my_val), 2, alloc == NULL ? choir_host(ind) : choir_none(), &n_ind,
+				      alloc == NULL ? choir_host(val) : choir_none(), &n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, &attr, &call, NULL);
+}
+
+static const char *const shared_ways[] = { "algorithm=allgather", "algorithm=split" };
+
+/* Rank 0 is killed when it has told the others where its pairs are, and they have not looked yet. */
+static void killed_sparse(struct seat *seat, int way)
+{
+	int32_t ind[8];
+	float val[8];
+	choir_comm *comm;
+	int64_t *pid = (int64_t *)seat->table->bytes[0];
+
+	create(seat, 1, 0, 30000, &comm);
+	if (seat->rank == 0)
+		*pid = getpid();
+	pthread_barrier_wait(&seat->table->barrier);
+	if (seat->rank != 0) {
+		late.pid = *pid;
+		late.while_ms = 20000;
+	}
+	MUST(sum_sparse(comm, shared_ways[way], seat->rank == 0 ? die : NULL, ind, val) == CHOIR_PEER_DEAD);
+	MUST(says(choir_last_error(), "rank 0 is dead|sparse_allreduce"));
+	MUST(choir_barrier(comm, NULL, NULL) == CHOIR_PEER_DEAD);
+	choir_comm_destroy(comm);
+}
+
+/* Rank 0 ends after its last call: what the others have not read yet stays until they have. */
+static void leaves_early_sparse(struct seat *seat, int way)
+{
+	int32_t ind[8];
+	float val[8];
+	choir_comm *comm;
+	int64_t *pid = (int64_t *)seat->table->bytes[0];
+
+	create(seat, 1, 0, 30000, &comm);
+	if (seat->rank == 0)
+		*pid = getpid();
+	pthread_barrier_wait(&seat->table->barrier);
+	if (seat->rank != 0) {
+		late.pid = *pid;
+		late.while_ms = 200;
+	}
+	MUST(sum_sparse(comm, shared_ways[way], NULL, ind, val) == CHOIR_SUCCESS);
+	MUST(ind[0] == 1 && val[0] == 2 && ind[seat->table->n] == 5 && val[seat->table->n] == (float)seat->table->n);
+	MUST(choir_comm_destroy(comm) == CHOIR_SUCCESS);
+}
+
 static void run_processes(int n, int what, process_fn fn, int who_is_killed)
 {
 	struct table *table = mmap(NULL, sizeof *table, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -299,10 +388,21 @@ static void test_leaves_early(void **state)
 	run_processes(3, 1, leaves_early, -1);
 }
 
+static void test_sparse_ends(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 2; way++)
+		for (int n = 2; n <= 3; n++) {
+			run_processes(n, way, killed_sparse, 0);
+			run_processes(n, way, leaves_early_sparse, -1);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_work), cmocka_unit_test(test_killed), cmocka_unit_test(test_killed_inside),
-		                            cmocka_unit_test(test_registered_again), cmocka_unit_test(test_leaves_early) };
+		                            cmocka_unit_test(test_registered_again), cmocka_unit_test(test_leaves_early),
+		                            cmocka_unit_test(test_sparse_ends) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
