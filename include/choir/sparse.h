@@ -22,8 +22,9 @@ typedef enum choir_sparse_wire {
 	CHOIR_SPARSE_WIRE_BF16 = 2,
 } choir_sparse_wire;
 
-/* Called once, before the event completes, on a thread of ours, with temporary buffers: copy inside.  Host pointers if the send buffers
- * were host memory, else cl_mem.  A status other than SUCCESS becomes the event's.  A blocking choir call inside returns WOULD_DEADLOCK. */
+/* Called once, before the event completes, on a thread of ours, with temporary buffers: copy inside.  Host pointers if both send buffers
+ * are host memory, else cl_mem: for SVM, USM and choir_none() too, so a rank of a host program that sends nothing gives choir_host().
+ * Without any result both are none.  A status other than SUCCESS becomes the event's.  A blocking choir call inside returns WOULD_DEADLOCK. */
 typedef choir_status (*choir_sparse_completion_fn)(void *fn_ctx, choir_buffer ind, size_t ind_count, choir_dtype ind_dtype,
                                                    choir_buffer val, size_t val_count, choir_dtype val_dtype);
 

@@ -197,6 +197,12 @@ release_ind:
 	return st;
 }
 
+/* completion_fn gets host pointers of a rank whose send buffers are host memory, both of them. */
+static bool lends_host(const struct sparse_call *call)
+{
+	return call->send_ind.kind == CHOIR_BUFFER_HOST && call->send_val.kind == CHOIR_BUFFER_HOST;
+}
+
 static choir_status call_completion(void *state)
 {
 	struct sparse *sparse = state;
@@ -204,7 +210,7 @@ static choir_status call_completion(void *state)
 	choir_buffer ind = choir_none(), val = choir_none();
 
 	error_set(CHOIR_SUCCESS, "%s", "");
-	if (sparse->count > 0 && sparse->call.send_ind.kind == CHOIR_BUFFER_MEM) {
+	if (sparse->count > 0 && !lends_host(&sparse->call)) {
 		keep_outcome(sparse, lend_on_device(sparse));
 		return CHOIR_SUCCESS;
 	}

@@ -16,9 +16,9 @@ choir_device *case_devices[N_KINDS];
 /* What a rank gives: host memory is lent, so that a test may still change what it holds. */
 static choir_buffer give(enum memory memory, const void *from, size_t bytes)
 {
-	if (bytes == 0)
-		return choir_none();
-	return memory == IN_HOST ? choir_host(from) : buffer_make(memory, from, bytes);
+	if (memory == IN_HOST)
+		return choir_host(from);
+	return bytes == 0 ? choir_none() : buffer_make(memory, from, bytes);
 }
 
 /* Fresh memory full of sentinels. */
@@ -50,8 +50,10 @@ static choir_status on_complete(void *ctx, choir_buffer ind, size_t ind_count, c
 
 	assert_int_equal(choir_dtype_bytes(ind_dtype), side->ind_bytes);
 	assert_int_equal(choir_dtype_bytes(val_dtype), side->elem_bytes);
-	if (ind_count > 0 && side->in.count > 0 && side->send <= IN_MEM)
-		assert_int_equal(ind.kind, side->send == IN_MEM ? CHOIR_BUFFER_MEM : CHOIR_BUFFER_HOST);
+	if (ind_count > 0) {
+		assert_int_equal(ind.kind, side->lends_mem ? CHOIR_BUFFER_MEM : CHOIR_BUFFER_HOST);
+		assert_int_equal(val.kind, ind.kind);
+	}
 	keep(side, ind, ind_count, val, val_count);
 	side->calls++;
 	return side->answer;
@@ -88,10 +90,11 @@ void case_fill(struct side *side, const struct test_case *c, int rank, uint64_t 
 {
 	size_t row = c->width * choir_dtype_bytes(c->val_dtype);
 
-	*side = (struct side){ .device = device, .send = c->memory, .recv = c->memory, .ind_bytes = choir_dtype_bytes(c->ind_dtype),
+	*side = (struct side){ .device = device, .ind_in = c->memory, .val_in = c->memory, .recv = c->memory, .ind_bytes = choir_dtype_bytes(c->ind_dtype),
 			       .elem_bytes = choir_dtype_bytes(c->val_dtype) };
 	if (c->any_memory) {
-		side->send = any_memory(seed);
+		side->ind_in = any_memory(seed);
+		side->val_in = any_memory(seed);
 		side->recv = any_memory(seed);
 	}
 	side->in.count = reference_next(seed) % 4 == 0 ? 0 : reference_next(seed) % (c->most_pairs + 1);
@@ -110,8 +113,11 @@ void case_fill(struct side *side, const struct test_case *c, int rank, uint64_t 
 			((int64_t *)side->stored)[i] = side->in.ind[i];
 	}
 	reference_random(seed, c->val_dtype, c->specials, side->in.val, side->in.count * c->width);
-	side->send_ind = give(side->send, side->stored, side->in.count * side->ind_bytes);
-	side->send_val = give(side->send, side->in.val, side->in.count * row);
+	side->send_ind = give(side->ind_in, side->stored, side->in.count * side->ind_bytes);
+	side->send_val = give(side->val_in, side->in.val, side->in.count * row);
+	if (side->in.count == 0 && rank % 2 == 1)
+		side->send_ind = side->send_val = choir_none();
+	side->lends_mem = side->send_ind.kind != CHOIR_BUFFER_HOST || side->send_val.kind != CHOIR_BUFFER_HOST;
 }
 
 struct sparse_call case_call(struct side *side, const struct test_case *c, size_t capacity)
@@ -203,10 +209,10 @@ static void check_side(const struct test_case *c, struct world_rank *rank, struc
 
 void case_free(struct side *side)
 {
-	if (side->send != IN_HOST) {
+	if (side->ind_in != IN_HOST)
 		buffer_free(side->send_ind);
+	if (side->val_in != IN_HOST)
 		buffer_free(side->send_val);
-	}
 	buffer_free(side->recv_ind);
 	buffer_free(side->recv_val);
 	reference_free(&side->in);

@@ -168,7 +168,7 @@ static choir_status side_start(struct side *s, struct world *world, int rank, ch
 	choir_sparse_attr attr = CHOIR_SPARSE_ATTR_INIT;
 	choir_call call = CHOIR_CALL_INIT;
 	const struct reference_pairs *in = &t->in[rank];
-	bool buffers = way == RECEIVES || way == FALLS_SHORT;
+	bool buffers = way == RECEIVES || way == FALLS_SHORT, named;
 
 	*s = (struct side){ .world = world, .rank = rank, .trial = t, .way = way, .answer = answer };
 	put(&s->send_ind, s, t->stored[rank], in->count * t->ind_bytes);
@@ -184,8 +184,9 @@ static choir_status side_start(struct side *s, struct world *world, int rank, ch
 		memory_make(&s->recv_ind, world->device, t->device, t->want.count * t->ind_bytes, 8);
 		memory_make(&s->recv_val, world->device, t->device, t->want.count * t->val_bytes, 16);
 	}
-	return choir_sparse_allreduce(comm, in->count > 0 ? s->send_ind.buffer : choir_none(), in->count,
-	                              in->count > 0 ? s->send_val.buffer : choir_none(), in->count * t->width,
+	named = in->count > 0 || !t->device; /* a rank that gives nothing gets what a rank with cl_mem gets */
+	return choir_sparse_allreduce(comm, named ? s->send_ind.buffer : choir_none(), in->count,
+	                              named ? s->send_val.buffer : choir_none(), in->count * t->width,
 	                              buffers ? s->recv_ind.buffer : choir_none(), &s->ind_count, buffers ? s->recv_val.buffer : choir_none(),
 	                              &s->val_count, t->ind_dtype, t->val_dtype, t->op, &attr, &call, &s->event);
 }
