@@ -90,7 +90,7 @@ static choir_status carry_out(choir_comm *comm, struct prepared *prepared, const
 	const char *name = prepared->key.form->name;
 	size_t n_parts = prepared->n_parts, n = at_once(prepared);
 	bool pair = is_pair(prepared);
-	choir_status st = CHOIR_SUCCESS;
+	choir_status st = CHOIR_SUCCESS; /* after the last part the call may be gone */
 
 	for (size_t first = 0; first < n_parts && st == CHOIR_SUCCESS; first += n) {
 		uint64_t seq = comm->engine.next_seq;

@@ -72,7 +72,7 @@ static choir_status take_run(struct choir_comm *comm, struct prepared *prepared,
 		*at = run;
 	}
 	if (run->part != part) {
-		run->name[0] = '\0';
+		run->named = true; /* as another call */
 		st = bind(run, prepared, part);
 	}
 	if (st != CHOIR_SUCCESS) {
@@ -81,9 +81,10 @@ static choir_status take_run(struct choir_comm *comm, struct prepared *prepared,
 	}
 	run->on_the_spot = !part->bound.pair;
 	run->deadline_ms = deadline_ms > 0 ? deadline_ms : comm->deadline_ms;
-	if (name != NULL || run->named || run->name[0] == '\0')
+	if (name != NULL || run->named) {
 		run_set_name(run, name != NULL ? name : prepared->name);
-	run->named = name != NULL;
+		run->named = name != NULL;
+	}
 	*out_p = run;
 	return CHOIR_SUCCESS;
 }

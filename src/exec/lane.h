@@ -27,11 +27,14 @@ static inline bool lane_reached(struct run *run, int rank, uint32_t phase)
 {
 	const struct choir_comm *comm = run->comm;
 	int first = rank == PLAN_ALL ? 0 : comm->layout.place_of[rank], end = rank == PLAN_ALL ? comm->node_size : first + 1;
+	const struct arena_lane *lane = comm_lane(comm, first, run->lane);
+	uint64_t seq = run->seq + 1, hash = run->bound.record_hash;
+	uint32_t step = arena_step(run->plan_index, phase);
 
-	for (int local_rank = first; local_rank < end; local_rank++) {
-		struct lane_view view = lane_look(run, local_rank, phase);
+	for (int local_rank = first; local_rank < end; local_rank++, lane += COMM_LANES) {
+		uint64_t flag = atomic_load_explicit(&lane->flag, memory_order_acquire);
 
-		if (!view.reached || !view.alike)
+		if (flag >> 24 != seq || lane->call != hash || !arena_reached(flag, seq, step))
 			return false;
 	}
 	run->met_node |= rank == PLAN_ALL || comm->node_size == 2;

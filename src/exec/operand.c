@@ -238,15 +238,11 @@ static void copy(const struct table_step *step, void *const *at)
 		copy_host_plain(at[0], at[1], step->len);
 }
 
-bool operand_table_do(const struct operand_table *table, const struct run *run, uint32_t id)
+void operand_table_do_step(const struct table_step *step, const struct run *run)
 {
-	const struct table_step *step;
 	uint64_t shifts[N_MOVES];
 	void *at[TABLE_OPERANDS];
 
-	if (id >= TABLE_STEPS || table->steps[id].n == 0)
-		return false;
-	step = &table->steps[id];
 	find_shifts(run, shifts);
 	for (uint32_t i = 0; i < step->n; i++)
 		at[i] = step->at[i] + shifts[step->moves[i]];
@@ -254,7 +250,6 @@ bool operand_table_do(const struct operand_table *table, const struct run *run, 
 		copy(step, at);
 	else
 		reduce_host(&step->call, at, (const void *const *)(at + step->n_dst));
-	return true;
 }
 
 void operand_table_fini(struct operand_table *table)

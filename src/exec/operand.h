@@ -57,7 +57,15 @@ struct operand_table {
  * operand_table_do: does the step if it is in the table.  operand_table_fini: frees what it holds. */
 void operand_table_bind(struct operand_table *table, struct run *run);
 void operand_table_load(const struct operand_table *table, struct run *run);
-bool operand_table_do(const struct operand_table *table, const struct run *run, uint32_t id);
+void operand_table_do_step(const struct table_step *step, const struct run *run);
+static inline bool operand_table_do(const struct operand_table *table, const struct run *run, uint32_t id)
+{
+	bool is_there = id < TABLE_STEPS && table->steps[id].n > 0;
+
+	if (is_there)
+		operand_table_do_step(&table->steps[id], run);
+	return is_there;
+}
 void operand_table_fini(struct operand_table *table);
 
 #endif

@@ -116,7 +116,7 @@ choir_status run_admit(struct run *run, bool *moved)
 		return CHOIR_SUCCESS;
 	run->in_line = run->plan != NULL && run->plan->slot_used <= ARENA_LINE_BYTES;
 	run->held_back = run->in_line && only_gives(run->plan);
-	if (run->plan != NULL)
+	if (run->plan != NULL && (!run->in_line || run->bound.lists))
 		TRY(slot_ring_allocate(run));
 	operand_say_segments(run);
 	announce(run, lane);
