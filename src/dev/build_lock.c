@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define POLL_NS 5000000
+#define POLL_US 5000
 #define LONGEST_NS INT64_C(10000000000)
 
 int build_lock_open(const char *path)
@@ -59,7 +59,7 @@ int build_lock_take(int64_t until_ns)
 			close(fd);
 			return -1;
 		}
-		nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
+		wait_sleep_us(POLL_US);
 	}
 	return fd;
 }

@@ -3,10 +3,11 @@
 #ifndef DEV_PROGRAM_H
 #define DEV_PROGRAM_H
 
+#include "base/wait.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 struct program;
 
@@ -26,10 +27,7 @@ bool program_cache_fini(struct program_cache *cache);
 /* program_now_ns: of CLOCK_MONOTONIC. */
 static inline int64_t program_now_ns(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+	return wait_now_ns();
 }
 
 /* build_lock_take: waits until no other process of this user builds OpenCL programs (PoCL's cache on disk races), for ten seconds and half of the

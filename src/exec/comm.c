@@ -2,13 +2,13 @@
 #include "exec/comm.h"
 
 #include "base/log.h"
+#include "base/wait.h"
 #include "exec/engine.h"
 #include "exec/layout.h"
 #include "exec/prepared.h"
 #include "exec/steps.h"
 #include "exec/symmetric.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +85,7 @@ void comm_close(struct choir_comm *comm)
 	if (comm->device == NULL) /* closed before */
 		return;
 	while (!engine_enter(&comm->engine)) /* whoever was in the engine is on his way out, and nobody comes in */
-		sched_yield();
+		wait_yield();
 	free_pool(comm);
 	free_inline_runs(comm);
 	prepared_drop(comm);

@@ -6,26 +6,19 @@
  * all other plans, the states of the run go on (exec/run.c), as for all runs. */
 #include "exec/inline.h"
 
+#include "base/wait.h"
 #include "exec/device_wait.h"
 #include "exec/engine.h"
 #include "exec/lane.h"
 #include "exec/p2p.h"
 #include "exec/progress.h"
-#include "exec/relax.h"
 #include "exec/run_admit.h"
 #include "exec/steps.h"
 #include "exec/withdraw.h"
 
-#include <sched.h>
 #include <string.h>
 
-/* How often another rank is looked at, by a step and by the states (some 50 us), before the run goes the usual way; messages are taken from the transport once in so many rounds. */
-enum { STEP_ROUNDS = 500, STATE_ROUNDS = 2000, PIECE_ROUNDS = 64, TRANSPORT_EVERY = 8 };
-
-static int rounds_of(const struct choir_comm *comm, int most)
-{
-	return comm->crowded ? 1 : most;
-}
+enum { TRANSPORT_EVERY = 8 }; /* rounds between two looks for messages of the transport */
 
 /* --- the right to drive, and the runs --- */
 
@@ -212,13 +205,13 @@ static void send_in_order(struct run *run)
 
 static void recv_in_order(struct run *run)
 {
-	int rounds = rounds_of(run->comm, PIECE_ROUNDS);
+	int rounds = wait_inline_rounds(WAIT_PIECE, run->comm->crowded);
 	bool done = false;
 
 	for (int i = 0; i < rounds; i++) {
 		if (p2p_take(run, run->plan->steps, &done) != CHOIR_SUCCESS || done)
 			break;
-		relax();
+		wait_spin();
 	}
 	if (done)
 		run->state = RUN_ENDED;
@@ -238,7 +231,7 @@ static bool node_is_met(struct run *run, const struct operand_table *table)
 static bool meet_node(struct run *run, const struct operand_table *table)
 {
 	const struct plan *plan = run->plan;
-	int rounds = rounds_of(run->comm, STEP_ROUNDS);
+	int rounds = wait_inline_rounds(WAIT_STEP, run->comm->crowded);
 	bool moved = false;
 
 	for (int i = 0; i < rounds; i++) {
@@ -246,7 +239,7 @@ static bool meet_node(struct run *run, const struct operand_table *table)
 			return true;
 		if (run_meet(run, &moved) != CHOIR_SUCCESS || moved)
 			break;
-		relax();
+		wait_spin();
 	}
 	return run->state == RUN_MAP && run->plan == plan;
 }
@@ -281,7 +274,7 @@ static void prefetch_next_lane(const struct run *run)
 static bool do_step(struct run *run, const struct operand_table *table, uint32_t id)
 {
 	const struct plan_step *step = &run->plan->steps[id];
-	int rounds = rounds_of(run->comm, STEP_ROUNDS);
+	int rounds = wait_inline_rounds(WAIT_STEP, run->comm->crowded);
 	bool done = false;
 
 	if (operand_table_do(table, run, id))
@@ -293,7 +286,7 @@ static bool do_step(struct run *run, const struct operand_table *table, uint32_t
 			break;
 		if (run->unsaid)
 			run_say(run);
-		relax();
+		wait_spin();
 	}
 	return done;
 }
@@ -382,7 +375,7 @@ static bool advance(struct run *const *runs, size_t n, int idle, size_t *left, c
 static choir_status by_states(struct run *const *runs, size_t n, choir_event **event_p)
 {
 	struct choir_comm *comm = runs[0]->comm;
-	int rounds = rounds_of(comm, STATE_ROUNDS);
+	int rounds = wait_inline_rounds(WAIT_STATES, comm->crowded);
 	bool pair = runs[0]->bound.pair; /* once the right is given back the runs are another thread's */
 	const struct run *failed = NULL;
 	size_t left = n;
@@ -390,10 +383,8 @@ static choir_status by_states(struct run *const *runs, size_t n, choir_event **e
 	for (int idle = 0; left > 0 && failed == NULL && idle < rounds; idle++) {
 		if (advance(runs, n, idle, &left, &failed) || (!pair && device_block(runs[0])))
 			idle = 0;
-		else if (device_shares_core(comm) && device_busy(runs[0]))
-			sched_yield();
 		else
-			relax();
+			wait_inline(device_shares_core(comm) && device_busy(runs[0]));
 		if (pair && atomic_load_explicit(&comm->failed, memory_order_relaxed) != CHOIR_SUCCESS)
 			break;
 	}

@@ -6,13 +6,12 @@
  * an event, and sleeps on a condition variable while there is nothing unfinished. */
 #include "exec/progress.h"
 
+#include "base/wait.h"
 #include "exec/comm.h"
+#include "exec/device_wait.h"
 #include "exec/engine.h"
-#include "exec/idle.h"
 
-#include <sched.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum {
 	CHECK_NS = 20 * 1000 * 1000,
@@ -34,14 +33,6 @@ static struct {
 } world = { .lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER };
 
 static _Atomic int generation;
-
-int64_t progress_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* A forked child has none of the parent's threads, and must not drive the parent's comms, whose arenas it shares. */
 static void forked(void)
@@ -107,7 +98,16 @@ static bool has_work(struct choir_comm *comm)
 	return !engine_idle(comm) || (comm->pump != NULL && pump_busy(comm->pump));
 }
 
-static bool work_left(struct idle_for *why)
+/* What the comm's device is doing just now. */
+static void add_device(struct wait_for *why, const struct choir_comm *comm)
+{
+	bool busy = atomic_load_explicit(&comm->engine.device_busy, memory_order_relaxed);
+
+	why->device |= busy;
+	why->shares |= busy && device_shares_core(comm);
+}
+
+static bool work_left(struct wait_for *why)
 {
 	bool left = false;
 
@@ -118,7 +118,7 @@ static bool work_left(struct idle_for *why)
 		left |= here;
 		why->polled |= here && comm->pump != NULL && pump_polled(comm->pump);
 		why->crowded |= comm->crowded;
-		idle_add_device(why, comm);
+		add_device(why, comm);
 	}
 	pthread_mutex_unlock(&world.lock);
 	return left;
@@ -131,7 +131,7 @@ static void sleep_once(choir_event *event, int64_t sleep_us)
 	uint32_t seen;
 
 	if (bell == NULL) {
-		sched_yield();
+		wait_yield();
 		return;
 	}
 	seen = bell_arm(bell);
@@ -143,7 +143,7 @@ static void sleep_once(choir_event *event, int64_t sleep_us)
 }
 
 /* One round with nothing to do. */
-static void idle_round(struct idle *idle, const struct choir_comm *mine, choir_event *event, const struct idle_for *why)
+static void idle_round(struct wait *idle, const struct choir_comm *mine, choir_event *event, const struct wait_for *why)
 {
 	int64_t sleep_us;
 
@@ -151,17 +151,17 @@ static void idle_round(struct idle *idle, const struct choir_comm *mine, choir_e
 		idle->rounds = 0;
 		return;
 	}
-	sleep_us = idle_pass(idle, why);
+	sleep_us = wait_round(idle, why);
 	if (sleep_us > 0)
 		sleep_once(event, sleep_us);
 }
 
 /* The slow look, when it is due. */
-static void look_at_all(struct idle *idle, int64_t now)
+static void look_at_all(struct wait *idle, int64_t now)
 {
 	int64_t took = 0;
 
-	idle_look_at_clock(idle, now);
+	wait_look_at_clock(idle, now);
 	if (now < idle->next_check_ns)
 		return;
 	if (idle->next_check_ns != 0) {
@@ -169,16 +169,6 @@ static void look_at_all(struct idle *idle, int64_t now)
 		took = progress_now_ns() - now; /* it looks at all that is in flight */
 	}
 	idle->next_check_ns = now + (took > CHECK_NS / CHECK_SHARE ? took * CHECK_SHARE : CHECK_NS);
-}
-
-/* The end of a wait of timeout_ms from now; one that would come after the end of time never comes. */
-static int64_t end_of(int64_t timeout_ms)
-{
-	int64_t end;
-
-	if (timeout_ms < 0 || __builtin_mul_overflow(timeout_ms, INT64_C(1000000), &end) || __builtin_add_overflow(end, progress_now_ns(), &end))
-		return INT64_MAX;
-	return end;
 }
 
 static void wake_background(void)
@@ -191,25 +181,25 @@ static void wake_background(void)
 /* A waiter goes: what it leaves unfinished is the background thread's. */
 static void leave(void)
 {
-	struct idle_for ignored = { .polled = false };
+	struct wait_for ignored = { .polled = false };
 
 	if (atomic_fetch_sub(&world.drivers, 1) == 1 && work_left(&ignored))
 		progress_kick();
 }
 
-static void idle_in(struct idle *idle, const struct choir_comm *comm, choir_event *event, bool polled)
+static void idle_in(struct wait *idle, const struct choir_comm *comm, choir_event *event, bool polled)
 {
-	struct idle_for why = { .polled = polled, .crowded = comm->crowded, .called = true };
+	struct wait_for why = { .polled = polled, .crowded = comm->crowded, .called = true };
 
-	idle_add_device(&why, comm);
+	add_device(&why, comm);
 	idle_round(idle, comm, event, &why);
 }
 
 bool progress_wait(choir_event *event, int64_t timeout_ms)
 {
 	struct choir_comm *comm = event->comm;
-	struct idle idle = { 0 };
-	int64_t end = end_of(timeout_ms);
+	struct wait idle = { 0 };
+	int64_t end = wait_end_ns(timeout_ms);
 	bool polled = comm->pump != NULL && pump_polled(comm->pump), moved;
 
 	atomic_fetch_add(&world.drivers, 1);
@@ -217,7 +207,7 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 		moved = engine_drive(comm, round % OTHERS_EVERY == OTHERS_EVERY - 1);
 		if (event_is_complete(event))
 			break;
-		if (round % LOOK_EVERY == LOOK_EVERY - 1 || idle_is_long(&idle) || end != INT64_MAX) {
+		if (round % LOOK_EVERY == LOOK_EVERY - 1 || wait_is_long(&idle) || end != INT64_MAX) {
 			int64_t now = progress_now_ns();
 
 			if (now >= end)
@@ -235,8 +225,8 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 
 bool progress_drain(struct choir_comm *comm, int64_t timeout_ms)
 {
-	struct idle idle = { 0 };
-	int64_t end = end_of(timeout_ms);
+	struct wait idle = { 0 };
+	int64_t end = wait_end_ns(timeout_ms);
 
 	atomic_fetch_add(&world.drivers, 1);
 	while (has_work(comm)) {
@@ -282,13 +272,13 @@ static void *background(void *number)
 	unsigned life = (unsigned)(uintptr_t)number;
 
 	while (rest(life)) {
-		struct idle idle = { 0 };
+		struct wait idle = { 0 };
 
 		for (unsigned round = 0;; round++) {
-			struct idle_for why = { .polled = false };
+			struct wait_for why = { .polled = false };
 			bool moved = drive_others(NULL);
 
-			if (round % LOOK_EVERY == LOOK_EVERY - 1 || idle_is_long(&idle))
+			if (round % LOOK_EVERY == LOOK_EVERY - 1 || wait_is_long(&idle))
 				look_at_all(&idle, progress_now_ns());
 			if (moved) {
 				idle.rounds = 0;

@@ -3,11 +3,15 @@
 #ifndef EXEC_PROGRESS_H
 #define EXEC_PROGRESS_H
 
+#include "base/wait.h"
 #include "exec/event.h"
 
 #include <stdint.h>
 
-int64_t progress_now_ns(void);
+static inline int64_t progress_now_ns(void)
+{
+	return wait_now_ns();
+}
 
 /* progress_generation: changes in a forked child, where what was made before is not to be touched. */
 int progress_generation(void);

@@ -6,8 +6,8 @@
 #include "net/lending.h"
 
 #include "base/error.h"
+#include "base/wait.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -48,7 +48,7 @@ void lending_hold(struct pump_message *message)
 	while (!atomic_compare_exchange_weak_explicit(&message->held, &held, HELD_FOR_EVER, memory_order_acquire, memory_order_acquire) &&
 	       held != HELD_FOR_EVER) {
 		if (held == HELD_MOVING)
-			sched_yield();
+			wait_yield();
 		held = HELD_IN_CHANNEL;
 	}
 }

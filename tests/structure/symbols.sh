@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the rooms' objects call: no room defines what a higher or neighbouring one needs from it the wrong way, and nothing in the library prints or
-# ends the process.
+# What the rooms' objects call: no room defines what a higher or neighbouring one needs from it the wrong way, nothing in the library prints or ends the
+# process, and threads wait by src/base/wait.h only (libchoir-mpi, a library of its own, apart).
 # usage: symbols.sh NM LIST      LIST has lines "room NAME LOWER..." each followed by that room's object files, one a line
 set -eu
 nm=$1 list=$2
@@ -41,6 +41,9 @@ BEGIN {
 		"__printf_chk __vprintf_chk", words, " ")
 	for (i = 1; i <= n; i++)
 		forbidden[words[i]] = 1
+	n = split("sched_yield nanosleep clock_nanosleep usleep sleep thrd_yield thrd_sleep pthread_yield", words, " ")
+	for (i = 1; i <= n; i++)
+		waits[words[i]] = 1
 }
 $1 == "room" {
 	rooms[$2] = 1
@@ -68,6 +71,8 @@ END {
 		name = use_name[i]
 		if (name in forbidden)
 			breaks(use_file[i] ": the library must not use " name)
+		else if (name in waits && use_room[i] != "mpi" && use_file[i] !~ /(^|\/)wait\.[^\/]*o$/)
+			breaks(use_file[i] ": threads wait by src/base/wait.h, not by " name)
 		else if (name == "choir_transport_wake" || use_room[i] == "mpi" && name ~ /^choir_/)
 			continue # transports are written to the public face, ours too
 		else if (name in owner && !((use_room[i], owner[name]) in may))

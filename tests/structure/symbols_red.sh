@@ -41,4 +41,11 @@ done
 compile low '#include <assert.h>
 void low(int x); void low(int x) { assert(x > 1); }'
 verdict red assert
+for call in 'sched_yield()' 'usleep(1)' 'nanosleep(0, 0)'; do
+	compile low "#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+void low(void); void low(void) { $call; }"
+	verdict red "$call"
+done
 exit $bad

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* The wait policy's table: how many rounds pass before a thread sleeps, and for how long. */
+#include "base/wait.h"
+#include "support.h"
+
+/* Rounds before the first sleep. */
+static void check(struct wait_for why, bool is_slow, unsigned rounds, int64_t sleep_us)
+{
+	struct wait wait = { .is_slow = is_slow };
+
+	for (unsigned i = 0; i < rounds; i++)
+		assert_int_equal(wait_round(&wait, &why), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(wait_round(&wait, &why), sleep_us);
+	wait.rounds = 0; /* something moved */
+	assert_int_equal(wait_round(&wait, &why), rounds > 0 ? 0 : sleep_us);
+}
+
+static void every_row(void **state)
+{
+	(void)state;
+	check((struct wait_for){ .device = true }, false, 2400, 50);
+	check((struct wait_for){ .device = true, .polled = true, .called = true }, false, 2400, 50);
+	check((struct wait_for){ .device = true, .shares = true }, false, 2000, 50);
+	check((struct wait_for){ .polled = true, .called = true }, false, 460, 200);
+	check((struct wait_for){ .polled = true, .called = true }, true, 20, 50);
+	check((struct wait_for){ .polled = true, .crowded = true }, true, 4, 50);
+	check((struct wait_for){ .called = true }, true, 1000, 20000);
+	check((struct wait_for){ .called = true, .crowded = true }, false, 60, 20000);
+	check((struct wait_for){ .called = false }, false, 460, 20000);
+}
+
+static void a_wait_becomes_slow(void **state)
+{
+	struct wait wait = { 0 };
+
+	(void)state;
+	wait_look_at_clock(&wait, 5000);
+	assert_false(wait.is_slow);
+	wait_look_at_clock(&wait, 5000 + 1999999);
+	assert_false(wait.is_slow);
+	wait_look_at_clock(&wait, 5000 + 2000000);
+	assert_true(wait.is_slow);
+}
+
+static void ends(void **state)
+{
+	int64_t now = wait_now_ns(), end = wait_end_ns(1000);
+
+	(void)state;
+	assert_true(end >= now + 1000000000 && end <= wait_now_ns() + 1000000000);
+	assert_true(wait_end_ns(-1) == INT64_MAX);
+	assert_true(wait_end_ns(INT64_MAX) == INT64_MAX);
+	assert_true(wait_end_ns(INT64_MAX / 1000000) == INT64_MAX);
+}
+
+static void inline_rounds(void **state)
+{
+	(void)state;
+	assert_int_equal(wait_inline_rounds(WAIT_STATES, false), 2000);
+	assert_int_equal(wait_inline_rounds(WAIT_STEP, false), 500);
+	assert_int_equal(wait_inline_rounds(WAIT_PIECE, false), 64);
+	assert_int_equal(wait_inline_rounds(WAIT_STATES, true), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(every_row), cmocka_unit_test(a_wait_becomes_slow), cmocka_unit_test(ends),
+		                            cmocka_unit_test(inline_rounds) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
