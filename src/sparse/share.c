@@ -8,13 +8,13 @@
 
 #include "base/copy.h"
 #include "base/error.h"
+#include "base/wait.h"
 #include "node/arena.h"
 #include "node/shared.h"
 #include "sparse/pool.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #define SHARE_WHAT  "choir-sparse"
@@ -337,8 +337,6 @@ static bool is_owed(void)
 
 void share_settle(int64_t timeout_ms)
 {
-	const struct timespec step = { .tv_nsec = 1000000 };
-
 	for (int64_t ms = 0; ms < timeout_ms && is_owed(); ms++)
-		nanosleep(&step, NULL);
+		wait_sleep_us(1000);
 }
