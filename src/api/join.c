@@ -11,7 +11,7 @@
 #include "exec/engine.h"
 #include "exec/layout.h"
 #include "exec/progress.h"
-#include "exec/roll_call.h"
+#include "exec/liveness.h"
 #include "node/cache.h"
 
 #include <stdio.h>
@@ -64,7 +64,7 @@ static void deliver(void *ctx, struct pump_message *message)
 	if (message->header.kind == WIRE_DATA) {
 		inbox_put(&comm->inbox, message);
 	} else {
-		roll_deliver(comm, &message->header);
+		liveness_deliver(comm, &message->header, progress_now_ns());
 		pump_give(message);
 	}
 	bell_ring(bell_mine());

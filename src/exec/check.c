@@ -3,55 +3,141 @@
 #include "exec/engine.h"
 
 #include "base/log.h"
+#include "exec/liveness.h"
 #include "exec/progress.h"
-#include "exec/roll_call.h"
 
 #include <stdio.h>
 
-enum { ASK_MS = 1000 }; /* a run that waits this long (a sixteenth of its deadline, if that is less) asks who is there, and again at twice the time */
+/* A run that waits for ASK_MS (a sixteenth of its deadline, if that is less) asks who is there, again at twice the time,
+ * and last LAST_ASK_MS (a fourth of its deadline, if that is less) before its deadline. */
+enum { ASK_MS = 1000, LAST_ASK_MS = 500, SILENCE_MS = 100, SURE_MS = 2000 };
 
-/* How many calls the rank is known to have made, as far as anybody has told. */
-static uint64_t calls_of(const struct choir_comm *comm, int rank)
+static int64_t least(int64_t a, int64_t b)
 {
-	const struct layout *layout = &comm->layout;
-
-	if (layout->node_of[rank] == layout->node_of[comm->rank])
-		return atomic_load(&comm_control(comm, layout->place_of[rank])->last_seq);
-	return roll_heard(comm, rank);
+	return a < b ? a : b;
 }
 
-/* The lowest rank that is not in the call yet, -1 if all are: a rank that a peer waits for may itself be waiting for that one. */
-static int absent(const struct run *run, int *n_absent)
+static int64_t most(int64_t a, int64_t b)
 {
+	return a > b ? a : b;
+}
+
+static int64_t waited_ms(const struct run *run, int64_t now)
+{
+	return (now - (run->started_ns != 0 ? run->started_ns : run->submitted_ns)) / 1000000;
+}
+
+/* A rank without a sign for so long has stopped.  Signs come every 20 ms, of a rank that gets a core; a call that has waited
+ * for long can afford to be sure. */
+static int64_t silence_ns(const struct run *run, int64_t now)
+{
+	return most(SILENCE_MS, least(waited_ms(run, now) / 4, SURE_MS)) * 1000000;
+}
+
+/* Of the ranks that the run waits for now the one that has been silent for longest; -1: it waits for none. */
+static int waits_for(struct run *run, int64_t now)
+{
+	int64_t longest = -1;
 	int first = -1;
 
-	*n_absent = 0;
-	for (int rank = 0; rank < run->comm->n && !run->bound.pair; rank++)
-		if (rank != run->comm->rank && calls_of(run->comm, rank) <= run->seq) {
-			first = first < 0 ? rank : first;
-			++*n_absent;
+	for (int rank = 0; rank < run->comm->n; rank++) {
+		int64_t silence;
+
+		if (rank == run->comm->rank || !run_waits_for(run, rank))
+			continue;
+		silence = liveness_silence_ns(run->comm, rank, now);
+		if (silence > longest) {
+			longest = silence;
+			first = rank;
 		}
+	}
 	return first;
 }
 
-static void say_late(struct run *run, double seconds, char *text, size_t bytes)
+/* Tells the other ranks for whom the oldest call that waits for somebody waits. */
+static void give_sign(struct choir_comm *comm, int64_t now)
+{
+	int target = -1;
+
+	for (struct run *run = comm->engine.moving; run != NULL && target < 0; run = run->next_moving)
+		if (run->state < RUN_FAILED)
+			target = waits_for(run, now);
+	liveness_publish(comm, target, now);
+}
+
+/* Is the rank known not to be in the call yet? */
+static bool is_absent(const struct run *run, int rank)
+{
+	uint64_t calls;
+
+	return !run->bound.pair && rank != run->comm->rank && liveness_calls(run->comm, rank, &calls) && calls <= run->seq;
+}
+
+static bool is_silent(const struct run *run, int rank, int64_t now)
+{
+	return liveness_silence_ns(run->comm, rank, now) >= silence_ns(run, now);
+}
+
+static int first_absent(const struct run *run)
+{
+	for (int rank = 0; rank < run->comm->n; rank++)
+		if (is_absent(run, rank))
+			return rank;
+	return -1;
+}
+
+/* Ranks that are not in the call yet come before those that are: they may be the reason why these wait.  One that gives signs
+ * may itself wait for another, in an earlier call. */
+static int find_culprit(struct run *run, int64_t now)
+{
+	int absent = first_absent(run), direct = waits_for(run, now);
+
+	if (direct < 0 || (absent >= 0 && is_silent(run, absent, now)))
+		return direct < 0 ? -1 : absent;
+	return liveness_culprit(run->comm, absent >= 0 ? absent : direct, now, silence_ns(run, now));
+}
+
+/* Are other ranks as late as this one? */
+static bool has_company(struct run *run, int culprit, int64_t now)
+{
+	bool absent = is_absent(run, culprit);
+
+	for (int rank = 0; rank < run->comm->n; rank++)
+		if (rank != culprit && (absent ? is_absent(run, rank) : run_waits_for(run, rank) && is_silent(run, rank, now)))
+			return true;
+	return false;
+}
+
+/* " (it has made 3 calls)": what is known of the rank that is late; empty if that is nothing. */
+static void say_known(const struct run *run, int rank, int64_t now, double seconds, char *text, size_t bytes)
+{
+	uint64_t calls;
+	double silence = (double)liveness_silence_ns(run->comm, rank, now) / 1e9;
+
+	text[0] = '\0';
+	if (!liveness_calls(run->comm, rank, &calls))
+		snprintf(text, bytes, " (nothing was heard from it)");
+	else if (is_absent(run, rank))
+		snprintf(text, bytes, " (it has made %llu calls)", (unsigned long long)calls);
+	else if (is_silent(run, rank, now))
+		snprintf(text, bytes, " (it has given no sign for %.1f s)", silence < seconds ? silence : seconds);
+}
+
+static void say_late(struct run *run, int64_t now, double seconds, char *text, size_t bytes)
 {
 	struct choir_comm *comm = run->comm;
-	char called[128], who[96] = "";
-	int n_late, first = run_late(run, &n_late), n_absent, missing = absent(run, &n_absent);
+	char called[128], known[96];
+	int culprit = find_culprit(run, now);
 
 	run_describe(&run->bound.record, run->key, called, sizeof called);
-	if (missing >= 0 && first >= 0) {
-		first = missing;
-		n_late = n_absent;
-		snprintf(who, sizeof who, " (it has made %llu calls)", (unsigned long long)calls_of(comm, first));
+	if (culprit < 0) {
+		snprintf(text, bytes, "%s: rank %d: %s is not done after %.1f s, and no rank is late: the device is", comm->name,
+		         comm->rank, called, seconds);
+		return;
 	}
-	if (first < 0)
-		snprintf(text, bytes, "%s: rank %d: %s is not done after %.1f s, and no rank is late: the device is", comm->name, comm->rank, called,
-		         seconds);
-	else
-		snprintf(text, bytes, "%s: rank %d: %s waits for rank %d%s%s after %.1f s", comm->name, comm->rank, called, first, who,
-		         n_late > 1 ? " and others" : "", seconds);
+	say_known(run, culprit, now, seconds, known, sizeof known);
+	snprintf(text, bytes, "%s: rank %d: %s waits for rank %d%s%s after %.1f s", comm->name, comm->rank, called, culprit,
+	         known, has_company(run, culprit, now) ? " and others" : "", seconds);
 }
 
 /* Note [dead peers].  A peer that exits after its last call is no failure as long as nobody waits for it.  What it had published or sent before it went is still
@@ -92,6 +178,17 @@ static void stamp(struct run *run, int64_t now)
 		run->started_ns = now;
 }
 
+/* Asks who is there, if it is time to. */
+static void ask(struct run *run, int64_t now, int64_t ms)
+{
+	int64_t last = run->deadline_ms - least(run->deadline_ms / 4, LAST_ASK_MS);
+
+	if (run->started_ns == 0 || ms < (run->ask_ms > 0 ? run->ask_ms : least(run->deadline_ms / 16, ASK_MS)))
+		return;
+	run->ask_ms = ms < last ? least(2 * ms + 1, last) : INT64_MAX;
+	liveness_ask(run, now);
+}
+
 /* True if the comm failed on the way. */
 static bool check_run(struct run *run, int64_t now)
 {
@@ -100,27 +197,24 @@ static bool check_run(struct run *run, int64_t now)
 	int64_t ms;
 
 	stamp(run, now);
-	ms = (now - (run->started_ns != 0 ? run->started_ns : run->submitted_ns)) / 1000000;
+	ms = waited_ms(run, now);
 	if (run->started_ns != 0 && run_check_records(run) != CHOIR_SUCCESS) {
 		comm_fail(comm, CHOIR_MISMATCH, error_text());
 		return true;
 	}
 	if (run->started_ns != 0 && ms >= run->deadline_ms) {
-		say_late(run, (double)ms / 1000, text, sizeof text);
+		say_late(run, now, (double)ms / 1000, text, sizeof text);
 		comm_fail(comm, CHOIR_TIMEOUT, text);
 		return true;
 	}
-	if (run->started_ns != 0 && ms >= (run->ask_ms > 0 ? run->ask_ms : run->deadline_ms / 16 < ASK_MS ? run->deadline_ms / 16 : ASK_MS)) {
-		run->ask_ms = 2 * ms + 1;
-		roll_ask(run);
-	}
+	ask(run, now, ms);
 	if (ms >= comm->warn_ms && !run->warned) {
 		run->warned = true;
 		if (run->started_ns != 0)
-			say_late(run, (double)ms / 1000, text, sizeof text);
+			say_late(run, now, (double)ms / 1000, text, sizeof text);
 		else
-			snprintf(text, sizeof text, "%s: rank %d: %s still waits for what it depends on after %.1f s", comm->name, comm->rank, run->name,
-			         (double)ms / 1000);
+			snprintf(text, sizeof text, "%s: rank %d: %s still waits for what it depends on after %.1f s", comm->name,
+			         comm->rank, run->name, (double)ms / 1000);
 		log_text(LOG_WARNING, "%s", text);
 	}
 	return check_dead(run);
@@ -134,8 +228,10 @@ void engine_check(struct choir_comm *comm)
 	if (!engine_enter(engine))
 		return;
 	now = progress_now_ns();
-	if (engine->active != NULL)
+	if (engine->active != NULL) {
 		look_at_peers(comm);
+		give_sign(comm, now);
+	}
 	if (!engine->closed)
 		engine_look_at_queued(comm);
 	for (struct run *run = engine->active; run != NULL && !engine->closed; run = run->next)

@@ -35,11 +35,18 @@ struct comm_peer {
 	int n_ranks;
 };
 
-/* Who has started how many calls, see roll_call.h. */
-struct roll {
-	_Atomic uint64_t *heard; /* [n] */
-	_Atomic bool *asked;     /* [n] */
+/* What ranks of other nodes have told, see liveness.h. */
+struct liveness_rank {
+	_Atomic uint64_t calls;     /* that it has started */
+	_Atomic int64_t heard_ns;   /* 0 = never */
+	_Atomic uint32_t waits_for; /* rank + 1, 0 = nobody */
+	_Atomic bool asked;         /* it waits for my answer */
+};
+
+struct liveness {
+	struct liveness_rank *ranks; /* [n] */
 	_Atomic bool any_asked;
+	int64_t asked_ns; /* when I asked last; driver only */
 };
 
 /* See slot_ring.h. */
@@ -119,7 +126,7 @@ struct choir_comm {
 	struct inbox inbox;
 
 	struct engine engine;
-	struct roll roll;
+	struct liveness liveness;
 	struct plan_cache plans;
 	struct rules rules;
 	struct history history;      /* of scripts; driver only */

@@ -11,7 +11,7 @@
 
 #include "exec/device_wait.h"
 #include "exec/progress.h"
-#include "exec/roll_call.h"
+#include "exec/liveness.h"
 #include "exec/slot_ring.h"
 #include "exec/withdraw.h"
 
@@ -37,7 +37,7 @@ choir_status engine_init(struct choir_comm *comm)
 		return error_no_memory("call numbers", 2 * (size_t)comm->n * sizeof *engine->sent);
 	if (pthread_mutex_init(&engine->submit, NULL) != 0)
 		return error_set(CHOIR_NO_MEMORY, "no mutex for an engine");
-	return roll_init(comm);
+	return liveness_init(comm);
 }
 
 void engine_fini(struct choir_comm *comm)
@@ -45,7 +45,7 @@ void engine_fini(struct choir_comm *comm)
 	free(comm->engine.sent);
 	free(comm->engine.received);
 	free(comm->engine.queues);
-	roll_fini(comm);
+	liveness_fini(comm);
 }
 
 static void number(struct run *run)
@@ -214,7 +214,7 @@ static bool drive_pump(struct choir_comm *comm, bool anyway)
 
 		comm_fail(comm, record_mismatch(comm, odd->key, &odd->mine, odd->src, &odd->theirs), error_text());
 	}
-	roll_answer(comm);
+	liveness_answer(comm);
 	return moved; /* a failed comm too: the news of it must get out */
 }
 

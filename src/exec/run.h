@@ -181,9 +181,7 @@ void run_fail(struct run *run, choir_status status, const char *text);
 /* run_held_up: is the rank at that place of the node still at a call that has to be over before this one is let in?  Driver only. */
 bool run_held_up(const struct run *run, int place);
 
-/* run_late: the lowest rank that the run is waiting for now, -1 if none; *n_late (may be NULL) counts them.  run_waits_for: is
- * that rank among them? */
-int run_late(struct run *run, int *n_late);
+/* run_waits_for: does the run wait for that rank now? */
 bool run_waits_for(struct run *run, int rank);
 
 /* run_describe: "allreduce #12 (1024 x f32, sum, oneshot)". */

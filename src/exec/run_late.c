@@ -40,17 +40,3 @@ bool run_waits_for(struct run *run, int rank)
 			return true;
 	return false;
 }
-
-int run_late(struct run *run, int *n_late)
-{
-	int first = -1, n = 0;
-
-	for (int rank = 0; rank < run->comm->n; rank++)
-		if (run_waits_for(run, rank)) {
-			first = first < 0 ? rank : first;
-			n++;
-		}
-	if (n_late != NULL)
-		*n_late = n;
-	return first;
-}

@@ -37,6 +37,8 @@ struct arena_lane { /* two cache lines, written by their rank only, the flag las
 struct arena_control {                    /* one rank's words that are not per lane */
 	_Alignas(64) _Atomic int64_t pid; /* 0 until the rank has joined */
 	_Atomic uint64_t last_seq;        /* the latest call it has submitted, plus 1 */
+	_Alignas(64) _Atomic int64_t sign_ns; /* when it last said for whom it waits (exec/liveness.h), 0 = never */
+	_Atomic uint32_t waits_for;           /* that rank + 1, 0 = nobody */
 	_Alignas(64) _Atomic uint64_t done[ARENA_MOST_LANES]; /* for each lane: the latest call it is done with, plus 1 */
 	_Alignas(64) _Atomic uint64_t rings;                  /* of a growing arena: bit p: its ring to the rank at place p is allocated */
 	_Alignas(64) _Atomic uint64_t nt;                     /* the first rank's: how all write what peers read, see exec/nt_plan.h; seldom written */

@@ -109,7 +109,7 @@ static void one_dead(struct world *world, int rank, choir_comm *comm, void *arg)
 	int dead = *(int *)arg;
 	struct hub_faults faults = { .dead = true, .dead_endpoint = dead };
 	choir_status st;
-	char words[32];
+	char words[64];
 	struct sum sum;
 
 	CHECK(sum_works(comm, 2000));
@@ -118,7 +118,7 @@ static void one_dead(struct world *world, int rank, choir_comm *comm, void *arg)
 		set_faults(world, &faults);
 	line_up();
 	st = sum_start(&sum, comm, 20000, 1, NULL, false);
-	snprintf(words, sizeof words, "waits for rank %d (", dead);
+	snprintf(words, sizeof words, "waits for rank %d (nothing was heard from it)", dead);
 	if (st != CHOIR_TIMEOUT || (rank != dead && !says(choir_last_error(), words)))
 		world_fail(world, rank, "dead: %s: \"%s\" does not say %s", choir_status_name(st), choir_last_error(), words);
 	sum_free(&sum);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* Note [liveness].  A rank that waits for others gives a sign 50 times a second and says for whom it waits; one that is
+ * stopped, dead or busy elsewhere gives none.  So a late call follows the chain: from the rank that it waits for to the one
+ * that this rank waits for, and so on.  If a rank on the way has been silent for long, the one with the longest silence is
+ * named; the last word of a silent rank is old, so the chain may go on beyond it.  Otherwise the rank at the end is named,
+ * which waits for nobody.  Questions and answers between nodes may be lost; the next question comes at twice the time, the
+ * last one well before the deadline. */
+#include "exec/liveness.h"
+
+#include <stdlib.h>
+
+choir_status liveness_init(struct choir_comm *comm)
+{
+	comm->liveness.ranks = calloc((size_t)comm->n, sizeof *comm->liveness.ranks);
+	if (comm->liveness.ranks == NULL)
+		return error_no_memory("what ranks tell of themselves", (size_t)comm->n * sizeof *comm->liveness.ranks);
+	return CHOIR_SUCCESS;
+}
+
+void liveness_fini(struct choir_comm *comm)
+{
+	free(comm->liveness.ranks);
+}
+
+void liveness_deliver(struct choir_comm *comm, const struct wire_header *header, int64_t now_ns)
+{
+	struct liveness_rank *rank;
+
+	if (header->src < 0 || header->src >= comm->n)
+		return;
+	rank = &comm->liveness.ranks[header->src];
+	if (header->kind == WIRE_ASK) {
+		inbox_compare(&comm->inbox, header);
+		atomic_store(&rank->asked, true);
+		atomic_store(&comm->liveness.any_asked, true);
+		return;
+	}
+	if (header->key > atomic_load(&rank->calls)) /* only the pump's driver writes these */
+		atomic_store(&rank->calls, header->key);
+	atomic_store(&rank->waits_for, header->tag);
+	atomic_store(&rank->heard_ns, now_ns);
+}
+
+static bool is_near(const struct choir_comm *comm, int rank)
+{
+	return comm->layout.node_of[rank] == comm->layout.node_of[comm->rank];
+}
+
+static struct arena_control *control_of(const struct choir_comm *comm, int rank)
+{
+	return comm_control(comm, comm->layout.place_of[rank]);
+}
+
+bool liveness_calls(const struct choir_comm *comm, int rank, uint64_t *calls)
+{
+	const struct liveness_rank *far = &comm->liveness.ranks[rank];
+
+	*calls = is_near(comm, rank) ? atomic_load(&control_of(comm, rank)->last_seq) : atomic_load(&far->calls);
+	return is_near(comm, rank) || atomic_load(&far->heard_ns) != 0;
+}
+
+int64_t liveness_silence_ns(const struct choir_comm *comm, int rank, int64_t now_ns)
+{
+	const struct liveness *liveness = &comm->liveness;
+	bool near = is_near(comm, rank);
+	int64_t sign = near ? atomic_load(&control_of(comm, rank)->sign_ns) : atomic_load(&liveness->ranks[rank].heard_ns);
+
+	if (sign == 0)
+		return INT64_MAX;
+	if (!near && sign >= liveness->asked_ns)
+		return 0;
+	return now_ns > sign ? now_ns - sign : 0;
+}
+
+/* For whom the rank says to wait, -1: for nobody. */
+static int told_to_wait_for(const struct choir_comm *comm, int rank)
+{
+	const _Atomic uint32_t *at = is_near(comm, rank) ? &control_of(comm, rank)->waits_for : &comm->liveness.ranks[rank].waits_for;
+	uint32_t told = atomic_load(at);
+
+	return told <= (uint32_t)comm->n ? (int)told - 1 : -1;
+}
+
+int liveness_culprit(const struct choir_comm *comm, int first, int64_t now_ns, int64_t silence_ns)
+{
+	int rank = first, last = first, quietest = first;
+	int64_t longest = -1;
+
+	for (int i = 0; rank >= 0 && rank != comm->rank && i < comm->n; i++) {
+		int64_t silence = liveness_silence_ns(comm, rank, now_ns);
+
+		if (silence > longest) {
+			longest = silence;
+			quietest = rank;
+		}
+		last = rank;
+		rank = told_to_wait_for(comm, rank);
+	}
+	return rank >= 0 || longest >= silence_ns ? quietest : last; /* rank >= 0: they wait in a circle */
+}
+
+void liveness_publish(struct choir_comm *comm, int waits_for, int64_t now_ns)
+{
+	struct arena_control *control = comm_control(comm, comm->place);
+
+	atomic_store_explicit(&control->waits_for, (uint32_t)(waits_for + 1), memory_order_relaxed);
+	atomic_store_explicit(&control->sign_ns, now_ns, memory_order_relaxed);
+}
+
+static void send_note(struct choir_comm *comm, int rank, struct wire_header *header)
+{
+	header->magic = WIRE_MAGIC;
+	header->comm = comm->context;
+	header->src = comm->rank;
+	header->dst = rank;
+	/* A transport that fails says so when it is driven. */
+	(void)pump_send(comm->pump, comm->endpoint_of[rank], header, NULL, 0, NULL);
+}
+
+void liveness_ask(struct run *run, int64_t now_ns)
+{
+	struct choir_comm *comm = run->comm;
+	struct wire_header header = { .kind = WIRE_ASK, .key = run->key, .record = run->bound.record };
+
+	comm->liveness.asked_ns = now_ns;
+	for (int rank = 0; rank < comm->n; rank++)
+		if (!is_near(comm, rank))
+			send_note(comm, rank, &header);
+}
+
+/* All calls below it have started here. */
+static uint64_t started(struct choir_comm *comm)
+{
+	uint64_t first = comm->engine.next_seq;
+
+	for (const struct run *run = comm->engine.active; run != NULL; run = run->next)
+		if (!run->bound.pair && run->state == RUN_DEPS && run->seq < first)
+			first = run->seq;
+	return first;
+}
+
+void liveness_answer(struct choir_comm *comm)
+{
+	struct wire_header header = { .kind = WIRE_HERE };
+
+	if (!atomic_load_explicit(&comm->liveness.any_asked, memory_order_relaxed) ||
+	    !atomic_exchange(&comm->liveness.any_asked, false))
+		return;
+	header.key = started(comm);
+	if (comm->engine.active != NULL) /* else that is about a call which is over */
+		header.tag = atomic_load(&comm_control(comm, comm->place)->waits_for);
+	for (int rank = 0; rank < comm->n; rank++)
+		if (atomic_exchange(&comm->liveness.ranks[rank].asked, false))
+			send_note(comm, rank, &header);
+}

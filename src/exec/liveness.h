@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* The liveness query: each rank that waits says for whom, and that it is there.  On its node it writes that into its control
+ * block at each slow look; ranks of other nodes are asked.  A late call follows these answers from rank to rank, so the rank
+ * that stopped is named, and not one that itself waits for it. */
+#ifndef EXEC_LIVENESS_H
+#define EXEC_LIVENESS_H
+
+#include "exec/run.h"
+
+choir_status liveness_init(struct choir_comm *comm);
+void liveness_fini(struct choir_comm *comm);
+
+/* liveness_deliver: a WIRE_ASK or WIRE_HERE has come; under the pump's locks, only notes it. */
+void liveness_deliver(struct choir_comm *comm, const struct wire_header *header, int64_t now_ns);
+
+/* liveness_publish: this rank is there, and waits for that rank, -1: for nobody.  liveness_ask: asks all ranks of other
+ * nodes; the question carries the call's record, so ranks that differ without a message between them notice.
+ * liveness_answer: answers who has asked.  The driver only; never wait. */
+void liveness_publish(struct choir_comm *comm, int waits_for, int64_t now_ns);
+void liveness_ask(struct run *run, int64_t now_ns);
+void liveness_answer(struct choir_comm *comm);
+
+/* liveness_calls: how many collectives the rank has told to have started; false if nothing was heard from it. */
+bool liveness_calls(const struct choir_comm *comm, int rank, uint64_t *calls);
+
+/* liveness_silence_ns: since when the rank has given no sign, INT64_MAX if it never has; 0 = it answered the last
+ * question. */
+int64_t liveness_silence_ns(const struct choir_comm *comm, int rank, int64_t now_ns);
+
+/* liveness_culprit: the rank that is late in the end where `first` is waited for.  A rank that has given no sign for
+ * silence_ns has stopped. */
+int liveness_culprit(const struct choir_comm *comm, int first, int64_t now_ns, int64_t silence_ns);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#include "trials/trials.h"
+
+#include <stdio.h>
+
+static const char *const endings[] = { "killed", "stopped", "slow", "aborts", "destroys" };
+static const char *const settings[] = { "threads", "processes", "nodes" };
+static const char *const kinds[] = { "allreduce of host memory", "allreduce of symmetric memory", "allreduce of cl_mem", "broadcast", "alltoallv",
+	                             "sendrecv",                 "sparse_allreduce" };
+
+const char *ending_name(enum ending ending)
+{
+	return endings[ending];
+}
+
+const char *setting_name(enum setting setting)
+{
+	return settings[setting];
+}
+
+static uint64_t next(uint64_t *state)
+{
+	uint64_t x = *state += UINT64_C(0x9E3779B97F4A7C15);
+
+	x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+	x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
+	return x ^ x >> 31;
+}
+
+static int below(uint64_t *state, int n)
+{
+	return (int)(next(state) % (uint64_t)n);
+}
+
+struct trial trial_draw(uint64_t seed)
+{
+	static const size_t counts[] = { 1, 40, 1000, 20000, 200000 };
+	struct trial t = { .seed = seed };
+	uint64_t r = seed;
+
+	t.setting = (enum setting)below(&r, N_SETTINGS);
+	t.ending = (enum ending)below(&r, N_ENDINGS);
+	if (t.setting == AS_THREADS && t.ending < ENDS_SLOW) /* a signal ends the whole process */
+		t.setting = AS_PROCESSES;
+	t.kind = (enum call_kind)below(&r, N_CALL_KINDS);
+	t.n = 2 + below(&r, MOST_RANKS - 1);
+	t.ranks_per_node = t.setting == ON_NODES ? 1 + below(&r, 2) : 0;
+	t.victim = below(&r, t.n);
+	t.count = counts[below(&r, 5)] + (size_t)below(&r, 100);
+	t.after_calls = 1 + below(&r, 40);
+	t.delay_us = below(&r, 3000);
+	return t;
+}
+
+void trial_describe(const struct trial *t, char *text, size_t bytes)
+{
+	char where[32] = "";
+
+	if (t->ranks_per_node > 0)
+		snprintf(where, sizeof where, ", %d a node", t->ranks_per_node);
+	snprintf(text, bytes, "seed %llu: %s of %zu, %d ranks (%s%s), rank %d %s %lld us after call %d", (unsigned long long)t->seed, kinds[t->kind],
+	         t->count, t->n, settings[t->setting == AS_THREADS ? AS_THREADS : AS_PROCESSES], where, t->victim, endings[t->ending],
+	         (long long)t->delay_us, t->after_calls);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* trials [-n TRIALS] [-s SEED] [-e ENDING] [-v]: that many trials, from that seed on; of one ending only, if it is named.
+ * Prints those that fail, and a table.  To see one again: -n 1 -s ITS_SEED. */
+#include "trials/trials.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct row {
+	int trials, failures;
+	double worst_ms;
+};
+
+static void print_table(struct row rows[N_ENDINGS][N_SETTINGS])
+{
+	printf("%-10s %-10s %7s %9s %9s\n", "the rank", "setting", "trials", "failures", "worst ms");
+	for (int e = 0; e < N_ENDINGS; e++)
+		for (int s = 0; s < N_SETTINGS; s++)
+			if (rows[e][s].trials > 0)
+				printf("%-10s %-10s %7d %9d %9.0f\n", ending_name((enum ending)e), setting_name((enum setting)s),
+				       rows[e][s].trials, rows[e][s].failures, rows[e][s].worst_ms);
+}
+
+/* True if it went as it must. */
+static bool run_one(const struct trial *trial, struct row *row, bool verbose)
+{
+	char what[256], why[900] = "";
+	double worst_ms;
+	bool good = trial_run(trial, &worst_ms, why, sizeof why);
+
+	trial_describe(trial, what, sizeof what);
+	row->trials++;
+	row->failures += !good;
+	row->worst_ms = worst_ms > row->worst_ms ? worst_ms : row->worst_ms;
+	if (!good || verbose)
+		printf("%s: %s (%.0f ms)\n", what, good ? "good" : why, worst_ms);
+	fflush(stdout);
+	return good;
+}
+
+int main(int argc, char **argv)
+{
+	static struct row rows[N_ENDINGS][N_SETTINGS];
+	const char *only = NULL;
+	int n = 20, failures = 0, c;
+	uint64_t seed = 1, from;
+	bool verbose = false;
+
+	while ((c = getopt(argc, argv, "n:s:e:v")) != -1) {
+		switch (c) {
+		case 'n': n = atoi(optarg); break;
+		case 's': seed = strtoull(optarg, NULL, 0); break;
+		case 'e': only = optarg; break;
+		case 'v': verbose = true; break;
+		default: return 2;
+		}
+	}
+	from = seed;
+	for (int done = 0; done < n; seed++) {
+		struct trial trial = trial_draw(seed);
+
+		if (only != NULL && strcmp(only, ending_name(trial.ending)) != 0)
+			continue;
+		failures += !run_one(&trial, &rows[trial.ending][trial.setting], verbose);
+		done++;
+	}
+	print_table(rows);
+	printf("%d trials from seed %llu, %d failures\n", n, (unsigned long long)from, failures);
+	return failures > 0;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* Random trials of what happens when a rank fails: one rank of a small world is killed, stopped, slow, aborts or destroys its comm
+ * while all make one call again and again.  A trial follows from its seed alone. */
+#ifndef TESTS_TRIALS_H
+#define TESTS_TRIALS_H
+
+#include <choir/choir.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MOST_RANKS = 4, DEADLINE_MS = 1000, LATE_MS = 1000, SLOW_MS = 250, CALLS_OF_SLOW = 20, GATHER_BYTES = 1 << 20 };
+
+enum ending { ENDS_KILLED, ENDS_STOPPED, ENDS_SLOW, ENDS_ABORTED, ENDS_DESTROYED, N_ENDINGS };
+enum call_kind {
+	CALL_HOST,
+	CALL_SYMMETRIC,
+	CALL_DEVICE,
+	CALL_BROADCAST,
+	CALL_ALLTOALLV,
+	CALL_SENDRECV,
+	CALL_SPARSE,
+	N_CALL_KINDS
+};
+enum setting { AS_THREADS, AS_PROCESSES, ON_NODES, N_SETTINGS };
+
+struct trial {
+	uint64_t seed;
+	enum ending ending;
+	enum call_kind kind;
+	enum setting setting;
+	int n, ranks_per_node, victim;
+	size_t count;     /* elements of the call */
+	int after_calls;  /* the victim ends once all have made so many calls, */
+	int64_t delay_us; /* and that long after */
+};
+
+/* trial_draw: the trial of that seed.  trial_describe: one line. */
+struct trial trial_draw(uint64_t seed);
+void trial_describe(const struct trial *trial, char *text, size_t bytes);
+const char *ending_name(enum ending ending);
+const char *setting_name(enum setting setting);
+
+/* What became of a rank. */
+struct outcome {
+	_Atomic bool returned;
+	choir_status status;
+	double ms; /* its last call took */
+	bool wrong_data;
+	char text[600];
+};
+
+/* What the processes of a trial share. */
+struct table {
+	pthread_barrier_t barrier;
+	_Atomic bool end_now;            /* the victim's thread is to do what it is to do */
+	_Atomic int calls[MOST_RANKS];   /* that each rank has begun */
+	struct outcome outcomes[MOST_RANKS];
+	unsigned char gathered[MOST_RANKS][GATHER_BYTES];
+};
+
+/* rank_main: the part of one rank: calls until one fails.  Then its buffers are unmapped at once: no peer may still use them. */
+void rank_main(const struct trial *trial, struct table *table, int rank, choir_comm *comm);
+
+/* The call of a trial on one rank. */
+struct call_state;
+struct call_state *call_begin(const struct trial *trial, int rank, choir_comm *comm);
+choir_status call_make(struct call_state *state, int number);
+bool call_is_right(struct call_state *state, int number); /* after SUCCESS */
+void call_end(struct call_state *state);
+
+/* trial_run: true if all went as it must; else `why` says what did not.  *worst_ms: the longest last call of a rank that was left. */
+bool trial_run(const struct trial *trial, double *worst_ms, char *why, size_t bytes);
+
+double trial_now_ms(void);
+
+#endif

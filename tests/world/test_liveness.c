@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* The rank that is named is the one that stopped, and not one that itself waits for it (Note [liveness] in src/exec/liveness.c). */
+#include "exec/liveness.h"
+#include "world/gate.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { RANKS = 4, SHORT_MS = 600, LONG_MS = 20000, MS = 1000000 };
+
+static const int64_t now_ns = 1000000 * INT64_C(1000000);
+
+static void tells(choir_comm *comm, int rank, int waits_for, int64_t silent_ms)
+{
+	struct arena_control *control = comm_control(comm, comm->layout.place_of[rank]);
+
+	atomic_store(&control->waits_for, (uint32_t)(waits_for + 1));
+	atomic_store(&control->sign_ns, silent_ms < 0 ? 0 : now_ns - silent_ms * MS);
+}
+
+static void test_chains(void **state)
+{
+	struct world world;
+	choir_comm *comm;
+
+	(void)state;
+	world_begin(&world, RANKS, NULL);
+	comm = world.comms[0];
+	/* 1 waits for 2, 2 for 3, 3 for nobody */
+	tells(comm, 1, 2, 5);
+	tells(comm, 2, 3, 20);
+	tells(comm, 3, -1, 10);
+	assert_int_equal(liveness_culprit(comm, 1, now_ns, 100 * MS), 3);
+	/* 2 stopped while it waited for 3, which has come since */
+	tells(comm, 2, 3, 700);
+	assert_int_equal(liveness_culprit(comm, 1, now_ns, 100 * MS), 2);
+	/* and while it waited for me, or for 1 */
+	tells(comm, 2, 0, 700);
+	assert_int_equal(liveness_culprit(comm, 1, now_ns, 100 * MS), 2);
+	tells(comm, 2, 1, 700);
+	assert_int_equal(liveness_culprit(comm, 1, now_ns, 100 * MS), 2);
+	/* 3 has never been in a call */
+	tells(comm, 2, 3, 20);
+	tells(comm, 3, -1, -1);
+	assert_int_equal(liveness_culprit(comm, 1, now_ns, 100 * MS), 3);
+	/* all wait in a circle: the first is as good as another, but it is one of them */
+	tells(comm, 2, 1, 5);
+	assert_in_range(liveness_culprit(comm, 1, now_ns, 100 * MS), 1, 2);
+	assert_int_equal(liveness_culprit(comm, -1, now_ns, 100 * MS), -1);
+	world_end(&world);
+}
+
+/* Rank 1 makes no call; 2 waits for it, and 0 for 2.  Rank 0's deadline is the first. */
+static void chain_of_receives(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_call call = CHOIR_CALL_INIT;
+	int32_t value = 0;
+
+	(void)arg;
+	if (rank == 1)
+		return;
+	call.deadline_ms = rank == 0 ? SHORT_MS : LONG_MS;
+	SAYS(choir_recv(comm, choir_host(&value), 1, CHOIR_I32, rank == 0 ? 2 : 1, &call, NULL), CHOIR_TIMEOUT,
+	     "rank 0: send/recv|waits for rank 1");
+}
+
+static void test_receives(void **state)
+{
+	(void)state;
+	for (int per_node = 0; per_node <= 2; per_node++)
+		line_up_run(3, per_node, LONG_MS, chain_of_receives, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_chains), cmocka_unit_test(test_receives) };
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	world_device_drop();
+	return failed;
+}
