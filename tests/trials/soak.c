@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* soak [-n ROUNDS] [-s SEED]: worlds of threads make random calls, several in flight, and compare what comes out with a plain reference
+ * (tests/world/cases.c; for sparse_allreduce a dense sum below).  A round follows from its seed alone. */
+#include "world/flight.h"
+#include "world/gate.h"
+#include "world/values.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { MOST_RANKS = 5, BATCHES = 10, MOST_FLIGHTS = 12, SHARE = 16 << 20, SPARSE_RANGE = 700, SPARSE_PAIRS = 300, SPARSE_WIDTH = 3 };
+
+static uint64_t first_seed = 1;
+static int n_rounds = 8;
+
+static uint64_t next(uint64_t *state)
+{
+	uint64_t x = *state += UINT64_C(0x9E3779B97F4A7C15);
+
+	x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+	x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
+	return x ^ x >> 31;
+}
+
+static int below(uint64_t *state, int n)
+{
+	return (int)(next(state) % (uint64_t)n);
+}
+
+enum { ON_HOST, ON_DEVICE, IN_SHARE, N_MEMORIES };
+
+/* The next call, the same on all ranks. */
+static const struct test_case *draw(uint64_t *r, choir_comm *comm, int memory, struct trial *t)
+{
+	static const size_t counts[] = { 0, 1, 2, 17, 500, 4000, 30000, 120000 };
+	const struct test_case *tc;
+
+	do {
+		tc = &test_cases[below(r, (int)n_test_cases)];
+		*t = (struct trial){ .n = choir_comm_size(comm), .device = memory == ON_DEVICE, .in_place = below(r, 3) == 0 };
+		t->dtype = (choir_dtype)below(r, 32);
+		t->op = tc->reduces ? (choir_op)below(r, CHOIR_OP_PREMUL_SUM + 1) : 0;
+		t->root = below(r, t->n);
+		t->count = counts[below(r, memory == IN_SHARE ? 6 : 8)] + (size_t)below(r, 5);
+	} while (choir_dtype_bytes(t->dtype) == 0 || choir_supports(comm, tc->name, t->dtype, t->op, choir_none()) != CHOIR_SUCCESS);
+	return tc;
+}
+
+static void fly(struct world *world, int rank, choir_comm *comm, uint64_t *r, int memory)
+{
+	struct flight *flights = calloc(MOST_FLIGHTS, sizeof *flights);
+	int n = 1 + below(r, memory == IN_SHARE ? 3 : MOST_FLIGHTS), at = below(r, n);
+
+	for (int i = 0; i < n; i++) {
+		choir_call call = CHOIR_CALL_INIT;
+		struct trial t;
+		const struct test_case *tc = draw(r, comm, memory, &t);
+
+		call.factor = value_factor(t.op);
+		flight_make(&flights[i], world, rank, tc, &t);
+		flight_start(&flights[i], world, comm, &call);
+	}
+	for (int i = 0; i < n; i++)
+		flight_land(&flights[(at + i) % n], world);
+	for (int i = n - 1; i >= 0; i--)
+		flight_free(&flights[i]);
+	free(flights);
+}
+
+/* Rank's pairs, of which indices and values are small integers; their sums into want and seen. */
+static void sparse_input(uint64_t seed, int rank, int32_t *ind, float *val, int pairs, float *want, bool *seen)
+{
+	uint64_t r = seed + 1000 * (uint64_t)rank;
+
+	for (int i = 0; i < pairs; i++) {
+		int32_t index = below(&r, SPARSE_RANGE);
+
+		ind[i] = index;
+		seen[index] = true;
+		for (int k = 0; k < SPARSE_WIDTH; k++) {
+			val[i * SPARSE_WIDTH + k] = (float)(below(&r, 9) - 4);
+			want[index * SPARSE_WIDTH + k] += val[i * SPARSE_WIDTH + k];
+		}
+	}
+}
+
+struct sparse_buffers {
+	int32_t mine[SPARSE_PAIRS], other[SPARSE_PAIRS], ind[SPARSE_RANGE];
+	float my_values[SPARSE_PAIRS * SPARSE_WIDTH], other_values[SPARSE_PAIRS * SPARSE_WIDTH], val[SPARSE_RANGE * SPARSE_WIDTH];
+	float want[SPARSE_RANGE * SPARSE_WIDTH];
+	bool seen[SPARSE_RANGE];
+};
+
+static void check_sparse(struct world *world, int rank, const struct sparse_buffers *b, size_t n_ind)
+{
+	size_t at = 0;
+
+	for (int32_t index = 0; index < SPARSE_RANGE; index++) {
+		if (!b->seen[index])
+			continue;
+		if (at >= n_ind || b->ind[at] != index ||
+		    memcmp(&b->val[at * SPARSE_WIDTH], &b->want[index * SPARSE_WIDTH], SPARSE_WIDTH * sizeof(float)) != 0) {
+			world_fail(world, rank, "sparse_allreduce: row %zu of %zu is not index %d", at, n_ind, (int)index);
+			return;
+		}
+		at++;
+	}
+	CHECK(at == n_ind);
+}
+
+static void go_sparse(struct world *world, int rank, choir_comm *comm, uint64_t *r)
+{
+	struct sparse_buffers *b = calloc(1, sizeof *b);
+	uint64_t seed = next(r);
+	int most = 1 + below(r, SPARSE_PAIRS), pairs = 0;
+	size_t n_ind = SPARSE_RANGE, n_val = SPARSE_RANGE * SPARSE_WIDTH;
+
+	for (int other = 0; other < world->n; other++) { /* in rank order, as the library adds */
+		bool me = other == rank;
+		int count = other % 3 == 2 ? 0 : most;
+
+		sparse_input(seed, other, me ? b->mine : b->other, me ? b->my_values : b->other_values, count, b->want, b->seen);
+		pairs = me ? count : pairs;
+	}
+	if (OK(choir_sparse_allreduce(comm, choir_host(b->mine), (size_t)pairs, choir_host(b->my_values), (size_t)pairs * SPARSE_WIDTH,
+	                              choir_host(b->ind), &n_ind, choir_host(b->val), &n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL,
+	                              NULL)))
+		check_sparse(world, rank, b, n_ind);
+	free(b);
+}
+
+static void one_batch(struct world *world, int rank, choir_comm *comm, uint64_t *r)
+{
+	int what = below(r, 5), memory = below(r, N_MEMORIES);
+	unsigned char *share = NULL;
+	cl_mem mem = NULL;
+
+	if (what == 0) {
+		go_sparse(world, rank, comm, r);
+		return;
+	}
+	if (memory == IN_SHARE) {
+		if (!OK(choir_mem_alloc(comm, SHARE, (void **)&share, &mem)))
+			return;
+		memory_use(share, mem, SHARE, 8 * ((size_t)rank + 1));
+	}
+	for (int i = 0; i < 6 && what < 3; i++) {
+		struct trial t;
+		const struct test_case *tc = draw(r, comm, memory, &t);
+
+		case_run(world, rank, comm, tc, &t);
+	}
+	if (what >= 3)
+		fly(world, rank, comm, r, memory);
+	if (memory == IN_SHARE) {
+		memory_use(NULL, NULL, 0, 0);
+		OK(choir_mem_free(comm, share));
+	}
+}
+
+static void round_of(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	uint64_t r = *(const uint64_t *)arg;
+
+	for (int i = 0; i < BATCHES && world->failure[0] == '\0'; i++)
+		one_batch(world, rank, comm, &r);
+}
+
+static void test_soak(void **state)
+{
+	(void)state;
+	for (int i = 0; i < n_rounds; i++) {
+		uint64_t seed = first_seed + (uint64_t)i, r = seed * 31 + 7;
+		choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+		int n = 1 + below(&r, MOST_RANKS);
+		struct world world;
+
+		config.ranks_per_node = below(&r, 3);
+		config.deadline_ms = 60000;
+		printf("soak: seed %llu: %d ranks, %d a node\n", (unsigned long long)seed, n, config.ranks_per_node);
+		fflush(stdout);
+		world_begin(&world, n, &config);
+		world_threads(&world, round_of, &r);
+		world_end(&world);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_soak) };
+	int c, failed;
+
+	while ((c = getopt(argc, argv, "n:s:")) != -1) {
+		if (c == 'n')
+			n_rounds = atoi(optarg);
+		else if (c == 's')
+			first_seed = strtoull(optarg, NULL, 0);
+		else
+			return 2;
+	}
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	world_device_drop();
+	return failed;
+}
