@@ -81,6 +81,7 @@ struct engine {
 	uint64_t *sent, *received;   /* [n] calls of each pair so far */
 	struct slot_ring ring;       /* under submit */
 	struct run *pool;            /* finished runs, kept for their memory; under submit */
+	int n_pooled;
 	struct run *inline_runs[INLINE_KINDS]; /* driver only; see inline.c */
 	struct prepared *prepared[PREPARED_KEPT]; /* driver only; the last calls, see prepared.h */
 	_Atomic bool device_busy;    /* commands of the device were under way when nothing moved; see device_wait.c */

@@ -16,8 +16,10 @@ choir_status run_create(struct choir_comm *comm, struct run **out_p)
 
 	pthread_mutex_lock(&comm->engine.submit);
 	run = comm->engine.pool;
-	if (run != NULL)
+	if (run != NULL) {
 		comm->engine.pool = run->next;
+		comm->engine.n_pooled--;
+	}
 	pthread_mutex_unlock(&comm->engine.submit);
 	if (run == NULL && (run = calloc(1, sizeof *run)) == NULL)
 		return error_no_memory("a call", sizeof *run);
@@ -99,7 +101,6 @@ void run_discard(struct run *run)
 	struct choir_comm *comm = run->comm;
 	choir_event *event = run->event;
 	bool keep;
-	int pooled = 0;
 
 	if (run->script != NULL)
 		run->script->destroy(run->script_state);
@@ -110,13 +111,12 @@ void run_discard(struct run *run)
 	wipe(run);
 	run->comm = comm;
 	pthread_mutex_lock(&comm->engine.submit);
-	for (struct run *r = comm->engine.pool; r != NULL; r = r->next)
-		pooled++;
-	keep = !comm->engine.closed && pooled < POOLED_RUNS && run->scratch.bytes <= POOLED_SCRATCH_BYTES &&
+	keep = !comm->engine.closed && comm->engine.n_pooled < POOLED_RUNS && run->scratch.bytes <= POOLED_SCRATCH_BYTES &&
 	       run->device_scratch_bytes <= POOLED_SCRATCH_BYTES;
 	if (keep) {
 		run->next = comm->engine.pool;
 		comm->engine.pool = run;
+		comm->engine.n_pooled++;
 	}
 	pthread_mutex_unlock(&comm->engine.submit);
 	if (!keep) {
