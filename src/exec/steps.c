@@ -218,7 +218,6 @@ choir_status steps_make_room(struct run *run)
 {
 	const struct plan *plan = run->plan;
 
-	TRY(slot_ring_allocate(run));
 	TRY(grow(&run->board, plan->n_steps));
 	if (plan->scratch_bytes <= run->scratch.bytes)
 		return CHOIR_SUCCESS;
@@ -228,6 +227,7 @@ choir_status steps_make_room(struct run *run)
 
 choir_status steps_begin(struct run *run)
 {
+	TRY(slot_ring_allocate(run)); /* of a script's plan, or another one than was let in */
 	TRY(steps_make_room(run));
 	steps_resume(run, 0);
 	nt_plan_begin(run);
