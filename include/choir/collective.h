@@ -21,7 +21,7 @@ CHOIR_API choir_status choir_allreduce(choir_comm *comm, choir_buffer send, choi
                                        choir_op op, const choir_call *call, choir_event **event_p);
 
 /* choir_allreduce_multi: an allreduce of each of n tensors, whatever their data types, under one event: many small ones cost little more than one of their length.
- * Each is in place or not; no two tensors may overlap.  n_tensors, counts and data types agree on all ranks, which is checked; op (and the factor) is that of all.
+ * Each is in place or not; no two tensors may overlap.  n_tensors, counts and data types agree on all ranks, which is checked; op (and the rank's factor) is that of all.
  * The list is copied before the call returns.  Where a sum is not exact, an element's last bits may be others than those of a call for its tensor alone; they
  * are the same on all ranks, and again for the same list. */
 typedef struct choir_tensor {
@@ -65,7 +65,7 @@ CHOIR_API choir_status choir_alltoallv(choir_comm *comm, choir_buffer send, cons
                                        choir_buffer recv, const size_t *recv_counts, const size_t *recv_displacements, choir_dtype dtype,
                                        const choir_call *call, choir_event **event_p);
 
-/* choir_broadcast: recv on every rank = send of root.  send is looked at on the root only. */
+/* choir_broadcast: recv on every rank = send of root.  send is looked at on the root only; recv may be choir_none() there. */
 CHOIR_API choir_status choir_broadcast(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count, choir_dtype dtype, int root,
                                        const choir_call *call, choir_event **event_p);
 

@@ -22,7 +22,7 @@ typedef struct choir_call {
 	int64_t deadline_ms;      /* 0 = the comm's */
 	const char *options;      /* "algorithm=ring"; NULL = rules decide */
 	const char *name;         /* for messages; NULL = the collective's name */
-	double factor;            /* CHOIR_OP_PREMUL_SUM: every rank's values are multiplied by it; finite, the same on all ranks; else 1 */
+	double factor;            /* CHOIR_OP_PREMUL_SUM: this rank's values are multiplied by it, and rounded to their type; finite; else 1 */
 } choir_call;
 #define CHOIR_CALL_INIT { sizeof(choir_call), NULL, NULL, 0, NULL, 0, 0, NULL, NULL, 1.0 }
 

@@ -45,6 +45,7 @@ struct algo_in {
 	bool shared;           /* all ranks are on one node and may reach each other's SEND and RECV: PLAN_PEER_* may be used (decided for the comm, so the same on
 	                          all ranks; the executor takes another plan if a buffer turns out to be out of reach) */
 	bool stream;           /* the buffers of all ranks of the node take more than half of its cache */
+	bool scaled;           /* premul_sum: a plan with plan_scale; the same on all ranks, and with it `shared` is false */
 	bool final_op;         /* the operator has a final step (mean): the REDUCE that makes the result must be marked final (mark it always) */
 	uint64_t slot_bytes;   /* bytes of every arena slot; the same on all ranks of the comm; a multiple of 64 * max_node_size, >= 4096 */
 	uint64_t message_bytes;/* longest message a step may send */

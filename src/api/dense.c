@@ -45,6 +45,12 @@ static uint64_t n_blocks(const struct dense *d, enum blocks blocks)
 	}
 }
 
+/* The root of a broadcast has all it would receive: without a recv it is in place. */
+static bool gives_alone(const struct dense *d)
+{
+	return d->collective == COLLECTIVE_BROADCAST && d->comm->rank == d->root && d->recv.kind == CHOIR_BUFFER_NONE;
+}
+
 choir_status dense_of(choir_comm *comm, const struct call_key *key, const struct call_form *form, struct dense *out)
 {
 	uint64_t bytes;
@@ -56,6 +62,8 @@ choir_status dense_of(choir_comm *comm, const struct call_key *key, const struct
 	TRY(dense_measure(out, &bytes));
 	out->send_bytes = bytes * n_blocks(out, form->send);
 	out->recv_bytes = bytes * n_blocks(out, form->recv);
+	if (gives_alone(out))
+		out->recv = out->send;
 	return CHOIR_SUCCESS;
 }
 
@@ -131,7 +139,7 @@ static choir_status resolve(const struct dense *d, struct bound *bound, struct p
 	struct algo_in *in = &bound->in;
 
 	TRY(dev_resolve(device, d->send, d->send_bytes, false, &bound->send));
-	TRY(dev_resolve(device, d->recv, d->recv_bytes, true, &bound->recv));
+	TRY(dev_resolve(device, d->recv, d->recv_bytes, !(in->in_place && d->collective == COLLECTIVE_BROADCAST), &bound->recv));
 	note_lasting(prepared, d->send, d->send_bytes, &bound->send);
 	note_lasting(prepared, d->recv, d->recv_bytes, &bound->recv);
 	if (in->in_place) { /* one range holds the other: it alone is mapped */
@@ -200,13 +208,20 @@ static void place_buffers(const struct dense *d, struct bound *bound)
 
 /* --- the plan --- */
 
+/* premul_sum: each rank's factor is its own, so peers cannot take values out of its SEND. */
+static bool scales(const struct dense *d)
+{
+	return d->reduces && d->op == CHOIR_OP_PREMUL_SUM;
+}
+
 static void describe(const struct dense *d, struct algo_in *in)
 {
 	struct choir_comm *comm = d->comm;
 
 	*in = (struct algo_in){ .layout = &comm->layout, .me = comm->rank, .collective = d->collective, .elem_bytes = choir_dtype_bytes(d->dtype),
 		                .root = d->root, .final_op = d->reduces && reduce_has_final(d->op), .block_bytes = d->block_bytes,
-		                .block_off = d->block_off, .send_off = d->send_off, .recv_off = d->recv_off, .shared = symmetric_usual(comm),
+		                .block_off = d->block_off, .send_off = d->send_off, .recv_off = d->recv_off, .shared = symmetric_usual(comm) && !scales(d),
+		                .scaled = scales(d),
 		                .slot_bytes = d->disagree != NULL ? comm->part_bytes : comm->slot_bytes, .message_bytes = comm->message_bytes };
 	in->bytes = d->collective == COLLECTIVE_ALLTOALLV ? d->mean_bytes : d->count * in->elem_bytes;
 }
@@ -256,19 +271,6 @@ static choir_status plan_part(const struct dense *d, const choir_call *call, str
 
 /* --- the record --- */
 
-static uint64_t bits_of(double factor)
-{
-	uint64_t bits;
-
-	memcpy(&bits, &factor, sizeof bits);
-	return bits;
-}
-
-static bool takes_factor(const struct dense *d)
-{
-	return d->reduces && d->op == CHOIR_OP_PREMUL_SUM;
-}
-
 static void fill_record(const struct dense *d, struct bound *bound)
 {
 	struct call_record *record = &bound->record;
@@ -280,7 +282,7 @@ static void fill_record(const struct dense *d, struct bound *bound)
 	record->root = d->of_list ? d->n_tensors : d->rooted && !bound->pair ? d->root : 0;
 	record->flags = d->of_list ? RECORD_OF_LIST : 0;
 	record->count = d->count;
-	record->hash = takes_factor(d) ? d->hash ^ bits_of(d->factor) : d->hash;
+	record->hash = d->hash;
 	memcpy(record->algorithm, algorithm, strnlen(algorithm, sizeof record->algorithm - 1));
 	bound->record_hash = record_hash(record);
 }

@@ -97,7 +97,8 @@ choir_status choir_sparse_allreduce(choir_comm *comm, choir_buffer send_ind, siz
 	bool named;
 
 	TRY(call_check_comm(name, comm));
-	TRY(call_read(name, given, false, &call));
+	TRY(call_read(name, given, op == CHOIR_OP_PREMUL_SUM, &call));
+	sparse.factor = call.factor;
 	TRY(read_attr(attr, &sparse.attr));
 	TRY(call_option(name, call.options, "algorithm", algorithm, sizeof algorithm, &named));
 	sparse.algorithm = named && strcmp(algorithm, "auto") != 0 ? algorithm : NULL;

@@ -145,6 +145,7 @@ static void key_of(const struct algorithm *algorithm, const struct algo_in *in, 
 	key->final_op = in->final_op;
 	key->shared = in->shared;
 	key->stream = in->stream;
+	key->scaled = in->scaled;
 }
 
 static size_t place_of(const struct plan_key *key)
@@ -157,6 +158,19 @@ static size_t place_of(const struct plan_key *key)
 	return (h * 0x9E3779B97F4A7C15u) >> 58;
 }
 
+/* The products stand in scratch of their own, out of place and within the host's reach, whatever SEND is. */
+static choir_status build_scaled(const struct algorithm *algorithm, const struct algo_in *in, struct plan *plan)
+{
+	struct algo_in own = *in;
+	uint64_t blocks = in->collective == COLLECTIVE_REDUCE_SCATTER ? (uint64_t)in->layout->n : 1;
+
+	plan_scale(plan, in->bytes * blocks, in->send_direct);
+	own.send_direct = true;
+	own.in_place = false;
+	own.in_place_off = 0;
+	return algorithm->build(&own, plan);
+}
+
 static choir_status build(const struct algorithm *algorithm, const struct algo_in *in, const struct plan_key *key, const struct lists *lists,
                           struct cached_plan **out_p)
 {
@@ -165,7 +179,7 @@ static choir_status build(const struct algorithm *algorithm, const struct algo_i
 	choir_status st;
 
 	plan_init(&plan, algorithm->name, in->elem_bytes);
-	st = algorithm->build(in, &plan);
+	st = in->scaled ? build_scaled(algorithm, in, &plan) : algorithm->build(in, &plan);
 	if (st == CHOIR_SUCCESS)
 		st = cached_plan_wrap(&plan, &wrapped);
 	if (st == CHOIR_SUCCESS)

@@ -6,23 +6,10 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* The factor of a premultiplied sum is its record's hash, where no counts are mixed in. */
-static const char *describe_op(const struct call_record *record, char *text, size_t bytes)
-{
-	double factor;
-
-	if (record->op != CHOIR_OP_PREMUL_SUM || (record->flags & RECORD_OF_LIST) != 0 || record->collective == COLLECTIVE_REDUCE_SCATTERV)
-		return choir_op_name(record->op);
-	memcpy(&factor, &record->hash, sizeof factor);
-	snprintf(text, bytes, "premul_sum by %g", factor);
-	return text;
-}
-
 const char *run_describe(const struct call_record *record, uint64_t key, char *text, size_t bytes)
 {
 	const char *name = record->collective < N_COLLECTIVES ? collective_name((enum collective)record->collective) : "?";
 	unsigned long long number = key & ~WIRE_PAIR;
-	char op[48];
 
 	if (record->collective == COLLECTIVE_BARRIER)
 		snprintf(text, bytes, "%s #%llu", name, number);
@@ -35,11 +22,11 @@ const char *run_describe(const struct call_record *record, uint64_t key, char *t
 	else if (record->collective == COLLECTIVE_BROADCAST || record->collective == COLLECTIVE_REDUCE)
 		snprintf(text, bytes, "%s #%llu (%llu x %s, %s, root %d, %.24s)", name, number,
 		         (unsigned long long)record->count, choir_dtype_name(record->dtype),
-		         describe_op(record, op, sizeof op), (int)record->root, record->algorithm);
+		         choir_op_name(record->op), (int)record->root, record->algorithm);
 	else
 		snprintf(text, bytes, "%s #%llu (%llu x %s, %s, %.24s)", name, number,
 		         (unsigned long long)record->count, choir_dtype_name(record->dtype),
-		         describe_op(record, op, sizeof op), record->algorithm);
+		         choir_op_name(record->op), record->algorithm);
 	return text;
 }
 

@@ -10,7 +10,7 @@
 void plan_init(struct plan *plan, const char *algorithm, uint64_t elem_bytes)
 {
 	*plan = (struct plan){ .algorithm = algorithm, .elem_bytes = elem_bytes, .slot_used = UINT64_MAX, .building = CHOIR_SUCCESS };
-	plan->last_publish = PLAN_NO_STEP;
+	plan->last_publish = plan->scaled = PLAN_NO_STEP;
 }
 
 void plan_fini(struct plan *plan)
@@ -73,6 +73,8 @@ static bool is_of_peer(struct plan_ref ref)
 
 static bool add_ref(struct plan *plan, struct plan_ref ref)
 {
+	if (plan->scaled != PLAN_NO_STEP && ref.buf == PLAN_SEND)
+		ref = plan_at(PLAN_SCRATCH, plan->scaled_off + ref.off);
 	if (!grow(plan, (void **)&plan->refs, plan->n_refs, &plan->cap_refs, sizeof *plan->refs, "plan references"))
 		return false;
 	plan->refs[plan->n_refs++] = ref;
@@ -96,6 +98,7 @@ static plan_id append(struct plan *plan, struct plan_step step, const plan_id *d
 {
 	for (size_t i = 0; i < n_deps; i++)
 		plan_need(plan, deps[i]);
+	plan_need(plan, plan->scaled); /* in place, nothing may be written to SEND before */
 	if (!grow(plan, (void **)&plan->steps, plan->n_steps, &plan->cap_steps, sizeof *plan->steps, "plan steps"))
 		return PLAN_NO_STEP;
 	step.n_deps = plan->pending_deps;
@@ -130,6 +133,7 @@ plan_id plan_reduce(struct plan *plan, struct plan_ref dst, const struct plan_re
 {
 	for (size_t i = 0; i < n_src; i++)
 		plan_source(plan, src[i]);
+	raw = plan->scaled != PLAN_NO_STEP ? PLAN_RAW_NONE : raw;
 	return append(plan, (struct plan_step){ .kind = PLAN_REDUCE, .raw = raw, .final = final, .dst = dst, .len = len, .label = label },
 	              deps, n_deps);
 }
@@ -191,6 +195,20 @@ uint64_t plan_scratch(struct plan *plan, uint64_t bytes)
 	}
 	plan->scratch_bytes = (off + bytes + 63) / 64 * 64;
 	return off;
+}
+
+void plan_scale(struct plan *plan, uint64_t bytes, bool direct)
+{
+	uint64_t off = plan_scratch(plan, bytes);
+	struct plan_ref from = plan_at(PLAN_SEND, 0), to = plan_at(PLAN_SCRATCH, off);
+	plan_id there = PLAN_NO_STEP;
+
+	if (!direct) {
+		there = plan_copy(plan, to, from, bytes, NULL, 0, "scale: in");
+		from = to;
+	}
+	plan->scaled_off = off;
+	plan->scaled = plan_reduce(plan, to, &from, 1, PLAN_RAW_ALL, false, bytes, &there, 1, "scale");
 }
 
 /* Successors in compressed rows: count, prefix sums, fill. */

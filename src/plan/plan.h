@@ -71,6 +71,8 @@ struct plan {
 	bool alike;          /* and either all ranks must be in place or none */
 	bool stream;         /* set by the builder: results do not fit the cache: they are written past it into the callers' buffers */
 	uint32_t last_phase; /* the highest phase this rank publishes */
+	uint32_t scaled;     /* the step of plan_scale; PLAN_NO_STEP */
+	uint64_t scaled_off; /* its result in scratch */
 	/* set by plan_finish: for each step, the later steps that depend on it (succs[succ_first[i]] .. succs[succ_first[i + 1]]) */
 	uint32_t *succ_first, *succs;
 	/* while building: capacities, what was gathered for the next step, and the first error, which plan_finish returns */
@@ -137,6 +139,10 @@ uint64_t plan_scratch(struct plan *plan, uint64_t bytes);
 
 /* plan_limit: refuses the plan, as the builders do, if the number is larger than the last one there can be. */
 void plan_limit(struct plan *plan, const char *what, uint64_t number, uint64_t last);
+
+/* plan_scale: before the builder: of premul_sum, the plan's first step multiplies the rank's values, `bytes` of SEND, by its factor.  The
+ * products are what the builder takes for SEND, in scratch, and no other step multiplies.  direct: the host reaches SEND. */
+void plan_scale(struct plan *plan, uint64_t bytes, bool direct);
 
 /* plan_finish: fills the successor lists.  NO_MEMORY or UNSUPPORTED if anything could not be appended.  After it the plan is read-only. */
 choir_status plan_finish(struct plan *plan);

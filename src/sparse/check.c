@@ -39,8 +39,6 @@ static choir_status check_types(const struct sparse_call *call)
 		return error_set(CHOIR_ARGUMENT, "val_dtype %d is no dtype", call->val_dtype);
 	if (call->op == CHOIR_OP_LOCAL)
 		return error_set(CHOIR_UNSUPPORTED, "op local would give each rank another result: sparse_allreduce has none");
-	if (call->op == CHOIR_OP_PREMUL_SUM)
-		return error_set(CHOIR_UNSUPPORTED, "op premul_sum is for dense collectives: sparse_allreduce has no factor");
 	TRY(reduce_supported(call->val_dtype, call->op));
 	return check_attr(call);
 }

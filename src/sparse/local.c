@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* My pairs coalesced into a block, then the headers of all ranks gathered and agreed on. */
 #include "base/log.h"
+#include "kern/reduce.h"
 #include "sparse/block.h"
 #include "sparse/bucket.h"
 #include "sparse/convert.h"
@@ -52,6 +53,30 @@ static choir_status widen_input(struct sparse *sparse)
 	return CHOIR_SUCCESS;
 }
 
+/* premul_sum: my rows times my factor, rounded to local_dtype. */
+static choir_status scale_input(struct sparse *sparse)
+{
+	const struct sparse_call *call = &sparse->call;
+	struct reduce_call scale = { .dtype = sparse->local_dtype, .op = sparse->op_given, .n_src = 1, .n_ranks = sparse->env.layout->n,
+				     .factor = call->factor, .n_dst = 1, .stream_from = 1, .count = call->send_val_count };
+	struct reduce_operand from = { call->send_val.base, call->send_val.offset_bytes }, to = { 0 };
+	uint64_t bytes = call->send_val_count * choir_dtype_bytes(sparse->local_dtype);
+	const void *val = sparse->val;
+
+	if (sparse->op_given != CHOIR_OP_PREMUL_SUM)
+		return CHOIR_SUCCESS;
+	if (val != NULL) {
+		if (sparse->val_wide.ptr == NULL)
+			TRY(pool_take(&sparse->val_wide, bytes, "the scaled rows"));
+		reduce_host(&scale, &sparse->val_wide.ptr, &val);
+		sparse->val = sparse->val_wide.ptr;
+		return CHOIR_SUCCESS;
+	}
+	TRY(dev_buffer_create(sparse->env.device, bytes, &sparse->scaled));
+	to.mem = sparse->scaled;
+	return reduce_kernel_start(sparse->env.device, &scale, to, &from, NULL); /* on the queue of the kernels that read it */
+}
+
 /* Few and close together: the others read my raw pairs themselves, if theirs are so too. */
 static bool lays_out(const struct sparse *sparse)
 {
@@ -87,6 +112,7 @@ choir_status local_start(struct sparse *sparse, struct script_turn *turn)
 	TRY(widen_input(sparse));
 	if (sparse->call.attr.coalesce_mode == CHOIR_COALESCE_DISABLE)
 		return keep_duplicates(sparse);
+	TRY(scale_input(sparse));
 	if (!offers_raw(sparse))
 		return coalesce_start(sparse, turn);
 	sparse->header.raw = true;
@@ -112,8 +138,8 @@ static choir_status coalesce_start(struct sparse *sparse, struct script_turn *tu
 		source->ind_off = call->send_ind.offset_bytes;
 	}
 	if (sparse->val == NULL) {
-		source->val_mem = call->send_val.base;
-		source->val_off = call->send_val.offset_bytes;
+		source->val_mem = sparse->scaled != NULL ? sparse->scaled : call->send_val.base;
+		source->val_off = sparse->scaled != NULL ? 0 : call->send_val.offset_bytes;
 	}
 	sparse->step = local_count;
 	return coalesce_init(&sparse->job, &todo, sparse->kernels ? sparse->env.device : NULL);
@@ -205,7 +231,7 @@ choir_status header_start(struct sparse *sparse, struct script_turn *turn)
 
 	sparse->header.ind_dtype = sparse->call.ind_dtype;
 	sparse->header.val_dtype = sparse->call.val_dtype;
-	sparse->header.op = sparse->call.op;
+	sparse->header.op = sparse->op_given;
 	sparse->header.mode = sparse->call.attr.coalesce_mode;
 	sparse->header.wire = (int32_t)sparse->call.attr.wire;
 	sparse->header.algorithm = sparse->forced;

@@ -119,6 +119,7 @@ static void script_destroy(void *state)
 	transfer_fini(&sparse->val_out);
 	range_job_destroy(sparse->range_job);
 	coalesce_fini(&sparse->job);
+	dev_buffer_free(sparse->scaled);
 	sparse_result_free(sparse->result);
 	sparse_close(sparse, sparse->views);
 	sparse_close(sparse, sparse->region_views);
@@ -217,6 +218,9 @@ choir_status sparse_create(const struct script_env *env, const struct sparse_cal
 	if (env->costs == NULL)
 		sparse->env.costs = &link_costs_default;
 	sparse->call = *call;
+	sparse->op_given = call->op;
+	if (call->op == CHOIR_OP_PREMUL_SUM)
+		sparse->call.op = CHOIR_OP_SUM;
 	sparse->forced = call->algorithm == NULL ? -1 : sparse_method_find(call->algorithm);
 	sparse->tensor = recall_tensor(call->name);
 	sparse->call.algorithm = sparse->call.name = NULL; /* the caller's texts may go */

@@ -14,6 +14,7 @@ struct sparse_call {
 	size_t *recv_ind_count, *recv_val_count; /* capacities in (read by sparse_create), counts out; NULL is legal with a callback */
 	choir_dtype ind_dtype, val_dtype;
 	choir_op op;
+	double factor;          /* of premul_sum: what this rank's rows are multiplied by */
 	choir_sparse_attr attr; /* the caller's, or CHOIR_SPARSE_ATTR_INIT */
 	const char *name;       /* of the call, NULL; what calls of one name did is remembered (until sparse_create returns) */
 	const char *algorithm;  /* a name of sparse_methods (a constant or the caller's until sparse_create returns); NULL = gathered numbers decide */

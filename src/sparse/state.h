@@ -40,6 +40,7 @@ struct sparse_note {
 struct sparse {
 	struct script_env env;
 	struct sparse_call call;
+	choir_op op_given; /* call.op, but premul_sum: the rank scales its own rows, and the rest is a sum */
 	int forced; /* row of sparse_methods, -1 */
 	uint64_t tensor;          /* a hash of the call's name */
 	struct history_call like; /* what this call is in env.history */
@@ -63,7 +64,8 @@ struct sparse {
 	struct range_job *range_job;
 	const void *ind;
 	const unsigned char *val; /* host view, NULL where kernels read the cl_mem */
-	struct pool_block val_wide; /* in local_dtype, if that is another */
+	struct pool_block val_wide; /* in local_dtype, if that is another; or scaled */
+	cl_mem scaled;              /* val of premul_sum, where kernels read it; NULL */
 
 	/* my coalesced pairs, laid out as a block (block.h) */
 	struct coalesce_source source;

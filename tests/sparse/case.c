@@ -13,6 +13,8 @@
 
 choir_device *case_devices[N_KINDS];
 
+static const double case_factors[MOST_RANKS] = { 0.5, -1.25, 1.0 / 3, 3, 1, 0, 1e-3, 7.7 };
+
 /* What a rank gives: host memory is lent, so that a test may still change what it holds. */
 static choir_buffer give(enum memory memory, const void *from, size_t bytes)
 {
@@ -90,7 +92,7 @@ void case_fill(struct side *side, const struct test_case *c, int rank, uint64_t 
 {
 	size_t row = c->width * choir_dtype_bytes(c->val_dtype);
 
-	*side = (struct side){ .device = device, .ind_in = c->memory, .val_in = c->memory, .recv = c->memory, .ind_bytes = choir_dtype_bytes(c->ind_dtype),
+	*side = (struct side){ .device = device, .rank = rank, .ind_in = c->memory, .val_in = c->memory, .recv = c->memory, .ind_bytes = choir_dtype_bytes(c->ind_dtype),
 			       .elem_bytes = choir_dtype_bytes(c->val_dtype) };
 	if (c->any_memory) {
 		side->ind_in = any_memory(seed);
@@ -127,6 +129,8 @@ struct sparse_call case_call(struct side *side, const struct test_case *c, size_
 				    .recv_val_count = &side->val_count, .ind_dtype = c->ind_dtype, .val_dtype = c->val_dtype, .op = c->op,
 				    .attr = CHOIR_SPARSE_ATTR_INIT, .algorithm = c->algorithm };
 
+	if (c->op == CHOIR_OP_PREMUL_SUM)
+		call.factor = case_factors[side->rank];
 	call.attr.fn_ctx = side;
 	call.attr.coalesce_mode = c->mode;
 	call.attr.wire = c->wire;
@@ -237,7 +241,7 @@ void case_run(const struct test_case *c, choir_device *device)
 		total += ins[r].count;
 	}
 	reference_call(&(struct reference_call){ .ranks = ins, .n_ranks = c->n, .width = c->width, .dtype = c->val_dtype, .op = c->op,
-						 .mode = (int)c->mode, .wire = (int)c->wire,
+						 .factors = case_factors, .mode = (int)c->mode, .wire = (int)c->wire,
 						 .pairwise = c->algorithm != NULL && strcmp(c->algorithm, "recursive_doubling") == 0 },
 		       &want);
 	for (int r = 0; r < c->n; r++) {

@@ -18,6 +18,7 @@ extern choir_device *case_devices[N_KINDS];
 /* One rank's memory and what it was given. */
 struct side {
 	choir_device *device;
+	int rank;
 	enum memory ind_in, val_in, recv; /* where its indices, its values and its result are */
 	bool lends_mem; /* completion_fn gets cl_mem */
 	struct reference_pairs in;

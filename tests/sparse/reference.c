@@ -308,6 +308,20 @@ static void merge_lists(const struct reference_call *call, choir_dtype dtype, st
 	reference_coalesce(&lists[0], call->width, dtype, call->op, false, true, n, out);
 }
 
+/* Each rank's rows times its own factor, rounded. */
+static void scale(struct reference_pairs *pairs, size_t width, choir_dtype dtype, double factor)
+{
+	size_t bytes = choir_dtype_bytes(dtype);
+
+	for (size_t i = 0; i < pairs->count * width; i++) {
+		struct value v = load(dtype, pairs->val + i * bytes);
+
+		v.f = v.f * (float)factor;
+		v.d = v.d * factor;
+		store(dtype, pairs->val + i * bytes, v);
+	}
+}
+
 void reference_call(const struct reference_call *call, struct reference_pairs *out)
 {
 	bool wide = call->mode == 2 && (call->dtype == CHOIR_F16 || call->dtype == CHOIR_BF16);
@@ -317,6 +331,8 @@ void reference_call(const struct reference_call *call, struct reference_pairs *o
 	for (int r = 0; r < call->n_ranks; r++) {
 		struct reference_pairs mine = in_dtype(&call->ranks[r], call->width, call->dtype, local), one = mine;
 
+		if (call->op == CHOIR_OP_PREMUL_SUM && call->mode != 1)
+			scale(&mine, call->width, local, call->factors[r]);
 		if (call->mode != 1) {
 			reference_coalesce(&mine, call->width, local, call->op, true, false, call->n_ranks, &one);
 			reference_free(&mine);

@@ -71,6 +71,7 @@ static void wrong_types(void **state)
 	g.call.op = CHOIR_OP_LOCAL;
 	refused(&g, CHOIR_UNSUPPORTED, "local");
 	g.call.op = CHOIR_OP_PREMUL_SUM;
+	g.call.val_dtype = CHOIR_I32;
 	refused(&g, CHOIR_UNSUPPORTED, "premul_sum");
 	g.call.op = CHOIR_OP_BXOR;
 	refused(&g, CHOIR_UNSUPPORTED, "bxor");

@@ -32,13 +32,15 @@ static void pick_types(struct test_case *c, uint64_t *s)
 		c->val_dtype = (choir_dtype)(reference_next(s) % 13);
 		if (c->mode == CHOIR_COALESCE_KEEP_PRECISION && reference_next(s) % 2 == 0)
 			c->val_dtype = halves[reference_next(s) % 2];
-		c->op = (choir_op)(reference_next(s) % CHOIR_OP_LOCAL);
+		c->op = (choir_op)(reference_next(s) % (CHOIR_OP_LOCAL + 1));
+		if (c->op == CHOIR_OP_LOCAL)
+			c->op = CHOIR_OP_PREMUL_SUM;
 	} while (reduce_supported(c->val_dtype, c->op) != CHOIR_SUCCESS);
 	if (reference_next(s) % 8 == 0) {
-		static const choir_op ops[] = { CHOIR_OP_SUM, CHOIR_OP_MEAN, CHOIR_OP_MAX, CHOIR_OP_SQUARE_ADD };
+		static const choir_op ops[] = { CHOIR_OP_SUM, CHOIR_OP_MEAN, CHOIR_OP_MAX, CHOIR_OP_SQUARE_ADD, CHOIR_OP_PREMUL_SUM };
 
 		c->val_dtype = CHOIR_F32;
-		c->op = ops[reference_next(s) % 4];
+		c->op = ops[reference_next(s) % N(ops)];
 		c->wire = (choir_sparse_wire)(1 + reference_next(s) % 2);
 	}
 }

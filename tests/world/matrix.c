@@ -39,7 +39,6 @@ static bool can_run(struct world *world, int rank, choir_comm *comm, const struc
 
 	tiny.count = 1;
 	tiny.dtype = CHOIR_F32;
-	tiny.op = CHOIR_OP_SUM;
 	call.options = t->options;
 	st = case_call(tc, &tiny, comm, choir_host(a), choir_host(b), &call, NULL);
 	if (st != CHOIR_SUCCESS && st != CHOIR_UNSUPPORTED)

@@ -35,16 +35,6 @@ static choir_status sum_i32(choir_comm *c, float *s, float *r) { return sum_of(c
 static choir_status max_100(choir_comm *c, float *s, float *r) { return sum_of(c, s, r, 100, CHOIR_F32, CHOIR_OP_MAX, NULL); }
 static choir_status local_100(choir_comm *c, float *s, float *r) { return sum_of(c, s, r, 100, CHOIR_F32, CHOIR_OP_LOCAL, NULL); }
 
-static choir_status scaled(choir_comm *c, float *s, float *r, double factor)
-{
-	choir_call call = CHOIR_CALL_INIT;
-
-	call.factor = factor;
-	return choir_allreduce(c, choir_host(s), choir_host(r), 100, CHOIR_F32, CHOIR_OP_PREMUL_SUM, &call, NULL);
-}
-
-static choir_status half(choir_comm *c, float *s, float *r) { return scaled(c, s, r, 0.5); }
-static choir_status third(choir_comm *c, float *s, float *r) { return scaled(c, s, r, 1.0 / 3); }
 static choir_status barrier(choir_comm *c, float *s, float *r) { (void)s, (void)r; return choir_barrier(c, NULL, NULL); }
 
 static choir_status ring(choir_comm *c, float *s, float *r)
@@ -159,7 +149,6 @@ static const struct variant variants[] = {
 	{ "dtype", "100 x f32|100 x i32", sum_100, sum_i32 },
 	{ "op", "sum|max", sum_100, max_100 },
 	{ "op local", "sum|local", sum_100, local_100 },
-	{ "factor", "premul_sum by 0.5|premul_sum by 0.333333", half, third },
 	{ "collective", "allreduce|allgather", sum_100, gather_100 },
 	{ "barrier", "allreduce|barrier", sum_100, barrier },
 	{ "barrier too", "allreduce|barrier", barrier, sum_100 },

@@ -15,6 +15,9 @@
 enum { MOST = 8, FLIGHT = 6 };
 enum way { COMPLETES, ALLOCATES, RECEIVES, FALLS_SHORT, N_WAYS };
 
+/* Of premul_sum, each rank's own. */
+static const double factors[MOST] = { 0.5, -1.25, 1.0 / 3, 3, 1, 0, 1e-3, 7.7 };
+
 /* One collective: all ranks' inputs and what comes out. */
 struct trial {
 	uint64_t seed;
@@ -32,14 +35,14 @@ struct trial {
 static void make_trial(struct trial *t, uint64_t seed, int n)
 {
 	static const choir_dtype values[] = { CHOIR_F32, CHOIR_F64, CHOIR_F16, CHOIR_BF16 };
-	static const choir_op ops[] = { CHOIR_OP_SUM, CHOIR_OP_SUM, CHOIR_OP_MAX, CHOIR_OP_MEAN };
+	static const choir_op ops[] = { CHOIR_OP_SUM, CHOIR_OP_SUM, CHOIR_OP_MAX, CHOIR_OP_MEAN, CHOIR_OP_PREMUL_SUM };
 	static const char *const options[] = { NULL, "algorithm=allgather", "algorithm=split", "algorithm=split_bitmap", "algorithm=split_dense",
 		                               "algorithm=recursive_doubling", "algorithm=mask", "algorithm=dense" };
 	static const size_t widths[] = { 1, 3, 16, 64 }, most[] = { 1, 20, 700, 3000 };
 	uint64_t r = seed * 77 + (uint64_t)n;
 	size_t range = most[reference_next(&r) % 4] * 2 + 1, pairs = most[reference_next(&r) % 4];
 
-	*t = (struct trial){ .seed = seed, .n = n, .val_dtype = values[reference_next(&r) % 4], .op = ops[reference_next(&r) % 4],
+	*t = (struct trial){ .seed = seed, .n = n, .val_dtype = values[reference_next(&r) % 4], .op = ops[reference_next(&r) % 5],
 		             .ind_dtype = reference_next(&r) % 2 ? CHOIR_I32 : CHOIR_I64, .width = widths[reference_next(&r) % 4],
 		             .device = reference_next(&r) % 2, .options = options[seed % 8] };
 	t->mode = (choir_coalesce)(reference_next(&r) % 4 == 0 ? reference_next(&r) % 3 : 0);
@@ -64,7 +67,7 @@ static void make_trial(struct trial *t, uint64_t seed, int n)
 		reference_random(&r, t->val_dtype, false, in->val, in->count * t->width);
 	}
 	reference_call(&(struct reference_call){ .ranks = t->in, .n_ranks = n, .width = t->width, .dtype = t->val_dtype, .op = t->op,
-	                                         .mode = (int)t->mode, .pairwise = t->options != NULL && strstr(t->options, "recursive") != NULL },
+	                                         .factors = factors, .mode = (int)t->mode, .pairwise = t->options != NULL && strstr(t->options, "recursive") != NULL },
 	               &t->want);
 }
 
@@ -178,6 +181,8 @@ static choir_status side_start(struct side *s, struct world *world, int rank, ch
 	attr.completion_fn = way == COMPLETES ? on_complete : NULL;
 	attr.alloc_fn = way == ALLOCATES ? on_alloc : NULL;
 	call.options = t->options;
+	if (t->op == CHOIR_OP_PREMUL_SUM)
+		call.factor = factors[rank];
 	if (buffers) {
 		s->ind_count = way == RECEIVES ? t->want.count : t->want.count / 2;
 		s->val_count = s->ind_count * t->width;
