@@ -24,11 +24,13 @@ struct work allgather_cost_shared(const struct cost *cost)
 choir_status allgather_start(struct sparse *sparse, struct script_turn *turn)
 {
 	struct index_form form = index_form_of(sparse->facts.range);
-	struct algo_in in = { .collective = COLLECTIVE_ALLGATHERV, .elem_bytes = BLOCK_ALIGN, .block_bytes = sparse->block_bytes };
+	struct algo_in in = { .collective = COLLECTIVE_ALLGATHERV, .elem_bytes = BLOCK_ALIGN };
 	const void *mine = sparse->own_ptr;
 	uint64_t total = 0, my_bytes;
 	int n = sparse->env.layout->n, me = sparse->env.me;
 
+	TRY(sparse_table(sparse, &sparse->block_bytes, false));
+	in.block_bytes = sparse->block_bytes;
 	for (int r = 0; r < n; r++) {
 		sparse->block_bytes[r] = block_bytes(form, sparse->headers[r].pairs, sparse->row_bytes);
 		total += sparse->block_bytes[r];

@@ -48,12 +48,15 @@ static void write_region(const struct sparse *sparse, struct index_range range, 
 /* Phase 1. */
 choir_status densify_start(struct sparse *sparse, struct script_turn *turn)
 {
-	struct algo_in in = { .collective = COLLECTIVE_ALLTOALLV, .elem_bytes = BLOCK_ALIGN, .block_bytes = sparse->block_bytes };
+	struct algo_in in = { .collective = COLLECTIVE_ALLTOALLV, .elem_bytes = BLOCK_ALIGN };
 	struct pairs own = block_pairs(sparse->own_ptr, sparse->own_form, sparse->own_count);
 	int n = sparse->env.layout->n, me = sparse->env.me;
 	uint64_t send = 0, recv = region_bytes(sparse, me) * (uint64_t)n, from = 0;
 	unsigned char *to;
 
+	TRY(sparse_table(sparse, &sparse->counts, false));
+	TRY(sparse_table(sparse, &sparse->block_bytes, true));
+	in.block_bytes = sparse->block_bytes;
 	for (int d = 0; d < n; d++) {
 		for (int s = 0; s < n; s++)
 			sparse->block_bytes[s * n + d] = region_bytes(sparse, d);

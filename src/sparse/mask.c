@@ -27,10 +27,12 @@ static struct index_form form_of(const struct sparse *sparse)
 /* Phase 1. */
 choir_status mask_start(struct sparse *sparse, struct script_turn *turn)
 {
-	struct algo_in in = { .collective = COLLECTIVE_ALLGATHERV, .elem_bytes = BLOCK_ALIGN, .block_bytes = sparse->block_bytes };
+	struct algo_in in = { .collective = COLLECTIVE_ALLGATHERV, .elem_bytes = BLOCK_ALIGN };
 	int n = sparse->env.layout->n, me = sparse->env.me;
 	uint64_t total = 0;
 
+	TRY(sparse_table(sparse, &sparse->block_bytes, true));
+	in.block_bytes = sparse->block_bytes;
 	for (int r = 0; r < n; r++) {
 		sparse->block_bytes[r] = block_rows_off(form_of(sparse), sparse->headers[r].pairs);
 		total += sparse->block_bytes[r];

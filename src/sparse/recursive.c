@@ -69,6 +69,8 @@ choir_status recursive_start(struct sparse *sparse, struct script_turn *turn)
 	int n = sparse->env.layout->n;
 
 	(void)turn;
+	TRY(sparse_table(sparse, &sparse->counts, false));
+	TRY(sparse_table(sparse, &sparse->block_bytes, true));
 	TRY(pool_take(&sparse->region, list_bytes(sparse, own.count), "the merged pairs"));
 	block_write(sparse->region.ptr, form_of(sparse), &own, 0, own.count, sparse->row_bytes);
 	for (int r = 0; r < n; r++)

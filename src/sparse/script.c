@@ -194,17 +194,24 @@ static choir_status allocate(struct sparse *sparse)
 
 	sparse->headers = calloc(n, sizeof *sparse->headers);
 	sparse->lists = calloc(n, sizeof *sparse->lists);
-	sparse->counts = calloc(n * n, sizeof *sparse->counts);
-	sparse->block_bytes = calloc(n * n, sizeof *sparse->block_bytes);
 	sparse->bounds = calloc(n + 1, sizeof *sparse->bounds);
 	sparse->views = calloc(n, sizeof *sparse->views);
 	sparse->region_views = calloc(n, sizeof *sparse->region_views);
 	sparse->notes = calloc(n, sizeof *sparse->notes);
 	sparse->buckets = calloc(n, sizeof *sparse->buckets);
-	if (sparse->headers == NULL || sparse->lists == NULL || sparse->counts == NULL || sparse->block_bytes == NULL || sparse->bounds == NULL || sparse->views == NULL
+	if (sparse->headers == NULL || sparse->lists == NULL || sparse->bounds == NULL || sparse->views == NULL
 	    || sparse->region_views == NULL || sparse->notes == NULL || sparse->buckets == NULL)
-		return error_no_memory("the counts of all ranks", n * n * 16);
+		return error_no_memory("the headers of all ranks", n * sizeof *sparse->headers);
 	return CHOIR_SUCCESS;
+}
+
+choir_status sparse_table(struct sparse *sparse, uint64_t **table, bool pairs)
+{
+	size_t n = (size_t)sparse->env.layout->n, cells = pairs ? n * n : n;
+
+	free(*table);
+	*table = calloc(cells, sizeof **table);
+	return *table != NULL ? CHOIR_SUCCESS : error_no_memory("the counts of all ranks", cells * sizeof **table);
 }
 
 choir_status sparse_create(const struct script_env *env, const struct sparse_call *call, const struct script_ops **ops_p, void **state_p)

@@ -85,6 +85,8 @@ choir_status split_start(struct sparse *sparse, struct script_turn *turn)
 	struct algo_in in = { .collective = COLLECTIVE_ALLGATHER, .elem_bytes = 8, .bytes = bytes };
 	uint64_t *mine;
 
+	TRY(sparse_table(sparse, &sparse->counts, true));
+	TRY(sparse_table(sparse, &sparse->block_bytes, true));
 	TRY(pool_take(&sparse->out, bytes, "the counts of the regions"));
 	mine = sparse->out.ptr;
 	for (int r = 0; r < n; r++) {

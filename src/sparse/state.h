@@ -86,8 +86,9 @@ struct sparse {
 	/* exchange */
 	struct pool_block out, in, region; /* blocks to send, received, and split's reduced region where messages travel */
 	struct coalesce_source *lists;     /* [n] */
-	uint64_t *counts;                  /* split: [n * n] pairs from (row) to (column), then [n] results */
-	uint64_t *block_bytes;             /* [n * n] */
+	/* Of the method, by sparse_table: NULL where all ranks read each other's memory. */
+	uint64_t *counts;                  /* split: [n * n] pairs from (row) to (column), then [n] results; else [n] */
+	uint64_t *block_bytes;             /* of an alltoallv [n * n], of an allgatherv [n] */
 	uint64_t *bounds;                  /* [n + 1] of the regions that ranks own (region_cut) */
 	uint64_t merged;                   /* mask: indices in the union */
 	int bit;                           /* recursive doubling: the round */
@@ -146,6 +147,9 @@ choir_status sparse_fold(const struct sparse *sparse, const void *blocks, uint64
 /* sparse_set_imbalance: the busiest rank merges `most` of `all` pairs; sparse_note_work: from the counts [n * n] of pairs from (row) to (column). */
 void sparse_set_imbalance(struct sparse *sparse, uint64_t most, uint64_t all);
 void sparse_note_work(struct sparse *sparse, const uint64_t *counts);
+
+/* sparse_table: zeroes for every rank, or every pair of ranks, in place of the table there was.  NO_MEMORY. */
+choir_status sparse_table(struct sparse *sparse, uint64_t **table, bool pairs);
 
 /* script_wait: the turn that waits for the device: AGAIN, watched by the job. */
 void script_wait(struct script_turn *turn);

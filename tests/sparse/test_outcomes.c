@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,6 +140,39 @@ static void failing_callbacks_fail_one(void **state)
 	assert_int_equal(s.ranks[2].status, CHOIR_SUCCESS);
 }
 
+static size_t allocated(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+/* What a call takes for its ranks, before it knows of any pairs. */
+static size_t bytes_of_call(int n)
+{
+	struct sparse_call call = { .ind_dtype = CHOIR_I32, .val_dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .attr = CHOIR_SPARSE_ATTR_INIT };
+	struct script_env env = { .me = 0, .device = case_devices[PLAIN] };
+	const struct script_ops *ops;
+	struct world world;
+	size_t before, bytes;
+	void *state;
+
+	world_init(&world, n, 1, case_devices[PLAIN]);
+	env.layout = &world.layout;
+	before = allocated();
+	assert_int_equal(sparse_create(&env, &call, &ops, &state), CHOIR_SUCCESS);
+	bytes = allocated() - before;
+	ops->destroy(state);
+	world_fini(&world);
+	return bytes;
+}
+
+static void memory_grows_with_the_ranks(void **state)
+{
+	(void)state;
+	assert_true(bytes_of_call(4000) < 2 * bytes_of_call(2000) + 65536);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +181,7 @@ int main(void)
 		cmocka_unit_test(a_negative_index_ends_all),
 		cmocka_unit_test(a_range_too_wide),
 		cmocka_unit_test(failing_callbacks_fail_one),
+		cmocka_unit_test(memory_grows_with_the_ranks),
 	};
 
 	return cmocka_run_group_tests(tests, case_open, case_close);
