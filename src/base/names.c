@@ -31,6 +31,16 @@ static const struct { const char *text; choir_op op; } op_spellings[] = {
 	{ "squareadd", CHOIR_OP_SQUARE_ADD }, { "land", CHOIR_OP_LOGICAL_AND }, { "lor", CHOIR_OP_LOGICAL_OR },
 };
 
+/* Other spellings of data types: NumPy's, C's, and MPI's without the MPI_ before them. */
+static const struct { const char *text; choir_dtype dtype; } dtype_spellings[] = {
+	{ "int8", CHOIR_I8 },       { "uint8", CHOIR_U8 },      { "int16", CHOIR_I16 },      { "uint16", CHOIR_U16 },    { "int32", CHOIR_I32 },
+	{ "uint32", CHOIR_U32 },    { "int64", CHOIR_I64 },     { "uint64", CHOIR_U64 },     { "int8_t", CHOIR_I8 },     { "uint8_t", CHOIR_U8 },
+	{ "int16_t", CHOIR_I16 },   { "uint16_t", CHOIR_U16 },  { "int32_t", CHOIR_I32 },    { "uint32_t", CHOIR_U32 },  { "int64_t", CHOIR_I64 },
+	{ "uint64_t", CHOIR_U64 },  { "int", CHOIR_I32 },       { "unsigned", CHOIR_U32 },   { "half", CHOIR_F16 },      { "float16", CHOIR_F16 },
+	{ "bfloat16", CHOIR_BF16 }, { "float32", CHOIR_F32 },   { "float", CHOIR_F32 },      { "float64", CHOIR_F64 },   { "double", CHOIR_F64 },
+	{ "bool_", CHOIR_BOOL },    { "c_bool", CHOIR_BOOL },
+};
+
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 const char *choir_version(void)
@@ -65,6 +75,11 @@ choir_status choir_dtype_parse(const char *text, choir_dtype *out)
 	for (size_t i = 0; i < COUNT(dtypes); i++)
 		if (strcasecmp(text, dtypes[i].text) == 0) {
 			*out = (choir_dtype)i;
+			return CHOIR_SUCCESS;
+		}
+	for (size_t i = 0; i < COUNT(dtype_spellings); i++)
+		if (strcasecmp(strncasecmp(text, "mpi_", 4) == 0 ? text + 4 : text, dtype_spellings[i].text) == 0) {
+			*out = dtype_spellings[i].dtype;
 			return CHOIR_SUCCESS;
 		}
 	return error_set(CHOIR_ARGUMENT, "no data type is called '%s'", text);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of data types, in every usual spelling. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <choir/types.h>
+
+static void test_dtypes(void **state)
+{
+	static const struct { const char *text; choir_dtype dtype; } rows[] = {
+		{ "f32", CHOIR_F32 },       { "F32", CHOIR_F32 },        { "float32", CHOIR_F32 },      { "float", CHOIR_F32 },
+		{ "MPI_FLOAT", CHOIR_F32 }, { "float64", CHOIR_F64 },    { "MPI_DOUBLE", CHOIR_F64 },   { "float16", CHOIR_F16 },
+		{ "half", CHOIR_F16 },      { "bfloat16", CHOIR_BF16 },  { "int8", CHOIR_I8 },          { "uint8", CHOIR_U8 },
+		{ "int16", CHOIR_I16 },     { "uint16_t", CHOIR_U16 },   { "int32", CHOIR_I32 },        { "MPI_INT", CHOIR_I32 },
+		{ "uint32", CHOIR_U32 },    { "MPI_INT64_T", CHOIR_I64 }, { "uint64", CHOIR_U64 },      { "MPI_C_BOOL", CHOIR_BOOL },
+		{ "bool", CHOIR_BOOL },     { "Int64", CHOIR_I64 },
+	};
+	choir_dtype dtype = CHOIR_I8;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		if (choir_dtype_parse(rows[i].text, &dtype) != CHOIR_SUCCESS || dtype != rows[i].dtype)
+			fail_msg("%s: %s", rows[i].text, choir_last_error());
+	}
+	assert_int_equal(choir_dtype_parse("int128", &dtype), CHOIR_ARGUMENT);
+	assert_int_equal(choir_dtype_parse("MPI_", &dtype), CHOIR_ARGUMENT);
+	for (int i = 0; choir_dtype_bytes((choir_dtype)i) != 0; i++) {
+		assert_int_equal(choir_dtype_parse(choir_dtype_name((choir_dtype)i), &dtype), CHOIR_SUCCESS);
+		assert_int_equal(dtype, i);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_dtypes) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
