@@ -23,7 +23,7 @@ typedef enum choir_memory_class {
 	CHOIR_CLASS_STAGE = 3,  /* copied in chunks through pinned memory */
 } choir_memory_class;
 
-/* Where a reduction runs.  AUTO: the host twin on CPU devices below the measured crossing, else the kernel. */
+/* Where a reduction runs.  AUTO: dense ones on the host; sparse ones on the host for CPU devices, else in kernels. */
 typedef enum choir_reduce_where { CHOIR_REDUCE_AUTO = 0, CHOIR_REDUCE_HOST = 1, CHOIR_REDUCE_KERNEL = 2 } choir_reduce_where;
 
 typedef struct choir_device_config {

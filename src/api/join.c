@@ -8,6 +8,7 @@
 #include "api/links.h"
 #include "api/rules_file.h"
 #include "base/config.h"
+#include "base/log.h"
 #include "exec/engine.h"
 #include "exec/layout.h"
 #include "exec/progress.h"
@@ -31,6 +32,7 @@ choir_status join_config(const char *call, const choir_comm_config *given, choir
 		memcpy(&config, given, given->struct_size);
 		config.struct_size = sizeof config;
 	}
+	log_start();
 	if (config.deadline_ms < 0 || config.warn_ms < 0 || config.ranks_per_node < 0)
 		return error_set(CHOIR_ARGUMENT, "%s: negative value in config", call);
 	if (config.deadline_ms == 0)

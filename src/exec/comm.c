@@ -190,7 +190,7 @@ void comm_fail(struct choir_comm *comm, choir_status status, const char *text)
 {
 	if (!set_failure(comm, status, text))
 		return;
-	log_text(LOG_WARNING, "%s", comm->fail_text);
+	log_text(LOG_ERROR, "%s", comm->fail_text);
 	arena_poison(comm->arena, status, comm->fail_text);
 	comm_ring_node(comm);
 	if (comm->pump != NULL)

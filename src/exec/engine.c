@@ -9,6 +9,8 @@
  * further behind than PAIR_MOVING is advanced by the slow look (engine_look_at_queued), so it ends too. */
 #include "exec/engine.h"
 
+#include "base/log.h"
+#include "exec/call_log.h"
 #include "exec/device_wait.h"
 #include "exec/progress.h"
 #include "exec/liveness.h"
@@ -52,6 +54,7 @@ static void number(struct run *run)
 {
 	struct engine *engine = &run->comm->engine;
 
+	run->begun_ns = log_wants_calls() ? progress_now_ns() : 0;
 	if (run->bound.pair) {
 		uint64_t *count = run->bound.pair_sends ? engine->sent : engine->received;
 
@@ -356,6 +359,8 @@ static void complete(struct run *run)
 	comm_retain(comm);
 	if (run->ended != NULL)
 		run->ended(run);
+	if (run->begun_ns != 0)
+		call_log(run, "queued");
 	event_complete(run->event, run->status, run->text);
 	run_discard(run);
 	atomic_fetch_sub_explicit(&comm->engine.unfinished, 1, memory_order_acq_rel);

@@ -7,6 +7,7 @@
 #include "exec/inline.h"
 
 #include "base/wait.h"
+#include "exec/call_log.h"
 #include "exec/device_wait.h"
 #include "exec/engine.h"
 #include "exec/lane.h"
@@ -85,6 +86,8 @@ static choir_status take_run(struct choir_comm *comm, struct prepared *prepared,
 /* Ready for the next call: it stays bound, unless another plan was taken on the way. */
 static void clean(struct run *run)
 {
+	if (run->begun_ns != 0)
+		call_log(run, "inline");
 	if (run->script != NULL) {
 		if (run->ended != NULL)
 			run->ended(run);

@@ -135,6 +135,7 @@ struct run {
 	bool named;                 /* by the caller */
 	int64_t deadline_ms, started_ns; /* 0 = deps not seen complete yet */
 	int64_t submitted_ns;
+	int64_t begun_ns;           /* when it got its number, if the log wants a line for it; else 0 */
 	int64_t ask_ms;             /* when the run next asks who is there; 0 = has not yet */
 	bool warned;
 

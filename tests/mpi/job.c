@@ -30,7 +30,7 @@ static void print_log(void *ctx, int level, const char *text)
 {
 	const struct job *job = ctx;
 
-	if (level == 1)
+	if (level <= 1)
 		fprintf(stderr, "process %d: %s\n", job->rank, text);
 }
 

@@ -22,7 +22,7 @@ static void keep_log(void *ctx, int level, const char *text)
 {
 	(void)ctx;
 	pthread_mutex_lock(&log_lock);
-	if (level == 1)
+	if (level <= 1)
 		strncat(logged, text, sizeof logged - strlen(logged) - 1);
 	pthread_mutex_unlock(&log_lock);
 }

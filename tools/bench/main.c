@@ -153,7 +153,8 @@ static int bench_main(const struct args *args)
 
 	if (bench.devices == NULL || bench.comms == NULL)
 		return EXIT_WRONG;
-	choir_set_log(print_log, NULL);
+	if (getenv("CHOIR_LOG") == NULL)
+		choir_set_log(print_log, NULL);
 	interrupt_watch();
 	watchdog_start(args->timeout_s + GRACE_S);
 	status = args->local > 0 ? bench_local(&bench) : bench_mpi(&bench);

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* The log's line for a call (CHOIR_LOG=debug). */
+#ifndef EXEC_CALL_LOG_H
+#define EXEC_CALL_LOG_H
+
+#include "exec/run.h"
+
+/* call_log: what a run that has ended was, how it went and how long it took; path says who carried it out.  Clears run->begun_ns. */
+void call_log(struct run *run, const char *path);
+
+#endif

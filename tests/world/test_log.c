@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* CHOIR_LOG: the environment of each ctest entry sets it.  With debug a line for every call of every rank, inline or queued; with warn the late rank and
+ * no calls; with error only a comm's failure; a program's own function gets everything instead. */
+#include "world/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { RANKS = 2, CALLS = 5 };
+
+static const char *file_name; /* of CHOIR_LOG */
+static char level[8];
+
+static char *read_log(void)
+{
+	static char text[65536];
+	FILE *file = fopen(file_name, "r");
+	size_t n = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
+
+	text[n] = '\0';
+	if (file != NULL)
+		fclose(file);
+	return text;
+}
+
+static int count(const char *word)
+{
+	int n = 0;
+
+	for (const char *at = read_log(); (at = strstr(at, word)) != NULL; at++)
+		n++;
+	return n;
+}
+
+static bool wants(const char *least)
+{
+	static const char *const order[] = { "error", "warn", "info", "debug" };
+	int mine = 0, other = 0;
+
+	for (int i = 0; i < 4; i++) {
+		mine = strcmp(order[i], level) == 0 ? i : mine;
+		other = strcmp(order[i], least) == 0 ? i : other;
+	}
+	return mine >= other;
+}
+
+static void calls(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	float x[3] = { 1, 2, 3 };
+	choir_event *event;
+
+	(void)arg;
+	for (int i = 0; i < CALLS; i++)
+		OK(choir_allreduce(comm, choir_host(x), choir_host(x), 3, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL));
+	OK(choir_broadcast(comm, choir_host(x), choir_host(x), 3, CHOIR_F32, 0, NULL, &event));
+	OK(choir_event_wait(event, -1));
+	choir_event_release(event);
+}
+
+static void test_calls(void **state)
+{
+	(void)state;
+	world_run(RANKS, NULL, calls, NULL);
+	assert_int_equal(count("rank 0: allreduce #"), wants("debug") ? CALLS : 0);
+	assert_int_equal(count("rank 1: allreduce #"), wants("debug") ? CALLS : 0);
+	assert_int_equal(count("(3 x f32, "), wants("debug") ? RANKS * (CALLS + 1) : 0);
+	assert_int_equal(count(": SUCCESS after "), wants("debug") ? RANKS * (CALLS + 1) : 0);
+	assert_int_equal(count("broadcast #"), wants("debug") ? RANKS : 0);
+}
+
+/* Rank 1 calls when the log names it. */
+static void late(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	(void)arg;
+	while (rank == 1 && wants("warn") && strstr(read_log(), "waits for rank 1") == NULL)
+		usleep(1000);
+	OK(choir_barrier(comm, NULL, NULL));
+}
+
+static void test_late_rank(void **state)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	(void)state;
+	config.warn_ms = 20;
+	world_run(RANKS, &config, late, NULL);
+	assert_true(wants("warn") ? count(" warn: ") > 0 : count(" warn: ") == 0);
+}
+
+static void fails(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	(void)arg;
+	if (rank == 0)
+		choir_comm_abort(comm);
+	IS(choir_barrier(comm, NULL, NULL), CHOIR_ABORTED);
+}
+
+static void test_failure(void **state)
+{
+	(void)state;
+	world_run(RANKS, NULL, fails, NULL);
+	assert_true(count(" error: ") > 0);
+}
+
+static int seen;
+
+static void keep(void *ctx, int lines_level, const char *text)
+{
+	(void)ctx, (void)text;
+	seen += lines_level == 0;
+}
+
+static void test_own_function(void **state)
+{
+	size_t before = strlen(read_log());
+
+	(void)state;
+	choir_set_log(keep, NULL);
+	world_run(RANKS, NULL, fails, NULL);
+	choir_set_log(NULL, NULL);
+	assert_true(seen > 0);
+	assert_int_equal(strlen(read_log()), before);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_calls), cmocka_unit_test(test_late_rank), cmocka_unit_test(test_failure),
+		                            cmocka_unit_test(test_own_function) };
+	const char *text = getenv("CHOIR_LOG"), *colon = text != NULL ? strchr(text, ':') : NULL;
+	int rc;
+
+	if (colon == NULL || (size_t)(colon - text) >= sizeof level)
+		return 77;
+	memcpy(level, text, (size_t)(colon - text));
+	file_name = colon + 1;
+	unlink(file_name);
+	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	world_device_drop();
+	return rc;
+}
