@@ -1,90 +1,338 @@
 /* SPDX-License-Identifier: MIT */
-/* Short vectors: few rounds.  Long ones: each byte over each wire as seldom as can be.  Between them few ranks go pair by pair, many halve and
- * double.  Where nodes have several ranks, what sends a node's bytes more than once over its wire stays away from long vectors. */
+/* Note [network costs].  The choice is the algorithm with the least estimated time, by closed forms of the cost model
+ * (plan/plan_cost.h) with its default costs: latency, overhead of a message, bytes on the wire that the ranks of a node
+ * share.  Copies, reductions and steps are left out: next to the wire they are short.  The arithmetic is in whole
+ * nanoseconds, so every rank comes to the same choice; tests/plan/test_default.c compares the choices with the model.
+ */
 #include "algo/default_network.h"
 
-#include <limits.h>
+#include "algo/pattern_block.h"
+
+#include <stdbool.h>
 #include <stddef.h>
 
-#define K UINT64_C(1024)
-#define M (1024 * K)
-#define EVER UINT64_MAX
+/* In ns; of plan_costs_default. */
+#define LATENCY       30000
+#define OVERHEAD      2000 /* each end of a message */
+#define WIRE_PER_BYTE 8
+#define LOCAL_MESSAGE 1000 /* between ranks of one node */
+#define MOST_BYTES    (UINT64_C(1) << 40)
+
+struct call {
+	uint64_t n, nodes, per_node; /* per_node: ranks of the largest node */
+	uint64_t bytes;              /* the longest buffer of a rank */
+	uint64_t block;              /* of a rank; bytes are n of them */
+	uint64_t units;              /* of what one exchange carries: so many blocks at most are not empty */
+	uint64_t message;            /* the longest one */
+};
+
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t log2_up(uint64_t n)
+{
+	uint64_t rounds = 0;
+
+	while ((UINT64_C(1) << rounds) < n)
+		rounds++;
+	return rounds;
+}
+
+static uint64_t power_within(uint64_t n)
+{
+	uint64_t core = 1;
+
+	while (core * 2 <= n)
+		core *= 2;
+	return core;
+}
+
+/* A rank sends and receives that many messages at once, and its node's wire carries that many bytes. */
+static uint64_t round_of(uint64_t sends, uint64_t receives, uint64_t wire_bytes)
+{
+	uint64_t work = max_u64((sends + receives) * OVERHEAD, LATENCY + (1 + receives) * OVERHEAD);
+
+	return max_u64(work, LATENCY + 2 * OVERHEAD + wire_bytes * WIRE_PER_BYTE);
+}
+
+static uint64_t doubling(const struct call *c, uint64_t members)
+{
+	uint64_t core = power_within(members);
+
+	return (log2_up(core) + (core < members ? 2 : 0)) * round_of(1, 1, c->bytes);
+}
+
+static uint64_t halving_then_doubling(const struct call *c, uint64_t members)
+{
+	uint64_t core = power_within(members), ns = core < members ? 2 * round_of(1, 1, c->bytes) : 0;
+
+	for (uint64_t part = 2; part <= core; part *= 2)
+		ns += 2 * round_of(1, 1, c->bytes / part);
+	return ns;
+}
+
+static uint64_t one_ring(const struct call *c, uint64_t members)
+{
+	return 2 * (members - 1) * round_of(1, 1, c->bytes / members);
+}
+
+static uint64_t two_rings(const struct call *c, uint64_t members)
+{
+	uint64_t block = c->bytes / members;
+
+	return 2 * (members - 1) * max_u64(round_of(1, 1, block / 2), max_u64(block * WIRE_PER_BYTE, 4 * OVERHEAD));
+}
+
+/* Messages of empty blocks are not sent. */
+static uint64_t pairs(const struct call *c, uint64_t members)
+{
+	uint64_t owners = min_u64(c->units, members), wire = c->bytes / members * (members - 1);
+
+	return round_of(owners - 1, members - 1, wire) + round_of(members - 1, owners - 1, wire);
+}
+
+static uint64_t allreduce_doubling(const struct call *c)
+{
+	return doubling(c, c->nodes);
+}
+
+static uint64_t allreduce_halving(const struct call *c)
+{
+	return halving_then_doubling(c, c->nodes);
+}
+
+static uint64_t allreduce_one_ring(const struct call *c)
+{
+	return one_ring(c, c->nodes);
+}
+
+static uint64_t allreduce_two_rings(const struct call *c)
+{
+	return two_rings(c, c->nodes);
+}
+
+static uint64_t allreduce_pairs(const struct call *c)
+{
+	return pairs(c, c->nodes);
+}
+
+/* Of n - 1 hops in node order one in per_node crosses the network; all links carry a block at a time. */
+static uint64_t block_ring(const struct call *c)
+{
+	uint64_t crossing = (c->n - 1 + c->per_node - 1) / c->per_node, local = c->n - 1 - crossing;
+	uint64_t path = crossing * round_of(1, 1, c->block) + local * LOCAL_MESSAGE;
+
+	return max_u64(path, round_of(1, 1, (c->n - 1) * c->block));
+}
+
+static uint64_t block_pairs(const struct call *c)
+{
+	uint64_t far = c->n - c->per_node;
+
+	return round_of(far, far, c->per_node * far * c->block);
+}
+
+/* Halves over distances within a node do not use the wire. */
+static uint64_t block_halving(const struct call *c)
+{
+	uint64_t core = power_within(c->n), ns = 0;
+
+	if (core < c->n)
+		ns += round_of(1, 1, c->per_node * c->bytes) + round_of(1, 1, c->per_node * c->block);
+	for (uint64_t part = 2; part <= core; part *= 2)
+		ns += core / part >= c->per_node ? round_of(1, 1, c->per_node * c->bytes / part) : LOCAL_MESSAGE;
+	return ns;
+}
+
+static uint64_t block_doubling(const struct call *c)
+{
+	uint64_t ns = 0;
+
+	for (uint64_t distance = 1; distance < c->n; distance *= 2)
+		ns += distance >= c->per_node ? round_of(1, 1, c->per_node * distance * c->block) : LOCAL_MESSAGE;
+	return ns;
+}
+
+/* A round over a distance d.  A node's ranks cross the network over all distances within it together but once. */
+static uint64_t bruck_round(const struct call *c, uint64_t d, uint64_t blocks)
+{
+	uint64_t wire = min_u64(d, c->per_node) * blocks * c->block;
+
+	return d == 1 || d >= c->per_node ? round_of(1, 1, wire) : LOCAL_MESSAGE + wire * WIRE_PER_BYTE;
+}
+
+static uint64_t gather_bruck(const struct call *c)
+{
+	uint64_t ns = 0;
+
+	for (uint64_t d = 1; d < c->n; d *= 2)
+		ns += bruck_round(c, d, min_u64(d, c->n - d));
+	return ns;
+}
+
+static uint64_t exchange_bruck(const struct call *c)
+{
+	uint64_t ns = 0;
+
+	for (uint64_t d = 1; d < c->n; d *= 2) {
+		uint64_t over = c->n % (2 * d), blocks = c->n / (2 * d) * d + (over > d ? over - d : 0);
+
+		ns += bruck_round(c, d, blocks);
+	}
+	return ns;
+}
+
+/* A parent of a subtree sends the whole to its children at that step, the farthest first; children within its node do
+ * not use the wire.  full and last: times of the children's subtrees, of which the farthest may be smaller. */
+static uint64_t subtree(const struct call *c, uint64_t step, uint64_t children, uint64_t full, uint64_t last)
+{
+	uint64_t each = max_u64(OVERHEAD, c->bytes * WIRE_PER_BYTE), sent = 0, ns = 0;
+
+	for (uint64_t child = children; child >= 1; child--) {
+		bool far = child * step >= c->per_node;
+
+		sent += far ? each : LOCAL_MESSAGE;
+		ns = max_u64(ns, sent + (far ? LATENCY + 2 * OVERHEAD : 0) + (child == children ? last : full));
+	}
+	return max_u64(ns, sent + (children == 0 ? last : full));
+}
+
+static uint64_t tree(const struct call *c, uint64_t radix)
+{
+	uint64_t full = 0, last = 0;
+
+	for (uint64_t step = 1; step < c->n; step *= radix) {
+		uint64_t size = (c->n - 1) % (step * radix) + 1; /* of the last subtree */
+
+		last = subtree(c, step, (size - 1) / step, full, last);
+		full = subtree(c, step, radix - 1, full, full);
+	}
+	return last;
+}
+
+static uint64_t tree_of_two(const struct call *c)
+{
+	return tree(c, 2);
+}
+
+static uint64_t tree_of_four(const struct call *c)
+{
+	return tree(c, 4);
+}
+
+/* Pieces follow each other along all nodes; within a node a byte takes about 1/64 of its time on the wire. */
+static uint64_t chain(const struct call *c)
+{
+	uint64_t pieces = max_u64(1, (c->bytes + c->message - 1) / c->message), piece = c->bytes / pieces;
+	uint64_t local = (c->n - c->nodes) * (LOCAL_MESSAGE + piece * WIRE_PER_BYTE / 64);
+
+	return (c->nodes - 1) * round_of(1, 1, piece) + local + (pieces - 1) * piece * WIRE_PER_BYTE;
+}
+
+/* The root sends all blocks, then the last of them goes round the ring, or the ring's wires carry all of them. */
+static uint64_t scatter_then_ring(const struct call *c)
+{
+	uint64_t far = c->bytes / c->nodes * (c->nodes - 1), block = c->bytes / c->n;
+	uint64_t path = (c->nodes - 1) * round_of(1, 1, block) + (c->n - c->nodes) * LOCAL_MESSAGE;
+
+	return round_of(0, 0, far) + max_u64(path, (c->n - 1) * block * WIRE_PER_BYTE);
+}
+
+static uint64_t pairs_then_gather(const struct call *c)
+{
+	uint64_t far = c->n - c->per_node, owners = min_u64(c->units, c->n), block = c->bytes / c->n;
+	uint64_t ns = round_of(min_u64(owners, far), far, c->per_node * far * block);
+
+	return owners > 1 ? ns + round_of(1, min_u64(owners, far), far * block) : ns;
+}
 
 enum nodes { ANY, FLAT /* one rank each */, FULL /* several on some */ };
 
+/* Rows that load the network more evenly come first: a later one must be faster by a thirtieth or so, since the model
+ * does not see many ranks send to one. */
 static const struct choice {
 	enum collective collective;
 	enum nodes nodes;
-	int parts;      /* at most so many: nodes where the algorithm is hierarchical, else ranks */
-	uint64_t bytes; /* at most so many: of the longest buffer of a rank */
 	const char *name;
+	uint64_t (*ns)(const struct call *call);
 } choices[] = {
-	{ COLLECTIVE_ALLREDUCE, FULL, INT_MAX, 32 * K, "hier_rd" },
-	{ COLLECTIVE_ALLREDUCE, FULL, 8, 512 * K, "hier_pairwise" },
-	{ COLLECTIVE_ALLREDUCE, FULL, INT_MAX, 512 * K, "hier_halving_doubling" },
-	{ COLLECTIVE_ALLREDUCE, FULL, INT_MAX, EVER, "hier_ring" },
-	{ COLLECTIVE_ALLREDUCE, FLAT, INT_MAX, 32 * K, "recursive_doubling" },
-	{ COLLECTIVE_ALLREDUCE, FLAT, 8, 512 * K, "pairwise" },
-	{ COLLECTIVE_ALLREDUCE, FLAT, INT_MAX, 512 * K, "halving_doubling" },
-	{ COLLECTIVE_ALLREDUCE, ANY, INT_MAX, EVER, "ring" },
+	{ COLLECTIVE_ALLREDUCE, FULL, "hier_ring", allreduce_one_ring },
+	{ COLLECTIVE_ALLREDUCE, FULL, "hier_halving_doubling", allreduce_halving },
+	{ COLLECTIVE_ALLREDUCE, FULL, "hier_rd", allreduce_doubling },
+	{ COLLECTIVE_ALLREDUCE, FULL, "hier_pairwise", allreduce_pairs },
+	{ COLLECTIVE_ALLREDUCE, FULL, "hier_bidirectional", allreduce_two_rings },
+	{ COLLECTIVE_ALLREDUCE, FLAT, "ring", allreduce_one_ring },
+	{ COLLECTIVE_ALLREDUCE, FLAT, "halving_doubling", allreduce_halving },
+	{ COLLECTIVE_ALLREDUCE, FLAT, "recursive_doubling", allreduce_doubling },
+	{ COLLECTIVE_ALLREDUCE, FLAT, "pairwise", allreduce_pairs },
+	{ COLLECTIVE_ALLREDUCE, FLAT, "bidirectional_ring", allreduce_two_rings },
 
-	{ COLLECTIVE_REDUCE_SCATTER, ANY, 4, 32 * K, "pairwise" },
-	{ COLLECTIVE_REDUCE_SCATTER, ANY, INT_MAX, 32 * K, "recursive_halving" },
-	{ COLLECTIVE_REDUCE_SCATTER, FLAT, 16, 4 * M, "pairwise" },
-	{ COLLECTIVE_REDUCE_SCATTER, ANY, INT_MAX, EVER, "ring" },
+	{ COLLECTIVE_REDUCE_SCATTER, ANY, "ring", block_ring },
+	{ COLLECTIVE_REDUCE_SCATTER, ANY, "recursive_halving", block_halving },
+	{ COLLECTIVE_REDUCE_SCATTER, ANY, "pairwise", block_pairs },
 
-	{ COLLECTIVE_ALLGATHER, ANY, INT_MAX, 64 * K, "recursive_doubling" },
-	{ COLLECTIVE_ALLGATHER, ANY, INT_MAX, 64 * K, "bruck" },
-	{ COLLECTIVE_ALLGATHER, ANY, INT_MAX, EVER, "ring" },
+	{ COLLECTIVE_ALLGATHER, ANY, "ring", block_ring },
+	{ COLLECTIVE_ALLGATHER, ANY, "recursive_doubling", block_doubling },
+	{ COLLECTIVE_ALLGATHER, ANY, "bruck", gather_bruck },
 
-	{ COLLECTIVE_ALLTOALL, ANY, 4, EVER, "pairwise" },
-	{ COLLECTIVE_ALLTOALL, ANY, INT_MAX, 8 * K, "bruck" },
-	{ COLLECTIVE_ALLTOALL, ANY, INT_MAX, EVER, "pairwise" },
+	{ COLLECTIVE_ALLTOALL, ANY, "pairwise", block_pairs },
+	{ COLLECTIVE_ALLTOALL, ANY, "bruck", exchange_bruck },
 
-	{ COLLECTIVE_BROADCAST, ANY, 3, EVER, "chain" },
-	{ COLLECTIVE_BROADCAST, ANY, INT_MAX, 16 * K, "knomial" },
-	{ COLLECTIVE_BROADCAST, ANY, INT_MAX, 256 * K, "binomial" },
-	{ COLLECTIVE_BROADCAST, ANY, 16, EVER, "chain" },
-	{ COLLECTIVE_BROADCAST, ANY, INT_MAX, 16 * M, "scatter_allgather" },
-	{ COLLECTIVE_BROADCAST, ANY, INT_MAX, EVER, "chain" },
+	{ COLLECTIVE_BROADCAST, ANY, "knomial", tree_of_four },
+	{ COLLECTIVE_BROADCAST, ANY, "binomial", tree_of_two },
+	{ COLLECTIVE_BROADCAST, ANY, "chain", chain },
+	{ COLLECTIVE_BROADCAST, ANY, "scatter_allgather", scatter_then_ring },
 
-	{ COLLECTIVE_REDUCE, ANY, INT_MAX, 16 * K, "knomial" },
-	{ COLLECTIVE_REDUCE, ANY, INT_MAX, 64 * K, "binomial" },
-	{ COLLECTIVE_REDUCE, FLAT, INT_MAX, 4 * M, "scatter_gather" },
-	{ COLLECTIVE_REDUCE, ANY, INT_MAX, EVER, "chain" },
+	{ COLLECTIVE_REDUCE, ANY, "knomial", tree_of_four },
+	{ COLLECTIVE_REDUCE, ANY, "binomial", tree_of_two },
+	{ COLLECTIVE_REDUCE, ANY, "chain", chain },
+	{ COLLECTIVE_REDUCE, ANY, "scatter_gather", pairs_then_gather },
 };
 
-static uint64_t longest_buffer(const struct algo_in *in)
-{
-	switch (in->collective) {
-	case COLLECTIVE_REDUCE_SCATTER:
-	case COLLECTIVE_ALLGATHER:
-	case COLLECTIVE_ALLTOALL:
-		return in->bytes * (uint64_t)in->layout->n;
-	default:
-		return in->bytes;
-	}
-}
-
-static bool holds(const struct choice *choice, const struct algo_in *in)
+static struct call call_of(const struct algo_in *in)
 {
 	const struct layout *layout = in->layout;
-	enum nodes nodes = layout->max_node_size > 1 ? FULL : FLAT;
-	int parts = choice->nodes == FULL ? layout->n_nodes : layout->n;
+	bool blocks = in->collective == COLLECTIVE_REDUCE_SCATTER || in->collective == COLLECTIVE_ALLGATHER ||
+	              in->collective == COLLECTIVE_ALLTOALL;
+	struct call call = { .n = (uint64_t)layout->n,
+		             .nodes = (uint64_t)layout->n_nodes,
+		             .per_node = (uint64_t)layout->max_node_size,
+		             .message = in->message_bytes };
+	uint64_t unit = block_unit(in->elem_bytes);
 
-	return choice->collective == in->collective && (choice->nodes == ANY || choice->nodes == nodes) && parts <= choice->parts &&
-	       longest_buffer(in) <= choice->bytes;
+	call.block = min_u64(in->bytes, MOST_BYTES / (blocks ? call.n : 1));
+	call.bytes = blocks ? call.block * call.n : call.block;
+	if (in->collective == COLLECTIVE_ALLREDUCE) /* a node's vector is cut for its owners first */
+		unit *= (uint64_t)layout->min_node_size;
+	call.units = max_u64(1, (call.bytes + unit - 1) / unit);
+	return call;
 }
 
 const struct algorithm *default_network(const struct algo_in *in)
 {
+	const enum nodes nodes = in->layout->max_node_size > 1 ? FULL : FLAT;
+	const struct algorithm *best = NULL;
+	uint64_t best_ns = UINT64_MAX;
+	struct call call;
+
 	if (in->layout->n_nodes == 1)
 		return NULL;
+	call = call_of(in);
 	for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
-		const struct algorithm *algorithm = holds(&choices[i], in) ? algo_find(in->collective, choices[i].name) : NULL;
+		const struct choice *choice = &choices[i];
+		const struct algorithm *algorithm;
+		uint64_t ns;
 
-		if (algorithm && !algorithm->unfit(in))
-			return algorithm;
+		if (choice->collective != in->collective || (choice->nodes != ANY && choice->nodes != nodes))
+			continue;
+		algorithm = algo_find(in->collective, choice->name);
+		ns = choice->ns(&call);
+		if (ns < best_ns - best_ns / 32 && !algorithm->unfit(in)) {
+			best = algorithm;
+			best_ns = ns;
+		}
 	}
-	return NULL;
+	return best;
 }

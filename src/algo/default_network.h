@@ -5,7 +5,8 @@
 
 #include "algo/algo.h"
 
-/* default_network: the first rule that holds and can run; NULL if there is none, or only one node. */
+/* default_network: the algorithm with the least estimated time among those that can run; NULL if there is none, or one
+ * node. */
 const struct algorithm *default_network(const struct algo_in *in);
 
 #endif

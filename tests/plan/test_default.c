@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* The built-in rules against the cost model: the chosen algorithm's predicted time is at most 1.3 times the best. */
+#include <choir/plan.h>
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define WORST_RATIO 1.3
+
+static const char *const collectives[] = { "allreduce", "reduce_scatter", "allgather", "alltoall",
+	                                   "broadcast", "reduce",         "barrier" };
+
+/* Choices that the model calls slower and a measurement calls faster: Note [measured rules] in algo_default.c. */
+static const struct exception {
+	const char *collective, *chosen;
+	size_t below_bytes; /* of a rank's block */
+} exceptions[] = {
+	{ "reduce_scatter", "slots", 2048 }, { "alltoall", "slots", 2048 },   { "reduce_scatter", "direct", 16384 },
+	{ "allgather", "direct", 16384 },    { "alltoall", "direct", 16384 },
+};
+
+static bool is_exception(const choir_plan_options *o, const char *chosen)
+{
+	for (size_t i = 0; i < sizeof exceptions / sizeof *exceptions; i++)
+		if (o->ranks_per_node == o->ranks && o->shared && o->bytes < exceptions[i].below_bytes &&
+		    strcmp(o->collective, exceptions[i].collective) == 0 && strcmp(chosen, exceptions[i].chosen) == 0)
+			return true;
+	return false;
+}
+
+static double predicted_us(choir_plan_options o, const char *algorithm)
+{
+	choir_plan_prediction p = { .struct_size = sizeof p };
+
+	o.algorithm = algorithm;
+	if (choir_plan_predict(&o, NULL, &p, NULL) != CHOIR_SUCCESS)
+		fail_msg("%s by %s: %s", o.collective, algorithm, choir_last_error());
+	return p.seconds * 1e6;
+}
+
+/* Compares the choice with every algorithm of the call, or with those of the list (NULL-terminated) alone. */
+static unsigned compare(const choir_plan_options *o, const char *const *rivals)
+{
+	const char *chosen = NULL, *best = NULL;
+	double chosen_us = 0, best_us = 0;
+	json_t *list, *entry;
+	char *text;
+	size_t i;
+
+	assert_int_equal(choir_plan_algorithms(o, &text), CHOIR_SUCCESS);
+	list = json_loads(text, 0, NULL);
+	free(text);
+	json_array_foreach(list, i, entry)
+	{
+		const char *name = json_string_value(json_object_get(entry, "name"));
+		bool is_chosen = json_is_true(json_object_get(entry, "chosen")), is_rival = rivals == NULL;
+		double us;
+
+		for (size_t r = 0; rivals != NULL && rivals[r] != NULL; r++)
+			is_rival |= strcmp(name, rivals[r]) == 0;
+		if (!json_is_null(json_object_get(entry, "unfit")) || (!is_chosen && !is_rival))
+			continue;
+		us = predicted_us(*o, name);
+		if (best == NULL || us < best_us) {
+			best = name;
+			best_us = us;
+		}
+		if (is_chosen) {
+			chosen = name;
+			chosen_us = us;
+		}
+	}
+	assert_non_null(chosen);
+	if (chosen_us > WORST_RATIO * best_us && !is_exception(o, chosen)) {
+		print_error("%s, %d ranks, %d a node%s, %zu bytes: %s %.1f us, but %s %.1f us\n", o->collective,
+		            o->ranks, o->ranks_per_node, o->shared ? ", shared" : "", o->bytes, chosen, chosen_us, best,
+		            best_us);
+		json_decref(list);
+		return 1;
+	}
+	json_decref(list);
+	return 0;
+}
+
+static choir_plan_options options_of(const char *collective, int nodes, int per_node, size_t bytes)
+{
+	choir_plan_options o = CHOIR_PLAN_OPTIONS_INIT;
+	bool blocks = strcmp(collective, "reduce_scatter") == 0 || strncmp(collective, "all", 3) == 0;
+
+	if (strcmp(collective, "allreduce") == 0)
+		blocks = false;
+	o.collective = collective;
+	o.ranks = nodes * per_node;
+	o.ranks_per_node = per_node;
+	o.dtype = CHOIR_F32;
+	o.bytes = blocks ? (bytes / (size_t)o.ranks + 3) / 4 * 4 : bytes;
+	if (strcmp(collective, "barrier") == 0)
+		o.bytes = 0;
+	return o;
+}
+
+static void choices_are_near_the_best(void **state)
+{
+	static const int layouts[][2] = { { 1, 2 }, { 1, 4 },  { 1, 16 }, { 2, 1 }, { 3, 1 }, { 5, 1 },
+		                          { 8, 1 }, { 16, 1 }, { 2, 2 },  { 3, 2 }, { 4, 4 }, { 16, 4 } };
+	static const size_t sizes[] = { 4, 512, 16384, 65536, 262144, 2097152 };
+	unsigned n_bad = 0;
+
+	(void)state;
+	for (size_t c = 0; c < sizeof collectives / sizeof *collectives; c++)
+		for (size_t l = 0; l < sizeof layouts / sizeof *layouts; l++)
+			for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+				choir_plan_options o =
+				    options_of(collectives[c], layouts[l][0], layouts[l][1], sizes[s]);
+
+				if (strcmp(collectives[c], "barrier") == 0 && s > 0)
+					continue;
+				n_bad += compare(&o, NULL);
+				o.shared = layouts[l][0] == 1;
+				if (o.shared)
+					n_bad += compare(&o, NULL);
+			}
+	assert_int_equal(n_bad, 0);
+}
+
+/* The others take a thousand rounds there. */
+static void a_thousand_nodes(void **state)
+{
+	static const char *const rivals[] = { "recursive_doubling", "halving_doubling", "pairwise",
+		                              "binomial",           "knomial",          NULL };
+	static const struct {
+		const char *collective;
+		size_t bytes;
+	} calls[] = { { "allreduce", 4096 }, { "allreduce", 2097152 }, { "broadcast", 4096 } };
+	unsigned n_bad = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+		choir_plan_options o = options_of(calls[i].collective, 1000, 1, calls[i].bytes);
+
+		n_bad += compare(&o, rivals);
+	}
+	assert_int_equal(n_bad, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(choices_are_near_the_best),
+		cmocka_unit_test(a_thousand_nodes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
