@@ -9,7 +9,37 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { LINE_S = 3 }; /* between two lines of progress where standard error is no terminal */
+
+/* On standard error: a terminal shows one line that each prediction replaces, a file gets a line every LINE_S seconds. */
+static void show_progress(const choir_plan_options *options)
+{
+	static struct timespec last;
+	struct timespec now;
+	char bytes[24];
+
+	plan_print_bytes(options->bytes, bytes);
+	if (isatty(STDERR_FILENO)) {
+		fprintf(stderr, "\r%d ranks, %s: %s\033[K", options->ranks, bytes, options->algorithm);
+		return;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (last.tv_sec == 0)
+		last = now;
+	if (now.tv_sec - last.tv_sec < LINE_S)
+		return;
+	fprintf(stderr, "choir-plan: at %d ranks, %s, %s\n", options->ranks, bytes, options->algorithm);
+	last = now;
+}
+
+static void clear_progress(void)
+{
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\r\033[K");
+}
 
 /* The time by algorithm `name`; false: it cannot do this call. */
 static bool time_of(const struct args *args, choir_plan_options options, const json_t *algorithm, double *seconds, choir_status *st)
@@ -20,9 +50,7 @@ static bool time_of(const struct args *args, choir_plan_options options, const j
 	if (!json_is_null(json_object_get(algorithm, "unfit")))
 		return false;
 	options.algorithm = json_string_value(json_object_get(algorithm, "name"));
-	/* Large numbers of ranks take minutes. */
-	if (isatty(STDERR_FILENO))
-		fprintf(stderr, "\r\033[K%d ranks, %zu bytes: %s", options.ranks, options.bytes, options.algorithm);
+	show_progress(&options);
 	*st = choir_plan_predict(&options, &args->costs, &p, NULL);
 	*seconds = p.seconds;
 	return *st == CHOIR_SUCCESS;
@@ -114,8 +142,6 @@ static void print_table(const struct args *args, int ranks, const json_t *rows)
 	size_t i;
 
 	options.ranks = ranks;
-	if (isatty(STDERR_FILENO))
-		fputs("\r\033[K", stderr);
 	printf("\n%-24s", "");
 	json_array_foreach(rows, i, entry)
 		printf(" %12s  ", plan_print_bytes((size_t)json_integer_value(json_object_get(entry, "bytes")), bytes));
@@ -160,6 +186,7 @@ int plan_compare(const struct args *args)
 	for (int i = 0; i < args->n_ranks; i++) {
 		json_t *rows = rows_of(args, args->ranks[i], &st);
 
+		clear_progress();
 		if (rows == NULL)
 			break;
 		if (!args->json)
