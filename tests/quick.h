@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Short lists of cases: for interpreters such as Oclgrind, and where a program runs again over another kind of memory or network. */
+/* Short lists of cases: for interpreters such as Oclgrind, and where a program runs again over another kind of memory
+ * or network. */
 #ifndef TESTS_QUICK_H
 #define TESTS_QUICK_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Several devices driven by one thread, without MPI: each rank's calls go between choir_group_begin and choir_group_end, which submits them
- * together and waits for those without an event.  With no GPU here, the ranks share the CPU's OpenCL.
+/* Several devices driven by one thread, without MPI: each rank's calls go between choir_group_begin and
+ * choir_group_end, which submits them together and waits for those without an event.  With no GPU here, the ranks share
+ * the CPU's OpenCL.
  *
- *   ./devices [ranks] */
+ * ./devices [ranks] */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <choir/choir.h>
 #include <stdio.h>
@@ -68,7 +69,8 @@ int main(int argc, char **argv)
 	/* Outside a group the first of these would wait for ranks that this very thread has yet to call for. */
 	choir_ok(choir_group_begin(), "choir_group_begin");
 	for (int rank = 0; rank < n; rank++)
-		choir_ok(choir_allreduce(comms[rank], choir_mem(send[rank], 0), choir_mem(recv[rank], 0), COUNT, CHOIR_I32, CHOIR_OP_MAX, NULL, NULL),
+		choir_ok(choir_allreduce(comms[rank], choir_mem(send[rank], 0), choir_mem(recv[rank], 0), COUNT,
+		                         CHOIR_I32, CHOIR_OP_MAX, NULL, NULL),
 		         "choir_allreduce");
 	choir_ok(choir_group_end(), "choir_group_end");
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A pipeline without a host wait: for each of ten buffers, kernel A on one queue, an allreduce that starts when A's event completes, kernel B on
- * another queue that waits for the allreduce.  Everything is handed over at once; only the end is waited for.
+/* A pipeline without a host wait: for each of ten buffers, kernel A on one queue, an allreduce that starts when A's
+ * event completes, kernel B on another queue that waits for the allreduce.  Everything is handed over at once; only the
+ * end is waited for.
  *
- *   mpiexec -n 2 ./pipeline */
+ * mpiexec -n 2 ./pipeline */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <choir/choir.h>
 #include <choir/mpi.h>
@@ -12,8 +13,9 @@
 #define DEPTH 10
 #define COUNT ((size_t)1 << 16)
 
-static const char source[] = "__kernel void a(__global float *x, float from) { size_t i = get_global_id(0); x[i] = from + (i & 255); }\n"
-                             "__kernel void b(__global float *x) { x[get_global_id(0)] *= 2; }\n";
+static const char source[] =
+    "__kernel void a(__global float *x, float from) { size_t i = get_global_id(0); x[i] = from + (i & 255); }\n"
+    "__kernel void b(__global float *x) { x[get_global_id(0)] *= 2; }\n";
 
 static void choir_ok(choir_status status, const char *what)
 {
@@ -82,13 +84,15 @@ int main(void)
 		float from = (float)(rank + i);
 		cl_ok(clSetKernelArg(a, 0, sizeof(mem[i]), &mem[i]), "clSetKernelArg");
 		cl_ok(clSetKernelArg(a, 1, sizeof(from), &from), "clSetKernelArg");
-		cl_ok(clEnqueueNDRangeKernel(queue_a, a, 1, NULL, &(size_t){ COUNT }, NULL, 0, NULL, &filled), "kernel a");
+		cl_ok(clEnqueueNDRangeKernel(queue_a, a, 1, NULL, &(size_t){ COUNT }, NULL, 0, NULL, &filled),
+		      "kernel a");
 
 		choir_call call = CHOIR_CALL_INIT;
 		call.cl_deps = &filled;
 		call.n_cl_deps = 1;
 		choir_buffer buffer = choir_mem(mem[i], 0);
-		choir_ok(choir_allreduce(comm, buffer, buffer, COUNT, CHOIR_F32, CHOIR_OP_SUM, &call, &sums[i]), "choir_allreduce");
+		choir_ok(choir_allreduce(comm, buffer, buffer, COUNT, CHOIR_F32, CHOIR_OP_SUM, &call, &sums[i]),
+		         "choir_allreduce");
 		clReleaseEvent(filled); /* the collective holds its own reference */
 	}
 	cl_ok(clFlush(queue_a), "clFlush");
@@ -109,7 +113,8 @@ int main(void)
 	for (int i = 0; i < DEPTH; i++) {
 		choir_ok(choir_event_status(sums[i]), "the collective");
 		choir_event_release(sums[i]);
-		cl_ok(clEnqueueReadBuffer(queue_b, mem[i], CL_TRUE, 0, COUNT * sizeof(*x), x, 0, NULL, NULL), "clEnqueueReadBuffer");
+		cl_ok(clEnqueueReadBuffer(queue_b, mem[i], CL_TRUE, 0, COUNT * sizeof(*x), x, 0, NULL, NULL),
+		      "clEnqueueReadBuffer");
 		wrong += count_wrong(x, i, n_ranks);
 		clReleaseMemObject(mem[i]);
 	}

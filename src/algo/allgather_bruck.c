@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* allgather after Bruck: in the round of distance d send the d blocks gathered so far, mine first, to the rank d before me, and get d more from
- * the rank d after me; a rotation at the end.
+/* allgather after Bruck: in the round of distance d send the d blocks gathered so far, mine first, to the rank d before
+ * me, and get d more from the rank d after me; a rotation at the end.
  *
- * log2(n) rounds (rounded up); a rank sends all blocks but one, each message up to half of them, packed: short blocks.  Any n > 1; ranks in
- * comm order.  Scratch: all blocks.  Bruck, Ho, Kipnis, Upfal & Weathersby, "Efficient algorithms for all-to-all communications in multiport
- * message-passing systems", IEEE TPDS 8, 1997. */
+ * log2(n) rounds (rounded up); a rank sends all blocks but one, each message up to half of them, packed: short blocks.
+ * Any n > 1; ranks in comm order.  Scratch: all blocks.  Bruck, Ho, Kipnis, Upfal & Weathersby, "Efficient algorithms
+ * for all-to-all communications in multiport message-passing systems", IEEE TPDS 8, 1997. */
 #include "algo/build.h"
 #include "algo/exchange.h"
 #include "algo/fit.h"
@@ -19,14 +19,16 @@ static void add_chunk(struct packed *p, uint64_t k)
 	uint64_t len = packed_len(p, k);
 	struct plan_ref area = packed_area(p, k);
 	plan_id *done = &p->done[k % PACKED_AREAS];
-	plan_id ready = plan_copy(p->plan, area, plan_at(PLAN_SEND, chunk_off(p->chunks, k)), len, done, 1, "bruck: mine");
+	plan_id ready =
+	    plan_copy(p->plan, area, plan_at(PLAN_SEND, chunk_off(p->chunks, k)), len, done, 1, "bruck: mine");
 	uint32_t tag = (uint32_t)k * MAX_ROUNDS;
 
 	for (held = 1; held < n; held += held, tag++) {
 		uint64_t bytes = (uint64_t)(held < n - held ? held : n - held) * len;
 
 		ready = plan_send(p->plan, ring_at(me - held, n), tag, area, bytes, &ready, 1, "bruck: all so far");
-		ready = plan_recv(p->plan, ring_at(me + held, n), tag, ref_plus(area, (uint64_t)held * len), bytes, &ready, 1, "bruck: more");
+		ready = plan_recv(p->plan, ring_at(me + held, n), tag, ref_plus(area, (uint64_t)held * len), bytes,
+		                  &ready, 1, "bruck: more");
 	}
 	ready = packed_out(p, k, area, me, n - me, ready);
 	*done = packed_out(p, k, ref_plus(area, (uint64_t)(n - me) * len), 0, me, ready);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* allgather by recursive doubling: in the round of `bit` partners whose ranks differ in that bit swap the `bit` blocks that each has.
+/* allgather by recursive doubling: in the round of `bit` partners whose ranks differ in that bit swap the `bit` blocks
+ * that each has.
  *
- * log2(n) rounds; a rank sends all blocks but one, each message up to half of them: short blocks.  n a power of two; ranks in comm order.
- * Scratch: none where whole blocks fit messages and both buffers are direct, else all blocks.  Thakur, Rabenseifner & Gropp, "Optimization
- * of collective communication operations in MPICH", IJHPCA 19, 2005. */
+ * log2(n) rounds; a rank sends all blocks but one, each message up to half of them: short blocks.  n a power of two;
+ * ranks in comm order.
+ * Scratch: none where whole blocks fit messages and both buffers are direct, else all blocks.  Thakur, Rabenseifner &
+ * Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 19, 2005. */
 #include "algo/build.h"
 #include "algo/exchange.h"
 #include "algo/fit.h"
@@ -46,7 +48,8 @@ static void in_scratch(struct packed *p, uint64_t k)
 	struct plan_ref area = packed_area(p, k), mine = ref_plus(area, (uint64_t)p->in->me * packed_len(p, k));
 	plan_id *done = &p->done[k % PACKED_AREAS];
 
-	*done = plan_copy(p->plan, mine, plan_at(PLAN_SEND, chunk_off(p->chunks, k)), packed_len(p, k), done, 1, "rd: mine");
+	*done = plan_copy(p->plan, mine, plan_at(PLAN_SEND, chunk_off(p->chunks, k)), packed_len(p, k), done, 1,
+	                  "rd: mine");
 	*done = packed_out(p, k, area, 0, p->in->layout->n, swap_all(p, k, area, *done));
 }
 
@@ -64,7 +67,8 @@ const char *allgather_recursive_doubling_unfit(const struct algo_in *in)
 choir_status allgather_recursive_doubling(const struct algo_in *in, struct plan *plan)
 {
 	struct packed packed;
-	bool direct = in->send_direct && in->recv_direct && in->bytes * (uint64_t)in->layout->n / 2 <= in->message_bytes;
+	bool direct =
+	    in->send_direct && in->recv_direct && in->bytes * (uint64_t)in->layout->n / 2 <= in->message_bytes;
 
 	packed_init(&packed, in, plan, in->layout->n / 2, direct ? 0 : in->layout->n);
 	if (direct && in->bytes)

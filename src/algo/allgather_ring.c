@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* allgather and allgatherv by a ring over all ranks, node after node: at each step pass on the block that came last.
  *
- * n - 1 rounds; a rank sends and receives all blocks but one.  Blocks travel in pieces of at most message_bytes, each passed on as it
- * comes.  Any n > 1, any lengths, also zero. */
+ * n - 1 rounds; a rank sends and receives all blocks but one.  Blocks travel in pieces of at most message_bytes, each
+ * passed on as it comes.  Any n > 1, any lengths, also zero. */
 #include "algo/blocks.h"
 #include "algo/build.h"
 #include "algo/exchange.h"
@@ -55,7 +55,8 @@ static void add_step(struct gather_ring *r, int s)
 		uint64_t len = min_u64(r->message, bytes - at);
 		struct piece piece = piece_for_recv(r->in, r->plan, &r->window, off + at);
 
-		piece.ready = r->got = plan_recv(r->plan, r->before, r->n_got++, piece.ref, len, &r->got, 1, "block in");
+		piece.ready = r->got =
+		    plan_recv(r->plan, r->before, r->n_got++, piece.ref, len, &r->got, 1, "block in");
 		if (s < n - 2)
 			send_piece(r, &piece, len, "block on");
 		piece_to_recv(&piece, r->plan, off + at, len);

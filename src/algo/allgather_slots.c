@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* allgather and allgatherv through the arena: everybody puts its block chunk by chunk and takes the others' chunks.
  *
- * One wait a chunk of the longest block.  A rank writes its block once more than it must and reads each other block once.  One node.  Any
- * lengths, also zero.  Note [streams] says how. */
+ * One wait a chunk of the longest block.  A rank writes its block once more than it must and reads each other block
+ * once.  One node.  Any lengths, also zero.  Note [streams] says how. */
 #include "algo/blocks.h"
 #include "algo/build.h"
 #include "algo/fit.h"

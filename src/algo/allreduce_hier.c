@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Hierarchical: reduce-scatter through each node's arena into as many slices as the smallest node has ranks, an exchange of each slice
- * among its owners (one a node), allgather through the arena.  The algorithms hier_... differ in that exchange only.
+/* Hierarchical: reduce-scatter through each node's arena into as many slices as the smallest node has ranks, an
+ * exchange of each slice among its owners (one a node), allgather through the arena.  The algorithms hier_... differ in
+ * that exchange only.
  *
- * Network bytes of an owner: those of its exchange, for 1/owners of the vector; each node sends the vector over the wire once, not once a
- * rank. Several nodes, any ranks on each.  Chunked by the slot; four exchanges a slice on their way at once.  Each slice is folded in rank
- * order on a node, then in the exchange's order.  Note [slices] says how. */
+ * Network bytes of an owner: those of its exchange, for 1/owners of the vector; each node sends the vector over the
+ * wire once, not once a rank. Several nodes, any ranks on each.  Chunked by the slot; four exchanges a slice on their
+ * way at once.  Each slice is folded in rank order on a node, then in the exchange's order.  Note [slices] says how. */
 #include "algo/build.h"
 #include "algo/fit.h"
 #include "algo/slices.h"

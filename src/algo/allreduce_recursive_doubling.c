@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Recursive doubling over all ranks, whatever their nodes: latency.
  *
- * log2(n) rounds, two more if n is no power of two; all bytes sent in each.  Any n > 1.  exchange_recursive_doubling.c says how. */
+ * log2(n) rounds, two more if n is no power of two; all bytes sent in each.  Any n > 1.  exchange_recursive_doubling.c
+ * says how. */
 #include "algo/build.h"
 #include "algo/exchange.h"
 

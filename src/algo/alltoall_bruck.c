@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* alltoall after Bruck: blocks are put in order of the distance they have to go; in the round of distance d all blocks whose distance has
- * bit d go d ranks on, together.
+/* alltoall after Bruck: blocks are put in order of the distance they have to go; in the round of distance d all blocks
+ * whose distance has bit d go d ranks on, together.
  *
- * log2(n) rounds (rounded up) of about half of all blocks, packed: short blocks, which travel log2(n)/2 times.  Any n > 1; ranks in comm
- * order. Scratch: all blocks, twice.  Bruck, Ho, Kipnis, Upfal & Weathersby, "Efficient algorithms for all-to-all communications in
- * multiport message-passing systems", IEEE TPDS 8, 1997. */
+ * log2(n) rounds (rounded up) of about half of all blocks, packed: short blocks, which travel log2(n)/2 times.  Any n >
+ * 1; ranks in comm order. Scratch: all blocks, twice.  Bruck, Ho, Kipnis, Upfal & Weathersby, "Efficient algorithms for
+ * all-to-all communications in multiport message-passing systems", IEEE TPDS 8, 1997. */
 #include "algo/build.h"
 #include "algo/exchange.h"
 #include "algo/fit.h"
@@ -14,7 +14,8 @@
 #define MAX_ROUNDS 32
 
 /* Copies between the blocks of distances with that bit, which lie apart, and `together`; returns how many bytes. */
-static uint64_t gather_bit(const struct packed *p, uint64_t len, struct plan_ref apart, struct plan_ref together, int d, bool back, plan_id *ready)
+static uint64_t gather_bit(const struct packed *p, uint64_t len, struct plan_ref apart, struct plan_ref together, int d,
+                           bool back, plan_id *ready)
 {
 	int n = p->in->layout->n;
 	uint64_t at = 0;

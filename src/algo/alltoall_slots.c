@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* alltoall and alltoallv through the arena: everybody puts all it sends to others as one stream, and takes its part of each other stream.
+/* alltoall and alltoallv through the arena: everybody puts all it sends to others as one stream, and takes its part of
+ * each other stream.
  *
- * One wait a chunk of the longest stream.  A rank writes what it sends to others once and reads what it receives once.  One node.  Any
- * lengths, also zero.  Note [streams] says how.
- * A stream is not in rank order but in the turns of algo/pattern_pairs.h, so everybody has something to take of every chunk.  alltoall in place is safe for the same reason:
- * a block is overwritten by the one of its own turn, at the same place of the stream, so after it was put.  For that an odd number of ranks leaves a gap where a rank would
- * meet itself. */
+ * One wait a chunk of the longest stream.  A rank writes what it sends to others once and reads what it receives once.
+ * One node.  Any lengths, also zero.  Note [streams] says how.
+ * A stream is not in rank order but in the turns of algo/pattern_pairs.h, so everybody has something to take of every
+ * chunk.  alltoall in place is safe for the same reason: a block is overwritten by the one of its own turn, at the same
+ * place of the stream, so after it was put.  For that an odd number of ranks leaves a gap where a rank would meet
+ * itself. */
 #include "algo/blocks.h"
 #include "algo/build.h"
 #include "algo/fit.h"
@@ -35,7 +37,10 @@ static struct stream pair_stream(const struct algo_in *in, int rank)
 	int n = in->layout->n;
 	uint64_t from = turn_off(in, rank, pairs_turn(rank, in->me, n));
 
-	return (struct stream){ .bytes = turn_off(in, rank, n), .from = from, .to = from + pair_bytes(in, rank, in->me), .recv_off = pair_recv_off(in, rank) };
+	return (struct stream){ .bytes = turn_off(in, rank, n),
+		                .from = from,
+		                .to = from + pair_bytes(in, rank, in->me),
+		                .recv_off = pair_recv_off(in, rank) };
 }
 
 static uint64_t own_bytes(const struct algo_in *in, int rank)
@@ -60,7 +65,9 @@ static uint64_t own_at(const struct algo_in *in)
 	return pair_send_off(in, in->me, in->me);
 }
 
-static const struct stream_view view = { .of = pair_stream, .own_bytes = own_bytes, .own_at = own_at, .send_at = send_at };
+static const struct stream_view view = {
+	.of = pair_stream, .own_bytes = own_bytes, .own_at = own_at, .send_at = send_at
+};
 
 const char *alltoall_slots_unfit(const struct algo_in *in)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Dissemination barrier: in round r tell the rank 2^r after me, and hear from the one 2^r before me.
  *
- * ceil(log2(n)) rounds, as many empty messages a rank.  Any n > 1.  Hensgen, Finkel & Manber, "Two algorithms for barrier synchronization",
- * IJPP 17, 1988. */
+ * ceil(log2(n)) rounds, as many empty messages a rank.  Any n > 1.  Hensgen, Finkel & Manber, "Two algorithms for
+ * barrier synchronization", IJPP 17, 1988. */
 #include "algo/build.h"
 #include "algo/group.h"
 
@@ -15,7 +15,8 @@ choir_status barrier_dissemination(const struct algo_in *in, struct plan *plan)
 	uint32_t round = 0;
 
 	for (int64_t distance = 1; distance < n; distance *= 2, round++) {
-		int to = group_rank(&group, (int)((group.me + distance) % n)), from = group_rank(&group, (int)((group.me + n - distance) % n));
+		int to = group_rank(&group, (int)((group.me + distance) % n)),
+		    from = group_rank(&group, (int)((group.me + n - distance) % n));
 
 		plan_send(plan, to, round, nothing, 0, &heard, 1, "here");
 		heard = plan_recv(plan, from, round, nothing, 0, &heard, 1, "heard");

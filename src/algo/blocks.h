@@ -34,7 +34,8 @@ static inline uint64_t gather_off(const struct algo_in *in, int rank)
 	return off;
 }
 
-/* reduce_scatter(v): the bytes of a rank's block, the longest of them, and where it lies in SEND (packed in rank order). */
+/* reduce_scatter(v): the bytes of a rank's block, the longest of them, and where it lies in SEND (packed in rank
+ * order). */
 static inline uint64_t scatter_bytes(const struct algo_in *in, int rank)
 {
 	return in->block_bytes ? in->block_bytes[rank] : in->bytes;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* broadcast by scatter and allgather: the root cuts the vector in n blocks, which go down a binomial tree to their ranks, and then round a
- * ring to all.
+/* broadcast by scatter and allgather: the root cuts the vector in n blocks, which go down a binomial tree to their
+ * ranks, and then round a ring to all.
  *
- * log2(n) + n - 1 rounds for each 8 message_bytes (n, if that is less); several of these on their way at once.  The root sends 2(n-1)/n of
- * the bytes, the others less: nobody is sent what it has.  Any n > 1.  Blocks travel one by one, each passed on as it comes.  Barnett,
- * Gupta, Payne, Shuler, van de Geijn & Watts, "Interprocessor collective communication library", SHPCC 1994. */
+ * log2(n) + n - 1 rounds for each 8 message_bytes (n, if that is less); several of these on their way at once.  The
+ * root sends 2(n-1)/n of the bytes, the others less: nobody is sent what it has.  Any n > 1.  Blocks travel one by one,
+ * each passed on as it comes.  Barnett, Gupta, Payne, Shuler, van de Geijn & Watts, "Interprocessor collective
+ * communication library", SHPCC 1994. */
 #include "algo/build.h"
 #include "algo/exchange.h"
 #include "algo/pattern_block.h"
@@ -46,7 +47,8 @@ static void send_block(struct scatter_allgather *b, int v, uint32_t tag, int blo
 	uint64_t off = off_of(b, block), len = off_of(b, block + 1) - off;
 
 	if (len)
-		b->sent = plan_send(b->plan, rank_of(b, v), b->tag + tag, ref_plus(b->home, off), len, (plan_id[]){ b->got, b->sent }, 2, label);
+		b->sent = plan_send(b->plan, rank_of(b, v), b->tag + tag, ref_plus(b->home, off), len,
+		                    (plan_id[]){ b->got, b->sent }, 2, label);
 }
 
 static void recv_block(struct scatter_allgather *b, int v, uint32_t tag, int block, const char *label)
@@ -54,7 +56,8 @@ static void recv_block(struct scatter_allgather *b, int v, uint32_t tag, int blo
 	uint64_t off = off_of(b, block), len = off_of(b, block + 1) - off;
 
 	if (len)
-		b->got = plan_recv(b->plan, rank_of(b, v), b->tag + tag, ref_plus(b->home, off), len, &b->got, 1, label);
+		b->got =
+		    plan_recv(b->plan, rank_of(b, v), b->tag + tag, ref_plus(b->home, off), len, &b->got, 1, label);
 }
 
 /* The blocks of my subtree, the farthest first; each goes on towards its rank. */
@@ -87,14 +90,16 @@ static void gather(struct scatter_allgather *b)
 	}
 }
 
-/* The root gets nothing, so the last of the ring tells it that a chunk is through, and it sends no more than DEPTH of them ahead. */
+/* The root gets nothing, so the last of the ring tells it that a chunk is through, and it sends no more than DEPTH of
+ * them ahead. */
 static void report(struct scatter_allgather *b)
 {
 	struct plan_ref nothing = plan_at(PLAN_SCRATCH, 0);
 	uint32_t tag = b->tag + 2 * (uint32_t)b->n;
 
 	if (b->v == b->n - 1)
-		b->sent = plan_send(b->plan, rank_of(b, 0), tag, nothing, 0, (plan_id[]){ b->got, b->sent }, 2, "through");
+		b->sent =
+		    plan_send(b->plan, rank_of(b, 0), tag, nothing, 0, (plan_id[]){ b->got, b->sent }, 2, "through");
 	if (b->v == 0)
 		b->got = plan_recv(b->plan, rank_of(b, b->n - 1), tag, nothing, 0, &b->got, 1, "through");
 }
@@ -122,7 +127,11 @@ static void add_chunk(struct scatter_allgather *b, uint64_t k)
 
 choir_status broadcast_scatter_allgather(const struct algo_in *in, struct plan *plan)
 {
-	struct scatter_allgather b = { .in = in, .plan = plan, .group = group_all(in), .unit = block_unit(in->elem_bytes), .n = in->layout->n,
+	struct scatter_allgather b = { .in = in,
+		                       .plan = plan,
+		                       .group = group_all(in),
+		                       .unit = block_unit(in->elem_bytes),
+		                       .n = in->layout->n,
 		                       .both_direct = in->send_direct && in->recv_direct };
 	uint64_t message = message_limit(in, b.unit);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* broadcast through the arena: the root puts chunk after chunk in its slot, the others take them and acknowledge.
  *
- * A wait a chunk; the root writes the bytes once, each other rank reads them once.  One node, any length.  The slot has four areas: the
- * root puts chunk k once all have taken chunk k - 4 (their phase k - 3), so it runs up to four chunks ahead. */
+ * A wait a chunk; the root writes the bytes once, each other rank reads them once.  One node, any length.  The slot has
+ * four areas: the root puts chunk k once all have taken chunk k - 4 (their phase k - 3), so it runs up to four chunks
+ * ahead. */
 #include "algo/build.h"
 #include "algo/fit.h"
 #include "algo/pattern_block.h"
@@ -28,10 +29,12 @@ const char *broadcast_slots_unfit(const struct algo_in *in)
 	return chunk_limit(in) ? fit_phases(in->bytes / chunk_limit(in) + 2) : "needs larger slots";
 }
 
-/* What is short goes in AREAS chunks too, so that one is taken while the next is put, unless these would be so short that their flags cost more. */
+/* What is short goes in AREAS chunks too, so that one is taken while the next is put, unless these would be so short
+ * that their flags cost more. */
 static struct chunks chunks_for(const struct algo_in *in)
 {
-	uint64_t unit = block_unit(in->elem_bytes), part = round_up((in->bytes + AREAS - 1) / AREAS, unit), least = round_up(SHORT_CHUNK_BYTES, unit);
+	uint64_t unit = block_unit(in->elem_bytes), part = round_up((in->bytes + AREAS - 1) / AREAS, unit),
+		 least = round_up(SHORT_CHUNK_BYTES, unit);
 
 	return chunks_of(in->bytes, min_u64(part > least ? part : least, chunk_limit(in)), unit);
 }
@@ -54,14 +57,15 @@ static void give(const struct algo_in *in, struct plan *plan, struct chunks chun
 	put = plan_copy(plan, slot, send, len, (plan_id[]){ g->awaited, g->own[area], g->published }, 3, "put");
 	g->published = plan_publish(plan, (uint32_t)k + 1, &put, 1, "chunk there");
 	if (!in->in_place)
-		g->own[area] = plan_copy(plan, plan_at(PLAN_RECV, off), both_direct ? send : slot, len, &g->published, 1, "own");
+		g->own[area] =
+		    plan_copy(plan, plan_at(PLAN_RECV, off), both_direct ? send : slot, len, &g->published, 1, "own");
 }
 
 static plan_id take(const struct algo_in *in, struct plan *plan, struct chunks chunks, uint64_t k, plan_id before)
 {
 	plan_id there = plan_await(plan, in->root, (uint32_t)k + 1, &before, 1, "chunk there");
-	plan_id took = plan_copy(plan, plan_at(PLAN_RECV, chunk_off(chunks, k)), plan_slot(in->root, k % AREAS * chunks.each),
-	                         chunk_len(chunks, k), &there, 1, "take");
+	plan_id took = plan_copy(plan, plan_at(PLAN_RECV, chunk_off(chunks, k)),
+	                         plan_slot(in->root, k % AREAS * chunks.each), chunk_len(chunks, k), &there, 1, "take");
 
 	if (k + AREAS < chunks.n)
 		plan_publish(plan, (uint32_t)k + 1, &took, 1, "taken");

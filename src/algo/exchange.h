@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An allreduce of one range among a group by messages, as a part of larger plans: the flat network algorithms chain such exchanges, the
- * hierarchical ones run them between slice owners. */
+/* An allreduce of one range among a group by messages, as a part of larger plans: the flat network algorithms chain
+ * such exchanges, the hierarchical ones run them between slice owners. */
 #ifndef ALGO_EXCHANGE_H
 #define ALGO_EXCHANGE_H
 
@@ -33,7 +33,8 @@ struct exchange_kind {
 extern const struct exchange_kind exchange_ring, exchange_bidirectional_ring, exchange_recursive_doubling;
 extern const struct exchange_kind exchange_halving_doubling, exchange_pairwise;
 
-/* exchange_chain: a whole allreduce over the network, or a reduce if kind can: chunk after chunk, some on their way at once. */
+/* exchange_chain: a whole allreduce over the network, or a reduce if kind can: chunk after chunk, some on their way at
+ * once. */
 choir_status exchange_chain(const struct algo_in *in, struct plan *plan, const struct exchange_kind *kind);
 
 static inline struct plan_ref ref_plus(struct plan_ref ref, uint64_t off)

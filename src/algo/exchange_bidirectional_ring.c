@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Two rings at once: one half of the range goes round forwards, the other backwards, so that both links of a member are used both ways.
+/* Two rings at once: one half of the range goes round forwards, the other backwards, so that both links of a member are
+ * used both ways.
  *
- * Rounds 2(n-1), of half the bytes each way: 2(n-1)/n of the bytes in all.  Any n.  Scratch: four half blocks.  It pays where neighbours have
- * links of their own (a torus); behind one port a node it costs what a ring does.  Each block has one owner, as in exchange_ring.c. */
+ * Rounds 2(n-1), of half the bytes each way: 2(n-1)/n of the bytes in all.  Any n.  Scratch: four half blocks.  It pays
+ * where neighbours have links of their own (a torus); behind one port a node it costs what a ring does.  Each block has
+ * one owner, as in exchange_ring.c. */
 #include "algo/exchange.h"
 #include "algo/pattern_block.h"
 
@@ -45,4 +47,6 @@ static uint32_t tags(int members)
 	return 2 * exchange_ring.tags(members);
 }
 
-const struct exchange_kind exchange_bidirectional_ring = { .build = build, .scratch = scratch, .limit = limit, .tags = tags };
+const struct exchange_kind exchange_bidirectional_ring = {
+	.build = build, .scratch = scratch, .limit = limit, .tags = tags
+};

@@ -24,7 +24,13 @@ static void add_chunk(struct chain *c, uint64_t k)
 	uint64_t off = chunk_off(c->chunks, k), len = chunk_len(c->chunks, k), area = k % DEPTH;
 	struct plan_ref staged = plan_at(PLAN_SCRATCH, c->stage + area * c->stage_bytes);
 	struct exchange x = {
-		.plan = c->plan, .group = group_all(in), .to_root = c->to_root, .root = c->root, .own_raw = true, .bytes = len, .unit = c->unit,
+		.plan = c->plan,
+		.group = group_all(in),
+		.to_root = c->to_root,
+		.root = c->root,
+		.own_raw = true,
+		.bytes = len,
+		.unit = c->unit,
 		.own = in->send_direct ? plan_at(PLAN_SEND, off) : staged,
 		.out = in->recv_direct && c->has_recv ? plan_at(PLAN_RECV, off) : staged,
 		.scratch = c->scratch + area * c->scratch_bytes,
@@ -36,7 +42,8 @@ static void add_chunk(struct chain *c, uint64_t k)
 		x.after = plan_copy(c->plan, staged, plan_at(PLAN_SEND, off), len, &x.after, 1, "stage in");
 	c->done[area] = c->kind->build(&x);
 	if (!in->recv_direct && c->has_recv)
-		c->done[area] = plan_copy(c->plan, plan_at(PLAN_RECV, off), staged, len, &c->done[area], 1, "stage out");
+		c->done[area] =
+		    plan_copy(c->plan, plan_at(PLAN_RECV, off), staged, len, &c->done[area], 1, "stage out");
 }
 
 choir_status exchange_chain(const struct algo_in *in, struct plan *plan, const struct exchange_kind *kind)

@@ -17,15 +17,16 @@ plan_id fold_in(const struct exchange *x, uint32_t tag, struct plan_ref theirs)
 	int partner = group_rank(&x->group, x->group.me + 1);
 	plan_id got = plan_recv(x->plan, partner, x->tag + tag, theirs, x->bytes, &x->after, 1, "fold: theirs");
 
-	return plan_reduce(x->plan, x->out, (struct plan_ref[]){ x->own, theirs }, 2, x->own_raw ? PLAN_RAW_ALL : PLAN_RAW_NONE, false,
-	                   x->bytes, &got, 1, "fold: in");
+	return plan_reduce(x->plan, x->out, (struct plan_ref[]){ x->own, theirs }, 2,
+	                   x->own_raw ? PLAN_RAW_ALL : PLAN_RAW_NONE, false, x->bytes, &got, 1, "fold: in");
 }
 
 plan_id fold_out(const struct exchange *x, uint32_t tag, plan_id ready)
 {
 	if (!hypercube_has_folded(hypercube_id(x->group.me, x->group.n), x->group.n))
 		return ready;
-	return plan_send(x->plan, group_rank(&x->group, x->group.me + 1), x->tag + tag, x->out, x->bytes, &ready, 1, "fold: out");
+	return plan_send(x->plan, group_rank(&x->group, x->group.me + 1), x->tag + tag, x->out, x->bytes, &ready, 1,
+	                 "fold: out");
 }
 
 enum plan_raw fold_order(int n, bool own_raw, bool first_round, int id, int partner, bool *mine_first)

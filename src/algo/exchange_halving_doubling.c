@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Halving and doubling: reduce-scatter by recursive halving, then allgather by recursive doubling.
  *
- * Rounds 2 log2(n), and two more for an n that is no power of two (the ranks too many are folded in first and served last); a core member
- * sends 2(core-1)/core of the bytes, where core is the largest power of two within n; folding costs its members all the bytes twice more.
- * Any n.  Scratch: one range.  Each block has one owner, who folds in fold_order.  Rabenseifner, "Optimization of collective reduction
- * operations", ICCS 2004. */
+ * Rounds 2 log2(n), and two more for an n that is no power of two (the ranks too many are folded in first and served
+ * last); a core member sends 2(core-1)/core of the bytes, where core is the largest power of two within n; folding
+ * costs its members all the bytes twice more.  Any n.  Scratch: one range.  Each block has one owner, who folds in
+ * fold_order.  Rabenseifner, "Optimization of collective reduction operations", ICCS 2004. */
 #include "algo/exchange_fold.h"
 #include "algo/pattern_block.h"
 #include "algo/pattern_halving.h"
@@ -30,7 +30,8 @@ static struct range range_of(const struct exchange *x, int id, int bit)
 	return (struct range){ off, block_off(x->bytes, core, x->unit, first + bit) - off };
 }
 
-static plan_id send_range(const struct exchange *x, int to, uint32_t tag, struct plan_ref from, struct range range, plan_id ready, const char *label)
+static plan_id send_range(const struct exchange *x, int to, uint32_t tag, struct plan_ref from, struct range range,
+                          plan_id ready, const char *label)
 {
 	if (range.len == 0)
 		return ready;
@@ -51,8 +52,8 @@ static plan_id halve(const struct exchange *x, int id, int bit, uint32_t tag, st
 		return ready;
 	ready = plan_recv(x->plan, partner, x->tag + tag, theirs, keep.len, &ready, 1, "halving: get");
 	return plan_reduce(x->plan, ref_plus(x->out, keep.off),
-	                   mine_first ? (struct plan_ref[]){ kept, theirs } : (struct plan_ref[]){ theirs, kept }, 2, raw, bit == 1, keep.len,
-	                   &ready, 1, "halving: add");
+	                   mine_first ? (struct plan_ref[]){ kept, theirs } : (struct plan_ref[]){ theirs, kept }, 2,
+	                   raw, bit == 1, keep.len, &ready, 1, "halving: add");
 }
 
 static plan_id redouble(const struct exchange *x, int id, int bit, uint32_t tag, plan_id ready)
@@ -63,7 +64,8 @@ static plan_id redouble(const struct exchange *x, int id, int bit, uint32_t tag,
 	ready = send_range(x, partner, tag, x->out, range_of(x, id, bit), ready, "doubling: give");
 	if (get.len == 0)
 		return ready;
-	return plan_recv(x->plan, partner, x->tag + tag, ref_plus(x->out, get.off), get.len, &ready, 1, "doubling: get");
+	return plan_recv(x->plan, partner, x->tag + tag, ref_plus(x->out, get.off), get.len, &ready, 1,
+	                 "doubling: get");
 }
 
 static plan_id build(const struct exchange *x)
@@ -95,4 +97,6 @@ static uint32_t tags(int members)
 	return TAGS;
 }
 
-const struct exchange_kind exchange_halving_doubling = { .build = build, .scratch = fold_scratch, .limit = fold_limit, .tags = tags };
+const struct exchange_kind exchange_halving_doubling = {
+	.build = build, .scratch = fold_scratch, .limit = fold_limit, .tags = tags
+};

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Pairwise: each member sends every other one its part of that one's block, reduces its own block out of all parts at once, and sends the
- * result to all others, or to the root alone.
+/* Pairwise: each member sends every other one its part of that one's block, reduces its own block out of all parts at
+ * once, and sends the result to all others, or to the root alone.
  *
- * Rounds 2, of n - 1 messages each; a member sends 2(n-1)/n of the bytes, to a root (n-1)/n + 1/n of them.  Any n.  Scratch: n - 1 blocks.
- * One owner a block, who folds all members' parts from left to right in their order, so f16 and bf16 are rounded once. */
+ * Rounds 2, of n - 1 messages each; a member sends 2(n-1)/n of the bytes, to a root (n-1)/n + 1/n of them.  Any n.
+ * Scratch: n - 1 blocks.  One owner a block, who folds all members' parts from left to right in their order, so f16 and
+ * bf16 are rounded once. */
 #include "algo/exchange.h"
 #include "algo/pattern_block.h"
 #include "algo/pattern_ring.h"
@@ -38,14 +39,17 @@ static struct plan_ref part_of(const struct pairwise *p, int i)
 	return plan_at(PLAN_SCRATCH, p->x->scratch + (uint64_t)(i - (i > p->me)) * p->stride);
 }
 
-static void send_block(struct pairwise *p, int to, uint32_t tag, struct plan_ref from, int block, plan_id ready, const char *label)
+static void send_block(struct pairwise *p, int to, uint32_t tag, struct plan_ref from, int block, plan_id ready,
+                       const char *label)
 {
 	if (len_of(p, block))
-		p->sent = plan_send(p->x->plan, group_rank(&p->x->group, to), p->x->tag + tag, ref_plus(from, off_of(p, block)),
-		                    len_of(p, block), (plan_id[]){ ready, p->sent }, 2, label);
+		p->sent = plan_send(p->x->plan, group_rank(&p->x->group, to), p->x->tag + tag,
+		                    ref_plus(from, off_of(p, block)), len_of(p, block), (plan_id[]){ ready, p->sent },
+		                    2, label);
 }
 
-static void recv_block(struct pairwise *p, int from, uint32_t tag, struct plan_ref to, int block, plan_id ready, const char *label)
+static void recv_block(struct pairwise *p, int from, uint32_t tag, struct plan_ref to, int block, plan_id ready,
+                       const char *label)
 {
 	if (len_of(p, block))
 		p->got = plan_recv(p->x->plan, group_rank(&p->x->group, from), p->x->tag + tag, to, len_of(p, block),
@@ -61,8 +65,9 @@ static plan_id reduce_mine(struct pairwise *p)
 		return p->sent;
 	for (int i = 0; i < p->n; i++)
 		plan_source(x->plan, part_of(p, i));
-	return plan_reduce(x->plan, ref_plus(x->out, off_of(p, p->me)), NULL, 0, x->own_raw ? PLAN_RAW_ALL : PLAN_RAW_NONE, true,
-	                   len_of(p, p->me), (plan_id[]){ p->sent, p->got }, 2, "pairs: reduce mine");
+	return plan_reduce(x->plan, ref_plus(x->out, off_of(p, p->me)), NULL, 0,
+	                   x->own_raw ? PLAN_RAW_ALL : PLAN_RAW_NONE, true, len_of(p, p->me),
+	                   (plan_id[]){ p->sent, p->got }, 2, "pairs: reduce mine");
 }
 
 static void share(struct pairwise *p, plan_id reduced)
@@ -75,7 +80,8 @@ static void share(struct pairwise *p, plan_id reduced)
 		if (!x->to_root || to == x->root)
 			send_block(p, to, TAG_RESULT, x->out, p->me, reduced, "pairs: result out");
 		if (!x->to_root || p->me == x->root)
-			recv_block(p, from, TAG_RESULT, ref_plus(x->out, off_of(p, from)), from, reduced, "pairs: result in");
+			recv_block(p, from, TAG_RESULT, ref_plus(x->out, off_of(p, from)), from, reduced,
+			           "pairs: result in");
 	}
 }
 

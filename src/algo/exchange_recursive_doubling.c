@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Recursive doubling: in round r partners whose numbers differ in bit r swap everything they have and both reduce it.
  *
- * Rounds log2(n), and two more for an n that is no power of two (the ranks too many are folded in first and served last); each sends all
- * the bytes.  Any n.  Scratch: one range.  Every result is computed by all members at once, from the same operands in the same order
- * (fold_order).  Thakur, Rabenseifner & Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 19, 2005. */
+ * Rounds log2(n), and two more for an n that is no power of two (the ranks too many are folded in first and served
+ * last); each sends all the bytes.  Any n.  Scratch: one range.  Every result is computed by all members at once, from
+ * the same operands in the same order (fold_order).  Thakur, Rabenseifner & Gropp, "Optimization of collective
+ * communication operations in MPICH", IJHPCA 19, 2005. */
 #include "algo/exchange_fold.h"
 #include "algo/pattern_block.h"
 #include "algo/pattern_hypercube.h"
@@ -34,9 +35,10 @@ static plan_id build(const struct exchange *x)
 
 		sent = plan_send(x->plan, partner, tag, mine, x->bytes, &ready, 1, "rd: swap");
 		got = plan_recv(x->plan, partner, tag, theirs, x->bytes, &ready, 1, "rd: swap");
-		ready = plan_reduce(x->plan, x->out,
-		                    mine_first ? (struct plan_ref[]){ mine, theirs } : (struct plan_ref[]){ theirs, mine }, 2, raw,
-		                    bit * 2 == core, x->bytes, (plan_id[]){ sent, got }, 2, "rd: add");
+		ready =
+		    plan_reduce(x->plan, x->out,
+		                mine_first ? (struct plan_ref[]){ mine, theirs } : (struct plan_ref[]){ theirs, mine },
+		                2, raw, bit * 2 == core, x->bytes, (plan_id[]){ sent, got }, 2, "rd: add");
 		mine = x->out;
 	}
 	return fold_out(x, TAG_RESULT, ready);
@@ -48,4 +50,6 @@ static uint32_t tags(int members)
 	return TAG_RESULT + 1;
 }
 
-const struct exchange_kind exchange_recursive_doubling = { .build = build, .scratch = fold_scratch, .limit = fold_limit, .tags = tags };
+const struct exchange_kind exchange_recursive_doubling = {
+	.build = build, .scratch = fold_scratch, .limit = fold_limit, .tags = tags
+};

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Ring: reduce-scatter, then allgather, each n - 1 steps to the next member.
  *
- * Rounds 2(n-1); a member sends 2(n-1) messages and 2(n-1)/n of the bytes: as few as can be.  Any n.  Scratch: two blocks.
- * Block b is summed along the ring from member b on, ends at member b - 1, and is shared from there: one owner, one order.
- * Patarasuk & Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 69, 2009. */
+ * Rounds 2(n-1); a member sends 2(n-1) messages and 2(n-1)/n of the bytes: as few as can be.  Any n.  Scratch: two
+ * blocks.  Block b is summed along the ring from member b on, ends at member b - 1, and is shared from there: one
+ * owner, one order.  Patarasuk & Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 69,
+ * 2009. */
 #include "algo/exchange.h"
 #include "algo/pattern_block.h"
 #include "algo/pattern_ring.h"
@@ -14,7 +15,8 @@ struct ring {
 	const struct exchange *x;
 	int n, me, next, before; /* next and before are comm ranks */
 	uint64_t half;           /* bytes of one receive buffer */
-	/* My last step of each kind, at first x->after.  Sends are chained, and receives: order on the wire is order in the plan. */
+	/* My last step of each kind, at first x->after.  Sends are chained, and receives: order on the wire is order in
+	 * the plan. */
 	plan_id sent, got, reduced;
 };
 
@@ -33,13 +35,16 @@ static struct plan_ref buffer(const struct ring *r, int step)
 	return plan_at(PLAN_SCRATCH, r->x->scratch + (uint64_t)(step % 2) * r->half);
 }
 
-static void send_block(struct ring *r, uint32_t step, struct plan_ref src, uint64_t len, plan_id ready, const char *label)
+static void send_block(struct ring *r, uint32_t step, struct plan_ref src, uint64_t len, plan_id ready,
+                       const char *label)
 {
 	if (len)
-		r->sent = plan_send(r->x->plan, r->next, r->x->tag + step, src, len, (plan_id[]){ ready, r->sent }, 2, label);
+		r->sent =
+		    plan_send(r->x->plan, r->next, r->x->tag + step, src, len, (plan_id[]){ ready, r->sent }, 2, label);
 }
 
-/* One step of the reduce-scatter.  The buffer received into was last read by the send of the step before the last one. */
+/* One step of the reduce-scatter.  The buffer received into was last read by the send of the step before the last
+ * one. */
 static void reduce_step(struct ring *r, int s)
 {
 	const struct exchange *x = r->x;
@@ -55,10 +60,10 @@ static void reduce_step(struct ring *r, int s)
 		send_block(r, (uint32_t)s, buffer(r, s - 1), len_of(r, out), r->reduced, "ring: partial on");
 	if (!len_of(r, in))
 		return;
-	r->got = plan_recv(x->plan, r->before, x->tag + (uint32_t)s, buf, len_of(r, in), (plan_id[]){ free_after, r->got }, 2,
-	                   "ring: partial in");
-	r->reduced = plan_reduce(x->plan, last ? ref_plus(x->out, off_of(r, in)) : buf, (struct plan_ref[]){ buf, own }, 2, raw, last,
-	                         len_of(r, in), (plan_id[]){ r->got, r->reduced }, 2, "ring: add mine");
+	r->got = plan_recv(x->plan, r->before, x->tag + (uint32_t)s, buf, len_of(r, in),
+	                   (plan_id[]){ free_after, r->got }, 2, "ring: partial in");
+	r->reduced = plan_reduce(x->plan, last ? ref_plus(x->out, off_of(r, in)) : buf, (struct plan_ref[]){ buf, own },
+	                         2, raw, last, len_of(r, in), (plan_id[]){ r->got, r->reduced }, 2, "ring: add mine");
 }
 
 static void gather_step(struct ring *r, int s)
@@ -67,10 +72,11 @@ static void gather_step(struct ring *r, int s)
 	int out = ring_gather_send_block(r->me, s, r->n, SHIFT), in = ring_gather_recv_block(r->me, s, r->n, SHIFT);
 	uint32_t tag = (uint32_t)(r->n - 1 + s);
 
-	send_block(r, tag, ref_plus(x->out, off_of(r, out)), len_of(r, out), s == 0 ? r->reduced : r->got, "ring: result on");
+	send_block(r, tag, ref_plus(x->out, off_of(r, out)), len_of(r, out), s == 0 ? r->reduced : r->got,
+	           "ring: result on");
 	if (len_of(r, in))
-		r->got = plan_recv(x->plan, r->before, x->tag + tag, ref_plus(x->out, off_of(r, in)), len_of(r, in), &r->got, 1,
-		                   "ring: result in");
+		r->got = plan_recv(x->plan, r->before, x->tag + tag, ref_plus(x->out, off_of(r, in)), len_of(r, in),
+		                   &r->got, 1, "ring: result in");
 }
 
 static plan_id build(const struct exchange *x)

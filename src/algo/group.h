@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who takes part in an exchange: all ranks, grouped by node so that a ring crosses each node boundary once; or the ranks that stand at
- * one place of every node. */
+/* Who takes part in an exchange: all ranks, grouped by node so that a ring crosses each node boundary once; or the
+ * ranks that stand at one place of every node. */
 #ifndef ALGO_GROUP_H
 #define ALGO_GROUP_H
 
@@ -20,12 +20,16 @@ static inline int group_index_of(const struct layout *layout, int rank)
 
 static inline struct group group_all(const struct algo_in *in)
 {
-	return (struct group){ .layout = in->layout, .n = in->layout->n, .me = group_index_of(in->layout, in->me), .place = -1 };
+	return (struct group){
+		.layout = in->layout, .n = in->layout->n, .me = group_index_of(in->layout, in->me), .place = -1
+	};
 }
 
 static inline struct group group_across(const struct algo_in *in, int place)
 {
-	return (struct group){ .layout = in->layout, .n = in->layout->n_nodes, .me = in->layout->node_of[in->me], .place = place };
+	return (struct group){
+		.layout = in->layout, .n = in->layout->n_nodes, .me = in->layout->node_of[in->me], .place = place
+	};
 }
 
 /* The same members the other way round. */

@@ -12,7 +12,8 @@ static int latest(const struct history *history, const struct history_call *call
 
 	for (int i = 0; i < HISTORY_ROWS; i++) {
 		const struct history_row *row = &history->rows[i];
-		bool like = row->call.kind == call->kind && is_near(row->call.count, call->count) && is_near(row->call.range, call->range);
+		bool like = row->call.kind == call->kind && is_near(row->call.count, call->count) &&
+		            is_near(row->call.range, call->range);
 
 		if (row->age > 0 && like && (found < 0 || row->age > history->rows[found].age))
 			found = i;

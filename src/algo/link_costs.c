@@ -6,17 +6,32 @@
 
 #include <string.h>
 
-/* A node: measured with ranks that read each other's memory, or pass chunks through slots that stay in the cache.  A network: TCP at 1 Gb/s, as in the
- * defaults of <choir/plan.h>. */
+/* A node: measured with ranks that read each other's memory, or pass chunks through slots that stay in the cache.  A
+ * network: TCP at 1 Gb/s, as in the defaults of <choir/plan.h>. */
 const struct link_costs link_costs_default = { .ns = {
-	[LINK_SHARED] = { [COST_ALPHA] = 8000, [COST_BETA] = 0.15F, [COST_SIGMA] = 0.2F, [COST_MERGE] = 6, [COST_FOLD] = 0.15F },
-	[LINK_NODE] = { [COST_ALPHA] = 12000, [COST_BETA] = 0.45F, [COST_SIGMA] = 0.2F, [COST_MERGE] = 6, [COST_FOLD] = 0.15F },
-	[LINK_NETWORK] = { [COST_ALPHA] = 60000, [COST_BETA] = 8.5F, [COST_SIGMA] = 0.2F, [COST_MERGE] = 6, [COST_FOLD] = 0.15F },
-} };
+						   [LINK_SHARED] = { [COST_ALPHA] = 8000,
+	                                                             [COST_BETA] = 0.15F,
+	                                                             [COST_SIGMA] = 0.2F,
+	                                                             [COST_MERGE] = 6,
+	                                                             [COST_FOLD] = 0.15F },
+						   [LINK_NODE] = { [COST_ALPHA] = 12000,
+	                                                           [COST_BETA] = 0.45F,
+	                                                           [COST_SIGMA] = 0.2F,
+	                                                           [COST_MERGE] = 6,
+	                                                           [COST_FOLD] = 0.15F },
+						   [LINK_NETWORK] = { [COST_ALPHA] = 60000,
+	                                                              [COST_BETA] = 8.5F,
+	                                                              [COST_SIGMA] = 0.2F,
+	                                                              [COST_MERGE] = 6,
+	                                                              [COST_FOLD] = 0.15F },
+					       } };
 
-const char *const link_costs_links[N_LINKS] = { [LINK_SHARED] = "shared", [LINK_NODE] = "node", [LINK_NETWORK] = "network" };
+const char *const link_costs_links[N_LINKS] = {
+	[LINK_SHARED] = "shared", [LINK_NODE] = "node", [LINK_NETWORK] = "network"
+};
 const char *const link_costs_terms[N_COSTS] = {
-	[COST_ALPHA] = "alpha", [COST_BETA] = "beta", [COST_SIGMA] = "sigma", [COST_MERGE] = "merge", [COST_FOLD] = "fold",
+	[COST_ALPHA] = "alpha", [COST_BETA] = "beta", [COST_SIGMA] = "sigma",
+	[COST_MERGE] = "merge", [COST_FOLD] = "fold",
 };
 
 #define MOST_NS 1e12 /* a quarter of an hour for one message: sums stay finite */

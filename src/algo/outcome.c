@@ -11,7 +11,9 @@ static uint64_t max_of(uint64_t a, uint64_t b)
 /* alltoall(v): to the end of the last block. */
 static uint64_t pairs_extent(const struct algo_in *in, bool sending)
 {
-	const uint64_t *off = !sending ? in->recv_off : in->send_off ? in->send_off + (size_t)in->me * (size_t)in->layout->n : NULL;
+	const uint64_t *off = !sending       ? in->recv_off
+	                      : in->send_off ? in->send_off + (size_t)in->me * (size_t)in->layout->n
+	                                     : NULL;
 	uint64_t at = 0, end = 0;
 
 	for (int r = 0; r < in->layout->n; r++) {
@@ -86,8 +88,12 @@ static bool scatters(enum collective collective)
 struct plan_rank outcome_rank(const struct algo_in *in, const struct plan *plan)
 {
 	struct plan_rank rank = {
-		.plan = plan, .node = in->layout->node_of[in->me], .send_bytes = send_bytes(in), .recv_bytes = recv_bytes(in),
-		.send_direct = in->send_direct, .recv_direct = in->recv_direct,
+		.plan = plan,
+		.node = in->layout->node_of[in->me],
+		.send_bytes = send_bytes(in),
+		.recv_bytes = recv_bytes(in),
+		.send_direct = in->send_direct,
+		.recv_direct = in->recv_direct,
 	};
 
 	if (!in->in_place)

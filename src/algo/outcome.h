@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a call means, apart from how an algorithm does it: the bytes of its buffers, and what each element of RECV becomes.  For the plan
- * checker. */
+/* What a call means, apart from how an algorithm does it: the bytes of its buffers, and what each element of RECV
+ * becomes.  For the plan checker. */
 #ifndef ALGO_OUTCOME_H
 #define ALGO_OUTCOME_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* send and recv between two ranks (in->root is the peer), in pieces of at most message_bytes, tags 0, 1, 2 ...
  *
- * Between ranks of a node the pieces are smaller: they pass through shared memory, where one is written while the one before is read.
- * bytes / message_bytes messages, of which CREDIT_WINDOW at most are ahead of the receiver. */
+ * Between ranks of a node the pieces are smaller: they pass through shared memory, where one is written while the one
+ * before is read. bytes / message_bytes messages, of which CREDIT_WINDOW at most are ahead of the receiver. */
 #include "algo/build.h"
 #include "algo/credit.h"
 #include "algo/exchange.h"
@@ -27,10 +27,12 @@ choir_status p2p_send(const struct algo_in *in, struct plan *plan)
 
 	window_init(&window, plan, in->send_direct ? 0 : chunks.each);
 	for (uint64_t k = 0; k < chunks.n; k++) {
-		struct piece piece = piece_of_send(in, plan, &window, chunk_off(chunks, k), chunk_len(chunks, k), false);
+		struct piece piece =
+		    piece_of_send(in, plan, &window, chunk_off(chunks, k), chunk_len(chunks, k), false);
 
 		credit = credit_await(plan, in->root, k, credit);
-		plan_send(plan, in->root, (uint32_t)k, piece.ref, chunk_len(chunks, k), (plan_id[]){ piece.ready, credit }, 2, "send");
+		plan_send(plan, in->root, (uint32_t)k, piece.ref, chunk_len(chunks, k),
+		          (plan_id[]){ piece.ready, credit }, 2, "send");
 		piece_end(&piece, plan, &window);
 	}
 	return plan_finish(plan);
@@ -47,7 +49,8 @@ choir_status p2p_recv(const struct algo_in *in, struct plan *plan)
 		struct piece piece = piece_for_recv(in, plan, &window, chunk_off(chunks, k));
 
 		/* One by one, as they come: an engine looks for one message at a time. */
-		piece.ready = got = plan_recv(plan, in->root, (uint32_t)k, piece.ref, chunk_len(chunks, k), &got, 1, "recv");
+		piece.ready = got =
+		    plan_recv(plan, in->root, (uint32_t)k, piece.ref, chunk_len(chunks, k), &got, 1, "recv");
 		credit_give(plan, in->root, k, chunks.n, got);
 		piece_to_recv(&piece, plan, chunk_off(chunks, k), chunk_len(chunks, k));
 		piece_end(&piece, plan, &window);

@@ -20,7 +20,9 @@ void packed_init(struct packed *packed, const struct algo_in *in, struct plan *p
 {
 	uint64_t limit = chunk_limit(in, n_message), unit = block_unit(in->elem_bytes);
 
-	*packed = (struct packed){ .in = in, .plan = plan, .chunks = chunks_of(in->bytes, limit, limit < unit ? in->elem_bytes : unit) };
+	*packed = (struct packed){ .in = in,
+		                   .plan = plan,
+		                   .chunks = chunks_of(in->bytes, limit, limit < unit ? in->elem_bytes : unit) };
 	for (int i = 0; i < PACKED_AREAS; i++)
 		packed->done[i] = PLAN_NO_STEP;
 	if (packed->chunks.n == 0)
@@ -40,16 +42,19 @@ uint64_t packed_len(const struct packed *packed, uint64_t k)
 }
 
 /* One copy where chunk and block are the same, else one a block. */
-static plan_id copy_blocks(const struct packed *packed, uint64_t k, struct plan_ref ref, enum plan_buf buf, int first, int n, plan_id last)
+static plan_id copy_blocks(const struct packed *packed, uint64_t k, struct plan_ref ref, enum plan_buf buf, int first,
+                           int n, plan_id last)
 {
 	uint64_t bytes = packed->in->bytes, len = packed_len(packed, k), off = chunk_off(packed->chunks, k);
 	int at_once = packed->chunks.n == 1 ? n : 1;
 
 	for (int i = 0; i < n; i += at_once) {
-		struct plan_ref there = plan_at(buf, (uint64_t)(first + i) * bytes + off), here = ref_plus(ref, (uint64_t)i * len);
+		struct plan_ref there = plan_at(buf, (uint64_t)(first + i) * bytes + off),
+				here = ref_plus(ref, (uint64_t)i * len);
 
-		last = buf == PLAN_SEND ? plan_copy(packed->plan, here, there, (uint64_t)at_once * len, &last, 1, "pack") :
-		                          plan_copy(packed->plan, there, here, (uint64_t)at_once * len, &last, 1, "unpack");
+		last = buf == PLAN_SEND
+		           ? plan_copy(packed->plan, here, there, (uint64_t)at_once * len, &last, 1, "pack")
+		           : plan_copy(packed->plan, there, here, (uint64_t)at_once * len, &last, 1, "unpack");
 	}
 	return last;
 }

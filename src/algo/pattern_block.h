@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* How bytes are split: in n blocks on whole units, and in chunks of at most so many bytes.  Units keep elements whole and, for the
- * common element sizes, blocks on cache lines of their own.  With fewer units than blocks the last blocks are empty. */
+/* How bytes are split: in n blocks on whole units, and in chunks of at most so many bytes.  Units keep elements whole
+ * and, for the common element sizes, blocks on cache lines of their own.  With fewer units than blocks the last blocks
+ * are empty. */
 #ifndef ALGO_PATTERN_BLOCK_H
 #define ALGO_PATTERN_BLOCK_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A hypercube over any n: the core has the largest power of two members; the n - core ranks too many are folded first: of ranks 2i and
- * 2i + 1, i < n - core, the odd one gives its data to the even one and gets the result from it. */
+/* A hypercube over any n: the core has the largest power of two members; the n - core ranks too many are folded first:
+ * of ranks 2i and 2i + 1, i < n - core, the odd one gives its data to the even one and gets the result from it. */
 #ifndef ALGO_PATTERN_HYPERCUBE_H
 #define ALGO_PATTERN_HYPERCUBE_H
 

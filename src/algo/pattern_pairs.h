@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Turns in which all of n ranks exchange with one other each, so that in n turns everybody meets everybody, itself too: where n is even itself in the last turn, where it is
- * odd in a turn of its own (the circle method of tournaments).  A turn's partner of a rank's partner is that rank. */
+/* Turns in which all of n ranks exchange with one other each, so that in n turns everybody meets everybody, itself too:
+ * where n is even itself in the last turn, where it is odd in a turn of its own (the circle method of tournaments).  A
+ * turn's partner of a rank's partner is that rank. */
 #ifndef ALGO_PATTERN_PAIRS_H
 #define ALGO_PATTERN_PAIRS_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Who holds which block at step s of a ring of n, 0 <= s < n - 1.  Everybody sends to the next and receives from the one before.
+/* Who holds which block at step s of a ring of n, 0 <= s < n - 1.  Everybody sends to the next and receives from the
+ * one before.
  *
- * Reduce-scatter with owner shift o: what i receives at step s it sends at step s + 1, and after the last step it owns block i + o.
- * Allgather from those owners: i first sends block i + o. */
+ * Reduce-scatter with owner shift o: what i receives at step s it sends at step s + 1, and after the last step it owns
+ * block i + o.  Allgather from those owners: i first sends block i + o. */
 #ifndef ALGO_PATTERN_RING_H
 #define ALGO_PATTERN_RING_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* K-nomial trees over virtual ranks 0 .. n - 1, rooted at 0.  Written in base `radix`, the parent of v is v without its lowest nonzero digit;
- * its children are v with a digit below that one set.  Radix 2 is the binomial tree.  Radix 1 is a chain: the parent of v is v - 1. */
+/* K-nomial trees over virtual ranks 0 .. n - 1, rooted at 0.  Written in base `radix`, the parent of v is v without its
+ * lowest nonzero digit; its children are v with a digit below that one set.  Radix 2 is the binomial tree.  Radix 1 is
+ * a chain: the parent of v is v - 1. */
 #ifndef ALGO_PATTERN_TREE_H
 #define ALGO_PATTERN_TREE_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* reduce along a chain towards the root, node after node: each rank adds its own and passes on: long messages.
  *
- * n - 1 rounds, but pieces of at most message_bytes follow each other, so bytes + (n-2) pieces of time; a rank sends all bytes once.  Any n > 1. */
+ * n - 1 rounds, but pieces of at most message_bytes follow each other, so bytes + (n-2) pieces of time; a rank sends
+ * all bytes once.  Any n > 1. */
 #include "algo/build.h"
 #include "algo/tree.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* reduce_scatter and reduce_scatterv in shared buffers: each rank reduces its block out of all SENDs.  Two waits; each byte is read and written once.  One node, any
- * lengths.  The owner folds in rank order.  Note [direct] says how. */
+/* reduce_scatter and reduce_scatterv in shared buffers: each rank reduces its block out of all SENDs.  Two waits; each
+ * byte is read and written once.  One node, any lengths.  The owner folds in rank order.  Note [direct] says how. */
 #include "algo/blocks.h"
 #include "algo/build.h"
 #include "algo/direct.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* reduce_scatter pair by pair: at step s send the part of the block of the rank s after me, and receive the part of mine from the rank s
- * before me; then reduce all parts at once.
+/* reduce_scatter pair by pair: at step s send the part of the block of the rank s after me, and receive the part of
+ * mine from the rank s before me; then reduce all parts at once.
  *
- * n - 1 messages for each chunk of a block, which do not wait for each other; a rank sends (n-1)/n of the bytes of SEND.  Any n > 1.
+ * n - 1 messages for each chunk of a block, which do not wait for each other; a rank sends (n-1)/n of the bytes of
+ * SEND.  Any n > 1.
  * Scratch: n chunks, twice.  One owner a block, who folds in rank order, so f16 and bf16 are rounded once. */
 #include "algo/build.h"
 #include "algo/exchange.h"
@@ -36,7 +37,8 @@ static void send_part(struct pairwise *p, uint64_t k, int to)
 	struct piece piece = piece_of_send(p->in, p->plan, &p->window, off, len, false);
 
 	/* Not before this area's chunk before is done: a rank runs ahead of the others by AREAS chunks at most. */
-	p->sent = plan_send(p->plan, to, (uint32_t)k, piece.ref, len, (plan_id[]){ piece.ready, p->sent, p->done[k % AREAS] }, 3, "part out");
+	p->sent = plan_send(p->plan, to, (uint32_t)k, piece.ref, len,
+	                    (plan_id[]){ piece.ready, p->sent, p->done[k % AREAS] }, 3, "part out");
 	piece_end(&piece, p->plan, &p->window);
 }
 
@@ -52,8 +54,8 @@ static plan_id reduce_parts(struct pairwise *p, uint64_t k)
 		own = plan_copy(p->plan, staged, send, len, &p->done[k % AREAS], 1, "stage in");
 	for (int r = 0; r < in->layout->n; r++)
 		plan_source(p->plan, r == in->me && in->send_direct ? send : part_of(p, k, r));
-	reduced = plan_reduce(p->plan, in->recv_direct ? plan_at(PLAN_RECV, off) : staged, NULL, 0, PLAN_RAW_ALL, true, len,
-	                      (plan_id[]){ own, p->sent, p->got }, 3, "reduce all parts");
+	reduced = plan_reduce(p->plan, in->recv_direct ? plan_at(PLAN_RECV, off) : staged, NULL, 0, PLAN_RAW_ALL, true,
+	                      len, (plan_id[]){ own, p->sent, p->got }, 3, "reduce all parts");
 	if (in->recv_direct)
 		return reduced;
 	return plan_copy(p->plan, plan_at(PLAN_RECV, off), staged, len, &reduced, 1, "stage out");
@@ -77,7 +79,11 @@ choir_status reduce_scatter_pairwise(const struct algo_in *in, struct plan *plan
 {
 	uint64_t unit = block_unit(in->elem_bytes), n = (uint64_t)in->layout->n, message = message_limit(in, unit);
 	uint64_t limit = round_down(min_u64(message, MOST_MESSAGES * message / n), unit);
-	struct pairwise p = { .in = in, .plan = plan, .done = { PLAN_NO_STEP, PLAN_NO_STEP }, .sent = PLAN_NO_STEP, .got = PLAN_NO_STEP };
+	struct pairwise p = { .in = in,
+		              .plan = plan,
+		              .done = { PLAN_NO_STEP, PLAN_NO_STEP },
+		              .sent = PLAN_NO_STEP,
+		              .got = PLAN_NO_STEP };
 
 	p.chunks = chunks_of(in->bytes, limit > 0 ? limit : unit, unit);
 	window_init(&p.window, plan, in->send_direct || !p.chunks.n ? 0 : p.chunks.each);

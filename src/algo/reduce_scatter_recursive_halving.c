@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* reduce_scatter by recursive halving: partners swap halves of the blocks they still hold and reduce the half they keep, farthest first.
+/* reduce_scatter by recursive halving: partners swap halves of the blocks they still hold and reduce the half they
+ * keep, farthest first.
  *
- * Rounds log2(n), and two more for an n that is no power of two (the ranks too many are folded in first and get their block last); a core
- * member sends (core-1)/core of the bytes, where core is the largest power of two within n; folding costs all the bytes once more.  Short
- * blocks: they are packed.  Any n > 1; ranks in comm order.  Scratch: all blocks once and a half, twice if n is no power of two.  One
- * owner a block, who folds in fold_order.  Thakur, Rabenseifner & Gropp, "Optimization of collective communication operations in MPICH",
- * IJHPCA 19, 2005. */
+ * Rounds log2(n), and two more for an n that is no power of two (the ranks too many are folded in first and get their
+ * block last); a core member sends (core-1)/core of the bytes, where core is the largest power of two within n; folding
+ * costs all the bytes once more.  Short
+ * blocks: they are packed.  Any n > 1; ranks in comm order.  Scratch: all blocks once and a half, twice if n is no
+ * power of two.  One owner a block, who folds in fold_order.  Thakur, Rabenseifner & Gropp, "Optimization of collective
+ * communication operations in MPICH", IJHPCA 19, 2005. */
 #include "algo/build.h"
 #include "algo/exchange_fold.h"
 #include "algo/fit.h"
@@ -45,33 +47,37 @@ static plan_id fold(struct halving *h, plan_id ready)
 	uint64_t bytes = (uint64_t)h->n * h->len;
 
 	ready = plan_recv(h->packed.plan, h->me + 1, h->tag + TAG_FOLD, h->theirs, bytes, &ready, 1, "fold: theirs");
-	ready = plan_reduce(h->packed.plan, h->area, (struct plan_ref[]){ h->mine, h->theirs }, 2, PLAN_RAW_ALL, false, bytes, &ready, 1,
-	                    "fold: in");
+	ready = plan_reduce(h->packed.plan, h->area, (struct plan_ref[]){ h->mine, h->theirs }, 2, PLAN_RAW_ALL, false,
+	                    bytes, &ready, 1, "fold: in");
 	h->mine = h->area;
 	return ready;
 }
 
 static plan_id halve(struct halving *h, int bit, uint32_t tag, plan_id ready)
 {
-	int partner = hypercube_member(h->id ^ bit, h->n), keep = halving_first(h->id, bit), give = halving_first(h->id ^ bit, bit);
+	int partner = hypercube_member(h->id ^ bit, h->n), keep = halving_first(h->id, bit),
+	    give = halving_first(h->id ^ bit, bit);
 	struct plan_ref kept = part(h, h->mine, keep);
 	bool mine_first;
 	enum plan_raw raw = fold_order(h->n, true, bit * 2 == h->core, h->id, h->id ^ bit, &mine_first);
 
-	ready = plan_send(h->packed.plan, partner, tag, part(h, h->mine, give), part_bytes(h, give, bit), &ready, 1, "halving: give");
+	ready = plan_send(h->packed.plan, partner, tag, part(h, h->mine, give), part_bytes(h, give, bit), &ready, 1,
+	                  "halving: give");
 	ready = plan_recv(h->packed.plan, partner, tag, h->theirs, part_bytes(h, keep, bit), &ready, 1, "halving: get");
-	ready = plan_reduce(h->packed.plan, part(h, h->area, keep),
-	                    mine_first ? (struct plan_ref[]){ kept, h->theirs } : (struct plan_ref[]){ h->theirs, kept }, 2, raw, bit == 1,
-	                    part_bytes(h, keep, bit), &ready, 1, "halving: add");
+	ready =
+	    plan_reduce(h->packed.plan, part(h, h->area, keep),
+	                mine_first ? (struct plan_ref[]){ kept, h->theirs } : (struct plan_ref[]){ h->theirs, kept }, 2,
+	                raw, bit == 1, part_bytes(h, keep, bit), &ready, 1, "halving: add");
 	h->mine = h->area;
 	return ready;
 }
 
 static plan_id build_extra(struct halving *h, plan_id ready)
 {
-	ready = plan_send(h->packed.plan, h->me - 1, h->tag + TAG_FOLD, h->mine, (uint64_t)h->n * h->len, &ready, 1, "fold: mine");
-	return plan_recv(h->packed.plan, h->me - 1, h->tag + TAG_RESULT, ref_plus(h->area, (uint64_t)h->me * h->len), h->len, &ready, 1,
-	                 "fold: result");
+	ready = plan_send(h->packed.plan, h->me - 1, h->tag + TAG_FOLD, h->mine, (uint64_t)h->n * h->len, &ready, 1,
+	                  "fold: mine");
+	return plan_recv(h->packed.plan, h->me - 1, h->tag + TAG_RESULT, ref_plus(h->area, (uint64_t)h->me * h->len),
+	                 h->len, &ready, 1, "fold: result");
 }
 
 static plan_id build_core(struct halving *h, plan_id ready)
@@ -85,8 +91,8 @@ static plan_id build_core(struct halving *h, plan_id ready)
 		ready = halve(h, bit, tag++, ready);
 	if (!folds)
 		return ready;
-	return plan_send(h->packed.plan, h->me + 1, h->tag + TAG_RESULT, ref_plus(h->area, (uint64_t)(h->me + 1) * h->len), h->len, &ready, 1,
-	                 "fold: out");
+	return plan_send(h->packed.plan, h->me + 1, h->tag + TAG_RESULT,
+	                 ref_plus(h->area, (uint64_t)(h->me + 1) * h->len), h->len, &ready, 1, "fold: out");
 }
 
 static void add_chunk(struct halving *h, uint64_t k)
@@ -105,8 +111,8 @@ static void add_chunk(struct halving *h, uint64_t k)
 	else
 		*done = packed_in(p, k, h->area, 0, h->n, *done);
 	*done = hypercube_is_extra(h->me, h->n) ? build_extra(h, *done) : build_core(h, *done);
-	*done = plan_copy(p->plan, plan_at(PLAN_RECV, chunk_off(p->chunks, k)), ref_plus(h->area, (uint64_t)h->me * h->len), h->len, done, 1,
-	                  "my block");
+	*done = plan_copy(p->plan, plan_at(PLAN_RECV, chunk_off(p->chunks, k)),
+	                  ref_plus(h->area, (uint64_t)h->me * h->len), h->len, done, 1, "my block");
 }
 
 /* Blocks in the longest message: half of them, or all where ranks are folded. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* reduce_scatter and reduce_scatterv by a ring over all ranks, node after node: block b starts at the rank after its owner and is summed along the ring until
- * it gets there.
+/* reduce_scatter and reduce_scatterv by a ring over all ranks, node after node: block b starts at the rank after its
+ * owner and is summed along the ring until it gets there.
  *
- * n - 1 rounds for each message_bytes of the longest block, several on their way at once; a rank sends all blocks but its own.  Any n > 1,
- * any lengths, also zero.  One owner a block, who adds last; one fixed order. */
+ * n - 1 rounds for each message_bytes of the longest block, several on their way at once; a rank sends all blocks but
+ * its own.  Any n > 1, any lengths, also zero.  One owner a block, who adds last; one fixed order. */
 #include "algo/blocks.h"
 #include "algo/build.h"
 #include "algo/exchange.h"
@@ -19,7 +19,9 @@ struct scatter_ring {
 	int next, before; /* comm ranks */
 	struct chunks chunks; /* of the longest block */
 	uint32_t tag;
-	plan_id last;     /* my last step that read SEND: in place, RECV may be any block's place, and is written in the round's last step */
+	/* my last step that read SEND: in place, RECV may be any block's place, and is written in the round's last
+	 * step */
+	plan_id last;
 };
 
 static uint64_t send_off(const struct scatter_ring *r, int block, uint64_t off)
@@ -45,7 +47,8 @@ static void start_round(struct scatter_ring *r, uint64_t k)
 	if (len == 0)
 		return;
 	piece = piece_of_send(r->in, r->plan, &r->own, send_off(r, block, chunk_off(r->chunks, k)), len, false);
-	r->last = plan_send(r->plan, r->next, r->tag, piece.ref, len, (plan_id[]){ piece.ready, r->last }, 2, "ring: first");
+	r->last =
+	    plan_send(r->plan, r->next, r->tag, piece.ref, len, (plan_id[]){ piece.ready, r->last }, 2, "ring: first");
 	piece_end(&piece, r->plan, &r->own);
 }
 
@@ -68,7 +71,8 @@ static void add_step(struct scatter_ring *r, int s, uint64_t k)
 	partial = window_take(&r->partial, r->plan, &taken);
 	out = final && in->recv_direct ? plan_at(PLAN_RECV, off) : partial;
 	got = plan_recv(r->plan, r->before, r->tag + (uint32_t)s, partial, len, NULL, 0, "ring: partial in");
-	r->last = plan_reduce(r->plan, out, (struct plan_ref[]){ partial, mine.ref }, 2, s == 0 ? PLAN_RAW_ALL : PLAN_RAW_REST, final, len,
+	r->last = plan_reduce(r->plan, out, (struct plan_ref[]){ partial, mine.ref }, 2,
+	                      s == 0 ? PLAN_RAW_ALL : PLAN_RAW_REST, final, len,
 	                      (plan_id[]){ got, mine.ready, r->last }, 3, "ring: add mine");
 	piece_end(&mine, r->plan, &r->own);
 	if (!final)

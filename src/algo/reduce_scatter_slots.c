@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* reduce_scatter and reduce_scatterv through the arena: everybody puts a chunk of every block, and reduces its own block's chunk out of all
- * slots into RECV.
+/* reduce_scatter and reduce_scatterv through the arena: everybody puts a chunk of every block, and reduces its own
+ * block's chunk out of all slots into RECV.
  *
- * One wait a chunk of the longest block.  A rank writes n - 1 blocks (n if SEND is not direct) and reads n.  One node, any lengths, also
- * zero.  The owner folds in rank order.  The slot has areas of a chunk of each block.  In period k: put k + 1, reduce k, publish phase
- * k + 2, await it.  All reduced chunk k - 1 before phase k + 1, so two areas would do: Note [streams] says why there are more.  In place is safe: a chunk of RECV is written
- * after the same chunk of every block was put, and by the step that reads it as its own operand. */
+ * One wait a chunk of the longest block.  A rank writes n - 1 blocks (n if SEND is not direct) and reads n.  One node,
+ * any lengths, also zero.  The owner folds in rank order.  The slot has areas of a chunk of each block.  In period k:
+ * put k + 1, reduce k, publish phase k + 2, await it.  All reduced chunk k - 1 before phase k + 1, so two areas would
+ * do: Note [streams] says why there are more.  In place is safe: a chunk of RECV is written after the same chunk of
+ * every block was put, and by the step that reads it as its own operand. */
 #include "algo/blocks.h"
 #include "algo/build.h"
 #include "algo/fit.h"
@@ -27,7 +28,8 @@ struct scatter {
 static uint64_t chunk_limit(const struct algo_in *in)
 {
 	uint64_t unit = block_unit(in->elem_bytes), n = (uint64_t)in->layout->n;
-	uint64_t limit = round_down(in->slot_bytes / (AREAS * n), unit), cache = round_down(CACHE_CHUNK_BYTES / n, unit);
+	uint64_t limit = round_down(in->slot_bytes / (AREAS * n), unit),
+		 cache = round_down(CACHE_CHUNK_BYTES / n, unit);
 
 	return cache ? min_u64(limit, cache) : limit;
 }
@@ -68,7 +70,8 @@ static void put(struct scatter *s, uint64_t k)
 	s->put_from = s->plan->n_steps;
 	for (int b = 0; b < s->in->layout->n; b++)
 		if (len_of(s, k, b) && (b != s->in->me || !s->in->send_direct))
-			plan_copy(s->plan, slot_at(s, s->in->me, k, b), send_at(s, k, b), len_of(s, k, b), &s->awaited, 1, "put");
+			plan_copy(s->plan, slot_at(s, s->in->me, k, b), send_at(s, k, b), len_of(s, k, b), &s->awaited,
+			          1, "put");
 	s->put_to = s->plan->n_steps;
 }
 
@@ -103,7 +106,8 @@ choir_status reduce_scatter_slots(const struct algo_in *in, struct plan *plan)
 	s.chunks = chunks_of(scatter_longest(in), chunk_limit(in), block_unit(in->elem_bytes));
 	if (s.chunks.n == 0)
 		return plan_finish(plan);
-	plan->slot_used = s.chunks.n == 1 ? scatter_off(in, in->layout->n) : AREAS * (uint64_t)in->layout->n * s.chunks.each;
+	plan->slot_used =
+	    s.chunks.n == 1 ? scatter_off(in, in->layout->n) : AREAS * (uint64_t)in->layout->n * s.chunks.each;
 	window_init(&s.window, plan, in->recv_direct ? 0 : s.chunks.each);
 	put(&s, 0);
 	publish(&s, 0);

@@ -64,12 +64,15 @@ static choir_status take_rule(const char *text, const char **at, enum collective
 			bool nodes = word[0] == 'n';
 
 			scan_blanks(at);
-			if (!take_bounds(at, nodes ? &rule->nodes_low : &rule->ranks_low, nodes ? &rule->nodes_high : &rule->ranks_high))
+			if (!take_bounds(at, nodes ? &rule->nodes_low : &rule->ranks_low,
+			                 nodes ? &rule->nodes_high : &rule->ranks_high))
 				return scan_expected(text, *at, "a comparison with a number");
 		} else {
 			rule->algorithm = algo_find(collective, word);
-			return rule->algorithm != NULL ? CHOIR_SUCCESS : error_set(CHOIR_ARGUMENT, "rules: line %d: %s has no algorithm '%s'",
-			                                                           scan_line(text, start), collective_name(collective), word);
+			return rule->algorithm != NULL
+			           ? CHOIR_SUCCESS
+			           : error_set(CHOIR_ARGUMENT, "rules: line %d: %s has no algorithm '%s'",
+			                       scan_line(text, start), collective_name(collective), word);
 		}
 	}
 }
@@ -170,8 +173,9 @@ static bool holds(const struct rule *rule, const struct algo_in *in)
 {
 	int nodes = in->layout->n_nodes, ranks = in->layout->n;
 
-	return rule->algorithm->collective == in->collective && in->bytes >= rule->low && in->bytes < rule->high && nodes >= rule->nodes_low &&
-	       nodes <= rule->nodes_high && ranks >= rule->ranks_low && ranks <= rule->ranks_high && rule->algorithm->unfit(in) == NULL;
+	return rule->algorithm->collective == in->collective && in->bytes >= rule->low && in->bytes < rule->high &&
+	       nodes >= rule->nodes_low && nodes <= rule->nodes_high && ranks >= rule->ranks_low &&
+	       ranks <= rule->ranks_high && rule->algorithm->unfit(in) == NULL;
 }
 
 const struct algorithm *rules_choose(const struct rules *rules, const struct algo_in *in)

@@ -87,5 +87,6 @@ choir_status scan_expected(const char *text, const char *at, const char *what)
 	if (n == 0)
 		return error_set(CHOIR_ARGUMENT, "rules: line %d: expected %s before %s", scan_line(text, at), what,
 		                 *at == '\0' ? "the end" : *at == ';' ? "';'" : "the end of the line");
-	return error_set(CHOIR_ARGUMENT, "rules: line %d: expected %s, not '%.*s'", scan_line(text, at), what, n < 32 ? n : 32, at);
+	return error_set(CHOIR_ARGUMENT, "rules: line %d: expected %s, not '%.*s'", scan_line(text, at), what,
+	                 n < 32 ? n : 32, at);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading the text of rules, word by word.  Each function moves *at behind what it read, and leaves it where it read nothing. */
+/* Reading the text of rules, word by word.  Each function moves *at behind what it read, and leaves it where it read
+ * nothing. */
 #ifndef ALGO_SCAN_H
 #define ALGO_SCAN_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A comm of one rank: the reduction of one operand (it squares, it divides by one), or a copy; nothing when that is in place. */
+/* A comm of one rank: the reduction of one operand (it squares, it divides by one), or a copy; nothing when that is in
+ * place. */
 #include "algo/blocks.h"
 #include "algo/build.h"
 #include "algo/pattern_block.h"
@@ -8,7 +9,8 @@
 /* Pieces of the window's length, or everything at once where nothing is staged. */
 choir_status single_reduce(const struct algo_in *in, struct plan *plan)
 {
-	uint64_t piece_bytes = round_up(in->message_bytes, block_unit(in->elem_bytes)), bytes = in->block_bytes ? in->block_bytes[0] : in->bytes;
+	uint64_t piece_bytes = round_up(in->message_bytes, block_unit(in->elem_bytes)),
+		 bytes = in->block_bytes ? in->block_bytes[0] : in->bytes;
 	struct window window;
 
 	if (bytes && in->send_direct && in->recv_direct) {
@@ -22,7 +24,8 @@ choir_status single_reduce(const struct algo_in *in, struct plan *plan)
 		uint64_t len = min_u64(piece_bytes, bytes - at);
 		struct piece piece = piece_of_send(in, plan, &window, at, len, true);
 
-		piece.ready = plan_reduce(plan, piece.ref, &piece.ref, 1, PLAN_RAW_ALL, true, len, &piece.ready, 1, "my own");
+		piece.ready =
+		    plan_reduce(plan, piece.ref, &piece.ref, 1, PLAN_RAW_ALL, true, len, &piece.ready, 1, "my own");
 		piece_to_recv(&piece, plan, at, len);
 		piece_end(&piece, plan, &window);
 	}
@@ -33,7 +36,10 @@ choir_status single_copy(const struct algo_in *in, struct plan *plan)
 {
 	bool pair = in->collective == COLLECTIVE_ALLTOALLV;
 	uint64_t len = in->block_bytes ? in->block_bytes[0] : in->bytes;
-	uint64_t to = pair ? pair_recv_off(in, 0) : in->block_off ? in->block_off[0] : 0, from = pair ? pair_send_off(in, 0, 0) : 0;
+	uint64_t to = pair            ? pair_recv_off(in, 0)
+	              : in->block_off ? in->block_off[0]
+	                              : 0,
+		 from = pair ? pair_send_off(in, 0, 0) : 0;
 	struct window window;
 
 	if (in->in_place)

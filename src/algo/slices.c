@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [slices].  The vector goes through in chunks that stay in the cache.  A chunk is cut in one slice an owner (the first ranks of each
- * node, as many as the smallest node has).  For each chunk a rank
- *   puts      its input into its slot (an owner that can read SEND directly leaves its own slice out),
- *   reduces   its slice out of all slots, in rank order, into its slot's result area (and into RECV, if it is final and RECV direct),
- *   exchanges that slice with its owners on the other nodes (kind; final there, else final in the reduction),
- *   gathers   the other slices from the owners' result areas into RECV.
+/* Note [slices].  The vector goes through in chunks that stay in the cache.  A chunk is cut in one slice an owner (the
+ * first ranks of each node, as many as the smallest node has).  For each chunk a rank
+ * puts      its input into its slot (an owner that can read SEND directly leaves its own slice out),
+ * reduces   its slice out of all slots, in rank order, into its slot's result area (and into RECV, if it is final and
+ * RECV direct),
+ * exchanges that slice with its owners on the other nodes (kind; final there, else final in the reduction),
+ * gathers   the other slices from the owners' result areas into RECV.
  *
- * One flag a period: phase k + 1 says "input k is there, slice k - lag is final, and I have gathered up to slice k - lag - 2".  So in
- * period k, after all have published it, a rank puts k + 1, reduces k, publishes the next phase, and only then gathers k - lag: that work
- * hides the wait for the others.  What makes memory safe to reuse:
- *   input areas: put k + 1 overwrites input k + 1 - INPUT_AREAS; all reduced input k - 1 before phase k + 1 (period k), so 2 would do.
- *   result areas: reduce k overwrites result k - areas; all gathered result k - lag - 2 before phase k + 1, so lag + 2 would do.
- * More are taken where there is room, so that an area is out of the caches next to the cores when its turn comes (exec/slot_ring.h).
- * lag is 1 on one node; between nodes it is the number of exchanges on their way at once. */
+ * One flag a period: phase k + 1 says "input k is there, slice k - lag is final, and I have gathered up to slice k -
+ * lag - 2".  So in period k, after all have published it, a rank puts k + 1, reduces k, publishes the next phase, and
+ * only then gathers k - lag: that work hides the wait for the others.  What makes memory safe to reuse:
+ * input areas: put k + 1 overwrites input k + 1 - INPUT_AREAS; all reduced input k - 1 before phase k + 1 (period k),
+ * so 2 would do.
+ * result areas: reduce k overwrites result k - areas; all gathered result k - lag - 2 before phase k + 1, so lag + 2
+ * would do.  More are taken where there is room, so that an area is out of the caches next to the cores when its turn
+ * comes (exec/slot_ring.h). lag is 1 on one node; between nodes it is the number of exchanges on their way at once. */
 #include "algo/slices.h"
 
 #include "algo/fit.h"
@@ -89,8 +91,8 @@ static struct plan_ref result_at(const struct slices *s, int place, uint64_t k)
 static void put_range(struct slices *s, uint64_t k, uint64_t from, uint64_t to)
 {
 	if (from < to)
-		plan_copy(s->plan, input_at(s, s->place, k, from), plan_at(PLAN_SEND, chunk_off(s->chunks, k) + from), to - from,
-		          &s->awaited, 1, "put");
+		plan_copy(s->plan, input_at(s, s->place, k, from), plan_at(PLAN_SEND, chunk_off(s->chunks, k) + from),
+		          to - from, &s->awaited, 1, "put");
 }
 
 /* An owner that reads SEND directly puts what is left and right of its own slice. */
@@ -113,8 +115,13 @@ static void put(struct slices *s, uint64_t k)
 static plan_id exchange(struct slices *s, uint64_t k, uint64_t len)
 {
 	struct exchange x = {
-		.plan = s->plan, .group = group_across(s->in, s->place), .own_raw = false, .bytes = len, .unit = s->unit,
-		.own = result_at(s, s->place, k), .out = result_at(s, s->place, k),
+		.plan = s->plan,
+		.group = group_across(s->in, s->place),
+		.own_raw = false,
+		.bytes = len,
+		.unit = s->unit,
+		.own = result_at(s, s->place, k),
+		.out = result_at(s, s->place, k),
 		.scratch = s->scratch + k % s->lag * s->scratch_bytes,
 		.tag = (uint32_t)k * s->kind->tags(s->in->layout->n_nodes),
 		.after = s->reduced,
@@ -135,9 +142,11 @@ static void reduce(struct slices *s, uint64_t k)
 	if (s->own_at_once)
 		plan_target(s->plan, plan_at(PLAN_RECV, chunk_off(s->chunks, k) + off));
 	for (int p = 0; p < s->n; p++)
-		plan_source(s->plan, p == s->place && s->in->send_direct ? plan_at(PLAN_SEND, chunk_off(s->chunks, k) + off) :
-		                                                           input_at(s, p, k, off));
-	s->reduced = plan_reduce(s->plan, result_at(s, s->place, k), NULL, 0, PLAN_RAW_ALL, !s->kind, len, &s->awaited, 1, "reduce slice");
+		plan_source(s->plan, p == s->place && s->in->send_direct
+		                         ? plan_at(PLAN_SEND, chunk_off(s->chunks, k) + off)
+		                         : input_at(s, p, k, off));
+	s->reduced = plan_reduce(s->plan, result_at(s, s->place, k), NULL, 0, PLAN_RAW_ALL, !s->kind, len, &s->awaited,
+	                         1, "reduce slice");
 	s->done[k % (s->lag + 2)] = s->kind ? exchange(s, k, len) : s->reduced;
 }
 
@@ -147,8 +156,9 @@ static void gather(struct slices *s, uint64_t k)
 	s->gather_from[k % 2] = s->plan->n_steps;
 	for (int p = 0; p < s->owners; p++)
 		if (slice_len(s, k, p) && !(p == s->place && s->own_at_once))
-			plan_copy(s->plan, plan_at(PLAN_RECV, chunk_off(s->chunks, k) + slice_off(s, k, p)), result_at(s, p, k),
-			          slice_len(s, k, p), (plan_id[]){ s->awaited, s->reduced, s->last_put }, 3, "gather");
+			plan_copy(s->plan, plan_at(PLAN_RECV, chunk_off(s->chunks, k) + slice_off(s, k, p)),
+			          result_at(s, p, k), slice_len(s, k, p),
+			          (plan_id[]){ s->awaited, s->reduced, s->last_put }, 3, "gather");
 	s->gather_to[k % 2] = s->plan->n_steps;
 }
 
@@ -191,10 +201,19 @@ static void period(struct slices *s, uint64_t k)
 choir_status slices_build(const struct algo_in *in, struct plan *plan, const struct exchange_kind *kind, int root)
 {
 	struct slices s = {
-		.in = in, .plan = plan, .kind = kind, .ranks = node_ranks_of(in), .n = node_size_of(in),
-		.place = in->layout->place_of[in->me], .owners = in->layout->min_node_size,
-		.gathers = root < 0 || root == in->me, .lag = kind ? NETWORK_LAG : 1,
-		.unit = block_unit(in->elem_bytes), .awaited = PLAN_NO_STEP, .reduced = PLAN_NO_STEP, .last_put = PLAN_NO_STEP,
+		.in = in,
+		.plan = plan,
+		.kind = kind,
+		.ranks = node_ranks_of(in),
+		.n = node_size_of(in),
+		.place = in->layout->place_of[in->me],
+		.owners = in->layout->min_node_size,
+		.gathers = root < 0 || root == in->me,
+		.lag = kind ? NETWORK_LAG : 1,
+		.unit = block_unit(in->elem_bytes),
+		.awaited = PLAN_NO_STEP,
+		.reduced = PLAN_NO_STEP,
+		.last_put = PLAN_NO_STEP,
 	};
 
 	s.own_at_once = s.gathers && in->recv_direct && !kind;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [streams].  A slot has areas of one chunk.  In period k a rank puts chunk k, publishes phase k + 1, takes chunk k - 1 from all others
- * (work that hides the wait), and awaits phase k + 1 of all.  Put k overwrites chunk k - AREAS: everybody took chunk k - 3 before phase k,
- * which was awaited in period k - 1, so three would do; with more, an area is out of the caches next to the cores when its turn comes
- * (exec/slot_ring.h).  The number of periods is that of the longest stream; all ranks know all lengths.
+/* Note [streams].  A slot has areas of one chunk.  In period k a rank puts chunk k, publishes phase k + 1, takes chunk
+ * k - 1 from all others (work that hides the wait), and awaits phase k + 1 of all.  Put k overwrites chunk k - AREAS:
+ * everybody took chunk k - 3 before phase k, which was awaited in period k - 1, so three would do; with more, an area
+ * is out of the caches next to the cores when its turn comes (exec/slot_ring.h).  The number of periods is that of the
+ * longest stream; all ranks know all lengths.
  *
- * What goes from my SEND to my RECV moves in as many parts, behind the publishing: the wait hides it, and where others take the same bytes they are in the cache.  An
- * alltoallv does it behind the first wait, since RECV is not to be written before all ranks are found to agree.  Where one step cannot copy between the two, what others
- * take too comes out of my slot, and what they do not goes through scratch. */
+ * What goes from my SEND to my RECV moves in as many parts, behind the publishing: the wait hides it, and where others
+ * take the same bytes they are in the cache.  An alltoallv does it behind the first wait, since RECV is not to be
+ * written before all ranks are found to agree.  Where one step cannot copy between the two, what others take too comes
+ * out of my slot, and what they do not goes through scratch. */
 #include "algo/streams.h"
 
 #include "algo/fit.h"
@@ -73,12 +75,13 @@ static void put(struct streams *s, uint64_t k)
 		if (s->view->send_at)
 			at = s->view->send_at(s->in, from, &len);
 		if (at != STREAM_GAP)
-			plan_copy(s->plan, slot_at(s, s->in->me, from), plan_at(PLAN_SEND, at), len, &s->awaited, 1, "put");
+			plan_copy(s->plan, slot_at(s, s->in->me, from), plan_at(PLAN_SEND, at), len, &s->awaited, 1,
+			          "put");
 	}
 }
 
-/* Chunk k of all others, beginning with the rank after me, so that not all read the same slot at once.  After the next chunk was published, though
- * memory would not need that: what the others wait for comes first. */
+/* Chunk k of all others, beginning with the rank after me, so that not all read the same slot at once.  After the next
+ * chunk was published, though memory would not need that: what the others wait for comes first. */
 static void take(struct streams *s, uint64_t k)
 {
 	bool from_mine = !s->view->own_bytes && !s->in->in_place && s->own_bytes == 0;
@@ -93,8 +96,9 @@ static void take(struct streams *s, uint64_t k)
 		if (from < stream.from)
 			from = stream.from;
 		if (from < to)
-			plan_copy(s->plan, plan_at(PLAN_RECV, stream.recv_off + from - stream.from), slot_at(s, rank, from), to - from,
-			          (plan_id[]){ s->awaited, s->published }, 2, "take");
+			plan_copy(s->plan, plan_at(PLAN_RECV, stream.recv_off + from - stream.from),
+			          slot_at(s, rank, from), to - from, (plan_id[]){ s->awaited, s->published }, 2,
+			          "take");
 	}
 	s->took_to[k % 2] = s->plan->n_steps;
 }
@@ -105,7 +109,8 @@ static void own(struct streams *s, uint64_t k, plan_id after)
 	uint64_t from = min_u64(k * s->own_part, s->own_bytes), len = min_u64(s->own_part, s->own_bytes - from);
 
 	if (len > 0)
-		plan_copy(s->plan, plan_at(PLAN_RECV, s->own_to + from), plan_at(PLAN_SEND, s->own_at + from), len, &after, 1, "own");
+		plan_copy(s->plan, plan_at(PLAN_RECV, s->own_to + from), plan_at(PLAN_SEND, s->own_at + from), len,
+		          &after, 1, "own");
 }
 
 static void period(struct streams *s, uint64_t k)
@@ -136,7 +141,8 @@ static void begin_own(struct streams *s, struct window *window)
 {
 	const struct algo_in *in = s->in;
 	struct stream mine = s->view->of(in, in->me);
-	uint64_t bytes = s->view->own_bytes ? s->view->own_bytes(in, in->me) : mine.bytes, at = s->view->own_at ? s->view->own_at(in) : 0;
+	uint64_t bytes = s->view->own_bytes ? s->view->own_bytes(in, in->me) : mine.bytes,
+		 at = s->view->own_at ? s->view->own_at(in) : 0;
 
 	if (in->in_place || bytes == 0)
 		return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Broadcast and reduce along a tree of pattern_tree.h over all ranks, node after node, rooted at the root; in pieces of at most
- * message_bytes that follow each other. */
+/* Broadcast and reduce along a tree of pattern_tree.h over all ranks, node after node, rooted at the root; in pieces of
+ * at most message_bytes that follow each other. */
 #ifndef ALGO_TREE_H
 #define ALGO_TREE_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The farthest child first: it has the largest subtree to serve.  At most CREDIT_WINDOW pieces are on their way to a child. */
+/* The farthest child first: it has the largest subtree to serve.  At most CREDIT_WINDOW pieces are on their way to a
+ * child. */
 #include "algo/credit.h"
 #include "algo/exchange.h"
 #include "algo/pattern_block.h"
@@ -49,7 +50,8 @@ static void add_piece(struct tree_broadcast *t, uint64_t k)
 		int child = rank_of(t, tree_child(t->v, i, t->radix, t->n));
 
 		t->credit[i] = credit_await(t->plan, child, k, t->credit[i]);
-		plan_send(t->plan, child, (uint32_t)k, piece.ref, len, (plan_id[]){ piece.ready, t->credit[i] }, 2, "to child");
+		plan_send(t->plan, child, (uint32_t)k, piece.ref, len, (plan_id[]){ piece.ready, t->credit[i] }, 2,
+		          "to child");
 	}
 	if (t->v != 0 || !t->in->in_place)
 		piece_to_recv(&piece, t->plan, off, len);
@@ -58,7 +60,9 @@ static void add_piece(struct tree_broadcast *t, uint64_t k)
 
 choir_status tree_broadcast(const struct algo_in *in, struct plan *plan, int radix)
 {
-	struct tree_broadcast t = { .in = in, .plan = plan, .group = group_all(in), .n = in->layout->n, .radix = radix, .got = PLAN_NO_STEP };
+	struct tree_broadcast t = {
+		.in = in, .plan = plan, .group = group_all(in), .n = in->layout->n, .radix = radix, .got = PLAN_NO_STEP
+	};
 	uint64_t unit = block_unit(in->elem_bytes);
 	bool both_direct = in->send_direct && in->recv_direct;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A rank folds its own input and its children's sums, nearest child first: one fixed order.  Its input and what comes from leaves is raw, so
- * where the first child is no leaf (in a chain) that one's sum stands first.  At most CREDIT_WINDOW pieces are on their way to a parent. */
+/* A rank folds its own input and its children's sums, nearest child first: one fixed order.  Its input and what comes
+ * from leaves is raw, so where the first child is no leaf (in a chain) that one's sum stands first.  At most
+ * CREDIT_WINDOW pieces are on their way to a parent. */
 #include "algo/credit.h"
 #include "algo/exchange.h"
 #include "algo/pattern_block.h"
@@ -25,7 +26,8 @@ static int rank_of(const struct tree_reduce *t, int v)
 }
 
 /* sum = acc with the i-th child's data; acc is my raw input for the first child. */
-static plan_id add_child(struct tree_reduce *t, int i, uint64_t k, struct plan_ref sum, struct plan_ref acc, plan_id ready)
+static plan_id add_child(struct tree_reduce *t, int i, uint64_t k, struct plan_ref sum, struct plan_ref acc,
+                         plan_id ready)
 {
 	int child = tree_child(t->v, i, t->radix, t->n), rank = rank_of(t, child);
 	bool leaf = tree_is_leaf(child, t->radix, t->n), theirs_first = i == 0 && !leaf;
@@ -38,8 +40,9 @@ static plan_id add_child(struct tree_reduce *t, int i, uint64_t k, struct plan_r
 
 	got = plan_recv(t->plan, rank, (uint32_t)k, theirs, len, NULL, 0, "from child");
 	credit_give(t->plan, rank, k, t->chunks.n, got);
-	got = plan_reduce(t->plan, sum, theirs_first ? (struct plan_ref[]){ theirs, acc } : (struct plan_ref[]){ acc, theirs }, 2, raw, final,
-	                  len, (plan_id[]){ ready, got }, 2, "add child");
+	got = plan_reduce(t->plan, sum,
+	                  theirs_first ? (struct plan_ref[]){ theirs, acc } : (struct plan_ref[]){ acc, theirs }, 2,
+	                  raw, final, len, (plan_id[]){ ready, got }, 2, "add child");
 	window_busy(&t->arrivals, t->plan, taken, from);
 	return got;
 }
@@ -49,7 +52,8 @@ static void send_up(struct tree_reduce *t, const struct piece *piece, uint64_t k
 	int parent = rank_of(t, tree_parent(t->v, t->radix));
 
 	t->credit = credit_await(t->plan, parent, k, t->credit);
-	plan_send(t->plan, parent, (uint32_t)k, piece->ref, chunk_len(t->chunks, k), (plan_id[]){ piece->ready, t->credit }, 2, "to parent");
+	plan_send(t->plan, parent, (uint32_t)k, piece->ref, chunk_len(t->chunks, k),
+	          (plan_id[]){ piece->ready, t->credit }, 2, "to parent");
 }
 
 static void add_piece(struct tree_reduce *t, uint64_t k)
@@ -58,7 +62,8 @@ static void add_piece(struct tree_reduce *t, uint64_t k)
 	uint64_t off = chunk_off(t->chunks, k), len = chunk_len(t->chunks, k);
 	int children = tree_children(t->v, t->radix, t->n);
 	bool is_root = t->v == 0, in_recv = is_root && in->recv_direct;
-	/* A leaf sends its input as it is; others need memory for the sum: the root's RECV, or a buffer that the input may as well be staged in. */
+	/* A leaf sends its input as it is; others need memory for the sum: the root's RECV, or a buffer that the input
+	 * may as well be staged in. */
 	struct piece piece = piece_of_send(in, t->plan, &t->sums, off, len, false);
 	struct plan_ref sum = in_recv ? plan_at(PLAN_RECV, off) : piece.ref, acc = piece.ref;
 
@@ -80,7 +85,12 @@ static void add_piece(struct tree_reduce *t, uint64_t k)
 
 choir_status tree_reduce(const struct algo_in *in, struct plan *plan, int radix)
 {
-	struct tree_reduce t = { .in = in, .plan = plan, .group = group_all(in), .n = in->layout->n, .radix = radix, .credit = PLAN_NO_STEP };
+	struct tree_reduce t = { .in = in,
+		                 .plan = plan,
+		                 .group = group_all(in),
+		                 .n = in->layout->n,
+		                 .radix = radix,
+		                 .credit = PLAN_NO_STEP };
 	uint64_t unit = block_unit(in->elem_bytes);
 
 	t.chunks = chunks_of(in->bytes, message_limit(in, unit), unit);

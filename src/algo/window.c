@@ -30,7 +30,8 @@ void window_busy(struct window *window, const struct plan *plan, uint32_t taken,
 	window->to[taken] = plan->n_steps;
 }
 
-struct piece piece_of_send(const struct algo_in *in, struct plan *plan, struct window *window, uint64_t off, uint64_t len, bool scratch)
+struct piece piece_of_send(const struct algo_in *in, struct plan *plan, struct window *window, uint64_t off,
+                           uint64_t len, bool scratch)
 {
 	struct piece piece = { .ref = plan_at(PLAN_SEND, off), .ready = PLAN_NO_STEP, .from = plan->n_steps };
 
@@ -65,7 +66,8 @@ void piece_end(const struct piece *piece, const struct plan *plan, struct window
 		window_busy(window, plan, piece->taken, piece->from);
 }
 
-void copy_own(const struct algo_in *in, struct plan *plan, struct window *window, uint64_t recv_off, uint64_t send_off, uint64_t len)
+void copy_own(const struct algo_in *in, struct plan *plan, struct window *window, uint64_t recv_off, uint64_t send_off,
+              uint64_t len)
 {
 	if (len && in->send_direct && in->recv_direct) {
 		plan_copy(plan, plan_at(PLAN_RECV, recv_off), plan_at(PLAN_SEND, send_off), len, NULL, 0, "own");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A window: a few scratch buffers used in turn, so that scratch is bounded and that many pieces are on their way at once.  A buffer is
- * taken again once all steps of its last piece are done.  And pieces: bytes of the caller's buffers as steps can use them, through the
- * window where the plan may only copy there. */
+/* A window: a few scratch buffers used in turn, so that scratch is bounded and that many pieces are on their way at
+ * once.  A buffer is taken again once all steps of its last piece are done.  And pieces: bytes of the caller's buffers
+ * as steps can use them, through the window where the plan may only copy there. */
 #ifndef ALGO_WINDOW_H
 #define ALGO_WINDOW_H
 
@@ -34,11 +34,13 @@ struct piece {
 	plan_id from;    /* its first step */
 };
 
-/* piece_of_send: len bytes at off of SEND: there itself, or copied to the window if SEND is not direct or scratch is asked for. */
-struct piece piece_of_send(const struct algo_in *in, struct plan *plan, struct window *window, uint64_t off, uint64_t len, bool scratch);
+/* piece_of_send: len bytes at off of SEND: there itself, or copied to the window if SEND is not direct or scratch is
+ * asked for. */
+struct piece piece_of_send(const struct algo_in *in, struct plan *plan, struct window *window, uint64_t off,
+                           uint64_t len, bool scratch);
 
-/* piece_for_recv: where a message meant for off of RECV can be put: there itself, or the window.  The next step must be the one that writes
- * it; the caller then sets ready. */
+/* piece_for_recv: where a message meant for off of RECV can be put: there itself, or the window.  The next step must be
+ * the one that writes it; the caller then sets ready. */
 struct piece piece_for_recv(const struct algo_in *in, struct plan *plan, struct window *window, uint64_t off);
 
 /* piece_to_recv: copies the piece to off of RECV unless it is there. */
@@ -48,6 +50,7 @@ void piece_to_recv(const struct piece *piece, struct plan *plan, uint64_t off, u
 void piece_end(const struct piece *piece, const struct plan *plan, struct window *window);
 
 /* copy_own: SEND to RECV, as the buffers' classes allow. */
-void copy_own(const struct algo_in *in, struct plan *plan, struct window *window, uint64_t recv_off, uint64_t send_off, uint64_t len);
+void copy_own(const struct algo_in *in, struct plan *plan, struct window *window, uint64_t recv_off, uint64_t send_off,
+              uint64_t len);
 
 #endif

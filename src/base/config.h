@@ -18,7 +18,8 @@ const char *config_text(const char *name);
 /* config_int: a number from low to high; ARGUMENT naming variable and value if it is none; *out = fallback if unset. */
 choir_status config_int(const char *name, int64_t low, int64_t high, int64_t fallback, int64_t *out);
 
-/* config_warn_unknown: one warning in the log for each CHOIR_* variable that is in no table, with the nearest known name.  Once a process. */
+/* config_warn_unknown: one warning in the log for each CHOIR_* variable that is in no table, with the nearest known
+ * name.  Once a process. */
 void config_warn_unknown(void);
 
 /* config_nearest: the name of the list most like text (edit distance), for error messages. */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Non-temporal stores send whole lines to memory without reading them first and without driving other data out of the cache.  Only whole lines: a
- * part of one would be merged with memory by a read and a write, so the ends of a destination that is not aligned are plain stores. */
+/* Non-temporal stores send whole lines to memory without reading them first and without driving other data out of the
+ * cache.  Only whole lines: a part of one would be merged with memory by a read and a write, so the ends of a
+ * destination that is not aligned are plain stores. */
 #include "base/copy.h"
 
 #include <stdint.h>
 #include <string.h>
 
 #define LINE_BYTES 64
-/* From about there on the C library leaves a copy to the string instruction, which moves lines between two cores' caches at two thirds of the speed of plain loads
- * and stores (256 KB, Zen 4). */
+/* From about there on the C library leaves a copy to the string instruction, which moves lines between two cores'
+ * caches at two thirds of the speed of plain loads and stores (256 KB, Zen 4). */
 #define STRING_BYTES 2048
 
 #ifdef __x86_64__
@@ -20,7 +21,8 @@ __attribute__((target("avx512f")))
 static void lines_avx512(unsigned char *dst, const unsigned char *src, size_t lines, bool nt)
 {
 	for (size_t i = 0; i < lines; i++) {
-		__m512i *to = (__m512i *)(void *)(dst + i * LINE_BYTES), line = _mm512_loadu_si512(src + i * LINE_BYTES);
+		__m512i *to = (__m512i *)(void *)(dst + i * LINE_BYTES),
+			line = _mm512_loadu_si512(src + i * LINE_BYTES);
 
 		if (nt)
 			_mm512_stream_si512(to, line);

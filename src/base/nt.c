@@ -33,7 +33,9 @@ static void end_trial(struct nt_entry *entry)
 	float mine = entry->least[entry->way], other = entry->least[!entry->way];
 	bool better = other > 0.0f && other < worth * mine;
 
-	entry->cycle = better || entry->cycle == 0 ? FIRST_CYCLE : entry->cycle < LONGEST_CYCLE ? 2 * entry->cycle : LONGEST_CYCLE;
+	entry->cycle = better || entry->cycle == 0    ? FIRST_CYCLE
+	               : entry->cycle < LONGEST_CYCLE ? 2 * entry->cycle
+	                                              : LONGEST_CYCLE;
 	entry->way = entry->way != better;
 	entry->usual = entry->least[entry->way];
 	entry->tries = false;

@@ -16,7 +16,8 @@ static struct ring_item *item_at(struct ring *ring, uint64_t number)
 /* Is there an item free, and room?  *at_p: where the room begins, in bytes passed. */
 static bool has_room(const struct ring *ring, uint64_t ring_bytes, uint64_t room, uint64_t *at_p)
 {
-	uint64_t freed = ring->seen > 0 ? ring->ends[(ring->seen - 1) % RING_ITEMS] : 0, to_end = ring_bytes - ring->at % ring_bytes;
+	uint64_t freed = ring->seen > 0 ? ring->ends[(ring->seen - 1) % RING_ITEMS] : 0,
+		 to_end = ring_bytes - ring->at % ring_bytes;
 
 	*at_p = room > to_end ? ring->at + to_end : ring->at;
 	return ring->put == ring->seen || (ring->put - ring->seen < RING_ITEMS && *at_p + room - freed <= ring_bytes);

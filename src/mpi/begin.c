@@ -37,18 +37,20 @@ static choir_status begin_once(void)
 
 	MPI_Initialized(&initialised);
 	if (!initialised)
-		return choir_transport_error(CHOIR_ARGUMENT,
-		                             "MPI is not initialised: call MPI_Init_thread first, or use choir_comm_create_world");
+		return choir_transport_error(
+		    CHOIR_ARGUMENT,
+		    "MPI is not initialised: call MPI_Init_thread first, or use choir_comm_create_world");
 	MPI_Finalized(&finalised);
 	if (finalised)
 		return choir_transport_error(CHOIR_ARGUMENT, "MPI is finalised already");
 	MPI_Query_thread(&found);
 	MPI_Is_thread_main(&main_thread);
 	if (found < MPI_THREAD_SERIALIZED && !main_thread)
-		return choir_transport_error(CHOIR_UNSUPPORTED,
-		                             "MPI runs with %s, so only the thread that initialised it may create comms (needed from other "
-		                             "threads: MPI_THREAD_SERIALIZED)",
-		                             mpi_level_name(found));
+		return choir_transport_error(
+		    CHOIR_UNSUPPORTED,
+		    "MPI runs with %s, so only the thread that initialised it may create comms (needed from other "
+		    "threads: MPI_THREAD_SERIALIZED)",
+		    mpi_level_name(found));
 	if (!begun)
 		watched = watch_finalise();
 	begun = true;

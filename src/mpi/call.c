@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [who may call MPI].  With MPI_THREAD_MULTIPLE any number of our threads may be inside MPI; below it one at a time, over all
- * transports of the process.  That is a read-write lock, taken for reading or for writing by level.  MPI_Finalize takes it for writing:
- * an attribute of MPI_COMM_SELF is deleted as the first thing it does, and from then on no call is made, however late a comm is
- * destroyed.  Writers go first, since readers that poll in a loop would keep them out. */
+/* Note [who may call MPI].  With MPI_THREAD_MULTIPLE any number of our threads may be inside MPI; below it one at a
+ * time, over all transports of the process.  That is a read-write lock, taken for reading or for writing by level.
+ * MPI_Finalize takes it for writing: an attribute of MPI_COMM_SELF is deleted as the first thing it does, and from then
+ * on no call is made, however late a comm is destroyed.  Writers go first, since readers that poll in a loop would keep
+ * them out. */
 #include "mpi/call.h"
 
 #include <choir/transport.h>
@@ -106,7 +107,8 @@ choir_status mpi_gone(const char *who)
 choir_status mpi_narrow(const char *what, size_t bytes, int *count_p)
 {
 	if (bytes > INT_MAX)
-		return choir_transport_error(CHOIR_UNSUPPORTED, "%s of %zu bytes: MPI counts to %d", what, bytes, INT_MAX);
+		return choir_transport_error(CHOIR_UNSUPPORTED, "%s of %zu bytes: MPI counts to %d", what, bytes,
+		                             INT_MAX);
 	*count_p = (int)bytes;
 	return CHOIR_SUCCESS;
 }
@@ -137,9 +139,10 @@ choir_status mpi_wait_done(MPI_Request *request, int64_t deadline_ms, const char
 		if (done)
 			return CHOIR_SUCCESS;
 		if (mpi_now_ms() - start > deadline_ms)
-			return choir_transport_error(CHOIR_TIMEOUT,
-			                             "%s took longer than the deadline of %lld ms: not every process has come to it", what,
-			                             (long long)deadline_ms);
+			return choir_transport_error(
+			    CHOIR_TIMEOUT,
+			    "%s took longer than the deadline of %lld ms: not every process has come to it", what,
+			    (long long)deadline_ms);
 		sched_yield();
 	}
 }

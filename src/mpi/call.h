@@ -8,14 +8,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TRY(expr)                                                                                                                          \
-	do {                                                                                                                               \
-		choir_status try_st_ = (expr);                                                                                             \
-		if (try_st_ != CHOIR_SUCCESS)                                                                                              \
-			return try_st_;                                                                                                    \
+#define TRY(expr)                                                                                                      \
+	do {                                                                                                           \
+		choir_status try_st_ = (expr);                                                                         \
+		if (try_st_ != CHOIR_SUCCESS)                                                                          \
+			return try_st_;                                                                                \
 	} while (0)
 
-/* mpi_open: before the first mpi_enter.  watched: mpi_close will be called at MPI_Finalize; otherwise MPI is asked at every call. */
+/* mpi_open: before the first mpi_enter.  watched: mpi_close will be called at MPI_Finalize; otherwise MPI is asked at
+ * every call. */
 void mpi_open(int thread_level, bool watched);
 
 /* mpi_close: waits for the threads inside MPI, and lets nobody in any more. */
@@ -25,8 +26,8 @@ void mpi_close(void);
 int mpi_level(void);
 const char *mpi_level_name(int level);
 
-/* mpi_enter, mpi_leave: around every group of MPI calls that does not wait.  Below MPI_THREAD_MULTIPLE one thread at a time.  false: MPI
- * is finalised, make no call (and do not leave). */
+/* mpi_enter, mpi_leave: around every group of MPI calls that does not wait.  Below MPI_THREAD_MULTIPLE one thread at a
+ * time.  false: MPI is finalised, make no call (and do not leave). */
 bool mpi_enter(void);
 void mpi_leave(void);
 
@@ -39,8 +40,9 @@ choir_status mpi_gone(const char *who);
 /* mpi_narrow: the one place where bytes become an MPI count.  UNSUPPORTED if it does not fit. */
 choir_status mpi_narrow(const char *what, size_t bytes, int *count_p);
 
-/* mpi_wait_done: tests until it is done, yielding the processor in between; never a blocking MPI call.  TIMEOUT after deadline_ms: the
- * request is then abandoned, and its memory must stay (mpi_quarantine).  what: "duplicating the communicator". */
+/* mpi_wait_done: tests until it is done, yielding the processor in between; never a blocking MPI call.  TIMEOUT after
+ * deadline_ms: the request is then abandoned, and its memory must stay (mpi_quarantine).  what: "duplicating the
+ * communicator". */
 choir_status mpi_wait_done(MPI_Request *request, int64_t deadline_ms, const char *what);
 
 /* mpi_quarantine: malloc'ed memory that MPI may still write to; kept for ever.  NULL is silent. */

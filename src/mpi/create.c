@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Comms over MPI: MPI introduces the processes to each other, and is the transport between nodes where its thread level allows that. */
+/* Comms over MPI: MPI introduces the processes to each other, and is the transport between nodes where its thread level
+ * allows that. */
 #include "mpi/transport.h"
 
 #include "mpi/begin.h"
@@ -52,22 +53,26 @@ static choir_status check_parent(MPI_Comm parent)
 	rc = MPI_Comm_test_inter(parent, &inter);
 	mpi_leave();
 	if (rc != MPI_SUCCESS || inter)
-		return choir_transport_error(CHOIR_ARGUMENT,
-		                             "choir_comm_create_mpi: parent is an intercommunicator; merge it first (MPI_Intercomm_merge)");
+		return choir_transport_error(
+		    CHOIR_ARGUMENT,
+		    "choir_comm_create_mpi: parent is an intercommunicator; merge it first (MPI_Intercomm_merge)");
 	return CHOIR_SUCCESS;
 }
 
-static choir_status check_arguments(int n_local, choir_device *const *devices, const choir_comm_config *config, choir_comm **comms_out)
+static choir_status check_arguments(int n_local, choir_device *const *devices, const choir_comm_config *config,
+                                    choir_comm **comms_out)
 {
 	if (devices == NULL || comms_out == NULL)
 		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_mpi: %s is NULL",
 		                             devices == NULL ? "devices" : "comms_out");
 	if (n_local < 1)
-		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_mpi: n_local is %d, not at least 1", n_local);
+		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_mpi: n_local is %d, not at least 1",
+		                             n_local);
 	if (config != NULL && config->struct_size < sizeof config->struct_size)
-		return choir_transport_error(CHOIR_ARGUMENT,
-		                             "choir_comm_create_mpi: config->struct_size is %zu: begin with CHOIR_COMM_CONFIG_INIT",
-		                             config->struct_size);
+		return choir_transport_error(
+		    CHOIR_ARGUMENT,
+		    "choir_comm_create_mpi: config->struct_size is %zu: begin with CHOIR_COMM_CONFIG_INIT",
+		    config->struct_size);
 	return CHOIR_SUCCESS;
 }
 
@@ -89,14 +94,17 @@ static choir_status explain(choir_status st, const struct meeting *meeting)
 
 	if (meeting->st != CHOIR_SUCCESS)
 		return choir_transport_error(meeting->st, "choir_comm_create_mpi: %s", meeting->text);
-	if (mpi_level() >= MPI_THREAD_SERIALIZED || (st != CHOIR_UNSUPPORTED && st != CHOIR_TRANSPORT && st != CHOIR_ARGUMENT))
+	if (mpi_level() >= MPI_THREAD_SERIALIZED ||
+	    (st != CHOIR_UNSUPPORTED && st != CHOIR_TRANSPORT && st != CHOIR_ARGUMENT))
 		return st;
 	strncpy(text, choir_last_error(), sizeof text - 1);
-	return choir_transport_error(st, "%s (MPI runs with %s; between nodes choir needs MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE)",
-	                             text, mpi_level_name(mpi_level()));
+	return choir_transport_error(
+	    st, "%s (MPI runs with %s; between nodes choir needs MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE)", text,
+	    mpi_level_name(mpi_level()));
 }
 
-/* The config's transport is taken over whatever the outcome, also by a call that fails before choir_comm_create has it. */
+/* The config's transport is taken over whatever the outcome, also by a call that fails before choir_comm_create has
+ * it. */
 static choir_status refuse(choir_status st, const choir_comm_config *config)
 {
 	if (config->transport != NULL)
@@ -104,23 +112,26 @@ static choir_status refuse(choir_status st, const choir_comm_config *config)
 	return st;
 }
 
-static choir_status create_over(struct mpi_link *link, int n_local, choir_device *const *devices, choir_comm_config *config,
-                                choir_comm **comms_out)
+static choir_status create_over(struct mpi_link *link, int n_local, choir_device *const *devices,
+                                choir_comm_config *config, choir_comm **comms_out)
 {
 	struct meeting meeting = { .link = link, .deadline_ms = deadline_of(config) };
-	choir_bootstrap bootstrap = {
-		.struct_size = sizeof bootstrap, .rank = link->rank, .size = link->size, .gather = gather, .ctx = &meeting
-	};
+	choir_bootstrap bootstrap = { .struct_size = sizeof bootstrap,
+		                      .rank = link->rank,
+		                      .size = link->size,
+		                      .gather = gather,
+		                      .ctx = &meeting };
 	choir_status st;
 
 	if (config->transport == NULL && mpi_level() >= MPI_THREAD_SERIALIZED)
 		TRY(mpi_transport_over(link, &config->transport));
-	st = choir_comm_create(&bootstrap, n_local, devices, config, comms_out); /* has the transport from here on, whatever comes of it */
+	/* has the transport from here on, whatever comes of it */
+	st = choir_comm_create(&bootstrap, n_local, devices, config, comms_out);
 	return st == CHOIR_SUCCESS ? st : explain(st, &meeting);
 }
 
-static choir_status meet(MPI_Comm parent, int n_local, choir_device *const *devices, const choir_comm_config *config, choir_comm **comms_out,
-                         int64_t deadline_ms, struct mpi_link **link_p)
+static choir_status meet(MPI_Comm parent, int n_local, choir_device *const *devices, const choir_comm_config *config,
+                         choir_comm **comms_out, int64_t deadline_ms, struct mpi_link **link_p)
 {
 	TRY(check_arguments(n_local, devices, config, comms_out));
 	TRY(mpi_begin());
@@ -128,8 +139,8 @@ static choir_status meet(MPI_Comm parent, int n_local, choir_device *const *devi
 	return mpi_link_create(parent, deadline_ms, link_p);
 }
 
-choir_status choir_comm_create_mpi(MPI_Comm parent, int n_local, choir_device *const *devices, const choir_comm_config *config,
-                                   choir_comm **comms_out)
+choir_status choir_comm_create_mpi(MPI_Comm parent, int n_local, choir_device *const *devices,
+                                   const choir_comm_config *config, choir_comm **comms_out)
 {
 	struct mpi_link *link = NULL;
 	choir_comm_config copy = copy_config(config);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [burial].  Comms may be destroyed in any order, a different one on every rank, so freeing a communicator must not wait for the
- * others.  But it must not be early either: MPI uses its context id again, and a message still under way would turn up in somebody
- * else's.  So a link that nobody uses any more starts a nonblocking barrier and is buried; whoever creates or buries another one looks
- * whether the barrier is through, and frees it then.  What arrives meanwhile is received and thrown away.  What is left at MPI_Finalize
- * is given FINALISE_MS.
+/* Note [burial].  Comms may be destroyed in any order, a different one on every rank, so freeing a communicator must
+ * not wait for the others.  But it must not be early either: MPI uses its context id again, and a message still under
+ * way would turn up in somebody else's.  So a link that nobody uses any more starts a nonblocking barrier and is
+ * buried; whoever creates or buries another one looks whether the barrier is through, and frees it then.  What arrives
+ * meanwhile is received and thrown away.  What is left at MPI_Finalize is given FINALISE_MS.
  *
- * Note [aborted links].  MPI_Finalize hangs while a large message of ours waits for its receiver (UCX over TCP flushes its connections).
- * After an abort nobody receives any more, so what others had sent is taken off aborted links at MPI_Finalize, until nothing has come for
- * QUIET_MS. */
+ * Note [aborted links].  MPI_Finalize hangs while a large message of ours waits for its receiver (UCX over TCP flushes
+ * its connections).  After an abort nobody receives any more, so what others had sent is taken off aborted links at
+ * MPI_Finalize, until nothing has come for QUIET_MS. */
 #include "mpi/link.h"
 
 #include <choir/transport.h>
@@ -41,7 +41,8 @@ static bool drain(struct mpi_link *link)
 		return true;
 	MPI_Get_count(&status, MPI_BYTE, &count);
 	link->late_data = malloc(count > 0 ? (size_t)count : 1);
-	if (link->late_data != NULL && MPI_Imrecv(link->late_data, count, MPI_BYTE, &message, &link->late) != MPI_SUCCESS)
+	if (link->late_data != NULL &&
+	    MPI_Imrecv(link->late_data, count, MPI_BYTE, &message, &link->late) != MPI_SUCCESS)
 		link->late = MPI_REQUEST_NULL;
 	return false;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A link: a communicator of our own, duplicated from the application's once, so that no message of ours meets one of theirs. */
+/* A link: a communicator of our own, duplicated from the application's once, so that no message of ours meets one of
+ * theirs. */
 #ifndef MPI_LINK_H
 #define MPI_LINK_H
 
@@ -12,7 +13,8 @@ struct mpi_link {
 	_Atomic int refs;
 	MPI_Comm comm; /* its errors are returned */
 	int rank, size;
-	_Atomic bool broken; /* a call failed or timed out, or it was aborted: nothing is sent on it any more, and it is never freed */
+	/* a call failed or timed out, or it was aborted: nothing is sent on it any more, and it is never freed */
+	_Atomic bool broken;
 	_Atomic bool failed; /* a call failed or timed out: nothing is called on it at all */
 
 	MPI_Request goodbye; /* buried: the barrier that says that nobody sends any more */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [MPI transport].  Nothing here waits: sends are MPI_Isend and MPI_Test, arrivals MPI_Improbe, MPI_Imrecv into memory of ours,
- * MPI_Test.  Up to ARRIVALS messages are being received at once, so that a large one does not hold up small ones of others; those of one
- * peer are handed over in the order in which they were matched.  A send's request is MPI's own handle, in the space of a pointer.
+/* Note [MPI transport].  Nothing here waits: sends are MPI_Isend and MPI_Test, arrivals MPI_Improbe, MPI_Imrecv into
+ * memory of ours, MPI_Test.  Up to ARRIVALS messages are being received at once, so that a large one does not hold up
+ * small ones of others; those of one peer are handed over in the order in which they were matched.  A send's request is
+ * MPI's own handle, in the space of a pointer.
  *
- * Messages of up to 16 KB go out at once.  From some 20 KB on UCX over TCP asks the receiver first, and the wire is idle until the answer has been
- * noticed on both sides: 32 MB around a ring of two at 1 Gb/s took 560 ms in messages of 256 KB, 450 in 32 KB, 285 in 16 KB.
+ * Messages of up to 16 KB go out at once.  From some 20 KB on UCX over TCP asks the receiver first, and the wire is
+ * idle until the answer has been noticed on both sides: 32 MB around a ring of two at 1 Gb/s took 560 ms in messages of
+ * 256 KB, 450 in 32 KB, 285 in 16 KB.
  *
- * After the first failure or abort no MPI call is made any more.  Memory that MPI was receiving into is quarantined then, since a late
- * peer may still write to it. */
+ * After the first failure or abort no MPI call is made any more.  Memory that MPI was receiving into is quarantined
+ * then, since a late peer may still write to it. */
 #include "mpi/transport.h"
 
 #include "mpi/begin.h"
@@ -121,13 +123,13 @@ static choir_status match_next(struct mpi_transport *me, int *found_p)
 		return CHOIR_SUCCESS;
 	rc = MPI_Get_count(&status, MPI_BYTE, &count);
 	if (rc != MPI_SUCCESS || count == MPI_UNDEFINED || count < 0)
-		return choir_transport_error(CHOIR_TRANSPORT, "a message from process %d has a length that MPI cannot count",
-		                             status.MPI_SOURCE);
+		return choir_transport_error(
+		    CHOIR_TRANSPORT, "a message from process %d has a length that MPI cannot count", status.MPI_SOURCE);
 	*arrival = (struct arrival){ .request = MPI_REQUEST_NULL, .peer = status.MPI_SOURCE, .bytes = (size_t)count };
 	arrival->data = buffers_take(&me->buffers, arrival->bytes);
 	if (arrival->data == NULL)
-		return choir_transport_error(CHOIR_NO_MEMORY, "no memory for a message of %d bytes from process %d", count,
-		                             status.MPI_SOURCE);
+		return choir_transport_error(CHOIR_NO_MEMORY, "no memory for a message of %d bytes from process %d",
+		                             count, status.MPI_SOURCE);
 	me->n_arrivals++; /* counted before the call: if it fails the memory is quarantined */
 	rc = MPI_Imrecv(arrival->data, count, MPI_BYTE, &message, &arrival->request);
 	if (rc != MPI_SUCCESS)
@@ -225,7 +227,8 @@ static void drain(struct mpi_transport *me)
 	for (int i = 0; i < me->n_arrivals && !me->stopped; i++) {
 		struct arrival *arrival = &me->arrivals[i];
 
-		if (!arrival->done && mpi_wait_done(&arrival->request, DRAIN_MS, "receiving the last messages") != CHOIR_SUCCESS)
+		if (!arrival->done &&
+		    mpi_wait_done(&arrival->request, DRAIN_MS, "receiving the last messages") != CHOIR_SUCCESS)
 			mpi_abort(&me->base);
 		else
 			arrival->done = true;
@@ -268,9 +271,10 @@ choir_status mpi_transport_over(struct mpi_link *link, choir_transport **out_p)
 	struct mpi_transport *me;
 
 	if (mpi_level() < MPI_THREAD_SERIALIZED)
-		return choir_transport_error(CHOIR_UNSUPPORTED,
-		                             "a transport over MPI needs MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE, MPI runs with %s",
-		                             mpi_level_name(mpi_level()));
+		return choir_transport_error(
+		    CHOIR_UNSUPPORTED,
+		    "a transport over MPI needs MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE, MPI runs with %s",
+		    mpi_level_name(mpi_level()));
 	me = calloc(1, sizeof *me);
 	if (me == NULL)
 		return choir_transport_error(CHOIR_NO_MEMORY, "no memory for an MPI transport");

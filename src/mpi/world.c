@@ -17,12 +17,14 @@ static choir_status initialise(void)
 		return CHOIR_SUCCESS;
 	rc = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
 	if (rc != MPI_SUCCESS)
-		return choir_transport_error(CHOIR_TRANSPORT, "choir_comm_create_world: MPI_Init_thread failed with MPI error %d", rc);
+		return choir_transport_error(CHOIR_TRANSPORT,
+		                             "choir_comm_create_world: MPI_Init_thread failed with MPI error %d", rc);
 	ours = true;
 	return CHOIR_SUCCESS;
 }
 
-choir_status choir_comm_create_world(int n_local, choir_device *const *devices, const choir_comm_config *config, choir_comm **comms_out)
+choir_status choir_comm_create_world(int n_local, choir_device *const *devices, const choir_comm_config *config,
+                                     choir_comm **comms_out)
 {
 	choir_status st = CHOIR_SUCCESS;
 
@@ -47,6 +49,7 @@ choir_status choir_finalize_world(void)
 	}
 	pthread_mutex_unlock(&world_lock);
 	if (rc != MPI_SUCCESS)
-		return choir_transport_error(CHOIR_TRANSPORT, "choir_finalize_world: MPI_Finalize failed with MPI error %d", rc);
+		return choir_transport_error(CHOIR_TRANSPORT,
+		                             "choir_finalize_world: MPI_Finalize failed with MPI error %d", rc);
 	return CHOIR_SUCCESS;
 }

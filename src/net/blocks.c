@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* 1. A block has 64 bytes before its data for the list and its class, so data stays 64-byte aligned and give needs no size.
+/* 1. A block has 64 bytes before its data for the list and its class, so data stays 64-byte aligned and give needs no
+ * size.
  * 2. Beyond KEEP_BYTES, and above the largest class, memory goes back to the system at once.
  * 3. The quarantine is a list and not a leak, so that leak checkers stay useful. */
 #include "net/blocks.h"

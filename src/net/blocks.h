@@ -18,13 +18,15 @@ struct blocks {
 };
 
 choir_status blocks_init(struct blocks *blocks);
-void blocks_fini(struct blocks *blocks); /* frees what was given back; nothing may be out but what was leaked on purpose */
+/* frees what was given back; nothing may be out but what was leaked on purpose */
+void blocks_fini(struct blocks *blocks);
 
 /* blocks_take: at least that many bytes, 64-byte aligned, not zeroed; NULL without memory (error set). */
 void *blocks_take(struct blocks *blocks, uint64_t bytes);
 void blocks_give(struct blocks *blocks, void *data); /* NULL is silent */
 
-/* blocks_quarantine: never to be used again, but never unmapped either: a transport that failed may still write to it. */
+/* blocks_quarantine: never to be used again, but never unmapped either: a transport that failed may still write to
+ * it. */
 void blocks_quarantine(void *data);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [hub].  Every endpoint has an inbox: a list in order of arrival, under a lock of its own, so senders on other threads meet only
- * there.  Data is copied when it is sent.  The faults of a message depend on seed, source, destination and its number among that pair's,
- * and on nothing else, so they are the same whatever the threads do.  A delay counts polls of the receiver, not time, for the same
- * reason; while something is held back the poll wakes the process, so that it is polled again. */
+/* Note [hub].  Every endpoint has an inbox: a list in order of arrival, under a lock of its own, so senders on other
+ * threads meet only there.  Data is copied when it is sent.  The faults of a message depend on seed, source,
+ * destination and its number among that pair's, and on nothing else, so they are the same whatever the threads do.  A
+ * delay counts polls of the receiver, not time, for the same reason; while something is held back the poll wakes the
+ * process, so that it is polled again. */
 #include "net/hub.h"
 
 #include "base/error.h"
@@ -89,8 +90,8 @@ static bool is_dead(const struct hub_faults *faults, int endpoint)
 }
 
 /* Puts it into the inbox; rolls decides when it is due. */
-static void post(struct hub_endpoint *to, struct hub_pair *pair, struct hub_message *message, const struct hub_faults *faults,
-                 uint64_t rolls)
+static void post(struct hub_endpoint *to, struct hub_pair *pair, struct hub_message *message,
+                 const struct hub_faults *faults, uint64_t rolls)
 {
 	uint64_t delay = faults->delay_polls > 0 ? rolls % ((uint64_t)faults->delay_polls + 1) : 0;
 
@@ -138,7 +139,8 @@ static choir_status hub_send(choir_transport *transport, int peer, const void *d
 	struct hub_endpoint *from = endpoint_of(transport), *to = &from->hub->endpoints[peer];
 	struct hub_faults faults = faults_of(from->hub);
 	uint64_t rolls = dice(faults.seed, transport->rank, peer, from->to[peer].sent++);
-	bool lost = is_dead(&faults, transport->rank) || is_dead(&faults, peer) || mix(rolls) % 1000 < faults.drop_per_1000;
+	bool lost =
+	    is_dead(&faults, transport->rank) || is_dead(&faults, peer) || mix(rolls) % 1000 < faults.drop_per_1000;
 	struct hub_message *message = NULL;
 
 	if (!lost && (message = copy_message(from->hub, transport->rank, data, bytes)) == NULL)
@@ -190,7 +192,8 @@ static choir_status hub_poll(choir_transport *transport, choir_message *message_
 	if (held_back)
 		choir_transport_wake();
 	if (found != NULL) {
-		*message_p = (choir_message){ .peer = found->src, .bytes = found->bytes, .data = found->data, .impl = found };
+		*message_p =
+		    (choir_message){ .peer = found->src, .bytes = found->bytes, .data = found->data, .impl = found };
 		*arrived_p = 1;
 	}
 	return CHOIR_SUCCESS;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The in-process transport: n endpoints of one process joined by queues.  Local comms use it, and tests make it a bad network. */
+/* The in-process transport: n endpoints of one process joined by queues.  Local comms use it, and tests make it a bad
+ * network. */
 #ifndef NET_HUB_H
 #define NET_HUB_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [lent messages].  A transport may lend a message where it lies in the channel, so that its bytes are copied once, to where they are
- * wanted.  Until somebody asks for them they may be moved: what holds up too much is copied in the next turn and given back to the
- * transport.  Who asks and who moves settle it by `held`: who changes it from IN_CHANNEL has won, and who has lost to a move waits for
- * its end, which is one copy away. */
+/* Note [lent messages].  A transport may lend a message where it lies in the channel, so that its bytes are copied
+ * once, to where they are wanted.  Until somebody asks for them they may be moved: what holds up too much is copied in
+ * the next turn and given back to the transport.  Who asks and who moves settle it by `held`: who changes it from
+ * IN_CHANNEL has won, and who has lost to a move waits for its end, which is one copy away. */
 #include "net/lending.h"
 
 #include "base/error.h"
@@ -45,7 +45,8 @@ void lending_hold(struct pump_message *message)
 
 	if (atomic_load_explicit(&message->held, memory_order_acquire) == HELD_FOR_EVER)
 		return;
-	while (!atomic_compare_exchange_weak_explicit(&message->held, &held, HELD_FOR_EVER, memory_order_acquire, memory_order_acquire) &&
+	while (!atomic_compare_exchange_weak_explicit(&message->held, &held, HELD_FOR_EVER, memory_order_acquire,
+	                                              memory_order_acquire) &&
 	       held != HELD_FOR_EVER) {
 		if (held == HELD_MOVING)
 			wait_yield();
@@ -54,12 +55,14 @@ void lending_hold(struct pump_message *message)
 }
 
 /* Copies it, so that the channel is free, unless somebody wants the bytes just now. */
-static choir_status move(struct lending *lending, choir_transport *transport, struct blocks *blocks, struct pump_message *message)
+static choir_status move(struct lending *lending, choir_transport *transport, struct blocks *blocks,
+                         struct pump_message *message)
 {
 	int held = HELD_IN_CHANNEL;
 	void *copy;
 
-	if (!atomic_compare_exchange_strong_explicit(&message->held, &held, HELD_MOVING, memory_order_relaxed, memory_order_relaxed))
+	if (!atomic_compare_exchange_strong_explicit(&message->held, &held, HELD_MOVING, memory_order_relaxed,
+	                                             memory_order_relaxed))
 		return CHOIR_SUCCESS;
 	copy = blocks_take(blocks, message->payload_bytes);
 	if (copy != NULL) {

@@ -41,10 +41,12 @@ choir_status packet_open(const char *transport, struct blocks *blocks, int peer,
 	if (bytes >= WIRE_PREFIX_BYTES)
 		memcpy(&header, data, sizeof header);
 	if (header.magic != WIRE_MAGIC)
-		return error_set(CHOIR_TRANSPORT, "%s: a message of %zu bytes from endpoint %d is not of this version of choir (%08x)",
+		return error_set(CHOIR_TRANSPORT,
+		                 "%s: a message of %zu bytes from endpoint %d is not of this version of choir (%08x)",
 		                 transport, bytes, peer, header.magic);
 	if (header.bytes_check != (uint32_t)(bytes - WIRE_PREFIX_BYTES))
-		return error_set(CHOIR_TRANSPORT, "%s: a message from endpoint %d has %zu bytes, but its header says %u", transport,
+		return error_set(CHOIR_TRANSPORT,
+		                 "%s: a message from endpoint %d has %zu bytes, but its header says %u", transport,
 		                 peer, bytes - WIRE_PREFIX_BYTES, header.bytes_check);
 	message = blocks_take(blocks, sizeof *message);
 	if (message == NULL)

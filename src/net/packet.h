@@ -17,8 +17,8 @@ struct packet_prefix packet_stamp(const struct wire_header *header, size_t paylo
 /* packet_pack: a block with all three, magic and bytes_check filled in; NULL without memory (error set). */
 void *packet_pack(struct blocks *blocks, const struct wire_header *header, const void *payload, size_t payload_bytes);
 
-/* packet_open: a message of no pump yet, itself a block, that points into the packet; TRANSPORT, naming the transport, if the packet
- * is not one of ours. */
+/* packet_open: a message of no pump yet, itself a block, that points into the packet; TRANSPORT, naming the transport,
+ * if the packet is not one of ours. */
 choir_status packet_open(const char *transport, struct blocks *blocks, int peer, const void *data, size_t bytes,
                          struct pump_message **out_p);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [routes].  A route that is detached stays in the table without a function: late messages of a comm that is gone (a peer's notice
- * of failure, say) are known by it and dropped, where they would else be kept for ever and fill the bound.  Context ids are not reused,
- * so the table grows by 32 bytes a comm of the process's life.
+/* Note [routes].  A route that is detached stays in the table without a function: late messages of a comm that is gone
+ * (a peer's notice of failure, say) are known by it and dropped, where they would else be kept for ever and fill the
+ * bound.  Context ids are not reused, so the table grows by 32 bytes a comm of the process's life.
  *
- * fn runs under the lock: that is what makes detach final and keeps the order between what was kept and what arrives during attach. */
+ * fn runs under the lock: that is what makes detach final and keeps the order between what was kept and what arrives
+ * during attach. */
 #include "net/routes.h"
 
 #include "base/error.h"
@@ -105,7 +106,8 @@ choir_status routes_attach(struct routes *routes, uint64_t comm, int rank, pump_
 	if (route == NULL) {
 		st = error_no_memory("a message route", sizeof *route);
 	} else if (route->fn != NULL) {
-		st = error_set(CHOIR_ARGUMENT, "rank %d of comm %llx is attached already", rank, (unsigned long long)comm);
+		st = error_set(CHOIR_ARGUMENT, "rank %d of comm %llx is attached already", rank,
+		               (unsigned long long)comm);
 	} else {
 		route->fn = fn;
 		route->ctx = ctx;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where messages go: (comm, rank) to whoever is attached.  What comes before anybody is attached is kept, in order and bounded; what
- * comes after somebody has gone is dropped. */
+/* Where messages go: (comm, rank) to whoever is attached.  What comes before anybody is attached is kept, in order and
+ * bounded; what comes after somebody has gone is dropped. */
 #ifndef NET_ROUTES_H
 #define NET_ROUTES_H
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [shm pieces].  A message of up to a quarter of the ring is one item, lent to the receiver where it lies.  A longer one passes in items of a
- * quarter each, and the receiver puts it together in a block.  Each item names the whole message's length.  The sends to a peer wait in a queue
- * and are served in order, so the pieces of two messages never mix.
+/* Note [shm pieces].  A message of up to a quarter of the ring is one item, lent to the receiver where it lies.  A
+ * longer one passes in items of a quarter each, and the receiver puts it together in a block.  Each item names the
+ * whole message's length.  The sends to a peer wait in a queue and are served in order, so the pieces of two messages
+ * never mix.
  *
- * Note [shm lending].  The sender gets room back in the order of the items, so a lent message also holds up what was read after it.  Messages are
- * overdue once they hold up more than half of the bytes or of the items: what is left has room for one item and for the way to the front, so
- * messages move again as soon as overdue ones come back.
+ * Note [shm lending].  The sender gets room back in the order of the items, so a lent message also holds up what was
+ * read after it.  Messages are overdue once they hold up more than half of the bytes or of the items: what is left has
+ * room for one item and for the way to the front, so messages move again as soon as overdue ones come back.
  *
- * Who moved bytes wakes the other side: a receiver may wait for items and a sender for room.  The wake-up has a full fence in it (Note [bell]),
- * which orders it after the count that was raised. */
+ * Who moved bytes wakes the other side: a receiver may wait for items and a sender for room.  The wake-up has a full
+ * fence in it (Note [bell]), which orders it after the count that was raised. */
 #include "net/shm.h"
 
 #include "base/copy.h"
@@ -82,8 +83,8 @@ static uint64_t next_piece(const struct shm *me, uint64_t length, uint64_t passe
 }
 
 /* A piece from head and body, of a message of that length, as one item, if there is room. */
-static bool put(const struct shm *me, struct ring *ring, uint64_t length, const void *head, size_t head_bytes, const void *body,
-                size_t body_bytes)
+static bool put(const struct shm *me, struct ring *ring, uint64_t length, const void *head, size_t head_bytes,
+                const void *body, size_t body_bytes)
 {
 	struct ring_item *item = ring_reserve(ring, me->ring_bytes, head_bytes + body_bytes);
 
@@ -153,7 +154,9 @@ static choir_status shm_send(choir_transport *transport, int peer, const void *d
 	send = blocks_take(&me->blocks, sizeof *send);
 	if (send == NULL)
 		return CHOIR_NO_MEMORY;
-	*send = (struct shm_send){ .next_all = me->sends, .prev_all = &me->sends, .peer = peer, .data = data, .length = bytes };
+	*send = (struct shm_send){
+		.next_all = me->sends, .prev_all = &me->sends, .peer = peer, .data = data, .length = bytes
+	};
 	if (me->sends != NULL)
 		me->sends->prev_all = &send->next_all;
 	me->sends = send;
@@ -168,8 +171,8 @@ static choir_status shm_send(choir_transport *transport, int peer, const void *d
 	return CHOIR_SUCCESS;
 }
 
-static choir_status shm_send_now(choir_transport *transport, int peer, const void *head, size_t head_bytes, const void *body,
-                                 size_t body_bytes, int *done_p)
+static choir_status shm_send_now(choir_transport *transport, int peer, const void *head, size_t head_bytes,
+                                 const void *body, size_t body_bytes, int *done_p)
 {
 	struct shm *me = self(transport);
 	struct shm_out *out = &me->out[peer];
@@ -216,7 +219,8 @@ static void free_item(struct shm *me, int src, uint64_t number)
 
 static choir_status impossible(int src, uint64_t length, uint64_t at)
 {
-	return error_set(CHOIR_TRANSPORT, "shared memory: endpoint %d announces a message of %llu bytes at %llu, which cannot be", src,
+	return error_set(CHOIR_TRANSPORT,
+	                 "shared memory: endpoint %d announces a message of %llu bytes at %llu, which cannot be", src,
 	                 (unsigned long long)length, (unsigned long long)at);
 }
 
@@ -225,7 +229,8 @@ static bool is_inside(const struct shm *me, const struct ring_item *item, uint64
 	return item->at % RING_LINE_BYTES == 0 && item->at <= me->ring_bytes && len <= me->ring_bytes - item->at;
 }
 
-static choir_status read_piece(struct shm *me, int src, const struct ring_item *item, choir_message *message_p, int *arrived_p)
+static choir_status read_piece(struct shm *me, int src, const struct ring_item *item, choir_message *message_p,
+                               int *arrived_p)
 {
 	struct shm_in *in = &me->in[src];
 	uint64_t len;
@@ -270,7 +275,10 @@ static choir_status pull(struct shm *me, int src, choir_message *message_p, int 
 		}
 		if (!is_inside(me, item, length))
 			return impossible(src, length, item->at);
-		*message_p = (choir_message){ .peer = src, .bytes = (size_t)length, .data = ring_at(in->ring, item), .impl = (void *)item,
+		*message_p = (choir_message){ .peer = src,
+			                      .bytes = (size_t)length,
+			                      .data = ring_at(in->ring, item),
+			                      .impl = (void *)item,
 			                      .lent = 1 };
 		pass(in, length);
 		*arrived_p = 1;
@@ -313,7 +321,8 @@ static int shm_overdue(choir_transport *transport, const choir_message *message)
 
 	if (message->impl == NULL)
 		return 0;
-	return in->next - first > RING_ITEMS / 2 || in->read - (first > 0 ? in->ends[(first - 1) % RING_ITEMS] : 0) > me->ring_bytes / 2;
+	return in->next - first > RING_ITEMS / 2 ||
+	       in->read - (first > 0 ? in->ends[(first - 1) % RING_ITEMS] : 0) > me->ring_bytes / 2;
 }
 
 static void shm_abort(choir_transport *transport)
@@ -380,16 +389,16 @@ static void join_rings(struct shm *me, void *memory)
 	}
 }
 
-choir_status shm_create(void *memory, int rank, int n, uint64_t ring_bytes, void (*wake)(void *ctx, int peer), void (*release)(void *ctx),
-                        void *ctx, choir_transport **out_p)
+choir_status shm_create(void *memory, int rank, int n, uint64_t ring_bytes, void (*wake)(void *ctx, int peer),
+                        void (*release)(void *ctx), void *ctx, choir_transport **out_p)
 {
 	struct shm *me;
 	choir_status st;
 
 	if (n < 1 || rank < 0 || rank >= n || ring_bytes < LEAST_RING_BYTES || (ring_bytes & (ring_bytes - 1)) != 0 ||
 	    (uintptr_t)memory % RING_LINE_BYTES != 0)
-		return error_set(CHOIR_ARGUMENT, "a shared-memory endpoint %d of %d with rings of %llu bytes cannot be", rank, n,
-		                 (unsigned long long)ring_bytes);
+		return error_set(CHOIR_ARGUMENT, "a shared-memory endpoint %d of %d with rings of %llu bytes cannot be",
+		                 rank, n, (unsigned long long)ring_bytes);
 	me = calloc(1, sizeof *me);
 	if (me == NULL)
 		return error_no_memory("a shared-memory transport", sizeof *me);

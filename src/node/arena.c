@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Layout, each part beginning on a page of its own: head and poison | controls [ranks] | lanes [ranks][lanes] | slots [ranks][lanes] |
- * rings [ranks][ranks].
+/* Layout, each part beginning on a page of its own: head and poison | controls [ranks] | lanes [ranks][lanes] | slots
+ * [ranks][lanes] | rings [ranks][ranks].
  * What one rank writes and another polls never shares a cache line with anything else.
  *
- * An arena is mapped once in a process, however many of its ranks live there: opens are counted by nonce, so all local ranks see the same
- * addresses.
+ * An arena is mapped once in a process, however many of its ranks live there: opens are counted by nonce, so all local
+ * ranks see the same addresses.
  *
- * Note [growing arenas].  Most comms are small talk: a barrier, sums of some numbers, which stand beside the flags.  So a comm's arena is a file of its
- * full size of which only the head, the controls and the lanes are allocated.  A rank allocates its slots before the first call that writes there, and
- * its ring to a peer before its first message; its peers read slots only behind its flag and a ring only behind its bit in `rings`.  So all the ranks
- * need to agree on is done by what they do anyway, and none touches a page that is not there. */
+ * Note [growing arenas].  Most comms are small talk: a barrier, sums of some numbers, which stand beside the flags.  So
+ * a comm's arena is a file of its full size of which only the head, the controls and the lanes are allocated.  A rank
+ * allocates its slots before the first call that writes there, and its ring to a peer before its first message; its
+ * peers read slots only behind its flag and a ring only behind its bit in `rings`.  So all the ranks need to agree on
+ * is done by what they do anyway, and none touches a page that is not there. */
 #include "node/arena.h"
 
 #include "base/error.h"
@@ -67,7 +68,9 @@ uint64_t arena_ring_bytes(const struct arena *arena)
 
 static uint64_t rings_bytes(const struct arena *arena)
 {
-	return arena_has_rings(arena) ? pages((uint64_t)arena->ranks * (uint64_t)arena->ranks * ring_span(arena_ring_bytes(arena))) : 0;
+	return arena_has_rings(arena)
+	           ? pages((uint64_t)arena->ranks * (uint64_t)arena->ranks * ring_span(arena_ring_bytes(arena)))
+	           : 0;
 }
 
 /* Fills the offsets; *bytes_p is the size of the whole. */
@@ -75,15 +78,18 @@ static choir_status lay_out(struct arena *arena, uint64_t *bytes_p)
 {
 	uint64_t lines, slots;
 
-	if (arena->ranks < 1 || arena->lanes < 1 || arena->lanes > ARENA_MOST_LANES || arena->slot_bytes % PAGE_BYTES != 0)
-		return error_set(CHOIR_ARGUMENT, "an arena of %d ranks, %d lanes and slots of %llu bytes cannot be", arena->ranks,
-		                 arena->lanes, (unsigned long long)arena->slot_bytes);
+	if (arena->ranks < 1 || arena->lanes < 1 || arena->lanes > ARENA_MOST_LANES ||
+	    arena->slot_bytes % PAGE_BYTES != 0)
+		return error_set(CHOIR_ARGUMENT, "an arena of %d ranks, %d lanes and slots of %llu bytes cannot be",
+		                 arena->ranks, arena->lanes, (unsigned long long)arena->slot_bytes);
 	lines = (uint64_t)arena->ranks * (uint64_t)arena->lanes; /* below 2^62 */
 	arena->controls_off = PAGE_BYTES;
 	arena->lanes_off = arena->controls_off + pages((uint64_t)arena->ranks * sizeof(struct arena_control));
-	if (__builtin_mul_overflow(lines, sizeof(struct arena_lane), &arena->slots_off) || arena->slots_off > (uint64_t)INT64_MAX / 2 ||
-	    __builtin_mul_overflow(lines, arena->slot_bytes, &slots) || slots > (uint64_t)INT64_MAX / 4)
-		return error_set(CHOIR_NO_MEMORY, "no memory for an arena of %d ranks, %d lanes and slots of %llu bytes", arena->ranks,
+	if (__builtin_mul_overflow(lines, sizeof(struct arena_lane), &arena->slots_off) ||
+	    arena->slots_off > (uint64_t)INT64_MAX / 2 || __builtin_mul_overflow(lines, arena->slot_bytes, &slots) ||
+	    slots > (uint64_t)INT64_MAX / 4)
+		return error_set(CHOIR_NO_MEMORY,
+		                 "no memory for an arena of %d ranks, %d lanes and slots of %llu bytes", arena->ranks,
 		                 arena->lanes, (unsigned long long)arena->slot_bytes);
 	arena->slots_off = arena->lanes_off + pages(arena->slots_off);
 	arena->rings_off = arena->slots_off + slots;
@@ -177,7 +183,8 @@ static choir_status open_new(const struct arena_address *address, struct arena *
 	    arena->head->slot_bytes != arena->slot_bytes) {
 		shared_drop(&arena->map);
 		free(arena);
-		return error_set(CHOIR_TRANSPORT, "the arena of process %lld has another shape than announced", (long long)address->pid);
+		return error_set(CHOIR_TRANSPORT, "the arena of process %lld has another shape than announced",
+		                 (long long)address->pid);
 	}
 	list_arena(arena);
 	*out_p = arena;
@@ -258,7 +265,8 @@ struct ring *arena_ring(struct arena *arena, int from, int to)
 {
 	if (!arena_has_rings(arena))
 		return NULL;
-	if (arena->growing && (atomic_load_explicit(&arena_control(arena, from)->rings, memory_order_acquire) >> to & 1) == 0)
+	if (arena->growing &&
+	    (atomic_load_explicit(&arena_control(arena, from)->rings, memory_order_acquire) >> to & 1) == 0)
 		return NULL;
 	return (struct ring *)(void *)at_off(arena, ring_off(arena, from, to));
 }
@@ -286,7 +294,8 @@ choir_status arena_take_all(struct arena *arena)
 
 struct arena_control *arena_control(struct arena *arena, int place)
 {
-	return (struct arena_control *)(void *)at_off(arena, arena->controls_off + (uint64_t)place * sizeof(struct arena_control));
+	return (struct arena_control *)(void *)at_off(arena, arena->controls_off +
+	                                                         (uint64_t)place * sizeof(struct arena_control));
 }
 
 void *arena_base(struct arena *arena)

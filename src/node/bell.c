@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [bell].  A ringer publishes its work, then passes a full fence, then looks whether anybody sleeps.  A sleeper counts itself in,
- * then passes a full fence, then looks for work once more.  So at least one of the two sees the other (Dekker), and nobody sleeps through
- * a ring.  Where the kernel can (membarrier), the sleeper makes every ringing process pass that fence, and ringers do without: a fence
- * behind a store to a line that others hold costs a ringer as much as the store itself.  Only a ringer that sees a sleeper pays more: it raises the count, which is the futex word, and wakes all.  A sleeper that read
- * the count before that raise does not fall asleep; one that read it after has read it by an acquire load, so the work is visible to its
- * last look.
+/* Note [bell].  A ringer publishes its work, then passes a full fence, then looks whether anybody sleeps.  A sleeper
+ * counts itself in, then passes a full fence, then looks for work once more.  So at least one of the two sees the other
+ * (Dekker), and nobody sleeps through a ring.  Where the kernel can (membarrier), the sleeper makes every ringing
+ * process pass that fence, and ringers do without: a fence behind a store to a line that others hold costs a ringer as
+ * much as the store itself.  Only a ringer that sees a sleeper pays more: it raises the count, which is the futex word,
+ * and wakes all.  A sleeper that read the count before that raise does not fall asleep; one that read it after has read
+ * it by an acquire load, so the work is visible to its last look.
  *
- * The ringers' fences are seq_cst.  ThreadSanitizer does not know fences, so under it the sleepers' word is read by a read-modify-write instead:
- * the same order, at the price of the cache line.
+ * The ringers' fences are seq_cst.  ThreadSanitizer does not know fences, so under it the sleepers' word is read by a
+ * read-modify-write instead: the same order, at the price of the cache line.
  *
- * A forked child shares its parent's page, so it makes a bell of its own at its next use; the parent's stays mapped and untouched. */
+ * A forked child shares its parent's page, so it makes a bell of its own at its next use; the parent's stays mapped and
+ * untouched. */
 #include "node/bell.h"
 
 #include "base/error.h"
@@ -222,7 +224,8 @@ uint32_t bell_arm(struct bell *bell)
 #ifndef BELL_NO_FENCES
 	atomic_thread_fence(memory_order_seq_cst);
 	if (page->fences_others)
-		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0); /* has worked before, and cannot fail since */
+		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0,
+		              0); /* has worked before, and cannot fail since */
 #endif
 	return seen;
 }

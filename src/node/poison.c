@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [poison].  Each writer takes a note of its own, writes it, and then tries to make it the winner by one compare-and-swap with
- * release order.  So the text that counts is complete, is never written again, and a writer that dies half way holds nobody up: the next
- * one wins.  Writers beyond the last note do nothing: that many are at it already. */
+/* Note [poison].  Each writer takes a note of its own, writes it, and then tries to make it the winner by one
+ * compare-and-swap with release order.  So the text that counts is complete, is never written again, and a writer that
+ * dies half way holds nobody up: the next one wins.  Writers beyond the last note do nothing: that many are at it
+ * already. */
 #include "node/poison.h"
 
 #include <stdio.h>
@@ -20,7 +21,8 @@ void poison_set(struct poison *poison, choir_status status, const char *text)
 	note = &poison->notes[mine];
 	note->status = status == CHOIR_SUCCESS ? CHOIR_ABORTED : (int32_t)status;
 	snprintf(note->text, sizeof note->text, "%s", text != NULL ? text : "");
-	atomic_compare_exchange_strong_explicit(&poison->winner, &none, mine + 1, memory_order_release, memory_order_relaxed);
+	atomic_compare_exchange_strong_explicit(&poison->winner, &none, mine + 1, memory_order_release,
+	                                        memory_order_relaxed);
 }
 
 choir_status poison_get(struct poison *poison, char *text, size_t bytes)

@@ -23,7 +23,8 @@ struct poison {
 /* poison_set: keeps the first one; wait-free, any thread, any process.  A status of SUCCESS is taken as ABORTED. */
 void poison_set(struct poison *poison, choir_status status, const char *text);
 
-/* poison_get: SUCCESS (one relaxed load) while there is none, else its status, and its text in text[bytes] (may be NULL). */
+/* poison_get: SUCCESS (one relaxed load) while there is none, else its status, and its text in text[bytes] (may be
+ * NULL). */
 choir_status poison_get(struct poison *poison, char *text, size_t bytes);
 
 #endif

@@ -16,11 +16,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Note [shared memory that never signals].  A sparse file ends in SIGBUS at the first touch of a page that cannot be had, so every page
- * is allocated by fallocate before it is mapped, and the file is sealed against shrinking before anybody else can see it.  fallocate
- * itself has two ways of ending the process: SIGXFSZ beyond RLIMIT_FSIZE, and the out-of-memory killer when more is asked for than the
- * machine or a control group has.  Both are looked at first.  It works in portions because it starts anew after a signal (a profiler's timer would keep
- * it busy for ever). */
+/* Note [shared memory that never signals].  A sparse file ends in SIGBUS at the first touch of a page that cannot be
+ * had, so every page is allocated by fallocate before it is mapped, and the file is sealed against shrinking before
+ * anybody else can see it.  fallocate itself has two ways of ending the process: SIGXFSZ beyond RLIMIT_FSIZE, and the
+ * out-of-memory killer when more is asked for than the machine or a control group has.  Both are looked at first.  It
+ * works in portions because it starts anew after a signal (a profiler's timer would keep it busy for ever). */
 #define SHARED_MAGIC   0x31646572616863ull /* "chared1" */
 #define ALLOCATE_BYTES ((off_t)64 << 20)
 
@@ -71,8 +71,9 @@ static choir_status check_available(const char *what, uint64_t bytes)
 	struct memory_left left = memory_left(shared_root);
 
 	if (bytes > left.bytes)
-		return error_set(CHOIR_NO_MEMORY, "no memory for %s: %llu bytes, %s has %llu left", what, (unsigned long long)bytes,
-		                 left.of_cgroup ? "the process's memory cgroup" : "the machine", (unsigned long long)left.bytes);
+		return error_set(
+		    CHOIR_NO_MEMORY, "no memory for %s: %llu bytes, %s has %llu left", what, (unsigned long long)bytes,
+		    left.of_cgroup ? "the process's memory cgroup" : "the machine", (unsigned long long)left.bytes);
 	return CHOIR_SUCCESS;
 }
 
@@ -81,7 +82,8 @@ static choir_status check_file_size(const char *what, uint64_t bytes)
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes)
-		return error_set(CHOIR_NO_MEMORY, "no memory for %s: %llu bytes exceed the file size limit of %llu (ulimit -f)", what,
+		return error_set(CHOIR_NO_MEMORY,
+		                 "no memory for %s: %llu bytes exceed the file size limit of %llu (ulimit -f)", what,
 		                 (unsigned long long)bytes, (unsigned long long)limit.rlim_cur);
 	return CHOIR_SUCCESS;
 }
@@ -93,7 +95,8 @@ static choir_status allocate(const char *what, int fd, off_t at, off_t end)
 	while (at < end) {
 		off_t part = end - at < ALLOCATE_BYTES ? end - at : ALLOCATE_BYTES;
 
-		TRY(check_available(what, (uint64_t)(end - at))); /* again and again: other processes take memory meanwhile */
+		/* again and again: other processes take memory meanwhile */
+		TRY(check_available(what, (uint64_t)(end - at)));
 		if (fallocate(fd, 0, at, part) == 0)
 			at += part;
 		else if (errno != EINTR)
@@ -122,7 +125,8 @@ static choir_status map_file(const char *what, int fd, uint64_t bytes, struct sh
 	return CHOIR_SUCCESS;
 }
 
-/* Page faults belong to creation, not into the first collectives: the first bytes are mapped anew, populated.  Nobody uses them yet. */
+/* Page faults belong to creation, not into the first collectives: the first bytes are mapped anew, populated.  Nobody
+ * uses them yet. */
 static choir_status populate(const char *what, int fd, const struct shared_map *map, uint64_t first)
 {
 	if (mmap(map->base, first, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) == MAP_FAILED)
@@ -183,11 +187,13 @@ choir_status shared_make_growing(const char *what, uint64_t bytes, uint64_t firs
 
 choir_status shared_fill(const struct shared_map *map, const char *what, uint64_t off, uint64_t bytes)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from = off / page * page, end = (off + bytes + page - 1) / page * page;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from = off / page * page,
+		 end = (off + bytes + page - 1) / page * page;
 
 	TRY(allocate(what, map->fd, (off_t)from, (off_t)end));
 #ifdef MADV_POPULATE_WRITE
-	(void)madvise((unsigned char *)map->base + from, end - from, MADV_POPULATE_WRITE); /* else its pages come one by one */
+	(void)madvise((unsigned char *)map->base + from, end - from,
+	              MADV_POPULATE_WRITE); /* else its pages come one by one */
 #endif
 	return CHOIR_SUCCESS;
 }
@@ -211,7 +217,8 @@ static int open_peer(const char *what, int64_t pid, int fd)
 	return open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 }
 
-choir_status shared_find(const char *what, int64_t pid, int fd, uint64_t nonce, uint64_t min_bytes, struct shared_map *out)
+choir_status shared_find(const char *what, int64_t pid, int fd, uint64_t nonce, uint64_t min_bytes,
+                         struct shared_map *out)
 {
 	struct stat stat;
 	struct shared_map map;
@@ -232,9 +239,11 @@ choir_status shared_find(const char *what, int64_t pid, int fd, uint64_t nonce, 
 	}
 	map.fd = file;
 	head = map.base;
-	if (head->magic != SHARED_MAGIC || head->nonce != nonce || head->bytes != map.bytes || head->first > map.bytes) {
+	if (head->magic != SHARED_MAGIC || head->nonce != nonce || head->bytes != map.bytes ||
+	    head->first > map.bytes) {
 		shared_drop(&map);
-		return error_set(CHOIR_TRANSPORT, "%s of process %lld is not the one that was announced", what, (long long)pid);
+		return error_set(CHOIR_TRANSPORT, "%s of process %lld is not the one that was announced", what,
+		                 (long long)pid);
 	}
 	if (populate(what, file, &map, head->first) != CHOIR_SUCCESS) {
 		shared_drop(&map);

@@ -14,8 +14,8 @@ static bool is_neighbour(const struct plan_team *team, int rank, int peer)
 }
 
 static const char *const buffer_names[] = {
-	[PLAN_SEND] = "SEND",           [PLAN_RECV] = "RECV",           [PLAN_SCRATCH] = "scratch", [PLAN_SLOT] = "slot",
-	[PLAN_PEER_SEND] = "peer SEND", [PLAN_PEER_RECV] = "peer RECV",
+	[PLAN_SEND] = "SEND", [PLAN_RECV] = "RECV",           [PLAN_SCRATCH] = "scratch",
+	[PLAN_SLOT] = "slot", [PLAN_PEER_SEND] = "peer SEND", [PLAN_PEER_RECV] = "peer RECV",
 };
 
 static uint64_t limit_of(const struct plan_team *team, int rank, struct plan_ref ref)
@@ -38,7 +38,8 @@ static choir_status check_ref(const struct plan_team *team, int rank, uint32_t i
 	if (len == 0)
 		return CHOIR_SUCCESS;
 	if (plan_team_owner(rank, ref) != rank && !is_neighbour(team, rank, ref.peer))
-		return plan_team_wrong(team, rank, i, "%s of rank %d, which is not of its node", buffer_names[ref.buf], ref.peer);
+		return plan_team_wrong(team, rank, i, "%s of rank %d, which is not of its node", buffer_names[ref.buf],
+		                       ref.peer);
 	if (ref.buf == PLAN_SLOT && plan->slot_bytes != team->slot_bytes)
 		return plan_team_wrong(team, rank, i, "uses slots, but plan->slot_bytes is %" PRIu64, plan->slot_bytes);
 	if ((ref.buf == PLAN_PEER_SEND || ref.buf == PLAN_PEER_RECV) && !plan->peers)
@@ -51,7 +52,8 @@ static choir_status check_ref(const struct plan_team *team, int rank, uint32_t i
 		return plan_team_wrong(team, rank, i, "writes its slot, but plan->writes_slot is not set");
 	limit = limit_of(team, rank, ref);
 	if (len > limit || ref.off > limit - len)
-		return plan_team_wrong(team, rank, i, "%" PRIu64 " + %" PRIu64 " is beyond %" PRIu64, ref.off, len, limit);
+		return plan_team_wrong(team, rank, i, "%" PRIu64 " + %" PRIu64 " is beyond %" PRIu64, ref.off, len,
+		                       limit);
 	if (ref.off % plan->elem_bytes || len % plan->elem_bytes)
 		return plan_team_wrong(team, rank, i, "cuts an element");
 	return CHOIR_SUCCESS;
@@ -110,7 +112,8 @@ static choir_status check_alias(const struct plan_team *team, int rank, uint32_t
 	int same = 0;
 
 	for (uint32_t s = 0; s < step->n_src; s++) {
-		struct plan_access src = plan_team_access(team, rank, plan->refs[step->src_first + s], step->len, false);
+		struct plan_access src =
+		    plan_team_access(team, rank, plan->refs[step->src_first + s], step->len, false);
 
 		if (!overlap(&dst, &src))
 			continue;
@@ -121,7 +124,8 @@ static choir_status check_alias(const struct plan_team *team, int rank, uint32_t
 	if (same > (step->kind == PLAN_REDUCE))
 		return plan_team_wrong(team, rank, i, "destination is a source");
 	for (uint32_t other = 0; other < k; other++) {
-		struct plan_access before = plan_team_access(team, rank, plan_step_target(plan, step, other), step->len, true);
+		struct plan_access before =
+		    plan_team_access(team, rank, plan_step_target(plan, step, other), step->len, true);
 
 		if (overlap(&dst, &before))
 			return plan_team_wrong(team, rank, i, "destinations %u and %u overlap", other, k);
@@ -162,7 +166,8 @@ static choir_status check_shape(const struct plan_team *team, int rank, uint32_t
 		return plan_team_wrong(team, rank, i, "has %u further destinations", step->n_more);
 	for (uint32_t d = 0; d < step->n_deps; d++)
 		if (plan->deps[step->dep_first + d] >= i)
-			return plan_team_wrong(team, rank, i, "depends on step %u, which is not before it", plan->deps[step->dep_first + d]);
+			return plan_team_wrong(team, rank, i, "depends on step %u, which is not before it",
+			                       plan->deps[step->dep_first + d]);
 	return check_ends(team, rank, i);
 }
 
@@ -239,8 +244,8 @@ static choir_status check_meeting(const struct plan_team *team)
 		while (team->ranks[first].node != team->ranks[r].node)
 			first++;
 		if (team->ranks[first].plan->peers != team->ranks[r].plan->peers)
-			return plan_team_wrong(team, r, PLAN_NO_STEP, "plan->peers is %d, where that of rank %d is %d", team->ranks[r].plan->peers,
-			                       first, team->ranks[first].plan->peers);
+			return plan_team_wrong(team, r, PLAN_NO_STEP, "plan->peers is %d, where that of rank %d is %d",
+			                       team->ranks[r].plan->peers, first, team->ranks[first].plan->peers);
 	}
 	return CHOIR_SUCCESS;
 }

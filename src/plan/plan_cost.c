@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Inside a node: fitted to the bare shared-memory reductions of the design's table (2 ranks: 1 us at 4 B, 8 us at 256 KB, 66 us at 2 MB: 45
- * GB/s of operands while chunks stay in the cache; beyond 16 MB it is a third).  Network: TCP at 1 Gb/s, which the hosts tests shape their links
- * to, through messages that are copied once at each end. */
+/* Inside a node: fitted to the bare shared-memory reductions of the design's table (2 ranks: 1 us at 4 B, 8 us at 256
+ * KB, 66 us at 2 MB: 45 GB/s of operands while chunks stay in the cache; beyond 16 MB it is a third).  Network: TCP at
+ * 1 Gb/s, which the hosts tests shape their links to, through messages that are copied once at each end. */
 const struct plan_costs plan_costs_default = {
 	.network = { .latency_s = 30e-6, .bytes_per_s = 125e6, .overhead_s = 2e-6, .copies = 1 },
 	.node = { .latency_s = 0.3e-6, .bytes_per_s = 10e9, .overhead_s = 0.2e-6, .copies = 1 },
@@ -22,7 +22,8 @@ const struct plan_costs plan_costs_default = {
 static choir_status check_value(const char *what, double value, bool rate)
 {
 	if (!isfinite(value) || value < 0 || (rate && value == 0))
-		return error_set(CHOIR_ARGUMENT, "%s is %g: it must be finite and %s", what, value, rate ? "above 0" : "0 or more");
+		return error_set(CHOIR_ARGUMENT, "%s is %g: it must be finite and %s", what, value,
+		                 rate ? "above 0" : "0 or more");
 	return CHOIR_SUCCESS;
 }
 
@@ -67,8 +68,8 @@ choir_status plan_cost_create(int n, const int *node_of, const struct plan_costs
 	cost->ranks = calloc(room, sizeof *cost->ranks);
 	cost->out_free_s = calloc(room, sizeof *cost->out_free_s);
 	cost->in_free_s = calloc(room, sizeof *cost->in_free_s);
-	if (!cost->node_of || !cost->node_first || !cost->node_ranks || !cost->ranks || !cost->out_free_s || !cost->in_free_s ||
-	    plan_mail_init(&cost->mail, n) != CHOIR_SUCCESS) {
+	if (!cost->node_of || !cost->node_first || !cost->node_ranks || !cost->ranks || !cost->out_free_s ||
+	    !cost->in_free_s || plan_mail_init(&cost->mail, n) != CHOIR_SUCCESS) {
 		plan_cost_destroy(cost);
 		return error_no_memory("the ranks of a forecast", room * sizeof *cost->ranks);
 	}
@@ -114,12 +115,14 @@ static double cost_of(const struct plan_cost *cost, int rank, const struct plan_
 	double len = (double)step->len;
 
 	if (is_message(step)) {
-		const struct plan_link *link = cost->node_of[rank] == cost->node_of[step->peer] ? &costs->node : &costs->network;
+		const struct plan_link *link =
+		    cost->node_of[rank] == cost->node_of[step->peer] ? &costs->node : &costs->network;
 
 		return costs->step_s + link->overhead_s + link->copies * len / costs->copy_bytes_per_s;
 	}
 	if (step->kind == PLAN_REDUCE)
-		return costs->step_s + step->n_src * len / costs->reduce_bytes_per_s + step->n_more * len / costs->copy_bytes_per_s;
+		return costs->step_s + step->n_src * len / costs->reduce_bytes_per_s +
+		       step->n_more * len / costs->copy_bytes_per_s;
 	return costs->step_s + (step->kind == PLAN_COPY ? len / costs->copy_bytes_per_s : 0);
 }
 
@@ -130,8 +133,8 @@ choir_status plan_cost_add(struct plan_cost *cost, int rank, const struct plan *
 
 	cost->steps += plan->n_steps;
 	if (cost->steps > PLAN_COST_MOST_STEPS)
-		return error_set(CHOIR_UNSUPPORTED, "a forecast of more than %u steps: rank %d of %d has %u", PLAN_COST_MOST_STEPS, rank, cost->n,
-		                 plan->n_steps);
+		return error_set(CHOIR_UNSUPPORTED, "a forecast of more than %u steps: rank %d of %d has %u",
+		                 PLAN_COST_MOST_STEPS, rank, cost->n, plan->n_steps);
 	r->steps = calloc((size_t)plan->n_steps + 1, sizeof *r->steps);
 	r->succs = malloc((n_succs + 1) * sizeof *r->succs);
 	if (!r->steps || !r->succs)
@@ -141,10 +144,16 @@ choir_status plan_cost_add(struct plan_cost *cost, int rank, const struct plan *
 	for (uint32_t i = 0; i < plan->n_steps; i++) {
 		const struct plan_step *step = &plan->steps[i];
 
-		if ((is_message(step) || (step->kind == PLAN_AWAIT && step->peer != PLAN_ALL)) && (step->peer < 0 || step->peer >= cost->n))
+		if ((is_message(step) || (step->kind == PLAN_AWAIT && step->peer != PLAN_ALL)) &&
+		    (step->peer < 0 || step->peer >= cost->n))
 			return error_set(CHOIR_MISMATCH, "rank %d step %u: there is no rank %d", rank, i, step->peer);
-		r->steps[i] = (struct cost_step){ .cost_s = cost_of(cost, rank, step), .len = step->len, .peer = step->peer, .tag = step->tag,
-			                          .succ_first = plan->succ_first[i], .left = step->n_deps & 0xfffffff, .kind = step->kind };
+		r->steps[i] = (struct cost_step){ .cost_s = cost_of(cost, rank, step),
+			                          .len = step->len,
+			                          .peer = step->peer,
+			                          .tag = step->tag,
+			                          .succ_first = plan->succ_first[i],
+			                          .left = step->n_deps & 0xfffffff,
+			                          .kind = step->kind };
 	}
 	r->steps[plan->n_steps].succ_first = (uint32_t)n_succs;
 	r->n_steps = plan->n_steps;

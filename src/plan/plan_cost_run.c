@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  A rank has one processor, which does its ready steps one at a time, the lowest number first, as the engine does.  Copies,
- * reductions, publishing and both ends of a message occupy it; a receive does so once its message is in.  An AWAIT and steps of no bytes
- * occupy nothing.  Whatever happens is an event: a processor is done with a step, a message's first byte reaches the way into a node, its
- * last byte is there, a flag is seen.  Events are handled in order of time, so each way serves messages in the order in which they come.  Plans that
- * touch peers' buffers begin when a flag of each has been seen. */
+/* Design notes.  A rank has one processor, which does its ready steps one at a time, the lowest number first, as the
+ * engine does.  Copies, reductions, publishing and both ends of a message occupy it; a receive does so once its message
+ * is in.  An AWAIT and steps of no bytes occupy nothing.  Whatever happens is an event: a processor is done with a
+ * step, a message's first byte reaches the way into a node, its last byte is there, a flag is seen.  Events are handled
+ * in order of time, so each way serves messages in the order in which they come.  Plans that touch peers' buffers begin
+ * when a flag of each has been seen. */
 #include "plan/plan_cost_impl.h"
 
 #include "base/error.h"
@@ -104,7 +105,9 @@ static choir_status wait_for(struct plan_cost *cost, int peer, int rank, uint32_
 		cost->cap_waiters = (uint32_t)cap;
 		at = cost->n_waiters++;
 	}
-	cost->waiters[at] = (struct cost_waiter){ .rank = rank, .step = step, .phase = cost->ranks[rank].steps[step].tag,
+	cost->waiters[at] = (struct cost_waiter){ .rank = rank,
+		                                  .step = step,
+		                                  .phase = cost->ranks[rank].steps[step].tag,
 		                                  .next = cost->ranks[peer].waiters };
 	cost->ranks[peer].waiters = at;
 	return CHOIR_SUCCESS;
@@ -258,8 +261,8 @@ static choir_status check_done(const struct plan_cost *cost)
 {
 	for (int r = 0; r < cost->n; r++)
 		if (cost->ranks[r].n_done < cost->ranks[r].n_steps)
-			return error_set(CHOIR_MISMATCH, "rank %d waits for ever: %u of its %u steps are done", r, cost->ranks[r].n_done,
-			                 cost->ranks[r].n_steps);
+			return error_set(CHOIR_MISMATCH, "rank %d waits for ever: %u of its %u steps are done", r,
+			                 cost->ranks[r].n_done, cost->ranks[r].n_steps);
 	return CHOIR_SUCCESS;
 }
 

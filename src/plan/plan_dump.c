@@ -13,7 +13,9 @@ static const char *const kind_colours[] = {
 	[PLAN_RECV_MSG] = "skyblue",  [PLAN_PUBLISH] = "palegreen",  [PLAN_AWAIT] = "khaki",
 };
 
-static const char *const raw_names[] = { [PLAN_RAW_NONE] = "", [PLAN_RAW_REST] = " raw:rest", [PLAN_RAW_ALL] = " raw:all" };
+static const char *const raw_names[] = {
+	[PLAN_RAW_NONE] = "", [PLAN_RAW_REST] = " raw:rest", [PLAN_RAW_ALL] = " raw:all"
+};
 
 const char *plan_kind_name(enum plan_kind kind)
 {
@@ -22,8 +24,10 @@ const char *plan_kind_name(enum plan_kind kind)
 
 const char *plan_buf_name(enum plan_buf buf)
 {
-	static const char *const names[] = { [PLAN_SEND] = "send",           [PLAN_RECV] = "recv",           [PLAN_SCRATCH] = "scratch",
-		                             [PLAN_SLOT] = "slot",           [PLAN_PEER_SEND] = "peer send", [PLAN_PEER_RECV] = "peer recv" };
+	static const char *const names[] = {
+		[PLAN_SEND] = "send", [PLAN_RECV] = "recv",           [PLAN_SCRATCH] = "scratch",
+		[PLAN_SLOT] = "slot", [PLAN_PEER_SEND] = "peer send", [PLAN_PEER_RECV] = "peer recv"
+	};
 
 	return (size_t)buf < sizeof names / sizeof *names ? names[buf] : "unknown";
 }
@@ -95,7 +99,8 @@ static void dump_step(const struct plan *plan, const struct plan_step *step, FIL
 void plan_dump(const struct plan *plan, FILE *out)
 {
 	fprintf(out, "plan %s: %" PRIu32 " steps, scratch %" PRIu64 " B, slot %" PRIu64 " B, phases %" PRIu32 "\n",
-	        plan->algorithm ? plan->algorithm : "?", plan->n_steps, plan->scratch_bytes, plan->slot_bytes, plan->last_phase);
+	        plan->algorithm ? plan->algorithm : "?", plan->n_steps, plan->scratch_bytes, plan->slot_bytes,
+	        plan->last_phase);
 	for (uint32_t i = 0; i < plan->n_steps; i++) {
 		const struct plan_step *step = &plan->steps[i];
 
@@ -113,12 +118,13 @@ static void dump_dot_steps(const struct plan *plan, const char *prefix, FILE *ou
 	for (uint32_t i = 0; i < plan->n_steps; i++) {
 		const struct plan_step *step = &plan->steps[i];
 
-		fprintf(out, "\t%ss%" PRIu32 " [fillcolor=%s label=\"%" PRIu32 " %s\\n", prefix, i, kind_colours[step->kind], i,
-		        step->label ? step->label : "");
+		fprintf(out, "\t%ss%" PRIu32 " [fillcolor=%s label=\"%" PRIu32 " %s\\n", prefix, i,
+		        kind_colours[step->kind], i, step->label ? step->label : "");
 		dump_step(plan, step, out);
 		fputs("\"];\n", out);
 		for (uint32_t d = 0; d < step->n_deps; d++)
-			fprintf(out, "\t%ss%" PRIu32 " -> %ss%" PRIu32 ";\n", prefix, plan->deps[step->dep_first + d], prefix, i);
+			fprintf(out, "\t%ss%" PRIu32 " -> %ss%" PRIu32 ";\n", prefix, plan->deps[step->dep_first + d],
+			        prefix, i);
 	}
 }
 

@@ -13,7 +13,9 @@ static bool is_earlier(const struct plan_event *a, const struct plan_event *b)
 
 choir_status plan_events_put(struct plan_events *events, double time_s, int what, int rank, uint32_t step)
 {
-	struct plan_event event = { .time_s = time_s, .number = events->next_number++, .rank = rank, .step = step, .what = what };
+	struct plan_event event = {
+		.time_s = time_s, .number = events->next_number++, .rank = rank, .step = step, .what = what
+	};
 	size_t at = events->n;
 
 	if (events->n == events->cap) {

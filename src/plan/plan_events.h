@@ -20,7 +20,8 @@ struct plan_events {
 	uint64_t next_number;
 };
 
-choir_status plan_events_put(struct plan_events *events, double time_s, int what, int rank, uint32_t step); /* NO_MEMORY */
+/* NO_MEMORY */
+choir_status plan_events_put(struct plan_events *events, double time_s, int what, int rank, uint32_t step);
 bool plan_events_take(struct plan_events *events, struct plan_event *out); /* false: none is left */
 void plan_events_free(struct plan_events *events);
 

@@ -61,7 +61,8 @@ static size_t count_kind(const struct plan_team *team, enum plan_kind kind)
 }
 
 /* The messages of one kind, sorted; no two have the same ends and tag. */
-static choir_status collect(const struct plan_team *team, const struct plan_graph *graph, enum plan_kind kind, struct message *out, size_t n)
+static choir_status collect(const struct plan_team *team, const struct plan_graph *graph, enum plan_kind kind,
+                            struct message *out, size_t n)
 {
 	size_t k = 0;
 
@@ -77,13 +78,13 @@ static choir_status collect(const struct plan_team *team, const struct plan_grap
 	qsort(out, n, sizeof *out, by_ends);
 	for (size_t i = 1; i < n; i++)
 		if (by_ends(&out[i - 1], &out[i]) == 0)
-			return plan_team_wrong(team, graph->rank_of[out[i].id], step_number(graph, out[i].id), "tag %u used twice from %d to %d",
-			                       out[i].tag, out[i].from, out[i].to);
+			return plan_team_wrong(team, graph->rank_of[out[i].id], step_number(graph, out[i].id),
+			                       "tag %u used twice from %d to %d", out[i].tag, out[i].from, out[i].to);
 	return CHOIR_SUCCESS;
 }
 
-static choir_status pair(const struct plan_team *team, struct plan_graph *graph, struct edges *edges, const struct message *send,
-                         const struct message *recv)
+static choir_status pair(const struct plan_team *team, struct plan_graph *graph, struct edges *edges,
+                         const struct message *send, const struct message *recv)
 {
 	int order = !send ? 1 : !recv ? -1 : by_ends(send, recv);
 
@@ -91,19 +92,21 @@ static choir_status pair(const struct plan_team *team, struct plan_graph *graph,
 		const struct message *lone = order < 0 ? send : recv;
 
 		return plan_team_wrong(team, graph->rank_of[lone->id], step_number(graph, lone->id),
-		                       "from %d to %d, tag %u, %llu bytes, is without its partner", lone->from, lone->to, lone->tag,
-		                       (unsigned long long)lone->len);
+		                       "from %d to %d, tag %u, %llu bytes, is without its partner", lone->from,
+		                       lone->to, lone->tag, (unsigned long long)lone->len);
 	}
 	if (send->len != recv->len)
-		return plan_team_wrong(team, recv->to, step_number(graph, recv->id), "receives %llu bytes where %llu are sent",
-		                       (unsigned long long)recv->len, (unsigned long long)send->len);
+		return plan_team_wrong(team, recv->to, step_number(graph, recv->id),
+		                       "receives %llu bytes where %llu are sent", (unsigned long long)recv->len,
+		                       (unsigned long long)send->len);
 	graph->partner[recv->id] = send->id;
 	return add_edge(edges, recv->id, send->id);
 }
 
 static choir_status match_messages(const struct plan_team *team, struct plan_graph *graph, struct edges *edges)
 {
-	size_t n_sends = count_kind(team, PLAN_SEND_MSG), n_recvs = count_kind(team, PLAN_RECV_MSG), n = n_sends > n_recvs ? n_sends : n_recvs;
+	size_t n_sends = count_kind(team, PLAN_SEND_MSG), n_recvs = count_kind(team, PLAN_RECV_MSG),
+	       n = n_sends > n_recvs ? n_sends : n_recvs;
 	struct message *sends = calloc(n_sends + 1, sizeof *sends), *recvs = calloc(n_recvs + 1, sizeof *recvs);
 	choir_status st = CHOIR_SUCCESS;
 
@@ -160,8 +163,8 @@ static uint32_t publish_of(const struct plan_team *team, const struct publishes 
 	return low < p->first[rank + 1] ? p->steps[low] : PLAN_NO_STEP;
 }
 
-static choir_status add_await(const struct plan_team *team, const struct plan_graph *graph, const struct publishes *publishes,
-                              struct edges *edges, uint32_t id)
+static choir_status add_await(const struct plan_team *team, const struct plan_graph *graph,
+                              const struct publishes *publishes, struct edges *edges, uint32_t id)
 {
 	const struct plan_step *step = plan_graph_step(team, graph, id);
 	int rank = graph->rank_of[id], all = step->peer == PLAN_ALL;
@@ -173,7 +176,8 @@ static choir_status add_await(const struct plan_team *team, const struct plan_gr
 			continue;
 		published = publish_of(team, publishes, peer, step->tag);
 		if (published == PLAN_NO_STEP)
-			return plan_team_wrong(team, rank, step_number(graph, id), "rank %d never publishes phase %u", peer, step->tag);
+			return plan_team_wrong(team, rank, step_number(graph, id), "rank %d never publishes phase %u",
+			                       peer, step->tag);
 		TRY(add_edge(edges, id, graph->base[peer] + published));
 	}
 	return CHOIR_SUCCESS;
@@ -219,11 +223,13 @@ static choir_status fill_rows(uint32_t n, const struct edges *edges, bool by_to,
 	for (uint32_t id = 0; id < n; id++)
 		first[id + 2] += first[id + 1];
 	for (size_t i = 0; i < edges->n; i++)
-		row[first[(by_to ? edges->list[i].to : edges->list[i].from) + 1]++] = by_to ? edges->list[i].from : edges->list[i].to;
+		row[first[(by_to ? edges->list[i].to : edges->list[i].from) + 1]++] =
+		    by_to ? edges->list[i].from : edges->list[i].to;
 	return CHOIR_SUCCESS;
 }
 
-/* First come, first served, the ranks' first steps in turn.  graph->place counts what a step still waits for, until it has its place. */
+/* First come, first served, the ranks' first steps in turn.  graph->place counts what a step still waits for, until it
+ * has its place. */
 static choir_status sort(const struct plan_team *team, struct plan_graph *graph)
 {
 	uint32_t n = 0;
@@ -309,8 +315,8 @@ static void dump_edges(const struct plan_team *team, const struct plan_graph *gr
 		uint32_t from = graph->preds[p];
 
 		if (graph->rank_of[from] != graph->rank_of[id])
-			fprintf(out, "\tr%ds%u -> r%ds%u [%s];\n", graph->rank_of[from], step_number(graph, from), graph->rank_of[id],
-			        step_number(graph, id), message ? "color=blue" : "style=dotted");
+			fprintf(out, "\tr%ds%u -> r%ds%u [%s];\n", graph->rank_of[from], step_number(graph, from),
+			        graph->rank_of[id], step_number(graph, id), message ? "color=blue" : "style=dotted");
 	}
 }
 

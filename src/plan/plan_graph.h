@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The order that the steps of all ranks force on each other: by deps, by messages (a receive is after its send), by flags (an AWAIT is
- * after the PUBLISH it waits for). */
+/* The order that the steps of all ranks force on each other: by deps, by messages (a receive is after its send), by
+ * flags (an AWAIT is after the PUBLISH it waits for). */
 #ifndef PLAN_PLAN_GRAPH_H
 #define PLAN_PLAN_GRAPH_H
 
@@ -16,16 +16,17 @@ struct plan_graph {
 	uint32_t *partner;             /* of a receive: its send */
 };
 
-/* plan_graph_build: MISMATCH for a message without its partner or of another length, a tag used twice, a phase that nobody publishes, a
- * cycle; NO_MEMORY.  The steps' shape must have been checked.  plan_graph_free in either case. */
+/* plan_graph_build: MISMATCH for a message without its partner or of another length, a tag used twice, a phase that
+ * nobody publishes, a cycle; NO_MEMORY.  The steps' shape must have been checked.  plan_graph_free in either case. */
 choir_status plan_graph_build(const struct plan_team *team, struct plan_graph *graph);
 void plan_graph_free(struct plan_graph *graph);
 
-/* plan_graph_dump_dot: all ranks as one Graphviz graph, with edges from rank to rank: messages in blue, flags dotted.  The errors of
- * plan_graph_build. */
+/* plan_graph_dump_dot: all ranks as one Graphviz graph, with edges from rank to rank: messages in blue, flags dotted.
+ * The errors of plan_graph_build. */
 choir_status plan_graph_dump_dot(const struct plan_team *team, FILE *out);
 
-static inline const struct plan_step *plan_graph_step(const struct plan_team *team, const struct plan_graph *graph, uint32_t id)
+static inline const struct plan_step *plan_graph_step(const struct plan_team *team, const struct plan_graph *graph,
+                                                      uint32_t id)
 {
 	int rank = graph->rank_of[id];
 

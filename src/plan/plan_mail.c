@@ -60,7 +60,8 @@ static choir_status keep(struct plan_mail *mail, uint32_t *bucket, struct plan_l
 	return CHOIR_SUCCESS;
 }
 
-choir_status plan_mail_meet(struct plan_mail *mail, int from, int to, uint32_t tag, uint32_t step, bool *met_p, uint32_t *step_p)
+choir_status plan_mail_meet(struct plan_mail *mail, int from, int to, uint32_t tag, uint32_t step, bool *met_p,
+                            uint32_t *step_p)
 {
 	uint32_t *bucket = bucket_of(mail, from, to, tag);
 

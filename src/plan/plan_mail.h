@@ -24,8 +24,9 @@ struct plan_mail {
 choir_status plan_mail_init(struct plan_mail *mail, int ranks); /* NO_MEMORY */
 void plan_mail_fini(struct plan_mail *mail);
 
-/* plan_mail_meet: a receive `step`, or with PLAN_MAIL_CAME a message.  If the other one is there, takes it: *met_p = true, *step_p = the
- * receive's step.  Else it is kept.  NO_MEMORY. */
-choir_status plan_mail_meet(struct plan_mail *mail, int from, int to, uint32_t tag, uint32_t step, bool *met_p, uint32_t *step_p);
+/* plan_mail_meet: a receive `step`, or with PLAN_MAIL_CAME a message.  If the other one is there, takes it: *met_p =
+ * true, *step_p = the receive's step.  Else it is kept.  NO_MEMORY. */
+choir_status plan_mail_meet(struct plan_mail *mail, int from, int to, uint32_t tag, uint32_t step, bool *met_p,
+                            uint32_t *step_p);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which steps happen before which: a triangle of bits, both sides by place in the order.  Rows 64 f .. 64 f + 63 have f + 1 words. */
+/* Which steps happen before which: a triangle of bits, both sides by place in the order.  Rows 64 f .. 64 f + 63 have f
+ * + 1 words. */
 #include "plan/plan_races.h"
 
 #include "base/error.h"
@@ -75,7 +76,8 @@ static void list_step(struct races *r, uint32_t id)
 	uint32_t targets = plan_step_targets(step);
 
 	for (uint32_t k = 0; step->len && k < targets + step->n_src; k++) {
-		struct plan_ref ref = k < targets ? plan_step_target(plan, step, k) : plan->refs[step->src_first + k - targets];
+		struct plan_ref ref =
+		    k < targets ? plan_step_target(plan, step, k) : plan->refs[step->src_first + k - targets];
 		struct plan_access access = plan_team_access(r->team, rank, ref, step->len, k < targets);
 
 		access.id = id;
@@ -107,7 +109,8 @@ static choir_status check_pair(const struct races *r, const struct plan_access *
 	if ((!x->write && !y->write) || a == b || is_before(r, first, second))
 		return CHOIR_SUCCESS;
 	return plan_team_wrong(r->team, rank, g->order[second] - g->base[rank],
-	                       "not ordered with step %u of rank %d (%s), which touches the same bytes", g->order[first] - g->base[other], other,
+	                       "not ordered with step %u of rank %d (%s), which touches the same bytes",
+	                       g->order[first] - g->base[other], other,
 	                       plan_graph_step(r->team, g, g->order[first])->label);
 }
 
@@ -116,13 +119,15 @@ static choir_status check_pairs(const struct races *r)
 	for (size_t i = 0; i < r->n; i++) {
 		const struct plan_access *x = &r->list[i];
 
-		for (size_t k = i + 1; k < r->n && r->list[k].space == x->space && r->list[k].off < x->off + x->len; k++)
+		for (size_t k = i + 1; k < r->n && r->list[k].space == x->space && r->list[k].off < x->off + x->len;
+		     k++)
 			TRY(check_pair(r, x, &r->list[k]));
 	}
 	return CHOIR_SUCCESS;
 }
 
-/* The accesses of others to the buffers of `owner`, list[from .. to): each is before some step of the owner's, which is not done before. */
+/* The accesses of others to the buffers of `owner`, list[from .. to): each is before some step of the owner's, which is
+ * not done before. */
 static choir_status check_owner(const struct races *r, int owner, size_t from, size_t to, uint64_t *row)
 {
 	const struct plan_graph *g = r->graph;
@@ -136,7 +141,8 @@ static choir_status check_owner(const struct races *r, int owner, size_t from, s
 		int rank = g->rank_of[id];
 
 		if (rank != owner && !(row[at / 64] >> (at % 64) & 1))
-			return plan_team_wrong(r->team, rank, id - g->base[rank], "touches a buffer of rank %d, which could be done already", owner);
+			return plan_team_wrong(r->team, rank, id - g->base[rank],
+			                       "touches a buffer of rank %d, which could be done already", owner);
 	}
 	return CHOIR_SUCCESS;
 }
@@ -172,7 +178,8 @@ choir_status plan_races_check(const struct plan_team *team, const struct plan_gr
 	choir_status st;
 
 	if (graph->n > PLAN_CHECK_MOST_STEPS)
-		return error_set(CHOIR_UNSUPPORTED, "%u steps of %d ranks: only %u can be checked", graph->n, team->n, PLAN_CHECK_MOST_STEPS);
+		return error_set(CHOIR_UNSUPPORTED, "%u steps of %d ranks: only %u can be checked", graph->n, team->n,
+		                 PLAN_CHECK_MOST_STEPS);
 	st = order_all(&r);
 	if (st == CHOIR_SUCCESS)
 		st = list_accesses(&r);

@@ -11,7 +11,8 @@ int plan_team_owner(int rank, struct plan_ref ref)
 	return ref.buf == PLAN_SLOT || ref.buf == PLAN_PEER_SEND || ref.buf == PLAN_PEER_RECV ? ref.peer : rank;
 }
 
-struct plan_access plan_team_access(const struct plan_team *team, int rank, struct plan_ref ref, uint64_t len, bool write)
+struct plan_access plan_team_access(const struct plan_team *team, int rank, struct plan_ref ref, uint64_t len,
+                                    bool write)
 {
 	int owner = plan_team_owner(rank, ref);
 	struct plan_access a = { .off = ref.off, .len = len, .write = write };
@@ -44,9 +45,11 @@ choir_status plan_team_wrong(const struct plan_team *team, int rank, uint32_t st
 	va_list args;
 
 	if (step != PLAN_NO_STEP)
-		snprintf(where, sizeof where, " step %u (%s)", step, plan->steps[step].label ? plan->steps[step].label : "no label");
+		snprintf(where, sizeof where, " step %u (%s)", step,
+		         plan->steps[step].label ? plan->steps[step].label : "no label");
 	va_start(args, format);
 	vsnprintf(what, sizeof what, format, args);
 	va_end(args);
-	return error_set(CHOIR_MISMATCH, "%s, %d ranks: rank %d%s: %s", plan->algorithm ? plan->algorithm : "?", team->n, rank, where, what);
+	return error_set(CHOIR_MISMATCH, "%s, %d ranks: rank %d%s: %s", plan->algorithm ? plan->algorithm : "?",
+	                 team->n, rank, where, what);
 }

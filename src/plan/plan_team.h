@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The plans of all ranks of one collective, with what must be known of the call to judge them: no builder, no memory, no clock. */
+/* The plans of all ranks of one collective, with what must be known of the call to judge them: no builder, no memory,
+ * no clock. */
 #ifndef PLAN_PLAN_TEAM_H
 #define PLAN_PLAN_TEAM_H
 
 #include "plan/plan.h"
 
-/* One rank.  SEND and RECV stand in one space, the caller's memory: in place they overlap there, else they lie apart. */
+/* One rank.  SEND and RECV stand in one space, the caller's memory: in place they overlap there, else they lie
+ * apart. */
 struct plan_rank {
 	const struct plan *plan;
 	int node;
@@ -34,7 +36,8 @@ struct plan_access {
 int plan_team_owner(int rank, struct plan_ref ref);
 
 /* plan_team_access: where that is. */
-struct plan_access plan_team_access(const struct plan_team *team, int rank, struct plan_ref ref, uint64_t len, bool write);
+struct plan_access plan_team_access(const struct plan_team *team, int rank, struct plan_ref ref, uint64_t len,
+                                    bool write);
 
 /* plan_team_wrong: MISMATCH, with a sentence that names the rank and its step (PLAN_NO_STEP: the rank alone). */
 choir_status plan_team_wrong(const struct plan_team *team, int rank, uint32_t step, const char *format, ...)

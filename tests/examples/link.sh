@@ -17,12 +17,14 @@ fi
 
 case $way in
 cmake)
-	"$cmake" -S "$examples/link-cmake" -B "$work/out" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" >"$work/cmake.log"
+	"$cmake" -S "$examples/link-cmake" -B "$work/out" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
+		>"$work/cmake.log"
 	"$cmake" --build "$work/out" >>"$work/cmake.log"
 	;;
 pkgconfig)
 	mkdir "$work/out"
-	make -C "$examples/link-pkgconfig" CC="$cc" OUT="$work/out" PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig" >"$work/make.log"
+	make -C "$examples/link-pkgconfig" CC="$cc" OUT="$work/out" PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig" \
+		>"$work/make.log"
 	LD_LIBRARY_PATH=$prefix/$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 	export LD_LIBRARY_PATH
 	;;

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# hosts.sh HOSTS RATE COMMAND...: network namespaces h1 ... hHOSTS on a bridge in a namespace of its own, each sending at RATE (of tc tbf;
-# "-" = unshaped); runs COMMAND in the first.  It finds HOSTS_LIST (addresses, joined by commas) and HOSTS_RSH (a launcher for mpiexec) in
-# its environment.  Nothing outside the namespaces is touched; they and what runs in them are gone at the end.  77: it cannot be done here.
+# hosts.sh HOSTS RATE COMMAND...: network namespaces h1 ... hHOSTS on a bridge in a namespace of its own, each sending
+# at RATE (of tc tbf; "-" = unshaped); runs COMMAND in the first.  It finds HOSTS_LIST (addresses, joined by commas) and
+# HOSTS_RSH (a launcher for mpiexec) in its environment.  Nothing outside the namespaces is touched; they and what runs
+# in them are gone at the end.  77: it cannot be done here.
 n=$1 rate=$2
 shift 2
 net=choir$$
@@ -48,7 +49,8 @@ ip netns add "$net-switch" 2>/dev/null || skip "this machine allows no network n
 		ip -n "$net-switch" link set "port$i" master bridge up
 		ip -n "$net-h$i" address add "10.77.0.$i/24" dev eth0
 		ip -n "$net-h$i" link set eth0 up
-		[ "$rate" = - ] || ip netns exec "$net-h$i" tc qdisc add dev eth0 root tbf rate "$rate" burst 64kb latency 200ms
+		[ "$rate" = - ] || ip netns exec "$net-h$i" tc qdisc add dev eth0 root tbf rate "$rate" burst 64kb \
+			latency 200ms
 	done
 ) || skip "this machine allows no veth pairs, bridges or shaping"
 ip netns exec "$net-h1" true 2>/dev/null || skip "processes cannot enter network namespaces here (a chroot, say)"

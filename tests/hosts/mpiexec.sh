@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# mpiexec.sh MPIEXEC ARGS...: mpiexec over the hosts that hosts.sh made.  Its status decides, unless a rank had to leave a hanging
-# MPI_Finalize after all had agreed that they passed: mpiexec itself may then fall over (job.c, finalise_hangs).
+# mpiexec.sh MPIEXEC ARGS...: mpiexec over the hosts that hosts.sh made.  Its status decides, unless a rank had to leave
+# a hanging MPI_Finalize after all had agreed that they passed: mpiexec itself may then fall over (job.c,
+# finalise_hangs).
 mpiexec=$1
 shift
 JOB_PASSED=$(mktemp -u)

@@ -15,7 +15,8 @@ int fixture_set_up(void **state)
 	(void)state;
 	if (choir_device_create_default(0, &fixture_device) != CHOIR_SUCCESS)
 		return -1;
-	other_queue = clCreateCommandQueue(choir_device_context(fixture_device), choir_device_id(fixture_device), 0, &rc);
+	other_queue =
+	    clCreateCommandQueue(choir_device_context(fixture_device), choir_device_id(fixture_device), 0, &rc);
 	return rc == CL_SUCCESS ? 0 : -1;
 }
 
@@ -33,7 +34,8 @@ choir_device *fixture_device_of(choir_memory_class memory_class)
 	choir_device *device = NULL;
 
 	config.memory_class = memory_class;
-	choir_status st = choir_device_create(choir_device_context(fixture_device), choir_device_id(fixture_device), &config, &device);
+	choir_status st = choir_device_create(choir_device_context(fixture_device), choir_device_id(fixture_device),
+	                                      &config, &device);
 	if (memory_class == CHOIR_CLASS_DIRECT && !fixture_device->facts.direct_works) {
 		assert_int_equal(st, CHOIR_UNSUPPORTED);
 		return NULL;

@@ -15,14 +15,30 @@ static uint64_t next_random(uint64_t *state) /* splitmix64 */
 	return z ^ z >> 31;
 }
 
-/* Zeros, ones, infinities, NaNs, the largest, the smallest normal, subnormals, halves of the last bit: as bits of each width. */
-static const uint64_t specials_2[] = { 0, 0x8000, 0x7c00, 0xfc00, 0x7e00, 0x7c01, 0x7bff, 0xfbff, 0x0400, 0x0001, 0x83ff, 0x3c00, 0xbc00, 0x3c01,
-	                               0x7f80, 0xff80, 0x7fc0, 0x7f81, 0x7f7f, 0x0080, 0x007f, 0x3f80, 0xbf80, 0x3f81, 0xffff, 0x7fff, 0x4000 };
-static const uint64_t specials_4[] = { 0,          0x80000000, 0x7f800000, 0xff800000, 0x7fc00000, 0x7f800001, 0x7f7fffff, 0xff7fffff, 0x00800000,
-	                               0x00000001, 0x807fffff, 0x3f800000, 0xbf800000, 0x3f800001, 0x33800000, 0xffffffff, 0x7fffffff, 0x40000000 };
-static const uint64_t specials_8[] = { 0, 0x8000000000000000u, 0x7ff0000000000000u, 0xfff0000000000000u, 0x7ff8000000000000u, 0x7ff0000000000001u,
-	                               0x7fefffffffffffffu, 0xffefffffffffffffu, 0x0010000000000000u, 1, 0x800fffffffffffffu, 0x3ff0000000000000u,
-	                               0xbff0000000000000u, 0x3ff0000000000001u, 0xffffffffffffffffu, 0x7fffffffffffffffu };
+/* Zeros, ones, infinities, NaNs, the largest, the smallest normal, subnormals, halves of the last bit: as bits of each
+ * width. */
+static const uint64_t specials_2[] = { 0,      0x8000, 0x7c00, 0xfc00, 0x7e00, 0x7c01, 0x7bff, 0xfbff, 0x0400,
+	                               0x0001, 0x83ff, 0x3c00, 0xbc00, 0x3c01, 0x7f80, 0xff80, 0x7fc0, 0x7f81,
+	                               0x7f7f, 0x0080, 0x007f, 0x3f80, 0xbf80, 0x3f81, 0xffff, 0x7fff, 0x4000 };
+static const uint64_t specials_4[] = { 0,          0x80000000, 0x7f800000, 0xff800000, 0x7fc00000, 0x7f800001,
+	                               0x7f7fffff, 0xff7fffff, 0x00800000, 0x00000001, 0x807fffff, 0x3f800000,
+	                               0xbf800000, 0x3f800001, 0x33800000, 0xffffffff, 0x7fffffff, 0x40000000 };
+static const uint64_t specials_8[] = { 0,
+	                               0x8000000000000000u,
+	                               0x7ff0000000000000u,
+	                               0xfff0000000000000u,
+	                               0x7ff8000000000000u,
+	                               0x7ff0000000000001u,
+	                               0x7fefffffffffffffu,
+	                               0xffefffffffffffffu,
+	                               0x0010000000000000u,
+	                               1,
+	                               0x800fffffffffffffu,
+	                               0x3ff0000000000000u,
+	                               0xbff0000000000000u,
+	                               0x3ff0000000000001u,
+	                               0xffffffffffffffffu,
+	                               0x7fffffffffffffffu };
 static const uint64_t specials_1[] = { 0, 1, 2, 0x7f, 0x80, 0xff, 0xfe, 3 };
 
 static uint64_t special(size_t bytes, uint64_t random)
@@ -97,7 +113,9 @@ const uint32_t *inputs_sources(void)
 
 struct reduce_call inputs_call(choir_dtype dtype, choir_op op, uint32_t n_src, size_t count, unsigned v)
 {
-	struct reduce_call call = { .dtype = dtype, .op = op, .n_src = n_src, .n_dst = 1, .stream_from = 1, .count = count };
+	struct reduce_call call = {
+		.dtype = dtype, .op = op, .n_src = n_src, .n_dst = 1, .stream_from = 1, .count = count
+	};
 
 	call.raw_from = v % 3 == 0 ? 0 : v % 3 == 1 ? n_src : n_src / 2;
 	call.final = v % 4 != 3;

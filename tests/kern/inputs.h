@@ -8,7 +8,8 @@
 /* inputs_fill: elements from a seed: every special value of the type, random bits, and small numbers. */
 void inputs_fill(choir_dtype dtype, void *out, size_t count, uint64_t seed);
 
-/* The counts and numbers of sources that are tested, few where quick_wanted; 0 ends inputs_sources, SIZE_MAX ends inputs_counts. */
+/* The counts and numbers of sources that are tested, few where quick_wanted; 0 ends inputs_sources, SIZE_MAX ends
+ * inputs_counts. */
 const size_t *inputs_counts(void);
 const uint32_t *inputs_sources(void);
 

@@ -40,7 +40,8 @@ static double from_small(uint16_t bits, int mantissa, int bias)
 	return bits & 0x8000 ? -value : value;
 }
 
-/* Rounds to the nearest multiple of the unit at that size, ties to even (the default rounding of nearbyint), then finds the bits. */
+/* Rounds to the nearest multiple of the unit at that size, ties to even (the default rounding of nearbyint), then finds
+ * the bits. */
 static uint16_t to_small(double value, int mantissa, int bias)
 {
 	uint16_t sign = signbit(value) ? 0x8000 : 0;
@@ -128,8 +129,8 @@ static void store(choir_dtype dtype, unsigned char *p, struct value v)
 	}
 }
 
-/* One operation on reals, rounded to what the type accumulates in: double arithmetic rounded once more to float is float arithmetic (53 >= 2 * 24 +
- * 2). */
+/* One operation on reals, rounded to what the type accumulates in: double arithmetic rounded once more to float is
+ * float arithmetic (53 >= 2 * 24 + 2). */
 static double fold_real(choir_dtype dtype, choir_op op, double a, double b)
 {
 	double r = a;
@@ -208,7 +209,8 @@ static struct value fold(choir_dtype dtype, choir_op op, struct value a, struct 
 	if (reference_is_float(dtype))
 		a.real = fold_real(dtype, op, a.real, b.real);
 	else
-		a.bits = dtype == CHOIR_BOOL ? fold_bool(op, a.bits, b.bits) : cut(dtype, fold_int(dtype, op, a.bits, b.bits));
+		a.bits = dtype == CHOIR_BOOL ? fold_bool(op, a.bits, b.bits)
+		                             : cut(dtype, fold_int(dtype, op, a.bits, b.bits));
 	return a;
 }
 
@@ -250,7 +252,8 @@ bool reference_same(choir_dtype dtype, const void *a, const void *b)
 	return reference_is_float(dtype) && isnan(load(dtype, a).real) && isnan(load(dtype, b).real);
 }
 
-void reference_assert(const struct reduce_call *call, const unsigned char *got, const unsigned char *want, const char *what)
+void reference_assert(const struct reduce_call *call, const unsigned char *got, const unsigned char *want,
+                      const char *what)
 {
 	size_t bytes = choir_dtype_bytes(call->dtype);
 
@@ -260,7 +263,8 @@ void reference_assert(const struct reduce_call *call, const unsigned char *got, 
 
 			memcpy(&g, got + i * bytes, bytes);
 			memcpy(&w, want + i * bytes, bytes);
-			fail_msg("%s: %s %s, %u sources, element %zu of %zu: 0x%llx, wanted 0x%llx", what, choir_dtype_name(call->dtype),
-			         choir_op_name(call->op), call->n_src, i, (size_t)call->count, (unsigned long long)g, (unsigned long long)w);
+			fail_msg("%s: %s %s, %u sources, element %zu of %zu: 0x%llx, wanted 0x%llx", what,
+			         choir_dtype_name(call->dtype), choir_op_name(call->op), call->n_src, i,
+			         (size_t)call->count, (unsigned long long)g, (unsigned long long)w);
 		}
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reductions computed element by element in the plainest way, without cl/ops.h: what host twins and kernels are compared to. */
+/* Reductions computed element by element in the plainest way, without cl/ops.h: what host twins and kernels are
+ * compared to. */
 #ifndef TESTS_KERN_REFERENCE_H
 #define TESTS_KERN_REFERENCE_H
 
@@ -16,7 +17,8 @@ uint16_t reference_to_bf16(double value);
 bool reference_same(choir_dtype dtype, const void *a, const void *b);
 
 /* reference_assert: fails the test, naming what it was and the element, if any differs. */
-void reference_assert(const struct reduce_call *call, const unsigned char *got, const unsigned char *want, const char *what);
+void reference_assert(const struct reduce_call *call, const unsigned char *got, const unsigned char *want,
+                      const char *what);
 
 bool reference_is_float(choir_dtype dtype);
 

@@ -120,7 +120,8 @@ static void test_hanging_build(void **state)
 	set_hangs(true);
 	for (int i = 0; i < 2; i++) {
 		dev_build_deadline(program_now_ns() + 30 * MS);
-		assert_fails(dev_kernel_take(device, "reduce.cl", OPTIONS, "reduce_two", &kernel), CHOIR_TIMEOUT, "reduce.cl (" OPTIONS ")");
+		assert_fails(dev_kernel_take(device, "reduce.cl", OPTIONS, "reduce_two", &kernel), CHOIR_TIMEOUT,
+		             "reduce.cl (" OPTIONS ")");
 		dev_build_deadline(0);
 	}
 	assert_true(program_now_ns() - start < 5000 * MS);
@@ -148,8 +149,11 @@ static void test_destroy_while_building(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_own_file),      cmocka_unit_test(test_files_of_others),        cmocka_unit_test(test_held_lock),
-		cmocka_unit_test(test_hanging_build), cmocka_unit_test(test_destroy_while_building),
+		cmocka_unit_test(test_own_file),
+		cmocka_unit_test(test_files_of_others),
+		cmocka_unit_test(test_held_lock),
+		cmocka_unit_test(test_hanging_build),
+		cmocka_unit_test(test_destroy_while_building),
 	};
 	int rc;
 

@@ -93,7 +93,8 @@ static void test_json(void **state)
 	json_t *object = json_loads(text, 0, NULL);
 	assert_non_null(object);
 	assert_string_equal(json_string_value(json_object_get(object, "name")), fixture_device->facts.name);
-	assert_string_equal(json_string_value(json_object_get(object, "class")), choir_memory_class_name(choir_device_class(fixture_device)));
+	assert_string_equal(json_string_value(json_object_get(object, "class")),
+	                    choir_memory_class_name(choir_device_class(fixture_device)));
 	assert_true(json_is_boolean(json_object_get(json_object_get(object, "svm"), "fine_buffer")));
 	assert_true(json_integer_value(json_object_get(object, "compute_units")) > 0);
 	json_decref(object);
@@ -107,7 +108,8 @@ static void test_errors_have_names(void **state)
 {
 	(void)state;
 	assert_fails(error_cl("clFoo", CL_INVALID_KERNEL_ARGS), CHOIR_OPENCL, "clFoo: CL_INVALID_KERNEL_ARGS (-52)");
-	assert_fails(error_cl("clFoo", CL_MEM_OBJECT_ALLOCATION_FAILURE), CHOIR_NO_MEMORY, "CL_MEM_OBJECT_ALLOCATION_FAILURE");
+	assert_fails(error_cl("clFoo", CL_MEM_OBJECT_ALLOCATION_FAILURE), CHOIR_NO_MEMORY,
+	             "CL_MEM_OBJECT_ALLOCATION_FAILURE");
 	assert_string_equal(cl_error_name(-4711), "an unknown OpenCL error");
 }
 
@@ -126,8 +128,9 @@ static void test_retain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_create_arguments), cmocka_unit_test(test_environment), cmocka_unit_test(test_default_choice),
-		cmocka_unit_test(test_json),             cmocka_unit_test(test_retain),      cmocka_unit_test(test_errors_have_names),
+		cmocka_unit_test(test_create_arguments), cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_default_choice),   cmocka_unit_test(test_json),
+		cmocka_unit_test(test_retain),           cmocka_unit_test(test_errors_have_names),
 	};
 	int failed = cmocka_run_group_tests_name("device", tests, fixture_set_up, fixture_tear_down);
 

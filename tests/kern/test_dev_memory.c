@@ -132,7 +132,8 @@ static void test_svm(void **state)
 	if (svm == 0) {
 		unsigned char byte = 0;
 
-		assert_fails(dev_range(fixture_device, "send", choir_svm(&byte), 1, 1), CHOIR_UNSUPPORTED, "shared virtual memory");
+		assert_fails(dev_range(fixture_device, "send", choir_svm(&byte), 1, 1), CHOIR_UNSUPPORTED,
+		             "shared virtual memory");
 		skip();
 	}
 	for (size_t c = 0; c < 3; c++) {
@@ -143,7 +144,8 @@ static void test_svm(void **state)
 			choir_buffer buffer;
 			struct dev_access access;
 
-			svm_ptr = clSVMAlloc(choir_device_context(device), CL_MEM_READ_WRITE | (fine ? CL_MEM_SVM_FINE_GRAIN_BUFFER : 0), SIZE, 0);
+			svm_ptr = clSVMAlloc(choir_device_context(device),
+			                     CL_MEM_READ_WRITE | (fine ? CL_MEM_SVM_FINE_GRAIN_BUFFER : 0), SIZE, 0);
 			if (svm_ptr == NULL && fine)
 				svm_ptr = clSVMAlloc(choir_device_context(device), CL_MEM_READ_WRITE, SIZE, 0);
 			assert_true(svm_ptr != NULL && seen != NULL && want != NULL);
@@ -154,10 +156,14 @@ static void test_svm(void **state)
 			assert_ok(dev_resolve(device, buffer, BYTES, true, &access));
 			fixture_put(device, &access, want);
 			memset(seen, 0, BYTES);
-			assert_int_equal(clEnqueueSVMMemcpy(dev_queue(device), CL_TRUE, seen, svm_ptr + AT, BYTES, 0, NULL, NULL), CL_SUCCESS);
+			assert_int_equal(
+			    clEnqueueSVMMemcpy(dev_queue(device), CL_TRUE, seen, svm_ptr + AT, BYTES, 0, NULL, NULL),
+			    CL_SUCCESS);
 			assert_memory_equal(seen, want, BYTES);
 			fixture_pattern(want, BYTES, 6);
-			assert_int_equal(clEnqueueSVMMemcpy(dev_queue(device), CL_TRUE, svm_ptr + AT, want, BYTES, 0, NULL, NULL), CL_SUCCESS);
+			assert_int_equal(
+			    clEnqueueSVMMemcpy(dev_queue(device), CL_TRUE, svm_ptr + AT, want, BYTES, 0, NULL, NULL),
+			    CL_SUCCESS);
 			fixture_get(device, &access, seen);
 			assert_memory_equal(seen, want, BYTES);
 			clSVMFree(choir_device_context(device), svm_ptr);
@@ -172,7 +178,8 @@ static cl_platform_id platform_of(choir_device *device)
 {
 	cl_platform_id platform;
 
-	assert_int_equal(clGetDeviceInfo(choir_device_id(device), CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL), CL_SUCCESS);
+	assert_int_equal(clGetDeviceInfo(choir_device_id(device), CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL),
+	                 CL_SUCCESS);
 	return platform;
 }
 
@@ -193,7 +200,8 @@ static void usm_round_trip(unsigned char *usm, bool direct)
 	assert_int_equal(access.stage, !direct);
 	fixture_pattern(want, BYTES, 7);
 	fixture_put(device, &access, want);
-	assert_int_equal(device->usm.copy(dev_queue(device), CL_TRUE, seen, usm + AT, BYTES, 0, NULL, NULL), CL_SUCCESS);
+	assert_int_equal(device->usm.copy(dev_queue(device), CL_TRUE, seen, usm + AT, BYTES, 0, NULL, NULL),
+	                 CL_SUCCESS);
 	assert_memory_equal(seen, want, BYTES);
 	memset(seen, 0, BYTES);
 	fixture_get(device, &access, seen);
@@ -211,17 +219,21 @@ static void test_usm(void **state)
 
 	(void)state;
 	if (fixture_device->usm.info == NULL) {
-		assert_fails(dev_range(fixture_device, "send", choir_usm(&byte), 1, 1), CHOIR_UNSUPPORTED, "unified_shared_memory");
-		assert_fails(dev_resolve(fixture_device, choir_usm(&byte), 1, false, &(struct dev_access){ 0 }), CHOIR_UNSUPPORTED, "reaches");
+		assert_fails(dev_range(fixture_device, "send", choir_usm(&byte), 1, 1), CHOIR_UNSUPPORTED,
+		             "unified_shared_memory");
+		assert_fails(dev_resolve(fixture_device, choir_usm(&byte), 1, false, &(struct dev_access){ 0 }),
+		             CHOIR_UNSUPPORTED, "reaches");
 		skip();
 	}
 	cl_platform_id platform = platform_of(fixture_device);
-	clHostMemAllocINTEL_fn host_alloc = (clHostMemAllocINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clHostMemAllocINTEL");
+	clHostMemAllocINTEL_fn host_alloc =
+	    (clHostMemAllocINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clHostMemAllocINTEL");
 	clDeviceMemAllocINTEL_fn device_alloc =
 		(clDeviceMemAllocINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clDeviceMemAllocINTEL");
 	clSharedMemAllocINTEL_fn shared_alloc =
 		(clSharedMemAllocINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clSharedMemAllocINTEL");
-	clMemFreeINTEL_fn usm_free = (clMemFreeINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clMemFreeINTEL");
+	clMemFreeINTEL_fn usm_free =
+	    (clMemFreeINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clMemFreeINTEL");
 
 	unsigned char *host = host_alloc(context, NULL, SIZE, 0, &rc);
 	unsigned char *shared = shared_alloc(context, id, NULL, SIZE, 0, &rc);
@@ -229,7 +241,8 @@ static void test_usm(void **state)
 	usm_round_trip(host, true);
 	usm_round_trip(shared, true);
 	usm_round_trip(device, false);
-	assert_fails(dev_range(fixture_device, "send", choir_usm(&byte), 1, 1), CHOIR_ARGUMENT, "no unified shared memory");
+	assert_fails(dev_range(fixture_device, "send", choir_usm(&byte), 1, 1), CHOIR_ARGUMENT,
+	             "no unified shared memory");
 	usm_free(context, host);
 	usm_free(context, shared);
 	usm_free(context, device);
@@ -332,7 +345,8 @@ static void test_events(void **state)
 }
 
 const struct CMUnitTest memory_tests[] = {
-	cmocka_unit_test(test_classes),       cmocka_unit_test(test_ways),        cmocka_unit_test(test_copy_limits), cmocka_unit_test(test_svm),
-	cmocka_unit_test(test_usm),           cmocka_unit_test(test_memory_create), cmocka_unit_test(test_memory_wrap), cmocka_unit_test(test_events),
+	cmocka_unit_test(test_classes),     cmocka_unit_test(test_ways),   cmocka_unit_test(test_copy_limits),
+	cmocka_unit_test(test_svm),         cmocka_unit_test(test_usm),    cmocka_unit_test(test_memory_create),
+	cmocka_unit_test(test_memory_wrap), cmocka_unit_test(test_events),
 };
 const size_t n_memory_tests = sizeof memory_tests / sizeof *memory_tests;

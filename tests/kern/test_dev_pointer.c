@@ -54,8 +54,8 @@ static void test_once_per_memory(void **state)
 	choir_device_destroy(device);
 }
 
-/* Handles come again with other memory behind them: a stale pointer would put the bytes elsewhere.  Kept buffers in between make the allocator
- * move. */
+/* Handles come again with other memory behind them: a stale pointer would put the bytes elsewhere.  Kept buffers in
+ * between make the allocator move. */
 static void test_handles_reused(void **state)
 {
 	enum { ROUNDS = 60, KEPT = ROUNDS / 3 };
@@ -89,7 +89,8 @@ static void test_handles_reused(void **state)
 	choir_device_destroy(device);
 }
 
-/* The destructor callback of a memory that outlives the device touches nothing that is gone (a sanitizer would tell). */
+/* The destructor callback of a memory that outlives the device touches nothing that is gone (a sanitizer would
+ * tell). */
 static void test_memory_outlives_device(void **state)
 {
 	choir_device *device = direct_device();
@@ -141,11 +142,13 @@ static void *resolve_many(void *ctx)
 		struct dev_access access;
 		cl_int rc;
 
-		if (dev_resolve(shared->device, choir_mem(shared->mem[i % 8], 0), 64, false, &access) != CHOIR_SUCCESS ||
+		if (dev_resolve(shared->device, choir_mem(shared->mem[i % 8], 0), 64, false, &access) !=
+		        CHOIR_SUCCESS ||
 		    access.ptr != shared->ptr[i % 8])
 			atomic_fetch_add(&shared->wrong, 1);
 		own = clCreateBuffer(choir_device_context(shared->device), CL_MEM_READ_WRITE, 4096, NULL, &rc);
-		if (rc != CL_SUCCESS || dev_resolve(shared->device, choir_mem(own, 0), 64, true, &access) != CHOIR_SUCCESS)
+		if (rc != CL_SUCCESS ||
+		    dev_resolve(shared->device, choir_mem(own, 0), 64, true, &access) != CHOIR_SUCCESS)
 			atomic_fetch_add(&shared->wrong, 1);
 		else
 			memset(access.ptr, i, 64);
@@ -179,7 +182,10 @@ static void test_threads(void **state)
 }
 
 const struct CMUnitTest pointer_tests[] = {
-	cmocka_unit_test(test_once_per_memory), cmocka_unit_test(test_handles_reused), cmocka_unit_test(test_memory_outlives_device),
-	cmocka_unit_test(test_sub_buffers),     cmocka_unit_test(test_threads),
+	cmocka_unit_test(test_once_per_memory),
+	cmocka_unit_test(test_handles_reused),
+	cmocka_unit_test(test_memory_outlives_device),
+	cmocka_unit_test(test_sub_buffers),
+	cmocka_unit_test(test_threads),
 };
 const size_t n_pointer_tests = sizeof pointer_tests / sizeof *pointer_tests;

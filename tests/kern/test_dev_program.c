@@ -47,11 +47,16 @@ static void test_failures(void **state)
 
 	(void)state;
 	assert_fails(dev_kernel_take(fixture_device, "nothing.cl", "", "k", &kernel), CHOIR_ARGUMENT, "nothing.cl");
-	assert_fails(dev_kernel_take(fixture_device, "reduce.cl", "-D OP=SUM", "reduce_two", &kernel), CHOIR_OPENCL, "reduce.cl (-D OP=SUM)");
-	assert_fails(dev_kernel_take(fixture_device, "reduce.cl", "-D OP=SUM", "reduce_two", &kernel), CHOIR_OPENCL, "CL_BUILD_PROGRAM_FAILURE");
-	assert_fails(dev_kernel_take(fixture_device, "reduce.cl", "-D DTYPE=F33 -D OP=SUM", "reduce_two", &kernel), CHOIR_OPENCL, "F33");
-	assert_fails(dev_kernel_take(fixture_device, "reduce.cl", "-D DTYPE=F32 -D OP=BXOR", "reduce_two", &kernel), CHOIR_OPENCL, "BXOR");
-	assert_fails(dev_kernel_take(fixture_device, "reduce.cl", OPTIONS, "no_such_kernel", &kernel), CHOIR_OPENCL, "no_such_kernel");
+	assert_fails(dev_kernel_take(fixture_device, "reduce.cl", "-D OP=SUM", "reduce_two", &kernel), CHOIR_OPENCL,
+	             "reduce.cl (-D OP=SUM)");
+	assert_fails(dev_kernel_take(fixture_device, "reduce.cl", "-D OP=SUM", "reduce_two", &kernel), CHOIR_OPENCL,
+	             "CL_BUILD_PROGRAM_FAILURE");
+	assert_fails(dev_kernel_take(fixture_device, "reduce.cl", "-D DTYPE=F33 -D OP=SUM", "reduce_two", &kernel),
+	             CHOIR_OPENCL, "F33");
+	assert_fails(dev_kernel_take(fixture_device, "reduce.cl", "-D DTYPE=F32 -D OP=BXOR", "reduce_two", &kernel),
+	             CHOIR_OPENCL, "BXOR");
+	assert_fails(dev_kernel_take(fixture_device, "reduce.cl", OPTIONS, "no_such_kernel", &kernel), CHOIR_OPENCL,
+	             "no_such_kernel");
 	assert_null(kernel);
 }
 
@@ -75,9 +80,14 @@ static void *reduce_many_times(void *ctx)
 		return NULL;
 	worker->wrong = 0;
 	for (int round = 0; round < 50; round++) {
-		struct reduce_call call = {
-			.dtype = CHOIR_I32, .op = CHOIR_OP_MEAN, .n_src = 3, .final = true, .n_ranks = 3, .n_dst = 1, .stream_from = 1, .count = COUNT
-		};
+		struct reduce_call call = { .dtype = CHOIR_I32,
+			                    .op = CHOIR_OP_MEAN,
+			                    .n_src = 3,
+			                    .final = true,
+			                    .n_ranks = 3,
+			                    .n_dst = 1,
+			                    .stream_from = 1,
+			                    .count = COUNT };
 		struct reduce_operand src[] = { { a, 0 }, { a, 0 }, { a, 0 } };
 		struct dev_access in = dev_buffer_access(a, 0, COUNT * 4), out = dev_buffer_access(dst, 0, COUNT * 4);
 		int32_t value = worker->value + round;
@@ -85,9 +95,12 @@ static void *reduce_many_times(void *ctx)
 
 		for (int i = 0; i < COUNT; i++)
 			host[i] = value;
-		if (dev_write(worker->device, &in, 0, host, COUNT * 4, &event) != CHOIR_SUCCESS || dev_wait(&event) != CHOIR_SUCCESS ||
-		    reduce_kernel_start(worker->device, &call, (struct reduce_operand){ dst, 0 }, src, NULL) != CHOIR_SUCCESS ||
-		    dev_read(worker->device, &out, 0, host, COUNT * 4, &event) != CHOIR_SUCCESS || dev_wait(&event) != CHOIR_SUCCESS)
+		if (dev_write(worker->device, &in, 0, host, COUNT * 4, &event) != CHOIR_SUCCESS ||
+		    dev_wait(&event) != CHOIR_SUCCESS ||
+		    reduce_kernel_start(worker->device, &call, (struct reduce_operand){ dst, 0 }, src, NULL) !=
+		        CHOIR_SUCCESS ||
+		    dev_read(worker->device, &out, 0, host, COUNT * 4, &event) != CHOIR_SUCCESS ||
+		    dev_wait(&event) != CHOIR_SUCCESS)
 			worker->wrong++;
 		for (int i = 0; i < COUNT; i++)
 			worker->wrong += host[i] != value;

@@ -23,16 +23,20 @@ static void test_range_of_memory(void **state)
 	assert_ok(dev_range(fixture_device, "send", choir_mem(mem, 4088), 8, 8));
 	assert_ok(dev_range(fixture_device, "send", choir_mem(mem, 9999), 0, 8));
 	assert_ok(dev_range(fixture_device, "send", choir_none(), 0, 8));
-	assert_fails(dev_range(fixture_device, "send", choir_mem(mem, 0), 4097, 1), CHOIR_ARGUMENT, "send buffer: 4097 bytes");
+	assert_fails(dev_range(fixture_device, "send", choir_mem(mem, 0), 4097, 1), CHOIR_ARGUMENT,
+	             "send buffer: 4097 bytes");
 	assert_fails(dev_range(fixture_device, "recv", choir_mem(mem, 4096), 1, 1), CHOIR_ARGUMENT, "recv buffer");
 	assert_fails(dev_range(fixture_device, "send", choir_mem(mem, 4100), 1, 1), CHOIR_ARGUMENT, "do not fit");
-	assert_fails(dev_range(fixture_device, "send", choir_mem(mem, 8), UINT64_MAX - 4, 1), CHOIR_ARGUMENT, "do not fit");
+	assert_fails(dev_range(fixture_device, "send", choir_mem(mem, 8), UINT64_MAX - 4, 1), CHOIR_ARGUMENT,
+	             "do not fit");
 	assert_fails(dev_range(fixture_device, "send", choir_mem(mem, SIZE_MAX), 8, 1), CHOIR_ARGUMENT, "do not fit");
-	assert_fails(dev_range(fixture_device, "send", choir_mem(mem, 4), 8, 8), CHOIR_ARGUMENT, "offset 4 is not a multiple");
+	assert_fails(dev_range(fixture_device, "send", choir_mem(mem, 4), 8, 8), CHOIR_ARGUMENT,
+	             "offset 4 is not a multiple");
 	assert_fails(dev_range(fixture_device, "send", choir_mem(mem, 1), 2, 2), CHOIR_ARGUMENT, "not a multiple");
 	assert_fails(dev_range(fixture_device, "send", choir_mem(NULL, 0), 1, 1), CHOIR_ARGUMENT, "null");
 	assert_fails(dev_range(fixture_device, "send", choir_none(), 1, 1), CHOIR_ARGUMENT, "none was given");
-	assert_fails(dev_range(fixture_device, "send", (choir_buffer){ .kind = 42, .base = mem }, 1, 1), CHOIR_ARGUMENT, "42");
+	assert_fails(dev_range(fixture_device, "send", (choir_buffer){ .kind = 42, .base = mem }, 1, 1), CHOIR_ARGUMENT,
+	             "42");
 	clReleaseMemObject(mem);
 }
 
@@ -47,7 +51,8 @@ static void test_range_of_pointers(void **state)
 	assert_fails(dev_range(fixture_device, "send", odd, 8, 8), CHOIR_ARGUMENT, "not a multiple");
 	assert_ok(dev_range(fixture_device, "send", odd, 8, 2));
 	assert_fails(dev_range(fixture_device, "send", far, 8, 1), CHOIR_ARGUMENT, "address space");
-	assert_fails(dev_range(fixture_device, "send", choir_host(values), UINT64_MAX, 1), CHOIR_ARGUMENT, "address space");
+	assert_fails(dev_range(fixture_device, "send", choir_host(values), UINT64_MAX, 1), CHOIR_ARGUMENT,
+	             "address space");
 	assert_fails(dev_range(fixture_device, "send", choir_host(NULL), 8, 1), CHOIR_ARGUMENT, "null");
 }
 
@@ -99,7 +104,8 @@ static void check_overlaps(const struct overlap_case *cases, size_t n)
 			fail_msg("case %zu: overlap %d same %d distance %lld", i, overlap, same, (long long)distance);
 		overlap = dev_overlap(c->b, c->b_bytes, c->a, c->a_bytes, &same, &distance);
 		if (overlap != c->overlap || same != c->same || distance != -c->distance)
-			fail_msg("case %zu turned round: overlap %d same %d distance %lld", i, overlap, same, (long long)distance);
+			fail_msg("case %zu turned round: overlap %d same %d distance %lld", i, overlap, same,
+			         (long long)distance);
 		assert_int_equal(dev_overlap(c->a, c->a_bytes, c->b, c->b_bytes, NULL, NULL), c->overlap);
 	}
 }
@@ -109,12 +115,14 @@ static void test_overlap(void **state)
 	unsigned char *host = NULL;
 	assert_int_equal(posix_memalign((void **)&host, 4096, 16384), 0);
 	cl_mem a = new_buffer(CL_MEM_READ_WRITE, 16384, NULL), b = new_buffer(CL_MEM_READ_WRITE, 16384, NULL);
-	cl_mem over = new_buffer(CL_MEM_USE_HOST_PTR, 8192, host), over_part = new_buffer(CL_MEM_USE_HOST_PTR, 4096, host + 4096);
+	cl_mem over = new_buffer(CL_MEM_USE_HOST_PTR, 8192, host),
+	       over_part = new_buffer(CL_MEM_USE_HOST_PTR, 4096, host + 4096);
 	cl_int rc;
 	cl_buffer_region first = { 0, 8192 }, second = { 4096, 8192 };
 	cl_mem sub1 = clCreateSubBuffer(a, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &first, &rc);
 	cl_mem sub2 = clCreateSubBuffer(a, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &second, &rc);
-	cl_mem over_sub = clCreateSubBuffer(over, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &(cl_buffer_region){ 4096, 4096 }, &rc);
+	cl_mem over_sub = clCreateSubBuffer(over, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
+	                                    &(cl_buffer_region){ 4096, 4096 }, &rc);
 
 	(void)state;
 	assert_int_equal(rc, CL_SUCCESS);
@@ -153,7 +161,10 @@ static void test_overlap(void **state)
 }
 
 const struct CMUnitTest range_tests[] = {
-	cmocka_unit_test(test_range_of_memory), cmocka_unit_test(test_range_of_pointers), cmocka_unit_test(test_range_of_odd_host_memory),
-	cmocka_unit_test(test_foreign_context), cmocka_unit_test(test_overlap),
+	cmocka_unit_test(test_range_of_memory),
+	cmocka_unit_test(test_range_of_pointers),
+	cmocka_unit_test(test_range_of_odd_host_memory),
+	cmocka_unit_test(test_foreign_context),
+	cmocka_unit_test(test_overlap),
 };
 const size_t n_range_tests = sizeof range_tests / sizeof *range_tests;

@@ -64,7 +64,8 @@ static void order_in(choir_device *device, cl_mem mem)
 	for (unsigned i = 0; i < TIMES; i++)
 		fixture_pattern(bytes + i * BYTES, BYTES, i);
 	for (unsigned i = 0; i < TIMES; i++)
-		assert_ok(dev_stage_write(device, &access, 0, bytes + i * BYTES, BYTES, i + 1 == TIMES ? &event : NULL));
+		assert_ok(
+		    dev_stage_write(device, &access, 0, bytes + i * BYTES, BYTES, i + 1 == TIMES ? &event : NULL));
 	assert_ok(dev_wait(&event));
 	fixture_peek(mem, seen, BYTES);
 	assert_memory_equal(seen, bytes + (TIMES - 1) * BYTES, BYTES);
@@ -128,7 +129,8 @@ static void test_edges(void **state)
 	(void)state;
 	assert_ok(dev_buffer_create(device, sizeof bytes, &mem));
 	access = dev_buffer_access(mem, 0, sizeof bytes);
-	assert_fails(dev_stage_read(device, &access, 1, bytes, sizeof bytes, &event), CHOIR_ARGUMENT, "outside the range");
+	assert_fails(dev_stage_read(device, &access, 1, bytes, sizeof bytes, &event), CHOIR_ARGUMENT,
+	             "outside the range");
 	assert_fails(dev_stage_write(device, &access, 65, bytes, 1, &event), CHOIR_ARGUMENT, "outside the range");
 	assert_null(event);
 	assert_ok(dev_stage_write(device, &access, 64, bytes, 0, &event));

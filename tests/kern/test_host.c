@@ -92,7 +92,10 @@ static void test_supported(void **state)
 			bool logical = op == CHOIR_OP_LOGICAL_AND || op == CHOIR_OP_LOGICAL_OR;
 			bool bits = op == CHOIR_OP_BAND || op == CHOIR_OP_BOR || op == CHOIR_OP_BXOR;
 			bool real = op == CHOIR_OP_PREMUL_SUM;
-			bool wanted = logical ? dtype == CHOIR_BOOL : bits ? !reference_is_float(dtype) : real ? reference_is_float(dtype) : true;
+			bool wanted = logical ? dtype == CHOIR_BOOL
+			              : bits  ? !reference_is_float(dtype)
+			              : real  ? reference_is_float(dtype)
+			                      : true;
 			choir_status st = reduce_supported(dtype, op);
 
 			assert_int_equal(st, wanted ? CHOIR_SUCCESS : CHOIR_UNSUPPORTED);
@@ -107,11 +110,14 @@ static void test_supported(void **state)
 	assert_false(reduce_has_final(CHOIR_OP_SUM));
 }
 
-/* All 65536 halves: read and written back; and all floats between two neighbouring halves' middles round as the definition says. */
+/* All 65536 halves: read and written back; and all floats between two neighbouring halves' middles round as the
+ * definition says. */
 static void test_half_conversions(void **state)
 {
 	(void)state;
-	struct reduce_call keep = { .dtype = CHOIR_F16, .op = CHOIR_OP_LOCAL, .n_src = 1, .n_dst = 1, .stream_from = 1, .count = 1 };
+	struct reduce_call keep = {
+		.dtype = CHOIR_F16, .op = CHOIR_OP_LOCAL, .n_src = 1, .n_dst = 1, .stream_from = 1, .count = 1
+	};
 
 	for (uint32_t bits = 0; bits < 0x10000; bits++) {
 		uint16_t in = (uint16_t)bits, out;
@@ -121,7 +127,9 @@ static void test_half_conversions(void **state)
 		assert_true(reference_same(CHOIR_F16, &out, &in));
 	}
 	/* A half times 1 + 2^-10 has more bits than a half: the product, exact in f32, is rounded once. */
-	struct reduce_call times = { .dtype = CHOIR_F16, .op = CHOIR_OP_PROD, .n_src = 2, .n_dst = 1, .stream_from = 1, .count = 1 };
+	struct reduce_call times = {
+		.dtype = CHOIR_F16, .op = CHOIR_OP_PROD, .n_src = 2, .n_dst = 1, .stream_from = 1, .count = 1
+	};
 	for (uint32_t bits = 0; bits < 0x10000; bits++) {
 		uint16_t in[2] = { (uint16_t)bits, (uint16_t)(0x3801 + bits % 7 * 0x333) }, out, want;
 		const void *src[] = { &in[0], &in[1] };
@@ -144,8 +152,8 @@ static void test_rounding(void **state)
 		uint16_t half_want = reference_to_f16(value), brain_want = reference_to_bf16(value);
 
 		if (!reference_same(CHOIR_F16, &half, &half_want) || !reference_same(CHOIR_BF16, &brain, &brain_want))
-			fail_msg("0x%08x rounds to f16 0x%04x (wanted 0x%04x), bf16 0x%04x (wanted 0x%04x)", (unsigned)bits, half, half_want, brain,
-			         brain_want);
+			fail_msg("0x%08x rounds to f16 0x%04x (wanted 0x%04x), bf16 0x%04x (wanted 0x%04x)",
+			         (unsigned)bits, half, half_want, brain, brain_want);
 	}
 	for (size_t i = 0; i < sizeof nans / sizeof *nans; i++) {
 		uint16_t half = ops_to_half(as_float(nans[i])), brain = ops_to_bf16(as_float(nans[i])), nan = 0x7fff;
@@ -159,8 +167,11 @@ static void test_rounding(void **state)
 static void test_rounds_once(void **state)
 {
 	uint16_t halves[] = { 0x6800, 0x3c00, 0x3c00 }, brains[] = { 0x4380, 0x3f80, 0x3f80 }, out;
-	const void *half_src[] = { &halves[0], &halves[1], &halves[2] }, *brain_src[] = { &brains[0], &brains[1], &brains[2] };
-	struct reduce_call call = { .dtype = CHOIR_F16, .op = CHOIR_OP_SUM, .n_src = 3, .n_dst = 1, .stream_from = 1, .count = 1 };
+	const void *half_src[] = { &halves[0], &halves[1], &halves[2] },
+		   *brain_src[] = { &brains[0], &brains[1], &brains[2] };
+	struct reduce_call call = {
+		.dtype = CHOIR_F16, .op = CHOIR_OP_SUM, .n_src = 3, .n_dst = 1, .stream_from = 1, .count = 1
+	};
 
 	(void)state;
 	reduce_host(&call, (void *[]){ &out }, half_src);
@@ -179,9 +190,13 @@ static void test_identity(void **state)
 	(void)state;
 	for (choir_dtype dtype = 0; dtype < HOST_DTYPES; dtype++)
 		for (choir_op op = 0; op < CHOIR_OP_LOCAL; op++) {
-			struct reduce_call call = {
-				.dtype = dtype, .op = op, .n_src = 2, .raw_from = 2, .n_dst = 1, .stream_from = 1, .count = COUNT
-			};
+			struct reduce_call call = { .dtype = dtype,
+				                    .op = op,
+				                    .n_src = 2,
+				                    .raw_from = 2,
+				                    .n_dst = 1,
+				                    .stream_from = 1,
+				                    .count = COUNT };
 			const void *src[] = { start, in };
 
 			if (reduce_supported(dtype, op) != CHOIR_SUCCESS)
@@ -212,10 +227,16 @@ static void test_by_hand(void **state)
 	uint8_t b[] = { 7, 0, 255 }, b_out;
 
 	(void)state;
-#define REDUCE(out, type, o, n, last, a0, a1)                                                                                                        \
-	reduce_host(                                                                                                                                 \
-	    &(struct reduce_call){ .dtype = type, .op = o, .n_src = 2, .final = last, .n_ranks = n, .n_dst = 1, .stream_from = 1, .count = 1 },      \
-	    (void *[]){ &out }, (const void *[]){ &a0, &a1 })
+#define REDUCE(out, type, o, n, last, a0, a1)                                                                          \
+	reduce_host(&(struct reduce_call){ .dtype = type,                                                              \
+	                                   .op = o,                                                                    \
+	                                   .n_src = 2,                                                                 \
+	                                   .final = last,                                                              \
+	                                   .n_ranks = n,                                                               \
+	                                   .n_dst = 1,                                                                 \
+	                                   .stream_from = 1,                                                           \
+	                                   .count = 1 },                                                               \
+	            (void *[]){ &out }, (const void *[]){ &a0, &a1 })
 	REDUCE(signed8_out, CHOIR_I8, CHOIR_OP_SUM, 2, false, signed8[0], signed8[1]);
 	assert_int_equal(signed8_out, -56);
 	REDUCE(signed32_out, CHOIR_I32, CHOIR_OP_MEAN, 2, true, signed32[0], signed32[1]);
@@ -232,8 +253,14 @@ static void test_by_hand(void **state)
 	assert_true(real_out != real_out);
 	REDUCE(real_out, CHOIR_F32, CHOIR_OP_SQUARE_ADD, 2, false, real[2], real[3]);
 	assert_true(real_out == 25.0f);
-	struct reduce_call half = { .dtype = CHOIR_F32, .op = CHOIR_OP_PREMUL_SUM, .n_src = 2, .raw_from = 1, .factor = 0.5, .n_dst = 1,
-				    .stream_from = 1, .count = 1 };
+	struct reduce_call half = { .dtype = CHOIR_F32,
+		                    .op = CHOIR_OP_PREMUL_SUM,
+		                    .n_src = 2,
+		                    .raw_from = 1,
+		                    .factor = 0.5,
+		                    .n_dst = 1,
+		                    .stream_from = 1,
+		                    .count = 1 };
 	reduce_host(&half, (void *[]){ &real_out }, (const void *[]){ &real[2], &real[3] });
 	assert_true(real_out == 5.0f);
 	REDUCE(b_out, CHOIR_BOOL, CHOIR_OP_SUM, 2, false, b[0], b[2]);
@@ -248,9 +275,10 @@ static void test_by_hand(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_supported),  cmocka_unit_test(test_by_hand),          cmocka_unit_test(test_every_pair),
-		cmocka_unit_test(test_rounds_once), cmocka_unit_test(test_half_conversions),
-		cmocka_unit_test(test_identity),   cmocka_unit_test(test_rounding),
+		cmocka_unit_test(test_supported),        cmocka_unit_test(test_by_hand),
+		cmocka_unit_test(test_every_pair),       cmocka_unit_test(test_rounds_once),
+		cmocka_unit_test(test_half_conversions), cmocka_unit_test(test_identity),
+		cmocka_unit_test(test_rounding),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies of every length at every alignment of either side, plain and past the cache, and of two at once: all bytes, and none beyond. */
+/* Copies of every length at every alignment of either side, plain and past the cache, and of two at once: all bytes,
+ * and none beyond. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Host reductions give the same bits whatever the thread's floating-point control word, and leave the word as it was. */
+/* Host reductions give the same bits whatever the thread's floating-point control word, and leave the word as it
+ * was. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,15 +30,23 @@ static void reduce_under(uint64_t word, const struct reduce_call *call, unsigned
 
 static void check(choir_dtype dtype, choir_op op, uint32_t n_src, uint32_t n_dst)
 {
-	struct reduce_call call = { .dtype = dtype, .op = op, .n_src = n_src, .final = true, .n_ranks = 3, .factor = 0.1, .n_dst = n_dst,
-		                    .stream_from = n_dst, .count = COUNT };
+	struct reduce_call call = { .dtype = dtype,
+		                    .op = op,
+		                    .n_src = n_src,
+		                    .final = true,
+		                    .n_ranks = 3,
+		                    .factor = 0.1,
+		                    .n_dst = n_dst,
+		                    .stream_from = n_dst,
+		                    .count = COUNT };
 
 	reduce_under(FLOAT_CONTROL_DEFAULT, &call, wanted);
 	for (size_t w = 0; w < FLOAT_WORDS; w++) {
 		reduce_under(float_words[w], &call, got);
 		for (uint32_t d = 0; d < n_dst; d++)
 			if (memcmp(got[d], wanted[d], COUNT * choir_dtype_bytes(dtype)) != 0)
-				fail_msg("%s %s, %u sources: control word %#llx gives other bits", choir_dtype_name(dtype), choir_op_name(op), n_src,
+				fail_msg("%s %s, %u sources: control word %#llx gives other bits",
+				         choir_dtype_name(dtype), choir_op_name(op), n_src,
 				         (unsigned long long)float_words[w]);
 	}
 }
@@ -49,7 +58,9 @@ static void fill_sources(choir_dtype dtype)
 		for (uint32_t i = 0; i < COUNT; i++) {
 			uint32_t mantissa = (i * 2654435761u + k * 40503u) & 0x7fffff;
 			uint32_t single = i % 2 == 0 ? mantissa : 0x3e000000 + (i % 5 << 23) + mantissa;
-			uint64_t wide = i % 2 == 0 ? mantissa : UINT64_C(0x3fd0000000000000) + ((uint64_t)mantissa << 29) + k * 12345 + 1;
+			uint64_t wide = i % 2 == 0
+			                    ? mantissa
+			                    : UINT64_C(0x3fd0000000000000) + ((uint64_t)mantissa << 29) + k * 12345 + 1;
 			uint16_t half = (uint16_t)(i % 2 == 0 ? mantissa & 0x3ff : 0x3000 + (mantissa & 0x7ff));
 
 			if (dtype == CHOIR_F64)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Every table of host loops that this CPU has, and every way to write the result (several destinations, past the cache, onto a source), against the
- * plain reference: every dtype x op, odd counts, operands that are aligned to their elements only. */
+/* Every table of host loops that this CPU has, and every way to write the result (several destinations, past the cache,
+ * onto a source), against the plain reference: every dtype x op, odd counts, operands that are aligned to their
+ * elements only. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,12 +36,13 @@ static void assert_result(const struct reduce_call *call, const char *level, con
 
 	for (size_t i = 0; i < call->count; i++)
 		if (!reference_same(call->dtype, got + i * bytes, wanted + i * bytes))
-			fail_msg("%s: %s %s, %u sources, destination %u of %u, streamed from %u on: element %zu of %zu", level,
-			         choir_dtype_name(call->dtype), choir_op_name(call->op), call->n_src, k, call->n_dst, call->stream_from, i,
-			         (size_t)call->count);
+			fail_msg("%s: %s %s, %u sources, destination %u of %u, streamed from %u on: element %zu of %zu",
+			         level, choir_dtype_name(call->dtype), choir_op_name(call->op), call->n_src, k,
+			         call->n_dst, call->stream_from, i, (size_t)call->count);
 }
 
-/* onto: that source is also the last destination; MAX_SRC = none.  together: destinations begin at the same place in a line. */
+/* onto: that source is also the last destination; MAX_SRC = none.  together: destinations begin at the same place in a
+ * line. */
 static void check(const struct host_level *level, const struct reduce_call *call, uint32_t onto, bool together)
 {
 	size_t size = call->count * choir_dtype_bytes(call->dtype);
@@ -61,7 +63,8 @@ static void check(const struct host_level *level, const struct reduce_call *call
 	host_use(level);
 	reduce_host(call, dst, src);
 	for (uint32_t k = 0; k < call->n_dst; k++) {
-		const unsigned char *end = (unsigned char *)dst[k] + size, *before = (unsigned char *)dst[k] - MARGIN / 2;
+		const unsigned char *end = (unsigned char *)dst[k] + size,
+				    *before = (unsigned char *)dst[k] - MARGIN / 2;
 		bool is_source = onto < call->n_src && k == call->n_dst - 1;
 
 		assert_result(call, level->name, dst[k], k);
@@ -133,7 +136,8 @@ static void check_both_in_place(const struct host_level *level, choir_dtype dtyp
 		for (int k = 0; k < 2; k++) {
 			assert_result(&call, level->name, dst[k], (uint32_t)k);
 			assert_memory_equal(both[k], kept[k], at);
-			assert_memory_equal(both[k] + at + COUNT * bytes, kept[k] + at + COUNT * bytes, sizeof both[k] - at - COUNT * bytes);
+			assert_memory_equal(both[k] + at + COUNT * bytes, kept[k] + at + COUNT * bytes,
+			                    sizeof both[k] - at - COUNT * bytes);
 		}
 	}
 }
@@ -170,13 +174,17 @@ static void test_same_rows(void **state)
 	for (const struct host_level *level = host_levels; level->name != NULL; level++)
 		for (choir_dtype dtype = 0; dtype < HOST_DTYPES; dtype++)
 			for (choir_op op = 0; op < HOST_OPS; op++) {
-				assert_int_equal(level->twins[dtype][op].reduce == NULL, host_base_twins[dtype][op].reduce == NULL);
-				assert_int_equal(level->twins[dtype][op].reduce_lines == NULL, host_base_twins[dtype][op].reduce == NULL);
-				assert_int_equal(level->twins[dtype][op].identity == NULL, host_base_twins[dtype][op].reduce == NULL);
+				assert_int_equal(level->twins[dtype][op].reduce == NULL,
+				                 host_base_twins[dtype][op].reduce == NULL);
+				assert_int_equal(level->twins[dtype][op].reduce_lines == NULL,
+				                 host_base_twins[dtype][op].reduce == NULL);
+				assert_int_equal(level->twins[dtype][op].identity == NULL,
+				                 host_base_twins[dtype][op].reduce == NULL);
 			}
 }
 
-/* All halves and bfloats, as they are and times a number, at each level: conversions in vectors are other code than ops.h's. */
+/* All halves and bfloats, as they are and times a number, at each level: conversions in vectors are other code than
+ * ops.h's. */
 static void test_every_value(void **state)
 {
 	enum { EACH = 65536 };
@@ -186,8 +194,12 @@ static void test_every_value(void **state)
 	(void)state;
 	for (const struct host_level *level = host_levels; level->name != NULL; level++)
 		for (int v = 0; v < 6 && level->fits(); v++) {
-			struct reduce_call call = { .dtype = v < 3 ? CHOIR_F16 : CHOIR_BF16, .op = v % 3 == 0 ? CHOIR_OP_LOCAL : CHOIR_OP_PROD,
-						    .n_src = 2, .n_dst = 1, .stream_from = 1, .count = EACH };
+			struct reduce_call call = { .dtype = v < 3 ? CHOIR_F16 : CHOIR_BF16,
+				                    .op = v % 3 == 0 ? CHOIR_OP_LOCAL : CHOIR_OP_PROD,
+				                    .n_src = 2,
+				                    .n_dst = 1,
+				                    .stream_from = 1,
+				                    .count = EACH };
 
 			for (uint32_t i = 0; i < EACH; i++) {
 				in[0][i] = (uint16_t)i;
@@ -198,13 +210,15 @@ static void test_every_value(void **state)
 			reduce_host(&call, (void *[]){ out }, src);
 			for (uint32_t i = 0; i < EACH; i++)
 				if (!reference_same(call.dtype, &out[i], &want[i]))
-					fail_msg("%s, %s %s: 0x%04x and 0x%04x give 0x%04x, wanted 0x%04x", level->name, choir_dtype_name(call.dtype),
-					         choir_op_name(call.op), in[0][i], in[1][i], out[i], want[i]);
+					fail_msg("%s, %s %s: 0x%04x and 0x%04x give 0x%04x, wanted 0x%04x", level->name,
+					         choir_dtype_name(call.dtype), choir_op_name(call.op), in[0][i],
+					         in[1][i], out[i], want[i]);
 		}
 	host_use(NULL);
 }
 
-/* A NaN with every bit set stays one: rounding would carry it to zero.  Only a factor can bring it: what comes from 16 bits ends in zeros. */
+/* A NaN with every bit set stays one: rounding would carry it to zero.  Only a factor can bring it: what comes from 16
+ * bits ends in zeros. */
 static void test_nan_factor(void **state)
 {
 	const uint64_t ones = UINT64_C(0x7fffffffffffffff);
@@ -213,8 +227,12 @@ static void test_nan_factor(void **state)
 	(void)state;
 	for (const struct host_level *level = host_levels; level->name != NULL; level++)
 		for (int v = 0; v < 2 && level->fits(); v++) {
-			struct reduce_call call = { .dtype = v == 0 ? CHOIR_F16 : CHOIR_BF16, .op = CHOIR_OP_PREMUL_SUM, .n_src = 1, .n_dst = 1,
-						    .stream_from = 1, .count = 17 };
+			struct reduce_call call = { .dtype = v == 0 ? CHOIR_F16 : CHOIR_BF16,
+				                    .op = CHOIR_OP_PREMUL_SUM,
+				                    .n_src = 1,
+				                    .n_dst = 1,
+				                    .stream_from = 1,
+				                    .count = 17 };
 
 			memcpy(&call.factor, &ones, sizeof ones);
 			host_use(level);

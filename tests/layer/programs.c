@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* An OpenCL layer (OPENCL_LAYERS) that builds each program once for all processes of a test run: what was built stays in the folder
- * CHOIR_TEST_PROGRAMS, as the device's own binary.  Some runtimes take a tenth of a second and more to build a program, 30 times what
- * loading its binary takes, and tests are many processes.
+/* An OpenCL layer (OPENCL_LAYERS) that builds each program once for all processes of a test run: what was built stays
+ * in the folder CHOIR_TEST_PROGRAMS, as the device's own binary.  Some runtimes take a tenth of a second and more to
+ * build a program, 30 times what loading its binary takes, and tests are many processes.
  *
  * Design notes.
  *
- * Only what is built from source, for one device and without a callback, is looked up; everything else passes through.  A file's name is a
- * hash of the source, the options, the device and its driver; it is written beside its place and then renamed, so no process sees half of
- * one.  What does not load is built from source.
+ * Only what is built from source, for one device and without a callback, is looked up; everything else passes through.
+ * A file's name is a hash of the source, the options, the device and its driver; it is written beside its place and
+ * then renamed, so no process sees half of one.  What does not load is built from source.
  *
- * A handle made from source cannot be given a binary later, so the program that was loaded stands behind the handle that the caller has:
- * kernels are made of it, and questions about what was built go to it.  It is released with the last reference that the caller has. */
+ * A handle made from source cannot be given a binary later, so the program that was loaded stands behind the handle
+ * that the caller has: kernels are made of it, and questions about what was built go to it.  It is released with the
+ * last reference that the caller has. */
 #include <CL/cl_layer.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -54,7 +55,8 @@ static cl_program behind(cl_program program)
 	return program;
 }
 
-static cl_program CL_API_CALL create(cl_context context, cl_uint n, const char **texts, const size_t *lengths, cl_int *rc_p)
+static cl_program CL_API_CALL create(cl_context context, cl_uint n, const char **texts, const size_t *lengths,
+                                     cl_int *rc_p)
 {
 	cl_program program = below->clCreateProgramWithSource(context, n, texts, lengths, rc_p);
 	struct entry *entry = program != NULL ? calloc(1, sizeof *entry) : NULL;
@@ -118,8 +120,8 @@ static bool path_of(const struct entry *entry, cl_device_id device, const char *
 	key.name = XXH3_128bits(name, strlen(name));
 	key.driver = XXH3_128bits(driver, strlen(driver));
 	XXH128_hash_t hash = XXH3_128bits(&key, sizeof key);
-	return snprintf(path, bytes, "%s/%016llx%016llx", folder, (unsigned long long)hash.high64, (unsigned long long)hash.low64) <
-	       (int)bytes;
+	return snprintf(path, bytes, "%s/%016llx%016llx", folder, (unsigned long long)hash.high64,
+	                (unsigned long long)hash.low64) < (int)bytes;
 }
 
 static unsigned char *read_file(const char *path, size_t *bytes_p)
@@ -180,10 +182,12 @@ static void keep(cl_program program, const char *path)
 	size_t bytes = 0;
 	unsigned char *binary;
 
-	if (below->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) != CL_SUCCESS || bytes == 0)
+	if (below->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) != CL_SUCCESS ||
+	    bytes == 0)
 		return;
 	binary = malloc(bytes);
-	if (binary != NULL && below->clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS)
+	if (binary != NULL &&
+	    below->clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS)
 		write_file(path, binary, bytes);
 	free(binary);
 }
@@ -228,8 +232,8 @@ static cl_int CL_API_CALL info(cl_program program, cl_program_info what, size_t 
 	return below->clGetProgramInfo(built ? behind(program) : program, what, bytes, out, bytes_p);
 }
 
-static cl_int CL_API_CALL build_info(cl_program program, cl_device_id device, cl_program_build_info what, size_t bytes, void *out,
-                                     size_t *bytes_p)
+static cl_int CL_API_CALL build_info(cl_program program, cl_device_id device, cl_program_build_info what, size_t bytes,
+                                     void *out, size_t *bytes_p)
 {
 	return below->clGetProgramBuildInfo(behind(program), device, what, bytes, out, bytes_p);
 }

@@ -17,7 +17,8 @@ static void after_failure(struct world *world, int rank, choir_comm *comm, choir
 	int64_t start = job_now_ms();
 
 	IS(choir_comm_status(comm), wanted);
-	IS(choir_allreduce(comm, choir_host(data), choir_host(data), COUNT, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL), wanted);
+	IS(choir_allreduce(comm, choir_host(data), choir_host(data), COUNT, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL),
+	   wanted);
 	OK(choir_comm_destroy(comm));
 	CHECK(job_now_ms() - start < 5000);
 }
@@ -34,7 +35,8 @@ static bool begin(struct job *job, const char *name, choir_comm **comm_p)
 	return job_meet(job);
 }
 
-/* The call fails, at once if the failure was here before it, else through its event.  The sentence is then the last error. */
+/* The call fails, at once if the failure was here before it, else through its event.  The sentence is then the last
+ * error. */
 static bool ends(struct world *world, int rank, choir_status st, choir_event *event, choir_status wanted)
 {
 	if (event != NULL)
@@ -43,7 +45,8 @@ static bool ends(struct world *world, int rank, choir_status st, choir_event *ev
 	return IS(st, wanted);
 }
 
-/* The odd one differs in the count, the operator or the whole collective (a root would be done before anybody complains). */
+/* The odd one differs in the count, the operator or the whole collective (a root would be done before anybody
+ * complains). */
 static choir_status call_differently(choir_comm *comm, int32_t *data, int how, int another, choir_event **event_p)
 {
 	choir_buffer buffer = choir_host(data);
@@ -56,7 +59,9 @@ static choir_status call_differently(choir_comm *comm, int32_t *data, int how, i
 	}
 }
 
-static const char *const differences[][2] = { { "3000", "3001" }, { "max", "sum" }, { "broadcast", "allreduce" }, { "barrier", "allreduce" } };
+static const char *const differences[][2] = {
+	{ "3000", "3001" }, { "max", "sum" }, { "broadcast", "allreduce" }, { "barrier", "allreduce" }
+};
 
 static void mismatch(struct job *job, int how)
 {
@@ -73,15 +78,16 @@ static void mismatch(struct job *job, int how)
 		return;
 	start = job_now_ms();
 	st = rank == odd ? call_differently(comm, data, how, (odd + 1) % job->size, &event)
-	                 : choir_allreduce(comm, choir_host(data), choir_host(data), COUNT, CHOIR_I32, CHOIR_OP_SUM, NULL, &event);
+	                 : choir_allreduce(comm, choir_host(data), choir_host(data), COUNT, CHOIR_I32, CHOIR_OP_SUM,
+	                                   NULL, &event);
 	if (ends(world, rank, st, event, CHOIR_MISMATCH)) {
 		const char *sentence = choir_last_error();
 
 		snprintf(text, sizeof text, "rank %d calls", odd);
 		if (strstr(sentence, text) == NULL || strstr(sentence, differences[how][0]) == NULL ||
 		    strstr(sentence, differences[how][1]) == NULL)
-			world_fail(world, rank, "the sentence should name rank %d, %s and %s: %s", odd, differences[how][0], differences[how][1],
-			           sentence);
+			world_fail(world, rank, "the sentence should name rank %d, %s and %s: %s", odd,
+			           differences[how][0], differences[how][1], sentence);
 	}
 	CHECK(job_now_ms() - start < 10000);
 	job_meet(job); /* nobody is gone before all have seen it */
@@ -102,7 +108,8 @@ static choir_status reduce_late(choir_comm *comm, choir_event **event_p)
 	choir_call call = CHOIR_CALL_INIT;
 
 	call.deadline_ms = LATE_MS;
-	return choir_allreduce(comm, choir_host(data), choir_host(data), COUNT, CHOIR_I32, CHOIR_OP_SUM, &call, event_p);
+	return choir_allreduce(comm, choir_host(data), choir_host(data), COUNT, CHOIR_I32, CHOIR_OP_SUM, &call,
+	                       event_p);
 }
 
 /* Rank 0 does not call: the others say so, and rank 0 finds its comm failed. */
@@ -152,7 +159,8 @@ void case_abort(struct job *job)
 	if (rank == job->size - 1) {
 		OK(choir_comm_abort(comm));
 	} else {
-		choir_status st = choir_allreduce(comm, choir_host(data), choir_host(data), COUNT, CHOIR_I32, CHOIR_OP_SUM, NULL, &event);
+		choir_status st = choir_allreduce(comm, choir_host(data), choir_host(data), COUNT, CHOIR_I32,
+		                                  CHOIR_OP_SUM, NULL, &event);
 
 		if (ends(world, rank, st, event, CHOIR_ABORTED))
 			CHECK(strstr(choir_last_error(), "aborted by rank") != NULL);
@@ -195,7 +203,8 @@ static void die(const char *death)
 	raise(SIGSTOP);
 }
 
-/* JOB_DEATH: "kill" (default) or "stop", a signal that leaves the process there.  JOB_EXPECT: the statuses the others may see. */
+/* JOB_DEATH: "kill" (default) or "stop", a signal that leaves the process there.  JOB_EXPECT: the statuses the others
+ * may see. */
 void case_killed(struct job *job)
 {
 	enum { ROUNDS = 40, VICTIM_DIES_AT = 20, LARGE = 300000, SEEN_MS = 1000 };
@@ -208,7 +217,8 @@ void case_killed(struct job *job)
 	char name[32], line[700];
 	bool good;
 
-	signal(SIGUSR1, SIG_IGN); /* by which mpiexec tells of deaths; MPICH no longer handles it, and its default is to end the process */
+	/* by which mpiexec tells of deaths; MPICH no longer handles it, and its default is to end the process */
+	signal(SIGUSR1, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN); /* mpiexec's helper may go at the first death */
 	if (!job_comms(job, 1, "killed", &comm)) {
 		fprintf(stderr, "%s\n", job->world.failure);
@@ -219,20 +229,23 @@ void case_killed(struct job *job)
 		if (job->rank == 1 && i == VICTIM_DIES_AT) {
 			choir_event *event = NULL;
 
-			(void)choir_allreduce(comm, choir_host(data), choir_host(data), LARGE, CHOIR_F32, CHOIR_OP_SUM, &call, &event);
+			(void)choir_allreduce(comm, choir_host(data), choir_host(data), LARGE, CHOIR_F32, CHOIR_OP_SUM,
+			                      &call, &event);
 			(void)choir_event_wait(event, i % 2);
 			die(death);
 		}
 		last = job_now_ms();
-		st = choir_allreduce(comm, choir_host(data), choir_host(data), LARGE, CHOIR_F32, CHOIR_OP_SUM, &call, NULL);
+		st = choir_allreduce(comm, choir_host(data), choir_host(data), LARGE, CHOIR_F32, CHOIR_OP_SUM, &call,
+		                     NULL);
 	}
 	took = job_now_ms() - last;
 	snprintf(name, sizeof name, " %s ", choir_status_name(st));
-	good = strstr(expected != NULL ? expected : " PEER_DEAD ", name) != NULL && (st != CHOIR_PEER_DEAD || took < SEEN_MS) && took < 2 * DEATH_MS;
+	good = strstr(expected != NULL ? expected : " PEER_DEAD ", name) != NULL &&
+	       (st != CHOIR_PEER_DEAD || took < SEEN_MS) && took < 2 * DEATH_MS;
 	if (st == CHOIR_TIMEOUT) /* who is late; on a ring it may be somebody who waits for the dead one */
 		good &= strstr(choir_last_error(), job->size == 2 ? "waits for rank 1" : "waits for rank ") != NULL;
-	snprintf(line, sizeof line, "rank %d %s:%s%.400s, after %lld ms", job->rank, good ? "survived" : "failed", name, choir_last_error(),
-	         (long long)took);
+	snprintf(line, sizeof line, "rank %d %s:%s%.400s, after %lld ms", job->rank, good ? "survived" : "failed", name,
+	         choir_last_error(), (long long)took);
 	report(job->rank, line);
 	choir_comm_destroy(comm);
 	_exit(0); /* MPI_Finalize would wait for the dead */

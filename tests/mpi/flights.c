@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Many calls in flight, on two comms: their deps end in another order on every rank, and some depend on others of ours. */
+/* Many calls in flight, on two comms: their deps end in another order on every rank, and some depend on others of
+ * ours. */
 #include "mpi/cases.h"
 #include "world/flight.h"
 
@@ -20,7 +21,11 @@ static void start(struct flock *flock, struct job *job, choir_comm *const *comms
 
 	for (int k = 0; k < CALLS; k++) {
 		struct flight *flight = &flock->flights[k];
-		struct trial t = { .dtype = CHOIR_I32, .op = CHOIR_OP_SUM, .n = job->size, .count = (size_t)(1 + k * 997), .device = k % 3 == 0 };
+		struct trial t = { .dtype = CHOIR_I32,
+			           .op = CHOIR_OP_SUM,
+			           .n = job->size,
+			           .count = (size_t)(1 + k * 997),
+			           .device = k % 3 == 0 };
 		choir_call call = CHOIR_CALL_INIT;
 		cl_int rc;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes without MPI: forked, they meet over a gather of their own (a shared page), and run a part of the table.  A process that dies is
- * noticed by the others. */
+/* Processes without MPI: forked, they meet over a gather of their own (a shared page), and run a part of the table.  A
+ * process that dies is noticed by the others. */
 #include "world/matrix.h"
 
 #include <sched.h>
@@ -85,7 +85,8 @@ static void run_death(struct world *world, const struct place *place, choir_comm
 		wait_all(place->page->called + 1, place->n - 1, 1);
 		raise(SIGKILL);
 	}
-	if (OK(choir_allreduce(comm, choir_host(data), choir_host(data), 1000, CHOIR_F32, CHOIR_OP_SUM, NULL, &event))) {
+	if (OK(choir_allreduce(comm, choir_host(data), choir_host(data), 1000, CHOIR_F32, CHOIR_OP_SUM, NULL,
+	                       &event))) {
 		atomic_store(&place->page->called[rank], 1);
 		if (IS(choir_event_wait(event, -1), CHOIR_PEER_DEAD))
 			CHECK(strstr(choir_event_error(event), "rank 0 is dead") != NULL);
@@ -130,7 +131,8 @@ static bool run_world(int n, bool death)
 		else if (status != 0)
 			good = false;
 		if (!good)
-			fprintf(stderr, "%d processes%s: process %d ended with %x\n", n, death ? ", one dies" : "", r, (unsigned)status);
+			fprintf(stderr, "%d processes%s: process %d ended with %x\n", n, death ? ", one dies" : "", r,
+			        (unsigned)status);
 	}
 	munmap(page, sizeof *page);
 	return good;

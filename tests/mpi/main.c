@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Run by mpiexec: mpi_world [layouts] CASE...  The layout comes from CHOIR_RANKS_PER_NODE; with "layouts" all cases run as the machine is, then with each rank a
- * node, then with two a node.  0: all ranks passed; 1: a rank did not; 2: usage. */
+/* Run by mpiexec: mpi_world [layouts] CASE...  The layout comes from CHOIR_RANKS_PER_NODE; with "layouts" all cases run
+ * as the machine is, then with each rank a node, then with two a node.  0: all ranks passed; 1: a rank did not; 2:
+ * usage. */
 #include "mpi/cases.h"
 
 #include <stdio.h>
@@ -36,7 +37,8 @@ static bool run(struct job *job, char **names, const char *layout)
 	bool good = true;
 
 	for (; *names != NULL && good; names++) {
-		snprintf(what, sizeof what, "%s%s%s", *names, layout != NULL ? ", ranks a node: " : "", layout != NULL ? layout : "");
+		snprintf(what, sizeof what, "%s%s%s", *names, layout != NULL ? ", ranks a node: " : "",
+		         layout != NULL ? layout : "");
 		find(*names)->run(job);
 		good = job_agree(job, what);
 	}

@@ -14,7 +14,8 @@ static void whole_table(struct world *world, choir_comm *comm, bool quick)
 
 	int part = choir_comm_nodes(comm);
 
-	matrix_types(world, rank, comm, choir_comm_size(comm) > 3 ? &part : NULL); /* all of them in three layouts of up to 3 ranks */
+	/* all of them in three layouts of up to 3 ranks */
+	matrix_types(world, rank, comm, choir_comm_size(comm) > 3 ? &part : NULL);
 	matrix_roots(world, rank, comm, NULL);
 	matrix_sizes(world, rank, comm, quick ? world : NULL);
 }
@@ -49,7 +50,8 @@ void case_refused(struct job *job)
 	int rank = job->rank;
 
 	IS(choir_comm_create_mpi(MPI_COMM_WORLD, 1, &world->device, NULL, &comm), CHOIR_UNSUPPORTED);
-	CHECK(strstr(choir_last_error(), "MPI_THREAD_FUNNELED") != NULL && strstr(choir_last_error(), "MPI_THREAD_SERIALIZED") != NULL);
+	CHECK(strstr(choir_last_error(), "MPI_THREAD_FUNNELED") != NULL &&
+	      strstr(choir_last_error(), "MPI_THREAD_SERIALIZED") != NULL);
 	CHECK(comm == NULL);
 }
 
@@ -77,7 +79,11 @@ static void in_groups(struct job *job, int n_local, choir_comm **comms)
 	int rank = choir_comm_rank(comms[0]);
 
 	for (size_t c = 0; c < n_test_cases; c++) {
-		struct trial t = { .dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .n = choir_comm_size(comms[0]), .count = 5000, .device = c % 2 };
+		struct trial t = { .dtype = CHOIR_F32,
+			           .op = CHOIR_OP_SUM,
+			           .n = choir_comm_size(comms[0]),
+			           .count = 5000,
+			           .device = c % 2 };
 
 		if (test_cases[c].waits)
 			continue;

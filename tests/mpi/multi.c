@@ -40,12 +40,14 @@ static void ask(struct job *job, struct tensors *set, choir_op op)
 	at = 0;
 	for (size_t i = 0; i < set->n; i++)
 		for (size_t k = 0; k < set->list[i].count; k++, at++)
-			value_store(set->list[i].dtype, set->wanted_at[i], k, op == CHOIR_OP_MEAN ? trunc(values[at] / set->size) : values[at]);
+			value_store(set->list[i].dtype, set->wanted_at[i], k,
+			            op == CHOIR_OP_MEAN ? trunc(values[at] / set->size) : values[at]);
 	free(values);
 }
 
 /* Twice: the second time the list is known.  The name of the algorithm, if the shape asks for an event. */
-static void run(struct job *job, choir_comm *comm, const struct tensors_shape *s, struct tensors_share share, const char *algorithm)
+static void run(struct job *job, choir_comm *comm, const struct tensors_shape *s, struct tensors_share share,
+                const char *algorithm)
 {
 	struct world *world = &job->world;
 	struct tensors *set = malloc(sizeof *set);
@@ -56,11 +58,11 @@ static void run(struct job *job, choir_comm *comm, const struct tensors_shape *s
 		tensors_fill(set, s->op, 1000 * again);
 		ask(job, set, s->op);
 		if (OK(tensors_call(set, comm, s)) && !tensors_are_right(set))
-			world_fail(world, rank, "%zu tensors of %zu to %zu, memory %d, %s, call %zu: other than MPI's", s->n, s->low, s->high,
-			           (int)s->where, choir_op_name(s->op), again);
+			world_fail(world, rank, "%zu tensors of %zu to %zu, memory %d, %s, call %zu: other than MPI's",
+			           s->n, s->low, s->high, (int)s->where, choir_op_name(s->op), again);
 		if (algorithm != NULL && strncmp(set->algorithm, algorithm, strlen(algorithm)) != 0)
-			world_fail(world, rank, "%zu tensors of %zu to %zu, memory %d went by %s", s->n, s->low, s->high, (int)s->where,
-			           set->algorithm);
+			world_fail(world, rank, "%zu tensors of %zu to %zu, memory %d went by %s", s->n, s->low,
+			           s->high, (int)s->where, set->algorithm);
 	}
 	tensors_free(set);
 	free(set);
@@ -73,21 +75,73 @@ static void in_all_memory(struct job *job, choir_comm *comm, struct tensors_shar
 		const char *algorithm; /* how its name begins, on one node of several ranks; NULL = any */
 	} rows[] = {
 		{ { .n = 24, .low = 1, .high = 900, .where = TENSORS_HOST, .op = CHOIR_OP_SUM, .one_type = -1 }, NULL },
-		{ { .n = 24, .low = 1, .high = 900, .where = TENSORS_MIXED, .op = CHOIR_OP_MEAN, .one_type = -1, .with_event = true }, NULL },
-		{ { .n = 24, .low = 1, .high = 900, .where = TENSORS_DEVICE, .op = CHOIR_OP_PREMUL_SUM, .one_type = -1 }, NULL },
-		{ { .n = 50, .low = 1, .high = 3000, .where = TENSORS_SHARE, .op = CHOIR_OP_SUM, .one_type = -1 }, NULL },
-		{ { .n = 50, .low = 1, .high = 3000, .where = TENSORS_SHARE, .op = CHOIR_OP_PREMUL_SUM, .one_type = CHOIR_F16 }, NULL },
-		{ { .n = 50, .low = 1, .high = 3000, .where = TENSORS_SHARE, .op = CHOIR_OP_MEAN, .one_type = CHOIR_F32, .with_event = true },
+		{ { .n = 24,
+		    .low = 1,
+		    .high = 900,
+		    .where = TENSORS_MIXED,
+		    .op = CHOIR_OP_MEAN,
+		    .one_type = -1,
+		    .with_event = true },
+		  NULL },
+		{ { .n = 24,
+		    .low = 1,
+		    .high = 900,
+		    .where = TENSORS_DEVICE,
+		    .op = CHOIR_OP_PREMUL_SUM,
+		    .one_type = -1 },
+		  NULL },
+		{ { .n = 50, .low = 1, .high = 3000, .where = TENSORS_SHARE, .op = CHOIR_OP_SUM, .one_type = -1 },
+		  NULL },
+		{ { .n = 50,
+		    .low = 1,
+		    .high = 3000,
+		    .where = TENSORS_SHARE,
+		    .op = CHOIR_OP_PREMUL_SUM,
+		    .one_type = CHOIR_F16 },
+		  NULL },
+		{ { .n = 50,
+		    .low = 1,
+		    .high = 3000,
+		    .where = TENSORS_SHARE,
+		    .op = CHOIR_OP_MEAN,
+		    .one_type = CHOIR_F32,
+		    .with_event = true },
 		  "direct" },
-		{ { .n = 50, .low = 1, .high = 90, .where = TENSORS_SHARE, .op = CHOIR_OP_SUM, .one_type = CHOIR_F32, .with_event = true },
+		{ { .n = 50,
+		    .low = 1,
+		    .high = 90,
+		    .where = TENSORS_SHARE,
+		    .op = CHOIR_OP_SUM,
+		    .one_type = CHOIR_F32,
+		    .with_event = true },
 		  "direct" },
-		{ { .n = 50, .low = 1, .high = 90, .where = TENSORS_SHARE_HOST, .op = CHOIR_OP_SUM, .one_type = CHOIR_F32, .with_event = true },
+		{ { .n = 50,
+		    .low = 1,
+		    .high = 90,
+		    .where = TENSORS_SHARE_HOST,
+		    .op = CHOIR_OP_SUM,
+		    .one_type = CHOIR_F32,
+		    .with_event = true },
 		  "oneshot" },
-		{ { .n = 24, .low = 500, .high = 900, .where = TENSORS_SHARE_HOST, .op = CHOIR_OP_SUM, .one_type = CHOIR_F32, .with_event = true },
+		{ { .n = 24,
+		    .low = 500,
+		    .high = 900,
+		    .where = TENSORS_SHARE_HOST,
+		    .op = CHOIR_OP_SUM,
+		    .one_type = CHOIR_F32,
+		    .with_event = true },
 		  "twoshot" },
-		{ { .n = 50, .low = 1, .high = 900, .where = TENSORS_SHARE_HOST, .op = CHOIR_OP_MAX, .one_type = -1, .in_group = true }, NULL },
+		{ { .n = 50,
+		    .low = 1,
+		    .high = 900,
+		    .where = TENSORS_SHARE_HOST,
+		    .op = CHOIR_OP_MAX,
+		    .one_type = -1,
+		    .in_group = true },
+		  NULL },
 	};
-	bool one_node = choir_comm_nodes(comm) == 1 && job->size > 1 && getenv("CHOIR_REDUCE") == NULL; /* kernels go through slots */
+	/* kernels go through slots */
+	bool one_node = choir_comm_nodes(comm) == 1 && job->size > 1 && getenv("CHOIR_REDUCE") == NULL;
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct tensors_shape s = rows[i].shape;
@@ -97,11 +151,14 @@ static void in_all_memory(struct job *job, choir_comm *comm, struct tensors_shar
 	}
 }
 
-/* The same addresses are registered again, but not under the same number: a list that is known, or kept (by even ranks), must be looked up again. */
+/* The same addresses are registered again, but not under the same number: a list that is known, or kept (by even
+ * ranks), must be looked up again. */
 static void registered_again(struct job *job, choir_comm *comm)
 {
 	struct world *world = &job->world;
-	struct tensors_shape s = { .n = 20, .low = 200, .high = 900, .where = TENSORS_SHARE, .op = CHOIR_OP_SUM, .one_type = CHOIR_F32 };
+	struct tensors_shape s = {
+		.n = 20, .low = 200, .high = 900, .where = TENSORS_SHARE, .op = CHOIR_OP_SUM, .one_type = CHOIR_F32
+	};
 	struct tensors *set = malloc(sizeof *set);
 	void *memory[2] = { memory_map_shared(SHARE), memory_map_shared(SHARE) };
 	int rank = choir_comm_rank(comm);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* MPI is the oracle: every collective once more by MPI on the host copy, compared to the bit.  Integers are random over their whole
- * range; floats are small integers, exact in any order.  f16 and bf16 have no MPI type: MPI moves them, matrix_types reduces them. */
+/* MPI is the oracle: every collective once more by MPI on the host copy, compared to the bit.  Integers are random over
+ * their whole range; floats are small integers, exact in any order.  f16 and bf16 have no MPI type: MPI moves them,
+ * matrix_types reduces them. */
 #include "lib/mpi_types.h"
 #include "mpi/cases.h"
 #include "world/flight.h"
@@ -52,7 +53,8 @@ static bool is_unsigned(choir_dtype dtype)
 	return dtype == CHOIR_U8 || dtype == CHOIR_U16 || dtype == CHOIR_U32 || dtype == CHOIR_U64;
 }
 
-/* MPICH 4.0.2 compares unsigned integers as signed ones (MPI_MAX of 5 and 200 as MPI_UINT8_T is 5): it gets none with the top bit. */
+/* MPICH 4.0.2 compares unsigned integers as signed ones (MPI_MAX of 5 and 200 as MPI_UINT8_T is 5): it gets none with
+ * the top bit. */
 static void randomise(struct flight *flight)
 {
 	unsigned char *payload = memory_payload(&flight->send);
@@ -127,7 +129,8 @@ static void by_alltoallv(struct oracle *o, MPI_Request *request)
 		numbers[2][r] = (int)case_pair_count(o->t, r, o->rank);
 		numbers[3][r] = (int)case_pair_recv_off(o->t, o->rank, r);
 	}
-	MPI_Ialltoallv(o->in, numbers[0], numbers[1], o->type, o->out, numbers[2], numbers[3], o->type, MPI_COMM_WORLD, request);
+	MPI_Ialltoallv(o->in, numbers[0], numbers[1], o->type, o->out, numbers[2], numbers[3], o->type, MPI_COMM_WORLD,
+	               request);
 }
 
 static void by_allgather(struct oracle *o, MPI_Request *request)
@@ -199,9 +202,10 @@ static void compare(struct oracle *o, const unsigned char *got)
 
 	for (size_t i = 0; i < bytes; i++)
 		if (got[i] != wanted[i]) {
-			world_fail(&o->job->world, o->rank, "%s of %zu x %s, %s, root %d, %s: element %zu differs from MPI's", o->flight->tc->name,
-			           o->t->count, choir_dtype_name(o->t->dtype), choir_op_name(o->t->op), o->t->root,
-			           o->t->device ? "cl_mem" : "host", i / elem);
+			world_fail(&o->job->world, o->rank,
+			           "%s of %zu x %s, %s, root %d, %s: element %zu differs from MPI's",
+			           o->flight->tc->name, o->t->count, choir_dtype_name(o->t->dtype),
+			           choir_op_name(o->t->op), o->t->root, o->t->device ? "cl_mem" : "host", i / elem);
 			return;
 		}
 }
@@ -226,7 +230,8 @@ static void run_trial(struct job *job, choir_comm *comm, const struct test_case 
 	memset(o.out, SENTINEL, flight.recv.bytes);
 	flight_start(&flight, &job->world, comm, NULL);
 	ask(&o); /* both at once: choir's transport and the application share MPI */
-	if (flight.event != NULL && world_is(&job->world, o.rank, choir_event_wait(flight.event, -1), CHOIR_SUCCESS, tc->name)) {
+	if (flight.event != NULL &&
+	    world_is(&job->world, o.rank, choir_event_wait(flight.event, -1), CHOIR_SUCCESS, tc->name)) {
 		memory_pull(&flight.recv);
 		compare(&o, memory_payload(&flight.recv));
 		if (!memory_sentinels_stand(&flight.recv))
@@ -260,7 +265,11 @@ void case_oracle(struct job *job)
 	for (size_t c = 0; c < n_test_cases; c++)
 		for (choir_dtype dtype = 0; choir_dtype_bytes(dtype) > 0; dtype++)
 			for (choir_op op = 0; op <= (test_cases[c].reduces ? CHOIR_OP_BXOR : 0); op++) {
-				struct trial t = { .dtype = dtype, .op = op, .n = job->size, .count = counts[op % 2], .device = dtype % 2 };
+				struct trial t = { .dtype = dtype,
+					           .op = op,
+					           .n = job->size,
+					           .count = counts[op % 2],
+					           .device = dtype % 2 };
 
 				t.root = (dtype + op) % t.n;
 				if (has_oracle(comm, &test_cases[c], dtype, op))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sparse_allreduce against the plain reference, bit for bit: unsorted duplicates, empty ranks, both algorithms, host and cl_mem. */
+/* sparse_allreduce against the plain reference, bit for bit: unsorted duplicates, empty ranks, both algorithms, host
+ * and cl_mem. */
 #include "mpi/cases.h"
 #include "sparse/reference.h"
 
@@ -56,8 +57,8 @@ struct sides {
 	struct memory send_ind, send_val, recv_ind, recv_val;
 };
 
-static void check_result(struct world *world, int rank, const struct shape *shape, struct sides *m, const struct reference_pairs *wanted,
-                         size_t ind_count, size_t val_count)
+static void check_result(struct world *world, int rank, const struct shape *shape, struct sides *m,
+                         const struct reference_pairs *wanted, size_t ind_count, size_t val_count)
 {
 	size_t at = 0, ind_bytes = choir_dtype_bytes(shape->ind);
 	void *indices = malloc(wanted->count * ind_bytes + 1);
@@ -69,7 +70,8 @@ static void check_result(struct world *world, int rank, const struct shape *shap
 		memory_pull(&m->recv_val);
 		CHECK(memcmp(indices, memory_payload(&m->recv_ind), ind_count * ind_bytes) == 0);
 		if (!reference_same(shape->val, memory_payload(&m->recv_val), wanted->val, val_count, &at))
-			world_fail(world, rank, "sparse %s %s, %s: value %zu of %zu differs", choir_dtype_name(shape->val), choir_op_name(shape->op),
+			world_fail(world, rank, "sparse %s %s, %s: value %zu of %zu differs",
+			           choir_dtype_name(shape->val), choir_op_name(shape->op),
 			           shape->options != NULL ? shape->options : "auto", at, val_count);
 		CHECK(memory_sentinels_stand(&m->recv_ind) && memory_sentinels_stand(&m->recv_val));
 	}
@@ -81,7 +83,8 @@ static void run_shape(struct job *job, choir_comm *comm, const struct shape *sha
 	struct world *world = &job->world;
 	int rank = choir_comm_rank(comm), n = choir_comm_size(comm);
 	struct reference_pairs *inputs = calloc((size_t)n, sizeof *inputs), wanted, *mine = &inputs[rank];
-	size_t ind_bytes = choir_dtype_bytes(shape->ind), val_bytes = choir_dtype_bytes(shape->val), ind_count, val_count;
+	size_t ind_bytes = choir_dtype_bytes(shape->ind), val_bytes = choir_dtype_bytes(shape->val), ind_count,
+	       val_count;
 	struct sides m;
 	choir_call call = CHOIR_CALL_INIT;
 	choir_event *event = NULL;
@@ -99,8 +102,9 @@ static void run_shape(struct job *job, choir_comm *comm, const struct shape *sha
 	memory_push(&m.send_ind);
 	memory_push(&m.send_val);
 	call.options = shape->options;
-	if (OK(choir_sparse_allreduce(comm, m.send_ind.buffer, mine->count, m.send_val.buffer, mine->count * shape->width, m.recv_ind.buffer,
-	                              &ind_count, m.recv_val.buffer, &val_count, shape->ind, shape->val, shape->op, NULL, &call, &event)) &&
+	if (OK(choir_sparse_allreduce(comm, m.send_ind.buffer, mine->count, m.send_val.buffer,
+	                              mine->count * shape->width, m.recv_ind.buffer, &ind_count, m.recv_val.buffer,
+	                              &val_count, shape->ind, shape->val, shape->op, NULL, &call, &event)) &&
 	    OK(choir_event_wait(event, -1)))
 		check_result(world, rank, shape, &m, &wanted, ind_count, val_count);
 	choir_event_release(event);

@@ -3,7 +3,8 @@
 
 #include <stddef.h>
 
-/* Splits, runs a part of the table on the new comm and on its parent at odds, destroys in another order on every rank. */
+/* Splits, runs a part of the table on the new comm and on its parent at odds, destroys in another order on every
+ * rank. */
 static void one_split(struct job *job, choir_comm *parent, int color, int key, int wanted_size, int wanted_rank)
 {
 	struct world *world = &job->world;

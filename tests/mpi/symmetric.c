@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Symmetric memory over processes: the table in it, all buffers of a call in one allocation; what is chosen, and what is chosen instead where one
- * rank gives other memory. */
+/* Symmetric memory over processes: the table in it, all buffers of a call in one allocation; what is chosen, and what
+ * is chosen instead where one rank gives other memory. */
 #include "mpi/cases.h"
 #include "quick.h"
 
@@ -11,7 +11,8 @@
 enum { SHARE = 4 << 20, COUNT = 5003 };
 
 /* The name of the algorithm that ran, checked for its result. */
-static const char *sum_in(struct job *job, choir_comm *comm, choir_buffer send, choir_buffer recv, int32_t *in, int32_t *out, choir_event **event_p)
+static const char *sum_in(struct job *job, choir_comm *comm, choir_buffer send, choir_buffer recv, int32_t *in,
+                          int32_t *out, choir_event **event_p)
 {
 	struct world *world = &job->world;
 	int rank = choir_comm_rank(comm), n = choir_comm_size(comm);
@@ -20,7 +21,8 @@ static const char *sum_in(struct job *job, choir_comm *comm, choir_buffer send, 
 		in[i] = rank * 7 + i;
 	memset(out, SENTINEL, COUNT * sizeof *out);
 	*event_p = NULL;
-	if (!OK(choir_allreduce(comm, send, recv, COUNT, CHOIR_I32, CHOIR_OP_SUM, NULL, event_p)) || !OK(choir_event_wait(*event_p, -1)))
+	if (!OK(choir_allreduce(comm, send, recv, COUNT, CHOIR_I32, CHOIR_OP_SUM, NULL, event_p)) ||
+	    !OK(choir_event_wait(*event_p, -1)))
 		return "none";
 	for (int i = 0; i < COUNT; i++)
 		if (out[i] != n * (n - 1) / 2 * 7 + n * i) {
@@ -46,12 +48,14 @@ static void falls_back(struct job *job, choir_comm *comm, unsigned char *share, 
 			bool was_direct = strncmp(name, "direct", 6) == 0;
 
 			if (was_direct != (direct && odd < 0))
-				world_fail(world, rank, "symmetric, rank %d gives plain memory: the algorithm was %s", odd, name);
+				world_fail(world, rank, "symmetric, rank %d gives plain memory: the algorithm was %s",
+				           odd, name);
 			choir_event_release(event);
 		}
 }
 
-/* Blocking calls that are the same again and again (exec/repeat.h), with other contents each; `odd` gives memory that peers do not reach. */
+/* Blocking calls that are the same again and again (exec/repeat.h), with other contents each; `odd` gives memory that
+ * peers do not reach. */
 static void repeat(struct job *job, choir_comm *comm, unsigned char *share, int odd)
 {
 	enum { FEW = 1031, ROUNDS = 6 };
@@ -67,7 +71,8 @@ static void repeat(struct job *job, choir_comm *comm, unsigned char *share, int 
 			in[i] = rank * 7 + i + 3 * round;
 		OK(choir_allreduce(comm, choir_host(in), choir_host(out), FEW, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL));
 		for (int i = 0; i < FEW; i++) {
-			right &= out[i] == n * (n - 1) / 2 * 7 + n * (i + 3 * round) && in[i] == rank * 7 + i + 3 * round;
+			right &=
+			    out[i] == n * (n - 1) / 2 * 7 + n * (i + 3 * round) && in[i] == rank * 7 + i + 3 * round;
 			in[i] = out[i] = SENTINEL; /* mine again */
 		}
 		CHECK(right);
@@ -82,7 +87,8 @@ static void repeat_in_new(struct job *job, choir_comm *comm)
 	unsigned char *first, *second;
 
 	for (int round = 0; round < 3; round++) {
-		if (!OK(choir_mem_alloc(comm, SHARE, (void **)&first, NULL)) || !OK(choir_mem_alloc(comm, SHARE, (void **)&second, NULL)))
+		if (!OK(choir_mem_alloc(comm, SHARE, (void **)&first, NULL)) ||
+		    !OK(choir_mem_alloc(comm, SHARE, (void **)&second, NULL)))
 			return;
 		repeat(job, comm, second, -1);
 		repeat(job, comm, first, -1);

@@ -11,8 +11,8 @@ static struct {
 	bool fail, take;
 } core;
 
-choir_status choir_comm_create(const choir_bootstrap *bootstrap, int n_local, choir_device *const *devices, const choir_comm_config *config,
-                               choir_comm **comms_out)
+choir_status choir_comm_create(const choir_bootstrap *bootstrap, int n_local, choir_device *const *devices,
+                               const choir_comm_config *config, choir_comm **comms_out)
 {
 	int mine = bootstrap->rank * 10;
 
@@ -20,7 +20,8 @@ choir_status choir_comm_create(const choir_bootstrap *bootstrap, int n_local, ch
 	core.calls++;
 	core.transport = config->transport;
 	if ((core.take || core.fail) && config->transport != NULL)
-		config->transport->ops->destroy(config->transport); /* not needed, or the call fails: it is the core's to destroy */
+		config->transport->ops->destroy(
+		    config->transport); /* not needed, or the call fails: it is the core's to destroy */
 	if (bootstrap->gather(bootstrap->ctx, &mine, sizeof mine, core.gathered) != 0)
 		return choir_transport_error(CHOIR_TRANSPORT, "the gather failed");
 	if (core.fail)
@@ -39,7 +40,9 @@ static void count_destroy(choir_transport *t)
 
 void case_create(void)
 {
-	static const choir_transport_ops ops = { .struct_size = sizeof ops, .name = "theirs", .destroy = count_destroy };
+	static const choir_transport_ops ops = { .struct_size = sizeof ops,
+		                                 .name = "theirs",
+		                                 .destroy = count_destroy };
 	choir_transport theirs = { .ops = &ops };
 	choir_device *device = NULL;
 	choir_comm *comm = NULL;
@@ -85,7 +88,8 @@ void case_single(void)
 	REQUIRE(core.transport == NULL);
 	core.fail = true;
 	REQUIRE(choir_comm_create_mpi(MPI_COMM_WORLD, 1, &device, NULL, &comm) == CHOIR_UNSUPPORTED);
-	REQUIRE(strstr(choir_last_error(), "MPI_THREAD_SINGLE") != NULL && strstr(choir_last_error(), "MPI_THREAD_SERIALIZED") != NULL);
+	REQUIRE(strstr(choir_last_error(), "MPI_THREAD_SINGLE") != NULL &&
+	        strstr(choir_last_error(), "MPI_THREAD_SERIALIZED") != NULL);
 	REQUIRE(mpi_transport_create(MPI_COMM_WORLD, DEADLINE_MS, &t) == CHOIR_UNSUPPORTED);
 }
 

@@ -141,7 +141,8 @@ void case_token(void)
 			if ((my_rank == 0) == (turn == 0)) {
 				struct sending sending = { NULL, malloc(1) };
 
-				REQUIRE(t->ops->send(t, (my_rank + 1) % my_size, sending.data, 1, &sending.request) == CHOIR_SUCCESS);
+				REQUIRE(t->ops->send(t, (my_rank + 1) % my_size, sending.data, 1, &sending.request) ==
+				        CHOIR_SUCCESS);
 				while (!test_one(t, &sending))
 					sched_yield();
 			} else {
@@ -157,7 +158,8 @@ void case_token(void)
 			}
 		}
 	if (my_rank == 0 && my_size > 1)
-		printf("a hop takes %.1f us on %d ranks\n", (double)(mpi_now_ms() - start) * 1000.0 / (ROUNDS * my_size), my_size);
+		printf("a hop takes %.1f us on %d ranks\n",
+		       (double)(mpi_now_ms() - start) * 1000.0 / (ROUNDS * my_size), my_size);
 	t->ops->destroy(t);
 }
 
@@ -172,7 +174,8 @@ void case_order(void)
 		int done = my_size == 1; /* to oneself a send ends when it is received */
 
 		if (!done)
-			REQUIRE(a->ops->send(a, (my_rank + 1) % my_size, stray, sizeof stray, &request) == CHOIR_SUCCESS);
+			REQUIRE(a->ops->send(a, (my_rank + 1) % my_size, stray, sizeof stray, &request) ==
+			        CHOIR_SUCCESS);
 		while (!done) {
 			REQUIRE(a->ops->test(a, request, &done) == CHOIR_SUCCESS);
 			sched_yield();

@@ -40,7 +40,8 @@ static inline void deliver(void *ctx, struct pump_message *message)
 	REQUIRE(n < LOG);
 	box->keys[n] = message->header.key;
 	box->src[n] = message->header.src;
-	if (message->payload_bytes != payload_bytes_of(message->header.key) || (uintptr_t)pump_payload(message) % 16 != 0 ||
+	if (message->payload_bytes != payload_bytes_of(message->header.key) ||
+	    (uintptr_t)pump_payload(message) % 16 != 0 ||
 	    !is_filled(pump_payload(message), message->payload_bytes, message->header.key))
 		box->wrong++;
 	pump_give(message);
@@ -56,7 +57,8 @@ static inline void open_world(struct world *world, int n, bool attach)
 		assert_int_equal(pump_create(world->transports[i], &world->pumps[i]), CHOIR_SUCCESS);
 		assert_int_equal(pump_rank(world->pumps[i]), i);
 		if (attach)
-			assert_int_equal(pump_attach(world->pumps[i], COMM, i, deliver, &world->boxes[i]), CHOIR_SUCCESS);
+			assert_int_equal(pump_attach(world->pumps[i], COMM, i, deliver, &world->boxes[i]),
+			                 CHOIR_SUCCESS);
 	}
 }
 

@@ -22,12 +22,13 @@
 #include <choir/types.h>
 
 /* In children and threads, where cmocka's assertions do not reach: says what is wrong and ends the process. */
-#define REQUIRE(what)                                                                                                                      \
-	do {                                                                                                                               \
-		if (!(what)) {                                                                                                             \
-			fprintf(stderr, "%s:%d: %s does not hold; last error: %s\n", __FILE__, __LINE__, #what, choir_last_error());       \
-			_exit(1);                                                                                                          \
-		}                                                                                                                          \
+#define REQUIRE(what)                                                                                                  \
+	do {                                                                                                           \
+		if (!(what)) {                                                                                         \
+			fprintf(stderr, "%s:%d: %s does not hold; last error: %s\n", __FILE__, __LINE__, #what,        \
+			        choir_last_error());                                                                   \
+			_exit(1);                                                                                      \
+		}                                                                                                      \
 	} while (0)
 
 /* Zeroed memory that children share. */

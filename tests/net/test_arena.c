@@ -40,7 +40,8 @@ static void parts_do_not_overlap(void **state)
 	for (int rank = 0; rank < RANKS; rank++) {
 		assert_int_equal(arena_control(arena, rank)->pid, 100 + rank);
 		for (int lane = 0; lane < LANES; lane++) {
-			assert_true(is_filled(arena_slot(arena, rank, lane), SLOT_BYTES, mix((uint64_t)(rank * LANES + lane))));
+			assert_true(
+			    is_filled(arena_slot(arena, rank, lane), SLOT_BYTES, mix((uint64_t)(rank * LANES + lane))));
 			assert_int_equal(arena_lane(arena, rank, lane)->record[47], rank * LANES + lane);
 			assert_int_equal(arena_lane(arena, rank, lane)->flag, ARENA_FLAG(7, (unsigned)lane));
 		}
@@ -68,7 +69,8 @@ static void steps_come_in_order(void **state)
 				assert_false(arena_reached(flag, seq + 1, arena_step(0, 0)));
 				if (plan > 0)
 					assert_true(arena_reached(flag, seq, arena_step(plan - 1, phases[k])));
-				assert_true(arena_reached(ARENA_FLAG(seq, ARENA_DONE), seq, arena_step(plan, phases[k])));
+				assert_true(
+				    arena_reached(ARENA_FLAG(seq, ARENA_DONE), seq, arena_step(plan, phases[k])));
 			}
 		}
 	}

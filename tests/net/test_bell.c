@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A lost wake-up shows as a test that does not end: nobody here sleeps with a limit, except where the limit is what is tested. */
+/* A lost wake-up shows as a test that does not end: nobody here sleeps with a limit, except where the limit is what is
+ * tested. */
 #include "node/bell.h"
 #include "support.h"
 
@@ -95,9 +96,9 @@ static void processes_take_turns(void **state)
 	munmap(table, sizeof *table);
 }
 
-/* A ring and an arm as close to each other as can be, again and again: only the fences decide here.  Both sides start a round together and
- * then wait a few turns of a loop, by lot.  Stores to lines that the other side owns stand before the ringer's own in its store buffer and
- * hold it up there. */
+/* A ring and an arm as close to each other as can be, again and again: only the fences decide here.  Both sides start a
+ * round together and then wait a few turns of a loop, by lot.  Stores to lines that the other side owns stand before
+ * the ringer's own in its store buffer and hold it up there. */
 enum { CLOSE_ROUNDS = 100000, COLD_LINES = 24 };
 
 struct duel {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of the caller's that others can map: what may be borrowed, what is refused, and that a mapping shows the same bytes. */
+/* Memory of the caller's that others can map: what may be borrowed, what is refused, and that a mapping shows the same
+ * bytes. */
 #include "node/borrow.h"
 
 #include "base/error.h"
@@ -65,7 +66,8 @@ static void test_refused(void **state)
 {
 	char name[64];
 	unsigned char *memory = shared_memory(true, name);
-	void *private = malloc(1 << 20), *anonymous = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *private = malloc(1 << 20),
+	     *anonymous = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	(void)state;
 	refused(private, 1 << 20, "private");

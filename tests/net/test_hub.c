@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The in-process transport as a bad network: what each fault does, and that it does the same again for the same seed. */
+/* The in-process transport as a bad network: what each fault does, and that it does the same again for the same
+ * seed. */
 #include "net/hub.h"
 #include "node/bell.h"
 #include "support.h"

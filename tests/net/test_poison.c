@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The word that carries the first failure of a node: who writes it at the same time, who looks, and who dies over it. */
+/* The word that carries the first failure of a node: who writes it at the same time, who looks, and who dies over
+ * it. */
 #include "node/poison.h"
 #include "support.h"
 
@@ -33,8 +34,8 @@ static void check_race(const struct race *race)
 	int winner = race->statuses[0] - 1;
 
 	assert_in_range(winner, 0, WRITERS - 1);
-	snprintf(expected, sizeof expected, "writer %d has this long sentence to say: %d%d%d%d%d", winner, winner, winner, winner, winner,
-	         winner);
+	snprintf(expected, sizeof expected, "writer %d has this long sentence to say: %d%d%d%d%d", winner, winner,
+	         winner, winner, winner, winner);
 	for (int i = 0; i < WRITERS; i++) {
 		assert_int_equal(race->statuses[i], winner + 1);
 		assert_string_equal(race->texts[i], expected);

@@ -67,7 +67,8 @@ static void attach_late_gets_what_came_before(void **state)
 	close_world(&world);
 }
 
-/* Messages for several absent ranks are mixed; each gets its own, also those that come after another has been served. */
+/* Messages for several absent ranks are mixed; each gets its own, also those that come after another has been
+ * served. */
 static void the_absent_do_not_disturb_each_other(void **state)
 {
 	struct world world;
@@ -76,16 +77,21 @@ static void the_absent_do_not_disturb_each_other(void **state)
 	open_world(&world, 3, false);
 	for (uint64_t round = 0; round < 3; round++) {
 		for (uint64_t key = 0; key < 30; key++) {
-			struct wire_header header = { .kind = WIRE_DATA, .comm = COMM + key % 3, .key = 1000 * round + key, .dst = 1 };
+			struct wire_header header = {
+				.kind = WIRE_DATA, .comm = COMM + key % 3, .key = 1000 * round + key, .dst = 1
+			};
 			unsigned char payload[3000];
 
 			fill(payload, payload_bytes_of(header.key), header.key);
-			assert_int_equal(pump_send(world.pumps[0], 1, &header, payload, payload_bytes_of(header.key), NULL), CHOIR_SUCCESS);
+			assert_int_equal(
+			    pump_send(world.pumps[0], 1, &header, payload, payload_bytes_of(header.key), NULL),
+			    CHOIR_SUCCESS);
 		}
 		while (drive(&world, 1))
 			;
 		/* The last one kept is of the comm that is attached last. */
-		assert_int_equal(pump_attach(world.pumps[1], COMM + 2 - round, 1, deliver, &world.boxes[2 - round]), CHOIR_SUCCESS);
+		assert_int_equal(pump_attach(world.pumps[1], COMM + 2 - round, 1, deliver, &world.boxes[2 - round]),
+		                 CHOIR_SUCCESS);
 		assert_int_equal(world.boxes[2 - round].n, 10 * (round + 1));
 	}
 	for (int i = 0; i < 3; i++)
@@ -161,7 +167,8 @@ static void *sender(void *ctx)
 	const struct actor *actor = ctx;
 
 	for (uint64_t key = 0; key < THREAD_MESSAGES; key++)
-		REQUIRE(send_key(actor->world, actor->me, (actor->me + (int)(key % 3)) % 3, key, NULL) == CHOIR_SUCCESS);
+		REQUIRE(send_key(actor->world, actor->me, (actor->me + (int)(key % 3)) % 3, key, NULL) ==
+		        CHOIR_SUCCESS);
 	return NULL;
 }
 

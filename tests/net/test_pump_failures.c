@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The pump when something ends early: strangers on the wire, aborts, ranks that go with sends in flight, and a transport that fails. */
+/* The pump when something ends early: strangers on the wire, aborts, ranks that go with sends in flight, and a
+ * transport that fails. */
 #include "pumps.h"
 
 static void strangers_are_refused(void **state)
@@ -17,7 +18,8 @@ static void strangers_are_refused(void **state)
 		open_world(&world, 2, true);
 		if (i == 3)
 			memcpy(packet, &header, sizeof header); /* ours, but torn */
-		assert_int_equal(world.transports[0]->ops->send(world.transports[0], 1, packet, lengths[i], &request), CHOIR_SUCCESS);
+		assert_int_equal(world.transports[0]->ops->send(world.transports[0], 1, packet, lengths[i], &request),
+		                 CHOIR_SUCCESS);
 		assert_int_equal(pump_drive(world.pumps[1], &progress), CHOIR_TRANSPORT);
 		assert_non_null(strstr(choir_last_error(), "endpoint 0"));
 		assert_int_equal(pump_drive(world.pumps[1], &progress), CHOIR_TRANSPORT);

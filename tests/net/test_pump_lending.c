@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The pump over a transport that lends: whoever claims late finds his bytes, and whoever has claimed keeps them.  The last test has threads. */
+/* The pump over a transport that lends: whoever claims late finds his bytes, and whoever has claimed keeps them.  The
+ * last test has threads. */
 #include "ends.h"
 #include "net/pump.h"
 
@@ -63,7 +64,9 @@ static uint64_t seed_of(int rank, uint64_t key)
 /* The next message for a rank. */
 static void send(struct pumps *pumps, int rank, size_t bytes)
 {
-	struct wire_header header = { .kind = WIRE_DATA, .comm = COMM, .key = (uint64_t)pumps->sent[rank - 1]++, .src = 0, .dst = rank };
+	struct wire_header header = {
+		.kind = WIRE_DATA, .comm = COMM, .key = (uint64_t)pumps->sent[rank - 1]++, .src = 0, .dst = rank
+	};
 	unsigned char data[RING];
 
 	fill(data, bytes, seed_of(rank, header.key));
@@ -81,7 +84,8 @@ static bool drive_both(struct pumps *pumps)
 
 static bool is_right(struct pump_message *message)
 {
-	return is_filled(pump_payload(message), message->payload_bytes, seed_of(message->header.dst, message->header.key));
+	return is_filled(pump_payload(message), message->payload_bytes,
+	                 seed_of(message->header.dst, message->header.key));
 }
 
 static void claim(struct queue *queue, int which, uint64_t key)
@@ -100,7 +104,8 @@ static int n_moved(const struct queue *queue)
 	return n;
 }
 
-/* Nobody claims anything: all the same everything arrives, many times what the ring holds.  Then one rank claims its newest first. */
+/* Nobody claims anything: all the same everything arrives, many times what the ring holds.  Then one rank claims its
+ * newest first. */
 static void late_claims_find_their_bytes(void **state)
 {
 	struct pumps pumps;
@@ -172,7 +177,8 @@ static void a_transport_need_not_say_what_is_overdue(void **state)
 		open_pumps(&pumps);
 		ops = *pumps.ends.t[1]->ops;
 		if (older)
-			ops.struct_size = offsetof(choir_transport_ops, overdue); /* what lies there is not to be called */
+			ops.struct_size =
+			    offsetof(choir_transport_ops, overdue); /* what lies there is not to be called */
 		else
 			ops.overdue = NULL;
 		pumps.ends.t[1]->ops = &ops;

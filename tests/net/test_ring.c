@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The ring of items in shared memory, both sides driven by hand: what fits, in which order room comes back; then two processes. */
+/* The ring of items in shared memory, both sides driven by hand: what fits, in which order room comes back; then two
+ * processes. */
 #include "base/ring.h"
 #include "support.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The shared-memory transport, its endpoints as processes and as threads: everybody sends to everybody, lengths 0 to several MB through
- * rings as small as 256 bytes.  Who has nothing to do sleeps without a limit, so a wake-up that is missing shows as a test that does not end.
- */
+/* The shared-memory transport, its endpoints as processes and as threads: everybody sends to everybody, lengths 0 to
+ * several MB through rings as small as 256 bytes.  Who has nothing to do sleeps without a limit, so a wake-up that is
+ * missing shows as a test that does not end. */
 #include "base/ring.h"
 #include "net/shm.h"
 #include "node/bell.h"
@@ -254,7 +254,8 @@ static void halves_may_be_left(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(shm_create(play.memory, i, 2, 256, no_wake, count_release, &released, &t[i]), CHOIR_SUCCESS);
+		assert_int_equal(shm_create(play.memory, i, 2, 256, no_wake, count_release, &released, &t[i]),
+		                 CHOIR_SUCCESS);
 	assert_int_equal(t[0]->ops->send(t[0], 1, data, sizeof data, &request), CHOIR_SUCCESS);
 	assert_non_null(request);
 	assert_int_equal(t[1]->ops->poll(t[1], &message, &arrived), CHOIR_SUCCESS);
@@ -285,9 +286,11 @@ static void overwritten_memory_is_an_error(void **state)
 		choir_message message;
 		int released = 0, arrived = 0;
 
-		assert_int_equal(shm_create(play.memory, 1, 2, 256, no_wake, count_release, &released, &t), CHOIR_SUCCESS);
+		assert_int_equal(shm_create(play.memory, 1, 2, 256, no_wake, count_release, &released, &t),
+		                 CHOIR_SUCCESS);
 		for (uint64_t pair = 0; pair < 4; pair++) {
-			struct ring *ring = (struct ring *)(void *)((unsigned char *)play.memory + pair * ring_span(256));
+			struct ring *ring =
+			    (struct ring *)(void *)((unsigned char *)play.memory + pair * ring_span(256));
 
 			ring->items[0].key[0] = wrong[i].length;
 			ring->items[0].at = wrong[i].at;

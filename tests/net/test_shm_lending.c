@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages that are lent where they lie in shared memory: room goes back in order, things move on, and the sends' order holds. */
+/* Messages that are lent where they lie in shared memory: room goes back in order, things move on, and the sends' order
+ * holds. */
 #include "ends.h"
 
 /* The message `number`, split anywhere into head and body. */
@@ -10,7 +11,8 @@ static bool send_now(struct ends *ends, uint64_t number, size_t bytes)
 	int done = -1;
 
 	fill(data, bytes, number);
-	assert_int_equal(ends->t[0]->ops->send_now(ends->t[0], 1, data, head, data + head, bytes - head, &done), CHOIR_SUCCESS);
+	assert_int_equal(ends->t[0]->ops->send_now(ends->t[0], 1, data, head, data + head, bytes - head, &done),
+	                 CHOIR_SUCCESS);
 	assert_true(done == 0 || done == 1);
 	return done;
 }
@@ -93,7 +95,8 @@ static void give_one(struct ends *ends, struct held *held, int which)
 {
 	give(ends, &held->messages[which], held->numbers[which]);
 	held->n--;
-	memmove(&held->messages[which], &held->messages[which + 1], (size_t)(held->n - which) * sizeof held->messages[0]);
+	memmove(&held->messages[which], &held->messages[which + 1],
+	        (size_t)(held->n - which) * sizeof held->messages[0]);
 	memmove(&held->numbers[which], &held->numbers[which + 1], (size_t)(held->n - which) * sizeof held->numbers[0]);
 }
 
@@ -117,7 +120,8 @@ static void take_all(struct ends *ends, struct held *held, uint64_t *next)
 	}
 }
 
-/* Whatever is held: once all is read and what is overdue came back, any message of one piece goes, also one that must begin at the front. */
+/* Whatever is held: once all is read and what is overdue came back, any message of one piece goes, also one that must
+ * begin at the front. */
 static void things_move_on_once_overdue_messages_come_back(void **state)
 {
 	(void)state;
@@ -178,7 +182,8 @@ static void pieces_wait_for_what_is_lent(void **state)
 	close_ends(&ends);
 }
 
-/* send_now: not past a full ring, not past sends that wait, not with more than one piece; and then it has done nothing. */
+/* send_now: not past a full ring, not past sends that wait, not with more than one piece; and then it has done
+ * nothing. */
 static void send_now_keeps_the_order(void **state)
 {
 	unsigned char waiting[1000];

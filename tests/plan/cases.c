@@ -37,8 +37,8 @@ bool case_layout(int which, int n, int *node_of)
 			node_of[r] = mixed[r % 7];
 			break;
 		}
-	return which == 0 || (which <= 1 && n > 1) || (which == 2 && n > 2) || (which == 3 && n > 3) || (which == 4 && n > 2) ||
-	       (which == 5 && n > 3);
+	return which == 0 || (which <= 1 && n > 1) || (which == 2 && n > 2) || (which == 3 && n > 3) ||
+	       (which == 4 && n > 2) || (which == 5 && n > 3);
 }
 
 int case_counts(int n, uint64_t slot, uint64_t *counts)

@@ -8,15 +8,16 @@
 #define CASE_MAX_RANKS 32
 #define CASE_LAYOUTS 6
 
-/* case_layout: fills node_of for layout number `which`; false if n ranks cannot be laid out so (or it was tried before). */
+/* case_layout: fills node_of for layout number `which`; false if n ranks cannot be laid out so (or it was tried
+ * before). */
 bool case_layout(int which, int n, int *node_of);
 
 /* case_counts: element counts for n ranks where `slot` elements fit a slot; returns how many (at most 12). */
 #define CASE_MAX_COUNTS 12
 int case_counts(int n, uint64_t slot, uint64_t *counts);
 
-/* case_blocks: block lengths in elements for allgatherv (n) and alltoallv (n * n), variant 0 .. CASE_BLOCKS - 1: all zero, small with
- * zeros, one much longer than a slot. */
+/* case_blocks: block lengths in elements for allgatherv (n) and alltoallv (n * n), variant 0 .. CASE_BLOCKS - 1: all
+ * zero, small with zeros, one much longer than a slot. */
 #define CASE_BLOCKS 4
 void case_blocks(int variant, size_t n_blocks, uint64_t slot, uint64_t *blocks);
 

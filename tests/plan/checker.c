@@ -18,7 +18,8 @@ static struct plan_rank *ranks_of(const struct world *world)
 static bool verdict(struct world *world, choir_status st)
 {
 	if (st != CHOIR_SUCCESS)
-		snprintf(world->why, sizeof world->why, "%s/%s", collective_name(world->algorithm->collective), choir_last_error());
+		snprintf(world->why, sizeof world->why, "%s/%s", collective_name(world->algorithm->collective),
+		         choir_last_error());
 	return st == CHOIR_SUCCESS;
 }
 

@@ -34,7 +34,8 @@ struct world {
 struct layout layout_make(int n, const int *node_of);
 void layout_free(struct layout *layout);
 
-/* checker_build: false if the algorithm does not take the case (why says so) or a builder failed; world_free either way. */
+/* checker_build: false if the algorithm does not take the case (why says so) or a builder failed; world_free either
+ * way. */
 bool checker_build(const struct algorithm *algorithm, const struct check_case *c, struct world *world);
 void world_free(struct world *world);
 

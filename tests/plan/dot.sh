@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What choir-plan --dot prints is a graph: Graphviz reads it where it is installed; in any case braces are balanced and each edge joins nodes that
-# are there.   usage: dot.sh CHOIR-PLAN FLAG...
+# What choir-plan --dot prints is a graph: Graphviz reads it where it is installed; in any case braces are balanced and
+# each edge joins nodes that are there.   usage: dot.sh CHOIR-PLAN FLAG...
 set -eu
 graph=$(mktemp)
 trap 'rm -f "$graph"' EXIT

@@ -11,7 +11,9 @@
 
 static struct check_case usual(int n, const int *node_of)
 {
-	return (struct check_case){ .n = n, .node_of = node_of, .elem_bytes = 4, .bytes = 9000, .slot_bytes = 4096, .message_bytes = 256 };
+	return (struct check_case){
+		.n = n, .node_of = node_of, .elem_bytes = 4, .bytes = 9000, .slot_bytes = 4096, .message_bytes = 256
+	};
 }
 
 static void build(enum collective collective, const char *name, const struct check_case *c, struct world *world)
@@ -97,7 +99,8 @@ static void a_wrong_block(void **state)
 	assert_false(is_right(&w));
 	world_free(&w);
 	twoshot(&w);
-	w.plans[1].refs[step_of(&w.plans[1], PLAN_REDUCE, 0)->src_first + 2].peer = 0; /* one rank twice, one not at all */
+	/* one rank twice, one not at all */
+	w.plans[1].refs[step_of(&w.plans[1], PLAN_REDUCE, 0)->src_first + 2].peer = 0;
 	wrong(&w, "wrong");
 	twoshot(&w);
 	step_of(&w.plans[0], PLAN_COPY, 0)->dst.peer = 1;
@@ -140,7 +143,8 @@ static void a_cycle(void **state)
 	build(COLLECTIVE_ALLREDUCE, "ring", &c, &w);
 	for (int r = 0; r < 3; r++) {
 		struct plan *p = &w.plans[r];
-		struct plan_step *send = step_of(p, PLAN_SEND_MSG, 0), *recv = step_of(p, PLAN_RECV_MSG, 0), swap = *send;
+		struct plan_step *send = step_of(p, PLAN_SEND_MSG, 0), *recv = step_of(p, PLAN_RECV_MSG, 0),
+				 swap = *send;
 		uint32_t before = (uint32_t)(send - p->steps);
 
 		assert_int_equal(recv - p->steps, before + 1);
@@ -280,10 +284,12 @@ static void buffers_of_peers(void **state)
 	wrong(&w, "not direct");
 }
 
-/* Which share of all deps is needed?  Every one dropped alone: either the checker objects or the dep was implied by others. */
+/* Which share of all deps is needed?  Every one dropped alone: either the checker objects or the dep was implied by
+ * others. */
 static void most_deps_matter(void **state)
 {
-	static const char *const names[] = { "oneshot", "twoshot", "ring", "recursive_doubling", "hier_ring", "hier_rd", "direct" };
+	static const char *const names[] = { "oneshot",   "twoshot", "ring",  "recursive_doubling",
+		                             "hier_ring", "hier_rd", "direct" };
 
 	(void)state;
 	for (size_t a = 0; a < sizeof names / sizeof *names; a++) {
@@ -301,7 +307,8 @@ static void most_deps_matter(void **state)
 			struct plan_step *step = &w.plans[1].steps[i];
 
 			for (uint32_t d = 0; d < step->n_deps; d++) {
-				uint32_t *deps = w.plans[1].deps + step->dep_first, last = deps[step->n_deps - 1], one = deps[d];
+				uint32_t *deps = w.plans[1].deps + step->dep_first, last = deps[step->n_deps - 1],
+					 one = deps[d];
 
 				deps[d] = last;
 				step->n_deps--;
@@ -324,10 +331,11 @@ static void most_deps_matter(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_missing_dep),   cmocka_unit_test(a_wrong_block),           cmocka_unit_test(a_wrong_message),
-		cmocka_unit_test(a_cycle),         cmocka_unit_test(wrong_marks),             cmocka_unit_test(another_order_on_one_rank),
-		cmocka_unit_test(staging),         cmocka_unit_test(flags_that_do_not_come),  cmocka_unit_test(most_deps_matter),
-		cmocka_unit_test(buffers_of_peers),
+		cmocka_unit_test(a_missing_dep),    cmocka_unit_test(a_wrong_block),
+		cmocka_unit_test(a_wrong_message),  cmocka_unit_test(a_cycle),
+		cmocka_unit_test(wrong_marks),      cmocka_unit_test(another_order_on_one_rank),
+		cmocka_unit_test(staging),          cmocka_unit_test(flags_that_do_not_come),
+		cmocka_unit_test(most_deps_matter), cmocka_unit_test(buffers_of_peers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

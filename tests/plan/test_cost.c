@@ -48,8 +48,15 @@ static struct plan_forecast forecast(enum collective collective, const char *nam
 	assert_non_null(algorithm);
 	assert_int_equal(plan_cost_create(n, node_of, costs, &cost), CHOIR_SUCCESS);
 	for (int r = 0; r < n; r++) {
-		struct algo_in in = { .layout = &layout, .me = r, .collective = collective, .elem_bytes = 4, .bytes = bytes,
-			              .send_direct = true, .recv_direct = true, .final_op = true, .slot_bytes = SLOT_BYTES,
+		struct algo_in in = { .layout = &layout,
+			              .me = r,
+			              .collective = collective,
+			              .elem_bytes = 4,
+			              .bytes = bytes,
+			              .send_direct = true,
+			              .recv_direct = true,
+			              .final_op = true,
+			              .slot_bytes = SLOT_BYTES,
 			              .message_bytes = 1u << 30 };
 		struct plan plan;
 
@@ -66,7 +73,8 @@ static struct plan_forecast forecast(enum collective collective, const char *nam
 	return out;
 }
 
-static double seconds(enum collective collective, const char *name, int n, int per_node, uint64_t bytes, const struct plan_costs *costs)
+static double seconds(enum collective collective, const char *name, int n, int per_node, uint64_t bytes,
+                      const struct plan_costs *costs)
 {
 	return forecast(collective, name, n, per_node, bytes, costs).seconds;
 }
@@ -90,12 +98,16 @@ static void ring_is_2_n_minus_1_steps(void **state)
 		struct plan_forecast f = forecast(COLLECTIVE_ALLREDUCE, "ring", n, 1, (uint64_t)m, &bare);
 
 		equals(f.seconds, wire);
-		equals(seconds(COLLECTIVE_ALLREDUCE, "ring", n, 1, (uint64_t)m, &adds), wire + (n - 1) * 2 * block / GAMMA);
-		equals(seconds(COLLECTIVE_ALLREDUCE, "ring", n, n, (uint64_t)m, &bare), wire); /* inside a node: the same rates were given */
+		equals(seconds(COLLECTIVE_ALLREDUCE, "ring", n, 1, (uint64_t)m, &adds),
+		       wire + (n - 1) * 2 * block / GAMMA);
+		/* inside a node: the same rates were given */
+		equals(seconds(COLLECTIVE_ALLREDUCE, "ring", n, n, (uint64_t)m, &bare), wire);
 		assert_int_equal(f.messages, 2 * n * (n - 1));
 		assert_int_equal(f.network_bytes, (uint64_t)(2 * (n - 1) * m));
-		equals(seconds(COLLECTIVE_REDUCE_SCATTER, "ring", n, 1, (uint64_t)block, &bare), (n - 1) * (ALPHA + block / BETA));
-		equals(seconds(COLLECTIVE_ALLGATHER, "ring", n, 1, (uint64_t)block, &bare), (n - 1) * (ALPHA + block / BETA));
+		equals(seconds(COLLECTIVE_REDUCE_SCATTER, "ring", n, 1, (uint64_t)block, &bare),
+		       (n - 1) * (ALPHA + block / BETA));
+		equals(seconds(COLLECTIVE_ALLGATHER, "ring", n, 1, (uint64_t)block, &bare),
+		       (n - 1) * (ALPHA + block / BETA));
 	}
 }
 
@@ -103,7 +115,8 @@ static void doubling_is_log_n_steps(void **state)
 {
 	(void)state;
 	for (int k = 1; k < 8; k++) {
-		equals(seconds(COLLECTIVE_ALLREDUCE, "recursive_doubling", 1 << k, 1, 6400, &bare), k * (ALPHA + 6400 / BETA));
+		equals(seconds(COLLECTIVE_ALLREDUCE, "recursive_doubling", 1 << k, 1, 6400, &bare),
+		       k * (ALPHA + 6400 / BETA));
 		equals(seconds(COLLECTIVE_BARRIER, "dissemination", 1 << k, 1, 0, &bare), k * ALPHA);
 		equals(seconds(COLLECTIVE_BARRIER, "dissemination", (1 << k) + 1, 1, 0, &bare), (k + 1) * ALPHA);
 	}
@@ -118,13 +131,16 @@ static void oneshot_is_a_copy_a_flag_and_a_sum(void **state)
 	costs.reduce_bytes_per_s = GAMMA;
 	costs.flag_s = FLAG;
 	for (int n = 2; n < 9; n++)
-		equals(seconds(COLLECTIVE_ALLREDUCE, "oneshot", n, n, 40000, &costs), 40000 / COPY + FLAG + n * 40000 / GAMMA);
+		equals(seconds(COLLECTIVE_ALLREDUCE, "oneshot", n, n, 40000, &costs),
+		       40000 / COPY + FLAG + n * 40000 / GAMMA);
 	costs.step_s = 1e-7; /* put, publish, reduce; an AWAIT costs nothing */
-	equals(seconds(COLLECTIVE_ALLREDUCE, "oneshot", 4, 4, 40000, &costs), 40000 / COPY + FLAG + 4 * 40000 / GAMMA + 3e-7);
+	equals(seconds(COLLECTIVE_ALLREDUCE, "oneshot", 4, 4, 40000, &costs),
+	       40000 / COPY + FLAG + 4 * 40000 / GAMMA + 3e-7);
 }
 
 /* Plans written by hand: from[i] sends bytes[i] to to[i], all at once. */
-static double sends(int n, const int *node_of, const struct plan_costs *costs, size_t n_sends, const int *from, const int *to, uint64_t bytes)
+static double sends(int n, const int *node_of, const struct plan_costs *costs, size_t n_sends, const int *from,
+                    const int *to, uint64_t bytes)
 {
 	struct plan_cost *cost;
 	struct plan_forecast f;
@@ -169,7 +185,8 @@ static void ranks_of_a_node_share_its_ways(void **state)
 	costs.network.overhead_s = 1e-6;
 	costs.network.copies = 1;
 	costs.copy_bytes_per_s = COPY;
-	equals(sends(2, (int[]){ 0, 1 }, &costs, 1, (int[]){ 0 }, (int[]){ 1 }, 1000000), ALPHA + wire + 2e-6 + 2e6 / COPY);
+	equals(sends(2, (int[]){ 0, 1 }, &costs, 1, (int[]){ 0 }, (int[]){ 1 }, 1000000),
+	       ALPHA + wire + 2e-6 + 2e6 / COPY);
 }
 
 /* Ready steps are done in the plan's order: the message leaves after the copies before it, not after those behind. */
@@ -221,23 +238,33 @@ static void more_bytes_take_longer(void **state)
 		static const uint64_t sizes[] = { 0, 4, 64 * 6, 4096 * 6, 65536 * 6, 1 << 21 };
 		double last = 0;
 
-		if (algorithms[i].collective != COLLECTIVE_ALLREDUCE && algorithms[i].collective != COLLECTIVE_BROADCAST)
+		if (algorithms[i].collective != COLLECTIVE_ALLREDUCE &&
+		    algorithms[i].collective != COLLECTIVE_BROADCAST)
 			continue;
 		for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-			int n = strcmp(algorithms[i].name, "single") == 0 ? 1 : 6, per_node = strncmp(algorithms[i].name, "hier", 4) == 0 ? 2 : n;
-			struct layout layout =
-			    layout_make(n, (int[]){ 0, 0, per_node == 2, per_node == 2, 2 * (per_node == 2), 2 * (per_node == 2) });
-			struct algo_in in = { .layout = &layout, .collective = algorithms[i].collective, .elem_bytes = 4, .bytes = sizes[s],
-				              .send_direct = true, .recv_direct = true, .slot_bytes = SLOT_BYTES, .message_bytes = 1u << 30 };
+			int n = strcmp(algorithms[i].name, "single") == 0 ? 1 : 6,
+			    per_node = strncmp(algorithms[i].name, "hier", 4) == 0 ? 2 : n;
+			struct layout layout = layout_make(
+			    n, (int[]){ 0, 0, per_node == 2, per_node == 2, 2 * (per_node == 2), 2 * (per_node == 2) });
+			struct algo_in in = { .layout = &layout,
+				              .collective = algorithms[i].collective,
+				              .elem_bytes = 4,
+				              .bytes = sizes[s],
+				              .send_direct = true,
+				              .recv_direct = true,
+				              .slot_bytes = SLOT_BYTES,
+				              .message_bytes = 1u << 30 };
 			bool fits = !algorithms[i].unfit(&in);
 			double now = 0;
 
 			layout_free(&layout);
 			if (!fits)
 				continue;
-			now = seconds(algorithms[i].collective, algorithms[i].name, n, per_node, sizes[s], &plan_costs_default);
+			now = seconds(algorithms[i].collective, algorithms[i].name, n, per_node, sizes[s],
+			              &plan_costs_default);
 			if (now < last * 0.999)
-				fail_msg("%s/%s: %lu bytes in %g s, fewer in %g s", collective_name(algorithms[i].collective), algorithms[i].name,
+				fail_msg("%s/%s: %lu bytes in %g s, fewer in %g s",
+				         collective_name(algorithms[i].collective), algorithms[i].name,
 				         (unsigned long)sizes[s], now, last);
 			last = now;
 		}

@@ -39,7 +39,8 @@ static void block_table(void **state)
 			assert_int_equal(block_off(table[t].bytes, table[t].n, table[t].unit, i), table[t].offs[i]);
 }
 
-/* Blocks follow each other, cover everything, begin on units, differ by one unit at most, and none exceeds block_max. */
+/* Blocks follow each other, cover everything, begin on units, differ by one unit at most, and none exceeds
+ * block_max. */
 static void blocks_cover(void **state)
 {
 	static const uint64_t elems[] = { 1, 2, 4, 8, 12, 16 };
@@ -86,8 +87,8 @@ static void chunks_cover(void **state)
 		}
 }
 
-/* Reduce-scatter: what I receive my neighbour sends in the same step; what I get I send next; every block passes all members and ends at
- * its owner.  Allgather: starts with the block owned, ends with all of them. */
+/* Reduce-scatter: what I receive my neighbour sends in the same step; what I get I send next; every block passes all
+ * members and ends at its owner.  Allgather: starts with the block owned, ends with all of them. */
 static void ring_visits_all(void **state)
 {
 	(void)state;
@@ -124,7 +125,8 @@ static void tree_spans(void **state)
 {
 	static const struct {
 		int v, radix, parent;
-	} parents[] = { { 6, 2, 4 }, { 5, 2, 4 }, { 8, 2, 0 }, { 6, 1, 5 }, { 7, 4, 4 }, { 12, 4, 0 }, { 24, 4, 16 }, { 16, 4, 0 } };
+	} parents[] = { { 6, 2, 4 }, { 5, 2, 4 },  { 8, 2, 0 },   { 6, 1, 5 },
+		        { 7, 4, 4 }, { 12, 4, 0 }, { 24, 4, 16 }, { 16, 4, 0 } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof parents / sizeof *parents; i++)
@@ -145,7 +147,8 @@ static void tree_spans(void **state)
 				}
 				assert_true(mine <= TREE_MOST_CHILDREN);
 				assert_int_equal(mine == 0, tree_is_leaf(v, radix, n));
-				/* tree_reduce counts on it: but for chains, who has children has a nearest one, and that one is a leaf. */
+				/* tree_reduce counts on it: but for chains, who has children has a nearest one, and
+				 * that one is a leaf. */
 				assert_true(mine == 0 || radix == 1 || tree_is_leaf(v + 1, radix, n));
 				children += mine;
 			}

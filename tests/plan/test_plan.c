@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The plan itself: its text, its growth, and what happens when memory ends (calloc and realloc are wrapped by the linker). */
+/* The plan itself: its text, its growth, and what happens when memory ends (calloc and realloc are wrapped by the
+ * linker). */
 #include "plan/cases.h"
 
 #include <setjmp.h>
@@ -48,7 +49,9 @@ static char *text_of(const struct plan *plan, void (*dump)(const struct plan *, 
 
 static void builds_oneshot(struct world *world)
 {
-	struct check_case c = { .n = 2, .elem_bytes = 4, .bytes = 400, .slot_bytes = 4096, .message_bytes = 256, .recv_staged = true };
+	struct check_case c = {
+		.n = 2, .elem_bytes = 4, .bytes = 400, .slot_bytes = 4096, .message_bytes = 256, .recv_staged = true
+	};
 
 	assert_true(checker_build(algo_find(COLLECTIVE_ALLREDUCE, "oneshot"), &c, world));
 }
@@ -61,12 +64,13 @@ static void dumps_text(void **state)
 	(void)state;
 	builds_oneshot(&world);
 	text = text_of(&world.plans[1], plan_dump);
-	assert_string_equal(text, "plan oneshot: 5 steps, scratch 448 B, slot 4096 B, phases 1\n"
-	                          "   0 copy slot(1)+0 <- send+0 400 B  # put\n"
-	                          "   1 publish phase 1 after 0  # input there\n"
-	                          "   2 await all phase 1  # all there\n"
-	                          "   3 reduce scratch+0 <- slot(0)+0, send+0 400 B raw:all final after 2  # reduce all\n"
-	                          "   4 copy recv+0 <- scratch+0 400 B after 3  # stage out\n");
+	assert_string_equal(text,
+	                    "plan oneshot: 5 steps, scratch 448 B, slot 4096 B, phases 1\n"
+	                    "   0 copy slot(1)+0 <- send+0 400 B  # put\n"
+	                    "   1 publish phase 1 after 0  # input there\n"
+	                    "   2 await all phase 1  # all there\n"
+	                    "   3 reduce scratch+0 <- slot(0)+0, send+0 400 B raw:all final after 2  # reduce all\n"
+	                    "   4 copy recv+0 <- scratch+0 400 B after 3  # stage out\n");
 	free(text);
 	world_free(&world);
 }
@@ -97,8 +101,8 @@ static void dumps_dot(void **state)
 	builds_oneshot(&world);
 	text = text_of(&world.plans[0], plan_dump_dot);
 	assert_non_null(strstr(text, "digraph \"oneshot\" {"));
-	assert_non_null(
-	    strstr(text, "s3 [fillcolor=lightsalmon label=\"3 reduce all\\nreduce scratch+0 <- send+0, slot(1)+0 400 B raw:all final\"];"));
+	assert_non_null(strstr(text, "s3 [fillcolor=lightsalmon label=\"3 reduce all\\nreduce scratch+0 <- send+0, "
+	                             "slot(1)+0 400 B raw:all final\"];"));
 	assert_non_null(strstr(text, "\ts2 -> s3;\n"));
 	assert_non_null(strstr(text, "}\n"));
 	free(text);
@@ -122,7 +126,8 @@ static void gathers_deps_and_sources(void **state)
 		plan_need(&plan, i);
 		plan_source(&plan, plan_slot(0, i * 4));
 	}
-	last = plan_reduce(&plan, plan_at(PLAN_SCRATCH, 0), NULL, 0, PLAN_RAW_ALL, true, 4, (plan_id[]){ PLAN_NO_STEP, 4999, 4999 }, 3, "many");
+	last = plan_reduce(&plan, plan_at(PLAN_SCRATCH, 0), NULL, 0, PLAN_RAW_ALL, true, 4,
+	                   (plan_id[]){ PLAN_NO_STEP, 4999, 4999 }, 3, "many");
 	assert_int_equal(plan.steps[last].n_deps, 3001);
 	assert_int_equal(plan.steps[last].n_src, 3000);
 	assert_int_equal(plan.refs[plan.steps[last].src_first + 2999].off, 2999 * 4);
@@ -184,8 +189,15 @@ static void survives_the_end_of_memory(void **state)
 	(void)state;
 	case_blocks(2, 25, 1024, blocks);
 	for (size_t i = 0; i < n_algorithms; i++) {
-		struct algo_in in = { .layout = &layout, .me = 1, .collective = algorithms[i].collective, .elem_bytes = 1, .bytes = 20000,
-			              .block_bytes = blocks, .root = 1, .slot_bytes = 4096, .message_bytes = 256 };
+		struct algo_in in = { .layout = &layout,
+			              .me = 1,
+			              .collective = algorithms[i].collective,
+			              .elem_bytes = 1,
+			              .bytes = 20000,
+			              .block_bytes = blocks,
+			              .root = 1,
+			              .slot_bytes = 4096,
+			              .message_bytes = 256 };
 		choir_status st = CHOIR_NO_MEMORY;
 
 		if (algorithms[i].unfit(&in))
@@ -197,7 +209,8 @@ static void survives_the_end_of_memory(void **state)
 			allocations_left = left;
 			st = algorithms[i].build(&in, &plan);
 			allocations_left = -1;
-			assert_true(st == CHOIR_SUCCESS || (st == CHOIR_NO_MEMORY && strstr(choir_last_error(), "no memory for")));
+			assert_true(st == CHOIR_SUCCESS ||
+			            (st == CHOIR_NO_MEMORY && strstr(choir_last_error(), "no memory for")));
 			assert_true(left < 100);
 			plan_fini(&plan);
 		}

@@ -10,8 +10,10 @@
 
 #include <cmocka.h>
 
-static const char *const collectives[] = { "allreduce", "reduce_scatter", "reduce_scatterv", "allgather", "allgatherv", "alltoall",
-	                                   "alltoallv", "broadcast",      "reduce",          "barrier",   "send",       "recv" };
+static const char *const collectives[] = { "allreduce", "reduce_scatter", "reduce_scatterv",
+	                                   "allgather", "allgatherv",     "alltoall",
+	                                   "alltoallv", "broadcast",      "reduce",
+	                                   "barrier",   "send",           "recv" };
 
 static choir_plan_options usual(const char *collective, int ranks, int per_node)
 {
@@ -219,7 +221,8 @@ static void costs_count(void **state)
 	o.algorithm = "ring";
 	o.bytes = 8 * 64000;
 	assert_int_equal(choir_plan_predict(&o, &costs, &p, NULL), CHOIR_SUCCESS);
-	assert_true(p.seconds > 14 * 74e-6 * 0.999999 && p.seconds < 14 * 74e-6 * 1.000001); /* 10 us and 64 KB at 1 GB/s, 14 times */
+	/* 10 us and 64 KB at 1 GB/s, 14 times */
+	assert_true(p.seconds > 14 * 74e-6 * 0.999999 && p.seconds < 14 * 74e-6 * 1.000001);
 	assert_int_equal(p.messages, 14 * 8);
 	assert_int_equal(p.network_bytes, 14 * 8 * 64000);
 }
@@ -257,9 +260,14 @@ static void too_many_bytes_to_check(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_algorithm_is_right), cmocka_unit_test(rules_are_followed), cmocka_unit_test(prints_all_formats),
-		cmocka_unit_test(bad_options_are_named),    cmocka_unit_test(costs_count),        cmocka_unit_test(other_arguments_are_checked),
-		cmocka_unit_test(too_many_steps_to_check),  cmocka_unit_test(too_many_bytes_to_check),
+		cmocka_unit_test(every_algorithm_is_right),
+		cmocka_unit_test(rules_are_followed),
+		cmocka_unit_test(prints_all_formats),
+		cmocka_unit_test(bad_options_are_named),
+		cmocka_unit_test(costs_count),
+		cmocka_unit_test(other_arguments_are_checked),
+		cmocka_unit_test(too_many_steps_to_check),
+		cmocka_unit_test(too_many_bytes_to_check),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

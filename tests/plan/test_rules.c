@@ -13,19 +13,35 @@
 
 static const char *chosen(const struct rules *rules, uint64_t bytes, bool shared)
 {
-	static const int node_of[] = { 0, 0, 0 }, place_of[] = { 0, 1, 2 }, node_size[] = { 3 }, node_first[] = { 0, 3 }, ranks[] = { 0, 1, 2 };
-	const struct layout layout = { .n = 3, .n_nodes = 1, .node_of = node_of, .place_of = place_of, .node_size = node_size,
-				       .node_first = node_first, .node_ranks = ranks, .min_node_size = 3, .max_node_size = 3 };
-	const struct algo_in in = { .layout = &layout, .collective = COLLECTIVE_ALLREDUCE, .elem_bytes = 4, .bytes = bytes, .send_direct = true,
-				    .recv_direct = true, .shared = shared, .slot_bytes = 1 << 20, .message_bytes = 1 << 16 };
+	static const int node_of[] = { 0, 0, 0 }, place_of[] = { 0, 1, 2 }, node_size[] = { 3 },
+			 node_first[] = { 0, 3 }, ranks[] = { 0, 1, 2 };
+	const struct layout layout = { .n = 3,
+		                       .n_nodes = 1,
+		                       .node_of = node_of,
+		                       .place_of = place_of,
+		                       .node_size = node_size,
+		                       .node_first = node_first,
+		                       .node_ranks = ranks,
+		                       .min_node_size = 3,
+		                       .max_node_size = 3 };
+	const struct algo_in in = { .layout = &layout,
+		                    .collective = COLLECTIVE_ALLREDUCE,
+		                    .elem_bytes = 4,
+		                    .bytes = bytes,
+		                    .send_direct = true,
+		                    .recv_direct = true,
+		                    .shared = shared,
+		                    .slot_bytes = 1 << 20,
+		                    .message_bytes = 1 << 16 };
 
 	return rules_choose(rules, &in)->name;
 }
 
 static void the_first_rule_that_holds_decides(void **state)
 {
-	static const char text[] = "# measured\nbroadcast: 0- slots\n\nallreduce:\n\tranks=3 & 64k- direct # where memory is shared\n"
-				   "\tnodes=1 & ranks=3 & 4k-1m twoshot; ranks<3 0- ring\n\tnodes>=1 & 2m-4m recursive_doubling\n";
+	static const char text[] =
+	    "# measured\nbroadcast: 0- slots\n\nallreduce:\n\tranks=3 & 64k- direct # where memory is shared\n"
+	    "\tnodes=1 & ranks=3 & 4k-1m twoshot; ranks<3 0- ring\n\tnodes>=1 & 2m-4m recursive_doubling\n";
 	struct rules rules;
 
 	(void)state;
@@ -45,16 +61,17 @@ static void assert_costs(const char *text, enum link_class link, enum cost_term 
 
 	assert_int_equal(rules_parse(text, &rules), CHOIR_SUCCESS);
 	if (rules.costs.ns[link][term] != ns)
-		fail_msg("\"%s\": %s %s is %g, not %g", text != NULL ? text : "", link_costs_links[link], link_costs_terms[term],
-		         (double)rules.costs.ns[link][term], (double)ns);
+		fail_msg("\"%s\": %s %s is %g, not %g", text != NULL ? text : "", link_costs_links[link],
+		         link_costs_terms[term], (double)rules.costs.ns[link][term], (double)ns);
 	rules_free(&rules);
 }
 
 /* What is not given stays; of what is given twice the first counts, as of rules. */
 static void costs_are_read(void **state)
 {
-	static const char text[] = "costs: network alpha=70000 beta=9.25; shared merge=7 # measured\n\tnode fold = 0\nallreduce: 0- ring\n"
-				   "costs: network beta=1 sigma=0.5";
+	static const char text[] =
+	    "costs: network alpha=70000 beta=9.25; shared merge=7 # measured\n\tnode fold = 0\nallreduce: 0- ring\n"
+	    "costs: network beta=1 sigma=0.5";
 
 	(void)state;
 	assert_costs(NULL, LINK_NETWORK, COST_ALPHA, 60000);
@@ -69,7 +86,8 @@ static void costs_are_read(void **state)
 
 static void mistakes_have_a_line_and_a_word(void **state)
 {
-	static const struct { const char *text, *says[3]; } wrong[] = {
+	static const struct { const char *text, *says[3];
+	} wrong[] = {
 		{ "allreduce: 0-16q oneshot", { "line 1", "has no algorithm 'q'", NULL } },
 		{ "allreduce: 0- oneshot\n\nallgather: 0- slots\nallreduce: 16k- rong", { "line 4", "'rong'", NULL } },
 		{ "\n\nallreduces: 0- ring", { "line 3", "\"allreduces\"", NULL } },
@@ -79,7 +97,8 @@ static void mistakes_have_a_line_and_a_word(void **state)
 		{ "allreduce: 0- ring 5", { "line 1", "';' after a rule", "'5'" } },
 		{ "allreduce: 0-\n", { "line 1", "an algorithm", "the end of the line" } },
 		{ "costs: wan alpha=5", { "line 1", "shared, node or network", "'wan'" } },
-		{ "costs:\n\tnetwork alpha=5\n\tnetwork gamma=5", { "line 3", "alpha, beta, sigma, merge or fold", "'gamma=5'" } },
+		{ "costs:\n\tnetwork alpha=5\n\tnetwork gamma=5",
+		  { "line 3", "alpha, beta, sigma, merge or fold", "'gamma=5'" } },
 		{ "costs: network alpha 5", { "line 1", "'=' and a number", "'5'" } },
 		{ "costs: network alpha=-5", { "line 1", "a number of nanoseconds", "'-5'" } },
 		{ "costs: network alpha=1000000000001", { "line 1", "a number of nanoseconds", NULL } },

@@ -7,7 +7,8 @@
 struct layout layout_make(int n, const int *node_of)
 {
 	struct layout l = { .n = n };
-	int *node = calloc((size_t)n, sizeof(int)), *place = calloc((size_t)n, sizeof(int)), *ranks = calloc((size_t)n, sizeof(int));
+	int *node = calloc((size_t)n, sizeof(int)), *place = calloc((size_t)n, sizeof(int)),
+	    *ranks = calloc((size_t)n, sizeof(int));
 	int *size = calloc((size_t)n + 1, sizeof(int)), *first = calloc((size_t)n + 2, sizeof(int));
 
 	for (int r = 0; r < n; r++) {
@@ -48,7 +49,8 @@ static void displace(struct world *world, const struct check_case *c, int me)
 		int block = (me + i) % c->n;
 
 		world->displacements[me * c->n + block] = at;
-		at += (c->block_bytes ? c->block_bytes[matrix ? block * c->n + me : block] : c->bytes) + 7 * c->elem_bytes;
+		at += (c->block_bytes ? c->block_bytes[matrix ? block * c->n + me : block] : c->bytes) +
+		      7 * c->elem_bytes;
 	}
 }
 
@@ -85,17 +87,27 @@ static bool replaces(const struct check_case *c, enum collective collective)
 static struct algo_in input_of(struct world *world, const struct check_case *c, enum collective collective, int me)
 {
 	struct algo_in in = {
-		.layout = &world->layout, .me = me, .collective = collective, .elem_bytes = c->elem_bytes, .bytes = c->bytes,
-		.block_bytes = c->block_bytes, .root = c->root, .in_place = c->in_place, .send_direct = !c->send_staged,
-		.recv_direct = !c->recv_staged, .final_op = true,
-		.slot_bytes = c->slot_bytes, .message_bytes = c->message_bytes,
+		.layout = &world->layout,
+		.me = me,
+		.collective = collective,
+		.elem_bytes = c->elem_bytes,
+		.bytes = c->bytes,
+		.block_bytes = c->block_bytes,
+		.root = c->root,
+		.in_place = c->in_place,
+		.send_direct = !c->send_staged,
+		.recv_direct = !c->recv_staged,
+		.final_op = true,
+		.slot_bytes = c->slot_bytes,
+		.message_bytes = c->message_bytes,
 	};
 
 	in.shared = !c->send_staged && !c->recv_staged && !replaces(c, collective);
 	if (c->displaced) {
 		displace(world, c, me);
 		in.send_off = collective == COLLECTIVE_ALLTOALLV ? world->send_displacements : NULL;
-		*(collective == COLLECTIVE_ALLTOALLV ? &in.recv_off : &in.block_off) = world->displacements + (size_t)me * (size_t)c->n;
+		*(collective == COLLECTIVE_ALLTOALLV ? &in.recv_off : &in.block_off) =
+		    world->displacements + (size_t)me * (size_t)c->n;
 	}
 	if (c->in_place && (collective == COLLECTIVE_ALLGATHER || collective == COLLECTIVE_ALLGATHERV))
 		in.in_place_off = gather_off(&in, me);
@@ -140,8 +152,10 @@ bool checker_build(const struct algorithm *algorithm, const struct check_case *c
 			snprintf(world->why, sizeof world->why, "unfit: %s", unfit);
 			return false;
 		}
-		if ((role ? role->build(&world->ins[r], &world->plans[r]) : plan_finish(&world->plans[r])) != CHOIR_SUCCESS) {
-			snprintf(world->why, sizeof world->why, "%s, rank %d: builder failed: %s", algorithm->name, r, choir_last_error());
+		if ((role ? role->build(&world->ins[r], &world->plans[r]) : plan_finish(&world->plans[r])) !=
+		    CHOIR_SUCCESS) {
+			snprintf(world->why, sizeof world->why, "%s, rank %d: builder failed: %s", algorithm->name, r,
+			         choir_last_error());
 			return false;
 		}
 	}

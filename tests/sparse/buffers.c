@@ -25,9 +25,12 @@ void buffers_open(choir_device *of)
 
 	device = of;
 	assert_int_equal(clGetDeviceInfo(of->id, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL), CL_SUCCESS);
-	usm.host_alloc = (clHostMemAllocINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clHostMemAllocINTEL");
-	usm.shared_alloc = (clSharedMemAllocINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clSharedMemAllocINTEL");
-	usm.device_alloc = (clDeviceMemAllocINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clDeviceMemAllocINTEL");
+	usm.host_alloc =
+	    (clHostMemAllocINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clHostMemAllocINTEL");
+	usm.shared_alloc =
+	    (clSharedMemAllocINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clSharedMemAllocINTEL");
+	usm.device_alloc =
+	    (clDeviceMemAllocINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clDeviceMemAllocINTEL");
 	usm.free = (clMemFreeINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clMemFreeINTEL");
 }
 
@@ -91,8 +94,9 @@ void buffer_read(choir_buffer buffer, void *to, size_t bytes)
 	if (bytes == 0)
 		return;
 	if (buffer.kind == CHOIR_BUFFER_MEM)
-		assert_int_equal(clEnqueueReadBuffer(dev_queue(device), buffer.base, CL_TRUE, buffer.offset_bytes, bytes, to, 0, NULL, NULL),
-				 CL_SUCCESS);
+		assert_int_equal(clEnqueueReadBuffer(dev_queue(device), buffer.base, CL_TRUE, buffer.offset_bytes,
+		                                     bytes, to, 0, NULL, NULL),
+		                 CL_SUCCESS);
 	else
 		copy(buffer.kind, to, (unsigned char *)buffer.base + buffer.offset_bytes, bytes);
 }

@@ -46,7 +46,8 @@ static int64_t draw(const struct coalesce_shape *shape, const int64_t *before, s
 	return (int64_t)(shape->base + random % shape->range);
 }
 
-void coalesce_case_make(const struct coalesce_shape *shape, choir_dtype dtype, bool specials, uint64_t seed, struct reference_pairs *out)
+void coalesce_case_make(const struct coalesce_shape *shape, choir_dtype dtype, bool specials, uint64_t seed,
+                        struct reference_pairs *out)
 {
 	out->count = shape->n;
 	out->ind = malloc((shape->n + 1) * sizeof *out->ind);
@@ -90,7 +91,8 @@ static size_t keep_distinct(struct reference_pairs *all, size_t from, size_t cou
 }
 
 /* Deals the pairs to lists, each half of what is left; lists that are not raw are coalesced.  counts: [n_src]. */
-static void deal(const struct coalesce_shape *shape, const struct reference_pairs *in, size_t row, bool raw, struct reference_pairs *out, size_t *counts)
+static void deal(const struct coalesce_shape *shape, const struct reference_pairs *in, size_t row, bool raw,
+                 struct reference_pairs *out, size_t *counts)
 {
 	size_t at = 0;
 
@@ -125,8 +127,9 @@ static void check_guard(const unsigned char *p)
 }
 
 /* One route on one input, dealt to lists, written with sentinels behind both outputs. */
-static void one_route(choir_device *device, const struct coalesce_shape *shape, choir_dtype dtype, choir_op op, bool raw,
-                      const struct reference_pairs *in, const size_t *counts, uint32_t ind_bytes, enum route route)
+static void one_route(choir_device *device, const struct coalesce_shape *shape, choir_dtype dtype, choir_op op,
+                      bool raw, const struct reference_pairs *in, const size_t *counts, uint32_t ind_bytes,
+                      enum route route)
 {
 	struct coalesce_source *src = calloc(shape->n_src, sizeof *src);
 	size_t row = shape->width * choir_dtype_bytes(dtype), at = 0, bad = 0;
@@ -134,16 +137,26 @@ static void one_route(choir_device *device, const struct coalesce_shape *shape, 
 	unsigned char *stored = malloc(in->count * 8 + 8), *ind, *val;
 	struct reference_pairs want;
 	struct coalesce job;
-	struct coalesce_call call = { .dtype = dtype, .op = op, .width = shape->width, .raw = raw, .final = !raw, .n_ranks = 3, .src = src,
-				      .n_src = shape->n_src };
+	struct coalesce_call call = { .dtype = dtype,
+		                      .op = op,
+		                      .width = shape->width,
+		                      .raw = raw,
+		                      .final = !raw,
+		                      .n_ranks = 3,
+		                      .src = src,
+		                      .n_src = shape->n_src };
 
-	call.range = (struct index_range){ .lo = (int64_t)shape->base, .hi = (int64_t)(shape->base + shape->range - 1) };
+	call.range =
+	    (struct index_range){ .lo = (int64_t)shape->base, .hi = (int64_t)(shape->base + shape->range - 1) };
 	if (ind_bytes == 4 && call.range.hi > INT32_MAX)
 		in_form = index_form_of(call.range);
 	out_form = index_form_of(call.range);
 	index_convert(stored, in_form, in->ind, (struct index_form){ .bytes = 8 }, in->count);
 	for (uint32_t s = 0; s < shape->n_src; s++) {
-		src[s].pairs = (struct pairs){ .ind = stored + at * in_form.bytes, .rows = in->val + at * row, .count = counts[s], .form = in_form };
+		src[s].pairs = (struct pairs){ .ind = stored + at * in_form.bytes,
+			                       .rows = in->val + at * row,
+			                       .count = counts[s],
+			                       .form = in_form };
 		at += counts[s];
 	}
 	reference_coalesce(in, shape->width, dtype, op, raw, !raw, 3, &want);
@@ -158,13 +171,13 @@ static void one_route(choir_device *device, const struct coalesce_shape *shape, 
 		job.on_device->route = &coalesce_route_sort;
 	coalesce_case_run(&job, ind, out_form, val);
 	if (job.count != want.count)
-		fail_msg("%s %s %s %s: %zu distinct, not %zu", shape->name, route_names[route], choir_dtype_name(dtype), choir_op_name(op),
-			 (size_t)job.count, want.count);
+		fail_msg("%s %s %s %s: %zu distinct, not %zu", shape->name, route_names[route], choir_dtype_name(dtype),
+		         choir_op_name(op), (size_t)job.count, want.count);
 	for (size_t i = 0; i < want.count; i++)
 		assert_int_equal(index_at(ind, out_form, i), want.ind[i]);
 	if (!reference_same(dtype, val, want.val, want.count * shape->width, &bad))
-		fail_msg("%s %s %s %s raw %d: element %zu differs", shape->name, route_names[route], choir_dtype_name(dtype),
-			 choir_op_name(op), raw, bad);
+		fail_msg("%s %s %s %s raw %d: element %zu differs", shape->name, route_names[route],
+		         choir_dtype_name(dtype), choir_op_name(op), raw, bad);
 	check_guard(ind + want.count * out_form.bytes);
 	check_guard(val + want.count * row);
 	coalesce_fini(&job);
@@ -176,7 +189,8 @@ static void one_route(choir_device *device, const struct coalesce_shape *shape, 
 }
 
 /* Is the route one for such pairs?  Of several that fit the library takes the first. */
-static bool fits(choir_device *device, const struct coalesce_shape *shape, choir_dtype dtype, choir_op op, bool raw, enum route route)
+static bool fits(choir_device *device, const struct coalesce_shape *shape, choir_dtype dtype, choir_op op, bool raw,
+                 enum route route)
 {
 	struct index_range range = { .lo = (int64_t)shape->base, .hi = (int64_t)(shape->base + shape->range - 1) };
 
@@ -184,10 +198,12 @@ static bool fits(choir_device *device, const struct coalesce_shape *shape, choir
 		return reduce_kernel_supported(device, dtype, op) == CHOIR_SUCCESS;
 	if (route == BITMAP)
 		return shape->range <= 1u << 24;
-	return route != BUCKETS || (shape->width == 1 && shape->n_src == 1 && (raw || !reduce_has_final(op)) && bucket_fits(range, shape->n));
+	return route != BUCKETS || (shape->width == 1 && shape->n_src == 1 && (raw || !reduce_has_final(op)) &&
+	                            bucket_fits(range, shape->n));
 }
 
-void coalesce_case_check(choir_device *device, const struct coalesce_shape *shape, choir_dtype dtype, choir_op op, uint32_t ind_bytes, bool specials)
+void coalesce_case_check(choir_device *device, const struct coalesce_shape *shape, choir_dtype dtype, choir_op op,
+                         uint32_t ind_bytes, bool specials)
 {
 	enum route n_routes = device == NULL ? KERNEL : N_ROUTES;
 	struct reference_pairs in, dealt;

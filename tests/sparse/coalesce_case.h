@@ -17,13 +17,16 @@ struct coalesce_shape {
 	uint32_t n_src;       /* lists the pairs are dealt to */
 };
 
-void coalesce_case_make(const struct coalesce_shape *shape, choir_dtype dtype, bool specials, uint64_t seed, struct reference_pairs *out);
+void coalesce_case_make(const struct coalesce_shape *shape, choir_dtype dtype, bool specials, uint64_t seed,
+                        struct reference_pairs *out);
 
 /* coalesce_case_run: a job from beginning to end. */
 void coalesce_case_run(struct coalesce *job, void *ind, struct index_form form, void *val);
 
-/* coalesce_case_check: the routes that fit, of the host and, unless it is NULL, of the device; raw pairs and, if they are few, coalesced lists. */
-void coalesce_case_check(choir_device *device, const struct coalesce_shape *shape, choir_dtype dtype, choir_op op, uint32_t ind_bytes, bool specials);
+/* coalesce_case_check: the routes that fit, of the host and, unless it is NULL, of the device; raw pairs and, if they
+ * are few, coalesced lists. */
+void coalesce_case_check(choir_device *device, const struct coalesce_shape *shape, choir_dtype dtype, choir_op op,
+                         uint32_t ind_bytes, bool specials);
 
 /* coalesce_case_defined: is there such an operator for the type? */
 bool coalesce_case_defined(choir_dtype dtype, choir_op op);

@@ -25,7 +25,9 @@ static bool is_unsigned(choir_dtype t)
 static float from_half(uint16_t h)
 {
 	int e = h >> 10 & 31, m = h & 1023;
-	float v = e == 31 ? (m != 0 ? NAN : INFINITY) : e == 0 ? ldexpf((float)m, -24) : ldexpf((float)(m + 1024), e - 25);
+	float v = e == 31  ? (m != 0 ? NAN : INFINITY)
+	          : e == 0 ? ldexpf((float)m, -24)
+	                   : ldexpf((float)(m + 1024), e - 25);
 
 	return (h & 0x8000) != 0 ? -v : v;
 }
@@ -195,8 +197,8 @@ static int by_index(const void *a, const void *b)
 	return x->at < y->at ? -1 : 1;
 }
 
-void reference_coalesce(const struct reference_pairs *in, size_t width, choir_dtype t, choir_op op, bool raw, bool final, int n_ranks,
-                        struct reference_pairs *out)
+void reference_coalesce(const struct reference_pairs *in, size_t width, choir_dtype t, choir_op op, bool raw,
+                        bool final, int n_ranks, struct reference_pairs *out)
 {
 	size_t bytes = choir_dtype_bytes(t), n = 0;
 	struct entry *entries = malloc((in->count + 1) * sizeof *entries);
@@ -273,7 +275,8 @@ static struct reference_pairs in_dtype(const struct reference_pairs *in, size_t 
 }
 
 /* The lists of n ranks, each coalesced, to one: all at once, or neighbours first, as partners of a hypercube meet. */
-static void merge_lists(const struct reference_call *call, choir_dtype dtype, struct reference_pairs *lists, struct reference_pairs *out)
+static void merge_lists(const struct reference_call *call, choir_dtype dtype, struct reference_pairs *lists,
+                        struct reference_pairs *out)
 {
 	size_t row = call->width * choir_dtype_bytes(dtype);
 	int n = call->n_ranks, core = 1, at = 0;
@@ -325,7 +328,9 @@ static void scale(struct reference_pairs *pairs, size_t width, choir_dtype dtype
 void reference_call(const struct reference_call *call, struct reference_pairs *out)
 {
 	bool wide = call->mode == 2 && (call->dtype == CHOIR_F16 || call->dtype == CHOIR_BF16);
-	choir_dtype local = wide ? CHOIR_F32 : call->dtype, wire = call->wire == 1 ? CHOIR_F16 : call->wire == 2 ? CHOIR_BF16 : local;
+	choir_dtype local = wide ? CHOIR_F32 : call->dtype, wire = call->wire == 1   ? CHOIR_F16
+	                                                           : call->wire == 2 ? CHOIR_BF16
+	                                                                             : local;
 	struct reference_pairs lists[64] = { 0 }, sum = { 0 };
 
 	for (int r = 0; r < call->n_ranks; r++) {
@@ -389,10 +394,12 @@ bool reference_same(choir_dtype t, const void *a, const void *b, size_t n, size_
 	size_t bytes = choir_dtype_bytes(t);
 
 	for (size_t i = 0; i < n; i++) {
-		const unsigned char *x = (const unsigned char *)a + i * bytes, *y = (const unsigned char *)b + i * bytes;
+		const unsigned char *x = (const unsigned char *)a + i * bytes,
+				    *y = (const unsigned char *)b + i * bytes;
 		struct value u = load(t, x), v = load(t, y);
 
-		if (memcmp(x, y, bytes) == 0 || (is_float(t) && isnan(u.f) && isnan(v.f)) || (t == CHOIR_F64 && isnan(u.d) && isnan(v.d)))
+		if (memcmp(x, y, bytes) == 0 || (is_float(t) && isnan(u.f) && isnan(v.f)) ||
+		    (t == CHOIR_F64 && isnan(u.d) && isnan(v.d)))
 			continue;
 		*at = i;
 		return false;

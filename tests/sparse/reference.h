@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The plain reference of sparse allreduce: one element at a time, conversions and operators written apart from cl/ops.h. */
+/* The plain reference of sparse allreduce: one element at a time, conversions and operators written apart from
+ * cl/ops.h. */
 #ifndef TESTS_SPARSE_REFERENCE_H
 #define TESTS_SPARSE_REFERENCE_H
 
@@ -13,9 +14,10 @@ struct reference_pairs {
 	size_t count;
 };
 
-/* reference_coalesce: ascending distinct indices; rows folded in input order.  raw, final, n_ranks as in struct coalesce_call.  out is malloc'd. */
-void reference_coalesce(const struct reference_pairs *in, size_t width, choir_dtype dtype, choir_op op, bool raw, bool final, int n_ranks,
-                        struct reference_pairs *out);
+/* reference_coalesce: ascending distinct indices; rows folded in input order.  raw, final, n_ranks as in struct
+ * coalesce_call.  out is malloc'd. */
+void reference_coalesce(const struct reference_pairs *in, size_t width, choir_dtype dtype, choir_op op, bool raw,
+                        bool final, int n_ranks, struct reference_pairs *out);
 
 /* reference_allreduce: each rank coalesced (rounded once), then all in rank order (rounded once). */
 void reference_allreduce(const struct reference_pairs *ranks, int n_ranks, size_t width, choir_dtype dtype, choir_op op,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Buckets: grouping, dealing out and folding; scalars: picking and folding; for every (dtype, op), against the plain reference, bit for bit. */
+/* Buckets: grouping, dealing out and folding; scalars: picking and folding; for every (dtype, op), against the plain
+ * reference, bit for bit. */
 #include "kern/reduce.h"
 #include "sparse/bits.h"
 #include "sparse/bucket.h"
@@ -48,7 +49,8 @@ static void make(const struct shape *shape, int s, choir_dtype dtype, uint64_t *
 }
 
 /* One list grouped, from indices of that many bytes. */
-static void *group(const struct bucket_shape *shape, const struct reference_pairs *in, uint64_t elem_bytes, uint32_t ind_bytes, struct bucket_list *out)
+static void *group(const struct bucket_shape *shape, const struct reference_pairs *in, uint64_t elem_bytes,
+                   uint32_t ind_bytes, struct bucket_list *out)
 {
 	struct index_form form = { .bytes = ind_bytes, .base = ind_bytes == 4 ? shape->lo : 0 };
 	void *block = malloc(bucket_list_bytes(shape, in->count, elem_bytes)), *stored = malloc((in->count + 1) * 8);
@@ -78,7 +80,9 @@ static void reduce(const struct bucket_reduction *todo, struct index_form form, 
 		assert_int_equal(from, before);
 		assert_true(end >= from && end <= todo->shape.n);
 		before = end;
-		assert_int_equal(bucket_reduce(todo, from, end, ind + count * form.bytes, form, val + count * elem_bytes, &n), CHOIR_SUCCESS);
+		assert_int_equal(
+		    bucket_reduce(todo, from, end, ind + count * form.bytes, form, val + count * elem_bytes, &n),
+		    CHOIR_SUCCESS);
 		assert_true(n <= bucket_most(todo, from, end));
 		count += n;
 		assert_true(count <= want->count);
@@ -88,7 +92,8 @@ static void reduce(const struct bucket_reduction *todo, struct index_form form, 
 	for (size_t i = 0; i < count; i++)
 		assert_int_equal(index_at(ind, form, i), want->ind[i]);
 	if (!reference_same(todo->dtype, val, want->val, count, &at))
-		fail_msg("%s %s: value %zu of %zu differs", choir_dtype_name(todo->dtype), choir_op_name(todo->op), at, (size_t)count);
+		fail_msg("%s %s: value %zu of %zu differs", choir_dtype_name(todo->dtype), choir_op_name(todo->op), at,
+		         (size_t)count);
 	for (size_t i = 0; i < GUARD; i++)
 		assert_true(ind[count * form.bytes + i] == SENTINEL && val[count * elem_bytes + i] == SENTINEL);
 	free(ind);
@@ -102,11 +107,13 @@ static struct scalars_list lay_out(const struct reference_pairs *in, int64_t bas
 	int32_t *ind = malloc((in->count + 1) * sizeof *ind);
 
 	index_convert(ind, form, in->ind, (struct index_form){ .bytes = 8 }, in->count);
-	return (struct scalars_list){ .pairs = { .ind = ind, .rows = in->val, .count = in->count, .form = form }, .raw = true };
+	return (struct scalars_list){ .pairs = { .ind = ind, .rows = in->val, .count = in->count, .form = form },
+		                      .raw = true };
 }
 
 /* Part p of as many as there are lists, to ind and val, which have room for what is wanted only. */
-static uint64_t reduce_part(struct scalars_call *call, struct index_range range, int p, int32_t *ind, int64_t base, unsigned char *val)
+static uint64_t reduce_part(struct scalars_call *call, struct index_range range, int p, int32_t *ind, int64_t base,
+                            unsigned char *val)
 {
 	struct scalars job;
 	int32_t *packed;
@@ -124,12 +131,14 @@ static uint64_t reduce_part(struct scalars_call *call, struct index_range range,
 	return count;
 }
 
-static void one_case_of_scalars(const struct shape *shape, struct index_range range, const struct reference_pairs *ins, choir_dtype dtype, choir_op op,
-                                const struct reference_pairs *want)
+static void one_case_of_scalars(const struct shape *shape, struct index_range range, const struct reference_pairs *ins,
+                                choir_dtype dtype, choir_op op, const struct reference_pairs *want)
 {
 	size_t elem_bytes = choir_dtype_bytes(dtype), at;
 	struct scalars_list lists[SCALARS_LISTS];
-	struct scalars_call call = { .dtype = dtype, .op = op, .n_ranks = shape->n_lists, .lists = lists, .n_lists = shape->n_lists };
+	struct scalars_call call = {
+		.dtype = dtype, .op = op, .n_ranks = shape->n_lists, .lists = lists, .n_lists = shape->n_lists
+	};
 	int32_t *ind = malloc((want->count + 1) * sizeof *ind);
 	unsigned char *val = malloc(want->count * elem_bytes + GUARD);
 	uint64_t count = 0;
@@ -143,7 +152,8 @@ static void one_case_of_scalars(const struct shape *shape, struct index_range ra
 	for (size_t i = 0; i < count; i++)
 		assert_int_equal(ind[i] + range.lo - 7, want->ind[i]);
 	if (!reference_same(dtype, val, want->val, count, &at))
-		fail_msg("scalars, %s %s: value %zu of %zu differs", choir_dtype_name(dtype), choir_op_name(op), at, (size_t)count);
+		fail_msg("scalars, %s %s: value %zu of %zu differs", choir_dtype_name(dtype), choir_op_name(op), at,
+		         (size_t)count);
 	for (size_t i = 0; i < GUARD; i++)
 		assert_int_equal(val[count * elem_bytes + i], SENTINEL);
 	for (int s = 0; s < shape->n_lists; s++)
@@ -158,15 +168,21 @@ static void one_case(const struct shape *shape, choir_dtype dtype, choir_op op, 
 	struct bucket_list lists[MOST_LISTS];
 	struct reference_pairs ins[MOST_LISTS], want;
 	void *blocks[MOST_LISTS];
-	struct bucket_reduction todo = { .shape = bucket_shape_of(range, shape->n_lists), .dtype = dtype, .op = op, .n_ranks = shape->n_lists,
-					 .lists = lists, .n_lists = shape->n_lists };
+	struct bucket_reduction todo = { .shape = bucket_shape_of(range, shape->n_lists),
+		                         .dtype = dtype,
+		                         .op = op,
+		                         .n_ranks = shape->n_lists,
+		                         .lists = lists,
+		                         .n_lists = shape->n_lists };
 
 	for (int s = 0; s < shape->n_lists; s++) {
 		make(shape, s, dtype, &seed, &ins[s]);
 		blocks[s] = group(&todo.shape, &ins[s], choir_dtype_bytes(dtype), s % 2 == 0 ? 4 : 8, &lists[s]);
 	}
 	reference_allreduce(ins, shape->n_lists, 1, dtype, op, &want);
-	reduce(&todo, seed % 2 == 0 ? (struct index_form){ .bytes = 8 } : (struct index_form){ .bytes = 4, .base = range.lo }, &want);
+	reduce(&todo,
+	       seed % 2 == 0 ? (struct index_form){ .bytes = 8 } : (struct index_form){ .bytes = 4, .base = range.lo },
+	       &want);
 	if (shape->n_lists <= SCALARS_LISTS)
 		one_case_of_scalars(shape, range, ins, dtype, op, &want);
 	for (int s = 0; s < shape->n_lists; s++) {

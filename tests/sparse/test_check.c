@@ -20,13 +20,15 @@ struct good {
 	struct sparse_call call;
 };
 
-static choir_status nothing(void *ctx, choir_buffer ind, size_t n_ind, choir_dtype t, choir_buffer val, size_t n_val, choir_dtype u)
+static choir_status nothing(void *ctx, choir_buffer ind, size_t n_ind, choir_dtype t, choir_buffer val, size_t n_val,
+                            choir_dtype u)
 {
 	(void)ctx, (void)ind, (void)n_ind, (void)t, (void)val, (void)n_val, (void)u;
 	return CHOIR_SUCCESS;
 }
 
-static choir_status no_memory(void *ctx, size_t n_ind, choir_dtype t, size_t n_val, choir_dtype u, choir_buffer *ind, choir_buffer *val)
+static choir_status no_memory(void *ctx, size_t n_ind, choir_dtype t, size_t n_val, choir_dtype u, choir_buffer *ind,
+                              choir_buffer *val)
 {
 	(void)ctx, (void)n_ind, (void)t, (void)n_val, (void)u, (void)ind, (void)val;
 	return CHOIR_SUCCESS;
@@ -37,10 +39,18 @@ static void make_good(struct good *g)
 	memset(g, 0, sizeof *g);
 	g->ind_capacity = 8;
 	g->val_capacity = 16;
-	g->call = (struct sparse_call){ .send_ind = choir_host(g->ind), .send_val = choir_host(g->val), .send_ind_count = 4,
-					.send_val_count = 8, .recv_ind = choir_host(g->out_ind), .recv_val = choir_host(g->out_val),
-					.recv_ind_count = &g->ind_capacity, .recv_val_count = &g->val_capacity, .ind_dtype = CHOIR_I32,
-					.val_dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .attr = CHOIR_SPARSE_ATTR_INIT };
+	g->call = (struct sparse_call){ .send_ind = choir_host(g->ind),
+		                        .send_val = choir_host(g->val),
+		                        .send_ind_count = 4,
+		                        .send_val_count = 8,
+		                        .recv_ind = choir_host(g->out_ind),
+		                        .recv_val = choir_host(g->out_val),
+		                        .recv_ind_count = &g->ind_capacity,
+		                        .recv_val_count = &g->val_capacity,
+		                        .ind_dtype = CHOIR_I32,
+		                        .val_dtype = CHOIR_F32,
+		                        .op = CHOIR_OP_SUM,
+		                        .attr = CHOIR_SPARSE_ATTR_INIT };
 	assert_int_equal(sparse_check(device, 2, &g->call), CHOIR_SUCCESS);
 }
 
@@ -50,7 +60,8 @@ static void refused(struct good *g, choir_status status, const char *text)
 	choir_status st = sparse_check(device, 2, &g->call);
 
 	if (st != status || strstr(choir_last_error(), text) == NULL)
-		fail_msg("%s \"%s\", not %s \"... %s ...\"", choir_status_name(st), choir_last_error(), choir_status_name(status), text);
+		fail_msg("%s \"%s\", not %s \"... %s ...\"", choir_status_name(st), choir_last_error(),
+		         choir_status_name(status), text);
 	make_good(g);
 }
 
@@ -219,7 +230,8 @@ static void forms(void **state)
 /* Regions are disjoint, in order, and cover the range; none is more than one index longer than another. */
 static void regions(void **state)
 {
-	static const struct index_range ranges[] = { { 0, 0 }, { 3, 9 }, { 0, 1000000 }, { 7, INT64_MAX }, { 0, INT64_MAX }, { INT64_MAX, INT64_MAX } };
+	static const struct index_range ranges[] = { { 0, 0 },         { 3, 9 },         { 0, 1000000 },
+		                                     { 7, INT64_MAX }, { 0, INT64_MAX }, { INT64_MAX, INT64_MAX } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
@@ -265,9 +277,11 @@ static void blocks(void **state)
 
 static void headers(void **state)
 {
-	struct sparse_header all[3] = { { .pairs = 2, .raw_pairs = 3, .width = 4, .lo = 5, .hi = 9, .bad_at = 3, .algorithm = -1 },
-					{ .lo = 0, .hi = -1, .algorithm = -1 },
-					{ .pairs = 1, .raw_pairs = 1, .width = 4, .lo = 2, .hi = 2, .bad_at = 1, .algorithm = -1 } };
+	struct sparse_header all[3] = {
+		{ .pairs = 2, .raw_pairs = 3, .width = 4, .lo = 5, .hi = 9, .bad_at = 3, .algorithm = -1 },
+		{ .lo = 0, .hi = -1, .algorithm = -1 },
+		{ .pairs = 1, .raw_pairs = 1, .width = 4, .lo = 2, .hi = 2, .bad_at = 1, .algorithm = -1 }
+	};
 	struct sparse_facts facts;
 
 	(void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How an algorithm is chosen: what the model takes where, whose constants count, and what is remembered from call to call. */
+/* How an algorithm is chosen: what the model takes where, whose constants count, and what is remembered from call to
+ * call. */
 #include "sparse/algorithm.h"
 #include "sparse/case.h"
 
@@ -18,11 +19,17 @@ struct shape {
 
 static struct sparse_facts facts_of(const struct shape *s)
 {
-	return (struct sparse_facts){ .pairs = s->pairs * (uint64_t)s->n, .most = s->pairs, .least = s->pairs, .width = s->width,
-				      .range = { 0, (int64_t)s->span - 1 }, .algorithm = -1, .last = -1 };
+	return (struct sparse_facts){ .pairs = s->pairs * (uint64_t)s->n,
+		                      .most = s->pairs,
+		                      .least = s->pairs,
+		                      .width = s->width,
+		                      .range = { 0, (int64_t)s->span - 1 },
+		                      .algorithm = -1,
+		                      .last = -1 };
 }
 
-static struct sparse_choice chosen(const struct shape *s, const struct sparse_facts *facts, const struct link_costs *costs, choir_dtype dtype)
+static struct sparse_choice chosen(const struct shape *s, const struct sparse_facts *facts,
+                                   const struct link_costs *costs, choir_dtype dtype)
 {
 	struct sparse_choice choice;
 	struct world world;
@@ -41,11 +48,13 @@ static void expect(const struct shape *s, const struct link_costs *costs, choir_
 	struct sparse_choice choice = chosen(s, &facts, costs, dtype);
 
 	if (strcmp(choice.method->name, name) != 0)
-		fail_msg("%d ranks on %d nodes, %llu pairs of width %llu below %llu: %s, not %s", s->n, s->n_nodes, (unsigned long long)s->pairs,
-			 (unsigned long long)s->width, (unsigned long long)s->span, choice.method->name, name);
+		fail_msg("%d ranks on %d nodes, %llu pairs of width %llu below %llu: %s, not %s", s->n, s->n_nodes,
+		         (unsigned long long)s->pairs, (unsigned long long)s->width, (unsigned long long)s->span,
+		         choice.method->name, name);
 }
 
-/* Dense where nearly all indices come, as T says: 2 n v against k p + K v + n/8; and never where its range is out of all proportion. */
+/* Dense where nearly all indices come, as T says: 2 n v against k p + K v + n/8; and never where its range is out of
+ * all proportion. */
 static void the_model_takes(void **state)
 {
 	static const struct { struct shape s; choir_dtype dtype; const char *name; } rows[] = {
@@ -83,8 +92,11 @@ static void constants_decide(void **state)
 static void times_are_sums(void **state)
 {
 	static const struct shape s = { 4, 2, 1000, 8, 100000 };
-	struct link_costs costs = { .ns = { [LINK_NETWORK] = { [COST_ALPHA] = 1000, [COST_BETA] = 2, [COST_SIGMA] = 0.5F, [COST_MERGE] = 3,
-							       [COST_FOLD] = 0.25F } } };
+	struct link_costs costs = { .ns = { [LINK_NETWORK] = { [COST_ALPHA] = 1000,
+		                                               [COST_BETA] = 2,
+		                                               [COST_SIGMA] = 0.5F,
+		                                               [COST_MERGE] = 3,
+		                                               [COST_FOLD] = 0.25F } } };
 	struct sparse_facts facts = facts_of(&s);
 	struct sparse_choice choice;
 	const struct work *work = &choice.work;
@@ -93,16 +105,23 @@ static void times_are_sums(void **state)
 	facts.algorithm = sparse_method_find("split");
 	choice = chosen(&s, &facts, &costs, CHOIR_F32);
 	/* Two ranks a node share its link. */
-	assert_true(choice.ns == 1000 * work->messages + 2 * 2 * work->received + 0.5 * work->copied + 3 * work->merged + 0.25 * work->folded);
-	assert_true(work->messages > 0 && work->received > 0 && work->copied > 0 && work->merged == 1000 && work->folded == 32000);
+	assert_true(choice.ns == 1000 * work->messages + 2 * 2 * work->received + 0.5 * work->copied +
+	                             3 * work->merged + 0.25 * work->folded);
+	assert_true(work->messages > 0 && work->received > 0 && work->copied > 0 && work->merged == 1000 &&
+	            work->folded == 32000);
 }
 
-/* Who has nothing receives all that the others gather, and who has most has most to scatter: bytes of the busiest link decide, not those of the mean rank. */
+/* Who has nothing receives all that the others gather, and who has most has most to scatter: bytes of the busiest link
+ * decide, not those of the mean rank. */
 static void skew_moves_the_border(void **state)
 {
 	static const struct shape s = { 4, 4, 26000, 64, 10000000 };
-	static const struct { uint64_t most, least; double growth; const char *name; } rows[] = {
-		{ 26000, 26000, 2.8, "split" }, { 80000, 8000, 2.8, "allgather" }, { 26000, 26000, 3.6, "allgather" }, { 34667, 0, 3.6, "split" },
+	static const struct { uint64_t most, least; double growth; const char *name;
+	} rows[] = {
+		{ 26000, 26000, 2.8, "split" },
+		{ 80000, 8000, 2.8, "allgather" },
+		{ 26000, 26000, 3.6, "allgather" },
+		{ 34667, 0, 3.6, "split" },
 	};
 	struct sparse_facts facts = facts_of(&s);
 
@@ -116,7 +135,8 @@ static void skew_moves_the_border(void **state)
 	}
 }
 
-/* Frequent indices stand at the beginning: the first region is on all ranks alike and short, and a link carries all but it. */
+/* Frequent indices stand at the beginning: the first region is on all ranks alike and short, and a link carries all but
+ * it. */
 static void short_regions_weigh_on_links(void **state)
 {
 	static const struct shape s = { 4, 4, 1600, 1, 100000 };
@@ -158,8 +178,9 @@ static void link_bytes_are_exact(void **state)
 
 static void different_rules_are_told(void **state)
 {
-	struct sparse_header all[3] = { { .algorithm = -1, .costs = link_costs_default }, { .algorithm = -1, .costs = link_costs_default },
-					{ .algorithm = -1, .costs = link_costs_default } };
+	struct sparse_header all[3] = { { .algorithm = -1, .costs = link_costs_default },
+		                        { .algorithm = -1, .costs = link_costs_default },
+		                        { .algorithm = -1, .costs = link_costs_default } };
 	struct sparse_facts facts;
 
 	(void)state;
@@ -173,8 +194,16 @@ static void different_rules_are_told(void **state)
 /* They travel with the header: every rank ends with the same sentence, and the comm with it. */
 static void different_rules_end_the_call(void **state)
 {
-	struct test_case c = { .seed = 3, .n = 2, .n_nodes = 2, .ind_dtype = CHOIR_I32, .val_dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .width = 1,
-			       .most_pairs = 50, .range = 100, .way = RECEIVES };
+	struct test_case c = { .seed = 3,
+		               .n = 2,
+		               .n_nodes = 2,
+		               .ind_dtype = CHOIR_I32,
+		               .val_dtype = CHOIR_F32,
+		               .op = CHOIR_OP_SUM,
+		               .width = 1,
+		               .most_pairs = 50,
+		               .range = 100,
+		               .way = RECEIVES };
 	struct link_costs costs[2] = { link_costs_default, link_costs_default };
 	struct world_rank ranks[2];
 	struct side sides[2];
@@ -201,7 +230,8 @@ static void different_rules_end_the_call(void **state)
 	world_fini(&world);
 }
 
-/* Where the times of two algorithms cross, a call keeps what the last one took, within a tenth; and only what this call may take. */
+/* Where the times of two algorithms cross, a call keeps what the last one took, within a tenth; and only what this call
+ * may take. */
 static void near_ties_are_kept(void **state)
 {
 	struct shape s = { 4, 4, 0, 1, 0 };
@@ -232,7 +262,8 @@ static void near_ties_are_kept(void **state)
 	assert_string_equal(chosen(&s, &facts, &link_costs_default, CHOIR_F32).method->name, "allgather");
 }
 
-/* The result's size is guessed, or grows as last time; no less than the longest list, no more than all pairs or indices. */
+/* The result's size is guessed, or grows as last time; no less than the longest list, no more than all pairs or
+ * indices. */
 static void growth_is_clamped(void **state)
 {
 	static const struct shape s = { 4, 4, 1000, 1, 1000000 };
@@ -291,11 +322,21 @@ struct series {
 static void series_start(struct series *s, int n, int n_nodes)
 {
 	memset(s, 0, sizeof *s);
-	s->c = (struct test_case){ .seed = 42, .n = n, .n_nodes = n_nodes, .ind_dtype = CHOIR_I32, .val_dtype = CHOIR_F32, .op = CHOIR_OP_SUM,
-				   .width = 1, .most_pairs = 400, .range = 500, .way = RECEIVES, .histories = s->histories };
+	s->c = (struct test_case){ .seed = 42,
+		                   .n = n,
+		                   .n_nodes = n_nodes,
+		                   .ind_dtype = CHOIR_I32,
+		                   .val_dtype = CHOIR_F32,
+		                   .op = CHOIR_OP_SUM,
+		                   .width = 1,
+		                   .most_pairs = 400,
+		                   .range = 500,
+		                   .way = RECEIVES,
+		                   .histories = s->histories };
 }
 
-/* What is remembered is what came out, and the same on all ranks that had pairs; the bits are right whatever it says (case_run). */
+/* What is remembered is what came out, and the same on all ranks that had pairs; the bits are right whatever it says
+ * (case_run). */
 static void calls_are_remembered(void **state)
 {
 	struct series s;
@@ -305,7 +346,8 @@ static void calls_are_remembered(void **state)
 	case_run(&s.c, case_devices[PLAIN]);
 	for (int r = 0; r < 3; r++) {
 		assert_int_equal(s.histories[r].age, 1);
-		assert_true(s.histories[r].rows[0].growth == s.histories[0].rows[0].growth && s.histories[r].rows[0].growth >= 1);
+		assert_true(s.histories[r].rows[0].growth == s.histories[0].rows[0].growth &&
+		            s.histories[r].rows[0].growth >= 1);
 		assert_int_equal(s.histories[r].rows[0].taken, -1); /* it was a guess */
 	}
 	case_run(&s.c, case_devices[PLAIN]);

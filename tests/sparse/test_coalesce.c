@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Coalescing: all routes of the host twin and of the kernels against the plain reference, bit for bit.  Small sizes only on Oclgrind, which
- * interprets, or with CHOIR_TEST_QUICK=1. */
+/* Coalescing: all routes of the host twin and of the kernels against the plain reference, bit for bit.  Small sizes
+ * only on Oclgrind, which interprets, or with CHOIR_TEST_QUICK=1. */
 #include "sparse/coalesce_case.h"
 #include "sparse/on_device.h"
 
@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-/* Each combination is some programs to build, and what the operators do with each type is tested where they are (kern-kernels): so a sum of every type, a third of the
- * others, each operator with some type of each size. */
+/* Each combination is some programs to build, and what the operators do with each type is tested where they are
+ * (kern-kernels): so a sum of every type, a third of the others, each operator with some type of each size. */
 static bool picked(choir_dtype dtype, choir_op op)
 {
 	if (small)
@@ -22,8 +22,12 @@ static bool picked(choir_dtype dtype, choir_op op)
 
 static void every_dtype_and_operator(void **state)
 {
-	struct coalesce_shape rows = { .name = "duplicates", .n = small ? 37 : 301, .width = 3, .range = 40, .n_src = 3 };
-	struct coalesce_shape scalars = { .name = "scalars", .n = small ? 41 : 333, .width = 1, .range = 90, .n_src = 2 };
+	struct coalesce_shape rows = {
+		.name = "duplicates", .n = small ? 37 : 301, .width = 3, .range = 40, .n_src = 3
+	};
+	struct coalesce_shape scalars = {
+		.name = "scalars", .n = small ? 41 : 333, .width = 1, .range = 90, .n_src = 2
+	};
 
 	(void)state;
 	for (choir_dtype dtype = CHOIR_I8; dtype <= CHOIR_BOOL; dtype++)
@@ -41,7 +45,9 @@ static void every_width(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
-		struct coalesce_shape shape = { .name = "width", .n = small ? 21 : 500, .width = widths[i], .range = 300, .n_src = 1 };
+		struct coalesce_shape shape = {
+			.name = "width", .n = small ? 21 : 500, .width = widths[i], .range = 300, .n_src = 1
+		};
 
 		coalesce_case_check(device, &shape, CHOIR_F32, CHOIR_OP_SUM, 4, false);
 		coalesce_case_check(device, &shape, CHOIR_BF16, CHOIR_OP_MEAN, 8, false);
@@ -57,8 +63,12 @@ static void every_size_and_order(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
 		for (int order = 0; order < 4; order++) {
-			struct coalesce_shape shape = { .name = orders[order], .n = sizes[i], .width = 1, .range = sizes[i] * 3 + 1, .order = order,
-					       .n_src = 1 };
+			struct coalesce_shape shape = { .name = orders[order],
+				                        .n = sizes[i],
+				                        .width = 1,
+				                        .range = sizes[i] * 3 + 1,
+				                        .order = order,
+				                        .n_src = 1 };
 
 			if (small && shape.n > 300)
 				continue;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernels of a coalescing where the host twin has nothing like it: a caller's cl_mems, ranges found on the device, jobs that are given up. */
+/* The kernels of a coalescing where the host twin has nothing like it: a caller's cl_mems, ranges found on the device,
+ * jobs that are given up. */
 #include "sparse/coalesce_case.h"
 #include "sparse/on_device.h"
 #include "sparse/range_kernel.h"
@@ -18,8 +19,14 @@ static void kernels_read_cl_mem(void **state)
 	struct reference_pairs in, want;
 	struct coalesce_source src = { .ind_off = 12, .val_off = 20 };
 	struct coalesce job;
-	struct coalesce_call call = { .dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .width = 2, .raw = true, .n_ranks = 1, .src = &src, .n_src = 1,
-				      .range = { 0, 99 } };
+	struct coalesce_call call = { .dtype = CHOIR_F32,
+		                      .op = CHOIR_OP_SUM,
+		                      .width = 2,
+		                      .raw = true,
+		                      .n_ranks = 1,
+		                      .src = &src,
+		                      .n_src = 1,
+		                      .range = { 0, 99 } };
 	struct range_job *range_job;
 	struct index_range range;
 	uint64_t bad_at;
@@ -36,7 +43,8 @@ static void kernels_read_cl_mem(void **state)
 		ind[i + 3] = (int32_t)in.ind[i];
 	memcpy(val + 5, in.val, shape.n * 8);
 	src.ind_mem = clCreateBuffer(choir_device_context(device), CL_MEM_COPY_HOST_PTR, (shape.n + 3) * 4, ind, &rc);
-	src.val_mem = clCreateBuffer(choir_device_context(device), CL_MEM_COPY_HOST_PTR, (shape.n * 2 + 5) * 4, val, &rc);
+	src.val_mem =
+	    clCreateBuffer(choir_device_context(device), CL_MEM_COPY_HOST_PTR, (shape.n * 2 + 5) * 4, val, &rc);
 	src.pairs = (struct pairs){ .count = shape.n, .form = { .bytes = 4 } };
 	assert_int_equal(range_job_create(device, src.ind_mem, src.ind_off, 4, shape.n, &range_job), CHOIR_SUCCESS);
 	while (!done)
@@ -96,12 +104,19 @@ static void negative_indices_are_found(void **state)
 /* A job given up half-way leaves nothing running. */
 static void giving_up_is_safe(void **state)
 {
-	struct coalesce_shape shape = { .name = "given up", .n = small ? 50 : 5000, .width = 4, .range = 1000, .n_src = 1 };
+	struct coalesce_shape shape = {
+		.name = "given up", .n = small ? 50 : 5000, .width = 4, .range = 1000, .n_src = 1
+	};
 	struct reference_pairs in;
 	struct coalesce_source src = { 0 };
 	struct coalesce job;
-	struct coalesce_call call = { .dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .width = 4, .n_ranks = 1, .src = &src, .n_src = 1,
-				      .range = { 0, 999 } };
+	struct coalesce_call call = { .dtype = CHOIR_F32,
+		                      .op = CHOIR_OP_SUM,
+		                      .width = 4,
+		                      .n_ranks = 1,
+		                      .src = &src,
+		                      .n_src = 1,
+		                      .range = { 0, 999 } };
 	bool done;
 
 	(void)state;

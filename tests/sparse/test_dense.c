@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Scatter, gather, zero and bitmaps: the host functions against plain loops, the kernels against those, byte for byte. */
+/* Scatter, gather, zero and bitmaps: the host functions against plain loops, the kernels against those, byte for
+ * byte. */
 #include "sparse/dense.h"
 #include "sparse/on_device.h"
 #include "sparse/reference.h"
@@ -19,7 +20,8 @@ static void expect(cl_mem mem, const void *want, size_t bytes)
 {
 	unsigned char *got = malloc(bytes);
 
-	assert_int_equal(clEnqueueReadBuffer(dev_queue(device), mem, CL_TRUE, 0, bytes, got, 0, NULL, NULL), CL_SUCCESS);
+	assert_int_equal(clEnqueueReadBuffer(dev_queue(device), mem, CL_TRUE, 0, bytes, got, 0, NULL, NULL),
+	                 CL_SUCCESS);
 	assert_memory_equal(got, want, bytes);
 	clReleaseMemObject(mem);
 	free(got);
@@ -36,8 +38,12 @@ struct list {
 
 static struct list make_list(size_t n, size_t range, int64_t lo, uint32_t bytes, uint64_t *seed)
 {
-	struct list list = { .plain = malloc((range + 1) * 8), .stored = blank((n + OFFSET) * bytes), .n = n, .range = range, .lo = lo,
-			     .form = { .bytes = bytes, .base = bytes == 4 ? lo - 7 : 0 } };
+	struct list list = { .plain = malloc((range + 1) * 8),
+		             .stored = blank((n + OFFSET) * bytes),
+		             .n = n,
+		             .range = range,
+		             .lo = lo,
+		             .form = { .bytes = bytes, .base = bytes == 4 ? lo - 7 : 0 } };
 
 	for (size_t i = 0; i < range; i++)
 		list.plain[i] = lo + (int64_t)i;
@@ -62,7 +68,8 @@ static void rows_case(size_t n, size_t range, int64_t lo, uint32_t ind_bytes, si
 {
 	struct list list = make_list(n, range, lo, ind_bytes, &seed);
 	size_t row = elem * width, dense_bytes = range * row + GUARD, rows_bytes = (n * width + OFFSET) * elem + GUARD;
-	unsigned char *rows = malloc(rows_bytes), *dense = blank(dense_bytes), *want = blank(dense_bytes), *back = blank(rows_bytes);
+	unsigned char *rows = malloc(rows_bytes), *dense = blank(dense_bytes), *want = blank(dense_bytes),
+		      *back = blank(rows_bytes);
 	const unsigned char *ind = list.stored + OFFSET * ind_bytes;
 	struct pairs pairs = { .ind = ind, .rows = rows + OFFSET * elem, .count = n, .form = list.form };
 	cl_mem ind_mem = upload(list.stored, (n + OFFSET) * ind_bytes), rows_mem, dense_mem, back_mem;
@@ -126,11 +133,13 @@ static void bitmap_case(size_t n, size_t range, int64_t lo, uint32_t ind_bytes, 
 	struct list list = make_list(n, range, lo, ind_bytes, &seed);
 	size_t marked = (n + 1) / 2, words = (range + 63) / 64, bad = 0;
 	uint64_t *bitmap = calloc(words + 1, 8);
-	unsigned char *found = blank(n + GUARD), *want_found = blank(n + GUARD), *want_ind = blank(marked * ind_bytes + GUARD);
+	unsigned char *found = blank(n + GUARD), *want_found = blank(n + GUARD),
+		      *want_ind = blank(marked * ind_bytes + GUARD);
 	cl_mem mem = NULL, ind_mem = upload(list.stored, (n + OFFSET) * ind_bytes);
 	cl_mem found_mem = upload(found, n + GUARD), before = upload(bitmap, words * 8 + 8), total = upload(bitmap, 4);
 	cl_mem out = upload(want_ind, marked * ind_bytes + GUARD), scratch = NULL;
-	struct dense_list half = { .ind = ind_mem, .off = OFFSET * ind_bytes, .form = list.form, .n = marked }, all = half;
+	struct dense_list half = { .ind = ind_mem, .off = OFFSET * ind_bytes, .form = list.form, .n = marked },
+			  all = half;
 	struct dense_bitmap on_device = { .mem = mem, .words = words * 2, .lo = lo };
 	cl_uint count = (cl_uint)marked;
 
@@ -146,9 +155,11 @@ static void bitmap_case(size_t n, size_t range, int64_t lo, uint32_t ind_bytes, 
 	assert_memory_equal(found, want_found, n + GUARD);
 	dense_contains(&(int64_t){ lo - 1 }, (struct index_form){ .bytes = 8 }, 1, lo, bitmap, words, found);
 	bad += found[0];
-	dense_contains(&(int64_t){ lo + (int64_t)words * 64 }, (struct index_form){ .bytes = 8 }, 1, lo, bitmap, words, found);
+	dense_contains(&(int64_t){ lo + (int64_t)words * 64 }, (struct index_form){ .bytes = 8 }, 1, lo, bitmap, words,
+	               found);
 	assert_int_equal(bad + found[0], 0);
-	assert_int_equal(dev_buffer_create(device, dense_kernel_spans(device, on_device.words) * 4, &scratch), CHOIR_SUCCESS);
+	assert_int_equal(dev_buffer_create(device, dense_kernel_spans(device, on_device.words) * 4, &scratch),
+	                 CHOIR_SUCCESS);
 	assert_int_equal(dense_kernel_clear(device, &on_device, NULL), CHOIR_SUCCESS);
 	assert_int_equal(dense_kernel_mark(device, &half, &on_device, NULL), CHOIR_SUCCESS);
 	assert_int_equal(dense_kernel_number(device, &on_device, scratch, before, total, NULL), CHOIR_SUCCESS);

@@ -65,7 +65,9 @@ static void one_case(choir_dtype dtype, size_t n)
 	if (fabsl((long double)host.deviation * host.deviation - deviation * deviation) >
 	    (elem == 2 ? 1e-9L : 1e-7L) * squares / (long double)(n + (n == 0)))
 		fail_msg("%s: deviation of %zu is %g, not %Lg", choir_dtype_name(dtype), n, host.deviation, deviation);
-	assert_int_equal(clEnqueueWriteBuffer(dev_queue(device), mem, CL_TRUE, 0, (n + OFFSET) * elem, val, 0, NULL, NULL), CL_SUCCESS);
+	assert_int_equal(
+	    clEnqueueWriteBuffer(dev_queue(device), mem, CL_TRUE, 0, (n + OFFSET) * elem, val, 0, NULL, NULL),
+	    CL_SUCCESS);
 	if (n > 0 && moments_job_create(device, dtype, mem, OFFSET * elem, n, &job) == CHOIR_SUCCESS) {
 		moments_job_destroy(job); /* early: must wait for the kernel */
 		assert_int_equal(moments_job_create(device, dtype, mem, OFFSET * elem, n, &job), CHOIR_SUCCESS);
@@ -73,8 +75,8 @@ static void one_case(choir_dtype dtype, size_t n)
 			assert_int_equal(moments_job_poll(job, &kernel, &done), CHOIR_SUCCESS);
 		moments_job_destroy(job);
 		if (memcmp(&kernel, &host, sizeof host) != 0)
-			fail_msg("%s of %zu: mean %a, deviation %a, not %a, %a", choir_dtype_name(dtype), n, kernel.mean, kernel.deviation, host.mean,
-				 host.deviation);
+			fail_msg("%s of %zu: mean %a, deviation %a, not %a, %a", choir_dtype_name(dtype), n,
+			         kernel.mean, kernel.deviation, host.mean, host.deviation);
 	}
 	clReleaseMemObject(mem);
 	free(val);

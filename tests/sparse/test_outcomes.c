@@ -22,8 +22,15 @@ static void small_start(struct small_world *s, enum way way)
 	uint64_t seed = 5;
 
 	memset(s, 0, sizeof *s);
-	s->c = (struct test_case){ .n = 3, .n_nodes = 1, .ind_dtype = CHOIR_I32, .val_dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .width = 2,
-				   .most_pairs = 40, .range = 100, .way = way };
+	s->c = (struct test_case){ .n = 3,
+		                   .n_nodes = 1,
+		                   .ind_dtype = CHOIR_I32,
+		                   .val_dtype = CHOIR_F32,
+		                   .op = CHOIR_OP_SUM,
+		                   .width = 2,
+		                   .most_pairs = 40,
+		                   .range = 100,
+		                   .way = way };
 	for (int r = 0; r < 3; r++) {
 		do
 			case_fill(&s->sides[r], &s->c, r, &seed, case_devices[PLAIN]);

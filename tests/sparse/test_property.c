@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The property that every call has, whatever its dtypes, mode, algorithm, lists, layout, class of device and kinds of memory:
- * each rank's result is that of the plain reference, bit for bit.
- * 10 000 random cases, of which each is a seed that a failure prints: half of them the same every time, half from CHOIR_TEST_SEED, or from the day.
+/* The property that every call has, whatever its dtypes, mode, algorithm, lists, layout, class of device and kinds of
+ * memory: each rank's result is that of the plain reference, bit for bit.
+ * 10 000 random cases, of which each is a seed that a failure prints: half of them the same every time, half from
+ * CHOIR_TEST_SEED, or from the day.
  * CHOIR_TEST_CASES: another number. */
 #include "kern/reduce.h"
 #include "sparse/case.h"
@@ -19,7 +20,8 @@ _Static_assert(PLAIN == 0 && MAPPED == 1 && STAGED == 2, "the classes of run_see
 
 #define N(list) (sizeof(list) / sizeof *(list))
 
-static const char *const names[] = { NULL, "allgather", "split", "split_bitmap", "split_dense", "recursive_doubling", "mask", "dense" };
+static const char *const names[] = { NULL,          "allgather",          "split", "split_bitmap",
+	                             "split_dense", "recursive_doubling", "mask",  "dense" };
 
 static void pick_types(struct test_case *c, uint64_t *s)
 {
@@ -48,9 +50,11 @@ static void pick_types(struct test_case *c, uint64_t *s)
 /* Few indices, so that lists meet; many; far up; few in a wide range.  What has a row for each index gets few. */
 static void pick_indices(struct test_case *c, uint64_t *s)
 {
-	static const uint64_t ranges[] = { 1, 3, 50, 300, 5000 }, far[] = { 1000000, INT32_MAX }, farther[] = { UINT64_C(1) << 34, UINT64_C(1) << 61 };
+	static const uint64_t ranges[] = { 1, 3, 50, 300, 5000 }, far[] = { 1000000, INT32_MAX },
+			      farther[] = { UINT64_C(1) << 34, UINT64_C(1) << 61 };
 	static const uint64_t bases[] = { 0, 1000, UINT64_C(1) << 33, UINT64_C(1) << 62 };
-	bool spans = c->algorithm != NULL && (strcmp(c->algorithm, "dense") == 0 || strncmp(c->algorithm, "split_", 6) == 0);
+	bool spans =
+	    c->algorithm != NULL && (strcmp(c->algorithm, "dense") == 0 || strncmp(c->algorithm, "split_", 6) == 0);
 
 	c->range = ranges[reference_next(s) % N(ranges)];
 	if (!spans && reference_next(s) % 4 == 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which rank owns which indices, from samples: regions that cover the range and share the pairs out; and how a region is written. */
+/* Which rank owns which indices, from samples: regions that cover the range and share the pairs out; and how a region
+ * is written. */
 #include "sparse/format.h"
 #include "sparse/reference.h"
 #include "sparse/region.h"
@@ -42,7 +43,8 @@ static double imbalance(const uint64_t *bounds, int n)
 
 		for (int s = 0; s < n; s++)
 			for (uint64_t i = 0; i < lists[s].n; i++)
-				work += (uint64_t)lists[s].ind[i] >= bounds[r] && (uint64_t)lists[s].ind[i] < bounds[r + 1];
+				work +=
+				    (uint64_t)lists[s].ind[i] >= bounds[r] && (uint64_t)lists[s].ind[i] < bounds[r + 1];
 		most = work > most ? work : most;
 		all += work;
 	}
@@ -101,7 +103,9 @@ static void shares_out(void **state)
 /* Fewer indices than ranks, one index, the highest there is. */
 static void small_lists(void **state)
 {
-	struct sparse_header headers[4] = { { .pairs = 0 }, { .pairs = 1, .sample = { INT64_MAX } }, { .pairs = 2, .sample = { 3, INT64_MAX } } };
+	struct sparse_header headers[4] = { { .pairs = 0 },
+		                            { .pairs = 1, .sample = { INT64_MAX } },
+		                            { .pairs = 2, .sample = { 3, INT64_MAX } } };
 	uint64_t bounds[5];
 
 	(void)state;
@@ -133,7 +137,9 @@ static void formats(void **state)
 			rows[i] = (uint16_t)reference_next(&seed);
 		}
 		for (enum format f = 0; f < N_FORMATS; f++) {
-			struct pairs pairs = { .ind = lists[0].ind, .rows = (unsigned char *)rows, .count = lists[0].n, .form = form };
+			struct pairs pairs = {
+				.ind = lists[0].ind, .rows = (unsigned char *)rows, .count = lists[0].n, .form = form
+			};
 			uint64_t bytes = format_bytes(f, range, pairs.count, 2);
 			unsigned char *message = malloc(bytes + 1);
 
@@ -164,7 +170,10 @@ static void the_shortest_format(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shares_out), cmocka_unit_test(small_lists), cmocka_unit_test(formats), cmocka_unit_test(the_shortest_format),
+		cmocka_unit_test(shares_out),
+		cmocka_unit_test(small_lists),
+		cmocka_unit_test(formats),
+		cmocka_unit_test(the_shortest_format),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

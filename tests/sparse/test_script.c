@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The whole script on N = 1, 2, 3, 5, 8 ranks without the engine: random cases against the plain reference, bit for bit, however memory is reached and
- * wherever pairs are coalesced.  CHOIR_TEST_CASES: random cases per kind of device; a tenth of the usual on Oclgrind. */
+/* The whole script on N = 1, 2, 3, 5, 8 ranks without the engine: random cases against the plain reference, bit for
+ * bit, however memory is reached and wherever pairs are coalesced.  CHOIR_TEST_CASES: random cases per kind of device;
+ * a tenth of the usual on Oclgrind. */
 #include "exec/nt_plan.h"
 #include "kern/reduce.h"
 #include "sparse/case.h"
@@ -116,9 +117,17 @@ static void large_cases(void **state)
 
 	(void)state;
 	for (int i = 0; i < 12; i++) {
-		struct test_case c = { .seed = 77 + (uint64_t)i, .n = i % 2 == 0 ? 2 : 5, .n_nodes = i < 6 ? 1 : 2, .ind_dtype = CHOIR_I32,
-				       .val_dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .width = i % 4 == 0 ? 64 : 1, .most_pairs = 9000,
-				       .range = 30000, .algorithm = names[i % 3], .way = RECEIVES };
+		struct test_case c = { .seed = 77 + (uint64_t)i,
+			               .n = i % 2 == 0 ? 2 : 5,
+			               .n_nodes = i < 6 ? 1 : 2,
+			               .ind_dtype = CHOIR_I32,
+			               .val_dtype = CHOIR_F32,
+			               .op = CHOIR_OP_SUM,
+			               .width = i % 4 == 0 ? 64 : 1,
+			               .most_pairs = 9000,
+			               .range = 30000,
+			               .algorithm = names[i % 3],
+			               .way = RECEIVES };
 
 		case_run(&c, case_devices[PLAIN]);
 	}
@@ -132,9 +141,17 @@ static void raw_cases(void **state)
 
 	(void)state;
 	for (int i = 0; i < 60; i++) {
-		struct test_case c = { .seed = 4000 + (uint64_t)i, .n = ranks[i % 3], .n_nodes = 1, .ind_dtype = i % 2 == 0 ? CHOIR_I32 : CHOIR_I64,
-				       .val_dtype = (choir_dtype)(i % 13), .op = (choir_op)(i / 13 % 6), .width = 1, .most_pairs = 6000,
-				       .range = ranges[i % 5], .way = (enum way)(i % N_WAYS), .memory = i % 7 == 0 ? IN_MEM : IN_HOST };
+		struct test_case c = { .seed = 4000 + (uint64_t)i,
+			               .n = ranks[i % 3],
+			               .n_nodes = 1,
+			               .ind_dtype = i % 2 == 0 ? CHOIR_I32 : CHOIR_I64,
+			               .val_dtype = (choir_dtype)(i % 13),
+			               .op = (choir_op)(i / 13 % 6),
+			               .width = 1,
+			               .most_pairs = 6000,
+			               .range = ranges[i % 5],
+			               .way = (enum way)(i % N_WAYS),
+			               .memory = i % 7 == 0 ? IN_MEM : IN_HOST };
 
 		c.base = c.ind_dtype == CHOIR_I64 && i % 3 == 0 ? UINT64_C(1) << 40 : 0;
 		case_run(&c, case_devices[PLAIN]);
@@ -146,9 +163,19 @@ static void raw_cases_taken_back(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 12; i++) {
-		struct test_case c = { .seed = 5000 + (uint64_t)i, .n = 2 + i % 3, .n_nodes = 1, .ind_dtype = CHOIR_I64, .val_dtype = CHOIR_F32,
-				       .op = CHOIR_OP_SUM, .width = 1, .most_pairs = 5000, .range = 20000, .way = (enum way)(i % N_WAYS),
-				       .algorithm = i % 2 == 0 ? NULL : "split", .mixed = i >= 6, .apart = i < 6 ? UINT64_C(1) << 36 : 0 };
+		struct test_case c = { .seed = 5000 + (uint64_t)i,
+			               .n = 2 + i % 3,
+			               .n_nodes = 1,
+			               .ind_dtype = CHOIR_I64,
+			               .val_dtype = CHOIR_F32,
+			               .op = CHOIR_OP_SUM,
+			               .width = 1,
+			               .most_pairs = 5000,
+			               .range = 20000,
+			               .way = (enum way)(i % N_WAYS),
+			               .algorithm = i % 2 == 0 ? NULL : "split",
+			               .mixed = i >= 6,
+			               .apart = i < 6 ? UINT64_C(1) << 36 : 0 };
 
 		case_run(&c, case_devices[PLAIN]);
 	}
@@ -169,14 +196,24 @@ static void blocks_made_either_way(void **state)
 
 	(void)state;
 	for (int i = 0; i < 48; i++) {
-		struct test_case c = { .seed = 7000 + (uint64_t)(i / 4), .n = 3, .n_nodes = 1, .ind_dtype = CHOIR_I32, .val_dtype = CHOIR_F32, .op = CHOIR_OP_SUM,
-				       .width = widths[i / 12], .most_pairs = pairs[i / 12], .range = 20000, .way = RECEIVES, .nt = ways[i % 4] };
+		struct test_case c = { .seed = 7000 + (uint64_t)(i / 4),
+			               .n = 3,
+			               .n_nodes = 1,
+			               .ind_dtype = CHOIR_I32,
+			               .val_dtype = CHOIR_F32,
+			               .op = CHOIR_OP_SUM,
+			               .width = widths[i / 12],
+			               .most_pairs = pairs[i / 12],
+			               .range = 20000,
+			               .way = RECEIVES,
+			               .nt = ways[i % 4] };
 
 		case_run(&c, case_devices[PLAIN]);
 	}
 	assert_true(in_place == 0 && aside == ~UINT64_C(0)); /* those who follow change nothing */
 	/* Calls of scalars, of short rows and of long ones were timed. */
-	assert_true(entries[NT_PLANS].looked > 0 && entries[NT_PLANS + 2].looked > 0 && entries[NT_PLANS + 3].looked > 0);
+	assert_true(entries[NT_PLANS].looked > 0 && entries[NT_PLANS + 2].looked > 0 &&
+	            entries[NT_PLANS + 3].looked > 0);
 }
 
 /* The first rank learns for all, also where it brings nothing and writes nothing itself. */
@@ -185,13 +222,26 @@ static void first_learns_with_nothing(void **state)
 	static const size_t widths[] = { 64, 1, 3, 1 }, pairs[] = { 240, 600, 900, 3000 };
 	_Atomic uint64_t learnt = 0;
 	struct nt_entry entries[NT_ENTRIES];
-	const struct nt_choice ways[] = { { &learnt, entries, false }, { &learnt, NULL, false }, { &learnt, NULL, false } };
+	const struct nt_choice ways[] = { { &learnt, entries, false },
+		                          { &learnt, NULL, false },
+		                          { &learnt, NULL, false } };
 
 	(void)state;
 	for (int i = 0; i < 4; i++) {
 		const struct nt_entry *entry = &entries[NT_PLANS + (widths[i] > 1 ? 2 : 0)];
-		struct test_case c = { .seed = 7100 + (uint64_t)i, .n = 3, .n_nodes = 1, .ind_dtype = CHOIR_I32, .val_dtype = CHOIR_F32, .op = CHOIR_OP_SUM,
-				       .width = widths[i], .most_pairs = pairs[i], .range = 20000, .way = RECEIVES, .nt = ways, .hot = 1, .first_has_none = true };
+		struct test_case c = { .seed = 7100 + (uint64_t)i,
+			               .n = 3,
+			               .n_nodes = 1,
+			               .ind_dtype = CHOIR_I32,
+			               .val_dtype = CHOIR_F32,
+			               .op = CHOIR_OP_SUM,
+			               .width = widths[i],
+			               .most_pairs = pairs[i],
+			               .range = 20000,
+			               .way = RECEIVES,
+			               .nt = ways,
+			               .hot = 1,
+			               .first_has_none = true };
 
 		memset(entries, 0, sizeof entries);
 		for (int calls = 0; calls < 3; calls++)
@@ -213,11 +263,21 @@ static size_t open_files(void)
 	return n;
 }
 
-/* One rank's list is long enough to stay raw, the others coalesce theirs, which then nobody reads: those blocks serve the next call all the same. */
+/* One rank's list is long enough to stay raw, the others coalesce theirs, which then nobody reads: those blocks serve
+ * the next call all the same. */
 static void unread_blocks_serve_again(void **state)
 {
-	struct test_case c = { .seed = 6000, .n = 3, .n_nodes = 1, .ind_dtype = CHOIR_I32, .val_dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .width = 1,
-			       .most_pairs = 1000, .range = 20000, .way = RECEIVES, .hot = 1 };
+	struct test_case c = { .seed = 6000,
+		               .n = 3,
+		               .n_nodes = 1,
+		               .ind_dtype = CHOIR_I32,
+		               .val_dtype = CHOIR_F32,
+		               .op = CHOIR_OP_SUM,
+		               .width = 1,
+		               .most_pairs = 1000,
+		               .range = 20000,
+		               .way = RECEIVES,
+		               .hot = 1 };
 	size_t before = 0;
 
 	(void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Selection by magnitude: the host twin against sorting, with ties, NaN, zeros of both signs, odd sizes, too little capacity. */
+/* Selection by magnitude: the host twin against sorting, with ties, NaN, zeros of both signs, odd sizes, too little
+ * capacity. */
 #include "sparse/select.h"
 #include "sparse/reference.h"
 
@@ -38,7 +39,9 @@ enum data { RANDOM, TIES, EQUAL, SPECIAL, N_DATA };
 static unsigned char *make(enum data data, uint32_t elem_bytes, size_t n, uint64_t seed)
 {
 	unsigned char *val = malloc(n * elem_bytes + 1);
-	static const uint64_t specials[] = { 0, 1, UINT64_MAX, UINT64_MAX >> 1, UINT64_C(0x8000800080008000), UINT64_C(0x7f807f807f807f80) };
+	static const uint64_t specials[] = {
+		0, 1, UINT64_MAX, UINT64_MAX >> 1, UINT64_C(0x8000800080008000), UINT64_C(0x7f807f807f807f80)
+	};
 
 	for (size_t i = 0; i < n; i++) {
 		uint64_t bits = reference_next(&seed);
@@ -58,8 +61,8 @@ static void check(const struct select_input *in, const struct element *want, siz
 {
 	for (size_t i = 0; i < n; i++) {
 		assert_int_equal(index_at(got->ind, got->form, i), want[i].at);
-		assert_memory_equal((const char *)got->val + i * in->elem_bytes, (const char *)in->val + want[i].at * in->elem_bytes,
-				    in->elem_bytes);
+		assert_memory_equal((const char *)got->val + i * in->elem_bytes,
+		                    (const char *)in->val + want[i].at * in->elem_bytes, in->elem_bytes);
 	}
 	for (size_t i = 0; i < GUARD; i++) {
 		assert_int_equal(((const unsigned char *)got->ind)[got->capacity * got->form.bytes + i], SENTINEL);
@@ -117,7 +120,9 @@ static void one_threshold(const struct select_input *in, const struct element *s
 
 static void one_input(enum data data, uint32_t elem_bytes, size_t n)
 {
-	struct select_input in = { .val = make(data, elem_bytes, n, n + (size_t)data), .elem_bytes = elem_bytes, .n = n };
+	struct select_input in = { .val = make(data, elem_bytes, n, n + (size_t)data),
+		                   .elem_bytes = elem_bytes,
+		                   .n = n };
 	struct element *sorted = malloc((n + 1) * sizeof *sorted);
 	size_t ks[] = { 0, 1, 2, n / 1000, n / 50 + 1, n / 2, n - (n > 0), n };
 

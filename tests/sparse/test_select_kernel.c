@@ -31,14 +31,19 @@ static void finish(struct select_job *job, uint64_t *count, struct select_limit 
 }
 
 /* top: the k largest; else by the limit of the k largest, ties as given. */
-static void one_case(const unsigned char *data, uint32_t elem_bytes, size_t n, uint64_t k, bool top, uint64_t ties, size_t capacity, uint32_t ind_bytes)
+static void one_case(const unsigned char *data, uint32_t elem_bytes, size_t n, uint64_t k, bool top, uint64_t ties,
+                     size_t capacity, uint32_t ind_bytes)
 {
 	size_t ind_room = (capacity + GUARD) * ind_bytes, val_room = (capacity + GUARD) * elem_bytes;
-	unsigned char *ind = blank(ind_room), *val = blank(val_room), *got_ind = blank(ind_room), *got_val = blank(val_room);
-	cl_mem from = upload(data, (n + OFFSET) * elem_bytes), to_ind = upload(ind, ind_room), to_val = upload(val, val_room);
+	unsigned char *ind = blank(ind_room), *val = blank(val_room), *got_ind = blank(ind_room),
+		      *got_val = blank(val_room);
+	cl_mem from = upload(data, (n + OFFSET) * elem_bytes), to_ind = upload(ind, ind_room),
+	       to_val = upload(val, val_room);
 	struct select_input in = { .val = data + OFFSET * elem_bytes, .elem_bytes = elem_bytes, .n = n };
 	struct select_output out = { .ind = ind, .form = { .bytes = ind_bytes }, .val = val, .capacity = capacity };
-	struct select_source source = { .mem = from, .off = OFFSET * elem_bytes, .elem_bytes = elem_bytes, .group = group, .n = n };
+	struct select_source source = {
+		.mem = from, .off = OFFSET * elem_bytes, .elem_bytes = elem_bytes, .group = group, .n = n
+	};
 	struct select_target target = { .ind = to_ind, .val = to_val, .ind_bytes = ind_bytes, .capacity = capacity };
 	struct select_limit limit, got_limit;
 	struct select_job *job;
@@ -120,7 +125,8 @@ static void items_in_groups(void **state)
 	all_cases();
 }
 
-/* Samples are taken at i * stride + i % stride: where just those elements are larger than all others the pivot is too high, where they are smaller too low. */
+/* Samples are taken at i * stride + i % stride: where just those elements are larger than all others the pivot is too
+ * high, where they are smaller too low. */
 static void samples_mislead(void **state)
 {
 	enum { N = 70001, STRIDE = N / SELECT_SAMPLES };
@@ -144,7 +150,8 @@ static void samples_mislead(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(items_alone), cmocka_unit_test(items_in_groups), cmocka_unit_test(samples_mislead) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(items_alone), cmocka_unit_test(items_in_groups),
+		                            cmocka_unit_test(samples_mislead) };
 
 	return cmocka_run_group_tests(tests, open_device, close_device);
 }

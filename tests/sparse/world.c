@@ -47,9 +47,15 @@ void world_init(struct world *world, int n, int n_nodes, choir_device *device)
 		}
 	}
 	node_first[n_nodes] = k;
-	world->layout = (struct layout){ .n = n, .n_nodes = n_nodes, .node_of = node_of, .place_of = place_of, .node_size = node_size,
-					 .node_first = node_first, .node_ranks = node_ranks,
-					 .min_node_size = n / n_nodes, .max_node_size = (n + n_nodes - 1) / n_nodes };
+	world->layout = (struct layout){ .n = n,
+		                         .n_nodes = n_nodes,
+		                         .node_of = node_of,
+		                         .place_of = place_of,
+		                         .node_size = node_size,
+		                         .node_first = node_first,
+		                         .node_ranks = node_ranks,
+		                         .min_node_size = n / n_nodes,
+		                         .max_node_size = (n + n_nodes - 1) / n_nodes };
 	world->n = n;
 	world->device = world->other_device = device;
 	world->slot_bytes = 64 * 128; /* small: several rounds through a slot */
@@ -136,7 +142,8 @@ static bool advance(struct play *play, int rank)
 	switch (step->kind) {
 	case PLAN_COPY:
 		if (step->len > 0)
-			memmove(locate(play, rank, step->dst, step->len), locate(play, rank, plan->refs[step->src_first], step->len), step->len);
+			memmove(locate(play, rank, step->dst, step->len),
+			        locate(play, rank, plan->refs[step->src_first], step->len), step->len);
 		break;
 	case PLAN_REDUCE:
 		fail_msg("a sparse script asks for a reduction");
@@ -163,8 +170,12 @@ static bool advance(struct play *play, int rank)
 static void run_plans(struct world *world, struct world_rank *ranks)
 {
 	size_t n = (unsigned)world->n;
-	struct play play = { .world = world, .ranks = ranks, .slots = calloc(n, sizeof(void *)), .scratch = calloc(n, sizeof(void *)),
-			     .at = calloc(n, sizeof(uint32_t)), .phase = calloc(n, sizeof(uint32_t)) };
+	struct play play = { .world = world,
+		             .ranks = ranks,
+		             .slots = calloc(n, sizeof(void *)),
+		             .scratch = calloc(n, sizeof(void *)),
+		             .at = calloc(n, sizeof(uint32_t)),
+		             .phase = calloc(n, sizeof(uint32_t)) };
 	bool moved = true;
 
 	for (int r = 0; r < world->n; r++) {
@@ -179,7 +190,8 @@ static void run_plans(struct world *world, struct world_rank *ranks)
 	}
 	for (int r = 0; r < world->n; r++) {
 		if (play.at[r] < ranks[r].turn.plan->n_steps)
-			fail_msg("rank %d of %d waits for ever at step %u of %s", r, world->n, play.at[r], ranks[r].turn.plan->algorithm);
+			fail_msg("rank %d of %d waits for ever at step %u of %s", r, world->n, play.at[r],
+			         ranks[r].turn.plan->algorithm);
 		free(play.slots[r]);
 		free(play.scratch[r]);
 	}
@@ -221,9 +233,14 @@ void world_run(struct world *world, struct world_rank *ranks)
 	int over = 0;
 
 	for (int r = 0; r < world->n; r++) {
-		struct script_env env = { .layout = &world->layout, .me = r, .device = r % 2 == 0 ? world->device : world->other_device, .slot_bytes = world->slot_bytes,
-					  .message_bytes = 1 << 20, .ring = ring, .history = world->histories != NULL ? &world->histories[r] : NULL,
-					  .costs = world->costs != NULL ? &world->costs[r] : NULL };
+		struct script_env env = { .layout = &world->layout,
+			                  .me = r,
+			                  .device = r % 2 == 0 ? world->device : world->other_device,
+			                  .slot_bytes = world->slot_bytes,
+			                  .message_bytes = 1 << 20,
+			                  .ring = ring,
+			                  .history = world->histories != NULL ? &world->histories[r] : NULL,
+			                  .costs = world->costs != NULL ? &world->costs[r] : NULL };
 
 		if (world->nt != NULL)
 			env.nt = world->nt[r];

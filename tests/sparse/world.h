@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* All ranks' scripts in one process, without the engine: their plans run step by step, in program order on each rank, and bounds are checked. */
+/* All ranks' scripts in one process, without the engine: their plans run step by step, in program order on each rank,
+ * and bounds are checked. */
 #ifndef TESTS_SPARSE_WORLD_H
 #define TESTS_SPARSE_WORLD_H
 
@@ -34,7 +35,8 @@ struct world_rank {
 void world_init(struct world *world, int n, int n_nodes, choir_device *device);
 void world_fini(struct world *world);
 
-/* world_run: scripts for ranks[r].call, r < n, until all are over; then destroyed.  Fails the test if the plans do not fit each other. */
+/* world_run: scripts for ranks[r].call, r < n, until all are over; then destroyed.  Fails the test if the plans do not
+ * fit each other. */
 void world_run(struct world *world, struct world_rank *ranks);
 
 #endif

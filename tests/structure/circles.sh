@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # No two files of a room call each other in a circle, read from the object files.
-# usage: circles.sh NM LIST ALLOWED   LIST has lines "room NAME ..." each followed by that room's object files, one a line;
-# ALLOWED has lines "NAME FILES": a room that may still have that many files in circles, and no more.
+# usage: circles.sh NM LIST ALLOWED   LIST has lines "room NAME ..." each followed by that room's object files, one a
+# line; ALLOWED has lines "NAME FILES": a room that may still have that many files in circles, and no more.
 set -eu
 nm=$1 list=$2 allowed=$3
 here=$(mktemp -d)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The walk for circles must go red on a planted one, and on one file more than is allowed.   usage: circles_red.sh CIRCLES.SH NM CC
+# The walk for circles must go red on a planted one, and on one file more than is allowed.   usage: circles_red.sh
+# CIRCLES.SH NM CC
 set -eu
 walk=$1 nm=$2 cc=$3
 here=$(mktemp -d)

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Every header compiles alone: all of them as C11, the public ones also as pedantic C11 and as C++11.
-# usage: headers.sh ROOT CC CXX FLAG...     the flags are those that find OpenCL, MPICH and xxHash; CXX may be empty: then C only
+# usage: headers.sh ROOT CC CXX FLAG...     the flags are those that find OpenCL, MPICH and xxHash; CXX may be empty:
+# then C only
 set -eu
 root=$1 cc=$2 cxx=$3
 shift 3
@@ -29,7 +30,8 @@ for header in include/choir/*.h; do
 	[ -z "$cxx" ] || alone "$cxx" cpp "${header#include/}" -std=c++11 -pedantic -Iinclude "$@"
 done
 # Templates: included with parameters, some again and again, so alone they are nothing.
-templates=" cl/ops.h cl/entry.h cl/walk.h cl/fold_options.h src/kern/host_op.h src/kern/host_dtype.h src/kern/host_table.h src/kern/host_lanes.h src/kern/host_widen.h "
+templates=" cl/ops.h cl/entry.h cl/walk.h cl/fold_options.h src/kern/host_op.h src/kern/host_dtype.h"
+templates="$templates src/kern/host_table.h src/kern/host_lanes.h src/kern/host_widen.h "
 for template in $templates; do
 	[ -e "$template" ] || {
 		echo "no such template any more: $template"
@@ -39,7 +41,8 @@ done
 # Private ones are used by our own files only, with the flags of tools/cmake/ChoirRules.cmake.
 for header in $(find src cl tools tests -name '*.h' | sort); do
 	case $templates in *" $header "*) continue ;; esac
-	alone "$cc" c "$root/$header" -std=c11 -D_GNU_SOURCE -DCL_TARGET_OPENCL_VERSION=300 -Wno-unused-function -Iinclude -Isrc -Icl \
+	alone "$cc" c "$root/$header" -std=c11 -D_GNU_SOURCE -DCL_TARGET_OPENCL_VERSION=300 -Wno-unused-function \
+		-Iinclude -Isrc -Icl \
 		-Itests -Itools "$@"
 done
 echo "$n compilations"

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Includes point down only.  usage: includes.sh ROOT; prints each include that breaks a rule as file:line: reason, and then fails.
+# Includes point down only.  usage: includes.sh ROOT; prints each include that breaks a rule as file:line: reason, and
+# then fails.
 #
 # The table below is the map of docs/architecture.md: a room and what it may include besides itself.
 #   words     rooms of src/
@@ -9,8 +10,8 @@
 #   @mpi      <choir/mpi.h> and <mpi.h>
 #   @cl       <CL/...>, the OpenCL headers
 #   @kernels  cl/, the sources that are both C and OpenCL C
-# kernel-bench is tools/bench/kernel, a program of its own: what it measures has no public face, so it is linked to the rooms' objects instead of the
-# library and sees the rooms that have kernels.  No other tool sees it.
+# kernel-bench is tools/bench/kernel, a program of its own: what it measures has no public face, so it is linked to the
+# rooms' objects instead of the library and sees the rooms that have kernels.  No other tool sees it.
 # Anything else between angle brackets is the system's and free to all.
 set -eu
 root=$1
@@ -129,7 +130,8 @@ match($0, /^[ \t]*#[ \t]*include[ \t]*["<][^">]*[">]/) {
 	} else if (word == "?") {
 		breaks("includes \"" text "\", which is nowhere")
 	} else if (word != "" && !((room, word) in may)) {
-		breaks(room " includes " (quoted ? "\"" text "\"" : "<" text ">") ": " room " must not see " (word ~ /^@/ ? "it" : word))
+		breaks(room " includes " (quoted ? "\"" text "\"" : "<" text ">") ": " room " must not see " \
+			(word ~ /^@/ ? "it" : word))
 	} else if (room == "include" && word == "@mpi" && path != "include/choir/mpi.h") {
 		breaks("<" text "> belongs to <choir/mpi.h> alone")
 	} else if (room == "include" && quoted) {
@@ -143,5 +145,6 @@ END {
 AWK
 # Sources of every kind: .cl files include what cl/ offers and nothing else.
 cd "$root"
-find src include cl tools tests docs -type f \( -name '*.c' -o -name '*.h' -o -name '*.hpp' -o -name '*.inc' -o -name '*.cl' \) -print0 |
+find src include cl tools tests docs -type f \( -name '*.c' -o -name '*.h' -o -name '*.hpp' -o -name '*.inc' -o -name \
+	'*.cl' \) -print0 |
 	sort -z | xargs -0 awk -f "$awk_program"

@@ -11,7 +11,8 @@ bad=0
 # clean_tree: a project of one header a room, each including what it is allowed to.
 clean_tree() {
 	rm -rf "${tree:?}"/*
-	mkdir -p "$tree/include/choir" "$tree/cl" "$tree/docs/examples" "$tree/tests/plan" "$tree/tools/bench/kernel" "$tree/tools/info" "$tree/tools/lib"
+	mkdir -p "$tree/include/choir" "$tree/cl" "$tree/docs/examples" "$tree/tests/plan" "$tree/tools/bench/kernel" \
+		"$tree/tools/info" "$tree/tools/lib"
 	for room in base dev net node plan kern algo exec sparse api mpi; do
 		mkdir -p "$tree/src/$room"
 		printf '#include <choir/types.h>\n#include <stdio.h>\n' >"$tree/src/$room/$room.h"

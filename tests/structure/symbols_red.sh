@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The symbol walk must go red on a call upward and on each thing the library must not do.   usage: symbols_red.sh SYMBOLS.SH NM CC
+# The symbol walk must go red on a call upward and on each thing the library must not do.   usage: symbols_red.sh
+# SYMBOLS.SH NM CC
 set -eu
 walk=$1 nm=$2 cc=$3
 here=$(mktemp -d)

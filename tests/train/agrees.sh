@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# agrees.sh "command" "command"...: choir-train run in different ways gives the same losses, to 1e-4 after 200 steps of a small model on
-# WordNet (a batch of 510 divides by 1, 2 and 3, but not by 4).
+# agrees.sh "command" "command"...: choir-train run in different ways gives the same losses, to 1e-4 after 200 steps of
+# a small model on WordNet (a batch of 510 divides by 1, 2 and 3, but not by 4).
 set -eu
 [ -r "${CHOIR_TRAIN_WORDNET:-/usr/share/wordnet}/data.noun" ] || exit 77
 folder=$(mktemp -d)
@@ -11,7 +11,8 @@ for command in "$@"; do
 	n=$((n + 1))
 	status=0
 	# shellcheck disable=SC2086 # a command and its words
-	$command --steps 200 --batch 510 --candidates 256 --width 32 --hidden 48 --every 1000 --loss-out "$folder/$n" >"$folder/out" 2>&1 || status=$?
+	$command --steps 200 --batch 510 --candidates 256 --width 32 --hidden 48 --every 1000 --loss-out "$folder/$n" \
+		>"$folder/out" 2>&1 || status=$?
 	if [ "$status" -ne 0 ]; then
 		cat "$folder/out"
 		exit "$status"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every gradient of a tiny model against finite differences of its loss, and the updates against their definition.  Duplicates among the
- * words, candidates that are targets, and sizes that are no multiple of anything are all there. */
+/* Every gradient of a tiny model against finite differences of its loss, and the updates against their definition.
+ * Duplicates among the words, candidates that are targets, and sizes that are no multiple of anything are all there. */
 #include "unit.h"
 
 #include "train/model.h"
@@ -14,7 +14,8 @@ enum { VOCABULARY = 11, CONTEXT = 2, WIDTH = 5, HIDDEN = 7, CANDIDATES = 6, ROWS
 
 static int32_t contexts[ROWS * CONTEXT] = { 1, 2, 3, 3, 0, 0, 10, 1, 5, 6, 2, 1, 7, 7, 9, 0, 4, 10 };
 static int32_t out_words[CANDIDATES + ROWS] = { 0, 3, 5, 8, 1, 10, /* targets */ 3, 4, 3, 0, 10, 7, 2, 4, 9 };
-static float bias[CANDIDATES + ROWS] = { 0.5f, -0.2f, 0.1f, -1, 0, 0.3f, 0.2f, -0.1f, 0.4f, 0, 0.7f, -0.6f, 0.1f, 0.2f, -0.3f };
+static float bias[CANDIDATES + ROWS] = { 0.5f, -0.2f, 0.1f, -1,    0,    0.3f, 0.2f, -0.1f,
+	                                 0.4f, 0,     0.7f, -0.6f, 0.1f, 0.2f, -0.3f };
 
 struct fixture {
 	choir_device *device;
@@ -83,7 +84,8 @@ static double slope(struct fixture *fixture, cl_mem mem, size_t at)
 	return (up - down) / (2 * step);
 }
 
-static void expect_gradient(struct fixture *fixture, const char *what, cl_mem mem, size_t first, size_t n, const float *gradient)
+static void expect_gradient(struct fixture *fixture, const char *what, cl_mem mem, size_t first, size_t n,
+                            const float *gradient)
 {
 	double largest = 0;
 
@@ -126,7 +128,8 @@ static void test_dense(void **state)
 }
 
 /* The rows of a word, added up, are the gradient of its row in the table. */
-static void expect_table(struct fixture *fixture, const char *what, cl_mem table, cl_mem rows, const int32_t *words, size_t n)
+static void expect_table(struct fixture *fixture, const char *what, cl_mem table, cl_mem rows, const int32_t *words,
+                         size_t n)
 {
 	float *raw = malloc(n * WIDTH * sizeof *raw);
 	float sums[VOCABULARY * WIDTH] = { 0 };
@@ -189,7 +192,8 @@ static void test_updates(void **state)
 	backward(fixture);
 	read_floats(fixture, model->in_table, 0, VOCABULARY * WIDTH, before);
 	read_floats(fixture, model->in_rows, 0, ROWS * CONTEXT * WIDTH, rows);
-	assert_int_equal(model_update_rows(model, model->in_table, model->contexts, model->in_rows, 3, 0.5f), CHOIR_SUCCESS);
+	assert_int_equal(model_update_rows(model, model->in_table, model->contexts, model->in_rows, 3, 0.5f),
+	                 CHOIR_SUCCESS);
 	read_floats(fixture, model->in_table, 0, VOCABULARY * WIDTH, after);
 	for (int word = 0; word < VOCABULARY; word++)
 		for (int k = 0; k < WIDTH; k++) {

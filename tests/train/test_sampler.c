@@ -51,8 +51,8 @@ static void test_different_and_repeatable(void **state)
 	sampler_fini(&two);
 }
 
-/* exp(log share - bias) is the chance that a word is drawn: compared with how often it is.  It is an estimate from the number of tries,
- * hence the tolerance. */
+/* exp(log share - bias) is the chance that a word is drawn: compared with how often it is.  It is an estimate from the
+ * number of tries, hence the tolerance. */
 static void test_bias_is_the_chance(void **state)
 {
 	int64_t counts[N_WORDS];

@@ -69,7 +69,8 @@ static void test_many_words(void **state)
 	(void)state;
 	for (int twice = 0; twice < 2; twice++)
 		for (int i = 0; i < 5000; i++) {
-			char word[5] = { (char)('a' + i / 676), (char)('a' + i / 26 % 26), (char)('a' + i % 26), ' ', 0 };
+			char word[5] = { (char)('a' + i / 676), (char)('a' + i / 26 % 26), (char)('a' + i % 26), ' ',
+				         0 };
 
 			memcpy(bytes + n, word, 4);
 			n += 4;

@@ -35,14 +35,15 @@ static void make_key(void)
 
 static bool is_for(const struct expected *e, const struct test_case *tc, const struct trial *t, int rank)
 {
-	return e->tc == tc && e->rank == rank && e->t.dtype == t->dtype && e->t.op == t->op && e->t.count == t->count && e->t.n == t->n &&
-	       e->t.root == t->root;
+	return e->tc == tc && e->rank == rank && e->t.dtype == t->dtype && e->t.op == t->op && e->t.count == t->count &&
+	       e->t.n == t->n && e->t.root == t->root;
 }
 
 static void fill(struct expected *e)
 {
 	const struct trial *t = &e->t;
-	size_t elem = choir_dtype_bytes(t->dtype), n_in = e->tc->send_elems(t, e->rank), n_out = e->tc->recv_elems(t, e->rank);
+	size_t elem = choir_dtype_bytes(t->dtype), n_in = e->tc->send_elems(t, e->rank),
+	       n_out = e->tc->recv_elems(t, e->rank);
 
 	e->in = realloc(e->in, n_in * elem + 8);
 	e->out = realloc(e->out, n_out * elem + 8);
@@ -81,7 +82,8 @@ static void write_input(const struct test_case *tc, const struct trial *t, int r
 	memcpy(at, expect(tc, t, rank)->in, tc->send_elems(t, rank) * choir_dtype_bytes(t->dtype));
 }
 
-static void check_output(struct world *world, int rank, const struct test_case *tc, const struct trial *t, const unsigned char *at)
+static void check_output(struct world *world, int rank, const struct test_case *tc, const struct trial *t,
+                         const unsigned char *at)
 {
 	size_t elem = choir_dtype_bytes(t->dtype), elems = tc->recv_elems(t, rank);
 	const unsigned char *wanted = expect(tc, t, rank)->out;
@@ -92,27 +94,31 @@ static void check_output(struct world *world, int rank, const struct test_case *
 		if (memcmp(at + i * elem, wanted + i * elem, elem) == 0 ||
 		    (t->in_place && tc->result(t, rank, i) == -1)) /* in place gaps hold input */
 			continue;
-		world_fail(world, rank, "%s of %zu x %s, %s, root %d, %s%s%s: element %zu is %g, not %g", tc->name, t->count,
-		           choir_dtype_name(t->dtype), choir_op_name(t->op), t->root, t->in_place ? "in place, " : "",
-		           t->device ? "cl_mem, " : "host, ", t->options != NULL ? t->options : "auto", i, value_load(t->dtype, at, i),
+		world_fail(world, rank, "%s of %zu x %s, %s, root %d, %s%s%s: element %zu is %g, not %g", tc->name,
+		           t->count, choir_dtype_name(t->dtype), choir_op_name(t->op), t->root,
+		           t->in_place ? "in place, " : "", t->device ? "cl_mem, " : "host, ",
+		           t->options != NULL ? t->options : "auto", i, value_load(t->dtype, at, i),
 		           value_load(t->dtype, wanted, i));
 		return;
 	}
 }
 
-static void check_send_kept(struct world *world, int rank, const struct test_case *tc, const struct trial *t, struct memory *send)
+static void check_send_kept(struct world *world, int rank, const struct test_case *tc, const struct trial *t,
+                            struct memory *send)
 {
 	memory_pull(send);
-	if (memcmp(expect(tc, t, rank)->in, memory_payload(send), tc->send_elems(t, rank) * choir_dtype_bytes(t->dtype)) != 0)
-		world_fail(world, rank, "%s of %zu x %s (%s) wrote into its input", tc->name, t->count, choir_dtype_name(t->dtype),
-		           t->options != NULL ? t->options : "auto");
+	if (memcmp(expect(tc, t, rank)->in, memory_payload(send),
+	           tc->send_elems(t, rank) * choir_dtype_bytes(t->dtype)) != 0)
+		world_fail(world, rank, "%s of %zu x %s (%s) wrote into its input", tc->name, t->count,
+		           choir_dtype_name(t->dtype), t->options != NULL ? t->options : "auto");
 	if (!memory_sentinels_stand(send))
-		world_fail(world, rank, "%s of %zu x %s: wrote round its input", tc->name, t->count, choir_dtype_name(t->dtype));
+		world_fail(world, rank, "%s of %zu x %s: wrote round its input", tc->name, t->count,
+		           choir_dtype_name(t->dtype));
 }
 
 /* In place: one buffer holds both; the smaller lies at `inner` of the larger. */
-static void place(const struct test_case *tc, const struct trial *t, int rank, struct memory *one, choir_buffer *send, choir_buffer *recv,
-                  size_t *send_off, size_t *recv_off)
+static void place(const struct test_case *tc, const struct trial *t, int rank, struct memory *one, choir_buffer *send,
+                  choir_buffer *recv, size_t *send_off, size_t *recv_off)
 {
 	size_t elem = choir_dtype_bytes(t->dtype), s = tc->send_elems(t, rank), r = tc->recv_elems(t, rank);
 	size_t inner = (s == 0 || r == 0 ? 0 : tc->inner(t, rank)) * elem;
@@ -129,7 +135,8 @@ static void place(const struct test_case *tc, const struct trial *t, int rank, s
 	}
 }
 
-static choir_status run_call(const struct test_case *tc, const struct trial *t, choir_comm *comm, choir_buffer send, choir_buffer recv)
+static choir_status run_call(const struct test_case *tc, const struct trial *t, choir_comm *comm, choir_buffer send,
+                             choir_buffer recv)
 {
 	choir_call call = CHOIR_CALL_INIT;
 
@@ -144,9 +151,11 @@ static bool refused(const struct trial *t, choir_status st)
 	return st == CHOIR_UNSUPPORTED && t->options != NULL && strstr(t->options, "auto") == NULL && t->count > 10000;
 }
 
-static void run_in_place(struct world *world, int rank, choir_comm *comm, const struct test_case *tc, const struct trial *t)
+static void run_in_place(struct world *world, int rank, choir_comm *comm, const struct test_case *tc,
+                         const struct trial *t)
 {
-	size_t elem = choir_dtype_bytes(t->dtype), s = tc->send_elems(t, rank), r = tc->recv_elems(t, rank), send_off, recv_off;
+	size_t elem = choir_dtype_bytes(t->dtype), s = tc->send_elems(t, rank), r = tc->recv_elems(t, rank), send_off,
+	       recv_off;
 	struct memory one;
 	choir_buffer send, recv;
 
@@ -181,8 +190,8 @@ void case_run(struct world *world, int rank, choir_comm *comm, const struct test
 		memory_pull(&recv);
 		check_output(world, rank, tc, t, memory_payload(&recv));
 		if (!memory_sentinels_stand(&recv))
-			world_fail(world, rank, "%s of %zu x %s (%s): wrote round its output", tc->name, t->count, choir_dtype_name(t->dtype),
-			           t->options != NULL ? t->options : "auto");
+			world_fail(world, rank, "%s of %zu x %s (%s): wrote round its output", tc->name, t->count,
+			           choir_dtype_name(t->dtype), t->options != NULL ? t->options : "auto");
 		check_send_kept(world, rank, tc, t, &send);
 	}
 	memory_free(&send);

@@ -39,8 +39,8 @@ static size_t s_off(const struct trial *t, int rank)
 
 static size_t s_total(const struct trial *t, int rank) { (void)rank; return s_off(t, t->n); }
 
-/* alltoallv: rank a sends (count + 3a + 5b) mod (count + 2) elements to rank b, with a gap of 2 elements before each block and before what comes in
- * one of b + 1; the blocks stand in the opposite order in both buffers */
+/* alltoallv: rank a sends (count + 3a + 5b) mod (count + 2) elements to rank b, with a gap of 2 elements before each
+ * block and before what comes in one of b + 1; the blocks stand in the opposite order in both buffers */
 size_t case_pair_count(const struct trial *t, int from, int to)
 {
 	return (t->count + 3 * (size_t)from + 5 * (size_t)to) % (t->count + 2);
@@ -64,8 +64,14 @@ size_t case_pair_recv_off(const struct trial *t, int me, int from)
 	return off;
 }
 
-static size_t p_sent(const struct trial *t, int rank) { return case_pair_send_off(t, rank, 0) + case_pair_count(t, rank, 0); }
-static size_t p_received(const struct trial *t, int rank) { return case_pair_recv_off(t, rank, 0) + case_pair_count(t, 0, rank); }
+static size_t p_sent(const struct trial *t, int rank)
+{
+	return case_pair_send_off(t, rank, 0) + case_pair_count(t, rank, 0);
+}
+static size_t p_received(const struct trial *t, int rank)
+{
+	return case_pair_recv_off(t, rank, 0) + case_pair_count(t, 0, rank);
+}
 
 static double in_op(const struct trial *t, int rank, size_t i) { return value_input(t->dtype, t->op, t->n, rank, i); }
 
@@ -109,7 +115,8 @@ static double out_turned(const struct trial *t, int rank, size_t i)
 static double out_turned_v(const struct trial *t, int rank, size_t i)
 {
 	for (int r = 0; r < t->n; r++)
-		if (i >= case_pair_recv_off(t, rank, r) && i < case_pair_recv_off(t, rank, r) + case_pair_count(t, r, rank))
+		if (i >= case_pair_recv_off(t, rank, r) &&
+		    i < case_pair_recv_off(t, rank, r) + case_pair_count(t, r, rank))
 			return in_op(t, r, case_pair_send_off(t, r, rank) + i - case_pair_recv_off(t, rank, r));
 	return -1;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every dense collective, described once: buffer sizes, input, call, result.  The local worlds and the MPI tests run the same table. */
+/* Every dense collective, described once: buffer sizes, input, call, result.  The local worlds and the MPI tests run
+ * the same table. */
 #ifndef TESTS_CASES_H
 #define TESTS_CASES_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A blocking call that was made again and again, whose peer goes while the others are in it: by threads (repeated_ends.c) and by processes (test_processes.c). */
+/* A blocking call that was made again and again, whose peer goes while the others are in it: by threads
+ * (repeated_ends.c) and by processes (test_processes.c). */
 #ifndef TESTS_ENDINGS_H
 #define TESTS_ENDINGS_H
 
@@ -7,9 +8,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { ENDING_RANKS = 3, ENDING_COUNT = 515 /* beyond where shared buffers are used as they are */, ENDING_ROOM = ENDING_RANKS * ENDING_COUNT };
+enum {
+	ENDING_RANKS = 3,
+	ENDING_COUNT = 515 /* beyond where shared buffers are used as they are */,
+	ENDING_ROOM = ENDING_RANKS * ENDING_COUNT
+};
 
-enum ending_kind { ENDS_SUM, ENDS_SHARED_SUM, ENDS_BROADCAST, ENDS_ALLGATHERV, ENDS_REDUCE_SCATTERV, ENDS_ALLTOALLV, ENDS_SENDRECV, ENDING_KINDS };
+enum ending_kind {
+	ENDS_SUM,
+	ENDS_SHARED_SUM,
+	ENDS_BROADCAST,
+	ENDS_ALLGATHERV,
+	ENDS_REDUCE_SCATTERV,
+	ENDS_ALLTOALLV,
+	ENDS_SENDRECV,
+	ENDING_KINDS
+};
 
 struct ending {
 	choir_comm *comm;
@@ -22,8 +36,10 @@ struct ending {
 	char wrong[1024];    /* ending_check's */
 };
 
-/* ending_begin: comm, kind, who, all and ctx are set.  Takes memory, unless `in` is set, and makes the call until it stands for the next one on all ranks (exec/repeat.h), or often:
- * ranks that share a core, with each other or with another test, come too late for each other.  What is checked holds either way.  False: a call failed.  ending_free: collective where the memory is shared and the comm has not failed. */
+/* ending_begin: comm, kind, who, all and ctx are set.  Takes memory, unless `in` is set, and makes the call until it
+ * stands for the next one on all ranks (exec/repeat.h), or often: ranks that share a core, with each other or with
+ * another test, come too late for each other.  What is checked holds either way.  False: a call failed.  ending_free:
+ * collective where the memory is shared and the comm has not failed. */
 bool ending_begin(struct ending *ending);
 void ending_free(struct ending *ending);
 
@@ -35,8 +51,9 @@ bool ending_wait_inside(struct ending *ending);
 /* ending_shorten: the comm's calls, this one too, have such a deadline from now on. */
 void ending_shorten(struct ending *ending, int64_t deadline_ms);
 
-/* ending_check: for those who stay: the next call ends so, within least_ms to most_ms, with all of those words (see says) and the call's own, and the comm is left as
- * promised.  NULL, or what is wrong. */
-const char *ending_check(struct ending *ending, choir_status wanted, const char *words, int64_t least_ms, int64_t most_ms);
+/* ending_check: for those who stay: the next call ends so, within least_ms to most_ms, with all of those words (see
+ * says) and the call's own, and the comm is left as promised.  NULL, or what is wrong. */
+const char *ending_check(struct ending *ending, choir_status wanted, const char *words, int64_t least_ms,
+                         int64_t most_ms);
 
 #endif

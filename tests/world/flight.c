@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-void flight_make(struct flight *flight, struct world *world, int rank, const struct test_case *tc, const struct trial *t)
+void flight_make(struct flight *flight, struct world *world, int rank, const struct test_case *tc,
+                 const struct trial *t)
 {
 	size_t elem = choir_dtype_bytes(t->dtype);
 
@@ -38,8 +39,8 @@ static void compare(struct flight *flight, struct world *world)
 			value_store(t->dtype, wanted, 0, value);
 		if (memcmp(got + i * elem, wanted, elem) == 0)
 			continue;
-		world_fail(world, flight->rank, "%s of %zu x %s in flight: element %zu is %g, not %g", flight->tc->name, t->count,
-		           choir_dtype_name(t->dtype), i, value_load(t->dtype, got, i), value);
+		world_fail(world, flight->rank, "%s of %zu x %s in flight: element %zu is %g, not %g", flight->tc->name,
+		           t->count, choir_dtype_name(t->dtype), i, value_load(t->dtype, got, i), value);
 		return;
 	}
 }

@@ -14,9 +14,11 @@ struct flight {
 };
 
 /* flight_make: memory, filled with the case's input. */
-void flight_make(struct flight *flight, struct world *world, int rank, const struct test_case *tc, const struct trial *t);
+void flight_make(struct flight *flight, struct world *world, int rank, const struct test_case *tc,
+                 const struct trial *t);
 
-/* flight_start: makes the call; flight_land: waits for it and compares; flight_compare: compares, the call having ended; flight_free. */
+/* flight_start: makes the call; flight_land: waits for it and compares; flight_compare: compares, the call having
+ * ended; flight_free. */
 void flight_start(struct flight *flight, struct world *world, choir_comm *comm, const choir_call *call);
 void flight_compare(struct flight *flight, struct world *world);
 void flight_land(struct flight *flight, struct world *world);

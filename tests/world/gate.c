@@ -40,9 +40,11 @@ void gate_drop(void)
 	other = NULL;
 }
 
-choir_status sum_start(struct sum *sum, choir_comm *comm, size_t count, float first, const choir_call *call, bool with_event)
+choir_status sum_start(struct sum *sum, choir_comm *comm, size_t count, float first, const choir_call *call,
+                       bool with_event)
 {
-	*sum = (struct sum){ malloc((count + 1) * sizeof(float)), malloc((count + 1) * sizeof(float)), count, first, NULL };
+	*sum = (struct sum){ malloc((count + 1) * sizeof(float)), malloc((count + 1) * sizeof(float)), count, first,
+		             NULL };
 	for (size_t i = 0; i <= count; i++) {
 		sum->send[i] = first + (float)choir_comm_rank(comm);
 		sum->recv[i] = -1;
@@ -71,7 +73,8 @@ void sum_free(struct sum *sum)
 bool sum_works(choir_comm *comm, size_t count)
 {
 	struct sum sum;
-	bool works = sum_start(&sum, comm, count, 3, NULL, false) == CHOIR_SUCCESS && sum_is(&sum, choir_comm_size(comm));
+	bool works =
+	    sum_start(&sum, comm, count, 3, NULL, false) == CHOIR_SUCCESS && sum_is(&sum, choir_comm_size(comm));
 
 	sum_free(&sum);
 	return works;

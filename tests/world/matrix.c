@@ -61,7 +61,8 @@ static size_t count_of(const struct test_case *tc, struct trial *t, size_t size)
 enum { SMALL_SIZES = 5, ALL_SIZES = 7 }; /* the last one on up to 5 ranks only */
 
 /* Every algorithm at one size: what they are to give is the same. */
-static void run_size(struct world *world, int rank, choir_comm *comm, const struct test_case *tc, struct trial *t, size_t size)
+static void run_size(struct world *world, int rank, choir_comm *comm, const struct test_case *tc, struct trial *t,
+                     size_t size)
 {
 	for (int variant = 0; variant < 4; variant++) {
 		t->count = count_of(tc, t, size);
@@ -75,7 +76,8 @@ static void run_size(struct world *world, int rank, choir_comm *comm, const stru
 
 void matrix_sizes(struct world *world, int rank, choir_comm *comm, void *quick)
 {
-	size_t n = (size_t)choir_comm_size(comm), sizes[ALL_SIZES] = { 0, 1, n > 1 ? n - 1 : 2, 3 * n + 1, 1000, 70001, 400003 };
+	size_t n = (size_t)choir_comm_size(comm),
+	       sizes[ALL_SIZES] = { 0, 1, n > 1 ? n - 1 : 2, 3 * n + 1, 1000, 70001, 400003 };
 	char options[MOST_OPTIONS][48];
 	bool runs[MOST_OPTIONS];
 
@@ -110,8 +112,13 @@ void matrix_premultiplied(struct world *world, int rank, choir_comm *comm, void 
 
 		for (size_t o = 0; o < n; o++)
 			for (size_t k = 0; k < 4; k++) {
-				struct trial t = { .dtype = k % 2 ? CHOIR_F32 : CHOIR_BF16, .op = CHOIR_OP_PREMUL_SUM, .count = counts[k],
-					           .in_place = k < 2, .device = k % 2, .n = choir_comm_size(comm), .options = options[o] };
+				struct trial t = { .dtype = k % 2 ? CHOIR_F32 : CHOIR_BF16,
+					           .op = CHOIR_OP_PREMUL_SUM,
+					           .count = counts[k],
+					           .in_place = k < 2,
+					           .device = k % 2,
+					           .n = choir_comm_size(comm),
+					           .options = options[o] };
 
 				t.root = (int)k % t.n;
 				if (can_run(world, rank, comm, &test_cases[c], &t))
@@ -132,9 +139,14 @@ void matrix_types(struct world *world, int rank, choir_comm *comm, void *third)
 	for (size_t c = 0; c < n_test_cases; c++)
 		for (choir_dtype dtype = 0; choir_dtype_bytes(dtype) > 0; dtype++)
 			for (choir_op op = 0; op <= (test_cases[c].reduces ? CHOIR_OP_PREMUL_SUM : 0); op++) {
-				struct trial t = { .dtype = dtype, .op = op, .count = 37, .n = choir_comm_size(comm), .device = (dtype + op) % 2 };
+				struct trial t = { .dtype = dtype,
+					           .op = op,
+					           .count = 37,
+					           .n = choir_comm_size(comm),
+					           .device = (dtype + op) % 2 };
 
-				if ((part == NULL || (dtype + op + (int)c) % 3 == *part % 3) && defined(comm, &test_cases[c], dtype, op))
+				if ((part == NULL || (dtype + op + (int)c) % 3 == *part % 3) &&
+				    defined(comm, &test_cases[c], dtype, op))
 					case_run(world, rank, comm, &test_cases[c], &t);
 			}
 }
@@ -145,7 +157,11 @@ void matrix_roots(struct world *world, int rank, choir_comm *comm, void *unused)
 	for (size_t c = 0; c < n_test_cases; c++)
 		for (int root = 0; root < choir_comm_size(comm) && test_cases[c].rooted; root++)
 			for (int in_place = 0; in_place < 2; in_place++) {
-				struct trial t = { .dtype = CHOIR_I32, .op = CHOIR_OP_MAX, .count = 1234, .n = choir_comm_size(comm), .root = root,
+				struct trial t = { .dtype = CHOIR_I32,
+					           .op = CHOIR_OP_MAX,
+					           .count = 1234,
+					           .n = choir_comm_size(comm),
+					           .root = root,
 					           .in_place = in_place };
 
 				case_run(world, rank, comm, &test_cases[c], &t);

@@ -32,7 +32,8 @@ static cl_command_queue queue_of(choir_device *device)
 	pthread_mutex_lock(&lock);
 	if (queue_device != device) {
 		memory_drop();
-		the_queue = clCreateCommandQueueWithProperties(choir_device_context(device), choir_device_id(device), NULL, &rc);
+		the_queue = clCreateCommandQueueWithProperties(choir_device_context(device), choir_device_id(device),
+		                                               NULL, &rc);
 		queue_device = device;
 	}
 	queue = the_queue;
@@ -82,7 +83,8 @@ static bool lend(struct memory *memory, bool on_device)
 	memory->lent = true;
 	memory->host = region.base + at;
 	memset(memory->host, SENTINEL, whole(memory));
-	memory->buffer = on_device && region.mem != NULL ? choir_mem(region.mem, at + memory->offset) : choir_host(memory->host + memory->offset);
+	memory->buffer = on_device && region.mem != NULL ? choir_mem(region.mem, at + memory->offset)
+	                                                 : choir_host(memory->host + memory->offset);
 	return true;
 }
 
@@ -90,7 +92,9 @@ bool memory_make(struct memory *memory, choir_device *device, bool on_device, si
 {
 	cl_int rc = CL_SUCCESS;
 
-	*memory = (struct memory){ .device = on_device && region.base == NULL, .bytes = bytes, .offset = SENTINEL_BYTES + shift };
+	*memory = (struct memory){ .device = on_device && region.base == NULL,
+		                   .bytes = bytes,
+		                   .offset = SENTINEL_BYTES + shift };
 	if (region.base != NULL)
 		return lend(memory, on_device);
 	memory->host = malloc(whole(memory));
@@ -129,7 +133,8 @@ void memory_push(struct memory *memory)
 	if (!memory->device)
 		return;
 	clEnqueueWriteBuffer(memory->queue, memory->mem, CL_TRUE, 0, whole(memory), memory->host, 0, NULL, NULL);
-	clFinish(memory->queue); /* Intel's CPU runtime returns from small blocking writes before other threads see the bytes */
+	/* Intel's CPU runtime returns from small blocking writes before other threads see the bytes */
+	clFinish(memory->queue);
 }
 
 void memory_pull(struct memory *memory)

@@ -42,7 +42,8 @@ static void goes(struct world *world, int rank, choir_comm *comm, void *arg)
 	line_up();
 	snprintf(words, sizeof words, plot->aborts ? "aborted by rank %d" : "waits for rank %d", plot->who);
 	if (rank != plot->who)
-		wrong = ending_check(&e, plot->aborts ? CHOIR_ABORTED : CHOIR_TIMEOUT, words, plot->aborts ? 0 : LATE_MS, 10000);
+		wrong = ending_check(&e, plot->aborts ? CHOIR_ABORTED : CHOIR_TIMEOUT, words,
+		                     plot->aborts ? 0 : LATE_MS, 10000);
 	else if (plot->aborts)
 		CHECK(ending_wait_inside(&e) && choir_comm_abort(comm) == CHOIR_SUCCESS);
 	if (wrong != NULL)
@@ -57,11 +58,14 @@ void test_repeated_ends(void **state)
 	(void)state;
 	for (int kind = 0; kind < ENDING_KINDS; kind++)
 		for (int aborts = 0; aborts < 2; aborts++) {
-			struct plot plot = { .kind = (enum ending_kind)kind, .aborts = aborts, .who = (kind + aborts) % 2 };
+			struct plot plot = { .kind = (enum ending_kind)kind,
+				             .aborts = aborts,
+				             .who = (kind + aborts) % 2 };
 
 			line_up_run(2, 0, 20000, goes, &plot);
 			plot.who = 2;
-			if (kind == ENDS_SUM || kind == ENDS_ALLTOALLV || (kind == ENDS_SENDRECV && aborts)) /* else one waits for one that waits */
+			if (kind == ENDS_SUM || kind == ENDS_ALLTOALLV ||
+			    (kind == ENDS_SENDRECV && aborts)) /* else one waits for one that waits */
 				line_up_run(3, 0, 20000, goes, &plot);
 		}
 }

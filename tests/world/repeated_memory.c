@@ -62,7 +62,8 @@ static void fill(struct both *b, enum kind kind, int rank, int round)
 static bool is_right(const struct both *b, enum kind kind, int rank, int n, int round)
 {
 	for (size_t i = 0; i < BLOCKS * COUNT; i++)
-		if (b->out[i] != wanted_at(kind, rank, n, i, round) || (kind != IN_PLACE && b->in[i] != given_by(rank, i, round)))
+		if (b->out[i] != wanted_at(kind, rank, n, i, round) ||
+		    (kind != IN_PLACE && b->in[i] != given_by(rank, i, round)))
 			return false;
 	return true;
 }
@@ -83,7 +84,8 @@ static void written_at_once(struct world *world, int rank, choir_comm *comm, voi
 		}
 }
 
-/* The same call again and again, while the others' buffers are now here, now there.  Of where they were the contents are another round's. */
+/* The same call again and again, while the others' buffers are now here, now there.  Of where they were the contents
+ * are another round's. */
 static void peers_move(struct world *world, int rank, choir_comm *comm, void *unused)
 {
 	struct both b[2];
@@ -104,7 +106,8 @@ static void peers_move(struct world *world, int rank, choir_comm *comm, void *un
 static void mems_die(struct world *world, int rank, choir_comm *comm, void *unused)
 {
 	cl_context context = choir_device_context(world->device);
-	cl_command_queue queue = clCreateCommandQueueWithProperties(context, choir_device_id(world->device), NULL, NULL);
+	cl_command_queue queue =
+	    clCreateCommandQueueWithProperties(context, choir_device_id(world->device), NULL, NULL);
 	struct both b;
 
 	(void)unused;
@@ -112,11 +115,14 @@ static void mems_die(struct world *world, int rank, choir_comm *comm, void *unus
 		cl_mem in, out;
 
 		fill(&b, ALLREDUCE, rank, round);
-		in = clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, COUNT * sizeof *b.in + 2048 * (size_t)(round % 3), b.in, NULL);
-		out = clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, COUNT * sizeof *b.out + 2048 * (size_t)((round + 1) % 3), b.out, NULL);
+		in = clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, COUNT * sizeof *b.in + 2048 * (size_t)(round % 3),
+		                    b.in, NULL);
+		out = clCreateBuffer(context, CL_MEM_COPY_HOST_PTR,
+		                     COUNT * sizeof *b.out + 2048 * (size_t)((round + 1) % 3), b.out, NULL);
 		for (int k = 0; k < 3; k++)
 			OK(call_of(comm, ALLREDUCE, choir_mem(in, 0), choir_mem(out, 0)));
-		CHECK(clEnqueueReadBuffer(queue, out, CL_TRUE, 0, COUNT * sizeof *b.out, b.out, 0, NULL, NULL) == CL_SUCCESS);
+		CHECK(clEnqueueReadBuffer(queue, out, CL_TRUE, 0, COUNT * sizeof *b.out, b.out, 0, NULL, NULL) ==
+		      CL_SUCCESS);
 		CHECK(is_right(&b, ALLREDUCE, rank, world->n, round));
 		clReleaseMemObject(in);
 		clReleaseMemObject(out);
@@ -136,9 +142,11 @@ static void shorter(struct world *world, int rank, choir_comm *comm, void *unuse
 	if (rank == 0)
 		IS(call_of(comm, ALLREDUCE, choir_host(b.in), choir_host(b.out)), CHOIR_MISMATCH);
 	else
-		SAYS(choir_allreduce(comm, choir_host(b.in), choir_host(b.out), COUNT - 1, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL), CHOIR_MISMATCH,
-		     "515 x i32|514 x i32");
-	IS(call_of(comm, ALLREDUCE, choir_host(b.in), choir_host(b.out)), CHOIR_MISMATCH); /* sticky, for a call that was right */
+		SAYS(choir_allreduce(comm, choir_host(b.in), choir_host(b.out), COUNT - 1, CHOIR_I32, CHOIR_OP_SUM,
+		                     NULL, NULL),
+		     CHOIR_MISMATCH, "515 x i32|514 x i32");
+	/* sticky, for a call that was right */
+	IS(call_of(comm, ALLREDUCE, choir_host(b.in), choir_host(b.out)), CHOIR_MISMATCH);
 }
 
 void test_repeated_memory(void **state)

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 
 /* In bytes, which begin anywhere: beside the flag or not, one piece or several, more than the ring holds. */
-static const size_t spans[] = { 0, 1, 39, 40, 41, 63, 64, 65, 4095, 4096, 4097, 65535, 65536, 65537, 131072, 200001, 1100003, 5000001 };
+static const size_t spans[] = { 0,    1,    39,    40,    41,    63,     64,     65,      4095,
+	                        4096, 4097, 65535, 65536, 65537, 131072, 200001, 1100003, 5000001 };
 enum { SPANS = sizeof spans / sizeof *spans, LONGEST_SPAN = 5000001, SHORTER_SPANS = SPANS - 2 };
 
 static void write_span(unsigned char *out, size_t bytes, int seed)
@@ -56,8 +57,8 @@ static void spans_around(struct world *world, int rank, choir_comm *comm, void *
 			continue;
 		write_span(out + shift, bytes, rank * 100 + i);
 		in[shift + bytes] = 0xA5;
-		OK(choir_sendrecv(comm, choir_host(out + shift), bytes, right, choir_host(in + shift), bytes, left, CHOIR_U8, NULL,
-		                  i < SPANS ? NULL : &event));
+		OK(choir_sendrecv(comm, choir_host(out + shift), bytes, right, choir_host(in + shift), bytes, left,
+		                  CHOIR_U8, NULL, i < SPANS ? NULL : &event));
 		if (event != NULL)
 			OK(choir_event_wait(event, -1));
 		choir_event_release(event);
@@ -88,7 +89,8 @@ static void first_is_last(struct world *world, int rank, choir_comm *comm, void 
 		if (rank == 0)
 			OK(choir_send(comm, choir_host(bytes[i]), count, CHOIR_U8, 1, NULL, &events[i]));
 		else
-			OK(choir_recv(comm, choir_host(bytes[i]), count, CHOIR_U8, 0, first ? &call : NULL, &events[i]));
+			OK(choir_recv(comm, choir_host(bytes[i]), count, CHOIR_U8, 0, first ? &call : NULL,
+			              &events[i]));
 	}
 	for (int pass = 0; pass < 2; pass++) {
 		for (int i = 0; i < SHORTER_SPANS; i++) {

@@ -72,12 +72,14 @@ static size_t types_of(choir_comm *comm, const struct tensors_shape *s, choir_dt
 	size_t n = 0;
 
 	for (int d = 0; choir_dtype_bytes((choir_dtype)d) > 0; d++)
-		if ((s->one_type < 0 || s->one_type == d) && choir_supports(comm, "allreduce", (choir_dtype)d, s->op, choir_none()) == CHOIR_SUCCESS)
+		if ((s->one_type < 0 || s->one_type == d) &&
+		    choir_supports(comm, "allreduce", (choir_dtype)d, s->op, choir_none()) == CHOIR_SUCCESS)
 			types[n++] = (choir_dtype)d;
 	return n;
 }
 
-void tensors_make(struct tensors *set, choir_comm *comm, choir_device *device, const struct tensors_shape *s, struct tensors_share share)
+void tensors_make(struct tensors *set, choir_comm *comm, choir_device *device, const struct tensors_shape *s,
+                  struct tensors_share share)
 {
 	choir_dtype types[32];
 	size_t n_types = types_of(comm, s, types);
@@ -121,7 +123,8 @@ void tensors_fill(struct tensors *set, choir_op op, size_t shift)
 	}
 	for (size_t i = 0; i < set->n; i++)
 		for (size_t k = 0; k < set->list[i].count; k++)
-			value_store(set->list[i].dtype, set->wanted_at[i], k, value_reduced(set->list[i].dtype, op, set->size, k + shift + 37 * i));
+			value_store(set->list[i].dtype, set->wanted_at[i], k,
+			            value_reduced(set->list[i].dtype, op, set->size, k + shift + 37 * i));
 }
 
 bool tensors_are_right(struct tensors *set)
@@ -130,12 +133,14 @@ bool tensors_are_right(struct tensors *set)
 
 	for (int p = 0; p < TENSORS_POOLS; p++) {
 		memory_pull(&set->pools[p]);
-		right &= memory_sentinels_stand(&set->pools[p]) && memcmp(memory_payload(&set->pools[p]), set->wanted[p], set->pools[p].bytes) == 0;
+		right &= memory_sentinels_stand(&set->pools[p]) &&
+		         memcmp(memory_payload(&set->pools[p]), set->wanted[p], set->pools[p].bytes) == 0;
 	}
 	return right;
 }
 
-static choir_status call_or_start(struct tensors *set, choir_comm *comm, const struct tensors_shape *s, choir_event **event_p)
+static choir_status call_or_start(struct tensors *set, choir_comm *comm, const struct tensors_shape *s,
+                                  choir_event **event_p)
 {
 	choir_call call = CHOIR_CALL_INIT;
 	choir_status st = CHOIR_SUCCESS;
@@ -180,8 +185,9 @@ void tensors_run(struct world *world, int rank, choir_comm *comm, const struct t
 		if (st == CHOIR_UNSUPPORTED && s->options != NULL)
 			break;
 		if (st != CHOIR_SUCCESS || !tensors_are_right(set))
-			world_fail(world, rank, "%zu tensors of %zu to %zu, memory %d, %s, %s, %s %zu: %s", s->n, s->low, s->high, (int)s->where,
-			           choir_op_name(s->op), s->options != NULL ? s->options : "auto", s->kept ? "start" : "call", again,
+			world_fail(world, rank, "%zu tensors of %zu to %zu, memory %d, %s, %s, %s %zu: %s", s->n,
+			           s->low, s->high, (int)s->where, choir_op_name(s->op),
+			           s->options != NULL ? s->options : "auto", s->kept ? "start" : "call", again,
 			           st == CHOIR_SUCCESS ? "wrong" : choir_last_error());
 	}
 	tensors_free(set);

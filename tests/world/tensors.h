@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of tensors for choir_allreduce_multi, dealt out over memory of several kinds, with bytes of nobody between them and what is to come out of
- * the call. */
+/* Lists of tensors for choir_allreduce_multi, dealt out over memory of several kinds, with bytes of nobody between them
+ * and what is to come out of the call. */
 #ifndef TESTS_TENSORS_H
 #define TESTS_TENSORS_H
 
@@ -33,7 +33,8 @@ struct tensors {
 	size_t used[TENSORS_POOLS];
 	choir_tensor list[TENSORS_MOST];
 	size_t n;
-	unsigned char *send_at[TENSORS_MOST], *recv_at[TENSORS_MOST], *wanted_at[TENSORS_MOST]; /* in the pools' shadows */
+	/* in the pools' shadows */
+	unsigned char *send_at[TENSORS_MOST], *recv_at[TENSORS_MOST], *wanted_at[TENSORS_MOST];
 	choir_request *request;                /* of a shape that is kept: from its first call on */
 	bool built;
 	int rank, size;
@@ -46,10 +47,12 @@ struct tensors_share {
 	size_t bytes;
 };
 
-void tensors_make(struct tensors *set, choir_comm *comm, choir_device *device, const struct tensors_shape *s, struct tensors_share share);
+void tensors_make(struct tensors *set, choir_comm *comm, choir_device *device, const struct tensors_shape *s,
+                  struct tensors_share share);
 void tensors_free(struct tensors *set);
 
-/* tensors_fill: this rank's inputs, and what must come of them; everything else keeps its bytes.  Another shift: other values. */
+/* tensors_fill: this rank's inputs, and what must come of them; everything else keeps its bytes.  Another shift: other
+ * values. */
 void tensors_fill(struct tensors *set, choir_op op, size_t shift);
 
 /* tensors_call: makes the call as the shape says, or starts the request, and waits for it. */

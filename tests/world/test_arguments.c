@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every wrong argument of every public call: a status, a sentence with the call and the value, nothing sent.  Rank 0 alone makes the wrong calls;
- * that the ranks' next call still meets shows that nothing was. */
+/* Every wrong argument of every public call: a status, a sentence with the call and the value, nothing sent.  Rank 0
+ * alone makes the wrong calls; that the ranks' next call still meets shows that nothing was. */
 #include "world/gate.h"
 
 #include <math.h>
@@ -26,7 +26,8 @@ static void wrong_numbers(struct world *world, int rank, choir_comm *comm)
 
 	for (size_t i = 0; i < 4; i++) {
 		SAYS(sum_of(comm, s, r, huge[i], NULL), wrong, "choir_allreduce");
-		SAYS(choir_reduce_scatter(comm, s, r, huge[i], CHOIR_F32, CHOIR_OP_SUM, NULL, NULL), wrong, "choir_reduce_scatter");
+		SAYS(choir_reduce_scatter(comm, s, r, huge[i], CHOIR_F32, CHOIR_OP_SUM, NULL, NULL), wrong,
+		     "choir_reduce_scatter");
 		SAYS(choir_allgather(comm, s, r, huge[i], CHOIR_F32, NULL, NULL), wrong, "choir_allgather");
 		SAYS(choir_broadcast(comm, s, r, huge[i], CHOIR_F32, 0, NULL, NULL), wrong, "choir_broadcast");
 		SAYS(choir_reduce(comm, s, r, huge[i], CHOIR_F32, CHOIR_OP_SUM, 0, NULL, NULL), wrong, "choir_reduce");
@@ -41,8 +42,10 @@ static void wrong_numbers(struct world *world, int rank, choir_comm *comm)
 		     root < 0 ? "choir_broadcast|rank -1" : "choir_broadcast|rank 2");
 		SAYS(choir_reduce(comm, s, r, 4, CHOIR_F32, CHOIR_OP_SUM, root, NULL, NULL), wrong,
 		     root < 0 ? "choir_reduce|rank -1" : "choir_reduce|rank 2");
-		SAYS(choir_send(comm, s, 4, CHOIR_F32, root, NULL, NULL), wrong, root < 0 ? "choir_send|rank -1" : "choir_send|rank 2");
-		SAYS(choir_recv(comm, r, 4, CHOIR_F32, root, NULL, NULL), wrong, root < 0 ? "choir_recv|rank -1" : "choir_recv|rank 2");
+		SAYS(choir_send(comm, s, 4, CHOIR_F32, root, NULL, NULL), wrong,
+		     root < 0 ? "choir_send|rank -1" : "choir_send|rank 2");
+		SAYS(choir_recv(comm, r, 4, CHOIR_F32, root, NULL, NULL), wrong,
+		     root < 0 ? "choir_recv|rank -1" : "choir_recv|rank 2");
 		SAYS(choir_sendrecv(comm, s, 4, root, r, 4, 1, CHOIR_F32, NULL, NULL), wrong,
 		     root < 0 ? "choir_sendrecv|rank -1" : "choir_sendrecv|rank 2");
 		SAYS(choir_sendrecv(comm, s, 4, 1, r, 4, root, CHOIR_F32, NULL, NULL), wrong,
@@ -61,18 +64,24 @@ static void wrong_types(struct world *world, int rank, choir_comm *comm)
 		SAYS(choir_allgather(comm, s, r, 4, none[i], NULL, NULL), wrong, "choir_allgather");
 		SAYS(choir_send(comm, s, 4, none[i], 1, NULL, NULL), wrong, "choir_send");
 		SAYS(choir_alltoall(comm, s, r, 4, none[i], NULL, NULL), wrong, "choir_alltoall");
-		SAYS(choir_alltoallv(comm, s, counts, NULL, r, counts, NULL, none[i], NULL, NULL), wrong, "choir_alltoallv|data type");
-		SAYS(choir_reduce_scatterv(comm, s, r, counts, none[i], CHOIR_OP_SUM, NULL, NULL), wrong, "choir_reduce_scatterv");
-		SAYS(choir_reduce_scatterv(comm, s, r, counts, CHOIR_F32, none[i], NULL, NULL), wrong, "choir_reduce_scatterv");
+		SAYS(choir_alltoallv(comm, s, counts, NULL, r, counts, NULL, none[i], NULL, NULL), wrong,
+		     "choir_alltoallv|data type");
+		SAYS(choir_reduce_scatterv(comm, s, r, counts, none[i], CHOIR_OP_SUM, NULL, NULL), wrong,
+		     "choir_reduce_scatterv");
+		SAYS(choir_reduce_scatterv(comm, s, r, counts, CHOIR_F32, none[i], NULL, NULL), wrong,
+		     "choir_reduce_scatterv");
 		SAYS(choir_allreduce(comm, s, r, 4, CHOIR_F32, none[i], NULL, NULL), wrong, "choir_allreduce");
 		SAYS(choir_reduce(comm, s, r, 4, CHOIR_F32, none[i], 0, NULL, NULL), wrong, "choir_reduce");
 	}
 	SAYS(choir_allreduce(comm, s, r, 4, 77, CHOIR_OP_SUM, NULL, NULL), wrong, "77");
-	SAYS(choir_allreduce(comm, s, r, 4, CHOIR_F32, CHOIR_OP_BAND, NULL, NULL), CHOIR_UNSUPPORTED, "choir_allreduce|f32|band");
-	SAYS(choir_reduce_scatter(comm, s, r, 4, CHOIR_F64, CHOIR_OP_BXOR, NULL, NULL), CHOIR_UNSUPPORTED, "choir_reduce_scatter|f64|bxor");
+	SAYS(choir_allreduce(comm, s, r, 4, CHOIR_F32, CHOIR_OP_BAND, NULL, NULL), CHOIR_UNSUPPORTED,
+	     "choir_allreduce|f32|band");
+	SAYS(choir_reduce_scatter(comm, s, r, 4, CHOIR_F64, CHOIR_OP_BXOR, NULL, NULL), CHOIR_UNSUPPORTED,
+	     "choir_reduce_scatter|f64|bxor");
 	SAYS(choir_supports(comm, "allreduce", CHOIR_F32, CHOIR_OP_BOR, choir_none()), CHOIR_UNSUPPORTED, "f32|bor");
 	SAYS(choir_supports(comm, "allreduce", 77, CHOIR_OP_SUM, choir_none()), CHOIR_UNSUPPORTED, "77");
-	SAYS(choir_supports(comm, "reduce_scatterv", CHOIR_F32, CHOIR_OP_BOR, choir_none()), CHOIR_UNSUPPORTED, "f32|bor");
+	SAYS(choir_supports(comm, "reduce_scatterv", CHOIR_F32, CHOIR_OP_BOR, choir_none()), CHOIR_UNSUPPORTED,
+	     "f32|bor");
 	OK(choir_supports(comm, "alltoall", CHOIR_F32, CHOIR_OP_BOR, choir_none()));
 	OK(choir_supports(comm, "alltoallv", CHOIR_BF16, 0, s));
 	OK(choir_supports(comm, "sendrecv", CHOIR_BOOL, 0, s));
@@ -95,27 +104,40 @@ static void wrong_buffers(struct world *world, int rank, choir_comm *comm)
 	SAYS(sum_of(comm, odd, r, 4, NULL), wrong, "choir_allreduce|send|4 bytes");
 	SAYS(sum_of(comm, s, choir_host(a + 2), 4, NULL), wrong, "choir_allreduce|overlap|8 bytes");
 	SAYS(choir_allgather(comm, choir_host(b + 1), r, 4, CHOIR_F32, NULL, NULL), wrong, "choir_allgather|overlap");
-	SAYS(choir_reduce_scatter(comm, s, choir_host(a + 2), 4, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL), wrong, "choir_reduce_scatter|overlap");
+	SAYS(choir_reduce_scatter(comm, s, choir_host(a + 2), 4, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL), wrong,
+	     "choir_reduce_scatter|overlap");
 	SAYS(choir_allgatherv(comm, s, 4, r, NULL, NULL, CHOIR_F32, NULL, NULL), wrong, "choir_allgatherv|recv_counts");
 	SAYS(choir_allgatherv(comm, s, 3, r, counts, NULL, CHOIR_F32, NULL, NULL), wrong, "choir_allgatherv|3|4");
 	SAYS(choir_allgatherv(comm, s, 4, r, counts, apart, CHOIR_F32, NULL, NULL), wrong, "choir_allgatherv|overlap");
-	SAYS(choir_alltoall(comm, s, choir_host(a + 2), 4, CHOIR_F32, NULL, NULL), wrong, "choir_alltoall|overlap|8 bytes");
+	SAYS(choir_alltoall(comm, s, choir_host(a + 2), 4, CHOIR_F32, NULL, NULL), wrong,
+	     "choir_alltoall|overlap|8 bytes");
 	SAYS(choir_alltoall(comm, choir_none(), r, 4, CHOIR_F32, NULL, NULL), wrong, "choir_alltoall|send");
-	SAYS(choir_alltoallv(comm, s, NULL, NULL, r, counts, NULL, CHOIR_F32, NULL, NULL), wrong, "choir_alltoallv|send_counts");
-	SAYS(choir_alltoallv(comm, s, counts, NULL, r, NULL, NULL, CHOIR_F32, NULL, NULL), wrong, "choir_alltoallv|recv_counts");
-	SAYS(choir_alltoallv(comm, s, counts, NULL, r, counts, apart, CHOIR_F32, NULL, NULL), wrong, "choir_alltoallv|byte 8 overlap");
-	SAYS(choir_alltoallv(comm, s, counts, NULL, s, counts, NULL, CHOIR_F32, NULL, NULL), wrong, "choir_alltoallv|send and recv overlap");
-	SAYS(choir_alltoallv(comm, s, counts, NULL, choir_none(), counts, NULL, CHOIR_F32, NULL, NULL), wrong, "choir_alltoallv|recv");
-	SAYS(choir_reduce_scatterv(comm, s, r, NULL, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL), wrong, "choir_reduce_scatterv|recv_counts");
-	SAYS(choir_reduce_scatterv(comm, s, choir_host(a + 4), counts, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL), wrong, "choir_reduce_scatterv|overlap");
-	SAYS(choir_sendrecv(comm, s, 4, 1, choir_host(a + 3), 4, 1, CHOIR_F32, NULL, NULL), wrong, "choir_sendrecv|overlap");
+	SAYS(choir_alltoallv(comm, s, NULL, NULL, r, counts, NULL, CHOIR_F32, NULL, NULL), wrong,
+	     "choir_alltoallv|send_counts");
+	SAYS(choir_alltoallv(comm, s, counts, NULL, r, NULL, NULL, CHOIR_F32, NULL, NULL), wrong,
+	     "choir_alltoallv|recv_counts");
+	SAYS(choir_alltoallv(comm, s, counts, NULL, r, counts, apart, CHOIR_F32, NULL, NULL), wrong,
+	     "choir_alltoallv|byte 8 overlap");
+	SAYS(choir_alltoallv(comm, s, counts, NULL, s, counts, NULL, CHOIR_F32, NULL, NULL), wrong,
+	     "choir_alltoallv|send and recv overlap");
+	SAYS(choir_alltoallv(comm, s, counts, NULL, choir_none(), counts, NULL, CHOIR_F32, NULL, NULL), wrong,
+	     "choir_alltoallv|recv");
+	SAYS(choir_reduce_scatterv(comm, s, r, NULL, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL), wrong,
+	     "choir_reduce_scatterv|recv_counts");
+	SAYS(choir_reduce_scatterv(comm, s, choir_host(a + 4), counts, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL), wrong,
+	     "choir_reduce_scatterv|overlap");
+	SAYS(choir_sendrecv(comm, s, 4, 1, choir_host(a + 3), 4, 1, CHOIR_F32, NULL, NULL), wrong,
+	     "choir_sendrecv|overlap");
 	SAYS(choir_sendrecv(comm, s, 4, 1, choir_none(), 4, 1, CHOIR_F32, NULL, NULL), wrong, "choir_sendrecv|recv");
 	counts[1] = SIZE_MAX / 8;
-	SAYS(choir_alltoallv(comm, s, counts, NULL, r, counts, NULL, CHOIR_F32, NULL, NULL), wrong, "choir_alltoallv|rank 1");
-	SAYS(choir_reduce_scatterv(comm, s, r, counts, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL), wrong, "choir_reduce_scatterv|rank 1");
+	SAYS(choir_alltoallv(comm, s, counts, NULL, r, counts, NULL, CHOIR_F32, NULL, NULL), wrong,
+	     "choir_alltoallv|rank 1");
+	SAYS(choir_reduce_scatterv(comm, s, r, counts, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL), wrong,
+	     "choir_reduce_scatterv|rank 1");
 	SAYS(choir_allgatherv(comm, s, 4, r, counts, NULL, CHOIR_F32, NULL, NULL), wrong, "choir_allgatherv|rank 1");
 	SAYS(choir_broadcast(comm, choir_none(), r, 4, CHOIR_F32, 0, NULL, NULL), wrong, "choir_broadcast|send");
-	SAYS(choir_reduce(comm, s, choir_none(), 4, CHOIR_F32, CHOIR_OP_SUM, 0, NULL, NULL), wrong, "choir_reduce|recv");
+	SAYS(choir_reduce(comm, s, choir_none(), 4, CHOIR_F32, CHOIR_OP_SUM, 0, NULL, NULL), wrong,
+	     "choir_reduce|recv");
 	SAYS(choir_send(comm, choir_none(), 4, CHOIR_F32, 1, NULL, NULL), wrong, "choir_send");
 	SAYS(choir_recv(comm, choir_none(), 4, CHOIR_F32, 1, NULL, NULL), wrong, "choir_recv");
 }
@@ -182,11 +204,14 @@ static void wrong_calls(struct world *world, int rank, choir_comm *comm)
 	SAYS(choir_barrier(comm, &call, NULL), wrong, "choir_barrier|factor|0.5");
 	SAYS(choir_allgather(comm, s, r, 4, CHOIR_F32, &call, NULL), wrong, "choir_allgather|factor");
 	call.factor = NAN;
-	SAYS(choir_allreduce(comm, s, r, 4, CHOIR_F32, CHOIR_OP_PREMUL_SUM, &call, NULL), wrong, "choir_allreduce|factor|nan");
+	SAYS(choir_allreduce(comm, s, r, 4, CHOIR_F32, CHOIR_OP_PREMUL_SUM, &call, NULL), wrong,
+	     "choir_allreduce|factor|nan");
 	call.factor = -INFINITY;
-	SAYS(choir_allreduce(comm, s, r, 4, CHOIR_F32, CHOIR_OP_PREMUL_SUM, &call, NULL), wrong, "choir_allreduce|factor|-inf");
+	SAYS(choir_allreduce(comm, s, r, 4, CHOIR_F32, CHOIR_OP_PREMUL_SUM, &call, NULL), wrong,
+	     "choir_allreduce|factor|-inf");
 	call.factor = 1;
-	SAYS(choir_allreduce(comm, s, r, 4, CHOIR_I32, CHOIR_OP_PREMUL_SUM, &call, NULL), CHOIR_UNSUPPORTED, "choir_allreduce|premul_sum|i32");
+	SAYS(choir_allreduce(comm, s, r, 4, CHOIR_I32, CHOIR_OP_PREMUL_SUM, &call, NULL), CHOIR_UNSUPPORTED,
+	     "choir_allreduce|premul_sum|i32");
 	for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
 		call.options = options[i].options;
 		SAYS(sum_of(comm, s, r, 4, &call), options[i].st, options[i].words);
@@ -203,7 +228,8 @@ static void null_things(struct world *world, int rank, choir_comm *comm)
 	int done;
 
 	SAYS(sum_of(NULL, s, r, 4, NULL), wrong, "choir_allreduce|null comm");
-	SAYS(choir_reduce_scatter(NULL, s, r, 4, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL), wrong, "choir_reduce_scatter|null comm");
+	SAYS(choir_reduce_scatter(NULL, s, r, 4, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL), wrong,
+	     "choir_reduce_scatter|null comm");
 	SAYS(choir_allgather(NULL, s, r, 4, CHOIR_F32, NULL, NULL), wrong, "choir_allgather|null comm");
 	SAYS(choir_allgatherv(NULL, s, 1, r, counts, NULL, CHOIR_F32, NULL, NULL), wrong, "choir_allgatherv|null comm");
 	SAYS(choir_broadcast(NULL, s, r, 4, CHOIR_F32, 0, NULL, NULL), wrong, "choir_broadcast|null comm");
@@ -213,10 +239,13 @@ static void null_things(struct world *world, int rank, choir_comm *comm)
 	SAYS(choir_recv(NULL, r, 4, CHOIR_F32, 0, NULL, NULL), wrong, "choir_recv|null comm");
 	SAYS(choir_sendrecv(NULL, s, 4, 0, r, 4, 0, CHOIR_F32, NULL, NULL), wrong, "choir_sendrecv|null comm");
 	SAYS(choir_alltoall(NULL, s, r, 4, CHOIR_F32, NULL, NULL), wrong, "choir_alltoall|null comm");
-	SAYS(choir_alltoallv(NULL, s, counts, NULL, r, counts, NULL, CHOIR_F32, NULL, NULL), wrong, "choir_alltoallv|null comm");
-	SAYS(choir_reduce_scatterv(NULL, s, r, counts, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL), wrong, "choir_reduce_scatterv|null comm");
-	SAYS(choir_sparse_allreduce(NULL, s, 1, s, 1, r, NULL, r, NULL, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL, NULL), wrong,
-	     "choir_sparse_allreduce|null comm");
+	SAYS(choir_alltoallv(NULL, s, counts, NULL, r, counts, NULL, CHOIR_F32, NULL, NULL), wrong,
+	     "choir_alltoallv|null comm");
+	SAYS(choir_reduce_scatterv(NULL, s, r, counts, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL), wrong,
+	     "choir_reduce_scatterv|null comm");
+	SAYS(choir_sparse_allreduce(NULL, s, 1, s, 1, r, NULL, r, NULL, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL,
+	                            NULL),
+	     wrong, "choir_sparse_allreduce|null comm");
 	SAYS(choir_comm_split(NULL, 0, 0, &comm), wrong, "choir_comm_split|null comm");
 	SAYS(choir_comm_split(comm, 0, 0, NULL), wrong, "choir_comm_split|null");
 	SAYS(choir_comm_split_local(0, &comm, &done, &done, &comm), wrong, "choir_comm_split|n_local 0");
@@ -226,9 +255,10 @@ static void null_things(struct world *world, int rank, choir_comm *comm)
 	SAYS(choir_comm_json(NULL, &text), wrong, "choir_comm_json|null");
 	SAYS(choir_comm_json(comm, NULL), wrong, "choir_comm_json|null");
 	OK(choir_comm_destroy(NULL));
-	CHECK(choir_comm_rank(NULL) == -1 && choir_comm_size(NULL) == 0 && choir_comm_nodes(NULL) == 0 && choir_comm_device(NULL) == NULL);
-	CHECK(choir_comm_node(comm, -1) == -1 && choir_comm_node(comm, 2) == -1 && choir_comm_node_rank(comm, 2) == -1 &&
-	      choir_comm_node(NULL, 0) == -1);
+	CHECK(choir_comm_rank(NULL) == -1 && choir_comm_size(NULL) == 0 && choir_comm_nodes(NULL) == 0 &&
+	      choir_comm_device(NULL) == NULL);
+	CHECK(choir_comm_node(comm, -1) == -1 && choir_comm_node(comm, 2) == -1 &&
+	      choir_comm_node_rank(comm, 2) == -1 && choir_comm_node(NULL, 0) == -1);
 	SAYS(choir_event_test(NULL, &done), wrong, "choir_event_test|null");
 	SAYS(choir_event_wait(NULL, 0), wrong, "choir_event_wait|null");
 	SAYS(choir_event_status(NULL), wrong, "choir_event_status|null");
@@ -238,7 +268,8 @@ static void null_things(struct world *world, int rank, choir_comm *comm)
 	SAYS(choir_queue_wait(NULL, 1, &null_event), wrong, "choir_queue_wait|null");
 	SAYS(choir_sparse_fetch(NULL, s, counts, r, counts), wrong, "choir_sparse_fetch|null");
 	SAYS(choir_group_end(), wrong, "choir_group_end|choir_group_begin");
-	CHECK(strcmp(choir_event_error(NULL), "") == 0 && strcmp(choir_event_algorithm(NULL), "") == 0 && choir_event_wire_bytes(NULL) == 0);
+	CHECK(strcmp(choir_event_error(NULL), "") == 0 && strcmp(choir_event_algorithm(NULL), "") == 0 &&
+	      choir_event_wire_bytes(NULL) == 0);
 	choir_event_release(NULL);
 	CHECK(choir_event_retain(NULL) == NULL);
 }

@@ -37,7 +37,8 @@ static bool keeps_nodes(choir_comm *child, choir_comm *parent, const int *parent
 	return true;
 }
 
-/* By parity, reversed; rank 0 stays out of the second; then halves of the first.  Parent and children at work at once; the parent goes first. */
+/* By parity, reversed; rank 0 stays out of the second; then halves of the first.  Parent and children at work at once;
+ * the parent goes first. */
 static void splits(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	choir_comm *parity, *most, *quarter, *again = NULL;
@@ -49,7 +50,8 @@ static void splits(struct world *world, int rank, choir_comm *comm, void *arg)
 	for (int r = world->n - 1; r >= 0; r--)
 		if (r % 2 == rank % 2)
 			members[n++] = r;
-	CHECK(choir_comm_size(parity) == n && members[choir_comm_rank(parity)] == rank && keeps_nodes(parity, comm, members));
+	CHECK(choir_comm_size(parity) == n && members[choir_comm_rank(parity)] == rank &&
+	      keeps_nodes(parity, comm, members));
 	CHECK(choir_comm_device(parity) == world->device);
 	OK(choir_comm_split(comm, rank == 0 ? -5 : 7, 0, &most));
 	CHECK(rank == 0 ? most == NULL : choir_comm_size(most) == world->n - 1 && choir_comm_rank(most) == rank - 1);
@@ -82,7 +84,8 @@ static void test_splits(void **state) { (void)state; on_all_worlds(splits); }
 /* One thread splits for five ranks into three colors, one of them negative, then drives the children together. */
 static void test_split_local(void **state)
 {
-	static const int colors[5] = { 4, 1, -1, 4, 1 }, keys[5] = { 9, 0, 0, 1, 0 }, sizes[5] = { 2, 2, 0, 2, 2 }, ranks[5] = { 1, 0, -1, 0, 1 };
+	static const int colors[5] = { 4, 1, -1, 4, 1 }, keys[5] = { 9, 0, 0, 1, 0 }, sizes[5] = { 2, 2, 0, 2, 2 },
+			 ranks[5] = { 1, 0, -1, 0, 1 };
 
 	(void)state;
 	for (int per_node = 0; per_node <= 2; per_node++) {
@@ -101,8 +104,10 @@ static void test_split_local(void **state)
 		assert_int_equal(choir_group_begin(), CHOIR_SUCCESS);
 		for (int r = 0; r < 5; r++)
 			if (children[r] != NULL)
-				assert_int_equal(sum_start(&sums[r], children[r], COUNT, 1, NULL, false), CHOIR_SUCCESS);
-		assert_int_equal(choir_comm_split_local(5, world.comms, colors, keys, children), CHOIR_ARGUMENT); /* inside a group */
+				assert_int_equal(sum_start(&sums[r], children[r], COUNT, 1, NULL, false),
+				                 CHOIR_SUCCESS);
+		/* inside a group */
+		assert_int_equal(choir_comm_split_local(5, world.comms, colors, keys, children), CHOIR_ARGUMENT);
 		assert_int_equal(choir_group_end(), CHOIR_SUCCESS);
 		for (int r = 0; r < 5; r++)
 			if (children[r] != NULL) {
@@ -240,7 +245,8 @@ static void mixed_sum(struct world *world, int rank, choir_comm *comm, void *arg
 	float values[1000], chain;
 	cl_event dep;
 	cl_int rc;
-	cl_command_queue queue = clCreateCommandQueueWithProperties(choir_device_context(device), choir_device_id(device), NULL, &rc);
+	cl_command_queue queue =
+	    clCreateCommandQueueWithProperties(choir_device_context(device), choir_device_id(device), NULL, &rc);
 	cl_mem mem = clCreateBuffer(choir_device_context(device), CL_MEM_READ_WRITE, sizeof values, NULL, &rc);
 	choir_call call = CHOIR_CALL_INIT;
 	choir_event *event;

@@ -66,8 +66,8 @@ static void test_roots(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sizes), cmocka_unit_test(test_types), cmocka_unit_test(test_roots),
-		                            cmocka_unit_test(test_premultiplied) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sizes), cmocka_unit_test(test_types),
+		                            cmocka_unit_test(test_roots), cmocka_unit_test(test_premultiplied) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();

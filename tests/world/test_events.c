@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Events: waiting, chaining, queues, callbacks and lifetimes, on worlds of 1, 2, 3, 5 and 8 ranks.  What is to be unfinished is held back by a gate,
- * a user event of the test's own, never by time. */
+/* Events: waiting, chaining, queues, callbacks and lifetimes, on worlds of 1, 2, 3, 5 and 8 ranks.  What is to be
+ * unfinished is held back by a gate, a user event of the test's own, never by time. */
 #include "world/gate.h"
 
 #include <semaphore.h>
@@ -38,7 +38,8 @@ static void waits(struct world *world, int rank, choir_comm *comm, void *gate)
 	call.n_cl_deps = rank == 0;
 	OK(sum_start(&sum, comm, COUNT, 1, &call, true));
 	OK(choir_event_test(sum.event, &done));
-	CHECK(done == 0 && choir_event_status(sum.event) == CHOIR_SUCCESS && strcmp(choir_event_error(sum.event), "") == 0);
+	CHECK(done == 0 && choir_event_status(sum.event) == CHOIR_SUCCESS &&
+	      strcmp(choir_event_error(sum.event), "") == 0);
 	for (int i = 0; i < 3; i++)
 		SAYS(choir_event_wait(sum.event, i), CHOIR_TIMEOUT, "was not complete after");
 	OK(choir_event_test(sum.event, &done));
@@ -51,7 +52,8 @@ static void waits(struct world *world, int rank, choir_comm *comm, void *gate)
 	OK(choir_event_wait(sum.event, 0)); /* waiting does not consume */
 	OK(choir_event_wait(sum.event, -1));
 	OK(choir_event_test(sum.event, &done));
-	CHECK(done == 1 && choir_event_status(sum.event) == CHOIR_SUCCESS && strlen(choir_event_algorithm(sum.event)) > 0);
+	CHECK(done == 1 && choir_event_status(sum.event) == CHOIR_SUCCESS &&
+	      strlen(choir_event_algorithm(sum.event)) > 0);
 	sum_free(&sum);
 }
 
@@ -134,7 +136,8 @@ static void test_callbacks(void **state) { (void)state; on_all_worlds(callbacks)
 
 /* --- dependencies --- */
 
-/* Ten in a chain, each the sum of the one before, alternating between two comms; all events but the last are released before anything has run. */
+/* Ten in a chain, each the sum of the one before, alternating between two comms; all events but the last are released
+ * before anything has run. */
 static void chain(struct world *world, int rank, choir_comm *comm, void *gate)
 {
 	cl_event other = gate_make(gate_context()), deps[2] = { gate, other };
@@ -151,7 +154,8 @@ static void chain(struct world *world, int rank, choir_comm *comm, void *gate)
 		call.n_cl_deps = i == 0 ? 2 : 0;
 		call.deps = &before;
 		call.n_deps = before != NULL;
-		OK(choir_allreduce(pair[i % 2], choir_host(values), choir_host(values), COUNT, CHOIR_F32, CHOIR_OP_SUM, &call, &event));
+		OK(choir_allreduce(pair[i % 2], choir_host(values), choir_host(values), COUNT, CHOIR_F32, CHOIR_OP_SUM,
+		                   &call, &event));
 		choir_event_release(before); /* releasing never cancels */
 		before = event;
 	}
@@ -172,7 +176,8 @@ static void chain(struct world *world, int rank, choir_comm *comm, void *gate)
 
 static void test_chain(void **state) { (void)state; on_all_worlds(chain); }
 
-/* A dependency that fails: the call fails on that rank with a sentence, and with it the comm on all ranks; what depended on it likewise. */
+/* A dependency that fails: the call fails on that rank with a sentence, and with it the comm on all ranks; what
+ * depended on it likewise. */
 static void failed_dep(struct world *world, int rank, choir_comm *comm, void *gate)
 {
 	cl_event mine = gate_make(gate_context()), deps[1] = { mine };
@@ -191,12 +196,14 @@ static void failed_dep(struct world *world, int rank, choir_comm *comm, void *ga
 	line_up(); /* all calls are made: what fails now fails all of them */
 	gate_open(mine, -5);
 	IS(choir_event_wait(sum.event, -1), CHOIR_OPENCL);
-	CHECK(says(choir_event_error(sum.event), "allreduce|cl_event") && choir_event_status(sum.event) == CHOIR_OPENCL);
+	CHECK(says(choir_event_error(sum.event), "allreduce|cl_event") &&
+	      choir_event_status(sum.event) == CHOIR_OPENCL);
 	IS(choir_event_wait(next.event, -1), CHOIR_OPENCL);
 	CHECK(says(choir_event_error(next.event), "depends on"));
 	IS(choir_comm_status(comm), CHOIR_OPENCL);
 	IS(choir_barrier(comm, NULL, NULL), CHOIR_OPENCL);
-	CHECK(choir_comm_nodes(comm) > 1 || (sum.recv[0] == -1 && next.recv[0] == -1)); /* over the network the output is undefined */
+	/* over the network the output is undefined */
+	CHECK(choir_comm_nodes(comm) > 1 || (sum.recv[0] == -1 && next.recv[0] == -1));
 	clReleaseEvent(mine);
 	sum_free(&sum);
 	sum_free(&next);
@@ -211,10 +218,12 @@ static cl_command_queue queue_of(struct world *world)
 {
 	cl_int rc;
 
-	return clCreateCommandQueueWithProperties(choir_device_context(world->device), choir_device_id(world->device), NULL, &rc);
+	return clCreateCommandQueueWithProperties(choir_device_context(world->device), choir_device_id(world->device),
+	                                          NULL, &rc);
 }
 
-/* fill (held by the gate) on queue 1 -> allreduce after queue 1 -> copy on queue 2, in order, ten of them; the host waits for the end only. */
+/* fill (held by the gate) on queue 1 -> allreduce after queue 1 -> copy on queue 2, in order, ten of them; the host
+ * waits for the end only. */
 static void queues(struct world *world, int rank, choir_comm *comm, void *gate)
 {
 	enum { N = 10, BYTES = COUNT * 4 };
@@ -231,10 +240,11 @@ static void queues(struct world *world, int rank, choir_comm *comm, void *gate)
 		choir_call call = CHOIR_CALL_INIT;
 		float value = (float)(rank + i);
 
-		clEnqueueFillBuffer(produce, in, &value, 4, (size_t)i * BYTES, BYTES, i == 0, i == 0 ? &first : NULL, NULL);
+		clEnqueueFillBuffer(produce, in, &value, 4, (size_t)i * BYTES, BYTES, i == 0, i == 0 ? &first : NULL,
+		                    NULL);
 		call.after = produce;
-		OK(choir_allreduce(comm, choir_mem(in, (size_t)i * BYTES), choir_mem(out, (size_t)i * BYTES), COUNT, CHOIR_F32, CHOIR_OP_SUM, &call,
-		                   &events[i]));
+		OK(choir_allreduce(comm, choir_mem(in, (size_t)i * BYTES), choir_mem(out, (size_t)i * BYTES), COUNT,
+		                   CHOIR_F32, CHOIR_OP_SUM, &call, &events[i]));
 	}
 	OK(choir_event_to_cl(events[N - 1], &as_cl));
 	for (int i = 0; i < N; i++) {
@@ -303,7 +313,9 @@ static void test_lifetimes(void **state)
 	int done = 0;
 
 	(void)state;
-	assert_int_equal(choir_device_create(choir_device_context(world_device()), choir_device_id(world_device()), NULL, &device), CHOIR_SUCCESS);
+	assert_int_equal(
+	    choir_device_create(choir_device_context(world_device()), choir_device_id(world_device()), NULL, &device),
+	    CHOIR_SUCCESS);
 	choir_device *both[2] = { device, device };
 	assert_int_equal(choir_comm_create_local(2, both, NULL, comms), CHOIR_SUCCESS);
 	choir_device_destroy(device); /* the comms keep it */
@@ -327,8 +339,9 @@ static void test_lifetimes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_waits),      cmocka_unit_test(test_callbacks), cmocka_unit_test(test_chain),
-		cmocka_unit_test(test_failed_dep), cmocka_unit_test(test_queues),    cmocka_unit_test(test_exported_failure),
+		cmocka_unit_test(test_waits),     cmocka_unit_test(test_callbacks),
+		cmocka_unit_test(test_chain),     cmocka_unit_test(test_failed_dep),
+		cmocka_unit_test(test_queues),    cmocka_unit_test(test_exported_failure),
 		cmocka_unit_test(test_lifetimes),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Many collectives in flight: more than there are lanes, on several comms, whose dependencies finish in another order on each rank; and by one thread
- * for all ranks. */
+/* Many collectives in flight: more than there are lanes, on several comms, whose dependencies finish in another order
+ * on each rank; and by one thread for all ranks. */
 #include "world/gate.h"
 
 #include <setjmp.h>
@@ -101,7 +101,8 @@ static void test_one_thread(void **state)
 		world_begin(&world, 5, &config);
 		for (int r = 4; r >= 0; r--)
 			for (int k = 0; k < 20; k++)
-				if (sum_start(&sums[r][k], world.comms[r], (size_t)(k * 1000 + 1), (float)k, NULL, true) != CHOIR_SUCCESS)
+				if (sum_start(&sums[r][k], world.comms[r], (size_t)(k * 1000 + 1), (float)k, NULL,
+				              true) != CHOIR_SUCCESS)
 					world_fail(&world, r, "start: %s", choir_last_error());
 		for (int r = 0; r < 5; r++)
 			for (int k = 19; k >= 0; k--) {
@@ -113,8 +114,9 @@ static void test_one_thread(void **state)
 	}
 }
 
-/* Through slots, of all sizes: calls whose places in the ring overlap, started in another order on each rank.  Each waits for a gate, so that one
- * that was let in too early would overwrite what another has put and its peers have not read. */
+/* Through slots, of all sizes: calls whose places in the ring overlap, started in another order on each rank.  Each
+ * waits for a gate, so that one that was let in too early would overwrite what another has put and its peers have not
+ * read. */
 static void places(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	enum { N = 24 };
@@ -163,7 +165,8 @@ static void test_places(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_orders), cmocka_unit_test(test_one_thread), cmocka_unit_test(test_places) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_orders), cmocka_unit_test(test_one_thread),
+		                            cmocka_unit_test(test_places) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();

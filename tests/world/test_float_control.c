@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranks whose threads have other floating-point control words, dense and sparse: the bits are those of ranks with the default word. */
+/* Ranks whose threads have other floating-point control words, dense and sparse: the bits are those of ranks with the
+ * default word. */
 #include "kern/float_words.h"
 #include "world/world.h"
 
@@ -29,7 +30,8 @@ static void fill(const struct trial *t, int rank, void *out)
 		uint32_t single = i % 2 == 0 ? mantissa : 0x3e000000 + (i % 5 << 23) + mantissa;
 		uint16_t half = (uint16_t)(i % 2 == 0 ? mantissa & 0x3ff : 0x3000 + (mantissa & 0x7ff));
 
-		memcpy((unsigned char *)out + i * t->elem_bytes, t->elem_bytes == 4 ? (void *)&single : (void *)&half, t->elem_bytes);
+		memcpy((unsigned char *)out + i * t->elem_bytes, t->elem_bytes == 4 ? (void *)&single : (void *)&half,
+		       t->elem_bytes);
 	}
 }
 
@@ -48,10 +50,12 @@ static void call(struct trial *t, struct world *world, int rank, choir_comm *com
 	for (int i = 0; i < PAIRS; i++)
 		index[i] = i * 7 % (PAIRS - 5); /* some twice */
 	if (t->dense)
-		OK(choir_allreduce(comm, choir_host(input), choir_host(t->result[rank]), COUNT, dtype, t->op, &with, event_p));
+		OK(choir_allreduce(comm, choir_host(input), choir_host(t->result[rank]), COUNT, dtype, t->op, &with,
+		                   event_p));
 	else
-		OK(choir_sparse_allreduce(comm, choir_host(index), PAIRS, choir_host(input), COUNT, choir_host(ind[rank]), &ind_count,
-		                          choir_host(t->result[rank]), &val_count, CHOIR_I32, dtype, t->op, &attr, &with, event_p));
+		OK(choir_sparse_allreduce(comm, choir_host(index), PAIRS, choir_host(input), COUNT,
+		                          choir_host(ind[rank]), &ind_count, choir_host(t->result[rank]), &val_count,
+		                          CHOIR_I32, dtype, t->op, &attr, &with, event_p));
 	if (event_p != NULL) {
 		OK(choir_event_wait(*event_p, -1));
 		choir_event_release(*event_p);
@@ -83,29 +87,43 @@ static void check(struct trial t, const char *what)
 	world_run(RANKS, NULL, body, &t);
 	for (int r = 0; r < RANKS; r++)
 		if (memcmp(t.result[r], plain.result[r], sizeof t.result[r]) != 0)
-			fail_msg("%s, %s, %s: rank %d has other bits", what, choir_op_name(t.op), t.options != NULL ? t.options : "auto", r);
+			fail_msg("%s, %s, %s: rank %d has other bits", what, choir_op_name(t.op),
+			         t.options != NULL ? t.options : "auto", r);
 }
 
 static void test_dense(void **state)
 {
 	(void)state;
 	for (int v = 0; v < 8; v++)
-		check((struct trial){ .dense = true, .op = v % 2 ? CHOIR_OP_MEAN : CHOIR_OP_SUM, .by_event = v / 2 % 2, .elem_bytes = v / 4 ? 2 : 4 },
+		check((struct trial){ .dense = true,
+		                      .op = v % 2 ? CHOIR_OP_MEAN : CHOIR_OP_SUM,
+		                      .by_event = v / 2 % 2,
+		                      .elem_bytes = v / 4 ? 2 : 4 },
 		      "dense");
 }
 
 static void test_sparse(void **state)
 {
-	static const char *const options[] = { NULL, "algorithm=allgather", "algorithm=split", "algorithm=recursive_doubling", "algorithm=mask",
+	static const char *const options[] = { NULL,
+		                               "algorithm=allgather",
+		                               "algorithm=split",
+		                               "algorithm=recursive_doubling",
+		                               "algorithm=mask",
 		                               "algorithm=dense" };
 
 	(void)state;
 	for (int v = 0; v < 12; v++)
-		check((struct trial){ .op = v % 2 ? CHOIR_OP_MEAN : CHOIR_OP_SUM, .options = options[v / 2], .by_event = v % 4 < 2, .elem_bytes = 4 },
+		check((struct trial){ .op = v % 2 ? CHOIR_OP_MEAN : CHOIR_OP_SUM,
+		                      .options = options[v / 2],
+		                      .by_event = v % 4 < 2,
+		                      .elem_bytes = 4 },
 		      "sparse f32");
-	check((struct trial){ .op = CHOIR_OP_SUM, .wire = CHOIR_SPARSE_WIRE_F16, .elem_bytes = 4 }, "sparse f32 by f16");
-	check((struct trial){ .op = CHOIR_OP_SUM, .wire = CHOIR_SPARSE_WIRE_BF16, .elem_bytes = 4 }, "sparse f32 by bf16");
-	check((struct trial){ .op = CHOIR_OP_MEAN, .mode = CHOIR_COALESCE_KEEP_PRECISION, .elem_bytes = 2 }, "sparse f16");
+	check((struct trial){ .op = CHOIR_OP_SUM, .wire = CHOIR_SPARSE_WIRE_F16, .elem_bytes = 4 },
+	      "sparse f32 by f16");
+	check((struct trial){ .op = CHOIR_OP_SUM, .wire = CHOIR_SPARSE_WIRE_BF16, .elem_bytes = 4 },
+	      "sparse f32 by bf16");
+	check((struct trial){ .op = CHOIR_OP_MEAN, .mode = CHOIR_COALESCE_KEEP_PRECISION, .elem_bytes = 2 },
+	      "sparse f16");
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One group that holds every kind of call at once: the collectives in one order on all ranks, sends and receives between them in another order on
- * each.  With events, and with the group's end waiting; a thread a rank, and one thread for all ranks. */
+/* One group that holds every kind of call at once: the collectives in one order on all ranks, sends and receives
+ * between them in another order on each.  With events, and with the group's end waiting; a thread a rank, and one
+ * thread for all ranks. */
 #include "world/flight.h"
 
 #include <setjmp.h>
@@ -26,13 +27,15 @@ static void pair_with(struct kit *kit, struct world *world, int rank, choir_comm
 	kit->out[peer] = value_of(rank, peer);
 	kit->in[peer] = kit->in_too[peer] = 0;
 	if ((rank + peer) % 2) {
-		OK(choir_sendrecv(comm, choir_host(&kit->out[peer]), 1, peer, choir_host(&kit->in[peer]), 1, peer, CHOIR_F32, NULL, NULL));
+		OK(choir_sendrecv(comm, choir_host(&kit->out[peer]), 1, peer, choir_host(&kit->in[peer]), 1, peer,
+		                  CHOIR_F32, NULL, NULL));
 		OK(choir_recv(comm, choir_host(&kit->in_too[peer]), 1, CHOIR_F32, peer, NULL, NULL));
 		OK(choir_send(comm, choir_host(&kit->out[peer]), 1, CHOIR_F32, peer, NULL, NULL));
 	} else {
 		OK(choir_send(comm, choir_host(&kit->out[peer]), 1, CHOIR_F32, peer, NULL, NULL));
 		OK(choir_recv(comm, choir_host(&kit->in_too[peer]), 1, CHOIR_F32, peer, NULL, NULL));
-		OK(choir_sendrecv(comm, choir_host(&kit->out[peer]), 1, peer, choir_host(&kit->in[peer]), 1, peer, CHOIR_F32, NULL, NULL));
+		OK(choir_sendrecv(comm, choir_host(&kit->out[peer]), 1, peer, choir_host(&kit->in[peer]), 1, peer,
+		                  CHOIR_F32, NULL, NULL));
 	}
 }
 
@@ -54,9 +57,12 @@ static void submit(struct kit *kit, struct world *world, int rank, choir_comm *c
 	for (size_t c = 0; c < n_test_cases; c++) {
 		const struct test_case *tc = &test_cases[c];
 		struct flight *flight = &kit->flights[c];
-		struct trial t = {
-			.dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .n = world->n, .count = 300 + 7 * c, .root = (int)c % world->n, .device = c % 2
-		};
+		struct trial t = { .dtype = CHOIR_F32,
+			           .op = CHOIR_OP_SUM,
+			           .n = world->n,
+			           .count = 300 + 7 * c,
+			           .root = (int)c % world->n,
+			           .device = c % 2 };
 
 		pairs_at(kit, world, rank, comm, c);
 		if (tc->waits)

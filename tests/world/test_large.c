@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Results that do not fit the cache: what is written past it (Note [nt stores]) is right at odd offsets and lengths, in place and not, directly
- * and through slots. */
+/* Results that do not fit the cache: what is written past it (Note [nt stores]) is right at odd offsets and lengths, in
+ * place and not, directly and through slots. */
 #include "exec/comm.h"
 #include "world/cases.h"
 
@@ -27,10 +27,13 @@ static void large(struct world *world, int rank, choir_comm *comm, void *unused)
 			const char *name = test_cases[c].name;
 			struct trial t = trials[i];
 
-			if (strcmp(name, "allreduce") != 0 && (i > 0 || (strcmp(name, "allgather") != 0 && strcmp(name, "reduce_scatter") != 0)))
+			if (strcmp(name, "allreduce") != 0 &&
+			    (i > 0 || (strcmp(name, "allgather") != 0 && strcmp(name, "reduce_scatter") != 0)))
 				continue;
 			t.n = world->n;
-			t.count = (strcmp(name, "allreduce") == 0 ? BYTES : BYTES / (size_t)t.n) / choir_dtype_bytes(t.dtype) + 13;
+			t.count = (strcmp(name, "allreduce") == 0 ? BYTES : BYTES / (size_t)t.n) /
+			              choir_dtype_bytes(t.dtype) +
+			          13;
 			case_run(world, rank, comm, &test_cases[c], &t);
 		}
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Thousands of calls in flight: a driver looks at those that can move, not at the others, and calls that overtake others still end. */
+/* Thousands of calls in flight: a driver looks at those that can move, not at the others, and calls that overtake
+ * others still end. */
 #include "exec/engine.h"
 #include "world/gate.h"
 
@@ -54,7 +55,8 @@ static void many_sums(struct world *world, int rank, choir_comm *comm, void *arg
 	(void)arg;
 	for (int k = 0; k < CALLS; k++) {
 		send[k] = k + rank;
-		OK(choir_allreduce(comm, choir_host(&send[k]), choir_host(&recv[k]), 1, CHOIR_I32, CHOIR_OP_SUM, NULL, &events[k]));
+		OK(choir_allreduce(comm, choir_host(&send[k]), choir_host(&recv[k]), 1, CHOIR_I32, CHOIR_OP_SUM, NULL,
+		                   &events[k]));
 	}
 	land(world, rank, events);
 	for (int k = 0; k < CALLS; k++)
@@ -135,7 +137,8 @@ static void test_overtake(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sums), cmocka_unit_test(test_messages), cmocka_unit_test(test_overtake) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sums), cmocka_unit_test(test_messages),
+		                            cmocka_unit_test(test_overtake) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();

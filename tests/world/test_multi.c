@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* choir_allreduce_multi: lists of mixed types in host memory and cl_mems, to the bit, with everything around the tensors unchanged.  Ranks that are
- * threads reach each other's host memory, so most lists go the direct way here; ring 4 has symmetric memory, and lists out of reach. */
+/* choir_allreduce_multi: lists of mixed types in host memory and cl_mems, to the bit, with everything around the
+ * tensors unchanged.  Ranks that are threads reach each other's host memory, so most lists go the direct way here; ring
+ * 4 has symmetric memory, and lists out of reach. */
 #include "world/gate.h"
 #include "world/tensors.h"
 
@@ -32,9 +33,12 @@ static void lists(struct world *world, int rank, choir_comm *comm, void *unused)
 	(void)unused;
 	for (enum tensors_where where = TENSORS_HOST; where <= TENSORS_MIXED; where++)
 		for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
-			struct tensors_shape s = {
-				.n = counts[c], .low = 1, .high = high_of(world, counts[c]), .where = where, .op = CHOIR_OP_SUM, .one_type = -1
-			};
+			struct tensors_shape s = { .n = counts[c],
+				                   .low = 1,
+				                   .high = high_of(world, counts[c]),
+				                   .where = where,
+				                   .op = CHOIR_OP_SUM,
+				                   .one_type = -1 };
 
 			s.with_event = c % 2 == 1;
 			s.kept = (rank + c / 2) % 2 == 0;
@@ -61,8 +65,14 @@ static void long_lists(struct world *world, int rank, choir_comm *comm, void *un
 	(void)unused;
 	for (int with_event = 0; with_event < 2; with_event++)
 		for (enum tensors_where where = TENSORS_HOST; where <= TENSORS_MIXED; where++) {
-			struct tensors_shape s = { .n = 12, .low = 100000, .high = 1200000, .where = where, .op = CHOIR_OP_SUM,
-				                   .one_type = CHOIR_F32, .with_event = with_event, .kept = rank == 0 };
+			struct tensors_shape s = { .n = 12,
+				                   .low = 100000,
+				                   .high = 1200000,
+				                   .where = where,
+				                   .op = CHOIR_OP_SUM,
+				                   .one_type = CHOIR_F32,
+				                   .with_event = with_event,
+				                   .kept = rank == 0 };
 
 			tensors_run(world, rank, comm, &s);
 		}
@@ -72,7 +82,12 @@ static void operators(struct world *world, int rank, choir_comm *comm, void *unu
 {
 	(void)unused;
 	for (int op = 0; op <= CHOIR_OP_PREMUL_SUM; op++) {
-		struct tensors_shape s = { .n = 30, .low = 1, .high = 300, .where = TENSORS_MIXED, .op = (choir_op)op, .one_type = -1,
+		struct tensors_shape s = { .n = 30,
+			                   .low = 1,
+			                   .high = 300,
+			                   .where = TENSORS_MIXED,
+			                   .op = (choir_op)op,
+			                   .one_type = -1,
 			                   .with_event = op % 2,
 			                   .kept = op % 2 == rank % 2 };
 
@@ -90,15 +105,23 @@ static void test_operators(void **state)
 
 static void algorithms(struct world *world, int rank, choir_comm *comm, void *unused)
 {
-	static const char *const names[] = { "direct",    "oneshot",         "twoshot",  "ring",      "bidirectional_ring", "recursive_doubling",
-		                             "pairwise",  "halving_doubling", "hier_ring", "hier_rd",  "hier_bidirectional_ring" };
+	static const char *const names[] = {
+		"direct",   "oneshot",          "twoshot",   "ring",    "bidirectional_ring",     "recursive_doubling",
+		"pairwise", "halving_doubling", "hier_ring", "hier_rd", "hier_bidirectional_ring"
+	};
 
 	(void)unused;
 	for (size_t a = 0; a < sizeof names / sizeof *names; a++)
 		for (size_t high = 20; high <= 20000; high *= 100) {
 			char options[64];
-			struct tensors_shape s = { .n = 40, .low = 1, .high = high, .where = a % 2 ? TENSORS_HOST : TENSORS_MIXED, .op = CHOIR_OP_SUM,
-				                   .one_type = CHOIR_F32, .options = options, .kept = a % 3 == 0 };
+			struct tensors_shape s = { .n = 40,
+				                   .low = 1,
+				                   .high = high,
+				                   .where = a % 2 ? TENSORS_HOST : TENSORS_MIXED,
+				                   .op = CHOIR_OP_SUM,
+				                   .one_type = CHOIR_F32,
+				                   .options = options,
+				                   .kept = a % 3 == 0 };
 
 			snprintf(options, sizeof options, "algorithm=%s", names[a]);
 			if (strcmp(names[a], "hier_bidirectional_ring") != 0)
@@ -117,7 +140,12 @@ static void handles(struct world *world, int rank, choir_comm *comm, void *unuse
 {
 	(void)unused;
 	for (int i = 0; i < 30; i++) {
-		struct tensors_shape s = { .n = 6, .low = 200, .high = 400, .where = TENSORS_DEVICE, .op = CHOIR_OP_SUM, .one_type = CHOIR_F32,
+		struct tensors_shape s = { .n = 6,
+			                   .low = 200,
+			                   .high = 400,
+			                   .where = TENSORS_DEVICE,
+			                   .op = CHOIR_OP_SUM,
+			                   .one_type = CHOIR_F32,
 			                   .kept = i % 3 == 0 };
 
 		tensors_run(world, rank, comm, &s);
@@ -141,9 +169,12 @@ static void ways(struct world *world, int rank, choir_comm *comm, void *unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows && direct; i++) {
-		struct tensors_shape s = {
-			.n = 9, .low = rows[i].low, .high = rows[i].high, .op = CHOIR_OP_SUM, .one_type = CHOIR_F32, .with_event = true
-		};
+		struct tensors_shape s = { .n = 9,
+			                   .low = rows[i].low,
+			                   .high = rows[i].high,
+			                   .op = CHOIR_OP_SUM,
+			                   .one_type = CHOIR_F32,
+			                   .with_event = true };
 		struct tensors set;
 
 		tensors_make(&set, comm, world->device, &s, (struct tensors_share){ NULL, 0 });
@@ -165,8 +196,9 @@ static void test_ways(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_lists), cmocka_unit_test(test_operators), cmocka_unit_test(test_algorithms),
-		                            cmocka_unit_test(test_handles), cmocka_unit_test(test_ways) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_lists), cmocka_unit_test(test_operators),
+		                            cmocka_unit_test(test_algorithms), cmocka_unit_test(test_handles),
+		                            cmocka_unit_test(test_ways) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	gate_drop();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* choir_allreduce_multi and its persistent form as calls: what they refuse, what ranks must agree on, what they wait for and keep meanwhile. */
+/* choir_allreduce_multi and its persistent form as calls: what they refuse, what ranks must agree on, what they wait
+ * for and keep meanwhile. */
 #include "world/gate.h"
 #include "world/tensors.h"
 
@@ -40,7 +41,8 @@ static void refusals(struct world *world, int rank, choir_comm *comm, void *unus
 	call.factor = 2;
 	SAYS(choir_allreduce_multi(comm, t, 3, CHOIR_OP_SUM, &call, NULL), CHOIR_ARGUMENT, "factor");
 	t[0].recv = choir_host(b + 1);
-	SAYS(choir_allreduce_multi(comm, t, 3, CHOIR_OP_SUM, NULL, NULL), CHOIR_ARGUMENT, "tensors[0] and tensors[2] overlap");
+	SAYS(choir_allreduce_multi(comm, t, 3, CHOIR_OP_SUM, NULL, NULL), CHOIR_ARGUMENT,
+	     "tensors[0] and tensors[2] overlap");
 	t[0].recv = choir_host(a + 51);
 	SAYS(choir_allreduce_multi(comm, t, 3, CHOIR_OP_SUM, NULL, NULL), CHOIR_ARGUMENT, "overlap");
 	t[0].recv = choir_host(a + 1);
@@ -48,7 +50,8 @@ static void refusals(struct world *world, int rank, choir_comm *comm, void *unus
 	SAYS(choir_allreduce_multi(comm, t, 3, CHOIR_OP_SUM, NULL, NULL), CHOIR_ARGUMENT, "tensors[0]|not in place");
 	t[0] = tensor_at(a, a, 50);
 	t[2].send = choir_host(a + 49);
-	SAYS(choir_allreduce_multi(comm, t, 3, CHOIR_OP_SUM, NULL, NULL), CHOIR_ARGUMENT, "tensors[0] and tensors[2] overlap");
+	SAYS(choir_allreduce_multi(comm, t, 3, CHOIR_OP_SUM, NULL, NULL), CHOIR_ARGUMENT,
+	     "tensors[0] and tensors[2] overlap");
 	t[2] = tensor_at(b, NULL, 5);
 	SAYS(choir_allreduce_multi(comm, t, 3, CHOIR_OP_SUM, NULL, NULL), CHOIR_ARGUMENT, "tensors[2]|recv|null");
 	t[2] = (choir_tensor){ choir_host((char *)b + 1), choir_host(b + 8), 1, CHOIR_F32 };
@@ -74,7 +77,8 @@ static void refusals_kept(struct world *world, int rank, choir_comm *comm)
 	SAYS(choir_allreduce_multi_init(comm, t, 2, CHOIR_OP_SUM, NULL, &r), CHOIR_ARGUMENT,
 	     "choir_allreduce_multi|tensors[0] and tensors[1] overlap");
 	t[1] = tensor_at(a + 50, b + 50, 50);
-	SAYS(choir_allreduce_multi_init(comm, t, 2, CHOIR_OP_SUM, NULL, NULL), CHOIR_ARGUMENT, "choir_allreduce_multi_init|null");
+	SAYS(choir_allreduce_multi_init(comm, t, 2, CHOIR_OP_SUM, NULL, NULL), CHOIR_ARGUMENT,
+	     "choir_allreduce_multi_init|null");
 	SAYS(choir_allreduce_multi_init(comm, NULL, 2, CHOIR_OP_SUM, NULL, &r), CHOIR_ARGUMENT, "null tensors");
 	IS(choir_allreduce_multi_init(NULL, t, 2, CHOIR_OP_SUM, NULL, &r), CHOIR_ARGUMENT);
 	SAYS(choir_allreduce_multi_init(comm, t, 2, CHOIR_OP_BAND, NULL, &r), CHOIR_UNSUPPORTED, "band|f32");
@@ -86,7 +90,8 @@ static void refusals_kept(struct world *world, int rank, choir_comm *comm)
 	call = (choir_call)CHOIR_CALL_INIT;
 	call.deps = &dep;
 	call.n_deps = 1;
-	SAYS(choir_allreduce_multi_init(comm, t, 2, CHOIR_OP_SUM, &call, &r), CHOIR_ARGUMENT, "choir_allreduce_multi_init|choir_start");
+	SAYS(choir_allreduce_multi_init(comm, t, 2, CHOIR_OP_SUM, &call, &r), CHOIR_ARGUMENT,
+	     "choir_allreduce_multi_init|choir_start");
 	CHECK(r == NULL);
 	OK(choir_allreduce_multi_init(comm, t, 2, CHOIR_OP_SUM, NULL, &r));
 	call = (choir_call)CHOIR_CALL_INIT;
@@ -110,11 +115,13 @@ static void test_refusals(void **state)
 	on_layouts(all_refusals);
 }
 
-/* Started again and again, with other contents, as any call may be made; symmetric memory that comes and goes meanwhile moves what peers know of the
- * tensors. */
+/* Started again and again, with other contents, as any call may be made; symmetric memory that comes and goes meanwhile
+ * moves what peers know of the tensors. */
 static void again(struct world *world, int rank, choir_comm *comm, void *unused)
 {
-	struct tensors_shape s = { .n = 40, .low = 1, .high = 900, .where = TENSORS_MIXED, .op = CHOIR_OP_SUM, .one_type = -1, .kept = true };
+	struct tensors_shape s = {
+		.n = 40, .low = 1, .high = 900, .where = TENSORS_MIXED, .op = CHOIR_OP_SUM, .one_type = -1, .kept = true
+	};
 	struct tensors *set = malloc(sizeof *set);
 
 	(void)unused;
@@ -217,7 +224,8 @@ static void test_mismatch(void **state)
 }
 
 /* Odd ranks start a request, which they free while it is under way. */
-static void call_behind(struct world *world, int rank, choir_comm *comm, struct tensors *set, const choir_call *call, choir_event **event_p)
+static void call_behind(struct world *world, int rank, choir_comm *comm, struct tensors *set, const choir_call *call,
+                        choir_event **event_p)
 {
 	choir_request *request;
 
@@ -233,7 +241,9 @@ static void call_behind(struct world *world, int rank, choir_comm *comm, struct 
 /* Deps hold all buckets back; the event is complete once the last is; the list and its cl_mems are kept meanwhile. */
 static void behind_deps(struct world *world, int rank, choir_comm *comm, void *unused)
 {
-	struct tensors_shape s = { .n = 50, .low = 1, .high = 2000, .where = TENSORS_MIXED, .op = CHOIR_OP_SUM, .one_type = -1 };
+	struct tensors_shape s = {
+		.n = 50, .low = 1, .high = 2000, .where = TENSORS_MIXED, .op = CHOIR_OP_SUM, .one_type = -1
+	};
 	struct tensors *set = malloc(sizeof *set);
 	choir_call call = CHOIR_CALL_INIT;
 	cl_event gate = gate_make(choir_device_context(world->device));
@@ -273,8 +283,8 @@ static void test_deps(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_refusals), cmocka_unit_test(test_again), cmocka_unit_test(test_mismatch),
-		                            cmocka_unit_test(test_deps) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_refusals), cmocka_unit_test(test_again),
+		                            cmocka_unit_test(test_mismatch), cmocka_unit_test(test_deps) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	gate_drop();

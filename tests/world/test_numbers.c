@@ -58,9 +58,11 @@ static void test_many_ranks(void **state)
 		assert_int_equal(choir_group_begin(), CHOIR_SUCCESS);
 		for (int r = 0; r < MANY; r++) {
 			got[r].n_ind = got[r].n_val = RANGE;
-			assert_int_equal(choir_sparse_allreduce(world.comms[r], choir_host(sent[r].ind), PAIRS, choir_host(sent[r].val), PAIRS,
-								choir_host(got[r].ind), &got[r].n_ind, choir_host(got[r].val), &got[r].n_val,
-								CHOIR_I32, CHOIR_I32, CHOIR_OP_SUM, NULL, &call, NULL), CHOIR_SUCCESS);
+			assert_int_equal(choir_sparse_allreduce(world.comms[r], choir_host(sent[r].ind), PAIRS,
+			                                        choir_host(sent[r].val), PAIRS, choir_host(got[r].ind),
+			                                        &got[r].n_ind, choir_host(got[r].val), &got[r].n_val,
+			                                        CHOIR_I32, CHOIR_I32, CHOIR_OP_SUM, NULL, &call, NULL),
+			                 CHOIR_SUCCESS);
 		}
 		if (choir_group_end() != CHOIR_SUCCESS)
 			fail_msg("%s", choir_last_error());
@@ -73,7 +75,8 @@ static void test_many_ranks(void **state)
 	world_end(&world);
 }
 
-/* Three calls before the last number there is, blocking and with an event; then the comm says that there are no more. */
+/* Three calls before the last number there is, blocking and with an event; then the comm says that there are no
+ * more. */
 static void spend(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	int32_t in = rank + 1, out = 0;
@@ -88,10 +91,12 @@ static void spend(struct world *world, int rank, choir_comm *comm, void *arg)
 	OK(choir_event_wait(event, -1));
 	choir_event_release(event);
 	for (int i = 0; i < 2; i++) {
-		IS(choir_allreduce(comm, choir_host(&in), choir_host(&out), 1, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL), CHOIR_UNSUPPORTED);
+		IS(choir_allreduce(comm, choir_host(&in), choir_host(&out), 1, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL),
+		   CHOIR_UNSUPPORTED);
 		CHECK(strstr(choir_last_error(), "2^40 calls") != NULL);
 	}
-	OK(choir_send(comm, choir_host(&in), 1, CHOIR_I32, 1 - rank, NULL, &event)); /* pairs have numbers of their own */
+	/* pairs have numbers of their own */
+	OK(choir_send(comm, choir_host(&in), 1, CHOIR_I32, 1 - rank, NULL, &event));
 	OK(choir_recv(comm, choir_host(&out), 1, CHOIR_I32, 1 - rank, NULL, NULL));
 	CHECK(out == 2 - rank);
 	OK(choir_event_wait(event, -1));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* choir_sendrecv: whom it meets, when its one event completes, and what it is when one half fails.  Sends that are far ahead of their receives. */
+/* choir_sendrecv: whom it meets, when its one event completes, and what it is when one half fails.  Sends that are far
+ * ahead of their receives. */
 #include "world/gate.h"
 #include "world/spans.h"
 
@@ -25,7 +26,8 @@ static void with_itself(struct world *world, int rank, choir_comm *comm, void *u
 			out[i] = (float)(i % 1000) + (float)rank;
 			in[i] = -1;
 		}
-		OK(choir_sendrecv(comm, choir_host(out), counts[c], rank, choir_host(in), counts[c], rank, CHOIR_F32, NULL, NULL));
+		OK(choir_sendrecv(comm, choir_host(out), counts[c], rank, choir_host(in), counts[c], rank, CHOIR_F32,
+		                  NULL, NULL));
 		CHECK(memcmp(in, out, counts[c] * sizeof *in) == 0);
 	}
 }
@@ -37,7 +39,8 @@ static void test_itself(void **state)
 	line_up_layouts(3, with_itself);
 }
 
-/* Rank 0 in one call what rank 1 does in two, receive first and send first; and a shift by one whose lengths differ from pair to pair. */
+/* Rank 0 in one call what rank 1 does in two, receive first and send first; and a shift by one whose lengths differ
+ * from pair to pair. */
 static void with_others(struct world *world, int rank, choir_comm *comm, void *unused)
 {
 	float out[8] = { 0 }, in[8] = { 0 };
@@ -63,7 +66,8 @@ static void with_others(struct world *world, int rank, choir_comm *comm, void *u
 	}
 	for (int i = 0; i < n; i++)
 		out[i] = (float)(rank * 10 + i);
-	OK(choir_sendrecv(comm, choir_host(out), (size_t)rank + 1, (rank + 1) % n, choir_host(in), (size_t)left + 1, left, CHOIR_F32, NULL, NULL));
+	OK(choir_sendrecv(comm, choir_host(out), (size_t)rank + 1, (rank + 1) % n, choir_host(in), (size_t)left + 1,
+	                  left, CHOIR_F32, NULL, NULL));
 	for (int i = 0; i <= left; i++)
 		CHECK(in[i] == (float)(left * 10 + i));
 }
@@ -119,7 +123,8 @@ static void far_ahead(struct world *world, int rank, choir_comm *comm, void *unu
 		for (int m = 0; m < AHEAD; m++) {
 			in[m][length_of(m)] = -1;
 			if (length_of(m) != LONGEST)
-				OK(choir_recv(comm, choir_host(in[m]), length_of(m), CHOIR_F32, left, NULL, &received[m]));
+				OK(choir_recv(comm, choir_host(in[m]), length_of(m), CHOIR_F32, left, NULL,
+				              &received[m]));
 		}
 		for (int m = AHEAD - 1; m >= 0; m--) {
 			if (received[m] == NULL)
@@ -137,7 +142,8 @@ static void far_ahead(struct world *world, int rank, choir_comm *comm, void *unu
 			if (m % 3 == 2)
 				OK(choir_recv(comm, choir_host(in[0]), length_of(m), CHOIR_F32, left, NULL, NULL));
 			else
-				OK(choir_sendrecv(comm, choir_host(out), length_of(m), right, choir_host(in[0]), length_of(m), left, CHOIR_F32, NULL, NULL));
+				OK(choir_sendrecv(comm, choir_host(out), length_of(m), right, choir_host(in[0]),
+				                  length_of(m), left, CHOIR_F32, NULL, NULL));
 			CHECK(is_message(in[0], left, m));
 			if (sent[m] != NULL)
 				OK(choir_event_wait(sent[m], -1));
@@ -161,7 +167,8 @@ static void count_up(void *ctx, choir_status status)
 	atomic_fetch_add((_Atomic int *)ctx, status == CHOIR_SUCCESS ? 1 : 100);
 }
 
-/* The event is complete once both halves are, and then once: rank 1 takes what rank 0 sends long before it sends itself. */
+/* The event is complete once both halves are, and then once: rank 1 takes what rank 0 sends long before it sends
+ * itself. */
 static void one_event(struct world *world, int rank, choir_comm *comm, void *unused)
 {
 	float out = (float)(rank + 1), in = 0;
@@ -199,8 +206,8 @@ static void test_one_event(void **state)
 	line_up_layouts(2, one_event);
 }
 
-/* The same call again and again, which is carried out without being looked at again: with other bytes, behind calls that are still under way, between others, and
- * last with a peer that calls something else. */
+/* The same call again and again, which is carried out without being looked at again: with other bytes, behind calls
+ * that are still under way, between others, and last with a peer that calls something else. */
 static void repeated(struct world *world, int rank, choir_comm *comm, void *unused)
 {
 	uint32_t out[24] = { 0 }, in[24] = { 0 }, more = 0, early = (uint32_t)rank;
@@ -220,7 +227,8 @@ static void repeated(struct world *world, int rank, choir_comm *comm, void *unus
 			OK(choir_barrier(comm, NULL, NULL));
 		for (uint32_t k = 0; k < count; k++)
 			out[k] = (uint32_t)rank << 16 | i << 8 | k;
-		OK(choir_sendrecv(comm, choir_host(out), count, right, choir_host(in), count, left, CHOIR_U32, NULL, NULL));
+		OK(choir_sendrecv(comm, choir_host(out), count, right, choir_host(in), count, left, CHOIR_U32, NULL,
+		                  NULL));
 		for (uint32_t k = 0; k < count; k++)
 			CHECK(in[k] == ((uint32_t)left << 16 | i << 8 | k));
 		if (event != NULL)
@@ -229,11 +237,13 @@ static void repeated(struct world *world, int rank, choir_comm *comm, void *unus
 		CHECK(event == NULL || more == (uint32_t)left);
 	}
 	line_up(); /* the failure is everybody's */
-	st = choir_sendrecv(comm, choir_host(out), rank == 0 ? 22 : 23, right, choir_host(in), left == 0 ? 23 : 22, left, CHOIR_U32, NULL, NULL);
+	st = choir_sendrecv(comm, choir_host(out), rank == 0 ? 22 : 23, right, choir_host(in), left == 0 ? 23 : 22,
+	                    left, CHOIR_U32, NULL, NULL);
 	for (int i = 0; i < 50 && st == CHOIR_SUCCESS; i++)
 		st = choir_barrier(comm, NULL, NULL);
 	CHECK(st == CHOIR_MISMATCH && says(choir_last_error(), "22 x u32|23 x u32"));
-	IS(choir_sendrecv(comm, choir_host(out), 23, right, choir_host(in), 23, left, CHOIR_U32, NULL, NULL), CHOIR_MISMATCH);
+	IS(choir_sendrecv(comm, choir_host(out), 23, right, choir_host(in), 23, left, CHOIR_U32, NULL, NULL),
+	   CHOIR_MISMATCH);
 }
 
 static void test_repeated(void **state)
@@ -297,8 +307,9 @@ static void test_failures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_itself),   cmocka_unit_test(test_others),    cmocka_unit_test(test_far_ahead), cmocka_unit_test(test_spans),
-		cmocka_unit_test(test_repeated), cmocka_unit_test(test_one_event), cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_itself),   cmocka_unit_test(test_others),   cmocka_unit_test(test_far_ahead),
+		cmocka_unit_test(test_spans),    cmocka_unit_test(test_repeated), cmocka_unit_test(test_one_event),
+		cmocka_unit_test(test_failures),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

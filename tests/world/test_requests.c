@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Persistent collectives: started again and again, blocking, with events, in groups and behind deps; beside plain calls of other ranks; what is
- * refused; who may go first. */
+/* Persistent collectives: started again and again, blocking, with events, in groups and behind deps; beside plain calls
+ * of other ranks; what is refused; who may go first. */
 #include "world/gate.h"
 
 #include <setjmp.h>
@@ -116,7 +116,8 @@ static void again(struct world *world, int rank, choir_comm *comm, void *unused)
 		if (round % 4 == 2)
 			OK(choir_group_begin());
 		for (int k = 0; k < KINDS; k++)
-			OK(choir_start(kit->requests[k], round % 4 == 3 ? &start : NULL, round % 2 ? &events[k] : NULL));
+			OK(choir_start(kit->requests[k], round % 4 == 3 ? &start : NULL,
+			               round % 2 ? &events[k] : NULL));
 		if (round % 4 == 2)
 			OK(choir_group_end());
 		if (gate != NULL) {
@@ -161,11 +162,13 @@ static void beside_calls(struct world *world, int rank, choir_comm *comm, void *
 		for (int i = 0; i < COUNT; i++)
 			in[i] = given(rank, round, i);
 		if (rank % 2) {
-			OK(choir_allreduce(comm, choir_host(in), choir_host(out), COUNT, CHOIR_I32, CHOIR_OP_SUM, NULL, round % 3 ? &event : NULL));
+			OK(choir_allreduce(comm, choir_host(in), choir_host(out), COUNT, CHOIR_I32, CHOIR_OP_SUM, NULL,
+			                   round % 3 ? &event : NULL));
 		} else {
 			if (request == NULL || rank == 2) {
 				choir_request_free(request);
-				OK(choir_allreduce_init(comm, choir_host(in), choir_host(out), COUNT, CHOIR_I32, CHOIR_OP_SUM, NULL, &request));
+				OK(choir_allreduce_init(comm, choir_host(in), choir_host(out), COUNT, CHOIR_I32,
+				                        CHOIR_OP_SUM, NULL, &request));
 			}
 			OK(choir_start(request, &start, round % 3 ? &event : NULL));
 		}
@@ -197,7 +200,8 @@ static void differs(struct world *world, int rank, choir_comm *comm, void *unuse
 	choir_request *request;
 
 	(void)unused;
-	OK(choir_allreduce_init(comm, choir_host(data), choir_host(data), COUNT - (rank == 1), CHOIR_I32, CHOIR_OP_SUM, NULL, &request));
+	OK(choir_allreduce_init(comm, choir_host(data), choir_host(data), COUNT - (rank == 1), CHOIR_I32, CHOIR_OP_SUM,
+	                        NULL, &request));
 	SAYS(choir_start(request, NULL, NULL), CHOIR_MISMATCH, "699|700|rank 1");
 	SAYS(choir_start(request, NULL, NULL), CHOIR_MISMATCH, "699|700");
 	choir_request_free(request);
@@ -219,20 +223,25 @@ static void refusals(struct world *world, int rank, choir_comm *comm)
 	choir_request *r = NULL;
 	choir_event *event = NULL;
 
-	SAYS(choir_allreduce_init(comm, d, o, 4, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL), wrong, "choir_allreduce_init|null");
+	SAYS(choir_allreduce_init(comm, d, o, 4, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL), wrong,
+	     "choir_allreduce_init|null");
 	SAYS(choir_barrier_init(comm, NULL, NULL), wrong, "choir_barrier_init|null");
 	SAYS(choir_allreduce_init(NULL, d, o, 4, CHOIR_I32, CHOIR_OP_SUM, NULL, &r), wrong, "choir_allreduce");
-	SAYS(choir_allreduce_init(comm, choir_host(NULL), o, 4, CHOIR_I32, CHOIR_OP_SUM, NULL, &r), wrong, "choir_allreduce");
+	SAYS(choir_allreduce_init(comm, choir_host(NULL), o, 4, CHOIR_I32, CHOIR_OP_SUM, NULL, &r), wrong,
+	     "choir_allreduce");
 	SAYS(choir_allreduce_init(comm, d, o, SIZE_MAX, CHOIR_I32, CHOIR_OP_SUM, NULL, &r), wrong, "choir_allreduce");
-	SAYS(choir_allreduce_init(comm, d, choir_host(data + 1), 3, CHOIR_I32, CHOIR_OP_SUM, NULL, &r), wrong, "overlap");
+	SAYS(choir_allreduce_init(comm, d, choir_host(data + 1), 3, CHOIR_I32, CHOIR_OP_SUM, NULL, &r), wrong,
+	     "overlap");
 	SAYS(choir_allgather_init(comm, d, o, 1, 77, NULL, &r), wrong, "choir_allgather|77");
 	SAYS(choir_alltoall_init(comm, d, o, 1, 77, NULL, &r), wrong, "choir_alltoall|77");
-	SAYS(choir_reduce_scatter_init(comm, d, o, 1, CHOIR_F32, CHOIR_OP_BXOR, NULL, &r), CHOIR_UNSUPPORTED, "f32|bxor");
+	SAYS(choir_reduce_scatter_init(comm, d, o, 1, CHOIR_F32, CHOIR_OP_BXOR, NULL, &r), CHOIR_UNSUPPORTED,
+	     "f32|bxor");
 	SAYS(choir_broadcast_init(comm, d, o, 1, CHOIR_I32, 9, NULL, &r), wrong, "choir_broadcast|rank 9");
 	SAYS(choir_reduce_init(comm, d, o, 1, CHOIR_I32, CHOIR_OP_SUM, -1, NULL, &r), wrong, "choir_reduce|rank -1");
 	call.cl_deps = &gate;
 	call.n_cl_deps = 1;
-	SAYS(choir_allreduce_init(comm, d, o, 4, CHOIR_I32, CHOIR_OP_SUM, &call, &r), wrong, "choir_allreduce_init|choir_start");
+	SAYS(choir_allreduce_init(comm, d, o, 4, CHOIR_I32, CHOIR_OP_SUM, &call, &r), wrong,
+	     "choir_allreduce_init|choir_start");
 	call = (choir_call)CHOIR_CALL_INIT;
 	call.options = "algorithm=magic";
 	SAYS(choir_allreduce_init(comm, d, o, 4, CHOIR_I32, CHOIR_OP_SUM, &call, &r), wrong, "magic");
@@ -277,7 +286,8 @@ static void with_factor(struct world *world, int rank, choir_comm *comm, void *u
 	(void)unused;
 	call.factor = 0.5;
 	call.options = "algorithm=auto";
-	OK(choir_allreduce_init(comm, choir_host(in), choir_host(out), 3, CHOIR_F32, CHOIR_OP_PREMUL_SUM, &call, &request));
+	OK(choir_allreduce_init(comm, choir_host(in), choir_host(out), 3, CHOIR_F32, CHOIR_OP_PREMUL_SUM, &call,
+	                        &request));
 	for (int round = 0; round < 3; round++) {
 		memset(out, 0, sizeof out);
 		OK(choir_start(request, NULL, NULL));
@@ -307,8 +317,10 @@ static void who_goes_first(struct world *world, int rank, choir_comm *comm, void
 		in[i] = (float)rank;
 	mem = clCreateBuffer(choir_device_context(world->device), CL_MEM_COPY_HOST_PTR, sizeof in, in, &rc);
 	OK(choir_comm_split(comm, 0, 0, &child));
-	OK(choir_allreduce_init(child, choir_mem(mem, 0), choir_host(out), COUNT, CHOIR_F32, CHOIR_OP_SUM, NULL, &on_child));
-	OK(choir_allreduce_init(comm, choir_mem(mem, 0), choir_host(out), COUNT, CHOIR_F32, CHOIR_OP_SUM, NULL, &on_parent));
+	OK(choir_allreduce_init(child, choir_mem(mem, 0), choir_host(out), COUNT, CHOIR_F32, CHOIR_OP_SUM, NULL,
+	                        &on_child));
+	OK(choir_allreduce_init(comm, choir_mem(mem, 0), choir_host(out), COUNT, CHOIR_F32, CHOIR_OP_SUM, NULL,
+	                        &on_parent));
 	clReleaseMemObject(mem);
 	OK(choir_start(on_child, NULL, NULL));
 	CHECK(out[COUNT - 1] == (float)(world->n * (world->n - 1) / 2));
@@ -333,8 +345,9 @@ static void test_who_goes_first(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_again),  cmocka_unit_test(test_beside_calls), cmocka_unit_test(test_differs),
-		cmocka_unit_test(test_wrong),  cmocka_unit_test(test_factor),       cmocka_unit_test(test_who_goes_first),
+		cmocka_unit_test(test_again),   cmocka_unit_test(test_beside_calls),
+		cmocka_unit_test(test_differs), cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_factor),  cmocka_unit_test(test_who_goes_first),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

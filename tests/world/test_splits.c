@@ -43,9 +43,11 @@ static choir_status sum_by(choir_comm *comm, size_t count, const char *options)
 
 static choir_status pass_on(choir_comm *comm)
 {
-	int mine = comm->rank, theirs = -1, next = (comm->rank + 1) % comm->n, before = (comm->rank + comm->n - 1) % comm->n;
+	int mine = comm->rank, theirs = -1, next = (comm->rank + 1) % comm->n,
+	    before = (comm->rank + comm->n - 1) % comm->n;
 
-	choir_status st = choir_sendrecv(comm, choir_host(&mine), 1, next, choir_host(&theirs), 1, before, CHOIR_I32, NULL, NULL);
+	choir_status st =
+	    choir_sendrecv(comm, choir_host(&mine), 1, next, choir_host(&theirs), 1, before, CHOIR_I32, NULL, NULL);
 
 	return st != CHOIR_SUCCESS || theirs == before ? st : CHOIR_TRANSPORT;
 }
@@ -154,13 +156,19 @@ static void none_left(struct world *world, int rank, choir_comm *comm, void *arg
 	OK(choir_comm_destroy(child));
 }
 
-static void test_memory(void **state) { (void)state; line_up_run(2, 0, 20000, memory, NULL); line_up_run(5, 0, 20000, memory, NULL); }
+static void test_memory(void **state)
+{
+	(void)state;
+	line_up_run(2, 0, 20000, memory, NULL);
+	line_up_run(5, 0, 20000, memory, NULL);
+}
 static void test_over_and_over(void **state) { (void)state; line_up_run(2, 0, 20000, over_and_over, NULL); }
 static void test_none_left(void **state) { (void)state; line_up_run(2, 0, 20000, none_left, NULL); }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_memory), cmocka_unit_test(test_over_and_over), cmocka_unit_test(test_none_left) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_memory), cmocka_unit_test(test_over_and_over),
+		                            cmocka_unit_test(test_none_left) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Worlds whose memory is reached by commands only, and a driver that refuses one of them: the call fails on every rank, and nobody hangs.
+/* Worlds whose memory is reached by commands only, and a driver that refuses one of them: the call fails on every rank,
+ * and nobody hangs.
  *
- * The driver is refused from here: this program's own clEnqueueReadBuffer and clEnqueueWriteBuffer come before the loader's. */
+ * The driver is refused from here: this program's own clEnqueueReadBuffer and clEnqueueWriteBuffer come before the
+ * loader's. */
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include "world/world.h"
 
@@ -14,10 +16,13 @@
 
 #include <cmocka.h>
 
-typedef cl_int(CL_API_CALL *read_fn)(cl_command_queue, cl_mem, cl_bool, size_t, size_t, void *, cl_uint, const cl_event *, cl_event *);
-typedef cl_int(CL_API_CALL *write_fn)(cl_command_queue, cl_mem, cl_bool, size_t, size_t, const void *, cl_uint, const cl_event *, cl_event *);
+typedef cl_int(CL_API_CALL *read_fn)(cl_command_queue, cl_mem, cl_bool, size_t, size_t, void *, cl_uint,
+                                     const cl_event *, cl_event *);
+typedef cl_int(CL_API_CALL *write_fn)(cl_command_queue, cl_mem, cl_bool, size_t, size_t, const void *, cl_uint,
+                                      const cl_event *, cl_event *);
 
-/* Counts down; the command that takes it to 0 is refused, and those below it are not.  The test's own commands do not count. */
+/* Counts down; the command that takes it to 0 is refused, and those below it are not.  The test's own commands do not
+ * count. */
 static _Atomic long until_refused;
 static _Thread_local bool is_mine;
 
@@ -35,8 +40,9 @@ static void *next_of(const char *name)
 	return fn;
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes, void *to,
-                                                    cl_uint n, const cl_event *events, cl_event *event_p)
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off,
+                                                    size_t bytes, void *to, cl_uint n, const cl_event *events,
+                                                    cl_event *event_p)
 {
 	void *symbol = next_of("clEnqueueReadBuffer");
 	read_fn fn;
@@ -45,8 +51,9 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue queue, cl_m
 	return refused() ? CL_OUT_OF_RESOURCES : fn(queue, mem, blocking, off, bytes, to, n, events, event_p);
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes, const void *from,
-                                                     cl_uint n, const cl_event *events, cl_event *event_p)
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off,
+                                                     size_t bytes, const void *from, cl_uint n, const cl_event *events,
+                                                     cl_event *event_p)
 {
 	void *symbol = next_of("clEnqueueWriteBuffer");
 	write_fn fn;
@@ -110,7 +117,8 @@ static choir_status call(choir_comm *comm, struct vectors *v, bool with_event)
 	choir_event *event = NULL;
 	choir_status st;
 
-	st = choir_allreduce(comm, choir_mem(v->send, 0), choir_mem(v->recv, 0), v->count, CHOIR_F32, CHOIR_OP_SUM, NULL, with_event ? &event : NULL);
+	st = choir_allreduce(comm, choir_mem(v->send, 0), choir_mem(v->recv, 0), v->count, CHOIR_F32, CHOIR_OP_SUM,
+	                     NULL, with_event ? &event : NULL);
 	if (st == CHOIR_SUCCESS && event != NULL)
 		st = choir_event_wait(event, -1);
 	choir_event_release(event);
@@ -164,7 +172,8 @@ static void test_refused(void **state)
 	(void)state;
 	for (int n = 2; n <= 3; n++)
 		for (size_t i = 0; i < 10; i++)
-			for (long k = 1; k < 12; k += 2) { /* 6 calls of n ranks have 12 n commands at the least, spread over the ranks as it comes */
+			for (long k = 1; k < 12; k += 2) { /* 6 calls of n ranks have 12 n commands at the least, spread
+				                              over the ranks as it comes */
 				struct trial t = { .count = counts[i / 2], .with_event = i % 2, .refuses = true };
 
 				atomic_store(&until_refused, k);

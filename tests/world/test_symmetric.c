@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* choir_mem_alloc: the table of collectives in symmetric memory, what is refused, what is reused, and what is left when things go wrong.  Processes,
- * where it matters most which memory a rank gives, have a case of their own (tests/mpi/symmetric.c, test_processes.c). */
+/* choir_mem_alloc: the table of collectives in symmetric memory, what is refused, what is reused, and what is left when
+ * things go wrong.  Processes, where it matters most which memory a rank gives, have a case of their own
+ * (tests/mpi/symmetric.c, test_processes.c). */
 #include "world/gate.h"
 #include "world/matrix.h"
 
@@ -74,9 +75,11 @@ static void both_ways(struct world *world, int rank, choir_comm *comm, void *unu
 		CHECK(clEnqueueWriteBuffer(queue, mem, CL_TRUE, 8, sizeof ones, ones, 0, NULL, NULL) == CL_SUCCESS);
 		clFinish(queue);
 		CHECK(memcmp(share + 2, ones, sizeof ones) == 0);
-		OK(choir_allreduce(comm, choir_mem(mem, 8), choir_host(share + 9), 5, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL));
+		OK(choir_allreduce(comm, choir_mem(mem, 8), choir_host(share + 9), 5, CHOIR_F32, CHOIR_OP_SUM, NULL,
+		                   NULL));
 		CHECK(share[9] == (float)world->n && share[13] == (float)world->n && share[14] == 0);
-		CHECK(clEnqueueReadBuffer(queue, mem, CL_TRUE, 36, sizeof got, got, 0, NULL, NULL) == CL_SUCCESS && got[4] == (float)world->n);
+		CHECK(clEnqueueReadBuffer(queue, mem, CL_TRUE, 36, sizeof got, got, 0, NULL, NULL) == CL_SUCCESS &&
+		      got[4] == (float)world->n);
 	}
 	clReleaseCommandQueue(queue);
 	OK(choir_mem_free(comm, share));
@@ -129,7 +132,8 @@ static void many(struct world *world, int rank, choir_comm *comm, void *unused)
 		}
 	}
 	for (int i = 0; i < MOST; i++) {
-		OK(choir_allreduce(comm, choir_host(shares[i]), choir_host(shares[(i + 1) % MOST] + 1000), 1000, CHOIR_U8, CHOIR_OP_SUM, NULL, NULL));
+		OK(choir_allreduce(comm, choir_host(shares[i]), choir_host(shares[(i + 1) % MOST] + 1000), 1000,
+		                   CHOIR_U8, CHOIR_OP_SUM, NULL, NULL));
 		CHECK(shares[(i + 1) % MOST][1999] == (unsigned char)(world->n * (i + 1)));
 	}
 	for (int i = 0; i < MOST; i += 1 + i % 2) /* the others go with the comm */
@@ -231,8 +235,8 @@ static void test_wrong(void **state)
 	on_layouts(2, 20000, wrong_calls);
 }
 
-/* Two ranks, short: each reduces all for itself, which needs RECV apart from SEND on both.  In place on both the slices are
- * reduced, on one of them through slots. */
+/* Two ranks, short: each reduces all for itself, which needs RECV apart from SEND on both.  In place on both the slices
+ * are reduced, on one of them through slots. */
 static void in_place_on_some(struct world *world, int rank, choir_comm *comm, void *unused)
 {
 	static const char *const usual[] = { "direct_oneshot", "oneshot", "oneshot", "direct_oneshot" };
@@ -249,7 +253,8 @@ static void in_place_on_some(struct world *world, int rank, choir_comm *comm, vo
 		for (int32_t i = 0; i < COUNT; i++)
 			in[i] = i * (rank + 1);
 		out[COUNT] = -5;
-		if (!OK(choir_allreduce(comm, choir_host(in), choir_host(out), COUNT, CHOIR_I32, CHOIR_OP_SUM, NULL, &event)))
+		if (!OK(choir_allreduce(comm, choir_host(in), choir_host(out), COUNT, CHOIR_I32, CHOIR_OP_SUM, NULL,
+		                        &event)))
 			return;
 		OK(choir_event_wait(event, -1));
 		if (strcmp(choir_event_algorithm(event), usual[who % 4]) != 0)
@@ -329,9 +334,9 @@ static void test_one_thread(void **state)
 				shares[r][i] = r * i;
 		assert_int_equal(choir_group_begin(), CHOIR_SUCCESS);
 		for (int r = 0; r < N; r++)
-			assert_int_equal(
-			    choir_allreduce(world.comms[r], choir_host(shares[r]), choir_host(shares[r]), 500, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL),
-			    CHOIR_SUCCESS);
+			assert_int_equal(choir_allreduce(world.comms[r], choir_host(shares[r]), choir_host(shares[r]),
+			                                 500, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL),
+			                 CHOIR_SUCCESS);
 		assert_int_equal(choir_group_end(), CHOIR_SUCCESS);
 		for (int r = 0; r < N; r++)
 			assert_int_equal(shares[r][499], 3 * 499);
@@ -382,8 +387,14 @@ static void test_failures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table), cmocka_unit_test(test_both_ways), cmocka_unit_test(test_differ),     cmocka_unit_test(test_many),
-		cmocka_unit_test(test_wrong), cmocka_unit_test(test_splits),    cmocka_unit_test(test_one_thread), cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_both_ways),
+		cmocka_unit_test(test_differ),
+		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_splits),
+		cmocka_unit_test(test_one_thread),
+		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_in_place_on_some),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

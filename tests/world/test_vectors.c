@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Collectives whose counts differ from rank to rank, call after call: counts that stay, so that alltoallv proposes them (Note [agreed counts] in
- * api/alltoallv_call.c), and that change, on all ranks or on two. */
+/* Collectives whose counts differ from rank to rank, call after call: counts that stay, so that alltoallv proposes them
+ * (Note [agreed counts] in api/alltoallv_call.c), and that change, on all ranks or on two. */
 #include "exec/comm.h"
 #include "world/gate.h"
 
@@ -85,9 +85,12 @@ static choir_status exchange(choir_comm *comm, const struct exchange *x, enum va
 	choir_event *event = NULL;
 	choir_status st;
 
-	call.options = v != NAMED ? NULL : choir_comm_nodes(comm) == 1 && choir_comm_size(comm) > 1 ? "algorithm=slots" : "algorithm=auto";
-	st = choir_alltoallv(comm, choir_host(x->send), x->sent, v == APART ? x->from : NULL, choir_host(x->recv), x->received,
-	                     v == APART ? x->to : NULL, CHOIR_F32, &call, v == EVENTS && choir_comm_rank(comm) % 2 == 1 ? &event : NULL);
+	call.options = v != NAMED                                                 ? NULL
+	               : choir_comm_nodes(comm) == 1 && choir_comm_size(comm) > 1 ? "algorithm=slots"
+	                                                                          : "algorithm=auto";
+	st = choir_alltoallv(comm, choir_host(x->send), x->sent, v == APART ? x->from : NULL, choir_host(x->recv),
+	                     x->received, v == APART ? x->to : NULL, CHOIR_F32, &call,
+	                     v == EVENTS && choir_comm_rank(comm) % 2 == 1 ? &event : NULL);
 	if (st == CHOIR_SUCCESS && event != NULL)
 		st = choir_event_wait(event, -1);
 	choir_event_release(event);
@@ -96,10 +99,12 @@ static choir_status exchange(choir_comm *comm, const struct exchange *x, enum va
 
 static void again_and_again(struct world *world, int rank, choir_comm *comm, void *arg)
 {
-	static const enum variant order[] = { SAME, SAME, SAME, PAIR, PAIR, SAME, SAME, OTHERS, OTHERS, APART, APART, SAME, EVENTS, SAME, EVENTS,
-		                              PAIR, NAMED, NAMED, SAME, NOTHING, NOTHING, SAME, SAME };
+	static const enum variant order[] = { SAME,   SAME,  SAME,  PAIR,    PAIR,    SAME, SAME,   OTHERS,
+		                              OTHERS, APART, APART, SAME,    EVENTS,  SAME, EVENTS, PAIR,
+		                              NAMED,  NAMED, SAME,  NOTHING, NOTHING, SAME, SAME };
 	size_t scale = *(const size_t *)arg;
-	struct exchange x = { .send = malloc(sizeof(float) * MOST_COUNT * MOST_RANKS), .recv = malloc(sizeof(float) * MOST_COUNT * MOST_RANKS) };
+	struct exchange x = { .send = malloc(sizeof(float) * MOST_COUNT * MOST_RANKS),
+		              .recv = malloc(sizeof(float) * MOST_COUNT * MOST_RANKS) };
 
 	for (int round = 0; round < 2 * (int)(sizeof order / sizeof *order); round++) {
 		enum variant v = order[(size_t)round % (sizeof order / sizeof *order)];

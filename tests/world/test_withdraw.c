@@ -36,7 +36,8 @@ static void test_waits_for_a_peer_inside(void **state)
 	while (!engine_enter(&world.comms[1]->engine))
 		sched_yield();
 	assert_int_equal(choir_comm_abort(world.comms[0]), CHOIR_SUCCESS);
-	assert_int_equal(choir_event_wait(sums[0].event, WITHDRAW_MS + 100), CHOIR_TIMEOUT); /* a thread of this process is at most at a piece */
+	/* a thread of this process is at most at a piece */
+	assert_int_equal(choir_event_wait(sums[0].event, WITHDRAW_MS + 100), CHOIR_TIMEOUT);
 	engine_leave(&world.comms[1]->engine);
 	for (int r = 0; r < 2; r++) {
 		assert_int_equal(choir_event_wait(sums[r].event, 10000), CHOIR_ABORTED);
@@ -74,7 +75,8 @@ static void test_waits_for_no_late_rank(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_waits_for_a_peer_inside), cmocka_unit_test(test_waits_for_no_late_rank) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_waits_for_a_peer_inside),
+		                            cmocka_unit_test(test_waits_for_no_late_rank) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();

@@ -100,7 +100,8 @@ double value_input(choir_dtype dtype, choir_op op, int n, int rank, size_t i)
 		return h % 3 == 0;
 	switch (op) {
 	case CHOIR_OP_PROD: return (i + (size_t)rank) % 4 == 0 ? 2 : 1; /* 2^(n/4+1) at most */
-	case CHOIR_OP_MEAN: return is_float(dtype) ? (double)(h % 2) * n : (double)(h % 7); /* sums of up to 16 ranks fit a bf16, 21 an i8 */
+	/* sums of up to 16 ranks fit a bf16, 21 an i8 */
+	case CHOIR_OP_MEAN: return is_float(dtype) ? (double)(h % 2) * n : (double)(h % 7);
 	case CHOIR_OP_SQUARE_ADD: return (double)(h % 3);
 	default: return (double)(h % 7);
 	}

@@ -35,7 +35,8 @@ void world_fail(struct world *world, int rank, const char *format, ...)
 	if (strlen(world->failure) + 100 < sizeof world->failure) {
 		size_t used = strlen(world->failure);
 
-		used += (size_t)snprintf(world->failure + used, sizeof world->failure - used, "\nn = %d, rank %d: ", world->n, rank);
+		used += (size_t)snprintf(world->failure + used, sizeof world->failure - used,
+		                         "\nn = %d, rank %d: ", world->n, rank);
 		va_start(args, format);
 		vsnprintf(world->failure + used, sizeof world->failure - used, format, args);
 		va_end(args);
@@ -46,7 +47,8 @@ void world_fail(struct world *world, int rank, const char *format, ...)
 bool world_is(struct world *world, int rank, choir_status st, choir_status wanted, const char *what)
 {
 	if (st != wanted)
-		world_fail(world, rank, "%s: %s instead of %s: %s", what, choir_status_name(st), choir_status_name(wanted), choir_last_error());
+		world_fail(world, rank, "%s: %s instead of %s: %s", what, choir_status_name(st),
+		           choir_status_name(wanted), choir_last_error());
 	return st == wanted;
 }
 
