@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* allgather and allgatherv through the arena: everybody puts its block chunk by chunk and takes the others' chunks.
+/* allgather and allgatherv through the arena: each rank puts its block chunk by chunk into its slot and takes the
+ * others' chunks.
  *
  * One wait a chunk of the longest block.  A rank writes its block once more than it must and reads each other block
- * once.  One node.  Any lengths, also zero.  Note [streams] says how. */
+ * once.  One node.  Any lengths, also zero.  Note [streams] has the order. */
 #include "algo/blocks.h"
 #include "algo/build.h"
 #include "algo/fit.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* allreduce in shared buffers: each rank reduces its slice out of all SENDs and writes it into all RECVs.
  *
- * Two waits whatever the length.  All ranks together read n vectors and write n, each byte once, which is what the work
- * needs.  One node.  Each slice has one owner, who folds in rank order.  Note [direct] says how. */
+ * Two waits whatever the length.  All ranks together read n vectors and write n, each byte once: the least that an
+ * allreduce needs.  One node.  Each slice has one owner, which folds in rank order.  Note [direct] has the order. */
 #include "algo/build.h"
 #include "algo/direct.h"
 #include "algo/pattern_block.h"

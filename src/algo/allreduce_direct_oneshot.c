@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* allreduce in shared buffers, short: each rank reduces all SENDs for itself, straight into its RECV.
  *
- * Two waits, as the direct algorithm has.  A rank reads n vectors and writes one, where that reads and writes one in
- * all: but nobody writes what a peer holds, which costs most, and the result is in the cache of the core that wants it.
- * Two ranks on one node; the fold is in rank order, the same on both.  In place RECV cannot be written while peers read
- * it: then it is the direct algorithm's plan, on all ranks (plan->alike). */
+ * Two waits, as the direct algorithm has.  A rank reads n vectors and writes one, where direct reads one and writes one
+ * in all; but no rank writes to a cache line of another core, which costs most, and the result is in the cache of the
+ * core that uses it.  Two ranks on one node; both fold in rank order.  In place, RECV cannot be written while peers
+ * read it: then all ranks take the plan of direct (plan->alike). */
 #include "algo/build.h"
 #include "algo/direct.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* One-shot: everybody puts the whole input into its slot, waits for all, and reduces all n inputs in rank order for
+/* One-shot: each rank puts the whole input into its slot, waits for all, and reduces all n inputs in rank order for
  * itself.
  *
  * One wait; each rank copies the input once and reads it n times.  All ranks on one node, input no longer than a slot.
- * The result is computed by all ranks, from the same operands in the same order. */
+ * All ranks compute the result, from the same operands in the same order. */
 #include "algo/build.h"
 #include "algo/oneshot.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* alltoall and alltoallv pair by pair: at step s send to the rank s after me and receive from the rank s before me, so
- * no rank is swamped.
+/* alltoall and alltoallv pair by pair: at step s a rank sends to the rank s after it and receives from the rank s
+ * before it, so each rank receives from one other at a time.
  *
  * n - 1 steps that do not wait for each other; each block is sent once, in pieces of at most message_bytes.  Any n > 1,
- * any lengths.  In place (alltoall) a block is received where the one for the same rank was, once that has been
+ * any lengths.  In place (alltoall) a received block replaces the block for the same rank, once that one has been
  * sent. */
 #include "algo/blocks.h"
 #include "algo/build.h"
@@ -49,8 +49,8 @@ static void recv_from(struct pairwise *p, int peer, plan_id after)
 	}
 }
 
-/* All out before anything comes in.  (The block for the same rank would do; sends wait for nobody, so that gains
- * little.) */
+/* All sends come before the receives: a send waits for no peer, so waiting for the block of the same rank alone gains
+ * little. */
 static void in_place(struct pairwise *p)
 {
 	int n = p->in->layout->n, me = p->in->me;

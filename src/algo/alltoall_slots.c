@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* alltoall and alltoallv through the arena: everybody puts all it sends to others as one stream, and takes its part of
- * each other stream.
+/* alltoall and alltoallv through the arena: each rank puts all blocks for other ranks into its slot as one stream, and
+ * takes its part of each other stream.
  *
- * One wait a chunk of the longest stream.  A rank writes what it sends to others once and reads what it receives once.
- * One node.  Any lengths, also zero.  Note [streams] says how.
- * A stream is not in rank order but in the turns of algo/pattern_pairs.h, so everybody has something to take of every
- * chunk.  alltoall in place is safe for the same reason: a block is overwritten by the one of its own turn, at the same
- * place of the stream, so after it was put.  For that an odd number of ranks leaves a gap where a rank would meet
- * itself. */
+ * One wait a chunk of the longest stream.  A rank writes each block that it sends once and reads each block that it
+ * receives once.  One node.  Any lengths, also zero.  Note [streams] has the order.
+ * A stream is not in rank order but in the turns of algo/pattern_pairs.h, so each rank finds a part of every chunk to
+ * take.  alltoall in place is safe for the same reason: a received block replaces the block of its own turn, at the
+ * same offset of the stream, after that block was put.  So where the number of ranks is odd, the stream has a gap for
+ * the turn in which a rank would meet itself. */
 #include "algo/blocks.h"
 #include "algo/build.h"
 #include "algo/fit.h"
 #include "algo/pattern_pairs.h"
 #include "algo/streams.h"
 
-/* What a rank puts in its stream in a turn. */
+/* The part of a rank's stream for one turn. */
 static uint64_t turn_bytes(const struct algo_in *in, int rank, int turn)
 {
 	int n = in->layout->n, to = pairs_partner(rank, turn, n);

@@ -29,8 +29,8 @@ const char *broadcast_slots_unfit(const struct algo_in *in)
 	return chunk_limit(in) ? fit_phases(in->bytes / chunk_limit(in) + 2) : "needs larger slots";
 }
 
-/* What is short goes in AREAS chunks too, so that one is taken while the next is put, unless these would be so short
- * that their flags cost more. */
+/* A short message goes in AREAS chunks too, so that ranks take one while the root puts the next, unless the flags of so
+ * short chunks cost more. */
 static struct chunks chunks_for(const struct algo_in *in)
 {
 	uint64_t unit = block_unit(in->elem_bytes), part = round_up((in->bytes + AREAS - 1) / AREAS, unit),

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [credit].  A transport takes whatever it is given, and a stream of messages to a rank that is not there yet
- * would end up in memory: whole on this side or whole on that one.  So a sender is at most CREDIT_WINDOW messages ahead
- * of what its receiver has taken.  After every CREDIT_STEP messages the receiver returns an empty one, and the sender
- * goes on when that has come.  Short streams never wait. */
+/* Note [credit].  A transport takes all messages it is given, so a stream of messages to a rank that is late would fill
+ * the memory of one side.  A sender is therefore at most CREDIT_WINDOW messages ahead of its receiver.  After every
+ * CREDIT_STEP messages the receiver returns an empty one, and the sender waits for it.  Short streams never wait. */
 #ifndef ALGO_CREDIT_H
 #define ALGO_CREDIT_H
 
@@ -12,8 +11,8 @@
 #define CREDIT_STEP 8
 #define CREDIT_TAG (1u << 23) /* data between the same two ranks, whichever way, has tags below */
 
-/* credit_await: before message k of a stream to peer; returns what its send depends on.  credit: what this returned for
- * message k - 1, at first PLAN_NO_STEP. */
+/* credit_await: before message k of a stream to peer; returns the step that its send depends on.  credit: the returned
+ * step for message k - 1, at first PLAN_NO_STEP. */
 static inline plan_id credit_await(struct plan *plan, int peer, uint64_t k, plan_id credit)
 {
 	plan_limit(plan, "message", k, CREDIT_TAG - 1);

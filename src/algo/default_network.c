@@ -22,7 +22,7 @@ struct call {
 	uint64_t n, nodes, per_node; /* per_node: ranks of the largest node */
 	uint64_t bytes;              /* the longest buffer of a rank */
 	uint64_t block;              /* of a rank; bytes are n of them */
-	uint64_t units;              /* of what one exchange carries: so many blocks at most are not empty */
+	uint64_t units;              /* an exchange has at most so many blocks that are not empty */
 	uint64_t message;            /* the longest one */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The built-in rules where ranks are on several nodes. */
+/* The built-in rules between nodes. */
 #ifndef ALGO_DEFAULT_NETWORK_H
 #define ALGO_DEFAULT_NETWORK_H
 

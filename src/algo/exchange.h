@@ -9,7 +9,7 @@
 struct exchange {
 	struct plan *plan;
 	struct group group;     /* two members or more */
-	struct plan_ref own;    /* what I bring: memory that steps can read */
+	struct plan_ref own;    /* my input: memory that steps can read */
 	struct plan_ref out;    /* where the result goes: memory that steps can read and write; may be own */
 	bool to_root;           /* only member `root` gets the result, others a block of it (exchange_pairwise can) */
 	int root;

@@ -9,8 +9,8 @@ const char *oneshot_unfit(const struct algo_in *in)
 	return in->bytes > in->slot_bytes ? "needs the input to fit a slot" : fit_node(in);
 }
 
-/* alone: nobody waits for me, so I say nothing.  put: my copy into my slot, where no flag
- * of mine that is awaited stands for it. */
+/* alone: no other rank waits for this one, so it publishes no phase.  put: this rank's copy into its slot; the REDUCE
+ * depends on it where no awaited flag of its own does. */
 static void reduce_all(const struct algo_in *in, struct plan *plan, bool alone, plan_id put)
 {
 	struct plan_ref recv = plan_at(PLAN_RECV, 0), out = recv;

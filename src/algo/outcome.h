@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a call means, apart from how an algorithm does it: the bytes of its buffers, and what each element of RECV
- * becomes.  For the plan checker. */
+/* The meaning of a call, apart from any algorithm: the bytes of its buffers, and the wanted value of each element of
+ * RECV.  For the plan checker. */
 #ifndef ALGO_OUTCOME_H
 #define ALGO_OUTCOME_H
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Turns in which all of n ranks exchange with one other each, so that in n turns everybody meets everybody, itself too:
- * where n is even itself in the last turn, where it is odd in a turn of its own (the circle method of tournaments).  A
- * turn's partner of a rank's partner is that rank. */
+/* The circle method of tournaments: n turns in which every rank exchanges with one other, so that each pair of ranks
+ * has one turn.  A rank also has one turn with itself: the last one where n is even, a turn of its own where n is
+ * odd. */
 #ifndef ALGO_PATTERN_PAIRS_H
 #define ALGO_PATTERN_PAIRS_H
 
 #include "algo/pattern_ring.h"
 
-/* Even n: rank n - 1 stands in the middle of a circle of the others, and meets whom the circle leaves alone. */
+/* Even n: rank n - 1 is paired with the rank that the circle of the others leaves alone. */
 static inline int pairs_partner(int rank, int turn, int n)
 {
 	int circle = n % 2 != 0 ? n : n - 1, other;
@@ -20,7 +20,7 @@ static inline int pairs_partner(int rank, int turn, int n)
 	return other == rank && n % 2 == 0 ? circle : other;
 }
 
-/* When two ranks meet. */
+/* The turn of two ranks. */
 static inline int pairs_turn(int a, int b, int n)
 {
 	int circle = n % 2 != 0 ? n : n - 1;

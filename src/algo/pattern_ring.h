@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Who holds which block at step s of a ring of n, 0 <= s < n - 1.  Everybody sends to the next and receives from the
- * one before.
+/* The block that each rank sends and receives at step s of a ring of n, 0 <= s < n - 1.  Each rank sends to the next
+ * one and receives from the one before.
  *
- * Reduce-scatter with owner shift o: what i receives at step s it sends at step s + 1, and after the last step it owns
- * block i + o.  Allgather from those owners: i first sends block i + o. */
+ * Reduce-scatter with owner shift o: the block that i receives at step s it sends at step s + 1, and after the last
+ * step i owns block i + o.  Allgather from those owners: i first sends block i + o. */
 #ifndef ALGO_PATTERN_RING_H
 #define ALGO_PATTERN_RING_H
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* reduce_scatter and reduce_scatterv through the arena: everybody puts a chunk of every block, and reduces its own
- * block's chunk out of all slots into RECV.
+/* reduce_scatter and reduce_scatterv through the arena: each rank puts a chunk of every block into its slot, and
+ * reduces its own block's chunk out of all slots into RECV.
  *
  * One wait a chunk of the longest block.  A rank writes n - 1 blocks (n if SEND is not direct) and reads n.  One node,
- * any lengths, also zero.  The owner folds in rank order.  The slot has areas of a chunk of each block.  In period k:
- * put k + 1, reduce k, publish phase k + 2, await it.  All reduced chunk k - 1 before phase k + 1, so two areas would
- * do: Note [streams] says why there are more.  In place is safe: a chunk of RECV is written after the same chunk of
- * every block was put, and by the step that reads it as its own operand. */
+ * any lengths, also zero.  The owner folds in rank order.  The slot has areas of a chunk of each block.  In period k a
+ * rank puts k + 1, reduces k, publishes phase k + 2, and awaits it of all.  All have reduced chunk k - 1 before phase k
+ * + 1, so two areas would do: Note [streams] says why there are more.  In place is safe: a chunk of RECV is written
+ * after the same chunk of every block was put, and by the step that reads it as its own operand. */
 #include "algo/blocks.h"
 #include "algo/build.h"
 #include "algo/fit.h"

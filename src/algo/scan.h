@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading the text of rules, word by word.  Each function moves *at behind what it read, and leaves it where it read
+/* Reads the text of rules, word by word.  Each function moves *at past the text that it read, and not at all if it read
  * nothing. */
 #ifndef ALGO_SCAN_H
 #define ALGO_SCAN_H
@@ -24,7 +24,7 @@ bool scan_decimal(const char **at, double *out);
 /* scan_line: the number of the line that `at` is on. */
 int scan_line(const char *text, const char *at);
 
-/* scan_expected: ARGUMENT with the line, what was expected, and the word that stands there instead. */
+/* scan_expected: ARGUMENT with the line, the expected text, and the word that stands there instead. */
 choir_status scan_expected(const char *text, const char *at, const char *what);
 
 #endif

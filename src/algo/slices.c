@@ -95,7 +95,7 @@ static void put_range(struct slices *s, uint64_t k, uint64_t from, uint64_t to)
 		          to - from, &s->awaited, 1, "put");
 }
 
-/* An owner that reads SEND directly puts what is left and right of its own slice. */
+/* An owner that reads SEND directly puts its input without its own slice: the bytes left and right of it. */
 static void put(struct slices *s, uint64_t k)
 {
 	uint64_t len = chunk_len(s->chunks, k), own_from = len, own_to = len;
@@ -150,7 +150,8 @@ static void reduce(struct slices *s, uint64_t k)
 	s->done[k % (s->lag + 2)] = s->kind ? exchange(s, k, len) : s->reduced;
 }
 
-/* After this period's put and reduce, though memory would not need that: what the others wait for comes first. */
+/* After this period's put and reduce: the other ranks wait for these, so they come first.  Memory would not need that
+ * order. */
 static void gather(struct slices *s, uint64_t k)
 {
 	s->gather_from[k % 2] = s->plan->n_steps;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [streams].  A slot has areas of one chunk.  In period k a rank puts chunk k, publishes phase k + 1, takes chunk
- * k - 1 from all others (work that hides the wait), and awaits phase k + 1 of all.  Put k overwrites chunk k - AREAS:
- * everybody took chunk k - 3 before phase k, which was awaited in period k - 1, so three would do; with more, an area
- * is out of the caches next to the cores when its turn comes (exec/slot_ring.h).  The number of periods is that of the
- * longest stream; all ranks know all lengths.
+ * k - 1 from all others (work that hides the wait), and awaits phase k + 1 of all.  Put k overwrites chunk k - AREAS.
+ * All ranks took chunk k - 3 before phase k, which was awaited in period k - 1, so three areas would do; with more, an
+ * area has left the caches next to the cores when its turn comes (exec/slot_ring.h).  The longest stream gives the
+ * number of periods; all ranks know all lengths.
  *
- * What goes from my SEND to my RECV moves in as many parts, behind the publishing: the wait hides it, and where others
- * take the same bytes they are in the cache.  An alltoallv does it behind the first wait, since RECV is not to be
- * written before all ranks are found to agree.  Where one step cannot copy between the two, what others take too comes
- * out of my slot, and what they do not goes through scratch. */
+ * A rank copies its own part from SEND to RECV in as many pieces, after it has published: the wait hides the copy, and
+ * where other ranks take the same bytes these are in the cache.  An alltoallv copies after the first wait, since RECV
+ * must not be written before all ranks are found to agree.  Where one step cannot copy from SEND to RECV, bytes that
+ * other ranks take too come out of the rank's slot, and the rest goes through scratch. */
 #include "algo/streams.h"
 
 #include "algo/fit.h"
@@ -49,7 +49,7 @@ static uint64_t longest(const struct algo_in *in, const struct stream_view *view
 	return bytes;
 }
 
-/* Does any rank send anything to itself that is in no stream? */
+/* True if some rank sends bytes to itself that are in no stream. */
 static bool any_own(const struct algo_in *in, const struct stream_view *view)
 {
 	bool any = false;
@@ -80,8 +80,8 @@ static void put(struct streams *s, uint64_t k)
 	}
 }
 
-/* Chunk k of all others, beginning with the rank after me, so that not all read the same slot at once.  After the next
- * chunk was published, though memory would not need that: what the others wait for comes first. */
+/* Takes chunk k of all other ranks, beginning with the rank after me, so that not all read one slot at once.  After the
+ * next chunk was published: the others wait for it. */
 static void take(struct streams *s, uint64_t k)
 {
 	bool from_mine = !s->view->own_bytes && !s->in->in_place && s->own_bytes == 0;
@@ -103,7 +103,7 @@ static void take(struct streams *s, uint64_t k)
 	s->took_to[k % 2] = s->plan->n_steps;
 }
 
-/* Of what I send to myself, the part of period k. */
+/* The piece of my own part that period k copies. */
 static void own(struct streams *s, uint64_t k, plan_id after)
 {
 	uint64_t from = min_u64(k * s->own_part, s->own_bytes), len = min_u64(s->own_part, s->own_bytes - from);
@@ -136,7 +136,7 @@ static void period(struct streams *s, uint64_t k)
 		s->awaited = plan_await(s->plan, PLAN_ALL, (uint32_t)k + 1, &s->awaited, 1, "all there");
 }
 
-/* How what I send to myself gets there. */
+/* Copies my own part from SEND to RECV. */
 static void begin_own(struct streams *s, struct window *window)
 {
 	const struct algo_in *in = s->in;

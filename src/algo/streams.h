@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Data that moves through the arena unchanged: what a rank sends is a stream through its slot, of which every other
- * rank takes a part. */
+/* Data that moves through the arena unchanged: a rank sends a stream through its slot, and every other rank takes a
+ * part of it. */
 #ifndef ALGO_STREAMS_H
 #define ALGO_STREAMS_H
 
@@ -12,11 +12,11 @@
 struct stream {
 	uint64_t bytes;    /* all of it */
 	uint64_t from, to; /* my part of it */
-	uint64_t recv_off; /* where that goes in RECV; of my own stream: where what I send to myself goes */
+	uint64_t recv_off; /* of my part in RECV; of my own stream: of my own part */
 };
 
-/* A stream is SEND, and all take all of it; or, with own_bytes, what goes from one rank to another, and what a rank
- * sends to itself is not in it. */
+/* A stream is SEND, and all ranks take all of it; or, with own_bytes, the parts for each other rank, without the rank's
+ * own part. */
 struct stream_view {
 	struct stream (*of)(const struct algo_in *in, int rank);
 	uint64_t (*own_bytes)(const struct algo_in *in, int rank);
@@ -26,9 +26,9 @@ struct stream_view {
 	uint64_t (*send_at)(const struct algo_in *in, uint64_t at, uint64_t *len);
 };
 
-/* streams_build: one period a chunk, in which everybody puts a chunk and takes its parts of the chunk before.  All
- * ranks on one node.
- * streams_unfit: does it fit the slots? */
+/* streams_build: one period a chunk: each rank puts a chunk and takes its parts of the chunk before.  All ranks on one
+ * node.
+ * streams_unfit: NULL if the streams fit the slots. */
 choir_status streams_build(const struct algo_in *in, struct plan *plan, const struct stream_view *view);
 const char *streams_unfit(const struct algo_in *in, const struct stream_view *view);
 

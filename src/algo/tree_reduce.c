@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A rank folds its own input and its children's sums, nearest child first: one fixed order.  Its input and what comes
- * from leaves is raw, so where the first child is no leaf (in a chain) that one's sum stands first.  At most
+/* A rank folds its own input and its children's sums, nearest child first: one fixed order.  Its input and the inputs
+ * of leaves are raw, so where the first child is no leaf (in a chain) its partial sum stands first.  At most
  * CREDIT_WINDOW pieces are on their way to a parent. */
 #include "algo/credit.h"
 #include "algo/exchange.h"
