@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The first use of MPI by this library, and its last one when the application finalises MPI. */
+/* The first use of MPI by this library, and its last use, when the application finalises MPI. */
 #include "mpi/begin.h"
 
 #include "mpi/call.h"

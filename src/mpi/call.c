@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [who may call MPI].  With MPI_THREAD_MULTIPLE any number of our threads may be inside MPI; below it one at a
- * time, over all transports of the process.  That is a read-write lock, taken for reading or for writing by level.
- * MPI_Finalize takes it for writing: an attribute of MPI_COMM_SELF is deleted as the first thing it does, and from then
- * on no call is made, however late a comm is destroyed.  Writers go first, since readers that poll in a loop would keep
- * them out. */
+/* Note [threads inside MPI].  With MPI_THREAD_MULTIPLE any number of our threads may be inside MPI; below it one at a
+ * time, over all transports of the process.  `gate` is a read-write lock, taken for reading or for writing by level.
+ * MPI_Finalize takes it for writing: it first deletes an attribute of MPI_COMM_SELF, whose callback closes the gate,
+ * and no call follows, however late a comm is destroyed.  Writers go first, since readers that poll in a loop would
+ * keep them out. */
 #include "mpi/call.h"
 
 #include <choir/transport.h>
@@ -16,9 +16,9 @@
 #include <time.h>
 
 static pthread_rwlock_t gate = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
-static _Atomic int level;   /* set before anybody enters */
+static _Atomic int level;   /* set before the first mpi_enter */
 static bool closed;         /* under gate: MPI is finalised or about to be */
-static _Atomic bool fenced; /* closed cannot be told by the attribute: ask MPI each time */
+static _Atomic bool fenced; /* the attribute could not be set: ask MPI each time */
 
 struct quarantined {
 	struct quarantined *next;
@@ -94,7 +94,7 @@ choir_status mpi_error(const char *call, int rc)
 
 	if (MPI_Error_string(rc, text, &length) != MPI_SUCCESS)
 		return choir_transport_error(CHOIR_TRANSPORT, "%s failed with MPI error %d", call, rc);
-	for (char *at = text; (at = strchr(at, '\n')) != NULL;) /* a stack of lines, and ours is one sentence */
+	for (char *at = text; (at = strchr(at, '\n')) != NULL;) /* MPI's text has lines, an error is one sentence */
 		*at = ' ';
 	return choir_transport_error(CHOIR_TRANSPORT, "%s: %s", call, text);
 }
@@ -132,7 +132,7 @@ choir_status mpi_wait_done(MPI_Request *request, int64_t deadline_ms, const char
 			return mpi_gone(what);
 		rc = MPI_Test(request, &done, MPI_STATUS_IGNORE);
 		if (rc != MPI_SUCCESS)
-			mpi_error(what, rc); /* while MPI may be asked for its text */
+			mpi_error(what, rc); /* before the leave: it asks MPI for its text */
 		mpi_leave();
 		if (rc != MPI_SUCCESS)
 			return CHOIR_TRANSPORT;
@@ -152,7 +152,7 @@ void mpi_quarantine(void *memory)
 	struct quarantined *entry = memory != NULL ? malloc(sizeof *entry) : NULL;
 
 	if (entry == NULL)
-		return; /* without memory for the entry it stays, too: that is all that matters */
+		return; /* without an entry the memory stays too */
 	entry->memory = memory;
 	pthread_mutex_lock(&quarantine_lock);
 	entry->next = quarantine;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How this library calls MPI: who may at a time, what an error says, how long a wait lasts. */
+/* The calls of MPI: threads inside it, error sentences, bounded waits. */
 #ifndef MPI_CALL_H
 #define MPI_CALL_H
 
@@ -15,8 +15,7 @@
 			return try_st_;                                                                                \
 	} while (0)
 
-/* mpi_open: before the first mpi_enter.  watched: mpi_close will be called at MPI_Finalize; otherwise MPI is asked at
- * every call. */
+/* mpi_close: waits for the threads inside MPI; every later mpi_enter returns false. */
 void mpi_open(int thread_level, bool watched);
 
 /* mpi_close: waits for the threads inside MPI, and lets nobody in any more. */

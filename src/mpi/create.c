@@ -87,7 +87,7 @@ static choir_comm_config copy_config(const choir_comm_config *config)
 	return copy;
 }
 
-/* Makes the sentence say what stands behind a failed create: the gather, or the transport that MPI does not allow. */
+/* Adds the cause of a failed create to its sentence: the gather, or the transport that MPI does not allow. */
 static choir_status explain(choir_status st, const struct meeting *meeting)
 {
 	char text[512] = "";

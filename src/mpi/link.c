@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [burial].  Comms may be destroyed in any order, a different one on every rank, so freeing a communicator must
- * not wait for the others.  But it must not be early either: MPI uses its context id again, and a message still under
- * way would turn up in somebody else's.  So a link that nobody uses any more starts a nonblocking barrier and is
- * buried; whoever creates or buries another one looks whether the barrier is through, and frees it then.  What arrives
- * meanwhile is received and thrown away.  What is left at MPI_Finalize is given FINALISE_MS.
+/* Note [burial].  Ranks may destroy their comms in different orders, so freeing a communicator must not wait for other
+ * ranks.  It must not be early either: MPI uses its context id again, and a late message would arrive on another
+ * communicator.  So the last release of a link starts a nonblocking barrier and buries the link; each later creation or
+ * burial of a link tests the barriers and frees the links whose barrier is complete.  Messages that arrive meanwhile
+ * are received and thrown away.  MPI_Finalize gives the rest FINALISE_MS.
  *
  * Note [aborted links].  MPI_Finalize hangs while a large message of ours waits for its receiver (UCX over TCP flushes
- * its connections).  After an abort nobody receives any more, so what others had sent is taken off aborted links at
- * MPI_Finalize, until nothing has come for QUIET_MS. */
+ * its connections).  After an abort no rank receives, so MPI_Finalize receives the messages of aborted links, until
+ * none has come for QUIET_MS. */
 #include "mpi/link.h"
 
 #include <choir/transport.h>
@@ -21,7 +21,7 @@ enum { FINALISE_MS = 2000, QUIET_MS = 100 };
 static pthread_mutex_t buried_lock = PTHREAD_MUTEX_INITIALIZER; /* taken before entering MPI */
 static struct mpi_link *buried, *aborted;
 
-/* Throws away what came late; true once there is nothing.  Inside MPI. */
+/* Receives and frees late messages; true once there is none.  Inside MPI. */
 static bool drain(struct mpi_link *link)
 {
 	MPI_Message message;
@@ -60,7 +60,7 @@ static bool tend(struct mpi_link *link)
 	return true;
 }
 
-/* Looks after all of them once; buried_lock held, inside MPI. */
+/* Tends all buried links once; buried_lock held, inside MPI. */
 static void tend_all(void)
 {
 	struct mpi_link **at = &buried;
@@ -81,7 +81,7 @@ static void bury(struct mpi_link *link)
 {
 	pthread_mutex_lock(&buried_lock);
 	link->next = buried;
-	buried = link; /* also when it can never be freed: what MPI may still write to stays reachable */
+	buried = link; /* even if it is never freed: MPI may still write to it */
 	if (mpi_enter()) {
 		if (MPI_Ibarrier(link->comm, &link->goodbye) != MPI_SUCCESS)
 			link->goodbye = MPI_REQUEST_NULL, link->goodbye_done = true;
@@ -91,7 +91,7 @@ static void bury(struct mpi_link *link)
 	pthread_mutex_unlock(&buried_lock);
 }
 
-/* True if nothing is there to take; buried_lock held, inside MPI. */
+/* True if no message waits on an aborted link; buried_lock held, inside MPI. */
 static bool drain_aborted(void)
 {
 	bool quiet = true;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A link: a communicator of our own, duplicated from the application's once, so that no message of ours meets one of
- * theirs. */
+/* A link: a duplicate of the application's communicator, so that its messages and ours never match. */
 #ifndef MPI_LINK_H
 #define MPI_LINK_H
 
@@ -17,9 +16,9 @@ struct mpi_link {
 	_Atomic bool broken;
 	_Atomic bool failed; /* a call failed or timed out: nothing is called on it at all */
 
-	MPI_Request goodbye; /* buried: the barrier that says that nobody sends any more */
+	MPI_Request goodbye; /* buried: a barrier; complete = no rank sends any more */
 	bool goodbye_done;
-	MPI_Request late; /* buried: a message that nobody wants, being received; MPI_REQUEST_NULL if none */
+	MPI_Request late; /* buried: a late message, being received; MPI_REQUEST_NULL if none */
 	void *late_data;
 };
 

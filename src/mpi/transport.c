@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [MPI transport].  Nothing here waits: sends are MPI_Isend and MPI_Test, arrivals MPI_Improbe, MPI_Imrecv into
- * memory of ours, MPI_Test.  Up to ARRIVALS messages are being received at once, so that a large one does not hold up
- * small ones of others; those of one peer are handed over in the order in which they were matched.  A send's request is
- * MPI's own handle, in the space of a pointer.
+/* Note [MPI transport].  No call here waits: sends are MPI_Isend and MPI_Test, arrivals MPI_Improbe, MPI_Imrecv into
+ * memory of the library, MPI_Test.  Up to ARRIVALS messages are received at once, so that a large one does not hold up
+ * small ones of other peers; messages of one peer are handed over in the order in which they were matched.  A send's
+ * request is MPI's own handle, in the space of a pointer.
  *
- * Messages of up to 16 KB go out at once.  From some 20 KB on UCX over TCP asks the receiver first, and the wire is
- * idle until the answer has been noticed on both sides: 32 MB around a ring of two at 1 Gb/s took 560 ms in messages of
- * 256 KB, 450 in 32 KB, 285 in 16 KB.
+ * Messages of up to 16 KB are eager.  From some 20 KB on UCX over TCP asks the receiver first, and the wire is idle
+ * until both sides have seen the answer; so message_bytes is 16 KB.
  *
- * After the first failure or abort no MPI call is made any more.  Memory that MPI was receiving into is quarantined
- * then, since a late peer may still write to it. */
+ * After the first failure or abort no MPI call follows.  Memory that MPI was receiving into is quarantined then, since
+ * a late peer may still write to it. */
 #include "mpi/transport.h"
 
 #include "mpi/begin.h"
@@ -219,7 +218,7 @@ static void mpi_abort(choir_transport *transport)
 	atomic_store(&me->link->broken, true);
 }
 
-/* Finishes what has been matched: its senders have all sent it, so this ends soon or not at all. */
+/* Finishes the matched messages: their senders have sent all of them, so this ends soon or not at all. */
 static void drain(struct mpi_transport *me)
 {
 	enum { DRAIN_MS = 1000 };

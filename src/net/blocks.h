@@ -18,14 +18,14 @@ struct blocks {
 };
 
 choir_status blocks_init(struct blocks *blocks);
-/* frees what was given back; nothing may be out but what was leaked on purpose */
+/* frees the blocks that were given back; all others must be quarantined */
 void blocks_fini(struct blocks *blocks);
 
 /* blocks_take: at least that many bytes, 64-byte aligned, not zeroed; NULL without memory (error set). */
 void *blocks_take(struct blocks *blocks, uint64_t bytes);
 void blocks_give(struct blocks *blocks, void *data); /* NULL is silent */
 
-/* blocks_quarantine: never to be used again, but never unmapped either: a transport that failed may still write to
+/* blocks_quarantine: the block is never used again and never unmapped: a transport that failed may still write to
  * it. */
 void blocks_quarantine(void *data);
 

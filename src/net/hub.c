@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [hub].  Every endpoint has an inbox: a list in order of arrival, under a lock of its own, so senders on other
- * threads meet only there.  Data is copied when it is sent.  The faults of a message depend on seed, source,
- * destination and its number among that pair's, and on nothing else, so they are the same whatever the threads do.  A
- * delay counts polls of the receiver, not time, for the same reason; while something is held back the poll wakes the
- * process, so that it is polled again. */
+ * threads contend there only.  A send copies its data.  The faults of a message depend on seed, source, destination and
+ * its number among that pair's alone, so they are the same whatever the threads do.  A delay counts polls of the
+ * receiver, not time, for the same reason; while a message is delayed each poll wakes the process, so that it polls
+ * again. */
 #include "net/hub.h"
 
 #include "base/error.h"
@@ -67,7 +67,7 @@ void hub_set_faults(struct hub *hub, const struct hub_faults *faults)
 	pthread_mutex_lock(&hub->faults_lock);
 	hub->faults = *faults;
 	pthread_mutex_unlock(&hub->faults_lock);
-	choir_transport_wake(); /* what was held back may be due now */
+	choir_transport_wake(); /* a delayed message may be due now */
 }
 
 /* splitmix64's finaliser. */
@@ -89,7 +89,7 @@ static bool is_dead(const struct hub_faults *faults, int endpoint)
 	return faults->dead && faults->dead_endpoint == endpoint;
 }
 
-/* Puts it into the inbox; rolls decides when it is due. */
+/* Puts the message into the inbox; rolls decides the poll at which it is due. */
 static void post(struct hub_endpoint *to, struct hub_pair *pair, struct hub_message *message,
                  const struct hub_faults *faults, uint64_t rolls)
 {
@@ -230,7 +230,7 @@ static void hub_abort(choir_transport *transport)
 static void destroy_hub(struct hub *hub)
 {
 	for (int i = 0; i < hub->n; i++) {
-		hub_abort(&hub->endpoints[i].base); /* what was sent to it after it had gone */
+		hub_abort(&hub->endpoints[i].base); /* frees messages that were sent after its end */
 		pthread_mutex_destroy(&hub->endpoints[i].lock);
 		free(hub->endpoints[i].to);
 	}

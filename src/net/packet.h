@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A packet is what goes over the wire: header, padding to WIRE_PREFIX_BYTES, payload. */
+/* A packet: the bytes of a message on the wire: header, padding to WIRE_PREFIX_BYTES, payload. */
 #ifndef NET_PACKET_H
 #define NET_PACKET_H
 
@@ -11,10 +11,11 @@ struct packet_prefix {
 	unsigned char rest[WIRE_PREFIX_BYTES - sizeof(struct wire_header)];
 };
 
-/* packet_stamp: what stands before the payload, magic and bytes_check filled in. */
+/* packet_stamp: the bytes before the payload, with magic and bytes_check. */
 struct packet_prefix packet_stamp(const struct wire_header *header, size_t payload_bytes);
 
-/* packet_pack: a block with all three, magic and bytes_check filled in; NULL without memory (error set). */
+/* packet_pack: a block with header, padding and payload, with magic and bytes_check; NULL without memory (error
+ * set). */
 void *packet_pack(struct blocks *blocks, const struct wire_header *header, const void *payload, size_t payload_bytes);
 
 /* packet_open: a message of no pump yet, itself a block, that points into the packet; TRANSPORT, naming the transport,

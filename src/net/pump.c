@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [pump locks].  `turn` is held for every call on the transport (which wants them one at a time) and guards the list of sends.  The
- * routes have their own lock, taken inside a turn when a message arrives and without one when a message goes to myself.  Given-back
- * messages wait on a lock-free stack for the next turn, so pump_give may be called under any lock.
+/* Note [pump locks].  A thread holds `turn` for every call on the transport, which takes one call at a time; `turn`
+ * also guards the list of sends.  The routes have a lock of their own, taken inside a turn when a message arrives and
+ * without one when a rank sends to itself.  A message that was given back waits on a lock-free stack for the next turn,
+ * so pump_give may be called under any lock.
  *
- * A thread that drives in a loop takes the turn again before a waiting sender has woken up, and would starve it; so drivers stand back
- * while anybody waits.
+ * A thread that drives in a loop would take the turn again before a waiting sender wakes up, and starve it; so drivers
+ * stand back while a thread waits for the turn.
  *
- * Note [pump failure].  The first error is final: its text is kept, the transport aborted, and what was being sent is quarantined
- * (blocks.h), since nobody can say any more when the transport is done with it.  in_flight counters are lowered then, so that whoever
- * waits for them goes on and finds the error. */
+ * Note [pump failure].  The first error is final: the pump keeps its text, aborts the transport, and quarantines the
+ * data of unfinished sends (blocks.h), since the transport may still read it.  It lowers the in_flight counters then,
+ * so a thread that waits for one goes on and finds the error. */
 #include "net/pump.h"
 
 #include "base/error.h"
 #include "net/blocks.h"
-#include "net/lending.h"
+#include "net/zero_copy.h"
 #include "net/packet.h"
 #include "net/routes.h"
 #include "net/sends.h"
@@ -32,7 +33,7 @@ struct pump {
 	pthread_mutex_t turn;
 	_Atomic int waiting;             /* for the turn */
 	struct sends sends;              /* under turn, but for its count */
-	struct lending lending;          /* under turn */
+	struct zero_copy zero_copy;          /* under turn */
 	_Atomic(struct pump_message *) given; /* to go back to the transport */
 	_Atomic int failed;                   /* a choir_status; the text is final once it is set */
 	char fail_text[ERROR_TEXT_BYTES];
@@ -49,7 +50,7 @@ choir_status pump_create(choir_transport *transport, struct pump **out_p)
 		return error_no_memory("a pump", sizeof *pump);
 	pump->transport = transport;
 	sends_init(&pump->sends);
-	lending_init(&pump->lending);
+	zero_copy_init(&pump->zero_copy);
 	atomic_init(&pump->refs, 1);
 	st = blocks_init(&pump->blocks);
 	if (st != CHOIR_SUCCESS)
@@ -112,11 +113,11 @@ static choir_status fail(struct pump *pump, choir_status status)
 
 const void *pump_payload(struct pump_message *message)
 {
-	lending_hold(message);
+	zero_copy_hold(message);
 	return message->at;
 }
 
-/* In a turn, or when nobody else is left. */
+/* In a turn, or when no other user of the pump is left. */
 static void take_back_given(struct pump *pump)
 {
 	struct pump_message *message;
@@ -127,7 +128,7 @@ static void take_back_given(struct pump *pump)
 	while (message != NULL) {
 		struct pump_message *next = message->next;
 
-		lending_remove(&pump->lending, message);
+		zero_copy_remove(&pump->zero_copy, message);
 		pump->transport->ops->give(pump->transport, &message->raw);
 		blocks_give(&pump->blocks, message);
 		message = next;
@@ -138,7 +139,7 @@ void pump_give(struct pump_message *message)
 {
 	struct pump *pump = message->pump;
 
-	(void)pump_payload(message); /* not to be moved any more */
+	(void)pump_payload(message); /* it does not move any more */
 	if (message->owned != NULL) {
 		blocks_give(&pump->blocks, message->owned);
 		blocks_give(&pump->blocks, message);
@@ -252,7 +253,7 @@ static bool has_op(const struct pump *pump, size_t end_of_op)
 
 #define END_OF_OP(op) (offsetof(choir_transport_ops, op) + sizeof(((choir_transport_ops *)NULL)->op))
 
-/* Straight out of the caller's memory. */
+/* Sends straight out of the caller's memory, if the transport can. */
 static choir_status send_now(struct pump *pump, int endpoint, const struct wire_header *header, const void *payload, size_t payload_bytes,
                              int *done_p)
 {
@@ -304,7 +305,7 @@ choir_status pump_send(struct pump *pump, int endpoint, const struct wire_header
 	return st;
 }
 
-/* Else what it lends stays where it is. */
+/* False: messages that the transport lends never move. */
 static bool says_overdue(const struct pump *pump)
 {
 	return has_op(pump, END_OF_OP(overdue)) && pump->transport->ops->overdue != NULL;
@@ -329,7 +330,7 @@ static choir_status poll_arrivals(struct pump *pump, bool *progress)
 		}
 		message->raw = raw;
 		if (raw.lent && says_overdue(pump))
-			lending_add(&pump->lending, message);
+			zero_copy_add(&pump->zero_copy, message);
 		TRY(route_message(pump, message));
 	}
 	return CHOIR_SUCCESS;
@@ -346,7 +347,7 @@ choir_status pump_drive(struct pump *pump, bool *progress)
 	st = failure(pump);
 	if (st == CHOIR_SUCCESS) {
 		take_back_given(pump);
-		st = lending_move_overdue(&pump->lending, pump->transport, &pump->blocks);
+		st = zero_copy_move_overdue(&pump->zero_copy, pump->transport, &pump->blocks);
 		if (st == CHOIR_SUCCESS)
 			st = sends_test(&pump->sends, pump->transport, &pump->blocks, progress);
 		if (st == CHOIR_SUCCESS)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [routes].  A route that is detached stays in the table without a function: late messages of a comm that is gone
- * (a peer's notice of failure, say) are known by it and dropped, where they would else be kept for ever and fill the
- * bound.  Context ids are not reused, so the table grows by 32 bytes a comm of the process's life.
+/* Note [routes].  A detached route stays in the table without a function: late messages of a comm that is gone (a
+ * peer's notice of failure, say) find it and are dropped; without it they would be kept for ever and fill the bound.
+ * Context ids are not reused, so the table grows by 32 bytes a comm of the process's life.
  *
- * fn runs under the lock: that is what makes detach final and keeps the order between what was kept and what arrives
- * during attach. */
+ * fn runs under the lock, so no call of it follows a detach, and kept messages come before messages that arrive during
+ * attach. */
 #include "net/routes.h"
 
 #include "base/error.h"
@@ -73,7 +73,7 @@ static struct route *insert(struct routes *routes, uint64_t comm, int rank)
 	return &routes->table[place];
 }
 
-/* Hands over, in order, what was kept for it. */
+/* Delivers the kept messages of a route, in order. */
 static void deliver_kept(struct routes *routes, const struct route *route)
 {
 	struct pump_message **at = &routes->kept;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where messages go: (comm, rank) to whoever is attached.  What comes before anybody is attached is kept, in order and
- * bounded; what comes after somebody has gone is dropped. */
+/* The routes of messages: (comm, rank) to the function that is attached.  Messages before the attach are kept, in order
+ * and bounded; messages after the detach are dropped. */
 #ifndef NET_ROUTES_H
 #define NET_ROUTES_H
 
@@ -26,13 +26,13 @@ struct routes {
 
 enum route_outcome {
 	ROUTE_TAKEN, /* delivered or kept */
-	ROUTE_DROP,  /* nobody will ever want it: the caller gives it back */
+	ROUTE_DROP,  /* its rank is detached: the caller gives it back */
 	ROUTE_FULL,  /* too many are kept; the message is still the caller's */
 };
 
 choir_status routes_init(struct routes *routes);
 
-/* routes_fini: returns what was kept, for the caller to give back. */
+/* routes_fini: returns the kept messages, for the caller to give back. */
 struct pump_message *routes_fini(struct routes *routes);
 
 choir_status routes_attach(struct routes *routes, uint64_t comm, int rank, pump_deliver_fn fn, void *ctx);

@@ -4,12 +4,13 @@
  * whole message's length.  The sends to a peer wait in a queue and are served in order, so the pieces of two messages
  * never mix.
  *
- * Note [shm lending].  The sender gets room back in the order of the items, so a lent message also holds up what was
- * read after it.  Messages are overdue once they hold up more than half of the bytes or of the items: what is left has
- * room for one item and for the way to the front, so messages move again as soon as overdue ones come back.
+ * Note [shm lending].  The sender gets room back in the order of the items, so a lent message also holds up all items
+ * that were read after it.  Messages are overdue once they hold up more than half of the bytes or of the items: the
+ * other half has room for one item and for the way to the front, so messages move again as soon as overdue ones come
+ * back.
  *
- * Who moved bytes wakes the other side: a receiver may wait for items and a sender for room.  The wake-up has a full
- * fence in it (Note [bell]), which orders it after the count that was raised. */
+ * An endpoint that moves bytes wakes the other side: a receiver may wait for items and a sender for room.  The wake-up
+ * has a full fence in it (Note [bell]), which orders it after the count that was raised. */
 #include "net/shm.h"
 
 #include "base/copy.h"

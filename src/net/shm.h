@@ -7,7 +7,7 @@
 #include <choir/transport.h>
 #include <stdint.h>
 
-/* shm_bytes: what n endpoints need, all pairs with ring_bytes each (a power of two, 256 at least). */
+/* shm_bytes: of the memory for n endpoints, all pairs with ring_bytes each (a power of two, 256 at least). */
 uint64_t shm_bytes(int n, uint64_t ring_bytes);
 
 /* shm_create: endpoint `rank` of n over the same zero-initialised memory in every process.  wake(ctx, peer) wakes peer

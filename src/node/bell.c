@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [bell].  A ringer publishes its work, then passes a full fence, then looks whether anybody sleeps.  A sleeper
- * counts itself in, then passes a full fence, then looks for work once more.  So at least one of the two sees the other
- * (Dekker), and nobody sleeps through a ring.  Where the kernel can (membarrier), the sleeper makes every ringing
- * process pass that fence, and ringers do without: a fence behind a store to a line that others hold costs a ringer as
- * much as the store itself.  Only a ringer that sees a sleeper pays more: it raises the count, which is the futex word,
- * and wakes all.  A sleeper that read the count before that raise does not fall asleep; one that read it after has read
- * it by an acquire load, so the work is visible to its last look.
+/* Note [bell].  A ringer publishes its work, passes a full fence, and reads the sleepers' word.  A sleeper counts
+ * itself in, passes a full fence, and looks for work once more.  So at least one of the two sees the other (Dekker),
+ * and no sleeper misses a ring.  Where the kernel can (membarrier), the sleeper makes every ringing process pass that
+ * fence, and ringers do without: a fence behind a store to a line that other cores hold costs as much as the store.
+ * Only a ringer that sees a sleeper pays more: it raises the count, which is the futex word, and wakes all.  A sleeper
+ * that read the count before that raise does not fall asleep; a sleeper that read it afterwards did so by an acquire
+ * load, so the work is visible to its last look.
  *
- * The ringers' fences are seq_cst.  ThreadSanitizer does not know fences, so under it the sleepers' word is read by a
- * read-modify-write instead: the same order, at the price of the cache line.
+ * The ringers' fences are seq_cst.  ThreadSanitizer does not know fences, so under it a read-modify-write reads the
+ * sleepers' word: the same order, at the price of the cache line.
  *
  * A forked child shares its parent's page, so it makes a bell of its own at its next use; the parent's stays mapped and
  * untouched. */
@@ -95,7 +95,7 @@ static struct bell *make_mine(void)
 	bell->pid = getpid();
 	bell->forks = shared_forks();
 	bell->mine = true;
-	/* The bell of before a fork stays reachable, so that no leak is reported for what is left mapped on purpose. */
+	/* The parent's bell stays reachable after a fork, so that leak checkers report no leak. */
 	bell->next = atomic_load_explicit(&mine, memory_order_relaxed);
 	atomic_store_explicit(&mine, bell, memory_order_release);
 	return bell;

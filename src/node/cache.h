@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* cache_shared_bytes: of the last level that cores share, about; 32 MiB where nobody knows.  The C library's answer may
- * be that of all sockets together, so the system's is taken if it is less. */
+/* cache_shared_bytes: size of the last level that cores share, about; 32 MiB if unknown.  The C library may count all
+ * sockets together, so the system's answer is taken if it is less. */
 uint64_t cache_shared_bytes(void);
 
 /* cache_is_shared: do all these cores (the bytes of a cpu_set_t) share the last level cache?  True where the system does not say. */

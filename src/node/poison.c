@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [poison].  Each writer takes a note of its own, writes it, and then tries to make it the winner by one
- * compare-and-swap with release order.  So the text that counts is complete, is never written again, and a writer that
- * dies half way holds nobody up: the next one wins.  Writers beyond the last note do nothing: that many are at it
- * already. */
+ * compare-and-swap with release order.  So the winner's text is complete and is never written again, and a writer that
+ * dies half way delays no other: the next one wins.  Writers beyond the last note do nothing, since all notes have
+ * writers at work. */
 #include "node/poison.h"
 
 #include <stdio.h>

@@ -125,8 +125,8 @@ static choir_status map_file(const char *what, int fd, uint64_t bytes, struct sh
 	return CHOIR_SUCCESS;
 }
 
-/* Page faults belong to creation, not into the first collectives: the first bytes are mapped anew, populated.  Nobody
- * uses them yet. */
+/* Maps the first bytes anew, populated, so that the first collectives take no page faults.  No other user has the
+ * memory yet. */
 static choir_status populate(const char *what, int fd, const struct shared_map *map, uint64_t first)
 {
 	if (mmap(map->base, first, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) == MAP_FAILED)
@@ -198,7 +198,7 @@ choir_status shared_fill(const struct shared_map *map, const char *what, uint64_
 	return CHOIR_SUCCESS;
 }
 
-/* Opens it only if it is one of ours by name: opening somebody's device or pipe could block or do something. */
+/* Opens the descriptor only if its link names a memfd of ours: opening another process's device or pipe could block. */
 static int open_peer(const char *what, int64_t pid, int fd)
 {
 	char path[64], target[96], expected[96];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [lent messages].  A transport may lend a message where it lies in the channel, so that its bytes are copied
- * once, to where they are wanted.  Until somebody asks for them they may be moved: what holds up too much is copied in
- * the next turn and given back to the transport.  Who asks and who moves settle it by `held`: who changes it from
- * IN_CHANNEL has won, and who has lost to a move waits for its end, which is one copy away. */
-#include "net/lending.h"
+/* Note [lent messages].  Zero-copy receive: a transport may lend a message where it lies in the channel, so that its
+ * bytes are copied once, to the receiver's buffer.  Until the receiver asks for the bytes the message may move: an
+ * overdue one, which holds up too much of the channel, is copied in the next turn and given back to the transport.
+ * `held` decides between the receiver and the mover: the thread that changes it from IN_CHANNEL wins; a receiver that
+ * loses waits for the copy to end. */
+#include "net/zero_copy.h"
 
 #include "base/error.h"
 #include "base/wait.h"
@@ -11,23 +12,23 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { HELD_FOR_EVER, HELD_IN_CHANNEL, HELD_MOVING }; /* the first: where it is it stays until it is given back */
+enum { HELD_FOR_EVER, HELD_IN_CHANNEL, HELD_MOVING }; /* FOR_EVER: not moved until it is given back */
 
-void lending_init(struct lending *lending)
+void zero_copy_init(struct zero_copy *z)
 {
-	*lending = (struct lending){ .oldest = NULL };
-	lending->end = &lending->oldest;
+	*z = (struct zero_copy){ .oldest = NULL };
+	z->end = &z->oldest;
 }
 
-void lending_add(struct lending *lending, struct pump_message *message)
+void zero_copy_add(struct zero_copy *z, struct pump_message *message)
 {
 	atomic_store_explicit(&message->held, HELD_IN_CHANNEL, memory_order_relaxed);
-	message->older = lending->end;
-	*lending->end = message;
-	lending->end = &message->younger;
+	message->older = z->end;
+	*z->end = message;
+	z->end = &message->younger;
 }
 
-void lending_remove(struct lending *lending, struct pump_message *message)
+void zero_copy_remove(struct zero_copy *z, struct pump_message *message)
 {
 	if (message->older == NULL)
 		return;
@@ -35,11 +36,11 @@ void lending_remove(struct lending *lending, struct pump_message *message)
 	if (message->younger != NULL)
 		message->younger->older = message->older;
 	else
-		lending->end = message->older;
+		z->end = message->older;
 	message->older = NULL;
 }
 
-void lending_hold(struct pump_message *message)
+void zero_copy_hold(struct pump_message *message)
 {
 	int held = HELD_IN_CHANNEL;
 
@@ -54,8 +55,8 @@ void lending_hold(struct pump_message *message)
 	}
 }
 
-/* Copies it, so that the channel is free, unless somebody wants the bytes just now. */
-static choir_status move(struct lending *lending, choir_transport *transport, struct blocks *blocks,
+/* Copies the message, so that the channel is free, unless the receiver holds it. */
+static choir_status move(struct zero_copy *z, choir_transport *transport, struct blocks *blocks,
                          struct pump_message *message)
 {
 	int held = HELD_IN_CHANNEL;
@@ -68,19 +69,19 @@ static choir_status move(struct lending *lending, choir_transport *transport, st
 	if (copy != NULL) {
 		memcpy(copy, message->at, message->payload_bytes);
 		message->at = message->owned = copy;
-		lending_remove(lending, message);
+		zero_copy_remove(z, message);
 		transport->ops->give(transport, &message->raw);
 	}
 	atomic_store_explicit(&message->held, copy != NULL ? HELD_FOR_EVER : HELD_IN_CHANNEL, memory_order_release);
 	return copy != NULL ? CHOIR_SUCCESS : CHOIR_NO_MEMORY;
 }
 
-choir_status lending_move_overdue(struct lending *lending, choir_transport *transport, struct blocks *blocks)
+choir_status zero_copy_move_overdue(struct zero_copy *z, choir_transport *transport, struct blocks *blocks)
 {
-	for (struct pump_message *message = lending->oldest, *next; message != NULL; message = next) {
+	for (struct pump_message *message = z->oldest, *next; message != NULL; message = next) {
 		next = message->younger;
 		if (transport->ops->overdue(transport, &message->raw))
-			TRY(move(lending, transport, blocks, message));
+			TRY(move(z, transport, blocks, message));
 	}
 	return CHOIR_SUCCESS;
 }
