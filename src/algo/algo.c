@@ -18,7 +18,7 @@ const struct algorithm algorithms[] = {
 	ROW(ALLREDUCE, "direct_oneshot", direct_oneshot_unfit, allreduce_direct_oneshot,
 	    "shared memory, two ranks, short: each reduces all"),
 	ROW(ALLREDUCE, "oneshot", oneshot_unfit, allreduce_oneshot,
-	    "one node, up to a slot: one wait, everybody reduces all"),
+	    "one node, up to a slot: one wait, each rank reduces all"),
 	ROW(ALLREDUCE, "twoshot", allreduce_twoshot_unfit, allreduce_twoshot,
 	    "one node, any length: each rank reduces a slice"),
 	ROW(ALLREDUCE, "ring", fit_network, allreduce_ring, "network, long: 2(n-1) rounds, 2(n-1)/n of the bytes"),

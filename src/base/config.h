@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The CHOIR_* environment: every variable the library reads is a row of one table, with what it means. */
+/* The CHOIR_* environment: every variable that the library reads is a row of one table, with its meaning. */
 #ifndef BASE_CONFIG_H
 #define BASE_CONFIG_H
 

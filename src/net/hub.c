@@ -284,7 +284,7 @@ choir_status hub_create(int n, choir_transport **transports_out, struct hub **hu
 	choir_status st;
 
 	if (n < 1)
-		return error_set(CHOIR_ARGUMENT, "a hub of %d endpoints cannot be", n);
+		return error_set(CHOIR_ARGUMENT, "a hub of %d endpoints: at least 1", n);
 	hub = calloc(1, sizeof *hub + (size_t)n * sizeof hub->endpoints[0]);
 	if (hub == NULL)
 		return error_no_memory("a hub", sizeof *hub);

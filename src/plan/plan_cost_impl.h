@@ -7,7 +7,7 @@
 #include "plan/plan_events.h"
 #include "plan/plan_mail.h"
 
-/* What is kept of a step: 32 bytes, since a ring of 1000 ranks has five million. */
+/* The kept part of a step: 32 bytes, since a ring of 1000 ranks has five million steps. */
 struct cost_step {
 	double cost_s;       /* of the rank's processor */
 	uint64_t len;
@@ -32,7 +32,7 @@ struct cost_rank {
 	bool busy;
 	bool meets;       /* its plan begins when the node's ranks have met */
 	uint32_t phase;   /* that the node sees */
-	uint32_t waiters; /* those awaiting a phase of this rank: in plan_cost.waiters, NO_WAITER ends */
+	uint32_t waiters; /* ranks that await a phase of this one: in plan_cost.waiters, NO_WAITER ends */
 	double port_free_s;
 	double finish_s;
 };

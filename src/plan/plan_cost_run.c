@@ -79,7 +79,7 @@ static choir_status add_todo(struct plan_cost *cost, int rank, uint32_t step)
 	return CHOIR_SUCCESS;
 }
 
-/* The step is over: what depends on it alone is to do. */
+/* The step is done: steps whose last dep it was become ready. */
 static choir_status end_step(struct plan_cost *cost, int rank, uint32_t step)
 {
 	struct cost_rank *r = &cost->ranks[rank];
@@ -223,7 +223,7 @@ static choir_status on_came(struct plan_cost *cost, const struct plan_event *eve
 	return go_on(cost, s->peer);
 }
 
-/* Those who awaited this phase go on. */
+/* Ranks that awaited this phase go on. */
 static choir_status on_flag(struct plan_cost *cost, const struct plan_event *event)
 {
 	struct cost_rank *r = &cost->ranks[event->rank];

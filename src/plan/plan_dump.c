@@ -66,7 +66,7 @@ static void dump_targets(const struct plan *plan, const struct plan_step *step, 
 	}
 }
 
-/* What the step does, without its number and deps. */
+/* The step's work, without its number and deps. */
 static void dump_step(const struct plan *plan, const struct plan_step *step, FILE *out)
 {
 	fprintf(out, "%s ", plan_kind_name(step->kind));

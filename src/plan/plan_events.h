@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events by time; those of one moment in the order they were put. */
+/* Events by time; events of one moment in the order of their insertion. */
 #ifndef PLAN_PLAN_EVENTS_H
 #define PLAN_PLAN_EVENTS_H
 

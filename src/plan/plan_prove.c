@@ -56,7 +56,7 @@ static choir_status do_copy(struct proof *proof, int rank, uint32_t i, struct ce
 {
 	for (uint64_t e = 0; e < n; e++)
 		if (src[e].state == EMPTY)
-			return plan_team_wrong(proof->team, rank, i, "reads what nobody wrote, element %" PRIu64, e);
+			return plan_team_wrong(proof->team, rank, i, "reads an unwritten element, %" PRIu64, e);
 	memmove(dst, src, n * sizeof *dst);
 	return CHOIR_SUCCESS;
 }

@@ -51,7 +51,7 @@ static choir_status order_all(struct races *r)
 		uint64_t *row = r->triangle + row_at(at);
 
 		memset(row, 0, (at / 64 + 1) * sizeof *row);
-		/* The latest first: what is before it is then in already. */
+		/* The latest first: its row already contains the steps before it. */
 		for (uint32_t p = graph->pred_first[id + 1]; p-- > graph->pred_first[id];)
 			if (!is_before(r, graph->place[graph->preds[p]], at))
 				or_row(row, r, graph->place[graph->preds[p]]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The plans of all ranks of one collective, with what must be known of the call to judge them: no builder, no memory,
- * no clock. */
+/* The plans of all ranks of one collective, with the facts of the call that a check needs: no builder, no memory, no
+ * clock. */
 #ifndef PLAN_PLAN_TEAM_H
 #define PLAN_PLAN_TEAM_H
 
@@ -27,12 +27,12 @@ enum plan_space { PLAN_SPACE_USER, PLAN_SPACE_SCRATCH, PLAN_SPACE_SLOT, PLAN_SPA
 
 struct plan_access {
 	uint32_t space; /* owner * PLAN_SPACES + enum plan_space */
-	uint32_t id;    /* of whoever asked */
+	uint32_t id;    /* the caller's number for it */
 	uint64_t off, len;
 	bool write;
 };
 
-/* plan_team_owner: whose memory a reference of rank's plan is. */
+/* plan_team_owner: the rank that owns the memory of a reference in rank's plan. */
 int plan_team_owner(int rank, struct plan_ref ref);
 
 /* plan_team_access: where that is. */
