@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "exec/layout.h"
 #include "exec/slot_ring.h"
+#include "plan/plan_check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -225,7 +226,7 @@ choir_status plan_case_build(const struct plan_case *c, int rank, struct plan *p
 choir_status plan_case_team_init(const struct plan_case *c, uint64_t most_steps, struct plan_case_team *out)
 {
 	size_t n = (size_t)c->options.ranks;
-	uint64_t steps = 0;
+	uint64_t steps = 0, refs = 0;
 
 	*out = (struct plan_case_team){ .n = c->options.ranks };
 	out->ins = calloc(n, sizeof *out->ins);
@@ -237,6 +238,11 @@ choir_status plan_case_team_init(const struct plan_case *c, uint64_t most_steps,
 		out->ins[r] = plan_case_in(c, r);
 		TRY(plan_case_build(c, r, &out->plans[r]));
 		steps += out->plans[r].n_steps;
+		refs += (uint64_t)out->plans[r].n_refs + out->plans[r].n_deps;
+		if (refs > PLAN_CHECK_MOST_REFS)
+			return error_set(CHOIR_UNSUPPORTED,
+			                 "%s by %s on %d ranks: more than %u references of steps, the most that can be checked",
+			                 c->options.collective, c->algorithm->name, out->n, PLAN_CHECK_MOST_REFS);
 		if (steps > most_steps)
 			return error_set(CHOIR_UNSUPPORTED, "%s by %s on %d ranks: more than %llu steps, the most that can be checked",
 			                 c->options.collective, c->algorithm->name, out->n, (unsigned long long)most_steps);

@@ -13,6 +13,8 @@
 /* plan_check: MISMATCH with a sentence naming rank and step if the plans are wrong; UNSUPPORTED beyond PLAN_CHECK_MOST_STEPS steps of all
  * ranks together (its memory grows with their square: 1 GB there); NO_MEMORY. */
 #define PLAN_CHECK_MOST_STEPS (1u << 17)
+#define PLAN_CHECK_MOST_REFS  (1u << 23) /* of all ranks: references and deps of steps; for the caller, who has the plans */
+#define PLAN_CHECK_MOST_EDGES (1u << 25) /* dependencies between steps, those by flags and messages too: UNSUPPORTED */
 choir_status plan_check(const struct plan_team *team);
 
 /* What an element of RECV must be in the end. */

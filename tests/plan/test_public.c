@@ -257,6 +257,22 @@ static void too_many_bytes_to_check(void **state)
 	assert_null(report);
 }
 
+/* Every rank waits for every other, or reads its slot: few steps, but references and dependencies by the square. */
+static void too_many_references_to_check(void **state)
+{
+	static const char *const calls[][2] = { { "barrier", "flags" }, { "allreduce", "oneshot" } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+		choir_plan_options o = usual(calls[i][0], 8000, 0);
+
+		o.algorithm = calls[i][1];
+		o.bytes = i > 0 ? 4 : 0;
+		assert_int_equal(choir_plan_check(&o, NULL), CHOIR_UNSUPPORTED);
+		assert_non_null(strstr(choir_last_error(), "can be checked"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -268,6 +284,7 @@ int main(void)
 		cmocka_unit_test(other_arguments_are_checked),
 		cmocka_unit_test(too_many_steps_to_check),
 		cmocka_unit_test(too_many_bytes_to_check),
+		cmocka_unit_test(too_many_references_to_check),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
