@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/bucket.h"
 
-#include "sparse/ahead.h"
+#include "sparse/prefetch.h"
 #include "sparse/bits.h"
 #include "sparse/each_cell.h"
 #include "sparse/pool.h"

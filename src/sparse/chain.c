@@ -5,7 +5,7 @@
  * each page, so while a part of a block is used the same part of the block behind it is asked for: folding takes 16 ms, and 18 out of one piece without that. */
 #include "sparse/chain.h"
 
-#include "sparse/ahead.h"
+#include "sparse/prefetch.h"
 #include "sparse/scratch.h"
 
 #define EITHER_WAY  static inline __attribute__((always_inline))
@@ -52,11 +52,11 @@ EITHER_WAY void group(struct chains *chains, const struct pairs *pairs, uint32_t
 	unsigned char **const end = chains->end;
 	const uint64_t n = pairs->count;
 
-	for (uint64_t from = 0; from < n; from += AHEAD_ELEMENTS) {
-		const uint64_t to = n - from < AHEAD_ELEMENTS ? n : from + AHEAD_ELEMENTS;
+	for (uint64_t from = 0; from < n; from += PREFETCH_ELEMENTS) {
+		const uint64_t to = n - from < PREFETCH_ELEMENTS ? n : from + PREFETCH_ELEMENTS;
 
-		ahead(ind + from * ind_bytes);
-		ahead(rows + from * elem_bytes);
+		prefetch(ind + from * ind_bytes);
+		prefetch(rows + from * elem_bytes);
 		for (uint64_t i = from; i < to; i++) {
 			const uint32_t x = (uint32_t)index_at(ind, form, i) + shift_by, b = x >> shift;
 			const uint16_t key = (uint16_t)(x & low);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The sort route of the host twin: for ranges far larger than the number of pairs. */
-#include "sparse/ahead.h"
+#include "sparse/prefetch.h"
 #include "sparse/coalesce.h"
 #include "sparse/each_cell.h"
 #include "sparse/rows.h"

@@ -32,7 +32,7 @@ void deliver_start(struct sparse *sparse, uint64_t count)
 	sparse->only_mine = true;
 	sparse->count = count;
 	if (count > 0)
-		recall_note(sparse);
+		choice_memory_note(sparse);
 	sparse->to_ind = sparse->call.recv_ind;
 	sparse->to_val = sparse->call.recv_val;
 	sparse->step = sparse->call.attr.alloc_fn != NULL ? deliver_alloc : deliver_target;
@@ -92,8 +92,8 @@ static bool too_small(const struct sparse *sparse)
 	return sparse->count > sparse->ind_capacity || val_count(sparse) > sparse->val_capacity;
 }
 
-/* Rows that travel in another dtype than the caller's are filled in aside. */
-static choir_status fill_aside(struct sparse *sparse)
+/* Rows that travel in another dtype than the caller's are filled into memory of ours first. */
+static choir_status take_wire_rows(struct sparse *sparse)
 {
 	sparse->final_val = sparse->target_val;
 	if (sparse->wire_dtype == sparse->call.val_dtype)
@@ -121,12 +121,12 @@ static choir_status deliver_target(struct sparse *sparse, struct script_turn *tu
 	sparse->target_ind = sparse->to_ind_access.direct ? sparse->to_ind_access.ptr : NULL;
 	sparse->target_val = sparse->to_val_access.direct ? sparse->to_val_access.ptr : NULL;
 	if (sparse->target_ind != NULL && sparse->target_val != NULL)
-		return fill_aside(sparse);
+		return take_wire_rows(sparse);
 	TRY(result_create(sparse->env.device, sparse->call.ind_dtype, sparse->call.val_dtype, sparse->count, sparse->facts.width,
 			  &sparse->result));
 	sparse->target_ind = sparse->result->ind.ptr;
 	sparse->target_val = sparse->result->val.ptr;
-	return fill_aside(sparse);
+	return take_wire_rows(sparse);
 }
 
 choir_status deliver_flush(struct sparse *sparse, struct script_turn *turn)

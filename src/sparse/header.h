@@ -27,7 +27,7 @@ struct sparse_header {
 	int32_t wire;       /* choir_sparse_wire */
 	struct share_address pairs_at; /* shared: its block of pairs, coalesced or raw; of many raw ones there is none */
 	double growth;      /* of the last call like this one: distinct indices / a rank's pairs; 0 unknown */
-	int32_t last;       /* and what was chosen for it, -1 none (recall.c) */
+	int32_t last;       /* and what was chosen for it, -1 none (choice_memory.c) */
 	struct link_costs costs; /* of the rank's rules */
 	int64_t sample[HEADER_SAMPLES]; /* of its indices in that block, ascending; min(pairs, HEADER_SAMPLES) of them (region_sample) */
 };

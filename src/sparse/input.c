@@ -35,7 +35,7 @@ choir_status input_start(struct sparse *sparse, struct script_turn *turn)
 	const void *val = NULL;
 
 	(void)turn;
-	aside_begin(sparse);
+	staged_write_begin(sparse);
 	if (call->send_ind_count > UINT32_MAX)
 		sparse->kernels = false;
 	sparse->step = header_start;

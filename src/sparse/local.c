@@ -167,7 +167,7 @@ static choir_status take_block(struct sparse *sparse, uint64_t count)
 	sparse->own_form = index_form_of((struct index_range){ .lo = sparse->header.lo, .hi = sparse->header.hi });
 	bytes = block_bytes(sparse->own_form, count, row_bytes);
 	if (sparse->shares) {
-		TRY(aside_take(sparse, bytes, &sparse->own_lent.block));
+		TRY(staged_write_take(sparse, bytes, &sparse->own_lent.block));
 		sparse->own_ptr = share_ptr(sparse->own_lent.block);
 		return CHOIR_SUCCESS;
 	}
@@ -237,7 +237,7 @@ choir_status header_start(struct sparse *sparse, struct script_turn *turn)
 	sparse->header.algorithm = sparse->forced;
 	sparse->header.shared = sparse->shares;
 	sparse->header.costs = *sparse->env.costs;
-	recall_fill(sparse);
+	choice_memory_fill(sparse);
 	return script_plan(sparse, turn, &in, &sparse->header, sizeof sparse->header, sparse->headers,
 			   sizeof sparse->header * (uint64_t)sparse->env.layout->n, header_done);
 }
@@ -341,7 +341,7 @@ static choir_status header_done(struct sparse *sparse, struct script_turn *turn)
 		deliver_start(sparse, 0);
 		return CHOIR_SUCCESS;
 	}
-	aside_agree(sparse);
+	staged_write_agree(sparse);
 	TRY(choose(sparse));
 	sparse->fill = sparse->facts.shared ? sparse->method->fill_shared : sparse->method->fill;
 	sparse->step = sparse->facts.shared ? sparse->method->start_shared : sparse->method->start;

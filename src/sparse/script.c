@@ -26,7 +26,7 @@ static choir_status script_next(void *state, struct script_turn *turn)
 		st = sparse->step(sparse, turn);
 	turn->only_mine = sparse->only_mine;
 	if (st == CHOIR_SUCCESS && turn->what == SCRIPT_DONE)
-		aside_end(sparse);
+		staged_write_end(sparse);
 	float_control_end(control);
 	return st;
 }
@@ -229,7 +229,7 @@ choir_status sparse_create(const struct script_env *env, const struct sparse_cal
 	if (call->op == CHOIR_OP_PREMUL_SUM)
 		sparse->call.op = CHOIR_OP_SUM;
 	sparse->forced = call->algorithm == NULL ? -1 : sparse_method_find(call->algorithm);
-	sparse->tensor = recall_tensor(call->name);
+	sparse->tensor = choice_memory_tensor(call->name);
 	sparse->call.algorithm = sparse->call.name = NULL; /* the caller's texts may go */
 	sparse->ind_capacity = call->recv_ind_count == NULL ? 0 : *call->recv_ind_count;
 	sparse->val_capacity = call->recv_val_count == NULL ? 0 : *call->recv_val_count;

@@ -4,7 +4,7 @@
  * lower pivot; an input full of equal elements, where no pivot helps, costs the radix select over all of it. */
 #include "sparse/select.h"
 
-#include "sparse/ahead.h"
+#include "sparse/prefetch.h"
 #include "sparse/bits.h"
 #include "sparse/pool.h"
 

@@ -26,16 +26,15 @@
 #define KEPT_BLOCKS 32
 #define KEPT_VIEWS  128
 
-/* Note [aside].  A store to a line that a reader's caches still hold waits for them: little if the two cores share a third cache, 400 ns if they do not.  What the
- * caches can hold may be made in place with plain stores, or aside and then copied past them; which is faster changes with where the ranks run, so callers learn it
- * (aside.c).  Either way short pairs are put behind those that the block held before, until it is full.  Scalars that are longer are always made in place, for the caches
- * have forgotten the lines; rows not before they are longer than the third cache, since each is written to several times.  4096 rows of 64 coalesced, 2 cores: aside 66
- * us, near or far; in place 44 us near, 205 us far; the whole allreduce 120 to 170 us aside, in place 100 near and 300 far.  4096 rows of 128, the whole: aside 420 us near
- * and 500 far, in place 310 and 1100 to 1350; of 512, most of them alike: aside 2000 to 2300, in place 2900 far.  290 000 scalars reduced: aside 2250 us near and 3800 us
- * far, in place 2030 and 3400. */
-#define SCALARS_ASIDE_BYTES (UINT64_C(1) << 20)
-#define ROWS_ASIDE_BYTES    (UINT64_C(16) << 20)
-#define STREAM_BYTES        4096 /* less fits the store buffer: always aside */
+/* Note [staged writes].  A store to a line that a reader's caches still hold waits for them, for long if the two cores share no cache.
+ * A block that the caches can hold is therefore written in place with plain stores, or staged in memory of ours and then copied by
+ * non-temporal stores.  Which is faster changes with where the ranks run, so callers learn it (staged_write.c): 4096 rows of 64 take
+ * 66 us staged, and in place 44 us on near cores, 205 us on far ones.  Longer scalars are always written in place, since the caches
+ * have lost the lines; longer rows not before they exceed the last cache, since each is written several times.  Either way a short
+ * block begins behind the one before it in the file, until the file is full. */
+#define SCALARS_STAGED_BYTES (UINT64_C(1) << 20)
+#define ROWS_STAGED_BYTES    (UINT64_C(16) << 20)
+#define STREAM_BYTES        4096 /* less fits the store buffer: always staged */
 
 /* Note [short blocks].  Lines used again soon are still in some cache of the machine; those of a longer round have gone back to memory when their turn comes, if the
  * caller does anything else in between.  20 000 scalars a rank, written twice a call: 17 us in blocks of 256 KiB, 35 in blocks of 1 MiB. */
@@ -50,7 +49,7 @@ struct share_block {
 	struct share_block *next;
 	struct shared_map map;
 	uint64_t from, bytes, end; /* of what it was taken for, in the file */
-	struct pool_block aside;   /* where it is made: Note [aside] */
+	struct pool_block staged;   /* where it is made: Note [staged writes] */
 	bool taken;
 };
 
@@ -86,7 +85,7 @@ static void forget_parents(void)
 	for (struct share_block *next; blocks != NULL; blocks = next) {
 		next = blocks->next;
 		shared_drop(&blocks->map);
-		pool_give(&blocks->aside);
+		pool_give(&blocks->staged);
 		free(blocks);
 	}
 	for (struct share_view *next; views != NULL; views = next) {
@@ -151,13 +150,13 @@ static uint64_t room_for(uint64_t bytes)
 
 bool share_has_ways(uint64_t bytes, bool rows)
 {
-	return bytes >= STREAM_BYTES && bytes <= (rows ? ROWS_ASIDE_BYTES : SCALARS_ASIDE_BYTES);
+	return bytes >= STREAM_BYTES && bytes <= (rows ? ROWS_STAGED_BYTES : SCALARS_STAGED_BYTES);
 }
 
 /* Where it is made. */
-static choir_status take_aside(struct share_block *block, bool aside, struct share_block **out_p)
+static choir_status take_staged(struct share_block *block, bool staged, struct share_block **out_p)
 {
-	choir_status st = aside || block->bytes < STREAM_BYTES ? pool_take(&block->aside, block->bytes, "pairs that the node shares") : CHOIR_SUCCESS;
+	choir_status st = staged || block->bytes < STREAM_BYTES ? pool_take(&block->staged, block->bytes, "pairs that the node shares") : CHOIR_SUCCESS;
 
 	if (st == CHOIR_SUCCESS)
 		*out_p = block;
@@ -166,7 +165,7 @@ static choir_status take_aside(struct share_block *block, bool aside, struct sha
 	return st;
 }
 
-choir_status share_take(uint64_t bytes, bool aside, struct share_block **out_p)
+choir_status share_take(uint64_t bytes, bool staged, struct share_block **out_p)
 {
 	struct share_block *block;
 	choir_status st;
@@ -184,7 +183,7 @@ choir_status share_take(uint64_t bytes, bool aside, struct share_block **out_p)
 		take(block, bytes);
 	shared_unlock();
 	if (block != NULL)
-		return take_aside(block, aside, out_p);
+		return take_staged(block, staged, out_p);
 	block = calloc(1, sizeof *block);
 	if (block == NULL)
 		return error_no_memory("a block that the node shares", sizeof *block);
@@ -200,7 +199,7 @@ choir_status share_take(uint64_t bytes, bool aside, struct share_block **out_p)
 	blocks = block;
 	trim_blocks();
 	shared_unlock();
-	return take_aside(block, aside, out_p);
+	return take_staged(block, staged, out_p);
 }
 
 static void *place_of(const struct share_block *block)
@@ -210,13 +209,13 @@ static void *place_of(const struct share_block *block)
 
 void *share_ptr(const struct share_block *block)
 {
-	return block->aside.ptr != NULL ? block->aside.ptr : place_of(block);
+	return block->staged.ptr != NULL ? block->staged.ptr : place_of(block);
 }
 
 void share_lend(struct share_block *block, int readers, struct share_address *out)
 {
-	if (readers > 0 && block->aside.ptr != NULL)
-		copy_host(place_of(block), block->aside.ptr, block->bytes, block->bytes >= STREAM_BYTES);
+	if (readers > 0 && block->staged.ptr != NULL)
+		copy_host(place_of(block), block->staged.ptr, block->bytes, block->bytes >= STREAM_BYTES);
 	atomic_store_explicit(&head_of(&block->map)->readers, readers, memory_order_relaxed);
 	*out = (struct share_address){ .pid = getpid(), .nonce = block->map.nonce, .fd = block->map.fd, .line = (uint32_t)(block->from / LINE_BYTES) };
 }
@@ -235,7 +234,7 @@ void share_give(struct share_block *block, bool over)
 {
 	if (block == NULL)
 		return;
-	pool_give(&block->aside);
+	pool_give(&block->staged);
 	shared_lock();
 	if (over) {
 		block->taken = false;

@@ -19,13 +19,14 @@ struct share_address {
 struct share_block; /* mine */
 struct share_view;  /* a block of anybody's, mapped here */
 
-/* share_take: room for at least that many bytes, whatever was in them.  aside: made elsewhere and copied past the cache when lent, instead of
- * in place (Note [aside] in share.c; readers see no difference); so are few bytes anyway.  NO_MEMORY.  share_ptr: where it begins; 64-byte aligned; written before it is lent, readable until
- * it is given back. */
-choir_status share_take(uint64_t bytes, bool aside, struct share_block **out_p);
+/* share_take: room for at least that many bytes, whatever was in them.  staged: written in memory of ours and copied when it is lent
+ * (Note [staged writes] in share.c; readers see no difference); so are few bytes anyway.  NO_MEMORY.  share_ptr: where it begins;
+ * 64-byte aligned; written before it is lent, readable until it is given back. */
+choir_status share_take(uint64_t bytes, bool staged, struct share_block **out_p);
 void *share_ptr(const struct share_block *block);
 
-/* share_has_ways: for so many bytes, of scalars or of rows, either way may be the faster one; for fewer aside is, for more in place. */
+/* share_has_ways: for so many bytes, of scalars or of rows, either way may be the faster one; fewer are
+ * staged, more are written in place. */
 bool share_has_ways(uint64_t bytes, bool rows);
 
 /* share_lend: until that many views of it have been opened and closed, the block serves no other call. */

@@ -56,7 +56,7 @@ choir_status split_start_shared(struct sparse *sparse, struct script_turn *turn)
 		return merge_region(sparse, turn);
 	if (sparse->in_place)
 		return fold_scalars(sparse, turn);
-	TRY(aside_take(sparse, bytes, &sparse->lent.block));
+	TRY(staged_write_take(sparse, bytes, &sparse->lent.block));
 	TRY(bucket_split(&shape, &mine, sparse->elem_bytes, share_ptr(sparse->lent.block)));
 	pool_give(&sparse->ind_copy);
 	pool_give(&sparse->val_copy);
@@ -69,7 +69,7 @@ static choir_status take_region(struct sparse *sparse, uint64_t most)
 {
 	struct index_form form = index_form_of(sparse->facts.range);
 
-	TRY(aside_take(sparse, block_bytes(form, most, sparse->row_bytes), &sparse->region_lent.block));
+	TRY(staged_write_take(sparse, block_bytes(form, most, sparse->row_bytes), &sparse->region_lent.block));
 	sparse->note.rows_off = block_rows_off(form, most);
 	return CHOIR_SUCCESS;
 }

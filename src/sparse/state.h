@@ -21,8 +21,8 @@ struct sparse_lent {
 	bool used; /* the others were told: all of them open it */
 };
 
-/* Whether the blocks that others read are made aside (aside.c). */
-struct aside {
+/* Whether the blocks that others read are staged (staged_write.c). */
+struct staged_write {
 	bool yes, matters; /* some rank's block could have been made the other way */
 	bool rows;         /* not scalars */
 	int entry;         /* of env.nt, -1 = of none */
@@ -52,7 +52,7 @@ struct sparse {
 	bool kernels;                   /* coalesce on the device */
 	bool shares;                    /* all ranks are on this node and read each other's memory */
 	bool in_place;                  /* all read all ranks' pairs, raw ones too, where their ranks wrote them */
-	struct aside aside;
+	struct staged_write staged;
 	bool only_mine;                 /* no exchange is left: a failure is this rank's alone */
 	sparse_step step;
 	struct plan plan;
@@ -118,17 +118,17 @@ choir_status deliver_flush(struct sparse *sparse, struct script_turn *turn); /* 
 /* deliver_start: the count of the result is known and the last exchange is over. */
 void deliver_start(struct sparse *sparse, uint64_t count);
 
-/* recall.c.  recall_fill: the header's part of what the comm remembers.  recall_note: facts, method and count are to be remembered. */
-uint64_t recall_tensor(const char *name);
-void recall_fill(struct sparse *sparse);
-void recall_note(struct sparse *sparse);
+/* choice_memory.c.  choice_memory_fill: the header's part of what the comm remembers.  choice_memory_note: facts, method and count are to be remembered. */
+uint64_t choice_memory_tensor(const char *name);
+void choice_memory_fill(struct sparse *sparse);
+void choice_memory_note(struct sparse *sparse);
 
-/* aside.c.  aside_begin: decides for this call, if this rank brings anything.  aside_agree: else now; the facts are known.  aside_take: share_take that way.
- * aside_end: the call ended well. */
-void aside_begin(struct sparse *sparse);
-void aside_agree(struct sparse *sparse);
-choir_status aside_take(struct sparse *sparse, uint64_t bytes, struct share_block **out_p);
-void aside_end(struct sparse *sparse);
+/* staged_write.c.  staged_write_begin: decides for this call, if this rank brings anything.  staged_write_agree: else now; the facts
+ * are known.  staged_write_take: share_take that way.  staged_write_end: the call ended well. */
+void staged_write_begin(struct sparse *sparse);
+void staged_write_agree(struct sparse *sparse);
+choir_status staged_write_take(struct sparse *sparse, uint64_t bytes, struct share_block **out_p);
+void staged_write_end(struct sparse *sparse);
 
 /* sparse_open: views of the other ranks' blocks, at(sparse, r) says where; mine is NULL.  sparse_close: all of them that are open. */
 choir_status sparse_open(struct sparse *sparse, struct share_view **views, const struct share_address *(*at)(const struct sparse *, int));

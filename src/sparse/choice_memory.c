@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The choice looks back: what the last call like this one took, and how much larger its result was than a rank's list.  Design notes.  What a rank remembers
- * may differ from rank to rank: calls in flight at once end in different orders, and a list that is empty here is long elsewhere.  So nobody uses his own
- * memory: it goes with the header, and all take the word of the first rank that has pairs.  Bits do not depend on it, since all that is taken unasked gives
- * the same. */
+/* The choice memory: what the last call like this one took, and how much larger its result was than a rank's list.  Ranks may remember
+ * different things: calls in flight end in different orders, and a list that is empty here is long elsewhere.  So no rank uses its own
+ * memory: it travels in the header, and all ranks take that of the first rank with pairs.  The result's bits do not depend on it. */
 #include "sparse/state.h"
 
 #include <xxhash.h>
@@ -18,12 +17,12 @@ static struct history_call call_of(const struct sparse *sparse)
 				      .range = index_range_span((struct index_range){ header->lo, header->hi }) };
 }
 
-uint64_t recall_tensor(const char *name)
+uint64_t choice_memory_tensor(const char *name)
 {
 	return name == NULL ? 0 : XXH3_64bits(name, strlen(name));
 }
 
-void recall_fill(struct sparse *sparse)
+void choice_memory_fill(struct sparse *sparse)
 {
 	struct history_row last = { .taken = -1 };
 
@@ -35,7 +34,7 @@ void recall_fill(struct sparse *sparse)
 	sparse->header.growth = last.growth;
 }
 
-void recall_note(struct sparse *sparse)
+void choice_memory_note(struct sparse *sparse)
 {
 	double each = (double)sparse->facts.pairs / sparse->env.layout->n;
 	/* What was taken by a guess at the result's size is not held on to. */
