@@ -9,6 +9,7 @@
 #include "base/config.h"
 #include "base/log.h"
 #include "exec/engine.h"
+#include "exec/fork.h"
 #include "exec/progress.h"
 
 #include <ctype.h>
@@ -21,7 +22,7 @@ choir_status call_check_comm(const char *call, choir_comm *comm)
 {
 	if (comm == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: null comm", call);
-	if (comm->generation != progress_generation())
+	if (comm->generation != fork_generation())
 		return error_set(CHOIR_ARGUMENT, "%s: the comm belongs to the process before fork", call);
 	return comm_failure(comm);
 }

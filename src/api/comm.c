@@ -4,6 +4,7 @@
 #include "api/join.h"
 #include "api/bootstrap.h"
 #include "exec/engine.h"
+#include "exec/fork.h"
 #include "exec/progress.h"
 #include "sparse/share.h"
 
@@ -104,7 +105,7 @@ choir_status choir_comm_abort(choir_comm *comm)
 
 	if (comm == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_comm_abort: null comm");
-	if (comm->generation != progress_generation())
+	if (comm->generation != fork_generation())
 		return error_set(CHOIR_ARGUMENT, "choir_comm_abort: the comm belongs to the process before fork");
 	snprintf(text, sizeof text, "%s: aborted by rank %d", comm->name, comm->rank);
 	comm_fail(comm, CHOIR_ABORTED, text);
@@ -119,7 +120,7 @@ choir_status choir_comm_destroy(choir_comm *comm)
 		return CHOIR_SUCCESS;
 	if (in_callback())
 		return error_set(CHOIR_WOULD_DEADLOCK, "choir_comm_destroy inside a callback of the library's");
-	if (comm->generation != progress_generation())
+	if (comm->generation != fork_generation())
 		return error_set(CHOIR_ARGUMENT, "choir_comm_destroy: the comm belongs to the process before fork");
 	if (!progress_drain(comm, choir_comm_status(comm) == CHOIR_SUCCESS ? comm->deadline_ms : FAILED_DRAIN_MS) &&
 	    choir_comm_status(comm) == CHOIR_SUCCESS) {

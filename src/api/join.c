@@ -10,7 +10,9 @@
 #include "base/config.h"
 #include "base/log.h"
 #include "exec/engine.h"
+#include "exec/fork.h"
 #include "exec/layout.h"
+#include "base/wait.h"
 #include "exec/progress.h"
 #include "exec/liveness.h"
 #include "node/cache.h"
@@ -66,7 +68,7 @@ static void deliver(void *ctx, struct pump_message *message)
 	if (message->header.kind == WIRE_DATA) {
 		inbox_put(&comm->inbox, message);
 	} else {
-		liveness_deliver(comm, &message->header, progress_now_ns());
+		liveness_deliver(comm, &message->header, wait_now_ns());
 		pump_give(message);
 	}
 	bell_ring(bell_mine());
@@ -125,7 +127,7 @@ static choir_status fill(struct bootstrap *b, int local, struct choir_comm *comm
 	comm->rank = b->my_ranks[local];
 	comm->n = b->n;
 	comm->context = b->processes[0].context;
-	comm->generation = progress_generation();
+	comm->generation = fork_generation();
 	snprintf(comm->name, sizeof comm->name, "%s", join->config->name != NULL ? join->config->name : "comm");
 	comm->deadline_ms = join->config->deadline_ms;
 	comm->warn_ms = join->config->warn_ms;

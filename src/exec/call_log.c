@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-/* On the clock of progress_now_ns, which stands above this file. */
+/* On the clock of wait_now_ns, which stands above this file. */
 static int64_t now_ns(void)
 {
 	struct timespec t;

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "exec/liveness.h"
+#include "base/wait.h"
 #include "exec/progress.h"
 
 #include <stdio.h>
@@ -227,7 +228,7 @@ void engine_check(struct choir_comm *comm)
 
 	if (!engine_enter(engine))
 		return;
-	now = progress_now_ns();
+	now = wait_now_ns();
 	if (engine->active != NULL) {
 		look_at_peers(comm);
 		give_sign(comm, now);

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "exec/call_log.h"
 #include "exec/device_wait.h"
+#include "base/wait.h"
 #include "exec/progress.h"
 #include "exec/liveness.h"
 #include "exec/slot_ring.h"
@@ -54,7 +55,7 @@ static void number(struct run *run)
 {
 	struct engine *engine = &run->comm->engine;
 
-	run->begun_ns = log_wants_calls() ? progress_now_ns() : 0;
+	run->begun_ns = log_wants_calls() ? wait_now_ns() : 0;
 	if (run->bound.pair) {
 		uint64_t *count = run->bound.pair_sends ? engine->sent : engine->received;
 
@@ -236,7 +237,7 @@ static void fail_all(struct choir_comm *comm)
 {
 	choir_status st = (choir_status)atomic_load(&comm->failed);
 	struct engine *engine = &comm->engine;
-	int64_t now = progress_now_ns();
+	int64_t now = wait_now_ns();
 
 	if (withdraw(comm, now))
 		comm_ring_node(comm);

@@ -3,6 +3,7 @@
  * that other threads read without the lock; everything it guards is written before it.  Callbacks are taken off the list under the lock and run without it,
  * so a callback may call anything that does not block. */
 #include "exec/event.h"
+#include "exec/fork.h"
 
 #include "exec/comm.h"
 #include "exec/progress.h"
@@ -103,7 +104,7 @@ void choir_event_release(choir_event *event)
 {
 	if (event == NULL || atomic_fetch_sub_explicit(&event->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	if (event->comm->generation != progress_generation())
+	if (event->comm->generation != fork_generation())
 		return; /* a forked child: the comm behind it is the parent's to close */
 	if (event->free_result != NULL)
 		event->free_result(event->result);
@@ -113,53 +114,6 @@ void choir_event_release(choir_event *event)
 	free(event);
 }
 
-/* Of this process, not of the one before a fork? */
-static choir_status check_event(const char *call, const choir_event *event)
-{
-	if (event->comm->generation != progress_generation())
-		return error_set(CHOIR_ARGUMENT, "%s: the event belongs to the process before fork", call);
-	return CHOIR_SUCCESS;
-}
-
-choir_status choir_event_test(choir_event *event, int *done_p)
-{
-	if (event == NULL || done_p == NULL)
-		return error_set(CHOIR_ARGUMENT, "choir_event_test: null argument");
-	TRY(check_event("choir_event_test", event));
-	*done_p = event_is_complete(event);
-	return CHOIR_SUCCESS;
-}
-
-static choir_status outcome(choir_event *event)
-{
-	return event->status == CHOIR_SUCCESS ? CHOIR_SUCCESS : error_set(event->status, "%s", choir_event_error(event));
-}
-
-choir_status choir_event_wait(choir_event *event, int64_t timeout_ms)
-{
-	if (event == NULL)
-		return error_set(CHOIR_ARGUMENT, "choir_event_wait: null event");
-	TRY(check_event("choir_event_wait", event));
-	if (event_is_complete(event))
-		return outcome(event);
-	if (in_callback())
-		return error_set(CHOIR_WOULD_DEADLOCK, "choir_event_wait inside a callback would keep what it waits for from ending");
-	if (event->grouped_by == this_thread())
-		return error_set(CHOIR_WOULD_DEADLOCK, "choir_event_wait: the event's call is in a group of this thread that choir_group_end has not started");
-	if (!progress_wait(event, timeout_ms))
-		return error_set(CHOIR_TIMEOUT, "rank %d: the event was not complete after %lld ms of waiting", event->comm->rank,
-		                 (long long)timeout_ms);
-	return outcome(event);
-}
-
-choir_status choir_event_status(choir_event *event)
-{
-	if (event == NULL)
-		return error_set(CHOIR_ARGUMENT, "choir_event_status: null event");
-	TRY(check_event("choir_event_status", event));
-	return event_is_complete(event) ? event->status : CHOIR_SUCCESS;
-}
-
 const char *choir_event_error(choir_event *event)
 {
 	if (event == NULL || !event_is_complete(event))
@@ -167,14 +121,10 @@ const char *choir_event_error(choir_event *event)
 	return event->error != NULL ? event->error : event->status != CHOIR_SUCCESS ? choir_status_name(event->status) : "";
 }
 
-choir_status choir_event_on_complete(choir_event *event, choir_event_fn fn, void *ctx)
+choir_status event_add_callback(choir_event *event, choir_event_fn fn, void *ctx)
 {
-	struct event_callback *callback;
+	struct event_callback *callback = malloc(sizeof *callback);
 
-	if (event == NULL || fn == NULL)
-		return error_set(CHOIR_ARGUMENT, "choir_event_on_complete: null argument");
-	TRY(check_event("choir_event_on_complete", event));
-	callback = malloc(sizeof *callback);
 	if (callback == NULL)
 		return error_no_memory("a callback", sizeof *callback);
 	callback->fn = fn;
@@ -190,14 +140,4 @@ choir_status choir_event_on_complete(choir_event *event, choir_event_fn fn, void
 	run_callback(callback, event->status);
 	free(callback);
 	return CHOIR_SUCCESS;
-}
-
-const char *choir_event_algorithm(choir_event *event)
-{
-	return event != NULL ? event->algorithm : "";
-}
-
-uint64_t choir_event_wire_bytes(choir_event *event)
-{
-	return event != NULL ? atomic_load_explicit(&event->wire_bytes, memory_order_relaxed) : 0;
 }

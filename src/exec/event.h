@@ -40,6 +40,9 @@ choir_status event_create(struct choir_comm *comm, choir_event **out_p);
  * Without any lock held. */
 void event_complete(choir_event *event, choir_status status, const char *text);
 
+/* event_add_callback: fn runs once the event is complete: on the completing thread, or at once. */
+choir_status event_add_callback(choir_event *event, choir_event_fn fn, void *ctx);
+
 static inline bool event_is_complete(const choir_event *event)
 {
 	return atomic_load_explicit(&event->complete, memory_order_acquire);

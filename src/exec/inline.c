@@ -183,7 +183,7 @@ static choir_status fail(struct run *const *runs, size_t n, const struct run *fa
 	memcpy(text, failed->text, sizeof text);
 	if (!failed->only_mine) {
 		comm_fail(failed->comm, st, text);
-		if (withdraw(failed->comm, progress_now_ns()))
+		if (withdraw(failed->comm, wait_now_ns()))
 			comm_ring_node(failed->comm);
 	}
 	for (size_t i = 0; i < n; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/nt_plan.h"
 
-#include "exec/progress.h"
+#include "base/wait.h"
 #include "exec/run.h"
 
 /* What a plan writes for peers: into slots as a collective of that kind does, or into their buffers. */
@@ -53,7 +53,7 @@ void nt_plan_begin(struct run *run)
 	run->past = nt_choose(&choice, run->stores_entry);
 	run->stores_bytes = bytes;
 	if (comm->place == 0)
-		run->stores_ns = progress_now_ns();
+		run->stores_ns = wait_now_ns();
 }
 
 void nt_plan_end(struct run *run)
@@ -63,5 +63,5 @@ void nt_plan_end(struct run *run)
 	if (run->stores_entry < 0 || run->comm->place != 0)
 		return;
 	choice = nt_of_comm(run->comm);
-	nt_took(&choice, run->stores_entry, run->past, run->stores_bytes, progress_now_ns() - run->stores_ns);
+	nt_took(&choice, run->stores_entry, run->past, run->stores_bytes, wait_now_ns() - run->stores_ns);
 }

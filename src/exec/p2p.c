@@ -9,7 +9,7 @@
 #include "exec/p2p.h"
 
 #include "base/copy.h"
-#include "exec/progress.h"
+#include "base/wait.h"
 #include "exec/operand.h"
 
 #include <string.h>
@@ -52,7 +52,7 @@ static bool is_short(const struct plan_step *step)
 
 static uint32_t ns_since(int64_t start)
 {
-	int64_t ns = progress_now_ns() - start;
+	int64_t ns = wait_now_ns() - start;
 
 	return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
@@ -66,7 +66,7 @@ static void put_long(struct ring *ring, struct ring_item *item, const void *src,
 		return;
 	}
 	item->nt = nt_choose(&(struct nt_choice){ .bits = &ring->nt, .far = far_cores }, nt_size(len, NT_P2P_SIZES));
-	start = progress_now_ns();
+	start = wait_now_ns();
 	copy_host(ring_at(ring, item), src, len, item->nt);
 	item->put_ns = ns_since(start);
 }
@@ -124,7 +124,7 @@ static void learn(struct run *run, struct ring *ring, const struct plan_step *st
 static void take_long(struct run *run, struct ring *ring, const struct plan_step *step, const struct ring_item *item)
 {
 	bool learns = step->len >= NT_LEAST_BYTES && step->tag == 0, too_long_for_cache = run->bound.in.bytes >= run->comm->cache_bytes / 4;
-	int64_t start = learns ? progress_now_ns() : 0;
+	int64_t start = learns ? wait_now_ns() : 0;
 
 	copy_host(operand_at(run, step->dst), ring_at(ring, item), step->len, too_long_for_cache);
 	if (learns)

@@ -10,6 +10,7 @@
 #include "exec/comm.h"
 #include "exec/device_wait.h"
 #include "exec/engine.h"
+#include "exec/fork.h"
 
 #include <stdlib.h>
 
@@ -32,9 +33,6 @@ static struct {
 	pthread_t thread;
 } world = { .lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER };
 
-static _Atomic int generation;
-
-/* A forked child has none of the parent's threads, and must not drive the parent's comms, whose arenas it shares. */
 static void forked(void)
 {
 	pthread_mutex_init(&world.lock, NULL); /* whoever held it is not here */
@@ -44,20 +42,11 @@ static void forked(void)
 	atomic_store(&world.n_comms, 0);
 	atomic_store(&world.drivers, 0);
 	atomic_store(&world.resting, 0);
-	atomic_fetch_add(&generation, 1);
 }
 
 static void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, forked);
-}
-
-int progress_generation(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, watch_forks);
-	return atomic_load_explicit(&generation, memory_order_relaxed);
+	fork_in_child(forked);
 }
 
 /* The comm after `before` in the list (first: NULL), retained; NULL at the end.  `before` is released. */
@@ -166,7 +155,7 @@ static void look_at_all(struct wait *idle, int64_t now)
 		return;
 	if (idle->next_check_ns != 0) {
 		check_all();
-		took = progress_now_ns() - now; /* it looks at all that is in flight */
+		took = wait_now_ns() - now; /* it looks at all that is in flight */
 	}
 	idle->next_check_ns = now + (took > CHECK_NS / CHECK_SHARE ? took * CHECK_SHARE : CHECK_NS);
 }
@@ -208,7 +197,7 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 		if (event_is_complete(event))
 			break;
 		if (round % LOOK_EVERY == LOOK_EVERY - 1 || wait_is_long(&idle) || end != INT64_MAX) {
-			int64_t now = progress_now_ns();
+			int64_t now = wait_now_ns();
 
 			if (now >= end)
 				break;
@@ -231,7 +220,7 @@ bool progress_drain(struct choir_comm *comm, int64_t timeout_ms)
 	atomic_fetch_add(&world.drivers, 1);
 	while (has_work(comm)) {
 		bool moved = engine_drive(comm, true);
-		int64_t now = progress_now_ns();
+		int64_t now = wait_now_ns();
 
 		if (now >= end)
 			break;
@@ -279,7 +268,7 @@ static void *background(void *number)
 			bool moved = drive_others(NULL);
 
 			if (round % LOOK_EVERY == LOOK_EVERY - 1 || wait_is_long(&idle))
-				look_at_all(&idle, progress_now_ns());
+				look_at_all(&idle, wait_now_ns());
 			if (moved) {
 				idle.rounds = 0;
 				continue;
@@ -317,6 +306,9 @@ choir_status progress_kick(void)
 
 choir_status progress_add(struct choir_comm *comm)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch_forks);
 	if (bell_mine() == NULL)
 		return error_set(CHOIR_NO_MEMORY, "no doorbell for this process");
 	comm_retain(comm);

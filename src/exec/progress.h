@@ -8,14 +8,6 @@
 
 #include <stdint.h>
 
-static inline int64_t progress_now_ns(void)
-{
-	return wait_now_ns();
-}
-
-/* progress_generation: changes in a forked child, where what was made before is not to be touched. */
-int progress_generation(void);
-
 /* progress_add, progress_remove: a comm whose engine is to be driven.  The last one to go stops the background thread. */
 choir_status progress_add(struct choir_comm *comm);
 void progress_remove(struct choir_comm *comm);

@@ -170,7 +170,7 @@ bool run_advance(struct run *run);
  * reach; or as a script. */
 choir_status run_meet(struct run *run, bool *moved);
 
-/* run_deadline_ns: when its time is over, on the clock of progress_now_ns. */
+/* run_deadline_ns: when its time is over, on the clock of wait_now_ns. */
 int64_t run_deadline_ns(const struct run *run);
 
 /* run_leave: the run is over, and with it what it has of its lane and the slots. */

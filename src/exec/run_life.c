@@ -2,7 +2,7 @@
 /* Making and discarding runs, and what they hold on to meanwhile: deps, the caller's cl_mems, the plan. */
 #include "exec/prepared.h"
 
-#include "exec/progress.h"
+#include "base/wait.h"
 #include "exec/steps.h"
 
 #include <stdlib.h>
@@ -39,7 +39,7 @@ choir_status run_create(struct choir_comm *comm, struct run **out_p)
 
 int64_t run_deadline_ns(const struct run *run)
 {
-	return (run->started_ns != 0 ? run->started_ns : progress_now_ns()) + run->deadline_ms * 1000000;
+	return (run->started_ns != 0 ? run->started_ns : wait_now_ns()) + run->deadline_ms * 1000000;
 }
 
 choir_status run_keep(struct run *run, choir_buffer buffer)

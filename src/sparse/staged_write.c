@@ -4,7 +4,7 @@
  * entry, and so do those of short and of long rows, however many pairs each rank brings: the first rank may bring none, and still
  * times the others.  Ranks may differ, or follow late: a block's address says where it is, and both ways write the same bytes. */
 #include "exec/nt_plan.h"
-#include "exec/progress.h"
+#include "base/wait.h"
 #include "sparse/state.h"
 
 #define LONG_ROW 512 /* bytes */
@@ -27,7 +27,7 @@ void staged_write_begin(struct sparse *sparse)
 	sparse->staged = (struct staged_write){ .yes = true, .entry = -1 };
 	decide(sparse, call->send_ind_count == 0 ? 0 : call->send_val_count / call->send_ind_count);
 	if (sparse->env.nt.entries != NULL)
-		sparse->staged.since_ns = progress_now_ns();
+		sparse->staged.since_ns = wait_now_ns();
 }
 
 void staged_write_agree(struct sparse *sparse)
@@ -54,5 +54,5 @@ void staged_write_end(struct sparse *sparse)
 	const struct staged_write *staged = &sparse->staged;
 
 	if (staged->entry >= 0 && staged->matters && staged->bytes >= NT_LEAST_BYTES && sparse->env.nt.entries != NULL)
-		nt_took(&sparse->env.nt, staged->entry, staged->yes, staged->bytes, progress_now_ns() - staged->since_ns);
+		nt_took(&sparse->env.nt, staged->entry, staged->yes, staged->bytes, wait_now_ns() - staged->since_ns);
 }

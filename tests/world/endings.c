@@ -3,6 +3,7 @@
 
 #include "exec/comm.h"
 #include "world/inline_bound.h"
+#include "base/wait.h"
 #include "exec/progress.h"
 #include "exec/run.h"
 #include "world/gate.h"
@@ -147,7 +148,7 @@ static bool is_untouched(const struct ending *e)
 /* The failure stays: the same call again says it at once, in the same words, and does nothing. */
 static const char *check_left(struct ending *e, choir_status wanted, const char *said)
 {
-	int64_t start = progress_now_ns();
+	int64_t start = wait_now_ns();
 
 	for (int i = 0; i < ENDING_ROOM; i++)
 		e->out[i] = SENTINEL;
@@ -155,7 +156,7 @@ static const char *check_left(struct ending *e, choir_status wanted, const char 
 		return "the comm has another failure";
 	if (ending_call(e) != wanted || strcmp(choir_last_error(), said) != 0)
 		return "the next call fails otherwise";
-	if (progress_now_ns() - start > INT64_C(5000000000))
+	if (wait_now_ns() - start > INT64_C(5000000000))
 		return "the next call fails late";
 	return is_untouched(e) ? NULL : "the next call writes";
 }
@@ -163,14 +164,14 @@ static const char *check_left(struct ending *e, choir_status wanted, const char 
 const char *ending_check(struct ending *e, choir_status wanted, const char *words, int64_t least_ms, int64_t most_ms)
 {
 	char text[sizeof e->wrong / 2], number[32];
-	int64_t start = progress_now_ns(), ms;
+	int64_t start = wait_now_ns(), ms;
 	choir_status st = CHOIR_SUCCESS;
 	const char *wrong;
 
 	snprintf(number, sizeof number, "%s #%llu ", names[e->kind][0], (unsigned long long)number_of_next(e));
 	for (int i = 0; i < 3 && st == CHOIR_SUCCESS; i++) /* who wants nothing of the one that went learns of it later */
 		st = ending_call(e);
-	ms = (progress_now_ns() - start) / 1000000;
+	ms = (wait_now_ns() - start) / 1000000;
 	snprintf(text, sizeof text, "%s", choir_last_error());
 	wrong = st != wanted                                                                                                    ? "status"
 	        : !says(text, words) || (wanted != CHOIR_ABORTED && !(says(text, number) && says(text, names[e->kind][1]))) ? "words"

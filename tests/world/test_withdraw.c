@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A call that failed returns when no peer touches its buffers any more (Note [withdrawal] in src/exec/withdraw.c). */
 #include "exec/engine.h"
+#include "base/wait.h"
 #include "exec/progress.h"
 #include "exec/withdraw.h"
 #include "world/gate.h"
@@ -62,11 +63,11 @@ static void test_waits_for_no_late_rank(void **state)
 		assert_int_equal(sum_start(&sums[r], world.comms[r], COUNT, 1, NULL, true), CHOIR_SUCCESS);
 	while (!has_flag(world.comms[0], 0) || !has_flag(world.comms[1], 0))
 		sched_yield();
-	start = progress_now_ns();
+	start = wait_now_ns();
 	assert_int_equal(choir_comm_abort(world.comms[0]), CHOIR_SUCCESS);
 	for (int r = 0; r < 2; r++)
 		assert_int_equal(choir_event_wait(sums[r].event, -1), CHOIR_ABORTED);
-	assert_true(progress_now_ns() - start < 10000 * INT64_C(1000000));
+	assert_true(wait_now_ns() - start < 10000 * INT64_C(1000000));
 	assert_int_equal(sum_start(&sums[2], world.comms[2], COUNT, 1, NULL, false), CHOIR_ABORTED);
 	for (int r = 0; r < 3; r++)
 		sum_free(&sums[r]);

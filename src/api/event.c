@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* The public functions of events; the object is in exec/event.c. */
+#include "exec/comm.h"
+#include "exec/event.h"
+#include "exec/fork.h"
+#include "exec/progress.h"
+
+/* Of this process, not of the one before a fork? */
+static choir_status check_event(const char *call, const choir_event *event)
+{
+	if (event->comm->generation != fork_generation())
+		return error_set(CHOIR_ARGUMENT, "%s: the event belongs to the process before fork", call);
+	return CHOIR_SUCCESS;
+}
+
+choir_status choir_event_test(choir_event *event, int *done_p)
+{
+	if (event == NULL || done_p == NULL)
+		return error_set(CHOIR_ARGUMENT, "choir_event_test: null argument");
+	TRY(check_event("choir_event_test", event));
+	*done_p = event_is_complete(event);
+	return CHOIR_SUCCESS;
+}
+
+static choir_status outcome(choir_event *event)
+{
+	return event->status == CHOIR_SUCCESS ? CHOIR_SUCCESS : error_set(event->status, "%s", choir_event_error(event));
+}
+
+choir_status choir_event_wait(choir_event *event, int64_t timeout_ms)
+{
+	if (event == NULL)
+		return error_set(CHOIR_ARGUMENT, "choir_event_wait: null event");
+	TRY(check_event("choir_event_wait", event));
+	if (event_is_complete(event))
+		return outcome(event);
+	if (in_callback())
+		return error_set(CHOIR_WOULD_DEADLOCK, "choir_event_wait inside a callback would keep what it waits for from ending");
+	if (event->grouped_by == this_thread())
+		return error_set(CHOIR_WOULD_DEADLOCK, "choir_event_wait: the event's call is in a group of this thread that choir_group_end has not started");
+	if (!progress_wait(event, timeout_ms))
+		return error_set(CHOIR_TIMEOUT, "rank %d: the event was not complete after %lld ms of waiting", event->comm->rank,
+		                 (long long)timeout_ms);
+	return outcome(event);
+}
+
+choir_status choir_event_status(choir_event *event)
+{
+	if (event == NULL)
+		return error_set(CHOIR_ARGUMENT, "choir_event_status: null event");
+	TRY(check_event("choir_event_status", event));
+	return event_is_complete(event) ? event->status : CHOIR_SUCCESS;
+}
+
+const char *choir_event_algorithm(choir_event *event)
+{
+	return event != NULL ? event->algorithm : "";
+}
+
+uint64_t choir_event_wire_bytes(choir_event *event)
+{
+	return event != NULL ? atomic_load_explicit(&event->wire_bytes, memory_order_relaxed) : 0;
+}
+
+choir_status choir_event_on_complete(choir_event *event, choir_event_fn fn, void *ctx)
+{
+	if (event == NULL || fn == NULL)
+		return error_set(CHOIR_ARGUMENT, "choir_event_on_complete: null argument");
+	TRY(check_event("choir_event_on_complete", event));
+	return event_add_callback(event, fn, ctx);
+}
