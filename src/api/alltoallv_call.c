@@ -158,7 +158,7 @@ static choir_status fill_script_run(struct run *run, const struct request *r, co
 {
 	const char *algorithm = asked(r);
 
-	run_set_name(run, call->name);
+	run_set_name(run, call->name, r->key->form->name);
 	if (call->deadline_ms > 0)
 		run->deadline_ms = call->deadline_ms;
 	run->bound.dtype = r->key->dtype;
@@ -298,5 +298,5 @@ choir_status choir_alltoallv(choir_comm *comm, choir_buffer send, const size_t *
 	if (st == CHOIR_SUCCESS)
 		st = start_request(&r, &call, event_p);
 	end_request(&r);
-	return st;
+	return call_named(st, given);
 }

@@ -14,6 +14,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,15 @@ choir_status call_check_comms(const char *call, int n, choir_comm *const *comms)
 			return error_set(CHOIR_ARGUMENT, "%s: comms[%d] is of another comm than comms[0]", call, i);
 	}
 	return CHOIR_SUCCESS;
+}
+
+choir_status call_named(choir_status st, const choir_call *given)
+{
+	size_t end = offsetof(choir_call, name) + sizeof given->name;
+
+	if (st == CHOIR_SUCCESS || given == NULL || given->struct_size < end || given->struct_size > sizeof *given || given->name == NULL)
+		return st;
+	return strstr(error_text(), given->name) != NULL ? st : error_prefix(st, "'%s'", given->name);
 }
 
 choir_status call_read(const char *call, const choir_call *given, bool takes_factor, choir_call *out)

@@ -14,6 +14,9 @@ choir_status call_check_comm(const char *call, choir_comm *comm);
 /* call_check_comms: n local handles of one comm, outside callbacks and groups: where one thread calls for several ranks. */
 choir_status call_check_comms(const char *call, int n, choir_comm *const *comms);
 
+/* call_named: returns st; the sentence of a failure is given the name that the caller gave the call, unless it holds it. */
+choir_status call_named(choir_status st, const choir_call *given);
+
 /* call_read: the caller's choir_call (NULL = defaults) checked and completed; a factor other than 1 only where it is taken. */
 choir_status call_read(const char *call, const choir_call *given, bool takes_factor, choir_call *out);
 

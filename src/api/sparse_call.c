@@ -52,6 +52,8 @@ static struct sparse_outcome *outcome_of(choir_event *event)
 	return event->free_result == free_outcome ? event->result : NULL;
 }
 
+static const char function[] = "choir_sparse_allreduce";
+
 static choir_status prepare(struct run *run, struct sparse_call *sparse, const choir_call *call)
 {
 	struct choir_comm *comm = run->comm;
@@ -63,7 +65,7 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 	run->event->result = calloc(1, sizeof(struct sparse_outcome));
 	if (run->event->result == NULL)
 		return error_no_memory("the outcome of a sparse_allreduce", sizeof(struct sparse_outcome));
-	snprintf(run->name, sizeof run->name, "%s", call->name);
+	run_set_name(run, call->name, function);
 	if (call->deadline_ms > 0)
 		run->deadline_ms = call->deadline_ms;
 	run->bound.dtype = sparse->val_dtype;
@@ -81,37 +83,43 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 	return run_set_deps(run, call);
 }
 
-choir_status choir_sparse_allreduce(choir_comm *comm, choir_buffer send_ind, size_t send_ind_count, choir_buffer send_val,
-                                    size_t send_val_count, choir_buffer recv_ind, size_t *recv_ind_count, choir_buffer recv_val,
-                                    size_t *recv_val_count, choir_dtype ind_dtype, choir_dtype val_dtype, choir_op op,
-                                    const choir_sparse_attr *attr, const choir_call *given, choir_event **event_p)
+static choir_status start(choir_comm *comm, struct sparse_call *sparse, const choir_sparse_attr *attr, const choir_call *given,
+                          choir_event **event_p)
 {
-	static const char name[] = "choir_sparse_allreduce";
-	struct sparse_call sparse = { .send_ind = send_ind, .send_val = send_val, .recv_ind = recv_ind, .recv_val = recv_val,
-		                      .send_ind_count = send_ind_count, .send_val_count = send_val_count, .recv_ind_count = recv_ind_count,
-		                      .recv_val_count = recv_val_count, .ind_dtype = ind_dtype, .val_dtype = val_dtype, .op = op };
 	char algorithm[64];
 	choir_call call;
 	struct run *run;
 	choir_status st;
 	bool named;
 
-	TRY(call_check_comm(name, comm));
-	TRY(call_read(name, given, op == CHOIR_OP_PREMUL_SUM, &call));
-	sparse.factor = call.factor;
-	TRY(read_attr(attr, &sparse.attr));
-	TRY(call_option(name, call.options, "algorithm", algorithm, sizeof algorithm, &named));
-	sparse.algorithm = named && strcmp(algorithm, "auto") != 0 ? algorithm : NULL;
-	TRY(sparse_check(comm->device, comm->n, &sparse));
+	TRY(call_check_comm(function, comm));
+	TRY(call_read(function, given, sparse->op == CHOIR_OP_PREMUL_SUM, &call));
+	sparse->factor = call.factor;
+	TRY(read_attr(attr, &sparse->attr));
+	TRY(call_option(function, call.options, "algorithm", algorithm, sizeof algorithm, &named));
+	sparse->algorithm = named && strcmp(algorithm, "auto") != 0 ? algorithm : NULL;
+	TRY(sparse_check(comm->device, comm->n, sparse));
 	if (event_p == NULL && !group_is_open())
-		TRY(call_may_block(name, comm, false));
+		TRY(call_may_block(function, comm, false));
 	TRY(run_create(comm, &run));
-	st = prepare(run, &sparse, &call);
+	st = prepare(run, sparse, &call);
 	if (st != CHOIR_SUCCESS) {
 		run_discard(run);
 		return st;
 	}
-	return call_start(name, run, event_p);
+	return call_start(function, run, event_p);
+}
+
+choir_status choir_sparse_allreduce(choir_comm *comm, choir_buffer send_ind, size_t send_ind_count, choir_buffer send_val,
+                                    size_t send_val_count, choir_buffer recv_ind, size_t *recv_ind_count, choir_buffer recv_val,
+                                    size_t *recv_val_count, choir_dtype ind_dtype, choir_dtype val_dtype, choir_op op,
+                                    const choir_sparse_attr *attr, const choir_call *call, choir_event **event_p)
+{
+	struct sparse_call sparse = { .send_ind = send_ind, .send_val = send_val, .recv_ind = recv_ind, .recv_val = recv_val,
+		                      .send_ind_count = send_ind_count, .send_val_count = send_val_count, .recv_ind_count = recv_ind_count,
+		                      .recv_val_count = recv_val_count, .ind_dtype = ind_dtype, .val_dtype = val_dtype, .op = op };
+
+	return call_named(start(comm, &sparse, attr, call, event_p), call);
 }
 
 choir_status choir_sparse_fetch(choir_event *event, choir_buffer recv_ind, size_t *recv_ind_count, choir_buffer recv_val,

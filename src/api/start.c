@@ -27,7 +27,7 @@ static choir_status make_run(choir_comm *comm, struct prepared *prepared, struct
 
 	TRY(run_create(comm, &run));
 	prepared_bind(run, prepared, part);
-	run_set_name(run, call->name != NULL ? call->name : prepared->name);
+	run_set_name(run, call->name, prepared->key.form->name);
 	if (call->deadline_ms > 0)
 		run->deadline_ms = call->deadline_ms;
 	st = keeps ? run_keep(run, part->send) : CHOIR_SUCCESS;
@@ -202,15 +202,13 @@ choir_status start_prepared(choir_comm *comm, struct prepared *prepared, const c
 	return st;
 }
 
-choir_status start_call(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p)
+static choir_status call_anew(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p)
 {
 	const struct call_form *form = key->form;
 	struct prepared *prepared;
 	choir_status st;
 	choir_call call;
 
-	if (start_again(comm, key, given, event_p, &st))
-		return st;
 	TRY(call_check_comm(form->name, comm));
 	TRY(call_read(form->name, given, form->reduces && key->op == CHOIR_OP_PREMUL_SUM, &call));
 	key->options = call.options;
@@ -224,4 +222,13 @@ choir_status start_call(choir_comm *comm, struct call_key *key, const choir_call
 	st = start_prepared(comm, prepared, &call, event_p, NULL);
 	prepared_release(prepared);
 	return st;
+}
+
+choir_status start_call(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p)
+{
+	choir_status st;
+
+	if (start_again(comm, key, given, event_p, &st))
+		return st;
+	return call_named(call_anew(comm, key, given, event_p), given);
 }

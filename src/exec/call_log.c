@@ -17,9 +17,9 @@ static int64_t now_ns(void)
 void call_log(struct run *run, const char *path)
 {
 	double us = (double)(now_ns() - run->begun_ns) * 1e-3;
-	char called[128];
+	char called[RUN_TEXT_BYTES];
 
 	run->begun_ns = 0;
-	run_describe(&run->bound.record, run->key, called, sizeof called);
+	run_call_text(run, called, sizeof called);
 	log_text(LOG_DEBUG, "%s: rank %d: %s, %s: %s after %.1f us", run->comm->name, run->comm->rank, called, path, choir_status_name(run->status), us);
 }

@@ -127,10 +127,10 @@ static void say_known(const struct run *run, int rank, int64_t now, double secon
 static void say_late(struct run *run, int64_t now, double seconds, char *text, size_t bytes)
 {
 	struct choir_comm *comm = run->comm;
-	char called[128], known[96];
+	char called[RUN_TEXT_BYTES], known[96];
 	int culprit = find_culprit(run, now);
 
-	run_describe(&run->bound.record, run->key, called, sizeof called);
+	run_call_text(run, called, sizeof called);
 	if (culprit < 0) {
 		snprintf(text, bytes, "%s: rank %d: %s is not done after %.1f s, and no rank is late: the device is", comm->name,
 		         comm->rank, called, seconds);
@@ -146,7 +146,7 @@ static void say_late(struct run *run, int64_t now, double seconds, char *text, s
 static bool check_dead(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
-	char text[ERROR_TEXT_BYTES], called[128];
+	char text[ERROR_TEXT_BYTES], called[RUN_TEXT_BYTES];
 
 	for (int p = 0; p < comm->n_peers; p++) {
 		const struct comm_peer *peer = &comm->peers[p];
@@ -154,7 +154,7 @@ static bool check_dead(struct run *run)
 		for (int i = 0; i < peer->n_ranks && peer->dead_looks > 1; i++) {
 			if (!run_waits_for(run, peer->ranks[i]))
 				continue;
-			run_describe(&run->bound.record, run->key, called, sizeof called);
+			run_call_text(run, called, sizeof called);
 			snprintf(text, sizeof text, "%s: rank %d: rank %d is dead, and %s waits for it", comm->name, comm->rank, peer->ranks[i], called);
 			comm_fail(comm, CHOIR_PEER_DEAD, text);
 			return true;
@@ -194,7 +194,7 @@ static void ask(struct run *run, int64_t now, int64_t ms)
 static bool check_run(struct run *run, int64_t now)
 {
 	struct choir_comm *comm = run->comm;
-	char text[ERROR_TEXT_BYTES];
+	char text[ERROR_TEXT_BYTES], called[RUN_TEXT_BYTES];
 	int64_t ms;
 
 	stamp(run, now);
@@ -215,7 +215,7 @@ static bool check_run(struct run *run, int64_t now)
 			say_late(run, now, (double)ms / 1000, text, sizeof text);
 		else
 			snprintf(text, sizeof text, "%s: rank %d: %s still waits for what it depends on after %.1f s", comm->name,
-			         comm->rank, run->name, (double)ms / 1000);
+			         comm->rank, run_call_text(run, called, sizeof called), (double)ms / 1000);
 		log_text(LOG_WARNING, "%s", text);
 	}
 	return check_dead(run);

@@ -19,6 +19,7 @@
 #include "exec/withdraw.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,20 +204,42 @@ static bool uses_messages(const struct engine *engine)
 	return engine->active == NULL;
 }
 
+/* The name that the caller gave that call of this rank, "" = none. */
+static const char *given_name_of(const struct engine *engine, uint64_t key)
+{
+	for (const struct run *run = engine->active; run != NULL; run = run->next)
+		if (run->key == key)
+			return run_given_name(run);
+	return "";
+}
+
+/* What the transport says, with the rank and the oldest of its calls. */
+static void fail_transport(struct choir_comm *comm, const char *why)
+{
+	char text[ERROR_TEXT_BYTES], called[RUN_TEXT_BYTES] = "no call under way";
+
+	if (atomic_load(&comm->failed) != CHOIR_SUCCESS)
+		return;
+	if (comm->engine.active != NULL)
+		run_call_text(comm->engine.active, called, sizeof called);
+	snprintf(text, sizeof text, "%s: rank %d: %s: %s", comm->name, comm->rank, called, why);
+	comm_fail(comm, CHOIR_TRANSPORT, text);
+}
+
 static bool drive_pump(struct choir_comm *comm, bool anyway)
 {
 	bool moved = false;
 
 	if (comm->pump == NULL || !(anyway || uses_messages(&comm->engine) || pump_busy(comm->pump)))
 		return false;
-	if (pump_drive(comm->pump, &moved) != CHOIR_SUCCESS && atomic_load(&comm->failed) == CHOIR_SUCCESS)
-		comm_fail(comm, CHOIR_TRANSPORT, error_text());
-	if (atomic_load_explicit(&comm->inbox.overflow, memory_order_relaxed) && atomic_load(&comm->failed) == CHOIR_SUCCESS)
-		comm_fail(comm, CHOIR_TRANSPORT, "messages of more than 1 GiB came for calls that this rank has not made yet");
+	if (pump_drive(comm->pump, &moved) != CHOIR_SUCCESS)
+		fail_transport(comm, error_text());
+	if (atomic_load_explicit(&comm->inbox.overflow, memory_order_relaxed))
+		fail_transport(comm, "messages of more than 1 GiB came for calls that this rank has not made yet");
 	if (atomic_load_explicit(&comm->inbox.has_odd, memory_order_acquire) && atomic_load(&comm->failed) == CHOIR_SUCCESS) {
 		const struct inbox_odd *odd = &comm->inbox.odd;
 
-		comm_fail(comm, record_mismatch(comm, odd->key, &odd->mine, odd->src, &odd->theirs), error_text());
+		comm_fail(comm, record_mismatch(comm, odd->key, given_name_of(&comm->engine, odd->key), &odd->mine, odd->src, &odd->theirs), error_text());
 	}
 	liveness_answer(comm);
 	return moved; /* a failed comm too: the news of it must get out */

@@ -75,10 +75,8 @@ static choir_status take_run(struct choir_comm *comm, struct prepared *prepared,
 	}
 	run->on_the_spot = !part->bound.pair;
 	run->deadline_ms = deadline_ms > 0 ? deadline_ms : comm->deadline_ms;
-	if (name != NULL || run->named) {
-		run_set_name(run, name != NULL ? name : prepared->name);
-		run->named = name != NULL;
-	}
+	if (name != NULL || run->named)
+		run_set_name(run, name, prepared->name);
 	*out_p = run;
 	return CHOIR_SUCCESS;
 }

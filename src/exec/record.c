@@ -6,25 +6,38 @@
 #include <string.h>
 #include <xxhash.h>
 
-const char *run_describe(const struct call_record *record, uint64_t key, char *text, size_t bytes)
+/* "12", or "12 'gradients'" of a call that has a name. */
+static const char *describe_number(uint64_t key, const char *given, char *text, size_t bytes)
 {
-	const char *name = record->collective < N_COLLECTIVES ? collective_name((enum collective)record->collective) : "?";
 	unsigned long long number = key & ~WIRE_PAIR;
 
+	if (given[0] != '\0')
+		snprintf(text, bytes, "%llu '%s'", number, given);
+	else
+		snprintf(text, bytes, "%llu", number);
+	return text;
+}
+
+const char *run_describe(const struct call_record *record, uint64_t key, const char *given, char *text, size_t bytes)
+{
+	const char *name = record->collective < N_COLLECTIVES ? collective_name((enum collective)record->collective) : "?";
+	char number[64];
+
+	describe_number(key, given, number, sizeof number);
 	if (record->collective == COLLECTIVE_BARRIER)
-		snprintf(text, bytes, "%s #%llu", name, number);
+		snprintf(text, bytes, "%s #%s", name, number);
 	else if (key & WIRE_PAIR)
-		snprintf(text, bytes, "send/recv #%llu (%llu x %s)", number, (unsigned long long)record->count, choir_dtype_name(record->dtype));
+		snprintf(text, bytes, "send/recv #%s (%llu x %s)", number, (unsigned long long)record->count, choir_dtype_name(record->dtype));
 	else if (record->flags & RECORD_OF_LIST)
-		snprintf(text, bytes, "%s of %d tensors #%llu (list %08x: %llu x %s, %s, %.24s)", name, (int)record->root, number,
+		snprintf(text, bytes, "%s of %d tensors #%s (list %08x: %llu x %s, %s, %.24s)", name, (int)record->root, number,
 		         (unsigned)record->hash, (unsigned long long)record->count, choir_dtype_name(record->dtype), choir_op_name(record->op),
 		         record->algorithm);
 	else if (record->collective == COLLECTIVE_BROADCAST || record->collective == COLLECTIVE_REDUCE)
-		snprintf(text, bytes, "%s #%llu (%llu x %s, %s, root %d, %.24s)", name, number,
+		snprintf(text, bytes, "%s #%s (%llu x %s, %s, root %d, %.24s)", name, number,
 		         (unsigned long long)record->count, choir_dtype_name(record->dtype),
 		         choir_op_name(record->op), (int)record->root, record->algorithm);
 	else
-		snprintf(text, bytes, "%s #%llu (%llu x %s, %s, %.24s)", name, number,
+		snprintf(text, bytes, "%s #%s (%llu x %s, %s, %.24s)", name, number,
 		         (unsigned long long)record->count, choir_dtype_name(record->dtype),
 		         choir_op_name(record->op), record->algorithm);
 	return text;
@@ -35,17 +48,24 @@ uint64_t record_hash(const struct call_record *record)
 	return XXH64(record, sizeof *record, 0);
 }
 
-choir_status record_mismatch(const struct choir_comm *comm, uint64_t key, const struct call_record *mine, int peer, const struct call_record *theirs)
+const char *run_call_text(const struct run *run, char *text, size_t bytes)
 {
-	char mine_text[128], their_text[128];
+	return run_describe(&run->bound.record, run->key, run_given_name(run), text, bytes);
+}
+
+choir_status record_mismatch(const struct choir_comm *comm, uint64_t key, const char *given, const struct call_record *mine, int peer,
+                             const struct call_record *theirs)
+{
+	char mine_text[RUN_TEXT_BYTES], their_text[RUN_TEXT_BYTES];
 
 	return error_set(CHOIR_MISMATCH, "%s: calls differ: rank %d calls %s, rank %d calls %s", comm->name, comm->rank,
-	                 run_describe(mine, key, mine_text, sizeof mine_text), peer, run_describe(theirs, key, their_text, sizeof their_text));
+	                 run_describe(mine, key, given, mine_text, sizeof mine_text), peer,
+	                 run_describe(theirs, key, "", their_text, sizeof their_text));
 }
 
 choir_status run_mismatch(const struct run *run, int peer, const struct call_record *theirs)
 {
-	return record_mismatch(run->comm, run->key, &run->bound.record, peer, theirs);
+	return record_mismatch(run->comm, run->key, run_given_name(run), &run->bound.record, peer, theirs);
 }
 
 choir_status run_compare(struct run *run, int peer, const struct call_record *theirs)

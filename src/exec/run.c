@@ -289,9 +289,9 @@ bool run_advance(struct run *run)
 			st = run_check_ended(run);
 		ever |= moved;
 		if (st != CHOIR_SUCCESS) {
-			char text[ERROR_TEXT_BYTES], called[128];
+			char text[ERROR_TEXT_BYTES], called[RUN_TEXT_BYTES];
 
-			run_describe(&run->bound.record, run->key, called, sizeof called);
+			run_call_text(run, called, sizeof called);
 			error_prefix(st, "rank %d: %s", run->comm->rank, called);
 			memcpy(text, error_text(), sizeof text);
 			run_fail(run, st, text);

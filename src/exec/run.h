@@ -154,8 +154,8 @@ choir_status run_set_deps(struct run *run, const choir_call *call);
 /* run_keep: retains the buffer's cl_mem, if it is one, until the run is discarded; RUN_KEPT buffers at most. */
 choir_status run_keep(struct run *run, choir_buffer buffer);
 
-/* run_set_name: for sentences; NULL or too long is cut off. */
-void run_set_name(struct run *run, const char *name);
+/* run_set_name: for sentences: the caller's name of the call, cut off if it is too long; else (NULL, or that itself) the function's. */
+void run_set_name(struct run *run, const char *name, const char *function);
 
 /* run_join: the second run's event becomes the first one's, which completes when both have ended; the first failure is its outcome. */
 void run_join(struct run *first, struct run *second);
@@ -185,8 +185,15 @@ bool run_held_up(const struct run *run, int place);
 /* run_waits_for: does the run wait for that rank now? */
 bool run_waits_for(struct run *run, int rank);
 
-/* run_describe: "allreduce #12 (1024 x f32, sum, oneshot)". */
-const char *run_describe(const struct call_record *record, uint64_t key, char *text, size_t bytes);
+/* run_describe: "allreduce #12 'gradients' (1024 x f32, sum, oneshot)"; given: the name that the caller gave the call, "" = none.
+ * run_call_text: of a run.  run_given_name: its name, or "". */
+enum { RUN_TEXT_BYTES = 192 };
+const char *run_describe(const struct call_record *record, uint64_t key, const char *given, char *text, size_t bytes);
+const char *run_call_text(const struct run *run, char *text, size_t bytes);
+static inline const char *run_given_name(const struct run *run)
+{
+	return run->named ? run->name : "";
+}
 
 /* run_mismatch: MISMATCH naming both ranks and both calls. */
 choir_status run_mismatch(const struct run *run, int peer, const struct call_record *theirs);
@@ -195,7 +202,8 @@ choir_status run_mismatch(const struct run *run, int peer, const struct call_rec
 choir_status run_compare(struct run *run, int peer, const struct call_record *theirs);
 
 /* record_mismatch: the same from records alone. */
-choir_status record_mismatch(const struct choir_comm *comm, uint64_t key, const struct call_record *mine, int peer, const struct call_record *theirs);
+choir_status record_mismatch(const struct choir_comm *comm, uint64_t key, const char *given, const struct call_record *mine, int peer,
+                             const struct call_record *theirs);
 
 /* record_hash: what ranks compare in the first place. */
 uint64_t record_hash(const struct call_record *record);

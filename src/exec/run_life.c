@@ -52,12 +52,14 @@ choir_status run_keep(struct run *run, choir_buffer buffer)
 	return CHOIR_SUCCESS;
 }
 
-void run_set_name(struct run *run, const char *name)
+void run_set_name(struct run *run, const char *name, const char *function)
 {
-	size_t bytes = name != NULL ? strnlen(name, sizeof run->name - 1) : 0;
+	const char *text = name != NULL ? name : function;
+	size_t bytes = strnlen(text, sizeof run->name - 1);
 
-	memcpy(run->name, name != NULL ? name : "", bytes);
+	memcpy(run->name, text, bytes);
 	run->name[bytes] = '\0';
+	run->named = name != NULL && name != function;
 }
 
 void run_join(struct run *first, struct run *second)

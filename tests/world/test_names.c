@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* choir_call.name stands in every sentence about that call, whatever kind of call it is and whatever goes wrong. */
+#include "world/gate.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { COUNT = 100, DEADLINE_MS = 200, WARN_MS = 50 };
+
+static char logged[4096];
+
+static void keep_log(void *ctx, int level, const char *text)
+{
+	(void)ctx;
+	(void)level;
+	strncat(logged, text, sizeof logged - strlen(logged) - 1);
+}
+
+struct buffers {
+	int32_t in[2 * COUNT], out[2 * COUNT];
+	float values[2 * COUNT], sums[4 * COUNT];
+	size_t n_ind, n_val;
+};
+
+typedef choir_status (*call_fn)(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p);
+
+static choir_status allreduce(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
+{
+	return choir_allreduce(comm, choir_host(b->in), choir_host(b->out), COUNT, CHOIR_I32, CHOIR_OP_SUM, call, event_p);
+}
+
+static choir_status allgatherv(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
+{
+	static const size_t counts[] = { 60, 40 }, at[] = { 0, 60 };
+
+	return choir_allgatherv(comm, choir_host(b->in), counts[choir_comm_rank(comm)], choir_host(b->out), counts, at, CHOIR_I32, call, event_p);
+}
+
+static choir_status alltoallv(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
+{
+	static const size_t counts[] = { 50, 50 }, at[] = { 0, 50 };
+
+	return choir_alltoallv(comm, choir_host(b->in), counts, at, choir_host(b->out), counts, at, CHOIR_I32, call, event_p);
+}
+
+static choir_status list(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
+{
+	choir_tensor tensors[2] = { { choir_host(b->in), choir_host(b->out), COUNT, CHOIR_I32 },
+		                    { choir_host(b->values), choir_host(b->sums), COUNT, CHOIR_F32 } };
+
+	return choir_allreduce_multi(comm, tensors, 2, CHOIR_OP_SUM, call, event_p);
+}
+
+static choir_status recv(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
+{
+	return choir_recv(comm, choir_host(b->out), COUNT, CHOIR_I32, 1 - choir_comm_rank(comm), call, event_p);
+}
+
+static choir_status sendrecv(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
+{
+	int other = 1 - choir_comm_rank(comm);
+
+	return choir_sendrecv(comm, choir_host(b->in), COUNT, other, choir_host(b->out), COUNT, other, CHOIR_I32, call, event_p);
+}
+
+static choir_status sparse(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
+{
+	for (int i = 0; i < COUNT; i++)
+		b->in[i] = i;
+	b->n_ind = b->n_val = 2 * COUNT;
+	return choir_sparse_allreduce(comm, choir_host(b->in), COUNT, choir_host(b->values), COUNT, choir_host(b->out), &b->n_ind,
+	                              choir_host(b->sums), &b->n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL, call, event_p);
+}
+
+static const call_fn calls[] = { allreduce, allgatherv, alltoallv, list, recv, sendrecv, sparse };
+enum { N_CALLS = sizeof calls / sizeof *calls };
+
+static choir_call named(void)
+{
+	choir_call call = CHOIR_CALL_INIT;
+
+	call.name = "gradients";
+	return call;
+}
+
+/* Rank 1 makes no call: rank 0's ends by its deadline, warned of before. */
+static void late(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct buffers *b = calloc(1, sizeof *b);
+	choir_call call = named();
+
+	if (rank == 0)
+		SAYS((*(call_fn *)arg)(comm, b, &call, NULL), CHOIR_TIMEOUT, "#|'gradients' (|rank 0|waits for rank 1");
+	free(b);
+}
+
+static void test_late(void **state)
+{
+	(void)state;
+	for (int per_node = 0; per_node <= 1; per_node++)
+		for (int i = 0; i < N_CALLS; i++) {
+			choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+			call_fn fn = calls[i];
+
+			config.ranks_per_node = per_node;
+			config.deadline_ms = DEADLINE_MS;
+			config.warn_ms = WARN_MS;
+			logged[0] = '\0';
+			choir_set_log(keep_log, NULL);
+			world_run(2, &config, late, &fn);
+			choir_set_log(NULL, NULL);
+			if (strstr(logged, "'gradients' (") == NULL || strstr(strstr(logged, "'gradients' (") + 1, "'gradients' (") == NULL)
+				fail_msg("call %d: the warning or the failure does not name it: %s", i, logged);
+		}
+}
+
+/* The ranks' calls differ: the sentence has the name of the one that it is told to. */
+static void differ(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct buffers *b = calloc(1, sizeof *b);
+	choir_call call = named();
+
+	(void)arg;
+	if (rank == 0)
+		IS(allreduce(comm, b, &call, NULL), CHOIR_MISMATCH);
+	else
+		IS(choir_allreduce(comm, choir_host(b->in), choir_host(b->out), COUNT - 1, CHOIR_I32, CHOIR_OP_SUM, &call, NULL), CHOIR_MISMATCH);
+	CHECK(says(choir_last_error(), "'gradients' (|rank 0 calls|rank 1 calls|100 x i32|99 x i32"));
+	free(b);
+}
+
+static void test_mismatch(void **state)
+{
+	(void)state;
+	for (int per_node = 0; per_node <= 1; per_node++)
+		line_up_run(2, per_node, 20000, differ, NULL);
+}
+
+/* Wrong arguments, and an event's error. */
+static void refused(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct buffers *b = calloc(1, sizeof *b);
+	choir_call call = named();
+	choir_event *event;
+
+	(void)arg;
+	SAYS(choir_allreduce(comm, choir_host(NULL), choir_host(b->out), COUNT, CHOIR_I32, CHOIR_OP_SUM, &call, NULL), CHOIR_ARGUMENT, "'gradients'");
+	SAYS(choir_sparse_allreduce(comm, choir_host(b->in), COUNT, choir_host(b->values), COUNT + 1, choir_host(b->out), &b->n_ind,
+	                            choir_host(b->sums), &b->n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL, &call, NULL),
+	     CHOIR_ARGUMENT, "'gradients'");
+	SAYS(choir_recv(comm, choir_host(b->out), COUNT, CHOIR_I32, 7, &call, NULL), CHOIR_ARGUMENT, "'gradients'");
+	if (rank == 0 && OK(allreduce(comm, b, &call, &event))) {
+		IS(choir_event_wait(event, -1), CHOIR_TIMEOUT);
+		CHECK(says(choir_event_error(event), "allreduce #|'gradients' ("));
+		choir_event_release(event);
+	}
+	free(b);
+}
+
+static void test_refused(void **state)
+{
+	(void)state;
+	line_up_run(2, 0, DEADLINE_MS, refused, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_late), cmocka_unit_test(test_mismatch), cmocka_unit_test(test_refused) };
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	world_device_drop();
+	return failed;
+}
