@@ -4,7 +4,8 @@
 #include <choir/mpi.h>
 #include <stdio.h>
 
-/* With CHOIR_LOG=debug in the environment every call is a line on standard error; with CHOIR_LOG=warn late ranks are named there. */
+/* With CHOIR_LOG=debug in the environment every call is a line on standard error; with CHOIR_LOG=warn late ranks are
+ * named there. */
 int main(void)
 {
 	choir_device *device = NULL;
