@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec/in_order.h"
+
+#include "base/wait.h"
+#include "exec/lane.h"
+#include "exec/nt_plan.h"
+#include "exec/p2p.h"
+#include "exec/prepared.h"
+#include "exec/run_admit.h"
+#include "exec/steps.h"
+
+/* A step that fails here fails again, with its sentence, in the states of the run. */
+static void send_in_order(struct run *run)
+{
+	if (p2p_put(run, run->plan->steps))
+		run->state = RUN_ENDED;
+}
+
+static void recv_in_order(struct run *run)
+{
+	int rounds = wait_inline_rounds(WAIT_PIECE, run->comm->crowded);
+	bool done = false;
+
+	for (int i = 0; i < rounds; i++) {
+		if (p2p_take(run, run->plan->steps, &done) != CHOIR_SUCCESS || done)
+			break;
+		wait_spin();
+	}
+	if (done)
+		run->state = RUN_ENDED;
+}
+
+/* Are all ranks here, with buffers at the addresses of the table? */
+static bool node_is_met(struct run *run, const struct operand_table *table)
+{
+	bool met = table->plan == run->plan && run->peers != NULL && lane_reached(run, PLAN_ALL, 0);
+
+	for (int i = 0; i < run->comm->node_size && met; i++)
+		met = operand_knows_peer(run, i);
+	return met;
+}
+
+/* True if peers' buffers are where this plan finds them. */
+static bool meet_node(struct run *run, const struct operand_table *table)
+{
+	const struct plan *plan = run->plan;
+	int rounds = wait_inline_rounds(WAIT_STEP, run->comm->crowded);
+	bool moved = false;
+
+	for (int i = 0; i < rounds; i++) {
+		if (node_is_met(run, table))
+			return true;
+		if (run_meet(run, &moved) != CHOIR_SUCCESS || moved)
+			break;
+		wait_spin();
+	}
+	return run->state == RUN_MAP && run->plan == plan;
+}
+
+static bool enter_lane(struct run *run, const struct operand_table *table)
+{
+	bool moved = false;
+
+	run->state = RUN_ADMIT;
+	if (run_admit(run, &moved) != CHOIR_SUCCESS || !moved)
+		return false;
+	return run->state == RUN_MAP || meet_node(run, table);
+}
+
+/* Note [prefetched lane].  A flag is raised on a line that the peers read COMM_LANES calls ago: the store waits until their caches have let go of it.  While this call waits for them anyway,
+ * the line of the next lane is fetched. */
+static void prefetch_next_lane(const struct run *run)
+{
+	struct choir_comm *comm = run->comm;
+	const struct arena_lane *lane = comm_lane(comm, comm->place, (run->lane + 1) % COMM_LANES);
+
+	if (comm->over + COMM_LANES <= run->seq + 1) /* may still be looked at */
+		return;
+#if defined(__x86_64__)
+	__asm__ volatile("prefetchw %0" : : "m"(*lane));
+#else
+	__builtin_prefetch(lane, 1);
+#endif
+}
+
+/* True once the step is done; false if it has to be waited for longer. */
+static bool do_step(struct run *run, const struct operand_table *table, uint32_t id)
+{
+	const struct plan_step *step = &run->plan->steps[id];
+	bool done = false;
+	int rounds;
+
+	if (operand_table_do(table, run, id))
+		return true;
+	rounds = wait_inline_rounds(WAIT_STEP, run->comm->crowded);
+	for (int i = 0; i < rounds; i++) {
+		if (step->kind == PLAN_AWAIT && lane_reached(run, step->peer, step->tag))
+			return true;
+		if (steps_try(run, id, &done) != CHOIR_SUCCESS || done || run->disagrees)
+			break;
+		if (run->unsaid)
+			run_say(run);
+		wait_spin();
+	}
+	return done;
+}
+
+/* Do times teach how peers' data is to be written (exec/nt_plan.h)?  Of longer plans that write some. */
+static bool is_timed(const struct run *run)
+{
+	const struct plan *plan = run->plan;
+
+	for (uint32_t i = 0; i < plan->n_steps && run->bound.in.bytes >= NT_LEAST_BYTES; i++)
+		if (plan->steps[i].dst.buf == PLAN_SLOT || plan->steps[i].dst.buf == PLAN_PEER_RECV || plan->steps[i].n_more > 0)
+			return true;
+	return false;
+}
+
+/* Nothing was mapped. */
+static void end(struct run *run)
+{
+	run->state = RUN_UNMAP;
+	if (run_check_ended(run) != CHOIR_SUCCESS)
+		return;
+	run->state = RUN_ENDED;
+	run_leave(run);
+}
+
+static void collective_in_order(struct run *run)
+{
+	struct operand_table *table = &run->part->operands;
+	uint32_t n = run->plan->n_steps, i = 0;
+
+	if (!enter_lane(run, table))
+		return;
+	run->past = false;
+	run->stores_entry = -1;
+	if (is_timed(run))
+		nt_plan_begin(run);
+	operand_table_bind(table, run);
+	for (; i < n && do_step(run, table, i); i++)
+		if (run->plan->steps[i].kind == PLAN_PUBLISH)
+			prefetch_next_lane(run);
+	if (i < n) {
+		run->state = RUN_STEPS;
+		steps_resume(run, i);
+		return;
+	}
+	nt_plan_end(run);
+	end(run);
+}
+
+void run_in_order(struct run *run)
+{
+	if (!run->bound.pair)
+		collective_in_order(run);
+	else if (run->bound.pair_sends)
+		send_in_order(run);
+	else
+		recv_in_order(run);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* The first gear of inline execution: the steps of a short part, one after the other in the order of its plan, by the
+ * addresses of its operand table.  The states of a run and the board of its steps would cost more than the steps do. */
+#ifndef EXEC_IN_ORDER_H
+#define EXEC_IN_ORDER_H
+
+#include "exec/run.h"
+
+/* run_in_order: carries out a run that has its number and whose part says in_order, as far as it gets soon: to its end most
+ * likely, else to where run_advance goes on.  A step that fails here fails again there, with its sentence. */
+void run_in_order(struct run *run);
+
+#endif
