@@ -112,6 +112,8 @@ static bool same_list(const size_t *a, const size_t *b, int n)
 
 static bool same_lists(const struct call_key *a, const struct call_key *b, int n)
 {
+	if (a->lists[0] == NULL && b->lists[0] == NULL) /* nor the others */
+		return true;
 	for (int i = 0; i < KEY_LISTS; i++)
 		if (!same_list(a->lists[i], b->lists[i], n))
 			return false;
