@@ -276,27 +276,37 @@ static choir_status start_request(struct request *r, const choir_call *call, cho
 
 static const struct call_form alltoallv = { .name = "choir_alltoallv", .collective = COLLECTIVE_ALLTOALLV };
 
+static choir_status start_first(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p)
+{
+	struct request r;
+	choir_call call;
+	choir_status st;
+
+	TRY(call_check_comm(alltoallv.name, comm));
+	if (choir_dtype_bytes(key->dtype) == 0)
+		return error_set(CHOIR_ARGUMENT, "%s: no data type has number %d", alltoallv.name, (int)key->dtype);
+	TRY(call_read(alltoallv.name, given, false, &call));
+	key->options = call.options;
+	key->factor = call.factor;
+	st = read_request(comm, key, &r);
+	if (st == CHOIR_SUCCESS)
+		st = start_request(&r, &call, event_p);
+	end_request(&r);
+	return st;
+}
+
 choir_status choir_alltoallv(choir_comm *comm, choir_buffer send, const size_t *send_counts, const size_t *send_displacements,
                              choir_buffer recv, const size_t *recv_counts, const size_t *recv_displacements, choir_dtype dtype,
                              const choir_call *given, choir_event **event_p)
 {
 	struct call_key key = { .form = &alltoallv, .send = send, .recv = recv, .dtype = dtype,
 		                .lists = { send_counts, send_displacements, recv_counts, recv_displacements } };
-	struct request r;
-	choir_call call;
 	choir_status st;
 
 	if (start_again(comm, &key, given, event_p, &st))
 		return st;
-	TRY(call_check_comm(alltoallv.name, comm));
-	if (choir_dtype_bytes(dtype) == 0)
-		return error_set(CHOIR_ARGUMENT, "%s: no data type has number %d", alltoallv.name, (int)dtype);
-	TRY(call_read(alltoallv.name, given, false, &call));
-	key.options = call.options;
-	key.factor = call.factor;
-	st = read_request(comm, &key, &r);
-	if (st == CHOIR_SUCCESS)
-		st = start_request(&r, &call, event_p);
-	end_request(&r);
+	TRY(call_enter(alltoallv.name, comm));
+	st = start_first(comm, &key, given, event_p);
+	comm_leave(comm);
 	return call_named(st, given);
 }

@@ -19,13 +19,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-choir_status call_check_comm(const char *call, choir_comm *comm)
+static choir_status check_handle(const char *call, const choir_comm *comm)
 {
 	if (comm == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: null comm", call);
 	if (comm->generation != fork_generation())
 		return error_set(CHOIR_ARGUMENT, "%s: the comm belongs to the process before fork", call);
+	return CHOIR_SUCCESS;
+}
+
+choir_status call_check_comm(const char *call, choir_comm *comm)
+{
+	TRY(check_handle(call, comm));
 	return comm_failure(comm);
+}
+
+choir_status call_enter(const char *call, choir_comm *comm)
+{
+	TRY(check_handle(call, comm));
+	return comm_enter(comm) ? CHOIR_SUCCESS : error_set(CHOIR_ARGUMENT, "%s: the comm has been destroyed", call);
+}
+
+choir_status call_enter_all(const char *call, int n, choir_comm *const *comms)
+{
+	for (int i = 0; i < n; i++) {
+		choir_status st = call_enter(call, comms[i]);
+
+		if (st != CHOIR_SUCCESS) {
+			call_leave_all(i, comms);
+			return st;
+		}
+	}
+	return CHOIR_SUCCESS;
+}
+
+void call_leave_all(int n, choir_comm *const *comms)
+{
+	for (int i = 0; i < n; i++)
+		comm_leave(comms[i]);
 }
 
 choir_status call_check_comms(const char *call, int n, choir_comm *const *comms)
@@ -257,8 +288,11 @@ choir_status call_start_all(const char *call, struct run *const *runs, size_t n,
 
 choir_status call_finish(const char *call, struct choir_comm *comm, choir_event *event, bool pair, uint64_t seq)
 {
-	choir_status st = wait_for(call, comm, event, pair, seq);
+	bool inside = comm_enter(comm);
+	choir_status st = inside ? wait_for(call, comm, event, pair, seq) : choir_event_wait(event, -1);
 
+	if (inside)
+		comm_leave(comm);
 	choir_event_release(event);
 	return st;
 }

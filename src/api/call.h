@@ -11,6 +11,12 @@
 /* call_check_comm: not null, of this process, not failed. */
 choir_status call_check_comm(const char *call, choir_comm *comm);
 
+/* call_enter: comm_enter for a call that takes the comm; ARGUMENT for a null comm, one of another process, and one that has been destroyed.
+ * call_enter_all, call_leave_all: the same for n comms, all or none. */
+choir_status call_enter(const char *call, choir_comm *comm);
+choir_status call_enter_all(const char *call, int n, choir_comm *const *comms);
+void call_leave_all(int n, choir_comm *const *comms);
+
 /* call_check_comms: n local handles of one comm, outside callbacks and groups: where one thread calls for several ranks. */
 choir_status call_check_comms(const char *call, int n, choir_comm *const *comms);
 

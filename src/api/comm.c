@@ -107,14 +107,36 @@ choir_status choir_comm_abort(choir_comm *comm)
 		return error_set(CHOIR_ARGUMENT, "choir_comm_abort: null comm");
 	if (comm->generation != fork_generation())
 		return error_set(CHOIR_ARGUMENT, "choir_comm_abort: the comm belongs to the process before fork");
+	TRY(call_enter("choir_comm_abort", comm));
 	snprintf(text, sizeof text, "%s: aborted by rank %d", comm->name, comm->rank);
 	comm_fail(comm, CHOIR_ABORTED, text);
+	comm_leave(comm);
 	return progress_kick(); /* what is in flight ends on the background thread */
+}
+
+/* Until the deadline calls may end well, and messages leave.  Then every call ends with the comm's failure. */
+static choir_status end_calls(choir_comm *comm)
+{
+	bool healthy = choir_comm_status(comm) == CHOIR_SUCCESS;
+	choir_status st = CHOIR_SUCCESS;
+	char text[160];
+
+	if (progress_drain(comm, healthy ? comm->deadline_ms : FAILED_DRAIN_MS))
+		return CHOIR_SUCCESS;
+	if (choir_comm_status(comm) == CHOIR_SUCCESS) {
+		snprintf(text, sizeof text, "%s: rank %d: destroyed with calls unfinished after %lld ms", comm->name, comm->rank,
+		         (long long)comm->deadline_ms);
+		comm_fail(comm, CHOIR_TIMEOUT, text);
+		st = CHOIR_TIMEOUT;
+		progress_drain(comm, FAILED_DRAIN_MS);
+	}
+	progress_end_calls(comm);
+	return st == CHOIR_SUCCESS ? st : error_set(st, "%s", text);
 }
 
 choir_status choir_comm_destroy(choir_comm *comm)
 {
-	choir_status st = CHOIR_SUCCESS;
+	choir_status st;
 
 	if (comm == NULL)
 		return CHOIR_SUCCESS;
@@ -122,16 +144,8 @@ choir_status choir_comm_destroy(choir_comm *comm)
 		return error_set(CHOIR_WOULD_DEADLOCK, "choir_comm_destroy inside a callback of the library's");
 	if (comm->generation != fork_generation())
 		return error_set(CHOIR_ARGUMENT, "choir_comm_destroy: the comm belongs to the process before fork");
-	if (!progress_drain(comm, choir_comm_status(comm) == CHOIR_SUCCESS ? comm->deadline_ms : FAILED_DRAIN_MS) &&
-	    choir_comm_status(comm) == CHOIR_SUCCESS) {
-		char text[160];
-
-		snprintf(text, sizeof text, "%s: rank %d: destroyed with calls unfinished after %lld ms", comm->name, comm->rank,
-		         (long long)comm->deadline_ms);
-		comm_fail(comm, CHOIR_TIMEOUT, text);
-		progress_drain(comm, FAILED_DRAIN_MS);
-		st = error_set(CHOIR_TIMEOUT, "%s", text);
-	}
+	engine_refuse(comm);
+	st = end_calls(comm);
 	if (choir_comm_status(comm) == CHOIR_SUCCESS)
 		share_settle(SETTLE_MS);
 	progress_remove(comm);

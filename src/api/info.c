@@ -50,7 +50,7 @@ static json_t *environment_list(void)
 	return list;
 }
 
-choir_status choir_comm_json(const choir_comm *comm, char **text_p)
+static choir_status print(const choir_comm *comm, char **text_p)
 {
 	json_t *root, *nodes;
 	char *text;
@@ -72,6 +72,16 @@ choir_status choir_comm_json(const choir_comm *comm, char **text_p)
 		return error_set(CHOIR_NO_MEMORY, "choir_comm_json: no memory for the text");
 	*text_p = text;
 	return CHOIR_SUCCESS;
+}
+
+choir_status choir_comm_json(const choir_comm *comm, char **text_p)
+{
+	choir_status st;
+
+	TRY(call_enter("choir_comm_json", (choir_comm *)comm));
+	st = print(comm, text_p);
+	comm_leave((choir_comm *)comm);
+	return st;
 }
 
 static bool takes_op(enum collective collective)

@@ -62,7 +62,7 @@ choir_status choir_event_to_cl(choir_event *event, cl_event *out_p)
 
 	if (event == NULL || out_p == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_event_to_cl: null argument");
-	if (event->comm->device == NULL)
+	if (atomic_load(&event->comm->engine.closed))
 		return error_set(CHOIR_ARGUMENT, "choir_event_to_cl: the event's comm has been destroyed");
 	st = build_bridge(choir_device_context(event->comm->device), 1, &event, &made);
 	if (st != CHOIR_SUCCESS)

@@ -5,6 +5,7 @@
 
 #include "api/start.h"
 #include "api/tensor_list.h"
+#include "exec/progress.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -70,19 +71,30 @@ static choir_status start(choir_request *request, const choir_call *given, choir
 	return start_prepared(request->comm, request->prepared, &call, event_p, request->hold);
 }
 
+static choir_status start_once(choir_request *request, const choir_call *given, choir_event **event_p)
+{
+	choir_status st;
+
+	TRY(comm_failure_inside(request->comm));
+	if (atomic_flag_test_and_set_explicit(&request->starting, memory_order_acquire))
+		return error_set(CHOIR_ARGUMENT, "choir_start: this %s is being started already", function_of(request));
+	st = start(request, given, event_p);
+	atomic_flag_clear_explicit(&request->starting, memory_order_release);
+	return st;
+}
+
 choir_status choir_start(choir_request *request, const choir_call *given, choir_event **event_p)
 {
 	choir_status st;
 
 	if (request == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_start: null request");
-	if (request->comm->device == NULL)
+	if (request->comm->generation != progress_generation())
+		return error_set(CHOIR_ARGUMENT, "choir_start: the comm of this %s belongs to the process before fork", function_of(request));
+	if (!comm_enter(request->comm))
 		return error_set(CHOIR_ARGUMENT, "choir_start: the comm of this %s has been destroyed", function_of(request));
-	TRY(call_check_comm(function_of(request), request->comm));
-	if (atomic_flag_test_and_set_explicit(&request->starting, memory_order_acquire))
-		return error_set(CHOIR_ARGUMENT, "choir_start: this %s is being started already", function_of(request));
-	st = start(request, given, event_p);
-	atomic_flag_clear_explicit(&request->starting, memory_order_release);
+	st = start_once(request, given, event_p);
+	comm_leave(request->comm);
 	return st;
 }
 
@@ -126,7 +138,7 @@ static choir_status fill(choir_request *request, const struct call_key *key, con
 	return keep_buffers(request);
 }
 
-choir_status request_create(choir_comm *comm, struct call_key *key, const choir_call *given, choir_request **request_p)
+static choir_status create(choir_comm *comm, struct call_key *key, const choir_call *given, choir_request **request_p)
 {
 	const char *name = key->form->name;
 	choir_request *request;
@@ -153,4 +165,14 @@ choir_status request_create(choir_comm *comm, struct call_key *key, const choir_
 	}
 	*request_p = request;
 	return CHOIR_SUCCESS;
+}
+
+choir_status request_create(choir_comm *comm, struct call_key *key, const choir_call *given, choir_request **request_p)
+{
+	choir_status st;
+
+	TRY(call_enter(key->form->name, comm));
+	st = create(comm, key, given, request_p);
+	comm_leave(comm);
+	return st;
 }

@@ -118,8 +118,12 @@ choir_status choir_sparse_allreduce(choir_comm *comm, choir_buffer send_ind, siz
 	struct sparse_call sparse = { .send_ind = send_ind, .send_val = send_val, .recv_ind = recv_ind, .recv_val = recv_val,
 		                      .send_ind_count = send_ind_count, .send_val_count = send_val_count, .recv_ind_count = recv_ind_count,
 		                      .recv_val_count = recv_val_count, .ind_dtype = ind_dtype, .val_dtype = val_dtype, .op = op };
+	choir_status st;
 
-	return call_named(start(comm, &sparse, attr, call, event_p), call);
+	TRY(call_enter(function, comm));
+	st = start(comm, &sparse, attr, call, event_p);
+	comm_leave(comm);
+	return call_named(st, call);
 }
 
 choir_status choir_sparse_fetch(choir_event *event, choir_buffer recv_ind, size_t *recv_ind_count, choir_buffer recv_val,

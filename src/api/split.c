@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char call[] = "choir_comm_split";
+
 struct claim {
 	int32_t color, key, driver;
 };
@@ -153,7 +155,7 @@ static choir_status split_color(struct split *split, int color, int my_driver, s
 	choir_comm *parent = split->comms[0];
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 	choir_bootstrap bootstrap = { sizeof bootstrap, 0, 0, exchange, split };
-	struct join join = { .call = "choir_comm_split", .bootstrap = &bootstrap, .config = &config };
+	struct join join = { .call = call, .bootstrap = &bootstrap, .config = &config };
 
 	order_members(split, parent->n, color);
 	find_parties(split, parent->n, color, my_driver);
@@ -199,24 +201,15 @@ static choir_status split_colors(struct split *split, struct locals *locals, cho
 	}
 }
 
-static choir_status check_comms(int n_local, choir_comm *const *comms, const int *colors, const int *keys, choir_comm **comms_out)
-{
-	static const char call[] = "choir_comm_split";
-
-	if (n_local < 1 || comms == NULL || colors == NULL || keys == NULL || comms_out == NULL)
-		return error_set(CHOIR_ARGUMENT, "%s: null argument, or n_local %d", call, n_local);
-	return call_check_comms(call, n_local, comms);
-}
-
-choir_status choir_comm_split_local(int n_local, choir_comm *const *comms, const int *colors, const int *keys, choir_comm **comms_out)
+static choir_status split_comms(int n_local, choir_comm *const *comms, const int *colors, const int *keys, choir_comm **comms_out)
 {
 	struct split split = { .n_local = n_local, .comms = comms };
 	struct locals locals = { 0 };
-	size_t n, mine = n_local > 0 ? (size_t)n_local : 1;
+	size_t n, mine = (size_t)n_local;
 	choir_comm **out;
 	choir_status st;
 
-	TRY(check_comms(n_local, comms, colors, keys, comms_out));
+	TRY(call_check_comms(call, n_local, comms));
 	n = (size_t)comms[0]->n;
 	out = calloc(mine, sizeof *out);
 	split.claims = calloc(n, sizeof *split.claims);
@@ -243,6 +236,18 @@ choir_status choir_comm_split_local(int n_local, choir_comm *const *comms, const
 	free(locals.endpoints);
 	free(locals.index);
 	free(locals.made);
+	return st;
+}
+
+choir_status choir_comm_split_local(int n_local, choir_comm *const *comms, const int *colors, const int *keys, choir_comm **comms_out)
+{
+	choir_status st;
+
+	if (n_local < 1 || comms == NULL || colors == NULL || keys == NULL || comms_out == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: null argument, or n_local %d", call, n_local);
+	TRY(call_enter_all(call, n_local, comms));
+	st = split_comms(n_local, comms, colors, keys, comms_out);
+	call_leave_all(n_local, comms);
 	return st;
 }
 

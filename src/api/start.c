@@ -4,6 +4,7 @@
 #include "api/tensor_list.h"
 #include "exec/engine.h"
 #include "exec/inline.h"
+#include "exec/progress.h"
 
 #include <stdlib.h>
 
@@ -139,16 +140,17 @@ bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given
 
 	key->options = NULL;
 	key->factor = 1;
-	if (comm == NULL || event_p != NULL || !has_no_deps(given) || group_is_open() || in_callback())
+	if (comm == NULL || comm->generation != progress_generation() || event_p != NULL || !has_no_deps(given) || group_is_open() || in_callback())
 		return false;
 	if (given != NULL) {
 		key->options = given->options;
 		key->factor = given->factor;
 	}
-	if (call_check_comm(key->form->name, comm) != CHOIR_SUCCESS || !inline_enter(comm))
+	if (!inline_enter(comm)) /* with the right to drive nobody destroys the comm */
 		return false;
+	comm_look(comm);
 	prepared = prepared_find(comm, key);
-	if (prepared == NULL || !prepared->is_inline) {
+	if (prepared == NULL || !prepared->is_inline || atomic_load_explicit(&comm->failed, memory_order_relaxed) != CHOIR_SUCCESS) {
 		inline_leave(comm);
 		return false;
 	}
@@ -230,5 +232,8 @@ choir_status start_call(choir_comm *comm, struct call_key *key, const choir_call
 
 	if (start_again(comm, key, given, event_p, &st))
 		return st;
-	return call_named(call_anew(comm, key, given, event_p), given);
+	TRY(call_enter(key->form->name, comm));
+	st = call_anew(comm, key, given, event_p);
+	comm_leave(comm);
+	return call_named(st, given);
 }

@@ -29,10 +29,22 @@ struct allotment {
 
 static choir_status check_comms(const char *call, int n_local, choir_comm *const *comms)
 {
-	if (n_local < 1 || comms == NULL)
-		return error_set(CHOIR_ARGUMENT, "%s: no comms, or n_local %d", call, n_local);
 	TRY(call_check_comms(call, n_local, comms));
 	return n_local == 1 ? call_may_block(call, comms[0], false) : CHOIR_SUCCESS;
+}
+
+/* SUCCESS: until call_leave_all nobody destroys them. */
+static choir_status enter_comms(const char *call, int n_local, choir_comm *const *comms)
+{
+	choir_status st;
+
+	if (n_local < 1 || comms == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: no comms, or n_local %d", call, n_local);
+	TRY(call_enter_all(call, n_local, comms));
+	st = check_comms(call, n_local, comms);
+	if (st != CHOIR_SUCCESS)
+		call_leave_all(n_local, comms);
+	return st;
 }
 
 static choir_status gather(struct allotment *a)
@@ -229,12 +241,16 @@ static choir_status check_bytes(const char *call, size_t bytes)
 choir_status choir_mem_alloc_local(int n_local, choir_comm *const *comms, size_t bytes, void **ptrs, cl_mem *mems)
 {
 	struct allotment a = { .call = "choir_mem_alloc", .n_local = n_local, .comms = comms, .bytes = bytes };
+	choir_status st;
 
-	TRY(check_comms(a.call, n_local, comms));
-	TRY(check_bytes(a.call, bytes));
-	if (ptrs == NULL)
-		return error_set(CHOIR_ARGUMENT, "%s: null pointer for the result", a.call);
-	return obtain(&a, ptrs, mems);
+	TRY(enter_comms(a.call, n_local, comms));
+	st = check_bytes(a.call, bytes);
+	if (st == CHOIR_SUCCESS && ptrs == NULL)
+		st = error_set(CHOIR_ARGUMENT, "%s: null pointer for the result", a.call);
+	if (st == CHOIR_SUCCESS)
+		st = obtain(&a, ptrs, mems);
+	call_leave_all(n_local, comms);
+	return st;
 }
 
 choir_status choir_mem_alloc(choir_comm *comm, size_t bytes, void **ptr_p, cl_mem *mem_p)
@@ -242,19 +258,30 @@ choir_status choir_mem_alloc(choir_comm *comm, size_t bytes, void **ptr_p, cl_me
 	return choir_mem_alloc_local(1, &comm, bytes, ptr_p, mem_p);
 }
 
+static choir_status check_unregistered(const struct allotment *a)
+{
+	TRY(check_bytes(a->call, a->bytes));
+	for (int i = 0; i < a->n_local; i++)
+		if (a->registered == NULL || a->registered[i] == NULL)
+			return error_set(CHOIR_ARGUMENT, "%s: rank %d: null pointer", a->call, a->comms[i]->rank);
+	for (int i = 0; i < a->n_local; i++)
+		if (symmetric_of(a->comms[i], a->registered[i]) != NULL)
+			return error_set(CHOIR_ARGUMENT, "%s: rank %d: %p is registered or allocated already", a->call, a->comms[i]->rank,
+			                 a->registered[i]);
+	return CHOIR_SUCCESS;
+}
+
 choir_status choir_mem_register_local(int n_local, choir_comm *const *comms, void *const *ptrs, size_t bytes)
 {
 	struct allotment a = { .call = "choir_mem_register", .n_local = n_local, .comms = comms, .bytes = bytes, .registered = ptrs };
+	choir_status st;
 
-	TRY(check_comms(a.call, n_local, comms));
-	TRY(check_bytes(a.call, bytes));
-	for (int i = 0; i < n_local; i++)
-		if (ptrs == NULL || ptrs[i] == NULL)
-			return error_set(CHOIR_ARGUMENT, "%s: rank %d: null pointer", a.call, comms[i]->rank);
-	for (int i = 0; i < n_local; i++)
-		if (symmetric_of(comms[i], ptrs[i]) != NULL)
-			return error_set(CHOIR_ARGUMENT, "%s: rank %d: %p is registered or allocated already", a.call, comms[i]->rank, ptrs[i]);
-	return obtain(&a, NULL, NULL);
+	TRY(enter_comms(a.call, n_local, comms));
+	st = check_unregistered(&a);
+	if (st == CHOIR_SUCCESS)
+		st = obtain(&a, NULL, NULL);
+	call_leave_all(n_local, comms);
+	return st;
 }
 
 choir_status choir_mem_register(choir_comm *comm, void *ptr, size_t bytes)
@@ -273,9 +300,8 @@ static choir_status meet_all(int n_local, choir_comm *const *comms)
 	return st == CHOIR_SUCCESS ? ended : st;
 }
 
-static choir_status give_back(const char *call, int n_local, choir_comm *const *comms, void *const *ptrs, bool registered)
+static choir_status meet_and_remove(const char *call, int n_local, choir_comm *const *comms, void *const *ptrs, bool registered)
 {
-	TRY(check_comms(call, n_local, comms));
 	if (ptrs == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: null pointers", call);
 	for (int i = 0; i < n_local; i++) {
@@ -289,6 +315,16 @@ static choir_status give_back(const char *call, int n_local, choir_comm *const *
 	for (int i = 0; i < n_local; i++)
 		symmetric_remove(comms[i], ptrs[i]);
 	return CHOIR_SUCCESS;
+}
+
+static choir_status give_back(const char *call, int n_local, choir_comm *const *comms, void *const *ptrs, bool registered)
+{
+	choir_status st;
+
+	TRY(enter_comms(call, n_local, comms));
+	st = meet_and_remove(call, n_local, comms, ptrs, registered);
+	call_leave_all(n_local, comms);
+	return st;
 }
 
 choir_status choir_mem_free_local(int n_local, choir_comm *const *comms, void *const *ptrs)

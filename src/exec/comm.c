@@ -27,7 +27,22 @@ void comm_release(struct choir_comm *comm)
 	comm_close(comm);
 	engine_fini(comm);
 	layout_free(&comm->layout);
+	choir_device_destroy(comm->device); /* runs that a group held back gave their memory back to it */
 	free(comm);
+}
+
+bool comm_enter(struct choir_comm *comm)
+{
+	atomic_fetch_add(&comm->users, 1);
+	if (!atomic_load(&comm->engine.closed))
+		return true;
+	comm_leave(comm);
+	return false;
+}
+
+void comm_leave(struct choir_comm *comm)
+{
+	atomic_fetch_sub(&comm->users, 1);
 }
 
 static void free_pool(struct choir_comm *comm)
@@ -35,7 +50,6 @@ static void free_pool(struct choir_comm *comm)
 	struct run *run, *next;
 
 	pthread_mutex_lock(&comm->engine.submit);
-	comm->engine.closed = true;
 	run = comm->engine.pool;
 	comm->engine.pool = NULL;
 	pthread_mutex_unlock(&comm->engine.submit);
@@ -82,9 +96,13 @@ static void leave_family(struct choir_comm *comm)
 
 void comm_close(struct choir_comm *comm)
 {
-	if (comm->device == NULL) /* closed before */
+	if (comm->device == NULL || atomic_load(&comm->engine.closed)) /* never made, or closed before */
 		return;
-	while (!engine_enter(&comm->engine)) /* whoever was in the engine is on his way out, and nobody comes in */
+	while (!engine_enter(&comm->engine))
+		wait_yield();
+	comm->engine.closing = true;
+	atomic_store(&comm->engine.closed, true);
+	while (atomic_load(&comm->users) > 0) /* they came in before that, and wait for nothing: all calls are over */
 		wait_yield();
 	free_pool(comm);
 	free_inline_runs(comm);
@@ -116,8 +134,6 @@ void comm_close(struct choir_comm *comm)
 	comm->endpoint_of = NULL;
 	free(comm->done_seen);
 	comm->done_seen = NULL;
-	choir_device_destroy(comm->device);
-	comm->device = NULL;
 }
 
 void comm_ring_node(struct choir_comm *comm)
@@ -146,12 +162,26 @@ void comm_look(struct choir_comm *comm)
 		comm_fail_from_peer(comm, st, text);
 }
 
-choir_status comm_failure(struct choir_comm *comm)
+static choir_status failure(const struct choir_comm *comm)
 {
-	comm_look(comm);
 	choir_status st = (choir_status)atomic_load_explicit(&comm->failed, memory_order_acquire);
 
 	return st == CHOIR_SUCCESS ? st : error_set(st, "%s", comm->fail_text);
+}
+
+choir_status comm_failure(struct choir_comm *comm)
+{
+	if (comm_enter(comm)) {
+		comm_look(comm);
+		comm_leave(comm);
+	}
+	return failure(comm);
+}
+
+choir_status comm_failure_inside(struct choir_comm *comm)
+{
+	comm_look(comm);
+	return failure(comm);
 }
 
 /* True for the first one, whose text it is. */

@@ -86,11 +86,13 @@ struct engine {
 	struct prepared *prepared[PREPARED_KEPT]; /* driver only; the last calls, see prepared.h */
 	_Atomic bool device_busy;    /* commands of the device were under way when nothing moved; see device_wait.c */
 	struct nt_entries nt;        /* driver only */
-	bool closed;                 /* under submit: nothing more is accepted */
+	_Atomic bool closing;        /* no call is accepted any more; written under submit */
+	_Atomic bool closed;         /* nobody drives any more */
 };
 
 struct choir_comm {
 	_Atomic int refs;
+	_Atomic int users;           /* threads between comm_enter and comm_leave */
 	int rank, n;
 	char name[48];
 	uint64_t context;            /* in every message's header */
@@ -172,7 +174,13 @@ static inline bool comm_by_kernels(const struct choir_comm *comm)
 struct choir_comm *comm_retain(struct choir_comm *comm);
 void comm_release(struct choir_comm *comm);
 
-/* comm_close: gives back what others may not outlive (transport, arena, bells).  After it only the shell is left for events to point to. */
+/* comm_enter: until comm_leave nothing that the comm has is freed by a destroying thread.  False: it has been destroyed, and only its shell is left, which a
+ * reference keeps.  Nested calls are fine.  Nobody waits in between but for calls on the comm, all of which choir_comm_destroy ends. */
+bool comm_enter(struct choir_comm *comm);
+void comm_leave(struct choir_comm *comm);
+
+/* comm_close: gives back what others may not outlive (transport, arena, bells), once no thread uses it.  No run is left.  After it only the shell is left
+ * for events to point to, and its device. */
 void comm_close(struct choir_comm *comm);
 
 /* comm_fail: makes the comm's failure sticky (the first one wins), and tells every rank unless it came from one.  Any thread. */
@@ -184,6 +192,9 @@ void comm_look(struct choir_comm *comm);
 
 /* comm_failure: SUCCESS, or the sticky failure with its sentence as last error. */
 choir_status comm_failure(struct choir_comm *comm);
+
+/* comm_failure_inside: the same between comm_enter and comm_leave. */
+choir_status comm_failure_inside(struct choir_comm *comm);
 
 /* comm_ring_node: wakes the other processes of the node, and this one. */
 void comm_ring_node(struct choir_comm *comm);

@@ -10,6 +10,7 @@
 #include "exec/engine.h"
 
 #include "base/log.h"
+#include "base/wait.h"
 #include "exec/call_log.h"
 #include "exec/device_wait.h"
 #include "base/wait.h"
@@ -79,7 +80,7 @@ bool engine_number(struct run *const *runs, int n)
 	bool alone;
 
 	pthread_mutex_lock(&engine->submit);
-	alone = engine->incoming == NULL && !engine->closed && atomic_load_explicit(&comm->failed, memory_order_relaxed) == CHOIR_SUCCESS;
+	alone = engine->incoming == NULL && !engine->closing && atomic_load_explicit(&comm->failed, memory_order_relaxed) == CHOIR_SUCCESS;
 	alone &= engine->next_seq + (uint64_t)n <= ARENA_LAST_SEQ;
 	for (int i = 0; i < n && alone; i++)
 		number(runs[i]);
@@ -94,14 +95,15 @@ choir_status engine_submit(struct run *run)
 
 	pthread_mutex_lock(&engine->submit);
 	spent = !run->bound.pair && engine->next_seq >= ARENA_LAST_SEQ;
-	if (engine->closed || spent || atomic_load(&run->comm->failed) != CHOIR_SUCCESS) {
+	if (engine->closing || spent || atomic_load(&run->comm->failed) != CHOIR_SUCCESS) {
 		choir_status st;
 
 		pthread_mutex_unlock(&engine->submit);
 		st = comm_failure(run->comm);
 		if (st == CHOIR_SUCCESS)
 			st = spent ? error_set(CHOIR_UNSUPPORTED, "%s: it has made 2^40 calls, as many as a comm can make", run->comm->name)
-				   : error_set(CHOIR_ABORTED, "%s: the comm has been destroyed", run->comm->name);
+				   : error_set(CHOIR_ABORTED, "%s: rank %d: %s: the comm has been destroyed", run->comm->name, run->comm->rank,
+				               run->name);
 		event_complete(run->event, st, error_text());
 		run_discard(run);
 		return st;
@@ -166,6 +168,18 @@ static void remove_active(struct engine *engine, struct run *run)
 	else
 		engine->active_end = run->link;
 	run->next = NULL;
+}
+
+void engine_refuse(struct choir_comm *comm)
+{
+	struct engine *engine = &comm->engine;
+
+	pthread_mutex_lock(&engine->submit);
+	engine->closing = true;
+	pthread_mutex_unlock(&engine->submit);
+	while (!engine_enter(engine)) /* a call that is carried out on the spot ends, or becomes a run */
+		wait_yield();
+	engine_leave(engine);
 }
 
 /* Moves what was submitted behind what is active, oldest first. */

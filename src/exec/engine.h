@@ -18,6 +18,9 @@ void engine_take(struct engine *engine, struct run *run);
 /* engine_look_at_queued: advances the runs that have others of their kind before them.  For the slow look; the driver only. */
 void engine_look_at_queued(struct choir_comm *comm);
 
+/* engine_refuse: from now on no call is accepted, nor carried out on the spot: what is under way is runs. */
+void engine_refuse(struct choir_comm *comm);
+
 /* engine_number: gives n runs of a comm their numbers only, in this order, unless others wait to be taken in or none are accepted any more.  engine_messages: looks for
  * messages; true if anything moved.  The driver only. */
 bool engine_number(struct run *const *runs, int n);

@@ -27,7 +27,7 @@ bool inline_enter(struct choir_comm *comm)
 
 	if (atomic_load_explicit(&engine->unfinished, memory_order_relaxed) != 0 || !engine_enter(engine))
 		return false;
-	if (!engine->closed && engine->active == NULL && !atomic_load_explicit(&engine->has_incoming, memory_order_relaxed))
+	if (!engine->closing && engine->active == NULL && !atomic_load_explicit(&engine->has_incoming, memory_order_relaxed))
 		return true;
 	engine_leave(engine);
 	return false;
@@ -223,7 +223,7 @@ static choir_status by_states(struct run *const *runs, size_t n, choir_event **e
 {
 	struct choir_comm *comm = runs[0]->comm;
 	int rounds = wait_inline_rounds(WAIT_STATES, comm->crowded);
-	bool pair = runs[0]->bound.pair; /* once the right is given back the runs are another thread's */
+	bool pair = runs[0]->bound.pair, sends; /* once the right is given back the runs are another thread's */
 	const struct run *failed = NULL;
 	size_t left = n;
 
@@ -241,8 +241,9 @@ static choir_status by_states(struct run *const *runs, size_t n, choir_event **e
 		go_on(runs, n, event_p);
 		return CHOIR_SUCCESS;
 	}
-	finish(runs, n);
-	if (pair && pump_busy(comm->pump))
+	sends = pair && pump_busy(comm->pump);
+	finish(runs, n); /* from here on another thread may destroy the comm */
+	if (sends)
 		(void)progress_kick(); /* the rest of what was sent */
 	return CHOIR_SUCCESS;
 }

@@ -81,7 +81,7 @@ static void check_all(void)
 			engine_check(comm);
 }
 
-/* Is there anything to drive: runs, or messages that are still leaving? */
+/* Is there anything to drive: runs, or messages that are still leaving, of any comm that shares the pump? */
 static bool has_work(struct choir_comm *comm)
 {
 	return !engine_idle(comm) || (comm->pump != NULL && pump_busy(comm->pump));
@@ -184,16 +184,27 @@ static void idle_in(struct wait *idle, const struct choir_comm *comm, choir_even
 	idle_round(idle, comm, event, &why);
 }
 
+/* Note [waiting while a comm is destroyed].  A waiting thread uses what the comm shares with others until the comm is being destroyed.  From then on the
+ * destroying thread drives, and completes every event of a call that was submitted. */
+static bool still_inside(struct choir_comm *comm, bool inside)
+{
+	if (!inside || !atomic_load_explicit(&comm->engine.closing, memory_order_relaxed))
+		return inside;
+	comm_leave(comm);
+	return false;
+}
+
 bool progress_wait(choir_event *event, int64_t timeout_ms)
 {
 	struct choir_comm *comm = event->comm;
 	struct wait idle = { 0 };
 	int64_t end = wait_end_ns(timeout_ms);
-	bool polled = comm->pump != NULL && pump_polled(comm->pump), moved;
+	bool inside = comm_enter(comm), polled = inside && comm->pump != NULL && pump_polled(comm->pump), moved;
 
 	atomic_fetch_add(&world.drivers, 1);
 	for (unsigned round = 0; !event_is_complete(event); round++) {
-		moved = engine_drive(comm, round % OTHERS_EVERY == OTHERS_EVERY - 1);
+		inside = still_inside(comm, inside);
+		moved = inside ? engine_drive(comm, round % OTHERS_EVERY == OTHERS_EVERY - 1) : drive_others(comm);
 		if (event_is_complete(event))
 			break;
 		if (round % LOOK_EVERY == LOOK_EVERY - 1 || wait_is_long(&idle) || end != INT64_MAX) {
@@ -206,19 +217,34 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 		if (moved)
 			idle.rounds = 0;
 		else
-			idle_in(&idle, comm, event, polled || timeout_ms >= 0);
+			idle_in(&idle, comm, event, polled || timeout_ms >= 0 || !inside);
 	}
+	if (inside)
+		comm_leave(comm);
 	leave();
 	return event_is_complete(event);
 }
 
-bool progress_drain(struct choir_comm *comm, int64_t timeout_ms)
+/* Is a call under way, or a thread in one? */
+static bool in_calls(struct choir_comm *comm)
+{
+	return !engine_idle(comm) || atomic_load(&comm->users) > 0;
+}
+
+static bool in_calls_or_sending(struct choir_comm *comm)
+{
+	return in_calls(comm) || pump_sends(comm->pump, comm->context, comm->rank);
+}
+
+/* False if the time passed first. */
+static bool drive_while(bool (*busy)(struct choir_comm *), struct choir_comm *comm, int64_t timeout_ms)
 {
 	struct wait idle = { 0 };
 	int64_t end = wait_end_ns(timeout_ms);
+	bool left;
 
 	atomic_fetch_add(&world.drivers, 1);
-	while (has_work(comm)) {
+	while ((left = busy(comm))) {
 		bool moved = engine_drive(comm, true);
 		int64_t now = wait_now_ns();
 
@@ -231,7 +257,17 @@ bool progress_drain(struct choir_comm *comm, int64_t timeout_ms)
 			idle_in(&idle, comm, NULL, true);
 	}
 	leave();
-	return !has_work(comm);
+	return !left;
+}
+
+bool progress_drain(struct choir_comm *comm, int64_t timeout_ms)
+{
+	return drive_while(in_calls_or_sending, comm, timeout_ms);
+}
+
+void progress_end_calls(struct choir_comm *comm)
+{
+	(void)drive_while(in_calls, comm, -1);
 }
 
 /* Waits on `work` while there is nothing to do here.  False: this life is over. */

@@ -372,6 +372,18 @@ bool pump_busy(struct pump *pump)
 	return atomic_load_explicit(&pump->sends.n, memory_order_acquire) > 0;
 }
 
+bool pump_sends(struct pump *pump, uint64_t comm, int rank)
+{
+	bool any;
+
+	if (!pump_busy(pump))
+		return false;
+	take_turn(pump);
+	any = sends_any(&pump->sends, comm, rank);
+	give_turn(pump);
+	return any;
+}
+
 bool pump_polled(const struct pump *pump)
 {
 	return pump->transport->ops->polled != 0;

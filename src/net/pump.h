@@ -65,6 +65,7 @@ void pump_give(struct pump_message *message);
 
 void pump_abort(struct pump *pump);        /* no more sends; the transport is aborted */
 bool pump_busy(struct pump *pump);         /* sends not yet done */
+bool pump_sends(struct pump *pump, uint64_t comm, int rank); /* are any of them of that rank? */
 bool pump_polled(const struct pump *pump); /* arrivals are seen only by driving */
 uint64_t pump_message_bytes(const struct pump *pump, uint64_t usual); /* of large transfers' messages: the transport's wish, else usual */
 const char *pump_name(const struct pump *pump);

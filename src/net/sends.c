@@ -90,6 +90,15 @@ void sends_sweep(struct sends *sends, struct blocks *blocks)
 	sends->end = &sends->oldest;
 }
 
+bool sends_any(const struct sends *sends, uint64_t comm, int src)
+{
+	const struct send *send = sends->oldest;
+
+	while (send != NULL && (send->comm != comm || send->src != src))
+		send = send->next;
+	return send != NULL;
+}
+
 void sends_uncount(struct sends *sends, uint64_t comm, int src)
 {
 	for (struct send *send = sends->oldest; send != NULL; send = send->next)

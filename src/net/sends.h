@@ -35,6 +35,9 @@ choir_status sends_test(struct sends *sends, choir_transport *transport, struct 
 /* sends_sweep: the transport failed: data that it may still read is quarantined, all is forgotten. */
 void sends_sweep(struct sends *sends, struct blocks *blocks);
 
+/* sends_any: is any of that rank there? */
+bool sends_any(const struct sends *sends, uint64_t comm, int src);
+
 /* sends_uncount: the in_flight of this rank's sends is not touched any more. */
 void sends_uncount(struct sends *sends, uint64_t comm, int src);
 

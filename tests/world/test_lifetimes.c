@@ -1,22 +1,50 @@
 /* SPDX-License-Identifier: MIT */
 /* Lifetimes: threads that end, and comms that are destroyed, while others use what they leave. */
+#include "exec/comm.h"
 #include "world/gate.h"
 
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
-#include <pthread.h>
 
 enum { COUNT = 16 };
+
+static struct timespec in_ms(int64_t ms)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_sec += ms / 1000;
+	t.tv_nsec += ms % 1000 * 1000000;
+	t.tv_sec += t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
+	return t;
+}
+
+/* A thread that does not end within 20 s is a failure, and the end of the program: it uses what the test would free. */
+static void join(pthread_t thread, const char *what)
+{
+	struct timespec end = in_ms(20000);
+
+	if (pthread_timedjoin_np(thread, NULL, &end) == 0)
+		return;
+	fprintf(stderr, "%s has not returned after 20 s\n", what);
+	_exit(1);
+}
 
 /* --- threads --- */
 
 struct caller {
 	pthread_t thread;
 	choir_comm *comm;
+	int times;
 	choir_status status;
 	char text[256];
 };
@@ -57,9 +85,162 @@ static void test_new_threads(void **state)
 	world_end(&world);
 }
 
+/* --- destroy with calls in flight --- */
+
+static void *call_often(void *arg)
+{
+	struct caller *caller = arg;
+	float in[COUNT] = { 1 }, out[COUNT];
+
+	for (int i = 0; i < caller->times; i++)
+		caller->status = choir_allreduce(caller->comm, choir_host(in), choir_host(out), COUNT, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL);
+	snprintf(caller->text, sizeof caller->text, "%s", choir_last_error());
+	return NULL;
+}
+
+/* Rank 0 makes one call more than rank 1, and its comm is destroyed as soon as that call has its number. */
+static void destroy_in_call(int times)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	struct caller callers[2];
+	struct arena_control *control;
+	struct world world;
+
+	config.deadline_ms = 100;
+	world_begin(&world, 2, &config);
+	control = arena_control(world.comms[0]->arena, 0);
+	for (int i = 0; i < 2; i++) {
+		callers[i] = (struct caller){ .comm = world.comms[i], .times = times + (i == 0) };
+		assert_int_equal(pthread_create(&callers[i].thread, NULL, call_often, &callers[i]), 0);
+	}
+	while (atomic_load(&control->last_seq) <= (uint64_t)times)
+		;
+	choir_comm_destroy(world.comms[0]);
+	world.comms[0] = NULL;
+	join(callers[0].thread, "a call on a destroyed comm");
+	join(callers[1].thread, "the peer");
+	if (callers[0].status != CHOIR_TIMEOUT && callers[0].status != CHOIR_ABORTED)
+		fail_msg("%s: %s", choir_status_name(callers[0].status), callers[0].text);
+	world_end(&world);
+}
+
+static void test_destroy_in_call(void **state)
+{
+	(void)state;
+	for (int trial = 0; trial < 8; trial++)
+		destroy_in_call(trial % 2 ? 4 : 0); /* a call that is made for the first time, and one that is repeated */
+}
+
+struct slow {
+	sem_t in_callback, destroyed;
+	choir_event *event;
+	choir_status waited;
+};
+
+/* As long as the destroying thread might give up, or until it has. */
+static choir_status slow_callback(void *ctx, choir_buffer ind, size_t n_ind, choir_dtype ind_dtype, choir_buffer val, size_t n_val,
+                                  choir_dtype val_dtype)
+{
+	struct slow *slow = ctx;
+	struct timespec end = in_ms(1500);
+
+	(void)ind, (void)n_ind, (void)ind_dtype, (void)val, (void)n_val, (void)val_dtype;
+	sem_post(&slow->in_callback);
+	(void)sem_timedwait(&slow->destroyed, &end);
+	return CHOIR_SUCCESS;
+}
+
+static void *wait_for_event(void *arg)
+{
+	struct slow *slow = arg;
+
+	slow->waited = choir_event_wait(slow->event, -1);
+	return NULL;
+}
+
+static void destroy_in_callback(bool aborts)
+{
+	choir_sparse_attr attr = CHOIR_SPARSE_ATTR_INIT;
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	struct slow slow = { .waited = CHOIR_SUCCESS };
+	int32_t ind[3] = { 5, 1, 5 };
+	float val[3] = { 1, 2, 3 };
+	size_t n_ind = 0, n_val = 0;
+	struct world world;
+	pthread_t waiter;
+	int done = 0;
+
+	sem_init(&slow.in_callback, 0, 0);
+	sem_init(&slow.destroyed, 0, 0);
+	config.deadline_ms = 100;
+	attr.completion_fn = slow_callback;
+	attr.fn_ctx = &slow;
+	world_begin(&world, 1, &config);
+	assert_int_equal(choir_sparse_allreduce(world.comms[0], choir_host(ind), 3, choir_host(val), 3, choir_none(), &n_ind, choir_none(),
+	                                        &n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, &attr, NULL, &slow.event),
+	                 CHOIR_SUCCESS);
+	assert_int_equal(pthread_create(&waiter, NULL, wait_for_event, &slow), 0);
+	sem_wait(&slow.in_callback);
+	if (aborts)
+		assert_int_equal(choir_comm_abort(world.comms[0]), CHOIR_SUCCESS);
+	assert_int_equal(choir_comm_destroy(world.comms[0]), aborts ? CHOIR_SUCCESS : CHOIR_TIMEOUT);
+	sem_post(&slow.destroyed);
+	world.comms[0] = NULL;
+	assert_int_equal(choir_event_test(slow.event, &done), CHOIR_SUCCESS);
+	assert_int_equal(done, 1);
+	join(waiter, "the wait for an event of a destroyed comm");
+	assert_int_equal(slow.waited, aborts ? CHOIR_ABORTED : CHOIR_TIMEOUT);
+	choir_event_release(slow.event);
+	world_end(&world);
+}
+
+static void test_destroy_in_callback(void **state)
+{
+	(void)state;
+	destroy_in_callback(false);
+	destroy_in_callback(true);
+}
+
+/* Many threads wait for an event that completes while the comm is destroyed. */
+static void *wait_lined_up(void *arg)
+{
+	line_up();
+	(void)choir_event_wait(arg, -1);
+	return NULL;
+}
+
+static void test_destroy_among_waiters(void **state)
+{
+	enum { WAITERS = 6 };
+
+	(void)state;
+	line_up_begin(WAITERS + 1);
+	for (int round = 0; round < 60; round++) {
+		pthread_t waiters[WAITERS];
+		struct sum sums[2];
+		struct world world;
+
+		world_begin(&world, 2, NULL);
+		assert_int_equal(sum_start(&sums[0], world.comms[0], COUNT, 1, NULL, true), CHOIR_SUCCESS);
+		for (int i = 0; i < WAITERS; i++)
+			assert_int_equal(pthread_create(&waiters[i], NULL, wait_lined_up, sums[0].event), 0);
+		line_up();
+		assert_int_equal(sum_start(&sums[1], world.comms[1], COUNT, 1, NULL, true), CHOIR_SUCCESS);
+		world_end(&world);
+		for (int i = 0; i < WAITERS; i++)
+			join(waiters[i], "a waiter");
+		for (int i = 0; i < 2; i++) {
+			assert_true(sum_is(&sums[i], 2));
+			sum_free(&sums[i]);
+		}
+	}
+	line_up_end();
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_new_threads) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_new_threads), cmocka_unit_test(test_destroy_in_call),
+		                            cmocka_unit_test(test_destroy_in_callback), cmocka_unit_test(test_destroy_among_waiters) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
