@@ -5,6 +5,7 @@
 #include "api/bootstrap.h"
 #include "exec/engine.h"
 #include "exec/fork.h"
+#include "exec/gone.h"
 #include "exec/progress.h"
 #include "sparse/share.h"
 
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FAILED_DRAIN_MS = 1000 }; /* a failed comm has only the news of its failure left to send */
+enum { NEWS_MS = 1000 }; /* for the news that this rank has failed, or goes */
 enum { SETTLE_MS = 2000 };       /* for peers that have to read the rank's sparse pairs; none does where one failed alone */
 
 static choir_status check_devices(const char *call, int n_local, choir_device *const *devices, choir_comm **comms_out)
@@ -121,14 +122,14 @@ static choir_status end_calls(choir_comm *comm)
 	choir_status st = CHOIR_SUCCESS;
 	char text[160];
 
-	if (progress_drain(comm, healthy ? comm->deadline_ms : FAILED_DRAIN_MS))
+	if (progress_drain(comm, healthy ? comm->deadline_ms : NEWS_MS))
 		return CHOIR_SUCCESS;
 	if (choir_comm_status(comm) == CHOIR_SUCCESS) {
 		snprintf(text, sizeof text, "%s: rank %d: destroyed with calls unfinished after %lld ms", comm->name, comm->rank,
 		         (long long)comm->deadline_ms);
 		comm_fail(comm, CHOIR_TIMEOUT, text);
 		st = CHOIR_TIMEOUT;
-		progress_drain(comm, FAILED_DRAIN_MS);
+		progress_drain(comm, NEWS_MS);
 	}
 	progress_end_calls(comm);
 	return st == CHOIR_SUCCESS ? st : error_set(st, "%s", text);
@@ -146,8 +147,11 @@ choir_status choir_comm_destroy(choir_comm *comm)
 		return error_set(CHOIR_ARGUMENT, "choir_comm_destroy: the comm belongs to the process before fork");
 	engine_refuse(comm);
 	st = end_calls(comm);
-	if (choir_comm_status(comm) == CHOIR_SUCCESS)
+	if (choir_comm_status(comm) == CHOIR_SUCCESS) {
+		gone_say(comm, false);
+		progress_drain(comm, NEWS_MS);
 		share_settle(SETTLE_MS);
+	}
 	progress_remove(comm);
 	comm_close(comm);
 	comm_release(comm);

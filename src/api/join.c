@@ -14,6 +14,7 @@
 #include "exec/layout.h"
 #include "base/wait.h"
 #include "exec/progress.h"
+#include "exec/gone.h"
 #include "exec/liveness.h"
 #include "node/cache.h"
 
@@ -68,7 +69,10 @@ static void deliver(void *ctx, struct pump_message *message)
 	if (message->header.kind == WIRE_DATA) {
 		inbox_put(&comm->inbox, message);
 	} else {
-		liveness_deliver(comm, &message->header, wait_now_ns());
+		if (message->header.kind == WIRE_GONE)
+			gone_deliver(comm, message);
+		else
+			liveness_deliver(comm, &message->header, wait_now_ns());
 		pump_give(message);
 	}
 	bell_ring(bell_mine());

@@ -3,6 +3,7 @@
 #include "exec/engine.h"
 
 #include "base/log.h"
+#include "exec/gone.h"
 #include "exec/liveness.h"
 #include "base/wait.h"
 #include "exec/progress.h"
@@ -163,6 +164,40 @@ static bool check_dead(struct run *run)
 	return false;
 }
 
+/* The gone rank's calls are numbered: it has made those below, and what they sent is on its way. */
+static bool waits_in_vain(struct run *run, const struct gone *gone)
+{
+	uint64_t number = run->key & ~WIRE_PAIR;
+
+	if (run->bound.pair)
+		return run->state == RUN_STEPS && run->bound.pair_peer == gone->rank &&
+		       number >= (run->bound.pair_sends ? gone->told.received : gone->told.sent);
+	return run->seq >= gone->told.calls && run_waits_for(run, gone->rank);
+}
+
+static bool check_gone(struct run *run)
+{
+	const struct gone *gone = atomic_load_explicit(&run->comm->gone, memory_order_acquire);
+	struct choir_comm *comm = run->comm;
+	char text[ERROR_TEXT_BYTES], called[128], last[128], after[160];
+
+	while (gone != NULL && !waits_in_vain(run, gone))
+		gone = gone->next;
+	if (gone == NULL)
+		return false;
+	run_describe(&run->bound.record, run->key, called, sizeof called);
+	if (gone->told.has_record)
+		snprintf(after, sizeof after, "after %s", run_describe(&gone->last, gone->told.calls - 1, last, sizeof last));
+	else if (gone->told.calls == 0)
+		snprintf(after, sizeof after, "before its first collective call");
+	else
+		snprintf(after, sizeof after, "after %llu collective calls", (unsigned long long)gone->told.calls);
+	snprintf(text, sizeof text, "%s: rank %d: %s waits for rank %d, %s %s", comm->name, comm->rank, called, gone->rank,
+	         gone->told.ended ? "whose process ended" : "which destroyed its comm", after);
+	comm_fail(comm, gone->told.ended ? CHOIR_PEER_DEAD : CHOIR_ABORTED, text);
+	return true;
+}
+
 static void look_at_peers(struct choir_comm *comm)
 {
 	for (int p = 0; p < comm->n_peers; p++)
@@ -218,7 +253,7 @@ static bool check_run(struct run *run, int64_t now)
 			         comm->rank, run_call_text(run, called, sizeof called), (double)ms / 1000);
 		log_text(LOG_WARNING, "%s", text);
 	}
-	return check_dead(run);
+	return check_gone(run) || check_dead(run);
 }
 
 void engine_check(struct choir_comm *comm)

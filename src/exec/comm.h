@@ -130,6 +130,7 @@ struct choir_comm {
 
 	struct engine engine;
 	struct liveness liveness;
+	struct gone *_Atomic gone;   /* see gone.h; entries stay */
 	struct plan_cache plans;
 	struct rules rules;
 	struct history history;      /* of scripts; driver only */

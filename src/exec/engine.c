@@ -15,6 +15,7 @@
 #include "exec/device_wait.h"
 #include "base/wait.h"
 #include "exec/progress.h"
+#include "exec/gone.h"
 #include "exec/liveness.h"
 #include "exec/slot_ring.h"
 #include "exec/withdraw.h"
@@ -51,6 +52,7 @@ void engine_fini(struct choir_comm *comm)
 	free(comm->engine.received);
 	free(comm->engine.queues);
 	liveness_fini(comm);
+	gone_fini(comm);
 }
 
 static void number(struct run *run)

@@ -11,6 +11,7 @@
 #include "exec/device_wait.h"
 #include "exec/engine.h"
 #include "exec/fork.h"
+#include "exec/gone.h"
 
 #include <stdlib.h>
 
@@ -42,6 +43,17 @@ static void forked(void)
 	atomic_store(&world.n_comms, 0);
 	atomic_store(&world.drivers, 0);
 	atomic_store(&world.resting, 0);
+}
+
+/* A process that ends with comms says so to the other ranks: those of other nodes would not see it. */
+static void __attribute__((destructor)) say_end(void)
+{
+	if (pthread_mutex_trylock(&world.lock) != 0)
+		return;
+	for (struct choir_comm *comm = world.comms; comm != NULL; comm = comm->next)
+		if (atomic_load(&comm->failed) == CHOIR_SUCCESS)
+			gone_say(comm, true);
+	pthread_mutex_unlock(&world.lock);
 }
 
 static void watch_forks(void)

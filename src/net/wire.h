@@ -24,6 +24,15 @@ enum wire_kind {
 	WIRE_FAIL = 2, /* payload: the sentence; key = status */
 	WIRE_ASK = 3,  /* key and record: a call that the sender waits in; answered by */
 	WIRE_HERE = 4, /* key = number of calls that the sender has started */
+	WIRE_GONE = 5, /* payload: struct wire_gone; the sender makes no more calls */
+};
+
+/* What a rank has done when it destroys its comm, or its process ends.  The header's record is that of its last collective, if known. */
+struct wire_gone {
+	uint64_t calls;          /* collectives */
+	uint64_t sent, received; /* send and recv calls between the sender and the receiver of this */
+	uint32_t ended;          /* its process has ended */
+	uint32_t has_record;
 };
 
 struct wire_header {

@@ -316,6 +316,71 @@ static void leaves_early_sparse(struct seat *seat, int way)
 	MUST(choir_comm_destroy(comm) == CHOIR_SUCCESS);
 }
 
+static void wait_for_rank_0(struct seat *seat, choir_comm *comm, choir_status wanted, const char *words)
+{
+	struct sum sum;
+	choir_status st = sum_start(&sum, comm, 1000, 1, NULL, false);
+
+	if (st != wanted || !says(choir_last_error(), words))
+		fprintf(stderr, "process %d: %s: %s\n", seat->rank, choir_status_name(st), choir_last_error());
+	MUST(st == wanted && says(choir_last_error(), words));
+	choir_comm_destroy(comm);
+}
+
+/* Rank 0 destroys its comm while the others wait for it. */
+static void destroys(struct seat *seat, int per_node)
+{
+	choir_comm *comm;
+
+	create(seat, 1, per_node, 20000, &comm);
+	MUST(sum_works(comm, 1000));
+	pthread_barrier_wait(&seat->table->barrier);
+	if (seat->rank == 0)
+		MUST(choir_comm_destroy(comm) == CHOIR_SUCCESS);
+	else
+		wait_for_rank_0(seat, comm, CHOIR_ABORTED, "rank 0, which destroyed its comm after allreduce #0");
+}
+
+/* Rank 0's process ends in good order, but for its comm. */
+static void ends(struct seat *seat, int per_node)
+{
+	choir_comm *comm;
+
+	create(seat, 1, per_node, 20000, &comm);
+	MUST(sum_works(comm, 1000));
+	pthread_barrier_wait(&seat->table->barrier);
+	if (seat->rank == 0)
+		exit(0);
+	wait_for_rank_0(seat, comm, CHOIR_PEER_DEAD, "rank 0");
+}
+
+/* A comm is destroyed while another one, which has the same transport, sends a message that cannot leave yet. */
+static void destroys_beside_send(struct seat *seat, int unused)
+{
+	enum { BYTES = 64 << 20 };
+	choir_comm *parent, *child;
+	choir_event *event;
+	char *bytes = calloc(BYTES, 1);
+
+	(void)unused;
+	create(seat, 1, 1, 4000, &parent);
+	MUST(bytes != NULL && choir_comm_split(parent, 0, 0, &child) == CHOIR_SUCCESS);
+	if (seat->rank == 0) {
+		MUST(choir_send(parent, choir_host(bytes), BYTES, CHOIR_U8, 1, NULL, &event) == CHOIR_SUCCESS);
+		MUST(choir_comm_destroy(child) == CHOIR_SUCCESS);
+		pthread_barrier_wait(&seat->table->barrier);
+		MUST(choir_event_wait(event, -1) == CHOIR_SUCCESS);
+		choir_event_release(event);
+	} else {
+		pthread_barrier_wait(&seat->table->barrier);
+		MUST(choir_comm_status(child) == CHOIR_SUCCESS);
+		MUST(choir_recv(parent, choir_host(bytes), BYTES, CHOIR_U8, 0, NULL, NULL) == CHOIR_SUCCESS);
+		MUST(choir_comm_destroy(child) == CHOIR_SUCCESS);
+	}
+	MUST(choir_comm_destroy(parent) == CHOIR_SUCCESS);
+	free(bytes);
+}
+
 static void run_processes(int n, int what, process_fn fn, int who_is_killed)
 {
 	struct table *table = mmap(NULL, sizeof *table, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -398,11 +463,28 @@ static void test_sparse_ends(void **state)
 		}
 }
 
+static void test_goes(void **state)
+{
+	(void)state;
+	for (int per_node = 0; per_node <= 1; per_node++) {
+		run_processes(2, per_node, destroys, -1);
+		run_processes(3, per_node, destroys, -1);
+		run_processes(3, per_node, ends, -1);
+	}
+}
+
+static void test_destroys_beside_send(void **state)
+{
+	(void)state;
+	run_processes(2, 1, destroys_beside_send, -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_work), cmocka_unit_test(test_killed), cmocka_unit_test(test_killed_inside),
 		                            cmocka_unit_test(test_registered_again), cmocka_unit_test(test_leaves_early),
-		                            cmocka_unit_test(test_sparse_ends) };
+		                            cmocka_unit_test(test_sparse_ends), cmocka_unit_test(test_goes),
+		                            cmocka_unit_test(test_destroys_beside_send) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

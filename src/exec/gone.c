@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec/gone.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void gone_fini(struct choir_comm *comm)
+{
+	struct gone *gone = atomic_load(&comm->gone), *next;
+
+	for (; gone != NULL; gone = next) {
+		next = gone->next;
+		free(gone);
+	}
+}
+
+/* Messages are delivered one at a time, so nobody else writes the list. */
+void gone_deliver(struct choir_comm *comm, struct pump_message *message)
+{
+	struct gone *gone;
+
+	if (message->header.src < 0 || message->header.src >= comm->n || message->payload_bytes != sizeof gone->told)
+		return;
+	gone = malloc(sizeof *gone);
+	if (gone == NULL)
+		return; /* who waits for that rank has his deadline */
+	gone->rank = message->header.src;
+	gone->last = message->header.record;
+	memcpy(&gone->told, pump_payload(message), sizeof gone->told);
+	gone->next = atomic_load_explicit(&comm->gone, memory_order_relaxed);
+	atomic_store_explicit(&comm->gone, gone, memory_order_release);
+}
+
+static const struct gone *find_gone(const struct choir_comm *comm, int rank)
+{
+	const struct gone *gone = atomic_load_explicit(&comm->gone, memory_order_acquire);
+
+	while (gone != NULL && gone->rank != rank)
+		gone = gone->next;
+	return gone;
+}
+
+/* Note [who is told].  Every rank of a comm of up to TOLD_ALL.  In larger ones each would open a connection to each at the end, so the ranks at distances of powers
+ * of two are told, for which rings, trees and exchanges by halves wait first: the first of them that waits fails the comm for all. */
+enum { TOLD_ALL = 64 };
+
+static bool is_told(const struct choir_comm *comm, int rank)
+{
+	int distance = (rank - comm->rank + comm->n) % comm->n;
+	bool near = comm->layout.node_of[rank] == comm->layout.node_of[comm->rank];
+
+	if (distance == 0 || find_gone(comm, rank) != NULL)
+		return false;
+	if (comm->n - distance < distance)
+		distance = comm->n - distance;
+	return comm->n <= TOLD_ALL || near || (distance & (distance - 1)) == 0;
+}
+
+/* The record of the last collective, if this rank has said it. */
+static bool last_record(const struct choir_comm *comm, uint64_t calls, struct call_record *out)
+{
+	const struct arena_lane *lane = comm_lane(comm, comm->place, (int)((calls - 1) % COMM_LANES));
+
+	if (calls == 0 || atomic_load_explicit(&lane->flag, memory_order_relaxed) >> 24 != calls)
+		return false;
+	memcpy(out, lane->record, sizeof *out);
+	return true;
+}
+
+void gone_say(struct choir_comm *comm, bool process_ends)
+{
+	struct engine *engine = &comm->engine;
+	struct wire_gone told = { .calls = engine->next_seq, .ended = process_ends };
+	struct wire_header header = { .magic = WIRE_MAGIC, .kind = WIRE_GONE, .comm = comm->context, .src = comm->rank };
+
+	told.has_record = last_record(comm, told.calls, &header.record);
+	for (int rank = 0; rank < comm->n; rank++) {
+		if (!is_told(comm, rank))
+			continue;
+		header.dst = rank;
+		told.sent = engine->sent[rank];
+		told.received = engine->received[rank];
+		if (pump_send(comm->pump, comm->endpoint_of[rank], &header, &told, sizeof told, NULL) != CHOIR_SUCCESS)
+			return; /* the transport is gone: the others have their deadlines */
+	}
+}
