@@ -9,6 +9,7 @@
 #include "exec/progress.h"
 #include "sparse/share.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,9 @@ static choir_status check_devices(const char *call, int n_local, choir_device *c
 /* The create call takes the transport over whatever its outcome; before the bootstrap no pump has it. */
 static choir_status refuse(choir_status st, const choir_comm_config *config)
 {
-	if (config != NULL && config->struct_size == sizeof *config && config->transport != NULL)
+	const size_t end = offsetof(choir_comm_config, transport) + sizeof config->transport;
+
+	if (config != NULL && config->struct_size >= end && config->transport != NULL)
 		config->transport->ops->destroy(config->transport);
 	return st;
 }
@@ -53,14 +56,34 @@ choir_status choir_comm_create_local(int n_local, choir_device *const *devices, 
 	return create("choir_comm_create_local", NULL, n_local, devices, config, comms_out);
 }
 
+static choir_status read_bootstrap(const choir_bootstrap *given, choir_bootstrap *out)
+{
+	static const char call[] = "choir_comm_create";
+	choir_bootstrap read = { .struct_size = sizeof read };
+
+	if (given == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: null bootstrap", call);
+	if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof read)
+		return error_set(CHOIR_ARGUMENT, "%s: bootstrap->struct_size is %zu; this library knows %zu", call, given->struct_size, sizeof read);
+	memcpy(&read, given, given->struct_size);
+	if (read.gather == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: bootstrap without gather", call);
+	if (read.size < 1 || read.rank < 0 || read.rank >= read.size)
+		return error_set(CHOIR_ARGUMENT, "%s: bootstrap rank %d of %d", call, read.rank, read.size);
+	read.struct_size = sizeof read;
+	*out = read;
+	return CHOIR_SUCCESS;
+}
+
 choir_status choir_comm_create(const choir_bootstrap *bootstrap, int n_local, choir_device *const *devices, const choir_comm_config *config,
                                choir_comm **comms_out)
 {
-	if (bootstrap == NULL || bootstrap->struct_size != sizeof *bootstrap || bootstrap->gather == NULL)
-		return refuse(error_set(CHOIR_ARGUMENT, "choir_comm_create: bad bootstrap"), config);
-	if (bootstrap->size < 1 || bootstrap->rank < 0 || bootstrap->rank >= bootstrap->size)
-		return refuse(error_set(CHOIR_ARGUMENT, "choir_comm_create: bootstrap rank %d of %d", bootstrap->rank, bootstrap->size), config);
-	return create("choir_comm_create", bootstrap, n_local, devices, config, comms_out);
+	choir_bootstrap read;
+	choir_status st = read_bootstrap(bootstrap, &read);
+
+	if (st != CHOIR_SUCCESS)
+		return refuse(st, config);
+	return create("choir_comm_create", &read, n_local, devices, config, comms_out);
 }
 
 int choir_comm_rank(const choir_comm *comm)

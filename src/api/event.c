@@ -49,7 +49,7 @@ choir_status choir_event_status(choir_event *event)
 	if (event == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_event_status: null event");
 	TRY(check_event("choir_event_status", event));
-	return event_is_complete(event) ? event->status : CHOIR_SUCCESS;
+	return event_is_complete(event) ? event->status : CHOIR_RUNNING;
 }
 
 const char *choir_event_algorithm(choir_event *event)

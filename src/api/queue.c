@@ -65,10 +65,13 @@ choir_status choir_event_to_cl(choir_event *event, cl_event *out_p)
 	if (atomic_load(&event->comm->engine.closed))
 		return error_set(CHOIR_ARGUMENT, "choir_event_to_cl: the event's comm has been destroyed");
 	st = build_bridge(choir_device_context(event->comm->device), 1, &event, &made);
-	if (st != CHOIR_SUCCESS)
-		return st;
-	*out_p = made;
-	return progress_kick();
+	if (st == CHOIR_SUCCESS)
+		st = progress_kick();
+	if (st == CHOIR_SUCCESS)
+		*out_p = made;
+	else if (made != NULL)
+		clReleaseEvent(made);
+	return st;
 }
 
 choir_status choir_queue_wait(cl_command_queue queue, size_t n, choir_event *const *events)

@@ -54,6 +54,12 @@ static struct sparse_outcome *outcome_of(choir_event *event)
 
 static const char function[] = "choir_sparse_allreduce";
 
+/* An empty buffer may name anything. */
+static choir_status keep(struct run *run, choir_buffer buffer, size_t count)
+{
+	return count > 0 ? run_keep(run, buffer) : CHOIR_SUCCESS;
+}
+
 static choir_status prepare(struct run *run, struct sparse_call *sparse, const choir_call *call)
 {
 	struct choir_comm *comm = run->comm;
@@ -74,10 +80,10 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 		                            .op = (uint8_t)sparse->op, .hash = sparse_agreement(sparse) };
 	snprintf(run->bound.record.algorithm, sizeof run->bound.record.algorithm, "%s", sparse->algorithm != NULL ? sparse->algorithm : "auto");
 	sparse->name = call->name;
-	TRY(run_keep(run, sparse->send_ind));
-	TRY(run_keep(run, sparse->send_val));
-	TRY(run_keep(run, sparse->recv_ind));
-	TRY(run_keep(run, sparse->recv_val));
+	TRY(keep(run, sparse->send_ind, sparse->send_ind_count));
+	TRY(keep(run, sparse->send_val, sparse->send_val_count));
+	TRY(keep(run, sparse->recv_ind, sparse->recv_ind_count != NULL ? *sparse->recv_ind_count : 0));
+	TRY(keep(run, sparse->recv_val, sparse->recv_val_count != NULL ? *sparse->recv_val_count : 0));
 	TRY(sparse_create(&env, sparse, &run->script, &run->script_state));
 	run->ended = keep_outcome;
 	return run_set_deps(run, call);

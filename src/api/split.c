@@ -185,15 +185,15 @@ static choir_status split_colors(struct split *split, struct locals *locals, cho
 	int my_driver = split->claims[split->comms[0]->rank].driver, color = -1;
 
 	for (;;) { /* ascending, so that all parties meet in the same order */
-		int next = INT32_MAX;
+		int next = -1;
 
 		for (int i = 0; i < split->n_local; i++) {
 			int mine = split->claims[split->comms[i]->rank].color;
 
-			if (mine > color && mine < next)
+			if (mine > color && (next < 0 || mine < next))
 				next = mine;
 		}
-		if (next == INT32_MAX)
+		if (next < 0)
 			return CHOIR_SUCCESS;
 		color = next;
 		memset(locals->made, 0, (size_t)split->n_local * sizeof *locals->made);

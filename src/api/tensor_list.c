@@ -158,6 +158,8 @@ choir_status tensor_list_create(const char *call, struct choir_comm *comm, const
 
 	if (tensors == NULL && n > 0)
 		return error_set(CHOIR_ARGUMENT, "%s: null tensors", call);
+	if (n > (size_t)PTRDIFF_MAX / sizeof *tensors)
+		return error_set(CHOIR_ARGUMENT, "%s: n_tensors is %zu, more than any memory holds", call, n);
 	list = calloc(1, sizeof *list);
 	if (list == NULL || (list->tensors = calloc(n + 1, sizeof *list->tensors)) == NULL) {
 		free(list);

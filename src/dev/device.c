@@ -38,11 +38,13 @@ static choir_status read_config(const choir_device_config *config, choir_memory_
 	choir_device_config c = CHOIR_DEVICE_CONFIG_INIT;
 	int from_environment;
 
-	if (config != NULL && config->struct_size < sizeof c)
-		return error_set(CHOIR_ARGUMENT, "choir_device_config.struct_size is %zu, not %zu: use CHOIR_DEVICE_CONFIG_INIT", config->struct_size,
-		                 sizeof c);
-	if (config != NULL)
-		c = *config;
+	if (config != NULL) {
+		if (config->struct_size < sizeof(size_t) || config->struct_size > sizeof c)
+			return error_set(CHOIR_ARGUMENT,
+			                 "choir_device_create: config->struct_size is %zu; this library knows %zu (use CHOIR_DEVICE_CONFIG_INIT)",
+			                 config->struct_size, sizeof c);
+		memcpy(&c, config, config->struct_size);
+	}
 	if ((size_t)c.memory_class >= COUNT(class_names))
 		return error_set(CHOIR_ARGUMENT, "choir_device_config.memory_class is %d, which is no class", (int)c.memory_class);
 	if ((size_t)c.reduce >= COUNT(reduce_names))

@@ -135,13 +135,13 @@ bool dev_place(choir_buffer buffer, struct dev_place *out)
 bool dev_overlap(choir_buffer a, uint64_t a_bytes, choir_buffer b, uint64_t b_bytes, bool *same, int64_t *b_minus_a)
 {
 	struct dev_place pa, pb;
-	bool known = dev_place(a, &pa) && dev_place(b, &pb) && pa.root == pb.root;
+	bool known = a_bytes > 0 && b_bytes > 0 && dev_place(a, &pa) && dev_place(b, &pb) && pa.root == pb.root; /* what is empty may name anything */
 
 	if (same != NULL)
 		*same = known && pa.at == pb.at;
 	if (b_minus_a != NULL)
 		*b_minus_a = known ? (int64_t)(pb.at - pa.at) : 0;
-	if (!known || a_bytes == 0 || b_bytes == 0)
+	if (!known)
 		return false;
 	return pa.at <= pb.at ? pb.at - pa.at < a_bytes : pa.at - pb.at < b_bytes;
 }

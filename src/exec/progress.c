@@ -3,7 +3,12 @@
  *
  * Note [who drives].  A thread that waits drives its own rank, and when it finds nothing to do there, the other ranks of the process.  The background thread
  * drives all ranks, but only while nobody waits: two drivers would only steal each other's cache lines.  It is started by the first call that returns
- * an event, and sleeps on a condition variable while there is nothing unfinished. */
+ * an event, and sleeps on a condition variable while there is nothing unfinished.
+ *
+ * Note [who takes over].  A thread that submits counts its call in `unfinished`, then looks whether anybody drives; a thread that leaves takes itself out of
+ * `drivers`, then looks whether anything is unfinished.  Each puts a full fence between the two, so that at least one sees the other (Dekker): on arm64 a store,
+ * even of a sequentially consistent kind, may pass a later load that is not, both would find the other still there, and nobody would drive the call.  The background
+ * thread needs no fence: it rests under `lock`, which a thread that finds no driver takes before it looks at `resting`. */
 #include "exec/progress.h"
 
 #include "base/wait.h"
@@ -184,7 +189,10 @@ static void leave(void)
 {
 	struct wait_for ignored = { .polled = false };
 
-	if (atomic_fetch_sub(&world.drivers, 1) == 1 && work_left(&ignored))
+	bool last = atomic_fetch_sub(&world.drivers, 1) == 1;
+
+	atomic_thread_fence(memory_order_seq_cst);
+	if (last && work_left(&ignored))
 		progress_kick();
 }
 
@@ -333,6 +341,7 @@ choir_status progress_kick(void)
 {
 	choir_status st = CHOIR_SUCCESS;
 
+	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load(&world.drivers) > 0) { /* a waiter drives; it may be asleep */
 		bell_ring(bell_mine());
 		return CHOIR_SUCCESS;

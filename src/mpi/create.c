@@ -68,11 +68,12 @@ static choir_status check_arguments(int n_local, choir_device *const *devices, c
 	if (n_local < 1)
 		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_mpi: n_local is %d, not at least 1",
 		                             n_local);
-	if (config != NULL && config->struct_size < sizeof config->struct_size)
-		return choir_transport_error(
-		    CHOIR_ARGUMENT,
-		    "choir_comm_create_mpi: config->struct_size is %zu: begin with CHOIR_COMM_CONFIG_INIT",
-		    config->struct_size);
+	if (config != NULL &&
+	    (config->struct_size < sizeof config->struct_size || config->struct_size > sizeof *config))
+		return choir_transport_error(CHOIR_ARGUMENT,
+		                             "choir_comm_create_mpi: config->struct_size is %zu; this library knows "
+		                             "%zu (use CHOIR_COMM_CONFIG_INIT)",
+		                             config->struct_size, sizeof *config);
 	return CHOIR_SUCCESS;
 }
 
@@ -82,7 +83,7 @@ static choir_comm_config copy_config(const choir_comm_config *config)
 	choir_comm_config copy = CHOIR_COMM_CONFIG_INIT;
 
 	if (config != NULL)
-		memcpy(&copy, config, config->struct_size < sizeof copy ? config->struct_size : sizeof copy);
+		memcpy(&copy, config, config->struct_size);
 	copy.struct_size = sizeof copy;
 	return copy;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* choir_comm_create: processes of one machine, forked before anything of OpenCL is touched, that meet through shared memory of their own. */
+#include "exec/comm.h"
 #include "node/arena.h"
 #include "sparse/share.h"
 #include "world/endings.h"
@@ -8,6 +9,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -367,6 +369,8 @@ static void destroys_beside_send(struct seat *seat, int unused)
 	MUST(bytes != NULL && choir_comm_split(parent, 0, 0, &child) == CHOIR_SUCCESS);
 	if (seat->rank == 0) {
 		MUST(choir_send(parent, choir_host(bytes), BYTES, CHOIR_U8, 1, NULL, &event) == CHOIR_SUCCESS);
+		while (!pump_busy(parent->pump)) /* the send is under way */
+			sched_yield();
 		MUST(choir_comm_destroy(child) == CHOIR_SUCCESS);
 		pthread_barrier_wait(&seat->table->barrier);
 		MUST(choir_event_wait(event, -1) == CHOIR_SUCCESS);
