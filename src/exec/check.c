@@ -264,7 +264,8 @@ void engine_check(struct choir_comm *comm)
 	if (!engine_enter(engine))
 		return;
 	now = wait_now_ns();
-	if (engine->active != NULL) {
+	if (engine->active != NULL && !engine->closed) {
+		(void)engine_messages(comm); /* what a peer said before it died counts first */
 		look_at_peers(comm);
 		give_sign(comm, now);
 	}
