@@ -86,9 +86,10 @@ CHOIR_API choir_status choir_comm_status(const choir_comm *comm);
 /* choir_comm_abort: fails what is in flight on this comm, here and on every rank, and returns at once. */
 CHOIR_API choir_status choir_comm_abort(choir_comm *comm);
 
-/* choir_comm_destroy: accepts no more calls (ABORTED), drains until the deadline, then ends what is left with TIMEOUT, on every rank.  When it returns every event
- * of the comm is complete, and calls of other threads return; callbacks that are running are waited for.  Ranks that wait for this one from then on learn of it
- * (ABORTED).  NULL is silent.  Events and devices may outlive it or not. */
+/* choir_comm_destroy: accepts no more calls (ABORTED), drains until the deadline, then ends what is left with TIMEOUT, on
+ * every rank.  When it returns every event of the comm is complete, and calls of other threads return; callbacks that are
+ * running are waited for.  Ranks that wait for this one from then on learn of it (ABORTED).  NULL is silent.  Events and
+ * devices may outlive it or not. */
 CHOIR_API choir_status choir_comm_destroy(choir_comm *comm);
 
 /* choir_comm_warm: builds the kernels of (dtype, op) ahead of their first use.  Blocks for the build. */

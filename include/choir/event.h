@@ -33,8 +33,8 @@ CHOIR_API choir_status choir_event_test(choir_event *event, int *done_p);
  * of the wait changes nothing.  The waiting thread drives progress.  WOULD_DEADLOCK inside a callback of ours. */
 CHOIR_API choir_status choir_event_wait(choir_event *event, int64_t timeout_ms);
 
-/* choir_event_status: the outcome of a completed event, RUNNING before that; never blocks.  choir_event_error: its sentence, "" if none,
- * valid as long as the event. */
+/* choir_event_status: the outcome of a completed event, RUNNING before that; never blocks.  choir_event_error: its
+ * sentence, "" if none, valid as long as the event. */
 CHOIR_API choir_status choir_event_status(choir_event *event);
 CHOIR_API const char *choir_event_error(choir_event *event);
 

@@ -295,11 +295,15 @@ static choir_status start_first(choir_comm *comm, struct call_key *key, const ch
 	return st;
 }
 
-choir_status choir_alltoallv(choir_comm *comm, choir_buffer send, const size_t *send_counts, const size_t *send_displacements,
-                             choir_buffer recv, const size_t *recv_counts, const size_t *recv_displacements, choir_dtype dtype,
-                             const choir_call *given, choir_event **event_p)
+choir_status choir_alltoallv(choir_comm *comm, choir_buffer send, const size_t *send_counts,
+                             const size_t *send_displacements, choir_buffer recv, const size_t *recv_counts,
+                             const size_t *recv_displacements, choir_dtype dtype, const choir_call *given,
+                             choir_event **event_p)
 {
-	struct call_key key = { .form = &alltoallv, .send = send, .recv = recv, .dtype = dtype,
+	struct call_key key = { .form = &alltoallv,
+		                .send = send,
+		                .recv = recv,
+		                .dtype = dtype,
 		                .lists = { send_counts, send_displacements, recv_counts, recv_displacements } };
 	choir_status st;
 

@@ -11,8 +11,8 @@
 /* call_check_comm: not null, of this process, not failed. */
 choir_status call_check_comm(const char *call, choir_comm *comm);
 
-/* call_enter: comm_enter for a call that takes the comm; ARGUMENT for a null comm, one of another process, and one that has been destroyed.
- * call_enter_all, call_leave_all: the same for n comms, all or none. */
+/* call_enter: comm_enter for a call that takes the comm; ARGUMENT for a null comm, one of another process, and one that
+ * has been destroyed. call_enter_all, call_leave_all: the same for n comms, all or none. */
 choir_status call_enter(const char *call, choir_comm *comm);
 choir_status call_enter_all(const char *call, int n, choir_comm *const *comms);
 void call_leave_all(int n, choir_comm *const *comms);

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NEWS_MS = 1000 }; /* for the news that this rank has failed, or goes */
+enum { NEWS_MS = 1000 };         /* for the news that this rank has failed, or goes */
 enum { SETTLE_MS = 2000 };       /* for peers that have to read the rank's sparse pairs; none does where one failed alone */
 
 static choir_status check_devices(const char *call, int n_local, choir_device *const *devices, choir_comm **comms_out)
@@ -64,7 +64,8 @@ static choir_status read_bootstrap(const choir_bootstrap *given, choir_bootstrap
 	if (given == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: null bootstrap", call);
 	if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof read)
-		return error_set(CHOIR_ARGUMENT, "%s: bootstrap->struct_size is %zu; this library knows %zu", call, given->struct_size, sizeof read);
+		return error_set(CHOIR_ARGUMENT, "%s: bootstrap->struct_size is %zu; this library knows %zu", call,
+		                 given->struct_size, sizeof read);
 	memcpy(&read, given, given->struct_size);
 	if (read.gather == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: bootstrap without gather", call);
@@ -148,8 +149,8 @@ static choir_status end_calls(choir_comm *comm)
 	if (progress_drain(comm, healthy ? comm->deadline_ms : NEWS_MS))
 		return CHOIR_SUCCESS;
 	if (choir_comm_status(comm) == CHOIR_SUCCESS) {
-		snprintf(text, sizeof text, "%s: rank %d: destroyed with calls unfinished after %lld ms", comm->name, comm->rank,
-		         (long long)comm->deadline_ms);
+		snprintf(text, sizeof text, "%s: rank %d: destroyed with calls unfinished after %lld ms", comm->name,
+		         comm->rank, (long long)comm->deadline_ms);
 		comm_fail(comm, CHOIR_TIMEOUT, text);
 		st = CHOIR_TIMEOUT;
 		progress_drain(comm, NEWS_MS);

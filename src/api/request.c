@@ -5,7 +5,7 @@
 
 #include "api/start.h"
 #include "api/tensor_list.h"
-#include "exec/progress.h"
+#include "exec/fork.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -89,10 +89,12 @@ choir_status choir_start(choir_request *request, const choir_call *given, choir_
 
 	if (request == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_start: null request");
-	if (request->comm->generation != progress_generation())
-		return error_set(CHOIR_ARGUMENT, "choir_start: the comm of this %s belongs to the process before fork", function_of(request));
+	if (request->comm->generation != fork_generation())
+		return error_set(CHOIR_ARGUMENT, "choir_start: the comm of this %s belongs to the process before fork",
+		                 function_of(request));
 	if (!comm_enter(request->comm))
-		return error_set(CHOIR_ARGUMENT, "choir_start: the comm of this %s has been destroyed", function_of(request));
+		return error_set(CHOIR_ARGUMENT, "choir_start: the comm of this %s has been destroyed",
+		                 function_of(request));
 	st = start_once(request, given, event_p);
 	comm_leave(request->comm);
 	return st;

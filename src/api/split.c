@@ -201,7 +201,8 @@ static choir_status split_colors(struct split *split, struct locals *locals, cho
 	}
 }
 
-static choir_status split_comms(int n_local, choir_comm *const *comms, const int *colors, const int *keys, choir_comm **comms_out)
+static choir_status split_comms(int n_local, choir_comm *const *comms, const int *colors, const int *keys,
+                                choir_comm **comms_out)
 {
 	struct split split = { .n_local = n_local, .comms = comms };
 	struct locals locals = { 0 };
@@ -239,7 +240,8 @@ static choir_status split_comms(int n_local, choir_comm *const *comms, const int
 	return st;
 }
 
-choir_status choir_comm_split_local(int n_local, choir_comm *const *comms, const int *colors, const int *keys, choir_comm **comms_out)
+choir_status choir_comm_split_local(int n_local, choir_comm *const *comms, const int *colors, const int *keys,
+                                    choir_comm **comms_out)
 {
 	choir_status st;
 

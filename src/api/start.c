@@ -4,7 +4,7 @@
 #include "api/tensor_list.h"
 #include "exec/engine.h"
 #include "exec/inline.h"
-#include "exec/progress.h"
+#include "exec/fork.h"
 
 #include <stdlib.h>
 
@@ -140,7 +140,8 @@ bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given
 
 	key->options = NULL;
 	key->factor = 1;
-	if (comm == NULL || comm->generation != progress_generation() || event_p != NULL || !has_no_deps(given) || group_is_open() || in_callback())
+	if (comm == NULL || comm->generation != fork_generation() || event_p != NULL || !has_no_deps(given) ||
+	    group_is_open() || in_callback())
 		return false;
 	if (given != NULL) {
 		key->options = given->options;
@@ -150,7 +151,8 @@ bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given
 		return false;
 	comm_look(comm);
 	prepared = prepared_find(comm, key);
-	if (prepared == NULL || !prepared->is_inline || atomic_load_explicit(&comm->failed, memory_order_relaxed) != CHOIR_SUCCESS) {
+	if (prepared == NULL || !prepared->is_inline ||
+	    atomic_load_explicit(&comm->failed, memory_order_relaxed) != CHOIR_SUCCESS) {
 		inline_leave(comm);
 		return false;
 	}

@@ -266,8 +266,8 @@ static choir_status check_unregistered(const struct allotment *a)
 			return error_set(CHOIR_ARGUMENT, "%s: rank %d: null pointer", a->call, a->comms[i]->rank);
 	for (int i = 0; i < a->n_local; i++)
 		if (symmetric_of(a->comms[i], a->registered[i]) != NULL)
-			return error_set(CHOIR_ARGUMENT, "%s: rank %d: %p is registered or allocated already", a->call, a->comms[i]->rank,
-			                 a->registered[i]);
+			return error_set(CHOIR_ARGUMENT, "%s: rank %d: %p is registered or allocated already", a->call,
+			                 a->comms[i]->rank, a->registered[i]);
 	return CHOIR_SUCCESS;
 }
 
@@ -300,7 +300,8 @@ static choir_status meet_all(int n_local, choir_comm *const *comms)
 	return st == CHOIR_SUCCESS ? ended : st;
 }
 
-static choir_status meet_and_remove(const char *call, int n_local, choir_comm *const *comms, void *const *ptrs, bool registered)
+static choir_status meet_and_remove(const char *call, int n_local, choir_comm *const *comms, void *const *ptrs,
+                                    bool registered)
 {
 	if (ptrs == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: null pointers", call);
@@ -317,7 +318,8 @@ static choir_status meet_and_remove(const char *call, int n_local, choir_comm *c
 	return CHOIR_SUCCESS;
 }
 
-static choir_status give_back(const char *call, int n_local, choir_comm *const *comms, void *const *ptrs, bool registered)
+static choir_status give_back(const char *call, int n_local, choir_comm *const *comms, void *const *ptrs,
+                              bool registered)
 {
 	choir_status st;
 

@@ -41,7 +41,8 @@ static choir_status read_config(const choir_device_config *config, choir_memory_
 	if (config != NULL) {
 		if (config->struct_size < sizeof(size_t) || config->struct_size > sizeof c)
 			return error_set(CHOIR_ARGUMENT,
-			                 "choir_device_create: config->struct_size is %zu; this library knows %zu (use CHOIR_DEVICE_CONFIG_INIT)",
+			                 "choir_device_create: config->struct_size is %zu; this library knows %zu (use "
+			                 "CHOIR_DEVICE_CONFIG_INIT)",
 			                 config->struct_size, sizeof c);
 		memcpy(&c, config, config->struct_size);
 	}

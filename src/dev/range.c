@@ -135,7 +135,8 @@ bool dev_place(choir_buffer buffer, struct dev_place *out)
 bool dev_overlap(choir_buffer a, uint64_t a_bytes, choir_buffer b, uint64_t b_bytes, bool *same, int64_t *b_minus_a)
 {
 	struct dev_place pa, pb;
-	bool known = a_bytes > 0 && b_bytes > 0 && dev_place(a, &pa) && dev_place(b, &pb) && pa.root == pb.root; /* what is empty may name anything */
+	bool known = a_bytes > 0 && b_bytes > 0 && dev_place(a, &pa) && dev_place(b, &pb) &&
+	             pa.root == pb.root; /* what is empty may name anything */
 
 	if (same != NULL)
 		*same = known && pa.at == pb.at;

@@ -92,7 +92,7 @@ struct engine {
 
 struct choir_comm {
 	_Atomic int refs;
-	_Atomic int users;           /* threads between comm_enter and comm_leave */
+	_Atomic int users; /* threads between comm_enter and comm_leave */
 	int rank, n;
 	char name[48];
 	uint64_t context;            /* in every message's header */
@@ -130,7 +130,7 @@ struct choir_comm {
 
 	struct engine engine;
 	struct liveness liveness;
-	struct gone *_Atomic gone;   /* see gone.h; entries stay */
+	struct gone *_Atomic gone; /* see gone.h; entries stay */
 	struct plan_cache plans;
 	struct rules rules;
 	struct history history;      /* of scripts; driver only */
@@ -175,13 +175,14 @@ static inline bool comm_by_kernels(const struct choir_comm *comm)
 struct choir_comm *comm_retain(struct choir_comm *comm);
 void comm_release(struct choir_comm *comm);
 
-/* comm_enter: until comm_leave nothing that the comm has is freed by a destroying thread.  False: it has been destroyed, and only its shell is left, which a
- * reference keeps.  Nested calls are fine.  Nobody waits in between but for calls on the comm, all of which choir_comm_destroy ends. */
+/* comm_enter: until comm_leave nothing that the comm has is freed by a destroying thread.  False: it has been
+ * destroyed, and only its shell is left, which a reference keeps.  Nested calls are fine.  Nobody waits in between but
+ * for calls on the comm, all of which choir_comm_destroy ends. */
 bool comm_enter(struct choir_comm *comm);
 void comm_leave(struct choir_comm *comm);
 
-/* comm_close: gives back what others may not outlive (transport, arena, bells), once no thread uses it.  No run is left.  After it only the shell is left
- * for events to point to, and its device. */
+/* comm_close: gives back what others may not outlive (transport, arena, bells), once no thread uses it.  No run is
+ * left.  After it only the shell is left for events to point to, and its device. */
 void comm_close(struct choir_comm *comm);
 
 /* comm_fail: makes the comm's failure sticky (the first one wins), and tells every rank unless it came from one.  Any thread. */

@@ -82,7 +82,8 @@ bool engine_number(struct run *const *runs, int n)
 	bool alone;
 
 	pthread_mutex_lock(&engine->submit);
-	alone = engine->incoming == NULL && !engine->closing && atomic_load_explicit(&comm->failed, memory_order_relaxed) == CHOIR_SUCCESS;
+	alone = engine->incoming == NULL && !engine->closing &&
+	        atomic_load_explicit(&comm->failed, memory_order_relaxed) == CHOIR_SUCCESS;
 	alone &= engine->next_seq + (uint64_t)n <= ARENA_LAST_SEQ;
 	for (int i = 0; i < n && alone; i++)
 		number(runs[i]);
@@ -103,9 +104,11 @@ choir_status engine_submit(struct run *run)
 		pthread_mutex_unlock(&engine->submit);
 		st = comm_failure(run->comm);
 		if (st == CHOIR_SUCCESS)
-			st = spent ? error_set(CHOIR_UNSUPPORTED, "%s: it has made 2^40 calls, as many as a comm can make", run->comm->name)
-				   : error_set(CHOIR_ABORTED, "%s: rank %d: %s: the comm has been destroyed", run->comm->name, run->comm->rank,
-				               run->name);
+			st = spent
+			         ? error_set(CHOIR_UNSUPPORTED,
+			                     "%s: it has made 2^40 calls, as many as a comm can make", run->comm->name)
+			         : error_set(CHOIR_ABORTED, "%s: rank %d: %s: the comm has been destroyed",
+			                     run->comm->name, run->comm->rank, run->name);
 		event_complete(run->event, st, error_text());
 		run_discard(run);
 		return st;

@@ -40,8 +40,9 @@ static const struct gone *find_gone(const struct choir_comm *comm, int rank)
 	return gone;
 }
 
-/* Note [who is told].  Every rank of a comm of up to TOLD_ALL.  In larger ones each would open a connection to each at the end, so the ranks at distances of powers
- * of two are told, for which rings, trees and exchanges by halves wait first: the first of them that waits fails the comm for all. */
+/* Note [who is told].  Every rank of a comm of up to TOLD_ALL.  In larger ones each would open a connection to each at
+ * the end, so the ranks at distances of powers of two are told, for which rings, trees and exchanges by halves wait
+ * first: the first of them that waits fails the comm for all. */
 enum { TOLD_ALL = 64 };
 
 static bool is_told(const struct choir_comm *comm, int rank)
@@ -71,7 +72,9 @@ void gone_say(struct choir_comm *comm, bool process_ends)
 {
 	struct engine *engine = &comm->engine;
 	struct wire_gone told = { .calls = engine->next_seq, .ended = process_ends };
-	struct wire_header header = { .magic = WIRE_MAGIC, .kind = WIRE_GONE, .comm = comm->context, .src = comm->rank };
+	struct wire_header header = {
+		.magic = WIRE_MAGIC, .kind = WIRE_GONE, .comm = comm->context, .src = comm->rank
+	};
 
 	told.has_record = last_record(comm, told.calls, &header.record);
 	for (int rank = 0; rank < comm->n; rank++) {

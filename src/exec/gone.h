@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranks that make no more calls, since they destroyed their comm or their process ended, tell the others, so that nobody waits for them in vain. */
+/* Ranks that make no more calls, since they destroyed their comm or their process ended, tell the others, so that
+ * nobody waits for them in vain. */
 #ifndef EXEC_GONE_H
 #define EXEC_GONE_H
 
@@ -18,7 +19,8 @@ void gone_fini(struct choir_comm *comm);
 /* gone_deliver: a WIRE_GONE has come; under the pump's locks, only notes it. */
 void gone_deliver(struct choir_comm *comm, struct pump_message *message);
 
-/* gone_say: tells other ranks that this one makes no more calls.  Never waits; what the transport does not take at once leaves as messages do. */
+/* gone_say: tells other ranks that this one makes no more calls.  Never waits; what the transport does not take at once
+ * leaves as messages do. */
 void gone_say(struct choir_comm *comm, bool process_ends);
 
 #endif

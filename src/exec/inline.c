@@ -27,7 +27,8 @@ bool inline_enter(struct choir_comm *comm)
 
 	if (atomic_load_explicit(&engine->unfinished, memory_order_relaxed) != 0 || !engine_enter(engine))
 		return false;
-	if (!engine->closing && engine->active == NULL && !atomic_load_explicit(&engine->has_incoming, memory_order_relaxed))
+	if (!engine->closing && engine->active == NULL &&
+	    !atomic_load_explicit(&engine->has_incoming, memory_order_relaxed))
 		return true;
 	engine_leave(engine);
 	return false;

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.
  *
- * Note [who drives].  A thread that waits drives its own rank, and when it finds nothing to do there, the other ranks of the process.  The background thread
- * drives all ranks, but only while nobody waits: two drivers would only steal each other's cache lines.  It is started by the first call that returns
- * an event, and sleeps on a condition variable while there is nothing unfinished.
+ * Note [who drives].  A thread that waits drives its own rank, and when it finds nothing to do there, the other ranks
+ * of the process.  The background thread drives all ranks, but only while nobody waits: two drivers would only steal
+ * each other's cache lines.  It is started by the first call that returns an event, and sleeps on a condition variable
+ * while there is nothing unfinished.
  *
- * Note [who takes over].  A thread that submits counts its call in `unfinished`, then looks whether anybody drives; a thread that leaves takes itself out of
- * `drivers`, then looks whether anything is unfinished.  Each puts a full fence between the two, so that at least one sees the other (Dekker): on arm64 a store,
- * even of a sequentially consistent kind, may pass a later load that is not, both would find the other still there, and nobody would drive the call.  The background
- * thread needs no fence: it rests under `lock`, which a thread that finds no driver takes before it looks at `resting`. */
+ * Note [who takes over].  A thread that submits counts its call in `unfinished`, then looks whether anybody drives; a
+ * thread that leaves takes itself out of `drivers`, then looks whether anything is unfinished.  Each puts a full fence
+ * between the two, so that at least one sees the other (Dekker): on arm64 a store, even of a sequentially consistent
+ * kind, may pass a later load that is not, both would find the other still there, and nobody would drive the call.  The
+ * background thread needs no fence: it rests under `lock`, which a thread that finds no driver takes before it looks at
+ * `resting`. */
 #include "exec/progress.h"
 
 #include "base/wait.h"
@@ -204,8 +207,9 @@ static void idle_in(struct wait *idle, const struct choir_comm *comm, choir_even
 	idle_round(idle, comm, event, &why);
 }
 
-/* Note [waiting while a comm is destroyed].  A waiting thread uses what the comm shares with others until the comm is being destroyed.  From then on the
- * destroying thread drives, and completes every event of a call that was submitted. */
+/* Note [waiting while a comm is destroyed].  A waiting thread uses what the comm shares with others until the comm is
+ * being destroyed.  From then on the destroying thread drives, and completes every event of a call that was submitted.
+ */
 static bool still_inside(struct choir_comm *comm, bool inside)
 {
 	if (!inside || !atomic_load_explicit(&comm->engine.closing, memory_order_relaxed))

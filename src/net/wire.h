@@ -27,7 +27,8 @@ enum wire_kind {
 	WIRE_GONE = 5, /* payload: struct wire_gone; the sender makes no more calls */
 };
 
-/* What a rank has done when it destroys its comm, or its process ends.  The header's record is that of its last collective, if known. */
+/* What a rank has done when it destroys its comm, or its process ends.  The header's record is that of its last
+ * collective, if known. */
 struct wire_gone {
 	uint64_t calls;          /* collectives */
 	uint64_t sent, received; /* send and recv calls between the sender and the receiver of this */

@@ -93,7 +93,8 @@ static void *call_often(void *arg)
 	float in[COUNT] = { 1 }, out[COUNT];
 
 	for (int i = 0; i < caller->times; i++)
-		caller->status = choir_allreduce(caller->comm, choir_host(in), choir_host(out), COUNT, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL);
+		caller->status = choir_allreduce(caller->comm, choir_host(in), choir_host(out), COUNT, CHOIR_F32,
+		                                 CHOIR_OP_SUM, NULL, NULL);
 	snprintf(caller->text, sizeof caller->text, "%s", choir_last_error());
 	return NULL;
 }
@@ -128,7 +129,8 @@ static void test_destroy_in_call(void **state)
 {
 	(void)state;
 	for (int trial = 0; trial < 8; trial++)
-		destroy_in_call(trial % 2 ? 4 : 0); /* a call that is made for the first time, and one that is repeated */
+		destroy_in_call(trial % 2 ? 4
+		                          : 0); /* a call that is made for the first time, and one that is repeated */
 }
 
 struct slow {
@@ -138,8 +140,8 @@ struct slow {
 };
 
 /* As long as the destroying thread might give up, or until it has. */
-static choir_status slow_callback(void *ctx, choir_buffer ind, size_t n_ind, choir_dtype ind_dtype, choir_buffer val, size_t n_val,
-                                  choir_dtype val_dtype)
+static choir_status slow_callback(void *ctx, choir_buffer ind, size_t n_ind, choir_dtype ind_dtype, choir_buffer val,
+                                  size_t n_val, choir_dtype val_dtype)
 {
 	struct slow *slow = ctx;
 	struct timespec end = in_ms(1500);
@@ -176,8 +178,9 @@ static void destroy_in_callback(bool aborts)
 	attr.completion_fn = slow_callback;
 	attr.fn_ctx = &slow;
 	world_begin(&world, 1, &config);
-	assert_int_equal(choir_sparse_allreduce(world.comms[0], choir_host(ind), 3, choir_host(val), 3, choir_none(), &n_ind, choir_none(),
-	                                        &n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, &attr, NULL, &slow.event),
+	assert_int_equal(choir_sparse_allreduce(world.comms[0], choir_host(ind), 3, choir_host(val), 3, choir_none(),
+	                                        &n_ind, choir_none(), &n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, &attr,
+	                                        NULL, &slow.event),
 	                 CHOIR_SUCCESS);
 	assert_int_equal(pthread_create(&waiter, NULL, wait_for_event, &slow), 0);
 	sem_wait(&slow.in_callback);
@@ -250,8 +253,9 @@ static choir_status wait_for_rank_1(choir_comm *comm, enum going kind)
 	if (kind == GOES_FROM_RECV)
 		return choir_recv(comm, choir_host(out), COUNT, CHOIR_F32, 1, NULL, NULL);
 	if (kind == GOES_FROM_SPARSE)
-		return choir_sparse_allreduce(comm, choir_host(ind), 3, choir_host(in), 3, choir_host(ind_out), &n_ind, choir_host(out), &n_val, CHOIR_I32,
-		                              CHOIR_F32, CHOIR_OP_SUM, NULL, NULL, NULL);
+		return choir_sparse_allreduce(comm, choir_host(ind), 3, choir_host(in), 3, choir_host(ind_out), &n_ind,
+		                              choir_host(out), &n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL,
+		                              NULL);
 	return choir_allreduce(comm, choir_host(in), choir_host(out), COUNT, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL);
 }
 
@@ -280,7 +284,8 @@ static void rank_1_goes(struct world *world, int rank, choir_comm *comm, void *a
 	}
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	SAYS(wait_for_rank_1(comm, kind), CHOIR_ABORTED, "waits for rank 1, which destroyed its comm ");
-	CHECK(says(choir_last_error(), kind == GOES_AT_ONCE ? "before its first collective call" : "after allreduce #1 (16 x f32, sum"));
+	CHECK(says(choir_last_error(),
+	           kind == GOES_AT_ONCE ? "before its first collective call" : "after allreduce #1 (16 x f32, sum"));
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	CHECK(end.tv_sec - start.tv_sec < 10);
 }
@@ -303,7 +308,8 @@ static void test_rank_goes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_new_threads), cmocka_unit_test(test_destroy_in_call),
-		                            cmocka_unit_test(test_destroy_in_callback), cmocka_unit_test(test_destroy_among_waiters),
+		                            cmocka_unit_test(test_destroy_in_callback),
+		                            cmocka_unit_test(test_destroy_among_waiters),
 		                            cmocka_unit_test(test_rank_goes) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -485,10 +485,12 @@ static void test_destroys_beside_send(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_work), cmocka_unit_test(test_killed), cmocka_unit_test(test_killed_inside),
-		                            cmocka_unit_test(test_registered_again), cmocka_unit_test(test_leaves_early),
-		                            cmocka_unit_test(test_sparse_ends), cmocka_unit_test(test_goes),
-		                            cmocka_unit_test(test_destroys_beside_send) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_work),          cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_killed_inside), cmocka_unit_test(test_registered_again),
+		cmocka_unit_test(test_leaves_early),  cmocka_unit_test(test_sparse_ends),
+		cmocka_unit_test(test_goes),          cmocka_unit_test(test_destroys_beside_send)
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Structs of callers built before or after this version, counts at their ends, and handles that nothing is moved through. */
+/* Structs of callers built before or after this version, counts at their ends, and handles that nothing is moved
+ * through. */
 #include "world/gate.h"
 
 #include <choir/transport.h>
@@ -33,11 +34,11 @@ static void *shortened(const void *whole, size_t n)
 	return at;
 }
 
-#define REFUSED(call, words)                                                       \
-	do {                                                                       \
-		assert_int_equal(call, CHOIR_ARGUMENT);                            \
-		if (!says(choir_last_error(), words))                              \
-			fail_msg("%s: \"%s\"", #call, choir_last_error());         \
+#define REFUSED(call, words)                                                                                           \
+	do {                                                                                                           \
+		assert_int_equal(call, CHOIR_ARGUMENT);                                                                \
+		if (!says(choir_last_error(), words))                                                                  \
+			fail_msg("%s: \"%s\"", #call, choir_last_error());                                             \
 	} while (0)
 
 static void test_short_call(void **state)
@@ -49,12 +50,16 @@ static void test_short_call(void **state)
 
 	(void)state;
 	world_begin(&world, 1, NULL);
-	assert_int_equal(choir_allreduce(world.comms[0], choir_host(&in), choir_host(&out), 1, CHOIR_F32, CHOIR_OP_SUM, call, NULL), CHOIR_SUCCESS);
+	assert_int_equal(
+	    choir_allreduce(world.comms[0], choir_host(&in), choir_host(&out), 1, CHOIR_F32, CHOIR_OP_SUM, call, NULL),
+	    CHOIR_SUCCESS);
 	assert_true(out == 3);
-	assert_int_equal(choir_alltoallv(world.comms[0], choir_host(&in), &(size_t){ 1 }, NULL, choir_host(&out), &(size_t){ 1 }, NULL, CHOIR_F32,
-	                                 call, NULL),
+	assert_int_equal(choir_alltoallv(world.comms[0], choir_host(&in), &(size_t){ 1 }, NULL, choir_host(&out),
+	                                 &(size_t){ 1 }, NULL, CHOIR_F32, call, NULL),
 	                 CHOIR_SUCCESS);
-	assert_int_equal(choir_sendrecv(world.comms[0], choir_host(&(int){ 7 }), 1, 0, choir_host(&got), 1, 0, CHOIR_I32, call, NULL), CHOIR_SUCCESS);
+	assert_int_equal(choir_sendrecv(world.comms[0], choir_host(&(int){ 7 }), 1, 0, choir_host(&got), 1, 0,
+	                                CHOIR_I32, call, NULL),
+	                 CHOIR_SUCCESS);
 	assert_int_equal(got, 7);
 	world_end(&world);
 }
@@ -81,9 +86,11 @@ static void test_short_and_long_structs(void **state)
 	REFUSED(choir_device_create(context, id, &whole, &made), "choir_device_create|struct_size is 24");
 	whole.struct_size = 3;
 	REFUSED(choir_device_create(context, id, &whole, &made), "choir_device_create|struct_size is 3");
-	assert_int_equal(choir_comm_create(shortened(&boot, offsetof(choir_bootstrap, ctx)), 1, &device, NULL, &comm), CHOIR_SUCCESS);
+	assert_int_equal(choir_comm_create(shortened(&boot, offsetof(choir_bootstrap, ctx)), 1, &device, NULL, &comm),
+	                 CHOIR_SUCCESS);
 	choir_comm_destroy(comm);
-	REFUSED(choir_comm_create(shortened(&boot, sizeof(size_t)), 1, &device, NULL, &comm), "choir_comm_create|gather");
+	REFUSED(choir_comm_create(shortened(&boot, sizeof(size_t)), 1, &device, NULL, &comm),
+	        "choir_comm_create|gather");
 	boot.struct_size = sizeof boot + 8;
 	REFUSED(choir_comm_create(&boot, 1, &device, NULL, &comm), "choir_comm_create|bootstrap->struct_size is 40");
 }
@@ -99,7 +106,9 @@ static void count_destroy(choir_transport *transport)
 /* The create call has it, whatever its outcome; unless the caller's struct ends before it. */
 static void test_refused_transport(void **state)
 {
-	static const choir_transport_ops ops = { .struct_size = sizeof ops, .name = "theirs", .destroy = count_destroy };
+	static const choir_transport_ops ops = { .struct_size = sizeof ops,
+		                                 .name = "theirs",
+		                                 .destroy = count_destroy };
 	choir_transport theirs = { .ops = &ops };
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 	choir_device *device = world_device();
@@ -132,7 +141,8 @@ static void test_most(void **state)
 		assert_int_equal(choir_comm_rank(children[i]), 1 - i);
 		assert_int_equal(choir_comm_destroy(children[i]), CHOIR_SUCCESS);
 	}
-	REFUSED(choir_allreduce_multi(world.comms[0], &tensor, SIZE_MAX, CHOIR_OP_SUM, NULL, NULL), "choir_allreduce_multi|n_tensors");
+	REFUSED(choir_allreduce_multi(world.comms[0], &tensor, SIZE_MAX, CHOIR_OP_SUM, NULL, NULL),
+	        "choir_allreduce_multi|n_tensors");
 	world_end(&world);
 }
 
@@ -150,9 +160,10 @@ static void test_stale_mem(void **state)
 	assert_int_equal(choir_allreduce(comm, stale, stale, 0, CHOIR_F32, CHOIR_OP_SUM, NULL, &event), CHOIR_SUCCESS);
 	assert_int_equal(choir_event_wait(event, -1), CHOIR_SUCCESS);
 	choir_event_release(event);
-	assert_int_equal(choir_alltoallv(comm, stale, &none, NULL, stale, &none, NULL, CHOIR_F32, NULL, NULL), CHOIR_SUCCESS);
-	assert_int_equal(choir_sparse_allreduce(comm, stale, 0, stale, 0, stale, &n_ind, stale, &n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL,
-	                                        NULL),
+	assert_int_equal(choir_alltoallv(comm, stale, &none, NULL, stale, &none, NULL, CHOIR_F32, NULL, NULL),
+	                 CHOIR_SUCCESS);
+	assert_int_equal(choir_sparse_allreduce(comm, stale, 0, stale, 0, stale, &n_ind, stale, &n_val, CHOIR_I32,
+	                                        CHOIR_F32, CHOIR_OP_SUM, NULL, NULL, NULL),
 	                 CHOIR_SUCCESS);
 	assert_true(n_ind == 0 && n_val == 0);
 	world_end(&world);
@@ -160,8 +171,10 @@ static void test_stale_mem(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_short_call), cmocka_unit_test(test_short_and_long_structs),
-		                            cmocka_unit_test(test_refused_transport), cmocka_unit_test(test_most), cmocka_unit_test(test_stale_mem) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_short_call),
+		                            cmocka_unit_test(test_short_and_long_structs),
+		                            cmocka_unit_test(test_refused_transport), cmocka_unit_test(test_most),
+		                            cmocka_unit_test(test_stale_mem) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
