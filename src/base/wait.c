@@ -84,13 +84,6 @@ int64_t wait_round(struct wait *wait, const struct wait_for *why)
 	return 0;
 }
 
-int wait_inline_rounds(enum wait_inline what, bool crowded)
-{
-	static const int rounds[] = { [WAIT_STATES] = 2000, [WAIT_STEP] = 500, [WAIT_PIECE] = 64 };
-
-	return crowded ? 1 : rounds[what];
-}
-
 void wait_inline(bool shares)
 {
 	if (shares)

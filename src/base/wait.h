@@ -67,8 +67,11 @@ bool wait_is_long(const struct wait *wait);
 int64_t wait_round(struct wait *wait, const struct wait_for *why);
 
 /* Inline execution.  wait_inline_rounds: how often to look.  wait_inline: between two looks; shares as above. */
-enum wait_inline { WAIT_STATES, WAIT_STEP, WAIT_PIECE };
-int wait_inline_rounds(enum wait_inline what, bool crowded);
+enum wait_inline { WAIT_STATES = 2000, WAIT_STEP = 500, WAIT_PIECE = 64 };
+static inline int wait_inline_rounds(enum wait_inline what, bool crowded)
+{
+	return crowded ? 1 : (int)what;
+}
 void wait_inline(bool shares);
 
 #endif
