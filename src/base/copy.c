@@ -85,7 +85,7 @@ static void copy_lines(unsigned char *dst, const unsigned char *src, size_t byte
 	memcpy(dst + head, src + head, bytes - head);
 }
 
-void copy_host_stream(void *dst, const void *src, size_t bytes)
+void copy_host_nt(void *dst, const void *src, size_t bytes)
 {
 	copy_lines(dst, src, bytes, true);
 }
@@ -103,7 +103,7 @@ void copy_host_fence(void)
 	_mm_sfence();
 }
 #else
-void copy_host_stream(void *dst, const void *src, size_t bytes)
+void copy_host_nt(void *dst, const void *src, size_t bytes)
 {
 	memcpy(dst, src, bytes);
 }
@@ -118,12 +118,12 @@ void copy_host_fence(void)
 }
 #endif
 
-void copy_host(void *dst, const void *src, size_t bytes, bool stream)
+void copy_host(void *dst, const void *src, size_t bytes, bool nt)
 {
-	if (!stream) {
+	if (!nt) {
 		copy_host_plain(dst, src, bytes);
 		return;
 	}
-	copy_host_stream(dst, src, bytes);
+	copy_host_nt(dst, src, bytes);
 	copy_host_fence();
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A ring of items in shared memory: one sender, one receiver, threads or processes.  All zero: empty.  Nothing here blocks.
+/* A ring of items in shared memory: one sender, one receiver, threads or processes.  All zero: empty.  Nothing here
+ * blocks.
  *
- * An item is one cache line that the sender writes, its flag last, and room for bytes behind the items.  The receiver reads items in order and
- * frees them in any order; the sender gets their room back in order.  Each side writes lines of its own and looks at the other's count only when
- * its last look does not suffice. */
+ * An item is one cache line that the sender writes, its flag last, and room for bytes behind the items.  The receiver
+ * reads items in order and frees them in any order; the sender gets their room back in order.  Each side writes lines
+ * of its own and looks at the other's count only when its last look does not suffice. */
 #ifndef BASE_RING_H
 #define BASE_RING_H
 
@@ -31,9 +32,9 @@ struct ring_item { /* two cache lines, written by the sender only */
 
 struct ring { /* the items' bytes follow it: a power of two, RING_LINE_BYTES at least */
 	_Alignas(64) _Atomic uint64_t freed; /* the receiver's: all items before this one are free */
-	uint64_t early;                      /* the receiver's: bit number mod RING_ITEMS, freed before older ones */
-	_Alignas(64) _Atomic uint64_t nt;    /* the receiver's word to the sender: which sizes to store how (nt.h); seldom written */
-	_Alignas(64) uint64_t put, seen;     /* the sender's: items put, and how many of them were free at its last look */
+	uint64_t early;                      /* the receiver's: bit number mod RING_ITEMS, freed early */
+	_Alignas(64) _Atomic uint64_t nt;    /* the receiver's word to the sender: how to store each size */
+	_Alignas(64) uint64_t put, seen;     /* the sender's: items put, and those that were free at its last look */
 	uint64_t at;                         /* the sender's: bytes passed so far, those left out at the end too */
 	uint64_t ends[RING_ITEMS];           /* the sender's: the same behind each item */
 	struct ring_item items[RING_ITEMS];
@@ -59,14 +60,15 @@ static inline uint64_t ring_flag_of(uint64_t number, uint32_t tag)
 /* Is there an item free, and room?  *at_p: where the room begins, in bytes passed. */
 static inline bool ring_has_room(const struct ring *ring, uint64_t ring_bytes, uint64_t room, uint64_t *at_p)
 {
-	uint64_t freed = ring->seen > 0 ? ring->ends[(ring->seen - 1) % RING_ITEMS] : 0, to_end = ring_bytes - (ring->at & (ring_bytes - 1));
+	uint64_t freed = ring->seen > 0 ? ring->ends[(ring->seen - 1) % RING_ITEMS] : 0;
+	uint64_t to_end = ring_bytes - (ring->at & (ring_bytes - 1));
 
 	*at_p = room > to_end ? ring->at + to_end : ring->at;
 	return ring->put == ring->seen || (ring->put - ring->seen < RING_ITEMS && *at_p + room - freed <= ring_bytes);
 }
 
-/* The sender's side.  ring_reserve: the next item, with room for len bytes in one piece (0: none); NULL: there is no item or no room.
- * ring_publish hands the reserved item to the receiver; whoever may sleep is the caller's to wake. */
+/* The sender's side.  ring_reserve: the next item, with room for len bytes in one piece (0: none); NULL: there is no
+ * item or no room. ring_publish hands the reserved item to the receiver; whoever may sleep is the caller's to wake. */
 static inline struct ring_item *ring_reserve(struct ring *ring, uint64_t ring_bytes, uint64_t len)
 {
 	uint64_t room = (len + RING_LINE_BYTES - 1) / RING_LINE_BYTES * RING_LINE_BYTES, at;
@@ -94,8 +96,9 @@ static inline void ring_publish(struct ring *ring, uint32_t tag)
 	atomic_store_explicit(&ring->items[number % RING_ITEMS].flag, ring_flag_of(number, tag), memory_order_release);
 }
 
-/* The receiver's side.  ring_first: the oldest item that is not free; ring_freed_early: this one is free although an older one is not.
- * ring_peek: the item of that number, if the sender has published it: *tag_p; else NULL.  ring_number: the number of an item that is not free. */
+/* The receiver's side.  ring_first: the oldest item that is not free; ring_freed_early: this one is free although an
+ * older one is not. ring_peek: the item of that number, if the sender has published it: *tag_p; else NULL.
+ * ring_number: the number of an item that is not free. */
 static inline uint64_t ring_first(const struct ring *ring)
 {
 	return atomic_load_explicit(&ring->freed, memory_order_relaxed); /* this side's own */

@@ -32,7 +32,8 @@ int64_t wait_end_ns(int64_t timeout_ms)
 {
 	int64_t end;
 
-	if (timeout_ms < 0 || __builtin_mul_overflow(timeout_ms, INT64_C(1000000), &end) || __builtin_add_overflow(end, wait_now_ns(), &end))
+	if (timeout_ms < 0 || __builtin_mul_overflow(timeout_ms, INT64_C(1000000), &end) ||
+	    __builtin_add_overflow(end, wait_now_ns(), &end))
 		return INT64_MAX;
 	return end;
 }

@@ -51,7 +51,7 @@ static void fetch(const struct operands *o, uint64_t span)
 static void copy_span(const struct operands *o, uint64_t span)
 {
 	if (o->stream_from == 0)
-		copy_host_stream(o->at[0], o->at[1], span);
+		copy_host_nt(o->at[0], o->at[1], span);
 	else if (o->at[0] != o->at[1]) /* a tensor in place, and a plan that does not know */
 		copy_host_plain(o->at[0], o->at[1], span);
 }

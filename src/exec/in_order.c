@@ -133,8 +133,8 @@ static void collective_in_order(struct run *run)
 
 	if (!enter_lane(run, table))
 		return;
-	run->past = false;
-	run->stores_entry = -1;
+	run->nt = false;
+	run->nt_entry = -1;
 	if (is_timed(run))
 		nt_plan_begin(run);
 	operand_table_bind(table, run);

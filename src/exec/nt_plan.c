@@ -8,13 +8,17 @@
 static int kind_of(const struct run *run)
 {
 	static const unsigned char kinds[N_COLLECTIVES] = {
-		[COLLECTIVE_REDUCE_SCATTER] = 1, [COLLECTIVE_REDUCE_SCATTERV] = 1, [COLLECTIVE_ALLGATHER] = 2, [COLLECTIVE_ALLGATHERV] = 2,
-		[COLLECTIVE_BROADCAST] = 2,      [COLLECTIVE_ALLTOALL] = 3,        [COLLECTIVE_ALLTOALLV] = 3,
+		[COLLECTIVE_REDUCE_SCATTER] = 1, [COLLECTIVE_REDUCE_SCATTERV] = 1,
+		[COLLECTIVE_ALLGATHER] = 2,      [COLLECTIVE_ALLGATHERV] = 2,
+		[COLLECTIVE_BROADCAST] = 2,      [COLLECTIVE_ALLTOALL] = 3,
+		[COLLECTIVE_ALLTOALLV] = 3,
 	};
 
 	if (run->plan->peers)
 		return NT_KINDS - 1;
-	return run->script == NULL && (size_t)run->bound.record.collective < N_COLLECTIVES ? kinds[run->bound.record.collective] : 2;
+	if (run->script != NULL || (size_t)run->bound.record.collective >= N_COLLECTIVES)
+		return 2;
+	return kinds[run->bound.record.collective];
 }
 
 static uint64_t bytes_of(const struct run *run)
@@ -32,7 +36,9 @@ struct nt_choice nt_of_comm(struct choir_comm *comm)
 {
 	if (comm->node_size == 1)
 		return (struct nt_choice){ .bits = NULL };
-	return (struct nt_choice){ .bits = &comm_control(comm, 0)->nt, .entries = comm->place == 0 ? comm->engine.nt.node : NULL, .far = comm->far_cores };
+	return (struct nt_choice){ .bits = &comm_control(comm, 0)->nt,
+		                   .entries = comm->place == 0 ? comm->engine.nt.node : NULL,
+		                   .far = comm->far_cores };
 }
 
 void nt_plan_begin(struct run *run)
@@ -41,27 +47,27 @@ void nt_plan_begin(struct run *run)
 	struct nt_choice choice;
 	uint64_t bytes;
 
-	run->past = false;
-	run->stores_entry = -1;
+	run->nt = false;
+	run->nt_entry = -1;
 	if (comm->node_size == 1 || run->bound.pair || run->in_line)
 		return;
 	bytes = bytes_of(run);
 	if (bytes < NT_LEAST_BYTES)
 		return;
-	run->stores_entry = kind_of(run) * NT_SIZES + nt_size(bytes, NT_SIZES);
+	run->nt_entry = kind_of(run) * NT_SIZES + nt_size(bytes, NT_SIZES);
 	choice = nt_of_comm(comm);
-	run->past = nt_choose(&choice, run->stores_entry);
-	run->stores_bytes = bytes;
+	run->nt = nt_choose(&choice, run->nt_entry);
+	run->nt_bytes = bytes;
 	if (comm->place == 0)
-		run->stores_ns = wait_now_ns();
+		run->nt_since_ns = wait_now_ns();
 }
 
 void nt_plan_end(struct run *run)
 {
 	struct nt_choice choice;
 
-	if (run->stores_entry < 0 || run->comm->place != 0)
+	if (run->nt_entry < 0 || run->comm->place != 0)
 		return;
 	choice = nt_of_comm(run->comm);
-	nt_took(&choice, run->stores_entry, run->past, run->stores_bytes, wait_now_ns() - run->stores_ns);
+	nt_took(&choice, run->nt_entry, run->nt, run->nt_bytes, wait_now_ns() - run->nt_since_ns);
 }

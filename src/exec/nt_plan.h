@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How plans write what peers read, into slots and into peers' buffers: the first rank of a node times its plans and chooses for all (base/nt.h). */
+/* How plans write what peers read, into slots and into peers' buffers: the first rank of a node times its plans and
+ * chooses for all (base/nt.h). */
 #ifndef EXEC_NT_PLAN_H
 #define EXEC_NT_PLAN_H
 
@@ -10,8 +11,8 @@
 enum { NT_KINDS = 5, NT_SIZES = 12, NT_PLANS = NT_KINDS * NT_SIZES, NT_ENTRIES = 64, NT_P2P_SIZES = 5 };
 
 struct nt_entries { /* driver only; zero to begin with */
-	struct nt_entry node[NT_ENTRIES];                   /* the first rank's of a node */
-	struct nt_entry p2p[ARENA_RING_RANKS][NT_P2P_SIZES]; /* of what each rank of the node sends to this one: exec/p2p.c */
+	struct nt_entry node[NT_ENTRIES];                    /* the first rank's of a node */
+	struct nt_entry p2p[ARENA_RING_RANKS][NT_P2P_SIZES]; /* of each sender of the node: p2p.c */
 };
 
 struct run;

@@ -77,8 +77,8 @@ void operand_say_segments(const struct run *run)
 	if (!run->bound.lists || run->bound.send_place == 0 || run->bound.recv_place == 0)
 		return;
 	slot = slot_ring_at(run, run->comm->place, 0);
-	copy_host_stream(slot, run->bound.send_list.places, bytes);
-	copy_host_stream(slot + bytes, run->bound.recv_list.places, bytes);
+	copy_host_nt(slot, run->bound.send_list.places, bytes);
+	copy_host_nt(slot + bytes, run->bound.recv_list.places, bytes);
 	copy_host_fence();
 }
 
@@ -109,14 +109,14 @@ void operand_find_peer(struct run *run, int local_rank)
 /* --- what a step computes --- */
 
 /* Is that destination written by non-temporal stores?  Where peers read it, Note [nt stores] decides; the caller's own buffers where they do not fit the shared cache. */
-static bool is_past(const struct run *run, const struct plan_step *step, struct plan_ref dst)
+static bool is_nt(const struct run *run, const struct plan_step *step, struct plan_ref dst)
 {
 	if (step->len < NT_LEAST_BYTES)
 		return false;
 	if (dst.buf == PLAN_SLOT)
-		return run->past;
+		return run->nt;
 	if (dst.buf == PLAN_PEER_RECV)
-		return run->past || run->plan->stream;
+		return run->nt || run->plan->stream;
 	return dst.buf == PLAN_RECV && run->plan->stream;
 }
 
@@ -128,7 +128,7 @@ uint32_t operand_refs(const struct run *run, const struct plan_step *step, struc
 	for (uint32_t i = 0, next = 0; i < n_dst; i++) {
 		struct plan_ref ref = i > 0 ? more[i - 1] : step->dst;
 
-		refs[is_past(run, step, ref) ? --stream_from : next++] = ref;
+		refs[is_nt(run, step, ref) ? --stream_from : next++] = ref;
 	}
 	memcpy(refs + n_dst, source, step->n_src * sizeof *source);
 	return stream_from;
@@ -207,7 +207,7 @@ void operand_table_bind(struct operand_table *table, struct run *run)
 {
 	uint64_t shifts[N_MOVES];
 
-	if (table->plan == run->plan && table->past == run->past && table->scratch == run->scratch.ptr && !run->peers_moved)
+	if (table->plan == run->plan && table->nt == run->nt && table->scratch == run->scratch.ptr && !run->peers_moved)
 		return;
 	table->plan = NULL;
 	for (uint32_t i = 0; i < TABLE_STEPS; i++)
@@ -218,7 +218,7 @@ void operand_table_bind(struct operand_table *table, struct run *run)
 	for (uint32_t i = 0; i < run->plan->n_steps && i < TABLE_STEPS; i++)
 		bind_step(&table->steps[i], run, &run->plan->steps[i], shifts);
 	table->plan = run->plan;
-	table->past = run->past;
+	table->nt = run->nt;
 	table->scratch = run->scratch.ptr;
 	run->peers_moved = false;
 }

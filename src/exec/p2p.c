@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  All here runs under the engine's drive lock, so each end of a ring is one thread at a time (base/ring.h).
+/* Design notes.  All here runs under the engine's drive lock, so each end of a ring is one thread at a time
+ * (base/ring.h).
  *
- * Note [rings rotate].  A store to a line that the other core still has in its own cache waits until that core gives the line up.  A ring longer
- * than such a cache comes back to a line only after the line has left it: then plain stores are as fast as to private memory, and the bytes stay in
- * the cache that both cores share.  16 KB both ways at once: 1.6 us through 2 MB or more, 3.2 us through 256 KB.
- * Where the cores share no cache plain stores stay slow.  So the receiver, which knows how long both copies took, learns from the first piece of
- * each message which stores are faster, and tells the sender (Note [nt stores] in base/nt.h). */
+ * Note [rings rotate].  A store to a line that the other core still has in its own cache waits until that core gives
+ * the line up.  A ring longer than such a cache comes back to a line only after the line has left it: then plain
+ * stores are as fast as to private memory, and the bytes stay in the cache that both cores share.  16 KB both ways at
+ * once: 1.6 us through 2 MB or more, 3.2 us through 256 KB. Where the cores share no cache plain stores stay slow.
+ * So the receiver, which knows how long both copies took, learns from the first piece of each message which stores
+ * are faster, and tells the sender (Note [nt stores] in base/nt.h). */
 #include "exec/p2p.h"
 
 #include "base/copy.h"
@@ -18,7 +20,9 @@ static struct ring *ring_between(struct choir_comm *comm, int from, int to)
 {
 	const struct layout *layout = &comm->layout;
 
-	return layout->node_of[from] == layout->node_of[to] ? arena_ring(comm->arena, layout->place_of[from], layout->place_of[to]) : NULL;
+	if (layout->node_of[from] != layout->node_of[to])
+		return NULL;
+	return arena_ring(comm->arena, layout->place_of[from], layout->place_of[to]);
 }
 
 /* Mine to the peer, allocated by the first message; NULL: there is none. */
@@ -27,7 +31,8 @@ static struct ring *ring_to(struct choir_comm *comm, int peer)
 	const struct layout *layout = &comm->layout;
 	struct ring *ring = ring_between(comm, comm->rank, peer);
 
-	if (ring != NULL || comm->no_rings || !arena_has_rings(comm->arena) || layout->node_of[peer] != layout->node_of[comm->rank])
+	if (ring != NULL || comm->no_rings || !arena_has_rings(comm->arena) ||
+	    layout->node_of[peer] != layout->node_of[comm->rank])
 		return ring;
 	comm->no_rings = arena_take_ring(comm->arena, comm->place, layout->place_of[peer]) != CHOIR_SUCCESS;
 	return ring_between(comm, comm->rank, peer);
@@ -57,7 +62,7 @@ static uint32_t ns_since(int64_t start)
 	return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
 
-static void put_long(struct ring *ring, struct ring_item *item, const void *src, uint64_t len, bool far_cores)
+static void put_long(struct ring *ring, struct ring_item *item, const void *src, uint64_t len, bool far)
 {
 	int64_t start;
 
@@ -65,7 +70,7 @@ static void put_long(struct ring *ring, struct ring_item *item, const void *src,
 		memcpy(ring_at(ring, item), src, len);
 		return;
 	}
-	item->nt = nt_choose(&(struct nt_choice){ .bits = &ring->nt, .far = far_cores }, nt_size(len, NT_P2P_SIZES));
+	item->nt = nt_choose(&(struct nt_choice){ .bits = &ring->nt, .far = far }, nt_size(len, NT_P2P_SIZES));
 	start = wait_now_ns();
 	copy_host(ring_at(ring, item), src, len, item->nt);
 	item->put_ns = ns_since(start);
@@ -75,16 +80,18 @@ bool p2p_put(struct run *run, const struct plan_step *step)
 {
 	struct ring *ring = ring_to(run->comm, step->peer);
 	struct ring_item *item;
+	const void *src;
 
 	if (ring == NULL || step->len > ARENA_ITEM_BYTES)
 		return false;
 	item = ring_reserve(ring, arena_ring_bytes(run->comm->arena), is_short(step) ? 0 : step->len);
 	if (item == NULL)
 		return false;
+	src = step->len > 0 ? operand_at(run, run->plan->refs[step->src_first]) : NULL;
 	if (!is_short(step))
-		put_long(ring, item, operand_at(run, run->plan->refs[step->src_first]), step->len, run->comm->far_cores);
+		put_long(ring, item, src, step->len, run->comm->far_cores);
 	else if (step->len > 0)
-		memcpy(item->bytes, operand_at(run, run->plan->refs[step->src_first]), step->len);
+		memcpy(item->bytes, src, step->len);
 	item->key[0] = number_of(run);
 	item->key[1] = hash_of(run);
 	if (memcmp(item->record, &run->bound.record, sizeof run->bound.record) != 0)
@@ -113,17 +120,20 @@ static const struct ring_item *find(const struct ring *ring, const struct run *r
 }
 
 /* Tells the learner how long both copies of a piece took. */
-static void learn(struct run *run, struct ring *ring, const struct plan_step *step, const struct ring_item *item, int64_t take_ns)
+static void learn(struct run *run, struct ring *ring, const struct plan_step *step, const struct ring_item *item,
+		  int64_t take_ns)
 {
 	struct choir_comm *comm = run->comm;
-	struct nt_choice choice = { .bits = &ring->nt, .entries = comm->engine.nt.p2p[comm->layout.place_of[step->peer]], .far = comm->far_cores };
+	struct nt_entry *entries = comm->engine.nt.p2p[comm->layout.place_of[step->peer]];
+	struct nt_choice choice = { .bits = &ring->nt, .entries = entries, .far = comm->far_cores };
 
 	nt_took(&choice, nt_size(step->len, NT_P2P_SIZES), item->nt, step->len, (int64_t)item->put_ns + take_ns);
 }
 
 static void take_long(struct run *run, struct ring *ring, const struct plan_step *step, const struct ring_item *item)
 {
-	bool learns = step->len >= NT_LEAST_BYTES && step->tag == 0, too_long_for_cache = run->bound.in.bytes >= run->comm->cache_bytes / 4;
+	bool too_long_for_cache = run->bound.in.bytes >= run->comm->cache_bytes / 4;
+	bool learns = step->len >= NT_LEAST_BYTES && step->tag == 0;
 	int64_t start = learns ? wait_now_ns() : 0;
 
 	copy_host(operand_at(run, step->dst), ring_at(ring, item), step->len, too_long_for_cache);

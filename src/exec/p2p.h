@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Messages of send and recv between ranks of a node, through the p2p rings of the arena instead of the transport.
  *
- * Each piece of a message goes for itself: the sender takes the ring if it has room, else the transport; the receiver looks in both, for the pair's
- * message number and the piece's tag.  Pieces may be taken in any order. */
+ * Each piece of a message goes for itself: the sender takes the ring if it has room, else the transport; the receiver
+ * looks in both, for the pair's message number and the piece's tag.  Pieces may be taken in any order. */
 #ifndef EXEC_P2P_H
 #define EXEC_P2P_H
 

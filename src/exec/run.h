@@ -116,10 +116,10 @@ struct run {
 	struct dev_memory scratch;
 	cl_mem device_scratch;      /* reduce kernels: operands the device cannot read in place */
 	uint64_t device_scratch_bytes;
-	bool past;                  /* what peers read is written past the cache: */
-	int stores_entry;           /* for nt_plan.h: of what kind and size the plan is, -1 = of none */
-	uint64_t stores_bytes;
-	int64_t stores_ns;          /* since when it runs */
+	bool nt;                    /* what peers read is written by nt stores: */
+	int nt_entry;               /* for nt_plan.h: of what kind and size the plan is, -1 = of none */
+	uint64_t nt_bytes;
+	int64_t nt_since_ns;        /* since when it runs */
 
 	/* a script */
 	const struct script_ops *script;

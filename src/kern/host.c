@@ -98,7 +98,7 @@ static void spread_block(const struct host_twin *twin, const struct reduce_call 
 		if (k < call->stream_from)
 			memcpy((unsigned char *)dst[k] + off, result, bytes);
 		else
-			copy_host_stream((unsigned char *)dst[k] + off, result, bytes);
+			copy_host_nt((unsigned char *)dst[k] + off, result, bytes);
 }
 
 /* Blocks end where a line of the first streamed destination ends, so that it is written in whole lines. */
