@@ -7,14 +7,14 @@
 
 const char *plan_print_bytes(size_t bytes, char *text)
 {
-	static const char suffixes[] = "KMGT";
-	int unit = -1;
+	static const char *const suffixes[] = { "", "K", "M", "G", "T" };
+	size_t unit = 0;
 
-	while (bytes >= 1024 && bytes % 1024 == 0 && unit < 3) {
+	while (bytes >= 1024 && bytes % 1024 == 0 && unit + 1 < sizeof suffixes / sizeof *suffixes) {
 		bytes /= 1024;
 		unit++;
 	}
-	snprintf(text, 24, "%zu%.1s", bytes, unit < 0 ? "" : &suffixes[unit]);
+	snprintf(text, 24, "%zu%s", bytes, suffixes[unit]);
 	return text;
 }
 
