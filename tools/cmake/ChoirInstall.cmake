@@ -5,14 +5,21 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/choir)
 
-# MPICH is looked for again on the machine that links, so the package names a target that its choirConfig.cmake makes there.
-set_target_properties(choir-mpi PROPERTIES
-	INTERFACE_LINK_LIBRARIES "choir;$<BUILD_INTERFACE:choir_mpich>;$<INSTALL_INTERFACE:choir::mpich>"
-	INSTALL_RPATH "$ORIGIN")
+if(CHOIR_MPI)
+	# MPICH is looked for again on the machine that links: the package names a target that choirConfig.cmake makes there.
+	set_target_properties(choir-mpi PROPERTIES
+		INTERFACE_LINK_LIBRARIES "choir;$<BUILD_INTERFACE:choir_mpich>;$<INSTALL_INTERFACE:choir::mpich>"
+		INSTALL_RPATH "$ORIGIN")
+	install(TARGETS choir-mpi EXPORT choirMpiTargets)
+endif()
 
 install(TARGETS choir EXPORT choirTargets)
-install(TARGETS choir-mpi EXPORT choirMpiTargets)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/choir TYPE INCLUDE FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
+set(without "")
+if(NOT CHOIR_MPI)
+	set(without PATTERN mpi.h EXCLUDE)
+endif()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/choir TYPE INCLUDE
+	FILES_MATCHING PATTERN "*.h" PATTERN "*.def" ${without})
 if(EXISTS ${PROJECT_SOURCE_DIR}/include/oneapi)
 	install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/oneapi TYPE INCLUDE)
 endif()
@@ -27,25 +34,39 @@ foreach(tool choir-bench choir-info choir-plan choir-train choir-doctor)
 endforeach()
 
 install(EXPORT choirTargets NAMESPACE choir:: DESTINATION ${package_dir})
-install(EXPORT choirMpiTargets NAMESPACE choir:: DESTINATION ${package_dir})
+if(CHOIR_MPI)
+	install(EXPORT choirMpiTargets NAMESPACE choir:: DESTINATION ${package_dir})
+	install(FILES ${CMAKE_CURRENT_LIST_DIR}/FindMpich.cmake DESTINATION ${package_dir})
+endif()
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/choirConfig.cmake.in ${PROJECT_BINARY_DIR}/choirConfig.cmake
 	INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
 # Before 1.0 a minor version may change the ABI.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/choirConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/choirConfig.cmake ${PROJECT_BINARY_DIR}/choirConfigVersion.cmake ${CMAKE_CURRENT_LIST_DIR}/FindMpich.cmake
+install(FILES ${PROJECT_BINARY_DIR}/choirConfig.cmake ${PROJECT_BINARY_DIR}/choirConfigVersion.cmake
 	DESTINATION ${package_dir})
 
 # pkg-config.  pcfiledir is where the .pc file lies when it is read.
 set(pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH pc_to_prefix /${pc_dir} /)
 string(REGEX REPLACE "/$" "" pc_to_prefix "${pc_to_prefix}")
-set(pc_mpich_cflags "")
-foreach(folder ${mpich_includes})
-	string(APPEND pc_mpich_cflags " -I${folder}")
-endforeach()
-get_target_property(pc_mpich_libs choir_mpich INTERFACE_LINK_LIBRARIES)
-list(JOIN pc_mpich_libs " " pc_mpich_libs)
-foreach(name choir choir-mpi)
+# What a static libchoir leaves to be linked; a shared one brings it along.
+set(pc_static_requires "")
+set(pc_static_libs "")
+if(NOT BUILD_SHARED_LIBS)
+	set(pc_static_requires "Requires.private: jansson libxxhash")
+	set(pc_static_libs "Libs.private: -pthread -lm")
+endif()
+set(pc_names choir)
+if(CHOIR_MPI)
+	list(APPEND pc_names choir-mpi)
+	set(pc_mpich_cflags "")
+	foreach(folder ${mpich_includes})
+		string(APPEND pc_mpich_cflags " -I${folder}")
+	endforeach()
+	get_target_property(pc_mpich_libs choir_mpich INTERFACE_LINK_LIBRARIES)
+	list(JOIN pc_mpich_libs " " pc_mpich_libs)
+endif()
+foreach(name ${pc_names})
 	configure_file(${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
 	install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${pc_dir})
 endforeach()

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* In place of mpi.c where choir is built without MPI. */
+#include "info.h"
+
+json_t *info_mpi(void)
+{
+	return json_pack("{s:s}", "error", "choir was built without it");
+}
+
+void info_mpi_done(void)
+{
+}
