@@ -13,12 +13,6 @@ static bool is_pair(const struct prepared *prepared)
 	return prepared->parts[0].bound.pair;
 }
 
-/* A sendrecv is two parts at once; a list, one after the other. */
-static size_t at_once(const struct prepared *prepared)
-{
-	return is_pair(prepared) ? prepared->n_parts : 1;
-}
-
 /* --- as ordinary runs --- */
 
 static choir_status make_run(choir_comm *comm, struct prepared *prepared, struct part *part, const choir_call *call, bool keeps, struct run **out_p)
@@ -85,24 +79,34 @@ static choir_status submit(choir_comm *comm, struct prepared *prepared, size_t f
 
 /* --- by the caller's thread --- */
 
-/* After inline_enter.  Of several parts each enters anew; where something else is under way by then, the others are submitted. */
-static choir_status carry_out(choir_comm *comm, struct prepared *prepared, const choir_call *call)
+/* After inline_enter: so many parts, from that one on.  After them the call may be gone. */
+static choir_status carry_out(choir_comm *comm, struct prepared *prepared, size_t first, size_t n, const choir_call *call)
 {
 	const char *name = prepared->key.form->name;
-	size_t n_parts = prepared->n_parts, n = at_once(prepared);
 	bool pair = is_pair(prepared);
-	choir_status st = CHOIR_SUCCESS; /* after the last part the call may be gone */
+	uint64_t seq = comm->engine.next_seq;
+	choir_event *event;
+	choir_status st = inline_execute(comm, prepared, first, n, call->deadline_ms, call->name, &event);
 
-	for (size_t first = 0; first < n_parts && st == CHOIR_SUCCESS; first += n) {
-		uint64_t seq = comm->engine.next_seq;
-		choir_event *event;
+	return event == NULL ? st : call_finish(name, comm, event, pair, seq);
+}
 
-		if (first > 0 && !inline_enter(comm))
-			return submit(comm, prepared, first, call, NULL, NULL);
-		st = inline_execute(comm, prepared, first, n, call->deadline_ms, call->name, &event);
-		if (event != NULL)
-			st = call_finish(name, comm, event, pair, seq);
+/* After inline_enter: one part after the other, each of which enters anew; where something else is under way by then, the
+ * others are submitted. */
+static choir_status carry_out_list(choir_comm *comm, struct prepared *prepared, const choir_call *call)
+{
+	choir_status st;
+
+	prepared_retain(prepared);
+	st = carry_out(comm, prepared, 0, 1, call);
+	for (size_t i = 1; i < prepared->n_parts && st == CHOIR_SUCCESS; i++) {
+		if (!inline_enter(comm)) {
+			st = submit(comm, prepared, i, call, NULL, NULL);
+			break;
+		}
+		st = carry_out(comm, prepared, i, 1, call);
 	}
+	prepared_release(prepared);
 	return st;
 }
 
@@ -119,12 +123,9 @@ static choir_status carry_out_here(choir_comm *comm, struct prepared *prepared, 
 		}
 		call_note_user(comm);
 	}
-	if (prepared->n_parts == at_once(prepared)) /* its run holds it */
-		return carry_out(comm, prepared, call);
-	prepared_retain(prepared);
-	st = carry_out(comm, prepared, call);
-	prepared_release(prepared);
-	return st;
+	if (prepared->n_parts == 1 || is_pair(prepared))
+		return carry_out(comm, prepared, 0, prepared->n_parts, call);
+	return carry_out_list(comm, prepared, call);
 }
 
 /* Without deps, and of the version that this library knows. */

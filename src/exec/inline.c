@@ -46,11 +46,18 @@ static struct run **run_of_kind(struct choir_comm *comm, const struct bound *bou
 
 static choir_status bind(struct run *run, struct prepared *prepared, struct part *part)
 {
+	choir_status st = CHOIR_SUCCESS;
+
 	prepared_bind(run, prepared, part);
-	if (!part->in_order)
-		return CHOIR_SUCCESS;
-	operand_table_load(&part->operands, run);
-	return steps_make_room(run);
+	run->on_the_spot = !part->bound.pair;
+	run->named = true; /* as another call */
+	if (part->in_order) {
+		operand_table_load(&part->operands, run);
+		st = steps_make_room(run);
+	}
+	if (st != CHOIR_SUCCESS)
+		prepared_unbind(run);
+	return st;
 }
 
 /* The comm's run for that part; made when first needed. */
@@ -58,21 +65,13 @@ static choir_status take_run(struct choir_comm *comm, struct prepared *prepared,
                              struct run **out_p)
 {
 	struct run **at = run_of_kind(comm, &part->bound), *run = *at;
-	choir_status st = CHOIR_SUCCESS;
 
 	if (run == NULL) {
 		TRY(run_create(comm, &run));
 		*at = run;
 	}
-	if (run->part != part) {
-		run->named = true; /* as another call */
-		st = bind(run, prepared, part);
-	}
-	if (st != CHOIR_SUCCESS) {
-		prepared_unbind(run);
-		return st;
-	}
-	run->on_the_spot = !part->bound.pair;
+	if (run->part != part)
+		TRY(bind(run, prepared, part));
 	run->deadline_ms = deadline_ms > 0 ? deadline_ms : comm->deadline_ms;
 	if (name != NULL || run->named)
 		run_set_name(run, name, prepared->name);
@@ -80,25 +79,29 @@ static choir_status take_run(struct choir_comm *comm, struct prepared *prepared,
 	return CHOIR_SUCCESS;
 }
 
+/* The records of the ranks differed: it became a script. */
+static void end_script(struct run *run)
+{
+	if (run->ended != NULL)
+		run->ended(run);
+	run->script->destroy(run->script_state);
+	run->script = NULL;
+	run->script_state = NULL;
+	run->ended = NULL;
+	run->plan_index = 0;
+}
+
 /* Ready for the next call: it stays bound, unless another plan was taken on the way. */
 static void clean(struct run *run)
 {
 	if (run->begun_ns != 0)
 		call_log(run, "inline");
-	if (run->script != NULL) {
-		if (run->ended != NULL)
-			run->ended(run);
-		run->script->destroy(run->script_state);
-		run->script = NULL;
-		run->script_state = NULL;
-		run->ended = NULL;
-	}
-	if (run->part != NULL && run->plan != &run->bound.cached->plan)
+	if (run->script != NULL)
+		end_script(run);
+	if (run->plan != &run->bound.cached->plan)
 		prepared_unbind(run);
 	run->state = RUN_DEPS;
-	run->disagrees = run->met_node = run->unsaid = run->warned = run->only_mine = false;
-	run->plan_index = 0;
-	run->started_ns = run->submitted_ns = run->ask_ms = 0;
+	run->disagrees = run->met_node = run->unsaid = run->only_mine = false;
 	if (run->bound.pair)
 		atomic_store_explicit(&run->event->wire_bytes, 0, memory_order_relaxed);
 	if (run->status == CHOIR_SUCCESS)
