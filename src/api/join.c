@@ -217,6 +217,7 @@ choir_status join_comms(const struct join *join, choir_comm **comms_out)
 		if (comms[i] != NULL) {
 			if (comms[i]->listed)
 				progress_remove(comms[i]);
+			comm_close(comms[i]);
 			comm_release(comms[i]);
 		}
 	bootstrap_end(&bootstrap);

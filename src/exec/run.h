@@ -3,6 +3,7 @@
 #ifndef EXEC_RUN_H
 #define EXEC_RUN_H
 
+#include "base/wait.h"
 #include "exec/comm.h"
 #include "exec/event.h"
 #include "exec/script.h"
@@ -171,7 +172,10 @@ bool run_advance(struct run *run);
 choir_status run_meet(struct run *run, bool *moved);
 
 /* run_deadline_ns: when its time is over, on the clock of wait_now_ns. */
-int64_t run_deadline_ns(const struct run *run);
+static inline int64_t run_deadline_ns(const struct run *run)
+{
+	return (run->started_ns != 0 ? run->started_ns : wait_now_ns()) + run->deadline_ms * 1000000;
+}
 
 /* run_leave: the run is over, and with it what it has of its lane and the slots. */
 void run_leave(struct run *run);

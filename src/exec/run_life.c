@@ -37,11 +37,6 @@ choir_status run_create(struct choir_comm *comm, struct run **out_p)
 	return CHOIR_SUCCESS;
 }
 
-int64_t run_deadline_ns(const struct run *run)
-{
-	return (run->started_ns != 0 ? run->started_ns : wait_now_ns()) + run->deadline_ms * 1000000;
-}
-
 choir_status run_keep(struct run *run, choir_buffer buffer)
 {
 	cl_mem kept = NULL;

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* The end of a comm: all but its shell (exec/comm.c) goes. */
+#include "base/wait.h"
+#include "exec/engine.h"
+#include "exec/prepared.h"
+#include "exec/steps.h"
+#include "exec/symmetric.h"
+
+#include <stdlib.h>
+
+static void free_pool(struct choir_comm *comm)
+{
+	struct run *run, *next;
+
+	pthread_mutex_lock(&comm->engine.submit);
+	run = comm->engine.pool;
+	comm->engine.pool = NULL;
+	pthread_mutex_unlock(&comm->engine.submit);
+	for (; run != NULL; run = next) {
+		next = run->next;
+		steps_free(run);
+		free(run);
+	}
+}
+
+static void free_inline_runs(struct choir_comm *comm)
+{
+	for (int kind = 0; kind < INLINE_KINDS; kind++) {
+		struct run *run = comm->engine.inline_runs[kind];
+
+		comm->engine.inline_runs[kind] = NULL;
+		if (run == NULL)
+			continue;
+		prepared_unbind(run);
+		steps_free(run);
+		choir_event_release(run->event);
+		free(run);
+	}
+}
+
+static void leave_family(struct choir_comm *comm)
+{
+	struct comm_family *family = comm->family;
+
+	if (family == NULL)
+		return;
+	comm->family = NULL;
+	pthread_mutex_lock(&family->lock);
+	for (int i = 0; i < family->n; i++)
+		if (family->members[i] == comm)
+			family->members[i] = NULL;
+	pthread_mutex_unlock(&family->lock);
+	if (atomic_fetch_sub(&family->refs, 1) != 1)
+		return;
+	pthread_mutex_destroy(&family->lock);
+	free(family->members);
+	free(family);
+}
+
+static void stop_engine(struct choir_comm *comm)
+{
+	while (!engine_enter(&comm->engine))
+		wait_yield();
+	comm->engine.closing = true;
+	atomic_store(&comm->engine.closed, true);
+	while (atomic_load(&comm->users) > 0) /* they came in before that, and wait for nothing: all calls are over */
+		wait_yield();
+	free_pool(comm);
+	free_inline_runs(comm);
+	prepared_drop(comm);
+	engine_leave(&comm->engine);
+}
+
+static void close_peers(struct choir_comm *comm)
+{
+	for (int i = 0; i < comm->n_peers; i++) {
+		bell_close(comm->peers[i].bell);
+		peer_watch_close(comm->peers[i].watch);
+		free(comm->peers[i].ranks);
+	}
+	free(comm->peers);
+	comm->peers = NULL;
+	comm->n_peers = 0;
+}
+
+/* All that a comm with a device has. */
+static void give_back(struct choir_comm *comm)
+{
+	leave_family(comm);
+	if (comm->pump != NULL)
+		pump_detach(comm->pump, comm->context, comm->rank);
+	inbox_fini(&comm->inbox); /* its messages are the pump's memory */
+	pump_release(comm->pump);
+	comm->pump = NULL;
+	plan_cache_fini(&comm->plans);
+	rules_free(&comm->rules);
+	symmetric_close(comm);
+	dev_memory_free(comm->device, &comm->arena_mem);
+	arena_release(comm->arena);
+	comm->arena = NULL;
+	comm->controls = NULL;
+	comm->lanes = NULL;
+	close_peers(comm);
+	free(comm->endpoint_of);
+	comm->endpoint_of = NULL;
+	free(comm->done_seen);
+	comm->done_seen = NULL;
+}
+
+void comm_close(struct choir_comm *comm)
+{
+	if (atomic_load(&comm->engine.closed))
+		return;
+	stop_engine(comm);
+	if (comm->device != NULL) /* else its creation failed before */
+		give_back(comm);
+	engine_fini(comm);
+}
