@@ -23,7 +23,7 @@ struct alltoallv {
 	struct script_env env;
 	struct alltoallv_call call; /* the vectors are not kept: see below */
 	alltoallv_step step;
-	struct plan plan;
+	struct cached_plan *plan;
 	const struct algorithm *algorithm;
 	bool only_mine;
 	uint64_t *mine;    /* [SAID][n] what I say */
@@ -100,11 +100,9 @@ static choir_status exchanged(struct alltoallv *a, struct script_turn *turn)
 static choir_status run_plan(struct alltoallv *a, struct script_turn *turn, const struct algorithm *algorithm, const struct algo_in *in,
                              alltoallv_step then)
 {
-	plan_fini(&a->plan);
-	plan_init(&a->plan, algorithm->name, in->elem_bytes);
-	TRY(algorithm->build(in, &a->plan));
+	TRY(script_take_plan(a->env.plans, algorithm, in, &a->plan));
 	turn->what = SCRIPT_PLAN;
-	turn->plan = &a->plan;
+	turn->plan = &a->plan->plan;
 	a->step = then;
 	return CHOIR_SUCCESS;
 }
@@ -238,7 +236,7 @@ static void destroy(void *state)
 	struct alltoallv *a = state;
 
 	alltoallv_let_go(a);
-	plan_fini(&a->plan);
+	cached_plan_release(a->plan);
 	free(a->mine);
 	free(a);
 }

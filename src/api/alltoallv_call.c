@@ -126,7 +126,7 @@ static choir_status make_script(struct run *run, const struct request *r)
 	struct choir_comm *comm = run->comm;
 	const struct call_key *key = r->key;
 	struct script_env env = { .layout = &comm->layout, .me = comm->rank, .device = comm->device, .slot_bytes = comm->part_bytes,
-		                  .message_bytes = comm->message_bytes, .ring = comm_ring_self };
+		                  .message_bytes = comm->message_bytes, .ring = comm_ring_self, .plans = &comm->plans };
 	struct alltoallv_call script = { .elem_bytes = choir_dtype_bytes(key->dtype), .send = &r->send, .recv = &r->recv, .forced = r->forced,
 		                         .rules = &comm->rules };
 

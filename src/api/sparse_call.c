@@ -64,7 +64,7 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 {
 	struct choir_comm *comm = run->comm;
 	struct script_env env = { .layout = &comm->layout, .me = comm->rank, .device = comm->device, .slot_bytes = comm->part_bytes,
-		                  .message_bytes = comm->message_bytes, .ring = comm_ring_self, .costs = &comm->rules.costs,
+		                  .message_bytes = comm->message_bytes, .ring = comm_ring_self, .plans = &comm->plans, .costs = &comm->rules.costs,
 		                  .history = &comm->history, .nt = nt_of_comm(comm) };
 
 	run->event->free_result = free_outcome;

@@ -203,7 +203,7 @@ choir_status plan_cache_get(struct plan_cache *cache, const struct algorithm *al
 
 	key_of(algorithm, in, &key);
 	lists_of(in, &lists);
-	if (lists.n > MOST_NUMBERS)
+	if (cache == NULL || lists.n > MOST_NUMBERS)
 		return build(algorithm, in, &key, &lists, out_p);
 	key.lists_hash = hash_lists(&lists);
 	place = place_of(&key);

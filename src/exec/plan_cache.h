@@ -37,7 +37,8 @@ struct plan_cache {
 choir_status plan_cache_init(struct plan_cache *cache);
 void plan_cache_fini(struct plan_cache *cache);
 
-/* plan_cache_get: the plan for in by that algorithm, built if it is not there.  v-collectives with very long lists are not kept.  One reference. */
+/* plan_cache_get: the plan for in by that algorithm, built if it is not there.  v-collectives with very long lists are not kept; cache NULL: none is.
+ * One reference. */
 choir_status plan_cache_get(struct plan_cache *cache, const struct algorithm *algorithm, const struct algo_in *in, struct cached_plan **out_p);
 
 /* cached_plan_same_lists: was the plan built for the lists that in has?

@@ -8,6 +8,7 @@
 #include "algo/history.h"
 #include "algo/link_costs.h"
 #include "dev/dev.h"
+#include "exec/plan_cache.h"
 #include "base/nt.h"
 
 enum script_what {
@@ -31,6 +32,15 @@ static inline struct dev_access script_host(void *ptr, uint64_t bytes)
 	return (struct dev_access){ .ptr = ptr, .bytes = bytes, .direct = true, .write = true };
 }
 
+/* script_take_plan: the plan for in by that algorithm, in place of the one before in *cached, which is released. */
+static inline choir_status script_take_plan(struct plan_cache *plans, const struct algorithm *algorithm, const struct algo_in *in,
+                                            struct cached_plan **cached)
+{
+	cached_plan_release(*cached);
+	*cached = NULL;
+	return plan_cache_get(plans, algorithm, in, cached);
+}
+
 struct script_ops {
 	/* Fills *turn.  Called by one thread at a time; must not wait for peers.  An error ends the collective (see only_mine). */
 	choir_status (*next)(void *state, struct script_turn *turn);
@@ -44,6 +54,7 @@ struct script_env {
 	int me;
 	choir_device *device;
 	uint64_t slot_bytes, message_bytes;
+	struct plan_cache *plans;       /* the comm's, for script_take_plan; NULL = every plan is built */
 	void (*ring)(void *); /* for dev_watch */
 	void *ring_ctx;
 	const struct link_costs *costs; /* of the rules; NULL = the built-in ones */

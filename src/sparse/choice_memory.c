@@ -39,7 +39,7 @@ void choice_memory_note(struct sparse *sparse)
 	double each = (double)sparse->facts.pairs / sparse->env.layout->n;
 	/* What was taken by a guess at the result's size is not held on to. */
 	bool guessed = sparse->facts.growth <= 0;
-	int taken = sparse->forced >= 0 || sparse->method == NULL || guessed ? -1 : (int)(sparse->method - sparse_methods);
+	int taken = sparse->forced >= 0 || sparse->method == NULL || guessed ? -1 : sparse->method_row;
 
 	if (sparse->env.history != NULL && sparse->header.raw_pairs > 0)
 		history_note(sparse->env.history, &sparse->like, taken, (double)sparse->count / each);

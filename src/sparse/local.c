@@ -304,6 +304,7 @@ static choir_status choose(struct sparse *sparse)
 	sparse->only_mine = st != CHOIR_SUCCESS;
 	TRY(st);
 	sparse->method = choice.method;
+	sparse->method_row = (int)(choice.method - sparse_methods);
 	tell_choice(sparse, &cost, &choice);
 	if (!cut && sparse->method->cuts && (sparse->in_place || !sparse->facts.raw))
 		return region_cut(sparse->headers, sparse->env.layout->n, sparse->facts.range, sparse->bounds);

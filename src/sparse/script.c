@@ -31,81 +31,6 @@ static choir_status script_next(void *state, struct script_turn *turn)
 	return st;
 }
 
-void script_wait(struct script_turn *turn)
-{
-	turn->what = SCRIPT_AGAIN;
-}
-
-choir_status script_plan(struct sparse *sparse, struct script_turn *turn, struct algo_in *in, const void *send, uint64_t send_bytes,
-                         void *recv, uint64_t recv_bytes, sparse_step then)
-{
-	const struct algorithm *algorithm;
-
-	in->layout = sparse->env.layout;
-	in->me = sparse->env.me;
-	in->slot_bytes = sparse->env.slot_bytes;
-	in->message_bytes = sparse->env.message_bytes;
-	in->send_direct = in->recv_direct = true;
-	algorithm = algo_default(in);
-	if (algorithm == NULL)
-		return error_set(CHOIR_UNSUPPORTED, "sparse_allreduce: no algorithm for its %s on this comm",
-				 collective_name(in->collective));
-	plan_fini(&sparse->plan);
-	plan_init(&sparse->plan, algorithm->name, in->elem_bytes);
-	TRY(algorithm->build(in, &sparse->plan));
-	turn->what = SCRIPT_PLAN;
-	turn->plan = &sparse->plan;
-	turn->send = script_host((void *)send, send_bytes);
-	turn->send.write = false;
-	turn->recv = script_host(recv, recv_bytes);
-	sparse->step = then;
-	return CHOIR_SUCCESS;
-}
-
-const struct share_address *sparse_pairs_at(const struct sparse *sparse, int r)
-{
-	return &sparse->headers[r].pairs_at;
-}
-
-struct pairs sparse_own_pairs(const struct sparse *sparse)
-{
-	if (sparse->own_ptr != NULL)
-		return block_pairs(sparse->own_ptr, sparse->own_form, sparse->own_count);
-	return (struct pairs){ .ind = sparse->ind, .rows = sparse->val, .count = sparse->header.pairs, .form = { .bytes = sparse->ind_bytes } };
-}
-
-struct pairs sparse_shared_pairs(const struct sparse *sparse, int r)
-{
-	const struct sparse_header *header = &sparse->headers[r];
-	const void *block = header->pairs == 0 || r == sparse->env.me ? NULL : share_view_ptr(sparse->views[r]);
-
-	if (r == sparse->env.me)
-		return sparse_own_pairs(sparse);
-	return block_pairs(block, index_form_of((struct index_range){ .lo = header->lo, .hi = header->hi }), header->pairs);
-}
-
-choir_status sparse_open(struct sparse *sparse, struct share_view **views, const struct share_address *(*at)(const struct sparse *, int))
-{
-	for (int r = 0; r < sparse->env.layout->n; r++)
-		if (r != sparse->env.me && at(sparse, r)->nonce != 0) {
-			choir_status st = share_open(at(sparse, r), &views[r]);
-
-			/* A failure of this rank alone, but a dead rank is one for all. */
-			sparse->only_mine &= st != CHOIR_PEER_DEAD;
-			if (st != CHOIR_SUCCESS)
-				return error_prefix(st, st == CHOIR_PEER_DEAD ? "rank %d is dead, and its pairs cannot be read" : "rank %d", r);
-		}
-	return CHOIR_SUCCESS;
-}
-
-void sparse_close(struct sparse *sparse, struct share_view **views)
-{
-	for (int r = 0; views != NULL && r < sparse->env.layout->n; r++) {
-		share_close(views[r]);
-		views[r] = NULL;
-	}
-}
-
 /* Anything the device still does reads or writes memory that is given back here, so jobs and transfers go first. */
 static void script_destroy(void *state)
 {
@@ -134,7 +59,7 @@ static void script_destroy(void *state)
 	pool_give(&sparse->out);
 	pool_give(&sparse->in);
 	pool_give(&sparse->region);
-	plan_fini(&sparse->plan);
+	cached_plan_release(sparse->plan);
 	free(sparse->headers);
 	free(sparse->lists);
 	free(sparse->counts);
@@ -205,15 +130,6 @@ static choir_status allocate(struct sparse *sparse)
 	return CHOIR_SUCCESS;
 }
 
-choir_status sparse_table(struct sparse *sparse, uint64_t **table, bool pairs)
-{
-	size_t n = (size_t)sparse->env.layout->n, cells = pairs ? n * n : n;
-
-	free(*table);
-	*table = calloc(cells, sizeof **table);
-	return *table != NULL ? CHOIR_SUCCESS : error_no_memory("the counts of all ranks", cells * sizeof **table);
-}
-
 choir_status sparse_create(const struct script_env *env, const struct sparse_call *call, const struct script_ops **ops_p, void **state_p)
 {
 	struct sparse *sparse = calloc(1, sizeof *sparse);
@@ -268,27 +184,6 @@ void sparse_stats(const void *state, choir_sparse_stats *out)
 	out->struct_size = struct_size;
 	out->algorithm = sparse_algorithm(state);
 	out->pairs_out = sparse->count;
-}
-
-void sparse_set_imbalance(struct sparse *sparse, uint64_t most, uint64_t all)
-{
-	sparse->stats.imbalance = all == 0 ? 1 : (double)most * sparse->env.layout->n / (double)all;
-}
-
-void sparse_note_work(struct sparse *sparse, const uint64_t *counts)
-{
-	int n = sparse->env.layout->n;
-	uint64_t most = 0, all = 0;
-
-	for (int d = 0; d < n; d++) {
-		uint64_t work = 0;
-
-		for (int s = 0; s < n; s++)
-			work += counts[s * n + d];
-		most = work > most ? work : most;
-		all += work;
-	}
-	sparse_set_imbalance(sparse, most, all);
 }
 
 struct sparse_result *sparse_take_result(void *state)

@@ -55,7 +55,7 @@ struct sparse {
 	struct staged_write staged;
 	bool only_mine;                 /* no exchange is left: a failure is this rank's alone */
 	sparse_step step;
-	struct plan plan;
+	struct cached_plan *plan;
 
 	/* my input */
 	struct dev_access ind_access, val_access;
@@ -80,6 +80,7 @@ struct sparse {
 	struct sparse_header header, *headers; /* [n] */
 	struct sparse_facts facts;
 	const struct sparse_method *method;
+	int method_row; /* of sparse_methods */
 	struct choir_sparse_stats stats;
 	sparse_step fill;               /* the method's */
 
