@@ -132,6 +132,7 @@ cl_command_queue dev_queue(choir_device *device); /* the internal in-order queue
 bool dev_is_cpu(const choir_device *device);
 bool dev_has_fp64(const choir_device *device);
 bool dev_divides_exactly(const choir_device *device); /* f32 division rounds correctly in kernels */
+bool dev_has_long_loops(const choir_device *device);  /* work-items may loop more than 65535 times in a launch */
 choir_reduce_where dev_reduce_where(const choir_device *device);
 size_t dev_max_group(const choir_device *device);
 cl_uint dev_compute_units(const choir_device *device);

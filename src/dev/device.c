@@ -201,6 +201,11 @@ bool dev_divides_exactly(const choir_device *device)
 	return device->facts.exact_division || device->facts.fp64; /* see division_options */
 }
 
+bool dev_has_long_loops(const choir_device *device)
+{
+	return device->facts.long_loops;
+}
+
 choir_reduce_where dev_reduce_where(const choir_device *device)
 {
 	return device->reduce;

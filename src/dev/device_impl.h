@@ -17,6 +17,7 @@ struct device_facts {
 	bool fp64;
 	bool exact_division; /* f32 division can be asked to round correctly */
 	bool denormals;      /* f32 denormals are kept */
+	bool long_loops;     /* a work-item may loop as often as it likes: Note [long loops] in facts.c */
 	bool host_unified;
 	bool cpus_only;      /* every device of the context is a CPU: no other memory that a buffer's newest bytes could be in */
 	cl_device_svm_capabilities svm;

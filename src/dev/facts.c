@@ -88,6 +88,14 @@ static void usm_learn(cl_device_id id, cl_platform_id platform, struct device_us
 		memset(usm, 0, sizeof *usm);
 }
 
+/* Note [long loops].  Mesa's llvmpipe (22.3.6) counts the iterations of all loops that a work-item executes in a
+ * launch, nested ones and those that follow each other, and leaves each loop once they are 65535, without an error.
+ * Kernels that fold rows loop as often as an index repeats, which no launch bounds: llvmpipe gets no sparse kernels. */
+static bool has_long_loops(const struct device_facts *facts)
+{
+	return strncmp(facts->name, "llvmpipe", strlen("llvmpipe")) != 0;
+}
+
 choir_status facts_learn(cl_context context, cl_device_id id, struct device_facts *facts, struct device_usm *usm)
 {
 	cl_platform_id platform;
@@ -124,6 +132,7 @@ choir_status facts_learn(cl_context context, cl_device_id id, struct device_fact
 	facts->exact_division = (fp32 & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
 	facts->denormals = (fp32 & CL_FP_DENORM) != 0;
 	facts->host_unified = unified == CL_TRUE;
+	facts->long_loops = has_long_loops(facts);
 	if (version_number(facts->version) >= 20 &&
 	    clGetDeviceInfo(id, CL_DEVICE_SVM_CAPABILITIES, sizeof facts->svm, &facts->svm, NULL) != CL_SUCCESS)
 		facts->svm = 0;

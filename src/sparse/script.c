@@ -84,7 +84,8 @@ static bool wants_kernels(const struct sparse *sparse)
 		return false;
 	if (where == CHOIR_REDUCE_HOST || (where == CHOIR_REDUCE_AUTO && dev_is_cpu(sparse->env.device)))
 		return false;
-	return reduce_kernel_supported(sparse->env.device, sparse->call.val_dtype, sparse->call.op) == CHOIR_SUCCESS;
+	return dev_has_long_loops(sparse->env.device)
+	    && reduce_kernel_supported(sparse->env.device, sparse->call.val_dtype, sparse->call.op) == CHOIR_SUCCESS;
 }
 
 /* keep_precision: 16-bit rows are f32 from the start until the result is rounded.  A 16-bit wire type: f32 rows are rounded to it when a rank has coalesced

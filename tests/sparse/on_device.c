@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 choir_device *device;
-bool small;
+bool small, short_loops;
 
 int open_device(void **state)
 {
@@ -19,6 +19,7 @@ int open_device(void **state)
 	if (choir_device_create_default(0, &device) != CHOIR_SUCCESS)
 		return -1;
 	small = device_interprets(device) || quick_wanted();
+	short_loops = !dev_has_long_loops(device);
 	return 0;
 }
 
