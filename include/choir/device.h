@@ -24,7 +24,11 @@ typedef enum choir_memory_class {
 } choir_memory_class;
 
 /* Where a reduction runs.  AUTO: dense ones on the host; sparse ones on the host for CPU devices, else in kernels. */
-typedef enum choir_reduce_where { CHOIR_REDUCE_AUTO = 0, CHOIR_REDUCE_HOST = 1, CHOIR_REDUCE_KERNEL = 2 } choir_reduce_where;
+typedef enum choir_reduce_where {
+	CHOIR_REDUCE_AUTO = 0,
+	CHOIR_REDUCE_HOST = 1,
+	CHOIR_REDUCE_KERNEL = 2
+} choir_reduce_where;
 
 typedef struct choir_device_config {
 	size_t struct_size; /* sizeof(choir_device_config) */
@@ -33,13 +37,14 @@ typedef struct choir_device_config {
 } choir_device_config;
 #define CHOIR_DEVICE_CONFIG_INIT { sizeof(choir_device_config), CHOIR_CLASS_AUTO, CHOIR_REDUCE_AUTO }
 
-/* choir_device_create: prepares a device of the caller's context (retained).  config NULL = defaults; CHOIR_CLASS and CHOIR_REDUCE in
- * the environment override AUTO.  Blocks for the probe (some ms); any thread.  ARGUMENT: null, device not of the context; OPENCL. */
+/* choir_device_create: prepares a device of the caller's context (retained).  config NULL = defaults; CHOIR_CLASS and
+ * CHOIR_REDUCE in the environment override AUTO.  Blocks for the probe (some ms); any thread.  ARGUMENT: null, device
+ * not of the context; OPENCL. */
 CHOIR_API choir_status choir_device_create(cl_context context, cl_device_id device, const choir_device_config *config,
                                            choir_device **out_p);
 
-/* choir_device_create_default: the local_rank-th GPU of the machine (round robin), else a CPU device, in a context made for it.
- * CHOIR_DEVICE="platform-substring" or "P:D" (numbers as choir-info shows them) chooses instead. */
+/* choir_device_create_default: the local_rank-th GPU of the machine (round robin), else a CPU device, in a context made
+ * for it.  CHOIR_DEVICE="platform-substring" or "P:D" (numbers as choir-info shows them) chooses instead. */
 CHOIR_API choir_status choir_device_create_default(int local_rank, choir_device **out_p);
 
 /* choir_device_destroy: NULL is silent.  Comms keep their device alive: any order is safe. */
@@ -54,7 +59,8 @@ CHOIR_API const char *choir_memory_class_name(choir_memory_class memory_class);
 /* choir_device_json: what choir-info prints of a device: a JSON object in a text the caller frees with free(). */
 CHOIR_API choir_status choir_device_json(const choir_device *device, char **text_p);
 
-/* A buffer: by value, owns nothing.  Zero-initialised it names no memory, which is legal only where a call says so or moves nothing. */
+/* A buffer: by value, owns nothing.  Zero-initialised it names no memory, which is legal only where a call says so or
+ * moves nothing. */
 typedef enum choir_buffer_kind {
 	CHOIR_BUFFER_NONE = 0,
 	CHOIR_BUFFER_MEM = 1,  /* cl_mem + offset */

@@ -22,15 +22,18 @@ typedef struct choir_call {
 	int64_t deadline_ms;      /* 0 = the comm's */
 	const char *options;      /* "algorithm=ring"; NULL = rules decide */
 	const char *name;         /* for messages; NULL = the collective's name */
-	double factor;            /* CHOIR_OP_PREMUL_SUM: this rank's values are multiplied by it, and rounded to their type; finite; else 1 */
+	/* CHOIR_OP_PREMUL_SUM: this rank's values are multiplied by it, and rounded to their type; finite; else 1 */
+	double factor;
 } choir_call;
 #define CHOIR_CALL_INIT { sizeof(choir_call), NULL, NULL, 0, NULL, 0, 0, NULL, NULL, 1.0 }
 
-/* choir_event_test: *done_p = 1 once the collective ended, well or not.  Never blocks; drives no progress; any thread. */
+/* choir_event_test: *done_p = 1 once the collective ended, well or not.  Never blocks; drives no progress; any
+ * thread. */
 CHOIR_API choir_status choir_event_test(choir_event *event, int *done_p);
 
-/* choir_event_wait: waits at most timeout_ms (negative: until the collective's own deadline) and returns the collective's status; TIMEOUT
- * of the wait changes nothing.  The waiting thread drives progress.  WOULD_DEADLOCK inside a callback of ours. */
+/* choir_event_wait: waits at most timeout_ms (negative: until the collective's own deadline) and returns the
+ * collective's status; TIMEOUT of the wait changes nothing.  The waiting thread drives progress.  WOULD_DEADLOCK inside
+ * a callback of ours. */
 CHOIR_API choir_status choir_event_wait(choir_event *event, int64_t timeout_ms);
 
 /* choir_event_status: the outcome of a completed event, RUNNING before that; never blocks.  choir_event_error: its
@@ -38,7 +41,8 @@ CHOIR_API choir_status choir_event_wait(choir_event *event, int64_t timeout_ms);
 CHOIR_API choir_status choir_event_status(choir_event *event);
 CHOIR_API const char *choir_event_error(choir_event *event);
 
-/* choir_event_on_complete: fn(ctx, status) runs once, on a thread of ours or here at once if the event is complete.  It must not block. */
+/* choir_event_on_complete: fn(ctx, status) runs once, on a thread of ours or here at once if the event is complete.  It
+ * must not block. */
 typedef void (*choir_event_fn)(void *ctx, choir_status status);
 CHOIR_API choir_status choir_event_on_complete(choir_event *event, choir_event_fn fn, void *ctx);
 
@@ -46,11 +50,12 @@ CHOIR_API choir_status choir_event_on_complete(choir_event *event, choir_event_f
 CHOIR_API choir_event *choir_event_retain(choir_event *event);
 CHOIR_API void choir_event_release(choir_event *event);
 
-/* choir_queue_wait: commands enqueued on the queue after this call wait for all n events.  The queue may be of any context. */
+/* choir_queue_wait: commands enqueued on the queue after this call wait for all n events.  The queue may be of any
+ * context. */
 CHOIR_API choir_status choir_queue_wait(cl_command_queue queue, size_t n, choir_event *const *events);
 
-/* choir_event_to_cl: a cl_event of the comm's context that becomes CL_COMPLETE when the event ends, well or not (never negative: some
- * drivers abort on that).  The caller releases it. */
+/* choir_event_to_cl: a cl_event of the comm's context that becomes CL_COMPLETE when the event ends, well or not (never
+ * negative: some drivers abort on that).  The caller releases it. */
 CHOIR_API choir_status choir_event_to_cl(choir_event *event, cl_event *out_p);
 
 /* choir_event_algorithm: the algorithm that ran, a constant text; "" while unknown. */

@@ -50,17 +50,19 @@ CHOIR_API const char *choir_op_name(choir_op op);
 /* choir_dtype_bytes: size of one element; 0 for a number that is no dtype. */
 CHOIR_API size_t choir_dtype_bytes(choir_dtype dtype);
 
-/* choir_dtype_parse, choir_op_parse: the number of a name ("f32", "sum"; case does not matter; also NumPy's, C's and MPI's names
- * of data types, GCL's of operators).  ARGUMENT if there is none; *out is then unchanged. */
+/* choir_dtype_parse, choir_op_parse: the number of a name ("f32", "sum"; case does not matter; also NumPy's, C's and
+ * MPI's names of data types, GCL's of operators).  ARGUMENT if there is none; *out is then unchanged. */
 CHOIR_API choir_status choir_dtype_parse(const char *text, choir_dtype *out);
 CHOIR_API choir_status choir_op_parse(const char *text, choir_op *out);
 
-/* choir_last_error: the sentence of this thread's last failed call: who, which call, which value.  Never NULL; valid until this
- * thread's next failing call. */
+/* choir_last_error: the sentence of this thread's last failed call: who, which call, which value.  Never NULL; valid
+ * until this thread's next failing call. */
 CHOIR_API const char *choir_last_error(void);
 
-/* choir_set_log: lines go to fn(ctx, level, text), level 0 error, 1 warning, 2 info, 3 debug; from any thread; fn must not call choir.
- * NULL: silence, or what CHOIR_LOG=error|warn|info|debug[:FILE] asks for (README), up to that level, to FILE or standard error. */
+/* choir_set_log: lines go to fn(ctx, level, text), level 0 error, 1 warning, 2 info, 3 debug; from any thread; fn must
+ * not call choir.
+ * NULL: silence, or what CHOIR_LOG=error|warn|info|debug[:FILE] asks for (README), up to that level, to FILE or
+ * standard error. */
 typedef void (*choir_log_fn)(void *ctx, int level, const char *text);
 CHOIR_API void choir_set_log(choir_log_fn fn, void *ctx);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Plan builders: one algorithm a file, chosen from a table.  Builders are pure: no OpenCL, MPI, clock or environment; the same input gives
- * the same plan, and the inputs of all ranks differ only in `me`, the buffer classes and displacements. */
+/* Plan builders: one algorithm a file, chosen from a table.  Builders are pure: no OpenCL, MPI, clock or environment;
+ * the same input gives the same plan, and the inputs of all ranks differ only in `me`, the buffer classes and
+ * displacements. */
 #ifndef ALGO_ALGO_H
 #define ALGO_ALGO_H
 
@@ -30,24 +31,35 @@ struct algo_in {
 	int me;
 	enum collective collective;
 	uint64_t elem_bytes;   /* a power of two up to 64 */
-	uint64_t bytes;        /* allreduce, broadcast, reduce, send, recv: the whole; reduce_scatter, allgather, alltoall: one rank's block;
-	                          reduce_scatterv, allgatherv: of all blocks; alltoallv: a block's mean (for rules; see block_bytes) */
-	const uint64_t *block_bytes; /* reduce_scatterv, allgatherv: [n] bytes of each rank's block; alltoallv: [n * n], row = sender; else NULL */
+	uint64_t bytes; /* allreduce, broadcast, reduce, send, recv: the whole; reduce_scatter, allgather, alltoall: one
+	                   rank's block; reduce_scatterv, allgatherv: of all blocks; alltoallv: a block's mean (for
+	                   rules; see block_bytes) */
+	/* reduce_scatterv, allgatherv: [n] bytes of each rank's block; alltoallv: [n * n], row = sender; else NULL */
+	const uint64_t *block_bytes;
 	const uint64_t *block_off;   /* allgatherv: [n] byte offsets in RECV of mine; NULL = packed in rank order */
-	const uint64_t *send_off; /* alltoallv: [n * n], row = sender: byte offsets in its SEND of what goes to each; NULL = packed */
+	/* alltoallv: [n * n], row = sender: byte offsets in its SEND of what goes to each; NULL = packed */
+	const uint64_t *send_off;
 	const uint64_t *recv_off; /* alltoallv: [n] byte offsets in my RECV of what comes from each; NULL = packed */
 	int root;              /* rooted ones; send and recv: the peer */
-	bool in_place;         /* SEND and RECV name the same bytes (allgather: SEND is my block of RECV; reduce_scatter: RECV is block me of
-	                          SEND, or its start: in_place_off; reduce_scatterv: block me; alltoall: all of both; alltoallv: never) */
-	uint64_t in_place_off; /* reduce_scatter(v) in place: byte offset of RECV within SEND; allgather(v): of SEND within RECV */
+	bool in_place; /* SEND and RECV name the same bytes (allgather: SEND is my block of RECV; reduce_scatter: RECV
+	                  is block me of SEND, or its start: in_place_off; reduce_scatterv: block me; alltoall: all of
+	                  both; alltoallv: never) */
+	/* reduce_scatter(v) in place: byte offset of RECV within SEND; allgather(v): of SEND within RECV */
+	uint64_t in_place_off;
 	bool lists;            /* SEND and RECV are many buffers each, some of which may be the same */
-	bool send_direct, recv_direct; /* host can load and store there; else the plan touches SEND / RECV only by COPY (never to each other) */
-	bool shared;           /* all ranks are on one node and may reach each other's SEND and RECV: PLAN_PEER_* may be used (decided for the comm, so the same on
-	                          all ranks; the executor takes another plan if a buffer turns out to be out of reach) */
+	/* host can load and store there; else the plan touches SEND / RECV only by COPY (never to each other) */
+	bool send_direct, recv_direct;
+	bool shared; /* all ranks are on one node and may reach each other's SEND and RECV: PLAN_PEER_* may be used
+	                (decided for the comm, so the same on all ranks; the executor takes another plan if a buffer
+	                turns out to be out of reach) */
 	bool stream;           /* the buffers of all ranks of the node take more than half of its cache */
-	bool scaled;           /* premul_sum: a plan with plan_scale; the same on all ranks, and with it `shared` is false */
-	bool final_op;         /* the operator has a final step (mean): the REDUCE that makes the result must be marked final (mark it always) */
-	uint64_t slot_bytes;   /* bytes of every arena slot; the same on all ranks of the comm; a multiple of 64 * max_node_size, >= 4096 */
+	/* premul_sum: a plan with plan_scale; the same on all ranks, and with it `shared` is false */
+	bool scaled;
+	/* the operator has a final step (mean): the REDUCE that makes the result must be marked final (mark it
+	 * always) */
+	bool final_op;
+	/* bytes of every arena slot; the same on all ranks of the comm; a multiple of 64 * max_node_size, >= 4096 */
+	uint64_t slot_bytes;
 	uint64_t message_bytes;/* longest message a step may send */
 };
 
@@ -57,7 +69,8 @@ struct algorithm {
 	const char *about; /* one line: cost and limits */
 	/* NULL if it can run, else a constant text that says why not ("needs all ranks on one node"). */
 	const char *(*unfit)(const struct algo_in *in);
-	choir_status (*build)(const struct algo_in *in, struct plan *plan); /* plan is initialised; the builder calls plan_finish */
+	/* plan is initialised; the builder calls plan_finish */
+	choir_status (*build)(const struct algo_in *in, struct plan *plan);
 };
 
 extern const struct algorithm algorithms[];

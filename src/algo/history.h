@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What earlier calls like this one took and came to, for choices that depend on sizes that nobody knows beforehand.  One a comm; its user serialises. */
+/* What earlier calls like this one took and came to, for choices that depend on sizes that nobody knows beforehand.
+ * One a comm; its user serialises. */
 #ifndef ALGO_HISTORY_H
 #define ALGO_HISTORY_H
 
@@ -29,8 +30,8 @@ struct history {
 /* history_find: the latest row of a call like this; taken -1, growth 0 if there is none. */
 struct history_row history_find(const struct history *history, const struct history_call *call);
 
-/* history_note: of this call; instead of the row that history_find finds, a free one, or the one that was left alone for longest.  taken -1 leaves what was
- * noted there. */
+/* history_note: of this call; instead of the row that history_find finds, a free one, or the one that was left alone
+ * for longest.  taken -1 leaves what was noted there. */
 void history_note(struct history *history, const struct history_call *call, int taken, double growth);
 
 #endif

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules: which algorithm is taken, as text.  "allreduce: 0-16k oneshot; 16k- twoshot; nodes>1 & 1m- ring; broadcast: 0- binomial # comment"
+/* Rules: which algorithm is taken, as text.  "allreduce: 0-16k oneshot; 16k- twoshot; nodes>1 & 1m- ring; broadcast: 0-
+ * binomial # comment"
  *
- * A collective's name and a colon start its rules; semicolons and line ends separate them; each is conditions joined by '&' (or blanks), then an
- * algorithm.  Conditions: LOW-HIGH in bytes (LOW included, HIGH not, either may be left out; k m g = 2^10, 2^20, 2^30), nodes or ranks with = < > <=
- * >= and a number.  The first rule that holds, and whose algorithm can run, decides; without one the built-in defaults do.
+ * A collective's name and a colon start its rules; semicolons and line ends separate them; each is conditions joined by
+ * '&' (or blanks), then an algorithm.  Conditions: LOW-HIGH in bytes (LOW included, HIGH not, either may be left out; k
+ * m g = 2^10, 2^20, 2^30), nodes or ranks with = < > <= >= and a number.  The first rule that holds, and whose
+ * algorithm can run, decides; without one the built-in defaults do.
  *
- * "costs: network alpha=60000 beta=8.5; shared merge=7": constants of the sparse cost model (link_costs.h), in ns; the first of a name counts. */
+ * "costs: network alpha=60000 beta=8.5; shared merge=7": constants of the sparse cost model (link_costs.h), in ns; the
+ * first of a name counts. */
 #ifndef ALGO_RULES_H
 #define ALGO_RULES_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  The turns: gather what each rank says it sends to and expects of each other one, and where in SEND that lies; compare, so that all
- * ranks find the same first difference before a byte is written; map the buffers where the device wants that; run the plan for the n x n matrix;
- * unmap.  Maps are between the plans because a script's engine maps nothing itself. */
+/* Design notes.  The turns: gather what each rank says it sends to and expects of each other one, and where in SEND
+ * that lies; compare, so that all ranks find the same first difference before a byte is written; map the buffers where
+ * the device wants that; run the plan for the n x n matrix; unmap.  Maps are between the plans because a script's
+ * engine maps nothing itself. */
 #include "api/alltoallv.h"
 
 #include "algo/build.h"
@@ -97,8 +98,8 @@ static choir_status exchanged(struct alltoallv *a, struct script_turn *turn)
 	return CHOIR_SUCCESS;
 }
 
-static choir_status run_plan(struct alltoallv *a, struct script_turn *turn, const struct algorithm *algorithm, const struct algo_in *in,
-                             alltoallv_step then)
+static choir_status run_plan(struct alltoallv *a, struct script_turn *turn, const struct algorithm *algorithm,
+                             const struct algo_in *in, alltoallv_step then)
 {
 	TRY(script_take_plan(a->env.plans, algorithm, in, &a->plan));
 	turn->what = SCRIPT_PLAN;
@@ -109,7 +110,10 @@ static choir_status run_plan(struct alltoallv *a, struct script_turn *turn, cons
 
 static struct algo_in shape(const struct alltoallv *a, enum collective collective)
 {
-	return (struct algo_in){ .layout = a->env.layout, .me = a->env.me, .collective = collective, .slot_bytes = a->env.slot_bytes,
+	return (struct algo_in){ .layout = a->env.layout,
+		                 .me = a->env.me,
+		                 .collective = collective,
+		                 .slot_bytes = a->env.slot_bytes,
 		                 .message_bytes = a->env.message_bytes };
 }
 
@@ -137,12 +141,14 @@ static choir_status exchange(struct alltoallv *a, struct script_turn *turn)
 	in.send_direct = !a->call.send_access.stage;
 	in.recv_direct = !a->call.recv_access.stage;
 	a->algorithm = a->call.forced != NULL ? a->call.forced : rules_choose(a->call.rules, &in);
-	if (a->call.forced != NULL && a->call.forced->build == alltoall_direct) /* which scripts cannot: in the next call */
+	if (a->call.forced != NULL &&
+	    a->call.forced->build == alltoall_direct) /* which scripts cannot: in the next call */
 		a->algorithm = rules_choose(a->call.rules, &in);
 	why = a->algorithm == NULL ? "is there" : a->algorithm->unfit(&in);
 	if (why != NULL) { /* the same on all ranks, which go on with the next call */
 		a->only_mine = true;
-		return error_set(CHOIR_UNSUPPORTED, "choir_alltoallv: algorithm '%s' %s", a->algorithm != NULL ? a->algorithm->name : "none", why);
+		return error_set(CHOIR_UNSUPPORTED, "choir_alltoallv: algorithm '%s' %s",
+		                 a->algorithm != NULL ? a->algorithm->name : "none", why);
 	}
 	turn->send = a->call.send_access;
 	turn->recv = a->call.recv_access;
@@ -180,11 +186,14 @@ static choir_status gathered(struct alltoallv *a, struct script_turn *turn)
 	(void)turn;
 	for (size_t from = 0; from < n; from++)
 		for (size_t to = 0; to < n; to++) {
-			uint64_t sent = says(a, from, SENDS, to), expected = says(a, to, EXPECTS, from), elem = a->call.elem_bytes;
+			uint64_t sent = says(a, from, SENDS, to), expected = says(a, to, EXPECTS, from),
+				 elem = a->call.elem_bytes;
 
 			if (sent != expected)
-				return error_set(CHOIR_MISMATCH, "rank %zu sends %llu elements to rank %zu, which expects %llu of it", from,
-				                 (unsigned long long)(sent / elem), to, (unsigned long long)(expected / elem));
+				return error_set(CHOIR_MISMATCH,
+				                 "rank %zu sends %llu elements to rank %zu, which expects %llu of it",
+				                 from, (unsigned long long)(sent / elem), to,
+				                 (unsigned long long)(expected / elem));
 			a->matrix[from * n + to] = sent;
 			a->send_off[from * n + to] = says(a, from, OFFSETS, to);
 		}
@@ -262,7 +271,8 @@ static choir_status allocate(struct alltoallv *a, const struct vector *send, con
 	return CHOIR_SUCCESS;
 }
 
-choir_status alltoallv_create(const struct script_env *env, const struct alltoallv_call *call, const struct script_ops **ops_p, void **state_p)
+choir_status alltoallv_create(const struct script_env *env, const struct alltoallv_call *call,
+                              const struct script_ops **ops_p, void **state_p)
 {
 	struct alltoallv *a = calloc(1, sizeof *a);
 	choir_status st;

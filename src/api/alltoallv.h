@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* alltoallv as a script: a rank knows its own counts only, so those of all are gathered before its plan can be built. */
+/* alltoallv as a script: a rank knows its own counts only, so those of all are gathered before its plan can be
+ * built. */
 #ifndef API_ALLTOALLV_H
 #define API_ALLTOALLV_H
 
 #include "api/vector.h"
 #include "exec/script.h"
 
-/* alltoallv_create: a script for checked arguments.  rules outlive it, the rest is copied; forced: NULL = the rules decide.  The caller runs
- * ops_p->destroy at the end.  NO_MEMORY. */
+/* alltoallv_create: a script for checked arguments.  rules outlive it, the rest is copied; forced: NULL = the rules
+ * decide.  The caller runs ops_p->destroy at the end.  NO_MEMORY. */
 struct alltoallv_call {
 	uint64_t elem_bytes;
 	const struct vector *send, *recv;
@@ -15,14 +16,16 @@ struct alltoallv_call {
 	const struct algorithm *forced;
 	const struct rules *rules;
 };
-choir_status alltoallv_create(const struct script_env *env, const struct alltoallv_call *call, const struct script_ops **ops_p, void **state_p);
+choir_status alltoallv_create(const struct script_env *env, const struct alltoallv_call *call,
+                              const struct script_ops **ops_p, void **state_p);
 
 /* alltoallv_algorithm: what runs, NULL while undecided.  alltoallv_matrix: [2][n][n] the bytes that
  * each rank (row) sends to each, and where they lie in its SEND, if it is over. */
 const struct algorithm *alltoallv_algorithm(const void *state);
 const uint64_t *alltoallv_matrix(const void *state);
 
-/* alltoallv_let_go: the caller's buffers are his again: what still maps them is waited for and undone.  For a script that ends early. */
+/* alltoallv_let_go: the caller's buffers are his again: what still maps them is waited for and undone.  For a script
+ * that ends early. */
 void alltoallv_let_go(void *state);
 
 #endif

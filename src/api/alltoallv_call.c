@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* choir_alltoallv: its arguments, and the start of its script.
  *
- * Note [agreed counts].  Most programs make the same exchange again and again.  So the comm keeps the counts of all ranks from an alltoallv, with the prepared call of its key.  A rank whose own
- * counts are the same proposes them: their hash stands in the call's record, where a rank that does not has 0.  It goes on with the plan for them as if it were any dense collective's.
- * Before a rank of that plan reads a peer's bytes it has waited for all ranks and compared all records, so if one differs then all of them find that, and all become scripts, which
- * gather the counts anew. */
+ * Note [agreed counts].  Most programs make the same exchange again and again.  So the comm keeps the counts of all
+ * ranks from an alltoallv, with the prepared call of its key.  A rank whose own counts are the same proposes them:
+ * their hash stands in the call's record, where a rank that does not has 0.  It goes on with the plan for them as if it
+ * were any dense collective's.  Before a rank of that plan reads a peer's bytes it has waited for all ranks and
+ * compared all records, so if one differs then all of them find that, and all become scripts, which gather the counts
+ * anew. */
 #include "api/alltoallv.h"
 
 #include "api/counts.h"
@@ -37,8 +39,10 @@ static choir_status read_lists(struct request *r)
 	const char *name = key->form->name;
 	uint64_t elem = choir_dtype_bytes(key->dtype);
 
-	TRY(vector_read(name, "send_counts", r->comm->n, elem, key->lists[SEND_COUNTS], key->lists[SEND_DISPLACEMENTS], &r->send));
-	return vector_read(name, "recv_counts", r->comm->n, elem, key->lists[RECV_COUNTS], key->lists[RECV_DISPLACEMENTS], &r->recv);
+	TRY(vector_read(name, "send_counts", r->comm->n, elem, key->lists[SEND_COUNTS], key->lists[SEND_DISPLACEMENTS],
+	                &r->send));
+	return vector_read(name, "recv_counts", r->comm->n, elem, key->lists[RECV_COUNTS],
+	                   key->lists[RECV_DISPLACEMENTS], &r->recv);
 }
 
 /* The caller ends the request, also after a failure. */
@@ -73,8 +77,13 @@ static choir_status check_buffers(const struct request *r)
 static choir_status check_algorithm(const struct request *r)
 {
 	struct choir_comm *comm = r->comm;
-	struct algo_in in = { .layout = &comm->layout, .me = comm->rank, .collective = COLLECTIVE_ALLTOALLV, .slot_bytes = comm->part_bytes,
-		              .elem_bytes = choir_dtype_bytes(r->key->dtype), .message_bytes = comm->message_bytes, .shared = symmetric_usual(comm) };
+	struct algo_in in = { .layout = &comm->layout,
+		              .me = comm->rank,
+		              .collective = COLLECTIVE_ALLTOALLV,
+		              .slot_bytes = comm->part_bytes,
+		              .elem_bytes = choir_dtype_bytes(r->key->dtype),
+		              .message_bytes = comm->message_bytes,
+		              .shared = symmetric_usual(comm) };
 	const char *why = r->forced != NULL ? r->forced->unfit(&in) : NULL;
 
 	if (why == NULL)
@@ -105,7 +114,8 @@ static void ended(struct run *run)
 
 	alltoallv_let_go(run->script_state); /* before the event says that it is over */
 	run->event->algorithm = algorithm != NULL ? algorithm->name : "";
-	if (run->status == CHOIR_SUCCESS && run->comm->layout.n_nodes == 1 && counts_may_differ(run->comm, run->event->algorithm))
+	if (run->status == CHOIR_SUCCESS && run->comm->layout.n_nodes == 1 &&
+	    counts_may_differ(run->comm, run->event->algorithm))
 		counts = counts_create(run->comm, alltoallv_matrix(run->script_state));
 	if (counts == NULL)
 		return;
@@ -125,9 +135,17 @@ static choir_status make_script(struct run *run, const struct request *r)
 {
 	struct choir_comm *comm = run->comm;
 	const struct call_key *key = r->key;
-	struct script_env env = { .layout = &comm->layout, .me = comm->rank, .device = comm->device, .slot_bytes = comm->part_bytes,
-		                  .message_bytes = comm->message_bytes, .ring = comm_ring_self, .plans = &comm->plans };
-	struct alltoallv_call script = { .elem_bytes = choir_dtype_bytes(key->dtype), .send = &r->send, .recv = &r->recv, .forced = r->forced,
+	struct script_env env = { .layout = &comm->layout,
+		                  .me = comm->rank,
+		                  .device = comm->device,
+		                  .slot_bytes = comm->part_bytes,
+		                  .message_bytes = comm->message_bytes,
+		                  .ring = comm_ring_self,
+		                  .plans = &comm->plans };
+	struct alltoallv_call script = { .elem_bytes = choir_dtype_bytes(key->dtype),
+		                         .send = &r->send,
+		                         .recv = &r->recv,
+		                         .forced = r->forced,
 		                         .rules = &comm->rules };
 
 	TRY(dev_resolve(comm->device, key->send, r->send.extent, false, &script.send_access));
@@ -211,16 +229,29 @@ static bool is_direct(const struct request *r)
 	struct dev_access send, recv;
 
 	return dev_resolve(r->comm->device, r->key->send, r->send.extent, false, &send) == CHOIR_SUCCESS &&
-	       dev_resolve(r->comm->device, r->key->recv, r->recv.extent, true, &recv) == CHOIR_SUCCESS && send.direct && recv.direct;
+	       dev_resolve(r->comm->device, r->key->recv, r->recv.extent, true, &recv) == CHOIR_SUCCESS &&
+	       send.direct && recv.direct;
 }
 
 /* Takes the reference to the counts. */
-static choir_status prepare_proposal(struct request *r, struct counts *counts, const choir_call *call, struct prepared **out_p)
+static choir_status prepare_proposal(struct request *r, struct counts *counts, const choir_call *call,
+                                     struct prepared **out_p)
 {
 	const struct call_key *key = r->key;
-	struct dense d = { .call = key->form->name, .collective = COLLECTIVE_ALLTOALLV, .comm = r->comm, .send = key->send, .recv = key->recv,
-		           .send_bytes = r->send.extent, .recv_bytes = r->recv.extent, .dtype = key->dtype, .block_bytes = counts->matrix,
-		           .send_off = counts->off, .recv_off = r->recv.off, .mean_bytes = counts->mean, .hash = counts->hash, .asked = asked(r),
+	struct dense d = { .call = key->form->name,
+		           .collective = COLLECTIVE_ALLTOALLV,
+		           .comm = r->comm,
+		           .send = key->send,
+		           .recv = key->recv,
+		           .send_bytes = r->send.extent,
+		           .recv_bytes = r->recv.extent,
+		           .dtype = key->dtype,
+		           .block_bytes = counts->matrix,
+		           .send_off = counts->off,
+		           .recv_off = r->recv.off,
+		           .mean_bytes = counts->mean,
+		           .hash = counts->hash,
+		           .asked = asked(r),
 		           .disagree = become_script };
 	choir_status st = dense_prepare_part(&d, key, call, out_p);
 

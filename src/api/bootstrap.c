@@ -30,8 +30,8 @@ choir_status bootstrap_gather(struct bootstrap *b, const void *mine, size_t byte
 	if (rc == 0)
 		return CHOIR_SUCCESS;
 	b->gather_works = false;
-	return error_set(CHOIR_TRANSPORT, "%s: the bootstrap's gather of %zu bytes returned %d on process %d of %d", b->join->call, bytes, rc,
-	                 b->me, b->n_processes);
+	return error_set(CHOIR_TRANSPORT, "%s: the bootstrap's gather of %zu bytes returned %d on process %d of %d",
+	                 b->join->call, bytes, rc, b->me, b->n_processes);
 }
 
 /* A network namespace counts as a machine of its own: its network is apart. */
@@ -83,10 +83,12 @@ static choir_status gather_processes(struct bootstrap *b)
 	b->n = 0;
 	for (int p = 0; p < b->n_processes; p++) {
 		if (b->processes[p].magic != PROCESS_MAGIC)
-			return error_set(CHOIR_MISMATCH, "%s: process %d is of another version of choir", b->join->call, p);
+			return error_set(CHOIR_MISMATCH, "%s: process %d is of another version of choir", b->join->call,
+			                 p);
 		if (b->processes[p].ranks_per_node != mine.ranks_per_node)
-			return error_set(CHOIR_MISMATCH, "%s: process %d wants %d ranks per node, process %d %d", b->join->call, p,
-			                 (int)b->processes[p].ranks_per_node, b->me, (int)mine.ranks_per_node);
+			return error_set(CHOIR_MISMATCH, "%s: process %d wants %d ranks per node, process %d %d",
+			                 b->join->call, p, (int)b->processes[p].ranks_per_node, b->me,
+			                 (int)mine.ranks_per_node);
 		b->n += b->processes[p].n_local;
 	}
 	return CHOIR_SUCCESS;
@@ -135,7 +137,8 @@ static choir_status gather_ranks(struct bootstrap *b)
 			int rank = facts->rank >= 0 ? facts->rank : next++;
 
 			if (rank >= b->n) {
-				st = error_set(CHOIR_MISMATCH, "%s: process %d wants rank %d of %d", b->join->call, p, rank, b->n);
+				st = error_set(CHOIR_MISMATCH, "%s: process %d wants rank %d of %d", b->join->call, p,
+				               rank, b->n);
 				break;
 			}
 			b->process_of[rank] = p;
@@ -156,7 +159,8 @@ static bool same_group(const struct bootstrap *b, int first, int second)
 	int per_node = b->processes[0].ranks_per_node;
 
 	if (join->parent_nodes != NULL)
-		return join->parent_nodes->node_of[join->members[first]] == join->parent_nodes->node_of[join->members[second]];
+		return join->parent_nodes->node_of[join->members[first]] ==
+		       join->parent_nodes->node_of[join->members[second]];
 	return per_node == 0 || first / per_node == second / per_node;
 }
 
@@ -195,7 +199,8 @@ static choir_status place_ranks(struct bootstrap *b, const unsigned char *own)
 
 		for (; first < r; first++) {
 			int q = b->process_of[first];
-			bool together = p == q || (!own[p] && !own[q] && b->processes[p].machine == b->processes[q].machine);
+			bool together =
+			    p == q || (!own[p] && !own[q] && b->processes[p].machine == b->processes[q].machine);
 
 			if (together && same_group(b, first, r))
 				break;
@@ -230,8 +235,10 @@ static void drop_arenas(struct bootstrap *b)
 	b->arenas = NULL;
 }
 
-/* One round: the nodes' leaders create the arenas, the other processes map them; failed[p] = 1 where process p could not. */
-static choir_status share_arenas(struct bootstrap *b, struct arena_address *mine, struct arena_address *all, unsigned char *failed)
+/* One round: the nodes' leaders create the arenas, the other processes map them; failed[p] = 1 where process p could
+ * not. */
+static choir_status share_arenas(struct bootstrap *b, struct arena_address *mine, struct arena_address *all,
+                                 unsigned char *failed)
 {
 	int n_nodes = b->layout.n_nodes;
 	unsigned char my_failure = 0;
@@ -240,7 +247,8 @@ static choir_status share_arenas(struct bootstrap *b, struct arena_address *mine
 	for (int g = 0; g < n_nodes; g++)
 		if (leader_of(b, g) == b->me) {
 			if (st == CHOIR_SUCCESS)
-				st = arena_create_growing(b->layout.node_size[g], COMM_LANES, b->slots.lane_bytes, &b->arenas[g]);
+				st = arena_create_growing(b->layout.node_size[g], COMM_LANES, b->slots.lane_bytes,
+				                          &b->arenas[g]);
 			if (st == CHOIR_SUCCESS)
 				arena_address(b->arenas[g], &mine[g]);
 		}
@@ -250,7 +258,8 @@ static choir_status share_arenas(struct bootstrap *b, struct arena_address *mine
 		if (b->arenas[g] == NULL && on_node(b, b->me, g))
 			my_failure |= arena_open(&all[leader_of(b, g) * n_nodes + g], &b->arenas[g]) != CHOIR_SUCCESS;
 	for (int p = 0; p < b->n_processes && !my_failure; p++)
-		if (b->processes[p].pid != b->processes[b->me].pid && b->processes[p].machine == b->processes[b->me].machine) {
+		if (b->processes[p].pid != b->processes[b->me].pid &&
+		    b->processes[p].machine == b->processes[b->me].machine) {
 			struct bell *bell;
 
 			if (bell_open(&b->processes[p].bell, &bell) == CHOIR_SUCCESS)
@@ -318,8 +327,8 @@ choir_status bootstrap_run(struct bootstrap *b)
 	b->my_ranks = calloc((size_t)b->join->n_local, sizeof(int));
 	b->pumps = calloc((size_t)b->join->n_local, sizeof *b->pumps);
 	own = calloc(processes, 1);
-	if (b->process_of == NULL || b->node_of == NULL || b->endpoint_of == NULL || b->my_ranks == NULL || b->pumps == NULL ||
-	    own == NULL) {
+	if (b->process_of == NULL || b->node_of == NULL || b->endpoint_of == NULL || b->my_ranks == NULL ||
+	    b->pumps == NULL || own == NULL) {
 		free(own);
 		return error_no_memory("ranks", ranks * 4 * sizeof(int));
 	}
@@ -352,7 +361,8 @@ choir_status bootstrap_agree(struct bootstrap *b, choir_status mine)
 	else
 		for (int p = 0; p < b->n_processes && st == CHOIR_SUCCESS; p++)
 			if (all[p].status != CHOIR_SUCCESS)
-				st = error_set((choir_status)all[p].status, "%s: process %d: %.400s", b->join->call, p, all[p].text);
+				st = error_set((choir_status)all[p].status, "%s: process %d: %.400s", b->join->call, p,
+				               all[p].text);
 	if (mine != CHOIR_SUCCESS)
 		st = error_set(mine, "%s", verdict.text);
 	free(all);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [one thread, several ranks].  A thread that blocks on one local rank while only itself would make the matching call on another one waits for
- * ever.  Each comm remembers the thread that used it last: if that is this thread, and the sibling has not been given its matching call yet, the call
- * is refused with WOULD_DEADLOCK before anything is submitted.  A sibling that nobody has used at all may belong to a thread that is still starting:
- * of that the log speaks at the warning time, and the deadline ends the call. */
+/* Note [one thread, several ranks].  A thread that blocks on one local rank while only itself would make the matching
+ * call on another one waits for ever.  Each comm remembers the thread that used it last: if that is this thread, and
+ * the sibling has not been given its matching call yet, the call is refused with WOULD_DEADLOCK before anything is
+ * submitted.  A sibling that nobody has used at all may belong to a thread that is still starting: of that the log
+ * speaks at the warning time, and the deadline ends the call. */
 #include "api/call.h"
 
 #include "api/bootstrap.h"
@@ -77,7 +78,8 @@ choir_status call_named(choir_status st, const choir_call *given)
 {
 	size_t end = offsetof(choir_call, name) + sizeof given->name;
 
-	if (st == CHOIR_SUCCESS || given == NULL || given->struct_size < end || given->struct_size > sizeof *given || given->name == NULL)
+	if (st == CHOIR_SUCCESS || given == NULL || given->struct_size < end || given->struct_size > sizeof *given ||
+	    given->name == NULL)
 		return st;
 	return strstr(error_text(), given->name) != NULL ? st : error_prefix(st, "'%s'", given->name);
 }
@@ -88,8 +90,9 @@ choir_status call_read(const char *call, const choir_call *given, bool takes_fac
 
 	if (given != NULL) {
 		if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof read)
-			return error_set(CHOIR_ARGUMENT, "%s: call->struct_size is %zu; this library knows %zu (use CHOIR_CALL_INIT)", call,
-			                 given->struct_size, sizeof read);
+			return error_set(CHOIR_ARGUMENT,
+			                 "%s: call->struct_size is %zu; this library knows %zu (use CHOIR_CALL_INIT)",
+			                 call, given->struct_size, sizeof read);
 		memcpy(&read, given, given->struct_size);
 	}
 	if ((read.n_cl_deps > 0 && read.cl_deps == NULL) || (read.n_deps > 0 && read.deps == NULL))
@@ -99,7 +102,8 @@ choir_status call_read(const char *call, const choir_call *given, bool takes_fac
 	if (!isfinite(read.factor))
 		return error_set(CHOIR_ARGUMENT, "%s: factor is %g", call, read.factor);
 	if (read.factor != 1 && !takes_factor)
-		return error_set(CHOIR_ARGUMENT, "%s: factor is %g, which is for the operator premul_sum only", call, read.factor);
+		return error_set(CHOIR_ARGUMENT, "%s: factor is %g, which is for the operator premul_sum only", call,
+		                 read.factor);
 	if (read.name == NULL)
 		read.name = call;
 	*out = read;
@@ -154,7 +158,8 @@ choir_status call_option(const char *call, const char *options, const char *key,
 	return CHOIR_SUCCESS;
 }
 
-choir_status call_algorithm(const char *call, const choir_call *given, enum collective collective, const struct algorithm **out_p)
+choir_status call_algorithm(const char *call, const choir_call *given, enum collective collective,
+                            const struct algorithm **out_p)
 {
 	char name[64];
 	bool found;
@@ -165,7 +170,8 @@ choir_status call_algorithm(const char *call, const choir_call *given, enum coll
 		return CHOIR_SUCCESS;
 	*out_p = algo_find(collective, name);
 	if (*out_p == NULL)
-		return error_set(CHOIR_ARGUMENT, "%s: there is no algorithm '%s' for %s", call, name, collective_name(collective));
+		return error_set(CHOIR_ARGUMENT, "%s: there is no algorithm '%s' for %s", call, name,
+		                 collective_name(collective));
 	return CHOIR_SUCCESS;
 }
 
@@ -213,13 +219,14 @@ choir_status call_may_block(const char *call, choir_comm *comm, bool pair)
 	if (other < 0)
 		return CHOIR_SUCCESS;
 	return error_set(CHOIR_WOULD_DEADLOCK,
-	                 "%s: rank %d would block for rank %d, which this thread drives too: put the calls of both between choir_group_begin and "
+	                 "%s: rank %d would block for rank %d, which this thread drives too: put the calls of both "
+	                 "between choir_group_begin and "
 	                 "choir_group_end, or take events",
 	                 call, comm->rank, other);
 }
 
-/* Waits for a blocking call.  A sibling that nobody has used may be this thread's own, or that of a thread that is late: at the warning time the
- * first is named, since nothing else would say it; the deadline ends both. */
+/* Waits for a blocking call.  A sibling that nobody has used may be this thread's own, or that of a thread that is
+ * late: at the warning time the first is named, since nothing else would say it; the deadline ends both. */
 static choir_status wait_for(const char *call, struct choir_comm *comm, choir_event *event, bool pair, uint64_t seq)
 {
 	int other = -1;
@@ -228,7 +235,8 @@ static choir_status wait_for(const char *call, struct choir_comm *comm, choir_ev
 		other = sibling_behind(comm, 0, seq);
 	if (other >= 0)
 		log_text(LOG_WARNING,
-		         "%s: %s: rank %d waits for rank %d, which no thread has called for yet: if this thread drives both, put their calls between "
+		         "%s: %s: rank %d waits for rank %d, which no thread has called for yet: if this thread drives "
+		         "both, put their calls between "
 		         "choir_group_begin and choir_group_end, or take events",
 		         comm->name, call, comm->rank, other);
 	return choir_event_wait(event, -1);

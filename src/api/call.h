@@ -17,20 +17,26 @@ choir_status call_enter(const char *call, choir_comm *comm);
 choir_status call_enter_all(const char *call, int n, choir_comm *const *comms);
 void call_leave_all(int n, choir_comm *const *comms);
 
-/* call_check_comms: n local handles of one comm, outside callbacks and groups: where one thread calls for several ranks. */
+/* call_check_comms: n local handles of one comm, outside callbacks and groups: where one thread calls for several
+ * ranks. */
 choir_status call_check_comms(const char *call, int n, choir_comm *const *comms);
 
-/* call_named: returns st; the sentence of a failure is given the name that the caller gave the call, unless it holds it. */
+/* call_named: returns st; the sentence of a failure is given the name that the caller gave the call, unless it holds
+ * it. */
 choir_status call_named(choir_status st, const choir_call *given);
 
-/* call_read: the caller's choir_call (NULL = defaults) checked and completed; a factor other than 1 only where it is taken. */
+/* call_read: the caller's choir_call (NULL = defaults) checked and completed; a factor other than 1 only where it is
+ * taken. */
 choir_status call_read(const char *call, const choir_call *given, bool takes_factor, choir_call *out);
 
-/* call_algorithm: the algorithm that the call's options name ("algorithm=ring"), NULL if none; ARGUMENT for unknown keys or names. */
-choir_status call_algorithm(const char *call, const choir_call *given, enum collective collective, const struct algorithm **out_p);
+/* call_algorithm: the algorithm that the call's options name ("algorithm=ring"), NULL if none; ARGUMENT for unknown
+ * keys or names. */
+choir_status call_algorithm(const char *call, const choir_call *given, enum collective collective,
+                            const struct algorithm **out_p);
 choir_status call_option(const char *call, const char *options, const char *key, char *value, size_t room, bool *found);
 
-/* call_start: hands a filled run over: waits for it if event_p is NULL (outside a group), else gives the event.  Takes the run, also on failure. */
+/* call_start: hands a filled run over: waits for it if event_p is NULL (outside a group), else gives the event.  Takes
+ * the run, also on failure. */
 choir_status call_start(const char *call, struct run *run, choir_event **event_p);
 
 /* call_start_all: the same for n runs that share their event (run_join), at least one. */

@@ -15,7 +15,8 @@
 #include <string.h>
 
 enum { NEWS_MS = 1000 };         /* for the news that this rank has failed, or goes */
-enum { SETTLE_MS = 2000 };       /* for peers that have to read the rank's sparse pairs; none does where one failed alone */
+/* for peers that have to read the rank's sparse pairs; none does where one failed alone */
+enum { SETTLE_MS = 2000 };
 
 static choir_status check_devices(const char *call, int n_local, choir_device *const *devices, choir_comm **comms_out)
 {
@@ -39,11 +40,13 @@ static choir_status refuse(choir_status st, const choir_comm_config *config)
 	return st;
 }
 
-static choir_status create(const char *call, const choir_bootstrap *bootstrap, int n_local, choir_device *const *devices,
-                           const choir_comm_config *given, choir_comm **comms_out)
+static choir_status create(const char *call, const choir_bootstrap *bootstrap, int n_local,
+                           choir_device *const *devices, const choir_comm_config *given, choir_comm **comms_out)
 {
 	choir_comm_config config;
-	struct join join = { .call = call, .bootstrap = bootstrap, .n_local = n_local, .devices = devices, .config = &config };
+	struct join join = {
+		.call = call, .bootstrap = bootstrap, .n_local = n_local, .devices = devices, .config = &config
+	};
 	choir_status st = check_devices(call, n_local, devices, comms_out);
 
 	if (st == CHOIR_SUCCESS)
@@ -51,7 +54,8 @@ static choir_status create(const char *call, const choir_bootstrap *bootstrap, i
 	return st == CHOIR_SUCCESS ? join_comms(&join, comms_out) : refuse(st, given);
 }
 
-choir_status choir_comm_create_local(int n_local, choir_device *const *devices, const choir_comm_config *config, choir_comm **comms_out)
+choir_status choir_comm_create_local(int n_local, choir_device *const *devices, const choir_comm_config *config,
+                                     choir_comm **comms_out)
 {
 	return create("choir_comm_create_local", NULL, n_local, devices, config, comms_out);
 }
@@ -76,8 +80,8 @@ static choir_status read_bootstrap(const choir_bootstrap *given, choir_bootstrap
 	return CHOIR_SUCCESS;
 }
 
-choir_status choir_comm_create(const choir_bootstrap *bootstrap, int n_local, choir_device *const *devices, const choir_comm_config *config,
-                               choir_comm **comms_out)
+choir_status choir_comm_create(const choir_bootstrap *bootstrap, int n_local, choir_device *const *devices,
+                               const choir_comm_config *config, choir_comm **comms_out)
 {
 	choir_bootstrap read;
 	choir_status st = read_bootstrap(bootstrap, &read);

@@ -49,11 +49,13 @@ struct counts *counts_create(const struct choir_comm *comm, const uint64_t *matr
 	return counts;
 }
 
-bool counts_are_mine(const struct counts *counts, const struct choir_comm *comm, const uint64_t *sent, const uint64_t *off, const uint64_t *expected)
+bool counts_are_mine(const struct counts *counts, const struct choir_comm *comm, const uint64_t *sent,
+                     const uint64_t *off, const uint64_t *expected)
 {
 	size_t n = (size_t)comm->n, me = (size_t)comm->rank;
 
-	if (memcmp(counts->matrix + me * n, sent, n * sizeof *sent) != 0 || memcmp(counts->off + me * n, off, n * sizeof *off) != 0)
+	if (memcmp(counts->matrix + me * n, sent, n * sizeof *sent) != 0 ||
+	    memcmp(counts->off + me * n, off, n * sizeof *off) != 0)
 		return false;
 	for (size_t from = 0; from < n; from++)
 		if (counts->matrix[from * n + me] != expected[from])

@@ -14,13 +14,15 @@ struct counts {
 	uint64_t matrix[]; /* [n][n] bytes, row = sender */
 };
 
-/* counts_create: a copy of the matrix, with the offsets behind it; one reference.  NULL without memory, or if no byte moves. */
+/* counts_create: a copy of the matrix, with the offsets behind it; one reference.  NULL without memory, or if no byte
+ * moves. */
 struct counts *counts_create(const struct choir_comm *comm, const uint64_t *matrix);
 
 /* counts_may_differ: do the ranks of that algorithm wait for all others, and compare records, before they read? */
 bool counts_may_differ(const struct choir_comm *comm, const char *algorithm);
 
 /* counts_are_mine: does my rank send these bytes [n] from there, and expect those? */
-bool counts_are_mine(const struct counts *counts, const struct choir_comm *comm, const uint64_t *sent, const uint64_t *off, const uint64_t *expected);
+bool counts_are_mine(const struct counts *counts, const struct choir_comm *comm, const uint64_t *sent,
+                     const uint64_t *off, const uint64_t *expected);
 
 #endif

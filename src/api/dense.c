@@ -20,7 +20,8 @@ choir_status dense_names(const struct dense *d)
 			return error_prefix(st, "%s", d->call);
 	}
 	if (d->rooted && (d->root < 0 || d->root >= d->comm->n))
-		return error_set(CHOIR_ARGUMENT, "%s: there is no rank %d in a comm of %d", d->call, d->root, d->comm->n);
+		return error_set(CHOIR_ARGUMENT, "%s: there is no rank %d in a comm of %d", d->call, d->root,
+		                 d->comm->n);
 	return CHOIR_SUCCESS;
 }
 
@@ -30,8 +31,8 @@ choir_status dense_measure(const struct dense *d, uint64_t *bytes_p)
 
 	if (__builtin_mul_overflow((uint64_t)d->count, (uint64_t)choir_dtype_bytes(d->dtype), bytes_p) ||
 	    __builtin_mul_overflow(*bytes_p, (uint64_t)d->comm->n, &most) || most > INT64_MAX)
-		return error_set(CHOIR_ARGUMENT, "%s: %zu elements of %s on %d ranks are more than 2^63 bytes", d->call, d->count,
-		                 choir_dtype_name(d->dtype), d->comm->n);
+		return error_set(CHOIR_ARGUMENT, "%s: %zu elements of %s on %d ranks are more than 2^63 bytes", d->call,
+		                 d->count, choir_dtype_name(d->dtype), d->comm->n);
 	return CHOIR_SUCCESS;
 }
 
@@ -55,9 +56,19 @@ choir_status dense_of(choir_comm *comm, const struct call_key *key, const struct
 {
 	uint64_t bytes;
 
-	*out = (struct dense){ .call = form->name, .collective = form->collective, .comm = comm, .send = key->send, .recv = key->recv,
-		               .count = key->count, .dtype = key->dtype, .op = key->op, .factor = key->factor, .reduces = form->reduces,
-		               .rooted = form->rooted, .root = key->peer, .holds_mine = form->holds_mine };
+	*out = (struct dense){ .call = form->name,
+		               .collective = form->collective,
+		               .comm = comm,
+		               .send = key->send,
+		               .recv = key->recv,
+		               .count = key->count,
+		               .dtype = key->dtype,
+		               .op = key->op,
+		               .factor = key->factor,
+		               .reduces = form->reduces,
+		               .rooted = form->rooted,
+		               .root = key->peer,
+		               .holds_mine = form->holds_mine };
 	TRY(dense_names(out));
 	TRY(dense_measure(out, &bytes));
 	out->send_bytes = bytes * n_blocks(out, form->send);
@@ -101,8 +112,9 @@ static choir_status check_overlap(const struct dense *d, struct algo_in *in)
 	else if (d->collective == COLLECTIVE_REDUCE_SCATTER && same)
 		inner = 0;
 	if (delta != inner)
-		return error_set(CHOIR_ARGUMENT, "%s: send and recv overlap, but not in place (recv begins %lld bytes %s send)", d->call,
-		                 (long long)(delta < 0 ? -delta : delta), delta < 0 ? "before" : "after");
+		return error_set(CHOIR_ARGUMENT,
+		                 "%s: send and recv overlap, but not in place (recv begins %lld bytes %s send)",
+		                 d->call, (long long)(delta < 0 ? -delta : delta), delta < 0 ? "before" : "after");
 	in->in_place = true;
 	in->in_place_off = (uint64_t)inner;
 	return CHOIR_SUCCESS;
@@ -125,7 +137,8 @@ static choir_status check_buffers(const struct dense *d, struct algo_in *in)
 }
 
 /* Note [what may change] in exec/prepared.c. */
-static void note_lasting(struct prepared *prepared, choir_buffer buffer, uint64_t bytes, const struct dev_access *access)
+static void note_lasting(struct prepared *prepared, choir_buffer buffer, uint64_t bytes,
+                         const struct dev_access *access)
 {
 	bool host = bytes == 0 || buffer.kind == CHOIR_BUFFER_HOST, mem = buffer.kind == CHOIR_BUFFER_MEM;
 
@@ -139,7 +152,8 @@ static choir_status resolve(const struct dense *d, struct bound *bound, struct p
 	struct algo_in *in = &bound->in;
 
 	TRY(dev_resolve(device, d->send, d->send_bytes, false, &bound->send));
-	TRY(dev_resolve(device, d->recv, d->recv_bytes, !(in->in_place && d->collective == COLLECTIVE_BROADCAST), &bound->recv));
+	TRY(dev_resolve(device, d->recv, d->recv_bytes, !(in->in_place && d->collective == COLLECTIVE_BROADCAST),
+	                &bound->recv));
 	note_lasting(prepared, d->send, d->send_bytes, &bound->send);
 	note_lasting(prepared, d->recv, d->recv_bytes, &bound->recv);
 	if (in->in_place) { /* one range holds the other: it alone is mapped */
@@ -159,7 +173,8 @@ enum { MEAN_SEGMENT_BYTES = 512 };
 /* Host steps go from segment to segment; messages and kernels do not. */
 static bool goes_through(const struct dense *d, const struct segments *segments)
 {
-	return segments->direct && !comm_by_kernels(d->comm) && d->comm->layout.n_nodes == 1 && d->send_bytes >= segments->n * MEAN_SEGMENT_BYTES;
+	return segments->direct && !comm_by_kernels(d->comm) && d->comm->layout.n_nodes == 1 &&
+	       d->send_bytes >= segments->n * MEAN_SEGMENT_BYTES;
 }
 
 static void take_lists(const struct dense *d, struct bound *bound)
@@ -174,7 +189,8 @@ static void take_lists(const struct dense *d, struct bound *bound)
 
 /* --- the symmetric addresses, for plans whose peers read SEND or write RECV --- */
 
-/* Of lists that the host steps through and whose segments are all within the peers' reach; in a slot there is room for the addresses of both sides. */
+/* Of lists that the host steps through and whose segments are all within the peers' reach; in a slot there is room for
+ * the addresses of both sides. */
 static void place_lists(const struct dense *d, struct bound *bound)
 {
 	bool reached = !comm_by_kernels(d->comm) && bound->send_list.places != NULL && bound->recv_list.places != NULL;
@@ -186,8 +202,9 @@ static void place_lists(const struct dense *d, struct bound *bound)
 /* Peers must not read SEND where RECV is written over it meanwhile. */
 static bool collides(const struct dense *d, const struct algo_in *in)
 {
-	return in->in_place && (d->collective == COLLECTIVE_ALLTOALL ||
-	                        (d->collective == COLLECTIVE_REDUCE_SCATTER && in->in_place_off != (uint64_t)d->comm->rank * in->bytes));
+	return in->in_place &&
+	       (d->collective == COLLECTIVE_ALLTOALL || (d->collective == COLLECTIVE_REDUCE_SCATTER &&
+	                                                 in->in_place_off != (uint64_t)d->comm->rank * in->bytes));
 }
 
 static void place_buffers(const struct dense *d, struct bound *bound)
@@ -218,15 +235,25 @@ static void describe(const struct dense *d, struct algo_in *in)
 {
 	struct choir_comm *comm = d->comm;
 
-	*in = (struct algo_in){ .layout = &comm->layout, .me = comm->rank, .collective = d->collective, .elem_bytes = choir_dtype_bytes(d->dtype),
-		                .root = d->root, .final_op = d->reduces && reduce_has_final(d->op), .block_bytes = d->block_bytes,
-		                .block_off = d->block_off, .send_off = d->send_off, .recv_off = d->recv_off, .shared = symmetric_usual(comm) && !scales(d),
+	*in = (struct algo_in){ .layout = &comm->layout,
+		                .me = comm->rank,
+		                .collective = d->collective,
+		                .elem_bytes = choir_dtype_bytes(d->dtype),
+		                .root = d->root,
+		                .final_op = d->reduces && reduce_has_final(d->op),
+		                .block_bytes = d->block_bytes,
+		                .block_off = d->block_off,
+		                .send_off = d->send_off,
+		                .recv_off = d->recv_off,
+		                .shared = symmetric_usual(comm) && !scales(d),
 		                .scaled = scales(d),
-		                .slot_bytes = d->disagree != NULL ? comm->part_bytes : comm->slot_bytes, .message_bytes = comm->message_bytes };
+		                .slot_bytes = d->disagree != NULL ? comm->part_bytes : comm->slot_bytes,
+		                .message_bytes = comm->message_bytes };
 	in->bytes = d->collective == COLLECTIVE_ALLTOALLV ? d->mean_bytes : d->count * in->elem_bytes;
 }
 
-static choir_status choose(const struct dense *d, const choir_call *call, const struct algo_in *in, const struct algorithm **out_p)
+static choir_status choose(const struct dense *d, const choir_call *call, const struct algo_in *in,
+                           const struct algorithm **out_p)
 {
 	const char *why;
 
@@ -236,7 +263,8 @@ static choir_status choose(const struct dense *d, const choir_call *call, const 
 	if (*out_p == NULL)
 		return error_set(CHOIR_UNSUPPORTED, "%s: no algorithm fits", d->call);
 	why = (*out_p)->unfit(in);
-	return why == NULL ? CHOIR_SUCCESS : error_set(CHOIR_UNSUPPORTED, "%s: algorithm '%s' %s", d->call, (*out_p)->name, why);
+	return why == NULL ? CHOIR_SUCCESS
+	                   : error_set(CHOIR_UNSUPPORTED, "%s: algorithm '%s' %s", d->call, (*out_p)->name, why);
 }
 
 static choir_status take_plan(const struct dense *d, const choir_call *call, struct bound *bound)
@@ -257,7 +285,8 @@ static choir_status plan_part(const struct dense *d, const choir_call *call, str
 	struct algo_in *in = &bound->in;
 
 	/* Slots want room in the cache, too: where all fit it just, non-temporal stores are faster already. */
-	in->stream = (d->send_bytes + d->recv_bytes) * (uint64_t)d->comm->layout.max_node_size > d->comm->cache_bytes / 2;
+	in->stream =
+	    (d->send_bytes + d->recv_bytes) * (uint64_t)d->comm->layout.max_node_size > d->comm->cache_bytes / 2;
 	TRY(take_plan(d, call, bound));
 	if (bound->lists && bound->cached->plan.messages && (in->send_direct || in->recv_direct)) {
 		in->send_direct = in->recv_direct = false;
@@ -310,7 +339,8 @@ static bool is_short_step(const struct choir_comm *comm, const struct bound *bou
 static bool is_in_order(const struct choir_comm *comm, const struct bound *bound)
 {
 	const struct plan *plan = &bound->cached->plan;
-	bool fits = (!bound->pair || plan->n_steps == 1) && bound->in.bytes <= IN_ORDER_BYTES && bound->send.direct && bound->recv.direct && !bound->lists;
+	bool fits = (!bound->pair || plan->n_steps == 1) && bound->in.bytes <= IN_ORDER_BYTES && bound->send.direct &&
+	            bound->recv.direct && !bound->lists;
 
 	for (uint32_t i = 0; i < plan->n_steps && fits; i++)
 		fits = is_short_step(comm, bound, &plan->steps[i]);
@@ -350,7 +380,8 @@ choir_status dense_part(const struct dense *d, const choir_call *call, struct pr
 	return CHOIR_SUCCESS;
 }
 
-choir_status dense_prepare_part(const struct dense *d, const struct call_key *key, const choir_call *call, struct prepared **out_p)
+choir_status dense_prepare_part(const struct dense *d, const struct call_key *key, const choir_call *call,
+                                struct prepared **out_p)
 {
 	struct prepared *prepared;
 	choir_status st;
@@ -366,7 +397,8 @@ choir_status dense_prepare_part(const struct dense *d, const struct call_key *ke
 	return CHOIR_SUCCESS;
 }
 
-choir_status dense_prepare(choir_comm *comm, const struct call_key *key, const choir_call *call, struct prepared **out_p)
+choir_status dense_prepare(choir_comm *comm, const struct call_key *key, const choir_call *call,
+                           struct prepared **out_p)
 {
 	struct dense d;
 

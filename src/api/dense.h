@@ -20,34 +20,43 @@ struct dense {
 	bool rooted;
 	int root;                     /* or peer */
 	bool holds_mine;              /* see form.h */
-	uint64_t *block_bytes, *block_off; /* v-collectives: [n] in the buffer that holds the blocks of all; alltoallv: block_bytes is [n][n], row = sender */
+	/* v-collectives: [n] in the buffer that holds the blocks of all; alltoallv: block_bytes is [n][n], row =
+	 * sender */
+	uint64_t *block_bytes, *block_off;
 	uint64_t *send_off, *recv_off;/* alltoallv: [n][n] in the sender's SEND, [n] in my RECV */
 	uint64_t mean_bytes;          /* alltoallv: of a block */
 	uint64_t hash;                /* of what else must agree */
-	const char *asked;            /* the record names this algorithm instead of the one that runs; NULL = that one */
+	/* the record names this algorithm instead of the one that runs; NULL = that one */
+	const char *asked;
 	choir_status (*disagree)(struct run *run); /* see run.h */
-	const struct segments *send_list, *recv_list; /* stand for send and recv, and were checked; NULL = they do not */
+	/* stand for send and recv, and were checked; NULL = they do not */
+	const struct segments *send_list, *recv_list;
 	bool of_list;                 /* part of a call on a list of n_tensors tensors */
 	int n_tensors;
 };
 
-/* dense_of: the part that key and form say, with the bytes of its buffers.  ARGUMENT, UNSUPPORTED: data type, operator, root, counts near 2^63. */
+/* dense_of: the part that key and form say, with the bytes of its buffers.  ARGUMENT, UNSUPPORTED: data type, operator,
+ * root, counts near 2^63. */
 choir_status dense_of(choir_comm *comm, const struct call_key *key, const struct call_form *form, struct dense *out);
 
-/* dense_names: the data type, the operator and the root.  dense_measure: the bytes of a whole of count elements on all ranks. */
+/* dense_names: the data type, the operator and the root.  dense_measure: the bytes of a whole of count elements on all
+ * ranks. */
 choir_status dense_names(const struct dense *d);
 choir_status dense_measure(const struct dense *d, uint64_t *bytes_p);
 
 /* dense_part: checks the buffers, chooses and plans: part i of the call. */
 choir_status dense_part(const struct dense *d, const choir_call *call, struct prepared *prepared, size_t i);
 
-/* dense_is_inline: may a part of so many bytes be carried out by its caller's thread?  Longer ones would hold others up; messages of a polled transport are not waited for by spinning. */
+/* dense_is_inline: may a part of so many bytes be carried out by its caller's thread?  Longer ones would hold others
+ * up; messages of a polled transport are not waited for by spinning. */
 bool dense_is_inline(const struct choir_comm *comm, bool pair, uint64_t bytes);
 
 /* dense_prepare: a call of one part: the prepare of most forms. */
-choir_status dense_prepare(choir_comm *comm, const struct call_key *key, const choir_call *call, struct prepared **out_p);
+choir_status dense_prepare(choir_comm *comm, const struct call_key *key, const choir_call *call,
+                           struct prepared **out_p);
 
 /* dense_prepare_part: a call of that part, which was described otherwise. */
-choir_status dense_prepare_part(const struct dense *d, const struct call_key *key, const choir_call *call, struct prepared **out_p);
+choir_status dense_prepare_part(const struct dense *d, const struct call_key *key, const choir_call *call,
+                                struct prepared **out_p);
 
 #endif

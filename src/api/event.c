@@ -24,7 +24,8 @@ choir_status choir_event_test(choir_event *event, int *done_p)
 
 static choir_status outcome(choir_event *event)
 {
-	return event->status == CHOIR_SUCCESS ? CHOIR_SUCCESS : error_set(event->status, "%s", choir_event_error(event));
+	return event->status == CHOIR_SUCCESS ? CHOIR_SUCCESS
+	                                      : error_set(event->status, "%s", choir_event_error(event));
 }
 
 choir_status choir_event_wait(choir_event *event, int64_t timeout_ms)
@@ -35,12 +36,14 @@ choir_status choir_event_wait(choir_event *event, int64_t timeout_ms)
 	if (event_is_complete(event))
 		return outcome(event);
 	if (in_callback())
-		return error_set(CHOIR_WOULD_DEADLOCK, "choir_event_wait inside a callback would keep what it waits for from ending");
+		return error_set(CHOIR_WOULD_DEADLOCK,
+		                 "choir_event_wait inside a callback would keep what it waits for from ending");
 	if (event->grouped_by == this_thread())
-		return error_set(CHOIR_WOULD_DEADLOCK, "choir_event_wait: the event's call is in a group of this thread that choir_group_end has not started");
+		return error_set(CHOIR_WOULD_DEADLOCK, "choir_event_wait: the event's call is in a group of this "
+		                                       "thread that choir_group_end has not started");
 	if (!progress_wait(event, timeout_ms))
-		return error_set(CHOIR_TIMEOUT, "rank %d: the event was not complete after %lld ms of waiting", event->comm->rank,
-		                 (long long)timeout_ms);
+		return error_set(CHOIR_TIMEOUT, "rank %d: the event was not complete after %lld ms of waiting",
+		                 event->comm->rank, (long long)timeout_ms);
 	return outcome(event);
 }
 

@@ -14,11 +14,12 @@ static json_t *algorithm_list(void)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < n_algorithms; i++)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "collective", collective_name(algorithms[i].collective), "name",
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "collective",
+		                                      collective_name(algorithms[i].collective), "name",
 		                                      algorithms[i].name, "about", algorithms[i].about));
 	for (int i = 0; i < n_sparse_methods; i++)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "collective", "sparse_allreduce", "name", sparse_methods[i].name, "about",
-		                                      sparse_methods[i].about));
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "collective", "sparse_allreduce", "name",
+		                                      sparse_methods[i].name, "about", sparse_methods[i].about));
 	return list;
 }
 
@@ -44,8 +45,8 @@ static json_t *environment_list(void)
 	for (size_t i = 0; i < n_config_variables; i++) {
 		const char *value = config_text(config_variables[i].name);
 
-		json_array_append_new(list, json_pack("{s:s, s:s, s:s?}", "name", config_variables[i].name, "about", config_variables[i].about,
-		                                      "value", value));
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s?}", "name", config_variables[i].name, "about",
+		                                      config_variables[i].about, "value", value));
 	}
 	return list;
 }
@@ -61,11 +62,13 @@ static choir_status print(const choir_comm *comm, char **text_p)
 	nodes = json_array();
 	for (int g = 0; g < comm->layout.n_nodes; g++)
 		json_array_append_new(nodes, json_integer(comm->layout.node_size[g]));
-	root = json_pack("{s:s, s:i, s:i, s:i, s:o, s:s, s:I, s:I, s:i, s:I, s:I, s:s, s:o, s:o, s:o}", "choir", choir_version(), "rank", comm->rank,
-	                 "ranks", comm->n, "nodes", comm->layout.n_nodes, "node_sizes", nodes, "transport", pump_name(comm->pump), "slot_bytes",
-	                 (json_int_t)comm->slot_bytes, "message_bytes", (json_int_t)comm->message_bytes, "lanes", (int)COMM_LANES, "deadline_ms",
-	                 (json_int_t)comm->deadline_ms, "warn_ms", (json_int_t)comm->warn_ms, "rules", comm->rules.text, "sparse_costs",
-	                 cost_table(&comm->rules.costs), "algorithms", algorithm_list(), "environment", environment_list());
+	root = json_pack(
+	    "{s:s, s:i, s:i, s:i, s:o, s:s, s:I, s:I, s:i, s:I, s:I, s:s, s:o, s:o, s:o}", "choir", choir_version(),
+	    "rank", comm->rank, "ranks", comm->n, "nodes", comm->layout.n_nodes, "node_sizes", nodes, "transport",
+	    pump_name(comm->pump), "slot_bytes", (json_int_t)comm->slot_bytes, "message_bytes",
+	    (json_int_t)comm->message_bytes, "lanes", (int)COMM_LANES, "deadline_ms", (json_int_t)comm->deadline_ms,
+	    "warn_ms", (json_int_t)comm->warn_ms, "rules", comm->rules.text, "sparse_costs",
+	    cost_table(&comm->rules.costs), "algorithms", algorithm_list(), "environment", environment_list());
 	text = root != NULL ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(FLT_DIG)) : NULL;
 	json_decref(root);
 	if (text == NULL)
@@ -86,11 +89,13 @@ choir_status choir_comm_json(const choir_comm *comm, char **text_p)
 
 static bool takes_op(enum collective collective)
 {
-	return collective == COLLECTIVE_ALLREDUCE || collective == COLLECTIVE_REDUCE_SCATTER || collective == COLLECTIVE_REDUCE_SCATTERV ||
-	       collective == COLLECTIVE_REDUCE || collective == COLLECTIVE_SPARSE_ALLREDUCE;
+	return collective == COLLECTIVE_ALLREDUCE || collective == COLLECTIVE_REDUCE_SCATTER ||
+	       collective == COLLECTIVE_REDUCE_SCATTERV || collective == COLLECTIVE_REDUCE ||
+	       collective == COLLECTIVE_SPARSE_ALLREDUCE;
 }
 
-choir_status choir_supports(choir_comm *comm, const char *collective, choir_dtype dtype, choir_op op, choir_buffer buffer)
+choir_status choir_supports(choir_comm *comm, const char *collective, choir_dtype dtype, choir_op op,
+                            choir_buffer buffer)
 {
 	enum collective which;
 
@@ -104,6 +109,7 @@ choir_status choir_supports(choir_comm *comm, const char *collective, choir_dtyp
 		return error_set(CHOIR_UNSUPPORTED, "choir_supports: no data type has number %d", (int)dtype);
 	if (takes_op(which))
 		TRY(reduce_supported(dtype, op));
-	return buffer.kind == CHOIR_BUFFER_NONE ? CHOIR_SUCCESS
-	                                        : dev_range(comm->device, "buffer", buffer, choir_dtype_bytes(dtype), choir_dtype_bytes(dtype));
+	return buffer.kind == CHOIR_BUFFER_NONE
+	           ? CHOIR_SUCCESS
+	           : dev_range(comm->device, "buffer", buffer, choir_dtype_bytes(dtype), choir_dtype_bytes(dtype));
 }

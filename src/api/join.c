@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  A comm takes four gathers: facts of the processes, facts of their ranks, addresses of the nodes' arenas, and whether each
- * process could map its own.  A process that could not becomes a node of its own, and the last two gathers are repeated.  Every process
- * computes the same layout from the same bytes, so no further agreement is needed. */
+/* Design notes.  A comm takes four gathers: facts of the processes, facts of their ranks, addresses of the nodes'
+ * arenas, and whether each process could map its own.  A process that could not becomes a node of its own, and the last
+ * two gathers are repeated.  Every process computes the same layout from the same bytes, so no further agreement is
+ * needed. */
 #include "api/join.h"
 
 #include "api/bootstrap.h"
@@ -30,8 +31,10 @@ choir_status join_config(const char *call, const choir_comm_config *given, choir
 	config_warn_unknown();
 	if (given != NULL) {
 		if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof config)
-			return error_set(CHOIR_ARGUMENT, "%s: config->struct_size is %zu; this library knows %zu (use CHOIR_COMM_CONFIG_INIT)", call,
-			                 given->struct_size, sizeof config);
+			return error_set(
+			    CHOIR_ARGUMENT,
+			    "%s: config->struct_size is %zu; this library knows %zu (use CHOIR_COMM_CONFIG_INIT)", call,
+			    given->struct_size, sizeof config);
 		memcpy(&config, given, given->struct_size);
 		config.struct_size = sizeof config;
 	}
@@ -174,7 +177,8 @@ static choir_status make_family(int n, choir_comm **comms)
 	if (n == 1)
 		return CHOIR_SUCCESS;
 	family = calloc(1, sizeof *family);
-	if (family == NULL || (family->members = malloc((size_t)n * sizeof *comms)) == NULL || pthread_mutex_init(&family->lock, NULL) != 0) {
+	if (family == NULL || (family->members = malloc((size_t)n * sizeof *comms)) == NULL ||
+	    pthread_mutex_init(&family->lock, NULL) != 0) {
 		free(family != NULL ? family->members : NULL);
 		free(family);
 		return error_no_memory("a family of comms", sizeof *family);
@@ -205,7 +209,8 @@ choir_status join_comms(const struct join *join, choir_comm **comms_out)
 	choir_comm **comms = calloc((size_t)join->n_local, sizeof *comms);
 	choir_status st;
 
-	st = comms != NULL ? bootstrap_run(&bootstrap) : error_no_memory("comms", (size_t)join->n_local * sizeof *comms);
+	st =
+	    comms != NULL ? bootstrap_run(&bootstrap) : error_no_memory("comms", (size_t)join->n_local * sizeof *comms);
 	if (st == CHOIR_SUCCESS)
 		st = links_create(&bootstrap);
 	if (st == CHOIR_SUCCESS)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How ranks become a comm.  A bootstrap joins processes; two threads that call apart, each with ranks of its own, count as two. */
+/* How ranks become a comm.  A bootstrap joins processes; two threads that call apart, each with ranks of its own, count
+ * as two. */
 #ifndef API_JOIN_H
 #define API_JOIN_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages between the ranks of a comm go through queues in one process, rings in shared memory on one machine, else the caller's
- * transport. */
+/* Messages between the ranks of a comm go through queues in one process, rings in shared memory on one machine, else
+ * the caller's transport. */
 #include "api/links.h"
 
 #include "net/hub.h"
@@ -112,7 +112,8 @@ static choir_status link_rings(struct bootstrap *b)
 	for (int p = 0; p < b->n_processes && st == CHOIR_SUCCESS; p++)
 		st = bell_open(&b->processes[p].bell, &ctx->bells[p]);
 	if (st == CHOIR_SUCCESS)
-		st = shm_create(arena_slot(ctx->arena, 0, 0), b->me, b->n_processes, ring_bytes, ring_process, release_rings, ctx, &transport);
+		st = shm_create(arena_slot(ctx->arena, 0, 0), b->me, b->n_processes, ring_bytes, ring_process,
+		                release_rings, ctx, &transport);
 	if (st != CHOIR_SUCCESS) {
 		release_rings(ctx);
 		return st;
@@ -129,13 +130,13 @@ static choir_status link_transport(struct bootstrap *b)
 
 	for (int p = 0; p < b->n_processes; p++)
 		if (!b->processes[p].has_transport)
-			return error_set(
-			    CHOIR_UNSUPPORTED,
-			    "%s: the ranks are on machines that share no memory, and process %d brings no transport to join them (libchoir-mpi does)",
-			    b->join->call, p);
+			return error_set(CHOIR_UNSUPPORTED,
+			                 "%s: the ranks are on machines that share no memory, and process %d brings no "
+			                 "transport to join them (libchoir-mpi does)",
+			                 b->join->call, p);
 	if (given->size != b->n_processes || given->rank != b->me)
-		return error_set(CHOIR_ARGUMENT, "%s: the transport is endpoint %d of %d, this process is %d of %d", b->join->call, given->rank,
-		                 given->size, b->me, b->n_processes);
+		return error_set(CHOIR_ARGUMENT, "%s: the transport is endpoint %d of %d, this process is %d of %d",
+		                 b->join->call, given->rank, given->size, b->me, b->n_processes);
 	TRY(use_one_pump(b, given));
 	b->transport_used = true;
 	return CHOIR_SUCCESS;

@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Allreduce of many tensors: a part a bucket, each an ordinary allreduce of a buffer that the bucket's tensors are the segments of; all under one event. */
+/* Allreduce of many tensors: a part a bucket, each an ordinary allreduce of a buffer that the bucket's tensors are the
+ * segments of; all under one event. */
 #include "api/dense.h"
 #include "api/request.h"
 #include "api/start.h"
 #include "api/tensor_list.h"
 
 /* A bucket of one tensor needs no segments. */
-static struct dense bucket_of(choir_comm *comm, const struct call_key *key, const struct tensor_list *list, const struct tensor_bucket *bucket)
+static struct dense bucket_of(choir_comm *comm, const struct call_key *key, const struct tensor_list *list,
+                              const struct tensor_bucket *bucket)
 {
-	struct dense d = { .call = key->form->name, .collective = COLLECTIVE_ALLREDUCE, .comm = comm, .count = bucket->count, .dtype = bucket->dtype,
-		           .op = key->op, .factor = key->factor, .reduces = true, .hash = list->hash, .of_list = true,
+	struct dense d = { .call = key->form->name,
+		           .collective = COLLECTIVE_ALLREDUCE,
+		           .comm = comm,
+		           .count = bucket->count,
+		           .dtype = bucket->dtype,
+		           .op = key->op,
+		           .factor = key->factor,
+		           .reduces = true,
+		           .hash = list->hash,
+		           .of_list = true,
 		           .n_tensors = list->n < INT32_MAX ? (int)list->n : INT32_MAX };
 
 	d.send_bytes = d.recv_bytes = bucket->count * choir_dtype_bytes(bucket->dtype);
@@ -23,8 +33,8 @@ static struct dense bucket_of(choir_comm *comm, const struct call_key *key, cons
 	return d;
 }
 
-static choir_status prepare_buckets(choir_comm *comm, const struct call_key *key, const choir_call *call, const struct tensor_list *list,
-                                    struct prepared *prepared)
+static choir_status prepare_buckets(choir_comm *comm, const struct call_key *key, const choir_call *call,
+                                    const struct tensor_list *list, struct prepared *prepared)
 {
 	enum { ONE_BY_ONE_BYTES = 1 << 20 }; /* longer lists are submitted, so that buckets overlap */
 
@@ -38,7 +48,8 @@ static choir_status prepare_buckets(choir_comm *comm, const struct call_key *key
 	return CHOIR_SUCCESS;
 }
 
-static choir_status prepare_list(choir_comm *comm, const struct call_key *key, const choir_call *call, struct prepared **out_p)
+static choir_status prepare_list(choir_comm *comm, const struct call_key *key, const choir_call *call,
+                                 struct prepared **out_p)
 {
 	struct prepared *prepared;
 	struct tensor_list *list;
@@ -62,7 +73,9 @@ static choir_status prepare_list(choir_comm *comm, const struct call_key *key, c
 	return CHOIR_SUCCESS;
 }
 
-static const struct call_form allreduce_multi = { .name = "choir_allreduce_multi", .reduces = true, .prepare = prepare_list };
+static const struct call_form allreduce_multi = { .name = "choir_allreduce_multi",
+	                                          .reduces = true,
+	                                          .prepare = prepare_list };
 
 /* Null tensors of a number that is not 0 are refused by tensor_list_create. */
 static struct call_key key_of(const choir_tensor *tensors, size_t n_tensors, choir_op op)
@@ -70,20 +83,24 @@ static struct call_key key_of(const choir_tensor *tensors, size_t n_tensors, cho
 	static const choir_tensor none;
 	const choir_tensor *first = tensors != NULL && n_tensors > 0 ? tensors : &none;
 
-	return (struct call_key){ .form = &allreduce_multi, .send = first->send, .recv = first->recv, .count = n_tensors, .op = op,
+	return (struct call_key){ .form = &allreduce_multi,
+		                  .send = first->send,
+		                  .recv = first->recv,
+		                  .count = n_tensors,
+		                  .op = op,
 		                  .tensors = tensors == NULL && n_tensors == 0 ? &none : tensors };
 }
 
-choir_status choir_allreduce_multi(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors, choir_op op, const choir_call *call,
-                                   choir_event **event_p)
+choir_status choir_allreduce_multi(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors, choir_op op,
+                                   const choir_call *call, choir_event **event_p)
 {
 	struct call_key key = key_of(tensors, n_tensors, op);
 
 	return start_call(comm, &key, call, event_p);
 }
 
-choir_status choir_allreduce_multi_init(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors, choir_op op, const choir_call *call,
-                                        choir_request **request_p)
+choir_status choir_allreduce_multi_init(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors, choir_op op,
+                                        const choir_call *call, choir_request **request_p)
 {
 	struct call_key key = key_of(tensors, n_tensors, op);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The operator "local" (GCL's LOCAL): the result is the rank's own share.  One copy; where neither buffer is reached by the host, through scratch in
- * chunks. */
+/* The operator "local" (GCL's LOCAL): the result is the rank's own share.  One copy; where neither buffer is reached by
+ * the host, through scratch in chunks. */
 #include "api/local.h"
 
 #include "algo/blocks.h"
@@ -26,8 +26,10 @@ static void copy_through(struct plan *plan, uint64_t from, uint64_t bytes)
 choir_status local_plan(const struct algo_in *in, struct cached_plan **out_p)
 {
 	bool scatters = in->collective == COLLECTIVE_REDUCE_SCATTER || in->collective == COLLECTIVE_REDUCE_SCATTERV;
-	uint64_t from = scatters ? scatter_off(in, in->me) : 0, bytes = scatters ? scatter_bytes(in, in->me) : in->bytes;
-	bool keeps = (in->collective != COLLECTIVE_REDUCE || in->me == in->root) && !(in->in_place && in->in_place_off == from);
+	uint64_t from = scatters ? scatter_off(in, in->me) : 0,
+		 bytes = scatters ? scatter_bytes(in, in->me) : in->bytes;
+	bool keeps =
+	    (in->collective != COLLECTIVE_REDUCE || in->me == in->root) && !(in->in_place && in->in_place_off == from);
 	struct plan plan;
 	choir_status st;
 

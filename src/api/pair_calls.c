@@ -1,26 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/* send, recv, and both at once: a sendrecv is two runs that share one event, so it meets sends and recvs of others like any. */
+/* send, recv, and both at once: a sendrecv is two runs that share one event, so it meets sends and recvs of others like
+ * any. */
 #include "api/dense.h"
 #include "api/start.h"
 
 static const struct call_form send_form = {
-	.name = "choir_send", .collective = COLLECTIVE_SEND, .send = BLOCKS_ONE, .rooted = true, .prepare = dense_prepare,
+	.name = "choir_send",
+	.collective = COLLECTIVE_SEND,
+	.send = BLOCKS_ONE,
+	.rooted = true,
+	.prepare = dense_prepare,
 };
 
 static const struct call_form recv_form = {
-	.name = "choir_recv", .collective = COLLECTIVE_RECV, .recv = BLOCKS_ONE, .rooted = true, .prepare = dense_prepare,
+	.name = "choir_recv",
+	.collective = COLLECTIVE_RECV,
+	.recv = BLOCKS_ONE,
+	.rooted = true,
+	.prepare = dense_prepare,
 };
 
-choir_status choir_send(choir_comm *comm, choir_buffer send, size_t count, choir_dtype dtype, int peer, const choir_call *call,
-                        choir_event **event_p)
+choir_status choir_send(choir_comm *comm, choir_buffer send, size_t count, choir_dtype dtype, int peer,
+                        const choir_call *call, choir_event **event_p)
 {
 	struct call_key key = { .form = &send_form, .send = send, .count = count, .dtype = dtype, .peer = peer };
 
 	return start_call(comm, &key, call, event_p);
 }
 
-choir_status choir_recv(choir_comm *comm, choir_buffer recv, size_t count, choir_dtype dtype, int peer, const choir_call *call,
-                        choir_event **event_p)
+choir_status choir_recv(choir_comm *comm, choir_buffer recv, size_t count, choir_dtype dtype, int peer,
+                        const choir_call *call, choir_event **event_p)
 {
 	struct call_key key = { .form = &recv_form, .recv = recv, .count = count, .dtype = dtype, .peer = peer };
 
@@ -28,8 +37,12 @@ choir_status choir_recv(choir_comm *comm, choir_buffer recv, size_t count, choir
 }
 
 /* The halves of a sendrecv, whose sentences name the whole. */
-static const struct call_form send_half = { .name = "choir_sendrecv", .collective = COLLECTIVE_SEND, .send = BLOCKS_ONE, .rooted = true };
-static const struct call_form recv_half = { .name = "choir_sendrecv", .collective = COLLECTIVE_RECV, .recv = BLOCKS_ONE, .rooted = true };
+static const struct call_form send_half = {
+	.name = "choir_sendrecv", .collective = COLLECTIVE_SEND, .send = BLOCKS_ONE, .rooted = true
+};
+static const struct call_form recv_half = {
+	.name = "choir_sendrecv", .collective = COLLECTIVE_RECV, .recv = BLOCKS_ONE, .rooted = true
+};
 
 static choir_status halves_of(choir_comm *comm, const struct call_key *key, struct dense halves[2])
 {
@@ -47,11 +60,13 @@ static choir_status prepare_halves(const struct dense halves[2], const choir_cal
 	TRY(dense_part(&halves[1], call, prepared, 1));
 	if (dev_overlap(halves[0].send, halves[0].send_bytes, halves[1].recv, halves[1].recv_bytes, NULL, NULL))
 		return error_set(CHOIR_ARGUMENT, "%s: send and recv overlap", halves[0].call);
-	prepared->is_inline = dense_is_inline(halves[0].comm, true, halves[0].send_bytes) && dense_is_inline(halves[0].comm, true, halves[1].recv_bytes);
+	prepared->is_inline = dense_is_inline(halves[0].comm, true, halves[0].send_bytes) &&
+	                      dense_is_inline(halves[0].comm, true, halves[1].recv_bytes);
 	return CHOIR_SUCCESS;
 }
 
-static choir_status prepare_sendrecv(choir_comm *comm, const struct call_key *key, const choir_call *call, struct prepared **out_p)
+static choir_status prepare_sendrecv(choir_comm *comm, const struct call_key *key, const choir_call *call,
+                                     struct prepared **out_p)
 {
 	struct prepared *prepared;
 	struct dense halves[2];
@@ -70,11 +85,18 @@ static choir_status prepare_sendrecv(choir_comm *comm, const struct call_key *ke
 
 static const struct call_form sendrecv = { .name = "choir_sendrecv", .prepare = prepare_sendrecv };
 
-choir_status choir_sendrecv(choir_comm *comm, choir_buffer send, size_t send_count, int dest, choir_buffer recv, size_t recv_count,
-                            int source, choir_dtype dtype, const choir_call *call, choir_event **event_p)
+choir_status choir_sendrecv(choir_comm *comm, choir_buffer send, size_t send_count, int dest, choir_buffer recv,
+                            size_t recv_count, int source, choir_dtype dtype, const choir_call *call,
+                            choir_event **event_p)
 {
-	struct call_key key = { .form = &sendrecv, .send = send, .recv = recv, .count = send_count, .recv_count = recv_count, .dtype = dtype,
-		                .peer = dest, .source = source };
+	struct call_key key = { .form = &sendrecv,
+		                .send = send,
+		                .recv = recv,
+		                .count = send_count,
+		                .recv_count = recv_count,
+		                .dtype = dtype,
+		                .peer = dest,
+		                .source = source };
 
 	return start_call(comm, &key, call, event_p);
 }

@@ -38,8 +38,10 @@ static choir_status read_options(const char *call, const choir_plan_options *giv
 	if (given == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: null options", call);
 	if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof o)
-		return error_set(CHOIR_ARGUMENT, "%s: options->struct_size is %zu; this library knows %zu (use CHOIR_PLAN_OPTIONS_INIT)", call,
-		                 given->struct_size, sizeof o);
+		return error_set(
+		    CHOIR_ARGUMENT,
+		    "%s: options->struct_size is %zu; this library knows %zu (use CHOIR_PLAN_OPTIONS_INIT)", call,
+		    given->struct_size, sizeof o);
 	memcpy(&o, given, given->struct_size);
 	if (o.collective == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: no collective is named", call);
@@ -52,7 +54,8 @@ static choir_status read_options(const char *call, const choir_plan_options *giv
 	if (choir_dtype_bytes(o.dtype) == 0)
 		return error_set(CHOIR_ARGUMENT, "%s: no data type has number %d", call, (int)o.dtype);
 	if (o.bytes % choir_dtype_bytes(o.dtype) != 0 || o.bytes > SIZE_MAX / 2 / (size_t)o.ranks)
-		return error_set(CHOIR_ARGUMENT, "%s: %zu bytes of %s on %d ranks", call, o.bytes, choir_dtype_name(o.dtype), o.ranks);
+		return error_set(CHOIR_ARGUMENT, "%s: %zu bytes of %s on %d ranks", call, o.bytes,
+		                 choir_dtype_name(o.dtype), o.ranks);
 	if (o.root < 0 || o.root >= o.ranks)
 		return error_set(CHOIR_ARGUMENT, "%s: root is %d of %d ranks", call, o.root, o.ranks);
 	if (o.shared && (o.staged || o.ranks_per_node < o.ranks))
@@ -68,7 +71,8 @@ static choir_status check_collective(const char *call, struct plan_case *c)
 	TRY(collective_parse(c->options.collective, &c->collective));
 	shape = &shapes[c->collective];
 	if (c->collective == COLLECTIVE_SPARSE_ALLREDUCE)
-		return error_set(CHOIR_UNSUPPORTED, "%s: sparse_allreduce learns its sizes on the way: it has no plan beforehand", call);
+		return error_set(CHOIR_UNSUPPORTED,
+		                 "%s: sparse_allreduce learns its sizes on the way: it has no plan beforehand", call);
 	if (c->options.in_place && !shape->in_place)
 		return error_set(CHOIR_ARGUMENT, "%s: %s is never in place", call, c->options.collective);
 	if (shape->pair && c->options.ranks < 2)
@@ -101,8 +105,9 @@ static choir_status make_blocks(struct plan_case *c)
 	if (!shapes[c->collective].blocks)
 		return CHOIR_SUCCESS;
 	if (n > MOST_BLOCKS)
-		return error_set(CHOIR_UNSUPPORTED, "%s of %d ranks: a table of %zu counts is too large for one process", c->options.collective,
-		                 c->options.ranks, n);
+		return error_set(CHOIR_UNSUPPORTED,
+		                 "%s of %d ranks: a table of %zu counts is too large for one process",
+		                 c->options.collective, c->options.ranks, n);
 	c->blocks = calloc(n, sizeof *c->blocks);
 	if (c->blocks == NULL)
 		return error_no_memory("blocks", n * sizeof *c->blocks);
@@ -120,10 +125,13 @@ static choir_status check_arena(const char *call, struct plan_case *c)
 	if (c->options.message_bytes == 0)
 		c->options.message_bytes = BOOTSTRAP_MESSAGE_BYTES;
 	if (c->options.slot_bytes < 4096 || c->options.slot_bytes % unit != 0)
-		return error_set(CHOIR_ARGUMENT, "%s: slots of %zu bytes: at least 4096 and a multiple of %zu (64 for each rank of a node)", call,
-		                 c->options.slot_bytes, unit);
+		return error_set(
+		    CHOIR_ARGUMENT,
+		    "%s: slots of %zu bytes: at least 4096 and a multiple of %zu (64 for each rank of a node)", call,
+		    c->options.slot_bytes, unit);
 	if (c->options.message_bytes < 64)
-		return error_set(CHOIR_ARGUMENT, "%s: messages of %zu bytes: at least 64", call, c->options.message_bytes);
+		return error_set(CHOIR_ARGUMENT, "%s: messages of %zu bytes: at least 64", call,
+		                 c->options.message_bytes);
 	return CHOIR_SUCCESS;
 }
 
@@ -171,9 +179,19 @@ struct algo_in plan_case_in(const struct plan_case *c, int rank)
 	const struct shape *shape = &shapes[c->collective];
 	const choir_plan_options *o = &c->options;
 	struct algo_in in = {
-		.layout = &c->layout, .me = rank, .collective = c->collective, .elem_bytes = c->elem_bytes, .bytes = o->bytes,
-		.block_bytes = c->blocks, .root = o->root, .in_place = o->in_place != 0, .send_direct = !o->staged, .recv_direct = !o->staged,
-		.final_op = true, .slot_bytes = o->slot_bytes, .message_bytes = o->message_bytes,
+		.layout = &c->layout,
+		.me = rank,
+		.collective = c->collective,
+		.elem_bytes = c->elem_bytes,
+		.bytes = o->bytes,
+		.block_bytes = c->blocks,
+		.root = o->root,
+		.in_place = o->in_place != 0,
+		.send_direct = !o->staged,
+		.recv_direct = !o->staged,
+		.final_op = true,
+		.slot_bytes = o->slot_bytes,
+		.message_bytes = o->message_bytes,
 	};
 
 	/* As the executor: peers do not reach into what is replaced while they read. */
@@ -200,11 +218,13 @@ choir_status plan_case_choose(const char *call, struct plan_case *c)
 	} else {
 		algorithm = algo_find(in.collective, c->options.algorithm);
 		if (algorithm == NULL)
-			return error_set(CHOIR_ARGUMENT, "%s: %s has no algorithm \"%s\"", call, c->options.collective, c->options.algorithm);
+			return error_set(CHOIR_ARGUMENT, "%s: %s has no algorithm \"%s\"", call, c->options.collective,
+			                 c->options.algorithm);
 	}
 	why = algorithm->unfit(&in);
 	if (why != NULL)
-		return error_set(CHOIR_UNSUPPORTED, "%s: %s by \"%s\" %s", call, c->options.collective, algorithm->name, why);
+		return error_set(CHOIR_UNSUPPORTED, "%s: %s by \"%s\" %s", call, c->options.collective, algorithm->name,
+		                 why);
 	c->algorithm = algorithm;
 	return CHOIR_SUCCESS;
 }
@@ -220,7 +240,8 @@ choir_status plan_case_build(const struct plan_case *c, int rank, struct plan *p
 	if (rank != 0 && rank != c->options.root)
 		return plan_finish(plan);
 	algorithm = algo_find(in.collective, algorithm->name);
-	return algorithm != NULL ? algorithm->build(&in, plan) : error_set(CHOIR_UNSUPPORTED, "no counterpart of %s", c->algorithm->name);
+	return algorithm != NULL ? algorithm->build(&in, plan)
+	                         : error_set(CHOIR_UNSUPPORTED, "no counterpart of %s", c->algorithm->name);
 }
 
 choir_status plan_case_team_init(const struct plan_case *c, uint64_t most_steps, struct plan_case_team *out)
@@ -240,12 +261,15 @@ choir_status plan_case_team_init(const struct plan_case *c, uint64_t most_steps,
 		steps += out->plans[r].n_steps;
 		refs += (uint64_t)out->plans[r].n_refs + out->plans[r].n_deps;
 		if (refs > PLAN_CHECK_MOST_REFS)
-			return error_set(CHOIR_UNSUPPORTED,
-			                 "%s by %s on %d ranks: more than %u references of steps, the most that can be checked",
-			                 c->options.collective, c->algorithm->name, out->n, PLAN_CHECK_MOST_REFS);
+			return error_set(
+			    CHOIR_UNSUPPORTED,
+			    "%s by %s on %d ranks: more than %u references of steps, the most that can be checked",
+			    c->options.collective, c->algorithm->name, out->n, PLAN_CHECK_MOST_REFS);
 		if (steps > most_steps)
-			return error_set(CHOIR_UNSUPPORTED, "%s by %s on %d ranks: more than %llu steps, the most that can be checked",
-			                 c->options.collective, c->algorithm->name, out->n, (unsigned long long)most_steps);
+			return error_set(CHOIR_UNSUPPORTED,
+			                 "%s by %s on %d ranks: more than %llu steps, the most that can be checked",
+			                 c->options.collective, c->algorithm->name, out->n,
+			                 (unsigned long long)most_steps);
 		out->ranks[r] = outcome_rank(&out->ins[r], &out->plans[r]);
 	}
 	out->team = (struct plan_team){ .n = out->n, .ranks = out->ranks, .slot_bytes = c->options.slot_bytes,

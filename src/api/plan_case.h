@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A collective on paper: choir_plan_options checked, with the layout and the algorithm, from which each rank's plan is built. */
+/* A collective on paper: choir_plan_options checked, with the layout and the algorithm, from which each rank's plan is
+ * built. */
 #ifndef API_PLAN_CASE_H
 #define API_PLAN_CASE_H
 
@@ -25,7 +26,8 @@ void plan_case_fini(struct plan_case *c);
 /* plan_case_choose: the algorithm that is named, else the rules'; UNSUPPORTED if it cannot do the call. */
 choir_status plan_case_choose(const char *call, struct plan_case *c);
 
-/* plan_case_in: rank's input.  plan_case_build: its plan, which the caller finishes with plan_fini, also after a failure. */
+/* plan_case_in: rank's input.  plan_case_build: its plan, which the caller finishes with plan_fini, also after a
+ * failure. */
 struct algo_in plan_case_in(const struct plan_case *c, int rank);
 choir_status plan_case_build(const struct plan_case *c, int rank, struct plan *plan);
 

@@ -22,7 +22,8 @@ static choir_status check_bytes(const struct plan_case *c)
 		struct algo_in in = plan_case_in(c, r);
 		struct plan_rank rank = outcome_rank(&in, NULL);
 
-		if (__builtin_add_overflow(bytes, rank.send_bytes, &bytes) || __builtin_add_overflow(bytes, rank.recv_bytes, &bytes))
+		if (__builtin_add_overflow(bytes, rank.send_bytes, &bytes) ||
+		    __builtin_add_overflow(bytes, rank.recv_bytes, &bytes))
 			bytes = UINT64_MAX;
 		TRY(plan_prove_fits(bytes, c->elem_bytes));
 	}
@@ -49,9 +50,9 @@ static choir_status report(const struct plan_case *c, const struct plan_case_tea
 		for (uint32_t i = 0; i < t->plans[r].n_steps; i++)
 			messages += t->plans[r].steps[i].kind == PLAN_SEND_MSG;
 	}
-	if (asprintf(&text, "%s by %s, %d ranks on %d nodes, %zu bytes: %llu steps, %llu messages: right", c->options.collective,
-	             c->algorithm->name, t->n, c->layout.n_nodes, c->options.bytes, (unsigned long long)steps,
-	             (unsigned long long)messages) < 0)
+	if (asprintf(&text, "%s by %s, %d ranks on %d nodes, %zu bytes: %llu steps, %llu messages: right",
+	             c->options.collective, c->algorithm->name, t->n, c->layout.n_nodes, c->options.bytes,
+	             (unsigned long long)steps, (unsigned long long)messages) < 0)
 		return error_no_memory("a report", 256);
 	*report_p = text;
 	return CHOIR_SUCCESS;
@@ -102,7 +103,8 @@ choir_status choir_plan_costs_default(choir_plan_costs *costs)
 	choir_plan_costs usual = public_costs(&plan_costs_default);
 
 	if (costs == NULL || costs->struct_size < sizeof(size_t) || costs->struct_size > sizeof usual)
-		return error_set(CHOIR_ARGUMENT, "choir_plan_costs_default: costs->struct_size is not sizeof(choir_plan_costs)");
+		return error_set(CHOIR_ARGUMENT,
+		                 "choir_plan_costs_default: costs->struct_size is not sizeof(choir_plan_costs)");
 	usual.struct_size = costs->struct_size;
 	memcpy(costs, &usual, costs->struct_size);
 	return CHOIR_SUCCESS;
@@ -114,12 +116,14 @@ static choir_status read_costs(const choir_plan_costs *given, struct plan_costs 
 
 	if (given != NULL) {
 		if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof c)
-			return error_set(CHOIR_ARGUMENT, "choir_plan_predict: costs->struct_size is %zu; this library knows %zu", given->struct_size,
-			                 sizeof c);
+			return error_set(CHOIR_ARGUMENT,
+			                 "choir_plan_predict: costs->struct_size is %zu; this library knows %zu",
+			                 given->struct_size, sizeof c);
 		memcpy(&c, given, given->struct_size);
 	}
 	*out = (struct plan_costs){
-		.network = { c.network_latency_us / 1e6, c.network_GBps * 1e9, c.network_overhead_us / 1e6, c.network_copies },
+		.network = { c.network_latency_us / 1e6, c.network_GBps * 1e9, c.network_overhead_us / 1e6,
+		             c.network_copies },
 		.node = { c.node_latency_us / 1e6, c.node_GBps * 1e9, c.node_overhead_us / 1e6, c.node_copies },
 		.copy_bytes_per_s = c.copy_GBps * 1e9,
 		.reduce_bytes_per_s = c.reduce_GBps * 1e9,
@@ -144,7 +148,8 @@ static choir_status add_ranks(const struct plan_case *c, struct plan_cost *cost)
 	return CHOIR_SUCCESS;
 }
 
-static choir_status predict(const struct plan_case *c, const struct plan_costs *costs, struct plan_forecast *out, double *finish_s)
+static choir_status predict(const struct plan_case *c, const struct plan_costs *costs, struct plan_forecast *out,
+                            double *finish_s)
 {
 	struct plan_cost *cost;
 	choir_status st;
@@ -157,8 +162,8 @@ static choir_status predict(const struct plan_case *c, const struct plan_costs *
 	return st;
 }
 
-choir_status choir_plan_predict(const choir_plan_options *options, const choir_plan_costs *costs, choir_plan_prediction *prediction,
-                                double *finish_s)
+choir_status choir_plan_predict(const choir_plan_options *options, const choir_plan_costs *costs,
+                                choir_plan_prediction *prediction, double *finish_s)
 {
 	struct plan_case c;
 	struct plan_costs rates;
@@ -167,15 +172,18 @@ choir_status choir_plan_predict(const choir_plan_options *options, const choir_p
 	choir_status st;
 
 	if (prediction == NULL || prediction->struct_size < sizeof(size_t) || prediction->struct_size > sizeof out)
-		return error_set(CHOIR_ARGUMENT, "choir_plan_predict: prediction->struct_size is not sizeof(choir_plan_prediction)");
+		return error_set(CHOIR_ARGUMENT,
+		                 "choir_plan_predict: prediction->struct_size is not sizeof(choir_plan_prediction)");
 	TRY(read_costs(costs, &rates));
 	TRY(plan_case_init("choir_plan_predict", options, &c));
 	st = plan_case_choose("choir_plan_predict", &c);
 	if (st == CHOIR_SUCCESS)
 		st = predict(&c, &rates, &forecast, finish_s);
 	if (st == CHOIR_SUCCESS) {
-		out = (choir_plan_prediction){ prediction->struct_size, forecast.seconds, forecast.steps, forecast.messages,
-			                       forecast.network_messages, forecast.network_bytes, c.algorithm->name };
+		out =
+		    (choir_plan_prediction){ prediction->struct_size, forecast.seconds,          forecast.steps,
+			                     forecast.messages,       forecast.network_messages, forecast.network_bytes,
+			                     c.algorithm->name };
 		memcpy(prediction, &out, prediction->struct_size);
 	}
 	plan_case_fini(&c);

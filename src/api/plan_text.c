@@ -27,8 +27,9 @@ static json_t *json_of_step(const struct plan *plan, const struct plan_step *ste
 		json_array_append_new(from, json_of_ref(plan->refs[step->src_first + k]));
 	for (uint32_t d = 0; d < step->n_deps; d++)
 		json_array_append_new(after, json_integer(plan->deps[step->dep_first + d]));
-	return json_pack("{s:s, s:s, s:I, s:i, s:I, s:o, s:o, s:o}", "kind", plan_kind_name(step->kind), "label", step->label, "bytes",
-	                 (json_int_t)step->len, "peer", (int)step->peer, "tag", (json_int_t)step->tag, "to", to, "from", from, "after", after);
+	return json_pack("{s:s, s:s, s:I, s:i, s:I, s:o, s:o, s:o}", "kind", plan_kind_name(step->kind), "label",
+	                 step->label, "bytes", (json_int_t)step->len, "peer", (int)step->peer, "tag",
+	                 (json_int_t)step->tag, "to", to, "from", from, "after", after);
 }
 
 static json_t *json_of_plan(const struct plan *plan, int rank)
@@ -37,7 +38,8 @@ static json_t *json_of_plan(const struct plan *plan, int rank)
 
 	for (uint32_t i = 0; i < plan->n_steps; i++)
 		json_array_append_new(steps, json_of_step(plan, &plan->steps[i]));
-	return json_pack("{s:i, s:I, s:o}", "rank", rank, "scratch_bytes", (json_int_t)plan->scratch_bytes, "steps", steps);
+	return json_pack("{s:i, s:I, s:o}", "rank", rank, "scratch_bytes", (json_int_t)plan->scratch_bytes, "steps",
+	                 steps);
 }
 
 static choir_status print_json(const struct plan_case *c, const struct plan_case_team *t, int rank, FILE *out)
@@ -48,9 +50,9 @@ static choir_status print_json(const struct plan_case *c, const struct plan_case
 	for (int r = 0; r < t->n; r++)
 		if (rank == CHOIR_PLAN_ALL_RANKS || rank == r)
 			json_array_append_new(plans, json_of_plan(&t->plans[r], r));
-	root = json_pack("{s:s, s:s, s:i, s:i, s:I, s:I, s:o}", "collective", c->options.collective, "algorithm", c->algorithm->name, "ranks",
-	                 t->n, "nodes", c->layout.n_nodes, "bytes", (json_int_t)c->options.bytes, "slot_bytes",
-	                 (json_int_t)c->options.slot_bytes, "plans", plans);
+	root = json_pack("{s:s, s:s, s:i, s:i, s:I, s:I, s:o}", "collective", c->options.collective, "algorithm",
+	                 c->algorithm->name, "ranks", t->n, "nodes", c->layout.n_nodes, "bytes",
+	                 (json_int_t)c->options.bytes, "slot_bytes", (json_int_t)c->options.slot_bytes, "plans", plans);
 	bad = root == NULL || json_dumpf(root, out, JSON_INDENT(1)) != 0;
 	json_decref(root);
 	fputc('\n', out);
@@ -143,8 +145,8 @@ choir_status choir_plan_algorithms(const choir_plan_options *options, char **tex
 		const struct algorithm *a = &algorithms[i];
 
 		if (a->collective == in.collective)
-			json_array_append_new(list, json_pack("{s:s, s:s, s:s?, s:b}", "name", a->name, "about", a->about, "unfit", a->unfit(&in),
-			                                      "chosen", a == chosen));
+			json_array_append_new(list, json_pack("{s:s, s:s, s:s?, s:b}", "name", a->name, "about",
+			                                      a->about, "unfit", a->unfit(&in), "chosen", a == chosen));
 	}
 	plan_case_fini(&c);
 	text = json_dumps(list, JSON_INDENT(1));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Events handed to OpenCL.  A user event exists only here, at the caller's edge: inside the library none ever does, since a pending one blocks whole
- * queues on some drivers.  It always ends CL_COMPLETE: on a negative status one runtime aborts the process and another runs the dependent kernel
- * anyway. */
+/* Events handed to OpenCL.  A user event exists only here, at the caller's edge: inside the library none ever does,
+ * since a pending one blocks whole queues on some drivers.  It always ends CL_COMPLETE: on a negative status one
+ * runtime aborts the process and another runs the dependent kernel anyway. */
 #include "api/call.h"
 
 #include "exec/progress.h"
@@ -40,7 +40,8 @@ static choir_status build_bridge(cl_context context, size_t n, choir_event *cons
 		free(bridge);
 		return error_cl("clCreateUserEvent", rc);
 	}
-	atomic_init(&bridge->left, n + 1); /* one for this function, so that it cannot go while callbacks are being added */
+	/* one for this function, so that it cannot go while callbacks are being added */
+	atomic_init(&bridge->left, n + 1);
 	clRetainEvent(bridge->event);
 	*out_p = bridge->event;
 	for (size_t i = 0; i < n; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  The request keeps the cl_mems of its call, so what was found out about them holds.  What may change is where peers find the buffers, and what a driver says of SVM and USM
+/* Design notes.  The request keeps the cl_mems of its call, so what was found out about them holds.  What may change is
+ * where peers find the buffers, and what a driver says of SVM and USM
  * pointers: then the call is prepared anew, by its key. */
 #include "api/request.h"
 
@@ -38,7 +39,8 @@ static choir_status read_start(const choir_request *request, const choir_call *g
 		return CHOIR_SUCCESS;
 	TRY(call_read("choir_start", given, true, &start));
 	if (given->options != NULL || start.factor != 1)
-		return error_set(CHOIR_ARGUMENT, "choir_start: options and factor belong to %s_init", function_of(request));
+		return error_set(CHOIR_ARGUMENT, "choir_start: options and factor belong to %s_init",
+		                 function_of(request));
 	call->after = start.after;
 	call->cl_deps = start.cl_deps;
 	call->n_cl_deps = start.n_cl_deps;
@@ -152,7 +154,8 @@ static choir_status create(choir_comm *comm, struct call_key *key, const choir_c
 	if (request_p == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s_init: null pointer for the request", name);
 	if (call.n_deps > 0 || call.n_cl_deps > 0 || call.after != NULL)
-		return error_set(CHOIR_ARGUMENT, "%s_init: a call that is kept has no deps: give them to choir_start", name);
+		return error_set(CHOIR_ARGUMENT, "%s_init: a call that is kept has no deps: give them to choir_start",
+		                 name);
 	key->options = call.options;
 	key->factor = call.factor;
 	request = calloc(1, sizeof *request);

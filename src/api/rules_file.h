@@ -5,7 +5,8 @@
 
 #include "algo/rules.h"
 
-/* rules_read: given = rule text, or "@path" of a file that holds it; NULL = no rules.  ARGUMENT names file, line and word; *out untouched then. */
+/* rules_read: given = rule text, or "@path" of a file that holds it; NULL = no rules.  ARGUMENT names file, line and
+ * word; *out untouched then. */
 choir_status rules_read(const char *given, struct rules *out);
 
 #endif

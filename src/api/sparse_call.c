@@ -14,7 +14,8 @@ static choir_status read_attr(const choir_sparse_attr *given, choir_sparse_attr 
 
 	if (given != NULL) {
 		if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof attr)
-			return error_set(CHOIR_ARGUMENT, "choir_sparse_allreduce: attr->struct_size is %zu; this library knows %zu",
+			return error_set(CHOIR_ARGUMENT,
+			                 "choir_sparse_allreduce: attr->struct_size is %zu; this library knows %zu",
 			                 given->struct_size, sizeof attr);
 		memcpy(&attr, given, given->struct_size);
 	}
@@ -63,9 +64,16 @@ static choir_status keep(struct run *run, choir_buffer buffer, size_t count)
 static choir_status prepare(struct run *run, struct sparse_call *sparse, const choir_call *call)
 {
 	struct choir_comm *comm = run->comm;
-	struct script_env env = { .layout = &comm->layout, .me = comm->rank, .device = comm->device, .slot_bytes = comm->part_bytes,
-		                  .message_bytes = comm->message_bytes, .ring = comm_ring_self, .plans = &comm->plans, .costs = &comm->rules.costs,
-		                  .history = &comm->history, .nt = nt_of_comm(comm) };
+	struct script_env env = { .layout = &comm->layout,
+		                  .me = comm->rank,
+		                  .device = comm->device,
+		                  .slot_bytes = comm->part_bytes,
+		                  .message_bytes = comm->message_bytes,
+		                  .ring = comm_ring_self,
+		                  .plans = &comm->plans,
+		                  .costs = &comm->rules.costs,
+		                  .history = &comm->history,
+		                  .nt = nt_of_comm(comm) };
 
 	run->event->free_result = free_outcome;
 	run->event->result = calloc(1, sizeof(struct sparse_outcome));
@@ -76,9 +84,12 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 		run->deadline_ms = call->deadline_ms;
 	run->bound.dtype = sparse->val_dtype;
 	run->bound.op = sparse->op;
-	run->bound.record = (struct call_record){ .collective = COLLECTIVE_SPARSE_ALLREDUCE, .dtype = (uint8_t)sparse->val_dtype,
-		                            .op = (uint8_t)sparse->op, .hash = sparse_agreement(sparse) };
-	snprintf(run->bound.record.algorithm, sizeof run->bound.record.algorithm, "%s", sparse->algorithm != NULL ? sparse->algorithm : "auto");
+	run->bound.record = (struct call_record){ .collective = COLLECTIVE_SPARSE_ALLREDUCE,
+		                                  .dtype = (uint8_t)sparse->val_dtype,
+		                                  .op = (uint8_t)sparse->op,
+		                                  .hash = sparse_agreement(sparse) };
+	snprintf(run->bound.record.algorithm, sizeof run->bound.record.algorithm, "%s",
+	         sparse->algorithm != NULL ? sparse->algorithm : "auto");
 	sparse->name = call->name;
 	TRY(keep(run, sparse->send_ind, sparse->send_ind_count));
 	TRY(keep(run, sparse->send_val, sparse->send_val_count));
@@ -89,8 +100,8 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 	return run_set_deps(run, call);
 }
 
-static choir_status start(choir_comm *comm, struct sparse_call *sparse, const choir_sparse_attr *attr, const choir_call *given,
-                          choir_event **event_p)
+static choir_status start(choir_comm *comm, struct sparse_call *sparse, const choir_sparse_attr *attr,
+                          const choir_call *given, choir_event **event_p)
 {
 	char algorithm[64];
 	choir_call call;
@@ -116,14 +127,23 @@ static choir_status start(choir_comm *comm, struct sparse_call *sparse, const ch
 	return call_start(function, run, event_p);
 }
 
-choir_status choir_sparse_allreduce(choir_comm *comm, choir_buffer send_ind, size_t send_ind_count, choir_buffer send_val,
-                                    size_t send_val_count, choir_buffer recv_ind, size_t *recv_ind_count, choir_buffer recv_val,
-                                    size_t *recv_val_count, choir_dtype ind_dtype, choir_dtype val_dtype, choir_op op,
+choir_status choir_sparse_allreduce(choir_comm *comm, choir_buffer send_ind, size_t send_ind_count,
+                                    choir_buffer send_val, size_t send_val_count, choir_buffer recv_ind,
+                                    size_t *recv_ind_count, choir_buffer recv_val, size_t *recv_val_count,
+                                    choir_dtype ind_dtype, choir_dtype val_dtype, choir_op op,
                                     const choir_sparse_attr *attr, const choir_call *call, choir_event **event_p)
 {
-	struct sparse_call sparse = { .send_ind = send_ind, .send_val = send_val, .recv_ind = recv_ind, .recv_val = recv_val,
-		                      .send_ind_count = send_ind_count, .send_val_count = send_val_count, .recv_ind_count = recv_ind_count,
-		                      .recv_val_count = recv_val_count, .ind_dtype = ind_dtype, .val_dtype = val_dtype, .op = op };
+	struct sparse_call sparse = { .send_ind = send_ind,
+		                      .send_val = send_val,
+		                      .recv_ind = recv_ind,
+		                      .recv_val = recv_val,
+		                      .send_ind_count = send_ind_count,
+		                      .send_val_count = send_val_count,
+		                      .recv_ind_count = recv_ind_count,
+		                      .recv_val_count = recv_val_count,
+		                      .ind_dtype = ind_dtype,
+		                      .val_dtype = val_dtype,
+		                      .op = op };
 	choir_status st;
 
 	TRY(call_enter(function, comm));
@@ -132,8 +152,8 @@ choir_status choir_sparse_allreduce(choir_comm *comm, choir_buffer send_ind, siz
 	return call_named(st, call);
 }
 
-choir_status choir_sparse_fetch(choir_event *event, choir_buffer recv_ind, size_t *recv_ind_count, choir_buffer recv_val,
-                                size_t *recv_val_count)
+choir_status choir_sparse_fetch(choir_event *event, choir_buffer recv_ind, size_t *recv_ind_count,
+                                choir_buffer recv_val, size_t *recv_val_count)
 {
 	struct sparse_outcome *outcome;
 
@@ -153,11 +173,12 @@ choir_status choir_event_sparse_stats(choir_event *event, choir_sparse_stats *ou
 	if (event == NULL || out == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_event_sparse_stats: null argument");
 	if (out->struct_size < sizeof(size_t) || out->struct_size > sizeof stats)
-		return error_set(CHOIR_ARGUMENT, "choir_event_sparse_stats: struct_size is %zu; this library knows %zu", out->struct_size,
-		                 sizeof stats);
+		return error_set(CHOIR_ARGUMENT, "choir_event_sparse_stats: struct_size is %zu; this library knows %zu",
+		                 out->struct_size, sizeof stats);
 	outcome = outcome_of(event);
 	if (outcome == NULL || !event_is_complete(event))
-		return error_set(CHOIR_ARGUMENT, "choir_event_sparse_stats: the event is not that of a sparse collective that is over");
+		return error_set(CHOIR_ARGUMENT,
+		                 "choir_event_sparse_stats: the event is not that of a sparse collective that is over");
 	stats = outcome->stats;
 	stats.struct_size = out->struct_size;
 	stats.wire_bytes = choir_event_wire_bytes(event);

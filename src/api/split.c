@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  A split is an allgather of (color, key, driver) over the parent, then the same joining as for any comm, color after color in
- * ascending order.  The parties are the calls: all ranks that one split_local call drives are one party, led by the lowest of them.  The parties of a
- * color exchange their bytes by send and recv on the parent, so ranks of other colors take no part; messages of the new comm go through the parent's
- * pumps. */
+/* Design notes.  A split is an allgather of (color, key, driver) over the parent, then the same joining as for any
+ * comm, color after color in ascending order.  The parties are the calls: all ranks that one split_local call drives
+ * are one party, led by the lowest of them.  The parties of a color exchange their bytes by send and recv on the
+ * parent, so ranks of other colors take no part; messages of the new comm go through the parent's pumps. */
 #include "api/call.h"
 #include "api/join.h"
 #include "api/bootstrap.h"
@@ -32,7 +32,8 @@ struct split {
 static choir_status gather_claims(struct split *split, const int *colors, const int *keys)
 {
 	int n = split->comms[0]->n, driver = n;
-	struct claim *mine = calloc((size_t)split->n_local, sizeof *mine), *all = calloc((size_t)split->n_local * (size_t)n, sizeof *all);
+	struct claim *mine = calloc((size_t)split->n_local, sizeof *mine),
+		     *all = calloc((size_t)split->n_local * (size_t)n, sizeof *all);
 	choir_status st = CHOIR_SUCCESS;
 
 	for (int i = 0; i < split->n_local; i++)
@@ -43,7 +44,8 @@ static choir_status gather_claims(struct split *split, const int *colors, const 
 		st = choir_group_begin();
 	for (int i = 0; i < split->n_local && st == CHOIR_SUCCESS; i++) {
 		mine[i] = (struct claim){ colors[i] < 0 ? -1 : colors[i], keys[i], driver };
-		st = choir_allgather(split->comms[i], choir_host(&mine[i]), choir_host(&all[i * n]), sizeof *mine / 4, CHOIR_I32, NULL, NULL);
+		st = choir_allgather(split->comms[i], choir_host(&mine[i]), choir_host(&all[i * n]), sizeof *mine / 4,
+		                     CHOIR_I32, NULL, NULL);
 	}
 	if (group_is_open()) {
 		choir_status ended = choir_group_end();
@@ -57,18 +59,19 @@ static choir_status gather_claims(struct split *split, const int *colors, const 
 	return st;
 }
 
-/* Bytes of every process of the color, over the parent: in ceil(log2 n) rounds, each of which doubles what a process has (Bruck 1997).  Block i is of the
- * process i behind mine until the end. */
+/* Bytes of every process of the color, over the parent: in ceil(log2 n) rounds, each of which doubles what a process
+ * has (Bruck 1997).  Block i is of the process i behind mine until the end. */
 static choir_status exchange_rounds(const struct split *split, unsigned char *blocks, size_t bytes)
 {
 	int n = split->n_parties, me = split->me;
 
 	for (int have = 1; have < n; have *= 2) {
-		int more = have < n - have ? have : n - have, before = split->leaders[(me - have + n) % n], behind = split->leaders[(me + have) % n];
+		int more = have < n - have ? have : n - have, before = split->leaders[(me - have + n) % n],
+		    behind = split->leaders[(me + have) % n];
 		size_t some = (size_t)more * bytes;
 
-		TRY(choir_sendrecv(split->leader, choir_host(blocks), some, before, choir_host(blocks + (size_t)have * bytes), some, behind, CHOIR_U8, NULL,
-		                   NULL));
+		TRY(choir_sendrecv(split->leader, choir_host(blocks), some, before,
+		                   choir_host(blocks + (size_t)have * bytes), some, behind, CHOIR_U8, NULL, NULL));
 	}
 	return CHOIR_SUCCESS;
 }
@@ -113,7 +116,8 @@ static void find_parties(struct split *split, int n, int color, int my_driver)
 		bool leads = split->claims[r].color == color;
 
 		for (int before = 0; before < r && leads; before++)
-			leads = split->claims[before].color != color || split->claims[before].driver != split->claims[r].driver;
+			leads = split->claims[before].color != color ||
+			        split->claims[before].driver != split->claims[r].driver;
 		if (!leads)
 			continue;
 		if (split->claims[r].driver == my_driver)
@@ -150,7 +154,8 @@ static void take_locals(const struct split *split, int color, struct locals *loc
 		}
 }
 
-static choir_status split_color(struct split *split, int color, int my_driver, struct locals *locals, choir_comm **comms_out)
+static choir_status split_color(struct split *split, int color, int my_driver, struct locals *locals,
+                                choir_comm **comms_out)
 {
 	choir_comm *parent = split->comms[0];
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
@@ -216,10 +221,16 @@ static choir_status split_comms(int n_local, choir_comm *const *comms, const int
 	split.claims = calloc(n, sizeof *split.claims);
 	split.members = calloc(n, sizeof(int));
 	split.leaders = calloc(n, sizeof(int));
-	locals = (struct locals){ calloc(mine, sizeof *locals.devices), calloc(mine, sizeof *locals.pumps), calloc(mine, sizeof(int)),
-		                  calloc(mine, sizeof(int)), calloc(mine, sizeof(int)), calloc(mine, sizeof *locals.made), 0 };
-	if (out == NULL || split.claims == NULL || split.members == NULL || split.leaders == NULL || locals.devices == NULL ||
-	    locals.pumps == NULL || locals.ranks == NULL || locals.endpoints == NULL || locals.index == NULL || locals.made == NULL)
+	locals = (struct locals){ calloc(mine, sizeof *locals.devices),
+		                  calloc(mine, sizeof *locals.pumps),
+		                  calloc(mine, sizeof(int)),
+		                  calloc(mine, sizeof(int)),
+		                  calloc(mine, sizeof(int)),
+		                  calloc(mine, sizeof *locals.made),
+		                  0 };
+	if (out == NULL || split.claims == NULL || split.members == NULL || split.leaders == NULL ||
+	    locals.devices == NULL || locals.pumps == NULL || locals.ranks == NULL || locals.endpoints == NULL ||
+	    locals.index == NULL || locals.made == NULL)
 		st = error_no_memory("a split", n * sizeof *split.claims);
 	else
 		st = gather_claims(&split, colors, keys);

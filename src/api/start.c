@@ -15,7 +15,8 @@ static bool is_pair(const struct prepared *prepared)
 
 /* --- as ordinary runs --- */
 
-static choir_status make_run(choir_comm *comm, struct prepared *prepared, struct part *part, const choir_call *call, bool keeps, struct run **out_p)
+static choir_status make_run(choir_comm *comm, struct prepared *prepared, struct part *part, const choir_call *call,
+                             bool keeps, struct run **out_p)
 {
 	struct run *run;
 	choir_status st;
@@ -38,7 +39,8 @@ static choir_status make_run(choir_comm *comm, struct prepared *prepared, struct
 	return CHOIR_SUCCESS;
 }
 
-static choir_status make_runs(choir_comm *comm, struct prepared *prepared, size_t first, const choir_call *call, bool keeps, struct run **runs)
+static choir_status make_runs(choir_comm *comm, struct prepared *prepared, size_t first, const choir_call *call,
+                              bool keeps, struct run **runs)
 {
 	for (size_t i = first; i < prepared->n_parts; i++) {
 		choir_status st = make_run(comm, prepared, &prepared->parts[i], call, keeps, &runs[i - first]);
@@ -53,8 +55,8 @@ static choir_status make_runs(choir_comm *comm, struct prepared *prepared, size_
 }
 
 /* All parts from the first one on, under one event: the engine does of each what can be done. */
-static choir_status submit(choir_comm *comm, struct prepared *prepared, size_t first, const choir_call *call, choir_event **event_p,
-                           struct segments_owner *hold)
+static choir_status submit(choir_comm *comm, struct prepared *prepared, size_t first, const choir_call *call,
+                           choir_event **event_p, struct segments_owner *hold)
 {
 	enum { FEW = 2 };
 	const char *name = prepared->key.form->name;
@@ -80,7 +82,8 @@ static choir_status submit(choir_comm *comm, struct prepared *prepared, size_t f
 /* --- by the caller's thread --- */
 
 /* After inline_enter: so many parts, from that one on.  After them the call may be gone. */
-static choir_status carry_out(choir_comm *comm, struct prepared *prepared, size_t first, size_t n, const choir_call *call)
+static choir_status carry_out(choir_comm *comm, struct prepared *prepared, size_t first, size_t n,
+                              const choir_call *call)
 {
 	const char *name = prepared->key.form->name;
 	bool pair = is_pair(prepared);
@@ -91,8 +94,8 @@ static choir_status carry_out(choir_comm *comm, struct prepared *prepared, size_
 	return event == NULL ? st : call_finish(name, comm, event, pair, seq);
 }
 
-/* After inline_enter: one part after the other, each of which enters anew; where something else is under way by then, the
- * others are submitted. */
+/* After inline_enter: one part after the other, each of which enters anew; where something else is under way by then,
+ * the others are submitted. */
 static choir_status carry_out_list(choir_comm *comm, struct prepared *prepared, const choir_call *call)
 {
 	choir_status st;
@@ -131,10 +134,12 @@ static choir_status carry_out_here(choir_comm *comm, struct prepared *prepared, 
 /* Without deps, and of the version that this library knows. */
 static bool has_no_deps(const choir_call *call)
 {
-	return call == NULL || (call->struct_size == sizeof *call && call->after == NULL && call->n_cl_deps == 0 && call->n_deps == 0 && call->deadline_ms >= 0);
+	return call == NULL || (call->struct_size == sizeof *call && call->after == NULL && call->n_cl_deps == 0 &&
+	                        call->n_deps == 0 && call->deadline_ms >= 0);
 }
 
-bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p, choir_status *st_p)
+bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p,
+                 choir_status *st_p)
 {
 	struct prepared *prepared;
 	choir_call call;
@@ -187,7 +192,8 @@ void start_keep(choir_comm *comm, struct prepared *prepared)
 	engine_leave(&comm->engine);
 }
 
-choir_status start_prepared(choir_comm *comm, struct prepared *prepared, const choir_call *call, choir_event **event_p, struct segments_owner *hold)
+choir_status start_prepared(choir_comm *comm, struct prepared *prepared, const choir_call *call, choir_event **event_p,
+                            struct segments_owner *hold)
 {
 	struct segments_owner *made = NULL;
 	choir_status st;

@@ -5,17 +5,21 @@
 
 #include "api/form.h"
 
-/* start_call: makes the call that the key says.  factor and options of the key are taken from `given`.  event_p NULL: blocks. */
+/* start_call: makes the call that the key says.  factor and options of the key are taken from `given`.  event_p NULL:
+ * blocks. */
 choir_status start_call(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p);
 
-/* start_again: true if that is a blocking call without deps that was made before, and it has been carried out: *st_p is its outcome. */
-bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p, choir_status *st_p);
+/* start_again: true if that is a blocking call without deps that was made before, and it has been carried out: *st_p is
+ * its outcome. */
+bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p,
+                 choir_status *st_p);
 
 /* start_keep: the comm keeps the call, if it lasts and no other thread drives just now. */
 void start_keep(choir_comm *comm, struct prepared *prepared);
 
-/* start_prepared: makes a prepared call.  call: read.  hold: what keeps the cl_mems of a list; NULL = they are retained here, if the call returns
- * before its end. */
-choir_status start_prepared(choir_comm *comm, struct prepared *prepared, const choir_call *call, choir_event **event_p, struct segments_owner *hold);
+/* start_prepared: makes a prepared call.  call: read.  hold: what keeps the cl_mems of a list; NULL = they are retained
+ * here, if the call returns before its end. */
+choir_status start_prepared(choir_comm *comm, struct prepared *prepared, const choir_call *call, choir_event **event_p,
+                            struct segments_owner *hold);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Symmetric memory.  Two gathers over the comm itself: where each rank's share can be found and how long it is, then whether everybody has mapped the
- * others'.  In memory that is allocated the lowest rank of a node makes an arena, in which each rank of the node has one slot: its share. */
+/* Symmetric memory.  Two gathers over the comm itself: where each rank's share can be found and how long it is, then
+ * whether everybody has mapped the others'.  In memory that is allocated the lowest rank of a node makes an arena, in
+ * which each rank of the node has one slot: its share. */
 #include "api/call.h"
 #include "exec/symmetric.h"
 
@@ -53,8 +54,8 @@ static choir_status gather(struct allotment *a)
 	choir_status st = choir_group_begin(), ended;
 
 	for (int i = 0; i < a->n_local && st == CHOIR_SUCCESS; i++)
-		st = choir_allgather(a->comms[i], choir_host(&a->mine[i]), choir_host(&a->all[(size_t)i * n]), sizeof(struct offer) / 8, CHOIR_U64,
-		                     NULL, NULL);
+		st = choir_allgather(a->comms[i], choir_host(&a->mine[i]), choir_host(&a->all[(size_t)i * n]),
+		                     sizeof(struct offer) / 8, CHOIR_U64, NULL, NULL);
 	ended = choir_group_end();
 	return st == CHOIR_SUCCESS ? ended : st;
 }
@@ -104,11 +105,13 @@ static choir_status check_offers(const struct allotment *a)
 		const struct offer *theirs = &a->all[rank];
 
 		if (theirs->bytes != mine->bytes || theirs->registers != mine->registers)
-			return error_set(CHOIR_MISMATCH, "%s: rank %d %s %llu bytes, rank %d %s %llu", a->call, a->comms[0]->rank,
-			                 mine->registers ? "registers" : "asks for", (unsigned long long)mine->bytes, rank,
-			                 theirs->registers ? "registers" : "asks for", (unsigned long long)theirs->bytes);
+			return error_set(
+			    CHOIR_MISMATCH, "%s: rank %d %s %llu bytes, rank %d %s %llu", a->call, a->comms[0]->rank,
+			    mine->registers ? "registers" : "asks for", (unsigned long long)mine->bytes, rank,
+			    theirs->registers ? "registers" : "asks for", (unsigned long long)theirs->bytes);
 		if (theirs->status != CHOIR_SUCCESS)
-			return error_set((choir_status)theirs->status, "%s: rank %d has no memory of %llu bytes that others can map", a->call, rank,
+			return error_set((choir_status)theirs->status,
+			                 "%s: rank %d has no memory of %llu bytes that others can map", a->call, rank,
 			                 (unsigned long long)theirs->bytes);
 	}
 	return CHOIR_SUCCESS;
@@ -180,7 +183,8 @@ static choir_status take_shares(struct allotment *a, void **ptrs, cl_mem *mems)
 	met = gather(a);
 	for (int rank = 0; rank < a->comms[0]->n && met == CHOIR_SUCCESS && st == CHOIR_SUCCESS; rank++)
 		if (a->all[rank].status != CHOIR_SUCCESS)
-			met = error_set((choir_status)a->all[rank].status, "%s: rank %d could not map or wrap the shares", a->call, rank);
+			met = error_set((choir_status)a->all[rank].status,
+			                "%s: rank %d could not map or wrap the shares", a->call, rank);
 	if (st == CHOIR_SUCCESS && met == CHOIR_SUCCESS)
 		return CHOIR_SUCCESS;
 	for (int i = 0; i < a->n_local; i++)
@@ -273,7 +277,9 @@ static choir_status check_unregistered(const struct allotment *a)
 
 choir_status choir_mem_register_local(int n_local, choir_comm *const *comms, void *const *ptrs, size_t bytes)
 {
-	struct allotment a = { .call = "choir_mem_register", .n_local = n_local, .comms = comms, .bytes = bytes, .registered = ptrs };
+	struct allotment a = {
+		.call = "choir_mem_register", .n_local = n_local, .comms = comms, .bytes = bytes, .registered = ptrs
+	};
 	choir_status st;
 
 	TRY(enter_comms(a.call, n_local, comms));
@@ -309,7 +315,8 @@ static choir_status meet_and_remove(const char *call, int n_local, choir_comm *c
 		const struct symmetric *symmetric = symmetric_of(comms[i], ptrs[i]);
 
 		if (symmetric == NULL || (symmetric->arena == NULL) != registered)
-			return error_set(CHOIR_ARGUMENT, "%s: rank %d: %p is not what %s for this comm", call, comms[i]->rank, ptrs[i],
+			return error_set(CHOIR_ARGUMENT, "%s: rank %d: %p is not what %s for this comm", call,
+			                 comms[i]->rank, ptrs[i],
 			                 registered ? "was given to choir_mem_register" : "choir_mem_alloc gave");
 	}
 	TRY(meet_all(n_local, comms));

@@ -36,10 +36,11 @@ static choir_status check_each(choir_device *device, struct tensor_list *list)
 
 		if (elem == 0)
 			return error_set(CHOIR_ARGUMENT, "tensors[%zu]: no data type has number %d", i, (int)t->dtype);
-		if (__builtin_mul_overflow((uint64_t)t->count, elem, &bytes) || __builtin_add_overflow(list->bytes, bytes, &list->bytes) ||
-		    list->bytes > INT64_MAX)
-			return error_set(CHOIR_ARGUMENT, "tensors[%zu]: with its %zu elements of %s there are more than 2^63 bytes", i, t->count,
-			                 choir_dtype_name(t->dtype));
+		if (__builtin_mul_overflow((uint64_t)t->count, elem, &bytes) ||
+		    __builtin_add_overflow(list->bytes, bytes, &list->bytes) || list->bytes > INT64_MAX)
+			return error_set(CHOIR_ARGUMENT,
+			                 "tensors[%zu]: with its %zu elements of %s there are more than 2^63 bytes", i,
+			                 t->count, choir_dtype_name(t->dtype));
 		st = dev_range(device, "send", t->send, bytes, elem);
 		if (st == CHOIR_SUCCESS && !same_buffer(&t->send, &t->recv))
 			st = dev_range(device, "recv", t->recv, bytes, elem);
@@ -65,7 +66,8 @@ struct side {
 	bool write;
 };
 
-static choir_status add_segment(const struct choir_comm *comm, struct tensor_list *list, struct side *side, choir_buffer buffer, uint64_t bytes)
+static choir_status add_segment(const struct choir_comm *comm, struct tensor_list *list, struct side *side,
+                                choir_buffer buffer, uint64_t bytes)
 {
 	struct segments *all = side->segments;
 	struct segment *segment = &side->items[all->n];
@@ -88,21 +90,27 @@ static choir_status add_segment(const struct choir_comm *comm, struct tensor_lis
 static struct side make_side(struct tensor_list *list, struct tensor_bucket *bucket, size_t b, size_t first, int which)
 {
 	size_t at = 2 * first + (size_t)which * bucket->n;
-	struct side side = { .segments = which == 0 ? &bucket->send : &bucket->recv, .items = list->segments + at + 2 * b + (size_t)which,
-			     .accesses = list->accesses + at, .places = list->places + at, .write = which == 1 };
+	struct side side = { .segments = which == 0 ? &bucket->send : &bucket->recv,
+		             .items = list->segments + at + 2 * b + (size_t)which,
+		             .accesses = list->accesses + at,
+		             .places = list->places + at,
+		             .write = which == 1 };
 
 	*side.segments = (struct segments){ .items = side.items, .direct = true, .places = side.places };
 	return side;
 }
 
 /* Bucket b: the tensors order[first] .. order[end - 1]. */
-static choir_status fill_bucket(const struct choir_comm *comm, struct tensor_list *list, size_t b, const size_t *order, size_t first, size_t end)
+static choir_status fill_bucket(const struct choir_comm *comm, struct tensor_list *list, size_t b, const size_t *order,
+                                size_t first, size_t end)
 {
 	struct tensor_bucket *bucket = &list->buckets[b];
 	const choir_tensor *one = end > first ? &list->tensors[order[first]] : NULL;
 	struct side send, recv;
 
-	*bucket = (struct tensor_bucket){ .n = end - first, .only = end - first == 1 ? one : NULL, .dtype = one != NULL ? one->dtype : CHOIR_U8 };
+	*bucket = (struct tensor_bucket){ .n = end - first,
+		                          .only = end - first == 1 ? one : NULL,
+		                          .dtype = one != NULL ? one->dtype : CHOIR_U8 };
 	send = make_side(list, bucket, b, first, 0);
 	recv = make_side(list, bucket, b, first, 1);
 	for (size_t i = first; i < end; i++) {
@@ -117,7 +125,8 @@ static choir_status fill_bucket(const struct choir_comm *comm, struct tensor_lis
 }
 
 /* order: the tensors that are not empty, those of a bucket together; ends[b]: where bucket b ends in it. */
-static choir_status fill(const struct choir_comm *comm, struct tensor_list *list, const size_t *order, const size_t *ends)
+static choir_status fill(const struct choir_comm *comm, struct tensor_list *list, const size_t *order,
+                         const size_t *ends)
 {
 	size_t n = ends[list->n_buckets - 1];
 
@@ -126,7 +135,9 @@ static choir_status fill(const struct choir_comm *comm, struct tensor_list *list
 	list->accesses = calloc(2 * n + 1, sizeof *list->accesses);
 	list->places = calloc(2 * n + 1, sizeof *list->places);
 	if (list->buckets == NULL || list->segments == NULL || list->accesses == NULL || list->places == NULL)
-		return error_no_memory("a list of tensors", 2 * n * (sizeof *list->segments + sizeof *list->accesses + sizeof *list->places));
+		return error_no_memory("a list of tensors",
+		                       2 * n *
+		                           (sizeof *list->segments + sizeof *list->accesses + sizeof *list->places));
 	for (size_t b = 0, first = 0; b < list->n_buckets; first = ends[b++])
 		TRY(fill_bucket(comm, list, b, order, first, ends[b]));
 	return CHOIR_SUCCESS;
@@ -151,7 +162,8 @@ static choir_status build(struct choir_comm *comm, struct tensor_list *list)
 	return st;
 }
 
-choir_status tensor_list_create(const char *call, struct choir_comm *comm, const choir_tensor *tensors, size_t n, struct tensor_list **out_p)
+choir_status tensor_list_create(const char *call, struct choir_comm *comm, const choir_tensor *tensors, size_t n,
+                                struct tensor_list **out_p)
 {
 	struct tensor_list *list;
 	choir_status st;

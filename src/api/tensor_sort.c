@@ -45,8 +45,8 @@ static choir_status overlaps(const struct span *a, const struct span *b)
 {
 	if (a->tensor == b->tensor)
 		return error_set(CHOIR_ARGUMENT, "send and recv of tensors[%zu] overlap, but not in place", a->tensor);
-	return error_set(CHOIR_ARGUMENT, "tensors[%zu] and tensors[%zu] overlap", a->tensor < b->tensor ? a->tensor : b->tensor,
-	                 a->tensor < b->tensor ? b->tensor : a->tensor);
+	return error_set(CHOIR_ARGUMENT, "tensors[%zu] and tensors[%zu] overlap",
+	                 a->tensor < b->tensor ? a->tensor : b->tensor, a->tensor < b->tensor ? b->tensor : a->tensor);
 }
 
 choir_status tensors_apart(const choir_tensor *tensors, size_t n)
@@ -60,7 +60,8 @@ choir_status tensors_apart(const choir_tensor *tensors, size_t n)
 	n_spans = list_spans(tensors, n, spans);
 	qsort(spans, n_spans, sizeof *spans, by_place);
 	for (size_t i = 1; i < n_spans && st == CHOIR_SUCCESS; i++)
-		if (spans[i].place.root == spans[i - 1].place.root && spans[i].place.at - spans[i - 1].place.at < spans[i - 1].bytes)
+		if (spans[i].place.root == spans[i - 1].place.root &&
+		    spans[i].place.at - spans[i - 1].place.at < spans[i - 1].bytes)
 			st = overlaps(&spans[i - 1], &spans[i]);
 	free(spans);
 	return st;

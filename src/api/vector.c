@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-static choir_status read_blocks(const char *call, int n, uint64_t elem_bytes, const size_t *counts, const size_t *displacements,
-                                struct vector *v)
+static choir_status read_blocks(const char *call, int n, uint64_t elem_bytes, const size_t *counts,
+                                const size_t *displacements, struct vector *v)
 {
 	v->hash = XXH64(counts, (size_t)n * sizeof *counts, 0);
 	for (int r = 0; r < n; r++) {
@@ -13,9 +13,11 @@ static choir_status read_blocks(const char *call, int n, uint64_t elem_bytes, co
 
 		if (__builtin_mul_overflow((uint64_t)counts[r], elem_bytes, bytes) ||
 		    __builtin_mul_overflow(displacements != NULL ? (uint64_t)displacements[r] : 0, elem_bytes, off) ||
-		    __builtin_add_overflow(v->total, *bytes, &v->total) || __builtin_add_overflow(*off, *bytes, &last) || v->total > INT64_MAX ||
-		    last > INT64_MAX)
-			return error_set(CHOIR_ARGUMENT, "%s: the block of rank %d (%zu elements) ends beyond 2^63 bytes", call, r, counts[r]);
+		    __builtin_add_overflow(v->total, *bytes, &v->total) ||
+		    __builtin_add_overflow(*off, *bytes, &last) || v->total > INT64_MAX || last > INT64_MAX)
+			return error_set(CHOIR_ARGUMENT,
+			                 "%s: the block of rank %d (%zu elements) ends beyond 2^63 bytes", call, r,
+			                 counts[r]);
 		if (displacements == NULL) {
 			*off = v->total - *bytes;
 			last = v->total;
@@ -26,8 +28,8 @@ static choir_status read_blocks(const char *call, int n, uint64_t elem_bytes, co
 	return CHOIR_SUCCESS;
 }
 
-choir_status vector_read(const char *call, const char *what, int n, uint64_t elem_bytes, const size_t *counts, const size_t *displacements,
-                         struct vector *out)
+choir_status vector_read(const char *call, const char *what, int n, uint64_t elem_bytes, const size_t *counts,
+                         const size_t *displacements, struct vector *out)
 {
 	choir_status st;
 
@@ -91,7 +93,8 @@ choir_status vector_apart(const char *call, int n, const struct vector *vector)
 		if (spans[r][1] == 0)
 			continue;
 		if (spans[r][0] < end)
-			st = error_set(CHOIR_ARGUMENT, "%s: the blocks at byte %llu overlap", call, (unsigned long long)spans[r][0]);
+			st = error_set(CHOIR_ARGUMENT, "%s: the blocks at byte %llu overlap", call,
+			               (unsigned long long)spans[r][0]);
 		end = spans[r][0] + spans[r][1];
 	}
 	free(spans);

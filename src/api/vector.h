@@ -16,11 +16,11 @@ struct vector {
 	uint64_t few[2 * VECTOR_FEW]; /* where n is not larger, so that a small call allocates nothing */
 };
 
-/* vector_read: counts (what: the argument's name) of n ranks and where their blocks lie (displacements NULL = packed).  ARGUMENT: null counts; beyond
- * 2^63 bytes, naming the rank.
+/* vector_read: counts (what: the argument's name) of n ranks and where their blocks lie (displacements NULL = packed).
+ * ARGUMENT: null counts; beyond 2^63 bytes, naming the rank.
  * vector_fini: {0} is silent. */
-choir_status vector_read(const char *call, const char *what, int n, uint64_t elem_bytes, const size_t *counts, const size_t *displacements,
-                         struct vector *out);
+choir_status vector_read(const char *call, const char *what, int n, uint64_t elem_bytes, const size_t *counts,
+                         const size_t *displacements, struct vector *out);
 void vector_fini(struct vector *vector);
 
 /* vector_apart: no two blocks overlap: the result would depend on who came last. */

@@ -13,11 +13,15 @@
 const struct config_variable config_variables[] = {
 	{ "CHOIR_CLASS", "how the host reaches device memory: direct, map or stage instead of what the probe finds" },
 	{ "CHOIR_DEADLINE_MS", "milliseconds a collective may take from the moment its deps are complete (600000)" },
-	{ "CHOIR_DEVICE", "the device of choir_device_create_default: part of a platform's name, or P:D as choir-info numbers them" },
-	{ "CHOIR_LOG", "error, warn, info or debug: what is written to standard error, or to FILE by LEVEL:FILE (debug: a line a call)" },
-	{ "CHOIR_RANKS_PER_NODE", "consecutive ranks that count as one node, whatever the machine says (0: ask the machine)" },
+	{ "CHOIR_DEVICE",
+	  "the device of choir_device_create_default: part of a platform's name, or P:D as choir-info numbers them" },
+	{ "CHOIR_LOG", "error, warn, info or debug: what is written to standard error, or to FILE by LEVEL:FILE "
+	               "(debug: a line a call)" },
+	{ "CHOIR_RANKS_PER_NODE",
+	  "consecutive ranks that count as one node, whatever the machine says (0: ask the machine)" },
 	{ "CHOIR_REDUCE", "where reductions run: auto, host or kernel" },
-	{ "CHOIR_RULES", "which algorithm is taken, e.g. 'allreduce: 0-16k oneshot; 16k- twoshot', or @FILE (choir-bench --tune writes one)" },
+	{ "CHOIR_RULES", "which algorithm is taken, e.g. 'allreduce: 0-16k oneshot; 16k- twoshot', or @FILE "
+	                 "(choir-bench --tune writes one)" },
 	{ "CHOIR_WARN_MS", "milliseconds after which a late rank is named in the log (30000)" },
 };
 const size_t n_config_variables = sizeof config_variables / sizeof *config_variables;
@@ -42,7 +46,8 @@ choir_status config_int(const char *name, int64_t low, int64_t high, int64_t fal
 	errno = 0;
 	value = strtoll(text, &end, 10);
 	if (errno != 0 || *end != '\0' || value < low || value > high)
-		return error_set(CHOIR_ARGUMENT, "%s=%s: not a number from %lld to %lld", name, text, (long long)low, (long long)high);
+		return error_set(CHOIR_ARGUMENT, "%s=%s: not a number from %lld to %lld", name, text, (long long)low,
+		                 (long long)high);
 	*out = value;
 	return CHOIR_SUCCESS;
 }

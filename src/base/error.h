@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Status and sentence are set together, by the first function that knows: return error_set(CHOIR_ARGUMENT, "...", ...). */
+/* Status and sentence are set together, by the first function that knows: return error_set(CHOIR_ARGUMENT, "...",
+ * ...). */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  Two sinks: the caller's function, and without one what CHOIR_LOG names.  A line of ours is one write(2), so that the lines of
- * several processes in one file do not mix. */
+/* Design notes.  Two sinks: the caller's function, and without one what CHOIR_LOG names.  A line of ours is one
+ * write(2), so that the lines of several processes in one file do not mix. */
 #include "base/log.h"
 
 #include <fcntl.h>
@@ -13,7 +13,9 @@
 
 enum { TEXT_BYTES = 1024, LINE_BYTES = TEXT_BYTES + 64, NOTHING = -1 };
 
-static const char *const level_names[] = { [LOG_ERROR] = "error", [LOG_WARNING] = "warn", [LOG_INFO] = "info", [LOG_DEBUG] = "debug" };
+static const char *const level_names[] = {
+	[LOG_ERROR] = "error", [LOG_WARNING] = "warn", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"
+};
 
 static pthread_mutex_t sink_lock = PTHREAD_MUTEX_INITIALIZER;
 static choir_log_fn sink;
@@ -85,7 +87,8 @@ void log_text(enum log_level level, const char *format, ...)
 		vsnprintf(text, sizeof text, format, args);
 		va_end(args);
 		if (sink != NULL)
-			sink(sink_ctx, level, text); /* under the lock, so that no line comes after choir_set_log(NULL) returned */
+			sink(sink_ctx, level,
+			     text); /* under the lock, so that no line comes after choir_set_log(NULL) returned */
 		else
 			write_line(level_names[level], text);
 	}

@@ -8,8 +8,9 @@
 
 enum log_level { LOG_ERROR = 0, LOG_WARNING = 1, LOG_INFO = 2, LOG_DEBUG = 3 };
 
-/* log_text: one line to the caller's log function; where there is none, to the file that CHOIR_LOG names, if it asks for that level.  Any thread, but
- * never with a lock held that the caller's function could need: it must not call choir. */
+/* log_text: one line to the caller's log function; where there is none, to the file that CHOIR_LOG names, if it asks
+ * for that level.  Any thread, but never with a lock held that the caller's function could need: it must not call
+ * choir. */
 void log_text(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* log_wants_calls: does anybody want a line for every call?  One load and one branch where nobody does. */

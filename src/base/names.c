@@ -26,19 +26,27 @@ static const char *const op_texts[] = {
 };
 
 /* Other spellings of operators: GCL's, and MPI's habit. */
-static const struct { const char *text; choir_op op; } op_spellings[] = {
-	{ "add", CHOIR_OP_SUM }, { "mul", CHOIR_OP_PROD }, { "avg", CHOIR_OP_MEAN }, { "square-add", CHOIR_OP_SQUARE_ADD },
-	{ "squareadd", CHOIR_OP_SQUARE_ADD }, { "land", CHOIR_OP_LOGICAL_AND }, { "lor", CHOIR_OP_LOGICAL_OR },
+static const struct { const char *text; choir_op op;
+} op_spellings[] = {
+	{ "add", CHOIR_OP_SUM },
+	{ "mul", CHOIR_OP_PROD },
+	{ "avg", CHOIR_OP_MEAN },
+	{ "square-add", CHOIR_OP_SQUARE_ADD },
+	{ "squareadd", CHOIR_OP_SQUARE_ADD },
+	{ "land", CHOIR_OP_LOGICAL_AND },
+	{ "lor", CHOIR_OP_LOGICAL_OR },
 };
 
 /* Other spellings of data types: NumPy's, C's, and MPI's without the MPI_ before them. */
-static const struct { const char *text; choir_dtype dtype; } dtype_spellings[] = {
-	{ "int8", CHOIR_I8 },       { "uint8", CHOIR_U8 },      { "int16", CHOIR_I16 },      { "uint16", CHOIR_U16 },    { "int32", CHOIR_I32 },
-	{ "uint32", CHOIR_U32 },    { "int64", CHOIR_I64 },     { "uint64", CHOIR_U64 },     { "int8_t", CHOIR_I8 },     { "uint8_t", CHOIR_U8 },
-	{ "int16_t", CHOIR_I16 },   { "uint16_t", CHOIR_U16 },  { "int32_t", CHOIR_I32 },    { "uint32_t", CHOIR_U32 },  { "int64_t", CHOIR_I64 },
-	{ "uint64_t", CHOIR_U64 },  { "int", CHOIR_I32 },       { "unsigned", CHOIR_U32 },   { "half", CHOIR_F16 },      { "float16", CHOIR_F16 },
-	{ "bfloat16", CHOIR_BF16 }, { "float32", CHOIR_F32 },   { "float", CHOIR_F32 },      { "float64", CHOIR_F64 },   { "double", CHOIR_F64 },
-	{ "bool_", CHOIR_BOOL },    { "c_bool", CHOIR_BOOL },
+static const struct { const char *text; choir_dtype dtype;
+} dtype_spellings[] = {
+	{ "int8", CHOIR_I8 },       { "uint8", CHOIR_U8 },     { "int16", CHOIR_I16 },   { "uint16", CHOIR_U16 },
+	{ "int32", CHOIR_I32 },     { "uint32", CHOIR_U32 },   { "int64", CHOIR_I64 },   { "uint64", CHOIR_U64 },
+	{ "int8_t", CHOIR_I8 },     { "uint8_t", CHOIR_U8 },   { "int16_t", CHOIR_I16 }, { "uint16_t", CHOIR_U16 },
+	{ "int32_t", CHOIR_I32 },   { "uint32_t", CHOIR_U32 }, { "int64_t", CHOIR_I64 }, { "uint64_t", CHOIR_U64 },
+	{ "int", CHOIR_I32 },       { "unsigned", CHOIR_U32 }, { "half", CHOIR_F16 },    { "float16", CHOIR_F16 },
+	{ "bfloat16", CHOIR_BF16 }, { "float32", CHOIR_F32 },  { "float", CHOIR_F32 },   { "float64", CHOIR_F64 },
+	{ "double", CHOIR_F64 },    { "bool_", CHOIR_BOOL },   { "c_bool", CHOIR_BOOL },
 };
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

@@ -4,12 +4,12 @@
 
 #define HOST_RESTRICTED (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY)
 
-/* PoCL 3.1 answers CL_INVALID_VALUE to an unmap while another thread maps or unmaps the same buffer: one at a time, over all devices of the
- * process. */
+/* PoCL 3.1 answers CL_INVALID_VALUE to an unmap while another thread maps or unmaps the same buffer: one at a time,
+ * over all devices of the process. */
 static pthread_mutex_t mapping_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Maps the whole cl_mem and unmaps it; on this device the pointer outlives that (probe.c).  Blocking: the internal queue of a DIRECT device never
- * waits for anybody else's commands. */
+/* Maps the whole cl_mem and unmaps it; on this device the pointer outlives that (probe.c).  Blocking: the internal
+ * queue of a DIRECT device never waits for anybody else's commands. */
 static choir_status map_for_good(choir_device *device, cl_mem mem, unsigned char **ptr_p)
 {
 	cl_event unmapped = NULL;
@@ -18,7 +18,8 @@ static choir_status map_for_good(choir_device *device, cl_mem mem, unsigned char
 
 	if (rc != CL_SUCCESS)
 		return error_cl("clGetMemObjectInfo", rc);
-	unsigned char *ptr = clEnqueueMapBuffer(device->queue, mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, size, 0, NULL, NULL, &rc);
+	unsigned char *ptr =
+	    clEnqueueMapBuffer(device->queue, mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, size, 0, NULL, NULL, &rc);
 	if (rc != CL_SUCCESS)
 		return error_cl("clEnqueueMapBuffer", rc);
 	rc = clEnqueueUnmapMemObject(device->queue, mem, ptr, 0, NULL, &unmapped);
@@ -69,12 +70,14 @@ static choir_status resolve_mem(choir_device *device, choir_buffer buffer, struc
 	return CHOIR_SUCCESS;
 }
 
-/* A pointer of fine-grained SVM cannot be told from one that clSVMAlloc made coarse; mapping is legal for both and costs a command.  On CPUs both are
- * plain memory, so there the capability decides; elsewhere only system SVM makes every pointer direct. */
+/* A pointer of fine-grained SVM cannot be told from one that clSVMAlloc made coarse; mapping is legal for both and
+ * costs a command.  On CPUs both are plain memory, so there the capability decides; elsewhere only system SVM makes
+ * every pointer direct. */
 static void resolve_svm(const choir_device *device, unsigned char *ptr, struct dev_access *access)
 {
 	cl_device_svm_capabilities svm = device->facts.svm;
-	bool fine = (svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0 || ((svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0 && dev_is_cpu(device));
+	bool fine = (svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0 ||
+	            ((svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0 && dev_is_cpu(device));
 
 	if (fine && (device->memory_class == CHOIR_CLASS_DIRECT || (svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0)) {
 		access->ptr = ptr;
@@ -118,7 +121,8 @@ choir_status dev_resolve(choir_device *device, choir_buffer buffer, uint64_t byt
 	} else if (buffer.kind == CHOIR_BUFFER_USM && device->usm.info != NULL) {
 		TRY(resolve_usm(device, ptr + buffer.offset_bytes, &access));
 	} else {
-		return error_set(CHOIR_UNSUPPORTED, "%s reaches no buffer of kind %d", device->facts.name, (int)buffer.kind);
+		return error_set(CHOIR_UNSUPPORTED, "%s reaches no buffer of kind %d", device->facts.name,
+		                 (int)buffer.kind);
 	}
 	*out = access;
 	return CHOIR_SUCCESS;
@@ -140,7 +144,8 @@ choir_status dev_map(choir_device *device, struct dev_access *access, cl_event *
 	if (access->svm != NULL)
 		rc = clEnqueueSVMMap(device->queue, CL_FALSE, flags, access->svm, access->bytes, 0, NULL, event_p);
 	else
-		ptr = clEnqueueMapBuffer(device->queue, access->mem, CL_FALSE, flags, access->off, access->bytes, 0, NULL, event_p, &rc);
+		ptr = clEnqueueMapBuffer(device->queue, access->mem, CL_FALSE, flags, access->off, access->bytes, 0,
+		                         NULL, event_p, &rc);
 	if (rc != CL_SUCCESS)
 		return error_cl(access->svm != NULL ? "clEnqueueSVMMap" : "clEnqueueMapBuffer", rc);
 	clFlush(device->queue);

@@ -20,7 +20,8 @@ int build_lock_open(const char *path)
 
 	if (fd < 0)
 		return -1;
-	if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_uid == geteuid() && (file.st_mode & (S_IRWXG | S_IRWXO)) == 0)
+	if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_uid == geteuid() &&
+	    (file.st_mode & (S_IRWXG | S_IRWXO)) == 0)
 		return fd;
 	log_text(LOG_WARNING, "%s is not a file of this user's alone: it is not used as the build lock", path);
 	close(fd);
@@ -34,7 +35,8 @@ static int open_lock(void)
 	char path[4096];
 	int fd = -1;
 
-	if (folder != NULL && folder[0] == '/' && snprintf(path, sizeof path, "%s/choir-build.lock", folder) < (int)sizeof path)
+	if (folder != NULL && folder[0] == '/' &&
+	    snprintf(path, sizeof path, "%s/choir-build.lock", folder) < (int)sizeof path)
 		fd = build_lock_open(path);
 	if (fd >= 0)
 		return fd;
@@ -44,7 +46,8 @@ static int open_lock(void)
 
 int build_lock_take(int64_t until_ns)
 {
-	int64_t start = program_now_ns(), left = (until_ns - start) / 2, longest = left < LONGEST_NS ? left : LONGEST_NS;
+	int64_t start = program_now_ns(), left = (until_ns - start) / 2,
+		longest = left < LONGEST_NS ? left : LONGEST_NS;
 	int fd = open_lock();
 
 	if (fd < 0) {
@@ -54,8 +57,10 @@ int build_lock_take(int64_t until_ns)
 	/* Tried in steps, not waited for: a process that hangs in its compiler must not hang this one. */
 	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
 		if (program_now_ns() - start >= longest) {
-			log_text(LOG_WARNING, "another process has been building kernels for %.1f s; building without waiting for it",
-			         (double)(program_now_ns() - start) * 1e-9);
+			log_text(
+			    LOG_WARNING,
+			    "another process has been building kernels for %.1f s; building without waiting for it",
+			    (double)(program_now_ns() - start) * 1e-9);
 			close(fd);
 			return -1;
 		}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies between a caller's memory and host memory of ours, on the internal queue or on one for each direction.  A GPU has an engine for each
- * direction and one for kernels; one in-order queue would let only one of them work at a time. */
+/* Copies between a caller's memory and host memory of ours, on the internal queue or on one for each direction.  A GPU
+ * has an engine for each direction and one for kernels; one in-order queue would let only one of them work at a
+ * time. */
 #include "dev/device_impl.h"
 
 enum { READS, WRITES };
@@ -10,14 +11,14 @@ static choir_status check_copy(const char *what, const struct dev_access *access
 	if (access->direct || (access->mem == NULL && access->usm == NULL && access->svm == NULL))
 		return error_set(CHOIR_ARGUMENT, "%s: the buffer is reached directly", what);
 	if (off > access->bytes || bytes > access->bytes - off)
-		return error_set(CHOIR_ARGUMENT, "%s: %llu bytes from %llu are outside the range of %llu", what, (unsigned long long)bytes,
-		                 (unsigned long long)off, (unsigned long long)access->bytes);
+		return error_set(CHOIR_ARGUMENT, "%s: %llu bytes from %llu are outside the range of %llu", what,
+		                 (unsigned long long)bytes, (unsigned long long)off, (unsigned long long)access->bytes);
 	return CHOIR_SUCCESS;
 }
 
 /* The flags of the cl_mem keep the host out: the bytes pass through a buffer that lives as long as the two commands. */
-static cl_int copy_between(cl_command_queue queue, cl_context context, const struct dev_access *access, uint64_t off, void *to, const void *from,
-                           uint64_t bytes, cl_event *event_p)
+static cl_int copy_between(cl_command_queue queue, cl_context context, const struct dev_access *access, uint64_t off,
+                           void *to, const void *from, uint64_t bytes, cl_event *event_p)
 {
 	cl_int rc;
 	cl_mem between = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, NULL, &rc);
@@ -31,22 +32,23 @@ static cl_int copy_between(cl_command_queue queue, cl_context context, const str
 	} else {
 		rc = clEnqueueWriteBuffer(queue, between, CL_FALSE, 0, bytes, from, 0, NULL, NULL);
 		if (rc == CL_SUCCESS)
-			rc = clEnqueueCopyBuffer(queue, between, access->mem, 0, access->off + off, bytes, 0, NULL, event_p);
+			rc = clEnqueueCopyBuffer(queue, between, access->mem, 0, access->off + off, bytes, 0, NULL,
+			                         event_p);
 	}
 	clReleaseMemObject(between); /* the commands hold it */
 	return rc;
 }
 
-static cl_int copy_pointer(choir_device *device, cl_command_queue queue, const struct dev_access *access, void *to, const void *from, uint64_t bytes,
-                           cl_event *event_p)
+static cl_int copy_pointer(choir_device *device, cl_command_queue queue, const struct dev_access *access, void *to,
+                           const void *from, uint64_t bytes, cl_event *event_p)
 {
 	if (access->usm != NULL)
 		return device->usm.copy(queue, CL_FALSE, to, from, bytes, 0, NULL, event_p);
 	return clEnqueueSVMMemcpy(queue, CL_FALSE, to, from, bytes, 0, NULL, event_p);
 }
 
-static choir_status read_on(choir_device *device, cl_command_queue queue, const struct dev_access *access, uint64_t off, void *to, uint64_t bytes,
-                            cl_event *event_p)
+static choir_status read_on(choir_device *device, cl_command_queue queue, const struct dev_access *access, uint64_t off,
+                            void *to, uint64_t bytes, cl_event *event_p)
 {
 	cl_int rc;
 
@@ -54,7 +56,8 @@ static choir_status read_on(choir_device *device, cl_command_queue queue, const 
 		return event_p != NULL ? dev_marker(queue, event_p) : CHOIR_SUCCESS;
 	TRY(check_copy("dev_read", access, off, bytes));
 	if (access->mem == NULL)
-		rc = copy_pointer(device, queue, access, to, (unsigned char *)(access->usm != NULL ? access->usm : access->svm) + off, bytes,
+		rc = copy_pointer(device, queue, access, to,
+		                  (unsigned char *)(access->usm != NULL ? access->usm : access->svm) + off, bytes,
 		                  event_p);
 	else if (access->no_read)
 		rc = copy_between(queue, device->context, access, off, to, NULL, bytes, event_p);
@@ -63,8 +66,8 @@ static choir_status read_on(choir_device *device, cl_command_queue queue, const 
 	return rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("dev_read: enqueue", rc);
 }
 
-static choir_status write_on(choir_device *device, cl_command_queue queue, const struct dev_access *access, uint64_t off, const void *from,
-                             uint64_t bytes, cl_event *event_p)
+static choir_status write_on(choir_device *device, cl_command_queue queue, const struct dev_access *access,
+                             uint64_t off, const void *from, uint64_t bytes, cl_event *event_p)
 {
 	cl_int rc;
 
@@ -72,23 +75,27 @@ static choir_status write_on(choir_device *device, cl_command_queue queue, const
 		return event_p != NULL ? dev_marker(queue, event_p) : CHOIR_SUCCESS;
 	TRY(check_copy("dev_write", access, off, bytes));
 	if (access->mem == NULL)
-		rc = copy_pointer(device, queue, access, (unsigned char *)(access->usm != NULL ? access->usm : access->svm) + off, from, bytes,
+		rc = copy_pointer(device, queue, access,
+		                  (unsigned char *)(access->usm != NULL ? access->usm : access->svm) + off, from, bytes,
 		                  event_p);
 	else if (access->no_write)
 		rc = copy_between(queue, device->context, access, off, NULL, from, bytes, event_p);
 	else
-		rc = clEnqueueWriteBuffer(queue, access->mem, CL_FALSE, access->off + off, bytes, from, 0, NULL, event_p);
+		rc = clEnqueueWriteBuffer(queue, access->mem, CL_FALSE, access->off + off, bytes, from, 0, NULL,
+		                          event_p);
 	return rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("dev_write: enqueue", rc);
 }
 
-choir_status dev_read(choir_device *device, const struct dev_access *access, uint64_t off, void *to, uint64_t bytes, cl_event *event_p)
+choir_status dev_read(choir_device *device, const struct dev_access *access, uint64_t off, void *to, uint64_t bytes,
+                      cl_event *event_p)
 {
 	TRY(read_on(device, device->queue, access, off, to, bytes, event_p));
 	clFlush(device->queue);
 	return CHOIR_SUCCESS;
 }
 
-choir_status dev_write(choir_device *device, const struct dev_access *access, uint64_t off, const void *from, uint64_t bytes, cl_event *event_p)
+choir_status dev_write(choir_device *device, const struct dev_access *access, uint64_t off, const void *from,
+                       uint64_t bytes, cl_event *event_p)
 {
 	TRY(write_on(device, device->queue, access, off, from, bytes, event_p));
 	clFlush(device->queue);
@@ -112,7 +119,8 @@ static choir_status copy_queue(choir_device *device, int direction, cl_command_q
 	return CHOIR_SUCCESS;
 }
 
-choir_status dev_stage_read(choir_device *device, const struct dev_access *access, uint64_t off, void *to, uint64_t bytes, cl_event *event_p)
+choir_status dev_stage_read(choir_device *device, const struct dev_access *access, uint64_t off, void *to,
+                            uint64_t bytes, cl_event *event_p)
 {
 	cl_command_queue queue;
 
@@ -122,7 +130,8 @@ choir_status dev_stage_read(choir_device *device, const struct dev_access *acces
 	return CHOIR_SUCCESS;
 }
 
-choir_status dev_stage_write(choir_device *device, const struct dev_access *access, uint64_t off, const void *from, uint64_t bytes, cl_event *event_p)
+choir_status dev_stage_write(choir_device *device, const struct dev_access *access, uint64_t off, const void *from,
+                             uint64_t bytes, cl_event *event_p)
 {
 	cl_command_queue queue;
 
@@ -132,9 +141,11 @@ choir_status dev_stage_write(choir_device *device, const struct dev_access *acce
 	return CHOIR_SUCCESS;
 }
 
-/* No flush before the wait, which is one: Intel's runtime does a small command in the waiting thread, unless a flush has given it to another.  An
- * event and not a blocking write, which on that runtime returns before bytes of less than a kilobyte are there. */
-choir_status dev_stage_read_now(choir_device *device, const struct dev_access *access, uint64_t off, void *to, uint64_t bytes)
+/* No flush before the wait, which is one: Intel's runtime does a small command in the waiting thread, unless a flush
+ * has given it to another.  An event and not a blocking write, which on that runtime returns before bytes of less than
+ * a kilobyte are there. */
+choir_status dev_stage_read_now(choir_device *device, const struct dev_access *access, uint64_t off, void *to,
+                                uint64_t bytes)
 {
 	cl_command_queue queue;
 	cl_event event;
@@ -144,7 +155,8 @@ choir_status dev_stage_read_now(choir_device *device, const struct dev_access *a
 	return dev_wait(&event);
 }
 
-choir_status dev_stage_write_now(choir_device *device, const struct dev_access *access, uint64_t off, const void *from, uint64_t bytes)
+choir_status dev_stage_write_now(choir_device *device, const struct dev_access *access, uint64_t off, const void *from,
+                                 uint64_t bytes)
 {
 	cl_command_queue queue;
 	cl_event event;

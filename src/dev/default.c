@@ -31,7 +31,8 @@ static choir_status list_platforms(struct candidates *all)
 	cl_int rc = clGetPlatformIDs(32, all->platforms, &all->n_platforms);
 
 	if (rc == -1001 || (rc == CL_SUCCESS && all->n_platforms == 0))
-		return error_set(CHOIR_OPENCL, "no OpenCL platform is installed (PoCL, package pocl-opencl-icd, runs on any CPU)");
+		return error_set(CHOIR_OPENCL,
+		                 "no OpenCL platform is installed (PoCL, package pocl-opencl-icd, runs on any CPU)");
 	if (rc != CL_SUCCESS)
 		return error_cl("clGetPlatformIDs", rc);
 	if (all->n_platforms > 32)
@@ -64,15 +65,18 @@ static bool choose(const struct candidates *all, int local_rank, cl_device_id *o
 	       nth_of_type(all, CL_DEVICE_TYPE_ALL, local_rank, out);
 }
 
-static choir_status choose_by_number(const struct candidates *all, unsigned platform, unsigned device, cl_device_id *out)
+static choir_status choose_by_number(const struct candidates *all, unsigned platform, unsigned device,
+                                     cl_device_id *out)
 {
 	cl_device_id ids[256];
 	cl_uint n = 0;
 
 	if (platform >= all->n_platforms)
-		return error_set(CHOIR_ARGUMENT, "CHOIR_DEVICE=%u:%u: there are %u platforms", platform, device, all->n_platforms);
+		return error_set(CHOIR_ARGUMENT, "CHOIR_DEVICE=%u:%u: there are %u platforms", platform, device,
+		                 all->n_platforms);
 	if (clGetDeviceIDs(all->platforms[platform], CL_DEVICE_TYPE_ALL, 256, ids, &n) != CL_SUCCESS || device >= n)
-		return error_set(CHOIR_ARGUMENT, "CHOIR_DEVICE=%u:%u: platform %u has %u devices", platform, device, platform, n);
+		return error_set(CHOIR_ARGUMENT, "CHOIR_DEVICE=%u:%u: platform %u has %u devices", platform, device,
+		                 platform, n);
 	*out = ids[device];
 	return CHOIR_SUCCESS;
 }
@@ -84,11 +88,13 @@ static choir_status choose_by_name(const struct candidates *all, const char *par
 	for (cl_uint p = 0; p < all->n_platforms; p++) {
 		char name[256] = "";
 
-		if (clGetPlatformInfo(all->platforms[p], CL_PLATFORM_NAME, sizeof name, name, NULL) == CL_SUCCESS && text_contains(name, part))
+		if (clGetPlatformInfo(all->platforms[p], CL_PLATFORM_NAME, sizeof name, name, NULL) == CL_SUCCESS &&
+		    text_contains(name, part))
 			fitting.platforms[fitting.n_platforms++] = all->platforms[p];
 	}
 	if (fitting.n_platforms == 0)
-		return error_set(CHOIR_ARGUMENT, "CHOIR_DEVICE=%s: no platform's name contains that (choir-info lists them)", part);
+		return error_set(CHOIR_ARGUMENT,
+		                 "CHOIR_DEVICE=%s: no platform's name contains that (choir-info lists them)", part);
 	if (!choose(&fitting, local_rank, out))
 		return error_set(CHOIR_OPENCL, "CHOIR_DEVICE=%s: the platform has no device", part);
 	return CHOIR_SUCCESS;

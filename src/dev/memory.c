@@ -20,7 +20,8 @@ static choir_status pinned_create(choir_device *device, uint64_t bytes, struct d
 
 	if (rc != CL_SUCCESS)
 		return error_cl("clCreateBuffer (pinned)", rc);
-	void *ptr = clEnqueueMapBuffer(device->queue, mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, NULL, NULL, &rc);
+	void *ptr =
+	    clEnqueueMapBuffer(device->queue, mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, NULL, NULL, &rc);
 	if (rc != CL_SUCCESS) {
 		clReleaseMemObject(mem);
 		return error_cl("clEnqueueMapBuffer (pinned)", rc);

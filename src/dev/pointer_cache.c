@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.
  *
- * The destructor callback runs on a driver's thread, perhaps inside a clRelease of a thread that is about to ask us: it takes no lock, it only marks
- * its entry dead and drops its reference.  It runs before the handle can be given out again, so a lookup that meets a dead entry knows that this
- * handle is another memory now.  Dead entries are unlinked by the next add to their bucket.  No OpenCL call is made with the lock held. */
+ * The destructor callback runs on a driver's thread, perhaps inside a clRelease of a thread that is about to ask us: it
+ * takes no lock, it only marks its entry dead and drops its reference.  It runs before the handle can be given out
+ * again, so a lookup that meets a dead entry knows that this handle is another memory now.  Dead entries are unlinked
+ * by the next add to their bucket.  No OpenCL call is made with the lock held. */
 #include "dev/pointer_cache.h"
 #include "dev/dev.h"
 

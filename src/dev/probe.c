@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* How the host reaches a cl_mem, by trying.
  *
- * DIRECT: a pointer from a map is used after the unmap.  OpenCL promises nothing of the kind; the CPU runtimes of PoCL and Intel keep one storage per
- * buffer and so it holds there.  The probe sends bytes both ways without a map and compares them, on a small and on a large buffer, since allocators
- * differ by size.  It is not tried where the context has another device than CPUs: the newest bytes could then be elsewhere.
+ * DIRECT: a pointer from a map is used after the unmap.  OpenCL promises nothing of the kind; the CPU runtimes of PoCL
+ * and Intel keep one storage per buffer and so it holds there.  The probe sends bytes both ways without a map and
+ * compares them, on a small and on a large buffer, since allocators differ by size.  It is not tried where the context
+ * has another device than CPUs: the newest bytes could then be elsewhere.
  *
- * MAP: the device says that it shares memory with the host, and a buffer maps to the same pointer every time (a driver that copies usually hands out
- * bounce memory), and the bytes are right. */
+ * MAP: the device says that it shares memory with the host, and a buffer maps to the same pointer every time (a driver
+ * that copies usually hands out bounce memory), and the bytes are right. */
 #include "dev/device_impl.h"
 
 #include <stdlib.h>
@@ -25,7 +26,8 @@ static void pattern(unsigned char *out, size_t bytes, unsigned seed)
 static void *map_once(choir_device *device, cl_mem mem, size_t bytes)
 {
 	cl_int rc;
-	void *ptr = clEnqueueMapBuffer(device->queue, mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, NULL, NULL, &rc);
+	void *ptr =
+	    clEnqueueMapBuffer(device->queue, mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, NULL, NULL, &rc);
 
 	if (rc != CL_SUCCESS || ptr == NULL)
 		return NULL;
@@ -34,20 +36,23 @@ static void *map_once(choir_device *device, cl_mem mem, size_t bytes)
 	return clFinish(device->queue) == CL_SUCCESS ? ptr : NULL;
 }
 
-/* Does the device see in mem what the host wrote through ptr without a map, and the host what the device wrote?  `other` is a buffer that carries the
- * bytes, so that the device has to look at mem itself. */
-static bool bytes_cross(choir_device *device, cl_mem mem, cl_mem other, unsigned char *ptr, unsigned char *host, size_t bytes)
+/* Does the device see in mem what the host wrote through ptr without a map, and the host what the device wrote?
+ * `other` is a buffer that carries the bytes, so that the device has to look at mem itself. */
+static bool bytes_cross(choir_device *device, cl_mem mem, cl_mem other, unsigned char *ptr, unsigned char *host,
+                        size_t bytes)
 {
 	cl_command_queue queue = device->queue;
 
 	pattern(ptr, bytes, 1);
 	pattern(host, bytes, 2);
 	if (clEnqueueCopyBuffer(queue, mem, other, 0, 0, bytes, 0, NULL, NULL) != CL_SUCCESS ||
-	    clEnqueueReadBuffer(queue, other, CL_TRUE, 0, bytes, host, 0, NULL, NULL) != CL_SUCCESS || memcmp(ptr, host, bytes) != 0)
+	    clEnqueueReadBuffer(queue, other, CL_TRUE, 0, bytes, host, 0, NULL, NULL) != CL_SUCCESS ||
+	    memcmp(ptr, host, bytes) != 0)
 		return false;
 	pattern(host, bytes, 3);
 	if (clEnqueueWriteBuffer(queue, other, CL_TRUE, 0, bytes, host, 0, NULL, NULL) != CL_SUCCESS ||
-	    clEnqueueCopyBuffer(queue, other, mem, 0, 0, bytes, 0, NULL, NULL) != CL_SUCCESS || clFinish(queue) != CL_SUCCESS)
+	    clEnqueueCopyBuffer(queue, other, mem, 0, 0, bytes, 0, NULL, NULL) != CL_SUCCESS ||
+	    clFinish(queue) != CL_SUCCESS)
 		return false;
 	return memcmp(ptr, host, bytes) == 0;
 }
@@ -75,8 +80,8 @@ static bool direct_at(choir_device *device, size_t bytes)
 	if (host != NULL && rc_mem == CL_SUCCESS && rc_other == CL_SUCCESS) {
 		unsigned char *ptr = map_once(device, mem, bytes);
 
-		works = ptr != NULL && bytes_cross(device, mem, other, ptr, host, bytes) && part_is_inside(device, mem, ptr) &&
-		        map_once(device, mem, bytes) == ptr;
+		works = ptr != NULL && bytes_cross(device, mem, other, ptr, host, bytes) &&
+		        part_is_inside(device, mem, ptr) && map_once(device, mem, bytes) == ptr;
 	}
 	if (rc_mem == CL_SUCCESS)
 		clReleaseMemObject(mem);
@@ -88,21 +93,23 @@ static bool direct_at(choir_device *device, size_t bytes)
 
 bool probe_direct(choir_device *device)
 {
-	return (device->facts.type & CL_DEVICE_TYPE_CPU) != 0 && device->facts.cpus_only && direct_at(device, SMALL_BYTES) &&
-	       direct_at(device, LARGE_BYTES);
+	return (device->facts.type & CL_DEVICE_TYPE_CPU) != 0 && device->facts.cpus_only &&
+	       direct_at(device, SMALL_BYTES) && direct_at(device, LARGE_BYTES);
 }
 
 /* Bytes written through one map are read through the next. */
 static bool map_keeps_bytes(choir_device *device, cl_mem mem, unsigned char *host, size_t bytes)
 {
 	cl_int rc;
-	unsigned char *ptr = clEnqueueMapBuffer(device->queue, mem, CL_TRUE, CL_MAP_WRITE, 0, bytes, 0, NULL, NULL, &rc);
+	unsigned char *ptr =
+	    clEnqueueMapBuffer(device->queue, mem, CL_TRUE, CL_MAP_WRITE, 0, bytes, 0, NULL, NULL, &rc);
 
 	if (rc != CL_SUCCESS)
 		return false;
 	pattern(ptr, bytes, 4);
 	clEnqueueUnmapMemObject(device->queue, mem, ptr, 0, NULL, NULL);
-	unsigned char *again = clEnqueueMapBuffer(device->queue, mem, CL_TRUE, CL_MAP_READ, 0, bytes, 0, NULL, NULL, &rc);
+	unsigned char *again =
+	    clEnqueueMapBuffer(device->queue, mem, CL_TRUE, CL_MAP_READ, 0, bytes, 0, NULL, NULL, &rc);
 	if (rc != CL_SUCCESS)
 		return false;
 	pattern(host, bytes, 4);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.
  *
- * A program is known by its source's name and its options: sources are embedded, so within a process a name is a text.  A thread of its own builds
- * it, without the lock, since a compiler cannot be stopped; threads that ask for the program wait until it is built or their deadline passes.  A
- * build that failed stays failed, with its sentence.  Entries live as long as the device, so pointers to them stay good without the lock; kernels that nobody holds are in the
- * entry's list. */
+ * A program is known by its source's name and its options: sources are embedded, so within a process a name is a text.
+ * A thread of its own builds it, without the lock, since a compiler cannot be stopped; threads that ask for the program
+ * wait until it is built or their deadline passes.  A build that failed stays failed, with its sentence.  Entries live
+ * as long as the device, so pointers to them stay good without the lock; kernels that nobody holds are in the entry's
+ * list. */
 #include "dev/program.h"
 #include "dev/device_impl.h"
 
@@ -97,7 +98,8 @@ bool program_cache_fini(struct program_cache *cache)
 	idle = cache->building == 0;
 	pthread_mutex_unlock(&cache->lock);
 	if (!idle) {
-		log_text(LOG_WARNING, "a compiler still runs %lld s after its device was destroyed: the device's memory is kept",
+		log_text(LOG_WARNING,
+		         "a compiler still runs %lld s after its device was destroyed: the device's memory is kept",
 		         (long long)(FINI_NS / 1000000000));
 		return false;
 	}
@@ -146,15 +148,18 @@ static struct program *add(struct program_cache *cache, uint64_t key, const char
 	return program;
 }
 
-static choir_status build_failed(const choir_device *device, cl_program program, const char *source, const char *options, cl_int rc)
+static choir_status build_failed(const choir_device *device, cl_program program, const char *source,
+                                 const char *options, cl_int rc)
 {
 	size_t bytes = 0;
 	char *text = NULL;
 	choir_status st = error_cl("clBuildProgram", rc);
 
-	if (clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes) == CL_SUCCESS && bytes > 1)
+	if (clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes) == CL_SUCCESS &&
+	    bytes > 1)
 		text = calloc(1, bytes + 1);
-	if (text != NULL && clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, bytes, text, NULL) == CL_SUCCESS) {
+	if (text != NULL &&
+	    clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, bytes, text, NULL) == CL_SUCCESS) {
 		log_text(LOG_WARNING, "%s (%s): %s", source, options, text);
 		st = error_set(st, "%s: %s", error_text(), text);
 	}
@@ -171,7 +176,8 @@ static const char *division_options(const struct device_facts *facts)
 }
 
 /* Without the lock; blocks for the compiler. */
-static choir_status build(const choir_device *device, const char *source, const char *options, int64_t until_ns, cl_program *out_p)
+static choir_status build(const choir_device *device, const char *source, const char *options, int64_t until_ns,
+                          cl_program *out_p)
 {
 	const char *text = embedded_source(source);
 	char all[OPTIONS_BYTES];
@@ -247,7 +253,8 @@ static choir_status start_build(choir_device *device, struct program *program, i
 }
 
 /* With the lock held: the entry, whose build is started if it is new. */
-static choir_status find_or_start(choir_device *device, const char *source, const char *options, int64_t until_ns, struct program **out_p)
+static choir_status find_or_start(choir_device *device, const char *source, const char *options, int64_t until_ns,
+                                  struct program **out_p)
 {
 	struct program_cache *cache = &device->programs;
 	uint64_t key = key_of(source, options);
@@ -285,7 +292,9 @@ static choir_status program_get(choir_device *device, const char *source, const 
 	pthread_mutex_unlock(&cache->lock);
 	TRY(st);
 	if (!ended)
-		return error_set(CHOIR_TIMEOUT, "%s (%s): the deadline passed while the OpenCL compiler was building it", source, options);
+		return error_set(CHOIR_TIMEOUT,
+		                 "%s (%s): the deadline passed while the OpenCL compiler was building it", source,
+		                 options);
 	if (program->status != CHOIR_SUCCESS)
 		return error_set(program->status, "%s", program->error);
 	*out_p = program;
@@ -311,7 +320,8 @@ static cl_kernel take_spare(struct program_cache *cache, struct program *program
 	return kernel;
 }
 
-choir_status dev_kernel_take(choir_device *device, const char *source, const char *options, const char *name, cl_kernel *out_p)
+choir_status dev_kernel_take(choir_device *device, const char *source, const char *options, const char *name,
+                             cl_kernel *out_p)
 {
 	struct program *program = NULL;
 	cl_int rc;
@@ -350,7 +360,8 @@ void dev_kernel_give(choir_device *device, const char *source, const char *optio
 
 choir_status dev_launch(choir_device *device, cl_kernel kernel, size_t global, size_t local, cl_event *event_p)
 {
-	cl_int rc = clEnqueueNDRangeKernel(device->queue, kernel, 1, NULL, &global, local > 0 ? &local : NULL, 0, NULL, event_p);
+	cl_int rc = clEnqueueNDRangeKernel(device->queue, kernel, 1, NULL, &global, local > 0 ? &local : NULL, 0, NULL,
+	                                   event_p);
 
 	if (rc != CL_SUCCESS)
 		return error_cl("clEnqueueNDRangeKernel", rc);

@@ -7,7 +7,8 @@
 static choir_status check_fits(const char *role, uint64_t size, uint64_t offset, uint64_t bytes)
 {
 	if (offset > size || bytes > size - offset)
-		return error_set(CHOIR_ARGUMENT, "%s buffer: %llu bytes from offset %llu do not fit into its %llu bytes", role,
+		return error_set(CHOIR_ARGUMENT,
+		                 "%s buffer: %llu bytes from offset %llu do not fit into its %llu bytes", role,
 		                 (unsigned long long)bytes, (unsigned long long)offset, (unsigned long long)size);
 	return CHOIR_SUCCESS;
 }
@@ -15,8 +16,8 @@ static choir_status check_fits(const char *role, uint64_t size, uint64_t offset,
 static choir_status check_aligned(const char *role, const char *what, uint64_t value, uint64_t elem_bytes)
 {
 	if (elem_bytes > 1 && value % elem_bytes != 0)
-		return error_set(CHOIR_ARGUMENT, "%s buffer: %s %llu is not a multiple of the element's %llu bytes", role, what,
-		                 (unsigned long long)value, (unsigned long long)elem_bytes);
+		return error_set(CHOIR_ARGUMENT, "%s buffer: %s %llu is not a multiple of the element's %llu bytes",
+		                 role, what, (unsigned long long)value, (unsigned long long)elem_bytes);
 	return CHOIR_SUCCESS;
 }
 
@@ -25,11 +26,14 @@ static choir_status mem_info(const char *role, cl_mem mem, cl_mem_info what, siz
 	cl_int rc = clGetMemObjectInfo(mem, what, bytes, out, NULL);
 
 	if (rc != CL_SUCCESS)
-		return error_prefix(error_cl("clGetMemObjectInfo", rc) == CHOIR_NO_MEMORY ? CHOIR_NO_MEMORY : CHOIR_ARGUMENT, "%s buffer", role);
+		return error_prefix(error_cl("clGetMemObjectInfo", rc) == CHOIR_NO_MEMORY ? CHOIR_NO_MEMORY
+		                                                                          : CHOIR_ARGUMENT,
+		                    "%s buffer", role);
 	return CHOIR_SUCCESS;
 }
 
-static choir_status range_mem(choir_device *device, const char *role, choir_buffer buffer, uint64_t bytes, uint64_t elem_bytes)
+static choir_status range_mem(choir_device *device, const char *role, choir_buffer buffer, uint64_t bytes,
+                              uint64_t elem_bytes)
 {
 	cl_mem mem = buffer.base;
 	cl_mem_object_type type;
@@ -43,7 +47,8 @@ static choir_status range_mem(choir_device *device, const char *role, choir_buff
 		return error_set(CHOIR_ARGUMENT, "%s buffer: the cl_mem is an image or a pipe, not a buffer", role);
 	TRY(mem_info(role, mem, CL_MEM_CONTEXT, sizeof context, &context));
 	if (context != device->context)
-		return error_set(CHOIR_ARGUMENT, "%s buffer: the cl_mem is of another context than the comm's device", role);
+		return error_set(CHOIR_ARGUMENT, "%s buffer: the cl_mem is of another context than the comm's device",
+		                 role);
 	TRY(mem_info(role, mem, CL_MEM_SIZE, sizeof size, &size));
 	TRY(check_fits(role, size, buffer.offset_bytes, bytes));
 	TRY(check_aligned(role, "offset", buffer.offset_bytes, elem_bytes));
@@ -59,7 +64,8 @@ static choir_status range_pointer(const char *role, choir_buffer buffer, uint64_
 	uintptr_t start = (uintptr_t)buffer.base;
 
 	if (buffer.offset_bytes > UINTPTR_MAX - start || bytes > UINTPTR_MAX - start - buffer.offset_bytes)
-		return error_set(CHOIR_ARGUMENT, "%s buffer: %llu bytes from offset %zu run past the end of the address space", role,
+		return error_set(CHOIR_ARGUMENT,
+		                 "%s buffer: %llu bytes from offset %zu run past the end of the address space", role,
 		                 (unsigned long long)bytes, buffer.offset_bytes);
 	return check_aligned(role, "address", start + buffer.offset_bytes, elem_bytes);
 }
@@ -67,7 +73,8 @@ static choir_status range_pointer(const char *role, choir_buffer buffer, uint64_
 static choir_status range_svm(choir_device *device, const char *role)
 {
 	if (device->facts.svm == 0)
-		return error_set(CHOIR_UNSUPPORTED, "%s buffer: %s has no shared virtual memory", role, device->facts.name);
+		return error_set(CHOIR_UNSUPPORTED, "%s buffer: %s has no shared virtual memory", role,
+		                 device->facts.name);
 	return CHOIR_SUCCESS;
 }
 
@@ -78,7 +85,8 @@ static choir_status range_usm(choir_device *device, const char *role, choir_buff
 	size_t size;
 
 	if (device->usm.info == NULL)
-		return error_set(CHOIR_UNSUPPORTED, "%s buffer: %s lacks cl_intel_unified_shared_memory", role, device->facts.name);
+		return error_set(CHOIR_UNSUPPORTED, "%s buffer: %s lacks cl_intel_unified_shared_memory", role,
+		                 device->facts.name);
 	TRY(usm_find(device, role, buffer.base, &kind, &base, &size));
 	return check_fits(role, size, (uintptr_t)buffer.base - base + buffer.offset_bytes, bytes);
 }
@@ -88,7 +96,8 @@ choir_status dev_range(choir_device *device, const char *role, choir_buffer buff
 	if (bytes == 0)
 		return CHOIR_SUCCESS;
 	if (buffer.kind == CHOIR_BUFFER_NONE)
-		return error_set(CHOIR_ARGUMENT, "%s buffer: none was given for %llu bytes", role, (unsigned long long)bytes);
+		return error_set(CHOIR_ARGUMENT, "%s buffer: none was given for %llu bytes", role,
+		                 (unsigned long long)bytes);
 	if ((unsigned)buffer.kind > CHOIR_BUFFER_USM)
 		return error_set(CHOIR_ARGUMENT, "%s buffer: %d is no kind of buffer", role, (int)buffer.kind);
 	if (buffer.base == NULL)
@@ -114,7 +123,8 @@ bool dev_place(choir_buffer buffer, struct dev_place *out)
 	*out = (struct dev_place){ NULL, (uintptr_t)buffer.base + buffer.offset_bytes };
 	if (buffer.kind != CHOIR_BUFFER_MEM)
 		return buffer.kind != CHOIR_BUFFER_NONE && buffer.base != NULL;
-	if (mem == NULL || clGetMemObjectInfo(mem, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof parent, &parent, NULL) != CL_SUCCESS)
+	if (mem == NULL ||
+	    clGetMemObjectInfo(mem, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof parent, &parent, NULL) != CL_SUCCESS)
 		return false;
 	if (parent != NULL) {
 		if (clGetMemObjectInfo(mem, CL_MEM_OFFSET, sizeof origin, &origin, NULL) != CL_SUCCESS)

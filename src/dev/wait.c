@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* How the end of a command is learnt.  A callback and polling each miss failures on one of the CPU runtimes, so dependencies are watched both ways;
- * and polling is no synchronisation point, so clWaitForEvents is called once on the complete event before anybody touches bytes. */
+/* How the end of a command is learnt.  A callback and polling each miss failures on one of the CPU runtimes, so
+ * dependencies are watched both ways; and polling is no synchronisation point, so clWaitForEvents is called once on the
+ * complete event before anybody touches bytes. */
 #include "dev/dev.h"
 
 #include <stdlib.h>
@@ -53,7 +54,8 @@ static void CL_CALLBACK event_ended(cl_event event, cl_int state, void *ctx)
 	watch.fn(watch.ctx);
 }
 
-/* Without a context the function itself is the callback's: PoCL never calls for a user event that fails, and memory given to it would be lost. */
+/* Without a context the function itself is the callback's: PoCL never calls for a user event that fails, and memory
+ * given to it would be lost. */
 static void CL_CALLBACK event_ended_plain(cl_event event, cl_int state, void *fn)
 {
 	void (*plain)(void *);

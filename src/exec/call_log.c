@@ -21,5 +21,6 @@ void call_log(struct run *run, const char *path)
 
 	run->begun_ns = 0;
 	run_call_text(run, called, sizeof called);
-	log_text(LOG_DEBUG, "%s: rank %d: %s, %s: %s after %.1f us", run->comm->name, run->comm->rank, called, path, choir_status_name(run->status), us);
+	log_text(LOG_DEBUG, "%s: rank %d: %s, %s: %s after %.1f us", run->comm->name, run->comm->rank, called, path,
+	         choir_status_name(run->status), us);
 }

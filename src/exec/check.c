@@ -10,8 +10,8 @@
 
 #include <stdio.h>
 
-/* A run that waits for ASK_MS (a sixteenth of its deadline, if that is less) asks who is there, again at twice the time,
- * and last LAST_ASK_MS (a fourth of its deadline, if that is less) before its deadline. */
+/* A run that waits for ASK_MS (a sixteenth of its deadline, if that is less) asks who is there, again at twice the
+ * time, and last LAST_ASK_MS (a fourth of its deadline, if that is less) before its deadline. */
 enum { ASK_MS = 1000, LAST_ASK_MS = 500, SILENCE_MS = 100, SURE_MS = 2000 };
 
 static int64_t least(int64_t a, int64_t b)
@@ -29,8 +29,8 @@ static int64_t waited_ms(const struct run *run, int64_t now)
 	return (now - (run->started_ns != 0 ? run->started_ns : run->submitted_ns)) / 1000000;
 }
 
-/* A rank without a sign for so long has stopped.  Signs come every 20 ms, of a rank that gets a core; a call that has waited
- * for long can afford to be sure. */
+/* A rank without a sign for so long has stopped.  Signs come every 20 ms, of a rank that gets a core; a call that has
+ * waited for long can afford to be sure. */
 static int64_t silence_ns(const struct run *run, int64_t now)
 {
 	return most(SILENCE_MS, least(waited_ms(run, now) / 4, SURE_MS)) * 1000000;
@@ -72,7 +72,8 @@ static bool is_absent(const struct run *run, int rank)
 {
 	uint64_t calls;
 
-	return !run->bound.pair && rank != run->comm->rank && liveness_calls(run->comm, rank, &calls) && calls <= run->seq;
+	return !run->bound.pair && rank != run->comm->rank && liveness_calls(run->comm, rank, &calls) &&
+	       calls <= run->seq;
 }
 
 static bool is_silent(const struct run *run, int rank, int64_t now)
@@ -88,8 +89,8 @@ static int first_absent(const struct run *run)
 	return -1;
 }
 
-/* Ranks that are not in the call yet come before those that are: they may be the reason why these wait.  One that gives signs
- * may itself wait for another, in an earlier call. */
+/* Ranks that are not in the call yet come before those that are: they may be the reason why these wait.  One that gives
+ * signs may itself wait for another, in an earlier call. */
 static int find_culprit(struct run *run, int64_t now)
 {
 	int absent = first_absent(run), direct = waits_for(run, now);
@@ -105,7 +106,8 @@ static bool has_company(struct run *run, int culprit, int64_t now)
 	bool absent = is_absent(run, culprit);
 
 	for (int rank = 0; rank < run->comm->n; rank++)
-		if (rank != culprit && (absent ? is_absent(run, rank) : run_waits_for(run, rank) && is_silent(run, rank, now)))
+		if (rank != culprit &&
+		    (absent ? is_absent(run, rank) : run_waits_for(run, rank) && is_silent(run, rank, now)))
 			return true;
 	return false;
 }
@@ -133,17 +135,18 @@ static void say_late(struct run *run, int64_t now, double seconds, char *text, s
 
 	run_call_text(run, called, sizeof called);
 	if (culprit < 0) {
-		snprintf(text, bytes, "%s: rank %d: %s is not done after %.1f s, and no rank is late: the device is", comm->name,
-		         comm->rank, called, seconds);
+		snprintf(text, bytes, "%s: rank %d: %s is not done after %.1f s, and no rank is late: the device is",
+		         comm->name, comm->rank, called, seconds);
 		return;
 	}
 	say_known(run, culprit, now, seconds, known, sizeof known);
-	snprintf(text, bytes, "%s: rank %d: %s waits for rank %d%s%s after %.1f s", comm->name, comm->rank, called, culprit,
-	         known, has_company(run, culprit, now) ? " and others" : "", seconds);
+	snprintf(text, bytes, "%s: rank %d: %s waits for rank %d%s%s after %.1f s", comm->name, comm->rank, called,
+	         culprit, known, has_company(run, culprit, now) ? " and others" : "", seconds);
 }
 
-/* Note [dead peers].  A peer that exits after its last call is no failure as long as nobody waits for it.  What it had published or sent before it went is still
- * there to be read, so a death counts only at the next look after it was seen, when the engine has been driven in between and a run still waits for that rank. */
+/* Note [dead peers].  A peer that exits after its last call is no failure as long as nobody waits for it.  What it had
+ * published or sent before it went is still there to be read, so a death counts only at the next look after it was
+ * seen, when the engine has been driven in between and a run still waits for that rank. */
 static bool check_dead(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
@@ -156,7 +159,8 @@ static bool check_dead(struct run *run)
 			if (!run_waits_for(run, peer->ranks[i]))
 				continue;
 			run_call_text(run, called, sizeof called);
-			snprintf(text, sizeof text, "%s: rank %d: rank %d is dead, and %s waits for it", comm->name, comm->rank, peer->ranks[i], called);
+			snprintf(text, sizeof text, "%s: rank %d: rank %d is dead, and %s waits for it", comm->name,
+			         comm->rank, peer->ranks[i], called);
 			comm_fail(comm, CHOIR_PEER_DEAD, text);
 			return true;
 		}
@@ -250,8 +254,8 @@ static bool check_run(struct run *run, int64_t now)
 		if (run->started_ns != 0)
 			say_late(run, now, (double)ms / 1000, text, sizeof text);
 		else
-			snprintf(text, sizeof text, "%s: rank %d: %s still waits for what it depends on after %.1f s", comm->name,
-			         comm->rank, run_call_text(run, called, sizeof called), (double)ms / 1000);
+			snprintf(text, sizeof text, "%s: rank %d: %s still waits for what it depends on after %.1f s",
+			         comm->name, comm->rank, run_call_text(run, called, sizeof called), (double)ms / 1000);
 		log_text(LOG_WARNING, "%s", text);
 	}
 	return check_gone(run) || check_dead(run);
@@ -273,7 +277,8 @@ void engine_check(struct choir_comm *comm)
 	if (!engine->closed)
 		engine_look_at_queued(comm);
 	for (struct run *run = engine->active; run != NULL && !engine->closed; run = run->next)
-		if (run->state != RUN_ENDED && run->state != RUN_CALLING && atomic_load(&comm->failed) == CHOIR_SUCCESS && check_run(run, now))
+		if (run->state != RUN_ENDED && run->state != RUN_CALLING &&
+		    atomic_load(&comm->failed) == CHOIR_SUCCESS && check_run(run, now))
 			break;
 	engine_leave(engine);
 }

@@ -105,7 +105,9 @@ static bool set_failure(struct choir_comm *comm, choir_status status, const char
 
 static void tell_network(struct choir_comm *comm, choir_status status)
 {
-	struct wire_header header = { .magic = WIRE_MAGIC, .kind = WIRE_FAIL, .comm = comm->context, .key = status, .src = comm->rank };
+	struct wire_header header = {
+		.magic = WIRE_MAGIC, .kind = WIRE_FAIL, .comm = comm->context, .key = status, .src = comm->rank
+	};
 	size_t bytes = strlen(comm->fail_text) + 1;
 
 	header.bytes_check = (uint32_t)bytes;
@@ -113,7 +115,8 @@ static void tell_network(struct choir_comm *comm, choir_status status)
 		if (rank == comm->rank || comm->layout.node_of[rank] == comm->layout.node_of[comm->rank])
 			continue;
 		header.dst = rank;
-		if (pump_send(comm->pump, comm->endpoint_of[rank], &header, comm->fail_text, bytes, NULL) != CHOIR_SUCCESS)
+		if (pump_send(comm->pump, comm->endpoint_of[rank], &header, comm->fail_text, bytes, NULL) !=
+		    CHOIR_SUCCESS)
 			return; /* the transport is gone: the others have their deadlines */
 	}
 }
@@ -133,6 +136,7 @@ void comm_fail_from_peer(struct choir_comm *comm, choir_status status, const cha
 {
 	if (!set_failure(comm, status, text))
 		return;
-	arena_poison(comm->arena, status, comm->fail_text); /* a message came to one rank of the node: the others learn it here */
+	/* a message came to one rank of the node: the others learn it here */
+	arena_poison(comm->arena, status, comm->fail_text);
 	comm_ring_node(comm);
 }

@@ -52,7 +52,8 @@ struct liveness {
 /* See slot_ring.h. */
 struct slot_ring {
 	uint64_t next;                                 /* where the next call's place begins */
-	uint32_t from_line[COMM_LANES], to_line[COMM_LANES]; /* the place of the latest call of each lane, in cache lines */
+	/* the place of the latest call of each lane, in cache lines */
+	uint32_t from_line[COMM_LANES], to_line[COMM_LANES];
 };
 
 /* Runs that are let into engine.moving one after another: Note [moving runs] in engine.c. */
@@ -72,9 +73,11 @@ struct engine {
 	pthread_mutex_t submit;      /* guards incoming and the numbers that give calls their order */
 	struct run *incoming;        /* submitted, newest first */
 	_Atomic bool has_incoming;
-	struct run *active, **active_end; /* driver only; all runs taken in, in order of submission: walked by slow looks only */
+	/* driver only; all runs taken in, in order of submission: walked by slow looks only */
+	struct run *active, **active_end;
 	struct run *moving, **moving_end; /* driver only; those of them that every drive looks at */
-	struct run_queue *queues;    /* [n_queues] driver only; of collectives, of sends to each rank, of recvs from each */
+	/* [n_queues] driver only; of collectives, of sends to each rank, of recvs from each */
+	struct run_queue *queues;
 	size_t n_queues;
 	_Atomic int unfinished;      /* runs submitted and not yet completed */
 	_Atomic uint64_t next_seq;   /* written under submit */
@@ -106,7 +109,8 @@ struct choir_comm {
 	struct arena *arena;
 	struct dev_memory arena_mem; /* the arena as this device sees it, once a kernel has read it there */
 	bool has_slots, has_short_slots; /* my ring there is allocated, and the places of short calls; driver only */
-	bool no_rings;               /* memory for a p2p ring could not be had: messages take the transport; driver only */
+	/* memory for a p2p ring could not be had: messages take the transport; driver only */
+	bool no_rings;
 	struct arena_control *controls; /* there: [node_size] */
 	struct arena_lane *lanes;    /* there: [node_size][COMM_LANES] */
 	int node_size;               /* the ranks of my node */
@@ -115,11 +119,13 @@ struct choir_comm {
 	int n_peers;
 	bool ring_mine;              /* other threads of this process are ranks of the node too */
 	uint64_t over;               /* all calls before that number are over on all ranks of the node; driver only */
-	uint64_t (*done_seen)[COMM_LANES]; /* [node size] what I saw last of each rank's arena_control.done; driver only */
+	/* [node size] what I saw last of each rank's arena_control.done; driver only */
+	uint64_t (*done_seen)[COMM_LANES];
 	uint64_t slot_bytes, part_bytes; /* see slot_ring.h */
 	uint64_t message_bytes;
 	uint64_t cache_bytes;        /* the last level of this machine's, about */
-	bool one_process;            /* all ranks are threads of this process, and their devices' memory is reached directly */
+	/* all ranks are threads of this process, and their devices' memory is reached directly */
+	bool one_process;
 	struct symmetric *_Atomic symmetric[COMM_SYMMETRIC]; /* see symmetric.h */
 	_Atomic int n_symmetric;
 	_Atomic uint64_t symmetric_changes; /* of that table, so far */
@@ -181,11 +187,12 @@ void comm_release(struct choir_comm *comm);
 bool comm_enter(struct choir_comm *comm);
 void comm_leave(struct choir_comm *comm);
 
-/* comm_close (in close.c): gives back what others may not outlive (transport, arena, bells), once no thread uses it; silent
- * the second time.  No run is left.  Only the shell remains, for events to point to, and its device. */
+/* comm_close (in close.c): gives back what others may not outlive (transport, arena, bells), once no thread uses it;
+ * silent the second time.  No run is left.  Only the shell remains, for events to point to, and its device. */
 void comm_close(struct choir_comm *comm);
 
-/* comm_fail: makes the comm's failure sticky (the first one wins), and tells every rank unless it came from one.  Any thread. */
+/* comm_fail: makes the comm's failure sticky (the first one wins), and tells every rank unless it came from one.  Any
+ * thread. */
 void comm_fail(struct choir_comm *comm, choir_status status, const char *text);
 void comm_fail_from_peer(struct choir_comm *comm, choir_status status, const char *text);
 

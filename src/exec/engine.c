@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [engine lock].  The right to drive is only ever tried for, never waited for: whoever gets it advances all runs of the rank, the others go on waiting for their events.
- * `submit` guards the incoming list and the numbers; it is held for a few instructions.  Completions and callers' callbacks happen after the driver has left,
- * so they may call choir again.
+/* Note [engine lock].  The right to drive is only ever tried for, never waited for: whoever gets it advances all runs
+ * of the rank, the others go on waiting for their events. `submit` guards the incoming list and the numbers; it is held
+ * for a few instructions.  Completions and callers' callbacks happen after the driver has left, so they may call choir
+ * again.
  *
- * Note [moving runs].  The driver looks at the runs that can move, however many others are in flight.  Runs stand in queues: one of the collectives, one
- * of the sends to each rank, one of the recvs from each.  Only the first runs of a queue are in the list `moving`, and one that ends lets the next one in.
- * No collective behind the first COMM_LANES may enter its lane.  A pair's run may overtake the one before it, when that waits for its deps: one that is
- * further behind than PAIR_MOVING is advanced by the slow look (engine_look_at_queued), so it ends too. */
+ * Note [moving runs].  The driver looks at the runs that can move, however many others are in flight.  Runs stand in
+ * queues: one of the collectives, one of the sends to each rank, one of the recvs from each.  Only the first runs of a
+ * queue are in the list `moving`, and one that ends lets the next one in.  No collective behind the first COMM_LANES
+ * may enter its lane.  A pair's run may overtake the one before it, when that waits for its deps: one that is further
+ * behind than PAIR_MOVING is advanced by the slow look (engine_look_at_queued), so it ends too. */
 #include "exec/engine.h"
 
 #include "base/log.h"
@@ -255,10 +257,14 @@ static bool drive_pump(struct choir_comm *comm, bool anyway)
 		fail_transport(comm, error_text());
 	if (atomic_load_explicit(&comm->inbox.overflow, memory_order_relaxed))
 		fail_transport(comm, "messages of more than 1 GiB came for calls that this rank has not made yet");
-	if (atomic_load_explicit(&comm->inbox.has_odd, memory_order_acquire) && atomic_load(&comm->failed) == CHOIR_SUCCESS) {
+	if (atomic_load_explicit(&comm->inbox.has_odd, memory_order_acquire) &&
+	    atomic_load(&comm->failed) == CHOIR_SUCCESS) {
 		const struct inbox_odd *odd = &comm->inbox.odd;
 
-		comm_fail(comm, record_mismatch(comm, odd->key, given_name_of(&comm->engine, odd->key), &odd->mine, odd->src, &odd->theirs), error_text());
+		comm_fail(comm,
+		          record_mismatch(comm, odd->key, given_name_of(&comm->engine, odd->key), &odd->mine, odd->src,
+		                          &odd->theirs),
+		          error_text());
 	}
 	liveness_answer(comm);
 	return moved; /* a failed comm too: the news of it must get out */
@@ -272,7 +278,8 @@ bool engine_messages(struct choir_comm *comm)
 /* A run whose callback is under way ends when that has returned. */
 static bool is_calling(const struct run *run)
 {
-	return run->state == RUN_CALLING && run->call == NULL && !atomic_load_explicit(&run->called, memory_order_acquire);
+	return run->state == RUN_CALLING && run->call == NULL &&
+	       !atomic_load_explicit(&run->called, memory_order_acquire);
 }
 
 static void fail_all(struct choir_comm *comm)

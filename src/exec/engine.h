@@ -8,29 +8,31 @@
 choir_status engine_init(struct choir_comm *comm);
 void engine_fini(struct choir_comm *comm);
 
-/* engine_submit: gives the run its number and hands it over.  The run's owner from then on is the engine, also after an error (then its event has completed with
- * it).  Never blocks. */
+/* engine_submit: gives the run its number and hands it over.  The run's owner from then on is the engine, also after an
+ * error (then its event has completed with it).  Never blocks. */
 choir_status engine_submit(struct run *run);
 
 /* engine_take: the run, which has its number, is in flight from here on.  The driver only. */
 void engine_take(struct engine *engine, struct run *run);
 
-/* engine_look_at_queued: advances the runs that have others of their kind before them.  For the slow look; the driver only. */
+/* engine_look_at_queued: advances the runs that have others of their kind before them.  For the slow look; the driver
+ * only. */
 void engine_look_at_queued(struct choir_comm *comm);
 
 /* engine_refuse: from now on no call is accepted, nor carried out on the spot: what is under way is runs. */
 void engine_refuse(struct choir_comm *comm);
 
-/* engine_number: gives n runs of a comm their numbers only, in this order, unless others wait to be taken in or none are accepted any more.  engine_messages: looks for
- * messages; true if anything moved.  The driver only. */
+/* engine_number: gives n runs of a comm their numbers only, in this order, unless others wait to be taken in or none
+ * are accepted any more.  engine_messages: looks for messages; true if anything moved.  The driver only. */
 bool engine_number(struct run *const *runs, int n);
 bool engine_messages(struct choir_comm *comm);
 
-/* engine_enter: this thread drives until engine_leave; false: another one does.  Leaving is a plain store, which waits for nothing that was published before, as giving
- * a mutex back would. */
+/* engine_enter: this thread drives until engine_leave; false: another one does.  Leaving is a plain store, which waits
+ * for nothing that was published before, as giving a mutex back would. */
 static inline bool engine_enter(struct engine *engine)
 {
-	return !atomic_load_explicit(&engine->driven, memory_order_relaxed) && !atomic_exchange_explicit(&engine->driven, true, memory_order_acquire);
+	return !atomic_load_explicit(&engine->driven, memory_order_relaxed) &&
+	       !atomic_exchange_explicit(&engine->driven, true, memory_order_acquire);
 }
 
 static inline void engine_leave(struct engine *engine)
@@ -38,11 +40,14 @@ static inline void engine_leave(struct engine *engine)
 	atomic_store_explicit(&engine->driven, false, memory_order_release);
 }
 
-/* engine_drive: advances what can be advanced, completes what ended.  If another thread is at it: false at once.  True if anything moved.
- * messages: look for messages even if no run here sends or receives; calls that meet in shared memory pay for that now and then only. */
+/* engine_drive: advances what can be advanced, completes what ended.  If another thread is at it: false at once.  True
+ * if anything moved.
+ * messages: look for messages even if no run here sends or receives; calls that meet in shared memory pay for that now
+ * and then only. */
 bool engine_drive(struct choir_comm *comm, bool messages);
 
-/* engine_check: the slow look, a few times a second while something waits: deadlines, late peers, dead peers, differing calls. */
+/* engine_check: the slow look, a few times a second while something waits: deadlines, late peers, dead peers, differing
+ * calls. */
 void engine_check(struct choir_comm *comm);
 
 /* engine_idle: nothing submitted is unfinished. */

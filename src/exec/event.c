@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  An event has two lives: the engine holds one reference until it completed it, the caller holds the others.  `complete` is the only thing
- * that other threads read without the lock; everything it guards is written before it.  Callbacks are taken off the list under the lock and run without it,
- * so a callback may call anything that does not block. */
+/* Design notes.  An event has two lives: the engine holds one reference until it completed it, the caller holds the
+ * others.  `complete` is the only thing that other threads read without the lock; everything it guards is written
+ * before it.  Callbacks are taken off the list under the lock and run without it, so a callback may call anything that
+ * does not block. */
 #include "exec/event.h"
 #include "exec/fork.h"
 
@@ -118,7 +119,9 @@ const char *choir_event_error(choir_event *event)
 {
 	if (event == NULL || !event_is_complete(event))
 		return "";
-	return event->error != NULL ? event->error : event->status != CHOIR_SUCCESS ? choir_status_name(event->status) : "";
+	return event->error != NULL             ? event->error
+	       : event->status != CHOIR_SUCCESS ? choir_status_name(event->status)
+	                                        : "";
 }
 
 choir_status event_add_callback(choir_event *event, choir_event_fn fn, void *ctx)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The event object: how the end of a collective is known.  The public functions are in event.c; what the engine needs is here. */
+/* The event object: how the end of a collective is known.  The public functions are in event.c; what the engine needs
+ * is here. */
 #ifndef EXEC_EVENT_H
 #define EXEC_EVENT_H
 
@@ -19,7 +20,8 @@ struct event_callback {
 struct choir_event {
 	_Atomic int refs;
 	_Atomic bool complete;        /* the fields below are final once it is set (release / acquire) */
-	int more_runs;                /* how many besides the one that ends next are yet to end; under lock once they are submitted */
+	/* how many besides the one that ends next are yet to end; under lock once they are submitted */
+	int more_runs;
 	choir_status status;
 	char *error;                  /* NULL = no sentence */
 	struct choir_comm *comm;      /* a reference: who waits drives it */
@@ -36,8 +38,8 @@ struct choir_event {
 /* event_create: one reference, running. */
 choir_status event_create(struct choir_comm *comm, choir_event **out_p);
 
-/* event_complete: sets the outcome (text NULL = none) and runs the callbacks on this thread.  Once a run; the last one completes, with the first failure.
- * Without any lock held. */
+/* event_complete: sets the outcome (text NULL = none) and runs the callbacks on this thread.  Once a run; the last one
+ * completes, with the first failure.  Without any lock held. */
 void event_complete(choir_event *event, choir_status status, const char *text);
 
 /* event_add_callback: fn runs once the event is complete: on the completing thread, or at once. */
@@ -51,7 +53,8 @@ static inline bool event_is_complete(const choir_event *event)
 /* this_thread: the calling thread's number, not 0.  No other thread of the process has it, before or after. */
 uint64_t this_thread(void);
 
-/* in_callback: is this thread inside a caller's callback?  Blocking there is WOULD_DEADLOCK.  enter / leave bracket each callback. */
+/* in_callback: is this thread inside a caller's callback?  Blocking there is WOULD_DEADLOCK.  enter / leave bracket
+ * each callback. */
 bool in_callback(void);
 void callback_enter(void);
 void callback_leave(void);

@@ -67,8 +67,8 @@ static bool enter_lane(struct run *run, const struct operand_table *table)
 	return run->state == RUN_MAP || meet_node(run, table);
 }
 
-/* Note [prefetched lane].  A flag is raised on a line that the peers read COMM_LANES calls ago: the store waits until their caches have let go of it.  While this call waits for them anyway,
- * the line of the next lane is fetched. */
+/* Note [prefetched lane].  A flag is raised on a line that the peers read COMM_LANES calls ago: the store waits until
+ * their caches have let go of it.  While this call waits for them anyway, the line of the next lane is fetched. */
 static void prefetch_next_lane(const struct run *run)
 {
 	struct choir_comm *comm = run->comm;
@@ -111,7 +111,8 @@ static bool is_timed(const struct run *run)
 	const struct plan *plan = run->plan;
 
 	for (uint32_t i = 0; i < plan->n_steps && run->bound.in.bytes >= NT_LEAST_BYTES; i++)
-		if (plan->steps[i].dst.buf == PLAN_SLOT || plan->steps[i].dst.buf == PLAN_PEER_RECV || plan->steps[i].n_more > 0)
+		if (plan->steps[i].dst.buf == PLAN_SLOT || plan->steps[i].dst.buf == PLAN_PEER_RECV ||
+		    plan->steps[i].n_more > 0)
 			return true;
 	return false;
 }

@@ -6,8 +6,8 @@
 
 #include "exec/run.h"
 
-/* run_in_order: carries out a run that has its number and whose part says in_order, as far as it gets soon: to its end most
- * likely, else to where run_advance goes on.  A step that fails here fails again there, with its sentence. */
+/* run_in_order: carries out a run that has its number and whose part says in_order, as far as it gets soon: to its end
+ * most likely, else to where run_advance goes on.  A step that fails here fails again there, with its sentence. */
 void run_in_order(struct run *run);
 
 #endif

@@ -91,7 +91,8 @@ static void compare(struct inbox *inbox, const struct wire_header *theirs)
 	uint64_t at = theirs->key % INBOX_CALLS;
 
 	if ((theirs->key & WIRE_PAIR) != 0 || inbox->calls[at].number != theirs->key + 1 ||
-	    memcmp(&inbox->calls[at].record, &theirs->record, sizeof theirs->record) == 0 || atomic_load_explicit(&inbox->has_odd, memory_order_relaxed))
+	    memcmp(&inbox->calls[at].record, &theirs->record, sizeof theirs->record) == 0 ||
+	    atomic_load_explicit(&inbox->has_odd, memory_order_relaxed))
 		return;
 	inbox->odd = (struct inbox_odd){ theirs->key, theirs->src, inbox->calls[at].record, theirs->record };
 	atomic_store_explicit(&inbox->has_odd, true, memory_order_release);
@@ -152,14 +153,17 @@ struct pump_message *inbox_take(struct inbox *inbox, uint64_t key, int src, uint
 	return found;
 }
 
-bool inbox_mismatch(struct inbox *inbox, uint64_t key, int from, const struct call_record *mine, struct call_record *theirs, int *src)
+bool inbox_mismatch(struct inbox *inbox, uint64_t key, int from, const struct call_record *mine,
+                    struct call_record *theirs, int *src)
 {
 	bool found = false;
 
 	pthread_mutex_lock(&inbox->lock);
 	for (size_t i = 0; i < n_holding(inbox) && !found; i++)
-		for (const struct pump_message *m = bucket_holding(inbox, key, i)->first; m != NULL && !found; m = m->next)
-			if (m->header.key == key && (from < 0 || m->header.src == from) && memcmp(&m->header.record, mine, sizeof *mine) != 0) {
+		for (const struct pump_message *m = bucket_holding(inbox, key, i)->first; m != NULL && !found;
+		     m = m->next)
+			if (m->header.key == key && (from < 0 || m->header.src == from) &&
+			    memcmp(&m->header.record, mine, sizeof *mine) != 0) {
 				*theirs = m->header.record;
 				*src = m->header.src;
 				found = true;

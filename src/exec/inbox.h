@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The inbox: messages that came for a rank, kept until the step that wants them asks.  Written by whoever drives the pump, read by whoever drives the rank's
- * engine. */
+/* The inbox: messages that came for a rank, kept until the step that wants them asks.  Written by whoever drives the
+ * pump, read by whoever drives the rank's engine. */
 #ifndef EXEC_INBOX_H
 #define EXEC_INBOX_H
 
@@ -26,7 +26,8 @@ struct inbox_odd {
 
 struct inbox {
 	pthread_mutex_t lock;
-	struct inbox_bucket *buckets;                /* [n_buckets] by key and source; a power of two, which grows with the messages kept */
+	/* [n_buckets] by key and source; a power of two, which grows with the messages kept */
+	struct inbox_bucket *buckets;
 	size_t n_buckets, n_sources;                 /* all messages so far came from ranks below n_sources */
 	uint64_t n_kept, kept_bytes;
 	struct {
@@ -43,7 +44,8 @@ void inbox_fini(struct inbox *inbox); /* gives back what is left */
 
 void inbox_put(struct inbox *inbox, struct pump_message *message);
 
-/* inbox_expect: I make call number key now.  Messages of that number, here already or still to come, must be of the same record: if one is not, `odd` tells. */
+/* inbox_expect: I make call number key now.  Messages of that number, here already or still to come, must be of the
+ * same record: if one is not, `odd` tells. */
 void inbox_expect(struct inbox *inbox, uint64_t key, const struct call_record *record);
 
 /* inbox_compare: the same for a record that came without a message to keep. */
@@ -52,7 +54,9 @@ void inbox_compare(struct inbox *inbox, const struct wire_header *header);
 /* inbox_take: the message of that call, source and tag, or NULL. */
 struct pump_message *inbox_take(struct inbox *inbox, uint64_t key, int src, uint32_t tag);
 
-/* inbox_mismatch: is there a message of that call (from that source; -1 = any) with another record?  Fills theirs and src. */
-bool inbox_mismatch(struct inbox *inbox, uint64_t key, int from, const struct call_record *mine, struct call_record *theirs, int *src);
+/* inbox_mismatch: is there a message of that call (from that source; -1 = any) with another record?  Fills theirs and
+ * src. */
+bool inbox_mismatch(struct inbox *inbox, uint64_t key, int from, const struct call_record *mine,
+                    struct call_record *theirs, int *src);
 
 #endif

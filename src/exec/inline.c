@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  The thread holds the engine's drive right from the first check to the last step, so a call of some bytes costs it two locked instructions, both before anything is published:
- * one behind a store to a line that a peer holds would wait for that store.  The comm keeps a run of each kind for this; a run stays bound to a prepared call until another one needs it.
+/* Design notes.  The thread holds the engine's drive right from the first check to the last step, so a call of some
+ * bytes costs it two locked instructions, both before anything is published: one behind a store to a line that a peer
+ * holds would wait for that store.  The comm keeps a run of each kind for this; a run stays bound to a prepared call
+ * until another one needs it.
  *
- * There are two gears.  A part of short host steps and flags is done step by step in the order of its plan, by the addresses of its operand table.  Where a step cannot be done soon, and for
- * all other plans, the states of the run go on (exec/run.c), as for all runs. */
+ * There are two gears.  A part of short host steps and flags is done step by step in the order of its plan, by the
+ * addresses of its operand table.  Where a step cannot be done soon, and for all other plans, the states of the run go
+ * on (exec/run.c), as for all runs. */
 #include "exec/inline.h"
 
 #include "base/wait.h"
@@ -41,7 +44,9 @@ void inline_leave(struct choir_comm *comm)
 
 static struct run **run_of_kind(struct choir_comm *comm, const struct bound *bound)
 {
-	return &comm->engine.inline_runs[!bound->pair ? INLINE_COLLECTIVE : bound->pair_sends ? INLINE_SEND : INLINE_RECV];
+	return &comm->engine.inline_runs[!bound->pair        ? INLINE_COLLECTIVE
+	                                 : bound->pair_sends ? INLINE_SEND
+	                                                     : INLINE_RECV];
 }
 
 static choir_status bind(struct run *run, struct prepared *prepared, struct part *part)
@@ -61,8 +66,8 @@ static choir_status bind(struct run *run, struct prepared *prepared, struct part
 }
 
 /* The comm's run for that part; made when first needed. */
-static choir_status take_run(struct choir_comm *comm, struct prepared *prepared, struct part *part, int64_t deadline_ms, const char *name,
-                             struct run **out_p)
+static choir_status take_run(struct choir_comm *comm, struct prepared *prepared, struct part *part, int64_t deadline_ms,
+                             const char *name, struct run **out_p)
 {
 	struct run **at = run_of_kind(comm, &part->bound), *run = *at;
 
@@ -174,7 +179,8 @@ static void go_on(struct run *const *runs, size_t n, choir_event **event_p)
 	engine_leave(engine);
 }
 
-/* A failure of one fails the comm, as for all runs, and with it the other.  *event_p is set if peers may still be in the caller's buffers. */
+/* A failure of one fails the comm, as for all runs, and with it the other.  *event_p is set if peers may still be in
+ * the caller's buffers. */
 static choir_status fail(struct run *const *runs, size_t n, const struct run *failed, choir_event **event_p)
 {
 	choir_status st = failed->status;
@@ -202,7 +208,8 @@ static choir_status fail(struct run *const *runs, size_t n, const struct run *fa
 /* A short message most likely comes through the arena: the transport is asked now and then. */
 static bool asks_transport(struct run *const *runs, size_t n, int idle)
 {
-	return runs[0]->bound.pair && (idle % TRANSPORT_EVERY == TRANSPORT_EVERY - 1 || runs[n - 1]->bound.in.bytes > ARENA_ITEM_BYTES);
+	return runs[0]->bound.pair &&
+	       (idle % TRANSPORT_EVERY == TRANSPORT_EVERY - 1 || runs[n - 1]->bound.in.bytes > ARENA_ITEM_BYTES);
 }
 
 /* One round; true if anything moved.  *left: how many have not ended.  *failed_p: the one that failed. */
@@ -252,8 +259,8 @@ static choir_status by_states(struct run *const *runs, size_t n, choir_event **e
 	return CHOIR_SUCCESS;
 }
 
-choir_status inline_execute(struct choir_comm *comm, struct prepared *prepared, size_t first, size_t n, int64_t deadline_ms, const char *name,
-                            choir_event **event_p)
+choir_status inline_execute(struct choir_comm *comm, struct prepared *prepared, size_t first, size_t n,
+                            int64_t deadline_ms, const char *name, choir_event **event_p)
 {
 	struct run *runs[2];
 	bool over = true;

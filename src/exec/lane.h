@@ -11,22 +11,26 @@ struct lane_view {
 	bool alike;   /* and it calls the same */
 };
 
-/* lane_look: at the rank of that number on my node.  The phase is of the run's plan; 0 = it has entered the call, or the plan of a script. */
+/* lane_look: at the rank of that number on my node.  The phase is of the run's plan; 0 = it has entered the call, or
+ * the plan of a script. */
 static inline struct lane_view lane_look(const struct run *run, int local_rank, uint32_t phase)
 {
 	const struct arena_lane *lane = comm_lane(run->comm, local_rank, run->lane);
 	uint64_t flag = atomic_load_explicit(&lane->flag, memory_order_acquire);
 	bool is_here = flag >> 24 == run->seq + 1;
 
-	return (struct lane_view){ .reached = arena_reached(flag, run->seq + 1, arena_step(run->plan_index, phase)), .is_here = is_here,
+	return (struct lane_view){ .reached = arena_reached(flag, run->seq + 1, arena_step(run->plan_index, phase)),
+		                   .is_here = is_here,
 		                   .alike = is_here && lane->call == run->bound.record_hash };
 }
 
-/* lane_reached: has that rank of the comm (PLAN_ALL: every rank of the node) published the phase, and is it still in this very call?  Anything else takes longer to find out: steps_reached. */
+/* lane_reached: has that rank of the comm (PLAN_ALL: every rank of the node) published the phase, and is it still in
+ * this very call?  Anything else takes longer to find out: steps_reached. */
 static inline bool lane_reached(struct run *run, int rank, uint32_t phase)
 {
 	const struct choir_comm *comm = run->comm;
-	int first = rank == PLAN_ALL ? 0 : comm->layout.place_of[rank], end = rank == PLAN_ALL ? comm->node_size : first + 1;
+	int first = rank == PLAN_ALL ? 0 : comm->layout.place_of[rank],
+	    end = rank == PLAN_ALL ? comm->node_size : first + 1;
 	const struct arena_lane *lane = comm_lane(comm, first, run->lane);
 	uint64_t seq = run->seq + 1, hash = run->bound.record_hash;
 	uint32_t step = arena_step(run->plan_index, phase);

@@ -34,9 +34,14 @@ static int renumber(int n, const int *given, int *node_of)
 choir_status layout_build(int n, const int *given, struct layout *out)
 {
 	size_t room = (size_t)n + 1;
-	int *node_of = calloc(room, sizeof(int)), *place_of = calloc(room, sizeof(int)), *size = calloc(room, sizeof(int)),
-	    *first = calloc(room, sizeof(int)), *ranks = calloc(room, sizeof(int));
-	struct layout layout = { .n = n, .node_of = node_of, .place_of = place_of, .node_size = size, .node_first = first, .node_ranks = ranks };
+	int *node_of = calloc(room, sizeof(int)), *place_of = calloc(room, sizeof(int)),
+	    *size = calloc(room, sizeof(int)), *first = calloc(room, sizeof(int)), *ranks = calloc(room, sizeof(int));
+	struct layout layout = { .n = n,
+		                 .node_of = node_of,
+		                 .place_of = place_of,
+		                 .node_size = size,
+		                 .node_first = first,
+		                 .node_ranks = ranks };
 
 	if (node_of == NULL || place_of == NULL || size == NULL || first == NULL || ranks == NULL) {
 		layout_free(&layout);

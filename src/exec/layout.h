@@ -4,7 +4,8 @@
 
 #include "algo/algo.h"
 
-/* layout_build: from each rank's node (any numbers; they are renumbered in order of first appearance).  *out owns its arrays until layout_free. */
+/* layout_build: from each rank's node (any numbers; they are renumbered in order of first appearance).  *out owns its
+ * arrays until layout_free. */
 choir_status layout_build(int n, const int *node_of, struct layout *out);
 void layout_free(struct layout *layout);
 

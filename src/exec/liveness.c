@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [liveness].  A rank that waits for others gives a sign 50 times a second and says for whom it waits; one that is
- * stopped, dead or busy elsewhere gives none.  So a late call follows the chain: from the rank that it waits for to the one
- * that this rank waits for, and so on.  If a rank on the way has been silent for long, the one with the longest silence is
- * named; the last word of a silent rank is old, so the chain may go on beyond it.  Otherwise the rank at the end is named,
- * which waits for nobody.  Questions and answers between nodes may be lost; the next question comes at twice the time, the
- * last one well before the deadline. */
+ * stopped, dead or busy elsewhere gives none.  So a late call follows the chain: from the rank that it waits for to the
+ * one that this rank waits for, and so on.  If a rank on the way has been silent for long, the one with the longest
+ * silence is named; the last word of a silent rank is old, so the chain may go on beyond it.  Otherwise the rank at the
+ * end is named, which waits for nobody.  Questions and answers between nodes may be lost; the next question comes at
+ * twice the time, the last one well before the deadline. */
 #include "exec/liveness.h"
 
 #include <stdlib.h>
@@ -63,7 +63,8 @@ int64_t liveness_silence_ns(const struct choir_comm *comm, int rank, int64_t now
 {
 	const struct liveness *liveness = &comm->liveness;
 	bool near = is_near(comm, rank);
-	int64_t sign = near ? atomic_load(&control_of(comm, rank)->sign_ns) : atomic_load(&liveness->ranks[rank].heard_ns);
+	int64_t sign =
+	    near ? atomic_load(&control_of(comm, rank)->sign_ns) : atomic_load(&liveness->ranks[rank].heard_ns);
 
 	if (sign == 0)
 		return INT64_MAX;
@@ -75,7 +76,8 @@ int64_t liveness_silence_ns(const struct choir_comm *comm, int rank, int64_t now
 /* For whom the rank says to wait, -1: for nobody. */
 static int told_to_wait_for(const struct choir_comm *comm, int rank)
 {
-	const _Atomic uint32_t *at = is_near(comm, rank) ? &control_of(comm, rank)->waits_for : &comm->liveness.ranks[rank].waits_for;
+	const _Atomic uint32_t *at =
+	    is_near(comm, rank) ? &control_of(comm, rank)->waits_for : &comm->liveness.ranks[rank].waits_for;
 	uint32_t told = atomic_load(at);
 
 	return told <= (uint32_t)comm->n ? (int)told - 1 : -1;

@@ -10,7 +10,8 @@
 
 /* --- the caller's buffers and those of the peers --- */
 
-static unsigned char *in_callers(const struct dev_access *access, struct segments *segments, uint64_t off, uint64_t *span)
+static unsigned char *in_callers(const struct dev_access *access, struct segments *segments, uint64_t off,
+                                 uint64_t *span)
 {
 	if (segments->n > 0) {
 		const struct segment *segment = segments_span(segments, off, span);
@@ -25,7 +26,8 @@ static unsigned char *in_peers(struct run *run, int rank, bool sends, uint64_t o
 {
 	int local_rank = run->comm->layout.place_of[rank];
 	const struct run_peer *peer = &run->peers[local_rank];
-	struct segments *mine = sends ? &run->bound.send_list : &run->bound.recv_list; /* the peer's segments are as long */
+	/* the peer's segments are as long */
+	struct segments *mine = sends ? &run->bound.send_list : &run->bound.recv_list;
 	const uint64_t *places = sends ? peer->send_places : peer->recv_places;
 	const struct segment *segment;
 
@@ -40,7 +42,8 @@ static unsigned char *in_slot(const struct run *run, struct plan_ref ref)
 	const struct choir_comm *comm = run->comm;
 	int local_rank = comm->layout.place_of[ref.peer];
 
-	return run->in_line ? comm_lane(comm, local_rank, run->lane)->bytes + ref.off : slot_ring_at(run, local_rank, ref.off);
+	return run->in_line ? comm_lane(comm, local_rank, run->lane)->bytes + ref.off
+	                    : slot_ring_at(run, local_rank, ref.off);
 }
 
 unsigned char *operand_span(struct run *run, struct plan_ref ref, uint64_t *span)
@@ -103,12 +106,15 @@ void operand_find_peer(struct run *run, int local_rank)
 	else
 		run->peers[local_rank] = (struct run_peer){ .send = symmetric_find(comm, local_rank, lane->send_place),
 			                                    .recv = symmetric_find(comm, local_rank, lane->recv_place),
-			                                    .send_place = lane->send_place, .recv_place = lane->recv_place, .changes = changes };
+			                                    .send_place = lane->send_place,
+			                                    .recv_place = lane->recv_place,
+			                                    .changes = changes };
 }
 
 /* --- what a step computes --- */
 
-/* Is that destination written by non-temporal stores?  Where peers read it, Note [nt stores] decides; the caller's own buffers where they do not fit the shared cache. */
+/* Is that destination written by non-temporal stores?  Where peers read it, Note [nt stores] decides; the caller's own
+ * buffers where they do not fit the shared cache. */
 static bool is_nt(const struct run *run, const struct plan_step *step, struct plan_ref dst)
 {
 	if (step->len < NT_LEAST_BYTES)

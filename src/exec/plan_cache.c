@@ -73,7 +73,9 @@ static uint64_t hash_lists(const struct lists *lists)
 	uint64_t hash = 0;
 
 	for (size_t i = 0; i < PLAN_LISTS; i++)
-		hash = lists->each[i].numbers == NULL ? hash + 1 : XXH64(lists->each[i].numbers, lists->each[i].n * sizeof(uint64_t), hash);
+		hash = lists->each[i].numbers == NULL
+		           ? hash + 1
+		           : XXH64(lists->each[i].numbers, lists->each[i].n * sizeof(uint64_t), hash);
 	return hash;
 }
 
@@ -154,7 +156,8 @@ static size_t place_of(const struct plan_key *key)
 
 	h = h * 0x9E3779B97F4A7C15u + key->bytes;
 	h = h * 0x9E3779B97F4A7C15u + key->lists_hash;
-	h = h * 0x9E3779B97F4A7C15u + key->elem_bytes + ((uint64_t)key->root << 8) + key->in_place + 2u * key->send_direct + 4u * key->recv_direct;
+	h = h * 0x9E3779B97F4A7C15u + key->elem_bytes + ((uint64_t)key->root << 8) + key->in_place +
+	    2u * key->send_direct + 4u * key->recv_direct;
 	return (h * 0x9E3779B97F4A7C15u) >> 58;
 }
 
@@ -171,8 +174,8 @@ static choir_status build_scaled(const struct algorithm *algorithm, const struct
 	return algorithm->build(&own, plan);
 }
 
-static choir_status build(const struct algorithm *algorithm, const struct algo_in *in, const struct plan_key *key, const struct lists *lists,
-                          struct cached_plan **out_p)
+static choir_status build(const struct algorithm *algorithm, const struct algo_in *in, const struct plan_key *key,
+                          const struct lists *lists, struct cached_plan **out_p)
 {
 	struct cached_plan *wrapped = NULL;
 	struct plan plan;
@@ -194,7 +197,8 @@ static choir_status build(const struct algorithm *algorithm, const struct algo_i
 	return CHOIR_SUCCESS;
 }
 
-choir_status plan_cache_get(struct plan_cache *cache, const struct algorithm *algorithm, const struct algo_in *in, struct cached_plan **out_p)
+choir_status plan_cache_get(struct plan_cache *cache, const struct algorithm *algorithm, const struct algo_in *in,
+                            struct cached_plan **out_p)
 {
 	struct plan_key key;
 	struct cached_plan *found, *old;

@@ -10,7 +10,8 @@
 
 enum { PLAN_CACHE_ENTRIES = 64 };
 
-/* All that a plan's shape depends on for a fixed comm, but for the lists of a v-collective.  Zeroed before it is filled: compared by memcmp. */
+/* All that a plan's shape depends on for a fixed comm, but for the lists of a v-collective.  Zeroed before it is
+ * filled: compared by memcmp. */
 struct plan_key {
 	const struct algorithm *algorithm;
 	uint64_t elem_bytes, bytes, in_place_off, slot_bytes;
@@ -31,15 +32,17 @@ struct cached_plan {
 
 struct plan_cache {
 	pthread_mutex_t lock;
-	struct cached_plan *entries[PLAN_CACHE_ENTRIES]; /* direct mapped: a newer plan of the same place replaces the older */
+	/* direct mapped: a newer plan of the same place replaces the older */
+	struct cached_plan *entries[PLAN_CACHE_ENTRIES];
 };
 
 choir_status plan_cache_init(struct plan_cache *cache);
 void plan_cache_fini(struct plan_cache *cache);
 
-/* plan_cache_get: the plan for in by that algorithm, built if it is not there.  v-collectives with very long lists are not kept; cache NULL: none is.
- * One reference. */
-choir_status plan_cache_get(struct plan_cache *cache, const struct algorithm *algorithm, const struct algo_in *in, struct cached_plan **out_p);
+/* plan_cache_get: the plan for in by that algorithm, built if it is not there.  v-collectives with very long lists are
+ * not kept; cache NULL: none is.  One reference. */
+choir_status plan_cache_get(struct plan_cache *cache, const struct algorithm *algorithm, const struct algo_in *in,
+                            struct cached_plan **out_p);
 
 /* cached_plan_same_lists: was the plan built for the lists that in has?
  * cached_plan_lists: lets in have the plan's own, which live as long as the plan. */

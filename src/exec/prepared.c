@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [what may change].  A key is equal if every argument is: addresses, handles, lengths, and the contents of lists.  Two things may change behind equal arguments, and both are
- * counted where they happen: the memory that the ranks share (symmetric_changes), and a cl_mem that dies, whose handle may come back as another memory's (dev_deaths).  The death
- * of a cl_mem is noticed if the host reaches it directly, and cannot happen while it is retained.  What is behind an SVM or USM pointer is looked at each time.  Calls of other ranks are compared as ever. */
+/* Note [what may change].  A key is equal if every argument is: addresses, handles, lengths, and the contents of lists.
+ * Two things may change behind equal arguments, and both are counted where they happen: the memory that the ranks share
+ * (symmetric_changes), and a cl_mem that dies, whose handle may come back as another memory's (dev_deaths).  The death
+ * of a cl_mem is noticed if the host reaches it directly, and cannot happen while it is retained.  What is behind an
+ * SVM or USM pointer is looked at each time.  Calls of other ranks are compared as ever. */
 #include "exec/prepared.h"
 
 #include "exec/steps.h"
@@ -44,7 +46,8 @@ static choir_status copy_key(const struct choir_comm *comm, struct prepared *pre
 	return CHOIR_SUCCESS;
 }
 
-choir_status prepared_create(const struct choir_comm *comm, const char *name, const struct call_key *key, size_t n_parts, struct prepared **out_p)
+choir_status prepared_create(const struct choir_comm *comm, const char *name, const struct call_key *key,
+                             size_t n_parts, struct prepared **out_p)
 {
 	size_t bytes = sizeof(struct prepared) + n_parts * sizeof(struct part);
 	struct prepared *prepared = calloc(1, bytes);
@@ -125,7 +128,8 @@ static bool same_tensors(const choir_tensor *a, const choir_tensor *b, size_t n)
 	if (a == NULL || b == NULL)
 		return a == b;
 	for (size_t i = 0; i < n; i++)
-		if (a[i].count != b[i].count || a[i].dtype != b[i].dtype || !same_buffer(&a[i].send, &b[i].send) || !same_buffer(&a[i].recv, &b[i].recv))
+		if (a[i].count != b[i].count || a[i].dtype != b[i].dtype || !same_buffer(&a[i].send, &b[i].send) ||
+		    !same_buffer(&a[i].recv, &b[i].recv))
 			return false;
 	return true;
 }
@@ -137,9 +141,11 @@ static bool same_text(const char *a, const char *b)
 
 static bool same_key(const struct call_key *a, const struct call_key *b, int n)
 {
-	return a->form == b->form && same_buffer(&a->send, &b->send) && same_buffer(&a->recv, &b->recv) && a->count == b->count &&
-	       a->recv_count == b->recv_count && a->dtype == b->dtype && a->op == b->op && a->peer == b->peer && a->source == b->source &&
-	       a->factor == b->factor && same_text(a->options, b->options) && same_lists(a, b, n) && same_tensors(a->tensors, b->tensors, a->count);
+	return a->form == b->form && same_buffer(&a->send, &b->send) && same_buffer(&a->recv, &b->recv) &&
+	       a->count == b->count && a->recv_count == b->recv_count && a->dtype == b->dtype && a->op == b->op &&
+	       a->peer == b->peer && a->source == b->source && a->factor == b->factor &&
+	       same_text(a->options, b->options) && same_lists(a, b, n) &&
+	       same_tensors(a->tensors, b->tensors, a->count);
 }
 
 /* Where in the comm's table: by what differs most from call to call. */
@@ -156,7 +162,9 @@ struct prepared *prepared_find(struct choir_comm *comm, const struct call_key *k
 {
 	struct prepared *prepared = *kept_at(comm, key);
 
-	return prepared != NULL && same_key(&prepared->key, key, comm->n) && prepared_holds(comm, prepared, false) ? prepared : NULL;
+	return prepared != NULL && same_key(&prepared->key, key, comm->n) && prepared_holds(comm, prepared, false)
+	           ? prepared
+	           : NULL;
 }
 
 void prepared_keep(struct choir_comm *comm, struct prepared *prepared)
@@ -172,7 +180,8 @@ struct prepared *prepared_like(struct choir_comm *comm, const struct call_key *k
 	for (int i = 0; i < PREPARED_KEPT; i++) {
 		struct prepared *prepared = comm->engine.prepared[i];
 
-		if (prepared != NULL && prepared->key.form == key->form && prepared->key.dtype == key->dtype && same_lists(&prepared->key, key, comm->n))
+		if (prepared != NULL && prepared->key.form == key->form && prepared->key.dtype == key->dtype &&
+		    same_lists(&prepared->key, key, comm->n))
 			return prepared;
 	}
 	return NULL;

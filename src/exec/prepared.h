@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A prepared call: what was asked for, and what carries it out: plans, buffers, addresses.  The comm keeps the last ones; a call that was made before is found by its key, and then nothing
- * is checked, chosen or planned again.  A persistent call owns one. */
+/* A prepared call: what was asked for, and what carries it out: plans, buffers, addresses.  The comm keeps the last
+ * ones; a call that was made before is found by its key, and then nothing is checked, chosen or planned again.  A
+ * persistent call owns one. */
 #ifndef EXEC_PREPARED_H
 #define EXEC_PREPARED_H
 
@@ -19,7 +20,8 @@ struct call_key {
 	choir_buffer send, recv;         /* of a list: of its first tensor */
 	size_t count;                    /* elements; of a list: tensors */
 	size_t recv_count;               /* sendrecv: count is what it sends */
-	const size_t *lists[KEY_LISTS];  /* [ranks] each, compared by their contents: counts and displacements; NULL = there is none */
+	/* [ranks] each, compared by their contents: counts and displacements; NULL = there is none */
+	const size_t *lists[KEY_LISTS];
 	const choir_tensor *tensors;     /* [count], compared by their contents; NULL = no list */
 	const char *options;             /* NULL = none */
 	double factor;
@@ -33,7 +35,8 @@ struct call_key {
 struct part {
 	choir_buffer send, recv;         /* whose cl_mems a call with an event retains */
 	struct bound bound;
-	bool in_order;                   /* short host steps and flags only: the inline executor goes through them in their order */
+	/* short host steps and flags only: the inline executor goes through them in their order */
+	bool in_order;
 	struct operand_table operands;   /* driver only */
 };
 
@@ -42,31 +45,40 @@ struct prepared {
 	const char *name;                /* of the function, constant text */
 	struct call_key key;             /* what it points to is in `room` or with the owner */
 	void *room;
-	bool lasts, lasts_retained;      /* Note [what may change] in prepared.c: a call with this key may take it again; if its cl_mems are retained meanwhile */
+	/* Note [what may change] in prepared.c: a call with this key may take it again; if its cl_mems are retained
+	 * meanwhile */
+	bool lasts, lasts_retained;
 	bool is_inline;                  /* a blocking call without deps is carried out by its caller's thread */
 	uint64_t changes, deaths;        /* of the comm's symmetric memory and of cl_mems when it was prepared */
-	struct segments_owner *owner;    /* of a list of tensors (api/tensor_list.h) or of an alltoallv's counts (api/counts.h); a reference */
+	/* of a list of tensors (api/tensor_list.h) or of an alltoallv's counts (api/counts.h); a reference */
+	struct segments_owner *owner;
 	size_t n_parts;
 	struct part parts[];
 };
 
-/* prepared_create: for the key, whose lists and options are copied, of that many parts, which the caller fills; one reference.  NO_MEMORY. */
-choir_status prepared_create(const struct choir_comm *comm, const char *name, const struct call_key *key, size_t n_parts, struct prepared **out_p);
+/* prepared_create: for the key, whose lists and options are copied, of that many parts, which the caller fills; one
+ * reference.  NO_MEMORY. */
+choir_status prepared_create(const struct choir_comm *comm, const char *name, const struct call_key *key,
+                             size_t n_parts, struct prepared **out_p);
 struct prepared *prepared_retain(struct prepared *prepared);
 void prepared_release(struct prepared *prepared); /* NULL is silent */
 
-/* prepared_holds: is what was found out about its buffers still true?  retained: whoever asks holds their cl_mems since then. */
+/* prepared_holds: is what was found out about its buffers still true?  retained: whoever asks holds their cl_mems since
+ * then. */
 bool prepared_holds(const struct choir_comm *comm, const struct prepared *prepared, bool retained);
 
 /* The last calls of a comm.  Driver only.
- * prepared_find: the one with that key that still holds; NULL if there is none.  prepared_keep: takes a reference; another one may go.
- * prepared_like: one of the same form, data type and lists, whatever its buffers; NULL if there is none.  prepared_drop: all go. */
+ * prepared_find: the one with that key that still holds; NULL if there is none.  prepared_keep: takes a reference;
+ * another one may go.
+ * prepared_like: one of the same form, data type and lists, whatever its buffers; NULL if there is none.
+ * prepared_drop: all go. */
 struct prepared *prepared_find(struct choir_comm *comm, const struct call_key *key);
 void prepared_keep(struct choir_comm *comm, struct prepared *prepared);
 struct prepared *prepared_like(struct choir_comm *comm, const struct call_key *key);
 void prepared_drop(struct choir_comm *comm);
 
-/* prepared_bind: the run carries out that part, and holds a reference to the call.  prepared_unbind: no longer; silent if it does not. */
+/* prepared_bind: the run carries out that part, and holds a reference to the call.  prepared_unbind: no longer; silent
+ * if it does not. */
 void prepared_bind(struct run *run, struct prepared *prepared, struct part *part);
 void prepared_unbind(struct run *run);
 

@@ -156,7 +156,8 @@ static void idle_round(struct wait *idle, const struct choir_comm *mine, choir_e
 {
 	int64_t sleep_us;
 
-	if (idle->rounds % OTHERS_EVERY == OTHERS_EVERY - 1 && atomic_load_explicit(&world.n_comms, memory_order_relaxed) > 1 && drive_others(mine)) {
+	if (idle->rounds % OTHERS_EVERY == OTHERS_EVERY - 1 &&
+	    atomic_load_explicit(&world.n_comms, memory_order_relaxed) > 1 && drive_others(mine)) {
 		idle->rounds = 0;
 		return;
 	}
@@ -355,7 +356,8 @@ choir_status progress_kick(void)
 		if (pthread_create(&world.thread, NULL, background, (void *)(uintptr_t)atomic_load(&world.life)) == 0)
 			world.started = true;
 		else
-			st = error_set(CHOIR_NO_MEMORY, "no background thread: calls progress only while somebody waits");
+			st = error_set(CHOIR_NO_MEMORY,
+			               "no background thread: calls progress only while somebody waits");
 	}
 	pthread_mutex_unlock(&world.lock);
 	if (atomic_load(&world.resting))

@@ -8,11 +8,13 @@
 
 #include <stdint.h>
 
-/* progress_add, progress_remove: a comm whose engine is to be driven.  The last one to go stops the background thread. */
+/* progress_add, progress_remove: a comm whose engine is to be driven.  The last one to go stops the background
+ * thread. */
 choir_status progress_add(struct choir_comm *comm);
 void progress_remove(struct choir_comm *comm);
 
-/* progress_kick: something was submitted that nobody may be waiting for: the background thread sees to it.  Starts it at first use. */
+/* progress_kick: something was submitted that nobody may be waiting for: the background thread sees to it.  Starts it
+ * at first use. */
 choir_status progress_kick(void);
 
 /* progress_wait: drives until the event is complete; false if timeout_ms (negative: none) passed first. */

@@ -20,18 +20,20 @@ static const char *describe_number(uint64_t key, const char *given, char *text, 
 
 const char *run_describe(const struct call_record *record, uint64_t key, const char *given, char *text, size_t bytes)
 {
-	const char *name = record->collective < N_COLLECTIVES ? collective_name((enum collective)record->collective) : "?";
+	const char *name =
+	    record->collective < N_COLLECTIVES ? collective_name((enum collective)record->collective) : "?";
 	char number[64];
 
 	describe_number(key, given, number, sizeof number);
 	if (record->collective == COLLECTIVE_BARRIER)
 		snprintf(text, bytes, "%s #%s", name, number);
 	else if (key & WIRE_PAIR)
-		snprintf(text, bytes, "send/recv #%s (%llu x %s)", number, (unsigned long long)record->count, choir_dtype_name(record->dtype));
+		snprintf(text, bytes, "send/recv #%s (%llu x %s)", number, (unsigned long long)record->count,
+		         choir_dtype_name(record->dtype));
 	else if (record->flags & RECORD_OF_LIST)
-		snprintf(text, bytes, "%s of %d tensors #%s (list %08x: %llu x %s, %s, %.24s)", name, (int)record->root, number,
-		         (unsigned)record->hash, (unsigned long long)record->count, choir_dtype_name(record->dtype), choir_op_name(record->op),
-		         record->algorithm);
+		snprintf(text, bytes, "%s of %d tensors #%s (list %08x: %llu x %s, %s, %.24s)", name, (int)record->root,
+		         number, (unsigned)record->hash, (unsigned long long)record->count,
+		         choir_dtype_name(record->dtype), choir_op_name(record->op), record->algorithm);
 	else if (record->collective == COLLECTIVE_BROADCAST || record->collective == COLLECTIVE_REDUCE)
 		snprintf(text, bytes, "%s #%s (%llu x %s, %s, root %d, %.24s)", name, number,
 		         (unsigned long long)record->count, choir_dtype_name(record->dtype),
@@ -53,8 +55,8 @@ const char *run_call_text(const struct run *run, char *text, size_t bytes)
 	return run_describe(&run->bound.record, run->key, run_given_name(run), text, bytes);
 }
 
-choir_status record_mismatch(const struct choir_comm *comm, uint64_t key, const char *given, const struct call_record *mine, int peer,
-                             const struct call_record *theirs)
+choir_status record_mismatch(const struct choir_comm *comm, uint64_t key, const char *given,
+                             const struct call_record *mine, int peer, const struct call_record *theirs)
 {
 	char mine_text[RUN_TEXT_BYTES], their_text[RUN_TEXT_BYTES];
 
@@ -114,9 +116,11 @@ choir_status run_check_records(struct run *run)
 		return CHOIR_SUCCESS;
 	if (!run->bound.pair)
 		TRY(check_node(run));
-	if (run->bound.pair && run->bound.pair_sends) /* what came from the peer under the same number is for my receive */
+	if (run->bound.pair &&
+	    run->bound.pair_sends) /* what came from the peer under the same number is for my receive */
 		return CHOIR_SUCCESS;
-	if (inbox_mismatch(&run->comm->inbox, run->key, run->bound.pair ? run->bound.pair_peer : -1, &run->bound.record, &theirs, &src))
+	if (inbox_mismatch(&run->comm->inbox, run->key, run->bound.pair ? run->bound.pair_peer : -1, &run->bound.record,
+	                   &theirs, &src))
 		return run_mismatch(run, src, &theirs);
 	return CHOIR_SUCCESS;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A REDUCE on the device.  Operands that the device reads in place (a caller's cl_mem, wrapped arena or scratch on CPU devices) are used there; the others are
- * copied into device scratch first and the result back, all on the device's one in-order queue, so only the last event is watched. */
+/* A REDUCE on the device.  Operands that the device reads in place (a caller's cl_mem, wrapped arena or scratch on CPU
+ * devices) are used there; the others are copied into device scratch first and the result back, all on the device's one
+ * in-order queue, so only the last event is watched. */
 #include "exec/steps.h"
 
 #include "exec/operand.h"
@@ -13,7 +14,8 @@
 static cl_mem arena_mem(struct choir_comm *comm)
 {
 	if (comm->arena_mem.ptr == NULL && dev_is_cpu(comm->device) && arena_take_all(comm->arena) == CHOIR_SUCCESS)
-		(void)dev_memory_wrap(comm->device, arena_base(comm->arena), arena_bytes(comm->arena), &comm->arena_mem);
+		(void)dev_memory_wrap(comm->device, arena_base(comm->arena), arena_bytes(comm->arena),
+		                      &comm->arena_mem);
 	return comm->arena_mem.mem;
 }
 
@@ -31,7 +33,9 @@ static bool in_place_operand(struct run *run, struct plan_ref ref, struct reduce
 		*out = (struct reduce_operand){ run->scratch.mem, ref.off };
 		return run->scratch.mem != NULL && dev_is_cpu(run->comm->device);
 	case PLAN_SLOT:
-		*out = (struct reduce_operand){ arena_mem(run->comm), (uint64_t)(operand_at(run, ref) - (unsigned char *)arena_base(run->comm->arena)) };
+		*out = (struct reduce_operand){ arena_mem(run->comm),
+			                        (uint64_t)(operand_at(run, ref) -
+			                                   (unsigned char *)arena_base(run->comm->arena)) };
 		return out->mem != NULL;
 	case PLAN_PEER_SEND:
 	case PLAN_PEER_RECV:
@@ -62,14 +66,16 @@ static choir_status upload(struct run *run, struct plan_ref ref, uint64_t off, u
 }
 
 /* From where the kernel leaves the result to the destinations that it did not write. */
-static choir_status copy_out(struct run *run, const struct plan_step *step, struct reduce_operand from, bool written, cl_event *event_p)
+static choir_status copy_out(struct run *run, const struct plan_step *step, struct reduce_operand from, bool written,
+                             cl_event *event_p)
 {
 	struct dev_access result = dev_buffer_access(from.mem, from.off, step->len);
 
 	for (uint32_t i = 0; i < step->n_more; i++)
-		TRY(dev_read(run->comm->device, &result, 0, operand_at(run, run->plan->refs[step->more_first + i]), step->len,
-		             written && i + 1 == step->n_more ? event_p : NULL));
-	return written ? CHOIR_SUCCESS : dev_read(run->comm->device, &result, 0, operand_at(run, step->dst), step->len, event_p);
+		TRY(dev_read(run->comm->device, &result, 0, operand_at(run, run->plan->refs[step->more_first + i]),
+		             step->len, written && i + 1 == step->n_more ? event_p : NULL));
+	return written ? CHOIR_SUCCESS
+	               : dev_read(run->comm->device, &result, 0, operand_at(run, step->dst), step->len, event_p);
 }
 
 static choir_status start(struct run *run, const struct plan_step *step, struct reduce_operand *src, cl_event *event_p)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  A run is a small state machine, a function a state; each returns whether it moved on, so the engine calls it again until nothing moves.  Only
- * the thread that holds the engine's drive lock is in here.  Deps of a run that has not started cost a look each drive; nothing else of it is touched. */
+/* Design notes.  A run is a small state machine, a function a state; each returns whether it moved on, so the engine
+ * calls it again until nothing moves.  Only the thread that holds the engine's drive lock is in here.  Deps of a run
+ * that has not started cost a look each drive; nothing else of it is touched. */
 #include "exec/run.h"
 
 #include "exec/lane.h"
@@ -40,7 +41,8 @@ static choir_status in_deps(struct run *run, bool *moved)
 	return CHOIR_SUCCESS;
 }
 
-/* A buffer of some rank is out of its peers' reach, or only some are in place where that matters: all ranks have seen that, and take the plan that goes through slots. */
+/* A buffer of some rank is out of its peers' reach, or only some are in place where that matters: all ranks have seen
+ * that, and take the plan that goes through slots. */
 static choir_status take_other_plan(struct run *run)
 {
 	struct algo_in in = run->bound.in;
@@ -59,7 +61,8 @@ static choir_status take_other_plan(struct run *run)
 	return CHOIR_SUCCESS;
 }
 
-/* Some rank calls on other counts than it did when all agreed on this plan: all have seen that, before anybody read a byte, and go on as a script. */
+/* Some rank calls on other counts than it did when all agreed on this plan: all have seen that, before anybody read a
+ * byte, and go on as a script. */
 static choir_status learn(struct run *run, bool *moved)
 {
 	*moved = true;
@@ -88,7 +91,8 @@ choir_status run_meet(struct run *run, bool *moved)
 		const struct arena_lane *lane = comm_lane(comm, (int)place, run->lane);
 
 		reached &= lane->send_place != 0 && lane->recv_place != 0;
-		reached &= !run->plan->alike || (lane->send_place == lane->recv_place) == (run->bound.send_place == run->bound.recv_place);
+		reached &= !run->plan->alike ||
+		           (lane->send_place == lane->recv_place) == (run->bound.send_place == run->bound.recv_place);
 		operand_find_peer(run, (int)place);
 	}
 	if (!reached)
@@ -125,7 +129,8 @@ static choir_status in_ask(struct run *run, bool *moved)
 		run->bound.send = turn.send;
 		run->bound.recv = turn.recv;
 		/* Phase 0 of this plan says that I have read all I need of the one before. */
-		arena_publish(comm_lane(run->comm, run->comm->place, run->lane), ARENA_FLAG(run->seq + 1, arena_step(run->plan_index, 0)));
+		arena_publish(comm_lane(run->comm, run->comm->place, run->lane),
+		              ARENA_FLAG(run->seq + 1, arena_step(run->plan_index, 0)));
 		comm_ring_node(run->comm);
 		run->state = RUN_TURN;
 		return CHOIR_SUCCESS;
@@ -140,7 +145,8 @@ static choir_status in_ask(struct run *run, bool *moved)
 	}
 }
 
-/* The plans of a script share a lane: none may write into its slot while a peer still reads there what the plan before had published. */
+/* The plans of a script share a lane: none may write into its slot while a peer still reads there what the plan before
+ * had published. */
 static choir_status in_turn(struct run *run, bool *moved)
 {
 	struct choir_comm *comm = run->comm;
@@ -259,8 +265,9 @@ static choir_status in_unmap(struct run *run, bool *moved)
 }
 
 static choir_status (*const states[])(struct run *, bool *) = {
-	[RUN_DEPS] = in_deps, [RUN_ADMIT] = run_admit, [RUN_ASK] = in_ask,     [RUN_CALLING] = in_calling, [RUN_TURN] = in_turn,
-	[RUN_MEET] = run_meet, [RUN_MAP] = in_map,     [RUN_STEPS] = in_steps, [RUN_UNMAP] = in_unmap,
+	[RUN_DEPS] = in_deps,       [RUN_ADMIT] = run_admit, [RUN_ASK] = in_ask,
+	[RUN_CALLING] = in_calling, [RUN_TURN] = in_turn,    [RUN_MEET] = run_meet,
+	[RUN_MAP] = in_map,         [RUN_STEPS] = in_steps,  [RUN_UNMAP] = in_unmap,
 };
 
 /* The lane goes back as soon as the plans are over, well or not for this rank alone. */
@@ -305,7 +312,8 @@ bool run_advance(struct run *run)
 	return ever;
 }
 
-/* What the device still does for the run is waited for, and what was mapped is unmapped: the caller gets the buffers back. */
+/* What the device still does for the run is waited for, and what was mapped is unmapped: the caller gets the buffers
+ * back. */
 static void let_go(struct run *run)
 {
 	steps_abandon(run);

@@ -43,7 +43,8 @@ struct run_peer {
 	const uint64_t *send_places, *recv_places; /* instead, if they are many: of the segments, in that rank's slot */
 };
 
-/* What a run carries out: a call with its plan and its buffers.  Constant while the run is under way, but for the addresses of buffers that are mapped. */
+/* What a run carries out: a call with its plan and its buffers.  Constant while the run is under way, but for the
+ * addresses of buffers that are mapped. */
 struct bound {
 	struct call_record record;  /* of the call: what ranks compare */
 	uint64_t record_hash;       /* 0 = not computed yet */
@@ -56,14 +57,17 @@ struct bound {
 
 	struct cached_plan *cached; /* the prepared call's; NULL = a script */
 	struct algo_in in;          /* the plan was chosen and built for it; its lists are the plan's own */
-	choir_status (*disagree)(struct run *run); /* the record's hash may differ from rank to rank: makes the run a script then, if it is none yet; NULL = it may not */
+	/* the record's hash may differ from rank to rank: makes the run a script then, if it is none yet; NULL = it may
+	 * not */
+	choir_status (*disagree)(struct run *run);
 
 	struct dev_access send, recv;
 	struct segments send_list, recv_list; /* instead of those, if they are many */
 	bool lists;                 /* they are many */
 	bool send_in_recv, recv_in_send; /* MAP: one lies inside the other, which alone is mapped */
 	uint64_t inner_off;         /* and starts there */
-	uint64_t send_place, recv_place; /* the buffers' symmetric addresses (exec/symmetric.h), for plans whose peers read or write them */
+	/* the buffers' symmetric addresses (exec/symmetric.h), for plans whose peers read or write them */
+	uint64_t send_place, recv_place;
 };
 
 struct prepared;
@@ -149,26 +153,30 @@ struct run {
 /* run_create: a run with its event (one reference for the run; the caller takes its own).  From the comm's pool. */
 choir_status run_create(struct choir_comm *comm, struct run **out_p);
 
-/* run_set_deps: copies and retains what the call depends on; after (may be NULL) becomes a marker event.  Starts watching. */
+/* run_set_deps: copies and retains what the call depends on; after (may be NULL) becomes a marker event.  Starts
+ * watching. */
 choir_status run_set_deps(struct run *run, const choir_call *call);
 
 /* run_keep: retains the buffer's cl_mem, if it is one, until the run is discarded; RUN_KEPT buffers at most. */
 choir_status run_keep(struct run *run, choir_buffer buffer);
 
-/* run_set_name: for sentences: the caller's name of the call, cut off if it is too long; else (NULL, or that itself) the function's. */
+/* run_set_name: for sentences: the caller's name of the call, cut off if it is too long; else (NULL, or that itself)
+ * the function's. */
 void run_set_name(struct run *run, const char *name, const char *function);
 
-/* run_join: the second run's event becomes the first one's, which completes when both have ended; the first failure is its outcome. */
+/* run_join: the second run's event becomes the first one's, which completes when both have ended; the first failure is
+ * its outcome. */
 void run_join(struct run *first, struct run *second);
 
 /* run_discard: an unsubmitted run, or one whose event has completed: frees or pools it. */
 void run_discard(struct run *run);
 
-/* run_advance: as far as it gets now.  True if anything moved.  The driver only.  Failures end the run: see run->status. */
+/* run_advance: as far as it gets now.  True if anything moved.  The driver only.  Failures end the run: see
+ * run->status. */
 bool run_advance(struct run *run);
 
-/* run_meet: a look at the other ranks of the node, in RUN_MEET.  *moved = true: they are there, and the run goes on to RUN_MAP, with another plan if a buffer is out of
- * reach; or as a script. */
+/* run_meet: a look at the other ranks of the node, in RUN_MEET.  *moved = true: they are there, and the run goes on to
+ * RUN_MAP, with another plan if a buffer is out of reach; or as a script. */
 choir_status run_meet(struct run *run, bool *moved);
 
 /* run_deadline_ns: when its time is over, on the clock of wait_now_ns. */
@@ -180,16 +188,19 @@ static inline int64_t run_deadline_ns(const struct run *run)
 /* run_leave: the run is over, and with it what it has of its lane and the slots. */
 void run_leave(struct run *run);
 
-/* run_fail: ends it with a failure, waiting for what the device still runs; in RUN_FAILED if peers may be in its buffers. */
+/* run_fail: ends it with a failure, waiting for what the device still runs; in RUN_FAILED if peers may be in its
+ * buffers. */
 void run_fail(struct run *run, choir_status status, const char *text);
 
-/* run_held_up: is the rank at that place of the node still at a call that has to be over before this one is let in?  Driver only. */
+/* run_held_up: is the rank at that place of the node still at a call that has to be over before this one is let in?
+ * Driver only. */
 bool run_held_up(const struct run *run, int place);
 
 /* run_waits_for: does the run wait for that rank now? */
 bool run_waits_for(struct run *run, int rank);
 
-/* run_describe: "allreduce #12 'gradients' (1024 x f32, sum, oneshot)"; given: the name that the caller gave the call, "" = none.
+/* run_describe: "allreduce #12 'gradients' (1024 x f32, sum, oneshot)"; given: the name that the caller gave the call,
+ * "" = none.
  * run_call_text: of a run.  run_given_name: its name, or "". */
 enum { RUN_TEXT_BYTES = 192 };
 const char *run_describe(const struct call_record *record, uint64_t key, const char *given, char *text, size_t bytes);
@@ -206,14 +217,14 @@ choir_status run_mismatch(const struct run *run, int peer, const struct call_rec
 choir_status run_compare(struct run *run, int peer, const struct call_record *theirs);
 
 /* record_mismatch: the same from records alone. */
-choir_status record_mismatch(const struct choir_comm *comm, uint64_t key, const char *given, const struct call_record *mine, int peer,
-                             const struct call_record *theirs);
+choir_status record_mismatch(const struct choir_comm *comm, uint64_t key, const char *given,
+                             const struct call_record *mine, int peer, const struct call_record *theirs);
 
 /* record_hash: what ranks compare in the first place. */
 uint64_t record_hash(const struct call_record *record);
 
-/* run_check_ended: the last comparison, for calls that wait for nobody or not for everybody.  Two ranks that differ: the later one of them to say what it calls
- * finds the other's record. */
+/* run_check_ended: the last comparison, for calls that wait for nobody or not for everybody.  Two ranks that differ:
+ * the later one of them to say what it calls finds the other's record. */
 choir_status run_check_ended(struct run *run);
 
 /* run_check_records: compares with what peers say they are calling, beyond what steps look at.  Slow path. */

@@ -18,12 +18,14 @@ static bool left_by(struct choir_comm *comm, int place, int lane, uint64_t seq)
 	return comm->done_seen[place][lane] > seq;
 }
 
-/* Says what is called and where my buffers are, for plans that go there.  Peers may hold the lines: the same again is not written.  A call that is repeated has its
- * hash. */
+/* Says what is called and where my buffers are, for plans that go there.  Peers may hold the lines: the same again is
+ * not written.  A call that is repeated has its hash. */
 static void announce(struct run *run, struct arena_lane *lane)
 {
 	if (run->bound.record_hash == 0)
-		run->bound.record_hash = memcmp(lane->record, &run->bound.record, sizeof run->bound.record) == 0 ? lane->call : record_hash(&run->bound.record);
+		run->bound.record_hash = memcmp(lane->record, &run->bound.record, sizeof run->bound.record) == 0
+		                             ? lane->call
+		                             : record_hash(&run->bound.record);
 	if (lane->call != run->bound.record_hash) {
 		memcpy(lane->record, &run->bound.record, sizeof run->bound.record);
 		lane->call = run->bound.record_hash;
@@ -71,8 +73,8 @@ static bool is_lane_free(struct choir_comm *comm, uint64_t seq)
 	return comm->over + COMM_LANES > seq;
 }
 
-/* Calls are let in as their deps are done, in any order, but none COMM_LANES or more before an older one is over: so its lane is free, and of those that had some of its
- * place in the slots only the latest may still be under way. */
+/* Calls are let in as their deps are done, in any order, but none COMM_LANES or more before an older one is over: so
+ * its lane is free, and of those that had some of its place in the slots only the latest may still be under way. */
 static bool may_enter(struct run *run)
 {
 	int size = run->comm->node_size;
@@ -85,9 +87,10 @@ static bool may_enter(struct run *run)
 	return true;
 }
 
-/* Note [unsaid calls].  A rank that only takes what others give, in a broadcast say, raises its flag for nobody but those who compare calls, and a flag costs: its line
- * comes from the peer that looked at it last, and goes back.  So such a rank first looks whether what it wants is there.  If it is, from ranks that call the same, it
- * need not say anything: who gives does say so, and whoever calls something else finds that.  If not it has to wait anyway. */
+/* Note [unsaid calls].  A rank that only takes what others give, in a broadcast say, raises its flag for nobody but
+ * those who compare calls, and a flag costs: its line comes from the peer that looked at it last, and goes back.  So
+ * such a rank first looks whether what it wants is there.  If it is, from ranks that call the same, it need not say
+ * anything: who gives does say so, and whoever calls something else finds that.  If not it has to wait anyway. */
 static bool may_stay_unsaid(const struct run *run)
 {
 	return run->on_the_spot && run->plan->n_steps > 0 && run->plan->steps[0].kind == PLAN_AWAIT;
@@ -99,9 +102,10 @@ void run_say(struct run *run)
 	run->unsaid = false;
 }
 
-/* Note [one store].  A peer that waits looks at the flag's line all the time: it takes the line away as soon as the bytes beside the flag change, and the flag has to fetch
- * it back.  A rank that only gives, whose peers may well be waiting, so writes both at once.  Where ranks wait for each other they come at about the same time, and it is
- * better to fetch the line early. */
+/* Note [one store].  A peer that waits looks at the flag's line all the time: it takes the line away as soon as the
+ * bytes beside the flag change, and the flag has to fetch it back.  A rank that only gives, whose peers may well be
+ * waiting, so writes both at once.  Where ranks wait for each other they come at about the same time, and it is better
+ * to fetch the line early. */
 static bool only_gives(const struct plan *plan)
 {
 	return plan->slot_used > 0 && !plan->awaits;
@@ -127,7 +131,8 @@ choir_status run_admit(struct run *run, bool *moved)
 		*moved = true;
 		return CHOIR_SUCCESS;
 	}
-	run->unsaid = run->plan == NULL || run->plan->last_phase == 0; /* no phase of the plan will say that I am here */
+	/* no phase of the plan will say that I am here */
+	run->unsaid = run->plan == NULL || run->plan->last_phase == 0;
 	if (run->unsaid && !(run->plan != NULL && may_stay_unsaid(run)))
 		run_say(run);
 	run->state = run->script != NULL ? RUN_ASK : RUN_MAP;

@@ -5,7 +5,8 @@
 
 #include "exec/run.h"
 
-/* run_admit: once the lane is free: announces the call there, and goes on to what comes next.  A state of run_advance. */
+/* run_admit: once the lane is free: announces the call there, and goes on to what comes next.  A state of
+ * run_advance. */
 choir_status run_admit(struct run *run, bool *moved);
 
 /* run_say: raises the flag of a run that had not said yet that it is here.  Note [unsaid calls]. */

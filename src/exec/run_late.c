@@ -28,7 +28,8 @@ bool run_waits_for(struct run *run, int rank)
 	const struct layout *layout = &run->comm->layout;
 
 	if (run->state == RUN_ADMIT)
-		return layout->node_of[rank] == layout->node_of[run->comm->rank] && run_held_up(run, layout->place_of[rank]);
+		return layout->node_of[rank] == layout->node_of[run->comm->rank] &&
+		       run_held_up(run, layout->place_of[rank]);
 	if (run->state == RUN_MEET)
 		return layout->node_of[rank] == layout->node_of[run->comm->rank] && lane_behind(run, rank, 0);
 	if (run->state == RUN_TURN)

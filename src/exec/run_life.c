@@ -108,8 +108,8 @@ void run_discard(struct run *run)
 	wipe(run);
 	run->comm = comm;
 	pthread_mutex_lock(&comm->engine.submit);
-	keep = !comm->engine.closed && comm->engine.n_pooled < POOLED_RUNS && run->scratch.bytes <= POOLED_SCRATCH_BYTES &&
-	       run->device_scratch_bytes <= POOLED_SCRATCH_BYTES;
+	keep = !comm->engine.closed && comm->engine.n_pooled < POOLED_RUNS &&
+	       run->scratch.bytes <= POOLED_SCRATCH_BYTES && run->device_scratch_bytes <= POOLED_SCRATCH_BYTES;
 	if (keep) {
 		run->next = comm->engine.pool;
 		comm->engine.pool = run;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A script: a collective whose sizes are learnt on the way.  The engine asks it again and again what to do next; it answers with constant plans, built from
- * numbers that all ranks have gathered, so all ranks take the same turns.  Kernels and host work of higher rooms happen between plans. */
+/* A script: a collective whose sizes are learnt on the way.  The engine asks it again and again what to do next; it
+ * answers with constant plans, built from numbers that all ranks have gathered, so all ranks take the same turns.
+ * Kernels and host work of higher rooms happen between plans. */
 #ifndef EXEC_SCRIPT_H
 #define EXEC_SCRIPT_H
 
@@ -13,7 +14,8 @@
 
 enum script_what {
 	SCRIPT_PLAN,  /* run turn.plan on turn.send and turn.recv, then ask again */
-	SCRIPT_AGAIN, /* something of mine is running on the device (watched with dev_watch / polled): ask again later */
+	/* something of mine is running on the device (watched with dev_watch / polled): ask again later */
+	SCRIPT_AGAIN,
 	SCRIPT_CALL,  /* call turn.call(state) without any lock held (a caller's callback), then ask again */
 	SCRIPT_DONE,  /* the collective is over */
 };
@@ -33,8 +35,8 @@ static inline struct dev_access script_host(void *ptr, uint64_t bytes)
 }
 
 /* script_take_plan: the plan for in by that algorithm, in place of the one before in *cached, which is released. */
-static inline choir_status script_take_plan(struct plan_cache *plans, const struct algorithm *algorithm, const struct algo_in *in,
-                                            struct cached_plan **cached)
+static inline choir_status script_take_plan(struct plan_cache *plans, const struct algorithm *algorithm,
+                                            const struct algo_in *in, struct cached_plan **cached)
 {
 	cached_plan_release(*cached);
 	*cached = NULL;
@@ -42,9 +44,11 @@ static inline choir_status script_take_plan(struct plan_cache *plans, const stru
 }
 
 struct script_ops {
-	/* Fills *turn.  Called by one thread at a time; must not wait for peers.  An error ends the collective (see only_mine). */
+	/* Fills *turn.  Called by one thread at a time; must not wait for peers.  An error ends the collective (see
+	 * only_mine). */
 	choir_status (*next)(void *state, struct script_turn *turn);
-	/* After the last turn, or instead of it when the comm failed.  The device may still run what next started: wait for it here. */
+	/* After the last turn, or instead of it when the comm failed.  The device may still run what next started: wait
+	 * for it here. */
 	void (*destroy)(void *state);
 };
 

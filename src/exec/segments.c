@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Commands for segments that the host does not reach go to the device's one in-order queue, so a marker behind them tells of all. */
+/* Commands for segments that the host does not reach go to the device's one in-order queue, so a marker behind them
+ * tells of all. */
 #include "exec/segments.h"
 
 #include <string.h>
@@ -52,10 +53,12 @@ const struct segment *segments_span(struct segments *segments, uint64_t off, uin
 }
 
 /* One segment's part of a copy: into `to`, or out of `from`. */
-static choir_status copy_part(choir_device *device, const struct segment *segment, uint64_t off, unsigned char *to, const unsigned char *from, uint64_t bytes)
+static choir_status copy_part(choir_device *device, const struct segment *segment, uint64_t off, unsigned char *to,
+                              const unsigned char *from, uint64_t bytes)
 {
 	if (segment->ptr == NULL)
-		return to != NULL ? dev_read(device, segment->access, off, to, bytes, NULL) : dev_write(device, segment->access, off, from, bytes, NULL);
+		return to != NULL ? dev_read(device, segment->access, off, to, bytes, NULL)
+		                  : dev_write(device, segment->access, off, from, bytes, NULL);
 	if (to != NULL)
 		memcpy(to, segment->ptr + off, bytes);
 	else
@@ -72,8 +75,8 @@ static void drain(choir_device *device)
 		(void)dev_wait(&marker);
 }
 
-static choir_status copy_parts(choir_device *device, struct segments *segments, uint64_t off, unsigned char *to, const unsigned char *from, uint64_t bytes,
-                               cl_event *event_p)
+static choir_status copy_parts(choir_device *device, struct segments *segments, uint64_t off, unsigned char *to,
+                               const unsigned char *from, uint64_t bytes, cl_event *event_p)
 {
 	choir_status st = CHOIR_SUCCESS;
 	uint64_t done = 0;
@@ -85,7 +88,8 @@ static choir_status copy_parts(choir_device *device, struct segments *segments, 
 
 		part = part < bytes - done ? part : bytes - done;
 		enqueued |= segment->ptr == NULL;
-		st = copy_part(device, segment, off + done - segment->from, to != NULL ? to + done : NULL, from != NULL ? from + done : NULL, part);
+		st = copy_part(device, segment, off + done - segment->from, to != NULL ? to + done : NULL,
+		               from != NULL ? from + done : NULL, part);
 		done += part;
 	}
 	if (st == CHOIR_SUCCESS && enqueued)
@@ -100,12 +104,14 @@ static choir_status copy_parts(choir_device *device, struct segments *segments, 
 	return st;
 }
 
-choir_status segments_read(choir_device *device, struct segments *segments, uint64_t off, void *to, uint64_t bytes, cl_event *event_p)
+choir_status segments_read(choir_device *device, struct segments *segments, uint64_t off, void *to, uint64_t bytes,
+                           cl_event *event_p)
 {
 	return copy_parts(device, segments, off, to, NULL, bytes, event_p);
 }
 
-choir_status segments_write(choir_device *device, struct segments *segments, uint64_t off, const void *from, uint64_t bytes, cl_event *event_p)
+choir_status segments_write(choir_device *device, struct segments *segments, uint64_t off, const void *from,
+                            uint64_t bytes, cl_event *event_p)
 {
 	return copy_parts(device, segments, off, NULL, from, bytes, event_p);
 }

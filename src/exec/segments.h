@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Many buffers as one.  A run's SEND or RECV may be a whole that exists on paper only: the bytes of its segments one after another, each where the caller has
- * them.  Plans need not know: they are told that such a buffer is not direct, so they touch it by COPY alone, which gathers and scatters; or, where the host reaches
- * every segment, that it is, and host steps go from segment to segment. */
+/* Many buffers as one.  A run's SEND or RECV may be a whole that exists on paper only: the bytes of its segments one
+ * after another, each where the caller has them.  Plans need not know: they are told that such a buffer is not direct,
+ * so they touch it by COPY alone, which gathers and scatters; or, where the host reaches every segment, that it is, and
+ * host steps go from segment to segment. */
 #ifndef EXEC_SEGMENTS_H
 #define EXEC_SEGMENTS_H
 
@@ -18,7 +19,8 @@ struct segments {
 	size_t n;                    /* 0 = there are none, the buffer is an ordinary one */
 	size_t last;                 /* found last: the next one is near */
 	bool direct;                 /* all have a ptr */
-	const uint64_t *places;      /* [n] where the peers find each (exec/symmetric.h); NULL = they do not reach them all */
+	/* [n] where the peers find each (exec/symmetric.h); NULL = they do not reach them all */
+	const uint64_t *places;
 };
 
 /* What the segments of one or several runs lie in. */
@@ -36,9 +38,11 @@ const struct segment *segments_find(struct segments *segments, uint64_t off);
 /* segments_span: the same; *span becomes no more than the bytes from there to the segment's end. */
 const struct segment *segments_span(struct segments *segments, uint64_t off, uint64_t *span);
 
-/* segments_read: starts copying [off, off + bytes) of the whole to host memory of ours; segments_write: the reverse.  *event_p = NULL if it is done, else complete
- * once all of it is.  After a failure nothing is under way any more. */
-choir_status segments_read(choir_device *device, struct segments *segments, uint64_t off, void *to, uint64_t bytes, cl_event *event_p);
-choir_status segments_write(choir_device *device, struct segments *segments, uint64_t off, const void *from, uint64_t bytes, cl_event *event_p);
+/* segments_read: starts copying [off, off + bytes) of the whole to host memory of ours; segments_write: the reverse.
+ * *event_p = NULL if it is done, else complete once all of it is.  After a failure nothing is under way any more. */
+choir_status segments_read(choir_device *device, struct segments *segments, uint64_t off, void *to, uint64_t bytes,
+                           cl_event *event_p);
+choir_status segments_write(choir_device *device, struct segments *segments, uint64_t off, const void *from,
+                            uint64_t bytes, cl_event *event_p);
 
 #endif

@@ -4,7 +4,14 @@
 #include "exec/run.h"
 
 /* All rings of a node together are to be larger than the caches of its cores and smaller than the one they share. */
-enum { NODE_BYTES = 16 << 20, RING_MOST = 4 << 20, RING_LEAST = 512 << 10, CLOSE_BYTES = 2 << 20, SHORT_BYTES = 4 << 10, LINE_BYTES = 64 };
+enum {
+	NODE_BYTES = 16 << 20,
+	RING_MOST = 4 << 20,
+	RING_LEAST = 512 << 10,
+	CLOSE_BYTES = 2 << 20,
+	SHORT_BYTES = 4 << 10,
+	LINE_BYTES = 64
+};
 
 struct slot_sizes slot_sizes_of(int node_size)
 {
@@ -14,7 +21,9 @@ struct slot_sizes slot_sizes_of(int node_size)
 		ring = RING_LEAST;
 	ring = ring > RING_MOST ? RING_MOST : ring < RING_LEAST ? RING_LEAST : ring;
 	part = (ring / COMM_LANES + unit - 1) / unit * unit;
-	return (struct slot_sizes){ .lane_bytes = part + SHORT_BYTES, .slot_bytes = part * COMM_LANES / 2, .part_bytes = part };
+	return (struct slot_sizes){ .lane_bytes = part + SHORT_BYTES,
+		                    .slot_bytes = part * COMM_LANES / 2,
+		                    .part_bytes = part };
 }
 
 static uint64_t need_of(const struct run *run)
@@ -22,7 +31,8 @@ static uint64_t need_of(const struct run *run)
 	const struct choir_comm *comm = run->comm;
 	uint64_t used;
 
-	/* A script's plans come later, and so does another plan where some buffer is out of its peers' reach or ranks differ in counts. */
+	/* A script's plans come later, and so does another plan where some buffer is out of its peers' reach or ranks
+	 * differ in counts. */
 	if (run->plan == NULL || run->bound.disagree != NULL || run->plan->peers)
 		return comm->part_bytes;
 	used = run->plan->slot_used < comm->slot_bytes ? run->plan->slot_used : comm->slot_bytes;
@@ -35,8 +45,8 @@ static bool goes_past_slots(const struct run *run)
 	return run->plan != NULL && run->bound.disagree == NULL && run->plan->peers;
 }
 
-/* Where the ring turns: soon, so that it shares the cache with the callers' data, but two such calls have places of their own.  A place that is not used is nowhere in
- * the cache: then late, so that none waits for another. */
+/* Where the ring turns: soon, so that it shares the cache with the callers' data, but two such calls have places of
+ * their own.  A place that is not used is nowhere in the cache: then late, so that none waits for another. */
 static uint64_t turn_of(const struct run *run, uint64_t ring_bytes, uint64_t bytes)
 {
 	uint64_t turn = bytes > CLOSE_BYTES / 2 ? 2 * bytes : CLOSE_BYTES;
@@ -44,10 +54,12 @@ static uint64_t turn_of(const struct run *run, uint64_t ring_bytes, uint64_t byt
 	return turn < ring_bytes && !goes_past_slots(run) ? turn : ring_bytes;
 }
 
-/* The plan at hand is a short one, and where another one may take its place that is after all ranks have seen that it will. */
+/* The plan at hand is a short one, and where another one may take its place that is after all ranks have seen that it
+ * will. */
 static bool begins_short(const struct run *run)
 {
-	return run->plan != NULL && run->bound.disagree != NULL && !run->plan->peers && run->plan->slot_used < SHORT_BYTES;
+	return run->plan != NULL && run->bound.disagree != NULL && !run->plan->peers &&
+	       run->plan->slot_used < SHORT_BYTES;
 }
 
 /* Which lanes' calls have some of those lines. */
@@ -66,7 +78,8 @@ void slot_ring_take(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
 	struct slot_ring *ring = &comm->engine.ring;
-	uint64_t bytes = need_of(run), ring_bytes = comm->part_bytes * COMM_LANES, close = ring_bytes + (uint64_t)run->lane * SHORT_BYTES;
+	uint64_t bytes = need_of(run), ring_bytes = comm->part_bytes * COMM_LANES,
+		 close = ring_bytes + (uint64_t)run->lane * SHORT_BYTES;
 
 	run->slot_behind = 0;
 	ring->from_line[run->lane] = ring->to_line[run->lane] = 0;
@@ -79,7 +92,8 @@ void slot_ring_take(struct run *run)
 	run->slot_part = ring->next;
 	run->slot_at = begins_short(run) ? close : run->slot_part;
 	ring->next += bytes;
-	run->slot_behind = take_lines(ring, run->lane, (uint32_t)(run->slot_part / LINE_BYTES), (uint32_t)(ring->next / LINE_BYTES));
+	run->slot_behind =
+	    take_lines(ring, run->lane, (uint32_t)(run->slot_part / LINE_BYTES), (uint32_t)(ring->next / LINE_BYTES));
 }
 
 choir_status slot_ring_allocate(struct run *run)
@@ -91,7 +105,8 @@ choir_status slot_ring_allocate(struct run *run)
 
 	if (*allocated || !writes)
 		return CHOIR_SUCCESS;
-	TRY(arena_take_slots(comm->arena, comm->place, close ? ring_bytes : 0, close ? COMM_LANES * SHORT_BYTES : ring_bytes));
+	TRY(arena_take_slots(comm->arena, comm->place, close ? ring_bytes : 0,
+	                     close ? COMM_LANES * SHORT_BYTES : ring_bytes));
 	*allocated = true;
 	return CHOIR_SUCCESS;
 }

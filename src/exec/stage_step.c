@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies between memory of ours and a caller's buffer that only commands reach.  Each direction has a queue; the plan's deps order the two. */
+/* Copies between memory of ours and a caller's buffer that only commands reach.  Each direction has a queue; the plan's
+ * deps order the two. */
 #include "exec/steps.h"
 
 #include "exec/operand.h"
@@ -13,7 +14,8 @@ static bool needs_command(const struct dev_access *access, const struct segments
 
 static bool is_read(const struct run *run, const struct plan_step *step)
 {
-	return run->plan->refs[step->src_first].buf == PLAN_SEND && needs_command(&run->bound.send, &run->bound.send_list);
+	return run->plan->refs[step->src_first].buf == PLAN_SEND &&
+	       needs_command(&run->bound.send, &run->bound.send_list);
 }
 
 static bool is_write(const struct run *run, const struct plan_step *step)
@@ -34,7 +36,8 @@ static bool all_await(const struct run *run, const uint32_t *ids, uint32_t n)
 	return true;
 }
 
-/* A short copy of a call that is carried out on the spot and has nothing else to do: the way that has the fewest hands in it. */
+/* A short copy of a call that is carried out on the spot and has nothing else to do: the way that has the fewest hands
+ * in it. */
 static bool is_copied_now(const struct run *run, const struct plan_step *step)
 {
 	const struct step_board *board = &run->board;
@@ -64,9 +67,11 @@ choir_status steps_stage_copy(struct run *run, const struct plan_step *step, cl_
 	bool reads = is_read(run, step), now = !run->bound.lists && is_copied_now(run, step);
 
 	if (now && reads)
-		TRY(dev_stage_read_now(run->comm->device, &run->bound.send, src.off, operand_at(run, step->dst), step->len));
+		TRY(dev_stage_read_now(run->comm->device, &run->bound.send, src.off, operand_at(run, step->dst),
+		                       step->len));
 	else if (now)
-		TRY(dev_stage_write_now(run->comm->device, &run->bound.recv, step->dst.off, operand_at(run, src), step->len));
+		TRY(dev_stage_write_now(run->comm->device, &run->bound.recv, step->dst.off, operand_at(run, src),
+		                        step->len));
 	else if (reads)
 		TRY(start_read(run, src.off, operand_at(run, step->dst), step->len, event_p));
 	else

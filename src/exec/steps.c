@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  A step is ready once its deps are done; ready steps start in plan order.  Host steps (copies and reductions between memory the host reaches)
- * are done on the spot, in pieces (host_step.c); steps that need a peer or the device (stage_step.c, reduce_step.c) are started and then polled from the
- * `waiting` list.  Everything here runs under the engine's drive lock, so the board needs none. */
+/* Design notes.  A step is ready once its deps are done; ready steps start in plan order.  Host steps (copies and
+ * reductions between memory the host reaches) are done on the spot, in pieces (host_step.c); steps that need a peer or
+ * the device (stage_step.c, reduce_step.c) are started and then polled from the `waiting` list.  Everything here runs
+ * under the engine's drive lock, so the board needs none. */
 #include "exec/steps.h"
 
 #include "exec/lane.h"
@@ -60,8 +61,8 @@ static choir_status send_message(struct run *run, const struct plan_step *step)
 		.record = run->bound.record,
 	};
 
-	TRY(pump_send(comm->pump, comm->endpoint_of[step->peer], &header, step->len > 0 ? operand_at(run, run->plan->refs[step->src_first]) : NULL,
-	              step->len, NULL));
+	TRY(pump_send(comm->pump, comm->endpoint_of[step->peer], &header,
+	              step->len > 0 ? operand_at(run, run->plan->refs[step->src_first]) : NULL, step->len, NULL));
 	if (comm->layout.node_of[step->peer] != comm->layout.node_of[comm->rank])
 		atomic_fetch_add_explicit(&run->event->wire_bytes, step->len + sizeof header, memory_order_relaxed);
 	return CHOIR_SUCCESS;
@@ -88,8 +89,10 @@ static choir_status poll_recv(struct run *run, uint32_t id, bool *done)
 	if (memcmp(&message->header.record, &run->bound.record, sizeof run->bound.record) != 0)
 		st = run_mismatch(run, step->peer, &message->header.record);
 	else if (message->payload_bytes != step->len)
-		st = error_set(CHOIR_TRANSPORT, "%s: rank %d got a message of %zu bytes from rank %d where %llu were due (%s)", run->comm->name,
-		               run->comm->rank, message->payload_bytes, step->peer, (unsigned long long)step->len, step->label);
+		st = error_set(CHOIR_TRANSPORT,
+		               "%s: rank %d got a message of %zu bytes from rank %d where %llu were due (%s)",
+		               run->comm->name, run->comm->rank, message->payload_bytes, step->peer,
+		               (unsigned long long)step->len, step->label);
 	else if (step->len > 0)
 		memcpy(operand_at(run, step->dst), pump_payload(message), step->len);
 	pump_give(message);
@@ -137,7 +140,8 @@ static choir_status poll_await(struct run *run, uint32_t id, bool *done)
 	} else {
 		int size = run->comm->node_size;
 
-		for (int place = 0; place < size && yes; place++) /* mine too: the steps behind may lean on it instead of on my PUBLISH */
+		for (int place = 0; place < size && yes;
+		     place++) /* mine too: the steps behind may lean on it instead of on my PUBLISH */
 			TRY(steps_reached(run, place, step->tag, &yes));
 		run->met_node |= yes;
 	}

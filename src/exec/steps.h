@@ -11,12 +11,14 @@ choir_status steps_make_room(struct run *run);
 /* steps_begin: the board for run->plan: scratch, counters, the steps that need nothing. */
 choir_status steps_begin(struct run *run);
 
-/* steps_advance: starts what is ready, polls what waits.  *moved = true if anything did; *done = true after the last step.  Host work goes on for
- * at most STEP_PIECE_BYTES before it returns. */
+/* steps_advance: starts what is ready, polls what waits.  *moved = true if anything did; *done = true after the last
+ * step.  Host work goes on for at most STEP_PIECE_BYTES before it returns. */
 choir_status steps_advance(struct run *run, bool *moved, bool *done);
 
-/* steps_try: does a step here and now, whatever the board says, if it can be done: one that waits, or is one short piece of host work.
- * steps_resume: the run goes on with the board: the first `done` steps are done, one of the others may have been tried.  steps_make_room was called for this plan. */
+/* steps_try: does a step here and now, whatever the board says, if it can be done: one that waits, or is one short
+ * piece of host work.
+ * steps_resume: the run goes on with the board: the first `done` steps are done, one of the others may have been tried.
+ * steps_make_room was called for this plan. */
 choir_status steps_try(struct run *run, uint32_t id, bool *done);
 void steps_resume(struct run *run, uint32_t done);
 
@@ -24,19 +26,22 @@ void steps_resume(struct run *run, uint32_t done);
 void steps_abandon(struct run *run);
 void steps_free(struct run *run);
 
-/* steps_kernel_reduce: one REDUCE on the device; *event_p is complete when the result is where the step says.  In reduce_step.c. */
+/* steps_kernel_reduce: one REDUCE on the device; *event_p is complete when the result is where the step says.  In
+ * reduce_step.c. */
 choir_status steps_kernel_reduce(struct run *run, const struct plan_step *step, cl_event *event_p);
 
-/* steps_host_copy, steps_host_reduce: the next piece of such a step, of at most STEP_PIECE_BYTES.  True: that was the last.  In host_step.c. */
+/* steps_host_copy, steps_host_reduce: the next piece of such a step, of at most STEP_PIECE_BYTES.  True: that was the
+ * last.  In host_step.c. */
 bool steps_host_copy(struct run *run, const struct plan_step *step);
 choir_status steps_host_reduce(struct run *run, const struct plan_step *step, bool *done);
 
-/* steps_is_staged: does the copy lead from or to a caller's buffer that only commands reach?  steps_stage_copy: starts it; *event_p is complete when it is over,
- * NULL if it is already: *done.  In stage_step.c. */
+/* steps_is_staged: does the copy lead from or to a caller's buffer that only commands reach?  steps_stage_copy: starts
+ * it; *event_p is complete when it is over, NULL if it is already: *done.  In stage_step.c. */
 bool steps_is_staged(const struct run *run, const struct plan_step *step);
 choir_status steps_stage_copy(struct run *run, const struct plan_step *step, cl_event *event_p, bool *done);
 
-/* steps_reached: has the rank at that place of my node published the phase?  Compares what it calls on the way: MISMATCH. */
+/* steps_reached: has the rank at that place of my node published the phase?  Compares what it calls on the way:
+ * MISMATCH. */
 choir_status steps_reached(struct run *run, int place, uint32_t phase, bool *yes);
 
 enum { STEP_PIECE_BYTES = 256 * 1024 };

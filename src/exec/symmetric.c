@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  A place is 16 bits of where and 48 bits of what: the number of some symmetric memory and an offset in the rank's share, or an address of this
- * process. */
+/* Design notes.  A place is 16 bits of where and 48 bits of what: the number of some symmetric memory and an offset in
+ * the rank's share, or an address of this process. */
 #include "exec/symmetric.h"
 
 #include <stdlib.h>
@@ -51,7 +51,8 @@ bool symmetric_usual(const struct choir_comm *comm)
 	return comm->one_process || atomic_load_explicit(&comm->n_symmetric, memory_order_acquire) > 0;
 }
 
-static bool holds(const struct choir_comm *comm, const struct symmetric *symmetric, const struct dev_access *access, uint64_t *off_p)
+static bool holds(const struct choir_comm *comm, const struct symmetric *symmetric, const struct dev_access *access,
+                  uint64_t *off_p)
 {
 	if (symmetric == NULL)
 		return false;
@@ -104,8 +105,10 @@ choir_status symmetric_add(struct choir_comm *comm, struct symmetric *symmetric)
 			return CHOIR_SUCCESS;
 		}
 	}
-	return error_set(CHOIR_NO_MEMORY, "%s: %d symmetric allocations are there already, and no more are possible: make fewer, larger ones", comm->name,
-	                 COMM_SYMMETRIC);
+	return error_set(
+	    CHOIR_NO_MEMORY,
+	    "%s: %d symmetric allocations are there already, and no more are possible: make fewer, larger ones",
+	    comm->name, COMM_SYMMETRIC);
 }
 
 static int find_share(const struct choir_comm *comm, const void *ptr)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Which of a rank's buffers its node can reach, and where those of the others are for me: the ground of the direct algorithms.
+/* Which of a rank's buffers its node can reach, and where those of the others are for me: the ground of the direct
+ * algorithms.
  *
- * Symmetric memory is a share of each rank of the node, all of the same size: slots of an arena of its own, or memory of the callers' that was registered.  Ranks that
- * are threads of one process reach each other's buffers anyway. */
+ * Symmetric memory is a share of each rank of the node, all of the same size: slots of an arena of its own, or memory
+ * of the callers' that was registered.  Ranks that are threads of one process reach each other's buffers anyway. */
 #ifndef EXEC_SYMMETRIC_H
 #define EXEC_SYMMETRIC_H
 
@@ -19,24 +20,29 @@ struct symmetric {
 	cl_mem mem;                  /* over my share, or NULL */
 };
 
-/* symmetric_create: room for the shares of a comm's node.  symmetric_destroy: gives back all it holds; NULL is silent. */
+/* symmetric_create: room for the shares of a comm's node.  symmetric_destroy: gives back all it holds; NULL is
+ * silent. */
 choir_status symmetric_create(const struct choir_comm *comm, uint64_t bytes, struct symmetric **out_p);
 void symmetric_destroy(struct symmetric *symmetric);
 
-/* symmetric_usual: may direct algorithms be chosen on this comm?  The same on all its ranks, whatever buffers they give. */
+/* symmetric_usual: may direct algorithms be chosen on this comm?  The same on all its ranks, whatever buffers they
+ * give. */
 bool symmetric_usual(const struct choir_comm *comm);
 
 /* symmetric_place: a number by which the other ranks of the node find that memory; 0 = they cannot. */
 uint64_t symmetric_place(const struct choir_comm *comm, const struct dev_access *access);
 
-/* symmetric_place_of_list: the place of a list of segments (exec/segments.h): those of the segments stand at the beginning of the rank's slot. */
+/* symmetric_place_of_list: the place of a list of segments (exec/segments.h): those of the segments stand at the
+ * beginning of the rank's slot. */
 uint64_t symmetric_place_of_list(void);
 
-/* symmetric_find: the address here of what the rank at that place of the node calls so; NULL for memory of no bytes, and for a list. */
+/* symmetric_find: the address here of what the rank at that place of the node calls so; NULL for memory of no bytes,
+ * and for a list. */
 unsigned char *symmetric_find(const struct choir_comm *comm, int rank_place, uint64_t place);
 
-/* symmetric_add: the comm's from now on; its number is the lowest free one, so the same on all ranks that add in the same order.  NO_MEMORY if all are taken: then it
- * stays the caller's.  symmetric_of: the one in which my share begins at ptr, NULL if none.  symmetric_remove: destroys that one.  symmetric_close: all of them. */
+/* symmetric_add: the comm's from now on; its number is the lowest free one, so the same on all ranks that add in the
+ * same order.  NO_MEMORY if all are taken: then it stays the caller's.  symmetric_of: the one in which my share begins
+ * at ptr, NULL if none.  symmetric_remove: destroys that one.  symmetric_close: all of them. */
 choir_status symmetric_add(struct choir_comm *comm, struct symmetric *symmetric);
 const struct symmetric *symmetric_of(const struct choir_comm *comm, const void *ptr);
 void symmetric_remove(struct choir_comm *comm, const void *ptr);

@@ -10,9 +10,9 @@
  * first time: then the caller rings the node.  The driver only. */
 bool withdraw(struct choir_comm *comm, int64_t now_ns);
 
-/* withdraw_left_alone: can no peer touch the buffers of this failed run any more?  After withdraw; the driver only.  Dead
- * ranks are not waited for, those of other processes for WITHDRAW_MS: they may be stopped, and one that continues finishes
- * its piece, in its own mapping of symmetric memory. */
+/* withdraw_left_alone: can no peer touch the buffers of this failed run any more?  After withdraw; the driver only.
+ * Dead ranks are not waited for, those of other processes for WITHDRAW_MS: they may be stopped, and one that continues
+ * finishes its piece, in its own mapping of symmetric memory. */
 enum { WITHDRAW_MS = 500 };
 bool withdraw_left_alone(const struct run *run, int64_t now_ns);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [several destinations].  Two sources, as two ranks have, go line by line from the registers to one or two destinations.  Else a block is
- * reduced into the first destination, or, if that is written past the cache, into a small buffer; from there, still in the first cache, it goes to
- * the others.  The block is small because stores past the cache must keep pace with the loads, and not too small because the copy reads what has
- * only just been stored.  On a Zen 4, f32, 2 sources of 16 MB (bytes read and written): blocks of 1 KB 34 GB/s, of 2 KB 42, of 4 KB 34; without
- * stores past the cache 22.  Two ranks that write 2 MB of sums into both their buffers, through the cache: 76 us in blocks, 57 in lines. */
+/* Note [several destinations].  Two sources, as two ranks have, go line by line from the registers to one or two
+ * destinations.  Else a block is reduced into the first destination, or, if that is written past the cache, into a
+ * small buffer; from there, still in the first cache, it goes to the others.  The block is small because stores past
+ * the cache must keep pace with the loads, and not too small because the copy reads what has only just been stored.  On
+ * a Zen 4, f32, 2 sources of 16 MB (bytes read and written): blocks of 1 KB 34 GB/s, of 2 KB 42, of 4 KB 34; without
+ * stores past the cache 22.  Two ranks that write 2 MB of sums into both their buffers, through the cache: 76 us in
+ * blocks, 57 in lines. */
 #include "base/copy.h"
 #include "base/float_control.h"
 #include "kern/host_twin.h"
@@ -27,8 +29,8 @@ static bool fits_avx2(void)
 
 static bool fits_avx512(void)
 {
-	return fits_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-	       __builtin_cpu_supports("avx512dq");
+	return fits_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+	       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
 }
 #endif
 
@@ -74,8 +76,8 @@ choir_status reduce_supported(choir_dtype dtype, choir_op op)
 	if ((uint32_t)op >= HOST_OPS)
 		return error_set(CHOIR_ARGUMENT, "%d is no operator", (int)op);
 	if (twin_of(dtype, op)->reduce == NULL)
-		return error_set(CHOIR_UNSUPPORTED, "%s is not defined for %s: it is for %s", choir_op_name(op), choir_dtype_name(dtype),
-		                 defined_for(op));
+		return error_set(CHOIR_UNSUPPORTED, "%s is not defined for %s: it is for %s", choir_op_name(op),
+		                 choir_dtype_name(dtype), defined_for(op));
 	return CHOIR_SUCCESS;
 }
 
@@ -85,8 +87,8 @@ bool reduce_has_final(choir_op op)
 }
 
 /* Elements first .. first + n - 1: at most BLOCK_BYTES, and less than a line for the first block. */
-static void spread_block(const struct host_twin *twin, const struct reduce_call *call, void *const *dst, const void *const *src, size_t first,
-                         size_t n)
+static void spread_block(const struct host_twin *twin, const struct reduce_call *call, void *const *dst,
+                         const void *const *src, size_t first, size_t n)
 {
 	_Alignas(HOST_LINE_BYTES) unsigned char buffer[BLOCK_BYTES + HOST_LINE_BYTES];
 	size_t elem_bytes = choir_dtype_bytes(call->dtype), off = first * elem_bytes, bytes = n * elem_bytes;
@@ -102,7 +104,8 @@ static void spread_block(const struct host_twin *twin, const struct reduce_call 
 }
 
 /* Blocks end where a line of the first streamed destination ends, so that it is written in whole lines. */
-static void spread(const struct host_twin *twin, const struct reduce_call *call, void *const *dst, const void *const *src)
+static void spread(const struct host_twin *twin, const struct reduce_call *call, void *const *dst,
+                   const void *const *src)
 {
 	size_t elem_bytes = choir_dtype_bytes(call->dtype), block = BLOCK_BYTES / elem_bytes, n;
 	bool streams = call->stream_from < call->n_dst;
@@ -130,7 +133,8 @@ static bool goes_by_lines(const struct reduce_call *call, void *const *dst)
 }
 
 /* Less than a line. */
-static void reduce_few(const struct host_twin *twin, const struct reduce_call *call, void *const *dst, const void *const *src, size_t first, size_t n)
+static void reduce_few(const struct host_twin *twin, const struct reduce_call *call, void *const *dst,
+                       const void *const *src, size_t first, size_t n)
 {
 	size_t elem_bytes = choir_dtype_bytes(call->dtype), off = first * elem_bytes;
 
@@ -141,13 +145,16 @@ static void reduce_few(const struct host_twin *twin, const struct reduce_call *c
 		memcpy((unsigned char *)dst[1] + off, (const unsigned char *)dst[0] + off, n * elem_bytes);
 }
 
-static void by_lines(const struct host_twin *twin, const struct reduce_call *call, void *const *dst, const void *const *src)
+static void by_lines(const struct host_twin *twin, const struct reduce_call *call, void *const *dst,
+                     const void *const *src)
 {
 	size_t elem_bytes = choir_dtype_bytes(call->dtype), each = HOST_LINE_BYTES / elem_bytes;
 	bool streams = call->stream_from < call->n_dst;
 	uintptr_t at = (uintptr_t)dst[streams ? call->stream_from : 0];
-	size_t to_line = -at % HOST_LINE_BYTES / elem_bytes, head = to_line < call->count ? to_line : call->count, lines = (call->count - head) / each;
-	struct host_lines to = { .first = (unsigned char *)dst[0] + head * elem_bytes, .first_past = call->stream_from == 0,
+	size_t to_line = -at % HOST_LINE_BYTES / elem_bytes, head = to_line < call->count ? to_line : call->count,
+	       lines = (call->count - head) / each;
+	struct host_lines to = { .first = (unsigned char *)dst[0] + head * elem_bytes,
+		                 .first_past = call->stream_from == 0,
 		                 .second_past = call->stream_from <= 1 };
 
 	if (call->n_dst == 2)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A pass over f16 or bf16, HOST_LANES elements at a time: compilers find no good code for these conversions in a loop over elements, but they do keep
- * a loop over sixteen floats in two registers.  The lanes of a group may stand in any order (host_widen.h), the same in partial results.  Included by
- * host_op.h. */
+/* A pass over f16 or bf16, HOST_LANES elements at a time: compilers find no good code for these conversions in a loop
+ * over elements, but they do keep a loop over sixteen floats in two registers.  The lanes of a group may stand in any
+ * order (host_widen.h), the same in partial results.  Included by host_op.h. */
 #define HOST_WIDEN OPS_JOIN2(host_widen_, DTYPE)
 #define HOST_NARROW OPS_JOIN2(host_narrow_, DTYPE)
 
@@ -26,7 +26,8 @@ static HOST_INLINE struct OPS(lanes) OPS(fold_lanes)(struct OPS(lanes) acc, stru
 	return acc;
 }
 
-static HOST_INLINE struct OPS(lanes) OPS(next_lanes)(const struct OPS(pass) *p, struct OPS(lanes) acc, size_t k, size_t i)
+static HOST_INLINE struct OPS(lanes)
+    OPS(next_lanes)(const struct OPS(pass) * p, struct OPS(lanes) acc, size_t k, size_t i)
 {
 	return k < p->n_src ? OPS(fold_lanes)(acc, OPS(term_lanes)(p, k, i)) : acc;
 }
@@ -54,7 +55,8 @@ static HOST_INLINE void OPS(run_lanes)(const struct OPS(pass) *p, size_t i)
 		HOST_NARROW((ELEM *)p->dst + i, acc.v);
 }
 
-/* The last few elements of a pass, in copies that are filled up with zeros.  Partial results have room for whole groups. */
+/* The last few elements of a pass, in copies that are filled up with zeros.  Partial results have room for whole
+ * groups. */
 struct OPS(rest) {
 	ELEM src[HOST_FAN][HOST_LANES], out[HOST_LANES];
 };

@@ -15,7 +15,8 @@
 /* past: past the cache; then `to` begins a line. */
 static inline void host_put_line(unsigned char *to, const unsigned char *line, bool past)
 {
-	__m256i a = _mm256_load_si256((const __m256i *)(const void *)line), b = _mm256_load_si256((const __m256i *)(const void *)(line + 32));
+	__m256i a = _mm256_load_si256((const __m256i *)(const void *)line),
+		b = _mm256_load_si256((const __m256i *)(const void *)(line + 32));
 
 	if (past) {
 		_mm256_stream_si256((__m256i *)(void *)to, a);

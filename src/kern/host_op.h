@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The host loops of one (DTYPE, OP), made from cl/ops.h; included once for each by host_dtype.h.
  *
- * A pass reads up to HOST_FAN sources at once and adds up in registers.  More sources take several passes a block, the partial results staying in the
- * first cache and in ACC's precision: every source is read from memory once, and the result is written once.
+ * A pass reads up to HOST_FAN sources at once and adds up in registers.  More sources take several passes a block, the
+ * partial results staying in the first cache and in ACC's precision: every source is read from memory once, and the
+ * result is written once.
  *
- * dst may be exactly one of the sources: every element is read from all sources before it is written, and HOST_INDEPENDENT tells the compiler that
- * elements do not depend on each other, else its overlap check would send that case, the usual one, to scalar code. */
+ * dst may be exactly one of the sources: every element is read from all sources before it is written, and
+ * HOST_INDEPENDENT tells the compiler that elements do not depend on each other, else its overlap check would send that
+ * case, the usual one, to scalar code. */
 #include "ops.h"
 
 #undef HOST_HAS_FINAL
@@ -13,7 +15,9 @@
 #undef HOST_IS_SIGNED
 #define HOST_HAS_FINAL (OPS_KIND == OPS_OP_MEAN && !OPS_IS_BOOL)
 #define HOST_WIDENS (OPS_TYPE == OPS_DTYPE_F16 || OPS_TYPE == OPS_DTYPE_BF16) /* ACC is wider than ELEM */
-#define HOST_IS_SIGNED (OPS_TYPE == OPS_DTYPE_I8 || OPS_TYPE == OPS_DTYPE_I16 || OPS_TYPE == OPS_DTYPE_I32 || OPS_TYPE == OPS_DTYPE_I64)
+#define HOST_IS_SIGNED                                                                                                 \
+	(OPS_TYPE == OPS_DTYPE_I8 || OPS_TYPE == OPS_DTYPE_I16 || OPS_TYPE == OPS_DTYPE_I32 ||                         \
+	 OPS_TYPE == OPS_DTYPE_I64)
 
 struct OPS(pass) {
 	const ELEM *src[HOST_FAN];
@@ -108,7 +112,8 @@ static void OPS(go_on)(const struct OPS(pass) *p)
 }
 
 /* Sources k .. k + n - 1 of a block of the call; the last pass writes dst. */
-static struct OPS(pass) OPS(pass_of)(const struct reduce_call *call, const void *const *src, size_t k, size_t n, size_t at, void *dst, ACC *part)
+static struct OPS(pass) OPS(pass_of)(const struct reduce_call *call, const void *const *src, size_t k, size_t n,
+                                     size_t at, void *dst, ACC *part)
 {
 	const bool last = k + n == call->n_src;
 	struct OPS(pass) p = {
@@ -146,7 +151,8 @@ static void OPS(reduce)(const struct reduce_call *call, void *dst, const void *c
 	}
 }
 
-/* Each line of results goes from the registers to where it belongs.  What the loop asks never changes in it, so it costs next to nothing. */
+/* Each line of results goes from the registers to where it belongs.  What the loop asks never changes in it, so it
+ * costs next to nothing. */
 static HOST_INLINE void OPS(run_lines)(const struct OPS(pass) *p, const struct host_lines *to, size_t n_lines)
 {
 	const size_t n = HOST_LINE_BYTES / sizeof(ELEM);
@@ -155,8 +161,13 @@ static HOST_INLINE void OPS(run_lines)(const struct OPS(pass) *p, const struct h
 
 	for (size_t i = 0; i < n_lines; i++) {
 		_Alignas(HOST_LINE_BYTES) ELEM line[HOST_LINE_BYTES / sizeof(ELEM)];
-		struct OPS(pass) part = { .src = { p->src[0] + i * n, p->src[1] + i * n }, .n_src = 2, .dst = line, .raw_from = p->raw_from,
-			                  .n_final = p->n_final, .factor = p->factor, .count = n };
+		struct OPS(pass) part = { .src = { p->src[0] + i * n, p->src[1] + i * n },
+			                  .n_src = 2,
+			                  .dst = line,
+			                  .raw_from = p->raw_from,
+			                  .n_final = p->n_final,
+			                  .factor = p->factor,
+			                  .count = n };
 
 		OPS(run)(&part);
 		host_put_line(first + i * HOST_LINE_BYTES, (const unsigned char *)line, first_past);
@@ -165,7 +176,8 @@ static HOST_INLINE void OPS(run_lines)(const struct OPS(pass) *p, const struct h
 	}
 }
 
-static void OPS(reduce_lines)(const struct reduce_call *call, const struct host_lines *to, const void *const *src, size_t first, size_t n_lines)
+static void OPS(reduce_lines)(const struct reduce_call *call, const struct host_lines *to, const void *const *src,
+                              size_t first, size_t n_lines)
 {
 	struct OPS(pass) p = OPS(pass_of)(call, src, 0, 2, first, NULL, NULL);
 

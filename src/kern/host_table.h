@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* All host loops and their table, for one CPU level: HOST_TWINS is the table's name.  Included by one .c file a level. */
+/* All host loops and their table, for one CPU level: HOST_TWINS is the table's name.  Included by one .c file a
+ * level. */
 #include "kern/host_twin.h"
 
 #define HOST_FAN 4           /* sources of a pass */
@@ -55,11 +56,13 @@
 #include "kern/host_dtype.h"
 #undef DTYPE
 
-#define CELL(dtype, op) [CHOIR_OP_##op] = { op_##dtype##_##op##_reduce, op_##dtype##_##op##_reduce_lines, op_##dtype##_##op##_write_identity }
+#define CELL(dtype, op)                                                                                                \
+	[CHOIR_OP_##                                                                                                   \
+	    op] = { op_##dtype##_##op##_reduce, op_##dtype##_##op##_reduce_lines, op_##dtype##_##op##_write_identity }
 /* bits: the type whose loops give the same bits where a sign makes no difference. */
-#define CELLS(dtype, bits)                                                                                                        \
-	CELL(bits, SUM), CELL(bits, PROD), CELL(dtype, MIN), CELL(dtype, MAX), CELL(dtype, MEAN), CELL(bits, SQUARE_ADD), \
-		CELL(bits, LOCAL)
+#define CELLS(dtype, bits)                                                                                             \
+	CELL(bits, SUM), CELL(bits, PROD), CELL(dtype, MIN), CELL(dtype, MAX), CELL(dtype, MEAN),                      \
+	    CELL(bits, SQUARE_ADD), CELL(bits, LOCAL)
 #define CELLS_REAL(dtype) CELLS(dtype, dtype), CELL(dtype, PREMUL_SUM)
 #define CELLS_BITS(dtype, bits) CELLS(dtype, bits), CELL(bits, BAND), CELL(bits, BOR), CELL(bits, BXOR)
 

@@ -15,10 +15,12 @@ struct host_lines {
 
 /* One (dtype, op). */
 struct host_twin {
-	/* Elements first .. first + count - 1 of the sources, to dst[0] .. dst[count - 1]; the call's count and destinations are not looked at. */
+	/* Elements first .. first + count - 1 of the sources, to dst[0] .. dst[count - 1]; the call's count and
+	 * destinations are not looked at. */
 	void (*reduce)(const struct reduce_call *call, void *dst, const void *const *src, size_t first, size_t count);
 	/* The same of two sources, n_lines * HOST_LINE_BYTES bytes of each. */
-	void (*reduce_lines)(const struct reduce_call *call, const struct host_lines *to, const void *const *src, size_t first, size_t n_lines);
+	void (*reduce_lines)(const struct reduce_call *call, const struct host_lines *to, const void *const *src,
+	                     size_t first, size_t n_lines);
 	void (*identity)(void *out);
 };
 
@@ -39,7 +41,8 @@ struct host_level {
 };
 extern const struct host_level host_levels[];
 
-/* host_use: all reductions of this process by that table from now on (NULL: the fastest that fits, as without this call).  For tests. */
+/* host_use: all reductions of this process by that table from now on (NULL: the fastest that fits, as without this
+ * call).  For tests. */
 void host_use(const struct host_level *level);
 
 #endif

@@ -27,7 +27,8 @@ static inline void host_narrow_F16(uint16_t *out, const float *in)
 	_mm256_storeu_si256((__m256i *)(void *)out, _mm256_set_m128i(high, low));
 }
 
-/* The even elements, then the odd ones: two bfloats are a word, whose halves are one shift and one mask away from floats. */
+/* The even elements, then the odd ones: two bfloats are a word, whose halves are one shift and one mask away from
+ * floats. */
 static inline void host_widen_BF16(float *out, const uint16_t *in)
 {
 	__m256i pairs = _mm256_loadu_si256((const __m256i *)(const void *)in);
@@ -36,11 +37,13 @@ static inline void host_widen_BF16(float *out, const uint16_t *in)
 	_mm256_storeu_ps(out + 8, _mm256_castsi256_ps(_mm256_and_si256(pairs, _mm256_set1_epi32((int)0xffff0000))));
 }
 
-/* Rounded to nearest even in the upper half of each word.  A NaN is not rounded, lest it carry into infinity: its upper half is one already, since
- * arithmetic makes quiet ones and the others came from a bfloat.  (AVX-512's own conversion flushes subnormals, so it is not used.) */
+/* Rounded to nearest even in the upper half of each word.  A NaN is not rounded, lest it carry into infinity: its upper
+ * half is one already, since arithmetic makes quiet ones and the others came from a bfloat.  (AVX-512's own conversion
+ * flushes subnormals, so it is not used.) */
 static inline __m256i host_round_BF16(__m256 value)
 {
-	__m256i bits = _mm256_castps_si256(value), odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+	__m256i bits = _mm256_castps_si256(value),
+		odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
 	__m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
 
 	return _mm256_add_epi32(bits, _mm256_andnot_si256(is_nan, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff))));
@@ -48,7 +51,8 @@ static inline __m256i host_round_BF16(__m256 value)
 
 static inline void host_narrow_BF16(uint16_t *out, const float *in)
 {
-	__m256i even = _mm256_srli_epi32(host_round_BF16(_mm256_loadu_ps(in)), 16), odd = host_round_BF16(_mm256_loadu_ps(in + 8));
+	__m256i even = _mm256_srli_epi32(host_round_BF16(_mm256_loadu_ps(in)), 16),
+		odd = host_round_BF16(_mm256_loadu_ps(in + 8));
 
 	_mm256_storeu_si256((__m256i *)(void *)out, _mm256_blend_epi16(even, odd, 0xaa));
 }

@@ -41,8 +41,11 @@ choir_status reduce_kernel_supported(choir_device *device, choir_dtype dtype, ch
 	TRY(reduce_supported(dtype, op));
 	if (dtype == CHOIR_F64 && !dev_has_fp64(device))
 		return error_set(CHOIR_UNSUPPORTED, "the device has no fp64: f64 reduces on the host");
-	if (op == CHOIR_OP_MEAN && (dtype == CHOIR_F32 || dtype == CHOIR_F16 || dtype == CHOIR_BF16) && !dev_divides_exactly(device))
-		return error_set(CHOIR_UNSUPPORTED, "the device does not divide exactly: a mean of %s is taken on the host", choir_dtype_name(dtype));
+	if (op == CHOIR_OP_MEAN && (dtype == CHOIR_F32 || dtype == CHOIR_F16 || dtype == CHOIR_BF16) &&
+	    !dev_divides_exactly(device))
+		return error_set(CHOIR_UNSUPPORTED,
+		                 "the device does not divide exactly: a mean of %s is taken on the host",
+		                 choir_dtype_name(dtype));
 	return CHOIR_SUCCESS;
 }
 
@@ -144,7 +147,8 @@ static choir_status start_two(choir_device *device, const struct reduce_call *ca
 
 /* Sources first .. first + n - 1 of the call; part may be NULL when no flag asks for it. */
 static choir_status start_many(choir_device *device, const struct reduce_call *call, struct reduce_operand dst,
-                               const struct reduce_operand *src, uint32_t first, uint32_t n, cl_mem part, cl_uint flags, cl_event *event_p)
+                               const struct reduce_operand *src, uint32_t first, uint32_t n, cl_mem part, cl_uint flags,
+                               cl_event *event_p)
 {
 	struct options options = options_of(call->dtype, call->op);
 	struct arguments args = { .rc = CL_SUCCESS };
@@ -175,7 +179,8 @@ static size_t acc_bytes(choir_dtype dtype)
 	return dtype == CHOIR_F16 || dtype == CHOIR_BF16 ? sizeof(float) : choir_dtype_bytes(dtype);
 }
 
-/* Partial results go from launch to launch in a buffer of their own: they keep their precision, and dst may be a source that comes late. */
+/* Partial results go from launch to launch in a buffer of their own: they keep their precision, and dst may be a source
+ * that comes late. */
 static choir_status start_in_turns(choir_device *device, const struct reduce_call *call, struct reduce_operand dst,
                                    const struct reduce_operand *src, cl_event *event_p)
 {
@@ -184,8 +189,8 @@ static choir_status start_in_turns(choir_device *device, const struct reduce_cal
 
 	if (call->count > UINT64_MAX / 2 / acc_bytes(call->dtype))
 		return error_set(CHOIR_ARGUMENT, "a reduction of %llu elements", (unsigned long long)call->count);
-	/* Whole pages, which drivers take anyway: Oclgrind 21.10 knows a new buffer by the size of the freed one whose number it got, and
-	 * would report bytes beyond it as uninitialised. */
+	/* Whole pages, which drivers take anyway: Oclgrind 21.10 knows a new buffer by the size of the freed one whose
+	 * number it got, and would report bytes beyond it as uninitialised. */
 	uint64_t pages = (call->count * acc_bytes(call->dtype) + PAGE_BYTES - 1) / PAGE_BYTES;
 	TRY(dev_buffer_create(device, pages * PAGE_BYTES, &part));
 	for (uint32_t first = 0; first < call->n_src && st == CHOIR_SUCCESS; first += FAN_IN) {

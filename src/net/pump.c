@@ -146,7 +146,8 @@ void pump_give(struct pump_message *message)
 		return;
 	}
 	message->next = atomic_load_explicit(&pump->given, memory_order_relaxed);
-	while (!atomic_compare_exchange_weak_explicit(&pump->given, &message->next, message, memory_order_release, memory_order_relaxed))
+	while (!atomic_compare_exchange_weak_explicit(&pump->given, &message->next, message, memory_order_release,
+	                                              memory_order_relaxed))
 		;
 }
 
@@ -157,7 +158,8 @@ void pump_release(struct pump *pump)
 	if (pump == NULL || atomic_fetch_sub_explicit(&pump->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	if (pump->sends.oldest != NULL)
-		fail(pump, error_set(CHOIR_ABORTED, "the %s transport was closed with sends in flight", pump_name(pump)));
+		fail(pump,
+		     error_set(CHOIR_ABORTED, "the %s transport was closed with sends in flight", pump_name(pump)));
 	kept = routes_fini(&pump->routes);
 	while (kept != NULL) {
 		struct pump_message *next = kept->next;
@@ -197,16 +199,18 @@ static choir_status route_message(struct pump *pump, struct pump_message *messag
 		return CHOIR_SUCCESS;
 	}
 	error_set(CHOIR_TRANSPORT,
-	          "%s: rank %d of comm %llx is not there yet and has too many messages waiting (%zu bytes more from rank %d; at most %d "
+	          "%s: rank %d of comm %llx is not there yet and has too many messages waiting (%zu bytes more from "
+	          "rank %d; at most %d "
 	          "messages, %llu bytes)",
-	          pump_name(pump), message->header.dst, (unsigned long long)message->header.comm, message->payload_bytes,
-	          message->header.src, PUMP_KEPT_MESSAGES, (unsigned long long)PUMP_KEPT_BYTES);
+	          pump_name(pump), message->header.dst, (unsigned long long)message->header.comm,
+	          message->payload_bytes, message->header.src, PUMP_KEPT_MESSAGES, (unsigned long long)PUMP_KEPT_BYTES);
 	pump_give(message);
 	return CHOIR_TRANSPORT;
 }
 
 /* A received packet as a message of this pump. */
-static choir_status open_packet(struct pump *pump, int peer, const void *data, size_t bytes, struct pump_message **out_p)
+static choir_status open_packet(struct pump *pump, int peer, const void *data, size_t bytes,
+                                struct pump_message **out_p)
 {
 	TRY(packet_open(pump_name(pump), &pump->blocks, peer, data, bytes, out_p));
 	(*out_p)->pump = pump;
@@ -254,8 +258,8 @@ static bool has_op(const struct pump *pump, size_t end_of_op)
 #define END_OF_OP(op) (offsetof(choir_transport_ops, op) + sizeof(((choir_transport_ops *)NULL)->op))
 
 /* Sends straight out of the caller's memory, if the transport can. */
-static choir_status send_now(struct pump *pump, int endpoint, const struct wire_header *header, const void *payload, size_t payload_bytes,
-                             int *done_p)
+static choir_status send_now(struct pump *pump, int endpoint, const struct wire_header *header, const void *payload,
+                             size_t payload_bytes, int *done_p)
 {
 	struct packet_prefix prefix;
 	choir_status st;
@@ -266,7 +270,8 @@ static choir_status send_now(struct pump *pump, int endpoint, const struct wire_
 	take_turn(pump);
 	st = failure(pump);
 	if (st == CHOIR_SUCCESS) {
-		st = pump->transport->ops->send_now(pump->transport, endpoint, &prefix, sizeof prefix, payload, payload_bytes, done_p);
+		st = pump->transport->ops->send_now(pump->transport, endpoint, &prefix, sizeof prefix, payload,
+		                                    payload_bytes, done_p);
 		if (st != CHOIR_SUCCESS)
 			st = fail(pump, st);
 	}
@@ -274,8 +279,8 @@ static choir_status send_now(struct pump *pump, int endpoint, const struct wire_
 	return st;
 }
 
-choir_status pump_send(struct pump *pump, int endpoint, const struct wire_header *header, const void *payload, size_t payload_bytes,
-                       _Atomic int *in_flight)
+choir_status pump_send(struct pump *pump, int endpoint, const struct wire_header *header, const void *payload,
+                       size_t payload_bytes, _Atomic int *in_flight)
 {
 	struct send *send;
 	void *data;
@@ -284,7 +289,8 @@ choir_status pump_send(struct pump *pump, int endpoint, const struct wire_header
 
 	TRY(failure(pump));
 	if (endpoint < 0 || endpoint >= pump->transport->size)
-		return error_set(CHOIR_ARGUMENT, "%s: there is no endpoint %d among %d", pump_name(pump), endpoint, pump->transport->size);
+		return error_set(CHOIR_ARGUMENT, "%s: there is no endpoint %d among %d", pump_name(pump), endpoint,
+		                 pump->transport->size);
 	TRY(send_now(pump, endpoint, header, payload, payload_bytes, &done));
 	if (done)
 		return CHOIR_SUCCESS;
@@ -391,7 +397,9 @@ bool pump_polled(const struct pump *pump)
 
 uint64_t pump_message_bytes(const struct pump *pump, uint64_t usual)
 {
-	return has_op(pump, END_OF_OP(message_bytes)) && pump->transport->ops->message_bytes > 0 ? pump->transport->ops->message_bytes : usual;
+	return has_op(pump, END_OF_OP(message_bytes)) && pump->transport->ops->message_bytes > 0
+	           ? pump->transport->ops->message_bytes
+	           : usual;
 }
 
 const char *pump_name(const struct pump *pump)

@@ -20,7 +20,8 @@ static void end_send(struct sends *sends, struct blocks *blocks, struct send *se
 	blocks_give(blocks, send);
 }
 
-choir_status sends_start(struct sends *sends, choir_transport *transport, struct blocks *blocks, int endpoint, struct send *send, size_t bytes)
+choir_status sends_start(struct sends *sends, choir_transport *transport, struct blocks *blocks, int endpoint,
+                         struct send *send, size_t bytes)
 {
 	choir_status st;
 

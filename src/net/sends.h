@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The sends of a pump that its transport is not done with, oldest first.  All in a turn of the pump's; n may be read without. */
+/* The sends of a pump that its transport is not done with, oldest first.  All in a turn of the pump's; n may be read
+ * without. */
 #ifndef NET_SENDS_H
 #define NET_SENDS_H
 
@@ -25,9 +26,10 @@ struct sends {
 
 void sends_init(struct sends *sends);
 
-/* sends_start: hands send->data to the transport; send and its data are blocks and belong to the list from now on, also after an error of the
- * transport's, when sends_sweep takes them away with the others. */
-choir_status sends_start(struct sends *sends, choir_transport *transport, struct blocks *blocks, int endpoint, struct send *send, size_t bytes);
+/* sends_start: hands send->data to the transport; send and its data are blocks and belong to the list from now on, also
+ * after an error of the transport's, when sends_sweep takes them away with the others. */
+choir_status sends_start(struct sends *sends, choir_transport *transport, struct blocks *blocks, int endpoint,
+                         struct send *send, size_t bytes);
 
 /* sends_test: forgets those that are done; *progress = true if any was, else it is left alone. */
 choir_status sends_test(struct sends *sends, choir_transport *transport, struct blocks *blocks, bool *progress);

@@ -399,7 +399,8 @@ choir_status shm_create(void *memory, int rank, int n, uint64_t ring_bytes, void
 	if (n < 1 || rank < 0 || rank >= n || ring_bytes < LEAST_RING_BYTES || (ring_bytes & (ring_bytes - 1)) != 0 ||
 	    (uintptr_t)memory % RING_LINE_BYTES != 0)
 		return error_set(CHOIR_ARGUMENT,
-		                 "a shared-memory endpoint %d of %d with rings of %llu bytes is not possible", rank, n, (unsigned long long)ring_bytes);
+		                 "a shared-memory endpoint %d of %d with rings of %llu bytes is not possible", rank, n,
+		                 (unsigned long long)ring_bytes);
 	me = calloc(1, sizeof *me);
 	if (me == NULL)
 		return error_no_memory("a shared-memory transport", sizeof *me);

@@ -5,7 +5,8 @@
 
 #include <choir/types.h>
 
-/* What a call is, in the form in which ranks compare it.  No padding: compared by memcmp, sent as is (all ranks have one byte order). */
+/* What a call is, in the form in which ranks compare it.  No padding: compared by memcmp, sent as is (all ranks have
+ * one byte order). */
 struct call_record {
 	uint8_t collective;
 	uint8_t dtype;

@@ -27,8 +27,8 @@ static bool read_mapping(const char *line, struct mapping *m)
 	char flags[5] = "";
 
 	*m = (struct mapping){ 0 };
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %255[^\n]", &m->start, &m->end, flags, &m->offset, &m->major,
-	           &m->minor, &m->inode, m->path) < 7)
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %255[^\n]", &m->start, &m->end,
+	           flags, &m->offset, &m->major, &m->minor, &m->inode, m->path) < 7)
 		return false;
 	m->writable = flags[1] == 'w';
 	m->shared = flags[3] == 's';
@@ -86,12 +86,21 @@ choir_status borrow_begin(const void *ptr, uint64_t bytes, struct borrow_address
 	if (m.end == 0 || bytes > m.end - at)
 		return error_set(CHOIR_UNSUPPORTED, "%p, %" PRIu64 " bytes: not within one mapping", ptr, bytes);
 	if (!m.shared || !m.writable || m.inode == 0)
-		return error_set(CHOIR_UNSUPPORTED, "%p, %" PRIu64 " bytes: private or read-only memory, which other processes cannot map", ptr, bytes);
+		return error_set(CHOIR_UNSUPPORTED,
+		                 "%p, %" PRIu64 " bytes: private or read-only memory, which other processes cannot map",
+		                 ptr, bytes);
 	device = makedev(m.major, m.minor);
 	fd = open_file(&m, device);
 	if (fd < 0)
-		return error_set(CHOIR_UNSUPPORTED, "%p, %" PRIu64 " bytes: the file behind it (%s) cannot be opened again", ptr, bytes, m.path);
-	*out = (struct borrow_address){ .pid = getpid(), .device = device, .inode = m.inode, .offset = m.offset + (at - m.start), .bytes = bytes, .fd = fd };
+		return error_set(CHOIR_UNSUPPORTED,
+		                 "%p, %" PRIu64 " bytes: the file behind it (%s) cannot be opened again", ptr, bytes,
+		                 m.path);
+	*out = (struct borrow_address){ .pid = getpid(),
+		                        .device = device,
+		                        .inode = m.inode,
+		                        .offset = m.offset + (at - m.start),
+		                        .bytes = bytes,
+		                        .fd = fd };
 	return CHOIR_SUCCESS;
 }
 
@@ -103,7 +112,8 @@ void borrow_end(const struct borrow_address *address)
 
 choir_status borrow_map(const struct borrow_address *address, struct borrow_map *out)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from = address->offset / page * page, bytes = address->offset - from + address->bytes;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from = address->offset / page * page,
+		 bytes = address->offset - from + address->bytes;
 	char path[64];
 	struct stat stat;
 	void *base = MAP_FAILED;
@@ -112,7 +122,8 @@ choir_status borrow_map(const struct borrow_address *address, struct borrow_map 
 	snprintf(path, sizeof path, "/proc/%" PRId64 "/fd/%d", address->pid, (int)address->fd);
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 	/* A file that ends before what is mapped would be a signal later. */
-	if (is_file(fd, address->device, address->inode) && fstat(fd, &stat) == 0 && (uint64_t)stat.st_size >= from + bytes)
+	if (is_file(fd, address->device, address->inode) && fstat(fd, &stat) == 0 &&
+	    (uint64_t)stat.st_size >= from + bytes)
 		base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (off_t)from);
 	if (fd >= 0)
 		close(fd);
@@ -120,7 +131,9 @@ choir_status borrow_map(const struct borrow_address *address, struct borrow_map 
 		error_set(CHOIR_TRANSPORT, "memory of process %" PRId64 " cannot be mapped here", address->pid);
 		return peer_lost(address->pid);
 	}
-	*out = (struct borrow_map){ .base = base, .bytes = bytes, .ptr = (unsigned char *)base + (address->offset - from) };
+	*out = (struct borrow_map){ .base = base,
+		                    .bytes = bytes,
+		                    .ptr = (unsigned char *)base + (address->offset - from) };
 	return CHOIR_SUCCESS;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of the caller's that other processes of the machine can map too: it lies in a shared mapping of a file that they can open. */
+/* Memory of the caller's that other processes of the machine can map too: it lies in a shared mapping of a file that
+ * they can open. */
 #ifndef NODE_BORROW_H
 #define NODE_BORROW_H
 
@@ -15,7 +16,8 @@ struct borrow_address {
 	int32_t unused;
 };
 
-/* borrow_begin: opens the file behind [ptr, ptr + bytes).  UNSUPPORTED with a sentence if that is no shared mapping of one file that this process can open again. */
+/* borrow_begin: opens the file behind [ptr, ptr + bytes).  UNSUPPORTED with a sentence if that is no shared mapping of
+ * one file that this process can open again. */
 choir_status borrow_begin(const void *ptr, uint64_t bytes, struct borrow_address *out);
 void borrow_end(const struct borrow_address *address);
 
@@ -25,7 +27,8 @@ struct borrow_map {
 	unsigned char *ptr; /* the first byte of what was borrowed */
 };
 
-/* borrow_map: maps a peer's.  TRANSPORT if it cannot be, PEER_DEAD if that process is dead.  borrow_unmap: {0} is silent. */
+/* borrow_map: maps a peer's.  TRANSPORT if it cannot be, PEER_DEAD if that process is dead.  borrow_unmap: {0} is
+ * silent. */
 choir_status borrow_map(const struct borrow_address *address, struct borrow_map *out);
 void borrow_unmap(struct borrow_map *map);
 

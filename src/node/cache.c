@@ -72,7 +72,8 @@ bool cache_is_shared(const unsigned char *cores, size_t bytes)
 	bool shared = true;
 	FILE *list;
 
-	snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%zu/cache/index3/shared_cpu_list", next_core(cores, bytes, 0));
+	snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%zu/cache/index3/shared_cpu_list",
+	         next_core(cores, bytes, 0));
 	list = fopen(path, "re");
 	if (list != NULL) {
 		shared = covers(list, cores, bytes);

@@ -11,7 +11,8 @@
  * sockets together, so the system's answer is taken if it is less. */
 uint64_t cache_shared_bytes(void);
 
-/* cache_is_shared: do all these cores (the bytes of a cpu_set_t) share the last level cache?  True where the system does not say. */
+/* cache_is_shared: do all these cores (the bytes of a cpu_set_t) share the last level cache?  True where the system
+ * does not say. */
 bool cache_is_shared(const unsigned char *cores, size_t bytes);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  /proc/meminfo knows the machine only.  The out-of-memory killer of a control group strikes when the group's usage reaches its limit and
- * nothing can be reclaimed: what counts is limit - usage + file pages, at every level from the process's group up to the root of the mount.  Where a
- * container sees another part of the tree than /proc/self/cgroup names, files that do not exist are passed over. */
+/* Design notes.  /proc/meminfo knows the machine only.  The out-of-memory killer of a control group strikes when the
+ * group's usage reaches its limit and nothing can be reclaimed: what counts is limit - usage + file pages, at every
+ * level from the process's group up to the root of the mount.  Where a container sees another part of the tree than
+ * /proc/self/cgroup names, files that do not exist are passed over. */
 #include "node/memory_left.h"
 
 #include <stdio.h>
@@ -82,7 +83,8 @@ static bool find_group(const char *root, bool v2, char *path)
 	bool found = false;
 
 	while (file != NULL && !found && fgets(line, sizeof line, file) != NULL) {
-		char *controllers = strchr(line, ':'), *group = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
+		char *controllers = strchr(line, ':'),
+		     *group = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
 
 		if (group == NULL)
 			continue;

@@ -11,8 +11,8 @@ struct memory_left {
 	bool of_cgroup; /* the limit of a control group, not the machine's memory */
 };
 
-/* memory_left: what the machine has without pushing others out, or less where a memory control group of this process (v1 or v2), or one above
- * it, has less.  root precedes every path: "" but in tests.  Reads files; any thread. */
+/* memory_left: what the machine has without pushing others out, or less where a memory control group of this process
+ * (v1 or v2), or one above it, has less.  root precedes every path: "" but in tests.  Reads files; any thread. */
 struct memory_left memory_left(const char *root);
 
 #endif

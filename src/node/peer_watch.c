@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A pidfd becomes readable when its process has exited, reaped or not, and never means another process that got the same number later. */
+/* A pidfd becomes readable when its process has exited, reaped or not, and never means another process that got the
+ * same number later. */
 #include "node/arena.h"
 
 #include "base/error.h"

@@ -9,7 +9,9 @@
 
 void plan_init(struct plan *plan, const char *algorithm, uint64_t elem_bytes)
 {
-	*plan = (struct plan){ .algorithm = algorithm, .elem_bytes = elem_bytes, .slot_used = UINT64_MAX, .building = CHOIR_SUCCESS };
+	*plan = (struct plan){
+		.algorithm = algorithm, .elem_bytes = elem_bytes, .slot_used = UINT64_MAX, .building = CHOIR_SUCCESS
+	};
 	plan->last_publish = plan->scaled = PLAN_NO_STEP;
 }
 
@@ -23,7 +25,8 @@ void plan_fini(struct plan *plan)
 	*plan = (struct plan){ 0 };
 }
 
-/* Numbers of steps, refs and deps stay below PLAN_NO_STEP; the first failure is kept, and nothing is appended after it. */
+/* Numbers of steps, refs and deps stay below PLAN_NO_STEP; the first failure is kept, and nothing is appended after
+ * it. */
 static bool grow(struct plan *plan, void **array, uint32_t used, uint32_t *cap, size_t item_bytes, const char *what)
 {
 	uint64_t more = *cap < 64 ? 64 : (uint64_t)*cap * 2;
@@ -60,7 +63,8 @@ void plan_need(struct plan *plan, plan_id id)
 {
 	if (is_pending(plan, id))
 		return;
-	if (id == PLAN_NO_STEP || !grow(plan, (void **)&plan->deps, plan->n_deps, &plan->cap_deps, sizeof *plan->deps, "plan deps"))
+	if (id == PLAN_NO_STEP ||
+	    !grow(plan, (void **)&plan->deps, plan->n_deps, &plan->cap_deps, sizeof *plan->deps, "plan deps"))
 		return;
 	plan->deps[plan->n_deps++] = id;
 	plan->pending_deps++;
@@ -114,11 +118,12 @@ static plan_id append(struct plan *plan, struct plan_step step, const plan_id *d
 	return plan->n_steps++;
 }
 
-plan_id plan_copy(struct plan *plan, struct plan_ref dst, struct plan_ref src, uint64_t len, const plan_id *deps, size_t n_deps,
-                  const char *label)
+plan_id plan_copy(struct plan *plan, struct plan_ref dst, struct plan_ref src, uint64_t len, const plan_id *deps,
+                  size_t n_deps, const char *label)
 {
 	plan_source(plan, src);
-	return append(plan, (struct plan_step){ .kind = PLAN_COPY, .dst = dst, .len = len, .label = label }, deps, n_deps);
+	return append(plan, (struct plan_step){ .kind = PLAN_COPY, .dst = dst, .len = len, .label = label }, deps,
+	              n_deps);
 }
 
 plan_id plan_join(struct plan *plan, const plan_id *deps, size_t n_deps, const char *label)
@@ -128,37 +133,44 @@ plan_id plan_join(struct plan *plan, const plan_id *deps, size_t n_deps, const c
 	return plan_copy(plan, nowhere, nowhere, 0, deps, n_deps, label);
 }
 
-plan_id plan_reduce(struct plan *plan, struct plan_ref dst, const struct plan_ref *src, size_t n_src, enum plan_raw raw, bool final,
-                    uint64_t len, const plan_id *deps, size_t n_deps, const char *label)
+plan_id plan_reduce(struct plan *plan, struct plan_ref dst, const struct plan_ref *src, size_t n_src, enum plan_raw raw,
+                    bool final, uint64_t len, const plan_id *deps, size_t n_deps, const char *label)
 {
 	for (size_t i = 0; i < n_src; i++)
 		plan_source(plan, src[i]);
 	raw = plan->scaled != PLAN_NO_STEP ? PLAN_RAW_NONE : raw;
-	return append(plan, (struct plan_step){ .kind = PLAN_REDUCE, .raw = raw, .final = final, .dst = dst, .len = len, .label = label },
+	return append(plan,
+	              (struct plan_step){
+			  .kind = PLAN_REDUCE, .raw = raw, .final = final, .dst = dst, .len = len, .label = label },
 	              deps, n_deps);
 }
 
 void plan_limit(struct plan *plan, const char *what, uint64_t number, uint64_t last)
 {
 	if (number > last && plan->building == CHOIR_SUCCESS)
-		plan->building = error_set(CHOIR_UNSUPPORTED, "%s needs %s %" PRIu64 " of at most %" PRIu64, plan->algorithm, what, number, last);
+		plan->building = error_set(CHOIR_UNSUPPORTED, "%s needs %s %" PRIu64 " of at most %" PRIu64,
+		                           plan->algorithm, what, number, last);
 }
 
-plan_id plan_send(struct plan *plan, int peer, uint32_t tag, struct plan_ref src, uint64_t len, const plan_id *deps, size_t n_deps,
-                  const char *label)
+plan_id plan_send(struct plan *plan, int peer, uint32_t tag, struct plan_ref src, uint64_t len, const plan_id *deps,
+                  size_t n_deps, const char *label)
 {
 	plan_limit(plan, "tag", tag, PLAN_LAST_TAG);
 	plan_source(plan, src);
 	plan->messages = true;
-	return append(plan, (struct plan_step){ .kind = PLAN_SEND_MSG, .peer = peer, .tag = tag, .len = len, .label = label }, deps, n_deps);
+	return append(plan,
+	              (struct plan_step){ .kind = PLAN_SEND_MSG, .peer = peer, .tag = tag, .len = len, .label = label },
+	              deps, n_deps);
 }
 
-plan_id plan_recv(struct plan *plan, int peer, uint32_t tag, struct plan_ref dst, uint64_t len, const plan_id *deps, size_t n_deps,
-                  const char *label)
+plan_id plan_recv(struct plan *plan, int peer, uint32_t tag, struct plan_ref dst, uint64_t len, const plan_id *deps,
+                  size_t n_deps, const char *label)
 {
 	plan_limit(plan, "tag", tag, PLAN_LAST_TAG);
 	plan->messages = true;
-	return append(plan, (struct plan_step){ .kind = PLAN_RECV_MSG, .peer = peer, .tag = tag, .dst = dst, .len = len, .label = label },
+	return append(plan,
+	              (struct plan_step){
+			  .kind = PLAN_RECV_MSG, .peer = peer, .tag = tag, .dst = dst, .len = len, .label = label },
 	              deps, n_deps);
 }
 
@@ -181,7 +193,8 @@ plan_id plan_await(struct plan *plan, int peer, uint32_t phase, const plan_id *d
 {
 	plan_limit(plan, "phase", phase, PLAN_LAST_PHASE);
 	plan->awaits = true;
-	return append(plan, (struct plan_step){ .kind = PLAN_AWAIT, .peer = peer, .tag = phase, .label = label }, deps, n_deps);
+	return append(plan, (struct plan_step){ .kind = PLAN_AWAIT, .peer = peer, .tag = phase, .label = label }, deps,
+	              n_deps);
 }
 
 uint64_t plan_scratch(struct plan *plan, uint64_t bytes)
@@ -222,7 +235,8 @@ choir_status plan_finish(struct plan *plan)
 	if (!first || !succs) {
 		free(first);
 		free(succs);
-		plan->building = error_no_memory("a plan's successor lists", ((size_t)plan->n_steps + plan->n_deps) * sizeof *first);
+		plan->building =
+		    error_no_memory("a plan's successor lists", ((size_t)plan->n_steps + plan->n_deps) * sizeof *first);
 		return plan->building;
 	}
 	for (uint32_t i = 0; i < plan->n_steps; i++)
@@ -230,7 +244,8 @@ choir_status plan_finish(struct plan *plan)
 			first[plan->deps[plan->steps[i].dep_first + d] + 2]++;
 	for (uint32_t i = 0; i < plan->n_steps; i++)
 		first[i + 2] += first[i + 1];
-	/* first[i + 1] is where step i's row begins; filling moves it to the row's end, which is where row i + 1 begins. */
+	/* first[i + 1] is where step i's row begins; filling moves it to the row's end, which is where row i + 1
+	 * begins. */
 	for (uint32_t i = 0; i < plan->n_steps; i++) {
 		const struct plan_step *step = &plan->steps[i];
 

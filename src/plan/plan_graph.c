@@ -23,7 +23,8 @@ struct message { /* for matching: sorted by sender, receiver, tag */
 static choir_status add_edge(struct edges *e, uint32_t to, uint32_t from)
 {
 	if (e->n == PLAN_CHECK_MOST_EDGES)
-		return error_set(CHOIR_UNSUPPORTED, "more than %u dependencies between steps, the most that can be checked",
+		return error_set(CHOIR_UNSUPPORTED,
+		                 "more than %u dependencies between steps, the most that can be checked",
 		                 PLAN_CHECK_MOST_EDGES);
 	if (e->n == e->cap) {
 		size_t cap = e->cap ? e->cap * 2 : 1024;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The steps, done on symbolic elements.  An element knows the sum of what went into it (originals are random 64-bit numbers, so a sum says
- * which ones), the order it was folded in, and what it is: nothing, a caller's original, a partial result, the final one.  A REDUCE whose
- * raw mark does not fit its sources, or that works on a final value, is an error: so square_add squares each original once, and mean
- * divides once. */
+/* The steps, done on symbolic elements.  An element knows the sum of what went into it (originals are random 64-bit
+ * numbers, so a sum says which ones), the order it was folded in, and what it is: nothing, a caller's original, a
+ * partial result, the final one.  A REDUCE whose raw mark does not fit its sources, or that works on a final value, is
+ * an error: so square_add squares each original once, and mean divides once. */
 #include "plan/plan_check.h"
 
 #include "base/error.h"
@@ -15,7 +15,9 @@
 #define MOST_MEMORY (UINT64_C(1) << 30)
 
 enum state { EMPTY, RAW, PARTIAL, FINAL };
-static const char *const state_names[] = { [EMPTY] = "unwritten", [RAW] = "raw", [PARTIAL] = "partial", [FINAL] = "final" };
+static const char *const state_names[] = {
+	[EMPTY] = "unwritten", [RAW] = "raw", [PARTIAL] = "partial", [FINAL] = "final"
+};
 
 struct cell {
 	uint64_t sum, order;
@@ -52,7 +54,8 @@ static struct cell *cells(const struct proof *proof, int rank, struct plan_ref r
 }
 
 /* A move of one operand. */
-static choir_status do_copy(struct proof *proof, int rank, uint32_t i, struct cell *dst, const struct cell *src, uint64_t n)
+static choir_status do_copy(struct proof *proof, int rank, uint32_t i, struct cell *dst, const struct cell *src,
+                            uint64_t n)
 {
 	for (uint64_t e = 0; e < n; e++)
 		if (src[e].state == EMPTY)
@@ -73,8 +76,8 @@ static choir_status fold(struct proof *proof, int rank, uint32_t i, uint64_t e, 
 		bool raw = step->raw == PLAN_RAW_ALL || (step->raw == PLAN_RAW_REST && k > 0);
 
 		if (src.state != (raw ? RAW : PARTIAL))
-			return plan_team_wrong(proof->team, rank, i, "source %u is %s where %s is wanted", k, state_names[src.state],
-			                       raw ? "raw" : "partial");
+			return plan_team_wrong(proof->team, rank, i, "source %u is %s where %s is wanted", k,
+			                       state_names[src.state], raw ? "raw" : "partial");
 		result.sum += src.sum;
 		result.order = k ? mix(result.order * 3 + src.order) : src.order;
 	}
@@ -107,7 +110,8 @@ static choir_status do_step(struct proof *proof, uint32_t id)
 
 	switch (step->kind) {
 	case PLAN_COPY:
-		return do_copy(proof, rank, i, cells(proof, rank, step->dst), cells(proof, rank, plan->refs[step->src_first]), n);
+		return do_copy(proof, rank, i, cells(proof, rank, step->dst),
+		               cells(proof, rank, plan->refs[step->src_first]), n);
 	case PLAN_REDUCE:
 		return do_reduce(proof, rank, i, n);
 	case PLAN_SEND_MSG:
@@ -116,7 +120,8 @@ static choir_status do_step(struct proof *proof, uint32_t id)
 			return error_no_memory("a message of a plan", n * sizeof(struct cell));
 		return do_copy(proof, rank, i, proof->messages[id], cells(proof, rank, plan->refs[step->src_first]), n);
 	case PLAN_RECV_MSG:
-		return do_copy(proof, rank, i, cells(proof, rank, step->dst), proof->messages[proof->graph.partner[id]], n);
+		return do_copy(proof, rank, i, cells(proof, rank, step->dst), proof->messages[proof->graph.partner[id]],
+		               n);
 	case PLAN_PUBLISH:
 	case PLAN_AWAIT:
 		return CHOIR_SUCCESS;
@@ -139,16 +144,19 @@ static struct cell wanted(const struct proof *proof, int rank, uint64_t e)
 static choir_status check_result(const struct proof *proof, int rank)
 {
 	uint64_t n = proof->team->ranks[rank].recv_bytes / proof->elem;
-	const struct cell *recv = cells(proof, rank, plan_at(PLAN_RECV, 0)), *first = cells(proof, 0, plan_at(PLAN_RECV, 0));
+	const struct cell *recv = cells(proof, rank, plan_at(PLAN_RECV, 0)),
+			  *first = cells(proof, 0, plan_at(PLAN_RECV, 0));
 
 	for (uint64_t e = 0; e < n; e++) {
 		struct cell want = wanted(proof, rank, e);
 
 		if (recv[e].state != want.state || (want.state != EMPTY && recv[e].sum != want.sum))
-			return plan_team_wrong(proof->team, rank, PLAN_NO_STEP, "result element %" PRIu64 " of %" PRIu64 " is wrong (%s, %s wanted)",
-			                       e, n, state_names[recv[e].state], state_names[want.state]);
+			return plan_team_wrong(proof->team, rank, PLAN_NO_STEP,
+			                       "result element %" PRIu64 " of %" PRIu64 " is wrong (%s, %s wanted)", e,
+			                       n, state_names[recv[e].state], state_names[want.state]);
 		if (proof->wants->alike && recv[e].order != first[e].order)
-			return plan_team_wrong(proof->team, rank, PLAN_NO_STEP, "element %" PRIu64 " was folded in another order than on rank 0", e);
+			return plan_team_wrong(proof->team, rank, PLAN_NO_STEP,
+			                       "element %" PRIu64 " was folded in another order than on rank 0", e);
 	}
 	return CHOIR_SUCCESS;
 }
@@ -163,7 +171,8 @@ static choir_status check_send(const struct proof *proof, int rank)
 		return CHOIR_SUCCESS;
 	for (uint64_t e = 0; e < r->send_bytes / proof->elem; e++)
 		if (send[e].state != RAW || send[e].sum != original(rank, e))
-			return plan_team_wrong(proof->team, rank, PLAN_NO_STEP, "SEND was overwritten at element %" PRIu64, e);
+			return plan_team_wrong(proof->team, rank, PLAN_NO_STEP,
+			                       "SEND was overwritten at element %" PRIu64, e);
 	return CHOIR_SUCCESS;
 }
 
@@ -177,8 +186,10 @@ choir_status plan_prove_fits(uint64_t bytes, uint64_t elem_bytes)
 	uint64_t most = MOST_MEMORY / sizeof(struct cell) * elem_bytes;
 
 	if (bytes > most)
-		return error_set(CHOIR_UNSUPPORTED, "a proof of %" PRIu64 " bytes of buffers and messages needs %" PRIu64 " MB of memory, and %" PRIu64
-		                 " are the most: fewer bytes or ranks", bytes, bytes / elem_bytes * sizeof(struct cell) >> 20, MOST_MEMORY >> 20);
+		return error_set(CHOIR_UNSUPPORTED,
+		                 "a proof of %" PRIu64 " bytes of buffers and messages needs %" PRIu64
+		                 " MB of memory, and %" PRIu64 " are the most: fewer bytes or ranks",
+		                 bytes, bytes / elem_bytes * sizeof(struct cell) >> 20, MOST_MEMORY >> 20);
 	return CHOIR_SUCCESS;
 }
 
@@ -222,7 +233,8 @@ static choir_status fill(struct proof *proof)
 
 			*space = calloc(bytes[b] / proof->elem + 2, sizeof(struct cell));
 			if (!*space)
-				return error_no_memory("the elements of a plan", bytes[b] / proof->elem * sizeof(struct cell));
+				return error_no_memory("the elements of a plan",
+				                       bytes[b] / proof->elem * sizeof(struct cell));
 		}
 		for (uint64_t e = 0; e < rank->send_bytes / proof->elem; e++)
 			cells(proof, r, plan_at(PLAN_SEND, 0))[e] =
@@ -235,8 +247,10 @@ static choir_status fill(struct proof *proof)
 static choir_status do_random(struct proof *proof)
 {
 	struct plan_graph *g = &proof->graph;
-	uint32_t *left = calloc((size_t)g->n + 1, sizeof *left), *bag = calloc((size_t)g->n + 1, sizeof *bag), n_bag = 0;
-	choir_status st = left && bag ? CHOIR_SUCCESS : error_no_memory("the steps of a plan", (size_t)g->n * 2 * sizeof *left);
+	uint32_t *left = calloc((size_t)g->n + 1, sizeof *left), *bag = calloc((size_t)g->n + 1, sizeof *bag),
+		 n_bag = 0;
+	choir_status st =
+	    left && bag ? CHOIR_SUCCESS : error_no_memory("the steps of a plan", (size_t)g->n * 2 * sizeof *left);
 
 	for (uint32_t id = 0; st == CHOIR_SUCCESS && id < g->n; id++) {
 		left[id] = g->pred_first[id + 1] - g->pred_first[id];
@@ -278,7 +292,9 @@ static choir_status do_all(struct proof *proof, unsigned seed)
 
 choir_status plan_prove(const struct plan_team *team, const struct plan_wants *wants, unsigned seed)
 {
-	struct proof proof = { .team = team, .wants = wants, .elem = team->ranks[0].plan->elem_bytes, .random = (uint64_t)seed << 32 };
+	struct proof proof = {
+		.team = team, .wants = wants, .elem = team->ranks[0].plan->elem_bytes, .random = (uint64_t)seed << 32
+	};
 	choir_status st = do_all(&proof, seed);
 
 	for (int i = 0; proof.spaces && i < team->n * PLAN_SPACES; i++)

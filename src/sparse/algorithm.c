@@ -6,29 +6,67 @@
 #include <string.h>
 
 const struct sparse_method sparse_methods[] = {
-	{ .name = "allgather", .about = "every rank gets all lists and merges them; few rounds, (P-1) k pairs received",
-	  .cost = allgather_cost, .start = allgather_start, .fill = allgather_fill, .cost_shared = allgather_cost_shared,
-	  .start_shared = allgather_start_shared, .fill_shared = allgather_fill, .keeps = true },
-	{ .name = "split", .about = "ranks own index regions: reduce there, then gather the regions, each in its shortest format",
-	  .cost = split_cost, .start = split_start, .fill = split_fill, .cost_shared = split_cost_shared, .start_shared = split_start_shared,
-	  .fill_shared = split_fill_shared, .format = FORMAT_LEAST, .raw = true, .cuts = true },
-	{ .name = "split_bitmap", .about = "split, regions gathered as a bit an index and rows; n/32 < K < 0.9 n",
-	  .cost = split_bitmap_cost, .start = split_start, .fill = split_fill, .format = FORMAT_BITMAP, .cuts = true, .spans = true },
-	{ .name = "split_dense", .about = "split, regions gathered with a row for every index; K near n",
-	  .cost = split_dense_cost, .start = split_start, .fill = split_fill, .format = FORMAT_DENSE, .cuts = true, .spans = true },
-	{ .name = "recursive_doubling", .about = "partners swap lists and merge, log2 P times; tiny lists; floats add up pairwise",
-	  .cost = recursive_cost, .start = recursive_start, .fill = recursive_fill, .regroups = true },
-	{ .name = "mask", .about = "indices gathered, then a dense sum of the union's rows; wide rows that most ranks share",
-	  .cost = mask_cost, .start = mask_start, .fill = mask_fill },
-	{ .name = "dense", .about = "a row for every index of the range, summed; K near n, small n",
-	  .cost = densify_cost, .start = densify_start, .fill = densify_fill, .spans = true },
+	{ .name = "allgather",
+	  .about = "every rank gets all lists and merges them; few rounds, (P-1) k pairs received",
+	  .cost = allgather_cost,
+	  .start = allgather_start,
+	  .fill = allgather_fill,
+	  .cost_shared = allgather_cost_shared,
+	  .start_shared = allgather_start_shared,
+	  .fill_shared = allgather_fill,
+	  .keeps = true },
+	{ .name = "split",
+	  .about = "ranks own index regions: reduce there, then gather the regions, each in its shortest format",
+	  .cost = split_cost,
+	  .start = split_start,
+	  .fill = split_fill,
+	  .cost_shared = split_cost_shared,
+	  .start_shared = split_start_shared,
+	  .fill_shared = split_fill_shared,
+	  .format = FORMAT_LEAST,
+	  .raw = true,
+	  .cuts = true },
+	{ .name = "split_bitmap",
+	  .about = "split, regions gathered as a bit an index and rows; n/32 < K < 0.9 n",
+	  .cost = split_bitmap_cost,
+	  .start = split_start,
+	  .fill = split_fill,
+	  .format = FORMAT_BITMAP,
+	  .cuts = true,
+	  .spans = true },
+	{ .name = "split_dense",
+	  .about = "split, regions gathered with a row for every index; K near n",
+	  .cost = split_dense_cost,
+	  .start = split_start,
+	  .fill = split_fill,
+	  .format = FORMAT_DENSE,
+	  .cuts = true,
+	  .spans = true },
+	{ .name = "recursive_doubling",
+	  .about = "partners swap lists and merge, log2 P times; tiny lists; floats add up pairwise",
+	  .cost = recursive_cost,
+	  .start = recursive_start,
+	  .fill = recursive_fill,
+	  .regroups = true },
+	{ .name = "mask",
+	  .about = "indices gathered, then a dense sum of the union's rows; wide rows that most ranks share",
+	  .cost = mask_cost,
+	  .start = mask_start,
+	  .fill = mask_fill },
+	{ .name = "dense",
+	  .about = "a row for every index of the range, summed; K near n, small n",
+	  .cost = densify_cost,
+	  .start = densify_start,
+	  .fill = densify_fill,
+	  .spans = true },
 };
 const int n_sparse_methods = sizeof sparse_methods / sizeof *sparse_methods;
 
 /* What a rank may be asked to hold for the sake of the range alone. */
 #define MOST_SPAN_BYTES 4294967296.0
 
-/* So much slower than the cheapest may be what the last call took, and is taken again: the choice does not flap between two that are nearly equal. */
+/* So much slower than the cheapest may be what the last call took, and is taken again: the choice does not flap between
+ * two that are nearly equal. */
 #define STAYS 1.1
 
 int sparse_method_find(const char *name)
@@ -59,8 +97,8 @@ static double span_bytes(const struct cost *cost)
 	return cost->span * (cost->row + 0.125);
 }
 
-static struct sparse_choice judge(const struct sparse_method *method, const struct sparse_facts *facts, const struct cost *cost,
-                                  const struct link_costs *costs)
+static struct sparse_choice judge(const struct sparse_method *method, const struct sparse_facts *facts,
+                                  const struct cost *cost, const struct link_costs *costs)
 {
 	struct sparse_choice choice = { .method = method };
 
@@ -69,7 +107,8 @@ static struct sparse_choice judge(const struct sparse_method *method, const stru
 	return choice;
 }
 
-static bool may_be_chosen(const struct sparse_method *method, const struct sparse_facts *facts, const struct cost *cost, choir_coalesce mode)
+static bool may_be_chosen(const struct sparse_method *method, const struct sparse_facts *facts, const struct cost *cost,
+                          choir_coalesce mode)
 {
 	if ((facts->raw && !method->raw) || (mode == CHOIR_COALESCE_DISABLE && !method->keeps))
 		return false;
@@ -80,13 +119,15 @@ static bool may_be_chosen(const struct sparse_method *method, const struct spars
 	return !method->regroups || cost->exact;
 }
 
-static choir_status check_forced(const struct sparse_method *method, const struct sparse_facts *facts, const struct cost *cost)
+static choir_status check_forced(const struct sparse_method *method, const struct sparse_facts *facts,
+                                 const struct cost *cost)
 {
 	if (!method->spans || span_bytes(cost) <= MOST_SPAN_BYTES)
 		return CHOIR_SUCCESS;
 	return error_set(CHOIR_UNSUPPORTED,
-			 "sparse_allreduce: algorithm %s has a row for each of the indices %" PRId64 " to %" PRId64 ", %.0f MB: more than %.0f MB",
-			 method->name, facts->range.lo, facts->range.hi, span_bytes(cost) / 1e6, MOST_SPAN_BYTES / 1e6);
+	                 "sparse_allreduce: algorithm %s has a row for each of the indices %" PRId64 " to %" PRId64
+	                 ", %.0f MB: more than %.0f MB",
+	                 method->name, facts->range.lo, facts->range.hi, span_bytes(cost) / 1e6, MOST_SPAN_BYTES / 1e6);
 }
 
 static bool is_row(int row)
@@ -94,8 +135,8 @@ static bool is_row(int row)
 	return row >= 0 && row < n_sparse_methods;
 }
 
-choir_status sparse_method_choose(const struct sparse_facts *facts, const struct cost *cost, const struct link_costs *costs, choir_coalesce mode,
-                                  struct sparse_choice *out)
+choir_status sparse_method_choose(const struct sparse_facts *facts, const struct cost *cost,
+                                  const struct link_costs *costs, choir_coalesce mode, struct sparse_choice *out)
 {
 	struct sparse_choice best = { .method = NULL };
 

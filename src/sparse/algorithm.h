@@ -33,7 +33,9 @@ struct sparse_method {
 	bool keeps;         /* can leave duplicates as they are */
 	bool cuts;          /* ranks own the regions of sparse->bounds */
 	bool spans;         /* some memory is as large as the range of the indices */
-	bool regroups;      /* rows are folded in another grouping than from left to right: taken unasked only where that gives the same bits */
+	/* rows are folded in another grouping than from left to right: taken unasked only where that gives the same
+	 * bits */
+	bool regroups;
 };
 
 extern const struct sparse_method sparse_methods[];
@@ -56,10 +58,10 @@ struct sparse_choice {
 	bool kept;     /* another is cheaper, but by too little to leave what the last call like this one took */
 };
 
-/* sparse_method_choose: the forced row; the last call's while it is within a tenth of the cheapest; or the cheapest that can, ties go to the earlier.
- * UNSUPPORTED with a sentence if the forced one cannot. */
-choir_status sparse_method_choose(const struct sparse_facts *facts, const struct cost *cost, const struct link_costs *costs, choir_coalesce mode,
-                                  struct sparse_choice *out);
+/* sparse_method_choose: the forced row; the last call's while it is within a tenth of the cheapest; or the cheapest
+ * that can, ties go to the earlier.  UNSUPPORTED with a sentence if the forced one cannot. */
+choir_status sparse_method_choose(const struct sparse_facts *facts, const struct cost *cost,
+                                  const struct link_costs *costs, choir_coalesce mode, struct sparse_choice *out);
 
 struct work allgather_cost(const struct cost *cost);
 struct work allgather_cost_shared(const struct cost *cost);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Every rank gets every rank's coalesced list and merges them in rank order; with coalesce mode "disable" it gets them raw, and puts one after the other.
- * One allgatherv (none where they share memory); (P-1) k pairs received and P k pairs merged on each rank; any P.  Best for few ranks and short lists. */
+/* Every rank gets every rank's coalesced list and merges them in rank order; with coalesce mode "disable" it gets them
+ * raw, and puts one after the other.  One allgatherv (none where they share memory); (P-1) k pairs received and P k
+ * pairs merged on each rank; any P.  Best for few ranks and short lists. */
 #include "base/copy.h"
 #include "kern/reduce.h"
 #include "sparse/block.h"
@@ -11,13 +12,17 @@ static choir_status allgather_count(struct sparse *sparse, struct script_turn *t
 
 struct work allgather_cost(const struct cost *cost)
 {
-	return (struct work){ .messages = cost->rounds, .received = cost_gathered(cost) * (cost->index + cost->row), .merged = cost->pairs,
-			      .folded = cost->pairs * cost->row };
+	return (struct work){ .messages = cost->rounds,
+		              .received = cost_gathered(cost) * (cost->index + cost->row),
+		              .merged = cost->pairs,
+		              .folded = cost->pairs * cost->row };
 }
 
 struct work allgather_cost_shared(const struct cost *cost)
 {
-	return (struct work){ .messages = 1, .received = 2 * cost->pairs * (cost->index + cost->row), .merged = cost->pairs };
+	return (struct work){ .messages = 1,
+		              .received = 2 * cost->pairs * (cost->index + cost->row),
+		              .merged = cost->pairs };
 }
 
 /* Phase 1: the blocks, indices in the form that the range of all allows. */
@@ -47,20 +52,28 @@ choir_status allgather_start(struct sparse *sparse, struct script_turn *turn)
 	return script_plan(sparse, turn, &in, mine, my_bytes, sparse->in.ptr, total, allgather_merge);
 }
 
-/* The lists one after the other are the result: duplicates stay, or one rank alone brings pairs and nothing is left to be done to them. */
+/* The lists one after the other are the result: duplicates stay, or one rank alone brings pairs and nothing is left to
+ * be done to them. */
 static bool stay_as_they_are(const struct sparse *sparse)
 {
 	bool alone = sparse->facts.most == sparse->facts.pairs;
 
-	return sparse->call.attr.coalesce_mode == CHOIR_COALESCE_DISABLE || (alone && !reduce_has_final(sparse->call.op));
+	return sparse->call.attr.coalesce_mode == CHOIR_COALESCE_DISABLE ||
+	       (alone && !reduce_has_final(sparse->call.op));
 }
 
 /* Phase 2: the merge, here.  No exchange is left. */
 static choir_status merge_lists(struct sparse *sparse, struct script_turn *turn)
 {
 	int n = sparse->env.layout->n;
-	struct coalesce_call todo = { .dtype = sparse->wire_dtype, .op = sparse->call.op, .width = sparse->facts.width, .final = true,
-				      .n_ranks = n, .src = sparse->lists, .n_src = (uint32_t)n, .range = sparse->facts.range };
+	struct coalesce_call todo = { .dtype = sparse->wire_dtype,
+		                      .op = sparse->call.op,
+		                      .width = sparse->facts.width,
+		                      .final = true,
+		                      .n_ranks = n,
+		                      .src = sparse->lists,
+		                      .n_src = (uint32_t)n,
+		                      .range = sparse->facts.range };
 
 	(void)turn;
 	sparse->only_mine = true;
@@ -69,7 +82,8 @@ static choir_status merge_lists(struct sparse *sparse, struct script_turn *turn)
 		return CHOIR_SUCCESS;
 	}
 	sparse->step = allgather_count;
-	return coalesce_init(&sparse->job, &todo, sparse->kernels && sparse->facts.pairs <= UINT32_MAX ? sparse->env.device : NULL);
+	return coalesce_init(&sparse->job, &todo,
+	                     sparse->kernels && sparse->facts.pairs <= UINT32_MAX ? sparse->env.device : NULL);
 }
 
 static choir_status allgather_merge(struct sparse *sparse, struct script_turn *turn)
@@ -84,7 +98,8 @@ static choir_status allgather_merge(struct sparse *sparse, struct script_turn *t
 	return merge_lists(sparse, turn);
 }
 
-/* Where the ranks share memory the lists are merged as they lie, each in the form of its own range: nothing is exchanged but the headers. */
+/* Where the ranks share memory the lists are merged as they lie, each in the form of its own range: nothing is
+ * exchanged but the headers. */
 choir_status allgather_start_shared(struct sparse *sparse, struct script_turn *turn)
 {
 	sparse->only_mine = true;
@@ -134,7 +149,8 @@ choir_status allgather_fill(struct sparse *sparse, struct script_turn *turn)
 
 	if (stay_as_they_are(sparse))
 		return concatenate(sparse);
-	TRY(coalesce_fill(&sparse->job, sparse->target_ind, (struct index_form){ .bytes = sparse->ind_bytes }, sparse->target_val, &done));
+	TRY(coalesce_fill(&sparse->job, sparse->target_ind, (struct index_form){ .bytes = sparse->ind_bytes },
+	                  sparse->target_val, &done));
 	if (!done) {
 		script_wait(turn);
 		return coalesce_watch(&sparse->job, sparse->env.ring, sparse->env.ring_ctx);

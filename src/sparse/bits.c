@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [popcount].  Baseline x86-64 has no instruction for it, and the bit tricks that replace it are a third of a bitmap's time; so what counts bits is
- * compiled twice and chosen when it runs. */
+/* Note [popcount].  Baseline x86-64 has no instruction for it, and the bit tricks that replace it are a third of a
+ * bitmap's time; so what counts bits is compiled twice and chosen when it runs. */
 #include "sparse/bits.h"
 
 #include <string.h>
@@ -19,8 +19,8 @@
 #endif
 #define EITHER_WAY static inline __attribute__((always_inline))
 
-/* Note [four at a time].  How many bits a word has cannot be predicted, so four positions are written whatever there is, and the next word begins behind the
- * real ones: a branch that is missed costs more than four stores. */
+/* Note [four at a time].  How many bits a word has cannot be predicted, so four positions are written whatever there
+ * is, and the next word begins behind the real ones: a branch that is missed costs more than four stores. */
 #define AT_ONCE 4
 
 EITHER_WAY size_t take_body(uint64_t *bitmap, size_t words, uint16_t *at)
@@ -36,7 +36,8 @@ EITHER_WAY size_t take_body(uint64_t *bitmap, size_t words, uint16_t *at)
 		bitmap[w] = 0;
 		do {
 			for (int i = 0; i < AT_ONCE; i++) {
-				at[k + (size_t)i] = (uint16_t)(w * 64 + (size_t)__builtin_ctzll(bits | UINT64_C(1) << 63));
+				at[k + (size_t)i] =
+				    (uint16_t)(w * 64 + (size_t)__builtin_ctzll(bits | UINT64_C(1) << 63));
 				bits &= bits - 1;
 			}
 			k += AT_ONCE;
@@ -52,7 +53,8 @@ WITH_POPCOUNT static size_t take_fast(uint64_t *bitmap, size_t words, uint16_t *
 }
 
 #ifdef WITH_COMPRESS
-/* One instruction packs the numbers of a word's set bits: 1.9 ns a word whatever is set, against 4 ns at three bits a word and 20 at 26. */
+/* One instruction packs the numbers of a word's set bits: 1.9 ns a word whatever is set, against 4 ns at three bits a
+ * word and 20 at 26. */
 WITH_COMPRESS static size_t take_packed(uint64_t *bitmap, size_t words, uint16_t *at)
 {
 	uint8_t bytes[64];
@@ -68,9 +70,12 @@ WITH_COMPRESS static size_t take_packed(uint64_t *bitmap, size_t words, uint16_t
 		__m512i packed = _mm512_maskz_compress_epi8(bits, number), base = _mm512_set1_epi16((short)(w * 64));
 
 		bitmap[w] = 0;
-		_mm512_storeu_si512(at + n, _mm512_add_epi16(_mm512_cvtepu8_epi16(_mm512_castsi512_si256(packed)), base));
+		_mm512_storeu_si512(at + n,
+		                    _mm512_add_epi16(_mm512_cvtepu8_epi16(_mm512_castsi512_si256(packed)), base));
 		if (count > 32)
-			_mm512_storeu_si512(at + n + 32, _mm512_add_epi16(_mm512_cvtepu8_epi16(_mm512_extracti64x4_epi64(packed, 1)), base));
+			_mm512_storeu_si512(
+			    at + n + 32,
+			    _mm512_add_epi16(_mm512_cvtepu8_epi16(_mm512_extracti64x4_epi64(packed, 1)), base));
 		n += count;
 	}
 	return n;
@@ -78,8 +83,10 @@ WITH_COMPRESS static size_t take_packed(uint64_t *bitmap, size_t words, uint16_t
 #endif
 
 #ifdef WITH_COMPRESS
-/* Whole vectors are written, the ones that follow over what was too much; only where there is no room for that just what counts. */
-WITH_COMPRESS static void pack(const uint64_t *bitmap, size_t words, uint32_t *cells, uint32_t nothing, uint32_t *to, uint64_t room)
+/* Whole vectors are written, the ones that follow over what was too much; only where there is no room for that just
+ * what counts. */
+WITH_COMPRESS static void pack(const uint64_t *bitmap, size_t words, uint32_t *cells, uint32_t nothing, uint32_t *to,
+                               uint64_t room)
 {
 	const __m512i empty = _mm512_set1_epi32((int)nothing);
 	uint64_t n = 0;
@@ -98,10 +105,12 @@ WITH_COMPRESS static void pack(const uint64_t *bitmap, size_t words, uint32_t *c
 	}
 }
 
-WITH_COMPRESS static uint64_t indices_packed(const uint64_t *bitmap, size_t words, int32_t first, int32_t *to, uint64_t room)
+WITH_COMPRESS static uint64_t indices_packed(const uint64_t *bitmap, size_t words, int32_t first, int32_t *to,
+                                             uint64_t room)
 {
 	const __m512i step = _mm512_set1_epi32(16);
-	__m512i index = _mm512_add_epi32(_mm512_set1_epi32(first), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+	__m512i index = _mm512_add_epi32(_mm512_set1_epi32(first),
+	                                 _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < words * 4; i++) {
@@ -195,7 +204,8 @@ uint64_t bits_before(const uint64_t *bitmap, uint64_t words, uint32_t *before)
 	return HAS_POPCOUNT ? before_fast(bitmap, words, before) : before_body(bitmap, words, before);
 }
 
-EITHER_WAY void places_body(const uint64_t *bitmap, const uint32_t *before, const uint64_t *at, size_t n, uint64_t *place)
+EITHER_WAY void places_body(const uint64_t *bitmap, const uint32_t *before, const uint64_t *at, size_t n,
+                            uint64_t *place)
 {
 	for (size_t k = 0; k < n; k++) {
 		uint64_t x = at[k], below = (UINT64_C(1) << (x % 64)) - 1;
@@ -204,7 +214,8 @@ EITHER_WAY void places_body(const uint64_t *bitmap, const uint32_t *before, cons
 	}
 }
 
-WITH_POPCOUNT static void places_fast(const uint64_t *bitmap, const uint32_t *before, const uint64_t *at, size_t n, uint64_t *place)
+WITH_POPCOUNT static void places_fast(const uint64_t *bitmap, const uint32_t *before, const uint64_t *at, size_t n,
+                                      uint64_t *place)
 {
 	places_body(bitmap, before, at, n, place);
 }

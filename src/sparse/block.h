@@ -24,16 +24,20 @@ static inline uint64_t block_bytes(struct index_form form, uint64_t count, uint6
 
 static inline struct pairs block_pairs(const void *block, struct index_form form, uint64_t count)
 {
-	return (struct pairs){ .ind = block, .rows = (const unsigned char *)block + block_rows_off(form, count), .count = count, .form = form };
+	return (struct pairs){ .ind = block,
+		               .rows = (const unsigned char *)block + block_rows_off(form, count),
+		               .count = count,
+		               .form = form };
 }
 
 /* block_write: pairs [from, from + count) as a block of the given form. */
-static inline void block_write(void *block, struct index_form form, const struct pairs *pairs, uint64_t from, uint64_t count,
-                               uint64_t row_bytes)
+static inline void block_write(void *block, struct index_form form, const struct pairs *pairs, uint64_t from,
+                               uint64_t count, uint64_t row_bytes)
 {
 	index_convert(block, form, (const unsigned char *)pairs->ind + from * pairs->form.bytes, pairs->form, count);
 	if (count > 0)
-		memcpy((unsigned char *)block + block_rows_off(form, count), pairs->rows + from * row_bytes, count * row_bytes);
+		memcpy((unsigned char *)block + block_rows_off(form, count), pairs->rows + from * row_bytes,
+		       count * row_bytes);
 }
 
 #endif

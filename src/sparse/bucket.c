@@ -8,8 +8,8 @@
 
 #define LINE_BYTES 64
 
-/* A cell an index of the bucket, used again for the next bucket, and what is known of the cells: a bit each.  The bits fit the first cache, the parts the
- * second; totals are touched only by indices that several lists have. */
+/* A cell an index of the bucket, used again for the next bucket, and what is known of the cells: a bit each.  The bits
+ * fit the first cache, the parts the second; totals are touched only by indices that several lists have. */
 struct bucket_cells {
 	void *part;       /* [1 << shift] accumulators: what the list that touched the cell last gave */
 	void *total;      /* [1 << shift] what those before it gave */
@@ -39,8 +39,9 @@ struct bucket_loops {
 
 static const struct bucket_loops loops[EACH_DTYPES][EACH_OPS] = EACH_CELL;
 
-/* Note [buckets].  Grouping writes two streams a bucket; while all of them stay in the first cache (256 buckets) a pair costs 1.5 to 2.5 ns, with 500 to 3600
- * buckets 4.  Reducing in cells of 512 KB instead of 32 costs 0.6 ns more: the fewer buckets the better. */
+/* Note [buckets].  Grouping writes two streams a bucket; while all of them stay in the first cache (256 buckets) a pair
+ * costs 1.5 to 2.5 ns, with 500 to 3600 buckets 4.  Reducing in cells of 512 KB instead of 32 costs 0.6 ns more: the
+ * fewer buckets the better. */
 #define CELLS_A_PAIR 512
 #define MOST_BUCKETS 8192
 #define GOOD_BUCKETS 256  /* Note [buckets] */
@@ -87,7 +88,8 @@ uint64_t bucket_list_bytes(const struct bucket_shape *shape, uint64_t n, uint64_
 	return values_off(shape, n) + n * elem_bytes;
 }
 
-struct bucket_list bucket_list_at(const struct bucket_shape *shape, const void *block, uint64_t n, uint64_t elem_bytes, bool raw)
+struct bucket_list bucket_list_at(const struct bucket_shape *shape, const void *block, uint64_t n, uint64_t elem_bytes,
+                                  bool raw)
 {
 	const unsigned char *bytes = block;
 
@@ -132,7 +134,8 @@ struct bucket_list bucket_list_at(const struct bucket_shape *shape, const void *
 #include "sparse/bucket_split.inc"
 
 /* By the logarithms of the bytes of index / 4 and value. */
-static void (*const split_loops[2][4])(const struct bucket_shape *, const struct pairs *, uint32_t *, uint16_t *, void *) = {
+static void (*const split_loops[2][4])(const struct bucket_shape *, const struct pairs *, uint32_t *, uint16_t *,
+                                       void *) = {
 	{ split_4_1, split_4_2, split_4_4, split_4_8 },
 	{ split_8_1, split_8_2, split_8_4, split_8_8 },
 };
@@ -248,7 +251,8 @@ static void end_list(const struct bucket_cells *cells, size_t words)
 }
 
 /* The first list that has pairs touches what is untouched, so it may mark it as touched before at once. */
-static void reduce_bucket(const struct bucket_reduction *todo, const struct bucket_cells *cells, size_t words, uint32_t b)
+static void reduce_bucket(const struct bucket_reduction *todo, const struct bucket_cells *cells, size_t words,
+                          uint32_t b)
 {
 	const struct bucket_loops *loop = &loops[todo->dtype][todo->op];
 	uint64_t elem_bytes = choir_dtype_bytes(todo->dtype);
@@ -259,8 +263,10 @@ static void reduce_bucket(const struct bucket_reduction *todo, const struct buck
 	for (int s = 0; s < todo->n_lists; s++) {
 		const struct bucket_list *list = &todo->lists[s];
 		uint32_t from = list->start[b];
-		struct bucket_run run = { .key = list->key + from, .val = list->val + from * elem_bytes, .n = list->start[b + 1] - from,
-					  .raw = list->raw };
+		struct bucket_run run = { .key = list->key + from,
+			                  .val = list->val + from * elem_bytes,
+			                  .n = list->start[b + 1] - from,
+			                  .raw = list->raw };
 
 		if (run.n == 0)
 			continue;
@@ -275,7 +281,8 @@ static choir_status take_cells(size_t words, struct pool_block *block, struct bu
 {
 	size_t cell_bytes = 2 * sizeof(uint64_t), most = words * 64; /* of the widest accumulator */
 
-	TRY(pool_take(block, most * cell_bytes + 3 * words * sizeof(uint64_t) + (most + BITS_SLACK) * sizeof(uint16_t), "the cells of a bucket"));
+	TRY(pool_take(block, most * cell_bytes + 3 * words * sizeof(uint64_t) + (most + BITS_SLACK) * sizeof(uint16_t),
+	              "the cells of a bucket"));
 	out->part = block->ptr;
 	out->total = (uint64_t *)block->ptr + most;
 	out->now = (uint64_t *)block->ptr + most * 2;
@@ -286,8 +293,8 @@ static choir_status take_cells(size_t words, struct pool_block *block, struct bu
 	return CHOIR_SUCCESS;
 }
 
-choir_status bucket_reduce(const struct bucket_reduction *todo, uint32_t from, uint32_t end, void *ind, struct index_form form, void *val,
-                           uint64_t *count_p)
+choir_status bucket_reduce(const struct bucket_reduction *todo, uint32_t from, uint32_t end, void *ind,
+                           struct index_form form, void *val, uint64_t *count_p)
 {
 	const struct bucket_shape *shape = &todo->shape;
 	uint64_t elem_bytes = choir_dtype_bytes(todo->dtype), count = 0;

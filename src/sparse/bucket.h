@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Buckets: scalar pairs grouped by the upper bits of their index, so that all that concerns a bucket fits the second cache while it is reduced: a cell for each
- * of its indices is added to in place, a bitmap gives them back in order.  Nothing is sorted, nothing searched.
+/* Buckets: scalar pairs grouped by the upper bits of their index, so that all that concerns a bucket fits the second
+ * cache while it is reduced: a cell for each of its indices is added to in place, a bitmap gives them back in order.
+ * Nothing is sorted, nothing searched.
  *
- * A rank groups its raw pairs (bucket_split); whoever owns a bucket folds the groups of all ranks (bucket_reduce): the pairs of one index on one
- * rank in their order, rounded to the dtype, then rank after rank: the bits of coalescing first and merging then. */
+ * A rank groups its raw pairs (bucket_split); whoever owns a bucket folds the groups of all ranks (bucket_reduce): the
+ * pairs of one index on one rank in their order, rounded to the dtype, then rank after rank: the bits of coalescing
+ * first and merging then. */
 #ifndef SPARSE_BUCKET_H
 #define SPARSE_BUCKET_H
 
@@ -38,7 +40,8 @@ struct bucket_reduction {
 	int n_lists;
 };
 
-/* bucket_fits: may so many pairs (of all ranks) in a non-empty range be reduced this way without more work for empty cells than for pairs? */
+/* bucket_fits: may so many pairs (of all ranks) in a non-empty range be reduced this way without more work for empty
+ * cells than for pairs? */
 bool bucket_fits(struct index_range range, uint64_t pairs);
 
 /* bucket_shape_of: for a range that fits, shared by so many ranks. */
@@ -48,12 +51,15 @@ struct bucket_shape bucket_shape_of(struct index_range range, int n_ranks);
 uint64_t bucket_list_bytes(const struct bucket_shape *shape, uint64_t n, uint64_t elem_bytes);
 
 /* bucket_list_at: the grouped form in a block of that many bytes. */
-struct bucket_list bucket_list_at(const struct bucket_shape *shape, const void *block, uint64_t n, uint64_t elem_bytes, bool raw);
+struct bucket_list bucket_list_at(const struct bucket_shape *shape, const void *block, uint64_t n, uint64_t elem_bytes,
+                                  bool raw);
 
 /* bucket_split: groups pairs, all in the shape's range, into a block of bucket_list_bytes.  NO_MEMORY. */
-choir_status bucket_split(const struct bucket_shape *shape, const struct pairs *pairs, uint64_t elem_bytes, void *block);
+choir_status bucket_split(const struct bucket_shape *shape, const struct pairs *pairs, uint64_t elem_bytes,
+                          void *block);
 
-/* bucket_bounds: the buckets of rank r of n: [*from_p, *end_p), about a n-th of the work; in rank order; the same arithmetic on every rank. */
+/* bucket_bounds: the buckets of rank r of n: [*from_p, *end_p), about a n-th of the work; in rank order; the same
+ * arithmetic on every rank. */
 void bucket_bounds(const struct bucket_reduction *todo, int r, int n, uint32_t *from_p, uint32_t *end_p);
 
 /* bucket_pairs: of all lists in buckets [from, end). */
@@ -62,8 +68,9 @@ uint64_t bucket_pairs(const struct bucket_reduction *todo, uint32_t from, uint32
 /* bucket_most: pairs that buckets [from, end) can give at most. */
 uint64_t bucket_most(const struct bucket_reduction *todo, uint32_t from, uint32_t end);
 
-/* bucket_reduce: buckets [from, end) to ascending indices in the given form and finished values.  Room for bucket_most pairs.  NO_MEMORY. */
-choir_status bucket_reduce(const struct bucket_reduction *todo, uint32_t from, uint32_t end, void *ind, struct index_form form, void *val,
-                           uint64_t *count_p);
+/* bucket_reduce: buckets [from, end) to ascending indices in the given form and finished values.  Room for bucket_most
+ * pairs.  NO_MEMORY. */
+choir_status bucket_reduce(const struct bucket_reduction *todo, uint32_t from, uint32_t end, void *ind,
+                           struct index_form form, void *val, uint64_t *count_p);
 
 #endif

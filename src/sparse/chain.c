@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [chains].  10 M uniform scalars of 14.7 M, f32, two cores at once.  Counting the buckets first and writing keys and elements to two streams a bucket took 4 + 22
- * ms; entries that hold both, in chains of blocks, with the line of the next ones asked for with each, 17: nothing is counted, and half as many lines are written to
- * at a time.  Entries of 6 bytes and of 8 take as long, but less comes through memory with 6.  Blocks are not neighbours, and what prefetches by itself stops at
- * each page, so while a part of a block is used the same part of the block behind it is asked for: folding takes 16 ms, and 18 out of one piece without that. */
+/* Note [chains].  10 M uniform scalars of 14.7 M, f32, two cores at once.  Counting the buckets first and writing keys
+ * and elements to two streams a bucket took 4 + 22 ms; entries that hold both, in chains of blocks, with the line of
+ * the next ones asked for with each, 17: nothing is counted, and half as many lines are written to at a time.  Entries
+ * of 6 bytes and of 8 take as long, but less comes through memory with 6.  Blocks are not neighbours, and what
+ * prefetches by itself stops at each page, so while a part of a block is used the same part of the block behind it is
+ * asked for: folding takes 16 ms, and 18 out of one piece without that. */
 #include "sparse/chain.h"
 
 #include "sparse/prefetch.h"
@@ -25,8 +27,8 @@ static size_t entries_bytes(const struct chains *chains)
 	return chains->block_bytes / chains->entry_bytes * chains->entry_bytes;
 }
 
-/* Where bucket b begins in its first block.  All are filled at about the same pace: if they began alike, what is written to would have the same place in every page,
- * and share a few sets of the caches. */
+/* Where bucket b begins in its first block.  All are filled at about the same pace: if they began alike, what is
+ * written to would have the same place in every page, and share a few sets of the caches. */
 static size_t first_off(const struct chains *chains, uint32_t b)
 {
 	return (size_t)b * (chains->block_bytes / chains->entry_bytes) / chains->shape.n * chains->entry_bytes;
@@ -45,7 +47,8 @@ static void more(struct chains *chains, uint32_t b)
 EITHER_WAY void group(struct chains *chains, const struct pairs *pairs, uint32_t ind_bytes, size_t elem_bytes)
 {
 	const struct index_form form = { .bytes = ind_bytes };
-	const uint32_t shift_by = (uint32_t)(pairs->form.base - chains->shape.lo), low = (UINT32_C(1) << chains->shape.shift) - 1;
+	const uint32_t shift_by = (uint32_t)(pairs->form.base - chains->shape.lo),
+		       low = (UINT32_C(1) << chains->shape.shift) - 1;
 	const unsigned shift = chains->shape.shift;
 	const uintptr_t within = chains->block_bytes - 1, last = chains->block_bytes - CHAIN_BYTES(elem_bytes);
 	const unsigned char *const ind = pairs->ind, *const rows = pairs->rows;
@@ -103,12 +106,17 @@ static size_t block_bytes(const struct bucket_shape *shape, uint64_t pairs, size
 	return bytes;
 }
 
-choir_status chain_group(const struct bucket_shape *shape, const struct pairs *pairs, uint64_t elem_bytes, struct chains *out)
+choir_status chain_group(const struct bucket_shape *shape, const struct pairs *pairs, uint64_t elem_bytes,
+                         struct chains *out)
 {
-	size_t bytes = block_bytes(shape, pairs->count, CHAIN_BYTES(elem_bytes)), most = 2 * shape->n + (size_t)(pairs->count / (bytes / CHAIN_BYTES(elem_bytes)));
+	size_t bytes = block_bytes(shape, pairs->count, CHAIN_BYTES(elem_bytes)),
+	       most = 2 * shape->n + (size_t)(pairs->count / (bytes / CHAIN_BYTES(elem_bytes)));
 
-	*out = (struct chains){ .shape = *shape, .entry_bytes = CHAIN_BYTES(elem_bytes), .block_bytes = bytes, .n_blocks = shape->n };
-	TRY(pool_take(&out->memory, (most + 1) * bytes + shape->n * sizeof *out->end + most * sizeof *out->follows, "the pairs, grouped"));
+	*out = (struct chains){
+		.shape = *shape, .entry_bytes = CHAIN_BYTES(elem_bytes), .block_bytes = bytes, .n_blocks = shape->n
+	};
+	TRY(pool_take(&out->memory, (most + 1) * bytes + shape->n * sizeof *out->end + most * sizeof *out->follows,
+	              "the pairs, grouped"));
 	scratch_large_pages(&out->memory);
 	out->blocks = (unsigned char *)out->memory.ptr + (-(uintptr_t)out->memory.ptr & (bytes - 1));
 	out->end = (unsigned char **)(void *)(out->blocks + most * bytes);
@@ -133,7 +141,8 @@ size_t chain_part(const struct chains *chains, struct chain_at *at, const unsign
 {
 	const unsigned char *block = block_at(chains, at->block), *end = chains->end[at->bucket], *soon;
 	bool is_last = block <= end && end < block + chains->block_bytes;
-	size_t left = (is_last ? (size_t)(end - block) : entries_bytes(chains)) - at->off, most = PART * chains->entry_bytes, bytes = left < most ? left : most;
+	size_t left = (is_last ? (size_t)(end - block) : entries_bytes(chains)) - at->off,
+	       most = PART * chains->entry_bytes, bytes = left < most ? left : most;
 
 	/* Behind the last block comes the next bucket's first. */
 	soon = block_at(chains, is_last ? at->bucket + 1 : chains->follows[at->block]) + at->off;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Scalar pairs of one list, grouped into buckets (bucket.h) in one pass.  A bucket is a chain of blocks of entries, taken as they are needed, so nothing is counted
- * before; its pairs keep their order. */
+/* Scalar pairs of one list, grouped into buckets (bucket.h) in one pass.  A bucket is a chain of blocks of entries,
+ * taken as they are needed, so nothing is counted before; its pairs keep their order. */
 #ifndef SPARSE_CHAIN_H
 #define SPARSE_CHAIN_H
 
@@ -24,7 +24,8 @@ struct chains {
 };
 
 /* chain_group: fewer than 2^32 pairs, all in the shape's range.  NO_MEMORY. */
-choir_status chain_group(const struct bucket_shape *shape, const struct pairs *pairs, uint64_t elem_bytes, struct chains *out);
+choir_status chain_group(const struct bucket_shape *shape, const struct pairs *pairs, uint64_t elem_bytes,
+                         struct chains *out);
 
 void chain_free(struct chains *chains);
 
@@ -36,7 +37,8 @@ struct chain_at {
 
 struct chain_at chain_begin(const struct chains *chains, uint32_t bucket);
 
-/* chain_part: the next entries of the bucket, a few hundred at most; 0 when there are no more.  It asks for memory that will be needed soon. */
+/* chain_part: the next entries of the bucket, a few hundred at most; 0 when there are no more.  It asks for memory that
+ * will be needed soon. */
 size_t chain_part(const struct chains *chains, struct chain_at *at, const unsigned char **entries_p);
 
 #endif

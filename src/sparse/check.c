@@ -18,14 +18,17 @@ static choir_status check_attr(const struct sparse_call *call)
 	if ((unsigned)attr->wire > CHOIR_SPARSE_WIRE_BF16)
 		return error_set(CHOIR_ARGUMENT, "wire type %d is none", (int)attr->wire);
 	if (attr->wire != CHOIR_SPARSE_WIRE_FULL && call->val_dtype != CHOIR_F32)
-		return error_set(CHOIR_UNSUPPORTED, "a 16-bit wire type is for values of f32; val_dtype is %s", choir_dtype_name(call->val_dtype));
+		return error_set(CHOIR_UNSUPPORTED, "a 16-bit wire type is for values of f32; val_dtype is %s",
+		                 choir_dtype_name(call->val_dtype));
 	if (call->algorithm == NULL)
 		return CHOIR_SUCCESS;
 	if (row < 0)
 		return error_set(CHOIR_ARGUMENT, "algorithm \"%s\" is none of sparse_allreduce's: %s", call->algorithm,
 				 sparse_method_names(names, sizeof names));
 	if (attr->coalesce_mode == CHOIR_COALESCE_DISABLE && !sparse_methods[row].keeps)
-		return error_set(CHOIR_UNSUPPORTED, "algorithm %s merges rows of one index: coalesce mode disable needs allgather", call->algorithm);
+		return error_set(CHOIR_UNSUPPORTED,
+		                 "algorithm %s merges rows of one index: coalesce mode disable needs allgather",
+		                 call->algorithm);
 	return CHOIR_SUCCESS;
 }
 
@@ -34,11 +37,13 @@ static choir_status check_types(const struct sparse_call *call)
 	if (choir_dtype_bytes(call->ind_dtype) == 0)
 		return error_set(CHOIR_ARGUMENT, "ind_dtype %d is no dtype", call->ind_dtype);
 	if (call->ind_dtype != CHOIR_I32 && call->ind_dtype != CHOIR_I64)
-		return error_set(CHOIR_UNSUPPORTED, "ind_dtype is %s: indices are i32 or i64", choir_dtype_name(call->ind_dtype));
+		return error_set(CHOIR_UNSUPPORTED, "ind_dtype is %s: indices are i32 or i64",
+		                 choir_dtype_name(call->ind_dtype));
 	if (choir_dtype_bytes(call->val_dtype) == 0)
 		return error_set(CHOIR_ARGUMENT, "val_dtype %d is no dtype", call->val_dtype);
 	if (call->op == CHOIR_OP_LOCAL)
-		return error_set(CHOIR_UNSUPPORTED, "op local would give each rank another result: sparse_allreduce has none");
+		return error_set(CHOIR_UNSUPPORTED,
+		                 "op local would give each rank another result: sparse_allreduce has none");
 	TRY(reduce_supported(call->val_dtype, call->op));
 	return check_attr(call);
 }
@@ -48,17 +53,20 @@ static choir_status check_counts(const struct sparse_call *call)
 	if (call->send_ind_count == 0 && call->send_val_count == 0)
 		return CHOIR_SUCCESS;
 	if (call->send_ind_count == 0)
-		return error_set(CHOIR_ARGUMENT, "send_val_count is %zu with a send_ind_count of 0", call->send_val_count);
+		return error_set(CHOIR_ARGUMENT, "send_val_count is %zu with a send_ind_count of 0",
+		                 call->send_val_count);
 	if (call->send_val_count == 0)
-		return error_set(CHOIR_ARGUMENT, "send_val_count is 0 with a send_ind_count of %zu: rows have a width of 1 at least",
-				 call->send_ind_count);
+		return error_set(CHOIR_ARGUMENT,
+		                 "send_val_count is 0 with a send_ind_count of %zu: rows have a width of 1 at least",
+		                 call->send_ind_count);
 	if (call->send_val_count % call->send_ind_count != 0)
-		return error_set(CHOIR_ARGUMENT, "send_val_count %zu is no multiple of send_ind_count %zu", call->send_val_count,
-				 call->send_ind_count);
+		return error_set(CHOIR_ARGUMENT, "send_val_count %zu is no multiple of send_ind_count %zu",
+		                 call->send_val_count, call->send_ind_count);
 	return CHOIR_SUCCESS;
 }
 
-static choir_status check_range(choir_device *device, const char *role, choir_buffer buffer, size_t count, choir_dtype dtype)
+static choir_status check_range(choir_device *device, const char *role, choir_buffer buffer, size_t count,
+                                choir_dtype dtype)
 {
 	size_t elem_bytes = choir_dtype_bytes(dtype);
 
@@ -75,14 +83,17 @@ static choir_status check_way(const struct sparse_call *call)
 	bool receives = call->recv_ind.kind != CHOIR_BUFFER_NONE || call->recv_val.kind != CHOIR_BUFFER_NONE;
 
 	if (completes && allocates)
-		return error_set(CHOIR_ARGUMENT, "both completion_fn and alloc_fn are given: the result comes by exactly one way");
+		return error_set(CHOIR_ARGUMENT,
+		                 "both completion_fn and alloc_fn are given: the result comes by exactly one way");
 	if ((completes || allocates) && receives)
-		return error_set(CHOIR_ARGUMENT, "%s and a receive buffer are given: the result comes by exactly one way",
-				 completes ? "completion_fn" : "alloc_fn");
+		return error_set(CHOIR_ARGUMENT,
+		                 "%s and a receive buffer are given: the result comes by exactly one way",
+		                 completes ? "completion_fn" : "alloc_fn");
 	if (completes || allocates)
 		return CHOIR_SUCCESS;
 	if (call->recv_ind_count == NULL && call->recv_val_count == NULL && !receives)
-		return error_set(CHOIR_ARGUMENT, "no way for the result: give completion_fn, alloc_fn or receive buffers");
+		return error_set(CHOIR_ARGUMENT,
+		                 "no way for the result: give completion_fn, alloc_fn or receive buffers");
 	if (call->recv_ind_count == NULL || call->recv_val_count == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s is NULL: receive buffers need their capacities",
 				 call->recv_ind_count == NULL ? "recv_ind_count" : "recv_val_count");
@@ -140,8 +151,12 @@ choir_status sparse_check(choir_device *device, int n_ranks, const struct sparse
 
 uint64_t sparse_agreement(const struct sparse_call *call)
 {
-	uint64_t parts[] = { (uint64_t)call->ind_dtype, (uint64_t)call->val_dtype, (uint64_t)call->op, (uint64_t)call->attr.coalesce_mode,
-			     (uint64_t)call->attr.wire, call->algorithm == NULL ? 0 : (uint64_t)sparse_method_find(call->algorithm) + 1 };
+	uint64_t parts[] = { (uint64_t)call->ind_dtype,
+		             (uint64_t)call->val_dtype,
+		             (uint64_t)call->op,
+		             (uint64_t)call->attr.coalesce_mode,
+		             (uint64_t)call->attr.wire,
+		             call->algorithm == NULL ? 0 : (uint64_t)sparse_method_find(call->algorithm) + 1 };
 	uint64_t hash = UINT64_C(0x9e3779b97f4a7c15);
 
 	/* splitmix64, part by part. */

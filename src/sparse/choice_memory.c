@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The choice memory: what the last call like this one took, and how much larger its result was than a rank's list.  Ranks may remember
- * different things: calls in flight end in different orders, and a list that is empty here is long elsewhere.  So no rank uses its own
- * memory: it travels in the header, and all ranks take that of the first rank with pairs.  The result's bits do not depend on it. */
+/* The choice memory: what the last call like this one took, and how much larger its result was than a rank's list.
+ * Ranks may remember different things: calls in flight end in different orders, and a list that is empty here is long
+ * elsewhere.  So no rank uses its own
+ * memory: it travels in the header, and all ranks take that of the first rank with pairs.  The result's bits do not
+ * depend on it. */
 #include "sparse/state.h"
 
 #include <xxhash.h>
@@ -10,8 +12,12 @@
 static struct history_call call_of(const struct sparse *sparse)
 {
 	const struct sparse_header *header = &sparse->header;
-	uint64_t kind[] = { sparse->tensor, (uint64_t)sparse->wire_dtype, (uint64_t)sparse->call.op, (uint64_t)sparse->call.attr.coalesce_mode,
-			    header->width, (uint64_t)header->raw };
+	uint64_t kind[] = { sparse->tensor,
+		            (uint64_t)sparse->wire_dtype,
+		            (uint64_t)sparse->call.op,
+		            (uint64_t)sparse->call.attr.coalesce_mode,
+		            header->width,
+		            (uint64_t)header->raw };
 
 	return (struct history_call){ .kind = XXH3_64bits(kind, sizeof kind), .count = header->pairs,
 				      .range = index_range_span((struct index_range){ header->lo, header->hi }) };

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Coalescing: lists of pairs in, one list out: ascending distinct indices, the rows of one index folded by the operator in the order in which they
- * came: list by list, within a list in its order.  A rank's own pairs are one list with duplicates; a merge is one coalesced list a rank.
+/* Coalescing: lists of pairs in, one list out: ascending distinct indices, the rows of one index folded by the operator
+ * in the order in which they
+ * came: list by list, within a list in its order.  A rank's own pairs are one list with duplicates; a merge is one
+ * coalesced list a rank.
  *
- * Two steps, since the caller must know the count before there is memory for the result: coalesce_count, then coalesce_fill.  Each is called until it
- * says done; the host twin is done at once, the kernels need several calls.  The result has the same bits either way. */
+ * Two steps, since the caller must know the count before there is memory for the result: coalesce_count, then
+ * coalesce_fill.  Each is called until it says done; the host twin is done at once, the kernels need several calls.
+ * The result has the same bits either way. */
 #ifndef SPARSE_COALESCE_H
 #define SPARSE_COALESCE_H
 
@@ -22,7 +25,9 @@ struct coalesce_call {
 	choir_dtype dtype;
 	choir_op op;
 	uint64_t width;  /* elements a row */
-	bool raw;        /* lists are the callers' own: any order, duplicates, square_add squares their rows; else each is coalesced: ascending, distinct */
+	/* lists are the callers' own: any order, duplicates, square_add squares their rows; else each is coalesced:
+	 * ascending, distinct */
+	bool raw;
 	bool final;      /* apply the operator's final expression with n_ranks (mean) */
 	int n_ranks;
 	struct index_range range; /* all indices lie in it, lo >= 0 */
@@ -48,13 +53,15 @@ struct coalesce {
 	struct coalesce_device *on_device;
 };
 
-/* coalesce_init: device NULL = the host twin.  call->src must outlive the job.  The kernels need fewer than 2^32 pairs.  NO_MEMORY. */
+/* coalesce_init: device NULL = the host twin.  call->src must outlive the job.  The kernels need fewer than 2^32 pairs.
+ * NO_MEMORY. */
 choir_status coalesce_init(struct coalesce *job, const struct coalesce_call *call, choir_device *device);
 
 /* coalesce_count: finds job->count.  Errors: NO_MEMORY, OPENCL. */
 choir_status coalesce_count(struct coalesce *job, bool *done_p);
 
-/* coalesce_fill: job->count indices in the given form and rows, to host memory.  Where the kernels still run on return, the memory must stay. */
+/* coalesce_fill: job->count indices in the given form and rows, to host memory.  Where the kernels still run on return,
+ * the memory must stay. */
 choir_status coalesce_fill(struct coalesce *job, void *ind, struct index_form form, void *rows, bool *done_p);
 
 /* coalesce_watch: rings fn once what keeps the job from being done is over.  Kernels only. */
@@ -63,7 +70,8 @@ choir_status coalesce_watch(struct coalesce *job, void (*fn)(void *), void *ctx)
 /* coalesce_fini: waits for the device if it still works for the job.  Legal on a zeroed job. */
 void coalesce_fini(struct coalesce *job);
 
-/* coalesce_range_host: the least range that holds n indices.  *bad_p = position of the first negative one, n if there is none. */
+/* coalesce_range_host: the least range that holds n indices.  *bad_p = position of the first negative one, n if there
+ * is none. */
 struct index_range coalesce_range_host(const void *ind, uint32_t ind_bytes, uint64_t n, uint64_t *bad_p);
 
 /* coalesce_bitmap_pays: is a bitmap of the range little work beside the pairs? */
@@ -80,9 +88,11 @@ struct coalesce_way {
 extern const struct coalesce_way coalesce_way_buckets, coalesce_way_bitmap, coalesce_way_sort;
 
 /* The kernels. */
-choir_status coalesce_kernel_create(choir_device *device, const struct coalesce_call *call, uint64_t pairs, struct coalesce_device **out_p);
+choir_status coalesce_kernel_create(choir_device *device, const struct coalesce_call *call, uint64_t pairs,
+                                    struct coalesce_device **out_p);
 choir_status coalesce_kernel_count(struct coalesce_device *on_device, uint64_t *count_p, bool *done_p);
-choir_status coalesce_kernel_fill(struct coalesce_device *on_device, void *ind, struct index_form form, void *rows, bool *done_p);
+choir_status coalesce_kernel_fill(struct coalesce_device *on_device, void *ind, struct index_form form, void *rows,
+                                  bool *done_p);
 choir_status coalesce_kernel_watch(struct coalesce_device *on_device, void (*fn)(void *), void *ctx);
 void coalesce_kernel_destroy(struct coalesce_device *on_device);
 

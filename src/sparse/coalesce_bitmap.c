@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The bitmap route of the host twin.  A bit for each index of the range; the number of bits below an index is its place in the result, so
- * nothing is sorted.  Passes: range/64 words zeroed and counted, each index read twice, each row once.  Right where the range is not much larger than
- * the number of pairs; coalesce.c chooses. */
+/* The bitmap route of the host twin.  A bit for each index of the range; the number of bits below an index is its place
+ * in the result, so nothing is sorted.  Passes: range/64 words zeroed and counted, each index read twice, each row
+ * once.  Right where the range is not much larger than the number of pairs; coalesce.c chooses. */
 #include "sparse/bits.h"
 #include "sparse/coalesce.h"
 #include "sparse/rows.h"
 
 #include <string.h>
 
-/* A word of bitmap costs about a nanosecond to clear, count and look through, a pair some 10 ns to sort; pairs that come in no order miss the cache twice each
- * once the bitmap does not fit. */
+/* A word of bitmap costs about a nanosecond to clear, count and look through, a pair some 10 ns to sort; pairs that
+ * come in no order miss the cache twice each once the bitmap does not fit. */
 #define WORDS_A_PAIR     8
 #define WORDS_A_RAW_PAIR 1
 #define CACHED_WORDS     65536
@@ -89,7 +89,8 @@ static void write_indices(const struct coalesce *job, void *ind, struct index_fo
 }
 
 /* Places and first-flags of n <= BATCH pairs from the i-th on. */
-static void place_batch(const struct coalesce *job, const struct pairs *pairs, uint64_t i, size_t n, uint64_t *place, uint8_t *first)
+static void place_batch(const struct coalesce *job, const struct pairs *pairs, uint64_t i, size_t n, uint64_t *place,
+                        uint8_t *first)
 {
 	uint8_t *filled = job->filled.ptr;
 	int64_t shift = pairs->form.base - job->call.range.lo;
@@ -108,7 +109,8 @@ static void place_batch(const struct coalesce *job, const struct pairs *pairs, u
 	}
 }
 
-static void fold_source(const struct coalesce *job, const struct rows *rows, const struct pairs *pairs, uint64_t row_bytes)
+static void fold_source(const struct coalesce *job, const struct rows *rows, const struct pairs *pairs,
+                        uint64_t row_bytes)
 {
 	uint64_t place[BATCH];
 	uint8_t first[BATCH];
@@ -117,7 +119,8 @@ static void fold_source(const struct coalesce *job, const struct rows *rows, con
 		size_t n = pairs->count - i < BATCH ? (size_t)(pairs->count - i) : BATCH;
 
 		place_batch(job, pairs, i, n, place, first);
-		rows_fold(rows, &(struct rows_batch){ .place = place, .first = first, .from = pairs->rows + i * row_bytes, .n = n });
+		rows_fold(rows, &(struct rows_batch){
+				    .place = place, .first = first, .from = pairs->rows + i * row_bytes, .n = n });
 	}
 }
 
@@ -140,4 +143,6 @@ static choir_status fill(struct coalesce *job, void *ind, struct index_form form
 	return CHOIR_SUCCESS;
 }
 
-const struct coalesce_way coalesce_way_bitmap = { .name = "bitmap", .fits = coalesce_bitmap_pays, .count = count, .fill = fill };
+const struct coalesce_way coalesce_way_bitmap = {
+	.name = "bitmap", .fits = coalesce_bitmap_pays, .count = count, .fill = fill
+};

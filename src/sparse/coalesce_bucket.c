@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The bitmap route of the host twin for many raw scalars: grouped by the upper bits of their index first, so that cells and bits of a bucket stay in the second
- * cache.  One pass groups the pairs (chain.h), one folds each bucket, keeping a bit an index and the values that came out, packed; the result is those values, and
- * the bits as indices.  Temporaries: an entry a pair while they are folded, then a value an index that came. */
+/* The bitmap route of the host twin for many raw scalars: grouped by the upper bits of their index first, so that cells
+ * and bits of a bucket stay in the second cache.  One pass groups the pairs (chain.h), one folds each bucket, keeping a
+ * bit an index and the values that came out, packed; the result is those values, and the bits as indices.  Temporaries:
+ * an entry a pair while they are folded, then a value an index that came. */
 #include "base/copy.h"
 #include "sparse/bits.h"
 #include "sparse/chain.h"
@@ -26,13 +27,15 @@ struct cells_loops {
 static const struct cells_loops loops[EACH_DTYPES][EACH_OPS] = EACH_CELL;
 
 #define LEAST_PAIRS  16384              /* fewer are folded in the first caches as they come */
-#define LARGE_RESULT (UINT64_C(8) << 20) /* bytes that are copied past the cache: nobody reads all of them before the first are gone from it */
+#define LARGE_RESULT                                                                                                   \
+	(UINT64_C(8)                                                                                                   \
+	 << 20) /* bytes that are copied past the cache: nobody reads all of them before the first are gone from it */
 #define MOST_CELLS   (1u << BUCKET_MOST_SHIFT)
 
 static bool fits(const struct coalesce_call *call, uint64_t pairs)
 {
-	return call->width == 1 && call->n_src == 1 && !(call->final && reduce_has_final(call->op)) && pairs >= LEAST_PAIRS
-	       && coalesce_bitmap_pays(call, pairs) && bucket_fits(call->range, pairs);
+	return call->width == 1 && call->n_src == 1 && !(call->final && reduce_has_final(call->op)) &&
+	       pairs >= LEAST_PAIRS && coalesce_bitmap_pays(call, pairs) && bucket_fits(call->range, pairs);
 }
 
 static size_t words_of(const struct bucket_shape *shape)
@@ -43,7 +46,8 @@ static size_t words_of(const struct bucket_shape *shape)
 /* Cells full of what changes no bit, and that. */
 static choir_status take_cells(struct coalesce *job, size_t cells, uint64_t *nothing)
 {
-	choir_dtype dtype = rows_acc_bytes(job->call.dtype) == choir_dtype_bytes(job->call.dtype) ? job->call.dtype : CHOIR_F32;
+	choir_dtype dtype =
+	    rows_acc_bytes(job->call.dtype) == choir_dtype_bytes(job->call.dtype) ? job->call.dtype : CHOIR_F32;
 
 	TRY(pool_take(&job->acc, cells * choir_dtype_bytes(dtype), "the cells of a bucket"));
 	identity_fill(dtype, job->call.op, job->acc.ptr, cells);
@@ -63,14 +67,17 @@ static void fold_bucket(const struct coalesce *job, const struct chains *chains,
 		loop->fold(job->acc.ptr, touched, entries, n, job->call.raw);
 }
 
-/* The cells that were touched to the values, room of which are left; they are as at the start then, and nothing is touched.  Returns how many there were. */
-static uint64_t take_bucket(const struct coalesce *job, uint64_t *touched, size_t words, uint64_t nothing, void *values, uint64_t room)
+/* The cells that were touched to the values, room of which are left; they are as at the start then, and nothing is
+ * touched.  Returns how many there were. */
+static uint64_t take_bucket(const struct coalesce *job, uint64_t *touched, size_t words, uint64_t nothing, void *values,
+                            uint64_t room)
 {
 	const struct coalesce_call *call = &job->call;
 	uint16_t at[MOST_CELLS + BITS_SLACK];
 	size_t n;
 
-	if (choir_dtype_bytes(call->dtype) == 4 && rows_acc_bytes(call->dtype) == 4 && bits_pack(touched, words, job->acc.ptr, (uint32_t)nothing, values, room)) {
+	if (choir_dtype_bytes(call->dtype) == 4 && rows_acc_bytes(call->dtype) == 4 &&
+	    bits_pack(touched, words, job->acc.ptr, (uint32_t)nothing, values, room)) {
 		n = bits_count(touched, words);
 		memset(touched, 0, words * sizeof *touched);
 		return n;
@@ -88,7 +95,9 @@ static void fold_all(struct coalesce *job, const struct chains *chains, uint64_t
 	for (uint32_t b = 0; b < chains->shape.n; b++) {
 		fold_bucket(job, chains, b, touched);
 		memcpy(bitmap + b * words, touched, words * sizeof *touched);
-		job->count += take_bucket(job, touched, words, nothing, (unsigned char *)job->values.ptr + job->count * elem_bytes, most - job->count);
+		job->count +=
+		    take_bucket(job, touched, words, nothing,
+		                (unsigned char *)job->values.ptr + job->count * elem_bytes, most - job->count);
 	}
 }
 
@@ -130,7 +139,8 @@ static choir_status fill(struct coalesce *job, void *ind, struct index_form form
 		int64_t first = shape.lo + ((int64_t)b << shape.shift) - form.base;
 
 		if (form.bytes == 4)
-			written += bits_indices(bitmap + b * words, words, (int32_t)first, (int32_t *)ind + written, job->count - written);
+			written += bits_indices(bitmap + b * words, words, (int32_t)first, (int32_t *)ind + written,
+			                        job->count - written);
 		else
 			written += write_long_indices(bitmap + b * words, words, first, (int64_t *)ind + written);
 	}

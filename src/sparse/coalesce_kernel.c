@@ -4,7 +4,8 @@
 #include <stdlib.h>
 
 /* The first that fits. */
-static const struct coalesce_route *const routes[] = { &coalesce_route_merge, &coalesce_route_cells, &coalesce_route_sort };
+static const struct coalesce_route *const routes[] = { &coalesce_route_merge, &coalesce_route_cells,
+	                                               &coalesce_route_sort };
 
 static const struct coalesce_route *route_of(const struct coalesce_call *call, uint64_t pairs)
 {
@@ -15,7 +16,8 @@ static const struct coalesce_route *route_of(const struct coalesce_call *call, u
 	return routes[i];
 }
 
-choir_status coalesce_kernel_create(choir_device *device, const struct coalesce_call *call, uint64_t pairs, struct coalesce_device **out_p)
+choir_status coalesce_kernel_create(choir_device *device, const struct coalesce_call *call, uint64_t pairs,
+                                    struct coalesce_device **out_p)
 {
 	struct coalesce_device *job = calloc(1, sizeof *job);
 	uint64_t span;
@@ -52,14 +54,16 @@ choir_status coalesce_kernel_count(struct coalesce_device *job, uint64_t *count_
 static choir_status read_result(struct coalesce_device *job, void *ind, struct index_form form, void *rows)
 {
 	uint64_t row_bytes = job->call.width * choir_dtype_bytes(job->call.dtype);
-	struct dev_access out_ind = dev_buffer_access(coalesce_mem(job, SCRATCH_OUT_IND), 0, (uint64_t)job->count * form.bytes);
+	struct dev_access out_ind =
+	    dev_buffer_access(coalesce_mem(job, SCRATCH_OUT_IND), 0, (uint64_t)job->count * form.bytes);
 	struct dev_access out_val = dev_buffer_access(coalesce_mem(job, SCRATCH_OUT_VAL), 0, job->count * row_bytes);
 
 	TRY(dev_read(job->device, &out_ind, 0, ind, out_ind.bytes, NULL));
 	return dev_read(job->device, &out_val, 0, rows, out_val.bytes, &job->event);
 }
 
-choir_status coalesce_kernel_fill(struct coalesce_device *job, void *ind, struct index_form form, void *rows, bool *done_p)
+choir_status coalesce_kernel_fill(struct coalesce_device *job, void *ind, struct index_form form, void *rows,
+                                  bool *done_p)
 {
 	if (!job->filling) {
 		job->filling = true;

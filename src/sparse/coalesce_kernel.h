@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Coalescing by kernels: what its routes share.
  *
- * Design notes.  All launches go to the device's internal in-order queue, so only the last one of a step has an event: once for the count, once for the
- * result.  Until an event is complete the device may read the sources and write the result; destroy waits for it. */
+ * Design notes.  All launches go to the device's internal in-order queue, so only the last one of a step has an event:
+ * once for the count, once for the result.  Until an event is complete the device may read the sources and write the
+ * result; destroy waits for it. */
 #ifndef SPARSE_COALESCE_KERNEL_H
 #define SPARSE_COALESCE_KERNEL_H
 
@@ -31,8 +32,8 @@ enum coalesce_scratch {
 
 struct coalesce_device;
 
-/* A route.  count: enqueues all up to reading the number of distinct indices (coalesce_kernel_read_count).  fill: all up to reading the result
- * (coalesce_kernel_read). */
+/* A route.  count: enqueues all up to reading the number of distinct indices (coalesce_kernel_read_count).  fill: all
+ * up to reading the result (coalesce_kernel_read). */
 struct coalesce_route {
 	const char *name;
 	bool (*fits)(const struct coalesce_call *call, uint64_t pairs);
@@ -65,7 +66,8 @@ struct coalesce_device {
 cl_mem coalesce_mem(const struct coalesce_device *job, enum coalesce_scratch which);
 choir_status coalesce_take(struct coalesce_device *job, enum coalesce_scratch which, uint64_t bytes);
 
-/* coalesce_indices, coalesce_rows: copies what lies in host memory to the device (the memory stays the device's until a later event of the queue).
+/* coalesce_indices, coalesce_rows: copies what lies in host memory to the device (the memory stays the device's until a
+ * later event of the queue).
  * coalesce_list, coalesce_rows_of: then where list s is. */
 choir_status coalesce_indices(struct coalesce_device *job);
 choir_status coalesce_rows(struct coalesce_device *job);
@@ -75,11 +77,12 @@ struct dense_rows coalesce_rows_of(const struct coalesce_device *job, uint32_t s
 /* coalesce_rows_joined: the rows of all lists one after the other, in one cl_mem. */
 choir_status coalesce_rows_joined(struct coalesce_device *job, struct dense_rows *out);
 
-/* coalesce_run: enqueues a kernel; elements: how many it is for, each item its span of them.  coalesce_run_items: so many items. */
-choir_status coalesce_run(struct coalesce_device *job, const char *source, const char *options, const char *kernel, const struct launch_arg *args,
-                          size_t n_args, uint64_t elements);
-choir_status coalesce_run_items(struct coalesce_device *job, const char *source, const char *options, const char *kernel,
-                                const struct launch_arg *args, size_t n_args, size_t items);
+/* coalesce_run: enqueues a kernel; elements: how many it is for, each item its span of them.  coalesce_run_items: so
+ * many items. */
+choir_status coalesce_run(struct coalesce_device *job, const char *source, const char *options, const char *kernel,
+                          const struct launch_arg *args, size_t n_args, uint64_t elements);
+choir_status coalesce_run_items(struct coalesce_device *job, const char *source, const char *options,
+                                const char *kernel, const struct launch_arg *args, size_t n_args, size_t items);
 
 /* coalesce_scan: exclusive prefix sums of n counts in place, their sum to SCRATCH_TOTAL. */
 choir_status coalesce_scan(struct coalesce_device *job, cl_mem counts, cl_uint n);
@@ -93,7 +96,8 @@ choir_status coalesce_take_result(struct coalesce_device *job, struct index_form
 /* coalesce_key_bits: of the keys, which are indices less the least one. */
 unsigned coalesce_key_bits(const struct coalesce_call *call);
 
-/* coalesce_sort: entries of all lists in the order of the keys' bits from from_bit on, otherwise in that in which they came; job->sorted says where. */
+/* coalesce_sort: entries of all lists in the order of the keys' bits from from_bit on, otherwise in that in which they
+ * came; job->sorted says where. */
 choir_status coalesce_sort(struct coalesce_device *job, unsigned from_bit);
 
 #endif

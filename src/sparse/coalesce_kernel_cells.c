@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The bitmap route of the kernels, for scalars in a range that is not much larger than their number: entries are grouped by the upper bits of their index
- * only, then a work-group a group folds them in a cell for each index, with a bit that tells which were touched.  Temporaries: two entries a pair, a bit
- * an index of the range. */
+/* The bitmap route of the kernels, for scalars in a range that is not much larger than their number: entries are
+ * grouped by the upper bits of their index only, then a work-group a group folds them in a cell for each index, with a
+ * bit that tells which were touched.  Temporaries: two entries a pair, a bit an index of the range. */
 #include "sparse/coalesce_kernel.h"
 #include "sparse/coalesce_kernel_options.h"
 #include "sparse/rows.h"
@@ -16,7 +16,8 @@ static bool fits(const struct coalesce_call *call, uint64_t pairs)
 	return call->width == 1 && (uint64_t)(call->range.hi - call->range.lo) / CELLS_A_PAIR <= pairs;
 }
 
-/* As many cells as local memory has room for, since few groups are grouped faster; fewer where that leaves compute units without work. */
+/* As many cells as local memory has room for, since few groups are grouped faster; fewer where that leaves compute
+ * units without work. */
 static unsigned cell_bits(const struct coalesce_device *job)
 {
 	uint64_t span = (uint64_t)(job->call.range.hi - job->call.range.lo), units = dev_compute_units(job->device);
@@ -24,7 +25,8 @@ static unsigned cell_bits(const struct coalesce_device *job)
 	cl_ulong bytes = 0;
 	unsigned bits = FEW_BITS;
 
-	if (clGetDeviceInfo(choir_device_id(job->device), CL_DEVICE_LOCAL_MEM_SIZE, sizeof bytes, &bytes, NULL) == CL_SUCCESS)
+	if (clGetDeviceInfo(choir_device_id(job->device), CL_DEVICE_LOCAL_MEM_SIZE, sizeof bytes, &bytes, NULL) ==
+	    CL_SUCCESS)
 		room = bytes / 2 < LOCAL_BYTES ? bytes / 2 : LOCAL_BYTES;
 	if (span >> FEW_BITS < units * BUCKETS_A_UNIT)
 		return FEW_BITS;
@@ -54,7 +56,8 @@ static choir_status count(struct coalesce_device *job)
 	counts = coalesce_mem(job, SCRATCH_START);
 	bitmap = coalesce_mem(job, SCRATCH_BITMAP);
 	coalesce_cells_options(options, job, 4);
-	TRY(coalesce_run_items(job, "cells.cl", options, "cells_count", args, sizeof args / sizeof *args, n_buckets * job->shape.group));
+	TRY(coalesce_run_items(job, "cells.cl", options, "cells_count", args, sizeof args / sizeof *args,
+	                       n_buckets * job->shape.group));
 	return coalesce_scan(job, counts, n_buckets);
 }
 
@@ -67,11 +70,12 @@ static choir_status fill(struct coalesce_device *job, struct index_form form)
 	cl_long shift = job->call.range.lo - form.base;
 	cl_int n_ranks = job->call.n_ranks;
 	char options[COALESCE_OPTIONS_BYTES];
-	struct launch_arg args[] = { LAUNCH_ARG(entries), LAUNCH_ARG(n), LAUNCH_ARG(counts), LAUNCH_ARG(bitmap), LAUNCH_ARG(shift),
-				     LAUNCH_ARG(n_ranks), LAUNCH_ARG(ind), LAUNCH_ARG(out) };
+	struct launch_arg args[] = { LAUNCH_ARG(entries), LAUNCH_ARG(n),       LAUNCH_ARG(counts), LAUNCH_ARG(bitmap),
+		                     LAUNCH_ARG(shift),   LAUNCH_ARG(n_ranks), LAUNCH_ARG(ind),    LAUNCH_ARG(out) };
 
 	coalesce_cells_options(options, job, form.bytes);
-	return coalesce_run_items(job, "cells.cl", options, "cells_take", args, sizeof args / sizeof *args, buckets(job) * job->shape.group);
+	return coalesce_run_items(job, "cells.cl", options, "cells_take", args, sizeof args / sizeof *args,
+	                          buckets(job) * job->shape.group);
 }
 
 const struct coalesce_route coalesce_route_cells = { .name = "cells", .fits = fits, .count = count, .fill = fill };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The merge of coalesced lists by kernels, where a bitmap of their range is not much larger than they are: the union's bits are set and numbered, then each
- * list in rank order folds its rows into those of the result.  Launches: two a list and a handful.  Temporaries: three bits and a word's number for 32
- * indices of the range; accumulators for 16-bit floats. */
+/* The merge of coalesced lists by kernels, where a bitmap of their range is not much larger than they are: the union's
+ * bits are set and numbered, then each list in rank order folds its rows into those of the result.  Launches: two a
+ * list and a handful.  Temporaries: three bits and a word's number for 32 indices of the range; accumulators for 16-bit
+ * floats. */
 #include "sparse/coalesce_kernel.h"
 #include "sparse/coalesce_kernel_options.h"
 #include "sparse/rows.h"
@@ -49,20 +50,24 @@ static choir_status count(struct coalesce_device *job)
 	TRY(coalesce_take(job, SCRATCH_TOTAL, 4));
 	for (uint32_t s = 0; s < job->call.n_src; s++)
 		TRY(mark(job, SCRATCH_BITMAP, s));
-	return dense_kernel_number(job->device, &bitmap, coalesce_mem(job, SCRATCH_COUNTS), coalesce_mem(job, SCRATCH_BEFORE),
-				   coalesce_mem(job, SCRATCH_TOTAL), NULL);
+	return dense_kernel_number(job->device, &bitmap, coalesce_mem(job, SCRATCH_COUNTS),
+	                           coalesce_mem(job, SCRATCH_BEFORE), coalesce_mem(job, SCRATCH_TOTAL), NULL);
 }
 
 static choir_status fold(struct coalesce_device *job, uint32_t s, cl_mem acc)
 {
 	struct dense_list list = coalesce_list(job, s);
 	struct dense_rows rows = coalesce_rows_of(job, s);
-	cl_mem bitmap = coalesce_mem(job, SCRATCH_BITMAP), before = coalesce_mem(job, SCRATCH_BEFORE), seen = coalesce_mem(job, SCRATCH_SEEN);
-	cl_ulong ind_at = list.off / list.form.bytes, rows_at = rows.off / rows.elem_bytes, n = list.n, width = rows.width;
+	cl_mem bitmap = coalesce_mem(job, SCRATCH_BITMAP), before = coalesce_mem(job, SCRATCH_BEFORE),
+	       seen = coalesce_mem(job, SCRATCH_SEEN);
+	cl_ulong ind_at = list.off / list.form.bytes, rows_at = rows.off / rows.elem_bytes, n = list.n,
+		 width = rows.width;
 	cl_long shift = list.form.base - job->call.range.lo;
 	char options[COALESCE_OPTIONS_BYTES];
-	struct launch_arg args[] = { LAUNCH_ARG(list.ind), LAUNCH_ARG(ind_at), LAUNCH_ARG(rows.mem), LAUNCH_ARG(rows_at), LAUNCH_ARG(n),
-				     LAUNCH_ARG(width), LAUNCH_ARG(shift), LAUNCH_ARG(bitmap), LAUNCH_ARG(before), LAUNCH_ARG(seen), LAUNCH_ARG(acc) };
+	struct launch_arg args[] = { LAUNCH_ARG(list.ind), LAUNCH_ARG(ind_at), LAUNCH_ARG(rows.mem),
+		                     LAUNCH_ARG(rows_at),  LAUNCH_ARG(n),      LAUNCH_ARG(width),
+		                     LAUNCH_ARG(shift),    LAUNCH_ARG(bitmap), LAUNCH_ARG(before),
+		                     LAUNCH_ARG(seen),     LAUNCH_ARG(acc) };
 
 	coalesce_merge_options(options, job, list.form.bytes);
 	return coalesce_run(job, "merge.cl", options, "merge_fold", args, sizeof args / sizeof *args, n * width);
@@ -88,7 +93,8 @@ static choir_status fill(struct coalesce_device *job, struct index_form form)
 	bool rounds = acc_bytes != choir_dtype_bytes(call->dtype);
 	cl_mem acc = coalesce_mem(job, SCRATCH_OUT_VAL);
 
-	TRY(dense_kernel_indices(job->device, &bitmap, coalesce_mem(job, SCRATCH_BEFORE), coalesce_mem(job, SCRATCH_OUT_IND), form, NULL));
+	TRY(dense_kernel_indices(job->device, &bitmap, coalesce_mem(job, SCRATCH_BEFORE),
+	                         coalesce_mem(job, SCRATCH_OUT_IND), form, NULL));
 	TRY(coalesce_rows(job));
 	TRY(take_bitmap(job, SCRATCH_SEEN));
 	if (rounds) {

@@ -36,19 +36,21 @@ static const char *value_type(const struct coalesce_device *job)
 
 void coalesce_radix_options(char *out, const struct coalesce_device *job, const char *index)
 {
-	snprintf(out, COALESCE_OPTIONS_BYTES, "-DINDEX=%s -DKEY=%s -DVALUE=%s -DCARRIES=%d -DRADIX_BITS=%u -DGROUP=%zu -DSPAN=%zu", index, key_type(job),
-		 value_type(job), job->carries, job->radix_bits, job->shape.group, job->shape.span);
+	snprintf(out, COALESCE_OPTIONS_BYTES,
+	         "-DINDEX=%s -DKEY=%s -DVALUE=%s -DCARRIES=%d -DRADIX_BITS=%u -DGROUP=%zu -DSPAN=%zu", index,
+	         key_type(job), value_type(job), job->carries, job->radix_bits, job->shape.group, job->shape.span);
 }
 
 void coalesce_groups_options(char *out, const struct coalesce_device *job, unsigned digit_bits, unsigned passes)
 {
-	snprintf(out, COALESCE_OPTIONS_BYTES, "-DKEY=%s -DVALUE=%s -DDIGIT_BITS=%u -DPASSES=%u", key_type(job), value_type(job), digit_bits, passes);
+	snprintf(out, COALESCE_OPTIONS_BYTES, "-DKEY=%s -DVALUE=%s -DDIGIT_BITS=%u -DPASSES=%u", key_type(job),
+	         value_type(job), digit_bits, passes);
 }
 
 void coalesce_segment_options(char *out, const struct coalesce_device *job, uint32_t ind_bytes)
 {
-	snprintf(out, COALESCE_OPTIONS_BYTES, "-DINDEX=%s -DKEY=%s -DVALUE=%s -DGROUP=%zu -DSPAN=%zu", index_type(ind_bytes), key_type(job),
-		 value_type(job), job->shape.group, job->shape.span);
+	snprintf(out, COALESCE_OPTIONS_BYTES, "-DINDEX=%s -DKEY=%s -DVALUE=%s -DGROUP=%zu -DSPAN=%zu",
+	         index_type(ind_bytes), key_type(job), value_type(job), job->shape.group, job->shape.span);
 }
 
 /* Raw and final only where they matter: the other operators share one program. */
@@ -66,24 +68,27 @@ void coalesce_fold_options(char *out, const struct coalesce_device *job, uint32_
 {
 	const struct coalesce_call *call = &job->call;
 
-	snprintf(out, COALESCE_OPTIONS_BYTES, "-DDTYPE=%s -DOP=%s -DRAW=%d -DFINAL=%d -DINDEX=%s -DKEY=%s -DVALUE=%s -DGROUP=%zu -DSPAN=%zu",
-		 dtype_options[call->dtype], op_options[call->op], squares(call), finishes(call), index_type(ind_bytes), key_type(job), value_type(job),
-		 job->shape.group, job->shape.span);
+	snprintf(out, COALESCE_OPTIONS_BYTES,
+	         "-DDTYPE=%s -DOP=%s -DRAW=%d -DFINAL=%d -DINDEX=%s -DKEY=%s -DVALUE=%s -DGROUP=%zu -DSPAN=%zu",
+	         dtype_options[call->dtype], op_options[call->op], squares(call), finishes(call), index_type(ind_bytes),
+	         key_type(job), value_type(job), job->shape.group, job->shape.span);
 }
 
 void coalesce_cells_options(char *out, const struct coalesce_device *job, uint32_t ind_bytes)
 {
 	const struct coalesce_call *call = &job->call;
 
-	snprintf(out, COALESCE_OPTIONS_BYTES, "-DDTYPE=%s -DOP=%s -DRAW=%d -DFINAL=%d -DINDEX=%s -DKEY=%s -DVALUE=%s -DGROUP=%zu -DCELL_BITS=%u",
-		 dtype_options[call->dtype], op_options[call->op], squares(call), finishes(call), index_type(ind_bytes), key_type(job), value_type(job),
-		 job->shape.group, job->cell_bits);
+	snprintf(out, COALESCE_OPTIONS_BYTES,
+	         "-DDTYPE=%s -DOP=%s -DRAW=%d -DFINAL=%d -DINDEX=%s -DKEY=%s -DVALUE=%s -DGROUP=%zu -DCELL_BITS=%u",
+	         dtype_options[call->dtype], op_options[call->op], squares(call), finishes(call), index_type(ind_bytes),
+	         key_type(job), value_type(job), job->shape.group, job->cell_bits);
 }
 
 void coalesce_merge_options(char *out, const struct coalesce_device *job, uint32_t ind_bytes)
 {
 	const struct coalesce_call *call = &job->call;
 
-	snprintf(out, COALESCE_OPTIONS_BYTES, "-DDTYPE=%s -DOP=%s -DFINAL=%d -DINDEX=%s -DGROUP=%zu -DSPAN=%zu", dtype_options[call->dtype],
-		 op_options[call->op], finishes(call), index_type(ind_bytes), job->shape.group, job->shape.span);
+	snprintf(out, COALESCE_OPTIONS_BYTES, "-DDTYPE=%s -DOP=%s -DFINAL=%d -DINDEX=%s -DGROUP=%zu -DSPAN=%zu",
+	         dtype_options[call->dtype], op_options[call->op], finishes(call), index_type(ind_bytes),
+	         job->shape.group, job->shape.span);
 }

@@ -28,7 +28,8 @@ static uint64_t row_bytes(const struct coalesce_device *job)
 	return job->call.width * choir_dtype_bytes(job->call.dtype);
 }
 
-static choir_status upload(struct coalesce_device *job, enum coalesce_scratch which, uint64_t off, const void *from, uint64_t bytes)
+static choir_status upload(struct coalesce_device *job, enum coalesce_scratch which, uint64_t off, const void *from,
+                           uint64_t bytes)
 {
 	struct dev_access access = dev_buffer_access(coalesce_mem(job, which), off, bytes);
 
@@ -46,7 +47,8 @@ choir_status coalesce_indices(struct coalesce_device *job)
 			continue;
 		if (coalesce_mem(job, SCRATCH_IND) == NULL)
 			TRY(coalesce_take(job, SCRATCH_IND, job->n * UINT64_C(8)));
-		TRY(upload(job, SCRATCH_IND, pairs_before(job, s) * 8, src->pairs.ind, src->pairs.count * src->pairs.form.bytes));
+		TRY(upload(job, SCRATCH_IND, pairs_before(job, s) * 8, src->pairs.ind,
+		           src->pairs.count * src->pairs.form.bytes));
 	}
 	return CHOIR_SUCCESS;
 }
@@ -54,7 +56,9 @@ choir_status coalesce_indices(struct coalesce_device *job)
 struct dense_list coalesce_list(const struct coalesce_device *job, uint32_t s)
 {
 	const struct coalesce_source *src = &job->call.src[s];
-	struct dense_list list = { .ind = src->ind_mem, .off = src->ind_off, .form = src->pairs.form, .n = src->pairs.count };
+	struct dense_list list = {
+		.ind = src->ind_mem, .off = src->ind_off, .form = src->pairs.form, .n = src->pairs.count
+	};
 
 	if (src->ind_mem == NULL) {
 		list.ind = coalesce_mem(job, SCRATCH_IND);
@@ -65,7 +69,8 @@ struct dense_list coalesce_list(const struct coalesce_device *job, uint32_t s)
 
 static choir_status take_rows(struct coalesce_device *job)
 {
-	return coalesce_mem(job, SCRATCH_ROWS) != NULL ? CHOIR_SUCCESS : coalesce_take(job, SCRATCH_ROWS, job->n * row_bytes(job));
+	return coalesce_mem(job, SCRATCH_ROWS) != NULL ? CHOIR_SUCCESS
+	                                               : coalesce_take(job, SCRATCH_ROWS, job->n * row_bytes(job));
 }
 
 choir_status coalesce_rows(struct coalesce_device *job)
@@ -76,7 +81,8 @@ choir_status coalesce_rows(struct coalesce_device *job)
 		if (src->val_mem != NULL)
 			continue;
 		TRY(take_rows(job));
-		TRY(upload(job, SCRATCH_ROWS, pairs_before(job, s) * row_bytes(job), src->pairs.rows, src->pairs.count * row_bytes(job)));
+		TRY(upload(job, SCRATCH_ROWS, pairs_before(job, s) * row_bytes(job), src->pairs.rows,
+		           src->pairs.count * row_bytes(job)));
 	}
 	return CHOIR_SUCCESS;
 }
@@ -84,7 +90,10 @@ choir_status coalesce_rows(struct coalesce_device *job)
 struct dense_rows coalesce_rows_of(const struct coalesce_device *job, uint32_t s)
 {
 	const struct coalesce_source *src = &job->call.src[s];
-	struct dense_rows rows = { .mem = src->val_mem, .off = src->val_off, .elem_bytes = choir_dtype_bytes(job->call.dtype), .width = job->call.width };
+	struct dense_rows rows = { .mem = src->val_mem,
+		                   .off = src->val_off,
+		                   .elem_bytes = choir_dtype_bytes(job->call.dtype),
+		                   .width = job->call.width };
 
 	if (src->val_mem == NULL) {
 		rows.mem = coalesce_mem(job, SCRATCH_ROWS);
@@ -105,8 +114,9 @@ choir_status coalesce_rows_joined(struct coalesce_device *job, struct dense_rows
 		cl_int rc = CL_SUCCESS;
 
 		if (src->val_mem != NULL && src->pairs.count > 0)
-			rc = clEnqueueCopyBuffer(dev_queue(job->device), src->val_mem, coalesce_mem(job, SCRATCH_ROWS), src->val_off,
-						 pairs_before(job, s) * row_bytes(job), src->pairs.count * row_bytes(job), 0, NULL, NULL);
+			rc = clEnqueueCopyBuffer(dev_queue(job->device), src->val_mem, coalesce_mem(job, SCRATCH_ROWS),
+			                         src->val_off, pairs_before(job, s) * row_bytes(job),
+			                         src->pairs.count * row_bytes(job), 0, NULL, NULL);
 		if (rc != CL_SUCCESS)
 			return error_cl("clEnqueueCopyBuffer", rc);
 	}
@@ -115,21 +125,27 @@ choir_status coalesce_rows_joined(struct coalesce_device *job, struct dense_rows
 	return CHOIR_SUCCESS;
 }
 
-choir_status coalesce_run_items(struct coalesce_device *job, const char *source, const char *options, const char *kernel,
-                                const struct launch_arg *args, size_t n_args, size_t items)
+choir_status coalesce_run_items(struct coalesce_device *job, const char *source, const char *options,
+                                const char *kernel, const struct launch_arg *args, size_t n_args, size_t items)
 {
-	struct launch launch = { .source = source, .options = options, .kernel = kernel, .args = args, .n_args = n_args, .global = items,
-				 .local = job->shape.group };
+	struct launch launch = { .source = source,
+		                 .options = options,
+		                 .kernel = kernel,
+		                 .args = args,
+		                 .n_args = n_args,
+		                 .global = items,
+		                 .local = job->shape.group };
 
 	job->enqueued = true;
 	return launch_run(job->device, &launch, NULL);
 }
 
-choir_status coalesce_run(struct coalesce_device *job, const char *source, const char *options, const char *kernel, const struct launch_arg *args,
-                          size_t n_args, uint64_t elements)
+choir_status coalesce_run(struct coalesce_device *job, const char *source, const char *options, const char *kernel,
+                          const struct launch_arg *args, size_t n_args, uint64_t elements)
 {
 	return elements == 0 ? CHOIR_SUCCESS
-			     : coalesce_run_items(job, source, options, kernel, args, n_args, launch_elements(job->shape, elements));
+	                     : coalesce_run_items(job, source, options, kernel, args, n_args,
+	                                          launch_elements(job->shape, elements));
 }
 
 choir_status coalesce_scan(struct coalesce_device *job, cl_mem counts, cl_uint n)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [groups on a device].  A CPU with few cores sorts a long list by its uppermost digit first and then each group by one work-item, inside the second cache: 10 M
- * indices of 31 bits, two ranks with a core each, took 110 to 117 ms that way, 160 to 178 in three passes by 11 bits.  With more cores one large group would keep
- * the others waiting, and how large groups are lies with the data: those CPUs, and GPUs, sort by the lowest digit first, everybody in each pass.
+/* Note [groups on a device].  A CPU with few cores sorts a long list by its uppermost digit first and then each group
+ * by one work-item, inside the second cache: 10 M indices of 31 bits, two ranks with a core each, took 110 to 117 ms
+ * that way, 160 to 178 in three passes by 11 bits.  With more cores one large group would keep the others waiting, and
+ * how large groups are lies with the data: those CPUs, and GPUs, sort by the lowest digit first, everybody in each
+ * pass.
  *
- * The radix passes of the kernels.  Each reads and writes all entries once; the first reads the indices where they lie, unless there are several lists, whose
- * indices are brought together first. */
+ * The radix passes of the kernels.  Each reads and writes all entries once; the first reads the indices where they lie,
+ * unless there are several lists, whose indices are brought together first. */
 #include "sparse/coalesce_kernel.h"
 #include "sparse/coalesce_kernel_options.h"
 
@@ -44,7 +46,8 @@ static choir_status load(struct coalesce_device *job)
 		struct dense_list list = coalesce_list(job, s);
 		cl_ulong at = list.off / list.form.bytes, n = list.n;
 		cl_long shift = list.form.base - job->call.range.lo;
-		struct launch_arg args[] = { LAUNCH_ARG(list.ind), LAUNCH_ARG(at), LAUNCH_ARG(n), LAUNCH_ARG(shift), LAUNCH_ARG(keys), LAUNCH_ARG(to) };
+		struct launch_arg args[] = { LAUNCH_ARG(list.ind), LAUNCH_ARG(at),   LAUNCH_ARG(n),
+			                     LAUNCH_ARG(shift),    LAUNCH_ARG(keys), LAUNCH_ARG(to) };
 
 		coalesce_radix_options(options, job, list.form.bytes == 4 ? "int" : "long");
 		TRY(coalesce_run(job, "radix.cl", options, "radix_load", args, sizeof args / sizeof *args, n));
@@ -59,26 +62,34 @@ static choir_status first_pass(struct coalesce_device *job, cl_uint bit)
 	bool several = job->call.n_src > 1;
 	struct dense_list list = coalesce_list(job, 0);
 	struct dense_rows rows = { .mem = list.ind, .elem_bytes = 1 };
-	cl_mem ind = several ? coalesce_mem(job, SCRATCH_ENTRIES_TO) : list.ind, counts = coalesce_mem(job, SCRATCH_COUNTS);
+	cl_mem ind = several ? coalesce_mem(job, SCRATCH_ENTRIES_TO) : list.ind,
+	       counts = coalesce_mem(job, SCRATCH_COUNTS);
 	cl_mem to = coalesce_mem(job, SCRATCH_ENTRIES);
 	cl_ulong at = several ? 0 : list.off / list.form.bytes, rows_at;
 	cl_long shift = several ? 0 : list.form.base - job->call.range.lo;
 	cl_uint n = job->n;
 	char options[COALESCE_OPTIONS_BYTES];
-	struct launch_arg count_args[] = { LAUNCH_ARG(ind), LAUNCH_ARG(at), LAUNCH_ARG(n), LAUNCH_ARG(job->span), LAUNCH_ARG(shift), LAUNCH_ARG(bit),
-					   LAUNCH_ARG(counts) };
-	struct launch_arg move_args[] = { LAUNCH_ARG(ind), LAUNCH_ARG(at), LAUNCH_ARG(rows.mem), LAUNCH_ARG(rows_at), LAUNCH_ARG(n),
-					  LAUNCH_ARG(job->span), LAUNCH_ARG(shift), LAUNCH_ARG(bit), LAUNCH_ARG(counts), LAUNCH_ARG(to) };
+	struct launch_arg count_args[] = { LAUNCH_ARG(ind),   LAUNCH_ARG(at),  LAUNCH_ARG(n),     LAUNCH_ARG(job->span),
+		                           LAUNCH_ARG(shift), LAUNCH_ARG(bit), LAUNCH_ARG(counts) };
+	struct launch_arg move_args[] = { LAUNCH_ARG(ind),     LAUNCH_ARG(at),  LAUNCH_ARG(rows.mem),
+		                          LAUNCH_ARG(rows_at), LAUNCH_ARG(n),   LAUNCH_ARG(job->span),
+		                          LAUNCH_ARG(shift),   LAUNCH_ARG(bit), LAUNCH_ARG(counts),
+		                          LAUNCH_ARG(to) };
 
 	if (job->carries)
 		TRY(coalesce_rows_joined(job, &rows));
 	rows_at = rows.off / rows.elem_bytes;
 	if (several)
 		TRY(load(job));
-	coalesce_radix_options(options, job, several ? (job->wide ? "ulong" : "uint") : list.form.bytes == 4 ? "int" : "long");
-	TRY(coalesce_run_items(job, "radix.cl", options, "radix_count_first", count_args, sizeof count_args / sizeof *count_args, job->items));
+	coalesce_radix_options(options, job,
+	                       several                ? (job->wide ? "ulong" : "uint")
+	                       : list.form.bytes == 4 ? "int"
+	                                              : "long");
+	TRY(coalesce_run_items(job, "radix.cl", options, "radix_count_first", count_args,
+	                       sizeof count_args / sizeof *count_args, job->items));
 	TRY(coalesce_scan(job, counts, (cl_uint)(job->items << job->radix_bits)));
-	TRY(coalesce_run_items(job, "radix.cl", options, "radix_move_first", move_args, sizeof move_args / sizeof *move_args, job->items));
+	TRY(coalesce_run_items(job, "radix.cl", options, "radix_move_first", move_args,
+	                       sizeof move_args / sizeof *move_args, job->items));
 	job->sorted = SCRATCH_ENTRIES;
 	return CHOIR_SUCCESS;
 }
@@ -86,37 +97,46 @@ static choir_status first_pass(struct coalesce_device *job, cl_uint bit)
 static choir_status pass(struct coalesce_device *job, cl_uint bit)
 {
 	int other = job->sorted == SCRATCH_ENTRIES ? SCRATCH_ENTRIES_TO : SCRATCH_ENTRIES;
-	cl_mem entries = coalesce_mem(job, job->sorted), to = coalesce_mem(job, other), counts = coalesce_mem(job, SCRATCH_COUNTS);
+	cl_mem entries = coalesce_mem(job, job->sorted), to = coalesce_mem(job, other),
+	       counts = coalesce_mem(job, SCRATCH_COUNTS);
 	cl_uint n = job->n;
 	char options[COALESCE_OPTIONS_BYTES];
-	struct launch_arg count_args[] = { LAUNCH_ARG(entries), LAUNCH_ARG(n), LAUNCH_ARG(job->span), LAUNCH_ARG(bit), LAUNCH_ARG(counts) };
-	struct launch_arg move_args[] = { LAUNCH_ARG(entries), LAUNCH_ARG(n), LAUNCH_ARG(job->span), LAUNCH_ARG(bit), LAUNCH_ARG(counts), LAUNCH_ARG(to) };
+	struct launch_arg count_args[] = { LAUNCH_ARG(entries), LAUNCH_ARG(n), LAUNCH_ARG(job->span), LAUNCH_ARG(bit),
+		                           LAUNCH_ARG(counts) };
+	struct launch_arg move_args[] = { LAUNCH_ARG(entries), LAUNCH_ARG(n),      LAUNCH_ARG(job->span),
+		                          LAUNCH_ARG(bit),     LAUNCH_ARG(counts), LAUNCH_ARG(to) };
 
 	coalesce_radix_options(options, job, "int");
-	TRY(coalesce_run_items(job, "radix.cl", options, "radix_count", count_args, sizeof count_args / sizeof *count_args, job->items));
+	TRY(coalesce_run_items(job, "radix.cl", options, "radix_count", count_args,
+	                       sizeof count_args / sizeof *count_args, job->items));
 	TRY(coalesce_scan(job, counts, (cl_uint)(job->items << job->radix_bits)));
-	TRY(coalesce_run_items(job, "radix.cl", options, "radix_move", move_args, sizeof move_args / sizeof *move_args, job->items));
+	TRY(coalesce_run_items(job, "radix.cl", options, "radix_move", move_args, sizeof move_args / sizeof *move_args,
+	                       job->items));
 	job->sorted = other;
 	return CHOIR_SUCCESS;
 }
 
 static bool sorts_groups(const struct coalesce_device *job, unsigned from_bit, unsigned bits)
 {
-	return dev_is_cpu(job->device) && dev_compute_units(job->device) <= GROUP_UNITS && from_bit == 0 && job->n >= CPU_MOST_FOR && bits > 2 * CPU_BITS;
+	return dev_is_cpu(job->device) && dev_compute_units(job->device) <= GROUP_UNITS && from_bit == 0 &&
+	       job->n >= CPU_MOST_FOR && bits > 2 * CPU_BITS;
 }
 
 /* After the pass by the uppermost digit: the rest of the key, below from_bits. */
 static choir_status groups(struct coalesce_device *job, unsigned from_bits)
 {
-	cl_mem entries = coalesce_mem(job, SCRATCH_ENTRIES), spare = coalesce_mem(job, SCRATCH_ENTRIES_TO), counts = coalesce_mem(job, SCRATCH_COUNTS);
+	cl_mem entries = coalesce_mem(job, SCRATCH_ENTRIES), spare = coalesce_mem(job, SCRATCH_ENTRIES_TO),
+	       counts = coalesce_mem(job, SCRATCH_COUNTS);
 	cl_uint n = job->n, items = (cl_uint)job->items;
 	unsigned n_passes = passes(from_bits, GROUP_MOST);
 	char options[COALESCE_OPTIONS_BYTES];
-	struct launch_arg args[] = { LAUNCH_ARG(entries), LAUNCH_ARG(spare), LAUNCH_ARG(n), LAUNCH_ARG(items), LAUNCH_ARG(counts) };
+	struct launch_arg args[] = { LAUNCH_ARG(entries), LAUNCH_ARG(spare), LAUNCH_ARG(n), LAUNCH_ARG(items),
+		                     LAUNCH_ARG(counts) };
 
 	coalesce_groups_options(options, job, passes(from_bits, n_passes), n_passes);
 	job->sorted = n_passes % 2 == 0 ? SCRATCH_ENTRIES : SCRATCH_ENTRIES_TO;
-	return coalesce_run_items(job, "radix_groups.cl", options, "radix_groups", args, sizeof args / sizeof *args, (size_t)1 << job->radix_bits);
+	return coalesce_run_items(job, "radix_groups.cl", options, "radix_groups", args, sizeof args / sizeof *args,
+	                          (size_t)1 << job->radix_bits);
 }
 
 choir_status coalesce_sort(struct coalesce_device *job, unsigned from_bit)
@@ -131,7 +151,8 @@ choir_status coalesce_sort(struct coalesce_device *job, unsigned from_bit)
 	job->radix_bits = by_groups ? CPU_BITS : radix_bits(job, bits);
 	value_bytes = job->carries ? choir_dtype_bytes(job->call.dtype) : 4;
 	for (int half = SCRATCH_ENTRIES; half <= SCRATCH_ENTRIES_TO; half++)
-		TRY(coalesce_take(job, half, job->n * (value_bytes > key_bytes(job) ? value_bytes : key_bytes(job)) * UINT64_C(2)));
+		TRY(coalesce_take(
+		    job, half, job->n * (value_bytes > key_bytes(job) ? value_bytes : key_bytes(job)) * UINT64_C(2)));
 	TRY(coalesce_take(job, SCRATCH_COUNTS, (uint64_t)job->items * 4 << job->radix_bits));
 	TRY(coalesce_take(job, SCRATCH_TOTAL, 4));
 	if (by_groups) {

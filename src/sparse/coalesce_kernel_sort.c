@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The sort route of the kernels, for any pairs: radix sort, heads, scan, then segments are folded in order.  Entries carry the elements themselves where a
- * row is one; longer rows are fetched by position.  Temporaries: two entries a pair, for longer rows a start a segment too. */
+/* The sort route of the kernels, for any pairs: radix sort, heads, scan, then segments are folded in order.  Entries
+ * carry the elements themselves where a row is one; longer rows are fetched by position.  Temporaries: two entries a
+ * pair, for longer rows a start a segment too. */
 #include "sparse/coalesce_kernel.h"
 #include "sparse/coalesce_kernel_options.h"
 
@@ -22,7 +23,8 @@ static choir_status count(struct coalesce_device *job)
 	entries = coalesce_mem(job, job->sorted);
 	counts = coalesce_mem(job, SCRATCH_COUNTS);
 	coalesce_segment_options(options, job, 4);
-	TRY(coalesce_run_items(job, "segment.cl", options, "segment_count", args, sizeof args / sizeof *args, job->items));
+	TRY(coalesce_run_items(job, "segment.cl", options, "segment_count", args, sizeof args / sizeof *args,
+	                       job->items));
 	return coalesce_scan(job, counts, (cl_uint)job->items);
 }
 
@@ -34,11 +36,12 @@ static choir_status fill_scalars(struct coalesce_device *job, struct index_form 
 	cl_long shift = job->call.range.lo - form.base;
 	cl_int n_ranks = job->call.n_ranks;
 	char options[COALESCE_OPTIONS_BYTES];
-	struct launch_arg args[] = { LAUNCH_ARG(entries), LAUNCH_ARG(n), LAUNCH_ARG(job->span), LAUNCH_ARG(heads), LAUNCH_ARG(shift),
-				     LAUNCH_ARG(n_ranks), LAUNCH_ARG(ind), LAUNCH_ARG(out) };
+	struct launch_arg args[] = { LAUNCH_ARG(entries), LAUNCH_ARG(n),       LAUNCH_ARG(job->span), LAUNCH_ARG(heads),
+		                     LAUNCH_ARG(shift),   LAUNCH_ARG(n_ranks), LAUNCH_ARG(ind),       LAUNCH_ARG(out) };
 
 	coalesce_fold_options(options, job, form.bytes);
-	return coalesce_run_items(job, "segment_fold.cl", options, "segment_take", args, sizeof args / sizeof *args, job->items);
+	return coalesce_run_items(job, "segment_fold.cl", options, "segment_take", args, sizeof args / sizeof *args,
+	                          job->items);
 }
 
 static choir_status find_segments(struct coalesce_device *job)
@@ -46,22 +49,25 @@ static choir_status find_segments(struct coalesce_device *job)
 	cl_mem entries = coalesce_mem(job, job->sorted), heads = coalesce_mem(job, SCRATCH_COUNTS), start;
 	cl_uint n = job->n, segments = job->count;
 	char options[COALESCE_OPTIONS_BYTES];
-	struct launch_arg args[] = { LAUNCH_ARG(entries), LAUNCH_ARG(n), LAUNCH_ARG(job->span), LAUNCH_ARG(heads), LAUNCH_ARG(segments),
-				     LAUNCH_ARG(start) };
+	struct launch_arg args[] = { LAUNCH_ARG(entries), LAUNCH_ARG(n),        LAUNCH_ARG(job->span),
+		                     LAUNCH_ARG(heads),   LAUNCH_ARG(segments), LAUNCH_ARG(start) };
 
 	TRY(coalesce_take(job, SCRATCH_START, (segments + UINT64_C(1)) * 4));
 	start = coalesce_mem(job, SCRATCH_START);
 	coalesce_segment_options(options, job, 4);
-	return coalesce_run_items(job, "segment.cl", options, "segment_start", args, sizeof args / sizeof *args, job->items);
+	return coalesce_run_items(job, "segment.cl", options, "segment_start", args, sizeof args / sizeof *args,
+	                          job->items);
 }
 
 static choir_status write_indices(struct coalesce_device *job, struct index_form form)
 {
-	cl_mem entries = coalesce_mem(job, job->sorted), start = coalesce_mem(job, SCRATCH_START), ind = coalesce_mem(job, SCRATCH_OUT_IND);
+	cl_mem entries = coalesce_mem(job, job->sorted), start = coalesce_mem(job, SCRATCH_START),
+	       ind = coalesce_mem(job, SCRATCH_OUT_IND);
 	cl_ulong segments = job->count;
 	cl_long shift = job->call.range.lo - form.base;
 	char options[COALESCE_OPTIONS_BYTES];
-	struct launch_arg args[] = { LAUNCH_ARG(entries), LAUNCH_ARG(start), LAUNCH_ARG(segments), LAUNCH_ARG(shift), LAUNCH_ARG(ind) };
+	struct launch_arg args[] = { LAUNCH_ARG(entries), LAUNCH_ARG(start), LAUNCH_ARG(segments), LAUNCH_ARG(shift),
+		                     LAUNCH_ARG(ind) };
 
 	coalesce_segment_options(options, job, form.bytes);
 	return coalesce_run(job, "segment.cl", options, "segment_index", args, sizeof args / sizeof *args, segments);
@@ -74,8 +80,8 @@ static choir_status fill(struct coalesce_device *job, struct index_form form)
 	cl_int n_ranks = job->call.n_ranks;
 	struct dense_rows rows;
 	char options[COALESCE_OPTIONS_BYTES];
-	struct launch_arg args[] = { LAUNCH_ARG(rows.mem), LAUNCH_ARG(rows_at), LAUNCH_ARG(entries), LAUNCH_ARG(start), LAUNCH_ARG(segments),
-				     LAUNCH_ARG(width), LAUNCH_ARG(n_ranks), LAUNCH_ARG(out) };
+	struct launch_arg args[] = { LAUNCH_ARG(rows.mem), LAUNCH_ARG(rows_at), LAUNCH_ARG(entries), LAUNCH_ARG(start),
+		                     LAUNCH_ARG(segments), LAUNCH_ARG(width),   LAUNCH_ARG(n_ranks), LAUNCH_ARG(out) };
 
 	if (job->carries)
 		return fill_scalars(job, form);
@@ -85,7 +91,8 @@ static choir_status fill(struct coalesce_device *job, struct index_form form)
 	rows_at = rows.off / rows.elem_bytes;
 	start = coalesce_mem(job, SCRATCH_START);
 	coalesce_fold_options(options, job, form.bytes);
-	return coalesce_run(job, "segment_fold.cl", options, "segment_fold", args, sizeof args / sizeof *args, segments * width);
+	return coalesce_run(job, "segment_fold.cl", options, "segment_fold", args, sizeof args / sizeof *args,
+	                    segments * width);
 }
 
 const struct coalesce_route coalesce_route_sort = { .name = "sort", .fits = fits, .count = count, .fill = fill };

@@ -17,8 +17,9 @@
 #define MANY       8192   /* from here on a histogram of so many digits is little beside the entries, */
 #define TOO_MANY   131072 /* up to here the digits' ends stay in the second cache */
 
-/* Note [groups].  10 M uniform indices of 31 bits, one core: four passes through memory, and then a row fetched from anywhere for each, took 2.5 times as long
- * as one pass, three inside the second cache, and elements that travel with their keys.  Two passes by 12 bits there take 35 ms, three by 8 bits 48 ms. */
+/* Note [groups].  10 M uniform indices of 31 bits, one core: four passes through memory, and then a row fetched from
+ * anywhere for each, took 2.5 times as long as one pass, three inside the second cache, and elements that travel with
+ * their keys.  Two passes by 12 bits there take 35 ms, three by 8 bits 48 ms. */
 
 /* Elements of sorted entries, stride bytes from each other; first[i]: the first of its index. */
 struct sorted_run {
@@ -32,7 +33,8 @@ struct sorted_run {
 #define LOOPS "sparse/sorted_op.inc"
 #include "sparse/each_dtype.inc"
 
-/* Folds a run to `to`, of which so many are written; carry: the accumulator from one run to the next.  Returns how many are written then. */
+/* Folds a run to `to`, of which so many are written; carry: the accumulator from one run to the next.  Returns how many
+ * are written then. */
 typedef uint64_t sorted_loop(const struct sorted_run *run, void *carry, void *to, uint64_t written);
 
 #define CELL(dtype, op) [CHOIR_OP_##op] = op_##dtype##_##op##_sorted_fold

@@ -72,11 +72,18 @@ static int log2_up(int n)
 struct cost cost_of(const struct sparse_facts *facts, const struct layout *layout, choir_dtype dtype, choir_op op)
 {
 	enum link_class link = facts->shared ? LINK_SHARED : layout->n_nodes == 1 ? LINK_NODE : LINK_NETWORK;
-	struct cost cost = { .link = link, .sharers = layout->n_nodes > 1 ? layout->max_node_size : 1, .n = layout->n,
-			     .rounds = log2_up(layout->n), .share = 1 - 1.0 / layout->n, .pairs = (double)facts->pairs, .most = (double)facts->most,
-			     .least = (double)facts->least,
-			     .row = (double)(facts->width * choir_dtype_bytes(dtype)), .index = index_form_of(facts->range).bytes,
-			     .span = (double)facts->range.hi - (double)facts->range.lo + 1, .exact = is_exact(dtype, op) };
+	struct cost cost = { .link = link,
+		             .sharers = layout->n_nodes > 1 ? layout->max_node_size : 1,
+		             .n = layout->n,
+		             .rounds = log2_up(layout->n),
+		             .share = 1 - 1.0 / layout->n,
+		             .pairs = (double)facts->pairs,
+		             .most = (double)facts->most,
+		             .least = (double)facts->least,
+		             .row = (double)(facts->width * choir_dtype_bytes(dtype)),
+		             .index = index_form_of(facts->range).bytes,
+		             .span = (double)facts->range.hi - (double)facts->range.lo + 1,
+		             .exact = is_exact(dtype, op) };
 
 	cost.gathers = cost.share;
 	cost.heavy = cost.most < cost.pairs / cost.sharers ? cost.most : cost.pairs / cost.sharers;
@@ -92,6 +99,6 @@ double cost_ns(const struct cost *cost, const struct link_costs *costs, const st
 {
 	const float *ns = costs->ns[cost->link];
 
-	return work->messages * ns[COST_ALPHA] + work->received * cost->sharers * ns[COST_BETA] + work->copied * ns[COST_SIGMA]
-	       + work->merged * ns[COST_MERGE] + work->folded * ns[COST_FOLD];
+	return work->messages * ns[COST_ALPHA] + work->received * cost->sharers * ns[COST_BETA] +
+	       work->copied * ns[COST_SIGMA] + work->merged * ns[COST_MERGE] + work->folded * ns[COST_FOLD];
 }

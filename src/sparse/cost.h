@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The cost model: T = messages alpha + bytes received beta + bytes copied sigma + pairs merged merge + bytes folded fold.  From gathered numbers and the
- * constants of the link class (algo/link_costs.h) only, so that every rank comes to the same figures, and no clock has a say in it. */
+/* The cost model: T = messages alpha + bytes received beta + bytes copied sigma + pairs merged merge + bytes folded
+ * fold.  From gathered numbers and the constants of the link class (algo/link_costs.h) only, so that every rank comes
+ * to the same figures, and no clock has a say in it. */
 #ifndef SPARSE_COST_H
 #define SPARSE_COST_H
 
@@ -8,8 +9,8 @@
 #include "algo/link_costs.h"
 #include "sparse/header.h"
 
-/* What an algorithm does: the factors of T.  received: through the busiest link, whichever way more goes.  merged: pairs put in their places; copied: bytes
- * of dense or packed memory that are written and read again. */
+/* What an algorithm does: the factors of T.  received: through the busiest link, whichever way more goes.  merged:
+ * pairs put in their places; copied: bytes of dense or packed memory that are written and read again. */
 struct work {
 	double messages, received, copied, merged, folded;
 };
@@ -29,18 +30,20 @@ struct cost {
 	bool exact;            /* the operator gives the same bits in any grouping */
 };
 
-/* cost_of: where the ranks share memory (facts->shared), else by the layout.  distinct: by facts->growth, or the guess of cost_union. */
+/* cost_of: where the ranks share memory (facts->shared), else by the layout.  distinct: by facts->growth, or the guess
+ * of cost_union. */
 struct cost cost_of(const struct sparse_facts *facts, const struct layout *layout, choir_dtype dtype, choir_op op);
 
 /* cost_union: how many distinct indices the lists of so many ranks have together, if they are spread evenly. */
 double cost_union(const struct cost *cost, int ranks);
 
-/* cost_cut: gathers, from the bounds of the regions (region_cut): they have as many pairs each, but where indices are dense most of them are the same ones.
- * Text's first region is half as long as its last. */
+/* cost_cut: gathers, from the bounds of the regions (region_cut): they have as many pairs each, but where indices are
+ * dense most of them are the same ones.  Text's first region is half as long as its last. */
 void cost_cut(struct cost *cost, const uint64_t *bounds);
 
-/* cost_gathered, cost_scattered: pairs that pass the busiest link where all get all lists, and where all send others the pairs of as long regions.  Lists of
- * one length: (n - 1) k and (n - 1) / n k.  A short one's owner receives more than the others; a long one's sends more. */
+/* cost_gathered, cost_scattered: pairs that pass the busiest link where all get all lists, and where all send others
+ * the pairs of as long regions.  Lists of one length: (n - 1) k and (n - 1) / n k.  A short one's owner receives more
+ * than the others; a long one's sends more. */
 double cost_gathered(const struct cost *cost);
 double cost_scattered(const struct cost *cost);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* From a known count to the caller's hands, one of three ways.  All exchanges are over: a failure here is this rank's alone.
- *   receive buffers: capacity checked, then filled in place where the host reaches them, else through a result of ours;
- *   alloc_fn:        the same with the buffers it gives;
- *   completion_fn:   a result of ours, lent for the call.
+/* From a known count to the caller's hands, one of three ways.  All exchanges are over: a failure here is this rank's
+ * alone.
+ * receive buffers: capacity checked, then filled in place where the host reaches them, else through a result of ours;
+ * alloc_fn:        the same with the buffers it gives;
+ * completion_fn:   a result of ours, lent for the call.
  * A capacity too small leaves the result for sparse_take_result. */
 #include "sparse/convert.h"
 #include "sparse/state.h"
@@ -50,8 +51,9 @@ static choir_status callback_outcome(const struct sparse *sparse, const char *wh
 {
 	if (sparse->call_status == CHOIR_SUCCESS)
 		return CHOIR_SUCCESS;
-	return error_set(sparse->call_status, "sparse_allreduce: %s returned %s%s%s", which, choir_status_name(sparse->call_status),
-			 sparse->call_text[0] == '\0' ? "" : ": ", sparse->call_text);
+	return error_set(sparse->call_status, "sparse_allreduce: %s returned %s%s%s", which,
+	                 choir_status_name(sparse->call_status), sparse->call_text[0] == '\0' ? "" : ": ",
+	                 sparse->call_text);
 }
 
 static choir_status call_alloc(void *state)
@@ -61,8 +63,8 @@ static choir_status call_alloc(void *state)
 
 	sparse->to_ind = sparse->to_val = choir_none();
 	error_set(CHOIR_SUCCESS, "%s", "");
-	keep_outcome(sparse, attr->alloc_fn(attr->fn_ctx, sparse->count, sparse->call.ind_dtype, val_count(sparse), sparse->call.val_dtype,
-					    &sparse->to_ind, &sparse->to_val));
+	keep_outcome(sparse, attr->alloc_fn(attr->fn_ctx, sparse->count, sparse->call.ind_dtype, val_count(sparse),
+	                                    sparse->call.val_dtype, &sparse->to_ind, &sparse->to_val));
 	return CHOIR_SUCCESS;
 }
 
@@ -80,7 +82,8 @@ static choir_status check_allocated(struct sparse *sparse)
 	if (sparse->count > 0 && (sparse->to_ind.base == NULL || sparse->to_val.base == NULL))
 		return error_set(CHOIR_ARGUMENT, "sparse_allreduce: alloc_fn gave no memory for %s",
 				 sparse->to_ind.base == NULL ? "the indices" : "the values");
-	TRY(dev_range(sparse->env.device, "alloc_fn's indices", sparse->to_ind, sparse->count * sparse->ind_bytes, sparse->ind_bytes));
+	TRY(dev_range(sparse->env.device, "alloc_fn's indices", sparse->to_ind, sparse->count * sparse->ind_bytes,
+	              sparse->ind_bytes));
 	return dev_range(sparse->env.device, "alloc_fn's values", sparse->to_val, val_bytes(sparse),
 			 choir_dtype_bytes(sparse->call.val_dtype));
 }
@@ -115,15 +118,16 @@ static choir_status deliver_target(struct sparse *sparse, struct script_turn *tu
 	if (sparse->count == 0)
 		return CHOIR_SUCCESS;
 	if (!lends && !too_small(sparse)) {
-		TRY(dev_resolve(sparse->env.device, sparse->to_ind, sparse->count * sparse->ind_bytes, true, &sparse->to_ind_access));
+		TRY(dev_resolve(sparse->env.device, sparse->to_ind, sparse->count * sparse->ind_bytes, true,
+		                &sparse->to_ind_access));
 		TRY(dev_resolve(sparse->env.device, sparse->to_val, val_bytes(sparse), true, &sparse->to_val_access));
 	}
 	sparse->target_ind = sparse->to_ind_access.direct ? sparse->to_ind_access.ptr : NULL;
 	sparse->target_val = sparse->to_val_access.direct ? sparse->to_val_access.ptr : NULL;
 	if (sparse->target_ind != NULL && sparse->target_val != NULL)
 		return take_wire_rows(sparse);
-	TRY(result_create(sparse->env.device, sparse->call.ind_dtype, sparse->call.val_dtype, sparse->count, sparse->facts.width,
-			  &sparse->result));
+	TRY(result_create(sparse->env.device, sparse->call.ind_dtype, sparse->call.val_dtype, sparse->count,
+	                  sparse->facts.width, &sparse->result));
 	sparse->target_ind = sparse->result->ind.ptr;
 	sparse->target_val = sparse->result->val.ptr;
 	return take_wire_rows(sparse);
@@ -133,7 +137,8 @@ choir_status deliver_flush(struct sparse *sparse, struct script_turn *turn)
 {
 	(void)turn;
 	if (sparse->count > 0)
-		convert_values(sparse->call.val_dtype, sparse->final_val, sparse->wire_dtype, sparse->target_val, val_count(sparse));
+		convert_values(sparse->call.val_dtype, sparse->final_val, sparse->wire_dtype, sparse->target_val,
+		               val_count(sparse));
 	if (sparse->call.recv_ind_count != NULL)
 		*sparse->call.recv_ind_count = sparse->count;
 	if (sparse->call.recv_val_count != NULL)
@@ -147,8 +152,10 @@ choir_status deliver_flush(struct sparse *sparse, struct script_turn *turn)
 	sparse->step = deliver_copy;
 	if (sparse->result == NULL)
 		return CHOIR_SUCCESS;
-	transfer_init(&sparse->ind_out, sparse->env.device, &sparse->to_ind_access, sparse->target_ind, sparse->count * sparse->ind_bytes, true);
-	transfer_init(&sparse->val_out, sparse->env.device, &sparse->to_val_access, sparse->final_val, val_bytes(sparse), true);
+	transfer_init(&sparse->ind_out, sparse->env.device, &sparse->to_ind_access, sparse->target_ind,
+	              sparse->count * sparse->ind_bytes, true);
+	transfer_init(&sparse->val_out, sparse->env.device, &sparse->to_val_access, sparse->final_val,
+	              val_bytes(sparse), true);
 	return CHOIR_SUCCESS;
 }
 
@@ -173,8 +180,9 @@ static choir_status lend_mem(const struct sparse *sparse, const struct pool_bloc
 	bool in_place = choir_device_class(sparse->env.device) == CHOIR_CLASS_DIRECT;
 	cl_int rc;
 
-	*out_p = clCreateBuffer(choir_device_context(sparse->env.device), in_place ? CL_MEM_USE_HOST_PTR : CL_MEM_COPY_HOST_PTR,
-				in_place ? block->bytes : bytes, block->ptr, &rc);
+	*out_p = clCreateBuffer(choir_device_context(sparse->env.device),
+	                        in_place ? CL_MEM_USE_HOST_PTR : CL_MEM_COPY_HOST_PTR, in_place ? block->bytes : bytes,
+	                        block->ptr, &rc);
 	return rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("clCreateBuffer", rc);
 }
 
@@ -189,8 +197,8 @@ static choir_status lend_on_device(struct sparse *sparse)
 	st = lend_mem(sparse, &result->val, val_bytes(sparse), &val);
 	if (st != CHOIR_SUCCESS)
 		goto release_ind;
-	st = attr->completion_fn(attr->fn_ctx, choir_mem(ind, 0), sparse->count, sparse->call.ind_dtype, choir_mem(val, 0),
-				 val_count(sparse), sparse->call.val_dtype);
+	st = attr->completion_fn(attr->fn_ctx, choir_mem(ind, 0), sparse->count, sparse->call.ind_dtype,
+	                         choir_mem(val, 0), val_count(sparse), sparse->call.val_dtype);
 	clReleaseMemObject(val);
 release_ind:
 	clReleaseMemObject(ind);
@@ -218,8 +226,8 @@ static choir_status call_completion(void *state)
 		ind = choir_host(sparse->result->ind.ptr);
 		val = choir_host(sparse->result->val.ptr);
 	}
-	keep_outcome(sparse, attr->completion_fn(attr->fn_ctx, ind, sparse->count, sparse->call.ind_dtype, val, val_count(sparse),
-						 sparse->call.val_dtype));
+	keep_outcome(sparse, attr->completion_fn(attr->fn_ctx, ind, sparse->count, sparse->call.ind_dtype, val,
+	                                         val_count(sparse), sparse->call.val_dtype));
 	return CHOIR_SUCCESS;
 }
 

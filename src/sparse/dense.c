@@ -17,13 +17,16 @@ static inline void move(void *to, const void *from, uint64_t row_bytes)
 void dense_scatter(const struct pairs *pairs, uint64_t row_bytes, int64_t lo, void *dense)
 {
 	for (uint64_t i = 0; i < pairs->count; i++)
-		move((unsigned char *)dense + (uint64_t)(index_at(pairs->ind, pairs->form, i) - lo) * row_bytes, pairs->rows + i * row_bytes, row_bytes);
+		move((unsigned char *)dense + (uint64_t)(index_at(pairs->ind, pairs->form, i) - lo) * row_bytes,
+		     pairs->rows + i * row_bytes, row_bytes);
 }
 
-void dense_gather(const void *ind, struct index_form form, uint64_t n, uint64_t row_bytes, int64_t lo, const void *dense, void *rows)
+void dense_gather(const void *ind, struct index_form form, uint64_t n, uint64_t row_bytes, int64_t lo,
+                  const void *dense, void *rows)
 {
 	for (uint64_t i = 0; i < n; i++)
-		move((unsigned char *)rows + i * row_bytes, (const unsigned char *)dense + (uint64_t)(index_at(ind, form, i) - lo) * row_bytes, row_bytes);
+		move((unsigned char *)rows + i * row_bytes,
+		     (const unsigned char *)dense + (uint64_t)(index_at(ind, form, i) - lo) * row_bytes, row_bytes);
 }
 
 void dense_zero(const void *ind, struct index_form form, uint64_t n, uint64_t row_bytes, int64_t lo, void *dense)
@@ -32,7 +35,8 @@ void dense_zero(const void *ind, struct index_form form, uint64_t n, uint64_t ro
 		memset((unsigned char *)dense + (uint64_t)(index_at(ind, form, i) - lo) * row_bytes, 0, row_bytes);
 }
 
-void dense_contains(const void *ind, struct index_form form, uint64_t n, int64_t lo, const uint64_t *bitmap, uint64_t words, uint8_t *found)
+void dense_contains(const void *ind, struct index_form form, uint64_t n, int64_t lo, const uint64_t *bitmap,
+                    uint64_t words, uint8_t *found)
 {
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t x = (uint64_t)index_at(ind, form, i) - (uint64_t)lo;

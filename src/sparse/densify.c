@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* "dense": a row for every index of the range, those that a rank does not have filled with the operator's identity, and a bit that says which it has.
- * 1. alltoallv of the equal regions; 2. the owner of a region folds its rows in rank order and joins the bits; 3. allgatherv of the regions; 4. the rows whose
- * bits are set are the result.  2 (P-1)/P n (v + 1/8) bytes received, whatever the lists; two exchanges; any P.  Best where most indices occur, or for small
- * ranges.  The bits make a sum of zero a row of the result, and an index that nobody sent none. */
+/* "dense": a row for every index of the range, those that a rank does not have filled with the operator's identity, and
+ * a bit that says which it has.
+ * 1. alltoallv of the equal regions; 2. the owner of a region folds its rows in rank order and joins the bits; 3.
+ * allgatherv of the regions; 4. the rows whose bits are set are the result.  2 (P-1)/P n (v + 1/8) bytes received,
+ * whatever the lists; two exchanges; any P.  Best where most indices occur, or for small ranges.  The bits make a sum
+ * of zero a row of the result, and an index that nobody sent none. */
 #include "sparse/identity.h"
 #include "sparse/region.h"
 #include "sparse/state.h"
@@ -14,7 +16,10 @@ struct work densify_cost(const struct cost *cost)
 {
 	double bytes = cost->span * (cost->row + 0.125);
 
-	return (struct work){ .messages = 2 * cost->rounds, .received = 2 * cost->share * bytes, .copied = 4 * bytes, .merged = cost->pairs / 6 };
+	return (struct work){ .messages = 2 * cost->rounds,
+		              .received = 2 * cost->share * bytes,
+		              .copied = 4 * bytes,
+		              .merged = cost->pairs / 6 };
 }
 
 static struct index_range region(const struct sparse *sparse, int r)
@@ -24,15 +29,18 @@ static struct index_range region(const struct sparse *sparse, int r)
 
 static uint64_t region_bytes(const struct sparse *sparse, int r)
 {
-	return format_bits_bytes(region(sparse, r)) + block_round(index_range_span(region(sparse, r)) * sparse->row_bytes);
+	return format_bits_bytes(region(sparse, r)) +
+	       block_round(index_range_span(region(sparse, r)) * sparse->row_bytes);
 }
 
 /* My pairs [from, end) of a region, as bits and rows. */
-static void write_region(const struct sparse *sparse, struct index_range range, const struct pairs *own, uint64_t from, uint64_t end,
-                         unsigned char *to)
+static void write_region(const struct sparse *sparse, struct index_range range, const struct pairs *own, uint64_t from,
+                         uint64_t end, unsigned char *to)
 {
-	struct pairs part = { .ind = (const unsigned char *)own->ind + from * own->form.bytes, .rows = own->rows + from * sparse->row_bytes,
-			      .count = end - from, .form = own->form };
+	struct pairs part = { .ind = (const unsigned char *)own->ind + from * own->form.bytes,
+		              .rows = own->rows + from * sparse->row_bytes,
+		              .count = end - from,
+		              .form = own->form };
 	uint64_t bits = format_bits_bytes(range), *words = (uint64_t *)(void *)to;
 
 	memset(to, 0, bits);
@@ -79,7 +87,9 @@ choir_status densify_start(struct sparse *sparse, struct script_turn *turn)
 /* Phases 2 and 3. */
 static choir_status densify_fold(struct sparse *sparse, struct script_turn *turn)
 {
-	struct algo_in in = { .collective = COLLECTIVE_ALLGATHERV, .elem_bytes = BLOCK_ALIGN, .block_bytes = sparse->block_bytes };
+	struct algo_in in = { .collective = COLLECTIVE_ALLGATHERV,
+		              .elem_bytes = BLOCK_ALIGN,
+		              .block_bytes = sparse->block_bytes };
 	int n = sparse->env.layout->n, me = sparse->env.me;
 	struct index_range mine = region(sparse, me);
 	uint64_t bytes = region_bytes(sparse, me), bits = format_bits_bytes(mine), total = 0;
@@ -92,7 +102,8 @@ static choir_status densify_fold(struct sparse *sparse, struct script_turn *turn
 	for (int r = 0; r < n; r++)
 		for (uint64_t w = 0; w < bits / 8; w++)
 			words[w] |= ((const uint64_t *)(const void *)(blocks + (uint64_t)r * bytes))[w];
-	TRY(sparse_fold(sparse, blocks, bytes, bits, index_range_span(mine) * sparse->facts.width, (unsigned char *)sparse->region.ptr + bits));
+	TRY(sparse_fold(sparse, blocks, bytes, bits, index_range_span(mine) * sparse->facts.width,
+	                (unsigned char *)sparse->region.ptr + bits));
 	for (int r = 0; r < n; r++) {
 		sparse->block_bytes[r] = region_bytes(sparse, r);
 		total += sparse->block_bytes[r];
@@ -118,7 +129,8 @@ static choir_status densify_gathered(struct sparse *sparse, struct script_turn *
 
 	(void)turn;
 	for (int r = 0; r < sparse->env.layout->n; r++) {
-		sparse->counts[r] = count_bits((const uint64_t *)(const void *)block, format_bits_bytes(region(sparse, r)) / 8);
+		sparse->counts[r] =
+		    count_bits((const uint64_t *)(const void *)block, format_bits_bytes(region(sparse, r)) / 8);
 		count += sparse->counts[r];
 		block += sparse->block_bytes[r];
 	}
@@ -137,7 +149,8 @@ choir_status densify_fill(struct sparse *sparse, struct script_turn *turn)
 	for (int r = 0; r < sparse->env.layout->n; r++) {
 		struct index_range range = region(sparse, r);
 
-		format_read_dense((const uint64_t *)(const void *)block, block + format_bits_bytes(range), range, sparse->row_bytes, ind, form, rows);
+		format_read_dense((const uint64_t *)(const void *)block, block + format_bits_bytes(range), range,
+		                  sparse->row_bytes, ind, form, rows);
 		ind += sparse->counts[r] * form.bytes;
 		rows += sparse->counts[r] * sparse->row_bytes;
 		block += sparse->block_bytes[r];

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows of a table [dtype][op] of loops, for every pair that is defined: EACH_CELL, made of the includer's CELL(dtype, op). */
+/* The rows of a table [dtype][op] of loops, for every pair that is defined: EACH_CELL, made of the includer's
+ * CELL(dtype, op). */
 #ifndef SPARSE_EACH_CELL_H
 #define SPARSE_EACH_CELL_H
 
 #define EACH_DTYPES 13
 #define EACH_OPS    12
 
-#define EACH_OP(dtype) \
-	CELL(dtype, SUM), CELL(dtype, PROD), CELL(dtype, MIN), CELL(dtype, MAX), CELL(dtype, MEAN), CELL(dtype, SQUARE_ADD)
+#define EACH_OP(dtype)                                                                                                 \
+	CELL(dtype, SUM), CELL(dtype, PROD), CELL(dtype, MIN), CELL(dtype, MAX), CELL(dtype, MEAN),                    \
+	    CELL(dtype, SQUARE_ADD)
 #define EACH_OP_BITS(dtype) EACH_OP(dtype), CELL(dtype, BAND), CELL(dtype, BOR), CELL(dtype, BXOR)
 #define EACH_CELL \
 	{ \

@@ -3,11 +3,20 @@
 #include "kern/reduce.h"
 #include "sparse/state.h"
 
-choir_status sparse_fold(const struct sparse *sparse, const void *blocks, uint64_t block_bytes, uint64_t off, uint64_t count, void *to)
+choir_status sparse_fold(const struct sparse *sparse, const void *blocks, uint64_t block_bytes, uint64_t off,
+                         uint64_t count, void *to)
 {
 	uint32_t n = (uint32_t)sparse->env.layout->n;
-	struct reduce_call todo = { .dtype = sparse->wire_dtype, .op = sparse->call.op, .n_src = n, .raw_from = n, .final = true, .n_ranks = (int)n,
-				    .factor = 1, .n_dst = 1, .stream_from = 1, .count = count };
+	struct reduce_call todo = { .dtype = sparse->wire_dtype,
+		                    .op = sparse->call.op,
+		                    .n_src = n,
+		                    .raw_from = n,
+		                    .final = true,
+		                    .n_ranks = (int)n,
+		                    .factor = 1,
+		                    .n_dst = 1,
+		                    .stream_from = 1,
+		                    .count = count };
 	struct pool_block list;
 	const void **src;
 

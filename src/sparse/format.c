@@ -60,7 +60,8 @@ void format_write(enum format format, struct index_range range, const struct pai
 	if (off > 0)
 		write_bits(range, pairs, to);
 	for (uint64_t i = 0; format == FORMAT_DENSE && i < pairs->count; i++)
-		memcpy(rows + (uint64_t)(index_at(pairs->ind, pairs->form, i) - range.lo) * row_bytes, pairs->rows + i * row_bytes, row_bytes);
+		memcpy(rows + (uint64_t)(index_at(pairs->ind, pairs->form, i) - range.lo) * row_bytes,
+		       pairs->rows + i * row_bytes, row_bytes);
 	if (format == FORMAT_BITMAP && pairs->count > 0 && row_bytes > 0)
 		memcpy(rows, pairs->rows, pairs->count * row_bytes);
 }
@@ -74,8 +75,8 @@ static void put_index(void *ind, struct index_form form, uint64_t i, int64_t ind
 }
 
 /* The set bits as indices; where dense is not NULL their rows too.  bits NULL: all are set. */
-static void read_bits(const uint64_t *bits, struct index_range range, void *ind, struct index_form form, const unsigned char *dense,
-                      uint64_t row_bytes, unsigned char *rows)
+static void read_bits(const uint64_t *bits, struct index_range range, void *ind, struct index_form form,
+                      const unsigned char *dense, uint64_t row_bytes, unsigned char *rows)
 {
 	uint64_t span = index_range_span(range), words = span / 64 + (span % 64 != 0), n = 0;
 
@@ -92,8 +93,8 @@ static void read_bits(const uint64_t *bits, struct index_range range, void *ind,
 	}
 }
 
-void format_read(enum format format, struct index_range range, uint64_t count, uint64_t row_bytes, const void *from, void *ind,
-                 struct index_form form, void *to)
+void format_read(enum format format, struct index_range range, uint64_t count, uint64_t row_bytes, const void *from,
+                 void *ind, struct index_form form, void *to)
 {
 	uint64_t off = rows_off(format, range, count);
 	const unsigned char *rows = (const unsigned char *)from + off;
@@ -108,8 +109,8 @@ void format_read(enum format format, struct index_range range, uint64_t count, u
 		memcpy(to, rows, count * row_bytes);
 }
 
-void format_read_dense(const uint64_t *bits, const void *from, struct index_range range, uint64_t row_bytes, void *ind, struct index_form form,
-                       void *rows)
+void format_read_dense(const uint64_t *bits, const void *from, struct index_range range, uint64_t row_bytes, void *ind,
+                       struct index_form form, void *rows)
 {
 	read_bits(bits, range, ind, form, from, row_bytes, rows);
 }

@@ -6,7 +6,8 @@
 
 static choir_status differ(const char *what, int rank, const char *its, int other, const char *others)
 {
-	return error_set(CHOIR_MISMATCH, "sparse_allreduce: rank %d calls with %s %s, rank %d with %s", rank, what, its, other, others);
+	return error_set(CHOIR_MISMATCH, "sparse_allreduce: rank %d calls with %s %s, rank %d with %s", rank, what, its,
+	                 other, others);
 }
 
 static choir_status same_call(const struct sparse_header *all, int a, int b)
@@ -20,12 +21,15 @@ static choir_status same_call(const struct sparse_header *all, int a, int b)
 	if (x->op != y->op)
 		return differ("operator", a, choir_op_name(x->op), b, choir_op_name(y->op));
 	if (x->algorithm != y->algorithm)
-		return differ("algorithm", a, sparse_algorithm_name(x->algorithm), b, sparse_algorithm_name(y->algorithm));
+		return differ("algorithm", a, sparse_algorithm_name(x->algorithm), b,
+		              sparse_algorithm_name(y->algorithm));
 	if (x->mode != y->mode)
-		return error_set(CHOIR_MISMATCH, "sparse_allreduce: rank %d calls with coalesce mode %d, rank %d with %d", a, x->mode, b,
-				 y->mode);
+		return error_set(CHOIR_MISMATCH,
+		                 "sparse_allreduce: rank %d calls with coalesce mode %d, rank %d with %d", a, x->mode,
+		                 b, y->mode);
 	if (x->wire != y->wire)
-		return error_set(CHOIR_MISMATCH, "sparse_allreduce: rank %d calls with wire type %d, rank %d with %d", a, x->wire, b, y->wire);
+		return error_set(CHOIR_MISMATCH, "sparse_allreduce: rank %d calls with wire type %d, rank %d with %d",
+		                 a, x->wire, b, y->wire);
 	return CHOIR_SUCCESS;
 }
 
@@ -37,8 +41,10 @@ static choir_status same_costs(const struct sparse_header *all, int a, int b)
 			double x = all[a].costs.ns[link][term], y = all[b].costs.ns[link][term];
 
 			if (x != y)
-				return error_set(CHOIR_MISMATCH, "sparse_allreduce: the rules differ: costs: %s %s=%g on rank %d, %s=%g on rank %d",
-						 link_costs_links[link], link_costs_terms[term], x, a, link_costs_terms[term], y, b);
+				return error_set(
+				    CHOIR_MISMATCH,
+				    "sparse_allreduce: the rules differ: costs: %s %s=%g on rank %d, %s=%g on rank %d",
+				    link_costs_links[link], link_costs_terms[term], x, a, link_costs_terms[term], y, b);
 		}
 	return CHOIR_SUCCESS;
 }
@@ -53,8 +59,9 @@ static choir_status same_width(const struct sparse_header *all, int n, struct sp
 	for (int r = first + 1; r < n; r++)
 		if (all[r].raw_pairs > 0 && all[r].width != all[first].width)
 			return error_set(CHOIR_MISMATCH,
-					 "sparse_allreduce: rank %d sends rows of width %" PRIu64 ", rank %d rows of width %" PRIu64,
-					 first, all[first].width, r, all[r].width);
+			                 "sparse_allreduce: rank %d sends rows of width %" PRIu64
+			                 ", rank %d rows of width %" PRIu64,
+			                 first, all[first].width, r, all[r].width);
 	if (first == n)
 		return CHOIR_SUCCESS;
 	facts->width = all[first].width;
@@ -65,7 +72,9 @@ static choir_status same_width(const struct sparse_header *all, int n, struct sp
 
 choir_status header_agree(const struct sparse_header *all, int n, struct sparse_facts *out)
 {
-	struct sparse_facts facts = { .range = INDEX_RANGE_EMPTY, .algorithm = all[0].algorithm, .shared = true, .last = -1 };
+	struct sparse_facts facts = {
+		.range = INDEX_RANGE_EMPTY, .algorithm = all[0].algorithm, .shared = true, .last = -1
+	};
 
 	for (int r = 1; r < n; r++) {
 		TRY(same_call(all, 0, r));
@@ -75,8 +84,9 @@ choir_status header_agree(const struct sparse_header *all, int n, struct sparse_
 	for (int r = 0; r < n; r++) {
 		if (all[r].bad_at < all[r].raw_pairs)
 			return error_set(CHOIR_ARGUMENT,
-					 "sparse_allreduce: rank %d sends the negative index %" PRId64 " at position %" PRIu64, r,
-					 all[r].bad_index, all[r].bad_at);
+			                 "sparse_allreduce: rank %d sends the negative index %" PRId64
+			                 " at position %" PRIu64,
+			                 r, all[r].bad_index, all[r].bad_at);
 		facts.raw |= all[r].raw != 0;
 		facts.shared &= all[r].shared != 0;
 		facts.pairs += all[r].pairs;

@@ -8,8 +8,8 @@
 #include "sparse/pairs.h"
 #include "sparse/share.h"
 
-/* Regions cut from them are wrong by one sample's pairs a rank at most: enough for an imbalance below 1.2 with a dozen ranks, and with many more as a rule,
- * since the ranks' errors differ. */
+/* Regions cut from them are wrong by one sample's pairs a rank at most: enough for an imbalance below 1.2 with a dozen
+ * ranks, and with many more as a rule, since the ranks' errors differ. */
 #define HEADER_SAMPLES 64
 
 /* Fixed size, no padding; same byte order on all ranks (the transport's promise). */
@@ -25,11 +25,13 @@ struct sparse_header {
 	int32_t raw;        /* pairs are the caller's as they came */
 	int32_t shared;     /* the rank can share memory with all others */
 	int32_t wire;       /* choir_sparse_wire */
-	struct share_address pairs_at; /* shared: its block of pairs, coalesced or raw; of many raw ones there is none */
+	/* shared: its block of pairs, coalesced or raw; of many raw ones there is none */
+	struct share_address pairs_at;
 	double growth;      /* of the last call like this one: distinct indices / a rank's pairs; 0 unknown */
 	int32_t last;       /* and what was chosen for it, -1 none (choice_memory.c) */
 	struct link_costs costs; /* of the rank's rules */
-	int64_t sample[HEADER_SAMPLES]; /* of its indices in that block, ascending; min(pairs, HEADER_SAMPLES) of them (region_sample) */
+	/* of its indices in that block, ascending; min(pairs, HEADER_SAMPLES) of them (region_sample) */
+	int64_t sample[HEADER_SAMPLES];
 };
 
 /* What follows from all headers: the same on every rank. */
@@ -46,7 +48,8 @@ struct sparse_facts {
 	double growth;
 };
 
-/* header_agree: MISMATCH naming two ranks and both values, or ARGUMENT naming the rank with a negative index; else the facts. */
+/* header_agree: MISMATCH naming two ranks and both values, or ARGUMENT naming the rank with a negative index; else the
+ * facts. */
 choir_status header_agree(const struct sparse_header *all, int n, struct sparse_facts *out);
 
 #endif

@@ -5,7 +5,8 @@
 
 #include <choir/types.h>
 
-/* identity_fill: n elements e with the bits of fold(e, a) and of fold(a, e) those of a, whatever a is: a sum's is the negative zero. */
+/* identity_fill: n elements e with the bits of fold(e, a) and of fold(a, e) those of a, whatever a is: a sum's is the
+ * negative zero. */
 void identity_fill(choir_dtype dtype, choir_op op, void *to, uint64_t n);
 
 #endif

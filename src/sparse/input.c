@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reaching my pairs.  Host route: a pointer, the caller's or a copy.  Kernel route: a cl_mem is read where it lies, all else is uploaded from the host view by
- * the coalescing itself. */
+/* Reaching my pairs.  Host route: a pointer, the caller's or a copy.  Kernel route: a cl_mem is read where it lies, all
+ * else is uploaded from the host view by the coalescing itself. */
 #include "sparse/range_kernel.h"
 #include "sparse/state.h"
 
@@ -13,8 +13,8 @@ static bool stays_on_device(const struct sparse *sparse, choir_buffer buffer)
 	return sparse->kernels && buffer.kind == CHOIR_BUFFER_MEM;
 }
 
-static choir_status reach(struct sparse *sparse, choir_buffer buffer, uint64_t bytes, struct dev_access *access, struct transfer *in,
-                          struct pool_block *copy, const void **view)
+static choir_status reach(struct sparse *sparse, choir_buffer buffer, uint64_t bytes, struct dev_access *access,
+                          struct transfer *in, struct pool_block *copy, const void **view)
 {
 	if (stays_on_device(sparse, buffer))
 		return CHOIR_SUCCESS;
@@ -46,14 +46,14 @@ choir_status input_start(struct sparse *sparse, struct script_turn *turn)
 	sparse->header.raw_pairs = call->send_ind_count;
 	sparse->header.width = call->send_val_count / call->send_ind_count;
 	sparse->step = input_move;
-	TRY(reach(sparse, call->send_ind, call->send_ind_count * sparse->ind_bytes, &sparse->ind_access, &sparse->ind_in, &sparse->ind_copy,
-		  &sparse->ind));
-	TRY(reach(sparse, call->send_val, call->send_val_count * choir_dtype_bytes(call->val_dtype), &sparse->val_access, &sparse->val_in,
-		  &sparse->val_copy, &val));
+	TRY(reach(sparse, call->send_ind, call->send_ind_count * sparse->ind_bytes, &sparse->ind_access,
+	          &sparse->ind_in, &sparse->ind_copy, &sparse->ind));
+	TRY(reach(sparse, call->send_val, call->send_val_count * choir_dtype_bytes(call->val_dtype),
+	          &sparse->val_access, &sparse->val_in, &sparse->val_copy, &val));
 	sparse->val = val;
 	if (sparse->ind == NULL)
-		TRY(range_job_create(sparse->env.device, call->send_ind.base, call->send_ind.offset_bytes, sparse->ind_bytes,
-				     call->send_ind_count, &sparse->range_job));
+		TRY(range_job_create(sparse->env.device, call->send_ind.base, call->send_ind.offset_bytes,
+		                     sparse->ind_bytes, call->send_ind_count, &sparse->range_job));
 	return CHOIR_SUCCESS;
 }
 
@@ -72,7 +72,8 @@ static choir_status input_move(struct sparse *sparse, struct script_turn *turn)
 	return CHOIR_SUCCESS;
 }
 
-/* The range of my indices; a negative one ends the call on all ranks, by the header, since the others must not wait for this rank. */
+/* The range of my indices; a negative one ends the call on all ranks, by the header, since the others must not wait for
+ * this rank. */
 static choir_status input_range(struct sparse *sparse, struct script_turn *turn)
 {
 	struct sparse_header *header = &sparse->header;
@@ -89,7 +90,8 @@ static choir_status input_range(struct sparse *sparse, struct script_turn *turn)
 	}
 	if (header->bad_at < header->raw_pairs) {
 		if (sparse->ind != NULL)
-			header->bad_index = index_at(sparse->ind, (struct index_form){ .bytes = sparse->ind_bytes }, header->bad_at);
+			header->bad_index =
+			    index_at(sparse->ind, (struct index_form){ .bytes = sparse->ind_bytes }, header->bad_at);
 		sparse->step = header_start;
 		return CHOIR_SUCCESS;
 	}

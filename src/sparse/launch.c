@@ -21,7 +21,8 @@ choir_status launch_run(choir_device *device, const struct launch *launch, cl_ev
 
 struct launch_shape launch_shape_of(const choir_device *device)
 {
-	return dev_is_cpu(device) ? (struct launch_shape){ .group = 1, .span = 1024 } : (struct launch_shape){ .group = 64, .span = 4 };
+	return dev_is_cpu(device) ? (struct launch_shape){ .group = 1, .span = 1024 }
+	                          : (struct launch_shape){ .group = 64, .span = 4 };
 }
 
 size_t launch_elements(struct launch_shape shape, uint64_t n)
@@ -34,7 +35,8 @@ size_t launch_elements(struct launch_shape shape, uint64_t n)
 size_t launch_items(const choir_device *device, uint64_t n, uint64_t *span_p)
 {
 	/* A CPU wants a few long spans a core, a GPU many short ones. */
-	uint64_t least = dev_is_cpu(device) ? 2048 : 256, most = (uint64_t)dev_compute_units(device) * (dev_is_cpu(device) ? 4 : 256);
+	uint64_t least = dev_is_cpu(device) ? 2048 : 256,
+		 most = (uint64_t)dev_compute_units(device) * (dev_is_cpu(device) ? 4 : 256);
 	uint64_t group = launch_shape_of(device).group, items = n / least;
 
 	items = items < 1 ? 1 : items > most ? most : items;

@@ -31,8 +31,8 @@ struct launch_shape launch_shape_of(const choir_device *device);
 /* launch_elements: work-items for n elements of which each item has its span: whole groups, 0 for none. */
 size_t launch_elements(struct launch_shape shape, uint64_t n);
 
-/* launch_items: work-items for kernels in which an item owns a contiguous span of n > 0 elements; *span_p = its length.  Whole groups: the last items may have
- * nothing. */
+/* launch_items: work-items for kernels in which an item owns a contiguous span of n > 0 elements; *span_p = its length.
+ * Whole groups: the last items may have nothing. */
 size_t launch_items(const choir_device *device, uint64_t n, uint64_t *span_p);
 
 #endif

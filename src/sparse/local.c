@@ -20,11 +20,13 @@ static choir_status local_fill(struct sparse *sparse, struct script_turn *turn);
 static choir_status local_done(struct sparse *sparse, struct script_turn *turn);
 static choir_status header_done(struct sparse *sparse, struct script_turn *turn);
 
-/* Below, coalescing them before the headers costs less than the exchange it saves: one exchange if they are read in place, two if they are grouped. */
+/* Below, coalescing them before the headers costs less than the exchange it saves: one exchange if they are read in
+ * place, two if they are grouped. */
 #define RAW_LEAST        1024
 #define RAW_LEAST_PLACED 512
 
-/* Raw scalars go to their owners as they are, where a method can take them (split does): the owner then reduces all of a bucket at once. */
+/* Raw scalars go to their owners as they are, where a method can take them (split does): the owner then reduces all of
+ * a bucket at once. */
 static bool offers_raw(const struct sparse *sparse)
 {
 	const struct sparse_header *header = &sparse->header;
@@ -57,8 +59,14 @@ static choir_status widen_input(struct sparse *sparse)
 static choir_status scale_input(struct sparse *sparse)
 {
 	const struct sparse_call *call = &sparse->call;
-	struct reduce_call scale = { .dtype = sparse->local_dtype, .op = sparse->op_given, .n_src = 1, .n_ranks = sparse->env.layout->n,
-				     .factor = call->factor, .n_dst = 1, .stream_from = 1, .count = call->send_val_count };
+	struct reduce_call scale = { .dtype = sparse->local_dtype,
+		                     .op = sparse->op_given,
+		                     .n_src = 1,
+		                     .n_ranks = sparse->env.layout->n,
+		                     .factor = call->factor,
+		                     .n_dst = 1,
+		                     .stream_from = 1,
+		                     .count = call->send_val_count };
 	struct reduce_operand from = { call->send_val.base, call->send_val.offset_bytes }, to = { 0 };
 	uint64_t bytes = call->send_val_count * choir_dtype_bytes(sparse->local_dtype);
 	const void *val = sparse->val;
@@ -74,7 +82,8 @@ static choir_status scale_input(struct sparse *sparse)
 	}
 	TRY(dev_buffer_create(sparse->env.device, bytes, &sparse->scaled));
 	to.mem = sparse->scaled;
-	return reduce_kernel_start(sparse->env.device, &scale, to, &from, NULL); /* on the queue of the kernels that read it */
+	/* on the queue of the kernels that read it */
+	return reduce_kernel_start(sparse->env.device, &scale, to, &from, NULL);
 }
 
 /* Few and close together: the others read my raw pairs themselves, if theirs are so too. */
@@ -82,16 +91,21 @@ static bool lays_out(const struct sparse *sparse)
 {
 	const struct sparse_header *header = &sparse->header;
 
-	return scalars_fit((struct index_range){ header->lo, header->hi }, header->pairs * (uint64_t)sparse->env.layout->n, sparse->env.layout->n);
+	return scalars_fit((struct index_range){ header->lo, header->hi },
+	                   header->pairs * (uint64_t)sparse->env.layout->n, sparse->env.layout->n);
 }
 
 /* My pairs as they are, with duplicates, as a block. */
 static choir_status copy_own(struct sparse *sparse)
 {
-	struct pairs mine = { .ind = sparse->ind, .rows = sparse->val, .count = sparse->header.raw_pairs, .form = { .bytes = sparse->ind_bytes } };
+	struct pairs mine = { .ind = sparse->ind,
+		              .rows = sparse->val,
+		              .count = sparse->header.raw_pairs,
+		              .form = { .bytes = sparse->ind_bytes } };
 
 	TRY(take_block(sparse, mine.count));
-	block_write(sparse->own_ptr, sparse->own_form, &mine, 0, mine.count, sparse->header.width * choir_dtype_bytes(sparse->local_dtype));
+	block_write(sparse->own_ptr, sparse->own_form, &mine, 0, mine.count,
+	            sparse->header.width * choir_dtype_bytes(sparse->local_dtype));
 	return CHOIR_SUCCESS;
 }
 
@@ -125,9 +139,14 @@ static choir_status coalesce_start(struct sparse *sparse, struct script_turn *tu
 {
 	const struct sparse_call *call = &sparse->call;
 	struct coalesce_source *source = &sparse->source;
-	struct coalesce_call todo = { .dtype = sparse->local_dtype, .op = call->op, .width = sparse->header.width, .raw = true,
-				      .n_ranks = sparse->env.layout->n, .src = source, .n_src = 1,
-				      .range = { .lo = sparse->header.lo, .hi = sparse->header.hi } };
+	struct coalesce_call todo = { .dtype = sparse->local_dtype,
+		                      .op = call->op,
+		                      .width = sparse->header.width,
+		                      .raw = true,
+		                      .n_ranks = sparse->env.layout->n,
+		                      .src = source,
+		                      .n_src = 1,
+		                      .range = { .lo = sparse->header.lo, .hi = sparse->header.hi } };
 
 	(void)turn;
 	sparse->header.raw = false;
@@ -199,7 +218,8 @@ static choir_status local_fill(struct sparse *sparse, struct script_turn *turn)
 	unsigned char *block = sparse->own_ptr;
 	bool done;
 
-	TRY(coalesce_fill(&sparse->job, block, sparse->own_form, block + block_rows_off(sparse->own_form, sparse->own_count), &done));
+	TRY(coalesce_fill(&sparse->job, block, sparse->own_form,
+	                  block + block_rows_off(sparse->own_form, sparse->own_count), &done));
 	if (!done)
 		return job_wait(sparse, turn);
 	coalesce_fini(&sparse->job);
@@ -249,7 +269,8 @@ static void keep_own(struct sparse *sparse)
 		share_lend(sparse->own_lent.block, 0, &sparse->header.pairs_at);
 }
 
-/* Somebody offered raw pairs that nobody can take, as all ranks see by now: they coalesce, and all headers go round once more. */
+/* Somebody offered raw pairs that nobody can take, as all ranks see by now: they coalesce, and all headers go round
+ * once more. */
 static choir_status coalesce_after_all(struct sparse *sparse)
 {
 	if (sparse->header.raw) {
@@ -278,13 +299,20 @@ static void tell_choice(struct sparse *sparse, const struct cost *cost, const st
 	stats->bytes_copied = choice->work.copied;
 	stats->pairs_placed = choice->work.merged;
 	stats->bytes_folded = choice->work.folded;
-	log_text(LOG_DEBUG, "sparse_allreduce: %s%s, %.0f us predicted (%s): %d ranks, %" PRIu64 " pairs (%" PRIu64 " at most, %.0f different%s)"
-		 " of width %" PRIu64 ", indices %" PRId64 " to %" PRId64, choice->method->name, facts->algorithm >= 0 ? " (asked for)" : choice->kept ? " (kept)" : "",
-		 choice->ns / 1000, stats->link, cost->n, facts->pairs, facts->most, cost->distinct, facts->growth > 0 ? " as last time" : "",
-		 facts->width, facts->range.lo, facts->range.hi);
+	log_text(LOG_DEBUG,
+	         "sparse_allreduce: %s%s, %.0f us predicted (%s): %d ranks, %" PRIu64 " pairs (%" PRIu64
+	         " at most, %.0f different%s)"
+	         " of width %" PRIu64 ", indices %" PRId64 " to %" PRId64,
+	         choice->method->name,
+	         facts->algorithm >= 0 ? " (asked for)"
+	         : choice->kept        ? " (kept)"
+	                               : "",
+	         choice->ns / 1000, stats->link, cost->n, facts->pairs, facts->most, cost->distinct,
+	         facts->growth > 0 ? " as last time" : "", facts->width, facts->range.lo, facts->range.hi);
 }
 
-/* Of more ranks, one region more or less is no more than some percent of what a link carries: not worth sorting all samples before it is known who needs them. */
+/* Of more ranks, one region more or less is no more than some percent of what a link carries: not worth sorting all
+ * samples before it is known who needs them. */
 #define REGIONS_COUNT 16
 
 /* The method, by gathered numbers alone.  What it cannot do it cannot on any rank. */
@@ -314,7 +342,8 @@ static choir_status choose(struct sparse *sparse)
 /* Raw pairs can be read in place if there are few and they all lie where the others reach them. */
 static bool are_in_place(const struct sparse *sparse)
 {
-	bool in_place = !sparse->facts.raw || scalars_fit(sparse->facts.range, sparse->facts.pairs, sparse->env.layout->n);
+	bool in_place =
+	    !sparse->facts.raw || scalars_fit(sparse->facts.range, sparse->facts.pairs, sparse->env.layout->n);
 
 	for (int r = 0; r < sparse->env.layout->n; r++)
 		in_place &= sparse->headers[r].pairs == 0 || sparse->headers[r].pairs_at.nonce != 0;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The indices of all are gathered; then the rows of their union, filled up with the operator's identity, are summed like a dense tensor, without any index.
- * 1. allgatherv of the indices; 2. each rank owns an equal part of the union: alltoallv of the rows; 3. the owner folds them in rank order; 4. allgatherv of
- * the parts.  (P-1) k indices and 2 (P-1)/P K rows received; any P.  Best for wide rows that most ranks have.
- * The dense sum is done in rank order by owners rather than by an allreduce plan, so that its bits are those of the other algorithms. */
+/* The indices of all are gathered; then the rows of their union, filled up with the operator's identity, are summed
+ * like a dense tensor, without any index.
+ * 1. allgatherv of the indices; 2. each rank owns an equal part of the union: alltoallv of the rows; 3. the owner folds
+ * them in rank order; 4. allgatherv of the parts.  (P-1) k indices and 2 (P-1)/P K rows received; any P.  Best for wide
+ * rows that most ranks have.
+ * The dense sum is done in rank order by owners rather than by an allreduce plan, so that its bits are those of the
+ * other algorithms. */
 #include "kern/reduce.h"
 #include "sparse/identity.h"
 #include "sparse/state.h"
@@ -15,8 +18,10 @@ struct work mask_cost(const struct cost *cost)
 {
 	double rows = cost->distinct * cost->row;
 
-	return (struct work){ .messages = 3 * cost->rounds, .received = cost_gathered(cost) * cost->index + 2 * cost->share * rows, .copied = 3 * rows,
-			      .merged = cost->pairs };
+	return (struct work){ .messages = 3 * cost->rounds,
+		              .received = cost_gathered(cost) * cost->index + 2 * cost->share * rows,
+		              .copied = 3 * rows,
+		              .merged = cost->pairs };
 }
 
 static struct index_form form_of(const struct sparse *sparse)
@@ -40,7 +45,8 @@ choir_status mask_start(struct sparse *sparse, struct script_turn *turn)
 	TRY(pool_take(&sparse->out, sparse->block_bytes[me], "my indices"));
 	TRY(pool_take(&sparse->in, total, "the indices of all ranks"));
 	index_convert(sparse->out.ptr, form_of(sparse), sparse->own_ptr, sparse->own_form, sparse->own_count);
-	return script_plan(sparse, turn, &in, sparse->out.ptr, sparse->block_bytes[me], sparse->in.ptr, total, mask_union);
+	return script_plan(sparse, turn, &in, sparse->out.ptr, sparse->block_bytes[me], sparse->in.ptr, total,
+	                   mask_union);
 }
 
 /* The union of all lists to sparse->region: coalescing of pairs whose rows are empty. */
@@ -48,13 +54,20 @@ static choir_status unite(struct sparse *sparse)
 {
 	int n = sparse->env.layout->n;
 	const unsigned char *block = sparse->in.ptr;
-	struct coalesce_call todo = { .dtype = CHOIR_U8, .op = CHOIR_OP_MAX, .width = 0, .n_ranks = n, .src = sparse->lists, .n_src = (uint32_t)n,
-				      .range = sparse->facts.range };
+	struct coalesce_call todo = { .dtype = CHOIR_U8,
+		                      .op = CHOIR_OP_MAX,
+		                      .width = 0,
+		                      .n_ranks = n,
+		                      .src = sparse->lists,
+		                      .n_src = (uint32_t)n,
+		                      .range = sparse->facts.range };
 	unsigned char no_row;
 	bool done; /* the host twin is, at once */
 
 	for (int r = 0; r < n; r++) {
-		sparse->lists[r].pairs = (struct pairs){ .ind = block, .rows = &no_row, .count = sparse->headers[r].pairs, .form = form_of(sparse) };
+		sparse->lists[r].pairs = (struct pairs){
+			.ind = block, .rows = &no_row, .count = sparse->headers[r].pairs, .form = form_of(sparse)
+		};
 		block += sparse->block_bytes[r];
 	}
 	TRY(coalesce_init(&sparse->job, &todo, NULL));
@@ -93,7 +106,9 @@ static uint64_t part(const struct sparse *sparse, int r)
 /* Phase 2. */
 static choir_status mask_union(struct sparse *sparse, struct script_turn *turn)
 {
-	struct algo_in in = { .collective = COLLECTIVE_ALLTOALLV, .elem_bytes = sparse->elem_bytes, .block_bytes = sparse->block_bytes };
+	struct algo_in in = { .collective = COLLECTIVE_ALLTOALLV,
+		              .elem_bytes = sparse->elem_bytes,
+		              .block_bytes = sparse->block_bytes };
 	int n = sparse->env.layout->n, me = sparse->env.me;
 	uint64_t send, recv = part(sparse, me);
 
@@ -114,7 +129,9 @@ static choir_status mask_union(struct sparse *sparse, struct script_turn *turn)
 /* Phases 3 and 4. */
 static choir_status mask_fold(struct sparse *sparse, struct script_turn *turn)
 {
-	struct algo_in in = { .collective = COLLECTIVE_ALLGATHERV, .elem_bytes = sparse->elem_bytes, .block_bytes = sparse->block_bytes };
+	struct algo_in in = { .collective = COLLECTIVE_ALLGATHERV,
+		              .elem_bytes = sparse->elem_bytes,
+		              .block_bytes = sparse->block_bytes };
 	int n = sparse->env.layout->n, me = sparse->env.me;
 	uint64_t mine = part(sparse, me) * sparse->row_bytes, total = sparse->merged * sparse->row_bytes;
 
@@ -136,7 +153,8 @@ static choir_status mask_gathered(struct sparse *sparse, struct script_turn *tur
 choir_status mask_fill(struct sparse *sparse, struct script_turn *turn)
 {
 	(void)turn;
-	index_convert(sparse->target_ind, (struct index_form){ .bytes = sparse->ind_bytes }, sparse->region.ptr, form_of(sparse), sparse->count);
+	index_convert(sparse->target_ind, (struct index_form){ .bytes = sparse->ind_bytes }, sparse->region.ptr,
+	              form_of(sparse), sparse->count);
 	memcpy(sparse->target_val, sparse->in.ptr, sparse->count * sparse->row_bytes);
 	sparse->step = deliver_flush;
 	return CHOIR_SUCCESS;

@@ -68,7 +68,8 @@ static void join(struct tally *tally, const void *numbers, size_t acc_bytes, uin
 
 static struct moments conclude(const struct tally *tally, uint64_t n)
 {
-	double mean = n == 0 ? 0 : tally->sum / (double)n, variance = n == 0 ? 0 : tally->squares / (double)n - mean * mean;
+	double mean = n == 0 ? 0 : tally->sum / (double)n,
+	       variance = n == 0 ? 0 : tally->squares / (double)n - mean * mean;
 
 	return (struct moments){ .mean = mean, .deviation = variance <= 0 ? 0 : sqrt(variance) };
 }
@@ -80,7 +81,8 @@ void moments_host(choir_dtype dtype, const void *val, uint64_t n, struct moments
 	double numbers[4 * LANES];
 
 	for (uint64_t i = 0; i < n; i += BLOCK) {
-		type->block((const unsigned char *)val + i * choir_dtype_bytes(dtype), n - i < BLOCK ? (size_t)(n - i) : BLOCK, numbers);
+		type->block((const unsigned char *)val + i * choir_dtype_bytes(dtype),
+		            n - i < BLOCK ? (size_t)(n - i) : BLOCK, numbers);
 		join(&tally, numbers, type->acc_bytes, LANES);
 	}
 	*out = conclude(&tally, n);
@@ -100,9 +102,15 @@ static choir_status start(struct moments_job *job, choir_dtype dtype, cl_mem mem
 	uint64_t bytes = job->items * 4 * job->type->acc_bytes;
 	cl_ulong at = off / choir_dtype_bytes(dtype), n = job->n, items = job->items;
 	struct dev_access out;
-	struct launch_arg args[] = { LAUNCH_ARG(mem), LAUNCH_ARG(at), LAUNCH_ARG(n), LAUNCH_ARG(items), LAUNCH_ARG(job->out) };
-	struct launch launch = { .source = "moments.cl", .options = job->type->options, .kernel = "moments", .args = args,
-				 .n_args = sizeof args / sizeof *args, .global = (size_t)((items + LOCAL - 1) / LOCAL * LOCAL), .local = LOCAL };
+	struct launch_arg args[] = { LAUNCH_ARG(mem), LAUNCH_ARG(at), LAUNCH_ARG(n), LAUNCH_ARG(items),
+		                     LAUNCH_ARG(job->out) };
+	struct launch launch = { .source = "moments.cl",
+		                 .options = job->type->options,
+		                 .kernel = "moments",
+		                 .args = args,
+		                 .n_args = sizeof args / sizeof *args,
+		                 .global = (size_t)((items + LOCAL - 1) / LOCAL * LOCAL),
+		                 .local = LOCAL };
 
 	job->numbers = malloc(bytes);
 	if (job->numbers == NULL)
@@ -113,7 +121,8 @@ static choir_status start(struct moments_job *job, choir_dtype dtype, cl_mem mem
 	return dev_read(job->device, &out, 0, job->numbers, bytes, &job->event);
 }
 
-choir_status moments_job_create(choir_device *device, choir_dtype dtype, cl_mem mem, uint64_t off, uint64_t n, struct moments_job **out_p)
+choir_status moments_job_create(choir_device *device, choir_dtype dtype, cl_mem mem, uint64_t off, uint64_t n,
+                                struct moments_job **out_p)
 {
 	struct moments_job *job;
 	choir_status st;
@@ -123,7 +132,9 @@ choir_status moments_job_create(choir_device *device, choir_dtype dtype, cl_mem 
 	job = calloc(1, sizeof *job);
 	if (job == NULL)
 		return error_no_memory("moments on the device", sizeof *job);
-	*job = (struct moments_job){ .device = device, .type = &types[dtype], .n = n, .items = (n + BLOCK - 1) / BLOCK * LANES };
+	*job = (struct moments_job){
+		.device = device, .type = &types[dtype], .n = n, .items = (n + BLOCK - 1) / BLOCK * LANES
+	};
 	st = start(job, dtype, mem, off);
 	if (st != CHOIR_SUCCESS) {
 		moments_job_destroy(job);

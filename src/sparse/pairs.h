@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pairs (an index and its row of values) in host memory, and the form in which their indices are stored.  Pure arithmetic. */
+/* Pairs (an index and its row of values) in host memory, and the form in which their indices are stored.  Pure
+ * arithmetic. */
 #ifndef SPARSE_PAIRS_H
 #define SPARSE_PAIRS_H
 
@@ -46,8 +47,8 @@ static inline struct index_range index_range_join(struct index_range a, struct i
 	return (struct index_range){ .lo = a.lo < b.lo ? a.lo : b.lo, .hi = a.hi > b.hi ? a.hi : b.hi };
 }
 
-/* index_form_of: the shortest form that holds every index of the range (lo >= 0), absolute where that is as short: all ranks know the range, so
- * all take the same form. */
+/* index_form_of: the shortest form that holds every index of the range (lo >= 0), absolute where that is as short: all
+ * ranks know the range, so all take the same form. */
 static inline struct index_form index_form_of(struct index_range range)
 {
 	if (range.hi <= INT32_MAX)
@@ -63,7 +64,8 @@ static inline int64_t index_at(const void *ind, struct index_form form, uint64_t
 }
 
 /* index_convert: n indices from one form to another.  The forms must be able to hold them. */
-static inline void index_convert(void *to, struct index_form to_form, const void *from, struct index_form from_form, uint64_t n)
+static inline void index_convert(void *to, struct index_form to_form, const void *from, struct index_form from_form,
+                                 uint64_t n)
 {
 	int64_t shift = from_form.base - to_form.base;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  One list for the process, under a lock that is held for a scan of KEPT entries and never while memory is asked of the system.
- * A block serves a request of at least a quarter of its size, so a small request never keeps a large block busy.  What exceeds KEPT_BYTES is freed.
- * Under AddressSanitizer nothing is kept, so that an access after pool_give is found. */
+/* Design notes.  One list for the process, under a lock that is held for a scan of KEPT entries and never while memory
+ * is asked of the system.  A block serves a request of at least a quarter of its size, so a small request never keeps a
+ * large block busy.  What exceeds KEPT_BYTES is freed.  Under AddressSanitizer nothing is kept, so that an access after
+ * pool_give is found. */
 #include "sparse/pool.h"
 
 #include <pthread.h>

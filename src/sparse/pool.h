@@ -10,7 +10,8 @@ struct pool_block {
 	uint64_t bytes;
 };
 
-/* pool_take: at least that many bytes (0 gives a block too).  Any thread.  NO_MEMORY naming `what`; *block is then zeroed. */
+/* pool_take: at least that many bytes (0 gives a block too).  Any thread.  NO_MEMORY naming `what`; *block is then
+ * zeroed. */
 choir_status pool_take(struct pool_block *block, uint64_t bytes, const char *what);
 
 /* pool_give: back to the pool, and *block zeroed.  Legal on a zeroed block. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Prefetching for loops that read memory from one end to the other.  The processor's own prefetching ends with each page of 4 KiB, so
- * the loop asks for one line of a page some pages before it gets there. */
+/* Prefetching for loops that read memory from one end to the other.  The processor's own prefetching ends with each
+ * page of 4 KiB, so the loop asks for one line of a page some pages before it gets there. */
 #ifndef SPARSE_PREFETCH_H
 #define SPARSE_PREFETCH_H
 

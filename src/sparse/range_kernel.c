@@ -21,9 +21,14 @@ static choir_status start(struct range_job *job)
 	uint64_t span, bytes;
 	cl_ulong at = job->off / job->ind_bytes, n = job->n, length;
 	struct dev_access found;
-	struct launch_arg args[] = { LAUNCH_ARG(job->ind), LAUNCH_ARG(at), LAUNCH_ARG(n), LAUNCH_ARG(length), LAUNCH_ARG(job->found) };
-	struct launch launch = { .source = "index_range.cl", .options = job->ind_bytes == 4 ? "-DINDEX=int" : "-DINDEX=long",
-				 .kernel = "index_range", .args = args, .n_args = sizeof args / sizeof *args, .local = launch_shape_of(job->device).group };
+	struct launch_arg args[] = { LAUNCH_ARG(job->ind), LAUNCH_ARG(at), LAUNCH_ARG(n), LAUNCH_ARG(length),
+		                     LAUNCH_ARG(job->found) };
+	struct launch launch = { .source = "index_range.cl",
+		                 .options = job->ind_bytes == 4 ? "-DINDEX=int" : "-DINDEX=long",
+		                 .kernel = "index_range",
+		                 .args = args,
+		                 .n_args = sizeof args / sizeof *args,
+		                 .local = launch_shape_of(job->device).group };
 
 	job->items = launch.global = launch_items(job->device, job->n, &span);
 	length = span;
@@ -37,7 +42,8 @@ static choir_status start(struct range_job *job)
 	return dev_read(job->device, &found, 0, job->answers, bytes, &job->event);
 }
 
-choir_status range_job_create(choir_device *device, cl_mem mem, size_t off, uint32_t ind_bytes, uint64_t n, struct range_job **out_p)
+choir_status range_job_create(choir_device *device, cl_mem mem, size_t off, uint32_t ind_bytes, uint64_t n,
+                              struct range_job **out_p)
 {
 	struct range_job *job = calloc(1, sizeof *job);
 	choir_status st;
@@ -70,7 +76,8 @@ static choir_status read_index(struct range_job *job, uint64_t at, int64_t *out)
 	return CHOIR_SUCCESS;
 }
 
-choir_status range_job_poll(struct range_job *job, struct index_range *out, uint64_t *bad_at_p, int64_t *bad_index_p, bool *done_p)
+choir_status range_job_poll(struct range_job *job, struct index_range *out, uint64_t *bad_at_p, int64_t *bad_index_p,
+                            bool *done_p)
 {
 	struct index_range range = { .lo = INT64_MAX, .hi = INT64_MIN };
 	uint64_t bad = job->n;

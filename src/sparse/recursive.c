@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Partners whose numbers differ in one bit swap their lists and merge them, bit after bit.
- * log2 P exchanges, and two more for a P that is no power of two (the ranks too many are folded in first and served last), with a gather of counts between
- * two; received: the union of 1, 2, 4 ... ranks' lists.  Any P.  Best for tiny lists that overlap.
- * The lists of neighbours are merged first, lower ranks on the left, so the rows of an index keep rank order, but sums are grouped in pairs: of floats they
- * round differently from the other algorithms (alike on all ranks, and every time), and 16-bit rows are rounded in every merge.
- * Thakur, Rabenseifner & Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 19, 2005. */
+ * log2 P exchanges, and two more for a P that is no power of two (the ranks too many are folded in first and served
+ * last), with a gather of counts between two; received: the union of 1, 2, 4 ... ranks' lists.  Any P.  Best for tiny
+ * lists that overlap.
+ * The lists of neighbours are merged first, lower ranks on the left, so the rows of an index keep rank order, but sums
+ * are grouped in pairs: of floats they round differently from the other algorithms (alike on all ranks, and every
+ * time), and 16-bit rows are rounded in every merge.  Thakur, Rabenseifner & Gropp, "Optimization of collective
+ * communication operations in MPICH", IJHPCA 19, 2005. */
 #include "algo/pattern_hypercube.h"
 #include "sparse/state.h"
 
@@ -82,7 +84,9 @@ choir_status recursive_start(struct sparse *sparse, struct script_turn *turn)
 
 static choir_status swap_lists(struct sparse *sparse, struct script_turn *turn)
 {
-	struct algo_in in = { .collective = COLLECTIVE_ALLTOALLV, .elem_bytes = BLOCK_ALIGN, .block_bytes = sparse->block_bytes };
+	struct algo_in in = { .collective = COLLECTIVE_ALLTOALLV,
+		              .elem_bytes = BLOCK_ALIGN,
+		              .block_bytes = sparse->block_bytes };
 	int n = sparse->env.layout->n, me = sparse->env.me;
 	uint64_t send = 0, recv = 0;
 
@@ -118,8 +122,14 @@ static uint32_t put_lists(struct sparse *sparse, int partner)
 
 static choir_status merge_into_out(struct sparse *sparse, uint32_t n_lists, bool last)
 {
-	struct coalesce_call todo = { .dtype = sparse->wire_dtype, .op = sparse->call.op, .width = sparse->facts.width, .final = last,
-				      .n_ranks = sparse->env.layout->n, .src = sparse->lists, .n_src = n_lists, .range = sparse->facts.range };
+	struct coalesce_call todo = { .dtype = sparse->wire_dtype,
+		                      .op = sparse->call.op,
+		                      .width = sparse->facts.width,
+		                      .final = last,
+		                      .n_ranks = sparse->env.layout->n,
+		                      .src = sparse->lists,
+		                      .n_src = n_lists,
+		                      .range = sparse->facts.range };
 	struct index_form form = form_of(sparse);
 	unsigned char *to;
 	bool done; /* the host twin is, at once */
@@ -184,7 +194,8 @@ choir_status recursive_fill(struct sparse *sparse, struct script_turn *turn)
 	struct pairs pairs = block_pairs(sparse->region.ptr, form_of(sparse), sparse->count);
 
 	(void)turn;
-	index_convert(sparse->target_ind, (struct index_form){ .bytes = sparse->ind_bytes }, pairs.ind, pairs.form, pairs.count);
+	index_convert(sparse->target_ind, (struct index_form){ .bytes = sparse->ind_bytes }, pairs.ind, pairs.form,
+	              pairs.count);
 	memcpy(sparse->target_val, pairs.rows, pairs.count * sparse->row_bytes);
 	sparse->step = deliver_flush;
 	return CHOIR_SUCCESS;

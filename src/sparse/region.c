@@ -3,7 +3,8 @@
 
 #include "sparse/pool.h"
 
-/* Of an unsorted list: parts cut for two ranks are wrong by 3 % as a rule, for three by 6 % if one brings nearly all. */
+/* Of an unsorted list: parts cut for two ranks are wrong by 3 % as a rule, for three by 6 % if one brings nearly
+ * all. */
 #define DRAWN 512
 
 struct sample {
@@ -40,7 +41,8 @@ static void sort_digit(const int64_t *from, int64_t *to, uint64_t n, unsigned sh
 		to[start[from[i] >> shift & 255]++] = from[i];
 }
 
-/* One pair out of each of so many parts of the list, now from here, now from there: evenly spaced ones might all be of one kind. */
+/* One pair out of each of so many parts of the list, now from here, now from there: evenly spaced ones might all be of
+ * one kind. */
 void region_sample_raw(const struct pairs *pairs, struct sparse_header *header)
 {
 	uint64_t n = pairs->count < DRAWN ? pairs->count : DRAWN, end = 0;
@@ -67,7 +69,8 @@ static void merge(struct sample *to, const struct sample *a, uint64_t n_a, const
 		*to++ = j == n_b || (i < n_a && a[i].index <= b[j].index) ? a[i++] : b[j++];
 }
 
-/* Ranks' samples are ascending runs, of HEADER_SAMPLES entries each but padded ones: merged two by two.  Returns where they end up. */
+/* Ranks' samples are ascending runs, of HEADER_SAMPLES entries each but padded ones: merged two by two.  Returns where
+ * they end up. */
 static struct sample *sort_runs(struct sample *from, struct sample *to, uint64_t n)
 {
 	for (uint64_t run = HEADER_SAMPLES; run < n; run *= 2) {
@@ -94,8 +97,9 @@ static double collect(const struct sparse_header *all, int n, struct sample *out
 
 		whole += (double)all[r].pairs;
 		for (uint64_t j = 0; j < HEADER_SAMPLES; j++)
-			*out++ = j < some ? (struct sample){ .index = (uint64_t)all[r].sample[j], .weight = (double)all[r].pairs / (double)some }
-					  : (struct sample){ .index = UINT64_MAX };
+			*out++ = j < some ? (struct sample){ .index = (uint64_t)all[r].sample[j],
+				                             .weight = (double)all[r].pairs / (double)some }
+			                  : (struct sample){ .index = UINT64_MAX };
 	}
 	return whole;
 }
@@ -105,7 +109,8 @@ static uint64_t cut_at(const struct sample *samples, uint64_t n, double target, 
 {
 	double here, next, share;
 
-	while (*at + 1 < n && samples[*at + 1].weight > 0 && *before + samples[*at].weight + samples[*at + 1].weight / 2 < target)
+	while (*at + 1 < n && samples[*at + 1].weight > 0 &&
+	       *before + samples[*at].weight + samples[*at + 1].weight / 2 < target)
 		*before += samples[(*at)++].weight;
 	here = *before + samples[*at].weight / 2;
 	if (target <= here || *at + 1 == n || samples[*at + 1].weight == 0)

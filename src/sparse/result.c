@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-choir_status result_create(choir_device *device, choir_dtype ind_dtype, choir_dtype val_dtype, uint64_t count, uint64_t width,
-                           struct sparse_result **out_p)
+choir_status result_create(choir_device *device, choir_dtype ind_dtype, choir_dtype val_dtype, uint64_t count,
+                           uint64_t width, struct sparse_result **out_p)
 {
 	struct sparse_result *result = calloc(1, sizeof *result);
 	choir_status st;
@@ -44,9 +44,9 @@ choir_status result_fits(uint64_t ind_needed, uint64_t ind_capacity, uint64_t va
 	if (ind_needed <= ind_capacity && val_needed <= val_capacity)
 		return CHOIR_SUCCESS;
 	return error_set(CHOIR_CAPACITY,
-			 "sparse_allreduce: the result needs %" PRIu64 " indices and %" PRIu64 " values, the receive buffers hold %" PRIu64
-			 " and %" PRIu64,
-			 ind_needed, val_needed, ind_capacity, val_capacity);
+	                 "sparse_allreduce: the result needs %" PRIu64 " indices and %" PRIu64
+	                 " values, the receive buffers hold %" PRIu64 " and %" PRIu64,
+	                 ind_needed, val_needed, ind_capacity, val_capacity);
 }
 
 /* Blocks until the transfer is over. */
@@ -63,8 +63,8 @@ static choir_status finish(struct transfer *transfer)
 	return st;
 }
 
-static choir_status copy_out(struct sparse_result *result, const char *role, choir_buffer to, choir_dtype dtype, uint64_t count,
-                             void *from)
+static choir_status copy_out(struct sparse_result *result, const char *role, choir_buffer to, choir_dtype dtype,
+                             uint64_t count, void *from)
 {
 	uint64_t bytes = count * choir_dtype_bytes(dtype);
 	struct dev_access access = { 0 };
@@ -78,13 +78,14 @@ static choir_status copy_out(struct sparse_result *result, const char *role, cho
 	return finish(&transfer);
 }
 
-choir_status sparse_result_fetch(struct sparse_result *result, choir_buffer recv_ind, size_t *ind_count, choir_buffer recv_val,
-                                 size_t *val_count)
+choir_status sparse_result_fetch(struct sparse_result *result, choir_buffer recv_ind, size_t *ind_count,
+                                 choir_buffer recv_val, size_t *val_count)
 {
 	uint64_t vals = result->count * result->width, ind_capacity, val_capacity;
 
 	if (ind_count == NULL || val_count == NULL)
-		return error_set(CHOIR_ARGUMENT, "sparse_fetch: %s is NULL", ind_count == NULL ? "recv_ind_count" : "recv_val_count");
+		return error_set(CHOIR_ARGUMENT, "sparse_fetch: %s is NULL",
+		                 ind_count == NULL ? "recv_ind_count" : "recv_val_count");
 	ind_capacity = *ind_count;
 	val_capacity = *val_count;
 	*ind_count = result->count;

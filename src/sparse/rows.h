@@ -14,11 +14,12 @@ struct rows {
 	bool raw, final;
 	int n_ranks;
 	uint64_t width;
-	void *acc; /* the rows of accumulators; the same memory as the result where no accumulator is wider (rows_acc_bytes) */
+	/* the rows of accumulators; the same memory as the result where no accumulator is wider (rows_acc_bytes) */
+	void *acc;
 };
 
-/* A batch of rows: row i goes to acc row place[i], as its first one where first[i] is set.  The rows lie one after the other from `from`, or, where
- * row is not NULL, at row[i]. */
+/* A batch of rows: row i goes to acc row place[i], as its first one where first[i] is set.  The rows lie one after the
+ * other from `from`, or, where row is not NULL, at row[i]. */
 struct rows_batch {
 	const uint64_t *place;
 	const uint8_t *first;
@@ -33,7 +34,8 @@ size_t rows_acc_bytes(choir_dtype dtype);
 /* rows_fold: in the order of the batch.  Cannot fail for a supported (dtype, op). */
 void rows_fold(const struct rows *rows, const struct rows_batch *batch);
 
-/* rows_finish: count accumulator rows, finished and rounded, to `to` (which may be acc where accumulators are no wider). */
+/* rows_finish: count accumulator rows, finished and rounded, to `to` (which may be acc where accumulators are no
+ * wider). */
 void rows_finish(const struct rows *rows, void *to, uint64_t count);
 
 #endif

@@ -25,7 +25,8 @@ bool scalars_fit(struct index_range range, uint64_t pairs, int n_ranks)
 {
 	uint64_t span = index_range_span(range);
 
-	return n_ranks <= SCALARS_LISTS && pairs <= MOST_PAIRS && span / (unsigned)n_ranks <= MOST_PART && span / 64 / WORDS_A_PAIR <= pairs;
+	return n_ranks <= SCALARS_LISTS && pairs <= MOST_PAIRS && span / (unsigned)n_ranks <= MOST_PART &&
+	       span / 64 / WORDS_A_PAIR <= pairs;
 }
 
 static bool moves_values(const struct scalars_call *call)
@@ -49,7 +50,8 @@ choir_status scalars_pick(struct scalars *job, const struct scalars_call *call)
 		const uint32_t *with = moves_values(call) ? (const uint32_t *)(const void *)pairs->rows : NULL;
 		uint64_t from = job->from[s];
 
-		job->from[s + 1] = from + compact_range(pairs->ind, pairs->form.base, with, pairs->count, call->range, job->key + from, job->val + from);
+		job->from[s + 1] = from + compact_range(pairs->ind, pairs->form.base, with, pairs->count, call->range,
+		                                        job->key + from, job->val + from);
 	}
 	return CHOIR_SUCCESS;
 }
@@ -80,8 +82,10 @@ choir_status scalars_reduce(const struct scalars *job, int32_t *ind, int64_t bas
 	unsigned char *acc;
 	int n_lists = call->n_lists < 2 ? 2 : call->n_lists;
 
-	TRY(pool_take(&block, words * (sizeof *bitmap + sizeof *before) + WIDEST_ELEM + picked * (unsigned)n_lists * loop->acc_bytes,
-		      "the accumulators of a part"));
+	TRY(pool_take(&block,
+	              words * (sizeof *bitmap + sizeof *before) + WIDEST_ELEM +
+	                  picked * (unsigned)n_lists * loop->acc_bytes,
+	              "the accumulators of a part"));
 	bitmap = block.ptr;
 	before = (uint32_t *)(bitmap + words);
 	acc = (unsigned char *)(bitmap + words + (words + 1) / 2);
@@ -92,7 +96,11 @@ choir_status scalars_reduce(const struct scalars *job, int32_t *ind, int64_t bas
 	loop->clear(&identity, acc, (uint64_t)n_lists * count);
 	for (int s = 0; s < call->n_lists; s++) {
 		uint64_t from = job->from[s];
-		struct scalars_run run = { .key = job->key + from, .n = job->from[s + 1] - from, .raw = call->lists[s].raw, .bitmap = bitmap, .before = before };
+		struct scalars_run run = { .key = job->key + from,
+			                   .n = job->from[s + 1] - from,
+			                   .raw = call->lists[s].raw,
+			                   .bitmap = bitmap,
+			                   .before = before };
 
 		run.at = moves_values(call) ? NULL : job->val + from;
 		run.val = moves_values(call) ? (const void *)(job->val + from) : call->lists[s].pairs.rows;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Scalars: pairs of width 1 of a few ranks, unsorted and with duplicates, of which a rank reduces those in its part of the range.  For parts whose bitmap stays in
- * the second cache; bucket.h is for the others.
+/* Scalars: pairs of width 1 of a few ranks, unsorted and with duplicates, of which a rank reduces those in its part of
+ * the range.  For parts whose bitmap stays in the second cache; bucket.h is for the others.
  *
- * The pairs in the part are picked out of all lists; a bitmap of their indices gives each its place in the result; each list is folded into accumulators of
- * its own, which are then folded list after list: the bits of coalescing first and merging then. */
+ * The pairs in the part are picked out of all lists; a bitmap of their indices gives each its place in the result; each
+ * list is folded into accumulators of its own, which are then folded list after list: the bits of coalescing first and
+ * merging then. */
 #ifndef SPARSE_SCALARS_H
 #define SPARSE_SCALARS_H
 
@@ -12,7 +13,9 @@
 
 #include <stdbool.h>
 
-#define SCALARS_LISTS 3 /* at most: each rank looks at every rank's pairs, which costs more with each rank than having them sent to their owner */
+#define SCALARS_LISTS                                                                                                  \
+	3 /* at most: each rank looks at every rank's pairs, which costs more with each rank than having them sent to  \
+	     their owner */
 
 struct scalars_list {
 	struct pairs pairs; /* fewer than 2^32, indices of 4 bytes */
@@ -48,7 +51,8 @@ static inline uint64_t scalars_picked(const struct scalars *job)
 	return job->from[job->call.n_lists];
 }
 
-/* scalars_reduce: ascending indices less base, which must fit 4 bytes (room for what was picked), and finished values.  NO_MEMORY. */
+/* scalars_reduce: ascending indices less base, which must fit 4 bytes (room for what was picked), and finished values.
+ * NO_MEMORY. */
 choir_status scalars_reduce(const struct scalars *job, int32_t *ind, int64_t base, void *val, uint64_t *count_p);
 
 /* scalars_fini: legal on a zeroed job. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that kernels work in.  On CPU devices it is the pool's, with large pages where the system has them: fresh memory costs a page fault per 4 KiB. */
+/* Memory that kernels work in.  On CPU devices it is the pool's, with large pages where the system has them: fresh
+ * memory costs a page fault per 4 KiB. */
 #ifndef SPARSE_SCRATCH_H
 #define SPARSE_SCRATCH_H
 

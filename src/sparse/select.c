@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [pivot].  The k largest of n are found in one pass: a sample says above which key about k lie, a little more to be safe; what lies above it is
- * collected (a vector comparison for each element, little else), and the radix select runs on those only.  A sample that misleads costs a second pass with a
- * lower pivot; an input full of equal elements, where no pivot helps, costs the radix select over all of it. */
+/* Note [pivot].  The k largest of n are found in one pass: a sample says above which key about k lie, a little more to
+ * be safe; what lies above it is collected (a vector comparison for each element, little else), and the radix select
+ * runs on those only.  A sample that misleads costs a second pass with a lower pivot; an input full of equal elements,
+ * where no pivot helps, costs the radix select over all of it. */
 #include "sparse/select.h"
 
 #include "sparse/prefetch.h"
@@ -24,9 +25,10 @@
 #endif
 #define EITHER_WAY static inline __attribute__((always_inline))
 
-/* Note [two steps].  A block of elements becomes bits first, then its set bits become positions, and those pairs: no branch depends on an element, and a missed one
- * costs as much as 60 elements read.  A block stays in the first cache, from which what is taken is read again: 14.7 M f32 on each of two cores at two thirds of the rate of
- * a copy, at 55 % with blocks of 1024 words. */
+/* Note [two steps].  A block of elements becomes bits first, then its set bits become positions, and those pairs: no
+ * branch depends on an element, and a missed one costs as much as 60 elements read.  A block stays in the first cache,
+ * from which what is taken is read again: 14.7 M f32 on each of two cores at two thirds of the rate of a copy, at 55 %
+ * with blocks of 1024 words. */
 #define BLOCK_WORDS 32
 
 #define DIGIT_BITS 11
@@ -139,7 +141,8 @@ static choir_status collect(const struct select_input *in, uint64_t k, struct ca
 }
 
 /* The candidates that the limit selects, moved to the output: they are in order already. */
-static void filter(const struct candidates *from, uint32_t elem_bytes, struct select_limit limit, const struct select_output *out)
+static void filter(const struct candidates *from, uint32_t elem_bytes, struct select_limit limit,
+                   const struct select_output *out)
 {
 	uint64_t n = 0;
 
@@ -159,7 +162,8 @@ static void filter(const struct candidates *from, uint32_t elem_bytes, struct se
 	}
 }
 
-choir_status select_top(const struct select_input *in, uint64_t k, const struct select_output *out, struct select_limit *limit_p)
+choir_status select_top(const struct select_input *in, uint64_t k, const struct select_output *out,
+                        struct select_limit *limit_p)
 {
 	struct candidates found = { .n = UINT64_MAX };
 

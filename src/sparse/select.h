@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Selection by magnitude.  Elements are compared by key: the bits of |x| as an unsigned number, which are ordered as |x| is, with NaN above everything, so
- * that a NaN is never left behind.  f16, bf16, f32, f64: nothing depends on the type but its width. */
+/* Selection by magnitude.  Elements are compared by key: the bits of |x| as an unsigned number, which are ordered as
+ * |x| is, with NaN above everything, so that a NaN is never left behind.  f16, bf16, f32, f64: nothing depends on the
+ * type but its width. */
 #ifndef SPARSE_SELECT_H
 #define SPARSE_SELECT_H
 
@@ -33,20 +34,24 @@ uint64_t select_key(uint32_t elem_bytes, const void *elem);
 /* select_host: what the limit selects; returns how many that are, also beyond the capacity. */
 uint64_t select_host(const struct select_input *in, struct select_limit limit, const struct select_output *out);
 
-/* A sample of so many elements, each at its place of a stride, says above which key about the k largest lie (Note [pivot]). */
+/* A sample of so many elements, each at its place of a stride, says above which key about the k largest lie (Note
+ * [pivot]). */
 #define SELECT_SAMPLES 16384
 #define SELECT_FEW     (4 * SELECT_SAMPLES) /* elements for which no pivot is sought */
 
-/* select_pivot_rank: the rank in the sample below which all of the k largest of n almost surely lie; SELECT_SAMPLES or more: no sample helps. */
+/* select_pivot_rank: the rank in the sample below which all of the k largest of n almost surely lie; SELECT_SAMPLES or
+ * more: no sample helps. */
 uint64_t select_pivot_rank(uint64_t n, uint64_t k);
 
 /* select_pivot_room: elements above such a pivot that are worth keeping. */
 uint64_t select_pivot_room(uint64_t n, uint64_t rank);
 
-/* select_top_limit: the limit that selects exactly the k <= n largest; of equal ones those with the lowest index.  NO_MEMORY. */
+/* select_top_limit: the limit that selects exactly the k <= n largest; of equal ones those with the lowest index.
+ * NO_MEMORY. */
 choir_status select_top_limit(const struct select_input *in, uint64_t k, struct select_limit *out);
 
 /* select_top: those k, in one pass over the input unless it is full of ties.  NO_MEMORY. */
-choir_status select_top(const struct select_input *in, uint64_t k, const struct select_output *out, struct select_limit *limit_p);
+choir_status select_top(const struct select_input *in, uint64_t k, const struct select_output *out,
+                        struct select_limit *limit_p);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  The k-th largest is found a digit of its key at a time from the top: a launch counts the keys that begin like it, 256 counts come to the host,
- * which says how the next one begins.  That reads everything once a digit, which a GPU does faster than it could sample and sort.  On a CPU a sample says above which
- * key about k lie (Note [pivot] in select.c), what lies above it is collected, and the digits are counted of that only: 294 000 of 14.7 M f32, two ranks with a core
- * each, took 53 to 60 ms by the first, 18 to 19 by the second.  What is selected is written by select.cl, where items work together, or by select_words.cl, where they work alone:
- * 14.7 M f32 on one core took 40 ms by the first, 7 by the second.  All launches go to the internal in-order queue. */
+/* Design notes.  The k-th largest is found a digit of its key at a time from the top: a launch counts the keys that
+ * begin like it, 256 counts come to the host, which says how the next one begins.  That reads everything once a digit,
+ * which a GPU does faster than it could sample and sort.  On a CPU a sample says above which key about k lie (Note
+ * [pivot] in select.c), what lies above it is collected, and the digits are counted of that only: 294 000 of 14.7 M
+ * f32, two ranks with a core each, took 53 to 60 ms by the first, 18 to 19 by the second.  What is selected is written
+ * by select.cl, where items work together, or by select_words.cl, where they work alone: 14.7 M f32 on one core took 40
+ * ms by the first, 7 by the second.  All launches go to the internal in-order queue. */
 #include "sparse/select_kernel.h"
 
 #include "sparse/launch.h"
@@ -54,8 +56,8 @@ struct select_job {
 	bool watched;
 };
 
-static choir_status run_as(struct select_job *job, const char *source, const char *options, const char *kernel, const struct launch_arg *args,
-                           size_t n_args, size_t groups)
+static choir_status run_as(struct select_job *job, const char *source, const char *options, const char *kernel,
+                           const struct launch_arg *args, size_t n_args, size_t groups)
 {
 	struct launch launch = { .source = source, .options = options, .kernel = kernel, .args = args, .n_args = n_args,
 				 .global = groups * job->group, .local = job->group };
@@ -75,7 +77,8 @@ static choir_status scan(struct select_job *job, cl_mem counts, cl_mem total)
 
 static choir_status read_totals(struct select_job *job)
 {
-	struct dev_access above = dev_buffer_access(job->totals[0], 0, 4), equal = dev_buffer_access(job->totals[1], 0, 4);
+	struct dev_access above = dev_buffer_access(job->totals[0], 0, 4),
+			  equal = dev_buffer_access(job->totals[1], 0, 4);
 
 	TRY(dev_read(job->device, &above, 0, &job->n_above, 4, NULL));
 	return dev_read(job->device, &equal, 0, &job->n_equal, 4, &job->event);
@@ -89,24 +92,31 @@ static cl_uint at_most(uint64_t n)
 /* What the limit selects of all, by select_words.cl. */
 static choir_status write_by_words(struct select_job *job, struct select_limit limit, const struct select_target *to)
 {
-	static const char *const keys[] = { "-DKEY=ushort -DSIGNED=short", "-DKEY=uint -DSIGNED=int", "-DKEY=ulong -DSIGNED=long" };
+	static const char *const keys[] = { "-DKEY=ushort -DSIGNED=short", "-DKEY=uint -DSIGNED=int",
+		                            "-DKEY=ulong -DSIGNED=long" };
 	const struct select_extent *all = &job->all;
 	cl_uint span = all->span / WORD, capacity = at_most(to->capacity), ties = at_most(limit.ties);
 	cl_ulong key = limit.key;
 	char options[96];
-	struct launch_arg count_args[] = { LAUNCH_ARG(all->mem), LAUNCH_ARG(all->at), LAUNCH_ARG(all->n), LAUNCH_ARG(span), LAUNCH_ARG(key),
-					   LAUNCH_ARG(job->masks.mem), LAUNCH_ARG(job->aside.mem), LAUNCH_ARG(job->above), LAUNCH_ARG(job->equal) };
-	struct launch_arg take_args[] = { LAUNCH_ARG(all->n), LAUNCH_ARG(span), LAUNCH_ARG(key), LAUNCH_ARG(ties), LAUNCH_ARG(job->above),
-					  LAUNCH_ARG(job->equal), LAUNCH_ARG(capacity), LAUNCH_ARG(job->masks.mem), LAUNCH_ARG(job->aside.mem),
-					  LAUNCH_ARG(to->ind), LAUNCH_ARG(to->val) };
+	struct launch_arg count_args[] = {
+		LAUNCH_ARG(all->mem),       LAUNCH_ARG(all->at),    LAUNCH_ARG(all->n),
+		LAUNCH_ARG(span),           LAUNCH_ARG(key),        LAUNCH_ARG(job->masks.mem),
+		LAUNCH_ARG(job->aside.mem), LAUNCH_ARG(job->above), LAUNCH_ARG(job->equal)
+	};
+	struct launch_arg take_args[] = { LAUNCH_ARG(all->n),   LAUNCH_ARG(span),           LAUNCH_ARG(key),
+		                          LAUNCH_ARG(ties),     LAUNCH_ARG(job->above),     LAUNCH_ARG(job->equal),
+		                          LAUNCH_ARG(capacity), LAUNCH_ARG(job->masks.mem), LAUNCH_ARG(job->aside.mem),
+		                          LAUNCH_ARG(to->ind),  LAUNCH_ARG(to->val) };
 
-	snprintf(options, sizeof options, "%s -DINDEX=%s -DTIES=%d", keys[job->from.elem_bytes / 4], to->ind_bytes == 8 ? "long" : "int",
-		 ties < UINT32_MAX);
-	TRY(run_as(job, "select_words.cl", options, "select_words", count_args, sizeof count_args / sizeof *count_args, all->n_groups / STREAMS));
+	snprintf(options, sizeof options, "%s -DINDEX=%s -DTIES=%d", keys[job->from.elem_bytes / 4],
+	         to->ind_bytes == 8 ? "long" : "int", ties < UINT32_MAX);
+	TRY(run_as(job, "select_words.cl", options, "select_words", count_args, sizeof count_args / sizeof *count_args,
+	           all->n_groups / STREAMS));
 	TRY(scan(job, job->above, job->totals[0]));
 	TRY(scan(job, job->equal, job->totals[1]));
 	if (capacity > 0)
-		TRY(run_as(job, "select_words.cl", options, "select_take", take_args, sizeof take_args / sizeof *take_args, all->n_groups));
+		TRY(run_as(job, "select_words.cl", options, "select_take", take_args,
+		           sizeof take_args / sizeof *take_args, all->n_groups));
 	return read_totals(job);
 }
 
@@ -116,17 +126,21 @@ static choir_status write_by_groups(struct select_job *job, struct select_limit 
 	const struct select_extent *all = &job->all;
 	cl_uint capacity = at_most(to->capacity), ties = at_most(limit.ties);
 	cl_ulong key = limit.key;
-	struct launch_arg count_args[] = { LAUNCH_ARG(all->mem), LAUNCH_ARG(all->at), LAUNCH_ARG(all->n), LAUNCH_ARG(all->span), LAUNCH_ARG(key),
-					   LAUNCH_ARG(job->above), LAUNCH_ARG(job->equal) };
-	struct launch_arg write_args[] = { LAUNCH_ARG(all->mem), LAUNCH_ARG(all->at), LAUNCH_ARG(all->n), LAUNCH_ARG(all->span), LAUNCH_ARG(key),
-					   LAUNCH_ARG(ties), LAUNCH_ARG(job->above), LAUNCH_ARG(job->equal), LAUNCH_ARG(capacity),
-					   LAUNCH_ARG(to->ind), LAUNCH_ARG(to->val) };
+	struct launch_arg count_args[] = { LAUNCH_ARG(all->mem),  LAUNCH_ARG(all->at), LAUNCH_ARG(all->n),
+		                           LAUNCH_ARG(all->span), LAUNCH_ARG(key),     LAUNCH_ARG(job->above),
+		                           LAUNCH_ARG(job->equal) };
+	struct launch_arg write_args[] = { LAUNCH_ARG(all->mem),   LAUNCH_ARG(all->at),    LAUNCH_ARG(all->n),
+		                           LAUNCH_ARG(all->span),  LAUNCH_ARG(key),        LAUNCH_ARG(ties),
+		                           LAUNCH_ARG(job->above), LAUNCH_ARG(job->equal), LAUNCH_ARG(capacity),
+		                           LAUNCH_ARG(to->ind),    LAUNCH_ARG(to->val) };
 
-	TRY(run_as(job, "select.cl", job->options, "select_count", count_args, sizeof count_args / sizeof *count_args, all->n_groups));
+	TRY(run_as(job, "select.cl", job->options, "select_count", count_args, sizeof count_args / sizeof *count_args,
+	           all->n_groups));
 	TRY(scan(job, job->above, job->totals[0]));
 	TRY(scan(job, job->equal, job->totals[1]));
 	if (capacity > 0)
-		TRY(run_as(job, "select.cl", job->options, "select_write", write_args, sizeof write_args / sizeof *write_args, all->n_groups));
+		TRY(run_as(job, "select.cl", job->options, "select_write", write_args,
+		           sizeof write_args / sizeof *write_args, all->n_groups));
 	return read_totals(job);
 }
 
@@ -143,8 +157,9 @@ static choir_status count_digits(struct select_job *job)
 	cl_uint shift, bits;
 	cl_ulong prefix = job->prefix;
 	struct dev_access count = dev_buffer_access(job->count, 0, sizeof job->digits);
-	struct launch_arg args[] = { LAUNCH_ARG(among->mem), LAUNCH_ARG(among->at), LAUNCH_ARG(among->n), LAUNCH_ARG(among->span), LAUNCH_ARG(prefix),
-				     LAUNCH_ARG(shift), LAUNCH_ARG(bits), LAUNCH_ARG(job->count) };
+	struct launch_arg args[] = { LAUNCH_ARG(among->mem),  LAUNCH_ARG(among->at), LAUNCH_ARG(among->n),
+		                     LAUNCH_ARG(among->span), LAUNCH_ARG(prefix),    LAUNCH_ARG(shift),
+		                     LAUNCH_ARG(bits),        LAUNCH_ARG(job->count) };
 
 	job->phase = SEARCHING;
 	job->bits = bits = job->shift < DIGIT_BITS ? job->shift : DIGIT_BITS;
@@ -173,7 +188,11 @@ static struct select_extent extent_of(const struct select_job *job, cl_mem mem, 
 {
 	uint64_t span, step = job->group == 1 ? WORD * STREAMS : job->group;
 	size_t n_groups = launch_items(job->device, (n + step - 1) / step, &span);
-	struct select_extent extent = { .mem = mem, .at = off / job->from.elem_bytes, .n = (cl_uint)n, .span = (cl_uint)(span * step), .n_groups = n_groups };
+	struct select_extent extent = { .mem = mem,
+		                        .at = off / job->from.elem_bytes,
+		                        .n = (cl_uint)n,
+		                        .span = (cl_uint)(span * step),
+		                        .n_groups = n_groups };
 
 	if (job->group == 1) { /* as many spans an item */
 		extent.n_groups *= STREAMS;
@@ -193,8 +212,8 @@ static choir_status take_sample(struct select_job *job)
 	cl_ulong stride = job->from.n / SELECT_SAMPLES;
 	cl_uint samples = SELECT_SAMPLES, span = SELECT_SAMPLES / SAMPLERS;
 	struct dev_access access;
-	struct launch_arg args[] = { LAUNCH_ARG(job->all.mem), LAUNCH_ARG(job->all.at), LAUNCH_ARG(stride), LAUNCH_ARG(samples), LAUNCH_ARG(span),
-				     LAUNCH_ARG(job->sampled) };
+	struct launch_arg args[] = { LAUNCH_ARG(job->all.mem), LAUNCH_ARG(job->all.at), LAUNCH_ARG(stride),
+		                     LAUNCH_ARG(samples),      LAUNCH_ARG(span),        LAUNCH_ARG(job->sampled) };
 
 	job->phase = SAMPLING;
 	TRY(pool_take(&job->sample, bytes, "a sample"));
@@ -208,13 +227,16 @@ static choir_status take_sample(struct select_job *job)
 static choir_status collect(struct select_job *job)
 {
 	uint64_t rank = select_pivot_rank(job->from.n, job->k);
-	struct select_input sample = { .val = job->sample.ptr, .elem_bytes = job->from.elem_bytes, .n = SELECT_SAMPLES };
+	struct select_input sample = { .val = job->sample.ptr,
+		                       .elem_bytes = job->from.elem_bytes,
+		                       .n = SELECT_SAMPLES };
 	struct select_target to = { .ind_bytes = 4, .capacity = select_pivot_room(job->from.n, rank) };
 	struct select_limit pivot;
 
 	job->phase = COLLECTING;
 	TRY(select_top_limit(&sample, rank, &pivot));
-	TRY(scratch_take(job->device, to.capacity * job->from.elem_bytes, "the candidates of a selection", &job->found));
+	TRY(scratch_take(job->device, to.capacity * job->from.elem_bytes, "the candidates of a selection",
+	                 &job->found));
 	TRY(scratch_take(job->device, to.capacity * to.ind_bytes, "their positions", &job->found_ind));
 	to.val = job->found.mem;
 	to.ind = job->found_ind.mem;
@@ -243,8 +265,10 @@ static choir_status prepare(struct select_job *job)
 	TRY(dev_buffer_create(job->device, 4, &job->totals[0]));
 	TRY(dev_buffer_create(job->device, 4, &job->totals[1]));
 	if (job->group == 1) {
-		TRY(scratch_take(job->device, (job->from.n + WORD - 1) / WORD * sizeof(cl_ulong), "the masks of a selection", &job->masks));
-		TRY(scratch_take(job->device, job->from.n * job->from.elem_bytes, "what a selection puts aside", &job->aside));
+		TRY(scratch_take(job->device, (job->from.n + WORD - 1) / WORD * sizeof(cl_ulong),
+		                 "the masks of a selection", &job->masks));
+		TRY(scratch_take(job->device, job->from.n * job->from.elem_bytes, "what a selection puts aside",
+		                 &job->aside));
 	}
 	return dev_buffer_create(job->device, sizeof job->digits, &job->count);
 }
@@ -259,8 +283,8 @@ static choir_status start(struct select_job *job)
 	return pivot_pays(job) ? take_sample(job) : count_digits(job);
 }
 
-static choir_status create(choir_device *device, const struct select_source *from, const struct select_target *to, struct select_job first,
-                           struct select_job **out_p)
+static choir_status create(choir_device *device, const struct select_source *from, const struct select_target *to,
+                           struct select_job first, struct select_job **out_p)
 {
 	struct select_job *job = malloc(sizeof *job);
 	choir_status st;
@@ -280,24 +304,28 @@ static choir_status create(choir_device *device, const struct select_source *fro
 	return CHOIR_SUCCESS;
 }
 
-choir_status select_job_limit(choir_device *device, const struct select_source *from, struct select_limit limit, const struct select_target *to,
-                              struct select_job **out_p)
+choir_status select_job_limit(choir_device *device, const struct select_source *from, struct select_limit limit,
+                              const struct select_target *to, struct select_job **out_p)
 {
 	return create(device, from, to, (struct select_job){ .phase = WRITING, .limit = limit }, out_p);
 }
 
-choir_status select_job_top(choir_device *device, const struct select_source *from, uint64_t k, const struct select_target *to,
-                            struct select_job **out_p)
+choir_status select_job_top(choir_device *device, const struct select_source *from, uint64_t k,
+                            const struct select_target *to, struct select_job **out_p)
 {
 	unsigned key_bits = 8 * from->elem_bytes - 1;
 
 	if (k == 0) /* nothing is above the highest key */
-		return create(device, from, to, (struct select_job){ .phase = WRITING, .limit = { .key = UINT64_MAX >> (64 - key_bits) } }, out_p);
+		return create(
+		    device, from, to,
+		    (struct select_job){ .phase = WRITING, .limit = { .key = UINT64_MAX >> (64 - key_bits) } }, out_p);
 	return create(device, from, to, (struct select_job){ .phase = SEARCHING, .k = k, .shift = key_bits }, out_p);
 }
 
 /* What follows a phase. */
-static choir_status (*const after[])(struct select_job *) = { [SAMPLING] = collect, [COLLECTING] = search, [SEARCHING] = search_on, [WRITING] = NULL };
+static choir_status (*const after[])(struct select_job *) = {
+	[SAMPLING] = collect, [COLLECTING] = search, [SEARCHING] = search_on, [WRITING] = NULL
+};
 
 choir_status select_job_poll(struct select_job *job, uint64_t *count_p, struct select_limit *limit_p, bool *done_p)
 {

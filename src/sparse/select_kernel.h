@@ -24,12 +24,12 @@ struct select_target {
 
 struct select_job;
 
-/* select_job_limit: selects by a limit.  select_job_top: the k <= n largest.  Both start at once; nothing blocks but a first build.  The memory is the
- * device's until the job is done or destroyed.  OPENCL, NO_MEMORY. */
-choir_status select_job_limit(choir_device *device, const struct select_source *from, struct select_limit limit, const struct select_target *to,
-                              struct select_job **out_p);
-choir_status select_job_top(choir_device *device, const struct select_source *from, uint64_t k, const struct select_target *to,
-                            struct select_job **out_p);
+/* select_job_limit: selects by a limit.  select_job_top: the k <= n largest.  Both start at once; nothing blocks but a
+ * first build.  The memory is the device's until the job is done or destroyed.  OPENCL, NO_MEMORY. */
+choir_status select_job_limit(choir_device *device, const struct select_source *from, struct select_limit limit,
+                              const struct select_target *to, struct select_job **out_p);
+choir_status select_job_top(choir_device *device, const struct select_source *from, uint64_t k,
+                            const struct select_target *to, struct select_job **out_p);
 
 /* select_job_poll: once done, how many are selected (also beyond the capacity), and the limit they were selected by. */
 choir_status select_job_poll(struct select_job *job, uint64_t *count_p, struct select_limit *limit_p, bool *done_p);

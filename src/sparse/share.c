@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  Blocks are memfds; making one costs a page fault per 4 KiB on both sides, so they are kept by their owner and stay mapped at the readers.
- * A word at the file's start counts the readers still to come: the owner sets it before it sends the address, each reader takes one off when it has read,
- * and only a block with none left is used again.  A reader that dies leaves its block behind, unused; there the comm has failed anyway.
- * The owner says in the file that it dropped it; readers unmap such files when they next map another.
- * The lists stand under the node room's lock, which is held across fork: a child finds them whole and lets go of what is its parent's. */
+/* Design notes.  Blocks are memfds; making one costs a page fault per 4 KiB on both sides, so they are kept by their
+ * owner and stay mapped at the readers.  A word at the file's start counts the readers still to come: the owner sets it
+ * before it sends the address, each reader takes one off when it has read, and only a block with none left is used
+ * again.  A reader that dies leaves its block behind, unused; there the comm has failed anyway.  The owner says in the
+ * file that it dropped it; readers unmap such files when they next map another.
+ * The lists stand under the node room's lock, which is held across fork: a child finds them whole and lets go of what
+ * is its parent's. */
 #include "sparse/share.h"
 
 #include "base/copy.h"
@@ -26,18 +28,20 @@
 #define KEPT_BLOCKS 32
 #define KEPT_VIEWS  128
 
-/* Note [staged writes].  A store to a line that a reader's caches still hold waits for them, for long if the two cores share no cache.
- * A block that the caches can hold is therefore written in place with plain stores, or staged in memory of ours and then copied by
- * non-temporal stores.  Which is faster changes with where the ranks run, so callers learn it (staged_write.c): 4096 rows of 64 take
- * 66 us staged, and in place 44 us on near cores, 205 us on far ones.  Longer scalars are always written in place, since the caches
- * have lost the lines; longer rows not before they exceed the last cache, since each is written several times.  Either way a short
- * block begins behind the one before it in the file, until the file is full. */
+/* Note [staged writes].  A store to a line that a reader's caches still hold waits for them, for long if the two cores
+ * share no cache.  A block that the caches can hold is therefore written in place with plain stores, or staged in
+ * memory of ours and then copied by non-temporal stores.  Which is faster changes with where the ranks run, so callers
+ * learn it (staged_write.c): 4096 rows of 64 take 66 us staged, and in place 44 us on near cores, 205 us on far ones.
+ * Longer scalars are always written in place, since the caches have lost the lines; longer rows not before they exceed
+ * the last cache, since each is written several times.  Either way a short block begins behind the one before it in the
+ * file, until the file is full. */
 #define SCALARS_STAGED_BYTES (UINT64_C(1) << 20)
 #define ROWS_STAGED_BYTES    (UINT64_C(16) << 20)
 #define STREAM_BYTES        4096 /* less fits the store buffer: always staged */
 
-/* Note [short blocks].  Lines used again soon are still in some cache of the machine; those of a longer round have gone back to memory when their turn comes, if the
- * caller does anything else in between.  20 000 scalars a rank, written twice a call: 17 us in blocks of 256 KiB, 35 in blocks of 1 MiB. */
+/* Note [short blocks].  Lines used again soon are still in some cache of the machine; those of a longer round have gone
+ * back to memory when their turn comes, if the caller does anything else in between.  20 000 scalars a rank, written
+ * twice a call: 17 us in blocks of 256 KiB, 35 in blocks of 1 MiB. */
 
 struct share_head {
 	struct shared_head shared;
@@ -106,7 +110,8 @@ static struct share_block *find_free(uint64_t bytes)
 	struct share_block *best = NULL;
 
 	for (struct share_block *block = blocks; block != NULL; block = block->next)
-		if (is_free(block) && block->map.bytes >= bytes && block->map.bytes / 8 <= bytes && (best == NULL || block->map.bytes < best->map.bytes))
+		if (is_free(block) && block->map.bytes >= bytes && block->map.bytes / 8 <= bytes &&
+		    (best == NULL || block->map.bytes < best->map.bytes))
 			best = block;
 	return best;
 }
@@ -156,7 +161,9 @@ bool share_has_ways(uint64_t bytes, bool rows)
 /* Where it is made. */
 static choir_status take_staged(struct share_block *block, bool staged, struct share_block **out_p)
 {
-	choir_status st = staged || block->bytes < STREAM_BYTES ? pool_take(&block->staged, block->bytes, "pairs that the node shares") : CHOIR_SUCCESS;
+	choir_status st = staged || block->bytes < STREAM_BYTES
+	                      ? pool_take(&block->staged, block->bytes, "pairs that the node shares")
+	                      : CHOIR_SUCCESS;
 
 	if (st == CHOIR_SUCCESS)
 		*out_p = block;
@@ -217,7 +224,10 @@ void share_lend(struct share_block *block, int readers, struct share_address *ou
 	if (readers > 0 && block->staged.ptr != NULL)
 		copy_host(place_of(block), block->staged.ptr, block->bytes, block->bytes >= STREAM_BYTES);
 	atomic_store_explicit(&head_of(&block->map)->readers, readers, memory_order_relaxed);
-	*out = (struct share_address){ .pid = getpid(), .nonce = block->map.nonce, .fd = block->map.fd, .line = (uint32_t)(block->from / LINE_BYTES) };
+	*out = (struct share_address){ .pid = getpid(),
+		                       .nonce = block->map.nonce,
+		                       .fd = block->map.fd,
+		                       .line = (uint32_t)(block->from / LINE_BYTES) };
 }
 
 static void unlist(struct share_block *block)

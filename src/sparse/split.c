@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The range of indices is cut into P regions; each rank reduces the region it owns, in rank order, and all gather the regions.
- * 1. allgather of the counts per region; 2. alltoallv of the pairs; 3. allgather of the reduced counts; 4. allgatherv of the reduced regions.
- * (P-1)/P (k + K) pairs received and k pairs merged on each rank, for k pairs a rank and K distinct ones; any P; P > range leaves ranks without region.
- * Best for long lists.  Indices travel relative to their region where that is shorter (index_form_of).  Regions are cut so that each gets about as many pairs
- * (region_cut).  In phase 4 a region travels in the format that is the shortest for its count, which all ranks know by then; split_bitmap and split_dense
- * are the same with one format for all. */
+/* The range of indices is cut into P regions; each rank reduces the region it owns, in rank order, and all gather the
+ * regions.
+ * 1. allgather of the counts per region; 2. alltoallv of the pairs; 3. allgather of the reduced counts; 4. allgatherv
+ * of the reduced regions. (P-1)/P (k + K) pairs received and k pairs merged on each rank, for k pairs a rank and K
+ * distinct ones; any P; P > range leaves ranks without region.  Best for long lists.  Indices travel relative to their
+ * region where that is shorter (index_form_of).  Regions are cut so that each gets about as many pairs (region_cut).
+ * In phase 4 a region travels in the format that is the shortest for its count, which all ranks know by then;
+ * split_bitmap and split_dense are the same with one format for all. */
 #include "sparse/block.h"
 #include "sparse/region.h"
 #include "sparse/state.h"
@@ -22,8 +24,11 @@ static struct work cost_with(const struct cost *cost, double gathered)
 {
 	double each = cost->pairs / cost->n, pair = cost->index + cost->row;
 
-	return (struct work){ .messages = 4 * cost->rounds, .received = cost_scattered(cost) * pair + cost->gathers * gathered,
-			      .copied = (each + cost->distinct) * pair, .merged = each, .folded = each * cost->row };
+	return (struct work){ .messages = 4 * cost->rounds,
+		              .received = cost_scattered(cost) * pair + cost->gathers * gathered,
+		              .copied = (each + cost->distinct) * pair,
+		              .merged = each,
+		              .folded = each * cost->row };
 }
 
 static double pairs_bytes(const struct cost *cost)
@@ -103,7 +108,9 @@ static choir_status split_exchange(struct sparse *sparse, struct script_turn *tu
 {
 	int n = sparse->env.layout->n, me = sparse->env.me;
 	const uint64_t *counts = sparse->counts;
-	struct algo_in in = { .collective = COLLECTIVE_ALLTOALLV, .elem_bytes = BLOCK_ALIGN, .block_bytes = sparse->block_bytes };
+	struct algo_in in = { .collective = COLLECTIVE_ALLTOALLV,
+		              .elem_bytes = BLOCK_ALIGN,
+		              .block_bytes = sparse->block_bytes };
 	struct pairs own = block_pairs(sparse->own_ptr, sparse->own_form, sparse->own_count);
 	uint64_t send = 0, recv = 0, from = 0;
 	unsigned char *out;
@@ -133,8 +140,14 @@ static choir_status split_merge(struct sparse *sparse, struct script_turn *turn)
 	int n = sparse->env.layout->n, me = sparse->env.me;
 	const unsigned char *block = sparse->in.ptr;
 	struct index_range mine = region(sparse, me);
-	struct coalesce_call todo = { .dtype = sparse->wire_dtype, .op = sparse->call.op, .width = sparse->facts.width, .final = true,
-				      .n_ranks = n, .src = sparse->lists, .n_src = (uint32_t)n, .range = mine };
+	struct coalesce_call todo = { .dtype = sparse->wire_dtype,
+		                      .op = sparse->call.op,
+		                      .width = sparse->facts.width,
+		                      .final = true,
+		                      .n_ranks = n,
+		                      .src = sparse->lists,
+		                      .n_src = (uint32_t)n,
+		                      .range = mine };
 	uint64_t pairs = 0;
 
 	(void)turn;
@@ -210,19 +223,23 @@ static choir_status write_region(struct sparse *sparse, const void **out_p)
 /* Phase 4. */
 static choir_status split_gather(struct sparse *sparse, struct script_turn *turn)
 {
-	struct algo_in in = { .collective = COLLECTIVE_ALLGATHERV, .elem_bytes = BLOCK_ALIGN, .block_bytes = sparse->block_bytes };
+	struct algo_in in = { .collective = COLLECTIVE_ALLGATHERV,
+		              .elem_bytes = BLOCK_ALIGN,
+		              .block_bytes = sparse->block_bytes };
 	int n = sparse->env.layout->n;
 	uint64_t total = 0;
 	const void *mine;
 
 	for (int r = 0; r < n; r++) {
-		sparse->block_bytes[r] = format_bytes(format_of(sparse, r), region(sparse, r), sparse->counts[r], sparse->row_bytes);
+		sparse->block_bytes[r] =
+		    format_bytes(format_of(sparse, r), region(sparse, r), sparse->counts[r], sparse->row_bytes);
 		total += sparse->block_bytes[r];
 	}
 	pool_give(&sparse->in);
 	TRY(pool_take(&sparse->in, total, "the reduced regions"));
 	TRY(write_region(sparse, &mine));
-	return script_plan(sparse, turn, &in, mine, sparse->block_bytes[sparse->env.me], sparse->in.ptr, total, split_done);
+	return script_plan(sparse, turn, &in, mine, sparse->block_bytes[sparse->env.me], sparse->in.ptr, total,
+	                   split_done);
 }
 
 static choir_status split_done(struct sparse *sparse, struct script_turn *turn)
@@ -246,7 +263,8 @@ choir_status split_fill(struct sparse *sparse, struct script_turn *turn)
 
 	(void)turn;
 	for (int r = 0; r < sparse->env.layout->n; r++) {
-		format_read(format_of(sparse, r), region(sparse, r), sparse->counts[r], sparse->row_bytes, block, ind, form, rows);
+		format_read(format_of(sparse, r), region(sparse, r), sparse->counts[r], sparse->row_bytes, block, ind,
+		            form, rows);
 		ind += sparse->counts[r] * form.bytes;
 		rows += sparse->counts[r] * sparse->row_bytes;
 		block += sparse->block_bytes[r];

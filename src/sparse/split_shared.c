@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* split where all ranks share memory: nobody sends, everybody reads where the owner wrote.
- * 1. coalesced rows: a rank owns a part of the range that about as many pairs lie in (region_cut) and merges that part of all lists.
- *    raw scalars of few ranks, close together: the same, but the rank picks the pairs of its part out of all lists as they came (scalars.h).
- *    other raw scalars: each rank groups its pairs into buckets of the range, and folds those it owns out of all ranks' groups (bucket.h).  Buckets are dealt
- *    out by the work they are, so a range in which most pairs fall together is shared out too.
+ * 1. coalesced rows: a rank owns a part of the range that about as many pairs lie in (region_cut) and merges that part
+ * of all lists.
+ * raw scalars of few ranks, close together: the same, but the rank picks the pairs of its part out of all lists as they
+ * came (scalars.h).
+ * other raw scalars: each rank groups its pairs into buckets of the range, and folds those it owns out of all ranks'
+ * groups (bucket.h).  Buckets are dealt
+ * out by the work they are, so a range in which most pairs fall together is shared out too.
  * 2. all copy the reduced regions, one after the other, into the result.
- * Two gathered notes of some bytes, three with buckets.  k pairs grouped or k P looked at, (k P) / P folded and K copied on each rank. */
+ * Two gathered notes of some bytes, three with buckets.  k pairs grouped or k P looked at, (k P) / P folded and K
+ * copied on each rank. */
 #include "base/copy.h"
 #include "sparse/block.h"
 #include "sparse/bucket.h"
@@ -23,7 +27,9 @@ struct work split_cost_shared(const struct cost *cost)
 	double pair = cost->index + cost->row, each = cost->pairs / cost->n;
 
 	/* Beside the headers, which allgather gathers too, a note of some bytes: a fraction of what a message takes. */
-	return (struct work){ .messages = 1 + 0.1 * cost->n, .received = (3 * each + 2 * cost->distinct) * pair, .merged = each };
+	return (struct work){ .messages = 1 + 0.1 * cost->n,
+		              .received = (3 * each + 2 * cost->distinct) * pair,
+		              .merged = each };
 }
 
 static const struct share_address *note_at(const struct sparse *sparse, int r)
@@ -38,7 +44,8 @@ static choir_status tell(struct sparse *sparse, struct script_turn *turn, struct
 	int n = sparse->env.layout->n;
 
 	share_lend(lent->block, n - 1, &sparse->note.at);
-	return script_plan(sparse, turn, &in, &sparse->note, sizeof sparse->note, sparse->notes, sizeof sparse->note * (uint64_t)n, then);
+	return script_plan(sparse, turn, &in, &sparse->note, sizeof sparse->note, sparse->notes,
+	                   sizeof sparse->note * (uint64_t)n, then);
 }
 
 static struct bucket_shape shape_of(const struct sparse *sparse)
@@ -94,8 +101,12 @@ static choir_status fold_buckets(struct sparse *sparse, struct script_turn *turn
 {
 	struct index_form form = index_form_of(sparse->facts.range);
 	int n = sparse->env.layout->n, me = sparse->env.me;
-	struct bucket_reduction todo = { .shape = shape_of(sparse), .dtype = sparse->wire_dtype, .op = sparse->call.op, .n_ranks = n,
-					 .lists = sparse->buckets, .n_lists = n };
+	struct bucket_reduction todo = { .shape = shape_of(sparse),
+		                         .dtype = sparse->wire_dtype,
+		                         .op = sparse->call.op,
+		                         .n_ranks = n,
+		                         .lists = sparse->buckets,
+		                         .n_lists = n };
 	uint32_t from, end;
 
 	sparse->lent.used = true;
@@ -103,7 +114,8 @@ static choir_status fold_buckets(struct sparse *sparse, struct script_turn *turn
 	for (int r = 0; r < n; r++) {
 		const void *block = r == me ? share_ptr(sparse->lent.block) : share_view_ptr(sparse->views[r]);
 
-		sparse->buckets[r] = bucket_list_at(&todo.shape, block, sparse->notes[r].count, sparse->elem_bytes, sparse->headers[r].raw);
+		sparse->buckets[r] = bucket_list_at(&todo.shape, block, sparse->notes[r].count, sparse->elem_bytes,
+		                                    sparse->headers[r].raw);
 	}
 	bucket_bounds(&todo, me, n, &from, &end);
 	sparse->note.work = bucket_pairs(&todo, from, end);
@@ -116,10 +128,13 @@ static choir_status fold_buckets(struct sparse *sparse, struct script_turn *turn
 static struct pairs part_of(const struct pairs *list, struct index_range range, uint64_t row_bytes)
 {
 	struct index_range below = { .lo = 0, .hi = range.lo - 1 };
-	uint64_t from = index_range_is_empty(range) ? 0 : region_end(list, 0, below), end = region_end(list, from, range);
+	uint64_t from = index_range_is_empty(range) ? 0 : region_end(list, 0, below),
+		 end = region_end(list, from, range);
 
-	return (struct pairs){ .ind = (const unsigned char *)list->ind + from * list->form.bytes, .rows = list->rows + from * row_bytes,
-			       .count = end - from, .form = list->form };
+	return (struct pairs){ .ind = (const unsigned char *)list->ind + from * list->form.bytes,
+		               .rows = list->rows + from * row_bytes,
+		               .count = end - from,
+		               .form = list->form };
 }
 
 static choir_status merge_region(struct sparse *sparse, struct script_turn *turn)
@@ -127,8 +142,14 @@ static choir_status merge_region(struct sparse *sparse, struct script_turn *turn
 	int n = sparse->env.layout->n;
 	struct index_range mine = region_between(sparse->bounds, sparse->env.me);
 	struct index_form form = index_form_of(sparse->facts.range);
-	struct coalesce_call todo = { .dtype = sparse->wire_dtype, .op = sparse->call.op, .width = sparse->facts.width, .final = true,
-				      .n_ranks = n, .src = sparse->lists, .n_src = (uint32_t)n, .range = mine };
+	struct coalesce_call todo = { .dtype = sparse->wire_dtype,
+		                      .op = sparse->call.op,
+		                      .width = sparse->facts.width,
+		                      .final = true,
+		                      .n_ranks = n,
+		                      .src = sparse->lists,
+		                      .n_src = (uint32_t)n,
+		                      .range = mine };
 	bool done; /* the host twin is, at once */
 
 	TRY(sparse_open(sparse, sparse->views, sparse_pairs_at));
@@ -153,20 +174,26 @@ static choir_status reduce_scalars(struct sparse *sparse, const struct scalars *
 {
 	sparse->note.work = scalars_picked(job);
 	TRY(take_region(sparse, sparse->note.work));
-	return scalars_reduce(job, region_ptr(sparse), index_form_of(sparse->facts.range).base, region_rows(sparse), &sparse->note.count);
+	return scalars_reduce(job, region_ptr(sparse), index_form_of(sparse->facts.range).base, region_rows(sparse),
+	                      &sparse->note.count);
 }
 
 static choir_status fold_scalars(struct sparse *sparse, struct script_turn *turn)
 {
 	struct scalars_list lists[SCALARS_LISTS];
-	struct scalars_call todo = { .dtype = sparse->wire_dtype, .op = sparse->call.op, .n_ranks = sparse->env.layout->n,
-				     .range = region_between(sparse->bounds, sparse->env.me), .lists = lists, .n_lists = sparse->env.layout->n };
+	struct scalars_call todo = { .dtype = sparse->wire_dtype,
+		                     .op = sparse->call.op,
+		                     .n_ranks = sparse->env.layout->n,
+		                     .range = region_between(sparse->bounds, sparse->env.me),
+		                     .lists = lists,
+		                     .n_lists = sparse->env.layout->n };
 	struct scalars job;
 	choir_status st;
 
 	TRY(sparse_open(sparse, sparse->views, sparse_pairs_at));
 	for (int r = 0; r < todo.n_lists; r++)
-		lists[r] = (struct scalars_list){ .pairs = sparse_shared_pairs(sparse, r), .raw = sparse->headers[r].raw };
+		lists[r] =
+		    (struct scalars_list){ .pairs = sparse_shared_pairs(sparse, r), .raw = sparse->headers[r].raw };
 	st = scalars_pick(&job, &todo);
 	if (st == CHOIR_SUCCESS)
 		st = reduce_scalars(sparse, &job);
@@ -202,7 +229,8 @@ choir_status split_fill_shared(struct sparse *sparse, struct script_turn *turn)
 	(void)turn;
 	for (int r = 0; r < sparse->env.layout->n; r++) {
 		const struct sparse_note *note = &sparse->notes[r];
-		const unsigned char *block = r == sparse->env.me ? region_ptr(sparse) : share_view_ptr(sparse->region_views[r]);
+		const unsigned char *block =
+		    r == sparse->env.me ? region_ptr(sparse) : share_view_ptr(sparse->region_views[r]);
 
 		index_convert(ind, to, block, from, note->count);
 		copy_host_plain(rows, block + note->rows_off, note->count * sparse->row_bytes);

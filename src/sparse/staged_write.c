@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the block that peers read is written in place or staged: Note [staged writes] in share.c says what each costs, Note [nt
- * stores] how the first rank of a node learns which is faster, here from the least time of whole calls.  Calls of scalars share an
- * entry, and so do those of short and of long rows, however many pairs each rank brings: the first rank may bring none, and still
- * times the others.  Ranks may differ, or follow late: a block's address says where it is, and both ways write the same bytes. */
+/* Whether the block that peers read is written in place or staged: Note [staged writes] in share.c says what each
+ * costs, Note [nt stores] how the first rank of a node learns which is faster, here from the least time of whole calls.
+ * Calls of scalars share an entry, and so do those of short and of long rows, however many pairs each rank brings: the
+ * first rank may bring none, and still times the others.  Ranks may differ, or follow late: a block's address says
+ * where it is, and both ways write the same bytes. */
 #include "exec/nt_plan.h"
 #include "base/wait.h"
 #include "sparse/state.h"

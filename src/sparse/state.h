@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The state of one sparse allreduce on one rank, and the steps its files hand to each other:
- * input.c -> local.c -> (headers) -> one of sparse_methods (allgather.c, split.c, split_shared.c, recursive.c, mask.c, densify.c) -> deliver.c. */
+ * input.c -> local.c -> (headers) -> one of sparse_methods (allgather.c, split.c, split_shared.c, recursive.c, mask.c,
+ * densify.c) -> deliver.c. */
 #ifndef SPARSE_STATE_H
 #define SPARSE_STATE_H
 
@@ -46,7 +47,8 @@ struct sparse {
 	struct history_call like; /* what this call is in env.history */
 	size_t ind_capacity, val_capacity;
 	uint32_t ind_bytes;             /* of a caller's index */
-	/* Rows are coalesced in one dtype, travel and are merged in another, and are delivered in the caller's (sparse_dtypes). */
+	/* Rows are coalesced in one dtype, travel and are merged in another, and are delivered in the caller's
+	 * (sparse_dtypes). */
 	choir_dtype local_dtype, wire_dtype;
 	uint64_t elem_bytes, row_bytes; /* of wire_dtype; row_bytes: mine, then the agreed one */
 	bool kernels;                   /* coalesce on the device */
@@ -85,7 +87,8 @@ struct sparse {
 	sparse_step fill;               /* the method's */
 
 	/* exchange */
-	struct pool_block out, in, region; /* blocks to send, received, and split's reduced region where messages travel */
+	/* blocks to send, received, and split's reduced region where messages travel */
+	struct pool_block out, in, region;
 	struct coalesce_source *lists;     /* [n] */
 	/* Of the method, by sparse_table: NULL where all ranks read each other's memory. */
 	uint64_t *counts;                  /* split: [n * n] pairs from (row) to (column), then [n] results; else [n] */
@@ -102,7 +105,8 @@ struct sparse {
 	uint64_t count; /* pairs of the result */
 	choir_buffer to_ind, to_val;
 	struct dev_access to_ind_access, to_val_access;
-	void *target_ind, *target_val; /* where fill writes: the caller's memory or the result's; rows of another dtype go to ... */
+	/* where fill writes: the caller's memory or the result's; rows of another dtype go to ... */
+	void *target_ind, *target_val;
 	struct pool_block target_wire; /* ... this first ... */
 	void *final_val;               /* ... and from it to where the caller's dtype is wanted */
 	struct sparse_result *result;
@@ -119,20 +123,23 @@ choir_status deliver_flush(struct sparse *sparse, struct script_turn *turn); /* 
 /* deliver_start: the count of the result is known and the last exchange is over. */
 void deliver_start(struct sparse *sparse, uint64_t count);
 
-/* choice_memory.c.  choice_memory_fill: the header's part of what the comm remembers.  choice_memory_note: facts, method and count are to be remembered. */
+/* choice_memory.c.  choice_memory_fill: the header's part of what the comm remembers.  choice_memory_note: facts,
+ * method and count are to be remembered. */
 uint64_t choice_memory_tensor(const char *name);
 void choice_memory_fill(struct sparse *sparse);
 void choice_memory_note(struct sparse *sparse);
 
-/* staged_write.c.  staged_write_begin: decides for this call, if this rank brings anything.  staged_write_agree: else now; the facts
- * are known.  staged_write_take: share_take that way.  staged_write_end: the call ended well. */
+/* staged_write.c.  staged_write_begin: decides for this call, if this rank brings anything.  staged_write_agree: else
+ * now; the facts are known.  staged_write_take: share_take that way.  staged_write_end: the call ended well. */
 void staged_write_begin(struct sparse *sparse);
 void staged_write_agree(struct sparse *sparse);
 choir_status staged_write_take(struct sparse *sparse, uint64_t bytes, struct share_block **out_p);
 void staged_write_end(struct sparse *sparse);
 
-/* sparse_open: views of the other ranks' blocks, at(sparse, r) says where; mine is NULL.  sparse_close: all of them that are open. */
-choir_status sparse_open(struct sparse *sparse, struct share_view **views, const struct share_address *(*at)(const struct sparse *, int));
+/* sparse_open: views of the other ranks' blocks, at(sparse, r) says where; mine is NULL.  sparse_close: all of them
+ * that are open. */
+choir_status sparse_open(struct sparse *sparse, struct share_view **views,
+                         const struct share_address *(*at)(const struct sparse *, int));
 void sparse_close(struct sparse *sparse, struct share_view **views);
 
 /* What I bring: coalesced, or raw as the caller gave it. */
@@ -143,9 +150,11 @@ const struct share_address *sparse_pairs_at(const struct sparse *sparse, int r);
 struct pairs sparse_shared_pairs(const struct sparse *sparse, int r);
 
 /* sparse_fold: count elements of all ranks, found at blocks + r * block_bytes + off, to finished ones.  NO_MEMORY. */
-choir_status sparse_fold(const struct sparse *sparse, const void *blocks, uint64_t block_bytes, uint64_t off, uint64_t count, void *to);
+choir_status sparse_fold(const struct sparse *sparse, const void *blocks, uint64_t block_bytes, uint64_t off,
+                         uint64_t count, void *to);
 
-/* sparse_set_imbalance: the busiest rank merges `most` of `all` pairs; sparse_note_work: from the counts [n * n] of pairs from (row) to (column). */
+/* sparse_set_imbalance: the busiest rank merges `most` of `all` pairs; sparse_note_work: from the counts [n * n] of
+ * pairs from (row) to (column). */
 void sparse_set_imbalance(struct sparse *sparse, uint64_t most, uint64_t all);
 void sparse_note_work(struct sparse *sparse, const uint64_t *counts);
 
@@ -155,8 +164,9 @@ choir_status sparse_table(struct sparse *sparse, uint64_t **table, bool pairs);
 /* script_wait: the turn that waits for the device: AGAIN, watched by the job. */
 void script_wait(struct script_turn *turn);
 
-/* script_plan: a turn that runs the default plan of a collective; afterwards `then` runs.  in needs collective, bytes or block_bytes, elem_bytes. */
-choir_status script_plan(struct sparse *sparse, struct script_turn *turn, struct algo_in *in, const void *send, uint64_t send_bytes,
-                         void *recv, uint64_t recv_bytes, sparse_step then);
+/* script_plan: a turn that runs the default plan of a collective; afterwards `then` runs.  in needs collective, bytes
+ * or block_bytes, elem_bytes. */
+choir_status script_plan(struct sparse *sparse, struct script_turn *turn, struct algo_in *in, const void *send,
+                         uint64_t send_bytes, void *recv, uint64_t recv_bytes, sparse_step then);
 
 #endif

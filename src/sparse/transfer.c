@@ -6,10 +6,12 @@
 
 enum { START, MAPPING, MOVING, ENDED };
 
-void transfer_init(struct transfer *transfer, choir_device *device, const struct dev_access *access, void *host, uint64_t bytes,
-                   bool to_buffer)
+void transfer_init(struct transfer *transfer, choir_device *device, const struct dev_access *access, void *host,
+                   uint64_t bytes, bool to_buffer)
 {
-	*transfer = (struct transfer){ .device = device, .access = *access, .host = host, .bytes = bytes, .to_buffer = to_buffer };
+	*transfer = (struct transfer){
+		.device = device, .access = *access, .host = host, .bytes = bytes, .to_buffer = to_buffer
+	};
 }
 
 static void copy(const struct transfer *transfer)
@@ -37,9 +39,11 @@ static choir_status start(struct transfer *transfer)
 		return CHOIR_SUCCESS;
 	}
 	if (transfer->to_buffer)
-		TRY(dev_write(transfer->device, &transfer->access, 0, transfer->host, transfer->bytes, &transfer->event));
+		TRY(dev_write(transfer->device, &transfer->access, 0, transfer->host, transfer->bytes,
+		              &transfer->event));
 	else
-		TRY(dev_read(transfer->device, &transfer->access, 0, transfer->host, transfer->bytes, &transfer->event));
+		TRY(dev_read(transfer->device, &transfer->access, 0, transfer->host, transfer->bytes,
+		             &transfer->event));
 	transfer->phase = MOVING;
 	return CHOIR_SUCCESS;
 }
@@ -91,8 +95,9 @@ void transfer_fini(struct transfer *transfer)
 	if (transfer->event != NULL) {
 		clWaitForEvents(1, &transfer->event);
 		clReleaseEvent(transfer->event);
-		if (transfer->phase == MAPPING && dev_unmap(transfer->device, &transfer->access, &transfer->event) == CHOIR_SUCCESS
-		    && transfer->event != NULL) {
+		if (transfer->phase == MAPPING &&
+		    dev_unmap(transfer->device, &transfer->access, &transfer->event) == CHOIR_SUCCESS &&
+		    transfer->event != NULL) {
 			clWaitForEvents(1, &transfer->event);
 			clReleaseEvent(transfer->event);
 		}

@@ -17,8 +17,8 @@ struct transfer {
 };
 
 /* transfer_init: nothing is moved yet.  access was resolved for at least that many bytes. */
-void transfer_init(struct transfer *transfer, choir_device *device, const struct dev_access *access, void *host, uint64_t bytes,
-                   bool to_buffer);
+void transfer_init(struct transfer *transfer, choir_device *device, const struct dev_access *access, void *host,
+                   uint64_t bytes, bool to_buffer);
 
 /* transfer_step: goes on as far as it can; call until *done_p.  OPENCL. */
 choir_status transfer_step(struct transfer *transfer, bool *done_p);

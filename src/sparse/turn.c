@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the steps of a sparse script have in common: turns of the engine, tables of numbers, the lists in shared memory. */
+/* What the steps of a sparse script have in common: turns of the engine, tables of numbers, the lists in shared
+ * memory. */
 #include "sparse/state.h"
 
 #include <stdlib.h>
@@ -10,8 +11,8 @@ void script_wait(struct script_turn *turn)
 	turn->what = SCRIPT_AGAIN;
 }
 
-choir_status script_plan(struct sparse *sparse, struct script_turn *turn, struct algo_in *in, const void *send, uint64_t send_bytes,
-                         void *recv, uint64_t recv_bytes, sparse_step then)
+choir_status script_plan(struct sparse *sparse, struct script_turn *turn, struct algo_in *in, const void *send,
+                         uint64_t send_bytes, void *recv, uint64_t recv_bytes, sparse_step then)
 {
 	const struct algorithm *algorithm;
 
@@ -43,7 +44,10 @@ struct pairs sparse_own_pairs(const struct sparse *sparse)
 {
 	if (sparse->own_ptr != NULL)
 		return block_pairs(sparse->own_ptr, sparse->own_form, sparse->own_count);
-	return (struct pairs){ .ind = sparse->ind, .rows = sparse->val, .count = sparse->header.pairs, .form = { .bytes = sparse->ind_bytes } };
+	return (struct pairs){ .ind = sparse->ind,
+		               .rows = sparse->val,
+		               .count = sparse->header.pairs,
+		               .form = { .bytes = sparse->ind_bytes } };
 }
 
 struct pairs sparse_shared_pairs(const struct sparse *sparse, int r)
@@ -53,10 +57,12 @@ struct pairs sparse_shared_pairs(const struct sparse *sparse, int r)
 
 	if (r == sparse->env.me)
 		return sparse_own_pairs(sparse);
-	return block_pairs(block, index_form_of((struct index_range){ .lo = header->lo, .hi = header->hi }), header->pairs);
+	return block_pairs(block, index_form_of((struct index_range){ .lo = header->lo, .hi = header->hi }),
+	                   header->pairs);
 }
 
-choir_status sparse_open(struct sparse *sparse, struct share_view **views, const struct share_address *(*at)(const struct sparse *, int))
+choir_status sparse_open(struct sparse *sparse, struct share_view **views,
+                         const struct share_address *(*at)(const struct sparse *, int))
 {
 	for (int r = 0; r < sparse->env.layout->n; r++)
 		if (r != sparse->env.me && at(sparse, r)->nonce != 0) {
@@ -65,7 +71,10 @@ choir_status sparse_open(struct sparse *sparse, struct share_view **views, const
 			/* A failure of this rank alone, but a dead rank is one for all. */
 			sparse->only_mine &= st != CHOIR_PEER_DEAD;
 			if (st != CHOIR_SUCCESS)
-				return error_prefix(st, st == CHOIR_PEER_DEAD ? "rank %d is dead, and its pairs cannot be read" : "rank %d", r);
+				return error_prefix(
+				    st,
+				    st == CHOIR_PEER_DEAD ? "rank %d is dead, and its pairs cannot be read" : "rank %d",
+				    r);
 		}
 	return CHOIR_SUCCESS;
 }

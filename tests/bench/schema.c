@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A run is walked with the path of where we are; [] stands for any place of an array.  Every leaf must be a row of the table, and every row
- * without ? must have been met at least once. */
+/* A run is walked with the path of where we are; [] stands for any place of an array.  Every leaf must be a row of the
+ * table, and every row without ? must have been met at least once. */
 #include "schema.h"
 
 #include <stdbool.h>

@@ -11,7 +11,8 @@ struct schema;
 struct schema *schema_load(const char *path);
 void schema_destroy(struct schema *schema);
 
-/* schema_check: how many things are wrong with run (undocumented, missing, of another type), each printed to standard error. */
+/* schema_check: how many things are wrong with run (undocumented, missing, of another type), each printed to standard
+ * error. */
 int schema_check(struct schema *schema, const json_t *run);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench-schema docs/bench.md COMMAND...: runs the command, whose standard output must be a JSON as documented.  Its exit status, or 1. */
+/* bench-schema docs/bench.md COMMAND...: runs the command, whose standard output must be a JSON as documented.  Its
+ * exit status, or 1. */
 #include "schema.h"
 
 #include <stdio.h>

@@ -17,8 +17,9 @@ static void sizes_are_read(void **state)
 	assert_true(number_bytes("64K", &bytes) && bytes == 65536);
 	assert_true(number_bytes("1.5MiB", &bytes) && bytes == 3 << 19);
 	assert_true(number_bytes("2g", &bytes) && bytes == (size_t)2 << 30);
-	for (const char *const *bad = (const char *const[]){ "", "K", "-1", "8X", "0x10", "1.3", "8KK", "inf", " 8", "1e30", NULL }; *bad != NULL;
-	     bad++)
+	for (const char *const *bad =
+	         (const char *const[]){ "", "K", "-1", "8X", "0x10", "1.3", "8KK", "inf", " 8", "1e30", NULL };
+	     *bad != NULL; bad++)
 		assert_false(number_bytes(*bad, &bytes));
 	assert_int_equal(bytes, (size_t)2 << 30);
 	assert_true(number_share("5%", &share) && share == 0.05);
@@ -55,8 +56,9 @@ static int count(const char **argv)
 	return n;
 }
 
-#define PARSE(args, error, ...) \
-	args_parse(count((const char *[]){ "choir-bench", __VA_ARGS__, NULL }), (const char *[]){ "choir-bench", __VA_ARGS__, NULL }, args, error)
+#define PARSE(args, error, ...)                                                                                        \
+	args_parse(count((const char *[]){ "choir-bench", __VA_ARGS__, NULL }),                                        \
+	           (const char *[]){ "choir-bench", __VA_ARGS__, NULL }, args, error)
 
 static void defaults_and_flags(void **state)
 {
@@ -66,38 +68,50 @@ static void defaults_and_flags(void **state)
 	(void)state;
 	assert_true(PARSE(&args, error, "allreduce"));
 	assert_string_equal(args.collectives[0], "allreduce");
-	assert_true(args.begin == 8 && args.end == 64 << 20 && args.factor == 8 && args.step == 0 && args.iterations == 20);
-	assert_true(args.n_dtypes == 1 && args.dtypes[0] == CHOIR_F32 && args.n_ops == 1 && args.ops[0] == CHOIR_OP_SUM);
-	assert_true(args.memory == MEMORY_DEVICE && args.n_vs == 0 && args.sparse.zipf == 1 && args.sparse.ids == IDS_ZIPF && args.json_path == NULL);
+	assert_true(args.begin == 8 && args.end == 64 << 20 && args.factor == 8 && args.step == 0 &&
+	            args.iterations == 20);
+	assert_true(args.n_dtypes == 1 && args.dtypes[0] == CHOIR_F32 && args.n_ops == 1 &&
+	            args.ops[0] == CHOIR_OP_SUM);
+	assert_true(args.memory == MEMORY_DEVICE && args.n_vs == 0 && args.sparse.zipf == 1 &&
+	            args.sparse.ids == IDS_ZIPF && args.json_path == NULL);
 	args_fini(&args);
-	assert_true(PARSE(&args, error, "-b", "4K", "-e", "1M", "-f", "2", "-n", "3", "-t", "f16,i8", "-o", "max", "reduce", "-r", "1", "--vs",
-			  "mpi,bound", "--json", "-", "-m", "host", "--devices", "0:0,1:0", "--local", "2", "broadcast"));
-	assert_true(args.begin == 4096 && args.end == 1 << 20 && args.factor == 2 && args.n_collectives == 2 && args.root == 1);
-	assert_true(args.n_dtypes == 2 && args.dtypes[1] == CHOIR_I8 && args.ops[0] == CHOIR_OP_MAX && args.memory == MEMORY_HOST);
+	assert_true(PARSE(&args, error, "-b", "4K", "-e", "1M", "-f", "2", "-n", "3", "-t", "f16,i8", "-o", "max",
+	                  "reduce", "-r", "1", "--vs", "mpi,bound", "--json", "-", "-m", "host", "--devices", "0:0,1:0",
+	                  "--local", "2", "broadcast"));
+	assert_true(args.begin == 4096 && args.end == 1 << 20 && args.factor == 2 && args.n_collectives == 2 &&
+	            args.root == 1);
+	assert_true(args.n_dtypes == 2 && args.dtypes[1] == CHOIR_I8 && args.ops[0] == CHOIR_OP_MAX &&
+	            args.memory == MEMORY_HOST);
 	assert_true(args.n_vs == 2 && args.n_devices == 2 && args.local == 2);
 	assert_string_equal(args.devices[1], "1:0");
 	assert_string_equal(args.vs[1], "bound");
 	args_fini(&args);
-	assert_true(PARSE(&args, error, "allreduce", "--memory", "symmetric-device") && args.memory == MEMORY_SYMMETRIC_DEVICE);
+	assert_true(PARSE(&args, error, "allreduce", "--memory", "symmetric-device") &&
+	            args.memory == MEMORY_SYMMETRIC_DEVICE);
 	args_fini(&args);
 	assert_true(PARSE(&args, error, "all", "-t", "all", "-o", "all"));
 	assert_true(args.n_dtypes == 13 && args.n_ops == 13);
 	args_fini(&args);
-	assert_true(PARSE(&args, error, "--tune") && args.tune && args.tune_path == NULL && args.all_algorithms && args.n_collectives == 6);
+	assert_true(PARSE(&args, error, "--tune") && args.tune && args.tune_path == NULL && args.all_algorithms &&
+	            args.n_collectives == 6);
 	assert_true(args.begin == 64 && args.end == 16 << 20 && args.factor == 4);
 	args_fini(&args);
-	assert_true(PARSE(&args, error, "--tune=x.rules", "reduce", "-b", "1K") && args.n_collectives == 1 && args.begin == 1024);
+	assert_true(PARSE(&args, error, "--tune=x.rules", "reduce", "-b", "1K") && args.n_collectives == 1 &&
+	            args.begin == 1024);
 	assert_string_equal(args.tune_path, "x.rules");
 	args_fini(&args);
 	assert_true(PARSE(&args, error, "--tune", "sparse_allreduce") && args.tune && args.tune_path == NULL &&
 	            args.n_collectives == 1);
 	assert_string_equal(args.collectives[0], "sparse_allreduce");
 	args_fini(&args);
-	assert_true(PARSE(&args, error, "allreduce", "--algorithm", "all") && args.all_algorithms && args_forced(&args) == NULL);
+	assert_true(PARSE(&args, error, "allreduce", "--algorithm", "all") && args.all_algorithms &&
+	            args_forced(&args) == NULL);
 	args_fini(&args);
-	assert_true(PARSE(&args, error, "allreduce", "--algorithm", "ring,twoshot") && args.all_algorithms && args_forced(&args) == NULL);
+	assert_true(PARSE(&args, error, "allreduce", "--algorithm", "ring,twoshot") && args.all_algorithms &&
+	            args_forced(&args) == NULL);
 	args_fini(&args);
-	assert_true(PARSE(&args, error, "--trainer", "step.list", "--compute", "2.5") && args.n_collectives == 0 && args.compute_ms == 2.5);
+	assert_true(PARSE(&args, error, "--trainer", "step.list", "--compute", "2.5") && args.n_collectives == 0 &&
+	            args.compute_ms == 2.5);
 	assert_string_equal(args.trainer_path, "step.list");
 	args_fini(&args);
 	assert_true(PARSE(&args, error, "--tensors", "4,8"));
@@ -115,11 +129,14 @@ static void sparse_flags(void **state)
 	char error[ARGS_ERROR_BYTES];
 
 	(void)state;
-	assert_true(PARSE(&args, error, "sparse_allreduce", "--density", "1%,50%", "--range", "1000", "--uniform", "--index", "i64"));
+	assert_true(PARSE(&args, error, "sparse_allreduce", "--density", "1%,50%", "--range", "1000", "--uniform",
+	                  "--index", "i64"));
 	assert_true(args.n_rows == 2 && args.rows[0] == 10 && args.rows[1] == 500 && args.sparse.rows == 10);
-	assert_true(args.sparse.ids == IDS_UNIFORM && args.sparse.index_dtype == CHOIR_I64 && !args.sparse.hot && args.sparse.lists == 2);
+	assert_true(args.sparse.ids == IDS_UNIFORM && args.sparse.index_dtype == CHOIR_I64 && !args.sparse.hot &&
+	            args.sparse.lists == 2);
 	args_fini(&args);
-	assert_true(PARSE(&args, error, "sparse_allreduce", "--zipf=1.2", "--rows", "0", "--hot", "--empty", "--permuted"));
+	assert_true(
+	    PARSE(&args, error, "sparse_allreduce", "--zipf=1.2", "--rows", "0", "--hot", "--empty", "--permuted"));
 	assert_true(args.sparse.zipf == 1.2 && args.n_rows == 1 && args.rows[0] == 0 && args.sparse.ids == IDS_ZIPF);
 	assert_true(args.sparse.hot && args.sparse.empty && args.sparse.permuted);
 	args_fini(&args);
@@ -131,13 +148,15 @@ static void sparse_flags(void **state)
 	args_fini(&args);
 	assert_true(PARSE(&args, error, "sparse_allreduce", "--zipf=0") && args.sparse.ids == IDS_UNIFORM);
 	args_fini(&args);
-	assert_true(PARSE(&args, error, "sparse_allreduce", "--clustered", "--overlap", "70%") && args.sparse.ids == IDS_CLUSTERED);
+	assert_true(PARSE(&args, error, "sparse_allreduce", "--clustered", "--overlap", "70%") &&
+	            args.sparse.ids == IDS_CLUSTERED);
 	assert_float_equal(args.sparse.overlap, 0.7, 1e-9);
 	args_fini(&args);
 	assert_true(PARSE(&args, error, "sparse_allreduce", "--text", "a/file") && args.sparse.ids == IDS_TEXT);
 	assert_string_equal(args.sparse.text, "a/file");
 	args_fini(&args);
-	assert_true(PARSE(&args, error, "kernel", "merge", "--pairs", "1M", "--lists", "3", "--heavy-tailed") && args.n_collectives == 2);
+	assert_true(PARSE(&args, error, "kernel", "merge", "--pairs", "1M", "--lists", "3", "--heavy-tailed") &&
+	            args.n_collectives == 2);
 	assert_true(args.rows[0] == 1 << 20 && args.sparse.lists == 3 && args.sparse.heavy_tailed);
 	args_fini(&args);
 }
@@ -178,7 +197,8 @@ static void wrong_lines_say_what(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-		const char *argv[] = { "choir-bench", wrong[i].words[0], wrong[i].words[1], wrong[i].words[2], wrong[i].words[3], NULL };
+		const char *argv[] = { "choir-bench",     wrong[i].words[0], wrong[i].words[1],
+			               wrong[i].words[2], wrong[i].words[3], NULL };
 
 		assert_false(args_parse(count(argv), argv, &args, error));
 		if (strstr(error, wrong[i].says) == NULL)
@@ -189,8 +209,9 @@ static void wrong_lines_say_what(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sizes_are_read),   cmocka_unit_test(percentiles_are_nearest_ranks), cmocka_unit_test(defaults_and_flags),
-		cmocka_unit_test(sparse_flags),     cmocka_unit_test(wrong_lines_say_what),
+		cmocka_unit_test(sizes_are_read),       cmocka_unit_test(percentiles_are_nearest_ranks),
+		cmocka_unit_test(defaults_and_flags),   cmocka_unit_test(sparse_flags),
+		cmocka_unit_test(wrong_lines_say_what),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

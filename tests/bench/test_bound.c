@@ -38,7 +38,8 @@ static void sum_once(int n_src, int n_dst, size_t at, size_t count, bool streams
 			if (d >= n_dst || i < at || i >= at + count)
 				expected = GUARD;
 			if (dst[d][i] != expected)
-				fail_msg("%d to %d, %zu from %zu: element %zu of %d is %g", n_src, n_dst, count, at, i, d, dst[d][i]);
+				fail_msg("%d to %d, %zu from %zu: element %zu of %d is %g", n_src, n_dst, count, at, i,
+				         d, dst[d][i]);
 		}
 }
 

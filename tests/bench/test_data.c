@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The check data is only as good as this: what the bench expects must be what the library's own host loops compute, in any order. */
+/* The check data is only as good as this: what the bench expects must be what the library's own host loops compute, in
+ * any order. */
 #include "bench/data/check.h"
 #include "bench/cases/cases.h"
 #include "kern/reduce.h"
@@ -16,9 +17,15 @@ enum { COUNT = 777, MAX_RANKS = 16 };
 
 static void reduce_in_order(const struct values *v, const int *order, void *out)
 {
-	struct reduce_call call = { .dtype = v->dtype, .op = v->op, .factor = values_factor(v->op), .n_src = (uint32_t)v->n_ranks,
-				    .final = true, .n_ranks = v->n_ranks,
-				    .n_dst = 1, .stream_from = 1, .count = COUNT };
+	struct reduce_call call = { .dtype = v->dtype,
+		                    .op = v->op,
+		                    .factor = values_factor(v->op),
+		                    .n_src = (uint32_t)v->n_ranks,
+		                    .final = true,
+		                    .n_ranks = v->n_ranks,
+		                    .n_dst = 1,
+		                    .stream_from = 1,
+		                    .count = COUNT };
 	static unsigned char inputs[MAX_RANKS][COUNT * 8];
 	const void *sources[MAX_RANKS];
 	int32_t numbers[COUNT];
@@ -58,7 +65,8 @@ static void expectation_is_the_host_twins(void **state)
 					continue;
 				reduce_in_order(&v, backward, got);
 				if (memcmp(got, expected, COUNT * choir_dtype_bytes(dtype)) != 0)
-					fail_msg("%s %s of %d ranks, backwards", choir_dtype_name(dtype), choir_op_name(op), n);
+					fail_msg("%s %s of %d ranks, backwards", choir_dtype_name(dtype),
+					         choir_op_name(op), n);
 			}
 	assert_true(pairs > 300);
 }
@@ -89,8 +97,16 @@ static void every_wrong_element_is_counted(void **state)
 {
 	struct args args = { .memory = MEMORY_HOST, .offset = 3 };
 	struct bench_case what = { .name = "test", .span = own_span };
-	struct job job = { .args = &args, .what = &what, .memory = { .kind = MEMORY_HOST }, .n = 2, .dtype = CHOIR_F32, .op = CHOIR_OP_LOCAL,
-		           .elem_bytes = 4, .count = 2000, .send_count = 2000, .recv_count = 2000 };
+	struct job job = { .args = &args,
+		           .what = &what,
+		           .memory = { .kind = MEMORY_HOST },
+		           .n = 2,
+		           .dtype = CHOIR_F32,
+		           .op = CHOIR_OP_LOCAL,
+		           .elem_bytes = 4,
+		           .count = 2000,
+		           .send_count = 2000,
+		           .recv_count = 2000 };
 	struct check_buffers buffers;
 	uint64_t wrong;
 	float *out;
@@ -120,8 +136,10 @@ static void merge_one(struct args_sparse args, choir_dtype dtype, size_t room_ra
 	struct sparse_shape shape = { .args = args, .dtype = dtype, .op = CHOIR_OP_SUM, .n_ranks = 3 };
 	struct sparse_rows mine, expected;
 	struct merge merge = { .index_dtype = args.index_dtype, .dtype = dtype, .width = args.width };
-	size_t ind_bytes = choir_dtype_bytes(args.index_dtype), row_bytes = args.width * choir_dtype_bytes(dtype), n = 3 * args.rows;
-	char *ind = malloc(n * ind_bytes), *val = malloc(n * row_bytes), *out_ind = malloc(n * ind_bytes), *out_val = malloc(n * row_bytes);
+	size_t ind_bytes = choir_dtype_bytes(args.index_dtype), row_bytes = args.width * choir_dtype_bytes(dtype),
+	       n = 3 * args.rows;
+	char *ind = malloc(n * ind_bytes), *val = malloc(n * row_bytes), *out_ind = malloc(n * ind_bytes),
+	     *out_val = malloc(n * row_bytes);
 
 	for (int r = 0; r < 3; r++) {
 		assert_true(sparse_data_make(&shape, r, &mine));
@@ -160,8 +178,12 @@ static void both_merges_agree_with_the_expectation(void **state)
 
 static void sparse_rows_are_in_range(void **state)
 {
-	struct sparse_shape shape = { .args = { .rows = 5000, .width = 1, .range = 100, .zipf = 1, .index_dtype = CHOIR_I32 },
-				      .dtype = CHOIR_F16, .op = CHOIR_OP_SUM, .n_ranks = 2 };
+	struct sparse_shape shape = {
+		.args = { .rows = 5000, .width = 1, .range = 100, .zipf = 1, .index_dtype = CHOIR_I32 },
+		.dtype = CHOIR_F16,
+		.op = CHOIR_OP_SUM,
+		.n_ranks = 2
+	};
 	struct sparse_rows rows;
 	int hottest = 0;
 
@@ -198,7 +220,8 @@ static void skewed_rows_are_the_same_rows(void **state)
 
 				assert_int_equal(before, at);
 				for (size_t i = 0; i < rows; i++, at++)
-					assert_int_equal(sparse_ids_at(&args, NULL, before, i), sparse_ids_at(&args, NULL, 0, at));
+					assert_int_equal(sparse_ids_at(&args, NULL, before, i),
+					                 sparse_ids_at(&args, NULL, 0, at));
 				if (args.empty && n > 1 && r == n - 1)
 					assert_int_equal(rows, 0);
 			}
@@ -211,7 +234,8 @@ static void skewed_rows_are_the_same_rows(void **state)
 
 static void workloads_are_what_they_are_called(void **state)
 {
-	struct args_sparse plain = { .rows = 1000, .width = 1, .range = 9973, .ids = IDS_UNIFORM, .zipf = 1 }, args = plain;
+	struct args_sparse plain = { .rows = 1000, .width = 1, .range = 9973, .ids = IDS_UNIFORM, .zipf = 1 },
+			   args = plain;
 	size_t same = 0, apart = 0, first = 0;
 
 	(void)state;
@@ -234,8 +258,12 @@ static void workloads_are_what_they_are_called(void **state)
 
 static void lists_fold_to_the_expectation(void **state)
 {
-	struct sparse_shape shape = { .args = { .rows = 900, .width = 2, .range = 400, .zipf = 1, .index_dtype = CHOIR_I32, .hot = true },
-				      .dtype = CHOIR_F32, .op = CHOIR_OP_MEAN, .n_ranks = 3 };
+	struct sparse_shape shape = {
+		.args = { .rows = 900, .width = 2, .range = 400, .zipf = 1, .index_dtype = CHOIR_I32, .hot = true },
+		.dtype = CHOIR_F32,
+		.op = CHOIR_OP_MEAN,
+		.n_ranks = 3
+	};
 	struct sparse_rows expected, list;
 	float sum[400][2] = { { 0 } };
 
@@ -250,7 +278,8 @@ static void lists_fold_to_the_expectation(void **state)
 	assert_true(sparse_data_expect(&shape, &expected));
 	for (size_t i = 0; i < expected.rows; i++)
 		for (int c = 0; c < 2; c++)
-			assert_true(sum[((int32_t *)expected.ind)[i]][c] / 3 == ((float *)expected.val)[2 * i + (size_t)c]);
+			assert_true(sum[((int32_t *)expected.ind)[i]][c] / 3 ==
+			            ((float *)expected.val)[2 * i + (size_t)c]);
 	sparse_data_fini(&expected);
 }
 

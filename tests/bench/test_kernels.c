@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernels' check: right results pass, and each way of being wrong is counted.  On the host twins, which need no device. */
+/* The kernels' check: right results pass, and each way of being wrong is counted.  On the host twins, which need no
+ * device. */
 #include "bench/data/check.h"
 #include "bench/kernel/kernel.h"
 #include "unit.h"
@@ -19,8 +20,9 @@ static struct kernel_shape shape_of(choir_dtype dtype, choir_op op, choir_dtype 
 {
 	struct kernel_shape shape = { .args = &args, .dtype = dtype, .op = op };
 
-	shape.sparse =
-	    (struct args_sparse){ .rows = 999, .width = width, .range = 5001, .ids = IDS_ZIPF, .zipf = 1, .lists = 3, .index_dtype = index };
+	shape.sparse = (struct args_sparse){
+		.rows = 999, .width = width, .range = 5001, .ids = IDS_ZIPF, .zipf = 1, .lists = 3, .index_dtype = index
+	};
 	shape.elem_bytes = choir_dtype_bytes(dtype);
 	shape.ind_bytes = choir_dtype_bytes(index);
 	shape.row_bytes = width * shape.elem_bytes;
@@ -53,8 +55,9 @@ static void twins_give_what_is_expected(void **state)
 	for (int k = 0; k < N_KERNELS; k++)
 		for (int t = 0; t < 4; t++)
 			for (int o = 0; o < 3; o++) {
-				struct kernel_shape shape = shape_of(dtypes[t], (choir_op[]){ CHOIR_OP_SUM, CHOIR_OP_MAX, CHOIR_OP_MEAN }[o],
-								     t % 2 ? CHOIR_I64 : CHOIR_I32, 1 + (size_t)o);
+				struct kernel_shape shape =
+				    shape_of(dtypes[t], (choir_op[]){ CHOIR_OP_SUM, CHOIR_OP_MAX, CHOIR_OP_MEAN }[o],
+				             t % 2 ? CHOIR_I64 : CHOIR_I32, 1 + (size_t)o);
 				struct kernel_work *work;
 				uint64_t wrong;
 
@@ -63,7 +66,8 @@ static void twins_give_what_is_expected(void **state)
 				work = ran(kernels[k], &shape);
 				wrong = wrong_of(work);
 				if (wrong != 0)
-					fail_msg("%s %s: %llu wrong", kernels[k]->name, choir_dtype_name(dtypes[t]), (unsigned long long)wrong);
+					fail_msg("%s %s: %llu wrong", kernels[k]->name, choir_dtype_name(dtypes[t]),
+					         (unsigned long long)wrong);
 				assert_true(work->moved_bytes > 0 && work->items > 0 && work->items_out > 0);
 				work->base.close(&work->base);
 			}
@@ -91,7 +95,8 @@ static void every_fault_is_counted(void **state)
 		/* A result of other inputs. */
 		assert_int_equal(work->base.fill(&work->base), 0);
 		((unsigned char *)kernel_host(work, kernels[k] == &kernel_gather))[7] ^= 0x40;
-		if (kernels[k] == &kernel_moments || kernels[k] == &kernel_gather || kernels[k] == &kernel_topk || kernels[k] == &kernel_reduce) {
+		if (kernels[k] == &kernel_moments || kernels[k] == &kernel_gather || kernels[k] == &kernel_topk ||
+		    kernels[k] == &kernel_reduce) {
 			assert_int_equal(work->base.once(&work->base), 0);
 			if (wrong_of(work) < 2)
 				fail_msg("%s", work->kernel->name);

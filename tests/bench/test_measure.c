@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where data are touched, every call finds that all ranks have touched theirs since the call before, and none touches while another still calls.
- * Where they are not, batches run on from a single barrier. */
+/* Where data are touched, every call finds that all ranks have touched theirs since the call before, and none touches
+ * while another still calls.  Where they are not, batches run on from a single barrier. */
 #include "bench/run/measure.h"
 #include "unit.h"
 
@@ -41,9 +41,14 @@ static int once(struct contender *self)
 
 static int rank_main(struct world *world, void *ctx)
 {
-	struct scripted me = { .base = { .name = "scripted", .calls = 1, .once = once, .touch = ctx != NULL ? touch : NULL }, .rank = world->rank };
+	struct scripted me = {
+		.base = { .name = "scripted", .calls = 1, .once = once, .touch = ctx != NULL ? touch : NULL },
+		.rank = world->rank
+	};
 	struct contender *contenders[] = { &me.base };
-	struct measure_plan plan = { .world = world, .iterations = ITERATIONS, .warmup = 1, .n_ours = 1, .batches = true, .label = "test" };
+	struct measure_plan plan = {
+		.world = world, .iterations = ITERATIONS, .warmup = 1, .n_ours = 1, .batches = true, .label = "test"
+	};
 	double us[ITERATIONS];
 	struct series series = { .us = us };
 

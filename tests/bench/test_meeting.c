@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Nobody leaves a meeting before all have come, and everybody reads what the others said: with fewer and with more ranks than cores, as
- * processes. */
+/* Nobody leaves a meeting before all have come, and everybody reads what the others said: with fewer and with more
+ * ranks than cores, as processes. */
 #include "bench/ranks/meeting.h"
 #include "unit.h"
 
@@ -35,8 +35,10 @@ static int one_rank(struct meeting *meeting, volatile int *round_of, int rank, i
 
 static void meet(int n)
 {
-	struct meeting *meeting = mmap(NULL, meeting_bytes(n), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int *round_of = mmap(NULL, (size_t)n * sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), status, wrong = 0;
+	struct meeting *meeting =
+	    mmap(NULL, meeting_bytes(n), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int *round_of = mmap(NULL, (size_t)n * sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0),
+	    status, wrong = 0;
 
 	assert_true(meeting != MAP_FAILED && round_of != MAP_FAILED);
 	meeting_init(meeting, n);

@@ -11,18 +11,27 @@
 
 static json_t *header(bool with_mpi)
 {
-	json_t *mpi = with_mpi ? json_pack("{s:s, s:s}", "library", "MPICH", "thread_level", "MPI_THREAD_MULTIPLE") : json_null();
+	json_t *mpi =
+	    with_mpi ? json_pack("{s:s, s:s}", "library", "MPICH", "thread_level", "MPI_THREAD_MULTIPLE") : json_null();
 
-	return json_pack("{s:s, s:i, s:i, s:s, s:s, s:s, s:[s,s], s:[i,i], s:o, s:{s:s}, s:{}, s:{}}", "choir", "0.1.0", "ranks", 2, "nodes", 1,
-			 "device", "cpu", "driver", "1", "buffer_class", "direct", "devices", "cpu", "cpu", "node_layout", 0, 0, "mpi", mpi,
-			 "environment", "CHOIR_X", "1", "device_info", "comm_info");
+	return json_pack("{s:s, s:i, s:i, s:s, s:s, s:s, s:[s,s], s:[i,i], s:o, s:{s:s}, s:{}, s:{}}", "choir", "0.1.0",
+	                 "ranks", 2, "nodes", 1, "device", "cpu", "driver", "1", "buffer_class", "direct", "devices",
+	                 "cpu", "cpu", "node_layout", 0, 0, "mpi", mpi, "environment", "CHOIR_X", "1", "device_info",
+	                 "comm_info");
 }
 
 static struct result row(const char *collective, size_t bytes, double p50)
 {
-	return (struct result){ .collective = collective, .bytes = bytes, .count = bytes / 4, .dtype = "f32", .op = "sum", .memory = "host",
-		                .in_flight = 1, .us = { p50, p50, p50, p50, p50, p50 },
-		                .vs = { { "mpi", true, 2 * p50, 2 }, { "bound", false, 0, 0 } }, .n_vs = 2 };
+	return (struct result){ .collective = collective,
+		                .bytes = bytes,
+		                .count = bytes / 4,
+		                .dtype = "f32",
+		                .op = "sum",
+		                .memory = "host",
+		                .in_flight = 1,
+		                .us = { p50, p50, p50, p50, p50, p50 },
+		                .vs = { { "mpi", true, 2 * p50, 2 }, { "bound", false, 0, 0 } },
+		                .n_vs = 2 };
 }
 
 static json_t *run_of(double p50_small, double p50_large, bool with_mpi)
@@ -32,8 +41,13 @@ static json_t *run_of(double p50_small, double p50_large, bool with_mpi)
 	json_t *head = header(with_mpi), *run;
 
 	large.kind = RESULT_SPARSE;
-	large.sparse =
-	    (struct result_sparse){ .index = "i32", .distribution = "zipf", .workload = "hot", .rows_in = 3, .rows_out = 4, .width = 1, .range = 10 };
+	large.sparse = (struct result_sparse){ .index = "i32",
+		                               .distribution = "zipf",
+		                               .workload = "hot",
+		                               .rows_in = 3,
+		                               .rows_out = 4,
+		                               .width = 1,
+		                               .range = 10 };
 	results_add(&results, &small);
 	results_add(&results, &large);
 	run = report_json_of(head, &results);
@@ -80,7 +94,8 @@ static void growth_is_found(void **state)
 	json_object_set_new(json_array_get(json_object_get(slow, "results"), 0), "dtype", json_string("f64"));
 	assert_int_equal(compare_runs(old_run, slow, 0.05, quiet), 1);
 	/* Nor is another workload. */
-	json_object_set_new(json_object_get(json_array_get(json_object_get(slow, "results"), 1), "sparse"), "workload", json_string("empty"));
+	json_object_set_new(json_object_get(json_array_get(json_object_get(slow, "results"), 1), "sparse"), "workload",
+	                    json_string("empty"));
 	assert_int_equal(compare_runs(old_run, slow, 0.05, quiet), -1);
 	fclose(quiet);
 	json_decref(old_run);
@@ -94,7 +109,8 @@ static void add_at(struct results *results, const char *algorithm, double densit
 	struct result at = row("sparse_allreduce", 1024, us);
 
 	at.kind = RESULT_SPARSE;
-	at.sparse = (struct result_sparse){ .distribution = "uniform", .width = 1, .range = 1000, .density_in = density };
+	at.sparse =
+	    (struct result_sparse){ .distribution = "uniform", .width = 1, .range = 1000, .density_in = density };
 	at.n_vs = 1;
 	at.vs[0].p50_us = 50;
 	at.among_all = true;

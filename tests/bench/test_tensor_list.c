@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of tensors, and that those of the two models are exactly the models'.  Argument: the folder with resnet50.txt and bert.txt. */
+/* Lists of tensors, and that those of the two models are exactly the models'.  Argument: the folder with resnet50.txt
+ * and bert.txt. */
 #include "bench/step/tensor_list.h"
 #include "unit.h"
 
@@ -45,8 +46,10 @@ static void sizes_are_read(void **state)
 
 	(void)state;
 	assert_true(tensor_list_parse("4,1K,6,1", dtypes, 2, &list, error));
-	assert_true(list.n == 4 && list.tensors[0].count == 1 && list.tensors[1].count == 512 && list.tensors[2].count == 1);
-	assert_true(list.tensors[2].dtype == CHOIR_F32 && list.tensors[3].dtype == CHOIR_F16 && list.tensors[3].count == 1);
+	assert_true(list.n == 4 && list.tensors[0].count == 1 && list.tensors[1].count == 512 &&
+	            list.tensors[2].count == 1);
+	assert_true(list.tensors[2].dtype == CHOIR_F32 && list.tensors[3].dtype == CHOIR_F16 &&
+	            list.tensors[3].count == 1);
 	tensor_list_fini(&list);
 	assert_true(tensor_list_parse("random:300:4:64k", dtypes, 1, &list, error) && list.n == 300);
 	for (int i = 0; i < 300; i++) {
@@ -55,8 +58,9 @@ static void sizes_are_read(void **state)
 	}
 	assert_in_range(small, 110, 190);
 	tensor_list_fini(&list);
-	for (const char *const *bad = (const char *const[]){ "", "x", "4,,8", "0", "random:3:4", "random:0:4:8", "random:3:8:4",
-							    "random:3:4:8:9", "random:99999:4:8", "-3", NULL };
+	for (const char *const *bad =
+	         (const char *const[]){ "", "x", "4,,8", "0", "random:3:4", "random:0:4:8", "random:3:8:4",
+	                                "random:3:4:8:9", "random:99999:4:8", "-3", NULL };
 	     *bad != NULL; bad++)
 		if (tensor_list_parse(*bad, dtypes, 1, &list, error))
 			fail_msg("'%s' was taken", *bad);
@@ -64,7 +68,8 @@ static void sizes_are_read(void **state)
 
 static void wrong_lines_are_named(void **state)
 {
-	static const char *const wrong[] = { "w 4 f32", "w 4 f32 1 2", "w -4 f32 1", "w 4 f31 1", "w 4 f32 -1", "w x f32 1" };
+	static const char *const wrong[] = { "w 4 f32",   "w 4 f32 1 2", "w -4 f32 1",
+		                             "w 4 f31 1", "w 4 f32 -1",  "w x f32 1" };
 	struct tensor_list list;
 	char error[TENSOR_ERROR_BYTES];
 

@@ -13,12 +13,17 @@ struct times {
 	double us[3];
 };
 
-static void add(struct results *results, const char *collective, const char *memory, const char *const names[3], const struct times *t, size_t n)
+static void add(struct results *results, const char *collective, const char *memory, const char *const names[3],
+                const struct times *t, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		for (int a = 0; a < 3; a++) {
-			struct result row = { .collective = collective, .memory = memory, .bytes = t[i].bytes, .count = t[i].bytes / 4,
-					      .dtype = "f32", .us.p50 = t[i].us[a] };
+			struct result row = { .collective = collective,
+				              .memory = memory,
+				              .bytes = t[i].bytes,
+				              .count = t[i].bytes / 4,
+				              .dtype = "f32",
+				              .us.p50 = t[i].us[a] };
 
 			if (t[i].us[a] == 0)
 				continue;
@@ -56,8 +61,9 @@ static void borders_lie_between_the_sizes(void **state)
 	(void)state;
 	add(&results, "allreduce", "device", names, t, 4);
 	add(&results, "allgather", "device", names, t, 2);
-	expect(&results, "allreduce:\n\t# device memory\n\tranks=4 & nodes=2 & 0-4k oneshot\n\tranks=4 & nodes=2 & 4k- twoshot\n"
-			 "allgather:\n\t# device memory\n\tranks=4 & nodes=2 & 0- oneshot\n");
+	expect(&results,
+	       "allreduce:\n\t# device memory\n\tranks=4 & nodes=2 & 0-4k oneshot\n\tranks=4 & nodes=2 & 4k- twoshot\n"
+	       "allgather:\n\t# device memory\n\tranks=4 & nodes=2 & 0- oneshot\n");
 	results_fini(&results);
 }
 
@@ -72,7 +78,8 @@ static void small_gains_and_single_rows_change_nothing(void **state)
 
 	(void)state;
 	add(&results, "allreduce", "host", names, t, 6);
-	expect(&results, "allreduce:\n\t# host memory\n\tranks=4 & nodes=2 & 0-8k oneshot\n\tranks=4 & nodes=2 & 8k- twoshot\n");
+	expect(&results,
+	       "allreduce:\n\t# host memory\n\tranks=4 & nodes=2 & 0-8k oneshot\n\tranks=4 & nodes=2 & 8k- twoshot\n");
 	results_fini(&results);
 }
 

@@ -15,9 +15,15 @@ static void fill(struct results *results, const double ns[SPARSE_TERMS], const c
 	for (int job = 1; job <= 5; job++)
 		for (int way = 0; way < 4; way++) {
 			double k = 400 * job * job;
-			struct result row = { .collective = "sparse_allreduce", .kind = RESULT_SPARSE, .memory = "host", .bytes = (size_t)(12 * k),
-				              .sparse = { .link = link, .width = 1, .range = 1000,
-				                          .terms = { 2 + 3 * way, k * (way % 2 == 1 ? 300 : 20), k * way * way * 10, k * (4 - way),
+			struct result row = { .collective = "sparse_allreduce",
+				              .kind = RESULT_SPARSE,
+				              .memory = "host",
+				              .bytes = (size_t)(12 * k),
+				              .sparse = { .link = link,
+				                          .width = 1,
+				                          .range = 1000,
+				                          .terms = { 2 + 3 * way, k * (way % 2 == 1 ? 300 : 20),
+				                                     k * way * way * 10, k * (4 - way),
 				                                     bytes_folded * way } } };
 
 			row.us.p50 = 20 + 3 * job;
@@ -77,8 +83,9 @@ static void bounds_hold(void **state)
 
 static void lines_are_rules(void **state)
 {
-	static const char json[] = "{\"sparse_costs\":{\"shared\":{\"alpha\":8000,\"beta\":0.15,\"sigma\":0.2,\"merge\":6,\"fold\":0.15},"
-				   "\"network\":{\"alpha\":60000,\"beta\":8.5,\"sigma\":0.2,\"merge\":6,\"fold\":0.15}}}";
+	static const char json[] =
+	    "{\"sparse_costs\":{\"shared\":{\"alpha\":8000,\"beta\":0.15,\"sigma\":0.2,\"merge\":6,\"fold\":0.15},"
+	    "\"network\":{\"alpha\":60000,\"beta\":8.5,\"sigma\":0.2,\"merge\":6,\"fold\":0.15}}}";
 	struct results results = { 0 };
 	char *text = NULL;
 	size_t bytes = 0;

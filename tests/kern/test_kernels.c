@@ -112,7 +112,8 @@ static void test_every_pair(void **state)
 	for (choir_dtype dtype = 0; choir_dtype_bytes(dtype) != 0; dtype++) {
 		fill_sources(f, dtype);
 		for (choir_op op = 0; op <= CHOIR_OP_PREMUL_SUM; op++)
-			if (reduce_supported(dtype, op) == CHOIR_SUCCESS && reduce_kernel_supported(f->device, dtype, op) == CHOIR_SUCCESS)
+			if (reduce_supported(dtype, op) == CHOIR_SUCCESS &&
+			    reduce_kernel_supported(f->device, dtype, op) == CHOIR_SUCCESS)
 				check_pair(f, dtype, op);
 	}
 }
@@ -121,7 +122,9 @@ static void test_every_pair(void **state)
 static void test_half_conversions(void **state)
 {
 	struct fixture *f = *state;
-	struct reduce_call call = { .dtype = CHOIR_F16, .op = CHOIR_OP_PROD, .n_src = 2, .n_dst = 1, .stream_from = 1, .count = 2048 };
+	struct reduce_call call = {
+		.dtype = CHOIR_F16, .op = CHOIR_OP_PROD, .n_src = 2, .n_dst = 1, .stream_from = 1, .count = 2048
+	};
 	struct reduce_operand src[] = { { f->mem[0], 0 }, { f->mem[1], 0 } }, dst = { f->mem[MAX_SRC], 0 };
 	struct dev_access out = dev_buffer_access(f->mem[MAX_SRC], 0, 4096);
 
@@ -153,12 +156,19 @@ static void test_division_in_f64(void **state)
 	if (!f->device->facts.fp64)
 		skip();
 	choir_device_config config = CHOIR_DEVICE_CONFIG_INIT;
-	assert_ok(choir_device_create(choir_device_context(f->device), choir_device_id(f->device), &config, &other.device));
+	assert_ok(
+	    choir_device_create(choir_device_context(f->device), choir_device_id(f->device), &config, &other.device));
 	other.device->facts.exact_division = false;
 	fill_sources(f, CHOIR_F32);
 	for (int n = 1; n < 40; n++) {
-		struct reduce_call call = { .dtype = CHOIR_F32, .op = CHOIR_OP_MEAN, .n_src = 2, .final = true, .n_ranks = n,
-			                            .n_dst = 1, .stream_from = 1, .count = 1025 };
+		struct reduce_call call = { .dtype = CHOIR_F32,
+			                    .op = CHOIR_OP_MEAN,
+			                    .n_src = 2,
+			                    .final = true,
+			                    .n_ranks = n,
+			                    .n_dst = 1,
+			                    .stream_from = 1,
+			                    .count = 1025 };
 
 		check(&other, &call, MAX_SRC);
 	}
@@ -171,14 +181,20 @@ static void test_unsupported(void **state)
 {
 	struct fixture *f = *state;
 	struct reduce_operand src[] = { { f->mem[0], 0 }, { f->mem[1], 0 } };
-	struct reduce_call call = { .dtype = CHOIR_F32, .op = CHOIR_OP_BXOR, .n_src = 2, .n_dst = 1, .stream_from = 1, .count = 4 };
+	struct reduce_call call = {
+		.dtype = CHOIR_F32, .op = CHOIR_OP_BXOR, .n_src = 2, .n_dst = 1, .stream_from = 1, .count = 4
+	};
 	struct device_facts kept = f->device->facts;
 	cl_event event = NULL;
 
 	assert_int_equal(reduce_kernel_start(f->device, &call, src[0], src, &event), CHOIR_UNSUPPORTED);
-	call = (struct reduce_call){ .dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .n_src = 0, .n_dst = 1, .stream_from = 1, .count = 4 };
+	call = (struct reduce_call){
+		.dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .n_src = 0, .n_dst = 1, .stream_from = 1, .count = 4
+	};
 	assert_int_equal(reduce_kernel_start(f->device, &call, src[0], src, &event), CHOIR_ARGUMENT);
-	call = (struct reduce_call){ .dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .n_src = 2, .n_dst = 2, .stream_from = 2, .count = 4 };
+	call = (struct reduce_call){
+		.dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .n_src = 2, .n_dst = 2, .stream_from = 2, .count = 4
+	};
 	assert_int_equal(reduce_kernel_start(f->device, &call, src[0], src, &event), CHOIR_ARGUMENT);
 	f->device->facts.fp64 = false;
 	f->device->facts.exact_division = false;
@@ -198,7 +214,8 @@ static int set_up(void **state)
 		return -1;
 	for (int k = 0; k <= MAX_SRC; k++) {
 		f->host[k] = malloc(MAX_BYTES + 2 * MARGIN);
-		if (f->host[k] == NULL || dev_buffer_create(f->device, MAX_BYTES + 2 * MARGIN, &f->mem[k]) != CHOIR_SUCCESS)
+		if (f->host[k] == NULL ||
+		    dev_buffer_create(f->device, MAX_BYTES + 2 * MARGIN, &f->mem[k]) != CHOIR_SUCCESS)
 			return -1;
 	}
 	f->want = malloc(MAX_BYTES);

@@ -103,9 +103,10 @@ static void finalise_hangs(int signal)
 	_exit(verdict);
 }
 
-/* MPICH 4.0 over TCP hangs in MPI_Finalize now and then, of any program (three of 80 runs of one that only sends, receives and meets in a barrier):
- * by then all ranks have agreed on the outcome.  A rank that leaves without it may end mpiexec with an error of its own, so that the agreed success
- * is also told by creating the file JOB_PASSED (tests/hosts/mpiexec.sh). */
+/* MPICH 4.0 over TCP hangs in MPI_Finalize now and then, of any program (three of 80 runs of one that only sends,
+ * receives and meets in a barrier): by then all ranks have agreed on the outcome.  A rank that leaves without it may
+ * end mpiexec with an error of its own, so that the agreed success is also told by creating the file JOB_PASSED
+ * (tests/hosts/mpiexec.sh). */
 void job_end(struct job *job, bool good)
 {
 	(void)job;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits of memory control groups, v1 and v2, at every level, on trees of files made here; and shared_make, which obeys them. */
+/* Limits of memory control groups, v1 and v2, at every level, on trees of files made here; and shared_make, which obeys
+ * them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,7 +93,10 @@ static void put_v2(const char *cgroup, const char *top)
 
 	snprintf(text, sizeof text, "0::%s\n", cgroup);
 	put("/proc/self/cgroup", text);
-	snprintf(text, sizeof text, "22 1 0:20 / /proc rw - proc proc rw\n31 23 0:28 %s /cg rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n", top);
+	snprintf(text, sizeof text,
+	         "22 1 0:20 / /proc rw - proc proc rw\n31 23 0:28 %s /cg rw,nosuid shared:4 - cgroup2 cgroup2 "
+	         "rw,nsdelegate\n",
+	         top);
 	put("/proc/self/mountinfo", text);
 }
 
@@ -123,7 +127,9 @@ static void put_v1(const char *cgroup, const char *top)
 
 	snprintf(text, sizeof text, "9:name=systemd:/x\n5:devices:/memory\n4:cpu,memory:%s\n0::/\n", cgroup);
 	put("/proc/self/cgroup", text);
-	snprintf(text, sizeof text, "32 31 0:29 / /cg/cpu rw - cgroup cgroup rw,cpu\n35 31 0:32 %s /cg/mem rw - cgroup cgroup rw,memory\n", top);
+	snprintf(text, sizeof text,
+	         "32 31 0:29 / /cg/cpu rw - cgroup cgroup rw,cpu\n35 31 0:32 %s /cg/mem rw - cgroup cgroup rw,memory\n",
+	         top);
 	put("/proc/self/mountinfo", text);
 }
 

@@ -10,13 +10,16 @@
 
 static void test_dtypes(void **state)
 {
-	static const struct { const char *text; choir_dtype dtype; } rows[] = {
-		{ "f32", CHOIR_F32 },       { "F32", CHOIR_F32 },        { "float32", CHOIR_F32 },      { "float", CHOIR_F32 },
-		{ "MPI_FLOAT", CHOIR_F32 }, { "float64", CHOIR_F64 },    { "MPI_DOUBLE", CHOIR_F64 },   { "float16", CHOIR_F16 },
-		{ "half", CHOIR_F16 },      { "bfloat16", CHOIR_BF16 },  { "int8", CHOIR_I8 },          { "uint8", CHOIR_U8 },
-		{ "int16", CHOIR_I16 },     { "uint16_t", CHOIR_U16 },   { "int32", CHOIR_I32 },        { "MPI_INT", CHOIR_I32 },
-		{ "uint32", CHOIR_U32 },    { "MPI_INT64_T", CHOIR_I64 }, { "uint64", CHOIR_U64 },      { "MPI_C_BOOL", CHOIR_BOOL },
-		{ "bool", CHOIR_BOOL },     { "Int64", CHOIR_I64 },
+	static const struct { const char *text; choir_dtype dtype;
+	} rows[] = {
+		{ "f32", CHOIR_F32 },        { "F32", CHOIR_F32 },         { "float32", CHOIR_F32 },
+		{ "float", CHOIR_F32 },      { "MPI_FLOAT", CHOIR_F32 },   { "float64", CHOIR_F64 },
+		{ "MPI_DOUBLE", CHOIR_F64 }, { "float16", CHOIR_F16 },     { "half", CHOIR_F16 },
+		{ "bfloat16", CHOIR_BF16 },  { "int8", CHOIR_I8 },         { "uint8", CHOIR_U8 },
+		{ "int16", CHOIR_I16 },      { "uint16_t", CHOIR_U16 },    { "int32", CHOIR_I32 },
+		{ "MPI_INT", CHOIR_I32 },    { "uint32", CHOIR_U32 },      { "MPI_INT64_T", CHOIR_I64 },
+		{ "uint64", CHOIR_U64 },     { "MPI_C_BOOL", CHOIR_BOOL }, { "bool", CHOIR_BOOL },
+		{ "Int64", CHOIR_I64 },
 	};
 	choir_dtype dtype = CHOIR_I8;
 

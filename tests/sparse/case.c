@@ -45,8 +45,8 @@ static void keep(struct side *side, choir_buffer ind, size_t ind_count, choir_bu
 	buffer_read(val, side->got_val, val_count * side->elem_bytes);
 }
 
-static choir_status on_complete(void *ctx, choir_buffer ind, size_t ind_count, choir_dtype ind_dtype, choir_buffer val, size_t val_count,
-                                choir_dtype val_dtype)
+static choir_status on_complete(void *ctx, choir_buffer ind, size_t ind_count, choir_dtype ind_dtype, choir_buffer val,
+                                size_t val_count, choir_dtype val_dtype)
 {
 	struct side *side = ctx;
 
@@ -61,8 +61,8 @@ static choir_status on_complete(void *ctx, choir_buffer ind, size_t ind_count, c
 	return side->answer;
 }
 
-static choir_status on_alloc(void *ctx, size_t ind_count, choir_dtype ind_dtype, size_t val_count, choir_dtype val_dtype,
-                             choir_buffer *out_ind, choir_buffer *out_val)
+static choir_status on_alloc(void *ctx, size_t ind_count, choir_dtype ind_dtype, size_t val_count,
+                             choir_dtype val_dtype, choir_buffer *out_ind, choir_buffer *out_val)
 {
 	struct side *side = ctx;
 
@@ -92,8 +92,13 @@ void case_fill(struct side *side, const struct test_case *c, int rank, uint64_t 
 {
 	size_t row = c->width * choir_dtype_bytes(c->val_dtype);
 
-	*side = (struct side){ .device = device, .rank = rank, .ind_in = c->memory, .val_in = c->memory, .recv = c->memory, .ind_bytes = choir_dtype_bytes(c->ind_dtype),
-			       .elem_bytes = choir_dtype_bytes(c->val_dtype) };
+	*side = (struct side){ .device = device,
+		               .rank = rank,
+		               .ind_in = c->memory,
+		               .val_in = c->memory,
+		               .recv = c->memory,
+		               .ind_bytes = choir_dtype_bytes(c->ind_dtype),
+		               .elem_bytes = choir_dtype_bytes(c->val_dtype) };
 	if (c->any_memory) {
 		side->ind_in = any_memory(seed);
 		side->val_in = any_memory(seed);
@@ -124,10 +129,17 @@ void case_fill(struct side *side, const struct test_case *c, int rank, uint64_t 
 
 struct sparse_call case_call(struct side *side, const struct test_case *c, size_t capacity)
 {
-	struct sparse_call call = { .send_ind = side->send_ind, .send_val = side->send_val, .send_ind_count = side->in.count,
-				    .send_val_count = side->in.count * c->width, .recv_ind_count = &side->ind_count,
-				    .recv_val_count = &side->val_count, .ind_dtype = c->ind_dtype, .val_dtype = c->val_dtype, .op = c->op,
-				    .attr = CHOIR_SPARSE_ATTR_INIT, .algorithm = c->algorithm };
+	struct sparse_call call = { .send_ind = side->send_ind,
+		                    .send_val = side->send_val,
+		                    .send_ind_count = side->in.count,
+		                    .send_val_count = side->in.count * c->width,
+		                    .recv_ind_count = &side->ind_count,
+		                    .recv_val_count = &side->val_count,
+		                    .ind_dtype = c->ind_dtype,
+		                    .val_dtype = c->val_dtype,
+		                    .op = c->op,
+		                    .attr = CHOIR_SPARSE_ATTR_INIT,
+		                    .algorithm = c->algorithm };
 
 	if (c->op == CHOIR_OP_PREMUL_SUM)
 		call.factor = case_factors[side->rank];
@@ -150,10 +162,12 @@ struct sparse_call case_call(struct side *side, const struct test_case *c, size_
 static void expect(const struct test_case *c, bool ok, int rank, const char *what)
 {
 	if (!ok)
-		fail_msg("seed %llu: %d ranks on %d nodes, %s %s %s width %zu, mode %d, wire %d, %s, way %d, memory %d, rank %d: %s",
-			 (unsigned long long)c->seed, c->n, c->n_nodes, choir_dtype_name(c->ind_dtype), choir_dtype_name(c->val_dtype),
-			 choir_op_name(c->op), c->width, c->mode, c->wire, c->algorithm == NULL ? "chosen" : c->algorithm, c->way,
-			 c->any_memory ? -1 : (int)c->memory, rank, what);
+		fail_msg("seed %llu: %d ranks on %d nodes, %s %s %s width %zu, mode %d, wire %d, %s, way %d, memory "
+		         "%d, rank %d: %s",
+		         (unsigned long long)c->seed, c->n, c->n_nodes, choir_dtype_name(c->ind_dtype),
+		         choir_dtype_name(c->val_dtype), choir_op_name(c->op), c->width, c->mode, c->wire,
+		         c->algorithm == NULL ? "chosen" : c->algorithm, c->way, c->any_memory ? -1 : (int)c->memory,
+		         rank, what);
 }
 
 static void all_blank(const struct test_case *c, choir_buffer buffer, size_t from, size_t bytes, int rank)
@@ -167,10 +181,12 @@ static void all_blank(const struct test_case *c, choir_buffer buffer, size_t fro
 }
 
 /* After CAPACITY: nothing written, the sizes said, the result fetched. */
-static void fetch(const struct test_case *c, struct world_rank *rank, struct side *side, const struct reference_pairs *want, int r)
+static void fetch(const struct test_case *c, struct world_rank *rank, struct side *side,
+                  const struct reference_pairs *want, int r)
 {
 	size_t short_ind = want->count - 1, short_val = want->count * c->width;
-	choir_buffer ind = blank(side->recv, want->count * side->ind_bytes), val = blank(side->recv, short_val * side->elem_bytes);
+	choir_buffer ind = blank(side->recv, want->count * side->ind_bytes),
+		     val = blank(side->recv, short_val * side->elem_bytes);
 	size_t ind_count = want->count, val_count = short_val;
 
 	expect(c, rank->status == CHOIR_CAPACITY && rank->only_mine && rank->result != NULL, r, rank->error);
@@ -186,7 +202,8 @@ static void fetch(const struct test_case *c, struct world_rank *rank, struct sid
 	buffer_free(val);
 }
 
-static void check_side(const struct test_case *c, struct world_rank *rank, struct side *side, const struct reference_pairs *want, int r)
+static void check_side(const struct test_case *c, struct world_rank *rank, struct side *side,
+                       const struct reference_pairs *want, int r)
 {
 	size_t at = 0;
 
@@ -204,11 +221,15 @@ static void check_side(const struct test_case *c, struct world_rank *rank, struc
 		assert_int_equal(side->calls, c->way == COMPLETES || c->way == ALLOCATES);
 	}
 	expect(c, side->got_ind_count == want->count && side->ind_count == want->count, r, "wrong count of indices");
-	expect(c, side->got_val_count == want->count * c->width && side->val_count == want->count * c->width, r, "wrong count of values");
+	expect(c, side->got_val_count == want->count * c->width && side->val_count == want->count * c->width, r,
+	       "wrong count of values");
 	for (size_t i = 0; i < want->count; i++)
-		expect(c, (side->ind_bytes == 4 ? ((int32_t *)side->got_ind)[i] : ((int64_t *)side->got_ind)[i]) == want->ind[i], r,
-		       "wrong index");
-	expect(c, reference_same(c->val_dtype, side->got_val, want->val, want->count * c->width, &at), r, "wrong value");
+		expect(c,
+		       (side->ind_bytes == 4 ? ((int32_t *)side->got_ind)[i] : ((int64_t *)side->got_ind)[i]) ==
+		           want->ind[i],
+		       r, "wrong index");
+	expect(c, reference_same(c->val_dtype, side->got_val, want->val, want->count * c->width, &at), r,
+	       "wrong value");
 }
 
 void case_free(struct side *side)
@@ -240,10 +261,17 @@ void case_run(const struct test_case *c, choir_device *device)
 		ins[r] = sides[r].in;
 		total += ins[r].count;
 	}
-	reference_call(&(struct reference_call){ .ranks = ins, .n_ranks = c->n, .width = c->width, .dtype = c->val_dtype, .op = c->op,
-						 .factors = case_factors, .mode = (int)c->mode, .wire = (int)c->wire,
-						 .pairwise = c->algorithm != NULL && strcmp(c->algorithm, "recursive_doubling") == 0 },
-		       &want);
+	reference_call(&(struct reference_call){ .ranks = ins,
+	                                         .n_ranks = c->n,
+	                                         .width = c->width,
+	                                         .dtype = c->val_dtype,
+	                                         .op = c->op,
+	                                         .factors = case_factors,
+	                                         .mode = (int)c->mode,
+	                                         .wire = (int)c->wire,
+	                                         .pairwise = c->algorithm != NULL &&
+	                                                     strcmp(c->algorithm, "recursive_doubling") == 0 },
+	               &want);
 	for (int r = 0; r < c->n; r++) {
 		ranks[r].call = case_call(&sides[r], c, want.count);
 		if (sparse_check(device, c->n, &ranks[r].call) != CHOIR_SUCCESS)
@@ -281,7 +309,8 @@ int case_open(void **state)
 		return -1;
 	context = choir_device_context(first);
 	for (int kind = 0; kind < N_KINDS; kind++)
-		if (choir_device_create(context, choir_device_id(first), &configs[kind], &case_devices[kind]) != CHOIR_SUCCESS)
+		if (choir_device_create(context, choir_device_id(first), &configs[kind], &case_devices[kind]) !=
+		    CHOIR_SUCCESS)
 			return -1;
 	choir_device_destroy(first);
 	buffers_open(case_devices[PLAIN]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One sparse allreduce as a test case: made from a seed, run on a world of scripts, compared with the plain reference. */
+/* One sparse allreduce as a test case: made from a seed, run on a world of scripts, compared with the plain
+ * reference. */
 #ifndef TESTS_SPARSE_CASE_H
 #define TESTS_SPARSE_CASE_H
 
@@ -58,7 +59,8 @@ struct test_case {
 int case_open(void **state);
 int case_close(void **state);
 
-/* case_fill: a rank's random input; case_call: its call with receive buffers of that capacity in pairs (half of it for FALLS_SHORT). */
+/* case_fill: a rank's random input; case_call: its call with receive buffers of that capacity in pairs (half of it for
+ * FALLS_SHORT). */
 void case_fill(struct side *side, const struct test_case *c, int rank, uint64_t *seed, choir_device *device);
 struct sparse_call case_call(struct side *side, const struct test_case *c, size_t capacity);
 void case_free(struct side *side);

@@ -157,7 +157,9 @@ static size_t allocated(void)
 /* What a call takes for its ranks, before it knows of any pairs. */
 static size_t bytes_of_call(int n)
 {
-	struct sparse_call call = { .ind_dtype = CHOIR_I32, .val_dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .attr = CHOIR_SPARSE_ATTR_INIT };
+	struct sparse_call call = {
+		.ind_dtype = CHOIR_I32, .val_dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .attr = CHOIR_SPARSE_ATTR_INIT
+	};
 	struct script_env env = { .me = 0, .device = case_devices[PLAIN] };
 	const struct script_ops *ops;
 	struct world world;

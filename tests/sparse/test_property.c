@@ -39,7 +39,8 @@ static void pick_types(struct test_case *c, uint64_t *s)
 			c->op = CHOIR_OP_PREMUL_SUM;
 	} while (reduce_supported(c->val_dtype, c->op) != CHOIR_SUCCESS);
 	if (reference_next(s) % 8 == 0) {
-		static const choir_op ops[] = { CHOIR_OP_SUM, CHOIR_OP_MEAN, CHOIR_OP_MAX, CHOIR_OP_SQUARE_ADD, CHOIR_OP_PREMUL_SUM };
+		static const choir_op ops[] = { CHOIR_OP_SUM, CHOIR_OP_MEAN, CHOIR_OP_MAX, CHOIR_OP_SQUARE_ADD,
+			                        CHOIR_OP_PREMUL_SUM };
 
 		c->val_dtype = CHOIR_F32;
 		c->op = ops[reference_next(s) % N(ops)];

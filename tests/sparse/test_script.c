@@ -75,7 +75,8 @@ static void random_cases_of(enum kind kind, uint64_t n)
 
 		if (kind >= KERNELS) {
 			static const choir_dtype dtypes[] = { CHOIR_F32, CHOIR_BF16, CHOIR_I32, CHOIR_F64 };
-			static const choir_op ops[] = { CHOIR_OP_SUM, CHOIR_OP_MEAN, CHOIR_OP_SQUARE_ADD, CHOIR_OP_PREMUL_SUM };
+			static const choir_op ops[] = { CHOIR_OP_SUM, CHOIR_OP_MEAN, CHOIR_OP_SQUARE_ADD,
+				                        CHOIR_OP_PREMUL_SUM };
 
 			c.val_dtype = dtypes[seed % (kind == KERNELS ? 4 : 2)];
 			c.op = ops[kind == KERNELS ? seed / 4 % 4 : 0];

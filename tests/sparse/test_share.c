@@ -92,7 +92,8 @@ static void made_either_way(void **state)
 
 	(void)state;
 	assert_true(share_has_ways(BYTES, false) && !share_has_ways(1000, false) && !share_has_ways(5000000, false));
-	assert_true(share_has_ways(BYTES, true) && !share_has_ways(1000, true) && share_has_ways(5000000, true) && !share_has_ways(50000000, true));
+	assert_true(share_has_ways(BYTES, true) && !share_has_ways(1000, true) && share_has_ways(5000000, true) &&
+	            !share_has_ways(50000000, true));
 	for (int i = 0; i < ROUNDS; i++) {
 		assert_int_equal(share_take(BYTES, i % 3 == 0, &block), CHOIR_SUCCESS);
 		assert_int_equal((uintptr_t)share_ptr(block) % 64, 0);
@@ -178,7 +179,8 @@ static void other_process(void **state)
 	share_give(block, true);
 }
 
-/* A child lends a block and is killed before the parent has opened it; one that has ended without any trouble is as dead. */
+/* A child lends a block and is killed before the parent has opened it; one that has ended without any trouble is as
+ * dead. */
 static void owner_is_dead(void **state)
 {
 	(void)state;
@@ -196,7 +198,8 @@ static void owner_is_dead(void **state)
 			if (share_take(1000, true, &block) != CHOIR_SUCCESS)
 				_exit(1);
 			share_lend(block, 1, &address);
-			_exit(write(ends[1], &address, sizeof address) == sizeof address && killed ? raise(SIGKILL) : 0);
+			_exit(write(ends[1], &address, sizeof address) == sizeof address && killed ? raise(SIGKILL)
+			                                                                           : 0);
 		}
 		close(ends[1]);
 		assert_int_equal(read(ends[0], &address, sizeof address), sizeof address);

@@ -31,7 +31,8 @@ static void lay_out(struct call_state *s)
 
 	for (int rank = 0; rank < s->trial->n; rank++)
 		for (int i = 0; i < 2; i++) {
-			s->counts[i][rank] = i == 0 ? pair_count(s->trial, s->rank, rank) : pair_count(s->trial, rank, s->rank);
+			s->counts[i][rank] =
+			    i == 0 ? pair_count(s->trial, s->rank, rank) : pair_count(s->trial, rank, s->rank);
 			s->offsets[i][rank] = at[i];
 			at[i] += s->counts[i][rank];
 		}
@@ -123,8 +124,9 @@ static choir_status make_sparse(struct call_state *s)
 
 	s->n_ind = most;
 	s->n_val = most * ROW_WIDTH;
-	return choir_sparse_allreduce(s->comm, choir_host(s->in), rows, choir_host(s->in + rows), rows * ROW_WIDTH, choir_host(s->out), &s->n_ind,
-	                              choir_host(s->out + most), &s->n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, &attr, NULL, NULL);
+	return choir_sparse_allreduce(s->comm, choir_host(s->in), rows, choir_host(s->in + rows), rows * ROW_WIDTH,
+	                              choir_host(s->out), &s->n_ind, choir_host(s->out + most), &s->n_val, CHOIR_I32,
+	                              CHOIR_F32, CHOIR_OP_SUM, &attr, NULL, NULL);
 }
 
 choir_status call_make(struct call_state *s, int number)
@@ -136,11 +138,13 @@ choir_status call_make(struct call_state *s, int number)
 	s->out[0] = MARK;
 	switch (t->kind) {
 	case CALL_DEVICE:
-		return choir_allreduce(s->comm, s->device_in.buffer, s->device_out.buffer, t->count, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL);
+		return choir_allreduce(s->comm, s->device_in.buffer, s->device_out.buffer, t->count, CHOIR_I32,
+		                       CHOIR_OP_SUM, NULL, NULL);
 	case CALL_BROADCAST:
 		return choir_broadcast(s->comm, in, out, t->count, CHOIR_I32, number % n, NULL, NULL);
 	case CALL_ALLTOALLV:
-		return choir_alltoallv(s->comm, in, s->counts[0], s->offsets[0], out, s->counts[1], s->offsets[1], CHOIR_I32, NULL, NULL);
+		return choir_alltoallv(s->comm, in, s->counts[0], s->offsets[0], out, s->counts[1], s->offsets[1],
+		                       CHOIR_I32, NULL, NULL);
 	case CALL_SENDRECV:
 		return choir_sendrecv(s->comm, in, t->count, next, out, t->count, before, CHOIR_I32, NULL, NULL);
 	case CALL_SPARSE:
@@ -161,7 +165,8 @@ static bool sparse_is_right(const struct call_state *s)
 	for (size_t i = 0; i < s->n_ind; i++) {
 		float want = i + 1 < rows ? (float)(n * (n + 1) / 2) : (float)(i + 2 - rows);
 
-		if (s->out[i] != (int32_t)i || values[i * ROW_WIDTH] != want || values[i * ROW_WIDTH + ROW_WIDTH - 1] != want)
+		if (s->out[i] != (int32_t)i || values[i * ROW_WIDTH] != want ||
+		    values[i * ROW_WIDTH + ROW_WIDTH - 1] != want)
 			return false;
 	}
 	return true;
@@ -224,7 +229,8 @@ void call_end(struct call_state *s)
 		memory_free(&s->device_out);
 	}
 	if (s->trial->kind == CALL_SYMMETRIC) {
-		if (s->trial->ending != ENDS_DESTROYED) /* else it goes with the comm: giving it back is a call of all ranks */
+		if (s->trial->ending !=
+		    ENDS_DESTROYED) /* else it goes with the comm: giving it back is a call of all ranks */
 			(void)choir_mem_free(s->comm, s->in);
 	} else {
 		munmap(s->in, s->bytes);

@@ -5,8 +5,13 @@
 
 static const char *const endings[] = { "killed", "stopped", "slow", "aborts", "destroys" };
 static const char *const settings[] = { "threads", "processes", "nodes" };
-static const char *const kinds[] = { "allreduce of host memory", "allreduce of symmetric memory", "allreduce of cl_mem", "broadcast", "alltoallv",
-	                             "sendrecv",                 "sparse_allreduce" };
+static const char *const kinds[] = { "allreduce of host memory",
+	                             "allreduce of symmetric memory",
+	                             "allreduce of cl_mem",
+	                             "broadcast",
+	                             "alltoallv",
+	                             "sendrecv",
+	                             "sparse_allreduce" };
 
 const char *ending_name(enum ending ending)
 {
@@ -58,7 +63,8 @@ void trial_describe(const struct trial *t, char *text, size_t bytes)
 
 	if (t->ranks_per_node > 0)
 		snprintf(where, sizeof where, ", %d a node", t->ranks_per_node);
-	snprintf(text, bytes, "seed %llu: %s of %zu, %d ranks (%s%s), rank %d %s %lld us after call %d", (unsigned long long)t->seed, kinds[t->kind],
-	         t->count, t->n, settings[t->setting == AS_THREADS ? AS_THREADS : AS_PROCESSES], where, t->victim, endings[t->ending],
+	snprintf(text, bytes, "seed %llu: %s of %zu, %d ranks (%s%s), rank %d %s %lld us after call %d",
+	         (unsigned long long)t->seed, kinds[t->kind], t->count, t->n,
+	         settings[t->setting == AS_THREADS ? AS_THREADS : AS_PROCESSES], where, t->victim, endings[t->ending],
 	         (long long)t->delay_us, t->after_calls);
 }

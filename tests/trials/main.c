@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* trials [-n TRIALS] [-s SEED] [-e ENDING] [-v]: that many trials, from that seed on; of one ending only, if it is named.
- * Prints those that fail, and a table.  To see one again: -n 1 -s ITS_SEED. */
+/* trials [-n TRIALS] [-s SEED] [-e ENDING] [-v]: that many trials, from that seed on; of one ending only, if it is
+ * named.  Prints those that fail, and a table.  To see one again: -n 1 -s ITS_SEED. */
 #include "trials/trials.h"
 
 #include <stdio.h>
@@ -19,8 +19,9 @@ static void print_table(struct row rows[N_ENDINGS][N_SETTINGS])
 	for (int e = 0; e < N_ENDINGS; e++)
 		for (int s = 0; s < N_SETTINGS; s++)
 			if (rows[e][s].trials > 0)
-				printf("%-10s %-10s %7d %9d %9.0f\n", ending_name((enum ending)e), setting_name((enum setting)s),
-				       rows[e][s].trials, rows[e][s].failures, rows[e][s].worst_ms);
+				printf("%-10s %-10s %7d %9d %9.0f\n", ending_name((enum ending)e),
+				       setting_name((enum setting)s), rows[e][s].trials, rows[e][s].failures,
+				       rows[e][s].worst_ms);
 }
 
 /* True if it went as it must. */

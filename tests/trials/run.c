@@ -218,13 +218,15 @@ static bool is_right(const struct trial *t, const struct outcome *o)
 	case ENDS_KILLED:
 		if (o->status == CHOIR_PEER_DEAD)
 			return names(o->text, "", t->victim) && strstr(o->text, "is dead") != NULL;
-		return t->ranks_per_node > 0 && (late || (o->status == CHOIR_TRANSPORT && names(o->text, "", t->victim)));
+		return t->ranks_per_node > 0 &&
+		       (late || (o->status == CHOIR_TRANSPORT && names(o->text, "", t->victim)));
 	case ENDS_STOPPED:
 		return late;
 	case ENDS_ABORTED:
 		return o->status == CHOIR_ABORTED && names(o->text, "aborted by ", t->victim);
 	case ENDS_DESTROYED:
-		return late || ((o->status == CHOIR_PEER_DEAD || o->status == CHOIR_ABORTED) && names(o->text, "", t->victim));
+		return late ||
+		       ((o->status == CHOIR_PEER_DEAD || o->status == CHOIR_ABORTED) && names(o->text, "", t->victim));
 	default:
 		return o->status == CHOIR_SUCCESS;
 	}

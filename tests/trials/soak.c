@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* soak [-n ROUNDS] [-s SEED]: worlds of threads make random calls, several in flight, and compare what comes out with a plain reference
- * (tests/world/cases.c; for sparse_allreduce a dense sum below).  A round follows from its seed alone. */
+/* soak [-n ROUNDS] [-s SEED]: worlds of threads make random calls, several in flight, and compare what comes out with a
+ * plain reference (tests/world/cases.c; for sparse_allreduce a dense sum below).  A round follows from its seed
+ * alone. */
 #include "world/flight.h"
 #include "world/gate.h"
 #include "world/values.h"
@@ -14,7 +15,15 @@
 
 #include <cmocka.h>
 
-enum { MOST_RANKS = 5, BATCHES = 10, MOST_FLIGHTS = 12, SHARE = 16 << 20, SPARSE_RANGE = 700, SPARSE_PAIRS = 300, SPARSE_WIDTH = 3 };
+enum {
+	MOST_RANKS = 5,
+	BATCHES = 10,
+	MOST_FLIGHTS = 12,
+	SHARE = 16 << 20,
+	SPARSE_RANGE = 700,
+	SPARSE_PAIRS = 300,
+	SPARSE_WIDTH = 3
+};
 
 static uint64_t first_seed = 1;
 static int n_rounds = 8;
@@ -43,12 +52,15 @@ static const struct test_case *draw(uint64_t *r, choir_comm *comm, int memory, s
 
 	do {
 		tc = &test_cases[below(r, (int)n_test_cases)];
-		*t = (struct trial){ .n = choir_comm_size(comm), .device = memory == ON_DEVICE, .in_place = below(r, 3) == 0 };
+		*t = (struct trial){ .n = choir_comm_size(comm),
+			             .device = memory == ON_DEVICE,
+			             .in_place = below(r, 3) == 0 };
 		t->dtype = (choir_dtype)below(r, 32);
 		t->op = tc->reduces ? (choir_op)below(r, CHOIR_OP_PREMUL_SUM + 1) : 0;
 		t->root = below(r, t->n);
 		t->count = counts[below(r, memory == IN_SHARE ? 6 : 8)] + (size_t)below(r, 5);
-	} while (choir_dtype_bytes(t->dtype) == 0 || choir_supports(comm, tc->name, t->dtype, t->op, choir_none()) != CHOIR_SUCCESS);
+	} while (choir_dtype_bytes(t->dtype) == 0 ||
+	         choir_supports(comm, tc->name, t->dtype, t->op, choir_none()) != CHOIR_SUCCESS);
 	return tc;
 }
 
@@ -92,7 +104,8 @@ static void sparse_input(uint64_t seed, int rank, int32_t *ind, float *val, int 
 
 struct sparse_buffers {
 	int32_t mine[SPARSE_PAIRS], other[SPARSE_PAIRS], ind[SPARSE_RANGE];
-	float my_values[SPARSE_PAIRS * SPARSE_WIDTH], other_values[SPARSE_PAIRS * SPARSE_WIDTH], val[SPARSE_RANGE * SPARSE_WIDTH];
+	float my_values[SPARSE_PAIRS * SPARSE_WIDTH], other_values[SPARSE_PAIRS * SPARSE_WIDTH],
+	    val[SPARSE_RANGE * SPARSE_WIDTH];
 	float want[SPARSE_RANGE * SPARSE_WIDTH];
 	bool seen[SPARSE_RANGE];
 };
@@ -105,8 +118,10 @@ static void check_sparse(struct world *world, int rank, const struct sparse_buff
 		if (!b->seen[index])
 			continue;
 		if (at >= n_ind || b->ind[at] != index ||
-		    memcmp(&b->val[at * SPARSE_WIDTH], &b->want[index * SPARSE_WIDTH], SPARSE_WIDTH * sizeof(float)) != 0) {
-			world_fail(world, rank, "sparse_allreduce: row %zu of %zu is not index %d", at, n_ind, (int)index);
+		    memcmp(&b->val[at * SPARSE_WIDTH], &b->want[index * SPARSE_WIDTH], SPARSE_WIDTH * sizeof(float)) !=
+		        0) {
+			world_fail(world, rank, "sparse_allreduce: row %zu of %zu is not index %d", at, n_ind,
+			           (int)index);
 			return;
 		}
 		at++;
@@ -125,12 +140,13 @@ static void go_sparse(struct world *world, int rank, choir_comm *comm, uint64_t 
 		bool me = other == rank;
 		int count = other % 3 == 2 ? 0 : most;
 
-		sparse_input(seed, other, me ? b->mine : b->other, me ? b->my_values : b->other_values, count, b->want, b->seen);
+		sparse_input(seed, other, me ? b->mine : b->other, me ? b->my_values : b->other_values, count, b->want,
+		             b->seen);
 		pairs = me ? count : pairs;
 	}
-	if (OK(choir_sparse_allreduce(comm, choir_host(b->mine), (size_t)pairs, choir_host(b->my_values), (size_t)pairs * SPARSE_WIDTH,
-	                              choir_host(b->ind), &n_ind, choir_host(b->val), &n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL,
-	                              NULL)))
+	if (OK(choir_sparse_allreduce(comm, choir_host(b->mine), (size_t)pairs, choir_host(b->my_values),
+	                              (size_t)pairs * SPARSE_WIDTH, choir_host(b->ind), &n_ind, choir_host(b->val),
+	                              &n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL, NULL)))
 		check_sparse(world, rank, b, n_ind);
 	free(b);
 }

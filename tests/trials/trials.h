@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Random trials of what happens when a rank fails: one rank of a small world is killed, stopped, slow, aborts or destroys its comm
- * while all make one call again and again.  A trial follows from its seed alone. */
+/* Random trials of what happens when a rank fails: one rank of a small world is killed, stopped, slow, aborts or
+ * destroys its comm while all make one call again and again.  A trial follows from its seed alone. */
 #ifndef TESTS_TRIALS_H
 #define TESTS_TRIALS_H
 
@@ -61,7 +61,8 @@ struct table {
 	unsigned char gathered[MOST_RANKS][GATHER_BYTES];
 };
 
-/* rank_main: the part of one rank: calls until one fails.  Then its buffers are unmapped at once: no peer may still use them. */
+/* rank_main: the part of one rank: calls until one fails.  Then its buffers are unmapped at once: no peer may still use
+ * them. */
 void rank_main(const struct trial *trial, struct table *table, int rank, choir_comm *comm);
 
 /* The call of a trial on one rank. */
@@ -71,7 +72,8 @@ choir_status call_make(struct call_state *state, int number);
 bool call_is_right(struct call_state *state, int number); /* after SUCCESS */
 void call_end(struct call_state *state);
 
-/* trial_run: true if all went as it must; else `why` says what did not.  *worst_ms: the longest last call of a rank that was left. */
+/* trial_run: true if all went as it must; else `why` says what did not.  *worst_ms: the longest last call of a rank
+ * that was left. */
 bool trial_run(const struct trial *trial, double *worst_ms, char *why, size_t bytes);
 
 double trial_now_ms(void);

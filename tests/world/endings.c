@@ -13,7 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SENTINEL = -77, TIMES = 9 /* too much for the line of a flag */, TRIES = 300, CROWDED_TRIES = 1, IN_A_ROW = 10 /* after a barrier ranks come too late for each other */ };
+enum {
+	SENTINEL = -77,
+	TIMES = 9 /* too much for the line of a flag */,
+	TRIES = 300,
+	CROWDED_TRIES = 1,
+	IN_A_ROW = 10 /* after a barrier ranks come too late for each other */
+};
 
 /* What the sentence calls it, before and behind its number. */
 static const char *const names[][2] = {
@@ -55,12 +61,18 @@ choir_status ending_call(struct ending *e)
 	lay_out(sends, send_at, n);
 	switch (e->kind) {
 	case ENDS_SUM: return choir_allreduce(e->comm, in, out, 3, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL);
-	case ENDS_SHARED_SUM: return choir_allreduce(e->comm, in, out, ENDING_COUNT, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL);
+	case ENDS_SHARED_SUM:
+		return choir_allreduce(e->comm, in, out, ENDING_COUNT, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL);
 	case ENDS_BROADCAST: return choir_broadcast(e->comm, in, out, ENDING_COUNT, CHOIR_I32, e->who, NULL, NULL);
-	case ENDS_ALLGATHERV: return choir_allgatherv(e->comm, in, e->counts[me], out, e->counts, e->at, CHOIR_I32, NULL, NULL);
-	case ENDS_REDUCE_SCATTERV: return choir_reduce_scatterv(e->comm, in, out, e->counts, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL);
-	case ENDS_ALLTOALLV: return choir_alltoallv(e->comm, in, sends, send_at, out, e->counts, e->at, CHOIR_I32, NULL, NULL);
-	default: return choir_sendrecv(e->comm, in, ENDING_COUNT, (me + 1) % n, out, ENDING_COUNT, (me + n - 1) % n, CHOIR_I32, NULL, NULL);
+	case ENDS_ALLGATHERV:
+		return choir_allgatherv(e->comm, in, e->counts[me], out, e->counts, e->at, CHOIR_I32, NULL, NULL);
+	case ENDS_REDUCE_SCATTERV:
+		return choir_reduce_scatterv(e->comm, in, out, e->counts, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL);
+	case ENDS_ALLTOALLV:
+		return choir_alltoallv(e->comm, in, sends, send_at, out, e->counts, e->at, CHOIR_I32, NULL, NULL);
+	default:
+		return choir_sendrecv(e->comm, in, ENDING_COUNT, (me + 1) % n, out, ENDING_COUNT, (me + n - 1) % n,
+		                      CHOIR_I32, NULL, NULL);
 	}
 }
 
@@ -120,7 +132,9 @@ bool ending_wait_inside(struct ending *e)
 	if (e->kind == ENDS_SENDRECV)
 		return choir_recv(comm, choir_host(e->out), ENDING_COUNT, CHOIR_I32, left, NULL, NULL) == CHOIR_SUCCESS;
 	for (int rank = 0; rank < comm->n; rank++)
-		while (rank != comm->rank && atomic_load(&arena_control(comm->arena, comm->layout.place_of[rank])->last_seq) <= comm->engine.next_seq)
+		while (rank != comm->rank &&
+		       atomic_load(&arena_control(comm->arena, comm->layout.place_of[rank])->last_seq) <=
+		           comm->engine.next_seq)
 			sched_yield();
 	return true;
 }
@@ -134,7 +148,8 @@ static uint64_t number_of_next(const struct ending *e)
 {
 	const struct choir_comm *comm = e->comm;
 
-	return e->kind == ENDS_SENDRECV ? comm->engine.received[(comm->rank + comm->n - 1) % comm->n] : comm->engine.next_seq;
+	return e->kind == ENDS_SENDRECV ? comm->engine.received[(comm->rank + comm->n - 1) % comm->n]
+	                                : comm->engine.next_seq;
 }
 
 static bool is_untouched(const struct ending *e)
@@ -169,16 +184,20 @@ const char *ending_check(struct ending *e, choir_status wanted, const char *word
 	const char *wrong;
 
 	snprintf(number, sizeof number, "%s #%llu ", names[e->kind][0], (unsigned long long)number_of_next(e));
-	for (int i = 0; i < 3 && st == CHOIR_SUCCESS; i++) /* who wants nothing of the one that went learns of it later */
+	for (int i = 0; i < 3 && st == CHOIR_SUCCESS;
+	     i++) /* who wants nothing of the one that went learns of it later */
 		st = ending_call(e);
 	ms = (wait_now_ns() - start) / 1000000;
 	snprintf(text, sizeof text, "%s", choir_last_error());
-	wrong = st != wanted                                                                                                    ? "status"
-	        : !says(text, words) || (wanted != CHOIR_ABORTED && !(says(text, number) && says(text, names[e->kind][1]))) ? "words"
-	        : ms < least_ms || ms > most_ms                                                                                 ? "time"
-	                                                                                                                        : check_left(e, wanted, text);
+	wrong =
+	    st != wanted ? "status"
+	    : !says(text, words) || (wanted != CHOIR_ABORTED && !(says(text, number) && says(text, names[e->kind][1])))
+		? "words"
+	    : ms < least_ms || ms > most_ms ? "time"
+					    : check_left(e, wanted, text);
 	if (wrong == NULL)
 		return NULL;
-	snprintf(e->wrong, sizeof e->wrong, "kind %d: %s: %s after %lld ms: \"%s\" (of %s)", (int)e->kind, wrong, choir_status_name(st), (long long)ms, text, number);
+	snprintf(e->wrong, sizeof e->wrong, "kind %d: %s: %s after %lld ms: \"%s\" (of %s)", (int)e->kind, wrong,
+	         choir_status_name(st), (long long)ms, text, number);
 	return e->wrong;
 }

@@ -5,7 +5,8 @@
 
 #include "world/world.h"
 
-/* A gate: a user event that a call may depend on.  gate_open lets it pass (status CL_COMPLETE) or fails it (negative); the caller releases it. */
+/* A gate: a user event that a call may depend on.  gate_open lets it pass (status CL_COMPLETE) or fails it (negative);
+ * the caller releases it. */
 cl_event gate_make(cl_context context);
 void gate_open(cl_event gate, cl_int status);
 
@@ -13,14 +14,16 @@ void gate_open(cl_event gate, cl_int status);
 cl_context gate_context(void);
 void gate_drop(void);
 
-/* sum_start: an allreduce (f32, sum) of count elements of host memory: every element of rank r is first + r.  sum_is: did n ranks' sum come out?  */
+/* sum_start: an allreduce (f32, sum) of count elements of host memory: every element of rank r is first + r.  sum_is:
+ * did n ranks' sum come out? */
 struct sum {
 	float *send, *recv;
 	size_t count;
 	float first;
 	choir_event *event;
 };
-choir_status sum_start(struct sum *sum, choir_comm *comm, size_t count, float first, const choir_call *call, bool with_event);
+choir_status sum_start(struct sum *sum, choir_comm *comm, size_t count, float first, const choir_call *call,
+                       bool with_event);
 bool sum_is(const struct sum *sum, int n);
 void sum_free(struct sum *sum);
 
@@ -30,10 +33,11 @@ bool sum_works(choir_comm *comm, size_t count);
 /* says: does the text hold all of the words, separated by '|'? */
 bool says(const char *text, const char *words);
 
-#define SAYS(call, wanted, words)                                                                                             \
-	do {                                                                                                                  \
-		if (IS(call, wanted) && !says(choir_last_error(), words))                                                     \
-			world_fail(world, rank, "%s:%d: \"%s\" does not say %s", __FILE__, __LINE__, choir_last_error(), words); \
+#define SAYS(call, wanted, words)                                                                                      \
+	do {                                                                                                           \
+		if (IS(call, wanted) && !says(choir_last_error(), words))                                              \
+			world_fail(world, rank, "%s:%d: \"%s\" does not say %s", __FILE__, __LINE__,                   \
+			           choir_last_error(), words);                                                         \
 	} while (0)
 
 /* line_up: a barrier of the threads of a world, beside the library. */

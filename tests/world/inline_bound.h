@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* inline_bound: is the comm's run of that kind bound to a call whose steps the caller's thread goes through in their order? */
+/* inline_bound: is the comm's run of that kind bound to a call whose steps the caller's thread goes through in their
+ * order? */
 #ifndef TESTS_INLINE_BOUND_H
 #define TESTS_INLINE_BOUND_H
 

@@ -17,13 +17,14 @@ struct memory {
 	choir_buffer buffer;
 };
 
-/* memory_make: bytes of payload, all bytes SENTINEL; on the device its offset is `shift` bytes beyond the first sentinel. */
+/* memory_make: bytes of payload, all bytes SENTINEL; on the device its offset is `shift` bytes beyond the first
+ * sentinel. */
 bool memory_make(struct memory *memory, choir_device *device, bool on_device, size_t bytes, size_t shift);
 void memory_free(struct memory *memory);
 
-/* memory_use: what this thread makes from now on lies in these bytes, until it is called with NULL: host memory, or at the same place of mem (NULL:
- * host memory too).  skew bytes lie before each, so that ranks' buffers stand at different offsets.  The region begins anew when nothing of it is in
- * use. */
+/* memory_use: what this thread makes from now on lies in these bytes, until it is called with NULL: host memory, or at
+ * the same place of mem (NULL: host memory too).  skew bytes lie before each, so that ranks' buffers stand at different
+ * offsets.  The region begins anew when nothing of it is in use. */
 void memory_use(void *base, cl_mem mem, size_t bytes, size_t skew);
 
 unsigned char *memory_payload(struct memory *memory);

@@ -65,7 +65,8 @@ static choir_status call_of(choir_comm *comm, int kind, const struct words *w, v
 }
 
 /* Some calls of the same words, each of other contents.  How many of them stand for the next one. */
-static int repeated(struct world *world, int rank, choir_comm *comm, int kind, const struct words *w, struct twice *t, int32_t *in)
+static int repeated(struct world *world, int rank, choir_comm *comm, int kind, const struct words *w, struct twice *t,
+                    int32_t *in)
 {
 	int n = world->n, ready = 0;
 
@@ -81,7 +82,8 @@ static int repeated(struct world *world, int rank, choir_comm *comm, int kind, c
 		for (int i = 0; i < 3 * ELEMS; i++)
 			CHECK(out[i] == wanted_at(kind, w, n, i, t->round) && t->out[!w->out][i] == SENTINEL);
 		if (inline_bound(comm, INLINE_COLLECTIVE)) {
-			CHECK(comm->engine.inline_runs[INLINE_COLLECTIVE]->prepared->changes == atomic_load(&comm->symmetric_changes));
+			CHECK(comm->engine.inline_runs[INLINE_COLLECTIVE]->prepared->changes ==
+			      atomic_load(&comm->symmetric_changes));
 			ready++;
 		}
 	}
@@ -91,9 +93,11 @@ static int repeated(struct world *world, int rank, choir_comm *comm, int kind, c
 /* One word after the other is another one. */
 static void words_change(struct world *world, int rank, choir_comm *comm, void *unused)
 {
-	const struct words others[] = { { ELEMS - 1, CHOIR_I32, CHOIR_OP_SUM, 0, 0, 0 }, { ELEMS, CHOIR_F32, CHOIR_OP_SUM, 0, 0, 0 },
-		                        { ELEMS, CHOIR_I32, CHOIR_OP_MAX, 0, 0, 0 }, { ELEMS, CHOIR_I32, CHOIR_OP_SUM, world->n - 1, 0, 0 },
-		                        { ELEMS, CHOIR_I32, CHOIR_OP_SUM, 0, 1, 0 }, { ELEMS, CHOIR_I32, CHOIR_OP_SUM, 0, 0, 1 } };
+	const struct words others[] = {
+		{ ELEMS - 1, CHOIR_I32, CHOIR_OP_SUM, 0, 0, 0 }, { ELEMS, CHOIR_F32, CHOIR_OP_SUM, 0, 0, 0 },
+		{ ELEMS, CHOIR_I32, CHOIR_OP_MAX, 0, 0, 0 },     { ELEMS, CHOIR_I32, CHOIR_OP_SUM, world->n - 1, 0, 0 },
+		{ ELEMS, CHOIR_I32, CHOIR_OP_SUM, 0, 1, 0 },     { ELEMS, CHOIR_I32, CHOIR_OP_SUM, 0, 0, 1 }
+	};
 	struct twice t = { .round = 0 };
 	int ready = 0;
 
@@ -134,7 +138,8 @@ static void one_differs(struct world *world, int rank, choir_comm *comm, void *w
 	repeated(world, rank, comm, 0, &usual, &t, t.in[0]);
 	other.op = rank == *(int *)who ? CHOIR_OP_MAX : CHOIR_OP_SUM;
 	IS(call_of(comm, 0, &other, t.in[0], t.out[0]), CHOIR_MISMATCH);
-	CHECK(strstr(choir_last_error(), "(4 x i32, sum, ") != NULL && strstr(choir_last_error(), "(4 x i32, max, ") != NULL);
+	CHECK(strstr(choir_last_error(), "(4 x i32, sum, ") != NULL &&
+	      strstr(choir_last_error(), "(4 x i32, max, ") != NULL);
 	IS(call_of(comm, 0, &usual, t.in[0], t.out[0]), CHOIR_MISMATCH);
 }
 

@@ -7,7 +7,14 @@
 
 #include <string.h>
 
-enum { MOST = 3, ROOM = 128, TIMES = 9 /* too much for the line of a flag */, SENTINEL = -77, PATTERNS = 3, ROUNDS = 24 };
+enum {
+	MOST = 3,
+	ROOM = 128,
+	TIMES = 9 /* too much for the line of a flag */,
+	SENTINEL = -77,
+	PATTERNS = 3,
+	ROUNDS = 24
+};
 
 /* The arrays that every call is given. */
 struct lists {
@@ -15,7 +22,8 @@ struct lists {
 	int32_t in[ROOM], out[ROOM];
 };
 
-/* The second pattern differs for what rank 1 sends itself only: the others have the counts that they had.  The third has the first's counts at other places. */
+/* The second pattern differs for what rank 1 sends itself only: the others have the counts that they had.  The third
+ * has the first's counts at other places. */
 static size_t count_of(int pattern, int from, int to)
 {
 	return TIMES * (size_t)(1 + (from + 2 * to) % 3 + (pattern == 1 && from == 1 && to == 1));
@@ -52,7 +60,8 @@ static void fill(struct lists *l, int pattern, int rank, int n, int round)
 /* alltoallv. */
 static choir_status exchange(choir_comm *comm, struct lists *l)
 {
-	return choir_alltoallv(comm, choir_host(l->in), l->sends, l->send_at, choir_host(l->out), l->takes, l->take_at, CHOIR_I32, NULL, NULL);
+	return choir_alltoallv(comm, choir_host(l->in), l->sends, l->send_at, choir_host(l->out), l->takes, l->take_at,
+	                       CHOIR_I32, NULL, NULL);
 }
 
 /* The same from deeper in the stack, where nothing of the call before is left. */
@@ -92,7 +101,8 @@ static choir_status gather(choir_comm *comm, struct lists *l, int pattern)
 		l->take_at[from] = at;
 		at += l->takes[from] + gap_of(pattern);
 	}
-	return choir_allgatherv(comm, choir_host(l->in + l->send_at[1]), l->takes[rank], choir_host(l->out), l->takes, l->take_at, CHOIR_I32, NULL, NULL);
+	return choir_allgatherv(comm, choir_host(l->in + l->send_at[1]), l->takes[rank], choir_host(l->out), l->takes,
+	                        l->take_at, CHOIR_I32, NULL, NULL);
 }
 
 /* reduce_scatterv: the block of each is as long as what rank 1 would send it. */
@@ -105,7 +115,8 @@ static choir_status reduce(choir_comm *comm, struct lists *l, int pattern, int r
 		for (size_t i = 0; i < l->takes[to]; i++)
 			l->in[at++] = given_by(choir_comm_rank(comm), to, i, round);
 	}
-	return choir_reduce_scatterv(comm, choir_host(l->in), choir_host(l->out), l->takes, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL);
+	return choir_reduce_scatterv(comm, choir_host(l->in), choir_host(l->out), l->takes, CHOIR_I32, CHOIR_OP_SUM,
+	                             NULL, NULL);
 }
 
 static void check_reduce(struct world *world, int rank, const struct lists *l, int round)
@@ -154,7 +165,8 @@ static void counts_change(struct world *world, int rank, choir_comm *comm, void 
 		check_reduce(world, rank, &l, round);
 		ready[2] += stands(comm);
 	}
-	CHECK(comm->crowded || (ready[0] > 0 && ready[1] > 0 && ready[2] > 0)); /* else no run stays on the spot for long */
+	/* else no run stays on the spot for long */
+	CHECK(comm->crowded || (ready[0] > 0 && ready[1] > 0 && ready[2] > 0));
 }
 
 /* What was right is wrong with other contents, and nothing is sent. */
@@ -168,10 +180,13 @@ static void counts_wrong(struct world *world, int rank, choir_comm *comm, void *
 		OK(gather(comm, &l, 0));
 	}
 	l.take_at[1] = l.take_at[0];
-	SAYS(choir_allgatherv(comm, choir_host(l.in + l.send_at[1]), l.takes[rank], choir_host(l.out), l.takes, l.take_at, CHOIR_I32, NULL, NULL),
+	SAYS(choir_allgatherv(comm, choir_host(l.in + l.send_at[1]), l.takes[rank], choir_host(l.out), l.takes,
+	                      l.take_at, CHOIR_I32, NULL, NULL),
 	     CHOIR_ARGUMENT, "overlap");
 	l.takes[1] = SIZE_MAX;
-	SAYS(choir_reduce_scatterv(comm, choir_host(l.in), choir_host(l.out), l.takes, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL), CHOIR_ARGUMENT, "rank 1");
+	SAYS(choir_reduce_scatterv(comm, choir_host(l.in), choir_host(l.out), l.takes, CHOIR_I32, CHOIR_OP_SUM, NULL,
+	                           NULL),
+	     CHOIR_ARGUMENT, "rank 1");
 	OK(gather(comm, &l, 0));
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What goes wrong between ranks: late ones, aborts, one thread that blocks for several ranks, groups, fork, destroying in any order. */
+/* What goes wrong between ranks: late ones, aborts, one thread that blocks for several ranks, groups, fork, destroying
+ * in any order. */
 #include "world/gate.h"
 
 #include <pthread.h>
@@ -68,8 +69,8 @@ static void test_late(void **state)
 		}
 }
 
-/* Ranks 0 and 1 keep the process busy on a comm of their own; rank 2 waits on the world for ranks that do not come.  Its deadline is kept, and so is
- * the time of its wait before. */
+/* Ranks 0 and 1 keep the process busy on a comm of their own; rank 2 waits on the world for ranks that do not come.
+ * Its deadline is kept, and so is the time of its wait before. */
 static void busy(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	_Atomic int *over = arg;
@@ -90,7 +91,8 @@ static void busy(struct world *world, int rank, choir_comm *comm, void *arg)
 
 		for (int i = 0; all == 0 && i < 10000000; i++) {
 			mine = (float)*over; /* their maximum ends it, for both at once */
-			if (!OK(choir_allreduce(child, choir_host(&mine), choir_host(&all), 1, CHOIR_F32, CHOIR_OP_MAX, NULL, NULL)))
+			if (!OK(choir_allreduce(child, choir_host(&mine), choir_host(&all), 1, CHOIR_F32, CHOIR_OP_MAX,
+			                        NULL, NULL)))
 				break;
 		}
 	}
@@ -193,20 +195,29 @@ static void test_groups(void **state)
 		config.ranks_per_node = layouts[l];
 		config.deadline_ms = 20000;
 		world_begin(&world, 3, &config);
-		/* crossing sends, a send to oneself, blocking sums and events of three ranks by one thread, nested, a refused call among them */
+		/* crossing sends, a send to oneself, blocking sums and events of three ranks by one thread, nested, a
+		 * refused call among them */
 		assert_int_equal(choir_group_begin(), CHOIR_SUCCESS);
 		for (int r = 0; r < 3; r++) {
 			assert_int_equal(choir_group_begin(), CHOIR_SUCCESS);
 			assert_int_equal(sum_start(&sums[r], world.comms[r], COUNT, 2, NULL, false), CHOIR_SUCCESS);
-			assert_int_equal(choir_send(world.comms[r], choir_host(&out[r]), 1, CHOIR_F32, (r + 1) % 3, NULL, NULL), CHOIR_SUCCESS);
-			assert_int_equal(choir_recv(world.comms[r], choir_host(&in[r]), 1, CHOIR_F32, (r + 2) % 3, NULL, NULL), CHOIR_SUCCESS);
+			assert_int_equal(
+			    choir_send(world.comms[r], choir_host(&out[r]), 1, CHOIR_F32, (r + 1) % 3, NULL, NULL),
+			    CHOIR_SUCCESS);
+			assert_int_equal(
+			    choir_recv(world.comms[r], choir_host(&in[r]), 1, CHOIR_F32, (r + 2) % 3, NULL, NULL),
+			    CHOIR_SUCCESS);
 			assert_int_equal(choir_barrier(world.comms[r], NULL, &events[r]), CHOIR_SUCCESS);
 			assert_int_equal(choir_group_end(), CHOIR_SUCCESS);
-			assert_int_equal(choir_event_wait(events[r], 0), CHOIR_WOULD_DEADLOCK); /* it has not even begun */
+			/* it has not even begun */
+			assert_int_equal(choir_event_wait(events[r], 0), CHOIR_WOULD_DEADLOCK);
 		}
-		assert_int_equal(choir_send(world.comms[1], choir_host(&out[1]), 1, CHOIR_F32, 1, NULL, NULL), CHOIR_SUCCESS);
-		assert_int_equal(choir_recv(world.comms[1], choir_host(&self), 1, CHOIR_F32, 1, NULL, NULL), CHOIR_SUCCESS);
-		assert_int_equal(choir_send(world.comms[0], choir_host(out), 3, CHOIR_F32, 3, NULL, NULL), CHOIR_ARGUMENT);
+		assert_int_equal(choir_send(world.comms[1], choir_host(&out[1]), 1, CHOIR_F32, 1, NULL, NULL),
+		                 CHOIR_SUCCESS);
+		assert_int_equal(choir_recv(world.comms[1], choir_host(&self), 1, CHOIR_F32, 1, NULL, NULL),
+		                 CHOIR_SUCCESS);
+		assert_int_equal(choir_send(world.comms[0], choir_host(out), 3, CHOIR_F32, 3, NULL, NULL),
+		                 CHOIR_ARGUMENT);
 		assert_int_equal(choir_group_end(), CHOIR_SUCCESS);
 		for (int r = 0; r < 3; r++) {
 			assert_true(sum_is(&sums[r], 3));
@@ -288,11 +299,13 @@ static void in_child(struct world *world, choir_event *event)
 		_exit(1);
 	if (sum_start(&sum, world->comms[0], COUNT, 1, NULL, true) != CHOIR_ARGUMENT)
 		_exit(2);
-	if (choir_event_wait(event, -1) != CHOIR_ARGUMENT || choir_event_test(event, &done) != CHOIR_ARGUMENT || !says(choir_last_error(), "fork"))
+	if (choir_event_wait(event, -1) != CHOIR_ARGUMENT || choir_event_test(event, &done) != CHOIR_ARGUMENT ||
+	    !says(choir_last_error(), "fork"))
 		_exit(3);
 	if (choir_comm_abort(world->comms[0]) != CHOIR_ARGUMENT || choir_comm_status(world->comms[0]) != CHOIR_ARGUMENT)
 		_exit(4);
-	if (choir_comm_split(world->comms[0], 0, 0, &world->comms[1]) != CHOIR_ARGUMENT || choir_comm_destroy(world->comms[0]) != CHOIR_ARGUMENT)
+	if (choir_comm_split(world->comms[0], 0, 0, &world->comms[1]) != CHOIR_ARGUMENT ||
+	    choir_comm_destroy(world->comms[0]) != CHOIR_ARGUMENT)
 		_exit(5);
 	choir_event_release(event);
 	_exit(0);
@@ -339,9 +352,11 @@ static void *come_and_go(void *failed)
 		choir_comm *comm;
 		struct sum sum;
 
-		if (choir_comm_create_local(1, &device, NULL, &comm) != CHOIR_SUCCESS || sum_start(&sum, comm, 10, 1, NULL, true) != CHOIR_SUCCESS)
+		if (choir_comm_create_local(1, &device, NULL, &comm) != CHOIR_SUCCESS ||
+		    sum_start(&sum, comm, 10, 1, NULL, true) != CHOIR_SUCCESS)
 			*any = true;
-		if (choir_comm_destroy(comm) != CHOIR_SUCCESS || choir_event_wait(sum.event, -1) != CHOIR_SUCCESS || !sum_is(&sum, 1))
+		if (choir_comm_destroy(comm) != CHOIR_SUCCESS || choir_event_wait(sum.event, -1) != CHOIR_SUCCESS ||
+		    !sum_is(&sum, 1))
 			*any = true;
 		sum_free(&sum);
 	}

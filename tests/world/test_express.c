@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocking calls that are carried out on the spot (exec/express.h): they allocate nothing and say nothing to OpenCL, may be made by several threads
- * at once beside calls with events, wait for late peers as ordinary calls, and fail with the same sentences.  malloc and OpenCL's functions are
- * wrapped by the linker. */
+/* Blocking calls that are carried out on the spot (exec/express.h): they allocate nothing and say nothing to OpenCL,
+ * may be made by several threads at once beside calls with events, wait for late peers as ordinary calls, and fail with
+ * the same sentences.  malloc and OpenCL's functions are wrapped by the linker. */
 #include "exec/comm.h"
 #include "world/gate.h"
 #include "world/repeated.h"
@@ -65,26 +65,30 @@ COUNTED(clRetainMemObject, (cl_mem mem), (mem))
 COUNTED(clReleaseMemObject, (cl_mem mem), (mem))
 COUNTED(clRetainEvent, (cl_event event), (event))
 COUNTED(clFlush, (cl_command_queue queue), (queue))
-COUNTED(clGetMemObjectInfo, (cl_mem mem, cl_mem_info what, size_t bytes, void *value, size_t *bytes_p), (mem, what, bytes, value, bytes_p))
+COUNTED(clGetMemObjectInfo, (cl_mem mem, cl_mem_info what, size_t bytes, void *value, size_t *bytes_p),
+        (mem, what, bytes, value, bytes_p))
 COUNTED(clEnqueueNDRangeKernel,
-        (cl_command_queue queue, cl_kernel kernel, cl_uint dims, const size_t *off, const size_t *global, const size_t *local, cl_uint n,
-         const cl_event *events, cl_event *event_p),
+        (cl_command_queue queue, cl_kernel kernel, cl_uint dims, const size_t *off, const size_t *global,
+         const size_t *local, cl_uint n, const cl_event *events, cl_event *event_p),
         (queue, kernel, dims, off, global, local, n, events, event_p))
 COUNTED(clEnqueueReadBuffer,
-        (cl_command_queue queue, cl_mem mem, cl_bool blocks, size_t off, size_t bytes, void *to, cl_uint n, const cl_event *events,
-         cl_event *event_p),
+        (cl_command_queue queue, cl_mem mem, cl_bool blocks, size_t off, size_t bytes, void *to, cl_uint n,
+         const cl_event *events, cl_event *event_p),
         (queue, mem, blocks, off, bytes, to, n, events, event_p))
 COUNTED(clEnqueueWriteBuffer,
-        (cl_command_queue queue, cl_mem mem, cl_bool blocks, size_t off, size_t bytes, const void *from, cl_uint n, const cl_event *events,
-         cl_event *event_p),
+        (cl_command_queue queue, cl_mem mem, cl_bool blocks, size_t off, size_t bytes, const void *from, cl_uint n,
+         const cl_event *events, cl_event *event_p),
         (queue, mem, blocks, off, bytes, from, n, events, event_p))
-COUNTED(clEnqueueMarkerWithWaitList, (cl_command_queue queue, cl_uint n, const cl_event *events, cl_event *event_p), (queue, n, events, event_p))
+COUNTED(clEnqueueMarkerWithWaitList, (cl_command_queue queue, cl_uint n, const cl_event *events, cl_event *event_p),
+        (queue, n, events, event_p))
 
 /* A list with tensors in a cl_mem; of one rank also of two types, which is two calls, one after the other. */
 static choir_request *keep_list(choir_comm *comm, cl_mem mem, float *in, float *out)
 {
-	choir_tensor list[] = { { choir_host(in), choir_host(out), 7, CHOIR_F32 }, { choir_mem(mem, 64), choir_mem(mem, 64), 9, CHOIR_F32 },
-		                { choir_host(in + 8), choir_host(out + 8), 6, CHOIR_I32 }, { choir_mem(mem, 0), choir_mem(mem, 0), 5, CHOIR_I32 } };
+	choir_tensor list[] = { { choir_host(in), choir_host(out), 7, CHOIR_F32 },
+		                { choir_mem(mem, 64), choir_mem(mem, 64), 9, CHOIR_F32 },
+		                { choir_host(in + 8), choir_host(out + 8), 6, CHOIR_I32 },
+		                { choir_mem(mem, 0), choir_mem(mem, 0), 5, CHOIR_I32 } };
 	choir_request *request = NULL;
 
 	(void)choir_allreduce_multi_init(comm, list, choir_comm_size(comm) == 1 ? 4 : 2, CHOIR_OP_SUM, NULL, &request);
@@ -100,22 +104,29 @@ static choir_status one_of_each(choir_comm *comm, int kind, choir_request *list,
 	case 0: return choir_allreduce(comm, choir_host(in), choir_host(out), 16, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL);
 	case 1: return choir_broadcast(comm, choir_host(in), choir_host(out), 16, CHOIR_F32, 0, NULL, NULL);
 	case 2: return choir_allgather(comm, choir_host(in), choir_host(out), 16, CHOIR_F32, NULL, NULL);
-	case 3: return choir_sendrecv(comm, choir_host(in), 16, (me + 1) % n, choir_host(out), 16, (me + n - 1) % n, CHOIR_F32, NULL, NULL);
-	case 4: return choir_alltoallv(comm, choir_host(in), counts, NULL, choir_host(out), counts, NULL, CHOIR_F32, NULL, NULL);
+	case 3:
+		return choir_sendrecv(comm, choir_host(in), 16, (me + 1) % n, choir_host(out), 16, (me + n - 1) % n,
+		                      CHOIR_F32, NULL, NULL);
+	case 4:
+		return choir_alltoallv(comm, choir_host(in), counts, NULL, choir_host(out), counts, NULL, CHOIR_F32,
+		                       NULL, NULL);
 	case 5: return choir_allgatherv(comm, choir_host(in), 4, choir_host(out), counts, NULL, CHOIR_F32, NULL, NULL);
-	case 6: return choir_reduce_scatterv(comm, choir_host(in), choir_host(out), counts, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL);
+	case 6:
+		return choir_reduce_scatterv(comm, choir_host(in), choir_host(out), counts, CHOIR_F32, CHOIR_OP_SUM,
+		                             NULL, NULL);
 	case 7: return choir_start(list, NULL, NULL);
 	default: return choir_barrier(comm, NULL, NULL);
 	}
 }
 
-/* A rank whose peer is late waits in another way, so what is asked of several ranks is that most kinds of calls go by in silence at some time; of one
- * rank that all do. */
+/* A rank whose peer is late waits in another way, so what is asked of several ranks is that most kinds of calls go by
+ * in silence at some time; of one rank that all do. */
 static void silent(struct world *world, int rank, choir_comm *comm, void *unused)
 {
 	enum { KINDS = 9, WARM = 20, TRIES = 3000 };
 	float in[16] = { 1 }, out[16 * 4], zeros[32] = { 0 };
-	cl_mem mem = clCreateBuffer(choir_device_context(world->device), CL_MEM_COPY_HOST_PTR, sizeof zeros, zeros, NULL);
+	cl_mem mem =
+	    clCreateBuffer(choir_device_context(world->device), CL_MEM_COPY_HOST_PTR, sizeof zeros, zeros, NULL);
 	choir_request *list = keep_list(comm, mem, in, out);
 
 	(void)unused;
@@ -168,7 +179,8 @@ static void *blocks(void *arg)
 		in[i] = (float)(rank + i);
 	for (int k = 0; k < 200; k++) {
 		memset(out, 0xee, sizeof out);
-		if (!OK(choir_allreduce(c->comm, choir_host(in), choir_host(out), COUNT, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL)))
+		if (!OK(choir_allreduce(c->comm, choir_host(in), choir_host(out), COUNT, CHOIR_F32, CHOIR_OP_SUM, NULL,
+		                        NULL)))
 			break;
 		CHECK(is_sum(c, out));
 	}
@@ -194,7 +206,8 @@ static void *goes_on(void *arg)
 		memset(out, 0xee, sizeof out);
 		call.cl_deps = &gate;
 		call.n_cl_deps = 1;
-		OK(choir_allreduce(c->comm, choir_host(in), choir_host(out), COUNT, CHOIR_F32, CHOIR_OP_SUM, &call, &event));
+		OK(choir_allreduce(c->comm, choir_host(in), choir_host(out), COUNT, CHOIR_F32, CHOIR_OP_SUM, &call,
+		                   &event));
 		for (int i = 0; i < 20 + 10 * rank; i++) {
 			OK(choir_event_test(event, &done));
 			CHECK(!done);
@@ -283,7 +296,8 @@ static void fails(struct world *world, int rank, choir_comm *comm, void *arg)
 		OK(choir_comm_abort(comm));
 	} else if (rank == 0 || f->how == MISMATCH) {
 		for (int i = 0; i < 2; i++) {
-			IS(choir_allreduce(comm, choir_host(in), choir_host(out), (size_t)(COUNT - rank), CHOIR_F32, CHOIR_OP_SUM, &call, NULL),
+			IS(choir_allreduce(comm, choir_host(in), choir_host(out), (size_t)(COUNT - rank), CHOIR_F32,
+			                   CHOIR_OP_SUM, &call, NULL),
 			   wanted[f->how]);
 			if (rank == 0)
 				keep_text(f->said[i], sizeof f->said[i]);
@@ -324,8 +338,8 @@ static void test_late(void **state)
 /* Either rank may be the first to see that calls differ; both calls are named in full. */
 static void check_sentences(const struct failure *spot, const struct failure *ordinary)
 {
-	const char *both =
-	    "comm: calls differ|rank 0 calls allreduce #1 (500 x f32, sum, |rank 1 calls allreduce #1 (499 x f32, sum, ";
+	const char *both = "comm: calls differ|rank 0 calls allreduce #1 (500 x f32, sum, |rank 1 calls allreduce #1 "
+	                   "(499 x f32, sum, ";
 
 	for (int i = 0; i < 2; i++)
 		if (spot->how == MISMATCH)
@@ -353,8 +367,10 @@ static void test_failures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_silent),         cmocka_unit_test(test_threads),         cmocka_unit_test(test_late),     cmocka_unit_test(test_repeated),
-		cmocka_unit_test(test_repeated_lists), cmocka_unit_test(test_repeated_memory), cmocka_unit_test(test_failures), cmocka_unit_test(test_repeated_ends),
+		cmocka_unit_test(test_silent),         cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_late),           cmocka_unit_test(test_repeated),
+		cmocka_unit_test(test_repeated_lists), cmocka_unit_test(test_repeated_memory),
+		cmocka_unit_test(test_failures),       cmocka_unit_test(test_repeated_ends),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

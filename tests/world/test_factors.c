@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* premul_sum: each rank's values are multiplied by its own factor.  All values are small integers over 8, so any order and rounding is exact. */
+/* premul_sum: each rank's values are multiplied by its own factor.  All values are small integers over 8, so any order
+ * and rounding is exact. */
 #include "world/memory.h"
 
 #include <setjmp.h>
@@ -40,7 +41,8 @@ static float sum_of(int n, size_t i)
 	return (float)sum;
 }
 
-static choir_status ask(enum form form, choir_comm *comm, choir_buffer in, choir_buffer out, size_t count, const choir_call *call)
+static choir_status ask(enum form form, choir_comm *comm, choir_buffer in, choir_buffer out, size_t count,
+                        const choir_call *call)
 {
 	choir_tensor tensor = { in, out, count, CHOIR_F32 };
 	int n = choir_comm_size(comm);
@@ -49,7 +51,9 @@ static choir_status ask(enum form form, choir_comm *comm, choir_buffer in, choir
 	case WHOLE: return choir_allreduce(comm, in, out, count, CHOIR_F32, CHOIR_OP_PREMUL_SUM, call, NULL);
 	case IN_PLACE: return choir_allreduce(comm, in, in, count, CHOIR_F32, CHOIR_OP_PREMUL_SUM, call, NULL);
 	case TO_ROOT: return choir_reduce(comm, in, out, count, CHOIR_F32, CHOIR_OP_PREMUL_SUM, n - 1, call, NULL);
-	case SCATTERED: return choir_reduce_scatter(comm, in, out, count / (size_t)n, CHOIR_F32, CHOIR_OP_PREMUL_SUM, call, NULL);
+	case SCATTERED:
+		return choir_reduce_scatter(comm, in, out, count / (size_t)n, CHOIR_F32, CHOIR_OP_PREMUL_SUM, call,
+		                            NULL);
 	default: return choir_allreduce_multi(comm, &tensor, 1, CHOIR_OP_PREMUL_SUM, call, NULL);
 	}
 }
@@ -79,7 +83,8 @@ static void dense(struct world *world, int rank, choir_comm *comm, void *arg)
 		values = (float *)(void *)memory_payload(form == IN_PLACE ? &in : &out);
 		for (size_t i = 0; i < got; i++)
 			if (values[i] != sum_of(n, first + i)) {
-				world_fail(world, rank, "form %d, %zu of %zu: %g, not %g", form, i, s->count, values[i], sum_of(n, first + i));
+				world_fail(world, rank, "form %d, %zu of %zu: %g, not %g", form, i, s->count, values[i],
+				           sum_of(n, first + i));
 				break;
 			}
 		memory_free(&in);
@@ -100,9 +105,11 @@ static void sparse(struct world *world, int rank, choir_comm *comm, void *arg)
 	for (int r = 0; r < choir_comm_size(comm); r++)
 		sum += factor_of(r);
 	call.factor = factor_of(rank);
-	OK(choir_sparse_allreduce(comm, choir_host(ind), 3, choir_host(rows), 3, choir_host(got_ind), &n_ind, choir_host(got), &n_val, CHOIR_I32,
-				  CHOIR_F32, CHOIR_OP_PREMUL_SUM, NULL, &call, NULL));
-	CHECK(n_ind == 2 && got_ind[0] == 3 && got_ind[1] == 7 && got[0] == (float)(2 * sum) && got[1] == (float)(4 * sum));
+	OK(choir_sparse_allreduce(comm, choir_host(ind), 3, choir_host(rows), 3, choir_host(got_ind), &n_ind,
+	                          choir_host(got), &n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_PREMUL_SUM, NULL, &call,
+	                          NULL));
+	CHECK(n_ind == 2 && got_ind[0] == 3 && got_ind[1] == 7 && got[0] == (float)(2 * sum) &&
+	      got[1] == (float)(4 * sum));
 }
 
 /* A broadcast's root needs no recv: it has what it gives. */
@@ -118,8 +125,8 @@ static void broadcast(struct world *world, int rank, choir_comm *comm, void *arg
 		bytes[i] = rank == 0 ? (unsigned char)(i * 7) : 0;
 	memory_push(&buffer);
 	for (int again = 0; again < 3; again++)
-		OK(choir_broadcast(comm, rank == 0 ? buffer.buffer : choir_none(), rank == 0 ? choir_none() : buffer.buffer, s->count, CHOIR_U8, 0,
-				   NULL, NULL));
+		OK(choir_broadcast(comm, rank == 0 ? buffer.buffer : choir_none(),
+		                   rank == 0 ? choir_none() : buffer.buffer, s->count, CHOIR_U8, 0, NULL, NULL));
 	memory_pull(&buffer);
 	for (size_t i = 0; i < s->count; i++)
 		if (bytes[i] != (unsigned char)(i * 7)) {
@@ -128,7 +135,8 @@ static void broadcast(struct world *world, int rank, choir_comm *comm, void *arg
 		}
 	memory_free(&buffer);
 	if (rank != 0 && s->count > 0)
-		IS(choir_broadcast(comm, choir_none(), choir_none(), s->count, CHOIR_U8, 0, NULL, NULL), CHOIR_ARGUMENT);
+		IS(choir_broadcast(comm, choir_none(), choir_none(), s->count, CHOIR_U8, 0, NULL, NULL),
+		   CHOIR_ARGUMENT);
 }
 
 static void on_all(world_fn fn)
@@ -152,7 +160,8 @@ static void test_broadcast(void **state) { (void)state; on_all(broadcast); }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_dense), cmocka_unit_test(test_sparse), cmocka_unit_test(test_broadcast) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_dense), cmocka_unit_test(test_sparse),
+		                            cmocka_unit_test(test_broadcast) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	memory_drop();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Worlds over a bad network: what is late or out of order makes no difference; what is lost, and a rank that is dead, ends in an error that names it.
- * Never a wrong result, never a hang. */
+/* Worlds over a bad network: what is late or out of order makes no difference; what is lost, and a rank that is dead,
+ * ends in an error that names it.  Never a wrong result, never a hang. */
 #include "exec/comm.h"
 #include "net/hub.h"
 #include "world/cases.h"
@@ -43,7 +43,11 @@ static void all_right(struct world *world, int rank, choir_comm *comm, void *arg
 	(void)arg;
 	for (size_t c = 0; c < n_test_cases; c++)
 		for (size_t i = 0; i < 4; i++) {
-			struct trial t = { .dtype = CHOIR_I32, .op = CHOIR_OP_SUM, .count = counts[i], .n = world->n, .root = (int)i % world->n,
+			struct trial t = { .dtype = CHOIR_I32,
+				           .op = CHOIR_OP_SUM,
+				           .count = counts[i],
+				           .n = world->n,
+				           .root = (int)i % world->n,
 				           .in_place = i % 2 };
 
 			case_run(world, rank, comm, &test_cases[c], &t);
@@ -65,13 +69,16 @@ static void test_late_and_reordered(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= 3; seed++)
 		for (size_t i = 0; i < 4; i++) {
-			struct hub_faults faults = { .seed = seed, .delay_polls = seed == 1 ? 0 : 40, .reorder = seed != 2 };
+			struct hub_faults faults = { .seed = seed,
+				                     .delay_polls = seed == 1 ? 0 : 40,
+				                     .reorder = seed != 2 };
 
 			run_with(sizes[i], 1 + (int)((seed + i) % 2), 60000, &faults, all_right, NULL);
 		}
 }
 
-/* Calls until one fails: none may succeed with a wrong sum, none may hang, all must end in a failure that says who was waited for. */
+/* Calls until one fails: none may succeed with a wrong sum, none may hang, all must end in a failure that says who was
+ * waited for. */
 static void some_lost(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	choir_status st = CHOIR_SUCCESS;
@@ -97,7 +104,9 @@ static void test_lost(void **state)
 	for (size_t i = 0; i < 3; i++)
 		for (int n = 2; n <= 5; n += 3)
 			for (int per_node = 1; per_node <= 2 && per_node < n; per_node++) {
-				struct hub_faults faults = { .seed = i + 1, .drop_per_1000 = rates[i], .delay_polls = i == 1 ? 10 : 0 };
+				struct hub_faults faults = { .seed = i + 1,
+					                     .drop_per_1000 = rates[i],
+					                     .delay_polls = i == 1 ? 10 : 0 };
 
 				run_with(n, per_node, 400, &faults, some_lost, NULL);
 			}
@@ -120,7 +129,8 @@ static void one_dead(struct world *world, int rank, choir_comm *comm, void *arg)
 	st = sum_start(&sum, comm, 20000, 1, NULL, false);
 	snprintf(words, sizeof words, "waits for rank %d (nothing was heard from it)", dead);
 	if (st != CHOIR_TIMEOUT || (rank != dead && !says(choir_last_error(), words)))
-		world_fail(world, rank, "dead: %s: \"%s\" does not say %s", choir_status_name(st), choir_last_error(), words);
+		world_fail(world, rank, "dead: %s: \"%s\" does not say %s", choir_status_name(st), choir_last_error(),
+		           words);
 	sum_free(&sum);
 	IS(choir_comm_status(comm), CHOIR_TIMEOUT);
 }
@@ -162,8 +172,8 @@ static void test_dead_pair(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_late_and_reordered), cmocka_unit_test(test_lost), cmocka_unit_test(test_dead),
-		                            cmocka_unit_test(test_dead_pair) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_late_and_reordered), cmocka_unit_test(test_lost),
+		                            cmocka_unit_test(test_dead), cmocka_unit_test(test_dead_pair) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();

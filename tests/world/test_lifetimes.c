@@ -59,7 +59,8 @@ static void *call_once(void *arg)
 	return NULL;
 }
 
-/* Each round two new threads make one blocking call each, one a rank, and end: a thread gets what the system kept of an older one. */
+/* Each round two new threads make one blocking call each, one a rank, and end: a thread gets what the system kept of an
+ * older one. */
 static void test_new_threads(void **state)
 {
 	struct caller callers[2];

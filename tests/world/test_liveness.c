@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The rank that is named is the one that stopped, and not one that itself waits for it (Note [liveness] in src/exec/liveness.c). */
+/* The rank that is named is the one that stopped, and not one that itself waits for it (Note [liveness] in
+ * src/exec/liveness.c). */
 #include "exec/liveness.h"
 #include "world/gate.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* CHOIR_LOG: the environment of each ctest entry sets it.  With debug a line for every call of every rank, inline or queued; with warn the late rank and
- * no calls; with error only a comm's failure; a program's own function gets everything instead. */
+/* CHOIR_LOG: the environment of each ctest entry sets it.  With debug a line for every call of every rank, inline or
+ * queued; with warn the late rank and no calls; with error only a comm's failure; a program's own function gets
+ * everything instead. */
 #include "world/world.h"
 
 #include <setjmp.h>
@@ -130,8 +131,8 @@ static void test_own_function(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_calls), cmocka_unit_test(test_late_rank), cmocka_unit_test(test_failure),
-		                            cmocka_unit_test(test_own_function) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_calls), cmocka_unit_test(test_late_rank),
+		                            cmocka_unit_test(test_failure), cmocka_unit_test(test_own_function) };
 	const char *text = getenv("CHOIR_LOG"), *colon = text != NULL ? strchr(text, ':') : NULL;
 	int rc;
 

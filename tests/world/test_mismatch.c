@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that differ between ranks: all ranks fail, naming both calls; the failure stays; on one node nothing was written.  Every pair of different
- * calls, on one node, on a node a rank, and on nodes of two. */
+/* Calls that differ between ranks: all ranks fail, naming both calls; the failure stays; on one node nothing was
+ * written.  Every pair of different calls, on one node, on a node a rank, and on nodes of two. */
 #include "world/gate.h"
 
 #include <setjmp.h>
@@ -20,7 +20,8 @@ struct variant {
 	choir_status (*odd)(choir_comm *comm, float *send, float *recv);
 };
 
-static choir_status sum_of(choir_comm *comm, float *send, float *recv, size_t count, choir_dtype dtype, choir_op op, const char *options)
+static choir_status sum_of(choir_comm *comm, float *send, float *recv, size_t count, choir_dtype dtype, choir_op op,
+                           const char *options)
 {
 	choir_call call = CHOIR_CALL_INIT;
 
@@ -28,20 +29,45 @@ static choir_status sum_of(choir_comm *comm, float *send, float *recv, size_t co
 	return choir_allreduce(comm, choir_host(send), choir_host(recv), count, dtype, op, &call, NULL);
 }
 
-static choir_status sum_100(choir_comm *c, float *s, float *r) { return sum_of(c, s, r, 100, CHOIR_F32, CHOIR_OP_SUM, NULL); }
-static choir_status sum_101(choir_comm *c, float *s, float *r) { return sum_of(c, s, r, 101, CHOIR_F32, CHOIR_OP_SUM, NULL); }
-static choir_status sum_0(choir_comm *c, float *s, float *r) { return sum_of(c, s, r, 0, CHOIR_F32, CHOIR_OP_SUM, NULL); }
-static choir_status sum_i32(choir_comm *c, float *s, float *r) { return sum_of(c, s, r, 100, CHOIR_I32, CHOIR_OP_SUM, NULL); }
-static choir_status max_100(choir_comm *c, float *s, float *r) { return sum_of(c, s, r, 100, CHOIR_F32, CHOIR_OP_MAX, NULL); }
-static choir_status local_100(choir_comm *c, float *s, float *r) { return sum_of(c, s, r, 100, CHOIR_F32, CHOIR_OP_LOCAL, NULL); }
+static choir_status sum_100(choir_comm *c, float *s, float *r)
+{
+	return sum_of(c, s, r, 100, CHOIR_F32, CHOIR_OP_SUM, NULL);
+}
+static choir_status sum_101(choir_comm *c, float *s, float *r)
+{
+	return sum_of(c, s, r, 101, CHOIR_F32, CHOIR_OP_SUM, NULL);
+}
+static choir_status sum_0(choir_comm *c, float *s, float *r)
+{
+	return sum_of(c, s, r, 0, CHOIR_F32, CHOIR_OP_SUM, NULL);
+}
+static choir_status sum_i32(choir_comm *c, float *s, float *r)
+{
+	return sum_of(c, s, r, 100, CHOIR_I32, CHOIR_OP_SUM, NULL);
+}
+static choir_status max_100(choir_comm *c, float *s, float *r)
+{
+	return sum_of(c, s, r, 100, CHOIR_F32, CHOIR_OP_MAX, NULL);
+}
+static choir_status local_100(choir_comm *c, float *s, float *r)
+{
+	return sum_of(c, s, r, 100, CHOIR_F32, CHOIR_OP_LOCAL, NULL);
+}
 
-static choir_status barrier(choir_comm *c, float *s, float *r) { (void)s, (void)r; return choir_barrier(c, NULL, NULL); }
+static choir_status barrier(choir_comm *c, float *s, float *r)
+{
+	(void)s, (void)r;
+	return choir_barrier(c, NULL, NULL);
+}
 
 static choir_status ring(choir_comm *c, float *s, float *r)
 {
 	static const char *const names[] = { "algorithm=twoshot", "algorithm=ring", "algorithm=hier_ring" };
 
-	return sum_of(c, s, r, 100, CHOIR_F32, CHOIR_OP_SUM, names[choir_comm_nodes(c) == 1 ? 0 : choir_comm_nodes(c) == choir_comm_size(c) ? 1 : 2]);
+	return sum_of(c, s, r, 100, CHOIR_F32, CHOIR_OP_SUM,
+	              names[choir_comm_nodes(c) == 1                    ? 0
+	                    : choir_comm_nodes(c) == choir_comm_size(c) ? 1
+	                                                                : 2]);
 }
 
 static choir_status cast_0(choir_comm *c, float *s, float *r)
@@ -72,7 +98,8 @@ static choir_status gather_v(choir_comm *c, float *s, float *r, size_t last)
 	for (int i = 0; i < choir_comm_size(c); i++)
 		counts[i] = 50;
 	counts[choir_comm_size(c) - 1] = last;
-	return choir_allgatherv(c, choir_host(s), counts[choir_comm_rank(c)], choir_host(r), counts, NULL, CHOIR_F32, NULL, NULL);
+	return choir_allgatherv(c, choir_host(s), counts[choir_comm_rank(c)], choir_host(r), counts, NULL, CHOIR_F32,
+	                        NULL, NULL);
 }
 
 static choir_status gather_v50(choir_comm *c, float *s, float *r) { return gather_v(c, s, r, 50); }
@@ -102,7 +129,10 @@ static choir_status turn_100(choir_comm *c, float *s, float *r)
 {
 	return choir_alltoall(c, choir_host(s), choir_host(r), 100, CHOIR_F32, NULL, NULL);
 }
-static choir_status turn_99(choir_comm *c, float *s, float *r) { return choir_alltoall(c, choir_host(s), choir_host(r), 99, CHOIR_F32, NULL, NULL); }
+static choir_status turn_99(choir_comm *c, float *s, float *r)
+{
+	return choir_alltoall(c, choir_host(s), choir_host(r), 99, CHOIR_F32, NULL, NULL);
+}
 
 static choir_status turn_v(choir_comm *c, float *s, float *r, choir_dtype dtype, const char *options)
 {
@@ -129,14 +159,30 @@ static choir_status sparse(choir_comm *c, float *r, choir_dtype ind, choir_dtype
 	size_t n_ind = 100, n_val = 200;
 
 	call.options = options;
-	return choir_sparse_allreduce(c, choir_host(indices), 4, choir_host(rows), 8, choir_host(r), &n_ind, choir_host(r + 1000), &n_val, ind, val,
-	                              op, NULL, &call, NULL);
+	return choir_sparse_allreduce(c, choir_host(indices), 4, choir_host(rows), 8, choir_host(r), &n_ind,
+	                              choir_host(r + 1000), &n_val, ind, val, op, NULL, &call, NULL);
 }
 
-static choir_status sparse_sum(choir_comm *c, float *s, float *r) { (void)s; return sparse(c, r, CHOIR_I64, CHOIR_F32, CHOIR_OP_SUM, NULL); }
-static choir_status sparse_i32(choir_comm *c, float *s, float *r) { (void)s; return sparse(c, r, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL); }
-static choir_status sparse_max(choir_comm *c, float *s, float *r) { (void)s; return sparse(c, r, CHOIR_I64, CHOIR_F32, CHOIR_OP_MAX, NULL); }
-static choir_status sparse_bf16(choir_comm *c, float *s, float *r) { (void)s; return sparse(c, r, CHOIR_I64, CHOIR_BF16, CHOIR_OP_SUM, NULL); }
+static choir_status sparse_sum(choir_comm *c, float *s, float *r)
+{
+	(void)s;
+	return sparse(c, r, CHOIR_I64, CHOIR_F32, CHOIR_OP_SUM, NULL);
+}
+static choir_status sparse_i32(choir_comm *c, float *s, float *r)
+{
+	(void)s;
+	return sparse(c, r, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL);
+}
+static choir_status sparse_max(choir_comm *c, float *s, float *r)
+{
+	(void)s;
+	return sparse(c, r, CHOIR_I64, CHOIR_F32, CHOIR_OP_MAX, NULL);
+}
+static choir_status sparse_bf16(choir_comm *c, float *s, float *r)
+{
+	(void)s;
+	return sparse(c, r, CHOIR_I64, CHOIR_BF16, CHOIR_OP_SUM, NULL);
+}
 static choir_status sparse_split(choir_comm *c, float *s, float *r)
 {
 	(void)s;
@@ -192,9 +238,12 @@ static void differ(struct world *world, int rank, choir_comm *comm, void *arg)
 	st = (rank == t->odd ? t->variant->odd : t->variant->usual)(comm, send, recv);
 	strcpy(at_once, st == CHOIR_SUCCESS ? "" : choir_last_error());
 	/* a broadcast's receiver waits for its root alone, and "local" for nobody */
-	for (int i = 0; i < ROOM && choir_comm_nodes(comm) == 1 && t->variant->usual != cast_0 && t->variant->odd != local_100; i++)
+	for (int i = 0;
+	     i < ROOM && choir_comm_nodes(comm) == 1 && t->variant->usual != cast_0 && t->variant->odd != local_100;
+	     i++)
 		if (recv[i] != -7 && recv[i] != send[i]) { /* an allgather may have placed its own block */
-			world_fail(world, rank, "%s: wrote element %d (%s)", t->variant->name, i, choir_status_name(st));
+			world_fail(world, rank, "%s: wrote element %d (%s)", t->variant->name, i,
+			           choir_status_name(st));
 			break;
 		}
 	/* A rank that had nothing to wait for may have left its call; it learns of the failure in a later one. */
@@ -294,14 +343,17 @@ static void expect_more(struct world *world, int rank, choir_comm *comm, void *a
 		received[r] = (size_t)(10 * r + rank);
 	}
 	for (int i = 0; i < w->before; i++)
-		OK(choir_alltoallv(comm, choir_host(send), sent, NULL, choir_host(recv), received, NULL, CHOIR_F32, NULL, NULL));
+		OK(choir_alltoallv(comm, choir_host(send), sent, NULL, choir_host(recv), received, NULL, CHOIR_F32,
+		                   NULL, NULL));
 	received[w->from] += rank == w->to;
 	for (int i = 0; i < ROOM; i++)
 		recv[i] = -7;
 	line_up();
-	snprintf(words, sizeof words, "alltoallv|rank %d sends %d|rank %d, which expects %d", w->from, 10 * w->from + w->to, w->to,
-	         10 * w->from + w->to + 1);
-	SAYS(choir_alltoallv(comm, choir_host(send), sent, NULL, choir_host(recv), received, NULL, CHOIR_F32, NULL, NULL), CHOIR_MISMATCH, words);
+	snprintf(words, sizeof words, "alltoallv|rank %d sends %d|rank %d, which expects %d", w->from,
+	         10 * w->from + w->to, w->to, 10 * w->from + w->to + 1);
+	SAYS(choir_alltoallv(comm, choir_host(send), sent, NULL, choir_host(recv), received, NULL, CHOIR_F32, NULL,
+	                     NULL),
+	     CHOIR_MISMATCH, words);
 	for (int i = 0; i < ROOM; i++)
 		if (recv[i] != -7) {
 			world_fail(world, rank, "an alltoallv that was refused wrote element %d", i);
@@ -312,9 +364,11 @@ static void expect_more(struct world *world, int rank, choir_comm *comm, void *a
 
 static void test_expected_counts(void **state)
 {
-	static const struct { int n, per_node; struct wrong_count w; } trials[] = {
-		{ 1, 0, { 0, 0, 0 } }, { 2, 0, { 0, 1, 0 } }, { 2, 0, { 1, 0, 2 } }, { 2, 1, { 1, 0, 1 } }, { 3, 0, { 2, 2, 2 } },
-		{ 5, 2, { 4, 1, 0 } }, { 8, 0, { 3, 7, 0 } }, { 8, 0, { 3, 7, 2 } }, { 8, 3, { 0, 5, 0 } },
+	static const struct { int n, per_node; struct wrong_count w;
+	} trials[] = {
+		{ 1, 0, { 0, 0, 0 } }, { 2, 0, { 0, 1, 0 } }, { 2, 0, { 1, 0, 2 } },
+		{ 2, 1, { 1, 0, 1 } }, { 3, 0, { 2, 2, 2 } }, { 5, 2, { 4, 1, 0 } },
+		{ 8, 0, { 3, 7, 0 } }, { 8, 0, { 3, 7, 2 } }, { 8, 3, { 0, 5, 0 } },
 	};
 
 	(void)state;
@@ -327,8 +381,9 @@ static void test_expected_counts(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_node), cmocka_unit_test(test_network), cmocka_unit_test(test_nodes),
-		                            cmocka_unit_test(test_pair), cmocka_unit_test(test_expected_counts) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_node), cmocka_unit_test(test_network),
+		                            cmocka_unit_test(test_nodes), cmocka_unit_test(test_pair),
+		                            cmocka_unit_test(test_expected_counts) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();

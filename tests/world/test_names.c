@@ -31,21 +31,24 @@ typedef choir_status (*call_fn)(choir_comm *comm, struct buffers *b, const choir
 
 static choir_status allreduce(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
 {
-	return choir_allreduce(comm, choir_host(b->in), choir_host(b->out), COUNT, CHOIR_I32, CHOIR_OP_SUM, call, event_p);
+	return choir_allreduce(comm, choir_host(b->in), choir_host(b->out), COUNT, CHOIR_I32, CHOIR_OP_SUM, call,
+	                       event_p);
 }
 
 static choir_status allgatherv(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
 {
 	static const size_t counts[] = { 60, 40 }, at[] = { 0, 60 };
 
-	return choir_allgatherv(comm, choir_host(b->in), counts[choir_comm_rank(comm)], choir_host(b->out), counts, at, CHOIR_I32, call, event_p);
+	return choir_allgatherv(comm, choir_host(b->in), counts[choir_comm_rank(comm)], choir_host(b->out), counts, at,
+	                        CHOIR_I32, call, event_p);
 }
 
 static choir_status alltoallv(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
 {
 	static const size_t counts[] = { 50, 50 }, at[] = { 0, 50 };
 
-	return choir_alltoallv(comm, choir_host(b->in), counts, at, choir_host(b->out), counts, at, CHOIR_I32, call, event_p);
+	return choir_alltoallv(comm, choir_host(b->in), counts, at, choir_host(b->out), counts, at, CHOIR_I32, call,
+	                       event_p);
 }
 
 static choir_status list(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
@@ -65,7 +68,8 @@ static choir_status sendrecv(choir_comm *comm, struct buffers *b, const choir_ca
 {
 	int other = 1 - choir_comm_rank(comm);
 
-	return choir_sendrecv(comm, choir_host(b->in), COUNT, other, choir_host(b->out), COUNT, other, CHOIR_I32, call, event_p);
+	return choir_sendrecv(comm, choir_host(b->in), COUNT, other, choir_host(b->out), COUNT, other, CHOIR_I32, call,
+	                      event_p);
 }
 
 static choir_status sparse(choir_comm *comm, struct buffers *b, const choir_call *call, choir_event **event_p)
@@ -73,8 +77,9 @@ static choir_status sparse(choir_comm *comm, struct buffers *b, const choir_call
 	for (int i = 0; i < COUNT; i++)
 		b->in[i] = i;
 	b->n_ind = b->n_val = 2 * COUNT;
-	return choir_sparse_allreduce(comm, choir_host(b->in), COUNT, choir_host(b->values), COUNT, choir_host(b->out), &b->n_ind,
-	                              choir_host(b->sums), &b->n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL, call, event_p);
+	return choir_sparse_allreduce(comm, choir_host(b->in), COUNT, choir_host(b->values), COUNT, choir_host(b->out),
+	                              &b->n_ind, choir_host(b->sums), &b->n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM,
+	                              NULL, call, event_p);
 }
 
 static const call_fn calls[] = { allreduce, allgatherv, alltoallv, list, recv, sendrecv, sparse };
@@ -114,7 +119,8 @@ static void test_late(void **state)
 			choir_set_log(keep_log, NULL);
 			world_run(2, &config, late, &fn);
 			choir_set_log(NULL, NULL);
-			if (strstr(logged, "'gradients' (") == NULL || strstr(strstr(logged, "'gradients' (") + 1, "'gradients' (") == NULL)
+			if (strstr(logged, "'gradients' (") == NULL ||
+			    strstr(strstr(logged, "'gradients' (") + 1, "'gradients' (") == NULL)
 				fail_msg("call %d: the warning or the failure does not name it: %s", i, logged);
 		}
 }
@@ -129,7 +135,9 @@ static void differ(struct world *world, int rank, choir_comm *comm, void *arg)
 	if (rank == 0)
 		IS(allreduce(comm, b, &call, NULL), CHOIR_MISMATCH);
 	else
-		IS(choir_allreduce(comm, choir_host(b->in), choir_host(b->out), COUNT - 1, CHOIR_I32, CHOIR_OP_SUM, &call, NULL), CHOIR_MISMATCH);
+		IS(choir_allreduce(comm, choir_host(b->in), choir_host(b->out), COUNT - 1, CHOIR_I32, CHOIR_OP_SUM,
+		                   &call, NULL),
+		   CHOIR_MISMATCH);
 	CHECK(says(choir_last_error(), "'gradients' (|rank 0 calls|rank 1 calls|100 x i32|99 x i32"));
 	free(b);
 }
@@ -149,9 +157,11 @@ static void refused(struct world *world, int rank, choir_comm *comm, void *arg)
 	choir_event *event;
 
 	(void)arg;
-	SAYS(choir_allreduce(comm, choir_host(NULL), choir_host(b->out), COUNT, CHOIR_I32, CHOIR_OP_SUM, &call, NULL), CHOIR_ARGUMENT, "'gradients'");
-	SAYS(choir_sparse_allreduce(comm, choir_host(b->in), COUNT, choir_host(b->values), COUNT + 1, choir_host(b->out), &b->n_ind,
-	                            choir_host(b->sums), &b->n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL, &call, NULL),
+	SAYS(choir_allreduce(comm, choir_host(NULL), choir_host(b->out), COUNT, CHOIR_I32, CHOIR_OP_SUM, &call, NULL),
+	     CHOIR_ARGUMENT, "'gradients'");
+	SAYS(choir_sparse_allreduce(comm, choir_host(b->in), COUNT, choir_host(b->values), COUNT + 1,
+	                            choir_host(b->out), &b->n_ind, choir_host(b->sums), &b->n_val, CHOIR_I32, CHOIR_F32,
+	                            CHOIR_OP_SUM, NULL, &call, NULL),
 	     CHOIR_ARGUMENT, "'gradients'");
 	SAYS(choir_recv(comm, choir_host(b->out), COUNT, CHOIR_I32, 7, &call, NULL), CHOIR_ARGUMENT, "'gradients'");
 	if (rank == 0 && OK(allreduce(comm, b, &call, &event))) {
@@ -170,7 +180,8 @@ static void test_refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_late), cmocka_unit_test(test_mismatch), cmocka_unit_test(test_refused) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_late), cmocka_unit_test(test_mismatch),
+		                            cmocka_unit_test(test_refused) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How ranks write what peers read: the choice follows what transfers take, and tries the other way seldom.  And the sizes of slots. */
+/* How ranks write what peers read: the choice follows what transfers take, and tries the other way seldom.  And the
+ * sizes of slots. */
 #include "base/nt.h"
 #include "exec/slot_ring.h"
 #include "node/cache.h"
@@ -37,7 +38,8 @@ static bool uses_nt(const struct learner *learner)
 	return learner->entry.way != learner->choice.far;
 }
 
-/* Transfers that take so many ns a byte, by plain and by nt stores; every third is disturbed.  Returns how many of them were nt. */
+/* Transfers that take so many ns a byte, by plain and by nt stores; every third is disturbed.  Returns how many of them
+ * were nt. */
 static int transfers(struct learner *learner, int n, int plain_ns, int nt_ns)
 {
 	int n_nt = 0;
@@ -46,12 +48,14 @@ static int transfers(struct learner *learner, int n, int plain_ns, int nt_ns)
 		bool nt = chooses_nt(learner);
 
 		n_nt += nt;
-		nt_took(&learner->choice, 0, nt, BYTES, (int64_t)BYTES * (nt ? nt_ns : plain_ns) * (i % 3 == 2 ? 20 : 1));
+		nt_took(&learner->choice, 0, nt, BYTES,
+		        (int64_t)BYTES * (nt ? nt_ns : plain_ns) * (i % 3 == 2 ? 20 : 1));
 	}
 	return n_nt;
 }
 
-/* Near cores begin with plain stores, far ones with nt stores; what is faster stays, and the other way is tried seldom. */
+/* Near cores begin with plain stores, far ones with nt stores; what is faster stays, and the other way is tried
+ * seldom. */
 static void the_likely_way_comes_first(void **state)
 {
 	struct learner near, far;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* choir_comm_create: processes of one machine, forked before anything of OpenCL is touched, that meet through shared memory of their own. */
+/* choir_comm_create: processes of one machine, forked before anything of OpenCL is touched, that meet through shared
+ * memory of their own. */
 #include "exec/comm.h"
 #include "node/arena.h"
 #include "sparse/share.h"
@@ -50,12 +51,13 @@ static int gather(void *ctx, const void *mine, size_t bytes, void *all)
 	return 0;
 }
 
-#define MUST(cond)                                                                                                         \
-	do {                                                                                                               \
-		if (!(cond)) {                                                                                             \
-			fprintf(stderr, "%s:%d: process %d: %s (%s)\n", __FILE__, __LINE__, seat->rank, #cond, choir_last_error()); \
-			_exit(1);                                                                                          \
-		}                                                                                                          \
+#define MUST(cond)                                                                                                     \
+	do {                                                                                                           \
+		if (!(cond)) {                                                                                         \
+			fprintf(stderr, "%s:%d: process %d: %s (%s)\n", __FILE__, __LINE__, seat->rank, #cond,         \
+			        choir_last_error());                                                                   \
+			_exit(1);                                                                                      \
+		}                                                                                                      \
 	} while (0)
 
 typedef void (*process_fn)(struct seat *seat, int what); /* mostly: so many ranks a node */
@@ -85,14 +87,16 @@ static void work(struct seat *seat, int per_node)
 	MUST(choir_comm_nodes(comms[0]) == (per_node == 0 ? 1 : n / per_node));
 	for (int k = 0; k < 20; k++)
 		for (int i = 0; i < 2; i++)
-			MUST(sum_start(&sums[i][k], comms[i], (size_t)k * 5000 + 1, (float)k, NULL, true) == CHOIR_SUCCESS);
+			MUST(sum_start(&sums[i][k], comms[i], (size_t)k * 5000 + 1, (float)k, NULL, true) ==
+			     CHOIR_SUCCESS);
 	MUST(choir_comm_split_local(2, comms, colors, keys, children) == CHOIR_SUCCESS);
 	for (int k = 19; k >= 0; k--)
 		for (int i = 0; i < 2; i++) {
 			MUST(choir_event_wait(sums[i][k].event, -1) == CHOIR_SUCCESS && sum_is(&sums[i][k], n));
 			sum_free(&sums[i][k]);
 		}
-	MUST(choir_comm_size(children[1]) == seat->table->n && choir_comm_rank(children[0]) == seat->table->n - 1 - seat->rank);
+	MUST(choir_comm_size(children[1]) == seat->table->n &&
+	     choir_comm_rank(children[0]) == seat->table->n - 1 - seat->rank);
 	MUST(sum_works(children[0], 1000) && sum_works(children[1], 100000));
 	for (int i = 0; i < 2; i++) {
 		MUST(choir_comm_destroy(comms[i]) == CHOIR_SUCCESS);
@@ -124,8 +128,8 @@ static choir_status sum_in(choir_comm *comm, float *in, float *out, size_t count
 	return choir_allreduce(comm, choir_host(in), choir_host(out), count, CHOIR_F32, CHOIR_OP_SUM, NULL, event_p);
 }
 
-/* Symmetric memory, at an offset of its own in each process; one gives memory of its own instead; then rank 0's process is killed, and the memory
- * still stands. */
+/* Symmetric memory, at an offset of its own in each process; one gives memory of its own instead; then rank 0's process
+ * is killed, and the memory still stands. */
 static void killed_symmetric(struct seat *seat, int per_node)
 {
 	enum { COUNT = 3001 };
@@ -138,9 +142,11 @@ static void killed_symmetric(struct seat *seat, int per_node)
 	create(seat, 1, per_node, 30000, &comm);
 	MUST(choir_mem_alloc(comm, 8 * COUNT * sizeof *share, (void **)&share, NULL) == CHOIR_SUCCESS);
 	for (int odd = -1; odd < n; odd++) {
-		float *in = seat->rank == odd ? plain : share + 3 * seat->rank + 1, *out = share + 4 * COUNT - seat->rank;
+		float *in = seat->rank == odd ? plain : share + 3 * seat->rank + 1,
+		      *out = share + 4 * COUNT - seat->rank;
 
-		MUST(sum_in(comm, in, out, COUNT, &event) == CHOIR_SUCCESS && choir_event_wait(event, -1) == CHOIR_SUCCESS);
+		MUST(sum_in(comm, in, out, COUNT, &event) == CHOIR_SUCCESS &&
+		     choir_event_wait(event, -1) == CHOIR_SUCCESS);
 		MUST(out[0] == (float)(n * (n + 1) / 2) && out[COUNT - 1] == out[0]);
 		MUST((strncmp(choir_event_algorithm(event), "direct", 6) == 0) == (odd < 0));
 		choir_event_release(event);
@@ -148,7 +154,8 @@ static void killed_symmetric(struct seat *seat, int per_node)
 	pthread_barrier_wait(&seat->table->barrier);
 	if (seat->rank == 0)
 		raise(SIGKILL);
-	MUST(sum_in(comm, share, share + COUNT, COUNT, NULL) == CHOIR_PEER_DEAD && says(choir_last_error(), "rank 0 is dead|allreduce"));
+	MUST(sum_in(comm, share, share + COUNT, COUNT, NULL) == CHOIR_PEER_DEAD &&
+	     says(choir_last_error(), "rank 0 is dead|allreduce"));
 	MUST(choir_mem_free(comm, share) == CHOIR_PEER_DEAD);
 	memset(share, 1, 8 * COUNT * sizeof *share);
 	choir_comm_destroy(comm);
@@ -223,11 +230,14 @@ static void leaves_early(struct seat *seat, int per_node)
 	for (int i = 0; i < 50; i++)
 		MUST(sum_works(comm, 20000));
 	if (seat->rank == 0)
-		MUST(choir_broadcast(comm, choir_host(&(int){ 7 }), choir_host(&(int){ 0 }), 1, CHOIR_I32, 0, NULL, NULL) == CHOIR_SUCCESS);
+		MUST(choir_broadcast(comm, choir_host(&(int){ 7 }), choir_host(&(int){ 0 }), 1, CHOIR_I32, 0, NULL,
+		                     NULL) == CHOIR_SUCCESS);
 	if (seat->rank != 0) {
 		int got = 0;
 
-		MUST(choir_broadcast(comm, choir_none(), choir_host(&got), 1, CHOIR_I32, 0, NULL, NULL) == CHOIR_SUCCESS && got == 7);
+		MUST(choir_broadcast(comm, choir_none(), choir_host(&got), 1, CHOIR_I32, 0, NULL, NULL) ==
+		         CHOIR_SUCCESS &&
+		     got == 7);
 	}
 	MUST(choir_comm_destroy(comm) == CHOIR_SUCCESS);
 }
@@ -252,14 +262,16 @@ choir_status __wrap_share_open(const struct share_address *address, struct share
 	return __real_share_open(address, out_p);
 }
 
-static choir_status die(void *ctx, size_t ind_count, choir_dtype ind_dtype, size_t val_count, choir_dtype val_dtype, choir_buffer *ind, choir_buffer *val)
+static choir_status die(void *ctx, size_t ind_count, choir_dtype ind_dtype, size_t val_count, choir_dtype val_dtype,
+                        choir_buffer *ind, choir_buffer *val)
 {
 	(void)ctx, (void)ind_count, (void)ind_dtype, (void)val_count, (void)val_dtype, (void)ind, (void)val;
 	raise(SIGKILL);
 	return CHOIR_SUCCESS;
 }
 
-static choir_status sum_sparse(choir_comm *comm, const char *options, choir_sparse_alloc_fn alloc, int32_t *ind, float *val)
+static choir_status sum_sparse(choir_comm *comm, const char *options, choir_sparse_alloc_fn alloc, int32_t *ind,
+                               float *val)
 {
 	choir_sparse_attr attr = CHOIR_SPARSE_ATTR_INIT;
 	choir_call call = CHOIR_CALL_INIT;
@@ -269,8 +281,10 @@ static choir_status sum_sparse(choir_comm *comm, const char *options, choir_spar
 
 	attr.alloc_fn = alloc;
 	call.options = options;
-	return choir_sparse_allreduce(comm, choir_host(my_ind), 2, choir_host(my_val), 2, alloc == NULL ? choir_host(ind) : choir_none(), &n_ind,
-				      alloc == NULL ? choir_host(val) : choir_none(), &n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, &attr, &call, NULL);
+	return choir_sparse_allreduce(comm, choir_host(my_ind), 2, choir_host(my_val), 2,
+	                              alloc == NULL ? choir_host(ind) : choir_none(), &n_ind,
+	                              alloc == NULL ? choir_host(val) : choir_none(), &n_val, CHOIR_I32, CHOIR_F32,
+	                              CHOIR_OP_SUM, &attr, &call, NULL);
 }
 
 static const char *const shared_ways[] = { "algorithm=allgather", "algorithm=split" };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* choir_sparse_allreduce through the public face, on worlds of 1, 2, 3, 5 and 8 ranks: random cases against the plain reference, several in flight
- * among dense calls, capacities too small, callbacks that fail. */
+/* choir_sparse_allreduce through the public face, on worlds of 1, 2, 3, 5 and 8 ranks: random cases against the plain
+ * reference, several in flight among dense calls, capacities too small, callbacks that fail. */
 #include "sparse/reference.h"
 #include "world/gate.h"
 #include "world/memory.h"
@@ -36,15 +36,26 @@ static void make_trial(struct trial *t, uint64_t seed, int n)
 {
 	static const choir_dtype values[] = { CHOIR_F32, CHOIR_F64, CHOIR_F16, CHOIR_BF16 };
 	static const choir_op ops[] = { CHOIR_OP_SUM, CHOIR_OP_SUM, CHOIR_OP_MAX, CHOIR_OP_MEAN, CHOIR_OP_PREMUL_SUM };
-	static const char *const options[] = { NULL, "algorithm=allgather", "algorithm=split", "algorithm=split_bitmap", "algorithm=split_dense",
-		                               "algorithm=recursive_doubling", "algorithm=mask", "algorithm=dense" };
+	static const char *const options[] = { NULL,
+		                               "algorithm=allgather",
+		                               "algorithm=split",
+		                               "algorithm=split_bitmap",
+		                               "algorithm=split_dense",
+		                               "algorithm=recursive_doubling",
+		                               "algorithm=mask",
+		                               "algorithm=dense" };
 	static const size_t widths[] = { 1, 3, 16, 64 }, most[] = { 1, 20, 700, 3000 };
 	uint64_t r = seed * 77 + (uint64_t)n;
 	size_t range = most[reference_next(&r) % 4] * 2 + 1, pairs = most[reference_next(&r) % 4];
 
-	*t = (struct trial){ .seed = seed, .n = n, .val_dtype = values[reference_next(&r) % 4], .op = ops[reference_next(&r) % 5],
-		             .ind_dtype = reference_next(&r) % 2 ? CHOIR_I32 : CHOIR_I64, .width = widths[reference_next(&r) % 4],
-		             .device = reference_next(&r) % 2, .options = options[seed % 8] };
+	*t = (struct trial){ .seed = seed,
+		             .n = n,
+		             .val_dtype = values[reference_next(&r) % 4],
+		             .op = ops[reference_next(&r) % 5],
+		             .ind_dtype = reference_next(&r) % 2 ? CHOIR_I32 : CHOIR_I64,
+		             .width = widths[reference_next(&r) % 4],
+		             .device = reference_next(&r) % 2,
+		             .options = options[seed % 8] };
 	t->mode = (choir_coalesce)(reference_next(&r) % 4 == 0 ? reference_next(&r) % 3 : 0);
 	if (t->mode == CHOIR_COALESCE_DISABLE)
 		t->options = NULL;
@@ -53,7 +64,8 @@ static void make_trial(struct trial *t, uint64_t seed, int n)
 	for (int k = 0; k < n; k++) {
 		struct reference_pairs *in = &t->in[k];
 
-		in->count = reference_next(&r) % 4 == 0 ? 0 : reference_next(&r) % (pairs + 1); /* some ranks give nothing */
+		/* some ranks give nothing */
+		in->count = reference_next(&r) % 4 == 0 ? 0 : reference_next(&r) % (pairs + 1);
 		in->ind = malloc(in->count * 8 + 8);
 		in->val = malloc(in->count * t->val_bytes + 1);
 		t->stored[k] = malloc(in->count * 8 + 8);
@@ -66,9 +78,16 @@ static void make_trial(struct trial *t, uint64_t seed, int n)
 		}
 		reference_random(&r, t->val_dtype, false, in->val, in->count * t->width);
 	}
-	reference_call(&(struct reference_call){ .ranks = t->in, .n_ranks = n, .width = t->width, .dtype = t->val_dtype, .op = t->op,
-	                                         .factors = factors, .mode = (int)t->mode, .pairwise = t->options != NULL && strstr(t->options, "recursive") != NULL },
-	               &t->want);
+	reference_call(
+	    &(struct reference_call){ .ranks = t->in,
+	                              .n_ranks = n,
+	                              .width = t->width,
+	                              .dtype = t->val_dtype,
+	                              .op = t->op,
+	                              .factors = factors,
+	                              .mode = (int)t->mode,
+	                              .pairwise = t->options != NULL && strstr(t->options, "recursive") != NULL },
+	    &t->want);
 }
 
 static void free_trial(struct trial *t)
@@ -98,9 +117,10 @@ static void check(struct side *s, bool ok, const char *what)
 	const struct trial *t = s->trial;
 
 	if (!ok)
-		world_fail(s->world, s->rank, "sparse seed %llu: %s %s %s width %zu %s %s way %d: %s", (unsigned long long)t->seed,
-		           choir_dtype_name(t->ind_dtype), choir_dtype_name(t->val_dtype), choir_op_name(t->op), t->width,
-		           t->device ? "cl_mem" : "host", t->options != NULL ? t->options : "auto", s->way, what);
+		world_fail(s->world, s->rank, "sparse seed %llu: %s %s %s width %zu %s %s way %d: %s",
+		           (unsigned long long)t->seed, choir_dtype_name(t->ind_dtype), choir_dtype_name(t->val_dtype),
+		           choir_op_name(t->op), t->width, t->device ? "cl_mem" : "host",
+		           t->options != NULL ? t->options : "auto", s->way, what);
 }
 
 static void check_result(struct side *s, const void *ind, size_t ind_count, const void *val, size_t val_count)
@@ -128,8 +148,8 @@ static void pull(choir_buffer from, void *to, size_t bytes, struct side *s)
 		memcpy(to, (unsigned char *)from.base + from.offset_bytes, bytes);
 }
 
-static choir_status on_complete(void *ctx, choir_buffer ind, size_t ind_count, choir_dtype ind_dtype, choir_buffer val, size_t val_count,
-                                choir_dtype val_dtype)
+static choir_status on_complete(void *ctx, choir_buffer ind, size_t ind_count, choir_dtype ind_dtype, choir_buffer val,
+                                size_t val_count, choir_dtype val_dtype)
 {
 	struct side *s = ctx;
 	struct world *world = s->world;
@@ -142,11 +162,12 @@ static choir_status on_complete(void *ctx, choir_buffer ind, size_t ind_count, c
 	s->got_val = malloc(val_count * 8 + 1);
 	pull(ind, s->got_ind, ind_count * s->trial->ind_bytes, s);
 	pull(val, s->got_val, val_count / s->trial->width * s->trial->val_bytes, s);
-	return s->answer == CHOIR_SUCCESS ? CHOIR_SUCCESS : choir_event_wait(NULL, 0); /* a failure with a sentence of its own */
+	/* a failure with a sentence of its own */
+	return s->answer == CHOIR_SUCCESS ? CHOIR_SUCCESS : choir_event_wait(NULL, 0);
 }
 
-static choir_status on_alloc(void *ctx, size_t ind_count, choir_dtype ind_dtype, size_t val_count, choir_dtype val_dtype, choir_buffer *out_ind,
-                             choir_buffer *out_val)
+static choir_status on_alloc(void *ctx, size_t ind_count, choir_dtype ind_dtype, size_t val_count,
+                             choir_dtype val_dtype, choir_buffer *out_ind, choir_buffer *out_val)
 {
 	struct side *s = ctx;
 
@@ -165,8 +186,8 @@ static void put(struct memory *m, struct side *s, const void *from, size_t bytes
 	memory_push(m);
 }
 
-static choir_status side_start(struct side *s, struct world *world, int rank, choir_comm *comm, const struct trial *t, enum way way,
-                               choir_status answer)
+static choir_status side_start(struct side *s, struct world *world, int rank, choir_comm *comm, const struct trial *t,
+                               enum way way, choir_status answer)
 {
 	choir_sparse_attr attr = CHOIR_SPARSE_ATTR_INIT;
 	choir_call call = CHOIR_CALL_INIT;
@@ -192,8 +213,9 @@ static choir_status side_start(struct side *s, struct world *world, int rank, ch
 	named = in->count > 0 || !t->device; /* a rank that gives nothing gets what a rank with cl_mem gets */
 	return choir_sparse_allreduce(comm, named ? s->send_ind.buffer : choir_none(), in->count,
 	                              named ? s->send_val.buffer : choir_none(), in->count * t->width,
-	                              buffers ? s->recv_ind.buffer : choir_none(), &s->ind_count, buffers ? s->recv_val.buffer : choir_none(),
-	                              &s->val_count, t->ind_dtype, t->val_dtype, t->op, &attr, &call, &s->event);
+	                              buffers ? s->recv_ind.buffer : choir_none(), &s->ind_count,
+	                              buffers ? s->recv_val.buffer : choir_none(), &s->val_count, t->ind_dtype,
+	                              t->val_dtype, t->op, &attr, &call, &s->event);
 }
 
 /* Nothing written; the sizes said; fetched into a larger buffer, not into a small one. */
@@ -203,7 +225,8 @@ static void check_short(struct side *s)
 	size_t ind_count = t->want.count - 1, val_count = t->want.count * t->width;
 
 	check(s, choir_event_wait(s->event, -1) == CHOIR_CAPACITY, choir_event_error(s->event));
-	check(s, s->ind_count == t->want.count && s->val_count == t->want.count * t->width, "CAPACITY does not say the sizes");
+	check(s, s->ind_count == t->want.count && s->val_count == t->want.count * t->width,
+	      "CAPACITY does not say the sizes");
 	memory_pull(&s->recv_ind);
 	memory_pull(&s->recv_val);
 	for (size_t i = 0; i < s->recv_val.bytes; i++)
@@ -211,10 +234,15 @@ static void check_short(struct side *s)
 			check(s, false, "CAPACITY, but something was written");
 			break;
 		}
-	check(s, choir_sparse_fetch(s->event, s->recv_ind.buffer, &ind_count, s->recv_val.buffer, &val_count) == CHOIR_CAPACITY,
+	check(s,
+	      choir_sparse_fetch(s->event, s->recv_ind.buffer, &ind_count, s->recv_val.buffer, &val_count) ==
+	          CHOIR_CAPACITY,
 	      "fetched into too little");
 	check(s, ind_count == t->want.count, "fetch does not say the size");
-	check(s, choir_sparse_fetch(s->event, s->recv_ind.buffer, &ind_count, s->recv_val.buffer, &val_count) == CHOIR_SUCCESS, "not fetched");
+	check(s,
+	      choir_sparse_fetch(s->event, s->recv_ind.buffer, &ind_count, s->recv_val.buffer, &val_count) ==
+	          CHOIR_SUCCESS,
+	      "not fetched");
 }
 
 static void check_stats(struct side *s)
@@ -229,8 +257,11 @@ static void check_stats(struct side *s)
 	check(s, stats.pairs_in == t->in[s->rank].count && stats.pairs_out == t->want.count, "statistics: pairs");
 	check(s, stats.pairs_merged >= t->want.count && stats.pairs_merged <= all, "statistics: pairs merged");
 	check(s, stats.imbalance >= 1 && stats.imbalance <= t->n, "statistics: imbalance");
-	check(s, (stats.predicted_us > 0 || all == 0 || t->n == 1) && (*stats.algorithm != '\0') == (all > 0), "statistics: prediction");
-	check(s, strcmp(stats.algorithm, choir_event_algorithm(s->event)) == 0 && stats.wire_bytes == choir_event_wire_bytes(s->event),
+	check(s, (stats.predicted_us > 0 || all == 0 || t->n == 1) && (*stats.algorithm != '\0') == (all > 0),
+	      "statistics: prediction");
+	check(s,
+	      strcmp(stats.algorithm, choir_event_algorithm(s->event)) == 0 &&
+	          stats.wire_bytes == choir_event_wire_bytes(s->event),
 	      "statistics: algorithm, wire bytes");
 }
 
@@ -248,7 +279,8 @@ static void side_end(struct side *s)
 		memory_pull(&s->recv_ind);
 		memory_pull(&s->recv_val);
 		check_result(s, memory_payload(&s->recv_ind), s->ind_count, memory_payload(&s->recv_val), s->val_count);
-		check(s, memory_sentinels_stand(&s->recv_ind) && memory_sentinels_stand(&s->recv_val), "wrote round its output");
+		check(s, memory_sentinels_stand(&s->recv_ind) && memory_sentinels_stand(&s->recv_val),
+		      "wrote round its output");
 		memory_free(&s->recv_ind);
 		memory_free(&s->recv_val);
 	}
@@ -268,8 +300,8 @@ static void flight(struct world *world, int rank, choir_comm *comm, void *arg)
 	struct sum sums[FLIGHT];
 
 	for (int i = 0; i < FLIGHT; i++) {
-		OK(side_start(&sides[i], world, rank, comm, &trials[i], (enum way)((trials[i].seed + (uint64_t)rank * (i % 2)) % N_WAYS),
-		              CHOIR_SUCCESS));
+		OK(side_start(&sides[i], world, rank, comm, &trials[i],
+		              (enum way)((trials[i].seed + (uint64_t)rank * (i % 2)) % N_WAYS), CHOIR_SUCCESS));
 		OK(sum_start(&sums[i], comm, 1000, (float)i, NULL, true));
 	}
 	for (int i = FLIGHT - 1; i >= 0; i--) {
@@ -303,7 +335,8 @@ static void test_flight(void **state)
 			}
 }
 
-/* A callback that fails, or aborts the comm while it runs: its own event fails, the comm goes on; or all fail, and nothing hangs. */
+/* A callback that fails, or aborts the comm while it runs: its own event fails, the comm goes on; or all fail, and
+ * nothing hangs. */
 static void failing(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	const struct trial *t = arg;
@@ -322,8 +355,8 @@ static void failing(struct world *world, int rank, choir_comm *comm, void *arg)
 	free(s.got_val);
 }
 
-static choir_status abort_inside(void *ctx, choir_buffer ind, size_t ind_count, choir_dtype ind_dtype, choir_buffer val, size_t val_count,
-                                 choir_dtype val_dtype)
+static choir_status abort_inside(void *ctx, choir_buffer ind, size_t ind_count, choir_dtype ind_dtype, choir_buffer val,
+                                 size_t val_count, choir_dtype val_dtype)
 {
 	(void)ind, (void)ind_count, (void)ind_dtype, (void)val, (void)val_count, (void)val_dtype;
 	return choir_comm_abort(ctx);
@@ -339,8 +372,8 @@ static void aborting(struct world *world, int rank, choir_comm *comm, void *arg)
 	(void)arg;
 	attr.completion_fn = abort_inside;
 	attr.fn_ctx = comm;
-	OK(choir_sparse_allreduce(comm, choir_host(indices), 2, choir_host(rows), 2, choir_none(), NULL, choir_none(), NULL, CHOIR_I32, CHOIR_F32,
-	                          CHOIR_OP_SUM, &attr, NULL, &event));
+	OK(choir_sparse_allreduce(comm, choir_host(indices), 2, choir_host(rows), 2, choir_none(), NULL, choir_none(),
+	                          NULL, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, &attr, NULL, &event));
 	IS(choir_event_wait(event, -1), CHOIR_ABORTED);
 	IS(choir_barrier(comm, NULL, NULL), CHOIR_ABORTED);
 	choir_event_release(event);

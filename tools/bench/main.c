@@ -35,7 +35,8 @@ static void print_log(void *ctx, int level, const char *text)
 /* Whether standard output is for a file that other programs read. */
 static bool takes_stdout(const struct args *args)
 {
-	return (args->json_path != NULL && strcmp(args->json_path, "-") == 0) || (args->tune && args->tune_path == NULL);
+	return (args->json_path != NULL && strcmp(args->json_path, "-") == 0) ||
+	       (args->tune && args->tune_path == NULL);
 }
 
 /* One rank from its comm to its exit status. */
@@ -45,7 +46,11 @@ static int bench_rank(struct world *world, void *ctx)
 	const struct args *args = bench->args;
 	int mine = world->has_mpi ? 0 : world->rank, status;
 	bool to_text = world->rank == 0 && !takes_stdout(args);
-	struct run run = { .args = args, .world = world, .device = bench->devices[mine], .comm = bench->comms[mine], .to_text = to_text };
+	struct run run = { .args = args,
+		           .world = world,
+		           .device = bench->devices[mine],
+		           .comm = bench->comms[mine],
+		           .to_text = to_text };
 	json_t *header;
 
 	if (world_max_int(world, !run_fits(args, world) || (world->rank == 0 && report_ready(args) != EXIT_FINE)) != 0)
@@ -148,7 +153,9 @@ static int bench_mpi(struct bench *bench)
 static int bench_main(const struct args *args)
 {
 	size_t n = args->local > 0 ? (size_t)args->local : 1;
-	struct bench bench = { .args = args, .devices = calloc(n, sizeof *bench.devices), .comms = calloc(n, sizeof *bench.comms) };
+	struct bench bench = { .args = args,
+		               .devices = calloc(n, sizeof *bench.devices),
+		               .comms = calloc(n, sizeof *bench.comms) };
 	int status;
 
 	if (bench.devices == NULL || bench.comms == NULL)

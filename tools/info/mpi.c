@@ -21,7 +21,8 @@ json_t *info_mpi(void)
 	json_t *lines = json_array();
 
 	MPI_Get_library_version(library, &length);
-	for (char *rest = NULL, *line = strtok_r(library, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+	for (char *rest = NULL, *line = strtok_r(library, "\n", &rest); line != NULL;
+	     line = strtok_r(NULL, "\n", &rest)) {
 		for (char *c = line; *c != '\0'; c++)
 			*c = *c == '\t' ? ' ' : *c;
 		json_array_append_new(lines, json_string(line));

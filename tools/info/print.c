@@ -95,8 +95,8 @@ static void print_algorithms(const json_t *algorithms)
 	json_array_foreach(algorithms, i, algorithm) {
 		const char *collective = text_in(algorithm, "collective");
 
-		printf("  %-20s %-20s %s\n", strcmp(collective, last) == 0 ? "" : collective, text_in(algorithm, "name"),
-		       text_in(algorithm, "about"));
+		printf("  %-20s %-20s %s\n", strcmp(collective, last) == 0 ? "" : collective,
+		       text_in(algorithm, "name"), text_in(algorithm, "about"));
 		last = collective;
 	}
 }
@@ -107,11 +107,13 @@ static void print_ranges(const json_t *row)
 	size_t i;
 	json_t *range;
 
-	printf("  %-20s %-8s", text_in(row, "collective"), json_is_true(json_object_get(row, "shared")) ? "shared" : "plain");
+	printf("  %-20s %-8s", text_in(row, "collective"),
+	       json_is_true(json_object_get(row, "shared")) ? "shared" : "plain");
 	if (!json_is_array(ranges))
 		printf(" %s", text_in(ranges, "error"));
 	json_array_foreach(ranges, i, range) {
-		printf("%s %" JSON_INTEGER_FORMAT "-", i > 0 ? ";" : "", json_integer_value(json_object_get(range, "from")));
+		printf("%s %" JSON_INTEGER_FORMAT "-", i > 0 ? ";" : "",
+		       json_integer_value(json_object_get(range, "from")));
 		if (json_object_get(range, "to") != NULL)
 			printf("%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(range, "to")));
 		printf(" %s", text_in(range, "algorithm"));
@@ -125,9 +127,11 @@ static void print_table(const json_t *table)
 	size_t i;
 	json_t *row;
 
-	printf("which runs when, in bytes, for %" JSON_INTEGER_FORMAT " ranks", json_integer_value(json_object_get(table, "ranks")));
+	printf("which runs when, in bytes, for %" JSON_INTEGER_FORMAT " ranks",
+	       json_integer_value(json_object_get(table, "ranks")));
 	if (json_integer_value(json_object_get(table, "ranks_per_node")) > 0)
-		printf(", %" JSON_INTEGER_FORMAT " a node", json_integer_value(json_object_get(table, "ranks_per_node")));
+		printf(", %" JSON_INTEGER_FORMAT " a node",
+		       json_integer_value(json_object_get(table, "ranks_per_node")));
 	printf(":\n");
 	json_array_foreach(json_object_get(table, "collectives"), i, row)
 		print_ranges(row);

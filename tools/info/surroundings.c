@@ -7,12 +7,14 @@
 
 extern char **environ;
 
-static const struct { const char *name, *about; } variables[] = {
+static const struct { const char *name, *about;
+} variables[] = {
 	{ "CHOIR_DEVICE", "the device that choir_device_create_default takes: P:D, or a part of a platform's name" },
 	{ "CHOIR_CLASS", "how the host reaches cl_mems, instead of what the probe found: direct, map or stage" },
 	{ "CHOIR_REDUCE", "where reductions run, instead of the measured choice: host or kernel" },
 	{ "CHOIR_LOG", "error, warn, info or debug: what is logged to standard error, or to a file by LEVEL:FILE" },
-	{ "CHOIR_RULES", "which algorithm runs when (\"allreduce: 0-16k oneshot; 16k- twoshot\"), or @FILE as choir-bench --tune writes it" },
+	{ "CHOIR_RULES", "which algorithm runs when (\"allreduce: 0-16k oneshot; 16k- twoshot\"), or @FILE as "
+	                 "choir-bench --tune writes it" },
 	{ "CHOIR_DEADLINE_MS", "how long a collective waits for late ranks before it fails" },
 	{ "CHOIR_WARN_MS", "after how long the log names a late rank" },
 	{ "CHOIR_DETERMINISTIC", "1: the same bits whatever the size, the algorithm or the layout of ranks" },

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The table in force: every collective is asked at powers of two, and between two that differ the border is searched. */
+/* The table in force: every collective is asked at powers of two, and between two that differ the border is
+ * searched. */
 #include "info.h"
 
 #include <choir/plan.h>
@@ -87,9 +88,11 @@ static void add_collective(json_t *all, choir_plan_options *options, bool one_no
 	plain = ranges_of(options);
 	options->shared = 1;
 	shared = one_node ? ranges_of(options) : json_incref(plain);
-	json_array_append_new(all, json_pack("{s:s, s:b, s:O}", "collective", options->collective, "shared", 0, "ranges", plain));
+	json_array_append_new(
+	    all, json_pack("{s:s, s:b, s:O}", "collective", options->collective, "shared", 0, "ranges", plain));
 	if (!json_equal(plain, shared))
-		json_array_append_new(all, json_pack("{s:s, s:b, s:O}", "collective", options->collective, "shared", 1, "ranges", shared));
+		json_array_append_new(all, json_pack("{s:s, s:b, s:O}", "collective", options->collective, "shared", 1,
+		                                     "ranges", shared));
 	json_decref(plain);
 	json_decref(shared);
 }
@@ -112,7 +115,8 @@ json_t *info_table(const json_t *algorithms, int ranks, int ranks_per_node)
 	options.rules = getenv("CHOIR_RULES");
 	json_array_foreach(algorithms, i, row) {
 		options.collective = json_string_value(json_object_get(row, "collective"));
-		if (options.collective == NULL || strcmp(options.collective, last) == 0 || !has_plans(options.collective))
+		if (options.collective == NULL || strcmp(options.collective, last) == 0 ||
+		    !has_plans(options.collective))
 			continue;
 		last = options.collective;
 		add_collective(all, &options, ranks_per_node == 0 || ranks_per_node >= ranks);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The end of a program over MPI that has said all it had to say.  MPICH 4.0 over TCP does not always return from MPI_Finalize: one rank
- * waits for the answer to its last large message, the other, which owes it, has gone on to where it makes no progress any more.  So there
- * is a moment of progress first; and who hangs in spite of it leaves with the status it would have had (mpiexec may have an error of its
- * own to tell then).  Included once in a program. */
+/* The end of a program over MPI that has said all it had to say.  MPICH 4.0 over TCP does not always return from
+ * MPI_Finalize: one rank waits for the answer to its last large message, the other, which owes it, has gone on to where
+ * it makes no progress any more.  So there is a moment of progress first; and who hangs in spite of it leaves with the
+ * status it would have had (mpiexec may have an error of its own to tell then).  Included once in a program. */
 #ifndef LIB_LEAVE_MPI_H
 #define LIB_LEAVE_MPI_H
 

@@ -56,6 +56,7 @@ char *number_print_bytes(size_t bytes, char *text)
 		value /= 1024;
 		unit++;
 	}
-	snprintf(text, 16, value == floor(value) ? "%.0f%.1s" : "%.1f%.1s", value, unit == 0 ? "" : &suffixes[unit - 1]);
+	snprintf(text, 16, value == floor(value) ? "%.0f%.1s" : "%.1f%.1s", value,
+	         unit == 0 ? "" : &suffixes[unit - 1]);
 	return text;
 }

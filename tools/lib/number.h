@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* number_bytes: "8", "64K", "1.5M", "2G", an optional B or iB behind.  false, and *out unchanged, if the text is none of it. */
+/* number_bytes: "8", "64K", "1.5M", "2G", an optional B or iB behind.  false, and *out unchanged, if the text is none
+ * of it. */
 bool number_bytes(const char *text, size_t *out);
 
 /* number_share: "5%" or "0.05" to 0.05. */

@@ -9,8 +9,8 @@ struct stats {
 	double min, p50, p95, p99, max, mean;
 };
 
-/* stats_of: sorts the n >= 1 values in place.  Percentiles are values that occurred (nearest rank); p50 of an even n is the mean of the two
- * in the middle. */
+/* stats_of: sorts the n >= 1 values in place.  Percentiles are values that occurred (nearest rank); p50 of an even n is
+ * the mean of the two in the middle. */
 struct stats stats_of(double *values, size_t n);
 
 #endif

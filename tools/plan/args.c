@@ -36,7 +36,8 @@ static int read_ranks(const char *text, struct args *out)
 		char *end;
 		long n = strtol(at, &end, 10);
 
-		if (end == at || n < 1 || n > 1000000 || (*end != ',' && *end != '\0') || out->n_ranks == MOST_SIZES_OF_WORLD)
+		if (end == at || n < 1 || n > 1000000 || (*end != ',' && *end != '\0') ||
+		    out->n_ranks == MOST_SIZES_OF_WORLD)
 			return wrong("-n", text, "a number of ranks, or for --compare up to 32 with commas between,");
 		out->ranks[out->n_ranks++] = (int)n;
 		at = *end == ',' ? end + 1 : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* All algorithms that can do a call, for several numbers of ranks and sizes: one table a number of ranks, a line an algorithm, a column a
- * size. */
+/* All algorithms that can do a call, for several numbers of ranks and sizes: one table a number of ranks, a line an
+ * algorithm, a column a size. */
 #include "plan.h"
 
 #include <jansson.h>
@@ -14,7 +14,8 @@
 
 enum { LINE_S = 3 }; /* between two lines of progress where standard error is no terminal */
 
-/* On standard error: a terminal shows one line that each prediction replaces, a file gets a line every LINE_S seconds. */
+/* On standard error: a terminal shows one line that each prediction replaces, a file gets a line every LINE_S
+ * seconds. */
 static void show_progress(const choir_plan_options *options)
 {
 	static struct timespec last;
@@ -42,7 +43,8 @@ static void clear_progress(void)
 }
 
 /* The time by algorithm `name`; false: it cannot do this call. */
-static bool time_of(const struct args *args, choir_plan_options options, const json_t *algorithm, double *seconds, choir_status *st)
+static bool time_of(const struct args *args, choir_plan_options options, const json_t *algorithm, double *seconds,
+                    choir_status *st)
 {
 	choir_plan_prediction p = { .struct_size = sizeof p };
 
@@ -73,14 +75,16 @@ static json_t *row_of(const struct args *args, const choir_plan_options *options
 		double seconds;
 
 		if (time_of(args, *options, algorithm, &seconds, st))
-			json_array_append_new(times, json_pack("{s:O, s:f, s:O}", "algorithm", json_object_get(algorithm, "name"), "time_us",
-			                                       seconds * 1e6, "chosen", json_object_get(algorithm, "chosen")));
+			json_array_append_new(
+			    times, json_pack("{s:O, s:f, s:O}", "algorithm", json_object_get(algorithm, "name"),
+			                     "time_us", seconds * 1e6, "chosen", json_object_get(algorithm, "chosen")));
 		if (*st != CHOIR_SUCCESS && *st != CHOIR_UNSUPPORTED)
 			break;
 		*st = CHOIR_SUCCESS; /* too many steps to play through: no entry */
 	}
 	json_decref(algorithms);
-	row = json_pack("{s:i, s:I, s:o}", "ranks", options->ranks, "bytes", (json_int_t)options->bytes, "times", times);
+	row =
+	    json_pack("{s:i, s:I, s:o}", "ranks", options->ranks, "bytes", (json_int_t)options->bytes, "times", times);
 	if (*st == CHOIR_SUCCESS)
 		return row;
 	json_decref(row);
@@ -128,7 +132,8 @@ static void print_algorithm(const json_t *rows, const char *algorithm)
 		if (entry == NULL)
 			printf(" %12s  ", "-");
 		else
-			printf(" %12.2f%c%c", us, us == best_of(row) ? '*' : ' ', json_is_true(json_object_get(entry, "chosen")) ? '<' : ' ');
+			printf(" %12.2f%c%c", us, us == best_of(row) ? '*' : ' ',
+			       json_is_true(json_object_get(entry, "chosen")) ? '<' : ' ');
 	}
 	putchar('\n');
 }

@@ -27,7 +27,8 @@ static int check_plan(const struct args *args)
 	if (st != CHOIR_SUCCESS && st != CHOIR_MISMATCH)
 		return args_fail(st);
 	if (args->json) {
-		json_t *root = json_pack("{s:b, s:s}", "right", st == CHOIR_SUCCESS, "report", report != NULL ? report : choir_last_error());
+		json_t *root = json_pack("{s:b, s:s}", "right", st == CHOIR_SUCCESS, "report",
+		                         report != NULL ? report : choir_last_error());
 
 		json_dumpf(root, stdout, JSON_INDENT(1));
 		putchar('\n');
@@ -57,7 +58,8 @@ static int list_algorithms(const struct args *args)
 		if (args->json)
 			break;
 		printf("%c %-22s %s", json_is_true(json_object_get(algorithm, "chosen")) ? '*' : ' ',
-		       json_string_value(json_object_get(algorithm, "name")), json_string_value(json_object_get(algorithm, "about")));
+		       json_string_value(json_object_get(algorithm, "name")),
+		       json_string_value(json_object_get(algorithm, "about")));
 		if (json_is_string(unfit))
 			printf(" (not here: %s)", json_string_value(unfit));
 		putchar('\n');
@@ -68,8 +70,8 @@ static int list_algorithms(const struct args *args)
 }
 
 static int (*const modes[])(const struct args *) = {
-	[MODE_PRINT] = print_plan, [MODE_CHECK] = check_plan, [MODE_PREDICT] = plan_predict, [MODE_COMPARE] = plan_compare,
-	[MODE_LIST] = list_algorithms,
+	[MODE_PRINT] = print_plan,     [MODE_CHECK] = check_plan,     [MODE_PREDICT] = plan_predict,
+	[MODE_COMPARE] = plan_compare, [MODE_LIST] = list_algorithms,
 };
 
 int main(int argc, char **argv)

@@ -20,9 +20,10 @@ const char *plan_print_bytes(size_t bytes, char *text)
 
 static void print_json(const struct args *args, const choir_plan_prediction *p, const double *finish)
 {
-	json_t *root = json_pack("{s:s, s:s, s:i, s:I, s:f, s:I, s:I, s:I, s:I}", "collective", args->options.collective, "algorithm",
-	                         p->algorithm, "ranks", args->options.ranks, "bytes", (json_int_t)args->options.bytes, "time_us",
-	                         p->seconds * 1e6, "steps", (json_int_t)p->steps, "messages", (json_int_t)p->messages, "network_messages",
+	json_t *root = json_pack("{s:s, s:s, s:i, s:I, s:f, s:I, s:I, s:I, s:I}", "collective",
+	                         args->options.collective, "algorithm", p->algorithm, "ranks", args->options.ranks,
+	                         "bytes", (json_int_t)args->options.bytes, "time_us", p->seconds * 1e6, "steps",
+	                         (json_int_t)p->steps, "messages", (json_int_t)p->messages, "network_messages",
 	                         (json_int_t)p->network_messages, "network_bytes", (json_int_t)p->network_bytes);
 	json_t *ranks = json_array();
 
@@ -46,7 +47,8 @@ static void print_text(const struct args *args, const choir_plan_prediction *p, 
 	       plan_print_bytes(args->options.bytes, bytes), p->seconds * 1e6);
 	printf("  first done: rank %d, after %.2f us\n", first, finish[first] * 1e6);
 	printf("  %llu steps, %llu messages; between nodes %llu messages, %llu bytes\n", (unsigned long long)p->steps,
-	       (unsigned long long)p->messages, (unsigned long long)p->network_messages, (unsigned long long)p->network_bytes);
+	       (unsigned long long)p->messages, (unsigned long long)p->network_messages,
+	       (unsigned long long)p->network_bytes);
 }
 
 int plan_predict(const struct args *args)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The softmax has left its gradient in logits and target_gradient.  From there each piece finishes what one collective carries, the
- * largest first, so that it travels while the rest is computed. */
+/* The softmax has left its gradient in logits and target_gradient.  From there each piece finishes what one collective
+ * carries, the largest first, so that it travels while the rest is computed. */
 #include "model.h"
 
 static choir_status target_rows(struct model *model)
@@ -20,7 +20,8 @@ static choir_status target_rows(struct model *model)
 static choir_status sum_columns(struct model *model, size_t bias, cl_mem matrix, size_t columns, cl_event *ready_p)
 {
 	cl_uint first = (cl_uint)bias, rows = (cl_uint)model->shape.rows, n = (cl_uint)columns;
-	struct ocl_arg args[] = { OCL_ARG(model->dense_gradient), OCL_ARG(first), OCL_ARG(matrix), OCL_ARG(rows), OCL_ARG(n) };
+	struct ocl_arg args[] = { OCL_ARG(model->dense_gradient), OCL_ARG(first), OCL_ARG(matrix), OCL_ARG(rows),
+		                  OCL_ARG(n) };
 
 	return ocl_launch(model->ocl, OCL_sum_columns, n, args, 5, ready_p);
 }
@@ -38,7 +39,8 @@ choir_status model_back_output(struct model *model, cl_event *ready_p)
 choir_status model_back_projection(struct model *model, cl_event *ready_p)
 {
 	const struct model_shape *shape = &model->shape;
-	struct ocl_matrix logits = { model->logits, 0, shape->candidates, 0 }, candidates = { model->candidate_rows, 0, shape->width, 0 };
+	struct ocl_matrix logits = { model->logits, 0, shape->candidates, 0 },
+			  candidates = { model->candidate_rows, 0, shape->width, 0 };
 	struct ocl_matrix dp = { model->p_gradient, 0, shape->width, 0 }, h = { model->h, 0, shape->hidden, 1 };
 	struct ocl_matrix dw2 = { model->dense_gradient, model->at.w2, shape->width, 0 };
 
@@ -52,7 +54,8 @@ choir_status model_back_hidden(struct model *model, cl_event *ready_p)
 {
 	const struct model_shape *shape = &model->shape;
 	size_t n_x = shape->context * shape->width;
-	struct ocl_matrix dp = { model->p_gradient, 0, shape->width, 0 }, w2 = { model->dense, model->at.w2, shape->width, 1 };
+	struct ocl_matrix dp = { model->p_gradient, 0, shape->width, 0 },
+			  w2 = { model->dense, model->at.w2, shape->width, 1 };
 	struct ocl_matrix dh = { model->h_gradient, 0, shape->hidden, 0 }, x = { model->x, 0, n_x, 1 };
 	struct ocl_matrix dw1 = { model->dense_gradient, model->at.w1, shape->hidden, 0 };
 	cl_uint n = (cl_uint)(shape->rows * shape->hidden);
@@ -68,7 +71,8 @@ choir_status model_back_input(struct model *model, cl_event *ready_p)
 {
 	const struct model_shape *shape = &model->shape;
 	size_t n_x = shape->context * shape->width;
-	struct ocl_matrix dh = { model->h_gradient, 0, shape->hidden, 0 }, w1 = { model->dense, model->at.w1, shape->hidden, 1 };
+	struct ocl_matrix dh = { model->h_gradient, 0, shape->hidden, 0 },
+			  w1 = { model->dense, model->at.w1, shape->hidden, 1 };
 	struct ocl_matrix dx = { model->in_rows, 0, n_x, 0 };
 
 	/* a row of dx is context rows of the table, in the order of contexts: nothing needs to be moved */
@@ -78,8 +82,8 @@ choir_status model_back_input(struct model *model, cl_event *ready_p)
 choir_status model_update_dense(struct model *model, size_t first, size_t n, float rate)
 {
 	cl_uint first_param = (cl_uint)first, n_params = (cl_uint)n;
-	struct ocl_arg args[] = { OCL_ARG(model->dense), OCL_ARG(model->dense_gradient), OCL_ARG(first_param), OCL_ARG(rate),
-				  OCL_ARG(n_params) };
+	struct ocl_arg args[] = { OCL_ARG(model->dense), OCL_ARG(model->dense_gradient), OCL_ARG(first_param),
+		                  OCL_ARG(rate), OCL_ARG(n_params) };
 
 	return ocl_launch(model->ocl, OCL_update_dense, n, args, 5, NULL);
 }
@@ -87,7 +91,8 @@ choir_status model_update_dense(struct model *model, size_t first, size_t n, flo
 choir_status model_update_rows(struct model *model, cl_mem table, cl_mem index, cl_mem rows, size_t n_rows, float rate)
 {
 	cl_uint n = (cl_uint)(n_rows * model->shape.width);
-	struct ocl_arg args[] = { OCL_ARG(table), OCL_ARG(index), OCL_ARG(rows), OCL_ARG(model->word_rate), OCL_ARG(rate), OCL_ARG(n) };
+	struct ocl_arg args[] = { OCL_ARG(table), OCL_ARG(index), OCL_ARG(rows), OCL_ARG(model->word_rate),
+		                  OCL_ARG(rate),  OCL_ARG(n) };
 
 	return ocl_launch(model->ocl, OCL_update_rows, n, args, 6, NULL);
 }

@@ -14,8 +14,12 @@ choir_status batcher_init(struct batcher *batcher, const struct text *text, int 
 	positions = malloc(n * sizeof *positions);
 	if (!positions)
 		return fail_memory("the order of the examples", n * sizeof *positions);
-	*batcher =
-	    (struct batcher){ .text = text, .n_context = n_context, .seed = seed, .epoch = -1, .positions = positions, .n_positions = n };
+	*batcher = (struct batcher){ .text = text,
+		                     .n_context = n_context,
+		                     .seed = seed,
+		                     .epoch = -1,
+		                     .positions = positions,
+		                     .n_positions = n };
 	return CHOIR_SUCCESS;
 }
 

@@ -18,11 +18,12 @@ struct batcher {
 choir_status batcher_init(struct batcher *batcher, const struct text *text, int n_context, uint64_t seed);
 void batcher_fini(struct batcher *batcher);
 
-/* batcher_fill: examples first ... first + n - 1 of the endless stream of epochs.  contexts[i * n_context + c] is the word c + 1 places
- * before targets[i]; places before the sentence hold TEXT_BOUNDARY. */
+/* batcher_fill: examples first ... first + n - 1 of the endless stream of epochs.  contexts[i * n_context + c] is the
+ * word c + 1 places before targets[i]; places before the sentence hold TEXT_BOUNDARY. */
 void batcher_fill(struct batcher *batcher, uint64_t first, size_t n, int32_t *contexts, int32_t *targets);
 
-/* slice_first: rank r of n_ranks takes rows slice_first(r) ... slice_first(r + 1) - 1 of a batch, whether n_ranks divides it or not. */
+/* slice_first: rank r of n_ranks takes rows slice_first(r) ... slice_first(r + 1) - 1 of a batch, whether n_ranks
+ * divides it or not. */
 static inline size_t slice_first(size_t batch, int rank, int n_ranks)
 {
 	return batch * (size_t)rank / (size_t)n_ranks;

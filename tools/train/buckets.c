@@ -7,13 +7,15 @@ static size_t least(size_t a, size_t b)
 }
 
 /* A sum has a row a word: no more than there are words, or than all ranks send. */
-static choir_status init_sparse(struct trainer *trainer, enum bucket_id id, const char *name, cl_mem index, cl_mem rows, size_t n_rows,
-				size_t n_all)
+static choir_status init_sparse(struct trainer *trainer, enum bucket_id id, const char *name, cl_mem index, cl_mem rows,
+                                size_t n_rows, size_t n_all)
 {
 	struct bucket *bucket = trainer->buckets + id;
 	const struct model_shape *shape = &trainer->model.shape;
 
-	*bucket = (struct bucket){ .id = id, .name = name, .index = index, .values = rows, .n_rows = n_rows, .width = shape->width };
+	*bucket = (struct bucket){
+		.id = id, .name = name, .index = index, .values = rows, .n_rows = n_rows, .width = shape->width
+	};
 	bucket->room = least(n_all, shape->vocabulary);
 	TRY(ocl_buffer(&trainer->ocl, bucket->room * sizeof(int32_t), &bucket->result_index));
 	return ocl_buffer(&trainer->ocl, bucket->room * bucket->width * sizeof(float), &bucket->result_rows);
@@ -25,17 +27,21 @@ choir_status buckets_init(struct trainer *trainer)
 	const struct model_shape *shape = &model->shape;
 	const struct model_layout *at = &model->at;
 
-	trainer->buckets[BUCKET_PROJECTION] = (struct bucket){
-		.id = BUCKET_PROJECTION, .name = "projection", .values = model->dense_gradient, .first = at->w2, .count = at->total - at->w2
-	};
-	trainer->buckets[BUCKET_HIDDEN] = (struct bucket){
-		.id = BUCKET_HIDDEN, .name = "hidden layer", .values = model->dense_gradient, .first = at->w1, .count = at->w2 - at->w1
-	};
+	trainer->buckets[BUCKET_PROJECTION] = (struct bucket){ .id = BUCKET_PROJECTION,
+		                                               .name = "projection",
+		                                               .values = model->dense_gradient,
+		                                               .first = at->w2,
+		                                               .count = at->total - at->w2 };
+	trainer->buckets[BUCKET_HIDDEN] = (struct bucket){ .id = BUCKET_HIDDEN,
+		                                           .name = "hidden layer",
+		                                           .values = model->dense_gradient,
+		                                           .first = at->w1,
+		                                           .count = at->w2 - at->w1 };
 	/* every rank sends the same candidates */
-	TRY(init_sparse(trainer, BUCKET_OUT, "output table", model->out_words, model->out_rows, shape->candidates + shape->rows,
-			shape->candidates + shape->batch_rows));
-	return init_sparse(trainer, BUCKET_IN, "input table", model->contexts, model->in_rows, shape->rows * shape->context,
-			   shape->batch_rows * shape->context);
+	TRY(init_sparse(trainer, BUCKET_OUT, "output table", model->out_words, model->out_rows,
+	                shape->candidates + shape->rows, shape->candidates + shape->batch_rows));
+	return init_sparse(trainer, BUCKET_IN, "input table", model->contexts, model->in_rows,
+	                   shape->rows * shape->context, shape->batch_rows * shape->context);
 }
 
 void buckets_fini(struct trainer *trainer)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* All algorithms get the same buffers and start behind a barrier.  Each step begins with another of them, so that none always comes first
- * after the training's kernels; the memory of the result is filled with ones before each, so that nothing passes that was not written. */
+/* All algorithms get the same buffers and start behind a barrier.  Each step begins with another of them, so that none
+ * always comes first after the training's kernels; the memory of the result is filled with ones before each, so that
+ * nothing passes that was not written. */
 #include "compare.h"
 #include "lib/stats.h"
 #include "sums.h"
@@ -53,7 +54,8 @@ static void find_tables(struct compare *compare, const struct bucket *buckets)
 static choir_status make_room(struct compare *compare)
 {
 	size_t n = larger(compare->tables[0]->room, compare->tables[1]->room);
-	size_t n_values = larger(compare->tables[0]->room * compare->tables[0]->width, compare->tables[1]->room * compare->tables[1]->width);
+	size_t n_values = larger(compare->tables[0]->room * compare->tables[0]->width,
+	                         compare->tables[1]->room * compare->tables[1]->width);
 
 	compare->want_index = malloc(n * sizeof *compare->want_index);
 	compare->got_index = malloc(n * sizeof *compare->got_index);
@@ -107,8 +109,8 @@ static choir_status finish(struct compare *compare)
 	return rc ? fail_cl("clFinish", rc) : CHOIR_SUCCESS;
 }
 
-static choir_status read_sums(struct compare *compare, const struct bucket *table, cl_mem index, cl_mem values, size_t n, int32_t *to_index,
-			      float *to_values)
+static choir_status read_sums(struct compare *compare, const struct bucket *table, cl_mem index, cl_mem values,
+                              size_t n, int32_t *to_index, float *to_values)
 {
 	TRY(ocl_read(compare->ocl, index, 0, n * sizeof *to_index, to_index));
 	return ocl_read(compare->ocl, values, 0, n * table->width * sizeof *to_values, to_values);
@@ -117,8 +119,8 @@ static choir_status read_sums(struct compare *compare, const struct bucket *tabl
 static choir_status spoil(struct compare *compare, const struct bucket *table)
 {
 	const cl_uint ones = ~0u;
-	cl_int rc = clEnqueueFillBuffer(compare->ocl->queue, compare->index, &ones, sizeof ones, 0, table->room * sizeof(int32_t), 0, NULL,
-					NULL);
+	cl_int rc = clEnqueueFillBuffer(compare->ocl->queue, compare->index, &ones, sizeof ones, 0,
+	                                table->room * sizeof(int32_t), 0, NULL, NULL);
 
 	if (!rc)
 		rc = clEnqueueFillBuffer(compare->ocl->queue, compare->values, &ones, sizeof ones, 0,
@@ -148,7 +150,9 @@ static choir_status ended(struct compare_row *row, choir_status st, const char *
 		snprintf(row->why_not, sizeof row->why_not, "%s", sentence);
 		return CHOIR_SUCCESS;
 	}
-	return st == CHOIR_SUCCESS ? st : failure(st, "%s by %s: %s: %s", row->table, row->algorithm, choir_status_name(st), sentence);
+	return st == CHOIR_SUCCESS
+	           ? st
+	           : failure(st, "%s by %s: %s: %s", row->table, row->algorithm, choir_status_name(st), sentence);
 }
 
 static choir_status note(struct compare_row *row, choir_event *event, int64_t ns)
@@ -177,9 +181,10 @@ static choir_status exchange(struct compare *compare, const struct bucket *table
 	call.options = options;
 	call.name = table->name;
 	begin = stamp_clock();
-	st = choir_sparse_allreduce(compare->comm, choir_mem(table->index, 0), table->n_rows, choir_mem(table->values, 0),
-				    table->n_rows * table->width, choir_mem(compare->index, 0), &n, choir_mem(compare->values, 0), &n_values,
-				    CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL, &call, &event);
+	st = choir_sparse_allreduce(compare->comm, choir_mem(table->index, 0), table->n_rows,
+	                            choir_mem(table->values, 0), table->n_rows * table->width,
+	                            choir_mem(compare->index, 0), &n, choir_mem(compare->values, 0), &n_values,
+	                            CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL, &call, &event);
 	if (st != CHOIR_SUCCESS)
 		return ended(row, st, choir_last_error());
 	st = choir_event_wait(event, -1);
@@ -236,10 +241,11 @@ choir_status compare_step(struct compare *compare, int64_t *ns_p)
 	for (int t = 0; t < N_TABLES; t++) {
 		const struct bucket *table = compare->tables[t];
 
-		TRY(read_sums(compare, table, table->result_index, table->result_rows, table->n_results, compare->want_index,
-			      compare->want_values));
+		TRY(read_sums(compare, table, table->result_index, table->result_rows, table->n_results,
+		              compare->want_index, compare->want_values));
 		for (size_t i = 0; i < N_ALGORITHMS; i++)
-			TRY(try_row(compare, table, compare->rows + t * N_ALGORITHMS + (compare->n_steps + i) % N_ALGORITHMS));
+			TRY(try_row(compare, table,
+			            compare->rows + t * N_ALGORITHMS + (compare->n_steps + i) % N_ALGORITHMS));
 	}
 	compare->n_steps++;
 	*ns_p = stamp_clock() - begin;
@@ -248,7 +254,8 @@ choir_status compare_step(struct compare *compare, int64_t *ns_p)
 
 static choir_status slowest(struct compare *compare, double *values, size_t n)
 {
-	choir_status st = choir_allreduce(compare->comm, choir_host(values), choir_host(values), n, CHOIR_F64, CHOIR_OP_MAX, NULL, NULL);
+	choir_status st = choir_allreduce(compare->comm, choir_host(values), choir_host(values), n, CHOIR_F64,
+	                                  CHOIR_OP_MAX, NULL, NULL);
 
 	return st == CHOIR_SUCCESS ? st : fail_choir("choir_allreduce", st);
 }

@@ -11,8 +11,9 @@
 /* The gradients of a step, in the order they become ready. */
 enum bucket_id { BUCKET_OUT, BUCKET_PROJECTION, BUCKET_HIDDEN, BUCKET_IN, N_BUCKETS };
 
-/* One gradient.  Dense (index NULL): count floats of values from first, summed in place.  Sparse: n_rows rows of width floats, row r for
- * word index[r], in any order and with duplicates; the sums, a row a word, go to result_rows and result_index. */
+/* One gradient.  Dense (index NULL): count floats of values from first, summed in place.  Sparse: n_rows rows of width
+ * floats, row r for word index[r], in any order and with duplicates; the sums, a row a word, go to result_rows and
+ * result_index. */
 struct bucket {
 	enum bucket_id id;
 	const char *name;
@@ -38,7 +39,8 @@ struct exchange_ops {
 	choir_status (*start)(struct exchange *exchange, struct bucket *bucket, cl_event ready);
 	/* Commands enqueued from now on find the sum; n_results is set.  In the order of start.  May block. */
 	choir_status (*finish)(struct exchange *exchange, struct bucket *bucket);
-	/* Blocks until the collective is over on this rank, done is on its way, and says how it ended.  After finish. */
+	/* Blocks until the collective is over on this rank, done is on its way, and says how it ended.  After
+	 * finish. */
 	choir_status (*settle)(struct exchange *exchange, struct bucket *bucket);
 	/* Blocks until all ranks have come. */
 	choir_status (*barrier)(struct exchange *exchange);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Nothing is copied and nothing waits before finish: a collective starts on the event of the kernel that wrote its gradient. */
+/* Nothing is copied and nothing waits before finish: a collective starts on the event of the kernel that wrote its
+ * gradient. */
 #include "exchange.h"
 
 #include <stdlib.h>
@@ -19,10 +20,11 @@ static choir_status start_sparse(struct by_choir *self, struct bucket *bucket, c
 {
 	bucket->n_index = bucket->room;
 	bucket->n_values = bucket->room * bucket->width;
-	return choir_sparse_allreduce(self->comm, choir_mem(bucket->index, 0), bucket->n_rows, choir_mem(bucket->values, 0),
-				      bucket->n_rows * bucket->width, choir_mem(bucket->result_index, 0), &bucket->n_index,
-				      choir_mem(bucket->result_rows, 0), &bucket->n_values, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL, call,
-				      &bucket->event);
+	return choir_sparse_allreduce(self->comm, choir_mem(bucket->index, 0), bucket->n_rows,
+	                              choir_mem(bucket->values, 0), bucket->n_rows * bucket->width,
+	                              choir_mem(bucket->result_index, 0), &bucket->n_index,
+	                              choir_mem(bucket->result_rows, 0), &bucket->n_values, CHOIR_I32, CHOIR_F32,
+	                              CHOIR_OP_SUM, NULL, call, &bucket->event);
 }
 
 static choir_status start(struct exchange *exchange, struct bucket *bucket, cl_event ready)
@@ -40,14 +42,16 @@ static choir_status start(struct exchange *exchange, struct bucket *bucket, cl_e
 	if (bucket->index)
 		st = start_sparse(self, bucket, &call);
 	else
-		st = choir_allreduce(self->comm, values, values, bucket->count, CHOIR_F32, CHOIR_OP_SUM, &call, &bucket->event);
+		st = choir_allreduce(self->comm, values, values, bucket->count, CHOIR_F32, CHOIR_OP_SUM, &call,
+		                     &bucket->event);
 	if (st != CHOIR_SUCCESS)
 		return fail_choir(bucket->name, st);
 	st = choir_event_on_complete(bucket->event, on_done, &bucket->done);
 	return st == CHOIR_SUCCESS ? st : fail_choir("choir_event_on_complete", st);
 }
 
-/* The queue waits for a dense sum by itself; how many rows a sparse one has, the host must know to launch the update. */
+/* The queue waits for a dense sum by itself; how many rows a sparse one has, the host must know to launch the
+ * update. */
 static choir_status finish(struct exchange *exchange, struct bucket *bucket)
 {
 	choir_status st;
@@ -86,7 +90,8 @@ static choir_status barrier(struct exchange *exchange)
 static choir_status least(struct exchange *exchange, double *values, size_t n)
 {
 	choir_buffer buffer = choir_host(values);
-	choir_status st = choir_allreduce(((struct by_choir *)exchange)->comm, buffer, buffer, n, CHOIR_F64, CHOIR_OP_MIN, NULL, NULL);
+	choir_status st = choir_allreduce(((struct by_choir *)exchange)->comm, buffer, buffer, n, CHOIR_F64,
+	                                  CHOIR_OP_MIN, NULL, NULL);
 
 	return st == CHOIR_SUCCESS ? st : fail_choir("choir_allreduce", st);
 }

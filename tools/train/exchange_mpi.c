@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The same job as a careful user does it without choir: every gradient is read to the host by a second queue as soon as it is there, while
- * the first queue computes on; each rank merges its duplicates before it sends; the host merges what all ranks sent, in rank order, so
- * that the ranks stay equal bit for bit; the result is written back without waiting. */
+/* The same job as a careful user does it without choir: every gradient is read to the host by a second queue as soon as
+ * it is there, while the first queue computes on; each rank merges its duplicates before it sends; the host merges what
+ * all ranks sent, in rank order, so that the ranks stay equal bit for bit; the result is written back without
+ * waiting. */
 #include "exchange.h"
 #include "merge.h"
 
@@ -53,7 +54,8 @@ static choir_status prepare(struct staging *staging, const struct bucket *bucket
 	staging->my_rows = malloc(bucket->n_rows * row_bytes);
 	staging->sum_index = malloc(bucket->room * sizeof *staging->sum_index);
 	staging->sum_rows = malloc(bucket->room * row_bytes);
-	if (!staging->index || !staging->rows || !staging->my_index || !staging->my_rows || !staging->sum_index || !staging->sum_rows)
+	if (!staging->index || !staging->rows || !staging->my_index || !staging->my_rows || !staging->sum_index ||
+	    !staging->sum_rows)
 		return fail_memory("a gradient", (2 * bucket->n_rows + bucket->room) * row_bytes);
 	return CHOIR_SUCCESS;
 }
@@ -69,11 +71,11 @@ static choir_status start(struct exchange *exchange, struct bucket *bucket, cl_e
 	stamp_clear(&bucket->done);
 	TRY(stamp_on(&bucket->ready, ready));
 	if (bucket->index)
-		rc = clEnqueueReadBuffer(self->copies, bucket->index, CL_FALSE, 0, bucket->n_rows * sizeof(int32_t), staging->index, 1,
-					 &ready, NULL);
+		rc = clEnqueueReadBuffer(self->copies, bucket->index, CL_FALSE, 0, bucket->n_rows * sizeof(int32_t),
+		                         staging->index, 1, &ready, NULL);
 	if (!rc)
-		rc = clEnqueueReadBuffer(self->copies, bucket->values, CL_FALSE, bucket->first * sizeof(float), n_values * sizeof(float),
-					 staging->rows, 1, &ready, &staging->read);
+		rc = clEnqueueReadBuffer(self->copies, bucket->values, CL_FALSE, bucket->first * sizeof(float),
+		                         n_values * sizeof(float), staging->rows, 1, &ready, &staging->read);
 	if (!rc)
 		rc = clFlush(self->copies);
 	return rc ? fail_cl("clEnqueueReadBuffer", rc) : CHOIR_SUCCESS;
@@ -89,11 +91,12 @@ static choir_status wait_read(struct staging *staging)
 }
 
 /* The sum of a bucket is done when its values are back on the device. */
-static choir_status write_values(struct by_mpi *self, struct bucket *bucket, cl_mem mem, size_t first, size_t count, const float *from)
+static choir_status write_values(struct by_mpi *self, struct bucket *bucket, cl_mem mem, size_t first, size_t count,
+                                 const float *from)
 {
 	cl_event event;
-	cl_int rc =
-	    clEnqueueWriteBuffer(self->base.ocl->queue, mem, CL_FALSE, first * sizeof *from, count * sizeof *from, from, 0, NULL, &event);
+	cl_int rc = clEnqueueWriteBuffer(self->base.ocl->queue, mem, CL_FALSE, first * sizeof *from,
+	                                 count * sizeof *from, from, 0, NULL, &event);
 	choir_status st;
 
 	if (rc)
@@ -147,15 +150,15 @@ static choir_status gather(struct by_mpi *self, struct staging *staging, size_t 
 	int rc;
 
 	TRY(gather_counts(self, staging, mine, width, n_p));
-	rc = MPI_Allgatherv(staging->my_index, (int)mine, MPI_INT32_T, staging->all_index, self->counts, self->offs, MPI_INT32_T,
-			    MPI_COMM_WORLD);
+	rc = MPI_Allgatherv(staging->my_index, (int)mine, MPI_INT32_T, staging->all_index, self->counts, self->offs,
+	                    MPI_INT32_T, MPI_COMM_WORLD);
 	for (int r = 0; r < self->size; r++) {
 		self->counts[r] *= (int)width;
 		self->offs[r] *= (int)width;
 	}
 	if (!rc)
-		rc = MPI_Allgatherv(staging->my_rows, (int)(mine * width), MPI_FLOAT, staging->all_rows, self->counts, self->offs,
-				    MPI_FLOAT, MPI_COMM_WORLD);
+		rc = MPI_Allgatherv(staging->my_rows, (int)(mine * width), MPI_FLOAT, staging->all_rows, self->counts,
+		                    self->offs, MPI_FLOAT, MPI_COMM_WORLD);
 	return rc ? fail_mpi("MPI_Allgatherv", rc) : CHOIR_SUCCESS;
 }
 
@@ -166,15 +169,17 @@ static choir_status finish_sparse(struct by_mpi *self, struct bucket *bucket)
 
 	TRY(wait_read(staging));
 	if (self->size == 1) {
-		bucket->n_results =
-		    merger_run(&self->merger, staging->index, staging->rows, bucket->n_rows, width, staging->sum_index, staging->sum_rows);
+		bucket->n_results = merger_run(&self->merger, staging->index, staging->rows, bucket->n_rows, width,
+		                               staging->sum_index, staging->sum_rows);
 	} else {
-		mine = merger_run(&self->merger, staging->index, staging->rows, bucket->n_rows, width, staging->my_index, staging->my_rows);
+		mine = merger_run(&self->merger, staging->index, staging->rows, bucket->n_rows, width,
+		                  staging->my_index, staging->my_rows);
 		TRY(gather(self, staging, mine, width, &n_all));
-		bucket->n_results =
-		    merger_run(&self->merger, staging->all_index, staging->all_rows, n_all, width, staging->sum_index, staging->sum_rows);
+		bucket->n_results = merger_run(&self->merger, staging->all_index, staging->all_rows, n_all, width,
+		                               staging->sum_index, staging->sum_rows);
 	}
-	TRY(ocl_write(self->base.ocl, bucket->result_index, 0, bucket->n_results * sizeof(int32_t), staging->sum_index));
+	TRY(ocl_write(self->base.ocl, bucket->result_index, 0, bucket->n_results * sizeof(int32_t),
+	              staging->sum_index));
 	return write_values(self, bucket, bucket->result_rows, 0, bucket->n_results * width, staging->sum_rows);
 }
 

@@ -7,11 +7,11 @@
 #include <stddef.h>
 
 /* Returns the status of expr from the calling function unless it is SUCCESS. */
-#define TRY(expr)                                                                                                                          \
-	do {                                                                                                                               \
-		choir_status try_st_ = (expr);                                                                                             \
-		if (try_st_ != CHOIR_SUCCESS)                                                                                              \
-			return try_st_;                                                                                                    \
+#define TRY(expr)                                                                                                      \
+	do {                                                                                                           \
+		choir_status try_st_ = (expr);                                                                         \
+		if (try_st_ != CHOIR_SUCCESS)                                                                          \
+			return try_st_;                                                                                \
 	} while (0)
 
 /* failure: "choir-train: rank R: sentence" to stderr; returns status. */

@@ -12,7 +12,8 @@ static choir_status gather(struct model *model, cl_mem out, cl_mem table, cl_mem
 static choir_status add_bias(struct model *model, enum ocl_kernel kernel, cl_mem matrix, size_t bias, size_t width)
 {
 	cl_uint first = (cl_uint)bias, columns = (cl_uint)width, n = (cl_uint)(model->shape.rows * width);
-	struct ocl_arg args[] = { OCL_ARG(matrix), OCL_ARG(model->dense), OCL_ARG(first), OCL_ARG(columns), OCL_ARG(n) };
+	struct ocl_arg args[] = { OCL_ARG(matrix), OCL_ARG(model->dense), OCL_ARG(first), OCL_ARG(columns),
+		                  OCL_ARG(n) };
 
 	return ocl_launch(model->ocl, kernel, n, args, 5, NULL);
 }
@@ -35,7 +36,8 @@ static choir_status layers(struct model *model)
 static choir_status softmax(struct model *model)
 {
 	const struct model_shape *shape = &model->shape;
-	struct ocl_matrix p = { model->p, 0, shape->width, 0 }, candidates = { model->candidate_rows, 0, shape->width, 1 };
+	struct ocl_matrix p = { model->p, 0, shape->width, 0 },
+			  candidates = { model->candidate_rows, 0, shape->width, 1 };
 	struct ocl_matrix logits = { model->logits, 0, shape->candidates, 0 };
 	cl_uint n_candidates = (cl_uint)shape->candidates;
 	float scale = 1.0f / (float)shape->batch_rows;
@@ -52,7 +54,8 @@ static choir_status softmax(struct model *model)
 choir_status model_forward(struct model *model, float stop)
 {
 	cl_uint at = (cl_uint)model->at.loss, n = (cl_uint)model->shape.rows;
-	struct ocl_arg args[] = { OCL_ARG(model->dense_gradient), OCL_ARG(at), OCL_ARG(model->losses), OCL_ARG(stop), OCL_ARG(n) };
+	struct ocl_arg args[] = { OCL_ARG(model->dense_gradient), OCL_ARG(at), OCL_ARG(model->losses), OCL_ARG(stop),
+		                  OCL_ARG(n) };
 
 	TRY(layers(model));
 	TRY(softmax(model));

@@ -17,22 +17,24 @@ static json_t *summary(const struct report *report)
 
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(losses, json_real((double)report->losses[i]));
-	root = json_pack("{s:s, s:s, s:s, s:i, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "choir", choir_version(), "tool",
-			 "choir-train", "via", options_via_name(options->via), "ranks", report->n_ranks, "device", report->device, "text",
-			 options->text ? options->text : "WordNet", "vocabulary", (json_int_t)report->n_vocabulary, "words",
-			 (json_int_t)report->n_examples, "batch", (json_int_t)options->batch, "candidates",
-			 (json_int_t)report->n_candidates, "context", (json_int_t)options->context, "width", (json_int_t)options->width,
-			 "hidden", (json_int_t)options->hidden, "seed", (json_int_t)options->seed, "steps", (json_int_t)n);
+	root = json_pack("{s:s, s:s, s:s, s:i, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "choir",
+	                 choir_version(), "tool", "choir-train", "via", options_via_name(options->via), "ranks",
+	                 report->n_ranks, "device", report->device, "text", options->text ? options->text : "WordNet",
+	                 "vocabulary", (json_int_t)report->n_vocabulary, "words", (json_int_t)report->n_examples,
+	                 "batch", (json_int_t)options->batch, "candidates", (json_int_t)report->n_candidates, "context",
+	                 (json_int_t)options->context, "width", (json_int_t)options->width, "hidden",
+	                 (json_int_t)options->hidden, "seed", (json_int_t)options->seed, "steps", (json_int_t)n);
 	if (!root) {
 		json_decref(losses);
 		return NULL;
 	}
-	json_object_update_new(root,
-			       json_pack("{s:f, s:f, s:f, s:f, s:f, s:{s:f, s:f, s:f}, s:{s:f, s:f}, s:o}", "lr", options->rate, "table_lr",
-					 options->table_rate, "seconds", report_seconds(report), "words_per_s", report_words_per_s(report),
-					 "loss", report_mean(report, n - tenth, tenth), "comm_s", "total", whole->comm_s, "shown",
-					 whole->shown_s, "hidden", whole->comm_s - whole->shown_s, "rows_per_step", "in",
-					 whole->rows_in / (double)n, "out", whole->rows_out / (double)n, "losses", losses));
+	json_object_update_new(
+	    root,
+	    json_pack("{s:f, s:f, s:f, s:f, s:f, s:{s:f, s:f, s:f}, s:{s:f, s:f}, s:o}", "lr", options->rate,
+	              "table_lr", options->table_rate, "seconds", report_seconds(report), "words_per_s",
+	              report_words_per_s(report), "loss", report_mean(report, n - tenth, tenth), "comm_s", "total",
+	              whole->comm_s, "shown", whole->shown_s, "hidden", whole->comm_s - whole->shown_s, "rows_per_step",
+	              "in", whole->rows_in / (double)n, "out", whole->rows_out / (double)n, "losses", losses));
 	if (report->compare)
 		json_object_set_new(root, "compare", compare_json(report->compare));
 	return root;

@@ -26,8 +26,8 @@ static void add_row(float *restrict sum, const float *restrict row, size_t width
 		sum[k] += row[k];
 }
 
-size_t merger_run(struct merger *merger, const int32_t *index, const float *rows, size_t n, size_t width, int32_t *out_index,
-		  float *out_rows)
+size_t merger_run(struct merger *merger, const int32_t *index, const float *rows, size_t n, size_t width,
+                  int32_t *out_index, float *out_rows)
 {
 	size_t n_out = 0;
 

@@ -15,9 +15,9 @@ struct merger {
 choir_status merger_init(struct merger *merger, size_t n_words);
 void merger_fini(struct merger *merger);
 
-/* merger_run: sums rows of equal index in input order; words come out in the order of their first row.  Returns how many.  In and out are
- * apart; out has room for n rows or for as many as there are words. */
-size_t merger_run(struct merger *merger, const int32_t *index, const float *rows, size_t n, size_t width, int32_t *out_index,
-		  float *out_rows);
+/* merger_run: sums rows of equal index in input order; words come out in the order of their first row.  Returns how
+ * many.  In and out are apart; out has room for n rows or for as many as there are words. */
+size_t merger_run(struct merger *merger, const int32_t *index, const float *rows, size_t n, size_t width,
+                  int32_t *out_index, float *out_rows);
 
 #endif

@@ -32,7 +32,8 @@ static choir_status draw_all(struct model *model)
 	TRY(draw(model, model->out_table, 0, shape->vocabulary * shape->width, 0.5 / sqrt((double)shape->width), 1));
 	TRY(draw(model, model->dense, 0, model->at.total, 0, 2)); /* biases begin at 0 */
 	TRY(draw(model, model->dense, model->at.w1, n_x * shape->hidden, sqrt(3.0 / (double)n_x), 3));
-	return draw(model, model->dense, model->at.w2, shape->hidden * shape->width, sqrt(3.0 / (double)shape->hidden), 4);
+	return draw(model, model->dense, model->at.w2, shape->hidden * shape->width, sqrt(3.0 / (double)shape->hidden),
+	            4);
 }
 
 static struct model_layout layout(const struct model_shape *shape)
@@ -52,7 +53,8 @@ static struct model_layout layout(const struct model_shape *shape)
 static choir_status buffers(struct model *model)
 {
 	const struct model_shape *shape = &model->shape;
-	size_t n_out = shape->candidates + shape->rows, table = shape->vocabulary * shape->width, n_x = shape->context * shape->width;
+	size_t n_out = shape->candidates + shape->rows, table = shape->vocabulary * shape->width,
+	       n_x = shape->context * shape->width;
 	const struct {
 		cl_mem *mem;
 		size_t n;
@@ -93,8 +95,9 @@ static choir_status check(const struct model_shape *shape)
 	if (shape->rows * shape->context * shape->width > largest)
 		largest = shape->rows * shape->context * shape->width;
 	/* kernels count in 32 bits */
-	return largest < UINT32_MAX / 2 ? CHOIR_SUCCESS
-					: failure(CHOIR_ARGUMENT, "the model is too large: %zu elements in one buffer", largest);
+	return largest < UINT32_MAX / 2
+	           ? CHOIR_SUCCESS
+	           : failure(CHOIR_ARGUMENT, "the model is too large: %zu elements in one buffer", largest);
 }
 
 choir_status model_create(struct model *model, struct ocl *ocl, const struct model_shape *shape, const float *word_rate)

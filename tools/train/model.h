@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The neural n-gram model (Bengio et al. 2003) of one rank: parameters, gradients, and what a step leaves between.
  *
- *   x = in_table[context words], side by side        rows x (context * width)
- *   h = tanh(x w1 + b1)                              rows x hidden
- *   p = h w2 + b2                                    rows x width
- *   logit of word v = p . out_table[v] + fixed bias(v) + correction of the sampler
+ * x = in_table[context words], side by side        rows x (context * width)
+ * h = tanh(x w1 + b1)                              rows x hidden
+ * p = h w2 + b2                                    rows x width
+ * logit of word v = p . out_table[v] + fixed bias(v) + correction of the sampler
  *
- * Every rank holds all parameters and the rows of its slice; losses and gradients are divided by the rows of all ranks together, so sums
- * over ranks are what one rank would compute. */
+ * Every rank holds all parameters and the rows of its slice; losses and gradients are divided by the rows of all ranks
+ * together, so sums over ranks are what one rank would compute. */
 #ifndef TRAIN_MODEL_H
 #define TRAIN_MODEL_H
 
@@ -20,8 +20,9 @@ struct model_shape {
 	uint64_t seed;
 };
 
-/* Where things lie in the dense buffers, in elements: w1 (context * width x hidden) b1 w2 (hidden x width) b2, and in the gradient's
- * buffer loss and stop.  The hidden layer's part is 0 ... w2 - 1, the projection's (with loss and stop) w2 ... total - 1. */
+/* Where things lie in the dense buffers, in elements: w1 (context * width x hidden) b1 w2 (hidden x width) b2, and in
+ * the gradient's buffer loss and stop.  The hidden layer's part is 0 ... w2 - 1, the projection's (with loss and stop)
+ * w2 ... total - 1. */
 struct model_layout {
 	size_t w1, b1, w2, b2, loss, stop, total;
 };
@@ -48,12 +49,15 @@ struct model_words {
 	float *bias;        /* [candidates + rows] */
 };
 
-/* model_create: buffers, and parameters drawn from the seed; word_rate is copied.  model_destroy: a zeroed or failed model is fine. */
-choir_status model_create(struct model *model, struct ocl *ocl, const struct model_shape *shape, const float *word_rate);
+/* model_create: buffers, and parameters drawn from the seed; word_rate is copied.  model_destroy: a zeroed or failed
+ * model is fine. */
+choir_status model_create(struct model *model, struct ocl *ocl, const struct model_shape *shape,
+                          const float *word_rate);
 void model_destroy(struct model *model);
 
-/* The pieces of a step, in this order; all only enqueue.  stop is added up over the ranks beside the loss.  *ready_p becomes an event
- * that completes when the gradient of that piece is there, which the caller releases; ready_p may be NULL. */
+/* The pieces of a step, in this order; all only enqueue.  stop is added up over the ranks beside the loss.  *ready_p
+ * becomes an event that completes when the gradient of that piece is there, which the caller releases; ready_p may be
+ * NULL. */
 choir_status model_set(struct model *model, const struct model_words *words);
 choir_status model_forward(struct model *model, float stop);
 choir_status model_back_output(struct model *model, cl_event *ready_p);     /* out_words, out_rows */
@@ -61,7 +65,8 @@ choir_status model_back_projection(struct model *model, cl_event *ready_p); /* d
 choir_status model_back_hidden(struct model *model, cl_event *ready_p);     /* dense_gradient before w2 */
 choir_status model_back_input(struct model *model, cl_event *ready_p);      /* contexts, in_rows */
 
-/* Plain SGD: a range of the dense parameters; n_rows rows of a table, which differ from each other, each at rate * word_rate. */
+/* Plain SGD: a range of the dense parameters; n_rows rows of a table, which differ from each other, each at rate *
+ * word_rate. */
 choir_status model_update_dense(struct model *model, size_t first, size_t n, float rate);
 choir_status model_update_rows(struct model *model, cl_mem table, cl_mem index, cl_mem rows, size_t n_rows, float rate);
 

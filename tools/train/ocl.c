@@ -17,7 +17,8 @@ static choir_status fail_build(struct ocl *ocl, cl_int rc)
 
 static choir_status build(struct ocl *ocl, size_t width)
 {
-	const char *sources[] = { embedded_source("rows.cl"), embedded_source("layers.cl"), embedded_source("softmax.cl") };
+	const char *sources[] = { embedded_source("rows.cl"), embedded_source("layers.cl"),
+		                  embedded_source("softmax.cl") };
 	static const char *const names[] = {
 #define KERNEL(name) #name,
 #include "kernels.def"
@@ -82,7 +83,8 @@ void ocl_close(struct ocl *ocl)
 	*ocl = (struct ocl){ 0 };
 }
 
-choir_status ocl_launch(struct ocl *ocl, enum ocl_kernel kernel, size_t n, const struct ocl_arg *args, size_t n_args, cl_event *event_p)
+choir_status ocl_launch(struct ocl *ocl, enum ocl_kernel kernel, size_t n, const struct ocl_arg *args, size_t n_args,
+                        cl_event *event_p)
 {
 	size_t group = OCL_GROUP, global = (n + OCL_GROUP - 1) / OCL_GROUP * OCL_GROUP;
 	cl_int rc;
@@ -111,7 +113,8 @@ choir_status ocl_buffer(struct ocl *ocl, size_t bytes, cl_mem *out)
 
 choir_status ocl_write(struct ocl *ocl, cl_mem mem, size_t off, size_t bytes, const void *from)
 {
-	cl_int rc = bytes ? clEnqueueWriteBuffer(ocl->queue, mem, CL_FALSE, off, bytes, from, 0, NULL, NULL) : CL_SUCCESS;
+	cl_int rc =
+	    bytes ? clEnqueueWriteBuffer(ocl->queue, mem, CL_FALSE, off, bytes, from, 0, NULL, NULL) : CL_SUCCESS;
 
 	return rc ? fail_cl("clEnqueueWriteBuffer", rc) : CHOIR_SUCCESS;
 }
@@ -123,14 +126,15 @@ choir_status ocl_read(struct ocl *ocl, cl_mem mem, size_t off, size_t bytes, voi
 	return rc ? fail_cl("clEnqueueReadBuffer", rc) : CHOIR_SUCCESS;
 }
 
-/* CLBlast's kernel writes columns, so a row-major c is written to a buffer aside and transposed.  What is c by rows is the transposed c by
- * columns, and that is b transposed by a transposed. */
-choir_status ocl_product(struct ocl *ocl, size_t m, size_t n, size_t k, struct ocl_matrix a, struct ocl_matrix b, float beta,
-			 struct ocl_matrix c, cl_event *event_p)
+/* CLBlast's kernel writes columns, so a row-major c is written to a buffer aside and transposed.  What is c by rows is
+ * the transposed c by columns, and that is b transposed by a transposed. */
+choir_status ocl_product(struct ocl *ocl, size_t m, size_t n, size_t k, struct ocl_matrix a, struct ocl_matrix b,
+                         float beta, struct ocl_matrix c, cl_event *event_p)
 {
-	CLBlastStatusCode rc = CLBlastSgemm(CLBlastLayoutColMajor, b.transposed ? CLBlastTransposeYes : CLBlastTransposeNo,
-					    a.transposed ? CLBlastTransposeYes : CLBlastTransposeNo, n, m, k, 1.0f, b.mem, b.first,
-					    b.columns, a.mem, a.first, a.columns, beta, c.mem, c.first, c.columns, &ocl->queue, event_p);
+	CLBlastStatusCode rc =
+	    CLBlastSgemm(CLBlastLayoutColMajor, b.transposed ? CLBlastTransposeYes : CLBlastTransposeNo,
+	                 a.transposed ? CLBlastTransposeYes : CLBlastTransposeNo, n, m, k, 1.0f, b.mem, b.first,
+	                 b.columns, a.mem, a.first, a.columns, beta, c.mem, c.first, c.columns, &ocl->queue, event_p);
 
 	return rc ? fail_cl("CLBlastSgemm", (int)rc) : CHOIR_SUCCESS;
 }

@@ -33,20 +33,23 @@ struct ocl_arg {
 	size_t bytes;
 	const void *value;
 };
-#define OCL_ARG(variable)                                                                                                                  \
-	{                                                                                                                                  \
-		sizeof(variable), &(variable)                                                                                              \
+#define OCL_ARG(variable)                                                                                              \
+	{                                                                                                              \
+		sizeof(variable), &(variable)                                                                          \
 	}
 
-/* ocl_open: a queue and the kernels for rows of width floats.  Blocks for the build.  ocl_close: a zeroed or failed ocl is fine. */
+/* ocl_open: a queue and the kernels for rows of width floats.  Blocks for the build.  ocl_close: a zeroed or failed ocl
+ * is fine. */
 choir_status ocl_open(struct ocl *ocl, cl_context context, cl_device_id device, size_t width);
 void ocl_close(struct ocl *ocl);
 
 /* ocl_queue: another in-order queue; the caller's to release. */
 choir_status ocl_queue(struct ocl *ocl, cl_command_queue *out);
 
-/* ocl_launch: n work-items, rounded up to whole groups.  n = 0 launches nothing and leaves *event_p; event_p may be NULL. */
-choir_status ocl_launch(struct ocl *ocl, enum ocl_kernel kernel, size_t n, const struct ocl_arg *args, size_t n_args, cl_event *event_p);
+/* ocl_launch: n work-items, rounded up to whole groups.  n = 0 launches nothing and leaves *event_p; event_p may be
+ * NULL. */
+choir_status ocl_launch(struct ocl *ocl, enum ocl_kernel kernel, size_t n, const struct ocl_arg *args, size_t n_args,
+                        cl_event *event_p);
 
 /* ocl_buffer: bytes of device memory, undefined; never none at all. */
 choir_status ocl_buffer(struct ocl *ocl, size_t bytes, cl_mem *out);
@@ -64,7 +67,7 @@ struct ocl_matrix {
 };
 
 /* ocl_product: c (m x n) = a (m x k) * b (k x n), + beta * c.  event_p may be NULL. */
-choir_status ocl_product(struct ocl *ocl, size_t m, size_t n, size_t k, struct ocl_matrix a, struct ocl_matrix b, float beta,
-			 struct ocl_matrix c, cl_event *event_p);
+choir_status ocl_product(struct ocl *ocl, size_t m, size_t n, size_t k, struct ocl_matrix a, struct ocl_matrix b,
+                         float beta, struct ocl_matrix c, cl_event *event_p);
 
 #endif

@@ -14,7 +14,8 @@ static inline uint64_t random_next(uint64_t *state)
 	return z ^ (z >> 31);
 }
 
-/* random_stream: the state to start with for one use (a step, an epoch, a table) of a seed; streams do not overlap in practice. */
+/* random_stream: the state to start with for one use (a step, an epoch, a table) of a seed; streams do not overlap in
+ * practice. */
 static inline uint64_t random_stream(uint64_t seed, uint64_t use, uint64_t index)
 {
 	uint64_t state = seed;

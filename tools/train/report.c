@@ -18,10 +18,11 @@ choir_status report_init(struct report *report)
 	report->live = isatty(STDOUT_FILENO);
 	if (path && !(report->loss_file = fopen(path, "w")))
 		return failure(CHOIR_ARGUMENT, "%s: %s", path, strerror(errno));
-	printf("# %s: %d rank%s on %s, gradients via %s\n", "choir-train", report->n_ranks, report->n_ranks == 1 ? "" : "s", report->device,
-	       options_via_name(report->options->via));
-	printf("# %zu words to predict, %zu different; batch %zu, %zu candidates%s\n", report->n_examples, report->n_vocabulary,
-	       report->options->batch, report->n_candidates, report->n_candidates == report->n_vocabulary ? " (all)" : "");
+	printf("# %s: %d rank%s on %s, gradients via %s\n", "choir-train", report->n_ranks,
+	       report->n_ranks == 1 ? "" : "s", report->device, options_via_name(report->options->via));
+	printf("# %zu words to predict, %zu different; batch %zu, %zu candidates%s\n", report->n_examples,
+	       report->n_vocabulary, report->options->batch, report->n_candidates,
+	       report->n_candidates == report->n_vocabulary ? " (all)" : "");
 	fflush(stdout);
 	return CHOIR_SUCCESS;
 }
@@ -133,7 +134,8 @@ choir_status report_step(struct report *report, const struct step_figures *figur
 	size_t step = report->whole.n_steps;
 
 	if (!isfinite(figures->loss))
-		return failure(CHOIR_ARGUMENT, "the loss of step %zu is %g: try a smaller --lr or --table-lr", step, (double)figures->loss);
+		return failure(CHOIR_ARGUMENT, "the loss of step %zu is %g: try a smaller --lr or --table-lr", step,
+		               (double)figures->loss);
 	if (step >= report->room)
 		TRY(make_room(report));
 	report->losses[step] = figures->loss;
@@ -178,8 +180,9 @@ static void print_summary(const struct report *report)
 	double first = report_mean(report, 0, tenth < 10 ? tenth : 10), last = report_mean(report, n - tenth, tenth);
 
 	printf("# %zu steps, %.2f epochs in %.1f s: %.0f words/s via %s on %d rank%s\n", n,
-	       (double)n * (double)report->options->batch / (double)report->n_examples, report_seconds(report), report_words_per_s(report),
-	       options_via_name(report->options->via), report->n_ranks, report->n_ranks == 1 ? "" : "s");
+	       (double)n * (double)report->options->batch / (double)report->n_examples, report_seconds(report),
+	       report_words_per_s(report), options_via_name(report->options->via), report->n_ranks,
+	       report->n_ranks == 1 ? "" : "s");
 	printf("# loss %.4f -> %.4f (perplexity %.0f -> %.0f); last step %.6f\n", first, last, exp(first), exp(last),
 	       (double)report->losses[n - 1]);
 	printf("# a step: comm %.3f ms, %.3f ms shown, %.3f ms hidden (%.0f%%); %.0f rows in, %.0f out\n",

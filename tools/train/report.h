@@ -67,7 +67,8 @@ void report_end(struct report *report);
 /* report_files: writes what is asked for; after report_end. */
 choir_status report_files(const struct report *report);
 
-/* report_mean: the mean loss of steps first ... first + n - 1.  report_seconds, report_words_per_s: of the whole run. */
+/* report_mean: the mean loss of steps first ... first + n - 1.  report_seconds, report_words_per_s: of the whole
+ * run. */
 double report_mean(const struct report *report, size_t first, size_t n);
 double report_seconds(const struct report *report);
 double report_words_per_s(const struct report *report);

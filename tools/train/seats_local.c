@@ -23,8 +23,8 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static choir_status open_seats(struct place *places, const struct options *options, const struct text *text, choir_device **devices,
-			       choir_comm **comms)
+static choir_status open_seats(struct place *places, const struct options *options, const struct text *text,
+                               choir_device **devices, choir_comm **comms)
 {
 	int n = (int)options->local;
 	choir_status st = CHOIR_SUCCESS;
@@ -39,7 +39,8 @@ static choir_status open_seats(struct place *places, const struct options *optio
 	for (int i = 0; i < n; i++) {
 		TRY(tune(choir_device_id(devices[i])));
 		places[i] = (struct place){ .options = options, .text = text };
-		places[i].seat = (struct seat){ .rank = i, .size = n, .node_rank = i, .device = devices[i], .comm = comms[i] };
+		places[i].seat =
+		    (struct seat){ .rank = i, .size = n, .node_rank = i, .device = devices[i], .comm = comms[i] };
 	}
 	return CHOIR_SUCCESS;
 }

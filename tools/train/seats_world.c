@@ -27,8 +27,8 @@ static int cores_of(MPI_Comm node)
 	return share > 1 ? (int)share : 1;
 }
 
-/* CPU drivers start a thread a core in every process; ranks of one machine share the cores instead.  What the user has set stays.  Before
- * the first OpenCL call. */
+/* CPU drivers start a thread a core in every process; ranks of one machine share the cores instead.  What the user has
+ * set stays.  Before the first OpenCL call. */
 static void share_cores(int n_cores)
 {
 	char text[16];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A step: everything is enqueued and every collective called before anything is waited for; while the device works the host makes the
- * next step's words.  Each update follows its own sum.  The loss is read one step late, so that no step waits for it. */
+/* A step: everything is enqueued and every collective called before anything is waited for; while the device works the
+ * host makes the next step's words.  Each update follows its own sum.  The loss is read one step late, so that no step
+ * waits for it. */
 #include "trainer.h"
 
 void trainer_words(struct trainer *trainer, uint64_t step)
@@ -47,14 +48,15 @@ static choir_status update(struct trainer *trainer, const struct bucket *bucket,
 
 	if (!bucket->index)
 		return model_update_dense(model, bucket->first, bucket->count, (float)rate);
-	return model_update_rows(model, table, bucket->result_index, bucket->result_rows, bucket->n_results, (float)table_rate);
+	return model_update_rows(model, table, bucket->result_index, bucket->result_rows, bucket->n_results,
+	                         (float)table_rate);
 }
 
 static choir_status read_outcome(struct trainer *trainer, struct outcome *outcome)
 {
 	size_t off = trainer->model.at.loss * sizeof(float);
-	cl_int rc = clEnqueueReadBuffer(trainer->ocl.queue, trainer->model.dense_gradient, CL_FALSE, off, sizeof outcome->loss_stop,
-					outcome->loss_stop, 0, NULL, &outcome->read);
+	cl_int rc = clEnqueueReadBuffer(trainer->ocl.queue, trainer->model.dense_gradient, CL_FALSE, off,
+	                                sizeof outcome->loss_stop, outcome->loss_stop, 0, NULL, &outcome->read);
 
 	if (!rc)
 		rc = clFlush(trainer->ocl.queue);
@@ -71,8 +73,8 @@ choir_status outcome_wait(struct outcome *outcome)
 	return rc ? fail_cl("clWaitForEvents", rc) : CHOIR_SUCCESS;
 }
 
-/* The length of the union of the spans from ready to done, which begin in the order of the buckets; and what of it came after the last
- * gradient was there. */
+/* The length of the union of the spans from ready to done, which begin in the order of the buckets; and what of it came
+ * after the last gradient was there. */
 static void figure(struct trainer *trainer, struct step_figures *figures)
 {
 	int64_t covered = 0, computed = stamp_wait(&trainer->buckets[N_BUCKETS - 1].ready);

@@ -19,7 +19,8 @@ enum sums_verdict {
 	SUMS_WRONG,
 };
 
-/* sums_compare: *off_p = the largest difference, over the largest value of want; infinity where there is none to tell. */
+/* sums_compare: *off_p = the largest difference, over the largest value of want; infinity where there is none to
+ * tell. */
 enum sums_verdict sums_compare(const struct sums *want, const struct sums *got, size_t width, double *off_p);
 
 #endif

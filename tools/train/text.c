@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Three passes over the words: number them as they come (a hash table), sort the numbers by frequency, renumber the tokens. */
+/* Three passes over the words: number them as they come (a hash table), sort the numbers by frequency, renumber the
+ * tokens. */
 #include "text.h"
 #include "wordnet.h"
 
@@ -87,8 +88,8 @@ static choir_status number(struct table *table, char *word, size_t length, int32
 	return CHOIR_SUCCESS;
 }
 
-/* Lower-cases text->letters in place, ends every word by a 0 and writes the tokens, numbered by appearance.  A boundary never follows
- * another; there is room for one token per byte, and two. */
+/* Lower-cases text->letters in place, ends every word by a 0 and writes the tokens, numbered by appearance.  A boundary
+ * never follows another; there is room for one token per byte, and two. */
 static choir_status scan(struct text *text, size_t n_bytes, struct table *table)
 {
 	char *byte = text->letters, *end = byte + n_bytes;

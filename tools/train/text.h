@@ -7,8 +7,8 @@
 
 #include <stdint.h>
 
-/* Id 0 stands between two sentences (lines; of WordNet: glosses).  Words have 1, 2, ... from the most frequent down; equal counts in
- * alphabetical order, so that the numbers depend on the text alone. */
+/* Id 0 stands between two sentences (lines; of WordNet: glosses).  Words have 1, 2, ... from the most frequent down;
+ * equal counts in alphabetical order, so that the numbers depend on the text alone. */
 #define TEXT_BOUNDARY 0
 
 struct text {
@@ -20,9 +20,9 @@ struct text {
 	char *letters;      /* what words[] points into */
 };
 
-/* text_read: path NULL = the definitions of WordNet's glosses (data.noun ... in the folder named by CHOIR_TRAIN_WORDNET, else
- * /usr/share/wordnet), else any text file. Words are runs of letters, lower-cased; letters are a-z and every byte above 127.  Owns memory
- * until text_free. */
+/* text_read: path NULL = the definitions of WordNet's glosses (data.noun ... in the folder named by
+ * CHOIR_TRAIN_WORDNET, else /usr/share/wordnet), else any text file. Words are runs of letters, lower-cased; letters
+ * are a-z and every byte above 127.  Owns memory until text_free. */
 choir_status text_read(const char *path, struct text *out);
 
 /* text_parse: the same from memory; one line is one sentence. */

@@ -30,8 +30,9 @@ static choir_status open_exchange(struct trainer *trainer, const struct text *te
 						: exchange_choir(&trainer->ocl, seat->comm, &trainer->exchange);
 }
 
-/* Frequent words take part in much of a batch's mean gradient and stand only small rates; with those, the rare ones, nearly all, would
- * stay where they are.  So rates fall with the root of a word's share of the text: fixed beforehand, and still plain SGD. */
+/* Frequent words take part in much of a batch's mean gradient and stand only small rates; with those, the rare ones,
+ * nearly all, would stay where they are.  So rates fall with the root of a word's share of the text: fixed beforehand,
+ * and still plain SGD. */
 static choir_status create_model(struct trainer *trainer, const struct text *text, const struct model_shape *shape)
 {
 	float *word_rate = malloc(text->n_words * sizeof *word_rate);
@@ -61,7 +62,8 @@ static choir_status trainer_open(struct trainer *trainer, const struct text *tex
 				     .seed = options->seed };
 
 	if (options->batch < (size_t)seat->size)
-		return failure(CHOIR_ARGUMENT, "a batch of %zu has no row for each of %d ranks", options->batch, seat->size);
+		return failure(CHOIR_ARGUMENT, "a batch of %zu has no row for each of %d ranks", options->batch,
+		               seat->size);
 	trainer->first_row = slice_first(options->batch, seat->rank, seat->size);
 	shape.rows = slice_first(options->batch, seat->rank + 1, seat->size) - trainer->first_row;
 	TRY(ocl_open(&trainer->ocl, choir_device_context(seat->device), choir_device_id(seat->device), options->width));
@@ -73,7 +75,8 @@ static choir_status trainer_open(struct trainer *trainer, const struct text *tex
 	TRY(words_init(trainer->words + 1, &shape));
 	TRY(buckets_init(trainer));
 	TRY(open_exchange(trainer, text, seat));
-	return options->compare ? compare_create(&trainer->ocl, seat->comm, trainer->buckets, &trainer->compare) : CHOIR_SUCCESS;
+	return options->compare ? compare_create(&trainer->ocl, seat->comm, trainer->buckets, &trainer->compare)
+	                        : CHOIR_SUCCESS;
 }
 
 static void trainer_close(struct trainer *trainer)
@@ -95,7 +98,8 @@ static void trainer_close(struct trainer *trainer)
 	ocl_close(&trainer->ocl);
 }
 
-/* Forward, backward and updates once, at rate 0 and without the others: every kernel of ours and of CLBlast gets built. */
+/* Forward, backward and updates once, at rate 0 and without the others: every kernel of ours and of CLBlast gets
+ * built. */
 static choir_status build_all(struct trainer *trainer)
 {
 	struct model *model = &trainer->model;
@@ -108,9 +112,10 @@ static choir_status build_all(struct trainer *trainer)
 	return rc ? fail_cl("clFinish", rc) : CHOIR_SUCCESS;
 }
 
-/* All meet first: a rank that has called before is late later on, not missing (the library takes a local rank that nobody uses for one that
- * the waiting thread forgot).  One rank of a machine builds before the others, who then find the drivers' caches filled (PoCL's cannot stand
- * several builders of one kernel); then one step of all together, at rate 0, builds what the exchange needs. */
+/* All meet first: a rank that has called before is late later on, not missing (the library takes a local rank that
+ * nobody uses for one that the waiting thread forgot).  One rank of a machine builds before the others, who then find
+ * the drivers' caches filled (PoCL's cannot stand several builders of one kernel); then one step of all together, at
+ * rate 0, builds what the exchange needs. */
 static choir_status warm_up(struct trainer *trainer, const struct seat *seat)
 {
 	const struct exchange_ops *ops = trainer->exchange->ops;

@@ -16,7 +16,8 @@ struct seat {
 	choir_comm *comm; /* NULL with --via mpi */
 };
 
-/* train_run: trains until the options say stop.  Collective over the ranks; blocks.  The text is only read: threads may share it. */
+/* train_run: trains until the options say stop.  Collective over the ranks; blocks.  The text is only read: threads may
+ * share it. */
 choir_status train_run(const struct options *options, const struct text *text, const struct seat *seat);
 
 #endif

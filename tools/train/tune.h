@@ -7,7 +7,8 @@
 
 #include <CL/cl.h>
 
-/* tune: once a device, before its first product, by one thread at a time: CLBlast fills a table of all drivers then, without a lock. */
+/* tune: once a device, before its first product, by one thread at a time: CLBlast fills a table of all drivers then,
+ * without a lock. */
 choir_status tune(cl_device_id device);
 
 #endif

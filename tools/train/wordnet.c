@@ -78,7 +78,8 @@ choir_status wordnet_read(const char *folder, char **bytes_p, size_t *n_p)
 		snprintf(path, sizeof path, "%s/data.%s", folder, parts[i]);
 		if (file_read(path, &bytes, &n) != CHOIR_SUCCESS) {
 			free(all);
-			return failure(CHOIR_ARGUMENT, "no WordNet: install wordnet-base, or give another text by --text FILE");
+			return failure(CHOIR_ARGUMENT,
+			               "no WordNet: install wordnet-base, or give another text by --text FILE");
 		}
 		n = wordnet_definitions(bytes, n);
 		more = realloc(all, n_all + n + 1);

@@ -7,7 +7,10 @@
 #include <string.h>
 
 const char *const args_memory_names[N_ARGS_MEMORY] = {
-	[MEMORY_DEVICE] = "device", [MEMORY_HOST] = "host", [MEMORY_SYMMETRIC] = "symmetric", [MEMORY_SYMMETRIC_DEVICE] = "symmetric-device",
+	[MEMORY_DEVICE] = "device",
+	[MEMORY_HOST] = "host",
+	[MEMORY_SYMMETRIC] = "symmetric",
+	[MEMORY_SYMMETRIC_DEVICE] = "symmetric-device",
 };
 
 const char *const args_ids_names[N_ARGS_IDS] = {
@@ -106,12 +109,14 @@ static bool read_fresh(const struct args *args, char *error)
 		return args_complain(error, "--fresh is for collectives, not for --trainer and --tensors");
 	if (!args->fresh || args->memory == MEMORY_HOST || args->memory == MEMORY_SYMMETRIC)
 		return true;
-	return args_complain(error, "--fresh is for --memory host and symmetric, not for %s", args_memory_names[args->memory]);
+	return args_complain(error, "--fresh is for --memory host and symmetric, not for %s",
+	                     args_memory_names[args->memory]);
 }
 
 static void take_tuned(struct args *args)
 {
-	static const char *const tuned[] = { "allreduce", "reduce_scatter", "allgather", "alltoall", "broadcast", "reduce" };
+	static const char *const tuned[] = { "allreduce", "reduce_scatter", "allgather",
+		                             "alltoall",  "broadcast",      "reduce" };
 
 	args->n_collectives = sizeof tuned / sizeof *tuned;
 	memcpy(args->collectives, tuned, sizeof tuned);
@@ -150,7 +155,8 @@ static bool read_all(struct args *args, char *error)
 		return args_complain(error, "--timeout must be above 0");
 	if (args->tune) {
 		if (texts->algorithm != NULL || texts->vs != NULL)
-			return args_complain(error, "--tune measures all algorithms: it takes neither --algorithm nor --vs");
+			return args_complain(error,
+			                     "--tune measures all algorithms: it takes neither --algorithm nor --vs");
 		args->all_algorithms = true;
 	}
 	args->trainer_path = texts->trainer;

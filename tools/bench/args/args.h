@@ -21,12 +21,14 @@ enum args_ids { IDS_ZIPF, IDS_UNIFORM, IDS_CLUSTERED, IDS_TEXT, N_ARGS_IDS };
 extern const char *const args_ids_names[N_ARGS_IDS];
 
 struct args_sparse {
-	size_t rows, width, range; /* rows: of a rank, on average; of the row at hand where --rows or --density lists several */
+	/* rows: of a rank, on average; of the row at hand where --rows or --density lists several */
+	size_t rows, width, range;
 	enum args_ids ids;
 	double zipf;       /* exponent */
 	double overlap;    /* share of the rows whose indices all ranks have */
 	bool permuted;     /* frequent indices stand anywhere, not first */
-	bool hot, empty;   /* the first rank sends ten times the rows of the others, the last none; together as many as without */
+	/* the first rank sends ten times the rows of the others, the last none; together as many as without */
+	bool hot, empty;
 	bool heavy_tailed; /* kernels that select: values far from normal */
 	const char *text;  /* of IDS_TEXT: a file, or WordNet's folder */
 	size_t lists;      /* kernels: sources of merge and reduce */

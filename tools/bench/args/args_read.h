@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How a flag's text becomes a value.  All give false with a sentence in error (ARGS_ERROR_BYTES) if it is none; a text that is NULL leaves the value
- * as it is. */
+/* How a flag's text becomes a value.  All give false with a sentence in error (ARGS_ERROR_BYTES) if it is none; a text
+ * that is NULL leaves the value as it is. */
 #ifndef BENCH_ARGS_READ_H
 #define BENCH_ARGS_READ_H
 

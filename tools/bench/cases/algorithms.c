@@ -51,9 +51,8 @@ bool algorithms_of(choir_comm *comm, const struct bench_case *what, const char *
 
 	free(text);
 	out->n = 0;
-	json_array_foreach(list, i, row)
-		if (is_of(row, what) && out->n < ALGORITHMS_MAX)
-			snprintf(out->name[out->n++], ALGORITHMS_NAME_BYTES, "%s", json_string_value(json_object_get(row, "name")));
+	json_array_foreach(list, i, row) if (is_of(row, what) && out->n < ALGORITHMS_MAX)
+	    snprintf(out->name[out->n++], ALGORITHMS_NAME_BYTES, "%s", json_string_value(json_object_get(row, "name")));
 	if (!json_is_array(list))
 		fprintf(stderr, "choir-bench: the library does not tell its algorithms: %s\n", choir_last_error());
 	st = json_is_array(list) ? CHOIR_SUCCESS : CHOIR_UNSUPPORTED;

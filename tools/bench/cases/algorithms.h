@@ -12,8 +12,8 @@ struct algorithms {
 	int n;
 };
 
-/* algorithms_of: those named in a list with commas; all if it is NULL or "all".  false if the library does not say or has none of a name, which has
- * been said. */
+/* algorithms_of: those named in a list with commas; all if it is NULL or "all".  false if the library does not say or
+ * has none of a name, which has been said. */
 bool algorithms_of(choir_comm *comm, const struct bench_case *what, const char *wanted, struct algorithms *out);
 
 #endif

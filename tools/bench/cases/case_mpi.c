@@ -97,6 +97,6 @@ CASE_MPI(sendrecv)
 {
 	int count = (int)job->count;
 
-	return MPI_Sendrecv(send, count, kit->type, next_rank(job), 0, recv, count, kit->type, previous_rank(job), 0, kit->comm,
-			    MPI_STATUS_IGNORE);
+	return MPI_Sendrecv(send, count, kit->type, next_rank(job), 0, recv, count, kit->type, previous_rank(job), 0,
+	                    kit->comm, MPI_STATUS_IGNORE);
 }

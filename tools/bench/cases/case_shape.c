@@ -167,7 +167,9 @@ bool span_gatheredv(const struct job *job, int k, struct span *out)
 
 bool span_exchanged(const struct job *job, int k, struct span *out)
 {
-	*out = (struct span){ .at = (size_t)k * job->count, .count = job->count, .from = (size_t)job->rank * job->count, .rank = k };
+	*out = (struct span){
+		.at = (size_t)k * job->count, .count = job->count, .from = (size_t)job->rank * job->count, .rank = k
+	};
 	return k < job->n;
 }
 

@@ -10,7 +10,8 @@
 
 #include <mpi.h>
 
-/* A run of output elements: at .. at+count-1 are what `rank` sent from its element `from` on, or the reduction of all ranks' there. */
+/* A run of output elements: at .. at+count-1 are what `rank` sent from its element `from` on, or the reduction of all
+ * ranks' there. */
 struct span {
 	size_t at, count, from;
 	int rank; /* SPAN_REDUCED = all */

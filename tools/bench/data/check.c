@@ -58,7 +58,8 @@ uint64_t check_output(const struct job *job, const void *recv)
 	uint64_t wrong = 0;
 
 	for (int k = 0; job->what->span != NULL && job->what->span(job, k, &span); k++)
-		wrong += wrong_in(job, span.rank, span.from, span.count, (const unsigned char *)recv + span.at * job->elem_bytes);
+		wrong += wrong_in(job, span.rank, span.from, span.count,
+		                  (const unsigned char *)recv + span.at * job->elem_bytes);
 	return wrong;
 }
 

@@ -28,7 +28,8 @@ static bool take_device(struct memory *memory)
 {
 	cl_int rc;
 
-	memory->mem = clCreateBuffer(choir_device_context(memory->source->device), CL_MEM_READ_WRITE, memory->bytes, NULL, &rc);
+	memory->mem =
+	    clCreateBuffer(choir_device_context(memory->source->device), CL_MEM_READ_WRITE, memory->bytes, NULL, &rc);
 	return rc == CL_SUCCESS;
 }
 
@@ -82,7 +83,8 @@ bool memory_init(struct memory *memory, const struct memory_source *source, size
 		return false;
 	}
 	if (memory->mem != NULL)
-		memory->queue = clCreateCommandQueue(choir_device_context(source->device), choir_device_id(source->device), 0, &rc);
+		memory->queue =
+		    clCreateCommandQueue(choir_device_context(source->device), choir_device_id(source->device), 0, &rc);
 	if (rc == CL_SUCCESS)
 		return true;
 	memory_fini(memory);
@@ -99,12 +101,13 @@ void memory_fini(struct memory *memory)
 	*memory = (struct memory){ 0 };
 }
 
-/* "Blocking" means for a write only that `from` may be reused: Intel's runtime copies small ones aside and writes them later.  The finish makes
- * it so. */
+/* "Blocking" means for a write only that `from` may be reused: Intel's runtime copies small ones aside and writes them
+ * later.  The finish makes it so. */
 bool memory_write(struct memory *memory, const void *from)
 {
 	if (memory->mem != NULL)
-		return clEnqueueWriteBuffer(memory->queue, memory->mem, CL_TRUE, 0, memory->bytes, from, 0, NULL, NULL) == CL_SUCCESS &&
+		return clEnqueueWriteBuffer(memory->queue, memory->mem, CL_TRUE, 0, memory->bytes, from, 0, NULL,
+		                            NULL) == CL_SUCCESS &&
 		       clFinish(memory->queue) == CL_SUCCESS;
 	memcpy(memory->host, from, memory->bytes);
 	return true;
@@ -113,7 +116,8 @@ bool memory_write(struct memory *memory, const void *from)
 bool memory_read(struct memory *memory, void *to)
 {
 	if (memory->mem != NULL)
-		return clEnqueueReadBuffer(memory->queue, memory->mem, CL_TRUE, 0, memory->bytes, to, 0, NULL, NULL) == CL_SUCCESS;
+		return clEnqueueReadBuffer(memory->queue, memory->mem, CL_TRUE, 0, memory->bytes, to, 0, NULL, NULL) ==
+		       CL_SUCCESS;
 	memcpy(to, memory->host, memory->bytes);
 	return true;
 }

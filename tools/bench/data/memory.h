@@ -25,7 +25,8 @@ struct memory {
 	unsigned char *host;
 };
 
-/* memory_init: at least one byte; source outlives it.  false if the device or the host has not that much; nothing is left behind then. */
+/* memory_init: at least one byte; source outlives it.  false if the device or the host has not that much; nothing is
+ * left behind then. */
 bool memory_init(struct memory *memory, const struct memory_source *source, size_t bytes);
 void memory_fini(struct memory *memory);
 

@@ -16,7 +16,8 @@ static bool share(void *ctx, size_t bytes, void **ptr_p, cl_mem *mem_p)
 	world_max(run->world, &largest, 1);
 	st = choir_mem_alloc(run->comm, (size_t)largest, ptr_p, mem_p);
 	if (st != CHOIR_SUCCESS) {
-		fprintf(stderr, "choir-bench: rank %d: %s: %s\n", run->world->rank, choir_status_name(st), choir_last_error());
+		fprintf(stderr, "choir-bench: rank %d: %s: %s\n", run->world->rank, choir_status_name(st),
+		        choir_last_error());
 		return false;
 	}
 	if (mem_p == NULL || *mem_p != NULL)
@@ -36,7 +37,9 @@ static void unshare(void *ctx, void *ptr, cl_mem mem)
 
 struct memory_source symmetric_source(struct run *run)
 {
-	return (struct memory_source){ .kind = run->args->memory, .device = run->device, .share = share, .unshare = unshare, .ctx = run };
+	return (struct memory_source){
+		.kind = run->args->memory, .device = run->device, .share = share, .unshare = unshare, .ctx = run
+	};
 }
 
 static bool pool_share(void *ctx, size_t bytes, void **ptr_p, cl_mem *mem_p)

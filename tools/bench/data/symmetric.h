@@ -15,7 +15,8 @@ struct symmetric_pool {
 	size_t bytes, used;
 };
 
-/* symmetric_pool_open: collective; false on all ranks, said.  bytes = all that will be asked for, each in whole pages. */
+/* symmetric_pool_open: collective; false on all ranks, said.  bytes = all that will be asked for, each in whole
+ * pages. */
 bool symmetric_pool_open(struct symmetric_pool *pool, struct run *run, size_t bytes);
 struct memory_source symmetric_pool_source(struct symmetric_pool *pool);
 void symmetric_pool_close(struct symmetric_pool *pool);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a program does with its data between two calls, as the caches see it: lines it wrote are its core's alone, lines it read are there. */
+/* What a program does with its data between two calls, as the caches see it: lines it wrote are its core's alone, lines
+ * it read are there. */
 #ifndef BENCH_TOUCH_H
 #define BENCH_TOUCH_H
 

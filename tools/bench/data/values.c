@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Which numbers.  Every partial sum must be exact even in bf16 (integers up to 256) and every wrap must be modular, in any order:
- *   sum, square_add   -2..1 (unsigned: 0..3): exact up to 64 ranks
- *   premul_sum        the same, times 2
- *   prod              1 or 2, and 1 on ranks above 7: at most 2^7
- *   mean              base + d, the d of all ranks adding up to zero: the mean is base, whoever divides and how
- *   the others        seven bits, moved below zero for signed types
- *   bool              0 or 1 */
+/* Which numbers.  Every partial sum must be exact even in bf16 (integers up to 256) and every wrap must be modular, in
+ * any order:
+ * sum, square_add   -2..1 (unsigned: 0..3): exact up to 64 ranks
+ * premul_sum        the same, times 2
+ * prod              1 or 2, and 1 on ranks above 7: at most 2^7
+ * mean              base + d, the d of all ranks adding up to zero: the mean is base, whoever divides and how
+ * the others        seven bits, moved below zero for signed types
+ * bool              0 or 1 */
 #include "values.h"
 
 #include <string.h>
@@ -28,7 +29,8 @@ static uint32_t salt_of(const struct values *v, uint32_t stream, size_t first)
 
 static bool is_signed(choir_dtype dtype)
 {
-	return dtype != CHOIR_U8 && dtype != CHOIR_U16 && dtype != CHOIR_U32 && dtype != CHOIR_U64 && dtype != CHOIR_BOOL;
+	return dtype != CHOIR_U8 && dtype != CHOIR_U16 && dtype != CHOIR_U32 && dtype != CHOIR_U64 &&
+	       dtype != CHOIR_BOOL;
 }
 
 /* +1, -1 in pairs of ranks, 0 for the last of an odd number. */
@@ -133,7 +135,8 @@ static void encode_f32(const int32_t *in, size_t n, unsigned char *out)
 	}
 }
 
-/* bf16 is the upper half of an f32; f16 has 5 bits of exponent and 10 of fraction.  Small integers lose nothing in either. */
+/* bf16 is the upper half of an f32; f16 has 5 bits of exponent and 10 of fraction.  Small integers lose nothing in
+ * either. */
 static void encode_16(choir_dtype dtype, const int32_t *in, size_t n, unsigned char *out)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -144,7 +147,8 @@ static void encode_16(choir_dtype dtype, const int32_t *in, size_t n, unsigned c
 		memcpy(&bits, &x, 4);
 		half = (uint16_t)(bits >> 16);
 		if (dtype == CHOIR_F16 && in[i] != 0)
-			half = (uint16_t)((half & 0x8000u) | (((bits >> 23 & 255u) - 127 + 15) << 10) | (bits >> 13 & 1023u));
+			half = (uint16_t)((half & 0x8000u) | (((bits >> 23 & 255u) - 127 + 15) << 10) |
+			                  (bits >> 13 & 1023u));
 		memcpy(out + 2 * i, &half, 2);
 	}
 }

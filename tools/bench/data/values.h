@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Check data: small integers made from (seed, rank, index), so that every reduction is exact in any order and for every dtype, and so that
- * any rank can say what any other sent. */
+/* Check data: small integers made from (seed, rank, index), so that every reduction is exact in any order and for every
+ * dtype, and so that any rank can say what any other sent. */
 #ifndef BENCH_VALUES_H
 #define BENCH_VALUES_H
 

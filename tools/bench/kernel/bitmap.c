@@ -40,7 +40,8 @@ static bool make(struct kernel_work *work, void **ind_p, uint64_t **bits_p)
 	work->items = work->items_out = pairs.rows;
 	work->moved_bytes = pairs.rows * (uint64_t)shape->ind_bytes + (shape->sparse.range + 7) / 8;
 	for (size_t i = 0; *bits_p != NULL && i < pairs.rows; i++) {
-		uint64_t x = (uint64_t)index_at(pairs.ind, (struct index_form){ .bytes = (uint32_t)shape->ind_bytes }, i);
+		uint64_t x =
+		    (uint64_t)index_at(pairs.ind, (struct index_form){ .bytes = (uint32_t)shape->ind_bytes }, i);
 
 		(*bits_p)[x / 64] |= UINT64_C(1) << x % 64;
 	}
@@ -68,7 +69,8 @@ static bool open_unpack(struct kernel_work *work)
 	if (!make(work, &ind, &bits))
 		return false;
 	if (kernel_add_input(work, bits, ((struct bits *)work->state)->words32 * 4, 8))
-		return kernel_add_output(work, ind, work->items * work->shape->ind_bytes, work->shape->ind_bytes, false);
+		return kernel_add_output(work, ind, work->items * work->shape->ind_bytes, work->shape->ind_bytes,
+		                         false);
 	free(ind);
 	return false;
 }
@@ -91,7 +93,8 @@ static choir_status run_pack(struct kernel_work *work)
 		format_write(FORMAT_BITMAP, bits->range, &pairs, 0, kernel_host(work, TO));
 		return CHOIR_SUCCESS;
 	}
-	rc = clEnqueueFillBuffer(dev_queue(work->device), bitmap.mem, &zero, sizeof zero, 0, bits->words32 * 4, 0, NULL, NULL);
+	rc = clEnqueueFillBuffer(dev_queue(work->device), bitmap.mem, &zero, sizeof zero, 0, bits->words32 * 4, 0, NULL,
+	                         NULL);
 	if (rc != CL_SUCCESS)
 		return error_cl("clEnqueueFillBuffer", rc);
 	TRY(dense_kernel_mark(work->device, &list, &bitmap, NULL));
@@ -117,7 +120,8 @@ static choir_status run_unpack(struct kernel_work *work)
 	choir_status st = CHOIR_SUCCESS;
 
 	if (work->device == NULL) {
-		format_read(FORMAT_BITMAP, bits->range, work->items, 0, kernel_host(work, FROM), kernel_host(work, TO), form_of(work), NULL);
+		format_read(FORMAT_BITMAP, bits->range, work->items, 0, kernel_host(work, FROM), kernel_host(work, TO),
+		            form_of(work), NULL);
 		return CHOIR_SUCCESS;
 	}
 	bytes[0] = dense_kernel_spans(work->device, bits->words32) * 4;
@@ -131,8 +135,18 @@ static choir_status run_unpack(struct kernel_work *work)
 }
 
 const struct kernel kernel_bitmap_pack = {
-	.name = "bitmap_pack", .about = "indices to a bit an index", .unit = "pairs", .unfit = unfit, .open = open_pack, .run = run_pack,
+	.name = "bitmap_pack",
+	.about = "indices to a bit an index",
+	.unit = "pairs",
+	.unfit = unfit,
+	.open = open_pack,
+	.run = run_pack,
 };
 const struct kernel kernel_bitmap_unpack = {
-	.name = "bitmap_unpack", .about = "a bit an index to indices", .unit = "pairs", .unfit = unfit, .open = open_unpack, .run = run_unpack,
+	.name = "bitmap_unpack",
+	.about = "a bit an index to indices",
+	.unit = "pairs",
+	.unfit = unfit,
+	.open = open_unpack,
+	.run = run_unpack,
 };

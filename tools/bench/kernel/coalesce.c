@@ -18,7 +18,8 @@ struct lists {
 };
 
 static const struct coalesce_way *const ways[] = { &coalesce_way_buckets, &coalesce_way_bitmap, &coalesce_way_sort };
-static const struct coalesce_route *const routes[] = { &coalesce_route_merge, &coalesce_route_cells, &coalesce_route_sort };
+static const struct coalesce_route *const routes[] = { &coalesce_route_merge, &coalesce_route_cells,
+	                                               &coalesce_route_sort };
 
 /* way_find, route_find: of the host, of a device; NULL if it has none of that name. */
 static const struct coalesce_way *way_find(const char *name)
@@ -49,7 +50,9 @@ static const char *unfit(const struct kernel_shape *shape, choir_device *device)
 		return choir_last_error();
 	if (route != NULL && device == NULL && way_find(route) == NULL)
 		return "--algorithm is buckets, bitmap or sort on the host";
-	return route != NULL && device != NULL && route_find(route) == NULL ? "--algorithm is merge, cells or sort on a device" : NULL;
+	return route != NULL && device != NULL && route_find(route) == NULL
+	           ? "--algorithm is merge, cells or sort on a device"
+	           : NULL;
 }
 
 static bool add_list(struct kernel_work *work, struct sparse_rows *rows)
@@ -170,9 +173,15 @@ static choir_status run(struct kernel_work *work)
 {
 	const struct kernel_shape *shape = work->shape;
 	struct lists *lists = work->state;
-	struct coalesce_call call = { .dtype = shape->dtype, .op = shape->op, .width = shape->sparse.width, .raw = lists->raw, .final = true,
-				      .n_ranks = (int)lists->n, .range = { .lo = 0, .hi = (int64_t)shape->sparse.range - 1 }, .src = lists->src,
-				      .n_src = lists->n };
+	struct coalesce_call call = { .dtype = shape->dtype,
+		                      .op = shape->op,
+		                      .width = shape->sparse.width,
+		                      .raw = lists->raw,
+		                      .final = true,
+		                      .n_ranks = (int)lists->n,
+		                      .range = { .lo = 0, .hi = (int64_t)shape->sparse.range - 1 },
+		                      .src = lists->src,
+		                      .n_src = lists->n };
 	struct coalesce job;
 	choir_status st;
 
@@ -190,10 +199,22 @@ static uint64_t wrong(struct kernel_work *work)
 }
 
 const struct kernel kernel_coalesce = {
-	.name = "coalesce", .about = "unsorted pairs with duplicates to ascending distinct ones", .unit = "pairs", .reduces = true, .unfit = unfit,
-	.open = open_coalesce, .run = run, .wrong = wrong,
+	.name = "coalesce",
+	.about = "unsorted pairs with duplicates to ascending distinct ones",
+	.unit = "pairs",
+	.reduces = true,
+	.unfit = unfit,
+	.open = open_coalesce,
+	.run = run,
+	.wrong = wrong,
 };
 const struct kernel kernel_merge = {
-	.name = "merge", .about = "--lists coalesced lists to one", .unit = "pairs", .reduces = true, .unfit = unfit, .open = open_merge, .run = run,
+	.name = "merge",
+	.about = "--lists coalesced lists to one",
+	.unit = "pairs",
+	.reduces = true,
+	.unfit = unfit,
+	.open = open_merge,
+	.run = run,
 	.wrong = wrong,
 };

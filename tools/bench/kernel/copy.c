@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* On a device the copy is its driver's own, or choir's reduction of one source; on the host with plain or with streaming stores. */
+/* On a device the copy is its driver's own, or choir's reduction of one source; on the host with plain or with
+ * streaming stores. */
 #include "kernel.h"
 
 #include "bench/ways/bound_loops.h"
@@ -21,14 +22,17 @@ struct copy {
 
 static choir_status by_driver(struct copy *copy)
 {
-	cl_int rc = clEnqueueCopyBuffer(dev_queue(copy->device), copy->from.mem, copy->to.mem, 0, 0, copy->bytes, 0, NULL, NULL);
+	cl_int rc = clEnqueueCopyBuffer(dev_queue(copy->device), copy->from.mem, copy->to.mem, 0, 0, copy->bytes, 0,
+	                                NULL, NULL);
 
 	return rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("clEnqueueCopyBuffer", rc);
 }
 
 static choir_status by_kernel(struct copy *copy)
 {
-	struct reduce_call call = { .dtype = CHOIR_U32, .op = CHOIR_OP_MAX, .n_src = 1, .n_ranks = 1, .n_dst = 1, .count = copy->bytes / 4 };
+	struct reduce_call call = {
+		.dtype = CHOIR_U32, .op = CHOIR_OP_MAX, .n_src = 1, .n_ranks = 1, .n_dst = 1, .count = copy->bytes / 4
+	};
 	struct reduce_operand from = { .mem = copy->from.mem }, to = { .mem = copy->to.mem };
 
 	return reduce_kernel_start(copy->device, &call, to, &from, NULL);
@@ -43,7 +47,8 @@ static int once(struct contender *self)
 		bound_copy(&to, 1, (const char *)copy->from.host, copy->bytes, copy->manner == 1);
 		return EXIT_FINE;
 	}
-	if ((copy->manner == 0 ? by_driver(copy) : by_kernel(copy)) != CHOIR_SUCCESS || kernel_finish(copy->device) != CHOIR_SUCCESS)
+	if ((copy->manner == 0 ? by_driver(copy) : by_kernel(copy)) != CHOIR_SUCCESS ||
+	    kernel_finish(copy->device) != CHOIR_SUCCESS)
 		return EXIT_WRONG;
 	return EXIT_FINE;
 }
@@ -78,11 +83,14 @@ struct contender *copy_open(uint64_t moved_bytes, const struct memory_source *so
 
 	if (copy == NULL)
 		return NULL;
-	copy->base = (struct contender){ .name = "bound", .calls = 1, .once = once, .close = close_copy, .n_manners = MANNERS, .use = use };
+	copy->base = (struct contender){
+		.name = "bound", .calls = 1, .once = once, .close = close_copy, .n_manners = MANNERS, .use = use
+	};
 	copy->device = device;
 	copy->source = *source;
 	copy->bytes = (size_t)(moved_bytes / 8 + 1) * 4; /* whole words */
-	if (memory_init(&copy->from, &copy->source, copy->bytes) && memory_init(&copy->to, &copy->source, copy->bytes) && touch(copy))
+	if (memory_init(&copy->from, &copy->source, copy->bytes) &&
+	    memory_init(&copy->to, &copy->source, copy->bytes) && touch(copy))
 		return &copy->base;
 	close_copy(&copy->base);
 	return NULL;

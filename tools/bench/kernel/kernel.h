@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernels of `choir-bench kernel`, as one rank runs them: OpenCL kernels on cl_mems (--memory device) or their twins on host memory (--memory host). */
+/* The kernels of `choir-bench kernel`, as one rank runs them: OpenCL kernels on cl_mems (--memory device) or their
+ * twins on host memory (--memory host). */
 #ifndef BENCH_KERNEL_KERNEL_H
 #define BENCH_KERNEL_KERNEL_H
 
@@ -65,14 +66,15 @@ struct kernel {
 	uint64_t (*wrong)(struct kernel_work *work);
 };
 
-extern const struct kernel kernel_coalesce, kernel_merge, kernel_select, kernel_topk, kernel_moments, kernel_scatter, kernel_gather, kernel_intersect,
-	kernel_bitmap_pack, kernel_bitmap_unpack, kernel_reduce;
+extern const struct kernel kernel_coalesce, kernel_merge, kernel_select, kernel_topk, kernel_moments, kernel_scatter,
+    kernel_gather, kernel_intersect, kernel_bitmap_pack, kernel_bitmap_unpack, kernel_reduce;
 
 /* kernel_open: NULL if there is no memory.  device NULL = the host twin.  shape outlives it. */
 struct kernel_work *kernel_open(const struct kernel *kernel, const struct kernel_shape *shape, choir_device *device);
 
-/* kernel_add_input, kernel_add_output: a buffer where the kernel has its operands, or on the host.  data is malloc'ed and now the work's; the buffer is of no bytes, and false
- * the answer, if it is NULL (with bytes) or there is no memory.  Inputs are numbered in the order in which they are added, from 0, outputs too. */
+/* kernel_add_input, kernel_add_output: a buffer where the kernel has its operands, or on the host.  data is malloc'ed
+ * and now the work's; the buffer is of no bytes, and false the answer, if it is NULL (with bytes) or there is no
+ * memory.  Inputs are numbered in the order in which they are added, from 0, outputs too. */
 bool kernel_add_input(struct kernel_work *work, void *data, size_t bytes, size_t elem_bytes);
 bool kernel_add_output(struct kernel_work *work, void *data, size_t bytes, size_t elem_bytes, bool on_host);
 
@@ -86,14 +88,15 @@ choir_status kernel_finish(choir_device *device);
 /* kernel_sparse: the shape as sparse_data.h takes it. */
 struct sparse_shape kernel_sparse(const struct kernel_shape *shape, int n_ranks);
 
-/* copy_open: --vs bound: copies half of so many bytes from one place to another, which moves all of them, by the fastest of the ways there are.  NULL if there is no
- * memory. */
+/* copy_open: --vs bound: copies half of so many bytes from one place to another, which moves all of them, by the
+ * fastest of the ways there are.  NULL if there is no memory. */
 struct contender *copy_open(uint64_t moved_bytes, const struct memory_source *source, choir_device *device);
 
 /* select_data_make: n elements, normal or heavy-tailed. */
 void *select_data_make(choir_dtype dtype, size_t n, bool heavy_tailed);
 
-/* select_data_key: the magnitude of an element as a number.  select_data_kth: the k-th largest of n, k >= 1; false if there is no memory. */
+/* select_data_key: the magnitude of an element as a number.  select_data_kth: the k-th largest of n, k >= 1; false if
+ * there is no memory. */
 uint64_t select_data_key(size_t elem_bytes, const void *val, size_t i);
 bool select_data_kth(size_t elem_bytes, const void *val, size_t n, size_t k, uint64_t *key_p);
 

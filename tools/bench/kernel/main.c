@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* choir-bench-kernel: what `choir-bench kernel NAME...` becomes (bench/kernel_mode.h).  All ranks run each kernel at once, each on data of its own. */
+/* choir-bench-kernel: what `choir-bench kernel NAME...` becomes (bench/kernel_mode.h).  All ranks run each kernel at
+ * once, each on data of its own. */
 #include "bench/report/header.h"
 #include "bench/report/interrupt.h"
 #include "bench/ranks/place.h"
@@ -67,7 +68,10 @@ static int bench_rank(struct world *world, void *ctx)
 	const struct bench *bench = ctx;
 	const struct args *args = bench->args;
 	bool to_text = world->rank == 0 && (args->json_path == NULL || strcmp(args->json_path, "-") != 0);
-	struct run run = { .args = args, .world = world, .device = bench->devices[world->has_mpi ? 0 : world->rank], .to_text = to_text };
+	struct run run = { .args = args,
+		           .world = world,
+		           .device = bench->devices[world->has_mpi ? 0 : world->rank],
+		           .to_text = to_text };
 	json_t *header = header_make(world, run.device);
 	int status;
 

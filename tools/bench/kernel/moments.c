@@ -34,7 +34,8 @@ static double element(choir_dtype dtype, const void *val, size_t i)
 	memcpy(&single, &bits, 4);
 	if (dtype == CHOIR_BF16)
 		return single;
-	return (half & 0x8000 ? -1 : 1) * ldexp((half >> 10 & 31) == 0 ? 0 : 1024 + (half & 1023), (half >> 10 & 31) - 25);
+	return (half & 0x8000 ? -1 : 1) *
+	       ldexp((half >> 10 & 31) == 0 ? 0 : 1024 + (half & 1023), (half >> 10 & 31) - 25);
 }
 
 static bool open(struct kernel_work *work)
@@ -96,5 +97,12 @@ static uint64_t wrong(struct kernel_work *work)
 }
 
 const struct kernel kernel_moments = {
-	.name = "moments", .about = "mean and standard deviation", .unit = "elements", .no_pairs = true, .unfit = unfit, .open = open, .run = run, .wrong = wrong,
+	.name = "moments",
+	.about = "mean and standard deviation",
+	.unit = "elements",
+	.no_pairs = true,
+	.unfit = unfit,
+	.open = open,
+	.run = run,
+	.wrong = wrong,
 };

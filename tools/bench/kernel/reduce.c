@@ -37,7 +37,9 @@ static void *make(const struct values *values, int rank, size_t n, size_t elem)
 static bool open(struct kernel_work *work)
 {
 	const struct kernel_shape *shape = work->shape;
-	struct values values = { .dtype = shape->dtype, .op = shape->op, .seed = 1, .n_ranks = (int)shape->sparse.lists };
+	struct values values = {
+		.dtype = shape->dtype, .op = shape->op, .seed = 1, .n_ranks = (int)shape->sparse.lists
+	};
 	size_t n = shape->sparse.range, elem = shape->elem_bytes;
 
 	for (int r = 0; r < values.n_ranks; r++)
@@ -53,9 +55,15 @@ static choir_status run(struct kernel_work *work)
 {
 	const struct kernel_shape *shape = work->shape;
 	uint32_t n = (uint32_t)shape->sparse.lists;
-	struct reduce_call call = { .dtype = shape->dtype, .op = shape->op, .n_src = n, .final = true, .n_ranks = (int)n,
-				    .factor = values_factor(shape->op), .n_dst = 1, .stream_from = work->manner == STREAMING ? 0 : 1,
-				    .count = shape->sparse.range };
+	struct reduce_call call = { .dtype = shape->dtype,
+		                    .op = shape->op,
+		                    .n_src = n,
+		                    .final = true,
+		                    .n_ranks = (int)n,
+		                    .factor = values_factor(shape->op),
+		                    .n_dst = 1,
+		                    .stream_from = work->manner == STREAMING ? 0 : 1,
+		                    .count = shape->sparse.range };
 	struct reduce_operand src[ARGS_MAX_LIST], dst = { .mem = kernel_mem(work, (int)n) };
 	const void *from[ARGS_MAX_LIST];
 	void *to = kernel_host(work, (int)n);
@@ -73,6 +81,13 @@ static choir_status run(struct kernel_work *work)
 }
 
 const struct kernel kernel_reduce = {
-	.name = "reduce", .about = "--lists arrays to one by an operator", .unit = "elements", .reduces = true, .no_pairs = true,
-	.host_manners = N_MANNERS, .unfit = unfit, .open = open, .run = run,
+	.name = "reduce",
+	.about = "--lists arrays to one by an operator",
+	.unit = "elements",
+	.reduces = true,
+	.no_pairs = true,
+	.host_manners = N_MANNERS,
+	.unfit = unfit,
+	.open = open,
+	.run = run,
 };

@@ -20,7 +20,8 @@ static bool is_meant(const char *word, const struct kernel *kernel)
 {
 	size_t length = strlen(word);
 
-	return strcmp(word, "all") == 0 || strcmp(word, kernel->name) == 0 || (strncmp(word, kernel->name, length) == 0 && kernel->name[length] == '_');
+	return strcmp(word, "all") == 0 || strcmp(word, kernel->name) == 0 ||
+	       (strncmp(word, kernel->name, length) == 0 && kernel->name[length] == '_');
 }
 
 static bool exists(const char *word)
@@ -60,18 +61,27 @@ static void describe(const struct kernel_work *work, struct result *row)
 
 	row->bytes = work->moved_bytes;
 	row->count = work->items;
-	row->kernel = (struct result_kernel){ .index = choir_dtype_name(shape->sparse.index_dtype), .distribution = args_ids_names[shape->sparse.ids],
-					      .unit = work->kernel->unit, .items = work->items, .items_out = work->items_out,
-					      .range = shape->sparse.range, .width = shape->sparse.width, .lists = shape->sparse.lists,
-					      .moved_bytes = work->moved_bytes };
+	row->kernel = (struct result_kernel){ .index = choir_dtype_name(shape->sparse.index_dtype),
+		                              .distribution = args_ids_names[shape->sparse.ids],
+		                              .unit = work->kernel->unit,
+		                              .items = work->items,
+		                              .items_out = work->items_out,
+		                              .range = shape->sparse.range,
+		                              .width = shape->sparse.width,
+		                              .lists = shape->sparse.lists,
+		                              .moved_bytes = work->moved_bytes };
 }
 
 static void measure_row(struct run *run, const struct kernel *kernel, const struct kernel_shape *shape)
 {
 	choir_device *device = run->args->memory == MEMORY_DEVICE ? run->device : NULL;
 	struct job job = { .args = run->args, .world = run->world, .n = run->world->size };
-	struct result row = { .collective = kernel->name, .dtype = choir_dtype_name(shape->dtype), .op = kernel->reduces ? choir_op_name(shape->op) : "none",
-			      .memory = args_memory_names[run->args->memory], .in_flight = 1, .kind = RESULT_KERNEL };
+	struct result row = { .collective = kernel->name,
+		              .dtype = choir_dtype_name(shape->dtype),
+		              .op = kernel->reduces ? choir_op_name(shape->op) : "none",
+		              .memory = args_memory_names[run->args->memory],
+		              .in_flight = 1,
+		              .kind = RESULT_KERNEL };
 	struct run_field field = { .n_ours = 1 };
 	struct kernel_work *work;
 

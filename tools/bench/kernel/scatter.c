@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* scatter: distinct ascending pairs to the rows of a tensor of --range rows.  gather: the other way.  intersect: which of my indices, unsorted and with duplicates, are in
- * a given bitmap. */
+/* scatter: distinct ascending pairs to the rows of a tensor of --range rows.  gather: the other way.  intersect: which
+ * of my indices, unsorted and with duplicates, are in a given bitmap. */
 #include "kernel.h"
 
 #include "bench/data/check.h"
@@ -14,7 +14,8 @@ enum { BITMAP = 1, FOUND };
 static const char *unfit(const struct kernel_shape *shape, choir_device *device)
 {
 	(void)device;
-	return shape->sparse.rows == 0 ? "there is nothing to do for no pairs" : sparse_data_why_not(shape->dtype, CHOIR_OP_SUM);
+	return shape->sparse.rows == 0 ? "there is nothing to do for no pairs"
+	                               : sparse_data_why_not(shape->dtype, CHOIR_OP_SUM);
 }
 
 static size_t index_of(const struct kernel_shape *shape, const void *ind, size_t i)
@@ -93,12 +94,17 @@ static struct dense_list list_of(const struct kernel_work *work)
 
 static struct dense_rows rows_of(const struct kernel_work *work, int i)
 {
-	return (struct dense_rows){ .mem = kernel_mem(work, i), .elem_bytes = work->shape->elem_bytes, .width = work->shape->sparse.width };
+	return (struct dense_rows){ .mem = kernel_mem(work, i),
+		                    .elem_bytes = work->shape->elem_bytes,
+		                    .width = work->shape->sparse.width };
 }
 
 static choir_status run_scatter(struct kernel_work *work)
 {
-	struct pairs pairs = { .ind = kernel_host(work, IND), .rows = kernel_host(work, ROWS), .count = work->items, .form = form_of(work) };
+	struct pairs pairs = { .ind = kernel_host(work, IND),
+		               .rows = kernel_host(work, ROWS),
+		               .count = work->items,
+		               .form = form_of(work) };
 	struct dense_list list = list_of(work);
 	struct dense_rows rows = rows_of(work, ROWS), dense = rows_of(work, DENSE);
 
@@ -116,8 +122,8 @@ static choir_status run_gather(struct kernel_work *work)
 	struct dense_rows dense = rows_of(work, ROWS), rows = rows_of(work, DENSE);
 
 	if (work->device == NULL) {
-		dense_gather(kernel_host(work, IND), form_of(work), work->items, work->shape->row_bytes, 0, kernel_host(work, ROWS),
-			     kernel_host(work, DENSE));
+		dense_gather(kernel_host(work, IND), form_of(work), work->items, work->shape->row_bytes, 0,
+		             kernel_host(work, ROWS), kernel_host(work, DENSE));
 		return CHOIR_SUCCESS;
 	}
 	TRY(dense_kernel_gather(work->device, &list, &dense, 0, &rows, NULL));
@@ -170,7 +176,8 @@ static choir_status run_intersect(struct kernel_work *work)
 	struct dense_bitmap bitmap = { .mem = kernel_mem(work, BITMAP), .words = 2 * words };
 
 	if (work->device == NULL) {
-		dense_contains(kernel_host(work, IND), form_of(work), work->items, 0, kernel_host(work, BITMAP), words, kernel_host(work, FOUND));
+		dense_contains(kernel_host(work, IND), form_of(work), work->items, 0, kernel_host(work, BITMAP), words,
+		               kernel_host(work, FOUND));
 		return CHOIR_SUCCESS;
 	}
 	TRY(dense_kernel_contains(work->device, &list, &bitmap, kernel_mem(work, FOUND), NULL));
@@ -178,11 +185,26 @@ static choir_status run_intersect(struct kernel_work *work)
 }
 
 const struct kernel kernel_scatter = {
-	.name = "scatter", .about = "rows of distinct indices into a tensor", .unit = "pairs", .unfit = unfit, .open = open_scatter, .run = run_scatter,
+	.name = "scatter",
+	.about = "rows of distinct indices into a tensor",
+	.unit = "pairs",
+	.unfit = unfit,
+	.open = open_scatter,
+	.run = run_scatter,
 };
 const struct kernel kernel_gather = {
-	.name = "gather", .about = "rows of distinct indices out of a tensor", .unit = "pairs", .unfit = unfit, .open = open_gather, .run = run_gather,
+	.name = "gather",
+	.about = "rows of distinct indices out of a tensor",
+	.unit = "pairs",
+	.unfit = unfit,
+	.open = open_gather,
+	.run = run_gather,
 };
 const struct kernel kernel_intersect = {
-	.name = "intersect", .about = "which indices are in a bitmap", .unit = "pairs", .unfit = unfit, .open = open_intersect, .run = run_intersect,
+	.name = "intersect",
+	.about = "which indices are in a bitmap",
+	.unit = "pairs",
+	.unfit = unfit,
+	.open = open_intersect,
+	.run = run_intersect,
 };

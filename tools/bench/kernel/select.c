@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* select: all of --range elements whose magnitude is at least that of the --rows-th largest.  topk: exactly the --rows largest. */
+/* select: all of --range elements whose magnitude is at least that of the --rows-th largest.  topk: exactly the --rows
+ * largest. */
 #include "kernel.h"
 
 #include "sparse/select.h"
@@ -40,8 +41,8 @@ static bool expect(struct kernel_work *work, const void *val, uint64_t key, size
 		if (mine < key || (mine == key && ties == 0))
 			continue;
 		ties -= mine == key;
-		index_convert(ind + to * shape->ind_bytes, (struct index_form){ .bytes = (uint32_t)shape->ind_bytes }, &(int64_t){ (int64_t)i },
-			      (struct index_form){ .bytes = 8 }, 1);
+		index_convert(ind + to * shape->ind_bytes, (struct index_form){ .bytes = (uint32_t)shape->ind_bytes },
+		              &(int64_t){ (int64_t)i }, (struct index_form){ .bytes = 8 }, 1);
 		memcpy(out + to++ * elem, (const char *)val + i * elem, elem);
 	}
 	work->items = shape->sparse.range;
@@ -87,13 +88,17 @@ static bool open_topk(struct kernel_work *work)
 
 static struct select_input input_of(const struct kernel_work *work)
 {
-	return (struct select_input){ .val = kernel_host(work, VAL), .elem_bytes = (uint32_t)work->shape->elem_bytes, .n = work->items };
+	return (struct select_input){ .val = kernel_host(work, VAL),
+		                      .elem_bytes = (uint32_t)work->shape->elem_bytes,
+		                      .n = work->items };
 }
 
 static struct select_output output_of(const struct kernel_work *work)
 {
-	return (struct select_output){ .ind = kernel_host(work, OUT_IND), .form = { .bytes = (uint32_t)work->shape->ind_bytes },
-				       .val = kernel_host(work, OUT_VAL), .capacity = work->items_out };
+	return (struct select_output){ .ind = kernel_host(work, OUT_IND),
+		                       .form = { .bytes = (uint32_t)work->shape->ind_bytes },
+		                       .val = kernel_host(work, OUT_VAL),
+		                       .capacity = work->items_out };
 }
 
 /* Until it is done; the job is gone then. */
@@ -115,7 +120,9 @@ static choir_status await(struct kernel_work *work, struct select_job *job)
 
 static struct select_source source_of(const struct kernel_work *work)
 {
-	return (struct select_source){ .mem = kernel_mem(work, VAL), .elem_bytes = (uint32_t)work->shape->elem_bytes, .n = work->items };
+	return (struct select_source){ .mem = kernel_mem(work, VAL),
+		                       .elem_bytes = (uint32_t)work->shape->elem_bytes,
+		                       .n = work->items };
 }
 
 static struct select_target target_of(const struct kernel_work *work)
@@ -164,10 +171,20 @@ static uint64_t wrong(struct kernel_work *work)
 }
 
 const struct kernel kernel_select = {
-	.name = "select", .about = "elements of at least some magnitude, as pairs", .unit = "elements", .unfit = unfit, .open = open_select,
-	.run = run_select, .wrong = wrong,
+	.name = "select",
+	.about = "elements of at least some magnitude, as pairs",
+	.unit = "elements",
+	.unfit = unfit,
+	.open = open_select,
+	.run = run_select,
+	.wrong = wrong,
 };
 const struct kernel kernel_topk = {
-	.name = "topk", .about = "the largest elements by magnitude, as pairs", .unit = "elements", .unfit = unfit, .open = open_topk, .run = run_topk,
+	.name = "topk",
+	.about = "the largest elements by magnitude, as pairs",
+	.unit = "elements",
+	.unfit = unfit,
+	.open = open_topk,
+	.run = run_topk,
 	.wrong = wrong,
 };

@@ -8,7 +8,8 @@
 
 enum { QUARTER_BITS = 16 };
 
-/* About normal: a sum of uniform numbers.  With heavy tails: divided by another uniform one, so that the largest of n are n times the middle ones. */
+/* About normal: a sum of uniform numbers.  With heavy tails: divided by another uniform one, so that the largest of n
+ * are n times the middle ones. */
 static float draw(size_t i, bool heavy_tailed)
 {
 	uint64_t random = sparse_ids_random(0x11, i);
@@ -36,7 +37,9 @@ static void put(choir_dtype dtype, float x, void *val, size_t i)
 	else if (dtype == CHOIR_BF16)
 		((uint16_t *)val)[i] = (uint16_t)(bits >> 16);
 	else
-		((uint16_t *)val)[i] = (uint16_t)((bits >> 16 & 0x8000u) | (x == 0 ? 0 : ((bits >> 23 & 255u) - 112) << 10 | (bits >> 13 & 1023u)));
+		((uint16_t *)val)[i] =
+		    (uint16_t)((bits >> 16 & 0x8000u) |
+		               (x == 0 ? 0 : ((bits >> 23 & 255u) - 112) << 10 | (bits >> 13 & 1023u)));
 }
 
 void *select_data_make(choir_dtype dtype, size_t n, bool heavy_tailed)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Buffers of a kernel: filled, and compared byte for byte.  Behind each stand CHECK_GUARD_BYTES that nobody may write. */
+/* Buffers of a kernel: filled, and compared byte for byte.  Behind each stand CHECK_GUARD_BYTES that nobody may
+ * write. */
 #include "kernel.h"
 
 #include "bench/data/check.h"
@@ -16,7 +17,8 @@ static bool add(struct kernel_work *work, void *data, size_t bytes, size_t elem_
 
 	if (data == NULL && bytes > 0)
 		return false;
-	if (work->n_buffers == KERNEL_MAX_BUFFERS || !memory_init(&buffer->memory, on_host ? &work->host : &work->source, bytes + CHECK_GUARD_BYTES)) {
+	if (work->n_buffers == KERNEL_MAX_BUFFERS ||
+	    !memory_init(&buffer->memory, on_host ? &work->host : &work->source, bytes + CHECK_GUARD_BYTES)) {
 		free(data);
 		return false;
 	}
@@ -57,7 +59,9 @@ choir_status kernel_finish(choir_device *device)
 
 struct sparse_shape kernel_sparse(const struct kernel_shape *shape, int n_ranks)
 {
-	return (struct sparse_shape){ .args = shape->sparse, .dtype = shape->dtype, .op = shape->op, .n_ranks = n_ranks, .text = shape->text };
+	return (struct sparse_shape){
+		.args = shape->sparse, .dtype = shape->dtype, .op = shape->op, .n_ranks = n_ranks, .text = shape->text
+	};
 }
 
 static int once(struct contender *self)
@@ -67,7 +71,8 @@ static int once(struct contender *self)
 
 	if (st == CHOIR_SUCCESS)
 		return EXIT_FINE;
-	fprintf(stderr, "choir-bench: kernel %s: %s: %s\n", work->kernel->name, choir_status_name(st), choir_last_error());
+	fprintf(stderr, "choir-bench: kernel %s: %s: %s\n", work->kernel->name, choir_status_name(st),
+	        choir_last_error());
 	return EXIT_WRONG;
 }
 
@@ -147,8 +152,14 @@ struct kernel_work *kernel_open(const struct kernel *kernel, const struct kernel
 
 	if (work == NULL)
 		return NULL;
-	work->base = (struct contender){ .name = kernel->name, .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_work,
-					 .n_manners = device == NULL ? kernel->host_manners : 0, .use = use };
+	work->base = (struct contender){ .name = kernel->name,
+		                         .calls = 1,
+		                         .once = once,
+		                         .fill = fill,
+		                         .verify = verify,
+		                         .close = close_work,
+		                         .n_manners = device == NULL ? kernel->host_manners : 0,
+		                         .use = use };
 	work->kernel = kernel;
 	work->shape = shape;
 	work->device = device;

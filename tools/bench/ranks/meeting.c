@@ -46,7 +46,8 @@ void meeting_wait(struct meeting *meeting)
 	if (atomic_fetch_add(&meeting->arrived, 1) == meeting->n - 1) {
 		atomic_store(&meeting->arrived, 0);
 		atomic_fetch_add(&meeting->generation, 1);
-		/* A sleeper counts itself before it looks at the generation again: either it sees the new one or we see it. */
+		/* A sleeper counts itself before it looks at the generation again: either it sees the new one or we see
+		 * it. */
 		if (atomic_load(&meeting->sleepers) > 0)
 			syscall(SYS_futex, &meeting->generation, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 		return;

@@ -27,7 +27,8 @@ static bool find_device(const char *place, cl_device_id *out)
 		return false;
 	if (clGetPlatformIDs(MAX_LISTED, platforms, &n) != CL_SUCCESS || p >= n || p >= MAX_LISTED)
 		return false;
-	if (clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, MAX_LISTED, devices, &n) != CL_SUCCESS || d >= n || d >= MAX_LISTED)
+	if (clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, MAX_LISTED, devices, &n) != CL_SUCCESS || d >= n ||
+	    d >= MAX_LISTED)
 		return false;
 	*out = devices[d];
 	return true;

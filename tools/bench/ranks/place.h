@@ -7,8 +7,8 @@
 
 #include <choir/device.h>
 
-/* place_device: the --devices entry of that local rank, dealt out in turn, else the library's choice.  An exit status; the sentence said on
- * standard error. */
+/* place_device: the --devices entry of that local rank, dealt out in turn, else the library's choice.  An exit status;
+ * the sentence said on standard error. */
 int place_device(const struct args *args, int local_rank, choir_device **out_p);
 
 #endif

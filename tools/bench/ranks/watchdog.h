@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ends the program with the time-out status when nobody has patted it for too long: what hangs (in MPI, in a driver) cannot say so itself. */
+/* Ends the program with the time-out status when nobody has patted it for too long: what hangs (in MPI, in a driver)
+ * cannot say so itself. */
 #ifndef BENCH_WATCHDOG_H
 #define BENCH_WATCHDOG_H
 

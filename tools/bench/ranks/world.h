@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the ranks meet outside choir: barriers, the gathering of times, a shared mapping.  Ranks are the processes of MPI or threads of one
- * process.  Every function but rank-local ones is collective over the world and blocks. */
+/* Where the ranks meet outside choir: barriers, the gathering of times, a shared mapping.  Ranks are the processes of
+ * MPI or threads of one process.  Every function but rank-local ones is collective over the world and blocks. */
 #ifndef BENCH_WORLD_H
 #define BENCH_WORLD_H
 
@@ -29,8 +29,8 @@ struct world {
 	struct meeting *meeting; /* of the ranks of one node; else NULL, and MPI's own barrier it is */
 };
 
-/* world_open_mpi: initialises MPI with MPI_THREAD_MULTIPLE; *level_p is what it gave.  world_close_mpi finalises it; the process is to end
- * with that status. */
+/* world_open_mpi: initialises MPI with MPI_THREAD_MULTIPLE; *level_p is what it gave.  world_close_mpi finalises it;
+ * the process is to end with that status. */
 bool world_open_mpi(struct world *world, int *level_p);
 void world_close_mpi(struct world *world, int status);
 

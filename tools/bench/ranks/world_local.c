@@ -36,7 +36,8 @@ int world_run_local(int n, int (*fn)(struct world *world, void *ctx), void *ctx)
 		abort();
 	meeting_init(meeting, n);
 	for (int r = 0; r < n; r++) {
-		ranks[r].world = (struct world){ .rank = r, .size = n, .node_rank = r, .one_node = true, .meeting = meeting };
+		ranks[r].world =
+		    (struct world){ .rank = r, .size = n, .node_rank = r, .one_node = true, .meeting = meeting };
 		ranks[r].fn = fn;
 		ranks[r].ctx = ctx;
 		if (pthread_create(&ranks[r].thread, NULL, rank_main, &ranks[r]) != 0)

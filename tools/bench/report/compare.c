@@ -16,17 +16,19 @@ static bool same_in(const json_t *a, const json_t *b, const char *const *keys, s
 	return true;
 }
 
-/* What makes two rows the same work; not the algorithm: a better choice is what one hopes to see.  Sparse rows and kernels can move the same bytes
- * and be other work. */
+/* What makes two rows the same work; not the algorithm: a better choice is what one hopes to see.  Sparse rows and
+ * kernels can move the same bytes and be other work. */
 static bool same_work(const json_t *a, const json_t *b)
 {
-	static const char *const keys[] = { "collective", "bytes", "count", "dtype", "op", "memory", "inplace", "fresh", "in_flight" };
+	static const char *const keys[] = { "collective", "bytes",   "count", "dtype",    "op",
+		                            "memory",     "inplace", "fresh", "in_flight" };
 	static const char *const inner[] = { "range", "width", "distribution", "workload", "index", "lists", "items" };
 	static const char *const kinds[] = { "sparse", "kernel" };
 	bool same = same_in(a, b, keys, sizeof keys / sizeof *keys);
 
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		same = same && same_in(json_object_get(a, kinds[i]), json_object_get(b, kinds[i]), inner, sizeof inner / sizeof *inner);
+		same = same && same_in(json_object_get(a, kinds[i]), json_object_get(b, kinds[i]), inner,
+		                       sizeof inner / sizeof *inner);
 	return same;
 }
 
@@ -60,7 +62,8 @@ int compare_runs(const json_t *old_run, const json_t *new_run, double fail_over,
 	size_t i;
 	json_t *row;
 
-	fprintf(to, "# %-18s %12s %5s %11s %10s %10s %8s\n", "collective", "bytes", "type", "redop", "old p50", "new p50", "change");
+	fprintf(to, "# %-18s %12s %5s %11s %10s %10s %8s\n", "collective", "bytes", "type", "redop", "old p50",
+	        "new p50", "change");
 	json_array_foreach(rows, i, row) {
 		const json_t *old = find(old_rows, row);
 		double before = p50_of(old), now = p50_of(row);
@@ -71,9 +74,10 @@ int compare_runs(const json_t *old_run, const json_t *new_run, double fail_over,
 		found++;
 		too_slow = now > before * (1 + fail_over);
 		slower += too_slow;
-		fprintf(to, "  %-18s %12" JSON_INTEGER_FORMAT " %5s %11s %10.2f %10.2f %+7.1f%%%s\n", text_of(row, "collective"),
-			json_integer_value(json_object_get(row, "bytes")), text_of(row, "dtype"), text_of(row, "op"), before, now,
-			100 * (now / before - 1), too_slow ? " slower" : "");
+		fprintf(to, "  %-18s %12" JSON_INTEGER_FORMAT " %5s %11s %10.2f %10.2f %+7.1f%%%s\n",
+		        text_of(row, "collective"), json_integer_value(json_object_get(row, "bytes")),
+		        text_of(row, "dtype"), text_of(row, "op"), before, now, 100 * (now / before - 1),
+		        too_slow ? " slower" : "");
 	}
 	fprintf(to, "# %d rows in both runs, %d slower by more than %g%%\n", found, slower, 100 * fail_over);
 	return found == 0 ? -1 : slower;

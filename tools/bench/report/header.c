@@ -95,7 +95,8 @@ static json_t *device_info(choir_device *device)
 /* Every rank's device with its platform, since a world may mix them. */
 static json_t *devices_of(struct world *world, choir_device *device)
 {
-	char mine[2 * NAME_BYTES + 4], name[NAME_BYTES], driver[NAME_BYTES], *all = malloc((size_t)world->size * sizeof mine);
+	char mine[2 * NAME_BYTES + 4], name[NAME_BYTES], driver[NAME_BYTES],
+	    *all = malloc((size_t)world->size * sizeof mine);
 	json_t *list = json_array();
 
 	if (all == NULL)

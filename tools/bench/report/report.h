@@ -19,7 +19,8 @@ void report_text_total(const struct results *results); /* of a run without wrong
 void report_csv_columns(const struct args *args);
 void report_csv_row(const struct args *args, const struct result *row);
 
-/* report_json_of: the whole run, a new reference; header is copied.  report_json_write: to path, "-" = standard output; false with errno. */
+/* report_json_of: the whole run, a new reference; header is copied.  report_json_write: to path, "-" = standard output;
+ * false with errno. */
 json_t *report_json_of(const json_t *header, const struct results *results);
 bool report_json_write(const char *path, const json_t *run);
 

@@ -16,8 +16,8 @@ static json_t *must(json_t *value)
 
 static json_t *times_of(const struct stats *us)
 {
-	return must(json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "min", us->min, "p50", us->p50, "p95", us->p95, "p99", us->p99, "max", us->max,
-			      "mean", us->mean));
+	return must(json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "min", us->min, "p50", us->p50, "p95", us->p95, "p99",
+	                      us->p99, "max", us->max, "mean", us->mean));
 }
 
 static json_t *vs_of(const struct result *row)
@@ -26,26 +26,30 @@ static json_t *vs_of(const struct result *row)
 
 	for (int i = 0; i < row->n_vs; i++)
 		if (row->vs[i].ran)
-			json_object_set_new(all, row->vs[i].name,
-					    must(json_pack("{s:f, s:f}", "p50_us", row->vs[i].p50_us, "ratio", row->vs[i].ratio)));
+			json_object_set_new(
+			    all, row->vs[i].name,
+			    must(json_pack("{s:f, s:f}", "p50_us", row->vs[i].p50_us, "ratio", row->vs[i].ratio)));
 	return all;
 }
 
 static json_t *sparse_of(const struct result_sparse *sparse)
 {
-	return must(json_pack("{s:s, s:s, s:s, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "index", sparse->index, "distribution",
-	                      sparse->distribution, "workload", sparse->workload, "predicted_us", sparse->predicted_us, "imbalance",
-	                      sparse->imbalance, "rows_merged", (json_int_t)sparse->rows_merged, "rows_in", (json_int_t)sparse->rows_in, "rows_out",
-	                      (json_int_t)sparse->rows_out, "width", (json_int_t)sparse->width, "range", (json_int_t)sparse->range, "density_in",
-	                      sparse->density_in, "density_out", sparse->density_out));
+	return must(json_pack(
+	    "{s:s, s:s, s:s, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "index", sparse->index, "distribution",
+	    sparse->distribution, "workload", sparse->workload, "predicted_us", sparse->predicted_us, "imbalance",
+	    sparse->imbalance, "rows_merged", (json_int_t)sparse->rows_merged, "rows_in", (json_int_t)sparse->rows_in,
+	    "rows_out", (json_int_t)sparse->rows_out, "width", (json_int_t)sparse->width, "range",
+	    (json_int_t)sparse->range, "density_in", sparse->density_in, "density_out", sparse->density_out));
 }
 
 static json_t *kernel_of(const struct result_kernel *kernel)
 {
-	return must(json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "index", kernel->index, "distribution", kernel->distribution,
-	                      "unit", kernel->unit, "items", (json_int_t)kernel->items, "items_out", (json_int_t)kernel->items_out, "range",
-	                      (json_int_t)kernel->range, "width", (json_int_t)kernel->width, "lists", (json_int_t)kernel->lists, "moved_bytes",
-	                      (json_int_t)kernel->moved_bytes, "items_per_s", kernel->items_per_s));
+	return must(json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "index", kernel->index,
+	                      "distribution", kernel->distribution, "unit", kernel->unit, "items",
+	                      (json_int_t)kernel->items, "items_out", (json_int_t)kernel->items_out, "range",
+	                      (json_int_t)kernel->range, "width", (json_int_t)kernel->width, "lists",
+	                      (json_int_t)kernel->lists, "moved_bytes", (json_int_t)kernel->moved_bytes, "items_per_s",
+	                      kernel->items_per_s));
 }
 
 static json_t *overlap_of(const struct result_overlap *overlap)
@@ -56,9 +60,10 @@ static json_t *overlap_of(const struct result_overlap *overlap)
 
 static json_t *row_of(const struct result *row)
 {
-	json_t *all = must(json_pack("{s:s, s:I, s:I, s:s, s:s, s:s, s:b, s:s, s:i}", "collective", row->collective, "bytes",
-				     (json_int_t)row->bytes, "count", (json_int_t)row->count, "dtype", row->dtype, "op", row->op, "memory",
-				     row->memory, "inplace", row->in_place, "algorithm", row->algorithm, "in_flight", row->in_flight));
+	json_t *all = must(json_pack("{s:s, s:I, s:I, s:s, s:s, s:s, s:b, s:s, s:i}", "collective", row->collective,
+	                             "bytes", (json_int_t)row->bytes, "count", (json_int_t)row->count, "dtype",
+	                             row->dtype, "op", row->op, "memory", row->memory, "inplace", row->in_place,
+	                             "algorithm", row->algorithm, "in_flight", row->in_flight));
 
 	json_object_set_new(all, "time_us", times_of(&row->us));
 	json_object_set_new(all, "first_us", json_real(row->first_us));

@@ -36,7 +36,8 @@ static void print_devices(const json_t *header)
 	size_t rank;
 	json_t *device;
 
-	printf("# device   %s, %s, class %s\n", text_in(header, "device"), text_in(header, "driver"), text_in(header, "buffer_class"));
+	printf("# device   %s, %s, class %s\n", text_in(header, "device"), text_in(header, "driver"),
+	       text_in(header, "buffer_class"));
 	json_array_foreach(devices, rank, device)
 		if (!json_equal(device, json_array_get(devices, 0)))
 			printf("# rank %zu   %s\n", rank, json_string_value(device));
@@ -62,21 +63,24 @@ void report_text_header(const json_t *header)
 		printf("# MPI      none: the ranks are threads\n");
 	json_object_foreach((json_t *)variables, name, value)
 		printf("# variable %s=%s\n", name, json_string_value(value));
-	printf("# time is the slowest rank's, in us; sizes with K = 1024; GB/s with G = 10^9; ratio = their p50 / ours, above 1 choir wins\n");
+	printf("# time is the slowest rank's, in us; sizes with K = 1024; GB/s with G = 10^9; ratio = their p50 / "
+	       "ours, above 1 choir wins\n");
 	fflush(stdout);
 }
 
 void report_text_columns(const struct args *args, const char *collective, enum result_kind kind)
 {
-	printf("#\n# %s, %s memory%s\n", collective, args_memory_names[args->memory], args->in_place ? ", in place" : "");
-	printf("#%11s %12s %5s %11s %-16s %10s %10s %10s %9s %9s %6s", "bytes", "count", "type", "redop", "algorithm", "p50", "p99", "first",
-	       "algbw", "busbw", "wrong");
+	printf("#\n# %s, %s memory%s\n", collective, args_memory_names[args->memory],
+	       args->in_place ? ", in place" : "");
+	printf("#%11s %12s %5s %11s %-16s %10s %10s %10s %9s %9s %6s", "bytes", "count", "type", "redop", "algorithm",
+	       "p50", "p99", "first", "algbw", "busbw", "wrong");
 	for (int i = 0; i < args->n_vs; i++)
 		printf(" %10s %7s", args->vs[i], "ratio");
 	if (kind == RESULT_OVERLAP)
 		printf(" %10s %7s", "exposed", "hidden");
 	if (kind == RESULT_SPARSE)
-		printf(" %10s %10s %8s %8s %10s %10s %6s", "rows in", "rows out", "dens in", "dens out", "wire", "predicted", "imbal");
+		printf(" %10s %10s %8s %8s %10s %10s %6s", "rows in", "rows out", "dens in", "dens out", "wire",
+		       "predicted", "imbal");
 	if (kind == RESULT_KERNEL)
 		printf(" %10s %10s %10s %9s", "range", "items", "out", "M/s");
 	fputc('\n', stdout);
@@ -86,9 +90,10 @@ void report_text_row(const struct args *args, const struct result *row)
 {
 	char algorithm[sizeof row->algorithm + 1];
 
-	snprintf(algorithm, sizeof algorithm, "%s%s", row->algorithm[0] != '\0' ? row->algorithm : "-", row->chosen ? "*" : "");
-	printf(" %11zu %12zu %5s %11s %-16s %10.2f %10.2f %10.1f %9.3f %9.3f ", row->bytes, row->count, row->dtype, row->op,
-	       algorithm, row->us.p50, row->us.p99, row->first_us, row->algbw_GBps, row->busbw_GBps);
+	snprintf(algorithm, sizeof algorithm, "%s%s", row->algorithm[0] != '\0' ? row->algorithm : "-",
+	         row->chosen ? "*" : "");
+	printf(" %11zu %12zu %5s %11s %-16s %10.2f %10.2f %10.1f %9.3f %9.3f ", row->bytes, row->count, row->dtype,
+	       row->op, algorithm, row->us.p50, row->us.p99, row->first_us, row->algbw_GBps, row->busbw_GBps);
 	if (args->check_every > 0)
 		printf("%6" PRIu64, row->wrong);
 	else
@@ -102,10 +107,12 @@ void report_text_row(const struct args *args, const struct result *row)
 	if (row->kind == RESULT_OVERLAP)
 		printf(" %10.1f %7.2f", row->overlap.exposed_us, row->overlap.hidden);
 	if (row->kind == RESULT_SPARSE)
-		printf(" %10zu %10zu %8.4f %8.4f %10" PRIu64 " %10.1f %6.3f", row->sparse.rows_in, row->sparse.rows_out, row->sparse.density_in,
-		       row->sparse.density_out, row->wire_bytes, row->sparse.predicted_us, row->sparse.imbalance);
+		printf(" %10zu %10zu %8.4f %8.4f %10" PRIu64 " %10.1f %6.3f", row->sparse.rows_in, row->sparse.rows_out,
+		       row->sparse.density_in, row->sparse.density_out, row->wire_bytes, row->sparse.predicted_us,
+		       row->sparse.imbalance);
 	if (row->kind == RESULT_KERNEL)
-		printf(" %10zu %10zu %10zu %9.2f", row->kernel.range, row->kernel.items, row->kernel.items_out, row->kernel.items_per_s * 1e-6);
+		printf(" %10zu %10zu %10zu %9.2f", row->kernel.range, row->kernel.items, row->kernel.items_out,
+		       row->kernel.items_per_s * 1e-6);
 	fputc('\n', stdout);
 	fflush(stdout);
 }

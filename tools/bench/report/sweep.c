@@ -10,9 +10,9 @@
 
 static bool is_alike(const struct result *a, const struct result *b)
 {
-	return a->kind == RESULT_SPARSE && b->kind == RESULT_SPARSE && strcmp(a->dtype, b->dtype) == 0 && strcmp(a->op, b->op) == 0 &&
-	       strcmp(a->sparse.distribution, b->sparse.distribution) == 0 && a->sparse.width == b->sparse.width &&
-	       a->sparse.range == b->sparse.range;
+	return a->kind == RESULT_SPARSE && b->kind == RESULT_SPARSE && strcmp(a->dtype, b->dtype) == 0 &&
+	       strcmp(a->op, b->op) == 0 && strcmp(a->sparse.distribution, b->sparse.distribution) == 0 &&
+	       a->sparse.width == b->sparse.width && a->sparse.range == b->sparse.range;
 }
 
 static int compare(const void *a, const void *b)
@@ -53,7 +53,8 @@ static void set(struct sweep *sweep, int line, int place, double us)
 /* Without --algorithm all there is one line of ours: what the model takes. */
 static void take_row(struct sweep *sweep, const struct result *row)
 {
-	int place = place_of(sweep, row->sparse.density_in), mine = line_of(sweep, row->among_all ? row->algorithm : "choir", false);
+	int place = place_of(sweep, row->sparse.density_in),
+	    mine = line_of(sweep, row->among_all ? row->algorithm : "choir", false);
 
 	set(sweep, mine, place, row->us.p50);
 	if (row->chosen)
@@ -91,7 +92,8 @@ static void cross(struct sweep *sweep, int place, int from, int to)
 	after = log(a[place] / b[place]);
 	if (before < after)
 		part = before >= 0 ? 0 : before / (before - after);
-	crossing->density = exp(log(sweep->density[place - 1]) + part * log(sweep->density[place] / sweep->density[place - 1]));
+	crossing->density =
+	    exp(log(sweep->density[place - 1]) + part * log(sweep->density[place] / sweep->density[place - 1]));
 	crossing->us = exp(log(b[place - 1]) + part * log(b[place] / b[place - 1]));
 }
 
@@ -114,7 +116,8 @@ bool sweep_of(const struct results *results, const struct result *like, struct s
 	for (size_t i = 0; i < results->n; i++) {
 		const struct result *row = &results->rows[i];
 
-		if (is_alike(row, like) && row->sparse.density_in > 0 && place_of(out, row->sparse.density_in) == out->n && out->n < ARGS_MAX_LIST)
+		if (is_alike(row, like) && row->sparse.density_in > 0 &&
+		    place_of(out, row->sparse.density_in) == out->n && out->n < ARGS_MAX_LIST)
 			out->density[out->n++] = row->sparse.density_in;
 	}
 	if (out->n < 2)

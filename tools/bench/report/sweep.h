@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sparse rows of several densities: how long each algorithm and each way took at each, and where the fastest of them changes.  Pure. */
+/* Sparse rows of several densities: how long each algorithm and each way took at each, and where the fastest of them
+ * changes.  Pure. */
 #ifndef BENCH_SWEEP_H
 #define BENCH_SWEEP_H
 
@@ -28,7 +29,8 @@ struct sweep {
 	int chosen[ARGS_MAX_LIST]; /* the line that the model took, -1 = unknown */
 };
 
-/* sweep_of: of the rows that are like this one in all but density and algorithm.  false if there are fewer than two densities. */
+/* sweep_of: of the rows that are like this one in all but density and algorithm.  false if there are fewer than two
+ * densities. */
 bool sweep_of(const struct results *results, const struct result *like, struct sweep *out);
 
 #endif

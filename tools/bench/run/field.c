@@ -37,8 +37,8 @@ void run_report(struct run *run, const struct result *row)
 		report_text_row(run->args, row);
 }
 
-static void take_times(const struct args *args, const struct series *ours, const struct result_vs *vs, size_t bytes, double bus_factor,
-                       struct result *row)
+static void take_times(const struct args *args, const struct series *ours, const struct result_vs *vs, size_t bytes,
+                       double bus_factor, struct result *row)
 {
 	row->us = stats_of(ours->us, (size_t)args->iterations);
 	row->first_us = ours->first_us;
@@ -53,27 +53,34 @@ static void take_times(const struct args *args, const struct series *ours, const
 	}
 }
 
-static void note_faults(struct run *run, const char *label, const struct contender *contender, const struct series *series)
+static void note_faults(struct run *run, const char *label, const struct contender *contender,
+                        const struct series *series)
 {
 	run->faults += series->wrong;
 	if (series->wrong > 0 && run->world->rank == 0)
-		fprintf(stderr, "choir-bench: %s: %s computed %llu wrong elements: a fault of the bench\n", label, contender->name,
-			(unsigned long long)series->wrong);
+		fprintf(stderr, "choir-bench: %s: %s computed %llu wrong elements: a fault of the bench\n", label,
+		        contender->name, (unsigned long long)series->wrong);
 }
 
-void run_measure(struct run *run, const struct job *job, const struct run_field *field, size_t bytes, double bus_factor, struct result *rows)
+void run_measure(struct run *run, const struct job *job, const struct run_field *field, size_t bytes, double bus_factor,
+                 struct result *rows)
 {
 	const struct args *args = run->args;
 	char label[96], size[16];
-	struct measure_plan plan = { .world = run->world, .iterations = args->iterations, .warmup = args->warmup,
-				     .check_every = args->check_every, .n_ours = field->n_ours, .batches = job->bytes < BATCHES_BELOW,
-				     .label = label };
+	struct measure_plan plan = { .world = run->world,
+		                     .iterations = args->iterations,
+		                     .warmup = args->warmup,
+		                     .check_every = args->check_every,
+		                     .n_ours = field->n_ours,
+		                     .batches = job->bytes < BATCHES_BELOW,
+		                     .label = label };
 	struct contender *contenders[MAX_CONTENDERS];
 	struct series series[MAX_CONTENDERS];
 	struct result_vs vs[VS_MAX] = { { 0 } };
 	int n = 0;
 
-	snprintf(label, sizeof label, "%s %s %s %s", rows->collective, rows->dtype, rows->op, number_print_bytes(job->bytes, size));
+	snprintf(label, sizeof label, "%s %s %s %s", rows->collective, rows->dtype, rows->op,
+	         number_print_bytes(job->bytes, size));
 	for (int k = 0; k < field->n_ours; k++)
 		contenders[n++] = field->ours[k];
 	for (int i = 0; i < args->n_vs; i++)

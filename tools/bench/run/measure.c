@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* How the time is taken.
  *
- * Contenders alternate in turns (A B A B ...), a fifth of the iterations each turn, so that what else the machine does falls on all of them
- * alike.  A turn starts with one untimed call, which brings the contender's own data back into the caches.  Each timed iteration starts at a
- * barrier of the world and is one call, or below 64 KB a batch of calls of at least 50 us, since the clock and the barrier's exit are only good
- * to some 0.1 us.  Where ranks share cores a batch is at least 5 ms: they leave the barrier one after another as the scheduler lets them, and that
- * must not count.  Calls of contenders that touch their data in between start at a barrier each.  The ranks' times are exchanged when all is over:
- * an iteration took what its slowest rank took.  A checked call (fresh inputs, outputs all sentinel) is not timed. */
+ * Contenders alternate in turns (A B A B ...), a fifth of the iterations each turn, so that what else the machine does
+ * falls on all of them alike.  A turn starts with one untimed call, which brings the contender's own data back into the
+ * caches.  Each timed iteration starts at a barrier of the world and is one call, or below 64 KB a batch of calls of at
+ * least 50 us, since the clock and the barrier's exit are only good to some 0.1 us.  Where ranks share cores a batch is
+ * at least 5 ms: they leave the barrier one after another as the scheduler lets them, and that must not count.  Calls
+ * of contenders that touch their data in between start at a barrier each.  The ranks' times are exchanged when all is
+ * over: an iteration took what its slowest rank took.  A checked call (fresh inputs, outputs all sentinel) is not
+ * timed. */
 #include "measure.h"
 
 #include "bench/ranks/clock.h"
@@ -104,21 +106,24 @@ static int warm_up(const struct measure_plan *plan, struct contender *contender,
 	return plan->batches ? batch_of(plan, contender) : 1;
 }
 
-static void one_turn(const struct measure_plan *plan, struct contender *contender, int batch, double *us, int iterations)
+static void one_turn(const struct measure_plan *plan, struct contender *contender, int batch, double *us,
+                     int iterations)
 {
 	timed_us(plan, contender, 1);
 	for (int i = 0; i < iterations; i++)
 		us[i] = timed_us(plan, contender, batch);
 }
 
-static void check_some(const struct measure_plan *plan, struct contender *contender, struct series *series, int done, int now)
+static void check_some(const struct measure_plan *plan, struct contender *contender, struct series *series, int done,
+                       int now)
 {
 	for (int i = done + 1; i <= done + now && plan->check_every > 0 && contender->fill != NULL; i++)
 		if (i % plan->check_every == 0)
 			checked_us(plan, contender, series);
 }
 
-static void all_turns(const struct measure_plan *plan, struct contender *const *contenders, struct series *series, const int *batch, int n)
+static void all_turns(const struct measure_plan *plan, struct contender *const *contenders, struct series *series,
+                      const int *batch, int n)
 {
 	int a_turn = (plan->iterations + TURNS - 1) / TURNS;
 

@@ -12,7 +12,8 @@
 #include <string.h>
 
 /* Those of the collective's algorithms that can do the job; *chosen_p = which of them the rules take. */
-static int open_all(struct run *run, const struct job *job, struct contender *ours[OURS_MAX], char chosen[ALGORITHMS_NAME_BYTES])
+static int open_all(struct run *run, const struct job *job, struct contender *ours[OURS_MAX],
+                    char chosen[ALGORITHMS_NAME_BYTES])
 {
 	struct algorithms all;
 	struct contender *rules = ours[0];
@@ -39,7 +40,8 @@ static int open_all(struct run *run, const struct job *job, struct contender *ou
 	return n;
 }
 
-static void open_field(struct run *run, const struct job *job, struct run_field *field, char chosen[ALGORITHMS_NAME_BYTES])
+static void open_field(struct run *run, const struct job *job, struct run_field *field,
+                       char chosen[ALGORITHMS_NAME_BYTES])
 {
 	const char *why_not[VS_MAX];
 
@@ -60,9 +62,15 @@ static void open_field(struct run *run, const struct job *job, struct run_field 
 void run_row(struct run *run, const struct job *job)
 {
 	const struct args *args = run->args;
-	const struct result like = { .collective = job->what->name, .bytes = job->bytes, .count = job->count,
-				     .dtype = choir_dtype_name(job->dtype), .op = job->what->reduces ? choir_op_name(job->op) : "none",
-				     .memory = args_memory_names[args->memory], .in_place = job->in_place, .fresh = args->fresh, .in_flight = args->in_flight };
+	const struct result like = { .collective = job->what->name,
+		                     .bytes = job->bytes,
+		                     .count = job->count,
+		                     .dtype = choir_dtype_name(job->dtype),
+		                     .op = job->what->reduces ? choir_op_name(job->op) : "none",
+		                     .memory = args_memory_names[args->memory],
+		                     .in_place = job->in_place,
+		                     .fresh = args->fresh,
+		                     .in_flight = args->in_flight };
 	struct result rows[OURS_MAX];
 	struct run_field field = { .n_ours = 0 };
 	char chosen[ALGORITHMS_NAME_BYTES] = "";

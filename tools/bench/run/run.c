@@ -73,7 +73,8 @@ bool run_names_exist(const struct args *args, bool says)
 			single = args->collectives[i];
 		if (!word_exists(args->collectives[i]))
 			unknown = args->collectives[i];
-		else if (args->fresh && case_find(args->collectives[i]) == NULL && strcmp(args->collectives[i], "all") != 0)
+		else if (args->fresh && case_find(args->collectives[i]) == NULL &&
+		         strcmp(args->collectives[i], "all") != 0)
 			stale = args->collectives[i];
 	}
 	if (says && unknown != NULL) {
@@ -83,7 +84,8 @@ bool run_names_exist(const struct args *args, bool says)
 		fputs(" sparse_allreduce, overlap and overlap_NAME, and all for the dense ones\n", stderr);
 	}
 	if (says && stranger != NULL)
-		fprintf(stderr, "choir-bench: --vs: '%s' is none of mpi, staged, bound, dense, or named too often\n", stranger);
+		fprintf(stderr, "choir-bench: --vs: '%s' is none of mpi, staged, bound, dense, or named too often\n",
+		        stranger);
 	if (says && stale != NULL)
 		fprintf(stderr, "choir-bench: --fresh is for dense collectives, not for '%s'\n", stale);
 	if (!args->all_algorithms)

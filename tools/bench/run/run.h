@@ -22,8 +22,8 @@ struct run {
 	int notes;              /* ways that were explained already, a bit each */
 };
 
-/* run_names_exist: are there such collectives and ways?  run_fits: do the root and our tables suit the world?  Rank 0 (says) tells what is
- * wrong.  Both before anything is opened. */
+/* run_names_exist: are there such collectives and ways?  run_fits: do the root and our tables suit the world?  Rank 0
+ * (says) tells what is wrong.  Both before anything is opened. */
 bool run_names_exist(const struct args *args, bool says);
 bool run_fits(const struct args *args, const struct world *world);
 
@@ -33,7 +33,8 @@ int run_all(struct run *run);
 /* run_collective: calls row for every dtype, operator and size that args asks for. */
 struct bench_case;
 typedef void run_row_fn(struct run *run, const struct job *job);
-void run_collective(struct run *run, const struct bench_case *what, const char *title, enum result_kind kind, run_row_fn *row);
+void run_collective(struct run *run, const struct bench_case *what, const char *title, enum result_kind kind,
+                    run_row_fn *row);
 
 /* run_row: measures one job and reports its row, or a row for each algorithm. */
 void run_row(struct run *run, const struct job *job);
@@ -49,7 +50,8 @@ void run_report(struct run *run, const struct result *row);
 void run_close(const struct run *run, struct run_field *field);
 
 /* run_measure: everything in rows[n_ours] that comes from times.  bytes = what algbw counts. */
-void run_measure(struct run *run, const struct job *job, const struct run_field *field, size_t bytes, double bus_factor, struct result *rows);
+void run_measure(struct run *run, const struct job *job, const struct run_field *field, size_t bytes, double bus_factor,
+                 struct result *rows);
 
 /* run_read_text: the words of --text; the range is then theirs.  Ends all ranks if one cannot read it.  Collective. */
 void run_read_text(struct run *run, struct args_sparse *what, struct sparse_text *text);

@@ -45,12 +45,20 @@ static bool is_supported(struct run *run, const struct job *job)
 	return false;
 }
 
-void run_collective(struct run *run, const struct bench_case *what, const char *title, enum result_kind kind, run_row_fn *row)
+void run_collective(struct run *run, const struct bench_case *what, const char *title, enum result_kind kind,
+                    run_row_fn *row)
 {
 	const struct args *args = run->args;
-	struct job job = { .args = args, .what = what, .world = run->world, .device = run->device, .comm = run->comm,
-			   .memory = symmetric_source(run), .rank = run->world->rank, .n = run->world->size, .root = args->root,
-			   .in_place = args->in_place && what->can_be_in_place };
+	struct job job = { .args = args,
+		           .what = what,
+		           .world = run->world,
+		           .device = run->device,
+		           .comm = run->comm,
+		           .memory = symmetric_source(run),
+		           .rank = run->world->rank,
+		           .n = run->world->size,
+		           .root = args->root,
+		           .in_place = args->in_place && what->can_be_in_place };
 	int n_dtypes = what->span != NULL ? args->n_dtypes : 1, n_ops = what->reduces ? args->n_ops : 1;
 
 	if (run->to_text && !args->csv)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Two ways.  Where a bitmap over the range is not much longer than the rows: mark the indices present, count the marks before each word, and add
- * every row straight to its place.  Else: radix sort (index, row) by index, 11 bits a pass, and add up the runs. */
+/* Two ways.  Where a bitmap over the range is not much longer than the rows: mark the indices present, count the marks
+ * before each word, and add every row straight to its place.  Else: radix sort (index, row) by index, 11 bits a pass,
+ * and add up the runs. */
 #include "merge.h"
 
 #include <stdlib.h>
@@ -38,7 +39,8 @@ void merge_fini(struct merge *merge)
 
 static inline uint64_t index_at(const struct merge *merge, const void *ind, size_t i)
 {
-	return merge->index_dtype == CHOIR_I64 ? (uint64_t)((const int64_t *)ind)[i] : (uint64_t)((const int32_t *)ind)[i];
+	return merge->index_dtype == CHOIR_I64 ? (uint64_t)((const int64_t *)ind)[i]
+	                                       : (uint64_t)((const int32_t *)ind)[i];
 }
 
 static inline void set_index(const struct merge *merge, void *ind, size_t i, uint64_t index)
@@ -49,7 +51,8 @@ static inline void set_index(const struct merge *merge, void *ind, size_t i, uin
 		((int32_t *)ind)[i] = (int32_t)index;
 }
 
-static inline void add_row(const struct merge *merge, void *restrict out_val, size_t to, const void *restrict val, size_t from)
+static inline void add_row(const struct merge *merge, void *restrict out_val, size_t to, const void *restrict val,
+                           size_t from)
 {
 	size_t width = merge->width;
 
@@ -80,7 +83,8 @@ static size_t list_marks(struct merge *merge, void *out_ind)
 	return n;
 }
 
-static size_t sum_by_bitmap(struct merge *merge, const void *ind, const void *val, size_t rows, void *out_ind, void *out_val)
+static size_t sum_by_bitmap(struct merge *merge, const void *ind, const void *val, size_t rows, void *out_ind,
+                            void *out_val)
 {
 	size_t n;
 
@@ -133,7 +137,8 @@ static void swap_sides(struct merge *merge)
 	merge->rows[1] = rows;
 }
 
-static size_t sum_by_sort(struct merge *merge, const void *ind, const void *val, size_t rows, void *out_ind, void *out_val)
+static size_t sum_by_sort(struct merge *merge, const void *ind, const void *val, size_t rows, void *out_ind,
+                          void *out_val)
 {
 	size_t row_bytes = merge->width * choir_dtype_bytes(merge->dtype), n = 0;
 	uint64_t largest = 0;

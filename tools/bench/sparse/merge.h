@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A good host merge of gathered rows, as a careful user without choir would write it: the yardstick of sparse_allreduce --vs mpi. */
+/* A good host merge of gathered rows, as a careful user without choir would write it: the yardstick of sparse_allreduce
+ * --vs mpi. */
 #ifndef BENCH_MERGE_H
 #define BENCH_MERGE_H
 
@@ -18,7 +19,8 @@ struct merge {
 	uint32_t *rows[2];
 };
 
-/* merge_init: room for `rows` rows of indices below range.  merge_run does not allocate.  false if there is no memory. */
+/* merge_init: room for `rows` rows of indices below range.  merge_run does not allocate.  false if there is no
+ * memory. */
 bool merge_init(struct merge *merge, size_t rows, size_t range);
 void merge_fini(struct merge *merge);
 

@@ -39,8 +39,10 @@ static struct contender *open_ours(struct run *run, const struct sparse_job *spa
 	return ours;
 }
 
-/* Those of the algorithms that can do the job; chosen: which of them the model takes, at a second call, which knows how many indices come out. */
-static int open_all(struct run *run, const struct sparse_job *sparse, struct contender *ours[OURS_MAX], char chosen[ALGORITHMS_NAME_BYTES])
+/* Those of the algorithms that can do the job; chosen: which of them the model takes, at a second call, which knows how
+ * many indices come out. */
+static int open_all(struct run *run, const struct sparse_job *sparse, struct contender *ours[OURS_MAX],
+                    char chosen[ALGORITHMS_NAME_BYTES])
 {
 	const struct bench_case what = { .name = "sparse_allreduce" };
 	struct contender *model = open_ours(run, sparse, NULL);
@@ -68,7 +70,8 @@ static int open_all(struct run *run, const struct sparse_job *sparse, struct con
 	return n;
 }
 
-static void open_field(struct run *run, const struct sparse_job *sparse, struct run_field *field, char chosen[ALGORITHMS_NAME_BYTES])
+static void open_field(struct run *run, const struct sparse_job *sparse, struct run_field *field,
+                       char chosen[ALGORITHMS_NAME_BYTES])
 {
 	const char *why_not[VS_MAX];
 
@@ -97,7 +100,8 @@ static void tell(struct run *run, const struct contender *ours, const char *chos
 	row->sparse.rows_merged = stats->pairs_merged;
 	row->sparse.link = stats->link;
 	memcpy(row->sparse.terms,
-	       (double[SPARSE_TERMS]){ stats->messages, stats->bytes_received, stats->bytes_copied, stats->pairs_placed, stats->bytes_folded },
+	       (double[SPARSE_TERMS]){ stats->messages, stats->bytes_received, stats->bytes_copied, stats->pairs_placed,
+	                               stats->bytes_folded },
 	       sizeof row->sparse.terms);
 	run_report(run, row);
 }
@@ -113,7 +117,8 @@ static void note_choice(struct run *run, const struct result *rows, int n)
 		least = least == 0 || rows[k].us.p50 < least ? rows[k].us.p50 : least;
 	}
 	if (chosen != NULL && least > 0 && run->to_text && !run->args->csv)
-		report_text_note("the choice, %s, takes %.2f times as long as the fastest", chosen->algorithm, chosen->us.p50 / least);
+		report_text_note("the choice, %s, takes %.2f times as long as the fastest", chosen->algorithm,
+		                 chosen->us.p50 / least);
 }
 
 static void run_contenders(struct run *run, const struct sparse_job *sparse, const struct result *like)
@@ -127,7 +132,8 @@ static void run_contenders(struct run *run, const struct sparse_job *sparse, con
 	for (int k = 0; k < field.n_ours; k++)
 		rows[k] = *like;
 	/* As if the whole range had been reduced: what a dense allreduce would have to move. */
-	run_measure(run, job, &field, sparse->shape.args.range * sparse->row_bytes, case_bus_factor(job->what, job->n), rows);
+	run_measure(run, job, &field, sparse->shape.args.range * sparse->row_bytes, case_bus_factor(job->what, job->n),
+	            rows);
 	for (int k = 0; k < field.n_ours; k++)
 		tell(run, field.ours[k], chosen, &rows[k]);
 	note_choice(run, rows, field.n_ours);
@@ -141,7 +147,8 @@ static void workload_of(const struct args_sparse *args, char text[64])
 
 	if (args->overlap > 0)
 		snprintf(overlap, sizeof overlap, "overlap %g%% ", 100 * args->overlap);
-	snprintf(text, 64, "%s%s%s%s", args->permuted ? "permuted " : "", overlap, args->hot ? "hot " : "", args->empty ? "empty " : "");
+	snprintf(text, 64, "%s%s%s%s", args->permuted ? "permuted " : "", overlap, args->hot ? "hot " : "",
+	         args->empty ? "empty " : "");
 	if (text[0] != '\0')
 		text[strlen(text) - 1] = '\0';
 }
@@ -151,23 +158,43 @@ static void sparse_row(struct run *run, const struct sparse_shape *shape)
 	const struct args *args = run->args;
 	const struct args_sparse *what = &shape->args;
 	size_t elem_bytes = choir_dtype_bytes(shape->dtype);
-	struct job job = { .args = args, .what = case_find("allreduce"), .world = run->world, .device = run->device, .comm = run->comm,
-			   .memory = symmetric_source(run), .rank = run->world->rank, .n = run->world->size, .dtype = shape->dtype,
-			   .op = shape->op, .elem_bytes = elem_bytes };
-	struct sparse_job sparse = { .job = &job, .shape = *shape, .ind_bytes = choir_dtype_bytes(what->index_dtype),
-				     .row_bytes = what->width * elem_bytes, .all_rows = sparse_ids_before(what, job.n, job.n) };
-	struct result row = { .collective = "sparse_allreduce", .dtype = choir_dtype_name(shape->dtype), .op = choir_op_name(shape->op),
-			      .memory = args_memory_names[args->memory], .in_flight = 1, .kind = RESULT_SPARSE };
+	struct job job = { .args = args,
+		           .what = case_find("allreduce"),
+		           .world = run->world,
+		           .device = run->device,
+		           .comm = run->comm,
+		           .memory = symmetric_source(run),
+		           .rank = run->world->rank,
+		           .n = run->world->size,
+		           .dtype = shape->dtype,
+		           .op = shape->op,
+		           .elem_bytes = elem_bytes };
+	struct sparse_job sparse = { .job = &job,
+		                     .shape = *shape,
+		                     .ind_bytes = choir_dtype_bytes(what->index_dtype),
+		                     .row_bytes = what->width * elem_bytes,
+		                     .all_rows = sparse_ids_before(what, job.n, job.n) };
+	struct result row = { .collective = "sparse_allreduce",
+		              .dtype = choir_dtype_name(shape->dtype),
+		              .op = choir_op_name(shape->op),
+		              .memory = args_memory_names[args->memory],
+		              .in_flight = 1,
+		              .kind = RESULT_SPARSE };
 
 	watchdog_pat("making sparse data");
-	if (world_max_int(run->world, !sparse_data_make(shape, job.rank, &sparse.mine) || !sparse_data_expect(shape, &sparse.expected)) == 1)
+	if (world_max_int(run->world, !sparse_data_make(shape, job.rank, &sparse.mine) ||
+	                                  !sparse_data_expect(shape, &sparse.expected)) == 1)
 		no_memory(run);
 	row.bytes = job.bytes = what->rows * (sparse.ind_bytes + sparse.row_bytes);
 	row.count = job.count = what->rows * what->width;
-	row.sparse = (struct result_sparse){ .index = choir_dtype_name(what->index_dtype), .distribution = args_ids_names[what->ids],
-					     .rows_in = what->rows, .rows_out = sparse.expected.rows,
-					     .width = what->width, .range = what->range, .density_in = (double)what->rows / (double)what->range,
-					     .density_out = (double)sparse.expected.rows / (double)what->range };
+	row.sparse = (struct result_sparse){ .index = choir_dtype_name(what->index_dtype),
+		                             .distribution = args_ids_names[what->ids],
+		                             .rows_in = what->rows,
+		                             .rows_out = sparse.expected.rows,
+		                             .width = what->width,
+		                             .range = what->range,
+		                             .density_in = (double)what->rows / (double)what->range,
+		                             .density_out = (double)sparse.expected.rows / (double)what->range };
 	workload_of(what, row.sparse.workload);
 	run_contenders(run, &sparse, &row);
 	sparse_data_fini(&sparse.mine);
@@ -195,8 +222,8 @@ static void describe(struct run *run, const struct args_sparse *what)
 		return;
 	workload_of(what, workload);
 	report_text_columns(run->args, "sparse_allreduce", RESULT_SPARSE);
-	report_text_note("%s indices %s below %zu, rows of %zu %s", args_ids_names[what->ids], choir_dtype_name(what->index_dtype), what->range,
-			 what->width, workload);
+	report_text_note("%s indices %s below %zu, rows of %zu %s", args_ids_names[what->ids],
+	                 choir_dtype_name(what->index_dtype), what->range, what->width, workload);
 }
 
 /* Where the fastest changes, after a sweep over densities. */
@@ -207,8 +234,9 @@ static void note_crossings(struct run *run, const struct result *like)
 	if (!run->to_text || run->args->csv || !sweep_of(&run->results, like, &sweep))
 		return;
 	for (int i = 0; i < sweep.n_crossings; i++)
-		report_text_note("%s becomes faster than %s at a density of %.3g %%", sweep.line[sweep.crossing[i].to].name,
-				 sweep.line[sweep.crossing[i].from].name, 100 * sweep.crossing[i].density);
+		report_text_note("%s becomes faster than %s at a density of %.3g %%",
+		                 sweep.line[sweep.crossing[i].to].name, sweep.line[sweep.crossing[i].from].name,
+		                 100 * sweep.crossing[i].density);
 }
 
 static void run_rows(struct run *run, struct sparse_shape *shape)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* sparse_allreduce --vs bound: what bare loops over shared memory need for unsorted i32 + f32 scalars, whatever of them are duplicates.  The range is
- * cut into equal regions, one a rank; each rank deals its pairs to the regions, then finds the places of the distinct ones of its region by a bitmap
- * and its popcounts, adds all ranks' pairs there, and in the end everyone copies all regions.  No library, one set of buffers, nothing allocated. */
+/* sparse_allreduce --vs bound: what bare loops over shared memory need for unsorted i32 + f32 scalars, whatever of them
+ * are duplicates.  The range is cut into equal regions, one a rank; each rank deals its pairs to the regions, then
+ * finds the places of the distinct ones of its region by a bitmap and its popcounts, adds all ranks' pairs there, and
+ * in the end everyone copies all regions.  No library, one set of buffers, nothing allocated. */
 #include "sparse_job.h"
 
 #include "bench/ways/bound_flags.h"
@@ -100,7 +101,8 @@ static void add(const struct sparse_bound *bound, const struct share *mine, cons
 	for (size_t i = 0; i < from->counts[me]; i++) {
 		uint64_t lower = (UINT64_C(1) << (ind[i] & 63)) - 1;
 
-		mine->owned_val[bound->before[ind[i] >> 6] + (uint32_t)__builtin_popcountll(bound->bitmap[ind[i] >> 6] & lower)] += val[i];
+		mine->owned_val[bound->before[ind[i] >> 6] +
+		                (uint32_t)__builtin_popcountll(bound->bitmap[ind[i] >> 6] & lower)] += val[i];
 	}
 }
 
@@ -170,7 +172,8 @@ static int verify(struct contender *self, uint64_t *wrong_p)
 static void close_bound(struct contender *self)
 {
 	struct sparse_bound *bound = (struct sparse_bound *)self;
-	void *all[] = { bound->share, bound->bitmap, bound->before, bound->in_ind, bound->in_val, bound->out_ind, bound->out_val };
+	void *all[] = { bound->share,  bound->bitmap,  bound->before, bound->in_ind,
+		        bound->in_val, bound->out_ind, bound->out_val };
 
 	world_unshare(bound->sparse->job->world, bound->shared, bound->shared_bytes);
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -231,7 +234,8 @@ const char *sparse_bound_unfit(const struct sparse_job *sparse)
 
 	if (!sparse->job->world->one_node)
 		return "the ranks are on several nodes";
-	if (shape->args.width != 1 || shape->dtype != CHOIR_F32 || shape->op != CHOIR_OP_SUM || shape->args.index_dtype != CHOIR_I32)
+	if (shape->args.width != 1 || shape->dtype != CHOIR_F32 || shape->op != CHOIR_OP_SUM ||
+	    shape->args.index_dtype != CHOIR_I32)
 		return "the bare loops are for sums of f32 scalars with i32 indices";
 	return (double)sparse->all_rows * 16 * sparse->job->n > MOST_BYTES ? "it would take more than 2 GiB" : NULL;
 }
@@ -243,7 +247,9 @@ struct contender *sparse_bound_open(const struct sparse_job *sparse)
 
 	if (bound == NULL)
 		world_fail(sparse->job->world, EXIT_WRONG);
-	bound->base = (struct contender){ .name = "bound", .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_bound };
+	bound->base = (struct contender){
+		.name = "bound", .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_bound
+	};
 	bound->sparse = sparse;
 	measure_out(bound);
 	bound->share = calloc((size_t)bound->flags.n, sizeof *bound->share);
@@ -253,8 +259,8 @@ struct contender *sparse_bound_open(const struct sparse_job *sparse)
 	bound->in_val = memory_host(mine);
 	bound->out_ind = memory_host(out);
 	bound->out_val = memory_host(out);
-	if (bound->share == NULL || bound->bitmap == NULL || bound->before == NULL || bound->in_ind == NULL || bound->in_val == NULL ||
-	    bound->out_ind == NULL || bound->out_val == NULL)
+	if (bound->share == NULL || bound->bitmap == NULL || bound->before == NULL || bound->in_ind == NULL ||
+	    bound->in_val == NULL || bound->out_ind == NULL || bound->out_val == NULL)
 		world_fail(sparse->job->world, EXIT_WRONG);
 	bound->shared = world_share(sparse->job->world, bound->shared_bytes);
 	if (bound->shared == NULL) {

@@ -16,9 +16,12 @@ bool sparse_buffers_init(struct sparse_buffers *buffers, const struct sparse_job
 	size_t in = sparse->mine.rows, out = sparse->expected.rows;
 
 	*buffers = (struct sparse_buffers){ 0 };
-	if (init(&buffers->send_ind, sparse, in * sparse->ind_bytes) && init(&buffers->send_val, sparse, in * sparse->row_bytes) &&
-	    init(&buffers->recv_ind, sparse, out * sparse->ind_bytes) && init(&buffers->recv_val, sparse, out * sparse->row_bytes)) {
-		size_t rows = in > out ? in : out, row = sparse->row_bytes > sparse->ind_bytes ? sparse->row_bytes : sparse->ind_bytes;
+	if (init(&buffers->send_ind, sparse, in * sparse->ind_bytes) &&
+	    init(&buffers->send_val, sparse, in * sparse->row_bytes) &&
+	    init(&buffers->recv_ind, sparse, out * sparse->ind_bytes) &&
+	    init(&buffers->recv_val, sparse, out * sparse->row_bytes)) {
+		size_t rows = in > out ? in : out,
+		       row = sparse->row_bytes > sparse->ind_bytes ? sparse->row_bytes : sparse->ind_bytes;
 
 		buffers->scratch = malloc(rows * row + CHECK_GUARD_BYTES);
 		if (buffers->scratch != NULL)
@@ -49,12 +52,14 @@ static bool write(struct sparse_buffers *buffers, struct memory *memory, const v
 
 bool sparse_buffers_fill(struct sparse_buffers *buffers, const struct sparse_job *sparse)
 {
-	return write(buffers, &buffers->send_ind, sparse->mine.ind) && write(buffers, &buffers->send_val, sparse->mine.val) &&
-	       write(buffers, &buffers->recv_ind, NULL) && write(buffers, &buffers->recv_val, NULL);
+	return write(buffers, &buffers->send_ind, sparse->mine.ind) &&
+	       write(buffers, &buffers->send_val, sparse->mine.val) && write(buffers, &buffers->recv_ind, NULL) &&
+	       write(buffers, &buffers->recv_val, NULL);
 }
 
 /* Rows of the memory that are not the data's, and its guard. */
-static bool count(struct sparse_buffers *buffers, struct memory *memory, const void *data, size_t rows, size_t row_bytes, uint64_t *wrong_p)
+static bool count(struct sparse_buffers *buffers, struct memory *memory, const void *data, size_t rows,
+                  size_t row_bytes, uint64_t *wrong_p)
 {
 	const unsigned char *got = buffers->scratch;
 	uint64_t guard = 0;
@@ -69,7 +74,8 @@ static bool count(struct sparse_buffers *buffers, struct memory *memory, const v
 	return true;
 }
 
-bool sparse_buffers_count(struct sparse_buffers *buffers, const struct sparse_job *sparse, size_t rows, uint64_t *wrong_p)
+bool sparse_buffers_count(struct sparse_buffers *buffers, const struct sparse_job *sparse, size_t rows,
+                          uint64_t *wrong_p)
 {
 	size_t in = sparse->mine.rows, out = sparse->expected.rows;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Values are small integers that stay exact however the rows of one index are grouped: in 16-bit types only the first eight occurrences of an index
- * on a rank count, the rest are zero, as a hot index occurs thousands of times.  For mean all values are multiples of the number of ranks. */
+/* Values are small integers that stay exact however the rows of one index are grouped: in 16-bit types only the first
+ * eight occurrences of an index on a rank count, the rest are zero, as a hot index occurs thousands of times.  For mean
+ * all values are multiples of the number of ranks. */
 #include "sparse_data.h"
 
 #include <math.h>
@@ -18,15 +19,18 @@ struct row {
 static void draw_rows(const struct sparse_shape *shape, int first, int n, struct row *rows)
 {
 	for (int rank = first; rank < first + n; rank++) {
-		size_t before = sparse_ids_before(&shape->args, rank, shape->n_ranks), mine = sparse_ids_rows(&shape->args, rank, shape->n_ranks);
+		size_t before = sparse_ids_before(&shape->args, rank, shape->n_ranks),
+		       mine = sparse_ids_rows(&shape->args, rank, shape->n_ranks);
 
 		for (size_t i = 0; i < mine; i++)
-			*rows++ =
-			    (struct row){ .index = sparse_ids_at(&shape->args, shape->text, before, i), .rank = (uint32_t)rank, .at = (uint32_t)i };
+			*rows++ = (struct row){ .index = sparse_ids_at(&shape->args, shape->text, before, i),
+				                .rank = (uint32_t)rank,
+				                .at = (uint32_t)i };
 	}
 }
 
-/* By index; rows of one index stay in their order, rank by rank.  other: room for as many.  Returns where they are then. */
+/* By index; rows of one index stay in their order, rank by rank.  other: room for as many.  Returns where they are
+ * then. */
 static struct row *sort_rows(struct row *rows, struct row *other, size_t n)
 {
 	for (int shift = 0; shift < INDEX_BITS; shift += DIGIT_BITS) {
@@ -66,7 +70,8 @@ const char *sparse_data_why_not(choir_dtype dtype, choir_op op)
 /* Column c of the row of that index, the k-th occurrence of it on its rank. */
 static double value_of(const struct sparse_shape *shape, const struct row *row, size_t k, size_t c)
 {
-	uint32_t h = ((uint32_t)row->index * 0x9e3779b1u) ^ (uint32_t)(c * 0x85ebca77u) ^ (row->rank * 0xc2b2ae3du) ^ (row->at * 0x27d4eb2fu);
+	uint32_t h = ((uint32_t)row->index * 0x9e3779b1u) ^ (uint32_t)(c * 0x85ebca77u) ^ (row->rank * 0xc2b2ae3du) ^
+	             (row->at * 0x27d4eb2fu);
 
 	h = (h ^ h >> 15) * 0x2c1b3c6du;
 	h ^= h >> 13;
@@ -140,7 +145,8 @@ static bool counts_occurrences(const struct sparse_shape *shape)
 
 bool sparse_data_make(const struct sparse_shape *shape, int rank, struct sparse_rows *out)
 {
-	size_t n = sparse_ids_rows(&shape->args, rank, shape->n_ranks), width = shape->args.width, elem = choir_dtype_bytes(shape->dtype), k = 0;
+	size_t n = sparse_ids_rows(&shape->args, rank, shape->n_ranks), width = shape->args.width,
+	       elem = choir_dtype_bytes(shape->dtype), k = 0;
 	struct row *room = malloc((2 * n + 1) * sizeof *room), *rows = room;
 
 	if (room == NULL || !make_room(shape, n, out)) {
@@ -177,8 +183,8 @@ static double fold(choir_op op, double a, double b)
 }
 
 /* Rows begin .. end-1 have one index: their reduction goes to row `to` of out. */
-static void reduce_index(const struct sparse_shape *shape, const struct row *rows, size_t begin, size_t end, bool divides,
-                         size_t to, struct sparse_rows *out)
+static void reduce_index(const struct sparse_shape *shape, const struct row *rows, size_t begin, size_t end,
+                         bool divides, size_t to, struct sparse_rows *out)
 {
 	size_t width = shape->args.width, elem = choir_dtype_bytes(shape->dtype);
 
@@ -200,7 +206,8 @@ static void reduce_index(const struct sparse_shape *shape, const struct row *row
 /* The rows of ranks first .. first+count-1, coalesced. */
 static bool coalesce(const struct sparse_shape *shape, int first, int count, bool divides, struct sparse_rows *out)
 {
-	size_t n = sparse_ids_before(&shape->args, first + count, shape->n_ranks) - sparse_ids_before(&shape->args, first, shape->n_ranks),
+	size_t n = sparse_ids_before(&shape->args, first + count, shape->n_ranks) -
+	           sparse_ids_before(&shape->args, first, shape->n_ranks),
 	       distinct = 0;
 	struct row *room = malloc((2 * n + 1) * sizeof *room), *rows;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* sparse_allreduce --vs dense: choir's own allreduce of a tensor that has a row for every index of the range.  The scattering into it and the search
- * for what is there afterwards are left out: whoever works so has the gradient dense to begin with. */
+/* sparse_allreduce --vs dense: choir's own allreduce of a tensor that has a row for every index of the range.  The
+ * scattering into it and the search for what is there afterwards are left out: whoever works so has the gradient dense
+ * to begin with. */
 #include "sparse_job.h"
 
 #include "bench/ways/ours.h"
@@ -20,8 +21,9 @@ static int once(struct contender *self)
 {
 	struct sparse_dense *dense = (struct sparse_dense *)self;
 	const struct sparse_shape *shape = &dense->sparse->shape;
-	choir_status st = choir_allreduce(dense->sparse->job->comm, memory_buffer(&dense->send, 0), memory_buffer(&dense->recv, 0),
-					  shape->args.range * shape->args.width, shape->dtype, shape->op, &dense->call, NULL);
+	choir_status st =
+	    choir_allreduce(dense->sparse->job->comm, memory_buffer(&dense->send, 0), memory_buffer(&dense->recv, 0),
+	                    shape->args.range * shape->args.width, shape->dtype, shape->op, &dense->call, NULL);
 
 	return st == CHOIR_SUCCESS ? EXIT_FINE : ours_failed(dense->sparse->job, "allreduce", st, choir_last_error());
 }
@@ -39,8 +41,8 @@ static bool is_ready(struct sparse_dense *dense, size_t bytes)
 {
 	void *zeros = memory_host(bytes);
 	bool fine = zeros != NULL && memory_init(&dense->send, &dense->sparse->job->memory, bytes) &&
-		    memory_init(&dense->recv, &dense->sparse->job->memory, bytes) && memory_write(&dense->send, zeros) &&
-		    memory_write(&dense->recv, zeros);
+	            memory_init(&dense->recv, &dense->sparse->job->memory, bytes) &&
+	            memory_write(&dense->send, zeros) && memory_write(&dense->recv, zeros);
 
 	free(zeros);
 	return fine;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Zipf's law is inverted in its continuous form: index 0 is the most frequent, as ids of a vocabulary in the order of frequency are. */
+/* Zipf's law is inverted in its continuous form: index 0 is the most frequent, as ids of a vocabulary in the order of
+ * frequency are. */
 #include "sparse_ids.h"
 
 #include <math.h>
@@ -84,7 +85,8 @@ static int64_t permute(const struct args_sparse *args, int64_t index)
 int64_t sparse_ids_at(const struct args_sparse *args, const struct sparse_text *text, size_t first, size_t at)
 {
 	/* Whole runs are common or are not. */
-	bool is_common = args->overlap > 0 && uniform(SHARE_STREAM, args->ids == IDS_CLUSTERED ? at / RUN : at) < args->overlap;
+	bool is_common =
+	    args->overlap > 0 && uniform(SHARE_STREAM, args->ids == IDS_CLUSTERED ? at / RUN : at) < args->overlap;
 	int64_t index;
 
 	if (args->ids == IDS_TEXT)

@@ -28,9 +28,9 @@ static choir_status run(struct sparse_ours *ours, choir_event **event_p)
 
 	ours->ind_count = sparse->expected.rows;
 	ours->val_count = sparse->expected.rows * shape->args.width;
-	return choir_sparse_allreduce(sparse->job->comm, ours->send_ind, in, ours->send_val, in * shape->args.width, ours->recv_ind,
-				      &ours->ind_count, ours->recv_val, &ours->val_count, shape->args.index_dtype, shape->dtype, shape->op, NULL,
-				      &ours->call, event_p);
+	return choir_sparse_allreduce(sparse->job->comm, ours->send_ind, in, ours->send_val, in * shape->args.width,
+	                              ours->recv_ind, &ours->ind_count, ours->recv_val, &ours->val_count,
+	                              shape->args.index_dtype, shape->dtype, shape->op, NULL, &ours->call, event_p);
 }
 
 /* A call by an event, which tells what was done.  *sentence_p: of a call that failed. */
@@ -98,7 +98,9 @@ struct contender *sparse_ours_open(const struct sparse_job *sparse, const char *
 	if (ours == NULL)
 		return NULL;
 	ours->stats.algorithm = "";
-	ours->base = (struct contender){ .name = "choir", .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_ours };
+	ours->base = (struct contender){
+		.name = "choir", .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_ours
+	};
 	ours->sparse = sparse;
 	ours->call = ours_call(sparse->job->args, sparse->job->op, algorithm, ours->options);
 	if (!sparse_buffers_init(&ours->buffers, sparse) || fill(&ours->base) != EXIT_FINE) {

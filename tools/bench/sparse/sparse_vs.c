@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sparse_allreduce --vs mpi: everyone gathers all rows by MPI_Allgatherv and merges them on the host.  --vs staged: the same with the rows
- * read from and written back to cl_mems.  --vs dense: sparse_dense.c; bound: sparse_bound.c. */
+/* sparse_allreduce --vs mpi: everyone gathers all rows by MPI_Allgatherv and merges them on the host.  --vs staged: the
+ * same with the rows read from and written back to cl_mems.  --vs dense: sparse_dense.c; bound: sparse_bound.c. */
 #include "sparse_job.h"
 
 #include "merge.h"
@@ -67,13 +67,15 @@ static int reduce_on_host(struct sparse_vs *vs)
 
 static bool copy_out(struct memory *memory, void *to, size_t bytes)
 {
-	return bytes == 0 || clEnqueueReadBuffer(memory->queue, memory->mem, CL_TRUE, 0, bytes, to, 0, NULL, NULL) == CL_SUCCESS;
+	return bytes == 0 ||
+	       clEnqueueReadBuffer(memory->queue, memory->mem, CL_TRUE, 0, bytes, to, 0, NULL, NULL) == CL_SUCCESS;
 }
 
 static bool copy_in(struct memory *memory, const void *from, size_t bytes)
 {
-	return bytes == 0 || (clEnqueueWriteBuffer(memory->queue, memory->mem, CL_TRUE, 0, bytes, from, 0, NULL, NULL) == CL_SUCCESS &&
-			      clFinish(memory->queue) == CL_SUCCESS);
+	return bytes == 0 || (clEnqueueWriteBuffer(memory->queue, memory->mem, CL_TRUE, 0, bytes, from, 0, NULL,
+	                                           NULL) == CL_SUCCESS &&
+	                      clFinish(memory->queue) == CL_SUCCESS);
 }
 
 static int once(struct contender *self)
@@ -125,7 +127,8 @@ static int verify(struct contender *self, uint64_t *wrong_p)
 static void close_vs(struct contender *self)
 {
 	struct sparse_vs *vs = (struct sparse_vs *)self;
-	void *all[] = { vs->send_ind, vs->send_val, vs->all_ind, vs->all_val, vs->out_ind, vs->out_val, vs->counts, vs->bytes, vs->at };
+	void *all[] = { vs->send_ind, vs->send_val, vs->all_ind, vs->all_val, vs->out_ind,
+		        vs->out_val,  vs->counts,   vs->bytes,   vs->at };
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		free(all[i]);
@@ -151,9 +154,10 @@ static bool make_room(struct sparse_vs *vs)
 	vs->at = calloc(n, sizeof *vs->at);
 	vs->merge = (struct merge){ .index_dtype = sparse->shape.args.index_dtype, .dtype = sparse->shape.dtype,
 				    .width = sparse->shape.args.width };
-	return vs->send_ind != NULL && vs->send_val != NULL && vs->all_ind != NULL && vs->all_val != NULL && vs->out_ind != NULL &&
-	       vs->out_val != NULL && vs->counts != NULL && vs->bytes != NULL && vs->at != NULL &&
-	       merge_init(&vs->merge, all, sparse->shape.args.range) && (!vs->staged || sparse_buffers_init(&vs->buffers, sparse));
+	return vs->send_ind != NULL && vs->send_val != NULL && vs->all_ind != NULL && vs->all_val != NULL &&
+	       vs->out_ind != NULL && vs->out_val != NULL && vs->counts != NULL && vs->bytes != NULL &&
+	       vs->at != NULL && merge_init(&vs->merge, all, sparse->shape.args.range) &&
+	       (!vs->staged || sparse_buffers_init(&vs->buffers, sparse));
 }
 
 static const char *why_never(const struct sparse_job *sparse, const char *way)
@@ -163,12 +167,15 @@ static const char *why_never(const struct sparse_job *sparse, const char *way)
 	if (strcmp(way, "bound") == 0)
 		return sparse_bound_unfit(sparse);
 	if (strcmp(way, "dense") == 0)
-		return (double)shape->args.range * (double)sparse->row_bytes > DENSE_MAX_BYTES ? "the whole tensor has more than 4 GiB" : NULL;
+		return (double)shape->args.range * (double)sparse->row_bytes > DENSE_MAX_BYTES
+		           ? "the whole tensor has more than 4 GiB"
+		           : NULL;
 	if (!sparse->job->world->has_mpi)
 		return "without mpiexec there is no MPI to compare with";
 	if (strcmp(way, "staged") == 0 && !memory_has_mem(sparse->job->args->memory))
 		return "nothing lies in a cl_mem";
-	if ((shape->dtype != CHOIR_F32 && shape->dtype != CHOIR_F64) || (shape->op != CHOIR_OP_SUM && shape->op != CHOIR_OP_MEAN))
+	if ((shape->dtype != CHOIR_F32 && shape->dtype != CHOIR_F64) ||
+	    (shape->op != CHOIR_OP_SUM && shape->op != CHOIR_OP_MEAN))
 		return "the host merge is for sum and mean of f32 and f64 only";
 	if (sparse->all_rows * sparse->row_bytes > INT_MAX)
 		return "more bytes than an int counts";
@@ -192,8 +199,12 @@ struct contender *sparse_vs_open(const struct sparse_job *sparse, const char *wa
 		return NULL;
 	vs->sparse = sparse;
 	vs->staged = strcmp(way, "staged") == 0;
-	vs->base = (struct contender){ .name = vs->staged ? "staged" : "mpi", .calls = 1, .once = once, .fill = fill, .verify = verify,
-				       .close = close_vs };
+	vs->base = (struct contender){ .name = vs->staged ? "staged" : "mpi",
+		                       .calls = 1,
+		                       .once = once,
+		                       .fill = fill,
+		                       .verify = verify,
+		                       .close = close_vs };
 	if (make_room(vs) && fill(&vs->base) == EXIT_FINE)
 		return &vs->base;
 	close_vs(&vs->base);

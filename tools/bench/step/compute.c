@@ -15,7 +15,8 @@ static bool enqueue_rounds(struct compute *compute, cl_uint rounds)
 
 	return clSetKernelArg(compute->kernel, 0, sizeof compute->out, &compute->out) == CL_SUCCESS &&
 	       clSetKernelArg(compute->kernel, 1, sizeof rounds, &rounds) == CL_SUCCESS &&
-	       clEnqueueNDRangeKernel(compute->queue, compute->kernel, 1, NULL, &compute->items, &group, 0, NULL, NULL) == CL_SUCCESS;
+	       clEnqueueNDRangeKernel(compute->queue, compute->kernel, 1, NULL, &compute->items, &group, 0, NULL,
+	                              NULL) == CL_SUCCESS;
 }
 
 /* The slowest rank's best of a few; below 0 if it failed somewhere. */

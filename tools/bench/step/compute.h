@@ -16,8 +16,8 @@ struct compute {
 	double rounds_per_us;
 };
 
-/* compute_open: false, on all ranks, if a device cannot; it has been said then.  Collective: all ranks calibrate at once, since they may share
- * cores. */
+/* compute_open: false, on all ranks, if a device cannot; it has been said then.  Collective: all ranks calibrate at
+ * once, since they may share cores. */
 bool compute_open(struct compute *compute, struct world *world, choir_device *device);
 void compute_close(struct compute *compute);
 

@@ -62,15 +62,18 @@ static void open_field(struct run *run, struct replay *replay, struct run_field 
 	run_note_vs(run, why_not, field->vs);
 }
 
-static void measure_replay(struct run *run, struct replay *replay, struct run_field *field, const struct job *job, struct result *row)
+static void measure_replay(struct run *run, struct replay *replay, struct run_field *field, const struct job *job,
+                           struct result *row)
 {
 	struct result_overlap *overlap = &row->overlap;
 
 	row->kind = RESULT_OVERLAP;
 	run_measure(run, job, field, row->bytes, case_bus_factor(replay->items->job.what, job->n), row);
-	*overlap = (struct result_overlap){ .compute_us = row->vs[PART_COMPUTE].p50_us, .alone_us = row->vs[PART_ALONE].p50_us };
+	*overlap = (struct result_overlap){ .compute_us = row->vs[PART_COMPUTE].p50_us,
+		                            .alone_us = row->vs[PART_ALONE].p50_us };
 	overlap->exposed_us = row->us.p50 - overlap->compute_us;
-	overlap->hidden = (overlap->compute_us + overlap->alone_us - row->us.p50) / fmin(overlap->compute_us, overlap->alone_us);
+	overlap->hidden =
+	    (overlap->compute_us + overlap->alone_us - row->us.p50) / fmin(overlap->compute_us, overlap->alone_us);
 	run_close(run, field);
 	replay_close(replay);
 	run_report(run, row);
@@ -81,9 +84,14 @@ static void overlap_row(struct run *run, const struct job *job)
 	struct replay_item item = { .job = *job };
 	struct replay replay = { .items = &item, .n = 1, .world = run->world, .compute = run->compute };
 	struct run_field field = { .n_ours = 0 };
-	struct result row = { .collective = run->title, .bytes = job->bytes, .count = job->count, .dtype = choir_dtype_name(job->dtype),
-			      .op = job->what->reduces ? choir_op_name(job->op) : "none", .memory = args_memory_names[run->args->memory],
-			      .in_place = job->in_place, .in_flight = 1 };
+	struct result row = { .collective = run->title,
+		              .bytes = job->bytes,
+		              .count = job->count,
+		              .dtype = choir_dtype_name(job->dtype),
+		              .op = job->what->reduces ? choir_op_name(job->op) : "none",
+		              .memory = args_memory_names[run->args->memory],
+		              .in_place = job->in_place,
+		              .in_flight = 1 };
 
 	open_field(run, &replay, &field);
 	replay.trailing_us = run->args->compute_ms * 1000;
@@ -123,9 +131,18 @@ void overlap_run(struct run *run, const char *title, const struct bench_case *wh
 /* Gradients are averaged, in place. */
 static struct job job_of(struct run *run, const struct list_tensor *tensor)
 {
-	struct job job = { .args = run->args, .what = case_find("allreduce"), .world = run->world, .device = run->device, .comm = run->comm,
-			   .memory = symmetric_source(run), .rank = run->world->rank, .n = run->world->size, .op = CHOIR_OP_MEAN,
-			   .dtype = tensor->dtype, .elem_bytes = choir_dtype_bytes(tensor->dtype), .in_place = true };
+	struct job job = { .args = run->args,
+		           .what = case_find("allreduce"),
+		           .world = run->world,
+		           .device = run->device,
+		           .comm = run->comm,
+		           .memory = symmetric_source(run),
+		           .rank = run->world->rank,
+		           .n = run->world->size,
+		           .op = CHOIR_OP_MEAN,
+		           .dtype = tensor->dtype,
+		           .elem_bytes = choir_dtype_bytes(tensor->dtype),
+		           .in_place = true };
 
 	job.what->shape(&job, tensor->count * job.elem_bytes);
 	return job;
@@ -155,8 +172,13 @@ static void trainer_rows(struct run *run, const void *ctx)
 	struct replay replay = { .n = list->n, .world = run->world, .compute = run->compute,
 				 .items = calloc((size_t)list->n, sizeof *replay.items) };
 	struct run_field field = { .n_ours = 0 };
-	struct result row = { .collective = run->title, .dtype = dtype_of(list), .op = choir_op_name(CHOIR_OP_MEAN),
-			      .memory = args_memory_names[run->args->memory], .in_place = true, .in_flight = list->n, .tensors = list->n };
+	struct result row = { .collective = run->title,
+		              .dtype = dtype_of(list),
+		              .op = choir_op_name(CHOIR_OP_MEAN),
+		              .memory = args_memory_names[run->args->memory],
+		              .in_place = true,
+		              .in_flight = list->n,
+		              .tensors = list->n };
 	struct symmetric_pool pool;
 	size_t room = 0;
 	struct job whole;

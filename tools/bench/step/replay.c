@@ -133,8 +133,12 @@ struct contender *replay_by_choir(struct replay *replay, const char *name, bool 
 
 	if (by == NULL)
 		return NULL;
-	by->base = (struct contender){ .name = name, .calls = 1, .once = once, .fill = collects ? fill : NULL, .verify = collects ? verify : NULL,
-				       .close = close_choir };
+	by->base = (struct contender){ .name = name,
+		                       .calls = 1,
+		                       .once = once,
+		                       .fill = collects ? fill : NULL,
+		                       .verify = collects ? verify : NULL,
+		                       .close = close_choir };
 	by->replay = replay;
 	by->computes = computes;
 	by->collects = collects;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Work on the device's queue and collectives behind it, as a training step has them: before each collective a kernel of some length that it waits
- * for, and after the last one more kernel, beside which it goes on. */
+/* Work on the device's queue and collectives behind it, as a training step has them: before each collective a kernel of
+ * some length that it waits for, and after the last one more kernel, beside which it goes on. */
 #ifndef BENCH_REPLAY_H
 #define BENCH_REPLAY_H
 
@@ -34,10 +34,12 @@ void replay_close(struct replay *replay);
 /* replay_enqueue: the kernel before item i, or with i = n the last.  An exit status. */
 int replay_enqueue(struct replay *replay, int i);
 
-/* The ways of doing it, all in the same buffers.  computes, collects: what of it is done.  NULL if there is no memory. */
+/* The ways of doing it, all in the same buffers.  computes, collects: what of it is done.  NULL if there is no
+ * memory. */
 struct contender *replay_by_choir(struct replay *replay, const char *name, bool computes, bool collects);
 
-/* By hand: MPI on host arrays, after all kernels or, as each is done, beside the others; the faster counts.  why_not as in vs_open.  Collective. */
+/* By hand: MPI on host arrays, after all kernels or, as each is done, beside the others; the faster counts.  why_not as
+ * in vs_open.  Collective. */
 struct contender *replay_by_mpi(struct replay *replay, const char **why_not);
 
 /* Shared by both. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a careful user writes today.  All kernels are enqueued ahead, each followed by the read of what it made into pinned memory; the host
- * calls MPI for one item after another, either as soon as its read is done, while the device works on the next, or when the device has finished; the
- * results are written back behind. */
+/* What a careful user writes today.  All kernels are enqueued ahead, each followed by the read of what it made into
+ * pinned memory; the host calls MPI for one item after another, either as soon as its read is done, while the device
+ * works on the next, or when the device has finished; the results are written back behind. */
 #include "replay.h"
 
 #include "bench/ways/mpi_kit.h"
@@ -35,8 +35,8 @@ static cl_int enqueue_ready(struct by_mpi *by, int i)
 
 	if (!in_mem(item))
 		return clEnqueueMarkerWithWaitList(queue, 0, NULL, &hand->ready);
-	return clEnqueueReadBuffer(queue, item->send.base, CL_FALSE, item->send.offset_bytes, item->job.send_count * item->job.elem_bytes,
-				   hand->send.host, 0, NULL, &hand->ready);
+	return clEnqueueReadBuffer(queue, item->send.base, CL_FALSE, item->send.offset_bytes,
+	                           item->job.send_count * item->job.elem_bytes, hand->send.host, 0, NULL, &hand->ready);
 }
 
 static int collect(struct by_mpi *by, int i)
@@ -50,14 +50,16 @@ static int collect(struct by_mpi *by, int i)
 		send = (char *)item->send.base + item->send.offset_bytes;
 		recv = (char *)item->recv.base + item->recv.offset_bytes;
 	}
-	if (mpi_kit_run(job, &hand->kit, job->in_place ? MPI_IN_PLACE : send, job->in_place && in_mem(item) ? send : recv) != EXIT_FINE)
+	if (mpi_kit_run(job, &hand->kit, job->in_place ? MPI_IN_PLACE : send,
+	                job->in_place && in_mem(item) ? send : recv) != EXIT_FINE)
 		return EXIT_WRONG;
 	if (!in_mem(item) || !case_has_output(job, job->rank))
 		return EXIT_FINE;
 	return clEnqueueWriteBuffer(by->replay->compute->queue, item->recv.base, CL_FALSE, item->recv.offset_bytes,
-				    job->recv_count * job->elem_bytes, job->in_place ? send : recv, 0, NULL, NULL) == CL_SUCCESS ?
-		       EXIT_FINE :
-		       EXIT_WRONG;
+	                            job->recv_count * job->elem_bytes, job->in_place ? send : recv, 0, NULL,
+	                            NULL) == CL_SUCCESS
+	           ? EXIT_FINE
+	           : EXIT_WRONG;
 }
 
 static int once(struct contender *self)
@@ -129,8 +131,10 @@ static bool make_room(struct by_mpi *by)
 		mpi_kit_open(job, &hand->kit);
 		if (!in_mem(&by->replay->items[i]))
 			continue;
-		if (!pinned_init(&hand->send, context, queue, (job->in_place ? larger : job->send_count) * job->elem_bytes + 1) ||
-		    (!job->in_place && !pinned_init(&hand->recv, context, queue, job->recv_count * job->elem_bytes + 1)))
+		if (!pinned_init(&hand->send, context, queue,
+		                 (job->in_place ? larger : job->send_count) * job->elem_bytes + 1) ||
+		    (!job->in_place &&
+		     !pinned_init(&hand->recv, context, queue, job->recv_count * job->elem_bytes + 1)))
 			return false;
 	}
 	return by->items != NULL;
@@ -145,7 +149,8 @@ static const char *unfit(const struct replay *replay)
 		const struct job *job = &replay->items[i].job;
 
 		why = mpi_kit_open(job, &kit);
-		if (why == NULL && job->in_place && (job->send_at > 0 || job->recv_at > 0 || job->send_count != job->recv_count))
+		if (why == NULL && job->in_place &&
+		    (job->send_at > 0 || job->recv_at > 0 || job->send_count != job->recv_count))
 			why = "MPI's in-place form leaves the result elsewhere";
 	}
 	return why;
@@ -163,8 +168,14 @@ struct contender *replay_by_mpi(struct replay *replay, const char **why_not)
 	if (by == NULL)
 		return NULL;
 	by->replay = replay;
-	by->base = (struct contender){ .name = "mpi", .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_mpi,
-				       .n_manners = 2, .use = use };
+	by->base = (struct contender){ .name = "mpi",
+		                       .calls = 1,
+		                       .once = once,
+		                       .fill = fill,
+		                       .verify = verify,
+		                       .close = close_mpi,
+		                       .n_manners = 2,
+		                       .use = use };
 	if (make_room(by))
 		return &by->base;
 	close_mpi(&by->base);

@@ -48,7 +48,8 @@ static bool read_lines(FILE *file, const char *path, struct tensor_list *list, c
 		int found = read_line(line, &tensor);
 
 		if (found < 0) {
-			snprintf(error, TENSOR_ERROR_BYTES, "%s, line %d: not 'name count dtype delay_us'", path, number);
+			snprintf(error, TENSOR_ERROR_BYTES, "%s, line %d: not 'name count dtype delay_us'", path,
+			         number);
 			return false;
 		}
 		if (found > 0 && !add(list, &tensor)) {
@@ -98,12 +99,14 @@ static bool add_random(struct tensor_list *list, const char *text, const choir_d
 	size_t low, high;
 	int n;
 
-	if (sscanf(text, "random:%d:%31[^:]:%31[^:]%c", &n, low_text, high_text, &rest) != 3 || n < 1 || n > MAX_TENSORS ||
-	    !number_bytes(low_text, &low) || !number_bytes(high_text, &high) || low < 1 || low > high)
+	if (sscanf(text, "random:%d:%31[^:]:%31[^:]%c", &n, low_text, high_text, &rest) != 3 || n < 1 ||
+	    n > MAX_TENSORS || !number_bytes(low_text, &low) || !number_bytes(high_text, &high) || low < 1 ||
+	    low > high)
 		return false;
 	for (int i = 0; i < n; i++) {
 		random = random * 1664525u + 1013904223u;
-		if (!add_size(list, (size_t)((double)low * pow((double)high / (double)low, (random >> 8) / 16777215.0)), dtypes, n_dtypes))
+		if (!add_size(list, (size_t)((double)low * pow((double)high / (double)low, (random >> 8) / 16777215.0)),
+		              dtypes, n_dtypes))
 			return false;
 	}
 	return true;
@@ -124,7 +127,8 @@ static bool add_sizes(struct tensor_list *list, const char *text, const choir_dt
 	return list->n > 0;
 }
 
-bool tensor_list_parse(const char *text, const choir_dtype *dtypes, int n_dtypes, struct tensor_list *out, char error[TENSOR_ERROR_BYTES])
+bool tensor_list_parse(const char *text, const choir_dtype *dtypes, int n_dtypes, struct tensor_list *out,
+                       char error[TENSOR_ERROR_BYTES])
 {
 	struct tensor_list list = { .n = 0 };
 	bool random = strncmp(text, "random:", 7) == 0;
@@ -133,7 +137,8 @@ bool tensor_list_parse(const char *text, const choir_dtype *dtypes, int n_dtypes
 		*out = list;
 		return true;
 	}
-	snprintf(error, TENSOR_ERROR_BYTES, "'%.100s' is neither sizes such as 4,64K nor random:N:LOW:HIGH (up to %d tensors)", text, MAX_TENSORS);
+	snprintf(error, TENSOR_ERROR_BYTES,
+	         "'%.100s' is neither sizes such as 4,64K nor random:N:LOW:HIGH (up to %d tensors)", text, MAX_TENSORS);
 	tensor_list_fini(&list);
 	return false;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Many tensors: choir's in one call, in a call each, and in a call each all in flight at once; the other ways' in a call each, one after another. */
+/* Many tensors: choir's in one call, in a call each, and in a call each all in flight at once; the other ways' in a
+ * call each, one after another. */
 #include "tensors.h"
 
 #include "replay.h"
@@ -17,9 +18,18 @@ enum { MULTI, EACH, IN_FLIGHT, N_OURS };
 
 static struct job job_of(struct run *run, const struct list_tensor *tensor)
 {
-	struct job job = { .args = run->args, .what = case_find("allreduce"), .world = run->world, .device = run->device, .comm = run->comm,
-			   .memory = symmetric_source(run), .rank = run->world->rank, .n = run->world->size, .op = run->args->ops[0],
-			   .dtype = tensor->dtype, .elem_bytes = choir_dtype_bytes(tensor->dtype), .in_place = run->args->in_place };
+	struct job job = { .args = run->args,
+		           .what = case_find("allreduce"),
+		           .world = run->world,
+		           .device = run->device,
+		           .comm = run->comm,
+		           .memory = symmetric_source(run),
+		           .rank = run->world->rank,
+		           .n = run->world->size,
+		           .op = run->args->ops[0],
+		           .dtype = tensor->dtype,
+		           .elem_bytes = choir_dtype_bytes(tensor->dtype),
+		           .in_place = run->args->in_place };
 
 	job.what->shape(&job, tensor->count * job.elem_bytes);
 	return job;
@@ -47,10 +57,16 @@ static void open_field(struct run *run, struct replay *replay, struct run_field 
 
 static void run_list(struct run *run, const struct tensor_list *list)
 {
-	struct replay replay = { .n = list->n, .world = run->world, .items = calloc((size_t)list->n, sizeof *replay.items) };
-	struct result row = { .collective = "tensors", .dtype = run->args->n_dtypes > 1 ? "mixed" : choir_dtype_name(run->args->dtypes[0]),
-			      .op = choir_op_name(run->args->ops[0]), .memory = args_memory_names[run->args->memory],
-			      .in_place = run->args->in_place, .in_flight = 1, .tensors = list->n };
+	struct replay replay = { .n = list->n,
+		                 .world = run->world,
+		                 .items = calloc((size_t)list->n, sizeof *replay.items) };
+	struct result row = { .collective = "tensors",
+		              .dtype = run->args->n_dtypes > 1 ? "mixed" : choir_dtype_name(run->args->dtypes[0]),
+		              .op = choir_op_name(run->args->ops[0]),
+		              .memory = args_memory_names[run->args->memory],
+		              .in_place = run->args->in_place,
+		              .in_flight = 1,
+		              .tensors = list->n };
 	struct run_field field = { .n_ours = 0 };
 	struct result rows[N_OURS];
 	struct symmetric_pool pool;

@@ -17,7 +17,8 @@ static int all_at_once(struct contender *self)
 {
 	struct way *way = (struct way *)self;
 	const struct job *job = &way->replay->items->job;
-	choir_status st = choir_allreduce_multi(job->comm, way->tensors, (size_t)way->replay->n, job->op, &way->call, NULL);
+	choir_status st =
+	    choir_allreduce_multi(job->comm, way->tensors, (size_t)way->replay->n, job->op, &way->call, NULL);
 
 	return st == CHOIR_SUCCESS ? EXIT_FINE : ours_failed(job, "allreduce_multi", st, choir_last_error());
 }
@@ -30,7 +31,8 @@ static int one_by_one(struct contender *self)
 
 	for (int i = 0; i < way->replay->n && status == EXIT_FINE; i++) {
 		const choir_tensor *t = &way->tensors[i];
-		choir_status st = choir_allreduce(job->comm, t->send, t->recv, t->count, t->dtype, job->op, &way->call, NULL);
+		choir_status st =
+		    choir_allreduce(job->comm, t->send, t->recv, t->count, t->dtype, job->op, &way->call, NULL);
 
 		if (st != CHOIR_SUCCESS)
 			status = ours_failed(job, "allreduce", st, choir_last_error());
@@ -60,7 +62,9 @@ static struct contender *open_way(struct replay *replay, const char *name, int (
 
 	if (way == NULL)
 		return NULL;
-	way->base = (struct contender){ .name = name, .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_way };
+	way->base = (struct contender){
+		.name = name, .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_way
+	};
 	way->replay = replay;
 	way->call = ours_call(job->args, job->op, args_forced(job->args), way->options);
 	for (int i = 0; i < replay->n; i++) {

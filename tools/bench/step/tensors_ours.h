@@ -5,7 +5,8 @@
 
 #include "replay.h"
 
-/* tensors_multi: all in one choir_allreduce_multi.  tensors_each: a blocking choir_allreduce each.  NULL if there is no memory. */
+/* tensors_multi: all in one choir_allreduce_multi.  tensors_each: a blocking choir_allreduce each.  NULL if there is no
+ * memory. */
 struct contender *tensors_multi(struct replay *replay);
 struct contender *tensors_each(struct replay *replay);
 

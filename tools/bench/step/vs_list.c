@@ -59,7 +59,9 @@ struct contender *vs_list_open(const struct vs_way *way, const struct replay *re
 
 	if (list == NULL)
 		world_fail(replay->world, EXIT_WRONG);
-	list->base = (struct contender){ .name = way->name, .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_list };
+	list->base = (struct contender){
+		.name = way->name, .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_list
+	};
 	for (; list->n < replay->n; list->n++) {
 		list->each[list->n] = vs_open_one(way, &replay->items[list->n].job, why_not);
 		if (list->each[list->n] != NULL)

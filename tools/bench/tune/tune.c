@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An algorithm keeps its place until another is a twentieth faster, there and at the next size too: one slow row of a busy machine makes no rule.
- * The border between two sizes is their geometric mean, as a power of two. */
+/* An algorithm keeps its place until another is a twentieth faster, there and at the next size too: one slow row of a
+ * busy machine makes no rule.  The border between two sizes is their geometric mean, as a power of two. */
 #include "tune.h"
 
 #include <choir/choir.h>
@@ -114,13 +114,15 @@ static void print_rule(FILE *to, const struct tune_place *place, uint64_t low, u
 static bool is_plain(const struct results *results, const struct result *row, const char *algorithm)
 {
 	for (size_t i = 0; i < results->n; i++)
-		if (strcmp(results->rows[i].collective, row->collective) == 0 && strcmp(results->rows[i].algorithm, algorithm) == 0 &&
+		if (strcmp(results->rows[i].collective, row->collective) == 0 &&
+		    strcmp(results->rows[i].algorithm, algorithm) == 0 &&
 		    strncmp(results->rows[i].memory, "symmetric", 9) != 0)
 			return true;
 	return false;
 }
 
-static void write_stretch(FILE *to, const struct results *results, const struct stretch *s, const struct tune_place *place)
+static void write_stretch(FILE *to, const struct results *results, const struct stretch *s,
+                          const struct tune_place *place)
 {
 	const struct result *head = &s->rows[s->first];
 	bool symmetric = strncmp(head->memory, "symmetric", 9) == 0;
@@ -154,8 +156,8 @@ static bool headed_before(const struct results *results, size_t row)
 
 void tune_write(FILE *to, const struct results *results, const struct tune_place *place)
 {
-	fprintf(to, "# choir %s: %d ranks on %d %s, %s\n", choir_version(), place->ranks, place->nodes, place->nodes == 1 ? "node" : "nodes",
-		place->device);
+	fprintf(to, "# choir %s: %d ranks on %d %s, %s\n", choir_version(), place->ranks, place->nodes,
+	        place->nodes == 1 ? "node" : "nodes", place->device);
 	fprintf(to, "# written by choir-bench --tune, medians of %d; use: CHOIR_RULES=@this-file\n", place->iterations);
 	for (size_t row = 0; row < results->n; row++) {
 		if (results->rows[row].kind == RESULT_SPARSE || headed_before(results, row))

@@ -15,8 +15,8 @@ struct tune_place {
 	int iterations;
 };
 
-/* tune_write: rules (docs/bench.md) to `to`.  Rows of a collective come by memory, then ascending bytes; rows of symmetric memory give rules only
- * for algorithms that need it; sparse rows none (tune_costs.h). */
+/* tune_write: rules (docs/bench.md) to `to`.  Rows of a collective come by memory, then ascending bytes; rows of
+ * symmetric memory give rules only for algorithms that need it; sparse rows none (tune_costs.h). */
 void tune_write(FILE *to, const struct results *results, const struct tune_place *place);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Least squares.  A row's time is what all algorithms of its job have in common (coalescing, delivery: unknown, one a job) and its terms times the
- * constants.  Errors count as shares of the row's time.  Rows of few jobs leave some direction open: there the constants stay near what they were
- * (ridge regression towards the old ones), and none falls below a twentieth or rises above twenty times of it. */
+/* Least squares.  A row's time is what all algorithms of its job have in common (coalescing, delivery: unknown, one a
+ * job) and its terms times the constants.  Errors count as shares of the row's time.  Rows of few jobs leave some
+ * direction open: there the constants stay near what they were (ridge regression towards the old ones), and none falls
+ * below a twentieth or rises above twenty times of it. */
 #include "tune_costs.h"
 
 #include <jansson.h>
@@ -20,17 +21,19 @@ struct system {
 
 static bool is_of(const struct result *row, const char *link)
 {
-	return row->kind == RESULT_SPARSE && row->us.p50 > 0 && row->sparse.link != NULL && strcmp(row->sparse.link, link) == 0;
+	return row->kind == RESULT_SPARSE && row->us.p50 > 0 && row->sparse.link != NULL &&
+	       strcmp(row->sparse.link, link) == 0;
 }
 
 static bool same_job(const struct result *x, const struct result *y)
 {
-	return x->bytes == y->bytes && x->sparse.width == y->sparse.width && x->sparse.range == y->sparse.range && strcmp(x->memory, y->memory) == 0;
+	return x->bytes == y->bytes && x->sparse.width == y->sparse.width && x->sparse.range == y->sparse.range &&
+	       strcmp(x->memory, y->memory) == 0;
 }
 
 /* Rows first .. end-1 are of one job. */
-static void add_job(struct system *system, const struct results *results, const char *link, const double before[SPARSE_TERMS], size_t first,
-                    size_t end)
+static void add_job(struct system *system, const struct results *results, const char *link,
+                    const double before[SPARSE_TERMS], size_t first, size_t end)
 {
 	double weights = 0, mean_time = 0, mean[SPARSE_TERMS] = { 0 };
 
@@ -77,7 +80,8 @@ static void solve(const struct system *system, double u[SPARSE_TERMS])
 		}
 }
 
-void tune_costs_fit(const struct results *results, const char *link, const double before[SPARSE_TERMS], double ns[SPARSE_TERMS])
+void tune_costs_fit(const struct results *results, const char *link, const double before[SPARSE_TERMS],
+                    double ns[SPARSE_TERMS])
 {
 	struct system system = { 0 };
 	double u[SPARSE_TERMS];

@@ -30,7 +30,8 @@ static int write_rules(const struct run *run)
 	}
 	if (written)
 		return EXIT_FINE;
-	fprintf(stderr, "choir-bench: %s cannot be written: %s\n", path != NULL ? path : "standard output", strerror(errno));
+	fprintf(stderr, "choir-bench: %s cannot be written: %s\n", path != NULL ? path : "standard output",
+	        strerror(errno));
 	return EXIT_USAGE;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* --tune: measures every algorithm, in symmetric memory where there is one node, then in that of --memory, and writes rules. */
+/* --tune: measures every algorithm, in symmetric memory where there is one node, then in that of --memory, and writes
+ * rules. */
 #ifndef BENCH_TUNE_RUN_H
 #define BENCH_TUNE_RUN_H
 

@@ -25,7 +25,8 @@ static inline void bound_flags_meet(struct bound_flags *flags)
 
 	atomic_store_explicit(&flags->flag[flags->rank].value, mine, memory_order_release);
 	for (int r = 0; r < flags->n; r++)
-		for (unsigned spins = 0; (int32_t)(atomic_load_explicit(&flags->flag[r].value, memory_order_acquire) - mine) < 0; spins++)
+		for (unsigned spins = 0;
+		     (int32_t)(atomic_load_explicit(&flags->flag[r].value, memory_order_acquire) - mine) < 0; spins++)
 			if (spins > BOUND_SPINS)
 				sched_yield();
 }

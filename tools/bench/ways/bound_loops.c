@@ -10,8 +10,8 @@
 enum { BLOCK_BYTES = 4096, BLOCK_FLOATS = BLOCK_BYTES / sizeof(float), LINE = 64 };
 
 /* Cloned for wider vectors where the compiler and the C library can choose at load time. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-	!defined(__SANITIZE_THREAD__)
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) &&                           \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define WIDE
@@ -23,7 +23,8 @@ WIDE static void add_into_one(const float *restrict a, const float *restrict b, 
 		x[i] = a[i] + b[i];
 }
 
-WIDE static void add_into_two(const float *restrict a, const float *restrict b, float *restrict x, float *restrict y, size_t n)
+WIDE static void add_into_two(const float *restrict a, const float *restrict b, float *restrict x, float *restrict y,
+                              size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		float sum = a[i] + b[i];

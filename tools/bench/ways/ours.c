@@ -63,7 +63,9 @@ static void learn(struct ours *ours, choir_event *event)
 static int finish(struct ours *ours, struct set *set)
 {
 	choir_status st = choir_event_wait(set->event, -1);
-	int status = st == CHOIR_SUCCESS ? EXIT_FINE : ours_failed(ours->job, ours->job->what->name, st, choir_event_error(set->event));
+	int status = st == CHOIR_SUCCESS
+	                 ? EXIT_FINE
+	                 : ours_failed(ours->job, ours->job->what->name, st, choir_event_error(set->event));
 
 	if (!ours->known)
 		learn(ours, set->event);
@@ -160,8 +162,13 @@ static struct ours *make(const struct job *job, const char *algorithm)
 
 	if (ours == NULL)
 		return NULL;
-	ours->base = (struct contender){ .name = "choir", .calls = job->args->in_flight, .once = once, .fill = fill, .verify = verify,
-					 .close = close_ours, .touch = job->args->fresh ? touch : NULL };
+	ours->base = (struct contender){ .name = "choir",
+		                         .calls = job->args->in_flight,
+		                         .once = once,
+		                         .fill = fill,
+		                         .verify = verify,
+		                         .close = close_ours,
+		                         .touch = job->args->fresh ? touch : NULL };
 	ours->job = job;
 	ours->wanted = algorithm;
 	ours->call = ours_call(job->args, job->op, algorithm, ours->options);
@@ -217,7 +224,8 @@ bool ours_fits(struct contender *self)
 	choir_status st = case_run(ours->job, set->send, set->recv, &ours->call, &set->event);
 	int refused = st != CHOIR_SUCCESS;
 
-	/* What an algorithm can do depends on what is the same everywhere; a rank alone with its opinion would wait for ever. */
+	/* What an algorithm can do depends on what is the same everywhere; a rank alone with its opinion would wait for
+	 * ever. */
 	if (st != CHOIR_UNSUPPORTED && st != CHOIR_ARGUMENT && refused)
 		world_fail(world, ours_failed(ours->job, ours->job->what->name, st, choir_last_error()));
 	if (world_max_int(world, refused) != refused)

@@ -6,13 +6,15 @@
 #include "contender.h"
 #include "bench/cases/job.h"
 
-/* ours_open: NULL if there is no memory for the buffers.  job outlives it.  algorithm NULL = the rules decide; the name is the caller's. */
+/* ours_open: NULL if there is no memory for the buffers.  job outlives it.  algorithm NULL = the rules decide; the name
+ * is the caller's. */
 struct contender *ours_open(const struct job *job, const char *algorithm);
 
 /* ours_sibling: another algorithm in the same buffers.  NULL if there is no memory. */
 struct contender *ours_sibling(struct contender *ours, const char *algorithm);
 
-/* ours_fits: makes one call; false, on all ranks, if its algorithm cannot do the job or the library took another.  Collective. */
+/* ours_fits: makes one call; false, on all ranks, if its algorithm cannot do the job or the library took another.
+ * Collective. */
 bool ours_fits(struct contender *ours);
 
 /* ours_algorithm, ours_wire_bytes: what the first call ran and sent to other nodes. */

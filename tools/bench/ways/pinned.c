@@ -9,7 +9,8 @@ bool pinned_init(struct pinned *pinned, cl_context context, cl_command_queue que
 	pinned->mem = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &rc);
 	if (rc != CL_SUCCESS)
 		return false;
-	pinned->host = clEnqueueMapBuffer(queue, pinned->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, NULL, NULL, &rc);
+	pinned->host =
+	    clEnqueueMapBuffer(queue, pinned->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, NULL, NULL, &rc);
 	return rc == CL_SUCCESS;
 }
 

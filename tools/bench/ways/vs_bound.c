@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* --vs bound: the least that shared memory must do for a collective.  Inputs and outputs of all ranks lie in one mapping; a rank waits for
- * everyone's flag, does its part in one pass, and waits for everyone's second flag.  No library, no copies in or out.  What the parts are follows
- * from the spans of the case (cases.h):
+/* --vs bound: the least that shared memory must do for a collective.  Inputs and outputs of all ranks lie in one
+ * mapping; a rank waits for everyone's flag, does its part in one pass, and waits for everyone's second flag.  No
+ * library, no copies in or out.  What the parts are follows from the spans of the case (cases.h):
  *
- *   own     each rank makes its own output, out of everybody's inputs;
- *   shared  where all outputs are the same: each rank makes its slice of it and writes that to all who get it.
+ * own     each rank makes its own output, out of everybody's inputs;
+ * shared  where all outputs are the same: each rank makes its slice of it and writes that to all who get it.
  *
  * Both are tried, each with plain and with streaming stores; the fastest is the bound. */
 #include "contender.h"
@@ -47,7 +47,8 @@ static void make(struct vs_bound *vs, const struct span *part)
 	for (int r = 0; r < job->n; r++)
 		vs->from[r] = vs->in[r] + part->from * elem;
 	if (part->rank == SPAN_REDUCED)
-		bound_sum((float *const *)vs->to, vs->n_getters, (const float *const *)vs->from, job->n, part->count, vs->streams);
+		bound_sum((float *const *)vs->to, vs->n_getters, (const float *const *)vs->from, job->n, part->count,
+		          vs->streams);
 	else
 		bound_copy(vs->to, vs->n_getters, vs->from[part->rank], part->count * elem, vs->streams);
 }
@@ -67,7 +68,8 @@ static int once(struct contender *self)
 /* My slice of a span: whole lines, but for the last rank's. */
 static void cut(const struct job *job, struct span *span)
 {
-	size_t line = BOUND_LINE / job->elem_bytes, lines = (span->count + line - 1) / line, ranks = (size_t)job->n, me = (size_t)job->rank;
+	size_t line = BOUND_LINE / job->elem_bytes, lines = (span->count + line - 1) / line, ranks = (size_t)job->n,
+	       me = (size_t)job->rank;
 	size_t begin = lines * me / ranks * line, end = lines * (me + 1) / ranks * line;
 
 	begin = begin < span->count ? begin : span->count;
@@ -149,7 +151,8 @@ static bool lay_out(struct vs_bound *vs)
 {
 	const struct job *job = vs->job;
 	size_t n = (size_t)job->n, flags = pages(n * sizeof(struct bound_flag)), in, out;
-	double largest[2] = { (double)(job->send_count * job->elem_bytes), (double)(job->recv_count * job->elem_bytes) };
+	double largest[2] = { (double)(job->send_count * job->elem_bytes),
+		              (double)(job->recv_count * job->elem_bytes) };
 
 	world_max(job->world, largest, 2);
 	in = pages((size_t)largest[0]);
@@ -174,16 +177,23 @@ static struct contender *open_bound(const struct job *job)
 	if (vs == NULL)
 		world_fail(job->world, EXIT_WRONG);
 	vs->job = job;
-	vs->base = (struct contender){ .name = "bound", .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_bound,
-				       .n_manners = job->what->same_output ? MANNERS : MANNERS / 2, .use = use,
-				       .touch = job->args->fresh ? touch : NULL };
+	vs->base = (struct contender){ .name = "bound",
+		                       .calls = 1,
+		                       .once = once,
+		                       .fill = fill,
+		                       .verify = verify,
+		                       .close = close_bound,
+		                       .n_manners = job->what->same_output ? MANNERS : MANNERS / 2,
+		                       .use = use,
+		                       .touch = job->args->fresh ? touch : NULL };
 	vs->in = calloc(n, sizeof *vs->in);
 	vs->out = calloc(n, sizeof *vs->out);
 	vs->getters = calloc(n, sizeof *vs->getters);
 	vs->parts = calloc(n + 1, sizeof *vs->parts);
 	vs->to = calloc(n, sizeof *vs->to);
 	vs->from = calloc(n, sizeof *vs->from);
-	if (vs->in == NULL || vs->out == NULL || vs->getters == NULL || vs->parts == NULL || vs->to == NULL || vs->from == NULL)
+	if (vs->in == NULL || vs->out == NULL || vs->getters == NULL || vs->parts == NULL || vs->to == NULL ||
+	    vs->from == NULL)
 		world_fail(job->world, EXIT_WRONG);
 	if (!lay_out(vs)) {
 		close_bound(&vs->base);
@@ -203,4 +213,6 @@ static const char *unfit(const struct job *job)
 	return NULL;
 }
 
-const struct vs_way vs_bound = { .name = "bound", .about = "the bare shared-memory loop", .unfit = unfit, .open = open_bound };
+const struct vs_way vs_bound = {
+	.name = "bound", .about = "the bare shared-memory loop", .unfit = unfit, .open = open_bound
+};

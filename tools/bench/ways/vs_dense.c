@@ -10,4 +10,6 @@ static const char *never(const struct job *job)
 	return "it is dense already";
 }
 
-const struct vs_way vs_dense = { .name = "dense", .about = "sparse rows: a dense allreduce of the whole tensor", .unfit = never };
+const struct vs_way vs_dense = { .name = "dense",
+	                         .about = "sparse rows: a dense allreduce of the whole tensor",
+	                         .unfit = never };

@@ -70,8 +70,13 @@ static struct contender *open_mpi(const struct job *job)
 		return NULL;
 	mpi_kit_open(job, &vs->kit);
 	vs->job = job;
-	vs->base = (struct contender){ .name = "mpi", .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_mpi,
-				       .touch = job->args->fresh ? touch : NULL };
+	vs->base = (struct contender){ .name = "mpi",
+		                       .calls = 1,
+		                       .once = once,
+		                       .fill = fill,
+		                       .verify = verify,
+		                       .close = close_mpi,
+		                       .touch = job->args->fresh ? touch : NULL };
 	vs->send = job->in_place ? NULL : memory_host(job->send_count * job->elem_bytes + 1);
 	vs->recv = memory_host((job->in_place ? larger : job->recv_count) * job->elem_bytes + 1);
 	if (vs->recv != NULL && (job->in_place || vs->send != NULL))
@@ -87,4 +92,6 @@ static const char *unfit(const struct job *job)
 	return mpi_kit_open(job, &kit);
 }
 
-const struct vs_way vs_mpi = { .name = "mpi", .about = "the MPI collective on host arrays", .unfit = unfit, .open = open_mpi };
+const struct vs_way vs_mpi = {
+	.name = "mpi", .about = "the MPI collective on host arrays", .unfit = unfit, .open = open_mpi
+};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* --vs staged: what a careful user of OpenCL and MPI writes today.  The data lies in a cl_mem; it is read into pinned host memory, MPI does the
- * collective there, and the result is written back.  Where the collective can be cut anywhere it is also tried in two halves, reading the
- * second and writing the first behind MPI's back, and the faster of the two is what choir is compared with. */
+/* --vs staged: what a careful user of OpenCL and MPI writes today.  The data lies in a cl_mem; it is read into pinned
+ * host memory, MPI does the collective there, and the result is written back.  Where the collective can be cut anywhere
+ * it is also tried in two halves, reading the second and writing the first behind MPI's back, and the faster of the two
+ * is what choir is compared with. */
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include "contender.h"
 
@@ -33,16 +34,16 @@ static cl_int start_read(struct vs_staged *vs, bool wait, size_t at, size_t coun
 {
 	choir_buffer from = check_send(&vs->buffers, vs->job);
 
-	return clEnqueueReadBuffer(vs->queue, from.base, wait, from.offset_bytes + bytes_of(vs, at), bytes_of(vs, count),
-				   vs->send.host + bytes_of(vs, at), 0, NULL, event_p);
+	return clEnqueueReadBuffer(vs->queue, from.base, wait, from.offset_bytes + bytes_of(vs, at),
+	                           bytes_of(vs, count), vs->send.host + bytes_of(vs, at), 0, NULL, event_p);
 }
 
 static cl_int start_write(struct vs_staged *vs, size_t at, size_t count)
 {
 	choir_buffer to = check_recv(&vs->buffers, vs->job);
 
-	return clEnqueueWriteBuffer(vs->queue, to.base, CL_FALSE, to.offset_bytes + bytes_of(vs, at), bytes_of(vs, count),
-				    vs->recv.host + bytes_of(vs, at), 0, NULL, NULL);
+	return clEnqueueWriteBuffer(vs->queue, to.base, CL_FALSE, to.offset_bytes + bytes_of(vs, at),
+	                            bytes_of(vs, count), vs->recv.host + bytes_of(vs, at), 0, NULL, NULL);
 }
 
 static int whole(struct vs_staged *vs)
@@ -67,7 +68,8 @@ static int half(struct vs_staged *vs, size_t at, size_t count, cl_event *read)
 		rc = clWaitForEvents(1, read);
 		clReleaseEvent(*read);
 	}
-	if (rc != CL_SUCCESS || mpi_kit_run(&part, &vs->kit, vs->send.host + bytes_of(vs, at), vs->recv.host + bytes_of(vs, at)) != EXIT_FINE)
+	if (rc != CL_SUCCESS || mpi_kit_run(&part, &vs->kit, vs->send.host + bytes_of(vs, at),
+	                                    vs->recv.host + bytes_of(vs, at)) != EXIT_FINE)
 		return EXIT_WRONG;
 	if (vs->writes && (start_write(vs, at, count) != CL_SUCCESS || clFlush(vs->queue) != CL_SUCCESS))
 		return EXIT_WRONG;
@@ -79,8 +81,9 @@ static int halves(struct vs_staged *vs)
 	size_t all = vs->job->count, first = all / 2;
 	cl_event read[2];
 
-	if (vs->reads && (start_read(vs, false, 0, first, &read[0]) != CL_SUCCESS ||
-			  start_read(vs, false, first, all - first, &read[1]) != CL_SUCCESS || clFlush(vs->queue) != CL_SUCCESS))
+	if (vs->reads &&
+	    (start_read(vs, false, 0, first, &read[0]) != CL_SUCCESS ||
+	     start_read(vs, false, first, all - first, &read[1]) != CL_SUCCESS || clFlush(vs->queue) != CL_SUCCESS))
 		return EXIT_WRONG;
 	if (half(vs, 0, first, &read[0]) != EXIT_FINE || half(vs, first, all - first, &read[1]) != EXIT_FINE)
 		return EXIT_WRONG;
@@ -134,8 +137,10 @@ static bool set_up(struct vs_staged *vs)
 	cl_int rc;
 
 	vs->queue = clCreateCommandQueue(context, choir_device_id(job->device), 0, &rc);
-	return rc == CL_SUCCESS && check_init(&vs->buffers, job) && pinned_init(&vs->send, context, vs->queue, bytes_of(vs, job->send_count) + 1) &&
-	       pinned_init(&vs->recv, context, vs->queue, bytes_of(vs, job->recv_count) + 1) && check_fill(&vs->buffers, job);
+	return rc == CL_SUCCESS && check_init(&vs->buffers, job) &&
+	       pinned_init(&vs->send, context, vs->queue, bytes_of(vs, job->send_count) + 1) &&
+	       pinned_init(&vs->recv, context, vs->queue, bytes_of(vs, job->recv_count) + 1) &&
+	       check_fill(&vs->buffers, job);
 }
 
 static struct contender *open_staged(const struct job *job)
@@ -147,8 +152,14 @@ static struct contender *open_staged(const struct job *job)
 		return NULL;
 	mpi_kit_open(job, &vs->kit);
 	vs->job = job;
-	vs->base = (struct contender){ .name = "staged", .calls = 1, .once = once, .fill = fill, .verify = verify, .close = close_staged,
-				       .n_manners = could_halve ? 2 : 1, .use = use };
+	vs->base = (struct contender){ .name = "staged",
+		                       .calls = 1,
+		                       .once = once,
+		                       .fill = fill,
+		                       .verify = verify,
+		                       .close = close_staged,
+		                       .n_manners = could_halve ? 2 : 1,
+		                       .use = use };
 	vs->writes = job->recv_count > 0 && case_has_output(job, job->rank);
 	vs->reads = job->send_count > 0 && (!job->what->root_sends || job->rank == job->root);
 	if (set_up(vs))
@@ -166,4 +177,6 @@ static const char *unfit(const struct job *job)
 	return mpi_kit_open(job, &kit);
 }
 
-const struct vs_way vs_staged = { .name = "staged", .about = "read the cl_mem, MPI, write it back", .unfit = unfit, .open = open_staged };
+const struct vs_way vs_staged = {
+	.name = "staged", .about = "read the cl_mem, MPI, write it back", .unfit = unfit, .open = open_staged
+};
