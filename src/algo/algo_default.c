@@ -2,7 +2,7 @@
 /* The built-in rules: between nodes those of default_network.c; on one node the first algorithm of the table that may
  * run, but for the rows of default_node.  Nothing but bytes and layout decides, so all ranks take the same.
  *
- * Note [measured rules].  The limits on one node are measured, and stay where the cost model disagrees: it knows
+ * Note [measured rules].  The limits on one node are measured, and stay where the cost model counts_differ: it knows
  * neither the second wait of the direct algorithms nor the price of a cache line that moves between cores. */
 #include "algo/algo.h"
 #include "algo/default_network.h"

@@ -26,7 +26,7 @@ struct alltoallv {
 	alltoallv_step step;
 	struct cached_plan *plan;
 	const struct algorithm *algorithm;
-	bool only_mine;
+	bool failure_is_local;
 	uint64_t *mine;    /* [SAID][n] what I say */
 	uint64_t *all;     /* [n][SAID][n] what all ranks say */
 	uint64_t *matrix;  /* [n][n] bytes, row = sender */
@@ -146,7 +146,7 @@ static choir_status exchange(struct alltoallv *a, struct script_turn *turn)
 		a->algorithm = rules_choose(a->call.rules, &in);
 	why = a->algorithm == NULL ? "is there" : a->algorithm->unfit(&in);
 	if (why != NULL) { /* the same on all ranks, which go on with the next call */
-		a->only_mine = true;
+		a->failure_is_local = true;
 		return error_set(CHOIR_UNSUPPORTED, "choir_alltoallv: algorithm '%s' %s",
 		                 a->algorithm != NULL ? a->algorithm->name : "none", why);
 	}
@@ -225,7 +225,7 @@ static choir_status next(void *state, struct script_turn *turn)
 	turn->what = GO_ON;
 	while (st == CHOIR_SUCCESS && turn->what == GO_ON)
 		st = a->step(a, turn);
-	turn->only_mine = a->only_mine;
+	turn->failure_is_local = a->failure_is_local;
 	return st;
 }
 

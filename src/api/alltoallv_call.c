@@ -83,7 +83,7 @@ static choir_status check_algorithm(const struct request *r)
 		              .slot_bytes = comm->part_bytes,
 		              .elem_bytes = choir_dtype_bytes(r->key->dtype),
 		              .message_bytes = comm->message_bytes,
-		              .shared = symmetric_usual(comm) };
+		              .shared = symmetric_allows_direct(comm) };
 	const char *why = r->forced != NULL ? r->forced->unfit(&in) : NULL;
 
 	if (why == NULL)
@@ -119,7 +119,7 @@ static void ended(struct run *run)
 		counts = counts_create(run->comm, alltoallv_matrix(run->script_state));
 	if (counts == NULL)
 		return;
-	if (run->on_the_spot) { /* this thread drives already */
+	if (run->inline_collective) { /* this thread drives already */
 		keep_counts(run, counts);
 		return;
 	}
@@ -182,7 +182,7 @@ static choir_status fill_script_run(struct run *run, const struct request *r, co
 	run->bound.dtype = r->key->dtype;
 	run->bound.record = (struct call_record){ .collective = COLLECTIVE_ALLTOALLV, .dtype = (uint8_t)r->key->dtype };
 	memcpy(run->bound.record.algorithm, algorithm, strnlen(algorithm, sizeof run->bound.record.algorithm - 1));
-	run->bound.disagree = become_script; /* which it is already: others may propose counts */
+	run->bound.become_script = become_script; /* which it is already: others may propose counts */
 	TRY(prepared_create(r->comm, r->key->form->name, r->key, 0, &run->prepared));
 	TRY(run_keep(run, r->send.extent > 0 ? r->key->send : choir_none()));
 	TRY(run_keep(run, r->recv.extent > 0 ? r->key->recv : choir_none()));
@@ -252,7 +252,7 @@ static choir_status prepare_proposal(struct request *r, struct counts *counts, c
 		           .mean_bytes = counts->mean,
 		           .hash = counts->hash,
 		           .asked = asked(r),
-		           .disagree = become_script };
+		           .become_script = become_script };
 	choir_status st = dense_prepare_part(&d, key, call, out_p);
 
 	if (st == CHOIR_SUCCESS)

@@ -142,8 +142,8 @@ static void note_lasting(struct prepared *prepared, choir_buffer buffer, uint64_
 {
 	bool host = bytes == 0 || buffer.kind == CHOIR_BUFFER_HOST, mem = buffer.kind == CHOIR_BUFFER_MEM;
 
-	prepared->lasts &= host || (mem && access->direct);
-	prepared->lasts_retained &= host || mem;
+	prepared->reusable &= host || (mem && access->direct);
+	prepared->reusable_if_retained &= host || mem;
 }
 
 static choir_status resolve(const struct dense *d, struct bound *bound, struct prepared *prepared)
@@ -191,12 +191,12 @@ static void take_lists(const struct dense *d, struct bound *bound)
 
 /* Of lists that the host steps through and whose segments are all within the peers' reach; in a slot there is room for
  * the addresses of both sides. */
-static void place_lists(const struct dense *d, struct bound *bound)
+static void find_list_addresses(const struct dense *d, struct bound *bound)
 {
 	bool reached = !comm_by_kernels(d->comm) && bound->send_list.places != NULL && bound->recv_list.places != NULL;
 	bool fits = 2 * bound->send_list.n * sizeof *bound->send_list.places <= d->comm->part_bytes;
 
-	bound->send_place = bound->recv_place = reached && fits ? symmetric_place_of_list() : 0;
+	bound->send_address = bound->recv_address = reached && fits ? symmetric_address_of_list() : 0;
 }
 
 /* Peers must not read SEND where RECV is written over it meanwhile. */
@@ -207,20 +207,20 @@ static bool collides(const struct dense *d, const struct algo_in *in)
 	                                                 in->in_place_off != (uint64_t)d->comm->rank * in->bytes));
 }
 
-static void place_buffers(const struct dense *d, struct bound *bound)
+static void find_addresses(const struct dense *d, struct bound *bound)
 {
 	bool peers_write = d->collective == COLLECTIVE_ALLREDUCE || d->collective == COLLECTIVE_REDUCE;
 	struct dev_access nothing = { 0 };
 
 	if (bound->lists) {
-		place_lists(d, bound);
+		find_list_addresses(d, bound);
 		return;
 	}
-	bound->send_place = collides(d, &bound->in) ? 0 : symmetric_place(d->comm, &bound->send);
+	bound->send_address = collides(d, &bound->in) ? 0 : symmetric_address(d->comm, &bound->send);
 	if (peers_write)
-		bound->recv_place = symmetric_place(d->comm, &bound->recv);
+		bound->recv_address = symmetric_address(d->comm, &bound->recv);
 	else
-		bound->recv_place = bound->recv.direct ? symmetric_place(d->comm, &nothing) : 0;
+		bound->recv_address = bound->recv.direct ? symmetric_address(d->comm, &nothing) : 0;
 }
 
 /* --- the plan --- */
@@ -245,9 +245,9 @@ static void describe(const struct dense *d, struct algo_in *in)
 		                .block_off = d->block_off,
 		                .send_off = d->send_off,
 		                .recv_off = d->recv_off,
-		                .shared = symmetric_usual(comm) && !scales(d),
+		                .shared = symmetric_allows_direct(comm) && !scales(d),
 		                .scaled = scales(d),
-		                .slot_bytes = d->disagree != NULL ? comm->part_bytes : comm->slot_bytes,
+		                .slot_bytes = d->become_script != NULL ? comm->part_bytes : comm->slot_bytes,
 		                .message_bytes = comm->message_bytes };
 	in->bytes = d->collective == COLLECTIVE_ALLTOALLV ? d->mean_bytes : d->count * in->elem_bytes;
 }
@@ -294,7 +294,7 @@ static choir_status plan_part(const struct dense *d, const choir_call *call, str
 	}
 	cached_plan_lists(bound->cached, in);
 	if (bound->cached->plan.peers)
-		place_buffers(d, bound);
+		find_addresses(d, bound);
 	return CHOIR_SUCCESS;
 }
 
@@ -371,7 +371,7 @@ choir_status dense_part(const struct dense *d, const choir_call *call, struct pr
 	bound->pair = is_pair(d);
 	bound->pair_sends = d->collective == COLLECTIVE_SEND;
 	bound->pair_peer = d->root;
-	bound->disagree = d->disagree;
+	bound->become_script = d->become_script;
 	TRY(plan_part(d, call, bound));
 	fill_record(d, bound);
 	out->send = d->send_bytes > 0 ? d->send : choir_none();

@@ -28,7 +28,7 @@ struct dense {
 	uint64_t hash;                /* of what else must agree */
 	/* the record names this algorithm instead of the one that runs; NULL = that one */
 	const char *asked;
-	choir_status (*disagree)(struct run *run); /* see run.h */
+	choir_status (*become_script)(struct run *run); /* see run.h */
 	/* stand for send and recv, and were checked; NULL = they do not */
 	const struct segments *send_list, *recv_list;
 	bool of_list;                 /* part of a call on a list of n_tensors tensors */

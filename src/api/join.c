@@ -151,7 +151,7 @@ static choir_status fill(struct bootstrap *b, int local, struct choir_comm *comm
 	layout = &comm->layout;
 	comm->device = dev_retain(join->devices[local]);
 	TRY(rules_read(join->config->rules, &comm->rules));
-	comm->place = layout->place_of[comm->rank];
+	comm->local_rank = layout->place_of[comm->rank];
 	comm->node_size = layout->node_size[layout->node_of[comm->rank]];
 	comm->done_seen = calloc((size_t)comm->node_size, sizeof *comm->done_seen);
 	if (comm->done_seen == NULL)
@@ -159,7 +159,7 @@ static choir_status fill(struct bootstrap *b, int local, struct choir_comm *comm
 	comm->arena = arena_retain(b->arenas[layout->node_of[comm->rank]]);
 	comm->controls = arena_control(comm->arena, 0);
 	comm->lanes = arena_lane(comm->arena, 0, 0);
-	atomic_store(&comm_control(comm, comm->place)->pid, b->processes[b->me].pid);
+	atomic_store(&comm_control(comm, comm->local_rank)->pid, b->processes[b->me].pid);
 	TRY(find_peers(b, comm));
 	comm->endpoint_of = calloc((size_t)b->n, sizeof *comm->endpoint_of);
 	if (comm->endpoint_of == NULL)

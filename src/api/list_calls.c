@@ -63,7 +63,7 @@ static choir_status prepare_list(choir_comm *comm, const struct call_key *key, c
 	}
 	prepared->owner = &list->owner;
 	prepared->key.tensors = list->tensors;
-	prepared->lasts = list->lasts;
+	prepared->reusable = list->reusable;
 	st = prepare_buckets(comm, key, call, list, prepared);
 	if (st != CHOIR_SUCCESS) {
 		prepared_release(prepared);

@@ -68,7 +68,7 @@ static choir_status start(choir_request *request, const choir_call *given, choir
 	choir_call call;
 
 	TRY(read_start(request, given, &call));
-	if (!prepared_holds(request->comm, request->prepared, true))
+	if (!prepared_is_valid(request->comm, request->prepared, true))
 		TRY(renew(request));
 	return start_prepared(request->comm, request->prepared, &call, event_p, request->hold);
 }

@@ -185,7 +185,7 @@ static struct prepared *find(choir_comm *comm, const struct call_key *key)
 
 void start_keep(choir_comm *comm, struct prepared *prepared)
 {
-	if (!prepared->lasts || !engine_enter(&comm->engine))
+	if (!prepared->reusable || !engine_enter(&comm->engine))
 		return;
 	if (!comm->engine.closed)
 		prepared_keep(comm, prepared);

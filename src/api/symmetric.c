@@ -129,9 +129,9 @@ static choir_status map_arena(struct symmetric *symmetric, const choir_comm *com
 /* In one process the places are addresses: nothing is to be mapped. */
 static choir_status map_lent(struct symmetric *symmetric, const choir_comm *comm, const struct offer *all, void *mine)
 {
-	symmetric->shares[comm->place] = mine;
+	symmetric->shares[comm->local_rank] = mine;
 	for (int place = 0; place < symmetric->n && !comm->one_process; place++) {
-		if (place == comm->place)
+		if (place == comm->local_rank)
 			continue;
 		choir_status st = borrow_map(&all[node_ranks(comm)[place]].lent, &symmetric->maps[place]);
 
@@ -153,7 +153,8 @@ static choir_status take_share(struct allotment *a, int local, bool wrap)
 	else
 		TRY(map_arena(symmetric, comm, a->all));
 	if (wrap)
-		TRY(dev_memory_wrap(comm->device, symmetric->shares[comm->place], (a->bytes + 63) / 64 * 64, &memory));
+		TRY(dev_memory_wrap(comm->device, symmetric->shares[comm->local_rank], (a->bytes + 63) / 64 * 64,
+		                    &memory));
 	symmetric->mem = memory.mem;
 	TRY(symmetric_add(comm, symmetric));
 	a->made[local] = NULL;
@@ -176,7 +177,7 @@ static choir_status take_shares(struct allotment *a, void **ptrs, cl_mem *mems)
 			st = st == CHOIR_SUCCESS ? (choir_status)a->mine[i].status : st;
 			continue;
 		}
-		ptrs[i] = symmetric->shares[a->comms[i]->place];
+		ptrs[i] = symmetric->shares[a->comms[i]->local_rank];
 		if (mems != NULL)
 			mems[i] = symmetric->mem;
 	}

@@ -74,9 +74,9 @@ static choir_status add_segment(const struct choir_comm *comm, struct tensor_lis
 	struct dev_access *access = &side->accesses[all->n];
 
 	TRY(dev_resolve(comm->device, buffer, bytes, side->write, access));
-	list->lasts &= lasts(&buffer, access);
+	list->reusable &= lasts(&buffer, access);
 	all->direct &= access->direct;
-	side->places[all->n] = symmetric_place(comm, access);
+	side->places[all->n] = symmetric_address(comm, access);
 	if (side->places[all->n] == 0)
 		all->places = NULL;
 	segment->ptr = access->direct ? access->ptr : NULL;
@@ -180,7 +180,7 @@ choir_status tensor_list_create(const char *call, struct choir_comm *comm, const
 	atomic_init(&list->owner.refs, 1);
 	list->owner.destroy = destroy;
 	list->n = n;
-	list->lasts = true;
+	list->reusable = true;
 	if (n > 0)
 		memcpy(list->tensors, tensors, n * sizeof *tensors);
 	st = build(comm, list);

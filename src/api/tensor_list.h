@@ -22,7 +22,7 @@ struct tensor_list {
 	size_t n;
 	uint64_t bytes;              /* of all */
 	uint64_t hash;               /* of counts and types in their order */
-	bool lasts;                  /* Note [what may change] in exec/prepared.c */
+	bool reusable;                  /* Note [what may change] in exec/prepared.c */
 	struct tensor_bucket *buckets; /* [n_buckets], at least one, which may be empty */
 	size_t n_buckets;
 	/* What they point to. */

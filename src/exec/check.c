@@ -6,7 +6,6 @@
 #include "exec/gone.h"
 #include "exec/liveness.h"
 #include "base/wait.h"
-#include "exec/progress.h"
 
 #include <stdio.h>
 
@@ -26,7 +25,7 @@ static int64_t most(int64_t a, int64_t b)
 
 static int64_t waited_ms(const struct run *run, int64_t now)
 {
-	return (now - (run->started_ns != 0 ? run->started_ns : run->submitted_ns)) / 1000000;
+	return (now - (run->started_ns != 0 ? run->started_ns : run->first_check_ns)) / 1000000;
 }
 
 /* A rank without a sign for so long has stopped.  Signs come every 20 ms, of a rank that gets a core; a call that has
@@ -213,8 +212,8 @@ static void look_at_peers(struct choir_comm *comm)
 /* A run's clock starts at the first look, some ms late: short calls never ask for the time. */
 static void stamp(struct run *run, int64_t now)
 {
-	if (run->submitted_ns == 0)
-		run->submitted_ns = now;
+	if (run->first_check_ns == 0)
+		run->first_check_ns = now;
 	if (run->started_ns == 0 && run->state != RUN_DEPS)
 		run->started_ns = now;
 }

@@ -61,7 +61,9 @@ static void stop_engine(struct choir_comm *comm)
 {
 	while (!engine_enter(&comm->engine))
 		wait_yield();
+	pthread_mutex_lock(&comm->engine.submit);
 	comm->engine.closing = true;
+	pthread_mutex_unlock(&comm->engine.submit);
 	atomic_store(&comm->engine.closed, true);
 	while (atomic_load(&comm->users) > 0) /* they came in before that, and wait for nothing: all calls are over */
 		wait_yield();

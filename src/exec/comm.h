@@ -67,7 +67,7 @@ enum { PREPARED_KEPT = 32 };
 /* The comm has one run of each kind for inline execution. */
 enum inline_kind { INLINE_COLLECTIVE, INLINE_SEND, INLINE_RECV, INLINE_KINDS };
 
-/* Where runs stand.  Note [engine lock] in engine.c says who may touch what. */
+/* Where runs stand.  Note [right to drive] in engine.c says who may touch what. */
 struct engine {
 	_Atomic bool driven;         /* by the thread that engine_enter let in */
 	pthread_mutex_t submit;      /* guards incoming and the numbers that give calls their order */
@@ -87,7 +87,7 @@ struct engine {
 	int n_pooled;
 	struct run *inline_runs[INLINE_KINDS]; /* driver only; see inline.c */
 	struct prepared *prepared[PREPARED_KEPT]; /* driver only; the last calls, see prepared.h */
-	_Atomic bool device_busy;    /* commands of the device were under way when nothing moved; see device_wait.c */
+	_Atomic bool device_works;    /* commands of the device were under way when nothing moved; see device_wait.c */
 	struct nt_entries nt;        /* driver only */
 	_Atomic bool closing;        /* no call is accepted any more; written under submit */
 	_Atomic bool closed;         /* nobody drives any more */
@@ -114,7 +114,7 @@ struct choir_comm {
 	struct arena_control *controls; /* there: [node_size] */
 	struct arena_lane *lanes;    /* there: [node_size][COMM_LANES] */
 	int node_size;               /* the ranks of my node */
-	int place;                   /* my number on the node */
+	int local_rank;                   /* my number on the node */
 	struct comm_peer *peers;     /* [n_peers] */
 	int n_peers;
 	bool ring_mine;              /* other threads of this process are ranks of the node too */

@@ -31,7 +31,7 @@ static cl_event first_command(const struct run *run, uint32_t *n)
 	return first;
 }
 
-bool device_busy(const struct run *run)
+bool run_waits_for_device(const struct run *run)
 {
 	uint32_t n;
 
@@ -43,12 +43,12 @@ bool device_shares_core(const struct choir_comm *comm)
 	return dev_is_cpu(comm->device);
 }
 
-bool device_block(struct run *run)
+bool run_block_on_device(struct run *run)
 {
 	uint32_t n;
 	cl_event event = first_command(run, &n);
 
-	if (event == NULL || !device_shares_core(run->comm) || (run->state == RUN_STEPS && n < run->board.n_waiting))
+	if (event == NULL || !dev_is_cpu(run->comm->device) || (run->state == RUN_STEPS && n < run->board.n_waiting))
 		return false;
 	clWaitForEvents(1, &event); /* how it ended is the poll's to say */
 	return true;

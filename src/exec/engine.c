@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [engine lock].  The right to drive is only ever tried for, never waited for: whoever gets it advances all runs
- * of the rank, the others go on waiting for their events. `submit` guards the incoming list and the numbers; it is held
- * for a few instructions.  Completions and callers' callbacks happen after the driver has left, so they may call choir
- * again.
+/* Note [right to drive].  The right to drive is only ever tried for, never waited for: whoever gets it advances all
+ * runs of the rank, the others go on waiting for their events. `submit` guards the incoming list and the numbers; it is
+ * held for a few instructions.  Completions and callers' callbacks happen after the driver has left, so they may call
+ * choir again.
  *
  * Note [moving runs].  The driver looks at the runs that can move, however many others are in flight.  Runs stand in
  * queues: one of the collectives, one of the sends to each rank, one of the recvs from each.  Only the first runs of a
@@ -15,8 +15,6 @@
 #include "base/wait.h"
 #include "exec/call_log.h"
 #include "exec/device_wait.h"
-#include "base/wait.h"
-#include "exec/progress.h"
 #include "exec/gone.h"
 #include "exec/liveness.h"
 #include "exec/slot_ring.h"
@@ -61,7 +59,7 @@ static void number(struct run *run)
 {
 	struct engine *engine = &run->comm->engine;
 
-	run->begun_ns = log_wants_calls() ? wait_now_ns() : 0;
+	run->log_start_ns = log_wants_calls() ? wait_now_ns() : 0;
 	if (run->bound.pair) {
 		uint64_t *count = run->bound.pair_sends ? engine->sent : engine->received;
 
@@ -74,7 +72,8 @@ static void number(struct run *run)
 		inbox_expect(&run->comm->inbox, run->key, &run->bound.record);
 	run->lane = (int)(run->seq % COMM_LANES);
 	slot_ring_take(run);
-	atomic_store_explicit(&comm_control(run->comm, run->comm->place)->last_seq, run->seq + 1, memory_order_relaxed);
+	atomic_store_explicit(&comm_control(run->comm, run->comm->local_rank)->last_seq, run->seq + 1,
+	                      memory_order_relaxed);
 }
 
 bool engine_number(struct run *const *runs, int n)
@@ -305,7 +304,7 @@ static bool advance(struct run *run)
 {
 	bool moved = run_advance(run);
 
-	if (run->status != CHOIR_SUCCESS && !run->only_mine)
+	if (run->status != CHOIR_SUCCESS && !run->failure_is_local)
 		comm_fail(run->comm, run->status, run->text);
 	return moved;
 }
@@ -356,11 +355,12 @@ static bool wait_for_device(struct choir_comm *comm)
 	struct run *run = comm->engine.moving;
 	bool busy = false;
 
-	if (run != NULL && run->next_moving == NULL && !(run->plan != NULL && run->plan->messages) && device_block(run))
+	if (run != NULL && run->next_moving == NULL && !(run->plan != NULL && run->plan->messages) &&
+	    run_block_on_device(run))
 		return true;
 	for (; run != NULL && !busy; run = run->next_moving)
-		busy = device_busy(run);
-	atomic_store_explicit(&comm->engine.device_busy, busy, memory_order_relaxed);
+		busy = run_waits_for_device(run);
+	atomic_store_explicit(&comm->engine.device_works, busy, memory_order_relaxed);
 	return false;
 }
 
@@ -409,7 +409,7 @@ static void complete(struct run *run)
 	comm_retain(comm);
 	if (run->ended != NULL)
 		run->ended(run);
-	if (run->begun_ns != 0)
+	if (run->log_start_ns != 0)
 		call_log(run, "queued");
 	event_complete(run->event, run->status, run->text);
 	run_discard(run);

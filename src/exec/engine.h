@@ -22,8 +22,9 @@ void engine_look_at_queued(struct choir_comm *comm);
 /* engine_refuse: from now on no call is accepted, nor carried out on the spot: what is under way is runs. */
 void engine_refuse(struct choir_comm *comm);
 
-/* engine_number: gives n runs of a comm their numbers only, in this order, unless others wait to be taken in or none
- * are accepted any more.  engine_messages: looks for messages; true if anything moved.  The driver only. */
+/* engine_number: numbers n runs of a comm, in this order.  False, and none is numbered: submitted runs wait, the comm
+ * failed or closes, or the numbers are used up.  engine_messages: message progress; true if anything moved.  The driver
+ * only. */
 bool engine_number(struct run *const *runs, int n);
 bool engine_messages(struct choir_comm *comm);
 

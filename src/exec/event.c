@@ -7,7 +7,6 @@
 #include "exec/fork.h"
 
 #include "exec/comm.h"
-#include "exec/progress.h"
 
 #include <stdlib.h>
 #include <string.h>

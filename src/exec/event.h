@@ -20,7 +20,7 @@ struct event_callback {
 struct choir_event {
 	_Atomic int refs;
 	_Atomic bool complete;        /* the fields below are final once it is set (release / acquire) */
-	/* how many besides the one that ends next are yet to end; under lock once they are submitted */
+	/* runs that have not ended, less one; under lock once they are submitted */
 	int more_runs;
 	choir_status status;
 	char *error;                  /* NULL = no sentence */

@@ -60,7 +60,7 @@ static bool is_told(const struct choir_comm *comm, int rank)
 /* The record of the last collective, if this rank has said it. */
 static bool last_record(const struct choir_comm *comm, uint64_t calls, struct call_record *out)
 {
-	const struct arena_lane *lane = comm_lane(comm, comm->place, (int)((calls - 1) % COMM_LANES));
+	const struct arena_lane *lane = comm_lane(comm, comm->local_rank, (int)((calls - 1) % COMM_LANES));
 
 	if (calls == 0 || atomic_load_explicit(&lane->flag, memory_order_relaxed) >> 24 != calls)
 		return false;
@@ -71,11 +71,13 @@ static bool last_record(const struct choir_comm *comm, uint64_t calls, struct ca
 void gone_say(struct choir_comm *comm, bool process_ends)
 {
 	struct engine *engine = &comm->engine;
-	struct wire_gone told = { .calls = engine->next_seq, .ended = process_ends };
+	struct wire_gone told = { .ended = process_ends };
 	struct wire_header header = {
 		.magic = WIRE_MAGIC, .kind = WIRE_GONE, .comm = comm->context, .src = comm->rank
 	};
 
+	pthread_mutex_lock(&engine->submit); /* other threads may still number calls where the process ends */
+	told.calls = engine->next_seq;
 	told.has_record = last_record(comm, told.calls, &header.record);
 	for (int rank = 0; rank < comm->n; rank++) {
 		if (!is_told(comm, rank))
@@ -84,6 +86,7 @@ void gone_say(struct choir_comm *comm, bool process_ends)
 		told.sent = engine->sent[rank];
 		told.received = engine->received[rank];
 		if (pump_send(comm->pump, comm->endpoint_of[rank], &header, &told, sizeof told, NULL) != CHOIR_SUCCESS)
-			return; /* the transport is gone: the others have their deadlines */
+			break; /* the transport is gone: the others have their deadlines */
 	}
+	pthread_mutex_unlock(&engine->submit);
 }

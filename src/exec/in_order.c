@@ -31,7 +31,7 @@ static void recv_in_order(struct run *run)
 }
 
 /* Are all ranks here, with buffers at the addresses of the table? */
-static bool node_is_met(struct run *run, const struct operand_table *table)
+static bool peers_are_known(struct run *run, const struct operand_table *table)
 {
 	bool met = table->plan == run->plan && run->peers != NULL && lane_reached(run, PLAN_ALL, 0);
 
@@ -41,16 +41,16 @@ static bool node_is_met(struct run *run, const struct operand_table *table)
 }
 
 /* True if peers' buffers are where this plan finds them. */
-static bool meet_node(struct run *run, const struct operand_table *table)
+static bool find_peer_buffers(struct run *run, const struct operand_table *table)
 {
 	const struct plan *plan = run->plan;
 	int rounds = wait_inline_rounds(WAIT_STEP, run->comm->crowded);
 	bool moved = false;
 
 	for (int i = 0; i < rounds; i++) {
-		if (node_is_met(run, table))
+		if (peers_are_known(run, table))
 			return true;
-		if (run_meet(run, &moved) != CHOIR_SUCCESS || moved)
+		if (run_find_peer_buffers(run, &moved) != CHOIR_SUCCESS || moved)
 			break;
 		wait_spin();
 	}
@@ -64,7 +64,7 @@ static bool enter_lane(struct run *run, const struct operand_table *table)
 	run->state = RUN_ADMIT;
 	if (run_admit(run, &moved) != CHOIR_SUCCESS || !moved)
 		return false;
-	return run->state == RUN_MAP || meet_node(run, table);
+	return run->state == RUN_MAP || find_peer_buffers(run, table);
 }
 
 /* Note [prefetched lane].  A flag is raised on a line that the peers read COMM_LANES calls ago: the store waits until
@@ -72,7 +72,7 @@ static bool enter_lane(struct run *run, const struct operand_table *table)
 static void prefetch_next_lane(const struct run *run)
 {
 	struct choir_comm *comm = run->comm;
-	const struct arena_lane *lane = comm_lane(comm, comm->place, (run->lane + 1) % COMM_LANES);
+	const struct arena_lane *lane = comm_lane(comm, comm->local_rank, (run->lane + 1) % COMM_LANES);
 
 	if (comm->over + COMM_LANES <= run->seq + 1) /* may still be looked at */
 		return;
@@ -96,10 +96,10 @@ static bool do_step(struct run *run, const struct operand_table *table, uint32_t
 	for (int i = 0; i < rounds; i++) {
 		if (step->kind == PLAN_AWAIT && lane_reached(run, step->peer, step->tag))
 			return true;
-		if (steps_try(run, id, &done) != CHOIR_SUCCESS || done || run->disagrees)
+		if (steps_try(run, id, &done) != CHOIR_SUCCESS || done || run->counts_differ)
 			break;
-		if (run->unsaid)
-			run_say(run);
+		if (run->flag_not_raised)
+			run_raise_flag(run);
 		wait_spin();
 	}
 	return done;

@@ -54,7 +54,7 @@ static choir_status bind(struct run *run, struct prepared *prepared, struct part
 	choir_status st = CHOIR_SUCCESS;
 
 	prepared_bind(run, prepared, part);
-	run->on_the_spot = !part->bound.pair;
+	run->inline_collective = !part->bound.pair;
 	run->named = true; /* as another call */
 	if (part->in_order) {
 		operand_table_load(&part->operands, run);
@@ -99,14 +99,14 @@ static void end_script(struct run *run)
 /* Ready for the next call: it stays bound, unless another plan was taken on the way. */
 static void clean(struct run *run)
 {
-	if (run->begun_ns != 0)
+	if (run->log_start_ns != 0)
 		call_log(run, "inline");
 	if (run->script != NULL)
 		end_script(run);
 	if (run->plan != &run->bound.cached->plan)
 		prepared_unbind(run);
 	run->state = RUN_DEPS;
-	run->disagrees = run->met_node = run->unsaid = run->only_mine = false;
+	run->counts_differ = run->records_compared = run->flag_not_raised = run->failure_is_local = false;
 	if (run->bound.pair)
 		atomic_store_explicit(&run->event->wire_bytes, 0, memory_order_relaxed);
 	if (run->status == CHOIR_SUCCESS)
@@ -126,12 +126,12 @@ static void finish(struct run *const *runs, size_t n)
 
 /* --- a call that goes on as ordinary runs --- */
 
-/* Two of them have one event. */
-static choir_event *make_ordinary(struct run *const *runs, size_t n)
+/* A send and a recv of one call share one event. */
+static choir_event *leave_inline(struct run *const *runs, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		*run_of_kind(runs[i]->comm, &runs[i]->bound) = NULL;
-		runs[i]->on_the_spot = false;
+		runs[i]->inline_collective = false;
 		runs[i]->event->deadline_ms = runs[i]->deadline_ms;
 	}
 	if (n == 2)
@@ -139,11 +139,11 @@ static choir_event *make_ordinary(struct run *const *runs, size_t n)
 	return choir_event_retain(runs[0]->event);
 }
 
-/* They have no number yet. */
+/* The runs have no numbers yet. */
 static choir_status submit(struct run *const *runs, size_t n, choir_event **event_p)
 {
 	struct choir_comm *comm = runs[0]->comm;
-	choir_event *event = make_ordinary(runs, n);
+	choir_event *event = leave_inline(runs, n);
 	choir_status st = CHOIR_SUCCESS;
 
 	inline_leave(comm);
@@ -172,7 +172,7 @@ static void go_on(struct run *const *runs, size_t n, choir_event **event_p)
 		else
 			left[n_left++] = runs[i];
 	}
-	*event_p = make_ordinary(left, n_left);
+	*event_p = leave_inline(left, n_left);
 	atomic_fetch_add_explicit(&engine->unfinished, (int)n_left, memory_order_relaxed);
 	for (size_t i = 0; i < n_left; i++)
 		engine_take(engine, left[i]);
@@ -187,7 +187,7 @@ static choir_status fail(struct run *const *runs, size_t n, const struct run *fa
 	char text[ERROR_TEXT_BYTES];
 
 	memcpy(text, failed->text, sizeof text);
-	if (!failed->only_mine) {
+	if (!failed->failure_is_local) {
 		comm_fail(failed->comm, st, text);
 		if (withdraw(failed->comm, wait_now_ns()))
 			comm_ring_node(failed->comm);
@@ -230,7 +230,7 @@ static bool advance(struct run *const *runs, size_t n, int idle, size_t *left, c
 	return moved;
 }
 
-static choir_status by_states(struct run *const *runs, size_t n, choir_event **event_p)
+static choir_status advance_until_done(struct run *const *runs, size_t n, choir_event **event_p)
 {
 	struct choir_comm *comm = runs[0]->comm;
 	int rounds = wait_inline_rounds(WAIT_STATES, comm->crowded);
@@ -239,10 +239,10 @@ static choir_status by_states(struct run *const *runs, size_t n, choir_event **e
 	size_t left = n;
 
 	for (int idle = 0; left > 0 && failed == NULL && idle < rounds; idle++) {
-		if (advance(runs, n, idle, &left, &failed) || (!pair && device_block(runs[0])))
+		if (advance(runs, n, idle, &left, &failed) || (!pair && run_block_on_device(runs[0])))
 			idle = 0;
 		else
-			wait_inline(device_shares_core(comm) && device_busy(runs[0]));
+			wait_inline(dev_is_cpu(comm->device) && run_waits_for_device(runs[0]));
 		if (pair && atomic_load_explicit(&comm->failed, memory_order_relaxed) != CHOIR_SUCCESS)
 			break;
 	}
@@ -282,7 +282,7 @@ choir_status inline_execute(struct choir_comm *comm, struct prepared *prepared, 
 		over = runs[i]->state == RUN_ENDED && runs[i]->status == CHOIR_SUCCESS;
 	}
 	if (!over)
-		return by_states(runs, n, event_p);
+		return advance_until_done(runs, n, event_p);
 	finish(runs, n);
 	return CHOIR_SUCCESS;
 }

@@ -24,8 +24,9 @@ static inline struct lane_view lane_look(const struct run *run, int local_rank, 
 		                   .alike = is_here && lane->call == run->bound.record_hash };
 }
 
-/* lane_reached: has that rank of the comm (PLAN_ALL: every rank of the node) published the phase, and is it still in
- * this very call?  Anything else takes longer to find out: steps_reached. */
+/* lane_reached: the fast path.  True only if that rank (PLAN_ALL: every rank of the node) has published the phase, its
+ * lane is at this call, and it calls the same; then the records of the node count as compared.  False may also mean
+ * that it is further on: steps_reached finds that out. */
 static inline bool lane_reached(struct run *run, int rank, uint32_t phase)
 {
 	const struct choir_comm *comm = run->comm;
@@ -41,7 +42,7 @@ static inline bool lane_reached(struct run *run, int rank, uint32_t phase)
 		if (flag >> 24 != seq || lane->call != hash || !arena_reached(flag, seq, step))
 			return false;
 	}
-	run->met_node |= rank == PLAN_ALL || comm->node_size == 2;
+	run->records_compared |= rank == PLAN_ALL || comm->node_size == 2;
 	return true;
 }
 

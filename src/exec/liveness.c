@@ -103,7 +103,7 @@ int liveness_culprit(const struct choir_comm *comm, int first, int64_t now_ns, i
 
 void liveness_publish(struct choir_comm *comm, int waits_for, int64_t now_ns)
 {
-	struct arena_control *control = comm_control(comm, comm->place);
+	struct arena_control *control = comm_control(comm, comm->local_rank);
 
 	atomic_store_explicit(&control->waits_for, (uint32_t)(waits_for + 1), memory_order_relaxed);
 	atomic_store_explicit(&control->sign_ns, now_ns, memory_order_relaxed);
@@ -150,7 +150,7 @@ void liveness_answer(struct choir_comm *comm)
 		return;
 	header.key = started(comm);
 	if (comm->engine.active != NULL) /* else that is about a call which is over */
-		header.tag = atomic_load(&comm_control(comm, comm->place)->waits_for);
+		header.tag = atomic_load(&comm_control(comm, comm->local_rank)->waits_for);
 	for (int rank = 0; rank < comm->n; rank++)
 		if (atomic_exchange(&comm->liveness.ranks[rank].asked, false))
 			send_note(comm, rank, &header);

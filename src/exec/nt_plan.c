@@ -37,7 +37,7 @@ struct nt_choice nt_of_comm(struct choir_comm *comm)
 	if (comm->node_size == 1)
 		return (struct nt_choice){ .bits = NULL };
 	return (struct nt_choice){ .bits = &comm_control(comm, 0)->nt,
-		                   .entries = comm->place == 0 ? comm->engine.nt.node : NULL,
+		                   .entries = comm->local_rank == 0 ? comm->engine.nt.node : NULL,
 		                   .far = comm->far_cores };
 }
 
@@ -49,7 +49,7 @@ void nt_plan_begin(struct run *run)
 
 	run->nt = false;
 	run->nt_entry = -1;
-	if (comm->node_size == 1 || run->bound.pair || run->in_line)
+	if (comm->node_size == 1 || run->bound.pair || run->slot_in_lane)
 		return;
 	bytes = bytes_of(run);
 	if (bytes < NT_LEAST_BYTES)
@@ -58,7 +58,7 @@ void nt_plan_begin(struct run *run)
 	choice = nt_of_comm(comm);
 	run->nt = nt_choose(&choice, run->nt_entry);
 	run->nt_bytes = bytes;
-	if (comm->place == 0)
+	if (comm->local_rank == 0)
 		run->nt_since_ns = wait_now_ns();
 }
 
@@ -66,7 +66,7 @@ void nt_plan_end(struct run *run)
 {
 	struct nt_choice choice;
 
-	if (run->nt_entry < 0 || run->comm->place != 0)
+	if (run->nt_entry < 0 || run->comm->local_rank != 0)
 		return;
 	choice = nt_of_comm(run->comm);
 	nt_took(&choice, run->nt_entry, run->nt, run->nt_bytes, wait_now_ns() - run->nt_since_ns);

@@ -28,7 +28,7 @@ static unsigned char *in_peers(struct run *run, int rank, bool sends, uint64_t o
 	const struct run_peer *peer = &run->peers[local_rank];
 	/* the peer's segments are as long */
 	struct segments *mine = sends ? &run->bound.send_list : &run->bound.recv_list;
-	const uint64_t *places = sends ? peer->send_places : peer->recv_places;
+	const uint64_t *places = sends ? peer->send_addresses : peer->recv_addresses;
 	const struct segment *segment;
 
 	if (mine->n == 0)
@@ -42,7 +42,7 @@ static unsigned char *in_slot(const struct run *run, struct plan_ref ref)
 	const struct choir_comm *comm = run->comm;
 	int local_rank = comm->layout.place_of[ref.peer];
 
-	return run->in_line ? comm_lane(comm, local_rank, run->lane)->bytes + ref.off
+	return run->slot_in_lane ? comm_lane(comm, local_rank, run->lane)->bytes + ref.off
 	                    : slot_ring_at(run, local_rank, ref.off);
 }
 
@@ -56,7 +56,8 @@ unsigned char *operand_span(struct run *run, struct plan_ref ref, uint64_t *span
 	case PLAN_SCRATCH:
 		return (unsigned char *)run->scratch.ptr + ref.off;
 	case PLAN_SLOT:
-		return run->held_back && ref.peer == run->comm->rank ? run->line + ref.off : in_slot(run, ref);
+		return run->publish_carries_bytes && ref.peer == run->comm->rank ? run->line + ref.off
+		                                                                 : in_slot(run, ref);
 	case PLAN_PEER_SEND:
 		return in_peers(run, ref.peer, true, ref.off, span);
 	case PLAN_PEER_RECV:
@@ -77,9 +78,9 @@ void operand_say_segments(const struct run *run)
 	size_t bytes = run->bound.send_list.n * sizeof *run->bound.send_list.places;
 	unsigned char *slot;
 
-	if (!run->bound.lists || run->bound.send_place == 0 || run->bound.recv_place == 0)
+	if (!run->bound.lists || run->bound.send_address == 0 || run->bound.recv_address == 0)
 		return;
-	slot = slot_ring_at(run, run->comm->place, 0);
+	slot = slot_ring_at(run, run->comm->local_rank, 0);
 	copy_host_nt(slot, run->bound.send_list.places, bytes);
 	copy_host_nt(slot + bytes, run->bound.recv_list.places, bytes);
 	copy_host_fence();
@@ -89,7 +90,7 @@ static struct run_peer find_segments(const struct run *run, int local_rank)
 {
 	const uint64_t *places = (const uint64_t *)(const void *)slot_ring_at(run, local_rank, 0);
 
-	return (struct run_peer){ .send_places = places, .recv_places = places + run->bound.send_list.n };
+	return (struct run_peer){ .send_addresses = places, .recv_addresses = places + run->bound.send_list.n };
 }
 
 void operand_find_peer(struct run *run, int local_rank)
@@ -104,11 +105,12 @@ void operand_find_peer(struct run *run, int local_rank)
 	if (run->bound.lists)
 		run->peers[local_rank] = find_segments(run, local_rank);
 	else
-		run->peers[local_rank] = (struct run_peer){ .send = symmetric_find(comm, local_rank, lane->send_place),
-			                                    .recv = symmetric_find(comm, local_rank, lane->recv_place),
-			                                    .send_place = lane->send_place,
-			                                    .recv_place = lane->recv_place,
-			                                    .changes = changes };
+		run->peers[local_rank] =
+		    (struct run_peer){ .send = symmetric_find(comm, local_rank, lane->send_address),
+			               .recv = symmetric_find(comm, local_rank, lane->recv_address),
+			               .send_address = lane->send_address,
+			               .recv_address = lane->recv_address,
+			               .changes = changes };
 }
 
 /* --- what a step computes --- */
@@ -163,9 +165,9 @@ enum operand_moves { STAYS, WITH_SLOT, WITH_LANE, N_MOVES };
 
 static enum operand_moves moves_of(const struct run *run, struct plan_ref ref)
 {
-	if (ref.buf != PLAN_SLOT || (run->held_back && ref.peer == run->comm->rank))
+	if (ref.buf != PLAN_SLOT || (run->publish_carries_bytes && ref.peer == run->comm->rank))
 		return STAYS;
-	return run->in_line ? WITH_LANE : WITH_SLOT;
+	return run->slot_in_lane ? WITH_LANE : WITH_SLOT;
 }
 
 static void find_shifts(const struct run *run, uint64_t shifts[N_MOVES])
@@ -231,8 +233,8 @@ void operand_table_bind(struct operand_table *table, struct run *run)
 
 void operand_table_load(const struct operand_table *table, struct run *run)
 {
-	run->peers_moved = table->plan == NULL;
-	if (table->plan != NULL && table->peers != NULL)
+	run->peers_moved = table->plan == NULL || (table->peers != NULL && run->peers == NULL);
+	if (!run->peers_moved && table->peers != NULL)
 		memcpy(run->peers, table->peers, (size_t)run->comm->node_size * sizeof *run->peers);
 }
 

@@ -33,7 +33,7 @@ static inline bool operand_knows_peer(const struct run *run, int local_rank)
 	const struct arena_lane *lane = comm_lane(run->comm, local_rank, run->lane);
 	const struct run_peer *peer = &run->peers[local_rank];
 
-	return peer->send_place == lane->send_place && peer->recv_place == lane->recv_place &&
+	return peer->send_address == lane->send_address && peer->recv_address == lane->recv_address &&
 	       peer->changes == atomic_load_explicit(&run->comm->symmetric_changes, memory_order_acquire);
 }
 

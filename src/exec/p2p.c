@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  All here runs under the engine's drive lock, so each end of a ring is one thread at a time
+/* Design notes.  All here runs under the engine's right to drive, so each end of a ring is one thread at a time
  * (base/ring.h).
  *
  * Note [rings rotate].  A store to a line that the other core still has in its own cache waits until that core gives
@@ -34,7 +34,7 @@ static struct ring *ring_to(struct choir_comm *comm, int peer)
 	if (ring != NULL || comm->no_rings || !arena_has_rings(comm->arena) ||
 	    layout->node_of[peer] != layout->node_of[comm->rank])
 		return ring;
-	comm->no_rings = arena_take_ring(comm->arena, comm->place, layout->place_of[peer]) != CHOIR_SUCCESS;
+	comm->no_rings = arena_take_ring(comm->arena, comm->local_rank, layout->place_of[peer]) != CHOIR_SUCCESS;
 	return ring_between(comm, comm->rank, peer);
 }
 

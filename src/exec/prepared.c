@@ -6,7 +6,6 @@
  * SVM or USM pointer is looked at each time.  Calls of other ranks are compared as ever. */
 #include "exec/prepared.h"
 
-#include "exec/steps.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +58,7 @@ choir_status prepared_create(const struct choir_comm *comm, const char *name, co
 	prepared->name = name;
 	prepared->key = *key;
 	prepared->n_parts = n_parts;
-	prepared->lasts = prepared->lasts_retained = true;
+	prepared->reusable = prepared->reusable_if_retained = true;
 	prepared->changes = changes_of(comm);
 	prepared->deaths = dev_deaths();
 	st = copy_key(comm, prepared);
@@ -91,9 +90,9 @@ void prepared_release(struct prepared *prepared)
 	free(prepared);
 }
 
-bool prepared_holds(const struct choir_comm *comm, const struct prepared *prepared, bool retained)
+bool prepared_is_valid(const struct choir_comm *comm, const struct prepared *prepared, bool retained)
 {
-	bool lasts = retained ? prepared->lasts_retained : prepared->lasts && prepared->deaths == dev_deaths();
+	bool lasts = retained ? prepared->reusable_if_retained : prepared->reusable && prepared->deaths == dev_deaths();
 
 	return lasts && prepared->changes == changes_of(comm);
 }
@@ -149,7 +148,7 @@ static bool same_key(const struct call_key *a, const struct call_key *b, int n)
 }
 
 /* Where in the comm's table: by what differs most from call to call. */
-static struct prepared **kept_at(struct choir_comm *comm, const struct call_key *key)
+static struct prepared **cache_entry_of(struct choir_comm *comm, const struct call_key *key)
 {
 	uint64_t h = (uintptr_t)key->form + 31 * ((uintptr_t)key->send.base + key->send.offset_bytes);
 
@@ -160,16 +159,16 @@ static struct prepared **kept_at(struct choir_comm *comm, const struct call_key 
 
 struct prepared *prepared_find(struct choir_comm *comm, const struct call_key *key)
 {
-	struct prepared *prepared = *kept_at(comm, key);
+	struct prepared *prepared = *cache_entry_of(comm, key);
 
-	return prepared != NULL && same_key(&prepared->key, key, comm->n) && prepared_holds(comm, prepared, false)
+	return prepared != NULL && same_key(&prepared->key, key, comm->n) && prepared_is_valid(comm, prepared, false)
 	           ? prepared
 	           : NULL;
 }
 
 void prepared_keep(struct choir_comm *comm, struct prepared *prepared)
 {
-	struct prepared **at = kept_at(comm, &prepared->key), *old = *at;
+	struct prepared **at = cache_entry_of(comm, &prepared->key), *old = *at;
 
 	*at = prepared_retain(prepared);
 	prepared_release(old);

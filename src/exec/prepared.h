@@ -47,7 +47,7 @@ struct prepared {
 	void *room;
 	/* Note [what may change] in prepared.c: a call with this key may take it again; if its cl_mems are retained
 	 * meanwhile */
-	bool lasts, lasts_retained;
+	bool reusable, reusable_if_retained;
 	bool is_inline;                  /* a blocking call without deps is carried out by its caller's thread */
 	uint64_t changes, deaths;        /* of the comm's symmetric memory and of cl_mems when it was prepared */
 	/* of a list of tensors (api/tensor_list.h) or of an alltoallv's counts (api/counts.h); a reference */
@@ -63,9 +63,9 @@ choir_status prepared_create(const struct choir_comm *comm, const char *name, co
 struct prepared *prepared_retain(struct prepared *prepared);
 void prepared_release(struct prepared *prepared); /* NULL is silent */
 
-/* prepared_holds: is what was found out about its buffers still true?  retained: whoever asks holds their cl_mems since
- * then. */
-bool prepared_holds(const struct choir_comm *comm, const struct prepared *prepared, bool retained);
+/* prepared_is_valid: is what was found out about its buffers still true?  retained: whoever asks holds their cl_mems
+ * since then. */
+bool prepared_is_valid(const struct choir_comm *comm, const struct prepared *prepared, bool retained);
 
 /* The last calls of a comm.  Driver only.
  * prepared_find: the one with that key that still holds; NULL if there is none.  prepared_keep: takes a reference;

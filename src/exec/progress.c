@@ -110,10 +110,10 @@ static bool has_work(struct choir_comm *comm)
 /* What the comm's device is doing just now. */
 static void add_device(struct wait_for *why, const struct choir_comm *comm)
 {
-	bool busy = atomic_load_explicit(&comm->engine.device_busy, memory_order_relaxed);
+	bool busy = atomic_load_explicit(&comm->engine.device_works, memory_order_relaxed);
 
 	why->device |= busy;
-	why->shares |= busy && device_shares_core(comm);
+	why->shares |= busy && dev_is_cpu(comm->device);
 }
 
 static bool work_left(struct wait_for *why)

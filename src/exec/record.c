@@ -75,9 +75,9 @@ choir_status run_compare(struct run *run, int peer, const struct call_record *th
 	struct call_record alike = *theirs;
 
 	alike.hash = run->bound.record.hash;
-	if (run->bound.disagree == NULL || memcmp(&alike, &run->bound.record, sizeof alike) != 0)
+	if (run->bound.become_script == NULL || memcmp(&alike, &run->bound.record, sizeof alike) != 0)
 		return run_mismatch(run, peer, theirs);
-	run->disagrees = true;
+	run->counts_differ = true;
 	return CHOIR_SUCCESS;
 }
 
@@ -101,7 +101,7 @@ static choir_status check_node(struct run *run)
 
 choir_status run_check_ended(struct run *run)
 {
-	if (run->bound.pair || run->met_node || run->unsaid)
+	if (run->bound.pair || run->records_compared || run->flag_not_raised)
 		return CHOIR_SUCCESS;
 	atomic_thread_fence(memory_order_seq_cst); /* mine is published: of two ranks at least one sees the other's */
 	return check_node(run);
@@ -112,7 +112,8 @@ choir_status run_check_records(struct run *run)
 	struct call_record theirs;
 	int src;
 
-	if (run->state != RUN_MEET && run->state != RUN_MAP && run->state != RUN_STEPS && run->state != RUN_TURN)
+	if (run->state != RUN_PEER_BUFFERS && run->state != RUN_MAP && run->state != RUN_STEPS &&
+	    run->state != RUN_PREVIOUS_PLAN)
 		return CHOIR_SUCCESS;
 	if (!run->bound.pair)
 		TRY(check_node(run));

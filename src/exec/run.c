@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.  A run is a small state machine, a function a state; each returns whether it moved on, so the engine
- * calls it again until nothing moves.  Only the thread that holds the engine's drive lock is in here.  Deps of a run
- * that has not started cost a look each drive; nothing else of it is touched. */
+ * calls it again until nothing moves.  Only the thread that holds the engine's right to drive is in here.  Deps of a
+ * run that has not started cost a look each drive; nothing else of it is touched. */
 #include "exec/run.h"
 
 #include "exec/lane.h"
 #include "exec/operand.h"
-#include "exec/progress.h"
 #include "exec/run_admit.h"
 #include "exec/steps.h"
-#include "exec/symmetric.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static choir_status in_deps(struct run *run, bool *moved)
+static choir_status state_deps(struct run *run, bool *moved)
 {
 	for (; run->next_cl_dep < run->n_cl_deps; run->next_cl_dep++) {
 		bool done = false;
@@ -61,19 +59,19 @@ static choir_status take_other_plan(struct run *run)
 	return CHOIR_SUCCESS;
 }
 
-/* Some rank calls on other counts than it did when all agreed on this plan: all have seen that, before anybody read a
- * byte, and go on as a script. */
-static choir_status learn(struct run *run, bool *moved)
+/* A rank's counts changed since this plan was made.  All ranks see that in the same phase, before any data is read, and
+ * restart as a script. */
+static choir_status restart_as_script(struct run *run, bool *moved)
 {
 	*moved = true;
-	run->in_line = run->held_back = false;
+	run->slot_in_lane = run->publish_carries_bytes = false;
 	run->slot_at = run->slot_part;
 	run->state = RUN_ASK;
-	return run->bound.disagree(run);
+	return run->bound.become_script(run);
 }
 
 /* Nobody touches a peer's buffer before that peer's deps are done; the same look finds calls that differ. */
-choir_status run_meet(struct run *run, bool *moved)
+choir_status run_find_peer_buffers(struct run *run, bool *moved)
 {
 	struct choir_comm *comm = run->comm;
 	size_t size = (size_t)comm->node_size;
@@ -81,8 +79,8 @@ choir_status run_meet(struct run *run, bool *moved)
 
 	for (size_t place = 0; place < size && reached; place++)
 		TRY(steps_reached(run, (int)place, 0, &reached));
-	if (run->disagrees)
-		return learn(run, moved);
+	if (run->counts_differ)
+		return restart_as_script(run, moved);
 	if (!reached)
 		return CHOIR_SUCCESS;
 	if (run->peers == NULL && (run->peers = calloc(size, sizeof *run->peers)) == NULL)
@@ -90,14 +88,14 @@ choir_status run_meet(struct run *run, bool *moved)
 	for (size_t place = 0; place < size; place++) {
 		const struct arena_lane *lane = comm_lane(comm, (int)place, run->lane);
 
-		reached &= lane->send_place != 0 && lane->recv_place != 0;
-		reached &= !run->plan->alike ||
-		           (lane->send_place == lane->recv_place) == (run->bound.send_place == run->bound.recv_place);
+		reached &= lane->send_address != 0 && lane->recv_address != 0;
+		reached &= !run->plan->alike || (lane->send_address == lane->recv_address) ==
+		                                    (run->bound.send_address == run->bound.recv_address);
 		operand_find_peer(run, (int)place);
 	}
 	if (!reached)
 		TRY(take_other_plan(run));
-	run->met_node = true;
+	run->records_compared = true;
 	run->state = RUN_MAP;
 	*moved = true;
 	return CHOIR_SUCCESS;
@@ -106,7 +104,7 @@ choir_status run_meet(struct run *run, bool *moved)
 /* The tags of a script's messages have 8 bits for the plan (tag_of in steps.c). */
 #define LAST_PLAN 255u
 
-static choir_status in_ask(struct run *run, bool *moved)
+static choir_status state_ask(struct run *run, bool *moved)
 {
 	struct script_turn turn = { .what = SCRIPT_DONE };
 	choir_status st;
@@ -115,7 +113,7 @@ static choir_status in_ask(struct run *run, bool *moved)
 	st = run->script->next(run->script_state, &turn);
 	dev_build_deadline(0);
 	if (st != CHOIR_SUCCESS) {
-		run->only_mine = turn.only_mine;
+		run->failure_is_local = turn.failure_is_local;
 		return st;
 	}
 	if (turn.what == SCRIPT_AGAIN)
@@ -129,10 +127,10 @@ static choir_status in_ask(struct run *run, bool *moved)
 		run->bound.send = turn.send;
 		run->bound.recv = turn.recv;
 		/* Phase 0 of this plan says that I have read all I need of the one before. */
-		arena_publish(comm_lane(run->comm, run->comm->place, run->lane),
+		arena_publish(comm_lane(run->comm, run->comm->local_rank, run->lane),
 		              ARENA_FLAG(run->seq + 1, arena_step(run->plan_index, 0)));
 		comm_ring_node(run->comm);
-		run->state = RUN_TURN;
+		run->state = RUN_PREVIOUS_PLAN;
 		return CHOIR_SUCCESS;
 	case SCRIPT_CALL:
 		run->call = turn.call;
@@ -147,7 +145,7 @@ static choir_status in_ask(struct run *run, bool *moved)
 
 /* The plans of a script share a lane: none may write into its slot while a peer still reads there what the plan before
  * had published. */
-static choir_status in_turn(struct run *run, bool *moved)
+static choir_status state_previous_plan(struct run *run, bool *moved)
 {
 	struct choir_comm *comm = run->comm;
 	int size = comm->node_size;
@@ -161,7 +159,7 @@ static choir_status in_turn(struct run *run, bool *moved)
 }
 
 /* The driver makes the call after it has let go of the lock (engine.c); here it is only noticed. */
-static choir_status in_calling(struct run *run, bool *moved)
+static choir_status state_calling(struct run *run, bool *moved)
 {
 	if (!atomic_load_explicit(&run->called, memory_order_acquire))
 		return CHOIR_SUCCESS;
@@ -169,7 +167,7 @@ static choir_status in_calling(struct run *run, bool *moved)
 	run->state = RUN_ASK;
 	if (run->call_status == CHOIR_SUCCESS)
 		return CHOIR_SUCCESS;
-	run->only_mine = true;
+	run->failure_is_local = true;
 	return error_set(run->call_status, "%s", run->call_text != NULL ? run->call_text : "the callback failed");
 }
 
@@ -218,7 +216,7 @@ static choir_status start_unmaps(struct run *run)
 	return CHOIR_SUCCESS;
 }
 
-static choir_status in_map(struct run *run, bool *moved)
+static choir_status state_map(struct run *run, bool *moved)
 {
 	bool done;
 
@@ -231,15 +229,15 @@ static choir_status in_map(struct run *run, bool *moved)
 	return steps_begin(run);
 }
 
-static choir_status in_steps(struct run *run, bool *moved)
+static choir_status state_steps(struct run *run, bool *moved)
 {
 	bool done = false;
 
 	TRY(steps_advance(run, moved, &done));
-	if (run->disagrees && run->script == NULL)
-		return learn(run, moved);
-	if (!done && run->unsaid)
-		run_say(run);
+	if (run->counts_differ && run->script == NULL)
+		return restart_as_script(run, moved);
+	if (!done && run->flag_not_raised)
+		run_raise_flag(run);
 	if (!done)
 		return CHOIR_SUCCESS;
 	*moved = true;
@@ -252,7 +250,7 @@ static choir_status in_steps(struct run *run, bool *moved)
 	return start_unmaps(run);
 }
 
-static choir_status in_unmap(struct run *run, bool *moved)
+static choir_status state_unmap(struct run *run, bool *moved)
 {
 	bool done;
 
@@ -265,9 +263,15 @@ static choir_status in_unmap(struct run *run, bool *moved)
 }
 
 static choir_status (*const states[])(struct run *, bool *) = {
-	[RUN_DEPS] = in_deps,       [RUN_ADMIT] = run_admit, [RUN_ASK] = in_ask,
-	[RUN_CALLING] = in_calling, [RUN_TURN] = in_turn,    [RUN_MEET] = run_meet,
-	[RUN_MAP] = in_map,         [RUN_STEPS] = in_steps,  [RUN_UNMAP] = in_unmap,
+	[RUN_DEPS] = state_deps,
+	[RUN_ADMIT] = run_admit,
+	[RUN_ASK] = state_ask,
+	[RUN_CALLING] = state_calling,
+	[RUN_PREVIOUS_PLAN] = state_previous_plan,
+	[RUN_PEER_BUFFERS] = run_find_peer_buffers,
+	[RUN_MAP] = state_map,
+	[RUN_STEPS] = state_steps,
+	[RUN_UNMAP] = state_unmap,
 };
 
 /* The lane goes back as soon as the plans are over, well or not for this rank alone. */
@@ -278,8 +282,9 @@ void run_leave(struct run *run)
 	if (run->bound.pair)
 		return;
 	if (run->status != CHOIR_SUCCESS) /* phases that this rank will not come to */
-		arena_publish(comm_lane(comm, comm->place, run->lane), ARENA_FLAG(run->seq + 1, ARENA_DONE));
-	atomic_store_explicit(&comm_control(comm, comm->place)->done[run->lane], run->seq + 1, memory_order_release);
+		arena_publish(comm_lane(comm, comm->local_rank, run->lane), ARENA_FLAG(run->seq + 1, ARENA_DONE));
+	atomic_store_explicit(&comm_control(comm, comm->local_rank)->done[run->lane], run->seq + 1,
+	                      memory_order_release);
 	comm_ring_node(comm);
 }
 
@@ -302,7 +307,7 @@ bool run_advance(struct run *run)
 			error_prefix(st, "rank %d: %s", run->comm->rank, called);
 			memcpy(text, error_text(), sizeof text);
 			run_fail(run, st, text);
-			if (run->only_mine)
+			if (run->failure_is_local)
 				run_leave(run);
 			return true;
 		}
@@ -327,7 +332,7 @@ static void let_go(struct run *run)
 /* It has raised its flag for a plan that goes there. */
 static bool peers_may_touch(const struct run *run)
 {
-	return run->plan != NULL && run->plan->peers && run->state >= RUN_MEET && !run->only_mine;
+	return run->plan != NULL && run->plan->peers && run->state >= RUN_PEER_BUFFERS && !run->failure_is_local;
 }
 
 void run_fail(struct run *run, choir_status status, const char *text)

@@ -11,13 +11,14 @@
 
 enum { RUN_KEPT = 4 };
 
+/* In this order: peers may touch a run's buffers from RUN_PEER_BUFFERS on; RUN_FAILED and later do no steps. */
 enum run_state {
 	RUN_DEPS,    /* waiting for what the caller said it depends on */
 	RUN_ADMIT,   /* waiting until its lane is free on the whole node */
 	RUN_ASK,     /* a script says what comes next */
-	RUN_TURN,    /* waiting until the node is done with the script's plan before */
+	RUN_PREVIOUS_PLAN, /* waiting until the node is done with the script's previous plan */
 	RUN_CALLING, /* a caller's callback is due or running, outside the locks */
-	RUN_MEET,    /* waiting until all ranks of the node have said where their buffers are */
+	RUN_PEER_BUFFERS, /* waiting until all ranks of the node have said where their buffers are */
 	RUN_MAP,     /* mapping the caller's buffers */
 	RUN_STEPS,   /* running the plan */
 	RUN_UNMAP,
@@ -39,8 +40,8 @@ struct step_board {
 /* Where the buffers of a rank of the node are here. */
 struct run_peer {
 	unsigned char *send, *recv;
-	uint64_t send_place, recv_place, changes; /* they follow from these, see find_buffers in peers.c */
-	const uint64_t *send_places, *recv_places; /* instead, if they are many: of the segments, in that rank's slot */
+	uint64_t send_address, recv_address, changes; /* what send and recv were computed from (operand_find_peer) */
+	const uint64_t *send_addresses, *recv_addresses; /* of its segments, in its slot, if the buffers are many */
 };
 
 /* What a run carries out: a call with its plan and its buffers.  Constant while the run is under way, but for the
@@ -57,9 +58,9 @@ struct bound {
 
 	struct cached_plan *cached; /* the prepared call's; NULL = a script */
 	struct algo_in in;          /* the plan was chosen and built for it; its lists are the plan's own */
-	/* the record's hash may differ from rank to rank: makes the run a script then, if it is none yet; NULL = it may
-	 * not */
-	choir_status (*disagree)(struct run *run);
+	/* Called when counts differ between ranks: turns the run into a script.  NULL: a difference is a
+	 * MISMATCH. */
+	choir_status (*become_script)(struct run *run);
 
 	struct dev_access send, recv;
 	struct segments send_list, recv_list; /* instead of those, if they are many */
@@ -67,7 +68,7 @@ struct bound {
 	bool send_in_recv, recv_in_send; /* MAP: one lies inside the other, which alone is mapped */
 	uint64_t inner_off;         /* and starts there */
 	/* the buffers' symmetric addresses (exec/symmetric.h), for plans whose peers read or write them */
-	uint64_t send_place, recv_place;
+	uint64_t send_address, recv_address;
 };
 
 struct prepared;
@@ -91,13 +92,14 @@ struct run {
 	int lane;
 	uint64_t slot_at;           /* my place in the slots, see slot_ring.h */
 	uint64_t slot_part;         /* and that of the plans that come if ranks disagree */
-	uint32_t slot_behind;       /* bit b: the call before it in lane b had some of it, and is waited for */
-	bool in_line;               /* the plan uses so little of its slots that it stands beside the flags */
-	bool held_back;             /* my part of that is in `line` until my flag goes up: Note [one store] */
+	uint32_t slot_waits_for;       /* bit b: the call before it in lane b had some of it, and is waited for */
+	bool slot_in_lane;               /* the plan uses so little of its slots that it stands beside the flags */
+	/* my part of that is in `line` until my flag goes up: Note [one store] */
+	bool publish_carries_bytes;
 	unsigned char line[ARENA_LINE_BYTES];
-	bool unsaid;                /* Note [unsaid calls]: peers do not know of it yet */
-	bool met_node;              /* a step has compared the records of the whole node */
-	bool disagrees;             /* the records were found to differ where they may */
+	bool flag_not_raised;                /* Note [receivers raise no flag] in run_admit.c */
+	bool records_compared;              /* a step has compared the records of the whole node */
+	bool counts_differ;             /* the records were found to differ where they may */
 	struct run_peer *peers;     /* [node size], kept with the run; NULL until first needed */
 	bool peers_moved;           /* they are not those of the part's operand table */
 
@@ -139,15 +141,15 @@ struct run {
 	char name[32];
 	bool named;                 /* by the caller */
 	int64_t deadline_ms, started_ns; /* 0 = deps not seen complete yet */
-	int64_t submitted_ns;
-	int64_t begun_ns;           /* when it got its number, if the log wants a line for it; else 0 */
+	int64_t first_check_ns;
+	int64_t log_start_ns;           /* when it got its number, if the log wants a line for it; else 0 */
 	int64_t ask_ms;             /* when the run next asks who is there; 0 = has not yet */
 	bool warned;
 
 	choir_status status;
 	char text[ERROR_TEXT_BYTES];
-	bool on_the_spot;           /* inline: the caller's thread drives nothing else meanwhile */
-	bool only_mine;             /* the failure is this event's alone */
+	bool inline_collective;           /* inline: the caller's thread drives nothing else meanwhile */
+	bool failure_is_local;             /* the failure is this event's alone */
 };
 
 /* run_create: a run with its event (one reference for the run; the caller takes its own).  From the comm's pool. */
@@ -175,9 +177,9 @@ void run_discard(struct run *run);
  * run->status. */
 bool run_advance(struct run *run);
 
-/* run_meet: a look at the other ranks of the node, in RUN_MEET.  *moved = true: they are there, and the run goes on to
- * RUN_MAP, with another plan if a buffer is out of reach; or as a script. */
-choir_status run_meet(struct run *run, bool *moved);
+/* run_find_peer_buffers: a look at the other ranks of the node, in RUN_PEER_BUFFERS.  *moved = true: they are there,
+ * and the run goes on to RUN_MAP, with another plan if a buffer is out of reach; or as a script. */
+choir_status run_find_peer_buffers(struct run *run, bool *moved);
 
 /* run_deadline_ns: when its time is over, on the clock of wait_now_ns. */
 static inline int64_t run_deadline_ns(const struct run *run)

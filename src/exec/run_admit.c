@@ -32,10 +32,10 @@ static void announce(struct run *run, struct arena_lane *lane)
 	}
 	if (run->plan == NULL || !run->plan->peers)
 		return;
-	if (lane->send_place != run->bound.send_place)
-		lane->send_place = run->bound.send_place;
-	if (lane->recv_place != run->bound.recv_place)
-		lane->recv_place = run->bound.recv_place;
+	if (lane->send_address != run->bound.send_address)
+		lane->send_address = run->bound.send_address;
+	if (lane->recv_address != run->bound.recv_address)
+		lane->recv_address = run->bound.recv_address;
 }
 
 static bool left_by_all(struct choir_comm *comm, uint64_t seq)
@@ -54,7 +54,7 @@ bool run_held_up(const struct run *run, int place)
 
 	if (comm->over + COMM_LANES <= run->seq && !left_by(comm, place, (int)(comm->over % COMM_LANES), comm->over))
 		return true;
-	for (uint32_t behind = run->slot_behind; behind != 0; behind &= behind - 1) {
+	for (uint32_t behind = run->slot_waits_for; behind != 0; behind &= behind - 1) {
 		int lane = __builtin_ctz(behind);
 
 		if (!left_by(comm, place, lane, run->seq - (uint64_t)(run->lane - lane + COMM_LANES) % COMM_LANES))
@@ -63,7 +63,7 @@ bool run_held_up(const struct run *run, int place)
 	return false;
 }
 
-/* As far as all have come, which is then not looked at again for some calls. */
+/* Advances comm->over, below which all calls are done on all ranks of the node, as far as it goes. */
 static bool is_lane_free(struct choir_comm *comm, uint64_t seq)
 {
 	if (comm->over + COMM_LANES > seq)
@@ -81,25 +81,25 @@ static bool may_enter(struct run *run)
 
 	if (!is_lane_free(run->comm, run->seq))
 		return false;
-	for (int place = 0; place < size && run->slot_behind != 0; place++)
+	for (int place = 0; place < size && run->slot_waits_for != 0; place++)
 		if (run_held_up(run, place))
 			return false;
 	return true;
 }
 
-/* Note [unsaid calls].  A rank that only takes what others give, in a broadcast say, raises its flag for nobody but
- * those who compare calls, and a flag costs: its line comes from the peer that looked at it last, and goes back.  So
- * such a rank first looks whether what it wants is there.  If it is, from ranks that call the same, it need not say
- * anything: who gives does say so, and whoever calls something else finds that.  If not it has to wait anyway. */
-static bool may_stay_unsaid(const struct run *run)
+/* Note [receivers raise no flag].  Raising a flag moves its cache line between cores.  A rank that only receives, in a
+ * broadcast say, first looks whether the data is there.  If it is, from ranks that call the same, the rank need not
+ * raise its flag: the senders raise theirs, and a rank that calls something else finds those.  If not, it has to wait
+ * anyway, and raises it. */
+static bool may_leave_flag_down(const struct run *run)
 {
-	return run->on_the_spot && run->plan->n_steps > 0 && run->plan->steps[0].kind == PLAN_AWAIT;
+	return run->inline_collective && run->plan->n_steps > 0 && run->plan->steps[0].kind == PLAN_AWAIT;
 }
 
-void run_say(struct run *run)
+void run_raise_flag(struct run *run)
 {
-	arena_publish(comm_lane(run->comm, run->comm->place, run->lane), ARENA_FLAG(run->seq + 1, 0));
-	run->unsaid = false;
+	arena_publish(comm_lane(run->comm, run->comm->local_rank, run->lane), ARENA_FLAG(run->seq + 1, 0));
+	run->flag_not_raised = false;
 }
 
 /* Note [one store].  A peer that waits looks at the flag's line all the time: it takes the line away as soon as the
@@ -114,27 +114,27 @@ static bool only_gives(const struct plan *plan)
 choir_status run_admit(struct run *run, bool *moved)
 {
 	struct choir_comm *comm = run->comm;
-	struct arena_lane *lane = comm_lane(comm, comm->place, run->lane);
+	struct arena_lane *lane = comm_lane(comm, comm->local_rank, run->lane);
 
 	if (!may_enter(run))
 		return CHOIR_SUCCESS;
-	run->in_line = run->plan != NULL && run->plan->slot_used <= ARENA_LINE_BYTES;
-	run->held_back = run->in_line && only_gives(run->plan);
-	if (run->plan != NULL && (!run->in_line || run->bound.lists))
+	run->slot_in_lane = run->plan != NULL && run->plan->slot_used <= ARENA_LINE_BYTES;
+	run->publish_carries_bytes = run->slot_in_lane && only_gives(run->plan);
+	if (run->plan != NULL && (!run->slot_in_lane || run->bound.lists))
 		TRY(slot_ring_allocate(run));
 	operand_say_segments(run);
 	announce(run, lane);
 	if (run->plan != NULL && run->plan->peers) {
 		arena_publish(lane, ARENA_FLAG(run->seq + 1, 0));
 		comm_ring_node(comm);
-		run->state = RUN_MEET;
+		run->state = RUN_PEER_BUFFERS;
 		*moved = true;
 		return CHOIR_SUCCESS;
 	}
 	/* no phase of the plan will say that I am here */
-	run->unsaid = run->plan == NULL || run->plan->last_phase == 0;
-	if (run->unsaid && !(run->plan != NULL && may_stay_unsaid(run)))
-		run_say(run);
+	run->flag_not_raised = run->plan == NULL || run->plan->last_phase == 0;
+	if (run->flag_not_raised && !(run->plan != NULL && may_leave_flag_down(run)))
+		run_raise_flag(run);
 	run->state = run->script != NULL ? RUN_ASK : RUN_MAP;
 	*moved = true;
 	return CHOIR_SUCCESS;

@@ -9,7 +9,7 @@
  * run_advance. */
 choir_status run_admit(struct run *run, bool *moved);
 
-/* run_say: raises the flag of a run that had not said yet that it is here.  Note [unsaid calls]. */
-void run_say(struct run *run);
+/* run_raise_flag: raises the flag of a run whose flag is not raised yet.  Note [receivers raise no flag]. */
+void run_raise_flag(struct run *run);
 
 #endif

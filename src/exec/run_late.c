@@ -30,9 +30,9 @@ bool run_waits_for(struct run *run, int rank)
 	if (run->state == RUN_ADMIT)
 		return layout->node_of[rank] == layout->node_of[run->comm->rank] &&
 		       run_held_up(run, layout->place_of[rank]);
-	if (run->state == RUN_MEET)
+	if (run->state == RUN_PEER_BUFFERS)
 		return layout->node_of[rank] == layout->node_of[run->comm->rank] && lane_behind(run, rank, 0);
-	if (run->state == RUN_TURN)
+	if (run->state == RUN_PREVIOUS_PLAN)
 		return layout->node_of[rank] == layout->node_of[run->comm->rank] && lane_behind(run, rank, 0);
 	if (run->state != RUN_STEPS)
 		return false;

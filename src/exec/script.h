@@ -25,7 +25,8 @@ struct script_turn {
 	struct plan *plan;              /* finished; the script's, valid until it is asked again */
 	struct dev_access send, recv;   /* direct: host memory of the script's (see script_host) or the caller's */
 	choir_status (*call)(void *state);
-	bool only_mine;                 /* with an error: the failure of this rank's event alone; the comm goes on */
+	/* with an error: the failure of this rank's event alone; the comm goes on */
+	bool failure_is_local;
 };
 
 /* Access to host memory of the library's own. */
@@ -45,7 +46,7 @@ static inline choir_status script_take_plan(struct plan_cache *plans, const stru
 
 struct script_ops {
 	/* Fills *turn.  Called by one thread at a time; must not wait for peers.  An error ends the collective (see
-	 * only_mine). */
+	 * failure_is_local). */
 	choir_status (*next)(void *state, struct script_turn *turn);
 	/* After the last turn, or instead of it when the comm failed.  The device may still run what next started: wait
 	 * for it here. */

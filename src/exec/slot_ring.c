@@ -33,7 +33,7 @@ static uint64_t need_of(const struct run *run)
 
 	/* A script's plans come later, and so does another plan where some buffer is out of its peers' reach or ranks
 	 * differ in counts. */
-	if (run->plan == NULL || run->bound.disagree != NULL || run->plan->peers)
+	if (run->plan == NULL || run->bound.become_script != NULL || run->plan->peers)
 		return comm->part_bytes;
 	used = run->plan->slot_used < comm->slot_bytes ? run->plan->slot_used : comm->slot_bytes;
 	return (used + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
@@ -42,7 +42,7 @@ static uint64_t need_of(const struct run *run)
 /* On all ranks, and its place most likely not used. */
 static bool goes_past_slots(const struct run *run)
 {
-	return run->plan != NULL && run->bound.disagree == NULL && run->plan->peers;
+	return run->plan != NULL && run->bound.become_script == NULL && run->plan->peers;
 }
 
 /* Where the ring turns: soon, so that it shares the cache with the callers' data, but two such calls have places of
@@ -58,7 +58,7 @@ static uint64_t turn_of(const struct run *run, uint64_t ring_bytes, uint64_t byt
  * will. */
 static bool begins_short(const struct run *run)
 {
-	return run->plan != NULL && run->bound.disagree != NULL && !run->plan->peers &&
+	return run->plan != NULL && run->bound.become_script != NULL && !run->plan->peers &&
 	       run->plan->slot_used < SHORT_BYTES;
 }
 
@@ -81,7 +81,7 @@ void slot_ring_take(struct run *run)
 	uint64_t bytes = need_of(run), ring_bytes = comm->part_bytes * COMM_LANES,
 		 close = ring_bytes + (uint64_t)run->lane * SHORT_BYTES;
 
-	run->slot_behind = 0;
+	run->slot_waits_for = 0;
 	ring->from_line[run->lane] = ring->to_line[run->lane] = 0;
 	if (bytes < SHORT_BYTES) {
 		run->slot_at = run->slot_part = close;
@@ -92,7 +92,7 @@ void slot_ring_take(struct run *run)
 	run->slot_part = ring->next;
 	run->slot_at = begins_short(run) ? close : run->slot_part;
 	ring->next += bytes;
-	run->slot_behind =
+	run->slot_waits_for =
 	    take_lines(ring, run->lane, (uint32_t)(run->slot_part / LINE_BYTES), (uint32_t)(ring->next / LINE_BYTES));
 }
 
@@ -100,12 +100,13 @@ choir_status slot_ring_allocate(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
 	uint64_t ring_bytes = comm->part_bytes * COMM_LANES;
-	bool writes = (run->plan->writes_slot && !run->in_line) || run->bound.lists, close = run->slot_at >= ring_bytes;
+	bool writes = (run->plan->writes_slot && !run->slot_in_lane) || run->bound.lists,
+	     close = run->slot_at >= ring_bytes;
 	bool *allocated = close ? &comm->has_short_slots : &comm->has_slots;
 
 	if (*allocated || !writes)
 		return CHOIR_SUCCESS;
-	TRY(arena_take_slots(comm->arena, comm->place, close ? ring_bytes : 0,
+	TRY(arena_take_slots(comm->arena, comm->local_rank, close ? ring_bytes : 0,
 	                     close ? COMM_LANES * SHORT_BYTES : ring_bytes));
 	*allocated = true;
 	return CHOIR_SUCCESS;

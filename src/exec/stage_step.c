@@ -43,7 +43,7 @@ static bool is_copied_now(const struct run *run, const struct plan_step *step)
 	const struct step_board *board = &run->board;
 	uint32_t behind = board->ready_head + 1;
 
-	return run->on_the_spot && step->len <= NOW_BYTES && all_await(run, board->waiting, board->n_waiting) &&
+	return run->inline_collective && step->len <= NOW_BYTES && all_await(run, board->waiting, board->n_waiting) &&
 	       all_await(run, board->ready + behind, board->ready_tail - behind);
 }
 

@@ -2,7 +2,7 @@
 /* Design notes.  A step is ready once its deps are done; ready steps start in plan order.  Host steps (copies and
  * reductions between memory the host reaches) are done on the spot, in pieces (host_step.c); steps that need a peer or
  * the device (stage_step.c, reduce_step.c) are started and then polled from the `waiting` list.  Everything here runs
- * under the engine's drive lock, so the board needs none. */
+ * under the engine's right to drive, so the board needs none. */
 #include "exec/steps.h"
 
 #include "exec/lane.h"
@@ -103,9 +103,9 @@ static choir_status poll_recv(struct run *run, uint32_t id, bool *done)
 static choir_status start_publish(struct run *run, uint32_t id, bool *done)
 {
 	const struct plan_step *step = &run->plan->steps[id];
-	struct arena_lane *lane = comm_lane(run->comm, run->comm->place, run->lane);
+	struct arena_lane *lane = comm_lane(run->comm, run->comm->local_rank, run->lane);
 
-	if (run->held_back)
+	if (run->publish_carries_bytes)
 		memcpy(lane->bytes, run->line, sizeof lane->bytes);
 	arena_publish(lane, ARENA_FLAG(run->seq + 1, arena_step(run->plan_index, step->tag)));
 	comm_ring_node(run->comm);
@@ -136,14 +136,14 @@ static choir_status poll_await(struct run *run, uint32_t id, bool *done)
 
 	if (step->peer != PLAN_ALL) {
 		TRY(steps_reached(run, layout->place_of[step->peer], step->tag, &yes));
-		run->met_node |= yes && run->comm->node_size == 2;
+		run->records_compared |= yes && run->comm->node_size == 2;
 	} else {
 		int size = run->comm->node_size;
 
 		for (int place = 0; place < size && yes;
 		     place++) /* mine too: the steps behind may lean on it instead of on my PUBLISH */
 			TRY(steps_reached(run, place, step->tag, &yes));
-		run->met_node |= yes;
+		run->records_compared |= yes;
 	}
 	*done = yes;
 	return CHOIR_SUCCESS;

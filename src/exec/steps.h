@@ -15,8 +15,8 @@ choir_status steps_begin(struct run *run);
  * step.  Host work goes on for at most STEP_PIECE_BYTES before it returns. */
 choir_status steps_advance(struct run *run, bool *moved, bool *done);
 
-/* steps_try: does a step here and now, whatever the board says, if it can be done: one that waits, or is one short
- * piece of host work.
+/* steps_try: tries one step once, without the board: AWAIT, PUBLISH, a message, or a copy or reduction of at most
+ * STEP_PIECE_BYTES.
  * steps_resume: the run goes on with the board: the first `done` steps are done, one of the others may have been tried.
  * steps_make_room was called for this plan. */
 choir_status steps_try(struct run *run, uint32_t id, bool *done);

@@ -44,7 +44,7 @@ void symmetric_destroy(struct symmetric *symmetric)
 	free(symmetric);
 }
 
-bool symmetric_usual(const struct choir_comm *comm)
+bool symmetric_allows_direct(const struct choir_comm *comm)
 {
 	if (comm->n == 1 || comm->layout.n_nodes > 1)
 		return false;
@@ -56,11 +56,12 @@ static bool holds(const struct choir_comm *comm, const struct symmetric *symmetr
 {
 	if (symmetric == NULL)
 		return false;
-	*off_p = (uintptr_t)access->ptr - (uintptr_t)symmetric->shares[comm->place]; /* of memory before it: huge */
+	*off_p =
+	    (uintptr_t)access->ptr - (uintptr_t)symmetric->shares[comm->local_rank]; /* of memory before it: huge */
 	return *off_p < symmetric->bytes && access->bytes <= symmetric->bytes - *off_p;
 }
 
-uint64_t symmetric_place(const struct choir_comm *comm, const struct dev_access *access)
+uint64_t symmetric_address(const struct choir_comm *comm, const struct dev_access *access)
 {
 	uint64_t off;
 
@@ -76,7 +77,7 @@ uint64_t symmetric_place(const struct choir_comm *comm, const struct dev_access 
 	return 0;
 }
 
-uint64_t symmetric_place_of_list(void)
+uint64_t symmetric_address_of_list(void)
 {
 	return WHERE_LIST << WHERE_SHIFT;
 }
@@ -116,7 +117,7 @@ static int find_share(const struct choir_comm *comm, const void *ptr)
 	for (int i = 0; i < COMM_SYMMETRIC; i++) {
 		const struct symmetric *symmetric = atomic_load(&comm->symmetric[i]);
 
-		if (symmetric != NULL && symmetric->shares[comm->place] == ptr)
+		if (symmetric != NULL && symmetric->shares[comm->local_rank] == ptr)
 			return i;
 	}
 	return -1;

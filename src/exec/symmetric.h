@@ -25,16 +25,16 @@ struct symmetric {
 choir_status symmetric_create(const struct choir_comm *comm, uint64_t bytes, struct symmetric **out_p);
 void symmetric_destroy(struct symmetric *symmetric);
 
-/* symmetric_usual: may direct algorithms be chosen on this comm?  The same on all its ranks, whatever buffers they
- * give. */
-bool symmetric_usual(const struct choir_comm *comm);
+/* symmetric_allows_direct: may direct algorithms be chosen on this comm?  The same on all its ranks, whatever buffers
+ * they give. */
+bool symmetric_allows_direct(const struct choir_comm *comm);
 
-/* symmetric_place: a number by which the other ranks of the node find that memory; 0 = they cannot. */
-uint64_t symmetric_place(const struct choir_comm *comm, const struct dev_access *access);
+/* symmetric_address: a number by which the other ranks of the node find that memory; 0 = they cannot. */
+uint64_t symmetric_address(const struct choir_comm *comm, const struct dev_access *access);
 
-/* symmetric_place_of_list: the place of a list of segments (exec/segments.h): those of the segments stand at the
+/* symmetric_address_of_list: the place of a list of segments (exec/segments.h): those of the segments stand at the
  * beginning of the rank's slot. */
-uint64_t symmetric_place_of_list(void);
+uint64_t symmetric_address_of_list(void);
 
 /* symmetric_find: the address here of what the rank at that place of the node calls so; NULL for memory of no bytes,
  * and for a list. */

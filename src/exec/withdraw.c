@@ -15,7 +15,7 @@ bool withdraw(struct choir_comm *comm, int64_t now_ns)
 		return false;
 	comm->withdrawn_ns = now_ns;
 	for (int lane = 0; lane < COMM_LANES; lane++)
-		arena_publish(comm_lane(comm, comm->place, lane), ARENA_WITHDRAWN);
+		arena_publish(comm_lane(comm, comm->local_rank, lane), ARENA_WITHDRAWN);
 	(void)bell_arm(bell);
 	bell_disarm(bell);
 	return true;

@@ -170,7 +170,7 @@ static choir_status hub_poll(choir_transport *transport, choir_message *message_
 	struct hub_endpoint *me = endpoint_of(transport);
 	struct hub_faults faults = faults_of(me->hub);
 	struct hub_message **at, *found = NULL;
-	bool held_back;
+	bool publish_carries_bytes;
 
 	*arrived_p = 0;
 	pthread_mutex_lock(&me->lock);
@@ -187,9 +187,9 @@ static choir_status hub_poll(choir_transport *transport, choir_message *message_
 		if (*at == NULL)
 			me->inbox_end = at;
 	}
-	held_back = me->inbox != NULL;
+	publish_carries_bytes = me->inbox != NULL;
 	pthread_mutex_unlock(&me->lock);
-	if (held_back)
+	if (publish_carries_bytes)
 		choir_transport_wake();
 	if (found != NULL) {
 		*message_p =

@@ -36,7 +36,8 @@ struct arena_lane { /* two cache lines, written by their rank only, the flag las
 	unsigned char bytes[ARENA_LINE_BYTES];
 	/* the call record, see wire.h: read when hashes differ */
 	_Alignas(64) unsigned char record[ARENA_RECORD_BYTES];
-	uint64_t send_place, recv_place;          /* where its buffers are (exec/symmetric.h), for calls that use it */
+	/* where its buffers are (exec/symmetric.h), for calls that use it */
+	uint64_t send_address, recv_address;
 };
 
 struct arena_control {                    /* one rank's words that are not per lane */

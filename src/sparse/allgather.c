@@ -76,7 +76,7 @@ static choir_status merge_lists(struct sparse *sparse, struct script_turn *turn)
 		                      .range = sparse->facts.range };
 
 	(void)turn;
-	sparse->only_mine = true;
+	sparse->failure_is_local = true;
 	if (stay_as_they_are(sparse)) {
 		deliver_start(sparse, sparse->facts.pairs);
 		return CHOIR_SUCCESS;
@@ -102,7 +102,7 @@ static choir_status allgather_merge(struct sparse *sparse, struct script_turn *t
  * exchanged but the headers. */
 choir_status allgather_start_shared(struct sparse *sparse, struct script_turn *turn)
 {
-	sparse->only_mine = true;
+	sparse->failure_is_local = true;
 	TRY(sparse_open(sparse, sparse->views, sparse_pairs_at));
 	for (int r = 0; r < sparse->env.layout->n; r++)
 		sparse->lists[r].pairs = sparse_shared_pairs(sparse, r);

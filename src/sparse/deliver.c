@@ -30,7 +30,7 @@ static uint64_t val_bytes(const struct sparse *sparse)
 
 void deliver_start(struct sparse *sparse, uint64_t count)
 {
-	sparse->only_mine = true;
+	sparse->failure_is_local = true;
 	sparse->count = count;
 	if (count > 0)
 		choice_memory_note(sparse);

@@ -329,7 +329,7 @@ static choir_status choose(struct sparse *sparse)
 		cost_cut(&cost, sparse->bounds);
 	}
 	st = sparse_method_choose(&sparse->facts, &cost, sparse->env.costs, sparse->call.attr.coalesce_mode, &choice);
-	sparse->only_mine = st != CHOIR_SUCCESS;
+	sparse->failure_is_local = st != CHOIR_SUCCESS;
 	TRY(st);
 	sparse->method = choice.method;
 	sparse->method_row = (int)(choice.method - sparse_methods);
@@ -358,7 +358,7 @@ static choir_status header_done(struct sparse *sparse, struct script_turn *turn)
 	(void)turn;
 	/* A bad index ends the call alike on all ranks, so nobody is left waiting and the comm can go on. */
 	if (st == CHOIR_ARGUMENT)
-		sparse->only_mine = true;
+		sparse->failure_is_local = true;
 	TRY(st);
 	if (sparse->facts.raw && !(sparse->facts.shared && bucket_fits(sparse->facts.range, sparse->facts.pairs)))
 		return coalesce_after_all(sparse);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The script's frame.  Design notes: next is called by one thread at a time and runs steps until one fills a turn; steps are functions that name their
- * successor, so each file reads from top to bottom.  All decisions come from gathered headers and counts, so all ranks take the same turns; what
- * differs between ranks (how memory is reached, how the result is wanted) happens between exchanges only. */
+/* The script's frame.  Design notes: next is called by one thread at a time and runs steps until one fills a turn;
+ * steps are functions that name their successor, so each file reads from top to bottom.  All decisions come from
+ * gathered headers and counts, so all ranks take the same turns; what differs between ranks (how memory is reached, how
+ * the result is wanted) happens between exchanges only. */
 #include "sparse/state.h"
 
 #include "base/float_control.h"
@@ -24,7 +25,7 @@ static choir_status script_next(void *state, struct script_turn *turn)
 	turn->what = SPARSE_GO_ON;
 	while (st == CHOIR_SUCCESS && turn->what == SPARSE_GO_ON)
 		st = sparse->step(sparse, turn);
-	turn->only_mine = sparse->only_mine;
+	turn->failure_is_local = sparse->failure_is_local;
 	if (st == CHOIR_SUCCESS && turn->what == SCRIPT_DONE)
 		staged_write_end(sparse);
 	float_control_end(control);
@@ -88,8 +89,8 @@ static bool wants_kernels(const struct sparse *sparse)
 	    && reduce_kernel_supported(sparse->env.device, sparse->call.val_dtype, sparse->call.op) == CHOIR_SUCCESS;
 }
 
-/* keep_precision: 16-bit rows are f32 from the start until the result is rounded.  A 16-bit wire type: f32 rows are rounded to it when a rank has coalesced
- * its own, and merged as rows of that type. */
+/* keep_precision: 16-bit rows are f32 from the start until the result is rounded.  A 16-bit wire type: f32 rows are
+ * rounded to it when a rank has coalesced its own, and merged as rows of that type. */
 static void sparse_dtypes(struct sparse *sparse)
 {
 	const choir_sparse_attr *attr = &sparse->call.attr;
@@ -131,7 +132,8 @@ static choir_status allocate(struct sparse *sparse)
 	return CHOIR_SUCCESS;
 }
 
-choir_status sparse_create(const struct script_env *env, const struct sparse_call *call, const struct script_ops **ops_p, void **state_p)
+choir_status sparse_create(const struct script_env *env, const struct sparse_call *call,
+                           const struct script_ops **ops_p, void **state_p)
 {
 	struct sparse *sparse = calloc(1, sizeof *sparse);
 	choir_status st;
@@ -157,7 +159,8 @@ choir_status sparse_create(const struct script_env *env, const struct sparse_cal
 		sparse->row_bytes = call->send_val_count / call->send_ind_count * sparse->elem_bytes;
 	sparse->kernels = wants_kernels(sparse);
 	sparse->shares = wants_to_share(sparse);
-	sparse->stats = (choir_sparse_stats){ .pairs_in = call->send_ind_count, .imbalance = 1, .algorithm = "", .link = "" };
+	sparse->stats =
+	    (choir_sparse_stats){ .pairs_in = call->send_ind_count, .imbalance = 1, .algorithm = "", .link = "" };
 	sparse->step = input_start;
 	st = allocate(sparse);
 	if (st != CHOIR_SUCCESS) {

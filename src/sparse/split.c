@@ -247,7 +247,7 @@ static choir_status split_done(struct sparse *sparse, struct script_turn *turn)
 	uint64_t count = 0;
 
 	(void)turn;
-	sparse->only_mine = true;
+	sparse->failure_is_local = true;
 	for (int r = 0; r < sparse->env.layout->n; r++)
 		count += sparse->counts[r];
 	deliver_start(sparse, count);

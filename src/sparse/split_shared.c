@@ -208,7 +208,7 @@ static choir_status regions_told(struct sparse *sparse, struct script_turn *turn
 
 	(void)turn;
 	sparse->region_lent.used = true;
-	sparse->only_mine = true;
+	sparse->failure_is_local = true;
 	TRY(sparse_open(sparse, sparse->region_views, note_at));
 	for (int r = 0; r < sparse->env.layout->n; r++) {
 		count += sparse->notes[r].count;

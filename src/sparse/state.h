@@ -55,7 +55,7 @@ struct sparse {
 	bool shares;                    /* all ranks are on this node and read each other's memory */
 	bool in_place;                  /* all read all ranks' pairs, raw ones too, where their ranks wrote them */
 	struct staged_write staged;
-	bool only_mine;                 /* no exchange is left: a failure is this rank's alone */
+	bool failure_is_local;                 /* no exchange is left: a failure is this rank's alone */
 	sparse_step step;
 	struct cached_plan *plan;
 

@@ -69,7 +69,7 @@ choir_status sparse_open(struct sparse *sparse, struct share_view **views,
 			choir_status st = share_open(at(sparse, r), &views[r]);
 
 			/* A failure of this rank alone, but a dead rank is one for all. */
-			sparse->only_mine &= st != CHOIR_PEER_DEAD;
+			sparse->failure_is_local &= st != CHOIR_PEER_DEAD;
 			if (st != CHOIR_SUCCESS)
 				return error_prefix(
 				    st,

@@ -189,7 +189,7 @@ static void fetch(const struct test_case *c, struct world_rank *rank, struct sid
 		     val = blank(side->recv, short_val * side->elem_bytes);
 	size_t ind_count = want->count, val_count = short_val;
 
-	expect(c, rank->status == CHOIR_CAPACITY && rank->only_mine && rank->result != NULL, r, rank->error);
+	expect(c, rank->status == CHOIR_CAPACITY && rank->failure_is_local && rank->result != NULL, r, rank->error);
 	all_blank(c, side->recv_ind, 0, want->count * side->ind_bytes, r);
 	assert_int_equal(side->ind_count, want->count);
 	assert_int_equal(side->val_count, want->count * c->width);

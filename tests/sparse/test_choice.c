@@ -222,7 +222,7 @@ static void different_rules_end_the_call(void **state)
 	world_run(&world, ranks);
 	for (int r = 0; r < 2; r++) {
 		assert_int_equal(ranks[r].status, CHOIR_MISMATCH);
-		assert_false(ranks[r].only_mine);
+		assert_false(ranks[r].failure_is_local);
 		if (strstr(ranks[r].error, "shared alpha=8000 on rank 0, alpha=5 on rank 1") == NULL)
 			fail_msg("\"%s\"", ranks[r].error);
 		case_free(&sides[r]);

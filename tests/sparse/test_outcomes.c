@@ -50,11 +50,12 @@ static void small_run(struct small_world *s)
 		case_free(&s->sides[r]);
 }
 
-static void expect_all(const struct small_world *s, choir_status status, bool only_mine, const char *a, const char *b)
+static void expect_all(const struct small_world *s, choir_status status, bool failure_is_local, const char *a,
+                       const char *b)
 {
 	for (int r = 0; r < 3; r++) {
 		assert_int_equal(s->ranks[r].status, status);
-		assert_int_equal(s->ranks[r].only_mine, only_mine);
+		assert_int_equal(s->ranks[r].failure_is_local, failure_is_local);
 		if (strstr(s->ranks[r].error, a) == NULL || strstr(s->ranks[r].error, b) == NULL)
 			fail_msg("\"%s\" names neither %s nor %s", s->ranks[r].error, a, b);
 	}
@@ -136,13 +137,13 @@ static void failing_callbacks_fail_one(void **state)
 	small_run(&s);
 	assert_int_equal(s.ranks[0].status, CHOIR_SUCCESS);
 	assert_int_equal(s.ranks[1].status, CHOIR_ABORTED);
-	assert_true(s.ranks[1].only_mine);
+	assert_true(s.ranks[1].failure_is_local);
 	assert_non_null(strstr(s.ranks[1].error, "completion_fn returned ABORTED"));
 	small_start(&s, ALLOCATES);
 	s.sides[0].gives_nothing = true;
 	small_run(&s);
 	assert_int_equal(s.ranks[0].status, CHOIR_ARGUMENT);
-	assert_true(s.ranks[0].only_mine);
+	assert_true(s.ranks[0].failure_is_local);
 	assert_non_null(strstr(s.ranks[0].error, "alloc_fn gave no memory for the indices"));
 	assert_int_equal(s.ranks[2].status, CHOIR_SUCCESS);
 }

@@ -209,7 +209,7 @@ static void ask(struct world_rank *rank)
 		rank->status = rank->ops->next(rank->state, &rank->turn);
 		if (rank->status != CHOIR_SUCCESS || rank->turn.what == SCRIPT_DONE) {
 			rank->over = true;
-			rank->only_mine = rank->turn.only_mine;
+			rank->failure_is_local = rank->turn.failure_is_local;
 			if (rank->status != CHOIR_SUCCESS)
 				snprintf(rank->error, sizeof rank->error, "%s", error_text());
 			return;

@@ -24,7 +24,7 @@ struct world_rank {
 	const struct script_ops *ops;
 	void *state;
 	choir_status status;
-	bool only_mine, over;
+	bool failure_is_local, over;
 	char error[ERROR_TEXT_BYTES];
 	struct sparse_result *result; /* taken after CAPACITY */
 	const char *algorithm;
