@@ -146,10 +146,10 @@ static choir_status fill(struct bootstrap *b, int local, struct choir_comm *comm
 	comm->far_cores = b->far_cores;
 	comm->one_process = b->one_process;
 	comm->cache_bytes = cache_shared_bytes();
+	comm->device = dev_retain(join->devices[local]);
 	TRY(init_locks(comm));
 	TRY(layout_build(b->n, b->node_of, &comm->layout));
 	layout = &comm->layout;
-	comm->device = dev_retain(join->devices[local]);
 	TRY(rules_read(join->config->rules, &comm->rules));
 	comm->local_rank = layout->place_of[comm->rank];
 	comm->node_size = layout->node_size[layout->node_of[comm->rank]];

@@ -85,7 +85,7 @@ static void close_peers(struct choir_comm *comm)
 	comm->n_peers = 0;
 }
 
-/* All that a comm with a device has. */
+/* A comm whose creation failed halfway has zeros where it lacks something. */
 static void give_back(struct choir_comm *comm)
 {
 	leave_family(comm);
@@ -114,7 +114,6 @@ void comm_close(struct choir_comm *comm)
 	if (atomic_load(&comm->engine.closed))
 		return;
 	stop_engine(comm);
-	if (comm->device != NULL) /* else its creation failed before */
-		give_back(comm);
+	give_back(comm);
 	engine_fini(comm);
 }
