@@ -30,6 +30,8 @@ choir_status bootstrap_gather(struct bootstrap *b, const void *mine, size_t byte
 	if (rc == 0)
 		return CHOIR_SUCCESS;
 	b->gather_works = false;
+	if (b->join->members != NULL) /* of a split: it has said why */
+		return error_prefix((choir_status)rc, "%s", b->join->call);
 	return error_set(CHOIR_TRANSPORT, "%s: the bootstrap's gather of %zu bytes returned %d on process %d of %d",
 	                 b->join->call, bytes, rc, b->me, b->n_processes);
 }
@@ -281,7 +283,9 @@ static choir_status make_arenas(struct bootstrap *b, unsigned char *own)
 		struct arena_address *mine, *all;
 
 		drop_arenas(b);
-		TRY(place_ranks(b, own));
+		st = place_ranks(b, own);
+		if (st != CHOIR_SUCCESS)
+			break;
 		n_nodes = (size_t)b->layout.n_nodes;
 		b->arenas = calloc(n_nodes, sizeof *b->arenas);
 		mine = calloc(n_nodes, sizeof *mine);
@@ -347,7 +351,7 @@ struct verdict {
 choir_status bootstrap_agree(struct bootstrap *b, choir_status mine)
 {
 	struct verdict verdict = { .status = mine }, *all;
-	choir_status st = mine;
+	choir_status st;
 
 	if (b->n_processes <= 1 || !b->gather_works)
 		return mine;
@@ -356,13 +360,11 @@ choir_status bootstrap_agree(struct bootstrap *b, choir_status mine)
 	all = calloc((size_t)b->n_processes, sizeof *all);
 	if (all == NULL)
 		return error_no_memory("verdicts", (size_t)b->n_processes * sizeof *all);
-	if (bootstrap_gather(b, &verdict, sizeof verdict, all) != CHOIR_SUCCESS)
-		st = CHOIR_TRANSPORT;
-	else
-		for (int p = 0; p < b->n_processes && st == CHOIR_SUCCESS; p++)
-			if (all[p].status != CHOIR_SUCCESS)
-				st = error_set((choir_status)all[p].status, "%s: process %d: %.400s", b->join->call, p,
-				               all[p].text);
+	st = bootstrap_gather(b, &verdict, sizeof verdict, all);
+	for (int p = 0; p < b->n_processes && st == CHOIR_SUCCESS; p++)
+		if (all[p].status != CHOIR_SUCCESS)
+			st = error_set((choir_status)all[p].status, "%s: process %d: %.400s", b->join->call, p,
+			               all[p].text);
 	if (mine != CHOIR_SUCCESS)
 		st = error_set(mine, "%s", verdict.text);
 	free(all);

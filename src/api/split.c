@@ -76,6 +76,7 @@ static choir_status exchange_rounds(const struct split *split, unsigned char *bl
 	return CHOIR_SUCCESS;
 }
 
+/* The bootstrap's gather of a split returns a status. */
 static int exchange(void *ctx, const void *mine, size_t bytes, void *all)
 {
 	const struct split *split = ctx;
@@ -84,13 +85,13 @@ static int exchange(void *ctx, const void *mine, size_t bytes, void *all)
 	choir_status st;
 
 	if (blocks == NULL)
-		return 1;
+		return error_no_memory("bytes of a split", (size_t)n * bytes);
 	memcpy(blocks, mine, bytes);
 	st = exchange_rounds(split, blocks, bytes);
 	for (int i = 0; i < n; i++)
 		memcpy((unsigned char *)all + (size_t)((split->me + i) % n) * bytes, blocks + (size_t)i * bytes, bytes);
 	free(blocks);
-	return st != CHOIR_SUCCESS;
+	return (int)st;
 }
 
 static void order_members(struct split *split, int n, int color)
