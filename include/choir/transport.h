@@ -30,7 +30,7 @@ typedef struct choir_transport_ops {
 	int polled; /* 1: arrivals are seen only by poll; 0: the transport wakes the library by choir_transport_wake */
 
 	/* Starts sending; data stays untouched until test says done.  Never blocks.  *request_p = NULL: done already,
-	 * nothing to test. */
+	 * nothing to test.  NO_MEMORY: nothing was sent, and the transport goes on; any other error is final. */
 	choir_status (*send)(choir_transport *transport, int peer, const void *data, size_t bytes, void **request_p);
 	/* *done_p = 1 once data may be reused; the request is then gone, as after an error. */
 	choir_status (*test)(choir_transport *transport, void *request, int *done_p);

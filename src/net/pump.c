@@ -7,7 +7,8 @@
  * A thread that drives in a loop would take the turn again before a waiting sender wakes up, and starve it; so drivers
  * stand back while a thread waits for the turn.
  *
- * Note [pump failure].  The first error is final: the pump keeps its text, aborts the transport, and quarantines the
+ * Note [pump failure].  The first error is final, but for a send that has no memory: nothing was sent, and the news of
+ * it can still leave.  The pump keeps its text, aborts the transport, and quarantines the
  * data of unfinished sends (blocks.h), since the transport may still read it.  It lowers the in_flight counters then,
  * so a thread that waits for one goes on and finds the error. */
 #include "net/pump.h"
@@ -34,6 +35,8 @@ struct pump {
 	_Atomic int waiting;             /* for the turn */
 	struct sends sends;              /* under turn, but for its count */
 	struct zero_copy zero_copy;          /* under turn */
+	choir_message unopened;              /* under turn: it arrived, and there was no memory to open it */
+	bool has_unopened;
 	_Atomic(struct pump_message *) given; /* to go back to the transport */
 	_Atomic int failed;                   /* a choir_status; the text is final once it is set */
 	char fail_text[ERROR_TEXT_BYTES];
@@ -168,6 +171,8 @@ void pump_release(struct pump *pump)
 		kept = next;
 	}
 	take_back_given(pump);
+	if (pump->has_unopened)
+		pump->transport->ops->give(pump->transport, &pump->unopened);
 	pump->transport->ops->destroy(pump->transport);
 	blocks_fini(&pump->blocks);
 	pthread_mutex_destroy(&pump->turn);
@@ -247,7 +252,7 @@ static choir_status start_send(struct pump *pump, int endpoint, struct send *sen
 		return st;
 	}
 	st = sends_start(&pump->sends, pump->transport, &pump->blocks, endpoint, send, bytes);
-	return st == CHOIR_SUCCESS ? st : fail(pump, st);
+	return st == CHOIR_SUCCESS || st == CHOIR_NO_MEMORY ? st : fail(pump, st);
 }
 
 static bool has_op(const struct pump *pump, size_t end_of_op)
@@ -321,15 +326,20 @@ static choir_status poll_arrivals(struct pump *pump, bool *progress)
 {
 	for (int i = 0; i < POLLS_A_DRIVE; i++) {
 		struct pump_message *message = NULL;
-		choir_message raw = { 0 };
+		choir_message raw = pump->unopened;
+		int arrived = pump->has_unopened;
 		choir_status st;
-		int arrived = 0;
 
-		TRY(pump->transport->ops->poll(pump->transport, &raw, &arrived));
+		if (!arrived)
+			TRY(pump->transport->ops->poll(pump->transport, &raw, &arrived));
 		if (!arrived)
 			return CHOIR_SUCCESS;
 		*progress = true;
 		st = open_packet(pump, raw.peer, raw.data, raw.bytes, &message);
+		pump->has_unopened = st == CHOIR_NO_MEMORY;
+		pump->unopened = pump->has_unopened ? raw : (choir_message){ 0 };
+		if (pump->has_unopened)
+			return CHOIR_SUCCESS; /* the next drive tries again; the deadline ends it */
 		if (st != CHOIR_SUCCESS) {
 			pump->transport->ops->give(pump->transport, &raw);
 			return st;

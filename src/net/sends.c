@@ -30,18 +30,14 @@ choir_status sends_start(struct sends *sends, choir_transport *transport, struct
 		atomic_fetch_add_explicit(send->in_flight, 1, memory_order_relaxed);
 	*sends->end = send;
 	st = transport->ops->send(transport, endpoint, send->data, bytes, &send->request);
-	if (st != CHOIR_SUCCESS) {
-		sends->end = &send->next; /* to be swept away with the others */
+	if (st == CHOIR_SUCCESS ? send->request != NULL : st != CHOIR_NO_MEMORY) {
+		sends->end = &send->next; /* after an error to be swept away with the others */
 		return st;
-	}
-	if (send->request != NULL) {
-		sends->end = &send->next;
-		return CHOIR_SUCCESS;
 	}
 	*sends->end = NULL;
 	blocks_give(blocks, send->data);
 	end_send(sends, blocks, send);
-	return CHOIR_SUCCESS;
+	return st;
 }
 
 static void remove_oldest(struct sends *sends)
