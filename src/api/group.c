@@ -74,8 +74,10 @@ choir_status choir_group_end(void)
 		return error_set(CHOIR_ARGUMENT, "choir_group_end without choir_group_begin");
 	if (--group.depth > 0)
 		return CHOIR_SUCCESS;
-	if (group.lost)
+	if (group.lost) {
 		first = error_no_memory("the calls of a group", n * sizeof *calls);
+		snprintf(text, sizeof text, "%s", error_text());
+	}
 	group.calls = NULL;
 	group.n = group.room = 0;
 	group.lost = false;

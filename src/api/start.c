@@ -98,6 +98,7 @@ static choir_status carry_out(choir_comm *comm, struct prepared *prepared, size_
  * the others are submitted. */
 static choir_status carry_out_list(choir_comm *comm, struct prepared *prepared, const choir_call *call)
 {
+	bool begun = false;
 	choir_status st;
 
 	prepared_retain(prepared);
@@ -105,10 +106,14 @@ static choir_status carry_out_list(choir_comm *comm, struct prepared *prepared, 
 	for (size_t i = 1; i < prepared->n_parts && st == CHOIR_SUCCESS; i++) {
 		if (!inline_enter(comm)) {
 			st = submit(comm, prepared, i, call, NULL, NULL);
+			begun = true;
 			break;
 		}
 		st = carry_out(comm, prepared, i, 1, call);
+		begun = true;
 	}
+	if (st == CHOIR_NO_MEMORY && begun) /* the first parts are done: the list cannot be made again */
+		comm_fail(comm, st, error_text());
 	prepared_release(prepared);
 	return st;
 }
