@@ -147,7 +147,7 @@ bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given
                  choir_status *st_p)
 {
 	struct prepared *prepared;
-	choir_call call;
+	choir_call call = CHOIR_CALL_INIT;
 
 	key->options = NULL;
 	key->factor = 1;
