@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# interrupt.sh COMMAND...: Ctrl-C after the first row ends choir-bench with 130, and the rows so far stand in the JSON and in the picture.
+# interrupt.sh COMMAND...: Ctrl-C after the first row ends choir-bench with 130, and the rows so far stand in the JSON
+# and in the picture.
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT INT TERM

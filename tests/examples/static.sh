@@ -8,7 +8,8 @@ cmake=$1 source=$2 work=$3 examples=$4 libdir=$5 cc=$6 generator=$7 launcher=${8
 mkdir -p "$work"
 rm -rf "$work/first" "$work/moved" "$work/out" "$work/project"
 "$cmake" -S "$source" -B "$work/build" -G "$generator" -DCMAKE_BUILD_TYPE=Debug \
-	-DCHOIR_MPI=OFF -DBUILD_SHARED_LIBS=OFF -DCMAKE_C_COMPILER="$cc" -DCMAKE_C_COMPILER_LAUNCHER="$launcher" >"$work/cmake.log"
+	-DCHOIR_MPI=OFF -DBUILD_SHARED_LIBS=OFF -DCMAKE_C_COMPILER="$cc" -DCMAKE_C_COMPILER_LAUNCHER="$launcher" \
+	>"$work/cmake.log"
 "$cmake" --build "$work/build" --target choir choir-plan choir-info fork_world >"$work/build.log" || {
 	tail -n 20 "$work/build.log"
 	exit 1

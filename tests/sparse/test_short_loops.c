@@ -90,7 +90,8 @@ static void the_host_where_loops_end(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(kernels_as_asked), cmocka_unit_test(the_host_where_loops_end) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(kernels_as_asked),
+		                            cmocka_unit_test(the_host_where_loops_end) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

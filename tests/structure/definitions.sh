@@ -64,7 +64,8 @@ function is_word_of(word, file,    base, parts, n, i) {
 		for (j = 1; j <= k; j++)
 			found += is_word_of(words[j], files[i])
 	if (n > 1 || !found) {
-		print $2 ":" where[$2] (n > 1 ? ": several definitions" : ": the file is not named after it, nor a family")
+		print $2 ":" where[$2] (n > 1 ? ": several definitions" : \
+			": the file is not named after it, nor a family")
 		broken = 1
 	}
 }

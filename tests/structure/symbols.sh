@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the rooms' objects call: no room defines what a higher or neighbouring one needs from it the wrong way, nothing in the library prints or ends the
-# process, and threads wait by src/base/wait.h only (libchoir-mpi, a library of its own, apart).
-# usage: symbols.sh NM LIST      LIST has lines "room NAME LOWER..." each followed by that room's object files, one a line
+# What the rooms' objects call: no room defines what a higher or neighbouring one needs from it the wrong way, nothing
+# in the library prints or ends the process, and threads wait by src/base/wait.h only (libchoir-mpi, a library of its
+# own, apart).
+# usage: symbols.sh NM LIST      LIST has lines "room NAME LOWER..." each followed by that room's object files, one a
+# line
 set -eu
 nm=$1 list=$2
 here=$(mktemp -d)
@@ -37,7 +39,8 @@ function breaks(why) {
 }
 BEGIN {
 	# The standard streams stand for fprintf to them; writing to a FILE that a caller gave is allowed.
-	n = split("printf vprintf puts putchar perror exit _exit _Exit quick_exit abort raise __assert_fail stdout stderr " \
+	n = split("printf vprintf puts putchar perror exit _exit _Exit quick_exit abort raise __assert_fail " \
+		"stdout stderr " \
 		"__printf_chk __vprintf_chk", words, " ")
 	for (i = 1; i <= n; i++)
 		forbidden[words[i]] = 1

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-# Installing: libraries, public headers, tools, the CMake package `choir` (components choir and mpi) and choir.pc, choir-mpi.pc.
-# The installed tree may be moved: all paths inside it are relative to the files that hold them.
+# Installing: libraries, public headers, tools, the CMake package `choir` (components choir and mpi) and choir.pc,
+# choir-mpi.pc. The installed tree may be moved: all paths inside it are relative to the files that hold them.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/choir)
 
 if(CHOIR_MPI)
-	# MPICH is looked for again on the machine that links: the package names a target that choirConfig.cmake makes there.
+	# MPICH is looked for again on the machine that links: the package names a target that choirConfig.cmake makes
+	# there.
 	set_target_properties(choir-mpi PROPERTIES
 		INTERFACE_LINK_LIBRARIES "choir;$<BUILD_INTERFACE:choir_mpich>;$<INSTALL_INTERFACE:choir::mpich>"
 		INSTALL_RPATH "$ORIGIN")

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
 # How rooms, tests and tools are declared.
 
-# Flags that every target of the project has.  FP_CONTRACT off: a fused multiply-add would give other bits than the kernels.
+# Flags that every target of the project has.  FP_CONTRACT off: a fused multiply-add would give other bits than the
+# kernels.
 add_library(choir_flags INTERFACE)
-target_compile_options(choir_flags INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings
+target_compile_options(choir_flags INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+	-Wpointer-arith -Wwrite-strings
 	-ffp-contract=off -fno-strict-aliasing)
 target_compile_definitions(choir_flags INTERFACE _GNU_SOURCE CL_TARGET_OPENCL_VERSION=300)
 if(CHOIR_SANITIZE)
-	target_compile_options(choir_flags INTERFACE -fsanitize=${CHOIR_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g)
+	target_compile_options(choir_flags INTERFACE -fsanitize=${CHOIR_SANITIZE} -fno-omit-frame-pointer
+		-fno-sanitize-recover=all -g)
 	target_link_options(choir_flags INTERFACE -fsanitize=${CHOIR_SANITIZE})
 endif()
 
@@ -15,7 +18,8 @@ endif()
 function(choir_room name)
 	file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.c)
 	add_library(room_${name} OBJECT ${sources})
-	target_include_directories(room_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/cl)
+	target_include_directories(room_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src
+		${PROJECT_SOURCE_DIR}/cl)
 	target_link_libraries(room_${name} PUBLIC choir_flags Threads::Threads)
 	foreach(lower ${ARGN})
 		target_link_libraries(room_${name} PUBLIC room_${lower})
@@ -34,7 +38,8 @@ function(choir_test name)
 	if(CHOIR_SANITIZE) # checks take some three times as long
 		math(EXPR arg_TIMEOUT "3 * ${arg_TIMEOUT}")
 	endif()
-	set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" ENVIRONMENT "${arg_ENVIRONMENT}")
+	set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}"
+		ENVIRONMENT "${arg_ENVIRONMENT}")
 endfunction()
 
 # choir_test_program: the same, without a ctest entry (for programs started by mpiexec).

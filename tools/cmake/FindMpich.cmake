@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
-# MPICH, even where Open MPI is installed beside it and owns the plain names.  Gives MPICH_MPIEXEC and the target choir_mpich.
+# MPICH, even where Open MPI is installed beside it and owns the plain names.  Gives MPICH_MPIEXEC and the target
+# choir_mpich.
 find_program(MPICH_MPICC NAMES mpicc.mpich mpicc DOC "compiler wrapper of an MPI of the MPICH ABI family")
 find_program(MPICH_MPIEXEC NAMES mpiexec.mpich mpiexec.hydra mpiexec)
 if(NOT MPICH_MPICC)
-	message(FATAL_ERROR "no MPICH found: install mpich and libmpich-dev, or name its compiler wrapper with -DMPICH_MPICC=...")
+	message(FATAL_ERROR
+		"no MPICH found: install mpich and libmpich-dev, or name its compiler wrapper with -DMPICH_MPICC=...")
 endif()
-execute_process(COMMAND ${MPICH_MPICC} -show OUTPUT_VARIABLE mpich_show OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE mpich_rc)
+execute_process(COMMAND ${MPICH_MPICC} -show OUTPUT_VARIABLE mpich_show
+	OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE mpich_rc)
 separate_arguments(mpich_words UNIX_COMMAND "${mpich_show}")
 add_library(choir_mpich INTERFACE)
 set(mpich_includes "")
@@ -30,5 +33,7 @@ check_c_source_compiles("
 	int main(void) { return 0; }" MPICH_ABI_FAMILY)
 unset(CMAKE_REQUIRED_INCLUDES)
 if(mpich_rc OR NOT MPICH_ABI_FAMILY)
-	message(FATAL_ERROR "${MPICH_MPICC} is not of the MPICH ABI family (MPICH, Intel MPI, MVAPICH): name one with -DMPICH_MPICC=...")
+	message(FATAL_ERROR
+		"${MPICH_MPICC} is not of the MPICH ABI family (MPICH, Intel MPI, MVAPICH): \
+name one with -DMPICH_MPICC=...")
 endif()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# What tools/demo and tools/check share.  Sourced with $root set to the project's folder and $me to the command's name; POSIX sh.
+# What tools/demo and tools/check share.  Sourced with $root set to the project's folder and $me to the command's name;
+# POSIX sh.
 : "${root:?}" "${me:?}"
 
 # The same words and numbers whatever the caller's locale; no question from apt, git or mpiexec may wait for a terminal.
@@ -10,7 +11,8 @@ DEBIAN_FRONTEND=noninteractive
 export DEBIAN_FRONTEND
 exec </dev/null
 
-# Two folders that programs below rely on: a TMPDIR that is gone makes gcc fail, a missing home makes PoCL compile every kernel anew.
+# Two folders that programs below rely on: a TMPDIR that is gone makes gcc fail, a missing home makes PoCL compile every
+# kernel anew.
 if [ -n "${TMPDIR:-}" ] && ! [ -w "$TMPDIR" ]; then
 	unset TMPDIR
 fi
@@ -68,10 +70,12 @@ need_packages() {
 	# Word splitting is meant: a list of package names.
 	# shellcheck disable=SC2086
 	if ! { as_root env DEBIAN_FRONTEND=noninteractive apt-get -q update &&
-		as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 --no-install-recommends install $missing
+		as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 \
+			--no-install-recommends install $missing
 	} >"$root/build/apt.log" 2>&1; then
 		tail -n 15 "$root/build/apt.log" >&2
-		die "installing failed (all of it: build/apt.log); as root: apt-get update && apt-get install --no-install-recommends $missing"
+		die "installing failed (all of it: build/apt.log); as root:
+  apt-get update && apt-get install --no-install-recommends $missing"
 	fi
 }
 
@@ -80,7 +84,8 @@ cores() {
 	nproc 2>/dev/null || echo 2
 }
 
-# build FOLDER OPTION...: configures and builds build/FOLDER; its output goes to build/FOLDER.log and is shown when it fails.
+# build FOLDER OPTION...: configures and builds build/FOLDER; its output goes to build/FOLDER.log and is shown when it
+# fails.
 build() {
 	build_name=$1 build_log=$root/build/$1.log
 	shift
@@ -90,7 +95,8 @@ build() {
 	fi
 	say "building build/$build_name"
 	# MPICH by its own name: with Open MPI beside it, plain mpicc is Open MPI's.
-	if ! { cmake -S "$root" -B "$root/build/$build_name" -G Ninja -DMPICH_MPICC="$(command -v mpicc.mpich || command -v mpicc)" \
+	if ! { cmake -S "$root" -B "$root/build/$build_name" -G Ninja \
+		-DMPICH_MPICC="$(command -v mpicc.mpich || command -v mpicc)" \
 		-DMPICH_MPIEXEC="$(command -v mpiexec.mpich || command -v mpiexec)" "$@" &&
 		cmake --build "$root/build/$build_name" -j "$(cores)"; } >"$build_log" 2>&1; then
 		tail -n 40 "$build_log" >&2
@@ -113,5 +119,6 @@ icd_folder() {
 
 # What everything needs that builds choir, its tools included.
 # shellcheck disable=SC2034
-packages_build="gcc g++ libc6-dev cmake ninja-build pkg-config mpich libmpich-dev pocl-opencl-icd ocl-icd-opencl-dev opencl-headers \
+packages_build="gcc g++ libc6-dev cmake ninja-build pkg-config mpich libmpich-dev pocl-opencl-icd ocl-icd-opencl-dev \
+	opencl-headers \
 libclblast-dev libjansson-dev libxxhash-dev wordnet-base gnuplot-nox python3"

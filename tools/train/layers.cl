@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What the dense layers need beside matrix products.  Matrices are row-major; one work-item an element, n of them, unless said otherwise. */
+/* What the dense layers need beside matrix products.  Matrices are row-major; one work-item an element, n of them,
+ * unless said otherwise. */
 
 /* params[first + i] -= rate * gradient[first + i] */
-kernel void update_dense(global float *params, global const float *gradient, const uint first, const float rate, const uint n)
+kernel void update_dense(global float *params, global const float *gradient, const uint first, const float rate,
+                         const uint n)
 {
 	const uint i = get_global_id(0);
 
@@ -11,7 +13,8 @@ kernel void update_dense(global float *params, global const float *gradient, con
 }
 
 /* adds the bias at params[first] to every row of columns elements */
-kernel void add_bias(global float *matrix, global const float *params, const uint first, const uint columns, const uint n)
+kernel void add_bias(global float *matrix, global const float *params, const uint first, const uint columns,
+                     const uint n)
 {
 	const uint i = get_global_id(0);
 
@@ -19,7 +22,8 @@ kernel void add_bias(global float *matrix, global const float *params, const uin
 		matrix[i] += params[first + i % columns];
 }
 
-kernel void add_bias_tanh(global float *matrix, global const float *params, const uint first, const uint columns, const uint n)
+kernel void add_bias_tanh(global float *matrix, global const float *params, const uint first, const uint columns,
+                          const uint n)
 {
 	const uint i = get_global_id(0);
 

@@ -115,7 +115,8 @@ void model_destroy(struct model *model)
 	cl_mem list[] = {
 		model->in_table, model->out_table, model->dense, model->word_rate,
 		model->contexts, model->out_words, model->bias,
-		model->x, model->h, model->p, model->candidate_rows, model->target_table, model->logits, model->target_gradient, model->losses,
+		model->x, model->h, model->p, model->candidate_rows, model->target_table, model->logits,
+		model->target_gradient, model->losses,
 		model->in_rows, model->out_rows, model->dense_gradient, model->p_gradient, model->h_gradient,
 	};
 	/* clang-format on */

@@ -42,12 +42,12 @@ float group_max(local float *part, float mine)
 /* One group a row.  words and bias hold n_candidates candidates, then one target a row.
  * logits: in, row x candidate products without bias; out, the gradient with respect to them, times scale.
  * target_gradient, loss: one a row.  A candidate that is the row's target does not count against it.
- * Four candidates at a time, since not every driver for CPUs makes exp of several floats out of exp of one; the last three or fewer are
- * with a work-item each. */
+ * Four candidates at a time, since not every driver for CPUs makes exp of several floats out of exp of one; the last
+ * three or fewer are with a work-item each. */
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 sampled_softmax(global float *logits, global float *target_gradient, global float *loss, global const float *hidden,
-                global const float *target_table, global const int *words, global const float *bias, const uint n_candidates,
-                const float scale)
+                global const float *target_table, global const int *words, global const float *bias,
+                const uint n_candidates, const float scale)
 {
 	local float part[GROUP];
 	const uint row = get_group_id(0), me = get_local_id(0), n_fours = n_candidates / 4, last = n_fours * 4 + me;
@@ -61,7 +61,8 @@ sampled_softmax(global float *logits, global float *target_gradient, global floa
 	const float target_logit = group_sum(part, dot_part) + bias[n_candidates + row];
 
 	for (uint i = me; i < n_fours; i += GROUP) {
-		const float4 logit = select(vload4(i, mine) + vload4(i, bias), (float4)(-INFINITY), vload4(i, words) == target);
+		const float4 logit =
+		    select(vload4(i, mine) + vload4(i, bias), (float4)(-INFINITY), vload4(i, words) == target);
 
 		vstore4(logit, i, mine);
 		top4 = fmax(top4, logit);
@@ -91,10 +92,11 @@ sampled_softmax(global float *logits, global float *target_gradient, global floa
 	}
 }
 
-/* The share of the targets in two gradients: rows (of their table rows, after those of the candidates) and hidden_gradient, which
- * the candidates' product is added to later.  One work-item a float. */
+/* The share of the targets in two gradients: rows (of their table rows, after those of the candidates) and
+ * hidden_gradient, which the candidates' product is added to later.  One work-item a float. */
 kernel void target_rows(global float *rows, global float *hidden_gradient, global const float *target_gradient,
-                        global const float *hidden, global const float *target_table, const uint n_candidates, const uint n)
+                        global const float *hidden, global const float *target_table, const uint n_candidates,
+                        const uint n)
 {
 	const uint i = get_global_id(0);
 
