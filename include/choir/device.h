@@ -47,6 +47,15 @@ CHOIR_API choir_status choir_device_create(cl_context context, cl_device_id devi
  * for it.  CHOIR_DEVICE="platform-substring" or "P:D" (numbers as choir-info shows them) chooses instead. */
 CHOIR_API choir_status choir_device_create_default(int local_rank, choir_device **out_p);
 
+/* choir_device_create_queue: the device and the context of a queue of the caller's; else as choir_device_create. */
+CHOIR_API choir_status choir_device_create_queue(cl_command_queue queue, const choir_device_config *config,
+                                                 choir_device **out_p);
+
+/* choir_device_create_host: host memory alone: for programs that keep nothing on an OpenCL device.  No OpenCL function
+ * is called for it, and none has to be installed but the loader.  Its comms take choir_host() only, else UNSUPPORTED;
+ * reductions run on the host; choir_device_context and choir_device_id give NULL.  ARGUMENT, NO_MEMORY. */
+CHOIR_API choir_status choir_device_create_host(choir_device **out_p);
+
 /* choir_device_destroy: NULL is silent.  Comms keep their device alive: any order is safe. */
 CHOIR_API void choir_device_destroy(choir_device *device);
 

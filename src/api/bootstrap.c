@@ -102,7 +102,7 @@ static uint64_t device_key(choir_device *device)
 	cl_device_id id = choir_device_id(device);
 	uint64_t key = (uint64_t)dev_reduce_where(device);
 
-	for (size_t i = 0; i < sizeof infos / sizeof *infos; i++) {
+	for (size_t i = 0; !dev_is_host(device) && i < sizeof infos / sizeof *infos; i++) {
 		char text[512] = "";
 
 		clGetDeviceInfo(id, infos[i], sizeof text - 1, text, NULL);

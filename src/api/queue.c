@@ -65,6 +65,9 @@ choir_status choir_event_to_cl(choir_event *event, cl_event *out_p)
 		return error_set(CHOIR_ARGUMENT, "choir_event_to_cl: null argument");
 	if (atomic_load(&event->comm->engine.closed))
 		return error_set(CHOIR_ARGUMENT, "choir_event_to_cl: the event's comm has been destroyed");
+	if (dev_is_host(event->comm->device))
+		return error_set(CHOIR_UNSUPPORTED, "choir_event_to_cl: the comm's device is of host memory alone: "
+		                                    "there is no context for a cl_event (choir_queue_wait needs none)");
 	st = build_bridge(choir_device_context(event->comm->device), 1, &event, &made);
 	if (st == CHOIR_SUCCESS)
 		st = progress_kick();

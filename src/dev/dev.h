@@ -130,6 +130,7 @@ choir_status dev_launch(choir_device *device, cl_kernel kernel, size_t global, s
 
 cl_command_queue dev_queue(choir_device *device); /* the internal in-order queue */
 bool dev_is_cpu(const choir_device *device);
+bool dev_is_host(const choir_device *device); /* of host memory alone: there is no context, no queue */
 bool dev_has_fp64(const choir_device *device);
 bool dev_divides_exactly(const choir_device *device); /* f32 division rounds correctly in kernels */
 bool dev_has_long_loops(const choir_device *device);  /* work-items may loop more than 65535 times in a launch */

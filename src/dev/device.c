@@ -146,6 +146,24 @@ choir_status choir_device_create(cl_context context, cl_device_id id, const choi
 	return CHOIR_SUCCESS;
 }
 
+choir_status choir_device_create_queue(cl_command_queue queue, const choir_device_config *config,
+                                       choir_device **out_p)
+{
+	cl_context context;
+	cl_device_id id;
+	cl_int rc;
+
+	if (queue == NULL || out_p == NULL)
+		return error_set(CHOIR_ARGUMENT, "choir_device_create_queue: null %s",
+		                 queue == NULL ? "queue" : "out_p");
+	rc = clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
+	if (rc == CL_SUCCESS)
+		rc = clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof id, &id, NULL);
+	if (rc != CL_SUCCESS)
+		return error_cl("clGetCommandQueueInfo", rc);
+	return choir_device_create(context, id, config, out_p);
+}
+
 choir_device *dev_retain(choir_device *device)
 {
 	atomic_fetch_add(&device->refs, 1);
@@ -161,8 +179,10 @@ void choir_device_destroy(choir_device *device)
 	for (int i = 0; i < 2; i++)
 		queue_destroy(atomic_load(&device->copies[i]));
 	queue_destroy(device->queue);
-	pointer_cache_release(device->pointers);
-	clReleaseContext(device->context);
+	if (!dev_is_host(device)) {
+		pointer_cache_release(device->pointers);
+		clReleaseContext(device->context);
+	}
 	free(device);
 }
 

@@ -102,6 +102,10 @@ choir_status dev_range(choir_device *device, const char *role, choir_buffer buff
 		return error_set(CHOIR_ARGUMENT, "%s buffer: %d is no kind of buffer", role, (int)buffer.kind);
 	if (buffer.base == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s buffer: null", role);
+	if (dev_is_host(device) && buffer.kind != CHOIR_BUFFER_HOST)
+		return error_set(CHOIR_UNSUPPORTED,
+		                 "%s buffer: the comm's device is of host memory alone, so buffers are choir_host()",
+		                 role);
 	if (buffer.kind == CHOIR_BUFFER_MEM)
 		return range_mem(device, role, buffer, bytes, elem_bytes);
 	TRY(range_pointer(role, buffer, bytes, elem_bytes));

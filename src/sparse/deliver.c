@@ -205,10 +205,13 @@ release_ind:
 	return st;
 }
 
-/* completion_fn gets host pointers of a rank whose send buffers are host memory, both of them. */
-static bool lends_host(const struct sparse_call *call)
+/* completion_fn gets host pointers of a rank whose send buffers are host memory, both of them, or that has no other. */
+static bool lends_host(const struct sparse *sparse)
 {
-	return call->send_ind.kind == CHOIR_BUFFER_HOST && call->send_val.kind == CHOIR_BUFFER_HOST;
+	const struct sparse_call *call = &sparse->call;
+
+	return dev_is_host(sparse->env.device) ||
+	       (call->send_ind.kind == CHOIR_BUFFER_HOST && call->send_val.kind == CHOIR_BUFFER_HOST);
 }
 
 static choir_status call_completion(void *state)
@@ -218,7 +221,7 @@ static choir_status call_completion(void *state)
 	choir_buffer ind = choir_none(), val = choir_none();
 
 	error_set(CHOIR_SUCCESS, "%s", "");
-	if (sparse->count > 0 && !lends_host(&sparse->call)) {
+	if (sparse->count > 0 && !lends_host(sparse)) {
 		keep_outcome(sparse, lend_on_device(sparse));
 		return CHOIR_SUCCESS;
 	}

@@ -33,6 +33,23 @@ static void test_create_arguments(void **state)
 	assert_null(choir_device_context(NULL));
 }
 
+static void test_queue(void **state)
+{
+	cl_command_queue queue = NULL;
+	choir_device *device = NULL;
+
+	(void)state;
+	assert_ok(queue_create(fixture_device, &queue));
+	assert_fails(choir_device_create_queue(NULL, NULL, &device), CHOIR_ARGUMENT, "null queue");
+	assert_fails(choir_device_create_queue(queue, NULL, NULL), CHOIR_ARGUMENT, "null out_p");
+	assert_ok(choir_device_create_queue(queue, NULL, &device));
+	clReleaseCommandQueue(queue); /* the device outlives it */
+	assert_ptr_equal(choir_device_context(device), choir_device_context(fixture_device));
+	assert_ptr_equal(choir_device_id(device), choir_device_id(fixture_device));
+	assert_int_equal(choir_device_class(device), choir_device_class(fixture_device));
+	choir_device_destroy(device);
+}
+
 static void test_environment(void **state)
 {
 	cl_context context = choir_device_context(fixture_device);
@@ -129,6 +146,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_create_arguments), cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_queue),
 		cmocka_unit_test(test_default_choice),   cmocka_unit_test(test_json),
 		cmocka_unit_test(test_retain),           cmocka_unit_test(test_errors_have_names),
 	};
