@@ -9,7 +9,7 @@
 #include "api/bootstrap.h"
 #include "base/config.h"
 #include "base/log.h"
-#include "exec/engine.h"
+#include "exec/submit.h"
 #include "exec/fork.h"
 #include "exec/progress.h"
 
@@ -182,9 +182,9 @@ static bool lacks_call(struct choir_comm *comm, struct choir_comm *sibling, uint
 
 	if (sibling == comm || atomic_load_explicit(&sibling->last_user, memory_order_relaxed) != user)
 		return false;
-	pthread_mutex_lock(&sibling->engine.submit);
-	behind = sibling->engine.next_seq <= seq;
-	pthread_mutex_unlock(&sibling->engine.submit);
+	pthread_mutex_lock(&sibling->submission.lock);
+	behind = sibling->submission.next_seq <= seq;
+	pthread_mutex_unlock(&sibling->submission.lock);
 	return behind;
 }
 
@@ -215,7 +215,7 @@ choir_status call_may_block(const char *call, choir_comm *comm, bool pair)
 
 	if (in_callback())
 		return error_set(CHOIR_WOULD_DEADLOCK, "%s: a blocking call inside a callback of the library's", call);
-	other = pair ? -1 : sibling_behind(comm, this_thread(), comm->engine.next_seq);
+	other = pair ? -1 : sibling_behind(comm, this_thread(), comm->submission.next_seq);
 	if (other < 0)
 		return CHOIR_SUCCESS;
 	return error_set(CHOIR_WOULD_DEADLOCK,
@@ -261,10 +261,10 @@ static void add_to_group(struct run *const *runs, size_t n, choir_event *event, 
 /* Once the first is under way, the event tells what becomes of the others. */
 static choir_status submit(struct run *const *runs, size_t n)
 {
-	choir_status st = engine_submit(runs[0]);
+	choir_status st = submit_run(runs[0]);
 
 	for (size_t i = 1; i < n; i++)
-		(void)engine_submit(runs[i]);
+		(void)submit_run(runs[i]);
 	return st;
 }
 
@@ -273,7 +273,7 @@ choir_status call_start_all(const char *call, struct run *const *runs, size_t n,
 	struct choir_comm *comm = runs[0]->comm;
 	choir_event *event = choir_event_retain(runs[0]->event);
 	bool pair = runs[0]->bound.pair;
-	uint64_t seq = comm->engine.next_seq + n - 1; /* of the last */
+	uint64_t seq = comm->submission.next_seq + n - 1; /* of the last */
 	choir_status st;
 
 	call_note_user(comm);

@@ -2,7 +2,7 @@
 /* Groups: calls of one thread that are submitted together. */
 #include "api/call.h"
 
-#include "exec/engine.h"
+#include "exec/submit.h"
 #include "exec/progress.h"
 
 #include <stdio.h>
@@ -85,7 +85,7 @@ choir_status choir_group_end(void)
 		choir_status st;
 
 		atomic_store(&calls[i].run->event->grouped_by, 0);
-		st = engine_submit(calls[i].run);
+		st = submit_run(calls[i].run);
 		if (st != CHOIR_SUCCESS && first == CHOIR_SUCCESS) {
 			first = st;
 			snprintf(text, sizeof text, "%s", error_text());

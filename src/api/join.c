@@ -153,9 +153,9 @@ static choir_status fill(struct bootstrap *b, int local, struct choir_comm *comm
 	TRY(rules_read(join->config->rules, &comm->rules));
 	comm->local_rank = layout->place_of[comm->rank];
 	comm->node_size = layout->node_size[layout->node_of[comm->rank]];
-	comm->done_seen = calloc((size_t)comm->node_size, sizeof *comm->done_seen);
-	if (comm->done_seen == NULL)
-		return error_no_memory("lanes", (size_t)b->n * sizeof *comm->done_seen);
+	comm->engine.arena.done_seen = calloc((size_t)comm->node_size, sizeof *comm->engine.arena.done_seen);
+	if (comm->engine.arena.done_seen == NULL)
+		return error_no_memory("lanes", (size_t)b->n * sizeof *comm->engine.arena.done_seen);
 	comm->arena = arena_retain(b->arenas[layout->node_of[comm->rank]]);
 	comm->controls = arena_control(comm->arena, 0);
 	comm->lanes = arena_lane(comm->arena, 0, 0);

@@ -72,7 +72,7 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 		                  .ring = comm_ring_self,
 		                  .plans = &comm->plans,
 		                  .costs = &comm->rules.costs,
-		                  .history = &comm->history,
+		                  .history = &comm->engine.history,
 		                  .nt = nt_of_comm(comm) };
 
 	run->event->free_result = free_outcome;

@@ -87,7 +87,7 @@ static choir_status carry_out(choir_comm *comm, struct prepared *prepared, size_
 {
 	const char *name = prepared->key.form->name;
 	bool pair = is_pair(prepared);
-	uint64_t seq = comm->engine.next_seq;
+	uint64_t seq = comm->submission.next_seq;
 	choir_event *event;
 	choir_status st = inline_execute(comm, prepared, first, n, call->deadline_ms, call->name, &event);
 

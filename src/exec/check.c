@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "exec/gone.h"
 #include "exec/liveness.h"
+#include "exec/messages.h"
 #include "base/wait.h"
 
 #include <stdio.h>
@@ -60,7 +61,7 @@ static void give_sign(struct choir_comm *comm, int64_t now)
 {
 	int target = -1;
 
-	for (struct run *run = comm->engine.moving; run != NULL && target < 0; run = run->next_moving)
+	for (struct run *run = comm->engine.flight.moving; run != NULL && target < 0; run = run->next_moving)
 		if (run->state < RUN_FAILED)
 			target = waits_for(run, now);
 	liveness_publish(comm, target, now);
@@ -268,14 +269,14 @@ void engine_check(struct choir_comm *comm)
 	if (!engine_enter(engine))
 		return;
 	now = wait_now_ns();
-	if (engine->active != NULL && !engine->closed) {
-		(void)engine_messages(comm); /* what a peer said before it died counts first */
+	if (engine->flight.active != NULL && !engine->closed) {
+		(void)messages_drive(comm, true); /* what a peer said before it died counts first */
 		look_at_peers(comm);
 		give_sign(comm, now);
 	}
 	if (!engine->closed)
 		engine_look_at_queued(comm);
-	for (struct run *run = engine->active; run != NULL && !engine->closed; run = run->next)
+	for (struct run *run = engine->flight.active; run != NULL && !engine->closed; run = run->next)
 		if (run->state != RUN_ENDED && run->state != RUN_CALLING &&
 		    atomic_load(&comm->failed) == CHOIR_SUCCESS && check_run(run, now))
 			break;

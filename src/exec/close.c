@@ -4,6 +4,7 @@
 #include "exec/engine.h"
 #include "exec/prepared.h"
 #include "exec/steps.h"
+#include "exec/submit.h"
 #include "exec/symmetric.h"
 
 #include <stdlib.h>
@@ -12,10 +13,10 @@ static void free_pool(struct choir_comm *comm)
 {
 	struct run *run, *next;
 
-	pthread_mutex_lock(&comm->engine.submit);
-	run = comm->engine.pool;
-	comm->engine.pool = NULL;
-	pthread_mutex_unlock(&comm->engine.submit);
+	pthread_mutex_lock(&comm->submission.lock);
+	run = comm->submission.pool;
+	comm->submission.pool = NULL;
+	pthread_mutex_unlock(&comm->submission.lock);
 	for (; run != NULL; run = next) {
 		next = run->next;
 		steps_free(run);
@@ -26,9 +27,9 @@ static void free_pool(struct choir_comm *comm)
 static void free_inline_runs(struct choir_comm *comm)
 {
 	for (int kind = 0; kind < INLINE_KINDS; kind++) {
-		struct run *run = comm->engine.inline_runs[kind];
+		struct run *run = comm->engine.cache.inline_runs[kind];
 
-		comm->engine.inline_runs[kind] = NULL;
+		comm->engine.cache.inline_runs[kind] = NULL;
 		if (run == NULL)
 			continue;
 		prepared_unbind(run);
@@ -61,9 +62,7 @@ static void stop_engine(struct choir_comm *comm)
 {
 	while (!engine_enter(&comm->engine))
 		wait_yield();
-	pthread_mutex_lock(&comm->engine.submit);
-	comm->engine.closing = true;
-	pthread_mutex_unlock(&comm->engine.submit);
+	submit_close(comm);
 	atomic_store(&comm->engine.closed, true);
 	while (atomic_load(&comm->users) > 0) /* they came in before that, and wait for nothing: all calls are over */
 		wait_yield();
@@ -97,7 +96,7 @@ static void give_back(struct choir_comm *comm)
 	plan_cache_fini(&comm->plans);
 	rules_free(&comm->rules);
 	symmetric_close(comm);
-	dev_memory_free(comm->device, &comm->arena_mem);
+	dev_memory_free(comm->device, &comm->engine.arena.mem);
 	arena_release(comm->arena);
 	comm->arena = NULL;
 	comm->controls = NULL;
@@ -105,8 +104,8 @@ static void give_back(struct choir_comm *comm)
 	close_peers(comm);
 	free(comm->endpoint_of);
 	comm->endpoint_of = NULL;
-	free(comm->done_seen);
-	comm->done_seen = NULL;
+	free(comm->engine.arena.done_seen);
+	comm->engine.arena.done_seen = NULL;
 }
 
 void comm_close(struct choir_comm *comm)

@@ -4,26 +4,20 @@
 #define EXEC_COMM_H
 
 #include "algo/algo.h"
-#include "algo/history.h"
 #include "algo/rules.h"
 #include "dev/dev.h"
+#include "exec/engine_state.h"
 #include "exec/inbox.h"
 #include "exec/plan_cache.h"
-#include "exec/nt_plan.h"
 #include "net/pump.h"
 #include "node/arena.h"
 
 #include <choir/comm.h>
 #include <pthread.h>
 
-struct run;
 struct symmetric;
-struct prepared;
 
-enum {
-	COMM_LANES = 8,      /* calls that may be in flight on the arena at once */
-	COMM_SYMMETRIC = 64, /* symmetric allocations */
-};
+enum { COMM_SYMMETRIC = 64 /* symmetric allocations */ };
 
 /* A process of this node other than mine, whose ranks I wait for and wake. */
 struct comm_peer {
@@ -49,50 +43,6 @@ struct liveness {
 	int64_t asked_ns; /* when I asked last; driver only */
 };
 
-/* See slot_ring.h. */
-struct slot_ring {
-	uint64_t next;                                 /* where the next call's place begins */
-	/* the place of the latest call of each lane, in cache lines */
-	uint32_t from_line[COMM_LANES], to_line[COMM_LANES];
-};
-
-/* Runs that are let into engine.moving one after another: Note [moving runs] in engine.c. */
-struct run_queue {
-	struct run *first, *last;    /* not let in yet; last is valid if there is a first */
-	int n_moving;                /* let in and not taken out */
-};
-
-enum { PREPARED_KEPT = 32 };
-
-/* The comm has one run of each kind for inline execution. */
-enum inline_kind { INLINE_COLLECTIVE, INLINE_SEND, INLINE_RECV, INLINE_KINDS };
-
-/* Where runs stand.  Note [right to drive] in engine.c says who may touch what. */
-struct engine {
-	_Atomic bool driven;         /* by the thread that engine_enter let in */
-	pthread_mutex_t submit;      /* guards incoming and the numbers that give calls their order */
-	struct run *incoming;        /* submitted, newest first */
-	_Atomic bool has_incoming;
-	/* driver only; all runs taken in, in order of submission: walked by slow looks only */
-	struct run *active, **active_end;
-	struct run *moving, **moving_end; /* driver only; those of them that every drive looks at */
-	/* [n_queues] driver only; of collectives, of sends to each rank, of recvs from each */
-	struct run_queue *queues;
-	size_t n_queues;
-	_Atomic int unfinished;      /* runs submitted and not yet completed */
-	_Atomic uint64_t next_seq;   /* written under submit */
-	uint64_t *sent, *received;   /* [n] calls of each pair so far */
-	struct slot_ring ring;       /* under submit */
-	struct run *pool;            /* finished runs, kept for their memory; under submit */
-	int n_pooled;
-	struct run *inline_runs[INLINE_KINDS]; /* driver only; see inline.c */
-	struct prepared *prepared[PREPARED_KEPT]; /* driver only; the last calls, see prepared.h */
-	_Atomic bool device_works;    /* commands of the device were under way when nothing moved; see device_wait.c */
-	struct nt_entries nt;        /* driver only */
-	_Atomic bool closing;        /* no call is accepted any more; written under submit */
-	_Atomic bool closed;         /* nobody drives any more */
-};
-
 struct choir_comm {
 	_Atomic int refs;
 	_Atomic int users; /* threads between comm_enter and comm_leave */
@@ -107,10 +57,6 @@ struct choir_comm {
 	bool crowded;                /* more ranks on this machine than cores: never spin */
 
 	struct arena *arena;
-	struct dev_memory arena_mem; /* the arena as this device sees it, once a kernel has read it there */
-	bool has_slots, has_short_slots; /* my ring there is allocated, and the places of short calls; driver only */
-	/* memory for a p2p ring could not be had: messages take the transport; driver only */
-	bool no_rings;
 	struct arena_control *controls; /* there: [node_size] */
 	struct arena_lane *lanes;    /* there: [node_size][COMM_LANES] */
 	int node_size;               /* the ranks of my node */
@@ -118,9 +64,6 @@ struct choir_comm {
 	struct comm_peer *peers;     /* [n_peers] */
 	int n_peers;
 	bool ring_mine;              /* other threads of this process are ranks of the node too */
-	uint64_t over;               /* all calls before that number are over on all ranks of the node; driver only */
-	/* [node size] what I saw last of each rank's arena_control.done; driver only */
-	uint64_t (*done_seen)[COMM_LANES];
 	uint64_t slot_bytes, part_bytes; /* see slot_ring.h */
 	uint64_t message_bytes;
 	uint64_t cache_bytes;        /* the last level of this machine's, about */
@@ -134,18 +77,17 @@ struct choir_comm {
 	int *endpoint_of;            /* [n] */
 	struct inbox inbox;
 
+	struct submission submission;
 	struct engine engine;
 	struct liveness liveness;
 	struct gone *_Atomic gone; /* see gone.h; entries stay */
 	struct plan_cache plans;
 	struct rules rules;
-	struct history history;      /* of scripts; driver only */
 	int64_t deadline_ms, warn_ms;
 
 	_Atomic int failed;          /* a choir_status; text below is final once it is set */
 	char fail_text[ERROR_TEXT_BYTES];
 	pthread_mutex_t fail_lock;
-	int64_t withdrawn_ns;        /* when this rank left the calls of the failed comm, 0 = has not; driver only */
 
 	struct comm_family *family;  /* the local ranks created together */
 	_Atomic uint64_t last_user;  /* the thread that called last, see Note [one thread, several ranks] in api */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The engine of one rank: takes submitted runs and advances them. */
+/* The engine of one rank: takes submitted runs and advances them.  Note [right to drive] in engine.c. */
 #ifndef EXEC_ENGINE_H
 #define EXEC_ENGINE_H
 
@@ -8,25 +8,12 @@
 choir_status engine_init(struct choir_comm *comm);
 void engine_fini(struct choir_comm *comm);
 
-/* engine_submit: gives the run its number and hands it over.  The run's owner from then on is the engine, also after an
- * error (then its event has completed with it).  Never blocks. */
-choir_status engine_submit(struct run *run);
-
-/* engine_take: the run, which has its number, is in flight from here on.  The driver only. */
-void engine_take(struct engine *engine, struct run *run);
-
 /* engine_look_at_queued: advances the runs that have others of their kind before them.  For the slow look; the driver
  * only. */
 void engine_look_at_queued(struct choir_comm *comm);
 
 /* engine_refuse: from now on no call is accepted, nor carried out on the spot: what is under way is runs. */
 void engine_refuse(struct choir_comm *comm);
-
-/* engine_number: numbers n runs of a comm, in this order.  False, and none is numbered: submitted runs wait, the comm
- * failed or closes, or the numbers are used up.  engine_messages: message progress; true if anything moved.  The driver
- * only. */
-bool engine_number(struct run *const *runs, int n);
-bool engine_messages(struct choir_comm *comm);
 
 /* engine_enter: this thread drives until engine_leave; false: another one does.  Leaving is a plain store, which waits
  * for nothing that was published before, as giving a mutex back would. */

@@ -70,23 +70,23 @@ static bool last_record(const struct choir_comm *comm, uint64_t calls, struct ca
 
 void gone_say(struct choir_comm *comm, bool process_ends)
 {
-	struct engine *engine = &comm->engine;
+	struct submission *submission = &comm->submission;
 	struct wire_gone told = { .ended = process_ends };
 	struct wire_header header = {
 		.magic = WIRE_MAGIC, .kind = WIRE_GONE, .comm = comm->context, .src = comm->rank
 	};
 
-	pthread_mutex_lock(&engine->submit); /* other threads may still number calls where the process ends */
-	told.calls = engine->next_seq;
+	pthread_mutex_lock(&submission->lock); /* other threads may still number calls where the process ends */
+	told.calls = submission->next_seq;
 	told.has_record = last_record(comm, told.calls, &header.record);
 	for (int rank = 0; rank < comm->n; rank++) {
 		if (!is_told(comm, rank))
 			continue;
 		header.dst = rank;
-		told.sent = engine->sent[rank];
-		told.received = engine->received[rank];
+		told.sent = submission->sent[rank];
+		told.received = submission->received[rank];
 		if (pump_send(comm->pump, comm->endpoint_of[rank], &header, &told, sizeof told, NULL) != CHOIR_SUCCESS)
 			break; /* the transport is gone: the others have their deadlines */
 	}
-	pthread_mutex_unlock(&engine->submit);
+	pthread_mutex_unlock(&submission->lock);
 }

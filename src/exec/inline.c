@@ -13,9 +13,12 @@
 #include "exec/call_log.h"
 #include "exec/device_wait.h"
 #include "exec/engine.h"
+#include "exec/flight.h"
 #include "exec/in_order.h"
+#include "exec/messages.h"
 #include "exec/progress.h"
 #include "exec/steps.h"
+#include "exec/submit.h"
 #include "exec/withdraw.h"
 
 #include <string.h>
@@ -27,11 +30,12 @@ enum { TRANSPORT_EVERY = 8 }; /* rounds between two looks for messages of the tr
 bool inline_enter(struct choir_comm *comm)
 {
 	struct engine *engine = &comm->engine;
+	const struct submission *submission = &comm->submission;
 
-	if (atomic_load_explicit(&engine->unfinished, memory_order_relaxed) != 0 || !engine_enter(engine))
+	if (atomic_load_explicit(&submission->unfinished, memory_order_relaxed) != 0 || !engine_enter(engine))
 		return false;
-	if (!engine->closing && engine->active == NULL &&
-	    !atomic_load_explicit(&engine->has_incoming, memory_order_relaxed))
+	if (!atomic_load_explicit(&submission->closing, memory_order_relaxed) && engine->flight.active == NULL &&
+	    !atomic_load_explicit(&submission->has_incoming, memory_order_relaxed))
 		return true;
 	engine_leave(engine);
 	return false;
@@ -44,7 +48,7 @@ void inline_leave(struct choir_comm *comm)
 
 static struct run **run_of_kind(struct choir_comm *comm, const struct bound *bound)
 {
-	return &comm->engine.inline_runs[!bound->pair        ? INLINE_COLLECTIVE
+	return &comm->engine.cache.inline_runs[!bound->pair        ? INLINE_COLLECTIVE
 	                                 : bound->pair_sends ? INLINE_SEND
 	                                                     : INLINE_RECV];
 }
@@ -148,7 +152,7 @@ static choir_status submit(struct run *const *runs, size_t n, choir_event **even
 
 	inline_leave(comm);
 	for (size_t i = 0; i < n; i++) {
-		choir_status one = engine_submit(runs[i]);
+		choir_status one = submit_run(runs[i]);
 
 		st = st == CHOIR_SUCCESS ? one : st;
 	}
@@ -162,7 +166,7 @@ static choir_status submit(struct run *const *runs, size_t n, choir_event **even
 /* They have their numbers; those that have ended stay the comm's. */
 static void go_on(struct run *const *runs, size_t n, choir_event **event_p)
 {
-	struct engine *engine = &runs[0]->comm->engine;
+	struct choir_comm *comm = runs[0]->comm;
 	struct run *left[2] = { NULL };
 	size_t n_left = 0;
 
@@ -173,10 +177,10 @@ static void go_on(struct run *const *runs, size_t n, choir_event **event_p)
 			left[n_left++] = runs[i];
 	}
 	*event_p = leave_inline(left, n_left);
-	atomic_fetch_add_explicit(&engine->unfinished, (int)n_left, memory_order_relaxed);
+	atomic_fetch_add_explicit(&comm->submission.unfinished, (int)n_left, memory_order_relaxed);
 	for (size_t i = 0; i < n_left; i++)
-		engine_take(engine, left[i]);
-	engine_leave(engine);
+		flight_add(&comm->engine.flight, left[i]);
+	inline_leave(comm);
 }
 
 /* A failure of one fails the comm, as for all runs, and with it the other.  *event_p is set if peers may still be in
@@ -226,7 +230,7 @@ static bool advance(struct run *const *runs, size_t n, int idle, size_t *left, c
 		*left += runs[i]->state != RUN_ENDED;
 	}
 	if (*left > 0 && asks_transport(runs, n, idle))
-		moved |= engine_messages(runs[0]->comm);
+		moved |= messages_drive(runs[0]->comm, true);
 	return moved;
 }
 
@@ -274,7 +278,7 @@ choir_status inline_execute(struct choir_comm *comm, struct prepared *prepared, 
 			return st;
 		}
 	}
-	if ((runs[0]->plan->messages && !runs[0]->bound.pair) || !engine_number(runs, (int)n))
+	if ((runs[0]->plan->messages && !runs[0]->bound.pair) || !submit_number(runs, (int)n))
 		return submit(runs, n, event_p);
 	for (size_t i = 0; i < n && over; i++) {
 		if (runs[i]->part->in_order)

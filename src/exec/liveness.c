@@ -133,9 +133,9 @@ void liveness_ask(struct run *run, int64_t now_ns)
 /* All calls below it have started here. */
 static uint64_t started(struct choir_comm *comm)
 {
-	uint64_t first = comm->engine.next_seq;
+	uint64_t first = comm->submission.next_seq;
 
-	for (const struct run *run = comm->engine.active; run != NULL; run = run->next)
+	for (const struct run *run = comm->engine.flight.active; run != NULL; run = run->next)
 		if (!run->bound.pair && run->state == RUN_DEPS && run->seq < first)
 			first = run->seq;
 	return first;
@@ -149,7 +149,7 @@ void liveness_answer(struct choir_comm *comm)
 	    !atomic_exchange(&comm->liveness.any_asked, false))
 		return;
 	header.key = started(comm);
-	if (comm->engine.active != NULL) /* else that is about a call which is over */
+	if (comm->engine.flight.active != NULL) /* else that is about a call which is over */
 		header.tag = atomic_load(&comm_control(comm, comm->local_rank)->waits_for);
 	for (int rank = 0; rank < comm->n; rank++)
 		if (atomic_exchange(&comm->liveness.ranks[rank].asked, false))

@@ -30,11 +30,12 @@ static struct ring *ring_to(struct choir_comm *comm, int peer)
 {
 	const struct layout *layout = &comm->layout;
 	struct ring *ring = ring_between(comm, comm->rank, peer);
+	bool *none = &comm->engine.arena.no_rings;
 
-	if (ring != NULL || comm->no_rings || !arena_has_rings(comm->arena) ||
+	if (ring != NULL || *none || !arena_has_rings(comm->arena) ||
 	    layout->node_of[peer] != layout->node_of[comm->rank])
 		return ring;
-	comm->no_rings = arena_take_ring(comm->arena, comm->local_rank, layout->place_of[peer]) != CHOIR_SUCCESS;
+	*none = arena_take_ring(comm->arena, comm->local_rank, layout->place_of[peer]) != CHOIR_SUCCESS;
 	return ring_between(comm, comm->rank, peer);
 }
 

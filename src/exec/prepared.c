@@ -154,7 +154,7 @@ static struct prepared **cache_entry_of(struct choir_comm *comm, const struct ca
 
 	h = 31 * h + (uintptr_t)key->recv.base + key->recv.offset_bytes;
 	h = 31 * h + key->count + (uint64_t)key->peer;
-	return &comm->engine.prepared[(h * 0x9E3779B97F4A7C15u >> 32) % PREPARED_KEPT];
+	return &comm->engine.cache.prepared[(h * 0x9E3779B97F4A7C15u >> 32) % PREPARED_KEPT];
 }
 
 struct prepared *prepared_find(struct choir_comm *comm, const struct call_key *key)
@@ -177,7 +177,7 @@ void prepared_keep(struct choir_comm *comm, struct prepared *prepared)
 struct prepared *prepared_like(struct choir_comm *comm, const struct call_key *key)
 {
 	for (int i = 0; i < PREPARED_KEPT; i++) {
-		struct prepared *prepared = comm->engine.prepared[i];
+		struct prepared *prepared = comm->engine.cache.prepared[i];
 
 		if (prepared != NULL && prepared->key.form == key->form && prepared->key.dtype == key->dtype &&
 		    same_lists(&prepared->key, key, comm->n))
@@ -189,8 +189,8 @@ struct prepared *prepared_like(struct choir_comm *comm, const struct call_key *k
 void prepared_drop(struct choir_comm *comm)
 {
 	for (int i = 0; i < PREPARED_KEPT; i++) {
-		prepared_release(comm->engine.prepared[i]);
-		comm->engine.prepared[i] = NULL;
+		prepared_release(comm->engine.cache.prepared[i]);
+		comm->engine.cache.prepared[i] = NULL;
 	}
 }
 

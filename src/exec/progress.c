@@ -213,7 +213,7 @@ static void idle_in(struct wait *idle, const struct choir_comm *comm, choir_even
  */
 static bool still_inside(struct choir_comm *comm, bool inside)
 {
-	if (!inside || !atomic_load_explicit(&comm->engine.closing, memory_order_relaxed))
+	if (!inside || !atomic_load_explicit(&comm->submission.closing, memory_order_relaxed))
 		return inside;
 	comm_leave(comm);
 	return false;

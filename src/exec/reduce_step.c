@@ -13,10 +13,11 @@
 /* The arena as the device sees it.  A driver may do with all of it as it likes: so all of it is there. */
 static cl_mem arena_mem(struct choir_comm *comm)
 {
-	if (comm->arena_mem.ptr == NULL && dev_is_cpu(comm->device) && arena_take_all(comm->arena) == CHOIR_SUCCESS)
-		(void)dev_memory_wrap(comm->device, arena_base(comm->arena), arena_bytes(comm->arena),
-		                      &comm->arena_mem);
-	return comm->arena_mem.mem;
+	struct dev_memory *memory = &comm->engine.arena.mem;
+
+	if (memory->ptr == NULL && dev_is_cpu(comm->device) && arena_take_all(comm->arena) == CHOIR_SUCCESS)
+		(void)dev_memory_wrap(comm->device, arena_base(comm->arena), arena_bytes(comm->arena), memory);
+	return memory->mem;
 }
 
 /* The cl_mem over a reference, if the device may use it in place during the run. */

@@ -10,12 +10,13 @@
 static bool left_by(struct choir_comm *comm, int place, int lane, uint64_t seq)
 {
 	const struct arena_control *control = comm_control(comm, place);
+	uint64_t *seen = comm->engine.arena.done_seen[place];
 
-	if (comm->done_seen[place][lane] > seq)
+	if (seen[lane] > seq)
 		return true;
 	for (int i = 0; i < COMM_LANES; i++)
-		comm->done_seen[place][i] = atomic_load_explicit(&control->done[i], memory_order_acquire);
-	return comm->done_seen[place][lane] > seq;
+		seen[i] = atomic_load_explicit(&control->done[i], memory_order_acquire);
+	return seen[lane] > seq;
 }
 
 /* Says what is called and where my buffers are, for plans that go there.  Peers may hold the lines: the same again is
@@ -51,8 +52,9 @@ static bool left_by_all(struct choir_comm *comm, uint64_t seq)
 bool run_held_up(const struct run *run, int place)
 {
 	struct choir_comm *comm = run->comm;
+	uint64_t over = comm->engine.arena.over;
 
-	if (comm->over + COMM_LANES <= run->seq && !left_by(comm, place, (int)(comm->over % COMM_LANES), comm->over))
+	if (over + COMM_LANES <= run->seq && !left_by(comm, place, (int)(over % COMM_LANES), over))
 		return true;
 	for (uint32_t behind = run->slot_waits_for; behind != 0; behind &= behind - 1) {
 		int lane = __builtin_ctz(behind);
@@ -63,14 +65,16 @@ bool run_held_up(const struct run *run, int place)
 	return false;
 }
 
-/* Advances comm->over, below which all calls are done on all ranks of the node, as far as it goes. */
+/* Advances `over`, below which all calls are done on all ranks of the node, as far as it goes. */
 static bool is_lane_free(struct choir_comm *comm, uint64_t seq)
 {
-	if (comm->over + COMM_LANES > seq)
+	struct arena_use *use = &comm->engine.arena;
+
+	if (use->over + COMM_LANES > seq)
 		return true;
-	while (comm->over < seq && left_by_all(comm, comm->over))
-		comm->over++;
-	return comm->over + COMM_LANES > seq;
+	while (use->over < seq && left_by_all(comm, use->over))
+		use->over++;
+	return use->over + COMM_LANES > seq;
 }
 
 /* Calls are let in as their deps are done, in any order, but none COMM_LANES or more before an older one is over: so

@@ -14,13 +14,13 @@ choir_status run_create(struct choir_comm *comm, struct run **out_p)
 {
 	struct run *run;
 
-	pthread_mutex_lock(&comm->engine.submit);
-	run = comm->engine.pool;
+	pthread_mutex_lock(&comm->submission.lock);
+	run = comm->submission.pool;
 	if (run != NULL) {
-		comm->engine.pool = run->next;
-		comm->engine.n_pooled--;
+		comm->submission.pool = run->next;
+		comm->submission.n_pooled--;
 	}
-	pthread_mutex_unlock(&comm->engine.submit);
+	pthread_mutex_unlock(&comm->submission.lock);
 	if (run == NULL && (run = calloc(1, sizeof *run)) == NULL)
 		return error_no_memory("a call", sizeof *run);
 	run->comm = comm;
@@ -107,15 +107,15 @@ void run_discard(struct run *run)
 	segments_release(run->hold);
 	wipe(run);
 	run->comm = comm;
-	pthread_mutex_lock(&comm->engine.submit);
-	keep = !comm->engine.closed && comm->engine.n_pooled < POOLED_RUNS &&
+	pthread_mutex_lock(&comm->submission.lock);
+	keep = !comm->engine.closed && comm->submission.n_pooled < POOLED_RUNS &&
 	       run->scratch.bytes <= POOLED_SCRATCH_BYTES && run->device_scratch_bytes <= POOLED_SCRATCH_BYTES;
 	if (keep) {
-		run->next = comm->engine.pool;
-		comm->engine.pool = run;
-		comm->engine.n_pooled++;
+		run->next = comm->submission.pool;
+		comm->submission.pool = run;
+		comm->submission.n_pooled++;
 	}
-	pthread_mutex_unlock(&comm->engine.submit);
+	pthread_mutex_unlock(&comm->submission.lock);
 	if (!keep) {
 		steps_free(run);
 		free(run);

@@ -77,7 +77,7 @@ static uint32_t take_lines(struct slot_ring *ring, int mine, uint32_t from, uint
 void slot_ring_take(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
-	struct slot_ring *ring = &comm->engine.ring;
+	struct slot_ring *ring = &comm->submission.slots;
 	uint64_t bytes = need_of(run), ring_bytes = comm->part_bytes * COMM_LANES,
 		 close = ring_bytes + (uint64_t)run->lane * SHORT_BYTES;
 
@@ -102,7 +102,7 @@ choir_status slot_ring_allocate(struct run *run)
 	uint64_t ring_bytes = comm->part_bytes * COMM_LANES;
 	bool writes = (run->plan->writes_slot && !run->slot_in_lane) || run->bound.lists,
 	     close = run->slot_at >= ring_bytes;
-	bool *allocated = close ? &comm->has_short_slots : &comm->has_slots;
+	bool *allocated = close ? &comm->engine.arena.has_short_slots : &comm->engine.arena.has_slots;
 
 	if (*allocated || !writes)
 		return CHOIR_SUCCESS;

@@ -11,9 +11,9 @@ bool withdraw(struct choir_comm *comm, int64_t now_ns)
 {
 	struct bell *bell = bell_mine();
 
-	if (comm->withdrawn_ns != 0)
+	if (comm->engine.arena.withdrawn_ns != 0)
 		return false;
-	comm->withdrawn_ns = now_ns;
+	comm->engine.arena.withdrawn_ns = now_ns;
 	for (int lane = 0; lane < COMM_LANES; lane++)
 		arena_publish(comm_lane(comm, comm->local_rank, lane), ARENA_WITHDRAWN);
 	(void)bell_arm(bell);
@@ -41,7 +41,7 @@ bool withdraw_left_alone(const struct run *run, int64_t now_ns)
 {
 	const struct choir_comm *comm = run->comm;
 	const struct layout *layout = &comm->layout;
-	bool late = now_ns - comm->withdrawn_ns >= WITHDRAW_MS * INT64_C(1000000);
+	bool late = now_ns - comm->engine.arena.withdrawn_ns >= WITHDRAW_MS * INT64_C(1000000);
 	int inside = 0;
 
 	for (int place = 0; place < comm->node_size; place++)

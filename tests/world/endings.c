@@ -134,7 +134,7 @@ bool ending_wait_inside(struct ending *e)
 	for (int rank = 0; rank < comm->n; rank++)
 		while (rank != comm->rank &&
 		       atomic_load(&arena_control(comm->arena, comm->layout.place_of[rank])->last_seq) <=
-		           comm->engine.next_seq)
+		           comm->submission.next_seq)
 			sched_yield();
 	return true;
 }
@@ -148,8 +148,8 @@ static uint64_t number_of_next(const struct ending *e)
 {
 	const struct choir_comm *comm = e->comm;
 
-	return e->kind == ENDS_SENDRECV ? comm->engine.received[(comm->rank + comm->n - 1) % comm->n]
-	                                : comm->engine.next_seq;
+	return e->kind == ENDS_SENDRECV ? comm->submission.received[(comm->rank + comm->n - 1) % comm->n]
+	                                : comm->submission.next_seq;
 }
 
 static bool is_untouched(const struct ending *e)

@@ -82,7 +82,7 @@ static int repeated(struct world *world, int rank, choir_comm *comm, int kind, c
 		for (int i = 0; i < 3 * ELEMS; i++)
 			CHECK(out[i] == wanted_at(kind, w, n, i, t->round) && t->out[!w->out][i] == SENTINEL);
 		if (inline_bound(comm, INLINE_COLLECTIVE)) {
-			CHECK(comm->engine.inline_runs[INLINE_COLLECTIVE]->prepared->changes ==
+			CHECK(comm->engine.cache.inline_runs[INLINE_COLLECTIVE]->prepared->changes ==
 			      atomic_load(&comm->symmetric_changes));
 			ready++;
 		}

@@ -249,7 +249,7 @@ static void late(struct world *world, int rank, choir_comm *comm, void *unused)
 		int first = k % world->n;
 
 		line_up();
-		while (rank != first && atomic_load(&world->comms[first]->engine.unfinished) == 0)
+		while (rank != first && atomic_load(&world->comms[first]->submission.unfinished) == 0)
 			sched_yield();
 		OK(one_of_each(comm, 0, NULL, in, out));
 		CHECK(out[0] == (float)world->n);
@@ -291,7 +291,7 @@ static void fails(struct world *world, int rank, choir_comm *comm, void *arg)
 	call.n_deps = f->ordinary;
 	line_up();
 	if (rank == 1 && f->how == ABORT) {
-		while (atomic_load(&world->comms[0]->engine.next_seq) < 2)
+		while (atomic_load(&world->comms[0]->submission.next_seq) < 2)
 			sched_yield();
 		OK(choir_comm_abort(comm));
 	} else if (rank == 0 || f->how == MISMATCH) {

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* What a comm's engine is made of, by who may touch it: any caller under a lock (struct submission), or the one thread
+ * that has the right to drive (struct engine). */
+#ifndef EXEC_ENGINE_STATE_H
+#define EXEC_ENGINE_STATE_H
+
+#include "algo/history.h"
+#include "dev/dev.h"
+#include "exec/nt_plan.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct run;
+struct prepared;
+
+enum {
+	COMM_LANES = 8,     /* calls that may be in flight on the arena at once */
+	PREPARED_KEPT = 32, /* prepared calls that a comm keeps */
+};
+
+/* See slot_ring.h. */
+struct slot_ring {
+	uint64_t next;                                 /* where the next call's place begins */
+	/* the place of the latest call of each lane, in cache lines */
+	uint32_t from_line[COMM_LANES], to_line[COMM_LANES];
+};
+
+/* Calls get their numbers here and wait until the driver takes them.  Any thread under `lock`; it may read the atomics
+ * without it. */
+struct submission {
+	pthread_mutex_t lock;        /* held for a few instructions */
+	struct run *incoming;        /* submitted, newest first */
+	_Atomic bool has_incoming;
+	_Atomic bool closing;        /* no call is accepted any more */
+	_Atomic int unfinished;      /* runs submitted and not yet completed */
+	_Atomic uint64_t next_seq;
+	uint64_t *sent, *received;   /* [n] calls of each pair so far */
+	struct slot_ring slots;
+	struct run *pool;            /* finished runs, kept for their memory */
+	int n_pooled;
+};
+
+/* Runs that become moving one after another: of one kind, see flight.h. */
+struct run_queue {
+	struct run *first, *last;    /* not moving yet; last is valid if there is a first */
+	int n_moving;
+};
+
+/* The runs that the driver has taken, see flight.h.  The driver only. */
+struct flight {
+	struct run *active, **active_end; /* all, in order of submission: walked by slow looks only */
+	struct run *moving, **moving_end; /* those of them that every drive looks at */
+	struct run_queue *queues;    /* [n_queues] of collectives, of sends to each rank, of recvs from each */
+	size_t n_queues;
+};
+
+/* The comm has one run of each kind for inline execution. */
+enum inline_kind { INLINE_COLLECTIVE, INLINE_SEND, INLINE_RECV, INLINE_KINDS };
+
+/* What the next call may take again.  The driver only: also the thread that executes a call inline. */
+struct call_cache {
+	struct run *inline_runs[INLINE_KINDS];    /* see inline.c */
+	struct prepared *prepared[PREPARED_KEPT]; /* the last calls, see prepared.h */
+};
+
+/* What this rank uses of the arena so far.  The driver only. */
+struct arena_use {
+	uint64_t over;               /* all calls before that number are over on all ranks of the node */
+	/* [node size] what I saw last of each rank's arena_control.done */
+	uint64_t (*done_seen)[COMM_LANES];
+	bool has_slots, has_short_slots; /* my ring of slots is allocated, and the places of short calls */
+	bool no_rings;               /* no memory for a p2p ring: messages take the transport */
+	struct dev_memory mem;       /* the arena as this device sees it, once a kernel has read it there */
+	int64_t withdrawn_ns;        /* when this rank left the calls of the failed comm, 0 = has not */
+};
+
+/* The thread that engine_enter let in (the driver) alone touches what follows the atomics. */
+struct engine {
+	_Atomic bool driven;         /* the right to drive is taken */
+	_Atomic bool closed;         /* nobody drives any more; set by the last driver */
+	_Atomic bool device_works;   /* commands of the device were under way when nothing moved; see device_wait.c */
+	struct flight flight;
+	struct call_cache cache;
+	struct arena_use arena;
+	struct nt_entries nt;
+	struct history history;      /* of scripts */
+};
+
+#endif

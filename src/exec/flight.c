@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec/flight.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+enum { PAIR_MOVING = 16 };
+
+choir_status flight_init(struct flight *flight, int n_ranks)
+{
+	flight->active_end = &flight->active;
+	flight->moving_end = &flight->moving;
+	flight->n_queues = 1 + 2 * (size_t)n_ranks;
+	flight->queues = calloc(flight->n_queues, sizeof *flight->queues);
+	if (flight->queues == NULL)
+		return error_no_memory("queues of calls", flight->n_queues * sizeof *flight->queues);
+	return CHOIR_SUCCESS;
+}
+
+void flight_fini(struct flight *flight)
+{
+	free(flight->queues);
+}
+
+static struct run_queue *queue_of(struct flight *flight, const struct run *run)
+{
+	size_t n = (flight->n_queues - 1) / 2;
+
+	if (!run->bound.pair)
+		return &flight->queues[0];
+	return &flight->queues[1 + (run->bound.pair_sends ? 0 : n) + (size_t)run->bound.pair_peer];
+}
+
+static void append_moving(struct flight *flight, struct run *run)
+{
+	run->next_moving = NULL;
+	*flight->moving_end = run;
+	flight->moving_end = &run->next_moving;
+}
+
+/* The next runs of the queue become moving, until `most` of the queue are. */
+static void let_move(struct flight *flight, struct run_queue *queue, int most)
+{
+	for (; queue->first != NULL && queue->n_moving < most; queue->n_moving++) {
+		struct run *run = queue->first;
+
+		queue->first = run->next_moving;
+		append_moving(flight, run);
+	}
+}
+
+static void let_next_move(struct flight *flight, struct run_queue *queue)
+{
+	let_move(flight, queue, queue == flight->queues ? COMM_LANES : PAIR_MOVING);
+}
+
+void flight_add(struct flight *flight, struct run *run)
+{
+	struct run_queue *queue = queue_of(flight, run);
+
+	run->next = run->next_moving = NULL;
+	run->link = flight->active_end;
+	*flight->active_end = run;
+	flight->active_end = &run->next;
+	if (queue->first == NULL)
+		queue->first = run;
+	else
+		queue->last->next_moving = run;
+	queue->last = run;
+	let_next_move(flight, queue);
+}
+
+void flight_move_all(struct flight *flight)
+{
+	for (size_t i = 0; i < flight->n_queues; i++)
+		let_move(flight, &flight->queues[i], INT_MAX);
+}
+
+void flight_advance_queued(struct flight *flight, size_t number, bool (*advance)(struct run *run))
+{
+	struct run_queue *queue = &flight->queues[number];
+	struct run *before = NULL, *next;
+
+	for (struct run *run = queue->first; run != NULL; run = next) {
+		next = run->next_moving;
+		(void)advance(run);
+		if (run->state != RUN_ENDED) {
+			before = run;
+			continue;
+		}
+		*(before != NULL ? &before->next_moving : &queue->first) = next;
+		if (next == NULL)
+			queue->last = before;
+		append_moving(flight, run);
+		queue->n_moving++;
+	}
+}
+
+static void remove_active(struct flight *flight, struct run *run)
+{
+	*run->link = run->next;
+	if (run->next != NULL)
+		run->next->link = run->link;
+	else
+		flight->active_end = run->link;
+	run->next = NULL;
+}
+
+struct run *flight_take_ended(struct flight *flight, struct run **calling_p)
+{
+	struct run *ended = NULL, **tail = &ended;
+
+	for (struct run **at = &flight->moving; *at != NULL;) {
+		struct run *run = *at;
+		struct run_queue *queue;
+
+		if (run->state == RUN_CALLING && run->call != NULL && *calling_p == NULL)
+			*calling_p = run;
+		if (run->state != RUN_ENDED) {
+			at = &run->next_moving;
+			continue;
+		}
+		queue = queue_of(flight, run);
+		*at = run->next_moving;
+		if (*at == NULL)
+			flight->moving_end = at;
+		queue->n_moving--;
+		let_next_move(flight, queue);
+		remove_active(flight, run);
+		*tail = run;
+		tail = &run->next;
+	}
+	return ended;
+}
+
+bool flight_uses_messages(const struct flight *flight)
+{
+	for (const struct run *run = flight->moving; run != NULL; run = run->next_moving)
+		if (run->plan != NULL && run->plan->messages)
+			return true;
+	return flight->active == NULL;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec/messages.h"
+
+#include "exec/flight.h"
+#include "exec/liveness.h"
+
+#include <stdio.h>
+
+/* The name that the caller gave that call of this rank, "" = none. */
+static const char *given_name_of(const struct flight *flight, uint64_t key)
+{
+	for (const struct run *run = flight->active; run != NULL; run = run->next)
+		if (run->key == key)
+			return run_given_name(run);
+	return "";
+}
+
+/* What the transport says, with the rank and the oldest of its calls. */
+static void fail_transport(struct choir_comm *comm, const char *why)
+{
+	const struct run *oldest = comm->engine.flight.active;
+	char text[ERROR_TEXT_BYTES], called[RUN_TEXT_BYTES] = "no call under way";
+
+	if (atomic_load(&comm->failed) != CHOIR_SUCCESS)
+		return;
+	if (oldest != NULL)
+		run_call_text(oldest, called, sizeof called);
+	snprintf(text, sizeof text, "%s: rank %d: %s: %s", comm->name, comm->rank, called, why);
+	comm_fail(comm, CHOIR_TRANSPORT, text);
+}
+
+static void fail_mismatch(struct choir_comm *comm, const struct inbox_odd *odd)
+{
+	const char *given = given_name_of(&comm->engine.flight, odd->key);
+	choir_status st = record_mismatch(comm, odd->key, given, &odd->mine, odd->src, &odd->theirs);
+
+	comm_fail(comm, st, error_text());
+}
+
+bool messages_drive(struct choir_comm *comm, bool anyway)
+{
+	const struct inbox *inbox = &comm->inbox;
+	bool moved = false;
+
+	if (comm->pump == NULL || !(anyway || flight_uses_messages(&comm->engine.flight) || pump_busy(comm->pump)))
+		return false;
+	if (pump_drive(comm->pump, &moved) != CHOIR_SUCCESS)
+		fail_transport(comm, error_text());
+	if (atomic_load_explicit(&inbox->overflow, memory_order_relaxed))
+		fail_transport(comm, "messages of more than 1 GiB came for calls that this rank has not made yet");
+	if (atomic_load_explicit(&inbox->has_odd, memory_order_acquire) && atomic_load(&comm->failed) == CHOIR_SUCCESS)
+		fail_mismatch(comm, &inbox->odd);
+	liveness_answer(comm);
+	return moved; /* a failed comm too: the news of it must get out */
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* Message progress: what the transport and the inbox have to say.  The driver only. */
+#ifndef EXEC_MESSAGES_H
+#define EXEC_MESSAGES_H
+
+#include "exec/comm.h"
+
+/* messages_drive: sends and receives what can be; true if anything moved.  anyway: even if no run here waits for
+ * messages. */
+bool messages_drive(struct choir_comm *comm, bool anyway);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec/submit.h"
+
+#include "base/log.h"
+#include "base/wait.h"
+#include "exec/slot_ring.h"
+
+#include <stdlib.h>
+
+choir_status submit_init(struct choir_comm *comm)
+{
+	struct submission *submission = &comm->submission;
+
+	submission->sent = calloc((size_t)comm->n, sizeof *submission->sent);
+	submission->received = calloc((size_t)comm->n, sizeof *submission->received);
+	if (submission->sent == NULL || submission->received == NULL)
+		return error_no_memory("call numbers", 2 * (size_t)comm->n * sizeof *submission->sent);
+	if (pthread_mutex_init(&submission->lock, NULL) != 0)
+		return error_set(CHOIR_NO_MEMORY, "no mutex for an engine");
+	return CHOIR_SUCCESS;
+}
+
+void submit_fini(struct choir_comm *comm)
+{
+	free(comm->submission.sent);
+	free(comm->submission.received);
+}
+
+/* Under the lock. */
+static void number(struct run *run)
+{
+	struct choir_comm *comm = run->comm;
+	struct submission *submission = &comm->submission;
+
+	run->log_start_ns = log_wants_calls() ? wait_now_ns() : 0;
+	if (run->bound.pair) {
+		uint64_t *count = run->bound.pair_sends ? submission->sent : submission->received;
+
+		run->key = WIRE_PAIR | count[run->bound.pair_peer]++;
+		return;
+	}
+	run->seq = submission->next_seq++;
+	run->key = run->seq;
+	if (comm->layout.n_nodes > 1) /* ranks of one node see each other's records in the arena */
+		inbox_expect(&comm->inbox, run->key, &run->bound.record);
+	run->lane = (int)(run->seq % COMM_LANES);
+	slot_ring_take(run);
+	atomic_store_explicit(&comm_control(comm, comm->local_rank)->last_seq, run->seq + 1, memory_order_relaxed);
+}
+
+bool submit_number(struct run *const *runs, int n)
+{
+	struct choir_comm *comm = runs[0]->comm;
+	struct submission *submission = &comm->submission;
+	bool alone;
+
+	pthread_mutex_lock(&submission->lock);
+	alone = submission->incoming == NULL && !submission->closing &&
+	        atomic_load_explicit(&comm->failed, memory_order_relaxed) == CHOIR_SUCCESS;
+	alone &= submission->next_seq + (uint64_t)n <= ARENA_LAST_SEQ;
+	for (int i = 0; i < n && alone; i++)
+		number(runs[i]);
+	pthread_mutex_unlock(&submission->lock);
+	return alone;
+}
+
+static choir_status refuse(struct run *run, bool spent)
+{
+	const struct choir_comm *comm = run->comm;
+	choir_status st = comm_failure(run->comm);
+
+	if (st == CHOIR_SUCCESS && spent)
+		st = error_set(CHOIR_UNSUPPORTED, "%s: it has made 2^40 calls, as many as a comm can make", comm->name);
+	else if (st == CHOIR_SUCCESS)
+		st = error_set(CHOIR_ABORTED, "%s: rank %d: %s: the comm has been destroyed", comm->name, comm->rank,
+		               run->name);
+	event_complete(run->event, st, error_text());
+	run_discard(run);
+	return st;
+}
+
+choir_status submit_run(struct run *run)
+{
+	struct submission *submission = &run->comm->submission;
+	bool spent;
+
+	pthread_mutex_lock(&submission->lock);
+	spent = !run->bound.pair && submission->next_seq >= ARENA_LAST_SEQ;
+	if (submission->closing || spent || atomic_load(&run->comm->failed) != CHOIR_SUCCESS) {
+		pthread_mutex_unlock(&submission->lock);
+		return refuse(run, spent);
+	}
+	number(run);
+	run->next = submission->incoming;
+	submission->incoming = run;
+	atomic_fetch_add_explicit(&submission->unfinished, 1, memory_order_relaxed);
+	atomic_store_explicit(&submission->has_incoming, true, memory_order_release);
+	pthread_mutex_unlock(&submission->lock);
+	return CHOIR_SUCCESS;
+}
+
+struct run *submit_take(struct choir_comm *comm)
+{
+	struct submission *submission = &comm->submission;
+	struct run *list, *oldest = NULL;
+
+	if (!atomic_load_explicit(&submission->has_incoming, memory_order_acquire))
+		return NULL;
+	pthread_mutex_lock(&submission->lock);
+	list = submission->incoming;
+	submission->incoming = NULL;
+	atomic_store_explicit(&submission->has_incoming, false, memory_order_relaxed);
+	pthread_mutex_unlock(&submission->lock);
+	while (list != NULL) {
+		struct run *next = list->next;
+
+		list->next = oldest;
+		oldest = list;
+		list = next;
+	}
+	return oldest;
+}
+
+void submit_close(struct choir_comm *comm)
+{
+	pthread_mutex_lock(&comm->submission.lock);
+	comm->submission.closing = true;
+	pthread_mutex_unlock(&comm->submission.lock);
+}

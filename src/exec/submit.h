@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Submission: calls get their numbers, in one order on each rank, and wait for the driver.  Any thread. */
+#ifndef EXEC_SUBMIT_H
+#define EXEC_SUBMIT_H
+
+#include "exec/run.h"
+
+choir_status submit_init(struct choir_comm *comm);
+void submit_fini(struct choir_comm *comm);
+
+/* submit_run: gives the run its number and hands it over.  The run's owner from then on is the engine, also after an
+ * error (then its event has completed with it).  Never blocks. */
+choir_status submit_run(struct run *run);
+
+/* submit_number: numbers n runs of a comm, in this order, for a driver that executes them itself.  False, and none is
+ * numbered: submitted runs wait, the comm failed or closes, or the numbers are used up. */
+bool submit_number(struct run *const *runs, int n);
+
+/* submit_take: what was submitted, oldest first, linked by `next`; NULL if there is nothing.  The driver only. */
+struct run *submit_take(struct choir_comm *comm);
+
+/* submit_close: from now on no call is accepted. */
+void submit_close(struct choir_comm *comm);
+
+#endif
