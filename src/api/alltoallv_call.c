@@ -109,14 +109,14 @@ static void keep_counts(struct run *run, struct counts *counts)
 
 static void ended(struct run *run)
 {
-	const struct algorithm *algorithm = alltoallv_algorithm(run->script_state);
+	const struct algorithm *algorithm = alltoallv_algorithm(run->script.state);
 	struct counts *counts = NULL;
 
-	alltoallv_let_go(run->script_state); /* before the event says that it is over */
+	alltoallv_let_go(run->script.state); /* before the event says that it is over */
 	run->event->algorithm = algorithm != NULL ? algorithm->name : "";
 	if (run->status == CHOIR_SUCCESS && run->comm->layout.n_nodes == 1 &&
 	    counts_may_differ(run->comm, run->event->algorithm))
-		counts = counts_create(run->comm, alltoallv_matrix(run->script_state));
+		counts = counts_create(run->comm, alltoallv_matrix(run->script.state));
 	if (counts == NULL)
 		return;
 	if (run->inline_collective) { /* this thread drives already */
@@ -150,8 +150,8 @@ static choir_status make_script(struct run *run, const struct request *r)
 
 	TRY(dev_resolve(comm->device, key->send, r->send.extent, false, &script.send_access));
 	TRY(dev_resolve(comm->device, key->recv, r->recv.extent, true, &script.recv_access));
-	TRY(alltoallv_create(&env, &script, &run->script, &run->script_state));
-	run->ended = ended;
+	TRY(alltoallv_create(&env, &script, &run->script.ops, &run->script.state));
+	run->script.ended = ended;
 	return CHOIR_SUCCESS;
 }
 
@@ -178,7 +178,7 @@ static choir_status fill_script_run(struct run *run, const struct request *r, co
 
 	run_set_name(run, call->name, r->key->form->name);
 	if (call->deadline_ms > 0)
-		run->deadline_ms = call->deadline_ms;
+		run->watch.deadline_ms = call->deadline_ms;
 	run->bound.dtype = r->key->dtype;
 	run->bound.record = (struct call_record){ .collective = COLLECTIVE_ALLTOALLV, .dtype = (uint8_t)r->key->dtype };
 	memcpy(run->bound.record.algorithm, algorithm, strnlen(algorithm, sizeof run->bound.record.algorithm - 1));

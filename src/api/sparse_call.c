@@ -33,10 +33,10 @@ static void keep_outcome(struct run *run)
 {
 	struct sparse_outcome *outcome = run->event->result;
 
-	run->event->algorithm = sparse_algorithm(run->script_state);
-	sparse_stats(run->script_state, &outcome->stats);
+	run->event->algorithm = sparse_algorithm(run->script.state);
+	sparse_stats(run->script.state, &outcome->stats);
 	if (run->status == CHOIR_CAPACITY)
-		outcome->result = sparse_take_result(run->script_state);
+		outcome->result = sparse_take_result(run->script.state);
 }
 
 static void free_outcome(void *result)
@@ -81,7 +81,7 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 		return error_no_memory("the outcome of a sparse_allreduce", sizeof(struct sparse_outcome));
 	run_set_name(run, call->name, function);
 	if (call->deadline_ms > 0)
-		run->deadline_ms = call->deadline_ms;
+		run->watch.deadline_ms = call->deadline_ms;
 	run->bound.dtype = sparse->val_dtype;
 	run->bound.op = sparse->op;
 	run->bound.record = (struct call_record){ .collective = COLLECTIVE_SPARSE_ALLREDUCE,
@@ -95,8 +95,8 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 	TRY(keep(run, sparse->send_val, sparse->send_val_count));
 	TRY(keep(run, sparse->recv_ind, sparse->recv_ind_count != NULL ? *sparse->recv_ind_count : 0));
 	TRY(keep(run, sparse->recv_val, sparse->recv_val_count != NULL ? *sparse->recv_val_count : 0));
-	TRY(sparse_create(&env, sparse, &run->script, &run->script_state));
-	run->ended = keep_outcome;
+	TRY(sparse_create(&env, sparse, &run->script.ops, &run->script.state));
+	run->script.ended = keep_outcome;
 	return run_set_deps(run, call);
 }
 

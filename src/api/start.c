@@ -25,7 +25,7 @@ static choir_status make_run(choir_comm *comm, struct prepared *prepared, struct
 	prepared_bind(run, prepared, part);
 	run_set_name(run, call->name, prepared->key.form->name);
 	if (call->deadline_ms > 0)
-		run->deadline_ms = call->deadline_ms;
+		run->watch.deadline_ms = call->deadline_ms;
 	st = keeps ? run_keep(run, part->send) : CHOIR_SUCCESS;
 	if (st == CHOIR_SUCCESS && keeps)
 		st = run_keep(run, part->recv);

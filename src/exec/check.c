@@ -26,7 +26,7 @@ static int64_t most(int64_t a, int64_t b)
 
 static int64_t waited_ms(const struct run *run, int64_t now)
 {
-	return (now - (run->started_ns != 0 ? run->started_ns : run->first_check_ns)) / 1000000;
+	return (now - (run->watch.started_ns != 0 ? run->watch.started_ns : run->watch.first_check_ns)) / 1000000;
 }
 
 /* A rank without a sign for so long has stopped.  Signs come every 20 ms, of a rank that gets a core; a call that has
@@ -213,20 +213,22 @@ static void look_at_peers(struct choir_comm *comm)
 /* A run's clock starts at the first look, some ms late: short calls never ask for the time. */
 static void stamp(struct run *run, int64_t now)
 {
-	if (run->first_check_ns == 0)
-		run->first_check_ns = now;
-	if (run->started_ns == 0 && run->state != RUN_DEPS)
-		run->started_ns = now;
+	if (run->watch.first_check_ns == 0)
+		run->watch.first_check_ns = now;
+	if (run->watch.started_ns == 0 && run->state != RUN_DEPS)
+		run->watch.started_ns = now;
 }
 
 /* Asks who is there, if it is time to. */
 static void ask(struct run *run, int64_t now, int64_t ms)
 {
-	int64_t last = run->deadline_ms - least(run->deadline_ms / 4, LAST_ASK_MS);
+	struct run_watch *watch = &run->watch;
+	int64_t last = watch->deadline_ms - least(watch->deadline_ms / 4, LAST_ASK_MS),
+	        next = watch->ask_ms > 0 ? watch->ask_ms : least(watch->deadline_ms / 16, ASK_MS);
 
-	if (run->started_ns == 0 || ms < (run->ask_ms > 0 ? run->ask_ms : least(run->deadline_ms / 16, ASK_MS)))
+	if (watch->started_ns == 0 || ms < next)
 		return;
-	run->ask_ms = ms < last ? least(2 * ms + 1, last) : INT64_MAX;
+	watch->ask_ms = ms < last ? least(2 * ms + 1, last) : INT64_MAX;
 	liveness_ask(run, now);
 }
 
@@ -239,19 +241,19 @@ static bool check_run(struct run *run, int64_t now)
 
 	stamp(run, now);
 	ms = waited_ms(run, now);
-	if (run->started_ns != 0 && run_check_records(run) != CHOIR_SUCCESS) {
+	if (run->watch.started_ns != 0 && run_check_records(run) != CHOIR_SUCCESS) {
 		comm_fail(comm, CHOIR_MISMATCH, error_text());
 		return true;
 	}
-	if (run->started_ns != 0 && ms >= run->deadline_ms) {
+	if (run->watch.started_ns != 0 && ms >= run->watch.deadline_ms) {
 		say_late(run, now, (double)ms / 1000, text, sizeof text);
 		comm_fail(comm, CHOIR_TIMEOUT, text);
 		return true;
 	}
 	ask(run, now, ms);
-	if (ms >= comm->warn_ms && !run->warned) {
-		run->warned = true;
-		if (run->started_ns != 0)
+	if (ms >= comm->warn_ms && !run->watch.warned) {
+		run->watch.warned = true;
+		if (run->watch.started_ns != 0)
 			say_late(run, now, (double)ms / 1000, text, sizeof text);
 		else
 			snprintf(text, sizeof text, "%s: rank %d: %s still waits for what it depends on after %.1f s",

@@ -53,8 +53,8 @@ static void take_submitted(struct choir_comm *comm)
 /* A run whose callback is under way ends when that has returned. */
 static bool is_calling(const struct run *run)
 {
-	return run->state == RUN_CALLING && run->call == NULL &&
-	       !atomic_load_explicit(&run->called, memory_order_acquire);
+	return run->state == RUN_CALLING && run->script.call == NULL &&
+	       !atomic_load_explicit(&run->script.called, memory_order_acquire);
 }
 
 static void fail_all(struct choir_comm *comm)
@@ -120,11 +120,11 @@ static bool wait_for_device(struct choir_comm *comm)
 static void make_call(struct run *run, choir_status (*call)(void *))
 {
 	callback_enter();
-	run->call_status = call(run->script_state);
+	run->script.call_status = call(run->script.state);
 	callback_leave();
-	if (run->call_status != CHOIR_SUCCESS)
-		run->call_text = strdup(error_text());
-	atomic_store_explicit(&run->called, true, memory_order_release);
+	if (run->script.call_status != CHOIR_SUCCESS)
+		run->script.call_text = strdup(error_text());
+	atomic_store_explicit(&run->script.called, true, memory_order_release);
 }
 
 static void complete(struct run *run)
@@ -132,8 +132,8 @@ static void complete(struct run *run)
 	struct choir_comm *comm = run->comm;
 
 	comm_retain(comm);
-	if (run->ended != NULL)
-		run->ended(run);
+	if (run->script.ended != NULL)
+		run->script.ended(run);
 	if (run->log_start_ns != 0)
 		call_log(run, "queued");
 	event_complete(run->event, run->status, run->text);
@@ -167,8 +167,8 @@ bool engine_drive(struct choir_comm *comm, bool messages)
 	}
 	ended = flight_take_ended(&engine->flight, &calling);
 	if (calling != NULL) {
-		call = calling->call;
-		calling->call = NULL; /* ours to make */
+		call = calling->script.call;
+		calling->script.call = NULL; /* ours to make */
 	}
 	engine_leave(engine);
 	if (calling != NULL)

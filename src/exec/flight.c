@@ -114,7 +114,7 @@ struct run *flight_take_ended(struct flight *flight, struct run **calling_p)
 		struct run *run = *at;
 		struct run_queue *queue;
 
-		if (run->state == RUN_CALLING && run->call != NULL && *calling_p == NULL)
+		if (run->state == RUN_CALLING && run->script.call != NULL && *calling_p == NULL)
 			*calling_p = run;
 		if (run->state != RUN_ENDED) {
 			at = &run->next_moving;

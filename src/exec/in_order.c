@@ -134,8 +134,8 @@ static void collective_in_order(struct run *run)
 
 	if (!enter_lane(run, table))
 		return;
-	run->nt = false;
-	run->nt_entry = -1;
+	run->nt.on = false;
+	run->nt.entry = -1;
 	if (is_timed(run))
 		nt_plan_begin(run);
 	operand_table_bind(table, run);

@@ -81,7 +81,7 @@ static choir_status take_run(struct choir_comm *comm, struct prepared *prepared,
 	}
 	if (run->part != part)
 		TRY(bind(run, prepared, part));
-	run->deadline_ms = deadline_ms > 0 ? deadline_ms : comm->deadline_ms;
+	run->watch.deadline_ms = deadline_ms > 0 ? deadline_ms : comm->deadline_ms;
 	if (name != NULL || run->named)
 		run_set_name(run, name, prepared->name);
 	*out_p = run;
@@ -91,12 +91,12 @@ static choir_status take_run(struct choir_comm *comm, struct prepared *prepared,
 /* The records of the ranks differed: it became a script. */
 static void end_script(struct run *run)
 {
-	if (run->ended != NULL)
-		run->ended(run);
-	run->script->destroy(run->script_state);
-	run->script = NULL;
-	run->script_state = NULL;
-	run->ended = NULL;
+	if (run->script.ended != NULL)
+		run->script.ended(run);
+	run->script.ops->destroy(run->script.state);
+	run->script.ops = NULL;
+	run->script.state = NULL;
+	run->script.ended = NULL;
 	run->plan_index = 0;
 }
 
@@ -105,7 +105,7 @@ static void clean(struct run *run)
 {
 	if (run->log_start_ns != 0)
 		call_log(run, "inline");
-	if (run->script != NULL)
+	if (run->script.ops != NULL)
 		end_script(run);
 	if (run->plan != &run->bound.cached->plan)
 		prepared_unbind(run);
@@ -136,7 +136,7 @@ static choir_event *leave_inline(struct run *const *runs, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		*run_of_kind(runs[i]->comm, &runs[i]->bound) = NULL;
 		runs[i]->inline_collective = false;
-		runs[i]->event->deadline_ms = runs[i]->deadline_ms;
+		runs[i]->event->deadline_ms = runs[i]->watch.deadline_ms;
 	}
 	if (n == 2)
 		run_join(runs[0], runs[1]);

@@ -16,7 +16,7 @@ static int kind_of(const struct run *run)
 
 	if (run->plan->peers)
 		return NT_KINDS - 1;
-	if (run->script != NULL || (size_t)run->bound.record.collective >= N_COLLECTIVES)
+	if (run->script.ops != NULL || (size_t)run->bound.record.collective >= N_COLLECTIVES)
 		return 2;
 	return kinds[run->bound.record.collective];
 }
@@ -25,7 +25,7 @@ static uint64_t bytes_of(const struct run *run)
 {
 	uint64_t most = 0;
 
-	if (run->script == NULL)
+	if (run->script.ops == NULL)
 		return run->bound.in.bytes;
 	for (uint32_t i = 0; i < run->plan->n_steps; i++)
 		most = run->plan->steps[i].len > most ? run->plan->steps[i].len : most;
@@ -47,27 +47,27 @@ void nt_plan_begin(struct run *run)
 	struct nt_choice choice;
 	uint64_t bytes;
 
-	run->nt = false;
-	run->nt_entry = -1;
-	if (comm->node_size == 1 || run->bound.pair || run->slot_in_lane)
+	run->nt.on = false;
+	run->nt.entry = -1;
+	if (comm->node_size == 1 || run->bound.pair || run->slot.in_lane)
 		return;
 	bytes = bytes_of(run);
 	if (bytes < NT_LEAST_BYTES)
 		return;
-	run->nt_entry = kind_of(run) * NT_SIZES + nt_size(bytes, NT_SIZES);
+	run->nt.entry = kind_of(run) * NT_SIZES + nt_size(bytes, NT_SIZES);
 	choice = nt_of_comm(comm);
-	run->nt = nt_choose(&choice, run->nt_entry);
-	run->nt_bytes = bytes;
+	run->nt.on = nt_choose(&choice, run->nt.entry);
+	run->nt.bytes = bytes;
 	if (comm->local_rank == 0)
-		run->nt_since_ns = wait_now_ns();
+		run->nt.since_ns = wait_now_ns();
 }
 
 void nt_plan_end(struct run *run)
 {
 	struct nt_choice choice;
 
-	if (run->nt_entry < 0 || run->comm->local_rank != 0)
+	if (run->nt.entry < 0 || run->comm->local_rank != 0)
 		return;
 	choice = nt_of_comm(run->comm);
-	nt_took(&choice, run->nt_entry, run->nt, run->nt_bytes, wait_now_ns() - run->nt_since_ns);
+	nt_took(&choice, run->nt.entry, run->nt.on, run->nt.bytes, wait_now_ns() - run->nt.since_ns);
 }

@@ -42,7 +42,7 @@ static unsigned char *in_slot(const struct run *run, struct plan_ref ref)
 	const struct choir_comm *comm = run->comm;
 	int local_rank = comm->layout.place_of[ref.peer];
 
-	return run->slot_in_lane ? comm_lane(comm, local_rank, run->lane)->bytes + ref.off
+	return run->slot.in_lane ? comm_lane(comm, local_rank, run->lane)->bytes + ref.off
 	                    : slot_ring_at(run, local_rank, ref.off);
 }
 
@@ -122,9 +122,9 @@ static bool is_nt(const struct run *run, const struct plan_step *step, struct pl
 	if (step->len < NT_LEAST_BYTES)
 		return false;
 	if (dst.buf == PLAN_SLOT)
-		return run->nt;
+		return run->nt.on;
 	if (dst.buf == PLAN_PEER_RECV)
-		return run->nt || run->plan->stream;
+		return run->nt.on || run->plan->stream;
 	return dst.buf == PLAN_RECV && run->plan->stream;
 }
 
@@ -167,13 +167,13 @@ static enum operand_moves moves_of(const struct run *run, struct plan_ref ref)
 {
 	if (ref.buf != PLAN_SLOT || (run->publish_carries_bytes && ref.peer == run->comm->rank))
 		return STAYS;
-	return run->slot_in_lane ? WITH_LANE : WITH_SLOT;
+	return run->slot.in_lane ? WITH_LANE : WITH_SLOT;
 }
 
 static void find_shifts(const struct run *run, uint64_t shifts[N_MOVES])
 {
 	shifts[STAYS] = 0;
-	shifts[WITH_SLOT] = run->slot_at;
+	shifts[WITH_SLOT] = run->slot.at;
 	shifts[WITH_LANE] = (uint64_t)run->lane * sizeof(struct arena_lane);
 }
 
@@ -215,7 +215,8 @@ void operand_table_bind(struct operand_table *table, struct run *run)
 {
 	uint64_t shifts[N_MOVES];
 
-	if (table->plan == run->plan && table->nt == run->nt && table->scratch == run->scratch.ptr && !run->peers_moved)
+	if (table->plan == run->plan && table->nt == run->nt.on && table->scratch == run->scratch.ptr &&
+	    !run->peers_moved)
 		return;
 	table->plan = NULL;
 	for (uint32_t i = 0; i < TABLE_STEPS; i++)
@@ -226,7 +227,7 @@ void operand_table_bind(struct operand_table *table, struct run *run)
 	for (uint32_t i = 0; i < run->plan->n_steps && i < TABLE_STEPS; i++)
 		bind_step(&table->steps[i], run, &run->plan->steps[i], shifts);
 	table->plan = run->plan;
-	table->nt = run->nt;
+	table->nt = run->nt.on;
 	table->scratch = run->scratch.ptr;
 	run->peers_moved = false;
 }

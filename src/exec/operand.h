@@ -54,7 +54,7 @@ struct table_step {
 struct operand_table {
 	const struct plan *plan;    /* NULL = nothing is bound yet */
 	const void *scratch;        /* of the run then */
-	bool nt;                    /* run->nt then */
+	bool nt;                    /* run->nt.on then */
 	struct run_peer *peers;     /* [node size] run->peers then; NULL = the plan does not use them */
 	struct table_step steps[TABLE_STEPS];
 };

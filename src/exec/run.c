@@ -15,9 +15,9 @@
 
 static choir_status state_deps(struct run *run, bool *moved)
 {
-	for (; run->next_cl_dep < run->n_cl_deps; run->next_cl_dep++) {
+	for (; run->deps.next_cl < run->deps.n_cl; run->deps.next_cl++) {
 		bool done = false;
-		choir_status st = dev_poll(run->cl_deps[run->next_cl_dep], &done);
+		choir_status st = dev_poll(run->deps.cl[run->deps.next_cl], &done);
 
 		if (st != CHOIR_SUCCESS)
 			return error_prefix(st, "a cl_event it depends on failed");
@@ -25,8 +25,8 @@ static choir_status state_deps(struct run *run, bool *moved)
 			return CHOIR_SUCCESS;
 		*moved = true;
 	}
-	for (; run->next_dep < run->n_deps; run->next_dep++) {
-		choir_event *dep = run->deps[run->next_dep];
+	for (; run->deps.next_event < run->deps.n_events; run->deps.next_event++) {
+		choir_event *dep = run->deps.events[run->deps.next_event];
 
 		if (!event_is_complete(dep))
 			return CHOIR_SUCCESS;
@@ -64,8 +64,8 @@ static choir_status take_other_plan(struct run *run)
 static choir_status restart_as_script(struct run *run, bool *moved)
 {
 	*moved = true;
-	run->slot_in_lane = run->publish_carries_bytes = false;
-	run->slot_at = run->slot_part;
+	run->slot.in_lane = run->publish_carries_bytes = false;
+	run->slot.at = run->slot.part;
 	run->state = RUN_ASK;
 	return run->bound.become_script(run);
 }
@@ -110,7 +110,7 @@ static choir_status state_ask(struct run *run, bool *moved)
 	choir_status st;
 
 	dev_build_deadline(run_deadline_ns(run));
-	st = run->script->next(run->script_state, &turn);
+	st = run->script.ops->next(run->script.state, &turn);
 	dev_build_deadline(0);
 	if (st != CHOIR_SUCCESS) {
 		run->failure_is_local = turn.failure_is_local;
@@ -133,8 +133,8 @@ static choir_status state_ask(struct run *run, bool *moved)
 		run->state = RUN_PREVIOUS_PLAN;
 		return CHOIR_SUCCESS;
 	case SCRIPT_CALL:
-		run->call = turn.call;
-		atomic_store(&run->called, false);
+		run->script.call = turn.call;
+		atomic_store(&run->script.called, false);
 		run->state = RUN_CALLING;
 		return CHOIR_SUCCESS;
 	default:
@@ -161,14 +161,17 @@ static choir_status state_previous_plan(struct run *run, bool *moved)
 /* The driver makes the call after it has let go of the lock (engine.c); here it is only noticed. */
 static choir_status state_calling(struct run *run, bool *moved)
 {
-	if (!atomic_load_explicit(&run->called, memory_order_acquire))
+	const struct run_script *script = &run->script;
+
+	if (!atomic_load_explicit(&script->called, memory_order_acquire))
 		return CHOIR_SUCCESS;
 	*moved = true;
 	run->state = RUN_ASK;
-	if (run->call_status == CHOIR_SUCCESS)
+	if (script->call_status == CHOIR_SUCCESS)
 		return CHOIR_SUCCESS;
 	run->failure_is_local = true;
-	return error_set(run->call_status, "%s", run->call_text != NULL ? run->call_text : "the callback failed");
+	return error_set(script->call_status, "%s",
+	                 script->call_text != NULL ? script->call_text : "the callback failed");
 }
 
 static choir_status poll_maps(struct run *run, bool *done)
@@ -234,7 +237,7 @@ static choir_status state_steps(struct run *run, bool *moved)
 	bool done = false;
 
 	TRY(steps_advance(run, moved, &done));
-	if (run->counts_differ && run->script == NULL)
+	if (run->counts_differ && run->script.ops == NULL)
 		return restart_as_script(run, moved);
 	if (!done && run->flag_not_raised)
 		run_raise_flag(run);
@@ -242,7 +245,7 @@ static choir_status state_steps(struct run *run, bool *moved)
 		return CHOIR_SUCCESS;
 	*moved = true;
 	nt_plan_end(run);
-	if (run->script != NULL) {
+	if (run->script.ops != NULL) {
 		run->state = RUN_ASK;
 		return CHOIR_SUCCESS;
 	}

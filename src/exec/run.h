@@ -74,45 +74,85 @@ struct bound {
 struct prepared;
 struct part;
 
+/* What it waits for before it starts: set by the caller before it is submitted. */
+struct run_deps {
+	cl_event *cl;
+	size_t n_cl, next_cl;       /* those before next_cl are complete */
+	choir_event **events;
+	size_t n_events, next_event;
+};
+
+/* Where the call puts what its peers read: slot_ring.h. */
+struct run_slot {
+	uint64_t at;                /* my place in the slots */
+	uint64_t part;              /* and that of the plans that come if ranks disagree */
+	uint32_t waits_for;         /* bit b: the call before it in lane b had some of it, and is waited for */
+	bool in_lane;               /* the plan uses so little of its slots that it stands beside the flags */
+};
+
+/* How the plan at hand writes what peers read: nt_plan.h. */
+struct run_nt {
+	bool on;                    /* by nt stores */
+	int entry;                  /* of what kind and size the plan is, -1 = of none */
+	uint64_t bytes;
+	int64_t since_ns;           /* since when it runs */
+};
+
+/* A call that learns its sizes on the way: script.h. */
+struct run_script {
+	const struct script_ops *ops; /* NULL = it is none */
+	void *state;
+	void (*ended)(struct run *run); /* just before the event completes, if set */
+	choir_status (*call)(void *state); /* a callback that is due */
+	_Atomic bool called;        /* it has returned, with: */
+	choir_status call_status;
+	char *call_text;
+};
+
+/* How long it may take: for the slow look. */
+struct run_watch {
+	int64_t deadline_ms;
+	int64_t started_ns;         /* 0 = deps not seen complete yet */
+	int64_t first_check_ns;
+	int64_t ask_ms;             /* when the run next asks who is there; 0 = has not yet */
+	bool warned;
+};
+
+/* A run is its maker's until it is submitted, and from then on the driver's alone; other threads see its event. */
 struct run {
-	struct run *next, **link;   /* in engine.active: what points to it */
-	struct run *next_moving;    /* in engine.moving or its queue */
+	struct run *next, **link;   /* in flight.active: what points to it */
+	struct run *next_moving;    /* in flight.moving or its queue */
 	struct choir_comm *comm;    /* kept alive by the event */
 	choir_event *event;
 	enum run_state state;
+	bool inline_collective;     /* inline: the caller's thread drives nothing else meanwhile */
 
+	/* what it carries out */
 	struct bound bound;
 	struct prepared *prepared;  /* a reference to the call that it is from; NULL = a script */
 	struct part *part;          /* and its part of that */
 	struct cached_plan *other;  /* another plan was taken on the way: a reference */
 	struct segments_owner *hold; /* what keeps the cl_mems of a list; a reference */
+	cl_mem kept[RUN_KEPT];      /* the caller's buffers, retained until the end */
+	size_t n_kept;
+	char name[32];
+	bool named;                 /* by the caller */
+	struct run_deps deps;
 
 	/* its place among the calls of the comm, given at submission */
 	uint64_t key, seq;
 	int lane;
-	uint64_t slot_at;           /* my place in the slots, see slot_ring.h */
-	uint64_t slot_part;         /* and that of the plans that come if ranks disagree */
-	uint32_t slot_waits_for;       /* bit b: the call before it in lane b had some of it, and is waited for */
-	bool slot_in_lane;               /* the plan uses so little of its slots that it stands beside the flags */
-	/* my part of that is in `line` until my flag goes up: Note [one store] */
-	bool publish_carries_bytes;
+	struct run_slot slot;
+	int64_t log_start_ns;       /* when it got its number, if the log wants a line for it; else 0 */
+
+	/* what it and its peers have said in the lane */
+	bool publish_carries_bytes; /* my part of the slot is in `line` until my flag goes up: Note [one store] */
 	unsigned char line[ARENA_LINE_BYTES];
-	bool flag_not_raised;                /* Note [receivers raise no flag] in run_admit.c */
-	bool records_compared;              /* a step has compared the records of the whole node */
-	bool counts_differ;             /* the records were found to differ where they may */
+	bool flag_not_raised;       /* Note [receivers raise no flag] in run_admit.c */
+	bool records_compared;      /* a step has compared the records of the whole node */
+	bool counts_differ;         /* the records were found to differ where they may */
 	struct run_peer *peers;     /* [node size], kept with the run; NULL until first needed */
 	bool peers_moved;           /* they are not those of the part's operand table */
-
-	/* what it waits for */
-	cl_event *cl_deps;
-	size_t n_cl_deps;
-	choir_event **deps;
-	size_t n_deps;
-	size_t next_cl_dep, next_dep;
-
-	/* the caller's buffers, retained until the end */
-	cl_mem kept[RUN_KEPT];
-	size_t n_kept;
 
 	/* its steps */
 	const struct plan *plan;
@@ -123,33 +163,14 @@ struct run {
 	struct dev_memory scratch;
 	cl_mem device_scratch;      /* reduce kernels: operands the device cannot read in place */
 	uint64_t device_scratch_bytes;
-	bool nt;                    /* what peers read is written by nt stores: */
-	int nt_entry;               /* for nt_plan.h: of what kind and size the plan is, -1 = of none */
-	uint64_t nt_bytes;
-	int64_t nt_since_ns;        /* since when it runs */
+	struct run_nt nt;
+	struct run_script script;
 
-	/* a script */
-	const struct script_ops *script;
-	void *script_state;
-	void (*ended)(struct run *run); /* just before the event completes, if set */
-	choir_status (*call)(void *state);
-	_Atomic bool called;
-	choir_status call_status;
-	char *call_text;
-
-	/* how long */
-	char name[32];
-	bool named;                 /* by the caller */
-	int64_t deadline_ms, started_ns; /* 0 = deps not seen complete yet */
-	int64_t first_check_ns;
-	int64_t log_start_ns;           /* when it got its number, if the log wants a line for it; else 0 */
-	int64_t ask_ms;             /* when the run next asks who is there; 0 = has not yet */
-	bool warned;
-
+	/* its end */
+	struct run_watch watch;
+	bool failure_is_local;      /* the failure is this event's alone */
 	choir_status status;
 	char text[ERROR_TEXT_BYTES];
-	bool inline_collective;           /* inline: the caller's thread drives nothing else meanwhile */
-	bool failure_is_local;             /* the failure is this event's alone */
 };
 
 /* run_create: a run with its event (one reference for the run; the caller takes its own).  From the comm's pool. */
@@ -184,7 +205,7 @@ choir_status run_find_peer_buffers(struct run *run, bool *moved);
 /* run_deadline_ns: when its time is over, on the clock of wait_now_ns. */
 static inline int64_t run_deadline_ns(const struct run *run)
 {
-	return (run->started_ns != 0 ? run->started_ns : wait_now_ns()) + run->deadline_ms * 1000000;
+	return (run->watch.started_ns != 0 ? run->watch.started_ns : wait_now_ns()) + run->watch.deadline_ms * 1000000;
 }
 
 /* run_leave: the run is over, and with it what it has of its lane and the slots. */

@@ -56,7 +56,7 @@ bool run_held_up(const struct run *run, int place)
 
 	if (over + COMM_LANES <= run->seq && !left_by(comm, place, (int)(over % COMM_LANES), over))
 		return true;
-	for (uint32_t behind = run->slot_waits_for; behind != 0; behind &= behind - 1) {
+	for (uint32_t behind = run->slot.waits_for; behind != 0; behind &= behind - 1) {
 		int lane = __builtin_ctz(behind);
 
 		if (!left_by(comm, place, lane, run->seq - (uint64_t)(run->lane - lane + COMM_LANES) % COMM_LANES))
@@ -85,7 +85,7 @@ static bool may_enter(struct run *run)
 
 	if (!is_lane_free(run->comm, run->seq))
 		return false;
-	for (int place = 0; place < size && run->slot_waits_for != 0; place++)
+	for (int place = 0; place < size && run->slot.waits_for != 0; place++)
 		if (run_held_up(run, place))
 			return false;
 	return true;
@@ -122,9 +122,9 @@ choir_status run_admit(struct run *run, bool *moved)
 
 	if (!may_enter(run))
 		return CHOIR_SUCCESS;
-	run->slot_in_lane = run->plan != NULL && run->plan->slot_used <= ARENA_LINE_BYTES;
-	run->publish_carries_bytes = run->slot_in_lane && only_gives(run->plan);
-	if (run->plan != NULL && (!run->slot_in_lane || run->bound.lists))
+	run->slot.in_lane = run->plan != NULL && run->plan->slot_used <= ARENA_LINE_BYTES;
+	run->publish_carries_bytes = run->slot.in_lane && only_gives(run->plan);
+	if (run->plan != NULL && (!run->slot.in_lane || run->bound.lists))
 		TRY(slot_ring_allocate(run));
 	operand_say_segments(run);
 	announce(run, lane);
@@ -139,7 +139,7 @@ choir_status run_admit(struct run *run, bool *moved)
 	run->flag_not_raised = run->plan == NULL || run->plan->last_phase == 0;
 	if (run->flag_not_raised && !(run->plan != NULL && may_leave_flag_down(run)))
 		run_raise_flag(run);
-	run->state = run->script != NULL ? RUN_ASK : RUN_MAP;
+	run->state = run->script.ops != NULL ? RUN_ASK : RUN_MAP;
 	*moved = true;
 	return CHOIR_SUCCESS;
 }

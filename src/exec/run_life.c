@@ -24,7 +24,7 @@ choir_status run_create(struct choir_comm *comm, struct run **out_p)
 	if (run == NULL && (run = calloc(1, sizeof *run)) == NULL)
 		return error_no_memory("a call", sizeof *run);
 	run->comm = comm;
-	run->deadline_ms = comm->deadline_ms;
+	run->watch.deadline_ms = comm->deadline_ms;
 	run->bound.factor = 1;
 	choir_status st = event_create(comm, &run->event);
 	if (st != CHOIR_SUCCESS) {
@@ -32,7 +32,7 @@ choir_status run_create(struct choir_comm *comm, struct run **out_p)
 		free(run);
 		return st;
 	}
-	run->event->deadline_ms = run->deadline_ms;
+	run->event->deadline_ms = run->watch.deadline_ms;
 	*out_p = run;
 	return CHOIR_SUCCESS;
 }
@@ -68,12 +68,12 @@ static void release_deps(struct run *run)
 {
 	for (size_t i = 0; i < run->n_kept; i++)
 		clReleaseMemObject(run->kept[i]);
-	for (size_t i = 0; i < run->n_cl_deps; i++)
-		clReleaseEvent(run->cl_deps[i]);
-	for (size_t i = 0; i < run->n_deps; i++)
-		choir_event_release(run->deps[i]);
-	free(run->cl_deps);
-	free(run->deps);
+	for (size_t i = 0; i < run->deps.n_cl; i++)
+		clReleaseEvent(run->deps.cl[i]);
+	for (size_t i = 0; i < run->deps.n_events; i++)
+		choir_event_release(run->deps.events[i]);
+	free(run->deps.cl);
+	free(run->deps.events);
 }
 
 /* Zeroes all but what is worth keeping: the board's arrays and a scratch of moderate size. */
@@ -99,9 +99,9 @@ void run_discard(struct run *run)
 	choir_event *event = run->event;
 	bool keep;
 
-	if (run->script != NULL)
-		run->script->destroy(run->script_state);
-	free(run->call_text);
+	if (run->script.ops != NULL)
+		run->script.ops->destroy(run->script.state);
+	free(run->script.call_text);
 	release_deps(run);
 	prepared_unbind(run);
 	segments_release(run->hold);
@@ -125,22 +125,22 @@ void run_discard(struct run *run)
 
 static choir_status copy_cl_deps(struct run *run, const choir_call *call, size_t n)
 {
-	run->cl_deps = calloc(n, sizeof *run->cl_deps);
-	if (run->cl_deps == NULL)
-		return error_no_memory("deps", n * sizeof *run->cl_deps);
+	run->deps.cl = calloc(n, sizeof *run->deps.cl);
+	if (run->deps.cl == NULL)
+		return error_no_memory("deps", n * sizeof *run->deps.cl);
 	for (size_t i = 0; i < call->n_cl_deps; i++) {
 		cl_int rc = call->cl_deps[i] != NULL ? clRetainEvent(call->cl_deps[i]) : CL_INVALID_EVENT;
 
 		if (rc != CL_SUCCESS)
 			return error_set(CHOIR_ARGUMENT, "%s: cl_deps[%zu] is not an event", run->name, i);
-		run->cl_deps[run->n_cl_deps++] = call->cl_deps[i];
+		run->deps.cl[run->deps.n_cl++] = call->cl_deps[i];
 	}
 	if (call->after != NULL) {
-		TRY(dev_marker(call->after, &run->cl_deps[run->n_cl_deps]));
-		run->n_cl_deps++;
+		TRY(dev_marker(call->after, &run->deps.cl[run->deps.n_cl]));
+		run->deps.n_cl++;
 	}
-	for (size_t i = 0; i < run->n_cl_deps; i++)
-		TRY(dev_watch(run->cl_deps[i], comm_ring_self, NULL));
+	for (size_t i = 0; i < run->deps.n_cl; i++)
+		TRY(dev_watch(run->deps.cl[i], comm_ring_self, NULL));
 	return CHOIR_SUCCESS;
 }
 
@@ -152,13 +152,13 @@ choir_status run_set_deps(struct run *run, const choir_call *call)
 		TRY(copy_cl_deps(run, call, n));
 	if (call->n_deps == 0)
 		return CHOIR_SUCCESS;
-	run->deps = calloc(call->n_deps, sizeof *run->deps);
-	if (run->deps == NULL)
-		return error_no_memory("deps", call->n_deps * sizeof *run->deps);
+	run->deps.events = calloc(call->n_deps, sizeof *run->deps.events);
+	if (run->deps.events == NULL)
+		return error_no_memory("deps", call->n_deps * sizeof *run->deps.events);
 	for (size_t i = 0; i < call->n_deps; i++) {
 		if (call->deps[i] == NULL)
 			return error_set(CHOIR_ARGUMENT, "%s: deps[%zu] is null", run->name, i);
-		run->deps[run->n_deps++] = choir_event_retain(call->deps[i]);
+		run->deps.events[run->deps.n_events++] = choir_event_retain(call->deps[i]);
 	}
 	return CHOIR_SUCCESS;
 }

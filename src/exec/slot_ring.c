@@ -81,27 +81,27 @@ void slot_ring_take(struct run *run)
 	uint64_t bytes = need_of(run), ring_bytes = comm->part_bytes * COMM_LANES,
 		 close = ring_bytes + (uint64_t)run->lane * SHORT_BYTES;
 
-	run->slot_waits_for = 0;
+	run->slot.waits_for = 0;
 	ring->from_line[run->lane] = ring->to_line[run->lane] = 0;
 	if (bytes < SHORT_BYTES) {
-		run->slot_at = run->slot_part = close;
+		run->slot.at = run->slot.part = close;
 		return;
 	}
 	if (ring->next + bytes > turn_of(run, ring_bytes, bytes))
 		ring->next = 0;
-	run->slot_part = ring->next;
-	run->slot_at = begins_short(run) ? close : run->slot_part;
+	run->slot.part = ring->next;
+	run->slot.at = begins_short(run) ? close : run->slot.part;
 	ring->next += bytes;
-	run->slot_waits_for =
-	    take_lines(ring, run->lane, (uint32_t)(run->slot_part / LINE_BYTES), (uint32_t)(ring->next / LINE_BYTES));
+	run->slot.waits_for =
+	    take_lines(ring, run->lane, (uint32_t)(run->slot.part / LINE_BYTES), (uint32_t)(ring->next / LINE_BYTES));
 }
 
 choir_status slot_ring_allocate(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
 	uint64_t ring_bytes = comm->part_bytes * COMM_LANES;
-	bool writes = (run->plan->writes_slot && !run->slot_in_lane) || run->bound.lists,
-	     close = run->slot_at >= ring_bytes;
+	bool writes = (run->plan->writes_slot && !run->slot.in_lane) || run->bound.lists,
+	     close = run->slot.at >= ring_bytes;
 	bool *allocated = close ? &comm->engine.arena.has_short_slots : &comm->engine.arena.has_slots;
 
 	if (*allocated || !writes)
@@ -114,5 +114,5 @@ choir_status slot_ring_allocate(struct run *run)
 
 unsigned char *slot_ring_at(const struct run *run, int place, uint64_t off)
 {
-	return arena_slot(run->comm->arena, place, 0) + run->slot_at + off;
+	return arena_slot(run->comm->arena, place, 0) + run->slot.at + off;
 }

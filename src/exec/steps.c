@@ -124,7 +124,7 @@ choir_status steps_reached(struct run *run, int place, uint32_t phase, bool *yes
 	if (!view.is_here || view.alike)
 		return CHOIR_SUCCESS;
 	memcpy(&theirs, comm_lane(comm, place, run->lane)->record, sizeof theirs);
-	*yes &= run->script != NULL; /* else this plan is not the others' */
+	*yes &= run->script.ops != NULL; /* else this plan is not the others' */
 	return run_compare(run, layout->node_ranks[layout->node_first[layout->node_of[comm->rank]] + place], &theirs);
 }
 
