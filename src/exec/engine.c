@@ -50,7 +50,7 @@ static void take_submitted(struct choir_comm *comm)
 	}
 }
 
-/* A run whose callback is under way ends when that has returned. */
+/* A run whose call is being made ends when that has returned: it uses the script's memory and the caller's. */
 static bool is_calling(const struct run *run)
 {
 	return run->state == RUN_CALLING && run->script.call == NULL &&
@@ -117,14 +117,31 @@ static bool wait_for_device(struct choir_comm *comm)
 	return false;
 }
 
-static void make_call(struct run *run, choir_status (*call)(void *))
+static struct due_call take_call(struct run *run)
 {
-	callback_enter();
-	run->script.call_status = call(run->script.state);
-	callback_leave();
-	if (run->script.call_status != CHOIR_SUCCESS)
-		run->script.call_text = strdup(error_text());
-	atomic_store_explicit(&run->script.called, true, memory_order_release);
+	struct due_call due = { .run = run };
+
+	if (run == NULL)
+		return due;
+	due.call = run->script.call;
+	due.calls_back = run->script.calls_back;
+	run->script.call = NULL;
+	atomic_fetch_add_explicit(&run->comm->submission.calling, 1, memory_order_relaxed);
+	return due;
+}
+
+void engine_make_call(const struct due_call *due)
+{
+	struct choir_comm *comm = due->run->comm;
+
+	if (due->calls_back)
+		callback_enter();
+	due->call(due->run->script.state);
+	if (due->calls_back)
+		callback_leave();
+	atomic_store_explicit(&due->run->script.called, true, memory_order_release);
+	atomic_fetch_sub_explicit(&comm->submission.calling, 1, memory_order_relaxed);
+	bell_ring(bell_mine()); /* this thread may wait for another event, and leave the run to others */
 }
 
 static void complete(struct run *run)
@@ -143,13 +160,13 @@ static void complete(struct run *run)
 	comm_release(comm);
 }
 
-bool engine_drive(struct choir_comm *comm, bool messages)
+bool engine_drive(struct choir_comm *comm, bool messages, struct due_call *due_p)
 {
 	struct engine *engine = &comm->engine;
 	struct run *ended, *calling = NULL;
-	choir_status (*call)(void *) = NULL;
 	bool moved;
 
+	due_p->run = NULL;
 	if (!engine_enter(engine))
 		return false;
 	if (engine->closed) {
@@ -166,19 +183,22 @@ bool engine_drive(struct choir_comm *comm, bool messages)
 			fail_all(comm);
 	}
 	ended = flight_take_ended(&engine->flight, &calling);
-	if (calling != NULL) {
-		call = calling->script.call;
-		calling->script.call = NULL; /* ours to make */
-	}
+	*due_p = take_call(calling);
 	engine_leave(engine);
-	if (calling != NULL)
-		make_call(calling, call);
 	for (struct run *next; ended != NULL; ended = next) {
 		next = ended->next;
 		complete(ended);
 		moved = true;
 	}
-	return moved || calling != NULL;
+	return moved;
+}
+
+bool engine_can_move(const struct choir_comm *comm)
+{
+	const struct submission *submission = &comm->submission;
+
+	return atomic_load_explicit(&submission->unfinished, memory_order_acquire) >
+	       atomic_load_explicit(&submission->calling, memory_order_relaxed);
 }
 
 bool engine_idle(const struct choir_comm *comm)

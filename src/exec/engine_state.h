@@ -34,6 +34,7 @@ struct submission {
 	_Atomic bool has_incoming;
 	_Atomic bool closing;        /* no call is accepted any more */
 	_Atomic int unfinished;      /* runs submitted and not yet completed */
+	_Atomic int calling;         /* those of them whose call a thread is making: see engine_make_call */
 	_Atomic uint64_t next_seq;
 	uint64_t *sent, *received;   /* [n] calls of each pair so far */
 	struct slot_ring slots;

@@ -106,7 +106,7 @@ static void remove_active(struct flight *flight, struct run *run)
 	run->next = NULL;
 }
 
-struct run *flight_take_ended(struct flight *flight, struct run **calling_p)
+struct run *flight_take_ended(struct flight *flight, struct run **due_p)
 {
 	struct run *ended = NULL, **tail = &ended;
 
@@ -114,8 +114,8 @@ struct run *flight_take_ended(struct flight *flight, struct run **calling_p)
 		struct run *run = *at;
 		struct run_queue *queue;
 
-		if (run->state == RUN_CALLING && run->script.call != NULL && *calling_p == NULL)
-			*calling_p = run;
+		if (run->state == RUN_CALLING && run->script.call != NULL && *due_p == NULL)
+			*due_p = run;
 		if (run->state != RUN_ENDED) {
 			at = &run->next_moving;
 			continue;

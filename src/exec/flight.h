@@ -23,8 +23,8 @@ void flight_move_all(struct flight *flight);
 /* flight_advance_queued: advances the runs of a queue that are not moving; those that end become moving. */
 void flight_advance_queued(struct flight *flight, size_t queue, bool (*advance)(struct run *run));
 
-/* flight_take_ended: takes out what has ended, linked by `next`.  *calling_p: the first run whose callback is due. */
-struct run *flight_take_ended(struct flight *flight, struct run **calling_p);
+/* flight_take_ended: takes out what has ended, linked by `next`.  *due_p: the first run whose call is due. */
+struct run *flight_take_ended(struct flight *flight, struct run **due_p);
 
 /* flight_uses_messages: does a moving run send or receive?  True also if nothing is in flight. */
 bool flight_uses_messages(const struct flight *flight);

@@ -42,6 +42,8 @@ static struct {
 	pthread_t thread;
 } world = { .lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER };
 
+static _Thread_local bool waiting; /* this thread is one of world.drivers */
+
 static void forked(void)
 {
 	pthread_mutex_init(&world.lock, NULL); /* whoever held it is not here */
@@ -84,13 +86,50 @@ static struct choir_comm *next_comm(struct choir_comm *before)
 	return comm;
 }
 
+/* Can any call of the process go on? */
+static bool calls_left(void)
+{
+	bool left = false;
+
+	pthread_mutex_lock(&world.lock);
+	for (struct choir_comm *comm = world.comms; comm != NULL && !left; comm = comm->next)
+		left = engine_can_move(comm);
+	pthread_mutex_unlock(&world.lock);
+	return left;
+}
+
+/* The thread drives nothing during the call, so if it is the last that does, the background thread takes over: Note
+ * [who takes over]. */
+static void make_call(const struct due_call *due)
+{
+	if (waiting && atomic_fetch_sub(&world.drivers, 1) == 1) {
+		atomic_thread_fence(memory_order_seq_cst);
+		if (calls_left())
+			progress_kick();
+	}
+	engine_make_call(due);
+	if (waiting)
+		atomic_fetch_add(&world.drivers, 1);
+}
+
+static bool drive(struct choir_comm *comm, bool messages)
+{
+	struct due_call due;
+	bool moved = engine_drive(comm, messages, &due);
+
+	if (due.run == NULL)
+		return moved;
+	make_call(&due);
+	return true;
+}
+
 static bool drive_others(const struct choir_comm *mine)
 {
 	bool moved = false;
 
 	for (struct choir_comm *comm = next_comm(NULL); comm != NULL; comm = next_comm(comm))
 		if (comm != mine)
-			moved |= engine_drive(comm, true);
+			moved |= drive(comm, true);
 	return moved;
 }
 
@@ -104,7 +143,7 @@ static void check_all(void)
 /* Is there anything to drive: runs, or messages that are still leaving, of any comm that shares the pump? */
 static bool has_work(struct choir_comm *comm)
 {
-	return !engine_idle(comm) || (comm->pump != NULL && pump_busy(comm->pump));
+	return engine_can_move(comm) || (comm->pump != NULL && pump_busy(comm->pump));
 }
 
 /* What the comm's device is doing just now. */
@@ -188,13 +227,19 @@ static void wake_background(void)
 	pthread_mutex_unlock(&world.lock);
 }
 
+static void join_drivers(void)
+{
+	atomic_fetch_add(&world.drivers, 1);
+	waiting = true;
+}
+
 /* A waiter goes: what it leaves unfinished is the background thread's. */
 static void leave(void)
 {
 	struct wait_for ignored = { .polled = false };
-
 	bool last = atomic_fetch_sub(&world.drivers, 1) == 1;
 
+	waiting = false;
 	atomic_thread_fence(memory_order_seq_cst);
 	if (last && work_left(&ignored))
 		progress_kick();
@@ -226,10 +271,10 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 	int64_t end = wait_end_ns(timeout_ms);
 	bool inside = comm_enter(comm), polled = inside && comm->pump != NULL && pump_polled(comm->pump), moved;
 
-	atomic_fetch_add(&world.drivers, 1);
+	join_drivers();
 	for (unsigned round = 0; !event_is_complete(event); round++) {
 		inside = still_inside(comm, inside);
-		moved = inside ? engine_drive(comm, round % OTHERS_EVERY == OTHERS_EVERY - 1) : drive_others(comm);
+		moved = inside ? drive(comm, round % OTHERS_EVERY == OTHERS_EVERY - 1) : drive_others(comm);
 		if (event_is_complete(event))
 			break;
 		if (round % LOOK_EVERY == LOOK_EVERY - 1 || wait_is_long(&idle) || end != INT64_MAX) {
@@ -268,9 +313,9 @@ static bool drive_while(bool (*busy)(struct choir_comm *), struct choir_comm *co
 	int64_t end = wait_end_ns(timeout_ms);
 	bool left;
 
-	atomic_fetch_add(&world.drivers, 1);
+	join_drivers();
 	while ((left = busy(comm))) {
-		bool moved = engine_drive(comm, true);
+		bool moved = drive(comm, true);
 		int64_t now = wait_now_ns();
 
 		if (now >= end)

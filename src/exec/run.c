@@ -133,7 +133,9 @@ static choir_status state_ask(struct run *run, bool *moved)
 		run->state = RUN_PREVIOUS_PLAN;
 		return CHOIR_SUCCESS;
 	case SCRIPT_CALL:
+	case SCRIPT_WORK:
 		run->script.call = turn.call;
+		run->script.calls_back = turn.what == SCRIPT_CALL;
 		atomic_store(&run->script.called, false);
 		run->state = RUN_CALLING;
 		return CHOIR_SUCCESS;
@@ -158,20 +160,14 @@ static choir_status state_previous_plan(struct run *run, bool *moved)
 	return steps_begin(run);
 }
 
-/* The driver makes the call after it has let go of the lock (engine.c); here it is only noticed. */
+/* The driver makes the call after it has left (engine_make_call); here it is only noticed. */
 static choir_status state_calling(struct run *run, bool *moved)
 {
-	const struct run_script *script = &run->script;
-
-	if (!atomic_load_explicit(&script->called, memory_order_acquire))
-		return CHOIR_SUCCESS;
-	*moved = true;
-	run->state = RUN_ASK;
-	if (script->call_status == CHOIR_SUCCESS)
-		return CHOIR_SUCCESS;
-	run->failure_is_local = true;
-	return error_set(script->call_status, "%s",
-	                 script->call_text != NULL ? script->call_text : "the callback failed");
+	if (atomic_load_explicit(&run->script.called, memory_order_acquire)) {
+		*moved = true;
+		run->state = RUN_ASK;
+	}
+	return CHOIR_SUCCESS;
 }
 
 static choir_status poll_maps(struct run *run, bool *done)

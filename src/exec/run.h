@@ -17,7 +17,7 @@ enum run_state {
 	RUN_ADMIT,   /* waiting until its lane is free on the whole node */
 	RUN_ASK,     /* a script says what comes next */
 	RUN_PREVIOUS_PLAN, /* waiting until the node is done with the script's previous plan */
-	RUN_CALLING, /* a caller's callback is due or running, outside the locks */
+	RUN_CALLING, /* a call of the script's is due or running, without the right to drive */
 	RUN_PEER_BUFFERS, /* waiting until all ranks of the node have said where their buffers are */
 	RUN_MAP,     /* mapping the caller's buffers */
 	RUN_STEPS,   /* running the plan */
@@ -103,10 +103,9 @@ struct run_script {
 	const struct script_ops *ops; /* NULL = it is none */
 	void *state;
 	void (*ended)(struct run *run); /* just before the event completes, if set */
-	choir_status (*call)(void *state); /* a callback that is due */
-	_Atomic bool called;        /* it has returned, with: */
-	choir_status call_status;
-	char *call_text;
+	void (*call)(void *state);  /* due; NULL once a thread has taken it */
+	bool calls_back;            /* it is a callback of the caller's */
+	_Atomic bool called;        /* it has returned */
 };
 
 /* How long it may take: for the slow look. */

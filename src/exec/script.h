@@ -16,7 +16,9 @@ enum script_what {
 	SCRIPT_PLAN,  /* run turn.plan on turn.send and turn.recv, then ask again */
 	/* something of mine is running on the device (watched with dev_watch / polled): ask again later */
 	SCRIPT_AGAIN,
-	SCRIPT_CALL,  /* call turn.call(state) without any lock held (a caller's callback), then ask again */
+	/* call turn.call(state) without the right to drive, then ask again: other calls of the comm go on meanwhile */
+	SCRIPT_CALL,  /* a callback of the caller's */
+	SCRIPT_WORK,  /* long work of the script's own; it waits for nobody, and the run does not end before it does */
 	SCRIPT_DONE,  /* the collective is over */
 };
 
@@ -24,7 +26,7 @@ struct script_turn {
 	enum script_what what;
 	struct plan *plan;              /* finished; the script's, valid until it is asked again */
 	struct dev_access send, recv;   /* direct: host memory of the script's (see script_host) or the caller's */
-	choir_status (*call)(void *state);
+	void (*call)(void *state);      /* of CALL and WORK; the script keeps the outcome */
 	/* with an error: the failure of this rank's event alone; the comm goes on */
 	bool failure_is_local;
 };

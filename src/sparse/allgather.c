@@ -34,6 +34,8 @@ choir_status allgather_start(struct sparse *sparse, struct script_turn *turn)
 	uint64_t total = 0, my_bytes;
 	int n = sparse->env.layout->n, me = sparse->env.me;
 
+	if (script_defers(sparse, turn, script_pair_bytes(sparse, sparse->own_count)))
+		return CHOIR_SUCCESS;
 	TRY(sparse_table(sparse, &sparse->block_bytes, false));
 	in.block_bytes = sparse->block_bytes;
 	for (int r = 0; r < n; r++) {
@@ -113,11 +115,11 @@ static choir_status allgather_count(struct sparse *sparse, struct script_turn *t
 {
 	bool done;
 
+	if (script_defers_job(sparse, turn, sparse->job.pairs))
+		return CHOIR_SUCCESS;
 	TRY(coalesce_count(&sparse->job, &done));
-	if (!done) {
-		script_wait(turn);
-		return coalesce_watch(&sparse->job, sparse->env.ring, sparse->env.ring_ctx);
-	}
+	if (!done)
+		return script_wait_job(sparse, turn);
 	deliver_start(sparse, sparse->job.count);
 	return CHOIR_SUCCESS;
 }
@@ -147,14 +149,14 @@ choir_status allgather_fill(struct sparse *sparse, struct script_turn *turn)
 {
 	bool done;
 
+	if (script_defers_job(sparse, turn, sparse->facts.pairs))
+		return CHOIR_SUCCESS;
 	if (stay_as_they_are(sparse))
 		return concatenate(sparse);
 	TRY(coalesce_fill(&sparse->job, sparse->target_ind, (struct index_form){ .bytes = sparse->ind_bytes },
 	                  sparse->target_val, &done));
-	if (!done) {
-		script_wait(turn);
-		return coalesce_watch(&sparse->job, sparse->env.ring, sparse->env.ring_ctx);
-	}
+	if (!done)
+		return script_wait_job(sparse, turn);
 	coalesce_fini(&sparse->job);
 	sparse_close(sparse, sparse->views);
 	sparse->step = deliver_flush;

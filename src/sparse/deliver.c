@@ -11,11 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 
+static choir_status deliver_begin(struct sparse *sparse, struct script_turn *turn);
 static choir_status deliver_alloc(struct sparse *sparse, struct script_turn *turn);
 static choir_status deliver_target(struct sparse *sparse, struct script_turn *turn);
 static choir_status deliver_lend(struct sparse *sparse, struct script_turn *turn);
 static choir_status deliver_copy(struct sparse *sparse, struct script_turn *turn);
-static choir_status deliver_done(struct sparse *sparse, struct script_turn *turn);
+static choir_status deliver_lent(struct sparse *sparse, struct script_turn *turn);
+static choir_status deliver_end(struct sparse *sparse, struct script_turn *turn);
 
 static uint64_t val_count(const struct sparse *sparse)
 {
@@ -32,40 +34,41 @@ void deliver_start(struct sparse *sparse, uint64_t count)
 {
 	sparse->failure_is_local = true;
 	sparse->count = count;
-	if (count > 0)
+	sparse->step = deliver_begin;
+}
+
+/* The comm's memory is the driver's: the last step may have been long work. */
+static choir_status deliver_begin(struct sparse *sparse, struct script_turn *turn)
+{
+	(void)turn;
+	if (sparse->count > 0)
 		choice_memory_note(sparse);
 	sparse->to_ind = sparse->call.recv_ind;
 	sparse->to_val = sparse->call.recv_val;
 	sparse->step = sparse->call.attr.alloc_fn != NULL ? deliver_alloc : deliver_target;
-}
-
-/* The status of the caller's callback is kept for the step that follows, since that may run on another thread. */
-static void keep_outcome(struct sparse *sparse, choir_status st)
-{
-	sparse->call_status = st;
-	if (st != CHOIR_SUCCESS)
-		snprintf(sparse->call_text, sizeof sparse->call_text, "%s", error_text());
+	return CHOIR_SUCCESS;
 }
 
 static choir_status callback_outcome(const struct sparse *sparse, const char *which)
 {
-	if (sparse->call_status == CHOIR_SUCCESS)
+	const struct script_outcome *outcome = &sparse->outcome;
+
+	if (outcome->status == CHOIR_SUCCESS)
 		return CHOIR_SUCCESS;
-	return error_set(sparse->call_status, "sparse_allreduce: %s returned %s%s%s", which,
-	                 choir_status_name(sparse->call_status), sparse->call_text[0] == '\0' ? "" : ": ",
-	                 sparse->call_text);
+	return error_set(outcome->status, "sparse_allreduce: %s returned %s%s%s", which,
+	                 choir_status_name(outcome->status), outcome->text[0] == '\0' ? "" : ": ", outcome->text);
 }
 
-static choir_status call_alloc(void *state)
+static void call_alloc(void *state)
 {
 	struct sparse *sparse = state;
 	const choir_sparse_attr *attr = &sparse->call.attr;
 
 	sparse->to_ind = sparse->to_val = choir_none();
 	error_set(CHOIR_SUCCESS, "%s", "");
-	keep_outcome(sparse, attr->alloc_fn(attr->fn_ctx, sparse->count, sparse->call.ind_dtype, val_count(sparse),
-	                                    sparse->call.val_dtype, &sparse->to_ind, &sparse->to_val));
-	return CHOIR_SUCCESS;
+	script_keep_outcome(sparse,
+	                    attr->alloc_fn(attr->fn_ctx, sparse->count, sparse->call.ind_dtype, val_count(sparse),
+	                                   sparse->call.val_dtype, &sparse->to_ind, &sparse->to_val));
 }
 
 static choir_status deliver_alloc(struct sparse *sparse, struct script_turn *turn)
@@ -135,7 +138,10 @@ static choir_status deliver_target(struct sparse *sparse, struct script_turn *tu
 
 choir_status deliver_flush(struct sparse *sparse, struct script_turn *turn)
 {
-	(void)turn;
+	bool converts = sparse->wire_dtype != sparse->call.val_dtype;
+
+	if (converts && script_defers(sparse, turn, val_bytes(sparse)))
+		return CHOIR_SUCCESS;
 	if (sparse->count > 0)
 		convert_values(sparse->call.val_dtype, sparse->final_val, sparse->wire_dtype, sparse->target_val,
 		               val_count(sparse));
@@ -161,17 +167,7 @@ choir_status deliver_flush(struct sparse *sparse, struct script_turn *turn)
 
 static choir_status deliver_copy(struct sparse *sparse, struct script_turn *turn)
 {
-	bool ind_done = true, val_done = true;
-
-	TRY(transfer_step(&sparse->ind_out, &ind_done));
-	TRY(transfer_step(&sparse->val_out, &val_done));
-	if (!ind_done || !val_done) {
-		script_wait(turn);
-		TRY(transfer_watch(&sparse->ind_out, sparse->env.ring, sparse->env.ring_ctx));
-		return transfer_watch(&sparse->val_out, sparse->env.ring, sparse->env.ring_ctx);
-	}
-	turn->what = SCRIPT_DONE;
-	return CHOIR_SUCCESS;
+	return script_transfer(sparse, turn, &sparse->ind_out, &sparse->val_out, deliver_end);
 }
 
 /* A cl_mem over a result: the very memory where the device is known to see it, else a copy. */
@@ -214,7 +210,7 @@ static bool lends_host(const struct sparse *sparse)
 	       (call->send_ind.kind == CHOIR_BUFFER_HOST && call->send_val.kind == CHOIR_BUFFER_HOST);
 }
 
-static choir_status call_completion(void *state)
+static void call_completion(void *state)
 {
 	struct sparse *sparse = state;
 	const choir_sparse_attr *attr = &sparse->call.attr;
@@ -222,29 +218,35 @@ static choir_status call_completion(void *state)
 
 	error_set(CHOIR_SUCCESS, "%s", "");
 	if (sparse->count > 0 && !lends_host(sparse)) {
-		keep_outcome(sparse, lend_on_device(sparse));
-		return CHOIR_SUCCESS;
+		script_keep_outcome(sparse, lend_on_device(sparse));
+		return;
 	}
 	if (sparse->count > 0) {
 		ind = choir_host(sparse->result->ind.ptr);
 		val = choir_host(sparse->result->val.ptr);
 	}
-	keep_outcome(sparse, attr->completion_fn(attr->fn_ctx, ind, sparse->count, sparse->call.ind_dtype, val,
-	                                         val_count(sparse), sparse->call.val_dtype));
-	return CHOIR_SUCCESS;
+	script_keep_outcome(sparse, attr->completion_fn(attr->fn_ctx, ind, sparse->count, sparse->call.ind_dtype, val,
+	                                                val_count(sparse), sparse->call.val_dtype));
 }
 
 static choir_status deliver_lend(struct sparse *sparse, struct script_turn *turn)
 {
 	turn->what = SCRIPT_CALL;
 	turn->call = call_completion;
-	sparse->step = deliver_done;
+	sparse->step = deliver_lent;
 	return CHOIR_SUCCESS;
 }
 
-static choir_status deliver_done(struct sparse *sparse, struct script_turn *turn)
+static choir_status deliver_lent(struct sparse *sparse, struct script_turn *turn)
 {
-	TRY(callback_outcome(sparse, "completion_fn"));
+	(void)turn;
+	sparse->step = deliver_end;
+	return callback_outcome(sparse, "completion_fn");
+}
+
+static choir_status deliver_end(struct sparse *sparse, struct script_turn *turn)
+{
+	(void)sparse;
 	turn->what = SCRIPT_DONE;
 	return CHOIR_SUCCESS;
 }

@@ -62,6 +62,8 @@ choir_status densify_start(struct sparse *sparse, struct script_turn *turn)
 	uint64_t send = 0, recv = region_bytes(sparse, me) * (uint64_t)n, from = 0;
 	unsigned char *to;
 
+	if (script_defers(sparse, turn, recv))
+		return CHOIR_SUCCESS;
 	TRY(sparse_table(sparse, &sparse->counts, false));
 	TRY(sparse_table(sparse, &sparse->block_bytes, true));
 	in.block_bytes = sparse->block_bytes;
@@ -96,6 +98,8 @@ static choir_status densify_fold(struct sparse *sparse, struct script_turn *turn
 	const unsigned char *blocks = sparse->in.ptr;
 	uint64_t *words;
 
+	if (script_defers(sparse, turn, bytes * (uint64_t)n))
+		return CHOIR_SUCCESS;
 	TRY(pool_take(&sparse->region, bytes, "my summed region"));
 	words = sparse->region.ptr;
 	memset(words, 0, bits);
@@ -127,7 +131,8 @@ static choir_status densify_gathered(struct sparse *sparse, struct script_turn *
 	const unsigned char *block = sparse->in.ptr;
 	uint64_t count = 0;
 
-	(void)turn;
+	if (script_defers(sparse, turn, format_bits_bytes(sparse->facts.range)))
+		return CHOIR_SUCCESS;
 	for (int r = 0; r < sparse->env.layout->n; r++) {
 		sparse->counts[r] =
 		    count_bits((const uint64_t *)(const void *)block, format_bits_bytes(region(sparse, r)) / 8);
@@ -145,7 +150,8 @@ choir_status densify_fill(struct sparse *sparse, struct script_turn *turn)
 	const unsigned char *block = sparse->in.ptr;
 	unsigned char *ind = sparse->target_ind, *rows = sparse->target_val;
 
-	(void)turn;
+	if (script_defers(sparse, turn, script_pair_bytes(sparse, sparse->count) + format_bits_bytes(sparse->facts.range)))
+		return CHOIR_SUCCESS;
 	for (int r = 0; r < sparse->env.layout->n; r++) {
 		struct index_range range = region(sparse, r);
 

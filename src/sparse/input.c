@@ -59,17 +59,7 @@ choir_status input_start(struct sparse *sparse, struct script_turn *turn)
 
 static choir_status input_move(struct sparse *sparse, struct script_turn *turn)
 {
-	bool ind_done = true, val_done = true;
-
-	TRY(transfer_step(&sparse->ind_in, &ind_done));
-	TRY(transfer_step(&sparse->val_in, &val_done));
-	if (!ind_done || !val_done) {
-		script_wait(turn);
-		TRY(transfer_watch(&sparse->ind_in, sparse->env.ring, sparse->env.ring_ctx));
-		return transfer_watch(&sparse->val_in, sparse->env.ring, sparse->env.ring_ctx);
-	}
-	sparse->step = input_range;
-	return CHOIR_SUCCESS;
+	return script_transfer(sparse, turn, &sparse->ind_in, &sparse->val_in, input_range);
 }
 
 /* The range of my indices; a negative one ends the call on all ranks, by the header, since the others must not wait for
@@ -80,6 +70,8 @@ static choir_status input_range(struct sparse *sparse, struct script_turn *turn)
 	struct index_range range;
 	bool done = true;
 
+	if (sparse->range_job == NULL && script_defers(sparse, turn, header->raw_pairs * sparse->ind_bytes))
+		return CHOIR_SUCCESS;
 	if (sparse->range_job != NULL)
 		TRY(range_job_poll(sparse->range_job, &range, &header->bad_at, &header->bad_index, &done));
 	else

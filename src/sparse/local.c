@@ -92,7 +92,7 @@ static bool lays_out(const struct sparse *sparse)
 	const struct sparse_header *header = &sparse->header;
 
 	return scalars_fit((struct index_range){ header->lo, header->hi },
-	                   header->pairs * (uint64_t)sparse->env.layout->n, sparse->env.layout->n);
+	                   header->raw_pairs * (uint64_t)sparse->env.layout->n, sparse->env.layout->n);
 }
 
 /* My pairs as they are, with duplicates, as a block. */
@@ -121,8 +121,18 @@ static choir_status lay_out(struct sparse *sparse)
 	return CHOIR_SUCCESS;
 }
 
+/* Does local_start itself go over my pairs? */
+static bool goes_over_pairs(const struct sparse *sparse)
+{
+	return sparse->local_dtype != sparse->call.val_dtype || sparse->op_given == CHOIR_OP_PREMUL_SUM ||
+	       sparse->call.attr.coalesce_mode == CHOIR_COALESCE_DISABLE || (offers_raw(sparse) && lays_out(sparse));
+}
+
 choir_status local_start(struct sparse *sparse, struct script_turn *turn)
 {
+	if (!sparse->kernels && goes_over_pairs(sparse) &&
+	    script_defers(sparse, turn, script_pair_bytes(sparse, sparse->header.raw_pairs)))
+		return CHOIR_SUCCESS;
 	TRY(widen_input(sparse));
 	if (sparse->call.attr.coalesce_mode == CHOIR_COALESCE_DISABLE)
 		return keep_duplicates(sparse);
@@ -164,12 +174,6 @@ static choir_status coalesce_start(struct sparse *sparse, struct script_turn *tu
 	return coalesce_init(&sparse->job, &todo, sparse->kernels ? sparse->env.device : NULL);
 }
 
-static choir_status job_wait(struct sparse *sparse, struct script_turn *turn)
-{
-	script_wait(turn);
-	return coalesce_watch(&sparse->job, sparse->env.ring, sparse->env.ring_ctx);
-}
-
 /* What I bring, for the others to read. */
 static void lend_own(struct sparse *sparse)
 {
@@ -206,9 +210,11 @@ static choir_status local_count(struct sparse *sparse, struct script_turn *turn)
 {
 	bool done;
 
+	if (script_defers_job(sparse, turn, sparse->job.pairs))
+		return CHOIR_SUCCESS;
 	TRY(coalesce_count(&sparse->job, &done));
 	if (!done)
-		return job_wait(sparse, turn);
+		return script_wait_job(sparse, turn);
 	sparse->step = local_fill;
 	return take_block(sparse, sparse->job.count);
 }
@@ -218,10 +224,12 @@ static choir_status local_fill(struct sparse *sparse, struct script_turn *turn)
 	unsigned char *block = sparse->own_ptr;
 	bool done;
 
+	if (script_defers_job(sparse, turn, sparse->job.pairs))
+		return CHOIR_SUCCESS;
 	TRY(coalesce_fill(&sparse->job, block, sparse->own_form,
 	                  block + block_rows_off(sparse->own_form, sparse->own_count), &done));
 	if (!done)
-		return job_wait(sparse, turn);
+		return script_wait_job(sparse, turn);
 	coalesce_fini(&sparse->job);
 	sparse->step = local_done;
 	return CHOIR_SUCCESS;
@@ -233,7 +241,8 @@ static choir_status local_done(struct sparse *sparse, struct script_turn *turn)
 	unsigned char *rows = sparse->own_ptr + block_rows_off(sparse->own_form, sparse->own_count);
 	struct pairs own = block_pairs(sparse->own_ptr, sparse->own_form, sparse->own_count);
 
-	(void)turn;
+	if (script_defers(sparse, turn, script_pair_bytes(sparse, sparse->own_count)))
+		return CHOIR_SUCCESS;
 	convert_values(sparse->wire_dtype, rows, sparse->local_dtype, rows, sparse->own_count * sparse->header.width);
 	region_sample(&own, &sparse->header);
 	pool_give(&sparse->ind_copy);

@@ -36,6 +36,8 @@ choir_status mask_start(struct sparse *sparse, struct script_turn *turn)
 	int n = sparse->env.layout->n, me = sparse->env.me;
 	uint64_t total = 0;
 
+	if (script_defers(sparse, turn, sparse->own_count * form_of(sparse).bytes))
+		return CHOIR_SUCCESS;
 	TRY(sparse_table(sparse, &sparse->block_bytes, true));
 	in.block_bytes = sparse->block_bytes;
 	for (int r = 0; r < n; r++) {
@@ -110,8 +112,10 @@ static choir_status mask_union(struct sparse *sparse, struct script_turn *turn)
 		              .elem_bytes = sparse->elem_bytes,
 		              .block_bytes = sparse->block_bytes };
 	int n = sparse->env.layout->n, me = sparse->env.me;
-	uint64_t send, recv = part(sparse, me);
+	uint64_t send, recv;
 
+	if (script_defers(sparse, turn, script_pair_bytes(sparse, sparse->facts.pairs)))
+		return CHOIR_SUCCESS;
 	TRY(unite(sparse));
 	send = sparse->merged * sparse->row_bytes;
 	recv = part(sparse, me) * sparse->row_bytes * (uint64_t)n;
@@ -135,6 +139,8 @@ static choir_status mask_fold(struct sparse *sparse, struct script_turn *turn)
 	int n = sparse->env.layout->n, me = sparse->env.me;
 	uint64_t mine = part(sparse, me) * sparse->row_bytes, total = sparse->merged * sparse->row_bytes;
 
+	if (script_defers(sparse, turn, mine * (uint64_t)n))
+		return CHOIR_SUCCESS;
 	TRY(sparse_fold(sparse, sparse->in.ptr, mine, 0, part(sparse, me) * sparse->facts.width, sparse->out.ptr));
 	for (int r = 0; r < n; r++)
 		sparse->block_bytes[r] = part(sparse, r) * sparse->row_bytes;
@@ -152,7 +158,8 @@ static choir_status mask_gathered(struct sparse *sparse, struct script_turn *tur
 
 choir_status mask_fill(struct sparse *sparse, struct script_turn *turn)
 {
-	(void)turn;
+	if (script_defers(sparse, turn, script_pair_bytes(sparse, sparse->count)))
+		return CHOIR_SUCCESS;
 	index_convert(sparse->target_ind, (struct index_form){ .bytes = sparse->ind_bytes }, sparse->region.ptr,
 	              form_of(sparse), sparse->count);
 	memcpy(sparse->target_val, sparse->in.ptr, sparse->count * sparse->row_bytes);

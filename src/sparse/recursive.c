@@ -70,7 +70,8 @@ choir_status recursive_start(struct sparse *sparse, struct script_turn *turn)
 	struct pairs own = block_pairs(sparse->own_ptr, sparse->own_form, sparse->own_count);
 	int n = sparse->env.layout->n;
 
-	(void)turn;
+	if (script_defers(sparse, turn, script_pair_bytes(sparse, own.count)))
+		return CHOIR_SUCCESS;
 	TRY(sparse_table(sparse, &sparse->counts, false));
 	TRY(sparse_table(sparse, &sparse->block_bytes, true));
 	TRY(pool_take(&sparse->region, list_bytes(sparse, own.count), "the merged pairs"));
@@ -148,9 +149,12 @@ static choir_status merge_swapped(struct sparse *sparse, struct script_turn *tur
 {
 	struct algo_in in = { .collective = COLLECTIVE_ALLGATHER, .elem_bytes = 8, .bytes = sizeof sparse->own_count };
 	int n = sparse->env.layout->n, me = sparse->env.me, core = hypercube_core(n);
-	bool to, from, last = sparse->bit > 0 && sparse->bit * 2 >= core;
+	bool to = false, from = false, last = sparse->bit > 0 && sparse->bit * 2 >= core;
 	int partner = n == 1 ? -1 : partner_of(me, n, sparse->bit, &to, &from);
 
+	if (script_defers(sparse, turn,
+	                  script_pair_bytes(sparse, sparse->counts[me] + (partner < 0 ? 0 : sparse->counts[partner]))))
+		return CHOIR_SUCCESS;
 	sparse->own_count = sparse->counts[me];
 	if (sparse->bit == SERVE && partner >= 0 && from) {
 		struct pool_block mine = sparse->region;
@@ -193,7 +197,8 @@ choir_status recursive_fill(struct sparse *sparse, struct script_turn *turn)
 {
 	struct pairs pairs = block_pairs(sparse->region.ptr, form_of(sparse), sparse->count);
 
-	(void)turn;
+	if (script_defers(sparse, turn, script_pair_bytes(sparse, sparse->count)))
+		return CHOIR_SUCCESS;
 	index_convert(sparse->target_ind, (struct index_form){ .bytes = sparse->ind_bytes }, pairs.ind, pairs.form,
 	              pairs.count);
 	memcpy(sparse->target_val, pairs.rows, pairs.count * sparse->row_bytes);

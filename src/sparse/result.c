@@ -56,8 +56,12 @@ static choir_status finish(struct transfer *transfer)
 	choir_status st = transfer_step(transfer, &done);
 
 	while (st == CHOIR_SUCCESS && !done) {
-		clWaitForEvents(1, &transfer->event);
-		st = transfer_step(transfer, &done);
+		if (transfer_copies(transfer) > 0)
+			st = transfer_copy(transfer);
+		else
+			clWaitForEvents(1, &transfer->event);
+		if (st == CHOIR_SUCCESS)
+			st = transfer_step(transfer, &done);
 	}
 	transfer_fini(transfer);
 	return st;

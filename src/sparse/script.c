@@ -23,6 +23,13 @@ static choir_status script_next(void *state, struct script_turn *turn)
 
 	memset(turn, 0, sizeof *turn);
 	turn->what = SPARSE_GO_ON;
+	if (sparse->worked) {
+		*turn = sparse->left;
+		st = sparse->outcome.status;
+		if (st != CHOIR_SUCCESS)
+			error_set(st, "%s", sparse->outcome.text);
+		sparse->worked = false;
+	}
 	while (st == CHOIR_SUCCESS && turn->what == SPARSE_GO_ON)
 		st = sparse->step(sparse, turn);
 	turn->failure_is_local = sparse->failure_is_local;

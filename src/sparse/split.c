@@ -115,6 +115,8 @@ static choir_status split_exchange(struct sparse *sparse, struct script_turn *tu
 	uint64_t send = 0, recv = 0, from = 0;
 	unsigned char *out;
 
+	if (script_defers(sparse, turn, script_pair_bytes(sparse, own.count)))
+		return CHOIR_SUCCESS;
 	for (int s = 0; s < n; s++)
 		for (int d = 0; d < n; d++)
 			sparse->block_bytes[s * n + d] = region_block(sparse, d, counts[s * n + d]);
@@ -162,19 +164,15 @@ static choir_status split_merge(struct sparse *sparse, struct script_turn *turn)
 	return coalesce_init(&sparse->job, &todo, sparse->kernels && pairs <= UINT32_MAX ? sparse->env.device : NULL);
 }
 
-static choir_status job_wait(struct sparse *sparse, struct script_turn *turn)
-{
-	script_wait(turn);
-	return coalesce_watch(&sparse->job, sparse->env.ring, sparse->env.ring_ctx);
-}
-
 static choir_status split_count(struct sparse *sparse, struct script_turn *turn)
 {
 	bool done;
 
+	if (script_defers_job(sparse, turn, sparse->job.pairs))
+		return CHOIR_SUCCESS;
 	TRY(coalesce_count(&sparse->job, &done));
 	if (!done)
-		return job_wait(sparse, turn);
+		return script_wait_job(sparse, turn);
 	sparse->step = split_reduce;
 	return pool_take(&sparse->region, region_block(sparse, sparse->env.me, sparse->job.count), "my reduced region");
 }
@@ -185,9 +183,11 @@ static choir_status split_reduce(struct sparse *sparse, struct script_turn *turn
 	unsigned char *block = sparse->region.ptr;
 	bool done;
 
+	if (script_defers_job(sparse, turn, sparse->job.pairs))
+		return CHOIR_SUCCESS;
 	TRY(coalesce_fill(&sparse->job, block, form, block + block_rows_off(form, sparse->job.count), &done));
 	if (!done)
-		return job_wait(sparse, turn);
+		return script_wait_job(sparse, turn);
 	sparse->own_count = sparse->job.count;
 	coalesce_fini(&sparse->job);
 	sparse->step = split_sizes;
@@ -201,6 +201,12 @@ static choir_status split_sizes(struct sparse *sparse, struct script_turn *turn)
 
 	return script_plan(sparse, turn, &in, &sparse->own_count, sizeof sparse->own_count, sparse->counts,
 			   sizeof sparse->own_count * (uint64_t)sparse->env.layout->n, split_gather);
+}
+
+/* The bytes of rank r's region as it travels. */
+static uint64_t travels(const struct sparse *sparse, int r)
+{
+	return format_bytes(format_of(sparse, r), region(sparse, r), sparse->counts[r], sparse->row_bytes);
 }
 
 /* My region as it travels. */
@@ -230,9 +236,10 @@ static choir_status split_gather(struct sparse *sparse, struct script_turn *turn
 	uint64_t total = 0;
 	const void *mine;
 
+	if (script_defers(sparse, turn, travels(sparse, sparse->env.me)))
+		return CHOIR_SUCCESS;
 	for (int r = 0; r < n; r++) {
-		sparse->block_bytes[r] =
-		    format_bytes(format_of(sparse, r), region(sparse, r), sparse->counts[r], sparse->row_bytes);
+		sparse->block_bytes[r] = travels(sparse, r);
 		total += sparse->block_bytes[r];
 	}
 	pool_give(&sparse->in);
@@ -261,7 +268,8 @@ choir_status split_fill(struct sparse *sparse, struct script_turn *turn)
 	struct index_form form = { .bytes = sparse->ind_bytes };
 	unsigned char *ind = sparse->target_ind, *rows = sparse->target_val;
 
-	(void)turn;
+	if (script_defers(sparse, turn, script_pair_bytes(sparse, sparse->count)))
+		return CHOIR_SUCCESS;
 	for (int r = 0; r < sparse->env.layout->n; r++) {
 		format_read(format_of(sparse, r), region(sparse, r), sparse->counts[r], sparse->row_bytes, block, ind,
 		            form, rows);

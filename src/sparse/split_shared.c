@@ -53,12 +53,22 @@ static struct bucket_shape shape_of(const struct sparse *sparse)
 	return bucket_shape_of(sparse->facts.range, sparse->env.layout->n);
 }
 
+/* What a rank goes over in a phase: its own pairs, or its part of all. */
+static uint64_t my_bytes(const struct sparse *sparse)
+{
+	uint64_t part = sparse->facts.pairs / (unsigned)sparse->env.layout->n;
+
+	return script_pair_bytes(sparse, sparse->header.pairs > part ? sparse->header.pairs : part);
+}
+
 choir_status split_start_shared(struct sparse *sparse, struct script_turn *turn)
 {
 	struct bucket_shape shape = shape_of(sparse);
 	struct pairs mine = sparse_own_pairs(sparse);
 	uint64_t bytes = bucket_list_bytes(&shape, mine.count, sparse->elem_bytes);
 
+	if (script_defers(sparse, turn, my_bytes(sparse)))
+		return CHOIR_SUCCESS;
 	if (!sparse->facts.raw)
 		return merge_region(sparse, turn);
 	if (sparse->in_place)
@@ -109,6 +119,8 @@ static choir_status fold_buckets(struct sparse *sparse, struct script_turn *turn
 		                         .n_lists = n };
 	uint32_t from, end;
 
+	if (script_defers(sparse, turn, my_bytes(sparse)))
+		return CHOIR_SUCCESS;
 	sparse->lent.used = true;
 	TRY(sparse_open(sparse, sparse->views, note_at));
 	for (int r = 0; r < n; r++) {
@@ -226,7 +238,8 @@ choir_status split_fill_shared(struct sparse *sparse, struct script_turn *turn)
 	struct index_form from = index_form_of(sparse->facts.range), to = { .bytes = sparse->ind_bytes };
 	unsigned char *ind = sparse->target_ind, *rows = sparse->target_val;
 
-	(void)turn;
+	if (script_defers(sparse, turn, script_pair_bytes(sparse, sparse->count)))
+		return CHOIR_SUCCESS;
 	for (int r = 0; r < sparse->env.layout->n; r++) {
 		const struct sparse_note *note = &sparse->notes[r];
 		const unsigned char *block =

@@ -38,6 +38,12 @@ struct sparse_note {
 	struct share_address at;
 };
 
+/* How a call of the script's ended: another thread may go on from there. */
+struct script_outcome {
+	choir_status status;
+	char text[ERROR_TEXT_BYTES];
+};
+
 struct sparse {
 	struct script_env env;
 	struct sparse_call call;
@@ -111,8 +117,11 @@ struct sparse {
 	void *final_val;               /* ... and from it to where the caller's dtype is wanted */
 	struct sparse_result *result;
 	struct transfer ind_out, val_out;
-	choir_status call_status; /* of the caller's callback */
-	char call_text[ERROR_TEXT_BYTES];
+
+	/* what was done without the right to drive: a callback, or a step that was long work */
+	struct script_outcome outcome;
+	bool works, worked;      /* a step is done so; one was, and left ... */
+	struct script_turn left; /* ... this */
 };
 
 /* The steps, in order. */
@@ -160,6 +169,29 @@ void sparse_note_work(struct sparse *sparse, const uint64_t *counts);
 
 /* sparse_table: zeroes for every rank, or every pair of ranks, in place of the table there was.  NO_MEMORY. */
 choir_status sparse_table(struct sparse *sparse, uint64_t **table, bool pairs);
+
+/* Note [long work].  Steps run on the thread that drives the comm, whose other calls stand still meanwhile.  A step
+ * that goes over more than SCRIPT_PIECE_BYTES of host memory therefore begins with script_defers: the step returns at
+ * once and is called again as a turn of its own, SCRIPT_WORK, without the right to drive.  There it may do all that
+ * steps do, but use what is the driver's: env.nt and env.history. */
+#define SCRIPT_PIECE_BYTES (UINT64_C(256) << 10)
+
+/* script_defers: true: the step returns SUCCESS now, and runs again as work of that many bytes. */
+bool script_defers(struct sparse *sparse, struct script_turn *turn, uint64_t bytes);
+
+/* script_defers_job: the same for a step that merges so many pairs by the job, on the host. */
+bool script_defers_job(struct sparse *sparse, struct script_turn *turn, uint64_t pairs);
+
+/* script_pair_bytes: of so many pairs, with rows of wire_dtype. */
+uint64_t script_pair_bytes(const struct sparse *sparse, uint64_t pairs);
+
+/* script_keep_outcome: of the call that this thread has just made, with its sentence. */
+void script_keep_outcome(struct sparse *sparse, choir_status status);
+
+/* script_wait_job: the turn that waits for the kernels of the job.  script_transfer: moves both; then `then` runs. */
+choir_status script_wait_job(struct sparse *sparse, struct script_turn *turn);
+choir_status script_transfer(struct sparse *sparse, struct script_turn *turn, struct transfer *ind,
+                             struct transfer *val, sparse_step then);
 
 /* script_wait: the turn that waits for the device: AGAIN, watched by the job. */
 void script_wait(struct script_turn *turn);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { START, MAPPING, MOVING, ENDED };
+enum { START, MAPPING, COPYING, MOVING, ENDED };
 
 void transfer_init(struct transfer *transfer, choir_device *device, const struct dev_access *access, void *host,
                    uint64_t bytes, bool to_buffer)
@@ -14,14 +14,6 @@ void transfer_init(struct transfer *transfer, choir_device *device, const struct
 	};
 }
 
-static void copy(const struct transfer *transfer)
-{
-	if (transfer->to_buffer)
-		memcpy(transfer->access.ptr, transfer->host, transfer->bytes);
-	else
-		memcpy(transfer->host, transfer->access.ptr, transfer->bytes);
-}
-
 static choir_status start(struct transfer *transfer)
 {
 	if (transfer->bytes == 0) {
@@ -29,8 +21,7 @@ static choir_status start(struct transfer *transfer)
 		return CHOIR_SUCCESS;
 	}
 	if (transfer->access.direct) {
-		copy(transfer);
-		transfer->phase = ENDED;
+		transfer->phase = COPYING;
 		return CHOIR_SUCCESS;
 	}
 	if (dev_needs_map(&transfer->access)) {
@@ -48,12 +39,22 @@ static choir_status start(struct transfer *transfer)
 	return CHOIR_SUCCESS;
 }
 
-static choir_status mapped(struct transfer *transfer)
+uint64_t transfer_copies(const struct transfer *transfer)
 {
-	copy(transfer);
-	TRY(dev_unmap(transfer->device, &transfer->access, &transfer->event));
+	return transfer->phase == COPYING ? transfer->bytes : 0;
+}
+
+choir_status transfer_copy(struct transfer *transfer)
+{
+	if (transfer->phase != COPYING)
+		return CHOIR_SUCCESS;
+	if (transfer->to_buffer)
+		memcpy(transfer->access.ptr, transfer->host, transfer->bytes);
+	else
+		memcpy(transfer->host, transfer->access.ptr, transfer->bytes);
 	transfer->phase = MOVING;
-	return CHOIR_SUCCESS;
+	return transfer->access.direct ? CHOIR_SUCCESS
+	                               : dev_unmap(transfer->device, &transfer->access, &transfer->event);
 }
 
 choir_status transfer_step(struct transfer *transfer, bool *done_p)
@@ -62,7 +63,7 @@ choir_status transfer_step(struct transfer *transfer, bool *done_p)
 
 	if (transfer->phase == START)
 		TRY(start(transfer));
-	while (transfer->phase != ENDED) {
+	while (transfer->phase != ENDED && transfer->phase != COPYING) {
 		if (transfer->event != NULL) {
 			TRY(dev_poll(transfer->event, &over));
 			if (!over) {
@@ -73,12 +74,9 @@ choir_status transfer_step(struct transfer *transfer, bool *done_p)
 			transfer->event = NULL;
 			transfer->watched = false;
 		}
-		if (transfer->phase == MAPPING)
-			TRY(mapped(transfer));
-		else
-			transfer->phase = ENDED;
+		transfer->phase = transfer->phase == MAPPING ? COPYING : ENDED;
 	}
-	*done_p = true;
+	*done_p = transfer->phase == ENDED;
 	return CHOIR_SUCCESS;
 }
 
@@ -90,17 +88,22 @@ choir_status transfer_watch(struct transfer *transfer, void (*fn)(void *), void 
 	return dev_watch(transfer->event, fn, ctx);
 }
 
+static void wait_and_release(cl_event *event)
+{
+	if (*event == NULL)
+		return;
+	clWaitForEvents(1, event);
+	clReleaseEvent(*event);
+	*event = NULL;
+}
+
 void transfer_fini(struct transfer *transfer)
 {
-	if (transfer->event != NULL) {
-		clWaitForEvents(1, &transfer->event);
-		clReleaseEvent(transfer->event);
-		if (transfer->phase == MAPPING &&
-		    dev_unmap(transfer->device, &transfer->access, &transfer->event) == CHOIR_SUCCESS &&
-		    transfer->event != NULL) {
-			clWaitForEvents(1, &transfer->event);
-			clReleaseEvent(transfer->event);
-		}
-	}
+	bool is_mapped =
+	    transfer->phase == MAPPING || (transfer->phase == COPYING && dev_needs_map(&transfer->access));
+
+	wait_and_release(&transfer->event);
+	if (is_mapped && dev_unmap(transfer->device, &transfer->access, &transfer->event) == CHOIR_SUCCESS)
+		wait_and_release(&transfer->event);
 	memset(transfer, 0, sizeof *transfer);
 }

@@ -20,8 +20,12 @@ struct transfer {
 void transfer_init(struct transfer *transfer, choir_device *device, const struct dev_access *access, void *host,
                    uint64_t bytes, bool to_buffer);
 
-/* transfer_step: goes on as far as it can; call until *done_p.  OPENCL. */
+/* transfer_step: goes on as far as it can without copying on the host; call until *done_p.  OPENCL. */
 choir_status transfer_step(struct transfer *transfer, bool *done_p);
+
+/* transfer_copies: the bytes that are to be copied on the host now, before the next step.  transfer_copy: does it. */
+uint64_t transfer_copies(const struct transfer *transfer);
+choir_status transfer_copy(struct transfer *transfer);
 
 /* transfer_watch: rings fn when the next step is worth while. */
 choir_status transfer_watch(struct transfer *transfer, void (*fn)(void *), void *ctx);

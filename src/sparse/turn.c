@@ -3,12 +3,85 @@
  * memory. */
 #include "sparse/state.h"
 
+#include "base/float_control.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 void script_wait(struct script_turn *turn)
 {
 	turn->what = SCRIPT_AGAIN;
+}
+
+void script_keep_outcome(struct sparse *sparse, choir_status status)
+{
+	sparse->outcome.status = status;
+	if (status != CHOIR_SUCCESS)
+		snprintf(sparse->outcome.text, sizeof sparse->outcome.text, "%s", error_text());
+}
+
+/* All ranks compute under the same floating-point control word. */
+static void work(void *state)
+{
+	struct sparse *sparse = state;
+	uint64_t control = float_control_begin();
+
+	sparse->left = (struct script_turn){ .what = SPARSE_GO_ON };
+	sparse->works = true;
+	script_keep_outcome(sparse, sparse->step(sparse, &sparse->left));
+	sparse->works = false;
+	sparse->worked = true;
+	float_control_end(control);
+}
+
+bool script_defers(struct sparse *sparse, struct script_turn *turn, uint64_t bytes)
+{
+	if (sparse->works || bytes <= SCRIPT_PIECE_BYTES)
+		return false;
+	turn->what = SCRIPT_WORK;
+	turn->call = work;
+	return true;
+}
+
+uint64_t script_pair_bytes(const struct sparse *sparse, uint64_t pairs)
+{
+	return pairs * (sparse->ind_bytes + sparse->row_bytes);
+}
+
+bool script_defers_job(struct sparse *sparse, struct script_turn *turn, uint64_t pairs)
+{
+	return sparse->job.on_device == NULL && script_defers(sparse, turn, script_pair_bytes(sparse, pairs));
+}
+
+choir_status script_wait_job(struct sparse *sparse, struct script_turn *turn)
+{
+	script_wait(turn);
+	return coalesce_watch(&sparse->job, sparse->env.ring, sparse->env.ring_ctx);
+}
+
+choir_status script_transfer(struct sparse *sparse, struct script_turn *turn, struct transfer *ind,
+                             struct transfer *val, sparse_step then)
+{
+	bool ind_done = true, val_done = true;
+	uint64_t copies;
+
+	TRY(transfer_step(ind, &ind_done));
+	TRY(transfer_step(val, &val_done));
+	copies = transfer_copies(ind) + transfer_copies(val);
+	if (copies > 0) {
+		if (script_defers(sparse, turn, copies))
+			return CHOIR_SUCCESS;
+		TRY(transfer_copy(ind));
+		return transfer_copy(val); /* and this step once more */
+	}
+	if (ind_done && val_done) {
+		sparse->step = then;
+		return CHOIR_SUCCESS;
+	}
+	script_wait(turn);
+	TRY(transfer_watch(ind, sparse->env.ring, sparse->env.ring_ctx));
+	return transfer_watch(val, sparse->env.ring, sparse->env.ring_ctx);
 }
 
 choir_status script_plan(struct sparse *sparse, struct script_turn *turn, struct algo_in *in, const void *send,

@@ -216,8 +216,8 @@ static void ask(struct world_rank *rank)
 		}
 		if (rank->turn.what == SCRIPT_PLAN)
 			return;
-		if (rank->turn.what == SCRIPT_CALL)
-			assert_int_equal(rank->turn.call(rank->state), CHOIR_SUCCESS);
+		if (rank->turn.what == SCRIPT_CALL || rank->turn.what == SCRIPT_WORK)
+			rank->turn.call(rank->state);
 		else
 			sched_yield();
 	}

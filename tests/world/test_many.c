@@ -18,8 +18,8 @@ static _Atomic int most_looks;
 
 bool __real_run_advance(struct run *run);
 bool __wrap_run_advance(struct run *run);
-bool __real_engine_drive(struct choir_comm *comm, bool messages);
-bool __wrap_engine_drive(struct choir_comm *comm, bool messages);
+bool __real_engine_drive(struct choir_comm *comm, bool messages, struct due_call *due_p);
+bool __wrap_engine_drive(struct choir_comm *comm, bool messages, struct due_call *due_p);
 
 bool __wrap_run_advance(struct run *run)
 {
@@ -27,13 +27,13 @@ bool __wrap_run_advance(struct run *run)
 	return __real_run_advance(run);
 }
 
-bool __wrap_engine_drive(struct choir_comm *comm, bool messages)
+bool __wrap_engine_drive(struct choir_comm *comm, bool messages, struct due_call *due_p)
 {
 	int most = atomic_load(&most_looks);
 	bool moved;
 
 	looks = 0;
-	moved = __real_engine_drive(comm, messages);
+	moved = __real_engine_drive(comm, messages, due_p);
 	while (looks > most && !atomic_compare_exchange_weak(&most_looks, &most, looks))
 		;
 	return moved;

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* Long host work of a sparse call: other calls of the rank and of its comms go on meanwhile, and a call that fails does
+ * not return before the work has ended.  A gate in the coalescing of rank 0's list holds the work up. */
+#include "sparse/coalesce.h"
+#include "world/gate.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+enum { PAIRS = 3000, WIDTH = 32, MOST_MS = 5000, COUNT = 64 };
+
+static sem_t entered, opened;
+static atomic_bool holds; /* the next coalescing of so many pairs waits at the gate */
+
+choir_status __real_coalesce_count(struct coalesce *job, bool *done_p);
+choir_status __wrap_coalesce_count(struct coalesce *job, bool *done_p);
+
+choir_status __wrap_coalesce_count(struct coalesce *job, bool *done_p)
+{
+	if (job->pairs == PAIRS && atomic_exchange(&holds, false)) {
+		sem_post(&entered);
+		sem_wait(&opened);
+	}
+	return __real_coalesce_count(job, done_p);
+}
+
+/* A rank's call: each index twice, all rows 1. */
+struct call {
+	choir_comm *comm;
+	int32_t send_ind[PAIRS], recv_ind[PAIRS];
+	float send_val[PAIRS * WIDTH], recv_val[PAIRS * WIDTH];
+	size_t ind_count, val_count;
+	choir_event *event;
+	choir_status status;
+};
+
+static choir_status start(struct call *call, choir_comm *comm, bool with_event)
+{
+	call->comm = comm;
+	call->ind_count = PAIRS;
+	call->val_count = PAIRS * WIDTH;
+	call->event = NULL;
+	for (int i = 0; i < PAIRS; i++)
+		call->send_ind[i] = i / 2 * 7;
+	for (int i = 0; i < PAIRS * WIDTH; i++)
+		call->send_val[i] = 1;
+	return choir_sparse_allreduce(comm, choir_host(call->send_ind), PAIRS, choir_host(call->send_val),
+	                              PAIRS * WIDTH, choir_host(call->recv_ind), &call->ind_count,
+	                              choir_host(call->recv_val), &call->val_count, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM,
+	                              NULL, NULL, with_event ? &call->event : NULL);
+}
+
+static void check_result(const struct call *call)
+{
+	assert_int_equal(call->ind_count, PAIRS / 2);
+	for (int i = 0; i < PAIRS / 2; i++) {
+		assert_int_equal(call->recv_ind[i], i * 7);
+		for (int k = 0; k < WIDTH; k++)
+			assert_true(call->recv_val[i * WIDTH + k] == 4);
+	}
+}
+
+static struct call calls[2];
+static struct world world;
+
+static void begin(int64_t deadline_ms)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	config.deadline_ms = deadline_ms;
+	world_begin(&world, 2, &config);
+	sem_init(&entered, 0, 0);
+	sem_init(&opened, 0, 0);
+	atomic_store(&holds, true);
+}
+
+static void end(void)
+{
+	for (int r = 0; r < 2; r++)
+		choir_event_release(calls[r].event);
+	sem_destroy(&entered);
+	sem_destroy(&opened);
+	world_end(&world);
+}
+
+/* Does the event end within MOST_MS?  Drives nothing. */
+static bool ends_without_me(choir_event *event)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+	int done = 0;
+
+	for (int i = 0; i < MOST_MS && !done; i++) {
+		nanosleep(&ms, NULL);
+		choir_event_test(event, &done);
+	}
+	return done;
+}
+
+/* A call of both ranks while the gate is closed. */
+static bool sum_ends(choir_comm *const *comms, bool (*ends)(choir_event *event))
+{
+	struct sum sums[2];
+	bool ended = true;
+
+	for (int r = 0; r < 2; r++)
+		assert_int_equal(sum_start(&sums[r], comms[r], COUNT, 1, NULL, true), CHOIR_SUCCESS);
+	for (int r = 0; r < 2; r++)
+		ended &= ends(sums[r].event);
+	sem_post(&opened);
+	for (int r = 0; r < 2; r++) {
+		ended &= choir_event_wait(sums[r].event, -1) == CHOIR_SUCCESS && sum_is(&sums[r], 2);
+		sum_free(&sums[r]);
+	}
+	return ended;
+}
+
+static bool ends_while_I_wait(choir_event *event)
+{
+	return choir_event_wait(event, MOST_MS) == CHOIR_SUCCESS;
+}
+
+/* The background thread does the work; who waits for a later call of the comm drives that one. */
+static void test_waiter_goes_on(void **state)
+{
+	(void)state;
+	begin(20000);
+	assert_int_equal(start(&calls[0], world.comms[0], true), CHOIR_SUCCESS);
+	sem_wait(&entered);
+	assert_int_equal(start(&calls[1], world.comms[1], true), CHOIR_SUCCESS);
+	assert_true(sum_ends(world.comms, ends_while_I_wait));
+	for (int r = 0; r < 2; r++) {
+		assert_int_equal(choir_event_wait(calls[r].event, -1), CHOIR_SUCCESS);
+		check_result(&calls[r]);
+	}
+	end();
+}
+
+static void *call_and_wait(void *arg)
+{
+	struct call *call = arg;
+
+	call->status = start(call, call->comm, false);
+	return NULL;
+}
+
+/* The only thread that waits does the work; the background thread drives a call of other comms. */
+static void test_background_takes_over(void **state)
+{
+	struct world others;
+	pthread_t thread;
+
+	(void)state;
+	begin(20000);
+	world_begin(&others, 2, NULL);
+	calls[0].comm = world.comms[0];
+	assert_int_equal(pthread_create(&thread, NULL, call_and_wait, &calls[0]), 0);
+	sem_wait(&entered);
+	assert_true(sum_ends(others.comms, ends_without_me));
+	assert_int_equal(start(&calls[1], world.comms[1], true), CHOIR_SUCCESS);
+	assert_int_equal(choir_event_wait(calls[1].event, -1), CHOIR_SUCCESS);
+	pthread_join(thread, NULL);
+	assert_int_equal(calls[0].status, CHOIR_SUCCESS);
+	for (int r = 0; r < 2; r++)
+		check_result(&calls[r]);
+	world_end(&others);
+	end();
+}
+
+/* An aborted call returns once its work, which reads the caller's memory, has ended. */
+static void test_abort_waits(void **state)
+{
+	(void)state;
+	begin(20000);
+	calls[1].event = NULL;
+	assert_int_equal(start(&calls[0], world.comms[0], true), CHOIR_SUCCESS);
+	sem_wait(&entered);
+	assert_int_equal(choir_comm_abort(world.comms[0]), CHOIR_SUCCESS);
+	assert_int_equal(choir_event_wait(calls[0].event, 100), CHOIR_TIMEOUT);
+	sem_post(&opened);
+	assert_int_equal(choir_event_wait(calls[0].event, -1), CHOIR_ABORTED);
+	end();
+}
+
+static void *destroy(void *comm)
+{
+	(void)choir_comm_destroy(comm);
+	return NULL;
+}
+
+/* So does the destruction of the comm. */
+static void test_destroy_waits(void **state)
+{
+	pthread_t thread;
+	int done = 1;
+
+	(void)state;
+	begin(50);
+	calls[1].event = NULL;
+	assert_int_equal(start(&calls[0], world.comms[0], true), CHOIR_SUCCESS);
+	sem_wait(&entered);
+	assert_int_equal(pthread_create(&thread, NULL, destroy, world.comms[0]), 0);
+	while (choir_comm_status(world.comms[1]) == CHOIR_SUCCESS) /* the end of the comm is known */
+		sched_yield();
+	assert_int_equal(choir_event_test(calls[0].event, &done), CHOIR_SUCCESS);
+	assert_false(done);
+	sem_post(&opened);
+	pthread_join(thread, NULL);
+	assert_int_equal(choir_event_status(calls[0].event), CHOIR_TIMEOUT);
+	world.comms[0] = NULL;
+	end();
+}
+
+static int drop(void **state)
+{
+	(void)state;
+	world_device_drop();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_waiter_goes_on),
+		cmocka_unit_test(test_background_takes_over),
+		cmocka_unit_test(test_abort_waits),
+		cmocka_unit_test(test_destroy_waits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, drop);
+}
