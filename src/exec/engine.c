@@ -80,7 +80,7 @@ static bool advance(struct run *run)
 	bool moved = run_advance(run);
 
 	if (run->status != CHOIR_SUCCESS && !run->failure_is_local)
-		comm_fail(run->comm, run->status, run->text);
+		comm_fail(run->comm, run->status, run_failure_text(run));
 	return moved;
 }
 
@@ -146,17 +146,23 @@ void engine_make_call(const struct due_call *due)
 
 static void complete(struct run *run)
 {
-	struct choir_comm *comm = run->comm;
-
-	comm_retain(comm);
 	if (run->script.ended != NULL)
 		run->script.ended(run);
 	if (run->log_start_ns != 0)
 		call_log(run, "queued");
 	event_complete(run->event, run->status, run->text);
 	run_discard(run);
-	atomic_fetch_sub_explicit(&comm->submission.unfinished, 1, memory_order_acq_rel);
-	bell_ring(bell_mine()); /* whoever waits for the event, or has a call that depends on it */
+}
+
+static void complete_all(struct choir_comm *comm, struct run *ended)
+{
+	comm_retain(comm); /* the last event may hold the last reference */
+	for (struct run *next; ended != NULL; ended = next) {
+		next = ended->next;
+		complete(ended);
+		atomic_fetch_sub_explicit(&comm->submission.unfinished, 1, memory_order_acq_rel);
+		bell_ring(bell_mine()); /* whoever waits for the event, or has a call that depends on it */
+	}
 	comm_release(comm);
 }
 
@@ -185,12 +191,9 @@ bool engine_drive(struct choir_comm *comm, bool messages, struct due_call *due_p
 	ended = flight_take_ended(&engine->flight, &calling);
 	*due_p = take_call(calling);
 	engine_leave(engine);
-	for (struct run *next; ended != NULL; ended = next) {
-		next = ended->next;
-		complete(ended);
-		moved = true;
-	}
-	return moved;
+	if (ended != NULL)
+		complete_all(comm, ended);
+	return moved || ended != NULL;
 }
 
 bool engine_can_move(const struct choir_comm *comm)

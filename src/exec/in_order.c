@@ -129,7 +129,7 @@ static void end(struct run *run)
 
 static void collective_in_order(struct run *run)
 {
-	struct operand_table *table = &run->part->operands;
+	struct operand_table *table = run->part->operands;
 	uint32_t n = run->plan->n_steps, i = 0;
 
 	if (!enter_lane(run, table))

@@ -21,7 +21,8 @@
 #include "exec/submit.h"
 #include "exec/withdraw.h"
 
-#include <string.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 enum { TRANSPORT_EVERY = 8 }; /* rounds between two looks for messages of the transport */
 
@@ -60,8 +61,10 @@ static choir_status bind(struct run *run, struct prepared *prepared, struct part
 	prepared_bind(run, prepared, part);
 	run->inline_collective = !part->bound.pair;
 	run->named = true; /* as another call */
-	if (part->in_order) {
-		operand_table_load(&part->operands, run);
+	if (part->in_order && part->operands == NULL)
+		st = operand_table_create(&part->operands);
+	if (part->in_order && st == CHOIR_SUCCESS) {
+		operand_table_load(part->operands, run);
 		st = steps_make_room(run);
 	}
 	if (st != CHOIR_SUCCESS)
@@ -116,7 +119,8 @@ static void clean(struct run *run)
 	if (run->status == CHOIR_SUCCESS)
 		return;
 	run->status = CHOIR_SUCCESS;
-	run->text[0] = '\0';
+	free(run->text);
+	run->text = NULL;
 }
 
 static void finish(struct run *const *runs, size_t n)
@@ -190,7 +194,7 @@ static choir_status fail(struct run *const *runs, size_t n, const struct run *fa
 	choir_status st = failed->status;
 	char text[ERROR_TEXT_BYTES];
 
-	memcpy(text, failed->text, sizeof text);
+	snprintf(text, sizeof text, "%s", run_failure_text(failed));
 	if (!failed->failure_is_local) {
 		comm_fail(failed->comm, st, text);
 		if (withdraw(failed->comm, wait_now_ns()))

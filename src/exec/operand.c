@@ -198,6 +198,12 @@ static void bind_step(struct table_step *to, struct run *run, const struct plan_
 	to->n = n;
 }
 
+choir_status operand_table_create(struct operand_table **out_p)
+{
+	*out_p = calloc(1, sizeof **out_p);
+	return *out_p != NULL ? CHOIR_SUCCESS : error_no_memory("the operands of a call", sizeof **out_p);
+}
+
 /* False: without memory the table stays empty, and each call looks its addresses up. */
 static bool keep_peers(struct operand_table *table, const struct run *run)
 {
@@ -261,9 +267,9 @@ void operand_table_do_step(const struct table_step *step, const struct run *run)
 		reduce_host(&step->call, at, (const void *const *)(at + step->n_dst));
 }
 
-void operand_table_fini(struct operand_table *table)
+void operand_table_free(struct operand_table *table)
 {
-	free(table->peers);
-	table->peers = NULL;
-	table->plan = NULL;
+	if (table != NULL)
+		free(table->peers);
+	free(table);
 }

@@ -59,9 +59,10 @@ struct operand_table {
 	struct table_step steps[TABLE_STEPS];
 };
 
-/* operand_table_bind: makes it valid for the plan of that run, which is about to begin its steps.  operand_table_load:
- * gives the run the peers of the table.
- * operand_table_do: does the step if it is in the table.  operand_table_fini: frees what it holds. */
+/* operand_table_create: an empty one.  operand_table_bind: makes it valid for the plan of that run, which is about to
+ * begin its steps.  operand_table_load: gives the run the peers of the table.
+ * operand_table_do: does the step if it is in the table.  operand_table_free: NULL is silent. */
+choir_status operand_table_create(struct operand_table **out_p);
 void operand_table_bind(struct operand_table *table, struct run *run);
 void operand_table_load(const struct operand_table *table, struct run *run);
 void operand_table_do_step(const struct table_step *step, const struct run *run);
@@ -73,6 +74,6 @@ static inline bool operand_table_do(const struct operand_table *table, const str
 		operand_table_do_step(&table->steps[id], run);
 	return is_there;
 }
-void operand_table_fini(struct operand_table *table);
+void operand_table_free(struct operand_table *table);
 
 #endif

@@ -83,7 +83,7 @@ void prepared_release(struct prepared *prepared)
 		return;
 	for (size_t i = 0; i < prepared->n_parts; i++) {
 		cached_plan_release(prepared->parts[i].bound.cached);
-		operand_table_fini(&prepared->parts[i].operands);
+		operand_table_free(prepared->parts[i].operands);
 	}
 	segments_release(prepared->owner);
 	free(prepared->room);

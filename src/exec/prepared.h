@@ -37,7 +37,7 @@ struct part {
 	struct bound bound;
 	/* short host steps and flags only: the inline executor goes through them in their order */
 	bool in_order;
-	struct operand_table operands;   /* driver only */
+	struct operand_table *operands;  /* made by the first call that is executed in order; driver only */
 };
 
 struct prepared {

@@ -9,7 +9,6 @@
 #include "exec/run_admit.h"
 #include "exec/steps.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -338,6 +337,7 @@ void run_fail(struct run *run, choir_status status, const char *text)
 {
 	let_go(run);
 	run->status = status;
-	snprintf(run->text, sizeof run->text, "%s", text);
+	free(run->text);
+	run->text = strdup(text);
 	run->state = peers_may_touch(run) ? RUN_FAILED : RUN_ENDED;
 }

@@ -169,7 +169,7 @@ struct run {
 	struct run_watch watch;
 	bool failure_is_local;      /* the failure is this event's alone */
 	choir_status status;
-	char text[ERROR_TEXT_BYTES];
+	char *text;                 /* NULL = no sentence */
 };
 
 /* run_create: a run with its event (one reference for the run; the caller takes its own).  From the comm's pool. */
@@ -213,6 +213,12 @@ void run_leave(struct run *run);
 /* run_fail: ends it with a failure, waiting for what the device still runs; in RUN_FAILED if peers may be in its
  * buffers. */
 void run_fail(struct run *run, choir_status status, const char *text);
+
+/* run_failure_text: its sentence; without memory for that the status' name. */
+static inline const char *run_failure_text(const struct run *run)
+{
+	return run->text != NULL ? run->text : choir_status_name(run->status);
+}
 
 /* run_held_up: is the rank at that place of the node still at a call that has to be over before this one is let in?
  * Driver only. */

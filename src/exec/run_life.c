@@ -101,6 +101,7 @@ void run_discard(struct run *run)
 
 	if (run->script.ops != NULL)
 		run->script.ops->destroy(run->script.state);
+	free(run->text);
 	release_deps(run);
 	prepared_unbind(run);
 	segments_release(run->hold);
