@@ -2,18 +2,16 @@
 /* The check data is only as good as this: what the bench expects must be what the library's own host loops compute, in
  * any order. */
 #include "bench/data/check.h"
-#include "bench/cases/cases.h"
 #include "kern/reduce.h"
 #include "bench/sparse/merge.h"
 #include "bench/sparse/sparse_data.h"
 #include "unit.h"
-#include "bench/data/values.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { COUNT = 777, MAX_RANKS = 16 };
+enum { COUNT = 777, MOST_RANKS = 16 };
 
 static void reduce_in_order(const struct values *v, const int *order, void *out)
 {
@@ -26,8 +24,8 @@ static void reduce_in_order(const struct values *v, const int *order, void *out)
 		                    .n_dst = 1,
 		                    .stream_from = 1,
 		                    .count = COUNT };
-	static unsigned char inputs[MAX_RANKS][COUNT * 8];
-	const void *sources[MAX_RANKS];
+	static unsigned char inputs[MOST_RANKS][COUNT * 8];
+	const void *sources[MOST_RANKS];
 	int32_t numbers[COUNT];
 
 	for (int r = 0; r < v->n_ranks; r++) {
@@ -47,9 +45,9 @@ static void expectation_is_the_host_twins(void **state)
 	(void)state;
 	for (choir_dtype dtype = 0; choir_dtype_bytes(dtype) != 0; dtype++)
 		for (choir_op op = 0; op <= CHOIR_OP_PREMUL_SUM; op++)
-			for (int n = 1; n <= MAX_RANKS; n = n * 2 + (n == 2)) {
+			for (int n = 1; n <= MOST_RANKS; n = n * 2 + (n == 2)) {
 				struct values v = { .dtype = dtype, .op = op, .seed = 1, .n_ranks = n };
-				int forward[MAX_RANKS], backward[MAX_RANKS];
+				int forward[MOST_RANKS], backward[MOST_RANKS];
 
 				if (reduce_supported(dtype, op) != CHOIR_SUCCESS)
 					continue;
@@ -87,31 +85,23 @@ static void numbers_are_encoded(void **state)
 	assert_memory_equal(got, i8, 4);
 }
 
-static bool own_span(const struct job *job, int k, struct span *out)
-{
-	*out = (struct span){ .count = job->count, .rank = 1 };
-	return k == 0;
-}
-
 static void every_wrong_element_is_counted(void **state)
 {
 	struct args args = { .memory = MEMORY_HOST, .offset = 3 };
-	struct bench_case what = { .name = "test", .span = own_span };
+	struct collective_row what = { .name = "to the next rank, from the one before" };
 	struct job job = { .args = &args,
 		           .what = &what,
 		           .memory = { .kind = MEMORY_HOST },
 		           .n = 2,
 		           .dtype = CHOIR_F32,
 		           .op = CHOIR_OP_LOCAL,
-		           .elem_bytes = 4,
-		           .count = 2000,
-		           .send_count = 2000,
-		           .recv_count = 2000 };
+		           .elem_bytes = 4 };
 	struct check_buffers buffers;
 	uint64_t wrong;
 	float *out;
 
 	(void)state;
+	job_size(&job, 8000);
 	assert_true(check_init(&buffers, &job) && check_fill(&buffers, &job) && check_count(&buffers, &job, &wrong));
 	assert_int_equal(wrong, 2000);
 	/* Rank 1's own input is what is expected. */

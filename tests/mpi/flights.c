@@ -21,25 +21,26 @@ static void start(struct flock *flock, struct job *job, choir_comm *const *comms
 
 	for (int k = 0; k < CALLS; k++) {
 		struct flight *flight = &flock->flights[k];
-		struct trial t = { .dtype = CHOIR_I32,
-			           .op = CHOIR_OP_SUM,
-			           .n = job->size,
-			           .count = (size_t)(1 + k * 997),
-			           .device = k % 3 == 0 };
+		struct dense_call c = { .what = &collectives[(k + round) % N_MOVING_COLLECTIVES],
+			                .dtype = CHOIR_I32,
+			                .op = CHOIR_OP_SUM,
+			                .n = job->size,
+			                .root = k % job->size,
+			                .count = (size_t)(1 + k * 997),
+			                .device = k % 3 == 0 };
 		choir_call call = CHOIR_CALL_INIT;
 		cl_int rc;
 
-		t.root = k % t.n;
-		flight_make(flight, world, rank, &test_cases[(size_t)(k + round) % n_test_cases], &t);
+		flight_make(flight, world, rank, &c);
 		flock->gates[k] = clCreateUserEvent(choir_device_context(world->device), &rc);
 		CHECK(rc == CL_SUCCESS);
-		if (!flight->tc->waits) { /* send and recv wait for each other in the call */
+		if (!c.what->waits) { /* send and recv wait for each other in the call */
 			call.cl_deps = &flock->gates[k];
 			call.n_cl_deps = 1;
 		}
 		if (k % 5 == 4 && flock->flights[k - 2].event != NULL) {
 			call.deps = &flock->flights[k - 2].event;
-			call.n_deps = !flock->flights[k - 2].tc->waits && !flight->tc->waits;
+			call.n_deps = !flock->flights[k - 2].call.what->waits && !c.what->waits;
 		}
 		flight_start(flight, world, comms[k % 2], &call);
 	}

@@ -78,18 +78,19 @@ static void in_groups(struct job *job, int n_local, choir_comm **comms)
 	struct world *world = &job->world;
 	int rank = choir_comm_rank(comms[0]);
 
-	for (size_t c = 0; c < n_test_cases; c++) {
-		struct trial t = { .dtype = CHOIR_F32,
-			           .op = CHOIR_OP_SUM,
-			           .n = choir_comm_size(comms[0]),
-			           .count = 5000,
-			           .device = c % 2 };
+	for (int what = 0; what < N_MOVING_COLLECTIVES; what++) {
+		struct dense_call c = { .what = &collectives[what],
+			                .dtype = CHOIR_F32,
+			                .op = CHOIR_OP_SUM,
+			                .n = choir_comm_size(comms[0]),
+			                .count = 5000,
+			                .device = what % 2 };
 
-		if (test_cases[c].waits)
+		if (c.what->waits)
 			continue;
 		OK(choir_group_begin());
 		for (int i = 0; i < n_local; i++) {
-			flight_make(&flights[i], world, choir_comm_rank(comms[i]), &test_cases[c], &t);
+			flight_make(&flights[i], world, choir_comm_rank(comms[i]), &c);
 			flight_start(&flights[i], world, comms[i], NULL);
 		}
 		OK(choir_group_end());

@@ -4,7 +4,6 @@
 #include "mpi/cases.h"
 #include "world/tensors.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -26,22 +25,32 @@ static size_t elements_of(const struct tensors *set)
 }
 
 /* What MPI makes of the inputs is what must come out. */
-static void ask(struct job *job, struct tensors *set, choir_op op)
+static void ask(struct job *job, struct tensors *set, choir_op op, size_t shift)
 {
 	size_t n = elements_of(set), at = 0;
 	double *values = malloc((n + 1) * sizeof *values);
 	MPI_Request request;
+	int32_t number;
 
-	for (size_t i = 0; i < set->n; i++)
-		for (size_t k = 0; k < set->list[i].count; k++)
-			values[at++] = value_load(set->list[i].dtype, set->send_at[i], k) * value_factor(op);
+	for (size_t i = 0; i < set->n; i++) {
+		struct collective_shape shape;
+		struct collective_data data = tensors_data(set, i, op, shift, &shape);
+		struct values v = collective_values(&data);
+
+		for (size_t k = 0; k < set->list[i].count; k++) {
+			values_of(&v, set->rank, data.shift + k, 1, &number);
+			values[at++] = number * values_factor(op);
+		}
+	}
 	MPI_Iallreduce(MPI_IN_PLACE, values, (int)n, MPI_DOUBLE, op_of(op), MPI_COMM_WORLD, &request);
 	job_await(job, &request);
 	at = 0;
 	for (size_t i = 0; i < set->n; i++)
-		for (size_t k = 0; k < set->list[i].count; k++, at++)
-			value_store(set->list[i].dtype, set->wanted_at[i], k,
-			            op == CHOIR_OP_MEAN ? trunc(values[at] / set->size) : values[at]);
+		for (size_t k = 0; k < set->list[i].count; k++, at++) {
+			number = (int32_t)(op == CHOIR_OP_MEAN ? values[at] / set->size : values[at]);
+			values_encode(set->list[i].dtype, &number, 1,
+			              set->wanted_at[i] + k * choir_dtype_bytes(set->list[i].dtype));
+		}
 	free(values);
 }
 
@@ -56,7 +65,7 @@ static void run(struct job *job, choir_comm *comm, const struct tensors_shape *s
 	tensors_make(set, comm, world->device, s, share);
 	for (size_t again = 0; again < 2; again++) {
 		tensors_fill(set, s->op, 1000 * again);
-		ask(job, set, s->op);
+		ask(job, set, s->op, 1000 * again);
 		if (OK(tensors_call(set, comm, s)) && !tensors_are_right(set))
 			world_fail(world, rank, "%zu tensors of %zu to %zu, memory %d, %s, call %zu: other than MPI's",
 			           s->n, s->low, s->high, (int)s->where, choir_op_name(s->op), again);
@@ -170,7 +179,7 @@ static void registered_again(struct job *job, choir_comm *comm)
 		if (round == 0)
 			tensors_make(set, comm, world->device, &s, (struct tensors_share){ memory[1], SHARE });
 		tensors_fill(set, s.op, 1000 * round);
-		ask(job, set, s.op);
+		ask(job, set, s.op, 1000 * round);
 		OK(tensors_call(set, comm, &s));
 		CHECK(tensors_are_right(set));
 		OK(choir_mem_deregister(comm, memory[0]));

@@ -2,6 +2,7 @@
 /* MPI is the oracle: every collective once more by MPI on the host copy, compared to the bit.  Integers are random over
  * their whole range; floats are small integers, exact in any order.  f16 and bf16 have no MPI type: MPI moves them,
  * matrix_types reduces them. */
+#include "lib/collective_mpi.h"
 #include "lib/mpi_types.h"
 #include "mpi/cases.h"
 #include "world/flight.h"
@@ -11,12 +12,9 @@
 
 struct oracle {
 	struct job *job;
-	const struct flight *flight;
-	const struct trial *t;
-	int n, rank;
+	struct flight flight;
+	struct collective_mpi mpi;
 	void *in, *out; /* host copies */
-	MPI_Datatype type;
-	MPI_Op op;
 };
 
 /* What MPI has no operator for is made of others, before and after: see ask. */
@@ -43,7 +41,7 @@ static uint64_t mix(uint64_t x)
 }
 
 /* mean must not wrap: MPI sums it in the type itself */
-static bool random_bits(const struct trial *t)
+static bool random_bits(const struct dense_call *t)
 {
 	return !is_float(t->dtype) && t->dtype != CHOIR_BOOL && t->op != CHOIR_OP_MEAN;
 }
@@ -57,13 +55,13 @@ static bool is_unsigned(choir_dtype dtype)
  * the top bit. */
 static void randomise(struct flight *flight)
 {
-	unsigned char *payload = memory_payload(&flight->send);
-	size_t elem = choir_dtype_bytes(flight->t.dtype);
-	bool compared = flight->t.op == CHOIR_OP_MIN || flight->t.op == CHOIR_OP_MAX;
+	unsigned char *payload = flight_in(flight);
+	size_t elem = choir_dtype_bytes(flight->call.dtype);
+	bool compared = flight->call.op == CHOIR_OP_MIN || flight->call.op == CHOIR_OP_MAX;
 
 	for (size_t i = 0; i < flight->send.bytes; i++) {
-		payload[i] = (unsigned char)mix((uint64_t)flight->rank << 40 ^ i * 31 ^ (uint64_t)flight->t.op);
-		if (compared && is_unsigned(flight->t.dtype) && i % elem == elem - 1)
+		payload[i] = (unsigned char)mix((uint64_t)flight->rank << 40 ^ i * 31 ^ (uint64_t)flight->call.op);
+		if (compared && is_unsigned(flight->call.dtype) && i % elem == elem - 1)
 			payload[i] &= 0x7f;
 	}
 	memory_push(&flight->send);
@@ -90,169 +88,76 @@ static void square(choir_dtype dtype, void *data, size_t count)
 #undef SQUARE
 }
 
-static void by_allreduce(struct oracle *o, MPI_Request *request)
-{
-	MPI_Iallreduce(o->in, o->out, (int)o->t->count, o->type, o->op, MPI_COMM_WORLD, request);
-}
-
-static void by_reduce(struct oracle *o, MPI_Request *request)
-{
-	MPI_Ireduce(o->in, o->out, (int)o->t->count, o->type, o->op, o->t->root, MPI_COMM_WORLD, request);
-}
-
-static void by_reduce_scatter(struct oracle *o, MPI_Request *request)
-{
-	MPI_Ireduce_scatter_block(o->in, o->out, (int)o->t->count, o->type, o->op, MPI_COMM_WORLD, request);
-}
-
-static void by_reduce_scatterv(struct oracle *o, MPI_Request *request)
-{
-	static int counts[64]; /* until the request is done */
-
-	for (int r = 0; r < o->n; r++)
-		counts[r] = (int)o->flight->tc->recv_elems(o->t, r);
-	MPI_Ireduce_scatter(o->in, o->out, counts, o->type, o->op, MPI_COMM_WORLD, request);
-}
-
-static void by_alltoall(struct oracle *o, MPI_Request *request)
-{
-	MPI_Ialltoall(o->in, (int)o->t->count, o->type, o->out, (int)o->t->count, o->type, MPI_COMM_WORLD, request);
-}
-
-static void by_alltoallv(struct oracle *o, MPI_Request *request)
-{
-	static int numbers[4][64];
-
-	for (int r = 0; r < o->n; r++) {
-		numbers[0][r] = (int)case_pair_count(o->t, o->rank, r);
-		numbers[1][r] = (int)case_pair_send_off(o->t, o->rank, r);
-		numbers[2][r] = (int)case_pair_count(o->t, r, o->rank);
-		numbers[3][r] = (int)case_pair_recv_off(o->t, o->rank, r);
-	}
-	MPI_Ialltoallv(o->in, numbers[0], numbers[1], o->type, o->out, numbers[2], numbers[3], o->type, MPI_COMM_WORLD,
-	               request);
-}
-
-static void by_allgather(struct oracle *o, MPI_Request *request)
-{
-	MPI_Iallgather(o->in, (int)o->t->count, o->type, o->out, (int)o->t->count, o->type, MPI_COMM_WORLD, request);
-}
-
-static void by_allgatherv(struct oracle *o, MPI_Request *request)
-{
-	static int counts[64], offs[64]; /* until the request is done */
-
-	for (int r = 0; r < o->n; r++) {
-		counts[r] = (int)o->flight->tc->send_elems(o->t, r);
-		offs[r] = (int)o->flight->tc->inner(o->t, r);
-	}
-	MPI_Iallgatherv(o->in, counts[o->rank], o->type, o->out, counts, offs, o->type, MPI_COMM_WORLD, request);
-}
-
-static void by_broadcast(struct oracle *o, MPI_Request *request)
-{
-	if (o->rank == o->t->root)
-		memcpy(o->out, o->in, o->t->count * choir_dtype_bytes(o->t->dtype));
-	MPI_Ibcast(o->out, (int)o->t->count, o->type, o->t->root, MPI_COMM_WORLD, request);
-}
-
-static void by_send(struct oracle *o, MPI_Request *request)
-{
-	MPI_Isend(o->in, (int)o->t->count, o->type, (o->rank + 1) % o->n, 0, MPI_COMM_WORLD, &request[1]);
-	MPI_Irecv(o->out, (int)o->t->count, o->type, (o->rank + o->n - 1) % o->n, 0, MPI_COMM_WORLD, request);
-}
-
-static const struct {
-	const char *name;
-	void (*ask)(struct oracle *, MPI_Request *);
-} oracles[] = {
-	{ "allreduce", by_allreduce }, { "reduce", by_reduce },         { "reduce_scatter", by_reduce_scatter },
-	{ "allgather", by_allgather }, { "allgatherv", by_allgatherv }, { "broadcast", by_broadcast },
-	{ "send", by_send },           { "sendrecv", by_send },         { "reduce_scatterv", by_reduce_scatterv },
-	{ "alltoall", by_alltoall },   { "alltoallv", by_alltoallv },
-};
-
 /* What MPI makes of the same input, in out. */
 static void ask(struct oracle *o)
 {
-	MPI_Request requests[2] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL };
-	const struct test_case *tc = o->flight->tc;
-	int rank = o->rank;
-	struct world *world = &o->job->world;
-	bool known = false;
+	const struct dense_call *c = &o->flight.call;
+	MPI_Request request = MPI_REQUEST_NULL;
 
-	if (tc->reduces && o->t->op == CHOIR_OP_SQUARE_ADD && o->t->dtype != CHOIR_BOOL)
-		square(o->t->dtype, o->in, tc->send_elems(o->t, rank));
-	for (size_t i = 0; i < sizeof oracles / sizeof *oracles; i++)
-		if (strcmp(oracles[i].name, tc->name) == 0) {
-			oracles[i].ask(o, requests);
-			known = true;
-		}
-	CHECK(known); /* a new row of the table needs its oracle */
-	job_await(o->job, &requests[0]);
-	job_await(o->job, &requests[1]);
-	if (tc->reduces && o->t->op == CHOIR_OP_MEAN && o->t->dtype != CHOIR_BOOL)
-		mpi_divide(o->t->dtype, o->out, tc->recv_elems(o->t, rank), o->n);
+	if (c->what->reduces && c->op == CHOIR_OP_SQUARE_ADD && c->dtype != CHOIR_BOOL)
+		square(c->dtype, o->in, o->flight.layout.send_count);
+	collective_mpi_call(&o->mpi, o->in, o->out, &request);
+	job_await(o->job, &request);
+	if (c->what->reduces && c->op == CHOIR_OP_MEAN && c->dtype != CHOIR_BOOL)
+		mpi_divide(c->dtype, o->out, o->flight.layout.recv_count, c->n);
 }
 
-static void compare(struct oracle *o, const unsigned char *got)
+static void compare(struct oracle *o)
 {
-	const unsigned char *wanted = o->out;
-	size_t bytes = o->flight->recv.bytes, elem = choir_dtype_bytes(o->t->dtype);
+	struct flight *flight = &o->flight;
+	const unsigned char *wanted = o->out, *got;
+	char text[FLIGHT_TEXT_BYTES];
 
-	for (size_t i = 0; i < bytes; i++)
+	memory_pull(&flight->recv);
+	got = flight_out(flight);
+	for (size_t i = 0; i < flight->recv.bytes; i++)
 		if (got[i] != wanted[i]) {
-			world_fail(&o->job->world, o->rank,
-			           "%s of %zu x %s, %s, root %d, %s: element %zu differs from MPI's",
-			           o->flight->tc->name, o->t->count, choir_dtype_name(o->t->dtype),
-			           choir_op_name(o->t->op), o->t->root, o->t->device ? "cl_mem" : "host", i / elem);
+			world_fail(&o->job->world, flight->rank, "%s: byte %zu differs from MPI's",
+			           flight_text(flight, text), i);
 			return;
 		}
+	if (!memory_sentinels_stand(&flight->recv))
+		world_fail(&o->job->world, flight->rank, "%s: it wrote round its output", flight_text(flight, text));
 }
 
-static void run_trial(struct job *job, choir_comm *comm, const struct test_case *tc, const struct trial *t)
+static void run_call(struct job *job, choir_comm *comm, const struct dense_call *c)
 {
-	struct flight flight;
-	struct oracle o = { .job = job,
-		            .flight = &flight,
-		            .t = t,
-		            .n = t->n,
-		            .rank = choir_comm_rank(comm),
-		            .type = mpi_type_of(t->dtype),
-		            .op = op_of(t->dtype, t->op) };
+	struct oracle o = { .job = job };
+	struct flight *flight = &o.flight;
+	int rank = choir_comm_rank(comm);
 
-	flight_make(&flight, &job->world, o.rank, tc, t);
-	if (random_bits(t))
-		randomise(&flight);
-	o.in = malloc(flight.send.bytes + 1);
-	o.out = malloc(flight.recv.bytes + 1);
-	memcpy(o.in, memory_payload(&flight.send), flight.send.bytes);
-	memset(o.out, SENTINEL, flight.recv.bytes);
-	flight_start(&flight, &job->world, comm, NULL);
+	flight_make(flight, &job->world, rank, c);
+	if (random_bits(c))
+		randomise(flight);
+	collective_mpi_init(&o.mpi, &flight->shape, &flight->layout, rank);
+	o.mpi.comm = MPI_COMM_WORLD;
+	o.mpi.type = mpi_type_of(c->dtype);
+	o.mpi.op = op_of(c->dtype, c->op);
+	o.in = malloc(flight->send.bytes + 1);
+	o.out = malloc(flight->recv.bytes + 1);
+	memcpy(o.in, flight_in(flight), flight->send.bytes);
+	memset(o.out, SENTINEL, flight->recv.bytes);
+	flight_start(flight, &job->world, comm, NULL);
 	ask(&o); /* both at once: choir's transport and the application share MPI */
-	if (flight.event != NULL &&
-	    world_is(&job->world, o.rank, choir_event_wait(flight.event, -1), CHOIR_SUCCESS, tc->name)) {
-		memory_pull(&flight.recv);
-		compare(&o, memory_payload(&flight.recv));
-		if (!memory_sentinels_stand(&flight.recv))
-			world_fail(&job->world, o.rank, "%s wrote round its output", tc->name);
-	}
+	if (flight->event != NULL &&
+	    world_is(&job->world, rank, choir_event_wait(flight->event, -1), CHOIR_SUCCESS, c->what->name))
+		compare(&o);
 	free(o.in);
 	free(o.out);
-	flight_free(&flight);
+	flight_free(flight);
 }
 
-static bool has_oracle(choir_comm *comm, const struct test_case *tc, choir_dtype dtype, choir_op op)
+static bool has_oracle(choir_comm *comm, const struct dense_call *c)
 {
 	int n = choir_comm_size(comm);
 
-	if (op == CHOIR_OP_MEAN && dtype == CHOIR_I8 && 6 * n > INT8_MAX) /* the sum would wrap */
+	if (c->op == CHOIR_OP_MEAN && c->dtype == CHOIR_I8 && 6 * n > INT8_MAX) /* the sum would wrap */
 		return false;
-	if (tc->reduces && (dtype == CHOIR_F16 || dtype == CHOIR_BF16))
+	if (c->what->reduces && (c->dtype == CHOIR_F16 || c->dtype == CHOIR_BF16))
 		return false;
-	if (n > 4 && (dtype + op) % 4 != 0) /* MPI takes milliseconds a call where ranks outnumber cores */
+	if (n > 4 && (c->dtype + c->op) % 4 != 0) /* MPI takes milliseconds a call where ranks outnumber cores */
 		return false;
-	return choir_supports(comm, tc->name, dtype, op, choir_none()) == CHOIR_SUCCESS;
+	return choir_supports(comm, c->what->name, c->dtype, c->op, choir_none()) == CHOIR_SUCCESS;
 }
 
 void case_oracle(struct job *job)
@@ -262,18 +167,19 @@ void case_oracle(struct job *job)
 
 	if (!job_comms(job, 1, "oracle", &comm))
 		return;
-	for (size_t c = 0; c < n_test_cases; c++)
+	for (int what = 0; what < N_MOVING_COLLECTIVES; what++)
 		for (choir_dtype dtype = 0; choir_dtype_bytes(dtype) > 0; dtype++)
-			for (choir_op op = 0; op <= (test_cases[c].reduces ? CHOIR_OP_BXOR : 0); op++) {
-				struct trial t = { .dtype = dtype,
-					           .op = op,
-					           .n = job->size,
-					           .count = counts[op % 2],
-					           .device = dtype % 2 };
+			for (choir_op op = 0; op <= (collectives[what].reduces ? CHOIR_OP_BXOR : 0); op++) {
+				struct dense_call c = { .what = &collectives[what],
+					                .dtype = dtype,
+					                .op = op,
+					                .n = job->size,
+					                .root = (int)(dtype + op) % job->size,
+					                .count = counts[op % 2],
+					                .device = dtype % 2 };
 
-				t.root = (dtype + op) % t.n;
-				if (has_oracle(comm, &test_cases[c], dtype, op))
-					run_trial(job, comm, &test_cases[c], &t);
+				if (has_oracle(comm, &c))
+					run_call(job, comm, &c);
 			}
 	choir_comm_destroy(comm);
 }

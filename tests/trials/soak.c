@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* soak [-n ROUNDS] [-s SEED]: worlds of threads make random calls, several in flight, and compare what comes out with a
- * plain reference (tests/world/cases.c; for sparse_allreduce a dense sum below).  A round follows from its seed
+ * plain reference (lib/collective_data.h; for sparse_allreduce a dense sum below).  A round follows from its seed
  * alone. */
 #include "world/flight.h"
 #include "world/gate.h"
-#include "world/values.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,23 +44,21 @@ static int below(uint64_t *state, int n)
 enum { ON_HOST, ON_DEVICE, IN_SHARE, N_MEMORIES };
 
 /* The next call, the same on all ranks. */
-static const struct test_case *draw(uint64_t *r, choir_comm *comm, int memory, struct trial *t)
+static void draw(uint64_t *r, choir_comm *comm, int memory, struct dense_call *c)
 {
 	static const size_t counts[] = { 0, 1, 2, 17, 500, 4000, 30000, 120000 };
-	const struct test_case *tc;
 
 	do {
-		tc = &test_cases[below(r, (int)n_test_cases)];
-		*t = (struct trial){ .n = choir_comm_size(comm),
-			             .device = memory == ON_DEVICE,
-			             .in_place = below(r, 3) == 0 };
-		t->dtype = (choir_dtype)below(r, 32);
-		t->op = tc->reduces ? (choir_op)below(r, CHOIR_OP_PREMUL_SUM + 1) : 0;
-		t->root = below(r, t->n);
-		t->count = counts[below(r, memory == IN_SHARE ? 6 : 8)] + (size_t)below(r, 5);
-	} while (choir_dtype_bytes(t->dtype) == 0 ||
-	         choir_supports(comm, tc->name, t->dtype, t->op, choir_none()) != CHOIR_SUCCESS);
-	return tc;
+		*c = (struct dense_call){ .what = &collectives[below(r, N_MOVING_COLLECTIVES)],
+			                  .n = choir_comm_size(comm),
+			                  .device = memory == ON_DEVICE,
+			                  .in_place = below(r, 3) == 0 };
+		c->dtype = (choir_dtype)below(r, 32);
+		c->op = c->what->reduces ? (choir_op)below(r, CHOIR_OP_PREMUL_SUM + 1) : 0;
+		c->root = below(r, c->n);
+		c->count = counts[below(r, memory == IN_SHARE ? 6 : 8)] + (size_t)below(r, 5);
+	} while (choir_dtype_bytes(c->dtype) == 0 ||
+	         choir_supports(comm, c->what->name, c->dtype, c->op, choir_none()) != CHOIR_SUCCESS);
 }
 
 static void fly(struct world *world, int rank, choir_comm *comm, uint64_t *r, int memory)
@@ -70,13 +67,11 @@ static void fly(struct world *world, int rank, choir_comm *comm, uint64_t *r, in
 	int n = 1 + below(r, memory == IN_SHARE ? 3 : MOST_FLIGHTS), at = below(r, n);
 
 	for (int i = 0; i < n; i++) {
-		choir_call call = CHOIR_CALL_INIT;
-		struct trial t;
-		const struct test_case *tc = draw(r, comm, memory, &t);
+		struct dense_call c;
 
-		call.factor = value_factor(t.op);
-		flight_make(&flights[i], world, rank, tc, &t);
-		flight_start(&flights[i], world, comm, &call);
+		draw(r, comm, memory, &c);
+		flight_make(&flights[i], world, rank, &c);
+		flight_start(&flights[i], world, comm, NULL);
 	}
 	for (int i = 0; i < n; i++)
 		flight_land(&flights[(at + i) % n], world);
@@ -167,10 +162,10 @@ static void one_batch(struct world *world, int rank, choir_comm *comm, uint64_t 
 		memory_use(share, mem, SHARE, 8 * ((size_t)rank + 1));
 	}
 	for (int i = 0; i < 6 && what < 3; i++) {
-		struct trial t;
-		const struct test_case *tc = draw(r, comm, memory, &t);
+		struct dense_call c;
 
-		case_run(world, rank, comm, tc, &t);
+		draw(r, comm, memory, &c);
+		flight_run(world, rank, comm, &c);
 	}
 	if (what >= 3)
 		fly(world, rank, comm, r, memory);

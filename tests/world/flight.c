@@ -1,70 +1,160 @@
 /* SPDX-License-Identifier: MIT */
 #include "world/flight.h"
 
-#include "world/values.h"
-
+#include <stdio.h>
 #include <string.h>
 
-void flight_make(struct flight *flight, struct world *world, int rank, const struct test_case *tc,
-                 const struct trial *t)
-{
-	size_t elem = choir_dtype_bytes(t->dtype);
+enum { MAY_BE_REFUSED = 10000 };
 
-	*flight = (struct flight){ .tc = tc, .t = *t, .rank = rank };
-	CHECK(memory_make(&flight->send, world->device, t->device, tc->send_elems(t, rank) * elem, elem));
-	CHECK(memory_make(&flight->recv, world->device, t->device, tc->recv_elems(t, rank) * elem, 3 * elem));
-	for (size_t i = 0; i < tc->send_elems(t, rank); i++)
-		value_store(t->dtype, memory_payload(&flight->send), i, tc->input(t, rank, i));
-	memory_push(&flight->send);
+unsigned char *flight_in(struct flight *f)
+{
+	size_t at = f->in_place ? f->layout.send_at : 0;
+
+	return memory_payload(&f->send) + at * choir_dtype_bytes(f->call.dtype);
 }
 
-void flight_start(struct flight *flight, struct world *world, choir_comm *comm, const choir_call *call)
+unsigned char *flight_out(struct flight *f)
 {
-	int rank = flight->rank;
-
-	OK(case_call(flight->tc, &flight->t, comm, flight->send.buffer, flight->recv.buffer, call, &flight->event));
+	if (!f->in_place)
+		return memory_payload(&f->recv);
+	return memory_payload(&f->send) + f->layout.recv_at * choir_dtype_bytes(f->call.dtype);
 }
 
-static void compare(struct flight *flight, struct world *world)
+static choir_buffer moved(choir_buffer buffer, size_t bytes)
 {
-	const struct trial *t = &flight->t;
-	size_t elem = choir_dtype_bytes(t->dtype);
-	unsigned char wanted[8], *got = memory_payload(&flight->recv);
+	buffer.offset_bytes += bytes;
+	return buffer;
+}
 
-	for (size_t i = 0; i < flight->tc->recv_elems(t, flight->rank); i++) {
-		double value = flight->tc->result(t, flight->rank, i);
+/* In place: one buffer holds both. */
+static void take_memory(struct flight *f, struct world *world)
+{
+	size_t elem = choir_dtype_bytes(f->call.dtype), sent = f->layout.send_count, received = f->layout.recv_count;
+	int rank = f->rank;
 
-		memset(wanted, SENTINEL, sizeof wanted);
-		if (value != -1) /* else a gap */
-			value_store(t->dtype, wanted, 0, value);
-		if (memcmp(got + i * elem, wanted, elem) == 0)
-			continue;
-		world_fail(world, flight->rank, "%s of %zu x %s in flight: element %zu is %g, not %g", flight->tc->name,
-		           t->count, choir_dtype_name(t->dtype), i, value_load(t->dtype, got, i), value);
+	if (!f->in_place) {
+		CHECK(memory_make(&f->send, world->device, f->call.device, sent * elem, elem));
+		CHECK(memory_make(&f->recv, world->device, f->call.device, received * elem, 3 * elem));
+		f->args.send = f->send.buffer;
+		f->args.recv = f->recv.buffer;
 		return;
 	}
+	CHECK(memory_make(&f->send, world->device, f->call.device, (sent > received ? sent : received) * elem, elem));
+	f->args.send = moved(f->send.buffer, f->layout.send_at * elem);
+	f->args.recv = moved(f->send.buffer, f->layout.recv_at * elem);
 }
 
-void flight_compare(struct flight *flight, struct world *world)
+void flight_make(struct flight *f, struct world *world, int rank, const struct dense_call *call)
 {
-	int rank = flight->rank;
-
-	memory_pull(&flight->recv);
-	compare(flight, world);
-	CHECK(memory_sentinels_stand(&flight->recv));
+	*f = (struct flight){ .call = *call, .rank = rank, .in_place = call->in_place && call->what->in_place };
+	f->shape = (struct collective_shape){
+		.what = call->what, .n = call->n, .root = call->root, .count = call->count, .gaps = true
+	};
+	f->data = (struct collective_data){ .shape = &f->shape,
+		                            .dtype = call->dtype,
+		                            .op = call->what->reduces ? call->op : CHOIR_OP_LOCAL };
+	collective_lay_out(&f->shape, rank, &f->layout);
+	f->args = collective_args_of(&f->shape, &f->layout, NULL, rank);
+	f->args.dtype = call->dtype;
+	f->args.op = call->op;
+	take_memory(f, world);
+	collective_input(&f->data, rank, f->layout.send_count, flight_in(f));
+	memory_push(&f->send);
 }
 
-void flight_land(struct flight *flight, struct world *world)
+void flight_free(struct flight *f)
 {
-	int rank = flight->rank;
-
-	if (flight->event != NULL && OK(choir_event_wait(flight->event, -1)))
-		flight_compare(flight, world);
+	choir_event_release(f->event);
+	memory_free(&f->send);
+	if (!f->in_place)
+		memory_free(&f->recv);
 }
 
-void flight_free(struct flight *flight)
+choir_status flight_call(struct flight *f, choir_comm *comm, const choir_call *call, choir_event **event_p)
 {
-	choir_event_release(flight->event);
-	memory_free(&flight->send);
-	memory_free(&flight->recv);
+	choir_call own = CHOIR_CALL_INIT;
+
+	own.options = f->call.options;
+	own.factor = values_factor(f->data.op);
+	if (call == NULL && (own.options != NULL || f->data.op == CHOIR_OP_PREMUL_SUM))
+		call = &own;
+	f->args.comm = comm;
+	return f->call.what->call(&f->args, call, event_p);
+}
+
+void flight_start(struct flight *f, struct world *world, choir_comm *comm, const choir_call *call)
+{
+	int rank = f->rank;
+
+	OK(flight_call(f, comm, call, &f->event));
+}
+
+const char *flight_text(const struct flight *f, char text[FLIGHT_TEXT_BYTES])
+{
+	const struct dense_call *c = &f->call;
+
+	snprintf(text, FLIGHT_TEXT_BYTES, "%s of %zu x %s, %s, root %d, %s%s, %s", c->what->name, c->count,
+	         choir_dtype_name(c->dtype), choir_op_name(f->data.op), c->root, f->in_place ? "in place, " : "",
+	         c->device ? "cl_mem" : "host", c->options != NULL ? c->options : "auto");
+	return text;
+}
+
+static void tell_wrong(struct flight *f, struct world *world, uint64_t wrong, const struct collective_fault *first)
+{
+	size_t elem = choir_dtype_bytes(f->call.dtype);
+	const unsigned char *got = flight_out(f) + first->at * elem;
+	char text[FLIGHT_TEXT_BYTES], bytes[2 * 8 + 1] = "";
+
+	for (size_t i = 0; i < elem; i++) /* the highest byte first */
+		snprintf(bytes + 2 * i, 3, "%02x", got[elem - 1 - i]);
+	world_fail(world, f->rank, "%s: %llu wrong elements; element %zu is %s in hex, not %d in decimal",
+	           flight_text(f, text), (unsigned long long)wrong, first->at, bytes, (int)first->wanted);
+}
+
+void flight_compare(struct flight *f, struct world *world)
+{
+	struct collective_fault first;
+	char text[FLIGHT_TEXT_BYTES];
+	uint64_t wrong;
+
+	memory_pull(&f->send);
+	if (!f->in_place)
+		memory_pull(&f->recv);
+	wrong = collective_wrong(&f->data, f->rank, flight_out(f), &first);
+	if (wrong > 0)
+		tell_wrong(f, world, wrong, &first);
+	if (!memory_sentinels_stand(&f->send))
+		world_fail(world, f->rank, "%s: it wrote round its input", flight_text(f, text));
+	if (f->in_place)
+		return;
+	if (!memory_sentinels_stand(&f->recv) || !collective_gaps_hold(&f->data, f->rank, flight_out(f), SENTINEL))
+		world_fail(world, f->rank, "%s: it wrote round its output", flight_text(f, text));
+	if (collective_wrong_input(&f->data, f->rank, f->layout.send_count, flight_in(f)) > 0)
+		world_fail(world, f->rank, "%s: it wrote into its input", flight_text(f, text));
+}
+
+void flight_land(struct flight *f, struct world *world)
+{
+	int rank = f->rank;
+
+	if (f->event != NULL && OK(choir_event_wait(f->event, -1)))
+		flight_compare(f, world);
+}
+
+/* Large counts with a forced algorithm may be refused ("needs the input to fit a slot"), on all ranks alike. */
+static bool may_be_refused(const struct dense_call *c)
+{
+	return c->options != NULL && strstr(c->options, "auto") == NULL && c->count > MAY_BE_REFUSED;
+}
+
+void flight_run(struct world *world, int rank, choir_comm *comm, const struct dense_call *call)
+{
+	struct flight flight;
+	choir_status st;
+
+	flight_make(&flight, world, rank, call);
+	st = flight_call(&flight, comm, NULL, NULL);
+	if (!(st == CHOIR_UNSUPPORTED && may_be_refused(call)) && OK(st))
+		flight_compare(&flight, world);
+	flight_free(&flight);
 }

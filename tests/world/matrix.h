@@ -3,7 +3,7 @@
 #ifndef TESTS_MATRIX_H
 #define TESTS_MATRIX_H
 
-#include "world/cases.h"
+#include "world/flight.h"
 
 /* matrix_sizes: every collective, every algorithm that can run here, over sizes (0, 1, below n, odd, several slots), in
  * place and not, host and cl_mem. */

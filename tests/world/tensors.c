@@ -111,20 +111,37 @@ void tensors_free(struct tensors *set)
 	}
 }
 
+struct collective_data tensors_data(const struct tensors *set, size_t i, choir_op op, size_t shift,
+                                    struct collective_shape *shape)
+{
+	*shape = (struct collective_shape){
+		.what = &collectives[ALLREDUCE], .n = set->size, .count = set->list[i].count
+	};
+	return (struct collective_data){
+		.shape = shape, .dtype = set->list[i].dtype, .op = op, .shift = shift + 37 * i
+	};
+}
+
 void tensors_fill(struct tensors *set, choir_op op, size_t shift)
 {
-	for (size_t i = 0; i < set->n; i++)
-		for (size_t k = 0; k < set->list[i].count; k++)
-			value_store(set->list[i].dtype, set->send_at[i], k,
-			            value_input(set->list[i].dtype, op, set->size, set->rank, k + shift + 37 * i));
+	struct collective_shape shape;
+
+	for (size_t i = 0; i < set->n; i++) {
+		struct collective_data data = tensors_data(set, i, op, shift, &shape);
+
+		collective_input(&data, set->rank, set->list[i].count, set->send_at[i]);
+	}
 	for (int p = 0; p < TENSORS_POOLS; p++) {
 		memory_push(&set->pools[p]);
 		memcpy(set->wanted[p], memory_payload(&set->pools[p]), set->pools[p].bytes);
 	}
-	for (size_t i = 0; i < set->n; i++)
-		for (size_t k = 0; k < set->list[i].count; k++)
-			value_store(set->list[i].dtype, set->wanted_at[i], k,
-			            value_reduced(set->list[i].dtype, op, set->size, k + shift + 37 * i));
+	for (size_t i = 0; i < set->n; i++) {
+		struct collective_data data = tensors_data(set, i, op, shift, &shape);
+		struct span span;
+
+		collective_span(&shape, set->rank, 0, &span);
+		collective_expected(&data, set->rank, &span, set->wanted_at[i]);
+	}
 }
 
 bool tensors_are_right(struct tensors *set)
@@ -146,7 +163,7 @@ static choir_status call_or_start(struct tensors *set, choir_comm *comm, const s
 	choir_status st = CHOIR_SUCCESS;
 
 	call.options = s->options;
-	call.factor = value_factor(s->op);
+	call.factor = values_factor(s->op);
 	if (!s->kept)
 		return choir_allreduce_multi(comm, set->list, set->n, s->op, &call, event_p);
 	if (set->request == NULL)

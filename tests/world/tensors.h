@@ -4,8 +4,8 @@
 #ifndef TESTS_TENSORS_H
 #define TESTS_TENSORS_H
 
+#include "lib/collective_data.h"
 #include "world/memory.h"
-#include "world/values.h"
 
 enum { TENSORS_MOST = 300, TENSORS_POOLS = 4 };
 
@@ -54,6 +54,10 @@ void tensors_free(struct tensors *set);
 /* tensors_fill: this rank's inputs, and what must come of them; everything else keeps its bytes.  Another shift: other
  * values. */
 void tensors_fill(struct tensors *set, choir_op op, size_t shift);
+
+/* tensors_data: tensor i's as check data of an allreduce, whose shape it sets. */
+struct collective_data tensors_data(const struct tensors *set, size_t i, choir_op op, size_t shift,
+                                    struct collective_shape *shape);
 
 /* tensors_call: makes the call as the shape says, or starts the request, and waits for it. */
 choir_status tensors_call(struct tensors *set, choir_comm *comm, const struct tensors_shape *s);

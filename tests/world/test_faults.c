@@ -3,7 +3,7 @@
  * ends in an error that names it.  Never a wrong result, never a hang. */
 #include "exec/comm.h"
 #include "net/hub.h"
-#include "world/cases.h"
+#include "world/flight.h"
 #include "world/gate.h"
 
 #include <setjmp.h>
@@ -41,16 +41,17 @@ static void all_right(struct world *world, int rank, choir_comm *comm, void *arg
 	struct sum sums[20];
 
 	(void)arg;
-	for (size_t c = 0; c < n_test_cases; c++)
+	for (int what = 0; what < N_MOVING_COLLECTIVES; what++)
 		for (size_t i = 0; i < 4; i++) {
-			struct trial t = { .dtype = CHOIR_I32,
-				           .op = CHOIR_OP_SUM,
-				           .count = counts[i],
-				           .n = world->n,
-				           .root = (int)i % world->n,
-				           .in_place = i % 2 };
+			struct dense_call c = { .what = &collectives[what],
+				                .dtype = CHOIR_I32,
+				                .op = CHOIR_OP_SUM,
+				                .count = counts[i],
+				                .n = world->n,
+				                .root = (int)i % world->n,
+				                .in_place = i % 2 };
 
-			case_run(world, rank, comm, &test_cases[c], &t);
+			flight_run(world, rank, comm, &c);
 			OK(choir_barrier(comm, NULL, NULL));
 		}
 	for (int k = 0; k < 20; k++)

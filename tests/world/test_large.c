@@ -2,18 +2,19 @@
 /* Results that do not fit the cache: what is written past it (Note [nt stores]) is right at odd offsets and lengths, in
  * place and not, directly and through slots. */
 #include "exec/comm.h"
-#include "world/cases.h"
+#include "world/flight.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <string.h>
 
 #include <cmocka.h>
 
-static const struct trial trials[] = {
-	{ .dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .options = "algorithm=auto" },
-	{ .dtype = CHOIR_BF16, .op = CHOIR_OP_MAX, .options = "algorithm=auto", .in_place = true },
-	{ .dtype = CHOIR_U8, .op = CHOIR_OP_BXOR, .options = "algorithm=twoshot" },
+static const struct dense_call calls[] = {
+	{ &collectives[ALLREDUCE], CHOIR_F32, CHOIR_OP_SUM, .options = "algorithm=auto" },
+	{ &collectives[ALLREDUCE], CHOIR_BF16, CHOIR_OP_MAX, .options = "algorithm=auto", .in_place = true },
+	{ &collectives[ALLREDUCE], CHOIR_U8, CHOIR_OP_BXOR, .options = "algorithm=twoshot" },
+	{ &collectives[REDUCE_SCATTER], CHOIR_F32, CHOIR_OP_SUM, .options = "algorithm=auto" },
+	{ &collectives[ALLGATHER], CHOIR_F32, CHOIR_OP_SUM, .options = "algorithm=auto" },
 };
 
 static void large(struct world *world, int rank, choir_comm *comm, void *unused)
@@ -22,20 +23,14 @@ static void large(struct world *world, int rank, choir_comm *comm, void *unused)
 
 	(void)unused;
 	comm->cache_bytes = 1 << 20; /* as on a small machine; on all ranks, before their first call */
-	for (size_t c = 0; c < n_test_cases; c++)
-		for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) {
-			const char *name = test_cases[c].name;
-			struct trial t = trials[i];
+	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+		size_t bytes = calls[i].what == &collectives[ALLREDUCE] ? BYTES : BYTES / (size_t)world->n;
+		struct dense_call c = calls[i];
 
-			if (strcmp(name, "allreduce") != 0 &&
-			    (i > 0 || (strcmp(name, "allgather") != 0 && strcmp(name, "reduce_scatter") != 0)))
-				continue;
-			t.n = world->n;
-			t.count = (strcmp(name, "allreduce") == 0 ? BYTES : BYTES / (size_t)t.n) /
-			              choir_dtype_bytes(t.dtype) +
-			          13;
-			case_run(world, rank, comm, &test_cases[c], &t);
-		}
+		c.n = world->n;
+		c.count = bytes / choir_dtype_bytes(c.dtype) + 13;
+		flight_run(world, rank, comm, &c);
+	}
 }
 
 static void test_large(void **state)

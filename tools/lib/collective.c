@@ -1,62 +1,149 @@
 /* SPDX-License-Identifier: MIT */
 #include "collective.h"
 
-choir_status collective_allreduce(const struct collective_args *a, const choir_call *call, choir_event **event_p)
+#include <string.h>
+
+static choir_status allreduce(const struct collective_args *a, const choir_call *call, choir_event **event_p)
 {
 	return choir_allreduce(a->comm, a->send, a->recv, a->count, a->dtype, a->op, call, event_p);
 }
 
-choir_status collective_reduce_scatter(const struct collective_args *a, const choir_call *call, choir_event **event_p)
+static choir_status reduce_scatter(const struct collective_args *a, const choir_call *call, choir_event **event_p)
 {
 	return choir_reduce_scatter(a->comm, a->send, a->recv, a->count, a->dtype, a->op, call, event_p);
 }
 
-choir_status collective_reduce_scatterv(const struct collective_args *a, const choir_call *call, choir_event **event_p)
+static choir_status reduce_scatterv(const struct collective_args *a, const choir_call *call, choir_event **event_p)
 {
 	return choir_reduce_scatterv(a->comm, a->send, a->recv, a->recv_counts, a->dtype, a->op, call, event_p);
 }
 
-choir_status collective_allgather(const struct collective_args *a, const choir_call *call, choir_event **event_p)
+static choir_status allgather(const struct collective_args *a, const choir_call *call, choir_event **event_p)
 {
 	return choir_allgather(a->comm, a->send, a->recv, a->count, a->dtype, call, event_p);
 }
 
-choir_status collective_allgatherv(const struct collective_args *a, const choir_call *call, choir_event **event_p)
+static choir_status allgatherv(const struct collective_args *a, const choir_call *call, choir_event **event_p)
 {
 	return choir_allgatherv(a->comm, a->send, a->count, a->recv, a->recv_counts, a->recv_offs, a->dtype, call,
 	                        event_p);
 }
 
-choir_status collective_alltoall(const struct collective_args *a, const choir_call *call, choir_event **event_p)
+static choir_status alltoall(const struct collective_args *a, const choir_call *call, choir_event **event_p)
 {
 	return choir_alltoall(a->comm, a->send, a->recv, a->count, a->dtype, call, event_p);
 }
 
-choir_status collective_alltoallv(const struct collective_args *a, const choir_call *call, choir_event **event_p)
+static choir_status alltoallv(const struct collective_args *a, const choir_call *call, choir_event **event_p)
 {
 	return choir_alltoallv(a->comm, a->send, a->send_counts, a->send_offs, a->recv, a->recv_counts, a->recv_offs,
 	                       a->dtype, call, event_p);
 }
 
-choir_status collective_broadcast(const struct collective_args *a, const choir_call *call, choir_event **event_p)
+static choir_status broadcast(const struct collective_args *a, const choir_call *call, choir_event **event_p)
 {
 	return choir_broadcast(a->comm, a->send, a->recv, a->count, a->dtype, a->root, call, event_p);
 }
 
-choir_status collective_reduce(const struct collective_args *a, const choir_call *call, choir_event **event_p)
+static choir_status reduce(const struct collective_args *a, const choir_call *call, choir_event **event_p)
 {
 	return choir_reduce(a->comm, a->send, a->recv, a->count, a->dtype, a->op, a->root, call, event_p);
 }
 
-choir_status collective_barrier(const struct collective_args *a, const choir_call *call, choir_event **event_p)
+static choir_status barrier(const struct collective_args *a, const choir_call *call, choir_event **event_p)
 {
 	return choir_barrier(a->comm, call, event_p);
 }
 
-choir_status collective_sendrecv(const struct collective_args *a, const choir_call *call, choir_event **event_p)
+static choir_status sendrecv(const struct collective_args *a, const choir_call *call, choir_event **event_p)
 {
-	int n = choir_comm_size(a->comm), me = choir_comm_rank(a->comm);
+	return choir_sendrecv(a->comm, a->send, a->count, a->next, a->recv, a->count, a->previous, a->dtype, call,
+	                      event_p);
+}
 
-	return choir_sendrecv(a->comm, a->send, a->count, (me + 1) % n, a->recv, a->count, (me + n - 1) % n, a->dtype,
-	                      call, event_p);
+static choir_status send_and_recv(const struct collective_args *a, const choir_call *call, choir_event **event_p)
+{
+	choir_event *sent = NULL;
+	choir_status st = choir_send(a->comm, a->send, a->count, a->dtype, a->next, call, &sent);
+
+	if (st == CHOIR_SUCCESS)
+		st = choir_recv(a->comm, a->recv, a->count, a->dtype, a->previous, call, event_p);
+	if (st == CHOIR_SUCCESS)
+		st = choir_event_wait(sent, -1);
+	choir_event_release(sent);
+	return st;
+}
+
+const struct collective_row collectives[N_COLLECTIVE_ROWS] = {
+	[ALLREDUCE] = { .name = "allreduce",
+	                .about = "everyone gets the reduction",
+	                .reduces = true,
+	                .in_place = true,
+	                .bus_rounds = 2,
+	                .call = allreduce },
+	[REDUCE_SCATTER] = { .name = "reduce_scatter",
+	                     .about = "everyone gets a block of the reduction",
+	                     .kind = SPREAD_SCATTER,
+	                     .reduces = true,
+	                     .in_place = true,
+	                     .bus_rounds = 1,
+	                     .call = reduce_scatter },
+	[REDUCE_SCATTERV] = { .name = "reduce_scatterv",
+	                      .about = "the same with uneven blocks",
+	                      .kind = SPREAD_SCATTER,
+	                      .reduces = true,
+	                      .uneven = true,
+	                      .in_place = true,
+	                      .bus_rounds = 1,
+	                      .call = reduce_scatterv },
+	[ALLGATHER] = { .name = "allgather",
+	                .about = "everyone gets everyone's block",
+	                .kind = SPREAD_GATHER,
+	                .in_place = true,
+	                .bus_rounds = 1,
+	                .call = allgather },
+	[ALLGATHERV] = { .name = "allgatherv",
+	                 .about = "the same with uneven blocks",
+	                 .kind = SPREAD_GATHER,
+	                 .uneven = true,
+	                 .in_place = true,
+	                 .bus_rounds = 1,
+	                 .call = allgatherv },
+	[ALLTOALL] = { .name = "alltoall",
+	               .about = "everyone has a block for everyone",
+	               .kind = SPREAD_EXCHANGE,
+	               .in_place = true,
+	               .bus_rounds = 1,
+	               .call = alltoall },
+	[ALLTOALLV] = { .name = "alltoallv",
+	                .about = "the same with uneven blocks",
+	                .kind = SPREAD_EXCHANGE,
+	                .uneven = true,
+	                .bus_rounds = 1,
+	                .call = alltoallv },
+	[BROADCAST] = { .name = "broadcast",
+	                .about = "everyone gets what the root has",
+	                .rooted = true,
+	                .in_place = true,
+	                .call = broadcast },
+	[REDUCE] = { .name = "reduce",
+	             .about = "the root gets the reduction",
+	             .reduces = true,
+	             .rooted = true,
+	             .in_place = true,
+	             .call = reduce },
+	[SEND_AND_RECV] = { .name = "send", .waits = true, .call = send_and_recv },
+	[SENDRECV] = { .name = "sendrecv",
+	               .about = "to the next rank, from the one before",
+	               .asks = "send",
+	               .call = sendrecv },
+	[BARRIER] = { .name = "barrier", .about = "no data", .kind = SPREAD_NOTHING, .call = barrier },
+};
+
+const struct collective_row *collective_find(const char *name)
+{
+	for (int i = 0; i < N_COLLECTIVE_ROWS; i++)
+		if (strcmp(collectives[i].name, name) == 0)
+			return &collectives[i];
+	return NULL;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_of(const json_t *row, const struct bench_case *what)
+static bool is_of(const json_t *row, const struct collective_row *what)
 {
 	const char *collective = json_string_value(json_object_get(row, "collective"));
 
@@ -22,7 +22,7 @@ static int find(const struct algorithms *all, const char *name, size_t length)
 }
 
 /* Those of the list, in its order. */
-static bool pick(const struct bench_case *what, const char *wanted, struct algorithms *all)
+static bool pick(const struct collective_row *what, const char *wanted, struct algorithms *all)
 {
 	struct algorithms picked = { .n = 0 };
 
@@ -41,7 +41,7 @@ static bool pick(const struct bench_case *what, const char *wanted, struct algor
 	return true;
 }
 
-bool algorithms_of(choir_comm *comm, const struct bench_case *what, const char *wanted, struct algorithms *out)
+bool algorithms_of(choir_comm *comm, const struct collective_row *what, const char *wanted, struct algorithms *out)
 {
 	char *text = NULL;
 	choir_status st = choir_comm_json(comm, &text);

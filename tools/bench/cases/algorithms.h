@@ -3,7 +3,7 @@
 #ifndef BENCH_ALGORITHMS_H
 #define BENCH_ALGORITHMS_H
 
-#include "cases.h"
+#include "job.h"
 
 enum { ALGORITHMS_MAX = 64, ALGORITHMS_NAME_BYTES = 48 };
 
@@ -14,6 +14,6 @@ struct algorithms {
 
 /* algorithms_of: those named in a list with commas; all if it is NULL or "all".  false if the library does not say or
  * has none of a name, which has been said. */
-bool algorithms_of(choir_comm *comm, const struct bench_case *what, const char *wanted, struct algorithms *out);
+bool algorithms_of(choir_comm *comm, const struct collective_row *what, const char *wanted, struct algorithms *out);
 
 #endif

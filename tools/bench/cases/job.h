@@ -5,18 +5,13 @@
 
 #include "bench/args/args.h"
 #include "bench/data/memory.h"
-#include "bench/data/values.h"
+#include "lib/collective_data.h"
 
-#include <choir/choir.h>
-
-enum { JOB_MAX_RANKS = 256 };
-
-struct bench_case;
 struct world;
 
 struct job {
 	const struct args *args;
-	const struct bench_case *what;
+	const struct collective_row *what;
 	struct world *world;
 	choir_device *device;
 	choir_comm *comm;
@@ -27,18 +22,25 @@ struct job {
 	int root;
 	bool in_place;
 	size_t elem_bytes;
-	/* Set by the case's shape(): */
-	size_t bytes;                  /* what the size column shows */
-	size_t count;                  /* elements, as given to the call */
-	size_t send_count, recv_count; /* elements of this rank's buffers; 0 = none */
-	size_t send_at, recv_at;       /* in place: where the two begin in the shared buffer, in elements */
-	size_t recv_counts[JOB_MAX_RANKS]; /* where blocks differ: every rank's; alltoallv: what I get from each */
-	size_t send_counts[JOB_MAX_RANKS]; /* alltoallv: what I send to each */
+	/* Set by job_size: */
+	size_t bytes; /* what the size column shows */
+	struct collective_shape shape;
+	struct collective_layout layout;
 };
 
-static inline struct values job_values(const struct job *job)
-{
-	return (struct values){ .dtype = job->dtype, .op = job->op, .seed = 1, .n_ranks = job->n };
-}
+/* job_size: the sizes of a job of so many bytes in all, or of one element a block if that is more. */
+void job_size(struct job *job, size_t bytes);
+
+/* job_args: the call's arguments; they point into the job. */
+struct collective_args job_args(const struct job *job, choir_buffer send, choir_buffer recv);
+
+/* job_data: its check data, of which the shape is the job's. */
+struct collective_data job_data(const struct job *job);
+
+/* job_by_elements: any piece of the data is the same collective on less. */
+bool job_by_elements(const struct job *job);
+
+/* job_bus_factor: busbw / algbw. */
+double job_bus_factor(const struct job *job);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "check.h"
 
-#include "bench/cases/cases.h"
+#include "bench/cases/job.h"
 #include "touch.h"
 
 #include <stdlib.h>
@@ -9,58 +9,16 @@
 
 void check_input(const struct job *job, void *send)
 {
-	struct values values = job_values(job);
-	int32_t numbers[VALUES_BLOCK];
+	struct collective_data data = job_data(job);
 
-	for (size_t at = 0; at < job->send_count; at += VALUES_BLOCK) {
-		size_t n = job->send_count - at < VALUES_BLOCK ? job->send_count - at : VALUES_BLOCK;
-
-		values_of(&values, job->rank, at, n, numbers);
-		values_encode(job->dtype, numbers, n, (char *)send + at * job->elem_bytes);
-	}
-}
-
-static uint64_t differing(const unsigned char *a, const unsigned char *b, size_t n, size_t elem_bytes)
-{
-	uint64_t wrong = 0;
-
-	if (memcmp(a, b, n * elem_bytes) == 0)
-		return 0;
-	for (size_t i = 0; i < n; i++)
-		wrong += memcmp(a + i * elem_bytes, b + i * elem_bytes, elem_bytes) != 0;
-	return wrong;
-}
-
-/* Elements of got that are not the `count` of rank (SPAN_REDUCED: the reduction) from `from` on. */
-static uint64_t wrong_in(const struct job *job, int rank, size_t from, size_t count, const unsigned char *got)
-{
-	struct values values = job_values(job);
-	int32_t numbers[VALUES_BLOCK];
-	unsigned char expected[VALUES_BLOCK * 8];
-	uint64_t wrong = 0;
-
-	for (size_t at = 0; at < count; at += VALUES_BLOCK) {
-		size_t n = count - at < VALUES_BLOCK ? count - at : VALUES_BLOCK;
-
-		if (rank == SPAN_REDUCED)
-			values_reduced(&values, job->rank, from + at, n, numbers);
-		else
-			values_of(&values, rank, from + at, n, numbers);
-		values_encode(job->dtype, numbers, n, expected);
-		wrong += differing(got + at * job->elem_bytes, expected, n, job->elem_bytes);
-	}
-	return wrong;
+	collective_input(&data, job->rank, job->layout.send_count, send);
 }
 
 uint64_t check_output(const struct job *job, const void *recv)
 {
-	struct span span;
-	uint64_t wrong = 0;
+	struct collective_data data = job_data(job);
 
-	for (int k = 0; job->what->span != NULL && job->what->span(job, k, &span); k++)
-		wrong += wrong_in(job, span.rank, span.from, span.count,
-		                  (const unsigned char *)recv + span.at * job->elem_bytes);
-	return wrong;
+	return collective_wrong(&data, job->rank, recv, NULL);
 }
 
 static size_t data_at(const struct job *job, size_t element)
@@ -70,9 +28,10 @@ static size_t data_at(const struct job *job, size_t element)
 
 static size_t data_count(const struct job *job, bool send)
 {
-	size_t larger = job->send_count > job->recv_count ? job->send_count : job->recv_count;
+	size_t larger =
+	    job->layout.send_count > job->layout.recv_count ? job->layout.send_count : job->layout.recv_count;
 
-	return job->in_place ? larger : send ? job->send_count : job->recv_count;
+	return job->in_place ? larger : send ? job->layout.send_count : job->layout.recv_count;
 }
 
 static size_t buffer_bytes(const struct job *job, bool send)
@@ -118,12 +77,12 @@ void check_fini(struct check_buffers *buffers)
 
 choir_buffer check_send(const struct check_buffers *buffers, const struct job *job)
 {
-	return memory_buffer(&buffers->send, data_at(job, job->send_at));
+	return memory_buffer(&buffers->send, data_at(job, job->layout.send_at));
 }
 
 choir_buffer check_recv(const struct check_buffers *buffers, const struct job *job)
 {
-	return memory_buffer(job->in_place ? &buffers->send : &buffers->recv, data_at(job, job->recv_at));
+	return memory_buffer(job->in_place ? &buffers->send : &buffers->recv, data_at(job, job->layout.recv_at));
 }
 
 bool check_fill(struct check_buffers *buffers, const struct job *job)
@@ -136,7 +95,7 @@ bool check_fill(struct check_buffers *buffers, const struct job *job)
 			return false;
 	}
 	memset(scratch, CHECK_SENTINEL, buffers->send.bytes);
-	check_input(job, scratch + data_at(job, job->send_at));
+	check_input(job, scratch + data_at(job, job->layout.send_at));
 	return memory_write(&buffers->send, scratch);
 }
 
@@ -153,19 +112,6 @@ static uint64_t broken_sentinels(const struct job *job, const unsigned char *all
 	return before + behind;
 }
 
-/* A rank without an output of its own must find its receive buffer untouched. */
-static uint64_t written_without_output(const struct job *job, const unsigned char *data)
-{
-	struct span span;
-	uint64_t wrong = 0;
-
-	if (job->what->span != NULL && job->what->span(job, 0, &span))
-		return 0;
-	for (size_t i = 0; i < job->recv_count * job->elem_bytes; i++)
-		wrong |= data[i] != CHECK_SENTINEL;
-	return wrong;
-}
-
 void check_touch(const struct check_buffers *buffers)
 {
 	touch_written(buffers->send.host, buffers->send.bytes);
@@ -175,18 +121,19 @@ void check_touch(const struct check_buffers *buffers)
 
 bool check_count(struct check_buffers *buffers, const struct job *job, uint64_t *wrong_p)
 {
+	struct collective_data data = job_data(job);
 	unsigned char *scratch = buffers->scratch;
 	uint64_t wrong;
 
 	if (!memory_read(job->in_place ? &buffers->send : &buffers->recv, scratch))
 		return false;
-	wrong = broken_sentinels(job, scratch, false) + check_output(job, scratch + data_at(job, job->recv_at));
+	wrong = broken_sentinels(job, scratch, false) + check_output(job, scratch + data_at(job, job->layout.recv_at));
 	if (!job->in_place) {
-		wrong += written_without_output(job, scratch + data_at(job, 0));
 		if (!memory_read(&buffers->send, scratch))
 			return false;
 		wrong += broken_sentinels(job, scratch, true);
-		wrong += wrong_in(job, job->rank, 0, job->send_count, scratch + data_at(job, job->send_at));
+		wrong += collective_wrong_input(&data, job->rank, job->layout.send_count,
+		                                scratch + data_at(job, job->layout.send_at));
 	}
 	*wrong_p = wrong;
 	return true;

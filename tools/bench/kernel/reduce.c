@@ -2,7 +2,7 @@
 /* reduce: --lists sources of --range elements to one destination. */
 #include "kernel.h"
 
-#include "bench/data/values.h"
+#include "lib/values.h"
 #include "kern/reduce.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "run.h"
 
 #include "bench/cases/algorithms.h"
-#include "bench/cases/cases.h"
+#include "bench/cases/job.h"
 #include "bench/ways/ours.h"
 #include "bench/ranks/watchdog.h"
 #include "bench/ranks/world.h"
@@ -64,7 +64,7 @@ void run_row(struct run *run, const struct job *job)
 	const struct args *args = run->args;
 	const struct result like = { .collective = job->what->name,
 		                     .bytes = job->bytes,
-		                     .count = job->count,
+		                     .count = job->layout.count,
 		                     .dtype = choir_dtype_name(job->dtype),
 		                     .op = job->what->reduces ? choir_op_name(job->op) : "none",
 		                     .memory = args_memory_names[args->memory],
@@ -78,7 +78,7 @@ void run_row(struct run *run, const struct job *job)
 	open_field(run, job, &field, chosen);
 	for (int k = 0; k < field.n_ours; k++)
 		rows[k] = like;
-	run_measure(run, job, &field, job->bytes, case_bus_factor(job->what, job->n), rows);
+	run_measure(run, job, &field, job->bytes, job_bus_factor(job), rows);
 	for (int k = 0; k < field.n_ours; k++) {
 		double wire = (double)ours_wire_bytes(field.ours[k]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run.h"
 
-#include "bench/cases/cases.h"
+#include "bench/cases/job.h"
 #include "bench/step/overlap.h"
 #include "bench/report/report.h"
 #include "bench/sparse/sparse.h"
@@ -11,20 +11,34 @@
 #include <stdio.h>
 #include <string.h>
 
-static void run_dense(struct run *run, const struct bench_case *what)
+/* A pair of calls has no row. */
+static bool is_measured(const struct collective_row *what)
+{
+	return what->about != NULL;
+}
+
+static const struct collective_row *find(const char *name)
+{
+	const struct collective_row *what = collective_find(name);
+
+	return what != NULL && is_measured(what) ? what : NULL;
+}
+
+static void run_dense(struct run *run, const struct collective_row *what)
 {
 	run_collective(run, what, what->name, RESULT_DENSE, run_row);
 }
 
 static void run_every_dense(struct run *run)
 {
-	for (int i = 0; i < n_bench_cases; i++)
-		run_dense(run, &bench_cases[i]);
+	for (int i = 0; i < N_COLLECTIVE_ROWS; i++)
+		if (is_measured(&collectives[i]))
+			run_dense(run, &collectives[i]);
 }
 
 static void run_overlap(struct run *run)
 {
-	overlap_run(run, "overlap", case_find("allreduce"));
+	overlap_run(run, "overlap", &collectives[ALLREDUCE]);
 }
 
 /* Words that are no case's name. */
@@ -37,11 +51,11 @@ static const struct {
 	{ "overlap", run_overlap },
 };
 
-static const struct bench_case *overlapped(const char *word)
+static const struct collective_row *overlapped(const char *word)
 {
-	const struct bench_case *what = strncmp(word, "overlap_", 8) == 0 ? case_find(word + 8) : NULL;
+	const struct collective_row *what = strncmp(word, "overlap_", 8) == 0 ? find(word + 8) : NULL;
 
-	return what != NULL && what->span != NULL ? what : NULL;
+	return what != NULL && what->kind != SPREAD_NOTHING ? what : NULL;
 }
 
 static bool word_exists(const char *word)
@@ -49,7 +63,7 @@ static bool word_exists(const char *word)
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (strcmp(others[i].name, word) == 0)
 			return true;
-	return case_find(word) != NULL || overlapped(word) != NULL;
+	return find(word) != NULL || overlapped(word) != NULL;
 }
 
 static void run_word(struct run *run, const char *word)
@@ -57,8 +71,8 @@ static void run_word(struct run *run, const char *word)
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (strcmp(others[i].name, word) == 0)
 			others[i].run(run);
-	if (case_find(word) != NULL)
-		run_dense(run, case_find(word));
+	if (find(word) != NULL)
+		run_dense(run, find(word));
 	if (overlapped(word) != NULL)
 		overlap_run(run, word, overlapped(word));
 }
@@ -73,14 +87,15 @@ bool run_names_exist(const struct args *args, bool says)
 			single = args->collectives[i];
 		if (!word_exists(args->collectives[i]))
 			unknown = args->collectives[i];
-		else if (args->fresh && case_find(args->collectives[i]) == NULL &&
+		else if (args->fresh && find(args->collectives[i]) == NULL &&
 		         strcmp(args->collectives[i], "all") != 0)
 			stale = args->collectives[i];
 	}
 	if (says && unknown != NULL) {
 		fprintf(stderr, "choir-bench: there is no collective '%s'; there are:", unknown);
-		for (int i = 0; i < n_bench_cases; i++)
-			fprintf(stderr, " %s", bench_cases[i].name);
+		for (int i = 0; i < N_COLLECTIVE_ROWS; i++)
+			if (is_measured(&collectives[i]))
+				fprintf(stderr, " %s", collectives[i].name);
 		fputs(" sparse_allreduce, overlap and overlap_NAME, and all for the dense ones\n", stderr);
 	}
 	if (says && stranger != NULL)
@@ -97,10 +112,10 @@ bool run_names_exist(const struct args *args, bool says)
 
 bool run_fits(const struct args *args, const struct world *world)
 {
-	if (args->root < world->size && world->size <= JOB_MAX_RANKS)
+	if (args->root < world->size && world->size <= COLLECTIVE_MOST_RANKS)
 		return true;
-	if (world->rank == 0 && world->size > JOB_MAX_RANKS)
-		fprintf(stderr, "choir-bench: more than %d ranks\n", JOB_MAX_RANKS);
+	if (world->rank == 0 && world->size > COLLECTIVE_MOST_RANKS)
+		fprintf(stderr, "choir-bench: more than %d ranks\n", COLLECTIVE_MOST_RANKS);
 	else if (world->rank == 0)
 		fprintf(stderr, "choir-bench: --root %d: there are only %d ranks\n", args->root, world->size);
 	return false;

@@ -31,9 +31,9 @@ bool run_fits(const struct args *args, const struct world *world);
 int run_all(struct run *run);
 
 /* run_collective: calls row for every dtype, operator and size that args asks for. */
-struct bench_case;
+struct collective_row;
 typedef void run_row_fn(struct run *run, const struct job *job);
-void run_collective(struct run *run, const struct bench_case *what, const char *title, enum result_kind kind,
+void run_collective(struct run *run, const struct collective_row *what, const char *title, enum result_kind kind,
                     run_row_fn *row);
 
 /* run_row: measures one job and reports its row, or a row for each algorithm. */

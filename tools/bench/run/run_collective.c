@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run.h"
 
-#include "bench/cases/cases.h"
+#include "bench/cases/job.h"
 #include "bench/report/report.h"
 #include "bench/data/symmetric.h"
 #include "bench/ranks/world.h"
@@ -21,7 +21,7 @@ static void run_sizes(struct run *run, struct job *job, run_row_fn *row)
 	bool first = true;
 
 	for (size_t size = run->args->begin; size <= run->args->end; size = next_size(run->args, size)) {
-		job->what->shape(job, size);
+		job_size(job, size);
 		/* Sizes below one element a rank come out the same. */
 		if (!first && job->bytes == last)
 			continue;
@@ -45,7 +45,7 @@ static bool is_supported(struct run *run, const struct job *job)
 	return false;
 }
 
-void run_collective(struct run *run, const struct bench_case *what, const char *title, enum result_kind kind,
+void run_collective(struct run *run, const struct collective_row *what, const char *title, enum result_kind kind,
                     run_row_fn *row)
 {
 	const struct args *args = run->args;
@@ -58,12 +58,12 @@ void run_collective(struct run *run, const struct bench_case *what, const char *
 		           .rank = run->world->rank,
 		           .n = run->world->size,
 		           .root = args->root,
-		           .in_place = args->in_place && what->can_be_in_place };
-	int n_dtypes = what->span != NULL ? args->n_dtypes : 1, n_ops = what->reduces ? args->n_ops : 1;
+		           .in_place = args->in_place && what->in_place };
+	int n_dtypes = what->kind != SPREAD_NOTHING ? args->n_dtypes : 1, n_ops = what->reduces ? args->n_ops : 1;
 
 	if (run->to_text && !args->csv)
 		report_text_columns(args, title, kind);
-	if (run->to_text && args->in_place && !what->can_be_in_place && what->span != NULL)
+	if (run->to_text && args->in_place && !what->in_place && what->kind != SPREAD_NOTHING)
 		report_text_note("%s has no in-place form: out of place", what->name);
 	for (int t = 0; t < n_dtypes; t++)
 		for (int o = 0; o < n_ops; o++) {

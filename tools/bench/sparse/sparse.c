@@ -2,7 +2,7 @@
 #include "sparse.h"
 
 #include "bench/cases/algorithms.h"
-#include "bench/cases/cases.h"
+#include "bench/cases/job.h"
 #include "bench/run/measure.h"
 #include "bench/report/report.h"
 #include "sparse_job.h"
@@ -44,7 +44,7 @@ static struct contender *open_ours(struct run *run, const struct sparse_job *spa
 static int open_all(struct run *run, const struct sparse_job *sparse, struct contender *ours[OURS_MAX],
                     char chosen[ALGORITHMS_NAME_BYTES])
 {
-	const struct bench_case what = { .name = "sparse_allreduce" };
+	const struct collective_row what = { .name = "sparse_allreduce" };
 	struct contender *model = open_ours(run, sparse, NULL);
 	struct algorithms all;
 	bool fits = algorithms_of(run->comm, &what, run->args->algorithm, &all);
@@ -132,7 +132,7 @@ static void run_contenders(struct run *run, const struct sparse_job *sparse, con
 	for (int k = 0; k < field.n_ours; k++)
 		rows[k] = *like;
 	/* As if the whole range had been reduced: what a dense allreduce would have to move. */
-	run_measure(run, job, &field, sparse->shape.args.range * sparse->row_bytes, case_bus_factor(job->what, job->n),
+	run_measure(run, job, &field, sparse->shape.args.range * sparse->row_bytes, job_bus_factor(job),
 	            rows);
 	for (int k = 0; k < field.n_ours; k++)
 		tell(run, field.ours[k], chosen, &rows[k]);
@@ -159,7 +159,7 @@ static void sparse_row(struct run *run, const struct sparse_shape *shape)
 	const struct args_sparse *what = &shape->args;
 	size_t elem_bytes = choir_dtype_bytes(shape->dtype);
 	struct job job = { .args = args,
-		           .what = case_find("allreduce"),
+		           .what = &collectives[ALLREDUCE],
 		           .world = run->world,
 		           .device = run->device,
 		           .comm = run->comm,
@@ -186,7 +186,7 @@ static void sparse_row(struct run *run, const struct sparse_shape *shape)
 	                                  !sparse_data_expect(shape, &sparse.expected)) == 1)
 		no_memory(run);
 	row.bytes = job.bytes = what->rows * (sparse.ind_bytes + sparse.row_bytes);
-	row.count = job.count = what->rows * what->width;
+	row.count = what->rows * what->width;
 	row.sparse = (struct result_sparse){ .index = choir_dtype_name(what->index_dtype),
 		                             .distribution = args_ids_names[what->ids],
 		                             .rows_in = what->rows,

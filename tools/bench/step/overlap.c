@@ -68,7 +68,7 @@ static void measure_replay(struct run *run, struct replay *replay, struct run_fi
 	struct result_overlap *overlap = &row->overlap;
 
 	row->kind = RESULT_OVERLAP;
-	run_measure(run, job, field, row->bytes, case_bus_factor(replay->items->job.what, job->n), row);
+	run_measure(run, job, field, row->bytes, job_bus_factor(&replay->items->job), row);
 	*overlap = (struct result_overlap){ .compute_us = row->vs[PART_COMPUTE].p50_us,
 		                            .alone_us = row->vs[PART_ALONE].p50_us };
 	overlap->exposed_us = row->us.p50 - overlap->compute_us;
@@ -86,7 +86,7 @@ static void overlap_row(struct run *run, const struct job *job)
 	struct run_field field = { .n_ours = 0 };
 	struct result row = { .collective = run->title,
 		              .bytes = job->bytes,
-		              .count = job->count,
+		              .count = job->layout.count,
 		              .dtype = choir_dtype_name(job->dtype),
 		              .op = job->what->reduces ? choir_op_name(job->op) : "none",
 		              .memory = args_memory_names[run->args->memory],
@@ -122,7 +122,7 @@ static void overlap_rows(struct run *run, const void *what)
 	run_collective(run, what, run->title, RESULT_OVERLAP, overlap_row);
 }
 
-void overlap_run(struct run *run, const char *title, const struct bench_case *what)
+void overlap_run(struct run *run, const char *title, const struct collective_row *what)
 {
 	run->title = title;
 	with_compute(run, overlap_rows, what);
@@ -132,7 +132,7 @@ void overlap_run(struct run *run, const char *title, const struct bench_case *wh
 static struct job job_of(struct run *run, const struct list_tensor *tensor)
 {
 	struct job job = { .args = run->args,
-		           .what = case_find("allreduce"),
+		           .what = &collectives[ALLREDUCE],
 		           .world = run->world,
 		           .device = run->device,
 		           .comm = run->comm,
@@ -144,7 +144,7 @@ static struct job job_of(struct run *run, const struct list_tensor *tensor)
 		           .elem_bytes = choir_dtype_bytes(tensor->dtype),
 		           .in_place = true };
 
-	job.what->shape(&job, tensor->count * job.elem_bytes);
+	job_size(&job, tensor->count * job.elem_bytes);
 	return job;
 }
 

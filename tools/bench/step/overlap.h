@@ -7,7 +7,7 @@
 
 /* overlap_run: rows of one collective beside a kernel, called title (which outlives the results).
  * trainer_run: the row of --trainer. */
-void overlap_run(struct run *run, const char *title, const struct bench_case *what);
+void overlap_run(struct run *run, const char *title, const struct collective_row *what);
 void trainer_run(struct run *run);
 
 #endif

@@ -23,6 +23,7 @@ bool replay_open(struct replay *replay)
 			return false;
 		item->send = check_send(&item->buffers, &item->job);
 		item->recv = check_recv(&item->buffers, &item->job);
+		item->args = job_args(&item->job, item->send, item->recv);
 	}
 	return replay_fill(replay) == EXIT_FINE;
 }
@@ -68,7 +69,7 @@ int replay_enqueue(struct replay *replay, int i)
 static int start(struct by_choir *by, struct replay_item *item)
 {
 	const struct job *job = &item->job;
-	choir_status st = case_run(job, item->send, item->recv, &by->call, &item->event);
+	choir_status st = job->what->call(&item->args, &by->call, &item->event);
 
 	return st == CHOIR_SUCCESS ? EXIT_FINE : ours_failed(job, job->what->name, st, choir_last_error());
 }

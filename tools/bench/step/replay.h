@@ -4,7 +4,7 @@
 #ifndef BENCH_REPLAY_H
 #define BENCH_REPLAY_H
 
-#include "bench/cases/cases.h"
+#include "bench/cases/job.h"
 #include "bench/data/check.h"
 #include "compute.h"
 #include "bench/ways/contender.h"
@@ -15,6 +15,7 @@ struct replay_item {
 	/* Of replay_open: */
 	struct check_buffers buffers;
 	choir_buffer send, recv;
+	struct collective_args args;
 	choir_event *event;
 };
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 struct hand_item {
-	struct mpi_kit kit;
+	struct collective_mpi mpi;
 	struct pinned send, recv; /* unused where the data lies in host memory */
 	cl_event ready;
 };
@@ -36,7 +36,8 @@ static cl_int enqueue_ready(struct by_mpi *by, int i)
 	if (!in_mem(item))
 		return clEnqueueMarkerWithWaitList(queue, 0, NULL, &hand->ready);
 	return clEnqueueReadBuffer(queue, item->send.base, CL_FALSE, item->send.offset_bytes,
-	                           item->job.send_count * item->job.elem_bytes, hand->send.host, 0, NULL, &hand->ready);
+	                           item->job.layout.send_count * item->job.elem_bytes, hand->send.host, 0, NULL,
+	                           &hand->ready);
 }
 
 static int collect(struct by_mpi *by, int i)
@@ -50,13 +51,13 @@ static int collect(struct by_mpi *by, int i)
 		send = (char *)item->send.base + item->send.offset_bytes;
 		recv = (char *)item->recv.base + item->recv.offset_bytes;
 	}
-	if (mpi_kit_run(job, &hand->kit, job->in_place ? MPI_IN_PLACE : send,
+	if (mpi_kit_run(job, &hand->mpi, job->in_place ? MPI_IN_PLACE : send,
 	                job->in_place && in_mem(item) ? send : recv) != EXIT_FINE)
 		return EXIT_WRONG;
-	if (!in_mem(item) || !case_has_output(job, job->rank))
+	if (!in_mem(item) || !collective_has_output(&job->shape, job->rank))
 		return EXIT_FINE;
 	return clEnqueueWriteBuffer(by->replay->compute->queue, item->recv.base, CL_FALSE, item->recv.offset_bytes,
-	                            job->recv_count * job->elem_bytes, job->in_place ? send : recv, 0, NULL,
+	                            job->layout.recv_count * job->elem_bytes, job->in_place ? send : recv, 0, NULL,
 	                            NULL) == CL_SUCCESS
 	           ? EXIT_FINE
 	           : EXIT_WRONG;
@@ -125,16 +126,17 @@ static bool make_room(struct by_mpi *by)
 	by->items = calloc((size_t)by->replay->n, sizeof *by->items);
 	for (int i = 0; by->items != NULL && i < by->replay->n; i++) {
 		const struct job *job = &by->replay->items[i].job;
-		size_t larger = job->send_count > job->recv_count ? job->send_count : job->recv_count;
+		size_t larger =
+		    job->layout.send_count > job->layout.recv_count ? job->layout.send_count : job->layout.recv_count;
 		struct hand_item *hand = &by->items[i];
 
-		mpi_kit_open(job, &hand->kit);
+		mpi_kit_open(job, &hand->mpi);
 		if (!in_mem(&by->replay->items[i]))
 			continue;
 		if (!pinned_init(&hand->send, context, queue,
-		                 (job->in_place ? larger : job->send_count) * job->elem_bytes + 1) ||
+		                 (job->in_place ? larger : job->layout.send_count) * job->elem_bytes + 1) ||
 		    (!job->in_place &&
-		     !pinned_init(&hand->recv, context, queue, job->recv_count * job->elem_bytes + 1)))
+		     !pinned_init(&hand->recv, context, queue, job->layout.recv_count * job->elem_bytes + 1)))
 			return false;
 	}
 	return by->items != NULL;
@@ -142,15 +144,16 @@ static bool make_room(struct by_mpi *by)
 
 static const char *unfit(const struct replay *replay)
 {
-	struct mpi_kit kit;
+	struct collective_mpi mpi;
 	const char *why = NULL;
 
 	for (int i = 0; i < replay->n && why == NULL; i++) {
 		const struct job *job = &replay->items[i].job;
 
-		why = mpi_kit_open(job, &kit);
+		why = mpi_kit_open(job, &mpi);
 		if (why == NULL && job->in_place &&
-		    (job->send_at > 0 || job->recv_at > 0 || job->send_count != job->recv_count))
+		    (job->layout.send_at > 0 || job->layout.recv_at > 0 ||
+		     job->layout.send_count != job->layout.recv_count))
 			why = "MPI's in-place form leaves the result elsewhere";
 	}
 	return why;

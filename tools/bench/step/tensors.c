@@ -19,7 +19,7 @@ enum { MULTI, EACH, IN_FLIGHT, N_OURS };
 static struct job job_of(struct run *run, const struct list_tensor *tensor)
 {
 	struct job job = { .args = run->args,
-		           .what = case_find("allreduce"),
+		           .what = &collectives[ALLREDUCE],
 		           .world = run->world,
 		           .device = run->device,
 		           .comm = run->comm,
@@ -31,7 +31,7 @@ static struct job job_of(struct run *run, const struct list_tensor *tensor)
 		           .elem_bytes = choir_dtype_bytes(tensor->dtype),
 		           .in_place = run->args->in_place };
 
-	job.what->shape(&job, tensor->count * job.elem_bytes);
+	job_size(&job, tensor->count * job.elem_bytes);
 	return job;
 }
 
@@ -78,7 +78,7 @@ static void run_list(struct run *run, const struct tensor_list *list)
 	for (int i = 0; i < list->n; i++) {
 		replay.items[i].job = job_of(run, &list->tensors[i]);
 		row.bytes += replay.items[i].job.bytes;
-		row.count += replay.items[i].job.count;
+		row.count += replay.items[i].job.layout.count;
 		room += check_bytes(&replay.items[i].job);
 	}
 	/* A way of --vs may ask for as much again. */
@@ -94,7 +94,7 @@ static void run_list(struct run *run, const struct tensor_list *list)
 		rows[k].in_flight = k == IN_FLIGHT ? list->n : 1;
 		snprintf(rows[k].algorithm, sizeof rows[k].algorithm, "%s", field.ours[k]->name);
 	}
-	run_measure(run, &whole, &field, row.bytes, case_bus_factor(whole.what, whole.n), rows);
+	run_measure(run, &whole, &field, row.bytes, job_bus_factor(&whole), rows);
 	run_close(run, &field);
 	replay_close(&replay);
 	symmetric_pool_close(&pool);

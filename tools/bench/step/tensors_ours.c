@@ -70,7 +70,7 @@ static struct contender *open_way(struct replay *replay, const char *name, int (
 	for (int i = 0; i < replay->n; i++) {
 		const struct replay_item *item = &replay->items[i];
 
-		way->tensors[i] = (choir_tensor){ item->send, item->recv, item->job.count, item->job.dtype };
+		way->tensors[i] = (choir_tensor){ item->send, item->recv, item->job.layout.count, item->job.dtype };
 	}
 	return &way->base;
 }

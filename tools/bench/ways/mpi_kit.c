@@ -7,32 +7,35 @@
 #include <limits.h>
 #include <stdio.h>
 
-const char *mpi_kit_open(const struct job *job, struct mpi_kit *kit)
+const char *mpi_kit_open(const struct job *job, struct collective_mpi *mpi)
 {
 	if (!job->world->has_mpi)
 		return "without mpiexec there is no MPI to compare with";
 	if (job->bytes / job->elem_bytes > INT_MAX) /* the whole, so that all ranks say the same */
 		return "more elements than an int counts";
-	*kit = (struct mpi_kit){ .comm = job->world->comm, .type = mpi_type_of(job->dtype), .op = MPI_OP_NULL };
-	if (kit->type == MPI_DATATYPE_NULL)
+	collective_mpi_init(mpi, &job->shape, &job->layout, job->rank);
+	mpi->comm = job->world->comm;
+	mpi->type = mpi_type_of(job->dtype);
+	mpi->op = MPI_OP_NULL;
+	if (mpi->type == MPI_DATATYPE_NULL)
 		return "MPI has no such type";
 	if (!job->what->reduces)
 		return NULL;
 	if (job->dtype == CHOIR_F16 || job->dtype == CHOIR_BF16)
 		return "MPI does not reduce 16-bit floats";
-	kit->op = mpi_op_of(job->dtype, job->op);
-	return kit->op == MPI_OP_NULL ? "MPI has no such operator" : NULL;
+	mpi->op = mpi_op_of(job->dtype, job->op);
+	return mpi->op == MPI_OP_NULL ? "MPI has no such operator" : NULL;
 }
 
-int mpi_kit_run(const struct job *job, const struct mpi_kit *kit, void *send, void *recv)
+int mpi_kit_run(const struct job *job, struct collective_mpi *mpi, void *send, void *recv)
 {
 	struct span span;
 
-	if (job->what->mpi(job, kit, send, recv) != MPI_SUCCESS) {
+	if (collective_mpi_call(mpi, send, recv, NULL) != MPI_SUCCESS) {
 		fprintf(stderr, "choir-bench: rank %d: MPI failed in %s\n", job->rank, job->what->name);
 		return EXIT_WRONG;
 	}
-	if (job->what->reduces && job->op == CHOIR_OP_MEAN && job->what->span(job, 0, &span))
+	if (job->what->reduces && job->op == CHOIR_OP_MEAN && collective_span(&job->shape, job->rank, 0, &span))
 		mpi_divide(job->dtype, recv, span.count, job->n);
 	return EXIT_FINE;
 }

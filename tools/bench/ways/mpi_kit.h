@@ -3,12 +3,13 @@
 #ifndef BENCH_MPI_KIT_H
 #define BENCH_MPI_KIT_H
 
-#include "bench/cases/cases.h"
+#include "bench/cases/job.h"
+#include "lib/collective_mpi.h"
 
-/* mpi_kit_open: NULL and *kit, or why MPI cannot do the job. */
-const char *mpi_kit_open(const struct job *job, struct mpi_kit *kit);
+/* mpi_kit_open: NULL and *mpi, or why MPI cannot do the job, which outlives it. */
+const char *mpi_kit_open(const struct job *job, struct collective_mpi *mpi);
 
 /* mpi_kit_run: the collective, and the division that MPI leaves to the caller for mean.  0 or an exit status. */
-int mpi_kit_run(const struct job *job, const struct mpi_kit *kit, void *send, void *recv);
+int mpi_kit_run(const struct job *job, struct collective_mpi *mpi, void *send, void *recv);
 
 #endif

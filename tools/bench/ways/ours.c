@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "ours.h"
 
-#include "bench/cases/cases.h"
+#include "bench/cases/job.h"
 #include "bench/data/check.h"
 #include "bench/ranks/world.h"
 
@@ -11,7 +11,7 @@
 
 struct set {
 	struct check_buffers buffers;
-	choir_buffer send, recv;
+	struct collective_args args;
 	choir_event *event;
 };
 
@@ -75,7 +75,7 @@ static int finish(struct ours *ours, struct set *set)
 
 static int start(struct ours *ours, struct set *set)
 {
-	choir_status st = case_run(ours->job, set->send, set->recv, &ours->call, &set->event);
+	choir_status st = ours->job->what->call(&set->args, &ours->call, &set->event);
 
 	return st == CHOIR_SUCCESS ? EXIT_FINE : ours_failed(ours->job, ours->job->what->name, st, choir_last_error());
 }
@@ -107,7 +107,7 @@ static int once(struct contender *self)
 
 	if (ours->sets->n > 1 || !ours->known)
 		return once_by_events(ours);
-	st = case_run(ours->job, ours->sets->set->send, ours->sets->set->recv, &ours->call, NULL);
+	st = ours->job->what->call(&ours->sets->set->args, &ours->call, NULL);
 	return st == CHOIR_SUCCESS ? EXIT_FINE : ours_failed(ours->job, ours->job->what->name, st, choir_last_error());
 }
 
@@ -186,8 +186,7 @@ static struct sets *make_sets(const struct job *job)
 
 		if (!check_init(&set->buffers, job))
 			break;
-		set->send = check_send(&set->buffers, job);
-		set->recv = check_recv(&set->buffers, job);
+		set->args = job_args(job, check_send(&set->buffers, job), check_recv(&set->buffers, job));
 	}
 	return sets;
 }
@@ -221,7 +220,7 @@ bool ours_fits(struct contender *self)
 	struct ours *ours = (struct ours *)self;
 	struct world *world = ours->job->world;
 	struct set *set = ours->sets->set;
-	choir_status st = case_run(ours->job, set->send, set->recv, &ours->call, &set->event);
+	choir_status st = ours->job->what->call(&set->args, &ours->call, &set->event);
 	int refused = st != CHOIR_SUCCESS;
 
 	/* What an algorithm can do depends on what is the same everywhere; a rank alone with its opinion would wait for

@@ -11,7 +11,7 @@
 
 #include "bound_flags.h"
 #include "bound_loops.h"
-#include "bench/cases/cases.h"
+#include "bench/cases/job.h"
 #include "bench/data/check.h"
 #include "bench/data/touch.h"
 #include "bench/ranks/world.h"
@@ -60,7 +60,7 @@ static int once(struct contender *self)
 	bound_flags_meet(&vs->flags);
 	for (int k = 0; k < vs->n_parts; k++)
 		make(vs, &vs->parts[k]);
-	if (vs->job->what->span != NULL)
+	if (vs->job->what->kind != SPREAD_NOTHING)
 		bound_flags_meet(&vs->flags);
 	return EXIT_FINE;
 }
@@ -82,18 +82,16 @@ static void cut(const struct job *job, struct span *span)
 static void use(struct contender *self, int manner)
 {
 	struct vs_bound *vs = (struct vs_bound *)self;
-	struct job there = *vs->job;
 	bool shares = manner >= 2;
 
 	vs->streams = manner % 2 == 1;
 	vs->n_getters = vs->n_parts = 0;
 	for (int r = 0; r < vs->job->n; r++)
-		if (case_has_output(vs->job, r) && (shares || r == vs->job->rank))
+		if (collective_has_output(&vs->job->shape, r) && (shares || r == vs->job->rank))
 			vs->getters[vs->n_getters++] = r;
 	if (vs->n_getters == 0)
 		return;
-	there.rank = vs->getters[0];
-	while (there.what->span(&there, vs->n_parts, &vs->parts[vs->n_parts])) {
+	while (collective_span(&vs->job->shape, vs->getters[0], vs->n_parts, &vs->parts[vs->n_parts])) {
 		if (shares)
 			cut(vs->job, &vs->parts[vs->n_parts]);
 		vs->n_parts++;
@@ -105,8 +103,8 @@ static void touch(struct contender *self)
 	struct vs_bound *vs = (struct vs_bound *)self;
 	const struct job *job = vs->job;
 
-	touch_written(vs->in[job->rank], job->send_count * job->elem_bytes);
-	touch_read(vs->out[job->rank], job->recv_count * job->elem_bytes);
+	touch_written(vs->in[job->rank], job->layout.send_count * job->elem_bytes);
+	touch_read(vs->out[job->rank], job->layout.recv_count * job->elem_bytes);
 }
 
 static int fill(struct contender *self)
@@ -115,7 +113,7 @@ static int fill(struct contender *self)
 	const struct job *job = vs->job;
 
 	check_input(job, vs->in[job->rank]);
-	memset(vs->out[job->rank], CHECK_SENTINEL, job->recv_count * job->elem_bytes);
+	memset(vs->out[job->rank], CHECK_SENTINEL, job->layout.recv_count * job->elem_bytes);
 	return EXIT_FINE;
 }
 
@@ -151,8 +149,8 @@ static bool lay_out(struct vs_bound *vs)
 {
 	const struct job *job = vs->job;
 	size_t n = (size_t)job->n, flags = pages(n * sizeof(struct bound_flag)), in, out;
-	double largest[2] = { (double)(job->send_count * job->elem_bytes),
-		              (double)(job->recv_count * job->elem_bytes) };
+	double largest[2] = { (double)(job->layout.send_count * job->elem_bytes),
+		              (double)(job->layout.recv_count * job->elem_bytes) };
 
 	world_max(job->world, largest, 2);
 	in = pages((size_t)largest[0]);
@@ -183,7 +181,7 @@ static struct contender *open_bound(const struct job *job)
 		                       .fill = fill,
 		                       .verify = verify,
 		                       .close = close_bound,
-		                       .n_manners = job->what->same_output ? MANNERS : MANNERS / 2,
+		                       .n_manners = collective_same_output(job->what) ? MANNERS : MANNERS / 2,
 		                       .use = use,
 		                       .touch = job->args->fresh ? touch : NULL };
 	vs->in = calloc(n, sizeof *vs->in);

@@ -12,7 +12,7 @@
 struct vs_mpi {
 	struct contender base;
 	const struct job *job;
-	struct mpi_kit kit;
+	struct collective_mpi mpi;
 	char *send, *recv; /* in place: send is NULL */
 };
 
@@ -20,7 +20,7 @@ static int once(struct contender *self)
 {
 	struct vs_mpi *vs = (struct vs_mpi *)self;
 
-	return mpi_kit_run(vs->job, &vs->kit, vs->send == NULL ? MPI_IN_PLACE : vs->send, vs->recv);
+	return mpi_kit_run(vs->job, &vs->mpi, vs->send == NULL ? MPI_IN_PLACE : vs->send, vs->recv);
 }
 
 static void touch(struct contender *self)
@@ -29,17 +29,18 @@ static void touch(struct contender *self)
 	const struct job *job = vs->job;
 
 	if (vs->send != NULL)
-		touch_written(vs->send, job->send_count * job->elem_bytes);
+		touch_written(vs->send, job->layout.send_count * job->elem_bytes);
 	else
-		touch_written(vs->recv + job->send_at * job->elem_bytes, job->send_count * job->elem_bytes);
-	touch_read(vs->recv, job->recv_count * job->elem_bytes);
+		touch_written(vs->recv + job->layout.send_at * job->elem_bytes,
+		              job->layout.send_count * job->elem_bytes);
+	touch_read(vs->recv, job->layout.recv_count * job->elem_bytes);
 }
 
 static int fill(struct contender *self)
 {
 	struct vs_mpi *vs = (struct vs_mpi *)self;
 
-	check_input(vs->job, vs->send != NULL ? vs->send : vs->recv + vs->job->send_at * vs->job->elem_bytes);
+	check_input(vs->job, vs->send != NULL ? vs->send : vs->recv + vs->job->layout.send_at * vs->job->elem_bytes);
 	return EXIT_FINE;
 }
 
@@ -64,11 +65,12 @@ static void close_mpi(struct contender *self)
 static struct contender *open_mpi(const struct job *job)
 {
 	struct vs_mpi *vs = calloc(1, sizeof *vs);
-	size_t larger = job->send_count > job->recv_count ? job->send_count : job->recv_count;
+	size_t larger =
+	    job->layout.send_count > job->layout.recv_count ? job->layout.send_count : job->layout.recv_count;
 
 	if (vs == NULL)
 		return NULL;
-	mpi_kit_open(job, &vs->kit);
+	mpi_kit_open(job, &vs->mpi);
 	vs->job = job;
 	vs->base = (struct contender){ .name = "mpi",
 		                       .calls = 1,
@@ -77,8 +79,8 @@ static struct contender *open_mpi(const struct job *job)
 		                       .verify = verify,
 		                       .close = close_mpi,
 		                       .touch = job->args->fresh ? touch : NULL };
-	vs->send = job->in_place ? NULL : memory_host(job->send_count * job->elem_bytes + 1);
-	vs->recv = memory_host((job->in_place ? larger : job->recv_count) * job->elem_bytes + 1);
+	vs->send = job->in_place ? NULL : memory_host(job->layout.send_count * job->elem_bytes + 1);
+	vs->recv = memory_host((job->in_place ? larger : job->layout.recv_count) * job->elem_bytes + 1);
 	if (vs->recv != NULL && (job->in_place || vs->send != NULL))
 		return &vs->base;
 	close_mpi(&vs->base);
@@ -87,9 +89,9 @@ static struct contender *open_mpi(const struct job *job)
 
 static const char *unfit(const struct job *job)
 {
-	struct mpi_kit kit;
+	struct collective_mpi mpi;
 
-	return mpi_kit_open(job, &kit);
+	return mpi_kit_open(job, &mpi);
 }
 
 const struct vs_way vs_mpi = {

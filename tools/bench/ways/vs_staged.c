@@ -18,7 +18,7 @@ enum { HALVES_FROM_BYTES = 65536 };
 struct vs_staged {
 	struct contender base;
 	const struct job *job;
-	struct mpi_kit kit;
+	struct collective_mpi mpi;
 	struct check_buffers buffers;
 	cl_command_queue queue;
 	struct pinned send, recv;
@@ -48,27 +48,29 @@ static cl_int start_write(struct vs_staged *vs, size_t at, size_t count)
 
 static int whole(struct vs_staged *vs)
 {
-	if (vs->reads && start_read(vs, true, 0, vs->job->send_count, NULL) != CL_SUCCESS)
+	if (vs->reads && start_read(vs, true, 0, vs->job->layout.send_count, NULL) != CL_SUCCESS)
 		return EXIT_WRONG;
-	if (mpi_kit_run(vs->job, &vs->kit, vs->send.host, vs->recv.host) != EXIT_FINE)
+	if (mpi_kit_run(vs->job, &vs->mpi, vs->send.host, vs->recv.host) != EXIT_FINE)
 		return EXIT_WRONG;
 	/* A blocking write may return before the bytes are there; only the finish tells. */
-	if (vs->writes && (start_write(vs, 0, vs->job->recv_count) != CL_SUCCESS || clFinish(vs->queue) != CL_SUCCESS))
+	if (vs->writes &&
+	    (start_write(vs, 0, vs->job->layout.recv_count) != CL_SUCCESS || clFinish(vs->queue) != CL_SUCCESS))
 		return EXIT_WRONG;
 	return EXIT_FINE;
 }
 
 static int half(struct vs_staged *vs, size_t at, size_t count, cl_event *read)
 {
-	struct job part = *vs->job;
+	struct collective_layout part = { .count = count };
+	struct collective_mpi mpi = vs->mpi;
 	cl_int rc = CL_SUCCESS;
 
-	part.count = part.send_count = part.recv_count = count;
+	mpi.layout = &part;
 	if (vs->reads) {
 		rc = clWaitForEvents(1, read);
 		clReleaseEvent(*read);
 	}
-	if (rc != CL_SUCCESS || mpi_kit_run(&part, &vs->kit, vs->send.host + bytes_of(vs, at),
+	if (rc != CL_SUCCESS || mpi_kit_run(vs->job, &mpi, vs->send.host + bytes_of(vs, at),
 	                                    vs->recv.host + bytes_of(vs, at)) != EXIT_FINE)
 		return EXIT_WRONG;
 	if (vs->writes && (start_write(vs, at, count) != CL_SUCCESS || clFlush(vs->queue) != CL_SUCCESS))
@@ -78,7 +80,7 @@ static int half(struct vs_staged *vs, size_t at, size_t count, cl_event *read)
 
 static int halves(struct vs_staged *vs)
 {
-	size_t all = vs->job->count, first = all / 2;
+	size_t all = vs->job->layout.count, first = all / 2;
 	cl_event read[2];
 
 	if (vs->reads &&
@@ -138,19 +140,19 @@ static bool set_up(struct vs_staged *vs)
 
 	vs->queue = clCreateCommandQueue(context, choir_device_id(job->device), 0, &rc);
 	return rc == CL_SUCCESS && check_init(&vs->buffers, job) &&
-	       pinned_init(&vs->send, context, vs->queue, bytes_of(vs, job->send_count) + 1) &&
-	       pinned_init(&vs->recv, context, vs->queue, bytes_of(vs, job->recv_count) + 1) &&
+	       pinned_init(&vs->send, context, vs->queue, bytes_of(vs, job->layout.send_count) + 1) &&
+	       pinned_init(&vs->recv, context, vs->queue, bytes_of(vs, job->layout.recv_count) + 1) &&
 	       check_fill(&vs->buffers, job);
 }
 
 static struct contender *open_staged(const struct job *job)
 {
 	struct vs_staged *vs = calloc(1, sizeof *vs);
-	bool could_halve = job->what->by_elements && job->bytes >= HALVES_FROM_BYTES;
+	bool could_halve = job_by_elements(job) && job->bytes >= HALVES_FROM_BYTES;
 
 	if (vs == NULL)
 		return NULL;
-	mpi_kit_open(job, &vs->kit);
+	mpi_kit_open(job, &vs->mpi);
 	vs->job = job;
 	vs->base = (struct contender){ .name = "staged",
 		                       .calls = 1,
@@ -160,8 +162,8 @@ static struct contender *open_staged(const struct job *job)
 		                       .close = close_staged,
 		                       .n_manners = could_halve ? 2 : 1,
 		                       .use = use };
-	vs->writes = job->recv_count > 0 && case_has_output(job, job->rank);
-	vs->reads = job->send_count > 0 && (!job->what->root_sends || job->rank == job->root);
+	vs->writes = job->layout.recv_count > 0;
+	vs->reads = job->layout.send_count > 0;
 	if (set_up(vs))
 		return &vs->base;
 	close_staged(&vs->base);
@@ -170,11 +172,11 @@ static struct contender *open_staged(const struct job *job)
 
 static const char *unfit(const struct job *job)
 {
-	struct mpi_kit kit;
+	struct collective_mpi mpi;
 
 	if (!memory_has_mem(job->args->memory) || job->bytes == 0)
 		return "nothing lies in a cl_mem";
-	return mpi_kit_open(job, &kit);
+	return mpi_kit_open(job, &mpi);
 }
 
 const struct vs_way vs_staged = {

@@ -4,7 +4,8 @@
  * sum, square_add   -2..1 (unsigned: 0..3): exact up to 64 ranks
  * premul_sum        the same, times 2
  * prod              1 or 2, and 1 on ranks above 7: at most 2^7
- * mean              base + d, the d of all ranks adding up to zero: the mean is base, whoever divides and how
+ * mean              base + d, the d of all ranks adding up to zero: the mean is base, whoever divides and how; of
+ *                   integers rank 0 has up to 3 more, which a division towards zero drops
  * the others        seven bits, moved below zero for signed types
  * bool              0 or 1 */
 #include "values.h"
@@ -41,14 +42,22 @@ static int32_t mean_part(const struct values *v, int rank)
 	return rank % 2 == 0 ? 1 : -1;
 }
 
+/* What the division drops. */
+static int32_t mean_rest(const struct values *v, int rank)
+{
+	bool whole = v->dtype != CHOIR_F16 && v->dtype != CHOIR_BF16 && v->dtype != CHOIR_F32 && v->dtype != CHOIR_F64;
+
+	return rank == 0 && whole ? (v->n_ranks <= 3 ? v->n_ranks - 1 : 3) : 0;
+}
+
 static void mean_values(const struct values *v, int rank, size_t first, size_t n, int32_t *out)
 {
 	uint32_t salt = salt_of(v, 0, first);
-	int32_t part = mean_part(v, rank), flip = is_signed(v->dtype) ? 2 : 0;
+	int32_t part = mean_part(v, rank), rest = mean_rest(v, rank), flip = is_signed(v->dtype) ? 2 : 0;
 
 	for (size_t i = 0; i < n; i++) {
 		uint32_t h = hash((uint32_t)(first + i), salt);
-		int32_t value = 1 + (int32_t)(h >> 8 & 1) + part;
+		int32_t value = 1 + (int32_t)(h >> 8 & 1) + part + ((h >> 20 & 1) != 0 ? rest : 0);
 
 		out[i] = (int32_t)(h >> 16 & 2) & flip ? -value : value;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Check data: small integers made from (seed, rank, index), so that every reduction is exact in any order and for every
  * dtype, and so that any rank can say what any other sent. */
-#ifndef BENCH_VALUES_H
-#define BENCH_VALUES_H
+#ifndef LIB_VALUES_H
+#define LIB_VALUES_H
 
 #include <choir/types.h>
 
