@@ -9,7 +9,7 @@
 enum { CALLS = 20 };
 
 struct flock {
-	struct flight flights[CALLS];
+	struct dense_flight flights[CALLS];
 	cl_event gates[CALLS];
 };
 
@@ -20,7 +20,7 @@ static void start(struct flock *flock, struct job *job, choir_comm *const *comms
 	int rank = job->rank;
 
 	for (int k = 0; k < CALLS; k++) {
-		struct flight *flight = &flock->flights[k];
+		struct dense_flight *flight = &flock->flights[k];
 		struct dense_call c = { .what = &collectives[(k + round) % N_MOVING_COLLECTIVES],
 			                .dtype = CHOIR_I32,
 			                .op = CHOIR_OP_SUM,

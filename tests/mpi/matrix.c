@@ -74,7 +74,7 @@ static void *drive(void *arg)
 /* One thread, its ranks in groups: with events, and without (then the end of the group blocks). */
 static void in_groups(struct job *job, int n_local, choir_comm **comms)
 {
-	struct flight flights[JOB_MOST_LOCAL];
+	struct dense_flight flights[JOB_MOST_LOCAL];
 	struct world *world = &job->world;
 	int rank = choir_comm_rank(comms[0]);
 

@@ -48,6 +48,8 @@ static void ask(struct job *job, struct tensors *set, choir_op op, size_t shift)
 	for (size_t i = 0; i < set->n; i++)
 		for (size_t k = 0; k < set->list[i].count; k++, at++) {
 			number = (int32_t)(op == CHOIR_OP_MEAN ? values[at] / set->size : values[at]);
+			if (set->list[i].dtype == CHOIR_BOOL)
+				number = number != 0;
 			values_encode(set->list[i].dtype, &number, 1,
 			              set->wanted_at[i] + k * choir_dtype_bytes(set->list[i].dtype));
 		}

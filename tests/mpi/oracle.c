@@ -12,7 +12,7 @@
 
 struct oracle {
 	struct job *job;
-	struct flight flight;
+	struct dense_flight flight;
 	struct collective_mpi mpi;
 	void *in, *out; /* host copies */
 };
@@ -53,7 +53,7 @@ static bool is_unsigned(choir_dtype dtype)
 
 /* MPICH 4.0.2 compares unsigned integers as signed ones (MPI_MAX of 5 and 200 as MPI_UINT8_T is 5): it gets none with
  * the top bit. */
-static void randomise(struct flight *flight)
+static void randomise(struct dense_flight *flight)
 {
 	unsigned char *payload = flight_in(flight);
 	size_t elem = choir_dtype_bytes(flight->call.dtype);
@@ -104,7 +104,7 @@ static void ask(struct oracle *o)
 
 static void compare(struct oracle *o)
 {
-	struct flight *flight = &o->flight;
+	struct dense_flight *flight = &o->flight;
 	const unsigned char *wanted = o->out, *got;
 	char text[FLIGHT_TEXT_BYTES];
 
@@ -123,7 +123,7 @@ static void compare(struct oracle *o)
 static void run_call(struct job *job, choir_comm *comm, const struct dense_call *c)
 {
 	struct oracle o = { .job = job };
-	struct flight *flight = &o.flight;
+	struct dense_flight *flight = &o.flight;
 	int rank = choir_comm_rank(comm);
 
 	flight_make(flight, &job->world, rank, c);

@@ -63,7 +63,7 @@ static void draw(uint64_t *r, choir_comm *comm, int memory, struct dense_call *c
 
 static void fly(struct world *world, int rank, choir_comm *comm, uint64_t *r, int memory)
 {
-	struct flight *flights = calloc(MOST_FLIGHTS, sizeof *flights);
+	struct dense_flight *flights = calloc(MOST_FLIGHTS, sizeof *flights);
 	int n = 1 + below(r, memory == IN_SHARE ? 3 : MOST_FLIGHTS), at = below(r, n);
 
 	for (int i = 0; i < n; i++) {

@@ -6,14 +6,14 @@
 
 enum { MAY_BE_REFUSED = 10000 };
 
-unsigned char *flight_in(struct flight *f)
+unsigned char *flight_in(struct dense_flight *f)
 {
 	size_t at = f->in_place ? f->layout.send_at : 0;
 
 	return memory_payload(&f->send) + at * choir_dtype_bytes(f->call.dtype);
 }
 
-unsigned char *flight_out(struct flight *f)
+unsigned char *flight_out(struct dense_flight *f)
 {
 	if (!f->in_place)
 		return memory_payload(&f->recv);
@@ -27,7 +27,7 @@ static choir_buffer moved(choir_buffer buffer, size_t bytes)
 }
 
 /* In place: one buffer holds both. */
-static void take_memory(struct flight *f, struct world *world)
+static void take_memory(struct dense_flight *f, struct world *world)
 {
 	size_t elem = choir_dtype_bytes(f->call.dtype), sent = f->layout.send_count, received = f->layout.recv_count;
 	int rank = f->rank;
@@ -44,9 +44,9 @@ static void take_memory(struct flight *f, struct world *world)
 	f->args.recv = moved(f->send.buffer, f->layout.recv_at * elem);
 }
 
-void flight_make(struct flight *f, struct world *world, int rank, const struct dense_call *call)
+void flight_make(struct dense_flight *f, struct world *world, int rank, const struct dense_call *call)
 {
-	*f = (struct flight){ .call = *call, .rank = rank, .in_place = call->in_place && call->what->in_place };
+	*f = (struct dense_flight){ .call = *call, .rank = rank, .in_place = call->in_place && call->what->in_place };
 	f->shape = (struct collective_shape){
 		.what = call->what, .n = call->n, .root = call->root, .count = call->count, .gaps = true
 	};
@@ -62,7 +62,7 @@ void flight_make(struct flight *f, struct world *world, int rank, const struct d
 	memory_push(&f->send);
 }
 
-void flight_free(struct flight *f)
+void flight_free(struct dense_flight *f)
 {
 	choir_event_release(f->event);
 	memory_free(&f->send);
@@ -70,7 +70,7 @@ void flight_free(struct flight *f)
 		memory_free(&f->recv);
 }
 
-choir_status flight_call(struct flight *f, choir_comm *comm, const choir_call *call, choir_event **event_p)
+choir_status flight_call(struct dense_flight *f, choir_comm *comm, const choir_call *call, choir_event **event_p)
 {
 	choir_call own = CHOIR_CALL_INIT;
 
@@ -82,14 +82,14 @@ choir_status flight_call(struct flight *f, choir_comm *comm, const choir_call *c
 	return f->call.what->call(&f->args, call, event_p);
 }
 
-void flight_start(struct flight *f, struct world *world, choir_comm *comm, const choir_call *call)
+void flight_start(struct dense_flight *f, struct world *world, choir_comm *comm, const choir_call *call)
 {
 	int rank = f->rank;
 
 	OK(flight_call(f, comm, call, &f->event));
 }
 
-const char *flight_text(const struct flight *f, char text[FLIGHT_TEXT_BYTES])
+const char *flight_text(const struct dense_flight *f, char text[FLIGHT_TEXT_BYTES])
 {
 	const struct dense_call *c = &f->call;
 
@@ -99,7 +99,8 @@ const char *flight_text(const struct flight *f, char text[FLIGHT_TEXT_BYTES])
 	return text;
 }
 
-static void tell_wrong(struct flight *f, struct world *world, uint64_t wrong, const struct collective_fault *first)
+static void tell_wrong(struct dense_flight *f, struct world *world, uint64_t wrong,
+                       const struct collective_fault *first)
 {
 	size_t elem = choir_dtype_bytes(f->call.dtype);
 	const unsigned char *got = flight_out(f) + first->at * elem;
@@ -111,7 +112,7 @@ static void tell_wrong(struct flight *f, struct world *world, uint64_t wrong, co
 	           flight_text(f, text), (unsigned long long)wrong, first->at, bytes, (int)first->wanted);
 }
 
-void flight_compare(struct flight *f, struct world *world)
+void flight_compare(struct dense_flight *f, struct world *world)
 {
 	struct collective_fault first;
 	char text[FLIGHT_TEXT_BYTES];
@@ -133,7 +134,7 @@ void flight_compare(struct flight *f, struct world *world)
 		world_fail(world, f->rank, "%s: it wrote into its input", flight_text(f, text));
 }
 
-void flight_land(struct flight *f, struct world *world)
+void flight_land(struct dense_flight *f, struct world *world)
 {
 	int rank = f->rank;
 
@@ -149,7 +150,7 @@ static bool may_be_refused(const struct dense_call *c)
 
 void flight_run(struct world *world, int rank, choir_comm *comm, const struct dense_call *call)
 {
-	struct flight flight;
+	struct dense_flight flight;
 	choir_status st;
 
 	flight_make(&flight, world, rank, call);

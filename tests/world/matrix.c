@@ -33,7 +33,7 @@ static size_t options_of(choir_comm *comm, const char *collective, char options[
 static bool can_run(struct world *world, int rank, choir_comm *comm, const struct dense_call *call)
 {
 	struct dense_call tiny = *call;
-	struct flight flight;
+	struct dense_flight flight;
 	choir_status st;
 
 	tiny.count = 1;

@@ -14,7 +14,7 @@ enum { MOST_RANKS = 8 };
 
 /* What one rank has in the group. */
 struct kit {
-	struct flight flights[N_MOVING_COLLECTIVES];
+	struct dense_flight flights[N_MOVING_COLLECTIVES];
 	float out[MOST_RANKS], in[MOST_RANKS], in_too[MOST_RANKS];
 	bool waits; /* calls without events */
 };
@@ -55,7 +55,7 @@ static void pairs_at(struct kit *kit, struct world *world, int rank, choir_comm 
 static void submit(struct kit *kit, struct world *world, int rank, choir_comm *comm)
 {
 	for (int i = 0; i < N_MOVING_COLLECTIVES; i++) {
-		struct flight *flight = &kit->flights[i];
+		struct dense_flight *flight = &kit->flights[i];
 		struct dense_call c = { .what = &collectives[i],
 			                .dtype = CHOIR_F32,
 			                .op = CHOIR_OP_SUM,
