@@ -36,6 +36,9 @@ struct algo_in {
 	                   rules; see block_bytes) */
 	/* reduce_scatterv, allgatherv: [n] bytes of each rank's block; alltoallv: [n * n], row = sender; else NULL */
 	const uint64_t *block_bytes;
+	/* alltoallv, in place of block_bytes: [n] bytes that I send to each and receive from each, both packed; for
+	 * algorithms whose plan depends on no other rank's blocks */
+	const uint64_t *to_bytes, *from_bytes;
 	const uint64_t *block_off;   /* allgatherv: [n] byte offsets in RECV of mine; NULL = packed in rank order */
 	/* alltoallv: [n * n], row = sender: byte offsets in its SEND of what goes to each; NULL = packed */
 	const uint64_t *send_off;

@@ -71,7 +71,7 @@ static const struct stream_view view = {
 
 const char *alltoall_slots_unfit(const struct algo_in *in)
 {
-	const char *why = fit_node(in);
+	const char *why = in->to_bytes ? "needs the blocks of all pairs" : fit_node(in);
 
 	return why ? why : streams_unfit(in, &view);
 }

@@ -62,9 +62,12 @@ static inline uint64_t scatter_off(const struct algo_in *in, int rank)
 	return off;
 }
 
-/* alltoall(v): the bytes that `from` sends to `to`; where it lies in the SEND of the one, and in my RECV. */
+/* alltoall(v): the bytes that `from` sends to `to` (one of them is this rank if in has to_bytes); where they lie in the
+ * SEND of the one, and in my RECV. */
 static inline uint64_t pair_bytes(const struct algo_in *in, int from, int to)
 {
+	if (in->to_bytes)
+		return from == in->me ? in->to_bytes[to] : in->from_bytes[from];
 	return in->block_bytes ? in->block_bytes[(size_t)from * (size_t)in->layout->n + (size_t)to] : in->bytes;
 }
 
@@ -72,7 +75,7 @@ static inline uint64_t pair_send_off(const struct algo_in *in, int from, int to)
 {
 	uint64_t off = 0;
 
-	if (!in->block_bytes)
+	if (!in->block_bytes && !in->to_bytes)
 		return (uint64_t)to * in->bytes;
 	if (in->send_off)
 		return in->send_off[(size_t)from * (size_t)in->layout->n + (size_t)to];
@@ -85,7 +88,7 @@ static inline uint64_t pair_recv_off(const struct algo_in *in, int from)
 {
 	uint64_t off = 0;
 
-	if (!in->block_bytes)
+	if (!in->block_bytes && !in->to_bytes)
 		return (uint64_t)from * in->bytes;
 	if (in->recv_off)
 		return in->recv_off[from];

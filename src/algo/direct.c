@@ -8,6 +8,8 @@ const char *direct_unfit(const struct algo_in *in)
 {
 	const char *why = fit_node(in);
 
+	if (in->to_bytes)
+		return "needs the blocks of all pairs";
 	return why ? why : in->shared ? NULL : "needs memory that the ranks share";
 }
 

@@ -35,7 +35,7 @@ choir_status single_reduce(const struct algo_in *in, struct plan *plan)
 choir_status single_copy(const struct algo_in *in, struct plan *plan)
 {
 	bool pair = in->collective == COLLECTIVE_ALLTOALLV;
-	uint64_t len = in->block_bytes ? in->block_bytes[0] : in->bytes;
+	uint64_t len = pair ? pair_bytes(in, 0, 0) : in->block_bytes ? in->block_bytes[0] : in->bytes;
 	uint64_t to = pair            ? pair_recv_off(in, 0)
 	              : in->block_off ? in->block_off[0]
 	                              : 0,

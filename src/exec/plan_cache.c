@@ -62,7 +62,9 @@ static void lists_of(const struct algo_in *in, struct lists *lists)
 	*lists = (struct lists){ .each = { { in->block_bytes, pairs },
 		                           { in->block_off, n },
 		                           { in->send_off, pairs },
-		                           { in->recv_off, n } } };
+		                           { in->recv_off, n },
+		                           { in->to_bytes, n },
+		                           { in->from_bytes, n } } };
 	for (size_t i = 0; i < PLAN_LISTS; i++)
 		lists->n += lists->each[i].numbers != NULL ? lists->each[i].n : 0;
 }
@@ -109,6 +111,8 @@ void cached_plan_lists(const struct cached_plan *plan, struct algo_in *in)
 	in->block_off = plan->each[1];
 	in->send_off = plan->each[2];
 	in->recv_off = plan->each[3];
+	in->to_bytes = plan->each[4];
+	in->from_bytes = plan->each[5];
 }
 
 static choir_status keep_lists(const struct lists *lists, struct cached_plan *plan)

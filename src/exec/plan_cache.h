@@ -20,7 +20,7 @@ struct plan_key {
 	uint8_t in_place, lists, send_direct, recv_direct, final_op, shared, stream, scaled;
 };
 
-enum { PLAN_LISTS = 4 };
+enum { PLAN_LISTS = 6 };
 
 struct cached_plan {
 	_Atomic int refs;

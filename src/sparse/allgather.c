@@ -36,7 +36,7 @@ choir_status allgather_start(struct sparse *sparse, struct script_turn *turn)
 
 	if (script_defers(sparse, turn, script_pair_bytes(sparse, sparse->own_count)))
 		return CHOIR_SUCCESS;
-	TRY(sparse_table(sparse, &sparse->block_bytes, false));
+	TRY(sparse_table(sparse, &sparse->block_bytes));
 	in.block_bytes = sparse->block_bytes;
 	for (int r = 0; r < n; r++) {
 		sparse->block_bytes[r] = block_bytes(form, sparse->headers[r].pairs, sparse->row_bytes);

@@ -64,12 +64,14 @@ choir_status densify_start(struct sparse *sparse, struct script_turn *turn)
 
 	if (script_defers(sparse, turn, recv))
 		return CHOIR_SUCCESS;
-	TRY(sparse_table(sparse, &sparse->counts, false));
-	TRY(sparse_table(sparse, &sparse->block_bytes, true));
-	in.block_bytes = sparse->block_bytes;
+	TRY(sparse_table(sparse, &sparse->counts));
+	TRY(sparse_table(sparse, &sparse->block_bytes));
+	TRY(sparse_table(sparse, &sparse->to_bytes));
+	in.to_bytes = sparse->to_bytes;
+	in.from_bytes = sparse->block_bytes;
 	for (int d = 0; d < n; d++) {
-		for (int s = 0; s < n; s++)
-			sparse->block_bytes[s * n + d] = region_bytes(sparse, d);
+		sparse->to_bytes[d] = region_bytes(sparse, d);
+		sparse->block_bytes[d] = region_bytes(sparse, me);
 		send += region_bytes(sparse, d);
 	}
 	TRY(pool_take(&sparse->out, send, "the dense rows"));

@@ -38,7 +38,8 @@ choir_status mask_start(struct sparse *sparse, struct script_turn *turn)
 
 	if (script_defers(sparse, turn, sparse->own_count * form_of(sparse).bytes))
 		return CHOIR_SUCCESS;
-	TRY(sparse_table(sparse, &sparse->block_bytes, true));
+	TRY(sparse_table(sparse, &sparse->block_bytes));
+	TRY(sparse_table(sparse, &sparse->to_bytes));
 	in.block_bytes = sparse->block_bytes;
 	for (int r = 0; r < n; r++) {
 		sparse->block_bytes[r] = block_rows_off(form_of(sparse), sparse->headers[r].pairs);
@@ -110,7 +111,8 @@ static choir_status mask_union(struct sparse *sparse, struct script_turn *turn)
 {
 	struct algo_in in = { .collective = COLLECTIVE_ALLTOALLV,
 		              .elem_bytes = sparse->elem_bytes,
-		              .block_bytes = sparse->block_bytes };
+		              .to_bytes = sparse->to_bytes,
+		              .from_bytes = sparse->block_bytes };
 	int n = sparse->env.layout->n, me = sparse->env.me;
 	uint64_t send, recv;
 
@@ -119,9 +121,10 @@ static choir_status mask_union(struct sparse *sparse, struct script_turn *turn)
 	TRY(unite(sparse));
 	send = sparse->merged * sparse->row_bytes;
 	recv = part(sparse, me) * sparse->row_bytes * (uint64_t)n;
-	for (int s = 0; s < n; s++)
-		for (int d = 0; d < n; d++)
-			sparse->block_bytes[s * n + d] = part(sparse, d) * sparse->row_bytes;
+	for (int r = 0; r < n; r++) {
+		sparse->to_bytes[r] = part(sparse, r) * sparse->row_bytes;
+		sparse->block_bytes[r] = part(sparse, me) * sparse->row_bytes;
+	}
 	pool_give(&sparse->in);
 	pool_give(&sparse->out);
 	TRY(pool_take(&sparse->out, send, "the rows of the union"));

@@ -72,8 +72,9 @@ choir_status recursive_start(struct sparse *sparse, struct script_turn *turn)
 
 	if (script_defers(sparse, turn, script_pair_bytes(sparse, own.count)))
 		return CHOIR_SUCCESS;
-	TRY(sparse_table(sparse, &sparse->counts, false));
-	TRY(sparse_table(sparse, &sparse->block_bytes, true));
+	TRY(sparse_table(sparse, &sparse->counts));
+	TRY(sparse_table(sparse, &sparse->block_bytes));
+	TRY(sparse_table(sparse, &sparse->to_bytes));
 	TRY(pool_take(&sparse->region, list_bytes(sparse, own.count), "the merged pairs"));
 	block_write(sparse->region.ptr, form_of(sparse), &own, 0, own.count, sparse->row_bytes);
 	for (int r = 0; r < n; r++)
@@ -87,21 +88,19 @@ static choir_status swap_lists(struct sparse *sparse, struct script_turn *turn)
 {
 	struct algo_in in = { .collective = COLLECTIVE_ALLTOALLV,
 		              .elem_bytes = BLOCK_ALIGN,
-		              .block_bytes = sparse->block_bytes };
-	int n = sparse->env.layout->n, me = sparse->env.me;
+		              .to_bytes = sparse->to_bytes,
+		              .from_bytes = sparse->block_bytes };
+	int n = sparse->env.layout->n, me = sparse->env.me, partner;
 	uint64_t send = 0, recv = 0;
+	bool to, from;
 
-	memset(sparse->block_bytes, 0, (size_t)n * (size_t)n * sizeof *sparse->block_bytes);
-	for (int r = 0; r < n; r++) {
-		bool to, from;
-		int partner = partner_of(r, n, sparse->bit, &to, &from);
-
-		if (partner < 0 || !to)
-			continue;
-		sparse->block_bytes[r * n + partner] = list_bytes(sparse, sparse->counts[r]);
-		send += r == me ? list_bytes(sparse, sparse->counts[r]) : 0;
-		recv += partner == me ? list_bytes(sparse, sparse->counts[r]) : 0;
-	}
+	memset(sparse->to_bytes, 0, (size_t)n * sizeof *sparse->to_bytes);
+	memset(sparse->block_bytes, 0, (size_t)n * sizeof *sparse->block_bytes);
+	partner = partner_of(me, n, sparse->bit, &to, &from);
+	if (partner >= 0 && to)
+		sparse->to_bytes[partner] = send = list_bytes(sparse, sparse->counts[me]);
+	if (partner >= 0 && from)
+		sparse->block_bytes[partner] = recv = list_bytes(sparse, sparse->counts[partner]);
 	TRY(pool_take(&sparse->in, recv, "a partner's pairs"));
 	return script_plan(sparse, turn, &in, sparse->region.ptr, send, sparse->in.ptr, recv, merge_swapped);
 }

@@ -72,6 +72,7 @@ static void script_destroy(void *state)
 	free(sparse->lists);
 	free(sparse->counts);
 	free(sparse->block_bytes);
+	free(sparse->to_bytes);
 	free(sparse->bounds);
 	free(sparse->views);
 	free(sparse->region_views);

@@ -81,67 +81,64 @@ static uint64_t region_block(const struct sparse *sparse, int r, uint64_t count)
 	return block_bytes(index_form_of(region(sparse, r)), count, sparse->row_bytes);
 }
 
-/* Phase 1. */
+/* Phase 1: the pairs that I have for each region go into to_bytes, those that each rank has for mine into counts. */
 choir_status split_start(struct sparse *sparse, struct script_turn *turn)
 {
 	int n = sparse->env.layout->n;
 	uint64_t bytes = (uint64_t)n * sizeof *sparse->counts, from = 0;
 	struct pairs own = block_pairs(sparse->own_ptr, sparse->own_form, sparse->own_count);
-	struct algo_in in = { .collective = COLLECTIVE_ALLGATHER, .elem_bytes = 8, .bytes = bytes };
-	uint64_t *mine;
+	struct algo_in in = { .collective = COLLECTIVE_ALLTOALL, .elem_bytes = 8, .bytes = sizeof *sparse->counts };
 
-	TRY(sparse_table(sparse, &sparse->counts, true));
-	TRY(sparse_table(sparse, &sparse->block_bytes, true));
-	TRY(pool_take(&sparse->out, bytes, "the counts of the regions"));
-	mine = sparse->out.ptr;
+	TRY(sparse_table(sparse, &sparse->counts));
+	TRY(sparse_table(sparse, &sparse->block_bytes));
+	TRY(sparse_table(sparse, &sparse->to_bytes));
 	for (int r = 0; r < n; r++) {
 		uint64_t end = region_end(&own, from, region(sparse, r));
 
-		mine[r] = end - from;
+		sparse->to_bytes[r] = end - from;
 		from = end;
 	}
-	return script_plan(sparse, turn, &in, mine, bytes, sparse->counts, bytes * (uint64_t)n, split_exchange);
+	return script_plan(sparse, turn, &in, sparse->to_bytes, bytes, sparse->counts, bytes, split_exchange);
 }
 
-/* Phase 2: block (s, d) holds the pairs of rank s in the region of rank d. */
+/* Phase 2: a block for each rank holds my pairs in its region. */
 static choir_status split_exchange(struct sparse *sparse, struct script_turn *turn)
 {
 	int n = sparse->env.layout->n, me = sparse->env.me;
-	const uint64_t *counts = sparse->counts;
 	struct algo_in in = { .collective = COLLECTIVE_ALLTOALLV,
 		              .elem_bytes = BLOCK_ALIGN,
-		              .block_bytes = sparse->block_bytes };
+		              .to_bytes = sparse->to_bytes,
+		              .from_bytes = sparse->block_bytes };
 	struct pairs own = block_pairs(sparse->own_ptr, sparse->own_form, sparse->own_count);
 	uint64_t send = 0, recv = 0, from = 0;
 	unsigned char *out;
 
 	if (script_defers(sparse, turn, script_pair_bytes(sparse, own.count)))
 		return CHOIR_SUCCESS;
-	for (int s = 0; s < n; s++)
-		for (int d = 0; d < n; d++)
-			sparse->block_bytes[s * n + d] = region_block(sparse, d, counts[s * n + d]);
-	sparse_note_work(sparse, counts);
 	for (int r = 0; r < n; r++) {
-		send += sparse->block_bytes[me * n + r];
-		recv += sparse->block_bytes[r * n + me];
+		sparse->block_bytes[r] = region_block(sparse, me, sparse->counts[r]);
+		send += region_block(sparse, r, sparse->to_bytes[r]);
+		recv += sparse->block_bytes[r];
 	}
-	pool_give(&sparse->out);
 	TRY(pool_take(&sparse->out, send, "the pairs to send"));
 	TRY(pool_take(&sparse->in, recv, "the pairs of my region"));
 	out = sparse->out.ptr;
 	for (int r = 0; r < n; r++) {
-		block_write(out, index_form_of(region(sparse, r)), &own, from, counts[me * n + r], sparse->row_bytes);
-		from += counts[me * n + r];
-		out += sparse->block_bytes[me * n + r];
+		uint64_t count = sparse->to_bytes[r];
+
+		block_write(out, index_form_of(region(sparse, r)), &own, from, count, sparse->row_bytes);
+		from += count;
+		sparse->to_bytes[r] = region_block(sparse, r, count);
+		out += sparse->to_bytes[r];
 	}
 	return script_plan(sparse, turn, &in, sparse->out.ptr, send, sparse->in.ptr, recv, split_merge);
 }
 
 static choir_status split_merge(struct sparse *sparse, struct script_turn *turn)
 {
-	int n = sparse->env.layout->n, me = sparse->env.me;
+	int n = sparse->env.layout->n;
 	const unsigned char *block = sparse->in.ptr;
-	struct index_range mine = region(sparse, me);
+	struct index_range mine = region(sparse, sparse->env.me);
 	struct coalesce_call todo = { .dtype = sparse->wire_dtype,
 		                      .op = sparse->call.op,
 		                      .width = sparse->facts.width,
@@ -154,12 +151,11 @@ static choir_status split_merge(struct sparse *sparse, struct script_turn *turn)
 
 	(void)turn;
 	for (int r = 0; r < n; r++) {
-		uint64_t count = sparse->counts[r * n + me];
-
-		sparse->lists[r].pairs = block_pairs(block, index_form_of(mine), count);
-		block += sparse->block_bytes[r * n + me];
-		pairs += count;
+		sparse->lists[r].pairs = block_pairs(block, index_form_of(mine), sparse->counts[r]);
+		block += sparse->block_bytes[r];
+		pairs += sparse->counts[r];
 	}
+	sparse->note.work = pairs;
 	sparse->step = split_count;
 	return coalesce_init(&sparse->job, &todo, sparse->kernels && pairs <= UINT32_MAX ? sparse->env.device : NULL);
 }
@@ -188,7 +184,7 @@ static choir_status split_reduce(struct sparse *sparse, struct script_turn *turn
 	TRY(coalesce_fill(&sparse->job, block, form, block + block_rows_off(form, sparse->job.count), &done));
 	if (!done)
 		return script_wait_job(sparse, turn);
-	sparse->own_count = sparse->job.count;
+	sparse->note.count = sparse->job.count;
 	coalesce_fini(&sparse->job);
 	sparse->step = split_sizes;
 	return CHOIR_SUCCESS;
@@ -197,10 +193,7 @@ static choir_status split_reduce(struct sparse *sparse, struct script_turn *turn
 /* Phase 3. */
 static choir_status split_sizes(struct sparse *sparse, struct script_turn *turn)
 {
-	struct algo_in in = { .collective = COLLECTIVE_ALLGATHER, .elem_bytes = 8, .bytes = sizeof sparse->own_count };
-
-	return script_plan(sparse, turn, &in, &sparse->own_count, sizeof sparse->own_count, sparse->counts,
-			   sizeof sparse->own_count * (uint64_t)sparse->env.layout->n, split_gather);
+	return script_gather_notes(sparse, turn, split_gather);
 }
 
 /* The bytes of rank r's region as it travels. */
@@ -214,7 +207,7 @@ static choir_status write_region(struct sparse *sparse, const void **out_p)
 {
 	int me = sparse->env.me;
 	enum format format = format_of(sparse, me);
-	struct pairs pairs = block_pairs(sparse->region.ptr, index_form_of(region(sparse, me)), sparse->own_count);
+	struct pairs pairs = block_pairs(sparse->region.ptr, index_form_of(region(sparse, me)), sparse->note.count);
 
 	*out_p = sparse->region.ptr;
 	if (format == FORMAT_PAIRS)
@@ -236,8 +229,11 @@ static choir_status split_gather(struct sparse *sparse, struct script_turn *turn
 	uint64_t total = 0;
 	const void *mine;
 
+	for (int r = 0; r < n; r++)
+		sparse->counts[r] = sparse->notes[r].count;
 	if (script_defers(sparse, turn, travels(sparse, sparse->env.me)))
 		return CHOIR_SUCCESS;
+	sparse_set_imbalance(sparse);
 	for (int r = 0; r < n; r++) {
 		sparse->block_bytes[r] = travels(sparse, r);
 		total += sparse->block_bytes[r];

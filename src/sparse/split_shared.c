@@ -40,12 +40,8 @@ static const struct share_address *note_at(const struct sparse *sparse, int r)
 /* Tells all ranks of the block that I have written. */
 static choir_status tell(struct sparse *sparse, struct script_turn *turn, struct sparse_lent *lent, sparse_step then)
 {
-	struct algo_in in = { .collective = COLLECTIVE_ALLGATHER, .elem_bytes = 8, .bytes = sizeof sparse->note };
-	int n = sparse->env.layout->n;
-
-	share_lend(lent->block, n - 1, &sparse->note.at);
-	return script_plan(sparse, turn, &in, &sparse->note, sizeof sparse->note, sparse->notes,
-	                   sizeof sparse->note * (uint64_t)n, then);
+	share_lend(lent->block, sparse->env.layout->n - 1, &sparse->note.at);
+	return script_gather_notes(sparse, turn, then);
 }
 
 static struct bucket_shape shape_of(const struct sparse *sparse)
@@ -216,18 +212,15 @@ static choir_status fold_scalars(struct sparse *sparse, struct script_turn *turn
 
 static choir_status regions_told(struct sparse *sparse, struct script_turn *turn)
 {
-	uint64_t count = 0, work = 0, most = 0;
+	uint64_t count = 0;
 
 	(void)turn;
 	sparse->region_lent.used = true;
 	sparse->failure_is_local = true;
 	TRY(sparse_open(sparse, sparse->region_views, note_at));
-	for (int r = 0; r < sparse->env.layout->n; r++) {
+	for (int r = 0; r < sparse->env.layout->n; r++)
 		count += sparse->notes[r].count;
-		work += sparse->notes[r].work;
-		most = sparse->notes[r].work > most ? sparse->notes[r].work : most;
-	}
-	sparse_set_imbalance(sparse, most, work);
+	sparse_set_imbalance(sparse);
 	deliver_start(sparse, count);
 	return CHOIR_SUCCESS;
 }

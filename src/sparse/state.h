@@ -31,7 +31,7 @@ struct staged_write {
 	int64_t since_ns;
 };
 
-/* What ranks tell each other of a block they have written. */
+/* What ranks tell each other of a list they have made, of which in shared memory (rows_off, at). */
 struct sparse_note {
 	uint64_t count, rows_off; /* pairs, and where their rows begin */
 	uint64_t work;            /* pairs they were made of */
@@ -96,9 +96,10 @@ struct sparse {
 	/* blocks to send, received, and split's reduced region where messages travel */
 	struct pool_block out, in, region;
 	struct coalesce_source *lists;     /* [n] */
-	/* Of the method, by sparse_table: NULL where all ranks read each other's memory. */
-	uint64_t *counts;                  /* split: [n * n] pairs from (row) to (column), then [n] results; else [n] */
-	uint64_t *block_bytes;             /* of an alltoallv [n * n], of an allgatherv [n] */
+	/* [n] of the method, by sparse_table: NULL where all ranks read each other's memory. */
+	uint64_t *counts;                  /* pairs: split: for my region, then in each region; else of each rank */
+	uint64_t *block_bytes;             /* of an allgatherv; of an alltoallv from each rank ... */
+	uint64_t *to_bytes;                /* ... and to each */
 	uint64_t *bounds;                  /* [n + 1] of the regions that ranks own (region_cut) */
 	uint64_t merged;                   /* mask: indices in the union */
 	int bit;                           /* recursive doubling: the round */
@@ -162,13 +163,11 @@ struct pairs sparse_shared_pairs(const struct sparse *sparse, int r);
 choir_status sparse_fold(const struct sparse *sparse, const void *blocks, uint64_t block_bytes, uint64_t off,
                          uint64_t count, void *to);
 
-/* sparse_set_imbalance: the busiest rank merges `most` of `all` pairs; sparse_note_work: from the counts [n * n] of
- * pairs from (row) to (column). */
-void sparse_set_imbalance(struct sparse *sparse, uint64_t most, uint64_t all);
-void sparse_note_work(struct sparse *sparse, const uint64_t *counts);
+/* sparse_set_imbalance: by the work in all notes. */
+void sparse_set_imbalance(struct sparse *sparse);
 
-/* sparse_table: zeroes for every rank, or every pair of ranks, in place of the table there was.  NO_MEMORY. */
-choir_status sparse_table(struct sparse *sparse, uint64_t **table, bool pairs);
+/* sparse_table: a zero for every rank, in place of the table there was.  NO_MEMORY. */
+choir_status sparse_table(struct sparse *sparse, uint64_t **table);
 
 /* Note [long work].  Steps run on the thread that drives the comm, whose other calls stand still meanwhile.  A step
  * that goes over more than SCRIPT_PIECE_BYTES of host memory therefore begins with script_defers: the step returns at
@@ -195,6 +194,9 @@ choir_status script_transfer(struct sparse *sparse, struct script_turn *turn, st
 
 /* script_wait: the turn that waits for the device: AGAIN, watched by the job. */
 void script_wait(struct script_turn *turn);
+
+/* script_gather_notes: a turn that gathers the notes of all ranks. */
+choir_status script_gather_notes(struct sparse *sparse, struct script_turn *turn, sparse_step then);
 
 /* script_plan: a turn that runs the default plan of a collective; afterwards `then` runs.  in needs collective, bytes
  * or block_bytes, elem_bytes. */

@@ -108,6 +108,14 @@ choir_status script_plan(struct sparse *sparse, struct script_turn *turn, struct
 	return CHOIR_SUCCESS;
 }
 
+choir_status script_gather_notes(struct sparse *sparse, struct script_turn *turn, sparse_step then)
+{
+	struct algo_in in = { .collective = COLLECTIVE_ALLGATHER, .elem_bytes = 8, .bytes = sizeof sparse->note };
+
+	return script_plan(sparse, turn, &in, &sparse->note, sizeof sparse->note, sparse->notes,
+	                   sizeof sparse->note * (uint64_t)sparse->env.layout->n, then);
+}
+
 const struct share_address *sparse_pairs_at(const struct sparse *sparse, int r)
 {
 	return &sparse->headers[r].pairs_at;
@@ -160,32 +168,23 @@ void sparse_close(struct sparse *sparse, struct share_view **views)
 	}
 }
 
-choir_status sparse_table(struct sparse *sparse, uint64_t **table, bool pairs)
+choir_status sparse_table(struct sparse *sparse, uint64_t **table)
 {
-	size_t n = (size_t)sparse->env.layout->n, cells = pairs ? n * n : n;
+	size_t n = (size_t)sparse->env.layout->n;
 
 	free(*table);
-	*table = calloc(cells, sizeof **table);
-	return *table != NULL ? CHOIR_SUCCESS : error_no_memory("the counts of all ranks", cells * sizeof **table);
+	*table = calloc(n, sizeof **table);
+	return *table != NULL ? CHOIR_SUCCESS : error_no_memory("the counts of all ranks", n * sizeof **table);
 }
 
-void sparse_set_imbalance(struct sparse *sparse, uint64_t most, uint64_t all)
-{
-	sparse->stats.imbalance = all == 0 ? 1 : (double)most * sparse->env.layout->n / (double)all;
-}
-
-void sparse_note_work(struct sparse *sparse, const uint64_t *counts)
+void sparse_set_imbalance(struct sparse *sparse)
 {
 	int n = sparse->env.layout->n;
 	uint64_t most = 0, all = 0;
 
-	for (int d = 0; d < n; d++) {
-		uint64_t work = 0;
-
-		for (int s = 0; s < n; s++)
-			work += counts[s * n + d];
-		most = work > most ? work : most;
-		all += work;
+	for (int r = 0; r < n; r++) {
+		most = sparse->notes[r].work > most ? sparse->notes[r].work : most;
+		all += sparse->notes[r].work;
 	}
-	sparse_set_imbalance(sparse, most, all);
+	sparse->stats.imbalance = all == 0 ? 1 : (double)most * n / (double)all;
 }

@@ -6,6 +6,7 @@
 #include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -17,6 +18,7 @@
 	6 /* from so many ranks on, modes take turns (one a count, layout and n) instead of all meeting all; so they   \
 	   * do with elements of other sizes                                                                           \
 	   */
+#define MOST_OWN 9
 #define CROWD 9 /* from so many ranks on, so do counts: three of them a layout and n */
 
 static struct {
@@ -215,6 +217,62 @@ static void defaults_can_run(void **state)
 			}
 }
 
+static char *text_of(const struct algorithm *algorithm, const struct algo_in *in)
+{
+	struct plan plan;
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	plan_init(&plan, algorithm->name, in->elem_bytes);
+	assert_int_equal(algorithm->build(in, &plan), CHOIR_SUCCESS);
+	plan_dump(&plan, out);
+	plan_fini(&plan);
+	fclose(out);
+	return text;
+}
+
+/* The plan of an alltoallv from a rank's own blocks is the plan from the blocks of all pairs. */
+static void own_blocks_suffice(void **state)
+{
+	uint64_t pairs[MOST_OWN * MOST_OWN], to[MOST_OWN], from[MOST_OWN];
+	int node_of[MOST_OWN];
+
+	(void)state;
+	for (int n = 1; n <= MOST_OWN; n++)
+		for (int me = 0; me < n; me++) {
+			struct layout layout;
+			struct algo_in all, own;
+			char *want, *got;
+
+			for (int r = 0; r < n; r++)
+				node_of[r] = r;
+			layout = layout_make(n, node_of);
+			case_blocks(3, (size_t)n * (size_t)n, 1000, pairs);
+			for (int r = 0; r < n; r++) {
+				to[r] = pairs[me * n + r];
+				from[r] = pairs[r * n + me];
+			}
+			all = own = (struct algo_in){ .layout = &layout,
+				                      .me = me,
+				                      .collective = COLLECTIVE_ALLTOALLV,
+				                      .elem_bytes = 1,
+				                      .send_direct = true,
+				                      .recv_direct = true,
+				                      .slot_bytes = SLOT_BYTES,
+				                      .message_bytes = MESSAGE_BYTES };
+			all.block_bytes = pairs;
+			own.to_bytes = to;
+			own.from_bytes = from;
+			want = text_of(algo_default(&all), &all);
+			got = text_of(algo_default(&own), &own);
+			assert_string_equal(got, want);
+			free(want);
+			free(got);
+			layout_free(&layout);
+		}
+}
+
 static void names_are_found(void **state)
 {
 	enum collective c = COLLECTIVE_RECV;
@@ -235,10 +293,11 @@ static void names_are_found(void **state)
 int main(int argc, char **argv)
 {
 	static enum collective numbers[N_COLLECTIVES];
-	struct CMUnitTest tests[N_COLLECTIVES + 2] = { cmocka_unit_test(defaults_can_run),
+	struct CMUnitTest tests[N_COLLECTIVES + 3] = { cmocka_unit_test(defaults_can_run),
+		                                       cmocka_unit_test(own_blocks_suffice),
 		                                       cmocka_unit_test(names_are_found) };
 	bool table_only = argc > 1 && strcmp(argv[1], "table") == 0;
-	size_t n = argc > 1 && !table_only ? 0 : 2;
+	size_t n = argc > 1 && !table_only ? 0 : 3;
 
 	/* Keep freed memory: giving it back and faulting it in again for each case was a third of the time. */
 	mallopt(M_MMAP_THRESHOLD, 1 << 30);
