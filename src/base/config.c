@@ -15,13 +15,16 @@ const struct config_variable config_variables[] = {
 	{ "CHOIR_DEADLINE_MS", "milliseconds a collective may take from the moment its deps are complete (600000)" },
 	{ "CHOIR_DEVICE",
 	  "the device of choir_device_create_default: part of a platform's name, or P:D as choir-info numbers them" },
+	{ "CHOIR_LIBRARY", "Python: system, or a folder that holds libchoir.so.0 (the package's own)" },
 	{ "CHOIR_LOG", "error, warn, info or debug: what is written to standard error, or to FILE by LEVEL:FILE "
 	               "(debug: a line a call)" },
+	{ "CHOIR_MEETING", "Python: the private folder in which processes of one machine meet" },
 	{ "CHOIR_RANKS_PER_NODE",
 	  "consecutive ranks that count as one node, whatever the machine says (0: ask the machine)" },
 	{ "CHOIR_REDUCE", "where reductions run: auto, host or kernel" },
 	{ "CHOIR_RULES", "which algorithm is taken, e.g. 'allreduce: 0-16k oneshot; 16k- twoshot', or @FILE "
 	                 "(choir-bench --tune writes one)" },
+	{ "CHOIR_SECRET", "Python: what processes that meet over TCP prove to each other that they know" },
 	{ "CHOIR_WARN_MS", "milliseconds after which a late rank is named in the log (30000)" },
 };
 const size_t n_config_variables = sizeof config_variables / sizeof *config_variables;

@@ -201,7 +201,7 @@ release_ind:
 	return st;
 }
 
-/* completion_fn gets host pointers of a rank whose send buffers are host memory, both of them, or that has no other. */
+/* completion_fn gets host pointers of a rank whose send buffers are both host memory, or that has no other memory. */
 static bool lends_host(const struct sparse *sparse)
 {
 	const struct sparse_call *call = &sparse->call;

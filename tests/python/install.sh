@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The package as a stranger installs it: a new venv, pip install ./tools/python, and the README's program on two
+# processes.  usage: install.sh PYTHON ROOT FOLDER   77: PyPI cannot be reached.
+set -eu
+python=$1 root=$2 folder=$3
+unset CHOIR_LIBRARY PYTHONPATH
+rm -rf "$folder"
+"$python" -m venv "$folder"
+pip="$folder/bin/pip --no-input --disable-pip-version-check"
+if ! $pip --retries 1 --timeout 20 install numpy 'scikit-build-core>=0.10'; then
+	echo "skipped: PyPI could not be reached"
+	exit 77
+fi
+# Without isolation: what builds it was just installed, and pip asks PyPI for nothing more.
+$pip install --no-build-isolation "$root/tools/python"
+cd "$folder"
+out=$("$folder/bin/python" -m choir -n 2 "$root/tools/python/examples/first.py" | sort)
+expected="rank 0 of 2: [   2.   20.  200. 2000.]
+rank 1 of 2: [   2.   20.  200. 2000.]"
+[ "$out" = "$expected" ] || {
+	echo "the program printed: $out"
+	exit 1
+}
+"$folder/bin/python" -m choir | tee versions.txt
+grep -q "^libchoir  *$folder/.*/choir/lib/libchoir.so" versions.txt
+"$folder/bin/python" -c '
+import choir, importlib.metadata, pathlib
+assert importlib.metadata.version("choir") == choir.__version__
+assert (pathlib.Path(choir.__file__).parent / "py.typed").exists()'
+# A folder that lacks the library is said, not passed over.
+if CHOIR_LIBRARY=/nonexistent "$folder/bin/python" -c 'import choir' 2>said.txt; then
+	echo "choir was imported without its library"
+	exit 1
+fi
+grep -q "ImportError: libchoir.so.0 cannot be loaded: /nonexistent" said.txt

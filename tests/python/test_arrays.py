@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""What a call takes as an array, and what it refuses, in words."""
+
+import array
+import ctypes
+import gc
+import sys
+import unittest
+
+import choir
+import numpy as np
+from choir._arrays import dtype_of, operand
+
+
+class Taken(unittest.TestCase):
+    def test_numpy(self):
+        for name in "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 bool".split():
+            x = np.zeros((3, 5), name)
+            a = operand(x)
+            self.assertEqual((a.buffer.base, a.count, a.writable), (x.ctypes.data, 15, True), name)
+            self.assertEqual(choir.DType(a.dtype), dtype_of(name))
+
+    def test_numpy_views(self):
+        x = np.arange(20, dtype=np.float32)
+        self.assertEqual(operand(x[4:]).buffer.base, x.ctypes.data + 16)
+        self.assertEqual(operand(np.asfortranarray(x.reshape(4, 5))).count, 20)
+        self.assertEqual(operand(np.empty(0, np.float32)).count, 0)
+        self.assertEqual(operand(np.float32([[1]])).count, 1)
+
+    def test_buffer_protocol(self):
+        for x, count, dtype, writable in (
+            (bytearray(8), 8, choir.DType.U8, True),
+            (b"12345", 5, choir.DType.U8, False),
+            (array.array("d", [1, 2]), 2, choir.DType.F64, True),
+            (array.array("q", [1, 2, 3]), 3, choir.DType.I64, True),
+            (memoryview(bytearray(8)).cast("f"), 2, choir.DType.F32, True),
+            ((ctypes.c_int32 * 4)(), 4, choir.DType.I32, True),
+        ):
+            a = operand(x)
+            self.assertEqual((a.count, a.dtype, a.writable), (count, dtype, writable))
+        x = array.array("d", [1, 2])
+        self.assertEqual(operand(x).buffer.base, x.buffer_info()[0])
+
+    def test_array_interface(self):
+        class Foreign:
+            def __init__(self, x):
+                self.__array_interface__ = x.__array_interface__
+
+            __array_interface__ = None
+
+        x = np.arange(6, dtype=np.int32).reshape(2, 3)
+        a = operand(Foreign(x))
+        self.assertEqual((a.buffer.base, a.count, a.dtype), (x.ctypes.data, 6, choir.DType.I32))
+        with self.assertRaisesRegex(choir.ArgumentError, "one after another"):
+            operand(Foreign(x[:, ::2]))
+
+    def test_view(self):
+        raw = bytearray(64)
+        whole = operand(raw)
+        a = operand(choir.View(raw, "float32", offset_bytes=8))
+        self.assertEqual((a.count, a.dtype, a.buffer.offset_bytes), (14, choir.DType.F32, 8))
+        self.assertEqual(a.buffer.base, whole.buffer.base)
+        self.assertEqual(operand(choir.View(whole.buffer.base, "u8", 3, kind="host")).count, 3)
+        bf16 = operand(choir.View(np.zeros(6, np.uint16), "bfloat16"))
+        self.assertEqual((bf16.count, bf16.dtype), (6, choir.DType.BF16))
+        for wrong in ({"count": 17}, {"offset_bytes": 65}, {"offset_bytes": -4}):
+            with self.assertRaisesRegex(choir.ArgumentError, "do not fit"):
+                operand(choir.View(raw, "f32", **wrong))
+        with self.assertRaisesRegex(choir.ArgumentError, "count is needed"):
+            choir.View(12345, "f32", kind="mem")
+
+
+class Refused(unittest.TestCase):
+    def refused(self, x, words):
+        with self.assertRaisesRegex(choir.ArgumentError, words):
+            operand(x)
+
+    def test_refused(self):
+        self.refused(np.zeros((4, 4))[:, ::2], "one after another")
+        self.refused(np.zeros(4, np.complex64), "no data type")
+        self.refused(np.zeros(4, ">f4"), "byte order")
+        self.refused(object(), "neither the buffer protocol")
+        self.refused([1.0, 2.0], "neither the buffer protocol")
+        self.refused(memoryview(bytearray(8))[::2], "one after another")
+
+    def test_calls(self):
+        with choir.threads(1) as (comm,):
+            read_only = np.zeros(4, np.float32)
+            read_only.flags.writeable = False
+            x = np.zeros(4, np.float32)
+            for call, words in (
+                (lambda: comm.allreduce(read_only), "cannot be written"),
+                (lambda: comm.allreduce(b"1234"), "cannot be written"),
+                (lambda: comm.allreduce(x, np.zeros(4)), "send is F32, recv is F64"),
+                (lambda: comm.allreduce(x, x[:3]), "recv has 3 elements, 4 are needed"),
+                (lambda: comm.allreduce(x, op="median"), "no operator"),
+                (lambda: comm.allgatherv(x, x, [4, 0]), "2 numbers, the comm 1 ranks"),
+                (lambda: comm.allgatherv(x, x, [-4]), "negative"),
+                (lambda: comm.allreduce(x, after=object()), "neither an OpenCL queue"),
+                (lambda: comm.broadcast(x, root=3), "no rank 3"),
+                (lambda: comm.allreduce(x, x[1:], wait=True), "recv has 3"),
+            ):
+                with self.assertRaisesRegex(choir.ArgumentError, words):
+                    call()
+            comm.allreduce(read_only, x)  # to be read is enough for send
+            with self.assertRaisesRegex(choir.UnsupportedError, "band"):
+                comm.allreduce(x, op="band")
+        with self.assertRaisesRegex(choir.ArgumentError, "null comm|comm is"):
+            comm.allreduce(x)
+
+
+class Alive(unittest.TestCase):
+    def test_arrays_of_dropped_events(self):
+        """An array lives until its collective is complete, though the program holds neither."""
+        with choir.threads(2) as comms:
+            x = np.ones(1000, np.float32)
+            before = sys.getrefcount(x)
+            comms[0].allreduce(x, wait=False)  # the event is dropped at once
+            gc.collect()
+            self.assertGreater(sys.getrefcount(x), before)
+            comms[1].allreduce(np.ones(1000, np.float32), wait=False).wait()
+            comms[0].barrier(wait=False)
+            comms[1].barrier(wait=False).wait()
+            self.assertEqual(x[999], 2)
+            comms[0].barrier(wait=False), comms[1].barrier(wait=False).wait()
+            self.assertEqual(sys.getrefcount(x), before)
+
+
+if __name__ == "__main__":
+    unittest.main()

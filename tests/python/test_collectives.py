@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: MIT
+"""Every collective on ranks that are threads, against NumPy; integers and small numbers, so all sums are exact."""
+
+import unittest
+
+import choir
+import numpy as np
+from ranks import run_ranks
+
+N = 3
+
+
+def given(rank, count, dtype="float32"):
+    return ((np.arange(count) * 7 + rank * 13) % 50).astype(dtype)
+
+
+def everybody(count, dtype="float32"):
+    return np.stack([given(rank, count, dtype) for rank in range(N)])
+
+
+class Dense(unittest.TestCase):
+    def ranks(self, fn, **settings):
+        run_ranks(N, fn, **settings)
+
+    def test_allreduce(self):
+        def fn(comm):
+            for count in (0, 1, 1000, 100000):
+                for op, expected in (("sum", np.sum), ("max", np.max), ("min", np.min)):
+                    x, y = given(comm.rank, count), np.zeros(count, np.float32)
+                    self.assertIsNone(comm.allreduce(x, y, op))
+                    np.testing.assert_array_equal(x, given(comm.rank, count))
+                    comm.allreduce(x, op=choir.Op[op.upper()])
+                    np.testing.assert_array_equal(x, y)
+                    np.testing.assert_array_equal(y, expected(everybody(count), axis=0) if count else y)
+            x = given(comm.rank, 10)
+            comm.allreduce(x, op="premul_sum", factor=float(comm.rank))
+            np.testing.assert_array_equal(x, sum(rank * given(rank, 10) for rank in range(N)))
+
+        self.ranks(fn)
+
+    def test_lists(self):
+        def fn(comm):
+            xs = [given(comm.rank, n, t) for n, t in ((5, "int32"), (0, "int8"), (3000, "float64"), (7, "float16"))]
+            y = np.zeros(5, np.int32)
+            comm.allreduce_multi([(xs[0], y), *xs[1:]])
+            np.testing.assert_array_equal(y, everybody(5, "int32").sum(0))
+            np.testing.assert_array_equal(xs[2], everybody(3000, "float64").sum(0))
+            np.testing.assert_array_equal(xs[3], everybody(7, "float16").sum(0))
+
+        self.ranks(fn)
+
+    def test_blocks(self):
+        def fn(comm):
+            r, whole = comm.rank, everybody(N * 4, "int64")
+            part, all_parts = np.zeros(4, np.int64), np.zeros(N * 4, np.int64)
+            comm.reduce_scatter(given(r, N * 4, "int64"), part)
+            np.testing.assert_array_equal(part, whole.sum(0)[r * 4 : r * 4 + 4])
+            comm.allgather(part, all_parts)
+            np.testing.assert_array_equal(all_parts, whole.sum(0))
+            comm.alltoall(given(r, N * 4, "int64"), all_parts)
+            np.testing.assert_array_equal(all_parts, whole[:, r * 4 : r * 4 + 4].ravel())
+
+        self.ranks(fn)
+
+    def test_vectors(self):
+        def fn(comm):
+            r, counts = comm.rank, [3, 0, 5]
+            whole, ends = everybody(8, "int32"), np.cumsum([0, *counts])
+            part = np.zeros(counts[r], np.int32)
+            comm.reduce_scatterv(given(r, 8, "int32"), part, counts)
+            np.testing.assert_array_equal(part, whole.sum(0)[ends[r] : ends[r + 1]])
+            out = np.zeros(12, np.int32)
+            comm.allgatherv(part, out, counts, [6, 0, 0])
+            np.testing.assert_array_equal(out[[6, 7, 8, 0, 1, 2, 3, 4]], whole.sum(0))
+            sends = [r + p for p in range(N)]
+            out = np.full(sum(sends), -1, np.int32)
+            comm.alltoallv(given(r, 12, "int32"), sends, out, sends)
+            expected = [given(p, 12, "int32")[sum(p + q for q in range(r)) :][: p + r] for p in range(N)]
+            np.testing.assert_array_equal(out, np.concatenate(expected))
+
+        self.ranks(fn)
+
+    def test_roots(self):
+        def fn(comm):
+            for root in range(N):
+                x, y = given(comm.rank, 100), np.zeros(100, np.float32)
+                comm.reduce(x, y, root=root)
+                np.testing.assert_array_equal(y, everybody(100).sum(0) if comm.rank == root else 0)
+                comm.broadcast(x, root=root)
+                np.testing.assert_array_equal(x, given(root, 100))
+            comm.barrier()
+
+        self.ranks(fn)
+
+    def test_pairs(self):
+        def fn(comm):
+            right, left = (comm.rank + 1) % N, (comm.rank - 1) % N
+            out = np.zeros(50, np.float32)
+            comm.sendrecv(given(comm.rank, 50), right, out, left)
+            np.testing.assert_array_equal(out, given(left, 50))
+            with choir.group():
+                comm.send(given(comm.rank, 50), left)
+                comm.recv(out, right)
+            np.testing.assert_array_equal(out, given(right, 50))
+
+        self.ranks(fn)
+
+    def test_persistent(self):
+        def fn(comm):
+            x, y = np.zeros(4, np.float32), np.zeros(4, np.float32)
+            lists = [np.zeros(3, np.int32), np.zeros(2, np.float64)]
+            with comm.allreduce_init(x, y) as one, comm.allreduce_multi_init(lists) as many, comm.barrier_init() as bar:
+                for turn in range(5):
+                    x[:] = turn + comm.rank
+                    one.start()
+                    np.testing.assert_array_equal(y, N * turn + 3)
+                    lists[0][:] = turn
+                    event = many.start(wait=False)
+                    event.wait()
+                    np.testing.assert_array_equal(lists[0], N * turn)
+                    bar.start()
+            half, whole = np.ones(2, np.float32), np.zeros(2 * N, np.float32)
+            for request in (
+                comm.allgather_init(half, whole), comm.alltoall_init(whole, np.zeros_like(whole)),
+                comm.reduce_scatter_init(whole, half), comm.broadcast_init(half, root=1), comm.reduce_init(half),
+            ):  # fmt: skip
+                request.start()
+                request.close()
+            np.testing.assert_array_equal(whole, 1)
+
+        self.ranks(fn)
+
+    def test_symmetric(self):
+        def fn(comm):
+            x = np.frombuffer(comm.alloc(4000), np.float32)
+            np.testing.assert_array_equal(x, 0)
+            x[:] = comm.rank
+            comm.allreduce(x)
+            np.testing.assert_array_equal(x, 3)
+
+        self.ranks(fn)
+
+    def test_split(self):
+        def fn(comm):
+            child = comm.split(0 if comm.rank != 1 else -1, -comm.rank)
+            if comm.rank == 1:
+                self.assertIsNone(child)
+            else:
+                with child:
+                    x = np.ones(3, np.int32)
+                    child.allreduce(x)
+                    self.assertEqual((child.size, child.rank, x[0]), (2, 1 if comm.rank == 0 else 0, 2))
+
+        self.ranks(fn)
+
+    def test_description(self):
+        def fn(comm):
+            self.assertEqual((comm.nodes, comm.node_of(2), comm.node_of(9)), (3, 2, -1))
+            self.assertEqual(comm.describe()["ranks"], N)
+            comm.warm("float32", "sum")
+            comm.check()
+
+        self.ranks(fn, ranks_per_node=1, name="test", rules="allreduce: ring")
+
+
+class Sparse(unittest.TestCase):
+    def test_rows(self):
+        def fn(comm):
+            indices = np.array([comm.rank, 100, 7, 7], np.int64)
+            values = np.arange(8, dtype=np.float32).reshape(4, 2) + comm.rank
+            i, v = comm.sparse_allreduce(indices, values)
+            np.testing.assert_array_equal(i, [0, 1, 2, 7, 100])
+            np.testing.assert_array_equal(v, [[0, 1], [1, 2], [2, 3], [36, 42], [9, 12]])
+            self.assertEqual((i.dtype, v.dtype), (np.int64, np.float32))
+            event = comm.sparse_allreduce(indices.astype(np.int32), values[:, 0].copy(), "max", wait=False)
+            i, v = event.wait()
+            np.testing.assert_array_equal(v, [0, 1, 2, 8, 4])
+            self.assertEqual(event.stats()["pairs_in"], 4)
+            self.assertIs(event.wait()[0], i)
+            i, v = comm.sparse_allreduce(indices[:0], values[:0])
+            self.assertEqual((i.shape, v.shape), ((0,), (0, 2)))
+            i, v = comm.sparse_allreduce(indices, values, coalesce="disable")
+            np.testing.assert_array_equal(i[:5], [0, 100, 7, 7, 1])
+            made = comm.sparse_allreduce(indices, values, make=lambda n, name: bytearray(n * np.dtype(name).itemsize)
+                                         if name == "uint8" else np.zeros(n, name))  # fmt: skip
+            np.testing.assert_array_equal(made[0], [0, 1, 2, 7, 100])
+
+        run_ranks(N, fn)
+
+    def test_refused(self):
+        def fn(comm):
+            with self.assertRaisesRegex(choir.UnsupportedError, "indices are i32 or i64"):
+                comm.sparse_allreduce(np.zeros(3, np.float32), np.zeros(3, np.float32))
+
+        run_ranks(1, fn)
+
+
+class Failures(unittest.TestCase):
+    def test_mismatch(self):
+        raised = []
+
+        def fn(comm):
+            with self.assertRaises(choir.MismatchError) as caught:
+                comm.allreduce(np.zeros(4 + comm.rank, np.float32))
+            raised.append(str(caught.exception))
+            with self.assertRaises(choir.MismatchError):
+                comm.check()
+
+        run_ranks(2, fn)
+        self.assertEqual(len(raised), 2)
+        for text in raised:
+            self.assertRegex(text, "4 .*5|5 .*4")
+
+    def test_deadline(self):
+        def fn(comm):
+            if comm.rank == 0:
+                with self.assertRaisesRegex(choir.DeadlineError, "rank 1") as caught:
+                    comm.allreduce(np.zeros(4), deadline=0.2, name="gradients")
+                self.assertIsInstance(caught.exception, TimeoutError)
+                self.assertIn("gradients", str(caught.exception))
+
+        run_ranks(2, fn)
+
+    def test_exception_aborts(self):
+        """A rank whose block raises leaves nobody waiting."""
+
+        def fn(comm):
+            if comm.rank == 1:
+                with self.assertRaises(KeyError):
+                    with comm:
+                        raise KeyError("x")
+            else:
+                with self.assertRaises(choir.AbortedError):
+                    comm.allreduce(np.zeros(4))
+
+        run_ranks(2, fn)
+
+    def test_one_thread(self):
+        with choir.threads(2, deadline=30) as comms:
+            xs = [np.ones(4), np.ones(4)]
+            with choir.group():
+                for comm, x in zip(comms, xs):
+                    comm.allreduce(x)
+            self.assertEqual(xs[1][3], 2)
+            with self.assertRaises(choir.WouldDeadlockError):
+                comms[0].allreduce(xs[0])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: MIT
+"""Processes meet: in a folder, over TCP with a secret, from an environment; and strangers do not."""
+
+import os
+import socket
+import tempfile
+import threading
+import unittest
+import unittest.mock
+
+import choir
+import numpy as np
+from choir import _meet
+from ranks import run_program
+
+SECRET = b"0123456789abcdef"
+
+
+def free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+def meet(n, enter):
+    """enter(rank) -> Meeting, on n threads; what each gathered, or raised."""
+    got = [None] * n
+
+    def run(rank):
+        try:
+            with enter(rank) as meeting:
+                got[rank] = [meeting.gather(bytes([rank] * 3)), meeting.gather(bytes(100000))]
+        except Exception as error:
+            got[rank] = error
+
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in reversed(range(n))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return got
+
+
+class Tcp(unittest.TestCase):
+    def setUp(self):
+        self.port = free_port()
+
+    def enter(self, rank, size=3, secret=SECRET, deadline=20):
+        return _meet.over_tcp(rank, size, "127.0.0.1", self.port, secret, deadline)
+
+    def test_gather(self):
+        expected = [b"\0\0\0\1\1\1\2\2\2", bytes(300000)]
+        self.assertEqual(meet(3, self.enter), [expected] * 3)
+
+    def test_wrong_secret(self):
+        got = meet(2, lambda rank: self.enter(rank, 2, SECRET if rank == 0 else b"x" * 16, 1))
+        self.assertIsInstance(got[1], choir.TransportError)
+        self.assertIn("secret", str(got[1]))
+        self.assertRegex(str(got[0]), "rank 1 did not come")
+
+    def test_short_secret(self):
+        with self.assertRaisesRegex(choir.TransportError, "guessed"):
+            self.enter(0, secret=b"1234")
+
+    def test_strangers(self):
+        """One that says nothing, one that talks nonsense, one with another secret: the meeting goes on."""
+        strangers = []
+
+        def enter(rank):
+            if rank == 0:
+                return self.enter(0, 2)
+            for words in (None, b"GET / HTTP/1.0\r\n\r\n" * 10):
+                while True:
+                    try:
+                        strangers.append(socket.create_connection(("127.0.0.1", self.port)))
+                        break
+                    except OSError:
+                        pass
+                if words:
+                    strangers[-1].sendall(words)
+            with self.assertRaises(choir.TransportError):
+                self.enter(1, 2, b"another secret, long", 1)
+            return self.enter(1, 2)
+
+        got = meet(2, enter)
+        self.assertEqual(got[0][0], b"\0\0\0\1\1\1")
+        for stranger in strangers:
+            stranger.close()
+
+    def test_changed_message(self):
+        """A byte that changes on its way is found."""
+        a, b = socket.socketpair()
+        key = b"k" * 32
+        sender, receiver = _meet._Channel(a, key, b"a"), _meet._Channel(b, key, b"b")
+        sender.send(b"hello")
+        self.assertEqual(receiver.receive(), b"hello")
+        sender.send(b"hello")
+        raw = bytearray(b.recv(1000))
+        for place in (len(raw) - 1, 10):
+            other, end = socket.socketpair()
+            changed = bytearray(raw)
+            changed[place] ^= 1
+            other.sendall(changed)
+            fresh = _meet._Channel(end, key, b"b")
+            fresh.numbers = [0, 1]
+            with self.assertRaisesRegex(choir.TransportError, "changed"):
+                fresh.receive()
+            other.close(), end.close()
+        self.assertNotEqual(sender._sign(0, b"hello"), sender._sign(0, b"hello"))  # nor can one be repeated
+        for sock in (a, b):
+            sock.close()
+
+    def test_nobody_comes(self):
+        for rank, words in ((0, "ranks 1, 2 did not come"), (1, "rank 0 did not answer at 127.0.0.1")):
+            with self.assertRaisesRegex(choir.DeadlineError, words):
+                self.enter(rank, deadline=0.3)
+
+    def test_sizes_differ(self):
+        got = meet(2, lambda rank: self.enter(rank, 2 + rank, deadline=5))
+        self.assertRegex(str(got[0]), "rank 1 is one of 3, rank 0 of 2")
+
+
+class Folder(unittest.TestCase):
+    def test_gather(self):
+        with tempfile.TemporaryDirectory() as folder:
+            got = meet(3, lambda rank: _meet.over_unix(rank, 3, folder, 20))
+            self.assertEqual([one[0] for one in got], [b"\0\0\0\1\1\1\2\2\2"] * 3)
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_open_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            with self.assertRaisesRegex(choir.TransportError, "alone"):
+                _meet.over_unix(0, 2, folder, 1)
+
+
+class Environment(unittest.TestCase):
+    PROGRAM = """
+import choir, numpy
+with choir.from_environment(deadline=30) as comm:
+    x = numpy.full(100, comm.rank + 1)
+    comm.allreduce(x)
+    print(f"rank {comm.rank} of {comm.size} sum {x[99]}\\n", end="", flush=True)
+"""
+
+    def test_launcher(self):
+        status, out = run_program(self.PROGRAM, 3)
+        self.assertEqual(status, 0, out)
+        self.assertEqual(sorted(out.splitlines()), [f"rank {r} of 3 sum 6" for r in range(3)])
+
+    def test_launcher_ends_the_others(self):
+        text = "import os, sys, time\nif os.environ['RANK'] == '1':\n    sys.exit(7)\ntime.sleep(100)\n"
+        self.assertEqual(run_program(text, 2, timeout=30)[0], 7)
+
+    def test_tcp(self):
+        env = dict(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()), CHOIR_SECRET=SECRET.decode(), CHOIR_MEETING="")
+        got = []
+        ranks = [dict(env, RANK=str(rank), WORLD_SIZE="2") for rank in range(2)]
+        threads = [
+            threading.Thread(target=lambda one=one: got.append(run_program(self.PROGRAM, env=one))) for one in ranks
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sorted(got), [(0, f"rank {r} of 2 sum 3\n") for r in range(2)])
+
+    def test_what_is_missing(self):
+        base = dict.fromkeys(("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "CHOIR_SECRET", "CHOIR_MEETING"), None)
+        for env, words in (
+            ({}, "neither RANK and WORLD_SIZE"),
+            ({"PMI_RANK": "0", "PMI_SIZE": "2"}, "choir.world"),
+            ({"RANK": "2", "WORLD_SIZE": "2"}, "no rank 2 of 2"),
+            ({"RANK": "x", "WORLD_SIZE": "2"}, "not two numbers"),
+            ({"RANK": "0", "WORLD_SIZE": "2"}, "MASTER_ADDR is not set"),
+            ({"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "h", "MASTER_PORT": "1"}, "CHOIR_SECRET has 0 characters"),
+        ):
+            with self.subTest(env=env), unittest.mock.patch.dict(os.environ):
+                for name in base:
+                    os.environ.pop(name, None)
+                os.environ.update(env)
+                with self.assertRaisesRegex(choir.ArgumentError, words):
+                    choir.from_environment()
+
+    def test_one_rank_meets_nobody(self):
+        with unittest.mock.patch.dict(os.environ, RANK="0", WORLD_SIZE="1"):
+            with choir.from_environment() as comm:
+                x = np.ones(3)
+                comm.allreduce(x)
+                self.assertEqual((comm.size, x[0]), (1, 1))
+
+    def test_gather_that_raises(self):
+        def gather(mine):
+            raise KeyError("the caller's own")
+
+        with self.assertRaisesRegex(KeyError, "the caller's own"):
+            choir.from_gather(gather, 0, 2)
+        with self.assertRaisesRegex(choir.ArgumentError, "gave 3 bytes"):
+            choir.from_gather(lambda mine: b"123", 0, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

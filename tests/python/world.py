@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+"""choir.world(): two processes of mpiexec.  usage: world.py MPIEXEC, which runs itself again on the ranks"""
+
+import subprocess
+import sys
+
+import choir
+import numpy as np
+
+
+def rank():
+    with choir.world(deadline=30) as comm:
+        x = np.full(1000, comm.rank + 1)
+        comm.allreduce(x)
+        print(f"rank {comm.rank} of {comm.size}: {x[999]}\n", end="", flush=True)
+
+
+def main(mpiexec):
+    command = [mpiexec, "-n", "2", sys.executable, __file__, "rank"]
+    out = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    assert sorted(out.splitlines()) == ["rank 0 of 2: 3", "rank 1 of 2: 3"], out
+
+
+if __name__ == "__main__":
+    rank() if sys.argv[1] == "rank" else main(sys.argv[1])

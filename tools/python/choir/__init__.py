@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""choir: collective operations on arrays, in host memory and on OpenCL devices.
+
+    import choir, numpy
+
+    with choir.from_environment() as comm:
+        x = numpy.full(4, comm.rank + 1.0, numpy.float32)
+        comm.allreduce(x)
+
+started by ``python -m choir -n 2 program.py``.  docs/python.md of the project tells the rest.
+"""
+
+from __future__ import annotations
+
+from ._abi import Coalesce, DType, MemoryClass, Op, SparseWire, Status
+from ._arrays import View
+from ._comm import Comm, Request, group
+from ._create import (
+    Threads,
+    from_environment,
+    from_gather,
+    from_mpi4py,
+    from_store,
+    on_this_machine,
+    over_tcp,
+    threads,
+    world,
+)
+from ._device import Device
+from ._event import Event, SparseEvent, queue_wait
+from ._library import lib as _lib
+from ._versions import show_versions
+from .errors import (
+    AbortedError,
+    ArgumentError,
+    CapacityError,
+    ChoirError,
+    DeadlineError,
+    MismatchError,
+    NoMemoryError,
+    OpenCLError,
+    PeerDeadError,
+    RunningError,
+    TransportError,
+    UnsupportedError,
+    WouldDeadlockError,
+)
+
+__version__: str = _lib.choir_version().decode()
+
+__all__ = [
+    "AbortedError", "ArgumentError", "CapacityError", "ChoirError", "Coalesce", "Comm", "DType", "DeadlineError",
+    "Device", "Event", "MemoryClass", "MismatchError", "NoMemoryError", "Op", "OpenCLError", "PeerDeadError",
+    "Request", "RunningError", "SparseEvent", "SparseWire", "Status", "Threads", "TransportError", "UnsupportedError",
+    "View", "WouldDeadlockError", "__version__", "from_environment", "from_gather", "from_mpi4py", "from_store",
+    "group", "on_this_machine", "over_tcp", "queue_wait", "show_versions", "threads", "world",
+]  # fmt: skip

@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: MIT
+"""The C interface of libchoir as ctypes sees it: numbers, structures and prototypes.
+
+Nothing here is free to change: tests/python/test_abi.py compiles the headers and compares each number, offset and
+prototype with theirs.
+"""
+
+from __future__ import annotations
+
+import ctypes as ct
+import enum
+
+
+class Status(enum.IntEnum):
+    """The outcome of a call."""
+
+    SUCCESS = 0
+    ARGUMENT = 1
+    MISMATCH = 2
+    TIMEOUT = 3
+    PEER_DEAD = 4
+    OPENCL = 5
+    TRANSPORT = 6
+    NO_MEMORY = 7
+    ABORTED = 8
+    UNSUPPORTED = 9
+    WOULD_DEADLOCK = 10
+    CAPACITY = 11
+    RUNNING = 12
+
+
+class DType(enum.IntEnum):
+    """A data type of elements."""
+
+    I8 = 0
+    U8 = 1
+    I16 = 2
+    U16 = 3
+    I32 = 4
+    U32 = 5
+    I64 = 6
+    U64 = 7
+    F16 = 8
+    BF16 = 9
+    F32 = 10
+    F64 = 11
+    BOOL = 12
+
+
+class Op(enum.IntEnum):
+    """A reduction operator."""
+
+    SUM = 0
+    PROD = 1
+    MIN = 2
+    MAX = 3
+    MEAN = 4
+    SQUARE_ADD = 5
+    LOGICAL_AND = 6
+    LOGICAL_OR = 7
+    BAND = 8
+    BOR = 9
+    BXOR = 10
+    LOCAL = 11
+    PREMUL_SUM = 12
+
+
+class MemoryClass(enum.IntEnum):
+    """How the host reaches the memory of a device."""
+
+    AUTO = 0
+    DIRECT = 1
+    MAP = 2
+    STAGE = 3
+
+
+class ReduceWhere(enum.IntEnum):
+    """Where reductions run."""
+
+    AUTO = 0
+    HOST = 1
+    KERNEL = 2
+
+
+class BufferKind(enum.IntEnum):
+    """What the base of a buffer is."""
+
+    NONE = 0
+    MEM = 1
+    HOST = 2
+    SVM = 3
+    USM = 4
+
+
+class Coalesce(enum.IntEnum):
+    """What a sparse collective does with rows of one index."""
+
+    REGULAR = 0
+    DISABLE = 1
+    KEEP_PRECISION = 2
+
+
+class SparseWire(enum.IntEnum):
+    """In what f32 rows travel."""
+
+    FULL = 0
+    F16 = 1
+    BF16 = 2
+
+
+#: C enumeration -> (Python class, prefix of the C names)
+ENUMS = {
+    "choir_status": (Status, "CHOIR_"),
+    "choir_dtype": (DType, "CHOIR_"),
+    "choir_op": (Op, "CHOIR_OP_"),
+    "choir_memory_class": (MemoryClass, "CHOIR_CLASS_"),
+    "choir_reduce_where": (ReduceWhere, "CHOIR_REDUCE_"),
+    "choir_buffer_kind": (BufferKind, "CHOIR_BUFFER_"),
+    "choir_coalesce": (Coalesce, "CHOIR_COALESCE_"),
+    "choir_sparse_wire": (SparseWire, "CHOIR_SPARSE_WIRE_"),
+}
+
+DTYPE_BYTES = {
+    DType.I8: 1, DType.U8: 1, DType.I16: 2, DType.U16: 2, DType.I32: 4, DType.U32: 4, DType.I64: 8, DType.U64: 8,
+    DType.F16: 2, DType.BF16: 2, DType.F32: 4, DType.F64: 8, DType.BOOL: 1,
+}  # fmt: skip
+
+_enum = ct.c_int
+_handle = ct.c_void_p
+_size_p = ct.POINTER(ct.c_size_t)
+_handle_p = ct.POINTER(ct.c_void_p)
+
+
+class Buffer(ct.Structure):
+    """choir_buffer: memory that a call reads or writes."""
+
+    _fields_ = [("kind", _enum), ("base", ct.c_void_p), ("offset_bytes", ct.c_size_t)]
+
+
+class Call(ct.Structure):
+    """choir_call: what a call depends on, and how it is carried out."""
+
+    _fields_ = [
+        ("struct_size", ct.c_size_t),
+        ("after", _handle),
+        ("cl_deps", _handle_p),
+        ("n_cl_deps", ct.c_size_t),
+        ("deps", _handle_p),
+        ("n_deps", ct.c_size_t),
+        ("deadline_ms", ct.c_int64),
+        ("options", ct.c_char_p),
+        ("name", ct.c_char_p),
+        ("factor", ct.c_double),
+    ]
+
+
+class CommConfig(ct.Structure):
+    """choir_comm_config."""
+
+    _fields_ = [
+        ("struct_size", ct.c_size_t),
+        ("deadline_ms", ct.c_int64),
+        ("warn_ms", ct.c_int64),
+        ("ranks_per_node", ct.c_int),
+        ("rules", ct.c_char_p),
+        ("name", ct.c_char_p),
+        ("transport", ct.c_void_p),
+    ]
+
+
+class DeviceConfig(ct.Structure):
+    """choir_device_config."""
+
+    _fields_ = [("struct_size", ct.c_size_t), ("memory_class", _enum), ("reduce", _enum)]
+
+
+GATHER = ct.CFUNCTYPE(ct.c_int, ct.c_void_p, ct.c_void_p, ct.c_size_t, ct.c_void_p)
+EVENT_FN = ct.CFUNCTYPE(None, ct.c_void_p, ct.c_int)
+LOG_FN = ct.CFUNCTYPE(None, ct.c_void_p, ct.c_int, ct.c_char_p)
+
+
+class Bootstrap(ct.Structure):
+    """choir_bootstrap: how processes meet."""
+
+    _fields_ = [
+        ("struct_size", ct.c_size_t),
+        ("rank", ct.c_int),
+        ("size", ct.c_int),
+        ("gather", GATHER),
+        ("ctx", ct.c_void_p),
+    ]
+
+
+class Tensor(ct.Structure):
+    """choir_tensor: one of a list."""
+
+    _fields_ = [("send", Buffer), ("recv", Buffer), ("count", ct.c_size_t), ("dtype", ct.c_int32)]
+
+
+class SparseAttr(ct.Structure):
+    """choir_sparse_attr; results are fetched here, so the two callbacks stay NULL."""
+
+    _fields_ = [
+        ("struct_size", ct.c_size_t),
+        ("completion_fn", ct.c_void_p),
+        ("alloc_fn", ct.c_void_p),
+        ("fn_ctx", ct.c_void_p),
+        ("coalesce_mode", _enum),
+        ("wire", _enum),
+    ]
+
+
+class SparseStats(ct.Structure):
+    """choir_sparse_stats: what a sparse collective did."""
+
+    _fields_ = [
+        ("struct_size", ct.c_size_t),
+        ("algorithm", ct.c_char_p),
+        ("pairs_in", ct.c_uint64),
+        ("pairs_merged", ct.c_uint64),
+        ("pairs_out", ct.c_uint64),
+        ("wire_bytes", ct.c_uint64),
+        ("imbalance", ct.c_double),
+        ("predicted_us", ct.c_double),
+        ("link", ct.c_char_p),
+        ("messages", ct.c_double),
+        ("bytes_received", ct.c_double),
+        ("bytes_copied", ct.c_double),
+        ("pairs_placed", ct.c_double),
+        ("bytes_folded", ct.c_double),
+        ("predicted_pairs_out", ct.c_double),
+        ("kept", ct.c_int),
+    ]
+
+
+#: C structure -> ctypes class
+STRUCTS = {
+    "choir_buffer": Buffer,
+    "choir_call": Call,
+    "choir_comm_config": CommConfig,
+    "choir_device_config": DeviceConfig,
+    "choir_bootstrap": Bootstrap,
+    "choir_tensor": Tensor,
+    "choir_sparse_attr": SparseAttr,
+    "choir_sparse_stats": SparseStats,
+}
+
+_call_p = ct.POINTER(Call)
+_tensor_p = ct.POINTER(Tensor)
+_config_p = ct.POINTER(CommConfig)
+_device_config_p = ct.POINTER(DeviceConfig)
+_dtype = ct.c_int32
+_op = ct.c_int32
+_tail = [_call_p, _handle_p]  # call, event_p
+_send_recv = [_handle, Buffer, Buffer, ct.c_size_t, _dtype]
+
+#: function -> (result, arguments)
+PROTOTYPES: dict[str, tuple] = {
+    "choir_version": (ct.c_char_p, []),
+    "choir_last_error": (ct.c_char_p, []),
+    "choir_set_log": (None, [LOG_FN, ct.c_void_p]),
+    "choir_device_create": (_enum, [_handle, _handle, _device_config_p, _handle_p]),
+    "choir_device_create_default": (_enum, [ct.c_int, _handle_p]),
+    "choir_device_create_queue": (_enum, [_handle, _device_config_p, _handle_p]),
+    "choir_device_create_host": (_enum, [_handle_p]),
+    "choir_device_destroy": (None, [_handle]),
+    "choir_device_context": (_handle, [_handle]),
+    "choir_device_id": (_handle, [_handle]),
+    "choir_device_class": (_enum, [_handle]),
+    "choir_device_json": (_enum, [_handle, _handle_p]),
+    "choir_comm_create_local": (_enum, [ct.c_int, _handle_p, _config_p, _handle_p]),
+    "choir_comm_create": (_enum, [ct.POINTER(Bootstrap), ct.c_int, _handle_p, _config_p, _handle_p]),
+    "choir_comm_split": (_enum, [_handle, ct.c_int, ct.c_int, _handle_p]),
+    "choir_mem_alloc": (_enum, [_handle, ct.c_size_t, _handle_p, _handle_p]),
+    "choir_mem_free": (_enum, [_handle, ct.c_void_p]),
+    "choir_comm_rank": (ct.c_int, [_handle]),
+    "choir_comm_size": (ct.c_int, [_handle]),
+    "choir_comm_nodes": (ct.c_int, [_handle]),
+    "choir_comm_node": (ct.c_int, [_handle, ct.c_int]),
+    "choir_comm_node_rank": (ct.c_int, [_handle, ct.c_int]),
+    "choir_comm_status": (_enum, [_handle]),
+    "choir_comm_abort": (_enum, [_handle]),
+    "choir_comm_destroy": (_enum, [_handle]),
+    "choir_comm_warm": (_enum, [_handle, _dtype, _op]),
+    "choir_comm_json": (_enum, [_handle, _handle_p]),
+    "choir_event_test": (_enum, [_handle, ct.POINTER(ct.c_int)]),
+    "choir_event_wait": (_enum, [_handle, ct.c_int64]),
+    "choir_event_status": (_enum, [_handle]),
+    "choir_event_error": (ct.c_char_p, [_handle]),
+    "choir_event_on_complete": (_enum, [_handle, EVENT_FN, ct.c_void_p]),
+    "choir_event_release": (None, [_handle]),
+    "choir_queue_wait": (_enum, [_handle, ct.c_size_t, _handle_p]),
+    "choir_event_to_cl": (_enum, [_handle, _handle_p]),
+    "choir_event_algorithm": (ct.c_char_p, [_handle]),
+    "choir_event_wire_bytes": (ct.c_uint64, [_handle]),
+    "choir_allreduce": (_enum, [*_send_recv, _op, *_tail]),
+    "choir_allreduce_multi": (_enum, [_handle, _tensor_p, ct.c_size_t, _op, *_tail]),
+    "choir_reduce_scatter": (_enum, [*_send_recv, _op, *_tail]),
+    "choir_reduce_scatterv": (_enum, [_handle, Buffer, Buffer, _size_p, _dtype, _op, *_tail]),
+    "choir_allgather": (_enum, [*_send_recv, *_tail]),
+    "choir_allgatherv": (_enum, [_handle, Buffer, ct.c_size_t, Buffer, _size_p, _size_p, _dtype, *_tail]),
+    "choir_alltoall": (_enum, [*_send_recv, *_tail]),
+    "choir_alltoallv": (_enum, [_handle, Buffer, _size_p, _size_p, Buffer, _size_p, _size_p, _dtype, *_tail]),
+    "choir_broadcast": (_enum, [*_send_recv, ct.c_int, *_tail]),
+    "choir_reduce": (_enum, [*_send_recv, _op, ct.c_int, *_tail]),
+    "choir_barrier": (_enum, [_handle, *_tail]),
+    "choir_send": (_enum, [_handle, Buffer, ct.c_size_t, _dtype, ct.c_int, *_tail]),
+    "choir_recv": (_enum, [_handle, Buffer, ct.c_size_t, _dtype, ct.c_int, *_tail]),
+    "choir_sendrecv": (
+        _enum,
+        [_handle, Buffer, ct.c_size_t, ct.c_int, Buffer, ct.c_size_t, ct.c_int, _dtype, *_tail],
+    ),
+    "choir_allreduce_init": (_enum, [*_send_recv, _op, *_tail]),
+    "choir_allreduce_multi_init": (_enum, [_handle, _tensor_p, ct.c_size_t, _op, *_tail]),
+    "choir_reduce_scatter_init": (_enum, [*_send_recv, _op, *_tail]),
+    "choir_allgather_init": (_enum, [*_send_recv, *_tail]),
+    "choir_alltoall_init": (_enum, [*_send_recv, *_tail]),
+    "choir_broadcast_init": (_enum, [*_send_recv, ct.c_int, *_tail]),
+    "choir_reduce_init": (_enum, [*_send_recv, _op, ct.c_int, *_tail]),
+    "choir_barrier_init": (_enum, [_handle, *_tail]),
+    "choir_start": (_enum, [_handle, *_tail]),
+    "choir_request_free": (None, [_handle]),
+    "choir_group_begin": (_enum, []),
+    "choir_group_end": (_enum, []),
+    "choir_sparse_allreduce": (
+        _enum,
+        [_handle, Buffer, ct.c_size_t, Buffer, ct.c_size_t, Buffer, _size_p, Buffer, _size_p, _dtype, _dtype, _op,
+         ct.POINTER(SparseAttr), *_tail],
+    ),
+    "choir_sparse_fetch": (_enum, [_handle, Buffer, _size_p, Buffer, _size_p]),
+    "choir_event_sparse_stats": (_enum, [_handle, ct.POINTER(SparseStats)]),
+}  # fmt: skip
+
+#: of libchoir-mpi; an MPI_Comm of the MPICH family is an int
+MPI_PROTOTYPES: dict[str, tuple] = {
+    "choir_comm_create_mpi": (_enum, [ct.c_int, ct.c_int, _handle_p, _config_p, _handle_p]),
+    "choir_comm_create_world": (_enum, [ct.c_int, _handle_p, _config_p, _handle_p]),
+    "choir_finalize_world": (_enum, []),
+}
+
+#: declared in the headers, and without a use here
+UNUSED = {
+    "choir_status_name", "choir_dtype_name", "choir_op_name", "choir_dtype_bytes", "choir_dtype_parse",
+    "choir_op_parse", "choir_memory_class_name", "choir_mem", "choir_host", "choir_svm", "choir_usm", "choir_none",
+    "choir_comm_split_local", "choir_mem_alloc_local", "choir_mem_free_local", "choir_mem_register",
+    "choir_mem_register_local", "choir_mem_deregister", "choir_mem_deregister_local", "choir_comm_device",
+    "choir_event_retain", "choir_supports",
+}  # fmt: skip

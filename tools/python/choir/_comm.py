@@ -1,0 +1,552 @@
+# SPDX-License-Identifier: MIT
+"""Comms: one rank's handle on an ordered group of ranks, and the collectives.
+
+All ranks of a comm make the same calls in the same order.  A call takes arrays as they are (see ``_arrays``).  A
+reduction's ``recv`` left out means in place.  By default a call blocks; with ``wait=False`` it returns an ``Event`` at
+once, and its arrays belong to the collective until that is complete.
+
+Every call takes these too:
+
+after     OpenCL queues and events, and events of choir, or one of them: the collective starts when they are done (of a
+          queue: what was enqueued there before the call)
+deps      the same, for those who keep them in a list
+deadline  seconds, from the moment those are done; left out, the comm's
+options   for instance "algorithm=ring"
+name      of the call, for messages
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes as ct
+import json
+import threading
+import weakref
+from typing import Any, Callable, Iterable, Sequence
+
+from ._abi import Call, Coalesce, CommConfig, DType, Op, SparseAttr, SparseWire, Tensor
+from ._arrays import NONE, Operand, address_of, operand
+from ._device import Device
+from ._event import Event, SparseEvent, any_running, handles
+from ._library import check, lib, take_text
+from .errors import ArgumentError
+
+_byref = ct.byref
+_live: weakref.WeakSet[Comm] = weakref.WeakSet()
+_ops: dict[Any, int] = {one: int(one) for one in Op}
+_ops.update({one.name.lower(): int(one) for one in Op})
+
+
+class _Group(threading.local):
+    depth = 0
+    held: list[Any]
+
+
+_group = _Group()
+
+
+def _op(what: Op | str) -> int:
+    try:
+        return _ops[what]
+    except (KeyError, TypeError):
+        raise ArgumentError(f"{what!r} is no operator: {', '.join(one.name.lower() for one in Op)}") from None
+
+
+def _is_many(what: Any) -> bool:
+    return isinstance(what, (list, tuple, set, frozenset))
+
+
+def _sort_deps(after: Any, deps: Any) -> tuple[list[int], list[int], list[Event]]:
+    """OpenCL queues, OpenCL events, events of choir."""
+    queues: list[int] = []
+    cl_events: list[int] = []
+    events: list[Event] = []
+    for given, number_is in ((after, queues), (deps, cl_events)):
+        for one in given if _is_many(given) else () if given is None else (given,):
+            kind = type(one).__name__.lower()
+            if isinstance(one, Event):
+                events.append(one)
+            elif isinstance(one, int):
+                number_is.append(one)
+            elif "queue" in kind:
+                queues.append(address_of(one))
+            elif "event" in kind:
+                cl_events.append(address_of(one))
+            else:
+                raise ArgumentError(f"a {type(one).__name__} is neither an OpenCL queue or event nor an event of choir")
+    return queues, cl_events, events
+
+
+def _call(after: Any = None, deps: Any = None, deadline: float | None = None, options: str | None = None,
+          name: str | None = None, factor: float = 1.0) -> tuple[Call, Any]:  # fmt: skip
+    """A choir_call, and what must live as long as it."""
+    call = Call(struct_size=ct.sizeof(Call), factor=factor)
+    held: list[Any] = []
+    if after is not None or deps is not None:
+        queues, cl_events, events = _sort_deps(after, deps)
+        if len(queues) > 1:
+            raise ArgumentError("a call starts after one OpenCL queue at most; give events of the others")
+        call.after = queues[0] if queues else None
+        if cl_events:
+            array = (ct.c_void_p * len(cl_events))(*cl_events)
+            call.cl_deps, call.n_cl_deps = array, len(cl_events)
+            held.append(array)
+        if events:
+            array = handles(events)
+            call.deps, call.n_deps = array, len(events)
+            held.append((array, events))
+    if deadline is not None:
+        call.deadline_ms = max(1, int(deadline * 1000))
+    call.options = options.encode() if options is not None else None
+    call.name = name.encode() if name is not None else None
+    return call, held
+
+
+def _pair(send: Any, recv: Any) -> tuple[Operand, Operand]:
+    a = operand(send)
+    b = a if recv is None or recv is send else operand(recv)
+    if not b.writable:
+        raise ArgumentError("the receive array cannot be written")
+    if a.dtype != b.dtype:
+        raise ArgumentError(f"send is {DType(a.dtype).name}, recv is {DType(b.dtype).name}")
+    return a, b
+
+
+def _at_least(have: int, need: int, what: str) -> None:
+    if have < need:
+        raise ArgumentError(f"{what} has {have} elements, {need} are needed")
+
+
+def _sizes(numbers: Sequence[int] | None, n: int, what: str) -> Any:
+    if numbers is None:
+        return None
+    if len(numbers) != n:
+        raise ArgumentError(f"{what} has {len(numbers)} numbers, the comm {n} ranks")
+    if min(numbers, default=0) < 0:
+        raise ArgumentError(f"{what} has a negative number")
+    return (ct.c_size_t * n)(*numbers)
+
+
+class Request:
+    """A persistent call: checked once, made by every ``start``.  A context manager; ``close`` lets go of it."""
+
+    def __init__(self, handle: int, held: Any, comm: Comm) -> None:
+        self._handle = handle
+        self._held = held
+        self._comm = comm
+
+    def start(self, wait: bool = True, **call: Any) -> Event | None:
+        """Makes the call once: blocks, or returns an Event.  Takes after, deps and deadline."""
+        return self._comm._go(lib.choir_start, (self._handle,), self._held, wait, call)
+
+    def close(self) -> None:
+        """Frees it; what was started goes on."""
+        handle, self._handle = self._handle, 0
+        lib.choir_request_free(handle)
+
+    def __enter__(self) -> Request:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class Comm:
+    """One rank's handle on a group of ranks.  Made by the functions of this package, never by itself.
+
+    As a context manager it is destroyed at the end of the block, or, when the block raises, aborted: the other ranks
+    then get an error instead of waiting.
+    """
+
+    def __init__(self, handle: int, held: Any = None) -> None:
+        self._handle = handle
+        self._kept = held
+        self.rank: int = lib.choir_comm_rank(handle)
+        self.size: int = lib.choir_comm_size(handle)
+        _live.add(self)
+
+    # ---- reductions ----
+
+    def allreduce(self, send: Any, recv: Any = None, op: Op | str = "sum", wait: bool = True, **call: Any) -> Any:
+        """recv = op over all ranks of send.  ``factor`` is this rank's, for the operator premul_sum."""
+        a, b = _pair(send, recv)
+        if b is not a:
+            _at_least(b.count, a.count, "recv")
+        return self._go(
+            lib.choir_allreduce, (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op)), (send, recv), wait, call
+        )
+
+    def allreduce_multi(self, tensors: Iterable[Any], op: Op | str = "sum", wait: bool = True, **call: Any) -> Any:
+        """An allreduce of each array of a list, of any data types, as one call.  (send, recv) stands for an array."""
+        array, held = _tensors(tensors)
+        return self._go(
+            lib.choir_allreduce_multi, (self._handle, array, len(array), _op(op)), (array, held), wait, call
+        )
+
+    def reduce(self, send: Any, recv: Any = None, op: Op | str = "sum", root: int = 0, wait: bool = True,
+               **call: Any) -> Any:  # fmt: skip
+        """recv of the root = op over all ranks of send.  On the other ranks recv is not looked at."""
+        a, b = _pair(send, recv if self.rank == root else None)
+        _at_least(b.count, a.count, "recv")
+        args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op), root)
+        return self._go(lib.choir_reduce, args, (send, recv), wait, call)
+
+    def reduce_scatter(self, send: Any, recv: Any, op: Op | str = "sum", wait: bool = True, **call: Any) -> Any:
+        """recv = this rank's block of the reduction; send holds a block for each rank."""
+        a, b = _pair(send, recv)
+        _at_least(a.count, b.count * self.size, "send")
+        args = (self._handle, a.buffer, b.buffer, b.count, a.dtype, _op(op))
+        return self._go(lib.choir_reduce_scatter, args, (send, recv), wait, call)
+
+    def reduce_scatterv(self, send: Any, recv: Any, counts: Sequence[int], op: Op | str = "sum", wait: bool = True,
+                        **call: Any) -> Any:  # fmt: skip
+        """The same with blocks of counts[r] elements."""
+        a, b = _pair(send, recv)
+        sizes = _sizes(counts, self.size, "counts")
+        _at_least(a.count, sum(counts), "send")
+        _at_least(b.count, counts[self.rank], "recv")
+        args = (self._handle, a.buffer, b.buffer, sizes, a.dtype, _op(op))
+        return self._go(lib.choir_reduce_scatterv, args, (send, recv, sizes), wait, call)
+
+    # ---- data that moves ----
+
+    def allgather(self, send: Any, recv: Any, wait: bool = True, **call: Any) -> Any:
+        """recv = the blocks of all ranks, one after another."""
+        a, b = _pair(send, recv)
+        _at_least(b.count, a.count * self.size, "recv")
+        args = (self._handle, a.buffer, b.buffer, a.count, a.dtype)
+        return self._go(lib.choir_allgather, args, (send, recv), wait, call)
+
+    def allgatherv(self, send: Any, recv: Any, counts: Sequence[int], displacements: Sequence[int] | None = None,
+                   wait: bool = True, **call: Any) -> Any:  # fmt: skip
+        """The same with counts[r] elements of rank r, at displacements[r] (left out: one after another)."""
+        a, b = _pair(send, recv)
+        sizes = _sizes(counts, self.size, "counts")
+        places = _sizes(displacements, self.size, "displacements")
+        _at_least(a.count, counts[self.rank], "send")
+        _at_least(b.count, _end(counts, displacements), "recv")
+        args = (self._handle, a.buffer, counts[self.rank], b.buffer, sizes, places, a.dtype)
+        return self._go(lib.choir_allgatherv, args, (send, recv, sizes, places), wait, call)
+
+    def alltoall(self, send: Any, recv: Any, wait: bool = True, **call: Any) -> Any:
+        """Block p of send goes to rank p; block p of recv comes from rank p."""
+        a, b = _pair(send, recv)
+        _at_least(b.count, a.count, "recv")
+        if a.count % self.size:
+            raise ArgumentError(f"send has {a.count} elements, which are not {self.size} equal blocks")
+        args = (self._handle, a.buffer, b.buffer, a.count // self.size, a.dtype)
+        return self._go(lib.choir_alltoall, args, (send, recv), wait, call)
+
+    def alltoallv(self, send: Any, send_counts: Sequence[int], recv: Any, recv_counts: Sequence[int],
+                  send_displacements: Sequence[int] | None = None, recv_displacements: Sequence[int] | None = None,
+                  wait: bool = True, **call: Any) -> Any:  # fmt: skip
+        """The same with blocks of any lengths; what a rank receives must be what the other sends."""
+        a, b = _pair(send, recv)
+        n = self.size
+        sizes = (
+            _sizes(send_counts, n, "send_counts"), _sizes(send_displacements, n, "send_displacements"),
+            _sizes(recv_counts, n, "recv_counts"), _sizes(recv_displacements, n, "recv_displacements"),
+        )  # fmt: skip
+        _at_least(a.count, _end(send_counts, send_displacements), "send")
+        _at_least(b.count, _end(recv_counts, recv_displacements), "recv")
+        args = (self._handle, a.buffer, sizes[0], sizes[1], b.buffer, sizes[2], sizes[3], a.dtype)
+        return self._go(lib.choir_alltoallv, args, (send, recv, sizes), wait, call)
+
+    def broadcast(self, array: Any, recv: Any = None, root: int = 0, wait: bool = True, **call: Any) -> Any:
+        """The array of every rank = the root's.  With recv the root's array is sent from, and recv is filled."""
+        a, b = _pair(array, recv)
+        _at_least(b.count, a.count, "recv")
+        args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, root)
+        return self._go(lib.choir_broadcast, args, (array, recv), wait, call)
+
+    def barrier(self, wait: bool = True, **call: Any) -> Any:
+        """Complete once every rank's has started."""
+        return self._go(lib.choir_barrier, (self._handle,), None, wait, call)
+
+    def send(self, array: Any, dest: int, wait: bool = True, **call: Any) -> Any:
+        """To one rank; the k-th send of a pair meets its k-th recv."""
+        a = operand(array)
+        return self._go(lib.choir_send, (self._handle, a.buffer, a.count, a.dtype, dest), array, wait, call)
+
+    def recv(self, array: Any, source: int, wait: bool = True, **call: Any) -> Any:
+        """From one rank."""
+        a, _ = _pair(array, None)
+        return self._go(lib.choir_recv, (self._handle, a.buffer, a.count, a.dtype, source), array, wait, call)
+
+    def sendrecv(self, send: Any, dest: int, recv: Any, source: int, wait: bool = True, **call: Any) -> Any:
+        """A send and a recv side by side."""
+        a, b = _pair(send, recv)
+        args = (self._handle, a.buffer, a.count, dest, b.buffer, b.count, source, a.dtype)
+        return self._go(lib.choir_sendrecv, args, (send, recv), wait, call)
+
+    # ---- sparse ----
+
+    def sparse_allreduce(self, indices: Any, values: Any, op: Op | str = "sum", coalesce: str = "regular",
+                         wire: str = "full", make: Callable[[int, str], Any] | None = None, wait: bool = True,
+                         **call: Any) -> Any:  # fmt: skip
+        """The union of all ranks' indices, ascending, each with op over the rows that were sent for it.
+
+        values holds a row for each index.  Returns (indices, values), or a SparseEvent whose ``wait`` does.  The arrays
+        of the result are made by ``make(count, dtype)``, dtype being "int64", "float32" and so on; left out, they are
+        NumPy arrays, of rows as wide as values'.
+        """
+        ind, val = operand(indices), operand(values)
+        width = values.shape[1:] if hasattr(values, "shape") else ()
+        attr = SparseAttr(ct.sizeof(SparseAttr), None, None, None, Coalesce[coalesce.upper()], SparseWire[wire.upper()])
+        counts = ct.c_size_t(0), ct.c_size_t(0)
+        dtypes = DType(ind.dtype), DType(val.dtype)
+        block, held = _call(**call) if call else (None, None)
+        handle = ct.c_void_p()
+        check(
+            lib.choir_sparse_allreduce(
+                self._handle, ind.buffer, ind.count, val.buffer, val.count, NONE, _byref(counts[0]), NONE,
+                _byref(counts[1]), ind.dtype, val.dtype, _op(op), _byref(attr), block, _byref(handle),
+            )
+        )  # fmt: skip
+        maker = _numpy_result(width) if make is None else _made_by(make)
+        event = SparseEvent(handle.value or 0, (indices, values, counts, held), counts, dtypes, maker)
+        return event.wait() if wait else event
+
+    # ---- persistent calls ----
+
+    def allreduce_init(self, send: Any, recv: Any = None, op: Op | str = "sum", **call: Any) -> Request:
+        """A persistent allreduce."""
+        a, b = _pair(send, recv)
+        _at_least(b.count, a.count, "recv")
+        args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op))
+        return self._init(lib.choir_allreduce_init, args, (send, recv), call)
+
+    def allreduce_multi_init(self, tensors: Iterable[Any], op: Op | str = "sum", **call: Any) -> Request:
+        """A persistent allreduce_multi."""
+        array, held = _tensors(tensors)
+        args = (self._handle, array, len(array), _op(op))
+        return self._init(lib.choir_allreduce_multi_init, args, held, call)
+
+    def reduce_scatter_init(self, send: Any, recv: Any, op: Op | str = "sum", **call: Any) -> Request:
+        """A persistent reduce_scatter."""
+        a, b = _pair(send, recv)
+        _at_least(a.count, b.count * self.size, "send")
+        args = (self._handle, a.buffer, b.buffer, b.count, a.dtype, _op(op))
+        return self._init(lib.choir_reduce_scatter_init, args, (send, recv), call)
+
+    def allgather_init(self, send: Any, recv: Any, **call: Any) -> Request:
+        """A persistent allgather."""
+        a, b = _pair(send, recv)
+        _at_least(b.count, a.count * self.size, "recv")
+        args = (self._handle, a.buffer, b.buffer, a.count, a.dtype)
+        return self._init(lib.choir_allgather_init, args, (send, recv), call)
+
+    def alltoall_init(self, send: Any, recv: Any, **call: Any) -> Request:
+        """A persistent alltoall."""
+        a, b = _pair(send, recv)
+        _at_least(b.count, a.count, "recv")
+        if a.count % self.size:
+            raise ArgumentError(f"send has {a.count} elements, which are not {self.size} equal blocks")
+        args = (self._handle, a.buffer, b.buffer, a.count // self.size, a.dtype)
+        return self._init(lib.choir_alltoall_init, args, (send, recv), call)
+
+    def broadcast_init(self, array: Any, recv: Any = None, root: int = 0, **call: Any) -> Request:
+        """A persistent broadcast."""
+        a, b = _pair(array, recv)
+        _at_least(b.count, a.count, "recv")
+        args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, root)
+        return self._init(lib.choir_broadcast_init, args, (array, recv), call)
+
+    def reduce_init(self, send: Any, recv: Any = None, op: Op | str = "sum", root: int = 0, **call: Any) -> Request:
+        """A persistent reduce."""
+        a, b = _pair(send, recv if self.rank == root else None)
+        _at_least(b.count, a.count, "recv")
+        args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op), root)
+        return self._init(lib.choir_reduce_init, args, (send, recv), call)
+
+    def barrier_init(self, **call: Any) -> Request:
+        """A persistent barrier."""
+        return self._init(lib.choir_barrier_init, (self._handle,), None, call)
+
+    # ---- the comm itself ----
+
+    def split(self, color: int, key: int = 0) -> Comm | None:
+        """A comm of the ranks that gave the same color, ordered by key, then rank; a negative color gets None."""
+        made = ct.c_void_p()
+        check(lib.choir_comm_split(self._handle, color, key, _byref(made)))
+        return Comm(made.value, self._kept) if made.value else None
+
+    def alloc(self, n_bytes: int) -> Any:
+        """Symmetric memory: n_bytes of each rank, which the others of its machine reach without a copy.
+
+        A ctypes array, for ``numpy.frombuffer(comm.alloc(4096), "float32")``.  Collective.  It is valid until the
+        comm is closed.
+        """
+        pointer = ct.c_void_p()
+        check(lib.choir_mem_alloc(self._handle, n_bytes, _byref(pointer), None))
+        return (ct.c_ubyte * n_bytes).from_address(pointer.value or 0)
+
+    def warm(self, dtype: DType | str, op: Op | str) -> None:
+        """Builds the kernels of a reduction ahead of its first use."""
+        from ._arrays import dtype_of
+
+        check(lib.choir_comm_warm(self._handle, int(dtype_of(dtype)), _op(op)))
+
+    def check(self) -> None:
+        """Raises the failure that made the comm unusable, if there was one."""
+        check(lib.choir_comm_status(self._handle))
+
+    def describe(self) -> dict[str, Any]:
+        """Ranks, nodes, transport, rules."""
+        text = ct.c_void_p()
+        check(lib.choir_comm_json(self._handle, _byref(text)))
+        return json.loads(take_text(text))
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes: groups of ranks that share memory."""
+        return lib.choir_comm_nodes(self._handle)
+
+    def node_of(self, rank: int) -> int:
+        """The node of a rank, -1 if there is no such rank."""
+        return lib.choir_comm_node(self._handle, rank)
+
+    def abort(self) -> None:
+        """Fails what is in flight, on every rank, and returns at once."""
+        check(lib.choir_comm_abort(self._handle))
+
+    def close(self) -> None:
+        """Waits for what is in flight, then destroys the comm.  Calls of other ranks that wait for this one fail."""
+        handle, self._handle = self._handle, 0
+        if handle:
+            check(lib.choir_comm_destroy(handle))
+
+    def __enter__(self) -> Comm:
+        return self
+
+    def __exit__(self, kind: object, *exc: object) -> None:
+        if kind is not None and self._handle:
+            lib.choir_comm_abort(self._handle)
+            lib.choir_comm_destroy(self._handle)
+            self._handle = 0
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "" if self._handle else ", closed"
+        return f"<choir.Comm rank {self.rank} of {self.size}{state}>"
+
+    def _go(self, fn: Any, args: tuple, held: Any, wait: bool, options: dict[str, Any]) -> Any:
+        block = None
+        if options:
+            block, kept = _call(**options)
+            held = (held, kept)
+        if wait:
+            status = fn(*args, block, None)
+            if status:
+                check(status)
+            if _group.depth:
+                _group.held.append(held)
+            return None
+        handle = ct.c_void_p()
+        check(fn(*args, block, _byref(handle)))
+        return Event(handle.value or 0, held)
+
+    def _init(self, fn: Any, args: tuple, held: Any, options: dict[str, Any]) -> Request:
+        block, kept = _call(**options) if options else (None, None)
+        made = ct.c_void_p()
+        check(fn(*args, block, _byref(made)))
+        return Request(made.value or 0, (held, kept), self)
+
+
+def _end(counts: Sequence[int], displacements: Sequence[int] | None) -> int:
+    if displacements is None:
+        return sum(counts)
+    return max((at + n for at, n in zip(displacements, counts) if n), default=0)
+
+
+def _tensors(tensors: Iterable[Any]) -> tuple[Any, Any]:
+    pairs = [one if isinstance(one, tuple) else (one, None) for one in tensors]
+    array = (Tensor * len(pairs))()
+    for slot, (send, recv) in zip(array, pairs):
+        a, b = _pair(send, recv)
+        _at_least(b.count, a.count, "recv")
+        slot.send, slot.recv, slot.count, slot.dtype = a.buffer, b.buffer, a.count, a.dtype
+    return array, pairs
+
+
+_numpy_names = {
+    DType.I8: "int8", DType.U8: "uint8", DType.I16: "int16", DType.U16: "uint16", DType.I32: "int32",
+    DType.U32: "uint32", DType.I64: "int64", DType.U64: "uint64", DType.F16: "float16", DType.BF16: "bfloat16",
+    DType.F32: "float32", DType.F64: "float64", DType.BOOL: "bool",
+}  # fmt: skip
+
+
+def _made_by(make: Callable[[int, str], Any]) -> Any:
+    def result(n_indices: int, n_values: int, dtypes: tuple[DType, DType]) -> Any:
+        arrays = make(n_indices, _numpy_names[dtypes[0]]), make(n_values, _numpy_names[dtypes[1]])
+        return arrays, tuple(operand(one).buffer for one in arrays)
+
+    return result
+
+
+def _numpy_result(width: tuple[int, ...]) -> Any:
+    def result(n_indices: int, n_values: int, dtypes: tuple[DType, DType]) -> Any:
+        import numpy
+
+        name = _numpy_names[dtypes[1]]
+        if name == "bfloat16":
+            import ml_dtypes  # noqa: F401  NumPy knows the type by it
+        indices = numpy.empty(n_indices, _numpy_names[dtypes[0]])
+        values = numpy.empty(n_values, name)
+        buffers = operand(indices).buffer, operand(values).buffer
+        return (indices, values.reshape((n_indices, *width))), buffers
+
+    return result
+
+
+class group:  # noqa: N801 - reads as a statement
+    """``with choir.group():`` the calls of this thread inside are made together at the end of the block.
+
+    So one thread may drive several ranks, and sends may cross.  Blocking calls inside are waited for by the end.
+    """
+
+    def __enter__(self) -> group:
+        check(lib.choir_group_begin())
+        if _group.depth == 0:
+            _group.held = []
+        _group.depth += 1
+        return self
+
+    def __exit__(self, kind: object, *exc: object) -> None:
+        _group.depth -= 1
+        status = lib.choir_group_end()
+        if _group.depth == 0:
+            _group.held = []
+        if kind is None:
+            check(status)
+
+
+def make_config(deadline: float | None = None, warn: float | None = None, ranks_per_node: int = 0,
+                rules: str | None = None, name: str | None = None) -> CommConfig:  # fmt: skip
+    """A choir_comm_config; what is left out is the environment's or the library's."""
+    config = CommConfig(struct_size=ct.sizeof(CommConfig), ranks_per_node=ranks_per_node)
+    config.deadline_ms = 0 if deadline is None else max(1, int(deadline * 1000))
+    config.warn_ms = 0 if warn is None else max(1, int(warn * 1000))
+    config.rules = None if rules is None else rules.encode()
+    config.name = None if name is None else name.encode()
+    return config
+
+
+def device_array(devices: Sequence[Device]) -> Any:
+    """The devices as an array of the library's."""
+    return (ct.c_void_p * len(devices))(*[one._handle for one in devices])
+
+
+@atexit.register
+def _close_all() -> None:
+    """No thread of the library may meet an interpreter that is gone: Note [callbacks] in _event.py."""
+    for comm in list(_live):
+        if comm._handle and any_running():
+            lib.choir_comm_abort(comm._handle)
+    for comm in list(_live):
+        handle, comm._handle = comm._handle, 0
+        if handle:
+            lib.choir_comm_destroy(handle)

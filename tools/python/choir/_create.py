@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: MIT
+"""Where comms come from."""
+
+from __future__ import annotations
+
+import ctypes as ct
+import os
+import sys
+from typing import Any, Callable, Sequence
+
+from . import _meet
+from ._abi import GATHER, Bootstrap
+from ._comm import Comm, device_array, make_config
+from ._device import as_device
+from ._library import check, lib, mpi
+from .errors import ArgumentError
+
+_DEADLINE_S = 600.0
+
+
+def _deadline(settings: dict[str, Any]) -> float:
+    given = settings.get("deadline")
+    if given is not None:
+        return given
+    text = os.environ.get("CHOIR_DEADLINE_MS", "")
+    return int(text) / 1000 if text.isdigit() and int(text) else _DEADLINE_S
+
+
+def from_gather(gather: Callable[[bytes], bytes], rank: int, size: int, device: Any = None, **settings: Any) -> Comm:
+    """A comm of processes that can exchange bytes: ``gather(mine)`` gives the bytes of all, joined in rank order.
+
+    It is called a few times before this returns.  All processes run on one machine and as one user; between machines
+    use ``world`` or ``from_mpi4py``.  ``device``: see ``as_device``.  settings: deadline, warn (seconds),
+    ranks_per_node, rules, name.
+    """
+    raised: list[BaseException] = []
+
+    def call(ctx: Any, mine: int, n_bytes: int, whole: int) -> int:
+        try:
+            data = gather(ct.string_at(mine, n_bytes))
+            if len(data) != n_bytes * size:
+                raise ArgumentError(f"gather gave {len(data)} bytes, {n_bytes * size} are needed")
+            ct.memmove(whole, data, len(data))
+            return 0
+        except BaseException as error:  # noqa: BLE001 - it must not leave by way of C
+            raised.append(error)
+            return 1
+
+    bootstrap = Bootstrap(ct.sizeof(Bootstrap), rank, size, GATHER(call), None)
+    made = ct.c_void_p()
+    devices = [as_device(device)]
+    status = lib.choir_comm_create(
+        ct.byref(bootstrap), 1, device_array(devices), ct.byref(make_config(**settings)), ct.byref(made)
+    )
+    if raised:
+        raise raised[0]
+    check(status)
+    return Comm(made.value or 0, devices)
+
+
+def threads(n: int, device: Any = None, **settings: Any) -> Threads:
+    """n ranks of this process, for a thread each: ``with choir.threads(2) as comms:``.
+
+    One thread may drive them all, inside ``choir.group()`` or by events.  ``device`` is that of all, or a list.
+    """
+    devices = [as_device(one) for one in device] if isinstance(device, (list, tuple)) else [as_device(device)] * n
+    if len(devices) != n:
+        raise ArgumentError(f"{len(devices)} devices were given for {n} ranks")
+    made = (ct.c_void_p * n)()
+    check(lib.choir_comm_create_local(n, device_array(devices), ct.byref(make_config(**settings)), made))
+    return Threads([Comm(one or 0, devices) for one in made])
+
+
+class Threads(list):
+    """The comms of ranks of one process; as a context manager it closes them all."""
+
+    def __init__(self, comms: Sequence[Comm]) -> None:
+        super().__init__(comms)
+
+    def __enter__(self) -> Threads:
+        return self
+
+    def __exit__(self, kind: object, *exc: object) -> None:
+        if kind is not None:
+            for comm in self:
+                if comm._handle:
+                    lib.choir_comm_abort(comm._handle)
+        for comm in self:
+            if kind is None:
+                comm.close()
+            else:
+                comm.__exit__(kind, *exc)
+
+
+def on_this_machine(rank: int, size: int, folder: str | os.PathLike, device: Any = None, **settings: Any) -> Comm:
+    """A comm of processes of one machine and user, which meet in a private folder: one folder a job."""
+    _check_rank(rank, size)
+    if size == 1:
+        return from_gather(bytes, 0, 1, device, **settings)
+    with _meet.over_unix(rank, size, folder, _deadline(settings)) as meeting:
+        return from_gather(meeting.gather, rank, size, device, **settings)
+
+
+def over_tcp(rank: int, size: int, host: str, port: int, secret: str | bytes, device: Any = None,
+             **settings: Any) -> Comm:  # fmt: skip
+    """A comm of processes that meet at rank 0's host and port, and prove that they know a secret."""
+    _check_rank(rank, size)
+    if size == 1:
+        return from_gather(bytes, 0, 1, device, **settings)
+    key = secret.encode() if isinstance(secret, str) else secret
+    with _meet.over_tcp(rank, size, host, port, key, _deadline(settings)) as meeting:
+        return from_gather(meeting.gather, rank, size, device, **settings)
+
+
+def from_store(store: Any, rank: int, size: int, device: Any = None, prefix: str = "choir", **settings: Any) -> Comm:
+    """A comm of processes that share a torch.distributed Store; prefix: another one for each comm."""
+    with _meet.StoreMeeting(store, rank, size, prefix) as meeting:
+        return from_gather(meeting.gather, rank, size, device, **settings)
+
+
+def _check_rank(rank: int, size: int) -> None:
+    if not 0 <= rank < size:
+        raise ArgumentError(f"there is no rank {rank} of {size}")
+
+
+_RANKS = (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"))
+_MPI_RANKS = (("PMI_RANK", "PMI_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"))
+
+
+def _rank_of_environment() -> tuple[int, int]:
+    env = os.environ
+    for rank, size in _RANKS:
+        if rank in env and size in env:
+            try:
+                found = int(env[rank]), int(env[size])
+            except ValueError:
+                raise ArgumentError(f"{rank}={env[rank]}, {size}={env[size]}: not two numbers") from None
+            _check_rank(*found)
+            return found
+    for rank, size in _MPI_RANKS:
+        if rank in env and size in env:
+            raise ArgumentError(f"{rank} and {size} are an MPI launcher's: choir.world() is for those")
+    raise ArgumentError("the environment has neither RANK and WORLD_SIZE nor SLURM_PROCID and SLURM_NTASKS")
+
+
+def from_environment(device: Any = None, **settings: Any) -> Comm:
+    """A comm of the processes that a launcher started.
+
+    RANK and WORLD_SIZE (or Slurm's SLURM_PROCID and SLURM_NTASKS) say who this is.  The processes meet
+
+    - in the folder CHOIR_MEETING, which ``python -m choir`` sets: one machine;
+    - in torchrun's own store, under torchrun;
+    - else at MASTER_ADDR and MASTER_PORT, with the secret that stands in CHOIR_SECRET (16 characters at least).
+    """
+    env = os.environ
+    rank, size = _rank_of_environment()
+    if size == 1:
+        return from_gather(bytes, 0, 1, device, **settings)
+    if env.get("CHOIR_MEETING"):
+        return on_this_machine(rank, size, env["CHOIR_MEETING"], device, **settings)
+    for name in ("MASTER_ADDR", "MASTER_PORT"):
+        if not env.get(name):
+            raise ArgumentError(f"{name} is not set, nor CHOIR_MEETING: the {size} processes do not know where to meet")
+    host, port = env["MASTER_ADDR"], env["MASTER_PORT"]
+    if not port.isdigit():
+        raise ArgumentError(f"MASTER_PORT={port}: not a number")
+    if env.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+        return _under_torchrun(rank, size, host, int(port), device, settings)
+    secret = env.get("CHOIR_SECRET", "")
+    if len(secret) < _meet.MIN_SECRET:
+        raise ArgumentError(
+            f"CHOIR_SECRET has {len(secret)} characters: the processes prove to each other that they know it, so give "
+            f"all of them the same {_meet.MIN_SECRET} or more (openssl rand -hex 16)"
+        )
+    return over_tcp(rank, size, host, int(port), secret, device, **settings)
+
+
+def _under_torchrun(rank: int, size: int, host: str, port: int, device: Any, settings: dict[str, Any]) -> Comm:
+    from datetime import timedelta
+
+    from torch.distributed import TCPStore
+
+    store = TCPStore(host, port, size, False, timedelta(seconds=_deadline(settings)))
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    return from_store(store, rank, size, device, f"choir/{attempt}", **settings)
+
+
+def _from_mpi(create: Callable[..., int], parent: tuple, device: Any, settings: dict[str, Any]) -> Comm:
+    made = ct.c_void_p()
+    devices = [as_device(device)]
+    check(create(*parent, 1, device_array(devices), ct.byref(make_config(**settings)), ct.byref(made)))
+    return Comm(made.value or 0, devices)
+
+
+def world(device: Any = None, **settings: Any) -> Comm:
+    """A comm of MPI's world: programs started by mpiexec.  Initialises MPI if nobody has; it needs libchoir-mpi."""
+    import atexit
+
+    library = mpi()
+    comm = _from_mpi(library.choir_comm_create_world, (), device, settings)
+    atexit.register(_finalize_world)
+    return comm
+
+
+def _finalize_world() -> None:
+    from ._comm import _close_all
+
+    _close_all()
+    mpi().choir_finalize_world()
+
+
+def from_mpi4py(comm: Any, device: Any = None, **settings: Any) -> Comm:
+    """A comm of the processes of an mpi4py communicator.  mpi4py must be of the MPICH family, as libchoir-mpi is."""
+    package = sys.modules[type(comm).__module__.partition(".")[0]]
+    size = package.MPI._sizeof(package.MPI.Comm)
+    if size != ct.sizeof(ct.c_int):
+        raise ArgumentError("this mpi4py was built with Open MPI; libchoir-mpi is of the MPICH family")
+    handle = ct.c_int.from_address(package.MPI._addressof(comm)).value
+    return _from_mpi(mpi().choir_comm_create_mpi, (handle,), device, settings)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""Finds and loads libchoir, and libchoir-mpi where it is asked for.
+
+CHOIR_LIBRARY says where: unset, the library of the wheel, else the system's; ``system``, the system's alone; else a
+folder that holds libchoir.so.0, or that file.
+"""
+
+from __future__ import annotations
+
+import ctypes as ct
+import os
+from pathlib import Path
+
+from . import _abi
+from .errors import error_of
+
+SONAME = "libchoir.so.0"
+MPI_SONAME = "libchoir-mpi.so.0"
+_own = Path(__file__).parent / "lib"
+
+
+def _candidates(soname: str) -> list[str]:
+    wanted = os.environ.get("CHOIR_LIBRARY", "")
+    if wanted in ("", "system"):
+        own = _own / soname
+        return [str(own), soname] if wanted == "" and own.exists() else [soname]
+    path = Path(wanted)
+    return [str((path if path.is_dir() else path.parent) / soname)]
+
+
+def _open(soname: str) -> ct.CDLL:
+    tried = []
+    for candidate in _candidates(soname):
+        try:
+            return ct.CDLL(candidate)
+        except OSError as error:
+            tried.append(str(error))
+    raise ImportError(f"{soname} cannot be loaded: {'; '.join(tried)}.  CHOIR_LIBRARY=FOLDER names a folder that has it")
+
+
+def _declare(library: ct.CDLL, prototypes: dict) -> None:
+    for name, (result, arguments) in prototypes.items():
+        try:
+            function = getattr(library, name)
+        except AttributeError:
+            raise ImportError(
+                f"{library._name} has no {name}: it is of another version than this package; "
+                "CHOIR_LIBRARY=FOLDER names another"
+            ) from None
+        function.restype = result
+        function.argtypes = arguments
+
+
+lib = _open(SONAME)
+_declare(lib, _abi.PROTOTYPES)
+_mpi: ct.CDLL | None = None
+
+
+def mpi() -> ct.CDLL:
+    """libchoir-mpi, loaded by the first call.  ImportError, with the reason, where it is not there."""
+    global _mpi
+    if _mpi is None:
+        library = _open(MPI_SONAME)
+        _declare(library, _abi.MPI_PROTOTYPES)
+        _mpi = library
+    return _mpi
+
+
+def check(status: int) -> None:
+    """Raises the exception of this thread's last failed call, unless the status is SUCCESS."""
+    if status:
+        raise error_of(status, lib.choir_last_error().decode(errors="replace"))
+
+
+_free = ct.CDLL(None).free
+_free.argtypes = [ct.c_void_p]
+_free.restype = None
+
+
+def take_text(pointer: ct.c_void_p) -> str:
+    """A text that the library allocated; frees it."""
+    text = ct.string_at(pointer).decode(errors="replace")
+    _free(pointer)
+    return text
+
+
+def loaded(part: str) -> list[str]:
+    """The files with ``part`` in their name that are mapped into this process."""
+    found = []
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        fields = line.split(None, 5)
+        if len(fields) == 6 and part in os.path.basename(fields[5]) and fields[5] not in found:
+            found.append(fields[5])
+    return found
