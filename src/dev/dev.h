@@ -15,6 +15,13 @@ const char *cl_error_name(cl_int rc);
 
 choir_device *dev_retain(choir_device *device); /* choir_device_destroy releases */
 
+/* dev_attach: what a higher room keeps with the device, and which holds one reference of it.  Once no other reference
+ * is left, choir_device_destroy calls detach(thing), which gives that one back.  One thing at a time.
+ * dev_attached: it, or NULL.  dev_detach: takes it off again. */
+void dev_attach(choir_device *device, void *thing, void (*detach)(void *));
+void *dev_attached(choir_device *device);
+void dev_detach(choir_device *device);
+
 /* dev_range: checks a caller's buffer for `bytes` bytes from its start: known kind, not null, offset aligned to elem_bytes, inside the cl_mem,
  * context of the device (or any, see below), supported by the device.  ARGUMENT / UNSUPPORTED with the buffer's role in the sentence.  bytes 0
  * accepts anything. */

@@ -170,9 +170,30 @@ choir_device *dev_retain(choir_device *device)
 	return device;
 }
 
+void dev_attach(choir_device *device, void *thing, void (*detach)(void *))
+{
+	device->detach = detach;
+	atomic_store(&device->attached, thing);
+}
+
+void *dev_attached(choir_device *device)
+{
+	return atomic_load(&device->attached);
+}
+
+void dev_detach(choir_device *device)
+{
+	atomic_store(&device->attached, NULL);
+}
+
 void choir_device_destroy(choir_device *device)
 {
-	if (device == NULL || atomic_fetch_sub(&device->refs, 1) != 1)
+	int left = device != NULL ? atomic_fetch_sub(&device->refs, 1) - 1 : -1;
+	void *thing = left == 1 ? atomic_exchange(&device->attached, NULL) : NULL;
+
+	if (thing != NULL)
+		device->detach(thing);
+	if (left != 0)
 		return;
 	if (!program_cache_fini(&device->programs))
 		return;

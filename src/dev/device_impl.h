@@ -46,6 +46,8 @@ struct choir_device {
 	choir_reduce_where reduce;
 	struct pointer_cache *pointers;
 	struct program_cache programs;
+	void *_Atomic attached; /* dev_attach */
+	void (*detach)(void *);
 };
 
 /* queue_create: an in-order queue of the device.  OPENCL. */
