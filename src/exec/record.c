@@ -25,7 +25,10 @@ const char *run_describe(const struct call_record *record, uint64_t key, const c
 	char number[64];
 
 	describe_number(key, given, number, sizeof number);
-	if (record->collective == COLLECTIVE_BARRIER)
+	if (record->flags & RECORD_ON_DEVICE)
+		snprintf(text, bytes, "%.24s #%s (%llu x %s)", record->algorithm, number,
+		         (unsigned long long)record->count, choir_dtype_name(record->dtype));
+	else if (record->collective == COLLECTIVE_BARRIER)
 		snprintf(text, bytes, "%s #%s", name, number);
 	else if (key & WIRE_PAIR)
 		snprintf(text, bytes, "send/recv #%s (%llu x %s)", number, (unsigned long long)record->count,

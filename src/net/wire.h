@@ -17,7 +17,8 @@ struct call_record {
 	uint64_t hash;      /* of what else must agree: counts of a v-collective, sparse attributes, rules */
 	char algorithm[24]; /* name, zero padded */
 };
-enum { RECORD_OF_LIST = 1 }; /* flags: part of a call on a list of `root` tensors */
+/* flags: part of a call on a list of `root` tensors; a call on one device, without other ranks, of that "algorithm" */
+enum { RECORD_OF_LIST = 1, RECORD_ON_DEVICE = 2 };
 _Static_assert(sizeof(struct call_record) == 48, "fits the arena's flag line");
 
 enum wire_kind {

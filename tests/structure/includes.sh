@@ -34,14 +34,15 @@ BEGIN {
 	allow("algo", "plan base @types")
 	allow("exec", "kern algo dev net node plan base @types @public")
 	allow("sparse", "exec kern algo dev net node plan base @types @public @kernels")
-	allow("api", "sparse exec kern algo dev net node plan base @types @public")
+	allow("topk", "sparse exec kern algo dev net node plan base @types @public @kernels")
+	allow("api", "topk sparse exec kern algo dev net node plan base @types @public")
 	allow("mpi", "@types @public @mpi")
 	allow("cl", "@types @kernels")
 	allow("include", "@types @public @cl @mpi")
 	allow("tools", "@types @public @cl @mpi")
 	allow("kernel-bench", "sparse kern dev base @types @public @cl @mpi")
 	allow("docs", "@types @public @cl @mpi")
-	allow("tests", "base dev net node plan kern algo exec sparse api mpi @types @public @cl @mpi @kernels")
+	allow("tests", "base dev net node plan kern algo exec sparse topk api mpi @types @public @cl @mpi @kernels")
 }
 
 # The room of a path relative to the root.

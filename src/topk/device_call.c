@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* Design notes.  next is called by one thread at a time and runs steps until one has to wait.  Every failure is that
+ * of the call alone: the comm it runs on serves the device's other calls, so deps and the deadline are the script's
+ * too. */
+#include "topk/device_call.h"
+
+#include "base/float_control.h"
+#include "base/wait.h"
+#include "exec/event.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GO_ON ((enum script_what)-1)
+
+static choir_status step_deps(struct device_call *call, struct script_turn *turn);
+static choir_status step_reach(struct device_call *call, struct script_turn *turn);
+static choir_status step_read(struct device_call *call, struct script_turn *turn);
+static choir_status step_host(struct device_call *call, struct script_turn *turn);
+static choir_status step_worked(struct device_call *call, struct script_turn *turn);
+static choir_status step_write(struct device_call *call, struct script_turn *turn);
+static choir_status step_kernels(struct device_call *call, struct script_turn *turn);
+
+choir_status device_call_indices(const struct device_call *call, const void *ind, uint64_t n, uint64_t rows)
+{
+	struct index_form form = device_call_index_form(call);
+
+	for (uint64_t i = 0; i < n; i++) {
+		int64_t x = index_at(ind, form, i);
+
+		if (x < 0 || (uint64_t)x >= rows)
+			return error_set(CHOIR_ARGUMENT,
+			                 "%s: index %" PRId64 " at position %" PRIu64 " is not one of %" PRIu64 " rows",
+			                 call->form->name, x, i, rows);
+	}
+	return CHOIR_SUCCESS;
+}
+
+choir_status device_call_capacity(const struct device_call *call, uint64_t count)
+{
+	size_t capacity = *call->args.count_p;
+
+	*call->args.count_p = count;
+	if (count <= capacity)
+		return CHOIR_SUCCESS;
+	return error_set(CHOIR_CAPACITY, "%s: %" PRIu64 " pairs, and room for %zu", call->form->name, count, capacity);
+}
+
+static choir_status step_deps(struct device_call *call, struct script_turn *turn)
+{
+	struct run_deps *deps = &call->deps;
+
+	for (; deps->next_cl < deps->n_cl; deps->next_cl++) {
+		bool done = false;
+		choir_status st = dev_poll(deps->cl[deps->next_cl], &done);
+
+		if (st != CHOIR_SUCCESS)
+			return error_prefix(st, "a cl_event it depends on failed");
+		if (!done) {
+			turn->what = SCRIPT_AGAIN;
+			return CHOIR_SUCCESS;
+		}
+	}
+	for (; deps->next_event < deps->n_events; deps->next_event++) {
+		choir_event *dep = deps->events[deps->next_event];
+
+		if (!event_is_complete(dep)) {
+			turn->what = SCRIPT_AGAIN;
+			return CHOIR_SUCCESS;
+		}
+		if (dep->status != CHOIR_SUCCESS)
+			return error_set(dep->status, "an event it depends on failed: %s", choir_event_error(dep));
+	}
+	call->end_ns = wait_end_ns(call->deadline_ms);
+	call->step = step_reach;
+	return CHOIR_SUCCESS;
+}
+
+/* A kernel may not write what the caller made read-only, or the reverse. */
+static bool kernels_may(const struct operand *operand)
+{
+	cl_mem_flags flags = 0;
+
+	if (operand->buffer.kind != CHOIR_BUFFER_MEM || operand->bytes == 0 ||
+	    clGetMemObjectInfo(operand->buffer.base, CL_MEM_FLAGS, sizeof flags, &flags, NULL) != CL_SUCCESS)
+		return false;
+	return !(operand->write && (flags & CL_MEM_READ_ONLY)) && !(operand->read && (flags & CL_MEM_WRITE_ONLY));
+}
+
+static bool takes_kernels(const struct device_call *call)
+{
+	choir_reduce_where where = dev_reduce_where(call->device);
+	bool fit = !call->host_only && call->form->kernels != NULL && dev_has_long_loops(call->device) &&
+	           where != CHOIR_REDUCE_HOST && (where == CHOIR_REDUCE_KERNEL || !dev_is_cpu(call->device));
+
+	for (size_t i = 0; i < call->n_operands && fit; i++)
+		fit = kernels_may(&call->operands[i]);
+	return fit && call->form->fits_kernels(call);
+}
+
+static choir_status step_reach(struct device_call *call, struct script_turn *turn)
+{
+	(void)turn;
+	if (takes_kernels(call)) {
+		call->step = step_kernels;
+		return CHOIR_SUCCESS;
+	}
+	call->step = step_read;
+	return operands_reach(call->device, call->operands, call->n_operands);
+}
+
+static choir_status move(struct device_call *call, struct script_turn *turn, bool *done_p)
+{
+	TRY(operands_move(call->operands, call->n_operands, call->ring, call->ring_ctx, done_p));
+	if (!*done_p)
+		turn->what = SCRIPT_AGAIN;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status step_read(struct device_call *call, struct script_turn *turn)
+{
+	bool done;
+
+	TRY(move(call, turn, &done));
+	if (done)
+		call->step = step_host;
+	return CHOIR_SUCCESS;
+}
+
+static void work(void *state)
+{
+	struct device_call *call = state;
+	uint64_t control = float_control_begin();
+
+	call->worked = call->form->host(call);
+	if (call->worked != CHOIR_SUCCESS)
+		snprintf(call->work_text, sizeof call->work_text, "%s", error_text());
+	float_control_end(control);
+}
+
+static choir_status step_host(struct device_call *call, struct script_turn *turn)
+{
+	turn->what = SCRIPT_WORK;
+	turn->call = work;
+	call->step = step_worked;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status step_worked(struct device_call *call, struct script_turn *turn)
+{
+	(void)turn;
+	if (call->worked != CHOIR_SUCCESS)
+		return error_set(call->worked, "%s", call->work_text);
+	operands_write(call->device, call->operands, call->n_operands);
+	call->step = step_write;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status step_write(struct device_call *call, struct script_turn *turn)
+{
+	bool done;
+
+	TRY(move(call, turn, &done));
+	if (done)
+		turn->what = SCRIPT_DONE;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status step_kernels(struct device_call *call, struct script_turn *turn)
+{
+	bool done = true;
+
+	if (call->event != NULL)
+		TRY(dev_poll(call->event, &done));
+	if (done && call->event != NULL) {
+		TRY(dev_wait(&call->event));
+		call->watched = false;
+	}
+	if (done) {
+		TRY(call->form->kernels(call, &done));
+		if (call->host_only)
+			call->step = step_reach;
+		else
+			turn->what = done ? SCRIPT_DONE : call->event != NULL ? GO_ON : SCRIPT_AGAIN;
+		return CHOIR_SUCCESS;
+	}
+	turn->what = SCRIPT_AGAIN;
+	if (call->watched)
+		return CHOIR_SUCCESS;
+	call->watched = true;
+	return dev_watch(call->event, call->ring, call->ring_ctx);
+}
+
+static choir_status next(void *state, struct script_turn *turn)
+{
+	struct device_call *call = state;
+	uint64_t control = float_control_begin();
+	choir_status st = CHOIR_SUCCESS;
+
+	memset(turn, 0, sizeof *turn);
+	turn->what = GO_ON;
+	while (st == CHOIR_SUCCESS && turn->what == GO_ON)
+		st = call->step(call, turn);
+	if (st == CHOIR_SUCCESS && turn->what == SCRIPT_AGAIN && call->end_ns != 0 && wait_now_ns() > call->end_ns)
+		st = error_set(CHOIR_TIMEOUT, "%s: the device was not done after %lld ms", call->form->name,
+		               (long long)call->deadline_ms);
+	turn->failure_is_local = true;
+	float_control_end(control);
+	return st;
+}
+
+static void free_deps(struct run_deps *deps)
+{
+	for (size_t i = 0; i < deps->n_cl; i++)
+		clReleaseEvent(deps->cl[i]);
+	for (size_t i = 0; i < deps->n_events; i++)
+		choir_event_release(deps->events[i]);
+	free(deps->cl);
+	free(deps->events);
+}
+
+/* What the device still does reads or writes memory that is given back here, so jobs and transfers go first. */
+static void destroy(void *state)
+{
+	struct device_call *call = state;
+
+	(void)dev_wait(&call->event);
+	select_job_destroy(call->select);
+	range_job_destroy(call->range);
+	coalesce_fini(&call->coalesce);
+	operands_fini(call->operands, call->n_operands);
+	for (size_t i = 0; i < sizeof call->made / sizeof *call->made; i++)
+		dev_buffer_free(call->made[i]);
+	pool_give(&call->ind_block);
+	pool_give(&call->val_block);
+	free_deps(&call->deps);
+	free(call);
+}
+
+static const struct script_ops ops = { .next = next, .destroy = destroy };
+
+choir_status device_call_create(const struct device_call *call, const struct script_ops **ops_p, void **state_p)
+{
+	struct device_call *copy = malloc(sizeof *copy);
+
+	if (copy == NULL)
+		return error_no_memory("a call on a device", sizeof *copy);
+	*copy = *call;
+	copy->step = step_deps;
+	*ops_p = &ops;
+	*state_p = copy;
+	return CHOIR_SUCCESS;
+}

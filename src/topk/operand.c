@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "topk/operand.h"
+
+#include <inttypes.h>
+
+/* Far below 2^63, so that sums and roundings of sizes cannot wrap. */
+#define MOST_BYTES (UINT64_C(1) << 60)
+
+static choir_status check_apart(const char *call, const struct operand *a, const struct operand *b)
+{
+	int64_t distance;
+	bool same;
+
+	if ((!a->write && !b->write) || a->bytes == 0 || b->bytes == 0 ||
+	    !dev_overlap(a->buffer, a->bytes, b->buffer, b->bytes, &same, &distance))
+		return CHOIR_SUCCESS;
+	return error_set(CHOIR_ARGUMENT, "%s: %s and %s overlap", call, a->role, b->role);
+}
+
+choir_status operands_check(const char *call, choir_device *device, const struct operand *operands, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct operand *a = &operands[i];
+		choir_status st;
+
+		if (a->bytes > MOST_BYTES)
+			return error_set(CHOIR_ARGUMENT, "%s: %s: %" PRIu64 " bytes are more than any memory holds",
+			                 call, a->role, a->bytes);
+		st = dev_range(device, a->role, a->buffer, a->bytes, a->elem_bytes);
+		if (st != CHOIR_SUCCESS)
+			return error_prefix(st, "%s", call);
+		for (size_t j = 0; j < i; j++)
+			TRY(check_apart(call, &operands[j], a));
+	}
+	return CHOIR_SUCCESS;
+}
+
+choir_status operands_reach(choir_device *device, struct operand *operands, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct operand *operand = &operands[i];
+
+		TRY(dev_resolve(device, operand->buffer, operand->bytes, operand->write, &operand->access));
+		operand->ptr = operand->access.ptr;
+		if (operand->access.direct)
+			continue;
+		TRY(pool_take(&operand->copy, operand->bytes, "a copy of an operand"));
+		operand->ptr = operand->copy.ptr;
+		transfer_init(&operand->move, device, &operand->access, operand->ptr,
+		              operand->read ? operand->bytes : 0, false);
+	}
+	return CHOIR_SUCCESS;
+}
+
+void operands_write(choir_device *device, struct operand *operands, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (operands[i].copy.ptr != NULL)
+			transfer_init(&operands[i].move, device, &operands[i].access, operands[i].ptr,
+			              operands[i].write ? operands[i].written : 0, true);
+}
+
+choir_status operands_move(struct operand *operands, size_t n, void (*ring)(void *), void *ctx, bool *done_p)
+{
+	*done_p = true;
+	for (size_t i = 0; i < n; i++) {
+		bool done = true;
+
+		if (operands[i].copy.ptr == NULL)
+			continue;
+		TRY(transfer_step(&operands[i].move, &done));
+		if (!done)
+			TRY(transfer_watch(&operands[i].move, ring, ctx));
+		*done_p &= done;
+	}
+	return CHOIR_SUCCESS;
+}
+
+void operands_fini(struct operand *operands, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		transfer_fini(&operands[i].move);
+		pool_give(&operands[i].copy);
+	}
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* A caller's buffer that the host works on: in place where it reaches the memory, else in a copy. */
+#ifndef TOPK_OPERAND_H
+#define TOPK_OPERAND_H
+
+#include "sparse/pool.h"
+#include "sparse/transfer.h"
+
+struct operand {
+	const char *role;
+	choir_buffer buffer;
+	uint64_t bytes;
+	uint32_t elem_bytes;
+	bool read, write;
+	/* between reach and fini: where the host finds it */
+	struct dev_access access;
+	struct transfer move;
+	struct pool_block copy;
+	void *ptr;
+	uint64_t written; /* bytes from its start that operands_write brings back */
+};
+
+/* operands_check: ranges, and overlaps of those that are written with others.  ARGUMENT, UNSUPPORTED naming `call`. */
+choir_status operands_check(const char *call, choir_device *device, const struct operand *operands, size_t n);
+
+/* operands_reach: finds ptr of each, and starts copying in what is read.  operands_write: starts copying out.
+ * operands_move: goes on with either until *done_p; rings when it is worth while to call again. */
+choir_status operands_reach(choir_device *device, struct operand *operands, size_t n);
+void operands_write(choir_device *device, struct operand *operands, size_t n);
+choir_status operands_move(struct operand *operands, size_t n, void (*ring)(void *), void *ctx, bool *done_p);
+
+/* operands_fini: waits for the device.  Legal on zeroed ones. */
+void operands_fini(struct operand *operands, size_t n);
+
+#endif
