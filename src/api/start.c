@@ -98,39 +98,26 @@ static choir_status carry_out(choir_comm *comm, struct prepared *prepared, size_
  * the others are submitted. */
 static choir_status carry_out_list(choir_comm *comm, struct prepared *prepared, const choir_call *call)
 {
-	bool begun = false;
+	size_t begun = 0;
 	choir_status st;
 
 	prepared_retain(prepared);
-	st = carry_out(comm, prepared, 0, 1, call);
-	for (size_t i = 1; i < prepared->n_parts && st == CHOIR_SUCCESS; i++) {
-		if (!inline_enter(comm)) {
-			st = submit(comm, prepared, i, call, NULL, NULL);
-			begun = true;
-			break;
-		}
-		st = carry_out(comm, prepared, i, 1, call);
-		begun = true;
-	}
-	if (st == CHOIR_NO_MEMORY && begun) /* the first parts are done: the list cannot be made again */
+	do
+		st = carry_out(comm, prepared, begun++, 1, call);
+	while (st == CHOIR_SUCCESS && begun < prepared->n_parts && inline_enter(comm));
+	if (st == CHOIR_SUCCESS && begun < prepared->n_parts)
+		st = submit(comm, prepared, begun++, call, NULL, NULL);
+	if (st == CHOIR_NO_MEMORY && begun > 1) /* the first part is done: the list cannot be made again */
 		comm_fail(comm, st, error_text());
 	prepared_release(prepared);
 	return st;
 }
 
-/* After inline_enter.  A comm that is one of several of this process might block its own thread. */
+/* After inline_enter. */
 static choir_status carry_out_here(choir_comm *comm, struct prepared *prepared, const choir_call *call)
 {
-	choir_status st;
-
-	if (comm->family != NULL) {
-		st = call_may_block(prepared->key.form->name, comm, is_pair(prepared));
-		if (st != CHOIR_SUCCESS) {
-			inline_leave(comm);
-			return st;
-		}
+	if (comm->family != NULL)
 		call_note_user(comm);
-	}
 	if (prepared->n_parts == 1 || is_pair(prepared))
 		return carry_out(comm, prepared, 0, prepared->n_parts, call);
 	return carry_out_list(comm, prepared, call);
@@ -169,7 +156,12 @@ bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given
 	}
 	call.deadline_ms = given != NULL ? given->deadline_ms : 0;
 	call.name = given != NULL ? given->name : NULL; /* NULL: the function's */
-	*st_p = carry_out_here(comm, prepared, &call);
+	/* A comm that is one of several of this process might block its own thread. */
+	*st_p = comm->family != NULL ? call_may_block(key->form->name, comm, is_pair(prepared)) : CHOIR_SUCCESS;
+	if (*st_p == CHOIR_SUCCESS)
+		*st_p = carry_out_here(comm, prepared, &call);
+	else
+		inline_leave(comm);
 	return true;
 }
 

@@ -49,6 +49,7 @@ choir_status event_create(struct choir_comm *comm, choir_event **out_p)
 		return error_set(CHOIR_NO_MEMORY, "no mutex for an event");
 	}
 	atomic_init(&event->refs, 1);
+	event->runs_left = 1;
 	event->algorithm = "";
 	event->comm = comm_retain(comm);
 	*out_p = event;
@@ -70,7 +71,7 @@ static bool take_outcome(choir_event *event, choir_status status, const char *te
 		if (text != NULL && text[0] != '\0')
 			event->error = strdup(text); /* without memory the status stands alone */
 	}
-	return event->more_runs-- == 0;
+	return --event->runs_left == 0;
 }
 
 void event_complete(choir_event *event, choir_status status, const char *text)

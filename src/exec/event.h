@@ -20,8 +20,7 @@ struct event_callback {
 struct choir_event {
 	_Atomic int refs;
 	_Atomic bool complete;        /* the fields below are final once it is set (release / acquire) */
-	/* runs that have not ended, less one; under lock once they are submitted */
-	int more_runs;
+	int runs_left;                /* that have not ended; under lock once they are submitted */
 	choir_status status;
 	char *error;                  /* NULL = no sentence */
 	struct choir_comm *comm;      /* a reference: who waits drives it */

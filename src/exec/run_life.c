@@ -61,7 +61,7 @@ void run_join(struct run *first, struct run *second)
 {
 	choir_event_release(second->event);
 	second->event = choir_event_retain(first->event);
-	second->event->more_runs++;
+	second->event->runs_left++;
 }
 
 static void release_deps(struct run *run)
