@@ -17,7 +17,8 @@
 
 #define PROCESS_MAGIC 0x63687232u
 
-choir_status bootstrap_gather(struct bootstrap *b, const void *mine, size_t bytes, void *all)
+/* What all processes come to with the same number of bytes. */
+static choir_status gather(struct bootstrap *b, const void *mine, size_t bytes, void *all)
 {
 	const choir_bootstrap *boot = b->join->bootstrap;
 	int rc;
@@ -29,11 +30,47 @@ choir_status bootstrap_gather(struct bootstrap *b, const void *mine, size_t byte
 	rc = boot->gather(boot->ctx, mine, bytes, all);
 	if (rc == 0)
 		return CHOIR_SUCCESS;
-	b->gather_works = false;
+	b->over = true;
 	if (b->join->members != NULL) /* of a split: it has said why */
 		return error_prefix((choir_status)rc, "%s", b->join->call);
 	return error_set(CHOIR_TRANSPORT, "%s: the bootstrap's gather of %zu bytes returned %d on process %d of %d",
 	                 b->join->call, bytes, rc, b->me, b->n_processes);
+}
+
+/* Some process failed: all tell why.  Mine, or that of the first one. */
+static choir_status gather_failures(struct bootstrap *b, choir_status mine)
+{
+	char text[ERROR_TEXT_BYTES], (*texts)[ERROR_TEXT_BYTES] = b->texts;
+	int first = 0;
+
+	snprintf(text, sizeof text, "%s", mine != CHOIR_SUCCESS ? error_text() : "");
+	while (b->statuses[first] == CHOIR_SUCCESS)
+		first++;
+	TRY(gather(b, text, sizeof text, texts));
+	b->over = true;
+	if (mine != CHOIR_SUCCESS)
+		return error_set(mine, "%s", text);
+	return error_set((choir_status)b->statuses[first], "%s: process %d: %.400s", b->join->call, first,
+	                 texts[first]);
+}
+
+choir_status bootstrap_agree(struct bootstrap *b, choir_status mine)
+{
+	int32_t status = mine;
+
+	if (b->n_processes <= 1 || b->over)
+		return mine;
+	TRY(gather(b, &status, sizeof status, b->statuses));
+	for (int p = 0; p < b->n_processes; p++)
+		if (b->statuses[p] != CHOIR_SUCCESS)
+			return gather_failures(b, mine);
+	return CHOIR_SUCCESS;
+}
+
+choir_status bootstrap_gather(struct bootstrap *b, choir_status ready, const void *mine, size_t bytes, void *all)
+{
+	TRY(bootstrap_agree(b, ready));
+	return gather(b, mine, bytes, all);
 }
 
 /* A network namespace counts as a machine of its own: its network is apart. */
@@ -63,7 +100,7 @@ static choir_status random_id(uint64_t *out)
 	return CHOIR_SUCCESS;
 }
 
-static choir_status gather_processes(struct bootstrap *b)
+static choir_status gather_processes(struct bootstrap *b, choir_status ready)
 {
 	struct process mine = {
 		.magic = PROCESS_MAGIC,
@@ -76,9 +113,11 @@ static choir_status gather_processes(struct bootstrap *b)
 
 	if (sched_getaffinity(0, sizeof mine.cores, (cpu_set_t *)(void *)mine.cores) != 0)
 		memset(mine.cores, 0, sizeof mine.cores); /* a machine with more cores: not crowded */
-	TRY(random_id(&mine.context));
-	TRY(bell_mine_address(&mine.bell));
-	TRY(bootstrap_gather(b, &mine, sizeof mine, b->processes));
+	if (ready == CHOIR_SUCCESS)
+		ready = random_id(&mine.context);
+	if (ready == CHOIR_SUCCESS)
+		ready = bell_mine_address(&mine.bell);
+	TRY(bootstrap_gather(b, ready, &mine, sizeof mine, b->processes));
 	b->one_process = b->n_processes == 1;
 	for (int i = 0; i < b->join->n_local; i++)
 		b->one_process &= choir_device_class(b->join->devices[i]) == CHOIR_CLASS_DIRECT;
@@ -111,47 +150,46 @@ static uint64_t device_key(choir_device *device)
 	return key;
 }
 
-static choir_status gather_ranks(struct bootstrap *b)
+/* Each process has sent the facts of `most` ranks. */
+static choir_status read_ranks(struct bootstrap *b, const struct rank_facts *all, int most)
 {
-	int most = 0;
-	size_t bytes;
-	struct rank_facts *mine, *all;
-	choir_status st;
-
-	for (int p = 0; p < b->n_processes; p++)
-		most = b->processes[p].n_local > most ? b->processes[p].n_local : most;
-	bytes = (size_t)most * sizeof *mine;
-	mine = calloc((size_t)most, sizeof *mine);
-	all = calloc((size_t)most * (size_t)b->n_processes, sizeof *all);
-	if (mine == NULL || all == NULL) {
-		free(mine);
-		free(all);
-		return error_no_memory("the ranks' facts", bytes);
-	}
-	for (int i = 0; i < b->join->n_local; i++)
-		mine[i] = (struct rank_facts){ .rank = b->join->ranks != NULL ? b->join->ranks[i] : -1,
-			                   .endpoint = b->join->endpoints != NULL ? b->join->endpoints[i] : -1,
-			                   .device = device_key(b->join->devices[i]) };
-	st = bootstrap_gather(b, mine, bytes, all);
-	for (int p = 0, next = 0; p < b->n_processes && st == CHOIR_SUCCESS; p++)
+	for (int p = 0, next = 0; p < b->n_processes; p++)
 		for (int i = 0; i < b->processes[p].n_local; i++) {
 			const struct rank_facts *facts = &all[p * most + i];
 			int rank = facts->rank >= 0 ? facts->rank : next++;
 
-			if (rank >= b->n) {
-				st = error_set(CHOIR_MISMATCH, "%s: process %d wants rank %d of %d", b->join->call, p,
-				               rank, b->n);
-				break;
-			}
+			if (rank >= b->n)
+				return error_set(CHOIR_MISMATCH, "%s: process %d wants rank %d of %d", b->join->call, p,
+				                 rank, b->n);
 			b->process_of[rank] = p;
 			b->endpoint_of[rank] = facts->endpoint;
 			b->mixed_devices |= facts->device != all[0].device;
 			if (p == b->me)
 				b->my_ranks[i] = rank;
 		}
-	free(mine);
+	return CHOIR_SUCCESS;
+}
+
+static choir_status gather_ranks(struct bootstrap *b, choir_status ready)
+{
+	struct rank_facts *mine, *all;
+	int most = 0;
+
+	for (int p = 0; p < b->n_processes; p++)
+		most = b->processes[p].n_local > most ? b->processes[p].n_local : most;
+	all = calloc((size_t)most * ((size_t)b->n_processes + 1), sizeof *all);
+	mine = all != NULL ? all + most * b->n_processes : NULL;
+	if (all == NULL)
+		ready = error_no_memory("the ranks' facts", (size_t)most * ((size_t)b->n_processes + 1) * sizeof *all);
+	for (int i = 0; mine != NULL && i < b->join->n_local; i++)
+		mine[i] = (struct rank_facts){ .rank = b->join->ranks != NULL ? b->join->ranks[i] : -1,
+			                       .endpoint = b->join->endpoints != NULL ? b->join->endpoints[i] : -1,
+			                       .device = device_key(b->join->devices[i]) };
+	ready = bootstrap_gather(b, ready, mine, (size_t)most * sizeof *mine, all);
+	if (ready == CHOIR_SUCCESS)
+		ready = read_ranks(b, all, most);
 	free(all);
-	return st;
+	return ready;
 }
 
 /* True if the caller's layout (ranks_per_node, or a split of a comm) puts both ranks on one node. */
@@ -239,23 +277,20 @@ static void drop_arenas(struct bootstrap *b)
 
 /* One round: the nodes' leaders create the arenas, the other processes map them; failed[p] = 1 where process p could
  * not. */
-static choir_status share_arenas(struct bootstrap *b, struct arena_address *mine, struct arena_address *all,
-                                 unsigned char *failed)
+static choir_status share_arenas(struct bootstrap *b, choir_status ready, struct arena_address *mine,
+                                 struct arena_address *all, unsigned char *failed)
 {
 	int n_nodes = b->layout.n_nodes;
 	unsigned char my_failure = 0;
-	choir_status st = CHOIR_SUCCESS;
 
-	for (int g = 0; g < n_nodes; g++)
+	for (int g = 0; g < n_nodes && ready == CHOIR_SUCCESS; g++)
 		if (leader_of(b, g) == b->me) {
-			if (st == CHOIR_SUCCESS)
-				st = arena_create_growing(b->layout.node_size[g], COMM_LANES, b->slots.lane_bytes,
-				                          &b->arenas[g]);
-			if (st == CHOIR_SUCCESS)
+			ready = arena_create_growing(b->layout.node_size[g], COMM_LANES, b->slots.lane_bytes,
+			                             &b->arenas[g]);
+			if (ready == CHOIR_SUCCESS)
 				arena_address(b->arenas[g], &mine[g]);
 		}
-	TRY(bootstrap_agree(b, st));
-	TRY(bootstrap_gather(b, mine, (size_t)n_nodes * sizeof *mine, all));
+	TRY(bootstrap_gather(b, ready, mine, (size_t)n_nodes * sizeof *mine, all));
 	for (int g = 0; g < n_nodes; g++)
 		if (b->arenas[g] == NULL && on_node(b, b->me, g))
 			my_failure |= arena_open(&all[leader_of(b, g) * n_nodes + g], &b->arenas[g]) != CHOIR_SUCCESS;
@@ -269,33 +304,34 @@ static choir_status share_arenas(struct bootstrap *b, struct arena_address *mine
 			else
 				my_failure = 1;
 		}
-	return bootstrap_gather(b, &my_failure, 1, failed);
+	return bootstrap_gather(b, CHOIR_SUCCESS, &my_failure, 1, failed);
 }
 
-static choir_status make_arenas(struct bootstrap *b, unsigned char *own)
+/* Once more where a process could not map the arena of its node.  failed: [n_processes]. */
+static choir_status make_round(struct bootstrap *b, const unsigned char *own, unsigned char *failed)
 {
-	unsigned char *failed = calloc((size_t)b->n_processes, 1);
+	choir_status st = place_ranks(b, own);
+	size_t n_nodes = (size_t)b->layout.n_nodes;
+	struct arena_address *mine = calloc(n_nodes, sizeof *mine),
+			     *all = calloc(n_nodes * (size_t)b->n_processes, sizeof *all);
+
+	b->arenas = calloc(n_nodes, sizeof *b->arenas);
+	if (st == CHOIR_SUCCESS && (b->arenas == NULL || mine == NULL || all == NULL))
+		st = error_no_memory("arenas", n_nodes * (size_t)b->n_processes * sizeof *all);
+	st = share_arenas(b, st, mine, all, failed);
+	free(mine);
+	free(all);
+	return st;
+}
+
+/* own, failed: [n_processes], zero. */
+static choir_status make_arenas(struct bootstrap *b, unsigned char *own, unsigned char *failed)
+{
 	bool again = true;
-	choir_status st = failed != NULL ? CHOIR_SUCCESS : error_no_memory("processes", (size_t)b->n_processes);
 
-	for (int round = 0; st == CHOIR_SUCCESS && again && round < 3; round++) {
-		size_t n_nodes;
-		struct arena_address *mine, *all;
-
+	for (int round = 0; again && round < 3; round++) {
 		drop_arenas(b);
-		st = place_ranks(b, own);
-		if (st != CHOIR_SUCCESS)
-			break;
-		n_nodes = (size_t)b->layout.n_nodes;
-		b->arenas = calloc(n_nodes, sizeof *b->arenas);
-		mine = calloc(n_nodes, sizeof *mine);
-		all = calloc(n_nodes * (size_t)b->n_processes, sizeof *all);
-		if (b->arenas == NULL || mine == NULL || all == NULL)
-			st = error_no_memory("arenas", n_nodes * sizeof *all);
-		else
-			st = share_arenas(b, mine, all, failed);
-		free(mine);
-		free(all);
+		TRY(make_round(b, own, failed));
 		again = false;
 		for (int p = 0; p < b->n_processes; p++) {
 			again |= failed[p] && !own[p];
@@ -305,69 +341,45 @@ static choir_status make_arenas(struct bootstrap *b, unsigned char *own)
 	b->one_machine = true;
 	for (int p = 0; p < b->n_processes; p++)
 		b->one_machine &= !own[p] && b->processes[p].machine == b->processes[0].machine;
-	free(failed);
-	return st;
+	return CHOIR_SUCCESS;
 }
 
-choir_status bootstrap_run(struct bootstrap *b)
+choir_status bootstrap_begin(struct bootstrap *b)
 {
 	const choir_bootstrap *boot = b->join->bootstrap;
-	size_t processes, ranks;
-	unsigned char *own;
-	choir_status st;
+	size_t processes = boot != NULL ? (size_t)boot->size : 1;
 
-	b->n_processes = boot != NULL ? boot->size : 1;
-	b->me = boot != NULL ? boot->rank : 0;
-	b->gather_works = true;
-	processes = (size_t)b->n_processes;
 	b->processes = calloc(processes, sizeof *b->processes);
-	if (b->processes == NULL)
-		return error_no_memory("processes", processes * sizeof *b->processes);
-	TRY(gather_processes(b));
+	b->statuses = calloc(processes, sizeof *b->statuses);
+	b->texts = calloc(processes, sizeof *b->texts);
+	if (b->processes == NULL || b->statuses == NULL || b->texts == NULL)
+		return error_no_memory("processes", processes * (sizeof *b->processes + sizeof *b->texts));
+	b->n_processes = (int)processes;
+	b->me = boot != NULL ? boot->rank : 0;
+	return CHOIR_SUCCESS;
+}
+
+choir_status bootstrap_run(struct bootstrap *b, choir_status ready)
+{
+	size_t ranks, processes = (size_t)b->n_processes;
+	unsigned char *own;
+	choir_status st = CHOIR_SUCCESS;
+
+	TRY(gather_processes(b, ready));
 	ranks = (size_t)b->n;
 	b->process_of = calloc(ranks, sizeof(int));
 	b->node_of = calloc(ranks, sizeof(int));
 	b->endpoint_of = calloc(ranks, sizeof(int));
 	b->my_ranks = calloc((size_t)b->join->n_local, sizeof(int));
 	b->pumps = calloc((size_t)b->join->n_local, sizeof *b->pumps);
-	own = calloc(processes, 1);
+	own = calloc(2 * processes, 1);
 	if (b->process_of == NULL || b->node_of == NULL || b->endpoint_of == NULL || b->my_ranks == NULL ||
-	    b->pumps == NULL || own == NULL) {
-		free(own);
-		return error_no_memory("ranks", ranks * 4 * sizeof(int));
-	}
-	st = gather_ranks(b);
+	    b->pumps == NULL || own == NULL)
+		st = error_no_memory("ranks", ranks * 4 * sizeof(int));
+	st = gather_ranks(b, st);
 	if (st == CHOIR_SUCCESS)
-		st = make_arenas(b, own);
+		st = make_arenas(b, own, own + processes);
 	free(own);
-	return st;
-}
-
-struct verdict {
-	int32_t status;
-	char text[ERROR_TEXT_BYTES];
-};
-
-choir_status bootstrap_agree(struct bootstrap *b, choir_status mine)
-{
-	struct verdict verdict = { .status = mine }, *all;
-	choir_status st;
-
-	if (b->n_processes <= 1 || !b->gather_works)
-		return mine;
-	if (mine != CHOIR_SUCCESS)
-		snprintf(verdict.text, sizeof verdict.text, "%s", error_text());
-	all = calloc((size_t)b->n_processes, sizeof *all);
-	if (all == NULL)
-		return error_no_memory("verdicts", (size_t)b->n_processes * sizeof *all);
-	st = bootstrap_gather(b, &verdict, sizeof verdict, all);
-	for (int p = 0; p < b->n_processes && st == CHOIR_SUCCESS; p++)
-		if (all[p].status != CHOIR_SUCCESS)
-			st = error_set((choir_status)all[p].status, "%s: process %d: %.400s", b->join->call, p,
-			               all[p].text);
-	if (mine != CHOIR_SUCCESS)
-		st = error_set(mine, "%s", verdict.text);
-	free(all);
 	return st;
 }
 
@@ -383,6 +395,8 @@ void bootstrap_end(struct bootstrap *b)
 		given->ops->destroy(given);
 	layout_free(&b->layout);
 	free(b->processes);
+	free(b->statuses);
+	free(b->texts);
 	free(b->process_of);
 	free(b->node_of);
 	free(b->endpoint_of);

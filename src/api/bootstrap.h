@@ -48,16 +48,25 @@ struct bootstrap {
 	struct arena *ring_arena; /* memory of the shared-memory transport */
 	struct pump **pumps;      /* [n_local] */
 	bool transport_used;      /* join->config->transport went into a pump */
-	bool gather_works;        /* no gather has failed */
+	bool over;                /* a process or a gather has failed, as all know: none gathers any more */
+	int32_t *statuses;        /* [n_processes] room for bootstrap_agree, as are: */
+	char (*texts)[ERROR_TEXT_BYTES];
 };
 
-/* bootstrap_run: the gathers of facts and of arenas.  Fills the bootstrap; after a failure too it must be ended. */
-choir_status bootstrap_run(struct bootstrap *bootstrap);
+/* bootstrap_begin: for the processes of bootstrap->join; after a failure too it must be ended.  A process without
+ * memory for this comes to no gather: its peers wait for it as for one that was never started. */
+choir_status bootstrap_begin(struct bootstrap *bootstrap);
 
-/* bootstrap_gather: bytes of every process to all, in order.  TRANSPORT if the caller's gather fails. */
-choir_status bootstrap_gather(struct bootstrap *bootstrap, const void *mine, size_t bytes, void *all);
+/* bootstrap_run: the gathers of facts and of arenas.  ready: what came before.  Fills the bootstrap. */
+choir_status bootstrap_run(struct bootstrap *bootstrap, choir_status ready);
 
-/* bootstrap_agree: SUCCESS only if every process's status is; else mine, or the first failing process named. */
+/* bootstrap_gather: bytes of every process to all, in order; ready: as of bootstrap_agree, which comes before.  So a
+ * process that fails between two gathers is not waited for in the next.  TRANSPORT if the caller's gather fails. */
+choir_status bootstrap_gather(struct bootstrap *bootstrap, choir_status ready, const void *mine, size_t bytes,
+                              void *all);
+
+/* bootstrap_agree: SUCCESS only if every process's status is; else mine, or the first failing process named, and the
+ * bootstrap is over. */
 choir_status bootstrap_agree(struct bootstrap *bootstrap, choir_status mine);
 
 /* bootstrap_end: frees; a transport that no pump took is destroyed. */

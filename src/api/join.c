@@ -209,8 +209,11 @@ choir_status join_comms(const struct join *join, choir_comm **comms_out)
 	choir_comm **comms = calloc((size_t)join->n_local, sizeof *comms);
 	choir_status st;
 
-	st =
-	    comms != NULL ? bootstrap_run(&bootstrap) : error_no_memory("comms", (size_t)join->n_local * sizeof *comms);
+	st = bootstrap_begin(&bootstrap);
+	if (st == CHOIR_SUCCESS)
+		st = bootstrap_run(&bootstrap,
+		                   comms != NULL ? CHOIR_SUCCESS
+		                                 : error_no_memory("comms", (size_t)join->n_local * sizeof *comms));
 	if (st == CHOIR_SUCCESS)
 		st = links_create(&bootstrap);
 	if (st == CHOIR_SUCCESS)

@@ -80,14 +80,13 @@ static choir_status open_ring_arena(struct bootstrap *b, uint64_t bytes)
 	struct arena_address mine = { 0 }, *all = calloc((size_t)b->n_processes, sizeof *all);
 	choir_status st;
 
-	if (all == NULL)
-		return error_no_memory("processes", (size_t)b->n_processes * sizeof *all);
-	st = b->me == 0 ? arena_create(1, 1, bytes, &b->ring_arena) : CHOIR_SUCCESS;
+	st = all != NULL ? CHOIR_SUCCESS
+	                 : error_no_memory("processes", (size_t)b->n_processes * sizeof *all);
+	if (st == CHOIR_SUCCESS && b->me == 0)
+		st = arena_create(1, 1, bytes, &b->ring_arena);
 	if (st == CHOIR_SUCCESS && b->me == 0)
 		arena_address(b->ring_arena, &mine);
-	st = bootstrap_agree(b, st);
-	if (st == CHOIR_SUCCESS)
-		st = bootstrap_gather(b, &mine, sizeof mine, all);
+	st = bootstrap_gather(b, st, &mine, sizeof mine, all);
 	if (st == CHOIR_SUCCESS && b->me != 0)
 		st = arena_open(&all[0], &b->ring_arena);
 	free(all);
