@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static choir_status deliver_begin(struct sparse *sparse, struct script_turn *turn);
 static choir_status deliver_alloc(struct sparse *sparse, struct script_turn *turn);
 static choir_status deliver_target(struct sparse *sparse, struct script_turn *turn);
 static choir_status deliver_lend(struct sparse *sparse, struct script_turn *turn);
@@ -34,19 +33,10 @@ void deliver_start(struct sparse *sparse, uint64_t count)
 {
 	sparse->failure_is_local = true;
 	sparse->count = count;
-	sparse->step = deliver_begin;
-}
-
-/* The comm's memory is the driver's: the last step may have been long work. */
-static choir_status deliver_begin(struct sparse *sparse, struct script_turn *turn)
-{
-	(void)turn;
-	if (sparse->count > 0)
-		choice_memory_note(sparse);
+	sparse->to_note = count > 0;
 	sparse->to_ind = sparse->call.recv_ind;
 	sparse->to_val = sparse->call.recv_val;
 	sparse->step = sparse->call.attr.alloc_fn != NULL ? deliver_alloc : deliver_target;
-	return CHOIR_SUCCESS;
 }
 
 static choir_status callback_outcome(const struct sparse *sparse, const char *which)

@@ -258,6 +258,8 @@ choir_status header_start(struct sparse *sparse, struct script_turn *turn)
 {
 	struct algo_in in = { .collective = COLLECTIVE_ALLGATHER, .elem_bytes = 8, .bytes = sizeof sparse->header };
 
+	if (script_needs_driver(sparse, turn))
+		return CHOIR_SUCCESS;
 	sparse->header.ind_dtype = sparse->call.ind_dtype;
 	sparse->header.val_dtype = sparse->call.val_dtype;
 	sparse->header.op = sparse->op_given;

@@ -110,6 +110,7 @@ struct sparse {
 
 	/* delivery */
 	uint64_t count; /* pairs of the result */
+	bool to_note;   /* it is known since the last turn: choice_memory_note is due */
 	choir_buffer to_ind, to_val;
 	struct dev_access to_ind_access, to_val_access;
 	/* where fill writes: the caller's memory or the result's; rows of another dtype go to ... */
@@ -171,12 +172,16 @@ choir_status sparse_table(struct sparse *sparse, uint64_t **table);
 
 /* Note [long work].  Steps run on the thread that drives the comm, whose other calls stand still meanwhile.  A step
  * that goes over more than SCRIPT_PIECE_BYTES of host memory therefore begins with script_defers: the step returns at
- * once and is called again as a turn of its own, SCRIPT_WORK, without the right to drive.  There it may do all that
- * steps do, but use what is the driver's: env.nt and env.history. */
+ * once and is called again as a turn of its own, SCRIPT_WORK, without the right to drive, and so are the steps behind
+ * it.  A step that uses what is the driver's, env.nt or env.history, comes after a plan, or begins with
+ * script_needs_driver. */
 #define SCRIPT_PIECE_BYTES (UINT64_C(256) << 10)
 
 /* script_defers: true: the step returns SUCCESS now, and runs again as work of that many bytes. */
 bool script_defers(struct sparse *sparse, struct script_turn *turn, uint64_t bytes);
+
+/* script_needs_driver: true: the step returns SUCCESS now, and the driver runs it again. */
+bool script_needs_driver(struct sparse *sparse, struct script_turn *turn);
 
 /* script_defers_job: the same for a step that merges so many pairs by the job, on the host. */
 bool script_defers_job(struct sparse *sparse, struct script_turn *turn, uint64_t pairs);

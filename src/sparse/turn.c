@@ -21,15 +21,23 @@ void script_keep_outcome(struct sparse *sparse, choir_status status)
 		snprintf(sparse->outcome.text, sizeof sparse->outcome.text, "%s", error_text());
 }
 
-/* All ranks compute under the same floating-point control word. */
+/* Goes on for as long as steps follow each other: each turn costs some us.  A step that waits for the device is run
+ * again by the driver, which sees when the device is done. */
 static void work(void *state)
 {
 	struct sparse *sparse = state;
+	struct script_turn *left = &sparse->left;
 	uint64_t control = float_control_begin();
+	choir_status st;
 
-	sparse->left = (struct script_turn){ .what = SPARSE_GO_ON };
+	*left = (struct script_turn){ .what = SPARSE_GO_ON };
 	sparse->works = true;
-	script_keep_outcome(sparse, sparse->step(sparse, &sparse->left));
+	do
+		st = sparse->step(sparse, left);
+	while (st == CHOIR_SUCCESS && left->what == SPARSE_GO_ON && !sparse->kernels);
+	if (left->what == SCRIPT_AGAIN)
+		left->what = SPARSE_GO_ON;
+	script_keep_outcome(sparse, st);
 	sparse->works = false;
 	sparse->worked = true;
 	float_control_end(control);
@@ -42,6 +50,13 @@ bool script_defers(struct sparse *sparse, struct script_turn *turn, uint64_t byt
 	turn->what = SCRIPT_WORK;
 	turn->call = work;
 	return true;
+}
+
+bool script_needs_driver(struct sparse *sparse, struct script_turn *turn)
+{
+	if (sparse->works)
+		script_wait(turn);
+	return sparse->works;
 }
 
 uint64_t script_pair_bytes(const struct sparse *sparse, uint64_t pairs)
