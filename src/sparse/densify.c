@@ -152,7 +152,8 @@ choir_status densify_fill(struct sparse *sparse, struct script_turn *turn)
 	const unsigned char *block = sparse->in.ptr;
 	unsigned char *ind = sparse->target_ind, *rows = sparse->target_val;
 
-	if (script_defers(sparse, turn, script_pair_bytes(sparse, sparse->count) + format_bits_bytes(sparse->facts.range)))
+	if (script_defers(sparse, turn,
+	                  script_pair_bytes(sparse, sparse->count) + format_bits_bytes(sparse->facts.range)))
 		return CHOIR_SUCCESS;
 	for (int r = 0; r < sparse->env.layout->n; r++) {
 		struct index_range range = region(sparse, r);
