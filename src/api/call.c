@@ -180,7 +180,7 @@ static bool lacks_call(struct choir_comm *comm, struct choir_comm *sibling, uint
 {
 	bool behind;
 
-	if (sibling == comm || atomic_load_explicit(&sibling->last_user, memory_order_relaxed) != user)
+	if (sibling == comm || atomic_load_explicit(&sibling->uses.last_thread, memory_order_relaxed) != user)
 		return false;
 	pthread_mutex_lock(&sibling->submission.lock);
 	behind = sibling->submission.next_seq <= seq;
@@ -206,7 +206,7 @@ static int sibling_behind(struct choir_comm *comm, uint64_t user, uint64_t seq)
 
 void call_note_user(choir_comm *comm)
 {
-	atomic_store_explicit(&comm->last_user, this_thread(), memory_order_relaxed);
+	atomic_store_explicit(&comm->uses.last_thread, this_thread(), memory_order_relaxed);
 }
 
 choir_status call_may_block(const char *call, choir_comm *comm, bool pair)

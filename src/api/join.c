@@ -119,7 +119,7 @@ static choir_status find_peers(struct bootstrap *b, struct choir_comm *comm)
 
 static choir_status init_locks(struct choir_comm *comm)
 {
-	if (pthread_mutex_init(&comm->fail_lock, NULL) != 0)
+	if (pthread_mutex_init(&comm->failure.lock, NULL) != 0)
 		return error_set(CHOIR_NO_MEMORY, "no mutex for a comm");
 	TRY(inbox_init(&comm->inbox));
 	TRY(plan_cache_init(&comm->plans));
@@ -197,7 +197,7 @@ static choir_status make_comms(struct bootstrap *b, choir_comm **comms)
 		comms[i] = calloc(1, sizeof *comms[i]);
 		if (comms[i] == NULL)
 			return error_no_memory("a comm", sizeof *comms[i]);
-		atomic_init(&comms[i]->refs, 1);
+		atomic_init(&comms[i]->uses.refs, 1);
 		TRY(fill(b, i, comms[i]));
 	}
 	return make_family(b->join->n_local, comms);
@@ -223,7 +223,7 @@ choir_status join_comms(const struct join *join, choir_comm **comms_out)
 		memcpy(comms_out, comms, (size_t)join->n_local * sizeof *comms);
 	for (int i = 0; comms != NULL && i < join->n_local && st != CHOIR_SUCCESS; i++)
 		if (comms[i] != NULL) {
-			if (comms[i]->listed)
+			if (comms[i]->listing.listed)
 				progress_remove(comms[i]);
 			comm_close(comms[i]);
 			comm_release(comms[i]);

@@ -150,7 +150,7 @@ bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given
 	comm_look(comm);
 	prepared = prepared_find(comm, key);
 	if (prepared == NULL || !prepared->is_inline ||
-	    atomic_load_explicit(&comm->failed, memory_order_relaxed) != CHOIR_SUCCESS) {
+	    atomic_load_explicit(&comm->failure.status, memory_order_relaxed) != CHOIR_SUCCESS) {
 		inline_leave(comm);
 		return false;
 	}

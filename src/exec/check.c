@@ -280,7 +280,7 @@ void engine_check(struct choir_comm *comm)
 		engine_look_at_queued(comm);
 	for (struct run *run = engine->flight.active; run != NULL && !engine->closed; run = run->next)
 		if (run->state != RUN_ENDED && run->state != RUN_CALLING &&
-		    atomic_load(&comm->failed) == CHOIR_SUCCESS && check_run(run, now))
+		    atomic_load(&comm->failure.status) == CHOIR_SUCCESS && check_run(run, now))
 			break;
 	engine_leave(engine);
 }

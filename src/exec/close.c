@@ -64,7 +64,8 @@ static void stop_engine(struct choir_comm *comm)
 		wait_yield();
 	submit_close(comm);
 	atomic_store(&comm->engine.closed, true);
-	while (atomic_load(&comm->users) > 0) /* they came in before that, and wait for nothing: all calls are over */
+	/* They came in before that, and wait for nothing: all calls are over. */
+	while (atomic_load(&comm->uses.inside) > 0)
 		wait_yield();
 	free_pool(comm);
 	free_inline_runs(comm);

@@ -11,13 +11,13 @@
 
 struct choir_comm *comm_retain(struct choir_comm *comm)
 {
-	atomic_fetch_add_explicit(&comm->refs, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&comm->uses.refs, 1, memory_order_relaxed);
 	return comm;
 }
 
 void comm_release(struct choir_comm *comm)
 {
-	if (comm == NULL || atomic_fetch_sub_explicit(&comm->refs, 1, memory_order_acq_rel) != 1)
+	if (comm == NULL || atomic_fetch_sub_explicit(&comm->uses.refs, 1, memory_order_acq_rel) != 1)
 		return;
 	layout_free(&comm->layout);
 	choir_device_destroy(comm->device); /* runs that a group held back gave their memory back to it */
@@ -26,7 +26,7 @@ void comm_release(struct choir_comm *comm)
 
 bool comm_enter(struct choir_comm *comm)
 {
-	atomic_fetch_add(&comm->users, 1);
+	atomic_fetch_add(&comm->uses.inside, 1);
 	if (!atomic_load(&comm->engine.closed))
 		return true;
 	comm_leave(comm);
@@ -35,7 +35,7 @@ bool comm_enter(struct choir_comm *comm)
 
 void comm_leave(struct choir_comm *comm)
 {
-	atomic_fetch_sub(&comm->users, 1);
+	atomic_fetch_sub(&comm->uses.inside, 1);
 }
 
 void comm_ring_node(struct choir_comm *comm)
@@ -57,7 +57,7 @@ void comm_look(struct choir_comm *comm)
 	char text[ERROR_TEXT_BYTES];
 	choir_status st;
 
-	if (comm->arena == NULL || atomic_load_explicit(&comm->failed, memory_order_relaxed) != CHOIR_SUCCESS)
+	if (comm->arena == NULL || atomic_load_explicit(&comm->failure.status, memory_order_relaxed) != CHOIR_SUCCESS)
 		return;
 	st = arena_poisoned(comm->arena, text, sizeof text);
 	if (st != CHOIR_SUCCESS)
@@ -66,9 +66,9 @@ void comm_look(struct choir_comm *comm)
 
 static choir_status failure(const struct choir_comm *comm)
 {
-	choir_status st = (choir_status)atomic_load_explicit(&comm->failed, memory_order_acquire);
+	choir_status st = (choir_status)atomic_load_explicit(&comm->failure.status, memory_order_acquire);
 
-	return st == CHOIR_SUCCESS ? st : error_set(st, "%s", comm->fail_text);
+	return st == CHOIR_SUCCESS ? st : error_set(st, "%s", comm->failure.text);
 }
 
 choir_status comm_failure(struct choir_comm *comm)
@@ -91,13 +91,13 @@ static bool set_failure(struct choir_comm *comm, choir_status status, const char
 {
 	bool first;
 
-	pthread_mutex_lock(&comm->fail_lock);
-	first = atomic_load(&comm->failed) == CHOIR_SUCCESS;
+	pthread_mutex_lock(&comm->failure.lock);
+	first = atomic_load(&comm->failure.status) == CHOIR_SUCCESS;
 	if (first) {
-		snprintf(comm->fail_text, sizeof comm->fail_text, "%s", text);
-		atomic_store_explicit(&comm->failed, status, memory_order_release);
+		snprintf(comm->failure.text, sizeof comm->failure.text, "%s", text);
+		atomic_store_explicit(&comm->failure.status, status, memory_order_release);
 	}
-	pthread_mutex_unlock(&comm->fail_lock);
+	pthread_mutex_unlock(&comm->failure.lock);
 	if (first)
 		bell_ring(bell_mine());
 	return first;
@@ -108,14 +108,14 @@ static void tell_network(struct choir_comm *comm, choir_status status)
 	struct wire_header header = {
 		.magic = WIRE_MAGIC, .kind = WIRE_FAIL, .comm = comm->context, .key = status, .src = comm->rank
 	};
-	size_t bytes = strlen(comm->fail_text) + 1;
+	size_t bytes = strlen(comm->failure.text) + 1;
 
 	header.bytes_check = (uint32_t)bytes;
 	for (int rank = 0; rank < comm->n; rank++) {
 		if (rank == comm->rank || comm->layout.node_of[rank] == comm->layout.node_of[comm->rank])
 			continue;
 		header.dst = rank;
-		if (pump_send(comm->pump, comm->endpoint_of[rank], &header, comm->fail_text, bytes, NULL) !=
+		if (pump_send(comm->pump, comm->endpoint_of[rank], &header, comm->failure.text, bytes, NULL) !=
 		    CHOIR_SUCCESS)
 			return; /* the transport is gone: the others have their deadlines */
 	}
@@ -125,8 +125,8 @@ void comm_fail(struct choir_comm *comm, choir_status status, const char *text)
 {
 	if (!set_failure(comm, status, text))
 		return;
-	log_text(LOG_ERROR, "%s", comm->fail_text);
-	arena_poison(comm->arena, status, comm->fail_text);
+	log_text(LOG_ERROR, "%s", comm->failure.text);
+	arena_poison(comm->arena, status, comm->failure.text);
 	comm_ring_node(comm);
 	if (comm->pump != NULL)
 		tell_network(comm, status);
@@ -137,6 +137,6 @@ void comm_fail_from_peer(struct choir_comm *comm, choir_status status, const cha
 	if (!set_failure(comm, status, text))
 		return;
 	/* a message came to one rank of the node: the others learn it here */
-	arena_poison(comm->arena, status, comm->fail_text);
+	arena_poison(comm->arena, status, comm->failure.text);
 	comm_ring_node(comm);
 }

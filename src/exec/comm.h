@@ -43,9 +43,37 @@ struct liveness {
 	int64_t asked_ns; /* when I asked last; driver only */
 };
 
-struct choir_comm {
+/* The sticky failure: the first one wins.  `text` is final once the status is set; both are set under the lock, and
+ * any thread reads them. */
+struct comm_failure {
+	_Atomic int status;          /* a choir_status */
+	char text[ERROR_TEXT_BYTES];
+	pthread_mutex_t lock;
+};
+
+/* Who holds the comm, and who is in a call.  Any thread. */
+struct comm_uses {
 	_Atomic int refs;
-	_Atomic int users; /* threads between comm_enter and comm_leave */
+	_Atomic int inside;          /* threads between comm_enter and comm_leave */
+	_Atomic uint64_t last_thread; /* that called, see Note [one thread, several ranks] in api/call.c */
+};
+
+/* The list of all comms of the process.  Under its lock, in progress.c. */
+struct comm_listing {
+	struct choir_comm *next;
+	bool listed;
+};
+
+/* See symmetric.h.  Written by collective calls, one at a time; any thread reads the atomics. */
+struct symmetric_table {
+	struct symmetric *_Atomic entries[COMM_SYMMETRIC];
+	_Atomic int n;
+	_Atomic uint64_t changes;    /* of the table, so far */
+};
+
+/* What stands first is constant from creation to comm_close, and any thread reads it.  Each struct behind it says who
+ * may touch it. */
+struct choir_comm {
 	int rank, n;
 	char name[48];
 	uint64_t context;            /* in every message's header */
@@ -55,44 +83,35 @@ struct choir_comm {
 	bool host_reduce_only;       /* ranks have different devices: redundant reductions must not differ */
 	bool far_cores;              /* the cores of my node's ranks share no cache, as far as the system says */
 	bool crowded;                /* more ranks on this machine than cores: never spin */
-
+	/* all ranks are threads of this process, and their devices' memory is reached directly */
+	bool one_process;
 	struct arena *arena;
 	struct arena_control *controls; /* there: [node_size] */
 	struct arena_lane *lanes;    /* there: [node_size][COMM_LANES] */
 	int node_size;               /* the ranks of my node */
-	int local_rank;                   /* my number on the node */
-	struct comm_peer *peers;     /* [n_peers] */
+	int local_rank;              /* my number on the node */
+	struct comm_peer *peers;     /* [n_peers]; the driver counts in them how often each was seen dead */
 	int n_peers;
 	bool ring_mine;              /* other threads of this process are ranks of the node too */
 	uint64_t slot_bytes, part_bytes; /* see slot_ring.h */
 	uint64_t message_bytes;
 	uint64_t cache_bytes;        /* the last level of this machine's, about */
-	/* all ranks are threads of this process, and their devices' memory is reached directly */
-	bool one_process;
-	struct symmetric *_Atomic symmetric[COMM_SYMMETRIC]; /* see symmetric.h */
-	_Atomic int n_symmetric;
-	_Atomic uint64_t symmetric_changes; /* of that table, so far */
-
 	struct pump *pump;
 	int *endpoint_of;            /* [n] */
-	struct inbox inbox;
-
-	struct submission submission;
-	struct engine engine;
-	struct liveness liveness;
-	struct gone *_Atomic gone; /* see gone.h; entries stay */
-	struct plan_cache plans;
+	struct comm_family *family;  /* the local ranks created together */
 	struct rules rules;
 	int64_t deadline_ms, warn_ms;
 
-	_Atomic int failed;          /* a choir_status; text below is final once it is set */
-	char fail_text[ERROR_TEXT_BYTES];
-	pthread_mutex_t fail_lock;
-
-	struct comm_family *family;  /* the local ranks created together */
-	_Atomic uint64_t last_user;  /* the thread that called last, see Note [one thread, several ranks] in api */
-	struct choir_comm *next;     /* in progress.c's list */
-	bool listed;
+	struct engine engine;
+	struct submission submission;
+	struct plan_cache plans;     /* has a lock */
+	struct inbox inbox;          /* has a lock */
+	struct liveness liveness;    /* filled by whoever drives the pump; read by the driver */
+	struct gone *_Atomic gone;   /* the same; see gone.h; entries stay */
+	struct symmetric_table symmetric;
+	struct comm_failure failure;
+	struct comm_uses uses;
+	struct comm_listing listing;
 };
 
 /* Local ranks that were created together. */

@@ -59,7 +59,7 @@ static bool is_calling(const struct run *run)
 
 static void fail_all(struct choir_comm *comm)
 {
-	choir_status st = (choir_status)atomic_load(&comm->failed);
+	choir_status st = (choir_status)atomic_load(&comm->failure.status);
 	struct flight *flight = &comm->engine.flight;
 	int64_t now = wait_now_ns();
 
@@ -68,7 +68,7 @@ static void fail_all(struct choir_comm *comm)
 	flight_move_all(flight);
 	for (struct run *run = flight->active; run != NULL; run = run->next) {
 		if (run->state < RUN_FAILED && !is_calling(run))
-			run_fail(run, st, comm->fail_text);
+			run_fail(run, st, comm->failure.text);
 		if (run->state == RUN_FAILED && withdraw_left_alone(run, now))
 			run->state = RUN_ENDED;
 	}
@@ -98,7 +98,7 @@ void engine_look_at_queued(struct choir_comm *comm)
 {
 	struct flight *flight = &comm->engine.flight;
 
-	for (size_t i = 0; i < flight->n_queues && atomic_load(&comm->failed) == CHOIR_SUCCESS; i++)
+	for (size_t i = 0; i < flight->n_queues && atomic_load(&comm->failure.status) == CHOIR_SUCCESS; i++)
 		flight_advance_queued(flight, i, advance);
 }
 
@@ -183,9 +183,9 @@ bool engine_drive(struct choir_comm *comm, bool messages, struct due_call *due_p
 	moved = messages_drive(comm, messages);
 	if (engine->flight.active != NULL) {
 		comm_look(comm);
-		if (atomic_load(&comm->failed) == CHOIR_SUCCESS)
+		if (atomic_load(&comm->failure.status) == CHOIR_SUCCESS)
 			moved |= advance_moving(comm) || wait_for_device(comm);
-		if (atomic_load(&comm->failed) != CHOIR_SUCCESS)
+		if (atomic_load(&comm->failure.status) != CHOIR_SUCCESS)
 			fail_all(comm);
 	}
 	ended = flight_take_ended(&engine->flight, &calling);

@@ -251,7 +251,7 @@ static choir_status advance_until_done(struct run *const *runs, size_t n, choir_
 			idle = 0;
 		else
 			wait_inline(dev_is_cpu(comm->device) && run_waits_for_device(runs[0]));
-		if (pair && atomic_load_explicit(&comm->failed, memory_order_relaxed) != CHOIR_SUCCESS)
+		if (pair && atomic_load_explicit(&comm->failure.status, memory_order_relaxed) != CHOIR_SUCCESS)
 			break;
 	}
 	if (failed != NULL)

@@ -12,7 +12,7 @@
 
 static uint64_t changes_of(const struct choir_comm *comm)
 {
-	return atomic_load_explicit(&comm->symmetric_changes, memory_order_acquire);
+	return atomic_load_explicit(&comm->symmetric.changes, memory_order_acquire);
 }
 
 static size_t text_bytes(const char *text)

@@ -60,8 +60,8 @@ static void __attribute__((destructor)) say_end(void)
 {
 	if (pthread_mutex_trylock(&world.lock) != 0)
 		return;
-	for (struct choir_comm *comm = world.comms; comm != NULL; comm = comm->next)
-		if (atomic_load(&comm->failed) == CHOIR_SUCCESS)
+	for (struct choir_comm *comm = world.comms; comm != NULL; comm = comm->listing.next)
+		if (atomic_load(&comm->failure.status) == CHOIR_SUCCESS)
 			gone_say(comm, true);
 	pthread_mutex_unlock(&world.lock);
 }
@@ -77,7 +77,7 @@ static struct choir_comm *next_comm(struct choir_comm *before)
 	struct choir_comm *comm;
 
 	pthread_mutex_lock(&world.lock);
-	comm = before == NULL ? world.comms : before->listed ? before->next : NULL;
+	comm = before == NULL ? world.comms : before->listing.listed ? before->listing.next : NULL;
 	if (comm != NULL)
 		comm_retain(comm);
 	pthread_mutex_unlock(&world.lock);
@@ -92,7 +92,7 @@ static bool calls_left(void)
 	bool left = false;
 
 	pthread_mutex_lock(&world.lock);
-	for (struct choir_comm *comm = world.comms; comm != NULL && !left; comm = comm->next)
+	for (struct choir_comm *comm = world.comms; comm != NULL && !left; comm = comm->listing.next)
 		left = engine_can_move(comm);
 	pthread_mutex_unlock(&world.lock);
 	return left;
@@ -160,7 +160,7 @@ static bool work_left(struct wait_for *why)
 	bool left = false;
 
 	pthread_mutex_lock(&world.lock);
-	for (struct choir_comm *comm = world.comms; comm != NULL; comm = comm->next) {
+	for (struct choir_comm *comm = world.comms; comm != NULL; comm = comm->listing.next) {
 		bool here = has_work(comm);
 
 		left |= here;
@@ -298,7 +298,7 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 /* Is a call under way, or a thread in one? */
 static bool in_calls(struct choir_comm *comm)
 {
-	return !engine_idle(comm) || atomic_load(&comm->users) > 0;
+	return !engine_idle(comm) || atomic_load(&comm->uses.inside) > 0;
 }
 
 static bool in_calls_or_sending(struct choir_comm *comm)
@@ -351,7 +351,7 @@ static bool rest(unsigned life)
 		bool left = false;
 
 		stop = atomic_load(&world.life) != life;
-		for (struct choir_comm *comm = world.comms; comm != NULL; comm = comm->next)
+		for (struct choir_comm *comm = world.comms; comm != NULL; comm = comm->listing.next)
 			left |= has_work(comm);
 		if (stop || (left && atomic_load(&world.drivers) == 0))
 			break;
@@ -421,9 +421,9 @@ choir_status progress_add(struct choir_comm *comm)
 		return error_set(CHOIR_NO_MEMORY, "no doorbell for this process");
 	comm_retain(comm);
 	pthread_mutex_lock(&world.lock);
-	comm->next = world.comms;
+	comm->listing.next = world.comms;
 	world.comms = comm;
-	comm->listed = true;
+	comm->listing.listed = true;
 	atomic_fetch_add(&world.n_comms, 1);
 	pthread_mutex_unlock(&world.lock);
 	return CHOIR_SUCCESS;
@@ -435,10 +435,10 @@ void progress_remove(struct choir_comm *comm)
 	pthread_t thread;
 
 	pthread_mutex_lock(&world.lock);
-	for (struct choir_comm **at = &world.comms; *at != NULL; at = &(*at)->next)
+	for (struct choir_comm **at = &world.comms; *at != NULL; at = &(*at)->listing.next)
 		if (*at == comm) {
-			*at = comm->next;
-			comm->listed = false;
+			*at = comm->listing.next;
+			comm->listing.listed = false;
 			atomic_fetch_sub(&world.n_comms, 1);
 			break;
 		}

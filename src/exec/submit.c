@@ -56,7 +56,7 @@ bool submit_number(struct run *const *runs, int n)
 
 	pthread_mutex_lock(&submission->lock);
 	alone = submission->incoming == NULL && !submission->closing &&
-	        atomic_load_explicit(&comm->failed, memory_order_relaxed) == CHOIR_SUCCESS;
+	        atomic_load_explicit(&comm->failure.status, memory_order_relaxed) == CHOIR_SUCCESS;
 	alone &= submission->next_seq + (uint64_t)n <= ARENA_LAST_SEQ;
 	for (int i = 0; i < n && alone; i++)
 		number(runs[i]);
@@ -86,7 +86,7 @@ choir_status submit_run(struct run *run)
 
 	pthread_mutex_lock(&submission->lock);
 	spent = !run->bound.pair && submission->next_seq >= ARENA_LAST_SEQ;
-	if (submission->closing || spent || atomic_load(&run->comm->failed) != CHOIR_SUCCESS) {
+	if (submission->closing || spent || atomic_load(&run->comm->failure.status) != CHOIR_SUCCESS) {
 		pthread_mutex_unlock(&submission->lock);
 		return refuse(run, spent);
 	}

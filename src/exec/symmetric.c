@@ -48,7 +48,7 @@ bool symmetric_allows_direct(const struct choir_comm *comm)
 {
 	if (comm->n == 1 || comm->layout.n_nodes > 1)
 		return false;
-	return comm->one_process || atomic_load_explicit(&comm->n_symmetric, memory_order_acquire) > 0;
+	return comm->one_process || atomic_load_explicit(&comm->symmetric.n, memory_order_acquire) > 0;
 }
 
 static bool holds(const struct choir_comm *comm, const struct symmetric *symmetric, const struct dev_access *access,
@@ -72,7 +72,7 @@ uint64_t symmetric_address(const struct choir_comm *comm, const struct dev_acces
 	if (comm->one_process)
 		return (uintptr_t)access->ptr <= WHAT_MASK ? WHERE_PROCESS << WHERE_SHIFT | (uintptr_t)access->ptr : 0;
 	for (uint64_t i = 0; i < COMM_SYMMETRIC; i++)
-		if (holds(comm, atomic_load_explicit(&comm->symmetric[i], memory_order_acquire), access, &off))
+		if (holds(comm, atomic_load_explicit(&comm->symmetric.entries[i], memory_order_acquire), access, &off))
 			return (i + 1) << WHERE_SHIFT | off;
 	return 0;
 }
@@ -91,7 +91,7 @@ unsigned char *symmetric_find(const struct choir_comm *comm, int rank_place, uin
 		return (unsigned char *)(uintptr_t)what;
 	if (where == 0 || where > COMM_SYMMETRIC)
 		return NULL;
-	symmetric = atomic_load_explicit(&comm->symmetric[where - 1], memory_order_acquire);
+	symmetric = atomic_load_explicit(&comm->symmetric.entries[where - 1], memory_order_acquire);
 	return symmetric != NULL ? symmetric->shares[rank_place] + what : NULL;
 }
 
@@ -100,9 +100,9 @@ choir_status symmetric_add(struct choir_comm *comm, struct symmetric *symmetric)
 	for (int i = 0; i < COMM_SYMMETRIC; i++) {
 		struct symmetric *none = NULL;
 
-		if (atomic_compare_exchange_strong(&comm->symmetric[i], &none, symmetric)) {
-			atomic_fetch_add(&comm->n_symmetric, 1);
-			atomic_fetch_add(&comm->symmetric_changes, 1);
+		if (atomic_compare_exchange_strong(&comm->symmetric.entries[i], &none, symmetric)) {
+			atomic_fetch_add(&comm->symmetric.n, 1);
+			atomic_fetch_add(&comm->symmetric.changes, 1);
 			return CHOIR_SUCCESS;
 		}
 	}
@@ -115,7 +115,7 @@ choir_status symmetric_add(struct choir_comm *comm, struct symmetric *symmetric)
 static int find_share(const struct choir_comm *comm, const void *ptr)
 {
 	for (int i = 0; i < COMM_SYMMETRIC; i++) {
-		const struct symmetric *symmetric = atomic_load(&comm->symmetric[i]);
+		const struct symmetric *symmetric = atomic_load(&comm->symmetric.entries[i]);
 
 		if (symmetric != NULL && symmetric->shares[comm->local_rank] == ptr)
 			return i;
@@ -127,7 +127,7 @@ const struct symmetric *symmetric_of(const struct choir_comm *comm, const void *
 {
 	int i = find_share(comm, ptr);
 
-	return i >= 0 ? atomic_load(&comm->symmetric[i]) : NULL;
+	return i >= 0 ? atomic_load(&comm->symmetric.entries[i]) : NULL;
 }
 
 void symmetric_remove(struct choir_comm *comm, const void *ptr)
@@ -136,13 +136,13 @@ void symmetric_remove(struct choir_comm *comm, const void *ptr)
 
 	if (i < 0)
 		return;
-	symmetric_destroy(atomic_exchange(&comm->symmetric[i], NULL));
-	atomic_fetch_sub(&comm->n_symmetric, 1);
-	atomic_fetch_add(&comm->symmetric_changes, 1);
+	symmetric_destroy(atomic_exchange(&comm->symmetric.entries[i], NULL));
+	atomic_fetch_sub(&comm->symmetric.n, 1);
+	atomic_fetch_add(&comm->symmetric.changes, 1);
 }
 
 void symmetric_close(struct choir_comm *comm)
 {
 	for (int i = 0; i < COMM_SYMMETRIC; i++)
-		symmetric_destroy(atomic_exchange(&comm->symmetric[i], NULL));
+		symmetric_destroy(atomic_exchange(&comm->symmetric.entries[i], NULL));
 }

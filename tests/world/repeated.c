@@ -83,7 +83,7 @@ static int repeated(struct world *world, int rank, choir_comm *comm, int kind, c
 			CHECK(out[i] == wanted_at(kind, w, n, i, t->round) && t->out[!w->out][i] == SENTINEL);
 		if (inline_bound(comm, INLINE_COLLECTIVE)) {
 			CHECK(comm->engine.cache.inline_runs[INLINE_COLLECTIVE]->prepared->changes ==
-			      atomic_load(&comm->symmetric_changes));
+			      atomic_load(&comm->symmetric.changes));
 			ready++;
 		}
 	}
