@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "exec/gone.h"
+#include "exec/late.h"
 #include "exec/liveness.h"
 #include "exec/messages.h"
 #include "base/wait.h"
@@ -12,49 +13,7 @@
 
 /* A run that waits for ASK_MS (a sixteenth of its deadline, if that is less) asks who is there, again at twice the
  * time, and last LAST_ASK_MS (a fourth of its deadline, if that is less) before its deadline. */
-enum { ASK_MS = 1000, LAST_ASK_MS = 500, SILENCE_MS = 100, SURE_MS = 2000 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
-static int64_t waited_ms(const struct run *run, int64_t now)
-{
-	return (now - (run->watch.started_ns != 0 ? run->watch.started_ns : run->watch.first_check_ns)) / 1000000;
-}
-
-/* A rank without a sign for so long has stopped.  Signs come every 20 ms, of a rank that gets a core; a call that has
- * waited for long can afford to be sure. */
-static int64_t silence_ns(const struct run *run, int64_t now)
-{
-	return most(SILENCE_MS, least(waited_ms(run, now) / 4, SURE_MS)) * 1000000;
-}
-
-/* Of the ranks that the run waits for now the one that has been silent for longest; -1: it waits for none. */
-static int waits_for(struct run *run, int64_t now)
-{
-	int64_t longest = -1;
-	int first = -1;
-
-	for (int rank = 0; rank < run->comm->n; rank++) {
-		int64_t silence;
-
-		if (rank == run->comm->rank || !run_waits_for(run, rank))
-			continue;
-		silence = liveness_silence_ns(run->comm, rank, now);
-		if (silence > longest) {
-			longest = silence;
-			first = rank;
-		}
-	}
-	return first;
-}
+enum { ASK_MS = 1000, LAST_ASK_MS = 500 };
 
 /* Tells the other ranks for whom the oldest call that waits for somebody waits. */
 static void give_sign(struct choir_comm *comm, int64_t now)
@@ -63,85 +22,8 @@ static void give_sign(struct choir_comm *comm, int64_t now)
 
 	for (struct run *run = comm->engine.flight.moving; run != NULL && target < 0; run = run->next_moving)
 		if (run->state < RUN_FAILED)
-			target = waits_for(run, now);
+			target = late_waits_for(run, now);
 	liveness_publish(comm, target, now);
-}
-
-/* Is the rank known not to be in the call yet? */
-static bool is_absent(const struct run *run, int rank)
-{
-	uint64_t calls;
-
-	return !run->bound.pair && rank != run->comm->rank && liveness_calls(run->comm, rank, &calls) &&
-	       calls <= run->seq;
-}
-
-static bool is_silent(const struct run *run, int rank, int64_t now)
-{
-	return liveness_silence_ns(run->comm, rank, now) >= silence_ns(run, now);
-}
-
-static int first_absent(const struct run *run)
-{
-	for (int rank = 0; rank < run->comm->n; rank++)
-		if (is_absent(run, rank))
-			return rank;
-	return -1;
-}
-
-/* Ranks that are not in the call yet come before those that are: they may be the reason why these wait.  One that gives
- * signs may itself wait for another, in an earlier call. */
-static int find_culprit(struct run *run, int64_t now)
-{
-	int absent = first_absent(run), direct = waits_for(run, now);
-
-	if (direct < 0 || (absent >= 0 && is_silent(run, absent, now)))
-		return direct < 0 ? -1 : absent;
-	return liveness_culprit(run->comm, absent >= 0 ? absent : direct, now, silence_ns(run, now));
-}
-
-/* Are other ranks as late as this one? */
-static bool has_company(struct run *run, int culprit, int64_t now)
-{
-	bool absent = is_absent(run, culprit);
-
-	for (int rank = 0; rank < run->comm->n; rank++)
-		if (rank != culprit &&
-		    (absent ? is_absent(run, rank) : run_waits_for(run, rank) && is_silent(run, rank, now)))
-			return true;
-	return false;
-}
-
-/* " (it has made 3 calls)": what is known of the rank that is late; empty if that is nothing. */
-static void say_known(const struct run *run, int rank, int64_t now, double seconds, char *text, size_t bytes)
-{
-	uint64_t calls;
-	double silence = (double)liveness_silence_ns(run->comm, rank, now) / 1e9;
-
-	text[0] = '\0';
-	if (!liveness_calls(run->comm, rank, &calls))
-		snprintf(text, bytes, " (nothing was heard from it)");
-	else if (is_absent(run, rank))
-		snprintf(text, bytes, " (it has made %llu calls)", (unsigned long long)calls);
-	else if (is_silent(run, rank, now))
-		snprintf(text, bytes, " (it has given no sign for %.1f s)", silence < seconds ? silence : seconds);
-}
-
-static void say_late(struct run *run, int64_t now, double seconds, char *text, size_t bytes)
-{
-	struct choir_comm *comm = run->comm;
-	char called[RUN_TEXT_BYTES], known[96];
-	int culprit = find_culprit(run, now);
-
-	run_call_text(run, called, sizeof called);
-	if (culprit < 0) {
-		snprintf(text, bytes, "%s: rank %d: %s is not done after %.1f s, and no rank is late: the device is",
-		         comm->name, comm->rank, called, seconds);
-		return;
-	}
-	say_known(run, culprit, now, seconds, known, sizeof known);
-	snprintf(text, bytes, "%s: rank %d: %s waits for rank %d%s%s after %.1f s", comm->name, comm->rank, called,
-	         culprit, known, has_company(run, culprit, now) ? " and others" : "", seconds);
 }
 
 /* Note [dead peers].  A peer that exits after its last call is no failure as long as nobody waits for it.  What it had
@@ -223,12 +105,12 @@ static void stamp(struct run *run, int64_t now)
 static void ask(struct run *run, int64_t now, int64_t ms)
 {
 	struct run_watch *watch = &run->watch;
-	int64_t last = watch->deadline_ms - least(watch->deadline_ms / 4, LAST_ASK_MS),
-	        next = watch->ask_ms > 0 ? watch->ask_ms : least(watch->deadline_ms / 16, ASK_MS);
+	int64_t last = watch->deadline_ms - late_least(watch->deadline_ms / 4, LAST_ASK_MS),
+	        next = watch->ask_ms > 0 ? watch->ask_ms : late_least(watch->deadline_ms / 16, ASK_MS);
 
 	if (watch->started_ns == 0 || ms < next)
 		return;
-	watch->ask_ms = ms < last ? least(2 * ms + 1, last) : INT64_MAX;
+	watch->ask_ms = ms < last ? late_least(2 * ms + 1, last) : INT64_MAX;
 	liveness_ask(run, now);
 }
 
@@ -240,13 +122,13 @@ static bool check_run(struct run *run, int64_t now)
 	int64_t ms;
 
 	stamp(run, now);
-	ms = waited_ms(run, now);
+	ms = late_waited_ms(run, now);
 	if (run->watch.started_ns != 0 && run_check_records(run) != CHOIR_SUCCESS) {
 		comm_fail(comm, CHOIR_MISMATCH, error_text());
 		return true;
 	}
 	if (run->watch.started_ns != 0 && ms >= run->watch.deadline_ms) {
-		say_late(run, now, (double)ms / 1000, text, sizeof text);
+		late_say(run, now, (double)ms / 1000, text, sizeof text);
 		comm_fail(comm, CHOIR_TIMEOUT, text);
 		return true;
 	}
@@ -254,7 +136,7 @@ static bool check_run(struct run *run, int64_t now)
 	if (ms >= comm->warn_ms && !run->watch.warned) {
 		run->watch.warned = true;
 		if (run->watch.started_ns != 0)
-			say_late(run, now, (double)ms / 1000, text, sizeof text);
+			late_say(run, now, (double)ms / 1000, text, sizeof text);
 		else
 			snprintf(text, sizeof text, "%s: rank %d: %s still waits for what it depends on after %.1f s",
 			         comm->name, comm->rank, run_call_text(run, called, sizeof called), (double)ms / 1000);

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec/late.h"
+
+#include "exec/liveness.h"
+
+#include <stdio.h>
+
+enum { SILENCE_MS = 100, SURE_MS = 2000 };
+
+static int64_t most(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+int64_t late_waited_ms(const struct run *run, int64_t now)
+{
+	return (now - (run->watch.started_ns != 0 ? run->watch.started_ns : run->watch.first_check_ns)) / 1000000;
+}
+
+/* A rank without a sign for so long has stopped.  Signs come every 20 ms, of a rank that gets a core; a call that has
+ * waited for long can afford to be sure. */
+static int64_t silence_ns(const struct run *run, int64_t now)
+{
+	return most(SILENCE_MS, late_least(late_waited_ms(run, now) / 4, SURE_MS)) * 1000000;
+}
+
+int late_waits_for(struct run *run, int64_t now)
+{
+	int64_t longest = -1;
+	int first = -1;
+
+	for (int rank = 0; rank < run->comm->n; rank++) {
+		int64_t silence;
+
+		if (rank == run->comm->rank || !run_waits_for(run, rank))
+			continue;
+		silence = liveness_silence_ns(run->comm, rank, now);
+		if (silence > longest) {
+			longest = silence;
+			first = rank;
+		}
+	}
+	return first;
+}
+
+/* Is the rank known not to be in the call yet? */
+static bool is_absent(const struct run *run, int rank)
+{
+	uint64_t calls;
+
+	return !run->bound.pair && rank != run->comm->rank && liveness_calls(run->comm, rank, &calls) &&
+	       calls <= run->seq;
+}
+
+static bool is_silent(const struct run *run, int rank, int64_t now)
+{
+	return liveness_silence_ns(run->comm, rank, now) >= silence_ns(run, now);
+}
+
+static int first_absent(const struct run *run)
+{
+	for (int rank = 0; rank < run->comm->n; rank++)
+		if (is_absent(run, rank))
+			return rank;
+	return -1;
+}
+
+/* Ranks that are not in the call yet come before those that are: they may be the reason why these wait.  One that gives
+ * signs may itself wait for another, in an earlier call. */
+static int find_culprit(struct run *run, int64_t now)
+{
+	int absent = first_absent(run), direct = late_waits_for(run, now);
+
+	if (direct < 0 || (absent >= 0 && is_silent(run, absent, now)))
+		return direct < 0 ? -1 : absent;
+	return liveness_culprit(run->comm, absent >= 0 ? absent : direct, now, silence_ns(run, now));
+}
+
+/* Are other ranks as late as this one? */
+static bool has_company(struct run *run, int culprit, int64_t now)
+{
+	bool absent = is_absent(run, culprit);
+
+	for (int rank = 0; rank < run->comm->n; rank++)
+		if (rank != culprit &&
+		    (absent ? is_absent(run, rank) : run_waits_for(run, rank) && is_silent(run, rank, now)))
+			return true;
+	return false;
+}
+
+/* " (it has made 3 calls)": what is known of the rank that is late; empty if that is nothing. */
+static void say_known(const struct run *run, int rank, int64_t now, double seconds, char *text, size_t bytes)
+{
+	uint64_t calls;
+	double silence = (double)liveness_silence_ns(run->comm, rank, now) / 1e9;
+
+	text[0] = '\0';
+	if (!liveness_calls(run->comm, rank, &calls))
+		snprintf(text, bytes, " (nothing was heard from it)");
+	else if (is_absent(run, rank))
+		snprintf(text, bytes, " (it has made %llu calls)", (unsigned long long)calls);
+	else if (is_silent(run, rank, now))
+		snprintf(text, bytes, " (it has given no sign for %.1f s)", silence < seconds ? silence : seconds);
+}
+
+void late_say(struct run *run, int64_t now, double seconds, char *text, size_t bytes)
+{
+	struct choir_comm *comm = run->comm;
+	char called[RUN_TEXT_BYTES], known[96];
+	int culprit = find_culprit(run, now);
+
+	run_call_text(run, called, sizeof called);
+	if (culprit < 0) {
+		snprintf(text, bytes, "%s: rank %d: %s is not done after %.1f s, and no rank is late: the device is",
+		         comm->name, comm->rank, called, seconds);
+		return;
+	}
+	say_known(run, culprit, now, seconds, known, sizeof known);
+	snprintf(text, bytes, "%s: rank %d: %s waits for rank %d%s%s after %.1f s", comm->name, comm->rank, called,
+	         culprit, known, has_company(run, culprit, now) ? " and others" : "", seconds);
+}
