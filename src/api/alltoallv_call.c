@@ -12,6 +12,7 @@
 #include "api/counts.h"
 #include "api/dense.h"
 #include "api/start.h"
+#include "exec/call_cache.h"
 #include "exec/engine.h"
 #include "exec/symmetric.h"
 
@@ -103,7 +104,7 @@ static void keep_counts(struct run *run, struct counts *counts)
 		return;
 	}
 	learnt->owner = &counts->owner;
-	prepared_keep(run->comm, learnt);
+	call_cache_keep(run->comm, learnt);
 	prepared_release(learnt);
 }
 
@@ -214,7 +215,7 @@ static struct counts *find_counts(const struct request *r)
 
 	if (!engine_enter(&r->comm->engine))
 		return NULL;
-	like = r->comm->engine.closed ? NULL : prepared_like(r->comm, r->key);
+	like = r->comm->engine.closed ? NULL : call_cache_like(r->comm, r->key);
 	if (like != NULL)
 		counts = (struct counts *)segments_retain(like->owner);
 	engine_leave(&r->comm->engine);

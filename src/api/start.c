@@ -2,6 +2,7 @@
 #include "api/start.h"
 
 #include "api/tensor_list.h"
+#include "exec/call_cache.h"
 #include "exec/engine.h"
 #include "exec/inline.h"
 #include "exec/fork.h"
@@ -148,7 +149,7 @@ bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given
 	if (!inline_enter(comm)) /* with the right to drive nobody destroys the comm */
 		return false;
 	comm_look(comm);
-	prepared = prepared_find(comm, key);
+	prepared = call_cache_find(comm, key);
 	if (prepared == NULL || !prepared->is_inline ||
 	    atomic_load_explicit(&comm->failure.status, memory_order_relaxed) != CHOIR_SUCCESS) {
 		inline_leave(comm);
@@ -175,7 +176,7 @@ static struct prepared *find(choir_comm *comm, const struct call_key *key)
 	if (!engine_enter(&comm->engine))
 		return NULL;
 	if (!comm->engine.closed)
-		prepared = prepared_retain(prepared_find(comm, key));
+		prepared = prepared_retain(call_cache_find(comm, key));
 	engine_leave(&comm->engine);
 	return prepared;
 }
@@ -185,7 +186,7 @@ void start_keep(choir_comm *comm, struct prepared *prepared)
 	if (!prepared->reusable || !engine_enter(&comm->engine))
 		return;
 	if (!comm->engine.closed)
-		prepared_keep(comm, prepared);
+		call_cache_keep(comm, prepared);
 	engine_leave(&comm->engine);
 }
 

@@ -2,6 +2,7 @@
 /* The end of a comm: all but its shell (exec/comm.c) goes. */
 #include "base/wait.h"
 #include "exec/engine.h"
+#include "exec/call_cache.h"
 #include "exec/prepared.h"
 #include "exec/steps.h"
 #include "exec/submit.h"
@@ -69,7 +70,7 @@ static void stop_engine(struct choir_comm *comm)
 		wait_yield();
 	free_pool(comm);
 	free_inline_runs(comm);
-	prepared_drop(comm);
+	call_cache_drop(comm);
 	engine_leave(&comm->engine);
 }
 

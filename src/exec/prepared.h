@@ -1,35 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A prepared call: what was asked for, and what carries it out: plans, buffers, addresses.  The comm keeps the last
- * ones; a call that was made before is found by its key, and then nothing is checked, chosen or planned again.  A
- * persistent call owns one. */
+ * ones (call_cache.h), a persistent call owns one. */
 #ifndef EXEC_PREPARED_H
 #define EXEC_PREPARED_H
 
+#include "exec/call_key.h"
 #include "exec/operand.h"
 #include "exec/run.h"
-
-#include <choir/collective.h>
-
-enum { KEY_LISTS = 4 };
-
-struct call_form;
-
-/* What was asked for, as the caller gave it.  Two calls with equal keys do the same. */
-struct call_key {
-	const struct call_form *form;    /* constant: which function was called */
-	choir_buffer send, recv;         /* of a list: of its first tensor */
-	size_t count;                    /* elements; of a list: tensors */
-	size_t recv_count;               /* sendrecv: count is what it sends */
-	/* [ranks] each, compared by their contents: counts and displacements; NULL = there is none */
-	const size_t *lists[KEY_LISTS];
-	const choir_tensor *tensors;     /* [count], compared by their contents; NULL = no list */
-	const char *options;             /* NULL = none */
-	double factor;
-	choir_dtype dtype;
-	choir_op op;
-	int peer;                        /* or the root */
-	int source;                      /* sendrecv: peer is where it sends to */
-};
 
 /* One plan on one pair of buffers.  A collective is one, a sendrecv two at once, a list of tensors one a bucket. */
 struct part {
@@ -66,16 +43,6 @@ void prepared_release(struct prepared *prepared); /* NULL is silent */
 /* prepared_is_valid: is what was found out about its buffers still true?  retained: whoever asks holds their cl_mems
  * since then. */
 bool prepared_is_valid(const struct choir_comm *comm, const struct prepared *prepared, bool retained);
-
-/* The last calls of a comm.  Driver only.
- * prepared_find: the one with that key that still holds; NULL if there is none.  prepared_keep: takes a reference;
- * another one may go.
- * prepared_like: one of the same form, data type and lists, whatever its buffers; NULL if there is none.
- * prepared_drop: all go. */
-struct prepared *prepared_find(struct choir_comm *comm, const struct call_key *key);
-void prepared_keep(struct choir_comm *comm, struct prepared *prepared);
-struct prepared *prepared_like(struct choir_comm *comm, const struct call_key *key);
-void prepared_drop(struct choir_comm *comm);
 
 /* prepared_bind: the run carries out that part, and holds a reference to the call.  prepared_unbind: no longer; silent
  * if it does not. */
