@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/dense.h"
 
-#include "api/local.h"
+#include "api/dense_buffers.h"
+#include "api/dense_plan.h"
 #include "exec/steps.h"
-#include "exec/symmetric.h"
 
 #include <string.h>
 
@@ -78,224 +78,9 @@ choir_status dense_of(choir_comm *comm, const struct call_key *key, const struct
 	return CHOIR_SUCCESS;
 }
 
-/* --- the buffers --- */
-
 static bool is_pair(const struct dense *d)
 {
 	return d->collective == COLLECTIVE_SEND || d->collective == COLLECTIVE_RECV;
-}
-
-/* Is RECV, where it overlaps SEND, the shorter one? */
-static bool recv_is_inner(enum collective collective)
-{
-	return collective == COLLECTIVE_REDUCE_SCATTER || collective == COLLECTIVE_REDUCE_SCATTERV;
-}
-
-/* In place: where the shorter buffer begins in the longer one. */
-static uint64_t inner_off(const struct dense *d)
-{
-	if (d->block_off != NULL)
-		return d->block_off[d->comm->rank];
-	return d->holds_mine ? (uint64_t)d->comm->rank * d->count * choir_dtype_bytes(d->dtype) : 0;
-}
-
-static choir_status check_overlap(const struct dense *d, struct algo_in *in)
-{
-	int64_t delta = 0, inner = (int64_t)inner_off(d);
-	bool same = false;
-
-	if (!dev_overlap(d->send, d->send_bytes, d->recv, d->recv_bytes, &same, &delta))
-		return CHOIR_SUCCESS;
-	/* allgather: send lies in recv; reduce_scatter: recv lies in send */
-	if (d->collective == COLLECTIVE_ALLGATHER || d->collective == COLLECTIVE_ALLGATHERV)
-		delta = -delta;
-	else if (d->collective == COLLECTIVE_REDUCE_SCATTER && same)
-		inner = 0;
-	if (delta != inner)
-		return error_set(CHOIR_ARGUMENT,
-		                 "%s: send and recv overlap, but not in place (recv begins %lld bytes %s send)",
-		                 d->call, (long long)(delta < 0 ? -delta : delta), delta < 0 ? "before" : "after");
-	in->in_place = true;
-	in->in_place_off = (uint64_t)inner;
-	return CHOIR_SUCCESS;
-}
-
-static choir_status check_buffers(const struct dense *d, struct algo_in *in)
-{
-	choir_device *device = d->comm->device;
-	uint64_t elem = choir_dtype_bytes(d->dtype);
-	choir_status st;
-
-	if (d->send_list != NULL)
-		return CHOIR_SUCCESS;
-	st = dev_range(device, "send", d->send, d->send_bytes, elem);
-	if (st == CHOIR_SUCCESS)
-		st = dev_range(device, "recv", d->recv, d->recv_bytes, elem);
-	if (st != CHOIR_SUCCESS)
-		return error_prefix(st, "%s", d->call);
-	return check_overlap(d, in);
-}
-
-/* Note [what may change] in exec/prepared.c. */
-static void note_lasting(struct prepared *prepared, choir_buffer buffer, uint64_t bytes,
-                         const struct dev_access *access)
-{
-	bool host = bytes == 0 || buffer.kind == CHOIR_BUFFER_HOST, mem = buffer.kind == CHOIR_BUFFER_MEM;
-
-	prepared->reusable &= host || (mem && access->direct);
-	prepared->reusable_if_retained &= host || mem;
-}
-
-static choir_status resolve(const struct dense *d, struct bound *bound, struct prepared *prepared)
-{
-	choir_device *device = d->comm->device;
-	struct algo_in *in = &bound->in;
-
-	TRY(dev_resolve(device, d->send, d->send_bytes, false, &bound->send));
-	TRY(dev_resolve(device, d->recv, d->recv_bytes, !(in->in_place && d->collective == COLLECTIVE_BROADCAST),
-	                &bound->recv));
-	note_lasting(prepared, d->send, d->send_bytes, &bound->send);
-	note_lasting(prepared, d->recv, d->recv_bytes, &bound->recv);
-	if (in->in_place) { /* one range holds the other: it alone is mapped */
-		bound->recv_in_send = recv_is_inner(d->collective) && dev_needs_map(&bound->send);
-		bound->send_in_recv = !recv_is_inner(d->collective) && dev_needs_map(&bound->recv);
-		bound->inner_off = in->in_place_off;
-		bound->send.write |= bound->recv_in_send;
-	}
-	in->send_direct = !bound->send.stage;
-	in->recv_direct = !bound->recv.stage;
-	return CHOIR_SUCCESS;
-}
-
-/* Shorter segments are gathered and scattered where they go through slots: that costs less than a reduction each. */
-enum { MEAN_SEGMENT_BYTES = 512 };
-
-/* Host steps go from segment to segment; messages and kernels do not. */
-static bool goes_through(const struct dense *d, const struct segments *segments)
-{
-	return segments->direct && !comm_by_kernels(d->comm) && d->comm->layout.n_nodes == 1 &&
-	       d->send_bytes >= segments->n * MEAN_SEGMENT_BYTES;
-}
-
-static void take_lists(const struct dense *d, struct bound *bound)
-{
-	bound->lists = bound->in.lists = true;
-	bound->send_list = *d->send_list;
-	bound->recv_list = *d->recv_list;
-	bound->send = bound->recv = (struct dev_access){ .direct = true };
-	bound->in.send_direct = goes_through(d, d->send_list);
-	bound->in.recv_direct = goes_through(d, d->recv_list);
-}
-
-/* --- the symmetric addresses, for plans whose peers read SEND or write RECV --- */
-
-/* Of lists that the host steps through and whose segments are all within the peers' reach; in a slot there is room for
- * the addresses of both sides. */
-static void find_list_addresses(const struct dense *d, struct bound *bound)
-{
-	bool reached = !comm_by_kernels(d->comm) && bound->send_list.places != NULL && bound->recv_list.places != NULL;
-	bool fits = 2 * bound->send_list.n * sizeof *bound->send_list.places <= d->comm->part_bytes;
-
-	bound->send_address = bound->recv_address = reached && fits ? symmetric_address_of_list() : 0;
-}
-
-/* Peers must not read SEND where RECV is written over it meanwhile. */
-static bool collides(const struct dense *d, const struct algo_in *in)
-{
-	return in->in_place &&
-	       (d->collective == COLLECTIVE_ALLTOALL || (d->collective == COLLECTIVE_REDUCE_SCATTER &&
-	                                                 in->in_place_off != (uint64_t)d->comm->rank * in->bytes));
-}
-
-static void find_addresses(const struct dense *d, struct bound *bound)
-{
-	bool peers_write = d->collective == COLLECTIVE_ALLREDUCE || d->collective == COLLECTIVE_REDUCE;
-	struct dev_access nothing = { 0 };
-
-	if (bound->lists) {
-		find_list_addresses(d, bound);
-		return;
-	}
-	bound->send_address = collides(d, &bound->in) ? 0 : symmetric_address(d->comm, &bound->send);
-	if (peers_write)
-		bound->recv_address = symmetric_address(d->comm, &bound->recv);
-	else
-		bound->recv_address = bound->recv.direct ? symmetric_address(d->comm, &nothing) : 0;
-}
-
-/* --- the plan --- */
-
-/* premul_sum: each rank's factor is its own, so peers cannot take values out of its SEND. */
-static bool scales(const struct dense *d)
-{
-	return d->reduces && d->op == CHOIR_OP_PREMUL_SUM;
-}
-
-static void describe(const struct dense *d, struct algo_in *in)
-{
-	struct choir_comm *comm = d->comm;
-
-	*in = (struct algo_in){ .layout = &comm->layout,
-		                .me = comm->rank,
-		                .collective = d->collective,
-		                .elem_bytes = choir_dtype_bytes(d->dtype),
-		                .root = d->root,
-		                .final_op = d->reduces && reduce_has_final(d->op),
-		                .block_bytes = d->block_bytes,
-		                .block_off = d->block_off,
-		                .send_off = d->send_off,
-		                .recv_off = d->recv_off,
-		                .shared = symmetric_allows_direct(comm) && !scales(d),
-		                .scaled = scales(d),
-		                .slot_bytes = d->become_script != NULL ? comm->part_bytes : comm->slot_bytes,
-		                .message_bytes = comm->message_bytes };
-	in->bytes = d->collective == COLLECTIVE_ALLTOALLV ? d->mean_bytes : d->count * in->elem_bytes;
-}
-
-static choir_status choose(const struct dense *d, const choir_call *call, const struct algo_in *in,
-                           const struct algorithm **out_p)
-{
-	const char *why;
-
-	TRY(call_algorithm(d->call, call, d->collective, out_p));
-	if (*out_p == NULL)
-		*out_p = rules_choose(&d->comm->rules, in);
-	if (*out_p == NULL)
-		return error_set(CHOIR_UNSUPPORTED, "%s: no algorithm fits", d->call);
-	why = (*out_p)->unfit(in);
-	return why == NULL ? CHOIR_SUCCESS
-	                   : error_set(CHOIR_UNSUPPORTED, "%s: algorithm '%s' %s", d->call, (*out_p)->name, why);
-}
-
-static choir_status take_plan(const struct dense *d, const choir_call *call, struct bound *bound)
-{
-	const struct algorithm *algorithm;
-
-	cached_plan_release(bound->cached);
-	bound->cached = NULL;
-	if (d->reduces && d->op == CHOIR_OP_LOCAL)
-		return local_plan(&bound->in, &bound->cached);
-	TRY(choose(d, call, &bound->in, &algorithm));
-	return plan_cache_get(&d->comm->plans, algorithm, &bound->in, &bound->cached);
-}
-
-/* A plan that sends messages after all, out of buffers that are not one, is built again. */
-static choir_status plan_part(const struct dense *d, const choir_call *call, struct bound *bound)
-{
-	struct algo_in *in = &bound->in;
-
-	/* Slots want room in the cache, too: where all fit it just, non-temporal stores are faster already. */
-	in->stream =
-	    (d->send_bytes + d->recv_bytes) * (uint64_t)d->comm->layout.max_node_size > d->comm->cache_bytes / 2;
-	TRY(take_plan(d, call, bound));
-	if (bound->lists && bound->cached->plan.messages && (in->send_direct || in->recv_direct)) {
-		in->send_direct = in->recv_direct = false;
-		TRY(take_plan(d, call, bound));
-	}
-	cached_plan_lists(bound->cached, in);
-	if (bound->cached->plan.peers)
-		find_addresses(d, bound);
-	return CHOIR_SUCCESS;
 }
 
 /* --- the record --- */
@@ -359,12 +144,8 @@ choir_status dense_part(const struct dense *d, const choir_call *call, struct pr
 	struct part *out = &prepared->parts[i];
 	struct bound *bound = &out->bound;
 
-	describe(d, &bound->in);
-	TRY(check_buffers(d, &bound->in));
-	if (d->send_list != NULL)
-		take_lists(d, bound);
-	else
-		TRY(resolve(d, bound, prepared));
+	dense_plan_describe(d, &bound->in);
+	TRY(dense_buffers_bind(d, bound, prepared));
 	bound->dtype = d->dtype;
 	bound->op = d->op;
 	bound->factor = d->factor;
@@ -372,7 +153,7 @@ choir_status dense_part(const struct dense *d, const choir_call *call, struct pr
 	bound->pair_sends = d->collective == COLLECTIVE_SEND;
 	bound->pair_peer = d->root;
 	bound->become_script = d->become_script;
-	TRY(plan_part(d, call, bound));
+	TRY(dense_plan_choose(d, call, bound));
 	fill_record(d, bound);
 	out->send = d->send_bytes > 0 ? d->send : choir_none();
 	out->recv = d->recv_bytes > 0 ? d->recv : choir_none();

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/dense_buffers.h"
+
+#include "exec/symmetric.h"
+
+/* Is RECV, where it overlaps SEND, the shorter one? */
+static bool recv_is_inner(enum collective collective)
+{
+	return collective == COLLECTIVE_REDUCE_SCATTER || collective == COLLECTIVE_REDUCE_SCATTERV;
+}
+
+/* In place: where the shorter buffer begins in the longer one. */
+static uint64_t inner_off(const struct dense *d)
+{
+	if (d->block_off != NULL)
+		return d->block_off[d->comm->rank];
+	return d->holds_mine ? (uint64_t)d->comm->rank * d->count * choir_dtype_bytes(d->dtype) : 0;
+}
+
+static choir_status check_overlap(const struct dense *d, struct algo_in *in)
+{
+	int64_t delta = 0, inner = (int64_t)inner_off(d);
+	bool same = false;
+
+	if (!dev_overlap(d->send, d->send_bytes, d->recv, d->recv_bytes, &same, &delta))
+		return CHOIR_SUCCESS;
+	/* allgather: send lies in recv; reduce_scatter: recv lies in send */
+	if (d->collective == COLLECTIVE_ALLGATHER || d->collective == COLLECTIVE_ALLGATHERV)
+		delta = -delta;
+	else if (d->collective == COLLECTIVE_REDUCE_SCATTER && same)
+		inner = 0;
+	if (delta != inner)
+		return error_set(CHOIR_ARGUMENT,
+		                 "%s: send and recv overlap, but not in place (recv begins %lld bytes %s send)",
+		                 d->call, (long long)(delta < 0 ? -delta : delta), delta < 0 ? "before" : "after");
+	in->in_place = true;
+	in->in_place_off = (uint64_t)inner;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status check_buffers(const struct dense *d, struct algo_in *in)
+{
+	choir_device *device = d->comm->device;
+	uint64_t elem = choir_dtype_bytes(d->dtype);
+	choir_status st;
+
+	if (d->send_list != NULL)
+		return CHOIR_SUCCESS;
+	st = dev_range(device, "send", d->send, d->send_bytes, elem);
+	if (st == CHOIR_SUCCESS)
+		st = dev_range(device, "recv", d->recv, d->recv_bytes, elem);
+	if (st != CHOIR_SUCCESS)
+		return error_prefix(st, "%s", d->call);
+	return check_overlap(d, in);
+}
+
+/* Note [what may change] in exec/prepared.c. */
+static void note_lasting(struct prepared *prepared, choir_buffer buffer, uint64_t bytes,
+                         const struct dev_access *access)
+{
+	bool host = bytes == 0 || buffer.kind == CHOIR_BUFFER_HOST, mem = buffer.kind == CHOIR_BUFFER_MEM;
+
+	prepared->reusable &= host || (mem && access->direct);
+	prepared->reusable_if_retained &= host || mem;
+}
+
+static choir_status resolve(const struct dense *d, struct bound *bound, struct prepared *prepared)
+{
+	choir_device *device = d->comm->device;
+	struct algo_in *in = &bound->in;
+
+	TRY(dev_resolve(device, d->send, d->send_bytes, false, &bound->send));
+	TRY(dev_resolve(device, d->recv, d->recv_bytes, !(in->in_place && d->collective == COLLECTIVE_BROADCAST),
+	                &bound->recv));
+	note_lasting(prepared, d->send, d->send_bytes, &bound->send);
+	note_lasting(prepared, d->recv, d->recv_bytes, &bound->recv);
+	if (in->in_place) { /* one range holds the other: it alone is mapped */
+		bound->recv_in_send = recv_is_inner(d->collective) && dev_needs_map(&bound->send);
+		bound->send_in_recv = !recv_is_inner(d->collective) && dev_needs_map(&bound->recv);
+		bound->inner_off = in->in_place_off;
+		bound->send.write |= bound->recv_in_send;
+	}
+	in->send_direct = !bound->send.stage;
+	in->recv_direct = !bound->recv.stage;
+	return CHOIR_SUCCESS;
+}
+
+/* Shorter segments are gathered and scattered where they go through slots: that costs less than a reduction each. */
+enum { MEAN_SEGMENT_BYTES = 512 };
+
+/* Host steps go from segment to segment; messages and kernels do not. */
+static bool goes_through(const struct dense *d, const struct segments *segments)
+{
+	return segments->direct && !comm_by_kernels(d->comm) && d->comm->layout.n_nodes == 1 &&
+	       d->send_bytes >= segments->n * MEAN_SEGMENT_BYTES;
+}
+
+static void take_lists(const struct dense *d, struct bound *bound)
+{
+	bound->lists = bound->in.lists = true;
+	bound->send_list = *d->send_list;
+	bound->recv_list = *d->recv_list;
+	bound->send = bound->recv = (struct dev_access){ .direct = true };
+	bound->in.send_direct = goes_through(d, d->send_list);
+	bound->in.recv_direct = goes_through(d, d->recv_list);
+}
+
+choir_status dense_buffers_bind(const struct dense *d, struct bound *bound, struct prepared *prepared)
+{
+	TRY(check_buffers(d, &bound->in));
+	if (d->send_list == NULL)
+		return resolve(d, bound, prepared);
+	take_lists(d, bound);
+	return CHOIR_SUCCESS;
+}
+
+/* --- the symmetric addresses, for plans whose peers read SEND or write RECV --- */
+
+/* Of lists that the host steps through and whose segments are all within the peers' reach; in a slot there is room for
+ * the addresses of both sides. */
+static void find_list_addresses(const struct dense *d, struct bound *bound)
+{
+	bool reached = !comm_by_kernels(d->comm) && bound->send_list.places != NULL && bound->recv_list.places != NULL;
+	bool fits = 2 * bound->send_list.n * sizeof *bound->send_list.places <= d->comm->part_bytes;
+
+	bound->send_address = bound->recv_address = reached && fits ? symmetric_address_of_list() : 0;
+}
+
+/* Peers must not read SEND where RECV is written over it meanwhile. */
+static bool collides(const struct dense *d, const struct algo_in *in)
+{
+	return in->in_place &&
+	       (d->collective == COLLECTIVE_ALLTOALL || (d->collective == COLLECTIVE_REDUCE_SCATTER &&
+	                                                 in->in_place_off != (uint64_t)d->comm->rank * in->bytes));
+}
+
+void dense_buffers_find_addresses(const struct dense *d, struct bound *bound)
+{
+	bool peers_write = d->collective == COLLECTIVE_ALLREDUCE || d->collective == COLLECTIVE_REDUCE;
+	struct dev_access nothing = { 0 };
+
+	if (bound->lists) {
+		find_list_addresses(d, bound);
+		return;
+	}
+	bound->send_address = collides(d, &bound->in) ? 0 : symmetric_address(d->comm, &bound->send);
+	if (peers_write)
+		bound->recv_address = symmetric_address(d->comm, &bound->recv);
+	else
+		bound->recv_address = bound->recv.direct ? symmetric_address(d->comm, &nothing) : 0;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* The buffers of a dense call: how they overlap, how they are reached, where peers find them. */
+#ifndef API_DENSE_BUFFERS_H
+#define API_DENSE_BUFFERS_H
+
+#include "api/dense.h"
+
+/* dense_buffers_bind: checks the part's buffers and fills what bound says of them; notes in `prepared` what may change.
+ * bound->in is described.  ARGUMENT. */
+choir_status dense_buffers_bind(const struct dense *d, struct bound *bound, struct prepared *prepared);
+
+/* dense_buffers_find_addresses: the symmetric addresses, for plans whose peers read SEND or write RECV. */
+void dense_buffers_find_addresses(const struct dense *d, struct bound *bound);
+
+#endif

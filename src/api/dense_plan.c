@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/dense_plan.h"
+
+#include "api/dense_buffers.h"
+#include "api/local.h"
+#include "exec/symmetric.h"
+
+/* premul_sum: each rank's factor is its own, so peers cannot take values out of its SEND. */
+static bool scales(const struct dense *d)
+{
+	return d->reduces && d->op == CHOIR_OP_PREMUL_SUM;
+}
+
+void dense_plan_describe(const struct dense *d, struct algo_in *in)
+{
+	struct choir_comm *comm = d->comm;
+
+	*in = (struct algo_in){ .layout = &comm->layout,
+		                .me = comm->rank,
+		                .collective = d->collective,
+		                .elem_bytes = choir_dtype_bytes(d->dtype),
+		                .root = d->root,
+		                .final_op = d->reduces && reduce_has_final(d->op),
+		                .block_bytes = d->block_bytes,
+		                .block_off = d->block_off,
+		                .send_off = d->send_off,
+		                .recv_off = d->recv_off,
+		                .shared = symmetric_allows_direct(comm) && !scales(d),
+		                .scaled = scales(d),
+		                .slot_bytes = d->become_script != NULL ? comm->part_bytes : comm->slot_bytes,
+		                .message_bytes = comm->message_bytes };
+	in->bytes = d->collective == COLLECTIVE_ALLTOALLV ? d->mean_bytes : d->count * in->elem_bytes;
+}
+
+static choir_status choose(const struct dense *d, const choir_call *call, const struct algo_in *in,
+                           const struct algorithm **out_p)
+{
+	const char *why;
+
+	TRY(call_algorithm(d->call, call, d->collective, out_p));
+	if (*out_p == NULL)
+		*out_p = rules_choose(&d->comm->rules, in);
+	if (*out_p == NULL)
+		return error_set(CHOIR_UNSUPPORTED, "%s: no algorithm fits", d->call);
+	why = (*out_p)->unfit(in);
+	return why == NULL ? CHOIR_SUCCESS
+	                   : error_set(CHOIR_UNSUPPORTED, "%s: algorithm '%s' %s", d->call, (*out_p)->name, why);
+}
+
+static choir_status take_plan(const struct dense *d, const choir_call *call, struct bound *bound)
+{
+	const struct algorithm *algorithm;
+
+	cached_plan_release(bound->cached);
+	bound->cached = NULL;
+	if (d->reduces && d->op == CHOIR_OP_LOCAL)
+		return local_plan(&bound->in, &bound->cached);
+	TRY(choose(d, call, &bound->in, &algorithm));
+	return plan_cache_get(&d->comm->plans, algorithm, &bound->in, &bound->cached);
+}
+
+/* A plan that sends messages after all, out of buffers that are not one, is built again. */
+choir_status dense_plan_choose(const struct dense *d, const choir_call *call, struct bound *bound)
+{
+	struct algo_in *in = &bound->in;
+
+	/* Slots want room in the cache, too: where all fit it just, non-temporal stores are faster already. */
+	in->stream =
+	    (d->send_bytes + d->recv_bytes) * (uint64_t)d->comm->layout.max_node_size > d->comm->cache_bytes / 2;
+	TRY(take_plan(d, call, bound));
+	if (bound->lists && bound->cached->plan.messages && (in->send_direct || in->recv_direct)) {
+		in->send_direct = in->recv_direct = false;
+		TRY(take_plan(d, call, bound));
+	}
+	cached_plan_lists(bound->cached, in);
+	if (bound->cached->plan.peers)
+		dense_buffers_find_addresses(d, bound);
+	return CHOIR_SUCCESS;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* The plan of a dense call. */
+#ifndef API_DENSE_PLAN_H
+#define API_DENSE_PLAN_H
+
+#include "api/dense.h"
+
+/* dense_plan_describe: what builders are told of the part, but for its buffers. */
+void dense_plan_describe(const struct dense *d, struct algo_in *in);
+
+/* dense_plan_choose: the algorithm, its plan, and where peers find the buffers.  bound->in and the buffers are filled.
+ * ARGUMENT, UNSUPPORTED. */
+choir_status dense_plan_choose(const struct dense *d, const choir_call *call, struct bound *bound);
+
+#endif
