@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* What commands do to bytes, and how long that takes by the model. */
+#include "model.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <xxhash.h>
+
+static unsigned char *address(const struct place *place)
+{
+	return place->root != NULL ? place->root->device + place->off : place->host;
+}
+
+/* Is the memory there?  A look that does not touch it. */
+static bool is_there(const void *ptr, size_t bytes)
+{
+	uintptr_t first = (uintptr_t)ptr / 4096 * 4096, last = ((uintptr_t)ptr + bytes - 1) / 4096 * 4096;
+	unsigned char resident;
+
+	return bytes == 0 || (mincore((void *)first, 1, &resident) == 0 && mincore((void *)last, 1, &resident) == 0);
+}
+
+double command_ns(const struct command *command)
+{
+	double rate = options.device_gbps;
+	const unsigned char *host = command->to.host != NULL ? command->to.host : command->from.host;
+
+	if (command->kind == DO_KERNEL)
+		return options.latency_us * 1000 + (double)command->items / options.items_per_us * 1000;
+	if (command->engine != ENGINE_COMPUTE) {
+		const struct memory *seen = host != NULL ? memory_viewed_at(host) : command->to.root;
+
+		rate = options.gbps * (seen != NULL && seen->pinned ? options.pinned : options.pageable);
+	}
+	return options.latency_us * 1000 + (double)command->bytes / rate;
+}
+
+/* A hash of the host's bytes: their first and last 64 KB. */
+uint64_t command_sample(const struct command *command)
+{
+	enum { END = 64 * 1024 };
+	const unsigned char *host = command->to.host != NULL ? command->to.host : command->from.host;
+	size_t bytes = command->bytes, head = bytes < END ? bytes : END, tail = bytes - head < END ? bytes - head : END;
+
+	if (command->kind != DO_MOVE || host == NULL || (command->to.host != NULL && command->from.host != NULL) ||
+	    !is_there(host, bytes))
+		return 0;
+	return XXH3_64bits(host, head) ^ (3 * XXH3_64bits(host + bytes - tail, tail));
+}
+
+static void move_rect(const struct command *command)
+{
+	const struct rect *r = &command->rect;
+
+	for (size_t z = 0; z < r->region[2]; z++)
+		for (size_t y = 0; y < r->region[1]; y++)
+			memmove(address(&command->to) + z * r->to_slice + y * r->to_row,
+			        address(&command->from) + z * r->from_slice + y * r->from_row, r->region[0]);
+}
+
+static void fill(const struct command *command)
+{
+	unsigned char *to = address(&command->to);
+
+	for (size_t at = 0; at < command->bytes; at += command->pattern_bytes)
+		memcpy(to + at, command->pattern, command->pattern_bytes);
+}
+
+/* The host sees the bytes from now on. */
+static void map(const struct command *command)
+{
+	struct memory *root = command->to.root;
+	const struct mapping *m = command->mapping;
+
+	if (command->discards)
+		memory_scramble(root, m->from, m->to);
+	else if (root->view != root->device)
+		memcpy(root->view + m->from, root->device + m->from, m->to - m->from);
+	pthread_mutex_lock(&model_lock);
+	command->mapping->done = true;
+	pthread_mutex_unlock(&model_lock);
+}
+
+/* The device sees what the host wrote; the view is worth nothing, but where another map shows it. */
+static void unmap(const struct command *command)
+{
+	struct memory *root = command->to.root;
+	struct mapping *m = command->mapping, **link;
+	bool shared = false;
+
+	if (m->writes)
+		memcpy(root->device + m->from, root->view + m->from, m->to - m->from);
+	pthread_mutex_lock(&model_lock);
+	for (link = &root->mappings; *link != NULL;) {
+		if (*link == m) {
+			*link = m->next;
+			continue;
+		}
+		shared = shared || ((*link)->from < m->to && m->from < (*link)->to);
+		link = &(*link)->next;
+	}
+	if (!shared)
+		memory_scramble(root, m->from, m->to);
+	pthread_mutex_unlock(&model_lock);
+	free(m);
+}
+
+static void count(const struct command *command)
+{
+	uint64_t *counter = command->engine == ENGINE_UP     ? &stats.up_bytes
+	                    : command->engine == ENGINE_DOWN ? &stats.down_bytes
+	                                                     : &stats.device_bytes;
+
+	__atomic_fetch_add(counter, command->bytes, __ATOMIC_RELAXED);
+}
+
+cl_int command_move(struct command *command)
+{
+	const unsigned char *host[] = { command->to.host, command->from.host };
+
+	for (int i = 0; i < 2; i++)
+		if (host[i] != NULL && !is_there(host[i], command->bytes)) {
+			report("freed", "host memory of a %s is gone before it ends", command->what);
+			return CL_OUT_OF_RESOURCES;
+		}
+	count(command);
+	switch (command->kind) {
+	case DO_NOTHING: break;
+	case DO_MOVE: memmove(address(&command->to), address(&command->from), command->bytes); break;
+	case DO_RECT: move_rect(command); break;
+	case DO_FILL: fill(command); break;
+	case DO_MAP: map(command); break;
+	case DO_UNMAP: unmap(command); break;
+	case DO_KERNEL:
+		return launch_run(command->launch, context_queue(command->queue->context, command->queue->device));
+	}
+	return CL_COMPLETE;
+}
