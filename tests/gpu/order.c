@@ -62,13 +62,26 @@ static bool overlaps(const struct access *access, uintptr_t from, uintptr_t to)
 	return access->from < to && from < access->to;
 }
 
-/* Drops what the host knows to be over, and reports what is not ordered before the clock. */
+/* No command can be unordered with it any more: the host knows that it is over, and each command that has not started
+ * was enqueued after that. */
+static bool is_past(const struct access *access)
+{
+	if (host_clock.seen[access->slot] < access->index)
+		return false;
+	for (const struct queue *queue = queues; queue != NULL; queue = queue->next)
+		for (const struct command *c = queue->head; c != NULL; c = c->next)
+			if (c->event->clock.seen[access->slot] < access->index)
+				return false;
+	return true;
+}
+
+/* Drops what is past, and reports what is not ordered before the clock. */
 static void compare(struct access **link, const struct touch *touch, const struct clock *clock, const char *what)
 {
 	while (*link != NULL) {
 		struct access *access = *link;
 
-		if (host_clock.seen[access->slot] >= access->index) {
+		if (is_past(access)) {
 			*link = access->next;
 			free(access);
 			continue;

@@ -6,32 +6,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a kernel only reads is asked for with this option; PoCL says it without, and its cache has the programs. */
-static char *with_argument_info(const char *options_text, const struct device *device)
+/* What a kernel only reads is asked for with this option. */
+static char *with_argument_info(const char *text)
 {
-	char platform[200] = "";
-	const char *text = options_text != NULL ? options_text : "";
-	size_t bytes = strlen(text) + 40;
+	size_t bytes = (text != NULL ? strlen(text) : 0) + 40;
 	char *out = malloc(bytes);
 
-	if (device != NULL)
-		below->clGetPlatformInfo(device->platform, CL_PLATFORM_NAME, sizeof platform - 1, platform, NULL);
 	if (out != NULL)
-		snprintf(out, bytes, "%s%s", text,
-		         strstr(platform, "Portable") != NULL ? "" : " -cl-kernel-arg-info");
+		snprintf(out, bytes, "%s -cl-kernel-arg-info", text != NULL ? text : "");
 	return out;
 }
 
-static const struct device *first_device(cl_program program, cl_uint n, const cl_device_id *ids)
+static const struct device *first_device(cl_program program)
 {
 	cl_context handle = NULL;
-	const struct device *device = n > 0 ? device_of(ids[0]) : NULL;
 
-	if (device != NULL || below->clGetProgramInfo(program, CL_PROGRAM_CONTEXT, sizeof handle, &handle, NULL) != 0)
-		return device;
+	if (below->clGetProgramInfo(program, CL_PROGRAM_CONTEXT, sizeof handle, &handle, NULL) != CL_SUCCESS)
+		return NULL;
 	pthread_mutex_lock(&model_lock);
 	struct context *context = context_of(handle);
-	device = context != NULL ? context->devices[0] : NULL;
+	const struct device *device = context != NULL ? context->devices[0] : NULL;
 	pthread_mutex_unlock(&model_lock);
 	return device;
 }
@@ -47,7 +41,7 @@ static cl_int CL_API_CALL build(cl_program program, cl_uint n, const cl_device_i
 	blocking_call("clBuildProgram");
 	if (n > 0 && n_real == 0)
 		return CL_INVALID_DEVICE;
-	more = with_argument_info(text, first_device(program, n, ids));
+	more = with_argument_info(text);
 	rc = below->clBuildProgram(program, n_real, n > 0 ? real : NULL, more, fn, arg);
 	free(more);
 	return rc;
@@ -73,7 +67,7 @@ static cl_int CL_API_CALL get_info(cl_program program, cl_program_info what, siz
 
 	if (what != CL_PROGRAM_DEVICES)
 		return below->clGetProgramInfo(program, what, room, out, bytes_p);
-	id = (cl_device_id)first_device(program, 0, NULL);
+	id = (cl_device_id)first_device(program);
 	return answer(&id, sizeof id, room, out, bytes_p);
 }
 

@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# on_model.sh LAYER OPTIONS COMMAND...: runs the command on the model GPU, with a seed of today's unless the options name one.
+set -eu
+layer=$1 options=$2
+shift 2
+case $options in
+*seed=*) ;;
+*) options=$options,seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ') ;;
+esac
+echo "gpu model: CHOIR_GPU_MODEL=$options" >&2
+CHOIR_GPU_MODEL=$options
+OPENCL_LAYERS=${OPENCL_LAYERS:+$OPENCL_LAYERS:}$layer
+export CHOIR_GPU_MODEL OPENCL_LAYERS
+exec "$@"

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/* planted NAME fault|right: does what the model reports, or the same as it should be done.  One function a report. */
+#include "session.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum { BYTES = 1 << 20 };
+static unsigned char host[BYTES], other[BYTES];
+
+/* Two queues, one buffer: the second waits for the first, or does not. */
+static void two_queues(struct session *s, bool fault)
+{
+	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
+	cl_event written;
+
+	OK(clEnqueueWriteBuffer(s->queues[0], mem, CL_FALSE, 0, BYTES, host, 0, NULL, &written));
+	OK(clFlush(s->queues[0]));
+	OK(clEnqueueReadBuffer(s->queues[1], mem, CL_FALSE, BYTES - 1, 1, other, fault ? 0 : 1, fault ? NULL : &written,
+	                       NULL));
+	OK(clFinish(s->queues[1]));
+	OK(clFinish(s->queues[0]));
+	OK(clReleaseEvent(written));
+	OK(clReleaseMemObject(mem));
+}
+
+/* The host has polled the first one's end, which orders nothing; or waits for it. */
+static void polled(struct session *s, bool fault)
+{
+	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
+	cl_event written;
+	cl_int state = CL_QUEUED;
+
+	OK(clEnqueueWriteBuffer(s->queues[0], mem, CL_FALSE, 0, BYTES, host, 0, NULL, &written));
+	OK(clFlush(s->queues[0]));
+	while (state != CL_COMPLETE)
+		OK(clGetEventInfo(written, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL));
+	if (!fault)
+		OK(clWaitForEvents(1, &written));
+	OK(clEnqueueReadBuffer(s->queues[1], mem, CL_TRUE, 0, BYTES, other, 0, NULL, NULL));
+	OK(clReleaseEvent(written));
+	OK(clReleaseMemObject(mem));
+}
+
+static const char source[] = "kernel void add(global int *to, global const int *from) {"
+                             "to[get_global_id(0)] += from[get_global_id(0)]; }";
+
+/* A kernel writes what a read of another queue takes; what it only reads may be read. */
+static void kernel_races(struct session *s, bool fault)
+{
+	cl_mem to = session_buffer(s, CL_MEM_READ_WRITE, BYTES), from = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
+	cl_kernel kernel = session_kernel(s, source, "add");
+	size_t items = BYTES / 4;
+
+	OK(clSetKernelArg(kernel, 0, sizeof to, &to));
+	OK(clSetKernelArg(kernel, 1, sizeof from, &from));
+	OK(clEnqueueNDRangeKernel(s->queues[0], kernel, 1, NULL, &items, NULL, 0, NULL, NULL));
+	OK(clEnqueueReadBuffer(s->queues[1], fault ? to : from, CL_TRUE, 0, BYTES, other, 0, NULL, NULL));
+	OK(clFinish(s->queues[0]));
+	OK(clReleaseKernel(kernel));
+	OK(clReleaseMemObject(to));
+	OK(clReleaseMemObject(from));
+}
+
+/* Two reads into the same host memory. */
+static void same_host(struct session *s, bool fault)
+{
+	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
+
+	OK(clEnqueueReadBuffer(s->queues[0], mem, CL_FALSE, 0, BYTES, host, 0, NULL, NULL));
+	OK(clEnqueueReadBuffer(s->queues[1], mem, CL_FALSE, 0, BYTES, fault ? host : other, 0, NULL, NULL));
+	OK(clFinish(s->queues[0]));
+	OK(clFinish(s->queues[1]));
+	OK(clReleaseMemObject(mem));
+}
+
+/* The host writes the source of a write that is under way. */
+static void changed(struct session *s, bool fault)
+{
+	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
+	cl_event event;
+	cl_int state = CL_QUEUED;
+
+	OK(clEnqueueWriteBuffer(s->queues[0], mem, CL_FALSE, 0, BYTES, host, 0, NULL, &event));
+	OK(clFlush(s->queues[0]));
+	while (state > CL_RUNNING)
+		OK(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL));
+	for (int i = 0; fault && state == CL_RUNNING; i++) {
+		host[0] = (unsigned char)i;
+		OK(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL));
+	}
+	OK(clWaitForEvents(1, &event));
+	host[0]++;
+	OK(clReleaseEvent(event));
+	OK(clReleaseMemObject(mem));
+}
+
+/* A copy reads what the host has mapped for writing. */
+static void mapped(struct session *s, bool fault)
+{
+	cl_mem from = session_buffer(s, CL_MEM_READ_WRITE, BYTES), to = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
+	cl_int rc;
+	void *ptr = clEnqueueMapBuffer(s->queues[0], from, CL_TRUE, CL_MAP_WRITE, 0, BYTES, 0, NULL, NULL, &rc);
+
+	OK(rc);
+	if (!fault)
+		OK(clEnqueueUnmapMemObject(s->queues[0], from, ptr, 0, NULL, NULL));
+	OK(clEnqueueCopyBuffer(s->queues[0], from, to, 0, 0, BYTES, 0, NULL, NULL));
+	if (fault)
+		OK(clEnqueueUnmapMemObject(s->queues[0], from, ptr, 0, NULL, NULL));
+	OK(clFinish(s->queues[0]));
+	OK(clReleaseMemObject(from));
+	OK(clReleaseMemObject(to));
+}
+
+/* Host memory goes back to the system before the read into it ends. */
+static void unmapped_host(struct session *s, bool fault)
+{
+	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
+	void *ptr = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	OK(clEnqueueReadBuffer(s->queues[0], mem, CL_FALSE, 0, BYTES, ptr, 0, NULL, NULL));
+	if (!fault)
+		OK(clFinish(s->queues[0]));
+	munmap(ptr, BYTES);
+	clFinish(s->queues[0]);
+	OK(clReleaseMemObject(mem));
+}
+
+/* A pinned buffer is released while a read into its map is under way. */
+static void pinned_freed(struct session *s, bool fault)
+{
+	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
+	cl_mem pinned = session_buffer(s, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, BYTES);
+	cl_int rc;
+	void *ptr =
+	    clEnqueueMapBuffer(s->queues[0], pinned, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, BYTES, 0, NULL, NULL, &rc);
+
+	OK(rc);
+	OK(clEnqueueReadBuffer(s->queues[1], mem, CL_FALSE, 0, BYTES, ptr, 0, NULL, NULL));
+	OK(clFlush(s->queues[1]));
+	if (!fault)
+		OK(clFinish(s->queues[1]));
+	OK(clEnqueueUnmapMemObject(s->queues[0], pinned, ptr, 0, NULL, NULL));
+	OK(clFinish(s->queues[0]));
+	OK(clFinish(s->queues[1]));
+	OK(clReleaseMemObject(pinned));
+	OK(clReleaseMemObject(mem));
+}
+
+/* Shared virtual memory is freed while a copy from it is under way. */
+static void svm_freed(struct session *s, bool fault)
+{
+	void *ptr = clSVMAlloc(s->context, CL_MEM_READ_WRITE, BYTES, 0);
+	cl_event gate = clCreateUserEvent(s->context, NULL), copied;
+
+	OK(clEnqueueSVMMemcpy(s->queues[0], CL_FALSE, host, ptr, BYTES, 0, NULL, &copied));
+	OK(clFlush(s->queues[0]));
+	OK(clSetUserEventStatus(gate, CL_COMPLETE));
+	while (fault) {
+		cl_int state;
+
+		OK(clGetEventInfo(copied, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL));
+		if (state <= CL_RUNNING)
+			break;
+	}
+	if (!fault)
+		OK(clWaitForEvents(1, &copied));
+	clSVMFree(s->context, ptr);
+	OK(clFinish(s->queues[0]));
+	OK(clReleaseEvent(copied));
+	OK(clReleaseEvent(gate));
+}
+
+static void released_twice(struct session *s, bool fault)
+{
+	cl_event event;
+
+	OK(clEnqueueMarkerWithWaitList(s->queues[0], 0, NULL, &event));
+	OK(clFinish(s->queues[0]));
+	OK(clReleaseEvent(event));
+	if (fault)
+		clReleaseEvent(event);
+}
+
+/* A thread polls an event whose queue nobody flushed. */
+static void unflushed(struct session *s, bool fault)
+{
+	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
+	cl_event event;
+	cl_int state = CL_QUEUED;
+
+	OK(clEnqueueReadBuffer(s->queues[0], mem, CL_FALSE, 0, 4, host, 0, NULL, &event));
+	if (!fault)
+		OK(clFlush(s->queues[0]));
+	for (int i = 0; state > CL_COMPLETE && i < 40; i++) {
+		struct timespec moment = { 0, 10000000 };
+
+		OK(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL));
+		nanosleep(&moment, NULL);
+	}
+	OK(clFinish(s->queues[0]));
+	OK(clReleaseEvent(event));
+	OK(clReleaseMemObject(mem));
+}
+
+/* Nobody waits, and the process ends. */
+static void never_flushed(struct session *s, bool fault)
+{
+	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
+
+	OK(clEnqueueReadBuffer(s->queues[0], mem, CL_FALSE, 0, 4, host, 0, NULL, NULL));
+	if (!fault)
+		OK(clFinish(s->queues[0]));
+	OK(clRetainCommandQueue(s->queues[0]));
+	if (fault)
+		exit(0);
+	OK(clReleaseCommandQueue(s->queues[0]));
+	OK(clReleaseMemObject(mem));
+}
+
+static cl_command_queue callback_queue;
+static volatile bool called;
+
+static void CL_CALLBACK blocks(cl_event event, cl_int state, void *fault)
+{
+	(void)event;
+	(void)state;
+	if (fault != NULL)
+		clFinish(callback_queue);
+	else
+		clFlush(callback_queue);
+	called = true;
+}
+
+static void callback(struct session *s, bool fault)
+{
+	cl_event event;
+
+	callback_queue = s->queues[1];
+	OK(clEnqueueMarkerWithWaitList(s->queues[0], 0, NULL, &event));
+	OK(clSetEventCallback(event, CL_COMPLETE, blocks, fault ? (void *)s : NULL));
+	OK(clFinish(s->queues[0]));
+	while (!called) {
+		struct timespec moment = { 0, 1000000 };
+
+		nanosleep(&moment, NULL);
+	}
+	OK(clReleaseEvent(event));
+}
+
+static void groups(struct session *s, bool fault)
+{
+	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, 70000 * 4);
+	cl_kernel kernel = session_kernel(s, source, "add");
+	size_t items = fault ? 65536 : 65535, one = 1;
+
+	OK(clSetKernelArg(kernel, 0, sizeof mem, &mem));
+	OK(clSetKernelArg(kernel, 1, sizeof mem, &mem));
+	OK(clEnqueueNDRangeKernel(s->queues[0], kernel, 1, NULL, &items, &one, 0, NULL, NULL));
+	OK(clFinish(s->queues[0]));
+	OK(clReleaseKernel(kernel));
+	OK(clReleaseMemObject(mem));
+}
+
+/* Looks as often as it can, or rests between two looks. */
+static void polls(struct session *s, bool fault)
+{
+	cl_mem mem = session_buffer(s, CL_MEM_READ_WRITE, BYTES);
+	cl_event event;
+	cl_int state = CL_QUEUED;
+
+	OK(clEnqueueReadBuffer(s->queues[0], mem, CL_FALSE, 0, BYTES, host, 0, NULL, &event));
+	OK(clFlush(s->queues[0]));
+	while (state != CL_COMPLETE) {
+		struct timespec moment = { 0, 100000 };
+
+		OK(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL));
+		if (!fault)
+			nanosleep(&moment, NULL);
+	}
+	OK(clFinish(s->queues[0]));
+	OK(clReleaseEvent(event));
+	OK(clReleaseMemObject(mem));
+}
+
+static void refused(struct session *s, bool fault)
+{
+	cl_ulong time;
+
+	if (fault && clGetHostTimer(s->devices[0], &time) != CL_INVALID_OPERATION)
+		exit(1);
+}
+
+static const struct {
+	const char *name;
+	void (*fn)(struct session *s, bool fault);
+} all[] = {
+	{ "two_queues", two_queues }, { "polled", polled },               { "kernel", kernel_races },
+	{ "same_host", same_host },   { "changed", changed },             { "mapped", mapped },
+	{ "unmapped_host", unmapped_host }, { "pinned_freed", pinned_freed }, { "svm_freed", svm_freed },
+	{ "released_twice", released_twice }, { "unflushed", unflushed }, { "never_flushed", never_flushed },
+	{ "callback", callback },     { "groups", groups },               { "polls", polls },
+	{ "refused", refused },
+};
+
+int main(int argc, char **argv)
+{
+	struct session session;
+
+	for (size_t i = 0; argc == 3 && i < sizeof all / sizeof *all; i++)
+		if (strcmp(argv[1], all[i].name) == 0) {
+			session_begin(&session);
+			all[i].fn(&session, strcmp(argv[2], "fault") == 0);
+			session_end(&session);
+			return 0;
+		}
+	fprintf(stderr, "usage: planted NAME fault|right\n");
+	return 2;
+}
