@@ -152,8 +152,8 @@ static cl_int CL_API_CALL barrier(cl_command_queue queue, cl_uint n, const cl_ev
 }
 
 /* The model's devices of one context share their memory. */
-static cl_int CL_API_CALL migrate(cl_command_queue queue, cl_uint n_mems, const cl_mem *mems, cl_mem_migration_flags how,
-                                  cl_uint n, const cl_event *list, cl_event *event_p)
+static cl_int CL_API_CALL migrate(cl_command_queue queue, cl_uint n_mems, const cl_mem *mems,
+                                  cl_mem_migration_flags how, cl_uint n, const cl_event *list, cl_event *event_p)
 {
 	(void)how;
 	if (n_mems == 0 || mems == NULL)

@@ -57,7 +57,8 @@ static bool is_in_place(cl_context handle, cl_command_queue queue)
 	cl_mem mem = below->clCreateBuffer(handle, CL_MEM_USE_HOST_PTR, BYTES, bytes, &rc);
 	bytes[7] = 2;
 	bool yes = rc == CL_SUCCESS &&
-	           below->clEnqueueReadBuffer(queue, mem, CL_TRUE, 7, 1, &seen, 0, NULL, NULL) == CL_SUCCESS && seen == 2;
+	           below->clEnqueueReadBuffer(queue, mem, CL_TRUE, 7, 1, &seen, 0, NULL, NULL) == CL_SUCCESS &&
+	           seen == 2;
 	seen = 3;
 	yes = yes && below->clEnqueueWriteBuffer(queue, mem, CL_TRUE, 8, 1, &seen, 0, NULL, NULL) == CL_SUCCESS &&
 	      bytes[8] == 3;

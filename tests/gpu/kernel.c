@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernels: their arguments are taken when they are enqueued; they run later, as a second cl_kernel of the same name that
- * only the model sets arguments of.  A kernel may touch all of each buffer that it is given. */
+/* Kernels: their arguments are taken when they are enqueued; they run later, as a second cl_kernel of the same name
+ * that only the model sets arguments of.  A kernel may touch all of each buffer that it is given. */
 #include "model.h"
 
 #include <stdlib.h>

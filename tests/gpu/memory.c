@@ -206,9 +206,9 @@ static cl_mem CL_API_CALL create_sub(cl_mem handle, cl_mem_flags flags, cl_buffe
 
 		sub = below->clCreateSubBuffer(handle, flags & mask, type, info, &rc);
 		cl_mem_flags host = CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY;
+		cl_mem_flags kinds = CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR;
 		cl_mem_flags all = flags | ((flags & mask) == 0 ? parent->flags & mask : 0) |
-		                   ((flags & host) == 0 ? parent->flags & host : 0) |
-		                   (parent->flags & (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR));
+		                   ((flags & host) == 0 ? parent->flags & host : 0) | (parent->flags & kinds);
 		*memory = (struct memory){ .handle = sub, .parent = parent, .origin = region->origin,
 			                   .bytes = region->size, .context = parent->context, .flags = all,
 			                   .refs = 1, .uses = 1 };

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# on_model.sh LAYER OPTIONS COMMAND...: runs the command on the model GPU, with a seed of today's unless the options name one.
+# on_model.sh LAYER OPTIONS COMMAND...: runs the command on the model GPU, with a random seed unless the options have one.
 set -eu
 layer=$1 options=$2
 shift 2

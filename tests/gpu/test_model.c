@@ -51,7 +51,7 @@ static void test_device(void **state)
 	session_end(&s);
 }
 
-/* What the host writes into a map reaches the device by the unmap, not before; after it the pointer is worth nothing. */
+/* What the host writes into a map reaches the device by the unmap; after it the pointer is worth nothing. */
 static void test_map(void **state)
 {
 	struct session s;
