@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# on_model.sh LAYER OPTIONS COMMAND...: runs the command on the model GPU, with a random seed unless the options have one.
+# on_model.sh LAYER OPTIONS COMMAND...: runs the command on the model GPU, with a random seed unless the options name
+# one.
 set -eu
 layer=$1 options=$2
 shift 2

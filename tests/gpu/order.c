@@ -89,8 +89,8 @@ static void compare(struct access **link, const struct touch *touch, const struc
 		if (overlaps(access, touch->from, touch->to) && (touch->writes || access->writes) &&
 		    clock->seen[access->slot] < access->index)
 			report("race",
-			       "a %s and a %s touch the same %s without an order between them (bytes %zu to %zu and %zu "
-			       "to %zu)",
+			       "a %s and a %s touch the same %s without an order between them "
+			       "(bytes %zu to %zu and %zu to %zu)",
 			       what, access->what, touch->root != NULL ? "buffer" : "host memory",
 			       (size_t)touch->from, (size_t)touch->to, (size_t)access->from, (size_t)access->to);
 		link = &access->next;

@@ -165,7 +165,7 @@ static void ways(struct world *world, int rank, choir_comm *comm, void *unused)
 		size_t low, high;
 		const char *algorithm; /* how its name begins */
 	} rows[] = { { 1000, 3000, "direct" }, { 1, 20, "oneshot" } };
-	bool direct = getenv("CHOIR_REDUCE") == NULL && getenv("CHOIR_CLASS") == NULL;
+	bool direct = getenv("CHOIR_REDUCE") == NULL && choir_device_class(world->device) == CHOIR_CLASS_DIRECT;
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows && direct; i++) {
