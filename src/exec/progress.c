@@ -10,18 +10,16 @@
  * thread that leaves takes itself out of `drivers`, then looks whether anything is unfinished.  Each puts a full fence
  * between the two, so that at least one sees the other (Dekker): on arm64 a store, even of a sequentially consistent
  * kind, may pass a later load that is not, both would find the other still there, and nobody would drive the call.  The
- * background thread needs no fence: it rests under `lock`, which a thread that finds no driver takes before it looks at
- * `resting`. */
+ * background thread needs no fence: it rests under comms_lock, which a thread that finds no driver takes before it
+ * looks whether that thread rests. */
 #include "exec/progress.h"
 
 #include "base/wait.h"
-#include "exec/comm.h"
+#include "exec/background.h"
+#include "exec/comms.h"
 #include "exec/device_wait.h"
 #include "exec/engine.h"
 #include "exec/fork.h"
-#include "exec/gone.h"
-
-#include <stdlib.h>
 
 enum {
 	CHECK_NS = 20 * 1000 * 1000,
@@ -30,71 +28,18 @@ enum {
 	LOOK_EVERY = 64,   /* rounds between looks at the clock */
 };
 
-static struct {
-	pthread_mutex_t lock;
-	pthread_cond_t work;
-	struct choir_comm *comms;
-	_Atomic int n_comms;
-	_Atomic int drivers;     /* threads in progress_wait */
-	_Atomic int resting;     /* background threads that wait on `work` */
-	bool started;
-	_Atomic unsigned life;   /* of the background thread: one that finds another number here ends */
-	pthread_t thread;
-} world = { .lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER };
-
-static _Thread_local bool waiting; /* this thread is one of world.drivers */
-
-static void forked(void)
-{
-	pthread_mutex_init(&world.lock, NULL); /* whoever held it is not here */
-	pthread_cond_init(&world.work, NULL);
-	world.comms = NULL;
-	world.started = false;
-	atomic_store(&world.n_comms, 0);
-	atomic_store(&world.drivers, 0);
-	atomic_store(&world.resting, 0);
-}
-
-/* A process that ends with comms says so to the other ranks: those of other nodes would not see it. */
-static void __attribute__((destructor)) say_end(void)
-{
-	if (pthread_mutex_trylock(&world.lock) != 0)
-		return;
-	for (struct choir_comm *comm = world.comms; comm != NULL; comm = comm->listing.next)
-		if (atomic_load(&comm->failure.status) == CHOIR_SUCCESS)
-			gone_say(comm, true);
-	pthread_mutex_unlock(&world.lock);
-}
-
-static void watch_forks(void)
-{
-	fork_in_child(forked);
-}
-
-/* The comm after `before` in the list (first: NULL), retained; NULL at the end.  `before` is released. */
-static struct choir_comm *next_comm(struct choir_comm *before)
-{
-	struct choir_comm *comm;
-
-	pthread_mutex_lock(&world.lock);
-	comm = before == NULL ? world.comms : before->listing.listed ? before->listing.next : NULL;
-	if (comm != NULL)
-		comm_retain(comm);
-	pthread_mutex_unlock(&world.lock);
-	if (before != NULL)
-		comm_release(before);
-	return comm;
-}
+static _Atomic int drivers; /* threads that wait, and drive meanwhile */
+static _Thread_local bool waiting; /* this thread is one of `drivers` */
 
 /* Can any call of the process go on? */
 static bool calls_left(void)
 {
 	bool left = false;
 
-	pthread_mutex_lock(&world.lock);
-	for (struct choir_comm *comm = world.comms; comm != NULL && !left; comm = comm->listing.next)
+	comms_lock();
+	for (struct choir_comm *comm = comms_first(); comm != NULL && !left; comm = comm->listing.next)
 		left = engine_can_move(comm);
-	pthread_mutex_unlock(&world.lock);
+	comms_unlock();
 	return left;
 }
 
@@ -102,14 +47,14 @@ static bool calls_left(void)
  * [who takes over]. */
 static void make_call(const struct due_call *due)
 {
-	if (waiting && atomic_fetch_sub(&world.drivers, 1) == 1) {
+	if (waiting && atomic_fetch_sub(&drivers, 1) == 1) {
 		atomic_thread_fence(memory_order_seq_cst);
 		if (calls_left())
 			progress_kick();
 	}
 	engine_make_call(due);
 	if (waiting)
-		atomic_fetch_add(&world.drivers, 1);
+		atomic_fetch_add(&drivers, 1);
 }
 
 static bool drive(struct choir_comm *comm, bool messages)
@@ -127,7 +72,7 @@ static bool drive_others(const struct choir_comm *mine)
 {
 	bool moved = false;
 
-	for (struct choir_comm *comm = next_comm(NULL); comm != NULL; comm = next_comm(comm))
+	for (struct choir_comm *comm = comms_next(NULL); comm != NULL; comm = comms_next(comm))
 		if (comm != mine)
 			moved |= drive(comm, true);
 	return moved;
@@ -135,7 +80,7 @@ static bool drive_others(const struct choir_comm *mine)
 
 static void check_all(void)
 {
-	for (struct choir_comm *comm = next_comm(NULL); comm != NULL; comm = next_comm(comm))
+	for (struct choir_comm *comm = comms_next(NULL); comm != NULL; comm = comms_next(comm))
 		if (!engine_idle(comm))
 			engine_check(comm);
 }
@@ -159,8 +104,8 @@ static bool work_left(struct wait_for *why)
 {
 	bool left = false;
 
-	pthread_mutex_lock(&world.lock);
-	for (struct choir_comm *comm = world.comms; comm != NULL; comm = comm->listing.next) {
+	comms_lock();
+	for (struct choir_comm *comm = comms_first(); comm != NULL; comm = comm->listing.next) {
 		bool here = has_work(comm);
 
 		left |= here;
@@ -168,7 +113,7 @@ static bool work_left(struct wait_for *why)
 		why->crowded |= comm->crowded;
 		add_device(why, comm);
 	}
-	pthread_mutex_unlock(&world.lock);
+	comms_unlock();
 	return left;
 }
 
@@ -195,8 +140,7 @@ static void idle_round(struct wait *idle, const struct choir_comm *mine, choir_e
 {
 	int64_t sleep_us;
 
-	if (idle->rounds % OTHERS_EVERY == OTHERS_EVERY - 1 &&
-	    atomic_load_explicit(&world.n_comms, memory_order_relaxed) > 1 && drive_others(mine)) {
+	if (idle->rounds % OTHERS_EVERY == OTHERS_EVERY - 1 && comms_are_several() && drive_others(mine)) {
 		idle->rounds = 0;
 		return;
 	}
@@ -220,16 +164,9 @@ static void look_at_all(struct wait *idle, int64_t now)
 	idle->next_check_ns = now + (took > CHECK_NS / CHECK_SHARE ? took * CHECK_SHARE : CHECK_NS);
 }
 
-static void wake_background(void)
-{
-	pthread_mutex_lock(&world.lock);
-	pthread_cond_broadcast(&world.work);
-	pthread_mutex_unlock(&world.lock);
-}
-
 static void join_drivers(void)
 {
-	atomic_fetch_add(&world.drivers, 1);
+	atomic_fetch_add(&drivers, 1);
 	waiting = true;
 }
 
@@ -237,7 +174,7 @@ static void join_drivers(void)
 static void leave(void)
 {
 	struct wait_for ignored = { .polled = false };
-	bool last = atomic_fetch_sub(&world.drivers, 1) == 1;
+	bool last = atomic_fetch_sub(&drivers, 1) == 1;
 
 	waiting = false;
 	atomic_thread_fence(memory_order_seq_cst);
@@ -340,33 +277,21 @@ void progress_end_calls(struct choir_comm *comm)
 	(void)drive_while(in_calls, comm, -1);
 }
 
-/* Waits on `work` while there is nothing to do here.  False: this life is over. */
-static bool rest(unsigned life)
+/* --- what nobody waits for --- */
+
+/* Under comms_lock. */
+static bool has_work_alone(void)
 {
-	bool stop;
+	bool left = false;
 
-	pthread_mutex_lock(&world.lock);
-	atomic_fetch_add(&world.resting, 1);
-	for (;;) {
-		bool left = false;
-
-		stop = atomic_load(&world.life) != life;
-		for (struct choir_comm *comm = world.comms; comm != NULL; comm = comm->listing.next)
-			left |= has_work(comm);
-		if (stop || (left && atomic_load(&world.drivers) == 0))
-			break;
-		pthread_cond_wait(&world.work, &world.lock);
-	}
-	atomic_fetch_sub(&world.resting, 1);
-	pthread_mutex_unlock(&world.lock);
-	return !stop;
+	for (struct choir_comm *comm = comms_first(); comm != NULL; comm = comm->listing.next)
+		left |= has_work(comm);
+	return left && atomic_load(&drivers) == 0;
 }
 
-static void *background(void *number)
+static void drive_in_background(unsigned life)
 {
-	unsigned life = (unsigned)(uintptr_t)number;
-
-	while (rest(life)) {
+	while (background_rest(life, has_work_alone)) {
 		struct wait idle = { 0 };
 
 		for (unsigned round = 0;; round++) {
@@ -379,37 +304,34 @@ static void *background(void *number)
 				idle.rounds = 0;
 				continue;
 			}
-			if (atomic_load(&world.drivers) > 0 || !work_left(&why) || atomic_load(&world.life) != life)
+			if (atomic_load(&drivers) > 0 || !work_left(&why) || background_is_over(life))
 				break;
 			idle_round(&idle, NULL, NULL, &why);
 		}
 	}
-	return NULL;
 }
 
 choir_status progress_kick(void)
 {
 	choir_status st = CHOIR_SUCCESS;
+	bool rested = false;
 
 	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load(&world.drivers) > 0) { /* a waiter drives; it may be asleep */
-		bell_ring(bell_mine());
-		return CHOIR_SUCCESS;
-	}
-	pthread_mutex_lock(&world.lock);
-	if (!world.started) {
-		if (pthread_create(&world.thread, NULL, background, (void *)(uintptr_t)atomic_load(&world.life)) == 0)
-			world.started = true;
-		else
-			st = error_set(CHOIR_NO_MEMORY,
-			               "no background thread: calls progress only while somebody waits");
-	}
-	pthread_mutex_unlock(&world.lock);
-	if (atomic_load(&world.resting))
-		wake_background();
-	else
+	if (atomic_load(&drivers) == 0)
+		st = background_wake(drive_in_background, &rested);
+	if (!rested) /* a waiter drives, or the background thread does: it may be asleep */
 		bell_ring(bell_mine());
 	return st;
+}
+
+static void forked(void)
+{
+	atomic_store(&drivers, 0);
+}
+
+static void watch_forks(void)
+{
+	fork_in_child(forked);
 }
 
 choir_status progress_add(struct choir_comm *comm)
@@ -420,36 +342,21 @@ choir_status progress_add(struct choir_comm *comm)
 	if (bell_mine() == NULL)
 		return error_set(CHOIR_NO_MEMORY, "no doorbell for this process");
 	comm_retain(comm);
-	pthread_mutex_lock(&world.lock);
-	comm->listing.next = world.comms;
-	world.comms = comm;
-	comm->listing.listed = true;
-	atomic_fetch_add(&world.n_comms, 1);
-	pthread_mutex_unlock(&world.lock);
+	comms_lock();
+	comms_add(comm);
+	comms_unlock();
 	return CHOIR_SUCCESS;
 }
 
 void progress_remove(struct choir_comm *comm)
 {
-	bool join = false;
 	pthread_t thread;
+	bool join;
 
-	pthread_mutex_lock(&world.lock);
-	for (struct choir_comm **at = &world.comms; *at != NULL; at = &(*at)->listing.next)
-		if (*at == comm) {
-			*at = comm->listing.next;
-			comm->listing.listed = false;
-			atomic_fetch_sub(&world.n_comms, 1);
-			break;
-		}
-	thread = world.thread;
-	if (world.comms == NULL && world.started && !pthread_equal(pthread_self(), thread)) {
-		join = true;
-		world.started = false;
-		atomic_fetch_add(&world.life, 1); /* a new one may be started before this one has gone */
-		pthread_cond_broadcast(&world.work);
-	}
-	pthread_mutex_unlock(&world.lock);
+	comms_lock();
+	comms_remove(comm);
+	join = comms_first() == NULL && background_end(&thread);
+	comms_unlock();
 	bell_ring(bell_mine());
 	if (join)
 		pthread_join(thread, NULL);

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec/background.h"
+
+#include "exec/comms.h"
+#include "exec/fork.h"
+
+static struct {
+	pthread_cond_t work;
+	_Atomic int resting;     /* threads that wait on `work`: one, and at times one that is about to end */
+	_Atomic unsigned life;   /* a thread that finds another number here than its own ends */
+	bool started;            /* under comms_lock, as are the fields behind it */
+	pthread_t thread;
+	void (*loop)(unsigned life);
+} background = { .work = PTHREAD_COND_INITIALIZER };
+
+static void forked(void)
+{
+	pthread_cond_init(&background.work, NULL);
+	background.started = false;
+	atomic_store(&background.resting, 0);
+}
+
+static void watch_forks(void)
+{
+	fork_in_child(forked);
+}
+
+static void *run_loop(void *life)
+{
+	background.loop((unsigned)(uintptr_t)life);
+	return NULL;
+}
+
+/* Under comms_lock. */
+static choir_status start(void (*loop)(unsigned life))
+{
+	void *life = (void *)(uintptr_t)atomic_load(&background.life);
+
+	if (background.started)
+		return CHOIR_SUCCESS;
+	background.loop = loop;
+	background.started = pthread_create(&background.thread, NULL, run_loop, life) == 0;
+	return background.started ? CHOIR_SUCCESS
+	                          : error_set(CHOIR_NO_MEMORY,
+	                                      "no background thread: calls progress only while somebody waits");
+}
+
+choir_status background_wake(void (*loop)(unsigned life), bool *rested_p)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	choir_status st;
+
+	pthread_once(&once, watch_forks);
+	comms_lock();
+	st = start(loop);
+	comms_unlock();
+	*rested_p = atomic_load(&background.resting) > 0;
+	if (*rested_p) {
+		comms_lock();
+		pthread_cond_broadcast(&background.work);
+		comms_unlock();
+	}
+	return st;
+}
+
+bool background_is_over(unsigned life)
+{
+	return atomic_load(&background.life) != life;
+}
+
+bool background_rest(unsigned life, bool (*has_work)(void))
+{
+	bool over;
+
+	comms_lock();
+	atomic_fetch_add(&background.resting, 1);
+	while (!(over = background_is_over(life)) && !has_work())
+		comms_wait(&background.work);
+	atomic_fetch_sub(&background.resting, 1);
+	comms_unlock();
+	return !over;
+}
+
+bool background_end(pthread_t *thread_p)
+{
+	*thread_p = background.thread;
+	if (!background.started || pthread_equal(pthread_self(), background.thread))
+		return false;
+	background.started = false;
+	atomic_fetch_add(&background.life, 1); /* a new one may be started before this one has gone */
+	pthread_cond_broadcast(&background.work);
+	return true;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* The life of the background thread: it is started when first needed, rests while there is nothing to do, and ends with
+ * the last comm.  What it does is in progress.c. */
+#ifndef EXEC_BACKGROUND_H
+#define EXEC_BACKGROUND_H
+
+#include "base/error.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+/* background_wake: it has something to do; starts it, with that loop, if it is not there.  True in *rested_p: it
+ * rested.  NO_MEMORY. */
+choir_status background_wake(void (*loop)(unsigned life), bool *rested_p);
+
+/* background_rest: on the thread: waits while there is nothing to do, which is looked at under comms_lock.  False: this
+ * life is over.  background_is_over: is it? */
+bool background_rest(unsigned life, bool (*has_work)(void));
+bool background_is_over(unsigned life);
+
+/* background_end: under comms_lock, with no comm left: the thread ends.  True: the caller joins it. */
+bool background_end(pthread_t *thread_p);
+
+#endif

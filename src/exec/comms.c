@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec/comms.h"
+
+#include "exec/fork.h"
+#include "exec/gone.h"
+
+static struct {
+	pthread_mutex_t lock;
+	struct choir_comm *first;
+	_Atomic int n;
+} comms = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void forked(void)
+{
+	pthread_mutex_init(&comms.lock, NULL); /* whoever held it is not here */
+	comms.first = NULL;
+	atomic_store(&comms.n, 0);
+}
+
+static void watch_forks(void)
+{
+	fork_in_child(forked);
+}
+
+/* A process that ends with comms says so to the other ranks: those of other nodes would not see it. */
+static void __attribute__((destructor)) say_end(void)
+{
+	if (pthread_mutex_trylock(&comms.lock) != 0)
+		return;
+	for (struct choir_comm *comm = comms.first; comm != NULL; comm = comm->listing.next)
+		if (atomic_load(&comm->failure.status) == CHOIR_SUCCESS)
+			gone_say(comm, true);
+	pthread_mutex_unlock(&comms.lock);
+}
+
+void comms_lock(void)
+{
+	pthread_mutex_lock(&comms.lock);
+}
+
+void comms_unlock(void)
+{
+	pthread_mutex_unlock(&comms.lock);
+}
+
+void comms_wait(pthread_cond_t *cond)
+{
+	pthread_cond_wait(cond, &comms.lock);
+}
+
+struct choir_comm *comms_first(void)
+{
+	return comms.first;
+}
+
+void comms_add(struct choir_comm *comm)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch_forks);
+	comm->listing.next = comms.first;
+	comm->listing.listed = true;
+	comms.first = comm;
+	atomic_fetch_add(&comms.n, 1);
+}
+
+void comms_remove(struct choir_comm *comm)
+{
+	struct choir_comm **at = &comms.first;
+
+	while (*at != NULL && *at != comm)
+		at = &(*at)->listing.next;
+	if (*at == NULL)
+		return;
+	*at = comm->listing.next;
+	comm->listing.listed = false;
+	atomic_fetch_sub(&comms.n, 1);
+}
+
+struct choir_comm *comms_next(struct choir_comm *before)
+{
+	struct choir_comm *comm;
+
+	comms_lock();
+	comm = before == NULL ? comms.first : before->listing.listed ? before->listing.next : NULL;
+	if (comm != NULL)
+		comm_retain(comm);
+	comms_unlock();
+	if (before != NULL)
+		comm_release(before);
+	return comm;
+}
+
+bool comms_are_several(void)
+{
+	return atomic_load_explicit(&comms.n, memory_order_relaxed) > 1;
+}
