@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* The caller's buffers are mapped before the steps of a run, where that is needed, and unmapped after them. */
+#include "exec/run_states.h"
+
+#include "exec/steps.h"
+
+static choir_status poll_maps(struct run *run, bool *done)
+{
+	*done = true;
+	for (int i = 0; i < 2; i++) {
+		bool one = true;
+
+		if (run->map_events[i] == NULL)
+			continue;
+		TRY(dev_poll(run->map_events[i], &one));
+		if (one) {
+			clReleaseEvent(run->map_events[i]);
+			run->map_events[i] = NULL;
+		}
+		*done &= one;
+	}
+	return CHOIR_SUCCESS;
+}
+
+static choir_status start_maps(struct run *run)
+{
+	if (!run->bound.send_in_recv && !run->send_mapped && dev_needs_map(&run->bound.send)) {
+		TRY(dev_map(run->comm->device, &run->bound.send, &run->map_events[0]));
+		run->send_mapped = true;
+	}
+	if (!run->bound.recv_in_send && !run->recv_mapped && dev_needs_map(&run->bound.recv)) {
+		TRY(dev_map(run->comm->device, &run->bound.recv, &run->map_events[1]));
+		run->recv_mapped = true;
+	}
+	if (run->bound.send_in_recv && run->recv_mapped)
+		run->bound.send.ptr = run->bound.recv.ptr + run->bound.inner_off;
+	if (run->bound.recv_in_send && run->send_mapped)
+		run->bound.recv.ptr = run->bound.send.ptr + run->bound.inner_off;
+	return CHOIR_SUCCESS;
+}
+
+choir_status run_unmap(struct run *run)
+{
+	if (run->send_mapped)
+		TRY(dev_unmap(run->comm->device, &run->bound.send, &run->map_events[0]));
+	if (run->recv_mapped)
+		TRY(dev_unmap(run->comm->device, &run->bound.recv, &run->map_events[1]));
+	run->send_mapped = run->recv_mapped = false;
+	return CHOIR_SUCCESS;
+}
+
+choir_status run_map(struct run *run, bool *moved)
+{
+	bool done;
+
+	TRY(start_maps(run));
+	TRY(poll_maps(run, &done));
+	if (!done)
+		return CHOIR_SUCCESS;
+	*moved = true;
+	run->state = RUN_STEPS;
+	return steps_begin(run);
+}
+
+choir_status run_await_unmap(struct run *run, bool *moved)
+{
+	bool done;
+
+	TRY(poll_maps(run, &done));
+	if (done) {
+		*moved = true;
+		run->state = RUN_ENDED;
+	}
+	return CHOIR_SUCCESS;
+}

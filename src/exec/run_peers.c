@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* Where the buffers of the node's other ranks are, and what a run does if they are not where its plan wants them. */
+#include "exec/run_states.h"
+
+#include "exec/operand.h"
+#include "exec/steps.h"
+
+#include <stdlib.h>
+
+/* A buffer of some rank is out of its peers' reach, or only some are in place where that matters: all ranks have seen
+ * that, and take the plan that goes through slots. */
+static choir_status take_other_plan(struct run *run)
+{
+	struct algo_in in = run->bound.in;
+	const struct algorithm *algorithm;
+	struct cached_plan *other;
+
+	in.shared = false;
+	in.slot_bytes = run->comm->part_bytes;
+	algorithm = rules_choose(&run->comm->rules, &in);
+	if (algorithm == NULL)
+		return error_set(CHOIR_UNSUPPORTED, "no algorithm fits buffers that the ranks do not share");
+	TRY(plan_cache_get(&run->comm->plans, algorithm, &in, &other));
+	run->other = other;
+	run->plan = &other->plan;
+	run->event->algorithm = algorithm->name;
+	return CHOIR_SUCCESS;
+}
+
+/* A rank's counts changed since this plan was made.  All ranks see that in the same phase, before any data is read, and
+ * restart as a script. */
+choir_status run_restart_as_script(struct run *run, bool *moved)
+{
+	*moved = true;
+	run->slot.in_lane = run->publish_carries_bytes = false;
+	run->slot.at = run->slot.part;
+	run->state = RUN_ASK;
+	return run->bound.become_script(run);
+}
+
+/* Nobody touches a peer's buffer before that peer's deps are done; the same look finds calls that differ. */
+choir_status run_find_peer_buffers(struct run *run, bool *moved)
+{
+	struct choir_comm *comm = run->comm;
+	size_t size = (size_t)comm->node_size;
+	bool reached = true;
+
+	for (size_t place = 0; place < size && reached; place++)
+		TRY(steps_reached(run, (int)place, 0, &reached));
+	if (run->counts_differ)
+		return run_restart_as_script(run, moved);
+	if (!reached)
+		return CHOIR_SUCCESS;
+	if (run->peers == NULL && (run->peers = calloc(size, sizeof *run->peers)) == NULL)
+		return error_no_memory("the places of buffers", size * sizeof *run->peers);
+	for (size_t place = 0; place < size; place++) {
+		const struct arena_lane *lane = comm_lane(comm, (int)place, run->lane);
+
+		reached &= lane->send_address != 0 && lane->recv_address != 0;
+		reached &= !run->plan->alike || (lane->send_address == lane->recv_address) ==
+		                                    (run->bound.send_address == run->bound.recv_address);
+		operand_find_peer(run, (int)place);
+	}
+	if (!reached)
+		TRY(take_other_plan(run));
+	run->records_compared = true;
+	run->state = RUN_MAP;
+	*moved = true;
+	return CHOIR_SUCCESS;
+}

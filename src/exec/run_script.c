@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* A run that is a script: it is asked what comes next, between its plans and its calls. */
+#include "exec/run_states.h"
+
+#include "exec/lane.h"
+#include "exec/steps.h"
+
+/* The tags of a script's messages have 8 bits for the plan (tag_of in steps.c). */
+#define LAST_PLAN 255u
+
+choir_status run_ask_script(struct run *run, bool *moved)
+{
+	struct script_turn turn = { .what = SCRIPT_DONE };
+	choir_status st;
+
+	dev_build_deadline(run_deadline_ns(run));
+	st = run->script.ops->next(run->script.state, &turn);
+	dev_build_deadline(0);
+	if (st != CHOIR_SUCCESS) {
+		run->failure_is_local = turn.failure_is_local;
+		return st;
+	}
+	if (turn.what == SCRIPT_AGAIN)
+		return CHOIR_SUCCESS;
+	*moved = true;
+	switch (turn.what) {
+	case SCRIPT_PLAN:
+		run->plan = turn.plan;
+		if (++run->plan_index > LAST_PLAN)
+			return error_set(CHOIR_UNSUPPORTED, "its script has more than %u plans", LAST_PLAN);
+		run->bound.send = turn.send;
+		run->bound.recv = turn.recv;
+		/* Phase 0 of this plan says that I have read all I need of the one before. */
+		arena_publish(comm_lane(run->comm, run->comm->local_rank, run->lane),
+		              ARENA_FLAG(run->seq + 1, arena_step(run->plan_index, 0)));
+		comm_ring_node(run->comm);
+		run->state = RUN_PREVIOUS_PLAN;
+		return CHOIR_SUCCESS;
+	case SCRIPT_CALL:
+	case SCRIPT_WORK:
+		run->script.call = turn.call;
+		run->script.calls_back = turn.what == SCRIPT_CALL;
+		atomic_store(&run->script.called, false);
+		run->state = RUN_CALLING;
+		return CHOIR_SUCCESS;
+	default:
+		run->state = RUN_ENDED;
+		return CHOIR_SUCCESS;
+	}
+}
+
+/* The plans of a script share a lane: none may write into its slot while a peer still reads there what the plan before
+ * had published. */
+choir_status run_await_previous_plan(struct run *run, bool *moved)
+{
+	struct choir_comm *comm = run->comm;
+	int size = comm->node_size;
+
+	for (int place = 0; place < size && run->plan_index > 1; place++)
+		if (!lane_look(run, place, 0).reached)
+			return CHOIR_SUCCESS;
+	*moved = true;
+	run->state = RUN_STEPS;
+	return steps_begin(run);
+}
+
+/* The driver makes the call after it has left (engine_make_call); here it is only noticed. */
+choir_status run_await_call(struct run *run, bool *moved)
+{
+	if (atomic_load_explicit(&run->script.called, memory_order_acquire)) {
+		*moved = true;
+		run->state = RUN_ASK;
+	}
+	return CHOIR_SUCCESS;
+}
