@@ -1,61 +1,53 @@
 /* SPDX-License-Identifier: MIT */
 /* Nobody leaves a meeting before all have come, and everybody reads what the others said: with fewer and with more
  * ranks than cores, as processes. */
-#include "bench/ranks/meeting.h"
+#include "lib/ranks.h"
 #include "unit.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { ROUNDS = 200, NOTE_BYTES = 5000 };
 
-static int one_rank(struct meeting *meeting, volatile int *round_of, int rank, int n)
+static int one_rank(const struct rank *me, void *ctx)
 {
-	char mine[NOTE_BYTES], *all = malloc((size_t)n * NOTE_BYTES);
+	char mine[NOTE_BYTES], *all = malloc((size_t)me->n * NOTE_BYTES);
+	volatile int *round_of = ctx;
 	int wrong = all == NULL;
 
 	for (int round = 1; round <= ROUNDS && !wrong; round++) {
 		size_t bytes = round % 3 == 0 ? NOTE_BYTES : (size_t)round;
 
-		round_of[rank] = round;
-		meeting_wait(meeting);
-		for (int r = 0; r < n; r++)
+		round_of[me->rank] = round;
+		meeting_wait(me->meeting);
+		for (int r = 0; r < me->n; r++)
 			wrong |= round_of[r] < round;
-		memset(mine, rank * 7 + round, bytes);
-		meeting_gather(meeting, rank, mine, bytes, all);
-		for (size_t i = 0; i < bytes * (size_t)n; i++)
+		memset(mine, me->rank * 7 + round, bytes);
+		meeting_gather(me->meeting, me->rank, mine, bytes, all);
+		for (size_t i = 0; i < bytes * (size_t)me->n; i++)
 			wrong |= all[i] != (char)((int)(i / bytes) * 7 + round);
 	}
+	wrong |= meeting_crowded(me->meeting) != (me->n > sysconf(_SC_NPROCESSORS_ONLN));
 	free(all);
 	return wrong;
 }
 
 static void meet(int n)
 {
-	struct meeting *meeting =
-	    mmap(NULL, meeting_bytes(n), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int *round_of = mmap(NULL, (size_t)n * sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0),
-	    status, wrong = 0;
+	int *round_of = mmap(NULL, (size_t)n * sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char why[RANKS_WHY_BYTES];
+	struct ranks ranks;
 
-	assert_true(meeting != MAP_FAILED && round_of != MAP_FAILED);
-	meeting_init(meeting, n);
-	assert_int_equal(meeting_crowded(meeting), n > sysconf(_SC_NPROCESSORS_ONLN));
-	for (int r = 0; r < n; r++) {
-		pid_t child = fork();
-
-		assert_true(child >= 0);
-		if (child == 0)
-			_exit(one_rank(meeting, round_of, r, n));
-	}
-	for (int r = 0; r < n; r++) {
-		assert_true(wait(&status) > 0);
-		wrong += status != 0;
-	}
-	assert_int_equal(wrong, 0);
-	munmap(meeting, meeting_bytes(n));
+	assert_true(round_of != MAP_FAILED);
+	assert_true(ranks_fork(&ranks, n, n, one_rank, round_of));
+	ranks_join(&ranks, 50000);
+	if (!ranks_are_good(&ranks, -1, why))
+		fail_msg("%d ranks: %s", n, why);
+	memset(round_of, 0, (size_t)n * sizeof(int));
+	assert_int_equal(ranks_as_threads(n, one_rank, round_of), 0);
 	munmap(round_of, (size_t)n * sizeof(int));
 }
 
@@ -66,9 +58,39 @@ static void all_sizes_meet(void **state)
 		meet(n);
 }
 
+/* How each of four ends is told. */
+static int ends_as_told(const struct rank *me, void *unused)
+{
+	(void)unused;
+	if (me->rank == 1)
+		raise(SIGKILL);
+	while (me->rank == 3)
+		pause();
+	return me->rank == 2 ? 5 : 0;
+}
+
+static void ends_are_told(void **state)
+{
+	char why[RANKS_WHY_BYTES];
+	struct ranks ranks;
+
+	(void)state;
+	for (int n = 2; n <= 4; n++) {
+		assert_true(ranks_fork(&ranks, n, n, ends_as_told, NULL));
+		ranks_join(&ranks, n == 4 ? 300 : 20000);
+		assert_int_equal(ranks_are_good(&ranks, 1, why), n == 2);
+		assert_true(n == 2 || strcmp(why, "process 2 ended with status 5") == 0);
+		assert_false(ranks_are_good(&ranks, -1, why));
+		assert_string_equal(why, "process 1 ended by signal 9");
+		assert_false(ranks_are_good(&ranks, 0, why));
+		assert_string_equal(why, "process 0 was not killed");
+		assert_int_equal(ranks.hung[n - 1], n == 4);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(all_sizes_meet) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(all_sizes_meet), cmocka_unit_test(ends_are_told) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 
 struct row {
 	int trials, failures;
-	double worst_ms;
+	int64_t worst_ms;
 };
 
 static void print_table(struct row rows[N_ENDINGS][N_SETTINGS])
@@ -19,16 +19,16 @@ static void print_table(struct row rows[N_ENDINGS][N_SETTINGS])
 	for (int e = 0; e < N_ENDINGS; e++)
 		for (int s = 0; s < N_SETTINGS; s++)
 			if (rows[e][s].trials > 0)
-				printf("%-10s %-10s %7d %9d %9.0f\n", ending_name((enum ending)e),
+				printf("%-10s %-10s %7d %9d %9lld\n", ending_name((enum ending)e),
 				       setting_name((enum setting)s), rows[e][s].trials, rows[e][s].failures,
-				       rows[e][s].worst_ms);
+				       (long long)rows[e][s].worst_ms);
 }
 
 /* True if it went as it must. */
 static bool run_one(const struct trial *trial, struct row *row, bool verbose)
 {
 	char what[256], why[900] = "";
-	double worst_ms;
+	int64_t worst_ms;
 	bool good = trial_run(trial, &worst_ms, why, sizeof why);
 
 	trial_describe(trial, what, sizeof what);
@@ -36,7 +36,7 @@ static bool run_one(const struct trial *trial, struct row *row, bool verbose)
 	row->failures += !good;
 	row->worst_ms = worst_ms > row->worst_ms ? worst_ms : row->worst_ms;
 	if (!good || verbose)
-		printf("%s: %s (%.0f ms)\n", what, good ? "good" : why, worst_ms);
+		printf("%s: %s (%lld ms)\n", what, good ? "good" : why, (long long)worst_ms);
 	fflush(stdout);
 	return good;
 }

@@ -1,40 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* One trial: processes are forked, the victim ended, what the others say judged. */
+#include "lib/ranks.h"
 #include "trials/trials.h"
 #include "world/world.h"
 
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { START_MS = 60000, HANG_MS = 15000, EXIT_MS = 10000, POLL_NS = 200000 };
 
-struct seat {
+/* What the ranks of a trial run on. */
+struct setting_of {
 	const struct trial *trial;
 	struct table *table;
-	int rank;
-	choir_comm *comm;
+	choir_comm **comms; /* of threads */
 };
-
-static int gather(void *ctx, const void *mine, size_t bytes, void *all)
-{
-	struct seat *seat = ctx;
-
-	if (bytes > GATHER_BYTES)
-		return 1;
-	memcpy(seat->table->gathered[seat->rank], mine, bytes);
-	pthread_barrier_wait(&seat->table->barrier);
-	for (int p = 0; p < seat->trial->n; p++)
-		memcpy((unsigned char *)all + (size_t)p * bytes, seat->table->gathered[p], bytes);
-	pthread_barrier_wait(&seat->table->barrier);
-	return 0;
-}
 
 static choir_comm_config config_of(const struct trial *t)
 {
@@ -52,74 +36,63 @@ static void drop(const struct trial *t, int rank, choir_comm *comm)
 		choir_comm_destroy(comm);
 }
 
-static void be_process(struct seat *seat)
+static int fails_to_open(int rank)
 {
-	const struct trial *t = seat->trial;
-	choir_comm_config config = config_of(t);
-	choir_bootstrap boot = { sizeof boot, seat->rank, t->n, gather, seat };
+	fprintf(stderr, "rank %d: %s\n", rank, choir_last_error());
+	return 2;
+}
+
+static int be_process(const struct rank *me, void *ctx)
+{
+	const struct setting_of *on = ctx;
+	choir_comm_config config = config_of(on->trial);
+	choir_bootstrap boot = rank_bootstrap(me);
 	choir_device *device = world_device();
+	choir_comm *comm;
 
-	if (choir_comm_create(&boot, 1, &device, &config, &seat->comm) != CHOIR_SUCCESS) {
-		fprintf(stderr, "rank %d: %s\n", seat->rank, choir_last_error());
-		_exit(2);
-	}
-	rank_main(t, seat->table, seat->rank, seat->comm);
-	drop(t, seat->rank, seat->comm);
+	if (choir_comm_create(&boot, 1, &device, &config, &comm) != CHOIR_SUCCESS)
+		return fails_to_open(me->rank);
+	rank_main(on->trial, on->table, me->rank, comm);
+	drop(on->trial, me->rank, comm);
 	world_device_drop();
-	_exit(0);
+	return 0;
 }
 
-static void *be_thread(void *arg)
+static int be_thread(const struct rank *me, void *ctx)
 {
-	struct seat *seat = arg;
+	const struct setting_of *on = ctx;
 
-	rank_main(seat->trial, seat->table, seat->rank, seat->comm);
-	return NULL;
+	rank_main(on->trial, on->table, me->rank, on->comms[me->rank]);
+	return 0;
 }
 
-static void be_threads(const struct trial *t, struct table *table)
+/* One process, a thread for each rank. */
+static int be_threads(const struct rank *me, void *ctx)
 {
-	choir_comm_config config = config_of(t);
+	struct setting_of on = *(struct setting_of *)ctx;
+	choir_comm_config config = config_of(on.trial);
 	choir_device *devices[MOST_RANKS];
 	choir_comm *comms[MOST_RANKS];
-	struct seat seats[MOST_RANKS];
-	pthread_t threads[MOST_RANKS];
 
-	for (int r = 0; r < t->n; r++)
+	for (int r = 0; r < on.trial->n; r++)
 		devices[r] = world_device();
-	if (choir_comm_create_local(t->n, devices, &config, comms) != CHOIR_SUCCESS) {
-		fprintf(stderr, "%s\n", choir_last_error());
-		_exit(2);
-	}
-	for (int r = 0; r < t->n; r++) {
-		seats[r] = (struct seat){ t, table, r, comms[r] };
-		if (pthread_create(&threads[r], NULL, be_thread, &seats[r]) != 0)
-			_exit(2);
-	}
-	for (int r = 0; r < t->n; r++)
-		pthread_join(threads[r], NULL);
-	for (int r = 0; r < t->n; r++)
-		drop(t, r, comms[r]);
+	if (choir_comm_create_local(on.trial->n, devices, &config, comms) != CHOIR_SUCCESS)
+		return fails_to_open(me->rank);
+	on.comms = comms;
+	(void)ranks_as_threads(on.trial->n, be_thread, &on);
+	for (int r = 0; r < on.trial->n; r++)
+		drop(on.trial, r, comms[r]);
 	world_device_drop();
-	_exit(0);
+	return 0;
 }
 
-static int processes_of(const struct trial *t)
+static bool start(const struct trial *t, struct table *table, struct ranks *ranks)
 {
-	return t->setting == AS_THREADS ? 1 : t->n;
-}
+	struct setting_of on = { t, table, NULL };
 
-static void start(const struct trial *t, struct table *table, pid_t *pids)
-{
 	fflush(NULL);
-	for (int p = 0; p < processes_of(t); p++) {
-		pids[p] = fork();
-		if (pids[p] != 0)
-			continue;
-		if (t->setting == AS_THREADS)
-			be_threads(t, table);
-		be_process(&(struct seat){ t, table, p, NULL });
-	}
+	return t->setting == AS_THREADS ? ranks_fork(ranks, 1, 1, be_threads, &on)
+	                                : ranks_fork(ranks, t->n, t->n, be_process, &on);
 }
 
 static void pause_shortly(void)
@@ -149,13 +122,13 @@ static bool all_returned(const struct trial *t, struct table *table)
 	return true;
 }
 
-static void end_victim(const struct trial *t, struct table *table, const pid_t *pids)
+static void end_victim(const struct trial *t, struct table *table, const struct ranks *ranks)
 {
 	nanosleep(&(struct timespec){ 0, t->delay_us * 1000 }, NULL);
 	if (t->ending == ENDS_KILLED)
-		kill(pids[t->victim], SIGKILL);
+		kill(ranks->pids[t->victim], SIGKILL);
 	else if (t->ending == ENDS_STOPPED)
-		kill(pids[t->victim], SIGSTOP);
+		kill(ranks->pids[t->victim], SIGSTOP);
 	atomic_store(&table->end_now, true);
 }
 
@@ -170,32 +143,14 @@ static bool fails(char *why, size_t bytes, const char *format, ...)
 }
 
 /* All of the trial's processes end, those that hang by a signal. */
-static bool reap(const struct trial *t, const pid_t *pids, char *why, size_t bytes)
+static bool reap(const struct trial *t, struct ranks *ranks, char why[RANKS_WHY_BYTES])
 {
-	double limit = trial_now_ms() + EXIT_MS;
-	bool good = true;
+	bool gone = is_gone(t, t->victim);
 
-	for (int p = 0; p < processes_of(t); p++) {
-		int status = 0;
-		bool gone = t->setting != AS_THREADS && is_gone(t, p), killed = false;
-
-		if (gone)
-			kill(pids[p], SIGKILL);
-		while (waitpid(pids[p], &status, WNOHANG) == 0) {
-			if (trial_now_ms() > limit && !killed) {
-				killed = true;
-				kill(pids[p], SIGKILL);
-			}
-			pause_shortly();
-		}
-		if (killed)
-			good = fails(why, bytes, "process %d did not end", p);
-		else if (!gone && WIFSIGNALED(status))
-			good = fails(why, bytes, "process %d ended by signal %d", p, WTERMSIG(status));
-		else if (!gone && WEXITSTATUS(status) != 0)
-			good = fails(why, bytes, "process %d ended with status %d", p, WEXITSTATUS(status));
-	}
-	return good;
+	if (gone && ranks->started > t->victim) /* it may only be stopped */
+		kill(ranks->pids[t->victim], SIGKILL);
+	ranks_join(ranks, EXIT_MS);
+	return ranks_are_good(ranks, gone ? t->victim : -1, why);
 }
 
 /* "rank 1", and not "rank 12". */
@@ -232,7 +187,7 @@ static bool is_right(const struct trial *t, const struct outcome *o)
 	}
 }
 
-static bool judge(const struct trial *t, const struct table *table, double *worst_ms, char *why, size_t bytes)
+static bool judge(const struct trial *t, const struct table *table, int64_t *worst_ms, char *why, size_t bytes)
 {
 	for (int r = 0; r < t->n; r++) {
 		const struct outcome *o = &table->outcomes[r];
@@ -243,47 +198,35 @@ static bool judge(const struct trial *t, const struct table *table, double *wors
 		if (o->wrong_data)
 			return fails(why, bytes, "rank %d got wrong data", r);
 		if (o->ms > DEADLINE_MS + LATE_MS)
-			return fails(why, bytes, "rank %d returned after %.0f ms: %s", r, o->ms, o->text);
+			return fails(why, bytes, "rank %d returned after %lld ms: %s", r, (long long)o->ms, o->text);
 		if (!is_right(t, o))
 			return fails(why, bytes, "rank %d: %s: %s", r, choir_status_name(o->status), o->text);
 	}
 	return true;
 }
 
-static struct table *make_table(const struct trial *t)
+bool trial_run(const struct trial *t, int64_t *worst_ms, char *why, size_t bytes)
 {
 	struct table *table = mmap(NULL, sizeof *table, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	pthread_barrierattr_t attr;
-
-	if (table == MAP_FAILED)
-		return NULL;
-	pthread_barrierattr_init(&attr);
-	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-	pthread_barrier_init(&table->barrier, &attr, (unsigned)t->n);
-	return table;
-}
-
-bool trial_run(const struct trial *t, double *worst_ms, char *why, size_t bytes)
-{
-	struct table *table = make_table(t);
-	double limit = trial_now_ms() + START_MS;
-	pid_t pids[MOST_RANKS];
-	char how[200];
+	int64_t limit = rank_now_ms() + START_MS;
+	char how[RANKS_WHY_BYTES];
 	bool ended, started, good;
+	struct ranks ranks;
 
 	*worst_ms = 0;
-	if (table == NULL)
+	if (table == MAP_FAILED)
 		return fails(why, bytes, "no shared memory");
-	start(t, table, pids);
-	while (!all_called(t, table, t->after_calls) && trial_now_ms() < limit)
+	started = start(t, table, &ranks);
+	while (started && !all_called(t, table, t->after_calls) && rank_now_ms() < limit)
 		pause_shortly();
-	started = all_called(t, table, t->after_calls);
-	end_victim(t, table, pids);
-	limit = trial_now_ms() + HANG_MS;
-	while (!all_returned(t, table) && trial_now_ms() < limit)
+	started = started && all_called(t, table, t->after_calls);
+	if (started)
+		end_victim(t, table, &ranks);
+	limit = rank_now_ms() + HANG_MS;
+	while (started && !all_returned(t, table) && rank_now_ms() < limit)
 		pause_shortly();
 	good = all_returned(t, table);
-	ended = reap(t, pids, how, sizeof how);
+	ended = reap(t, &ranks, how);
 	if (!started)
 		good = fails(why, bytes, "the ranks did not begin");
 	else if (!good)

@@ -5,13 +5,12 @@
 #define TESTS_TRIALS_H
 
 #include <choir/choir.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MOST_RANKS = 4, DEADLINE_MS = 1000, LATE_MS = 1000, SLOW_MS = 250, CALLS_OF_SLOW = 20, GATHER_BYTES = 1 << 20 };
+enum { MOST_RANKS = 4, DEADLINE_MS = 1000, LATE_MS = 1000, SLOW_MS = 250, CALLS_OF_SLOW = 20 };
 
 enum ending { ENDS_KILLED, ENDS_STOPPED, ENDS_SLOW, ENDS_ABORTED, ENDS_DESTROYED, N_ENDINGS };
 enum call_kind {
@@ -47,18 +46,16 @@ const char *setting_name(enum setting setting);
 struct outcome {
 	_Atomic bool returned;
 	choir_status status;
-	double ms; /* its last call took */
+	int64_t ms; /* its last call took */
 	bool wrong_data;
 	char text[600];
 };
 
 /* What the processes of a trial share. */
 struct table {
-	pthread_barrier_t barrier;
 	_Atomic bool end_now;            /* the victim's thread is to do what it is to do */
 	_Atomic int calls[MOST_RANKS];   /* that each rank has begun */
 	struct outcome outcomes[MOST_RANKS];
-	unsigned char gathered[MOST_RANKS][GATHER_BYTES];
 };
 
 /* rank_main: the part of one rank: calls until one fails.  Then its buffers are unmapped at once: no peer may still use
@@ -69,13 +66,11 @@ void rank_main(const struct trial *trial, struct table *table, int rank, choir_c
 struct call_state;
 struct call_state *call_begin(const struct trial *trial, int rank, choir_comm *comm);
 choir_status call_make(struct call_state *state, int number);
-bool call_is_right(struct call_state *state, int number); /* after SUCCESS */
+bool call_is_right(struct call_state *state); /* after SUCCESS */
 void call_end(struct call_state *state);
 
 /* trial_run: true if all went as it must; else `why` says what did not.  *worst_ms: the longest last call of a rank
  * that was left. */
-bool trial_run(const struct trial *trial, double *worst_ms, char *why, size_t bytes);
-
-double trial_now_ms(void);
+bool trial_run(const struct trial *trial, int64_t *worst_ms, char *why, size_t bytes);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "lib/ranks.h"
 #include "world/memory.h"
 
 #include <pthread.h>
@@ -52,20 +53,18 @@ bool world_is(struct world *world, int rank, choir_status st, choir_status wante
 	return st == wanted;
 }
 
-struct rank_thread {
-	pthread_t thread;
+struct ranks_call {
 	struct world *world;
-	int rank;
 	world_fn fn;
 	void *arg;
 };
 
-static void *run_rank(void *arg)
+static int run_rank(const struct rank *me, void *ctx)
 {
-	struct rank_thread *t = arg;
+	struct ranks_call *call = ctx;
 
-	t->fn(t->world, t->rank, t->world->comms[t->rank], t->arg);
-	return NULL;
+	call->fn(call->world, me->rank, call->world->comms[me->rank], call->arg);
+	return 0;
 }
 
 void world_begin(struct world *world, int n, const choir_comm_config *config)
@@ -85,16 +84,9 @@ void world_begin(struct world *world, int n, const choir_comm_config *config)
 
 void world_threads(struct world *world, world_fn fn, void *arg)
 {
-	struct rank_thread *threads = calloc((size_t)world->n, sizeof *threads);
+	struct ranks_call call = { world, fn, arg };
 
-	for (int i = 0; i < world->n; i++) {
-		threads[i] = (struct rank_thread){ .world = world, .rank = i, .fn = fn, .arg = arg };
-		if (pthread_create(&threads[i].thread, NULL, run_rank, &threads[i]) != 0)
-			fail_msg("no thread for rank %d", i);
-	}
-	for (int i = 0; i < world->n; i++)
-		pthread_join(threads[i].thread, NULL);
-	free(threads);
+	(void)ranks_as_threads(world->n, run_rank, &call);
 }
 
 void world_end(struct world *world)

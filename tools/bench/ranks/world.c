@@ -3,7 +3,7 @@
 
 #include "cores.h"
 #include "lib/leave_mpi.h"
-#include "meeting.h"
+#include "lib/meeting.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -3,51 +3,27 @@
 #include "world.h"
 
 #include "cores.h"
-#include "meeting.h"
+#include "lib/ranks.h"
 
-#include <pthread.h>
-#include <stdlib.h>
-
-struct rank_thread {
-	struct world world;
+struct job_of_all {
 	int (*fn)(struct world *world, void *ctx);
 	void *ctx;
-	int result;
-	pthread_t thread;
 };
 
-static void *rank_main(void *arg)
+static int rank_main(const struct rank *me, void *ctx)
 {
-	struct rank_thread *rank = arg;
+	struct job_of_all *job = ctx;
+	struct world world = {
+		.rank = me->rank, .size = me->n, .node_rank = me->rank, .one_node = true, .meeting = me->meeting
+	};
 
-	cores_pin(rank->world.rank, rank->world.size);
-	rank->result = rank->fn(&rank->world, rank->ctx);
-	return NULL;
+	cores_pin(me->rank, me->n);
+	return job->fn(&world, job->ctx);
 }
 
 int world_run_local(int n, int (*fn)(struct world *world, void *ctx), void *ctx)
 {
-	size_t room = (meeting_bytes(n) + 63) / 64 * 64;
-	struct meeting *meeting = aligned_alloc(64, room);
-	struct rank_thread *ranks = calloc((size_t)n, sizeof *ranks);
-	int worst = EXIT_FINE;
+	struct job_of_all job = { fn, ctx };
 
-	if (ranks == NULL || meeting == NULL)
-		abort();
-	meeting_init(meeting, n);
-	for (int r = 0; r < n; r++) {
-		ranks[r].world =
-		    (struct world){ .rank = r, .size = n, .node_rank = r, .one_node = true, .meeting = meeting };
-		ranks[r].fn = fn;
-		ranks[r].ctx = ctx;
-		if (pthread_create(&ranks[r].thread, NULL, rank_main, &ranks[r]) != 0)
-			abort(); /* the others already wait for this one */
-	}
-	for (int r = 0; r < n; r++) {
-		pthread_join(ranks[r].thread, NULL);
-		worst = ranks[r].result > worst ? ranks[r].result : worst;
-	}
-	free(meeting);
-	free(ranks);
-	return worst;
+	return ranks_as_threads(n, rank_main, &job);
 }

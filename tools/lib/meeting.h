@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Where ranks that share memory wait for each other and exchange a few bytes, without MPI: MPICH's own barrier keeps
  * every core busy while it waits, and what is measured next would then pay for it. */
-#ifndef BENCH_MEETING_H
-#define BENCH_MEETING_H
+#ifndef LIB_MEETING_H
+#define LIB_MEETING_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* A process that is killed, or ends before its peers have read all it lent them: they say so, long before the
+ * deadline, and what they still read stands. */
+#include "exec/comm.h"
+#include "sparse/share.h"
+#include "world/endings.h"
+#include "world/processes.h"
+
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Rank 0's process is killed: the others, who wait for it, say so, long before the deadline. */
+static void killed(const struct rank *me, int per_node)
+{
+	choir_comm *comm;
+	struct sum sum;
+
+	processes_create(me, 1, per_node, 30000, &comm);
+	MUST(sum_works(comm, 1000));
+	meeting_wait(me->meeting); /* all have their result: what is read late is no death */
+	if (me->rank == 0)
+		raise(SIGKILL);
+	MUST(sum_start(&sum, comm, 1000, 1, NULL, false) == CHOIR_PEER_DEAD);
+	MUST(says(choir_last_error(), "rank 0 is dead|allreduce"));
+	MUST(choir_barrier(comm, NULL, NULL) == CHOIR_PEER_DEAD);
+	choir_comm_destroy(comm);
+}
+
+static choir_status sum_in(choir_comm *comm, float *in, float *out, size_t count, choir_event **event_p)
+{
+	for (size_t i = 0; i < count; i++)
+		in[i] = (float)(choir_comm_rank(comm) + 1);
+	return choir_allreduce(comm, choir_host(in), choir_host(out), count, CHOIR_F32, CHOIR_OP_SUM, NULL, event_p);
+}
+
+/* Symmetric memory, at an offset of its own in each process; one gives memory of its own instead; then rank 0's process
+ * is killed, and the memory still stands. */
+static void killed_symmetric(const struct rank *me, int per_node)
+{
+	enum { COUNT = 3001 };
+	int n = me->n;
+	static float plain[COUNT];
+	choir_event *event;
+	choir_comm *comm;
+	float *share;
+
+	processes_create(me, 1, per_node, 30000, &comm);
+	MUST(choir_mem_alloc(comm, 8 * COUNT * sizeof *share, (void **)&share, NULL) == CHOIR_SUCCESS);
+	for (int odd = -1; odd < n; odd++) {
+		float *in = me->rank == odd ? plain : share + 3 * me->rank + 1,
+		      *out = share + 4 * COUNT - me->rank;
+
+		MUST(sum_in(comm, in, out, COUNT, &event) == CHOIR_SUCCESS &&
+		     choir_event_wait(event, -1) == CHOIR_SUCCESS);
+		MUST(out[0] == (float)(n * (n + 1) / 2) && out[COUNT - 1] == out[0]);
+		MUST((strncmp(choir_event_algorithm(event), "direct", 6) == 0) == (odd < 0));
+		choir_event_release(event);
+	}
+	meeting_wait(me->meeting);
+	if (me->rank == 0)
+		raise(SIGKILL);
+	MUST(sum_in(comm, share, share + COUNT, COUNT, NULL) == CHOIR_PEER_DEAD &&
+	     says(choir_last_error(), "rank 0 is dead|allreduce"));
+	MUST(choir_mem_free(comm, share) == CHOIR_PEER_DEAD);
+	memset(share, 1, 8 * COUNT * sizeof *share);
+	choir_comm_destroy(comm);
+}
+
+/* Rank 0's process is killed while the others are in a call that was made again and again. */
+static void killed_inside(const struct rank *me, int kind)
+{
+	struct ending e = { .kind = (enum ending_kind)kind, .who = 0, .all = processes_all, .ctx = (void *)me };
+	const char *wrong;
+
+	processes_create(me, 1, 0, 30000, &e.comm);
+	MUST(ending_begin(&e));
+	meeting_wait(me->meeting);
+	if (me->rank == 0) {
+		MUST(ending_wait_inside(&e));
+		raise(SIGKILL);
+	}
+	wrong = ending_check(&e, CHOIR_PEER_DEAD, "rank 0 is dead", 0, 10000);
+	if (wrong != NULL)
+		fprintf(stderr, "%s\n", wrong);
+	MUST(wrong == NULL);
+	ending_free(&e);
+	MUST(choir_comm_destroy(e.comm) == CHOIR_SUCCESS);
+}
+
+/* What rank 0 has lent is opened when that process has ended, or after a while if it does not end. */
+static struct {
+	int64_t pid; /* 0: as soon as asked for */
+	int while_ms;
+} late;
+
+choir_status __real_share_open(const struct share_address *address, struct share_view **out_p);
+choir_status __wrap_share_open(const struct share_address *address, struct share_view **out_p);
+
+choir_status __wrap_share_open(const struct share_address *address, struct share_view **out_p)
+{
+	if (address->pid == late.pid) {
+		struct pollfd process = { .fd = peer_watch_open(late.pid), .events = POLLIN };
+
+		poll(&process, 1, late.while_ms);
+		peer_watch_close(process.fd);
+	}
+	return __real_share_open(address, out_p);
+}
+
+static choir_status die(void *ctx, size_t ind_count, choir_dtype ind_dtype, size_t val_count, choir_dtype val_dtype,
+                        choir_buffer *ind, choir_buffer *val)
+{
+	(void)ctx, (void)ind_count, (void)ind_dtype, (void)val_count, (void)val_dtype, (void)ind, (void)val;
+	raise(SIGKILL);
+	return CHOIR_SUCCESS;
+}
+
+static choir_status sum_sparse(choir_comm *comm, const char *options, choir_sparse_alloc_fn alloc, int32_t *ind,
+                               float *val)
+{
+	choir_sparse_attr attr = CHOIR_SPARSE_ATTR_INIT;
+	choir_call call = CHOIR_CALL_INIT;
+	int32_t my_ind[] = { 5, 1 + choir_comm_rank(comm) };
+	float my_val[] = { 1, 2 };
+	size_t n_ind = 8, n_val = 8;
+
+	attr.alloc_fn = alloc;
+	call.options = options;
+	return choir_sparse_allreduce(comm, choir_host(my_ind), 2, choir_host(my_val), 2,
+	                              alloc == NULL ? choir_host(ind) : choir_none(), &n_ind,
+	                              alloc == NULL ? choir_host(val) : choir_none(), &n_val, CHOIR_I32, CHOIR_F32,
+	                              CHOIR_OP_SUM, &attr, &call, NULL);
+}
+
+static const char *const shared_ways[] = { "algorithm=allgather", "algorithm=split" };
+
+/* Rank 0 is killed when it has told the others where its pairs are, and they have not looked yet. */
+static void killed_sparse(const struct rank *me, int way)
+{
+	int32_t ind[8];
+	float val[8];
+	choir_comm *comm;
+	int64_t pid = getpid(), pids[RANKS_MOST];
+
+	processes_create(me, 1, 0, 30000, &comm);
+	meeting_gather(me->meeting, me->rank, &pid, sizeof pid, pids);
+	if (me->rank != 0) {
+		late.pid = pids[0];
+		late.while_ms = 2000; /* the way of split looks first */
+	}
+	MUST(sum_sparse(comm, shared_ways[way], me->rank == 0 ? die : NULL, ind, val) == CHOIR_PEER_DEAD);
+	MUST(says(choir_last_error(), "rank 0 is dead|sparse_allreduce"));
+	MUST(choir_barrier(comm, NULL, NULL) == CHOIR_PEER_DEAD);
+	choir_comm_destroy(comm);
+}
+
+/* Rank 0 ends after its last call: what the others have not read yet stays until they have. */
+static void leaves_early_sparse(const struct rank *me, int way)
+{
+	int32_t ind[8];
+	float val[8];
+	choir_comm *comm;
+	int64_t pid = getpid(), pids[RANKS_MOST];
+
+	processes_create(me, 1, 0, 30000, &comm);
+	meeting_gather(me->meeting, me->rank, &pid, sizeof pid, pids);
+	if (me->rank != 0) {
+		late.pid = pids[0];
+		late.while_ms = 200;
+	}
+	MUST(sum_sparse(comm, shared_ways[way], NULL, ind, val) == CHOIR_SUCCESS);
+	MUST(ind[0] == 1 && val[0] == 2 && ind[me->n] == 5 && val[me->n] == (float)me->n);
+	MUST(choir_comm_destroy(comm) == CHOIR_SUCCESS);
+}
+
+static void test_killed(void **state)
+{
+	(void)state;
+	processes_run(2, 0, killed, 0);
+	processes_run(3, 0, killed, 0);
+	processes_run(2, 0, killed_symmetric, 0);
+	processes_run(3, 0, killed_symmetric, 0);
+}
+
+static void test_killed_inside(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < ENDING_KINDS; kind++)
+		processes_run(kind == ENDS_ALLTOALLV || kind == ENDS_SENDRECV ? 3 : 2, kind, killed_inside, 0);
+	processes_run(2, ENDS_SENDRECV, killed_inside, 0);
+}
+
+static void test_sparse_ends(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 2; way++)
+		for (int n = 2; n <= 3; n++) {
+			processes_run(n, way, killed_sparse, 0);
+			processes_run(n, way, leaves_early_sparse, -1);
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_killed), cmocka_unit_test(test_killed_inside),
+		                            cmocka_unit_test(test_sparse_ends) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
