@@ -55,6 +55,7 @@ struct share_block {
 	uint64_t from, bytes, end; /* of what it was taken for, in the file */
 	struct pool_block staged;   /* where it is made: Note [staged writes] */
 	bool taken;
+	bool given_up; /* it has been waited for long enough: share_settle */
 };
 
 struct share_view {
@@ -120,6 +121,7 @@ static struct share_block *find_free(uint64_t bytes)
 static void take(struct share_block *block, uint64_t bytes)
 {
 	block->taken = true;
+	block->given_up = false;
 	block->bytes = bytes;
 	block->from = bytes > block->map.bytes - block->end ? HEAD_BYTES : block->end;
 	block->end = block->from + (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
@@ -331,21 +333,27 @@ void share_close(struct share_view *view)
 	shared_unlock();
 }
 
-/* What an ended call has lent, and somebody still has to read. */
-static bool is_owed(void)
+/* Is there a block that an ended call has lent, and that somebody still has to read?  gives_up: none of them is waited
+ * for from now on. */
+static bool any_unread(bool gives_up)
 {
-	bool owed = false;
+	bool unread = false;
 
 	shared_lock();
 	forget_parents();
-	for (const struct share_block *block = blocks; block != NULL && !owed; block = block->next)
-		owed = !block->taken && !is_free(block);
+	for (struct share_block *block = blocks; block != NULL; block = block->next)
+		if (!block->taken && !block->given_up && !is_free(block)) {
+			unread = true;
+			block->given_up = gives_up;
+		}
 	shared_unlock();
-	return owed;
+	return unread;
 }
 
+/* A reader whose call failed before it came to read never does: that is waited for once. */
 void share_settle(int64_t timeout_ms)
 {
-	for (int64_t ms = 0; ms < timeout_ms && is_owed(); ms++)
+	for (int64_t ms = 0; ms < timeout_ms && any_unread(false); ms++)
 		wait_sleep_us(1000);
+	(void)any_unread(true);
 }

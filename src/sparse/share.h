@@ -38,7 +38,7 @@ void share_lend(struct share_block *block, int readers, struct share_address *ou
 void share_give(struct share_block *block, bool over);
 
 /* share_settle: waits, so many ms at most, until all that ended calls of this process have lent was read: peers cannot
- * map it any more once the process has ended. */
+ * map it any more once the process has ended.  What was not read by then is not waited for again. */
 void share_settle(int64_t timeout_ms);
 
 /* share_open: TRANSPORT if it cannot be mapped, PEER_DEAD if its process is dead. */

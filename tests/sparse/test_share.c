@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Shared blocks: read by others, not used again while somebody reads, and known to a forked process. */
 #include "base/error.h"
+#include "base/wait.h"
 #include "sparse/share.h"
 
 #include <setjmp.h>
@@ -230,6 +231,23 @@ static void settles_when_read(void **state)
 	share_settle(INT64_MAX);
 }
 
+/* A reader that never comes is waited for once, not at the end of each comm. */
+static void gives_up_once(void **state)
+{
+	struct share_block *block;
+	struct share_address address;
+	int64_t since;
+
+	(void)state;
+	assert_int_equal(share_take(1000, true, &block), CHOIR_SUCCESS);
+	share_lend(block, 1, &address);
+	share_give(block, true);
+	share_settle(1);
+	since = wait_now_ns();
+	share_settle(1500);
+	assert_true(wait_now_ns() - since < INT64_C(1000000000));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +259,7 @@ int main(void)
 		cmocka_unit_test(other_process),
 		cmocka_unit_test(owner_is_dead),
 		cmocka_unit_test(settles_when_read),
+		cmocka_unit_test(gives_up_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
