@@ -67,16 +67,6 @@ static bool stay_as_they_are(const struct sparse *sparse)
 /* Phase 2: the merge, here.  No exchange is left. */
 static choir_status merge_lists(struct sparse *sparse, struct script_turn *turn)
 {
-	int n = sparse->env.layout->n;
-	struct coalesce_call todo = { .dtype = sparse->wire_dtype,
-		                      .op = sparse->call.op,
-		                      .width = sparse->facts.width,
-		                      .final = true,
-		                      .n_ranks = n,
-		                      .src = sparse->lists,
-		                      .n_src = (uint32_t)n,
-		                      .range = sparse->facts.range };
-
 	(void)turn;
 	sparse->failure_is_local = true;
 	if (stay_as_they_are(sparse)) {
@@ -84,8 +74,7 @@ static choir_status merge_lists(struct sparse *sparse, struct script_turn *turn)
 		return CHOIR_SUCCESS;
 	}
 	sparse->step = allgather_count;
-	return coalesce_init(&sparse->job, &todo,
-	                     sparse->kernels && sparse->facts.pairs <= UINT32_MAX ? sparse->env.device : NULL);
+	return sparse_merge(sparse, (uint32_t)sparse->env.layout->n, sparse->facts.range, true, sparse->env.device);
 }
 
 static choir_status allgather_merge(struct sparse *sparse, struct script_turn *turn)

@@ -122,19 +122,11 @@ static uint32_t put_lists(struct sparse *sparse, int partner)
 
 static choir_status merge_into_out(struct sparse *sparse, uint32_t n_lists, bool last)
 {
-	struct coalesce_call todo = { .dtype = sparse->wire_dtype,
-		                      .op = sparse->call.op,
-		                      .width = sparse->facts.width,
-		                      .final = last,
-		                      .n_ranks = sparse->env.layout->n,
-		                      .src = sparse->lists,
-		                      .n_src = n_lists,
-		                      .range = sparse->facts.range };
 	struct index_form form = form_of(sparse);
 	unsigned char *to;
 	bool done; /* the host twin is, at once */
 
-	TRY(coalesce_init(&sparse->job, &todo, NULL));
+	TRY(sparse_merge(sparse, n_lists, sparse->facts.range, last, NULL));
 	TRY(coalesce_count(&sparse->job, &done));
 	TRY(pool_take(&sparse->out, list_bytes(sparse, sparse->job.count), "the merged pairs"));
 	to = sparse->out.ptr;

@@ -139,25 +139,15 @@ static choir_status split_merge(struct sparse *sparse, struct script_turn *turn)
 	int n = sparse->env.layout->n;
 	const unsigned char *block = sparse->in.ptr;
 	struct index_range mine = region(sparse, sparse->env.me);
-	struct coalesce_call todo = { .dtype = sparse->wire_dtype,
-		                      .op = sparse->call.op,
-		                      .width = sparse->facts.width,
-		                      .final = true,
-		                      .n_ranks = n,
-		                      .src = sparse->lists,
-		                      .n_src = (uint32_t)n,
-		                      .range = mine };
-	uint64_t pairs = 0;
 
 	(void)turn;
 	for (int r = 0; r < n; r++) {
 		sparse->lists[r].pairs = block_pairs(block, index_form_of(mine), sparse->counts[r]);
 		block += sparse->block_bytes[r];
-		pairs += sparse->counts[r];
+		sparse->note.work += sparse->counts[r];
 	}
-	sparse->note.work = pairs;
 	sparse->step = split_count;
-	return coalesce_init(&sparse->job, &todo, sparse->kernels && pairs <= UINT32_MAX ? sparse->env.device : NULL);
+	return sparse_merge(sparse, (uint32_t)n, mine, true, sparse->env.device);
 }
 
 static choir_status split_count(struct sparse *sparse, struct script_turn *turn)

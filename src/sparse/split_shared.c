@@ -150,14 +150,6 @@ static choir_status merge_region(struct sparse *sparse, struct script_turn *turn
 	int n = sparse->env.layout->n;
 	struct index_range mine = region_between(sparse->bounds, sparse->env.me);
 	struct index_form form = index_form_of(sparse->facts.range);
-	struct coalesce_call todo = { .dtype = sparse->wire_dtype,
-		                      .op = sparse->call.op,
-		                      .width = sparse->facts.width,
-		                      .final = true,
-		                      .n_ranks = n,
-		                      .src = sparse->lists,
-		                      .n_src = (uint32_t)n,
-		                      .range = mine };
 	bool done; /* the host twin is, at once */
 
 	TRY(sparse_open(sparse, sparse->views, sparse_pairs_at));
@@ -169,7 +161,7 @@ static choir_status merge_region(struct sparse *sparse, struct script_turn *turn
 		sparse->lists[r].pairs = list;
 		sparse->note.work += list.count;
 	}
-	TRY(coalesce_init(&sparse->job, &todo, NULL));
+	TRY(sparse_merge(sparse, (uint32_t)n, mine, true, NULL));
 	TRY(coalesce_count(&sparse->job, &done));
 	sparse->note.count = sparse->job.count;
 	TRY(take_region(sparse, sparse->job.count));

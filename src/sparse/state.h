@@ -164,6 +164,11 @@ struct pairs sparse_shared_pairs(const struct sparse *sparse, int r);
 choir_status sparse_fold(const struct sparse *sparse, const void *blocks, uint64_t block_bytes, uint64_t off,
                          uint64_t count, void *to);
 
+/* sparse_merge: begins the job that merges the first n_lists of sparse->lists, all in range; final: the rows are those
+ * of the result.  On the device if it is given and kernels coalesce.  NO_MEMORY, OPENCL. */
+choir_status sparse_merge(struct sparse *sparse, uint32_t n_lists, struct index_range range, bool final,
+                          choir_device *device);
+
 /* sparse_set_imbalance: by the work in all notes. */
 void sparse_set_imbalance(struct sparse *sparse);
 

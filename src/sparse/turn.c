@@ -192,6 +192,24 @@ choir_status sparse_table(struct sparse *sparse, uint64_t **table)
 	return *table != NULL ? CHOIR_SUCCESS : error_no_memory("the counts of all ranks", n * sizeof **table);
 }
 
+choir_status sparse_merge(struct sparse *sparse, uint32_t n_lists, struct index_range range, bool final,
+                          choir_device *device)
+{
+	struct coalesce_call todo = { .dtype = sparse->wire_dtype,
+		                      .op = sparse->call.op,
+		                      .width = sparse->facts.width,
+		                      .final = final,
+		                      .n_ranks = sparse->env.layout->n,
+		                      .src = sparse->lists,
+		                      .n_src = n_lists,
+		                      .range = range };
+	uint64_t pairs = 0;
+
+	for (uint32_t i = 0; i < n_lists; i++)
+		pairs += sparse->lists[i].pairs.count;
+	return coalesce_init(&sparse->job, &todo, sparse->kernels && pairs <= UINT32_MAX ? device : NULL);
+}
+
 void sparse_set_imbalance(struct sparse *sparse)
 {
 	int n = sparse->env.layout->n;
