@@ -111,11 +111,29 @@ static choir_status step_reach(struct device_call *call, struct script_turn *tur
 	return operands_reach(call->device, call->operands, call->n_operands);
 }
 
+static void keep_outcome(struct device_call *call, choir_status worked)
+{
+	call->worked = worked;
+	if (worked != CHOIR_SUCCESS)
+		snprintf(call->work_text, sizeof call->work_text, "%s", error_text());
+}
+
+static void copy(void *state)
+{
+	struct device_call *call = state;
+
+	keep_outcome(call, operands_copy(call->operands, call->n_operands));
+}
+
 static choir_status move(struct device_call *call, struct script_turn *turn, bool *done_p)
 {
 	TRY(operands_move(call->operands, call->n_operands, call->ring, call->ring_ctx, done_p));
-	if (!*done_p)
+	if (operands_want_copy(call->operands, call->n_operands)) {
+		turn->what = SCRIPT_WORK;
+		turn->call = copy;
+	} else if (!*done_p) {
 		turn->what = SCRIPT_AGAIN;
+	}
 	return CHOIR_SUCCESS;
 }
 
@@ -134,9 +152,7 @@ static void work(void *state)
 	struct device_call *call = state;
 	uint64_t control = float_control_begin();
 
-	call->worked = call->form->host(call);
-	if (call->worked != CHOIR_SUCCESS)
-		snprintf(call->work_text, sizeof call->work_text, "%s", error_text());
+	keep_outcome(call, call->form->host(call));
 	float_control_end(control);
 }
 
@@ -151,8 +167,6 @@ static choir_status step_host(struct device_call *call, struct script_turn *turn
 static choir_status step_worked(struct device_call *call, struct script_turn *turn)
 {
 	(void)turn;
-	if (call->worked != CHOIR_SUCCESS)
-		return error_set(call->worked, "%s", call->work_text);
 	operands_write(call->device, call->operands, call->n_operands);
 	call->step = step_write;
 	return CHOIR_SUCCESS;
@@ -201,6 +215,8 @@ static choir_status next(void *state, struct script_turn *turn)
 
 	memset(turn, 0, sizeof *turn);
 	turn->what = GO_ON;
+	if (call->worked != CHOIR_SUCCESS)
+		st = error_set(call->worked, "%s", call->work_text);
 	while (st == CHOIR_SUCCESS && turn->what == GO_ON)
 		st = call->step(call, turn);
 	if (st == CHOIR_SUCCESS && turn->what == SCRIPT_AGAIN && call->end_ns != 0 && wait_now_ns() > call->end_ns)

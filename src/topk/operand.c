@@ -76,6 +76,22 @@ choir_status operands_move(struct operand *operands, size_t n, void (*ring)(void
 	return CHOIR_SUCCESS;
 }
 
+bool operands_want_copy(const struct operand *operands, size_t n)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < n; i++)
+		bytes += transfer_copies(&operands[i].move);
+	return bytes > 0;
+}
+
+choir_status operands_copy(struct operand *operands, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		TRY(transfer_copy(&operands[i].move));
+	return CHOIR_SUCCESS;
+}
+
 void operands_fini(struct operand *operands, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

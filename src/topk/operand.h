@@ -29,6 +29,10 @@ choir_status operands_reach(choir_device *device, struct operand *operands, size
 void operands_write(choir_device *device, struct operand *operands, size_t n);
 choir_status operands_move(struct operand *operands, size_t n, void (*ring)(void *), void *ctx, bool *done_p);
 
+/* operands_want_copy: operands_move goes no further before operands_copy, which may take long. */
+bool operands_want_copy(const struct operand *operands, size_t n);
+choir_status operands_copy(struct operand *operands, size_t n);
+
 /* operands_fini: waits for the device.  Legal on zeroed ones. */
 void operands_fini(struct operand *operands, size_t n);
 
