@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.  The turns: gather what each rank says it sends to and expects of each other one, and where in SEND
- * that lies; compare, so that all ranks find the same first difference before a byte is written; map the buffers where
- * the device wants that; run the plan for the n x n matrix; unmap.  Maps are between the plans because a script's
- * engine maps nothing itself. */
+ * that lies; compare, so that all ranks find the same first difference before a byte is written; run the plan for the
+ * n x n matrix. */
 #include "api/alltoallv.h"
 
 #include "algo/build.h"
 #include "algo/rules.h"
+#include "api/counts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +16,6 @@ typedef choir_status (*alltoallv_step)(struct alltoallv *a, struct script_turn *
 
 /* The bytes that a rank sends to each, those that it expects of each, and where in SEND the former are. */
 enum { SENDS, EXPECTS, OFFSETS, SAID };
-
-/* What a step leaves in turn->what when the next step shall run at once. */
-#define GO_ON ((enum script_what) - 1)
 
 struct alltoallv {
 	struct script_env env;
@@ -32,69 +29,12 @@ struct alltoallv {
 	uint64_t *matrix;  /* [n][n] bytes, row = sender */
 	uint64_t *send_off;/* [n][n] where those lie in the sender's SEND */
 	uint64_t *recv_off;/* [n] */
-	bool mapped[2];    /* send, recv */
-	cl_event events[2];
 };
-
-static choir_status unmapped(struct alltoallv *a, struct script_turn *turn)
-{
-	(void)a;
-	turn->what = SCRIPT_DONE;
-	return CHOIR_SUCCESS;
-}
-
-static struct dev_access *access_at(struct alltoallv *a, int i)
-{
-	return i == 0 ? &a->call.send_access : &a->call.recv_access;
-}
-
-/* Waits for both events, then goes on with `then`. */
-static choir_status settle(struct alltoallv *a, struct script_turn *turn, alltoallv_step then)
-{
-	for (int i = 0; i < 2; i++) {
-		bool done = true;
-
-		if (a->events[i] != NULL)
-			TRY(dev_poll(a->events[i], &done));
-		if (!done) {
-			turn->what = SCRIPT_AGAIN;
-			return CHOIR_SUCCESS;
-		}
-		TRY(dev_wait(&a->events[i]));
-	}
-	a->step = then;
-	return CHOIR_SUCCESS;
-}
-
-static choir_status watch(struct alltoallv *a)
-{
-	for (int i = 0; i < 2; i++)
-		if (a->events[i] != NULL)
-			TRY(dev_watch(a->events[i], a->env.ring, a->env.ring_ctx));
-	return CHOIR_SUCCESS;
-}
-
-static choir_status start_unmaps(struct alltoallv *a)
-{
-	for (int i = 0; i < 2; i++)
-		if (a->mapped[i]) {
-			a->mapped[i] = false;
-			TRY(dev_unmap(a->env.device, access_at(a, i), &a->events[i]));
-		}
-	return CHOIR_SUCCESS;
-}
-
-static choir_status unmapping(struct alltoallv *a, struct script_turn *turn)
-{
-	return settle(a, turn, unmapped);
-}
 
 static choir_status exchanged(struct alltoallv *a, struct script_turn *turn)
 {
-	(void)turn;
-	TRY(start_unmaps(a));
-	TRY(watch(a));
-	a->step = unmapping;
+	(void)a;
+	turn->what = SCRIPT_DONE;
 	return CHOIR_SUCCESS;
 }
 
@@ -117,24 +57,13 @@ static struct algo_in shape(const struct alltoallv *a, enum collective collectiv
 		                 .message_bytes = a->env.message_bytes };
 }
 
-/* Rules see the mean of the blocks, which is a block of an alltoall if all are equal. */
-static uint64_t mean_bytes(const struct alltoallv *a)
-{
-	size_t n = (size_t)a->env.layout->n;
-	uint64_t total = 0;
-
-	for (size_t i = 0; i < n * n; i++)
-		total += a->matrix[i];
-	return total / (n * n);
-}
-
 static choir_status exchange(struct alltoallv *a, struct script_turn *turn)
 {
 	struct algo_in in = shape(a, COLLECTIVE_ALLTOALLV);
 	const char *why;
 
 	in.elem_bytes = a->call.elem_bytes;
-	in.bytes = mean_bytes(a);
+	in.bytes = counts_mean(a->matrix, (size_t)a->env.layout->n);
 	in.block_bytes = a->matrix;
 	in.send_off = a->send_off;
 	in.recv_off = a->recv_off;
@@ -155,23 +84,6 @@ static choir_status exchange(struct alltoallv *a, struct script_turn *turn)
 	return run_plan(a, turn, a->algorithm, &in, exchanged);
 }
 
-static choir_status mapping(struct alltoallv *a, struct script_turn *turn)
-{
-	return settle(a, turn, exchange);
-}
-
-static choir_status start_maps(struct alltoallv *a)
-{
-	for (int i = 0; i < 2; i++)
-		if (dev_needs_map(access_at(a, i))) {
-			TRY(dev_map(a->env.device, access_at(a, i), &a->events[i]));
-			a->mapped[i] = true;
-		}
-	TRY(watch(a));
-	a->step = mapping;
-	return CHOIR_SUCCESS;
-}
-
 static uint64_t says(const struct alltoallv *a, size_t rank, size_t what, size_t of)
 {
 	size_t n = (size_t)a->env.layout->n;
@@ -183,7 +95,6 @@ static choir_status gathered(struct alltoallv *a, struct script_turn *turn)
 {
 	size_t n = (size_t)a->env.layout->n;
 
-	(void)turn;
 	for (size_t from = 0; from < n; from++)
 		for (size_t to = 0; to < n; to++) {
 			uint64_t sent = says(a, from, SENDS, to), expected = says(a, to, EXPECTS, from),
@@ -197,7 +108,7 @@ static choir_status gathered(struct alltoallv *a, struct script_turn *turn)
 			a->matrix[from * n + to] = sent;
 			a->send_off[from * n + to] = says(a, from, OFFSETS, to);
 		}
-	return start_maps(a);
+	return exchange(a, turn);
 }
 
 static choir_status gather(struct alltoallv *a, struct script_turn *turn)
@@ -220,31 +131,16 @@ static choir_status gather(struct alltoallv *a, struct script_turn *turn)
 static choir_status next(void *state, struct script_turn *turn)
 {
 	struct alltoallv *a = state;
-	choir_status st = CHOIR_SUCCESS;
+	choir_status st = a->step(a, turn);
 
-	turn->what = GO_ON;
-	while (st == CHOIR_SUCCESS && turn->what == GO_ON)
-		st = a->step(a, turn);
 	turn->failure_is_local = a->failure_is_local;
 	return st;
-}
-
-void alltoallv_let_go(void *state)
-{
-	struct alltoallv *a = state;
-
-	for (int i = 0; i < 2; i++)
-		dev_wait(&a->events[i]);
-	start_unmaps(a);
-	for (int i = 0; i < 2; i++)
-		dev_wait(&a->events[i]);
 }
 
 static void destroy(void *state)
 {
 	struct alltoallv *a = state;
 
-	alltoallv_let_go(a);
 	cached_plan_release(a->plan);
 	free(a->mine);
 	free(a);

@@ -24,8 +24,4 @@ choir_status alltoallv_create(const struct script_env *env, const struct alltoal
 const struct algorithm *alltoallv_algorithm(const void *state);
 const uint64_t *alltoallv_matrix(const void *state);
 
-/* alltoallv_let_go: the caller's buffers are his again: what still maps them is waited for and undone.  For a script
- * that ends early. */
-void alltoallv_let_go(void *state);
-
 #endif

@@ -113,7 +113,6 @@ static void ended(struct run *run)
 	const struct algorithm *algorithm = alltoallv_algorithm(run->script.state);
 	struct counts *counts = NULL;
 
-	alltoallv_let_go(run->script.state); /* before the event says that it is over */
 	run->event->algorithm = algorithm != NULL ? algorithm->name : "";
 	if (run->status == CHOIR_SUCCESS && run->comm->layout.n_nodes == 1 &&
 	    counts_may_differ(run->comm, run->event->algorithm))

@@ -24,7 +24,7 @@ static void destroy(struct segments_owner *owner)
 	free(owner);
 }
 
-static uint64_t mean_of(const uint64_t *matrix, size_t n)
+uint64_t counts_mean(const uint64_t *matrix, size_t n)
 {
 	uint64_t total = 0;
 
@@ -45,7 +45,7 @@ struct counts *counts_create(const struct choir_comm *comm, const uint64_t *matr
 	memcpy(counts->matrix, matrix, bytes);
 	counts->off = counts->matrix + n * n;
 	counts->hash = XXH64(counts->matrix, bytes, 0) | 1;
-	counts->mean = mean_of(matrix, n);
+	counts->mean = counts_mean(matrix, n);
 	return counts;
 }
 

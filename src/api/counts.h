@@ -18,6 +18,9 @@ struct counts {
  * moves. */
 struct counts *counts_create(const struct choir_comm *comm, const uint64_t *matrix);
 
+/* counts_mean: bytes of a block of [n][n].  Rules see it: of equal blocks it is a block of an alltoall. */
+uint64_t counts_mean(const uint64_t *matrix, size_t n);
+
 /* counts_may_differ: do the ranks of that algorithm wait for all others, and compare records, before they read? */
 bool counts_may_differ(const struct choir_comm *comm, const char *algorithm);
 

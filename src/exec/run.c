@@ -50,10 +50,6 @@ static choir_status state_steps(struct run *run, bool *moved)
 		return CHOIR_SUCCESS;
 	*moved = true;
 	nt_plan_end(run);
-	if (run->script.ops != NULL) {
-		run->state = RUN_ASK;
-		return CHOIR_SUCCESS;
-	}
 	run->state = RUN_UNMAP;
 	return run_unmap(run);
 }

@@ -69,7 +69,7 @@ choir_status run_await_unmap(struct run *run, bool *moved)
 	TRY(poll_maps(run, &done));
 	if (done) {
 		*moved = true;
-		run->state = RUN_ENDED;
+		run->state = run->script.ops != NULL ? RUN_ASK : RUN_ENDED;
 	}
 	return CHOIR_SUCCESS;
 }

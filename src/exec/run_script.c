@@ -3,7 +3,6 @@
 #include "exec/run_states.h"
 
 #include "exec/lane.h"
-#include "exec/steps.h"
 
 /* The tags of a script's messages have 8 bits for the plan (tag_of in steps.c). */
 #define LAST_PLAN 255u
@@ -60,8 +59,8 @@ choir_status run_await_previous_plan(struct run *run, bool *moved)
 		if (!lane_look(run, place, 0).reached)
 			return CHOIR_SUCCESS;
 	*moved = true;
-	run->state = RUN_STEPS;
-	return steps_begin(run);
+	run->state = RUN_MAP;
+	return CHOIR_SUCCESS;
 }
 
 /* The driver makes the call after it has left (engine_make_call); here it is only noticed. */

@@ -25,7 +25,8 @@ enum script_what {
 struct script_turn {
 	enum script_what what;
 	struct plan *plan;              /* finished; the script's, valid until it is asked again */
-	struct dev_access send, recv;   /* direct: host memory of the script's (see script_host) or the caller's */
+	/* host memory of the script's (see script_host), or the caller's, which is mapped for the plan where needed */
+	struct dev_access send, recv;
 	void (*call)(void *state);      /* of CALL and WORK; the script keeps the outcome */
 	/* with an error: the failure of this rank's event alone; the comm goes on */
 	bool failure_is_local;
