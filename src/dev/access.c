@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* From a caller's buffer to a way of reaching its bytes. */
+/* Finds how the bytes of a caller's buffer are reached, and maps buffers. */
 #include "dev/device_impl.h"
 
 #define HOST_RESTRICTED (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY)
 
-/* PoCL 3.1 answers CL_INVALID_VALUE to an unmap while another thread maps or unmaps the same buffer: one at a time,
- * over all devices of the process. */
+/* One map or unmap at a time in the process: PoCL 3.1 answers CL_INVALID_VALUE to an unmap while another thread maps or
+ * unmaps the same buffer. */
 static pthread_mutex_t mapping_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Maps the whole cl_mem and unmaps it; on this device the pointer outlives that (probe.c).  Blocking: the internal
- * queue of a DIRECT device never waits for anybody else's commands. */
-static choir_status map_for_good(choir_device *device, cl_mem mem, unsigned char **ptr_p)
+/* Maps the whole cl_mem and unmaps it: on a device of class direct the pointer stays valid (probe.c).  Blocks briefly:
+ * the internal queue has no commands that wait for others. */
+static choir_status map_and_keep_pointer(choir_device *device, cl_mem mem, unsigned char **ptr_p)
 {
 	cl_event unmapped = NULL;
 	size_t size;
@@ -41,9 +41,9 @@ static choir_status direct_pointer(choir_device *device, cl_mem mem, unsigned ch
 	if (*ptr_p != NULL)
 		return CHOIR_SUCCESS;
 	pthread_mutex_lock(&mapping_lock);
-	*ptr_p = pointer_cache_find(device->pointers, mem); /* another thread may have been faster */
+	*ptr_p = pointer_cache_find(device->pointers, mem); /* another thread may have added it meanwhile */
 	if (*ptr_p == NULL)
-		st = map_for_good(device, mem, ptr_p);
+		st = map_and_keep_pointer(device, mem, ptr_p);
 	pthread_mutex_unlock(&mapping_lock);
 	return st;
 }
@@ -70,9 +70,8 @@ static choir_status resolve_mem(choir_device *device, choir_buffer buffer, struc
 	return CHOIR_SUCCESS;
 }
 
-/* A pointer of fine-grained SVM cannot be told from one that clSVMAlloc made coarse; mapping is legal for both and
- * costs a command.  On CPUs both are plain memory, so there the capability decides; elsewhere only system SVM makes
- * every pointer direct. */
+/* OpenCL cannot tell a fine-grained pointer from a coarse one of clSVMAlloc.  Both are plain memory on CPUs; elsewhere
+ * a pointer is mapped, which is legal for both, unless the device has system SVM. */
 static void resolve_svm(const choir_device *device, unsigned char *ptr, struct dev_access *access)
 {
 	cl_device_svm_capabilities svm = device->facts.svm;
@@ -121,7 +120,7 @@ choir_status dev_resolve(choir_device *device, choir_buffer buffer, uint64_t byt
 	} else if (buffer.kind == CHOIR_BUFFER_USM && device->usm.info != NULL) {
 		TRY(resolve_usm(device, ptr + buffer.offset_bytes, &access));
 	} else {
-		return error_set(CHOIR_UNSUPPORTED, "%s reaches no buffer of kind %d", device->facts.name,
+		return error_set(CHOIR_UNSUPPORTED, "%s does not support buffers of kind %d", device->facts.name,
 		                 (int)buffer.kind);
 	}
 	*out = access;

@@ -23,12 +23,13 @@ int build_lock_open(const char *path)
 	if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_uid == geteuid() &&
 	    (file.st_mode & (S_IRWXG | S_IRWXO)) == 0)
 		return fd;
-	log_text(LOG_WARNING, "%s is not a file of this user's alone: it is not used as the build lock", path);
+	log_text(LOG_WARNING, "%s is not a regular file that only this user can open: it is not used as the build lock",
+	         path);
 	close(fd);
 	return -1;
 }
 
-/* In the user's run-time folder, else in the common one under a name with the user's number. */
+/* The lock file is in XDG_RUNTIME_DIR, else in /tmp under a name with the user's number. */
 static int open_lock(void)
 {
 	const char *folder = getenv("XDG_RUNTIME_DIR");
@@ -54,7 +55,7 @@ int build_lock_take(int64_t until_ns)
 		log_text(LOG_INFO, "no build lock: processes may build kernels at the same time");
 		return -1;
 	}
-	/* Tried in steps, not waited for: a process that hangs in its compiler must not hang this one. */
+	/* Polled, since flock has no deadline: a process that hangs in its compiler must not hang this one. */
 	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
 		if (program_now_ns() - start >= longest) {
 			log_text(

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies between a caller's memory and host memory of ours, on the internal queue or on one for each direction.  A GPU
- * has an engine for each direction and one for kernels; one in-order queue would let only one of them work at a
- * time. */
+/* Copies between a caller's memory and the library's host memory, on the internal queue or on one for each direction: a
+ * GPU has a copy engine for each direction, and one in-order queue would let only one of them work. */
 #include "dev/device_impl.h"
 
 enum { READS, WRITES };
@@ -16,26 +15,27 @@ static choir_status check_copy(const char *what, const struct dev_access *access
 	return CHOIR_SUCCESS;
 }
 
-/* The flags of the cl_mem keep the host out: the bytes pass through a buffer that lives as long as the two commands. */
-static cl_int copy_between(cl_command_queue queue, cl_context context, const struct dev_access *access, uint64_t off,
-                           void *to, const void *from, uint64_t bytes, cl_event *event_p)
+/* The cl_mem's flags forbid host access: the bytes go through a second buffer that lives as long as the two
+ * commands. */
+static cl_int copy_through_buffer(cl_command_queue queue, cl_context context, const struct dev_access *access,
+                                  uint64_t off, void *to, const void *from, uint64_t bytes, cl_event *event_p)
 {
 	cl_int rc;
-	cl_mem between = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, NULL, &rc);
+	cl_mem second = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, NULL, &rc);
 
 	if (rc != CL_SUCCESS)
 		return rc;
 	if (to != NULL) {
-		rc = clEnqueueCopyBuffer(queue, access->mem, between, access->off + off, 0, bytes, 0, NULL, NULL);
+		rc = clEnqueueCopyBuffer(queue, access->mem, second, access->off + off, 0, bytes, 0, NULL, NULL);
 		if (rc == CL_SUCCESS)
-			rc = clEnqueueReadBuffer(queue, between, CL_FALSE, 0, bytes, to, 0, NULL, event_p);
+			rc = clEnqueueReadBuffer(queue, second, CL_FALSE, 0, bytes, to, 0, NULL, event_p);
 	} else {
-		rc = clEnqueueWriteBuffer(queue, between, CL_FALSE, 0, bytes, from, 0, NULL, NULL);
+		rc = clEnqueueWriteBuffer(queue, second, CL_FALSE, 0, bytes, from, 0, NULL, NULL);
 		if (rc == CL_SUCCESS)
-			rc = clEnqueueCopyBuffer(queue, between, access->mem, 0, access->off + off, bytes, 0, NULL,
+			rc = clEnqueueCopyBuffer(queue, second, access->mem, 0, access->off + off, bytes, 0, NULL,
 			                         event_p);
 	}
-	clReleaseMemObject(between); /* the commands hold it */
+	clReleaseMemObject(second); /* the commands hold it */
 	return rc;
 }
 
@@ -60,7 +60,7 @@ static choir_status read_on(choir_device *device, cl_command_queue queue, const 
 		                  (unsigned char *)(access->usm != NULL ? access->usm : access->svm) + off, bytes,
 		                  event_p);
 	else if (access->no_read)
-		rc = copy_between(queue, device->context, access, off, to, NULL, bytes, event_p);
+		rc = copy_through_buffer(queue, device->context, access, off, to, NULL, bytes, event_p);
 	else
 		rc = clEnqueueReadBuffer(queue, access->mem, CL_FALSE, access->off + off, bytes, to, 0, NULL, event_p);
 	return rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("dev_read: enqueue", rc);
@@ -79,7 +79,7 @@ static choir_status write_on(choir_device *device, cl_command_queue queue, const
 		                  (unsigned char *)(access->usm != NULL ? access->usm : access->svm) + off, from, bytes,
 		                  event_p);
 	else if (access->no_write)
-		rc = copy_between(queue, device->context, access, off, NULL, from, bytes, event_p);
+		rc = copy_through_buffer(queue, device->context, access, off, NULL, from, bytes, event_p);
 	else
 		rc = clEnqueueWriteBuffer(queue, access->mem, CL_FALSE, access->off + off, bytes, from, 0, NULL,
 		                          event_p);
@@ -102,7 +102,7 @@ choir_status dev_write(choir_device *device, const struct dev_access *access, ui
 	return CHOIR_SUCCESS;
 }
 
-/* Made at first use; who comes second drops its own. */
+/* The queue is created at first use; of two threads that create it at once the second releases its own. */
 static choir_status copy_queue(choir_device *device, int direction, cl_command_queue *out_p)
 {
 	cl_command_queue mine, none = NULL;
@@ -141,9 +141,9 @@ choir_status dev_stage_write(choir_device *device, const struct dev_access *acce
 	return CHOIR_SUCCESS;
 }
 
-/* No flush before the wait, which is one: Intel's runtime does a small command in the waiting thread, unless a flush
- * has given it to another.  An event and not a blocking write, which on that runtime returns before bytes of less than
- * a kilobyte are there. */
+/* Note [copies that block].  They wait for an event without a clFlush before: clWaitForEvents flushes, and Intel's
+ * runtime executes a small command in the waiting thread unless a flush has handed it to another.  A blocking write is
+ * no substitute: on that runtime it returns before a write of less than 1 KB is complete. */
 choir_status dev_stage_read_now(choir_device *device, const struct dev_access *access, uint64_t off, void *to,
                                 uint64_t bytes)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which device a rank gets that was given none. */
+/* Chooses the device of a rank for choir_device_create_default. */
 #include "dev/dev.h"
 
 #include <ctype.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Is part in text, whatever the case?  (strcasestr is an extension.) */
+/* Without regard to case, as strcasestr does, which is an extension. */
 static bool text_contains(const char *text, const char *part)
 {
 	for (; *text != '\0'; text++) {
@@ -40,7 +40,7 @@ static choir_status list_platforms(struct candidates *all)
 	return CHOIR_SUCCESS;
 }
 
-/* The index-th device of a type, counted over the platforms; a negative index is taken as 0, a large one wraps. */
+/* The index-th device of a type, counted over all platforms; the index wraps, and a negative one counts as 0. */
 static bool nth_of_type(const struct candidates *all, cl_device_type type, int index, cl_device_id *out)
 {
 	cl_device_id found[256];
@@ -58,7 +58,7 @@ static bool nth_of_type(const struct candidates *all, cl_device_type type, int i
 	return true;
 }
 
-/* The GPU of that rank, else the first CPU: two CPU runtimes on one machine are the same cores. */
+/* The local_rank-th GPU, else the first CPU device: several CPU runtimes on one machine share its cores. */
 static bool choose(const struct candidates *all, int local_rank, cl_device_id *out)
 {
 	return nth_of_type(all, CL_DEVICE_TYPE_GPU, local_rank, out) || nth_of_type(all, CL_DEVICE_TYPE_CPU, 0, out) ||
@@ -113,7 +113,7 @@ static choir_status choose_default(int local_rank, cl_device_id *out)
 	if (wanted != NULL && wanted[0] != '\0')
 		return choose_by_name(&all, wanted, local_rank, out);
 	if (!choose(&all, local_rank, out))
-		return error_set(CHOIR_OPENCL, "no OpenCL device is there: %u platforms without one", all.n_platforms);
+		return error_set(CHOIR_OPENCL, "the %u OpenCL platforms installed have no device", all.n_platforms);
 	return CHOIR_SUCCESS;
 }
 

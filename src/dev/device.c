@@ -16,8 +16,8 @@ const char *choir_memory_class_name(choir_memory_class memory_class)
 	return (size_t)memory_class < COUNT(class_names) ? class_names[memory_class] : "unknown";
 }
 
-/* The number of an environment variable's text among names; 0 (auto) if it is not set. */
-static choir_status choice_of_environment(const char *variable, const char *const *names, size_t n, int *out)
+/* The index among names of the environment variable's value; 0 (auto) if it is not set. */
+static choir_status choice_from_environment(const char *variable, const char *const *names, size_t n, int *out)
 {
 	const char *text = getenv(variable);
 
@@ -29,11 +29,12 @@ static choir_status choice_of_environment(const char *variable, const char *cons
 			*out = (int)i;
 			return CHOIR_SUCCESS;
 		}
-	return error_set(CHOIR_ARGUMENT, "%s is '%s'; it can be auto, %s, %s%s%s", variable, text, names[1], names[2], n > 3 ? ", " : "",
-	                 n > 3 ? names[3] : "");
+	return error_set(CHOIR_ARGUMENT, "%s is '%s'; it can be auto, %s, %s%s%s", variable, text, names[1], names[2],
+	                 n > 3 ? ", " : "", n > 3 ? names[3] : "");
 }
 
-static choir_status read_config(const choir_device_config *config, choir_memory_class *class_p, choir_reduce_where *reduce_p)
+static choir_status read_config(const choir_device_config *config, choir_memory_class *class_p,
+                                choir_reduce_where *reduce_p)
 {
 	choir_device_config c = CHOIR_DEVICE_CONFIG_INIT;
 	int from_environment;
@@ -47,13 +48,14 @@ static choir_status read_config(const choir_device_config *config, choir_memory_
 		memcpy(&c, config, config->struct_size);
 	}
 	if ((size_t)c.memory_class >= COUNT(class_names))
-		return error_set(CHOIR_ARGUMENT, "choir_device_config.memory_class is %d, which is no class", (int)c.memory_class);
+		return error_set(CHOIR_ARGUMENT, "choir_device_config.memory_class is %d, which is no class",
+		                 (int)c.memory_class);
 	if ((size_t)c.reduce >= COUNT(reduce_names))
 		return error_set(CHOIR_ARGUMENT, "choir_device_config.reduce is %d, which is no choice", (int)c.reduce);
-	TRY(choice_of_environment("CHOIR_CLASS", class_names, COUNT(class_names), &from_environment));
+	TRY(choice_from_environment("CHOIR_CLASS", class_names, COUNT(class_names), &from_environment));
 	if (c.memory_class == CHOIR_CLASS_AUTO)
 		c.memory_class = (choir_memory_class)from_environment;
-	TRY(choice_of_environment("CHOIR_REDUCE", reduce_names, COUNT(reduce_names), &from_environment));
+	TRY(choice_from_environment("CHOIR_REDUCE", reduce_names, COUNT(reduce_names), &from_environment));
 	if (c.reduce == CHOIR_REDUCE_AUTO)
 		c.reduce = (choir_reduce_where)from_environment;
 	*class_p = c.memory_class;
@@ -71,7 +73,8 @@ static choir_status device_is_of_context(cl_context context, cl_device_id id)
 	for (size_t i = 0; i < n; i++)
 		found = found || ids[i] == id;
 	free(ids);
-	return found ? CHOIR_SUCCESS : error_set(CHOIR_ARGUMENT, "choir_device_create: the device is not one of the context's %zu", n);
+	return found ? CHOIR_SUCCESS
+	             : error_set(CHOIR_ARGUMENT, "choir_device_create: the device is not one of the context's %zu", n);
 }
 
 static choir_status choose_class(choir_device *device, choir_memory_class wanted)
@@ -80,7 +83,8 @@ static choir_status choose_class(choir_device *device, choir_memory_class wanted
 	device->facts.map_works = probe_map(device);
 	device->memory_class = wanted;
 	if (wanted == CHOIR_CLASS_DIRECT && !device->facts.direct_works)
-		return error_set(CHOIR_UNSUPPORTED, "%s cannot be class direct: a mapped pointer is not coherent after the unmap there",
+		return error_set(CHOIR_UNSUPPORTED,
+		                 "%s cannot be class direct: a mapped pointer is not coherent after the unmap there",
 		                 device->facts.name);
 	if (wanted == CHOIR_CLASS_AUTO)
 		device->memory_class = device->facts.direct_works ? CHOIR_CLASS_DIRECT
@@ -118,13 +122,17 @@ static choir_status device_init(choir_device *device, choir_memory_class wanted)
 	return choose_class(device, wanted);
 }
 
-choir_status choir_device_create(cl_context context, cl_device_id id, const choir_device_config *config, choir_device **out_p)
+choir_status choir_device_create(cl_context context, cl_device_id id, const choir_device_config *config,
+                                 choir_device **out_p)
 {
 	choir_memory_class wanted = CHOIR_CLASS_AUTO;
 	choir_reduce_where reduce = CHOIR_REDUCE_AUTO;
 
 	if (context == NULL || id == NULL || out_p == NULL)
-		return error_set(CHOIR_ARGUMENT, "choir_device_create: null %s", context == NULL ? "context" : id == NULL ? "device" : "out_p");
+		return error_set(CHOIR_ARGUMENT, "choir_device_create: null %s",
+		                 context == NULL ? "context"
+		                 : id == NULL    ? "device"
+		                                 : "out_p");
 	TRY(read_config(config, &wanted, &reduce));
 	TRY(device_is_of_context(context, id));
 

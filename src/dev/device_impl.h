@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a choir_device is made of; seen by src/dev only. */
+/* The members of choir_device; for src/dev only. */
 #ifndef DEV_DEVICE_IMPL_H
 #define DEV_DEVICE_IMPL_H
 
@@ -10,21 +10,22 @@
 #include <CL/cl_ext.h>
 #include <pthread.h>
 
-/* What was learnt of the driver at creation, constant from then on. */
+/* Properties of the device and its driver, found when it is created and constant from then on. */
 struct device_facts {
 	char name[128], vendor[128], platform[128], version[128], driver[128];
 	cl_device_type type;
 	bool fp64;
 	bool exact_division; /* f32 division can be asked to round correctly */
 	bool denormals;      /* f32 denormals are kept */
-	bool long_loops;     /* a work-item may loop as often as it likes: Note [long loops] in facts.c */
+	bool long_loops;     /* a launch bounds no work-item's loops: Note [long loops] in facts.c */
 	bool host_unified;
-	bool cpus_only;      /* every device of the context is a CPU: no other memory that a buffer's newest bytes could be in */
+	/* every device of the context is a CPU: no other memory that a buffer's newest bytes could be in */
+	bool cpus_only;
 	cl_device_svm_capabilities svm;
 	size_t max_group;
 	cl_uint compute_units;
 	cl_ulong memory_bytes, max_buffer_bytes;
-	bool direct_works; /* the probe's finding, whatever class is in force */
+	bool direct_works; /* found by the probe, whichever class is in use */
 	bool map_works;
 };
 
@@ -39,7 +40,8 @@ struct choir_device {
 	cl_context context; /* retained */
 	cl_device_id id;
 	cl_command_queue queue; /* in order; every enqueue is flushed */
-	cl_command_queue _Atomic copies[2]; /* the same, for dev_stage_read and dev_stage_write; NULL until first used */
+	/* the same, for dev_stage_read and dev_stage_write; NULL until first used */
+	cl_command_queue _Atomic copies[2];
 	struct device_facts facts;
 	struct device_usm usm;
 	choir_memory_class memory_class;
@@ -53,17 +55,20 @@ struct choir_device {
 /* queue_create: an in-order queue of the device.  OPENCL. */
 choir_status queue_create(choir_device *device, cl_command_queue *out_p);
 
-/* facts_learn: fills facts (not the probe's part) and usm.  OPENCL. */
+/* facts_learn: fills usm, and facts but direct_works and map_works.  OPENCL, NO_MEMORY. */
 choir_status facts_learn(cl_context context, cl_device_id id, struct device_facts *facts, struct device_usm *usm);
 
 /* context_devices: the devices of a context; the caller frees *ids_p.  OPENCL, NO_MEMORY. */
 choir_status context_devices(cl_context context, cl_device_id **ids_p, size_t *n_p);
 
-/* probe_direct, probe_map: try the way on buffers of the device's context and compare bytes; false also on any OpenCL error. */
+/* probe_direct, probe_map: try the way on buffers of the device's context and compare bytes; false also on any OpenCL
+ * error. */
 bool probe_direct(choir_device *device);
 bool probe_map(choir_device *device);
 
-/* usm_find: kind, first byte and size of the allocation that holds pointer.  ARGUMENT if it is none of this context's. */
-choir_status usm_find(const choir_device *device, const char *role, const void *pointer, cl_uint *kind_p, uintptr_t *base_p, size_t *bytes_p);
+/* usm_find: kind, first byte and size of the allocation that holds pointer.  ARGUMENT if it is none of this
+ * context's. */
+choir_status usm_find(const choir_device *device, const char *role, const void *pointer, cl_uint *kind_p,
+                      uintptr_t *base_p, size_t *bytes_p);
 
 #endif

@@ -14,7 +14,7 @@ static void device_text(cl_device_id id, cl_device_info what, char *out, size_t 
 	snprintf(out, bytes, "%s", text);
 }
 
-/* A version text is "OpenCL 1.2 ...": 12. */
+/* 12 for a text such as "OpenCL 1.2 ...". */
 static int version_number(const char *text)
 {
 	int major = 1, minor = 0;
@@ -70,7 +70,8 @@ static choir_status context_is_cpus_only(cl_context context, bool *out)
 	for (size_t i = 0; all && i < n; i++) {
 		cl_device_type type = 0;
 
-		all = clGetDeviceInfo(ids[i], CL_DEVICE_TYPE, sizeof type, &type, NULL) == CL_SUCCESS && (type & CL_DEVICE_TYPE_CPU) != 0;
+		all = clGetDeviceInfo(ids[i], CL_DEVICE_TYPE, sizeof type, &type, NULL) == CL_SUCCESS &&
+		      (type & CL_DEVICE_TYPE_CPU) != 0;
 	}
 	free(ids);
 	*out = all;
@@ -82,7 +83,8 @@ static void usm_learn(cl_device_id id, cl_platform_id platform, struct device_us
 	memset(usm, 0, sizeof *usm);
 	if (!device_has_extension(id, "cl_intel_unified_shared_memory"))
 		return;
-	usm->info = (clGetMemAllocInfoINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clGetMemAllocInfoINTEL");
+	usm->info =
+	    (clGetMemAllocInfoINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clGetMemAllocInfoINTEL");
 	usm->copy = (clEnqueueMemcpyINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clEnqueueMemcpyINTEL");
 	if (usm->info == NULL || usm->copy == NULL)
 		memset(usm, 0, sizeof *usm);
@@ -108,9 +110,11 @@ choir_status facts_learn(cl_context context, cl_device_id id, struct device_fact
 	if (rc == CL_SUCCESS)
 		rc = clGetDeviceInfo(id, CL_DEVICE_TYPE, sizeof facts->type, &facts->type, NULL);
 	if (rc == CL_SUCCESS)
-		rc = clGetDeviceInfo(id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof facts->max_group, &facts->max_group, NULL);
+		rc = clGetDeviceInfo(id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof facts->max_group, &facts->max_group,
+		                     NULL);
 	if (rc == CL_SUCCESS)
-		rc = clGetDeviceInfo(id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof facts->compute_units, &facts->compute_units, NULL);
+		rc = clGetDeviceInfo(id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof facts->compute_units,
+		                     &facts->compute_units, NULL);
 	if (rc != CL_SUCCESS)
 		return error_cl("clGetDeviceInfo", rc);
 	TRY(context_is_cpus_only(context, &facts->cpus_only));
@@ -122,12 +126,13 @@ choir_status facts_learn(cl_context context, cl_device_id id, struct device_fact
 	if (clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof facts->platform, facts->platform, NULL) != CL_SUCCESS)
 		snprintf(facts->platform, sizeof facts->platform, "unknown");
 
-	/* Anything that a driver does not answer counts as absent. */
+	/* A query that the driver refuses leaves the property absent. */
 	clGetDeviceInfo(id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof fp32, &fp32, NULL);
 	clGetDeviceInfo(id, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof fp64, &fp64, NULL);
 	clGetDeviceInfo(id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof unified, &unified, NULL);
 	clGetDeviceInfo(id, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof facts->memory_bytes, &facts->memory_bytes, NULL);
-	clGetDeviceInfo(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof facts->max_buffer_bytes, &facts->max_buffer_bytes, NULL);
+	clGetDeviceInfo(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof facts->max_buffer_bytes, &facts->max_buffer_bytes,
+	                NULL);
 	facts->fp64 = fp64 != 0;
 	facts->exact_division = (fp32 & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
 	facts->denormals = (fp32 & CL_FP_DENORM) != 0;

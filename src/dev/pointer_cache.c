@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.
  *
- * The destructor callback runs on a driver's thread, perhaps inside a clRelease of a thread that is about to ask us: it
- * takes no lock, it only marks its entry dead and drops its reference.  It runs before the handle can be given out
- * again, so a lookup that meets a dead entry knows that this handle is another memory now.  Dead entries are unlinked
- * by the next add to their bucket.  No OpenCL call is made with the lock held. */
+ * The destructor callback of a cl_mem runs on a driver's thread or inside clReleaseMemObject, so it takes no lock: it
+ * marks its entry dead and drops its reference.  It runs before the driver can reuse the handle, so a lookup skips a
+ * dead entry: the same handle is another memory by then.  The next add to a bucket unlinks its dead entries.  No OpenCL
+ * call is made with the lock held. */
 #include "dev/pointer_cache.h"
 #include "dev/dev.h"
 
@@ -33,7 +33,7 @@ static struct entry **bucket_of(struct pointer_cache *cache, cl_mem mem)
 	return &cache->buckets[(bits >> 4 ^ bits >> 12) % BUCKETS];
 }
 
-static _Atomic uint64_t deaths; /* of all devices: entries may outlive theirs */
+static _Atomic uint64_t deaths; /* one counter for all devices: an entry may outlive its device */
 
 uint64_t dev_deaths(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The mapped pointer of every cl_mem that was reached directly.  A cl_mem handle is soon reused with another pointer
- * after its memory died, so an entry ends in the memory's destructor callback, which may come after the device is gone:
- * hence the reference count.  Any thread. */
+/* The mapped pointer of every cl_mem of class direct.  Drivers reuse the handle of a released cl_mem, so the memory's
+ * destructor callback ends its entry; it may run after the device is destroyed, so entries are reference counted.  Any
+ * thread. */
 #ifndef DEV_POINTER_CACHE_H
 #define DEV_POINTER_CACHE_H
 
@@ -11,15 +11,14 @@
 
 struct pointer_cache;
 
-/* pointer_cache_create: NULL without memory.  pointer_cache_release: the device's reference. */
+/* pointer_cache_create: NULL without memory.  pointer_cache_release: drops the device's reference; NULL is silent. */
 struct pointer_cache *pointer_cache_create(void);
 void pointer_cache_release(struct pointer_cache *cache);
 
 /* pointer_cache_find: the pointer of mem's first byte, NULL if there is none. */
 void *pointer_cache_find(struct pointer_cache *cache, cl_mem mem);
 
-/* pointer_cache_add: remembers it until mem dies.  The caller holds mem.  NO_MEMORY, OPENCL (then nothing is
- * remembered). */
+/* pointer_cache_add: keeps ptr until mem is destroyed.  The caller holds mem.  NO_MEMORY, OPENCL: nothing is kept. */
 choir_status pointer_cache_add(struct pointer_cache *cache, cl_mem mem, void *ptr);
 
 /* pointer_cache_count: live entries, for tests and choir-info. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* How the host reaches a cl_mem, by trying.
+/* Note [probe].  The memory class is found by trying it on buffers of the device's context.
  *
- * DIRECT: a pointer from a map is used after the unmap.  OpenCL promises nothing of the kind; the CPU runtimes of PoCL
- * and Intel keep one storage per buffer and so it holds there.  The probe sends bytes both ways without a map and
- * compares them, on a small and on a large buffer, since allocators differ by size.  It is not tried where the context
- * has another device than CPUs: the newest bytes could then be elsewhere.
+ * DIRECT: a mapped pointer is used after its unmap.  OpenCL does not promise that; CPU runtimes such as PoCL and
+ * Intel's keep one storage for a buffer, so it works there.  The probe sends bytes both ways without a map and compares
+ * them, in a small and in a large buffer, since allocators differ by size.  A context with another device than CPUs is
+ * not tried: that device could hold the newest bytes.
  *
- * MAP: the device says that it shares memory with the host, and a buffer maps to the same pointer every time (a driver
- * that copies usually hands out bounce memory), and the bytes are right. */
+ * MAP: the device reports that it shares memory with the host, and a buffer maps to the same pointer twice with the
+ * right bytes.  A driver that copies usually gives another pointer. */
 #include "dev/device_impl.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static void pattern(unsigned char *out, size_t bytes, unsigned seed)
 		out[i] = (unsigned char)((i * 167 + (i >> 8) * 13 + seed) & 0xff);
 }
 
-/* Maps the whole buffer and unmaps it again: the pointer, or NULL. */
+/* Maps the whole buffer, unmaps it and returns the pointer; NULL on an error. */
 static void *map_once(choir_device *device, cl_mem mem, size_t bytes)
 {
 	cl_int rc;
@@ -36,8 +36,8 @@ static void *map_once(choir_device *device, cl_mem mem, size_t bytes)
 	return clFinish(device->queue) == CL_SUCCESS ? ptr : NULL;
 }
 
-/* Does the device see in mem what the host wrote through ptr without a map, and the host what the device wrote?
- * `other` is a buffer that carries the bytes, so that the device has to look at mem itself. */
+/* True if the device reads from mem what the host wrote through ptr without a map, and the host what the device wrote.
+ * The bytes pass through `other`, so that the device reads and writes mem itself. */
 static bool bytes_cross(choir_device *device, cl_mem mem, cl_mem other, unsigned char *ptr, unsigned char *host,
                         size_t bytes)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.
  *
- * A program is known by its source's name and its options: sources are embedded, so within a process a name is a text.
- * A thread of its own builds it, without the lock, since a compiler cannot be stopped; threads that ask for the program
- * wait until it is built or their deadline passes.  A build that failed stays failed, with its sentence.  Entries live
- * as long as the device, so pointers to them stay good without the lock; kernels that nobody holds are in the entry's
- * list. */
+ * The key of a program is its source's name and its options; sources are embedded, so a name stands for one text.  A
+ * compiler cannot be stopped, so a thread of its own builds each program, without the lock, and the threads that need
+ * the program wait until it is built or their deadline passes.  A failed build keeps its status and sentence.  Entries
+ * live as long as the device, so pointers to them are valid without the lock.  Each entry lists its unused kernels. */
 #include "dev/program.h"
 #include "dev/device_impl.h"
 
@@ -20,7 +19,7 @@
 #include <xxhash.h>
 
 #define OPTIONS_BYTES 1024
-#define NO_DEADLINE_NS INT64_C(600000000000) /* of builds outside a call */
+#define NO_DEADLINE_NS INT64_C(600000000000) /* for builds outside a call */
 #define FINI_NS INT64_C(10000000000)
 
 enum program_state { PROGRAM_BUILDING, PROGRAM_BUILT, PROGRAM_FAILED };
@@ -167,7 +166,7 @@ static choir_status build_failed(const choir_device *device, cl_program program,
 	return error_prefix(st, "%s (%s)", source, options);
 }
 
-/* What every program is built with, so that f32 division gives the host's bits (cl/ops.h). */
+/* The options with which every program is built, so that f32 division gives the host's bits (cl/ops.h). */
 static const char *division_options(const struct device_facts *facts)
 {
 	if (facts->exact_division)
@@ -203,7 +202,7 @@ static choir_status build(const choir_device *device, const char *source, const 
 	return CHOIR_SUCCESS;
 }
 
-/* What a building thread is given; it frees it. */
+/* The argument of a building thread, which frees it. */
 struct build_job {
 	choir_device *device;
 	struct program *program;
@@ -228,7 +227,7 @@ static void *build_program(void *arg)
 	return NULL;
 }
 
-/* With the lock held: a thread that builds the program and takes no signals of the caller's. */
+/* With the lock held: starts a thread that builds the program with all signals blocked. */
 static choir_status start_build(choir_device *device, struct program *program, int64_t until_ns)
 {
 	struct build_job *job = malloc(sizeof *job);

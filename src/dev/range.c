@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks of what a caller names as a buffer, and where ranges lie relative to each other. */
+/* Checks a caller's buffer, and finds whether two buffers overlap. */
 #include "dev/device_impl.h"
 
 #include <string.h>
@@ -47,8 +47,8 @@ static choir_status range_mem(choir_device *device, const char *role, choir_buff
 		return error_set(CHOIR_ARGUMENT, "%s buffer: the cl_mem is an image or a pipe, not a buffer", role);
 	TRY(mem_info(role, mem, CL_MEM_CONTEXT, sizeof context, &context));
 	if (context != device->context)
-		return error_set(CHOIR_ARGUMENT, "%s buffer: the cl_mem is of another context than the comm's device",
-		                 role);
+		return error_set(CHOIR_ARGUMENT,
+		                 "%s buffer: the cl_mem belongs to another context than the comm's device", role);
 	TRY(mem_info(role, mem, CL_MEM_SIZE, sizeof size, &size));
 	TRY(check_fits(role, size, buffer.offset_bytes, bytes));
 	TRY(check_aligned(role, "offset", buffer.offset_bytes, elem_bytes));
@@ -96,7 +96,7 @@ choir_status dev_range(choir_device *device, const char *role, choir_buffer buff
 	if (bytes == 0)
 		return CHOIR_SUCCESS;
 	if (buffer.kind == CHOIR_BUFFER_NONE)
-		return error_set(CHOIR_ARGUMENT, "%s buffer: none was given for %llu bytes", role,
+		return error_set(CHOIR_ARGUMENT, "%s buffer: none is given, but the call needs %llu bytes", role,
 		                 (unsigned long long)bytes);
 	if ((unsigned)buffer.kind > CHOIR_BUFFER_USM)
 		return error_set(CHOIR_ARGUMENT, "%s buffer: %d is no kind of buffer", role, (int)buffer.kind);
@@ -116,7 +116,7 @@ choir_status dev_range(choir_device *device, const char *role, choir_buffer buff
 	return CHOIR_SUCCESS;
 }
 
-/* A cl_mem over the caller's memory lies where that memory lies; a sub-buffer lies in its parent. */
+/* A cl_mem over the caller's memory is placed by that memory's address, a sub-buffer by its parent. */
 bool dev_place(choir_buffer buffer, struct dev_place *out)
 {
 	cl_mem mem = buffer.base, parent = NULL;
@@ -150,7 +150,7 @@ bool dev_overlap(choir_buffer a, uint64_t a_bytes, choir_buffer b, uint64_t b_by
 {
 	struct dev_place pa, pb;
 	bool known = a_bytes > 0 && b_bytes > 0 && dev_place(a, &pa) && dev_place(b, &pb) &&
-	             pa.root == pb.root; /* what is empty may name anything */
+	             pa.root == pb.root; /* the handle of an empty range is not read */
 
 	if (same != NULL)
 		*same = known && pa.at == pb.at;

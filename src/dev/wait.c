@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* How the end of a command is learnt.  A callback and polling each miss failures on one of the CPU runtimes, so
- * dependencies are watched both ways; and polling is no synchronisation point, so clWaitForEvents is called once on the
- * complete event before anybody touches bytes. */
+/* Note [end of a command].  Each of a callback and polling misses failures on one of the CPU runtimes, so dependencies
+ * are watched both ways.  A status read by polling is no synchronisation point: clWaitForEvents is called once on the
+ * complete event before its bytes are used. */
 #include "dev/dev.h"
 
 #include <stdlib.h>
@@ -54,8 +54,8 @@ static void CL_CALLBACK event_ended(cl_event event, cl_int state, void *ctx)
 	watch.fn(watch.ctx);
 }
 
-/* Without a context the function itself is the callback's: PoCL never calls for a user event that fails, and memory
- * given to it would be lost. */
+/* Without a ctx the callback's argument is fn itself: PoCL does not call back for a user event that fails, and an
+ * allocated argument would leak. */
 static void CL_CALLBACK event_ended_plain(cl_event event, cl_int state, void *fn)
 {
 	void (*plain)(void *);
@@ -71,7 +71,7 @@ static choir_status watch_plain(cl_event event, void (*fn)(void *))
 	void *as_data;
 	cl_int rc;
 
-	memcpy(&as_data, &fn, sizeof as_data); /* POSIX has one size for both */
+	memcpy(&as_data, &fn, sizeof as_data); /* on POSIX function and data pointers have one size */
 	rc = clSetEventCallback(event, CL_COMPLETE, event_ended_plain, as_data);
 	return rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("clSetEventCallback", rc);
 }
