@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Presence bitmaps: index lo + x is bit x % 32 of word x / 32.
- * bitmap_clear empties, bitmap_mark sets them; bitmap_count, scan_group over its counts, bitmap_before number the bits; bitmap_index writes them back as
- * indices; bitmap_contains looks them up.  The union of several lists is the bitmap that all of them were marked in.
+/* Bitmaps of indices: index lo + x is bit x % 32 of word x / 32.  Several lists marked in one bitmap give their union.
+ *
+ *   bitmap_clear, bitmap_mark                  empty the bitmap and set bits
+ *   bitmap_count, scan_group, bitmap_before    number the bits
+ *   bitmap_index                               writes the bits back as indices
+ *   bitmap_contains                            looks indices up
+ *
  * Options: INDEX = int or long, the type of the indices; GROUP, SPAN (walk.h; here elements are indices or words). */
 #include "walk.h"
 
@@ -9,16 +13,17 @@
 #error "INDEX: int or long"
 #endif
 
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void bitmap_clear(__global uint *bitmap, ulong words)
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void bitmap_clear(__global uint *bitmap, ulong words)
 {
 	for (walk at = walk_from(words, 1); at.i < at.end; at = walk_on(at))
 		bitmap[at.i] = 0;
 }
 
-/* shift = what to add to a stored index to get its bit.  Or-ing is the same in any order.  Bits of one word that come one after the other, as those of an
- * ascending list do, are set together: an atomic costs a CPU as much as twenty indices. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void bitmap_mark(__global const INDEX *ind, ulong ind_at, ulong n, long shift,
-                                                                            __global uint *bitmap)
+/* shift: the bit of a stored index is the index + shift.  Consecutive indices of one word, as an ascending list has,
+ * are set by one atomic, which is expensive on CPUs; the order of the atomics changes nothing. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void bitmap_mark(__global const INDEX *ind, ulong ind_at, ulong n, long shift, __global uint *bitmap)
 {
 	ulong word = 0;
 	uint bits = 0;
@@ -37,9 +42,9 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void bitmap_mark(__g
 		atomic_or(&bitmap[word], bits);
 }
 
-/* Work-item t owns one contiguous span of words: counts[t] = bits set there. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void bitmap_count(__global const uint *bitmap, ulong words, ulong span,
-                                                                             __global uint *counts)
+/* Work-item t owns one contiguous span of words; counts[t] = bits set in it. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void bitmap_count(__global const uint *bitmap, ulong words, ulong span, __global uint *counts)
 {
 	const ulong t = get_global_id(0), from = min(t * span, words), end = min(from + span, words);
 	uint count = 0;
@@ -49,9 +54,10 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void bitmap_count(__
 	counts[t] = count;
 }
 
-/* counts after the scan.  before[w] = bits set below word w. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void bitmap_before(__global const uint *bitmap, ulong words, ulong span,
-                                                                              __global const uint *counts, __global uint *before)
+/* counts: after scan_group.  before[w] = bits set below word w. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void bitmap_before(__global const uint *bitmap, ulong words, ulong span, __global const uint *counts,
+                   __global uint *before)
 {
 	const ulong t = get_global_id(0), from = min(t * span, words), end = min(from + span, words);
 	uint count = counts[t];
@@ -62,9 +68,10 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void bitmap_before(_
 	}
 }
 
-/* The indices of the bits, ascending, each shift above its bit, to their places in ind. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void bitmap_index(__global const uint *bitmap, __global const uint *before, ulong words,
-                                                                             long shift, __global INDEX *ind)
+/* Writes the index of each bit, bit + shift, to ind, ascending. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void bitmap_index(__global const uint *bitmap, __global const uint *before, ulong words, long shift,
+                  __global INDEX *ind)
 {
 	for (walk at = walk_from(words, 1); at.i < at.end; at = walk_on(at)) {
 		uint to = before[at.i];
@@ -74,10 +81,10 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void bitmap_index(__
 	}
 }
 
-/* found[i] = 1 if index i is a set bit; indices beyond the bitmap are not in it. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void bitmap_contains(__global const INDEX *ind, ulong ind_at, ulong n, long shift,
-                                                                                __global const uint *bitmap, ulong words,
-                                                                                __global uchar *found)
+/* found[i] = 1 if the bit of ind[ind_at + i] is set, else 0; also 0 beyond the bitmap. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void bitmap_contains(__global const INDEX *ind, ulong ind_at, ulong n, long shift, __global const uint *bitmap,
+                     ulong words, __global uchar *found)
 {
 	for (walk at = walk_from(n, 1); at.i < at.end; at = walk_on(at)) {
 		const ulong x = (ulong)((long)ind[ind_at + at.i] + shift);

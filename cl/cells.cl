@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Entries grouped by the upper bits of their keys (radix.cl), their order kept: a bucket is what shares those bits.  A work-group folds a bucket's
- * elements in order into a cell for each key that it can have; bits tell which were touched.  cells_count, scan_group over its counts, cells_take.
- * Cells start as what changes no bit, so that there is no first element to tell from the others: on a CPU such a branch, missed half of the time, costs more than all
- * the rest.
- * Options: DTYPE, OP (ops.h); RAW, FINAL, INDEX (fold_options.h); KEY, VALUE (entry.h); CELL_BITS = the lower bits of a key; GROUP = work-items of a group, a power
- * of two with 32 cells an item at least.
+/* Note [cells].  Folds entries that share a key.  The entries are grouped into buckets by the upper bits of their keys
+ * (radix.cl), in their order.  A work-group folds one bucket, in order, into a cell for each key the bucket can have; a
+ * bitmap records the cells in use.  Three launches: cells_count, scan_group over its counts, cells_take.
  *
- * Each item owns an equal part of the cells, looks at all entries of the bucket and folds those that are its own: in order, without atomics. */
+ * A cell starts as the value that changes no bit when it is folded, so the first element needs no branch, which a CPU
+ * would mispredict.  Each work-item owns an equal part of the cells, reads all entries of the bucket and folds those of
+ * its cells: in order, without atomics.
+ *
+ * Options: DTYPE, OP (ops.h); RAW, FINAL, INDEX (fold_options.h); KEY, VALUE (entry.h); CELL_BITS = the lower bits of a
+ * key; GROUP = work-items of a group, a power of two with at least 32 cells for each. */
 #include "ops.h"
 
 #include "entry.h"
@@ -27,10 +29,10 @@
 #if GROUP > 1
 #define GROUP_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #else
-#define GROUP_BARRIER() /* one item has nobody to wait for */
+#define GROUP_BARRIER() /* a group of one item needs none */
 #endif
 
-/* The first of n entries in bucket b or behind it. */
+/* The position of the first of n entries in bucket b or a later one. */
 static uint bucket_start(__global const entry *entries, uint n, ulong b)
 {
 	uint lo = 0, hi = n;
@@ -56,14 +58,14 @@ static bool is_mine(uint cell)
 	return GROUP == 1 || cell / (CELLS / GROUP) == (uint)get_local_id(0);
 }
 
-/* What is counted by the items before me; *all_p by all of them. */
+/* The sum of the counts of the items before this one; *all_p: of all items. */
 static uint counted_before(uint mine, __local uint *sums, uint *all_p)
 {
 	const uint t = (uint)get_local_id(0);
 	uint before = 0, all = 0;
 
 	sums[t] = mine;
-	GROUP_BARRIER(); /* all counts are there before anybody adds them up */
+	GROUP_BARRIER(); /* all counts are written before an item adds them up */
 	for (uint k = 0; k < GROUP; k++) {
 		before += k < t ? sums[k] : 0;
 		all += sums[k];
@@ -72,7 +74,7 @@ static uint counted_before(uint mine, __local uint *sums, uint *all_p)
 	return before;
 }
 
-/* For sums of floats the negative zero: 0 + -0 is 0. */
+/* The value that changes no bit when it is folded: for sums of floats the negative zero, since 0 + -0 is 0. */
 static ACC nothing(void)
 {
 #if OPS_IS_FLOAT && (OPS_KIND == OPS_OP_SUM || OPS_KIND == OPS_OP_MEAN || OPS_KIND == OPS_OP_SQUARE_ADD)
@@ -82,9 +84,9 @@ static ACC nothing(void)
 #endif
 }
 
-/* counts[b] = distinct keys of bucket b; bitmap: their bits, bucket after bucket. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void cells_count(__global const entry *entries, uint n, __global uint *counts,
-                                                                            __global uint *bitmap)
+/* counts[b] = distinct keys of bucket b; bitmap: the cells in use, bucket after bucket. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void cells_count(__global const entry *entries, uint n, __global uint *counts, __global uint *bitmap)
 {
 	__local uint bits[WORDS], sums[GROUP];
 	const uint b = (uint)get_group_id(0), first = (uint)get_local_id(0) * WORDS_AN_ITEM;
@@ -109,10 +111,10 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void cells_count(__g
 		counts[b] = all;
 }
 
-/* counts after the scan: where the bucket's indices (key + shift) and elements go. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void cells_take(__global const entry *entries, uint n, __global const uint *counts,
-                                                                           __global const uint *bitmap, long shift, int n_ranks,
-                                                                           __global INDEX *ind, __global ELEM *out)
+/* counts, after scan_group: the position where the bucket's indices (key + shift) and elements begin. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void cells_take(__global const entry *entries, uint n, __global const uint *counts, __global const uint *bitmap,
+                long shift, int n_ranks, __global INDEX *ind, __global ELEM *out)
 {
 	__local ACC cells[CELLS];
 	__local uint sums[GROUP];

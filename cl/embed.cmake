@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# cmake -D FOLDER=... -D OUT=x.c -D NAMES="a.cl,b.cl" -P embed.cmake: a C file with the text of each source, as bytes (a string literal has a length limit), and
-# embedded_source().  #include "x.h" of a file of the folder is replaced by its text, with #line so that messages name the right place.
+# cmake -D FOLDER=... -D OUT=x.c -D NAMES="a.cl,b.cl" -P embed.cmake: writes a C file with embedded_source() and the
+# text of each source as bytes, since a string literal has a length limit.  #include "x.h" of a file of the folder is
+# replaced by its text, with #line so that compiler messages name the right line.
 string(REPLACE "," ";" NAMES "${NAMES}")
 
 function(paste_includes name text_p)
@@ -27,7 +28,8 @@ foreach(name IN LISTS NAMES)
 	paste_includes(${name} text)
 	string(HEX "${text}" hex)
 	string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
-	string(REGEX REPLACE "(................................................................................)" "\\1\n\t" bytes "${bytes}")
+	string(REPEAT "." 80 line_of_bytes)
+	string(REGEX REPLACE "(${line_of_bytes})" "\\1\n\t" bytes "${bytes}")
 	string(MAKE_C_IDENTIFIER "text_of_${name}" id)
 	string(APPEND arrays "static const unsigned char ${id}[] = {\n\t${bytes}0x00\n};\n\n")
 	string(APPEND rows "\t{ \"${name}\", ${id} },\n")

@@ -3,7 +3,8 @@
 #ifndef CL_EMBEDDED_H
 #define CL_EMBEDDED_H
 
-/* embedded_source: the text of a file of this folder ("reduce.cl"), with what it includes pasted in; NULL if there is none.  A constant; any thread. */
+/* embedded_source: the text of a file of this folder ("reduce.cl") with its includes pasted in; NULL for an unknown
+ * name.  A constant; any thread. */
 const char *embedded_source(const char *name);
 
 #endif

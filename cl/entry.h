@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What is sorted: an index, less the least of all, and what goes with it: the element itself, or where its row is.
- * Options: KEY = uint or ulong, holds every index - least; VALUE = uchar, ushort, uint or ulong, of an element's width, or uint for positions. */
+/* An entry to sort: an index minus the least index, and its value: the element itself, or the position of its row.
+ * Options: KEY = uint or ulong, wide enough for every index - least; VALUE = uchar, ushort, uint or ulong, of an
+ * element's width, or uint for positions. */
 #ifndef KEY
 #error "KEY: uint or ulong"
 #endif

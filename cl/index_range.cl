@@ -5,8 +5,8 @@
 #error "INDEX: int or long"
 #endif
 
-/* Work-item t looks at one contiguous span of `span` indices, so that a CPU streams and nobody waits for anybody: no barrier, no atomics.
- * found: three longs an item: least, greatest, position of the first negative index (n if none).  ind_at: elements to skip in ind. */
+/* Work-item t reads one contiguous span of `span` indices from ind + ind_at: CPUs stream, and no barrier or atomic is
+ * needed.  found: three longs an item: least, greatest, position of the first negative index (n if none). */
 __kernel void index_range(__global const INDEX *ind, ulong ind_at, ulong n, ulong span, __global long *found)
 {
 	const ulong t = get_global_id(0);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Merging lists of distinct indices: once a bitmap of their union numbers its bits (bitmap.cl), each list in its turn folds its rows into those of the
- * result.  The indices of one list are distinct, so no two items of a launch meet, and the order is that of the launches.
- * Options: DTYPE, OP (ops.h); GROUP, SPAN (walk.h); INDEX = int or long, the type of the indices; FINAL = 1 to apply the final expression in merge_finish. */
+/* Merges lists of distinct indices.  bitmap.cl numbers the union of the indices; then one launch for each list folds
+ * its rows into the result.  No two items of a launch write the same row, so the order of folding is that of the
+ * launches.
+ * Options: DTYPE, OP (ops.h); GROUP, SPAN (walk.h); INDEX = int or long, the type of the indices; FINAL = 1 to apply
+ * the final expression in merge_finish. */
 #include "ops.h"
 
 #include "walk.h"
@@ -13,12 +15,12 @@
 #error "FINAL: 0 or 1"
 #endif
 
-/* before[w] = bits of the union below word w; seen = what the lists before had: elsewhere acc holds nothing yet.  shift = what to add to a stored index to
- * get its bit; *_at: elements to skip. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void merge_fold(__global const INDEX *ind, ulong ind_at, __global const ELEM *rows,
-                                                                           ulong rows_at, ulong n, ulong width, long shift,
-                                                                           __global const uint *bitmap, __global const uint *before,
-                                                                           __global const uint *seen, __global ACC *acc)
+/* before[w]: bits of the union below word w.  seen: the indices of earlier lists; elsewhere acc is not yet written.
+ * shift: the bit of a stored index is the index + shift.  *_at: elements to skip. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void merge_fold(__global const INDEX *ind, ulong ind_at, __global const ELEM *rows, ulong rows_at, ulong n, ulong width,
+                long shift, __global const uint *bitmap, __global const uint *before, __global const uint *seen,
+                __global ACC *acc)
 {
 	for (walk at = walk_from(n, width); at.i < at.end; at = walk_on(at)) {
 		const ulong x = (ulong)((long)ind[ind_at + at.row] + shift), w = x / 32;
@@ -30,8 +32,9 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void merge_fold(__gl
 	}
 }
 
-/* n accumulators to elements, which may be the same memory where they are of one type. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void merge_finish(__global const ACC *acc, ulong n, int n_ranks, __global ELEM *out)
+/* Stores n accumulators as elements; out may be acc where both have one type. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void merge_finish(__global const ACC *acc, ulong n, int n_ranks, __global ELEM *out)
 {
 	for (walk at = walk_from(n, 1); at.i < at.end; at = walk_on(at)) {
 		ACC x = acc[at.i];

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Sum and sum of squares in one pass, each with the rounding errors it made: sum + error is good to about twice the type's digits.
- * Options: DTYPE = F16, BF16, F32 or F64, and OP = SUM (ops.h); LANES = parts of a block that are added apart from each other; BLOCK = elements of a block, a
- * multiple of LANES.
+/* Sum and sum of squares in one pass, each with the sum of its rounding errors: sum + error has about twice the type's
+ * digits.
  *
- * The result does not depend on the device or the number of work-items: element i of a block goes to lane i % LANES, and each lane is added in order.
- * src/sparse/moments.c does the same. */
+ * The result does not depend on the device or the number of work-items: element i of a block belongs to lane i % LANES,
+ * and each lane is added in order.  src/sparse/moments.c does the same.
+ *
+ * Options: DTYPE = F16, BF16, F32 or F64, and OP = SUM (ops.h); LANES = parts of a block with a sum each; BLOCK =
+ * elements of a block, a multiple of LANES. */
 #include "ops.h"
 
 #ifndef LANES
@@ -23,7 +25,8 @@ static void add(ACC *sum, ACC *error, ACC x)
 	*sum = s;
 }
 
-/* Work-item b * LANES + l does lane l of block b, so neighbours read neighbours.  out: four numbers a lane: sum, its error, squares, their error. */
+/* Work-item b * LANES + l adds lane l of block b, so neighbouring items read neighbouring elements.  out: four numbers
+ * a lane: sum, its error, sum of squares, its error. */
 __kernel void moments(__global const ELEM *val, ulong val_at, ulong n, ulong items, __global ACC *out)
 {
 	const ulong item = get_global_id(0), from = item / LANES * BLOCK, end = min(from + BLOCK, n);

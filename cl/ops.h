@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /* The operators, written once: valid C11 (host twins) and OpenCL C 1.2 (kernels), with the same bits in both.
  *
- * Parameters, to be defined before every inclusion (kernels: -D; C may include it again and again with others):
- *   DTYPE   a name of dtype.def: I8 ... BOOL
- *   OP      a name of op.def: SUM ... PREMUL_SUM
- * and, for kernels on a device whose f32 division is not correctly rounded (1.2 allows 2.5 ulp; src/dev adds it by itself):
- *   DIVIDE_IN_F64   divide as f64, which is exact enough that rounding the quotient again to f32 gives the right bits (53 >= 2 * 24 + 2)
+ * Parameters, defined before each inclusion (kernels: by -D; C includes the file once for each pair):
+ *   DTYPE          a name of dtype.def: I8 ... BOOL
+ *   OP             a name of op.def: SUM ... PREMUL_SUM
+ *   DIVIDE_IN_F64  for kernels on a device whose f32 division is not correctly rounded (OpenCL 1.2 allows 2.5 ulp):
+ *                  divide as f64; rounding that quotient to f32 gives the right bits (53 >= 2 * 24 + 2).  src/dev
+ *                  defines it.
  *
- * What it gives for them:
- *   ELEM                     type of an element in memory (f16 and bf16: its 16 bits)
- *   ACC                      type it is accumulated in: ELEM, but float for f16 and bf16, which round once, when stored
- *   ACC  OPS(load)(p, i)     element p[i]; bool becomes 0 or 1
- *   void OPS(store)(p, i, a) p[i] = a, rounded to nearest even
- *   OPS_FACTOR               type of a call's factor: ACC for floating-point types, float (unused) for the others
- *   ACC  OPS(raw)(a, factor) what an original value contributes (square_add: its square; premul_sum: factor times it)
- *   ACC  OPS(fold)(a, b)     a op b; sources are folded from left to right
- *   ACC  OPS(final)(a, n)    after the last source, n = number of ranks (mean divides)
- *   ACC  OPS(identity)()     fold(identity, a) = a
+ * Definitions for that pair:
+ *   ELEM                      type of an element in memory (f16 and bf16: its 16 bits)
+ *   ACC                       type of the accumulator: ELEM, but float for f16 and bf16, which round once, when stored
+ *   ACC  OPS(load)(p, i)      element p[i]; bool becomes 0 or 1
+ *   void OPS(store)(p, i, a)  p[i] = a, rounded to nearest even
+ *   OPS_FACTOR                type of a call's factor: ACC for floating-point types, float (unused) for the others
+ *   ACC  OPS(raw)(a, factor)  the contribution of an original value (square_add: its square; premul_sum: factor * a)
+ *   ACC  OPS(fold)(a, b)      a op b; sources are folded from left to right
+ *   ACC  OPS(final)(a, n)     applied after the last source, n = number of ranks (mean divides)
+ *   ACC  OPS(identity)()      fold(identity, a) = a
  * C names carry the parameters: OPS(fold) is op_F32_SUM_fold there and op_fold in a kernel.
  *
- * The rules: integer sums and products wrap (computed unsigned, so they are defined in C).  mean divides once, towards zero, in signed arithmetic for signed
- * types.  min and max keep a NaN, and the first of equal zeros.  bool: sum, max, square_add are "or"; prod, min, mean (all of n values true) are "and".
- * Payloads of NaNs are not promised. */
+ * The rules: integer sums and products wrap (computed unsigned, so they are defined in C).  mean divides once, towards
+ * zero, in signed arithmetic for signed types.  min and max keep a NaN, and the first of equal zeros.  bool: sum, max,
+ * square_add are "or"; prod, min, mean (all of n values true) are "and".  Payloads of NaNs are not promised. */
 
 #define OPS_JOIN2_(a, b) a##b
 #define OPS_JOIN2(a, b) OPS_JOIN2_(a, b)
@@ -36,7 +37,7 @@
 #ifndef CHOIR_CL_OPS_H /* what is needed once */
 #define CHOIR_CL_OPS_H
 
-/* For #if only; 0 is left for names that are none. */
+/* For #if only; an unknown name is 0 there. */
 #define OPS_DTYPE_I8 1
 #define OPS_DTYPE_U8 2
 #define OPS_DTYPE_I16 3
@@ -126,8 +127,10 @@ static inline f32 ops_from_half(f16 half)
 	u32 sign = (u32)(half & 0x8000) << 16;
 	u32 rest = (u32)(half & 0x7fff) << 13;
 	u32 normal = rest + (112u << 23);                                       /* exponent bias 15 -> 127 */
-	u32 special = rest + (224u << 23);                                      /* infinity and NaN: exponent 31 -> 255 */
-	u32 tiny = as_uint(as_float(rest + (113u << 23)) - as_float(113u << 23)); /* m * 2^-24: (1 + m / 1024) * 2^-14 - 2^-14, exact */
+	/* infinity and NaN: exponent 31 -> 255 */
+	u32 special = rest + (224u << 23);
+	/* m * 2^-24: (1 + m / 1024) * 2^-14 - 2^-14, exact */
+	u32 tiny = as_uint(as_float(rest + (113u << 23)) - as_float(113u << 23));
 	u32 bits = rest >= (31u << 23) ? special : rest >= (1u << 23) ? normal : tiny;
 
 	return as_float(sign | bits | (rest > (31u << 23) ? 0x400000u : 0u)); /* a NaN becomes quiet */
@@ -166,7 +169,8 @@ static inline bf16 ops_to_bf16(f32 value)
 
 #endif /* once */
 
-/* The data type: ELEM, ACC, OPS_UNSIGNED (what integers are computed in), OPS_DIVISOR (what n is converted to), OPS_FACTOR, and the ends of the range. */
+/* The data type: ELEM, ACC, OPS_UNSIGNED (the type that integers are computed in), OPS_DIVISOR (the type that mean
+ * divides by), OPS_FACTOR, and the ends of the range. */
 #undef ELEM
 #undef ACC
 #undef OPS_UNSIGNED
@@ -321,12 +325,14 @@ static inline ACC OPS(fold)(ACC a, ACC b)
 #if OPS_KIND == OPS_OP_LOCAL
 	(void)b;
 	return a;
-#elif OPS_KIND == OPS_OP_LOGICAL_AND || (OPS_IS_BOOL && (OPS_KIND == OPS_OP_PROD || OPS_KIND == OPS_OP_MIN || OPS_KIND == OPS_OP_MEAN))
+#elif OPS_KIND == OPS_OP_LOGICAL_AND ||                                                                                \
+    (OPS_IS_BOOL && (OPS_KIND == OPS_OP_PROD || OPS_KIND == OPS_OP_MIN || OPS_KIND == OPS_OP_MEAN))
 	return a & b;
 #elif OPS_KIND == OPS_OP_LOGICAL_OR || \
 	(OPS_IS_BOOL && (OPS_KIND == OPS_OP_SUM || OPS_KIND == OPS_OP_MAX || OPS_KIND == OPS_OP_SQUARE_ADD))
 	return a | b;
-#elif OPS_KIND == OPS_OP_SUM || OPS_KIND == OPS_OP_MEAN || OPS_KIND == OPS_OP_SQUARE_ADD || OPS_KIND == OPS_OP_PREMUL_SUM
+#elif OPS_KIND == OPS_OP_SUM || OPS_KIND == OPS_OP_MEAN || OPS_KIND == OPS_OP_SQUARE_ADD ||                            \
+    OPS_KIND == OPS_OP_PREMUL_SUM
 #if OPS_IS_FLOAT
 	return a + b;
 #else
@@ -379,7 +385,8 @@ static inline ACC OPS(identity)(void)
 	return OPS_LOWEST;
 #elif OPS_KIND == OPS_OP_BAND && !OPS_IS_BOOL
 	return (ACC)-1;
-#elif OPS_KIND == OPS_OP_PROD || OPS_KIND == OPS_OP_LOGICAL_AND || OPS_KIND == OPS_OP_BAND || (OPS_KIND == OPS_OP_MEAN && OPS_IS_BOOL)
+#elif OPS_KIND == OPS_OP_PROD || OPS_KIND == OPS_OP_LOGICAL_AND || OPS_KIND == OPS_OP_BAND ||                          \
+    (OPS_KIND == OPS_OP_MEAN && OPS_IS_BOOL)
 	return 1;
 #else
 	return 0;

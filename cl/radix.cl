@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* A stable radix sort of entries, least digit first.  A pass is radix_count, scan_group over the counts, radix_move; the first of all reads the indices
- * where they lie: radix_count_first, scan_group, radix_move_first.  Indices of several lists are brought together by radix_load before.
- * Options: KEY, VALUE (entry.h); INDEX = int or long, the type of the indices, or KEY once they were loaded; CARRIES = 1 if entries carry elements, 0 if positions;
- * RADIX_BITS = 1 .. 11, bits a pass (few on devices with many work-items, so that the counts stay short); GROUP, SPAN (walk.h; SPAN is radix_load's).
+/* A stable radix sort of entries, least digit first.  A pass is radix_count, scan_group over the counts, radix_move.
+ * The first pass reads the caller's indices: radix_count_first, scan_group, radix_move_first.  radix_load joins the
+ * indices of several lists before it.
  *
- * Work-item t of T owns one contiguous span: it alone counts and moves its entries, in their order, so the sort is stable without atomics or
- * barriers.  counts[d * T + t] = keys of digit d in span t: the exclusive scan of it is where the first of them goes. */
+ * Options: KEY, VALUE (entry.h); INDEX = int or long, the type of the indices, or KEY once they were loaded; CARRIES =
+ * 1 if entries carry elements, 0 if positions; RADIX_BITS = 1 .. 11, bits a pass (few on devices with many work-items,
+ * so that the counts stay short); GROUP, SPAN (walk.h; SPAN is radix_load's).
+ *
+ * Work-item t of T owns one contiguous span and moves its entries in their order, so the sort is stable without atomics
+ * or barriers.  counts[d * T + t] = keys of digit d in span t; its exclusive scan is where the first of them goes. */
 #include "entry.h"
 
 #include "walk.h"
@@ -24,8 +27,8 @@
 #define DIGIT(key) ((uint)((key) >> bit) & (DIGITS - 1))
 
 /* keys[i] = ind[ind_at + i] + shift. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void radix_load(__global const INDEX *ind, ulong ind_at, ulong n, long shift,
-                                                                           __global KEY *keys, ulong keys_at)
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void radix_load(__global const INDEX *ind, ulong ind_at, ulong n, long shift, __global KEY *keys, ulong keys_at)
 {
 	for (walk at = walk_from(n, 1); at.i < at.end; at = walk_on(at))
 		keys[keys_at + at.i] = (KEY)((long)ind[ind_at + at.i] + shift);
@@ -47,10 +50,12 @@ static void read_counts(__global const uint *counts, uint *next)
 		next[d] = counts[d * items + t];
 }
 
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void radix_count_first(__global const INDEX *ind, ulong ind_at, uint n, uint span,
-                                                                                  long shift, uint bit, __global uint *counts)
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void radix_count_first(__global const INDEX *ind, ulong ind_at, uint n, uint span, long shift, uint bit,
+                       __global uint *counts)
 {
-	const uint from = (uint)min((ulong)get_global_id(0) * span, (ulong)n), end = (uint)min((ulong)from + span, (ulong)n);
+	const uint from = (uint)min((ulong)get_global_id(0) * span, (ulong)n),
+		   end = (uint)min((ulong)from + span, (ulong)n);
 	uint mine[DIGITS];
 
 	for (uint d = 0; d < DIGITS; d++)
@@ -60,13 +65,13 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void radix_count_fir
 	write_counts(mine, counts);
 }
 
-/* rows: the elements that entries carry, unread where they carry positions. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void radix_move_first(__global const INDEX *ind, ulong ind_at,
-                                                                                 __global const VALUE *rows, ulong rows_at, uint n,
-                                                                                 uint span, long shift, uint bit,
-                                                                                 __global const uint *counts, __global entry *to)
+/* rows: the elements that entries carry; not read where entries carry positions. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void radix_move_first(__global const INDEX *ind, ulong ind_at, __global const VALUE *rows, ulong rows_at, uint n,
+                      uint span, long shift, uint bit, __global const uint *counts, __global entry *to)
 {
-	const uint from = (uint)min((ulong)get_global_id(0) * span, (ulong)n), end = (uint)min((ulong)from + span, (ulong)n);
+	const uint from = (uint)min((ulong)get_global_id(0) * span, (ulong)n),
+		   end = (uint)min((ulong)from + span, (ulong)n);
 	uint next[DIGITS];
 
 	read_counts(counts, next);
@@ -79,10 +84,11 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void radix_move_firs
 	}
 }
 
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void radix_count(__global const entry *entries, uint n, uint span, uint bit,
-                                                                            __global uint *counts)
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void radix_count(__global const entry *entries, uint n, uint span, uint bit, __global uint *counts)
 {
-	const uint from = (uint)min((ulong)get_global_id(0) * span, (ulong)n), end = (uint)min((ulong)from + span, (ulong)n);
+	const uint from = (uint)min((ulong)get_global_id(0) * span, (ulong)n),
+		   end = (uint)min((ulong)from + span, (ulong)n);
 	uint mine[DIGITS];
 
 	for (uint d = 0; d < DIGITS; d++)
@@ -92,10 +98,12 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void radix_count(__g
 	write_counts(mine, counts);
 }
 
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void radix_move(__global const entry *entries, uint n, uint span, uint bit,
-                                                                           __global const uint *counts, __global entry *to)
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void radix_move(__global const entry *entries, uint n, uint span, uint bit, __global const uint *counts,
+                __global entry *to)
 {
-	const uint from = (uint)min((ulong)get_global_id(0) * span, (ulong)n), end = (uint)min((ulong)from + span, (ulong)n);
+	const uint from = (uint)min((ulong)get_global_id(0) * span, (ulong)n),
+		   end = (uint)min((ulong)from + span, (ulong)n);
 	uint next[DIGITS];
 
 	read_counts(counts, next);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What is left of a radix sort after one pass by the uppermost digit (radix.cl): each group by itself, least digit first, by one work-item.  On a CPU a group of a few
- * ten thousand entries stays in the second cache, so only the first pass goes through all memory.
- * Options: KEY, VALUE (entry.h); DIGIT_BITS = 1 .. 12, bits a pass; PASSES = of the lower bits: where they are even in number the entries end where they were, else in
- * spare. */
+/* The rest of a radix sort after one pass by the uppermost digit (radix.cl): one work-item sorts each group, least
+ * digit first.  A group fits the second-level cache of a CPU, so only the first pass goes through memory.
+ *
+ * Options: KEY, VALUE (entry.h); DIGIT_BITS = 1 .. 12, bits a pass; PASSES = passes over the lower bits: the result is
+ * in entries if they are even in number, else in spare. */
 #include "entry.h"
 
 #if !defined DIGIT_BITS || DIGIT_BITS < 1 || DIGIT_BITS > 12
 #error "DIGIT_BITS: 1 to 12"
 #endif
 #if !defined PASSES || PASSES < 1
-#error "PASSES: of the lower bits"
+#error "PASSES: passes over the lower bits"
 #endif
 
 #define DIGITS (1 << DIGIT_BITS)
@@ -35,9 +36,10 @@ static void pass(__global const entry *from, __global entry *to, uint n, uint sh
 	}
 }
 
-/* A work-item a group.  counts: of the first pass, by so many items, after the scan: the first of a digit's is where its group starts. */
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void radix_groups(__global entry *entries, __global entry *spare, uint n, uint items,
-                                                                         __global const uint *counts)
+/* A work-item a group.  counts: of the first pass, by so many items, after the scan: the first of a digit's is where
+ * its group starts. */
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void radix_groups(__global entry *entries, __global entry *spare, uint n, uint items, __global const uint *counts)
 {
 	const uint d = (uint)get_global_id(0), from = counts[d * items];
 	const uint end = d + 1 < (uint)get_global_size(0) ? counts[(d + 1) * items] : n;

@@ -3,18 +3,18 @@
  *
  * Parameters: DTYPE, OP (see ops.h, which checks them).
  *
- * One work-item an element: on the CPU runtimes a work-group is then a loop over one contiguous span, and on GPUs neighbours share lines.  Items
- * beyond count (the last group's) do nothing.  No barrier: an item reads and writes its own element of every array only, which is also why dst may be
- * one of the sources. */
+ * One work-item for each element: CPU runtimes make a work-group a loop over one contiguous span, and on GPUs
+ * neighbouring items share cache lines.  Items beyond count do nothing.  No barrier: an item reads and writes only its
+ * own element of each array, which is also why dst may be one of the sources. */
 #include "ops.h"
 
 /* reduce_two: dst = final(a op b).
  * *_off     elements into the buffer
  * raw       bit 0: a holds original values, bit 1: b does (see OPS(raw))
  * n_final   number of ranks, 0 = without the final expression
- * factor    what premul_sum multiplies original values by; the other operators do not look at it */
-__kernel void reduce_two(__global ELEM *dst, ulong dst_off, const __global ELEM *a, ulong a_off, const __global ELEM *b, ulong b_off,
-                         ulong count, uint raw, int n_final, OPS_FACTOR factor)
+ * factor    premul_sum multiplies original values by it; the other operators ignore it */
+__kernel void reduce_two(__global ELEM *dst, ulong dst_off, const __global ELEM *a, ulong a_off, const __global ELEM *b,
+                         ulong b_off, ulong count, uint raw, int n_final, OPS_FACTOR factor)
 {
 	size_t i = get_global_id(0);
 
@@ -43,15 +43,16 @@ static ACC fold_source(ACC acc, uint k, uint n_src, uint raw, OPS_FACTOR factor,
 	return OPS(fold)(acc, x);
 }
 
-#define FROM_PART 1 /* start from part[i], a partial result, and fold all sources to it */
+#define FROM_PART 1 /* start from part[i], a partial result, and fold all sources into it */
 #define TO_PART 2   /* leave the partial result in part[i], unrounded; dst is not written */
 
-/* reduce_many: the same over n_src = 1..8 sources (the other arguments are any buffer, unread), in one of several launches.
- * part      one ACC an element, only touched as flags say: partial results keep ACC's precision from launch to launch */
-__kernel void reduce_many(__global ELEM *dst, ulong dst_off, const __global ELEM *s0, ulong o0, const __global ELEM *s1, ulong o1,
-                          const __global ELEM *s2, ulong o2, const __global ELEM *s3, ulong o3, const __global ELEM *s4, ulong o4,
-                          const __global ELEM *s5, ulong o5, const __global ELEM *s6, ulong o6, const __global ELEM *s7, ulong o7,
-                          uint n_src, uint raw, __global ACC *part, uint flags, ulong count, int n_final, OPS_FACTOR factor)
+/* reduce_many: the same over n_src = 1..8 sources, in one of several launches; the other source arguments are any
+ * buffer and not read.  part: one ACC for each element, used as flags say; partial results keep ACC's precision. */
+__kernel void reduce_many(__global ELEM *dst, ulong dst_off, const __global ELEM *s0, ulong o0, const __global ELEM *s1,
+                          ulong o1, const __global ELEM *s2, ulong o2, const __global ELEM *s3, ulong o3,
+                          const __global ELEM *s4, ulong o4, const __global ELEM *s5, ulong o5, const __global ELEM *s6,
+                          ulong o6, const __global ELEM *s7, ulong o7, uint n_src, uint raw, __global ACC *part,
+                          uint flags, ulong count, int n_final, OPS_FACTOR factor)
 {
 	size_t i = get_global_id(0);
 

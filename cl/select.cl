@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Selection by magnitude: what is above a key, and of what equals it the first few, with its positions, in order.
- * select_count, scan_group over both counts, select_write.  select_digits finds the key of the k-th largest, a digit a launch.
- * Options: KEY = ushort, uint or ulong, of the elements' width; INDEX = int or long, the type of the positions; GROUP = work-items of a group, a power of two
- * up to 1024: 1 on devices whose work-items run one after the other, which select by select_words.cl and only count digits here.
+/* Selection by magnitude, with positions, in order: all elements above a key, and the first few that equal it.
+ * Launches: select_count, scan_group over both counts, select_write.  select_digits finds the key of the k-th largest
+ * element, one digit a launch.
  *
- * Group g owns one contiguous span and goes through it in steps of GROUP elements, neighbours reading neighbours; only its own items wait for each
- * other.  The key of an element is its bits without the sign: ordered as |x| is, with NaN above everything. */
+ * Options: KEY = ushort, uint or ulong, of the elements' width; INDEX = int or long, the type of the positions; GROUP =
+ * work-items of a group, a power of two up to 1024: 1 on devices whose work-items run one after the other, which select
+ * by select_words.cl and only count digits here.
+ *
+ * Group g owns one contiguous span and reads it in steps of GROUP elements, neighbouring items neighbouring elements.
+ * The key of an element is its bits without the sign, which are ordered as |x| is, with NaN above all. */
 #ifndef KEY
 #error "KEY: ushort, uint or ulong"
 #endif
@@ -23,10 +26,10 @@
 #if GROUP > 1
 #define GROUP_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #else
-#define GROUP_BARRIER() /* one item has nobody to wait for */
+#define GROUP_BARRIER() /* a group of one item needs none */
 #endif
 
-/* One item alone needs no atomics, which cost a CPU twenty times as much. */
+/* A group of one item needs no atomic, which is slow on CPUs. */
 static void add_one(__local uint *sum)
 {
 	if (GROUP == 1)
@@ -36,8 +39,9 @@ static void add_one(__local uint *sum)
 }
 
 /* above[g], equal[g] = elements of span g with key > and == key. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void select_count(__global const KEY *val, ulong val_at, uint n, uint span, ulong key,
-                                                                             __global uint *above, __global uint *equal)
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void select_count(__global const KEY *val, ulong val_at, uint n, uint span, ulong key, __global uint *above,
+                  __global uint *equal)
 {
 	__local uint sums[2];
 	const uint g = (uint)get_group_id(0), t = (uint)get_local_id(0);
@@ -54,7 +58,7 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void select_count(__
 		more += here > (KEY)key;
 		same += here == (KEY)key;
 	}
-	GROUP_BARRIER(); /* the sums are zero before anybody adds */
+	GROUP_BARRIER(); /* the sums are zero before an item adds */
 	atomic_add(&sums[0], more);
 	atomic_add(&sums[1], same);
 	GROUP_BARRIER(); /* all have added before one item reads */
@@ -64,11 +68,11 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void select_count(__
 	}
 }
 
-/* above, equal after their scans.  What would come at or behind capacity is not written. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void select_write(__global const KEY *val, ulong val_at, uint n, uint span, ulong key,
-                                                                             uint ties, __global const uint *above,
-                                                                             __global const uint *equal, uint capacity,
-                                                                             __global INDEX *ind, __global KEY *out)
+/* above, equal: after scan_group.  Positions from capacity on are not written. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void select_write(__global const KEY *val, ulong val_at, uint n, uint span, ulong key, uint ties,
+                  __global const uint *above, __global const uint *equal, uint capacity, __global INDEX *ind,
+                  __global KEY *out)
 {
 	__local uint2 sums[GROUP];
 	const uint g = (uint)get_group_id(0), t = (uint)get_local_id(0);
@@ -83,13 +87,13 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void select_write(__
 
 		sums[t] = mine;
 		for (uint step = 1; step < GROUP; step *= 2) {
-			GROUP_BARRIER(); /* the sums of the step before are there */
+			GROUP_BARRIER(); /* the sums of the previous step are written */
 			mine = t >= step ? sums[t - step] : (uint2)(0, 0);
 			upto += mine;
-			GROUP_BARRIER(); /* all have read before anybody writes */
+			GROUP_BARRIER(); /* all items have read before one writes */
 			sums[t] = upto;
 		}
-		GROUP_BARRIER(); /* the last sums are there */
+		GROUP_BARRIER(); /* the last sums are written */
 		const uint2 rank = before + upto - (uint2)(more, same);
 		const uint to = rank.x + min(rank.y, ties);
 
@@ -98,13 +102,13 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void select_write(__
 			out[to] = bits;
 		}
 		before += sums[GROUP - 1];
-		GROUP_BARRIER(); /* all have read the total before the next step writes */
+		GROUP_BARRIER(); /* all items have read the total before the next step writes */
 	}
 }
 
-/* out[i] = one of the i-th stride elements, each time the next of them; an item takes `span` of so many samples. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void select_sample(__global const KEY *val, ulong val_at, ulong stride, uint samples,
-                                                                              uint span, __global KEY *out)
+/* out[i] = element i % stride of the i-th block of stride elements; a work-item takes `span` of the samples. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void select_sample(__global const KEY *val, ulong val_at, ulong stride, uint samples, uint span, __global KEY *out)
 {
 	const uint from = (uint)get_global_id(0) * span, end = min(from + span, samples);
 
@@ -112,10 +116,11 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void select_sample(_
 		out[i] = val[val_at + i * stride + i % stride];
 }
 
-/* count[d] += elements whose key, without its lowest `shift` bits, is prefix followed by the digit d of `bits` bits.  Whole numbers, so the order of the
- * additions shows nowhere. */
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void select_digits(__global const KEY *val, ulong val_at, uint n, uint span,
-                                                                              ulong prefix, uint shift, uint bits, __global uint *count)
+/* count[d] += elements whose key >> shift is prefix followed by the digit d of `bits` bits.  The counts are integers,
+ * so the order of the atomics does not matter. */
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void select_digits(__global const KEY *val, ulong val_at, uint n, uint span, ulong prefix, uint shift, uint bits,
+                   __global uint *count)
 {
 	__local uint sums[DIGITS];
 	const uint g = (uint)get_group_id(0), t = (uint)get_local_id(0);
@@ -123,14 +128,14 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void select_digits(_
 
 	for (uint d = t; d < DIGITS; d += GROUP)
 		sums[d] = 0;
-	GROUP_BARRIER(); /* the sums are zero before anybody adds */
+	GROUP_BARRIER(); /* the sums are zero before an item adds */
 	for (uint i = from + t; i < end; i += GROUP) {
 		const ulong top = (ulong)KEY_OF(val[val_at + i]) >> shift;
 
 		if (top >> bits == prefix)
 			add_one(&sums[(uint)top & ((1u << bits) - 1)]);
 	}
-	GROUP_BARRIER(); /* all have added before anybody reads */
+	GROUP_BARRIER(); /* all items have added before one reads */
 	for (uint d = t; d < DIGITS; d += GROUP)
 		if (sums[d] > 0)
 			atomic_add(&count[d], sums[d]);

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What select.cl does, for devices whose work-items run one after the other: bits by vector comparisons first, so that no branch depends on an element that is not
- * taken; everything is read once.  select_words, scan_group over the counts, select_take.
- * Options: KEY = ushort, uint or ulong, of the elements' width; SIGNED = short, int or long, of the same; INDEX = int or long, the type of the positions; TIES = 1 if
- * of the elements that equal the key only the first few are taken, 0 if all.
+/* Note [select words].  The selection of select.cl for devices whose work-items run one after the other.  Vector
+ * comparisons make a bit for each element first, so no branch depends on an element that is not taken, and each element
+ * is read once.  Launches: select_words, scan_group over the counts, select_take.
  *
- * A word stands for 64 elements; a span is so many words, and a work-item has STREAMS spans that follow each other.  It goes through them side by side: a CPU's
- * prefetching ends with each page, and one stream alone comes at half the rate.  What may be taken is put aside from where the elements of its span start: where it
- * must go is known only when all are counted. */
+ * Options: KEY = ushort, uint or ulong, of the elements' width; SIGNED = short, int or long, of the same; INDEX = int
+ * or long, the type of the positions; TIES = 1 if of the elements that equal the key only the first few are taken, 0 if
+ * all.
+ *
+ * A word has a bit for each of 64 elements.  A span is `span` words, and a work-item reads STREAMS consecutive spans
+ * side by side, since a CPU's prefetching stops at page ends and one stream would have half the rate.  The candidates
+ * of a span are kept in `aside`, from the position of its first element on; their final positions are known only when
+ * all spans are counted. */
 #ifndef KEY
 #error "KEY: ushort, uint or ulong"
 #endif
@@ -28,7 +32,7 @@
 #define FLAGS         JOIN(SIGNED, 16)
 #define KEY_OF(bits)  ((KEY)((bits) & (KEY)((KEY)-1 >> 1)))
 
-/* A bit for each lane that is not 0: a multiplication gathers the flags of eight. */
+/* A bit for each lane that is not 0; one multiplication gathers the flags of eight lanes. */
 static ulong bits_of(FLAGS flags)
 {
 	const ulong2 eight = as_ulong2(convert_char16(flags)) & 0x0101010101010101UL;
@@ -37,7 +41,7 @@ static ulong bits_of(FLAGS flags)
 	return bits.x | bits.y << 8;
 }
 
-/* Of the 64 elements of a word those with key >= and > the given one; the second only where ties count. */
+/* x: bits of the elements of a word whose key is >= key; y: of those > key, only if TIES. */
 static ulong2 word_of(__global const KEY *val, KEY key)
 {
 	ulong2 mask = 0;
@@ -52,7 +56,7 @@ static ulong2 word_of(__global const KEY *val, KEY key)
 	return mask;
 }
 
-/* The last word, of which there are fewer. */
+/* The same for the last word, which has n elements. */
 static ulong2 part_of(__global const KEY *val, uint n, KEY key)
 {
 	ulong2 mask = 0;
@@ -64,11 +68,11 @@ static ulong2 part_of(__global const KEY *val, uint n, KEY key)
 	return mask;
 }
 
-/* masks: a bit for each element with key >= the given one; aside: those elements.  above[s] = elements of span s that are taken whatever the ties, equal[s] = those
- * that equal the key where ties count. */
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void select_words(__global const KEY *val, ulong val_at, uint n, uint span, ulong key,
-                                                                         __global ulong *masks, __global KEY *aside, __global uint *above,
-                                                                         __global uint *equal)
+/* masks: a bit for each element whose key is >= key; aside: those elements.  above[s]: elements of span s that are
+ * taken without regard to ties; equal[s]: those that equal the key, if TIES. */
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void select_words(__global const KEY *val, ulong val_at, uint n, uint span, ulong key, __global ulong *masks,
+                  __global KEY *aside, __global uint *above, __global uint *equal)
 {
 	const ulong words = (n + 63ul) / 64, first = get_global_id(0) * STREAMS;
 	ulong to[STREAMS];
@@ -85,7 +89,8 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void select_words(__glob
 				__global const KEY *here = val + val_at + w * 64;
 
 				if (w < words) {
-					const ulong2 mask = w < n / 64 ? word_of(here, (KEY)key) : part_of(here, n % 64, (KEY)key);
+					const ulong2 mask =
+					    w < n / 64 ? word_of(here, (KEY)key) : part_of(here, n % 64, (KEY)key);
 
 					masks[w] = mask.x;
 					more[s] += (uint)popcount(mask.y);
@@ -107,10 +112,11 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void select_words(__glob
 	}
 }
 
-/* above, equal after their scans; a work-item a span.  What would come at or behind capacity is not written. */
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void select_take(uint n, uint span, ulong key, uint ties, __global const uint *above,
-                                                                        __global const uint *equal, uint capacity, __global const ulong *masks,
-                                                                        __global const KEY *aside, __global INDEX *ind, __global KEY *out)
+/* above, equal: after scan_group.  One work-item for each span.  Positions from capacity on are not written. */
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void select_take(uint n, uint span, ulong key, uint ties, __global const uint *above, __global const uint *equal,
+                 uint capacity, __global const ulong *masks, __global const KEY *aside, __global INDEX *ind,
+                 __global KEY *out)
 {
 	const uint s = (uint)get_global_id(0);
 	const ulong words = (n + 63ul) / 64, from = (ulong)s * span, end = min(from + span, words);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which elements of n rows a work-item sees to: a group owns GROUP * SPAN consecutive ones and goes through them GROUP at a time, neighbours beside
- * neighbours.  A CPU runs groups of one with a long span, a GPU wide groups with a short one.  Only the first step divides.
+/* The loop of a work-item over elements of n rows: a group owns GROUP * SPAN consecutive elements and takes GROUP of
+ * them at a time, one for each item.  CPUs use groups of one item with a long span, GPUs wide groups with a short one.
  * Options: GROUP = work-items of a group; SPAN = elements of an item. */
 #ifndef GROUP
 #error "GROUP: work-items of a group"
@@ -9,7 +9,7 @@
 #error "SPAN: elements of an item"
 #endif
 
-/* i = row * width + column. */
+/* The element that the item is at: i = row * width + column.  rows_on, columns_on: the step to its next one. */
 typedef struct {
 	ulong i, end, row, column, rows_on, columns_on, width;
 } walk;

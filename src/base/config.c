@@ -11,18 +11,18 @@
 #include <unistd.h>
 
 const struct config_variable config_variables[] = {
-	{ "CHOIR_CLASS", "how the host reaches device memory: direct, map or stage instead of what the probe finds" },
+	{ "CHOIR_CLASS", "how the host reaches device memory: direct, map or stage; overrides the probe" },
 	{ "CHOIR_DEADLINE_MS", "milliseconds a collective may take from the moment its deps are complete (600000)" },
 	{ "CHOIR_DEVICE",
 	  "the device of choir_device_create_default: part of a platform's name, or P:D as choir-info numbers them" },
 	{ "CHOIR_LIBRARY", "Python: system, or a folder that holds libchoir.so.0 (the package's own)" },
-	{ "CHOIR_LOG", "error, warn, info or debug: what is written to standard error, or to FILE by LEVEL:FILE "
-	               "(debug: a line a call)" },
+	{ "CHOIR_LOG", "error, warn, info or debug: the least urgent lines that are logged, to standard error or with "
+	               "LEVEL:FILE to a file (debug: one line for each call)" },
 	{ "CHOIR_MEETING", "Python: the private folder in which processes of one machine meet" },
 	{ "CHOIR_RANKS_PER_NODE",
-	  "consecutive ranks that count as one node, whatever the machine says (0: ask the machine)" },
+	  "so many consecutive ranks count as one node (0: ranks on one machine do)" },
 	{ "CHOIR_REDUCE", "where reductions run: auto, host or kernel" },
-	{ "CHOIR_RULES", "which algorithm is taken, e.g. 'allreduce: 0-16k oneshot; 16k- twoshot', or @FILE "
+	{ "CHOIR_RULES", "rules that choose algorithms, such as 'allreduce: 0-16k oneshot; 16k- twoshot', or @FILE "
 	                 "(choir-bench --tune writes one)" },
 	{ "CHOIR_SECRET", "Python: what processes that meet over TCP prove to each other that they know" },
 	{ "CHOIR_WARN_MS", "milliseconds after which a late rank is named in the log (30000)" },
@@ -55,7 +55,7 @@ choir_status config_int(const char *name, int64_t low, int64_t high, int64_t fal
 	return CHOIR_SUCCESS;
 }
 
-/* Levenshtein over one row; names longer than the row count as far away. */
+/* The Levenshtein distance, computed in one row; SIZE_MAX for names longer than the row. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t row[64], n = strlen(b);
@@ -112,7 +112,7 @@ static void check_one(const char *entry)
 	for (size_t i = 0; i < n_config_variables; i++)
 		if (strcmp(name, config_variables[i].name) == 0)
 			return;
-	log_text(LOG_WARNING, "%s is no variable of choir's; the nearest is %s", name,
+	log_text(LOG_WARNING, "choir does not know the variable %s; the nearest it knows is %s", name,
 	         config_nearest(name, variable_name, n_config_variables));
 }
 

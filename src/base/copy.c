@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Non-temporal stores send whole lines to memory without reading them first and without driving other data out of the
- * cache.  Only whole lines: a part of one would be merged with memory by a read and a write, so the ends of a
- * destination that is not aligned are plain stores. */
+/* Non-temporal stores write whole cache lines to memory without reading them first and without evicting other data. A
+ * part of a line would cost a read and a write, so the unaligned ends of a destination take plain stores. */
 #include "base/copy.h"
 
 #include <stdint.h>
 #include <string.h>
 
 #define LINE_BYTES 64
-/* From about there on the C library leaves a copy to the string instruction, which moves lines between two cores'
- * caches at two thirds of the speed of plain loads and stores (256 KB, Zen 4). */
+/* From about this size on the C library copies with the string instruction, which is slower than plain loads and stores
+ * between two cores' caches. */
 #define STRING_BYTES 2048
 
 #ifdef __x86_64__

@@ -6,15 +6,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* copy_host: bytes from src to dst, which do not overlap; any alignment.  stream: past the cache (non-temporal stores),
- * for results that are larger than the cache or that this core does not read again; the store fence is issued before it
- * returns, so that a release store publishes the bytes.  Where the CPU has no such stores it is a plain copy. */
+/* copy_host: copies bytes between ranges that do not overlap, of any alignment.  nt: by non-temporal stores, for data
+ * larger than the cache or not read again by this core; it then issues the store fence, so that a release store
+ * publishes the bytes.  A plain copy on CPUs without such stores. */
 void copy_host(void *dst, const void *src, size_t bytes, bool nt);
 
-/* copy_host_plain: the same, for memory that another core reads or has written. */
+/* copy_host_plain: a copy by plain stores, tuned for memory that another core has written or will read. */
 void copy_host_plain(void *dst, const void *src, size_t bytes);
 
-/* copy_host_nt, copy_host_fence: the two halves of a copy by nt stores, for callers that make many. */
+/* copy_host_nt, copy_host_fence: a copy by nt stores and its store fence apart, for callers that make many copies. */
 void copy_host_nt(void *dst, const void *src, size_t bytes);
 void copy_host_fence(void);
 

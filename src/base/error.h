@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Status and sentence are set together, by the first function that knows: return error_set(CHOIR_ARGUMENT, "...",
+/* The first function that knows an error sets its status and sentence together: return error_set(CHOIR_ARGUMENT, "...",
  * ...). */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
@@ -8,7 +8,7 @@
 
 #define ERROR_TEXT_BYTES 512
 
-/* Returns the status of expr from the calling function unless it is SUCCESS: the only control-flow macro there is. */
+/* Returns the status of expr from the calling function unless it is SUCCESS.  The only control-flow macro. */
 #define TRY(expr)                              \
 	do {                                   \
 		choir_status try_st_ = (expr); \
@@ -22,12 +22,13 @@ choir_status error_set(choir_status status, const char *format, ...) __attribute
 /* error_prefix: puts a formatted text and ": " before this thread's last error; returns status. */
 choir_status error_prefix(choir_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* error_no_memory: NO_MEMORY for something of that many bytes. */
+/* error_no_memory: NO_MEMORY; what: the thing that needed the bytes, "a plan". */
 choir_status error_no_memory(const char *what, size_t bytes);
 
-/* error_errno: a failed system call, with strerror(errno). */
+/* error_errno: the sentence of a failed system call: what, then strerror(errno). */
 choir_status error_errno(choir_status status, const char *what);
 
+/* error_text: this thread's last error; never NULL. */
 const char *error_text(void);
 
 #endif

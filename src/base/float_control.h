@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The floating-point control word of a thread: rounding mode, flushing of subnormal numbers, traps.  A program may set
- * it, for itself or with -ffast-math; reductions run under the default word, so that all ranks compute the same
- * bits. */
+/* A thread's floating-point control word: rounding mode, flushing of subnormal numbers, traps.  Programs may change it
+ * (-ffast-math does); reductions run under the default word, so that all ranks compute the same bits. */
 #ifndef BASE_FLOAT_CONTROL_H
 #define BASE_FLOAT_CONTROL_H
 
@@ -9,7 +8,7 @@
 
 #if defined(__x86_64__)
 #define FLOAT_CONTROL_BITS                                                                                             \
-	UINT64_C(0xffc0) /* FTZ, rounding, trap masks, DAZ; the other bits of MXCSR tell what has happened */
+	UINT64_C(0xffc0) /* FTZ, rounding, trap masks, DAZ; the other bits of MXCSR are exception flags */
 #define FLOAT_CONTROL_DEFAULT UINT64_C(0x1f80)
 
 static inline uint64_t float_control_read(void)
@@ -52,9 +51,8 @@ static inline void float_control_write(uint64_t word)
 }
 #endif
 
-/* float_control_begin: sets the default word and returns the old one, for float_control_end.  Writing the word costs
- * much more than reading it, so it is written only where it differs.  Arithmetic between the two belongs in a function
- * that the compiler does not inline. */
+/* float_control_begin: sets the default word and returns the old one for float_control_end.  The word is written only
+ * if it differs, since writing is slow.  Arithmetic between the two calls belongs in a function that is not inlined. */
 static inline uint64_t float_control_begin(void)
 {
 	uint64_t word = float_control_read();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  Two sinks: the caller's function, and without one what CHOIR_LOG names.  A line of ours is one
- * write(2), so that the lines of several processes in one file do not mix. */
+/* Design notes.  A line goes to the caller's function, or if there is none to the file that CHOIR_LOG names.  It is
+ * written there by one write(2), so that the lines of several processes do not mix. */
 #include "base/log.h"
 
 #include <fcntl.h>
@@ -31,10 +31,10 @@ static void write_line(const char *level, const char *text)
 	int bytes = snprintf(line, sizeof line, "choir %ld %s: %s\n", (long)getpid(), level, text);
 
 	if (bytes > 0 && write(own_fd, line, (size_t)bytes < sizeof line ? (size_t)bytes : sizeof line - 1) < 0)
-		return; /* nobody is left to be told */
+		return; /* an error of the log cannot be logged */
 }
 
-/* level[:FILE] */
+/* CHOIR_LOG is LEVEL or LEVEL:FILE. */
 static void read_environment(void)
 {
 	const char *text = getenv("CHOIR_LOG"), *colon = text != NULL ? strchr(text, ':') : NULL;
@@ -87,8 +87,7 @@ void log_text(enum log_level level, const char *format, ...)
 		vsnprintf(text, sizeof text, format, args);
 		va_end(args);
 		if (sink != NULL)
-			sink(sink_ctx, level,
-			     text); /* under the lock, so that no line comes after choir_set_log(NULL) returned */
+			sink(sink_ctx, level, text); /* locked: no line comes after choir_set_log(NULL) returns */
 		else
 			write_line(level_names[level], text);
 	}

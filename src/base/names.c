@@ -25,7 +25,7 @@ static const char *const op_texts[] = {
 #undef OP
 };
 
-/* Other spellings of operators: GCL's, and MPI's habit. */
+/* Other spellings of operators: GCL's and MPI's. */
 static const struct { const char *text; choir_op op;
 } op_spellings[] = {
 	{ "add", CHOIR_OP_SUM },

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* A ring of items in shared memory: one sender, one receiver, threads or processes.  All zero: empty.  Nothing here
- * blocks.
+/* Design notes.  A ring of items in shared memory between one sender and one receiver, threads or processes.  A ring
+ * that is all zero is empty.  No function here blocks.
  *
- * An item is one cache line that the sender writes, its flag last, and room for bytes behind the items.  The receiver
- * reads items in order and frees them in any order; the sender gets their room back in order.  Each side writes lines
- * of its own and looks at the other's count only when its last look does not suffice. */
+ * The sender writes an item's record and bytes, then its flag, which publishes it; long bytes lie in the room behind
+ * the items.  The receiver reads items in order and frees them in any order; their room returns to the sender in order.
+ * Each side writes its own cache lines, and reads the other side's count only when the count it knows does not
+ * suffice. */
 #ifndef BASE_RING_H
 #define BASE_RING_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,29 +18,29 @@ enum { RING_ITEMS = 64, RING_SHORT_BYTES = 40, RING_RECORD_BYTES = 48, RING_LINE
 
 struct ring_item { /* two cache lines, written by the sender only */
 	_Alignas(64) _Atomic uint64_t flag; /* (the item's number + 1) << 24 | tag */
-	uint64_t key[2];                    /* the user's: whose bytes these are */
+	uint64_t key[2];                    /* the user's: names the message that the bytes belong to */
 	union {
-		unsigned char bytes[RING_SHORT_BYTES]; /* of an item without room: they travel with the flag */
-		struct {                               /* of one with room */
+		unsigned char bytes[RING_SHORT_BYTES]; /* of an item without room: beside the flag */
+		struct {                               /* of an item with room */
 			uint64_t at;     /* where its bytes begin */
 			uint32_t put_ns; /* the user's: how long the sender's copy took, and how it stored */
 			bool nt;
 		};
 	};
-	_Alignas(64) unsigned char record[RING_RECORD_BYTES]; /* the user's, seldom read */
+	_Alignas(64) unsigned char record[RING_RECORD_BYTES]; /* the user's, rarely read */
 };
 
-struct ring { /* the items' bytes follow it: a power of two, RING_LINE_BYTES at least */
+struct ring { /* the room follows: a power of two of bytes, at least RING_LINE_BYTES */
 	_Alignas(64) _Atomic uint64_t freed; /* the receiver's: all items before this one are free */
 	uint64_t early;                      /* the receiver's: bit number mod RING_ITEMS, freed early */
-	_Alignas(64) _Atomic uint64_t nt;    /* the receiver's word to the sender: how to store each size */
-	_Alignas(64) uint64_t put, seen;     /* the sender's: items put, and those that were free at its last look */
-	uint64_t at;                         /* the sender's: bytes passed so far, those left out at the end too */
-	uint64_t ends[RING_ITEMS];           /* the sender's: the same behind each item */
+	_Alignas(64) _Atomic uint64_t nt;    /* the receiver's: how the sender is to store each size (base/nt.h) */
+	_Alignas(64) uint64_t put, seen;     /* the sender's: items published, and `freed` when it was last read */
+	uint64_t at;                         /* the sender's: bytes of room used so far, gaps at the end included */
+	uint64_t ends[RING_ITEMS];           /* the sender's: `at` behind each item */
 	struct ring_item items[RING_ITEMS];
 };
 
-/* ring_span: the memory of a ring with so many bytes behind it. */
+/* ring_span: the bytes of memory that a ring with ring_bytes of room takes. */
 static inline uint64_t ring_span(uint64_t ring_bytes)
 {
 	return sizeof(struct ring) + ring_bytes;
@@ -57,7 +57,7 @@ static inline uint64_t ring_flag_of(uint64_t number, uint32_t tag)
 	return (number + 1) << RING_TAG_BITS | tag;
 }
 
-/* Is there an item free, and room?  *at_p: where the room begins, in bytes passed. */
+/* True if an item is free and `room` bytes in one piece.  *at_p: where they begin, counted as `at`. */
 static inline bool ring_has_room(const struct ring *ring, uint64_t ring_bytes, uint64_t room, uint64_t *at_p)
 {
 	uint64_t freed = ring->seen > 0 ? ring->ends[(ring->seen - 1) % RING_ITEMS] : 0;
@@ -67,8 +67,8 @@ static inline bool ring_has_room(const struct ring *ring, uint64_t ring_bytes, u
 	return ring->put == ring->seen || (ring->put - ring->seen < RING_ITEMS && *at_p + room - freed <= ring_bytes);
 }
 
-/* The sender's side.  ring_reserve: the next item, with room for len bytes in one piece (0: none); NULL: there is no
- * item or no room. ring_publish hands the reserved item to the receiver; whoever may sleep is the caller's to wake. */
+/* ring_reserve: sender: the next item, with room for len bytes in one piece (0: none); NULL: no item or no room is
+ * free. */
 static inline struct ring_item *ring_reserve(struct ring *ring, uint64_t ring_bytes, uint64_t len)
 {
 	uint64_t room = (len + RING_LINE_BYTES - 1) / RING_LINE_BYTES * RING_LINE_BYTES, at;
@@ -88,6 +88,8 @@ static inline struct ring_item *ring_reserve(struct ring *ring, uint64_t ring_by
 	return item;
 }
 
+/* ring_publish: sender: makes the reserved item visible to the receiver.  The caller wakes the receiver if it
+ * sleeps. */
 static inline void ring_publish(struct ring *ring, uint32_t tag)
 {
 	uint64_t number = ring->put++;
@@ -96,19 +98,19 @@ static inline void ring_publish(struct ring *ring, uint32_t tag)
 	atomic_store_explicit(&ring->items[number % RING_ITEMS].flag, ring_flag_of(number, tag), memory_order_release);
 }
 
-/* The receiver's side.  ring_first: the oldest item that is not free; ring_freed_early: this one is free although an
- * older one is not. ring_peek: the item of that number, if the sender has published it: *tag_p; else NULL.
- * ring_number: the number of an item that is not free. */
+/* ring_first: receiver: the number of the oldest item that is not free. */
 static inline uint64_t ring_first(const struct ring *ring)
 {
-	return atomic_load_explicit(&ring->freed, memory_order_relaxed); /* this side's own */
+	return atomic_load_explicit(&ring->freed, memory_order_relaxed); /* only the receiver writes it */
 }
 
+/* ring_freed_early: receiver: true if this item is free although an older one is not. */
 static inline bool ring_freed_early(const struct ring *ring, uint64_t number)
 {
 	return (ring->early >> number % RING_ITEMS & 1) != 0;
 }
 
+/* ring_peek: receiver: the item of that number and its tag if the sender has published it, else NULL. */
 static inline const struct ring_item *ring_peek(const struct ring *ring, uint64_t number, uint32_t *tag_p)
 {
 	const struct ring_item *item = &ring->items[number % RING_ITEMS];
@@ -120,6 +122,7 @@ static inline const struct ring_item *ring_peek(const struct ring *ring, uint64_
 	return item;
 }
 
+/* ring_number: receiver: the number of an item that is not free. */
 static inline uint64_t ring_number(const struct ring *ring, const struct ring_item *item)
 {
 	uint64_t first = ring_first(ring);
@@ -127,7 +130,7 @@ static inline uint64_t ring_number(const struct ring *ring, const struct ring_it
 	return first + ((uint64_t)(item - ring->items) - first) % RING_ITEMS;
 }
 
-/* ring_free: the receiver is done with the item.  True if the sender has more room now. */
+/* ring_free: receiver: frees the item; true if the sender has more room now. */
 static inline bool ring_free(struct ring *ring, uint64_t number)
 {
 	uint64_t freed = ring_first(ring);

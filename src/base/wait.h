@@ -1,40 +1,37 @@
 /* SPDX-License-Identifier: MIT */
-/* How threads wait: the one place that spins, gives the core away or sleeps.  (libchoir-mpi, a library of its own,
- * gives the core away between two tests of a request.)
+/* The wait policy: the one place where the library spins, yields or sleeps.  (libchoir-mpi, a library of its own,
+ * yields between two tests of a request.)
  *
- * Note [wait policy].  A thread that waits looks for what it waits for in rounds.  Since something moved last it
- * spins for some rounds, then gives the core away for some, then sleeps between two rounds, on the process's doorbell
- * where one can ring (node/bell.h):
+ * Note [wait policy].  A waiting thread checks in rounds whether it can go on.  Counted from the last progress, it
+ * spins for some rounds, then yields the core for some, then sleeps between rounds, on the process's doorbell if one is
+ * set (node/bell.h):
  *
  *   it waits for                                       spins  yields  sleeps, us  because
- *   commands of a device                                 400    2000          50  nothing rings when one ends
- *   messages that must be polled                         400      60         200  nothing rings when one arrives
- *   the same, for more than 2 ms                          16       4          50  the wire's own work needs the core
- *   ranks of its node; its caller has nothing else to do 400     600       20000  to be woken takes 10 to 20 us
+ *   commands of a device                                 400    2000          50  no doorbell rings when one ends
+ *   messages that must be polled                         400      60         200  no doorbell rings when one arrives
+ *   the same, for more than 2 ms                          16       4          50  the network's own work needs the core
+ *   ranks of its node, in a blocking call                400     600       20000  a wake-up costs more than the wait
  *   anything else: the background thread, crowded ranks  400      60       20000
  *
- *   no spins where ranks outnumber cores (crowded), and where the threads of a CPU device need this core
+ * It does not spin where ranks outnumber cores (crowded) or where threads of a CPU device need this core.
  *
- * A thread that executes a call inline, with peers about to answer, only spins, and then makes the call an ordinary
- * run:
+ * A thread that executes a call inline only spins, because its peers are about to answer: 2000 rounds in a whole call,
+ * 500 in one step, 64 for one piece of a message, 1 where ranks are crowded.  After that the call becomes a run.
  *
- *   a whole call in states 2000 rounds, one step 500, one piece of a message 64; 1 where the ranks are crowded
- *
- * For what another thread of the process finishes in a moment (wait_yield) and for what other processes do in their
- * own time (wait_sleep_us) the caller has a loop of its own.  Deadlines are compared with wait_now_ns. */
+ * Loops outside this policy call wait_yield for another thread of the process that is about to finish, and
+ * wait_sleep_us for other processes.  Deadlines are compared with wait_now_ns. */
 #ifndef BASE_WAIT_H
 #define BASE_WAIT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* wait_now_ns: of CLOCK_MONOTONIC.  wait_end_ns: the end of a wait of timeout_ms from now; negative, or beyond the
- * end of time: never. */
+/* wait_now_ns: CLOCK_MONOTONIC in ns.  wait_end_ns: that clock in timeout_ms from now; INT64_MAX (never) if timeout_ms
+ * is negative or too large. */
 int64_t wait_now_ns(void);
 int64_t wait_end_ns(int64_t timeout_ms);
 
-/* wait_spin: a moment on the core, kind to its other hardware thread.  wait_yield: another thread may have the core.
- * wait_sleep_us: sleeps. */
+/* wait_spin: the CPU's pause instruction.  wait_yield: sched_yield.  wait_sleep_us: sleeps. */
 static inline void wait_spin(void)
 {
 #if defined(__x86_64__)
@@ -46,33 +43,33 @@ static inline void wait_spin(void)
 void wait_yield(void);
 void wait_sleep_us(int64_t us);
 
-/* What a thread that finds nothing to do waits for. */
+/* The reasons of a wait, which choose its row of the policy. */
 struct wait_for {
 	bool polled;   /* messages that must be polled */
 	bool crowded;  /* more ranks than cores */
-	bool called;   /* a caller waits, and has nothing else to do with this thread */
+	bool called;   /* the thread is in a blocking call */
 	bool device;   /* commands of a device are under way */
-	bool shares;   /* and threads that need this core carry them out */
+	bool shares;   /* threads of a CPU device need this core */
 };
 
-/* One wait; all zero: it begins. */
+/* The state of one wait; all zero at its beginning. */
 struct wait {
-	unsigned rounds;       /* since something moved */
-	int64_t slow_ns;       /* when the wait is a slow one; 0 = not known yet */
-	bool is_slow;
-	int64_t next_check_ns; /* the caller's: when it next looks at all else */
+	unsigned rounds;       /* since the last progress */
+	int64_t slow_ns;       /* the time from which the wait counts as slow; 0 = not set yet */
+	bool is_slow;          /* has lasted more than 2 ms */
+	int64_t next_check_ns; /* the caller's: time of its next slow check (deadlines, peers) */
 };
 
-/* wait_look_at_clock: tells the wait what time it is.  wait_is_long: so many rounds have passed that a look at the
- * clock costs nothing. */
+/* wait_look_at_clock: tells the wait the time.  wait_is_long: true after so many rounds that reading the clock costs
+ * nothing in comparison. */
 void wait_look_at_clock(struct wait *wait, int64_t now_ns);
 bool wait_is_long(const struct wait *wait);
 
-/* wait_round: one round: spins or gives the core away, and returns 0; or returns the microseconds that the caller is
- * to sleep. */
+/* wait_round: one round: spins or yields and returns 0, or returns the microseconds that the caller is to sleep. */
 int64_t wait_round(struct wait *wait, const struct wait_for *why);
 
-/* Inline execution.  wait_inline_rounds: how often to look.  wait_inline: between two looks; shares as above. */
+/* Inline execution.  wait_inline_rounds: how often to check.  wait_inline: spins between two checks, or yields if
+ * shares. */
 enum wait_inline { WAIT_STATES = 2000, WAIT_STEP = 500, WAIT_PIECE = 64 };
 static inline int wait_inline_rounds(enum wait_inline what, bool crowded)
 {

@@ -18,9 +18,9 @@ static uint64_t next_piece(const struct run *run, const struct plan_step *step)
 
 enum { FEW_OPERANDS = 16, FETCHED_BYTES = 256, LINE_BYTES = 64 };
 
-/* What a step reads and writes: n_dst destinations, those from stream_from on past the cache, then its sources. */
+/* What a step reads and writes: n_dst destinations, those from nt_from on past the cache, then its sources. */
 struct operands {
-	uint32_t n_dst, stream_from, n;
+	uint32_t n_dst, nt_from, n;
 	struct plan_ref *refs;  /* [n] */
 	void **at;              /* [n] where they are, in the span at hand */
 	void **next;            /* [n] and in the one behind it */
@@ -44,13 +44,13 @@ static void fetch(const struct operands *o, uint64_t span)
 	uint64_t bytes = span < FETCHED_BYTES ? span : FETCHED_BYTES;
 
 	for (uint32_t i = 0; i < o->n; i++)
-		for (uint64_t off = 0; off < bytes && (i < o->stream_from || i >= o->n_dst); off += LINE_BYTES)
+		for (uint64_t off = 0; off < bytes && (i < o->nt_from || i >= o->n_dst); off += LINE_BYTES)
 			__builtin_prefetch((const unsigned char *)o->next[i] + off);
 }
 
 static void copy_span(const struct operands *o, uint64_t span)
 {
-	if (o->stream_from == 0)
+	if (o->nt_from == 0)
 		copy_host_nt(o->at[0], o->at[1], span);
 	else if (o->at[0] != o->at[1]) /* a tensor in place, and a plan that does not know */
 		copy_host_plain(o->at[0], o->at[1], span);
@@ -83,7 +83,7 @@ static void do_piece(struct run *run, const struct plan_step *step, struct opera
 		o->at = o->next;
 		o->next = at;
 	}
-	if (o->stream_from < o->n_dst)
+	if (o->nt_from < o->n_dst)
 		copy_host_fence();
 }
 
@@ -93,7 +93,7 @@ bool steps_host_copy(struct run *run, const struct plan_step *step)
 	void *at[4];
 	struct operands o = { .n_dst = 1, .n = 2, .refs = refs, .at = at, .next = at + 2 };
 
-	o.stream_from = operand_refs(run, step, refs);
+	o.nt_from = operand_refs(run, step, refs);
 	do_piece(run, step, &o, NULL);
 	return run->board.piece == step->len;
 }
@@ -112,10 +112,10 @@ choir_status steps_host_reduce(struct run *run, const struct plan_step *step, bo
 	o.refs = many ? room : few_refs;
 	o.at = many ? (void **)(void *)(o.refs + o.n) : few_at;
 	o.next = o.at + o.n;
-	o.stream_from = operand_refs(run, step, o.refs);
+	o.nt_from = operand_refs(run, step, o.refs);
 	operand_reduce_call(run, step, 0, &call);
 	call.n_dst = o.n_dst;
-	call.stream_from = o.stream_from;
+	call.nt_from = o.nt_from;
 	call.fence_later = true;
 	do_piece(run, step, &o, &call);
 	free(room);

@@ -131,15 +131,15 @@ static bool is_nt(const struct run *run, const struct plan_step *step, struct pl
 uint32_t operand_refs(const struct run *run, const struct plan_step *step, struct plan_ref *refs)
 {
 	const struct plan_ref *more = &run->plan->refs[step->more_first], *source = &run->plan->refs[step->src_first];
-	uint32_t n_dst = step->n_more + 1, stream_from = n_dst;
+	uint32_t n_dst = step->n_more + 1, nt_from = n_dst;
 
 	for (uint32_t i = 0, next = 0; i < n_dst; i++) {
 		struct plan_ref ref = i > 0 ? more[i - 1] : step->dst;
 
-		refs[is_nt(run, step, ref) ? --stream_from : next++] = ref;
+		refs[is_nt(run, step, ref) ? --nt_from : next++] = ref;
 	}
 	memcpy(refs + n_dst, source, step->n_src * sizeof *source);
-	return stream_from;
+	return nt_from;
 }
 
 void operand_reduce_call(const struct run *run, const struct plan_step *step, uint64_t len, struct reduce_call *call)
@@ -153,7 +153,7 @@ void operand_reduce_call(const struct run *run, const struct plan_step *step, ui
 		.n_ranks = run->comm->n,
 		.factor = run->bound.factor,
 		.n_dst = 1,
-		.stream_from = 1,
+		.nt_from = 1,
 		.count = len / run->plan->elem_bytes,
 	};
 }
@@ -190,7 +190,7 @@ static void bind_step(struct table_step *to, struct run *run, const struct plan_
 	to->n_dst = step->n_more + 1;
 	operand_reduce_call(run, step, step->len, &to->call);
 	to->call.n_dst = to->n_dst;
-	to->call.stream_from = operand_refs(run, step, refs);
+	to->call.nt_from = operand_refs(run, step, refs);
 	for (uint32_t i = 0; i < n; i++) {
 		to->moves[i] = (unsigned char)moves_of(run, refs[i]);
 		to->at[i] = operand_at(run, refs[i]) - shifts[to->moves[i]];
@@ -247,7 +247,7 @@ void operand_table_load(const struct operand_table *table, struct run *run)
 
 static void copy(const struct table_step *step, void *const *at)
 {
-	if (step->call.stream_from == 0)
+	if (step->call.nt_from == 0)
 		copy_host(at[0], at[1], step->len, true);
 	else if (at[0] != at[1])
 		copy_host_plain(at[0], at[1], step->len);

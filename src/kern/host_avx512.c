@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The host loops for x86-64 CPUs with AVX-512 (F, BW, VL, DQ) and F16C: compiled for these, called only where the CPU
- * has them. */
+/* The host loops for x86-64 CPUs with AVX-512 (F, BW, VL, DQ) and F16C, called only on such CPUs. */
 #ifdef __AVX512BW__
 #define HOST_TWINS host_avx512_twins
 #include "kern/host_table.h"

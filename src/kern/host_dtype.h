@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The host loops of one DTYPE: those of every operator that is defined for it.  Signed integers have few of their own:
- * what wraps, and what is done bit by bit, is the unsigned type's (host_table.h). */
+/* The host loops of one DTYPE for every operator defined for it.  Signed integers use the unsigned type's loops where
+ * the sign makes no difference (host_table.h). */
 #define OP MIN
 #include "kern/host_op.h"
 #undef OP

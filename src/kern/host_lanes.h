@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A pass over f16 or bf16, HOST_LANES elements at a time: compilers find no good code for these conversions in a loop
- * over elements, but they do keep a loop over sixteen floats in two registers.  The lanes of a group may stand in any
- * order (host_widen.h), the same in partial results.  Included by host_op.h. */
+/* A pass over f16 or bf16, HOST_LANES elements at a time: compilers vectorise a loop over sixteen floats, but not the
+ * conversions in a loop over elements.  The lanes of a group may be in any order (host_widen.h), the same one in
+ * partial results.  Included by host_op.h. */
 #define HOST_WIDEN OPS_JOIN2(host_widen_, DTYPE)
 #define HOST_NARROW OPS_JOIN2(host_narrow_, DTYPE)
 
@@ -55,8 +55,7 @@ static HOST_INLINE void OPS(run_lanes)(const struct OPS(pass) *p, size_t i)
 		HOST_NARROW((ELEM *)p->dst + i, acc.v);
 }
 
-/* The last few elements of a pass, in copies that are filled up with zeros.  Partial results have room for whole
- * groups. */
+/* Copies of the last few elements of a pass, filled up with zeros.  Partial results have room for whole groups. */
 struct OPS(rest) {
 	ELEM src[HOST_FAN][HOST_LANES], out[HOST_LANES];
 };
@@ -74,7 +73,7 @@ static HOST_INLINE void OPS(take_rest)(struct OPS(pass) *p, size_t i, struct OPS
 	p->count = HOST_LANES;
 }
 
-/* The rest goes through the same loop: a second copy of it in every loop would be half of the library. */
+/* The last few elements go through the same loop: a second loop for them would double the code of every operator. */
 static HOST_INLINE void OPS(run)(const struct OPS(pass) *whole)
 {
 	const size_t n_whole = whole->count / HOST_LANES * HOST_LANES, n_rest = whole->count - n_whole;

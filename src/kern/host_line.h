@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A cache line of results to where it belongs, as it comes from the registers. */
+/* Stores one cache line of results. */
 #ifndef KERN_HOST_LINE_H
 #define KERN_HOST_LINE_H
 
@@ -12,13 +12,13 @@
 #endif
 
 #if defined(__AVX2__)
-/* past: past the cache; then `to` begins a line. */
-static inline void host_put_line(unsigned char *to, const unsigned char *line, bool past)
+/* host_put_line: nt: by non-temporal stores; `to` is then aligned to a line. */
+static inline void host_put_line(unsigned char *to, const unsigned char *line, bool nt)
 {
 	__m256i a = _mm256_load_si256((const __m256i *)(const void *)line),
 		b = _mm256_load_si256((const __m256i *)(const void *)(line + 32));
 
-	if (past) {
+	if (nt) {
 		_mm256_stream_si256((__m256i *)(void *)to, a);
 		_mm256_stream_si256((__m256i *)(void *)(to + 32), b);
 	} else {
@@ -27,21 +27,21 @@ static inline void host_put_line(unsigned char *to, const unsigned char *line, b
 	}
 }
 #elif defined(__SSE2__)
-static inline void host_put_line(unsigned char *to, const unsigned char *line, bool past)
+static inline void host_put_line(unsigned char *to, const unsigned char *line, bool nt)
 {
 	for (size_t i = 0; i < HOST_LINE_BYTES; i += sizeof(__m128i)) {
 		__m128i part = _mm_load_si128((const __m128i *)(const void *)(line + i));
 
-		if (past)
+		if (nt)
 			_mm_stream_si128((__m128i *)(void *)(to + i), part);
 		else
 			_mm_storeu_si128((__m128i *)(void *)(to + i), part);
 	}
 }
 #else
-static inline void host_put_line(unsigned char *to, const unsigned char *line, bool past)
+static inline void host_put_line(unsigned char *to, const unsigned char *line, bool nt)
 {
-	(void)past;
+	(void)nt;
 	memcpy(to, line, HOST_LINE_BYTES);
 }
 #endif

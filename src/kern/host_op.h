@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The host loops of one (DTYPE, OP), made from cl/ops.h; included once for each by host_dtype.h.
+/* Design notes.  The host loops of one (DTYPE, OP), made from cl/ops.h; host_dtype.h includes this file once for each.
  *
- * A pass reads up to HOST_FAN sources at once and adds up in registers.  More sources take several passes a block, the
- * partial results staying in the first cache and in ACC's precision: every source is read from memory once, and the
- * result is written once.
+ * A pass folds up to HOST_FAN sources in registers.  More sources take several passes over a block, whose partial
+ * results stay in the first-level cache and in ACC's precision: each source is read from memory once, and the result is
+ * written once.
  *
- * dst may be exactly one of the sources: every element is read from all sources before it is written, and
- * HOST_INDEPENDENT tells the compiler that elements do not depend on each other, else its overlap check would send that
- * case, the usual one, to scalar code. */
+ * dst may be exactly one of the sources: each element is read from all sources before it is written.  HOST_INDEPENDENT
+ * tells the compiler so; its own overlap check would send that case, the usual one, to scalar code. */
 #include "ops.h"
 
 #undef HOST_HAS_FINAL
@@ -22,8 +21,8 @@
 struct OPS(pass) {
 	const ELEM *src[HOST_FAN];
 	size_t n_src;
-	const ACC *part; /* block of partial results: the sources are folded to it, if from_part */
-	void *dst;       /* ELEM; ACC, a partial result again, if to_part */
+	const ACC *part; /* partial results of the block, into which the sources are folded if from_part */
+	void *dst;       /* ELEMs, or if to_part ACCs: a partial result again */
 	bool from_part, to_part;
 	size_t raw_from;
 	int n_final; /* 0 = without the final expression */
@@ -62,7 +61,7 @@ static HOST_INLINE void OPS(run)(const struct OPS(pass) *p)
 }
 #endif
 
-/* n_src and the flags are constants where run is called, so that each call is a loop of its own. */
+/* Callers pass n_src and the flags as constants, so that the compiler makes a loop of its own for each. */
 static HOST_INLINE void OPS(run_final)(struct OPS(pass) p)
 {
 	if (HOST_HAS_FINAL && p.n_final != 0) {
@@ -93,7 +92,7 @@ static HOST_INLINE void OPS(run_few)(const struct OPS(pass) *p, bool to_part)
 		OPS(run_n)(*p, 4, false, to_part);
 }
 
-/* The first 1 to HOST_FAN sources. */
+/* Folds the first 1 to HOST_FAN sources. */
 static void OPS(begin)(const struct OPS(pass) *p)
 {
 	if (HOST_WIDENS && p->to_part)
@@ -102,7 +101,7 @@ static void OPS(begin)(const struct OPS(pass) *p)
 		OPS(run_few)(p, false);
 }
 
-/* HOST_FAN more. */
+/* Folds HOST_FAN more sources. */
 static void OPS(go_on)(const struct OPS(pass) *p)
 {
 	if (HOST_WIDENS && p->to_part)
@@ -151,12 +150,11 @@ static void OPS(reduce)(const struct reduce_call *call, void *dst, const void *c
 	}
 }
 
-/* Each line of results goes from the registers to where it belongs.  What the loop asks never changes in it, so it
- * costs next to nothing. */
+/* Stores each line of results from registers to one or two destinations. */
 static HOST_INLINE void OPS(run_lines)(const struct OPS(pass) *p, const struct host_lines *to, size_t n_lines)
 {
 	const size_t n = HOST_LINE_BYTES / sizeof(ELEM);
-	const bool first_past = to->first_past, second_past = to->second_past;
+	const bool first_nt = to->first_nt, second_nt = to->second_nt;
 	unsigned char *first = to->first, *second = to->second;
 
 	for (size_t i = 0; i < n_lines; i++) {
@@ -170,9 +168,9 @@ static HOST_INLINE void OPS(run_lines)(const struct OPS(pass) *p, const struct h
 			                  .count = n };
 
 		OPS(run)(&part);
-		host_put_line(first + i * HOST_LINE_BYTES, (const unsigned char *)line, first_past);
+		host_put_line(first + i * HOST_LINE_BYTES, (const unsigned char *)line, first_nt);
 		if (second != NULL)
-			host_put_line(second + i * HOST_LINE_BYTES, (const unsigned char *)line, second_past);
+			host_put_line(second + i * HOST_LINE_BYTES, (const unsigned char *)line, second_nt);
 	}
 }
 

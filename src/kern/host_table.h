@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* All host loops and their table, for one CPU level: HOST_TWINS is the table's name.  Included by one .c file a
- * level. */
+/* All host loops and their table for one CPU level: HOST_TWINS names the table.  One .c file for each level includes
+ * it. */
 #include "kern/host_twin.h"
 
 #define HOST_FAN 4           /* sources of a pass */
-#define HOST_PART_BYTES 4096 /* of partial results: they stay in the first cache */
+#define HOST_PART_BYTES 4096 /* of partial results: they stay in the first-level cache */
 
 #define HOST_INLINE inline __attribute__((always_inline))
 
@@ -59,7 +59,7 @@
 #define CELL(dtype, op)                                                                                                \
 	[CHOIR_OP_##                                                                                                   \
 	    op] = { op_##dtype##_##op##_reduce, op_##dtype##_##op##_reduce_lines, op_##dtype##_##op##_write_identity }
-/* bits: the type whose loops give the same bits where a sign makes no difference. */
+/* bits: the unsigned type whose loops give dtype's bits where the sign makes no difference. */
 #define CELLS(dtype, bits)                                                                                             \
 	CELL(bits, SUM), CELL(bits, PROD), CELL(dtype, MIN), CELL(dtype, MAX), CELL(dtype, MEAN),                      \
 	    CELL(bits, SQUARE_ADD), CELL(bits, LOCAL)

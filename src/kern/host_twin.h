@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of host loops: one copy a CPU level.  Seen by src/kern only. */
+/* The tables of host loops, one for each CPU level.  For src/kern only. */
 #ifndef KERN_HOST_TWIN_H
 #define KERN_HOST_TWIN_H
 
@@ -7,18 +7,18 @@
 
 #define HOST_LINE_BYTES 64
 
-/* Where lines of results go; what is written past the cache begins a line. */
+/* The destinations of lines of results.  A destination with nt stores is aligned to a line. */
 struct host_lines {
 	unsigned char *first, *second; /* second may be NULL */
-	bool first_past, second_past;
+	bool first_nt, second_nt;
 };
 
 /* One (dtype, op). */
 struct host_twin {
-	/* Elements first .. first + count - 1 of the sources, to dst[0] .. dst[count - 1]; the call's count and
-	 * destinations are not looked at. */
+	/* Reduces elements first .. first + count - 1 of the sources to dst[0] .. dst[count - 1]; the call's own count
+	 * and destinations are ignored. */
 	void (*reduce)(const struct reduce_call *call, void *dst, const void *const *src, size_t first, size_t count);
-	/* The same of two sources, n_lines * HOST_LINE_BYTES bytes of each. */
+	/* The same for two sources, n_lines * HOST_LINE_BYTES bytes of each. */
 	void (*reduce_lines)(const struct reduce_call *call, const struct host_lines *to, const void *const *src,
 	                     size_t first, size_t n_lines);
 	void (*identity)(void *out);
@@ -27,7 +27,7 @@ struct host_twin {
 #define HOST_DTYPES 13
 #define HOST_OPS 13
 
-/* The rows of pairs that are not defined are zero. */
+/* The rows of undefined pairs are zero. */
 typedef struct host_twin host_twins[HOST_OPS];
 extern const host_twins host_base_twins[HOST_DTYPES];
 extern const host_twins host_avx2_twins[HOST_DTYPES];   /* x86-64 only */
@@ -36,13 +36,13 @@ extern const host_twins host_avx512_twins[HOST_DTYPES]; /* x86-64 only */
 /* The tables, fastest first; a row without a name ends them. */
 struct host_level {
 	const char *name;
-	bool (*fits)(void); /* this CPU? */
+	bool (*fits)(void); /* true if this CPU has the level */
 	const host_twins *twins;
 };
 extern const struct host_level host_levels[];
 
-/* host_use: all reductions of this process by that table from now on (NULL: the fastest that fits, as without this
- * call).  For tests. */
+/* host_use: from now on all reductions of this process use that table; NULL: the fastest that fits, as without this
+ * call. For tests. */
 void host_use(const struct host_level *level);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sixteen halves or bfloats to floats and back, with the bits of ops.h's conversions. */
+/* Converts sixteen f16 or bf16 elements to floats and back, with the bits of ops.h's conversions. */
 #ifndef KERN_HOST_WIDEN_H
 #define KERN_HOST_WIDEN_H
 
@@ -18,7 +18,7 @@ static inline void host_widen_F16(float *out, const uint16_t *in)
 	_mm256_storeu_ps(out + 8, _mm256_cvtph_ps(_mm_loadu_si128(from + 1)));
 }
 
-/* One store: who reads it again at once (host_line.h) would wait for two. */
+/* One store instead of two: host_line.h loads all of it at once, which two stores would delay. */
 static inline void host_narrow_F16(uint16_t *out, const float *in)
 {
 	__m128i low = _mm256_cvtps_ph(_mm256_loadu_ps(in), _MM_FROUND_TO_NEAREST_INT);
@@ -27,8 +27,7 @@ static inline void host_narrow_F16(uint16_t *out, const float *in)
 	_mm256_storeu_si256((__m256i *)(void *)out, _mm256_set_m128i(high, low));
 }
 
-/* The even elements, then the odd ones: two bfloats are a word, whose halves are one shift and one mask away from
- * floats. */
+/* The even elements, then the odd ones: a word holds two, which a shift and a mask turn into floats. */
 static inline void host_widen_BF16(float *out, const uint16_t *in)
 {
 	__m256i pairs = _mm256_loadu_si256((const __m256i *)(const void *)in);
@@ -37,9 +36,8 @@ static inline void host_widen_BF16(float *out, const uint16_t *in)
 	_mm256_storeu_ps(out + 8, _mm256_castsi256_ps(_mm256_and_si256(pairs, _mm256_set1_epi32((int)0xffff0000))));
 }
 
-/* Rounded to nearest even in the upper half of each word.  A NaN is not rounded, lest it carry into infinity: its upper
- * half is one already, since arithmetic makes quiet ones and the others came from a bfloat.  (AVX-512's own conversion
- * flushes subnormals, so it is not used.) */
+/* Rounds to nearest even in the upper half of each word.  A NaN is not rounded, which could make it an infinity; its
+ * upper half is a NaN already.  (AVX-512's own conversion flushes subnormals.) */
 static inline __m256i host_round_BF16(__m256 value)
 {
 	__m256i bits = _mm256_castps_si256(value),
@@ -57,7 +55,7 @@ static inline void host_narrow_BF16(uint16_t *out, const float *in)
 	_mm256_storeu_si256((__m256i *)(void *)out, _mm256_blend_epi16(even, odd, 0xaa));
 }
 #else
-/* Not inline: a dozen operations an element, in every loop of every operator, would be most of the library. */
+/* Not inline: the copies in every loop of every operator would be most of the library's code. */
 #define HOST_CONVERSION static __attribute__((noinline)) void
 
 HOST_CONVERSION host_widen_F16(float *restrict out, const uint16_t *restrict in)

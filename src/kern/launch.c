@@ -102,13 +102,13 @@ static cl_uint raw_bits(const struct reduce_call *call, uint32_t first, uint32_t
 	return bits;
 }
 
-/* Not inlined: float_control_begin. */
+/* Not inlined, so that the conversion stays between float_control_begin and float_control_end. */
 static cl_float __attribute__((noinline)) narrowed(cl_double factor)
 {
 	return (cl_float)factor;
 }
 
-/* In the type that the kernel takes it in, so that devices without fp64 need none. */
+/* The kernel's parameter is a float unless dtype is f64, so that devices need no fp64 for it. */
 static void set_factor(struct arguments *args, const struct reduce_call *call)
 {
 	cl_double wide = call->factor;
@@ -145,7 +145,7 @@ static choir_status start_two(choir_device *device, const struct reduce_call *ca
 	return st;
 }
 
-/* Sources first .. first + n - 1 of the call; part may be NULL when no flag asks for it. */
+/* Reduces sources first .. first + n - 1 of the call; part may be NULL where no flag uses it. */
 static choir_status start_many(choir_device *device, const struct reduce_call *call, struct reduce_operand dst,
                                const struct reduce_operand *src, uint32_t first, uint32_t n, cl_mem part, cl_uint flags,
                                cl_event *event_p)
@@ -179,8 +179,8 @@ static size_t acc_bytes(choir_dtype dtype)
 	return dtype == CHOIR_F16 || dtype == CHOIR_BF16 ? sizeof(float) : choir_dtype_bytes(dtype);
 }
 
-/* Partial results go from launch to launch in a buffer of their own: they keep their precision, and dst may be a source
- * that comes late. */
+/* A buffer of its own carries partial results from launch to launch, since they keep ACC's precision and dst may be a
+ * source of a later launch. */
 static choir_status start_in_turns(choir_device *device, const struct reduce_call *call, struct reduce_operand dst,
                                    const struct reduce_operand *src, cl_event *event_p)
 {
@@ -189,8 +189,8 @@ static choir_status start_in_turns(choir_device *device, const struct reduce_cal
 
 	if (call->count > UINT64_MAX / 2 / acc_bytes(call->dtype))
 		return error_set(CHOIR_ARGUMENT, "a reduction of %llu elements", (unsigned long long)call->count);
-	/* Whole pages, which drivers take anyway: Oclgrind 21.10 knows a new buffer by the size of the freed one whose
-	 * number it got, and would report bytes beyond it as uninitialised. */
+	/* Whole pages: Oclgrind 21.10 gives a new buffer the number and size of a freed one, and reports bytes beyond
+	 * that size as uninitialised. */
 	uint64_t pages = (call->count * acc_bytes(call->dtype) + PAGE_BYTES - 1) / PAGE_BYTES;
 	TRY(dev_buffer_create(device, pages * PAGE_BYTES, &part));
 	for (uint32_t first = 0; first < call->n_src && st == CHOIR_SUCCESS; first += FAN_IN) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reductions, twice: as host loops and as OpenCL kernels, both made from cl/ops.h, with the same bits. */
+/* Reductions, as host loops and as OpenCL kernels.  Both are made from cl/ops.h and give the same bits. */
 #ifndef KERN_REDUCE_H
 #define KERN_REDUCE_H
 
@@ -7,8 +7,8 @@
 
 #include <stdint.h>
 
-/* What is to be computed: dst = final(src[0] op src[1] op ...), a left fold in that order.  f16 and bf16 accumulate in
- * f32 and round once. */
+/* A reduction: dst = final(src[0] op src[1] op ...), folded from left to right.  f16 and bf16 accumulate in f32 and
+ * round once. */
 struct reduce_call {
 	choir_dtype dtype;
 	choir_op op;
@@ -20,31 +20,31 @@ struct reduce_call {
 	/* premul_sum multiplies original values by it, in the precision that dtype accumulates in */
 	double factor;
 	uint32_t n_dst;       /* destinations, at least 1: all get the result, in one pass over the sources */
-	/* destinations stream_from .. n_dst-1 are written past the cache; n_dst = none, 0 = all */
-	uint32_t stream_from;
+	/* destinations nt_from .. n_dst-1 are written by non-temporal stores; n_dst = none, 0 = all */
+	uint32_t nt_from;
 	bool fence_later;     /* the caller issues the store fence (base/copy.h), after many such calls */
 	uint64_t count;       /* elements */
 };
 
-/* reduce_supported: is (dtype, op) defined?  UNSUPPORTED with a sentence if not (logical_and of f32, band of
- * floats). */
+/* reduce_supported: SUCCESS if (dtype, op) is defined; UNSUPPORTED if not (logical_and of f32); ARGUMENT for unknown
+ * numbers. */
 choir_status reduce_supported(choir_dtype dtype, choir_op op);
 
-/* reduce_has_final: does op have a final expression (mean)? */
+/* reduce_has_final: true if op has a final expression (mean). */
 bool reduce_has_final(choir_op op);
 
-/* reduce_host: on this thread.  Each dst may be exactly one of the sources, or overlap none; destinations do not
- * overlap each other.  n_src >= 1, n_dst >= 1.  Where it wrote past the cache it has issued the store fence when it
- * returns, unless fence_later: a release store then publishes the result.  The thread's floating-point control word
- * does not matter.  Cannot fail for a supported (dtype, op). */
+/* reduce_host: reduces on this thread.  n_src >= 1, n_dst >= 1.  Each dst is exactly one of the sources or overlaps
+ * none; destinations do not overlap each other.  After nt stores it issues the store fence, unless fence_later, so that
+ * a release store publishes the result.  The thread's floating-point control word does not matter.  Cannot fail for a
+ * supported (dtype, op). */
 void reduce_host(const struct reduce_call *call, void *const *dst, const void *const *src);
 
 /* reduce_identity: writes one element of op's identity (sum 0, prod 1, min +inf or the type's largest, ...). */
 void reduce_identity(choir_dtype dtype, choir_op op, void *out);
 
-/* reduce_kernel_start: the same on the device.  Operands are cl_mem + byte offset.  Enqueues on the device's internal
- * queue; builds the program at first use (seconds).  Many sources are folded in several launches.  One destination:
- * ARGUMENT if n_dst is not 1. */
+/* reduce_kernel_start: the same on the device; operands are a cl_mem and an offset in bytes.  Enqueues on the device's
+ * internal queue; the first use blocks for the build of the program (seconds).  More than 8 sources take several
+ * launches.  ARGUMENT if n_dst is not 1. */
 struct reduce_operand {
 	cl_mem mem;
 	uint64_t off;
@@ -52,11 +52,11 @@ struct reduce_operand {
 choir_status reduce_kernel_start(choir_device *device, const struct reduce_call *call, struct reduce_operand dst,
                                  const struct reduce_operand *src, cl_event *event_p);
 
-/* reduce_kernel_supported: can this device's kernel give the host's bits?  UNSUPPORTED with a sentence if not (no fp64;
- * inexact division for mean): reduce on the host then.  Enqueues nothing, builds nothing. */
+/* reduce_kernel_supported: SUCCESS if this device's kernel gives the host's bits, else UNSUPPORTED (no fp64; inexact
+ * division for mean): reduce on the host then.  Enqueues nothing, builds nothing. */
 choir_status reduce_kernel_supported(choir_device *device, choir_dtype dtype, choir_op op);
 
-/* reduce_kernel_warm: builds it.  Blocks for the build. */
+/* reduce_kernel_warm: builds the program of (dtype, op).  Blocks for the build. */
 choir_status reduce_kernel_warm(choir_device *device, choir_dtype dtype, choir_op op);
 
 #endif

@@ -15,7 +15,7 @@ choir_status sparse_fold(const struct sparse *sparse, const void *blocks, uint64
 		                    .n_ranks = (int)n,
 		                    .factor = 1,
 		                    .n_dst = 1,
-		                    .stream_from = 1,
+		                    .nt_from = 1,
 		                    .count = count };
 	struct pool_block list;
 	const void **src;

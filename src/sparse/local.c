@@ -65,7 +65,7 @@ static choir_status scale_input(struct sparse *sparse)
 		                     .n_ranks = sparse->env.layout->n,
 		                     .factor = call->factor,
 		                     .n_dst = 1,
-		                     .stream_from = 1,
+		                     .nt_from = 1,
 		                     .count = call->send_val_count };
 	struct reduce_operand from = { call->send_val.base, call->send_val.offset_bytes }, to = { 0 };
 	uint64_t bytes = call->send_val_count * choir_dtype_bytes(sparse->local_dtype);

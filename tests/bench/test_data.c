@@ -22,7 +22,7 @@ static void reduce_in_order(const struct values *v, const int *order, void *out)
 		                    .final = true,
 		                    .n_ranks = v->n_ranks,
 		                    .n_dst = 1,
-		                    .stream_from = 1,
+		                    .nt_from = 1,
 		                    .count = COUNT };
 	static unsigned char inputs[MOST_RANKS][COUNT * 8];
 	const void *sources[MOST_RANKS];

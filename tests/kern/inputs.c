@@ -114,7 +114,7 @@ const uint32_t *inputs_sources(void)
 struct reduce_call inputs_call(choir_dtype dtype, choir_op op, uint32_t n_src, size_t count, unsigned v)
 {
 	struct reduce_call call = {
-		.dtype = dtype, .op = op, .n_src = n_src, .n_dst = 1, .stream_from = 1, .count = count
+		.dtype = dtype, .op = op, .n_src = n_src, .n_dst = 1, .nt_from = 1, .count = count
 	};
 
 	call.raw_from = v % 3 == 0 ? 0 : v % 3 == 1 ? n_src : n_src / 2;

@@ -86,7 +86,7 @@ static void *reduce_many_times(void *ctx)
 			                    .final = true,
 			                    .n_ranks = 3,
 			                    .n_dst = 1,
-			                    .stream_from = 1,
+			                    .nt_from = 1,
 			                    .count = COUNT };
 		struct reduce_operand src[] = { { a, 0 }, { a, 0 }, { a, 0 } };
 		struct dev_access in = dev_buffer_access(a, 0, COUNT * 4), out = dev_buffer_access(dst, 0, COUNT * 4);

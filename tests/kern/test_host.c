@@ -116,7 +116,7 @@ static void test_half_conversions(void **state)
 {
 	(void)state;
 	struct reduce_call keep = {
-		.dtype = CHOIR_F16, .op = CHOIR_OP_LOCAL, .n_src = 1, .n_dst = 1, .stream_from = 1, .count = 1
+		.dtype = CHOIR_F16, .op = CHOIR_OP_LOCAL, .n_src = 1, .n_dst = 1, .nt_from = 1, .count = 1
 	};
 
 	for (uint32_t bits = 0; bits < 0x10000; bits++) {
@@ -128,7 +128,7 @@ static void test_half_conversions(void **state)
 	}
 	/* A half times 1 + 2^-10 has more bits than a half: the product, exact in f32, is rounded once. */
 	struct reduce_call times = {
-		.dtype = CHOIR_F16, .op = CHOIR_OP_PROD, .n_src = 2, .n_dst = 1, .stream_from = 1, .count = 1
+		.dtype = CHOIR_F16, .op = CHOIR_OP_PROD, .n_src = 2, .n_dst = 1, .nt_from = 1, .count = 1
 	};
 	for (uint32_t bits = 0; bits < 0x10000; bits++) {
 		uint16_t in[2] = { (uint16_t)bits, (uint16_t)(0x3801 + bits % 7 * 0x333) }, out, want;
@@ -170,7 +170,7 @@ static void test_rounds_once(void **state)
 	const void *half_src[] = { &halves[0], &halves[1], &halves[2] },
 		   *brain_src[] = { &brains[0], &brains[1], &brains[2] };
 	struct reduce_call call = {
-		.dtype = CHOIR_F16, .op = CHOIR_OP_SUM, .n_src = 3, .n_dst = 1, .stream_from = 1, .count = 1
+		.dtype = CHOIR_F16, .op = CHOIR_OP_SUM, .n_src = 3, .n_dst = 1, .nt_from = 1, .count = 1
 	};
 
 	(void)state;
@@ -195,7 +195,7 @@ static void test_identity(void **state)
 				                    .n_src = 2,
 				                    .raw_from = 2,
 				                    .n_dst = 1,
-				                    .stream_from = 1,
+				                    .nt_from = 1,
 				                    .count = COUNT };
 			const void *src[] = { start, in };
 
@@ -234,7 +234,7 @@ static void test_by_hand(void **state)
 	                                   .final = last,                                                              \
 	                                   .n_ranks = n,                                                               \
 	                                   .n_dst = 1,                                                                 \
-	                                   .stream_from = 1,                                                           \
+	                                   .nt_from = 1,                                                           \
 	                                   .count = 1 },                                                               \
 	            (void *[]){ &out }, (const void *[]){ &a0, &a1 })
 	REDUCE(signed8_out, CHOIR_I8, CHOIR_OP_SUM, 2, false, signed8[0], signed8[1]);
@@ -259,7 +259,7 @@ static void test_by_hand(void **state)
 		                    .raw_from = 1,
 		                    .factor = 0.5,
 		                    .n_dst = 1,
-		                    .stream_from = 1,
+		                    .nt_from = 1,
 		                    .count = 1 };
 	reduce_host(&half, (void *[]){ &real_out }, (const void *[]){ &real[2], &real[3] });
 	assert_true(real_out == 5.0f);

@@ -37,7 +37,7 @@ static void check(choir_dtype dtype, choir_op op, uint32_t n_src, uint32_t n_dst
 		                    .n_ranks = 3,
 		                    .factor = 0.1,
 		                    .n_dst = n_dst,
-		                    .stream_from = n_dst,
+		                    .nt_from = n_dst,
 		                    .count = COUNT };
 
 	reduce_under(FLOAT_CONTROL_DEFAULT, &call, wanted);

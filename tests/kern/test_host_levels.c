@@ -38,7 +38,7 @@ static void assert_result(const struct reduce_call *call, const char *level, con
 		if (!reference_same(call->dtype, got + i * bytes, wanted + i * bytes))
 			fail_msg("%s: %s %s, %u sources, destination %u of %u, streamed from %u on: element %zu of %zu",
 			         level, choir_dtype_name(call->dtype), choir_op_name(call->op), call->n_src, k,
-			         call->n_dst, call->stream_from, i, (size_t)call->count);
+			         call->n_dst, call->nt_from, i, (size_t)call->count);
 }
 
 /* onto: that source is also the last destination; MAX_SRC = none.  together: destinations begin at the same place in a
@@ -87,11 +87,11 @@ static void check_pair(const struct host_level *level, choir_dtype dtype, choir_
 
 	for (uint32_t n_src = 1; n_src <= MAX_SRC; n_src++)
 		for (uint32_t n_dst = 1; n_dst <= MAX_DST; n_dst++)
-			for (uint32_t stream_from = 0; stream_from <= n_dst; stream_from++) {
+			for (uint32_t nt_from = 0; nt_from <= n_dst; nt_from++) {
 				struct reduce_call call = inputs_call(dtype, op, n_src, counts[v % 6], v);
 
 				call.n_dst = n_dst;
-				call.stream_from = stream_from;
+				call.nt_from = nt_from;
 				check(level, &call, v % 4 == 1 ? v / 4 % n_src : MAX_SRC, false);
 				v++;
 			}
@@ -107,7 +107,7 @@ static void check_lines(const struct host_level *level, choir_dtype dtype, choir
 			struct reduce_call call = inputs_call(dtype, op, 2, counts[v % 5], v);
 
 			call.n_dst = n_dst;
-			call.stream_from = v % 3 % (n_dst + 1);
+			call.nt_from = v % 3 % (n_dst + 1);
 			check(level, &call, v % 4 < 2 ? v % 4 : MAX_SRC, v % 7 != 0);
 		}
 }
@@ -119,12 +119,12 @@ static void check_both_in_place(const struct host_level *level, choir_dtype dtyp
 	static _Alignas(64) unsigned char both[2][COUNT * 8 + 64], kept[2][COUNT * 8 + 64];
 	size_t bytes = choir_dtype_bytes(dtype), at = 3 * bytes;
 
-	for (uint32_t stream_from = 0; stream_from <= 2; stream_from++) {
-		struct reduce_call call = inputs_call(dtype, op, 2, COUNT, stream_from);
+	for (uint32_t nt_from = 0; nt_from <= 2; nt_from++) {
+		struct reduce_call call = inputs_call(dtype, op, 2, COUNT, nt_from);
 		void *dst[] = { both[0] + at, both[1] + at };
 
 		call.n_dst = 2;
-		call.stream_from = stream_from;
+		call.nt_from = nt_from;
 		for (int k = 0; k < 2; k++) {
 			memset(both[k], SENTINEL, sizeof both[k]);
 			inputs_fill(dtype, dst[k], COUNT, (uint64_t)k + 1);
@@ -198,7 +198,7 @@ static void test_every_value(void **state)
 				                    .op = v % 3 == 0 ? CHOIR_OP_LOCAL : CHOIR_OP_PROD,
 				                    .n_src = 2,
 				                    .n_dst = 1,
-				                    .stream_from = 1,
+				                    .nt_from = 1,
 				                    .count = EACH };
 
 			for (uint32_t i = 0; i < EACH; i++) {
@@ -231,7 +231,7 @@ static void test_nan_factor(void **state)
 				                    .op = CHOIR_OP_PREMUL_SUM,
 				                    .n_src = 1,
 				                    .n_dst = 1,
-				                    .stream_from = 1,
+				                    .nt_from = 1,
 				                    .count = 17 };
 
 			memcpy(&call.factor, &ones, sizeof ones);

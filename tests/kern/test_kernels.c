@@ -123,7 +123,7 @@ static void test_half_conversions(void **state)
 {
 	struct fixture *f = *state;
 	struct reduce_call call = {
-		.dtype = CHOIR_F16, .op = CHOIR_OP_PROD, .n_src = 2, .n_dst = 1, .stream_from = 1, .count = 2048
+		.dtype = CHOIR_F16, .op = CHOIR_OP_PROD, .n_src = 2, .n_dst = 1, .nt_from = 1, .count = 2048
 	};
 	struct reduce_operand src[] = { { f->mem[0], 0 }, { f->mem[1], 0 } }, dst = { f->mem[MAX_SRC], 0 };
 	struct dev_access out = dev_buffer_access(f->mem[MAX_SRC], 0, 4096);
@@ -167,7 +167,7 @@ static void test_division_in_f64(void **state)
 			                    .final = true,
 			                    .n_ranks = n,
 			                    .n_dst = 1,
-			                    .stream_from = 1,
+			                    .nt_from = 1,
 			                    .count = 1025 };
 
 		check(&other, &call, MAX_SRC);
@@ -182,18 +182,18 @@ static void test_unsupported(void **state)
 	struct fixture *f = *state;
 	struct reduce_operand src[] = { { f->mem[0], 0 }, { f->mem[1], 0 } };
 	struct reduce_call call = {
-		.dtype = CHOIR_F32, .op = CHOIR_OP_BXOR, .n_src = 2, .n_dst = 1, .stream_from = 1, .count = 4
+		.dtype = CHOIR_F32, .op = CHOIR_OP_BXOR, .n_src = 2, .n_dst = 1, .nt_from = 1, .count = 4
 	};
 	struct device_facts kept = f->device->facts;
 	cl_event event = NULL;
 
 	assert_int_equal(reduce_kernel_start(f->device, &call, src[0], src, &event), CHOIR_UNSUPPORTED);
 	call = (struct reduce_call){
-		.dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .n_src = 0, .n_dst = 1, .stream_from = 1, .count = 4
+		.dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .n_src = 0, .n_dst = 1, .nt_from = 1, .count = 4
 	};
 	assert_int_equal(reduce_kernel_start(f->device, &call, src[0], src, &event), CHOIR_ARGUMENT);
 	call = (struct reduce_call){
-		.dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .n_src = 2, .n_dst = 2, .stream_from = 2, .count = 4
+		.dtype = CHOIR_F32, .op = CHOIR_OP_SUM, .n_src = 2, .n_dst = 2, .nt_from = 2, .count = 4
 	};
 	assert_int_equal(reduce_kernel_start(f->device, &call, src[0], src, &event), CHOIR_ARGUMENT);
 	f->device->facts.fp64 = false;

@@ -62,7 +62,7 @@ static choir_status run(struct kernel_work *work)
 		                    .n_ranks = (int)n,
 		                    .factor = values_factor(shape->op),
 		                    .n_dst = 1,
-		                    .stream_from = work->manner == STREAMING ? 0 : 1,
+		                    .nt_from = work->manner == STREAMING ? 0 : 1,
 		                    .count = shape->sparse.range };
 	struct reduce_operand src[ARGS_MAX_LIST], dst = { .mem = kernel_mem(work, (int)n) };
 	const void *from[ARGS_MAX_LIST];
