@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* choir: collective operations on OpenCL devices.  Everything but <choir/mpi.h>, <choir/plan.h> and
+/* choir: collective operations on OpenCL devices.  Includes all public headers but <choir/mpi.h>, <choir/plan.h> and
  * <choir/transport.h>. */
 #ifndef CHOIR_CHOIR_H
 #define CHOIR_CHOIR_H

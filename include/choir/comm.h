@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Comms: ordered groups of ranks.  A handle is one rank's, bound to that rank's device. */
+/* Comms: ordered groups of ranks.  A choir_comm is the handle of one rank and bound to that rank's device. */
 #ifndef CHOIR_COMM_H
 #define CHOIR_COMM_H
 
@@ -13,72 +13,73 @@ typedef struct choir_comm choir_comm;
 struct choir_transport;
 
 typedef struct choir_comm_config {
-	size_t struct_size;  /* sizeof(choir_comm_config) */
-	/* of every call, from the moment its deps are complete; 0 = CHOIR_DEADLINE_MS or 10 minutes */
+	size_t struct_size; /* sizeof(choir_comm_config) */
+	/* deadline of every call, from the moment its deps are complete; 0: CHOIR_DEADLINE_MS or 10 minutes */
 	int64_t deadline_ms;
-	int64_t warn_ms;     /* a late peer is named in the log after this; 0 = CHOIR_WARN_MS or 30 s */
-	/* > 0: consecutive ranks of that number count as one node, whatever the machine says; 0 = ask the machine */
+	/* time after which a warning in the log names a late rank; 0: CHOIR_WARN_MS or 30 s */
+	int64_t warn_ms;
+	/* > 0: so many consecutive ranks count as one node; 0: ranks on one machine do */
 	int ranks_per_node;
-	const char *rules;   /* algorithm rules ("allreduce: 0-16k oneshot; 16k- twoshot") or "@" and the path of a file
-	                        of them,   NULL = CHOIR_RULES or the defaults; copied */
-	const char *name;    /* for messages; NULL = "comm"; copied */
-	/* joins the nodes; the create call takes it over, whatever its outcome; NULL = none */
+	/* algorithm rules ("allreduce: 0-16k oneshot; 16k- twoshot"), or "@" and the path of a file of rules; copied;
+	 * NULL: CHOIR_RULES or the built-in rules */
+	const char *rules;
+	const char *name; /* in error sentences and the log; copied; NULL: "comm" */
+	/* carries messages between nodes; the create call takes ownership, also when it fails; NULL: none */
 	struct choir_transport *transport;
 } choir_comm_config;
 #define CHOIR_COMM_CONFIG_INIT { sizeof(choir_comm_config), 0, 0, 0, NULL, NULL, NULL }
 
-/* How processes meet without MPI: an allgather of the caller's.  gather(ctx, mine, bytes, all) writes size * bytes
- * bytes to all, in rank order, and returns 0, or anything else on failure.  Called a few times during create and split,
- * from the calling thread. */
+/* Joins processes without MPI, by an allgather that the caller provides.  gather(ctx, mine, bytes, all) writes
+ * size * bytes bytes to all, in rank order, and returns 0, or another value on failure.  choir_comm_create calls it a
+ * few times, on the calling thread. */
 typedef struct choir_bootstrap {
 	size_t struct_size; /* sizeof(choir_bootstrap) */
-	int rank, size;     /* this process's among the processes that meet */
+	int rank, size;     /* of this process among the processes */
 	int (*gather)(void *ctx, const void *mine, size_t bytes, void *all);
 	void *ctx;
 } choir_bootstrap;
 
-/* choir_comm_create_local: n_local ranks of this process, one device each (a device may serve several): they are all
- * there is. comms_out[i] is rank i.  Does not block on peers.  ARGUMENT, NO_MEMORY, OPENCL. */
+/* choir_comm_create_local: a comm whose n_local ranks all live in this process, with devices[i] for rank i; ranks may
+ * share a device.  comms_out[i] is rank i.  Does not wait for other processes.  ARGUMENT, NO_MEMORY, OPENCL. */
 CHOIR_API choir_status choir_comm_create_local(int n_local, choir_device *const *devices,
                                                const choir_comm_config *config, choir_comm **comms_out);
 
-/* choir_comm_create: the ranks of all processes of the bootstrap, n_local of this one, ordered by process.  Collective
- * over the processes; blocks in the bootstrap's gather.  Without a transport all processes must share one machine and
- * user. */
+/* choir_comm_create: a comm of the ranks of all processes of the bootstrap, n_local of them in this one, ordered by
+ * process.  Collective over the processes; blocks in the bootstrap's gather.  Without a transport all processes must
+ * run on one machine as one user. */
 CHOIR_API choir_status choir_comm_create(const choir_bootstrap *bootstrap, int n_local, choir_device *const *devices,
                                          const choir_comm_config *config, choir_comm **comms_out);
 
-/* choir_comm_split: a comm of the ranks that gave the same color >= 0, ordered by key, then rank; a negative color gets
- * *out_p NULL.  Collective and blocking: with several ranks in one thread use choir_comm_split_local. */
+/* choir_comm_split: a comm of the ranks that gave the same color >= 0, ordered by key, then rank; *out_p is NULL for a
+ * negative color.  Collective and blocking: with several ranks in one thread use choir_comm_split_local. */
 CHOIR_API choir_status choir_comm_split(choir_comm *comm, int color, int key, choir_comm **out_p);
 
-/* choir_comm_split_local: the same for n_local ranks of this process driven by one thread. */
+/* choir_comm_split_local: the same for n_local ranks of this process, in one thread. */
 CHOIR_API choir_status choir_comm_split_local(int n_local, choir_comm *const *comms, const int *colors, const int *keys,
                                               choir_comm **comms_out);
 
 /* choir_mem_alloc: symmetric memory: every rank gets `bytes` bytes, zeroed, page aligned, that the other ranks of its
- * node reach too.  Collectives whose buffers lie in such memory (anywhere in it) on all ranks move each byte once;
- * where a rank gives other memory the call works as ever.  *ptr_p: use with choir_host.  *mem_p (mem_p may be NULL): a
- * cl_mem over the same bytes, not retained for the caller, or NULL where the device is none that the host shares memory
- * with.  Collective and blocking; the same size on all ranks (MISMATCH).  At most 64 at a time on a comm.  NO_MEMORY,
- * TRANSPORT: on all ranks, none keeps its share.  With several ranks in one thread use choir_mem_alloc_local; mems may
- * be NULL. */
+ * node can access too.  A collective moves each byte once if all ranks' buffers lie in such memory, at any offset; it
+ * also works if some do not.
+ * *ptr_p: for choir_host.  *mem_p (mem_p may be NULL): a cl_mem over the same bytes, not retained for the caller; NULL
+ * if the device does not share memory with the host.
+ * Collective and blocking; the same size on all ranks (MISMATCH); at most 64 at a time on a comm.  After NO_MEMORY or
+ * TRANSPORT no rank has its share.  With several ranks in one thread use choir_mem_alloc_local; mems may be NULL. */
 CHOIR_API choir_status choir_mem_alloc(choir_comm *comm, size_t bytes, void **ptr_p, cl_mem *mem_p);
 CHOIR_API choir_status choir_mem_alloc_local(int n_local, choir_comm *const *comms, size_t bytes, void **ptrs,
                                              cl_mem *mems);
 
-/* choir_mem_free: gives it and its cl_mem back.  Collective and blocking: no call that uses it may be unfinished.  What
- * is not freed goes with the comm: its last use is choir_comm_destroy. */
+/* choir_mem_free: frees the memory and its cl_mem.  Collective and blocking; no call that uses the memory may be
+ * unfinished.  choir_comm_destroy frees the memory that is left. */
 CHOIR_API choir_status choir_mem_free(choir_comm *comm, void *ptr);
 CHOIR_API choir_status choir_mem_free_local(int n_local, choir_comm *const *comms, void *const *ptrs);
 
-/* choir_mem_register: makes memory that the caller has symmetric, without copying it: it must lie in a shared mapping
- * of a file that this process can open again (/dev/shm, a file, a memfd where the kernel lets its mapping be opened).
- * Private memory is UNSUPPORTED, on all ranks; nothing has changed then.  The same size on all ranks.  Ranks that are
- * threads of one process need no registering: they reach all memory of each other's.  Collective and blocking, like
- * alloc.
- * choir_mem_deregister: before the memory is unmapped; collective and blocking; no call that uses it may be
- * unfinished. */
+/* choir_mem_register: makes the caller's memory symmetric, without copying it.  The memory must lie in a shared mapping
+ * of a file that this process can open again: in /dev/shm, a file, or a memfd where the kernel allows it.  Private
+ * memory is UNSUPPORTED, on all ranks, and nothing has changed then.  Collective and blocking; the same size on all
+ * ranks.  Ranks that are threads of one process can access all memory of each other and need not register it.
+ * choir_mem_deregister: call it before the memory is unmapped.  Collective and blocking; no call that uses the memory
+ * may be unfinished. */
 CHOIR_API choir_status choir_mem_register(choir_comm *comm, void *ptr, size_t bytes);
 CHOIR_API choir_status choir_mem_register_local(int n_local, choir_comm *const *comms, void *const *ptrs, size_t bytes);
 CHOIR_API choir_status choir_mem_deregister(choir_comm *comm, void *ptr);
@@ -86,29 +87,32 @@ CHOIR_API choir_status choir_mem_deregister_local(int n_local, choir_comm *const
 
 CHOIR_API int choir_comm_rank(const choir_comm *comm);
 CHOIR_API int choir_comm_size(const choir_comm *comm);
-CHOIR_API int choir_comm_nodes(const choir_comm *comm);               /* number of nodes */
-/* the node of a rank, -1 if there is no such rank */
+CHOIR_API int choir_comm_nodes(const choir_comm *comm); /* number of nodes */
+/* choir_comm_node: the node of a rank.  choir_comm_node_rank: its number among the ranks of its node.  -1 if there is
+ * no such rank. */
 CHOIR_API int choir_comm_node(const choir_comm *comm, int rank);
-CHOIR_API int choir_comm_node_rank(const choir_comm *comm, int rank); /* its place on its node */
+CHOIR_API int choir_comm_node_rank(const choir_comm *comm, int rank);
 CHOIR_API choir_device *choir_comm_device(const choir_comm *comm);
 
-/* choir_comm_status: SUCCESS, or the failure that made the comm unusable (sticky; its sentence in choir_last_error). */
+/* choir_comm_status: SUCCESS, or the sticky failure that made the comm unusable; its sentence is in
+ * choir_last_error. */
 CHOIR_API choir_status choir_comm_status(const choir_comm *comm);
 
-/* choir_comm_abort: fails what is in flight on this comm, here and on every rank, and returns at once. */
+/* choir_comm_abort: fails all calls in flight and later calls on this comm, on every rank, with ABORTED.  Returns at
+ * once. */
 CHOIR_API choir_status choir_comm_abort(choir_comm *comm);
 
-/* choir_comm_destroy: accepts no more calls (ABORTED), drains until the deadline, then ends what is left with TIMEOUT,
- * on every rank.  When it returns every event of the comm is complete, and calls of other threads return; callbacks
- * that are running are waited for.  Ranks that wait for this one from then on learn of it (ABORTED).  NULL is silent.
- * Events and devices may outlive it or not. */
+/* choir_comm_destroy: accepts no more calls (ABORTED), waits for calls in flight until their deadline and ends the rest
+ * with TIMEOUT, on every rank.  It waits for running callbacks; when it returns every event of the comm is complete and
+ * blocking calls of other threads return.  Calls of other ranks that then wait for this rank end with ABORTED.  Events
+ * and devices may be released before or after.  NULL is silent. */
 CHOIR_API choir_status choir_comm_destroy(choir_comm *comm);
 
 /* choir_comm_warm: builds the kernels of (dtype, op) ahead of their first use.  Blocks for the build. */
 CHOIR_API choir_status choir_comm_warm(choir_comm *comm, choir_dtype dtype, choir_op op);
 
-/* choir_comm_json: what choir-info and the bench print of a comm: ranks, nodes, transport, rules.  Freed with
- * free(). */
+/* choir_comm_json: ranks, nodes, transport and rules of a comm as a JSON object, which choir-info and the bench print.
+ * The caller frees *text_p with free(). */
 CHOIR_API choir_status choir_comm_json(const choir_comm *comm, char **text_p);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Devices and memory: what choir keeps for one (cl_context, cl_device_id), and the buffers that calls name. */
+/* Devices: choir's state for one (cl_context, cl_device_id).  Buffers: the arguments that name memory in calls. */
 #ifndef CHOIR_DEVICE_H
 #define CHOIR_DEVICE_H
 
@@ -15,15 +15,16 @@ extern "C" {
 
 typedef struct choir_device choir_device;
 
-/* How the host reaches a cl_mem of the device.  AUTO lets a probe find out, by trying and checking bytes. */
+/* The way in which the host reaches a cl_mem of the device.  AUTO: a probe finds it by trying it and checking bytes. */
 typedef enum choir_memory_class {
 	CHOIR_CLASS_AUTO = 0,
-	CHOIR_CLASS_DIRECT = 1, /* through a pointer mapped once: no command per collective */
-	CHOIR_CLASS_MAP = 2,    /* map and unmap once per collective */
+	CHOIR_CLASS_DIRECT = 1, /* through a pointer that is mapped once: collectives enqueue no command */
+	CHOIR_CLASS_MAP = 2,    /* mapped and unmapped once for each collective */
 	CHOIR_CLASS_STAGE = 3,  /* copied in chunks through pinned memory */
 } choir_memory_class;
 
-/* Where a reduction runs.  AUTO: dense ones on the host; sparse ones on the host for CPU devices, else in kernels. */
+/* The place where reductions run.  AUTO: dense ones on the host; sparse ones on the host for CPU devices, else in
+ * kernels. */
 typedef enum choir_reduce_where {
 	CHOIR_REDUCE_AUTO = 0,
 	CHOIR_REDUCE_HOST = 1,
@@ -37,14 +38,15 @@ typedef struct choir_device_config {
 } choir_device_config;
 #define CHOIR_DEVICE_CONFIG_INIT { sizeof(choir_device_config), CHOIR_CLASS_AUTO, CHOIR_REDUCE_AUTO }
 
-/* choir_device_create: prepares a device of the caller's context (retained).  config NULL = defaults; CHOIR_CLASS and
- * CHOIR_REDUCE in the environment override AUTO.  Blocks for the probe (some ms); any thread.  ARGUMENT: null, device
- * not of the context; OPENCL. */
+/* choir_device_create: creates a choir_device for a device of the caller's context, which it retains.  config NULL: the
+ * defaults; CHOIR_CLASS and CHOIR_REDUCE in the environment override AUTO.  Blocks for the probe (some ms).  Any
+ * thread.  ARGUMENT: null, or the device is not of the context; UNSUPPORTED: the device cannot be of that class; OPENCL,
+ * NO_MEMORY. */
 CHOIR_API choir_status choir_device_create(cl_context context, cl_device_id device, const choir_device_config *config,
                                            choir_device **out_p);
 
-/* choir_device_create_default: the local_rank-th GPU of the machine (round robin), else a CPU device, in a context made
- * for it.  CHOIR_DEVICE="platform-substring" or "P:D" (numbers as choir-info shows them) chooses instead. */
+/* choir_device_create_default: the local_rank-th GPU of the machine, round robin, else a CPU device, in a new context.
+ * CHOIR_DEVICE chooses instead, by a part of the platform's name or as "P:D", the numbers that choir-info prints. */
 CHOIR_API choir_status choir_device_create_default(int local_rank, choir_device **out_p);
 
 /* choir_device_create_queue: the device and the context of a queue of the caller's; else as choir_device_create. */
@@ -59,17 +61,18 @@ CHOIR_API choir_status choir_device_create_host(choir_device **out_p);
 /* choir_device_destroy: NULL is silent.  Comms keep their device alive: any order is safe. */
 CHOIR_API void choir_device_destroy(choir_device *device);
 
-/* The OpenCL handles of a device, not retained for the caller; and what the probe found. */
+/* The OpenCL handles of a device, not retained for the caller, and its memory class. */
 CHOIR_API cl_context choir_device_context(const choir_device *device);
 CHOIR_API cl_device_id choir_device_id(const choir_device *device);
 CHOIR_API choir_memory_class choir_device_class(const choir_device *device);
 CHOIR_API const char *choir_memory_class_name(choir_memory_class memory_class);
 
-/* choir_device_json: what choir-info prints of a device: a JSON object in a text the caller frees with free(). */
+/* choir_device_json: the device's properties as a JSON object, which choir-info prints.  The caller frees *text_p with
+ * free(). */
 CHOIR_API choir_status choir_device_json(const choir_device *device, char **text_p);
 
-/* A buffer: by value, owns nothing.  Zero-initialised it names no memory, which is legal only where a call says so or
- * moves nothing. */
+/* A buffer names memory of the caller and owns nothing; it is passed by value.  A zero-initialised buffer names no
+ * memory, which is legal only where a call says so or the count is 0. */
 typedef enum choir_buffer_kind {
 	CHOIR_BUFFER_NONE = 0,
 	CHOIR_BUFFER_MEM = 1,  /* cl_mem + offset */

@@ -10,26 +10,27 @@
 extern "C" {
 #endif
 
-/* choir_comm_create_mpi: the ranks of all processes of parent, n_local of this one, ordered by process.  Collective
- * over parent (an intracommunicator), which is duplicated once; MPI must be initialised.  Blocks until all processes
- * have come, at most config's deadline; no MPI call in it is a blocking one.
+/* choir_comm_create_mpi: a comm of the ranks of all processes of parent, n_local of them in this one, ordered by
+ * process.  Collective over parent, an intracommunicator that is duplicated once; MPI must be initialised.  Blocks
+ * until all processes have called it, at most config's deadline; it makes no blocking MPI call.
  *
- * Ranks on one machine use shared memory, and MPI_THREAD_SINGLE will do.  Between machines MPI carries the bytes,
- * called from threads of the library, which needs MPI_THREAD_MULTIPLE, or MPI_THREAD_SERIALIZED: the application then
- * makes no MPI call while collectives run.  With less, create fails between machines and names both levels.
- * config->transport, if given, is used instead of MPI's, and taken over whatever the outcome.
+ * Ranks on one machine use shared memory; MPI_THREAD_SINGLE is enough.  Between machines choir's threads call MPI,
+ * which needs MPI_THREAD_MULTIPLE, or MPI_THREAD_SERIALIZED if the application makes no MPI call while collectives run.
+ * With a lower level the call fails between machines, naming both levels.  config->transport, if given, is used instead
+ * of MPI; the call takes ownership of it, also when it fails.
  *
- * Comms are destroyed before MPI_Finalize; one that is destroyed later, or was aborted, makes no MPI call any more and
- * leaves its communicator to MPI. ARGUMENT, TIMEOUT, TRANSPORT, UNSUPPORTED, and what choir_comm_create returns. */
+ * Destroy comms before MPI_Finalize.  A comm that is destroyed later, or was aborted, makes no MPI call and does not
+ * free its communicator.  ARGUMENT, TIMEOUT, TRANSPORT, UNSUPPORTED, and the errors of choir_comm_create. */
 CHOIR_API choir_status choir_comm_create_mpi(MPI_Comm parent, int n_local, choir_device *const *devices,
                                              const choir_comm_config *config, choir_comm **comms_out);
 
-/* choir_comm_create_world: the same on MPI_COMM_WORLD, initialising MPI (MPI_THREAD_MULTIPLE) if nobody has; then MPI
- * is finalised by choir_finalize_world, or by the caller. */
+/* choir_comm_create_world: the same on MPI_COMM_WORLD.  It initialises MPI with MPI_THREAD_MULTIPLE if that was not
+ * done; choir_finalize_world or the caller then finalises MPI. */
 CHOIR_API choir_status choir_comm_create_world(int n_local, choir_device *const *devices,
                                                const choir_comm_config *config, choir_comm **comms_out);
 
-/* choir_finalize_world: finalises MPI if choir_comm_create_world initialised it.  After the last comm was destroyed. */
+/* choir_finalize_world: finalises MPI if choir_comm_create_world initialised it.  Call it when the last comm is
+ * destroyed. */
 CHOIR_API choir_status choir_finalize_world(void);
 
 #ifdef __cplusplus
