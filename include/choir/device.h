@@ -40,8 +40,8 @@ typedef struct choir_device_config {
 
 /* choir_device_create: creates a choir_device for a device of the caller's context, which it retains.  config NULL: the
  * defaults; CHOIR_CLASS and CHOIR_REDUCE in the environment override AUTO.  Blocks for the probe (some ms).  Any
- * thread.  ARGUMENT: null, or the device is not of the context; UNSUPPORTED: the device cannot be of that class; OPENCL,
- * NO_MEMORY. */
+ * thread.  ARGUMENT: null, or the device is not of the context; UNSUPPORTED: the device cannot be of that class;
+ * OPENCL, NO_MEMORY. */
 CHOIR_API choir_status choir_device_create(cl_context context, cl_device_id device, const choir_device_config *config,
                                            choir_device **out_p);
 
