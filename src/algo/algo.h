@@ -55,7 +55,7 @@ struct algo_in {
 	bool shared; /* all ranks are on one node and may reach each other's SEND and RECV: PLAN_PEER_* may be used
 	                (decided for the comm, so the same on all ranks; the executor takes another plan if a buffer
 	                turns out to be out of reach) */
-	bool stream;           /* the buffers of all ranks of the node take more than half of its cache */
+	bool nt; /* nt stores: the buffers of all ranks of the node take more than half of its cache */
 	/* premul_sum: a plan with plan_scale; the same on all ranks, and with it `shared` is false */
 	bool scaled;
 	/* the operator has a final step (mean): the REDUCE that makes the result must be marked final (mark it

@@ -79,7 +79,7 @@ choir_status broadcast_slots(const struct algo_in *in, struct plan *plan)
 	plan_id there = PLAN_NO_STEP;
 
 	plan->slot_bytes = in->slot_bytes;
-	plan->stream = in->stream;
+	plan->nt = in->nt;
 	plan->slot_used = chunks.n == 1 ? in->bytes : AREAS * chunks.each;
 	for (int a = 0; a < AREAS; a++)
 		g.own[a] = PLAN_NO_STEP;

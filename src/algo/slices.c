@@ -219,7 +219,7 @@ choir_status slices_build(const struct algo_in *in, struct plan *plan, const str
 
 	s.own_at_once = s.gathers && in->recv_direct && !kind;
 	plan->slot_bytes = in->slot_bytes;
-	plan->stream = in->stream;
+	plan->nt = in->nt;
 	if (in->bytes == 0)
 		return plan_finish(plan);
 	s.chunks = chunks_of(in->bytes, chunk_limit(in, kind), s.unit);

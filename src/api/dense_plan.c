@@ -65,7 +65,7 @@ choir_status dense_plan_choose(const struct dense *d, const choir_call *call, st
 	struct algo_in *in = &bound->in;
 
 	/* Slots want room in the cache, too: where all fit it just, non-temporal stores are faster already. */
-	in->stream =
+	in->nt =
 	    (d->send_bytes + d->recv_bytes) * (uint64_t)d->comm->layout.max_node_size > d->comm->cache_bytes / 2;
 	TRY(take_plan(d, call, bound));
 	if (bound->lists && bound->cached->plan.messages && (in->send_direct || in->recv_direct)) {

@@ -124,8 +124,8 @@ static bool is_nt(const struct run *run, const struct plan_step *step, struct pl
 	if (dst.buf == PLAN_SLOT)
 		return run->nt.on;
 	if (dst.buf == PLAN_PEER_RECV)
-		return run->nt.on || run->plan->stream;
-	return dst.buf == PLAN_RECV && run->plan->stream;
+		return run->nt.on || run->plan->nt;
+	return dst.buf == PLAN_RECV && run->plan->nt;
 }
 
 uint32_t operand_refs(const struct run *run, const struct plan_step *step, struct plan_ref *refs)

@@ -150,7 +150,7 @@ static void key_of(const struct algorithm *algorithm, const struct algo_in *in, 
 	key->recv_direct = in->recv_direct;
 	key->final_op = in->final_op;
 	key->shared = in->shared;
-	key->stream = in->stream;
+	key->nt = in->nt;
 	key->scaled = in->scaled;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* 1. A block has 64 bytes before its data for the list and its class, so data stays 64-byte aligned and give needs no
- * size.
- * 2. Beyond KEEP_BYTES, and above the largest class, memory goes back to the system at once.
- * 3. The quarantine is a list and not a leak, so that leak checkers stay useful. */
+/* Design notes.
+ *
+ * A block has a header of 64 bytes before its data, so that data is 64-byte aligned and blocks_give needs no size.
+ * Blocks above the largest class, and blocks beyond KEEP_BYTES kept ones, are freed at once.  Quarantined blocks stay
+ * in a list, so that leak checkers do not report them. */
 #include "net/blocks.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks: message memory by size class, kept for reuse.  Any thread. */
+/* Blocks: memory for messages, kept for reuse by size class.  Any thread. */
 #ifndef NET_BLOCKS_H
 #define NET_BLOCKS_H
 
@@ -18,15 +18,15 @@ struct blocks {
 };
 
 choir_status blocks_init(struct blocks *blocks);
-/* frees the blocks that were given back; all others must be quarantined */
+
+/* blocks_fini: frees the blocks that were given back; all others must be in quarantine. */
 void blocks_fini(struct blocks *blocks);
 
-/* blocks_take: at least that many bytes, 64-byte aligned, not zeroed; NULL without memory (error set). */
+/* blocks_take: a block of at least that many bytes, 64-byte aligned, not zeroed; NULL without memory (error set). */
 void *blocks_take(struct blocks *blocks, uint64_t bytes);
 void blocks_give(struct blocks *blocks, void *data); /* NULL is silent */
 
-/* blocks_quarantine: the block is never used again and never unmapped: a transport that failed may still write to
- * it. */
+/* blocks_quarantine: keeps the block for ever and never reuses it: a failed transport may still access it. */
 void blocks_quarantine(void *data);
 
 #endif

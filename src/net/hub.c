@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [hub].  Every endpoint has an inbox: a list in order of arrival, under a lock of its own, so senders on other
- * threads contend there only.  A send copies its data.  The faults of a message depend on seed, source, destination and
- * its number among that pair's alone, so they are the same whatever the threads do.  A delay counts polls of the
- * receiver, not time, for the same reason; while a message is delayed each poll wakes the process, so that it polls
- * again. */
+/* Note [hub].  Each endpoint has an inbox, a list in order of arrival with a lock of its own.  A send copies its data.
+ * The faults of a message depend only on the seed, the source, the destination and the message's number in that pair,
+ * so a run can be repeated whatever the timing of threads.  For the same reason a delay counts polls of the receiver,
+ * not time; while a message is delayed each poll wakes the process, so that it polls again. */
 #include "net/hub.h"
 
 #include "base/error.h"
@@ -20,7 +19,7 @@ struct hub_message {
 	struct hub_message *next;
 	int src;
 	size_t bytes;
-	uint64_t due; /* seen from this poll on */
+	uint64_t due; /* the receiver's poll from which on it is delivered */
 	void *data;
 };
 
@@ -89,7 +88,7 @@ static bool is_dead(const struct hub_faults *faults, int endpoint)
 	return faults->dead && faults->dead_endpoint == endpoint;
 }
 
-/* Puts the message into the inbox; rolls decides the poll at which it is due. */
+/* Appends the message to the inbox; the random bits of rolls choose the poll at which it is due. */
 static void post(struct hub_endpoint *to, struct hub_pair *pair, struct hub_message *message,
                  const struct hub_faults *faults, uint64_t rolls)
 {
@@ -123,7 +122,7 @@ static struct hub_message *copy_message(struct hub *hub, int src, const void *da
 	return message;
 }
 
-/* A send that is done only after some polls of its sender: the request is that number of polls, no memory. */
+/* The request of a send that is done after some polls of its sender: the number of that poll as a pointer. */
 static void *request_due(struct hub_endpoint *from, uint64_t polls)
 {
 	uintptr_t due;
@@ -170,7 +169,7 @@ static choir_status hub_poll(choir_transport *transport, choir_message *message_
 	struct hub_endpoint *me = endpoint_of(transport);
 	struct hub_faults faults = faults_of(me->hub);
 	struct hub_message **at, *found = NULL;
-	bool publish_carries_bytes;
+	bool has_more;
 
 	*arrived_p = 0;
 	pthread_mutex_lock(&me->lock);
@@ -187,9 +186,9 @@ static choir_status hub_poll(choir_transport *transport, choir_message *message_
 		if (*at == NULL)
 			me->inbox_end = at;
 	}
-	publish_carries_bytes = me->inbox != NULL;
+	has_more = me->inbox != NULL;
 	pthread_mutex_unlock(&me->lock);
-	if (publish_carries_bytes)
+	if (has_more)
 		choir_transport_wake();
 	if (found != NULL) {
 		*message_p =
@@ -207,7 +206,7 @@ static void hub_give(choir_transport *transport, choir_message *message)
 	blocks_give(&hub->blocks, message->impl);
 }
 
-/* Empties the inbox. */
+/* Frees the messages in the inbox. */
 static void hub_abort(choir_transport *transport)
 {
 	struct hub_endpoint *me = endpoint_of(transport);

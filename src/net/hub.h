@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The in-process transport: n endpoints of one process joined by queues.  Local comms use it, and tests make it a bad
- * network. */
+/* The in-process transport: n endpoints of one process, joined by queues.  Tests inject faults into it. */
 #ifndef NET_HUB_H
 #define NET_HUB_H
 
@@ -10,23 +9,24 @@
 
 struct hub;
 
-/* Faults, each off at zero.  Decided per message from the seed, so a run can be repeated. */
+/* Faults; each is off at zero.  The seed decides them for each message, so that a run can be repeated. */
 struct hub_faults {
 	uint64_t seed;
-	uint32_t delay_polls; /* a message is seen only after 0..delay_polls further polls of its receiver */
-	bool reorder;         /* messages of a pair may overtake each other */
-	uint32_t drop_per_1000;
-	int dead_endpoint; /* >= 0 with dead set: this endpoint neither sends nor receives any more */
+	uint32_t delay_polls;   /* a message is delivered only after 0..delay_polls further polls of its receiver */
+	bool reorder;           /* messages of a pair may overtake each other */
+	uint32_t drop_per_1000; /* of 1000 messages so many are lost */
+	int dead_endpoint;      /* if dead: this endpoint neither sends nor receives any more */
 	bool dead;
 };
 
-/* hub_create: n endpoints; transports_out[i] is endpoint i's.  The hub goes when the last of them is destroyed. */
+/* hub_create: n endpoints; transports_out[i] is endpoint i.  The hub is freed when the last of them is destroyed.
+ * ARGUMENT, NO_MEMORY. */
 choir_status hub_create(int n, choir_transport **transports_out, struct hub **hub_p);
 
-/* hub_of: the hub of one of its endpoints; NULL for other transports. */
+/* hub_of: the hub of an endpoint; NULL for other transports. */
 struct hub *hub_of(choir_transport *transport);
 
-/* hub_set_faults: from now on; any thread. */
+/* hub_set_faults: sets the faults of all messages from now on.  Any thread. */
 void hub_set_faults(struct hub *hub, const struct hub_faults *faults);
 
 #endif

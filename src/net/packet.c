@@ -42,7 +42,7 @@ choir_status packet_open(const char *transport, struct blocks *blocks, int peer,
 		memcpy(&header, data, sizeof header);
 	if (header.magic != WIRE_MAGIC)
 		return error_set(CHOIR_TRANSPORT,
-		                 "%s: a message of %zu bytes from endpoint %d is not of this version of choir (%08x)",
+		                 "%s: a message of %zu bytes from endpoint %d is of another version of choir (%08x)",
 		                 transport, bytes, peer, header.magic);
 	if (header.bytes_check != (uint32_t)(bytes - WIRE_PREFIX_BYTES))
 		return error_set(CHOIR_TRANSPORT,

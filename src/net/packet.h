@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A packet: the bytes of a message on the wire: header, padding to WIRE_PREFIX_BYTES, payload. */
+/* A packet is a message as it travels: header, padding to WIRE_PREFIX_BYTES, payload. */
 #ifndef NET_PACKET_H
 #define NET_PACKET_H
 
@@ -11,15 +11,14 @@ struct packet_prefix {
 	unsigned char rest[WIRE_PREFIX_BYTES - sizeof(struct wire_header)];
 };
 
-/* packet_stamp: the bytes before the payload, with magic and bytes_check. */
+/* packet_stamp: the bytes before the payload, with magic and bytes_check set. */
 struct packet_prefix packet_stamp(const struct wire_header *header, size_t payload_bytes);
 
-/* packet_pack: a block with header, padding and payload, with magic and bytes_check; NULL without memory (error
- * set). */
+/* packet_pack: a block that holds the packet; NULL without memory (error set). */
 void *packet_pack(struct blocks *blocks, const struct wire_header *header, const void *payload, size_t payload_bytes);
 
-/* packet_open: a message of no pump yet, itself a block, that points into the packet; TRANSPORT, naming the transport,
- * if the packet is not one of ours. */
+/* packet_open: *out_p: a message, itself a block, that points into the packet; the caller sets its pump.  TRANSPORT,
+ * naming the transport and the peer, if the bytes are not a packet of this version; NO_MEMORY. */
 choir_status packet_open(const char *transport, struct blocks *blocks, int peer, const void *data, size_t bytes,
                          struct pump_message **out_p);
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [pump locks].  A thread holds `turn` for every call on the transport, which takes one call at a time; `turn`
- * also guards the list of sends.  The routes have a lock of their own, taken inside a turn when a message arrives and
- * without one when a rank sends to itself.  A message that was given back waits on a lock-free stack for the next turn,
- * so pump_give may be called under any lock.
+/* Note [pump locks].  A transport takes one call at a time: a thread makes it with the lock `turn` held ("in a turn"),
+ * which also guards the list of sends.  The routes have a lock of their own, taken in a turn when a message arrives,
+ * and without a turn when a rank sends to itself.  pump_give pushes a message on a lock-free stack for the next turn,
+ * so it may be called with any lock held.
  *
- * A thread that drives in a loop would take the turn again before a waiting sender wakes up, and starve it; so drivers
- * stand back while a thread waits for the turn.
+ * A thread that drives the pump in a loop could take the lock again before a waiting sender wakes up, and starve it; so
+ * pump_drive does nothing while a thread waits for the lock.
  *
- * Note [pump failure].  The first error is final, but for a send that has no memory: nothing was sent, and the news of
- * it can still leave.  The pump keeps its text, aborts the transport, and quarantines the
- * data of unfinished sends (blocks.h), since the transport may still read it.  It lowers the in_flight counters then,
- * so a thread that waits for one goes on and finds the error. */
+ * Note [pump failure].  The first error is final, except a send that found no memory: nothing was sent then.  The pump
+ * keeps the sentence, aborts the transport and quarantines the data of unfinished sends (blocks.h), since the transport
+ * may still read it.  It lowers their in_flight counters, so that a thread that waits for one finds the error. */
 #include "net/pump.h"
 
 #include "base/error.h"
@@ -32,13 +31,13 @@ struct pump {
 	choir_transport *transport;
 	_Atomic int refs;
 	pthread_mutex_t turn;
-	_Atomic int waiting;             /* for the turn */
-	struct sends sends;              /* under turn, but for its count */
-	struct zero_copy zero_copy;          /* under turn */
-	choir_message unopened;              /* under turn: it arrived, and there was no memory to open it */
+	_Atomic int waiting;        /* threads that wait for turn */
+	struct sends sends;         /* under turn, except its count */
+	struct zero_copy zero_copy; /* under turn */
+	choir_message unopened;     /* under turn: an arrival for which there was no memory yet */
 	bool has_unopened;
-	_Atomic(struct pump_message *) given; /* to go back to the transport */
-	_Atomic int failed;                   /* a choir_status; the text is final once it is set */
+	_Atomic(struct pump_message *) given; /* messages to give back to the transport */
+	_Atomic int failed;                   /* a choir_status; once it is set fail_text does not change */
 	char fail_text[ERROR_TEXT_BYTES];
 	struct blocks blocks;
 	struct routes routes;
@@ -102,7 +101,7 @@ static choir_status failure(struct pump *pump)
 	return st == CHOIR_SUCCESS ? st : error_set(st, "%s", pump->fail_text);
 }
 
-/* Makes this thread's last error final; in a turn.  Note [pump failure]. */
+/* In a turn: makes this thread's last error final.  Note [pump failure]. */
 static choir_status fail(struct pump *pump, choir_status status)
 {
 	if (atomic_load_explicit(&pump->failed, memory_order_relaxed) == CHOIR_SUCCESS) {
@@ -142,7 +141,7 @@ void pump_give(struct pump_message *message)
 {
 	struct pump *pump = message->pump;
 
-	(void)pump_payload(message); /* it does not move any more */
+	(void)pump_payload(message); /* from now on the pump does not move it */
 	if (message->owned != NULL) {
 		blocks_give(&pump->blocks, message->owned);
 		blocks_give(&pump->blocks, message);
@@ -192,7 +191,7 @@ void pump_detach(struct pump *pump, uint64_t comm, int rank)
 	give_turn(pump);
 }
 
-/* A message that cannot be routed is this pump's failure; in a turn, or for a message to myself without one. */
+/* Gives the message to its rank.  In a turn, but for a message of a rank to itself.  An error is final for the pump. */
 static choir_status route_message(struct pump *pump, struct pump_message *message)
 {
 	enum route_outcome outcome = routes_deliver(&pump->routes, message);
@@ -204,16 +203,15 @@ static choir_status route_message(struct pump *pump, struct pump_message *messag
 		return CHOIR_SUCCESS;
 	}
 	error_set(CHOIR_TRANSPORT,
-	          "%s: rank %d of comm %llx is not there yet and has too many messages waiting (%zu bytes more from "
-	          "rank %d; at most %d "
-	          "messages, %llu bytes)",
+	          "%s: rank %d of comm %llx has not joined yet and too many messages wait for it (rank %d sent %zu "
+	          "bytes more; at most %d messages, %llu bytes)",
 	          pump_name(pump), message->header.dst, (unsigned long long)message->header.comm,
-	          message->payload_bytes, message->header.src, PUMP_KEPT_MESSAGES, (unsigned long long)PUMP_KEPT_BYTES);
+	          message->header.src, message->payload_bytes, PUMP_KEPT_MESSAGES, (unsigned long long)PUMP_KEPT_BYTES);
 	pump_give(message);
 	return CHOIR_TRANSPORT;
 }
 
-/* A received packet as a message of this pump. */
+/* Makes a received packet a message of this pump. */
 static choir_status open_packet(struct pump *pump, int peer, const void *data, size_t bytes,
                                 struct pump_message **out_p)
 {
@@ -241,7 +239,7 @@ static choir_status send_to_myself(struct pump *pump, void *data, size_t bytes)
 	return st;
 }
 
-/* In a turn; takes send over. */
+/* In a turn: takes ownership of send. */
 static choir_status start_send(struct pump *pump, int endpoint, struct send *send, size_t bytes)
 {
 	choir_status st = failure(pump);
@@ -262,7 +260,7 @@ static bool has_op(const struct pump *pump, size_t end_of_op)
 
 #define END_OF_OP(op) (offsetof(choir_transport_ops, op) + sizeof(((choir_transport_ops *)NULL)->op))
 
-/* Sends straight out of the caller's memory, if the transport can. */
+/* Sends without a copy of its own if the transport has send_now; *done_p stays 0 if it has not, or found no room. */
 static choir_status send_now(struct pump *pump, int endpoint, const struct wire_header *header, const void *payload,
                              size_t payload_bytes, int *done_p)
 {
@@ -316,8 +314,8 @@ choir_status pump_send(struct pump *pump, int endpoint, const struct wire_header
 	return st;
 }
 
-/* False: messages that the transport lends never move. */
-static bool says_overdue(const struct pump *pump)
+/* Without this op the pump never moves messages that the transport lends. */
+static bool has_overdue(const struct pump *pump)
 {
 	return has_op(pump, END_OF_OP(overdue)) && pump->transport->ops->overdue != NULL;
 }
@@ -339,13 +337,13 @@ static choir_status poll_arrivals(struct pump *pump, bool *progress)
 		pump->has_unopened = st == CHOIR_NO_MEMORY;
 		pump->unopened = pump->has_unopened ? raw : (choir_message){ 0 };
 		if (pump->has_unopened)
-			return CHOIR_SUCCESS; /* the next drive tries again; the deadline ends it */
+			return CHOIR_SUCCESS; /* the next drive tries again, until the call's deadline */
 		if (st != CHOIR_SUCCESS) {
 			pump->transport->ops->give(pump->transport, &raw);
 			return st;
 		}
 		message->raw = raw;
-		if (raw.lent && says_overdue(pump))
+		if (raw.lent && has_overdue(pump))
 			zero_copy_add(&pump->zero_copy, message);
 		TRY(route_message(pump, message));
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [routes].  A detached route stays in the table without a function: late messages of a comm that is gone (a
- * peer's notice of failure, say) find it and are dropped; without it they would be kept for ever and fill the bound.
- * Context ids are not reused, so the table grows by 32 bytes a comm of the process's life.
+/* Note [routes].  A detached route stays in the table without a function, so that late messages of a destroyed comm,
+ * such as a peer's notice of failure, are dropped; without it they would be kept for ever and reach the limit.  Context
+ * ids are not reused, so the table grows by 32 bytes for each comm of the process.
  *
- * fn runs under the lock, so no call of it follows a detach, and kept messages come before messages that arrive during
- * attach. */
+ * fn runs with the lock held: it is not called after a detach, and kept messages are delivered before messages that
+ * arrive during the attach. */
 #include "net/routes.h"
 
 #include "base/error.h"
@@ -28,8 +28,8 @@ struct pump_message *routes_fini(struct routes *routes)
 	return routes->kept;
 }
 
-/* The first route that is not below (comm, rank). */
-static size_t place_of(const struct routes *routes, uint64_t comm, int rank)
+/* The index of the first route that is not below (comm, rank). */
+static size_t index_of(const struct routes *routes, uint64_t comm, int rank)
 {
 	size_t low = 0, high = routes->n;
 
@@ -47,16 +47,16 @@ static size_t place_of(const struct routes *routes, uint64_t comm, int rank)
 
 static struct route *find(struct routes *routes, uint64_t comm, int rank)
 {
-	size_t place = place_of(routes, comm, rank);
+	size_t i = index_of(routes, comm, rank);
 
-	if (place == routes->n || routes->table[place].comm != comm || routes->table[place].rank != rank)
+	if (i == routes->n || routes->table[i].comm != comm || routes->table[i].rank != rank)
 		return NULL;
-	return &routes->table[place];
+	return &routes->table[i];
 }
 
 static struct route *insert(struct routes *routes, uint64_t comm, int rank)
 {
-	size_t place = place_of(routes, comm, rank);
+	size_t i = index_of(routes, comm, rank);
 
 	if (routes->n == routes->capacity) {
 		size_t capacity = routes->capacity == 0 ? 8 : routes->capacity * 2;
@@ -67,10 +67,10 @@ static struct route *insert(struct routes *routes, uint64_t comm, int rank)
 		routes->table = table;
 		routes->capacity = capacity;
 	}
-	memmove(&routes->table[place + 1], &routes->table[place], (routes->n - place) * sizeof *routes->table);
+	memmove(&routes->table[i + 1], &routes->table[i], (routes->n - i) * sizeof *routes->table);
 	routes->n++;
-	routes->table[place] = (struct route){ .comm = comm, .rank = rank };
-	return &routes->table[place];
+	routes->table[i] = (struct route){ .comm = comm, .rank = rank };
+	return &routes->table[i];
 }
 
 /* Delivers the kept messages of a route, in order. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The routes of messages: (comm, rank) to the function that is attached.  Messages before the attach are kept, in order
- * and bounded; messages after the detach are dropped. */
+/* The table of routes: the function attached for each (comm, rank).  A message that comes before the attach is kept, up
+ * to a limit; one that comes after the detach is dropped. */
 #ifndef NET_ROUTES_H
 #define NET_ROUTES_H
 
@@ -11,12 +11,12 @@
 struct route {
 	uint64_t comm;
 	int rank;
-	pump_deliver_fn fn; /* NULL: was attached once */
+	pump_deliver_fn fn; /* NULL: detached */
 	void *ctx;
 };
 
 struct routes {
-	pthread_mutex_t lock; /* of all below; held while fn runs */
+	pthread_mutex_t lock; /* guards all members; held while fn runs */
 	struct route *table;  /* sorted by comm, then rank */
 	size_t n, capacity;
 	struct pump_message *kept, **kept_end; /* oldest first */
@@ -26,8 +26,8 @@ struct routes {
 
 enum route_outcome {
 	ROUTE_TAKEN, /* delivered or kept */
-	ROUTE_DROP,  /* its rank is detached: the caller gives it back */
-	ROUTE_FULL,  /* too many are kept; the message is still the caller's */
+	ROUTE_DROP,  /* the rank is detached: the caller gives the message back */
+	ROUTE_FULL,  /* too many messages are kept: the caller still owns this one */
 };
 
 choir_status routes_init(struct routes *routes);
@@ -35,6 +35,8 @@ choir_status routes_init(struct routes *routes);
 /* routes_fini: returns the kept messages, for the caller to give back. */
 struct pump_message *routes_fini(struct routes *routes);
 
+/* routes_attach, routes_detach: as pump_attach and pump_detach.  routes_deliver: calls the function of the message's
+ * route, or keeps the message. */
 choir_status routes_attach(struct routes *routes, uint64_t comm, int rank, pump_deliver_fn fn, void *ctx);
 void routes_detach(struct routes *routes, uint64_t comm, int rank);
 enum route_outcome routes_deliver(struct routes *routes, struct pump_message *message);

@@ -11,7 +11,7 @@ void sends_init(struct sends *sends)
 	sends->end = &sends->oldest;
 }
 
-/* Forgets a send that is done, or will never be known to be. */
+/* Forgets a send that is done, or that was in flight when the transport failed. */
 static void end_send(struct sends *sends, struct blocks *blocks, struct send *send)
 {
 	if (send->in_flight != NULL)
@@ -31,7 +31,7 @@ choir_status sends_start(struct sends *sends, choir_transport *transport, struct
 	*sends->end = send;
 	st = transport->ops->send(transport, endpoint, send->data, bytes, &send->request);
 	if (st == CHOIR_SUCCESS ? send->request != NULL : st != CHOIR_NO_MEMORY) {
-		sends->end = &send->next; /* after an error to be swept away with the others */
+		sends->end = &send->next; /* after an error sends_sweep takes it with the others */
 		return st;
 	}
 	*sends->end = NULL;
@@ -65,7 +65,7 @@ choir_status sends_test(struct sends *sends, choir_transport *transport, struct 
 		TRY(transport->ops->test(transport, send->request, &done));
 		remove_oldest(sends);
 		if (!done) {
-			put_last(sends, send); /* the others are tested before it is again */
+			put_last(sends, send); /* the others are tested before this one is tested again */
 			continue;
 		}
 		blocks_give(blocks, send->data);

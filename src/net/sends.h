@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The sends of a pump that its transport is not done with, oldest first.  All in a turn of the pump's; n may be read
- * without. */
+/* The list of a pump's sends in flight, oldest first.  All functions run in a turn of the pump (Note [pump locks]); n
+ * may be read without. */
 #ifndef NET_SENDS_H
 #define NET_SENDS_H
 
@@ -14,7 +14,7 @@ struct send {
 	struct send *next;
 	void *request;
 	void *data;
-	_Atomic int *in_flight; /* NULL: nobody counts (any more) */
+	_Atomic int *in_flight; /* counter to lower when the send ends; NULL: none */
 	uint64_t comm;
 	int src;
 };
@@ -26,21 +26,21 @@ struct sends {
 
 void sends_init(struct sends *sends);
 
-/* sends_start: hands send->data to the transport; send and its data are blocks and belong to the list from now on, also
- * after an error of the transport's, when sends_sweep takes them away with the others. */
+/* sends_start: gives send->data to the transport.  send and data are blocks that the list now owns, also after an error
+ * of the transport, when the caller calls sends_sweep.  After NO_MEMORY they are freed. */
 choir_status sends_start(struct sends *sends, choir_transport *transport, struct blocks *blocks, int endpoint,
                          struct send *send, size_t bytes);
 
-/* sends_test: forgets those that are done; *progress = true if any was, else it is left alone. */
+/* sends_test: tests the sends and forgets those that are done; *progress = true if any was, else unchanged. */
 choir_status sends_test(struct sends *sends, choir_transport *transport, struct blocks *blocks, bool *progress);
 
-/* sends_sweep: the transport failed: data that it may still read is quarantined, all is forgotten. */
+/* sends_sweep: after a failure of the transport: quarantines the data of all sends and forgets them. */
 void sends_sweep(struct sends *sends, struct blocks *blocks);
 
-/* sends_any: is any of that rank there? */
+/* sends_any: true if a send of that rank is in flight. */
 bool sends_any(const struct sends *sends, uint64_t comm, int src);
 
-/* sends_uncount: the in_flight of this rank's sends is not touched any more. */
+/* sends_uncount: from now on the in_flight counters of that rank's sends are not changed. */
 void sends_uncount(struct sends *sends, uint64_t comm, int src);
 
 #endif

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [shm pieces].  A message of up to a quarter of the ring is one item, lent to the receiver where it lies.  A
- * longer one passes in items of a quarter each, and the receiver puts it together in a block.  Each item names the
- * whole message's length.  The sends to a peer wait in a queue and are served in order, so the pieces of two messages
- * never mix.
+/* Note [shm pieces].  A message of up to a quarter of the ring is one item, and the receiver reads it in place
+ * (zero-copy receive).  A longer message passes in pieces of a quarter each, which the receiver copies to a block.
+ * Each item has the length of the whole message.  The sends to a peer are queued and served in order, so the pieces of
+ * two messages never mix.
  *
- * Note [shm lending].  The sender gets room back in the order of the items, so a lent message also holds up all items
- * that were read after it.  Messages are overdue once they hold up more than half of the bytes or of the items: the
- * other half has room for one item and for the way to the front, so messages move again as soon as overdue ones come
- * back.
+ * Note [shm overdue].  Room returns to the sender in the order of the items, so a lent message blocks the room of all
+ * items read after it.  It is overdue when more than half of the bytes or of the items are blocked: the other half has
+ * room for one more item wherever it begins, so messages pass again as soon as overdue ones are given back.
  *
- * An endpoint that moves bytes wakes the other side: a receiver may wait for items and a sender for room.  The wake-up
- * has a full fence in it (Note [bell]), which orders it after the count that was raised. */
+ * An endpoint that publishes or frees an item wakes the other side, which may wait for items or for room.  The wake-up
+ * contains a full fence (Note [bell]), which orders it after the change. */
 #include "net/shm.h"
 
 #include "base/copy.h"
@@ -23,11 +22,11 @@
 
 enum { LEAST_RING_BYTES = 256, NT_BYTES = 1024 };
 
-/* No message of the library is longer; a longer one was written by somebody else. */
+/* The library sends no longer message; a longer one means that the memory was overwritten. */
 #define LONGEST_BYTES ((uint64_t)1 << 40)
 
 struct shm_send {
-	struct shm_send *next; /* of the same peer, younger */
+	struct shm_send *next; /* the next younger send to the same peer */
 	struct shm_send *next_all, **prev_all;
 	int peer;
 	const unsigned char *data;
@@ -42,10 +41,10 @@ struct shm_out {
 
 struct shm_in {
 	struct ring *ring;
-	uint64_t next;             /* the item to be read */
-	uint64_t read;             /* bytes of the ring that all items before it took */
-	uint64_t ends[RING_ITEMS]; /* the same up to each item that was read */
-	unsigned char *data;       /* of a message that comes in pieces; NULL = none does */
+	uint64_t next;             /* the number of the next item to read */
+	uint64_t read;             /* bytes of room that all items before it took */
+	uint64_t ends[RING_ITEMS]; /* `read` behind each item */
+	unsigned char *data;       /* block of the message that arrives in pieces; NULL = none does */
 	uint64_t length, passed;
 };
 
@@ -55,11 +54,11 @@ struct shm {
 	void (*release)(void *ctx);
 	void *ctx;
 	bool stopped;
-	int next_source;        /* where poll begins, so that none is preferred */
+	int next_source;        /* the source that poll reads first, so that none is preferred */
 	uint64_t ring_bytes;
 	struct shm_out *out;    /* [n] */
 	struct shm_in *in;      /* [n] */
-	struct shm_send *sends; /* all, to be freed at the end */
+	struct shm_send *sends; /* all unfinished sends, to free them at the end */
 	struct blocks blocks;
 };
 
@@ -83,7 +82,7 @@ static uint64_t next_piece(const struct shm *me, uint64_t length, uint64_t passe
 	return length - passed < piece_bytes(me) ? length - passed : piece_bytes(me);
 }
 
-/* A piece from head and body, of a message of that length, as one item, if there is room. */
+/* Publishes a piece, head and body of a message of `length` bytes, as one item; false if there is no room. */
 static bool put(const struct shm *me, struct ring *ring, uint64_t length, const void *head, size_t head_bytes,
                 const void *body, size_t body_bytes)
 {
@@ -100,7 +99,7 @@ static bool put(const struct shm *me, struct ring *ring, uint64_t length, const 
 	return true;
 }
 
-/* As many pieces of the send as there is room for.  True if any moved. */
+/* Publishes as many pieces of the send as there is room for; true if it published any. */
 static bool put_pieces(const struct shm *me, struct ring *ring, struct shm_send *send)
 {
 	bool moved = false;
@@ -117,7 +116,7 @@ static bool put_pieces(const struct shm *me, struct ring *ring, struct shm_send 
 	return moved;
 }
 
-/* Serves a peer's queue as far as there is room. */
+/* Serves the queue of sends to a peer as far as there is room. */
 static void push(struct shm *me, int peer)
 {
 	struct shm_out *out = &me->out[peer];
@@ -204,8 +203,8 @@ static choir_status shm_test(choir_transport *transport, void *request, int *don
 	return CHOIR_SUCCESS;
 }
 
-/* The item at `next` was read; it lies there until it is freed. */
-static void pass(struct shm_in *in, uint64_t len)
+/* Counts the item `next`, of len bytes, as read.  Its room is blocked until it is freed. */
+static void count_read(struct shm_in *in, uint64_t len)
 {
 	in->read += (len + RING_LINE_BYTES - 1) / RING_LINE_BYTES * RING_LINE_BYTES;
 	in->ends[in->next % RING_ITEMS] = in->read;
@@ -218,11 +217,11 @@ static void free_item(struct shm *me, int src, uint64_t number)
 		me->wake(me->ctx, src);
 }
 
-static choir_status impossible(int src, uint64_t length, uint64_t at)
+static choir_status error_corrupt(int src, uint64_t length, uint64_t at)
 {
 	return error_set(CHOIR_TRANSPORT,
-	                 "shared memory: endpoint %d announces a message of %llu bytes at %llu, which cannot be", src,
-	                 (unsigned long long)length, (unsigned long long)at);
+	                 "shared memory: the ring from endpoint %d is corrupt: a message of %llu bytes at offset %llu",
+	                 src, (unsigned long long)length, (unsigned long long)at);
 }
 
 static bool is_inside(const struct shm *me, const struct ring_item *item, uint64_t len)
@@ -245,10 +244,10 @@ static choir_status read_piece(struct shm *me, int src, const struct ring_item *
 	}
 	len = next_piece(me, in->length, in->passed);
 	if (item->key[0] != in->length || !is_inside(me, item, len))
-		return impossible(src, item->key[0], item->at);
+		return error_corrupt(src, item->key[0], item->at);
 	copy_host(in->data + in->passed, ring_at(in->ring, item), len, false);
 	in->passed += len;
-	pass(in, len);
+	count_read(in, len);
 	free_item(me, src, in->next - 1);
 	if (in->passed < in->length)
 		return CHOIR_SUCCESS;
@@ -258,7 +257,7 @@ static choir_status read_piece(struct shm *me, int src, const struct ring_item *
 	return CHOIR_SUCCESS;
 }
 
-/* Reads what a source has written; *arrived_p = 1 once a message is whole. */
+/* Reads items of a source until a message is complete: *arrived_p = 1, or until there are no more. */
 static choir_status pull(struct shm *me, int src, choir_message *message_p, int *arrived_p)
 {
 	struct shm_in *in = &me->in[src];
@@ -269,19 +268,19 @@ static choir_status pull(struct shm *me, int src, choir_message *message_p, int 
 		uint64_t length = item->key[0];
 
 		if (length > LONGEST_BYTES)
-			return impossible(src, length, 0);
+			return error_corrupt(src, length, 0);
 		if (in->data != NULL || length > piece_bytes(me)) {
 			TRY(read_piece(me, src, item, message_p, arrived_p));
 			continue;
 		}
 		if (!is_inside(me, item, length))
-			return impossible(src, length, item->at);
+			return error_corrupt(src, length, item->at);
 		*message_p = (choir_message){ .peer = src,
 			                      .bytes = (size_t)length,
 			                      .data = ring_at(in->ring, item),
 			                      .impl = (void *)item,
 			                      .lent = 1 };
-		pass(in, length);
+		count_read(in, length);
 		*arrived_p = 1;
 	}
 	return CHOIR_SUCCESS;

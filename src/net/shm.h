@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* The shared-memory transport: point-to-point messages between the processes of one node that have no MPI.  One p2p
- * ring (base/ring.h) an ordered pair, in memory that the caller provides (an arena slot), mapped by all. */
+/* The shared-memory transport: messages between the processes of one node without MPI.  Each ordered pair has a ring
+ * (base/ring.h) in memory that the caller provides, mapped by all processes. */
 #ifndef NET_SHM_H
 #define NET_SHM_H
 
 #include <choir/transport.h>
 #include <stdint.h>
 
-/* shm_bytes: of the memory for n endpoints, all pairs with ring_bytes each (a power of two, 256 at least). */
+/* shm_bytes: the size of the memory for n endpoints, with ring_bytes of room for each ordered pair: a power of two, at
+ * least 256. */
 uint64_t shm_bytes(int n, uint64_t ring_bytes);
 
-/* shm_create: endpoint `rank` of n over the same zero-initialised memory in every process.  wake(ctx, peer) wakes peer
- * after something was written for it or read from it.  release(ctx) is called at destroy, not on failure here: memory
- * may go.  Messages of any length pass, in pieces of a quarter of the ring.  memory is 64-byte aligned. */
+/* shm_create: endpoint `rank` of n over the same zero-initialised, 64-byte aligned memory in every process.
+ * wake(ctx, peer) is called after a write to the peer or a read from it, and wakes it.  release(ctx) is called at
+ * destroy, when memory is not used any more, and not if this call fails.  ARGUMENT, NO_MEMORY. */
 choir_status shm_create(void *memory, int rank, int n, uint64_t ring_bytes, void (*wake)(void *ctx, int peer),
                         void (*release)(void *ctx), void *ctx, choir_transport **out_p);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands before every message's bytes, and the call record that the arena and the network both compare. */
+/* The header of every message, and the call record, by which ranks compare their calls in the arena and over the
+ * network. */
 #ifndef NET_WIRE_H
 #define NET_WIRE_H
 
 #include <choir/types.h>
 
-/* What a call is, in the form in which ranks compare it.  No padding: compared by memcmp, sent as is (all ranks have
- * one byte order). */
+/* The parameters of a call on which all ranks agree.  No padding: compared by memcmp and sent as it is; all ranks have
+ * one byte order. */
 struct call_record {
 	uint8_t collective;
 	uint8_t dtype;
@@ -14,45 +15,45 @@ struct call_record {
 	uint8_t flags;
 	int32_t root;
 	uint64_t count;
-	uint64_t hash;      /* of what else must agree: counts of a v-collective, sparse attributes, rules */
+	uint64_t hash;      /* of other parameters that must agree: counts of a v-collective, rules, attributes */
 	char algorithm[24]; /* name, zero padded */
 };
-/* flags: part of a call on a list of `root` tensors; a call on one device, without other ranks, of that "algorithm" */
+/* flags: part of a call on a list of `root` tensors; a call on one device without other ranks, of that "algorithm" */
 enum { RECORD_OF_LIST = 1, RECORD_ON_DEVICE = 2 };
-_Static_assert(sizeof(struct call_record) == 48, "fits the arena's flag line");
+_Static_assert(sizeof(struct call_record) == 48, "fits the record of an arena lane");
 
 enum wire_kind {
 	WIRE_DATA = 1,
-	WIRE_FAIL = 2, /* payload: the sentence; key = status */
-	WIRE_ASK = 3,  /* key and record: a call that the sender waits in; answered by */
-	WIRE_HERE = 4, /* key = number of calls that the sender has started */
-	WIRE_GONE = 5, /* payload: struct wire_gone; the sender makes no more calls */
+	WIRE_FAIL = 2, /* the comm failed; payload: the sentence; key: the status */
+	WIRE_ASK = 3,  /* liveness query of a rank that waits; key and record: its call; WIRE_HERE answers */
+	WIRE_HERE = 4, /* key: the number of calls that the sender has started */
+	WIRE_GONE = 5, /* the sender makes no more calls; payload: struct wire_gone */
 };
 
-/* What a rank has done when it destroys its comm, or its process ends.  The header's record is that of its last
- * collective, if known. */
+/* The calls that a rank has made when it destroys its comm or its process ends.  The header's record is that of its
+ * last collective, if known. */
 struct wire_gone {
 	uint64_t calls;          /* collectives */
-	uint64_t sent, received; /* send and recv calls between the sender and the receiver of this */
-	uint32_t ended;          /* its process has ended */
-	uint32_t has_record;
+	uint64_t sent, received; /* send and recv calls with the rank that gets this message */
+	uint32_t ended;          /* 1: its process has ended */
+	uint32_t has_record;     /* 1: the header's record is valid */
 };
 
 struct wire_header {
 	uint32_t magic; /* WIRE_MAGIC: version and byte order */
 	uint32_t kind;
 	uint64_t comm;    /* context id */
-	uint64_t key;     /* the call: sequence number, or for send / recv the pair's own count with WIRE_PAIR set */
+	uint64_t key;     /* the call's sequence number; for send and recv the pair's own count with WIRE_PAIR set */
 	int32_t src, dst; /* comm ranks */
 	uint32_t tag;
-	uint32_t bytes_check; /* low 32 bits of the payload's length: a torn message is an error */
+	uint32_t bytes_check; /* low 32 bits of the payload's length, to detect a truncated message */
 	struct call_record record;
 };
 #define WIRE_MAGIC 0x63687231u
 #define WIRE_PAIR  (1ull << 63)
 _Static_assert(sizeof(struct wire_header) == 88, "no padding");
 
-/* The payload begins here, at a cache line. */
+/* The offset of the payload in a packet: a multiple of a cache line. */
 #define WIRE_PREFIX_BYTES 128
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [lent messages].  Zero-copy receive: a transport may lend a message where it lies in the channel, so that its
- * bytes are copied once, to the receiver's buffer.  Until the receiver asks for the bytes the message may move: an
- * overdue one, which holds up too much of the channel, is copied in the next turn and given back to the transport.
- * `held` decides between the receiver and the mover: the thread that changes it from IN_CHANNEL wins; a receiver that
- * loses waits for the copy to end. */
+/* Note [lent messages].  Zero-copy receive: a transport may lend the memory of its channel as a message's payload, so
+ * that the bytes are copied once, to the receiver's buffer.  Until the receiver calls pump_payload the pump may move
+ * the payload: if the message is overdue, which means it blocks too much of the channel, the next turn copies it to a
+ * block and gives the channel's memory back.  The receiver and the pump race for `held`: the thread that changes it
+ * from IN_CHANNEL wins, and a receiver that loses waits for the end of the copy. */
 #include "net/zero_copy.h"
 
 #include "base/error.h"
@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { HELD_FOR_EVER, HELD_IN_CHANNEL, HELD_MOVING }; /* FOR_EVER: not moved until it is given back */
+enum { HELD_FOR_EVER, HELD_IN_CHANNEL, HELD_MOVING }; /* FOR_EVER: the payload does not move until pump_give */
 
 void zero_copy_init(struct zero_copy *z)
 {
@@ -55,7 +55,7 @@ void zero_copy_hold(struct pump_message *message)
 	}
 }
 
-/* Copies the message, so that the channel is free, unless the receiver holds it. */
+/* Copies the payload to a block and frees the channel, unless the receiver holds the message. */
 static choir_status move(struct zero_copy *z, choir_transport *transport, struct blocks *blocks,
                          struct pump_message *message)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Zero-copy receive: the messages of a pump that lie in the channel, lent by the transport (Note [lent messages]).  All
- * in a turn of the pump's, but zero_copy_hold. */
+/* Zero-copy receive: the list of a pump's messages whose payload the transport lends (Note [lent messages]).  All
+ * functions but zero_copy_hold run in a turn of the pump (Note [pump locks]). */
 #ifndef NET_ZERO_COPY_H
 #define NET_ZERO_COPY_H
 
@@ -13,14 +13,14 @@ struct zero_copy {
 
 void zero_copy_init(struct zero_copy *z);
 void zero_copy_add(struct zero_copy *z, struct pump_message *message);
-void zero_copy_remove(struct zero_copy *z, struct pump_message *message); /* silent if the message is not lent */
+void zero_copy_remove(struct zero_copy *z, struct pump_message *message); /* silent if it is not in the list */
 
-/* zero_copy_hold: from now on the message does not move; waits for a copy under way.  Any thread; also for a message
+/* zero_copy_hold: from now on the payload does not move; waits for the end of a copy.  Any thread; also for a message
  * that was never lent. */
 void zero_copy_hold(struct pump_message *message);
 
-/* zero_copy_move_overdue: copies into blocks, and gives back, each message that the transport calls overdue and no
- * receiver holds.  NO_MEMORY. */
+/* zero_copy_move_overdue: copies the payload of each overdue message that no receiver holds to a block, and gives the
+ * channel's memory back.  NO_MEMORY. */
 choir_status zero_copy_move_overdue(struct zero_copy *z, choir_transport *transport, struct blocks *blocks);
 
 #endif

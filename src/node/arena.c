@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Layout, each part beginning on a page of its own: head and poison | controls [ranks] | lanes [ranks][lanes] | slots
- * [ranks][lanes] | rings [ranks][ranks].
- * What one rank writes and another polls never shares a cache line with anything else.
+/* Design notes.
  *
- * An arena is mapped once in a process, however many of its ranks live there: opens are counted by nonce, so all local
- * ranks see the same addresses.
+ * Layout, each part on pages of its own: head and poison | controls [ranks] | lanes [ranks][lanes] |
+ * slots [ranks][lanes] | rings [ranks][ranks].  A word that one rank writes and another polls shares no cache line with
+ * words of other ranks.
  *
- * Note [growing arenas].  Most comms are small talk: a barrier, sums of some numbers, which stand beside the flags.  So
- * a comm's arena is a file of its full size of which only the head, the controls and the lanes are allocated.  A rank
- * allocates its slots before the first call that writes there, and its ring to a peer before its first message; its
- * peers read slots only behind its flag and a ring only behind its bit in `rings`.  So all the ranks need to agree on
- * is done by what they do anyway, and none touches a page that is not there. */
+ * A process maps an arena once, even for several ranks: arena_open counts references by nonce, so all local ranks use
+ * the same addresses.
+ *
+ * Note [growing arenas].  Many comms only make calls so short that their bytes fit beside the flags.  So the file of a
+ * comm's arena has its full size, but only the head, the controls and the lanes are allocated.  A rank allocates its
+ * slots before its first call that writes there, and its ring to a peer before its first message.  A peer reads a slot
+ * only after the rank's flag and a ring only after its bit in `rings`, so no rank touches a page that is not allocated,
+ * and no other agreement is needed. */
 #include "node/arena.h"
 
 #include "base/error.h"
@@ -35,7 +37,7 @@ struct arena {
 	struct arena *next;
 	struct shared_map map;
 	struct arena_head *head;
-	int64_t pid; /* whose descriptor it is */
+	int64_t pid; /* the process whose descriptor fd is */
 	int fd;
 	int ranks, lanes;
 	bool growing;
@@ -81,7 +83,7 @@ static choir_status lay_out(struct arena *arena, uint64_t *bytes_p)
 	if (arena->ranks < 1 || arena->lanes < 1 || arena->lanes > ARENA_MOST_LANES ||
 	    arena->slot_bytes % PAGE_BYTES != 0)
 		return error_set(CHOIR_ARGUMENT,
-		                 "an arena of %d ranks, %d lanes and slots of %llu bytes is not possible", arena->ranks,
+		                 "cannot make an arena of %d ranks, %d lanes and slots of %llu bytes", arena->ranks,
 		                 arena->lanes, (unsigned long long)arena->slot_bytes);
 	lines = (uint64_t)arena->ranks * (uint64_t)arena->lanes; /* below 2^62 */
 	arena->controls_off = PAGE_BYTES;
@@ -241,16 +243,16 @@ static unsigned char *at_off(struct arena *arena, uint64_t off)
 	return (unsigned char *)arena->map.base + off;
 }
 
-struct arena_lane *arena_lane(struct arena *arena, int place, int lane)
+struct arena_lane *arena_lane(struct arena *arena, int local_rank, int lane)
 {
-	uint64_t line = (uint64_t)place * (uint64_t)arena->lanes + (uint64_t)lane;
+	uint64_t line = (uint64_t)local_rank * (uint64_t)arena->lanes + (uint64_t)lane;
 
 	return (struct arena_lane *)(void *)at_off(arena, arena->lanes_off + line * sizeof(struct arena_lane));
 }
 
-unsigned char *arena_slot(struct arena *arena, int place, int lane)
+unsigned char *arena_slot(struct arena *arena, int local_rank, int lane)
 {
-	uint64_t slot = (uint64_t)place * (uint64_t)arena->lanes + (uint64_t)lane;
+	uint64_t slot = (uint64_t)local_rank * (uint64_t)arena->lanes + (uint64_t)lane;
 
 	return at_off(arena, arena->slots_off + slot * arena->slot_bytes);
 }
@@ -272,9 +274,9 @@ struct ring *arena_ring(struct arena *arena, int from, int to)
 	return (struct ring *)(void *)at_off(arena, ring_off(arena, from, to));
 }
 
-choir_status arena_take_slots(struct arena *arena, int place, uint64_t off, uint64_t bytes)
+choir_status arena_take_slots(struct arena *arena, int local_rank, uint64_t off, uint64_t bytes)
 {
-	uint64_t slots = arena->slots_off + (uint64_t)place * (uint64_t)arena->lanes * arena->slot_bytes;
+	uint64_t slots = arena->slots_off + (uint64_t)local_rank * (uint64_t)arena->lanes * arena->slot_bytes;
 
 	return arena->growing ? shared_fill(&arena->map, arena_name, slots + off, bytes) : CHOIR_SUCCESS;
 }
@@ -293,10 +295,10 @@ choir_status arena_take_all(struct arena *arena)
 	return arena->growing ? shared_fill(&arena->map, arena_name, 0, arena->map.bytes) : CHOIR_SUCCESS;
 }
 
-struct arena_control *arena_control(struct arena *arena, int place)
+struct arena_control *arena_control(struct arena *arena, int local_rank)
 {
 	return (struct arena_control *)(void *)at_off(arena, arena->controls_off +
-	                                                         (uint64_t)place * sizeof(struct arena_control));
+	                                                         (uint64_t)local_rank * sizeof(struct arena_control));
 }
 
 void *arena_base(struct arena *arena)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [bell].  A ringer publishes its work, passes a full fence, and reads the sleepers' word.  A sleeper counts
- * itself in, passes a full fence, and looks for work once more.  So at least one of the two sees the other (Dekker),
- * and no sleeper misses a ring.  Where the kernel can (membarrier), the sleeper makes every ringing process pass that
- * fence, and ringers do without: a fence behind a store to a line that other cores hold costs as much as the store.
- * Only a ringer that sees a sleeper pays more: it raises the count, which is the futex word, and wakes all.  A sleeper
- * that read the count before that raise does not fall asleep; a sleeper that read it afterwards did so by an acquire
- * load, so the work is visible to its last look.
+/* Note [bell].  A ringer publishes its work, executes a full fence and reads the number of sleepers.  A sleeper adds
+ * itself to that number, executes a full fence and checks for work once more.  So at least one of the two sees the
+ * other (Dekker's algorithm), and no sleeper misses a ring.  Where the kernel has membarrier the sleeper makes every
+ * ringing process execute the fence and ringers need none: a fence after a store to a line that other cores hold costs
+ * as much as the store.  A ringer that sees a sleeper raises the count, which is the futex word, and wakes all
+ * sleepers.  A sleeper that read the count before does not fall asleep; one that reads it afterwards does so by an
+ * acquire load, so its last check sees the work.
  *
- * The ringers' fences are seq_cst.  ThreadSanitizer does not know fences, so under it a read-modify-write reads the
- * sleepers' word: the same order, at the price of the cache line.
+ * The ringers' fences are seq_cst.  ThreadSanitizer does not support fences; under it a read-modify-write reads the
+ * number of sleepers, which gives the same order but moves the cache line.
  *
- * A forked child shares its parent's page, so it makes a bell of its own at its next use; the parent's stays mapped and
- * untouched. */
+ * A forked child shares its parent's page, so it makes a bell of its own at the next use; the parent's stays mapped and
+ * is not used. */
 #include "node/bell.h"
 
 #include "base/error.h"
@@ -40,7 +40,7 @@ struct bell_page {
 	struct shared_head head;
 	_Alignas(64) _Atomic uint32_t count; /* the futex */
 	_Alignas(64) _Atomic uint32_t sleepers;
-	uint32_t fences_others; /* its sleepers call membarrier; constant */
+	uint32_t fences_others; /* 1: its sleepers call membarrier; constant */
 };
 
 struct bell {
@@ -49,7 +49,7 @@ struct bell {
 	struct shared_map map;
 	int64_t pid;
 	int refs;       /* under shared_lock */
-	unsigned forks; /* of my process when it was made */
+	unsigned forks; /* shared_forks() when it was made */
 	bool mine;
 };
 
@@ -58,9 +58,9 @@ static const char bell_name[] = "choir-bell";
 static struct bell *_Atomic mine;
 static struct bell *open_bells; /* under shared_lock; mine is not among them */
 
-static _Atomic unsigned fenced_by_others; /* 1 + the number of forks at which this process was registered, 0 = never */
+static _Atomic unsigned fenced_by_others; /* 1 + shared_forks() when this process was registered; 0 = never */
 
-/* Lets sleepers of other processes fence this one; again after a fork. */
+/* Registers this process for the membarrier of other processes' sleepers, once, and again after a fork. */
 static bool register_process(void)
 {
 #ifdef BELL_NO_FENCES
@@ -120,7 +120,7 @@ choir_status bell_mine_address(struct bell_address *out)
 	const struct bell *bell = bell_mine();
 
 	if (bell == NULL)
-		return CHOIR_NO_MEMORY; /* make_mine has said why, in this thread */
+		return CHOIR_NO_MEMORY; /* make_mine has set the sentence */
 	*out = (struct bell_address){ .pid = bell->pid, .fd = bell->map.fd, .nonce = bell->map.nonce };
 	return CHOIR_SUCCESS;
 }
@@ -193,7 +193,7 @@ static uint32_t sleepers_after_fence(struct bell_page *page)
 	return atomic_fetch_add(&page->sleepers, 0);
 #else
 	if (page->fences_others && atomic_load_explicit(&fenced_by_others, memory_order_relaxed) == shared_forks() + 1)
-		atomic_signal_fence(memory_order_seq_cst); /* the compiler's order; the sleeper sees to the CPU's */
+		atomic_signal_fence(memory_order_seq_cst); /* the compiler's; the sleeper's membarrier fences the CPU */
 	else
 		atomic_thread_fence(memory_order_seq_cst);
 	return atomic_load_explicit(&page->sleepers, memory_order_relaxed);
@@ -207,9 +207,9 @@ void bell_ring(struct bell *bell)
 
 	if (sleepers_after_fence(page) == 0)
 		return;
-	saved = errno; /* we may be in a signal handler */
+	saved = errno; /* for callers in signal handlers */
 	atomic_fetch_add_explicit(&page->count, 1, memory_order_seq_cst);
-	/* Not FUTEX_PRIVATE: the sleepers are another process's. */
+	/* Not FUTEX_PRIVATE: the sleepers may be threads of another process. */
 	syscall(SYS_futex, (uint32_t *)&page->count, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 	errno = saved;
 }
@@ -224,8 +224,7 @@ uint32_t bell_arm(struct bell *bell)
 #ifndef BELL_NO_FENCES
 	atomic_thread_fence(memory_order_seq_cst);
 	if (page->fences_others)
-		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0,
-		              0); /* has worked before, and cannot fail since */
+		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0); /* cannot fail once registered */
 #endif
 	return seen;
 }

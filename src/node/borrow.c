@@ -35,7 +35,7 @@ static bool read_mapping(const char *line, struct mapping *m)
 	return true;
 }
 
-/* The mapping that holds address; end 0: none. */
+/* *found: the mapping that contains address; its end is 0 if there is none. */
 static void find_mapping(uint64_t address, struct mapping *found)
 {
 	char line[512];
@@ -57,7 +57,7 @@ static bool is_file(int fd, uint64_t device, uint64_t inode)
 	return fd >= 0 && fstat(fd, &stat) == 0 && (uint64_t)stat.st_dev == device && (uint64_t)stat.st_ino == inode;
 }
 
-/* By its name if it still has one, else through the mapping itself, which the kernel may not allow. */
+/* Opens the file by its name if that still leads to it, else through /proc/self/map_files, which needs privileges. */
 static int open_file(const struct mapping *m, uint64_t device)
 {
 	char path[64];
@@ -84,7 +84,8 @@ choir_status borrow_begin(const void *ptr, uint64_t bytes, struct borrow_address
 
 	find_mapping(at, &m);
 	if (m.end == 0 || bytes > m.end - at)
-		return error_set(CHOIR_UNSUPPORTED, "%p, %" PRIu64 " bytes: not within one mapping", ptr, bytes);
+		return error_set(CHOIR_UNSUPPORTED, "%p, %" PRIu64 " bytes: the memory is not within one mapping", ptr,
+		                 bytes);
 	if (!m.shared || !m.writable || m.inode == 0)
 		return error_set(CHOIR_UNSUPPORTED,
 		                 "%p, %" PRIu64 " bytes: private or read-only memory, which other processes cannot map",
@@ -121,7 +122,7 @@ choir_status borrow_map(const struct borrow_address *address, struct borrow_map 
 
 	snprintf(path, sizeof path, "/proc/%" PRId64 "/fd/%d", address->pid, (int)address->fd);
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-	/* A file that ends before what is mapped would be a signal later. */
+	/* A file shorter than the mapping would raise SIGBUS later. */
 	if (is_file(fd, address->device, address->inode) && fstat(fd, &stat) == 0 &&
 	    (uint64_t)stat.st_size >= from + bytes)
 		base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, (off_t)from);

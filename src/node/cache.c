@@ -6,8 +6,8 @@
 
 enum { USUAL_BYTES = 32 << 20 };
 
-/* 0 if it does not say. */
-static uint64_t by_system(void)
+/* The size of the level 3 cache of core 0 by sysfs; 0 if unknown. */
+static uint64_t sysfs_bytes(void)
 {
 	FILE *file = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "re");
 	unsigned long long kib = 0;
@@ -23,7 +23,7 @@ static uint64_t by_system(void)
 uint64_t cache_shared_bytes(void)
 {
 	long all = sysconf(_SC_LEVEL3_CACHE_SIZE);
-	uint64_t bytes = all > 0 ? (uint64_t)all : 0, system = by_system();
+	uint64_t bytes = all > 0 ? (uint64_t)all : 0, system = sysfs_bytes();
 
 	if (system > 0 && (bytes == 0 || system < bytes))
 		bytes = system;
@@ -42,7 +42,7 @@ static size_t next_core(const unsigned char *cores, size_t bytes, size_t core)
 	return core;
 }
 
-/* The system's list of cores, such as 0-3,8: does it cover the set?  An empty list says nothing. */
+/* True if the kernel's list of cores, such as 0-3,8, contains all cores of the set; also if the list is empty. */
 static bool covers(FILE *list, const unsigned char *cores, size_t bytes)
 {
 	size_t core = next_core(cores, bytes, 0), first, last;

@@ -7,12 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* cache_shared_bytes: size of the last level that cores share, about; 32 MiB if unknown.  The C library may count all
- * sockets together, so the system's answer is taken if it is less. */
+/* cache_shared_bytes: the size of the last-level cache that cores share, about; 32 MiB if unknown.  It is the lesser of
+ * the C library's answer, which may add up all sockets, and sysfs's. */
 uint64_t cache_shared_bytes(void);
 
-/* cache_is_shared: do all these cores (the bytes of a cpu_set_t) share the last level cache?  True where the system
- * does not say. */
+/* cache_is_shared: true if all these cores (the bytes of a cpu_set_t) share the last-level cache, or if that is
+ * unknown. */
 bool cache_is_shared(const unsigned char *cores, size_t bytes);
 
 #endif

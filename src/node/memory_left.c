@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  /proc/meminfo knows the machine only.  The out-of-memory killer of a control group strikes when the
- * group's usage reaches its limit and nothing can be reclaimed: what counts is limit - usage + file pages, at every
- * level from the process's group up to the root of the mount.  Where a container sees another part of the tree than
- * /proc/self/cgroup names, files that do not exist are passed over. */
+/* Design notes.  /proc/meminfo describes the machine only.  A control group's out-of-memory killer acts when the
+ * group's usage reaches its limit and no page can be reclaimed, so the memory left is limit - usage + file pages, the
+ * least over all levels from the process's group up to the root of the mount.  A container may see another part of the
+ * tree than /proc/self/cgroup names; files that do not exist are skipped. */
 #include "node/memory_left.h"
 
 #include <stdio.h>
@@ -28,7 +28,7 @@ static FILE *open_file(const char *root, const char *folder, const char *name)
 	return fopen(path, "re");
 }
 
-/* The number that follows key in a file of lines; an empty key: the first line's.  False without one ("max"). */
+/* The number after key in a file of lines, or for an empty key in the first line; false if there is none ("max"). */
 static bool read_number(const char *root, const char *folder, const char *name, const char *key, uint64_t *out)
 {
 	FILE *file = open_file(root, folder, name);
@@ -64,7 +64,7 @@ static void take_level(const struct version *v, const char *root, const char *fo
 		*left = (struct memory_left){ room, true };
 }
 
-/* Is word one of the list's, whose words are parted by commas? */
+/* True if word is in a list of words separated by commas. */
 static bool lists(const char *list, const char *word)
 {
 	size_t len = strlen(word);
@@ -75,7 +75,7 @@ static bool lists(const char *list, const char *word)
 	return false;
 }
 
-/* The line of /proc/self/cgroup: "4:memory:/path", "0::/path". */
+/* The path of the process's group, from a line of /proc/self/cgroup such as "4:memory:/path" or "0::/path". */
 static bool find_group(const char *root, bool v2, char *path)
 {
 	FILE *file = open_file(root, "/proc/self", "cgroup");
@@ -100,7 +100,7 @@ static bool find_group(const char *root, bool v2, char *path)
 	return found;
 }
 
-/* The line of /proc/self/mountinfo: where the hierarchy is mounted, and which of its folders is there. */
+/* From /proc/self/mountinfo: the mount point of the hierarchy, and which of its folders (top) is mounted there. */
 static bool find_mount(const char *root, bool v2, char *top, char *mount)
 {
 	FILE *file = open_file(root, "/proc/self", "mountinfo");
@@ -133,7 +133,7 @@ static void take_groups(const char *root, bool v2, struct memory_left *left)
 		return;
 	top_len = strcmp(top, "/") == 0 ? 0 : strlen(top);
 	if (strncmp(group, top, top_len) != 0)
-		top_len = strlen(group); /* seen from elsewhere: the mount's own level is all there is */
+		top_len = strlen(group); /* the group is outside the mount: read the mount's own level only */
 	mount_len = strlen(mount);
 	snprintf(folder, sizeof folder, "%s%s", mount, group + top_len);
 	for (;;) {

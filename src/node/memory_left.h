@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How much memory this process could still take. */
+/* The memory that this process can still allocate. */
 #ifndef NODE_MEMORY_LEFT_H
 #define NODE_MEMORY_LEFT_H
 
@@ -7,12 +7,12 @@
 #include <stdint.h>
 
 struct memory_left {
-	uint64_t bytes; /* UINT64_MAX = nobody says */
-	bool of_cgroup; /* the limit of a control group, not the machine's memory */
+	uint64_t bytes; /* UINT64_MAX = unknown */
+	bool of_cgroup; /* true if a control group sets the limit, not the machine's memory */
 };
 
-/* memory_left: what the machine has without pushing others out, or less where a memory control group of this process
- * (v1 or v2), or one above it, has less.  root precedes every path: "" but in tests.  Reads files; any thread. */
+/* memory_left: the machine's available memory, or what a memory control group of this process (v1 or v2), or one above
+ * it, has left if that is less.  root: prefix of every path, "" but in tests.  Reads files.  Any thread. */
 struct memory_left memory_left(const char *root);
 
 #endif

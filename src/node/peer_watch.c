@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A pidfd becomes readable when its process has exited, reaped or not, and never means another process that got the
- * same number later. */
+/* A pidfd becomes readable when its process has exited, reaped or not.  It never refers to a later process with the
+ * same number. */
 #include "node/arena.h"
 
 #include "base/error.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [poison].  Each writer takes a note of its own, writes it, and then tries to make it the winner by one
- * compare-and-swap with release order.  So the winner's text is complete and is never written again, and a writer that
- * dies half way delays no other: the next one wins.  Writers beyond the last note do nothing, since all notes have
- * writers at work. */
+/* Note [poison].  Each writer takes a note of its own, fills it, and tries to make it the winner by one
+ * compare-and-swap with release order.  So the winner's text is complete and does not change, and a writer that dies
+ * half way delays no other.  A writer that finds all notes taken does nothing: another writer will win. */
 #include "node/poison.h"
 
 #include <stdio.h>

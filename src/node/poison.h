@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Poison: the first failure of any rank, for all that see the same memory.  All zero: none. */
+/* Poison: the first failure of any rank, in memory that all ranks of a node map.  All zero: no failure. */
 #ifndef NODE_POISON_H
 #define NODE_POISON_H
 
@@ -15,15 +15,16 @@ struct poison_note {
 };
 
 struct poison {
-	_Atomic uint32_t winner; /* 1 + the number of the note that counts */
+	_Atomic uint32_t winner; /* 1 + the number of the first note; 0 = none */
 	_Atomic uint32_t taken;  /* notes handed out */
 	struct poison_note notes[POISON_NOTES];
 };
 
-/* poison_set: keeps the first one; wait-free, any thread, any process.  A status of SUCCESS is taken as ABORTED. */
+/* poison_set: records a failure if there is none yet.  Wait-free; any thread of any process.  SUCCESS counts as
+ * ABORTED. */
 void poison_set(struct poison *poison, choir_status status, const char *text);
 
-/* poison_get: SUCCESS (one relaxed load) while there is none, else its status, and its text in text[bytes] (may be
+/* poison_get: SUCCESS, by one relaxed load, if there is none; else its status, and its text in text[bytes] (text may be
  * NULL). */
 choir_status poison_get(struct poison *poison, char *text, size_t bytes);
 

@@ -16,11 +16,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Note [shared memory that never signals].  A sparse file ends in SIGBUS at the first touch of a page that cannot be
- * had, so every page is allocated by fallocate before it is mapped, and the file is sealed against shrinking before
- * anybody else can see it.  fallocate itself has two ways of ending the process: SIGXFSZ beyond RLIMIT_FSIZE, and the
- * out-of-memory killer when more is asked for than the machine or a control group has.  Both are looked at first.  It
- * works in portions because it starts anew after a signal (a profiler's timer would keep it busy for ever). */
+/* Note [shared memory that never signals].  The first access to a page of a sparse file raises SIGBUS if there is no
+ * memory for it.  So fallocate allocates every page before it is used, and the file is sealed against shrinking before
+ * a peer can open it.  fallocate itself can end the process, by SIGXFSZ beyond RLIMIT_FSIZE and by the out-of-memory
+ * killer beyond the memory of the machine or a control group; both are checked before.  It is called in portions, since
+ * it restarts after each signal and a profiler's timer could keep it busy for ever. */
 #define SHARED_MAGIC   0x31646572616863ull /* "chared1" */
 #define ALLOCATE_BYTES ((off_t)64 << 20)
 
@@ -95,7 +95,7 @@ static choir_status allocate(const char *what, int fd, off_t at, off_t end)
 	while (at < end) {
 		off_t part = end - at < ALLOCATE_BYTES ? end - at : ALLOCATE_BYTES;
 
-		/* again and again: other processes take memory meanwhile */
+		/* checked for each portion: other processes allocate memory meanwhile */
 		TRY(check_available(what, (uint64_t)(end - at)));
 		if (fallocate(fd, 0, at, part) == 0)
 			at += part;
@@ -125,8 +125,8 @@ static choir_status map_file(const char *what, int fd, uint64_t bytes, struct sh
 	return CHOIR_SUCCESS;
 }
 
-/* Maps the first bytes anew, populated, so that the first collectives take no page faults.  No other user has the
- * memory yet. */
+/* Maps the first bytes again, populated, so that the first collectives take no page faults.  The memory is not in use
+ * yet. */
 static choir_status populate(const char *what, int fd, const struct shared_map *map, uint64_t first)
 {
 	if (mmap(map->base, first, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) == MAP_FAILED)
@@ -192,13 +192,14 @@ choir_status shared_fill(const struct shared_map *map, const char *what, uint64_
 
 	TRY(allocate(what, map->fd, (off_t)from, (off_t)end));
 #ifdef MADV_POPULATE_WRITE
-	(void)madvise((unsigned char *)map->base + from, end - from,
-	              MADV_POPULATE_WRITE); /* else its pages come one by one */
+	/* if this fails each page is mapped at its first access */
+	(void)madvise((unsigned char *)map->base + from, end - from, MADV_POPULATE_WRITE);
 #endif
 	return CHOIR_SUCCESS;
 }
 
-/* Opens the descriptor only if its link names a memfd of ours: opening another process's device or pipe could block. */
+/* Opens the descriptor only if its link names a memfd of choir: opening another process's device or pipe could
+ * block. */
 static int open_peer(const char *what, int64_t pid, int fd)
 {
 	char path[64], target[96], expected[96];

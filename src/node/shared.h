@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that processes of one machine and user share: an anonymous file (memfd) that a peer finds as
+/* Memory that processes of one machine and user share: an anonymous file (memfd) that a peer opens as
  * /proc/<pid>/fd/<fd>. */
 #ifndef NODE_SHARED_H
 #define NODE_SHARED_H
@@ -7,50 +7,51 @@
 #include <choir/types.h>
 #include <stdint.h>
 
-/* The first bytes of every such file.  A pid or a descriptor number that means something else here (another pid
- * namespace, a process that ended) leads to other bytes, so both words are checked before anything else is believed. */
+/* The first bytes of every such file.  A pid or descriptor number may mean another file here (another pid namespace, a
+ * process that ended), so a peer checks magic and nonce before it uses the file. */
 struct shared_head {
 	uint64_t magic;
 	uint64_t nonce;
-	uint64_t bytes; /* of the whole file */
-	uint64_t first; /* of them, allocated at creation */
+	uint64_t bytes; /* the size of the file */
+	uint64_t first; /* the bytes at its beginning that are allocated at creation */
 };
 
 struct shared_map {
 	void *base; /* begins with a struct shared_head */
 	uint64_t bytes;
-	int fd; /* -1 for a peer's that is allocated as a whole */
+	int fd; /* -1 for a peer's file that is fully allocated */
 	uint64_t nonce;
 };
 
-/* shared_make: a file of that many bytes (rounded up to pages), all of them allocated now, zeroed behind the head,
- * mapped.  NO_MEMORY if they cannot be had: never a signal, now or later.  what names it in /proc and in messages. */
+/* shared_make: makes and maps a file of that many bytes, rounded up to pages, all allocated now, zero behind the head.
+ * what: its name in /proc and in error sentences.  NO_MEMORY; never a signal, now or later. */
 choir_status shared_make(const char *what, uint64_t bytes, struct shared_map *out);
 
-/* shared_make_growing: the same, but only its first `first` bytes are allocated now.  The others may not be touched,
- * not even read, before some process has called shared_fill for them. */
+/* shared_make_growing: the same, but only the first `first` bytes are allocated.  The others may not be accessed, not
+ * even read, before a process has called shared_fill for them. */
 choir_status shared_make_growing(const char *what, uint64_t bytes, uint64_t first, struct shared_map *out);
 
-/* shared_fill: allocates these bytes, rounded outwards to pages, if they are not yet.  NO_MEMORY: never a signal.  Any
- * process that has the file mapped, any thread, any number of times. */
+/* shared_fill: allocates these bytes, rounded outwards to pages, where that was not done yet.  Any thread of any
+ * process that maps the file; may be repeated.  NO_MEMORY; never a signal. */
 choir_status shared_fill(const struct shared_map *map, const char *what, uint64_t off, uint64_t bytes);
 
-/* shared_root: precedes the paths of the files that tell how much memory there is; tests set it. */
+/* shared_root: prefix of the paths that memory_left reads; tests set it. */
 extern const char *shared_root;
 
-/* shared_find: maps what process pid has as descriptor fd, if its head carries the nonce and it is of at least
- * min_bytes.  TRANSPORT if not. */
+/* shared_find: maps the file that is descriptor fd of process pid.  TRANSPORT if its head has another nonce, it is
+ * shorter than min_bytes, or it cannot be mapped. */
 choir_status shared_find(const char *what, int64_t pid, int fd, uint64_t nonce, uint64_t min_bytes,
                          struct shared_map *out);
 
-void shared_drop(struct shared_map *map);
+void shared_drop(struct shared_map *map); /* unmaps and closes */
 
-/* shared_lock: one lock for the room's lists of open things; held across fork so that the child finds them whole. */
+/* shared_lock: the lock of the lists of open arenas and bells; held across fork, so that the child's lists are
+ * whole. */
 void shared_lock(void);
 void shared_unlock(void);
 
-/* shared_forks: how often this process is the child of a fork since the library was loaded; what belongs to the parent
- * shows by it. */
+/* shared_forks: the number of forks between the process that loaded the library and this one.  A different number marks
+ * what belongs to the parent. */
 unsigned shared_forks(void);
 
 #endif

@@ -25,8 +25,8 @@ void plan_fini(struct plan *plan)
 	*plan = (struct plan){ 0 };
 }
 
-/* Numbers of steps, refs and deps stay below PLAN_NO_STEP; the first failure is kept, and nothing is appended after
- * it. */
+/* Makes room for one more item; false without, or after an earlier failure.  Keeps the first failure in plan->building.
+ * Counts stay below PLAN_NO_STEP. */
 static bool grow(struct plan *plan, void **array, uint32_t used, uint32_t *cap, size_t item_bytes, const char *what)
 {
 	uint64_t more = *cap < 64 ? 64 : (uint64_t)*cap * 2;
@@ -37,7 +37,7 @@ static bool grow(struct plan *plan, void **array, uint32_t used, uint32_t *cap, 
 	if (used < *cap)
 		return true;
 	if (more >= PLAN_NO_STEP || more > SIZE_MAX / item_bytes) {
-		plan->building = error_set(CHOIR_NO_MEMORY, "a plan with more than %u %s", *cap, what);
+		plan->building = error_set(CHOIR_NO_MEMORY, "no memory for a plan with more than %u %s", *cap, what);
 		return false;
 	}
 	bigger = realloc(*array, (size_t)more * item_bytes);
@@ -50,7 +50,7 @@ static bool grow(struct plan *plan, void **array, uint32_t used, uint32_t *cap, 
 	return true;
 }
 
-/* Is id among the deps gathered last?  Only the last few are looked at: doubles are harmless, just work. */
+/* True if id is among the last few pending deps.  Older ones are not compared: a duplicate is harmless. */
 static bool is_pending(const struct plan *plan, plan_id id)
 {
 	for (uint32_t i = 0; i < plan->pending_deps && i < 8; i++)
@@ -97,12 +97,12 @@ void plan_target(struct plan *plan, struct plan_ref dst)
 	plan->writes_slot |= dst.buf == PLAN_SLOT;
 }
 
-/* Appends step with the sources and deps that have been gathered for it. */
+/* Appends step with the pending sources, destinations and deps. */
 static plan_id append(struct plan *plan, struct plan_step step, const plan_id *deps, size_t n_deps)
 {
 	for (size_t i = 0; i < n_deps; i++)
 		plan_need(plan, deps[i]);
-	plan_need(plan, plan->scaled); /* in place, nothing may be written to SEND before */
+	plan_need(plan, plan->scaled); /* in place no step may write to SEND before plan_scale has read it */
 	if (!grow(plan, (void **)&plan->steps, plan->n_steps, &plan->cap_steps, sizeof *plan->steps, "plan steps"))
 		return PLAN_NO_STEP;
 	step.n_deps = plan->pending_deps;
@@ -203,7 +203,7 @@ uint64_t plan_scratch(struct plan *plan, uint64_t bytes)
 
 	if (bytes > UINT64_MAX - 63 - off) {
 		if (plan->building == CHOIR_SUCCESS)
-			plan->building = error_set(CHOIR_NO_MEMORY, "a plan's scratch exceeds 64 bits");
+			plan->building = error_set(CHOIR_NO_MEMORY, "no memory for 2^64 bytes of a plan's scratch");
 		return 0;
 	}
 	plan->scratch_bytes = (off + bytes + 63) / 64 * 64;
@@ -224,7 +224,7 @@ void plan_scale(struct plan *plan, uint64_t bytes, bool direct)
 	plan->scaled = plan_reduce(plan, to, &from, 1, PLAN_RAW_ALL, false, bytes, &there, 1, "scale");
 }
 
-/* Successors in compressed rows: count, prefix sums, fill. */
+/* Builds the successor lists as compressed rows: count, prefix sums, fill. */
 choir_status plan_finish(struct plan *plan)
 {
 	uint32_t *first, *succs;

@@ -29,7 +29,7 @@ static uint64_t limit_of(const struct plan_team *team, int rank, struct plan_ref
 	return ref.buf == PLAN_SCRATCH ? owner->plan->scratch_bytes : team->slot_bytes;
 }
 
-/* One reference of a step: in bounds, on whole elements, and allowed there. */
+/* Checks one reference of a step: in bounds, of whole elements, and allowed in this place. */
 static choir_status check_ref(const struct plan_team *team, int rank, uint32_t i, struct plan_ref ref, bool write)
 {
 	const struct plan *plan = team->ranks[rank].plan;
@@ -52,19 +52,20 @@ static choir_status check_ref(const struct plan_team *team, int rank, uint32_t i
 		return plan_team_wrong(team, rank, i, "writes its slot, but plan->writes_slot is not set");
 	limit = limit_of(team, rank, ref);
 	if (len > limit || ref.off > limit - len)
-		return plan_team_wrong(team, rank, i, "%" PRIu64 " + %" PRIu64 " is beyond %" PRIu64, ref.off, len,
-		                       limit);
+		return plan_team_wrong(team, rank, i,
+		                       "%" PRIu64 " bytes at offset %" PRIu64 " of %s reach beyond %" PRIu64, len,
+		                       ref.off, buffer_names[ref.buf], limit);
 	if (ref.off % plan->elem_bytes || len % plan->elem_bytes)
 		return plan_team_wrong(team, rank, i, "cuts an element");
 	return CHOIR_SUCCESS;
 }
 
-static bool is_callers(struct plan_ref ref)
+static bool is_of_caller(struct plan_ref ref)
 {
 	return ref.buf != PLAN_SCRATCH && ref.buf != PLAN_SLOT;
 }
 
-static bool is_out_of_reach(const struct plan_team *team, int rank, struct plan_ref ref)
+static bool is_staged(const struct plan_team *team, int rank, struct plan_ref ref)
 {
 	const struct plan_rank *owner = &team->ranks[plan_team_owner(rank, ref)];
 
@@ -73,7 +74,7 @@ static bool is_out_of_reach(const struct plan_team *team, int rank, struct plan_
 	return (ref.buf == PLAN_RECV || ref.buf == PLAN_PEER_RECV) && !owner->recv_direct;
 }
 
-/* A buffer that is not direct is only copied, from or to the library's memory, by its own rank. */
+/* A buffer that is not direct may only be copied from or to the library's memory, by its own rank. */
 static choir_status check_staging(const struct plan_team *team, int rank, uint32_t i)
 {
 	const struct plan *plan = team->ranks[rank].plan;
@@ -81,19 +82,19 @@ static choir_status check_staging(const struct plan_team *team, int rank, uint32
 	bool from_callers = false, staged = false, peers = false;
 
 	for (uint32_t k = 0; k < plan_step_targets(step); k++) {
-		staged |= is_out_of_reach(team, rank, plan_step_target(plan, step, k));
+		staged |= is_staged(team, rank, plan_step_target(plan, step, k));
 		peers |= plan_step_target(plan, step, k).buf >= PLAN_PEER_SEND;
 	}
 	for (uint32_t k = 0; k < step->n_src; k++) {
 		struct plan_ref src = plan->refs[step->src_first + k];
 
-		staged |= is_out_of_reach(team, rank, src);
-		from_callers |= is_callers(src);
+		staged |= is_staged(team, rank, src);
+		from_callers |= is_of_caller(src);
 		peers |= src.buf >= PLAN_PEER_SEND;
 	}
 	if (!staged || step->len == 0)
 		return CHOIR_SUCCESS;
-	if (step->kind != PLAN_COPY || peers || (is_callers(step->dst) && from_callers))
+	if (step->kind != PLAN_COPY || peers || (is_of_caller(step->dst) && from_callers))
 		return plan_team_wrong(team, rank, i, "touches a buffer that is not direct");
 	return CHOIR_SUCCESS;
 }
@@ -103,7 +104,7 @@ static bool overlap(const struct plan_access *a, const struct plan_access *b)
 	return a->space == b->space && a->off < b->off + b->len && b->off < a->off + a->len;
 }
 
-/* A destination overlaps no source and no other destination, but for a REDUCE exactly one source may be it. */
+/* A destination overlaps no other destination and no source; but one source of a REDUCE may be the destination. */
 static choir_status check_alias(const struct plan_team *team, int rank, uint32_t i, uint32_t k)
 {
 	const struct plan *plan = team->ranks[rank].plan;
@@ -140,15 +141,16 @@ static choir_status check_ends(const struct plan_team *team, int rank, uint32_t 
 	bool message = step->kind == PLAN_SEND_MSG || step->kind == PLAN_RECV_MSG;
 
 	if (message && (step->peer < 0 || step->peer >= team->n))
-		return plan_team_wrong(team, rank, i, "peer %d", step->peer);
+		return plan_team_wrong(team, rank, i, "a message to or from rank %d, which does not exist", step->peer);
 	if (message && !plan->messages)
 		return plan_team_wrong(team, rank, i, "a message, but plan->messages is not set");
 	if (message && step->len > team->message_bytes)
-		return plan_team_wrong(team, rank, i, "a message of %" PRIu64 " bytes", step->len);
+		return plan_team_wrong(team, rank, i, "a message of %" PRIu64 " bytes is longer than %" PRIu64,
+		                       step->len, team->message_bytes);
 	if (step->kind == PLAN_AWAIT && step->peer != PLAN_ALL && !is_neighbour(team, rank, step->peer))
 		return plan_team_wrong(team, rank, i, "awaits rank %d, which is not of its node", step->peer);
 	if ((step->kind == PLAN_AWAIT || step->kind == PLAN_PUBLISH) && (step->tag < 1 || step->tag > PLAN_LAST_PHASE))
-		return plan_team_wrong(team, rank, i, "phase %u", step->tag);
+		return plan_team_wrong(team, rank, i, "phase %u is not 1 to %u", step->tag, PLAN_LAST_PHASE);
 	return CHOIR_SUCCESS;
 }
 
@@ -171,7 +173,7 @@ static choir_status check_shape(const struct plan_team *team, int rank, uint32_t
 	return check_ends(team, rank, i);
 }
 
-/* Flags rise, each PUBLISH after the one before, and last_phase is the last. */
+/* Phases rise, each PUBLISH depends on the one before, and last_phase is the last one. */
 static choir_status check_phases(const struct plan_team *team, int rank)
 {
 	const struct plan *plan = team->ranks[rank].plan;
@@ -195,7 +197,7 @@ static choir_status check_phases(const struct plan_team *team, int rank)
 	return CHOIR_SUCCESS;
 }
 
-/* The successor lists are the deps turned round. */
+/* The successor lists must be the inverse of the deps. */
 static choir_status check_successors(const struct plan_team *team, int rank)
 {
 	const struct plan *plan = team->ranks[rank].plan;
@@ -235,8 +237,8 @@ static choir_status check_step(const struct plan_team *team, int rank, uint32_t 
 	return CHOIR_SUCCESS;
 }
 
-/* Ranks of a node meet at the start if any of them touches a peer: all or none. */
-static choir_status check_meeting(const struct plan_team *team)
+/* The ranks of a node wait for each other's buffers at the start if their plans access them: all ranks or none. */
+static choir_status check_peers(const struct plan_team *team)
 {
 	for (int r = 1; r < team->n; r++) {
 		int first = 0;
@@ -252,7 +254,7 @@ static choir_status check_meeting(const struct plan_team *team)
 
 static choir_status check_steps(const struct plan_team *team)
 {
-	TRY(check_meeting(team));
+	TRY(check_peers(team));
 	for (int r = 0; r < team->n; r++) {
 		for (uint32_t i = 0; i < team->ranks[r].plan->n_steps; i++)
 			TRY(check_step(team, r, i));

@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Inside a node: fitted to the bare shared-memory reductions of the design's table (2 ranks: 1 us at 4 B, 8 us at 256
- * KB, 66 us at 2 MB: 45 GB/s of operands while chunks stay in the cache; beyond 16 MB it is a third).  Network: TCP at
- * 1 Gb/s, which the hosts tests shape their links to, through messages that are copied once at each end. */
+/* Node: fitted to shared-memory reductions whose chunks stay in the cache.  Network: TCP at 1 Gb/s, the rate of the
+ * links in the hosts tests, with one copy of each message at each end. */
 const struct plan_costs plan_costs_default = {
 	.network = { .latency_s = 30e-6, .bytes_per_s = 125e6, .overhead_s = 2e-6, .copies = 1 },
 	.node = { .latency_s = 0.3e-6, .bytes_per_s = 10e9, .overhead_s = 0.2e-6, .copies = 1 },
@@ -43,7 +42,7 @@ choir_status plan_costs_check(const struct plan_costs *costs)
 	return check_value("the time of a step", costs->step_s, false);
 }
 
-/* Ranks by node. */
+/* Sorts the ranks by node. */
 static void group(struct plan_cost *cost)
 {
 	for (int r = 0; r < cost->n; r++)
@@ -108,7 +107,7 @@ static bool is_message(const struct plan_step *step)
 	return step->kind == PLAN_SEND_MSG || step->kind == PLAN_RECV_MSG;
 }
 
-/* Of the rank's own processor. */
+/* The time that a step occupies the rank's processor. */
 static double cost_of(const struct plan_cost *cost, int rank, const struct plan_step *step)
 {
 	const struct plan_costs *costs = &cost->costs;
@@ -133,7 +132,7 @@ choir_status plan_cost_add(struct plan_cost *cost, int rank, const struct plan *
 
 	cost->steps += plan->n_steps;
 	if (cost->steps > PLAN_COST_MOST_STEPS)
-		return error_set(CHOIR_UNSUPPORTED, "a forecast of more than %u steps: rank %d of %d has %u",
+		return error_set(CHOIR_UNSUPPORTED, "a prediction for more than %u steps: rank %d of %d has %u",
 		                 PLAN_COST_MOST_STEPS, rank, cost->n, plan->n_steps);
 	r->steps = calloc((size_t)plan->n_steps + 1, sizeof *r->steps);
 	r->succs = malloc((n_succs + 1) * sizeof *r->succs);

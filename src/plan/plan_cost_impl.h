@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside the cost model. */
+/* The state of the cost model's simulation. */
 #ifndef PLAN_PLAN_COST_IMPL_H
 #define PLAN_PLAN_COST_IMPL_H
 
@@ -7,18 +7,18 @@
 #include "plan/plan_events.h"
 #include "plan/plan_mail.h"
 
-/* The kept part of a step: 32 bytes, since a ring of 1000 ranks has five million steps. */
+/* A step of the simulation: only 32 bytes, since a ring of 1000 ranks has millions of steps. */
 struct cost_step {
-	double cost_s;       /* of the rank's processor */
+	double cost_s;       /* time that it occupies the rank's processor */
 	uint64_t len;
 	int32_t peer;
 	uint32_t tag;
-	uint32_t succ_first; /* up to that of the next step */
-	uint32_t left : 28;  /* deps, then (AWAIT) flags that it waits for */
+	uint32_t succ_first; /* its successors end where those of the next step begin */
+	uint32_t left : 28;  /* deps that are not done; then, of an AWAIT, flags that it waits for */
 	uint32_t kind : 4;
 };
 
-/* The steps that a rank could do now: a heap, the lowest number first. */
+/* The steps that a rank can execute now: a heap, the lowest number first. */
 struct cost_ready {
 	uint32_t *list;
 	uint32_t n, cap;
@@ -30,9 +30,9 @@ struct cost_rank {
 	uint32_t n_steps, n_done;
 	struct cost_ready ready;
 	bool busy;
-	bool meets;       /* its plan begins when the node's ranks have met */
-	uint32_t phase;   /* that the node sees */
-	uint32_t waiters; /* ranks that await a phase of this one: in plan_cost.waiters, NO_WAITER ends */
+	bool meets;       /* its plan begins when a flag of each rank of the node has been seen */
+	uint32_t phase;   /* the last phase that the node has seen */
+	uint32_t waiters; /* list of ranks that await a phase of this one, in plan_cost.waiters; ends with NO_WAITER */
 	double port_free_s;
 	double finish_s;
 };
@@ -49,7 +49,7 @@ struct plan_cost {
 	int *node_of;
 	int *node_first, *node_ranks; /* ranks by node, as in the layout of algo */
 	struct cost_rank *ranks;
-	double *out_free_s, *in_free_s; /* [n nodes] when the ways out and in are free */
+	double *out_free_s, *in_free_s; /* [n nodes] the times when the outgoing and incoming links are free */
 	struct cost_waiter *waiters;
 	uint32_t n_waiters, cap_waiters, free_waiters;
 	struct plan_events events;

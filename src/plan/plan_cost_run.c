@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  A rank has one processor, which does its ready steps one at a time, the lowest number first, as the
- * engine does.  Copies, reductions, publishing and both ends of a message occupy it; a receive does so once its message
- * is in.  An AWAIT and steps of no bytes occupy nothing.  Whatever happens is an event: a processor is done with a
- * step, a message's first byte reaches the way into a node, its last byte is there, a flag is seen.  Events are handled
- * in order of time, so each way serves messages in the order in which they come.  Plans that touch peers' buffers begin
- * when a flag of each has been seen. */
+/* Design notes.  A discrete-event simulation.  Each rank has one processor, which executes its ready steps one at a
+ * time, the lowest number first, as the engine does.  Copies, reductions, publishing and both ends of a message occupy
+ * the processor; a receive does once its message has arrived.  An AWAIT and steps of no bytes take no time.  The events
+ * are: a processor finishes a step (DONE), a message's first byte reaches the incoming link of a node (HEAD), its last
+ * byte has arrived (CAME), the node sees a flag (FLAG).  Events are handled in order of time, so a link serves messages
+ * in order of arrival.  Plans that access peers' buffers begin when a flag of each rank of the node has been seen. */
 #include "plan/plan_cost_impl.h"
 
 #include "base/error.h"
@@ -13,7 +13,7 @@
 
 enum { DONE, HEAD, CAME, FLAG };
 
-/* make_room: *list with room for one more than n; NO_MEMORY. */
+/* Grows *list so that it has room for one more than n items. */
 static choir_status make_room(void **list, size_t n, size_t *cap, size_t item_bytes)
 {
 	size_t more = *cap ? *cap * 2 : 16;
@@ -58,7 +58,7 @@ static uint32_t ready_take(struct cost_ready *ready)
 	return first;
 }
 
-/* The processor takes up the next step, if it is free and there is one. */
+/* The rank's processor, if it is idle, begins the next ready step. */
 static choir_status go_on(struct plan_cost *cost, int rank)
 {
 	struct cost_rank *r = &cost->ranks[rank];
@@ -79,7 +79,7 @@ static choir_status add_todo(struct plan_cost *cost, int rank, uint32_t step)
 	return CHOIR_SUCCESS;
 }
 
-/* The step is done: steps whose last dep it was become ready. */
+/* Ends a step: steps whose last dep it was are added to todo. */
 static choir_status end_step(struct plan_cost *cost, int rank, uint32_t step)
 {
 	struct cost_rank *r = &cost->ranks[rank];
@@ -138,7 +138,7 @@ static choir_status begin_recv(struct plan_cost *cost, int rank, uint32_t step)
 	return met ? ready_put(&cost->ranks[rank].ready, step) : CHOIR_SUCCESS;
 }
 
-/* All deps of the step are done. */
+/* Begins a step whose deps are all done. */
 static choir_status begin(struct plan_cost *cost, int rank, uint32_t step)
 {
 	struct cost_rank *r = &cost->ranks[rank];
@@ -168,16 +168,16 @@ static double later(double a, double b)
 	return a > b ? a : b;
 }
 
-/* The sender's processor is done with it. */
+/* The message leaves the sender: it occupies the outgoing link. */
 static choir_status depart(struct plan_cost *cost, int rank, uint32_t step)
 {
 	const struct cost_step *s = &cost->ranks[rank].steps[step];
 	bool near = cost->node_of[rank] == cost->node_of[s->peer];
 	const struct plan_link *link = near ? &cost->costs.node : &cost->costs.network;
-	double *way = near ? &cost->ranks[rank].port_free_s : &cost->out_free_s[cost->node_of[rank]];
-	double start = later(cost->now_s, *way), wire = (double)s->len / link->bytes_per_s;
+	double *free_s = near ? &cost->ranks[rank].port_free_s : &cost->out_free_s[cost->node_of[rank]];
+	double start = later(cost->now_s, *free_s), wire = (double)s->len / link->bytes_per_s;
 
-	*way = start + wire;
+	*free_s = start + wire;
 	cost->messages++;
 	if (near)
 		return plan_events_put(&cost->events, start + link->latency_s + wire, CAME, rank, step);
@@ -204,10 +204,10 @@ static choir_status on_done(struct plan_cost *cost, const struct plan_event *eve
 static choir_status on_head(struct plan_cost *cost, const struct plan_event *event)
 {
 	const struct cost_step *s = &cost->ranks[event->rank].steps[event->step];
-	double *way = &cost->in_free_s[cost->node_of[s->peer]];
+	double *free_s = &cost->in_free_s[cost->node_of[s->peer]];
 
-	*way = later(cost->now_s, *way) + (double)s->len / cost->costs.network.bytes_per_s;
-	return plan_events_put(&cost->events, *way, CAME, event->rank, event->step);
+	*free_s = later(cost->now_s, *free_s) + (double)s->len / cost->costs.network.bytes_per_s;
+	return plan_events_put(&cost->events, *free_s, CAME, event->rank, event->step);
 }
 
 static choir_status on_came(struct plan_cost *cost, const struct plan_event *event)
@@ -223,7 +223,7 @@ static choir_status on_came(struct plan_cost *cost, const struct plan_event *eve
 	return go_on(cost, s->peer);
 }
 
-/* Ranks that awaited this phase go on. */
+/* The node sees a phase: ranks that await it go on. */
 static choir_status on_flag(struct plan_cost *cost, const struct plan_event *event)
 {
 	struct cost_rank *r = &cost->ranks[event->rank];

@@ -66,7 +66,7 @@ static void dump_targets(const struct plan *plan, const struct plan_step *step, 
 	}
 }
 
-/* The step's work, without its number and deps. */
+/* Writes the step without its number and deps. */
 static void dump_step(const struct plan *plan, const struct plan_step *step, FILE *out)
 {
 	fprintf(out, "%s ", plan_kind_name(step->kind));
@@ -112,7 +112,7 @@ void plan_dump(const struct plan *plan, FILE *out)
 	}
 }
 
-/* Nodes PREFIXs0, PREFIXs1 ... and their deps. */
+/* Writes the steps as nodes PREFIXs0, PREFIXs1, ... and their deps as edges. */
 static void dump_dot_steps(const struct plan *plan, const char *prefix, FILE *out)
 {
 	for (uint32_t i = 0; i < plan->n_steps; i++) {

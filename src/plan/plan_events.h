@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events by time; events of one moment in the order of their insertion. */
+/* A queue of events by time; events of the same time are in order of insertion. */
 #ifndef PLAN_PLAN_EVENTS_H
 #define PLAN_PLAN_EVENTS_H
 
@@ -20,9 +20,9 @@ struct plan_events {
 	uint64_t next_number;
 };
 
-/* NO_MEMORY */
+/* plan_events_put: adds an event.  NO_MEMORY.  plan_events_take: removes the earliest; false if there is none. */
 choir_status plan_events_put(struct plan_events *events, double time_s, int what, int rank, uint32_t step);
-bool plan_events_take(struct plan_events *events, struct plan_event *out); /* false: none is left */
+bool plan_events_take(struct plan_events *events, struct plan_event *out);
 void plan_events_free(struct plan_events *events);
 
 #endif

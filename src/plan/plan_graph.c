@@ -24,7 +24,7 @@ static choir_status add_edge(struct edges *e, uint32_t to, uint32_t from)
 {
 	if (e->n == PLAN_CHECK_MOST_EDGES)
 		return error_set(CHOIR_UNSUPPORTED,
-		                 "more than %u dependencies between steps, the most that can be checked",
+		                 "the plans have more than %u dependencies between steps: fewer can be checked",
 		                 PLAN_CHECK_MOST_EDGES);
 	if (e->n == e->cap) {
 		size_t cap = e->cap ? e->cap * 2 : 1024;
@@ -65,7 +65,7 @@ static size_t count_kind(const struct plan_team *team, enum plan_kind kind)
 	return n;
 }
 
-/* The messages of one kind, sorted; no two have the same ends and tag. */
+/* Collects the sends or the receives, sorted; an error if two have the same ranks and tag. */
 static choir_status collect(const struct plan_team *team, const struct plan_graph *graph, enum plan_kind kind,
                             struct message *out, size_t n)
 {
@@ -84,7 +84,8 @@ static choir_status collect(const struct plan_team *team, const struct plan_grap
 	for (size_t i = 1; i < n; i++)
 		if (by_ends(&out[i - 1], &out[i]) == 0)
 			return plan_team_wrong(team, graph->rank_of[out[i].id], step_number(graph, out[i].id),
-			                       "tag %u used twice from %d to %d", out[i].tag, out[i].from, out[i].to);
+			                       "tag %u is used twice from rank %d to rank %d", out[i].tag, out[i].from,
+			                       out[i].to);
 	return CHOIR_SUCCESS;
 }
 
@@ -97,8 +98,9 @@ static choir_status pair(const struct plan_team *team, struct plan_graph *graph,
 		const struct message *lone = order < 0 ? send : recv;
 
 		return plan_team_wrong(team, graph->rank_of[lone->id], step_number(graph, lone->id),
-		                       "from %d to %d, tag %u, %llu bytes, is without its partner", lone->from,
-		                       lone->to, lone->tag, (unsigned long long)lone->len);
+		                       "the message from rank %d to rank %d, tag %u, %llu bytes, has no %s", lone->from,
+		                       lone->to, lone->tag, (unsigned long long)lone->len,
+		                       order < 0 ? "receive" : "send");
 	}
 	if (send->len != recv->len)
 		return plan_team_wrong(team, recv->to, step_number(graph, recv->id),
@@ -128,7 +130,7 @@ static choir_status match_messages(const struct plan_team *team, struct plan_gra
 	return st;
 }
 
-/* Each rank's PUBLISH steps, by number; their phases rise. */
+/* The PUBLISH steps of each rank, in the order of the plan, so that phases rise. */
 struct publishes {
 	uint32_t *first; /* [ranks + 1] */
 	uint32_t *steps;
@@ -214,7 +216,7 @@ static choir_status list_edges(const struct plan_team *team, struct plan_graph *
 	return match_flags(team, graph, edges);
 }
 
-/* Compressed rows: count, prefix sums, fill.  first[i + 1] moves from row i's begin to its end. */
+/* Builds compressed rows: count, prefix sums, fill.  Filling moves first[i + 1] from the begin of row i to its end. */
 static choir_status fill_rows(uint32_t n, const struct edges *edges, bool by_to, uint32_t **first_p, uint32_t **row_p)
 {
 	uint32_t *first = calloc((size_t)n + 2, sizeof *first), *row = calloc(edges->n + 1, sizeof *row);
@@ -233,8 +235,8 @@ static choir_status fill_rows(uint32_t n, const struct edges *edges, bool by_to,
 	return CHOIR_SUCCESS;
 }
 
-/* First come, first served, the ranks' first steps in turn.  graph->place counts what a step still waits for, until it
- * has its place. */
+/* Sorts topologically.  Until a step has its place in the order, graph->place counts its predecessors that have
+ * none. */
 static choir_status sort(const struct plan_team *team, struct plan_graph *graph)
 {
 	uint32_t n = 0;
@@ -311,7 +313,7 @@ void plan_graph_free(struct plan_graph *graph)
 	*graph = (struct plan_graph){ 0 };
 }
 
-/* The edges into step id from other ranks. */
+/* Writes the edges from other ranks' steps to step id. */
 static void dump_edges(const struct plan_team *team, const struct plan_graph *graph, uint32_t id, FILE *out)
 {
 	bool message = plan_graph_step(team, graph, id)->kind == PLAN_RECV_MSG;

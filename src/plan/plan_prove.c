@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The steps, done on symbolic elements.  An element knows the sum of what went into it (originals are random 64-bit
- * numbers, so a sum says which ones), the order it was folded in, and what it is: nothing, a caller's original, a
- * partial result, the final one.  A REDUCE whose raw mark does not fit its sources, or that works on a final value, is
- * an error: so square_add squares each original once, and mean divides once. */
+/* Design notes.  The steps are executed on symbolic elements.  An element has the sum of the originals that went into
+ * it (random 64-bit numbers, so a sum identifies them), a hash of the order in which they were folded, and a state:
+ * unwritten, an original of a caller, a partial result, or final.  A REDUCE whose raw mark does not fit its sources, or
+ * that reads a final value, is an error; so square_add squares each original once, and mean divides once. */
 #include "plan/plan_check.h"
 
 #include "base/error.h"
@@ -29,7 +29,7 @@ struct proof {
 	const struct plan_wants *wants;
 	struct plan_graph graph;
 	struct cell **spaces;   /* [rank * PLAN_SPACES + space], by element */
-	struct cell **messages; /* [step] what a SEND_MSG took along */
+	struct cell **messages; /* [step] the elements in the message of a SEND_MSG */
 	uint64_t elem;
 	uint64_t random;
 };
@@ -53,7 +53,7 @@ static struct cell *cells(const struct proof *proof, int rank, struct plan_ref r
 	return proof->spaces[a.space] + a.off / proof->elem;
 }
 
-/* A move of one operand. */
+/* Copies n elements; an unwritten source is an error. */
 static choir_status do_copy(struct proof *proof, int rank, uint32_t i, struct cell *dst, const struct cell *src,
                             uint64_t n)
 {
@@ -64,7 +64,7 @@ static choir_status do_copy(struct proof *proof, int rank, uint32_t i, struct ce
 	return CHOIR_SUCCESS;
 }
 
-/* Element e of all sources, left to right. */
+/* Folds element e of all sources from left to right. */
 static choir_status fold(struct proof *proof, int rank, uint32_t i, uint64_t e, struct cell *out)
 {
 	const struct plan *plan = proof->team->ranks[rank].plan;
@@ -161,7 +161,7 @@ static choir_status check_result(const struct proof *proof, int rank)
 	return CHOIR_SUCCESS;
 }
 
-/* SEND must be as it was, unless the call is in place. */
+/* SEND must be unchanged, unless the call is in place. */
 static choir_status check_send(const struct proof *proof, int rank)
 {
 	const struct plan_rank *r = &proof->team->ranks[rank];
@@ -188,7 +188,7 @@ choir_status plan_prove_fits(uint64_t bytes, uint64_t elem_bytes)
 	if (bytes > most)
 		return error_set(CHOIR_UNSUPPORTED,
 		                 "a proof of %" PRIu64 " bytes of buffers and messages needs %" PRIu64
-		                 " MB of memory, and %" PRIu64 " are the most: fewer bytes or ranks",
+		                 " MB of memory, more than %" PRIu64 ": give fewer bytes or ranks",
 		                 bytes, bytes / elem_bytes * sizeof(struct cell) >> 20, MOST_MEMORY >> 20);
 	return CHOIR_SUCCESS;
 }
@@ -243,7 +243,7 @@ static choir_status fill(struct proof *proof)
 	return CHOIR_SUCCESS;
 }
 
-/* Takes steps whose preds are done out of a bag, at random. */
+/* Executes the steps in a random topological order. */
 static choir_status do_random(struct proof *proof)
 {
 	struct plan_graph *g = &proof->graph;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which steps happen before which: a triangle of bits, both sides by place in the order.  Rows 64 f .. 64 f + 63 have f
- * + 1 words. */
+/* The relation "happens before" as a triangle of bits, indexed by the places of both steps in the topological order.
+ * Rows 64 f .. 64 f + 63 have f + 1 words. */
 #include "plan/plan_races.h"
 
 #include "base/error.h"
@@ -126,8 +126,8 @@ static choir_status check_pairs(const struct races *r)
 	return CHOIR_SUCCESS;
 }
 
-/* The accesses of others to the buffers of `owner`, list[from .. to): each is before some step of the owner's, which is
- * not done before. */
+/* Each access of another rank to the owner's buffers, list[from .. to), must happen before a step of the owner, so that
+ * the owner is not done before it. */
 static choir_status check_owner(const struct races *r, int owner, size_t from, size_t to, uint64_t *row)
 {
 	const struct plan_graph *g = r->graph;
@@ -178,8 +178,8 @@ choir_status plan_races_check(const struct plan_team *team, const struct plan_gr
 	choir_status st;
 
 	if (graph->n > PLAN_CHECK_MOST_STEPS)
-		return error_set(CHOIR_UNSUPPORTED, "%u steps of %d ranks: only %u can be checked", graph->n, team->n,
-		                 PLAN_CHECK_MOST_STEPS);
+		return error_set(CHOIR_UNSUPPORTED, "%u steps of %d ranks: at most %u can be checked", graph->n,
+		                 team->n, PLAN_CHECK_MOST_STEPS);
 	st = order_all(&r);
 	if (st == CHOIR_SUCCESS)
 		st = list_accesses(&r);

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The plans of all ranks of one collective, with the facts of the call that a check needs: no builder, no memory, no
- * clock. */
+/* A team: the plans of all ranks of one collective, with the parameters of the call that the checker needs. */
 #ifndef PLAN_PLAN_TEAM_H
 #define PLAN_PLAN_TEAM_H
 
 #include "plan/plan.h"
 
-/* One rank.  SEND and RECV stand in one space, the caller's memory: in place they overlap there, else they lie
- * apart. */
+/* One rank.  send_at and recv_at are offsets in one space, the caller's memory: they overlap in place, else not. */
 struct plan_rank {
 	const struct plan *plan;
 	int node;
@@ -19,15 +17,15 @@ struct plan_rank {
 struct plan_team {
 	int n;
 	const struct plan_rank *ranks;
-	uint64_t slot_bytes, message_bytes; /* of every slot; of the longest message */
+	uint64_t slot_bytes, message_bytes; /* of each slot; of the longest message */
 };
 
-/* The spaces that steps touch. */
+/* The memory spaces of a rank. */
 enum plan_space { PLAN_SPACE_USER, PLAN_SPACE_SCRATCH, PLAN_SPACE_SLOT, PLAN_SPACES };
 
 struct plan_access {
 	uint32_t space; /* owner * PLAN_SPACES + enum plan_space */
-	uint32_t id;    /* the caller's number for it */
+	uint32_t id;    /* the caller's: the step in the graph */
 	uint64_t off, len;
 	bool write;
 };
@@ -35,7 +33,7 @@ struct plan_access {
 /* plan_team_owner: the rank that owns the memory of a reference in rank's plan. */
 int plan_team_owner(int rank, struct plan_ref ref);
 
-/* plan_team_access: where that is. */
+/* plan_team_access: the range that a reference of rank's plan means. */
 struct plan_access plan_team_access(const struct plan_team *team, int rank, struct plan_ref ref, uint64_t len,
                                     bool write);
 
@@ -43,7 +41,7 @@ struct plan_access plan_team_access(const struct plan_team *team, int rank, stru
 choir_status plan_team_wrong(const struct plan_team *team, int rank, uint32_t step, const char *format, ...)
         __attribute__((format(printf, 4, 5)));
 
-/* How many references a step writes, and the k-th. */
+/* plan_step_targets: the number of references that a step writes.  plan_step_target: the k-th of them. */
 static inline uint32_t plan_step_targets(const struct plan_step *step)
 {
 	bool writes = step->kind == PLAN_COPY || step->kind == PLAN_REDUCE || step->kind == PLAN_RECV_MSG;

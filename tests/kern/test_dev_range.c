@@ -34,7 +34,7 @@ static void test_range_of_memory(void **state)
 	             "offset 4 is not a multiple");
 	assert_fails(dev_range(fixture_device, "send", choir_mem(mem, 1), 2, 2), CHOIR_ARGUMENT, "not a multiple");
 	assert_fails(dev_range(fixture_device, "send", choir_mem(NULL, 0), 1, 1), CHOIR_ARGUMENT, "null");
-	assert_fails(dev_range(fixture_device, "send", choir_none(), 1, 1), CHOIR_ARGUMENT, "none was given");
+	assert_fails(dev_range(fixture_device, "send", choir_none(), 1, 1), CHOIR_ARGUMENT, "none is given");
 	assert_fails(dev_range(fixture_device, "send", (choir_buffer){ .kind = 42, .base = mem }, 1, 1), CHOIR_ARGUMENT,
 	             "42");
 	clReleaseMemObject(mem);

@@ -113,9 +113,9 @@ static void what_is_kept_is_bounded(void **state)
 		;
 	assert_int_equal(send_key(&world, 0, 1, 5000, NULL), CHOIR_SUCCESS);
 	assert_int_equal(pump_drive(world.pumps[1], &progress), CHOIR_TRANSPORT);
-	assert_non_null(strstr(choir_last_error(), "rank 1 of comm 4d is not there yet"));
+	assert_non_null(strstr(choir_last_error(), "rank 1 of comm 4d has not joined yet"));
 	assert_int_equal(send_key(&world, 1, 0, 1, NULL), CHOIR_TRANSPORT); /* final */
-	assert_non_null(strstr(choir_last_error(), "rank 1 of comm 4d is not there yet"));
+	assert_non_null(strstr(choir_last_error(), "rank 1 of comm 4d has not joined yet"));
 	close_world(&world);
 }
 

@@ -120,7 +120,7 @@ static void a_wrong_message(void **state)
 	(void)state;
 	ring(&w);
 	step_of(&w.plans[1], PLAN_SEND_MSG, 2)->tag = 77;
-	wrong(&w, "without its partner");
+	wrong(&w, "has no send");
 	ring(&w);
 	step_of(&w.plans[1], PLAN_SEND_MSG, 2)->tag = step_of(&w.plans[1], PLAN_SEND_MSG, 1)->tag;
 	wrong(&w, "used twice");
