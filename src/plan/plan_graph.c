@@ -24,7 +24,7 @@ static choir_status add_edge(struct edges *e, uint32_t to, uint32_t from)
 {
 	if (e->n == PLAN_CHECK_MOST_EDGES)
 		return error_set(CHOIR_UNSUPPORTED,
-		                 "the plans have more than %u dependencies between steps: fewer can be checked",
+		                 "the plans have more than %u dependencies between steps: no more can be checked",
 		                 PLAN_CHECK_MOST_EDGES);
 	if (e->n == e->cap) {
 		size_t cap = e->cap ? e->cap * 2 : 1024;
