@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Plan builders: one algorithm a file, chosen from a table.  Builders are pure: no OpenCL, MPI, clock or environment;
- * the same input gives the same plan, and the inputs of all ranks differ only in `me`, the buffer classes and
+/* Plan builders: one algorithm a file, in one table.  Builders are pure: they use no OpenCL, MPI, clock or environment,
+ * and the same input gives the same plan.  The inputs of all ranks differ only in `me`, the buffers' access and
  * displacements. */
 #ifndef ALGO_ALGO_H
 #define ALGO_ALGO_H
@@ -14,15 +14,15 @@ enum collective {
 	N_COLLECTIVES
 };
 
-/* Which rank sits where.  Ranks of one node need not be neighbours in rank order. */
+/* The node of each rank.  Ranks of one node need not be consecutive. */
 struct layout {
-	int n;                /* ranks */
+	int n;                 /* ranks */
 	int n_nodes;
-	const int *node_of;   /* [n] */
-	const int *place_of;  /* [n] the rank's place on its node, in rank order from 0 */
-	const int *node_size; /* [n_nodes] */
-	const int *node_first;/* [n_nodes + 1] into node_ranks */
-	const int *node_ranks;/* [n] ranks, grouped by node, ascending within it */
+	const int *node_of;    /* [n] */
+	const int *place_of;   /* [n] the rank's number on its node (local_rank), in rank order from 0 */
+	const int *node_size;  /* [n_nodes] */
+	const int *node_first; /* [n_nodes + 1] into node_ranks */
+	const int *node_ranks; /* [n] ranks, grouped by node, ascending within each */
 	int min_node_size, max_node_size;
 };
 
@@ -56,23 +56,23 @@ struct algo_in {
 	                (decided for the comm, so the same on all ranks; the executor takes another plan if a buffer
 	                turns out to be out of reach) */
 	bool nt; /* nt stores: the buffers of all ranks of the node take more than half of its cache */
-	/* premul_sum: a plan with plan_scale; the same on all ranks, and with it `shared` is false */
+	/* premul_sum: the plan begins with plan_scale; the same on all ranks; `shared` is false then */
 	bool scaled;
-	/* the operator has a final step (mean): the REDUCE that makes the result must be marked final (mark it
-	 * always) */
+	/* the operator has a final expression (mean); builders always mark the last REDUCE of an element final */
 	bool final_op;
-	/* bytes of every arena slot; the same on all ranks of the comm; a multiple of 64 * max_node_size, >= 4096 */
+	/* bytes of each arena slot; the same on all ranks of the comm; a multiple of 64 * max_node_size, >= 4096 */
 	uint64_t slot_bytes;
-	uint64_t message_bytes;/* longest message a step may send */
+	uint64_t message_bytes; /* of the longest message that a step may send */
 };
 
 struct algorithm {
 	enum collective collective;
 	const char *name;
-	const char *about; /* one line: cost and limits */
-	/* NULL if it can run, else a constant text that says why not ("needs all ranks on one node"). */
+	const char *about; /* cost and limits in one line */
+	/* NULL if the algorithm can do this call, else a constant text with the reason ("needs all ranks on one
+	 * node") */
 	const char *(*unfit)(const struct algo_in *in);
-	/* plan is initialised; the builder calls plan_finish */
+	/* fills an initialised plan and calls plan_finish */
 	choir_status (*build)(const struct algo_in *in, struct plan *plan);
 };
 
@@ -82,10 +82,10 @@ extern const size_t n_algorithms;
 const char *collective_name(enum collective collective);
 choir_status collective_parse(const char *text, enum collective *out);
 
-/* algo_find: the algorithm of that name, NULL if none. */
+/* algo_find: the algorithm of that name; NULL if there is none. */
 const struct algorithm *algo_find(enum collective collective, const char *name);
 
-/* algo_default: built-in rules, when no rule text decides: by bytes and layout only, so the same on every rank. */
+/* algo_default: the choice of the built-in rules, by bytes and layout only, so the same on every rank. */
 const struct algorithm *algo_default(const struct algo_in *in);
 
 #endif

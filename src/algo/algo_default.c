@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* The built-in rules: between nodes those of default_network.c; on one node the first algorithm of the table that may
- * run, but for the rows of default_node.  Nothing but bytes and layout decides, so all ranks take the same.
+/* The built-in rules: between nodes default_network.c; on one node default_node, else the first algorithm of the table
+ * that can run.  Only bytes and layout decide, so all ranks choose the same.
  *
- * Note [measured rules].  The limits on one node are measured, and stay where the cost model counts_differ: it knows
- * neither the second wait of the direct algorithms nor the price of a cache line that moves between cores. */
+ * Note [measured rules].  The limits on one node are measured, also where the cost model says otherwise: it models
+ * neither the second wait of the direct algorithms nor the cost of a cache line that moves between cores. */
 #include "algo/algo.h"
 #include "algo/default_network.h"
 
 #include <string.h>
 
-/* One-shot reads n inputs on each rank where two-shot waits twice: the fewer ranks, the longer it wins. */
+/* In all ranks' inputs: one-shot reads n inputs on each rank, two-shot waits twice. */
 #define ONESHOT_TOTAL_BYTES (64 * 1024)
-/* Below, a copy into a slot costs less than the second wait of the direct algorithms. */
+/* For shorter calls a copy into a slot costs less than the second wait of the direct algorithms. */
 #define DIRECT_BYTES (2 * 1024)
-/* Above, reading everything on each of two ranks costs more than writing half of the result to the peer. */
+/* For longer calls reading all inputs on both ranks costs more than writing half of the result to the peer. */
 #define DIRECT_ONESHOT_BYTES (8 * 1024)
 
-/* On one node: the choices that depend on the bytes; NULL = the table's order. */
+/* The choices on one node that depend on the bytes; NULL = the table's order decides. */
 static const struct algorithm *default_node(const struct algo_in *in)
 {
 	bool is_short = in->bytes * (uint64_t)in->layout->n <= ONESHOT_TOTAL_BYTES && in->bytes <= in->slot_bytes;
@@ -50,7 +50,7 @@ const struct algorithm *algo_default(const struct algo_in *in)
 		wanted = default_node(in);
 	if (wanted && may_run(wanted, in))
 		return wanted;
-	/* Rows stand in order: one rank alone, shared memory, the node's, the network's. */
+	/* The rows are in order: one rank, direct, one node, network. */
 	for (size_t i = 0; i < n_algorithms; i++)
 		if (may_run(&algorithms[i], in))
 			return &algorithms[i];

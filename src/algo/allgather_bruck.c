@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* allgather after Bruck: in the round of distance d send the d blocks gathered so far, mine first, to the rank d before
- * me, and get d more from the rank d after me; a rotation at the end.
+/* allgather by Bruck's algorithm: in the round of distance d a rank sends the d blocks gathered so far, its own first,
+ * to the rank d before it and receives d more from the rank d after it; at the end the blocks are rotated.
  *
  * log2(n) rounds (rounded up); a rank sends all blocks but one, each message up to half of them, packed: short blocks.
  * Any n > 1; ranks in comm order.  Scratch: all blocks.  Bruck, Ho, Kipnis, Upfal & Weathersby, "Efficient algorithms

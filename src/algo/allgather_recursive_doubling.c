@@ -31,7 +31,7 @@ static plan_id swap_all(const struct packed *p, uint64_t k, struct plan_ref bloc
 	return ready;
 }
 
-/* Whole blocks, in their places from the start. */
+/* The rounds in RECV itself, with whole blocks at their final positions. */
 static void in_recv(const struct packed *p)
 {
 	const struct algo_in *in = p->in;

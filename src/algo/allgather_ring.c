@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* allgather and allgatherv by a ring over all ranks, node after node: at each step pass on the block that came last.
+/* allgather and allgatherv by a ring over all ranks, node after node: at each step a rank passes on the block that it
+ * received last.
  *
  * n - 1 rounds; a rank sends and receives all blocks but one.  Blocks travel in pieces of at most message_bytes, each
  * passed on as it comes.  Any n > 1, any lengths, also zero. */
@@ -18,7 +19,7 @@ struct gather_ring {
 	int next, before;       /* comm ranks */
 	uint64_t message;
 	uint32_t n_sent, n_got; /* messages so far: their tags */
-	plan_id got;            /* the last receive: they are chained, so an engine looks for one message at a time */
+	plan_id got;            /* the last receive; receives are chained: the engine expects one message at a time */
 };
 
 static void send_piece(struct gather_ring *r, const struct piece *piece, uint64_t len, const char *label)
@@ -26,7 +27,7 @@ static void send_piece(struct gather_ring *r, const struct piece *piece, uint64_
 	plan_send(r->plan, r->next, r->n_sent++, piece->ref, len, &piece->ready, 1, label);
 }
 
-/* Mine goes out, and into my own RECV. */
+/* Sends this rank's block and copies it to its RECV. */
 static void add_own(struct gather_ring *r)
 {
 	const struct algo_in *in = r->in;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* allgather and allgatherv through the arena: each rank puts its block chunk by chunk into its slot and takes the
- * others' chunks.
+/* allgather and allgatherv through the arena: each rank copies its block chunk by chunk to its slot and the others'
+ * chunks from theirs.
  *
- * One wait a chunk of the longest block.  A rank writes its block once more than it must and reads each other block
- * once.  One node.  Any lengths, also zero.  Note [streams] has the order. */
+ * One wait for each chunk of the longest block.  A rank writes its own block once more than a direct copy would and
+ * reads each other block once.  One node.  Any lengths, also zero.  Note [streams] has the order. */
 #include "algo/blocks.h"
 #include "algo/build.h"
 #include "algo/fit.h"

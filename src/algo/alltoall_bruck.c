@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* alltoall after Bruck: blocks are put in order of the distance they have to go; in the round of distance d all blocks
- * whose distance has bit d go d ranks on, together.
+/* alltoall by Bruck's algorithm: the blocks are sorted by the distance to their receiver; in the round of distance d
+ * all blocks whose distance has bit d move d ranks on, in one message.
  *
  * log2(n) rounds (rounded up) of about half of all blocks, packed: short blocks, which travel log2(n)/2 times.  Any n >
  * 1; ranks in comm order. Scratch: all blocks, twice.  Bruck, Ho, Kipnis, Upfal & Weathersby, "Efficient algorithms for
@@ -13,7 +13,8 @@
 
 #define MAX_ROUNDS 32
 
-/* Copies between the blocks of distances with that bit, which lie apart, and `together`; returns how many bytes. */
+/* Packs the blocks whose distance has bit d, which lie apart, into `together`, or unpacks them (back); returns the
+ * bytes. */
 static uint64_t gather_bit(const struct packed *p, uint64_t len, struct plan_ref apart, struct plan_ref together, int d,
                            bool back, plan_id *ready)
 {
@@ -39,7 +40,7 @@ static void add_chunk(struct packed *p, uint64_t k)
 	plan_id *done = &p->done[k % PACKED_AREAS], ready;
 	uint32_t tag = (uint32_t)k * MAX_ROUNDS;
 
-	/* 1. my blocks by distance: that of rank me + i at place i */
+	/* 1. sort this rank's blocks by distance: the block for rank me + i to position i */
 	ready = packed_in(p, k, area, me, n - me, *done);
 	ready = packed_in(p, k, ref_plus(area, (uint64_t)(n - me) * len), 0, me, ready);
 	/* 2. rounds */
@@ -50,7 +51,7 @@ static void add_chunk(struct packed *p, uint64_t k)
 		ready = plan_recv(p->plan, ring_at(me - d, n), tag, in, bytes, &ready, 1, "bruck: in");
 		gather_bit(p, len, area, in, d, true, &ready);
 	}
-	/* 3. place i holds what rank me - i sent me */
+	/* 3. position i has the block from rank me - i */
 	for (int i = 0; i < n; i++)
 		ready = packed_out(p, k, ref_plus(area, (uint64_t)i * len), ring_at(me - i, n), 1, ready);
 	*done = ready;

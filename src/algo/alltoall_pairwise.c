@@ -36,7 +36,7 @@ static void send_to(struct pairwise *p, int peer)
 static void recv_from(struct pairwise *p, int peer, plan_id after)
 {
 	uint64_t bytes = pair_bytes(p->in, peer, p->in->me), off = pair_recv_off(p->in, peer);
-	plan_id got = after; /* receives from one peer are chained: an engine looks for one message of each at a time */
+	plan_id got = after; /* receives from one peer are chained: the engine expects one message of it at a time */
 	uint32_t tag = 0;
 
 	for (uint64_t at = 0; at < bytes; at += p->message) {
@@ -49,8 +49,7 @@ static void recv_from(struct pairwise *p, int peer, plan_id after)
 	}
 }
 
-/* All sends come before the receives: a send waits for no peer, so waiting for the block of the same rank alone gains
- * little. */
+/* All sends are before the receives.  Sends do not wait for peers, so an order by single blocks would gain little. */
 static void in_place(struct pairwise *p)
 {
 	int n = p->in->layout->n, me = p->in->me;

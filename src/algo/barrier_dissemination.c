@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Dissemination barrier: in round r tell the rank 2^r after me, and hear from the one 2^r before me.
+/* Dissemination barrier: in round r a rank sends to the rank 2^r after it and receives from the one 2^r before it.
  *
  * ceil(log2(n)) rounds, as many empty messages a rank.  Any n > 1.  Hensgen, Finkel & Manber, "Two algorithms for
  * barrier synchronization", IJPP 17, 1988. */

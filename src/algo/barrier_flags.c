@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* barrier through the arena: raise my flag, wait for all.  One wait, no data.  One node. */
+/* barrier through the arena: each rank raises its flag and waits for all.  One wait, no data.  One node. */
 #include "algo/build.h"
 
 choir_status barrier_flags(const struct algo_in *in, struct plan *plan)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Where each rank's block lies in an allgather(v), a reduce_scatter(v) and an alltoall(v). */
+/* The lengths and offsets of blocks in allgather(v), reduce_scatter(v) and alltoall(v). */
 #ifndef ALGO_BLOCKS_H
 #define ALGO_BLOCKS_H
 
 #include "algo/algo.h"
 
-/* allgather(v): the bytes of a rank's block, the longest of them, and where a block goes in my RECV. */
+/* allgather(v): the bytes of a rank's block, those of the longest, and the offset of a block in this rank's RECV. */
 static inline uint64_t gather_bytes(const struct algo_in *in, int rank)
 {
 	return in->block_bytes ? in->block_bytes[rank] : in->bytes;
@@ -34,7 +34,7 @@ static inline uint64_t gather_off(const struct algo_in *in, int rank)
 	return off;
 }
 
-/* reduce_scatter(v): the bytes of a rank's block, the longest of them, and where it lies in SEND (packed in rank
+/* reduce_scatter(v): the bytes of a rank's block, those of the longest, and a block's offset in SEND (in rank
  * order). */
 static inline uint64_t scatter_bytes(const struct algo_in *in, int rank)
 {

@@ -23,13 +23,13 @@ struct scatter_allgather {
 	struct chunks chunks;
 	bool both_direct, staged;
 	uint64_t unit, stage; /* stage: the first of DEPTH areas of a chunk each, for buffers that are not direct */
-	int n, v, root;       /* my virtual rank; the root's place in the group */
+	int n, v, root;       /* v: this rank's virtual rank; root: the root's index in the group */
 	plan_id done[DEPTH];
 	/* of the chunk being built */
 	uint32_t tag;
 	uint64_t len;
-	struct plan_ref home; /* where the chunk is, or is put together */
-	plan_id sent, got;    /* my last ones: both are chained */
+	struct plan_ref home; /* the memory of the whole chunk */
+	plan_id sent, got;    /* the last send and receive; both are chained */
 };
 
 static int rank_of(const struct scatter_allgather *b, int v)
@@ -60,7 +60,7 @@ static void recv_block(struct scatter_allgather *b, int v, uint32_t tag, int blo
 		    plan_recv(b->plan, rank_of(b, v), b->tag + tag, ref_plus(b->home, off), len, &b->got, 1, label);
 }
 
-/* The blocks of my subtree, the farthest first; each goes on towards its rank. */
+/* Receives the blocks of this rank's subtree, the farthest first, and passes each on towards its rank. */
 static void scatter(struct scatter_allgather *b)
 {
 	int parent = tree_parent(b->v, BINOMIAL);
@@ -75,7 +75,7 @@ static void scatter(struct scatter_allgather *b)
 	}
 }
 
-/* At step s I pass on block v - s, and get block v - s - 1, unless the scatter has brought it. */
+/* At step s the rank sends block v - s and receives block v - s - 1, except blocks that the scatter has delivered. */
 static void gather(struct scatter_allgather *b)
 {
 	int next = ring_next(b->v, b->n), before = ring_before(b->v, b->n);
@@ -90,8 +90,8 @@ static void gather(struct scatter_allgather *b)
 	}
 }
 
-/* The root gets nothing, so the last of the ring tells it that a chunk is through, and it sends no more than DEPTH of
- * them ahead. */
+/* The root receives no data, so the last rank of the ring reports each chunk to it: the root is at most DEPTH chunks
+ * ahead. */
 static void report(struct scatter_allgather *b)
 {
 	struct plan_ref nothing = plan_at(PLAN_SCRATCH, 0);

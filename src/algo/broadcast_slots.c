@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* broadcast through the arena: the root puts chunk after chunk in its slot, the others take them and acknowledge.
+/* broadcast through the arena: the root copies chunk after chunk to its slot; the others copy them out and acknowledge.
  *
- * A wait a chunk; the root writes the bytes once, each other rank reads them once.  One node, any length.  The slot has
- * four areas: the root puts chunk k once all have taken chunk k - 4 (their phase k - 3), so it runs up to four chunks
- * ahead. */
+ * One wait for each chunk; the root writes the bytes once, each other rank reads them once.  One node, any length.  The
+ * slot has four areas: the root writes chunk k when all ranks have copied chunk k - 4 (their phase k - 3), so it is at
+ * most four chunks ahead. */
 #include "algo/build.h"
 #include "algo/fit.h"
 #include "algo/pattern_block.h"
@@ -29,8 +29,8 @@ const char *broadcast_slots_unfit(const struct algo_in *in)
 	return chunk_limit(in) ? fit_phases(in->bytes / chunk_limit(in) + 2) : "needs larger slots";
 }
 
-/* A short message goes in AREAS chunks too, so that ranks take one while the root puts the next, unless the flags of so
- * short chunks cost more. */
+/* A short message has AREAS chunks too, so that ranks copy one while the root writes the next; but chunks are not so
+ * short that their flags cost more. */
 static struct chunks chunks_for(const struct algo_in *in)
 {
 	uint64_t unit = block_unit(in->elem_bytes), part = round_up((in->bytes + AREAS - 1) / AREAS, unit),

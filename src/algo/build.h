@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The builders, for the table in algo.c.  Each is described at the top of its own file. */
+/* The builders of the table in algo.c.  The file of each describes it. */
 #ifndef ALGO_BUILD_H
 #define ALGO_BUILD_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [credit].  A transport takes all messages it is given, so a stream of messages to a rank that is late would fill
- * the memory of one side.  A sender is therefore at most CREDIT_WINDOW messages ahead of its receiver.  After every
- * CREDIT_STEP messages the receiver returns an empty one, and the sender waits for it.  Short streams never wait. */
+/* Note [credit].  A transport accepts all messages, so many messages to a late rank would fill the memory of one side.
+ * Therefore a sender is at most CREDIT_WINDOW messages ahead of its receiver: after every CREDIT_STEP messages the
+ * receiver returns an empty one, for which the sender waits.  Short sequences never wait. */
 #ifndef ALGO_CREDIT_H
 #define ALGO_CREDIT_H
 
@@ -9,10 +9,10 @@
 
 #define CREDIT_WINDOW 16
 #define CREDIT_STEP 8
-#define CREDIT_TAG (1u << 23) /* data between the same two ranks, whichever way, has tags below */
+#define CREDIT_TAG (1u << 23) /* tags of data between the two ranks, in both directions, are below */
 
-/* credit_await: before message k of a stream to peer; returns the step that its send depends on.  credit: the returned
- * step for message k - 1, at first PLAN_NO_STEP. */
+/* credit_await: called before message k to peer; returns the step that its send must depend on.  credit: the result for
+ * message k - 1, PLAN_NO_STEP for the first. */
 static inline plan_id credit_await(struct plan *plan, int peer, uint64_t k, plan_id credit)
 {
 	plan_limit(plan, "message", k, CREDIT_TAG - 1);
@@ -22,7 +22,7 @@ static inline plan_id credit_await(struct plan *plan, int peer, uint64_t k, plan
 	                 "credit in");
 }
 
-/* credit_give: after message k of n from peer was taken (step got). */
+/* credit_give: called after message k of n from peer was received, by step `got`. */
 static inline void credit_give(struct plan *plan, int peer, uint64_t k, uint64_t n, plan_id got)
 {
 	uint64_t allowed = k + 1 - CREDIT_STEP + CREDIT_WINDOW;

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* In ns; of plan_costs_default. */
+/* The costs of plan_costs_default in ns. */
 #define LATENCY       30000
 #define OVERHEAD      2000 /* each end of a message */
 #define WIRE_PER_BYTE 8
@@ -21,9 +21,9 @@
 struct call {
 	uint64_t n, nodes, per_node; /* per_node: ranks of the largest node */
 	uint64_t bytes;              /* the longest buffer of a rank */
-	uint64_t block;              /* of a rank; bytes are n of them */
-	uint64_t units;              /* an exchange has at most so many blocks that are not empty */
-	uint64_t message;            /* the longest one */
+	uint64_t block;              /* bytes of one rank's block */
+	uint64_t units;              /* the most blocks of an exchange that are not empty */
+	uint64_t message;            /* bytes of the longest message */
 };
 
 static uint64_t max_u64(uint64_t a, uint64_t b)
@@ -49,7 +49,7 @@ static uint64_t power_within(uint64_t n)
 	return core;
 }
 
-/* A rank sends and receives that many messages at once, and its node's wire carries that many bytes. */
+/* The time of a round in which a rank sends and receives so many messages and its node's link carries wire_bytes. */
 static uint64_t round_of(uint64_t sends, uint64_t receives, uint64_t wire_bytes)
 {
 	uint64_t work = max_u64((sends + receives) * OVERHEAD, LATENCY + (1 + receives) * OVERHEAD);
@@ -118,7 +118,7 @@ static uint64_t allreduce_pairs(const struct call *c)
 	return pairs(c, c->nodes);
 }
 
-/* Of n - 1 hops in node order one in per_node crosses the network; all links carry a block at a time. */
+/* Of the n - 1 hops in node order one in per_node crosses the network. */
 static uint64_t block_ring(const struct call *c)
 {
 	uint64_t crossing = (c->n - 1 + c->per_node - 1) / c->per_node, local = c->n - 1 - crossing;
@@ -155,7 +155,7 @@ static uint64_t block_doubling(const struct call *c)
 	return ns;
 }
 
-/* A round over a distance d.  A node's ranks cross the network over all distances within it together but once. */
+/* The time of a round of distance d.  Up to d = per_node only d of a node's ranks send to another node. */
 static uint64_t bruck_round(const struct call *c, uint64_t d, uint64_t blocks)
 {
 	uint64_t wire = min_u64(d, c->per_node) * blocks * c->block;
@@ -184,8 +184,9 @@ static uint64_t exchange_bruck(const struct call *c)
 	return ns;
 }
 
-/* A parent of a subtree sends the whole to its children at that step, the farthest first; children within its node do
- * not use the wire.  full and last: times of the children's subtrees, of which the farthest may be smaller. */
+/* The time of a subtree whose root sends all bytes to its children at distances of `step`, the farthest first.  full:
+ * time of a child's subtree; last: of the farthest child's, which may be smaller.  Children on the root's node do not
+ * use the network. */
 static uint64_t subtree(const struct call *c, uint64_t step, uint64_t children, uint64_t full, uint64_t last)
 {
 	uint64_t each = max_u64(OVERHEAD, c->bytes * WIRE_PER_BYTE), sent = 0, ns = 0;
@@ -250,8 +251,8 @@ static uint64_t pairs_then_gather(const struct call *c)
 
 enum nodes { ANY, FLAT /* one rank each */, FULL /* several on some */ };
 
-/* Rows that load the network more evenly come first: a later one must be faster by a thirtieth or so, since the model
- * does not see many ranks send to one. */
+/* Rows that load the network more evenly are first; a later row must be faster by 1/32, since the model does not know
+ * the congestion when many ranks send to one. */
 static const struct choice {
 	enum collective collective;
 	enum nodes nodes;

@@ -5,8 +5,8 @@
 
 #include "algo/algo.h"
 
-/* default_network: the algorithm with the least estimated time among those that can run; NULL if there is none, or one
- * node. */
+/* default_network: of the algorithms that can run the one with the least estimated time; NULL if there is none, or only
+ * one node. */
 const struct algorithm *default_network(const struct algo_in *in);
 
 #endif

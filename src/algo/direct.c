@@ -21,7 +21,7 @@ void direct_sources(const struct algo_in *in, struct plan *plan, uint64_t off)
 
 choir_status direct_end(const struct algo_in *in, struct plan *plan, bool touched)
 {
-	plan->peers = true; /* also of a rank that touches no peer: the others meet it at the start */
+	plan->peers = true; /* also if this rank accesses no peer: the others wait for its buffers */
 	plan->nt = in->nt;
 	need_range(plan, 0, plan->n_steps);
 	plan_publish(plan, 1, NULL, 0, "left the peers");

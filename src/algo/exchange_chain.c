@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Chunk k uses the memory of chunk k - DEPTH, so that many exchanges overlap and scratch is bounded. */
+/* Up to DEPTH exchanges overlap: chunk k reuses the scratch of chunk k - DEPTH. */
 #include "algo/exchange.h"
 #include "algo/pattern_block.h"
 
@@ -13,8 +13,8 @@ struct chain {
 	uint64_t unit;
 	bool to_root, has_recv;
 	int root;                            /* as a member */
-	uint64_t stage, scratch;             /* first of DEPTH areas each */
-	uint64_t stage_bytes, scratch_bytes; /* of one */
+	uint64_t stage, scratch;             /* offsets of the first of DEPTH areas */
+	uint64_t stage_bytes, scratch_bytes; /* of one area */
 	plan_id done[DEPTH];
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pairwise: each member sends every other one its part of that one's block, reduces its own block out of all parts at
- * once, and sends the result to all others, or to the root alone.
+/* Pairwise: each member owns a block and sends every other member its part of that member's block; then it reduces all
+ * parts of its own block at once and sends the result to all others, or to the root alone.
  *
  * Rounds 2, of n - 1 messages each; a member sends 2(n-1)/n of the bytes, to a root (n-1)/n + 1/n of them.  Any n.
  * Scratch: n - 1 blocks.  One owner a block, who folds all members' parts from left to right in their order, so f16 and
@@ -18,7 +18,7 @@ struct pairwise {
 	const struct exchange *x;
 	int n, me;
 	uint64_t stride;   /* of a received part */
-	plan_id sent, got; /* my last ones: both are chained */
+	plan_id sent, got; /* the last send and receive; both are chained */
 };
 
 static uint64_t off_of(const struct pairwise *p, int block)
@@ -31,7 +31,7 @@ static uint64_t len_of(const struct pairwise *p, int block)
 	return block_len(p->x->bytes, p->n, p->x->unit, block);
 }
 
-/* Where member i's part of my block is, or arrives. */
+/* The memory of member i's part of this member's block. */
 static struct plan_ref part_of(const struct pairwise *p, int i)
 {
 	if (i == p->me)
@@ -56,7 +56,7 @@ static void recv_block(struct pairwise *p, int from, uint32_t tag, struct plan_r
 		                   (plan_id[]){ ready, p->got }, 2, label);
 }
 
-/* All parts of my block, in the members' order. */
+/* Reduces all parts of this member's block, in the order of members. */
 static plan_id reduce_mine(struct pairwise *p)
 {
 	const struct exchange *x = p->x;

@@ -15,8 +15,8 @@ struct ring {
 	const struct exchange *x;
 	int n, me, next, before; /* next and before are comm ranks */
 	uint64_t half;           /* bytes of one receive buffer */
-	/* My last step of each kind, at first x->after.  Sends are chained, and receives: order on the wire is order in
-	 * the plan. */
+	/* The last step of each kind, at first x->after.  Sends are chained, and so are receives, so that messages are
+	 * sent in the plan's order. */
 	plan_id sent, got, reduced;
 };
 
@@ -43,8 +43,7 @@ static void send_block(struct ring *r, uint32_t step, struct plan_ref src, uint6
 		    plan_send(r->x->plan, r->next, r->x->tag + step, src, len, (plan_id[]){ ready, r->sent }, 2, label);
 }
 
-/* One step of the reduce-scatter.  The buffer received into was last read by the send of the step before the last
- * one. */
+/* One step of the reduce-scatter.  The receive overwrites the buffer that the previous step's send has read. */
 static void reduce_step(struct ring *r, int s)
 {
 	const struct exchange *x = r->x;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Why an algorithm cannot run: the constant texts of `unfit`, NULL where it can. */
+/* Common conditions of algorithms, for `unfit`: NULL where the condition holds, else a constant text. */
 #ifndef ALGO_FIT_H
 #define ALGO_FIT_H
 
@@ -10,6 +10,6 @@ const char *fit_node(const struct algo_in *in);    /* all ranks on one node, and
 const char *fit_network(const struct algo_in *in); /* more than one rank, anywhere */
 const char *fit_nodes(const struct algo_in *in);   /* more than one node */
 const char *fit_any(const struct algo_in *in);
-const char *fit_phases(uint64_t phases);
+const char *fit_phases(uint64_t phases); /* no more phases than a lane's flag can hold */
 
 #endif

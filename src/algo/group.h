@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who takes part in an exchange: all ranks, grouped by node so that a ring crosses each node boundary once; or the
- * ranks that stand at one place of every node. */
+/* The members of an exchange: all ranks, sorted by node so that a ring crosses each node boundary once; or of every
+ * node the rank with the same local_rank. */
 #ifndef ALGO_GROUP_H
 #define ALGO_GROUP_H
 
@@ -8,9 +8,9 @@
 
 struct group {
 	const struct layout *layout;
-	int n, me; /* members, and which one I am */
-	int place; /* -1: all ranks */
-	bool reversed; /* members are counted from the last */
+	int n, me;     /* number of members; this rank's index among them */
+	int place;     /* the local_rank of the members; -1: all ranks */
+	bool reversed; /* the members are counted from the last */
 };
 
 static inline int group_index_of(const struct layout *layout, int rank)
@@ -32,7 +32,7 @@ static inline struct group group_across(const struct algo_in *in, int place)
 	};
 }
 
-/* The same members the other way round. */
+/* The same members in reverse order. */
 static inline struct group group_reversed(struct group group)
 {
 	group.reversed = !group.reversed;
@@ -48,7 +48,7 @@ static inline int group_rank(const struct group *group, int i)
 	return group->layout->node_ranks[group->place < 0 ? i : group->layout->node_first[i] + group->place];
 }
 
-/* My node's ranks, ascending, and how many. */
+/* The ranks of this rank's node, ascending, and their number. */
 static inline const int *node_ranks_of(const struct algo_in *in)
 {
 	return in->layout->node_ranks + in->layout->node_first[in->layout->node_of[in->me]];

@@ -6,8 +6,7 @@
 
 #include <string.h>
 
-/* A node: measured with ranks that read each other's memory, or pass chunks through slots that stay in the cache.  A
- * network: TCP at 1 Gb/s, as in the defaults of <choir/plan.h>. */
+/* Shared and node: measured on one machine.  Network: TCP at 1 Gb/s, as in the defaults of <choir/plan.h>. */
 const struct link_costs link_costs_default = { .ns = {
 						   [LINK_SHARED] = { [COST_ALPHA] = 8000,
 	                                                             [COST_BETA] = 0.15F,
@@ -34,7 +33,7 @@ const char *const link_costs_terms[N_COSTS] = {
 	[COST_MERGE] = "merge", [COST_FOLD] = "fold",
 };
 
-#define MOST_NS 1e12 /* a quarter of an hour for one message: sums stay finite */
+#define MOST_NS 1e12 /* so that sums stay finite */
 
 static int find(const char *const *names, int n, const char *word)
 {
@@ -44,7 +43,7 @@ static int find(const char *const *names, int n, const char *word)
 	return -1;
 }
 
-/* "alpha=60000" behind the name. */
+/* Reads "=60000" after the name of a term. */
 static choir_status take_value(const char *text, const char **at, double *out)
 {
 	const char *start;

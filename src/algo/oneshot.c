@@ -9,8 +9,7 @@ const char *oneshot_unfit(const struct algo_in *in)
 	return in->bytes > in->slot_bytes ? "needs the input to fit a slot" : fit_node(in);
 }
 
-/* alone: no other rank waits for this one, so it publishes no phase.  put: this rank's copy into its slot; the REDUCE
- * depends on it where no awaited flag of its own does. */
+/* alone: this rank is the root and publishes no phase; the REDUCE then depends on put, its copy to its slot, itself. */
 static void reduce_all(const struct algo_in *in, struct plan *plan, bool alone, plan_id put)
 {
 	struct plan_ref recv = plan_at(PLAN_RECV, 0), out = recv;
@@ -33,7 +32,7 @@ static void reduce_all(const struct algo_in *in, struct plan *plan, bool alone, 
 
 choir_status oneshot_build(const struct algo_in *in, struct plan *plan, int root)
 {
-	bool alone = root == in->me; /* nobody else reads my slot */
+	bool alone = root == in->me; /* no other rank reads this one's slot */
 	plan_id id = PLAN_NO_STEP;
 
 	plan->slot_bytes = in->slot_bytes;

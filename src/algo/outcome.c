@@ -8,7 +8,7 @@ static uint64_t max_of(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* alltoall(v): to the end of the last block. */
+/* alltoall(v): the offset of the end of the last block. */
 static uint64_t pairs_extent(const struct algo_in *in, bool sending)
 {
 	const uint64_t *off = !sending       ? in->recv_off
@@ -105,7 +105,7 @@ struct plan_rank outcome_rank(const struct algo_in *in, const struct plan *plan)
 	return rank;
 }
 
-/* A byte of RECV in one of the blocks that the ranks give. */
+/* The wanted value of an element of RECV in a collective that moves blocks. */
 static struct plan_want moved(const struct algo_in *ins, int rank, uint64_t element)
 {
 	const struct algo_in *in = &ins[rank];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* send and recv between two ranks (in->root is the peer), in pieces of at most message_bytes, tags 0, 1, 2 ...
  *
- * Between ranks of a node the pieces are smaller: they pass through shared memory, where one is written while the one
- * before is read. bytes / message_bytes messages, of which CREDIT_WINDOW at most are ahead of the receiver. */
+ * Between ranks of a node the pieces are smaller, so that in shared memory one is written while the one before is read.
+ * bytes / message_bytes messages; the sender is at most CREDIT_WINDOW of them ahead of the receiver. */
 #include "algo/build.h"
 #include "algo/credit.h"
 #include "algo/exchange.h"
@@ -48,7 +48,7 @@ choir_status p2p_recv(const struct algo_in *in, struct plan *plan)
 	for (uint64_t k = 0; k < chunks.n; k++) {
 		struct piece piece = piece_for_recv(in, plan, &window, chunk_off(chunks, k));
 
-		/* One by one, as they come: an engine looks for one message at a time. */
+		/* Receives are chained: the engine expects one message at a time. */
 		piece.ready = got =
 		    plan_recv(plan, in->root, (uint32_t)k, piece.ref, chunk_len(chunks, k), &got, 1, "recv");
 		credit_give(plan, in->root, k, chunks.n, got);

@@ -3,7 +3,7 @@
 
 #include "algo/exchange.h"
 
-/* The longest chunk: on whole units if one fits, else on elements. */
+/* The longest chunk: of whole units if one fits, else of whole elements. */
 static uint64_t chunk_limit(const struct algo_in *in, int n_message)
 {
 	uint64_t unit = block_unit(in->elem_bytes), each = in->message_bytes / (uint64_t)n_message;
@@ -41,7 +41,7 @@ uint64_t packed_len(const struct packed *packed, uint64_t k)
 	return chunk_len(packed->chunks, k);
 }
 
-/* One copy where chunk and block are the same, else one a block. */
+/* One copy if the chunk is the whole block, else one copy for each block. */
 static plan_id copy_blocks(const struct packed *packed, uint64_t k, struct plan_ref ref, enum plan_buf buf, int first,
                            int n, plan_id last)
 {

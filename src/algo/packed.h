@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Equal blocks of all ranks, as the short algorithms move them: several blocks a message, so side by side in scratch.
- * Blocks that are too long for that go through in chunks of so many bytes of each block, several chunks on their way at
- * once. */
+/* Equal blocks of all ranks for algorithms that send several blocks in one message: the blocks are packed in scratch.
+ * Blocks that are too long for that move in chunks, several of them in flight. */
 #ifndef ALGO_PACKED_H
 #define ALGO_PACKED_H
 
@@ -13,22 +12,22 @@
 struct packed {
 	const struct algo_in *in;
 	struct plan *plan;
-	struct chunks chunks;         /* of a block */
-	uint64_t base, area_bytes;    /* PACKED_AREAS areas, used in turn */
-	plan_id done[PACKED_AREAS];   /* the last step that touches the area, for the caller to set */
+	struct chunks chunks;       /* of one block */
+	uint64_t base, area_bytes;  /* PACKED_AREAS areas in scratch, used in turn */
+	plan_id done[PACKED_AREAS]; /* the last step that uses the area; the caller sets it */
 };
 
-/* packed_init: chunks such that n_message blocks of one fit a message; areas of n_area such blocks.  packed_unfit: why
- * it cannot. */
+/* packed_init: chunks of which n_message fit a message; areas of n_area chunks.  packed_unfit: NULL, or why that is
+ * impossible. */
 void packed_init(struct packed *packed, const struct algo_in *in, struct plan *plan, int n_message, int n_area);
 const char *packed_unfit(const struct algo_in *in, int n_message);
 
-/* packed_area: where chunk k's area begins; packed_len: bytes of one block in it. */
+/* packed_area: the begin of chunk k's area; packed_len: the bytes of each block in it. */
 struct plan_ref packed_area(const struct packed *packed, uint64_t k);
 uint64_t packed_len(const struct packed *packed, uint64_t k);
 
-/* packed_in, packed_out: copies chunk k of n blocks, from block `first` on: of SEND to ref, and from ref to RECV.
- * Returns the last copy, after which all are done. */
+/* packed_in: copies chunk k of n blocks, from block `first` on, from SEND to ref; packed_out: from ref to RECV.  Both
+ * return the last copy; the copies are chained. */
 plan_id packed_in(const struct packed *packed, uint64_t k, struct plan_ref ref, int first, int n, plan_id after);
 plan_id packed_out(const struct packed *packed, uint64_t k, struct plan_ref ref, int first, int n, plan_id after);
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* How bytes are split: in n blocks on whole units, and in chunks of at most so many bytes.  Units keep elements whole
- * and, for the common element sizes, blocks on cache lines of their own.  With fewer units than blocks the last blocks
- * are empty. */
+/* Splits bytes into n blocks of whole units, or into chunks of limited length.  Units keep elements whole and, for the
+ * common element sizes, blocks on separate cache lines.  With fewer units than blocks the last blocks are empty. */
 #ifndef ALGO_PATTERN_BLOCK_H
 #define ALGO_PATTERN_BLOCK_H
 
 #include <stdint.h>
 
-/* The unit for elements of that size: a cache line if elements fit it evenly, else one element. */
+/* The unit for elements of that size: a cache line if its size is a multiple of the element's, else one element. */
 static inline uint64_t block_unit(uint64_t elem_bytes)
 {
 	return elem_bytes <= 64 && 64 % elem_bytes == 0 ? 64 : elem_bytes;
@@ -28,7 +27,7 @@ static inline uint64_t min_u64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Where block i of n begins; block_off(n) is bytes. */
+/* The offset of block i of n; that of block n is bytes. */
 static inline uint64_t block_off(uint64_t bytes, int n, uint64_t unit, int i)
 {
 	uint64_t units = (bytes + unit - 1) / unit;

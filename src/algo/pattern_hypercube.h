@@ -20,7 +20,7 @@ static inline bool hypercube_is_extra(int me, int n)
 	return me < 2 * (n - hypercube_core(n)) && me % 2 == 1;
 }
 
-/* Does this core member (by its id) hold an extra's data too? */
+/* True if the core member with this id has an extra, whose data it folds in. */
 static inline bool hypercube_has_folded(int id, int n)
 {
 	return id < n - hypercube_core(n);

@@ -48,13 +48,13 @@ static inline bool tree_is_leaf(int v, int radix, int n)
 	return tree_child(v, 0, radix, n) < 0;
 }
 
-/* The binomial tree: is w in v's subtree, v itself included?  That is v .. v + the value of its lowest set bit - 1. */
+/* The binomial tree: true if w is in v's subtree or is v: the ranks from v to v + (its lowest set bit) - 1. */
 static inline bool tree_holds(int v, int w)
 {
 	return v == 0 || (w >= v && w - v < (v & -v));
 }
 
-/* The binomial tree: the child of v whose subtree w, below v, is in. */
+/* The binomial tree: the child of v whose subtree contains w, a rank below v. */
 static inline int tree_branch(int v, int w)
 {
 	int bit = 1;

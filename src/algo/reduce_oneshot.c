@@ -2,7 +2,7 @@
 /* One-shot reduce: each rank puts its input into its slot; the root waits for all and reduces all n inputs in rank
  * order.
  *
- * One wait, on the root only: the others are done once they have put.  The root reads n inputs.  All ranks on one node,
+ * One wait, on the root only: the others are done after their copy.  The root reads n inputs.  All ranks on one node,
  * input no longer than a slot. */
 #include "algo/build.h"
 #include "algo/oneshot.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* reduce_scatter pair by pair: at step s send the part of the block of the rank s after me, and receive the part of
- * mine from the rank s before me; then reduce all parts at once.
+/* reduce_scatter pair by pair: at step s a rank sends its part of the block of the rank s after it and receives a part
+ * of its own block from the rank s before it; then it reduces all parts at once.
  *
  * n - 1 messages for each chunk of a block, which do not wait for each other; a rank sends (n-1)/n of the bytes of
  * SEND.  Any n > 1.
@@ -18,10 +18,10 @@ struct pairwise {
 	const struct algo_in *in;
 	struct plan *plan;
 	struct chunks chunks;
-	struct window window;   /* for what is sent from a SEND that is not direct */
-	uint64_t base;          /* of AREAS times n parts */
+	struct window window; /* for sends from a SEND that is not direct */
+	uint64_t base;        /* offset of AREAS times n parts in scratch */
 	plan_id done[AREAS];
-	plan_id sent, got;      /* my last ones: both are chained */
+	plan_id sent, got;    /* the last send and receive; both are chained */
 };
 
 static struct plan_ref part_of(const struct pairwise *p, uint64_t k, int rank)
@@ -36,13 +36,13 @@ static void send_part(struct pairwise *p, uint64_t k, int to)
 	uint64_t off = (uint64_t)to * p->in->bytes + chunk_off(p->chunks, k), len = chunk_len(p->chunks, k);
 	struct piece piece = piece_of_send(p->in, p->plan, &p->window, off, len, false);
 
-	/* Not before this area's chunk before is done: a rank runs ahead of the others by AREAS chunks at most. */
+	/* After the area's previous chunk is done, so that a rank is at most AREAS chunks ahead of the others. */
 	p->sent = plan_send(p->plan, to, (uint32_t)k, piece.ref, len,
 	                    (plan_id[]){ piece.ready, p->sent, p->done[k % AREAS] }, 3, "part out");
 	piece_end(&piece, p->plan, &p->window);
 }
 
-/* All parts in rank order.  In place RECV may be where any block was sent from, so it is written after all sends. */
+/* Reduces all parts in rank order.  In place RECV may be any block of SEND, so it is written after all sends. */
 static plan_id reduce_parts(struct pairwise *p, uint64_t k)
 {
 	const struct algo_in *in = p->in;

@@ -27,11 +27,11 @@ struct halving {
 	/* of the chunk being built */
 	uint32_t tag;
 	uint64_t len;
-	struct plan_ref area, theirs; /* where I sum, and where partners' blocks arrive */
-	struct plan_ref mine;         /* where my blocks are: at first maybe SEND */
+	struct plan_ref area, theirs; /* memory of the sums, and of arriving blocks */
+	struct plan_ref mine;         /* this rank's blocks: at first possibly SEND */
 };
 
-/* Blocks too many for the core go with their neighbour's, so the parts of an id range are a range of ranks. */
+/* The block of an extra goes with its neighbour's, so the blocks of a range of ids are those of a range of ranks. */
 static struct plan_ref part(const struct halving *h, struct plan_ref from, int id)
 {
 	return ref_plus(from, (uint64_t)hypercube_member(id, h->n) * h->len);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* reduce_scatter and reduce_scatterv through the arena: each rank puts a chunk of every block into its slot, and
- * reduces its own block's chunk out of all slots into RECV.
+/* reduce_scatter and reduce_scatterv through the arena: each rank copies a chunk of every block to its slot and reduces
+ * its own block's chunk from all slots into RECV.
  *
- * One wait a chunk of the longest block.  A rank writes n - 1 blocks (n if SEND is not direct) and reads n.  One node,
- * any lengths, also zero.  The owner folds in rank order.  The slot has areas of a chunk of each block.  In period k a
- * rank puts k + 1, reduces k, publishes phase k + 2, and awaits it of all.  All have reduced chunk k - 1 before phase k
- * + 1, so two areas would do: Note [streams] says why there are more.  In place is safe: a chunk of RECV is written
- * after the same chunk of every block was put, and by the step that reads it as its own operand. */
+ * One wait for each chunk of the longest block.  A rank writes n - 1 blocks (n if SEND is not direct) and reads n.  One
+ * node, any lengths, also zero.  The owner folds in rank order.
+ *
+ * An area of the slot has a chunk of each block.  In period k a rank copies chunk k + 1, reduces chunk k, publishes
+ * phase k + 2, and awaits it of all ranks.  All have reduced chunk k - 1 before phase k + 1, so two areas would be
+ * enough; Note [streams] says why there are more.  In place is safe: a chunk of RECV is written after the same chunk of
+ * every block was copied, by the step that reads it as its own operand. */
 #include "algo/blocks.h"
 #include "algo/build.h"
 #include "algo/fit.h"
@@ -24,7 +26,7 @@ struct scatter {
 	plan_id awaited, put_from, put_to, reduced;
 };
 
-/* Of one block: all blocks' chunks fit an area. */
+/* The longest chunk of a block, such that all blocks' chunks fit an area. */
 static uint64_t chunk_limit(const struct algo_in *in)
 {
 	uint64_t unit = block_unit(in->elem_bytes), n = (uint64_t)in->layout->n;
@@ -47,7 +49,7 @@ static struct plan_ref slot_at(const struct scatter *s, int rank, uint64_t k, in
 {
 	uint64_t n = (uint64_t)s->in->layout->n;
 
-	if (s->chunks.n == 1) /* as in SEND, so that a little takes little room */
+	if (s->chunks.n == 1) /* at the offsets of SEND, so that a short call uses little of the slot */
 		return plan_slot(rank, scatter_off(s->in, block));
 	return plan_slot(rank, (k % AREAS * n + (uint64_t)block) * s->chunks.each);
 }
@@ -57,7 +59,7 @@ static struct plan_ref send_at(const struct scatter *s, uint64_t k, int block)
 	return plan_at(PLAN_SEND, scatter_off(s->in, block) + chunk_off(s->chunks, k));
 }
 
-/* Of a block in period k; 0 where only longer blocks go on. */
+/* The length of a block's chunk k; 0 if only longer blocks have one. */
 static uint64_t len_of(const struct scatter *s, uint64_t k, int block)
 {
 	uint64_t bytes = scatter_bytes(s->in, block), off = chunk_off(s->chunks, k);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "nodes>1": the comparison after the word, into an inclusive range. */
+/* Reads the comparison of "nodes>1" into an inclusive range. */
 static bool take_bounds(const char **at, int *low, int *high)
 {
 	char sign = **at;
@@ -42,7 +42,7 @@ static bool take_range(const char **at, struct rule *rule)
 	return !isdigit((unsigned char)**at) || scan_size(at, &rule->high);
 }
 
-/* One rule: conditions, then the algorithm's name. */
+/* Reads one rule: conditions, then the algorithm's name. */
 static choir_status take_rule(const char *text, const char **at, enum collective collective, struct rule *rule)
 {
 	char word[32];
@@ -98,7 +98,7 @@ static choir_status add_rule(const char *text, const char **at, enum collective 
 	return append(rules, &rule);
 }
 
-/* "allreduce:" if it stands here. */
+/* Reads a heading such as "allreduce:"; false if there is none here. */
 static bool take_heading(const char **at, char *word, size_t room)
 {
 	const char *p = *at;

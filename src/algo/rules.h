@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules: which algorithm is taken, as text.  "allreduce: 0-16k oneshot; 16k- twoshot; nodes>1 & 1m- ring; broadcast: 0-
- * binomial # comment"
+/* Rules: a text that chooses algorithms, such as
+ *   "allreduce: 0-16k oneshot; 16k- twoshot; nodes>1 & 1m- ring; broadcast: 0- binomial # comment"
  *
- * A collective's name and a colon start its rules; semicolons and line ends separate them; each is conditions joined by
- * '&' (or blanks), then an algorithm.  Conditions: LOW-HIGH in bytes (LOW included, HIGH not, either may be left out; k
- * m g = 2^10, 2^20, 2^30), nodes or ranks with = < > <= >= and a number.  The first rule that holds, and whose
- * algorithm can run, decides; without one the built-in defaults do.
+ * The name of a collective and a colon begin its rules, which semicolons or line ends separate.  A rule has conditions,
+ * joined by '&' or blanks, and an algorithm.  Conditions are LOW-HIGH in bytes (LOW included, HIGH not, either may be
+ * left out; k m g = 2^10, 2^20, 2^30), and nodes or ranks with = < > <= >= and a number.  The first rule whose
+ * conditions hold and whose algorithm can run decides; if there is none the built-in rules do.
  *
- * "costs: network alpha=60000 beta=8.5; shared merge=7": constants of the sparse cost model (link_costs.h), in ns; the
- * first of a name counts. */
+ * "costs: network alpha=60000 beta=8.5; shared merge=7" sets constants of the sparse cost model (link_costs.h), in ns;
+ * the first value of each is used. */
 #ifndef ALGO_RULES_H
 #define ALGO_RULES_H
 
@@ -29,11 +29,12 @@ struct rules {
 	char *text;
 };
 
-/* rules_parse: ARGUMENT with the line, the word and what was expected; *out untouched then.  text NULL = no rules. */
+/* rules_parse: text NULL = no rules.  ARGUMENT with the line, the word and what was expected, NO_MEMORY; *out is then
+ * unchanged. */
 choir_status rules_parse(const char *text, struct rules *out);
 void rules_free(struct rules *rules);
 
-/* rules_choose: the algorithm for this call; falls back to algo_default. */
+/* rules_choose: the algorithm for this call, by the rules or else by algo_default. */
 const struct algorithm *rules_choose(const struct rules *rules, const struct algo_in *in);
 
 #endif

@@ -12,13 +12,14 @@
 /* scan_blanks: skips blanks and comments, but no line end. */
 void scan_blanks(const char **at);
 
-/* scan_word: letters, digits and '_', room - 1 of them at most; the length. */
+/* scan_word: reads letters, digits and '_', at most room - 1 of them; returns their number. */
 size_t scan_word(const char **at, char *word, size_t room);
 
-/* scan_size: a whole number, k m g = 2^10, 2^20, 2^30. */
+/* scan_size: reads a whole number, k m g = 2^10, 2^20, 2^30; false if there is none. */
 bool scan_size(const char **at, uint64_t *out);
 
-/* scan_decimal: "60000", "8.5"; no sign, no exponent, the point whatever the locale. */
+/* scan_decimal: reads "60000" or "8.5", without sign or exponent, with a point in every locale; false if there is
+ * none. */
 bool scan_decimal(const char **at, double *out);
 
 /* scan_line: the number of the line that `at` is on. */

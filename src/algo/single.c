@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A comm of one rank: the reduction of one operand (it squares, it divides by one), or a copy; nothing when that is in
- * place. */
+/* A comm of one rank: the reduction of one operand (square_add squares it), or a copy; no step for a copy in place. */
 #include "algo/blocks.h"
 #include "algo/build.h"
 #include "algo/pattern_block.h"
 #include "algo/window.h"
 
-/* Pieces of the window's length, or everything at once where nothing is staged. */
+/* One REDUCE if both buffers are direct, else pieces of the window's length. */
 choir_status single_reduce(const struct algo_in *in, struct plan *plan)
 {
 	uint64_t piece_bytes = round_up(in->message_bytes, block_unit(in->elem_bytes)),

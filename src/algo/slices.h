@@ -5,8 +5,8 @@
 
 #include "algo/exchange.h"
 
-/* slices_build: kind NULL = all ranks are on this node.  root -1: every rank gets the result, else root only (its
- * node's ranks reduce for it). slices_unfit: does it fit the slots? */
+/* slices_build: kind: the exchange between nodes; NULL = all ranks are on one node.  root -1: every rank gets the
+ * result, else only the root, and the ranks of its node reduce for it.  slices_unfit: NULL if it fits the slots. */
 choir_status slices_build(const struct algo_in *in, struct plan *plan, const struct exchange_kind *kind, int root);
 const char *slices_unfit(const struct algo_in *in, const struct exchange_kind *kind);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [streams].  A slot has areas of one chunk.  In period k a rank puts chunk k, publishes phase k + 1, takes chunk
- * k - 1 from all others (work that hides the wait), and awaits phase k + 1 of all.  Put k overwrites chunk k - AREAS.
- * All ranks took chunk k - 3 before phase k, which was awaited in period k - 1, so three areas would do; with more, an
- * area has left the caches next to the cores when its turn comes (exec/slot_ring.h).  The longest stream gives the
- * number of periods; all ranks know all lengths.
+/* Note [streams].  A slot has areas of one chunk.  In period k a rank copies its chunk k to its slot ("put"), publishes
+ * phase k + 1, copies chunk k - 1 from all other slots ("take"; this hides the wait) and awaits phase k + 1 of all.
+ * Put k overwrites chunk k - AREAS.  All ranks have taken chunk k - 3 before phase k, which was awaited in period k -
+ * 1, so three areas would be enough; with more an area has left the private caches of the cores when it is used again
+ * (exec/slot_ring.h).  The longest stream sets the number of periods; all ranks know all lengths.
  *
  * A rank copies its own part from SEND to RECV in as many pieces, after it has published: the wait hides the copy, and
- * where other ranks take the same bytes these are in the cache.  An alltoallv copies after the first wait, since RECV
- * must not be written before all ranks are found to agree.  Where one step cannot copy from SEND to RECV, bytes that
- * other ranks take too come out of the rank's slot, and the rest goes through scratch. */
+ * bytes that other ranks take too are in the cache.  An alltoallv copies its own part after the first wait, since RECV
+ * must not be written before the ranks have compared their calls.  Where one step cannot copy from SEND to RECV, bytes
+ * that other ranks take too are copied from the rank's slot, and the rest goes through scratch. */
 #include "algo/streams.h"
 
 #include "algo/fit.h"
@@ -24,7 +24,8 @@ struct streams {
 	struct plan *plan;
 	const struct stream_view *view;
 	uint64_t chunk_bytes, n_chunks;
-	uint64_t own_bytes, own_part, own_at, own_to; /* from SEND to RECV: in all, in a period, where */
+	uint64_t own_bytes, own_part; /* the own part: its length, and the bytes copied in each period */
+	uint64_t own_at, own_to;      /* its offsets in SEND and RECV */
 	plan_id awaited, published; /* the latest */
 	plan_id took_from[2], took_to[2];
 };
@@ -49,7 +50,7 @@ static uint64_t longest(const struct algo_in *in, const struct stream_view *view
 	return bytes;
 }
 
-/* True if some rank sends bytes to itself that are in no stream. */
+/* True if a rank sends bytes to itself that are in no stream. */
 static bool any_own(const struct algo_in *in, const struct stream_view *view)
 {
 	bool any = false;
@@ -80,8 +81,8 @@ static void put(struct streams *s, uint64_t k)
 	}
 }
 
-/* Takes chunk k of all other ranks, beginning with the rank after me, so that not all read one slot at once.  After the
- * next chunk was published: the others wait for it. */
+/* Takes chunk k of all other ranks, beginning with the next rank, so that not all read one slot at once; after the next
+ * chunk is published, for which the others wait. */
 static void take(struct streams *s, uint64_t k)
 {
 	bool from_mine = !s->view->own_bytes && !s->in->in_place && s->own_bytes == 0;
@@ -103,7 +104,7 @@ static void take(struct streams *s, uint64_t k)
 	s->took_to[k % 2] = s->plan->n_steps;
 }
 
-/* The piece of my own part that period k copies. */
+/* Copies the piece of the own part for period k. */
 static void own(struct streams *s, uint64_t k, plan_id after)
 {
 	uint64_t from = min_u64(k * s->own_part, s->own_bytes), len = min_u64(s->own_part, s->own_bytes - from);
@@ -136,7 +137,7 @@ static void period(struct streams *s, uint64_t k)
 		s->awaited = plan_await(s->plan, PLAN_ALL, (uint32_t)k + 1, &s->awaited, 1, "all there");
 }
 
-/* Copies my own part from SEND to RECV. */
+/* Prepares the copy of the own part from SEND to RECV, or makes it at once where it goes through scratch. */
 static void begin_own(struct streams *s, struct window *window)
 {
 	const struct algo_in *in = s->in;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The farthest child first: it has the largest subtree to serve.  At most CREDIT_WINDOW pieces are on their way to a
- * child. */
+/* A rank sends to its farthest child first, which has the largest subtree.  At most CREDIT_WINDOW pieces are in flight
+ * to each child. */
 #include "algo/credit.h"
 #include "algo/exchange.h"
 #include "algo/pattern_block.h"
@@ -15,8 +15,8 @@ struct tree_broadcast {
 	struct group group;
 	struct window window;
 	struct chunks chunks;
-	int n, v, root, radix; /* v: my virtual rank; root: the root's place in the group */
-	plan_id got;           /* the last receive: they are chained, so an engine looks for one message at a time */
+	int n, v, root, radix; /* v: this rank's virtual rank; root: the root's index in the group */
+	plan_id got;           /* the last receive; receives are chained: the engine expects one message at a time */
 	plan_id credit[TREE_MOST_CHILDREN];
 };
 

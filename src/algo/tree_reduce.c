@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A rank folds its own input and its children's sums, nearest child first: one fixed order.  Its input and the inputs
- * of leaves are raw, so where the first child is no leaf (in a chain) its partial sum stands first.  At most
- * CREDIT_WINDOW pieces are on their way to a parent. */
+/* Design notes.  A rank folds its own input and its children's sums, nearest child first, in one fixed order.  Its
+ * input and the inputs of leaves are raw, and raw values come after partial sums, so a first child that is no leaf (in
+ * a chain) comes before the own input.  At most CREDIT_WINDOW pieces are in flight to a parent. */
 #include "algo/credit.h"
 #include "algo/exchange.h"
 #include "algo/pattern_block.h"
@@ -16,7 +16,7 @@ struct tree_reduce {
 	struct group group;
 	struct window sums, arrivals;
 	struct chunks chunks;
-	int n, v, root, radix; /* v: my virtual rank; root: the root's place in the group */
+	int n, v, root, radix; /* v: this rank's virtual rank; root: the root's index in the group */
 	plan_id credit;
 };
 
@@ -25,7 +25,7 @@ static int rank_of(const struct tree_reduce *t, int v)
 	return group_rank(&t->group, ring_at(v + t->root, t->n));
 }
 
-/* sum = acc with the i-th child's data; acc is my raw input for the first child. */
+/* sum = acc op the i-th child's data; acc is this rank's raw input for the first child. */
 static plan_id add_child(struct tree_reduce *t, int i, uint64_t k, struct plan_ref sum, struct plan_ref acc,
                          plan_id ready)
 {
@@ -62,8 +62,8 @@ static void add_piece(struct tree_reduce *t, uint64_t k)
 	uint64_t off = chunk_off(t->chunks, k), len = chunk_len(t->chunks, k);
 	int children = tree_children(t->v, t->radix, t->n);
 	bool is_root = t->v == 0, in_recv = is_root && in->recv_direct;
-	/* A leaf sends its input as it is; others need memory for the sum: the root's RECV, or a buffer that the input
-	 * may as well be staged in. */
+	/* A leaf sends its input itself.  Other ranks need memory for the sum: the root its RECV, else a window buffer,
+	 * which may be the one that the input is staged in. */
 	struct piece piece = piece_of_send(in, t->plan, &t->sums, off, len, false);
 	struct plan_ref sum = in_recv ? plan_at(PLAN_RECV, off) : piece.ref, acc = piece.ref;
 

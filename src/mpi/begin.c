@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The first use of MPI by this library, and its last use, when the application finalises MPI. */
+/* Prepares the first use of MPI by this library, and ends its use when the application finalises MPI. */
 #include "mpi/begin.h"
 
 #include "mpi/call.h"
@@ -19,7 +19,7 @@ static int finalising(MPI_Comm comm, int keyval, void *value, void *extra)
 	return MPI_SUCCESS;
 }
 
-/* MPI_Finalize deletes the attributes of MPI_COMM_SELF first; true if it will call finalising. */
+/* Sets an attribute of MPI_COMM_SELF, which MPI_Finalize deletes first: that calls finalising.  False if it cannot. */
 static bool watch_finalise(void)
 {
 	int keyval;

@@ -4,9 +4,9 @@
 
 #include <choir/types.h>
 
-/* mpi_begin: before the first use of MPI by a comm or transport: MPI must be initialised and not finalised.  Learns the
- * thread level, and arranges that nothing is called once the application finalises MPI.  ARGUMENT if MPI is not there,
- * UNSUPPORTED if this thread may not call it. */
+/* mpi_begin: called before a comm or transport uses MPI.  It reads the thread level, and makes sure that the library
+ * makes no MPI call after MPI_Finalize.  ARGUMENT if MPI is not initialised or finalised already, UNSUPPORTED if this
+ * thread may not call MPI. */
 choir_status mpi_begin(void);
 
 #endif

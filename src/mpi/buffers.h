@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of arrivals by size class.  Not thread-safe: a transport's calls come one at a time. */
+/* Memory for arriving messages, kept for reuse by size class.  Not thread-safe: a transport gets one call at a time. */
 #ifndef MPI_BUFFERS_H
 #define MPI_BUFFERS_H
 
@@ -14,9 +14,9 @@ struct buffers {
 	size_t kept_bytes;
 };
 
-void buffers_fini(struct buffers *buffers);                /* frees what was given back */
+void buffers_fini(struct buffers *buffers);                /* frees the buffers that were given back */
 void *buffers_take(struct buffers *buffers, size_t bytes); /* 64-byte aligned; NULL without memory */
 void buffers_give(struct buffers *buffers, void *data);
-void *buffers_memory(void *data); /* what malloc gave for it, for mpi_quarantine */
+void *buffers_memory(void *data); /* the allocation that contains data, for mpi_quarantine */
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [threads inside MPI].  With MPI_THREAD_MULTIPLE any number of our threads may be inside MPI; below it one at a
- * time, over all transports of the process.  `gate` is a read-write lock, taken for reading or for writing by level.
- * MPI_Finalize takes it for writing: it first deletes an attribute of MPI_COMM_SELF, whose callback closes the gate,
- * and no call follows, however late a comm is destroyed.  Writers go first, since readers that poll in a loop would
- * keep them out. */
+/* Note [threads inside MPI].  With MPI_THREAD_MULTIPLE any number of the library's threads may be inside MPI; below
+ * that level one at a time, over all transports of the process.  So `gate` is a read-write lock that is taken for
+ * reading or for writing, by level.  MPI_Finalize first deletes an attribute of MPI_COMM_SELF, whose callback takes the
+ * lock for writing and closes the gate: no call follows, however late a comm is destroyed.  Writers have priority,
+ * since readers that poll in a loop would starve them. */
 #include "mpi/call.h"
 
 #include <choir/transport.h>
@@ -18,7 +18,7 @@
 static pthread_rwlock_t gate = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 static _Atomic int level;   /* set before the first mpi_enter */
 static bool closed;         /* under gate: MPI is finalised or about to be */
-static _Atomic bool fenced; /* the attribute could not be set: ask MPI each time */
+static _Atomic bool fenced; /* the attribute could not be set: every mpi_enter asks MPI_Finalized */
 
 struct quarantined {
 	struct quarantined *next;
@@ -94,7 +94,7 @@ choir_status mpi_error(const char *call, int rc)
 
 	if (MPI_Error_string(rc, text, &length) != MPI_SUCCESS)
 		return choir_transport_error(CHOIR_TRANSPORT, "%s failed with MPI error %d", call, rc);
-	for (char *at = text; (at = strchr(at, '\n')) != NULL;) /* MPI's text has lines, an error is one sentence */
+	for (char *at = text; (at = strchr(at, '\n')) != NULL;) /* MPI's text may have several lines */
 		*at = ' ';
 	return choir_transport_error(CHOIR_TRANSPORT, "%s: %s", call, text);
 }
@@ -107,7 +107,7 @@ choir_status mpi_gone(const char *who)
 choir_status mpi_narrow(const char *what, size_t bytes, int *count_p)
 {
 	if (bytes > INT_MAX)
-		return choir_transport_error(CHOIR_UNSUPPORTED, "%s of %zu bytes: MPI counts to %d", what, bytes,
+		return choir_transport_error(CHOIR_UNSUPPORTED, "%s of %zu bytes: MPI counts at most %d", what, bytes,
 		                             INT_MAX);
 	*count_p = (int)bytes;
 	return CHOIR_SUCCESS;
@@ -132,7 +132,7 @@ choir_status mpi_wait_done(MPI_Request *request, int64_t deadline_ms, const char
 			return mpi_gone(what);
 		rc = MPI_Test(request, &done, MPI_STATUS_IGNORE);
 		if (rc != MPI_SUCCESS)
-			mpi_error(what, rc); /* before the leave: it asks MPI for its text */
+			mpi_error(what, rc); /* before mpi_leave, since it calls MPI */
 		mpi_leave();
 		if (rc != MPI_SUCCESS)
 			return CHOIR_TRANSPORT;
@@ -141,7 +141,7 @@ choir_status mpi_wait_done(MPI_Request *request, int64_t deadline_ms, const char
 		if (mpi_now_ms() - start > deadline_ms)
 			return choir_transport_error(
 			    CHOIR_TIMEOUT,
-			    "%s took longer than the deadline of %lld ms: not every process has come to it", what,
+			    "%s took longer than the deadline of %lld ms: not every process has called it", what,
 			    (long long)deadline_ms);
 		sched_yield();
 	}
@@ -152,7 +152,7 @@ void mpi_quarantine(void *memory)
 	struct quarantined *entry = memory != NULL ? malloc(sizeof *entry) : NULL;
 
 	if (entry == NULL)
-		return; /* without an entry the memory stays too */
+		return; /* without an entry the memory is kept too, but leak checkers report it */
 	entry->memory = memory;
 	pthread_mutex_lock(&quarantine_lock);
 	entry->next = quarantine;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls of MPI: threads inside it, error sentences, bounded waits. */
+/* Calls of MPI: the threads inside MPI, error sentences, bounded waits. */
 #ifndef MPI_CALL_H
 #define MPI_CALL_H
 
@@ -15,36 +15,36 @@
 			return try_st_;                                                                                \
 	} while (0)
 
-/* mpi_close: waits for the threads inside MPI; every later mpi_enter returns false. */
+/* mpi_open: sets the thread level before the first mpi_enter; watched: MPI_Finalize will call mpi_close. */
 void mpi_open(int thread_level, bool watched);
 
-/* mpi_close: waits for the threads inside MPI, and lets nobody in any more. */
+/* mpi_close: waits for the threads inside MPI; every later mpi_enter returns false. */
 void mpi_close(void);
 
-/* mpi_level: the thread level MPI runs at; mpi_level_name: "MPI_THREAD_MULTIPLE". */
+/* mpi_level: MPI's thread level; mpi_level_name: its name, "MPI_THREAD_MULTIPLE". */
 int mpi_level(void);
 const char *mpi_level_name(int level);
 
-/* mpi_enter, mpi_leave: around every group of MPI calls that does not wait.  Below MPI_THREAD_MULTIPLE one thread at a
- * time.  false: MPI is finalised, make no call (and do not leave). */
+/* mpi_enter, mpi_leave: enclose every group of MPI calls; the calls between them must not block.  Below
+ * MPI_THREAD_MULTIPLE one thread enters at a time.  false: MPI is finalised: make no call, do not leave. */
 bool mpi_enter(void);
 void mpi_leave(void);
 
-/* mpi_error: TRANSPORT with MPI's own text. */
+/* mpi_error: TRANSPORT, with MPI's text for rc. */
 choir_status mpi_error(const char *call, int rc);
 
-/* mpi_gone: ABORTED, since MPI is finalised. */
+/* mpi_gone: ABORTED, with the sentence that MPI is finalised. */
 choir_status mpi_gone(const char *who);
 
-/* mpi_narrow: the one place where bytes become an MPI count.  UNSUPPORTED if it does not fit. */
+/* mpi_narrow: bytes as an MPI count, the only such conversion.  UNSUPPORTED if they do not fit. */
 choir_status mpi_narrow(const char *what, size_t bytes, int *count_p);
 
-/* mpi_wait_done: tests until it is done, yielding the processor in between; never a blocking MPI call.  TIMEOUT after
- * deadline_ms: the request is then abandoned, and its memory must stay (mpi_quarantine).  what: "duplicating the
- * communicator". */
+/* mpi_wait_done: tests the request until it is done and yields between tests; it makes no blocking MPI call.  TIMEOUT
+ * after deadline_ms: the request is abandoned, and the caller keeps its memory by mpi_quarantine.  what: "duplicating
+ * the communicator". */
 choir_status mpi_wait_done(MPI_Request *request, int64_t deadline_ms, const char *what);
 
-/* mpi_quarantine: malloc'ed memory that MPI may still write to; kept for ever.  NULL is silent. */
+/* mpi_quarantine: keeps malloc'ed memory for ever, since MPI may still write to it.  NULL is silent. */
 void mpi_quarantine(void *memory);
 
 int64_t mpi_now_ms(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Comms over MPI: MPI introduces the processes to each other, and is the transport between nodes where its thread level
+/* Comms over MPI: MPI is the bootstrap between the processes, and the transport between nodes if its thread level
  * allows that. */
 #include "mpi/transport.h"
 
@@ -11,22 +11,22 @@
 
 #define DEFAULT_DEADLINE_MS ((int64_t)600000)
 
-struct meeting { /* behind the bootstrap's ctx, during create only */
+struct gathering { /* the bootstrap's ctx, during create only */
 	struct mpi_link *link;
 	int64_t deadline_ms;
-	choir_status st; /* of the last gather that failed, for its sentence */
+	choir_status st; /* of the last gather that failed */
 	char text[512];
 };
 
 static int gather(void *ctx, const void *mine, size_t bytes, void *all)
 {
-	struct meeting *meeting = ctx;
-	choir_status st = mpi_link_gather(meeting->link, meeting->deadline_ms, mine, bytes, all);
+	struct gathering *gathering = ctx;
+	choir_status st = mpi_link_gather(gathering->link, gathering->deadline_ms, mine, bytes, all);
 
 	if (st == CHOIR_SUCCESS)
 		return 0;
-	meeting->st = st;
-	strncpy(meeting->text, choir_last_error(), sizeof meeting->text - 1);
+	gathering->st = st;
+	strncpy(gathering->text, choir_last_error(), sizeof gathering->text - 1);
 	return 1;
 }
 
@@ -77,7 +77,7 @@ static choir_status check_arguments(int n_local, choir_device *const *devices, c
 	return CHOIR_SUCCESS;
 }
 
-/* The caller's config, which may be an older and shorter one. */
+/* A copy of the caller's config, which may be an older and shorter struct. */
 static choir_comm_config copy_config(const choir_comm_config *config)
 {
 	choir_comm_config copy = CHOIR_COMM_CONFIG_INIT;
@@ -88,13 +88,13 @@ static choir_comm_config copy_config(const choir_comm_config *config)
 	return copy;
 }
 
-/* Adds the cause of a failed create to its sentence: the gather, or the transport that MPI does not allow. */
-static choir_status explain(choir_status st, const struct meeting *meeting)
+/* Adds the cause of a failed create to its sentence: the gather, or the thread level that forbids the transport. */
+static choir_status explain(choir_status st, const struct gathering *gathering)
 {
 	char text[512] = "";
 
-	if (meeting->st != CHOIR_SUCCESS)
-		return choir_transport_error(meeting->st, "choir_comm_create_mpi: %s", meeting->text);
+	if (gathering->st != CHOIR_SUCCESS)
+		return choir_transport_error(gathering->st, "choir_comm_create_mpi: %s", gathering->text);
 	if (mpi_level() >= MPI_THREAD_SERIALIZED ||
 	    (st != CHOIR_UNSUPPORTED && st != CHOIR_TRANSPORT && st != CHOIR_ARGUMENT))
 		return st;
@@ -104,8 +104,7 @@ static choir_status explain(choir_status st, const struct meeting *meeting)
 	    mpi_level_name(mpi_level()));
 }
 
-/* The config's transport is taken over whatever the outcome, also by a call that fails before choir_comm_create has
- * it. */
+/* Destroys the config's transport: a create call owns it also when it fails before choir_comm_create. */
 static choir_status refuse(choir_status st, const choir_comm_config *config)
 {
 	if (config->transport != NULL)
@@ -116,23 +115,24 @@ static choir_status refuse(choir_status st, const choir_comm_config *config)
 static choir_status create_over(struct mpi_link *link, int n_local, choir_device *const *devices,
                                 choir_comm_config *config, choir_comm **comms_out)
 {
-	struct meeting meeting = { .link = link, .deadline_ms = deadline_of(config) };
+	struct gathering gathering = { .link = link, .deadline_ms = deadline_of(config) };
 	choir_bootstrap bootstrap = { .struct_size = sizeof bootstrap,
 		                      .rank = link->rank,
 		                      .size = link->size,
 		                      .gather = gather,
-		                      .ctx = &meeting };
+		                      .ctx = &gathering };
 	choir_status st;
 
 	if (config->transport == NULL && mpi_level() >= MPI_THREAD_SERIALIZED)
 		TRY(mpi_transport_over(link, &config->transport));
-	/* has the transport from here on, whatever comes of it */
+	/* owns the transport from here on, also when it fails */
 	st = choir_comm_create(&bootstrap, n_local, devices, config, comms_out);
-	return st == CHOIR_SUCCESS ? st : explain(st, &meeting);
+	return st == CHOIR_SUCCESS ? st : explain(st, &gathering);
 }
 
-static choir_status meet(MPI_Comm parent, int n_local, choir_device *const *devices, const choir_comm_config *config,
-                         choir_comm **comms_out, int64_t deadline_ms, struct mpi_link **link_p)
+static choir_status open_link(MPI_Comm parent, int n_local, choir_device *const *devices,
+                              const choir_comm_config *config, choir_comm **comms_out, int64_t deadline_ms,
+                              struct mpi_link **link_p)
 {
 	TRY(check_arguments(n_local, devices, config, comms_out));
 	TRY(mpi_begin());
@@ -145,7 +145,7 @@ choir_status choir_comm_create_mpi(MPI_Comm parent, int n_local, choir_device *c
 {
 	struct mpi_link *link = NULL;
 	choir_comm_config copy = copy_config(config);
-	choir_status st = meet(parent, n_local, devices, config, comms_out, deadline_of(&copy), &link);
+	choir_status st = open_link(parent, n_local, devices, config, comms_out, deadline_of(&copy), &link);
 
 	if (st != CHOIR_SUCCESS)
 		return refuse(st, &copy);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [burial].  Ranks may destroy their comms in different orders, so freeing a communicator must not wait for other
- * ranks.  It must not be early either: MPI uses its context id again, and a late message would arrive on another
- * communicator.  So the last release of a link starts a nonblocking barrier and buries the link; each later creation or
- * burial of a link tests the barriers and frees the links whose barrier is complete.  Messages that arrive meanwhile
- * are received and thrown away.  MPI_Finalize gives the rest FINALISE_MS.
+ * ranks.  It must not be early either: MPI reuses its context id, and a late message would arrive on another
+ * communicator.  So the last release of a link starts a nonblocking barrier and buries the link: it goes to a list.
+ * Each later creation or burial tests the barriers of the list and frees the links whose barrier is complete.  Messages
+ * that arrive meanwhile are received and dropped.  MPI_Finalize waits up to FINALISE_MS for the rest.
  *
- * Note [aborted links].  MPI_Finalize hangs while a large message of ours waits for its receiver (UCX over TCP flushes
- * its connections).  After an abort no rank receives, so MPI_Finalize receives the messages of aborted links, until
- * none has come for QUIET_MS. */
+ * Note [aborted links].  MPI_Finalize hangs while a large message of the library waits for its receiver (UCX over TCP
+ * flushes its connections).  After an abort no rank receives, so mpi_links_finalise receives the messages of aborted
+ * links until none has come for QUIET_MS. */
 #include "mpi/link.h"
 
 #include <choir/transport.h>
@@ -21,7 +21,7 @@ enum { FINALISE_MS = 2000, QUIET_MS = 100 };
 static pthread_mutex_t buried_lock = PTHREAD_MUTEX_INITIALIZER; /* taken before entering MPI */
 static struct mpi_link *buried, *aborted;
 
-/* Receives and frees late messages; true once there is none.  Inside MPI. */
+/* Inside MPI: receives and drops late messages, one at a time; true if there is none. */
 static bool drain(struct mpi_link *link)
 {
 	MPI_Message message;
@@ -47,7 +47,7 @@ static bool drain(struct mpi_link *link)
 	return false;
 }
 
-/* true once it is freed.  Inside MPI. */
+/* Inside MPI: tests a buried link; true if it has freed the communicator. */
 static bool tend(struct mpi_link *link)
 {
 	int done = 0;
@@ -60,7 +60,7 @@ static bool tend(struct mpi_link *link)
 	return true;
 }
 
-/* Tends all buried links once; buried_lock held, inside MPI. */
+/* Inside MPI, with buried_lock: tends all buried links once and frees those that are done. */
 static void tend_all(void)
 {
 	struct mpi_link **at = &buried;
@@ -81,7 +81,7 @@ static void bury(struct mpi_link *link)
 {
 	pthread_mutex_lock(&buried_lock);
 	link->next = buried;
-	buried = link; /* even if it is never freed: MPI may still write to it */
+	buried = link; /* also if it is never freed: MPI may still write to it */
 	if (mpi_enter()) {
 		if (MPI_Ibarrier(link->comm, &link->goodbye) != MPI_SUCCESS)
 			link->goodbye = MPI_REQUEST_NULL, link->goodbye_done = true;
@@ -91,7 +91,7 @@ static void bury(struct mpi_link *link)
 	pthread_mutex_unlock(&buried_lock);
 }
 
-/* True if no message waits on an aborted link; buried_lock held, inside MPI. */
+/* Inside MPI, with buried_lock: true if no message waits on an aborted link. */
 static bool drain_aborted(void)
 {
 	bool quiet = true;
@@ -121,7 +121,7 @@ void mpi_links_finalise(void)
 	}
 }
 
-/* Errors of the parent would go to the application's handler, which by default ends the program. */
+/* Errors must be returned: the application's error handler of the parent ends the program by default. */
 static int start_dup(MPI_Comm parent, MPI_Comm *out, MPI_Request *request)
 {
 	MPI_Errhandler theirs;
@@ -169,7 +169,7 @@ choir_status mpi_link_create(MPI_Comm parent, int64_t deadline_ms, struct mpi_li
 	link->goodbye = link->late = MPI_REQUEST_NULL;
 	st = duplicate(parent, link, deadline_ms);
 	if (st != CHOIR_SUCCESS) {
-		mpi_quarantine(link); /* a late duplicate is written into it */
+		mpi_quarantine(link); /* MPI may still write the duplicate into it */
 		return st;
 	}
 	if (!mpi_enter()) {
@@ -195,7 +195,7 @@ void mpi_link_release(struct mpi_link *link)
 	if (link == NULL || atomic_fetch_sub_explicit(&link->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	if (atomic_load(&link->failed)) {
-		free(link); /* the communicator itself is left to MPI */
+		free(link); /* the communicator is not freed */
 	} else if (atomic_load(&link->broken)) {
 		pthread_mutex_lock(&buried_lock);
 		link->next = aborted;
@@ -223,7 +223,7 @@ choir_status mpi_link_gather(struct mpi_link *link, int64_t deadline_ms, const v
 {
 	MPI_Request request = MPI_REQUEST_NULL;
 	size_t total = bytes * (size_t)link->size;
-	unsigned char *copy; /* MPI may still write to it after a time-out, so it cannot be the caller's */
+	unsigned char *copy; /* not the caller's memory, since MPI may still write to it after a time-out */
 	choir_status st;
 	int count = 0;
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [MPI transport].  No call here waits: sends are MPI_Isend and MPI_Test, arrivals MPI_Improbe, MPI_Imrecv into
- * memory of the library, MPI_Test.  Up to ARRIVALS messages are received at once, so that a large one does not hold up
- * small ones of other peers; messages of one peer are handed over in the order in which they were matched.  A send's
- * request is MPI's own handle, in the space of a pointer.
+/* Note [MPI transport].  No call waits: a send is MPI_Isend and MPI_Test; an arrival is MPI_Improbe, MPI_Imrecv into
+ * memory of the library, and MPI_Test.  Up to ARRIVALS messages are received at once, so that a large one does not
+ * delay small ones of other peers; the messages of one peer are delivered in the order in which they were matched.  A
+ * send's request is MPI's handle, stored in a pointer.
  *
- * Messages of up to 16 KB are eager.  From some 20 KB on UCX over TCP asks the receiver first, and the wire is idle
- * until both sides have seen the answer; so message_bytes is 16 KB.
+ * message_bytes is 16 KB, below the size from which UCX over TCP uses a rendezvous, during which the network is idle.
  *
  * After the first failure or abort no MPI call follows.  Memory that MPI was receiving into is quarantined then, since
  * a late peer may still write to it. */
@@ -107,7 +106,7 @@ static choir_status mpi_test(choir_transport *transport, void *packed, int *done
 	return st;
 }
 
-/* Matches one more message if there is one.  Inside MPI. */
+/* Inside MPI: matches one more message if there is one. */
 static choir_status match_next(struct mpi_transport *me, int *found_p)
 {
 	struct arrival *arrival = &me->arrivals[me->n_arrivals];
@@ -169,7 +168,7 @@ static bool overtakes(const struct mpi_transport *me, int i)
 	return false;
 }
 
-/* The first that is complete and overtakes none of its peer's; false if there is none. */
+/* Takes the first arrival that is complete and has no earlier one of its peer before it; false if there is none. */
 static bool take_arrival(struct mpi_transport *me, choir_message *message_p)
 {
 	for (int i = 0; i < me->n_arrivals; i++) {
@@ -218,7 +217,7 @@ static void mpi_abort(choir_transport *transport)
 	atomic_store(&me->link->broken, true);
 }
 
-/* Finishes the matched messages: their senders have sent all of them, so this ends soon or not at all. */
+/* Finishes the matched messages.  Their senders have sent all of them, so this takes little time or is hopeless. */
 static void drain(struct mpi_transport *me)
 {
 	enum { DRAIN_MS = 1000 };

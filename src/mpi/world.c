@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 static pthread_mutex_t world_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool ours; /* we initialised MPI; under world_lock */
+static bool ours; /* choir_comm_create_world initialised MPI; under world_lock */
 
 static choir_status initialise(void)
 {
@@ -29,7 +29,7 @@ choir_status choir_comm_create_world(int n_local, choir_device *const *devices, 
 	choir_status st = CHOIR_SUCCESS;
 
 	pthread_mutex_lock(&world_lock);
-	if (devices != NULL && comms_out != NULL && n_local > 0) /* else MPI is not touched: the call below refuses */
+	if (devices != NULL && comms_out != NULL && n_local > 0) /* else the call below refuses: MPI is not needed */
 		st = initialise();
 	pthread_mutex_unlock(&world_lock);
 	TRY(st);
