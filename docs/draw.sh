@@ -18,7 +18,8 @@ draw() { # draw PICTURE FLAGS...
 draw_density() { # draw_density NAME DENSITIES FLAGS...
 	name=$1 densities=$2
 	shift 2
-	draw "sparse/density-$name" sparse_allreduce --memory host "$@" --density "$densities" --algorithm all --vs dense
+	draw "sparse/density-$name" sparse_allreduce --memory host "$@" --density "$densities" --algorithm all \
+		--vs dense
 }
 draw performance/allreduce-symmetric allreduce --memory symmetric -b 4 -e 128M -f 4 --vs mpi,bound
 draw performance/allreduce-host allreduce --memory host -b 4 -e 128M -f 4 --vs mpi,bound
