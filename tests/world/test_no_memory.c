@@ -2,24 +2,15 @@
 /* Every allocation of the library fails once.  The call says NO_MEMORY with a sentence, or does without; a call that is
  * refused while the comm stands can be made again; a comm that fails does so on all ranks; nothing waits for its
  * deadline; and nothing is left when the comms are gone. */
-#include "world/allocations.h"
-#include "world/gate.h"
+#include "world/sweep.h"
+#include "world/world.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
-enum { RANKS = 2, COUNT = 300, DEADLINE_MS = 20000, SETTLE_S = 1 };
-
-/* What the ranks do while an allocation fails. */
-typedef choir_status (*act_fn)(choir_comm *comm, int rank);
+enum { RANKS = SWEEP_RANKS, COUNT = 300 };
 
 static cl_mem mems[RANKS];
 
@@ -277,231 +268,6 @@ static choir_status symmetric(choir_comm *comm, int rank)
 	return choir_mem_free(comm, share);
 }
 
-/* --- one pass: a world of its own --- */
-
-struct pass {
-	act_fn act;
-	choir_status st[RANKS];
-	char text[RANKS][512];
-};
-
-static void rank_acts(struct world *world, int rank, choir_comm *comm, void *arg)
-{
-	struct pass *pass = arg;
-
-	(void)world;
-	pass->st[rank] = pass->act(comm, rank);
-	snprintf(pass->text[rank], sizeof pass->text[rank], "%s",
-	         pass->st[rank] != CHOIR_SUCCESS ? choir_last_error() : "");
-	if (pass->st[rank] != CHOIR_SUCCESS)
-		(void)choir_comm_abort(comm);
-}
-
-static bool late(const struct timespec *since)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec - since->tv_sec > SETTLE_S;
-}
-
-/* Both ranks' calls came out and the comm works, or one is out of memory and both comms have failed. */
-static void judge(struct world *world, const struct pass *pass)
-{
-	bool failed = pass->st[0] != CHOIR_SUCCESS || pass->st[1] != CHOIR_SUCCESS;
-	struct timespec since;
-
-	clock_gettime(CLOCK_MONOTONIC, &since);
-	for (int rank = 0; rank < RANKS; rank++) {
-		if (pass->st[rank] == CHOIR_TIMEOUT || pass->st[rank] == CHOIR_ARGUMENT ||
-		    (pass->st[rank] != CHOIR_SUCCESS && pass->text[rank][0] == '\0'))
-			world_fail(world, rank, "%s: %s", choir_status_name(pass->st[rank]), pass->text[rank]);
-		while (failed && choir_comm_status(world->comms[rank]) == CHOIR_SUCCESS && !late(&since))
-			sched_yield();
-		if ((choir_comm_status(world->comms[rank]) != CHOIR_SUCCESS) != failed)
-			world_fail(world, rank, "the comm %s where the calls gave %s (%s), %s (%s)",
-			           failed ? "stands" : "has failed", choir_status_name(pass->st[0]), pass->text[0],
-			           choir_status_name(pass->st[1]), pass->text[1]);
-	}
-	if (failed && pass->st[0] != CHOIR_NO_MEMORY && pass->st[1] != CHOIR_NO_MEMORY)
-		world_fail(world, 0, "no rank is out of memory: %s (%s), %s (%s)", choir_status_name(pass->st[0]),
-		           pass->text[0], choir_status_name(pass->st[1]), pass->text[1]);
-}
-
-/* False: no memory for the comms (which is said). */
-static bool make_world(struct world *world, int per_node)
-{
-	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-	choir_device *devices[RANKS] = { world_device(), world_device() };
-	static choir_comm *comms[RANKS];
-	choir_status st;
-
-	memset(world, 0, sizeof *world);
-	memset(comms, 0, sizeof comms);
-	config.deadline_ms = DEADLINE_MS;
-	config.ranks_per_node = per_node;
-	world->n = RANKS;
-	world->device = devices[0];
-	world->comms = comms;
-	st = choir_comm_create_local(RANKS, devices, &config, comms);
-	if (st != CHOIR_SUCCESS && (st != CHOIR_NO_MEMORY || choir_last_error()[0] == '\0' || comms[0] != NULL))
-		world_fail(world, 0, "create: %s: %s", choir_status_name(st), choir_last_error());
-	return st == CHOIR_SUCCESS;
-}
-
-struct rank_thread {
-	pthread_t thread;
-	struct world *world;
-	struct pass *pass;
-	int rank;
-};
-
-static void *run_rank(void *arg)
-{
-	struct rank_thread *t = arg;
-
-	rank_acts(t->world, t->rank, t->world->comms[t->rank], t->pass);
-	return NULL;
-}
-
-static void act_on_all(struct world *world, struct pass *pass)
-{
-	struct rank_thread threads[RANKS];
-
-	for (int i = 0; i < RANKS; i++) {
-		threads[i] = (struct rank_thread){ .world = world, .pass = pass, .rank = i };
-		assert_int_equal(pthread_create(&threads[i].thread, NULL, run_rank, &threads[i]), 0);
-	}
-	for (int i = 0; i < RANKS; i++)
-		pthread_join(threads[i].thread, NULL);
-}
-
-/* act NULL: what fails is of creating and destroying. */
-static void pass_once(struct world *world, act_fn act, int per_node, unsigned k)
-{
-	struct pass pass = { .act = act };
-
-	bool made;
-
-	allocations_fail(act == NULL ? k : 0);
-	made = make_world(world, per_node);
-	if (made && act != NULL) {
-		allocations_fail(k);
-		act_on_all(world, &pass);
-		allocations_stop();
-		judge(world, &pass);
-	}
-	for (int i = 0; i < RANKS; i++)
-		if (made && choir_comm_destroy(world->comms[i]) != CHOIR_SUCCESS)
-			world_fail(world, i, "destroy: %s", choir_last_error());
-	allocations_stop();
-}
-
-/* Frees may come a little later, from the background thread. */
-static bool settles(size_t wanted)
-{
-	struct timespec since;
-
-	clock_gettime(CLOCK_MONOTONIC, &since);
-	while (allocations_live() > wanted && !late(&since))
-		sched_yield();
-	return allocations_live() <= wanted;
-}
-
-/* True: the k-th allocation was reached, and failed.  A sparse block whose reader has failed stays (sparse/share.c). */
-static bool pass_fails(act_fn act, int per_node, unsigned k, const void **left_p)
-{
-	struct world world;
-	const void *site;
-	size_t before = allocations_live();
-	unsigned mark = allocations_mark();
-	bool failed;
-
-	pass_once(&world, act, per_node, k);
-	failed = allocations_failed(&site);
-	if (world.failure[0] != '\0')
-		fail_msg("allocation %u (of %p) failed:%s", k, site, world.failure);
-	*left_p = act == sparse || act == sparse_rows || settles(before) ? NULL : allocations_since(mark);
-	return failed;
-}
-
-/* Every stride-th allocation from the first one on.  What a process keeps for later does not grow when the same
- * allocation fails again. */
-static void sweep(act_fn act, int per_node, unsigned first, unsigned stride)
-{
-	const void *left;
-	bool failed = true;
-
-	for (int i = 0; i < 3; i++)
-		(void)pass_fails(act, per_node, 0, &left);
-	for (unsigned k = first; failed; k += stride) {
-		failed = pass_fails(act, per_node, k, &left);
-		for (int again = 0; left != NULL && again < 3; again++)
-			(void)pass_fails(act, per_node, k, &left);
-		if (left != NULL)
-			fail_msg("allocation %u failed: what %p allocated is never freed", k, left);
-	}
-}
-
-static void sweep_layouts(act_fn act, unsigned usual_stride)
-{
-	unsigned stride = getenv("CHOIR_TEST_LONG") != NULL ? 1 : usual_stride;
-
-	for (int per_node = 0; per_node < 2; per_node++)
-		sweep(act, per_node, 1 + (unsigned)per_node, stride);
-}
-
-static void test_create(void **state)
-{
-	(void)state;
-	sweep_layouts(NULL, 17);
-}
-static void test_dense(void **state)
-{
-	(void)state;
-	sweep_layouts(dense, 17);
-}
-static void test_list(void **state)
-{
-	(void)state;
-	sweep_layouts(list, 17);
-}
-static void test_vectors(void **state)
-{
-	(void)state;
-	sweep_layouts(vectors, 17);
-}
-static void test_sparse(void **state)
-{
-	(void)state;
-	sweep_layouts(sparse, 3);
-}
-static void test_sparse_rows(void **state)
-{
-	(void)state;
-	sweep_layouts(sparse_rows, 3);
-}
-static void test_split(void **state)
-{
-	(void)state;
-	sweep_layouts(split, 17);
-}
-static void test_persistent(void **state)
-{
-	(void)state;
-	sweep_layouts(persistent, 17);
-}
-static void test_group(void **state)
-{
-	(void)state;
-	sweep_layouts(group, 17);
-}
-static void test_symmetric(void **state)
-{
-	(void)state;
-	sweep_layouts(symmetric, 17);
-}
-
 static int make_mems(void **state)
 {
 	float ones[COUNT];
@@ -524,13 +290,26 @@ static int drop_mems(void **state)
 	return 0;
 }
 
+static void test_sweep(void **state)
+{
+	sweep_run(*state);
+}
+
+#define SWEEP(name, ...) { "test_" name, test_sweep, NULL, NULL, &(struct sweep){ __VA_ARGS__ } }
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_create),      cmocka_unit_test(test_dense), cmocka_unit_test(test_list),
-		cmocka_unit_test(test_vectors),     cmocka_unit_test(test_sparse),
-		cmocka_unit_test(test_sparse_rows), cmocka_unit_test(test_split), cmocka_unit_test(test_persistent),
-		cmocka_unit_test(test_group),       cmocka_unit_test(test_symmetric),
+		SWEEP("create", NULL, 17, false),
+		SWEEP("dense", dense, 17, false),
+		SWEEP("list", list, 17, false),
+		SWEEP("vectors", vectors, 17, false),
+		SWEEP("sparse", sparse, 3, true), /* a block whose reader has failed stays (sparse/share.c) */
+		SWEEP("sparse_rows", sparse_rows, 3, true),
+		SWEEP("split", split, 17, false),
+		SWEEP("persistent", persistent, 17, false),
+		SWEEP("group", group, 17, false),
+		SWEEP("symmetric", symmetric, 17, false),
 	};
 
 	return cmocka_run_group_tests(tests, make_mems, drop_mems);
