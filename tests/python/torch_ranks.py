@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""A rank of test_torch: every c10d call against what torch's own arithmetic says, and DDP against gloo."""
+
+import os
+import re
+import sys
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+import choir
+import choir.torch  # noqa: F401  registers the backend
+
+
+def given(rank, n=1000):
+    return (torch.arange(n) * 7 + rank * 13).remainder(50).float()
+
+
+def calls():
+    r, n = dist.get_rank(), dist.get_world_size()
+    x = given(r)
+    dist.all_reduce(x)
+    assert torch.equal(x, sum(given(p) for p in range(n)))
+    x = given(r).reshape(20, 50).t()  # not contiguous
+    dist.all_reduce(x, op=dist.ReduceOp.MAX)
+    assert torch.equal(x, torch.stack([given(p) for p in range(n)]).max(0)[0].reshape(20, 50).t())
+    x = torch.complex(given(r), given(r + 1))
+    dist.all_reduce(x)
+    assert torch.equal(x.imag, sum(given(p + 1) for p in range(n)))
+    work = dist.all_reduce(given(r), async_op=True)
+    assert work.get_future().then(lambda f: f.value()[0].sum()).wait() == sum(given(p).sum() for p in range(n))
+    x = given(r)
+    dist.broadcast(x, n - 1)
+    assert torch.equal(x, given(n - 1))
+    x = given(r)
+    dist.reduce(x, 0, op=dist.ReduceOp.MIN)
+    assert r or torch.equal(x, torch.stack([given(p) for p in range(n)]).min(0)[0])
+    parts = [torch.zeros(1000) for _ in range(n)]
+    dist.all_gather(parts, given(r))
+    assert all(torch.equal(parts[p], given(p)) for p in range(n))
+    out = torch.zeros(1000)
+    dist.reduce_scatter(out, [given(r + p) for p in range(n)])
+    assert torch.equal(out, sum(given(p + r) for p in range(n)))
+    dist.scatter(out, [given(p) for p in range(n)] if r == 0 else None, src=0)
+    assert torch.equal(out, given(r))
+    dist.gather(given(r), parts if r == n - 1 else None, dst=n - 1)
+    assert r != n - 1 or all(torch.equal(parts[p], given(p)) for p in range(n))
+    outs = [torch.zeros(p + r) for p in range(n)]
+    dist.all_to_all(outs, [given(r, r + p) for p in range(n)])
+    assert all(torch.equal(outs[p], given(p, p + r)) for p in range(n))
+    out = torch.zeros(n, 5)
+    dist.all_to_all_single(out, given(r, n * 5).reshape(n, 5))
+    assert all(torch.equal(out[p], given(p, n * 5).reshape(n, 5)[r]) for p in range(n))
+    dist.barrier()
+    assert dist.get_backend() == "choir"
+
+
+def messages():
+    r, n = dist.get_rank(), dist.get_world_size()
+    right, left = (r + 1) % n, (r - 1) % n
+    a, b, c = torch.zeros(10), torch.zeros(3, dtype=torch.int64), torch.zeros(0)
+    works = [dist.irecv(a, left, tag=2), dist.irecv(b, left, tag=1), dist.irecv(c, left, tag=3)]
+    dist.isend(torch.full((3,), r), right, tag=1).wait()
+    dist.isend(torch.zeros(0), right, tag=3).wait()
+    works[1].wait()  # before what was asked for first has been sent
+    assert torch.equal(b, torch.full((3,), left))
+    dist.barrier()
+    dist.isend(given(r, 10), right, tag=2).wait()
+    works[0].wait(), works[2].wait()
+    assert torch.equal(a, given(left, 10))
+
+
+def sparse():
+    r, n = dist.get_rank(), dist.get_world_size()
+    for shape in ((50, 4), (50,), (6, 7, 3)):
+        dense = 1 if len(shape) != 1 else 0
+        g = torch.Generator().manual_seed(r)
+        indices = torch.stack([torch.randint(0, s, (20,), generator=g) for s in shape[: len(shape) - dense]])
+        values = torch.randint(0, 9, (20, *shape[len(shape) - dense :]), generator=g).float()
+        x = torch.sparse_coo_tensor(indices, values, shape)
+        expected = x.to_dense()
+        dist.all_reduce(expected)
+        dist.all_reduce(x)
+        assert torch.equal(x.to_dense(), expected), shape
+    x = torch.sparse_coo_tensor(torch.zeros(1, 0, dtype=torch.int64), torch.zeros(0, 4), (50, 4))  # nothing
+    dist.all_reduce(x)
+    assert x.to_dense().abs().sum() == 0
+
+
+def groups():
+    r, n = dist.get_rank(), dist.get_world_size()
+    some = dist.new_group([0, n - 1])
+    x = torch.ones(3)
+    if r in (0, n - 1):
+        dist.all_reduce(x, group=some)
+        assert torch.equal(x, torch.full((3,), 2.0))
+    dist.barrier()
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(500, 16, sparse=True)
+        self.linear = nn.Linear(16, 8)
+
+    def forward(self, words):
+        return self.linear(self.embedding(words).mean(1)).relu().sum()
+
+
+def gradients(group):
+    """Of three steps of a net with a sparse embedding, under DDP over that group."""
+    torch.manual_seed(7)
+    net = nn.parallel.DistributedDataParallel(Net(), process_group=group)
+    steps = [torch.optim.SGD(net.parameters(), lr=0.1)]
+    words = torch.Generator().manual_seed(dist.get_rank())
+    found = []
+    for _ in range(3):
+        steps[0].zero_grad()
+        net(torch.randint(0, 500, (32, 10), generator=words)).backward()
+        found += [p.grad.to_dense().clone() for p in net.parameters()]
+        steps[0].step()
+    return found
+
+
+def ddp():
+    gloo = dist.new_group(backend="gloo")
+    for ours, theirs in zip(gradients(None), gradients(gloo)):
+        assert torch.allclose(ours, theirs, rtol=0, atol=1e-6), (ours - theirs).abs().max()
+
+
+def late():
+    """The last: rank 1 does not call, and the group is of no more use."""
+    if dist.get_rank() == 0:
+        try:
+            dist.all_reduce(torch.ones(4))
+        except Exception as error:
+            assert re.search("allreduce .*rank [1-9]", str(error)), error
+        else:
+            raise AssertionError("nothing was raised")
+
+
+def main(seconds):
+    from datetime import timedelta
+
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    store = f"file://{os.environ['CHOIR_MEETING']}/store"
+    dist.init_process_group("choir", init_method=store, rank=rank, world_size=size, timeout=timedelta(seconds=30))
+    for test in (calls, messages, sparse, groups, ddp):
+        test()
+        if rank == 0:
+            print(test.__name__, "passed", flush=True)
+    dist.destroy_process_group()
+    dist.init_process_group("choir", init_method=store + "2", rank=rank, world_size=size,
+                            timeout=timedelta(seconds=seconds))  # fmt: skip
+    late()
+    if rank == 0:
+        print("late passed", flush=True)
+
+
+if __name__ == "__main__":
+    main(float(sys.argv[1]))

@@ -1,0 +1,452 @@
+# SPDX-License-Identifier: MIT
+"""The torch.distributed backend "choir": ``import choir.torch``, then ``init_process_group("choir")``.
+
+Tensors are on the CPU.  Every work is a torch future, completed by the library, so DistributedDataParallel overlaps
+backward and gradients as with other backends.  A sparse gradient is reduced as its rows.
+
+Note [tags].  choir matches the k-th send of a pair with its k-th receive, torch matches by tag.  Each message is
+preceded by its tag and size, and an inbox for each sender hands it to the receive that waits for its tag, or keeps it.
+
+Note [errors].  ``Future.set_exception`` is seen by Python alone: a work of such a future, and DDP, go on as if nothing
+had happened.  An exception out of ``then`` is seen by all, so every future here ends in one.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import deque
+from datetime import timedelta
+from typing import Any, Callable
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import Work as _Work
+from torch._C._distributed_c10d import _create_work_from_future
+
+from ._comm import Comm
+from ._create import from_store
+from ._event import Event, SparseEvent
+
+_Op = dist.ReduceOp
+_OPS = [
+    (_Op.SUM, "sum"), (_Op.AVG, "mean"), (_Op.PRODUCT, "prod"), (_Op.MIN, "min"), (_Op.MAX, "max"),
+    (_Op.BAND, "band"), (_Op.BOR, "bor"), (_Op.BXOR, "bxor"),
+]  # fmt: skip
+
+
+def _op(what: Any) -> str:
+    for theirs, ours in _OPS:
+        if what == theirs:
+            return ours
+    raise RuntimeError(f"the backend choir has no reduction {what}")
+
+
+def _option(opts: Any, name: str, default: Any) -> Any:
+    return getattr(opts, name, default) if opts is not None else default
+
+
+class _Operands:
+    """The caller's tensors as operands: contiguous, of types that choir reduces; ``store`` writes copies back."""
+
+    def __init__(self) -> None:
+        self.copies: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def take(self, tensor: torch.Tensor, written: bool = True) -> torch.Tensor:
+        if tensor.is_sparse:
+            raise RuntimeError("the backend choir takes sparse tensors in all_reduce alone")
+        if tensor.is_complex():
+            tensor = torch.view_as_real(tensor)
+        flat = tensor.detach()
+        if flat.is_contiguous():
+            return flat
+        copy = flat.contiguous()
+        if written:
+            self.copies.append((flat, copy))
+        return copy
+
+    def store(self) -> None:
+        for tensor, copy in self.copies:
+            tensor.copy_(copy)
+
+
+class Work(_Work):
+    """A work whose wait raises the error of its future; torch's own wrapper of a future swallows it."""
+
+    def __init__(self, future: torch.futures.Future) -> None:
+        super().__init__()
+        self._future = future
+
+    def wait(self, timeout: Any = None) -> bool:
+        self._future.wait()
+        return True
+
+    def synchronize(self) -> None:
+        self.wait()
+
+    def get_future(self) -> torch.futures.Future:
+        return self._future
+
+    def is_completed(self) -> bool:
+        return self._future.done()
+
+    def is_success(self) -> bool:
+        return self.is_completed() and self.exception() is None
+
+    def exception(self) -> Exception | None:
+        try:
+            self._future.wait()
+        except Exception as error:  # noqa: BLE001
+            return error
+        return None
+
+    def result(self) -> Any:
+        return self._future.value()
+
+
+def _as_work(future: torch.futures.Future) -> Any:
+    """C++ of torch 1 (DDP) crashes on a work that is Python's, and reads errors from the future itself."""
+    if int(torch.__version__.partition(".")[0]) >= 2:
+        return Work(future)
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_globals is globals():
+        frame = frame.f_back
+    by_python = frame is not None and frame.f_globals.get("__name__") == "torch.distributed.distributed_c10d"
+    return Work(future) if by_python else _create_work_from_future(future)
+
+
+def _chained(before: torch.futures.Future, events: list[Event], result: Any, after: Callable[[], Any] | None) -> Any:
+    """A future behind ``before``: the events' errors, what ``after`` returns, or the result: Note [errors]."""
+
+    def finish(_: torch.futures.Future) -> Any:
+        for event in events:
+            error = event.exception()
+            if error is not None:
+                raise error
+        given = after() if after is not None else None
+        return result if given is None else given
+
+    return before.then(finish)
+
+
+def _work(event: Event, result: Any, after: Callable[[], Any] | None = None, *more: Event) -> Any:
+    """A work that ends with the event, and with more of them."""
+    events = [event, *more]
+    ended: torch.futures.Future = torch.futures.Future()
+    future = _chained(ended, events, result, after)
+    left = [len(events)]
+    lock = threading.Lock()
+
+    def done(_: Event) -> None:
+        with lock:
+            left[0] -= 1
+            last = left[0] == 0
+        if last:
+            ended.set_result(None)
+
+    for one in events:
+        one.add_done_callback(done)
+    return _as_work(future)
+
+
+class _Receive:
+    """A receive that waits for its message: Note [tags], Note [errors]."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+        self.data: torch.Tensor | None = None
+        self.error: Exception | None = None
+        self.arrived: torch.futures.Future = torch.futures.Future()
+        self.future = self.arrived.then(self._finish)
+
+    def end(self, data: torch.Tensor | None, error: Exception | None = None) -> None:
+        self.data, self.error = data, error
+        self.arrived.set_result(None)
+
+    def _finish(self, _: torch.futures.Future) -> Any:
+        tensor, data = self.tensor, self.data
+        if self.error is not None:
+            raise self.error
+        assert data is not None
+        n_bytes = tensor.numel() * tensor.element_size()
+        if data.numel() != n_bytes:
+            raise RuntimeError(f"a message of {data.numel()} bytes came for a tensor of {n_bytes}")
+        if n_bytes:
+            tensor.detach().copy_(data.view(tensor.dtype).reshape(tensor.shape))
+        return [tensor]
+
+
+class _Inbox:
+    """What comes from one sender: Note [tags].  A thread reads while receives wait."""
+
+    def __init__(self, comm: Comm, source: int) -> None:
+        self.comm = comm
+        self.source = source
+        self.lock = threading.Lock()
+        self.waiting: dict[int, deque[_Receive]] = {}
+        self.kept: dict[int, deque[torch.Tensor]] = {}
+        self.reading = False
+
+    def receive(self, tensor: torch.Tensor, tag: int) -> torch.futures.Future:
+        receive, data, start = _Receive(tensor), None, False
+        with self.lock:
+            if self.kept.get(tag):
+                data = self.kept[tag].popleft()
+            else:
+                self.waiting.setdefault(tag, deque()).append(receive)
+                start, self.reading = not self.reading, True
+        if data is not None:
+            receive.end(data)
+        elif start:
+            threading.Thread(target=self._read, daemon=True).start()
+        return receive.future
+
+    def _read(self) -> None:
+        try:
+            while True:
+                with self.lock:
+                    if not any(self.waiting.values()):
+                        self.reading = False
+                        return
+                self._read_one()
+        except Exception as error:  # noqa: BLE001 - it belongs to all that wait
+            with self.lock:
+                left = [one for queue in self.waiting.values() for one in queue]
+                self.waiting.clear()
+                self.reading = False
+            for receive in left:
+                receive.end(None, error)
+
+    def _read_one(self) -> None:
+        head = torch.empty(2, dtype=torch.int64)
+        self.comm.recv(head, self.source)
+        tag, n_bytes = head.tolist()
+        data = torch.empty(n_bytes, dtype=torch.uint8)
+        self.comm.recv(data, self.source)
+        with self.lock:
+            queue = self.waiting.get(tag)
+            if not queue:
+                self.kept.setdefault(tag, deque()).append(data)
+                return
+            receive = queue.popleft()
+        receive.end(data)
+
+
+def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
+    if tensor.numel() == 0:
+        return torch.empty(0, dtype=torch.uint8)
+    return tensor.detach().contiguous().reshape(-1).view(torch.uint8)
+
+
+class ProcessGroupChoir(dist.ProcessGroup):
+    """A torch.distributed process group over a choir comm."""
+
+    def __init__(self, store: Any, rank: int, size: int, timeout: timedelta) -> None:
+        super().__init__(rank, size)
+        self._comm = from_store(store, rank, size, prefix="choir", deadline=timeout.total_seconds(), name="torch")
+        self._inboxes = [_Inbox(self._comm, source) for source in range(size)]
+
+    @property
+    def comm(self) -> Comm:
+        """The comm below."""
+        return self._comm
+
+    def getBackendName(self) -> str:  # noqa: N802 - torch's name
+        return "choir"
+
+    def shutdown(self) -> None:
+        self._comm.close()
+
+    def abort(self) -> None:
+        self._comm.abort()
+
+    # ---- reductions ----
+
+    def allreduce(self, tensors: Any, opts: Any = None) -> Any:
+        (tensor,) = _listed(tensors)
+        op = _op(_option(opts, "reduceOp", _Op.SUM))
+        if tensor.is_sparse:
+            return self._allreduce_sparse(tensor, op)
+        operands = _Operands()
+        return _work(self._comm.allreduce(operands.take(tensor), op=op, wait=False), [tensor], operands.store)
+
+    def _allreduce_sparse(self, tensor: torch.Tensor, op: str) -> Any:
+        indices, values = tensor._indices(), tensor._values().detach().contiguous()
+        shape = tensor.shape[: tensor.sparse_dim()]
+        flat = _flatten(indices, shape)
+
+        def make(count: int, dtype: str) -> torch.Tensor:
+            return torch.empty(count, dtype=getattr(torch, dtype))
+
+        event: SparseEvent = self._comm.sparse_allreduce(flat, values, op=op, make=make, wait=False)
+
+        def store() -> list:
+            found, rows = event._outcome()
+            rows = rows.reshape(found.numel(), *values.shape[1:])
+            result = torch.sparse_coo_tensor(_unflatten(found, shape), rows, tensor.shape)
+            with torch.no_grad():  # detach() would leave the caller's indices as they were
+                tensor.copy_(result._coalesced_(True))
+            return [tensor]
+
+        return _work(event, None, store)
+
+    def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Any:
+        listed, operands = _listed(tensors), _Operands()
+        taken = [operands.take(one) for one in listed]
+        event = self._comm.allreduce_multi(taken, op=_op(_option(opts, "reduceOp", _Op.SUM)), wait=False)
+        return _work(event, listed, operands.store)
+
+    def reduce(self, tensors: Any, opts: Any = None) -> Any:
+        (tensor,) = _listed(tensors)
+        operands = _Operands()
+        op, root = _op(_option(opts, "reduceOp", _Op.SUM)), _option(opts, "rootRank", 0)
+        event = self._comm.reduce(operands.take(tensor), op=op, root=root, wait=False)
+        return _work(event, [tensor], operands.store)
+
+    def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        (output,), (parts,) = _listed(outputs), inputs
+        whole = torch.cat([one.detach().reshape(-1) for one in parts])
+        return self._reduce_scatter_base(output, whole, opts)
+
+    def _reduce_scatter_base(self, output: torch.Tensor, whole: torch.Tensor, opts: Any = None) -> Any:
+        operands = _Operands()
+        op = _op(_option(opts, "reduceOp", _Op.SUM))
+        event = self._comm.reduce_scatter(operands.take(whole, False), operands.take(output), op=op, wait=False)
+        return _work(event, [output], operands.store)
+
+    # ---- data that moves ----
+
+    def broadcast(self, tensors: Any, opts: Any = None) -> Any:
+        (tensor,) = _listed(tensors)
+        operands = _Operands()
+        event = self._comm.broadcast(operands.take(tensor), root=_option(opts, "rootRank", 0), wait=False)
+        return _work(event, [tensor], operands.store)
+
+    def allgather(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        (parts,), (tensor,) = outputs, _listed(inputs)
+        mine = _Operands().take(tensor, False)
+        whole = torch.empty((len(parts), *mine.shape), dtype=mine.dtype)
+
+        def store() -> None:
+            for part, got in zip(parts, whole):
+                part.detach().copy_(got if not part.is_complex() else torch.view_as_complex(got))
+
+        return _work(self._comm.allgather(mine, whole, wait=False), outputs, store)
+
+    def _allgather_base(self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None) -> Any:
+        operands = _Operands()
+        event = self._comm.allgather(operands.take(tensor, False), operands.take(output), wait=False)
+        return _work(event, [output], operands.store)
+
+    def alltoall_base(self, output: torch.Tensor, tensor: torch.Tensor, output_sizes: Any, input_sizes: Any,
+                      opts: Any = None) -> Any:  # fmt: skip
+        operands = _Operands()
+        send, recv = operands.take(tensor, False), operands.take(output)
+        if not output_sizes and not input_sizes:
+            return _work(self._comm.alltoall(send, recv, wait=False), [output], operands.store)
+        sends = _elements(input_sizes, send, self._comm.size)
+        recvs = _elements(output_sizes, recv, self._comm.size)
+        return _work(self._comm.alltoallv(send, sends, recv, recvs, wait=False), [output], operands.store)
+
+    def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        send = torch.cat([one.detach().reshape(-1) for one in inputs])
+        recv = torch.empty(sum(one.numel() for one in outputs), dtype=send.dtype)
+        recvs = [one.numel() for one in outputs]
+
+        def store() -> None:
+            for part, got in zip(outputs, recv.split(recvs)):
+                part.detach().copy_(got.reshape(part.shape))
+
+        event = self._comm.alltoallv(send, [one.numel() for one in inputs], recv, recvs, wait=False)
+        return _work(event, outputs, store)
+
+    def gather(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        """The root's block of an alltoallv in which the others receive nothing."""
+        (tensor,), root = _listed(inputs), _option(opts, "rootRank", 0)
+        n, mine = tensor.numel(), self._comm.rank == root
+        send = _Operands().take(tensor, False)
+        parts = outputs[0] if mine else []
+        recv = torch.empty(sum(one.numel() for one in parts), dtype=tensor.dtype)
+        sends = [n if rank == root else 0 for rank in range(self._comm.size)]
+        recvs = [one.numel() for one in parts] if mine else [0] * self._comm.size
+
+        def store() -> None:
+            for part, got in zip(parts, recv.split(recvs) if mine else ()):
+                part.detach().copy_(got.reshape(part.shape))
+
+        return _work(self._comm.alltoallv(send, sends, recv, recvs, wait=False), outputs, store)
+
+    def scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        """The root sends, the others send nothing."""
+        (output,), root = _listed(outputs), _option(opts, "rootRank", 0)
+        operands = _Operands()
+        parts = inputs[0] if self._comm.rank == root else []
+        send = torch.cat([one.detach().reshape(-1) for one in parts]) if parts else torch.empty(0, dtype=output.dtype)
+        sends = [one.numel() for one in parts] or [0] * self._comm.size
+        recvs = [output.numel() if rank == root else 0 for rank in range(self._comm.size)]
+        event = self._comm.alltoallv(send, sends, operands.take(output), recvs, wait=False)
+        return _work(event, [output], operands.store)
+
+    def barrier(self, opts: Any = None) -> Any:
+        return _work(self._comm.barrier(wait=False), [])
+
+    def send(self, tensors: Any, dest: int, tag: int = 0) -> Any:
+        (tensor,) = _listed(tensors)
+        data = _bytes_of(tensor)
+        head = torch.tensor([tag, data.numel()], dtype=torch.int64)
+        first = self._comm.send(head, dest, wait=False)
+        return _work(first, [tensor], None, self._comm.send(data, dest, wait=False))
+
+    def recv(self, tensors: Any, source: int, tag: int = 0) -> Any:
+        (tensor,) = _listed(tensors)
+        return _as_work(self._inboxes[source].receive(tensor, tag))
+
+    # Newer names of the same calls.
+    def all_gather_single(self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None) -> Any:
+        return self._allgather_base(output, tensor, opts)
+
+    def reduce_scatter_single(self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None) -> Any:
+        return self._reduce_scatter_base(output, tensor, opts)
+
+
+def _listed(tensors: Any) -> list:
+    return [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+
+
+def _elements(sizes: Any, tensor: torch.Tensor, n: int) -> list[int]:
+    """Elements of each rank's block, of sizes that count rows."""
+    if not sizes:
+        return [tensor.numel() // n] * n
+    row = tensor[0].numel() if tensor.dim() > 0 and tensor.shape[0] else 0
+    return [size * row for size in sizes]
+
+
+def _flatten(indices: torch.Tensor, shape: Any) -> torch.Tensor:
+    flat = indices[0]
+    for dim in range(1, len(shape)):
+        flat = flat * shape[dim] + indices[dim]
+    return flat.contiguous()
+
+
+def _unflatten(flat: torch.Tensor, shape: Any) -> torch.Tensor:
+    rows = []
+    for size in reversed(shape[1:]):
+        rows.append(flat % size)
+        flat = torch.div(flat, size, rounding_mode="floor")
+    return torch.stack([flat, *reversed(rows)])
+
+
+def _create(store: Any, rank: int, size: int, timeout: timedelta) -> ProcessGroupChoir:
+    return ProcessGroupChoir(store, rank, size, timeout)
+
+
+def register() -> None:
+    """Registers the backend; torch calls it by its entry point where it reads those."""
+    if not hasattr(dist.Backend, "CHOIR"):
+        try:
+            dist.Backend.register_backend("choir", _create, devices=["cpu"])
+        except TypeError:  # torch 1
+            dist.Backend.register_backend("choir", _create)
+
+
+register()
