@@ -344,5 +344,6 @@ UNUSED = {
     "choir_op_parse", "choir_memory_class_name", "choir_mem", "choir_host", "choir_svm", "choir_usm", "choir_none",
     "choir_comm_split_local", "choir_mem_alloc_local", "choir_mem_free_local", "choir_mem_register",
     "choir_mem_register_local", "choir_mem_deregister", "choir_mem_deregister_local", "choir_comm_device",
-    "choir_event_retain", "choir_supports",
+    "choir_event_retain", "choir_supports", "choir_select_top", "choir_select_above", "choir_gather_rows",
+    "choir_scatter_rows", "choir_intersect", "choir_coalesce_rows",
 }  # fmt: skip
