@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* soak [-n ROUNDS] [-s SEED]: worlds of threads make random calls, several in flight, and compare what comes out with a
- * plain reference (lib/collective_data.h; for sparse_allreduce a dense sum below).  A round follows from its seed
- * alone. */
+ * plain reference (lib/collective_data.h, tests/sparse/reference.h).  A round follows from its seed alone. */
 #include "world/flight.h"
-#include "world/gate.h"
+#include "world/sparse_flight.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -19,9 +17,7 @@ enum {
 	BATCHES = 10,
 	MOST_FLIGHTS = 12,
 	SHARE = 16 << 20,
-	SPARSE_RANGE = 700,
-	SPARSE_PAIRS = 300,
-	SPARSE_WIDTH = 3
+	SPARSE_PAIRS = 300
 };
 
 static uint64_t first_seed = 1;
@@ -80,70 +76,14 @@ static void fly(struct world *world, int rank, choir_comm *comm, uint64_t *r, in
 	free(flights);
 }
 
-/* Rank's pairs, of which indices and values are small integers; their sums into want and seen. */
-static void sparse_input(uint64_t seed, int rank, int32_t *ind, float *val, int pairs, float *want, bool *seen)
-{
-	uint64_t r = seed + 1000 * (uint64_t)rank;
-
-	for (int i = 0; i < pairs; i++) {
-		int32_t index = below(&r, SPARSE_RANGE);
-
-		ind[i] = index;
-		seen[index] = true;
-		for (int k = 0; k < SPARSE_WIDTH; k++) {
-			val[i * SPARSE_WIDTH + k] = (float)(below(&r, 9) - 4);
-			want[index * SPARSE_WIDTH + k] += val[i * SPARSE_WIDTH + k];
-		}
-	}
-}
-
-struct sparse_buffers {
-	int32_t mine[SPARSE_PAIRS], other[SPARSE_PAIRS], ind[SPARSE_RANGE];
-	float my_values[SPARSE_PAIRS * SPARSE_WIDTH], other_values[SPARSE_PAIRS * SPARSE_WIDTH],
-	    val[SPARSE_RANGE * SPARSE_WIDTH];
-	float want[SPARSE_RANGE * SPARSE_WIDTH];
-	bool seen[SPARSE_RANGE];
-};
-
-static void check_sparse(struct world *world, int rank, const struct sparse_buffers *b, size_t n_ind)
-{
-	size_t at = 0;
-
-	for (int32_t index = 0; index < SPARSE_RANGE; index++) {
-		if (!b->seen[index])
-			continue;
-		if (at >= n_ind || b->ind[at] != index ||
-		    memcmp(&b->val[at * SPARSE_WIDTH], &b->want[index * SPARSE_WIDTH], SPARSE_WIDTH * sizeof(float)) !=
-		        0) {
-			world_fail(world, rank, "sparse_allreduce: row %zu of %zu is not index %d", at, n_ind,
-			           (int)index);
-			return;
-		}
-		at++;
-	}
-	CHECK(at == n_ind);
-}
-
+/* Every rank makes all ranks' inputs. */
 static void go_sparse(struct world *world, int rank, choir_comm *comm, uint64_t *r)
 {
-	struct sparse_buffers *b = calloc(1, sizeof *b);
-	uint64_t seed = next(r);
-	int most = 1 + below(r, SPARSE_PAIRS), pairs = 0;
-	size_t n_ind = SPARSE_RANGE, n_val = SPARSE_RANGE * SPARSE_WIDTH;
+	struct sparse_call call;
 
-	for (int other = 0; other < world->n; other++) { /* in rank order, as the library adds */
-		bool me = other == rank;
-		int count = other % 3 == 2 ? 0 : most;
-
-		sparse_input(seed, other, me ? b->mine : b->other, me ? b->my_values : b->other_values, count, b->want,
-		             b->seen);
-		pairs = me ? count : pairs;
-	}
-	if (OK(choir_sparse_allreduce(comm, choir_host(b->mine), (size_t)pairs, choir_host(b->my_values),
-	                              (size_t)pairs * SPARSE_WIDTH, choir_host(b->ind), &n_ind, choir_host(b->val),
-	                              &n_val, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL, NULL)))
-		check_sparse(world, rank, b, n_ind);
-	free(b);
+	sparse_call_draw(&call, next(r), world->n, SPARSE_PAIRS);
+	sparse_flight_run(world, rank, comm, &call, (enum way)below(r, N_WAYS));
+	sparse_call_free(&call);
 }
 
 static void one_batch(struct world *world, int rank, choir_comm *comm, uint64_t *r)
