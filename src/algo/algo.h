@@ -30,31 +30,31 @@ struct algo_in {
 	const struct layout *layout;
 	int me;
 	enum collective collective;
-	uint64_t elem_bytes;   /* a power of two up to 64 */
-	uint64_t bytes; /* allreduce, broadcast, reduce, send, recv: the whole; reduce_scatter, allgather, alltoall: one
-	                   rank's block; reduce_scatterv, allgatherv: of all blocks; alltoallv: a block's mean (for
-	                   rules; see block_bytes) */
+	uint64_t elem_bytes; /* a power of two up to 64 */
+	/* allreduce, broadcast, reduce, send, recv: the whole; reduce_scatter, allgather, alltoall: one rank's block;
+	 * reduce_scatterv, allgatherv: all blocks; alltoallv: the mean block, for the rules */
+	uint64_t bytes;
 	/* reduce_scatterv, allgatherv: [n] bytes of each rank's block; alltoallv: [n * n], row = sender; else NULL */
 	const uint64_t *block_bytes;
-	/* alltoallv, in place of block_bytes: [n] bytes that I send to each and receive from each, both packed; for
-	 * algorithms whose plan depends on no other rank's blocks */
+	/* alltoallv, in place of block_bytes: [n] bytes that this rank sends to each rank and receives from each, both
+	 * packed; for algorithms whose plan depends on no other rank's blocks */
 	const uint64_t *to_bytes, *from_bytes;
-	const uint64_t *block_off;   /* allgatherv: [n] byte offsets in RECV of mine; NULL = packed in rank order */
-	/* alltoallv: [n * n], row = sender: byte offsets in its SEND of what goes to each; NULL = packed */
+	const uint64_t *block_off; /* allgatherv: [n] offsets of the blocks in this rank's RECV; NULL = packed */
+	/* alltoallv: [n * n], row = sender: offsets of the blocks in the sender's SEND; NULL = packed */
 	const uint64_t *send_off;
-	const uint64_t *recv_off; /* alltoallv: [n] byte offsets in my RECV of what comes from each; NULL = packed */
-	int root;              /* rooted ones; send and recv: the peer */
-	bool in_place; /* SEND and RECV name the same bytes (allgather: SEND is my block of RECV; reduce_scatter: RECV
-	                  is block me of SEND, or its start: in_place_off; reduce_scatterv: block me; alltoall: all of
-	                  both; alltoallv: never) */
+	const uint64_t *recv_off; /* alltoallv: [n] offsets of the blocks in this rank's RECV; NULL = packed */
+	int root;                 /* of rooted collectives; send and recv: the peer */
+	/* SEND and RECV share bytes.  allgather(v): SEND is this rank's block of RECV; reduce_scatter(v): RECV is this
+	 * rank's block of SEND, or its start; alltoall: both are the same; alltoallv: never in place */
+	bool in_place;
 	/* reduce_scatter(v) in place: byte offset of RECV within SEND; allgather(v): of SEND within RECV */
 	uint64_t in_place_off;
-	bool lists;            /* SEND and RECV are many buffers each, some of which may be the same */
-	/* host can load and store there; else the plan touches SEND / RECV only by COPY (never to each other) */
+	bool lists; /* SEND and RECV are lists of buffers, some of which may be the same */
+	/* the host can load and store there; else only COPY accesses SEND or RECV, and not from one to the other */
 	bool send_direct, recv_direct;
-	bool shared; /* all ranks are on one node and may reach each other's SEND and RECV: PLAN_PEER_* may be used
-	                (decided for the comm, so the same on all ranks; the executor takes another plan if a buffer
-	                turns out to be out of reach) */
+	/* all ranks are on one node and may access each other's buffers by PLAN_PEER_*.  The same on all ranks of the
+	 * comm; if a buffer turns out not to be accessible, exec takes another plan */
+	bool shared;
 	bool nt; /* nt stores: the buffers of all ranks of the node take more than half of its cache */
 	/* premul_sum: the plan begins with plan_scale; the same on all ranks; `shared` is false then */
 	bool scaled;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Two rings over all ranks, node after node, one in each direction.
  *
- * Rounds 2(n-1) for each 2 n * message_bytes; several of these on their way at once.  2(n-1)/n of the bytes sent by
+ * Rounds 2(n-1) for each 2 n * message_bytes; several of these in flight.  2(n-1)/n of the bytes sent by
  * each rank.  Any n > 1, any layout.  exchange_bidirectional_ring.c says how. */
 #include "algo/build.h"
 #include "algo/exchange.h"

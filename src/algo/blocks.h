@@ -62,8 +62,8 @@ static inline uint64_t scatter_off(const struct algo_in *in, int rank)
 	return off;
 }
 
-/* alltoall(v): the bytes that `from` sends to `to` (one of them is this rank if in has to_bytes); where they lie in the
- * SEND of the one, and in my RECV. */
+/* alltoall(v): the bytes that `from` sends to `to` (one of them is this rank if in has to_bytes), their offset in the
+ * sender's SEND, and in this rank's RECV. */
 static inline uint64_t pair_bytes(const struct algo_in *in, int from, int to)
 {
 	if (in->to_bytes)

@@ -2,7 +2,7 @@
 /* broadcast by scatter and allgather: the root cuts the vector in n blocks; the blocks go down a binomial tree to their
  * ranks, and then round a ring to all.
  *
- * log2(n) + n - 1 rounds for each 8 message_bytes (n, if that is less); several of these on their way at once.  The
+ * log2(n) + n - 1 rounds for each 8 message_bytes (n, if that is less); several of these in flight.  The
  * root sends 2(n-1)/n of the bytes, the others less: no rank receives a block that it has.  Any n > 1.  Blocks travel
  * one by one, each passed on as it arrives.  Barnett, Gupta, Payne, Shuler, van de Geijn & Watts, "Interprocessor
  * collective communication library", SHPCC 1994. */

@@ -232,7 +232,7 @@ static uint64_t chain(const struct call *c)
 	return (c->nodes - 1) * round_of(1, 1, piece) + local + (pieces - 1) * piece * WIRE_PER_BYTE;
 }
 
-/* The root sends all blocks, then the last of them goes round the ring, or the ring's wires carry all of them. */
+/* The root sends all blocks; then the last block goes round the ring, or the ring's links carry all blocks. */
 static uint64_t scatter_then_ring(const struct call *c)
 {
 	uint64_t far = c->bytes / c->nodes * (c->nodes - 1), block = c->bytes / c->n;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Halving and doubling: reduce-scatter by recursive halving, then allgather by recursive doubling.
  *
- * Rounds 2 log2(n), and two more for an n that is no power of two (the ranks too many are folded in first and served
- * last); a core member sends 2(core-1)/core of the bytes, where core is the largest power of two within n; folding
- * costs its members all the bytes twice more.  Any n.  Scratch: one range.  Each block has one owner, who folds in
- * fold_order.  Rabenseifner, "Optimization of collective reduction operations", ICCS 2004. */
+ * 2 log2(n) rounds, and two more if n is no power of two: the extras are folded in first and get the result last
+ * (exchange_fold.h).  A core member sends 2(core-1)/core of the bytes, where core is the largest power of two up to n;
+ * folding costs its members all bytes twice more.  Any n.  Scratch: one range.  Each block has one owner, which folds
+ * in fold_order.  Rabenseifner, "Optimization of collective reduction operations", ICCS 2004. */
 #include "algo/exchange_fold.h"
 #include "algo/pattern_block.h"
 #include "algo/pattern_halving.h"
@@ -21,7 +21,7 @@ struct range {
 	uint64_t off, len;
 };
 
-/* The `bit` parts of the vector that id keeps or has in that round. */
+/* The range of the `bit` parts that id keeps (halving) or has (doubling) in that round. */
 static struct range range_of(const struct exchange *x, int id, int bit)
 {
 	int core = hypercube_core(x->group.n), first = halving_first(id, bit);
@@ -38,7 +38,7 @@ static plan_id send_range(const struct exchange *x, int to, uint32_t tag, struct
 	return plan_send(x->plan, to, x->tag + tag, ref_plus(from, range.off), range.len, &ready, 1, label);
 }
 
-/* Gives the half that the partner keeps, and adds the partner's of mine. */
+/* Sends the half that the partner keeps, receives the partner's part of the kept half, and adds it. */
 static plan_id halve(const struct exchange *x, int id, int bit, uint32_t tag, struct plan_ref mine, plan_id ready)
 {
 	int n = x->group.n, partner = group_rank(&x->group, hypercube_member(id ^ bit, n));

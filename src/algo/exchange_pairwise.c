@@ -3,8 +3,8 @@
  * parts of its own block at once and sends the result to all others, or to the root alone.
  *
  * Rounds 2, of n - 1 messages each; a member sends 2(n-1)/n of the bytes, to a root (n-1)/n + 1/n of them.  Any n.
- * Scratch: n - 1 blocks.  One owner a block, who folds all members' parts from left to right in their order, so f16 and
- * bf16 are rounded once. */
+ * Scratch: n - 1 blocks.  Each block has one owner, which folds all members' parts from left to right in their order,
+ * so f16 and bf16 are rounded once. */
 #include "algo/exchange.h"
 #include "algo/pattern_block.h"
 #include "algo/pattern_ring.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Recursive doubling: in round r partners whose numbers differ in bit r swap everything they have and both reduce it.
+/* Recursive doubling: in round r partners whose ids differ in bit r exchange their partial results and both reduce
+ * them.
  *
- * Rounds log2(n), and two more for an n that is no power of two (the ranks too many are folded in first and served
- * last); each sends all the bytes.  Any n.  Scratch: one range.  Every result is computed by all members at once, from
+ * log2(n) rounds, and two more if n is no power of two: the extras are folded in first and get the result last
+ * (exchange_fold.h).  Each round sends all bytes.  Any n.  Scratch: one range.  All members compute every result from
  * the same operands in the same order (fold_order).  Thakur, Rabenseifner & Gropp, "Optimization of collective
  * communication operations in MPICH", IJHPCA 19, 2005. */
 #include "algo/exchange_fold.h"

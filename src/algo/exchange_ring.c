@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Ring: reduce-scatter, then allgather, each n - 1 steps to the next member.
  *
- * Rounds 2(n-1); a member sends 2(n-1) messages and 2(n-1)/n of the bytes: as few as can be.  Any n.  Scratch: two
- * blocks.  Block b is summed along the ring from member b on, ends at member b - 1, and is shared from there: one
+ * 2(n-1) rounds; a member sends 2(n-1) messages and 2(n-1)/n of the bytes, the least possible.  Any n.  Scratch: two
+ * blocks.  Block b is summed along the ring from member b to member b - 1, which owns it and sends the result on: one
  * owner, one order.  Patarasuk & Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 69,
  * 2009. */
 #include "algo/exchange.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* reduce in shared buffers: each rank reduces its slice out of all SENDs into the root's RECV.  Two waits; each byte is
- * read and written once.  One node.  Each slice has one owner, who folds in rank order.  Note [direct] says how. */
+ * read and written once.  One node.  Each slice has one owner, which folds in rank order.  Note [direct] says how. */
 #include "algo/build.h"
 #include "algo/direct.h"
 #include "algo/pattern_block.h"

@@ -4,7 +4,7 @@
  *
  * n - 1 messages for each chunk of a block, which do not wait for each other; a rank sends (n-1)/n of the bytes of
  * SEND.  Any n > 1.
- * Scratch: n chunks, twice.  One owner a block, who folds in rank order, so f16 and bf16 are rounded once. */
+ * Scratch: n chunks, twice.  Each block has one owner, which folds in rank order, so f16 and bf16 are rounded once. */
 #include "algo/build.h"
 #include "algo/exchange.h"
 #include "algo/pattern_block.h"

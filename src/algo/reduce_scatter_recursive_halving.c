@@ -6,8 +6,8 @@
  * block last); a core member sends (core-1)/core of the bytes, where core is the largest power of two within n; folding
  * costs all the bytes once more.  Short
  * blocks: they are packed.  Any n > 1; ranks in comm order.  Scratch: all blocks once and a half, twice if n is no
- * power of two.  One owner a block, who folds in fold_order.  Thakur, Rabenseifner & Gropp, "Optimization of collective
- * communication operations in MPICH", IJHPCA 19, 2005. */
+ * power of two.  Each block has one owner, which folds in fold_order.  Thakur, Rabenseifner & Gropp, "Optimization of
+ * collective communication operations in MPICH", IJHPCA 19, 2005. */
 #include "algo/build.h"
 #include "algo/exchange_fold.h"
 #include "algo/fit.h"
@@ -115,7 +115,7 @@ static void add_chunk(struct halving *h, uint64_t k)
 	                  ref_plus(h->area, (uint64_t)h->me * h->len), h->len, done, 1, "my block");
 }
 
-/* Blocks in the longest message: half of them, or all where ranks are folded. */
+/* The blocks in the longest message: half of all blocks, or all if there are extras. */
 static int most_blocks(int n)
 {
 	return hypercube_core(n) == n ? n / 2 : n;

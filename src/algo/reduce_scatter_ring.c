@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* reduce_scatter and reduce_scatterv by a ring over all ranks, node after node: block b starts at the rank after its
- * owner and is summed along the ring until it gets there.
+ * owner and is summed along the ring until it reaches the owner.
  *
- * n - 1 rounds for each message_bytes of the longest block, several on their way at once; a rank sends all blocks but
- * its own.  Any n > 1, any lengths, also zero.  One owner a block, who adds last; one fixed order. */
+ * n - 1 rounds for each message_bytes of the longest block, several in flight; a rank sends all blocks but its own.
+ * Any n > 1, any lengths, also zero.  Each block has one owner, which adds last; one fixed order. */
 #include "algo/blocks.h"
 #include "algo/build.h"
 #include "algo/exchange.h"
@@ -19,8 +19,7 @@ struct scatter_ring {
 	int next, before; /* comm ranks */
 	struct chunks chunks; /* of the longest block */
 	uint32_t tag;
-	/* my last step that read SEND: in place, RECV may be any block's place, and is written in the round's last
-	 * step */
+	/* the last step that reads SEND: in place RECV may be any block of SEND, and the round's last step writes it */
 	plan_id last;
 };
 
@@ -29,7 +28,7 @@ static uint64_t send_off(const struct scatter_ring *r, int block, uint64_t off)
 	return scatter_off(r->in, group_rank(&r->group, block)) + off;
 }
 
-/* Of a block in round k; 0 in the rounds that only longer blocks need. */
+/* The length of a block's chunk k; 0 if only longer blocks have one. */
 static uint64_t len_of(const struct scatter_ring *r, int block, uint64_t k)
 {
 	uint64_t bytes = scatter_bytes(r->in, group_rank(&r->group, block)), off = chunk_off(r->chunks, k);
@@ -37,7 +36,7 @@ static uint64_t len_of(const struct scatter_ring *r, int block, uint64_t k)
 	return off < bytes ? min_u64(r->chunks.each, bytes - off) : 0;
 }
 
-/* The first block out, as it is. */
+/* Sends the first block of the round unchanged. */
 static void start_round(struct scatter_ring *r, uint64_t k)
 {
 	int block = ring_reduce_send_block(r->group.me, 0, r->group.n, 0);
@@ -52,7 +51,7 @@ static void start_round(struct scatter_ring *r, uint64_t k)
 	piece_end(&piece, r->plan, &r->own);
 }
 
-/* A partial sum in, mine added; on with it, or it is my result. */
+/* Receives a partial sum and adds this rank's part; passes it on, or stores it in RECV in the last step. */
 static void add_step(struct scatter_ring *r, int s, uint64_t k)
 {
 	const struct algo_in *in = r->in;

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [slices].  The vector goes through in chunks that stay in the cache.  A chunk is cut in one slice an owner (the
- * first ranks of each node, as many as the smallest node has).  For each chunk a rank
- * puts      its input into its slot (an owner that can read SEND directly leaves its own slice out),
- * reduces   its slice out of all slots, in rank order, into its slot's result area (and into RECV, if it is final and
- * RECV direct),
- * exchanges that slice with its owners on the other nodes (kind; final there, else final in the reduction),
- * gathers   the other slices from the owners' result areas into RECV.
+/* Note [slices].  The vector moves in chunks that stay in the cache.  A chunk is cut into one slice for each owner; the
+ * owners are the first ranks of each node, as many as the smallest node has.  For each chunk a rank
  *
- * One flag a period: phase k + 1 says "input k is there, slice k - lag is final, and I have gathered up to slice k -
- * lag - 2".  So in period k, after all have published it, a rank puts k + 1, reduces k, publishes the next phase, and
- * only then gathers k - lag: that work hides the wait for the others.  What makes memory safe to reuse:
- * input areas: put k + 1 overwrites input k + 1 - INPUT_AREAS; all reduced input k - 1 before phase k + 1 (period k),
- * so 2 would do.
- * result areas: reduce k overwrites result k - areas; all gathered result k - lag - 2 before phase k + 1, so lag + 2
- * would do.  More are taken where there is room, so that an area is out of the caches next to the cores when its turn
- * comes (exec/slot_ring.h). lag is 1 on one node; between nodes it is the number of exchanges on their way at once. */
+ *   puts       its input to its slot (an owner that can read SEND directly leaves its own slice out),
+ *   reduces    its slice from all slots, in rank order, into its slot's result area (also into RECV, if the slice is
+ *              final and RECV direct),
+ *   exchanges  the slice with its owners on the other nodes (`kind`), which makes it final,
+ *   gathers    the other slices from the owners' result areas into RECV.
+ *
+ * Each period has one phase.  By phase k + 1 a rank says that its input k is in its slot, its slice k - lag is final,
+ * and it has gathered all slices up to k - lag - 2.  In period k, when all ranks have published that phase, a rank puts
+ * input k + 1, reduces chunk k, publishes the next phase, and then gathers chunk k - lag: that work hides the wait for
+ * the others.  lag is 1 on one node; between nodes it is the number of exchanges in flight.
+ *
+ * Areas are safe to reuse.  Input areas: put k + 1 overwrites input k + 1 - INPUT_AREAS, and all ranks have reduced
+ * input k - 1 before phase k + 1, so 2 areas would be enough.  Result areas: reduce k overwrites result k - areas, and
+ * all ranks have gathered result k - lag - 2 before phase k + 1, so lag + 2 would be enough.  There are more, so that
+ * an area has left the private caches of the cores when it is used again (exec/slot_ring.h). */
 #include "algo/slices.h"
 
 #include "algo/fit.h"
@@ -31,16 +33,16 @@ struct slices {
 	const struct algo_in *in;
 	struct plan *plan;
 	const struct exchange_kind *kind;
-	const int *ranks;          /* of my node */
+	const int *ranks;          /* the ranks of this rank's node */
 	int n, place, owners;
 	bool gathers;
-	bool own_at_once;          /* my slice goes to RECV when it is reduced */
+	bool own_at_once;          /* the REDUCE of this rank's slice also writes RECV */
 	uint64_t lag;
-	uint64_t inputs, results;  /* areas: no more than chunks */
-	uint64_t unit, slice_bytes;/* of one of those */
+	uint64_t inputs, results;  /* numbers of areas: at most the number of chunks */
+	uint64_t unit, slice_bytes; /* slice_bytes: of one result area */
 	uint64_t scratch, scratch_bytes;
 	struct chunks chunks;
-	/* ids of the last chunks, by number modulo their size (below) */
+	/* steps of the last chunks; arrays are indexed by chunk modulo their length */
 	plan_id put_from, put_to, last_put, reduced, awaited;
 	plan_id done[NETWORK_RESULTS];
 	plan_id gather_from[2], gather_to[2];
@@ -95,7 +97,7 @@ static void put_range(struct slices *s, uint64_t k, uint64_t from, uint64_t to)
 		          to - from, &s->awaited, 1, "put");
 }
 
-/* An owner that reads SEND directly puts its input without its own slice: the bytes left and right of it. */
+/* An owner that reads SEND directly puts the bytes before and after its own slice. */
 static void put(struct slices *s, uint64_t k)
 {
 	uint64_t len = chunk_len(s->chunks, k), own_from = len, own_to = len;
@@ -150,8 +152,7 @@ static void reduce(struct slices *s, uint64_t k)
 	s->done[k % (s->lag + 2)] = s->kind ? exchange(s, k, len) : s->reduced;
 }
 
-/* After this period's put and reduce: the other ranks wait for these, so they come first.  Memory would not need that
- * order. */
+/* Gathers after this period's put and reduce, for which the other ranks wait.  Only speed needs that order. */
 static void gather(struct slices *s, uint64_t k)
 {
 	s->gather_from[k % 2] = s->plan->n_steps;
@@ -163,7 +164,7 @@ static void gather(struct slices *s, uint64_t k)
 	s->gather_to[k % 2] = s->plan->n_steps;
 }
 
-/* Is phase k + 1 of use: is there an input, or a result? */
+/* True if phase k + 1 announces an input or a result. */
 static bool has_phase(const struct slices *s, uint64_t k)
 {
 	return k < s->chunks.n || (k >= s->lag && k < s->chunks.n + s->lag);

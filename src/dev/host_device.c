@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The device of host memory alone: no context, no queue, no kernel.  Its facts are such that nothing asks for one: a
- * CPU, so nothing is staged; buffers of 0 bytes at most, so no host memory is wrapped; no kernels that loop. */
+/* The device of host memory alone: no context, no queue, no kernel.  Its facts keep other code from using one: it is a
+ * CPU, so no buffer is staged; its largest buffer has 0 bytes, so no host memory is wrapped; its kernels cannot
+ * loop. */
 #include "dev/device_impl.h"
 
 #include <stdio.h>
