@@ -14,10 +14,10 @@ static struct prepared **entry_of(struct choir_comm *comm, const struct call_key
 struct prepared *call_cache_find(struct choir_comm *comm, const struct call_key *key)
 {
 	struct prepared *prepared = *entry_of(comm, key);
+	bool found = prepared != NULL && call_key_same(&prepared->key, key, comm->n) &&
+	             prepared_is_valid(comm, prepared, false);
 
-	return prepared != NULL && call_key_same(&prepared->key, key, comm->n) && prepared_is_valid(comm, prepared, false)
-	           ? prepared
-	           : NULL;
+	return found ? prepared : NULL;
 }
 
 void call_cache_keep(struct choir_comm *comm, struct prepared *prepared)

@@ -110,7 +110,9 @@ static void judge(const struct meeting *m, const struct process_thread *t, unsig
 /* True: the k-th allocation was reached, and failed. */
 static bool pass_fails(unsigned k)
 {
-	struct meeting meeting = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .alone = -1 };
+	struct meeting meeting = { .lock = PTHREAD_MUTEX_INITIALIZER,
+		                   .changed = PTHREAD_COND_INITIALIZER,
+		                   .alone = -1 };
 	struct process_thread threads[PROCESSES] = { { .meeting = &meeting }, { .meeting = &meeting, .rank = 1 } };
 	const void *site;
 	bool failed;
