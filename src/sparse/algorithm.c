@@ -62,12 +62,12 @@ const struct sparse_method sparse_methods[] = {
 };
 const int n_sparse_methods = sizeof sparse_methods / sizeof *sparse_methods;
 
-/* What a rank may be asked to hold for the sake of the range alone. */
+/* A method that holds a row for each index of the range may take no more memory. */
 #define MOST_SPAN_BYTES 4294967296.0
 
-/* So much slower than the cheapest may be what the last call took, and is taken again: the choice does not flap between
- * two that are nearly equal. */
-#define STAYS 1.1
+/* The method of the last call is kept while it is predicted to take at most so many times the least: the choice does
+ * not change from call to call between two that are nearly equal. */
+#define KEPT_RATIO 1.1
 
 int sparse_method_find(const char *name)
 {
@@ -155,7 +155,7 @@ choir_status sparse_method_choose(const struct sparse_facts *facts, const struct
 		struct sparse_choice last = judge(&sparse_methods[facts->last], facts, cost, costs);
 
 		last.kept = last.method != best.method;
-		if (last.ns <= STAYS * best.ns)
+		if (last.ns <= KEPT_RATIO * best.ns)
 			best = last;
 	}
 	*out = best;

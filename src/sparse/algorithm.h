@@ -19,22 +19,21 @@ typedef choir_status (*sparse_step)(struct sparse *sparse, struct script_turn *t
 struct sparse_method {
 	const char *name;
 	const char *about;
-	/* What it does: cost where messages travel, cost_shared where all ranks share memory. */
+	/* Its work where messages travel, and where all ranks share memory. */
 	struct work (*cost)(const struct cost *cost);
 	struct work (*cost_shared)(const struct cost *cost);
 	/* The first step once the headers agree and there are pairs; it ends in deliver_start(sparse, count). */
 	sparse_step start;
 	/* Writes the result to sparse->target; ends in deliver_flush. */
 	sparse_step fill;
-	/* The same where all ranks share memory; NULL = it has no use for that. */
+	/* The same where all ranks share memory; NULL = there is no such variant. */
 	sparse_step start_shared, fill_shared;
 	enum format format; /* of split's reduced regions */
 	bool raw;           /* start_shared takes raw pairs */
 	bool keeps;         /* can leave duplicates as they are */
 	bool cuts;          /* ranks own the regions of sparse->bounds */
-	bool spans;         /* some memory is as large as the range of the indices */
-	/* rows are folded in another grouping than from left to right: taken unasked only where that gives the same
-	 * bits */
+	bool spans;         /* it holds a row for each index of the range */
+	/* Rows are not reduced from left to right: unless forced, it is chosen only where that gives the same bits. */
 	bool regroups;
 };
 
@@ -50,12 +49,12 @@ const char *sparse_method_names(char *text, size_t bytes);
 /* sparse_algorithm_name: of a row; "none" for -1. */
 const char *sparse_algorithm_name(int row);
 
-/* What was chosen, and why. */
+/* The method that was chosen, and why. */
 struct sparse_choice {
 	const struct sparse_method *method;
 	struct work work;
-	double ns;     /* that it takes, as predicted */
-	bool kept;     /* another is cheaper, but by too little to leave what the last call like this one took */
+	double ns;     /* predicted time */
+	bool kept;     /* it is the last call's; another is cheaper, but by too little */
 };
 
 /* sparse_method_choose: the forced row; the last call's while it is within a tenth of the cheapest; or the cheapest

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Every rank gets every rank's coalesced list and merges them in rank order; with coalesce mode "disable" it gets them
- * raw, and puts one after the other.  One allgatherv (none where they share memory); (P-1) k pairs received and P k
- * pairs merged on each rank; any P.  Best for few ranks and short lists. */
+/* Every rank gets the lists of all ranks and merges them in rank order.  With coalesce mode "disable" the lists are
+ * raw, and it puts one after the other.  One allgatherv (none where the ranks share memory); each rank receives (P-1) k
+ * pairs and merges P k; any P.  Best for few ranks and short lists. */
 #include "base/copy.h"
 #include "kern/reduce.h"
 #include "sparse/block.h"
@@ -25,7 +25,7 @@ struct work allgather_cost_shared(const struct cost *cost)
 		              .merged = cost->pairs };
 }
 
-/* Phase 1: the blocks, indices in the form that the range of all allows. */
+/* Phase 1: the ranks exchange their lists as blocks, with indices in the form that the range of all lists allows. */
 choir_status allgather_start(struct sparse *sparse, struct script_turn *turn)
 {
 	struct index_form form = index_form_of(sparse->facts.range);
@@ -54,9 +54,9 @@ choir_status allgather_start(struct sparse *sparse, struct script_turn *turn)
 	return script_plan(sparse, turn, &in, mine, my_bytes, sparse->in.ptr, total, allgather_merge);
 }
 
-/* The lists one after the other are the result: duplicates stay, or one rank alone brings pairs and nothing is left to
- * be done to them. */
-static bool stay_as_they_are(const struct sparse *sparse)
+/* Is the result the lists one after the other?  Duplicates stay, or one rank alone has pairs, and the operator has no
+ * final step. */
+static bool is_concatenation(const struct sparse *sparse)
 {
 	bool alone = sparse->facts.most == sparse->facts.pairs;
 
@@ -64,12 +64,12 @@ static bool stay_as_they_are(const struct sparse *sparse)
 	       (alone && !reduce_has_final(sparse->call.op));
 }
 
-/* Phase 2: the merge, here.  No exchange is left. */
+/* Phase 2: the rank merges the lists.  No exchange is left. */
 static choir_status merge_lists(struct sparse *sparse, struct script_turn *turn)
 {
 	(void)turn;
 	sparse->failure_is_local = true;
-	if (stay_as_they_are(sparse)) {
+	if (is_concatenation(sparse)) {
 		deliver_start(sparse, sparse->facts.pairs);
 		return CHOIR_SUCCESS;
 	}
@@ -89,8 +89,8 @@ static choir_status allgather_merge(struct sparse *sparse, struct script_turn *t
 	return merge_lists(sparse, turn);
 }
 
-/* Where the ranks share memory the lists are merged as they lie, each in the form of its own range: nothing is
- * exchanged but the headers. */
+/* Where the ranks share memory each reads the lists where they were written, each list in the form of its own range.
+ * Only the headers are exchanged. */
 choir_status allgather_start_shared(struct sparse *sparse, struct script_turn *turn)
 {
 	sparse->failure_is_local = true;
@@ -113,7 +113,7 @@ static choir_status allgather_count(struct sparse *sparse, struct script_turn *t
 	return CHOIR_SUCCESS;
 }
 
-/* The lists as they are, in rank order. */
+/* Copies the lists one after the other, in rank order. */
 static choir_status concatenate(struct sparse *sparse)
 {
 	struct index_form form = { .bytes = sparse->ind_bytes };
@@ -133,14 +133,14 @@ static choir_status concatenate(struct sparse *sparse)
 	return CHOIR_SUCCESS;
 }
 
-/* Phase 3: once the result has a place, straight into it. */
+/* Phase 3: the merge writes to the memory of the result. */
 choir_status allgather_fill(struct sparse *sparse, struct script_turn *turn)
 {
 	bool done;
 
 	if (script_defers_job(sparse, turn, sparse->facts.pairs))
 		return CHOIR_SUCCESS;
-	if (stay_as_they_are(sparse))
+	if (is_concatenation(sparse))
 		return concatenate(sparse);
 	TRY(coalesce_fill(&sparse->job, sparse->target_ind, (struct index_form){ .bytes = sparse->ind_bytes },
 	                  sparse->target_val, &done));

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The choice memory: what the last call like this one took, and how much larger its result was than a rank's list.
- * Ranks may remember different things: calls in flight end in different orders, and a list that is empty here is long
- * elsewhere.  So no rank uses its own
- * memory: it travels in the header, and all ranks take that of the first rank with pairs.  The result's bits do not
- * depend on it. */
+/* The choice memory: the method of the last call like this one, and how much longer its result was than a rank's list.
+ * The memories of ranks differ: calls in flight end in different orders, and a list that is empty here is long
+ * elsewhere.  So each rank puts its memory in its header, and all ranks use that of the first rank with pairs.  The
+ * result's bits do not depend on it. */
 #include "sparse/state.h"
 
 #include <xxhash.h>
 
-/* Of what decides what may be chosen and how costs grow. */
+/* The properties of a call that decide which methods it may use and what they cost. */
 static struct history_call call_of(const struct sparse *sparse)
 {
 	const struct sparse_header *header = &sparse->header;
@@ -43,7 +42,7 @@ void choice_memory_fill(struct sparse *sparse)
 void choice_memory_note(struct sparse *sparse)
 {
 	double each = (double)sparse->facts.pairs / sparse->env.layout->n;
-	/* What was taken by a guess at the result's size is not held on to. */
+	/* A method that was chosen by a guess at the result's length is not remembered. */
 	bool guessed = sparse->facts.growth <= 0;
 	int taken = sparse->forced >= 0 || sparse->method == NULL || guessed ? -1 : sparse->method_row;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which route a coalescing takes: kernels where a device was given, else the first of the host twin's that fits. */
+/* Chooses how a job is done: by kernels where a device was given, else by the first way of the host that fits. */
 #include "sparse/coalesce.h"
 
 #include <string.h>

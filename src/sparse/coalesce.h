@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Coalescing: lists of pairs in, one list out: ascending distinct indices, the rows of one index folded by the operator
- * in the order in which they
- * came: list by list, within a list in its order.  A rank's own pairs are one list with duplicates; a merge is one
- * coalesced list a rank.
+/* Coalescing makes one list out of many: ascending distinct indices, and for each the reduction of all its rows, list
+ * by list, within a list in its order.  A rank coalesces its own list, with duplicates; a merge coalesces a coalesced
+ * list of each rank.
  *
- * Two steps, since the caller must know the count before there is memory for the result: coalesce_count, then
- * coalesce_fill.  Each is called until it says done; the host twin is done at once, the kernels need several calls.
- * The result has the same bits either way. */
+ * There are two steps, since the caller needs the count to take memory for the result: coalesce_count, then
+ * coalesce_fill.  Each is called until it is done; on the host that is at once, kernels need several calls.  Both give
+ * the same bits. */
 #ifndef SPARSE_COALESCE_H
 #define SPARSE_COALESCE_H
 
@@ -41,7 +40,7 @@ struct coalesce {
 	struct coalesce_call call;
 	uint64_t pairs; /* in all lists */
 	uint64_t count; /* distinct indices, once coalesce_count is done */
-	/* host twin */
+	/* host */
 	const struct coalesce_way *way;
 	struct pool_block bitmap, before, filled; /* bitmap route, the first by buckets too */
 	struct pool_block values; /* by buckets: what fill copies */
@@ -53,7 +52,7 @@ struct coalesce {
 	struct coalesce_device *on_device;
 };
 
-/* coalesce_init: device NULL = the host twin.  call->src must outlive the job.  The kernels need fewer than 2^32 pairs.
+/* coalesce_init: device NULL = on the host.  call->src must outlive the job.  The kernels need fewer than 2^32 pairs.
  * NO_MEMORY. */
 choir_status coalesce_init(struct coalesce *job, const struct coalesce_call *call, choir_device *device);
 
@@ -64,7 +63,7 @@ choir_status coalesce_count(struct coalesce *job, bool *done_p);
  * the memory must stay. */
 choir_status coalesce_fill(struct coalesce *job, void *ind, struct index_form form, void *rows, bool *done_p);
 
-/* coalesce_watch: rings fn once what keeps the job from being done is over.  Kernels only. */
+/* coalesce_watch: calls fn once the kernels are done that the job waits for. */
 choir_status coalesce_watch(struct coalesce *job, void (*fn)(void *), void *ctx);
 
 /* coalesce_fini: waits for the device if it still works for the job.  Legal on a zeroed job. */
@@ -77,7 +76,7 @@ struct index_range coalesce_range_host(const void *ind, uint32_t ind_bytes, uint
 /* coalesce_bitmap_pays: is a bitmap of the range little work beside the pairs? */
 bool coalesce_bitmap_pays(const struct coalesce_call *call, uint64_t pairs);
 
-/* A route of the host twin. */
+/* A way to coalesce on the host. */
 struct coalesce_way {
 	const char *name;
 	bool (*fits)(const struct coalesce_call *call, uint64_t pairs);

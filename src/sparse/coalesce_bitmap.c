@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The bitmap route of the host twin.  A bit for each index of the range; the number of bits below an index is its place
+/* The bitmap way of the host.  A bit for each index of the range; the number of bits below an index is its place
  * in the result, so nothing is sorted.  Passes: range/64 words zeroed and counted, each index read twice, each row
  * once.  Right where the range is not much larger than the number of pairs; coalesce.c chooses. */
 #include "sparse/bits.h"

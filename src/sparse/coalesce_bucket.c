@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The bitmap route of the host twin for many raw scalars: grouped by the upper bits of their index first, so that cells
+/* The bitmap way of the host for many raw scalars: grouped by the upper bits of their index first, so that cells
  * and bits of a bucket stay in the second cache.  One pass groups the pairs (chain.h), one folds each bucket, keeping a
  * bit an index and the values that came out, packed; the result is those values, and the bits as indices.  Temporaries:
  * an entry a pair while they are folded, then a value an index that came. */
@@ -27,9 +27,7 @@ struct cells_loops {
 static const struct cells_loops loops[EACH_DTYPES][EACH_OPS] = EACH_CELL;
 
 #define LEAST_PAIRS  16384              /* fewer are folded in the first caches as they come */
-#define LARGE_RESULT                                                                                                   \
-	(UINT64_C(8)                                                                                                   \
-	 << 20) /* bytes that are copied past the cache: nobody reads all of them before the first are gone from it */
+#define LARGE_RESULT (UINT64_C(8) << 20) /* bytes: copied by nt stores, since the caches would lose the first lines */
 #define MOST_CELLS   (1u << BUCKET_MOST_SHIFT)
 
 static bool fits(const struct coalesce_call *call, uint64_t pairs)
@@ -43,7 +41,7 @@ static size_t words_of(const struct bucket_shape *shape)
 	return ((size_t)1 << shape->shift) / 64;
 }
 
-/* Cells full of what changes no bit, and that. */
+/* Takes cells filled with the value that changes no bit; *nothing is that value. */
 static choir_status take_cells(struct coalesce *job, size_t cells, uint64_t *nothing)
 {
 	choir_dtype dtype =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sort route of the host twin: for ranges far larger than the number of pairs. */
+/* The sort way of the host: for ranges far larger than the number of pairs. */
 #include "sparse/prefetch.h"
 #include "sparse/coalesce.h"
 #include "sparse/each_cell.h"

@@ -9,13 +9,13 @@
 #include "algo/link_costs.h"
 #include "sparse/header.h"
 
-/* What an algorithm does: the factors of T.  received: through the busiest link, whichever way more goes.  merged:
- * pairs put in their places; copied: bytes of dense or packed memory that are written and read again. */
+/* The work of a method: the factors of T.  received: bytes through the busiest link, in its busier direction; copied:
+ * bytes of dense or packed memory that are written and read again; merged: pairs whose index is looked up. */
 struct work {
 	double messages, received, copied, merged, folded;
 };
 
-/* What the work of all algorithms is made of: sizes in bytes. */
+/* The sizes from which the methods compute their work; bytes, or numbers of pairs. */
 struct cost {
 	enum link_class link;
 	int sharers;           /* ranks that receive through the same link */
@@ -24,9 +24,9 @@ struct cost {
 	double share;          /* (n - 1) / n */
 	double index, row;     /* bytes of a travelling index, of a row */
 	double pairs, most;    /* of all ranks; of the longest list */
-	double least, heavy;   /* of the shortest; of the longest, but no more a rank than a link's ranks can have */
-	double gathers;        /* what a link carries of regions that all gather: all but the shortest */
-	double span, distinct; /* of indices: all that are possible, and the guess at how many the result has */
+	double least, heavy;   /* of the shortest list; of the longest, at most pairs / sharers */
+	double gathers;        /* the share of gathered regions that a link carries: all but the shortest */
+	double span, distinct; /* indices in the range; indices of the result, guessed */
 	bool exact;            /* the operator gives the same bits in any grouping */
 };
 
@@ -37,13 +37,13 @@ struct cost cost_of(const struct sparse_facts *facts, const struct layout *layou
 /* cost_union: how many distinct indices the lists of so many ranks have together, if they are spread evenly. */
 double cost_union(const struct cost *cost, int ranks);
 
-/* cost_cut: gathers, from the bounds of the regions (region_cut): they have as many pairs each, but where indices are
- * dense most of them are the same ones.  Text's first region is half as long as its last. */
+/* cost_cut: sets gathers from the bounds of the regions (region_cut).  Regions have as many pairs each, but not as many
+ * different indices: where indices are dense, most pairs share them. */
 void cost_cut(struct cost *cost, const uint64_t *bounds);
 
-/* cost_gathered, cost_scattered: pairs that pass the busiest link where all get all lists, and where all send others
- * the pairs of as long regions.  Lists of one length: (n - 1) k and (n - 1) / n k.  A short one's owner receives more
- * than the others; a long one's sends more. */
+/* cost_gathered: pairs through the busiest link where every rank gets every list: (n - 1) k for lists of k pairs.
+ * cost_scattered: the same where every rank sends each other one the pairs of its region: (n - 1) / n k.  The rank with
+ * the shortest list receives most, the one with the longest sends most. */
 double cost_gathered(const struct cost *cost);
 double cost_scattered(const struct cost *cost);
 

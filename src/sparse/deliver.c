@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* From a known count to the caller's hands, one of three ways.  All exchanges are over: a failure here is this rank's
- * alone.
- * receive buffers: capacity checked, then filled in place where the host reaches them, else through a result of ours;
- * alloc_fn:        the same with the buffers it gives;
- * completion_fn:   a result of ours, lent for the call.
- * A capacity too small leaves the result for sparse_take_result. */
+/* The result goes to the caller in one of three ways.  All exchanges are over: a failure here is this rank's alone.
+ * receive buffers: the capacity is checked; fill writes to them where the host reaches them, else to a result of the
+ *                  library's, which is then copied;
+ * alloc_fn:        the same with the buffers that it gives;
+ * completion_fn:   a result of the library's, lent for the call.
+ * Where the capacity is too small the result stays for sparse_take_result. */
 #include "sparse/convert.h"
 #include "sparse/state.h"
 
@@ -23,7 +23,7 @@ static uint64_t val_count(const struct sparse *sparse)
 	return sparse->count * sparse->facts.width;
 }
 
-/* Of the result, in the caller's dtype. */
+/* The bytes of the result's values in the caller's dtype. */
 static uint64_t val_bytes(const struct sparse *sparse)
 {
 	return val_count(sparse) * choir_dtype_bytes(sparse->call.val_dtype);
@@ -88,7 +88,7 @@ static bool too_small(const struct sparse *sparse)
 	return sparse->count > sparse->ind_capacity || val_count(sparse) > sparse->val_capacity;
 }
 
-/* Rows that travel in another dtype than the caller's are filled into memory of ours first. */
+/* Where rows travel in another dtype than the caller's, fill writes to memory of the library's first. */
 static choir_status take_wire_rows(struct sparse *sparse)
 {
 	sparse->final_val = sparse->target_val;
@@ -99,7 +99,7 @@ static choir_status take_wire_rows(struct sparse *sparse)
 	return CHOIR_SUCCESS;
 }
 
-/* Where fill shall write. */
+/* Finds the memory that fill writes to. */
 static choir_status deliver_target(struct sparse *sparse, struct script_turn *turn)
 {
 	bool lends = sparse->call.attr.completion_fn != NULL;
@@ -160,7 +160,7 @@ static choir_status deliver_copy(struct sparse *sparse, struct script_turn *turn
 	return script_transfer(sparse, turn, &sparse->ind_out, &sparse->val_out, deliver_end);
 }
 
-/* A cl_mem over a result: the very memory where the device is known to see it, else a copy. */
+/* A cl_mem of a result: the memory itself where the device sees it, else a copy. */
 static choir_status lend_mem(const struct sparse *sparse, const struct pool_block *block, uint64_t bytes, cl_mem *out_p)
 {
 	bool in_place = choir_device_class(sparse->env.device) == CHOIR_CLASS_DIRECT;

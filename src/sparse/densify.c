@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* "dense": a row for every index of the range, those that a rank does not have filled with the operator's identity, and
- * a bit that says which it has.
+/* "dense": each rank makes a row for every index of the range, with the operator's identity where it has no pair, and a
+ * bit for every index: does it have one?
  * 1. alltoallv of the equal regions; 2. the owner of a region folds its rows in rank order and joins the bits; 3.
  * allgatherv of the regions; 4. the rows whose bits are set are the result.  2 (P-1)/P n (v + 1/8) bytes received,
  * whatever the lists; two exchanges; any P.  Best where most indices occur, or for small ranges.  The bits make a sum
@@ -33,7 +33,7 @@ static uint64_t region_bytes(const struct sparse *sparse, int r)
 	       block_round(index_range_span(region(sparse, r)) * sparse->row_bytes);
 }
 
-/* My pairs [from, end) of a region, as bits and rows. */
+/* Writes the rank's pairs [from, end) of a region as bits and rows. */
 static void write_region(const struct sparse *sparse, struct index_range range, const struct pairs *own, uint64_t from,
                          uint64_t end, unsigned char *to)
 {

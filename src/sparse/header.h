@@ -8,8 +8,8 @@
 #include "sparse/pairs.h"
 #include "sparse/share.h"
 
-/* Regions cut from them are wrong by one sample's pairs a rank at most: enough for an imbalance below 1.2 with a dozen
- * ranks, and with many more as a rule, since the ranks' errors differ. */
+/* The bounds of regions that are cut from samples are wrong by at most one sample's pairs of each rank: the busiest of
+ * a dozen ranks merges less than 1.2 of the mean. */
 #define HEADER_SAMPLES 64
 
 /* Fixed size, no padding; same byte order on all ranks (the transport's promise). */
@@ -25,16 +25,16 @@ struct sparse_header {
 	int32_t raw;        /* pairs are the caller's as they came */
 	int32_t shared;     /* the rank can share memory with all others */
 	int32_t wire;       /* choir_sparse_wire */
-	/* shared: its block of pairs, coalesced or raw; of many raw ones there is none */
+	/* shared: the address of its list; 0 = none: the list is raw and long */
 	struct share_address pairs_at;
-	double growth;      /* of the last call like this one: distinct indices / a rank's pairs; 0 unknown */
-	int32_t last;       /* and what was chosen for it, -1 none (choice_memory.c) */
+	double growth;      /* the last call like this one: indices of the result / pairs of a rank; 0 unknown */
+	int32_t last;       /* and its method, -1 none (choice_memory.c) */
 	struct link_costs costs; /* of the rank's rules */
-	/* of its indices in that block, ascending; min(pairs, HEADER_SAMPLES) of them (region_sample) */
+	/* min(pairs, HEADER_SAMPLES) of its indices, ascending (region_sample) */
 	int64_t sample[HEADER_SAMPLES];
 };
 
-/* What follows from all headers: the same on every rank. */
+/* The facts that all ranks compute from all headers, alike. */
 struct sparse_facts {
 	uint64_t pairs;    /* sum over ranks */
 	uint64_t most;     /* of the longest list */
@@ -44,7 +44,7 @@ struct sparse_facts {
 	int algorithm;     /* forced, else -1 */
 	bool raw;          /* of some rank */
 	bool shared;       /* all ranks can */
-	int last;          /* of the first rank that has pairs: all take its word, whatever they remember themselves */
+	int last;          /* last and growth of the first rank that has pairs */
 	double growth;
 };
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Reaching my pairs.  Host route: a pointer, the caller's or a copy.  Kernel route: a cl_mem is read where it lies, all
- * else is uploaded from the host view by the coalescing itself. */
+/* The rank's pairs: where the host coalesces, by a pointer, the caller's or to a copy; where kernels do, they read a
+ * cl_mem in place, and coalescing uploads anything else. */
 #include "sparse/range_kernel.h"
 #include "sparse/state.h"
 
 static choir_status input_move(struct sparse *sparse, struct script_turn *turn);
 static choir_status input_range(struct sparse *sparse, struct script_turn *turn);
 
-/* A buffer that kernels read without the host's help. */
+/* Do kernels read the buffer in place? */
 static bool stays_on_device(const struct sparse *sparse, choir_buffer buffer)
 {
 	return sparse->kernels && buffer.kind == CHOIR_BUFFER_MEM;
@@ -62,8 +62,8 @@ static choir_status input_move(struct sparse *sparse, struct script_turn *turn)
 	return script_transfer(sparse, turn, &sparse->ind_in, &sparse->val_in, input_range);
 }
 
-/* The range of my indices; a negative one ends the call on all ranks, by the header, since the others must not wait for
- * this rank. */
+/* Finds the range of the rank's indices.  A negative one goes into the header and ends the call on all ranks: the
+ * others must not wait for this one. */
 static choir_status input_range(struct sparse *sparse, struct script_turn *turn)
 {
 	struct sparse_header *header = &sparse->header;

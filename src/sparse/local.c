@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* My pairs coalesced into a block, then the headers of all ranks gathered and agreed on. */
+/* The rank coalesces its pairs into a block; then the ranks gather their headers and choose a method. */
 #include "base/log.h"
 #include "kern/reduce.h"
 #include "sparse/block.h"
@@ -20,13 +20,13 @@ static choir_status local_fill(struct sparse *sparse, struct script_turn *turn);
 static choir_status local_done(struct sparse *sparse, struct script_turn *turn);
 static choir_status header_done(struct sparse *sparse, struct script_turn *turn);
 
-/* Below, coalescing them before the headers costs less than the exchange it saves: one exchange if they are read in
+/* Fewer raw pairs are coalesced first: that costs less than the exchanges that raw pairs need, one if they are read in
  * place, two if they are grouped. */
 #define RAW_LEAST        1024
 #define RAW_LEAST_PLACED 512
 
-/* Raw scalars go to their owners as they are, where a method can take them (split does): the owner then reduces all of
- * a bucket at once. */
+/* A rank offers its scalars raw where split can take them: the owner of a region then reduces the pairs of all ranks at
+ * once. */
 static bool offers_raw(const struct sparse *sparse)
 {
 	const struct sparse_header *header = &sparse->header;
@@ -42,7 +42,7 @@ static bool offers_raw(const struct sparse *sparse)
 	return bucket_fits((struct index_range){ header->lo, header->hi }, pairs * (uint64_t)n);
 }
 
-/* The caller's rows in local_dtype. */
+/* Converts the caller's rows to local_dtype. */
 static choir_status widen_input(struct sparse *sparse)
 {
 	uint64_t n = sparse->call.send_val_count;
@@ -55,7 +55,7 @@ static choir_status widen_input(struct sparse *sparse)
 	return CHOIR_SUCCESS;
 }
 
-/* premul_sum: my rows times my factor, rounded to local_dtype. */
+/* premul_sum: multiplies the rank's rows by its factor and rounds them to local_dtype. */
 static choir_status scale_input(struct sparse *sparse)
 {
 	const struct sparse_call *call = &sparse->call;
@@ -82,12 +82,12 @@ static choir_status scale_input(struct sparse *sparse)
 	}
 	TRY(dev_buffer_create(sparse->env.device, bytes, &sparse->scaled));
 	to.mem = sparse->scaled;
-	/* on the queue of the kernels that read it */
+	/* The kernels that read it are on the same queue. */
 	return reduce_kernel_start(sparse->env.device, &scale, to, &from, NULL);
 }
 
-/* Few and close together: the others read my raw pairs themselves, if theirs are so too. */
-static bool lays_out(const struct sparse *sparse)
+/* Are the raw pairs so few and so close together that all ranks read them in place? */
+static bool fit_in_place(const struct sparse *sparse)
 {
 	const struct sparse_header *header = &sparse->header;
 
@@ -95,7 +95,7 @@ static bool lays_out(const struct sparse *sparse)
 	                   header->raw_pairs * (uint64_t)sparse->env.layout->n, sparse->env.layout->n);
 }
 
-/* My pairs as they are, with duplicates, as a block. */
+/* Copies the rank's pairs, duplicates too, into its block. */
 static choir_status copy_own(struct sparse *sparse)
 {
 	struct pairs mine = { .ind = sparse->ind,
@@ -109,8 +109,8 @@ static choir_status copy_own(struct sparse *sparse)
 	return CHOIR_SUCCESS;
 }
 
-/* Raw pairs for the others to read, with indices of 4 bytes. */
-static choir_status lay_out(struct sparse *sparse)
+/* Copies the raw pairs to where the other ranks read them. */
+static choir_status share_raw(struct sparse *sparse)
 {
 	struct pairs mine;
 
@@ -121,11 +121,12 @@ static choir_status lay_out(struct sparse *sparse)
 	return CHOIR_SUCCESS;
 }
 
-/* Does local_start itself go over my pairs? */
+/* Does local_start itself read or write all pairs? */
 static bool goes_over_pairs(const struct sparse *sparse)
 {
 	return sparse->local_dtype != sparse->call.val_dtype || sparse->op_given == CHOIR_OP_PREMUL_SUM ||
-	       sparse->call.attr.coalesce_mode == CHOIR_COALESCE_DISABLE || (offers_raw(sparse) && lays_out(sparse));
+	       sparse->call.attr.coalesce_mode == CHOIR_COALESCE_DISABLE ||
+	       (offers_raw(sparse) && fit_in_place(sparse));
 }
 
 choir_status local_start(struct sparse *sparse, struct script_turn *turn)
@@ -142,7 +143,7 @@ choir_status local_start(struct sparse *sparse, struct script_turn *turn)
 	sparse->header.raw = true;
 	sparse->header.pairs = sparse->header.raw_pairs;
 	sparse->step = header_start;
-	return lays_out(sparse) ? lay_out(sparse) : CHOIR_SUCCESS;
+	return fit_in_place(sparse) ? share_raw(sparse) : CHOIR_SUCCESS;
 }
 
 static choir_status coalesce_start(struct sparse *sparse, struct script_turn *turn)
@@ -174,14 +175,14 @@ static choir_status coalesce_start(struct sparse *sparse, struct script_turn *tu
 	return coalesce_init(&sparse->job, &todo, sparse->kernels ? sparse->env.device : NULL);
 }
 
-/* What I bring, for the others to read. */
+/* Lets the other ranks read the rank's list. */
 static void lend_own(struct sparse *sparse)
 {
 	if (sparse->shares)
 		share_lend(sparse->own_lent.block, sparse->env.layout->n - 1, &sparse->header.pairs_at);
 }
 
-/* Memory for so many pairs, with rows of local_dtype: where the others read it, if the ranks share memory. */
+/* Takes memory for so many pairs with rows of local_dtype: shared memory, if the ranks share any. */
 static choir_status take_block(struct sparse *sparse, uint64_t count)
 {
 	uint64_t row_bytes = sparse->header.width * choir_dtype_bytes(sparse->local_dtype), bytes;
@@ -235,7 +236,7 @@ static choir_status local_fill(struct sparse *sparse, struct script_turn *turn)
 	return CHOIR_SUCCESS;
 }
 
-/* What travels: rows of wire_dtype, which is no wider, so they stay where they begin. */
+/* Rounds the rows to wire_dtype.  It is no wider, so the rows stay where they begin. */
 static choir_status local_done(struct sparse *sparse, struct script_turn *turn)
 {
 	unsigned char *rows = sparse->own_ptr + block_rows_off(sparse->own_form, sparse->own_count);
@@ -273,19 +274,19 @@ choir_status header_start(struct sparse *sparse, struct script_turn *turn)
 			   sizeof sparse->header * (uint64_t)sparse->env.layout->n, header_done);
 }
 
-/* Nobody reads my block: it is free to serve again. */
-static void keep_own(struct sparse *sparse)
+/* No rank reads this rank's block: it may serve the next call. */
+static void lend_own_to_none(struct sparse *sparse)
 {
 	if (sparse->own_lent.block != NULL)
 		share_lend(sparse->own_lent.block, 0, &sparse->header.pairs_at);
 }
 
-/* Somebody offered raw pairs that nobody can take, as all ranks see by now: they coalesce, and all headers go round
- * once more. */
+/* A rank has offered raw pairs that no method takes, as all headers show.  Such ranks coalesce, and the headers are
+ * gathered again. */
 static choir_status coalesce_after_all(struct sparse *sparse)
 {
 	if (sparse->header.raw) {
-		keep_own(sparse);
+		lend_own_to_none(sparse);
 		share_give(sparse->own_lent.block, true);
 		sparse->own_lent.block = NULL;
 		pool_give(&sparse->own);
@@ -322,11 +323,11 @@ static void tell_choice(struct sparse *sparse, const struct cost *cost, const st
 	         facts->growth > 0 ? " as last time" : "", facts->width, facts->range.lo, facts->range.hi);
 }
 
-/* Of more ranks, one region more or less is no more than some percent of what a link carries: not worth sorting all
- * samples before it is known who needs them. */
+/* For more ranks the cost model does without the regions' lengths: one region is a few percent of what a link carries,
+ * less than sorting all samples is worth. */
 #define REGIONS_COUNT 16
 
-/* The method, by gathered numbers alone.  What it cannot do it cannot on any rank. */
+/* Chooses the method by gathered numbers alone, so all ranks choose the same, or fail alike. */
 static choir_status choose(struct sparse *sparse)
 {
 	struct cost cost = cost_of(&sparse->facts, sparse->env.layout, sparse->wire_dtype, sparse->call.op);
@@ -350,8 +351,8 @@ static choir_status choose(struct sparse *sparse)
 	return CHOIR_SUCCESS;
 }
 
-/* Raw pairs can be read in place if there are few and they all lie where the others reach them. */
-static bool are_in_place(const struct sparse *sparse)
+/* Do all ranks read all lists in place?  Raw ones only if they are few, and all in shared memory. */
+static bool read_in_place(const struct sparse *sparse)
 {
 	bool in_place =
 	    !sparse->facts.raw || scalars_fit(sparse->facts.range, sparse->facts.pairs, sparse->env.layout->n);
@@ -367,16 +368,16 @@ static choir_status header_done(struct sparse *sparse, struct script_turn *turn)
 	choir_status st = header_agree(sparse->headers, n, &sparse->facts);
 
 	(void)turn;
-	/* A bad index ends the call alike on all ranks, so nobody is left waiting and the comm can go on. */
+	/* A bad index ends the call on all ranks alike: no rank is left waiting, and the comm goes on. */
 	if (st == CHOIR_ARGUMENT)
 		sparse->failure_is_local = true;
 	TRY(st);
 	if (sparse->facts.raw && !(sparse->facts.shared && bucket_fits(sparse->facts.range, sparse->facts.pairs)))
 		return coalesce_after_all(sparse);
 	sparse->row_bytes = sparse->facts.width * sparse->elem_bytes;
-	sparse->in_place = are_in_place(sparse);
+	sparse->in_place = read_in_place(sparse);
 	if (!sparse->in_place)
-		keep_own(sparse);
+		lend_own_to_none(sparse);
 	sparse->own_lent.used = true;
 	if (sparse->facts.pairs == 0) {
 		deliver_start(sparse, 0);

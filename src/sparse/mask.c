@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The indices of all are gathered; then the rows of their union, filled up with the operator's identity, are summed
- * like a dense tensor, without any index.
+/* The ranks gather all indices; then they reduce the rows of the union like a dense tensor, without indices.  A rank
+ * that lacks a row sends the operator's identity.
  * 1. allgatherv of the indices; 2. each rank owns an equal part of the union: alltoallv of the rows; 3. the owner folds
  * them in rank order; 4. allgatherv of the parts.  (P-1) k indices and 2 (P-1)/P K rows received; any P.  Best for wide
  * rows that most ranks have.
@@ -52,7 +52,7 @@ choir_status mask_start(struct sparse *sparse, struct script_turn *turn)
 	                   mask_union);
 }
 
-/* The union of all lists to sparse->region: coalescing of pairs whose rows are empty. */
+/* Writes the union of all indices to sparse->region, by coalescing pairs whose rows are empty. */
 static choir_status unite(struct sparse *sparse)
 {
 	int n = sparse->env.layout->n;
@@ -65,7 +65,7 @@ static choir_status unite(struct sparse *sparse)
 		                      .n_src = (uint32_t)n,
 		                      .range = sparse->facts.range };
 	unsigned char no_row;
-	bool done; /* the host twin is, at once */
+	bool done; /* on the host at once */
 
 	for (int r = 0; r < n; r++) {
 		sparse->lists[r].pairs = (struct pairs){
@@ -82,7 +82,7 @@ static choir_status unite(struct sparse *sparse)
 	return CHOIR_SUCCESS;
 }
 
-/* A row for each index of the union: mine, or the identity. */
+/* Writes a row for each index of the union: the rank's own, or the identity. */
 static void fill_rows(const struct sparse *sparse, unsigned char *to)
 {
 	struct pairs own = block_pairs(sparse->own_ptr, sparse->own_form, sparse->own_count);

@@ -10,8 +10,9 @@
 #include "algo/pattern_hypercube.h"
 #include "sparse/state.h"
 
-#define FOLD   0  /* sparse->bit: the extra ranks' lists come in; then 1, 2, 4 ... */
-#define SERVE  -1 /* and what all came to goes back to them */
+/* Rounds (sparse->bit) beside 1, 2, 4 ... */
+#define FOLD   0  /* the first: extra ranks send their lists to the others */
+#define SERVE  -1 /* the last: they receive the result */
 
 static choir_status swap_lists(struct sparse *sparse, struct script_turn *turn);
 static choir_status merge_swapped(struct sparse *sparse, struct script_turn *turn);
@@ -38,7 +39,7 @@ struct work recursive_cost(const struct cost *cost)
 	return work;
 }
 
-/* Whom rank r swaps with in this round; to: does it send, from: does it receive?  -1: nobody. */
+/* The rank with which rank r swaps in this round, -1 = none.  *to: does r send?  *from: does r receive? */
 static int partner_of(int r, int n, int bit, bool *to, bool *from)
 {
 	bool extra = hypercube_is_extra(r, n);
@@ -64,7 +65,7 @@ static uint64_t list_bytes(const struct sparse *sparse, uint64_t count)
 	return block_bytes(form_of(sparse), count, sparse->row_bytes);
 }
 
-/* My list in the form of all; then the first round. */
+/* Writes the rank's list in the form that all ranks use; then comes the first round. */
 choir_status recursive_start(struct sparse *sparse, struct script_turn *turn)
 {
 	struct pairs own = block_pairs(sparse->own_ptr, sparse->own_form, sparse->own_count);
@@ -105,7 +106,7 @@ static choir_status swap_lists(struct sparse *sparse, struct script_turn *turn)
 	return script_plan(sparse, turn, &in, sparse->region.ptr, send, sparse->in.ptr, recv, merge_swapped);
 }
 
-/* The lists that I merge, the lower rank's first. */
+/* Lists that this rank merges, the lower rank's first; returns how many. */
 static uint32_t put_lists(struct sparse *sparse, int partner)
 {
 	int me = sparse->env.me;
@@ -124,7 +125,7 @@ static choir_status merge_into_out(struct sparse *sparse, uint32_t n_lists, bool
 {
 	struct index_form form = form_of(sparse);
 	unsigned char *to;
-	bool done; /* the host twin is, at once */
+	bool done; /* on the host at once */
 
 	TRY(sparse_merge(sparse, n_lists, sparse->facts.range, last, NULL));
 	TRY(coalesce_count(&sparse->job, &done));

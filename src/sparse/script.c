@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The script's frame.  Design notes: next is called by one thread at a time and runs steps until one fills a turn;
- * steps are functions that name their successor, so each file reads from top to bottom.  All decisions come from
- * gathered headers and counts, so all ranks take the same turns; what differs between ranks (how memory is reached, how
- * the result is wanted) happens between exchanges only. */
+/* Design notes.  A step is a function that does a part of the call and names its successor, so each file reads from top
+ * to bottom.  script_next runs steps until one of them fills a turn; one thread at a time calls it.  All decisions come
+ * from gathered headers and counts, so all ranks take the same turns.  Ranks differ between exchanges only: in how
+ * memory is reached and how the result is delivered. */
 #include "sparse/state.h"
 
 #include "base/float_control.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Folds, conversions and the cost model compute here: all ranks under the same floating-point control word. */
+/* Reductions, conversions and the cost model compute under the same floating-point control word on all ranks. */
 static choir_status script_next(void *state, struct script_turn *turn)
 {
 	struct sparse *sparse = state;
@@ -23,12 +23,12 @@ static choir_status script_next(void *state, struct script_turn *turn)
 
 	memset(turn, 0, sizeof *turn);
 	turn->what = SPARSE_GO_ON;
-	if (sparse->worked) {
+	if (sparse->work_over) {
 		*turn = sparse->left;
 		st = sparse->outcome.status;
 		if (st != CHOIR_SUCCESS)
 			error_set(st, "%s", sparse->outcome.text);
-		sparse->worked = false;
+		sparse->work_over = false;
 	}
 	while (st == CHOIR_SUCCESS && turn->what == SPARSE_GO_ON)
 		st = sparse->step(sparse, turn);
@@ -42,7 +42,7 @@ static choir_status script_next(void *state, struct script_turn *turn)
 	return st;
 }
 
-/* Anything the device still does reads or writes memory that is given back here, so jobs and transfers go first. */
+/* Jobs and transfers end first: the device may still use the memory that is freed after them. */
 static void script_destroy(void *state)
 {
 	struct sparse *sparse = state;
@@ -90,7 +90,7 @@ static bool wants_kernels(const struct sparse *sparse)
 {
 	choir_reduce_where where = dev_reduce_where(sparse->env.device);
 
-	/* The kernels coalesce the caller's dtype only. */
+	/* The kernels know the caller's dtype only. */
 	if (sparse->call.attr.coalesce_mode == CHOIR_COALESCE_DISABLE || sparse->local_dtype != sparse->call.val_dtype
 	    || sparse->wire_dtype != sparse->local_dtype)
 		return false;
@@ -100,9 +100,9 @@ static bool wants_kernels(const struct sparse *sparse)
 	    && reduce_kernel_supported(sparse->env.device, sparse->call.val_dtype, sparse->call.op) == CHOIR_SUCCESS;
 }
 
-/* keep_precision: 16-bit rows are f32 from the start until the result is rounded.  A 16-bit wire type: f32 rows are
- * rounded to it when a rank has coalesced its own, and merged as rows of that type. */
-static void sparse_dtypes(struct sparse *sparse)
+/* KEEP_PRECISION: 16-bit rows become f32 at the start, and the result is rounded.  A 16-bit wire type: a rank coalesces
+ * its f32 rows, then rounds them; all ranks merge rows of that type. */
+static void choose_dtypes(struct sparse *sparse)
 {
 	const choir_sparse_attr *attr = &sparse->call.attr;
 	choir_dtype dtype = sparse->call.val_dtype;
@@ -116,7 +116,7 @@ static void sparse_dtypes(struct sparse *sparse)
 		sparse->wire_dtype = CHOIR_BF16;
 }
 
-/* A forced algorithm may have no use for memory that ranks share. */
+/* A forced algorithm may have no variant for shared memory. */
 static bool wants_to_share(const struct sparse *sparse)
 {
 	const struct layout *layout = sparse->env.layout;
@@ -160,11 +160,11 @@ choir_status sparse_create(const struct script_env *env, const struct sparse_cal
 		sparse->call.op = CHOIR_OP_SUM;
 	sparse->forced = call->algorithm == NULL ? -1 : sparse_method_find(call->algorithm);
 	sparse->tensor = choice_memory_tensor(call->name);
-	sparse->call.algorithm = sparse->call.name = NULL; /* the caller's texts may go */
+	sparse->call.algorithm = sparse->call.name = NULL; /* the caller may free its texts */
 	sparse->ind_capacity = call->recv_ind_count == NULL ? 0 : *call->recv_ind_count;
 	sparse->val_capacity = call->recv_val_count == NULL ? 0 : *call->recv_val_count;
 	sparse->ind_bytes = (uint32_t)choir_dtype_bytes(call->ind_dtype);
-	sparse_dtypes(sparse);
+	choose_dtypes(sparse);
 	sparse->elem_bytes = choir_dtype_bytes(sparse->wire_dtype);
 	if (call->send_ind_count > 0)
 		sparse->row_bytes = call->send_val_count / call->send_ind_count * sparse->elem_bytes;

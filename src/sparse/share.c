@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  Blocks are memfds; making one costs a page fault per 4 KiB on both sides, so they are kept by their
- * owner and stay mapped at the readers.  A word at the file's start counts the readers still to come: the owner sets it
- * before it sends the address, each reader takes one off when it has read, and only a block with none left is used
- * again.  A reader that dies leaves its block behind, unused; there the comm has failed anyway.  The owner says in the
- * file that it dropped it; readers unmap such files when they next map another.
- * The lists stand under the node room's lock, which is held across fork: a child finds them whole and lets go of what
- * is its parent's. */
+/* Design notes.  A block is a memfd.  A new one costs a page fault per 4 KiB on both sides, so the owner keeps its
+ * blocks, and readers keep them mapped.  A word at the start of the file counts the readers that have not finished: the
+ * owner sets it before it sends the address, each reader decrements it after it has read, and the owner uses the block
+ * again once it is zero.  A reader that dies, or whose call fails before it reads, leaves its block unused for good.
+ * The owner marks a file that it drops; readers unmap such files when they next map another.
+ * The node room's lock guards both lists and is held across fork: a child finds the lists whole, and frees the entries
+ * of its parent. */
 #include "sparse/share.h"
 
 #include "base/copy.h"
@@ -28,20 +28,19 @@
 #define KEPT_BLOCKS 32
 #define KEPT_VIEWS  128
 
-/* Note [staged writes].  A store to a line that a reader's caches still hold waits for them, for long if the two cores
- * share no cache.  A block that the caches can hold is therefore written in place with plain stores, or staged in
- * memory of ours and then copied by non-temporal stores.  Which is faster changes with where the ranks run, so callers
- * learn it (staged_write.c): 4096 rows of 64 take 66 us staged, and in place 44 us on near cores, 205 us on far ones.
- * Longer scalars are always written in place, since the caches have lost the lines; longer rows not before they exceed
- * the last cache, since each is written several times.  Either way a short block begins behind the one before it in the
- * file, until the file is full. */
+/* Note [staged writes].  A store to a line that the cache of a reader holds waits for that cache, for long if the two
+ * cores share none.  A block that fits the caches is therefore either written in place by plain stores, or staged: it
+ * is written in private memory and then copied by nt stores.  The faster way depends on the ranks' cores, so callers
+ * learn it (staged_write.c).  Longer lists of scalars are always written in place: the caches have lost their lines.
+ * Longer lists of rows are too, but only beyond the last cache: each row is written several times.  Either way a short
+ * block begins behind the one before it in the file, until the file is full. */
 #define SCALARS_STAGED_BYTES (UINT64_C(1) << 20)
 #define ROWS_STAGED_BYTES    (UINT64_C(16) << 20)
-#define STREAM_BYTES        4096 /* less fits the store buffer: always staged */
+#define LEAST_NT_BYTES      4096 /* fewer fit the store buffer: always staged */
 
-/* Note [short blocks].  Lines used again soon are still in some cache of the machine; those of a longer round have gone
- * back to memory when their turn comes, if the caller does anything else in between.  20 000 scalars a rank, written
- * twice a call: 17 us in blocks of 256 KiB, 35 in blocks of 1 MiB. */
+/* Note [short blocks].  A short file is written from its start again soon, while its lines are still in some cache of
+ * the machine; the lines of a long one are back in memory by then.  Calls of 20 000 scalars take half the time in files
+ * of 256 KiB of that in files of 1 MiB. */
 
 struct share_head {
 	struct shared_head shared;
@@ -52,8 +51,8 @@ struct share_head {
 struct share_block {
 	struct share_block *next;
 	struct shared_map map;
-	uint64_t from, bytes, end; /* of what it was taken for, in the file */
-	struct pool_block staged;   /* where it is made: Note [staged writes] */
+	uint64_t from, bytes, end; /* the part of the file that is in use */
+	struct pool_block staged;   /* private memory: Note [staged writes] */
 	bool taken;
 	bool given_up; /* it has been waited for long enough: share_settle */
 };
@@ -61,7 +60,7 @@ struct share_block {
 struct share_view {
 	struct share_view *next;
 	struct shared_map map;
-	uint64_t from; /* of what is lent now, in the file: all users read the same */
+	uint64_t from; /* where in the file the list begins that all users read now */
 	int users;
 };
 
@@ -81,7 +80,7 @@ static void drop_block(struct share_block *block)
 	free(block);
 }
 
-/* In a child of a fork: the parent's files are none of ours. */
+/* In a child of a fork: drops the entries of the parent. */
 static void forget_parents(void)
 {
 	if (forks == shared_forks())
@@ -117,7 +116,7 @@ static struct share_block *find_free(uint64_t bytes)
 	return best;
 }
 
-/* Room for so many bytes in it. */
+/* Takes so many bytes of the file. */
 static void take(struct share_block *block, uint64_t bytes)
 {
 	block->taken = true;
@@ -127,7 +126,7 @@ static void take(struct share_block *block, uint64_t bytes)
 	block->end = block->from + (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
 }
 
-/* Takes what is too much of the kept out of the list, the longest unused first: new ones stand in front. */
+/* Drops free blocks beyond the limits, oldest first: new ones stand in front. */
 static void trim_blocks(void)
 {
 	uint64_t bytes = 0, count = 0;
@@ -157,13 +156,13 @@ static uint64_t room_for(uint64_t bytes)
 
 bool share_has_ways(uint64_t bytes, bool rows)
 {
-	return bytes >= STREAM_BYTES && bytes <= (rows ? ROWS_STAGED_BYTES : SCALARS_STAGED_BYTES);
+	return bytes >= LEAST_NT_BYTES && bytes <= (rows ? ROWS_STAGED_BYTES : SCALARS_STAGED_BYTES);
 }
 
-/* Where it is made. */
+/* Takes private memory if the block is staged. */
 static choir_status take_staged(struct share_block *block, bool staged, struct share_block **out_p)
 {
-	choir_status st = staged || block->bytes < STREAM_BYTES
+	choir_status st = staged || block->bytes < LEAST_NT_BYTES
 	                      ? pool_take(&block->staged, block->bytes, "pairs that the node shares")
 	                      : CHOIR_SUCCESS;
 
@@ -224,7 +223,7 @@ void *share_ptr(const struct share_block *block)
 void share_lend(struct share_block *block, int readers, struct share_address *out)
 {
 	if (readers > 0 && block->staged.ptr != NULL)
-		copy_host(place_of(block), block->staged.ptr, block->bytes, block->bytes >= STREAM_BYTES);
+		copy_host(place_of(block), block->staged.ptr, block->bytes, block->bytes >= LEAST_NT_BYTES);
 	atomic_store_explicit(&head_of(&block->map)->readers, readers, memory_order_relaxed);
 	*out = (struct share_address){ .pid = getpid(),
 		                       .nonce = block->map.nonce,

@@ -19,7 +19,7 @@ static choir_status split_sizes(struct sparse *sparse, struct script_turn *turn)
 static choir_status split_gather(struct sparse *sparse, struct script_turn *turn);
 static choir_status split_done(struct sparse *sparse, struct script_turn *turn);
 
-/* With a second phase of so many bytes in all. */
+/* The work if the gathered regions have so many bytes in all. */
 static struct work cost_with(const struct cost *cost, double gathered)
 {
 	double each = cost->pairs / cost->n, pair = cost->index + cost->row;
@@ -81,7 +81,7 @@ static uint64_t region_block(const struct sparse *sparse, int r, uint64_t count)
 	return block_bytes(index_form_of(region(sparse, r)), count, sparse->row_bytes);
 }
 
-/* Phase 1: the pairs that I have for each region go into to_bytes, those that each rank has for mine into counts. */
+/* Phase 1: to_bytes gets the pairs that this rank has for each region, counts those that each rank has for its own. */
 choir_status split_start(struct sparse *sparse, struct script_turn *turn)
 {
 	int n = sparse->env.layout->n;
@@ -101,7 +101,7 @@ choir_status split_start(struct sparse *sparse, struct script_turn *turn)
 	return script_plan(sparse, turn, &in, sparse->to_bytes, bytes, sparse->counts, bytes, split_exchange);
 }
 
-/* Phase 2: a block for each rank holds my pairs in its region. */
+/* Phase 2: this rank sends each rank a block with its pairs in that rank's region. */
 static choir_status split_exchange(struct sparse *sparse, struct script_turn *turn)
 {
 	int n = sparse->env.layout->n, me = sparse->env.me;
@@ -192,7 +192,7 @@ static uint64_t travels(const struct sparse *sparse, int r)
 	return format_bytes(format_of(sparse, r), region(sparse, r), sparse->counts[r], sparse->row_bytes);
 }
 
-/* My region as it travels. */
+/* Writes the reduced region in the format in which it travels. */
 static choir_status write_region(struct sparse *sparse, const void **out_p)
 {
 	int me = sparse->env.me;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* split where all ranks share memory: nobody sends, everybody reads where the owner wrote.
- * 1. coalesced rows: a rank owns a part of the range that about as many pairs lie in (region_cut) and merges that part
- * of all lists.
- * raw scalars of few ranks, close together: the same, but the rank picks the pairs of its part out of all lists as they
- * came (scalars.h).
- * other raw scalars: each rank groups its pairs into buckets of the range, and folds those it owns out of all ranks'
- * groups (bucket.h).  Buckets are dealt
- * out by the work they are, so a range in which most pairs fall together is shared out too.
- * 2. all copy the reduced regions, one after the other, into the result.
- * Two gathered notes of some bytes, three with buckets.  k pairs grouped or k P looked at, (k P) / P folded and K
- * copied on each rank. */
+/* split where all ranks share memory: no list is sent, each is read where its rank wrote it.
+ * 1. Coalesced rows: a rank owns a region of the range (region_cut: as many pairs in each) and merges the parts of all
+ *    lists that lie there.
+ *    Raw scalars of few ranks, close together: the same, but the rank picks the pairs of its region out of raw lists
+ *    (scalars.h).
+ *    Other raw scalars: each rank groups its pairs into buckets of the range and reduces the buckets that it owns out
+ *    of all ranks' groups (bucket.h).  A rank owns buckets of about the same work, however pairs are spread.
+ * 2. Each rank copies the reduced regions of all ranks, one after the other, into the result.
+ * Two gathered notes of some bytes, three with buckets.  Each rank groups k pairs or looks at k P, reduces (k P) / P
+ * and copies K. */
 #include "base/copy.h"
 #include "sparse/block.h"
 #include "sparse/bucket.h"
@@ -26,7 +25,7 @@ struct work split_cost_shared(const struct cost *cost)
 {
 	double pair = cost->index + cost->row, each = cost->pairs / cost->n;
 
-	/* Beside the headers, which allgather gathers too, a note of some bytes: a fraction of what a message takes. */
+	/* Beside the headers, a note of some bytes: a fraction of the time of a message. */
 	return (struct work){ .messages = 1 + 0.1 * cost->n,
 		              .received = (3 * each + 2 * cost->distinct) * pair,
 		              .merged = each };
@@ -37,7 +36,7 @@ static const struct share_address *note_at(const struct sparse *sparse, int r)
 	return &sparse->notes[r].at;
 }
 
-/* Tells all ranks of the block that I have written. */
+/* Tells all ranks about the block that this rank has written. */
 static choir_status tell(struct sparse *sparse, struct script_turn *turn, struct sparse_lent *lent, sparse_step then)
 {
 	share_lend(lent->block, sparse->env.layout->n - 1, &sparse->note.at);
@@ -49,7 +48,7 @@ static struct bucket_shape shape_of(const struct sparse *sparse)
 	return bucket_shape_of(sparse->facts.range, sparse->env.layout->n);
 }
 
-/* What a rank goes over in a phase: its own pairs, or its part of all. */
+/* The bytes that a rank goes over in a phase: its own pairs, or its part of all. */
 static uint64_t my_bytes(const struct sparse *sparse)
 {
 	uint64_t part = sparse->facts.pairs / (unsigned)sparse->env.layout->n;
@@ -77,7 +76,7 @@ choir_status split_start_shared(struct sparse *sparse, struct script_turn *turn)
 	return tell(sparse, turn, &sparse->lent, fold_buckets);
 }
 
-/* Where all can read it, memory for my reduced region of at most so many pairs; its indices begin it. */
+/* Takes shared memory for the reduced region, of at most so many pairs; its indices begin it. */
 static choir_status take_region(struct sparse *sparse, uint64_t most)
 {
 	struct index_form form = index_form_of(sparse->facts.range);
@@ -150,7 +149,7 @@ static choir_status merge_region(struct sparse *sparse, struct script_turn *turn
 	int n = sparse->env.layout->n;
 	struct index_range mine = region_between(sparse->bounds, sparse->env.me);
 	struct index_form form = index_form_of(sparse->facts.range);
-	bool done; /* the host twin is, at once */
+	bool done; /* on the host at once */
 
 	TRY(sparse_open(sparse, sparse->views, sparse_pairs_at));
 	for (int r = 0; r < n; r++) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the block that peers read is written in place or staged: Note [staged writes] in share.c says what each
- * costs, Note [nt stores] how the first rank of a node learns which is faster, here from the least time of whole calls.
- * Calls of scalars share an entry, and so do those of short and of long rows, however many pairs each rank brings: the
- * first rank may bring none, and still times the others.  Ranks may differ, or follow late: a block's address says
- * where it is, and both ways write the same bytes. */
+/* Whether a rank writes the block that peers read in place or staged (Note [staged writes] in share.c).  The first rank
+ * of a node learns the faster way from the times of whole calls (Note [nt stores] in base/nt.h), even if it has no
+ * pairs.  It keeps an entry for calls of scalars, one for short rows and one for long rows.  Ranks may write in
+ * different ways: readers see the same bytes. */
 #include "exec/nt_plan.h"
 #include "base/wait.h"
 #include "sparse/state.h"

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The state of one sparse allreduce on one rank, and the steps its files hand to each other:
- * input.c -> local.c -> (headers) -> one of sparse_methods (allgather.c, split.c, split_shared.c, recursive.c, mask.c,
- * densify.c) -> deliver.c. */
+/* The state of one sparse_allreduce on one rank, and the functions that its files share.  A call goes through
+ * 1. input.c: the host reaches the rank's pairs; local.c: it coalesces them;
+ * 2. local.c: the ranks gather their headers, and all choose the same method;
+ * 3. a row of sparse_methods: allgather.c, split.c, split_shared.c, recursive.c, mask.c, densify.c;
+ * 4. deliver.c: the result goes to the caller.
+ * script.c runs these steps; turn.c and staged_write.c help all of them. */
 #ifndef SPARSE_STATE_H
 #define SPARSE_STATE_H
 
@@ -13,117 +16,120 @@
 #include "sparse/sparse.h"
 #include "sparse/transfer.h"
 
-/* What a step leaves in turn->what when the next step shall run at once. */
+/* A step that leaves this in turn->what is over, and sparse->step follows at once. */
 #define SPARSE_GO_ON ((enum script_what) - 1)
 
-/* A block of mine that the other ranks read. */
+/* A block of this rank's that the other ranks read. */
 struct sparse_lent {
 	struct share_block *block;
-	bool used; /* the others were told: all of them open it */
+	bool used; /* the others know its address: all of them open it */
 };
 
-/* Whether the blocks that others read are staged (staged_write.c). */
+/* Whether this rank writes the blocks that others read staged or in place (staged_write.c). */
 struct staged_write {
-	bool yes, matters; /* some rank's block could have been made the other way */
-	bool rows;         /* not scalars */
-	int entry;         /* of env.nt, -1 = of none */
-	uint64_t bytes;    /* what a rank brings on average */
+	bool yes;
+	bool matters;      /* the block of some rank could have been written the other way */
+	bool rows;         /* the values are not scalars */
+	int entry;         /* of env.nt, -1 = none */
+	uint64_t bytes;    /* mean of the ranks' lists */
 	int64_t since_ns;
 };
 
-/* What ranks tell each other of a list they have made, of which in shared memory (rows_off, at). */
+/* A rank tells the others about a list that it has made. */
 struct sparse_note {
-	uint64_t count, rows_off; /* pairs, and where their rows begin */
-	uint64_t work;            /* pairs they were made of */
-	struct share_address at;
+	uint64_t count;          /* pairs of the list */
+	uint64_t work;           /* pairs that it was made of */
+	uint64_t rows_off;       /* in shared memory: where its rows begin ... */
+	struct share_address at; /* ... behind this address */
 };
 
-/* How a call of the script's ended: another thread may go on from there. */
+/* The outcome of a callback or of long work, for the thread that goes on from there. */
 struct script_outcome {
 	choir_status status;
 	char text[ERROR_TEXT_BYTES];
 };
 
 struct sparse {
+	/* the call; constant */
 	struct script_env env;
-	struct sparse_call call;
-	choir_op op_given; /* call.op, but premul_sum: the rank scales its own rows, and the rest is a sum */
-	int forced; /* row of sparse_methods, -1 */
-	uint64_t tensor;          /* a hash of the call's name */
-	struct history_call like; /* what this call is in env.history */
+	struct sparse_call call;  /* op: of premul_sum sum, since each rank scales its own rows */
+	choir_op op_given;        /* by the caller */
+	int forced;               /* row of sparse_methods, -1 = none */
+	uint64_t tensor;          /* hash of the call's name */
 	size_t ind_capacity, val_capacity;
-	uint32_t ind_bytes;             /* of a caller's index */
-	/* Rows are coalesced in one dtype, travel and are merged in another, and are delivered in the caller's
-	 * (sparse_dtypes). */
+	uint32_t ind_bytes;       /* of an index of the caller's */
+	/* Rows are coalesced in local_dtype, travel and are merged in wire_dtype, and are delivered in the caller's. */
 	choir_dtype local_dtype, wire_dtype;
-	uint64_t elem_bytes, row_bytes; /* of wire_dtype; row_bytes: mine, then the agreed one */
-	bool kernels;                   /* coalesce on the device */
-	bool shares;                    /* all ranks are on this node and read each other's memory */
-	bool in_place;                  /* all read all ranks' pairs, raw ones too, where their ranks wrote them */
-	struct staged_write staged;
-	bool failure_is_local;                 /* no exchange is left: a failure is this rank's alone */
-	sparse_step step;
-	struct cached_plan *plan;
+	uint64_t elem_bytes;      /* of wire_dtype */
+	bool kernels;             /* the device coalesces */
+	bool shares;              /* all ranks are on this node and read each other's memory */
 
-	/* my input */
+	/* the script */
+	sparse_step step;         /* the next one */
+	bool failure_is_local;    /* no exchange is left: a failure is this rank's alone */
+	struct cached_plan *plan;
+	bool in_work;             /* long work is under way: Note [long work] */
+	bool work_over;           /* it is over and has left: */
+	struct script_turn left;
+	struct script_outcome outcome; /* of it, or of a callback */
+
+	/* input */
 	struct dev_access ind_access, val_access;
 	struct transfer ind_in, val_in;
-	struct pool_block ind_copy, val_copy; /* where the host cannot reach the caller's memory */
+	struct pool_block ind_copy, val_copy; /* where the host does not reach the caller's memory */
 	struct range_job *range_job;
-	const void *ind;
-	const unsigned char *val; /* host view, NULL where kernels read the cl_mem */
-	struct pool_block val_wide; /* in local_dtype, if that is another; or scaled */
-	cl_mem scaled;              /* val of premul_sum, where kernels read it; NULL */
+	const void *ind;            /* the pairs as the host sees them; NULL where kernels read the cl_mem */
+	const unsigned char *val;
+	struct pool_block val_wide; /* rows in local_dtype, if that is not the caller's, or scaled */
+	cl_mem scaled;              /* rows of premul_sum that kernels read; NULL */
 
-	/* my coalesced pairs, laid out as a block (block.h) */
+	/* the rank's list: coalesced pairs, or raw ones for others to read, as a block (block.h) */
 	struct coalesce_source source;
 	struct coalesce job;
-	struct pool_block own;          /* where they are if not */
-	struct sparse_lent own_lent;    /* where they are if the ranks share memory */
-	unsigned char *own_ptr;         /* NULL: they are the caller's, raw */
+	struct pool_block own;       /* the memory of the block ... */
+	struct sparse_lent own_lent; /* ... where the ranks share memory */
+	unsigned char *own_ptr;      /* the block; NULL = the pairs are raw, where the caller has them */
 	struct index_form own_form;
 	uint64_t own_count;
+	struct staged_write staged;
 
-	/* what is gathered */
-	struct sparse_header header, *headers; /* [n] */
+	/* agreement */
+	struct sparse_header header, *headers; /* mine, [n] */
 	struct sparse_facts facts;
+	uint64_t row_bytes;             /* of wire_dtype: of this rank's rows, then of all */
+	bool in_place;                  /* all ranks read the lists of all where these were written */
 	const struct sparse_method *method;
-	int method_row; /* of sparse_methods */
+	int method_row;                 /* in sparse_methods */
+	sparse_step fill;               /* of the method */
+	struct history_call like;       /* this call in env.history */
 	struct choir_sparse_stats stats;
-	sparse_step fill;               /* the method's */
 
-	/* exchange */
-	/* blocks to send, received, and split's reduced region where messages travel */
-	struct pool_block out, in, region;
-	struct coalesce_source *lists;     /* [n] */
-	/* [n] of the method, by sparse_table: NULL where all ranks read each other's memory. */
-	uint64_t *counts;                  /* pairs: split: for my region, then in each region; else of each rank */
-	uint64_t *block_bytes;             /* of an allgatherv; of an alltoallv from each rank ... */
-	uint64_t *to_bytes;                /* ... and to each */
-	uint64_t *bounds;                  /* [n + 1] of the regions that ranks own (region_cut) */
-	uint64_t merged;                   /* mask: indices in the union */
-	int bit;                           /* recursive doubling: the round */
-	struct sparse_lent lent, region_lent; /* shared: my grouped pairs (out), my reduced region (region) */
+	/* exchange: which of these a method uses, it says */
+	struct pool_block out, in;      /* blocks to send, and received */
+	struct pool_block region;       /* the reduced region that this rank owns */
+	struct coalesce_source *lists;  /* [n] to be merged */
+	uint64_t *bounds;               /* [n + 1] of the regions that ranks own (region_cut) */
+	uint64_t *counts;               /* [n] pairs of each rank, or in each region */
+	uint64_t *block_bytes;          /* [n] of each rank's block in an allgatherv, or received from each */
+	uint64_t *to_bytes;             /* [n] sent to each */
+	uint64_t merged;                /* mask: indices in the union */
+	int bit;                        /* recursive doubling: the round */
+	/* split where ranks share memory: the pairs of this rank by buckets, and its reduced region */
+	struct sparse_lent lent, region_lent;
 	struct share_view **views, **region_views; /* [n] of the others' blocks */
-	struct sparse_note note, *notes;   /* [n] */
-	struct bucket_list *buckets;       /* [n] */
+	struct sparse_note note, *notes;           /* mine, [n] */
+	struct bucket_list *buckets;               /* [n] */
 
 	/* delivery */
-	uint64_t count; /* pairs of the result */
-	bool to_note;   /* it is known since the last turn: choice_memory_note is due */
+	uint64_t count;                /* pairs of the result */
+	bool to_note;                  /* choice_memory_note is due */
 	choir_buffer to_ind, to_val;
 	struct dev_access to_ind_access, to_val_access;
-	/* where fill writes: the caller's memory or the result's; rows of another dtype go to ... */
-	void *target_ind, *target_val;
-	struct pool_block target_wire; /* ... this first ... */
-	void *final_val;               /* ... and from it to where the caller's dtype is wanted */
+	void *target_ind, *target_val; /* where fill writes: to the caller, to `result` or to target_wire */
+	struct pool_block target_wire; /* rows of wire_dtype, if that is not the caller's ... */
+	void *final_val;               /* ... which are converted to here */
 	struct sparse_result *result;
 	struct transfer ind_out, val_out;
-
-	/* what was done without the right to drive: a callback, or a step that was long work */
-	struct script_outcome outcome;
-	bool works, worked;      /* a step is done so; one was, and left ... */
-	struct script_turn left; /* ... this */
 };
 
 /* The steps, in order. */
@@ -131,54 +137,56 @@ choir_status input_start(struct sparse *sparse, struct script_turn *turn);   /* 
 choir_status local_start(struct sparse *sparse, struct script_turn *turn);   /* local.c */
 choir_status header_start(struct sparse *sparse, struct script_turn *turn);  /* local.c */
 choir_status deliver_flush(struct sparse *sparse, struct script_turn *turn); /* deliver.c */
-/* deliver_start: the count of the result is known and the last exchange is over. */
+/* deliver_start: the last step of a method: the result has so many pairs, and no exchange is left. */
 void deliver_start(struct sparse *sparse, uint64_t count);
 
-/* choice_memory.c.  choice_memory_fill: the header's part of what the comm remembers.  choice_memory_note: facts,
- * method and count are to be remembered. */
+/* choice_memory.c.  choice_memory_tensor: the hash of a call's name.  choice_memory_fill: the header gets what the
+ * comm remembers of such a call.  choice_memory_note: the comm remembers method and count.  The driver only. */
 uint64_t choice_memory_tensor(const char *name);
 void choice_memory_fill(struct sparse *sparse);
 void choice_memory_note(struct sparse *sparse);
 
-/* staged_write.c.  staged_write_begin: decides for this call, if this rank brings anything.  staged_write_agree: else
- * now; the facts are known.  staged_write_take: share_take that way.  staged_write_end: the call ended well. */
+/* staged_write.c.  staged_write_begin: chooses the way for this call, if the rank has pairs.  staged_write_agree: a
+ * rank without pairs chooses once the facts are known.  staged_write_take: share_take in the chosen way.
+ * staged_write_end: the call ended well, and is timed.  All but staged_write_take: the driver only. */
 void staged_write_begin(struct sparse *sparse);
 void staged_write_agree(struct sparse *sparse);
 choir_status staged_write_take(struct sparse *sparse, uint64_t bytes, struct share_block **out_p);
 void staged_write_end(struct sparse *sparse);
 
-/* sparse_open: views of the other ranks' blocks, at(sparse, r) says where; mine is NULL.  sparse_close: all of them
- * that are open. */
+/* sparse_open: opens the block of each other rank, at(sparse, r); views[me] stays NULL.  sparse_close: closes all that
+ * are open. */
 choir_status sparse_open(struct sparse *sparse, struct share_view **views,
                          const struct share_address *(*at)(const struct sparse *, int));
 void sparse_close(struct sparse *sparse, struct share_view **views);
 
-/* What I bring: coalesced, or raw as the caller gave it. */
+/* sparse_own_pairs: this rank's list: its block, or the caller's raw pairs. */
 struct pairs sparse_own_pairs(const struct sparse *sparse);
 
-/* What ranks bring and share: where it is, and after sparse_open(views) as pairs. */
+/* sparse_pairs_at: the address of rank r's list.  sparse_shared_pairs: the list, after sparse_open(views). */
 const struct share_address *sparse_pairs_at(const struct sparse *sparse, int r);
 struct pairs sparse_shared_pairs(const struct sparse *sparse, int r);
 
-/* sparse_fold: count elements of all ranks, found at blocks + r * block_bytes + off, to finished ones.  NO_MEMORY. */
+/* sparse_fold: reduces `count` elements of all ranks in rank order; those of rank r are at blocks + r * block_bytes +
+ * off.  NO_MEMORY. */
 choir_status sparse_fold(const struct sparse *sparse, const void *blocks, uint64_t block_bytes, uint64_t off,
                          uint64_t count, void *to);
 
-/* sparse_merge: begins the job that merges the first n_lists of sparse->lists, all in range; final: the rows are those
- * of the result.  On the device if it is given and kernels coalesce.  NO_MEMORY, OPENCL. */
+/* sparse_merge: begins the job that merges the first n_lists of sparse->lists, which lie in range.  final: its rows
+ * are those of the result.  On the device, if one is given and kernels coalesce.  NO_MEMORY, OPENCL. */
 choir_status sparse_merge(struct sparse *sparse, uint32_t n_lists, struct index_range range, bool final,
                           choir_device *device);
 
-/* sparse_set_imbalance: by the work in all notes. */
+/* sparse_set_imbalance: stats.imbalance from the work in all notes. */
 void sparse_set_imbalance(struct sparse *sparse);
 
-/* sparse_table: a zero for every rank, in place of the table there was.  NO_MEMORY. */
+/* sparse_table: a new table with a zero for each rank; frees the old one.  NO_MEMORY. */
 choir_status sparse_table(struct sparse *sparse, uint64_t **table);
 
-/* Note [long work].  Steps run on the thread that drives the comm, whose other calls stand still meanwhile.  A step
- * that goes over more than SCRIPT_PIECE_BYTES of host memory therefore begins with script_defers: the step returns at
- * once and is called again as a turn of its own, SCRIPT_WORK, without the right to drive, and so are the steps behind
- * it.  A step that uses what is the driver's, env.nt or env.history, comes after a plan, or begins with
+/* Note [long work].  The thread that drives the comm runs the steps, and the comm's other calls stand still meanwhile.
+ * A step that goes over more than SCRIPT_PIECE_BYTES of host memory therefore begins with script_defers: it returns at
+ * once and runs again as a turn of its own, SCRIPT_WORK, without the right to drive.  So do the steps that follow it.
+ * A step that uses env.nt or env.history, which belong to the driver, follows a plan or begins with
  * script_needs_driver. */
 #define SCRIPT_PIECE_BYTES (UINT64_C(256) << 10)
 
@@ -188,28 +196,29 @@ bool script_defers(struct sparse *sparse, struct script_turn *turn, uint64_t byt
 /* script_needs_driver: true: the step returns SUCCESS now, and the driver runs it again. */
 bool script_needs_driver(struct sparse *sparse, struct script_turn *turn);
 
-/* script_defers_job: the same for a step that merges so many pairs by the job, on the host. */
+/* script_defers_job: the same for a step of sparse->job on that many pairs; never if kernels do the job. */
 bool script_defers_job(struct sparse *sparse, struct script_turn *turn, uint64_t pairs);
 
-/* script_pair_bytes: of so many pairs, with rows of wire_dtype. */
+/* script_pair_bytes: the bytes of so many pairs with rows of wire_dtype. */
 uint64_t script_pair_bytes(const struct sparse *sparse, uint64_t pairs);
 
-/* script_keep_outcome: of the call that this thread has just made, with its sentence. */
+/* script_keep_outcome: keeps the status, and this thread's sentence about it. */
 void script_keep_outcome(struct sparse *sparse, choir_status status);
 
-/* script_wait_job: the turn that waits for the kernels of the job.  script_transfer: moves both; then `then` runs. */
+/* script_wait_job: a turn that waits for the kernels of the job.  script_transfer: copies indices and values; `then`
+ * follows. */
 choir_status script_wait_job(struct sparse *sparse, struct script_turn *turn);
 choir_status script_transfer(struct sparse *sparse, struct script_turn *turn, struct transfer *ind,
                              struct transfer *val, sparse_step then);
 
-/* script_wait: the turn that waits for the device: AGAIN, watched by the job. */
+/* script_wait: a turn that waits for the device: the driver runs the step again. */
 void script_wait(struct script_turn *turn);
 
 /* script_gather_notes: a turn that gathers the notes of all ranks. */
 choir_status script_gather_notes(struct sparse *sparse, struct script_turn *turn, sparse_step then);
 
-/* script_plan: a turn that runs the default plan of a collective; afterwards `then` runs.  in needs collective, bytes
- * or block_bytes, elem_bytes. */
+/* script_plan: a turn that carries out a collective by the built-in rules; `then` follows.  The caller fills
+ * collective, elem_bytes, and bytes or the lists of *in. */
 choir_status script_plan(struct sparse *sparse, struct script_turn *turn, struct algo_in *in, const void *send,
                          uint64_t send_bytes, void *recv, uint64_t recv_bytes, sparse_step then);
 

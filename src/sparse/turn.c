@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the steps of a sparse script have in common: turns of the engine, tables of numbers, the lists in shared
- * memory. */
+/* The steps of all methods use these: turns for the engine, tables of numbers, lists in shared memory, merges. */
 #include "sparse/state.h"
 
 #include "base/float_control.h"
@@ -21,8 +20,8 @@ void script_keep_outcome(struct sparse *sparse, choir_status status)
 		snprintf(sparse->outcome.text, sizeof sparse->outcome.text, "%s", error_text());
 }
 
-/* Goes on for as long as steps follow each other: each turn costs some us.  A step that waits for the device is run
- * again by the driver, which sees when the device is done. */
+/* Runs all steps up to the next turn: each turn costs some us.  The driver runs a step again that waits for the device:
+ * it sees when the device is done. */
 static void work(void *state)
 {
 	struct sparse *sparse = state;
@@ -31,21 +30,21 @@ static void work(void *state)
 	choir_status st;
 
 	*left = (struct script_turn){ .what = SPARSE_GO_ON };
-	sparse->works = true;
+	sparse->in_work = true;
 	do
 		st = sparse->step(sparse, left);
 	while (st == CHOIR_SUCCESS && left->what == SPARSE_GO_ON && !sparse->kernels);
 	if (left->what == SCRIPT_AGAIN)
 		left->what = SPARSE_GO_ON;
 	script_keep_outcome(sparse, st);
-	sparse->works = false;
-	sparse->worked = true;
+	sparse->in_work = false;
+	sparse->work_over = true;
 	float_control_end(control);
 }
 
 bool script_defers(struct sparse *sparse, struct script_turn *turn, uint64_t bytes)
 {
-	if (sparse->works || bytes <= SCRIPT_PIECE_BYTES)
+	if (sparse->in_work || bytes <= SCRIPT_PIECE_BYTES)
 		return false;
 	turn->what = SCRIPT_WORK;
 	turn->call = work;
@@ -54,9 +53,9 @@ bool script_defers(struct sparse *sparse, struct script_turn *turn, uint64_t byt
 
 bool script_needs_driver(struct sparse *sparse, struct script_turn *turn)
 {
-	if (sparse->works)
+	if (sparse->in_work)
 		script_wait(turn);
-	return sparse->works;
+	return sparse->in_work;
 }
 
 uint64_t script_pair_bytes(const struct sparse *sparse, uint64_t pairs)
@@ -164,7 +163,7 @@ choir_status sparse_open(struct sparse *sparse, struct share_view **views,
 		if (r != sparse->env.me && at(sparse, r)->nonce != 0) {
 			choir_status st = share_open(at(sparse, r), &views[r]);
 
-			/* A failure of this rank alone, but a dead rank is one for all. */
+			/* The failure is this rank's alone, unless a rank is dead. */
 			sparse->failure_is_local &= st != CHOIR_PEER_DEAD;
 			if (st != CHOIR_SUCCESS)
 				return error_prefix(
