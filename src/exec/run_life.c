@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POOLED_RUNS = 16, POOLED_SCRATCH_BYTES = 8 << 20 };
+enum { POOLED_RUNS = 64, POOLED_SCRATCH_BYTES = 8 << 20 };
 
 choir_status run_create(struct choir_comm *comm, struct run **out_p)
 {
