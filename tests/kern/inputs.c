@@ -2,18 +2,10 @@
 #include "inputs.h"
 
 #include "quick.h"
+#include "seeded.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static uint64_t next_random(uint64_t *state) /* splitmix64 */
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
-}
 
 /* Zeros, ones, infinities, NaNs, the largest, the smallest normal, subnormals, halves of the last bit: as bits of each
  * width. */
@@ -83,7 +75,7 @@ void inputs_fill(choir_dtype dtype, void *out, size_t count, uint64_t seed)
 	uint64_t state = seed * 1000003 + (uint64_t)dtype;
 
 	for (size_t i = 0; i < count; i++) {
-		uint64_t random = next_random(&state), kind = random >> 56, bits;
+		uint64_t random = random_next(&state), kind = random >> 56, bits;
 
 		if (kind < 40)
 			bits = special(bytes, random);

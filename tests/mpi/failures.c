@@ -14,13 +14,13 @@ enum { COUNT = 3001, LATE_MS = 500, DEATH_MS = 3000, END_MS = 15000 };
 static void after_failure(struct world *world, int rank, choir_comm *comm, choir_status wanted)
 {
 	static int32_t data[COUNT];
-	int64_t start = job_now_ms();
+	int64_t start = rank_now_ms();
 
 	IS(choir_comm_status(comm), wanted);
 	IS(choir_allreduce(comm, choir_host(data), choir_host(data), COUNT, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL),
 	   wanted);
 	OK(choir_comm_destroy(comm));
-	CHECK(job_now_ms() - start < 5000);
+	CHECK(rank_now_ms() - start < 5000);
 }
 
 /* A comm whose calls have all ended on all ranks: a failure of one of them would end what the others have in flight. */
@@ -76,7 +76,7 @@ static void mismatch(struct job *job, int how)
 
 	if (!begin(job, "unequal", &comm))
 		return;
-	start = job_now_ms();
+	start = rank_now_ms();
 	st = rank == odd ? call_differently(comm, data, how, (odd + 1) % job->size, &event)
 	                 : choir_allreduce(comm, choir_host(data), choir_host(data), COUNT, CHOIR_I32, CHOIR_OP_SUM,
 	                                   NULL, &event);
@@ -89,7 +89,7 @@ static void mismatch(struct job *job, int how)
 			world_fail(world, rank, "the sentence should name rank %d, %s and %s: %s", odd,
 			           differences[how][0], differences[how][1], sentence);
 	}
-	CHECK(job_now_ms() - start < 10000);
+	CHECK(rank_now_ms() - start < 10000);
 	job_meet(job); /* nobody is gone before all have seen it */
 	after_failure(world, rank, comm, CHOIR_MISMATCH);
 }
@@ -123,7 +123,7 @@ void case_silent(struct job *job)
 
 	if (job->size == 1 || !begin(job, "silent", &comm))
 		return;
-	start = job_now_ms();
+	start = rank_now_ms();
 	if (rank != 0) {
 		choir_status st = reduce_late(comm, &event);
 
@@ -134,7 +134,7 @@ void case_silent(struct job *job)
 				world_fail(world, rank, "the sentence names no rank or call: %s", sentence);
 			CHECK(job->size > 2 || strstr(sentence, "waits for rank 0") != NULL);
 		}
-		CHECK(job_now_ms() - start >= LATE_MS - 100 && job_now_ms() - start < END_MS);
+		CHECK(rank_now_ms() - start >= LATE_MS - 100 && rank_now_ms() - start < END_MS);
 	}
 	job_meet(job);
 	if (rank == 0)
@@ -155,7 +155,7 @@ void case_abort(struct job *job)
 
 	if (!begin(job, "aborted", &comm))
 		return;
-	start = job_now_ms();
+	start = rank_now_ms();
 	if (rank == job->size - 1) {
 		OK(choir_comm_abort(comm));
 	} else {
@@ -165,7 +165,7 @@ void case_abort(struct job *job)
 		if (ends(world, rank, st, event, CHOIR_ABORTED))
 			CHECK(strstr(choir_last_error(), "aborted by rank") != NULL);
 	}
-	CHECK(job_now_ms() - start < 10000);
+	CHECK(rank_now_ms() - start < 10000);
 	job_meet(job);
 	after_failure(world, rank, comm, CHOIR_ABORTED);
 }
@@ -234,11 +234,11 @@ void case_killed(struct job *job)
 			(void)choir_event_wait(event, i % 2);
 			die(death);
 		}
-		last = job_now_ms();
+		last = rank_now_ms();
 		st = choir_allreduce(comm, choir_host(data), choir_host(data), LARGE, CHOIR_F32, CHOIR_OP_SUM, &call,
 		                     NULL);
 	}
-	took = job_now_ms() - last;
+	took = rank_now_ms() - last;
 	snprintf(name, sizeof name, " %s ", choir_status_name(st));
 	good = strstr(expected != NULL ? expected : " PEER_DEAD ", name) != NULL &&
 	       (st != CHOIR_PEER_DEAD || took < SEEN_MS) && took < 2 * DEATH_MS;

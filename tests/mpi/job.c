@@ -7,16 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-
-int64_t job_now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void hangs(int signal)
 {
@@ -54,13 +45,13 @@ void job_begin(struct job *job, int thread_level, unsigned watchdog_s)
 
 bool job_await(struct job *job, MPI_Request *request)
 {
-	int64_t end = job_now_ms() + JOB_DEADLINE_MS;
+	int64_t end = rank_now_ms() + JOB_DEADLINE_MS;
 
 	for (int done = 0;;) {
 		MPI_Test(request, &done, MPI_STATUS_IGNORE);
 		if (done)
 			return true;
-		if (job_now_ms() > end) {
+		if (rank_now_ms() > end) {
 			world_fail(&job->world, job->rank, "MPI itself is not done in %d ms", JOB_DEADLINE_MS);
 			return false;
 		}

@@ -4,6 +4,7 @@
 #ifndef TESTS_JOB_H
 #define TESTS_JOB_H
 
+#include "lib/ranks.h"
 #include "world/matrix.h"
 
 #include <choir/mpi.h>
@@ -32,7 +33,5 @@ bool job_await(struct job *job, MPI_Request *request);
 
 /* job_meet: all processes come, or the failure is noted. */
 bool job_meet(struct job *job);
-
-int64_t job_now_ms(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include "lib/collective_mpi.h"
 #include "lib/mpi_types.h"
 #include "mpi/cases.h"
+#include "seeded.h"
 #include "world/flight.h"
 
 #include <stdlib.h>
@@ -32,14 +33,6 @@ static bool is_float(choir_dtype dtype)
 	return dtype == CHOIR_F16 || dtype == CHOIR_BF16 || dtype == CHOIR_F32 || dtype == CHOIR_F64;
 }
 
-static uint64_t mix(uint64_t x)
-{
-	x += 0x9e3779b97f4a7c15ull;
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-	return x ^ x >> 31;
-}
-
 /* mean must not wrap: MPI sums it in the type itself */
 static bool random_bits(const struct dense_call *t)
 {
@@ -60,7 +53,8 @@ static void randomise(struct dense_flight *flight)
 	bool compared = flight->call.op == CHOIR_OP_MIN || flight->call.op == CHOIR_OP_MAX;
 
 	for (size_t i = 0; i < flight->send.bytes; i++) {
-		payload[i] = (unsigned char)mix((uint64_t)flight->rank << 40 ^ i * 31 ^ (uint64_t)flight->call.op);
+		payload[i] =
+		    (unsigned char)random_mix((uint64_t)flight->rank << 40 ^ i * 31 ^ (uint64_t)flight->call.op);
 		if (compared && is_unsigned(flight->call.dtype) && i % elem == elem - 1)
 			payload[i] &= 0x7f;
 	}

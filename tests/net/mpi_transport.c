@@ -10,7 +10,7 @@ enum { MESSAGES = 40, WINDOW = 12 };
 
 static uint64_t seed_of(int src, int dst, int number)
 {
-	return mix((uint64_t)src << 40 ^ (uint64_t)dst << 20 ^ (uint64_t)number);
+	return random_mix((uint64_t)src << 40 ^ (uint64_t)dst << 20 ^ (uint64_t)number);
 }
 
 /* Zero, tiny, around eager limits, and up to 4 MB. */

@@ -29,7 +29,7 @@ struct world {
 
 static inline size_t payload_bytes_of(uint64_t key)
 {
-	return (size_t)(mix(key) % 5 == 0 ? 0 : mix(key) % 3000);
+	return (size_t)(random_mix(key) % 5 == 0 ? 0 : random_mix(key) % 3000);
 }
 
 static inline void deliver(void *ctx, struct pump_message *message)

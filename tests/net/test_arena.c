@@ -32,7 +32,7 @@ static void parts_do_not_overlap(void **state)
 			assert_int_equal((uintptr_t)slot % 4096, 0);
 			assert_true(slot + SLOT_BYTES <= end);
 			assert_int_equal(arena_lane(arena, rank, lane)->flag, 0);
-			fill(slot, SLOT_BYTES, mix((uint64_t)(rank * LANES + lane)));
+			fill(slot, SLOT_BYTES, random_mix((uint64_t)(rank * LANES + lane)));
 			memset(arena_lane(arena, rank, lane)->record, rank * LANES + lane, ARENA_RECORD_BYTES);
 			arena_publish(arena_lane(arena, rank, lane), ARENA_FLAG(7, (unsigned)lane));
 		}
@@ -40,8 +40,8 @@ static void parts_do_not_overlap(void **state)
 	for (int rank = 0; rank < RANKS; rank++) {
 		assert_int_equal(arena_control(arena, rank)->pid, 100 + rank);
 		for (int lane = 0; lane < LANES; lane++) {
-			assert_true(
-			    is_filled(arena_slot(arena, rank, lane), SLOT_BYTES, mix((uint64_t)(rank * LANES + lane))));
+			assert_true(is_filled(arena_slot(arena, rank, lane), SLOT_BYTES,
+			                      random_mix((uint64_t)(rank * LANES + lane))));
 			assert_int_equal(arena_lane(arena, rank, lane)->record[47], rank * LANES + lane);
 			assert_int_equal(arena_lane(arena, rank, lane)->flag, ARENA_FLAG(7, (unsigned)lane));
 		}

@@ -115,7 +115,7 @@ static void start_together(struct duel *duel, int me, uint32_t round)
 	for (int spins = 0; atomic_load(&duel->ready[!me]) < round; spins++)
 		if (spins % 2000 == 1999)
 			sched_yield();
-	for (volatile uint64_t n = mix(round * 2 + (uint32_t)me) % 64; n > 0; n--)
+	for (volatile uint64_t n = random_mix(round * 2 + (uint32_t)me) % 64; n > 0; n--)
 		;
 }
 

@@ -58,7 +58,7 @@ static void close_pumps(struct pumps *pumps)
 
 static uint64_t seed_of(int rank, uint64_t key)
 {
-	return mix((uint64_t)rank << 32 | key);
+	return random_mix((uint64_t)rank << 32 | key);
 }
 
 /* The next message for a rank. */
@@ -114,7 +114,7 @@ static void late_claims_find_their_bytes(void **state)
 	(void)state;
 	open_pumps(&pumps);
 	for (int i = 0; i < 300; i++) {
-		send(&pumps, 1 + (int)(mix((uint64_t)i) % 2), mix((uint64_t)i) / 2 % 3000);
+		send(&pumps, 1 + (int)(random_mix((uint64_t)i) % 2), random_mix((uint64_t)i) / 2 % 3000);
 		drive_both(&pumps);
 	}
 	for (int rounds = 0; pumps.queue[0].n + pumps.queue[1].n < 300; rounds++) {
@@ -238,7 +238,7 @@ static struct pump_message *any_of(struct queue *queue, uint64_t seed)
 
 	pthread_mutex_lock(&queue->lock);
 	if (queue->n > 0) {
-		int which = (int)(mix(seed) % (uint64_t)queue->n);
+		int which = (int)(random_mix(seed) % (uint64_t)queue->n);
 
 		message = queue->messages[which];
 		queue->messages[which] = queue->messages[--queue->n];
@@ -271,7 +271,7 @@ static void *send_all(void *ctx)
 	struct pumps *pumps = ctx;
 
 	for (int i = 0; i < 2 * MOST; i++)
-		send(pumps, 1 + i % 2, mix((uint64_t)i) % (i % 16 == 0 ? 3000 : 900));
+		send(pumps, 1 + i % 2, random_mix((uint64_t)i) % (i % 16 == 0 ? 3000 : 900));
 	return NULL;
 }
 

@@ -116,7 +116,7 @@ enum { MANY = 20000 };
 
 static uint64_t len_of(uint64_t number)
 {
-	return mix(number) % 5 == 0 ? 0 : mix(number) % (BYTES / 2);
+	return random_mix(number) % 5 == 0 ? 0 : random_mix(number) % (BYTES / 2);
 }
 
 static void send_many(void *ctx)
@@ -150,7 +150,7 @@ static void processes_pass_every_item_once(void **state)
 			sched_yield();
 		}
 		check_item(ring, i);
-		if (mix(i) % 3 == 0) {
+		if (random_mix(i) % 3 == 0) {
 			free_down_to(ring, held, i + 1);
 			held = i + 1;
 		}

@@ -41,7 +41,7 @@ static void release(void *ctx)
 
 static uint64_t seed_of(const struct play *play, int src, int dst, int number)
 {
-	return mix(play->seed ^ (uint64_t)src << 48 ^ (uint64_t)dst << 32 ^ (uint64_t)number);
+	return random_mix(play->seed ^ (uint64_t)src << 48 ^ (uint64_t)dst << 32 ^ (uint64_t)number);
 }
 
 static size_t bytes_of(const struct play *play, uint64_t seed)

@@ -7,7 +7,7 @@
 static bool send_now(struct ends *ends, uint64_t number, size_t bytes)
 {
 	unsigned char data[RING] = { 0 };
-	size_t head = bytes == 0 ? 0 : mix(number) % bytes;
+	size_t head = bytes == 0 ? 0 : random_mix(number) % bytes;
 	int done = -1;
 
 	fill(data, bytes, number);
@@ -104,7 +104,7 @@ static size_t whole_bytes_of(uint64_t number)
 {
 	static const size_t often[] = { WHOLE, WHOLE - 63, 48, 49, 0, 1, WHOLE / 2, 700 };
 
-	return mix(number) % 3 == 0 ? often[mix(number) / 3 % 8] : mix(number) / 3 % (WHOLE + 1);
+	return random_mix(number) % 3 == 0 ? often[random_mix(number) / 3 % 8] : random_mix(number) / 3 % (WHOLE + 1);
 }
 
 static void take_all(struct ends *ends, struct held *held, uint64_t *next)
@@ -136,13 +136,13 @@ static void things_move_on_once_overdue_messages_come_back(void **state)
 				continue;
 			take_all(&ends, &held, &next);
 			while (held.n > 0 && overdue(&ends, &held.messages[0]))
-				give_one(&ends, &held, (int)(mix(number + (uint64_t)held.n) % (uint64_t)held.n));
+				give_one(&ends, &held, (int)(random_mix(number + (uint64_t)held.n) % (uint64_t)held.n));
 			assert_true(send_now(&ends, number, whole_bytes_of(number)));
 		}
 		take_all(&ends, &held, &next);
 		assert_int_equal(next, seed * 1000 + 500);
 		while (held.n > 0)
-			give_one(&ends, &held, (int)(mix(seed) % (uint64_t)held.n));
+			give_one(&ends, &held, (int)(random_mix(seed) % (uint64_t)held.n));
 		close_ends(&ends);
 	}
 }

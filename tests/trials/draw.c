@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "seeded.h"
 #include "trials/trials.h"
 
 #include <stdio.h>
@@ -23,37 +24,23 @@ const char *setting_name(enum setting setting)
 	return settings[setting];
 }
 
-static uint64_t next(uint64_t *state)
-{
-	uint64_t x = *state += UINT64_C(0x9E3779B97F4A7C15);
-
-	x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-	x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
-	return x ^ x >> 31;
-}
-
-static int below(uint64_t *state, int n)
-{
-	return (int)(next(state) % (uint64_t)n);
-}
-
 struct trial trial_draw(uint64_t seed)
 {
 	static const size_t counts[] = { 1, 40, 1000, 20000, 200000 };
 	struct trial t = { .seed = seed };
 	uint64_t r = seed;
 
-	t.setting = (enum setting)below(&r, N_SETTINGS);
-	t.ending = (enum ending)below(&r, N_ENDINGS);
+	t.setting = (enum setting)random_below(&r, N_SETTINGS);
+	t.ending = (enum ending)random_below(&r, N_ENDINGS);
 	if (t.setting == AS_THREADS && t.ending < ENDS_SLOW) /* a signal ends the whole process */
 		t.setting = AS_PROCESSES;
-	t.kind = (enum call_kind)below(&r, N_CALL_KINDS);
-	t.n = 2 + below(&r, MOST_RANKS - 1);
-	t.ranks_per_node = t.setting == ON_NODES ? 1 + below(&r, 2) : 0;
-	t.victim = below(&r, t.n);
-	t.count = counts[below(&r, 5)] + (size_t)below(&r, 100);
-	t.after_calls = 1 + below(&r, 40);
-	t.delay_us = below(&r, 3000);
+	t.kind = (enum call_kind)random_below(&r, N_CALL_KINDS);
+	t.n = 2 + random_below(&r, MOST_RANKS - 1);
+	t.ranks_per_node = t.setting == ON_NODES ? 1 + random_below(&r, 2) : 0;
+	t.victim = random_below(&r, t.n);
+	t.count = counts[random_below(&r, 5)] + (size_t)random_below(&r, 100);
+	t.after_calls = 1 + random_below(&r, 40);
+	t.delay_us = random_below(&r, 3000);
 	return t;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* soak [-n ROUNDS] [-s SEED]: worlds of threads make random calls, several in flight, and compare what comes out with a
  * plain reference (lib/collective_data.h, tests/sparse/reference.h).  A round follows from its seed alone. */
+#include "seeded.h"
 #include "world/flight.h"
 #include "world/sparse_flight.h"
 
@@ -23,20 +24,6 @@ enum {
 static uint64_t first_seed = 1;
 static int n_rounds = 8;
 
-static uint64_t next(uint64_t *state)
-{
-	uint64_t x = *state += UINT64_C(0x9E3779B97F4A7C15);
-
-	x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-	x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
-	return x ^ x >> 31;
-}
-
-static int below(uint64_t *state, int n)
-{
-	return (int)(next(state) % (uint64_t)n);
-}
-
 enum { ON_HOST, ON_DEVICE, IN_SHARE, N_MEMORIES };
 
 /* The next call, the same on all ranks. */
@@ -45,14 +32,14 @@ static void draw(uint64_t *r, choir_comm *comm, int memory, struct dense_call *c
 	static const size_t counts[] = { 0, 1, 2, 17, 500, 4000, 30000, 120000 };
 
 	do {
-		*c = (struct dense_call){ .what = &collectives[below(r, N_MOVING_COLLECTIVES)],
+		*c = (struct dense_call){ .what = &collectives[random_below(r, N_MOVING_COLLECTIVES)],
 			                  .n = choir_comm_size(comm),
 			                  .device = memory == ON_DEVICE,
-			                  .in_place = below(r, 3) == 0 };
-		c->dtype = (choir_dtype)below(r, 32);
-		c->op = c->what->reduces ? (choir_op)below(r, CHOIR_OP_PREMUL_SUM + 1) : 0;
-		c->root = below(r, c->n);
-		c->count = counts[below(r, memory == IN_SHARE ? 6 : 8)] + (size_t)below(r, 5);
+			                  .in_place = random_below(r, 3) == 0 };
+		c->dtype = (choir_dtype)random_below(r, 32);
+		c->op = c->what->reduces ? (choir_op)random_below(r, CHOIR_OP_PREMUL_SUM + 1) : 0;
+		c->root = random_below(r, c->n);
+		c->count = counts[random_below(r, memory == IN_SHARE ? 6 : 8)] + (size_t)random_below(r, 5);
 	} while (choir_dtype_bytes(c->dtype) == 0 ||
 	         choir_supports(comm, c->what->name, c->dtype, c->op, choir_none()) != CHOIR_SUCCESS);
 }
@@ -60,7 +47,7 @@ static void draw(uint64_t *r, choir_comm *comm, int memory, struct dense_call *c
 static void fly(struct world *world, int rank, choir_comm *comm, uint64_t *r, int memory)
 {
 	struct dense_flight *flights = calloc(MOST_FLIGHTS, sizeof *flights);
-	int n = 1 + below(r, memory == IN_SHARE ? 3 : MOST_FLIGHTS), at = below(r, n);
+	int n = 1 + random_below(r, memory == IN_SHARE ? 3 : MOST_FLIGHTS), at = random_below(r, n);
 
 	for (int i = 0; i < n; i++) {
 		struct dense_call c;
@@ -81,14 +68,14 @@ static void go_sparse(struct world *world, int rank, choir_comm *comm, uint64_t 
 {
 	struct sparse_call call;
 
-	sparse_call_draw(&call, next(r), world->n, SPARSE_PAIRS);
-	sparse_flight_run(world, rank, comm, &call, (enum way)below(r, N_WAYS));
+	sparse_call_draw(&call, random_next(r), world->n, SPARSE_PAIRS);
+	sparse_flight_run(world, rank, comm, &call, (enum way)random_below(r, N_WAYS));
 	sparse_call_free(&call);
 }
 
 static void one_batch(struct world *world, int rank, choir_comm *comm, uint64_t *r)
 {
-	int what = below(r, 5), memory = below(r, N_MEMORIES);
+	int what = random_below(r, 5), memory = random_below(r, N_MEMORIES);
 	unsigned char *share = NULL;
 	cl_mem mem = NULL;
 
@@ -129,10 +116,10 @@ static void test_soak(void **state)
 	for (int i = 0; i < n_rounds; i++) {
 		uint64_t seed = first_seed + (uint64_t)i, r = seed * 31 + 7;
 		choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-		int n = 1 + below(&r, MOST_RANKS);
+		int n = 1 + random_below(&r, MOST_RANKS);
 		struct world world;
 
-		config.ranks_per_node = below(&r, 3);
+		config.ranks_per_node = random_below(&r, 3);
 		config.deadline_ms = 60000;
 		printf("soak: seed %llu: %d ranks, %d a node\n", (unsigned long long)seed, n, config.ranks_per_node);
 		fflush(stdout);

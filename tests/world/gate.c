@@ -113,12 +113,8 @@ void line_up_end(void)
 
 void line_up_run(int n, int ranks_per_node, int64_t deadline_ms, world_fn fn, void *arg)
 {
-	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-
-	config.ranks_per_node = ranks_per_node;
-	config.deadline_ms = deadline_ms;
 	line_up_begin(n);
-	world_run(n, &config, fn, arg);
+	world_run_at(n, ranks_per_node, deadline_ms, fn, arg);
 	line_up_end();
 }
 

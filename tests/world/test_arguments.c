@@ -312,11 +312,8 @@ static void all_wrong(struct world *world, int rank, choir_comm *comm, void *arg
 
 static void test_calls(void **state)
 {
-	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-
 	(void)state;
-	config.deadline_ms = 20000;
-	world_run(2, &config, all_wrong, NULL);
+	world_run_at(2, 0, 20000, all_wrong, NULL);
 }
 
 #define REFUSED(call, words)                                           \

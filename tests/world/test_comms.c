@@ -17,13 +17,8 @@ static void on_all_worlds(world_fn fn)
 	static const int sizes[] = { 1, 2, 3, 5, 8 };
 
 	for (int per_node = 0; per_node <= 3; per_node++)
-		for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-			choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-
-			config.ranks_per_node = per_node;
-			config.deadline_ms = 30000;
-			world_run(sizes[i], &config, fn, NULL);
-		}
+		for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+			world_run_at(sizes[i], per_node, 30000, fn, NULL);
 }
 
 /* Ranks of one node of the parent are on one node of the child, others are not. */
@@ -146,13 +141,8 @@ static void half(struct world *world, int rank, choir_comm *comm, void *arg)
 static void test_split_halves(void **state)
 {
 	(void)state;
-	for (int per_node = 0; per_node <= 2; per_node++) {
-		choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-
-		config.ranks_per_node = per_node;
-		config.deadline_ms = 20000;
-		world_run(5, &config, half, NULL);
-	}
+	for (int per_node = 0; per_node <= 2; per_node++)
+		world_run_at(5, per_node, 20000, half, NULL);
 }
 
 static void test_layouts(void **state)

@@ -17,15 +17,11 @@ static void on_all_worlds(world_fn fn, void *arg)
 
 	for (int per_node = 0; per_node <= 3; per_node++)
 		for (size_t i = 0; i < sizeof sizes / sizeof *sizes - quick; i++) {
-			choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-
 			if (per_node >= sizes[i]) /* one node again */
 				continue;
 			if (quick && sizes[i] == 5 && per_node % 2) /* one node, and three uneven ones */
 				continue;
-			config.ranks_per_node = per_node;
-			config.deadline_ms = 60000;
-			world_run(sizes[i], &config, fn, arg);
+			world_run_at(sizes[i], per_node, 60000, fn, arg);
 		}
 }
 

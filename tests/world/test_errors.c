@@ -103,12 +103,9 @@ static void test_busy(void **state)
 {
 	(void)state;
 	for (size_t l = 0; l < 2; l++) {
-		choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 		_Atomic int over = 0;
 
-		config.ranks_per_node = layouts[l];
-		config.deadline_ms = 300;
-		world_run(3, &config, busy, &over);
+		world_run_at(3, layouts[l], 300, busy, &over);
 	}
 }
 

@@ -146,11 +146,9 @@ static void on_all(world_fn fn)
 	for (int n = 1; n <= MOST; n += n == 3 ? 2 : 1)
 		for (int per_node = 0; per_node < 2; per_node++)
 			for (int k = 0; k < 6; k++) {
-				choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 				struct sizes sizes = { counts[k / 2], k % 2 };
 
-				config.ranks_per_node = per_node;
-				world_run(n, &config, fn, &sizes);
+				world_run_at(n, per_node, 0, fn, &sizes);
 			}
 }
 

@@ -16,13 +16,8 @@ static void on_all_worlds(world_fn fn)
 	static const int sizes[] = { 1, 2, 3, 5, 8 };
 
 	for (int per_node = 0; per_node <= 2; per_node++)
-		for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-			choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-
-			config.ranks_per_node = per_node;
-			config.deadline_ms = 30000;
-			world_run(sizes[i], &config, fn, NULL);
-		}
+		for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+			world_run_at(sizes[i], per_node, 30000, fn, NULL);
 }
 
 static void shuffle(int *order, int n, unsigned seed)

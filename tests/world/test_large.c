@@ -36,13 +36,8 @@ static void large(struct world *world, int rank, choir_comm *comm, void *unused)
 static void test_large(void **state)
 {
 	(void)state;
-	for (int per_node = 0; per_node <= 2; per_node += 2) {
-		choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-
-		config.ranks_per_node = per_node;
-		config.deadline_ms = 60000;
-		world_run(per_node == 0 ? 2 : 3, &config, large, NULL);
-	}
+	for (int per_node = 0; per_node <= 2; per_node += 2)
+		world_run_at(per_node == 0 ? 2 : 3, per_node, 60000, large, NULL);
 }
 
 int main(void)

@@ -316,13 +316,8 @@ static void pair(struct world *world, int rank, choir_comm *comm, void *arg)
 static void test_pair(void **state)
 {
 	(void)state;
-	for (int per_node = 0; per_node < 2; per_node++) {
-		choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-
-		config.ranks_per_node = per_node;
-		config.deadline_ms = 3000;
-		world_run(2, &config, pair, NULL);
-	}
+	for (int per_node = 0; per_node < 2; per_node++)
+		world_run_at(2, per_node, 3000, pair, NULL);
 }
 
 /* alltoallv: a rank that expects something else than is sent.  All ranks find the same, before anything is written. */

@@ -214,13 +214,8 @@ static void test_mismatch(void **state)
 {
 	(void)state;
 	for (enum odd odd = ODD_ORDER; odd < N_ODDS; odd++)
-		for (int per_node = 0; per_node < 2; per_node++) {
-			choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-
-			config.ranks_per_node = per_node;
-			config.deadline_ms = 20000;
-			world_run(2, &config, mismatch, &odd);
-		}
+		for (int per_node = 0; per_node < 2; per_node++)
+			world_run_at(2, per_node, 20000, mismatch, &odd);
 }
 
 /* Odd ranks start a request, which they free while it is under way. */

@@ -270,11 +270,8 @@ static void in_place_on_some(struct world *world, int rank, choir_comm *comm, vo
 
 static void test_in_place_on_some(void **state)
 {
-	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-
 	(void)state;
-	config.deadline_ms = 20000;
-	world_run(2, &config, in_place_on_some, NULL);
+	world_run_at(2, 0, 20000, in_place_on_some, NULL);
 }
 
 /* The parent's memory is plain memory to a child, the child's own is not. */

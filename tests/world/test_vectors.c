@@ -128,24 +128,19 @@ static void test_counts_change(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
 		for (size_t k = 0; k < sizeof scales / sizeof *scales; k++) {
-			choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 			size_t scale = scales[k];
 
-			config.deadline_ms = 20000;
-			world_run(sizes[i], &config, again_and_again, &scale);
+			world_run_at(sizes[i], 0, 20000, again_and_again, &scale);
 		}
 }
 
 /* Several nodes: nothing is ever proposed. */
 static void test_nodes(void **state)
 {
-	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 	size_t scale = 1;
 
 	(void)state;
-	config.deadline_ms = 20000;
-	config.ranks_per_node = 2;
-	world_run(3, &config, again_and_again, &scale);
+	world_run_at(3, 2, 20000, again_and_again, &scale);
 }
 
 int main(void)

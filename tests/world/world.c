@@ -106,3 +106,12 @@ void world_run(int n, const choir_comm_config *config, world_fn fn, void *arg)
 	world_threads(&world, fn, arg);
 	world_end(&world);
 }
+
+void world_run_at(int n, int ranks_per_node, int64_t deadline_ms, world_fn fn, void *arg)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	config.ranks_per_node = ranks_per_node;
+	config.deadline_ms = deadline_ms;
+	world_run(n, &config, fn, arg);
+}

@@ -18,6 +18,11 @@ typedef void (*world_fn)(struct world *world, int rank, choir_comm *comm, void *
 
 /* world_run: fn on every rank, then the failures as one CMocka assertion. */
 void world_run(int n, const choir_comm_config *config, world_fn fn, void *arg);
+
+/* world_run_at: the same, of a layout; 0 = as the machine is, and as long as the library waits. */
+void world_run_at(int n, int ranks_per_node, int64_t deadline_ms, world_fn fn, void *arg);
+
+/* world_begin, world_threads, world_end: its parts. */
 void world_begin(struct world *world, int n, const choir_comm_config *config);
 void world_threads(struct world *world, world_fn fn, void *arg);
 void world_end(struct world *world);
