@@ -67,9 +67,13 @@ choir_status run_await_unmap(struct run *run, bool *moved)
 	bool done;
 
 	TRY(poll_maps(run, &done));
-	if (done) {
-		*moved = true;
-		run->state = run->script.ops != NULL ? RUN_ASK : RUN_ENDED;
+	if (!done)
+		return CHOIR_SUCCESS;
+	*moved = true;
+	run->state = RUN_ENDED;
+	if (run->script.ops != NULL) {
+		run->plan = NULL; /* the script may give it back from now on */
+		run->state = RUN_ASK;
 	}
 	return CHOIR_SUCCESS;
 }

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Long host work of a sparse call: other calls of the rank and of its comms go on meanwhile, and a call that fails does
  * not return before the work has ended.  A gate in the coalescing of rank 0's list holds the work up. */
-#include "sparse/coalesce.h"
+#include "net/hub.h"
+#include "net/pump.h"
+#include "sparse/state.h"
 #include "world/gate.h"
+
+#include "exec/run.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -31,7 +35,58 @@ choir_status __wrap_coalesce_count(struct coalesce *job, bool *done_p)
 	return __real_coalesce_count(job, done_p);
 }
 
-/* A rank's call: each index twice, all rows 1. */
+static const struct plan *_Atomic given_back; /* the last plan that a script gave back: no run has it any more */
+static choir_event *_Atomic ends_last;        /* once it is complete its script has nothing of the caller's left */
+static atomic_bool used_later;                /* one of the two was not so */
+
+void __real_cached_plan_release(struct cached_plan *plan);
+void __wrap_cached_plan_release(struct cached_plan *plan);
+bool __real_run_advance(struct run *run);
+bool __wrap_run_advance(struct run *run);
+void __real_coalesce_fini(struct coalesce *job);
+void __wrap_coalesce_fini(struct coalesce *job);
+
+void __wrap_cached_plan_release(struct cached_plan *plan)
+{
+	if (plan != NULL)
+		atomic_store(&given_back, &plan->plan);
+	__real_cached_plan_release(plan);
+}
+
+bool __wrap_run_advance(struct run *run)
+{
+	if (run->plan != NULL && run->plan == atomic_load(&given_back))
+		atomic_store(&used_later, true);
+	return __real_run_advance(run);
+}
+
+void __wrap_coalesce_fini(struct coalesce *job)
+{
+	choir_event *event = atomic_load(&ends_last);
+	int done = 0;
+
+	if (event != NULL && choir_event_test(event, &done) == CHOIR_SUCCESS && done)
+		atomic_store(&used_later, true);
+	__real_coalesce_fini(job);
+}
+
+/* Rank 0 has sent a message that leaves after some looks, when its long work begins. */
+static struct pump *_Atomic sends;
+
+bool __real_script_defers_job(struct sparse *sparse, struct script_turn *turn, uint64_t pairs);
+bool __wrap_script_defers_job(struct sparse *sparse, struct script_turn *turn, uint64_t pairs);
+
+bool __wrap_script_defers_job(struct sparse *sparse, struct script_turn *turn, uint64_t pairs)
+{
+	struct pump *pump = sparse->env.me == 0 ? atomic_exchange(&sends, NULL) : NULL;
+	struct wire_header header = { .magic = WIRE_MAGIC, .kind = WIRE_DATA, .key = WIRE_PAIR, .dst = 1 };
+
+	if (pump != NULL && pump_send(pump, 1, &header, NULL, 0, NULL) != CHOIR_SUCCESS)
+		abort();
+	return __real_script_defers_job(sparse, turn, pairs);
+}
+
+/* A rank's call: all rows 1. */
 struct call {
 	choir_comm *comm;
 	int32_t send_ind[PAIRS], recv_ind[PAIRS];
@@ -41,20 +96,29 @@ struct call {
 	choir_status status;
 };
 
-static choir_status start(struct call *call, choir_comm *comm, bool with_event)
+static choir_status start_with(struct call *call, choir_comm *comm, int copies, const char *options, bool with_event)
 {
+	choir_call given = CHOIR_CALL_INIT;
+
+	given.options = options;
 	call->comm = comm;
 	call->ind_count = PAIRS;
 	call->val_count = PAIRS * WIDTH;
 	call->event = NULL;
 	for (int i = 0; i < PAIRS; i++)
-		call->send_ind[i] = i / 2 * 7;
+		call->send_ind[i] = i / copies * 7;
 	for (int i = 0; i < PAIRS * WIDTH; i++)
 		call->send_val[i] = 1;
 	return choir_sparse_allreduce(comm, choir_host(call->send_ind), PAIRS, choir_host(call->send_val),
 	                              PAIRS * WIDTH, choir_host(call->recv_ind), &call->ind_count,
 	                              choir_host(call->recv_val), &call->val_count, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM,
-	                              NULL, NULL, with_event ? &call->event : NULL);
+	                              NULL, &given, with_event ? &call->event : NULL);
+}
+
+/* Each index twice. */
+static choir_status start(struct call *call, choir_comm *comm, bool with_event)
+{
+	return start_with(call, comm, 2, NULL, with_event);
 }
 
 static void check_result(const struct call *call)
@@ -70,15 +134,23 @@ static void check_result(const struct call *call)
 static struct call calls[2];
 static struct world world;
 
-static void begin(int64_t deadline_ms)
+static void begin_on(int ranks_per_node, int64_t deadline_ms)
 {
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 
+	config.ranks_per_node = ranks_per_node;
 	config.deadline_ms = deadline_ms;
 	world_begin(&world, 2, &config);
 	sem_init(&entered, 0, 0);
 	sem_init(&opened, 0, 0);
 	atomic_store(&holds, true);
+	atomic_store(&used_later, false);
+	atomic_store(&given_back, NULL);
+}
+
+static void begin(int64_t deadline_ms)
+{
+	begin_on(0, deadline_ms);
 }
 
 static void end(void)
@@ -183,8 +255,55 @@ static void test_abort_waits(void **state)
 	sem_wait(&entered);
 	assert_int_equal(choir_comm_abort(world.comms[0]), CHOIR_SUCCESS);
 	assert_int_equal(choir_event_wait(calls[0].event, 100), CHOIR_TIMEOUT);
+	atomic_store(&ends_last, calls[0].event);
 	sem_post(&opened);
 	assert_int_equal(choir_event_wait(calls[0].event, -1), CHOIR_ABORTED);
+	assert_int_equal(choir_comm_destroy(world.comms[0]), CHOIR_SUCCESS);
+	world.comms[0] = NULL;
+	assert_false(atomic_load(&used_later));
+	atomic_store(&ends_last, NULL);
+	end();
+}
+
+/* A message that rank 0 has sent leaves while the only thread that waits is at work. */
+static void test_messages_leave(void **state)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+	struct pump *pump;
+	pthread_t thread;
+
+	(void)state;
+	begin_on(1, 20000);
+	pump = world.comms[0]->pump;
+	hub_set_faults(hub_of(pump_transport(pump)), &(struct hub_faults){ .seed = 1, .delay_polls = 100 });
+	atomic_store(&sends, pump);
+	calls[0].comm = world.comms[0];
+	assert_int_equal(pthread_create(&thread, NULL, call_and_wait, &calls[0]), 0);
+	sem_wait(&entered);
+	for (int i = 0; i < MOST_MS && pump_busy(pump); i++)
+		nanosleep(&ms, NULL);
+	assert_false(pump_busy(pump));
+	hub_set_faults(hub_of(pump_transport(pump)), &(struct hub_faults){ 0 });
+	sem_post(&opened);
+	assert_int_equal(start(&calls[1], world.comms[1], true), CHOIR_SUCCESS);
+	assert_int_equal(choir_event_wait(calls[1].event, -1), CHOIR_SUCCESS);
+	pthread_join(thread, NULL);
+	check_result(&calls[0]);
+	end();
+}
+
+/* A script takes its next plan within long work: the run has let go of the one before. */
+static void test_plans_are_let_go(void **state)
+{
+	(void)state;
+	begin(20000);
+	atomic_store(&holds, false);
+	for (int r = 0; r < 2; r++)
+		assert_int_equal(start_with(&calls[r], world.comms[r], 1, "algorithm=split", true), CHOIR_SUCCESS);
+	for (int r = 0; r < 2; r++)
+		assert_int_equal(choir_event_wait(calls[r].event, -1), CHOIR_SUCCESS);
+	assert_non_null(atomic_load(&given_back));
+	assert_false(atomic_load(&used_later));
 	end();
 }
 
@@ -229,6 +348,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_waiter_goes_on),
 		cmocka_unit_test(test_background_takes_over),
+		cmocka_unit_test(test_messages_leave),
+		cmocka_unit_test(test_plans_are_let_go),
 		cmocka_unit_test(test_abort_waits),
 		cmocka_unit_test(test_destroy_waits),
 	};
