@@ -146,8 +146,7 @@ void engine_make_call(const struct due_call *due)
 
 static void complete(struct run *run)
 {
-	if (run->script.ended != NULL)
-		run->script.ended(run);
+	run_end_script(run); /* what it still has of the caller's memory comes back before the event says so */
 	if (run->log_start_ns != 0)
 		call_log(run, "queued");
 	event_complete(run->event, run->status, run->text);

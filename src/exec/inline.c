@@ -91,25 +91,12 @@ static choir_status take_run(struct choir_comm *comm, struct prepared *prepared,
 	return CHOIR_SUCCESS;
 }
 
-/* The records of the ranks differed: it became a script. */
-static void end_script(struct run *run)
-{
-	if (run->script.ended != NULL)
-		run->script.ended(run);
-	run->script.ops->destroy(run->script.state);
-	run->script.ops = NULL;
-	run->script.state = NULL;
-	run->script.ended = NULL;
-	run->plan_index = 0;
-}
-
 /* Ready for the next call: it stays bound, unless another plan was taken on the way. */
 static void clean(struct run *run)
 {
 	if (run->log_start_ns != 0)
 		call_log(run, "inline");
-	if (run->script.ops != NULL)
-		end_script(run);
+	run_end_script(run); /* it became one if the records of the ranks differed */
 	if (run->plan != &run->bound.cached->plan)
 		prepared_unbind(run);
 	run->state = RUN_DEPS;

@@ -207,6 +207,9 @@ static inline int64_t run_deadline_ns(const struct run *run)
 	return (run->watch.started_ns != 0 ? run->watch.started_ns : wait_now_ns()) + run->watch.deadline_ms * 1000000;
 }
 
+/* run_end_script: of a run that is over: keeps its outcome, and ends the script, if it is one. */
+void run_end_script(struct run *run);
+
 /* run_leave: the run is over, and with it what it has of its lane and the slots. */
 void run_leave(struct run *run);
 

@@ -76,6 +76,21 @@ static void release_deps(struct run *run)
 	free(run->deps.events);
 }
 
+void run_end_script(struct run *run)
+{
+	struct run_script *script = &run->script;
+
+	if (script->ops == NULL)
+		return;
+	if (script->ended != NULL)
+		script->ended(run);
+	script->ops->destroy(script->state);
+	script->ops = NULL;
+	script->state = NULL;
+	script->ended = NULL;
+	run->plan_index = 0;
+}
+
 /* Zeroes all but what is worth keeping: the board's arrays and a scratch of moderate size. */
 static void wipe(struct run *run)
 {
