@@ -31,27 +31,55 @@ enum {
 static _Atomic int drivers; /* threads that wait, and drive meanwhile */
 static _Thread_local bool waiting; /* this thread is one of `drivers` */
 
-/* Can any call of the process go on? */
-static bool calls_left(void)
+/* Is there anything to drive: runs, or messages that are still leaving, of any comm that shares the pump? */
+static bool has_work(struct choir_comm *comm)
+{
+	return engine_can_move(comm) || (comm->pump != NULL && pump_busy(comm->pump));
+}
+
+/* What the comm's device is doing just now. */
+static void add_device(struct wait_for *why, const struct choir_comm *comm)
+{
+	bool busy = atomic_load_explicit(&comm->engine.device_works, memory_order_relaxed);
+
+	why->device |= busy;
+	why->shares |= busy && dev_is_cpu(comm->device);
+}
+
+static bool work_left(struct wait_for *why)
 {
 	bool left = false;
 
 	comms_lock();
-	for (struct choir_comm *comm = comms_first(); comm != NULL && !left; comm = comm->listing.next)
-		left = engine_can_move(comm);
+	for (struct choir_comm *comm = comms_first(); comm != NULL; comm = comm->listing.next) {
+		bool here = has_work(comm);
+
+		left |= here;
+		why->polled |= here && comm->pump != NULL && pump_polled(comm->pump);
+		why->crowded |= comm->crowded;
+		add_device(why, comm);
+	}
 	comms_unlock();
 	return left;
 }
 
-/* The thread drives nothing during the call, so if it is the last that does, the background thread takes over: Note
- * [who takes over]. */
+/* This thread drives no more: if it is the last, what it leaves unfinished is the background thread's.  Note [who takes
+ * over]. */
+static void take_leave(void)
+{
+	struct wait_for ignored = { .polled = false };
+	bool last = atomic_fetch_sub(&drivers, 1) == 1;
+
+	atomic_thread_fence(memory_order_seq_cst);
+	if (last && work_left(&ignored))
+		(void)progress_kick();
+}
+
+/* The thread drives nothing during the call. */
 static void make_call(const struct due_call *due)
 {
-	if (waiting && atomic_fetch_sub(&drivers, 1) == 1) {
-		atomic_thread_fence(memory_order_seq_cst);
-		if (calls_left())
-			progress_kick();
-	}
+	if (waiting)
+		take_leave();
 	engine_make_call(due);
 	if (waiting)
 		atomic_fetch_add(&drivers, 1);
@@ -83,38 +111,6 @@ static void check_all(void)
 	for (struct choir_comm *comm = comms_next(NULL); comm != NULL; comm = comms_next(comm))
 		if (!engine_idle(comm))
 			engine_check(comm);
-}
-
-/* Is there anything to drive: runs, or messages that are still leaving, of any comm that shares the pump? */
-static bool has_work(struct choir_comm *comm)
-{
-	return engine_can_move(comm) || (comm->pump != NULL && pump_busy(comm->pump));
-}
-
-/* What the comm's device is doing just now. */
-static void add_device(struct wait_for *why, const struct choir_comm *comm)
-{
-	bool busy = atomic_load_explicit(&comm->engine.device_works, memory_order_relaxed);
-
-	why->device |= busy;
-	why->shares |= busy && dev_is_cpu(comm->device);
-}
-
-static bool work_left(struct wait_for *why)
-{
-	bool left = false;
-
-	comms_lock();
-	for (struct choir_comm *comm = comms_first(); comm != NULL; comm = comm->listing.next) {
-		bool here = has_work(comm);
-
-		left |= here;
-		why->polled |= here && comm->pump != NULL && pump_polled(comm->pump);
-		why->crowded |= comm->crowded;
-		add_device(why, comm);
-	}
-	comms_unlock();
-	return left;
 }
 
 /* Sleeps on the doorbell unless something moved after arming. */
@@ -170,16 +166,10 @@ static void join_drivers(void)
 	waiting = true;
 }
 
-/* A waiter goes: what it leaves unfinished is the background thread's. */
 static void leave(void)
 {
-	struct wait_for ignored = { .polled = false };
-	bool last = atomic_fetch_sub(&drivers, 1) == 1;
-
 	waiting = false;
-	atomic_thread_fence(memory_order_seq_cst);
-	if (last && work_left(&ignored))
-		progress_kick();
+	take_leave();
 }
 
 static void idle_in(struct wait *idle, const struct choir_comm *comm, choir_event *event, bool polled)
