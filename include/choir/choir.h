@@ -10,6 +10,7 @@
 #include <choir/event.h>
 #include <choir/pairs.h>
 #include <choir/sparse.h>
+#include <choir/topk.h>
 #include <choir/types.h>
 
 #endif

@@ -91,7 +91,7 @@ static bool takes_op(enum collective collective)
 {
 	return collective == COLLECTIVE_ALLREDUCE || collective == COLLECTIVE_REDUCE_SCATTER ||
 	       collective == COLLECTIVE_REDUCE_SCATTERV || collective == COLLECTIVE_REDUCE ||
-	       collective == COLLECTIVE_SPARSE_ALLREDUCE;
+	       collective == COLLECTIVE_SPARSE_ALLREDUCE || collective == COLLECTIVE_TOPK_ALLREDUCE;
 }
 
 choir_status choir_supports(choir_comm *comm, const char *collective, choir_dtype dtype, choir_op op,

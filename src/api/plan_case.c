@@ -70,9 +70,9 @@ static choir_status check_collective(const char *call, struct plan_case *c)
 
 	TRY(collective_parse(c->options.collective, &c->collective));
 	shape = &shapes[c->collective];
-	if (c->collective == COLLECTIVE_SPARSE_ALLREDUCE)
-		return error_set(CHOIR_UNSUPPORTED,
-		                 "%s: sparse_allreduce learns its sizes on the way: it has no plan beforehand", call);
+	if (c->collective == COLLECTIVE_SPARSE_ALLREDUCE || c->collective == COLLECTIVE_TOPK_ALLREDUCE)
+		return error_set(CHOIR_UNSUPPORTED, "%s: %s learns its sizes on the way: it has no plan beforehand",
+		                 call, c->options.collective);
 	if (c->options.in_place && !shape->in_place)
 		return error_set(CHOIR_ARGUMENT, "%s: %s is never in place", call, c->options.collective);
 	if (shape->pair && c->options.ranks < 2)

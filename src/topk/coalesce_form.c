@@ -105,8 +105,7 @@ static choir_status count(struct device_call *call)
 	return CHOIR_SUCCESS;
 }
 
-static choir_status write_back(struct device_call *call, int which, const void *from, uint64_t bytes,
-                               cl_event *event_p)
+static choir_status write_back(struct device_call *call, int which, const void *from, uint64_t bytes, cl_event *event_p)
 {
 	const struct operand *to = &call->operands[which];
 	struct dev_access access = dev_buffer_access(to->buffer.base, to->buffer.offset_bytes, bytes);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GO_ON ((enum script_what)-1)
+#define GO_ON ((enum script_what) - 1)
 
 static choir_status step_deps(struct device_call *call, struct script_turn *turn);
 static choir_status step_reach(struct device_call *call, struct script_turn *turn);

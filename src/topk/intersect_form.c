@@ -79,8 +79,7 @@ static choir_status host(struct device_call *call)
 {
 	const void *among = call->operands[AMONG].ptr;
 	uint64_t bad;
-	struct index_range range =
-	    coalesce_range_host(among, call->operands[AMONG].elem_bytes, call->args.among, &bad);
+	struct index_range range = coalesce_range_host(among, call->operands[AMONG].elem_bytes, call->args.among, &bad);
 
 	if (bad < call->args.among)
 		return negative(call, bad, index_at(among, device_call_index_form(call), bad));

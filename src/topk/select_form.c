@@ -78,8 +78,7 @@ static choir_status start(struct device_call *call)
 	return select_job_limit(call->device, &source, call->args.limit, &target, &call->select);
 }
 
-static choir_status copy(struct device_call *call, cl_mem from, const struct operand *to, uint64_t n,
-                         cl_event *event_p)
+static choir_status copy(struct device_call *call, cl_mem from, const struct operand *to, uint64_t n, cl_event *event_p)
 {
 	cl_int rc = clEnqueueCopyBuffer(dev_queue(call->device), from, to->buffer.base, 0, to->buffer.offset_bytes,
 	                                n * to->elem_bytes, 0, NULL, event_p);

@@ -212,7 +212,7 @@ static void thresholds(void **state)
 	static const struct {
 		double threshold;
 		size_t pairs;
-	} cases[] = { { 0, 8 },        { 0x1p-30, 6 }, { 1, 6 },      { 1.0001, 5 }, { 1.001, 3 },
+	} cases[] = { { 0, 8 },     { 0x1p-30, 6 }, { 1, 6 },     { 1.0001, 5 },  { 1.001, 3 },
 		      { 65504, 3 }, { 65505, 2 },   { 1e300, 2 }, { INFINITY, 2 } };
 	uint16_t val[8];
 	int32_t ind[8];

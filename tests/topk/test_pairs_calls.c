@@ -53,8 +53,8 @@ static void arguments(void **state)
 	        CHOIR_ARGUMENT, "val");
 	refused(choir_select_top(device, a, SIZE_MAX / 2, CHOIR_F32, 2, i, CHOIR_I64, v, NULL, NULL), CHOIR_ARGUMENT,
 	        "more than any memory");
-	refused(choir_select_top(device, a, (size_t)1 << 32, CHOIR_F32, 2, i, CHOIR_I32, v, NULL, NULL),
-	        CHOIR_ARGUMENT, "i32 index|4294967296");
+	refused(choir_select_top(device, a, (size_t)1 << 32, CHOIR_F32, 2, i, CHOIR_I32, v, NULL, NULL), CHOIR_ARGUMENT,
+	        "i32 index|4294967296");
 	refused(choir_select_top(device, a, N, CHOIR_F32, 1, i, CHOIR_I32, v, &call, NULL), CHOIR_ARGUMENT,
 	        "no options|ring");
 	refused(choir_select_above(device, a, N, CHOIR_F32, (double)NAN, i, CHOIR_I32, v, &n, NULL, NULL),

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+/* Top-k gradients (<choir/topk.h>): states, and their calls as scripts of the topk room. */
+#include "api/call.h"
+
+#include "topk/algorithm.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct choir_topk_state {
+	struct topk_state *state;
+	choir_comm *comm; /* a reference */
+};
+
+static choir_status read_config(const choir_topk_config *given, choir_topk_config *out)
+{
+	static const char call[] = "choir_topk_create";
+	choir_topk_config config = CHOIR_TOPK_CONFIG_INIT;
+
+	if (given == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: null config", call);
+	if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof config)
+		return error_set(CHOIR_ARGUMENT,
+		                 "%s: config->struct_size is %zu; this library knows %zu (use CHOIR_TOPK_CONFIG_INIT)",
+		                 call, given->struct_size, sizeof config);
+	memcpy(&config, given, given->struct_size);
+	*out = config;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status bad_number(const char *field, double value)
+{
+	return error_set(CHOIR_ARGUMENT, "choir_topk_create: %s is %g", field, value);
+}
+
+static bool is_density(double density)
+{
+	return density > 0 && density <= 1;
+}
+
+static choir_status check_numbers(const choir_topk_config *config)
+{
+	if (config->density != 0 && !is_density(config->density))
+		return bad_number("density", config->density);
+	if (config->k > config->count)
+		return error_set(CHOIR_ARGUMENT, "choir_topk_create: k is %zu of %zu elements", config->k,
+		                 config->count);
+	if (config->n_densities > 0 && (config->densities == NULL || config->calls_per_density == 0))
+		return error_set(CHOIR_ARGUMENT, "choir_topk_create: n_densities is %zu without %s",
+		                 config->n_densities, config->densities == NULL ? "densities" : "calls_per_density");
+	for (size_t i = 0; i < config->n_densities; i++)
+		if (!is_density(config->densities[i]))
+			return bad_number("one of the densities", config->densities[i]);
+	if (!isfinite(config->decay))
+		return bad_number("decay", config->decay);
+	if (!isfinite(config->scale))
+		return bad_number("scale", config->scale);
+	if (!isfinite(config->momentum) || config->momentum < 0)
+		return bad_number("momentum", config->momentum);
+	return CHOIR_SUCCESS;
+}
+
+static choir_status check_types(const choir_topk_config *config)
+{
+	choir_dtype dtype = config->dtype;
+
+	if (choir_dtype_bytes(dtype) == 0)
+		return error_set(CHOIR_ARGUMENT, "choir_topk_create: dtype %d is no dtype", (int)dtype);
+	if (dtype != CHOIR_F16 && dtype != CHOIR_BF16 && dtype != CHOIR_F32 && dtype != CHOIR_F64)
+		return error_set(CHOIR_UNSUPPORTED,
+		                 "choir_topk_create: dtype is %s, which is none of f16, bf16, f32, f64",
+		                 choir_dtype_name(dtype));
+	if (config->op != CHOIR_OP_SUM && config->op != CHOIR_OP_MEAN)
+		return error_set(CHOIR_UNSUPPORTED, "choir_topk_create: op is %s, which is neither sum nor mean",
+		                 choir_op_name(config->op));
+	if (config->count > UINT64_C(1) << 48)
+		return error_set(CHOIR_ARGUMENT, "choir_topk_create: %zu elements are more than any memory holds",
+		                 config->count);
+	return CHOIR_SUCCESS;
+}
+
+static choir_status settings_of(const choir_topk_config *config, struct topk_settings *out)
+{
+	const struct topk_algorithm *algorithm =
+	    topk_algorithm_find(config->algorithm != NULL ? config->algorithm : "oktopk");
+	const struct topk_preset *preset = topk_preset_find(config->preset);
+	double density = config->density;
+	char names[256];
+
+	TRY(check_types(config));
+	TRY(check_numbers(config));
+	if (algorithm == NULL)
+		return error_set(CHOIR_ARGUMENT, "choir_topk_create: there is no algorithm '%s'; there are %s",
+		                 config->algorithm, topk_algorithm_names(names, sizeof names));
+	if (preset == NULL)
+		return error_set(CHOIR_ARGUMENT,
+		                 "choir_topk_create: there is no preset '%s'; there are vgg, lstm, bert",
+		                 config->preset);
+	if (density == 0)
+		density = algorithm->density > 0 ? algorithm->density : 0.01;
+	*out = (struct topk_settings){ .types = topk_types_of(config->count, config->dtype),
+		                       .dtype = config->dtype,
+		                       .algorithm = algorithm,
+		                       .preset = preset,
+		                       .density = density,
+		                       .decay = config->decay,
+		                       .scale = config->scale,
+		                       .momentum = config->momentum,
+		                       .densities = (double *)config->densities,
+		                       .n_densities = config->n_densities,
+		                       .calls_per_density = config->calls_per_density,
+		                       .k = config->k,
+		                       .dense_calls = config->dense_calls,
+		                       .op = config->op,
+		                       .nan_fails = config->nan_fails != 0 };
+	if (config->dense_calls == 0 && config->preset != NULL)
+		out->dense_calls = preset->dense_calls;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status create(choir_comm *comm, const struct topk_settings *settings, choir_topk_state **out_p)
+{
+	choir_topk_state *made = calloc(1, sizeof *made);
+	choir_status st;
+
+	if (made == NULL)
+		return error_no_memory("a top-k state", sizeof *made);
+	st = topk_state_create(settings, comm->n, comm->rank, &made->state);
+	if (st != CHOIR_SUCCESS) {
+		free(made);
+		return st;
+	}
+	made->comm = comm_retain(comm);
+	*out_p = made;
+	return CHOIR_SUCCESS;
+}
+
+choir_status choir_topk_create(choir_comm *comm, const choir_topk_config *config, choir_topk_state **out_p)
+{
+	struct topk_settings settings;
+	choir_topk_config read = CHOIR_TOPK_CONFIG_INIT;
+
+	TRY(call_check_comm("choir_topk_create", comm));
+	if (out_p == NULL)
+		return error_set(CHOIR_ARGUMENT, "choir_topk_create: null out_p");
+	TRY(read_config(config, &read));
+	TRY(settings_of(&read, &settings));
+	return create(comm, &settings, out_p);
+}
+
+void choir_topk_destroy(choir_topk_state *state)
+{
+	if (state == NULL)
+		return;
+	topk_state_release(state->state);
+	comm_release(state->comm);
+	free(state);
+}
+
+static choir_status check_state(const char *call, const choir_topk_state *state)
+{
+	return state != NULL ? CHOIR_SUCCESS : error_set(CHOIR_ARGUMENT, "%s: null state", call);
+}
+
+choir_status choir_topk_reset(choir_topk_state *state)
+{
+	TRY(check_state("choir_topk_reset", state));
+	return topk_state_reset("choir_topk_reset", state->state);
+}
+
+choir_status choir_topk_export(choir_topk_state *state, void *bytes, size_t *bytes_p)
+{
+	TRY(check_state("choir_topk_export", state));
+	if (bytes_p == NULL)
+		return error_set(CHOIR_ARGUMENT, "choir_topk_export: null bytes_p");
+	return topk_state_export("choir_topk_export", state->state, bytes, bytes_p);
+}
+
+choir_status choir_topk_import(choir_topk_state *state, const void *bytes, size_t n_bytes)
+{
+	TRY(check_state("choir_topk_import", state));
+	if (bytes == NULL)
+		return error_set(CHOIR_ARGUMENT, "choir_topk_import: null bytes");
+	return topk_state_import("choir_topk_import", state->state, bytes, n_bytes);
+}
+
+choir_status choir_topk_residual(choir_topk_state *state, void *to)
+{
+	TRY(check_state("choir_topk_residual", state));
+	if (to == NULL)
+		return error_set(CHOIR_ARGUMENT, "choir_topk_residual: null to");
+	return topk_state_residual("choir_topk_residual", state->state, to);
+}
+
+static const char function[] = "choir_topk_allreduce";
+
+static choir_status read_out(const choir_topk_out *given, choir_topk_out *out)
+{
+	choir_topk_out read = CHOIR_TOPK_OUT_INIT;
+
+	if (given == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: null out", function);
+	if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof read)
+		return error_set(CHOIR_ARGUMENT,
+		                 "%s: out->struct_size is %zu; this library knows %zu (use CHOIR_TOPK_OUT_INIT)",
+		                 function, given->struct_size, sizeof read);
+	memcpy(&read, given, given->struct_size);
+	*out = read;
+	return CHOIR_SUCCESS;
+}
+
+static bool is_given(choir_buffer buffer)
+{
+	return buffer.kind != CHOIR_BUFFER_NONE;
+}
+
+static choir_status check_out(const choir_topk_out *out, uint64_t count)
+{
+	bool pairs = is_given(out->ind) || is_given(out->val) || out->pairs_p != NULL,
+	     list = out->involved_pairs_p != NULL;
+
+	if (!is_given(out->dense) && !pairs)
+		return error_set(CHOIR_ARGUMENT, "%s: out asks neither for a dense result nor for pairs", function);
+	if (pairs && out->pairs_p == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: out->pairs_p is null: pairs need their room", function);
+	if (list && out->pairs_p == out->involved_pairs_p)
+		return error_set(CHOIR_ARGUMENT, "%s: pairs_p and involved_pairs_p are the same variable", function);
+	if ((pairs || list) && out->ind_dtype != CHOIR_I32 && out->ind_dtype != CHOIR_I64)
+		return error_set(CHOIR_UNSUPPORTED, "%s: ind_dtype is %s: indices are i32 or i64", function,
+		                 choir_dtype_name(out->ind_dtype));
+	if ((pairs || list) && out->ind_dtype == CHOIR_I32 && count > (uint64_t)INT32_MAX + 1)
+		return error_set(CHOIR_ARGUMENT, "%s: an i32 index cannot name each of %" PRIu64 " elements", function,
+		                 count);
+	return CHOIR_SUCCESS;
+}
+
+static struct operand operand_of(const char *role, choir_buffer buffer, uint64_t count, size_t elem_bytes, bool write)
+{
+	uint64_t bytes = count > UINT64_MAX / elem_bytes ? UINT64_MAX : count * elem_bytes;
+
+	return (struct operand){ .role = role,
+		                 .buffer = buffer,
+		                 .bytes = bytes,
+		                 .elem_bytes = (uint32_t)elem_bytes,
+		                 .read = !write,
+		                 .write = write };
+}
+
+static struct topk_request request_of(const struct topk_settings *settings, choir_buffer grad,
+                                      const choir_topk_out *out)
+{
+	uint64_t count = settings->types.n, bits = (count + 31) / 32;
+	size_t elem_bytes = choir_dtype_bytes(settings->dtype), ind_bytes = choir_dtype_bytes(out->ind_dtype);
+	struct topk_request request = { .ind_dtype = out->ind_dtype,
+		                        .pairs_p = out->pairs_p,
+		                        .involved_p = out->involved_pairs_p };
+	bool list = out->involved_pairs_p != NULL;
+
+	request.pairs_room = out->pairs_p != NULL ? *out->pairs_p : 0;
+	request.involved_room = list ? *out->involved_pairs_p : 0;
+	request.operands[TOPK_GRAD] = operand_of("grad", grad, count, elem_bytes, false);
+	request.operands[TOPK_DENSE] =
+	    operand_of("dense", out->dense, is_given(out->dense) ? count : 0, elem_bytes, true);
+	request.operands[TOPK_IND] = operand_of("ind", out->ind, request.pairs_room, ind_bytes, true);
+	request.operands[TOPK_VAL] = operand_of("val", out->val, request.pairs_room, elem_bytes, true);
+	request.operands[TOPK_INVOLVED] =
+	    list ? operand_of("involved", out->involved, request.involved_room, ind_bytes, true)
+		 : operand_of("involved", out->involved, is_given(out->involved) ? bits : 0, 4, true);
+	return request;
+}
+
+/* The gradient may be where the dense result goes: it is read before that is written. */
+static choir_status check_buffers(choir_device *device, const struct topk_request *request)
+{
+	const struct operand *grad = &request->operands[TOPK_GRAD], *dense = &request->operands[TOPK_DENSE];
+	int64_t distance;
+	bool same = false;
+
+	if (grad->bytes > 0 && dense->bytes > 0)
+		(void)dev_overlap(grad->buffer, grad->bytes, dense->buffer, dense->bytes, &same, &distance);
+	if (!same)
+		return operands_check(function, device, request->operands, TOPK_OPERANDS);
+	TRY(operands_check(function, device, grad, 1));
+	return operands_check(function, device, dense, TOPK_OPERANDS - 1);
+}
+
+/* Before the event completes, so that who waited for it finds the state free. */
+static void end(struct run *run)
+{
+	choir_topk_stats *stats = run->event->result;
+
+	topk_run_leave(run->script.state);
+	topk_run_stats(run->script.state, stats);
+	run->event->algorithm = stats->algorithm;
+}
+
+static choir_status prepare(struct run *run, const struct topk_state *state, const choir_call *call)
+{
+	const struct topk_settings *settings = &state->settings;
+
+	run->event->free_result = free;
+	run->event->result = calloc(1, sizeof(choir_topk_stats));
+	if (run->event->result == NULL)
+		return error_no_memory("the statistics of a topk_allreduce", sizeof(choir_topk_stats));
+	run_set_name(run, call->name, function);
+	if (call->deadline_ms > 0)
+		run->watch.deadline_ms = call->deadline_ms;
+	run->bound.dtype = settings->types.work;
+	run->bound.op = CHOIR_OP_SUM;
+	run->bound.record = (struct call_record){ .collective = COLLECTIVE_TOPK_ALLREDUCE,
+		                                  .dtype = (uint8_t)settings->dtype,
+		                                  .op = (uint8_t)settings->op,
+		                                  .count = settings->types.n,
+		                                  .hash = topk_state_hash(state) };
+	snprintf(run->bound.record.algorithm, sizeof run->bound.record.algorithm, "%s", settings->algorithm->name);
+	run->script.ended = end;
+	return run_set_deps(run, call);
+}
+
+static choir_status make_script(struct run *run, struct topk_state *state, const struct topk_request *request)
+{
+	struct choir_comm *comm = run->comm;
+	struct script_env env = { .layout = &comm->layout,
+		                  .me = comm->rank,
+		                  .device = comm->device,
+		                  .slot_bytes = comm->part_bytes,
+		                  .message_bytes = comm->message_bytes,
+		                  .ring = comm_ring_self,
+		                  .plans = &comm->plans,
+		                  .costs = &comm->rules.costs };
+
+	for (int i = 0; i < TOPK_OPERANDS; i++)
+		if (request->operands[i].bytes > 0)
+			TRY(run_keep(run, request->operands[i].buffer));
+	return topk_run_create(&env, state, request, &run->script.ops, &run->script.state);
+}
+
+static choir_status start(choir_topk_state *state, choir_buffer grad, const choir_topk_out *given_out,
+                          const choir_call *given, choir_event **event_p)
+{
+	choir_comm *comm = state->comm;
+	struct topk_request request;
+	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
+	choir_call call;
+	struct run *run;
+	choir_status st;
+
+	TRY(call_check_comm(function, comm));
+	TRY(call_read(function, given, false, &call));
+	if (call.options != NULL && call.options[0] != '\0')
+		return error_set(CHOIR_ARGUMENT, "%s: takes no options, and was given '%s'", function, call.options);
+	TRY(read_out(given_out, &out));
+	TRY(check_out(&out, state->state->settings.types.n));
+	request = request_of(&state->state->settings, grad, &out);
+	TRY(check_buffers(comm->device, &request));
+	if (event_p == NULL && !group_is_open())
+		TRY(call_may_block(function, comm, false));
+	TRY(run_create(comm, &run));
+	st = prepare(run, state->state, &call);
+	if (st == CHOIR_SUCCESS)
+		st = make_script(run, state->state, &request);
+	if (st != CHOIR_SUCCESS) {
+		run_discard(run);
+		return st;
+	}
+	return call_start(function, run, event_p);
+}
+
+choir_status choir_topk_allreduce(choir_topk_state *state, choir_buffer grad, const choir_topk_out *out,
+                                  const choir_call *call, choir_event **event_p)
+{
+	choir_status st;
+
+	TRY(check_state(function, state));
+	TRY(call_enter(function, state->comm));
+	st = start(state, grad, out, call, event_p);
+	comm_leave(state->comm);
+	return call_named(st, call);
+}
+
+choir_status choir_event_topk_stats(choir_event *event, choir_topk_stats *out)
+{
+	choir_topk_stats stats;
+
+	if (event == NULL || out == NULL)
+		return error_set(CHOIR_ARGUMENT, "choir_event_topk_stats: null argument");
+	if (out->struct_size < sizeof(size_t) || out->struct_size > sizeof stats)
+		return error_set(CHOIR_ARGUMENT, "choir_event_topk_stats: struct_size is %zu; this library knows %zu",
+		                 out->struct_size, sizeof stats);
+	if (event->free_result != free || !event_is_complete(event) || event->status != CHOIR_SUCCESS)
+		return error_set(CHOIR_ARGUMENT,
+		                 "choir_event_topk_stats: the event is not that of a topk_allreduce that ended well");
+	stats = *(const choir_topk_stats *)event->result;
+	stats.struct_size = out->struct_size;
+	stats.wire_bytes = choir_event_wire_bytes(event);
+	memcpy(out, &stats, out->struct_size);
+	return CHOIR_SUCCESS;
+}

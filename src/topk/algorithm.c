@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#include "topk/algorithm.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+const struct topk_algorithm topk_algorithms[] = {
+	{ .name = "dense", .start = topk_dense_start },
+	{ .name = "topka", .aliases = { "topk" }, .select = topk_select_top, .start = topk_lists_start, .apart = true },
+	{ .name = "topka2",
+	  .aliases = { "topk2" },
+	  .select = topk_select_top,
+	  .start = topk_lists_start,
+	  .apart = true,
+	  .keeps_k = true,
+	  .returns = true },
+	{ .name = "topk-opt",
+	  .aliases = { "topka-opt", "topkAopt" },
+	  .select = topk_select_reuse,
+	  .start = topk_lists_start,
+	  .apart = true },
+	{ .name = "gtopk", .density = 0.001, .select = topk_select_top, .start = topk_tree_start, .pairwise = true },
+	{ .name = "topk-sa",
+	  .aliases = { "topkSA" },
+	  .select = topk_select_top,
+	  .start = topk_owners_start,
+	  .pairwise = true },
+	{ .name = "gaussiank", .select = topk_select_gaussian, .start = topk_lists_start, .apart = true },
+	{ .name = "gaussiank-concat",
+	  .aliases = { "gaussiankconcat" },
+	  .select = topk_select_gaussian,
+	  .start = topk_lists_start },
+	{ .name = "gaussiank-sa",
+	  .aliases = { "gaussiankSA" },
+	  .select = topk_select_gaussian,
+	  .start = topk_owners_start,
+	  .pairwise = true },
+	{ .name = "oktopk",
+	  .select = topk_select_adapt,
+	  .start = topk_oktopk_start,
+	  .pairwise = true,
+	  .returns = true },
+	{ .name = "spardl", .select = topk_select_chunks, .start = topk_spardl_start, .pairwise = true },
+};
+const size_t n_topk_algorithms = sizeof topk_algorithms / sizeof *topk_algorithms;
+
+static bool has_name(const struct topk_algorithm *algorithm, const char *name)
+{
+	if (strcasecmp(algorithm->name, name) == 0)
+		return true;
+	for (size_t i = 0; i < sizeof algorithm->aliases / sizeof *algorithm->aliases; i++)
+		if (algorithm->aliases[i] != NULL && strcasecmp(algorithm->aliases[i], name) == 0)
+			return true;
+	return false;
+}
+
+const struct topk_algorithm *topk_algorithm_find(const char *name)
+{
+	for (size_t i = 0; i < n_topk_algorithms; i++)
+		if (has_name(&topk_algorithms[i], name))
+			return &topk_algorithms[i];
+	return NULL;
+}
+
+const char *topk_algorithm_names(char *text, size_t bytes)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < n_topk_algorithms && used < bytes; i++)
+		used +=
+		    (size_t)snprintf(text + used, bytes - used, "%s%s", i == 0 ? "" : ", ", topk_algorithms[i].name);
+	return text;
+}

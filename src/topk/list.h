@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Lists of pairs of one element each, ascending and distinct, in memory of the pool.  All lists of a state have the
+ * same index form.  Host. */
+#ifndef TOPK_LIST_H
+#define TOPK_LIST_H
+
+#include "sparse/coalesce.h"
+#include "sparse/select.h"
+
+struct topk_list {
+	struct pool_block ind, val;
+	uint64_t count;
+};
+
+/* What the values and indices of a state are. */
+struct topk_types {
+	uint64_t n;          /* elements of the tensor */
+	choir_dtype work;    /* CHOIR_F32 or CHOIR_F64 */
+	uint32_t elem_bytes; /* of work */
+	struct index_form form;
+};
+
+struct topk_types topk_types_of(uint64_t n, choir_dtype dtype);
+
+/* list_take: room for so many pairs; count = 0.  list_free: legal on a zeroed one. */
+choir_status list_take(struct topk_list *list, const struct topk_types *types, uint64_t room);
+void list_free(struct topk_list *list);
+
+struct pairs list_pairs(const struct topk_list *list, const struct topk_types *types);
+
+/* list_part: positions [from, end). */
+struct pairs list_part(const struct topk_list *list, const struct topk_types *types, uint64_t from, uint64_t end);
+
+/* list_find: the position of the first index >= index. */
+uint64_t list_find(const struct topk_list *list, const struct topk_types *types, uint64_t index);
+
+/* list_select: of elements [from, from + n) of a tensor in work: select_top or by a limit; indices are the tensor's.
+ * list_append_top: the k largest of a span, behind what the list has; it has room. */
+choir_status list_select_top(struct topk_list *list, const struct topk_types *types, const void *tensor, uint64_t k,
+                             struct select_limit *limit_p);
+choir_status list_select_limit(struct topk_list *list, const struct topk_types *types, const void *tensor,
+                               struct select_limit limit);
+choir_status list_append_top(struct topk_list *list, const struct topk_types *types, const void *tensor, uint64_t from,
+                             uint64_t n, uint64_t k);
+
+/* list_merge: the sum of n ascending lists, in their order. */
+choir_status list_merge(struct topk_list *out, const struct topk_types *types, const struct pairs *lists, uint32_t n);
+
+/* list_split: what the limit selects stays, the rest goes to `rest` (taken here). */
+choir_status list_split(struct topk_list *list, const struct topk_types *types, struct select_limit limit,
+                        struct topk_list *rest);
+
+/* list_top: the limit of the k largest of a list; all of it where k >= its count. */
+choir_status list_top(const struct topk_list *list, const struct topk_types *types, uint64_t k,
+                      struct select_limit *limit_p);
+
+/* list_intersect: those of mine whose index is in the other one. */
+choir_status list_intersect(struct topk_list *out, const struct topk_types *types, const struct topk_list *mine,
+                            const struct topk_list *other);
+
+#endif

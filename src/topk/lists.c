@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* topka, topka2, topk-opt, gaussiank, gaussiank-concat: everyone gets all lists and adds them in rank order.
+ * Two allgathervs of indices and of values (concat: one of both), 2 k (P-1) words received; any P.  Shi et al. 2019
+ * (topka, gtopk), gaussiank: Shi et al. 2019, arXiv:1911.08772.
+ * topka2 keeps the k largest sums: all ranks have all sums, so all keep the same, and what was not kept stays in the
+ * residuals of those that sent it. */
+#include "topk/algorithm.h"
+
+static choir_status arrived(struct topk_run *run, struct script_turn *turn)
+{
+	struct topk_list rest = { .count = 0 };
+	struct select_limit limit;
+	choir_status st = CHOIR_SUCCESS;
+
+	(void)turn;
+	run->step = run->deliver;
+	TRY(list_merge(&run->kept, &run->types, run->lists, (uint32_t)run->env.layout->n));
+	if (!run->algorithm->keeps_k)
+		return CHOIR_SUCCESS;
+	TRY(list_top(&run->kept, &run->types, run->k, &limit));
+	st = list_split(&run->kept, &run->types, limit, &rest);
+	list_free(&rest);
+	return st;
+}
+
+choir_status topk_lists_start(struct topk_run *run, struct script_turn *turn)
+{
+	for (int r = 0; r < run->env.layout->n; r++)
+		run->row[r] = run->headers[r].selected;
+	return topk_gather(run, turn, list_pairs(&run->selected, &run->types), run->row, run->algorithm->apart,
+	                   arrived);
+}

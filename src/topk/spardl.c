@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* spardl: a chunk of the index range and k/P entries of it for each rank.  In each round a rank sends the chunks of the
+ * further half of those it still holds to the rank at that distance, adds what comes to its own and keeps k/P of each;
+ * what it drops, sums of several ranks by then, goes into its own residual.  In the end each has its own chunk, and
+ * these are gathered.  4 k (P-1)/P words received in 2 ceil(log2 P) messages of fixed size; at most k entries; any P.
+ * Zhao et al. 2023, arXiv:2304.00737. */
+#include "topk/algorithm.h"
+#include "topk/vector.h"
+
+#include "sparse/block.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static choir_status spardl_round(struct topk_run *run, struct script_turn *turn);
+
+/* Room of a block: the largest chunk's. */
+static uint64_t room(const struct topk_run *run)
+{
+	uint64_t n = (uint64_t)run->env.layout->n;
+
+	return run->k / n + (run->k % n > 0);
+}
+
+static int chunk_at(const struct topk_run *run, int offset)
+{
+	return (run->env.me + offset) % run->env.layout->n;
+}
+
+/* What I hold of a chunk. */
+static struct pairs held_of(const struct topk_run *run, int c)
+{
+	uint64_t from = list_find(&run->held, &run->types, topk_region_start(run, c)),
+		 end = list_find(&run->held, &run->types, topk_region_start(run, c + 1));
+
+	return from == end ? (struct pairs){ .form = run->types.form } : list_part(&run->held, &run->types, from, end);
+}
+
+/* My chunk c with what came of it, the largest only. */
+static choir_status keep_chunk(struct topk_run *run, int c, const struct pairs *came, struct topk_list *sum)
+{
+	struct pairs both[2] = { held_of(run, c), { .form = run->types.form } };
+	struct topk_list rest = { .count = 0 };
+	struct select_limit limit;
+
+	if (came != NULL)
+		both[1] = *came;
+	TRY(list_merge(sum, &run->types, both, 2));
+	TRY(list_top(sum, &run->types, topk_chunk_room(run, c), &limit));
+	TRY(list_split(sum, &run->types, limit, &rest));
+	vector_add(&run->types, run->acc.ptr, &rest);
+	list_free(&rest);
+	return CHOIR_SUCCESS;
+}
+
+/* The chunks that stay, [0, distance) ahead of me: those that came are the first `came` of them. */
+static choir_status keep_chunks(struct topk_run *run, int stay, int n_came, struct topk_list *sums)
+{
+	uint64_t bytes = topk_fixed_bytes(run, room(run));
+
+	for (int j = 0; j < stay; j++) {
+		struct pairs came;
+
+		if (j < n_came) {
+			came = topk_fixed_read(run, room(run), (unsigned char *)run->in.ptr + (uint64_t)j * bytes);
+			run->stats.pairs_received += came.count;
+		}
+		TRY(keep_chunk(run, chunk_at(run, j), j < n_came ? &came : NULL, &sums[chunk_at(run, j)]));
+	}
+	return CHOIR_SUCCESS;
+}
+
+static choir_status hold(struct topk_run *run, const struct topk_list *sums)
+{
+	int n = run->env.layout->n;
+
+	for (int c = 0; c < n; c++)
+		run->lists[c] = list_pairs(&sums[c], &run->types);
+	return topk_join(run, &run->held);
+}
+
+static choir_status gathered(struct topk_run *run, struct script_turn *turn)
+{
+	uint64_t bytes = topk_fixed_bytes(run, room(run));
+	int n = run->env.layout->n;
+
+	(void)turn;
+	for (int r = 0; r < n; r++) {
+		run->lists[r] =
+		    topk_fixed_read(run, room(run), (const unsigned char *)run->in.ptr + (uint64_t)r * bytes);
+		run->stats.pairs_received += r != run->env.me ? run->lists[r].count : 0;
+	}
+	run->step = run->deliver;
+	return topk_join(run, &run->kept);
+}
+
+static choir_status gather(struct topk_run *run, struct script_turn *turn)
+{
+	uint64_t bytes = topk_fixed_bytes(run, room(run)), n = (uint64_t)run->env.layout->n;
+	struct algo_in in = { .collective = COLLECTIVE_ALLGATHER, .elem_bytes = BLOCK_ALIGN, .bytes = bytes };
+	struct pairs mine = held_of(run, run->env.me);
+
+	pool_give(&run->out);
+	pool_give(&run->in);
+	TRY(pool_take(&run->out, bytes, "my chunk"));
+	TRY(pool_take(&run->in, bytes * n, "the chunks"));
+	topk_fixed_write(run, &mine, room(run), run->out.ptr);
+	return topk_plan(run, turn, &in, run->out.ptr, bytes, run->in.ptr, bytes * n, gathered);
+}
+
+/* run->distance chunks were held before this round; the first half of them, rounded up, stays. */
+static choir_status round_done(struct topk_run *run, struct script_turn *turn)
+{
+	int n = run->env.layout->n, stay = (run->distance + 1) / 2, came = run->distance - stay;
+	struct topk_list *sums = calloc((size_t)n, sizeof *sums);
+	choir_status st;
+
+	(void)turn;
+	if (sums == NULL)
+		return error_no_memory("the chunks of a top-k call", (size_t)n * sizeof *sums);
+	st = keep_chunks(run, stay, came, sums);
+	if (st == CHOIR_SUCCESS)
+		st = hold(run, sums);
+	for (int c = 0; c < n; c++)
+		list_free(&sums[c]);
+	free(sums);
+	run->distance = stay;
+	run->step = stay > 1 ? spardl_round : gather;
+	return st;
+}
+
+static choir_status spardl_round(struct topk_run *run, struct script_turn *turn)
+{
+	int n = run->env.layout->n, stay = (run->distance + 1) / 2, go = run->distance - stay;
+	uint64_t bytes = topk_fixed_bytes(run, room(run));
+
+	memset(run->matrix, 0, (size_t)n * (size_t)n * sizeof *run->matrix);
+	for (int s = 0; s < n; s++)
+		run->matrix[s * n + (s + stay) % n] = (uint64_t)go;
+	pool_give(&run->out);
+	TRY(pool_take(&run->out, (uint64_t)go * bytes, "the chunks that go"));
+	for (int j = 0; j < go; j++) {
+		struct pairs chunk = held_of(run, chunk_at(run, stay + j));
+
+		topk_fixed_write(run, &chunk, room(run), (unsigned char *)run->out.ptr + (uint64_t)j * bytes);
+	}
+	return topk_send_fixed(run, turn, bytes, round_done);
+}
+
+choir_status topk_spardl_start(struct topk_run *run, struct script_turn *turn)
+{
+	struct pairs mine = list_pairs(&run->selected, &run->types);
+
+	(void)turn;
+	run->distance = run->env.layout->n;
+	run->step = run->distance > 1 ? spardl_round : gather;
+	return list_merge(&run->held, &run->types, &mine, 1);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#include "topk/vector.h"
+
+#include <math.h>
+
+#define VALUE   float
+#define NAME(x) x##_f32
+#include "topk/vector_type.inc"
+#undef VALUE
+#undef NAME
+#define VALUE   double
+#define NAME(x) x##_f64
+#include "topk/vector_type.inc"
+
+void vector_accumulate(const struct topk_types *types, const struct accumulation *what)
+{
+	if (types->work == CHOIR_F32)
+		accumulate_f32(types->n, what);
+	else
+		accumulate_f64(types->n, what);
+}
+
+uint64_t vector_first_nan(const struct topk_types *types, const void *from)
+{
+	return types->work == CHOIR_F32 ? first_nan_f32(types->n, from) : first_nan_f64(types->n, from);
+}
+
+void vector_divide(const struct topk_types *types, void *values, uint64_t n, double by)
+{
+	if (types->work == CHOIR_F32)
+		divide_f32(n, values, by);
+	else
+		divide_f64(n, values, by);
+}
+
+void vector_add(const struct topk_types *types, void *tensor, const struct topk_list *list)
+{
+	if (types->work == CHOIR_F32)
+		add_f32(tensor, list, types->form);
+	else
+		add_f64(tensor, list, types->form);
+}

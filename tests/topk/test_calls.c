@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: MIT */
+/* What a top-k state does beside the law: types, mean, warm-up, order, failures, checkpoints, volumes. */
+#include "topk/law.h"
+#include "world/gate.h"
+#include "world/memory.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N = 120, K = 10 };
+
+static choir_topk_config config_of(const char *algorithm)
+{
+	choir_topk_config config = CHOIR_TOPK_CONFIG_INIT;
+
+	config.algorithm = algorithm;
+	config.count = N;
+	config.k = K;
+	config.op = CHOIR_OP_SUM;
+	return config;
+}
+
+static float value(int rank, int call, size_t i)
+{
+	return (float)((i * 37 + (size_t)rank * 11 + (size_t)call * 5) % 101) - 50;
+}
+
+/* Entries without ties, and of about the same magnitudes on all ranks in every call. */
+static float spread(int rank, int call, size_t i)
+{
+	uint64_t x = (uint64_t)rank * 77 + (uint64_t)call * 1009 + i * UINT64_C(0x9e3779b97f4a7c15);
+
+	x ^= x >> 31;
+	x *= UINT64_C(0xbf58476d1ce4e5b9);
+	x ^= x >> 29;
+	return (float)(int)(x % 4000001) / 1000 - 2000;
+}
+
+static choir_status one(choir_topk_state *state, const float *grad, float *dense, choir_event **event_p)
+{
+	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
+
+	out.dense = choir_host(dense);
+	return choir_topk_allreduce(state, choir_host(grad), &out, NULL, event_p);
+}
+
+/* Four ranks; each test is a function on every one of them. */
+static void on_ranks(int ranks, world_fn fn)
+{
+	line_up_run(ranks, 0, 30000, fn, NULL);
+}
+
+static void mean_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_topk_config config = config_of("topka");
+	choir_topk_state *sum, *mean;
+	float grad[N], a[N], b[N];
+
+	(void)arg;
+	for (size_t i = 0; i < N; i++)
+		grad[i] = value(rank, 0, i);
+	OK(choir_topk_create(comm, &config, &sum));
+	config.op = CHOIR_OP_MEAN;
+	OK(choir_topk_create(comm, &config, &mean));
+	OK(one(sum, grad, a, NULL));
+	OK(one(mean, grad, b, NULL));
+	for (size_t i = 0; i < N; i++)
+		CHECK(b[i] == a[i] / 3.0f);
+	choir_topk_destroy(sum);
+	choir_topk_destroy(mean);
+}
+
+static void mean(void **state)
+{
+	(void)state;
+	on_ranks(3, mean_rank);
+}
+
+/* f16, bf16, f64: the result in the type, the residual in f32 or f64; the law exactly, for small integers. */
+static void types_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	static const uint16_t ones[] = { 0x3c00, 0x3f80 }; /* 1 in f16 and bf16 */
+	choir_topk_config config = config_of("oktopk");
+	choir_topk_state *state;
+	float left[N];
+
+	(void)arg;
+	for (int t = 0; t < 2; t++) {
+		uint16_t grad[N] = { 0 }, out_values[N];
+		choir_topk_out out = CHOIR_TOPK_OUT_INIT;
+
+		for (size_t i = 0; i < 2 * K; i++)
+			grad[i * 3] = ones[t];
+		config.dtype = t == 0 ? CHOIR_F16 : CHOIR_BF16;
+		out.dense = choir_host(out_values);
+		OK(choir_topk_create(comm, &config, &state));
+		OK(choir_topk_allreduce(state, choir_host(grad), &out, NULL, NULL));
+		OK(choir_topk_residual(state, left));
+		for (size_t i = 0; i < N; i++) {
+			bool sent = i % 3 == 0 && i / 3 < K; /* ties: the lowest indices */
+
+			CHECK(out_values[i] == (sent ? (t == 0 ? 0x4000 : 0x4000) : 0));
+			CHECK(left[i] == (grad[i] != 0 && !sent ? 1.0f : 0.0f));
+		}
+		choir_topk_destroy(state);
+	}
+	{
+		double wide[N] = { 0 }, got[N], left_wide[N];
+		choir_topk_out out = CHOIR_TOPK_OUT_INIT;
+
+		wide[7] = 0x1p60 + 0x1p10; /* no f32 */
+		config.dtype = CHOIR_F64;
+		config.k = 1;
+		out.dense = choir_host(got);
+		OK(choir_topk_create(comm, &config, &state));
+		OK(choir_topk_allreduce(state, choir_host(wide), &out, NULL, NULL));
+		OK(choir_topk_residual(state, left_wide));
+		CHECK(got[7] == 0x1p61 + 0x1p11 && left_wide[7] == 0);
+		choir_topk_destroy(state);
+	}
+	(void)rank;
+}
+
+static void types(void **state)
+{
+	(void)state;
+	on_ranks(2, types_rank);
+}
+
+/* In place; the list of involved entries; statistics; the warm-up; 64-bit indices. */
+static void outputs_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_topk_config config = config_of("topka2");
+	choir_topk_stats stats = { sizeof stats, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+	choir_topk_state *state, *beside;
+	float grad[N], want[N], val[N];
+	int64_t ind[N], involved[N];
+	size_t pairs = K, n_involved = N;
+	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
+	choir_event *event;
+
+	(void)arg;
+	config.dense_calls = 1;
+	OK(choir_topk_create(comm, &config, &state));
+	OK(choir_topk_create(comm, &config, &beside));
+	for (int call = 0; call < 3; call++) {
+		for (size_t i = 0; i < N; i++)
+			grad[i] = value(rank, call, i);
+		OK(one(beside, grad, want, NULL));
+		out.dense = choir_host(grad); /* in place */
+		if (call > 0) {
+			out.ind = choir_host(ind);
+			out.val = choir_host(val);
+			out.ind_dtype = CHOIR_I64;
+			out.pairs_p = &pairs;
+			pairs = K;
+			out.involved = choir_host(involved);
+			out.involved_pairs_p = &n_involved;
+			n_involved = N;
+		}
+		OK(choir_topk_allreduce(state, choir_host(grad), &out, NULL, &event));
+		OK(choir_event_wait(event, -1));
+		OK(choir_event_topk_stats(event, &stats));
+		choir_event_release(event);
+		CHECK(memcmp(grad, want, sizeof grad) == 0);
+		CHECK(strcmp(stats.algorithm, call == 0 ? "dense" : "topka2") == 0 && stats.call == (uint64_t)call);
+		if (call == 0)
+			continue;
+		CHECK(pairs == K && stats.pairs == K && stats.selected == K && stats.k == K && n_involved <= K);
+		CHECK(stats.pairs_received == 3 * K && stats.involved == n_involved);
+		for (size_t i = 0; i < pairs; i++)
+			CHECK(val[i] == want[ind[i]]);
+		for (size_t i = 0, at = 0; i < n_involved; i++) {
+			while (at < pairs && ind[at] < involved[i])
+				at++;
+			CHECK(at < pairs && ind[at] == involved[i]);
+		}
+	}
+	choir_topk_destroy(state);
+	choir_topk_destroy(beside);
+}
+
+static void outputs(void **state)
+{
+	(void)state;
+	on_ranks(4, outputs_rank);
+}
+
+/* Four calls in flight of one state, and of another between them: as one after the other. */
+static void order_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	enum { CALLS = 4 };
+	choir_topk_config config = config_of("oktopk");
+	choir_topk_state *a, *b, *c;
+	float grad[CALLS][N], out_a[CALLS][N], out_b[CALLS][N], out_c[N];
+	choir_event *events[2 * CALLS];
+
+	(void)arg;
+	OK(choir_topk_create(comm, &config, &a));
+	OK(choir_topk_create(comm, &config, &b));
+	OK(choir_topk_create(comm, &config, &c));
+	for (int call = 0; call < CALLS; call++) {
+		for (size_t i = 0; i < N; i++)
+			grad[call][i] = value(rank, call, i);
+		OK(one(a, grad[call], out_a[call], &events[2 * call]));
+		OK(one(b, grad[call], out_b[call], &events[2 * call + 1]));
+	}
+	for (int i = 2 * CALLS - 1; i >= 0; i--) {
+		OK(choir_event_wait(events[i], -1));
+		choir_event_release(events[i]);
+	}
+	for (int call = 0; call < CALLS; call++) {
+		OK(one(c, grad[call], out_c, NULL));
+		CHECK(memcmp(out_a[call], out_c, sizeof out_c) == 0 && memcmp(out_b[call], out_c, sizeof out_c) == 0);
+	}
+	choir_topk_destroy(a);
+	choir_topk_destroy(b);
+	choir_topk_destroy(c);
+}
+
+static void order(void **state)
+{
+	(void)state;
+	on_ranks(3, order_rank);
+}
+
+/* A call that fails on all ranks leaves residual, thresholds and count of calls, and the comm goes on. */
+static void failures_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_topk_config config = config_of("topka");
+	choir_topk_state *state, *beside;
+	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
+	float grad[N], bad[N], a[N], b[N], val[N], before[N], after[N];
+	int32_t ind[N];
+	size_t pairs;
+
+	(void)arg;
+	config.nan_fails = 1;
+	OK(choir_topk_create(comm, &config, &state));
+	OK(choir_topk_create(comm, &config, &beside));
+	out.ind = choir_host(ind);
+	out.val = choir_host(val);
+	out.pairs_p = &pairs;
+	for (int call = 0; call < 3; call++) {
+		for (size_t i = 0; i < N; i++)
+			bad[i] = grad[i] = value(rank, call, i);
+		bad[17] = rank == 1 ? NAN : bad[17];
+		OK(choir_topk_residual(state, before));
+		SAYS(one(state, bad, a, NULL), CHOIR_ARGUMENT, "rank 1 has a NaN at 17");
+		pairs = rank == 2 ? 1 : N;
+		SAYS(choir_topk_allreduce(state, choir_host(grad), &out, NULL, NULL), CHOIR_CAPACITY,
+		     "rank 2 has room for 1");
+		CHECK(pairs > 1);
+		OK(choir_topk_residual(state, after));
+		CHECK(memcmp(before, after, sizeof before) == 0);
+		OK(one(state, grad, a, NULL));
+		OK(one(beside, grad, b, NULL));
+		CHECK(memcmp(a, b, sizeof a) == 0);
+	}
+	choir_topk_destroy(state);
+	choir_topk_destroy(beside);
+}
+
+static void failures(void **state)
+{
+	(void)state;
+	on_ranks(3, failures_rank);
+}
+
+/* NaN counts as the largest, so it leaves the residual. */
+static void nan_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	for (int algorithm = 0; algorithm < LAW_ALGORITHMS; algorithm++) {
+		choir_topk_config config = config_of(law_algorithms[algorithm]);
+		choir_topk_state *state;
+		float grad[N], out[N], left[N];
+
+		for (size_t i = 0; i < N; i++)
+			grad[i] = i == 40 && rank == 1 ? NAN : value(rank, 0, i);
+		OK(choir_topk_create(comm, &config, &state));
+		OK(one(state, grad, out, NULL));
+		OK(choir_topk_residual(state, left));
+		CHECK(isnan(out[40]));
+		for (size_t i = 0; i < N; i++)
+			CHECK(!isnan(left[i]));
+		choir_topk_destroy(state);
+	}
+	(void)arg;
+}
+
+static void nan_leaves(void **state)
+{
+	(void)state;
+	on_ranks(3, nan_rank);
+}
+
+/* Every algorithm: exported after some calls into another state, both go on bit for bit; reset begins anew. */
+static void checkpoints_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	(void)arg;
+	for (int algorithm = 0; algorithm < LAW_ALGORITHMS; algorithm++) {
+		choir_topk_config config = config_of(law_algorithms[algorithm]);
+		choir_topk_state *first, *second;
+		float grad[N], a[N], b[N], begin[N];
+		unsigned char *bytes;
+		size_t n_bytes;
+
+		config.momentum = 0.5;
+		config.decay = 0.9;
+		OK(choir_topk_create(comm, &config, &first));
+		OK(choir_topk_create(comm, &config, &second));
+		for (int call = 0; call < 75; call++) {
+			for (size_t i = 0; i < N; i++)
+				grad[i] = value(rank, call, i);
+			if (call == 40) {
+				OK(choir_topk_export(first, NULL, &n_bytes));
+				bytes = malloc(n_bytes);
+				OK(choir_topk_export(first, bytes, &n_bytes));
+				OK(choir_topk_import(second, bytes, n_bytes));
+				bytes[20] ^= 1;
+				IS(choir_topk_import(second, bytes, n_bytes), CHOIR_ARGUMENT);
+				IS(choir_topk_import(second, bytes, 7), CHOIR_ARGUMENT);
+				free(bytes);
+			}
+			OK(one(first, grad, a, NULL));
+			if (call == 0)
+				memcpy(begin, a, sizeof a);
+			if (call >= 40) {
+				OK(one(second, grad, b, NULL));
+				CHECK(memcmp(a, b, sizeof a) == 0);
+			}
+		}
+		OK(choir_topk_reset(first));
+		for (size_t i = 0; i < N; i++)
+			grad[i] = value(rank, 0, i);
+		OK(one(first, grad, a, NULL));
+		CHECK(memcmp(a, begin, sizeof a) == 0);
+		choir_topk_destroy(first);
+		choir_topk_destroy(second);
+	}
+}
+
+static void checkpoints(void **state)
+{
+	(void)state;
+	on_ranks(3, checkpoints_rank);
+}
+
+static void refuses(struct world *world, int rank, choir_comm *comm, const choir_topk_config *config,
+                    choir_status wanted, const char *words)
+{
+	choir_topk_state *state = NULL;
+
+	SAYS(choir_topk_create(comm, config, &state), wanted, words);
+	CHECK(state == NULL);
+}
+
+static void arguments_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	static const char *const names[] = { "topkA",           "topka-opt",   "topkAopt", "topkSA",
+		                             "gaussiankconcat", "gaussiankSA", "OKTOPK" };
+	choir_topk_config config = config_of("topka");
+	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
+	choir_topk_state *state;
+	choir_call call = CHOIR_CALL_INIT;
+	float grad[N] = { 0 };
+	size_t pairs = N;
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		config.algorithm = names[i];
+		OK(choir_topk_create(comm, &config, &state));
+		choir_topk_destroy(state);
+	}
+	config.algorithm = "topkb";
+	refuses(world, rank, comm, &config, CHOIR_ARGUMENT, "topkb|spardl");
+	config = config_of("topka");
+	config.k = N + 1;
+	refuses(world, rank, comm, &config, CHOIR_ARGUMENT, "k is 121");
+	config = config_of("topka");
+	config.density = 1.5;
+	refuses(world, rank, comm, &config, CHOIR_ARGUMENT, "density is 1.5");
+	config = config_of("topka");
+	config.preset = "gpt";
+	refuses(world, rank, comm, &config, CHOIR_ARGUMENT, "gpt");
+	config = config_of("topka");
+	config.dtype = CHOIR_I32;
+	refuses(world, rank, comm, &config, CHOIR_UNSUPPORTED, "i32");
+	config = config_of("topka");
+	config.op = CHOIR_OP_MAX;
+	refuses(world, rank, comm, &config, CHOIR_UNSUPPORTED, "max");
+	config = config_of("topka");
+	config.decay = NAN;
+	refuses(world, rank, comm, &config, CHOIR_ARGUMENT, "decay");
+	refuses(world, rank, comm, NULL, CHOIR_ARGUMENT, "null config");
+	config = config_of("topka");
+	OK(choir_topk_create(comm, &config, &state));
+	SAYS(choir_topk_allreduce(NULL, choir_host(grad), &out, NULL, NULL), CHOIR_ARGUMENT, "null state");
+	SAYS(choir_topk_allreduce(state, choir_host(grad), NULL, NULL, NULL), CHOIR_ARGUMENT, "null out");
+	SAYS(choir_topk_allreduce(state, choir_host(grad), &out, NULL, NULL), CHOIR_ARGUMENT, "neither");
+	out.ind = out.val = choir_host(grad);
+	SAYS(choir_topk_allreduce(state, choir_host(grad), &out, NULL, NULL), CHOIR_ARGUMENT, "pairs_p");
+	out.pairs_p = &pairs;
+	SAYS(choir_topk_allreduce(state, choir_host(grad), &out, NULL, NULL), CHOIR_ARGUMENT, "overlap");
+	out = (choir_topk_out)CHOIR_TOPK_OUT_INIT;
+	out.dense = choir_host(grad + 1);
+	SAYS(choir_topk_allreduce(state, choir_host(grad), &out, NULL, NULL), CHOIR_ARGUMENT, "grad and dense overlap");
+	call.options = "algorithm=gtopk";
+	SAYS(choir_topk_allreduce(state, choir_host(grad), &out, &call, NULL), CHOIR_ARGUMENT, "no options");
+	SAYS(choir_topk_allreduce(state, choir_none(), &out, NULL, NULL), CHOIR_ARGUMENT, "grad");
+	choir_topk_destroy(state);
+	choir_topk_destroy(NULL);
+	CHECK(sum_works(comm, 5));
+}
+
+static void arguments(void **state)
+{
+	(void)state;
+	on_ranks(2, arguments_rank);
+}
+
+/* oktopk between the exact calls, once the residual has filled: a rank receives no more than 6 k (P-1)/P words, and
+ * what it selects stays near k. */
+static void volume_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	enum { COUNT = 20000, WANTED = 400, CALLS = 200 };
+	choir_topk_config config = config_of("oktopk");
+	choir_topk_state *state;
+	choir_topk_stats stats = { sizeof stats, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+	float *grad = malloc(COUNT * sizeof *grad), *out = malloc(COUNT * sizeof *out);
+	int ranks = choir_comm_size(comm);
+	choir_event *event;
+
+	(void)arg;
+	config.count = COUNT;
+	config.k = WANTED;
+	OK(choir_topk_create(comm, &config, &state));
+	for (int call = 0; call < CALLS; call++) {
+		double words, k;
+
+		for (size_t i = 0; i < COUNT; i++)
+			grad[i] = spread(rank, call, i);
+		OK(one(state, grad, out, &event));
+		OK(choir_event_wait(event, -1));
+		OK(choir_event_topk_stats(event, &stats));
+		choir_event_release(event);
+		words = 2 * (double)stats.pairs_received;
+		k = stats.selected > WANTED ? (double)stats.selected : WANTED;
+		if (call < 130 || call % 32 == 0)
+			continue;
+		if (words > 6 * k * (ranks - 1) / ranks)
+			world_fail(world, rank, "%d ranks, call %d: %g words received", ranks, call, words);
+		if (stats.selected < WANTED / 2 || stats.selected > WANTED * 3 / 2)
+			world_fail(world, rank, "%d ranks, call %d: %d selected", ranks, call, (int)stats.selected);
+	}
+	choir_topk_destroy(state);
+	free(grad);
+	free(out);
+}
+
+static void volume(void **state)
+{
+	(void)state;
+	for (int ranks = 2; ranks <= 8; ranks += 3)
+		on_ranks(ranks, volume_rank);
+}
+
+static void mismatch_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_topk_config config = config_of("topka");
+	choir_topk_state *state;
+	float grad[N] = { 0 }, out[N];
+
+	(void)arg;
+	config.k = K + (size_t)rank;
+	OK(choir_topk_create(comm, &config, &state));
+	SAYS(one(state, grad, out, NULL), CHOIR_MISMATCH, "topk_allreduce|topka");
+	choir_topk_destroy(state);
+}
+
+static void mismatch(void **state)
+{
+	(void)state;
+	on_ranks(2, mismatch_rank);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(mean),        cmocka_unit_test(types),
+		                            cmocka_unit_test(outputs),     cmocka_unit_test(order),
+		                            cmocka_unit_test(failures),    cmocka_unit_test(nan_leaves),
+		                            cmocka_unit_test(checkpoints), cmocka_unit_test(arguments),
+		                            cmocka_unit_test(volume),      cmocka_unit_test(mismatch) };
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	gate_drop();
+	memory_drop();
+	world_device_drop();
+	return failed;
+}

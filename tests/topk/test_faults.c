@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* Each fault that a reference code of this family had, as a case of the law. */
+#include "topk/law.h"
+#include "world/memory.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Every algorithm on so many ranks. */
+static void each(int ranks, size_t count, size_t k, int calls, float (*value)(int, int, size_t))
+{
+	for (int a = 0; a < LAW_ALGORITHMS; a++) {
+		struct law law = { .config = CHOIR_TOPK_CONFIG_INIT, .ranks = ranks, .calls = calls, .value = value };
+
+		law.config.algorithm = law_algorithms[a];
+		law.config.count = count;
+		law.config.k = k;
+		law.config.op = CHOIR_OP_SUM;
+		law_holds(&law);
+	}
+}
+
+static float on_even_ranks(int rank, int call, size_t i)
+{
+	return rank % 2 == 0 ? (float)((i * 7 + (size_t)call) % 13) - 6 : 0;
+}
+
+static float nowhere(int rank, int call, size_t i)
+{
+	(void)rank, (void)call, (void)i;
+	return 0;
+}
+
+static float all_the_same(int rank, int call, size_t i)
+{
+	(void)rank, (void)call;
+	return i % 2 ? 3 : -3;
+}
+
+static float in_one_corner(int rank, int call, size_t i)
+{
+	return i < 20 ? (float)((i * 5 + (size_t)rank + (size_t)call) % 9) - 4 : 0;
+}
+
+/* All ranks' entries are the same positions: what is merged must be added. */
+static float same_places(int rank, int call, size_t i)
+{
+	return (i + (size_t)call) % 17 == 0 ? (float)(10 + rank) : (float)(i % 3 == 0);
+}
+
+/* Opposite on two ranks: sums of zero. */
+static float cancels(int rank, int call, size_t i)
+{
+	float x = (float)((i + (size_t)call) % 5);
+
+	return rank % 2 ? -x : x;
+}
+
+static void one_rank(void **state)
+{
+	(void)state;
+	each(1, 100, 7, 70, same_places);
+}
+
+static void ranks_no_power_of_two(void **state)
+{
+	static const int ranks[] = { 3, 5, 6, 7 };
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		each(ranks[i], 64, 9, 10, same_places);
+}
+
+static void none_selected_on_some_ranks(void **state)
+{
+	(void)state;
+	each(4, 90, 8, 40, on_even_ranks);
+}
+
+static void none_selected_on_any(void **state)
+{
+	(void)state;
+	each(3, 90, 8, 36, nowhere);
+}
+
+static void fewer_elements_than_ranks(void **state)
+{
+	(void)state;
+	each(8, 3, 1, 40, same_places);
+	each(5, 1, 1, 40, same_places);
+	each(3, 0, 0, 3, same_places);
+}
+
+/* A density of which not one whole entry is left is one entry; k = 0 in the config asks for the density. */
+static void no_whole_entry(void **state)
+{
+	(void)state;
+	each(3, 50, 0, 40, same_places);
+}
+
+static void ties_at_the_threshold(void **state)
+{
+	(void)state;
+	each(4, 120, 11, 70, all_the_same);
+}
+
+static void sums_of_zero(void **state)
+{
+	(void)state;
+	each(4, 60, 10, 40, cancels);
+	each(2, 60, 10, 70, cancels);
+}
+
+static void regions_out_of_balance(void **state)
+{
+	(void)state;
+	each(6, 400, 15, 130, in_one_corner);
+}
+
+static void k_is_everything(void **state)
+{
+	(void)state;
+	each(3, 30, 30, 36, same_places);
+}
+
+/* Later calls have a larger k than the first. */
+static void larger_k_later(void **state)
+{
+	static const double densities[] = { 0.01, 0.5, 0.05, 1 };
+
+	(void)state;
+	for (int a = 0; a < LAW_ALGORITHMS; a++) {
+		struct law law = { .config = CHOIR_TOPK_CONFIG_INIT, .ranks = 3, .calls = 40 };
+
+		law.config.algorithm = law_algorithms[a];
+		law.config.count = 150;
+		law.config.op = CHOIR_OP_SUM;
+		law.config.densities = densities;
+		law.config.n_densities = 4;
+		law.config.calls_per_density = 9;
+		law_holds(&law);
+		assert_int_equal(law_stats().k, 150);
+	}
+}
+
+/* Above 2^24, where a float index would be another one. */
+static float beyond_floats(int rank, int call, size_t i)
+{
+	return i > (1u << 24) && i % 4 == 3 ? (float)(i % 7 + (size_t)rank + (size_t)call) : 0;
+}
+
+static void indices_beyond_floats(void **state)
+{
+	struct law law = { .config = CHOIR_TOPK_CONFIG_INIT, .ranks = 2, .calls = 1, .value = beyond_floats };
+
+	(void)state;
+	law.config.count = (1u << 24) + 90;
+	law.config.k = 11;
+	law.config.op = CHOIR_OP_SUM;
+	law.config.algorithm = "oktopk";
+	law_holds(&law);
+	assert_true(law_moved() > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_rank),
+		cmocka_unit_test(ranks_no_power_of_two),
+		cmocka_unit_test(none_selected_on_some_ranks),
+		cmocka_unit_test(none_selected_on_any),
+		cmocka_unit_test(fewer_elements_than_ranks),
+		cmocka_unit_test(no_whole_entry),
+		cmocka_unit_test(ties_at_the_threshold),
+		cmocka_unit_test(sums_of_zero),
+		cmocka_unit_test(regions_out_of_balance),
+		cmocka_unit_test(k_is_everything),
+		cmocka_unit_test(larger_k_later),
+		cmocka_unit_test(indices_beyond_floats),
+	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	memory_drop();
+	world_device_drop();
+	return failed;
+}

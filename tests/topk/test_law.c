@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* The law for every algorithm, 1 to 8 ranks, 200 calls; and each fault that the reference code had. */
+#include "topk/law.h"
+#include "world/memory.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct law law_of(const char *algorithm, int ranks, size_t count, size_t k, int calls)
+{
+	struct law law = { .config = CHOIR_TOPK_CONFIG_INIT, .ranks = ranks, .calls = calls };
+
+	law.config.algorithm = algorithm;
+	law.config.count = count;
+	law.config.k = k;
+	law.config.op = CHOIR_OP_SUM;
+	return law;
+}
+
+static void every_algorithm(void **state)
+{
+	(void)state;
+	for (int a = 0; a < LAW_ALGORITHMS; a++)
+		for (int ranks = 1; ranks <= LAW_RANKS; ranks++) {
+			struct law law = law_of(law_algorithms[a], ranks, 211, 12, 200);
+
+			law.device = ranks % 2 == 0;
+			law.config.dense_calls = ranks == 3 ? 2 : 0;
+			law_holds(&law);
+			assert_true(law_moved() > 0);
+		}
+}
+
+/* Ranks of several nodes: messages instead of shared memory. */
+static void across_nodes(void **state)
+{
+	(void)state;
+	for (int a = 0; a < LAW_ALGORITHMS; a++)
+		for (int per_node = 1; per_node <= 2; per_node++) {
+			struct law law = law_of(law_algorithms[a], 5, 150, 9, 20);
+
+			law.ranks_per_node = per_node;
+			law_holds(&law);
+		}
+}
+
+/* Tensors that are worked on beside the driver. */
+static void larger_tensors(void **state)
+{
+	(void)state;
+	for (int a = 0; a < LAW_ALGORITHMS; a++) {
+		struct law law = law_of(law_algorithms[a], 3, 90001, 0, 4);
+
+		law.device = a % 2 == 1;
+		law_holds(&law);
+	}
+}
+
+/* After the regions were cut for entries everywhere, all of them lie in one: what is kept is evened out. */
+static float moves_to_a_corner(int rank, int call, size_t i)
+{
+	if (call == 0)
+		return (float)((i * 31 + (size_t)rank) % 1009) - 504;
+	return i < 40000 ? (float)((i * 17 + (size_t)rank) % 97) + 2000 : 0;
+}
+
+static void evens_out(void **state)
+{
+	struct law law = law_of("oktopk", 3, 120000, 20000, 6);
+
+	(void)state;
+	law.value = moves_to_a_corner;
+	law_holds(&law);
+	assert_true(law_stats().imbalance > 2.5);
+	/* the busiest rank has all sums; of what it gives away it gets back two thirds in the end */
+	assert_true(law_stats().pairs_received > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(every_algorithm), cmocka_unit_test(across_nodes),
+		                            cmocka_unit_test(larger_tensors), cmocka_unit_test(evens_out) };
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	memory_drop();
+	world_device_drop();
+	return failed;
+}
