@@ -8,14 +8,14 @@
 
 #define LINE_BYTES 64
 
-/* A cell an index of the bucket, used again for the next bucket, and what is known of the cells: a bit each.  The bits
- * fit the first cache, the parts the second; totals are touched only by indices that several lists have. */
+/* A cell for each index of a bucket, and bits about each cell; the next bucket uses the same cells.  The bits fit the
+ * first cache, the parts the second; totals are used only for indices that several lists have. */
 struct bucket_cells {
-	void *part;       /* [1 << shift] accumulators: what the list that touched the cell last gave */
-	void *total;      /* [1 << shift] what those before it gave */
-	uint64_t *now;    /* touched by the list that is being folded */
-	uint64_t *before; /* touched by lists before it */
-	uint64_t *summed; /* its total holds what came before the list that touched it last */
+	void *part;       /* [1 << shift] the values of the last list that has the index, reduced */
+	void *total;      /* [1 << shift] the values of the lists before that one, reduced */
+	uint64_t *now;    /* bits: the list that is being folded has the index */
+	uint64_t *before; /* bits: a list before it has the index */
+	uint64_t *summed; /* bits: total is in use */
 	uint16_t *at;     /* positions of the set bits */
 };
 
@@ -39,9 +39,9 @@ struct bucket_loops {
 
 static const struct bucket_loops loops[EACH_DTYPES][EACH_OPS] = EACH_CELL;
 
-/* Note [buckets].  Grouping writes two streams a bucket; while all of them stay in the first cache (256 buckets) a pair
- * costs 1.5 to 2.5 ns, with 500 to 3600 buckets 4.  Reducing in cells of 512 KB instead of 32 costs 0.6 ns more: the
- * fewer buckets the better. */
+/* Note [buckets].  Grouping writes keys and values of each bucket one after the other.  While the lines that are being
+ * written fit the first cache, up to 256 buckets, a pair costs half of what it costs with more.  Longer buckets cost
+ * less than that when they are reduced: the fewer buckets the better. */
 #define CELLS_A_PAIR 512
 #define MOST_BUCKETS 8192
 #define GOOD_BUCKETS 256  /* Note [buckets] */
@@ -238,7 +238,7 @@ static void write_indices(const uint16_t *at, size_t n, int64_t base, void *ind,
 	}
 }
 
-/* What the list has touched counts as touched before from now on. */
+/* The list is over: its indices are now those of a list before. */
 static void end_list(const struct bucket_cells *cells, size_t words)
 {
 	uint64_t *restrict now = cells->now, *restrict before = cells->before, *restrict summed = cells->summed;
@@ -250,7 +250,7 @@ static void end_list(const struct bucket_cells *cells, size_t words)
 	}
 }
 
-/* The first list that has pairs touches what is untouched, so it may mark it as touched before at once. */
+/* No list comes before the first one that has pairs, so its fold marks `before` at once. */
 static void reduce_bucket(const struct bucket_reduction *todo, const struct bucket_cells *cells, size_t words,
                           uint32_t b)
 {

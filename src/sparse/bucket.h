@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Buckets: scalar pairs grouped by the upper bits of their index, so that all that concerns a bucket fits the second
- * cache while it is reduced: a cell for each of its indices is added to in place, a bitmap gives them back in order.
- * Nothing is sorted, nothing searched.
+/* Buckets: scalar pairs grouped by the upper bits of their index.  A bucket is reduced in the second cache: each of
+ * its indices has a cell, and a bitmap gives the indices in order, so nothing is sorted or searched.
  *
- * A rank groups its raw pairs (bucket_split); whoever owns a bucket folds the groups of all ranks (bucket_reduce): the
- * pairs of one index on one rank in their order, rounded to the dtype, then rank after rank: the bits of coalescing
- * first and merging then. */
+ * A rank groups its raw pairs (bucket_split); the owner of a bucket reduces the groups of all ranks (bucket_reduce).
+ * It reduces the values that one rank has for an index in their order, rounds to the dtype, and then goes from rank to
+ * rank: the bits are those of coalescing first and merging then. */
 #ifndef SPARSE_BUCKET_H
 #define SPARSE_BUCKET_H
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [chains].  10 M uniform scalars of 14.7 M, f32, two cores at once.  Counting the buckets first and writing keys
- * and elements to two streams a bucket took 4 + 22 ms; entries that hold both, in chains of blocks, with the line of
- * the next ones asked for with each, 17: nothing is counted, and half as many lines are written to at a time.  Entries
- * of 6 bytes and of 8 take as long, but less comes through memory with 6.  Blocks are not neighbours, and what
- * prefetches by itself stops at each page, so while a part of a block is used the same part of the block behind it is
- * asked for: folding takes 16 ms, and 18 out of one piece without that. */
+/* Note [chains].  A chain of blocks needs no count of the pairs in each bucket, and an entry holds key and element, so
+ * half as many lines are written at a time: grouping takes two thirds of the time that counting and two arrays take
+ * (bucket.c).  Blocks of a chain do not follow each other in memory, and the processor's prefetching stops at each
+ * page: while a part of a block is folded, the same part of the next block is prefetched. */
 #include "sparse/chain.h"
 
 #include "sparse/prefetch.h"
@@ -21,20 +19,20 @@ static unsigned char *block_at(const struct chains *chains, uint32_t block)
 	return chains->blocks + block * chains->block_bytes;
 }
 
-/* Of a full block; what is behind them has no room for one more. */
+/* The bytes of all entries of a full block; the rest is too short for one more. */
 static size_t entries_bytes(const struct chains *chains)
 {
 	return chains->block_bytes / chains->entry_bytes * chains->entry_bytes;
 }
 
-/* Where bucket b begins in its first block.  All are filled at about the same pace: if they began alike, what is
- * written to would have the same place in every page, and share a few sets of the caches. */
+/* Where bucket b begins in its first block.  All chains grow at about the same pace: if they began alike, the lines
+ * that are being written would fall into a few sets of the caches. */
 static size_t first_off(const struct chains *chains, uint32_t b)
 {
 	return (size_t)b * (chains->block_bytes / chains->entry_bytes) / chains->shape.n * chains->entry_bytes;
 }
 
-/* Another block for bucket b, whose last one is full. */
+/* Takes another block for bucket b, whose last one is full. */
 static void more(struct chains *chains, uint32_t b)
 {
 	uint32_t block = chains->n_blocks++;
@@ -96,7 +94,7 @@ static void (*const group_loops[2][4])(struct chains *, const struct pairs *) = 
 	{ group_8_1, group_8_2, group_8_4, group_8_8 },
 };
 
-/* Small where there are few pairs, so that what is touched stays in the cache. */
+/* Short blocks for few pairs: they stay in the cache. */
 static size_t block_bytes(const struct bucket_shape *shape, uint64_t pairs, size_t entry_bytes)
 {
 	size_t bytes = LEAST_BLOCK;

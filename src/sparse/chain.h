@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Scalar pairs of one list, grouped into buckets (bucket.h) in one pass.  A bucket is a chain of blocks of entries,
- * taken as they are needed, so nothing is counted before; its pairs keep their order. */
+/* The scalar pairs of one list, grouped into buckets (bucket.h) in one pass.  A bucket is a chain of blocks of entries,
+ * which are taken as they are needed; its pairs keep their order.  bucket_split groups in two passes, into memory
+ * without pointers that other ranks read. */
 #ifndef SPARSE_CHAIN_H
 #define SPARSE_CHAIN_H
 
@@ -9,7 +10,7 @@
 
 #include <stddef.h>
 
-/* An entry: its index within the bucket, then the element, at once. */
+/* An entry: the index within the bucket, then the element, without padding. */
 #define CHAIN_KEY_BYTES         2
 #define CHAIN_BYTES(elem_bytes) (CHAIN_KEY_BYTES + (elem_bytes))
 
@@ -29,7 +30,7 @@ choir_status chain_group(const struct bucket_shape *shape, const struct pairs *p
 
 void chain_free(struct chains *chains);
 
-/* Where one is in a bucket. */
+/* A position in a bucket. */
 struct chain_at {
 	uint32_t bucket, block;
 	size_t off;
@@ -37,8 +38,7 @@ struct chain_at {
 
 struct chain_at chain_begin(const struct chains *chains, uint32_t bucket);
 
-/* chain_part: the next entries of the bucket, a few hundred at most; 0 when there are no more.  It asks for memory that
- * will be needed soon. */
+/* chain_part: the next entries of the bucket, a few hundred at most; 0 = there are no more.  Prefetches later ones. */
 size_t chain_part(const struct chains *chains, struct chain_at *at, const unsigned char **entries_p);
 
 #endif

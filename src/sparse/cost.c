@@ -12,7 +12,7 @@ static double power(double x, int n)
 	return result;
 }
 
-/* Of so many lists of that length, spread evenly over span indices. */
+/* Distinct indices of so many lists of that length, spread evenly over span indices. */
 static double union_of(double each, double span, int lists)
 {
 	double most = each * lists, guess = span * (1 - power(1 - (each < span ? each / span : 1), lists));

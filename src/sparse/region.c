@@ -3,8 +3,7 @@
 
 #include "sparse/pool.h"
 
-/* Of an unsorted list: parts cut for two ranks are wrong by 3 % as a rule, for three by 6 % if one brings nearly
- * all. */
+/* Samples of an unsorted list: the regions of two ranks then differ by some 3 % as a rule. */
 #define DRAWN 512
 
 struct sample {
@@ -41,8 +40,7 @@ static void sort_digit(const int64_t *from, int64_t *to, uint64_t n, unsigned sh
 		to[start[from[i] >> shift & 255]++] = from[i];
 }
 
-/* One pair out of each of so many parts of the list, now from here, now from there: evenly spaced ones might all be of
- * one kind. */
+/* Draws a pair at an irregular position of each of DRAWN equal parts: evenly spaced pairs might be of one kind. */
 void region_sample_raw(const struct pairs *pairs, struct sparse_header *header)
 {
 	uint64_t n = pairs->count < DRAWN ? pairs->count : DRAWN, end = 0;
@@ -69,8 +67,8 @@ static void merge(struct sample *to, const struct sample *a, uint64_t n_a, const
 		*to++ = j == n_b || (i < n_a && a[i].index <= b[j].index) ? a[i++] : b[j++];
 }
 
-/* Ranks' samples are ascending runs, of HEADER_SAMPLES entries each but padded ones: merged two by two.  Returns where
- * they end up. */
+/* Merges the ranks' samples, ascending runs of HEADER_SAMPLES entries, two by two.  Returns the array that holds the
+ * result. */
 static struct sample *sort_runs(struct sample *from, struct sample *to, uint64_t n)
 {
 	for (uint64_t run = HEADER_SAMPLES; run < n; run *= 2) {
@@ -87,7 +85,7 @@ static struct sample *sort_runs(struct sample *from, struct sample *to, uint64_t
 	return from;
 }
 
-/* The samples of all ranks; runs of short lists are filled up with entries of no weight at their end. */
+/* Collects the samples of all ranks; entries of weight 0 fill the runs of short lists. */
 static double collect(const struct sparse_header *all, int n, struct sample *out)
 {
 	double whole = 0;
@@ -104,7 +102,7 @@ static double collect(const struct sparse_header *all, int n, struct sample *out
 	return whole;
 }
 
-/* The index below which so many pairs lie: between two samples, pairs are taken as evenly spread. */
+/* The index below which `target` pairs lie, if they are evenly spread between two samples. */
 static uint64_t cut_at(const struct sample *samples, uint64_t n, double target, uint64_t *at, double *before)
 {
 	double here, next, share;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Scalars: pairs of width 1 of a few ranks, unsorted and with duplicates, of which a rank reduces those in its part of
- * the range.  For parts whose bitmap stays in the second cache; bucket.h is for the others.
+/* Scalars: a rank reduces the pairs of width 1 that few ranks have in its part of the range, unsorted and with
+ * duplicates.  For parts whose bitmap stays in the second cache; bucket.h is for the others.
  *
- * The pairs in the part are picked out of all lists; a bitmap of their indices gives each its place in the result; each
- * list is folded into accumulators of its own, which are then folded list after list: the bits of coalescing first and
- * merging then. */
+ * 1. The rank picks the pairs in its part out of all lists and marks their indices in a bitmap.  2. The number of bits
+ * below an index is its position in the result.  3. Each list is reduced into accumulators of its own, and these list
+ * after list: the bits are those of coalescing first and merging then. */
 #ifndef SPARSE_SCALARS_H
 #define SPARSE_SCALARS_H
 
@@ -13,9 +13,8 @@
 
 #include <stdbool.h>
 
-#define SCALARS_LISTS                                                                                                  \
-	3 /* at most: each rank looks at every rank's pairs, which costs more with each rank than having them sent to  \
-	     their owner */
+/* At most so many lists: each rank looks at all pairs of all ranks, which for more ranks costs more than grouping. */
+#define SCALARS_LISTS 3
 
 struct scalars_list {
 	struct pairs pairs; /* fewer than 2^32, indices of 4 bytes */
@@ -45,7 +44,7 @@ struct scalars {
 /* scalars_pick: finds the pairs in the part.  NO_MEMORY. */
 choir_status scalars_pick(struct scalars *job, const struct scalars_call *call);
 
-/* scalars_picked: of all lists; the result is no longer. */
+/* scalars_picked: how many, of all lists; the result is no longer. */
 static inline uint64_t scalars_picked(const struct scalars *job)
 {
 	return job->from[job->call.n_lists];

@@ -11,9 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Pairs of one list, and where their indices' places are found: as many bits as there are below them. */
+/* The picked pairs of one list, and the bitmap that gives their positions: the number of bits below. */
 struct scalars_run {
-	/* the bit, and the value's position in val; at NULL: they stand one after the other */
+	/* each pair's bit, and the position of its value in val; at NULL = values stand in the order of the keys */
 	const uint32_t *key, *at;
 	const void *val;
 	size_t n;
@@ -24,16 +24,15 @@ struct scalars_run {
 
 #define SCALARS_NO_KEY UINT32_MAX
 
-/* One (dtype, op).  An accumulator has its key beside it: a pair then brings its index to its place by the way, which
- * costs less than finding the indices in the bitmap: 20 000 pairs in 500 000 indices 5 us more here, 20 us less
- * there. */
+/* The loops of one (dtype, op).  Each accumulator stands beside its key: to write the key with each pair costs less
+ * than to find the keys in the bitmap afterwards. */
 struct scalars_loops {
 	size_t acc_bytes;
-	/* n accumulators that the first fold replaces (identity.h): no flag has to say which are untouched. */
+	/* Fills n accumulators with the identity (identity.h). */
 	void (*clear)(const void *identity, void *acc, size_t n);
 	void (*fold)(const struct scalars_run *run, void *acc);
-	/* n accumulators of each of 2 or 3 lists, list after list in memory: folded in their order, finished; some list
-	 * has each key, and what has nothing to add changes no bit. */
+	/* Reduces n accumulators of each of 2 or 3 lists, in the order of the lists, and finishes them.  The
+	 * accumulator of a list that lacks the key is the identity. */
 	void (*finish)(const void *acc, int n_lists, size_t n, int n_ranks, int32_t first_index, int32_t *ind,
 	               void *to);
 };
