@@ -199,6 +199,8 @@ int main(int argc, char **argv)
 	} else if (args.local > 0 && is_launched()) {
 		if (flags_speaks())
 			fprintf(stderr, "choir-bench: --local makes its own ranks: start it without mpiexec\n");
+	} else if (args.local > COLLECTIVE_MOST_RANKS) {
+		fprintf(stderr, "choir-bench: more than %d ranks\n", COLLECTIVE_MOST_RANKS);
 	} else if (run_names_exist(&args, flags_speaks())) {
 		status = bench_main(&args);
 	}
