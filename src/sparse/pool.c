@@ -5,9 +5,12 @@
  * pool_give is found. */
 #include "sparse/pool.h"
 
+#include "exec/fork.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PAGE 4096
 #define KEPT 32
@@ -21,6 +24,19 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pool_block kept[KEPT];
 static uint64_t kept_bytes;
+
+/* A thread of the parent may have been in the middle of the list: the child begins an empty one. */
+static void forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	memset(kept, 0, sizeof kept);
+	kept_bytes = 0;
+}
+
+static void watch_forks(void)
+{
+	fork_in_child(forked);
+}
 
 static bool take_kept(struct pool_block *block, uint64_t bytes)
 {
@@ -44,6 +60,9 @@ static bool take_kept(struct pool_block *block, uint64_t bytes)
 
 choir_status pool_take(struct pool_block *block, uint64_t bytes, const char *what)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch_forks);
 	*block = (struct pool_block){ 0 };
 	if (bytes > UINT64_MAX / 2)
 		return error_no_memory(what, bytes);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* The pool of blocks after a fork: another thread may have held its lock just then. */
+#include "sparse/pool.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { FORKS = 200, SECONDS = 5 };
+
+static atomic_bool over;
+
+static void *take_and_give(void *unused)
+{
+	struct pool_block block;
+
+	while (!atomic_load(&over))
+		if (pool_take(&block, 1, "a block") == CHOIR_SUCCESS)
+			pool_give(&block);
+	return unused;
+}
+
+/* In the child: status 0, or the alarm's end. */
+static void take_in_child(void)
+{
+	struct pool_block block;
+
+	alarm(SECONDS);
+	if (pool_take(&block, 1, "a block") != CHOIR_SUCCESS)
+		_exit(1);
+	pool_give(&block);
+	_exit(0);
+}
+
+static void test_fork(void **state)
+{
+	pthread_t thread;
+	int status = 0;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, take_and_give, NULL), 0);
+	for (int i = 0; i < FORKS && status == 0; i++) {
+		pid_t child = fork();
+
+		if (child == 0)
+			take_in_child();
+		assert_int_equal(waitpid(child, &status, 0), child);
+	}
+	atomic_store(&over, true);
+	pthread_join(thread, NULL);
+	assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_fork) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
