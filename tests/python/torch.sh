@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The backend of torch.distributed on N ranks, with Debian's python3-torch.  usage: torch.sh PYTHON N PROGRAM
-# ARGUMENT...
+# The backend of torch.distributed on N ranks, with Debian's python3-torch.
+# usage: torch.sh PYTHON N PROGRAM ARGUMENT...
 set -eu
 python=$1 n=$2
 shift 2
