@@ -92,8 +92,10 @@ class Structures(unittest.TestCase):
         whole = "".join(ALL.values())
         found = re.findall(r"typedef struct \w+ {(.*?)} (\w+);", whole, flags=re.S)
         declared = {name: body for body, name in found}
-        self.assertEqual(set(declared), set(_abi.STRUCTS))
+        self.assertEqual(set(declared), set(_abi.STRUCTS) | _abi.UNUSED_STRUCTS)
         for c_name, body in declared.items():
+            if c_name in _abi.UNUSED_STRUCTS:
+                continue
             fields = []
             for line in filter(None, (one.strip() for one in body.split(";"))):
                 pointer = re.search(r"\(\*(\w+)\)", line)

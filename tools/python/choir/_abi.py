@@ -345,5 +345,8 @@ UNUSED = {
     "choir_comm_split_local", "choir_mem_alloc_local", "choir_mem_free_local", "choir_mem_register",
     "choir_mem_register_local", "choir_mem_deregister", "choir_mem_deregister_local", "choir_comm_device",
     "choir_event_retain", "choir_supports", "choir_select_top", "choir_select_above", "choir_gather_rows",
-    "choir_scatter_rows", "choir_intersect", "choir_coalesce_rows",
+    "choir_scatter_rows", "choir_intersect", "choir_coalesce_rows", "choir_topk_export", "choir_topk_import",
+    "choir_topk_residual", "choir_topk_create", "choir_topk_allreduce", "choir_topk_reset", "choir_event_topk_stats",
+    "choir_topk_destroy",
 }  # fmt: skip
+UNUSED_STRUCTS = {"choir_topk_config", "choir_topk_out", "choir_topk_stats"}
