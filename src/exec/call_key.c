@@ -33,11 +33,6 @@ choir_status call_key_copy(const struct call_key *from, int n, struct call_key *
 	return CHOIR_SUCCESS;
 }
 
-static bool same_buffer(const choir_buffer *a, const choir_buffer *b)
-{
-	return a->base == b->base && a->offset_bytes == b->offset_bytes && a->kind == b->kind;
-}
-
 static bool same_list(const size_t *a, const size_t *b, int n)
 {
 	if (a == NULL || b == NULL)
@@ -63,8 +58,9 @@ static bool same_tensors(const choir_tensor *a, const choir_tensor *b, size_t n)
 	if (a == NULL || b == NULL)
 		return a == b;
 	for (size_t i = 0; i < n; i++)
-		if (a[i].count != b[i].count || a[i].dtype != b[i].dtype || !same_buffer(&a[i].send, &b[i].send) ||
-		    !same_buffer(&a[i].recv, &b[i].recv))
+		if (a[i].count != b[i].count || a[i].dtype != b[i].dtype ||
+		    !call_key_same_buffer(&a[i].send, &b[i].send) ||
+		    !call_key_same_buffer(&a[i].recv, &b[i].recv))
 			return false;
 	return true;
 }
@@ -74,11 +70,8 @@ static bool same_text(const char *a, const char *b)
 	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-bool call_key_same(const struct call_key *a, const struct call_key *b, int n)
+bool call_key_same_contents(const struct call_key *a, const struct call_key *b, int n)
 {
-	return a->form == b->form && same_buffer(&a->send, &b->send) && same_buffer(&a->recv, &b->recv) &&
-	       a->count == b->count && a->recv_count == b->recv_count && a->dtype == b->dtype && a->op == b->op &&
-	       a->peer == b->peer && a->source == b->source && a->factor == b->factor &&
-	       same_text(a->options, b->options) && call_key_same_lists(a, b, n) &&
+	return same_text(a->options, b->options) && call_key_same_lists(a, b, n) &&
 	       same_tensors(a->tensors, b->tensors, a->count);
 }

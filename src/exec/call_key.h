@@ -33,8 +33,22 @@ struct call_key {
  * NO_MEMORY. */
 choir_status call_key_copy(const struct call_key *from, int n, struct call_key *to, void **room_p);
 
-/* call_key_same, call_key_same_lists: of n ranks. */
-bool call_key_same(const struct call_key *a, const struct call_key *b, int n);
+/* call_key_same_lists: the counts and displacements of n ranks.  call_key_same_contents: all that keys point to. */
 bool call_key_same_lists(const struct call_key *a, const struct call_key *b, int n);
+bool call_key_same_contents(const struct call_key *a, const struct call_key *b, int n);
+
+static inline bool call_key_same_buffer(const choir_buffer *a, const choir_buffer *b)
+{
+	return a->base == b->base && a->offset_bytes == b->offset_bytes && a->kind == b->kind;
+}
+
+/* call_key_same: do the two calls, of a comm of n ranks, ask for the same?  Inline: each call asks. */
+static inline bool call_key_same(const struct call_key *a, const struct call_key *b, int n)
+{
+	return a->form == b->form && call_key_same_buffer(&a->send, &b->send) &&
+	       call_key_same_buffer(&a->recv, &b->recv) && a->count == b->count && a->recv_count == b->recv_count &&
+	       a->dtype == b->dtype && a->op == b->op && a->peer == b->peer && a->source == b->source &&
+	       a->factor == b->factor && call_key_same_contents(a, b, n);
+}
 
 #endif
