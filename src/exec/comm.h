@@ -122,15 +122,15 @@ struct comm_family {
 	pthread_mutex_t lock;
 };
 
-/* comm_lane, comm_control: of the rank at that place of my node. */
-static inline struct arena_lane *comm_lane(const struct choir_comm *comm, int place, int lane)
+/* comm_lane, comm_control: of the rank of my node with that number. */
+static inline struct arena_lane *comm_lane(const struct choir_comm *comm, int local_rank, int lane)
 {
-	return &comm->lanes[place * COMM_LANES + lane];
+	return &comm->lanes[local_rank * COMM_LANES + lane];
 }
 
-static inline struct arena_control *comm_control(const struct choir_comm *comm, int place)
+static inline struct arena_control *comm_control(const struct choir_comm *comm, int local_rank)
 {
-	return &comm->controls[place];
+	return &comm->controls[local_rank];
 }
 
 /* comm_by_kernels: does the device reduce, not the host? */

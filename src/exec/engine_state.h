@@ -21,8 +21,8 @@ enum {
 
 /* See slot_ring.h. */
 struct slot_ring {
-	uint64_t next;                                 /* where the next call's place begins */
-	/* the place of the latest call of each lane, in cache lines */
+	uint64_t next;                                 /* where the next call's range begins */
+	/* the range of the latest call of each lane, in cache lines */
 	uint32_t from_line[COMM_LANES], to_line[COMM_LANES];
 };
 

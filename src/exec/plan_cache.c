@@ -154,7 +154,7 @@ static void key_of(const struct algorithm *algorithm, const struct algo_in *in, 
 	key->scaled = in->scaled;
 }
 
-static size_t place_of(const struct plan_key *key)
+static size_t hash_slot(const struct plan_key *key)
 {
 	uint64_t h = (uint64_t)(uintptr_t)key->algorithm / sizeof(struct algorithm);
 
@@ -207,16 +207,16 @@ choir_status plan_cache_get(struct plan_cache *cache, const struct algorithm *al
 	struct plan_key key;
 	struct cached_plan *found, *old;
 	struct lists lists;
-	size_t place;
+	size_t slot;
 
 	key_of(algorithm, in, &key);
 	lists_of(in, &lists);
 	if (cache == NULL || lists.n > MOST_NUMBERS)
 		return build(algorithm, in, &key, &lists, out_p);
 	key.lists_hash = hash_lists(&lists);
-	place = place_of(&key);
+	slot = hash_slot(&key);
 	pthread_mutex_lock(&cache->lock);
-	found = cache->entries[place];
+	found = cache->entries[slot];
 	if (found != NULL && memcmp(&found->key, &key, sizeof key) == 0 && same_lists(&lists, found)) {
 		atomic_fetch_add_explicit(&found->refs, 1, memory_order_relaxed);
 		pthread_mutex_unlock(&cache->lock);
@@ -227,8 +227,8 @@ choir_status plan_cache_get(struct plan_cache *cache, const struct algorithm *al
 	TRY(build(algorithm, in, &key, &lists, &found));
 	atomic_fetch_add_explicit(&found->refs, 1, memory_order_relaxed);
 	pthread_mutex_lock(&cache->lock);
-	old = cache->entries[place];
-	cache->entries[place] = found;
+	old = cache->entries[slot];
+	cache->entries[slot] = found;
 	pthread_mutex_unlock(&cache->lock);
 	cached_plan_release(old);
 	*out_p = found;

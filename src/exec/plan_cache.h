@@ -32,7 +32,7 @@ struct cached_plan {
 
 struct plan_cache {
 	pthread_mutex_t lock;
-	/* direct mapped: a newer plan of the same place replaces the older */
+	/* direct mapped: a newer plan of the same hash slot replaces the older */
 	struct cached_plan *entries[PLAN_CACHE_ENTRIES];
 };
 

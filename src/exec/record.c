@@ -90,14 +90,14 @@ static choir_status check_node(struct run *run)
 	const struct layout *layout = &comm->layout;
 	int node = layout->node_of[comm->rank], size = layout->node_size[node];
 
-	for (int place = 0; place < size; place++) {
-		struct lane_view view = lane_look(run, place, 0);
+	for (int local_rank = 0; local_rank < size; local_rank++) {
+		struct lane_view view = lane_look(run, local_rank, 0);
 		struct call_record theirs;
 
 		if (!view.is_here || view.alike)
 			continue;
-		memcpy(&theirs, comm_lane(comm, place, run->lane)->record, sizeof theirs);
-		TRY(run_compare(run, layout->node_ranks[layout->node_first[node] + place], &theirs));
+		memcpy(&theirs, comm_lane(comm, local_rank, run->lane)->record, sizeof theirs);
+		TRY(run_compare(run, layout->node_ranks[layout->node_first[node] + local_rank], &theirs));
 	}
 	return CHOIR_SUCCESS;
 }

@@ -84,7 +84,7 @@ struct run_deps {
 
 /* Where the call puts what its peers read: slot_ring.h. */
 struct run_slot {
-	uint64_t at;                /* my place in the slots */
+	uint64_t at;                /* where mine begins */
 	uint64_t part;              /* and that of the plans that come if ranks disagree */
 	uint32_t waits_for;         /* bit b: the call before it in lane b had some of it, and is waited for */
 	bool in_lane;               /* the plan uses so little of its slots that it stands beside the flags */
@@ -138,7 +138,7 @@ struct run {
 	bool named;                 /* by the caller */
 	struct run_deps deps;
 
-	/* its place among the calls of the comm, given at submission */
+	/* its number among the calls of the comm, given at submission */
 	uint64_t key, seq;
 	int lane;
 	struct run_slot slot;
@@ -223,9 +223,9 @@ static inline const char *run_failure_text(const struct run *run)
 	return run->text != NULL ? run->text : choir_status_name(run->status);
 }
 
-/* run_held_up: is the rank at that place of the node still at a call that has to be over before this one is let in?
+/* run_held_up: is that rank of the node still at a call that has to be over before this one is let in?
  * Driver only. */
-bool run_held_up(const struct run *run, int place);
+bool run_held_up(const struct run *run, int local_rank);
 
 /* run_waits_for: does the run wait for that rank now? */
 bool run_waits_for(struct run *run, int rank);

@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-static bool left_by(struct choir_comm *comm, int place, int lane, uint64_t seq)
+static bool left_by(struct choir_comm *comm, int local_rank, int lane, uint64_t seq)
 {
-	const struct arena_control *control = comm_control(comm, place);
-	uint64_t *seen = comm->engine.arena.done_seen[place];
+	const struct arena_control *control = comm_control(comm, local_rank);
+	uint64_t *seen = comm->engine.arena.done_seen[local_rank];
 
 	if (seen[lane] > seq)
 		return true;
@@ -43,23 +43,23 @@ static bool left_by_all(struct choir_comm *comm, uint64_t seq)
 {
 	int size = comm->node_size;
 
-	for (int place = 0; place < size; place++)
-		if (!left_by(comm, place, (int)(seq % COMM_LANES), seq))
+	for (int local_rank = 0; local_rank < size; local_rank++)
+		if (!left_by(comm, local_rank, (int)(seq % COMM_LANES), seq))
 			return false;
 	return true;
 }
 
-bool run_held_up(const struct run *run, int place)
+bool run_held_up(const struct run *run, int local_rank)
 {
 	struct choir_comm *comm = run->comm;
 	uint64_t over = comm->engine.arena.over;
 
-	if (over + COMM_LANES <= run->seq && !left_by(comm, place, (int)(over % COMM_LANES), over))
+	if (over + COMM_LANES <= run->seq && !left_by(comm, local_rank, (int)(over % COMM_LANES), over))
 		return true;
 	for (uint32_t behind = run->slot.waits_for; behind != 0; behind &= behind - 1) {
 		int lane = __builtin_ctz(behind);
 
-		if (!left_by(comm, place, lane, run->seq - (uint64_t)(run->lane - lane + COMM_LANES) % COMM_LANES))
+		if (!left_by(comm, local_rank, lane, run->seq - (uint64_t)(run->lane - lane + COMM_LANES) % COMM_LANES))
 			return true;
 	}
 	return false;
@@ -85,8 +85,8 @@ static bool may_enter(struct run *run)
 
 	if (!is_lane_free(run->comm, run->seq))
 		return false;
-	for (int place = 0; place < size && run->slot.waits_for != 0; place++)
-		if (run_held_up(run, place))
+	for (int local_rank = 0; local_rank < size && run->slot.waits_for != 0; local_rank++)
+		if (run_held_up(run, local_rank))
 			return false;
 	return true;
 }

@@ -45,21 +45,21 @@ choir_status run_find_peer_buffers(struct run *run, bool *moved)
 	size_t size = (size_t)comm->node_size;
 	bool reached = true;
 
-	for (size_t place = 0; place < size && reached; place++)
-		TRY(steps_reached(run, (int)place, 0, &reached));
+	for (size_t local_rank = 0; local_rank < size && reached; local_rank++)
+		TRY(steps_reached(run, (int)local_rank, 0, &reached));
 	if (run->counts_differ)
 		return run_restart_as_script(run, moved);
 	if (!reached)
 		return CHOIR_SUCCESS;
 	if (run->peers == NULL && (run->peers = calloc(size, sizeof *run->peers)) == NULL)
 		return error_no_memory("the places of buffers", size * sizeof *run->peers);
-	for (size_t place = 0; place < size; place++) {
-		const struct arena_lane *lane = comm_lane(comm, (int)place, run->lane);
+	for (size_t local_rank = 0; local_rank < size; local_rank++) {
+		const struct arena_lane *lane = comm_lane(comm, (int)local_rank, run->lane);
 
 		reached &= lane->send_address != 0 && lane->recv_address != 0;
 		reached &= !run->plan->alike || (lane->send_address == lane->recv_address) ==
 		                                    (run->bound.send_address == run->bound.recv_address);
-		operand_find_peer(run, (int)place);
+		operand_find_peer(run, (int)local_rank);
 	}
 	if (!reached)
 		TRY(take_other_plan(run));

@@ -55,8 +55,8 @@ choir_status run_await_previous_plan(struct run *run, bool *moved)
 	struct choir_comm *comm = run->comm;
 	int size = comm->node_size;
 
-	for (int place = 0; place < size && run->plan_index > 1; place++)
-		if (!lane_look(run, place, 0).reached)
+	for (int local_rank = 0; local_rank < size && run->plan_index > 1; local_rank++)
+		if (!lane_look(run, local_rank, 0).reached)
 			return CHOIR_SUCCESS;
 	*moved = true;
 	run->state = RUN_MAP;

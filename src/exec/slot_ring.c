@@ -39,14 +39,14 @@ static uint64_t need_of(const struct run *run)
 	return (used + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
 }
 
-/* On all ranks, and its place most likely not used. */
+/* On all ranks, and its range most likely not used. */
 static bool goes_past_slots(const struct run *run)
 {
 	return run->plan != NULL && run->bound.become_script == NULL && run->plan->peers;
 }
 
 /* Where the ring turns: soon, so that it shares the cache with the callers' data, but two such calls have places of
- * their own.  A place that is not used is nowhere in the cache: then late, so that none waits for another. */
+ * their own.  A range that is not used is nowhere in the cache: then late, so that none waits for another. */
 static uint64_t turn_of(const struct run *run, uint64_t ring_bytes, uint64_t bytes)
 {
 	uint64_t turn = bytes > CLOSE_BYTES / 2 ? 2 * bytes : CLOSE_BYTES;
@@ -112,7 +112,7 @@ choir_status slot_ring_allocate(struct run *run)
 	return CHOIR_SUCCESS;
 }
 
-unsigned char *slot_ring_at(const struct run *run, int place, uint64_t off)
+unsigned char *slot_ring_at(const struct run *run, int local_rank, uint64_t off)
 {
-	return arena_slot(run->comm->arena, place, 0) + run->slot.at + off;
+	return arena_slot(run->comm->arena, local_rank, 0) + run->slot.at + off;
 }

@@ -19,22 +19,22 @@
 
 /* What a node of that many ranks has for each of them.  The arena's lanes together are a rank's ring. */
 struct slot_sizes {
-	uint64_t lane_bytes; /* of the arena: an eighth of the ring and a short place */
+	uint64_t lane_bytes; /* of the arena: an eighth of the ring and a short range */
 	uint64_t slot_bytes; /* the most that a call takes: half of the ring */
-	/* what a call takes whose plan is not known, or not on all ranks, when it gets its place: an eighth */
+	/* what a call takes whose plan is not known, or not on all ranks, when it gets its range: an eighth */
 	uint64_t part_bytes;
 };
 
 struct slot_sizes slot_sizes_of(int node_size);
 
-/* slot_ring_take: the run's place.  In the order of calls: under the engine's submit lock. */
+/* slot_ring_take: the run's range.  In the order of calls: under the engine's submit lock. */
 void slot_ring_take(struct run *run);
 
 /* slot_ring_allocate: the memory that run->plan, or operand_say_segments, writes to, if the comm has not written there
  * before.  NO_MEMORY.  The driver only. */
 choir_status slot_ring_allocate(struct run *run);
 
-/* slot_ring_at: offset `off` of that of the rank at this place of the node. */
-unsigned char *slot_ring_at(const struct run *run, int place, uint64_t off);
+/* slot_ring_at: offset `off` of that of this rank of the node. */
+unsigned char *slot_ring_at(const struct run *run, int local_rank, uint64_t off);
 
 #endif

@@ -113,19 +113,20 @@ static choir_status start_publish(struct run *run, uint32_t id, bool *done)
 	return CHOIR_SUCCESS;
 }
 
-choir_status steps_reached(struct run *run, int place, uint32_t phase, bool *yes)
+choir_status steps_reached(struct run *run, int local_rank, uint32_t phase, bool *yes)
 {
 	struct choir_comm *comm = run->comm;
 	const struct layout *layout = &comm->layout;
-	struct lane_view view = lane_look(run, place, phase);
+	struct lane_view view = lane_look(run, local_rank, phase);
+	const int *ranks = &layout->node_ranks[layout->node_first[layout->node_of[comm->rank]]];
 	struct call_record theirs;
 
 	*yes = view.reached;
 	if (!view.is_here || view.alike)
 		return CHOIR_SUCCESS;
-	memcpy(&theirs, comm_lane(comm, place, run->lane)->record, sizeof theirs);
+	memcpy(&theirs, comm_lane(comm, local_rank, run->lane)->record, sizeof theirs);
 	*yes &= run->script.ops != NULL; /* else this plan is not the others' */
-	return run_compare(run, layout->node_ranks[layout->node_first[layout->node_of[comm->rank]] + place], &theirs);
+	return run_compare(run, ranks[local_rank], &theirs);
 }
 
 static choir_status poll_await(struct run *run, uint32_t id, bool *done)
@@ -140,9 +141,9 @@ static choir_status poll_await(struct run *run, uint32_t id, bool *done)
 	} else {
 		int size = run->comm->node_size;
 
-		for (int place = 0; place < size && yes;
-		     place++) /* mine too: the steps behind may lean on it instead of on my PUBLISH */
-			TRY(steps_reached(run, place, step->tag, &yes));
+		for (int local_rank = 0; local_rank < size && yes;
+		     local_rank++) /* mine too: the steps behind may lean on it instead of on my PUBLISH */
+			TRY(steps_reached(run, local_rank, step->tag, &yes));
 		run->records_compared |= yes;
 	}
 	*done = yes;

@@ -40,9 +40,9 @@ choir_status steps_host_reduce(struct run *run, const struct plan_step *step, bo
 bool steps_is_staged(const struct run *run, const struct plan_step *step);
 choir_status steps_stage_copy(struct run *run, const struct plan_step *step, cl_event *event_p, bool *done);
 
-/* steps_reached: has the rank at that place of my node published the phase?  Compares what it calls on the way:
+/* steps_reached: has that rank of my node published the phase?  Compares what it calls on the way:
  * MISMATCH. */
-choir_status steps_reached(struct run *run, int place, uint32_t phase, bool *yes);
+choir_status steps_reached(struct run *run, int local_rank, uint32_t phase, bool *yes);
 
 enum { STEP_PIECE_BYTES = 256 * 1024 };
 

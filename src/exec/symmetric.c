@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  A place is 16 bits of where and 48 bits of what: the number of some symmetric memory and an offset in
- * the rank's share, or an address of this process. */
+/* Design notes.  A symmetric address is 16 bits of where and 48 bits of what: the number of some symmetric memory and
+ * an offset in the rank's share, or an address of this process. */
 #include "exec/symmetric.h"
 
 #include <stdlib.h>
@@ -82,9 +82,9 @@ uint64_t symmetric_address_of_list(void)
 	return WHERE_LIST << WHERE_SHIFT;
 }
 
-unsigned char *symmetric_find(const struct choir_comm *comm, int rank_place, uint64_t place)
+unsigned char *symmetric_find(const struct choir_comm *comm, int local_rank, uint64_t address)
 {
-	uint64_t where = place >> WHERE_SHIFT, what = place & WHAT_MASK;
+	uint64_t where = address >> WHERE_SHIFT, what = address & WHAT_MASK;
 	const struct symmetric *symmetric;
 
 	if (where == WHERE_PROCESS)
@@ -92,7 +92,7 @@ unsigned char *symmetric_find(const struct choir_comm *comm, int rank_place, uin
 	if (where == 0 || where > COMM_SYMMETRIC)
 		return NULL;
 	symmetric = atomic_load_explicit(&comm->symmetric.entries[where - 1], memory_order_acquire);
-	return symmetric != NULL ? symmetric->shares[rank_place] + what : NULL;
+	return symmetric != NULL ? symmetric->shares[local_rank] + what : NULL;
 }
 
 choir_status symmetric_add(struct choir_comm *comm, struct symmetric *symmetric)

@@ -32,13 +32,13 @@ bool symmetric_allows_direct(const struct choir_comm *comm);
 /* symmetric_address: a number by which the other ranks of the node find that memory; 0 = they cannot. */
 uint64_t symmetric_address(const struct choir_comm *comm, const struct dev_access *access);
 
-/* symmetric_address_of_list: the place of a list of segments (exec/segments.h): those of the segments stand at the
+/* symmetric_address_of_list: the address of a list of segments (exec/segments.h): those of the segments stand at the
  * beginning of the rank's slot. */
 uint64_t symmetric_address_of_list(void);
 
-/* symmetric_find: the address here of what the rank at that place of the node calls so; NULL for memory of no bytes,
+/* symmetric_find: the address here of what that rank of the node calls so; NULL for memory of no bytes,
  * and for a list. */
-unsigned char *symmetric_find(const struct choir_comm *comm, int rank_place, uint64_t place);
+unsigned char *symmetric_find(const struct choir_comm *comm, int local_rank, uint64_t address);
 
 /* symmetric_add: the comm's from now on; its number is the lowest free one, so the same on all ranks that add in the
  * same order.  NO_MEMORY if all are taken: then it stays the caller's.  symmetric_of: the one in which my share begins

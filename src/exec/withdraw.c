@@ -22,13 +22,13 @@ bool withdraw(struct choir_comm *comm, int64_t now_ns)
 }
 
 /* Has this rank left the call, or can it not have entered it? */
-static bool is_outside(const struct run *run, int place)
+static bool is_outside(const struct run *run, int local_rank)
 {
 	const struct choir_comm *comm = run->comm;
-	uint64_t flag = atomic_load_explicit(&comm_lane(comm, place, run->lane)->flag, memory_order_acquire);
+	uint64_t flag = atomic_load_explicit(&comm_lane(comm, local_rank, run->lane)->flag, memory_order_acquire);
 
 	return flag == ARENA_WITHDRAWN || flag < ARENA_FLAG(run->seq + 1, 0) ||
-	       atomic_load_explicit(&comm_control(comm, place)->done[run->lane], memory_order_acquire) > run->seq;
+	       atomic_load_explicit(&comm_control(comm, local_rank)->done[run->lane], memory_order_acquire) > run->seq;
 }
 
 /* Of another process: dead, or not to be waited for any longer. */
@@ -44,8 +44,8 @@ bool withdraw_left_alone(const struct run *run, int64_t now_ns)
 	bool late = now_ns - comm->engine.arena.withdrawn_ns >= WITHDRAW_MS * INT64_C(1000000);
 	int inside = 0;
 
-	for (int place = 0; place < comm->node_size; place++)
-		inside += !is_outside(run, place);
+	for (int local_rank = 0; local_rank < comm->node_size; local_rank++)
+		inside += !is_outside(run, local_rank);
 	for (int p = 0; p < comm->n_peers && inside > 0; p++)
 		for (int i = 0; i < comm->peers[p].n_ranks && is_given_up(&comm->peers[p], late); i++)
 			inside -= !is_outside(run, layout->place_of[comm->peers[p].ranks[i]]);
