@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""Calls leave nothing behind: the process does not grow with their number."""
+
+import gc
+import threading
+import unittest
+
+import choir
+import numpy as np
+
+
+def resident_bytes():
+    gc.collect()
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+
+class Memory(unittest.TestCase):
+    def grows(self, call, n, end=lambda: None):
+        for _ in range(2000):
+            call()
+        end()
+        before = resident_bytes()
+        for _ in range(n):
+            call()
+        end()
+        return resident_bytes() - before
+
+    def test_calls(self):
+        with choir.threads(1, deadline=60) as (comm,):
+            x = np.ones(1, np.float32)
+            indices, rows = np.array([3, 1]), np.ones((2, 2), np.float32)
+            request = comm.allreduce_init(x)
+
+            def dropped():
+                comm.allreduce(x, wait=False)
+
+            def called_back():
+                called = threading.Event()
+                comm.allreduce(x, wait=False).add_done_callback(lambda event: called.set())
+                called.wait()
+
+            def end():
+                comm.barrier(wait=False).wait()
+
+            for call, n in (
+                (lambda: comm.allreduce(x), 200000),
+                (request.start, 100000),
+                (lambda: comm.allreduce(x, wait=False).wait(), 10000),
+                (dropped, 10000),
+                (called_back, 10000),
+                (lambda: comm.sparse_allreduce(indices, rows), 3000),
+            ):
+                # 100 bytes a call would be seen; the allocators' own unrest is less than a megabyte
+                self.assertLess(self.grows(call, n, end), max(100 * n, 1 << 20), call)
+            request.close()
+
+
+if __name__ == "__main__":
+    unittest.main()
