@@ -54,11 +54,32 @@ static choir_status step_reach(struct topk_run *run, struct script_turn *turn)
 	return operands_reach(run->env.device, run->request.operands, TOPK_OPERANDS);
 }
 
+/* Of work that may run on another thread: what it leaves for next. */
+static void keep_outcome(struct topk_run *run, choir_status st)
+{
+	run->outcome = st;
+	if (st != CHOIR_SUCCESS)
+		snprintf(run->outcome_text, sizeof run->outcome_text, "%s", error_text());
+	run->worked = true;
+}
+
+static void copy(void *state)
+{
+	struct topk_run *run = state;
+
+	run->left = (struct script_turn){ .what = TOPK_GO_ON };
+	keep_outcome(run, operands_copy(run->request.operands, TOPK_OPERANDS));
+}
+
 static choir_status move(struct topk_run *run, struct script_turn *turn, bool *done_p)
 {
 	TRY(operands_move(run->request.operands, TOPK_OPERANDS, run->env.ring, run->env.ring_ctx, done_p));
-	if (!*done_p)
+	if (operands_want_copy(run->request.operands, TOPK_OPERANDS)) {
+		turn->what = SCRIPT_WORK;
+		turn->call = copy;
+	} else if (!*done_p) {
 		turn->what = SCRIPT_AGAIN;
+	}
 	return CHOIR_SUCCESS;
 }
 
@@ -372,9 +393,7 @@ static void work(void *state)
 	do
 		run->outcome = run->step(run, &run->left);
 	while (run->outcome == CHOIR_SUCCESS && run->left.what == TOPK_GO_ON && !is_light(run));
-	if (run->outcome != CHOIR_SUCCESS)
-		snprintf(run->outcome_text, sizeof run->outcome_text, "%s", error_text());
-	run->worked = true;
+	keep_outcome(run, run->outcome);
 	float_control_end(control);
 }
 
