@@ -428,7 +428,7 @@ static void arguments(void **state)
  * what it selects stays near k. */
 static void volume_rank(struct world *world, int rank, choir_comm *comm, void *arg)
 {
-	enum { COUNT = 20000, WANTED = 400, CALLS = 200 };
+	enum { COUNT = 5000, WANTED = 100, CALLS = 170 };
 	choir_topk_config config = config_of("oktopk");
 	choir_topk_state *state;
 	choir_topk_stats stats = { sizeof stats, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
@@ -466,7 +466,7 @@ static void volume_rank(struct world *world, int rank, choir_comm *comm, void *a
 static void volume(void **state)
 {
 	(void)state;
-	for (int ranks = 2; ranks <= 8; ranks += 3)
+	for (int ranks = 2; ranks <= 6; ranks += 2)
 		on_ranks(ranks, volume_rank);
 }
 

@@ -19,6 +19,7 @@ static void each(int ranks, size_t count, size_t k, int calls, float (*value)(in
 		law.config.count = count;
 		law.config.k = k;
 		law.config.op = CHOIR_OP_SUM;
+		law.device = a % 2 == 0;
 		law_holds(&law);
 	}
 }
