@@ -24,6 +24,7 @@ rank 1 of 2: [   2.   20.  200. 2000.]"
 }
 "$folder/bin/python" -m choir | tee versions.txt
 grep -q "^libchoir  *$folder/.*/choir/lib/libchoir.so" versions.txt
+test -e "$folder"/lib/python*/site-packages/choir/lib/libchoir-lightgbm.so
 "$folder/bin/python" -c '
 import choir, importlib.metadata, pathlib
 assert importlib.metadata.version("choir") == choir.__version__

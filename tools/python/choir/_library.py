@@ -25,7 +25,7 @@ def _candidates(soname: str) -> list[str]:
         own = _own / soname
         return [str(own), soname] if wanted == "" and own.exists() else [soname]
     path = Path(wanted)
-    return [str((path if path.is_dir() else path.parent) / soname)]
+    return [str((path.parent if path.is_file() else path) / soname)]
 
 
 def _open(soname: str) -> ct.CDLL:
