@@ -9,7 +9,6 @@
 #include "algo/pattern_block.h"
 
 #define AREAS 4
-#define CACHE_CHUNK_BYTES (256 * 1024)
 #define SHORT_CHUNK_BYTES (32 * 1024)
 
 /* The longest chunk. */
@@ -17,7 +16,7 @@ static uint64_t chunk_limit(const struct algo_in *in)
 {
 	uint64_t unit = block_unit(in->elem_bytes);
 
-	return min_u64(round_down(in->slot_bytes / AREAS, unit), round_down(CACHE_CHUNK_BYTES, unit));
+	return min_u64(round_down(in->slot_bytes / AREAS, unit), round_down(fit_chunk_bytes(in), unit));
 }
 
 const char *broadcast_slots_unfit(const struct algo_in *in)

@@ -33,3 +33,12 @@ const char *fit_phases(uint64_t phases)
 {
 	return phases <= PLAN_LAST_PHASE ? NULL : "needs larger slots for so many bytes";
 }
+
+uint64_t fit_chunk_bytes(const struct algo_in *in)
+{
+	uint64_t cached = 256 * 1024, most = in->slot_bytes / 8, part = in->bytes / 16;
+
+	if (most <= cached || part <= cached)
+		return cached;
+	return part < most ? part : most;
+}

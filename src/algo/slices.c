@@ -27,7 +27,6 @@
 #define NODE_RESULTS 5
 #define NETWORK_LAG 4
 #define NETWORK_RESULTS (NETWORK_LAG + 2)
-#define CACHE_CHUNK_BYTES (256 * 1024)
 
 struct slices {
 	const struct algo_in *in;
@@ -64,7 +63,7 @@ static uint64_t chunk_limit(const struct algo_in *in, const struct exchange_kind
 	if (units <= results)
 		return 0;
 	limit = (units - results) * owners / (INPUT_AREAS * owners + results) * unit;
-	limit = min_u64(limit, round_down(CACHE_CHUNK_BYTES, unit));
+	limit = min_u64(limit, round_down(fit_chunk_bytes(in), unit));
 	if (kind)
 		limit = min_u64(limit, kind->limit(in->layout->n_nodes, message_limit(in, unit)) * owners);
 	return limit;

@@ -17,7 +17,6 @@
 #include "algo/window.h"
 
 #define AREAS 6
-#define CACHE_CHUNK_BYTES (256 * 1024)
 
 struct streams {
 	const struct algo_in *in;
@@ -34,7 +33,7 @@ static uint64_t chunk_bytes_of(const struct algo_in *in)
 {
 	uint64_t unit = block_unit(in->elem_bytes);
 
-	return min_u64(round_down(in->slot_bytes / AREAS, unit), round_down(CACHE_CHUNK_BYTES, unit));
+	return min_u64(round_down(in->slot_bytes / AREAS, unit), round_down(fit_chunk_bytes(in), unit));
 }
 
 static uint64_t longest(const struct algo_in *in, const struct stream_view *view)

@@ -164,6 +164,7 @@ static choir_status read_ranks(struct bootstrap *b, const struct rank_facts *all
 			b->process_of[rank] = p;
 			b->endpoint_of[rank] = facts->endpoint;
 			b->mixed_devices |= facts->device != all[0].device;
+			b->far_memory |= facts->far_memory != 0;
 			if (p == b->me)
 				b->my_ranks[i] = rank;
 		}
@@ -184,7 +185,8 @@ static choir_status gather_ranks(struct bootstrap *b, choir_status ready)
 	for (int i = 0; mine != NULL && i < b->join->n_local; i++)
 		mine[i] = (struct rank_facts){ .rank = b->join->ranks != NULL ? b->join->ranks[i] : -1,
 			                       .endpoint = b->join->endpoints != NULL ? b->join->endpoints[i] : -1,
-			                       .device = device_key(b->join->devices[i]) };
+			                       .device = device_key(b->join->devices[i]),
+			                       .far_memory = dev_has_far_memory(b->join->devices[i]) };
 	ready = bootstrap_gather(b, ready, mine, (size_t)most * sizeof *mine, all);
 	if (ready == CHOIR_SUCCESS)
 		ready = read_ranks(b, all, most);
@@ -250,7 +252,7 @@ static choir_status place_ranks(struct bootstrap *b, const unsigned char *own)
 	look_at_cores(b);
 	layout_free(&b->layout);
 	TRY(layout_build(b->n, b->node_of, &b->layout));
-	b->slots = slot_sizes_of(b->layout.max_node_size);
+	b->slots = slot_sizes_of(b->layout.max_node_size, b->far_memory);
 	return CHOIR_SUCCESS;
 }
 

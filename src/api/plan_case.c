@@ -121,7 +121,7 @@ static choir_status check_arena(const char *call, struct plan_case *c)
 	size_t unit = 64 * (size_t)c->layout.max_node_size;
 
 	if (c->options.slot_bytes == 0)
-		c->options.slot_bytes = slot_sizes_of(c->layout.max_node_size).slot_bytes;
+		c->options.slot_bytes = slot_sizes_of(c->layout.max_node_size, false).slot_bytes;
 	if (c->options.message_bytes == 0)
 		c->options.message_bytes = BOOTSTRAP_MESSAGE_BYTES;
 	if (c->options.slot_bytes < 4096 || c->options.slot_bytes % unit != 0)

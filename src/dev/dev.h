@@ -131,6 +131,10 @@ choir_status dev_memory_wrap(choir_device *device, void *ptr, uint64_t bytes, st
 /* dev_memory_free: no command may still use the memory; {0} is silent. */
 void dev_memory_free(choir_device *device, struct dev_memory *memory);
 
+/* dev_memory_pin: tells the driver of host memory that copies will come from and go to, until dev_buffer_free of
+ * *mem_p: it copies there without a bounce.  *mem_p is NULL where it has no use for that. */
+void dev_memory_pin(choir_device *device, void *ptr, uint64_t bytes, cl_mem *mem_p);
+
 /* dev_buffer_create: device memory of the library, for kernels, and through dev_buffer_access for dev_read and
  * dev_write.  dev_buffer_free releases it; NULL is silent. */
 choir_status dev_buffer_create(choir_device *device, uint64_t bytes, cl_mem *out_p);
@@ -156,6 +160,7 @@ choir_status dev_launch(choir_device *device, cl_kernel kernel, size_t global, s
 
 cl_command_queue dev_queue(choir_device *device); /* the internal in-order queue */
 bool dev_is_cpu(const choir_device *device);
+bool dev_has_far_memory(const choir_device *device); /* class stage, and not because somebody forced a CPU into it */
 bool dev_is_host(const choir_device *device); /* of host memory alone: there is no context, no queue */
 bool dev_has_fp64(const choir_device *device);
 bool dev_divides_exactly(const choir_device *device); /* f32 division rounds correctly in kernels */

@@ -240,6 +240,11 @@ bool dev_is_cpu(const choir_device *device)
 	return (device->facts.type & CL_DEVICE_TYPE_CPU) != 0;
 }
 
+bool dev_has_far_memory(const choir_device *device)
+{
+	return device->memory_class == CHOIR_CLASS_STAGE && !dev_is_cpu(device);
+}
+
 bool dev_has_fp64(const choir_device *device)
 {
 	return device->facts.fp64;

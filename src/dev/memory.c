@@ -70,6 +70,18 @@ choir_status dev_memory_wrap(choir_device *device, void *ptr, uint64_t bytes, st
 	return CHOIR_SUCCESS;
 }
 
+void dev_memory_pin(choir_device *device, void *ptr, uint64_t bytes, cl_mem *mem_p)
+{
+	cl_int rc;
+
+	*mem_p = NULL;
+	if (!dev_has_far_memory(device) || bytes > device->facts.max_buffer_bytes)
+		return;
+	cl_mem mem = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, ptr, &rc);
+	if (rc == CL_SUCCESS)
+		*mem_p = mem;
+}
+
 void dev_memory_free(choir_device *device, struct dev_memory *memory)
 {
 	if (memory->mem != NULL)

@@ -99,6 +99,7 @@ static void give_back(struct choir_comm *comm)
 	rules_free(&comm->rules);
 	symmetric_close(comm);
 	dev_memory_free(comm->device, &comm->engine.arena.mem);
+	dev_buffer_free(comm->engine.arena.pinned);
 	arena_release(comm->arena);
 	comm->arena = NULL;
 	comm->controls = NULL;

@@ -25,7 +25,9 @@ struct slot_sizes {
 	uint64_t part_bytes;
 };
 
-struct slot_sizes slot_sizes_of(int node_size);
+/* slot_sizes_of: far_memory: of a comm with a device that has memory of its own, where longer chunks make up for what
+ * each command costs (algo/fit.h). */
+struct slot_sizes slot_sizes_of(int node_size, bool far_memory);
 
 /* slot_ring_take: the run's range.  In the order of calls: under the engine's submit lock. */
 void slot_ring_take(struct run *run);

@@ -5,7 +5,7 @@
 
 #include "exec/operand.h"
 
-enum { NOW_BYTES = 64 * 1024 };
+enum { NOW_BYTES = 64 * 1024, PIN_BYTES = 16 * 1024 };
 
 static bool needs_command(const struct dev_access *access, const struct segments *segments)
 {
@@ -61,11 +61,24 @@ static choir_status start_write(struct run *run, uint64_t off, const void *from,
 	return dev_stage_write(run->comm->device, &run->bound.recv, off, from, bytes, event_p);
 }
 
+/* Before the first long copy from or to a slot. */
+static void pin_slots(struct choir_comm *comm, struct plan_ref ref, uint64_t bytes)
+{
+	struct arena_use *use = &comm->engine.arena;
+
+	if (use->is_pinned || ref.buf != PLAN_SLOT || bytes < PIN_BYTES || !dev_has_far_memory(comm->device))
+		return;
+	use->is_pinned = true;
+	if (arena_take_all(comm->arena) == CHOIR_SUCCESS)
+		dev_memory_pin(comm->device, arena_base(comm->arena), arena_bytes(comm->arena), &use->pinned);
+}
+
 choir_status steps_stage_copy(struct run *run, const struct plan_step *step, cl_event *event_p, bool *done)
 {
 	struct plan_ref src = run->plan->refs[step->src_first];
 	bool reads = is_read(run, step), now = !run->bound.lists && is_copied_now(run, step);
 
+	pin_slots(run->comm, reads ? step->dst : src, step->len);
 	if (now && reads)
 		TRY(dev_stage_read_now(run->comm->device, &run->bound.send, src.off, operand_at(run, step->dst),
 		                       step->len));

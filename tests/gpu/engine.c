@@ -131,6 +131,8 @@ static void carry_out(struct engine *engine, struct command *command)
 	cl_int result;
 
 	engine->free_ns = end;
+	stats.up_ns += engine->kind == ENGINE_UP ? (uint64_t)(end - start) : 0;
+	stats.down_ns += engine->kind == ENGINE_DOWN ? (uint64_t)(end - start) : 0;
 	command->start_ns = start;
 	command->event->status = CL_RUNNING;
 	command->event->times[2] = (cl_ulong)start;

@@ -118,7 +118,7 @@ struct memory *memory_create(struct context *context, cl_mem_flags flags, size_t
 		memset(memory->device, 0xe7, bytes < SCRAMBLED ? bytes : SCRAMBLED);
 	if ((flags & CL_MEM_USE_HOST_PTR) != 0)
 		memory->host_ptr = host_ptr;
-	memory->pinned = (flags & CL_MEM_ALLOC_HOST_PTR) != 0;
+	memory->pinned = (flags & (CL_MEM_ALLOC_HOST_PTR | CL_MEM_USE_HOST_PTR)) != 0;
 	return memory;
 }
 
@@ -170,6 +170,8 @@ static cl_mem CL_API_CALL create(cl_context handle, cl_mem_flags flags, size_t b
 		                                       memory->device, &rc);
 	if (rc == CL_SUCCESS) {
 		pthread_mutex_lock(&model_lock);
+		if (memory->host_ptr != NULL)
+			(void)memory_show(memory); /* copies from and to it find that it is pinned */
 		table_add(&memories, memory->handle, memory);
 		pthread_mutex_unlock(&model_lock);
 	} else if (memory != NULL) {

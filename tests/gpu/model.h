@@ -46,7 +46,7 @@ void refuse(const char *call);
 
 /* Counts that "stats=1" prints at the end. */
 struct stats {
-	uint64_t commands, up_bytes, down_bytes, device_bytes, most_polls;
+	uint64_t commands, up_bytes, down_bytes, device_bytes, most_polls, up_ns, down_ns;
 };
 extern struct stats stats;
 

@@ -3,6 +3,8 @@
  * argv[1]: a collective's name, or "table", to test that only. */
 #include "plan/cases.h"
 
+#include "algo/fit.h"
+
 #include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -232,6 +234,24 @@ static char *text_of(const struct algorithm *algorithm, const struct algo_in *in
 	return text;
 }
 
+/* Chunks through the slots stay in a cache, but where slots are those of a device with memory of its own. */
+static void chunks_fit_the_slots(void **state)
+{
+	static const struct {
+		uint64_t slot_bytes, bytes, chunk_bytes;
+	} rows[] = {
+		{ 4096, 1 << 30, 256 << 10 },    { 2 << 20, 1 << 30, 256 << 10 }, { 8 << 20, 4 << 20, 256 << 10 },
+		{ 8 << 20, 8 << 20, 512 << 10 }, { 8 << 20, 1 << 30, 1 << 20 },   { 4 << 20, 1 << 30, 512 << 10 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct algo_in in = { .slot_bytes = rows[i].slot_bytes, .bytes = rows[i].bytes };
+
+		assert_int_equal(fit_chunk_bytes(&in), rows[i].chunk_bytes);
+	}
+}
+
 /* The plan of an alltoallv from a rank's own blocks is the plan from the blocks of all pairs. */
 static void own_blocks_suffice(void **state)
 {
@@ -293,11 +313,12 @@ static void names_are_found(void **state)
 int main(int argc, char **argv)
 {
 	static enum collective numbers[N_COLLECTIVES];
-	struct CMUnitTest tests[N_COLLECTIVES + 3] = { cmocka_unit_test(defaults_can_run),
+	struct CMUnitTest tests[N_COLLECTIVES + 4] = { cmocka_unit_test(defaults_can_run),
+		                                       cmocka_unit_test(chunks_fit_the_slots),
 		                                       cmocka_unit_test(own_blocks_suffice),
 		                                       cmocka_unit_test(names_are_found) };
 	bool table_only = argc > 1 && strcmp(argv[1], "table") == 0;
-	size_t n = argc > 1 && !table_only ? 0 : 3;
+	size_t n = argc > 1 && !table_only ? 0 : 4;
 
 	/* Keep freed memory: giving it back and faulting it in again for each case was a third of the time. */
 	mallopt(M_MMAP_THRESHOLD, 1 << 30);
