@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* From CHOIR_GPU_MODEL="name=value,..."; docs/architecture.md, "The model GPU", says what each means. */
+/* From GPU_MODEL="name=value,..."; docs/architecture.md, "The model GPU", says what each means. */
 struct options {
 	double latency_us, gbps, pinned, pageable, device_gbps, items_per_us, jitter_us, late_us;
 	double seed, devices, polls, unflushed_ms, groups, stats;

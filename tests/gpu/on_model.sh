@@ -9,8 +9,8 @@ case $options in
 *seed=*) ;;
 *) options=$options,seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ') ;;
 esac
-echo "gpu model: CHOIR_GPU_MODEL=$options" >&2
-CHOIR_GPU_MODEL=$options
+echo "gpu model: GPU_MODEL=$options" >&2
+GPU_MODEL=$options
 OPENCL_LAYERS=${OPENCL_LAYERS:+$OPENCL_LAYERS:}$layer
-export CHOIR_GPU_MODEL OPENCL_LAYERS
+export GPU_MODEL OPENCL_LAYERS
 exec "$@"

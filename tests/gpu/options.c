@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CHOIR_GPU_MODEL, reports and the end of the process. */
+/* GPU_MODEL, reports and the end of the process. */
 #include "model.h"
 
 #include <stdarg.h>
@@ -77,12 +77,12 @@ static void read_one(const char *word)
 			*numbers[i].value = atof(equals + 1);
 			return;
 		}
-	report("option", "CHOIR_GPU_MODEL: '%s' is no option", word);
+	report("option", "GPU_MODEL: '%s' is no option", word);
 }
 
 void options_read(void)
 {
-	const char *text = getenv("CHOIR_GPU_MODEL");
+	const char *text = getenv("GPU_MODEL");
 	char copy[1024], *rest = NULL;
 
 	snprintf(copy, sizeof copy, "%s", text != NULL ? text : "");
