@@ -130,11 +130,14 @@ static void test_times(void **state)
 	void *ptr =
 	    clEnqueueMapBuffer(s.queues[0], pinned, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, BYTES, 0, NULL, NULL, &rc);
 	OK(rc);
-	OK(clEnqueueReadBuffer(s.queues[0], mem, CL_FALSE, 0, BYTES, ptr, 0, NULL, &events[0]));
+	cl_event gate = clCreateUserEvent(s.context, &rc); /* both queues start at one time, however busy the host is */
+	OK(clEnqueueReadBuffer(s.queues[0], mem, CL_FALSE, 0, BYTES, ptr, 1, &gate, &events[0]));
 	OK(clEnqueueReadBuffer(s.queues[0], mem, CL_FALSE, 0, BYTES, back, 0, NULL, &events[1]));
-	OK(clEnqueueWriteBuffer(s.queues[1], mem, CL_FALSE, BYTES, BYTES, host, 0, NULL, &events[2]));
+	OK(clEnqueueWriteBuffer(s.queues[1], mem, CL_FALSE, BYTES, BYTES, host, 1, &gate, &events[2]));
 	OK(clFlush(s.queues[0]));
 	OK(clFlush(s.queues[1]));
+	OK(clSetUserEventStatus(gate, CL_COMPLETE));
+	OK(clReleaseEvent(gate));
 	OK(clWaitForEvents(3, events));
 	assert_in_range(took(events[0]), LATENCY_NS + BYTES - 2, LATENCY_NS + BYTES + 2);
 	assert_in_range(took(events[1]), LATENCY_NS + 2 * BYTES - 2, LATENCY_NS + 2 * BYTES + 2);
@@ -196,16 +199,20 @@ static void test_two_devices(void **state)
 {
 	struct session s;
 	cl_event events[2];
+	cl_int rc;
 
 	(void)state;
 	session_begin(&s);
 	cl_mem mem = session_buffer(&s, CL_MEM_READ_WRITE, 2 * BYTES);
+	cl_event gate = clCreateUserEvent(s.context, &rc);
 	cl_command_queue second = session_queue(&s, 1);
 	memset(host, 7, BYTES);
-	OK(clEnqueueWriteBuffer(s.queues[0], mem, CL_FALSE, 0, BYTES, host, 0, NULL, &events[0]));
-	OK(clEnqueueWriteBuffer(second, mem, CL_FALSE, BYTES, BYTES, host, 0, NULL, &events[1]));
+	OK(clEnqueueWriteBuffer(s.queues[0], mem, CL_FALSE, 0, BYTES, host, 1, &gate, &events[0]));
+	OK(clEnqueueWriteBuffer(second, mem, CL_FALSE, BYTES, BYTES, host, 1, &gate, &events[1]));
 	OK(clFlush(s.queues[0]));
 	OK(clFlush(second));
+	OK(clSetUserEventStatus(gate, CL_COMPLETE));
+	OK(clReleaseEvent(gate));
 	OK(clWaitForEvents(2, events));
 	assert_true(time_of(events[1], CL_PROFILING_COMMAND_START) < time_of(events[0], CL_PROFILING_COMMAND_END));
 	OK(clEnqueueReadBuffer(second, mem, CL_TRUE, 0, BYTES, back, 0, NULL, NULL));
