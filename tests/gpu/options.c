@@ -133,8 +133,8 @@ static void __attribute__((destructor)) end(void)
 				report("unflushed", "a %s was never flushed until the process ended", c->what);
 	if (options.stats != 0) {
 		snprintf(line, sizeof line,
-		         "gpu model: %llu commands, %llu bytes up in %.1f ms, %llu down in %.1f, %llu on the device; at most "
-		         "%llu polls\n",
+		         "gpu model: %llu commands, %llu bytes up in %.1f ms, %llu down in %.1f, "
+		         "%llu on the device; at most %llu polls\n",
 		         (unsigned long long)stats.commands, (unsigned long long)stats.up_bytes,
 		         (double)stats.up_ns / 1e6, (unsigned long long)stats.down_bytes, (double)stats.down_ns / 1e6,
 		         (unsigned long long)stats.device_bytes, (unsigned long long)stats.most_polls);
