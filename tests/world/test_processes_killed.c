@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -139,6 +140,19 @@ static choir_status sum_sparse(choir_comm *comm, const char *options, choir_spar
 
 static const char *const shared_ways[] = { "algorithm=allgather", "algorithm=split" };
 
+/* Ranks of one node read each other's pairs in place if the host coalesces them; if kernels do, the pairs travel. */
+static void create_coalescing_on(const char *where, const struct rank *me, choir_comm **comm)
+{
+	MUST(setenv("CHOIR_REDUCE", where, 1) == 0);
+	processes_create(me, 1, 0, 30000, comm);
+}
+
+/* The result of sum_sparse, which every rank calls. */
+static bool sparse_result_is_right(const int32_t *ind, const float *val, int n)
+{
+	return ind[0] == 1 && val[0] == 2 && ind[n] == 5 && val[n] == (float)n;
+}
+
 /* Rank 0 is killed when it has told the others where its pairs are, and they have not looked yet. */
 static void killed_sparse(const struct rank *me, int way)
 {
@@ -147,7 +161,7 @@ static void killed_sparse(const struct rank *me, int way)
 	choir_comm *comm;
 	int64_t pid = getpid(), pids[RANKS_MOST];
 
-	processes_create(me, 1, 0, 30000, &comm);
+	create_coalescing_on("host", me, &comm);
 	meeting_gather(me->meeting, me->rank, &pid, sizeof pid, pids);
 	if (me->rank != 0) {
 		late.pid = pids[0];
@@ -159,6 +173,24 @@ static void killed_sparse(const struct rank *me, int way)
 	choir_comm_destroy(comm);
 }
 
+/* Rank 0 is killed when its pairs have been sent: the others do not wait for it any more, so their call succeeds. */
+static void killed_sparse_sent(const struct rank *me, int none)
+{
+	int32_t ind[8];
+	float val[8];
+	choir_comm *comm;
+
+	(void)none;
+	create_coalescing_on("kernel", me, &comm);
+	MUST(sum_sparse(comm, NULL, me->rank == 0 ? die : NULL, ind, val) == CHOIR_SUCCESS);
+	MUST(sparse_result_is_right(ind, val, me->n));
+	if (me->n == 2) { /* of three, one would end the other's call */
+		MUST(choir_barrier(comm, NULL, NULL) == CHOIR_PEER_DEAD);
+		MUST(says(choir_last_error(), "rank 0 is dead|barrier"));
+	}
+	choir_comm_destroy(comm);
+}
+
 /* Rank 0 ends after its last call: what the others have not read yet stays until they have. */
 static void leaves_early_sparse(const struct rank *me, int way)
 {
@@ -167,14 +199,14 @@ static void leaves_early_sparse(const struct rank *me, int way)
 	choir_comm *comm;
 	int64_t pid = getpid(), pids[RANKS_MOST];
 
-	processes_create(me, 1, 0, 30000, &comm);
+	create_coalescing_on("host", me, &comm);
 	meeting_gather(me->meeting, me->rank, &pid, sizeof pid, pids);
 	if (me->rank != 0) {
 		late.pid = pids[0];
 		late.while_ms = 200;
 	}
 	MUST(sum_sparse(comm, shared_ways[way], NULL, ind, val) == CHOIR_SUCCESS);
-	MUST(ind[0] == 1 && val[0] == 2 && ind[me->n] == 5 && val[me->n] == (float)me->n);
+	MUST(sparse_result_is_right(ind, val, me->n));
 	MUST(choir_comm_destroy(comm) == CHOIR_SUCCESS);
 }
 
@@ -203,6 +235,8 @@ static void test_sparse_ends(void **state)
 			processes_run(n, way, killed_sparse, 0);
 			processes_run(n, way, leaves_early_sparse, -1);
 		}
+	processes_run(2, 0, killed_sparse_sent, 0);
+	processes_run(3, 0, killed_sparse_sent, 0);
 }
 
 int main(void)
