@@ -2,7 +2,7 @@
 /* Design notes.  A block is a memfd.  A new one costs a page fault per 4 KiB on both sides, so the owner keeps its
  * blocks, and readers keep them mapped.  A word at the start of the file counts the readers that have not finished: the
  * owner sets it before it sends the address, each reader decrements it after it has read, and the owner uses the block
- * again once it is zero.  A reader that dies, or whose call fails before it reads, leaves its block unused for good.
+ * again once it is zero.  A reader that dies, or whose call fails before it maps the block, leaves it unused for good.
  * The owner marks a file that it drops; readers unmap such files when they next map another.
  * The node room's lock guards both lists and is held across fork: a child finds the lists whole, and frees the entries
  * of its parent. */
@@ -284,9 +284,16 @@ static void trim_views(void)
 	}
 }
 
+/* A reader has finished with the block, or does not read it. */
+static void count_out_reader(const struct shared_map *map)
+{
+	atomic_fetch_sub_explicit(&head_of(map)->readers, 1, memory_order_release);
+}
+
 choir_status share_open(const struct share_address *address, struct share_view **out_p)
 {
 	struct share_view *view;
+	struct shared_map map;
 	choir_status st;
 
 	shared_lock();
@@ -297,14 +304,16 @@ choir_status share_open(const struct share_address *address, struct share_view *
 		*out_p = view;
 		return CHOIR_SUCCESS;
 	}
-	view = calloc(1, sizeof *view);
-	if (view == NULL)
-		return error_no_memory("a view of a shared block", sizeof *view);
-	st = shared_find(SHARE_WHAT, address->pid, address->fd, address->nonce, HEAD_BYTES, &view->map);
-	if (st != CHOIR_SUCCESS) {
-		free(view);
+	st = shared_find(SHARE_WHAT, address->pid, address->fd, address->nonce, HEAD_BYTES, &map);
+	if (st != CHOIR_SUCCESS)
 		return st == CHOIR_TRANSPORT ? peer_lost(address->pid) : st;
+	view = calloc(1, sizeof *view);
+	if (view == NULL) {
+		count_out_reader(&map);
+		shared_drop(&map);
+		return error_no_memory("a view of a shared block", sizeof *view);
 	}
+	view->map = map;
 	view->from = (uint64_t)address->line * LINE_BYTES;
 	view->users = 1;
 	shared_lock();
@@ -328,7 +337,7 @@ void share_close(struct share_view *view)
 	shared_lock();
 	view->users--;
 	/* Under the lock: whoever opens what is lent next finds no user of this. */
-	atomic_fetch_sub_explicit(&head_of(&view->map)->readers, 1, memory_order_release);
+	count_out_reader(&view->map);
 	shared_unlock();
 }
 

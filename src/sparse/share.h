@@ -41,7 +41,7 @@ void share_give(struct share_block *block, bool over);
  * the process has ended, peers cannot map it.  A block that was not read by then is not waited for again. */
 void share_settle(int64_t timeout_ms);
 
-/* share_open: TRANSPORT if it cannot be mapped, PEER_DEAD if its process is dead. */
+/* share_open: TRANSPORT if it cannot be mapped, PEER_DEAD if its process is dead, NO_MEMORY. */
 choir_status share_open(const struct share_address *address, struct share_view **out_p);
 const void *share_view_ptr(const struct share_view *view);
 /* share_close: the reader has finished.  NULL is silent. */

@@ -14,6 +14,16 @@
 
 #include <cmocka.h>
 
+static bool calloc_fails;
+
+void *__real_calloc(size_t n, size_t bytes);
+void *__wrap_calloc(size_t n, size_t bytes);
+
+void *__wrap_calloc(size_t n, size_t bytes)
+{
+	return calloc_fails ? NULL : __real_calloc(n, bytes);
+}
+
 static void read_where_it_lies(void **state)
 {
 	struct share_block *block;
@@ -51,6 +61,27 @@ static void not_used_again_while_read(void **state)
 	assert_ptr_equal(first, third);
 	share_give(second, true);
 	share_give(third, true);
+}
+
+/* A reader without memory for its view reads nothing, and the block serves another call. */
+static void used_again_after_a_reader_without_memory(void **state)
+{
+	struct share_block *first, *second;
+	struct share_view *view = NULL;
+	struct share_address address;
+
+	(void)state;
+	assert_int_equal(share_take(2000000, true, &first), CHOIR_SUCCESS);
+	share_lend(first, 1, &address);
+	calloc_fails = true;
+	assert_int_equal(share_open(&address, &view), CHOIR_NO_MEMORY);
+	calloc_fails = false;
+	assert_null(view);
+	assert_non_null(strstr(error_text(), "a view of a shared block"));
+	share_give(first, true);
+	assert_int_equal(share_take(2000000, true, &second), CHOIR_SUCCESS);
+	assert_ptr_equal(first, second);
+	share_give(second, true);
 }
 
 /* Short ones stand one behind the other, and begin anew at the end of the block; readers find each where it is. */
@@ -253,6 +284,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(read_where_it_lies),
 		cmocka_unit_test(not_used_again_while_read),
+		cmocka_unit_test(used_again_after_a_reader_without_memory),
 		cmocka_unit_test(short_ones_in_turn),
 		cmocka_unit_test(made_either_way),
 		cmocka_unit_test(dropped_by_its_owner),
