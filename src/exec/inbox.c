@@ -4,6 +4,7 @@
 #include "base/error.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,7 +95,8 @@ static void compare(struct inbox *inbox, const struct wire_header *theirs)
 	    memcmp(&inbox->calls[at].record, &theirs->record, sizeof theirs->record) == 0 ||
 	    atomic_load_explicit(&inbox->has_odd, memory_order_relaxed))
 		return;
-	inbox->odd = (struct inbox_odd){ theirs->key, theirs->src, inbox->calls[at].record, theirs->record };
+	inbox->odd = (struct inbox_odd){ theirs->key, theirs->src, inbox->calls[at].record, theirs->record, "" };
+	memcpy(inbox->odd.given, inbox->calls[at].given, CALL_NAME_BYTES);
 	atomic_store_explicit(&inbox->has_odd, true, memory_order_release);
 }
 
@@ -105,11 +107,12 @@ void inbox_compare(struct inbox *inbox, const struct wire_header *header)
 	pthread_mutex_unlock(&inbox->lock);
 }
 
-void inbox_expect(struct inbox *inbox, uint64_t key, const struct call_record *record)
+void inbox_expect(struct inbox *inbox, uint64_t key, const struct call_record *record, const char *given)
 {
 	pthread_mutex_lock(&inbox->lock);
 	inbox->calls[key % INBOX_CALLS].number = key + 1;
 	inbox->calls[key % INBOX_CALLS].record = *record;
+	snprintf(inbox->calls[key % INBOX_CALLS].given, CALL_NAME_BYTES, "%s", given);
 	for (size_t i = 0; i < n_holding(inbox) && inbox->n_kept > 0; i++)
 		for (const struct pump_message *m = bucket_holding(inbox, key, i)->first; m != NULL; m = m->next)
 			if (m->header.key == key)

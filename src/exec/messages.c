@@ -6,15 +6,6 @@
 
 #include <stdio.h>
 
-/* The name that the caller gave that call of this rank, "" = none. */
-static const char *given_name_of(const struct flight *flight, uint64_t key)
-{
-	for (const struct run *run = flight->active; run != NULL; run = run->next)
-		if (run->key == key)
-			return run_given_name(run);
-	return "";
-}
-
 /* What the transport says, with the rank and the oldest of its calls. */
 static void fail_transport(struct choir_comm *comm, const char *why)
 {
@@ -31,8 +22,7 @@ static void fail_transport(struct choir_comm *comm, const char *why)
 
 static void fail_mismatch(struct choir_comm *comm, const struct inbox_odd *odd)
 {
-	const char *given = given_name_of(&comm->engine.flight, odd->key);
-	choir_status st = record_mismatch(comm, odd->key, given, &odd->mine, odd->src, &odd->theirs);
+	choir_status st = record_mismatch(comm, odd->key, odd->given, &odd->mine, odd->src, &odd->theirs);
 
 	comm_fail(comm, st, error_text());
 }

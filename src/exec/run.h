@@ -134,7 +134,7 @@ struct run {
 	struct segments_owner *hold; /* what keeps the cl_mems of a list; a reference */
 	cl_mem kept[RUN_KEPT];      /* the caller's buffers, retained until the end */
 	size_t n_kept;
-	char name[32];
+	char name[CALL_NAME_BYTES];
 	bool named;                 /* by the caller */
 	struct run_deps deps;
 
