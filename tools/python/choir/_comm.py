@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes as ct
+import functools
 import json
 import threading
 import weakref
@@ -29,7 +30,7 @@ from ._arrays import NONE, Operand, address_of, operand
 from ._device import Device
 from ._event import Event, SparseEvent, any_running, handles
 from ._library import check, lib, take_text
-from .errors import ArgumentError
+from .errors import ArgumentError, ChoirError
 
 _byref = ct.byref
 _live: weakref.WeakSet[Comm] = weakref.WeakSet()
@@ -540,9 +541,16 @@ def device_array(devices: Sequence[Device]) -> Any:
     return (ct.c_void_p * len(devices))(*[one._handle for one in devices])
 
 
+def _end_quietly(previous: Callable[[Any], Any], failure: Any) -> None:
+    """A daemon thread's traceback that is printed while the interpreter ends can end the process by SIGABRT."""
+    if not (failure.thread is not None and failure.thread.daemon and issubclass(failure.exc_type, ChoirError)):
+        previous(failure)
+
+
 @atexit.register
 def _close_all() -> None:
     """No thread of the library may meet an interpreter that is gone: Note [callbacks] in _event.py."""
+    threading.excepthook = functools.partial(_end_quietly, threading.excepthook)
     for comm in list(_live):
         if comm._handle and any_running():
             lib.choir_comm_abort(comm._handle)
