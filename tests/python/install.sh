@@ -4,7 +4,8 @@
 # processes.  usage: install.sh PYTHON ROOT FOLDER   77: PyPI cannot be reached.
 set -eu
 python=$1 root=$2 folder=$3
-unset CHOIR_LIBRARY PYTHONPATH
+# Unbuffered, a line is two writes, and the lines of two processes may mix.
+unset CHOIR_LIBRARY PYTHONPATH PYTHONUNBUFFERED
 rm -rf "$folder"
 "$python" -m venv "$folder"
 pip="$folder/bin/pip --no-input --disable-pip-version-check"

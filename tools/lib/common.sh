@@ -54,6 +54,12 @@ packages_missing() {
 	printf '%s\n' "${missing# }"
 }
 
+# packages_size PACKAGE...: what apt says of them: "Need to get 1 MB of archives. After this operation, ..."
+packages_size() {
+	LC_ALL=C apt-get --assume-no --no-install-recommends install "$@" 2>/dev/null |
+		sed -n '/^Need to get/p; /^After this/p' | tr '\n' ' ' | sed 's/ $//'
+}
+
 # need_packages PACKAGE...: installs what is missing; asks the network for nothing when all is there.
 need_packages() {
 	if ! command -v apt-get >/dev/null; then
@@ -65,15 +71,16 @@ need_packages() {
 		say "all $# packages are installed"
 		return 0
 	fi
-	say "installing $missing"
 	mkdir -p "$root/build"
+	apt_log=$root/build/apt.log
 	# Word splitting is meant: a list of package names.
 	# shellcheck disable=SC2086
-	if ! { as_root env DEBIAN_FRONTEND=noninteractive apt-get -q update &&
+	if ! { as_root env DEBIAN_FRONTEND=noninteractive apt-get -q update >"$apt_log" 2>&1 &&
+		say "installing $missing ($(packages_size $missing))" &&
 		as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 \
-			--no-install-recommends install $missing
-	} >"$root/build/apt.log" 2>&1; then
-		tail -n 15 "$root/build/apt.log" >&2
+			--no-install-recommends install $missing >>"$apt_log" 2>&1
+	}; then
+		tail -n 15 "$apt_log" >&2
 		die "installing failed (all of it: build/apt.log); as root:
   apt-get update && apt-get install --no-install-recommends $missing"
 	fi
