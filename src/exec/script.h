@@ -12,6 +12,8 @@
 #include "exec/plan_cache.h"
 #include "base/nt.h"
 
+#include <stdio.h>
+
 enum script_what {
 	SCRIPT_PLAN,  /* run turn.plan on turn.send and turn.recv, then ask again */
 	/* something of mine is running on the device (watched with dev_watch / polled): ask again later */
@@ -36,6 +38,26 @@ struct script_turn {
 static inline struct dev_access script_host(void *ptr, uint64_t bytes)
 {
 	return (struct dev_access){ .ptr = ptr, .bytes = bytes, .direct = true, .write = true };
+}
+
+/* The outcome of a callback or of long work, for the thread that goes on from there. */
+struct script_outcome {
+	choir_status status;
+	char text[ERROR_TEXT_BYTES];
+};
+
+/* script_keep_outcome: keeps the status, and this thread's sentence about it.  script_take_outcome: that status, with
+ * the sentence, on the thread that asks. */
+static inline void script_keep_outcome(struct script_outcome *outcome, choir_status status)
+{
+	outcome->status = status;
+	if (status != CHOIR_SUCCESS)
+		snprintf(outcome->text, sizeof outcome->text, "%s", error_text());
+}
+
+static inline choir_status script_take_outcome(const struct script_outcome *outcome)
+{
+	return outcome->status == CHOIR_SUCCESS ? CHOIR_SUCCESS : error_set(outcome->status, "%s", outcome->text);
 }
 
 /* script_take_plan: the plan for in by that algorithm, in place of the one before in *cached, which is released. */

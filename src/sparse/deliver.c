@@ -56,7 +56,7 @@ static void call_alloc(void *state)
 
 	sparse->to_ind = sparse->to_val = choir_none();
 	error_set(CHOIR_SUCCESS, "%s", "");
-	script_keep_outcome(sparse,
+	script_keep_outcome(&sparse->outcome,
 	                    attr->alloc_fn(attr->fn_ctx, sparse->count, sparse->call.ind_dtype, val_count(sparse),
 	                                   sparse->call.val_dtype, &sparse->to_ind, &sparse->to_val));
 }
@@ -208,15 +208,16 @@ static void call_completion(void *state)
 
 	error_set(CHOIR_SUCCESS, "%s", "");
 	if (sparse->count > 0 && !lends_host(sparse)) {
-		script_keep_outcome(sparse, lend_on_device(sparse));
+		script_keep_outcome(&sparse->outcome, lend_on_device(sparse));
 		return;
 	}
 	if (sparse->count > 0) {
 		ind = choir_host(sparse->result->ind.ptr);
 		val = choir_host(sparse->result->val.ptr);
 	}
-	script_keep_outcome(sparse, attr->completion_fn(attr->fn_ctx, ind, sparse->count, sparse->call.ind_dtype, val,
-	                                                val_count(sparse), sparse->call.val_dtype));
+	script_keep_outcome(&sparse->outcome,
+	                    attr->completion_fn(attr->fn_ctx, ind, sparse->count, sparse->call.ind_dtype, val,
+	                                        val_count(sparse), sparse->call.val_dtype));
 }
 
 static choir_status deliver_lend(struct sparse *sparse, struct script_turn *turn)

@@ -25,9 +25,7 @@ static choir_status script_next(void *state, struct script_turn *turn)
 	turn->what = SPARSE_GO_ON;
 	if (sparse->work_over) {
 		*turn = sparse->left;
-		st = sparse->outcome.status;
-		if (st != CHOIR_SUCCESS)
-			error_set(st, "%s", sparse->outcome.text);
+		st = script_take_outcome(&sparse->outcome);
 		sparse->work_over = false;
 	}
 	while (st == CHOIR_SUCCESS && turn->what == SPARSE_GO_ON)

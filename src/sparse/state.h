@@ -43,12 +43,6 @@ struct sparse_note {
 	struct share_address at; /* ... behind this address */
 };
 
-/* The outcome of a callback or of long work, for the thread that goes on from there. */
-struct script_outcome {
-	choir_status status;
-	char text[ERROR_TEXT_BYTES];
-};
-
 struct sparse {
 	/* the call; constant */
 	struct script_env env;
@@ -201,9 +195,6 @@ bool script_defers_job(struct sparse *sparse, struct script_turn *turn, uint64_t
 
 /* script_pair_bytes: the bytes of so many pairs with rows of wire_dtype. */
 uint64_t script_pair_bytes(const struct sparse *sparse, uint64_t pairs);
-
-/* script_keep_outcome: keeps the status, and this thread's sentence about it. */
-void script_keep_outcome(struct sparse *sparse, choir_status status);
 
 /* script_wait_job: a turn that waits for the kernels of the job.  script_transfer: copies indices and values; `then`
  * follows. */

@@ -4,20 +4,12 @@
 
 #include "base/float_control.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 void script_wait(struct script_turn *turn)
 {
 	turn->what = SCRIPT_AGAIN;
-}
-
-void script_keep_outcome(struct sparse *sparse, choir_status status)
-{
-	sparse->outcome.status = status;
-	if (status != CHOIR_SUCCESS)
-		snprintf(sparse->outcome.text, sizeof sparse->outcome.text, "%s", error_text());
 }
 
 /* Runs all steps up to the next turn: each turn costs some us.  The driver runs a step again that waits for the device:
@@ -36,7 +28,7 @@ static void work(void *state)
 	while (st == CHOIR_SUCCESS && left->what == SPARSE_GO_ON && !sparse->kernels);
 	if (left->what == SCRIPT_AGAIN)
 		left->what = SPARSE_GO_ON;
-	script_keep_outcome(sparse, st);
+	script_keep_outcome(&sparse->outcome, st);
 	sparse->in_work = false;
 	sparse->work_over = true;
 	float_control_end(control);

@@ -9,7 +9,6 @@
 #include "exec/event.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,18 +110,11 @@ static choir_status step_reach(struct device_call *call, struct script_turn *tur
 	return operands_reach(call->device, call->operands, call->n_operands);
 }
 
-static void keep_outcome(struct device_call *call, choir_status worked)
-{
-	call->worked = worked;
-	if (worked != CHOIR_SUCCESS)
-		snprintf(call->work_text, sizeof call->work_text, "%s", error_text());
-}
-
 static void copy(void *state)
 {
 	struct device_call *call = state;
 
-	keep_outcome(call, operands_copy(call->operands, call->n_operands));
+	script_keep_outcome(&call->outcome, operands_copy(call->operands, call->n_operands));
 }
 
 static choir_status move(struct device_call *call, struct script_turn *turn, bool *done_p)
@@ -152,7 +144,7 @@ static void work(void *state)
 	struct device_call *call = state;
 	uint64_t control = float_control_begin();
 
-	keep_outcome(call, call->form->host(call));
+	script_keep_outcome(&call->outcome, call->form->host(call));
 	float_control_end(control);
 }
 
@@ -211,12 +203,10 @@ static choir_status next(void *state, struct script_turn *turn)
 {
 	struct device_call *call = state;
 	uint64_t control = float_control_begin();
-	choir_status st = CHOIR_SUCCESS;
+	choir_status st = script_take_outcome(&call->outcome);
 
 	memset(turn, 0, sizeof *turn);
 	turn->what = GO_ON;
-	if (call->worked != CHOIR_SUCCESS)
-		st = error_set(call->worked, "%s", call->work_text);
 	while (st == CHOIR_SUCCESS && turn->what == GO_ON)
 		st = call->step(call, turn);
 	if (st == CHOIR_SUCCESS && turn->what == SCRIPT_AGAIN && call->end_ns != 0 && wait_now_ns() > call->end_ns)

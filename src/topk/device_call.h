@@ -49,8 +49,7 @@ struct device_call {
 	void (*ring)(void *);
 	void *ring_ctx;
 	choir_status (*step)(struct device_call *call, struct script_turn *turn);
-	choir_status worked; /* of the turns of work, which may have run on another thread */
-	char work_text[ERROR_TEXT_BYTES];
+	struct script_outcome outcome; /* of the turns of work */
 	/* of the kernels */
 	bool host_only;
 	int phase;

@@ -47,8 +47,7 @@ struct topk_run {
 	/* SCRIPT_WORK: where a step ran, and what it left */
 	bool worked;
 	struct script_turn left;
-	choir_status outcome;
-	char outcome_text[ERROR_TEXT_BYTES];
+	struct script_outcome outcome;
 
 	struct pool_block acc, velocity, wide; /* the residual and momentum to be; the gradient in work */
 	struct topk_list selected;

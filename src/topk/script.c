@@ -10,7 +10,6 @@
 #include "sparse/dense.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,9 +56,7 @@ static choir_status step_reach(struct topk_run *run, struct script_turn *turn)
 /* Of work that may run on another thread: what it leaves for next. */
 static void keep_outcome(struct topk_run *run, choir_status st)
 {
-	run->outcome = st;
-	if (st != CHOIR_SUCCESS)
-		snprintf(run->outcome_text, sizeof run->outcome_text, "%s", error_text());
+	script_keep_outcome(&run->outcome, st);
 	run->worked = true;
 }
 
@@ -388,12 +385,13 @@ static void work(void *state)
 {
 	struct topk_run *run = state;
 	uint64_t control = float_control_begin();
+	choir_status st;
 
 	run->left = (struct script_turn){ .what = TOPK_GO_ON };
 	do
-		run->outcome = run->step(run, &run->left);
-	while (run->outcome == CHOIR_SUCCESS && run->left.what == TOPK_GO_ON && !is_light(run));
-	keep_outcome(run, run->outcome);
+		st = run->step(run, &run->left);
+	while (st == CHOIR_SUCCESS && run->left.what == TOPK_GO_ON && !is_light(run));
+	keep_outcome(run, st);
 	float_control_end(control);
 }
 
@@ -401,7 +399,7 @@ static choir_status take_outcome(struct topk_run *run, struct script_turn *turn)
 {
 	run->worked = false;
 	*turn = run->left;
-	return run->outcome == CHOIR_SUCCESS ? CHOIR_SUCCESS : error_set(run->outcome, "%s", run->outcome_text);
+	return script_take_outcome(&run->outcome);
 }
 
 static choir_status next(void *state, struct script_turn *turn)
