@@ -13,25 +13,11 @@
 
 static choir_status state_deps(struct run *run, bool *moved)
 {
-	for (; run->deps.next_cl < run->deps.n_cl; run->deps.next_cl++) {
-		bool done = false;
-		choir_status st = dev_poll(run->deps.cl[run->deps.next_cl], &done);
+	bool done;
 
-		if (st != CHOIR_SUCCESS)
-			return error_prefix(st, "a cl_event it depends on failed");
-		if (!done)
-			return CHOIR_SUCCESS;
-		*moved = true;
-	}
-	for (; run->deps.next_event < run->deps.n_events; run->deps.next_event++) {
-		choir_event *dep = run->deps.events[run->deps.next_event];
-
-		if (!event_is_complete(dep))
-			return CHOIR_SUCCESS;
-		if (dep->status != CHOIR_SUCCESS)
-			return error_set(dep->status, "an event it depends on failed: %s", choir_event_error(dep));
-		*moved = true;
-	}
+	TRY(deps_poll(&run->deps, moved, &done));
+	if (!done)
+		return CHOIR_SUCCESS;
 	run->state = run->bound.pair ? RUN_MAP : RUN_ADMIT;
 	*moved = true;
 	return CHOIR_SUCCESS;

@@ -179,6 +179,11 @@ choir_status run_create(struct choir_comm *comm, struct run **out_p);
  * watching. */
 choir_status run_set_deps(struct run *run, const choir_call *call);
 
+/* deps_poll: are all complete?  *moved becomes true if one more is; the error of a dep that failed is returned.
+ * deps_release: gives back what run_set_deps took. */
+choir_status deps_poll(struct run_deps *deps, bool *moved, bool *done_p);
+void deps_release(struct run_deps *deps);
+
 /* run_keep: retains the buffer's cl_mem, if it is one, until the run is discarded; RUN_KEPT buffers at most. */
 choir_status run_keep(struct run *run, choir_buffer buffer);
 

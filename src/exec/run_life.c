@@ -64,16 +64,11 @@ void run_join(struct run *first, struct run *second)
 	second->event->runs_left++;
 }
 
-static void release_deps(struct run *run)
+static void release_kept(struct run *run)
 {
 	for (size_t i = 0; i < run->n_kept; i++)
 		clReleaseMemObject(run->kept[i]);
-	for (size_t i = 0; i < run->deps.n_cl; i++)
-		clReleaseEvent(run->deps.cl[i]);
-	for (size_t i = 0; i < run->deps.n_events; i++)
-		choir_event_release(run->deps.events[i]);
-	free(run->deps.cl);
-	free(run->deps.events);
+	deps_release(&run->deps);
 }
 
 void run_end_script(struct run *run)
@@ -117,7 +112,7 @@ void run_discard(struct run *run)
 	if (run->script.ops != NULL)
 		run->script.ops->destroy(run->script.state);
 	free(run->text);
-	release_deps(run);
+	release_kept(run);
 	prepared_unbind(run);
 	segments_release(run->hold);
 	wipe(run);
@@ -136,44 +131,4 @@ void run_discard(struct run *run)
 		free(run);
 	}
 	choir_event_release(event); /* last: it may hold the last reference to the comm */
-}
-
-static choir_status copy_cl_deps(struct run *run, const choir_call *call, size_t n)
-{
-	run->deps.cl = calloc(n, sizeof *run->deps.cl);
-	if (run->deps.cl == NULL)
-		return error_no_memory("deps", n * sizeof *run->deps.cl);
-	for (size_t i = 0; i < call->n_cl_deps; i++) {
-		cl_int rc = call->cl_deps[i] != NULL ? clRetainEvent(call->cl_deps[i]) : CL_INVALID_EVENT;
-
-		if (rc != CL_SUCCESS)
-			return error_set(CHOIR_ARGUMENT, "%s: cl_deps[%zu] is not an event", run->name, i);
-		run->deps.cl[run->deps.n_cl++] = call->cl_deps[i];
-	}
-	if (call->after != NULL) {
-		TRY(dev_marker(call->after, &run->deps.cl[run->deps.n_cl]));
-		run->deps.n_cl++;
-	}
-	for (size_t i = 0; i < run->deps.n_cl; i++)
-		TRY(dev_watch(run->deps.cl[i], comm_ring_self, NULL));
-	return CHOIR_SUCCESS;
-}
-
-choir_status run_set_deps(struct run *run, const choir_call *call)
-{
-	size_t n = call->n_cl_deps + (call->after != NULL);
-
-	if (n > 0)
-		TRY(copy_cl_deps(run, call, n));
-	if (call->n_deps == 0)
-		return CHOIR_SUCCESS;
-	run->deps.events = calloc(call->n_deps, sizeof *run->deps.events);
-	if (run->deps.events == NULL)
-		return error_no_memory("deps", call->n_deps * sizeof *run->deps.events);
-	for (size_t i = 0; i < call->n_deps; i++) {
-		if (call->deps[i] == NULL)
-			return error_set(CHOIR_ARGUMENT, "%s: deps[%zu] is null", run->name, i);
-		run->deps.events[run->deps.n_events++] = choir_event_retain(call->deps[i]);
-	}
-	return CHOIR_SUCCESS;
 }

@@ -6,7 +6,6 @@
 
 #include "base/float_control.h"
 #include "base/wait.h"
-#include "exec/event.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -49,28 +48,12 @@ choir_status device_call_capacity(const struct device_call *call, uint64_t count
 
 static choir_status step_deps(struct device_call *call, struct script_turn *turn)
 {
-	struct run_deps *deps = &call->deps;
+	bool moved = false, done;
 
-	for (; deps->next_cl < deps->n_cl; deps->next_cl++) {
-		bool done = false;
-		choir_status st = dev_poll(deps->cl[deps->next_cl], &done);
-
-		if (st != CHOIR_SUCCESS)
-			return error_prefix(st, "a cl_event it depends on failed");
-		if (!done) {
-			turn->what = SCRIPT_AGAIN;
-			return CHOIR_SUCCESS;
-		}
-	}
-	for (; deps->next_event < deps->n_events; deps->next_event++) {
-		choir_event *dep = deps->events[deps->next_event];
-
-		if (!event_is_complete(dep)) {
-			turn->what = SCRIPT_AGAIN;
-			return CHOIR_SUCCESS;
-		}
-		if (dep->status != CHOIR_SUCCESS)
-			return error_set(dep->status, "an event it depends on failed: %s", choir_event_error(dep));
+	TRY(deps_poll(&call->deps, &moved, &done));
+	if (!done) {
+		turn->what = SCRIPT_AGAIN;
+		return CHOIR_SUCCESS;
 	}
 	call->end_ns = wait_end_ns(call->deadline_ms);
 	call->step = step_reach;
@@ -217,16 +200,6 @@ static choir_status next(void *state, struct script_turn *turn)
 	return st;
 }
 
-static void free_deps(struct run_deps *deps)
-{
-	for (size_t i = 0; i < deps->n_cl; i++)
-		clReleaseEvent(deps->cl[i]);
-	for (size_t i = 0; i < deps->n_events; i++)
-		choir_event_release(deps->events[i]);
-	free(deps->cl);
-	free(deps->events);
-}
-
 /* What the device still does reads or writes memory that is given back here, so jobs and transfers go first. */
 static void destroy(void *state)
 {
@@ -241,7 +214,7 @@ static void destroy(void *state)
 		dev_buffer_free(call->made[i]);
 	pool_give(&call->ind_block);
 	pool_give(&call->val_block);
-	free_deps(&call->deps);
+	deps_release(&call->deps);
 	free(call);
 }
 
