@@ -84,17 +84,27 @@ choir_status call_named(choir_status st, const choir_call *given)
 	return strstr(error_text(), given->name) != NULL ? st : error_prefix(st, "'%s'", given->name);
 }
 
+choir_status call_read_struct(const char *call, const char *what, const char *init, const void *given, void *out,
+                              size_t known)
+{
+	size_t size;
+
+	if (given == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: null %s", call, what);
+	memcpy(&size, given, sizeof size);
+	if (size < sizeof size || size > known)
+		return error_set(CHOIR_ARGUMENT, "%s: %s->struct_size is %zu; this library knows %zu (use %s)", call,
+		                 what, size, known, init);
+	memcpy(out, given, size);
+	return CHOIR_SUCCESS;
+}
+
 choir_status call_read(const char *call, const choir_call *given, bool takes_factor, choir_call *out)
 {
 	choir_call read = CHOIR_CALL_INIT;
 
-	if (given != NULL) {
-		if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof read)
-			return error_set(CHOIR_ARGUMENT,
-			                 "%s: call->struct_size is %zu; this library knows %zu (use CHOIR_CALL_INIT)",
-			                 call, given->struct_size, sizeof read);
-		memcpy(&read, given, given->struct_size);
-	}
+	if (given != NULL)
+		TRY(call_read_struct(call, "call", "CHOIR_CALL_INIT", given, &read, sizeof read));
 	if ((read.n_cl_deps > 0 && read.cl_deps == NULL) || (read.n_deps > 0 && read.deps == NULL))
 		return error_set(CHOIR_ARGUMENT, "%s: deps are null, but their number is not 0", call);
 	if (read.deadline_ms < 0)
@@ -108,6 +118,13 @@ choir_status call_read(const char *call, const choir_call *given, bool takes_fac
 		read.name = call;
 	*out = read;
 	return CHOIR_SUCCESS;
+}
+
+choir_status call_takes_no_options(const char *call, const choir_call *read)
+{
+	if (read->options == NULL || read->options[0] == '\0')
+		return CHOIR_SUCCESS;
+	return error_set(CHOIR_ARGUMENT, "%s: takes no options, and was given '%s'", call, read->options);
 }
 
 static const char *const option_keys[] = { "algorithm" };

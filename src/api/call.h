@@ -25,9 +25,17 @@ choir_status call_check_comms(const char *call, int n, choir_comm *const *comms)
  * it. */
 choir_status call_named(choir_status st, const choir_call *given);
 
+/* call_read_struct: a structure of the caller's with struct_size first, whatever its version: out, filled with the
+ * defaults, gets the members that it has.  what: "config"; init: the macro to use, in the sentence of a wrong size. */
+choir_status call_read_struct(const char *call, const char *what, const char *init, const void *given, void *out,
+                              size_t known);
+
 /* call_read: the caller's choir_call (NULL = defaults) checked and completed; a factor other than 1 only where it is
  * taken. */
 choir_status call_read(const char *call, const choir_call *given, bool takes_factor, choir_call *out);
+
+/* call_takes_no_options: ARGUMENT if the caller gave some. */
+choir_status call_takes_no_options(const char *call, const choir_call *read);
 
 /* call_algorithm: the algorithm that the call's options name ("algorithm=ring"), NULL if none; ARGUMENT for unknown
  * keys or names. */

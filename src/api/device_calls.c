@@ -11,17 +11,17 @@
 #include <string.h>
 
 static struct operand operand_of(const char *role, choir_buffer buffer, uint64_t count, uint64_t elem_bytes,
-                                     bool read, bool write)
+                                 bool read, bool write)
 {
 	/* beyond any memory, rather than wrapped */
 	uint64_t bytes = elem_bytes > 0 && count > UINT64_MAX / elem_bytes ? UINT64_MAX : count * elem_bytes;
 
 	return (struct operand){ .role = role,
-		                        .buffer = buffer,
-		                        .bytes = bytes,
-		                        .elem_bytes = (uint32_t)elem_bytes,
-		                        .read = read,
-		                        .write = write };
+		                 .buffer = buffer,
+		                 .bytes = bytes,
+		                 .elem_bytes = (uint32_t)elem_bytes,
+		                 .read = read,
+		                 .write = write };
 }
 
 static struct operand input(const char *role, choir_buffer buffer, uint64_t count, choir_dtype dtype)
@@ -119,8 +119,7 @@ static choir_status start(choir_device *device, struct device_call *todo, const 
 
 	todo->device = device;
 	TRY(call_read(name, given, false, &call));
-	if (call.options != NULL && call.options[0] != '\0')
-		return error_set(CHOIR_ARGUMENT, "%s: takes no options, and was given '%s'", name, call.options);
+	TRY(call_takes_no_options(name, &call));
 	TRY(operands_check(name, device, todo->operands, todo->n_operands));
 	TRY(device_comm(device, &comm));
 	TRY(call_enter(name, comm));
@@ -200,7 +199,7 @@ static choir_status check_rows(const char *name, const choir_device *device, cho
 
 /* An operand of rows: its elements are aligned, whole rows counted. */
 static struct operand rows_operand(const char *role, choir_buffer buffer, uint64_t rows, uint64_t row_bytes,
-                                          choir_dtype dtype, bool read, bool write)
+                                   choir_dtype dtype, bool read, bool write)
 {
 	struct operand made = operand_of(role, buffer, rows, row_bytes, read, write);
 
@@ -208,16 +207,23 @@ static struct operand rows_operand(const char *role, choir_buffer buffer, uint64
 	return made;
 }
 
-choir_status choir_gather_rows(choir_device *device, choir_buffer ind, size_t ind_count, choir_dtype ind_dtype,
-                               choir_buffer from, size_t rows, size_t width, choir_dtype dtype, choir_buffer to,
-                               const choir_call *call, choir_event **event_p)
+/* gather and scatter: one of the tensors has `rows` rows, and one a row for each index. */
+static struct device_call rows_call(const struct device_form *form, choir_buffer ind, size_t ind_count,
+                                    choir_dtype ind_dtype, size_t rows, size_t width, choir_dtype dtype)
 {
-	struct device_call todo = {
-		.form = &device_form_gather,
+	return (struct device_call){
+		.form = form,
 		.args = { .count = ind_count, .rows = rows, .width = width, .dtype = dtype, .ind_dtype = ind_dtype },
 		.operands = { input("ind", ind, ind_count, ind_dtype) },
 		.n_operands = 3
 	};
+}
+
+choir_status choir_gather_rows(choir_device *device, choir_buffer ind, size_t ind_count, choir_dtype ind_dtype,
+                               choir_buffer from, size_t rows, size_t width, choir_dtype dtype, choir_buffer to,
+                               const choir_call *call, choir_event **event_p)
+{
+	struct device_call todo = rows_call(&device_form_gather, ind, ind_count, ind_dtype, rows, width, dtype);
 	size_t row_bytes;
 
 	TRY(check_rows(todo.form->name, device, ind_dtype, dtype, &row_bytes, width));
@@ -230,12 +236,7 @@ choir_status choir_scatter_rows(choir_device *device, choir_buffer ind, size_t i
                                 choir_buffer from, choir_buffer to, size_t rows, size_t width, choir_dtype dtype,
                                 const choir_call *call, choir_event **event_p)
 {
-	struct device_call todo = {
-		.form = &device_form_scatter,
-		.args = { .count = ind_count, .rows = rows, .width = width, .dtype = dtype, .ind_dtype = ind_dtype },
-		.operands = { input("ind", ind, ind_count, ind_dtype) },
-		.n_operands = 3
-	};
+	struct device_call todo = rows_call(&device_form_scatter, ind, ind_count, ind_dtype, rows, width, dtype);
 	size_t row_bytes;
 
 	TRY(check_rows(todo.form->name, device, ind_dtype, dtype, &row_bytes, width));

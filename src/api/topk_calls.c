@@ -15,22 +15,6 @@ struct choir_topk_state {
 	choir_comm *comm; /* a reference */
 };
 
-static choir_status read_config(const choir_topk_config *given, choir_topk_config *out)
-{
-	static const char call[] = "choir_topk_create";
-	choir_topk_config config = CHOIR_TOPK_CONFIG_INIT;
-
-	if (given == NULL)
-		return error_set(CHOIR_ARGUMENT, "%s: null config", call);
-	if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof config)
-		return error_set(CHOIR_ARGUMENT,
-		                 "%s: config->struct_size is %zu; this library knows %zu (use CHOIR_TOPK_CONFIG_INIT)",
-		                 call, given->struct_size, sizeof config);
-	memcpy(&config, given, given->struct_size);
-	*out = config;
-	return CHOIR_SUCCESS;
-}
-
 static choir_status bad_number(const char *field, double value)
 {
 	return error_set(CHOIR_ARGUMENT, "choir_topk_create: %s is %g", field, value);
@@ -146,7 +130,7 @@ choir_status choir_topk_create(choir_comm *comm, const choir_topk_config *config
 	TRY(call_check_comm("choir_topk_create", comm));
 	if (out_p == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_topk_create: null out_p");
-	TRY(read_config(config, &read));
+	TRY(call_read_struct("choir_topk_create", "config", "CHOIR_TOPK_CONFIG_INIT", config, &read, sizeof read));
 	TRY(settings_of(&read, &settings));
 	return create(comm, &settings, out_p);
 }
@@ -196,21 +180,6 @@ choir_status choir_topk_residual(choir_topk_state *state, void *to)
 }
 
 static const char function[] = "choir_topk_allreduce";
-
-static choir_status read_out(const choir_topk_out *given, choir_topk_out *out)
-{
-	choir_topk_out read = CHOIR_TOPK_OUT_INIT;
-
-	if (given == NULL)
-		return error_set(CHOIR_ARGUMENT, "%s: null out", function);
-	if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof read)
-		return error_set(CHOIR_ARGUMENT,
-		                 "%s: out->struct_size is %zu; this library knows %zu (use CHOIR_TOPK_OUT_INIT)",
-		                 function, given->struct_size, sizeof read);
-	memcpy(&read, given, given->struct_size);
-	*out = read;
-	return CHOIR_SUCCESS;
-}
 
 static bool is_given(choir_buffer buffer)
 {
@@ -350,9 +319,8 @@ static choir_status start(choir_topk_state *state, choir_buffer grad, const choi
 
 	TRY(call_check_comm(function, comm));
 	TRY(call_read(function, given, false, &call));
-	if (call.options != NULL && call.options[0] != '\0')
-		return error_set(CHOIR_ARGUMENT, "%s: takes no options, and was given '%s'", function, call.options);
-	TRY(read_out(given_out, &out));
+	TRY(call_takes_no_options(function, &call));
+	TRY(call_read_struct(function, "out", "CHOIR_TOPK_OUT_INIT", given_out, &out, sizeof out));
 	TRY(check_out(&out, state->state->settings.types.n));
 	request = request_of(&state->state->settings, grad, &out);
 	TRY(check_buffers(comm->device, &request));
