@@ -108,11 +108,26 @@ choir_status topk_join(struct topk_run *run, struct topk_list *out);
 /* topk_clear: acc, and momentum, are zero at a list's indices. */
 void topk_clear(struct topk_run *run, const struct topk_list *list);
 
+/* headers.c.  make: from what was selected.  check: every rank sees the same headers, so all fail alike, nobody waits
+ * for another one, and the comm goes on. */
+void topk_header_make(struct topk_run *run);
+choir_status topk_headers_check(const struct topk_run *run);
+
+/* result.c.  check_room: the rooms of all ranks are in the headers, and all have the same result. */
+choir_status topk_result_check_room(struct topk_run *run);
+choir_status topk_result_write(struct topk_run *run);
+
+/* life.c.  commit: what the call made of the state is the state. */
+choir_status topk_run_make(const struct script_env *env, struct topk_state *state, const struct topk_request *request,
+                           struct topk_run **out_p);
+void topk_run_commit(struct topk_run *run);
+void topk_run_destroy(void *run);
+
 /* script.c */
 choir_status topk_run_create(const struct script_env *env, struct topk_state *state, const struct topk_request *request,
                              const struct script_ops **ops_p, void **state_p);
 
-/* topk_run_leave: the run is over; the next call of the state may start.  destroy does it too. */
+/* life.c.  topk_run_leave: the run is over; the next call of the state may start.  destroy does it too. */
 void topk_run_leave(void *state);
 void topk_run_stats(const void *state, choir_topk_stats *out);
 

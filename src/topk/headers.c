@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* What ranks tell each other before the exchange, and the errors that it shows on all of them alike. */
+#include "topk/algorithm.h"
+#include "topk/vector.h"
+
+#include <inttypes.h>
+
+void topk_header_make(struct topk_run *run)
+{
+	const struct topk_request *request = &run->request;
+	uint64_t nan;
+
+	run->header =
+	    (struct topk_header){ .selected = run->algorithm->select != NULL ? run->selected.count : run->types.n,
+		                  .calls = run->tracking.calls,
+		                  .room = request->pairs_p != NULL ? request->pairs_room : UINT64_MAX,
+		                  .nan_at = UINT64_MAX };
+	if (run->state->settings.nan_fails) {
+		nan = vector_first_nan(&run->types, run->acc.ptr);
+		run->header.nan_at = nan < run->types.n ? nan : UINT64_MAX;
+	}
+	run->header.involved_short = request->involved_p != NULL && request->involved_room < run->header.selected;
+}
+
+/* Every rank sees the same headers, so all fail alike, nobody waits for another one, and the comm goes on. */
+choir_status topk_headers_check(const struct topk_run *run)
+{
+	const struct topk_header *all = run->headers;
+
+	for (int r = 0; r < run->env.layout->n; r++) {
+		if (all[r].calls != all[0].calls)
+			return error_set(CHOIR_ARGUMENT,
+			                 "rank %d is at call %" PRIu64 " of its state, rank 0 at call %" PRIu64, r,
+			                 all[r].calls, all[0].calls);
+		if (all[r].nan_at != UINT64_MAX)
+			return error_set(CHOIR_ARGUMENT, "rank %d has a NaN at %" PRIu64, r, all[r].nan_at);
+		if (all[r].involved_short)
+			return error_set(CHOIR_CAPACITY,
+			                 "rank %d selected %" PRIu64
+			                 " entries, more than its list of them has room for",
+			                 r, all[r].selected);
+	}
+	return CHOIR_SUCCESS;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* The end of a call: the result in the caller's buffers, which of the rank's entries it has, the statistics. */
+#include "topk/algorithm.h"
+#include "topk/vector.h"
+
+#include "sparse/convert.h"
+#include "sparse/dense.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static uint64_t result_count(const struct topk_run *run)
+{
+	return run->algorithm->select == NULL ? run->types.n : run->kept.count;
+}
+
+/* The rooms of all ranks are in the headers, and all have the same result. */
+choir_status topk_result_check_room(struct topk_run *run)
+{
+	uint64_t count = result_count(run);
+	choir_status st = CHOIR_SUCCESS;
+
+	if (run->request.pairs_p != NULL)
+		*run->request.pairs_p = count;
+	for (int r = 0; r < run->env.layout->n && st == CHOIR_SUCCESS; r++)
+		if (count > run->headers[r].room)
+			st = error_set(CHOIR_CAPACITY, "%" PRIu64 " pairs, and rank %d has room for %" PRIu64, count, r,
+			               run->headers[r].room);
+	return st;
+}
+
+/* The values of the result in the caller's dtype, averaged if that is asked for. */
+static choir_status finish_values(struct topk_run *run, const void **out)
+{
+	const struct topk_settings *settings = &run->state->settings;
+	void *values = run->algorithm->select == NULL ? run->dense.ptr : run->kept.val.ptr;
+	uint64_t n = result_count(run);
+
+	if (settings->op == CHOIR_OP_MEAN)
+		vector_divide(&run->types, values, n, run->env.layout->n);
+	*out = values;
+	if (settings->dtype == run->types.work)
+		return CHOIR_SUCCESS;
+	TRY(pool_take(&run->mean, n * choir_dtype_bytes(settings->dtype), "the values of the result"));
+	convert_values(settings->dtype, run->mean.ptr, run->types.work, values, n);
+	*out = run->mean.ptr;
+	return CHOIR_SUCCESS;
+}
+
+static void fill_dense(struct topk_run *run, const void *values)
+{
+	struct operand *to = &run->request.operands[TOPK_DENSE];
+	uint64_t elem_bytes = choir_dtype_bytes(run->state->settings.dtype);
+	struct pairs pairs = list_pairs(&run->kept, &run->types);
+
+	to->written = to->bytes;
+	if (to->bytes == 0)
+		return;
+	if (run->algorithm->select == NULL) {
+		memcpy(to->ptr, values, to->bytes);
+		return;
+	}
+	pairs.rows = values;
+	memset(to->ptr, 0, to->bytes);
+	dense_scatter(&pairs, elem_bytes, 0, to->ptr);
+}
+
+static void fill_indices(const struct topk_run *run, const struct topk_list *list, struct operand *to)
+{
+	struct index_form form = { .bytes = to->elem_bytes };
+
+	to->written = list->count * to->elem_bytes;
+	if (list->count > 0)
+		index_convert(to->ptr, form, list->ind.ptr, run->types.form, list->count);
+}
+
+static void fill_all_indices(uint64_t n, struct operand *to)
+{
+	to->written = n * to->elem_bytes;
+	for (uint64_t i = 0; i < n; i++)
+		if (to->elem_bytes == 4)
+			((int32_t *)to->ptr)[i] = (int32_t)i;
+		else
+			((int64_t *)to->ptr)[i] = (int64_t)i;
+}
+
+static void fill_pairs(struct topk_run *run, const void *values)
+{
+	struct operand *ind = &run->request.operands[TOPK_IND], *val = &run->request.operands[TOPK_VAL];
+	uint64_t n = result_count(run);
+
+	if (run->request.pairs_p == NULL)
+		return;
+	if (run->algorithm->select == NULL)
+		fill_all_indices(n, ind);
+	else
+		fill_indices(run, &run->kept, ind);
+	val->written = n * val->elem_bytes;
+	if (n > 0)
+		memcpy(val->ptr, values, val->written);
+}
+
+static void fill_bits(const struct topk_run *run, struct operand *to)
+{
+	uint32_t *words = to->ptr;
+
+	to->written = to->bytes;
+	if (to->bytes == 0)
+		return;
+	memset(words, 0, to->bytes);
+	for (uint64_t i = 0; i < run->types.n && run->algorithm->select == NULL; i++)
+		words[i / 32] |= UINT32_C(1) << i % 32;
+	for (uint64_t i = 0; i < run->involved.count; i++) {
+		uint64_t x = (uint64_t)index_at(run->involved.ind.ptr, run->types.form, i);
+
+		words[x / 32] |= UINT32_C(1) << x % 32;
+	}
+}
+
+static void fill_involved(struct topk_run *run)
+{
+	struct operand *to = &run->request.operands[TOPK_INVOLVED];
+
+	run->stats.involved = run->algorithm->select == NULL ? run->types.n : run->involved.count;
+	if (run->request.involved_p == NULL) {
+		fill_bits(run, to);
+		return;
+	}
+	*run->request.involved_p = run->stats.involved;
+	if (run->algorithm->select == NULL)
+		fill_all_indices(run->types.n, to);
+	else
+		fill_indices(run, &run->involved, to);
+}
+
+static void note_stats(struct topk_run *run)
+{
+	run->stats.call = run->tracking.calls;
+	run->stats.k = run->k;
+	run->stats.selected = run->header.selected;
+	run->stats.pairs = result_count(run);
+	run->stats.local_threshold = run->algorithm->select == NULL ? 0 : run->tracking.local;
+	run->stats.global_threshold = run->tracking.global > 0 ? run->tracking.global : 0;
+}
+
+choir_status topk_result_write(struct topk_run *run)
+{
+	const void *values;
+
+	TRY(finish_values(run, &values));
+	fill_dense(run, values);
+	fill_pairs(run, values);
+	fill_involved(run);
+	note_stats(run);
+	return CHOIR_SUCCESS;
+}
