@@ -12,14 +12,8 @@
 #include <stdbool.h>
 
 #ifdef __x86_64__
-#define WITH_AVX2 __attribute__((target("avx2,bmi")))
+#include "sparse/select_masks.h"
 #define HAS_AVX2 (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi"))
-#else
-#define WITH_AVX2
-#define HAS_AVX2 1
-#endif
-#ifdef __x86_64__
-#include <immintrin.h>
 #define WITH_MASKS __attribute__((target("avx512f,avx512bw")))
 #define HAS_MASKS  (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw"))
 #endif
@@ -140,26 +134,12 @@ static choir_status collect(const struct select_input *in, uint64_t k, struct ca
 	return CHOIR_SUCCESS;
 }
 
-/* The candidates that the limit selects, moved to the output: they are in order already. */
-static void filter(const struct candidates *from, uint32_t elem_bytes, struct select_limit limit,
-                   const struct select_output *out)
+uint64_t select_pairs(const struct select_output *from, uint64_t n, uint32_t elem_bytes, struct select_limit limit,
+                      const struct select_output *out, uint64_t room)
 {
-	uint64_t n = 0;
-
-	for (uint64_t i = 0; i < from->n && n < out->capacity; i++) {
-		const unsigned char *elem = (const unsigned char *)from->out.val + i * elem_bytes;
-		uint64_t key = select_key(elem_bytes, elem);
-
-		if (key < limit.key || (key == limit.key && limit.ties == 0))
-			continue;
-		limit.ties -= key == limit.key;
-		if (out->form.bytes == 4)
-			((int32_t *)out->ind)[n] = (int32_t)index_at(from->out.ind, from->out.form, i);
-		else
-			((int64_t *)out->ind)[n] = index_at(from->out.ind, from->out.form, i);
-		memcpy((unsigned char *)out->val + n * elem_bytes, elem, elem_bytes);
-		n++;
-	}
+	if (elem_bytes == 2)
+		return filter_2(from, n, limit, out, room);
+	return elem_bytes == 4 ? filter_4(from, n, limit, out, room) : filter_8(from, n, limit, out, room);
 }
 
 choir_status select_top(const struct select_input *in, uint64_t k, const struct select_output *out,
@@ -173,7 +153,8 @@ choir_status select_top(const struct select_input *in, uint64_t k, const struct 
 		struct select_input candidates = { .val = found.out.val, .elem_bytes = in->elem_bytes, .n = found.n };
 
 		*limit_p = radix(&candidates, k);
-		filter(&found, in->elem_bytes, *limit_p, out);
+		(void)select_pairs(&found.out, found.n, in->elem_bytes, *limit_p, out,
+		                   k < out->capacity ? k : out->capacity);
 	} else {
 		*limit_p = radix(in, k);
 		(void)select_host(in, *limit_p, out);

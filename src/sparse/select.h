@@ -34,6 +34,11 @@ uint64_t select_key(uint32_t elem_bytes, const void *elem);
 /* select_host: what the limit selects; returns how many that are, also beyond the capacity. */
 uint64_t select_host(const struct select_input *in, struct select_limit limit, const struct select_output *out);
 
+/* select_pairs: of n ascending pairs those that the limit selects, no more than `room`; returns how many.  out may be
+ * where the pairs are. */
+uint64_t select_pairs(const struct select_output *from, uint64_t n, uint32_t elem_bytes, struct select_limit limit,
+                      const struct select_output *out, uint64_t room);
+
 /* A sample of so many elements, each at its place of a stride, says above which key about the k largest lie (Note
  * [pivot]). */
 #define SELECT_SAMPLES 16384
