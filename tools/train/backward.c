@@ -17,11 +17,11 @@ static choir_status target_rows(struct model *model)
 	return ocl_launch(model->ocl, OCL_target_rows, n, args, 7, NULL);
 }
 
-static choir_status sum_columns(struct model *model, size_t bias, cl_mem matrix, size_t columns, cl_event *ready_p)
+static choir_status sum_columns(struct model *model, cl_mem gradient, size_t bias, cl_mem matrix, size_t columns,
+                                cl_event *ready_p)
 {
 	cl_uint first = (cl_uint)bias, rows = (cl_uint)model->shape.rows, n = (cl_uint)columns;
-	struct ocl_arg args[] = { OCL_ARG(model->dense_gradient), OCL_ARG(first), OCL_ARG(matrix), OCL_ARG(rows),
-		                  OCL_ARG(n) };
+	struct ocl_arg args[] = { OCL_ARG(gradient), OCL_ARG(first), OCL_ARG(matrix), OCL_ARG(rows), OCL_ARG(n) };
 
 	return ocl_launch(model->ocl, OCL_sum_columns, n, args, 5, ready_p);
 }
@@ -42,12 +42,13 @@ choir_status model_back_projection(struct model *model, cl_event *ready_p)
 	struct ocl_matrix logits = { model->logits, 0, shape->candidates, 0 },
 			  candidates = { model->candidate_rows, 0, shape->width, 0 };
 	struct ocl_matrix dp = { model->p_gradient, 0, shape->width, 0 }, h = { model->h, 0, shape->hidden, 1 };
-	struct ocl_matrix dw2 = { model->dense_gradient, model->at.w2, shape->width, 0 };
+	struct ocl_matrix dw2 = { model->projection_gradient, 0, shape->width, 0 };
 
 	/* target_rows has written the targets' share of dp */
 	TRY(ocl_product(model->ocl, shape->rows, shape->width, shape->candidates, logits, candidates, 1, dp, NULL));
 	TRY(ocl_product(model->ocl, shape->hidden, shape->width, shape->rows, h, dp, 0, dw2, NULL));
-	return sum_columns(model, model->at.b2, model->p_gradient, shape->width, ready_p);
+	return sum_columns(model, model->projection_gradient, model->at.b2 - model->at.w2, model->p_gradient, shape->width,
+	                   ready_p);
 }
 
 choir_status model_back_hidden(struct model *model, cl_event *ready_p)
@@ -57,14 +58,14 @@ choir_status model_back_hidden(struct model *model, cl_event *ready_p)
 	struct ocl_matrix dp = { model->p_gradient, 0, shape->width, 0 },
 			  w2 = { model->dense, model->at.w2, shape->width, 1 };
 	struct ocl_matrix dh = { model->h_gradient, 0, shape->hidden, 0 }, x = { model->x, 0, n_x, 1 };
-	struct ocl_matrix dw1 = { model->dense_gradient, model->at.w1, shape->hidden, 0 };
+	struct ocl_matrix dw1 = { model->hidden_gradient, 0, shape->hidden, 0 };
 	cl_uint n = (cl_uint)(shape->rows * shape->hidden);
 	struct ocl_arg args[] = { OCL_ARG(model->h_gradient), OCL_ARG(model->h), OCL_ARG(n) };
 
 	TRY(ocl_product(model->ocl, shape->rows, shape->hidden, shape->width, dp, w2, 0, dh, NULL));
 	TRY(ocl_launch(model->ocl, OCL_tanh_back, n, args, 3, NULL));
 	TRY(ocl_product(model->ocl, n_x, shape->hidden, shape->rows, x, dh, 0, dw1, NULL));
-	return sum_columns(model, model->at.b1, model->h_gradient, shape->hidden, ready_p);
+	return sum_columns(model, model->hidden_gradient, model->at.b1, model->h_gradient, shape->hidden, ready_p);
 }
 
 choir_status model_back_input(struct model *model, cl_event *ready_p)
@@ -79,10 +80,10 @@ choir_status model_back_input(struct model *model, cl_event *ready_p)
 	return ocl_product(model->ocl, shape->rows, n_x, shape->hidden, dh, w1, 0, dx, ready_p);
 }
 
-choir_status model_update_dense(struct model *model, size_t first, size_t n, float rate)
+choir_status model_update_dense(struct model *model, cl_mem gradient, size_t first, size_t n, float rate)
 {
 	cl_uint first_param = (cl_uint)first, n_params = (cl_uint)n;
-	struct ocl_arg args[] = { OCL_ARG(model->dense), OCL_ARG(model->dense_gradient), OCL_ARG(first_param),
+	struct ocl_arg args[] = { OCL_ARG(model->dense), OCL_ARG(gradient), OCL_ARG(first_param),
 		                  OCL_ARG(rate), OCL_ARG(n_params) };
 
 	return ocl_launch(model->ocl, OCL_update_dense, n, args, 5, NULL);

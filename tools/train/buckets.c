@@ -29,12 +29,12 @@ choir_status buckets_init(struct trainer *trainer)
 
 	trainer->buckets[BUCKET_PROJECTION] = (struct bucket){ .id = BUCKET_PROJECTION,
 		                                               .name = "projection",
-		                                               .values = model->dense_gradient,
+		                                               .values = model->projection_gradient,
 		                                               .first = at->w2,
 		                                               .count = at->total - at->w2 };
 	trainer->buckets[BUCKET_HIDDEN] = (struct bucket){ .id = BUCKET_HIDDEN,
 		                                           .name = "hidden layer",
-		                                           .values = model->dense_gradient,
+		                                           .values = model->hidden_gradient,
 		                                           .first = at->w1,
 		                                           .count = at->w2 - at->w1 };
 	/* every rank sends the same candidates */

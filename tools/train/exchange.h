@@ -11,9 +11,9 @@
 /* The gradients of a step, in the order they become ready. */
 enum bucket_id { BUCKET_OUT, BUCKET_PROJECTION, BUCKET_HIDDEN, BUCKET_IN, N_BUCKETS };
 
-/* One gradient.  Dense (index NULL): count floats of values from first, summed in place.  Sparse: n_rows rows of width
- * floats, row r for word index[r], in any order and with duplicates; the sums, a row a word, go to result_rows and
- * result_index. */
+/* One gradient.  Dense (index NULL): count floats of values, for the parameters from first on, summed in place.
+ * Sparse: n_rows rows of width floats, row r for word index[r], in any order and with duplicates; the sums, a row a
+ * word, go to result_rows and result_index. */
 struct bucket {
 	enum bucket_id id;
 	const char *name;

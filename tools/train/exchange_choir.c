@@ -30,7 +30,7 @@ static choir_status start_sparse(struct by_choir *self, struct bucket *bucket, c
 static choir_status start(struct exchange *exchange, struct bucket *bucket, cl_event ready)
 {
 	struct by_choir *self = (struct by_choir *)exchange;
-	choir_buffer values = choir_mem(bucket->values, bucket->first * sizeof(float));
+	choir_buffer values = choir_mem(bucket->values, 0);
 	choir_call call = CHOIR_CALL_INIT;
 	choir_status st;
 

@@ -74,7 +74,7 @@ static choir_status start(struct exchange *exchange, struct bucket *bucket, cl_e
 		rc = clEnqueueReadBuffer(self->copies, bucket->index, CL_FALSE, 0, bucket->n_rows * sizeof(int32_t),
 		                         staging->index, 1, &ready, NULL);
 	if (!rc)
-		rc = clEnqueueReadBuffer(self->copies, bucket->values, CL_FALSE, bucket->first * sizeof(float),
+		rc = clEnqueueReadBuffer(self->copies, bucket->values, CL_FALSE, 0,
 		                         n_values * sizeof(float), staging->rows, 1, &ready, &staging->read);
 	if (!rc)
 		rc = clFlush(self->copies);
@@ -91,12 +91,11 @@ static choir_status wait_read(struct staging *staging)
 }
 
 /* The sum of a bucket is done when its values are back on the device. */
-static choir_status write_values(struct by_mpi *self, struct bucket *bucket, cl_mem mem, size_t first, size_t count,
-                                 const float *from)
+static choir_status write_values(struct by_mpi *self, struct bucket *bucket, cl_mem mem, size_t count, const float *from)
 {
 	cl_event event;
-	cl_int rc = clEnqueueWriteBuffer(self->base.ocl->queue, mem, CL_FALSE, first * sizeof *from,
-	                                 count * sizeof *from, from, 0, NULL, &event);
+	cl_int rc = clEnqueueWriteBuffer(self->base.ocl->queue, mem, CL_FALSE, 0, count * sizeof *from, from, 0,
+	                                 NULL, &event);
 	choir_status st;
 
 	if (rc)
@@ -115,7 +114,7 @@ static choir_status finish_dense(struct by_mpi *self, struct bucket *bucket)
 	rc = MPI_Allreduce(MPI_IN_PLACE, staging->rows, (int)bucket->count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
 	if (rc)
 		return fail_mpi("MPI_Allreduce", rc);
-	return write_values(self, bucket, bucket->values, bucket->first, bucket->count, staging->rows);
+	return write_values(self, bucket, bucket->values, bucket->count, staging->rows);
 }
 
 /* Tells how many rows every rank brings: counts and offs in rows, the sum of all in *n_p, and room for them. */
@@ -180,7 +179,7 @@ static choir_status finish_sparse(struct by_mpi *self, struct bucket *bucket)
 	}
 	TRY(ocl_write(self->base.ocl, bucket->result_index, 0, bucket->n_results * sizeof(int32_t),
 	              staging->sum_index));
-	return write_values(self, bucket, bucket->result_rows, 0, bucket->n_results * width, staging->sum_rows);
+	return write_values(self, bucket, bucket->result_rows, bucket->n_results * width, staging->sum_rows);
 }
 
 static choir_status finish(struct exchange *exchange, struct bucket *bucket)

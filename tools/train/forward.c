@@ -53,8 +53,8 @@ static choir_status softmax(struct model *model)
 
 choir_status model_forward(struct model *model, float stop)
 {
-	cl_uint at = (cl_uint)model->at.loss, n = (cl_uint)model->shape.rows;
-	struct ocl_arg args[] = { OCL_ARG(model->dense_gradient), OCL_ARG(at), OCL_ARG(model->losses), OCL_ARG(stop),
+	cl_uint at = (cl_uint)(model->at.loss - model->at.w2), n = (cl_uint)model->shape.rows;
+	struct ocl_arg args[] = { OCL_ARG(model->projection_gradient), OCL_ARG(at), OCL_ARG(model->losses), OCL_ARG(stop),
 		                  OCL_ARG(n) };
 
 	TRY(layers(model));

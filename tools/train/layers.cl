@@ -2,14 +2,14 @@
 /* What the dense layers need beside matrix products.  Matrices are row-major; one work-item an element, n of them,
  * unless said otherwise. */
 
-/* params[first + i] -= rate * gradient[first + i] */
+/* params[first + i] -= rate * gradient[i] */
 kernel void update_dense(global float *params, global const float *gradient, const uint first, const float rate,
                          const uint n)
 {
 	const uint i = get_global_id(0);
 
 	if (i < n)
-		params[first + i] -= rate * gradient[first + i];
+		params[first + i] -= rate * gradient[i];
 }
 
 /* adds the bias at params[first] to every row of columns elements */

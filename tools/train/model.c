@@ -76,7 +76,8 @@ static choir_status buffers(struct model *model)
 		{ &model->losses, shape->rows },
 		{ &model->in_rows, shape->rows * n_x },
 		{ &model->out_rows, n_out * shape->width },
-		{ &model->dense_gradient, model->at.total },
+		{ &model->hidden_gradient, model->at.w2 },
+		{ &model->projection_gradient, model->at.total - model->at.w2 },
 		{ &model->p_gradient, shape->rows * shape->width },
 		{ &model->h_gradient, shape->rows * shape->hidden },
 	};
@@ -117,7 +118,8 @@ void model_destroy(struct model *model)
 		model->contexts, model->out_words, model->bias,
 		model->x, model->h, model->p, model->candidate_rows, model->target_table, model->logits,
 		model->target_gradient, model->losses,
-		model->in_rows, model->out_rows, model->dense_gradient, model->p_gradient, model->h_gradient,
+		model->in_rows, model->out_rows, model->hidden_gradient, model->projection_gradient,
+		model->p_gradient, model->h_gradient,
 	};
 	/* clang-format on */
 

@@ -20,9 +20,9 @@ struct model_shape {
 	uint64_t seed;
 };
 
-/* Where things lie in the dense buffers, in elements: w1 (context * width x hidden) b1 w2 (hidden x width) b2, and in
- * the gradient's buffer loss and stop.  The hidden layer's part is 0 ... w2 - 1, the projection's (with loss and stop)
- * w2 ... total - 1. */
+/* Where the dense parameters lie in their buffer, in elements: w1 (context * width x hidden) b1 w2 (hidden x width) b2.
+ * The gradients of the two layers have a buffer each, so that one is summed while kernels work on the other: the hidden
+ * layer's is w1 b1, the projection's w2 b2, and behind them loss and stop (which count from w2 as well). */
 struct model_layout {
 	size_t w1, b1, w2, b2, loss, stop, total;
 };
@@ -39,7 +39,7 @@ struct model {
 	/* forward */
 	cl_mem x, h, p, candidate_rows, target_table, logits, target_gradient, losses;
 	/* gradients: in_rows and out_rows belong to contexts and out_words, duplicates and all */
-	cl_mem in_rows, out_rows, dense_gradient, p_gradient, h_gradient;
+	cl_mem in_rows, out_rows, hidden_gradient, projection_gradient, p_gradient, h_gradient;
 };
 
 /* A step's words on the host; must stay until the queue has passed model_set. */
@@ -61,13 +61,13 @@ void model_destroy(struct model *model);
 choir_status model_set(struct model *model, const struct model_words *words);
 choir_status model_forward(struct model *model, float stop);
 choir_status model_back_output(struct model *model, cl_event *ready_p);     /* out_words, out_rows */
-choir_status model_back_projection(struct model *model, cl_event *ready_p); /* dense_gradient from w2 on */
-choir_status model_back_hidden(struct model *model, cl_event *ready_p);     /* dense_gradient before w2 */
+choir_status model_back_projection(struct model *model, cl_event *ready_p); /* projection_gradient */
+choir_status model_back_hidden(struct model *model, cl_event *ready_p);     /* hidden_gradient */
 choir_status model_back_input(struct model *model, cl_event *ready_p);      /* contexts, in_rows */
 
-/* Plain SGD: a range of the dense parameters; n_rows rows of a table, which differ from each other, each at rate *
+/* Plain SGD: n dense parameters from first on, by the n numbers at the start of gradient; n_rows rows of a table, which differ from each other, each at rate *
  * word_rate. */
-choir_status model_update_dense(struct model *model, size_t first, size_t n, float rate);
+choir_status model_update_dense(struct model *model, cl_mem gradient, size_t first, size_t n, float rate);
 choir_status model_update_rows(struct model *model, cl_mem table, cl_mem index, cl_mem rows, size_t n_rows, float rate);
 
 #endif

@@ -47,15 +47,15 @@ static choir_status update(struct trainer *trainer, const struct bucket *bucket,
 	cl_mem table = bucket->id == BUCKET_OUT ? model->out_table : model->in_table;
 
 	if (!bucket->index)
-		return model_update_dense(model, bucket->first, bucket->count, (float)rate);
+		return model_update_dense(model, bucket->values, bucket->first, bucket->count, (float)rate);
 	return model_update_rows(model, table, bucket->result_index, bucket->result_rows, bucket->n_results,
 	                         (float)table_rate);
 }
 
 static choir_status read_outcome(struct trainer *trainer, struct outcome *outcome)
 {
-	size_t off = trainer->model.at.loss * sizeof(float);
-	cl_int rc = clEnqueueReadBuffer(trainer->ocl.queue, trainer->model.dense_gradient, CL_FALSE, off,
+	size_t off = (trainer->model.at.loss - trainer->model.at.w2) * sizeof(float);
+	cl_int rc = clEnqueueReadBuffer(trainer->ocl.queue, trainer->model.projection_gradient, CL_FALSE, off,
 	                                sizeof outcome->loss_stop, outcome->loss_stop, 0, NULL, &outcome->read);
 
 	if (!rc)

@@ -106,7 +106,7 @@ static choir_status build_all(struct trainer *trainer)
 	cl_int rc;
 
 	TRY(trainer_compute(trainer, 0, 0, NULL));
-	TRY(model_update_dense(model, 0, model->at.b2, 0));
+	TRY(model_update_dense(model, model->hidden_gradient, model->at.w1, model->at.w2, 0));
 	TRY(model_update_rows(model, model->in_table, model->contexts, model->in_rows, 1, 0));
 	rc = clFinish(trainer->ocl.queue);
 	return rc ? fail_cl("clFinish", rc) : CHOIR_SUCCESS;
