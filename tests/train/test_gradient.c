@@ -179,7 +179,8 @@ static void test_loss(void **state)
 		sum += (log(all) - mine) / BATCH;
 	}
 	assert_true(fabs(sum - got) < 1e-5);
-	read_floats(fixture, fixture->model.projection_gradient, fixture->model.at.loss - fixture->model.at.w2, 2, device);
+	read_floats(fixture, fixture->model.projection_gradient,
+	            fixture->model.at.loss - fixture->model.at.w2, 2, device);
 	assert_true(fabs(sum - device[0]) < 1e-5);
 	assert_true(device[1] == 0);
 }

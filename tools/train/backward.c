@@ -47,8 +47,8 @@ choir_status model_back_projection(struct model *model, cl_event *ready_p)
 	/* target_rows has written the targets' share of dp */
 	TRY(ocl_product(model->ocl, shape->rows, shape->width, shape->candidates, logits, candidates, 1, dp, NULL));
 	TRY(ocl_product(model->ocl, shape->hidden, shape->width, shape->rows, h, dp, 0, dw2, NULL));
-	return sum_columns(model, model->projection_gradient, model->at.b2 - model->at.w2, model->p_gradient, shape->width,
-	                   ready_p);
+	return sum_columns(model, model->projection_gradient, model->at.b2 - model->at.w2, model->p_gradient,
+	                   shape->width, ready_p);
 }
 
 choir_status model_back_hidden(struct model *model, cl_event *ready_p)

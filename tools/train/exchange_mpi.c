@@ -91,7 +91,8 @@ static choir_status wait_read(struct staging *staging)
 }
 
 /* The sum of a bucket is done when its values are back on the device. */
-static choir_status write_values(struct by_mpi *self, struct bucket *bucket, cl_mem mem, size_t count, const float *from)
+static choir_status write_values(struct by_mpi *self, struct bucket *bucket, cl_mem mem, size_t count,
+                                 const float *from)
 {
 	cl_event event;
 	cl_int rc = clEnqueueWriteBuffer(self->base.ocl->queue, mem, CL_FALSE, 0, count * sizeof *from, from, 0,

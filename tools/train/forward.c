@@ -54,8 +54,8 @@ static choir_status softmax(struct model *model)
 choir_status model_forward(struct model *model, float stop)
 {
 	cl_uint at = (cl_uint)(model->at.loss - model->at.w2), n = (cl_uint)model->shape.rows;
-	struct ocl_arg args[] = { OCL_ARG(model->projection_gradient), OCL_ARG(at), OCL_ARG(model->losses), OCL_ARG(stop),
-		                  OCL_ARG(n) };
+	struct ocl_arg args[] = { OCL_ARG(model->projection_gradient), OCL_ARG(at), OCL_ARG(model->losses),
+		                  OCL_ARG(stop), OCL_ARG(n) };
 
 	TRY(layers(model));
 	TRY(softmax(model));

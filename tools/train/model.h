@@ -65,7 +65,8 @@ choir_status model_back_projection(struct model *model, cl_event *ready_p); /* p
 choir_status model_back_hidden(struct model *model, cl_event *ready_p);     /* hidden_gradient */
 choir_status model_back_input(struct model *model, cl_event *ready_p);      /* contexts, in_rows */
 
-/* Plain SGD: n dense parameters from first on, by the n numbers at the start of gradient; n_rows rows of a table, which differ from each other, each at rate *
+/* Plain SGD: n dense parameters from first on, by the n numbers at the start of gradient;
+ * n_rows rows of a table, which differ from each other, each at rate *
  * word_rate. */
 choir_status model_update_dense(struct model *model, cl_mem gradient, size_t first, size_t n, float rate);
 choir_status model_update_rows(struct model *model, cl_mem table, cl_mem index, cl_mem rows, size_t n_rows, float rate);
