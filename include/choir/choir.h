@@ -8,6 +8,7 @@
 #include <choir/comm.h>
 #include <choir/device.h>
 #include <choir/event.h>
+#include <choir/group.h>
 #include <choir/pairs.h>
 #include <choir/sparse.h>
 #include <choir/topk.h>

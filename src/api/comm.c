@@ -3,6 +3,7 @@
 #include "api/call.h"
 #include "api/join.h"
 #include "api/bootstrap.h"
+#include "api/named.h"
 #include "exec/engine.h"
 #include "exec/fork.h"
 #include "exec/gone.h"
@@ -173,6 +174,7 @@ choir_status choir_comm_destroy(choir_comm *comm)
 		return error_set(CHOIR_WOULD_DEADLOCK, "choir_comm_destroy inside a callback of the library's");
 	if (comm->generation != fork_generation())
 		return error_set(CHOIR_ARGUMENT, "choir_comm_destroy: the comm belongs to the process before fork");
+	named_forget(comm);
 	engine_refuse(comm);
 	st = end_calls(comm);
 	if (choir_comm_status(comm) == CHOIR_SUCCESS) {

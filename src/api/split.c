@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  A split is an allgather of (color, key, driver) over the parent, then the same joining as for any
- * comm, color after color in ascending order.  The parties are the calls: all ranks that one split_local call drives
- * are one party, led by the lowest of them.  The parties of a color exchange their bytes by send and recv on the
- * parent, so ranks of other colors take no part; messages of the new comm go through the parent's pumps. */
-#include "api/call.h"
+/* Design notes.  A split is an allgather of claims (color, key, driver) over the parent, then the same joining as for
+ * any comm, color after color in ascending order.  The parties are the calls: all ranks that one split_local call
+ * drives are one party, led by the lowest of them.  The parties of a color exchange their bytes by send and recv on the
+ * parent, so ranks of other colors take no part; messages of the new comm go through the parent's pumps.  Where only
+ * members call, they exchange their claims in the same way. */
+#include "api/split.h"
+
 #include "api/join.h"
 #include "api/bootstrap.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char call[] = "choir_comm_split";
-
-struct claim {
-	int32_t color, key, driver;
-};
-
 /* One split_local call. */
 struct split {
+	const struct split_how *how;
 	int n_local;
 	choir_comm *const *comms;
-	struct claim *claims;  /* [parent size] */
+	struct split_claim *claims; /* [parent size] */
+	const choir_comm_config *config; /* of the new comms */
 	/* the color at hand */
 	int *members;          /* [parent size] parent ranks in the order of the new comm */
 	int n_members;
@@ -29,24 +28,17 @@ struct split {
 	choir_comm *leader;    /* my party's */
 };
 
-static choir_status gather_claims(struct split *split, const int *colors, const int *keys)
+/* Every rank of the parent calls. */
+static choir_status gather_claims(struct split *split, const struct split_claim *mine)
 {
-	int n = split->comms[0]->n, driver = n;
-	struct claim *mine = calloc((size_t)split->n_local, sizeof *mine),
-		     *all = calloc((size_t)split->n_local * (size_t)n, sizeof *all);
-	choir_status st = CHOIR_SUCCESS;
+	int n = split->comms[0]->n;
+	struct split_claim *all = calloc((size_t)split->n_local * (size_t)n, sizeof *all);
+	choir_status st = all != NULL ? choir_group_begin()
+	                              : error_no_memory("claims of a split", (size_t)n * sizeof *all);
 
-	for (int i = 0; i < split->n_local; i++)
-		driver = split->comms[i]->rank < driver ? split->comms[i]->rank : driver;
-	if (mine == NULL || all == NULL)
-		st = error_no_memory("claims of a split", (size_t)n * sizeof *all);
-	if (st == CHOIR_SUCCESS)
-		st = choir_group_begin();
-	for (int i = 0; i < split->n_local && st == CHOIR_SUCCESS; i++) {
-		mine[i] = (struct claim){ colors[i] < 0 ? -1 : colors[i], keys[i], driver };
-		st = choir_allgather(split->comms[i], choir_host(&mine[i]), choir_host(&all[i * n]), sizeof *mine / 4,
-		                     CHOIR_I32, NULL, NULL);
-	}
+	for (int i = 0; i < split->n_local && st == CHOIR_SUCCESS; i++)
+		st = choir_allgather(split->comms[i], choir_host((void *)&mine[i]), choir_host(&all[i * n]),
+		                     sizeof *mine / 4, CHOIR_I32, NULL, NULL);
 	if (group_is_open()) {
 		choir_status ended = choir_group_end();
 
@@ -54,9 +46,70 @@ static choir_status gather_claims(struct split *split, const int *colors, const 
 	}
 	if (st == CHOIR_SUCCESS)
 		memcpy(split->claims, all, (size_t)n * sizeof *all);
-	free(mine);
 	free(all);
 	return st;
+}
+
+/* One round of Bruck's allgather of the local members: blocks[i * n + b] is of the member b behind member at[i]. */
+static choir_status exchange_round(const struct split *split, const int *at, struct split_claim *blocks, int have)
+{
+	int n = split->how->n_ranks, more = have < n - have ? have : n - have;
+	size_t count = (size_t)more * sizeof *blocks;
+	choir_status st = choir_group_begin(), ended;
+
+	for (int i = 0; i < split->n_local && st == CHOIR_SUCCESS; i++) {
+		struct split_claim *mine = &blocks[i * n];
+
+		st = choir_sendrecv(split->comms[i], choir_host(mine), count, split->how->ranks[(at[i] - have + n) % n],
+		                    choir_host(mine + have), count, split->how->ranks[(at[i] + have) % n], CHOIR_U8,
+		                    NULL, NULL);
+	}
+	ended = choir_group_end();
+	return st == CHOIR_SUCCESS ? ended : st;
+}
+
+/* The members alone call. */
+static choir_status exchange_claims(struct split *split, const struct split_claim *mine)
+{
+	int n = split->how->n_ranks, *at = calloc((size_t)split->n_local, sizeof *at);
+	struct split_claim *blocks = calloc((size_t)split->n_local * (size_t)n, sizeof *blocks);
+	choir_status st = CHOIR_SUCCESS;
+
+	if (at == NULL || blocks == NULL)
+		st = error_no_memory("claims of a group", (size_t)n * sizeof *blocks);
+	for (int i = 0; i < split->n_local && st == CHOIR_SUCCESS; i++) {
+		while (split->how->ranks[at[i]] != split->comms[i]->rank)
+			at[i]++;
+		blocks[i * n] = mine[i];
+	}
+	for (int have = 1; have < n && st == CHOIR_SUCCESS; have *= 2)
+		st = exchange_round(split, at, blocks, have);
+	for (int r = 0; r < split->comms[0]->n; r++)
+		split->claims[r].color = -1;
+	for (int b = 0; b < n && st == CHOIR_SUCCESS; b++)
+		split->claims[split->how->ranks[(at[0] + b) % n]] = blocks[b];
+	free(at);
+	free(blocks);
+	return st;
+}
+
+static choir_status check_rules(const struct split *split)
+{
+	const struct split_how *how = split->how;
+	int n = how->ranks != NULL ? how->n_ranks : split->comms[0]->n, first = how->ranks != NULL ? how->ranks[0] : 0;
+
+	for (int i = 1; i < n; i++) {
+		int rank = how->ranks != NULL ? how->ranks[i] : i;
+		char theirs[128], wanted[128];
+
+		if (memcmp(split->claims[rank].rule, split->claims[first].rule, sizeof split->claims->rule) == 0)
+			continue;
+		how->describe(&split->claims[first], wanted, sizeof wanted);
+		how->describe(&split->claims[rank], theirs, sizeof theirs);
+		return error_set(CHOIR_MISMATCH, "%s: rank %d gives %s, but rank %d gives %s", how->call, first, wanted,
+		                 rank, theirs);
+	}
+	return CHOIR_SUCCESS;
 }
 
 /* Bytes of every process of the color, over the parent: in ceil(log2 n) rounds, each of which doubles what a process
@@ -155,22 +208,42 @@ static void take_locals(const struct split *split, int color, struct locals *loc
 		}
 }
 
+/* What the caller does not say is the parent's. */
+static choir_status read_config(const struct split_how *how, const choir_comm *parent, choir_comm_config *out)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	if (how->config != NULL)
+		TRY(call_read_struct(how->call, "config", "CHOIR_COMM_CONFIG_INIT", how->config, &config,
+		                     sizeof config));
+	if (config.deadline_ms < 0 || config.warn_ms < 0)
+		return error_set(CHOIR_ARGUMENT, "%s: negative value in config", how->call);
+	if (config.ranks_per_node != 0 || config.transport != NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: config: %s is the parent comm's", how->call,
+		                 config.transport != NULL ? "transport" : "ranks_per_node");
+	config.struct_size = sizeof config;
+	if (config.deadline_ms == 0)
+		config.deadline_ms = parent->deadline_ms;
+	if (config.warn_ms == 0)
+		config.warn_ms = parent->warn_ms;
+	if (config.rules == NULL)
+		config.rules = parent->rules.text;
+	if (config.name == NULL)
+		config.name = parent->name;
+	*out = config;
+	return CHOIR_SUCCESS;
+}
+
 static choir_status split_color(struct split *split, int color, int my_driver, struct locals *locals,
                                 choir_comm **comms_out)
 {
 	choir_comm *parent = split->comms[0];
-	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 	choir_bootstrap bootstrap = { sizeof bootstrap, 0, 0, exchange, split };
-	struct join join = { .call = call, .bootstrap = &bootstrap, .config = &config };
+	struct join join = { .call = split->how->call, .bootstrap = &bootstrap, .config = split->config };
 
 	order_members(split, parent->n, color);
 	find_parties(split, parent->n, color, my_driver);
 	take_locals(split, color, locals);
-	config.deadline_ms = parent->deadline_ms;
-	config.warn_ms = parent->warn_ms;
-	config.rules = parent->rules.text;
-	config.name = parent->name;
-	config.ranks_per_node = 0;
 	bootstrap.rank = split->me;
 	bootstrap.size = split->n_parties;
 	join.n_local = locals->n;
@@ -207,38 +280,61 @@ static choir_status split_colors(struct split *split, struct locals *locals, cho
 	}
 }
 
-static choir_status split_comms(int n_local, choir_comm *const *comms, const int *colors, const int *keys,
-                                choir_comm **comms_out)
+static void name_drivers(int n_local, choir_comm *const *comms, const struct split_claim *claims,
+                         struct split_claim *out)
 {
-	struct split split = { .n_local = n_local, .comms = comms };
-	struct locals locals = { 0 };
-	size_t n, mine = (size_t)n_local;
-	choir_comm **out;
-	choir_status st;
+	int driver = comms[0]->rank;
 
-	TRY(call_check_comms(call, n_local, comms));
-	n = (size_t)comms[0]->n;
-	out = calloc(mine, sizeof *out);
+	for (int i = 1; i < n_local; i++)
+		driver = comms[i]->rank < driver ? comms[i]->rank : driver;
+	for (int i = 0; i < n_local; i++) {
+		out[i] = claims[i];
+		out[i].driver = driver;
+	}
+}
+
+static choir_status split_claimed(struct split *split, const struct split_claim *mine, struct locals *locals,
+                                  choir_comm **out)
+{
+	if (split->how->ranks != NULL)
+		TRY(exchange_claims(split, mine));
+	else
+		TRY(gather_claims(split, mine));
+	TRY(check_rules(split));
+	return split_colors(split, locals, out);
+}
+
+static choir_status split_inside(const struct split_how *how, int n_local, choir_comm *const *comms,
+                                 const struct split_claim *claims, choir_comm **comms_out)
+{
+	choir_comm_config config;
+	struct split split = { .how = how, .n_local = n_local, .comms = comms, .config = &config };
+	struct split_claim *named = calloc((size_t)n_local, sizeof *named);
+	size_t n = (size_t)comms[0]->n, mine = (size_t)n_local;
+	choir_comm **out = calloc(mine, sizeof *out);
+	struct locals locals = { calloc(mine, sizeof *locals.devices),
+		                 calloc(mine, sizeof *locals.pumps),
+		                 calloc(mine, sizeof(int)),
+		                 calloc(mine, sizeof(int)),
+		                 calloc(mine, sizeof(int)),
+		                 calloc(mine, sizeof *locals.made),
+		                 0 };
+	choir_status st = read_config(how, comms[0], &config);
+
 	split.claims = calloc(n, sizeof *split.claims);
 	split.members = calloc(n, sizeof(int));
 	split.leaders = calloc(n, sizeof(int));
-	locals = (struct locals){ calloc(mine, sizeof *locals.devices),
-		                  calloc(mine, sizeof *locals.pumps),
-		                  calloc(mine, sizeof(int)),
-		                  calloc(mine, sizeof(int)),
-		                  calloc(mine, sizeof(int)),
-		                  calloc(mine, sizeof *locals.made),
-		                  0 };
-	if (out == NULL || split.claims == NULL || split.members == NULL || split.leaders == NULL ||
+	if (named == NULL || out == NULL || split.claims == NULL || split.members == NULL || split.leaders == NULL ||
 	    locals.devices == NULL || locals.pumps == NULL || locals.ranks == NULL || locals.endpoints == NULL ||
 	    locals.index == NULL || locals.made == NULL)
 		st = error_no_memory("a split", n * sizeof *split.claims);
-	else
-		st = gather_claims(&split, colors, keys);
-	if (st == CHOIR_SUCCESS)
-		st = split_colors(&split, &locals, out);
+	if (st == CHOIR_SUCCESS) {
+		name_drivers(n_local, comms, claims, named);
+		st = split_claimed(&split, named, &locals, out);
+	}
 	for (size_t i = 0; i < mine && st == CHOIR_SUCCESS; i++)
 		comms_out[i] = out[i];
+	free(named);
 	free(out);
 	free(split.claims);
 	free(split.members);
@@ -252,16 +348,41 @@ static choir_status split_comms(int n_local, choir_comm *const *comms, const int
 	return st;
 }
 
+choir_status split_comms(const struct split_how *how, int n_local, choir_comm *const *comms,
+                         const struct split_claim *claims, choir_comm **comms_out)
+{
+	choir_status st;
+
+	TRY(call_enter_all(how->call, n_local, comms));
+	st = call_check_comms(how->call, n_local, comms);
+	if (st == CHOIR_SUCCESS)
+		st = split_inside(how, n_local, comms, claims, comms_out);
+	call_leave_all(n_local, comms);
+	return st;
+}
+
+static void describe_colors(const struct split_claim *claim, char *text, size_t bytes)
+{
+	snprintf(text, bytes, "%s", claim->rule[0] < 0 ? "a color" : "a group");
+}
+
 choir_status choir_comm_split_local(int n_local, choir_comm *const *comms, const int *colors, const int *keys,
                                     choir_comm **comms_out)
 {
+	static const char call[] = "choir_comm_split";
+	const struct split_how how = { .call = call, .describe = describe_colors };
+	struct split_claim *claims;
 	choir_status st;
 
 	if (n_local < 1 || comms == NULL || colors == NULL || keys == NULL || comms_out == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: null argument, or n_local %d", call, n_local);
-	TRY(call_enter_all(call, n_local, comms));
-	st = split_comms(n_local, comms, colors, keys, comms_out);
-	call_leave_all(n_local, comms);
+	claims = calloc((size_t)n_local, sizeof *claims);
+	if (claims == NULL)
+		return error_no_memory("claims of a split", (size_t)n_local * sizeof *claims);
+	for (int i = 0; i < n_local; i++)
+		claims[i] = (struct split_claim){ colors[i] < 0 ? -1 : colors[i], keys[i], 0, { -1, 0, 0 } };
+	st = split_comms(&how, n_local, comms, claims, comms_out);
+	free(claims);
 	return st;
 }
 

@@ -108,6 +108,14 @@ class SparseWire(enum.IntEnum):
     BF16 = 2
 
 
+class CommGroupType(enum.IntEnum):
+    """How a rule cuts the ranks of a comm into groups."""
+
+    ALL = 0
+    CONSECUTIVE = 1
+    ORTHOGONAL = 2
+
+
 #: C enumeration -> (Python class, prefix of the C names)
 ENUMS = {
     "choir_status": (Status, "CHOIR_"),
@@ -118,6 +126,7 @@ ENUMS = {
     "choir_buffer_kind": (BufferKind, "CHOIR_BUFFER_"),
     "choir_coalesce": (Coalesce, "CHOIR_COALESCE_"),
     "choir_sparse_wire": (SparseWire, "CHOIR_SPARSE_WIRE_"),
+    "choir_comm_group_type": (CommGroupType, "CHOIR_COMM_GROUP_"),
 }
 
 DTYPE_BYTES = {
@@ -347,6 +356,8 @@ UNUSED = {
     "choir_event_retain", "choir_supports", "choir_select_top", "choir_select_above", "choir_gather_rows",
     "choir_scatter_rows", "choir_intersect", "choir_coalesce_rows", "choir_topk_export", "choir_topk_import",
     "choir_topk_residual", "choir_topk_create", "choir_topk_allreduce", "choir_topk_reset", "choir_event_topk_stats",
-    "choir_topk_destroy",
+    "choir_topk_destroy", "choir_comm_group_find", "choir_comm_group_text", "choir_comm_group_parse",
+    "choir_comm_group_split", "choir_comm_group_split_local", "choir_comm_create_group",
+    "choir_comm_create_group_local", "choir_comm_find",
 }  # fmt: skip
-UNUSED_STRUCTS = {"choir_topk_config", "choir_topk_out", "choir_topk_stats"}
+UNUSED_STRUCTS = {"choir_comm_group", "choir_topk_config", "choir_topk_out", "choir_topk_stats"}

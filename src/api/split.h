@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Comms out of a comm: by claims that all its ranks gather, or by a list of members that they alone exchange. */
+#ifndef API_SPLIT_H
+#define API_SPLIT_H
+
+#include "api/call.h"
+
+/* What a rank asks for.  rule: must be the same on all ranks; how else it is compared is the caller's. */
+struct split_claim {
+	int32_t color, key, driver;
+	int32_t rule[3];
+};
+
+struct split_how {
+	const char *call;                /* for messages */
+	const choir_comm_config *config; /* NULL, or what differs from the parent's */
+	const int *ranks;                /* [n_ranks] the members, who alone call; NULL: all ranks of the parent call */
+	int n_ranks;
+	/* what a rank's rule says, for a MISMATCH */
+	void (*describe)(const struct split_claim *claim, char *text, size_t bytes);
+};
+
+/* split_comms: comms_out[i] of the local rank comms[i], which claims claims[i]; NULL for a negative color.  Collective
+ * and blocking; all or nothing on this process. */
+choir_status split_comms(const struct split_how *how, int n_local, choir_comm *const *comms,
+                         const struct split_claim *claims, choir_comm **comms_out);
+
+#endif
