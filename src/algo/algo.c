@@ -4,8 +4,6 @@
 #include "algo/fit.h"
 #include "algo/oneshot.h"
 
-#include "base/error.h"
-
 #include <string.h>
 
 #define ROW(collective_, name_, unfit_, build_, about_) \
@@ -116,28 +114,6 @@ const struct algorithm algorithms[] = {
 	ROW(RECV, "p2p", fit_any, p2p_recv, "pieces of a message each"),
 };
 const size_t n_algorithms = sizeof algorithms / sizeof *algorithms;
-
-static const char *const names[N_COLLECTIVES] = {
-#define COLLECTIVE(name, text) [COLLECTIVE_##name] = text,
-#include "algo/collective.def"
-#undef COLLECTIVE
-};
-
-const char *collective_name(enum collective collective)
-{
-	return (size_t)collective < N_COLLECTIVES ? names[collective] : "unknown";
-}
-
-choir_status collective_parse(const char *text, enum collective *out)
-{
-	for (int c = 0; c < N_COLLECTIVES; c++) {
-		if (strcmp(names[c], text) != 0)
-			continue;
-		*out = (enum collective)c;
-		return CHOIR_SUCCESS;
-	}
-	return error_set(CHOIR_ARGUMENT, "\"%s\" is no collective", text);
-}
 
 const struct algorithm *algo_find(enum collective collective, const char *name)
 {

@@ -5,14 +5,8 @@
 #ifndef ALGO_ALGO_H
 #define ALGO_ALGO_H
 
+#include "algo/collective.h"
 #include "plan/plan.h"
-
-enum collective {
-#define COLLECTIVE(name, text) COLLECTIVE_##name,
-#include "algo/collective.def"
-#undef COLLECTIVE
-	N_COLLECTIVES
-};
 
 /* The node of each rank.  Ranks of one node need not be consecutive. */
 struct layout {
@@ -78,9 +72,6 @@ struct algorithm {
 
 extern const struct algorithm algorithms[];
 extern const size_t n_algorithms;
-
-const char *collective_name(enum collective collective);
-choir_status collective_parse(const char *text, enum collective *out);
 
 /* algo_find: the algorithm of that name; NULL if there is none. */
 const struct algorithm *algo_find(enum collective collective, const char *name);

@@ -10,17 +10,17 @@ choir_status allgather_direct(const struct algo_in *in, struct plan *plan)
 {
 	int n = in->layout->n, me = in->me;
 
-	if (gather_longest(in) == 0)
+	if (rank_block_longest(in) == 0)
 		return plan_finish(plan);
 	for (int i = 1; i < n; i++) {
 		int rank = (me + i) % n;
 
-		if (gather_bytes(in, rank))
-			plan_copy(plan, plan_at(PLAN_RECV, gather_off(in, rank)), plan_peer(PLAN_PEER_SEND, rank, 0),
-			          gather_bytes(in, rank), NULL, 0, "take");
+		if (rank_block_bytes(in, rank))
+			plan_copy(plan, plan_at(PLAN_RECV, rank_block_off(in, rank)), plan_peer(PLAN_PEER_SEND, rank, 0),
+			          rank_block_bytes(in, rank), NULL, 0, "take");
 	}
-	if (!in->in_place && gather_bytes(in, me))
-		plan_copy(plan, plan_at(PLAN_RECV, gather_off(in, me)), plan_at(PLAN_SEND, 0), gather_bytes(in, me),
+	if (!in->in_place && rank_block_bytes(in, me))
+		plan_copy(plan, plan_at(PLAN_RECV, rank_block_off(in, me)), plan_at(PLAN_SEND, 0), rank_block_bytes(in, me),
 		          NULL, 0, "own");
 	return direct_end(in, plan, true);
 }

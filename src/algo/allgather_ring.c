@@ -31,7 +31,7 @@ static void send_piece(struct gather_ring *r, const struct piece *piece, uint64_
 static void add_own(struct gather_ring *r)
 {
 	const struct algo_in *in = r->in;
-	uint64_t bytes = gather_bytes(in, in->me), off = gather_off(in, in->me);
+	uint64_t bytes = rank_block_bytes(in, in->me), off = rank_block_off(in, in->me);
 	bool both_direct = in->send_direct && in->recv_direct;
 
 	for (uint64_t at = 0; at < bytes; at += r->message) {
@@ -50,7 +50,7 @@ static void add_own(struct gather_ring *r)
 static void add_step(struct gather_ring *r, int s)
 {
 	int n = r->group.n, rank = group_rank(&r->group, ring_gather_recv_block(r->group.me, s, n, 0));
-	uint64_t bytes = gather_bytes(r->in, rank), off = gather_off(r->in, rank);
+	uint64_t bytes = rank_block_bytes(r->in, rank), off = rank_block_off(r->in, rank);
 
 	for (uint64_t at = 0; at < bytes; at += r->message) {
 		uint64_t len = min_u64(r->message, bytes - at);

@@ -11,9 +11,9 @@
 
 static struct stream block_stream(const struct algo_in *in, int rank)
 {
-	uint64_t bytes = gather_bytes(in, rank);
+	uint64_t bytes = rank_block_bytes(in, rank);
 
-	return (struct stream){ .bytes = bytes, .from = 0, .to = bytes, .recv_off = gather_off(in, rank) };
+	return (struct stream){ .bytes = bytes, .from = 0, .to = bytes, .recv_off = rank_block_off(in, rank) };
 }
 
 static const struct stream_view view = { .of = block_stream };

@@ -5,23 +5,24 @@
 
 #include "algo/algo.h"
 
-/* allgather(v): the bytes of a rank's block, those of the longest, and the offset of a block in this rank's RECV. */
-static inline uint64_t gather_bytes(const struct algo_in *in, int rank)
+/* The bytes of a rank's block, those of the longest, and the offset of a block in the buffer that holds all of them:
+ * RECV of allgather(v), SEND of reduce_scatter(v).  Where a rank has no blocks: the bytes of its buffer, offset 0. */
+static inline uint64_t rank_block_bytes(const struct algo_in *in, int rank)
 {
 	return in->block_bytes ? in->block_bytes[rank] : in->bytes;
 }
 
-static inline uint64_t gather_longest(const struct algo_in *in)
+static inline uint64_t rank_block_longest(const struct algo_in *in)
 {
 	uint64_t bytes = 0;
 
 	for (int r = 0; r < in->layout->n; r++)
-		if (gather_bytes(in, r) > bytes)
-			bytes = gather_bytes(in, r);
+		if (rank_block_bytes(in, r) > bytes)
+			bytes = rank_block_bytes(in, r);
 	return bytes;
 }
 
-static inline uint64_t gather_off(const struct algo_in *in, int rank)
+static inline uint64_t rank_block_off(const struct algo_in *in, int rank)
 {
 	uint64_t off = 0;
 
@@ -29,34 +30,6 @@ static inline uint64_t gather_off(const struct algo_in *in, int rank)
 		return (uint64_t)rank * in->bytes;
 	if (in->block_off)
 		return in->block_off[rank];
-	for (int r = 0; r < rank; r++)
-		off += in->block_bytes[r];
-	return off;
-}
-
-/* reduce_scatter(v): the bytes of a rank's block, those of the longest, and a block's offset in SEND (in rank
- * order). */
-static inline uint64_t scatter_bytes(const struct algo_in *in, int rank)
-{
-	return in->block_bytes ? in->block_bytes[rank] : in->bytes;
-}
-
-static inline uint64_t scatter_longest(const struct algo_in *in)
-{
-	uint64_t bytes = 0;
-
-	for (int r = 0; r < in->layout->n; r++)
-		if (scatter_bytes(in, r) > bytes)
-			bytes = scatter_bytes(in, r);
-	return bytes;
-}
-
-static inline uint64_t scatter_off(const struct algo_in *in, int rank)
-{
-	uint64_t off = 0;
-
-	if (!in->block_bytes)
-		return (uint64_t)rank * in->bytes;
 	for (int r = 0; r < rank; r++)
 		off += in->block_bytes[r];
 	return off;

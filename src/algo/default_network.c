@@ -295,8 +295,7 @@ static const struct choice {
 static struct call call_of(const struct algo_in *in)
 {
 	const struct layout *layout = in->layout;
-	bool blocks = in->collective == COLLECTIVE_REDUCE_SCATTER || in->collective == COLLECTIVE_ALLGATHER ||
-	              in->collective == COLLECTIVE_ALLTOALL;
+	bool blocks = collective_sends_blocks(in->collective) || collective_recvs_blocks(in->collective);
 	struct call call = { .n = (uint64_t)layout->n,
 		             .nodes = (uint64_t)layout->n_nodes,
 		             .per_node = (uint64_t)layout->max_node_size,

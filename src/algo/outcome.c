@@ -26,63 +26,30 @@ static uint64_t pairs_extent(const struct algo_in *in, bool sending)
 	return end;
 }
 
-static uint64_t send_bytes(const struct algo_in *in)
-{
-	switch (in->collective) {
-	case COLLECTIVE_REDUCE_SCATTER:
-	case COLLECTIVE_REDUCE_SCATTERV:
-		return scatter_off(in, in->layout->n);
-	case COLLECTIVE_ALLGATHERV:
-		return gather_bytes(in, in->me);
-	case COLLECTIVE_ALLTOALL:
-	case COLLECTIVE_ALLTOALLV:
-		return pairs_extent(in, true);
-	case COLLECTIVE_BROADCAST:
-		return in->me == in->root ? in->bytes : 0;
-	case COLLECTIVE_BARRIER:
-	case COLLECTIVE_RECV:
-		return 0;
-	default:
-		return in->bytes;
-	}
-}
-
-static uint64_t gather_extent(const struct algo_in *in)
+/* A buffer of a block for each rank, which need not lie packed. */
+static uint64_t blocks_extent(const struct algo_in *in)
 {
 	uint64_t at = 0, end = 0;
 
 	for (int r = 0; r < in->layout->n; r++) {
 		at = in->block_off ? in->block_off[r] : at;
-		end = max_of(end, at + gather_bytes(in, r));
-		at += gather_bytes(in, r);
+		end = max_of(end, at + rank_block_bytes(in, r));
+		at += rank_block_bytes(in, r);
 	}
 	return end;
 }
 
-static uint64_t recv_bytes(const struct algo_in *in)
+/* SEND (sending) or RECV of this rank. */
+static uint64_t buffer_bytes(const struct algo_in *in, bool sending)
 {
-	switch (in->collective) {
-	case COLLECTIVE_REDUCE_SCATTERV:
-		return scatter_bytes(in, in->me);
-	case COLLECTIVE_ALLGATHER:
-	case COLLECTIVE_ALLGATHERV:
-		return gather_extent(in);
-	case COLLECTIVE_ALLTOALL:
-	case COLLECTIVE_ALLTOALLV:
-		return pairs_extent(in, false);
-	case COLLECTIVE_REDUCE:
-		return in->me == in->root ? in->bytes : 0;
-	case COLLECTIVE_BARRIER:
-	case COLLECTIVE_SEND:
-		return 0;
-	default:
-		return in->bytes;
-	}
-}
+	const struct collective_traits *traits = &collective_table[in->collective];
+	uint64_t times = collective_holds(sending ? traits->send : traits->recv, in->layout->n, in->me == in->root);
 
-static bool scatters(enum collective collective)
-{
-	return collective == COLLECTIVE_REDUCE_SCATTER || collective == COLLECTIVE_REDUCE_SCATTERV;
+	if (times == 0 || collective_of_pairs(in->collective))
+		return times == 0 ? 0 : pairs_extent(in, sending);
+	if (sending ? collective_sends_blocks(in->collective) : collective_recvs_blocks(in->collective))
+		return blocks_extent(in);
+	return rank_block_bytes(in, in->me);
 }
 
 struct plan_rank outcome_rank(const struct algo_in *in, const struct plan *plan)
@@ -90,15 +57,15 @@ struct plan_rank outcome_rank(const struct algo_in *in, const struct plan *plan)
 	struct plan_rank rank = {
 		.plan = plan,
 		.node = in->layout->node_of[in->me],
-		.send_bytes = send_bytes(in),
-		.recv_bytes = recv_bytes(in),
+		.send_bytes = buffer_bytes(in, true),
+		.recv_bytes = buffer_bytes(in, false),
 		.send_direct = in->send_direct,
 		.recv_direct = in->recv_direct,
 	};
 
 	if (!in->in_place)
 		rank.recv_at = rank.send_bytes;
-	else if (scatters(in->collective))
+	else if (collective_recv_is_inner(in->collective))
 		rank.recv_at = in->in_place_off;
 	else
 		rank.send_at = in->in_place_off;
@@ -109,12 +76,12 @@ struct plan_rank outcome_rank(const struct algo_in *in, const struct plan *plan)
 static struct plan_want moved(const struct algo_in *ins, int rank, uint64_t element)
 {
 	const struct algo_in *in = &ins[rank];
-	bool pairs = in->collective == COLLECTIVE_ALLTOALL || in->collective == COLLECTIVE_ALLTOALLV;
+	bool pairs = collective_of_pairs(in->collective);
 	const uint64_t *off = pairs ? in->recv_off : in->block_off;
 	uint64_t at = 0, byte = element * in->elem_bytes;
 
 	for (int r = 0; r < in->layout->n; r++) {
-		uint64_t len = pairs ? pair_bytes(in, r, rank) : gather_bytes(in, r);
+		uint64_t len = pairs ? pair_bytes(in, r, rank) : rank_block_bytes(in, r);
 
 		at = off ? off[r] : at;
 		if (byte >= at && byte < at + len) {
@@ -130,20 +97,13 @@ static struct plan_want moved(const struct algo_in *ins, int rank, uint64_t elem
 static struct plan_want want_at(const void *ctx, int rank, uint64_t element)
 {
 	const struct algo_in *ins = ctx, *in = &ins[rank];
+	uint64_t from = collective_recv_is_inner(in->collective) ? rank_block_off(in, rank) / in->elem_bytes : 0;
 
-	switch (in->collective) {
-	case COLLECTIVE_ALLREDUCE:
-	case COLLECTIVE_REDUCE:
-		return (struct plan_want){ PLAN_WANT_SUM, 0, element };
-	case COLLECTIVE_REDUCE_SCATTER:
-	case COLLECTIVE_REDUCE_SCATTERV:
-		return (struct plan_want){ PLAN_WANT_SUM, 0, scatter_off(in, rank) / in->elem_bytes + element };
-	case COLLECTIVE_BROADCAST:
-	case COLLECTIVE_RECV:
-		return (struct plan_want){ PLAN_WANT_COPY, in->root, element };
-	default:
+	if (collective_has(in->collective, TRAIT_REDUCES))
+		return (struct plan_want){ PLAN_WANT_SUM, 0, from + element };
+	if (collective_recvs_blocks(in->collective))
 		return moved(ins, rank, element);
-	}
+	return (struct plan_want){ PLAN_WANT_COPY, in->root, from + element };
 }
 
 struct plan_wants outcome_wants(const struct algo_in *ins)

@@ -7,12 +7,12 @@
 
 choir_status reduce_scatter_direct(const struct algo_in *in, struct plan *plan)
 {
-	uint64_t len = scatter_bytes(in, in->me);
+	uint64_t len = rank_block_bytes(in, in->me);
 
-	if (scatter_longest(in) == 0)
+	if (rank_block_longest(in) == 0)
 		return plan_finish(plan);
 	if (len) {
-		direct_sources(in, plan, scatter_off(in, in->me));
+		direct_sources(in, plan, rank_block_off(in, in->me));
 		plan_reduce(plan, plan_at(PLAN_RECV, 0), NULL, 0, PLAN_RAW_ALL, true, len, NULL, 0, "reduce block");
 	}
 	return direct_end(in, plan, true);

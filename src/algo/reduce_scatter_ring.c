@@ -25,13 +25,13 @@ struct scatter_ring {
 
 static uint64_t send_off(const struct scatter_ring *r, int block, uint64_t off)
 {
-	return scatter_off(r->in, group_rank(&r->group, block)) + off;
+	return rank_block_off(r->in, group_rank(&r->group, block)) + off;
 }
 
 /* The length of a block's chunk k; 0 if only longer blocks have one. */
 static uint64_t len_of(const struct scatter_ring *r, int block, uint64_t k)
 {
-	uint64_t bytes = scatter_bytes(r->in, group_rank(&r->group, block)), off = chunk_off(r->chunks, k);
+	uint64_t bytes = rank_block_bytes(r->in, group_rank(&r->group, block)), off = chunk_off(r->chunks, k);
 
 	return off < bytes ? min_u64(r->chunks.each, bytes - off) : 0;
 }
@@ -86,7 +86,7 @@ choir_status reduce_scatter_ring(const struct algo_in *in, struct plan *plan)
 	struct scatter_ring r = { .in = in, .plan = plan, .group = group_all(in), .last = PLAN_NO_STEP };
 	uint64_t unit = block_unit(in->elem_bytes);
 
-	r.chunks = chunks_of(scatter_longest(in), message_limit(in, unit), unit);
+	r.chunks = chunks_of(rank_block_longest(in), message_limit(in, unit), unit);
 	r.next = group_rank(&r.group, ring_next(r.group.me, r.group.n));
 	r.before = group_rank(&r.group, ring_before(r.group.me, r.group.n));
 	window_init(&r.own, plan, in->send_direct || !r.chunks.n ? 0 : r.chunks.each);

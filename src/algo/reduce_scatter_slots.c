@@ -41,7 +41,7 @@ const char *reduce_scatter_slots_unfit(const struct algo_in *in)
 
 	if (why)
 		return why;
-	return chunk_limit(in) ? fit_phases(scatter_longest(in) / chunk_limit(in) + 2) : "needs larger slots";
+	return chunk_limit(in) ? fit_phases(rank_block_longest(in) / chunk_limit(in) + 2) : "needs larger slots";
 }
 
 static struct plan_ref slot_at(const struct scatter *s, int rank, uint64_t k, int block)
@@ -49,19 +49,19 @@ static struct plan_ref slot_at(const struct scatter *s, int rank, uint64_t k, in
 	uint64_t n = (uint64_t)s->in->layout->n;
 
 	if (s->chunks.n == 1) /* at the offsets of SEND, so that a short call uses little of the slot */
-		return plan_slot(rank, scatter_off(s->in, block));
+		return plan_slot(rank, rank_block_off(s->in, block));
 	return plan_slot(rank, (k % AREAS * n + (uint64_t)block) * s->chunks.each);
 }
 
 static struct plan_ref send_at(const struct scatter *s, uint64_t k, int block)
 {
-	return plan_at(PLAN_SEND, scatter_off(s->in, block) + chunk_off(s->chunks, k));
+	return plan_at(PLAN_SEND, rank_block_off(s->in, block) + chunk_off(s->chunks, k));
 }
 
 /* The length of a block's chunk k; 0 if only longer blocks have one. */
 static uint64_t len_of(const struct scatter *s, uint64_t k, int block)
 {
-	uint64_t bytes = scatter_bytes(s->in, block), off = chunk_off(s->chunks, k);
+	uint64_t bytes = rank_block_bytes(s->in, block), off = chunk_off(s->chunks, k);
 
 	return off < bytes ? min_u64(s->chunks.each, bytes - off) : 0;
 }
@@ -104,11 +104,11 @@ choir_status reduce_scatter_slots(const struct algo_in *in, struct plan *plan)
 	struct scatter s = { .in = in, .plan = plan, .awaited = PLAN_NO_STEP, .reduced = PLAN_NO_STEP };
 
 	plan->slot_bytes = in->slot_bytes;
-	s.chunks = chunks_of(scatter_longest(in), chunk_limit(in), block_unit(in->elem_bytes));
+	s.chunks = chunks_of(rank_block_longest(in), chunk_limit(in), block_unit(in->elem_bytes));
 	if (s.chunks.n == 0)
 		return plan_finish(plan);
 	plan->slot_used =
-	    s.chunks.n == 1 ? scatter_off(in, in->layout->n) : AREAS * (uint64_t)in->layout->n * s.chunks.each;
+	    s.chunks.n == 1 ? rank_block_off(in, in->layout->n) : AREAS * (uint64_t)in->layout->n * s.chunks.each;
 	window_init(&s.window, plan, in->recv_direct ? 0 : s.chunks.each);
 	put(&s, 0);
 	publish(&s, 0);

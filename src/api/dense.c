@@ -13,13 +13,13 @@ choir_status dense_names(const struct dense *d)
 {
 	if (choir_dtype_bytes(d->dtype) == 0)
 		return error_set(CHOIR_ARGUMENT, "%s: no data type has number %d", d->call, (int)d->dtype);
-	if (d->reduces) {
+	if (collective_has(d->collective, TRAIT_REDUCES)) {
 		choir_status st = reduce_supported(d->dtype, d->op);
 
 		if (st != CHOIR_SUCCESS)
 			return error_prefix(st, "%s", d->call);
 	}
-	if (d->rooted && (d->root < 0 || d->root >= d->comm->n))
+	if (collective_has(d->collective, TRAIT_ROOTED) && (d->root < 0 || d->root >= d->comm->n))
 		return error_set(CHOIR_ARGUMENT, "%s: there is no rank %d in a comm of %d", d->call, d->root,
 		                 d->comm->n);
 	return CHOIR_SUCCESS;
@@ -36,16 +36,6 @@ choir_status dense_measure(const struct dense *d, uint64_t *bytes_p)
 	return CHOIR_SUCCESS;
 }
 
-static uint64_t n_blocks(const struct dense *d, enum blocks blocks)
-{
-	switch (blocks) {
-	case BLOCKS_ONE: return 1;
-	case BLOCKS_ALL: return (uint64_t)d->comm->n;
-	case BLOCKS_AT_ROOT: return d->comm->rank == d->root;
-	default: return 0;
-	}
-}
-
 /* The root of a broadcast has all it would receive: without a recv it is in place. */
 static bool gives_alone(const struct dense *d)
 {
@@ -54,6 +44,8 @@ static bool gives_alone(const struct dense *d)
 
 choir_status dense_of(choir_comm *comm, const struct call_key *key, const struct call_form *form, struct dense *out)
 {
+	const struct collective_traits *traits = &collective_table[form->collective];
+	bool is_root = comm->rank == key->peer;
 	uint64_t bytes;
 
 	*out = (struct dense){ .call = form->name,
@@ -65,14 +57,11 @@ choir_status dense_of(choir_comm *comm, const struct call_key *key, const struct
 		               .dtype = key->dtype,
 		               .op = key->op,
 		               .factor = key->factor,
-		               .reduces = form->reduces,
-		               .rooted = form->rooted,
-		               .root = key->peer,
-		               .holds_mine = form->holds_mine };
+		               .root = key->peer };
 	TRY(dense_names(out));
 	TRY(dense_measure(out, &bytes));
-	out->send_bytes = bytes * n_blocks(out, form->send);
-	out->recv_bytes = bytes * n_blocks(out, form->recv);
+	out->send_bytes = bytes * collective_holds(traits->send, comm->n, is_root);
+	out->recv_bytes = bytes * collective_holds(traits->recv, comm->n, is_root);
 	if (gives_alone(out))
 		out->recv = out->send;
 	return CHOIR_SUCCESS;
@@ -80,7 +69,7 @@ choir_status dense_of(choir_comm *comm, const struct call_key *key, const struct
 
 static bool is_pair(const struct dense *d)
 {
-	return d->collective == COLLECTIVE_SEND || d->collective == COLLECTIVE_RECV;
+	return collective_has(d->collective, TRAIT_PAIR);
 }
 
 /* --- the record --- */
@@ -89,11 +78,13 @@ static void fill_record(const struct dense *d, struct bound *bound)
 {
 	struct call_record *record = &bound->record;
 	const char *algorithm = d->asked != NULL ? d->asked : bound->cached->plan.algorithm;
+	bool rooted;
 
 	record->collective = (uint8_t)(d->collective == COLLECTIVE_RECV ? COLLECTIVE_SEND : d->collective);
 	record->dtype = (uint8_t)d->dtype;
-	record->op = (uint8_t)(d->reduces ? d->op : 0);
-	record->root = d->of_list ? d->n_tensors : d->rooted && !bound->pair ? d->root : 0;
+	record->op = (uint8_t)(collective_has(d->collective, TRAIT_REDUCES) ? d->op : 0);
+	rooted = collective_has(d->collective, TRAIT_ROOTED) && !bound->pair;
+	record->root = d->of_list ? d->n_tensors : rooted ? d->root : 0;
 	record->flags = d->of_list ? RECORD_OF_LIST : 0;
 	record->count = d->count;
 	record->hash = d->hash;

@@ -16,10 +16,7 @@ struct dense {
 	choir_dtype dtype;
 	choir_op op;
 	double factor;
-	bool reduces;
-	bool rooted;
 	int root;                     /* or peer */
-	bool holds_mine;              /* see form.h */
 	/* v-collectives: [n] in the buffer that holds the blocks of all; alltoallv: block_bytes is [n][n], row =
 	 * sender */
 	uint64_t *block_bytes, *block_off;

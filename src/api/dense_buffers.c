@@ -3,18 +3,14 @@
 
 #include "exec/symmetric.h"
 
-/* Is RECV, where it overlaps SEND, the shorter one? */
-static bool recv_is_inner(enum collective collective)
-{
-	return collective == COLLECTIVE_REDUCE_SCATTER || collective == COLLECTIVE_REDUCE_SCATTERV;
-}
-
 /* In place: where the shorter buffer begins in the longer one. */
 static uint64_t inner_off(const struct dense *d)
 {
 	if (d->block_off != NULL)
 		return d->block_off[d->comm->rank];
-	return d->holds_mine ? (uint64_t)d->comm->rank * d->count * choir_dtype_bytes(d->dtype) : 0;
+	if (!collective_send_is_inner(d->collective) && !collective_recv_is_inner(d->collective))
+		return 0;
+	return (uint64_t)d->comm->rank * d->count * choir_dtype_bytes(d->dtype);
 }
 
 static choir_status check_overlap(const struct dense *d, struct algo_in *in)
@@ -24,8 +20,7 @@ static choir_status check_overlap(const struct dense *d, struct algo_in *in)
 
 	if (!dev_overlap(d->send, d->send_bytes, d->recv, d->recv_bytes, &same, &delta))
 		return CHOIR_SUCCESS;
-	/* allgather: send lies in recv; reduce_scatter: recv lies in send */
-	if (d->collective == COLLECTIVE_ALLGATHER || d->collective == COLLECTIVE_ALLGATHERV)
+	if (collective_send_is_inner(d->collective))
 		delta = -delta;
 	else if (d->collective == COLLECTIVE_REDUCE_SCATTER && same)
 		inner = 0;
@@ -75,8 +70,8 @@ static choir_status resolve(const struct dense *d, struct bound *bound, struct p
 	note_lasting(prepared, d->send, d->send_bytes, &bound->send);
 	note_lasting(prepared, d->recv, d->recv_bytes, &bound->recv);
 	if (in->in_place) { /* one range holds the other: it alone is mapped */
-		bound->recv_in_send = recv_is_inner(d->collective) && dev_needs_map(&bound->send);
-		bound->send_in_recv = !recv_is_inner(d->collective) && dev_needs_map(&bound->recv);
+		bound->recv_in_send = collective_recv_is_inner(d->collective) && dev_needs_map(&bound->send);
+		bound->send_in_recv = !collective_recv_is_inner(d->collective) && dev_needs_map(&bound->recv);
 		bound->inner_off = in->in_place_off;
 		bound->send.write |= bound->recv_in_send;
 	}
@@ -136,7 +131,7 @@ static bool collides(const struct dense *d, const struct algo_in *in)
 
 void dense_buffers_find_addresses(const struct dense *d, struct bound *bound)
 {
-	bool peers_write = d->collective == COLLECTIVE_ALLREDUCE || d->collective == COLLECTIVE_REDUCE;
+	bool peers_write = collective_has(d->collective, TRAIT_PEERS_WRITE);
 	struct dev_access nothing = { 0 };
 
 	if (bound->lists) {

@@ -7,55 +7,36 @@
 static const struct call_form allreduce = {
 	.name = "choir_allreduce",
 	.collective = COLLECTIVE_ALLREDUCE,
-	.send = BLOCKS_ONE,
-	.recv = BLOCKS_ONE,
-	.reduces = true,
 	.prepare = dense_prepare,
 };
 
 static const struct call_form reduce_scatter = {
 	.name = "choir_reduce_scatter",
 	.collective = COLLECTIVE_REDUCE_SCATTER,
-	.send = BLOCKS_ALL,
-	.recv = BLOCKS_ONE,
-	.reduces = true,
-	.holds_mine = true,
 	.prepare = dense_prepare,
 };
 
 static const struct call_form allgather = {
 	.name = "choir_allgather",
 	.collective = COLLECTIVE_ALLGATHER,
-	.send = BLOCKS_ONE,
-	.recv = BLOCKS_ALL,
-	.holds_mine = true,
 	.prepare = dense_prepare,
 };
 
 static const struct call_form alltoall = {
 	.name = "choir_alltoall",
 	.collective = COLLECTIVE_ALLTOALL,
-	.send = BLOCKS_ALL,
-	.recv = BLOCKS_ALL,
 	.prepare = dense_prepare,
 };
 
 static const struct call_form broadcast = {
 	.name = "choir_broadcast",
 	.collective = COLLECTIVE_BROADCAST,
-	.send = BLOCKS_AT_ROOT,
-	.recv = BLOCKS_ONE,
-	.rooted = true,
 	.prepare = dense_prepare,
 };
 
 static const struct call_form reduce = {
 	.name = "choir_reduce",
 	.collective = COLLECTIVE_REDUCE,
-	.send = BLOCKS_ONE,
-	.recv = BLOCKS_AT_ROOT,
-	.reduces = true,
-	.rooted = true,
 	.prepare = dense_prepare,
 };
 

@@ -8,7 +8,7 @@
 /* premul_sum: each rank's factor is its own, so peers cannot take values out of its SEND. */
 static bool scales(const struct dense *d)
 {
-	return d->reduces && d->op == CHOIR_OP_PREMUL_SUM;
+	return collective_has(d->collective, TRAIT_REDUCES) && d->op == CHOIR_OP_PREMUL_SUM;
 }
 
 void dense_plan_describe(const struct dense *d, struct algo_in *in)
@@ -20,7 +20,8 @@ void dense_plan_describe(const struct dense *d, struct algo_in *in)
 		                .collective = d->collective,
 		                .elem_bytes = choir_dtype_bytes(d->dtype),
 		                .root = d->root,
-		                .final_op = d->reduces && reduce_has_final(d->op),
+		                .final_op = collective_has(d->collective, TRAIT_REDUCES) &&
+		                            reduce_has_final(d->op),
 		                .block_bytes = d->block_bytes,
 		                .block_off = d->block_off,
 		                .send_off = d->send_off,
@@ -53,7 +54,7 @@ static choir_status take_plan(const struct dense *d, const choir_call *call, str
 
 	cached_plan_release(bound->cached);
 	bound->cached = NULL;
-	if (d->reduces && d->op == CHOIR_OP_LOCAL)
+	if (collective_has(d->collective, TRAIT_REDUCES) && d->op == CHOIR_OP_LOCAL)
 		return local_plan(&bound->in, &bound->cached);
 	TRY(choose(d, call, &bound->in, &algorithm));
 	return plan_cache_get(&d->comm->plans, algorithm, &bound->in, &bound->cached);

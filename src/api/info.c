@@ -87,13 +87,6 @@ choir_status choir_comm_json(const choir_comm *comm, char **text_p)
 	return st;
 }
 
-static bool takes_op(enum collective collective)
-{
-	return collective == COLLECTIVE_ALLREDUCE || collective == COLLECTIVE_REDUCE_SCATTER ||
-	       collective == COLLECTIVE_REDUCE_SCATTERV || collective == COLLECTIVE_REDUCE ||
-	       collective == COLLECTIVE_SPARSE_ALLREDUCE || collective == COLLECTIVE_TOPK_ALLREDUCE;
-}
-
 choir_status choir_supports(choir_comm *comm, const char *collective, choir_dtype dtype, choir_op op,
                             choir_buffer buffer)
 {
@@ -107,7 +100,7 @@ choir_status choir_supports(choir_comm *comm, const char *collective, choir_dtyp
 		return CHOIR_SUCCESS;
 	if (choir_dtype_bytes(dtype) == 0)
 		return error_set(CHOIR_UNSUPPORTED, "choir_supports: no data type has number %d", (int)dtype);
-	if (takes_op(which))
+	if (collective_has(which, TRAIT_REDUCES))
 		TRY(reduce_supported(dtype, op));
 	return buffer.kind == CHOIR_BUFFER_NONE
 	           ? CHOIR_SUCCESS

@@ -17,7 +17,6 @@ static struct dense bucket_of(choir_comm *comm, const struct call_key *key, cons
 		           .dtype = bucket->dtype,
 		           .op = key->op,
 		           .factor = key->factor,
-		           .reduces = true,
 		           .hash = list->hash,
 		           .of_list = true,
 		           .n_tensors = list->n < INT32_MAX ? (int)list->n : INT32_MAX };
@@ -74,7 +73,6 @@ static choir_status prepare_list(choir_comm *comm, const struct call_key *key, c
 }
 
 static const struct call_form allreduce_multi = { .name = "choir_allreduce_multi",
-	                                          .reduces = true,
 	                                          .prepare = prepare_list };
 
 /* Null tensors of a number that is not 0 are refused by tensor_list_create. */

@@ -25,9 +25,9 @@ static void copy_through(struct plan *plan, uint64_t from, uint64_t bytes)
 
 choir_status local_plan(const struct algo_in *in, struct cached_plan **out_p)
 {
-	bool scatters = in->collective == COLLECTIVE_REDUCE_SCATTER || in->collective == COLLECTIVE_REDUCE_SCATTERV;
-	uint64_t from = scatters ? scatter_off(in, in->me) : 0,
-		 bytes = scatters ? scatter_bytes(in, in->me) : in->bytes;
+	bool scatters = collective_recv_is_inner(in->collective);
+	uint64_t from = scatters ? rank_block_off(in, in->me) : 0,
+		 bytes = scatters ? rank_block_bytes(in, in->me) : in->bytes;
 	bool keeps =
 	    (in->collective != COLLECTIVE_REDUCE || in->me == in->root) && !(in->in_place && in->in_place_off == from);
 	struct plan plan;

@@ -7,16 +7,12 @@
 static const struct call_form send_form = {
 	.name = "choir_send",
 	.collective = COLLECTIVE_SEND,
-	.send = BLOCKS_ONE,
-	.rooted = true,
 	.prepare = dense_prepare,
 };
 
 static const struct call_form recv_form = {
 	.name = "choir_recv",
 	.collective = COLLECTIVE_RECV,
-	.recv = BLOCKS_ONE,
-	.rooted = true,
 	.prepare = dense_prepare,
 };
 
@@ -37,12 +33,8 @@ choir_status choir_recv(choir_comm *comm, choir_buffer recv, size_t count, choir
 }
 
 /* The halves of a sendrecv, whose sentences name the whole. */
-static const struct call_form send_half = {
-	.name = "choir_sendrecv", .collective = COLLECTIVE_SEND, .send = BLOCKS_ONE, .rooted = true
-};
-static const struct call_form recv_half = {
-	.name = "choir_sendrecv", .collective = COLLECTIVE_RECV, .recv = BLOCKS_ONE, .rooted = true
-};
+static const struct call_form send_half = { .name = "choir_sendrecv", .collective = COLLECTIVE_SEND };
+static const struct call_form recv_half = { .name = "choir_sendrecv", .collective = COLLECTIVE_RECV };
 
 static choir_status halves_of(choir_comm *comm, const struct call_key *key, struct dense halves[2])
 {
@@ -83,7 +75,9 @@ static choir_status prepare_sendrecv(choir_comm *comm, const struct call_key *ke
 	return CHOIR_SUCCESS;
 }
 
-static const struct call_form sendrecv = { .name = "choir_sendrecv", .prepare = prepare_sendrecv };
+static const struct call_form sendrecv = { .name = "choir_sendrecv",
+	                                   .collective = COLLECTIVE_SEND,
+	                                   .prepare = prepare_sendrecv };
 
 choir_status choir_sendrecv(choir_comm *comm, choir_buffer send, size_t send_count, int dest, choir_buffer recv,
                             size_t recv_count, int source, choir_dtype dtype, const choir_call *call,

@@ -14,23 +14,6 @@
 
 enum { MOST_RANKS = 16384, MOST_BLOCKS = 1 << 26 };
 
-/* What a collective's options mean. */
-static const struct shape {
-	bool pair, blocks, matrix, rooted, in_place, block_of_rank;
-} shapes[N_COLLECTIVES] = {
-	[COLLECTIVE_ALLREDUCE] = { .in_place = true },
-	[COLLECTIVE_REDUCE_SCATTER] = { .in_place = true, .block_of_rank = true },
-	[COLLECTIVE_REDUCE_SCATTERV] = { .in_place = true, .block_of_rank = true, .blocks = true },
-	[COLLECTIVE_ALLGATHER] = { .in_place = true, .block_of_rank = true },
-	[COLLECTIVE_ALLGATHERV] = { .in_place = true, .block_of_rank = true, .blocks = true },
-	[COLLECTIVE_ALLTOALL] = { .in_place = true },
-	[COLLECTIVE_ALLTOALLV] = { .blocks = true, .matrix = true },
-	[COLLECTIVE_BROADCAST] = { .in_place = true, .rooted = true },
-	[COLLECTIVE_REDUCE] = { .in_place = true, .rooted = true },
-	[COLLECTIVE_SEND] = { .pair = true },
-	[COLLECTIVE_RECV] = { .pair = true },
-};
-
 static choir_status read_options(const char *call, const choir_plan_options *given, choir_plan_options *out)
 {
 	choir_plan_options o = CHOIR_PLAN_OPTIONS_INIT;
@@ -66,18 +49,16 @@ static choir_status read_options(const char *call, const choir_plan_options *giv
 
 static choir_status check_collective(const char *call, struct plan_case *c)
 {
-	const struct shape *shape;
-
 	TRY(collective_parse(c->options.collective, &c->collective));
-	shape = &shapes[c->collective];
-	if (c->collective == COLLECTIVE_SPARSE_ALLREDUCE || c->collective == COLLECTIVE_TOPK_ALLREDUCE)
+	if (collective_has(c->collective, TRAIT_NO_PLAN))
 		return error_set(CHOIR_UNSUPPORTED, "%s: %s learns its sizes on the way: it has no plan beforehand",
 		                 call, c->options.collective);
-	if (c->options.in_place && !shape->in_place)
+	if (c->options.in_place && (collective_has(c->collective, TRAIT_NEVER_IN_PLACE) ||
+	                            collective_table[c->collective].recv == EXTENT_NOTHING))
 		return error_set(CHOIR_ARGUMENT, "%s: %s is never in place", call, c->options.collective);
-	if (shape->pair && c->options.ranks < 2)
+	if (collective_has(c->collective, TRAIT_PAIR) && c->options.ranks < 2)
 		return error_set(CHOIR_ARGUMENT, "%s: %s needs two ranks", call, c->options.collective);
-	if (shape->pair && c->options.root == 0)
+	if (collective_has(c->collective, TRAIT_PAIR) && c->options.root == 0)
 		c->options.root = c->options.ranks - 1;
 	if (c->collective == COLLECTIVE_BARRIER)
 		c->options.bytes = 0;
@@ -100,9 +81,9 @@ static choir_status make_layout(struct plan_case *c)
 
 static choir_status make_blocks(struct plan_case *c)
 {
-	size_t n = (size_t)c->options.ranks * (shapes[c->collective].matrix ? (size_t)c->options.ranks : 1);
+	size_t n = (size_t)c->options.ranks * (collective_of_pairs(c->collective) ? (size_t)c->options.ranks : 1);
 
-	if (!shapes[c->collective].blocks)
+	if (!collective_has(c->collective, TRAIT_UNEVEN))
 		return CHOIR_SUCCESS;
 	if (n > MOST_BLOCKS)
 		return error_set(CHOIR_UNSUPPORTED,
@@ -176,7 +157,7 @@ static void take_role(const struct plan_case *c, struct algo_in *in)
 
 struct algo_in plan_case_in(const struct plan_case *c, int rank)
 {
-	const struct shape *shape = &shapes[c->collective];
+	bool uneven = collective_has(c->collective, TRAIT_UNEVEN);
 	const choir_plan_options *o = &c->options;
 	struct algo_in in = {
 		.layout = &c->layout,
@@ -195,12 +176,12 @@ struct algo_in plan_case_in(const struct plan_case *c, int rank)
 	};
 
 	/* As the executor: peers do not reach into what is replaced while they read. */
-	in.shared = o->shared && !shape->blocks && !(in.in_place && c->collective == COLLECTIVE_ALLTOALL);
-	if (shape->blocks && !shape->matrix)
+	in.shared = o->shared && !uneven && !(in.in_place && c->collective == COLLECTIVE_ALLTOALL);
+	if (uneven && !collective_of_pairs(c->collective))
 		in.bytes = o->bytes * (uint64_t)o->ranks;
-	if (in.in_place && shape->block_of_rank)
+	if (in.in_place && (collective_send_is_inner(c->collective) || collective_recv_is_inner(c->collective)))
 		in.in_place_off = o->bytes * (uint64_t)rank;
-	if (shape->pair)
+	if (collective_has(c->collective, TRAIT_PAIR))
 		take_role(c, &in);
 	return in;
 }
@@ -235,7 +216,7 @@ choir_status plan_case_build(const struct plan_case *c, int rank, struct plan *p
 	const struct algorithm *algorithm = c->algorithm;
 
 	plan_init(plan, algorithm->name, c->elem_bytes);
-	if (!shapes[c->collective].pair)
+	if (!collective_has(c->collective, TRAIT_PAIR))
 		return algorithm->build(&in, plan);
 	if (rank != 0 && rank != c->options.root)
 		return plan_finish(plan);

@@ -150,7 +150,7 @@ static choir_status create(choir_comm *comm, struct call_key *key, const choir_c
 	choir_status st;
 
 	TRY(call_check_comm(name, comm));
-	TRY(call_read(name, given, key->form->reduces && key->op == CHOIR_OP_PREMUL_SUM, &call));
+	TRY(call_read(name, given, call_takes_factor(key), &call));
 	if (request_p == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s_init: null pointer for the request", name);
 	if (call.n_deps > 0 || call.n_cl_deps > 0 || call.after != NULL)

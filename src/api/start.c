@@ -219,7 +219,7 @@ static choir_status call_anew(choir_comm *comm, struct call_key *key, const choi
 	choir_call call;
 
 	TRY(call_check_comm(form->name, comm));
-	TRY(call_read(form->name, given, form->reduces && key->op == CHOIR_OP_PREMUL_SUM, &call));
+	TRY(call_read(form->name, given, call_takes_factor(key), &call));
 	key->options = call.options;
 	key->factor = call.factor;
 	prepared = find(comm, key);

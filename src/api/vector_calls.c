@@ -18,8 +18,7 @@ static choir_status read(choir_comm *comm, const struct call_key *key, const siz
 		               .recv = key->recv,
 		               .dtype = key->dtype,
 		               .op = key->op,
-		               .factor = key->factor,
-		               .reduces = form->reduces };
+		               .factor = key->factor };
 	TRY(dense_names(out));
 	TRY(vector_read(form->name, "recv_counts", comm->n, choir_dtype_bytes(key->dtype), key->lists[0], displacements,
 	                blocks));
@@ -74,7 +73,6 @@ static choir_status prepare_allgatherv(choir_comm *comm, const struct call_key *
 static const struct call_form reduce_scatterv = {
 	.name = "choir_reduce_scatterv",
 	.collective = COLLECTIVE_REDUCE_SCATTERV,
-	.reduces = true,
 	.prepare = prepare_reduce_scatterv,
 };
 

@@ -7,18 +7,15 @@
 /* What a plan writes for peers: into slots as a collective of that kind does, or into their buffers. */
 static int kind_of(const struct run *run)
 {
-	static const unsigned char kinds[N_COLLECTIVES] = {
-		[COLLECTIVE_REDUCE_SCATTER] = 1, [COLLECTIVE_REDUCE_SCATTERV] = 1,
-		[COLLECTIVE_ALLGATHER] = 2,      [COLLECTIVE_ALLGATHERV] = 2,
-		[COLLECTIVE_BROADCAST] = 2,      [COLLECTIVE_ALLTOALL] = 3,
-		[COLLECTIVE_ALLTOALLV] = 3,
-	};
+	enum collective collective = (enum collective)run->bound.record.collective;
 
 	if (run->plan->peers)
 		return NT_KINDS - 1;
-	if (run->script.ops != NULL || (size_t)run->bound.record.collective >= N_COLLECTIVES)
+	if (run->script.ops != NULL || (size_t)collective >= N_COLLECTIVES)
 		return 2;
-	return kinds[run->bound.record.collective];
+	if (collective_has(collective, TRAIT_REDUCES))
+		return collective_sends_blocks(collective) ? 1 : 0;
+	return collective_of_pairs(collective) ? 3 : 2;
 }
 
 static uint64_t bytes_of(const struct run *run)

@@ -57,7 +57,7 @@ struct lists {
 
 static void lists_of(const struct algo_in *in, struct lists *lists)
 {
-	size_t n = (size_t)in->layout->n, pairs = in->collective == COLLECTIVE_ALLTOALLV ? n * n : n;
+	size_t n = (size_t)in->layout->n, pairs = collective_of_pairs(in->collective) ? n * n : n;
 
 	*lists = (struct lists){ .each = { { in->block_bytes, pairs },
 		                           { in->block_off, n },
@@ -169,7 +169,8 @@ static size_t hash_slot(const struct plan_key *key)
 static choir_status build_scaled(const struct algorithm *algorithm, const struct algo_in *in, struct plan *plan)
 {
 	struct algo_in own = *in;
-	uint64_t blocks = in->collective == COLLECTIVE_REDUCE_SCATTER ? (uint64_t)in->layout->n : 1;
+	bool whole = in->block_bytes != NULL || !collective_sends_blocks(in->collective);
+	uint64_t blocks = whole ? 1 : (uint64_t)in->layout->n;
 
 	plan_scale(plan, in->bytes * blocks, in->send_direct);
 	own.send_direct = true;

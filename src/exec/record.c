@@ -37,7 +37,8 @@ const char *run_describe(const struct call_record *record, uint64_t key, const c
 		snprintf(text, bytes, "%s of %d tensors #%s (list %08x: %llu x %s, %s, %.24s)", name, (int)record->root,
 		         number, (unsigned)record->hash, (unsigned long long)record->count,
 		         choir_dtype_name(record->dtype), choir_op_name(record->op), record->algorithm);
-	else if (record->collective == COLLECTIVE_BROADCAST || record->collective == COLLECTIVE_REDUCE)
+	else if (record->collective < N_COLLECTIVES &&
+	         collective_has((enum collective)record->collective, TRAIT_ROOTED))
 		snprintf(text, bytes, "%s #%s (%llu x %s, %s, root %d, %.24s)", name, number,
 		         (unsigned long long)record->count, choir_dtype_name(record->dtype),
 		         choir_op_name(record->op), (int)record->root, record->algorithm);

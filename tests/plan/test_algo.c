@@ -55,18 +55,13 @@ static void check(const struct algorithm *algorithm, const struct check_case *c)
 
 static bool mode_applies(const struct algorithm *algorithm, const struct case_mode *mode)
 {
-	switch (algorithm->collective) {
-	case COLLECTIVE_ALLTOALLV:
-	case COLLECTIVE_SEND:
-	case COLLECTIVE_RECV:
-		return !mode->in_place;
-	case COLLECTIVE_BARRIER:
+	enum collective collective = algorithm->collective;
+
+	if (collective_table[collective].send == EXTENT_NOTHING && collective_table[collective].recv == EXTENT_NOTHING)
 		return !mode->in_place && !mode->send_staged && !mode->recv_staged;
-	case COLLECTIVE_REDUCE_SCATTER:
-		return true;
-	default:
-		return !mode->in_place_start;
-	}
+	if (collective_has(collective, TRAIT_NEVER_IN_PLACE))
+		return !mode->in_place;
+	return !mode->in_place_start || collective == COLLECTIVE_REDUCE_SCATTER;
 }
 
 static void check_modes(const struct algorithm *algorithm, struct check_case c, int turn)
@@ -87,17 +82,11 @@ static void check_modes(const struct algorithm *algorithm, struct check_case c, 
 	}
 }
 
-static bool has_root(enum collective collective)
-{
-	return collective == COLLECTIVE_BROADCAST || collective == COLLECTIVE_REDUCE || collective == COLLECTIVE_SEND ||
-	       collective == COLLECTIVE_RECV;
-}
-
 static void check_roots(const struct algorithm *algorithm, struct check_case c, int turn)
 {
-	bool p2p = algorithm->collective == COLLECTIVE_SEND || algorithm->collective == COLLECTIVE_RECV;
+	bool p2p = collective_has(algorithm->collective, TRAIT_PAIR);
 
-	for (c.root = p2p; c.root < (has_root(algorithm->collective) ? c.n : 1); c.root++)
+	for (c.root = p2p; c.root < (collective_has(algorithm->collective, TRAIT_ROOTED) ? c.n : 1); c.root++)
 		if (c.n < 6 || c.root == 0 || c.root == c.n - 1 || c.root == c.n / 2)
 			check_modes(algorithm, c, turn + c.root);
 }
@@ -105,7 +94,7 @@ static void check_roots(const struct algorithm *algorithm, struct check_case c, 
 static void check_blocks(const struct algorithm *algorithm, struct check_case c)
 {
 	static uint64_t blocks[CASE_MAX_RANKS * CASE_MAX_RANKS];
-	bool matrix = algorithm->collective == COLLECTIVE_ALLTOALLV;
+	bool matrix = collective_of_pairs(algorithm->collective);
 	size_t n_blocks = (size_t)c.n * (matrix ? (size_t)c.n : 1);
 
 	for (int variant = 0; variant < CASE_BLOCKS; variant++) {
@@ -116,7 +105,7 @@ static void check_blocks(const struct algorithm *algorithm, struct check_case c)
 		for (int displaced = 0; displaced < (algorithm->collective == COLLECTIVE_REDUCE_SCATTERV ? 1 : 2);
 		     displaced++) {
 			c.displaced = displaced;
-			check_modes(algorithm, c, variant + displaced);
+			check_roots(algorithm, c, variant + displaced);
 		}
 	}
 }
@@ -127,8 +116,7 @@ static void check_counts(const struct algorithm *algorithm, struct check_case c,
 	int n_counts =
 	    algorithm->collective == COLLECTIVE_BARRIER ? 1 : case_counts(c.n, c.slot_bytes / c.elem_bytes, counts);
 
-	if (algorithm->collective == COLLECTIVE_ALLGATHERV || algorithm->collective == COLLECTIVE_ALLTOALLV ||
-	    algorithm->collective == COLLECTIVE_REDUCE_SCATTERV) {
+	if (collective_has(algorithm->collective, TRAIT_UNEVEN)) {
 		check_blocks(algorithm, c);
 		return;
 	}
@@ -136,9 +124,8 @@ static void check_counts(const struct algorithm *algorithm, struct check_case c,
 		if (c.n >= CROWD && n_counts > 1 && (i + turn + c.n) % n_counts % 3 != 0)
 			continue;
 		/* Blocks of these come n times over. */
-		bool per_rank = algorithm->collective == COLLECTIVE_ALLGATHER ||
-		                algorithm->collective == COLLECTIVE_REDUCE_SCATTER ||
-		                algorithm->collective == COLLECTIVE_ALLTOALL;
+		bool per_rank = collective_sends_blocks(algorithm->collective) ||
+		                collective_recvs_blocks(algorithm->collective);
 
 		if (per_rank && c.n > 3 && counts[i] * c.elem_bytes >= c.slot_bytes)
 			counts[i] = counts[i] / (uint64_t)c.n + 1;
@@ -165,7 +152,7 @@ static void check_ranks(const struct algorithm *algorithm, int n, uint64_t elem_
 static void every_algorithm_at_every_size(void **state)
 {
 	enum collective collective = *(enum collective *)*state;
-	bool p2p = collective == COLLECTIVE_SEND || collective == COLLECTIVE_RECV;
+	bool p2p = collective_has(collective, TRAIT_PAIR);
 
 	for (size_t i = 0; i < n_algorithms; i++) {
 		if (algorithms[i].collective != collective)

@@ -43,7 +43,7 @@ void layout_free(struct layout *l)
 static void displace(struct world *world, const struct check_case *c, int me)
 {
 	uint64_t at = 3 * c->elem_bytes;
-	bool matrix = world->algorithm->collective == COLLECTIVE_ALLTOALLV;
+	bool matrix = collective_of_pairs(world->algorithm->collective);
 
 	for (int i = 0; i < c->n; i++) {
 		int block = (me + i) % c->n;
@@ -67,7 +67,7 @@ static void displace_send(struct world *world, const struct check_case *c)
 	}
 }
 
-static uint64_t gather_off(const struct algo_in *in, int rank)
+static uint64_t block_off(const struct algo_in *in, int rank)
 {
 	uint64_t off = 0;
 
@@ -101,6 +101,7 @@ static struct algo_in input_of(struct world *world, const struct check_case *c, 
 		.slot_bytes = c->slot_bytes,
 		.message_bytes = c->message_bytes,
 	};
+	bool inner;
 
 	in.shared = !c->send_staged && !c->recv_staged && !replaces(c, collective);
 	if (c->displaced) {
@@ -109,19 +110,16 @@ static struct algo_in input_of(struct world *world, const struct check_case *c, 
 		*(collective == COLLECTIVE_ALLTOALLV ? &in.recv_off : &in.block_off) =
 		    world->displacements + (size_t)me * (size_t)c->n;
 	}
-	if (c->in_place && (collective == COLLECTIVE_ALLGATHER || collective == COLLECTIVE_ALLGATHERV))
-		in.in_place_off = gather_off(&in, me);
-	if (c->in_place && collective == COLLECTIVE_REDUCE_SCATTER && !c->in_place_start)
-		in.in_place_off = c->bytes * (uint64_t)me;
-	if (c->in_place && collective == COLLECTIVE_REDUCE_SCATTERV)
-		in.in_place_off = gather_off(&in, me);
+	inner = collective_send_is_inner(collective) || collective_recv_is_inner(collective);
+	if (c->in_place && inner && !c->in_place_start)
+		in.in_place_off = block_off(&in, me);
 	return in;
 }
 
 /* p2p: rank 0 sends to rank root, the others have nothing to do. */
 static const struct algorithm *role_of(const struct algorithm *algorithm, struct algo_in *in, int root)
 {
-	if (algorithm->collective != COLLECTIVE_SEND && algorithm->collective != COLLECTIVE_RECV)
+	if (!collective_has(algorithm->collective, TRAIT_PAIR))
 		return algorithm;
 	in->collective = in->me == 0 ? COLLECTIVE_SEND : COLLECTIVE_RECV;
 	in->root = in->me == 0 ? root : 0;
