@@ -5,7 +5,7 @@
 
 #include "algo/algo.h"
 
-/* The bytes of a rank's block, those of the longest, and the offset of a block in the buffer that holds all of them:
+/* The bytes of a rank's block, those of the longest and of all, and the offset of a block in the buffer that holds all of them:
  * RECV of allgather(v), SEND of reduce_scatter(v).  Where a rank has no blocks: the bytes of its buffer, offset 0. */
 static inline uint64_t rank_block_bytes(const struct algo_in *in, int rank)
 {
@@ -20,6 +20,15 @@ static inline uint64_t rank_block_longest(const struct algo_in *in)
 		if (rank_block_bytes(in, r) > bytes)
 			bytes = rank_block_bytes(in, r);
 	return bytes;
+}
+
+static inline uint64_t rank_blocks_total(const struct algo_in *in)
+{
+	uint64_t total = 0;
+
+	for (int r = 0; r < in->layout->n; r++)
+		total += rank_block_bytes(in, r);
+	return total;
 }
 
 static inline uint64_t rank_block_off(const struct algo_in *in, int rank)

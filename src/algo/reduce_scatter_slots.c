@@ -108,7 +108,7 @@ choir_status reduce_scatter_slots(const struct algo_in *in, struct plan *plan)
 	if (s.chunks.n == 0)
 		return plan_finish(plan);
 	plan->slot_used =
-	    s.chunks.n == 1 ? rank_block_off(in, in->layout->n) : AREAS * (uint64_t)in->layout->n * s.chunks.each;
+	    s.chunks.n == 1 ? rank_blocks_total(in) : AREAS * (uint64_t)in->layout->n * s.chunks.each;
 	window_init(&s.window, plan, in->recv_direct ? 0 : s.chunks.each);
 	put(&s, 0);
 	publish(&s, 0);

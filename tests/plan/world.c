@@ -67,6 +67,18 @@ static void displace_send(struct world *world, const struct check_case *c)
 	}
 }
 
+/* The offsets of the blocks one after another, which the library gives to reduce_scatterv. */
+static const uint64_t *packed(struct world *world, const struct check_case *c, int me)
+{
+	uint64_t *off = world->displacements + (size_t)me * (size_t)c->n, at = 0;
+
+	for (int r = 0; r < c->n; r++) {
+		off[r] = at;
+		at += c->block_bytes[r];
+	}
+	return off;
+}
+
 static uint64_t block_off(const struct algo_in *in, int rank)
 {
 	uint64_t off = 0;
@@ -110,6 +122,8 @@ static struct algo_in input_of(struct world *world, const struct check_case *c, 
 		*(collective == COLLECTIVE_ALLTOALLV ? &in.recv_off : &in.block_off) =
 		    world->displacements + (size_t)me * (size_t)c->n;
 	}
+	if (collective == COLLECTIVE_REDUCE_SCATTERV)
+		in.block_off = packed(world, c, me);
 	inner = collective_send_is_inner(collective) || collective_recv_is_inner(collective);
 	if (c->in_place && inner && !c->in_place_start)
 		in.in_place_off = block_off(&in, me);
