@@ -28,6 +28,14 @@ const struct algorithm algorithms[] = {
 	    "network, middle, few ranks: 2 rounds, 2(n-1)/n of the bytes"),
 	ROW(ALLREDUCE, "bidirectional_ring", fit_network, allreduce_bidirectional_ring,
 	    "network, long, own links: two rings, half of the bytes each"),
+	ROW(ALLREDUCE, "anticlockwise_ring", fit_network, allreduce_anticlockwise_ring,
+	    "network: the ring the other way round"),
+	ROW(ALLREDUCE, "meet_in_middle_ring", fit_network, allreduce_meet_in_middle_ring,
+	    "network, own links: both ways half round, n rounds, 2(n-1)/n of the bytes"),
+	ROW(ALLREDUCE, "quad_directional_ring", fit_network, allreduce_quad_directional_ring,
+	    "network, long, own links: four rings, a quarter of the bytes each"),
+	ROW(ALLREDUCE, "broadcast", fit_network, allreduce_broadcast,
+	    "network, short: all bytes to all ranks, each reduces all"),
 	ROW(ALLREDUCE, "hier_ring", allreduce_hier_ring_unfit, allreduce_hier_ring,
 	    "nodes, long: slices by arena, a ring for each"),
 	ROW(ALLREDUCE, "hier_rd", allreduce_hier_rd_unfit, allreduce_hier_rd,
@@ -49,6 +57,14 @@ const struct algorithm algorithms[] = {
 	    "network: n-1 pairs, (n-1)/n of the bytes, one rounding"),
 	ROW(REDUCE_SCATTER, "recursive_halving", reduce_scatter_recursive_halving_unfit,
 	    reduce_scatter_recursive_halving, "network, short: log2(n) rounds, blocks packed"),
+	ROW(REDUCE_SCATTER, "anticlockwise_ring", fit_network, reduce_scatter_anticlockwise_ring,
+	    "network: the ring the other way round"),
+	ROW(REDUCE_SCATTER, "bidirectional_ring", fit_network, reduce_scatter_bidirectional_ring,
+	    "network, long, own links: two rings, half of each block"),
+	ROW(REDUCE_SCATTER, "meet_in_middle_ring", fit_network, reduce_scatter_meet_in_middle_ring,
+	    "network, own links: both ways half round, n/2 rounds"),
+	ROW(REDUCE_SCATTER, "quad_directional_ring", fit_network, reduce_scatter_quad_directional_ring,
+	    "network, long, own links: four rings, a quarter of each block"),
 
 	ROW(REDUCE_SCATTERV, "single", fit_single, single_reduce, "one rank alone"),
 	ROW(REDUCE_SCATTERV, "direct", direct_unfit, reduce_scatter_direct,
@@ -66,6 +82,15 @@ const struct algorithm algorithms[] = {
 	    "network, short: log2(n) rounds, blocks packed"),
 	ROW(ALLGATHER, "recursive_doubling", allgather_recursive_doubling_unfit, allgather_recursive_doubling,
 	    "network, short, n a power of two: log2(n) rounds"),
+	ROW(ALLGATHER, "anticlockwise_ring", fit_network, allgather_anticlockwise_ring,
+	    "network: the ring the other way round"),
+	ROW(ALLGATHER, "bidirectional_ring", fit_network, allgather_bidirectional_ring,
+	    "network, long, own links: two rings, half of each block"),
+	ROW(ALLGATHER, "meet_in_middle_ring", fit_network, allgather_meet_in_middle_ring,
+	    "network, own links: both ways half round, n/2 rounds"),
+	ROW(ALLGATHER, "quad_directional_ring", fit_network, allgather_quad_directional_ring,
+	    "network, long, own links: four rings, a quarter of each block"),
+	ROW(ALLGATHER, "broadcast", fit_network, allgather_broadcast, "network, short: each block to all ranks"),
 
 	ROW(ALLGATHERV, "single", fit_single, single_copy, "one rank alone"),
 	ROW(ALLGATHERV, "direct", direct_unfit, allgather_direct, "shared memory: each block copied once"),
@@ -115,8 +140,22 @@ const struct algorithm algorithms[] = {
 };
 const size_t n_algorithms = sizeof algorithms / sizeof *algorithms;
 
+/* GCL's names of what has another name here. */
+static const struct { enum collective collective; const char *alias, *name; } aliases[] = {
+	{ COLLECTIVE_ALLREDUCE, "clockwise_ring", "ring" },
+	{ COLLECTIVE_REDUCE_SCATTER, "clockwise_ring", "ring" },
+	{ COLLECTIVE_ALLGATHER, "clockwise_ring", "ring" },
+	{ COLLECTIVE_ALLREDUCE, "bidirectional_ring_pair", "bidirectional_ring" },
+	{ COLLECTIVE_REDUCE_SCATTER, "bidirectional_ring_pair", "bidirectional_ring" },
+	{ COLLECTIVE_ALLGATHER, "bidirectional_ring_pair", "bidirectional_ring" },
+	{ COLLECTIVE_REDUCE_SCATTER, "broadcast", "pairwise" },
+};
+
 const struct algorithm *algo_find(enum collective collective, const char *name)
 {
+	for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+		if (aliases[i].collective == collective && strcmp(aliases[i].alias, name) == 0)
+			name = aliases[i].name;
 	for (size_t i = 0; i < n_algorithms; i++)
 		if (algorithms[i].collective == collective && strcmp(algorithms[i].name, name) == 0)
 			return &algorithms[i];

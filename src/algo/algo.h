@@ -50,6 +50,8 @@ struct algo_in {
 	 * comm; if a buffer turns out not to be accessible, exec takes another plan */
 	bool shared;
 	bool nt; /* nt stores: the buffers of all ranks of the node take more than half of its cache */
+	/* in which order rings visit the ranks (pattern_order.h); the same on all ranks, and order_fits */
+	uint8_t order;
 	/* premul_sum: the plan begins with plan_scale; the same on all ranks; `shared` is false then */
 	bool scaled;
 	/* the operator has a final expression (mean); builders always mark the last REDUCE of an element final */
@@ -73,7 +75,7 @@ struct algorithm {
 extern const struct algorithm algorithms[];
 extern const size_t n_algorithms;
 
-/* algo_find: the algorithm of that name; NULL if there is none. */
+/* algo_find: the algorithm of that name, or of GCL's name for it (clockwise_ring); NULL if there is none. */
 const struct algorithm *algo_find(enum collective collective, const char *name);
 
 /* algo_default: the choice of the built-in rules, by bytes and layout only, so the same on every rank. */

@@ -118,11 +118,36 @@ static uint64_t allreduce_pairs(const struct call *c)
 	return pairs(c, c->nodes);
 }
 
+/* Each rank sends so many bytes to each other one. */
+static uint64_t to_all(const struct call *c, uint64_t bytes)
+{
+	return round_of(c->n - 1, c->n - 1, c->per_node * (c->n - c->per_node) * bytes);
+}
+
+static uint64_t allreduce_to_all(const struct call *c)
+{
+	return to_all(c, c->bytes);
+}
+
+static uint64_t gather_to_all(const struct call *c)
+{
+	return to_all(c, c->block);
+}
+
 /* Of the n - 1 hops in node order one in per_node crosses the network. */
 static uint64_t block_ring(const struct call *c)
 {
 	uint64_t crossing = (c->n - 1 + c->per_node - 1) / c->per_node, local = c->n - 1 - crossing;
 	uint64_t path = crossing * round_of(1, 1, c->block) + local * LOCAL_MESSAGE;
+
+	return max_u64(path, round_of(1, 1, (c->n - 1) * c->block));
+}
+
+/* Half of the hops each way, at the same time; both ways share the node's link. */
+static uint64_t block_meeting(const struct call *c)
+{
+	uint64_t hops = c->n / 2, crossing = (hops + c->per_node - 1) / c->per_node, each = c->per_node == 1 ? 2 : 1;
+	uint64_t path = crossing * round_of(each, each, 2 * c->block) + (hops - crossing) * LOCAL_MESSAGE;
 
 	return max_u64(path, round_of(1, 1, (c->n - 1) * c->block));
 }
@@ -269,14 +294,18 @@ static const struct choice {
 	{ COLLECTIVE_ALLREDUCE, FLAT, "recursive_doubling", allreduce_doubling },
 	{ COLLECTIVE_ALLREDUCE, FLAT, "pairwise", allreduce_pairs },
 	{ COLLECTIVE_ALLREDUCE, FLAT, "bidirectional_ring", allreduce_two_rings },
+	{ COLLECTIVE_ALLREDUCE, ANY, "broadcast", allreduce_to_all },
 
 	{ COLLECTIVE_REDUCE_SCATTER, ANY, "ring", block_ring },
 	{ COLLECTIVE_REDUCE_SCATTER, ANY, "recursive_halving", block_halving },
+	{ COLLECTIVE_REDUCE_SCATTER, ANY, "meet_in_middle_ring", block_meeting },
 	{ COLLECTIVE_REDUCE_SCATTER, ANY, "pairwise", block_pairs },
 
 	{ COLLECTIVE_ALLGATHER, ANY, "ring", block_ring },
 	{ COLLECTIVE_ALLGATHER, ANY, "recursive_doubling", block_doubling },
 	{ COLLECTIVE_ALLGATHER, ANY, "bruck", gather_bruck },
+	{ COLLECTIVE_ALLGATHER, ANY, "meet_in_middle_ring", block_meeting },
+	{ COLLECTIVE_ALLGATHER, ANY, "broadcast", gather_to_all },
 
 	{ COLLECTIVE_ALLTOALL, ANY, "pairwise", block_pairs },
 	{ COLLECTIVE_ALLTOALL, ANY, "bruck", exchange_bruck },

@@ -31,7 +31,9 @@ struct exchange_kind {
 };
 
 extern const struct exchange_kind exchange_ring, exchange_bidirectional_ring, exchange_recursive_doubling;
-extern const struct exchange_kind exchange_halving_doubling, exchange_pairwise;
+extern const struct exchange_kind exchange_halving_doubling, exchange_pairwise, exchange_broadcast;
+extern const struct exchange_kind exchange_anticlockwise_ring, exchange_meet_in_middle_ring;
+extern const struct exchange_kind exchange_quad_directional_ring;
 
 /* exchange_chain: a whole allreduce over the network, or a reduce if kind supports it, chunk after chunk, several in
  * flight. */

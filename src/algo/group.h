@@ -5,12 +5,15 @@
 #define ALGO_GROUP_H
 
 #include "algo/algo.h"
+#include "algo/pattern_order.h"
 
 struct group {
 	const struct layout *layout;
 	int n, me;     /* number of members; this rank's index among them */
 	int place;     /* the local_rank of the members; -1: all ranks */
 	bool reversed; /* the members are counted from the last */
+	bool mirrored; /* the members are in the order LINE of the order below, so that other links are used */
+	enum ring_order order;
 };
 
 static inline int group_index_of(const struct layout *layout, int rank)
@@ -23,6 +26,16 @@ static inline struct group group_all(const struct algo_in *in)
 	return (struct group){
 		.layout = in->layout, .n = in->layout->n, .me = group_index_of(in->layout, in->me), .place = -1
 	};
+}
+
+/* All ranks in the order that the call asks for. */
+static inline struct group group_ring(const struct algo_in *in)
+{
+	struct group group = group_all(in);
+
+	group.order = (enum ring_order)in->order;
+	group.me = order_position(group.order, group.me, group.n);
+	return group;
 }
 
 static inline struct group group_across(const struct algo_in *in, int place)
@@ -40,11 +53,22 @@ static inline struct group group_reversed(struct group group)
 	return group;
 }
 
+/* The same members on a ring of other neighbours; of a group that is not reversed. */
+static inline struct group group_mirrored(struct group group)
+{
+	group.mirrored = true;
+	group.me = order_position(ORDER_LINE, group.me, group.n);
+	return group;
+}
+
 /* The comm rank of member i. */
 static inline int group_rank(const struct group *group, int i)
 {
 	if (group->reversed)
 		i = group->n - 1 - i;
+	if (group->mirrored)
+		i = order_member(ORDER_LINE, i, group->n);
+	i = order_member(group->order, i, group->n);
 	return group->layout->node_ranks[group->place < 0 ? i : group->layout->node_first[i] + group->place];
 }
 

@@ -152,6 +152,7 @@ static void key_of(const struct algorithm *algorithm, const struct algo_in *in, 
 	key->shared = in->shared;
 	key->nt = in->nt;
 	key->scaled = in->scaled;
+	key->order = in->order;
 }
 
 static size_t hash_slot(const struct plan_key *key)

@@ -111,6 +111,23 @@ static void ring_is_2_n_minus_1_steps(void **state)
 	}
 }
 
+/* Half way round each way; both directions share a node's one outgoing link here, so only latency gains. */
+static void meeting_is_half_the_rounds(void **state)
+{
+	(void)state;
+	for (int n = 2; n <= 17; n++) {
+		equals(seconds(COLLECTIVE_ALLREDUCE, "meet_in_middle_ring", n, 1, 0, &bare), 0);
+		assert_true(seconds(COLLECTIVE_ALLREDUCE, "meet_in_middle_ring", n, 1, 64u * (uint64_t)n, &bare) <
+		            (2 * (n / 2) + 0.5) * ALPHA);
+		assert_true(seconds(COLLECTIVE_ALLGATHER, "meet_in_middle_ring", n, 1, 64, &bare) <
+		            (n / 2 + 0.5) * ALPHA);
+		assert_true(seconds(COLLECTIVE_REDUCE_SCATTER, "meet_in_middle_ring", n, 1, 64, &bare) <
+		            (n / 2 + 0.5) * ALPHA);
+		assert_true(seconds(COLLECTIVE_ALLREDUCE, "broadcast", n, 1, 64, &bare) < 1.5 * ALPHA);
+		assert_true(seconds(COLLECTIVE_ALLGATHER, "broadcast", n, 1, 64, &bare) < 1.5 * ALPHA);
+	}
+}
+
 static void doubling_is_log_n_steps(void **state)
 {
 	(void)state;
@@ -323,6 +340,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ring_is_2_n_minus_1_steps),
+		cmocka_unit_test(meeting_is_half_the_rounds),
 		cmocka_unit_test(doubling_is_log_n_steps),
 		cmocka_unit_test(oneshot_is_a_copy_a_flag_and_a_sum),
 		cmocka_unit_test(ranks_of_a_node_share_its_ways),

@@ -3,6 +3,7 @@
 #include "algo/pattern_block.h"
 #include "algo/pattern_halving.h"
 #include "algo/pattern_hypercube.h"
+#include "algo/pattern_order.h"
 #include "algo/pattern_pairs.h"
 #include "algo/pattern_ring.h"
 #include "algo/pattern_tree.h"
@@ -244,10 +245,34 @@ static void all_pairs_meet(void **state)
 		}
 }
 
+/* Every order has each member once, and knows where. */
+static void orders_are_permutations(void **state)
+{
+	static const int line[] = { 0, 2, 4, 6, 7, 5, 3, 1 }, periphery[] = { 0, 1, 2, 3, 7, 6, 5, 4 },
+			 rung_2[] = { 0, 2, 4, 6, 1, 3, 5, 7 };
+
+	(void)state;
+	for (int n = 1; n <= MAX_RANKS; n++)
+		for (int order = ORDER_AUTO; order < N_RING_ORDERS; order++)
+			for (int at = 0; at < n && order_fits((enum ring_order)order, n); at++) {
+				int member = order_member((enum ring_order)order, at, n);
+
+				assert_in_range(member, 0, n - 1);
+				assert_int_equal(order_position((enum ring_order)order, member, n), at);
+			}
+	for (int at = 0; at < 8; at++) {
+		assert_int_equal(order_member(ORDER_LINE, at, 8), line[at]);
+		assert_int_equal(order_member(ORDER_PERIPHERY, at, 8), periphery[at]);
+		assert_int_equal(order_member(ORDER_RUNG_2, at, 8), rung_2[at]);
+	}
+	assert_false(order_fits(ORDER_PERIPHERY, 7));
+	assert_false(order_fits(ORDER_RUNG_4, 6));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_pairs_meet),
+		cmocka_unit_test(all_pairs_meet), cmocka_unit_test(orders_are_permutations),
 		cmocka_unit_test(block_table),     cmocka_unit_test(blocks_cover), cmocka_unit_test(chunks_cover),
 		cmocka_unit_test(ring_visits_all), cmocka_unit_test(tree_spans),   cmocka_unit_test(hypercube_folds),
 		cmocka_unit_test(tree_branches),   cmocka_unit_test(halving_splits),

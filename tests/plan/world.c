@@ -112,6 +112,7 @@ static struct algo_in input_of(struct world *world, const struct check_case *c, 
 		.final_op = true,
 		.slot_bytes = c->slot_bytes,
 		.message_bytes = c->message_bytes,
+		.order = c->order,
 	};
 	bool inner;
 
