@@ -4,15 +4,17 @@
 set -eu
 python=$1 venv=$2
 packages="numpy pyopencl lightgbm tinygrad"
-[ "$(cat "$venv/complete" 2>/dev/null)" != "$packages" ] || exit 0
+pins=$(dirname "$0")/../../tools/python/pins.txt
+! cmp -s "$venv/complete" "$pins" || exit 0
 rm -rf "$venv"
 "$python" -m venv "$venv" || {
 	echo "python3 -m venv failed (package python3-venv)"
 	exit 1
 }
 # shellcheck disable=SC2086 # a list
-if ! "$venv/bin/pip" install --no-input --disable-pip-version-check --retries 1 --timeout 20 $packages; then
+if ! "$venv/bin/pip" install --no-input --disable-pip-version-check --retries 1 --timeout 20 \
+	--constraint "$pins" $packages; then
 	echo "skipped: PyPI could not be reached"
 	exit 77
 fi
-echo "$packages" >"$venv/complete"
+cp "$pins" "$venv/complete"

@@ -49,12 +49,31 @@ def _operand(tensor: Any) -> Operand:
     raise UnsupportedError(f"a tinygrad Tensor on {buffer.device}: choir takes those on CL and CPU")
 
 
-def allreduce_gradients(comm: Comm, parameters: Iterable[Any], op: str = "mean") -> Event:
-    """The gradients of the parameters, reduced over all ranks, in place and as one call.
+def allreduce(comm: Comm, tensors: Iterable[Any], op: str = "mean") -> Event:
+    """The tensors, realized and all on one device, reduced over all ranks, in place and as one call.
 
     It starts when tinygrad's queue has computed them, and what tinygrad enqueues from now on waits for it.  The host
-    does not.  Ask the event, at the latest when the loss is read: ``event.exception()``.
+    does not, on CL.  Ask the event, at the latest when the loss is read: ``event.exception()``.
     """
+    listed = list(tensors)
+    where = {one.uop.buffer.device for one in listed}
+    if len(where) != 1:
+        raise ArgumentError(f"the tensors are on {', '.join(sorted(where)) or 'no device'}: they must be on one")
+    (name,) = where
+    if name == "CPU":  # no queue: tinygrad has finished when it says so
+        from tinygrad import Device as Devices
+
+        Devices[name].synchronize()
+        event = comm.allreduce_multi(listed, op, wait=False)
+        event.wait()
+        return event
+    event = comm.allreduce_multi(listed, op, wait=False, after=queue(name))
+    queue_wait(queue(name), event)
+    return event
+
+
+def allreduce_gradients(comm: Comm, parameters: Iterable[Any], op: str = "mean") -> Event:
+    """``allreduce`` of the gradients of the parameters that have one."""
     from tinygrad import Tensor
 
     having = [one for one in parameters if one.grad is not None]
@@ -62,15 +81,4 @@ def allreduce_gradients(comm: Comm, parameters: Iterable[Any], op: str = "mean")
         one.grad = one.grad.contiguous()
     gradients = [one.grad for one in having]
     Tensor.realize(*gradients)
-    where = {one.uop.buffer.device for one in gradients}
-    if where == {"CPU"}:  # no queue: tinygrad has finished when it says so
-        from tinygrad import Device as Devices
-
-        Devices["CPU"].synchronize()
-        event = comm.allreduce_multi(gradients, op, wait=False)
-        event.wait()
-        return event
-    (name,) = where
-    event = comm.allreduce_multi(gradients, op, wait=False, after=queue(name))
-    queue_wait(queue(name), event)
-    return event
+    return allreduce(comm, gradients, op)
