@@ -14,7 +14,7 @@ lightgbm)
 	;;
 tinygrad)
 	example=tinygrad_net.py
-	say "three to eight minutes on two cores, most of it PoCL's compiler: tinygrad and NumPy from PyPI (25 MB, 150 MB" \
+	say "two to eight minutes on two cores, most of it PoCL's compiler: tinygrad and NumPy from PyPI (25 MB, 150 MB" \
 		"in build/demo-tinygrad)"
 	;;
 torch) # PyPI's brings gigabytes of CUDA: Debian's is for the CPU alone
