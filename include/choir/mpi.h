@@ -25,12 +25,28 @@ CHOIR_API choir_status choir_comm_create_mpi(MPI_Comm parent, int n_local, choir
                                              const choir_comm_config *config, choir_comm **comms_out);
 
 /* choir_comm_create_world: the same on MPI_COMM_WORLD.  It initialises MPI with MPI_THREAD_MULTIPLE if that was not
- * done; choir_finalize_world or the caller then finalises MPI. */
+ * done; choir_finalize_world or the caller then finalises MPI.  UNSUPPORTED if MPI's world is this process alone where
+ * the variables of a launcher (Open MPI's, PMI's, Slurm's) say that it started more. */
 CHOIR_API choir_status choir_comm_create_world(int n_local, choir_device *const *devices,
                                                const choir_comm_config *config, choir_comm **comms_out);
 
+/* choir_comm_create_gather: a comm across machines from an allgather alone, without mpiexec, ssh or a listener: as
+ * choir_comm_create, with MPI between machines.  MPICH is started in this process, with MPI_THREAD_MULTIPLE, and the
+ * bootstrap's gather stands for its launcher; it is called on this thread, some ten times.  MPI_COMM_WORLD is the
+ * bootstrap's processes, in its order.
+ *
+ * MPI can be started once a process: later calls must come from the same processes in the same order, else UNSUPPORTED
+ * on all of them, as where a process has initialised MPI otherwise.  MPI is started on a thread of the library, so
+ * PMI_FD, PMI_RANK and PMI_SIZE are in the environment meanwhile: let no other thread read or write it then.  Blocks,
+ * at most config's deadline.  After TIMEOUT or TRANSPORT MPI cannot be used in this process.  At the end call
+ * choir_finalize_world, and never MPI_Finalize.  The errors of choir_comm_create_mpi. */
+CHOIR_API choir_status choir_comm_create_gather(const choir_bootstrap *bootstrap, int n_local,
+                                                choir_device *const *devices, const choir_comm_config *config,
+                                                choir_comm **comms_out);
+
 /* choir_finalize_world: finalises MPI if choir_comm_create_world initialised it.  Call it when the last comm is
- * destroyed. */
+ * destroyed.  After choir_comm_create_gather it waits for the other processes, for 2 s at most, and leaves MPI as it
+ * is until the process ends. */
 CHOIR_API choir_status choir_finalize_world(void);
 
 #ifdef __cplusplus

@@ -4,12 +4,10 @@
 #include "mpi/transport.h"
 
 #include "mpi/begin.h"
+#include "mpi/config.h"
 
 #include <choir/mpi.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define DEFAULT_DEADLINE_MS ((int64_t)600000)
 
 struct gathering { /* the bootstrap's ctx, during create only */
 	struct mpi_link *link;
@@ -30,18 +28,6 @@ static int gather(void *ctx, const void *mine, size_t bytes, void *all)
 	return 1;
 }
 
-static int64_t deadline_of(const choir_comm_config *config)
-{
-	const char *text = getenv("CHOIR_DEADLINE_MS");
-	char *end = NULL;
-	long long value;
-
-	if (config->deadline_ms > 0)
-		return config->deadline_ms;
-	value = text != NULL ? strtoll(text, &end, 10) : 0;
-	return text != NULL && end != text && *end == '\0' && value > 0 ? value : DEFAULT_DEADLINE_MS;
-}
-
 static choir_status check_parent(MPI_Comm parent)
 {
 	int inter = 0, rc;
@@ -57,35 +43,6 @@ static choir_status check_parent(MPI_Comm parent)
 		    CHOIR_ARGUMENT,
 		    "choir_comm_create_mpi: parent is an intercommunicator; merge it first (MPI_Intercomm_merge)");
 	return CHOIR_SUCCESS;
-}
-
-static choir_status check_arguments(int n_local, choir_device *const *devices, const choir_comm_config *config,
-                                    choir_comm **comms_out)
-{
-	if (devices == NULL || comms_out == NULL)
-		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_mpi: %s is NULL",
-		                             devices == NULL ? "devices" : "comms_out");
-	if (n_local < 1)
-		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_mpi: n_local is %d, not at least 1",
-		                             n_local);
-	if (config != NULL &&
-	    (config->struct_size < sizeof config->struct_size || config->struct_size > sizeof *config))
-		return choir_transport_error(CHOIR_ARGUMENT,
-		                             "choir_comm_create_mpi: config->struct_size is %zu; this library knows "
-		                             "%zu (use CHOIR_COMM_CONFIG_INIT)",
-		                             config->struct_size, sizeof *config);
-	return CHOIR_SUCCESS;
-}
-
-/* A copy of the caller's config, which may be an older and shorter struct. */
-static choir_comm_config copy_config(const choir_comm_config *config)
-{
-	choir_comm_config copy = CHOIR_COMM_CONFIG_INIT;
-
-	if (config != NULL)
-		memcpy(&copy, config, config->struct_size);
-	copy.struct_size = sizeof copy;
-	return copy;
 }
 
 /* Adds the cause of a failed create to its sentence: the gather, or the thread level that forbids the transport. */
@@ -115,7 +72,7 @@ static choir_status refuse(choir_status st, const choir_comm_config *config)
 static choir_status create_over(struct mpi_link *link, int n_local, choir_device *const *devices,
                                 choir_comm_config *config, choir_comm **comms_out)
 {
-	struct gathering gathering = { .link = link, .deadline_ms = deadline_of(config) };
+	struct gathering gathering = { .link = link, .deadline_ms = mpi_deadline_ms(config) };
 	choir_bootstrap bootstrap = { .struct_size = sizeof bootstrap,
 		                      .rank = link->rank,
 		                      .size = link->size,
@@ -134,7 +91,7 @@ static choir_status open_link(MPI_Comm parent, int n_local, choir_device *const 
                               const choir_comm_config *config, choir_comm **comms_out, int64_t deadline_ms,
                               struct mpi_link **link_p)
 {
-	TRY(check_arguments(n_local, devices, config, comms_out));
+	TRY(mpi_check_arguments("choir_comm_create_mpi", n_local, devices, config, comms_out));
 	TRY(mpi_begin());
 	TRY(check_parent(parent));
 	return mpi_link_create(parent, deadline_ms, link_p);
@@ -144,8 +101,8 @@ choir_status choir_comm_create_mpi(MPI_Comm parent, int n_local, choir_device *c
                                    const choir_comm_config *config, choir_comm **comms_out)
 {
 	struct mpi_link *link = NULL;
-	choir_comm_config copy = copy_config(config);
-	choir_status st = open_link(parent, n_local, devices, config, comms_out, deadline_of(&copy), &link);
+	choir_comm_config copy = mpi_copy_config(config);
+	choir_status st = open_link(parent, n_local, devices, config, comms_out, mpi_deadline_ms(&copy), &link);
 
 	if (st != CHOIR_SUCCESS)
 		return refuse(st, &copy);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "mpi/call.h"
+#include "mpi/start.h"
 
 #include <choir/mpi.h>
 #include <choir/transport.h>
 #include <pthread.h>
+#include <stdlib.h>
 
 static pthread_mutex_t world_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool ours; /* choir_comm_create_world initialised MPI; under world_lock */
@@ -23,6 +25,37 @@ static choir_status initialise(void)
 	return CHOIR_SUCCESS;
 }
 
+/* The launchers' names for the number of their processes; a step of Slurm's is one that srun has started. */
+static const struct {
+	const char *size, *also, *hint;
+} launchers[] = {
+	{ "OMPI_COMM_WORLD_SIZE", NULL, "Open MPI's mpiexec started it, and libchoir-mpi is MPICH's" },
+	{ "PMI_SIZE", NULL, "the launcher's MPI and libchoir-mpi's are of different families" },
+	{ "SLURM_NTASKS", "SLURM_STEP_ID", "srun offered no PMI: try srun --mpi=pmi2, or mpiexec" },
+};
+
+/* A launcher of another family starts n worlds of one rank, each of which would compute alone in silence. */
+static choir_status check_alone(void)
+{
+	int size = 0;
+
+	if (!mpi_enter())
+		return mpi_gone("choir_comm_create_world");
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	mpi_leave();
+	for (size_t i = 0; size == 1 && i < sizeof launchers / sizeof *launchers; i++) {
+		const char *text = getenv(launchers[i].size);
+
+		if (text == NULL || atoi(text) < 2 || (launchers[i].also != NULL && getenv(launchers[i].also) == NULL))
+			continue;
+		return choir_transport_error(
+		    CHOIR_UNSUPPORTED,
+		    "choir_comm_create_world: MPI's world is this process alone, but %s=%s: %s",
+		    launchers[i].size, text, launchers[i].hint);
+	}
+	return CHOIR_SUCCESS;
+}
+
 choir_status choir_comm_create_world(int n_local, choir_device *const *devices, const choir_comm_config *config,
                                      choir_comm **comms_out)
 {
@@ -33,6 +66,8 @@ choir_status choir_comm_create_world(int n_local, choir_device *const *devices, 
 		st = initialise();
 	pthread_mutex_unlock(&world_lock);
 	TRY(st);
+	if (devices != NULL && comms_out != NULL && n_local > 0)
+		TRY(check_alone());
 	return choir_comm_create_mpi(MPI_COMM_WORLD, n_local, devices, config, comms_out);
 }
 
@@ -40,6 +75,8 @@ choir_status choir_finalize_world(void)
 {
 	int over = 0, rc = MPI_SUCCESS;
 
+	if (mpi_leave_started())
+		return CHOIR_SUCCESS;
 	pthread_mutex_lock(&world_lock);
 	if (ours) {
 		ours = false;

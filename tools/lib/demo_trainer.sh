@@ -10,12 +10,12 @@ modules="numpy $which"
 case $which in
 lightgbm)
 	example=lightgbm_trees.py
-	say "one to two minutes on two cores: LightGBM, NumPy and SciPy from PyPI (60 MB, 250 MB in build/demo-lightgbm)"
+	say "one to two minutes on two cores: LightGBM, NumPy, SciPy from PyPI (60 MB, 250 MB in build/demo-lightgbm)"
 	;;
 tinygrad)
 	example=tinygrad_net.py
-	say "two to eight minutes on two cores, most of it PoCL's compiler: tinygrad and NumPy from PyPI (25 MB, 150 MB" \
-		"in build/demo-tinygrad)"
+	say "two to eight minutes on two cores, most of it PoCL's compiler: tinygrad and NumPy from PyPI (25 MB," \
+		"140 MB in build/demo-tinygrad)"
 	;;
 torch) # PyPI's brings gigabytes of CUDA: Debian's is for the CPU alone
 	example=ddp.py packages="$packages python3-torch" modules=

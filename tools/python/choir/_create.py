@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes as ct
 import os
 import sys
 from typing import Any, Callable, Sequence
 
 from . import _meet
-from ._abi import GATHER, Bootstrap
+from ._abi import GATHER, Bootstrap, Status
 from ._comm import Comm, device_array, make_config
 from ._device import as_device
 from ._library import check, lib, mpi
-from .errors import ArgumentError
+from .errors import ArgumentError, error_of
 
 _DEADLINE_S = 600.0
 
@@ -26,14 +27,8 @@ def _deadline(settings: dict[str, Any]) -> float:
     return int(text) / 1000 if text.isdigit() and int(text) else _DEADLINE_S
 
 
-def from_gather(gather: Callable[[bytes], bytes], rank: int, size: int, device: Any = None, **settings: Any) -> Comm:
-    """A comm of processes that can exchange bytes: ``gather(mine)`` gives the bytes of all, joined in rank order.
-
-    It is called a few times before this returns.  All processes run on one machine and as one user; between machines
-    use ``world`` or ``from_mpi4py``.  ``device``: see ``as_device``.  settings: deadline, warn (seconds),
-    ranks_per_node, rules, name.
-    """
-    raised: list[BaseException] = []
+def _bootstrap(gather: Callable[[bytes], bytes], rank: int, size: int, raised: list[BaseException]) -> Bootstrap:
+    """For C; what the gather raises goes to the list, and the library gets a failure."""
 
     def call(ctx: Any, mine: int, n_bytes: int, whole: int) -> int:
         try:
@@ -46,15 +41,52 @@ def from_gather(gather: Callable[[bytes], bytes], rank: int, size: int, device: 
             raised.append(error)
             return 1
 
-    bootstrap = Bootstrap(ct.sizeof(Bootstrap), rank, size, GATHER(call), None)
-    made = ct.c_void_p()
+    return Bootstrap(ct.sizeof(Bootstrap), rank, size, GATHER(call), None)
+
+
+def _all_have_mpi(gather: Callable[[bytes], bytes], status: int) -> bool:
+    """Behind a failed create: every process has libchoir-mpi, and failed for want of a network."""
+    reason = b"\0"
+    if status == Status.UNSUPPORTED:
+        try:
+            mpi()
+            reason = b"\1"
+        except ImportError:
+            pass
+    return b"\0" not in gather(reason)
+
+
+def from_gather(gather: Callable[[bytes], bytes], rank: int, size: int, device: Any = None, network: str = "auto",
+                **settings: Any) -> Comm:  # fmt: skip
+    """A comm of processes that can exchange bytes: ``gather(mine)`` gives the bytes of all, joined in rank order.
+
+    It is called some ten times before this returns, and not later.  ``network``: "auto", where the processes are not
+    of one machine and user MPI carries the data, started without mpiexec, if all have libchoir-mpi; "none", never;
+    "mpi", MPI is started in any case.  ``device``: see ``as_device``.  settings: deadline, warn (seconds),
+    ranks_per_node, rules, name.
+    """
+    if network not in ("auto", "none", "mpi"):
+        raise ArgumentError(f"network={network!r}: auto, none or mpi")
+    raised: list[BaseException] = []
+    bootstrap = _bootstrap(gather, rank, size, raised)
     devices = [as_device(device)]
-    status = lib.choir_comm_create(
-        ct.byref(bootstrap), 1, device_array(devices), ct.byref(make_config(**settings)), ct.byref(made)
-    )
+    made = ct.c_void_p()
+    args = (ct.byref(bootstrap), 1, device_array(devices), ct.byref(make_config(**settings)), ct.byref(made))
+    if network != "mpi":
+        status = lib.choir_comm_create(*args)
+        failure = error_of(status, lib.choir_last_error().decode(errors="replace")) if status else None
+        if not raised and failure is not None and network == "auto" and size > 1 and _all_have_mpi(gather, status):
+            network = "mpi"
+        elif not raised and failure is not None:
+            raise failure
+    if network == "mpi":
+        atexit.unregister(_finalize_world)
+        atexit.register(_finalize_world)
+        status = mpi().choir_comm_create_gather(*args)
+        if not raised:
+            check(status)
     if raised:
         raise raised[0]
-    check(status)
     return Comm(made.value or 0, devices)
 
 
@@ -194,8 +226,6 @@ def _from_mpi(create: Callable[..., int], parent: tuple, device: Any, settings: 
 
 def world(device: Any = None, **settings: Any) -> Comm:
     """A comm of MPI's world: programs started by mpiexec.  Initialises MPI if nobody has; it needs libchoir-mpi."""
-    import atexit
-
     library = mpi()
     comm = _from_mpi(library.choir_comm_create_world, (), device, settings)
     atexit.register(_finalize_world)

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#include "mpi/config.h"
+
+#include <choir/transport.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_DEADLINE_MS ((int64_t)600000)
+
+choir_status mpi_check_arguments(const char *call, int n_local, choir_device *const *devices,
+                                 const choir_comm_config *config, choir_comm **comms_out)
+{
+	if (devices == NULL || comms_out == NULL)
+		return choir_transport_error(CHOIR_ARGUMENT, "%s: %s is NULL", call,
+		                             devices == NULL ? "devices" : "comms_out");
+	if (n_local < 1)
+		return choir_transport_error(CHOIR_ARGUMENT, "%s: n_local is %d, not at least 1", call, n_local);
+	if (config != NULL &&
+	    (config->struct_size < sizeof config->struct_size || config->struct_size > sizeof *config))
+		return choir_transport_error(CHOIR_ARGUMENT,
+		                             "%s: config->struct_size is %zu; this library knows %zu (use "
+		                             "CHOIR_COMM_CONFIG_INIT)",
+		                             call, config->struct_size, sizeof *config);
+	return CHOIR_SUCCESS;
+}
+
+choir_comm_config mpi_copy_config(const choir_comm_config *config)
+{
+	choir_comm_config copy = CHOIR_COMM_CONFIG_INIT;
+
+	if (config != NULL)
+		memcpy(&copy, config, config->struct_size);
+	copy.struct_size = sizeof copy;
+	return copy;
+}
+
+int64_t mpi_deadline_ms(const choir_comm_config *config)
+{
+	const char *text = getenv("CHOIR_DEADLINE_MS");
+	char *end = NULL;
+	long long value;
+
+	if (config->deadline_ms > 0)
+		return config->deadline_ms;
+	value = text != NULL ? strtoll(text, &end, 10) : 0;
+	return text != NULL && end != text && *end == '\0' && value > 0 ? value : DEFAULT_DEADLINE_MS;
+}

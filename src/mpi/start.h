@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* MPI started without a launcher, from a bootstrap alone; once a process. */
+#ifndef MPI_START_H
+#define MPI_START_H
+
+#include <choir/comm.h>
+#include <stdbool.h>
+
+/* mpi_start: MPI_COMM_WORLD becomes the processes of the bootstrap, in its order.  Collective over them; nothing
+ * happens where they have started together before.  The bootstrap's gather is called on this thread.  UNSUPPORTED, on
+ * all processes, if one of them has initialised MPI otherwise, or with other processes; TIMEOUT, TRANSPORT, NO_MEMORY:
+ * MPI cannot be used in this process any more. */
+choir_status mpi_start(const choir_bootstrap *bootstrap, int64_t deadline_ms);
+
+/* mpi_leave_started: ends the use of an MPI that mpi_start has started; false if it has not.  It waits for the other
+ * processes for 2 s at most.  MPI_Finalize is not called: Note [leaving]. */
+bool mpi_leave_started(void);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* choir_comm_create_gather: forked processes start MPI from a gather of their own, without mpiexec.  Each process is a
+ * node, so MPI carries the data. */
+#include "lib/ranks.h"
+
+#include <choir/choir.h>
+#include <choir/mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEADLINE_MS = 30000, END_MS = 60000, COUNT = 100000 };
+
+#define NEED(what)                                                                                                     \
+	do {                                                                                                           \
+		if (!(what)) {                                                                                         \
+			fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #what, choir_last_error());             \
+			return 1;                                                                                      \
+		}                                                                                                      \
+	} while (0)
+
+static choir_comm_config config_of(void)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	config.deadline_ms = DEADLINE_MS;
+	config.ranks_per_node = 1;
+	return config;
+}
+
+static int sum_is_right(choir_comm *comm, int n)
+{
+	static double data[COUNT];
+
+	for (int i = 0; i < COUNT; i++)
+		data[i] = choir_comm_rank(comm) + i;
+	NEED(choir_allreduce(comm, choir_host(data), choir_host(data), COUNT, CHOIR_F64, CHOIR_OP_SUM, NULL, NULL) ==
+	     CHOIR_SUCCESS);
+	for (int i = 0; i < COUNT; i++)
+		NEED(data[i] == n * (n - 1) / 2 + (double)n * i);
+	return 0;
+}
+
+/* Two comms one after another: MPI starts once. */
+static int run_twice(const struct rank *me, void *unused)
+{
+	choir_bootstrap bootstrap = rank_bootstrap(me);
+	choir_comm_config config = config_of();
+	choir_device *device = NULL;
+	choir_comm *comm = NULL;
+	int bad = 0;
+
+	(void)unused;
+	NEED(choir_device_create_host(&device) == CHOIR_SUCCESS);
+	for (int turn = 0; turn < 2; turn++) {
+		NEED(choir_comm_create_gather(&bootstrap, 1, &device, &config, &comm) == CHOIR_SUCCESS);
+		NEED(choir_comm_nodes(comm) == me->n && choir_comm_rank(comm) == me->rank);
+		NEED(getenv("PMI_FD") == NULL && getenv("PMI_RANK") == NULL);
+		bad |= sum_is_right(comm, me->n);
+		NEED(choir_comm_destroy(comm) == CHOIR_SUCCESS);
+	}
+	choir_device_destroy(device);
+	NEED(choir_finalize_world() == CHOIR_SUCCESS);
+	return bad;
+}
+
+/* Rank 0's gather fails while MPI starts: no process ends, hangs or gets a comm. */
+struct failing {
+	choir_bootstrap inner;
+	int left;
+};
+
+static int fail_later(void *ctx, const void *mine, size_t bytes, void *all)
+{
+	struct failing *failing = ctx;
+
+	return failing->left-- == 0 ? 1 : failing->inner.gather(failing->inner.ctx, mine, bytes, all);
+}
+
+static int run_failure(const struct rank *me, void *unused)
+{
+	struct failing failing = { .inner = rank_bootstrap(me), .left = 2 };
+	choir_bootstrap bootstrap = failing.inner;
+	choir_comm_config config = config_of();
+	choir_device *device = NULL;
+	choir_comm *comm = NULL;
+	choir_status st;
+
+	(void)unused;
+	bootstrap.gather = fail_later;
+	bootstrap.ctx = &failing;
+	NEED(choir_device_create_host(&device) == CHOIR_SUCCESS);
+	st = choir_comm_create_gather(&bootstrap, 1, &device, &config, &comm);
+	NEED(st == CHOIR_TRANSPORT && strstr(choir_last_error(), "while MPI starts") != NULL);
+	failing.left = 1000;
+	st = choir_comm_create_gather(&bootstrap, 1, &device, &config, &comm);
+	NEED(st == CHOIR_UNSUPPORTED && strstr(choir_last_error(), "could not start MPI before") != NULL);
+	choir_device_destroy(device);
+	NEED(choir_finalize_world() == CHOIR_SUCCESS);
+	return 0;
+}
+
+/* Rank 0 has initialised MPI by itself: all are told.  Then its world of one rank, where a launcher started two. */
+static int run_foreign(const struct rank *me, void *unused)
+{
+	choir_bootstrap bootstrap = rank_bootstrap(me);
+	choir_comm_config config = config_of();
+	choir_device *device = NULL;
+	choir_comm *comm = NULL;
+	choir_status st;
+
+	(void)unused;
+	NEED(choir_device_create_host(&device) == CHOIR_SUCCESS);
+	if (me->rank == 0)
+		MPI_Init(NULL, NULL);
+	st = choir_comm_create_gather(&bootstrap, 1, &device, &config, &comm);
+	NEED(st == CHOIR_UNSUPPORTED && strstr(choir_last_error(), "process 0 has initialised MPI itself") != NULL);
+	if (me->rank == 0) {
+		setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+		st = choir_comm_create_world(1, &device, &config, &comm);
+		NEED(st == CHOIR_UNSUPPORTED && strstr(choir_last_error(), "OMPI_COMM_WORLD_SIZE=2") != NULL);
+		unsetenv("OMPI_COMM_WORLD_SIZE");
+		setenv("SLURM_NTASKS", "2", 1); /* of a batch script: no step was started */
+		NEED(choir_comm_create_world(1, &device, &config, &comm) == CHOIR_SUCCESS);
+		NEED(choir_comm_destroy(comm) == CHOIR_SUCCESS);
+		setenv("SLURM_STEP_ID", "0", 1);
+		st = choir_comm_create_world(1, &device, &config, &comm);
+		NEED(st == CHOIR_UNSUPPORTED && strstr(choir_last_error(), "srun --mpi=pmi2") != NULL);
+		MPI_Finalize();
+	}
+	choir_device_destroy(device);
+	return 0;
+}
+
+static int refuse_arguments(void)
+{
+	choir_bootstrap bootstrap = { .struct_size = sizeof bootstrap, .size = 1 };
+	choir_device *device = NULL;
+	choir_comm *comm = NULL;
+
+	NEED(choir_comm_create_gather(NULL, 1, &device, NULL, &comm) == CHOIR_ARGUMENT);
+	NEED(choir_comm_create_gather(&bootstrap, 1, &device, NULL, &comm) == CHOIR_ARGUMENT);
+	bootstrap.gather = fail_later;
+	NEED(choir_comm_create_gather(&bootstrap, 0, &device, NULL, &comm) == CHOIR_ARGUMENT);
+	NEED(choir_comm_create_gather(&bootstrap, 1, NULL, NULL, &comm) == CHOIR_ARGUMENT);
+	bootstrap.rank = 1;
+	NEED(choir_comm_create_gather(&bootstrap, 1, &device, NULL, &comm) == CHOIR_ARGUMENT);
+	NEED(strstr(choir_last_error(), "no process 1 of 1") != NULL);
+	return 0;
+}
+
+static int run_world(int n, int (*run)(const struct rank *me, void *), const char *what)
+{
+	char why[RANKS_WHY_BYTES];
+	struct ranks ranks;
+
+	ranks_fork(&ranks, n, n, run, NULL);
+	ranks_join(&ranks, END_MS);
+	if (ranks_are_good(&ranks, -1, why))
+		return 0;
+	fprintf(stderr, "%d processes, %s: %s\n", n, what, why);
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	int bad = refuse_arguments(), turns = argc > 1 ? atoi(argv[1]) : 1;
+
+	for (int turn = 0; turn < turns; turn++) {
+		bad |= run_world(2, run_twice, "two comms");
+		bad |= run_world(3, run_twice, "two comms");
+	}
+	bad |= run_world(2, run_failure, "a gather fails");
+	bad |= run_world(2, run_foreign, "MPI is there");
+	return bad;
+}
