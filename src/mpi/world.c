@@ -40,7 +40,7 @@ static choir_status check_alone(void)
 	int size = 0;
 
 	if (!mpi_enter())
-		return mpi_gone("choir_comm_create_world");
+		return CHOIR_SUCCESS; /* MPI is finalised: the create call says so */
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	mpi_leave();
 	for (size_t i = 0; size == 1 && i < sizeof launchers / sizeof *launchers; i++) {
