@@ -14,7 +14,6 @@ struct grouped {
 };
 
 static _Thread_local struct {
-	int depth;
 	struct grouped *calls;
 	size_t n, room;
 	bool lost; /* a call could not be kept */
@@ -24,13 +23,8 @@ choir_status choir_group_begin(void)
 {
 	if (in_callback())
 		return error_set(CHOIR_WOULD_DEADLOCK, "choir_group_begin inside a callback of the library's");
-	group.depth++;
+	group_enter();
 	return CHOIR_SUCCESS;
-}
-
-bool group_is_open(void)
-{
-	return group.depth > 0;
 }
 
 static bool make_room(void)
@@ -50,7 +44,7 @@ static bool make_room(void)
 
 bool group_add(struct run *run, bool waits)
 {
-	if (group.depth == 0)
+	if (!group_is_open())
 		return false;
 	if (!make_room()) {
 		event_complete(run->event, CHOIR_NO_MEMORY, "no memory for a call of a group");
@@ -70,9 +64,10 @@ choir_status choir_group_end(void)
 	struct grouped *calls = group.calls;
 	size_t n = group.n;
 
-	if (group.depth == 0)
+	if (!group_is_open())
 		return error_set(CHOIR_ARGUMENT, "choir_group_end without choir_group_begin");
-	if (--group.depth > 0)
+	group_leave();
+	if (group_is_open())
 		return CHOIR_SUCCESS;
 	if (group.lost) {
 		first = error_no_memory("the calls of a group", n * sizeof *calls);

@@ -134,6 +134,7 @@ static choir_status fill(struct bootstrap *b, int local, struct choir_comm *comm
 	comm->rank = b->my_ranks[local];
 	comm->n = b->n;
 	comm->context = b->processes[0].context;
+	fork_watch();
 	comm->generation = fork_generation();
 	snprintf(comm->name, sizeof comm->name, "%s", join->config->name != NULL ? join->config->name : "comm");
 	comm->deadline_ms = join->config->deadline_ms;
@@ -157,6 +158,7 @@ static choir_status fill(struct bootstrap *b, int local, struct choir_comm *comm
 	if (comm->engine.arena.done_seen == NULL)
 		return error_no_memory("lanes", (size_t)b->n * sizeof *comm->engine.arena.done_seen);
 	comm->arena = arena_retain(b->arenas[layout->node_of[comm->rank]]);
+	comm->poison = arena_poison_of(comm->arena);
 	comm->controls = arena_control(comm->arena, 0);
 	comm->lanes = arena_lane(comm->arena, 0, 0);
 	atomic_store(&comm_control(comm, comm->local_rank)->pid, b->processes[b->me].pid);

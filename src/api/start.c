@@ -83,45 +83,48 @@ static choir_status submit(choir_comm *comm, struct prepared *prepared, size_t f
 /* --- by the caller's thread --- */
 
 /* After inline_enter: so many parts, from that one on.  After them the call may be gone. */
-static choir_status carry_out(choir_comm *comm, struct prepared *prepared, size_t first, size_t n,
-                              const choir_call *call)
+static choir_status carry_out(choir_comm *comm, struct prepared *prepared, size_t first, size_t n, int64_t deadline_ms,
+                              const char *given)
 {
 	const char *name = prepared->key.form->name;
 	bool pair = is_pair(prepared);
 	uint64_t seq = comm->submission.next_seq;
 	choir_event *event;
-	choir_status st = inline_execute(comm, prepared, first, n, call->deadline_ms, call->name, &event);
+	choir_status st = inline_execute(comm, prepared, first, n, deadline_ms, given, &event);
 
 	return event == NULL ? st : call_finish(name, comm, event, pair, seq);
 }
 
 /* After inline_enter: one part after the other, each of which enters anew; where something else is under way by then,
  * the others are submitted. */
-static choir_status carry_out_list(choir_comm *comm, struct prepared *prepared, const choir_call *call)
+static choir_status carry_out_list(choir_comm *comm, struct prepared *prepared, int64_t deadline_ms, const char *given)
 {
+	choir_call call = CHOIR_CALL_INIT;
 	size_t begun = 0;
 	choir_status st;
 
+	call.deadline_ms = deadline_ms;
+	call.name = given;
 	prepared_retain(prepared);
 	do
-		st = carry_out(comm, prepared, begun++, 1, call);
+		st = carry_out(comm, prepared, begun++, 1, deadline_ms, given);
 	while (st == CHOIR_SUCCESS && begun < prepared->n_parts && inline_enter(comm));
 	if (st == CHOIR_SUCCESS && begun < prepared->n_parts)
-		st = submit(comm, prepared, begun++, call, NULL, NULL);
+		st = submit(comm, prepared, begun++, &call, NULL, NULL);
 	if (st == CHOIR_NO_MEMORY && begun > 1) /* the first part is done: the list cannot be made again */
 		comm_fail(comm, st, error_text());
 	prepared_release(prepared);
 	return st;
 }
 
-/* After inline_enter. */
-static choir_status carry_out_here(choir_comm *comm, struct prepared *prepared, const choir_call *call)
+/* After inline_enter.  given: the caller's name of the call; NULL: the function's. */
+static choir_status carry_out_here(choir_comm *comm, struct prepared *prepared, int64_t deadline_ms, const char *given)
 {
 	if (comm->family != NULL)
 		call_note_user(comm);
 	if (prepared->n_parts == 1 || is_pair(prepared))
-		return carry_out(comm, prepared, 0, prepared->n_parts, call);
-	return carry_out_list(comm, prepared, call);
+		return carry_out(comm, prepared, 0, prepared->n_parts, deadline_ms, given);
+	return carry_out_list(comm, prepared, deadline_ms, given);
 }
 
 /* Without deps, and of the version that this library knows. */
@@ -135,12 +138,11 @@ bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given
                  choir_status *st_p)
 {
 	struct prepared *prepared;
-	choir_call call = CHOIR_CALL_INIT;
 
 	key->options = NULL;
 	key->factor = 1;
 	if (comm == NULL || comm->generation != fork_generation() || event_p != NULL || !has_no_deps(given) ||
-	    group_is_open() || in_callback())
+	    in_callback_or_group())
 		return false;
 	if (given != NULL) {
 		key->options = given->options;
@@ -155,12 +157,11 @@ bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given
 		inline_leave(comm);
 		return false;
 	}
-	call.deadline_ms = given != NULL ? given->deadline_ms : 0;
-	call.name = given != NULL ? given->name : NULL; /* NULL: the function's */
 	/* A comm that is one of several of this process might block its own thread. */
 	*st_p = comm->family != NULL ? call_may_block(key->form->name, comm, is_pair(prepared)) : CHOIR_SUCCESS;
 	if (*st_p == CHOIR_SUCCESS)
-		*st_p = carry_out_here(comm, prepared, &call);
+		*st_p = carry_out_here(comm, prepared, given != NULL ? given->deadline_ms : 0,
+		                       given != NULL ? given->name : NULL);
 	else
 		inline_leave(comm);
 	return true;
@@ -199,7 +200,7 @@ choir_status start_prepared(choir_comm *comm, struct prepared *prepared, const c
 	if (event_p == NULL && !group_is_open()) {
 		TRY(call_may_block(prepared->key.form->name, comm, is_pair(prepared)));
 		if (prepared->is_inline && has_no_deps(call) && inline_enter(comm))
-			return carry_out_here(comm, prepared, call);
+			return carry_out_here(comm, prepared, call->deadline_ms, call->name);
 		return submit(comm, prepared, 0, call, NULL, NULL);
 	}
 	if (hold == NULL && prepared->key.tensors != NULL) {

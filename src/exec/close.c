@@ -102,6 +102,7 @@ static void give_back(struct choir_comm *comm)
 	dev_buffer_free(comm->engine.arena.pinned);
 	arena_release(comm->arena);
 	comm->arena = NULL;
+	comm->poison = NULL;
 	comm->controls = NULL;
 	comm->lanes = NULL;
 	close_peers(comm);

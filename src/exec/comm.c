@@ -52,12 +52,12 @@ void comm_ring_self(void *unused)
 	bell_ring(bell_mine());
 }
 
-void comm_look(struct choir_comm *comm)
+void comm_take_poison(struct choir_comm *comm)
 {
 	char text[ERROR_TEXT_BYTES];
 	choir_status st;
 
-	if (comm->arena == NULL || atomic_load_explicit(&comm->failure.status, memory_order_relaxed) != CHOIR_SUCCESS)
+	if (atomic_load_explicit(&comm->failure.status, memory_order_relaxed) != CHOIR_SUCCESS)
 		return;
 	st = arena_poisoned(comm->arena, text, sizeof text);
 	if (st != CHOIR_SUCCESS)

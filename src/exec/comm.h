@@ -86,6 +86,7 @@ struct choir_comm {
 	/* all ranks are threads of this process, and their devices' memory is reached directly */
 	bool one_process;
 	struct arena *arena;
+	const struct poison *poison; /* there */
 	struct arena_control *controls; /* there: [node_size] */
 	struct arena_lane *lanes;    /* there: [node_size][COMM_LANES] */
 	int node_size;               /* the ranks of my node */
@@ -158,7 +159,12 @@ void comm_fail(struct choir_comm *comm, choir_status status, const char *text);
 void comm_fail_from_peer(struct choir_comm *comm, choir_status status, const char *text);
 
 /* comm_look: has a peer of the node failed the comm?  Then it has failed here too. */
-void comm_look(struct choir_comm *comm);
+void comm_take_poison(struct choir_comm *comm);
+static inline void comm_look(struct choir_comm *comm)
+{
+	if (comm->poison != NULL && poison_is_set(comm->poison))
+		comm_take_poison(comm);
+}
 
 /* comm_failure: SUCCESS, or the sticky failure with its sentence as last error. */
 choir_status comm_failure(struct choir_comm *comm);

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static _Thread_local int callback_depth;
+static _Thread_local struct {
+	int callbacks, groups;
+} depth; /* of what this thread is in */
 
 uint64_t this_thread(void)
 {
@@ -25,17 +27,37 @@ uint64_t this_thread(void)
 
 bool in_callback(void)
 {
-	return callback_depth > 0;
+	return depth.callbacks > 0;
 }
 
 void callback_enter(void)
 {
-	callback_depth++;
+	depth.callbacks++;
 }
 
 void callback_leave(void)
 {
-	callback_depth--;
+	depth.callbacks--;
+}
+
+bool group_is_open(void)
+{
+	return depth.groups > 0;
+}
+
+void group_enter(void)
+{
+	depth.groups++;
+}
+
+void group_leave(void)
+{
+	depth.groups--;
+}
+
+bool in_callback_or_group(void)
+{
+	return depth.callbacks + depth.groups > 0;
 }
 
 choir_status event_create(struct choir_comm *comm, choir_event **out_p)

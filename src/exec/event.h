@@ -58,4 +58,11 @@ bool in_callback(void);
 void callback_enter(void);
 void callback_leave(void);
 
+/* group_is_open: on this thread.  enter / leave bracket each group; they nest.  in_callback_or_group: is a blocking
+ * call not to be carried out here and now? */
+bool group_is_open(void);
+void group_enter(void);
+void group_leave(void);
+bool in_callback_or_group(void);
+
 #endif

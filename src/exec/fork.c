@@ -2,26 +2,24 @@
 #include "exec/fork.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 
-static _Atomic int generation;
+_Atomic int fork_count;
 
 static void forked(void)
 {
-	atomic_fetch_add(&generation, 1);
+	atomic_fetch_add(&fork_count, 1);
 }
 
-static void watch(void)
+static void watch_once(void)
 {
 	pthread_atfork(NULL, NULL, forked);
 }
 
-int fork_generation(void)
+void fork_watch(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, watch);
-	return atomic_load_explicit(&generation, memory_order_relaxed);
+	pthread_once(&once, watch_once);
 }
 
 void fork_in_child(void (*fn)(void))

@@ -3,9 +3,18 @@
 #ifndef EXEC_FORK_H
 #define EXEC_FORK_H
 
-/* fork_generation: of this process: another number in each forked child.
+#include <stdatomic.h>
+
+extern _Atomic int fork_count;
+
+/* fork_watch: forks are counted from now on.
+ * fork_generation: of this process: another number in each forked child.
  * fork_in_child: fn runs in the children of all later forks, before any other code of them; once for each fn. */
-int fork_generation(void);
+void fork_watch(void);
+static inline int fork_generation(void)
+{
+	return atomic_load_explicit(&fork_count, memory_order_relaxed);
+}
 void fork_in_child(void (*fn)(void));
 
 #endif

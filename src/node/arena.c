@@ -316,6 +316,11 @@ void arena_poison(struct arena *arena, choir_status status, const char *text)
 	poison_set(&arena->head->poison, status, text);
 }
 
+const struct poison *arena_poison_of(const struct arena *arena)
+{
+	return &arena->head->poison;
+}
+
 choir_status arena_poisoned(struct arena *arena, char *text, size_t bytes)
 {
 	return poison_get(&arena->head->poison, text, bytes);

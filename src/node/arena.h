@@ -18,6 +18,7 @@
 
 #include "base/ring.h"
 #include "node/bell.h"
+#include "node/poison.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -135,6 +136,9 @@ static inline bool arena_reached(uint64_t flag, uint64_t seq, uint32_t step)
  * arena_poisoned: SUCCESS, by one relaxed load, if there is none; else its status, and its text in text[bytes]. */
 void arena_poison(struct arena *arena, choir_status status, const char *text);
 choir_status arena_poisoned(struct arena *arena, char *text, size_t bytes);
+
+/* arena_poison_of: the poison itself, for poison_is_set. */
+const struct poison *arena_poison_of(const struct arena *arena);
 
 /* A watch on a process: a pidfd.  Reading it takes a system call, so only long waits do.
  * peer_watch_open: PEER_WATCH_GONE if the process does not exist any more, -1 if it cannot be watched. */

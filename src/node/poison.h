@@ -5,6 +5,7 @@
 
 #include <choir/types.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { POISON_NOTES = 6, POISON_TEXT_BYTES = 512 };
@@ -27,5 +28,11 @@ void poison_set(struct poison *poison, choir_status status, const char *text);
 /* poison_get: SUCCESS, by one relaxed load, if there is none; else its status, and its text in text[bytes] (text may be
  * NULL). */
 choir_status poison_get(struct poison *poison, char *text, size_t bytes);
+
+/* poison_is_set: the same load alone. */
+static inline bool poison_is_set(const struct poison *poison)
+{
+	return atomic_load_explicit(&poison->winner, memory_order_relaxed) != 0;
+}
 
 #endif
