@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.  One list for the process, under a lock that is held for a scan of KEPT entries and never while memory
  * is asked of the system.  A block serves a request of at least a quarter of its size, so a small request never keeps a
- * large block busy.  What exceeds KEPT_BYTES is freed.  Under AddressSanitizer nothing is kept, so that an access after
- * pool_give is found. */
+ * large block busy.  What exceeds KEPT_BYTES is freed, and of more blocks than KEPT the smallest.  Under
+ * AddressSanitizer nothing is kept, so that an access after pool_give is found. */
 #include "sparse/pool.h"
 
 #include "exec/fork.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define PAGE 4096
-#define KEPT 32
+#define KEPT 64
 
 #if defined(__SANITIZE_ADDRESS__)
 #define KEPT_BYTES UINT64_C(0)
@@ -58,6 +58,17 @@ static bool take_kept(struct pool_block *block, uint64_t bytes)
 	return best != NULL;
 }
 
+/* Up to a quarter of the power of two below, and a page: a request that is little larger than the last one takes the
+ * same block.  What nobody touches of it costs no memory. */
+static uint64_t rounded(uint64_t bytes)
+{
+	uint64_t step = PAGE;
+
+	while (step * 8 <= bytes)
+		step *= 2;
+	return (bytes + step - 1) / step * step + (bytes == 0 ? PAGE : 0);
+}
+
 choir_status pool_take(struct pool_block *block, uint64_t bytes, const char *what)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -66,7 +77,7 @@ choir_status pool_take(struct pool_block *block, uint64_t bytes, const char *wha
 	*block = (struct pool_block){ 0 };
 	if (bytes > UINT64_MAX / 2)
 		return error_no_memory(what, bytes);
-	bytes = (bytes + PAGE - 1) / PAGE * PAGE + (bytes == 0 ? PAGE : 0);
+	bytes = rounded(bytes);
 	if (take_kept(block, bytes))
 		return CHOIR_SUCCESS;
 	if (posix_memalign(&block->ptr, PAGE, bytes) != 0) {
@@ -77,6 +88,22 @@ choir_status pool_take(struct pool_block *block, uint64_t bytes, const char *wha
 	return CHOIR_SUCCESS;
 }
 
+/* Keeps the block, in the place of the smallest one where there is none left: *block is then what is to be freed. */
+static void keep(struct pool_block *block)
+{
+	struct pool_block *place = &kept[0], old;
+
+	for (int i = 1; i < KEPT; i++)
+		if (kept[i].bytes < place->bytes)
+			place = &kept[i];
+	old = *place;
+	if (old.bytes >= block->bytes || kept_bytes - old.bytes + block->bytes > KEPT_BYTES)
+		return;
+	kept_bytes += block->bytes - old.bytes;
+	*place = *block;
+	*block = old;
+}
+
 void pool_give(struct pool_block *block)
 {
 	struct pool_block gone = *block;
@@ -85,13 +112,8 @@ void pool_give(struct pool_block *block)
 	if (gone.ptr == NULL)
 		return;
 	pthread_mutex_lock(&lock);
-	for (int i = 0; i < KEPT && gone.ptr != NULL; i++) {
-		if (kept[i].ptr != NULL || kept_bytes + gone.bytes > KEPT_BYTES)
-			continue;
-		kept[i] = gone;
-		kept_bytes += gone.bytes;
-		gone.ptr = NULL;
-	}
+	if (gone.bytes <= KEPT_BYTES)
+		keep(&gone);
 	pthread_mutex_unlock(&lock);
 	free(gone.ptr);
 }

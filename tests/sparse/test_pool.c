@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The pool of blocks after a fork: another thread may have held its lock just then. */
+/* The pool of blocks: which it keeps when there are many; and after a fork, when another thread may have held its lock
+ * just then. */
 #include "sparse/pool.h"
 
 #include <pthread.h>
@@ -13,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { FORKS = 200, SECONDS = 5 };
+enum { FORKS = 200, SECONDS = 5, SMALL = 200, LARGE_BYTES = 9 << 20, MARK = 0x5a5a5a5a };
 
 static atomic_bool over;
 
@@ -58,9 +59,31 @@ static void test_fork(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* A large block costs thousands of page faults, so the small ones go where there are too many.  One that comes fresh
+ * from the system is zero. */
+static void test_large_stays(void **state)
+{
+	static struct pool_block small[SMALL];
+	struct pool_block large;
+
+	(void)state;
+	assert_int_equal(pool_take(&large, LARGE_BYTES, "a large block"), CHOIR_SUCCESS);
+	for (int i = 0; i < SMALL; i++)
+		assert_int_equal(pool_take(&small[i], 1, "a small block"), CHOIR_SUCCESS);
+	*(volatile int *)large.ptr = MARK;
+	for (int i = 0; i < SMALL; i++)
+		pool_give(&small[i]);
+	pool_give(&large);
+	assert_int_equal(pool_take(&large, LARGE_BYTES + 1000, "a little more"), CHOIR_SUCCESS);
+#if !defined(__SANITIZE_ADDRESS__)
+	assert_int_equal(*(volatile int *)large.ptr, MARK);
+#endif
+	pool_give(&large);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_fork) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_large_stays), cmocka_unit_test(test_fork) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
