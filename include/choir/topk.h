@@ -112,6 +112,9 @@ typedef struct choir_topk_stats {
 	double imbalance;        /* pairs that the busiest owner got / the mean; 1 without owners */
 	uint64_t pairs_received; /* by this rank from others: an index and a value each */
 	uint64_t wire_bytes;     /* sent by this rank to other nodes */
+	/* Where this rank's time went, from the arrival of the gradient: accumulating and selecting; waiting for other
+	 * ranks and moving data; work on lists between the exchanges; the result and the new residual. */
+	double select_us, exchange_us, merge_us, update_us;
 } choir_topk_stats;
 
 /* choir_event_topk_stats: of an event of choir_topk_allreduce that ended well; ARGUMENT for any other. */

@@ -14,6 +14,18 @@ static inline void move(void *to, const void *from, uint64_t row_bytes)
 		memcpy(to, from, row_bytes);
 }
 
+static inline void clear(void *to, uint64_t row_bytes)
+{
+	if (row_bytes == 4)
+		memset(to, 0, 4);
+	else if (row_bytes == 2)
+		memset(to, 0, 2);
+	else if (row_bytes == 8)
+		memset(to, 0, 8);
+	else
+		memset(to, 0, row_bytes);
+}
+
 void dense_scatter(const struct pairs *pairs, uint64_t row_bytes, int64_t lo, void *dense)
 {
 	for (uint64_t i = 0; i < pairs->count; i++)
@@ -32,7 +44,7 @@ void dense_gather(const void *ind, struct index_form form, uint64_t n, uint64_t 
 void dense_zero(const void *ind, struct index_form form, uint64_t n, uint64_t row_bytes, int64_t lo, void *dense)
 {
 	for (uint64_t i = 0; i < n; i++)
-		memset((unsigned char *)dense + (uint64_t)(index_at(ind, form, i) - lo) * row_bytes, 0, row_bytes);
+		clear((unsigned char *)dense + (uint64_t)(index_at(ind, form, i) - lo) * row_bytes, row_bytes);
 }
 
 void dense_contains(const void *ind, struct index_form form, uint64_t n, int64_t lo, const uint64_t *bitmap,

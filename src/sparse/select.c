@@ -59,7 +59,7 @@ uint64_t select_host(const struct select_input *in, struct select_limit limit, c
 	return in->elem_bytes == 4 ? select_4(in, limit, out) : select_8(in, limit, out);
 }
 
-static struct select_limit radix(const struct select_input *in, uint64_t k)
+struct select_limit select_radix(const struct select_input *in, uint64_t k)
 {
 	if (k == 0) /* nothing: no key is above the highest */
 		return (struct select_limit){ .key = UINT64_MAX >> (65 - 8 * in->elem_bytes), .ties = 0 };
@@ -99,7 +99,7 @@ static choir_status pivot_of(const struct select_input *in, uint64_t rank, uint6
 		sample_4(in, SAMPLES, block.ptr);
 	else
 		sample_8(in, SAMPLES, block.ptr);
-	*out = radix(&sample, rank).key;
+	*out = select_radix(&sample, rank).key;
 	pool_give(&block);
 	return CHOIR_SUCCESS;
 }
@@ -142,6 +142,14 @@ uint64_t select_pairs(const struct select_output *from, uint64_t n, uint32_t ele
 	return elem_bytes == 4 ? filter_4(from, n, limit, out, room) : filter_8(from, n, limit, out, room);
 }
 
+uint64_t select_split(const struct select_output *from, uint64_t n, uint32_t elem_bytes, struct select_limit limit,
+                      const struct select_output *out, const struct select_output *rest)
+{
+	if (elem_bytes == 2)
+		return split_2(from, n, limit, out, rest);
+	return elem_bytes == 4 ? split_4(from, n, limit, out, rest) : split_8(from, n, limit, out, rest);
+}
+
 choir_status select_top(const struct select_input *in, uint64_t k, const struct select_output *out,
                         struct select_limit *limit_p)
 {
@@ -152,11 +160,11 @@ choir_status select_top(const struct select_input *in, uint64_t k, const struct 
 	if (found.n != UINT64_MAX) {
 		struct select_input candidates = { .val = found.out.val, .elem_bytes = in->elem_bytes, .n = found.n };
 
-		*limit_p = radix(&candidates, k);
+		*limit_p = select_radix(&candidates, k);
 		(void)select_pairs(&found.out, found.n, in->elem_bytes, *limit_p, out,
 		                   k < out->capacity ? k : out->capacity);
 	} else {
-		*limit_p = radix(in, k);
+		*limit_p = select_radix(in, k);
 		(void)select_host(in, *limit_p, out);
 	}
 	pool_give(&found.block);

@@ -12,9 +12,10 @@ struct select_input {
 	const void *val;
 	uint32_t elem_bytes; /* 2, 4 or 8 */
 	uint64_t n;
+	uint64_t first; /* the index of its first element */
 };
 
-/* Ascending indices (position + form.base is not added: base is 0) and their elements. */
+/* Ascending indices (form.base is 0) and their elements. */
 struct select_output {
 	void *ind;
 	struct index_form form;
@@ -39,6 +40,11 @@ uint64_t select_host(const struct select_input *in, struct select_limit limit, c
 uint64_t select_pairs(const struct select_output *from, uint64_t n, uint32_t elem_bytes, struct select_limit limit,
                       const struct select_output *out, uint64_t room);
 
+/* select_split: the same to `out`, which may be where the pairs are, and the others to `rest`; both have room for n
+ * pairs, and the form of `from`. */
+uint64_t select_split(const struct select_output *from, uint64_t n, uint32_t elem_bytes, struct select_limit limit,
+                      const struct select_output *out, const struct select_output *rest);
+
 /* A sample of so many elements, each at its place of a stride, says above which key about the k largest lie (Note
  * [pivot]). */
 #define SELECT_SAMPLES 16384
@@ -54,6 +60,9 @@ uint64_t select_pivot_room(uint64_t n, uint64_t rank);
 /* select_top_limit: the limit that selects exactly the k <= n largest; of equal ones those with the lowest index.
  * NO_MEMORY. */
 choir_status select_top_limit(const struct select_input *in, uint64_t k, struct select_limit *out);
+
+/* select_radix: the same limit, by counting all of the input a few times: for inputs that a cache holds. */
+struct select_limit select_radix(const struct select_input *in, uint64_t k);
 
 /* select_top: those k, in one pass over the input unless it is full of ties.  NO_MEMORY. */
 choir_status select_top(const struct select_input *in, uint64_t k, const struct select_output *out,

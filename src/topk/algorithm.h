@@ -9,7 +9,7 @@ struct topk_algorithm {
 	const char *name;
 	const char *aliases[3];
 	double density; /* by default */
-	/* fills run->selected from run->acc; NULL = nothing is selected */
+	/* makes run->acc, and fills run->selected from it; NULL = nothing is selected */
 	choir_status (*select)(struct topk_run *run);
 	topk_step start; /* the exchange; leaves run->kept or run->dense */
 	/* only what the result has leaves the residual; else all that was selected does, before the exchange */

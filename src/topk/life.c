@@ -46,9 +46,10 @@ static void free_tables(struct topk_run *run)
 void topk_run_destroy(void *state)
 {
 	struct topk_run *run = state;
-	struct pool_block *blocks[] = { &run->acc,  &run->velocity, &run->wide, &run->dense,
-		                        &run->mean, &run->out,      &run->in,   &run->in_values };
-	struct topk_list *lists[] = { &run->selected, &run->held, &run->kept, &run->involved, &run->dropped };
+	struct pool_block *blocks[] = { &run->acc, &run->velocity, &run->dense,    &run->mean,
+		                        &run->out, &run->in,       &run->in_values };
+	struct topk_list *lists[] = { &run->selected, &run->held,    &run->kept,
+		                      &run->involved, &run->dropped, &run->candidates.list };
 
 	operands_fini(run->request.operands, TOPK_OPERANDS);
 	for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)

@@ -124,6 +124,35 @@ choir_status list_append_top(struct topk_list *list, const struct topk_types *ty
 	return st;
 }
 
+static void append_pairs(struct topk_list *list, const struct topk_types *types, const struct pairs *from,
+                         struct select_limit limit, uint64_t count)
+{
+	struct select_output in = { .ind = (void *)from->ind, .form = types->form, .val = (void *)from->rows };
+	struct select_output out = { .ind = (unsigned char *)list->ind.ptr + list->count * types->form.bytes,
+		                     .form = types->form,
+		                     .val = (unsigned char *)list->val.ptr + list->count * types->elem_bytes,
+		                     .capacity = count };
+
+	list->count += select_pairs(&in, from->count, types->elem_bytes, limit, &out, count);
+}
+
+choir_status list_filter(struct topk_list *list, const struct topk_types *types, const struct topk_list *from,
+                         struct select_limit limit, uint64_t count)
+{
+	struct pairs pairs = list_pairs(from, types);
+
+	TRY(list_take(list, types, count));
+	append_pairs(list, types, &pairs, limit, count);
+	return CHOIR_SUCCESS;
+}
+
+void list_append_largest(struct topk_list *list, const struct topk_types *types, struct pairs from, uint64_t k)
+{
+	struct select_input in = tensor_input(types, from.rows, from.count);
+
+	append_pairs(list, types, &from, select_radix(&in, k), k);
+}
+
 static choir_status merge(struct topk_list *out, const struct topk_types *types, struct coalesce *job)
 {
 	bool done;
@@ -169,29 +198,20 @@ choir_status list_merge(struct topk_list *out, const struct topk_types *types, c
 	return st;
 }
 
-static bool takes(struct select_limit *limit, uint64_t key)
-{
-	if (key != limit->key)
-		return key > limit->key;
-	if (limit->ties == 0)
-		return false;
-	limit->ties -= limit->ties != UINT64_MAX;
-	return true;
-}
-
 choir_status list_split(struct topk_list *list, const struct topk_types *types, struct select_limit limit,
                         struct topk_list *rest)
 {
 	uint64_t n = list->count;
+	struct select_output all = { .ind = list->ind.ptr, .form = types->form, .val = list->val.ptr, .capacity = n },
+			     others = all;
 
 	TRY(list_take(rest, types, n));
-	list->count = 0;
-	for (uint64_t i = 0; i < n; i++) {
-		unsigned char *value = (unsigned char *)list->val.ptr + i * types->elem_bytes;
-		bool stays = takes(&limit, select_key(types->elem_bytes, value));
-
-		put(stays ? list : rest, types, index_at(list->ind.ptr, types->form, i), value);
-	}
+	if (n == 0)
+		return CHOIR_SUCCESS;
+	others.ind = rest->ind.ptr;
+	others.val = rest->val.ptr;
+	list->count = select_split(&all, n, types->elem_bytes, limit, &all, &others);
+	rest->count = n - list->count;
 	return CHOIR_SUCCESS;
 }
 
@@ -210,19 +230,44 @@ choir_status list_top(const struct topk_list *list, const struct topk_types *typ
 	return select_top_limit(&in, k, limit_p);
 }
 
+/* Steps on in the list whose index is lower, in both where it is the same; no branch depends on an index. */
+#define INTERSECT(INDEX, VALUE)                                                                                        \
+	static uint64_t intersect_##INDEX##_##VALUE(const struct topk_list *mine, const struct topk_list *other,       \
+	                                            struct topk_list *out)                                             \
+	{                                                                                                              \
+		const INDEX *a = mine->ind.ptr, *b = other->ind.ptr;                                                   \
+		const VALUE *val = mine->val.ptr;                                                                      \
+		INDEX *ind = out->ind.ptr;                                                                             \
+		VALUE *to = out->val.ptr;                                                                              \
+		uint64_t i = 0, k = 0, n = 0;                                                                          \
+                                                                                                                       \
+		while (i < mine->count && k < other->count) {                                                          \
+			const INDEX x = a[i], y = b[k];                                                                \
+                                                                                                                       \
+			ind[n] = x;                                                                                    \
+			to[n] = val[i];                                                                                \
+			n += x == y;                                                                                   \
+			i += x <= y;                                                                                   \
+			k += y <= x;                                                                                   \
+		}                                                                                                      \
+		return n;                                                                                              \
+	}
+INTERSECT(int32_t, uint32_t)
+INTERSECT(int32_t, uint64_t)
+INTERSECT(int64_t, uint32_t)
+INTERSECT(int64_t, uint64_t)
+
 choir_status list_intersect(struct topk_list *out, const struct topk_types *types, const struct topk_list *mine,
                             const struct topk_list *other)
 {
-	uint64_t at = 0;
+	bool narrow = types->elem_bytes == 4;
 
 	TRY(list_take(out, types, mine->count));
-	for (uint64_t i = 0; i < mine->count; i++) {
-		int64_t index = index_at(mine->ind.ptr, types->form, i);
-
-		while (at < other->count && index_at(other->ind.ptr, types->form, at) < index)
-			at++;
-		if (at < other->count && index_at(other->ind.ptr, types->form, at) == index)
-			put(out, types, index, (unsigned char *)mine->val.ptr + i * types->elem_bytes);
-	}
+	if (types->form.bytes == 4)
+		out->count = narrow ? intersect_int32_t_uint32_t(mine, other, out)
+		                    : intersect_int32_t_uint64_t(mine, other, out);
+	else
+		out->count = narrow ? intersect_int64_t_uint32_t(mine, other, out)
+		                    : intersect_int64_t_uint64_t(mine, other, out);
 	return CHOIR_SUCCESS;
 }

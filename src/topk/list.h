@@ -43,6 +43,12 @@ choir_status list_select_limit(struct topk_list *list, const struct topk_types *
 choir_status list_append_top(struct topk_list *list, const struct topk_types *types, const void *tensor, uint64_t from,
                              uint64_t n, uint64_t k);
 
+/* list_filter: the `count` entries of a list that a limit selects.  list_append_largest: the k largest of some pairs,
+ * behind what the list has; it has room. */
+choir_status list_filter(struct topk_list *list, const struct topk_types *types, const struct topk_list *from,
+                         struct select_limit limit, uint64_t count);
+void list_append_largest(struct topk_list *list, const struct topk_types *types, struct pairs from, uint64_t k);
+
 /* list_merge: the sum of n ascending lists, in their order. */
 choir_status list_merge(struct topk_list *out, const struct topk_types *types, const struct pairs *lists, uint32_t n);
 

@@ -3,11 +3,14 @@
 #include "topk/algorithm.h"
 #include "topk/vector.h"
 
+#include "base/copy.h"
 #include "sparse/convert.h"
 #include "sparse/dense.h"
 
 #include <inttypes.h>
 #include <string.h>
+
+enum { BLOCK_BYTES = 16 * 1024, NT_BYTES = 2 * 1024 * 1024 };
 
 static uint64_t result_count(const struct topk_run *run)
 {
@@ -47,6 +50,45 @@ static choir_status finish_values(struct topk_run *run, const void **out)
 	return CHOIR_SUCCESS;
 }
 
+/* The pairs at [from, from + n) of the tensor, at the start of zeros; the zeros again with `zero`. */
+static uint64_t put_pairs(const struct pairs *all, uint64_t first, uint64_t end_index, uint64_t from,
+                          uint64_t elem_bytes, unsigned char *to, bool zero)
+{
+	uint64_t end = first;
+
+	while (end < all->count && (uint64_t)index_at(all->ind, all->form, end) < end_index)
+		end++;
+	if (end > first) {
+		struct pairs part = { .ind = (const unsigned char *)all->ind + first * all->form.bytes,
+			              .rows = all->rows + first * elem_bytes,
+			              .count = end - first,
+			              .form = all->form };
+
+		if (zero)
+			dense_zero(part.ind, part.form, part.count, elem_bytes, (int64_t)from, to);
+		else
+			dense_scatter(&part, elem_bytes, (int64_t)from, to);
+	}
+	return end;
+}
+
+/* Each block of a tensor that is larger than the caches is made in the first cache and stored past them. */
+static void fill_blocks(const struct pairs *pairs, uint64_t elem_bytes, struct operand *to)
+{
+	_Alignas(64) unsigned char block[BLOCK_BYTES] = { 0 };
+	uint64_t per_block = BLOCK_BYTES / elem_bytes, n = to->bytes / elem_bytes, first = 0;
+
+	for (uint64_t from = 0; from < n; from += per_block) {
+		uint64_t end = from + per_block < n ? from + per_block : n,
+			 next = put_pairs(pairs, first, end, from, elem_bytes, block, false);
+
+		copy_host_nt((unsigned char *)to->ptr + from * elem_bytes, block, (end - from) * elem_bytes);
+		put_pairs(pairs, first, end, from, elem_bytes, block, true);
+		first = next;
+	}
+	copy_host_fence();
+}
+
 static void fill_dense(struct topk_run *run, const void *values)
 {
 	struct operand *to = &run->request.operands[TOPK_DENSE];
@@ -61,8 +103,12 @@ static void fill_dense(struct topk_run *run, const void *values)
 		return;
 	}
 	pairs.rows = values;
-	memset(to->ptr, 0, to->bytes);
-	dense_scatter(&pairs, elem_bytes, 0, to->ptr);
+	if (to->bytes > NT_BYTES) {
+		fill_blocks(&pairs, elem_bytes, to);
+	} else {
+		memset(to->ptr, 0, to->bytes);
+		dense_scatter(&pairs, elem_bytes, 0, to->ptr);
+	}
 }
 
 static void fill_indices(const struct topk_run *run, const struct topk_list *list, struct operand *to)

@@ -26,6 +26,13 @@ struct topk_request {
 	uint64_t pairs_room, involved_room;
 };
 
+/* Entries of acc that were found while it was made: all with a key >= least, if they are complete. */
+struct topk_candidates {
+	struct topk_list list;
+	uint64_t least;
+	bool complete;
+};
+
 typedef choir_status (*topk_step)(struct topk_run *run, struct script_turn *turn);
 
 /* What a step leaves in turn->what when the next step shall run at once. */
@@ -49,7 +56,8 @@ struct topk_run {
 	struct script_turn left;
 	struct script_outcome outcome;
 
-	struct pool_block acc, velocity, wide; /* the residual and momentum to be; the gradient in work */
+	struct pool_block acc, velocity; /* the residual and momentum to be */
+	struct topk_candidates candidates;
 	struct topk_list selected;
 	struct topk_list held;   /* what the algorithm has at the moment */
 	struct topk_list kept;   /* the result */
@@ -72,6 +80,7 @@ struct topk_run {
 	struct topk_list dropped;
 	int distance; /* gtopk, spardl: of the round */
 	choir_topk_stats stats;
+	int64_t last_ns; /* the end of the last step; 0 before the gradient is there */
 };
 
 /* turn.c */
@@ -107,6 +116,12 @@ choir_status topk_join(struct topk_run *run, struct topk_list *out);
 
 /* topk_clear: acc, and momentum, are zero at a list's indices. */
 void topk_clear(struct topk_run *run, const struct topk_list *list);
+
+/* accumulate.c: makes acc.  above: and collects what has a key >= least, while there is room; top: what a sample says
+ * the k largest are among. */
+choir_status topk_accumulate(struct topk_run *run);
+choir_status topk_accumulate_above(struct topk_run *run, uint64_t least, uint64_t room);
+choir_status topk_accumulate_top(struct topk_run *run, uint64_t k);
 
 /* headers.c.  make: from what was selected.  check: every rank sees the same headers, so all fail alike, nobody waits
  * for another one, and the comm goes on. */

@@ -3,10 +3,9 @@
  * decisions come from gathered numbers, so all ranks take the same turns.  Long steps run as SCRIPT_WORK, so that other
  * calls of the comm go on.  Whatever a call learns is in the run until its last step, which makes it the state's. */
 #include "topk/algorithm.h"
-#include "topk/vector.h"
 
 #include "base/float_control.h"
-#include "sparse/convert.h"
+#include "base/wait.h"
 
 #include <string.h>
 
@@ -87,39 +86,11 @@ static choir_status step_read(struct topk_run *run, struct script_turn *turn)
 	return CHOIR_SUCCESS;
 }
 
-static choir_status accumulate(struct topk_run *run)
-{
-	const struct topk_settings *settings = &run->state->settings;
-	uint64_t bytes = run->types.n * run->types.elem_bytes;
-	struct accumulation what = { .residual = run->state->residual.ptr,
-		                     .grad = run->request.operands[TOPK_GRAD].ptr,
-		                     .old_velocity = run->state->velocity.ptr,
-		                     .decay = settings->decay,
-		                     .scale = settings->scale,
-		                     .momentum = settings->momentum };
-
-	if (settings->dtype != run->types.work) {
-		TRY(pool_take(&run->wide, bytes, "the gradient in f32"));
-		convert_values(run->types.work, run->wide.ptr, settings->dtype, what.grad, run->types.n);
-		what.grad = run->wide.ptr;
-	}
-	TRY(pool_take(&run->acc, bytes, "what was accumulated"));
-	if (run->state->velocity.ptr != NULL)
-		TRY(pool_take(&run->velocity, bytes, "the momentum"));
-	what.acc = run->acc.ptr;
-	what.velocity = run->velocity.ptr;
-	vector_accumulate(&run->types, &what);
-	pool_give(&run->wide);
-	return CHOIR_SUCCESS;
-}
-
 static choir_status step_accumulate(struct topk_run *run, struct script_turn *turn)
 {
 	struct algo_in in = { .collective = COLLECTIVE_ALLGATHER, .elem_bytes = 8, .bytes = sizeof run->header };
 
-	TRY(accumulate(run));
-	if (run->algorithm->select != NULL)
-		TRY(run->algorithm->select(run));
+	TRY(run->algorithm->select != NULL ? run->algorithm->select(run) : topk_accumulate(run));
 	topk_header_make(run);
 	return topk_plan(run, turn, &in, &run->header, sizeof run->header, run->headers,
 	                 sizeof run->header * (uint64_t)run->env.layout->n, step_agree);
@@ -185,6 +156,26 @@ static choir_status step_write(struct topk_run *run, struct script_turn *turn)
 	return CHOIR_SUCCESS;
 }
 
+/* Steps between the selection and the result are work on lists; what lies between two steps is the exchange. */
+static choir_status run_step(struct topk_run *run, struct script_turn *turn)
+{
+	choir_topk_stats *stats = &run->stats;
+	double *part = run->step == step_read || run->step == step_accumulate  ? &stats->select_us
+	               : run->step == step_deliver || run->step == step_write ? &stats->update_us
+	                                                                      : &stats->merge_us;
+	bool counts = run->last_ns > 0 || run->step == step_accumulate;
+	int64_t start = wait_now_ns(), end;
+	choir_status st = run->step(run, turn);
+
+	end = wait_now_ns();
+	if (counts) {
+		*part += (double)(end - start) * 1e-3;
+		stats->exchange_us += run->last_ns > 0 ? (double)(start - run->last_ns) * 1e-3 : 0;
+		run->last_ns = end;
+	}
+	return st;
+}
+
 static bool is_light(const struct topk_run *run)
 {
 	return run->types.n * run->types.elem_bytes <= PIECE_BYTES || run->step == step_turn ||
@@ -200,7 +191,7 @@ static void work(void *state)
 
 	run->left = (struct script_turn){ .what = TOPK_GO_ON };
 	do
-		st = run->step(run, &run->left);
+		st = run_step(run, &run->left);
 	while (st == CHOIR_SUCCESS && run->left.what == TOPK_GO_ON && !is_light(run));
 	keep_outcome(run, st);
 	float_control_end(control);
@@ -224,7 +215,7 @@ static choir_status next(void *state, struct script_turn *turn)
 		st = take_outcome(run, turn);
 	while (st == CHOIR_SUCCESS && turn->what == TOPK_GO_ON) {
 		if (is_light(run)) {
-			st = run->step(run, turn);
+			st = run_step(run, turn);
 		} else {
 			turn->what = SCRIPT_WORK;
 			turn->call = work;

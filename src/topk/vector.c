@@ -3,6 +3,15 @@
 
 #include <math.h>
 
+#ifdef __x86_64__
+#define WITH_AVX2 __attribute__((target("avx2")))
+#define HAS_AVX2 __builtin_cpu_supports("avx2")
+#else
+#define WITH_AVX2
+#define HAS_AVX2 1
+#endif
+#define EITHER_WAY static inline __attribute__((always_inline))
+
 #define VALUE   float
 #define NAME(x) x##_f32
 #include "topk/vector_type.inc"
@@ -12,12 +21,12 @@
 #define NAME(x) x##_f64
 #include "topk/vector_type.inc"
 
-void vector_accumulate(const struct topk_types *types, const struct accumulation *what)
+void vector_accumulate(choir_dtype work, uint64_t n, const struct accumulation *what)
 {
-	if (types->work == CHOIR_F32)
-		accumulate_f32(types->n, what);
+	if (work == CHOIR_F32)
+		accumulate_f32(n, what);
 	else
-		accumulate_f64(types->n, what);
+		accumulate_f64(n, what);
 }
 
 uint64_t vector_first_nan(const struct topk_types *types, const void *from)

@@ -5,14 +5,14 @@
 
 #include "topk/list.h"
 
-/* vector_accumulate: acc = decay * residual + scale * grad; with velocity: velocity = momentum * old + scale * grad,
- * acc = decay * residual + velocity.  grad is in work. */
+/* vector_accumulate: of n elements, acc = decay * residual + scale * grad; with velocity: velocity = momentum * old +
+ * scale * grad, acc = decay * residual + velocity.  grad is in work. */
 struct accumulation {
 	const void *residual, *grad, *old_velocity;
 	void *acc, *velocity; /* velocity NULL: no momentum */
 	double decay, scale, momentum;
 };
-void vector_accumulate(const struct topk_types *types, const struct accumulation *what);
+void vector_accumulate(choir_dtype work, uint64_t n, const struct accumulation *what);
 
 /* vector_first_nan: its position; n if there is none. */
 uint64_t vector_first_nan(const struct topk_types *types, const void *from);

@@ -151,7 +151,7 @@ static bool one_call(struct world *world, int rank, struct side *side, choir_top
 {
 	const struct law *law = show.law;
 	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
-	choir_topk_stats stats = { sizeof stats, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+	choir_topk_stats stats = { .struct_size = sizeof stats };
 	choir_event *event = NULL;
 	bool ok;
 

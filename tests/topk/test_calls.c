@@ -136,7 +136,7 @@ static void types(void **state)
 static void outputs_rank(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	choir_topk_config config = config_of("topka2");
-	choir_topk_stats stats = { sizeof stats, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+	choir_topk_stats stats = { .struct_size = sizeof stats };
 	choir_topk_state *state, *beside;
 	float grad[N], want[N], val[N];
 	int64_t ind[N], involved[N];
@@ -431,7 +431,7 @@ static void volume_rank(struct world *world, int rank, choir_comm *comm, void *a
 	enum { COUNT = 5000, WANTED = 100, CALLS = 170 };
 	choir_topk_config config = config_of("oktopk");
 	choir_topk_state *state;
-	choir_topk_stats stats = { sizeof stats, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+	choir_topk_stats stats = { .struct_size = sizeof stats };
 	float *grad = malloc(COUNT * sizeof *grad), *out = malloc(COUNT * sizeof *out);
 	int ranks = choir_comm_size(comm);
 	choir_event *event;

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* Note [one pass].  A tensor is larger than the caches, and each pass over it costs as much as the whole exchange: so
+ * acc is made, searched for its large entries and stored block by block, and a block never leaves the first cache in
+ * between.  acc goes to memory by nt stores: it is read again only where an entry is used. */
+#include "topk/algorithm.h"
+#include "topk/vector.h"
+
+#include "base/copy.h"
+#include "sparse/convert.h"
+#include "sparse/prefetch.h"
+
+enum {
+	BLOCK = 2048,               /* elements */
+	NT_BYTES = 2 * 1024 * 1024, /* tensors above it are stored past the caches */
+};
+
+/* Elements from..from + n of the tensors. */
+struct block {
+	uint64_t from, n;
+	_Alignas(64) double acc[BLOCK], grad[BLOCK]; /* in work */
+};
+
+static void prefetch_block(const void *tensor, uint64_t bytes)
+{
+	for (uint64_t off = 0; off < bytes; off += PREFETCH_PAGE)
+		prefetch((const char *)tensor + off);
+}
+
+static const void *at(const void *tensor, uint64_t off)
+{
+	return tensor != NULL ? (const unsigned char *)tensor + off : NULL;
+}
+
+/* Makes a block of acc, and of momentum, at `to`. */
+static void make(struct topk_run *run, struct block *block, void *to)
+{
+	const struct topk_settings *settings = &run->state->settings;
+	uint64_t off = block->from * run->types.elem_bytes, bytes = block->n * run->types.elem_bytes,
+		 grad_bytes = choir_dtype_bytes(settings->dtype);
+	struct accumulation what = {
+		.residual = at(run->state->residual.ptr, off),
+		.grad = at(run->request.operands[TOPK_GRAD].ptr, block->from * grad_bytes),
+		.old_velocity = at(run->state->velocity.ptr, off),
+		.velocity = run->velocity.ptr != NULL ? (unsigned char *)run->velocity.ptr + off : NULL,
+		.acc = to,
+		.decay = settings->decay,
+		.scale = settings->scale,
+		.momentum = settings->momentum,
+	};
+
+	if (block->n == BLOCK) {
+		prefetch_block(what.residual, bytes);
+		prefetch_block(what.grad, block->n * grad_bytes);
+	}
+	if (settings->dtype != run->types.work) {
+		convert_values(run->types.work, block->grad, settings->dtype, what.grad, block->n);
+		what.grad = block->grad;
+	}
+	vector_accumulate(run->types.work, block->n, &what);
+}
+
+/* The block's entries with a key >= least, behind those that were found; all are counted. */
+static void collect(struct topk_run *run, const struct block *block, const void *acc, uint64_t room)
+{
+	const struct topk_types *types = &run->types;
+	struct topk_candidates *found = &run->candidates;
+	uint64_t n = found->list.count < room ? found->list.count : room;
+	struct select_input in = { .val = acc, .elem_bytes = types->elem_bytes, .n = block->n, .first = block->from };
+	struct select_output out = { .ind = (unsigned char *)found->list.ind.ptr + n * types->form.bytes,
+		                     .form = types->form,
+		                     .val = (unsigned char *)found->list.val.ptr + n * types->elem_bytes,
+		                     .capacity = room - n };
+
+	found->list.count += select_host(&in, (struct select_limit){ .key = found->least, .ties = UINT64_MAX }, &out);
+}
+
+static void accumulate(struct topk_run *run, uint64_t room)
+{
+	const uint64_t elem_bytes = run->types.elem_bytes;
+	const bool nt = run->types.n * elem_bytes > NT_BYTES;
+	struct block block;
+
+	for (block.from = 0; block.from < run->types.n; block.from += block.n) {
+		unsigned char *to = (unsigned char *)run->acc.ptr + block.from * elem_bytes;
+		void *acc = nt ? (void *)block.acc : to;
+
+		block.n = run->types.n - block.from < BLOCK ? run->types.n - block.from : BLOCK;
+		make(run, &block, acc);
+		if (room > 0)
+			collect(run, &block, acc, room);
+		if (nt)
+			copy_host_nt(to, acc, block.n * elem_bytes);
+	}
+	copy_host_fence();
+}
+
+static choir_status take_tensors(struct topk_run *run)
+{
+	uint64_t bytes = run->types.n * run->types.elem_bytes;
+
+	if (run->acc.ptr != NULL)
+		return CHOIR_SUCCESS;
+	TRY(pool_take(&run->acc, bytes, "what was accumulated"));
+	if (run->state->velocity.ptr != NULL)
+		TRY(pool_take(&run->velocity, bytes, "the momentum"));
+	return CHOIR_SUCCESS;
+}
+
+choir_status topk_accumulate(struct topk_run *run)
+{
+	TRY(take_tensors(run));
+	accumulate(run, 0);
+	return CHOIR_SUCCESS;
+}
+
+choir_status topk_accumulate_above(struct topk_run *run, uint64_t least, uint64_t room)
+{
+	struct topk_candidates *found = &run->candidates;
+
+	TRY(take_tensors(run));
+	TRY(list_take(&found->list, &run->types, room));
+	found->least = least;
+	accumulate(run, room);
+	found->complete = found->list.count <= room;
+	return CHOIR_SUCCESS;
+}
+
+/* acc at one place of each stride, before there is an acc. */
+static void sample(struct topk_run *run, uint64_t n, void *to)
+{
+	const uint64_t stride = run->types.n / n, elem_bytes = run->types.elem_bytes;
+	struct block block = { .n = 1 };
+
+	for (uint64_t i = 0; i < n; i++) {
+		block.from = i * stride + i % stride;
+		make(run, &block, (unsigned char *)to + i * elem_bytes);
+	}
+}
+
+choir_status topk_accumulate_top(struct topk_run *run, uint64_t k)
+{
+	uint64_t n = run->types.n, rank = n > 0 ? select_pivot_rank(n, k) : 0;
+	struct select_input in = { .elem_bytes = run->types.elem_bytes, .n = SELECT_SAMPLES };
+	struct select_limit pivot;
+	struct pool_block block;
+	choir_status st;
+
+	if (n <= SELECT_FEW || rank >= SELECT_SAMPLES)
+		return topk_accumulate(run);
+	TRY(take_tensors(run)); /* samples of the momentum go there */
+	TRY(pool_take(&block, (uint64_t)SELECT_SAMPLES * run->types.elem_bytes, "a sample"));
+	sample(run, SELECT_SAMPLES, block.ptr);
+	in.val = block.ptr;
+	st = select_top_limit(&in, rank, &pivot);
+	pool_give(&block);
+	TRY(st);
+	return topk_accumulate_above(run, pivot.key, select_pivot_room(n, rank));
+}
