@@ -47,6 +47,11 @@ static bool read_densities(struct args *args, char *error)
 	return true;
 }
 
+static bool is_topk(const struct args *args)
+{
+	return args->collectives[0] != NULL && strcmp(args->collectives[0], "topk") == 0;
+}
+
 static bool read_rows(struct args *args, char *error)
 {
 	const struct args_texts *texts = &args->texts;
@@ -56,7 +61,7 @@ static bool read_rows(struct args *args, char *error)
 		return args_complain(error, "--rows and --density exclude each other");
 	if (texts->density != NULL)
 		return read_densities(args, error);
-	args->rows[0] = 4096;
+	args->rows[0] = is_topk(args) ? args->sparse.range / 100 : 4096;
 	args->n_rows = 1;
 	if (texts->rows == NULL)
 		return true;
@@ -84,6 +89,7 @@ bool args_read_sparse(struct args *args, char *error)
 		return args_complain(error, "--lists must be 1 to %d", ARGS_MAX_LIST);
 	if (!read_rows(args, error))
 		return false;
+	sparse->values = texts->values != NULL ? texts->values : "normal";
 	sparse->rows = args->rows[0];
 	if (texts->index != NULL && choir_dtype_parse(texts->index, &sparse->index_dtype) != CHOIR_SUCCESS)
 		sparse->index_dtype = CHOIR_F32;

@@ -52,6 +52,16 @@ static json_t *kernel_of(const struct result_kernel *kernel)
 	                      kernel->items_per_s));
 }
 
+static json_t *topk_of(const struct result_topk *topk)
+{
+	return must(json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "values",
+	                      topk->values, "overlap", topk->overlap, "density", topk->density, "density_in",
+	                      topk->density_in, "density_out", topk->density_out, "select_us", topk->select_us,
+	                      "exchange_us", topk->exchange_us, "merge_us", topk->merge_us, "update_us",
+	                      topk->update_us, "words", topk->words, "formula", topk->formula, "local_threshold",
+	                      topk->local, "global_threshold", topk->global, "imbalance", topk->imbalance));
+}
+
 static json_t *overlap_of(const struct result_overlap *overlap)
 {
 	return must(json_pack("{s:f, s:f, s:f, s:f}", "compute_us", overlap->compute_us, "alone_us",
@@ -83,6 +93,8 @@ static json_t *row_of(const struct result *row)
 		json_object_set_new(all, "overlap", overlap_of(&row->overlap));
 	if (row->kind == RESULT_SPARSE)
 		json_object_set_new(all, "sparse", sparse_of(&row->sparse));
+	if (row->kind == RESULT_TOPK)
+		json_object_set_new(all, "topk", topk_of(&row->topk));
 	if (row->kind == RESULT_KERNEL)
 		json_object_set_new(all, "kernel", kernel_of(&row->kernel));
 	return all;

@@ -83,7 +83,18 @@ void report_text_columns(const struct args *args, const char *collective, enum r
 		       "predicted", "imbal");
 	if (kind == RESULT_KERNEL)
 		printf(" %10s %10s %10s %9s", "range", "items", "out", "M/s");
+	if (kind == RESULT_TOPK)
+		printf(" %8s %8s %9s %9s %9s %9s %10s %10s %9s %9s %6s", "dens in", "dens out", "select", "exchange",
+		       "merge", "update", "words", "formula", "local", "global", "imbal");
 	fputc('\n', stdout);
+}
+
+/* What topk has beside the times. */
+static void print_topk(const struct result_topk *topk)
+{
+	printf(" %8.5f %8.5f %9.1f %9.1f %9.1f %9.1f %10.0f %10.0f %9.3g %9.3g %6.3f", topk->density_in,
+	       topk->density_out, topk->select_us, topk->exchange_us, topk->merge_us, topk->update_us, topk->words,
+	       topk->formula, topk->local, topk->global, topk->imbalance);
 }
 
 void report_text_row(const struct args *args, const struct result *row)
@@ -113,6 +124,8 @@ void report_text_row(const struct args *args, const struct result *row)
 	if (row->kind == RESULT_KERNEL)
 		printf(" %10zu %10zu %10zu %9.2f", row->kernel.range, row->kernel.items, row->kernel.items_out,
 		       row->kernel.items_per_s * 1e-6);
+	if (row->kind == RESULT_TOPK)
+		print_topk(&row->topk);
 	fputc('\n', stdout);
 	fflush(stdout);
 }

@@ -31,6 +31,15 @@ struct result_sparse {
 	double terms[SPARSE_TERMS];
 };
 
+/* What a topk row has beside: means over all calls; times are the slowest rank's, words the busiest one's. */
+struct result_topk {
+	const char *values; /* "normal", "heavy" or a file */
+	double overlap, density, density_in, density_out; /* asked for; selected; in the result */
+	double select_us, exchange_us, merge_us, update_us;
+	double words, formula; /* received; what the algorithm's description says */
+	double local, global, imbalance;
+};
+
 /* What a row of a kernel has beside. */
 struct result_kernel {
 	const char *index, *distribution, *unit; /* unit: of what there are so many: pairs or elements */
@@ -46,7 +55,7 @@ struct result_overlap {
 	double hidden;               /* share of the shorter of the two that cost no time */
 };
 
-enum result_kind { RESULT_DENSE, RESULT_SPARSE, RESULT_OVERLAP, RESULT_KERNEL };
+enum result_kind { RESULT_DENSE, RESULT_SPARSE, RESULT_OVERLAP, RESULT_KERNEL, RESULT_TOPK };
 
 struct result {
 	const char *collective;
@@ -68,6 +77,7 @@ struct result {
 	struct result_sparse sparse;
 	struct result_overlap overlap;
 	struct result_kernel kernel;
+	struct result_topk topk;
 };
 
 struct results {

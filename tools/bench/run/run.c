@@ -6,6 +6,7 @@
 #include "bench/report/report.h"
 #include "bench/sparse/sparse.h"
 #include "bench/step/tensors.h"
+#include "bench/topk/topk.h"
 #include "bench/ranks/world.h"
 
 #include <stdio.h>
@@ -48,6 +49,7 @@ static const struct {
 } others[] = {
 	{ "all", run_every_dense },
 	{ "sparse_allreduce", sparse_run },
+	{ "topk", topk_run },
 	{ "overlap", run_overlap },
 };
 
@@ -96,7 +98,7 @@ bool run_names_exist(const struct args *args, bool says)
 		for (int i = 0; i < N_COLLECTIVE_ROWS; i++)
 			if (is_measured(&collectives[i]))
 				fprintf(stderr, " %s", collectives[i].name);
-		fputs(" sparse_allreduce, overlap and overlap_NAME, and all for the dense ones\n", stderr);
+		fputs(" sparse_allreduce, topk, overlap and overlap_NAME, and all for the dense ones\n", stderr);
 	}
 	if (says && stranger != NULL)
 		fprintf(stderr, "choir-bench: --vs: '%s' is none of mpi, staged, bound, dense, or named too often\n",

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "bench/ranks/world.h"
+#include "bench/sparse/sparse_ids.h"
+#include "bench/ways/ours.h"
+#include "topk_job.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ORDER = 77 };
+
+struct topk_ours {
+	struct contender base;
+	const struct topk_job *topk;
+	struct memory out;
+	uint64_t made; /* calls */
+	choir_topk_state *state;
+	char options[OURS_OPTIONS_BYTES];
+	choir_call call;
+	struct topk_means sum;
+	double calls, all_words, all_calls; /* words, calls: outside those that find a threshold anew */
+};
+
+/* oktopk's sums of all ranks travel in the calls that find the global threshold anew: every 32nd. */
+static bool is_bounded(const choir_topk_stats *stats)
+{
+	return strcmp(stats->algorithm, "oktopk") != 0 || stats->call % 32 != 0;
+}
+
+static void note(struct topk_ours *ours, const choir_topk_stats *stats)
+{
+	struct topk_means *sum = &ours->sum;
+	double words = 2 * (double)stats->pairs_received;
+
+	sum->algorithm = stats->algorithm;
+	sum->select_us += stats->select_us;
+	sum->exchange_us += stats->exchange_us;
+	sum->merge_us += stats->merge_us;
+	sum->update_us += stats->update_us;
+	sum->selected += (double)stats->selected;
+	sum->pairs += (double)stats->pairs;
+	sum->imbalance += stats->imbalance;
+	sum->wire += (double)stats->wire_bytes;
+	sum->local = stats->local_threshold;
+	sum->global = stats->global_threshold;
+	ours->all_calls++;
+	ours->all_words += words;
+	ours->calls += is_bounded(stats);
+	sum->words += is_bounded(stats) ? words : 0;
+}
+
+static int once(struct contender *self)
+{
+	struct topk_ours *ours = (struct topk_ours *)self;
+	const struct memory *grad = &ours->topk->grad[sparse_ids_random(ORDER, ours->made++) % TOPK_GRADS];
+	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
+	choir_topk_stats stats = { .struct_size = sizeof stats };
+	choir_event *event = NULL;
+	choir_status st;
+	int status = EXIT_FINE;
+
+	out.dense = memory_buffer(&ours->out, 0);
+	st = choir_topk_allreduce(ours->state, memory_buffer(grad, 0), &out, &ours->call, &event);
+	if (st != CHOIR_SUCCESS)
+		return ours_failed(ours->topk->job, "topk", st, choir_last_error());
+	st = choir_event_wait(event, -1);
+	if (st == CHOIR_SUCCESS && choir_event_topk_stats(event, &stats) == CHOIR_SUCCESS)
+		note(ours, &stats);
+	else
+		status = ours_failed(ours->topk->job, "topk", st, choir_event_error(event));
+	choir_event_release(event);
+	return status;
+}
+
+static void close_ours(struct contender *self)
+{
+	struct topk_ours *ours = (struct topk_ours *)self;
+
+	choir_topk_destroy(ours->state);
+	memory_fini(&ours->out);
+	free(ours);
+}
+
+static bool open_state(struct topk_ours *ours, const char *algorithm)
+{
+	const struct topk_job *topk = ours->topk;
+	choir_topk_config config = CHOIR_TOPK_CONFIG_INIT;
+
+	config.count = topk->n;
+	config.dtype = topk->job->dtype;
+	config.algorithm = algorithm;
+	config.density = topk->density;
+	config.op = topk->job->op;
+	if (choir_topk_create(topk->job->comm, &config, &ours->state) == CHOIR_SUCCESS)
+		return true;
+	fprintf(stderr, "choir-bench: topk: %s\n", choir_last_error());
+	return false;
+}
+
+struct contender *topk_ours_open(const struct topk_job *topk, const char *algorithm)
+{
+	struct topk_ours *ours = calloc(1, sizeof *ours);
+	size_t bytes = topk->n * topk->job->elem_bytes;
+
+	if (ours == NULL)
+		return NULL;
+	ours->base = (struct contender){ .name = "choir", .calls = 1, .once = once, .close = close_ours };
+	ours->topk = topk;
+	ours->call = ours_call(topk->job->args, topk->job->op, NULL, ours->options);
+	if (memory_init(&ours->out, &topk->job->memory, bytes) && open_state(ours, algorithm))
+		return &ours->base;
+	close_ours(&ours->base);
+	return NULL;
+}
+
+void topk_ours_forget(struct contender *self)
+{
+	struct topk_ours *ours = (struct topk_ours *)self;
+
+	ours->sum = (struct topk_means){ .algorithm = "" };
+	ours->calls = ours->all_calls = ours->all_words = 0;
+}
+
+struct topk_means topk_ours_means(const struct contender *self)
+{
+	const struct topk_ours *ours = (const struct topk_ours *)self;
+	struct topk_means means = ours->sum;
+	double n = ours->all_calls > 0 ? ours->all_calls : 1;
+	double *parts[] = { &means.select_us, &means.exchange_us, &means.merge_us,  &means.update_us,
+		            &means.selected,  &means.pairs,       &means.imbalance, &means.wire };
+
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		*parts[i] /= n;
+	means.words = ours->calls > 0 ? means.words / ours->calls : ours->all_words / n;
+	return means;
+}
+
+static bool is(const char *algorithm, const char *name)
+{
+	return strncmp(algorithm, name, strlen(name)) == 0;
+}
+
+double topk_formula(const char *algorithm, double n, double k, double pairs, int ranks)
+{
+	double f = (double)(ranks - 1) / ranks;
+
+	if (is(algorithm, "dense"))
+		return 2 * n * f;
+	if (is(algorithm, "gtopk"))
+		return 2 * k * (ceil(log2(ranks)) + (ranks > 1));
+	if (is(algorithm, "topk-sa") || is(algorithm, "gaussiank-sa"))
+		return f * (2 * k + 2 * pairs);
+	if (is(algorithm, "oktopk"))
+		return 6 * k * f;
+	return is(algorithm, "spardl") ? 4 * k * f : 2 * k * (ranks - 1);
+}
