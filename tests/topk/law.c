@@ -3,6 +3,7 @@
 
 #include "world/memory.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -132,14 +133,17 @@ static void check_law(struct world *world, int rank, int call)
 	const struct law *law = show.law;
 
 	for (size_t i = 0; i < law->config.count; i++) {
-		double acc = 0, left = show.result[rank][i];
+		double acc = 0, left = show.result[rank][i], magnitude = 0;
 
 		for (int r = 0; r < law->ranks; r++) {
-			acc +=
-			    law->config.decay * (double)show.before[r][i] + law->config.scale * (double)show.grad[r][i];
+			double kept = law->config.decay * (double)show.before[r][i],
+			       came = law->config.scale * (double)show.grad[r][i];
+
+			acc += kept + came;
+			magnitude += fabs(kept) + fabs(came);
 			left += (double)show.after[r][i];
 		}
-		if (acc != left || show.result[rank][i] != show.result[0][i]) {
+		if (fabs(acc - left) > law->tolerance * magnitude || show.result[rank][i] != show.result[0][i]) {
 			world_fail(world, rank, "%s, %d ranks, call %d, element %zu: %g accumulated, %g left and sent",
 			           law->config.algorithm, law->ranks, call, i, acc, left);
 			return;

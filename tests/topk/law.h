@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The law of error feedback, tested on worlds: sum over ranks of acc = the result's sum + sum over ranks of the new
- * residuals, exactly, since all values are small integers. */
+ * residuals; exactly where all values are small integers. */
 #ifndef TESTS_TOPK_LAW_H
 #define TESTS_TOPK_LAW_H
 
@@ -15,6 +15,7 @@ struct law {
 	int ranks, calls;
 	int ranks_per_node; /* 0 = all on one */
 	bool device;        /* buffers are cl_mems */
+	double tolerance; /* of the law, as a part of the magnitudes that were added; 0 = it holds exactly */
 	/* element i of a rank's gradient in a call; NULL = small integers at random */
 	float (*value)(int rank, int call, size_t i);
 	/* before each call; may reset or import; NULL = nothing */
