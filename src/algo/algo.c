@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "algo/build.h"
+#include "algo/device.h"
 #include "algo/direct.h"
 #include "algo/fit.h"
 #include "algo/oneshot.h"
@@ -15,6 +16,7 @@ const struct algorithm algorithms[] = {
 	    "shared memory: each rank reduces a slice for all, one pass"),
 	ROW(ALLREDUCE, "direct_oneshot", direct_oneshot_unfit, allreduce_direct_oneshot,
 	    "shared memory, two ranks, short: each reduces all"),
+	ROW(ALLREDUCE, "device", device_unfit, reduce_device, "device memory: each rank reduces a slice by a kernel"),
 	ROW(ALLREDUCE, "oneshot", oneshot_unfit, allreduce_oneshot,
 	    "one node, up to a slot: one wait, each rank reduces all"),
 	ROW(ALLREDUCE, "twoshot", allreduce_twoshot_unfit, allreduce_twoshot,
@@ -50,6 +52,8 @@ const struct algorithm algorithms[] = {
 	ROW(REDUCE_SCATTER, "single", fit_single, single_reduce, "one rank alone"),
 	ROW(REDUCE_SCATTER, "direct", direct_unfit, reduce_scatter_direct,
 	    "shared memory: each rank reduces its block, one pass"),
+	ROW(REDUCE_SCATTER, "device", device_unfit, reduce_scatter_device,
+	    "device memory: each rank reduces its block by a kernel"),
 	ROW(REDUCE_SCATTER, "slots", reduce_scatter_slots_unfit, reduce_scatter_slots,
 	    "one node: each rank reduces its block out of all slots"),
 	ROW(REDUCE_SCATTER, "ring", fit_network, reduce_scatter_ring, "network: n-1 rounds, (n-1)/n of the bytes"),
@@ -69,6 +73,8 @@ const struct algorithm algorithms[] = {
 	ROW(REDUCE_SCATTERV, "single", fit_single, single_reduce, "one rank alone"),
 	ROW(REDUCE_SCATTERV, "direct", direct_unfit, reduce_scatter_direct,
 	    "shared memory: each rank reduces its block, one pass"),
+	ROW(REDUCE_SCATTERV, "device", device_unfit, reduce_scatter_device,
+	    "device memory: each rank reduces its block by a kernel"),
 	ROW(REDUCE_SCATTERV, "slots", reduce_scatter_slots_unfit, reduce_scatter_slots,
 	    "one node: chunks of the longest block"),
 	ROW(REDUCE_SCATTERV, "ring", fit_network, reduce_scatter_ring,
@@ -76,6 +82,7 @@ const struct algorithm algorithms[] = {
 
 	ROW(ALLGATHER, "single", fit_single, single_copy, "one rank alone"),
 	ROW(ALLGATHER, "direct", direct_unfit, allgather_direct, "shared memory: each block copied once"),
+	ROW(ALLGATHER, "device", device_unfit, allgather_device, "device memory: each block copied once"),
 	ROW(ALLGATHER, "slots", allgather_slots_unfit, allgather_slots, "one node: one wait a chunk"),
 	ROW(ALLGATHER, "ring", fit_network, allgather_ring, "network: n-1 rounds, each block passed on as it comes"),
 	ROW(ALLGATHER, "bruck", allgather_bruck_unfit, allgather_bruck,
@@ -94,12 +101,14 @@ const struct algorithm algorithms[] = {
 
 	ROW(ALLGATHERV, "single", fit_single, single_copy, "one rank alone"),
 	ROW(ALLGATHERV, "direct", direct_unfit, allgather_direct, "shared memory: each block copied once"),
+	ROW(ALLGATHERV, "device", device_unfit, allgather_device, "device memory: each block copied once"),
 	ROW(ALLGATHERV, "slots", allgather_slots_unfit, allgather_slots,
 	    "one node: one wait a chunk of the longest block"),
 	ROW(ALLGATHERV, "ring", fit_network, allgather_ring, "network: n-1 rounds, each block passed on as it comes"),
 
 	ROW(ALLTOALL, "single", fit_single, single_copy, "one rank alone"),
 	ROW(ALLTOALL, "direct", direct_unfit, alltoall_direct, "shared memory: each block copied once"),
+	ROW(ALLTOALL, "device", device_unfit, alltoall_device, "device memory: each block copied once"),
 	ROW(ALLTOALL, "slots", alltoall_slots_unfit, alltoall_slots, "one node: pairs in turn, one wait a chunk"),
 	ROW(ALLTOALL, "pairwise", fit_network, alltoall_pairwise, "network: n-1 pairs, each block sent once"),
 	ROW(ALLTOALL, "bruck", alltoall_bruck_unfit, alltoall_bruck,
@@ -113,6 +122,7 @@ const struct algorithm algorithms[] = {
 
 	ROW(BROADCAST, "single", fit_single, single_copy, "one rank alone"),
 	ROW(BROADCAST, "direct", direct_unfit, broadcast_direct, "shared memory: copied once"),
+	ROW(BROADCAST, "device", device_unfit, broadcast_device, "device memory: copied once"),
 	ROW(BROADCAST, "slots", broadcast_slots_unfit, broadcast_slots, "one node: the root up to four chunks ahead"),
 	ROW(BROADCAST, "binomial", fit_network, broadcast_binomial, "network: log2(n) rounds, in pieces"),
 	ROW(BROADCAST, "knomial", fit_network, broadcast_knomial, "network, short: log4(n) rounds, in pieces"),
@@ -123,6 +133,7 @@ const struct algorithm algorithms[] = {
 	ROW(REDUCE, "single", fit_single, single_reduce, "one rank alone"),
 	ROW(REDUCE, "direct", direct_unfit, reduce_direct,
 	    "shared memory: each rank reduces a slice for the root, one pass"),
+	ROW(REDUCE, "device", device_unfit, reduce_device, "device memory: each rank reduces a slice by a kernel"),
 	ROW(REDUCE, "oneshot", oneshot_unfit, reduce_oneshot, "one node, up to a slot: one wait, the root reduces all"),
 	ROW(REDUCE, "slots", reduce_slots_unfit, reduce_slots, "one node: each rank reduces a slice, the root gathers"),
 	ROW(REDUCE, "binomial", fit_network, reduce_binomial, "network: log2(n) rounds, in pieces"),

@@ -49,6 +49,10 @@ struct algo_in {
 	/* all ranks are on one node and may access each other's buffers by PLAN_PEER_*.  The same on all ranks of the
 	 * comm; if a buffer turns out not to be accessible, exec takes another plan */
 	bool shared;
+	/* all ranks are on one node, their devices share a context, and kernels can do the call's reductions: the most
+	 * device memory that a plan of a rank takes, >= 64 a rank; 0 = they do not.  The same on all ranks of the comm;
+	 * if a buffer turns out to be elsewhere, exec takes another plan */
+	uint64_t device_bytes;
 	bool nt; /* nt stores: the buffers of all ranks of the node take more than half of its cache */
 	/* in which order rings visit the ranks (pattern_order.h); the same on all ranks, and order_fits */
 	uint8_t order;

@@ -13,6 +13,8 @@
 #define ONESHOT_TOTAL_BYTES (64 * 1024)
 /* For shorter calls a copy into a slot costs less than the second wait of the direct algorithms. */
 #define DIRECT_BYTES (2 * 1024)
+/* Shorter calls have fewer commands by way of the host: one read and one write a rank. */
+#define DEVICE_BYTES (128 * 1024)
 /* For longer calls reading all inputs on both ranks costs more than writing half of the result to the peer. */
 #define DIRECT_ONESHOT_BYTES (8 * 1024)
 
@@ -28,6 +30,8 @@ static const struct algorithm *default_node(const struct algo_in *in)
 
 		return algo_find(in->collective, alone ? "direct_oneshot" : "direct");
 	}
+	if (in->device_bytes && in->bytes >= DEVICE_BYTES)
+		return algo_find(in->collective, "device");
 	if (in->collective == COLLECTIVE_ALLREDUCE || in->collective == COLLECTIVE_REDUCE)
 		return algo_find(in->collective, is_short ? "oneshot" : long_name);
 	return NULL;
@@ -35,7 +39,8 @@ static const struct algorithm *default_node(const struct algo_in *in)
 
 static bool may_run(const struct algorithm *algorithm, const struct algo_in *in)
 {
-	bool small = in->bytes < DIRECT_BYTES && strncmp(algorithm->name, "direct", 6) == 0;
+	bool small = (in->bytes < DIRECT_BYTES && strncmp(algorithm->name, "direct", 6) == 0) ||
+	             (in->bytes < DEVICE_BYTES && strcmp(algorithm->name, "device") == 0);
 
 	return algorithm->collective == in->collective && !small && !algorithm->unfit(in);
 }

@@ -41,6 +41,12 @@ choir_status alltoall_direct(const struct algo_in *in, struct plan *plan);
 choir_status broadcast_direct(const struct algo_in *in, struct plan *plan);
 choir_status reduce_direct(const struct algo_in *in, struct plan *plan);
 
+choir_status reduce_device(const struct algo_in *in, struct plan *plan); /* and allreduce */
+choir_status reduce_scatter_device(const struct algo_in *in, struct plan *plan);
+choir_status allgather_device(const struct algo_in *in, struct plan *plan);
+choir_status alltoall_device(const struct algo_in *in, struct plan *plan);
+choir_status broadcast_device(const struct algo_in *in, struct plan *plan);
+
 choir_status reduce_scatter_slots(const struct algo_in *in, struct plan *plan);
 const char *reduce_scatter_slots_unfit(const struct algo_in *in);
 choir_status reduce_scatter_ring(const struct algo_in *in, struct plan *plan);

@@ -66,7 +66,7 @@ struct plan {
 	uint32_t *deps;
 	uint32_t n_steps, n_refs, n_deps;
 	uint64_t scratch_bytes;
-	uint64_t slot_bytes; /* of every slot, as given to the builder */
+	uint64_t slot_bytes; /* of every slot, as given to the builder; device: what this rank's slot needs */
 	/* bytes at the beginning of a slot that any rank uses, the same on all ranks; the whole slot unless set */
 	uint64_t slot_used;
 	uint64_t elem_bytes;
@@ -75,6 +75,9 @@ struct plan {
 	bool peers;       /* a step accesses a peer's buffer */
 	bool writes_slot; /* a step writes to this rank's slot */
 	bool alike;       /* with peers: either all ranks are in place or none */
+	/* with peers: every buffer is a cl_mem of one context, SCRATCH and SLOT too: Note [device plans] in
+	 * algo/device.h */
+	bool device;
 	/* set by the builder: the results do not fit the cache, so nt stores write them to the callers' buffers */
 	bool nt;
 	uint32_t last_phase; /* the highest phase this rank publishes */

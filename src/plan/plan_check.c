@@ -26,7 +26,7 @@ static uint64_t limit_of(const struct plan_team *team, int rank, struct plan_ref
 		return owner->send_bytes;
 	if (ref.buf == PLAN_RECV || ref.buf == PLAN_PEER_RECV)
 		return owner->recv_bytes;
-	return ref.buf == PLAN_SCRATCH ? owner->plan->scratch_bytes : team->slot_bytes;
+	return ref.buf == PLAN_SCRATCH ? owner->plan->scratch_bytes : plan_team_slot_bytes(team, owner->plan);
 }
 
 /* Checks one reference of a step: in bounds, of whole elements, and allowed in this place. */
@@ -40,7 +40,7 @@ static choir_status check_ref(const struct plan_team *team, int rank, uint32_t i
 	if (plan_team_owner(rank, ref) != rank && !is_neighbour(team, rank, ref.peer))
 		return plan_team_wrong(team, rank, i, "%s of rank %d, which is not of its node", buffer_names[ref.buf],
 		                       ref.peer);
-	if (ref.buf == PLAN_SLOT && plan->slot_bytes != team->slot_bytes)
+	if (ref.buf == PLAN_SLOT && !plan->device && plan->slot_bytes != team->slot_bytes)
 		return plan_team_wrong(team, rank, i, "uses slots, but plan->slot_bytes is %" PRIu64, plan->slot_bytes);
 	if ((ref.buf == PLAN_PEER_SEND || ref.buf == PLAN_PEER_RECV) && !plan->peers)
 		return plan_team_wrong(team, rank, i, "uses a peer's buffer, but plan->peers is not set");
@@ -72,6 +72,31 @@ static bool is_staged(const struct plan_team *team, int rank, struct plan_ref re
 	if (ref.buf == PLAN_SEND || ref.buf == PLAN_PEER_SEND)
 		return !owner->send_direct;
 	return (ref.buf == PLAN_RECV || ref.buf == PLAN_PEER_RECV) && !owner->recv_direct;
+}
+
+static bool is_of_another(int rank, struct plan_ref ref)
+{
+	return plan_team_owner(rank, ref) != rank;
+}
+
+/* Note [device plans]: a peer's memory is only copied from, and kernels write neither SEND nor RECV. */
+static choir_status check_device(const struct plan_team *team, int rank, uint32_t i)
+{
+	const struct plan *plan = team->ranks[rank].plan;
+	const struct plan_step *step = &plan->steps[i];
+	bool reduces = step->kind == PLAN_REDUCE;
+
+	for (uint32_t k = 0; k < plan_step_targets(step); k++)
+		if (is_of_another(rank, plan_step_target(plan, step, k)))
+			return plan_team_wrong(team, rank, i, "writes memory of a peer's device");
+	for (uint32_t k = 0; k < step->n_src && reduces; k++)
+		if (is_of_another(rank, plan->refs[step->src_first + k]))
+			return plan_team_wrong(team, rank, i, "reduces memory of a peer's device");
+	if (reduces && (step->n_more > 0 || is_of_caller(step->dst)))
+		return plan_team_wrong(team, rank, i, "is a kernel that writes elsewhere than to its own memory");
+	if (step->kind == PLAN_SEND_MSG || step->kind == PLAN_RECV_MSG)
+		return plan_team_wrong(team, rank, i, "is a message in a plan on the device");
+	return CHOIR_SUCCESS;
 }
 
 /* A buffer that is not direct may only be copied from or to the library's memory, by its own rank. */
@@ -231,7 +256,7 @@ static choir_status check_step(const struct plan_team *team, int rank, uint32_t 
 		TRY(check_ref(team, rank, i, plan_step_target(plan, step, k), true));
 	for (uint32_t k = 0; k < step->n_src; k++)
 		TRY(check_ref(team, rank, i, plan->refs[step->src_first + k], false));
-	TRY(check_staging(team, rank, i));
+	TRY(plan->device ? check_device(team, rank, i) : check_staging(team, rank, i));
 	for (uint32_t k = 0; step->len && k < plan_step_targets(step); k++)
 		TRY(check_alias(team, rank, i, k));
 	return CHOIR_SUCCESS;
@@ -248,6 +273,9 @@ static choir_status check_peers(const struct plan_team *team)
 		if (team->ranks[first].plan->peers != team->ranks[r].plan->peers)
 			return plan_team_wrong(team, r, PLAN_NO_STEP, "plan->peers is %d, where that of rank %d is %d",
 			                       team->ranks[r].plan->peers, first, team->ranks[first].plan->peers);
+		if (team->ranks[first].plan->device != team->ranks[r].plan->device)
+			return plan_team_wrong(team, r, PLAN_NO_STEP, "plan->device is %d, where that of rank %d is %d",
+			                       team->ranks[r].plan->device, first, team->ranks[first].plan->device);
 	}
 	return CHOIR_SUCCESS;
 }

@@ -199,7 +199,7 @@ static void space_bytes(const struct plan_team *team, int r, uint64_t bytes[PLAN
 
 	bytes[PLAN_SPACE_USER] = max_u64(rank->send_at + rank->send_bytes, rank->recv_at + rank->recv_bytes);
 	bytes[PLAN_SPACE_SCRATCH] = rank->plan->scratch_bytes;
-	bytes[PLAN_SPACE_SLOT] = rank->plan->slot_bytes ? team->slot_bytes : 0;
+	bytes[PLAN_SPACE_SLOT] = rank->plan->slot_bytes ? plan_team_slot_bytes(team, rank->plan) : 0;
 }
 
 static choir_status check_memory(const struct proof *proof)

@@ -37,6 +37,12 @@ int plan_team_owner(int rank, struct plan_ref ref);
 struct plan_access plan_team_access(const struct plan_team *team, int rank, struct plan_ref ref, uint64_t len,
                                     bool write);
 
+/* plan_team_slot_bytes: the bytes of the slot of the rank with that plan. */
+static inline uint64_t plan_team_slot_bytes(const struct plan_team *team, const struct plan *plan)
+{
+	return plan->device ? plan->slot_bytes : team->slot_bytes;
+}
+
 /* plan_team_wrong: MISMATCH, with a sentence that names the rank and its step (PLAN_NO_STEP: the rank alone). */
 choir_status plan_team_wrong(const struct plan_team *team, int rank, uint32_t step, const char *format, ...)
         __attribute__((format(printf, 4, 5)));

@@ -16,7 +16,7 @@ struct check_case {
 	bool in_place;
 	bool in_place_start;  /* reduce_scatter: RECV is the start of SEND, not block me */
 	bool send_staged, recv_staged;
-	uint64_t slot_bytes, message_bytes;
+	uint64_t slot_bytes, message_bytes, device_bytes;
 	uint8_t order;        /* of rings: a ring_order */
 };
 

@@ -117,6 +117,7 @@ static struct algo_in input_of(struct world *world, const struct check_case *c, 
 	bool inner;
 
 	in.shared = !c->send_staged && !c->recv_staged && !replaces(c, collective);
+	in.device_bytes = c->send_staged && c->recv_staged && !replaces(c, collective) ? c->device_bytes : 0;
 	if (c->displaced) {
 		displace(world, c, me);
 		in.send_off = collective == COLLECTIVE_ALLTOALLV ? world->send_displacements : NULL;

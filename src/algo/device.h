@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Note [device plans].  Where the devices of a node's ranks share a context, copies lead from one rank's cl_mem to
+ * another's and kernels reduce, so no byte goes through host memory.  SCRATCH and SLOT are device memory of the run.
+ *
+ *   Only the queue of a rank writes that rank's memory; a peer's memory is only copied from.  So no driver has two
+ *   newest versions of a buffer.
+ *   A kernel reads SCRATCH and SEND and writes SCRATCH or SLOT: a driver may move all of a kernel's buffers, so a
+ *   kernel's result is never where a peer reads meanwhile, nor in a caller's buffer.
+ *   A flag goes up when the host has seen that the commands before it are over.
+ *
+ * The plans begin and end as in Note [direct]. */
+#ifndef ALGO_DEVICE_H
+#define ALGO_DEVICE_H
+
+#include "algo/algo.h"
+
+const char *device_unfit(const struct algo_in *in);
+
+/* device_reduce_part: fetches len bytes at off of all peers' SENDs and reduces them, in rank order, to `to`.  scratch:
+ * room for len bytes of each peer.  after: the step behind which the scratch and `to` are free again.  Returns the
+ * reduction. */
+plan_id device_reduce_part(const struct algo_in *in, struct plan *plan, uint64_t scratch, uint64_t off, uint64_t len,
+                           struct plan_ref to, plan_id after);
+
+/* device_end: publishes a phase after all steps so far, awaits it of all ranks, and finishes the plan. */
+choir_status device_end(struct plan *plan, uint32_t phase);
+
+#endif
