@@ -110,6 +110,7 @@ static choir_status gather_processes(struct bootstrap *b, choir_status ready)
 		.has_transport = b->join->config->transport != NULL,
 		.ranks_per_node = b->join->config->ranks_per_node,
 	};
+	choir_device *first;
 
 	if (sched_getaffinity(0, sizeof mine.cores, (cpu_set_t *)(void *)mine.cores) != 0)
 		memset(mine.cores, 0, sizeof mine.cores); /* a machine with more cores: not crowded */
@@ -119,8 +120,17 @@ static choir_status gather_processes(struct bootstrap *b, choir_status ready)
 		ready = bell_mine_address(&mine.bell);
 	TRY(bootstrap_gather(b, ready, &mine, sizeof mine, b->processes));
 	b->one_process = b->n_processes == 1;
-	for (int i = 0; i < b->join->n_local; i++)
-		b->one_process &= choir_device_class(b->join->devices[i]) == CHOIR_CLASS_DIRECT;
+	first = b->join->devices[0];
+	b->one_context = b->one_process;
+	for (int i = 0; i < b->join->n_local; i++) {
+		choir_device *device = b->join->devices[i];
+
+		b->one_process &= choir_device_class(device) == CHOIR_CLASS_DIRECT;
+		b->one_context &= choir_device_class(device) == CHOIR_CLASS_STAGE &&
+		                  choir_device_context(device) == choir_device_context(first) &&
+		                  dev_has_fp64(device) == dev_has_fp64(first) &&
+		                  dev_divides_exactly(device) == dev_divides_exactly(first);
+	}
 	b->n = 0;
 	for (int p = 0; p < b->n_processes; p++) {
 		if (b->processes[p].magic != PROCESS_MAGIC)

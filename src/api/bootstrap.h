@@ -43,6 +43,8 @@ struct bootstrap {
 	bool crowded;   /* more ranks run on this machine than the cores that its processes may use together */
 	bool far_cores; /* those cores share no last level cache */
 	bool one_process; /* this is the only process, and the host reaches its devices' memory directly */
+	/* this is the only process; its devices, of class stage, share a context and can reduce the same types */
+	bool one_context;
 	bool one_machine; /* all processes can share memory, though they may be laid out as several nodes */
 	struct slot_sizes slots;
 	struct layout layout;

@@ -116,7 +116,7 @@ static bool is_in_order(const struct choir_comm *comm, const struct bound *bound
 {
 	const struct plan *plan = &bound->cached->plan;
 	bool fits = (!bound->pair || plan->n_steps == 1) && bound->in.bytes <= IN_ORDER_BYTES && bound->send.direct &&
-	            bound->recv.direct && !bound->lists;
+	            bound->recv.direct && !bound->lists && !plan->device;
 
 	for (uint32_t i = 0; i < plan->n_steps && fits; i++)
 		fits = is_short_step(comm, bound, &plan->steps[i]);

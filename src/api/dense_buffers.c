@@ -129,6 +129,12 @@ static bool collides(const struct dense *d, const struct algo_in *in)
 	                                                 in->in_place_off != (uint64_t)d->comm->rank * in->bytes));
 }
 
+/* Not 0: the memory is on the device.  Where it is there, a run says that lends it. */
+static uint64_t device_address(const struct dense *d, const struct bound *bound)
+{
+	return dev_is_on_device(&bound->send) && dev_is_on_device(&bound->recv) && !collides(d, &bound->in);
+}
+
 void dense_buffers_find_addresses(const struct dense *d, struct bound *bound)
 {
 	bool peers_write = collective_has(d->collective, TRAIT_PEERS_WRITE);
@@ -136,6 +142,10 @@ void dense_buffers_find_addresses(const struct dense *d, struct bound *bound)
 
 	if (bound->lists) {
 		find_list_addresses(d, bound);
+		return;
+	}
+	if (bound->cached->plan.device) {
+		bound->send_address = bound->recv_address = device_address(d, bound);
 		return;
 	}
 	bound->send_address = collides(d, &bound->in) ? 0 : symmetric_address(d->comm, &bound->send);

@@ -11,6 +11,15 @@ static bool scales(const struct dense *d)
 	return collective_has(d->collective, TRAIT_REDUCES) && d->op == CHOIR_OP_PREMUL_SUM;
 }
 
+/* As far as ranks know without each other: the same on all. */
+static uint64_t device_bytes(const struct dense *d)
+{
+	bool kernels = !collective_has(d->collective, TRAIT_REDUCES) || d->op == CHOIR_OP_LOCAL ||
+	               reduce_kernel_supported(d->comm->device, d->dtype, d->op) == CHOIR_SUCCESS;
+
+	return d->send_list == NULL && !scales(d) && kernels ? d->comm->device_bytes : 0;
+}
+
 void dense_plan_describe(const struct dense *d, struct algo_in *in)
 {
 	struct choir_comm *comm = d->comm;
@@ -27,6 +36,7 @@ void dense_plan_describe(const struct dense *d, struct algo_in *in)
 		                .send_off = d->send_off,
 		                .recv_off = d->recv_off,
 		                .shared = symmetric_allows_direct(comm) && !scales(d),
+		                .device_bytes = d->comm->device_bytes > 0 ? device_bytes(d) : 0,
 		                .scaled = scales(d),
 		                .slot_bytes = d->become_script != NULL ? comm->part_bytes : comm->slot_bytes,
 		                .message_bytes = comm->message_bytes };

@@ -23,6 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { DEVICE_PLAN_BYTES = 64 << 20 /* longer calls go in chunks, which cost some commands each */ };
+
 choir_status join_config(const char *call, const choir_comm_config *given, choir_comm_config *out)
 {
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
@@ -146,6 +148,7 @@ static choir_status fill(struct bootstrap *b, int local, struct choir_comm *comm
 	comm->crowded = b->crowded;
 	comm->far_cores = b->far_cores;
 	comm->one_process = b->one_process;
+	comm->device_bytes = b->one_context ? DEVICE_PLAN_BYTES : 0;
 	comm->cache_bytes = cache_shared_bytes();
 	comm->device = dev_retain(join->devices[local]);
 	TRY(init_locks(comm));

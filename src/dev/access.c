@@ -66,6 +66,7 @@ static choir_status resolve_mem(choir_device *device, choir_buffer buffer, struc
 	}
 	access->stage = device->memory_class == CHOIR_CLASS_STAGE || (flags & HOST_RESTRICTED) != 0;
 	access->no_read = (flags & (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_WRITE_ONLY)) != 0;
+	access->no_kernel = (flags & CL_MEM_WRITE_ONLY) != 0;
 	access->no_write = (flags & (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_READ_ONLY)) != 0;
 	return CHOIR_SUCCESS;
 }
@@ -125,6 +126,11 @@ choir_status dev_resolve(choir_device *device, choir_buffer buffer, uint64_t byt
 	}
 	*out = access;
 	return CHOIR_SUCCESS;
+}
+
+bool dev_is_on_device(const struct dev_access *access)
+{
+	return access->bytes == 0 || (access->mem != NULL && access->stage && !access->no_kernel);
 }
 
 bool dev_needs_map(const struct dev_access *access)

@@ -165,3 +165,14 @@ choir_status dev_stage_write_now(choir_device *device, const struct dev_access *
 	TRY(write_on(device, queue, access, off, from, bytes, &event));
 	return dev_wait(&event);
 }
+
+choir_status dev_copy(choir_device *device, struct dev_bytes to, struct dev_bytes from, uint64_t bytes,
+                      cl_event *event_p)
+{
+	cl_int rc = clEnqueueCopyBuffer(device->queue, from.mem, to.mem, from.off, to.off, bytes, 0, NULL, event_p);
+
+	if (rc != CL_SUCCESS)
+		return error_cl("clEnqueueCopyBuffer", rc);
+	clFlush(device->queue);
+	return CHOIR_SUCCESS;
+}

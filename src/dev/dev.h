@@ -54,6 +54,7 @@ struct dev_access {
 	bool write;
 	/* stage: the cl_mem's flags forbid the host to read or write it; dev_read and dev_write use a second buffer */
 	bool no_read, no_write;
+	bool no_kernel; /* and kernels to read it */
 };
 
 /* dev_keep: retains the buffer's cl_mem in *kept_p; other kinds leave *kept_p unchanged.  The caller releases it with
@@ -96,6 +97,16 @@ choir_status dev_stage_read_now(choir_device *device, const struct dev_access *a
                                 uint64_t bytes);
 choir_status dev_stage_write_now(choir_device *device, const struct dev_access *access, uint64_t off, const void *from,
                                  uint64_t bytes);
+
+/* dev_is_on_device: does the range lie in a cl_mem of class stage that kernels may read, or is it empty?
+ * dev_copy: copies between two cl_mems of the device's context, on the internal in-order queue, flushed. */
+bool dev_is_on_device(const struct dev_access *access);
+struct dev_bytes {
+	cl_mem mem;
+	uint64_t off;
+};
+choir_status dev_copy(choir_device *device, struct dev_bytes to, struct dev_bytes from, uint64_t bytes,
+                      cl_event *event_p);
 
 /* dev_poll: *done_p = true once the event is complete, which then is a synchronisation point too.  OPENCL if the
  * command failed. */

@@ -85,6 +85,9 @@ struct choir_comm {
 	bool crowded;                /* more ranks on this machine than cores: never spin */
 	/* all ranks are threads of this process, and their devices' memory is reached directly */
 	bool one_process;
+	/* device memory that a plan may take; 0: the ranks' devices cannot reach each other's memory, see device.h of
+	 * algo */
+	uint64_t device_bytes;
 	struct arena *arena;
 	const struct poison *poison; /* there */
 	struct arena_control *controls; /* there: [node_size] */

@@ -26,6 +26,13 @@ struct slot_ring {
 	uint32_t from_line[COMM_LANES], to_line[COMM_LANES];
 };
 
+/* Memory of the device that a run has for itself: of a plan on the device the scratch, and the slot that peers read;
+ * else what reducing kernels cannot read in place, in scratch. */
+struct device_memory {
+	cl_mem scratch, slot;
+	uint64_t scratch_bytes, slot_bytes;
+};
+
 /* Calls get their numbers here and wait until the driver takes them.  Any thread under `lock`; it may read the atomics
  * without it. */
 struct submission {
@@ -40,6 +47,7 @@ struct submission {
 	struct slot_ring slots;
 	struct run *pool;            /* finished runs, kept for their memory */
 	int n_pooled;
+	struct device_memory large;  /* that of the last run that was too large for the pool */
 };
 
 /* Runs that become moving one after another: of one kind, see flight.h. */

@@ -46,7 +46,7 @@ void nt_plan_begin(struct run *run)
 
 	run->nt.on = false;
 	run->nt.entry = -1;
-	if (comm->node_size == 1 || run->bound.pair || run->slot.in_lane)
+	if (comm->node_size == 1 || run->bound.pair || run->slot.in_lane || run->plan->device)
 		return;
 	bytes = bytes_of(run);
 	if (bytes < NT_LEAST_BYTES)

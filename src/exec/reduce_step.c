@@ -4,6 +4,7 @@
  * in-order queue, so only the last event is watched. */
 #include "exec/steps.h"
 
+#include "exec/device_memory.h"
 #include "exec/operand.h"
 
 #include "kern/reduce.h"
@@ -45,24 +46,12 @@ static bool in_place_operand(struct run *run, struct plan_ref ref, struct reduce
 	return false;
 }
 
-static choir_status device_scratch(struct run *run, uint64_t bytes)
-{
-	if (bytes <= run->device_scratch_bytes)
-		return CHOIR_SUCCESS;
-	dev_buffer_free(run->device_scratch);
-	run->device_scratch = NULL;
-	run->device_scratch_bytes = 0;
-	TRY(dev_buffer_create(run->comm->device, bytes, &run->device_scratch));
-	run->device_scratch_bytes = bytes;
-	return CHOIR_SUCCESS;
-}
-
 static choir_status upload(struct run *run, struct plan_ref ref, uint64_t off, uint64_t len, struct reduce_operand *out)
 {
-	struct dev_access access = dev_buffer_access(run->device_scratch, off, len);
+	struct dev_access access = dev_buffer_access(run->device.scratch, off, len);
 
 	TRY(dev_write(run->comm->device, &access, 0, operand_at(run, ref), len, NULL));
-	*out = (struct reduce_operand){ run->device_scratch, off };
+	*out = (struct reduce_operand){ run->device.scratch, off };
 	return CHOIR_SUCCESS;
 }
 
@@ -86,7 +75,7 @@ static choir_status start(struct run *run, const struct plan_step *step, struct 
 	struct reduce_call call;
 	bool dst_in_place = in_place_operand(run, step->dst, &dst), last = dst_in_place && step->n_more == 0;
 
-	TRY(device_scratch(run, room * (step->n_src + 1)));
+	TRY(device_memory_scratch(run, room * (step->n_src + 1)));
 	for (uint32_t i = 0; i < step->n_src; i++) {
 		struct plan_ref ref = run->plan->refs[step->src_first + i];
 
@@ -94,7 +83,7 @@ static choir_status start(struct run *run, const struct plan_step *step, struct 
 			TRY(upload(run, ref, room * i, step->len, &src[i]));
 	}
 	if (!dst_in_place)
-		dst = (struct reduce_operand){ run->device_scratch, room * step->n_src };
+		dst = (struct reduce_operand){ run->device.scratch, room * step->n_src };
 	operand_reduce_call(run, step, step->len, &call);
 	TRY(reduce_kernel_start(run->comm->device, &call, dst, src, last ? event_p : NULL));
 	return last ? CHOIR_SUCCESS : copy_out(run, step, dst, dst_in_place, event_p);

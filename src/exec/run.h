@@ -44,6 +44,12 @@ struct run_peer {
 	const uint64_t *send_addresses, *recv_addresses; /* of its segments, in its slot, if the buffers are many */
 };
 
+/* What the peers of a plan on the device copy from: a rank's lane says where this is. */
+struct run_lent {
+	struct dev_bytes send;
+	cl_mem slot;
+};
+
 /* What a run carries out: a call with its plan and its buffers.  Constant while the run is under way, but for the
  * addresses of buffers that are mapped. */
 struct bound {
@@ -160,8 +166,8 @@ struct run {
 	bool send_mapped, recv_mapped;
 	cl_event map_events[2];
 	struct dev_memory scratch;
-	cl_mem device_scratch;      /* reduce kernels: operands the device cannot read in place */
-	uint64_t device_scratch_bytes;
+	struct device_memory device;
+	struct run_lent lent;       /* of a plan on the device */
 	struct run_nt nt;
 	struct run_script script;
 

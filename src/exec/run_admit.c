@@ -2,6 +2,7 @@
 /* How a run enters its lane: it waits until all ranks of the node have left it, and says what it calls. */
 #include "exec/run_admit.h"
 
+#include "exec/device_memory.h"
 #include "exec/operand.h"
 #include "exec/slot_ring.h"
 
@@ -23,6 +24,8 @@ static bool left_by(struct choir_comm *comm, int local_rank, int lane, uint64_t 
  * not written.  A call that is repeated has its hash. */
 static void announce(struct run *run, struct arena_lane *lane)
 {
+	uint64_t send;
+
 	if (run->bound.record_hash == 0)
 		run->bound.record_hash = memcmp(lane->record, &run->bound.record, sizeof run->bound.record) == 0
 		                             ? lane->call
@@ -33,8 +36,9 @@ static void announce(struct run *run, struct arena_lane *lane)
 	}
 	if (run->plan == NULL || !run->plan->peers)
 		return;
-	if (lane->send_address != run->bound.send_address)
-		lane->send_address = run->bound.send_address;
+	send = run->plan->device && run->bound.send_address != 0 ? device_memory_lend(run) : run->bound.send_address;
+	if (lane->send_address != send)
+		lane->send_address = send;
 	if (lane->recv_address != run->bound.recv_address)
 		lane->recv_address = run->bound.recv_address;
 }

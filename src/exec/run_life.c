@@ -3,6 +3,7 @@
 #include "exec/prepared.h"
 
 #include "base/wait.h"
+#include "exec/device_memory.h"
 #include "exec/steps.h"
 
 #include <stdlib.h>
@@ -91,15 +92,13 @@ static void wipe(struct run *run)
 {
 	struct step_board board = run->board;
 	struct dev_memory scratch = run->scratch;
-	cl_mem device_scratch = run->device_scratch;
-	uint64_t device_scratch_bytes = run->device_scratch_bytes;
+	struct device_memory device = run->device;
 	struct run_peer *peers = run->peers;
 
 	memset(run, 0, sizeof *run);
 	run->board = board;
 	run->scratch = scratch;
-	run->device_scratch = device_scratch;
-	run->device_scratch_bytes = device_scratch_bytes;
+	run->device = device;
 	run->peers = peers;
 }
 
@@ -117,9 +116,10 @@ void run_discard(struct run *run)
 	segments_release(run->hold);
 	wipe(run);
 	run->comm = comm;
+	device_memory_keep_large(run, POOLED_SCRATCH_BYTES);
 	pthread_mutex_lock(&comm->submission.lock);
 	keep = !comm->engine.closed && comm->submission.n_pooled < POOLED_RUNS &&
-	       run->scratch.bytes <= POOLED_SCRATCH_BYTES && run->device_scratch_bytes <= POOLED_SCRATCH_BYTES;
+	       run->scratch.bytes <= POOLED_SCRATCH_BYTES && run->device.scratch_bytes <= POOLED_SCRATCH_BYTES;
 	if (keep) {
 		run->next = comm->submission.pool;
 		comm->submission.pool = run;

@@ -16,6 +16,7 @@ static choir_status take_other_plan(struct run *run)
 	struct cached_plan *other;
 
 	in.shared = false;
+	in.device_bytes = 0;
 	in.slot_bytes = run->comm->part_bytes;
 	algorithm = rules_choose(&run->comm->rules, &in);
 	if (algorithm == NULL)

@@ -102,7 +102,7 @@ choir_status slot_ring_allocate(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
 	uint64_t ring_bytes = comm->part_bytes * COMM_LANES;
-	bool writes = (run->plan->writes_slot && !run->slot.in_lane) || run->bound.lists,
+	bool writes = (run->plan->writes_slot && !run->slot.in_lane && !run->plan->device) || run->bound.lists,
 	     close = run->slot.at >= ring_bytes;
 	bool *allocated = close ? &comm->engine.arena.has_short_slots : &comm->engine.arena.has_slots;
 

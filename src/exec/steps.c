@@ -5,6 +5,7 @@
  * under the engine's right to drive, so the board needs none. */
 #include "exec/steps.h"
 
+#include "exec/device_memory.h"
 #include "exec/lane.h"
 #include "exec/operand.h"
 #include "exec/p2p.h"
@@ -26,6 +27,8 @@ static choir_status start_copy(struct run *run, uint32_t id, bool *done)
 
 	if (step->len == 0)
 		*done = true;
+	else if (run->plan->device)
+		return steps_device_copy(run, step, &run->board.events[id]);
 	else if (steps_is_staged(run, step))
 		return steps_stage_copy(run, step, &run->board.events[id], done);
 	else
@@ -41,6 +44,8 @@ static choir_status start_reduce(struct run *run, uint32_t id, bool *done)
 		*done = true;
 		return CHOIR_SUCCESS;
 	}
+	if (run->plan->device)
+		return steps_device_reduce(run, step, &run->board.events[id]);
 	if (comm_by_kernels(run->comm))
 		return steps_kernel_reduce(run, step, &run->board.events[id]);
 	return steps_host_reduce(run, step, done);
@@ -224,7 +229,7 @@ choir_status steps_make_room(struct run *run)
 	const struct plan *plan = run->plan;
 
 	TRY(grow(&run->board, plan->n_steps));
-	if (plan->scratch_bytes <= run->scratch.bytes)
+	if (plan->device || plan->scratch_bytes <= run->scratch.bytes)
 		return CHOIR_SUCCESS;
 	dev_memory_free(run->comm->device, &run->scratch);
 	return dev_memory_create(run->comm->device, plan->scratch_bytes, &run->scratch);
@@ -245,15 +250,34 @@ choir_status steps_try(struct run *run, uint32_t id, bool *done)
 	return kinds[run->plan->steps[id].kind].start(run, id, done);
 }
 
-static void finish(struct run *run, uint32_t id)
+/* Note [queue order].  The copies and kernels of a plan on the device go to one in-order queue.  One that depends on
+ * another so waits until that one has started, not until it is over: the host has no part in what lies between. */
+static bool is_command(const struct run *run, uint32_t id)
+{
+	const struct plan_step *step = &run->plan->steps[id];
+
+	return run->plan->device && (step->kind == PLAN_COPY || step->kind == PLAN_REDUCE) && step->len > 0;
+}
+
+/* started: the step has been enqueued, for the steps behind it in the queue; else it is done, for the others. */
+static void release_next(struct run *run, uint32_t id, bool started)
 {
 	const struct plan *plan = run->plan;
 	struct step_board *board = &run->board;
+	bool command = is_command(run, id);
 
-	board->n_done++;
-	for (uint32_t i = plan->succ_first[id]; i < plan->succ_first[id + 1]; i++)
-		if (--board->pending[plan->succs[i]] == 0)
-			board->ready[board->ready_tail++] = plan->succs[i];
+	for (uint32_t i = plan->succ_first[id]; i < plan->succ_first[id + 1]; i++) {
+		uint32_t next = plan->succs[i];
+
+		if ((command && is_command(run, next)) == started && --board->pending[next] == 0)
+			board->ready[board->ready_tail++] = next;
+	}
+}
+
+static void finish(struct run *run, uint32_t id)
+{
+	run->board.n_done++;
+	release_next(run, id, false);
 }
 
 /* Starts the step at the queue's head; a host step between two pieces stays there. */
@@ -268,10 +292,13 @@ static choir_status start_next(struct run *run)
 		return CHOIR_SUCCESS;
 	board->ready_head++;
 	board->piece = 0;
-	if (done)
+	if (done) {
 		finish(run, id);
-	else
-		board->waiting[board->n_waiting++] = id;
+		return CHOIR_SUCCESS;
+	}
+	board->waiting[board->n_waiting++] = id;
+	if (run->plan->device)
+		release_next(run, id, true);
 	return CHOIR_SUCCESS;
 }
 
@@ -333,6 +360,6 @@ void steps_free(struct run *run)
 	free(run->peers);
 	run->peers = NULL;
 	dev_memory_free(run->comm->device, &run->scratch);
-	dev_buffer_free(run->device_scratch);
+	device_memory_free(&run->device);
 	memset(&run->board, 0, sizeof run->board);
 }

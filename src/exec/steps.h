@@ -30,6 +30,11 @@ void steps_free(struct run *run);
  * reduce_step.c. */
 choir_status steps_kernel_reduce(struct run *run, const struct plan_step *step, cl_event *event_p);
 
+/* steps_device_copy, steps_device_reduce: a copy or a reduction of a plan on the device; *event_p is complete when it
+ * is over.  In device_step.c. */
+choir_status steps_device_copy(struct run *run, const struct plan_step *step, cl_event *event_p);
+choir_status steps_device_reduce(struct run *run, const struct plan_step *step, cl_event *event_p);
+
 /* steps_host_copy, steps_host_reduce: the next piece of such a step, of at most STEP_PIECE_BYTES.  True: that was the
  * last.  In host_step.c. */
 bool steps_host_copy(struct run *run, const struct plan_step *step);

@@ -10,6 +10,7 @@
 #define WHERE_PROCESS UINT64_C(0xFFFF)
 #define WHERE_NOTHING UINT64_C(0xFFFE)
 #define WHERE_LIST    UINT64_C(0xFFFD)
+#define WHERE_DEVICE  UINT64_C(0xFFFC)
 
 choir_status symmetric_create(const struct choir_comm *comm, uint64_t bytes, struct symmetric **out_p)
 {
@@ -80,6 +81,16 @@ uint64_t symmetric_address(const struct choir_comm *comm, const struct dev_acces
 uint64_t symmetric_address_of_list(void)
 {
 	return WHERE_LIST << WHERE_SHIFT;
+}
+
+uint64_t symmetric_address_of_device(const struct run_lent *lent)
+{
+	return (uintptr_t)lent <= WHAT_MASK ? WHERE_DEVICE << WHERE_SHIFT | (uintptr_t)lent : 0;
+}
+
+const struct run_lent *symmetric_lent(uint64_t address)
+{
+	return (const struct run_lent *)(uintptr_t)(address & WHAT_MASK);
 }
 
 unsigned char *symmetric_find(const struct choir_comm *comm, int local_rank, uint64_t address)

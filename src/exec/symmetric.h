@@ -36,6 +36,12 @@ uint64_t symmetric_address(const struct choir_comm *comm, const struct dev_acces
  * beginning of the rank's slot. */
 uint64_t symmetric_address_of_list(void);
 
+/* symmetric_address_of_device: the address of memory on the device that the rank lends; 0 = cannot be said.
+ * symmetric_lent: what it lends. */
+struct run_lent;
+uint64_t symmetric_address_of_device(const struct run_lent *lent);
+const struct run_lent *symmetric_lent(uint64_t address);
+
 /* symmetric_find: the address here of what that rank of the node calls so; NULL for memory of no bytes,
  * and for a list. */
 unsigned char *symmetric_find(const struct choir_comm *comm, int local_rank, uint64_t address);

@@ -2,8 +2,8 @@
 /* Worlds whose memory is reached by commands only, and a driver that refuses one of them: the call fails on every rank,
  * and nobody hangs.
  *
- * The driver is refused from here: this program's own clEnqueueReadBuffer and clEnqueueWriteBuffer come before the
- * loader's. */
+ * The driver is refused from here: this program's own clEnqueueReadBuffer, clEnqueueWriteBuffer and clEnqueueCopyBuffer
+ * come before the loader's.  Short calls are staged, long ones go from device to device. */
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include "world/world.h"
 
@@ -17,6 +17,8 @@
 #include <cmocka.h>
 
 typedef cl_int(CL_API_CALL *read_fn)(cl_command_queue, cl_mem, cl_bool, size_t, size_t, void *, cl_uint,
+                                     const cl_event *, cl_event *);
+typedef cl_int(CL_API_CALL *copy_fn)(cl_command_queue, cl_mem, cl_mem, size_t, size_t, size_t, cl_uint,
                                      const cl_event *, cl_event *);
 typedef cl_int(CL_API_CALL *write_fn)(cl_command_queue, cl_mem, cl_bool, size_t, size_t, const void *, cl_uint,
                                       const cl_event *, cl_event *);
@@ -60,6 +62,17 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBuffer(cl_command_queue queue, cl_
 
 	memcpy(&fn, &symbol, sizeof fn);
 	return refused() ? CL_OUT_OF_RESOURCES : fn(queue, mem, blocking, off, bytes, from, n, events, event_p);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to, size_t from_off,
+                                                    size_t to_off, size_t bytes, cl_uint n, const cl_event *events,
+                                                    cl_event *event_p)
+{
+	void *symbol = next_of("clEnqueueCopyBuffer");
+	copy_fn fn;
+
+	memcpy(&fn, &symbol, sizeof fn);
+	return refused() ? CL_OUT_OF_RESOURCES : fn(queue, from, to, from_off, to_off, bytes, n, events, event_p);
 }
 
 struct vectors {

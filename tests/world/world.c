@@ -67,18 +67,23 @@ static int run_rank(const struct rank *me, void *ctx)
 	return 0;
 }
 
+void world_begin_on(struct world *world, int n, choir_device *const *devices, const choir_comm_config *config)
+{
+	memset(world, 0, sizeof *world);
+	world->n = n;
+	world->device = devices[0];
+	world->comms = calloc((size_t)n, sizeof *world->comms);
+	if (choir_comm_create_local(n, devices, config, world->comms) != CHOIR_SUCCESS)
+		fail_msg("choir_comm_create_local(%d): %s", n, choir_last_error());
+}
+
 void world_begin(struct world *world, int n, const choir_comm_config *config)
 {
 	choir_device **devices = calloc((size_t)n, sizeof *devices);
 
-	memset(world, 0, sizeof *world);
-	world->n = n;
-	world->device = world_device();
-	world->comms = calloc((size_t)n, sizeof *world->comms);
 	for (int i = 0; i < n; i++)
-		devices[i] = world->device;
-	if (choir_comm_create_local(n, devices, config, world->comms) != CHOIR_SUCCESS)
-		fail_msg("choir_comm_create_local(%d): %s", n, choir_last_error());
+		devices[i] = world_device();
+	world_begin_on(world, n, devices, config);
 	free(devices);
 }
 

@@ -22,8 +22,9 @@ void world_run(int n, const choir_comm_config *config, world_fn fn, void *arg);
 /* world_run_at: the same, of a layout; 0 = as the machine is, and as long as the library waits. */
 void world_run_at(int n, int ranks_per_node, int64_t deadline_ms, world_fn fn, void *arg);
 
-/* world_begin, world_threads, world_end: its parts. */
+/* world_begin, world_threads, world_end: its parts.  world_begin_on: on devices of one context, one a rank. */
 void world_begin(struct world *world, int n, const choir_comm_config *config);
+void world_begin_on(struct world *world, int n, choir_device *const *devices, const choir_comm_config *config);
 void world_threads(struct world *world, world_fn fn, void *arg);
 void world_end(struct world *world);
 

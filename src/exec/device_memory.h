@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* The memory on the device that a run has for itself, and what its peers may copy from there.  The driver only. */
+#ifndef EXEC_DEVICE_MEMORY_H
+#define EXEC_DEVICE_MEMORY_H
+
+#include "exec/run.h"
+
+/* device_memory_scratch: at least that many bytes of scratch, whose contents may be lost.  OPENCL. */
+choir_status device_memory_scratch(struct run *run, uint64_t bytes);
+
+/* device_memory_lend: makes the scratch and the slot of run->plan, a plan on the device, and lends the slot and SEND to
+ * the peers until the run leaves its lane.  Returns the address for the lane; 0 without memory: the ranks then take
+ * another plan. */
+uint64_t device_memory_lend(struct run *run);
+
+/* device_memory_keep_large: before a run is discarded: the comm keeps its memory for the next one if it is more than
+ * that many bytes and no less than what the comm keeps already.
+ * device_memory_free: releases it; {0} is silent. */
+void device_memory_keep_large(struct run *run, uint64_t bytes);
+void device_memory_free(struct device_memory *memory);
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/* Ranks of one process whose devices share a context: the plans on the device (Note [device plans]), on all devices of
+ * the platform or on sub-devices of its only one, of class stage.  The commands that move bytes between host and device
+ * are counted here: this program's own come before the loader's. */
+#include "exec/comm.h"
+#include "world/flight.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* --- commands between host and device --- */
+
+static _Atomic long transfers;
+
+static void *next_of(const char *name)
+{
+	void *fn = dlsym(RTLD_NEXT, name);
+
+	if (fn == NULL)
+		abort();
+	atomic_fetch_add(&transfers, 1);
+	return fn;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off,
+                                                    size_t bytes, void *to, cl_uint n, const cl_event *events,
+                                                    cl_event *event_p)
+{
+	cl_int(CL_API_CALL * fn)(cl_command_queue, cl_mem, cl_bool, size_t, size_t, void *, cl_uint, const cl_event *,
+	                         cl_event *);
+	void *symbol = next_of("clEnqueueReadBuffer");
+
+	memcpy(&fn, &symbol, sizeof fn);
+	return fn(queue, mem, blocking, off, bytes, to, n, events, event_p);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off,
+                                                     size_t bytes, const void *from, cl_uint n, const cl_event *events,
+                                                     cl_event *event_p)
+{
+	cl_int(CL_API_CALL * fn)(cl_command_queue, cl_mem, cl_bool, size_t, size_t, const void *, cl_uint,
+	                         const cl_event *, cl_event *);
+	void *symbol = next_of("clEnqueueWriteBuffer");
+
+	memcpy(&fn, &symbol, sizeof fn);
+	return fn(queue, mem, blocking, off, bytes, from, n, events, event_p);
+}
+
+/* --- the devices --- */
+
+enum { MOST_DEVICES = 16, MOST_RANKS = 5 };
+
+static choir_device *devices[MOST_DEVICES];
+static int n_devices;
+
+/* All devices of the default one's platform; if it is the only one, the halves that it can be split into. */
+static cl_uint list_ids(cl_device_id ids[MOST_DEVICES])
+{
+	static const cl_device_partition_property halves[] = { CL_DEVICE_PARTITION_EQUALLY, 1, 0 };
+	cl_device_id first = choir_device_id(world_device());
+	cl_platform_id platform;
+	cl_uint n = 0, n_parts = 0;
+
+	if (clGetDeviceInfo(first, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL) != CL_SUCCESS ||
+	    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MOST_DEVICES, ids, &n) != CL_SUCCESS)
+		fail_msg("the devices of a platform cannot be listed");
+	n = n < MOST_DEVICES ? n : MOST_DEVICES;
+	if (n == 1 && clCreateSubDevices(first, halves, 0, NULL, &n_parts) == CL_SUCCESS && n_parts > 1 &&
+	    n_parts <= MOST_DEVICES && clCreateSubDevices(first, halves, n_parts, ids, NULL) == CL_SUCCESS)
+		n = n_parts;
+	return n;
+}
+
+static void open_devices(void)
+{
+	cl_device_id ids[MOST_DEVICES];
+	cl_uint n = list_ids(ids);
+	cl_int rc;
+	cl_context context = clCreateContext(NULL, n, ids, NULL, NULL, &rc);
+
+	if (rc != CL_SUCCESS)
+		fail_msg("no context of %u devices: %d", n, rc);
+	for (n_devices = 0; n_devices < (int)n; n_devices++)
+		if (choir_device_create(context, ids[n_devices], NULL, &devices[n_devices]) != CHOIR_SUCCESS)
+			fail_msg("%s", choir_last_error());
+	clReleaseContext(context);
+	print_message("%u devices in one context\n", n);
+}
+
+/* On device_bytes of device memory; 0 = as many as the library takes. */
+static void begin(struct world *world, int n, uint64_t device_bytes)
+{
+	choir_device *of_rank[MOST_RANKS];
+
+	for (int i = 0; i < n; i++)
+		of_rank[i] = devices[i % n_devices];
+	world_begin_on(world, n, of_rank, NULL);
+	for (int i = 0; i < n; i++) {
+		assert_true(n == 1 || world->comms[i]->device_bytes > 0);
+		if (device_bytes > 0)
+			world->comms[i]->device_bytes = device_bytes;
+	}
+}
+
+static void on_worlds(uint64_t device_bytes, world_fn fn, void *arg)
+{
+	static const int sizes[] = { 1, 2, 3, 5 };
+
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		struct world world;
+
+		begin(&world, sizes[i], device_bytes);
+		world_threads(&world, fn, arg);
+		world_end(&world);
+	}
+}
+
+/* --- the calls --- */
+
+static const int moving[] = { ALLREDUCE,  REDUCE_SCATTER, REDUCE_SCATTERV, ALLGATHER,
+	                      ALLGATHERV, ALLTOALL,       BROADCAST,       REDUCE };
+enum { N_MOVING = sizeof moving / sizeof *moving };
+
+/* The call, by that algorithm, gives the right bytes; by: the algorithm that the event must name, NULL = any. */
+static void run_by(struct world *world, int rank, choir_comm *comm, const struct dense_call *call, const char *by)
+{
+	struct dense_flight flight;
+	char text[FLIGHT_TEXT_BYTES];
+
+	flight_make(&flight, world, rank, call);
+	flight_start(&flight, world, comm, NULL);
+	flight_land(&flight, world);
+	if (flight.event != NULL && by != NULL && strcmp(choir_event_algorithm(flight.event), by) != 0)
+		world_fail(world, rank, "%s: by %s, not %s", flight_text(&flight, text),
+		           choir_event_algorithm(flight.event), by);
+	flight_free(&flight);
+}
+
+/* In place each rank of an alltoall writes over what its peers would read. */
+static const char *device_or_slots(const struct dense_call *c)
+{
+	return c->what == &collectives[ALLTOALL] && c->in_place && c->count > 0 ? NULL : "device";
+}
+
+static void all_sizes(struct world *world, int rank, choir_comm *comm, void *most)
+{
+	const size_t n = (size_t)world->n, sizes[] = { 0, 1, n - 1, 3 * n + 1, 1000, 70001 };
+
+	for (int m = 0; m < N_MOVING && world->n > 1; m++)
+		for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+			if (sizes[s] <= *(size_t *)most) {
+				struct dense_call c = { .what = &collectives[moving[m]],
+					                .dtype = CHOIR_F32,
+					                .op = s % 2 ? CHOIR_OP_SUM : CHOIR_OP_MEAN,
+					                .n = world->n,
+					                .root = (int)(s % n),
+					                .count = sizes[s],
+					                .in_place = (s + (size_t)m + n / 2) % 2,
+					                .device = true,
+					                .options = "algorithm=device" };
+
+				run_by(world, rank, comm, &c, device_or_slots(&c));
+			}
+}
+
+static void test_sizes(void **state)
+{
+	size_t most = SIZE_MAX;
+
+	(void)state;
+	on_worlds(0, all_sizes, &most);
+}
+
+/* Device memory of a few cache lines: many chunks, the last one short. */
+static void test_chunks(void **state)
+{
+	size_t most = 1000;
+
+	(void)state;
+	on_worlds(640, all_sizes, &most);
+}
+
+/* Half of them on 2 and 3 ranks, half on 5: each is a program to build on each device. */
+static void all_types(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	(void)unused;
+	for (choir_dtype dtype = 0; choir_dtype_bytes(dtype) > 0 && world->n > 1; dtype++)
+		for (choir_op op = 0; op < CHOIR_OP_PREMUL_SUM; op++) {
+			struct dense_call c = { .what = &collectives[op % 2 ? ALLREDUCE : REDUCE_SCATTER],
+				                .dtype = dtype,
+				                .op = op,
+				                .n = world->n,
+				                .count = 1027,
+				                .in_place = dtype % 2,
+				                .device = true,
+				                .options = "algorithm=device" };
+
+			if (op != CHOIR_OP_LOCAL && ((int)(dtype + op) + world->n / 2) % 2 == 0 &&
+			    choir_supports(comm, c.what->name, dtype, op, choir_none()) == CHOIR_SUCCESS)
+				run_by(world, rank, comm, &c, "device");
+		}
+}
+
+static void test_types(void **state)
+{
+	(void)state;
+	on_worlds(0, all_types, NULL);
+}
+
+/* The library's own choice; a buffer of the host on one rank sends all of them through slots. */
+static void choices(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	(void)unused;
+	for (int m = 0; m < N_MOVING && world->n > 1; m++) {
+		struct dense_call c = { .what = &collectives[moving[m]],
+			                .dtype = CHOIR_I32,
+			                .op = CHOIR_OP_MAX,
+			                .n = world->n,
+			                .count = 70001,
+			                .device = true };
+
+		run_by(world, rank, comm, &c, "device");
+		c.device = rank != 1;
+		c.root = 1;
+		c.options = "algorithm=device";
+		run_by(world, rank, comm, &c, NULL);
+	}
+}
+
+static void test_choices(void **state)
+{
+	(void)state;
+	on_worlds(0, choices, NULL);
+}
+
+/* --- what moves between host and device --- */
+
+enum { CALLS = 6 }; /* in flight at once, of three sizes */
+
+struct crowd {
+	struct dense_flight flights[MOST_RANKS][CALLS];
+};
+
+static void make(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct crowd *crowd = arg;
+
+	(void)comm;
+	for (int i = 0; i < CALLS; i++) {
+		struct dense_call c = { .what = &collectives[moving[i]],
+			                .dtype = CHOIR_F32,
+			                .op = CHOIR_OP_SUM,
+			                .n = world->n,
+			                .count = i % 3 == 0 ? 1000003 : i % 3 == 1 ? 40001 : 33,
+			                .in_place = i % 2 && moving[i] != ALLTOALL,
+			                .device = true,
+			                .options = i % 2 ? "algorithm=device" : NULL };
+
+		if (c.count < 100)
+			c.options = "algorithm=device";
+		flight_make(&crowd->flights[rank][i], world, rank, &c);
+	}
+}
+
+static void fly(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct crowd *crowd = arg;
+
+	for (int i = 0; i < CALLS; i++)
+		flight_start(&crowd->flights[rank][i], world, comm, NULL);
+	for (int i = 0; i < CALLS; i++)
+		OK(choir_event_wait(crowd->flights[rank][i].event, -1));
+}
+
+static void land(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct crowd *crowd = arg;
+
+	(void)comm;
+	for (int i = 0; i < CALLS; i++) {
+		flight_land(&crowd->flights[rank][i], world);
+		flight_free(&crowd->flights[rank][i]);
+	}
+}
+
+static void test_no_transfers(void **state)
+{
+	static struct crowd crowd;
+	struct world world;
+	long counted;
+
+	(void)state;
+	begin(&world, 3, 0);
+	for (int round = 0; round < 2; round++) { /* the second one finds the memory of the first */
+		world_threads(&world, make, &crowd);
+		atomic_store(&transfers, 0);
+		world_threads(&world, fly, &crowd);
+		counted = atomic_load(&transfers);
+		world_threads(&world, land, &crowd);
+		assert_int_equal(counted, 0);
+		assert_true(atomic_load(&transfers) > 0);
+	}
+	world_end(&world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sizes), cmocka_unit_test(test_chunks),
+		                            cmocka_unit_test(test_types), cmocka_unit_test(test_choices),
+		                            cmocka_unit_test(test_no_transfers) };
+	int failed;
+
+	setenv("CHOIR_CLASS", "stage", 1);
+	open_devices();
+	failed = cmocka_run_group_tests_name("device", tests, NULL, NULL);
+	for (int i = 0; i < n_devices; i++)
+		choir_device_destroy(devices[i]);
+	world_device_drop();
+	return failed;
+}
