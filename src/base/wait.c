@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <time.h>
 
-enum { SLOW_NS = 2 * 1000 * 1000, LONG_ROUNDS = 60 };
+enum { SLOW_NS = 2 * 1000 * 1000, LONG_ROUNDS = 60, TAKEN_NS = 100 * 1000 };
 
 enum { DEVICE, POLLED, POLLED_SLOW, NODE, OTHERS };
 
@@ -71,6 +71,17 @@ static int row_of(const struct wait_for *why, bool is_slow)
 	return why->called && !why->crowded ? NODE : OTHERS;
 }
 
+/* Note [taken cores].  Where other programs want the core a yield gives it away for their whole time slices, and a
+ * waiting rank comes back milliseconds after its peers have answered.  A sleeping thread is woken when they answer, and
+ * the scheduler prefers it.  So after a yield that took long the wait sleeps. */
+static bool yield_was_long(void)
+{
+	int64_t start = wait_now_ns();
+
+	wait_yield();
+	return wait_now_ns() - start > TAKEN_NS;
+}
+
 int64_t wait_round(struct wait *wait, const struct wait_for *why)
 {
 	int row = row_of(why, wait->is_slow);
@@ -80,8 +91,8 @@ int64_t wait_round(struct wait *wait, const struct wait_for *why)
 		return policy[row].sleep_us;
 	if (round < spins)
 		wait_spin();
-	else
-		wait_yield();
+	else if (yield_was_long())
+		wait->rounds = spins + policy[row].yields; /* Note [taken cores] */
 	return 0;
 }
 
