@@ -19,7 +19,7 @@ static _Thread_local struct network {
 	throw_fn throw_error;
 	char *received; /* the blocks of all ranks, before they are reduced */
 	size_t room;
-	size_t *counts; /* four tables of a number for each rank */
+	size_t *counts; /* two tables of a number for each rank */
 	char text[1024];
 } network;
 
@@ -43,7 +43,7 @@ int choir_lightgbm_open(choir_comm *comm, throw_fn throw_error)
 	choir_lightgbm_close();
 	network.size = choir_comm_size(comm);
 	network.rank = choir_comm_rank(comm);
-	network.counts = calloc(4 * (size_t)network.size, sizeof *network.counts);
+	network.counts = calloc(2 * (size_t)network.size, sizeof *network.counts);
 	if (network.counts == NULL)
 		return 1;
 	network.comm = comm;
@@ -63,13 +63,31 @@ static size_t *table(int which)
 	return network.counts + (size_t)which * (size_t)network.size;
 }
 
+/* The blocks for me of all ranks, in rank order.  Every rank knows all lengths, so a message to each rank is enough: one
+ * wait for each of them, where an alltoallv would compare the lengths first. */
+static choir_status exchange(char *input, const int32_t *starts, const int32_t *lengths, int n)
+{
+	size_t mine = (size_t)lengths[network.rank];
+
+	memcpy(network.received + (size_t)network.rank * mine, input + starts[network.rank], mine);
+	for (int step = 1; step < n; step++) {
+		int to = (network.rank + step) % n, from = (network.rank + n - step) % n;
+		choir_status st = choir_sendrecv(network.comm, choir_host(input + starts[to]), (size_t)lengths[to], to,
+		                                 choir_host(network.received + (size_t)from * mine), mine, from,
+		                                 CHOIR_U8, NULL, NULL);
+
+		if (st != CHOIR_SUCCESS)
+			return st;
+	}
+	return CHOIR_SUCCESS;
+}
+
 /* Block p of the input goes to rank p; what comes is folded in rank order, so all runs give the same bits. */
 void choir_lightgbm_reduce_scatter(char *input, int32_t input_bytes, int type_size, const int32_t *starts,
                                    const int32_t *lengths, int n, char *output, int32_t output_bytes,
                                    const reduce_fn *reducer)
 {
 	size_t mine = (size_t)lengths[network.rank], needed = mine * (size_t)n;
-	size_t *counts = table(0), *from = table(1), *blocks = table(2);
 
 	(void)input_bytes;
 	(void)output_bytes;
@@ -81,13 +99,7 @@ void choir_lightgbm_reduce_scatter(char *input, int32_t input_bytes, int type_si
 		network.received = more;
 		network.room = needed;
 	}
-	for (int p = 0; p < n; p++) {
-		counts[p] = (size_t)lengths[p];
-		from[p] = (size_t)starts[p];
-		blocks[p] = mine;
-	}
-	if (choir_alltoallv(network.comm, choir_host(input), counts, from, choir_host(network.received), blocks, NULL,
-	                    CHOIR_U8, NULL, NULL) != CHOIR_SUCCESS)
+	if (exchange(input, starts, lengths, n) != CHOIR_SUCCESS)
 		fail(choir_last_error());
 	if (mine == 0)
 		return;
