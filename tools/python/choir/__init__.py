@@ -12,6 +12,7 @@ started by ``python -m choir -n 2 program.py``.  docs/python.md of the project t
 
 from __future__ import annotations
 
+from . import pairs
 from ._abi import Coalesce, DType, MemoryClass, Op, SparseWire, Status
 from ._arrays import View
 from ._comm import Comm, Request, group
@@ -29,6 +30,7 @@ from ._create import (
 from ._device import Device
 from ._event import Event, SparseEvent, queue_wait
 from ._library import lib as _lib
+from ._topk import TopK, TopKEvent
 from ._versions import show_versions
 from .errors import (
     AbortedError,
@@ -51,7 +53,7 @@ __version__: str = _lib.choir_version().decode()
 __all__ = [
     "AbortedError", "ArgumentError", "CapacityError", "ChoirError", "Coalesce", "Comm", "DType", "DeadlineError",
     "Device", "Event", "MemoryClass", "MismatchError", "NoMemoryError", "Op", "OpenCLError", "PeerDeadError",
-    "Request", "RunningError", "SparseEvent", "SparseWire", "Status", "Threads", "TransportError", "UnsupportedError",
+    "Request", "RunningError", "SparseEvent", "SparseWire", "Status", "Threads", "TopK", "TopKEvent", "TransportError", "UnsupportedError",
     "View", "WouldDeadlockError", "__version__", "from_environment", "from_gather", "from_mpi4py", "from_store",
-    "group", "on_this_machine", "over_tcp", "queue_wait", "show_versions", "threads", "world",
+    "group", "on_this_machine", "over_tcp", "pairs", "queue_wait", "show_versions", "threads", "world",
 ]  # fmt: skip

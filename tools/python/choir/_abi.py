@@ -242,6 +242,63 @@ class SparseStats(ct.Structure):
     ]
 
 
+class TopkConfig(ct.Structure):
+    """choir_topk_config."""
+
+    _fields_ = [
+        ("struct_size", ct.c_size_t),
+        ("count", ct.c_size_t),
+        ("dtype", ct.c_int32),
+        ("algorithm", ct.c_char_p),
+        ("density", ct.c_double),
+        ("k", ct.c_size_t),
+        ("n_densities", ct.c_size_t),
+        ("densities", ct.POINTER(ct.c_double)),
+        ("calls_per_density", ct.c_size_t),
+        ("dense_calls", ct.c_size_t),
+        ("preset", ct.c_char_p),
+        ("decay", ct.c_double),
+        ("scale", ct.c_double),
+        ("momentum", ct.c_double),
+        ("op", ct.c_int32),
+        ("nan_fails", ct.c_int),
+    ]
+
+
+class TopkOut(ct.Structure):
+    """choir_topk_out: where the result of a top-k allreduce goes."""
+
+    _fields_ = [
+        ("struct_size", ct.c_size_t),
+        ("dense", Buffer),
+        ("ind", Buffer),
+        ("val", Buffer),
+        ("ind_dtype", ct.c_int32),
+        ("pairs_p", ct.POINTER(ct.c_size_t)),
+        ("involved", Buffer),
+        ("involved_pairs_p", ct.POINTER(ct.c_size_t)),
+    ]
+
+
+class TopkStats(ct.Structure):
+    """choir_topk_stats: what a top-k allreduce did."""
+
+    _fields_ = [
+        ("struct_size", ct.c_size_t),
+        ("algorithm", ct.c_char_p),
+        ("call", ct.c_uint64),
+        ("k", ct.c_uint64),
+        ("selected", ct.c_uint64),
+        ("pairs", ct.c_uint64),
+        ("involved", ct.c_uint64),
+        ("local_threshold", ct.c_double),
+        ("global_threshold", ct.c_double),
+        ("imbalance", ct.c_double),
+        ("pairs_received", ct.c_uint64),
+        ("wire_bytes", ct.c_uint64),
+    ]
+
+
 #: C structure -> ctypes class
 STRUCTS = {
     "choir_buffer": Buffer,
@@ -252,6 +309,9 @@ STRUCTS = {
     "choir_tensor": Tensor,
     "choir_sparse_attr": SparseAttr,
     "choir_sparse_stats": SparseStats,
+    "choir_topk_config": TopkConfig,
+    "choir_topk_out": TopkOut,
+    "choir_topk_stats": TopkStats,
 }
 
 _call_p = ct.POINTER(Call)
@@ -338,6 +398,35 @@ PROTOTYPES: dict[str, tuple] = {
     ),
     "choir_sparse_fetch": (_enum, [_handle, Buffer, _size_p, Buffer, _size_p]),
     "choir_event_sparse_stats": (_enum, [_handle, ct.POINTER(SparseStats)]),
+    "choir_select_top": (
+        _enum, [_handle, Buffer, ct.c_size_t, _dtype, ct.c_size_t, Buffer, _dtype, Buffer, *_tail]
+    ),
+    "choir_select_above": (
+        _enum, [_handle, Buffer, ct.c_size_t, _dtype, ct.c_double, Buffer, _dtype, Buffer, _size_p, *_tail]
+    ),
+    "choir_gather_rows": (
+        _enum,
+        [_handle, Buffer, ct.c_size_t, _dtype, Buffer, ct.c_size_t, ct.c_size_t, _dtype, Buffer, *_tail],
+    ),
+    "choir_scatter_rows": (
+        _enum,
+        [_handle, Buffer, ct.c_size_t, _dtype, Buffer, Buffer, ct.c_size_t, ct.c_size_t, _dtype, *_tail],
+    ),
+    "choir_intersect": (
+        _enum, [_handle, Buffer, ct.c_size_t, Buffer, ct.c_size_t, _dtype, Buffer, *_tail]
+    ),
+    "choir_coalesce_rows": (
+        _enum,
+        [_handle, Buffer, ct.c_size_t, Buffer, ct.c_size_t, _dtype, _dtype, _op, Buffer, Buffer, _size_p, *_tail],
+    ),
+    "choir_topk_create": (_enum, [_handle, ct.POINTER(TopkConfig), _handle_p]),
+    "choir_topk_destroy": (None, [_handle]),
+    "choir_topk_reset": (_enum, [_handle]),
+    "choir_topk_export": (_enum, [_handle, ct.c_void_p, _size_p]),
+    "choir_topk_import": (_enum, [_handle, ct.c_void_p, ct.c_size_t]),
+    "choir_topk_residual": (_enum, [_handle, ct.c_void_p]),
+    "choir_topk_allreduce": (_enum, [_handle, Buffer, ct.POINTER(TopkOut), *_tail]),
+    "choir_event_topk_stats": (_enum, [_handle, ct.POINTER(TopkStats)]),
 }  # fmt: skip
 
 #: of libchoir-mpi; an MPI_Comm of the MPICH family is an int
@@ -356,11 +445,9 @@ UNUSED = {
     "choir_op_parse", "choir_memory_class_name", "choir_mem", "choir_host", "choir_svm", "choir_usm", "choir_none",
     "choir_comm_split_local", "choir_mem_alloc_local", "choir_mem_free_local", "choir_mem_register",
     "choir_mem_register_local", "choir_mem_deregister", "choir_mem_deregister_local", "choir_comm_device",
-    "choir_event_retain", "choir_supports", "choir_select_top", "choir_select_above", "choir_gather_rows",
-    "choir_scatter_rows", "choir_intersect", "choir_coalesce_rows", "choir_topk_export", "choir_topk_import",
-    "choir_topk_residual", "choir_topk_create", "choir_topk_allreduce", "choir_topk_reset", "choir_event_topk_stats",
-    "choir_topk_destroy", "choir_comm_group_find", "choir_comm_group_text", "choir_comm_group_parse",
+    "choir_event_retain", "choir_supports",
+    "choir_comm_group_find", "choir_comm_group_text", "choir_comm_group_parse",
     "choir_comm_group_split", "choir_comm_group_split_local", "choir_comm_create_group",
     "choir_comm_create_group_local", "choir_comm_find",
 }  # fmt: skip
-UNUSED_STRUCTS = {"choir_comm_group", "choir_topk_config", "choir_topk_out", "choir_topk_stats"}
+UNUSED_STRUCTS = {"choir_comm_group"}
