@@ -24,5 +24,7 @@ refused --local --via mpi --local 2
 refused --compare --compare=0
 refused picture.gif --local 1 --steps 1 --plot picture.gif
 refused --compare --compare --via mpi
+refused --compress --compress oktopk --via mpi
+refused --density --compress oktopk --density 1.5
 "$train" --help | grep -q -e --candidates || status=1
 exit $status

@@ -31,7 +31,8 @@ choir_status buckets_init(struct trainer *trainer)
 		                                               .name = "projection",
 		                                               .values = model->projection_gradient,
 		                                               .first = at->w2,
-		                                               .count = at->total - at->w2 };
+		                                               .count = at->total - at->w2,
+		                                               .n_whole = at->total - at->loss };
 	trainer->buckets[BUCKET_HIDDEN] = (struct bucket){ .id = BUCKET_HIDDEN,
 		                                           .name = "hidden layer",
 		                                           .values = model->hidden_gradient,
@@ -49,8 +50,8 @@ void buckets_fini(struct trainer *trainer)
 	for (int i = 0; i < N_BUCKETS; i++) {
 		struct bucket *bucket = trainer->buckets + i;
 
-		if (bucket->event)
-			choir_event_release(bucket->event);
+		choir_event_release(bucket->event);
+		choir_event_release(bucket->whole_event);
 		if (bucket->result_index)
 			clReleaseMemObject(bucket->result_index);
 		if (bucket->result_rows)

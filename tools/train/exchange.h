@@ -28,6 +28,10 @@ struct bucket {
 	/* choir's */
 	choir_event *event;
 	size_t n_index, n_values;
+	/* Of a dense one, the last so many are no gradient and are summed whole, whatever becomes of the others. */
+	size_t n_whole;
+	choir_event *whole_event; /* their sum, where it is apart */
+	double received;          /* bytes of a dense one that came to this rank, after settle; by hand 0 */
 	const char *algorithm; /* that the library took for a sparse sum, after finish; NULL by hand */
 };
 
@@ -46,6 +50,8 @@ struct exchange_ops {
 	choir_status (*barrier)(struct exchange *exchange);
 	/* values[i] = the least that any rank has there.  Blocks; every rank calls it with the same n. */
 	choir_status (*least)(struct exchange *exchange, double *values, size_t n);
+	/* Forgets what calls left behind for later ones; NULL = nothing.  Between steps. */
+	choir_status (*forget)(struct exchange *exchange);
 	void (*destroy)(struct exchange *exchange);
 };
 
@@ -54,8 +60,10 @@ struct exchange {
 	struct ocl *ocl;
 };
 
-/* exchange_choir: over a comm, which stays the caller's. */
-choir_status exchange_choir(struct ocl *ocl, choir_comm *comm, struct exchange **out_p);
+/* exchange_choir: over a comm, which stays the caller's.  compress: the algorithm of choir_topk_allreduce for dense
+ * gradients, of which it sends the part `density`; NULL = they go whole. */
+choir_status exchange_choir(struct ocl *ocl, choir_comm *comm, const char *compress, double density,
+                            struct exchange **out_p);
 
 /* exchange_mpi: over MPI_COMM_WORLD, by the thread that initialised MPI.  n_words: indices are below it. */
 choir_status exchange_mpi(struct ocl *ocl, size_t n_words, struct exchange **out_p);

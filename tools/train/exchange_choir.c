@@ -8,6 +8,9 @@
 struct by_choir {
 	struct exchange base;
 	choir_comm *comm;
+	const char *compress;
+	double density;
+	choir_topk_state *states[N_BUCKETS]; /* made by the first call; of the dense gradients, with --compress */
 };
 
 static void on_done(void *stamp, choir_status status)
@@ -27,10 +30,47 @@ static choir_status start_sparse(struct by_choir *self, struct bucket *bucket, c
 	                              CHOIR_OP_SUM, NULL, call, &bucket->event);
 }
 
+static choir_status start_whole(struct by_choir *self, struct bucket *bucket, const choir_call *call)
+{
+	choir_buffer values = choir_mem(bucket->values, 0);
+	double n = choir_comm_size(self->comm);
+
+	bucket->received = 2 * (n - 1) / n * (double)bucket->count * sizeof(float);
+	return choir_allreduce(self->comm, values, values, bucket->count, CHOIR_F32, CHOIR_OP_SUM, call,
+	                       &bucket->event);
+}
+
+static choir_status make_state(struct by_choir *self, const struct bucket *bucket)
+{
+	choir_topk_config config = CHOIR_TOPK_CONFIG_INIT;
+
+	config.count = bucket->count - bucket->n_whole;
+	config.algorithm = self->compress;
+	config.density = self->density;
+	config.op = CHOIR_OP_SUM;
+	return choir_topk_create(self->comm, &config, &self->states[bucket->id]);
+}
+
+/* The gradient's largest entries, and what is no gradient whole beside it. */
+static choir_status start_compressed(struct by_choir *self, struct bucket *bucket, const choir_call *call)
+{
+	size_t n = bucket->count - bucket->n_whole;
+	choir_buffer values = choir_mem(bucket->values, 0), whole = choir_mem(bucket->values, n * sizeof(float));
+	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
+
+	if (!self->states[bucket->id])
+		TRY(make_state(self, bucket));
+	out.dense = values;
+	TRY(choir_topk_allreduce(self->states[bucket->id], values, &out, call, &bucket->event));
+	if (bucket->n_whole == 0)
+		return CHOIR_SUCCESS;
+	return choir_allreduce(self->comm, whole, whole, bucket->n_whole, CHOIR_F32, CHOIR_OP_SUM, call,
+	                       &bucket->whole_event);
+}
+
 static choir_status start(struct exchange *exchange, struct bucket *bucket, cl_event ready)
 {
 	struct by_choir *self = (struct by_choir *)exchange;
-	choir_buffer values = choir_mem(bucket->values, 0);
 	choir_call call = CHOIR_CALL_INIT;
 	choir_status st;
 
@@ -42,8 +82,7 @@ static choir_status start(struct exchange *exchange, struct bucket *bucket, cl_e
 	if (bucket->index)
 		st = start_sparse(self, bucket, &call);
 	else
-		st = choir_allreduce(self->comm, values, values, bucket->count, CHOIR_F32, CHOIR_OP_SUM, &call,
-		                     &bucket->event);
+		st = (self->compress ? start_compressed : start_whole)(self, bucket, &call);
 	if (st != CHOIR_SUCCESS)
 		return fail_choir(bucket->name, st);
 	st = choir_event_on_complete(bucket->event, on_done, &bucket->done);
@@ -57,7 +96,9 @@ static choir_status finish(struct exchange *exchange, struct bucket *bucket)
 	choir_status st;
 
 	if (!bucket->index) {
-		st = choir_queue_wait(exchange->ocl->queue, 1, &bucket->event);
+		choir_event *events[] = { bucket->event, bucket->whole_event };
+
+		st = choir_queue_wait(exchange->ocl->queue, bucket->whole_event ? 2 : 1, events);
 		return st == CHOIR_SUCCESS ? st : fail_choir("choir_queue_wait", st);
 	}
 	st = choir_event_wait(bucket->event, -1);
@@ -68,15 +109,28 @@ static choir_status finish(struct exchange *exchange, struct bucket *bucket)
 	return CHOIR_SUCCESS;
 }
 
+static choir_status settle_event(const struct bucket *bucket, choir_event **event_p)
+{
+	choir_status st = choir_event_wait(*event_p, -1);
+
+	if (st != CHOIR_SUCCESS)
+		failure(st, "%s: %s: %s", bucket->name, choir_status_name(st), choir_event_error(*event_p));
+	choir_event_release(*event_p);
+	*event_p = NULL;
+	return st;
+}
+
 static choir_status settle(struct exchange *exchange, struct bucket *bucket)
 {
-	choir_status st = choir_event_wait(bucket->event, -1);
+	choir_topk_stats stats = { .struct_size = sizeof stats };
+	choir_status st = CHOIR_SUCCESS;
 
-	(void)exchange;
-	if (st != CHOIR_SUCCESS)
-		failure(st, "%s: %s: %s", bucket->name, choir_status_name(st), choir_event_error(bucket->event));
-	choir_event_release(bucket->event);
-	bucket->event = NULL;
+	if (((struct by_choir *)exchange)->states[bucket->id] && choir_event_wait(bucket->event, -1) == CHOIR_SUCCESS &&
+	    choir_event_topk_stats(bucket->event, &stats) == CHOIR_SUCCESS)
+		bucket->received = (double)stats.pairs_received * (sizeof(int32_t) + sizeof(float));
+	if (bucket->whole_event)
+		st = settle_event(bucket, &bucket->whole_event);
+	TRY(settle_event(bucket, &bucket->event));
 	return st;
 }
 
@@ -96,8 +150,25 @@ static choir_status least(struct exchange *exchange, double *values, size_t n)
 	return st == CHOIR_SUCCESS ? st : fail_choir("choir_allreduce", st);
 }
 
+static choir_status forget(struct exchange *exchange)
+{
+	struct by_choir *self = (struct by_choir *)exchange;
+
+	for (int i = 0; i < N_BUCKETS; i++) {
+		choir_status st = self->states[i] ? choir_topk_reset(self->states[i]) : CHOIR_SUCCESS;
+
+		if (st != CHOIR_SUCCESS)
+			return fail_choir("choir_topk_reset", st);
+	}
+	return CHOIR_SUCCESS;
+}
+
 static void destroy(struct exchange *exchange)
 {
+	struct by_choir *self = (struct by_choir *)exchange;
+
+	for (int i = 0; i < N_BUCKETS; i++)
+		choir_topk_destroy(self->states[i]);
 	free(exchange);
 }
 
@@ -108,16 +179,20 @@ static const struct exchange_ops choir_ops = {
 	.settle = settle,
 	.barrier = barrier,
 	.least = least,
+	.forget = forget,
 	.destroy = destroy,
 };
 
-choir_status exchange_choir(struct ocl *ocl, choir_comm *comm, struct exchange **out_p)
+choir_status exchange_choir(struct ocl *ocl, choir_comm *comm, const char *compress, double density,
+                            struct exchange **out_p)
 {
 	struct by_choir *self = malloc(sizeof *self);
 
 	if (!self)
 		return fail_memory("the exchange", sizeof *self);
-	*self = (struct by_choir){ .base = { .ops = &choir_ops, .ocl = ocl }, .comm = comm };
+	*self = (struct by_choir){
+		.base = { .ops = &choir_ops, .ocl = ocl }, .comm = comm, .compress = compress, .density = density
+	};
 	*out_p = &self->base;
 	return CHOIR_SUCCESS;
 }

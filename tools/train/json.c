@@ -35,6 +35,11 @@ static json_t *summary(const struct report *report)
 	              report_words_per_s(report), "loss", report_mean(report, n - tenth, tenth), "comm_s", "total",
 	              whole->comm_s, "shown", whole->shown_s, "hidden", whole->comm_s - whole->shown_s, "rows_per_step",
 	              "in", whole->rows_in / (double)n, "out", whole->rows_out / (double)n, "losses", losses));
+	json_object_set_new(root, "dense_bytes_per_step", json_real(whole->received / (double)n));
+	if (options->compress) {
+		json_object_set_new(root, "compress", json_string(options->compress));
+		json_object_set_new(root, "density", json_real(options->density));
+	}
 	if (report->compare)
 		json_object_set_new(root, "compare", compare_json(report->compare));
 	return root;

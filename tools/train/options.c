@@ -22,6 +22,9 @@ static const struct flag table[] = {
 	  "sum the tables' gradients of every Nth step (default 10) by each sparse algorithm as well, and tell their "
 	  "times",
 	  1, "10", NULL },
+	TEXT("compress", compress, "NAME",
+	     "of the dense layers' gradients only the largest entries go, the rest later: oktopk, spardl, topka, ..."),
+	REAL("density", density, "X", "with --compress: the part of the entries that goes; default 0.02"),
 	WHOLE("steps", steps, 0, "stop after N steps; default: no limit, if --seconds is given, else 200"),
 	REAL("seconds", seconds, "S", "stop after S seconds of training"),
 	WHOLE("batch", batch, 1, "words a step, of all ranks together; default 4096"),
@@ -76,6 +79,7 @@ void options_parse(int argc, char **argv, struct options *out)
 		                 .rate = 0.1,
 		                 .table_rate = 2,
 		                 .seed = 1,
+		                 .density = 0.02,
 		                 .every = 5 };
 	outcome = flags_parse(&flags, argc, argv, out, words, 0, error);
 	if (outcome == FLAGS_TOLD)
@@ -91,6 +95,10 @@ void options_parse(int argc, char **argv, struct options *out)
 		refuse("--via mpi needs mpiexec, not --local");
 	if (out->compare > 0 && out->via == VIA_MPI)
 		refuse("--compare is of choir's algorithms, not --via mpi");
+	if (out->compress && out->via == VIA_MPI)
+		refuse("--compress is choir's, not --via mpi");
+	if (!(out->density > 0 && out->density <= 1))
+		refuse("--density: above 0, and at most 1");
 	try_files(out);
 }
 

@@ -17,6 +17,8 @@ struct options {
 	double rate, table_rate; /* learning rates of the dense layers and of the tables */
 	size_t seed;
 	size_t compare; /* steps from one comparison of the sparse algorithms to the next; 0 = none */
+	const char *compress; /* topk algorithm for the dense layers; NULL = their gradients go whole */
+	double density;       /* of what it sends */
 	double every;   /* seconds between lines */
 	const char *json, *plot, *loss_out;
 };

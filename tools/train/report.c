@@ -62,6 +62,7 @@ static void add(struct span *span, const struct step_figures *figures)
 	span->loss += figures->loss;
 	span->rows_in += (double)figures->rows_in;
 	span->rows_out += (double)figures->rows_out;
+	span->received += figures->received;
 }
 
 static double hidden_percent(const struct span *span)
@@ -189,6 +190,9 @@ static void print_summary(const struct report *report)
 	       1e3 * whole->comm_s / (double)n, 1e3 * whole->shown_s / (double)n,
 	       1e3 * (whole->comm_s - whole->shown_s) / (double)n, hidden_percent(whole), whole->rows_in / (double)n,
 	       whole->rows_out / (double)n);
+	if (report->options->compress)
+		printf("# dense layers: %s, %g %% of the entries; %.1f KB received a step\n", report->options->compress,
+		       100 * report->options->density, whole->received / (double)n / 1024);
 }
 
 void report_end(struct report *report)

@@ -16,6 +16,7 @@ struct step_figures {
 	float loss;
 	int64_t comm_ns, shown_ns;
 	size_t rows_in, rows_out;
+	double received; /* bytes of the dense layers' gradients that came to this rank */
 };
 
 /* The communication of a step: of what the ranks saw the least, since a rank that comes early only waits for the last.
@@ -27,7 +28,7 @@ struct step_comm {
 /* What a span of steps adds up to. */
 struct span {
 	uint64_t first, n_steps;
-	double loss, comm_s, shown_s, rows_in, rows_out;
+	double loss, comm_s, shown_s, rows_in, rows_out, received;
 	int64_t begin_ns;
 };
 

@@ -90,6 +90,7 @@ static void figure(struct trainer *trainer, struct step_figures *figures)
 			figures->comm_ns += to - from;
 			covered = to;
 		}
+		figures->received += bucket->index ? 0 : bucket->received;
 		if (bucket->index) {
 			figures->rows_in += bucket->n_rows;
 			figures->rows_out += bucket->n_results;

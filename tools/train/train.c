@@ -27,7 +27,8 @@ static void words_fini(struct model_words *words)
 static choir_status open_exchange(struct trainer *trainer, const struct text *text, const struct seat *seat)
 {
 	return trainer->options->via == VIA_MPI ? exchange_mpi(&trainer->ocl, text->n_words, &trainer->exchange)
-						: exchange_choir(&trainer->ocl, seat->comm, &trainer->exchange);
+						: exchange_choir(&trainer->ocl, seat->comm, trainer->options->compress,
+						                 trainer->options->density, &trainer->exchange);
 }
 
 /* Frequent words take part in much of a batch's mean gradient and stand only small rates; with those, the rare ones,
@@ -130,6 +131,8 @@ static choir_status warm_up(struct trainer *trainer, const struct seat *seat)
 	TRY(ops->barrier(trainer->exchange));
 	TRY(trainer_step(trainer, 0, 0, 0, 0));
 	TRY(outcome_wait(trainer->outcomes));
+	if (ops->forget)
+		TRY(ops->forget(trainer->exchange));
 	trainer_words(trainer, 0);
 	return ops->barrier(trainer->exchange);
 }
