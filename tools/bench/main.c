@@ -98,12 +98,10 @@ static choir_comm_config config_of(const struct args *args)
 
 static int bench_local(struct bench *bench)
 {
-	int n = bench->args->local, status = EXIT_FINE;
+	int n = bench->args->local, status = place_devices(bench->args, bench->args->local, bench->devices);
 	choir_comm_config config = config_of(bench->args);
 	choir_status st;
 
-	for (int r = 0; r < n && status == EXIT_FINE; r++)
-		status = place_device(bench->args, r, &bench->devices[r]);
 	if (status != EXIT_FINE)
 		return status;
 	st = choir_comm_create_local(n, bench->devices, &config, bench->comms);

@@ -4,6 +4,7 @@
 #include "world.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { MAX_LISTED = 64 };
 
@@ -68,4 +69,73 @@ int place_device(const struct args *args, int local_rank, choir_device **out_p)
 		return EXIT_FINE;
 	fprintf(stderr, "choir-bench: %s: %s\n", choir_status_name(st), choir_last_error());
 	return EXIT_NO_DEVICE;
+}
+
+/* The ids of n devices, each once; 0: of several platforms. */
+static cl_uint ids_of(int n, choir_device *const *devices, cl_device_id *ids)
+{
+	cl_platform_id platform, first = NULL;
+	cl_uint n_ids = 0, at;
+
+	for (int r = 0; r < n; r++) {
+		cl_device_id id = choir_device_id(devices[r]);
+
+		if (clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL) != CL_SUCCESS)
+			return 0;
+		first = first != NULL ? first : platform;
+		if (platform != first)
+			return 0;
+		for (at = 0; at < n_ids && ids[at] != id; at++)
+			;
+		ids[at] = id;
+		n_ids += at == n_ids;
+	}
+	return n_ids;
+}
+
+/* In place of the devices, their twins in that context; all or none. */
+static void move_to(cl_context context, int n, choir_device **devices, choir_device **twins)
+{
+	int made = 0;
+
+	while (made < n &&
+	       choir_device_create(context, choir_device_id(devices[made]), NULL, &twins[made]) == CHOIR_SUCCESS)
+		made++;
+	for (int r = 0; r < made; r++) {
+		choir_device_destroy(made == n ? devices[r] : twins[r]);
+		if (made == n)
+			devices[r] = twins[r];
+	}
+}
+
+static void share_context(int n, choir_device **devices)
+{
+	cl_device_id *ids = calloc((size_t)n, sizeof *ids);
+	choir_device **twins = calloc((size_t)n, sizeof *twins);
+	cl_uint n_ids = ids != NULL && twins != NULL ? ids_of(n, devices, ids) : 0;
+	cl_int rc;
+
+	if (n_ids > 0) {
+		cl_context context = clCreateContext(NULL, n_ids, ids, NULL, NULL, &rc);
+
+		if (rc == CL_SUCCESS) {
+			move_to(context, n, devices, twins);
+			clReleaseContext(context);
+		}
+	}
+	free(ids);
+	free(twins);
+}
+
+int place_devices(const struct args *args, int n, choir_device **out)
+{
+	for (int r = 0; r < n; r++) {
+		int status = place_device(args, r, &out[r]);
+
+		if (status != EXIT_FINE)
+			return status;
+	}
+	if (n > 1)
+		share_context(n, out);
+	return EXIT_FINE;
 }

@@ -11,4 +11,7 @@
  * the sentence said on standard error. */
 int place_device(const struct args *args, int local_rank, choir_device **out_p);
 
+/* place_devices: the same for n ranks of this process; they share a context if all are of one platform. */
+int place_devices(const struct args *args, int n, choir_device **out);
+
 #endif
