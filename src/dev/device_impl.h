@@ -6,6 +6,7 @@
 #include "dev/dev.h"
 #include "dev/pointer_cache.h"
 #include "dev/program.h"
+#include "dev/rates.h"
 
 #include <CL/cl_ext.h>
 #include <pthread.h>
@@ -44,6 +45,7 @@ struct choir_device {
 	cl_command_queue _Atomic copies[2];
 	struct device_facts facts;
 	struct device_usm usm;
+	struct device_rates rates; /* measured only where memory is far */
 	choir_memory_class memory_class;
 	choir_reduce_where reduce;
 	struct pointer_cache *pointers;

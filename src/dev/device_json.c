@@ -27,6 +27,16 @@ static json_t *svm_object(cl_device_svm_capabilities svm)
 	                 (svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0, "atomics", (svm & CL_DEVICE_SVM_ATOMICS) != 0);
 }
 
+static json_t *rates_object(const struct device_rates *r)
+{
+	if (!r->measured)
+		return json_null();
+	return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "read_us", r->read_us, "write_us", r->write_us,
+	                 "read_GBps", r->read_GBps, "write_GBps", r->write_GBps, "pageable_read_GBps",
+	                 r->pageable_read_GBps, "pageable_write_GBps", r->pageable_write_GBps, "callback_us",
+	                 r->callback_us);
+}
+
 static json_t *device_object(const choir_device *device)
 {
 	static const char *const reduce_names[] = { "auto", "host", "kernel" };
@@ -35,7 +45,7 @@ static json_t *device_object(const choir_device *device)
 
 	return json_pack(
 	    "{s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:b, s:b, s:s, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:b, s:s,"
-	    " s:o, s:b}", /**/
+	    " s:o, s:b, s:o}", /**/
 	    "name", text(f->name), "vendor", text(f->vendor), "platform", text(f->platform), "version",
 	    text(f->version), /**/
 	    "driver", text(f->driver), "type", type_name(f->type), "class",
@@ -46,7 +56,7 @@ static json_t *device_object(const choir_device *device)
 	    "memory_bytes", (json_int_t)f->memory_bytes, "max_buffer_bytes", (json_int_t)f->max_buffer_bytes,     /**/
 	    "host_unified", (int)f->host_unified, "fp64", (int)f->fp64, "exact_division", (int)f->exact_division, /**/
 	    "denormals", (int)f->denormals, "sparse_kernels", sparse_kernels, "svm", svm_object(f->svm), "usm",
-	    device->usm.info != NULL);
+	    device->usm.info != NULL, "rates", rates_object(&device->rates));
 }
 
 choir_status choir_device_json(const choir_device *device, char **text_p)

@@ -13,7 +13,7 @@ static const char *text_in(const json_t *object, const char *key)
 	return text != NULL ? text : "?";
 }
 
-/* Of an object of yes and no the names of what is there; of a list its members. */
+/* Of an object of yes and no the names of what is there, of one of numbers those too; of a list its members. */
 static void print_value(const json_t *value)
 {
 	const char *key, *separator = "";
@@ -26,6 +26,8 @@ static void print_value(const json_t *value)
 		if (json_is_false(member))
 			continue;
 		printf("%s%s", separator, key);
+		if (json_is_number(member))
+			printf(" %.3g", json_number_value(member));
 		separator = ", ";
 	}
 	json_array_foreach(value, i, member)

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* What the library measures of a device with far memory, on a model of 300 us a command and half a GB/s, half of
+ * that from pageable memory. */
+#include "dev/device_impl.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static int transfers;
+
+cl_int __real_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
+                                  void *to, cl_uint n, const cl_event *events, cl_event *event_p);
+cl_int __wrap_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
+                                  void *to, cl_uint n, const cl_event *events, cl_event *event_p);
+cl_int __wrap_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
+                                  void *to, cl_uint n, const cl_event *events, cl_event *event_p)
+{
+	transfers++;
+	return __real_clEnqueueReadBuffer(queue, mem, blocking, off, bytes, to, n, events, event_p);
+}
+
+static choir_device *open_device(void)
+{
+	choir_device *device = NULL;
+
+	if (choir_device_create_default(0, &device) != CHOIR_SUCCESS)
+		fail_msg("%s", choir_last_error());
+	return device;
+}
+
+/* More tries and time than when a device is created: on a busy machine most of them are late. */
+static void rates_are_those_of_the_model(void **state)
+{
+	choir_device *device = open_device();
+	struct device_rates r;
+
+	(void)state;
+	rates_measure(device, 20, INT64_C(5000000000), &r);
+	assert_true(r.measured);
+	assert_true(r.read_us >= 300 && r.write_us >= 300);
+	assert_true(r.read_GBps > 0 && r.read_GBps < 0.75);
+	assert_true(r.write_GBps > 0 && r.write_GBps < 0.75);
+	assert_true(r.pageable_read_GBps > 0 && r.pageable_read_GBps < 0.8 * r.read_GBps);
+	assert_true(r.pageable_write_GBps > 0 && r.pageable_write_GBps < 0.8 * r.write_GBps);
+	assert_true(r.callback_us > 0);
+	choir_device_destroy(device);
+}
+
+static void a_device_is_measured_once(void **state)
+{
+	choir_device *first = open_device(), *second;
+	int before = transfers;
+
+	(void)state;
+	assert_true(first->rates.measured && transfers > 0);
+	second = open_device();
+	assert_int_equal(transfers, before);
+	assert_memory_equal(&first->rates, &second->rates, sizeof first->rates);
+	choir_device_destroy(first);
+	choir_device_destroy(second);
+}
+
+static void the_json_has_them(void **state)
+{
+	choir_device *device = open_device();
+	char *text = NULL;
+
+	(void)state;
+	assert_int_equal(choir_device_json(device, &text), CHOIR_SUCCESS);
+	assert_non_null(strstr(text, "\"rates\": {"));
+	assert_non_null(strstr(text, "\"read_GBps\""));
+	free(text);
+	choir_device_destroy(device);
+}
+
+/* The same device of another class is near: nothing is measured. */
+static void near_memory_is_not_measured(void **state)
+{
+	choir_device *device = open_device(), *near = NULL;
+	choir_device_config config = CHOIR_DEVICE_CONFIG_INIT;
+	char *text = NULL;
+
+	(void)state;
+	config.memory_class = CHOIR_CLASS_MAP;
+	assert_int_equal(choir_device_create(device->context, device->id, &config, &near), CHOIR_SUCCESS);
+	assert_false(near->rates.measured);
+	assert_int_equal(choir_device_json(near, &text), CHOIR_SUCCESS);
+	assert_non_null(strstr(text, "\"rates\": null"));
+	free(text);
+	choir_device_destroy(near);
+	choir_device_destroy(device);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(rates_are_those_of_the_model),
+		                            cmocka_unit_test(a_device_is_measured_once),
+		                            cmocka_unit_test(the_json_has_them),
+		                            cmocka_unit_test(near_memory_is_not_measured) };
+
+	return cmocka_run_group_tests_name("rates", tests, NULL, NULL);
+}
