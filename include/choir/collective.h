@@ -86,6 +86,39 @@ CHOIR_API choir_status choir_reduce(choir_comm *comm, choir_buffer send, choir_b
                                     choir_dtype dtype, choir_op op, int root, const choir_call *call,
                                     choir_event **event_p);
 
+/* choir_gather: recv of root holds size * send_count elements; block r comes from rank r.  Other ranks' recv is
+ * ignored. In place: the root's send is its block of recv, or choir_none(). */
+CHOIR_API choir_status choir_gather(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t send_count,
+                                    choir_dtype dtype, int root, const choir_call *call, choir_event **event_p);
+
+/* choir_gatherv: rank r contributes recv_counts[r] elements, placed displacements[r] elements into the root's recv;
+ * NULL: one after another.  send_count equals recv_counts[own rank].  The counts agree on all ranks, which is checked;
+ * the root's displacements alone are read, and their blocks must not overlap.  In place as choir_gather. */
+CHOIR_API choir_status choir_gatherv(choir_comm *comm, choir_buffer send, size_t send_count, choir_buffer recv,
+                                     const size_t *recv_counts, const size_t *displacements, choir_dtype dtype,
+                                     int root, const choir_call *call, choir_event **event_p);
+
+/* choir_scatter: send of root holds size * recv_count elements; rank r gets block r.  Other ranks' send is ignored.  In
+ * place: the root's recv is its block of send, or choir_none(). */
+CHOIR_API choir_status choir_scatter(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t recv_count,
+                                     choir_dtype dtype, int root, const choir_call *call, choir_event **event_p);
+
+/* choir_scatterv: rank r gets send_counts[r] elements, which begin displacements[r] elements into the root's send;
+ * NULL: one after another.  recv_count equals send_counts[own rank].  The counts agree on all ranks, which is checked;
+ * the root's displacements alone are read, and their blocks may overlap.  In place as choir_scatter. */
+CHOIR_API choir_status choir_scatterv(choir_comm *comm, choir_buffer send, const size_t *send_counts,
+                                      const size_t *displacements, choir_buffer recv, size_t recv_count,
+                                      choir_dtype dtype, int root, const choir_call *call, choir_event **event_p);
+
+/* choir_scan, choir_exscan: recv of rank r = op over ranks 0 to r (exscan: 0 to r - 1) of send, folded from left to
+ * right in rank order by every algorithm.  So the bits are the same for every layout and algorithm, but those of types
+ * that are rounded on the way (16 and 8 bit floats).  Rank 0's recv of an exscan is ignored.  UNSUPPORTED: mean; local
+ * in an exscan. */
+CHOIR_API choir_status choir_scan(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count,
+                                  choir_dtype dtype, choir_op op, const choir_call *call, choir_event **event_p);
+CHOIR_API choir_status choir_exscan(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count,
+                                    choir_dtype dtype, choir_op op, const choir_call *call, choir_event **event_p);
+
 /* choir_barrier: completes once every rank has made the call and the call's deps are complete. */
 CHOIR_API choir_status choir_barrier(choir_comm *comm, const choir_call *call, choir_event **event_p);
 
@@ -130,6 +163,31 @@ CHOIR_API choir_status choir_broadcast_init(choir_comm *comm, choir_buffer send,
                                             choir_request **request_p);
 CHOIR_API choir_status choir_reduce_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count,
                                          choir_dtype dtype, choir_op op, int root, const choir_call *call,
+                                         choir_request **request_p);
+CHOIR_API choir_status choir_reduce_scatterv_init(choir_comm *comm, choir_buffer send, choir_buffer recv,
+                                                  const size_t *recv_counts, choir_dtype dtype, choir_op op,
+                                                  const choir_call *call, choir_request **request_p);
+CHOIR_API choir_status choir_allgatherv_init(choir_comm *comm, choir_buffer send, size_t send_count, choir_buffer recv,
+                                             const size_t *recv_counts, const size_t *displacements, choir_dtype dtype,
+                                             const choir_call *call, choir_request **request_p);
+CHOIR_API choir_status choir_gather_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t send_count,
+                                         choir_dtype dtype, int root, const choir_call *call,
+                                         choir_request **request_p);
+CHOIR_API choir_status choir_gatherv_init(choir_comm *comm, choir_buffer send, size_t send_count, choir_buffer recv,
+                                          const size_t *recv_counts, const size_t *displacements, choir_dtype dtype,
+                                          int root, const choir_call *call, choir_request **request_p);
+CHOIR_API choir_status choir_scatter_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t recv_count,
+                                          choir_dtype dtype, int root, const choir_call *call,
+                                          choir_request **request_p);
+CHOIR_API choir_status choir_scatterv_init(choir_comm *comm, choir_buffer send, const size_t *send_counts,
+                                           const size_t *displacements, choir_buffer recv, size_t recv_count,
+                                           choir_dtype dtype, int root, const choir_call *call,
+                                           choir_request **request_p);
+CHOIR_API choir_status choir_scan_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count,
+                                       choir_dtype dtype, choir_op op, const choir_call *call,
+                                       choir_request **request_p);
+CHOIR_API choir_status choir_exscan_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count,
+                                         choir_dtype dtype, choir_op op, const choir_call *call,
                                          choir_request **request_p);
 CHOIR_API choir_status choir_barrier_init(choir_comm *comm, const choir_call *call, choir_request **request_p);
 CHOIR_API choir_status choir_start(choir_request *request, const choir_call *call, choir_event **event_p);

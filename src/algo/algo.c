@@ -142,6 +142,42 @@ const struct algorithm algorithms[] = {
 	    "network, long: each rank reduces a block, the root gathers"),
 	ROW(REDUCE, "chain", fit_network, reduce_chain, "network, long: pieces summed along all ranks"),
 
+	ROW(GATHER, "single", fit_single, single_copy, "one rank alone"),
+	ROW(GATHER, "direct", direct_unfit, rooted_direct, "shared memory: each rank writes its block to the root"),
+	ROW(GATHER, "slots", alltoall_slots_unfit, alltoall_slots, "one node: one wait a chunk"),
+	ROW(GATHER, "linear", fit_network, alltoall_pairwise, "network: n-1 messages, each block sent once"),
+
+	ROW(GATHERV, "single", fit_single, single_copy, "one rank alone"),
+	ROW(GATHERV, "direct", direct_unfit, rooted_direct, "shared memory: the root copies each block"),
+	ROW(GATHERV, "slots", alltoall_slots_unfit, alltoall_slots, "one node: one wait a chunk"),
+	ROW(GATHERV, "linear", fit_network, alltoall_pairwise, "network: n-1 messages, each block sent once"),
+
+	ROW(SCATTER, "single", fit_single, single_copy, "one rank alone"),
+	ROW(SCATTER, "direct", direct_unfit, rooted_direct, "shared memory: each rank copies its block from the root"),
+	ROW(SCATTER, "slots", alltoall_slots_unfit, alltoall_slots, "one node: one wait a chunk"),
+	ROW(SCATTER, "linear", fit_network, alltoall_pairwise, "network: n-1 messages, each block sent once"),
+
+	ROW(SCATTERV, "single", fit_single, single_copy, "one rank alone"),
+	ROW(SCATTERV, "direct", direct_unfit, rooted_direct, "shared memory: the root writes each block"),
+	ROW(SCATTERV, "slots", alltoall_slots_unfit, alltoall_slots, "one node: one wait a chunk"),
+	ROW(SCATTERV, "linear", fit_network, alltoall_pairwise, "network: n-1 messages, each block sent once"),
+
+	ROW(SCAN, "single", fit_single, single_prefix, "one rank alone"),
+	ROW(SCAN, "direct", direct_unfit, prefix_direct,
+	    "shared memory: each rank folds a slice for all, one pass"),
+	ROW(SCAN, "slots", prefix_slots_unfit, prefix_slots, "one node: rank r folds r+1 inputs, one wait a chunk"),
+	ROW(SCAN, "pairwise", prefix_pairwise_unfit, prefix_pairwise,
+	    "network, short: one round, to all ranks after it"),
+	ROW(SCAN, "chain", fit_network, prefix_chain, "network, long: pieces folded along all ranks"),
+
+	ROW(EXSCAN, "single", fit_single, single_prefix, "one rank alone"),
+	ROW(EXSCAN, "direct", direct_unfit, prefix_direct,
+	    "shared memory: each rank folds a slice for all, one pass"),
+	ROW(EXSCAN, "slots", prefix_slots_unfit, prefix_slots, "one node: rank r folds r+1 inputs, one wait a chunk"),
+	ROW(EXSCAN, "pairwise", prefix_pairwise_unfit, prefix_pairwise,
+	    "network, short: one round, to all ranks after it"),
+	ROW(EXSCAN, "chain", fit_network, prefix_chain, "network, long: pieces folded along all ranks"),
+
 	ROW(BARRIER, "single", fit_single, single_nothing, "one rank alone"),
 	ROW(BARRIER, "flags", fit_node, barrier_flags, "one node: one wait"),
 	ROW(BARRIER, "dissemination", fit_network, barrier_dissemination, "network: log2(n) rounds"),

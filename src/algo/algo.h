@@ -25,23 +25,25 @@ struct algo_in {
 	int me;
 	enum collective collective;
 	uint64_t elem_bytes; /* a power of two up to 64 */
-	/* allreduce, broadcast, reduce, send, recv: the whole; reduce_scatter, allgather, alltoall: one rank's block;
-	 * reduce_scatterv, allgatherv: all blocks; alltoallv: the mean block, for the rules */
+	/* where a buffer holds a block for each rank: one block; of v forms: all blocks; alltoallv: the mean block, for
+	 * the rules; else the whole */
 	uint64_t bytes;
-	/* reduce_scatterv, allgatherv: [n] bytes of each rank's block; alltoallv: [n * n], row = sender; else NULL */
+	/* v forms: [n] bytes of each rank's block; alltoallv: [n * n], row = sender; else NULL */
 	const uint64_t *block_bytes;
 	/* alltoallv, in place of block_bytes: [n] bytes that this rank sends to each rank and receives from each, both
 	 * packed; for algorithms whose plan depends on no other rank's blocks */
 	const uint64_t *to_bytes, *from_bytes;
-	const uint64_t *block_off; /* allgatherv: [n] offsets of the blocks in this rank's RECV; NULL = packed */
+	/* allgatherv, gatherv: [n] offsets of the blocks in this rank's RECV; scatterv: in the root's SEND; NULL =
+	 * packed. Of gatherv and scatterv the root's hold */
+	const uint64_t *block_off;
 	/* alltoallv: [n * n], row = sender: offsets of the blocks in the sender's SEND; NULL = packed */
 	const uint64_t *send_off;
 	const uint64_t *recv_off; /* alltoallv: [n] offsets of the blocks in this rank's RECV; NULL = packed */
 	int root;                 /* of rooted collectives; send and recv: the peer */
-	/* SEND and RECV share bytes.  allgather(v): SEND is this rank's block of RECV; reduce_scatter(v): RECV is this
-	 * rank's block of SEND, or its start; alltoall: both are the same; alltoallv: never in place */
+	/* SEND and RECV share bytes.  Where one of them holds blocks the other is this rank's block of it
+	 * (reduce_scatter: or its start); else both are the same; alltoallv: never in place */
 	bool in_place;
-	/* reduce_scatter(v) in place: byte offset of RECV within SEND; allgather(v): of SEND within RECV */
+	/* in place: byte offset of the block in the buffer of blocks */
 	uint64_t in_place_off;
 	bool lists; /* SEND and RECV are lists of buffers, some of which may be the same */
 	/* the host can load and store there; else only COPY accesses SEND or RECV, and not from one to the other */

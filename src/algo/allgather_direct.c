@@ -16,11 +16,11 @@ choir_status allgather_direct(const struct algo_in *in, struct plan *plan)
 		int rank = (me + i) % n;
 
 		if (rank_block_bytes(in, rank))
-			plan_copy(plan, plan_at(PLAN_RECV, rank_block_off(in, rank)), plan_peer(PLAN_PEER_SEND, rank, 0),
-			          rank_block_bytes(in, rank), NULL, 0, "take");
+			plan_copy(plan, plan_at(PLAN_RECV, rank_block_off(in, rank)),
+			          plan_peer(PLAN_PEER_SEND, rank, 0), rank_block_bytes(in, rank), NULL, 0, "take");
 	}
 	if (!in->in_place && rank_block_bytes(in, me))
-		plan_copy(plan, plan_at(PLAN_RECV, rank_block_off(in, me)), plan_at(PLAN_SEND, 0), rank_block_bytes(in, me),
-		          NULL, 0, "own");
+		plan_copy(plan, plan_at(PLAN_RECV, rank_block_off(in, me)), plan_at(PLAN_SEND, 0),
+		          rank_block_bytes(in, me), NULL, 0, "own");
 	return direct_end(in, plan, true);
 }

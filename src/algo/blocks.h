@@ -5,8 +5,9 @@
 
 #include "algo/algo.h"
 
-/* The bytes of a rank's block, those of the longest and of all, and the offset of a block in the buffer that holds all of them:
- * RECV of allgather(v), SEND of reduce_scatter(v).  Where a rank has no blocks: the bytes of its buffer, offset 0. */
+/* The bytes of a rank's block, those of the longest and of all, and the offset of a block in the buffer that holds all
+ * of them: RECV of allgather(v), SEND of reduce_scatter(v).  Where a rank has no blocks: the bytes of its buffer,
+ * offset 0. */
 static inline uint64_t rank_block_bytes(const struct algo_in *in, int rank)
 {
 	return in->block_bytes ? in->block_bytes[rank] : in->bytes;
@@ -44,19 +45,26 @@ static inline uint64_t rank_block_off(const struct algo_in *in, int rank)
 	return off;
 }
 
-/* alltoall(v): the bytes that `from` sends to `to` (one of them is this rank if in has to_bytes), their offset in the
- * sender's SEND, and in this rank's RECV. */
+/* alltoall(v), gather(v), scatter(v): the bytes that `from` sends to `to` (one of them is this rank if in has
+ * to_bytes), their offset in the sender's SEND, and in this rank's RECV.  Of a scatterv the root alone knows the
+ * offsets. */
 static inline uint64_t pair_bytes(const struct algo_in *in, int from, int to)
 {
 	if (in->to_bytes)
 		return from == in->me ? in->to_bytes[to] : in->from_bytes[from];
-	return in->block_bytes ? in->block_bytes[(size_t)from * (size_t)in->layout->n + (size_t)to] : in->bytes;
+	if (collective_of_pairs(in->collective))
+		return in->block_bytes ? in->block_bytes[(size_t)from * (size_t)in->layout->n + (size_t)to] : in->bytes;
+	if (collective_recvs_blocks(in->collective))
+		return to == in->root ? rank_block_bytes(in, from) : 0;
+	return from == in->root ? rank_block_bytes(in, to) : 0;
 }
 
 static inline uint64_t pair_send_off(const struct algo_in *in, int from, int to)
 {
 	uint64_t off = 0;
 
+	if (!collective_of_pairs(in->collective))
+		return collective_sends_blocks(in->collective) ? rank_block_off(in, to) : 0;
 	if (!in->block_bytes && !in->to_bytes)
 		return (uint64_t)to * in->bytes;
 	if (in->send_off)
@@ -70,6 +78,8 @@ static inline uint64_t pair_recv_off(const struct algo_in *in, int from)
 {
 	uint64_t off = 0;
 
+	if (!collective_of_pairs(in->collective))
+		return collective_recvs_blocks(in->collective) ? rank_block_off(in, from) : 0;
 	if (!in->block_bytes && !in->to_bytes)
 		return (uint64_t)from * in->bytes;
 	if (in->recv_off)

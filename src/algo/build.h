@@ -6,6 +6,7 @@
 #include "algo/algo.h"
 
 choir_status single_reduce(const struct algo_in *in, struct plan *plan);
+choir_status single_prefix(const struct algo_in *in, struct plan *plan);
 choir_status single_copy(const struct algo_in *in, struct plan *plan);
 choir_status single_nothing(const struct algo_in *in, struct plan *plan);
 
@@ -91,6 +92,14 @@ choir_status reduce_binomial(const struct algo_in *in, struct plan *plan);
 choir_status reduce_knomial(const struct algo_in *in, struct plan *plan);
 choir_status reduce_scatter_gather(const struct algo_in *in, struct plan *plan);
 choir_status reduce_chain(const struct algo_in *in, struct plan *plan);
+
+choir_status rooted_direct(const struct algo_in *in, struct plan *plan);
+choir_status prefix_direct(const struct algo_in *in, struct plan *plan);
+choir_status prefix_slots(const struct algo_in *in, struct plan *plan);
+const char *prefix_slots_unfit(const struct algo_in *in);
+choir_status prefix_chain(const struct algo_in *in, struct plan *plan);
+choir_status prefix_pairwise(const struct algo_in *in, struct plan *plan);
+const char *prefix_pairwise_unfit(const struct algo_in *in);
 
 choir_status barrier_flags(const struct algo_in *in, struct plan *plan);
 choir_status barrier_dissemination(const struct algo_in *in, struct plan *plan);

@@ -9,6 +9,7 @@
 #define ROOTED         TRAIT_ROOTED
 #define UNEVEN         TRAIT_UNEVEN
 #define PEERS_WRITE    TRAIT_PEERS_WRITE
+#define PREFIX         TRAIT_PREFIX
 #define PAIR           TRAIT_PAIR
 #define NEVER_IN_PLACE TRAIT_NEVER_IN_PLACE
 #define NO_PLAN        TRAIT_NO_PLAN

@@ -23,6 +23,7 @@ enum trait {
 	TRAIT_ROOTED = 2,          /* takes a root or a peer */
 	TRAIT_UNEVEN = 4,          /* a v form: blocks have counts of their own */
 	TRAIT_PEERS_WRITE = 8,     /* plans on shared memory write to peers' RECVs (PLAN_PEER_RECV) */
+	TRAIT_PREFIX = 128,        /* each rank gets the fold of the ranks up to it: no final expression */
 	TRAIT_PAIR = 16,           /* send and recv */
 	TRAIT_NEVER_IN_PLACE = 32,
 	TRAIT_NO_PLAN = 64,        /* a script, which learns its sizes on the way */

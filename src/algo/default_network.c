@@ -319,6 +319,11 @@ static const struct choice {
 	{ COLLECTIVE_REDUCE, ANY, "binomial", tree_of_two },
 	{ COLLECTIVE_REDUCE, ANY, "chain", chain },
 	{ COLLECTIVE_REDUCE, ANY, "scatter_gather", pairs_then_gather },
+
+	{ COLLECTIVE_SCAN, ANY, "pairwise", block_pairs },
+	{ COLLECTIVE_SCAN, ANY, "chain", chain },
+	{ COLLECTIVE_EXSCAN, ANY, "pairwise", block_pairs },
+	{ COLLECTIVE_EXSCAN, ANY, "chain", chain },
 };
 
 static struct call call_of(const struct algo_in *in)

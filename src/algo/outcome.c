@@ -2,6 +2,7 @@
 #include "algo/outcome.h"
 
 #include "algo/blocks.h"
+#include "algo/prefix.h"
 
 static uint64_t max_of(uint64_t a, uint64_t b)
 {
@@ -94,11 +95,23 @@ static struct plan_want moved(const struct algo_in *ins, int rank, uint64_t elem
 	return (struct plan_want){ .kind = PLAN_WANT_NOTHING }; /* a gap between displaced blocks */
 }
 
+/* Of a rank that has no prefix RECV stays as it was; in place it is SEND. */
+static struct plan_want prefix(const struct algo_in *in, int rank, uint64_t element)
+{
+	if (prefix_end(in, rank) > 0)
+		return (struct plan_want){ PLAN_WANT_PREFIX, prefix_end(in, rank), element };
+	return (struct plan_want){ in->in_place ? PLAN_WANT_COPY : PLAN_WANT_NOTHING, rank, element };
+}
+
 static struct plan_want want_at(const void *ctx, int rank, uint64_t element)
 {
 	const struct algo_in *ins = ctx, *in = &ins[rank];
-	uint64_t from = collective_recv_is_inner(in->collective) ? rank_block_off(in, rank) / in->elem_bytes : 0;
+	/* of a scatterv the root's offsets hold */
+	const struct algo_in *sender = collective_has(in->collective, TRAIT_ROOTED) ? &ins[in->root] : in;
+	uint64_t from = collective_recv_is_inner(in->collective) ? rank_block_off(sender, rank) / in->elem_bytes : 0;
 
+	if (collective_has(in->collective, TRAIT_PREFIX))
+		return prefix(in, rank, element);
 	if (collective_has(in->collective, TRAIT_REDUCES))
 		return (struct plan_want){ PLAN_WANT_SUM, 0, from + element };
 	if (collective_recvs_blocks(in->collective))

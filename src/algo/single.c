@@ -6,7 +6,7 @@
 #include "algo/window.h"
 
 /* One REDUCE if both buffers are direct, else pieces of the window's length. */
-choir_status single_reduce(const struct algo_in *in, struct plan *plan)
+static choir_status reduce_alone(const struct algo_in *in, struct plan *plan, bool final)
 {
 	uint64_t piece_bytes = round_up(in->message_bytes, block_unit(in->elem_bytes)),
 		 bytes = in->block_bytes ? in->block_bytes[0] : in->bytes;
@@ -15,7 +15,7 @@ choir_status single_reduce(const struct algo_in *in, struct plan *plan)
 	if (bytes && in->send_direct && in->recv_direct) {
 		struct plan_ref send = plan_at(PLAN_SEND, 0);
 
-		plan_reduce(plan, plan_at(PLAN_RECV, 0), &send, 1, PLAN_RAW_ALL, true, bytes, NULL, 0, "my own");
+		plan_reduce(plan, plan_at(PLAN_RECV, 0), &send, 1, PLAN_RAW_ALL, final, bytes, NULL, 0, "my own");
 		return plan_finish(plan);
 	}
 	window_init(&window, plan, min_u64(piece_bytes, bytes));
@@ -24,21 +24,30 @@ choir_status single_reduce(const struct algo_in *in, struct plan *plan)
 		struct piece piece = piece_of_send(in, plan, &window, at, len, true);
 
 		piece.ready =
-		    plan_reduce(plan, piece.ref, &piece.ref, 1, PLAN_RAW_ALL, true, len, &piece.ready, 1, "my own");
+		    plan_reduce(plan, piece.ref, &piece.ref, 1, PLAN_RAW_ALL, final, len, &piece.ready, 1, "my own");
 		piece_to_recv(&piece, plan, at, len);
 		piece_end(&piece, plan, &window);
 	}
 	return plan_finish(plan);
 }
 
+choir_status single_reduce(const struct algo_in *in, struct plan *plan)
+{
+	return reduce_alone(in, plan, true);
+}
+
+/* An exscan leaves RECV as it is. */
+choir_status single_prefix(const struct algo_in *in, struct plan *plan)
+{
+	return in->collective == COLLECTIVE_SCAN ? reduce_alone(in, plan, false) : plan_finish(plan);
+}
+
 choir_status single_copy(const struct algo_in *in, struct plan *plan)
 {
-	bool pair = in->collective == COLLECTIVE_ALLTOALLV;
-	uint64_t len = pair ? pair_bytes(in, 0, 0) : in->block_bytes ? in->block_bytes[0] : in->bytes;
-	uint64_t to = pair            ? pair_recv_off(in, 0)
-	              : in->block_off ? in->block_off[0]
-	                              : 0,
-		 from = pair ? pair_send_off(in, 0, 0) : 0;
+	bool blocks = collective_sends_blocks(in->collective) || collective_recvs_blocks(in->collective);
+	bool pairs = collective_of_pairs(in->collective);
+	uint64_t len = pairs ? pair_bytes(in, 0, 0) : rank_block_bytes(in, 0);
+	uint64_t to = blocks ? pair_recv_off(in, 0) : 0, from = blocks ? pair_send_off(in, 0, 0) : 0;
 	struct window window;
 
 	if (in->in_place)

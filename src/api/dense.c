@@ -9,6 +9,16 @@
 
 /* --- what the arguments say --- */
 
+choir_status dense_op_fits(const char *call, enum collective collective, choir_op op)
+{
+	if (!collective_has(collective, TRAIT_PREFIX))
+		return CHOIR_SUCCESS;
+	if (reduce_has_final(op) || (op == CHOIR_OP_LOCAL && collective == COLLECTIVE_EXSCAN))
+		return error_set(CHOIR_UNSUPPORTED, "%s: the operator %s is not defined for %s", call,
+		                 choir_op_name(op), collective_name(collective));
+	return CHOIR_SUCCESS;
+}
+
 choir_status dense_names(const struct dense *d)
 {
 	if (choir_dtype_bytes(d->dtype) == 0)
@@ -18,6 +28,7 @@ choir_status dense_names(const struct dense *d)
 
 		if (st != CHOIR_SUCCESS)
 			return error_prefix(st, "%s", d->call);
+		TRY(dense_op_fits(d->call, d->collective, d->op));
 	}
 	if (collective_has(d->collective, TRAIT_ROOTED) && (d->root < 0 || d->root >= d->comm->n))
 		return error_set(CHOIR_ARGUMENT, "%s: there is no rank %d in a comm of %d", d->call, d->root,
@@ -36,10 +47,19 @@ choir_status dense_measure(const struct dense *d, uint64_t *bytes_p)
 	return CHOIR_SUCCESS;
 }
 
-/* The root of a broadcast has all it would receive: without a recv it is in place. */
-static bool gives_alone(const struct dense *d)
+void dense_take_own_block(struct dense *d)
 {
-	return d->collective == COLLECTIVE_BROADCAST && d->comm->rank == d->root && d->recv.kind == CHOIR_BUFFER_NONE;
+	bool is_root = collective_has(d->collective, TRAIT_ROOTED) && d->comm->rank == d->root;
+	choir_buffer *inner, outer;
+
+	if (!is_root || collective_has(d->collective, TRAIT_REDUCES | TRAIT_PAIR))
+		return;
+	inner = collective_send_is_inner(d->collective) ? &d->send : &d->recv;
+	outer = collective_send_is_inner(d->collective) ? d->recv : d->send;
+	if (inner->kind != CHOIR_BUFFER_NONE || outer.kind == CHOIR_BUFFER_NONE)
+		return;
+	*inner = outer;
+	inner->offset_bytes += dense_inner_off(d);
 }
 
 choir_status dense_of(choir_comm *comm, const struct call_key *key, const struct call_form *form, struct dense *out)
@@ -62,8 +82,9 @@ choir_status dense_of(choir_comm *comm, const struct call_key *key, const struct
 	TRY(dense_measure(out, &bytes));
 	out->send_bytes = bytes * collective_holds(traits->send, comm->n, is_root);
 	out->recv_bytes = bytes * collective_holds(traits->recv, comm->n, is_root);
-	if (gives_alone(out))
-		out->recv = out->send;
+	if (form->collective == COLLECTIVE_EXSCAN && comm->rank == 0)
+		out->recv_bytes = 0;
+	dense_take_own_block(out);
 	return CHOIR_SUCCESS;
 }
 

@@ -41,6 +41,13 @@ choir_status dense_of(choir_comm *comm, const struct call_key *key, const struct
 choir_status dense_names(const struct dense *d);
 choir_status dense_measure(const struct dense *d, uint64_t *bytes_p);
 
+/* dense_op_fits: UNSUPPORTED where an operator that is supported has no meaning in that collective. */
+choir_status dense_op_fits(const char *call, enum collective collective, choir_op op);
+
+/* dense_take_own_block: the root of a broadcast, gather or scatter may leave out the buffer of its own block: it then
+ * is in place. */
+void dense_take_own_block(struct dense *d);
+
 /* dense_part: checks the buffers, chooses and plans: part i of the call. */
 choir_status dense_part(const struct dense *d, const choir_call *call, struct prepared *prepared, size_t i);
 

@@ -3,8 +3,7 @@
 
 #include "exec/symmetric.h"
 
-/* In place: where the shorter buffer begins in the longer one. */
-static uint64_t inner_off(const struct dense *d)
+uint64_t dense_inner_off(const struct dense *d)
 {
 	if (d->block_off != NULL)
 		return d->block_off[d->comm->rank];
@@ -15,7 +14,7 @@ static uint64_t inner_off(const struct dense *d)
 
 static choir_status check_overlap(const struct dense *d, struct algo_in *in)
 {
-	int64_t delta = 0, inner = (int64_t)inner_off(d);
+	int64_t delta = 0, inner = (int64_t)dense_inner_off(d);
 	bool same = false;
 
 	if (!dev_overlap(d->send, d->send_bytes, d->recv, d->recv_bytes, &same, &delta))

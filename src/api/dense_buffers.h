@@ -9,6 +9,9 @@
  * bound->in is described.  ARGUMENT. */
 choir_status dense_buffers_bind(const struct dense *d, struct bound *bound, struct prepared *prepared);
 
+/* dense_inner_off: in place: the byte of the longer buffer where the shorter one begins. */
+uint64_t dense_inner_off(const struct dense *d);
+
 /* dense_buffers_find_addresses: the symmetric addresses, for plans whose peers read SEND or write RECV. */
 void dense_buffers_find_addresses(const struct dense *d, struct bound *bound);
 

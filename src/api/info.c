@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What tools print: a comm and what is in force, as JSON; and what could be called. */
-#include "api/call.h"
+#include "api/dense.h"
 
 #include "base/config.h"
 #include "sparse/algorithm.h"
@@ -100,8 +100,10 @@ choir_status choir_supports(choir_comm *comm, const char *collective, choir_dtyp
 		return CHOIR_SUCCESS;
 	if (choir_dtype_bytes(dtype) == 0)
 		return error_set(CHOIR_UNSUPPORTED, "choir_supports: no data type has number %d", (int)dtype);
-	if (collective_has(which, TRAIT_REDUCES))
+	if (collective_has(which, TRAIT_REDUCES)) {
 		TRY(reduce_supported(dtype, op));
+		TRY(dense_op_fits("choir_supports", which, op));
+	}
 	return buffer.kind == CHOIR_BUFFER_NONE
 	           ? CHOIR_SUCCESS
 	           : dev_range(comm->device, "buffer", buffer, choir_dtype_bytes(dtype), choir_dtype_bytes(dtype));

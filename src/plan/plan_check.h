@@ -22,6 +22,7 @@ choir_status plan_check(const struct plan_team *team);
 enum plan_want_kind {
 	PLAN_WANT_NOTHING, /* not written */
 	PLAN_WANT_COPY,    /* rank's element `element` of SEND, unchanged */
+	PLAN_WANT_PREFIX,  /* the left fold of `element` of SEND of ranks 0 .. rank - 1, without a final expression */
 	PLAN_WANT_SUM,     /* the final reduction of all ranks' elements `element` of SEND */
 };
 

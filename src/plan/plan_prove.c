@@ -129,15 +129,31 @@ static choir_status do_step(struct proof *proof, uint32_t id)
 	return CHOIR_SUCCESS;
 }
 
+static enum state wanted_state(enum plan_want_kind kind)
+{
+	switch (kind) {
+	case PLAN_WANT_COPY: return RAW;
+	case PLAN_WANT_PREFIX: return PARTIAL;
+	case PLAN_WANT_SUM: return FINAL;
+	default: return EMPTY;
+	}
+}
+
+/* order: of a prefix only. */
 static struct cell wanted(const struct proof *proof, int rank, uint64_t e)
 {
 	struct plan_want want = proof->wants->at(proof->wants->ctx, rank, e);
-	struct cell cell = { .state = want.kind == PLAN_WANT_SUM ? FINAL : want.kind == PLAN_WANT_COPY ? RAW : EMPTY };
+	struct cell cell = { .state = wanted_state(want.kind) };
+	int end = want.kind == PLAN_WANT_SUM ? proof->team->n : want.kind == PLAN_WANT_PREFIX ? want.rank : 0;
 
 	if (want.kind == PLAN_WANT_COPY)
 		cell.sum = original(want.rank, want.element);
-	for (int r = 0; want.kind == PLAN_WANT_SUM && r < proof->team->n; r++)
-		cell.sum += original(r, want.element);
+	for (int r = 0; r < end; r++) {
+		uint64_t own = original(r, want.element);
+
+		cell.sum += own;
+		cell.order = r > 0 ? mix(cell.order * 3 + mix(own)) : mix(own);
+	}
 	return cell;
 }
 
@@ -154,6 +170,9 @@ static choir_status check_result(const struct proof *proof, int rank)
 			return plan_team_wrong(proof->team, rank, PLAN_NO_STEP,
 			                       "result element %" PRIu64 " of %" PRIu64 " is wrong (%s, %s wanted)", e,
 			                       n, state_names[recv[e].state], state_names[want.state]);
+		if (want.state == PARTIAL && recv[e].order != want.order)
+			return plan_team_wrong(proof->team, rank, PLAN_NO_STEP,
+			                       "element %" PRIu64 " is no left fold in rank order", e);
 		if (proof->wants->alike && recv[e].order != first[e].order)
 			return plan_team_wrong(proof->team, rank, PLAN_NO_STEP,
 			                       "element %" PRIu64 " was folded in another order than on rank 0", e);

@@ -53,7 +53,7 @@ static void expectation_is_the_host_twins(void **state)
 					continue;
 				for (int r = 0; r < n; r++)
 					backward[n - 1 - r] = forward[r] = r;
-				values_reduced(&v, 0, 5, COUNT, numbers);
+				values_reduced(&v, v.n_ranks, 0, 5, COUNT, numbers);
 				values_encode(dtype, numbers, COUNT, expected);
 				reduce_in_order(&v, forward, got);
 				if (memcmp(got, expected, COUNT * choir_dtype_bytes(dtype)) != 0)

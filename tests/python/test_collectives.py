@@ -92,6 +92,43 @@ class Dense(unittest.TestCase):
 
         self.ranks(fn)
 
+    def test_gather_and_scatter(self):
+        def fn(comm):
+            r, counts = comm.rank, [3, 0, 5]
+            for root in range(N):
+                out = np.zeros((N, 40), np.float32)
+                comm.gather(given(r, 40), out if r == root else None, root=root)
+                np.testing.assert_array_equal(out, everybody(40) if r == root else 0)
+                part = np.zeros(40, np.float32)
+                comm.scatter(out if r == root else None, part, root=root)
+                np.testing.assert_array_equal(part, given(r, 40))
+                comm.scatter(out, root=root) if r == root else comm.scatter(None, part, root=root)
+                comm.gather(None, out, root=root) if r == root else comm.gather(part, root=root)
+                np.testing.assert_array_equal(out, everybody(40) if r == root else 0)
+                flat = np.zeros(9, np.float32)
+                comm.gatherv(given(r, counts[r]), flat, counts, [6, 0, 0], root=root)
+                if r == root:
+                    np.testing.assert_array_equal(flat, [*given(2, 5), 0, *given(0, 3)])
+                part = np.zeros(counts[r], np.float32)
+                comm.scatterv(flat, part, counts, [6, 0, 0], root=root)
+                np.testing.assert_array_equal(part, given(r, counts[r]))
+            if r == 0:
+                with self.assertRaisesRegex(choir.ArgumentError, "recv has 40 elements"):
+                    comm.gather(given(r, 40), given(r, 40), root=0)
+
+        self.ranks(fn)
+
+    def test_scan(self):
+        def fn(comm):
+            y = np.full(100, -1, np.float32)
+            comm.scan(given(comm.rank, 100), y)
+            np.testing.assert_array_equal(y, everybody(100)[: comm.rank + 1].sum(0))
+            y = np.full(100, -1, np.float32)
+            comm.exscan(given(comm.rank, 100), y)
+            np.testing.assert_array_equal(y, everybody(100)[: comm.rank].sum(0) if comm.rank else -1)
+
+        self.ranks(fn)
+
     def test_pairs(self):
         def fn(comm):
             right, left = (comm.rank + 1) % N, (comm.rank - 1) % N

@@ -50,6 +50,38 @@ static choir_status reduce(const struct collective_args *a, const choir_call *ca
 	return choir_reduce(a->comm, a->send, a->recv, a->count, a->dtype, a->op, a->root, call, event_p);
 }
 
+static choir_status gather(const struct collective_args *a, const choir_call *call, choir_event **event_p)
+{
+	return choir_gather(a->comm, a->send, a->recv, a->count, a->dtype, a->root, call, event_p);
+}
+
+static choir_status gatherv(const struct collective_args *a, const choir_call *call, choir_event **event_p)
+{
+	return choir_gatherv(a->comm, a->send, a->count, a->recv, a->recv_counts, a->recv_offs, a->dtype, a->root, call,
+	                     event_p);
+}
+
+static choir_status scatter(const struct collective_args *a, const choir_call *call, choir_event **event_p)
+{
+	return choir_scatter(a->comm, a->send, a->recv, a->count, a->dtype, a->root, call, event_p);
+}
+
+static choir_status scatterv(const struct collective_args *a, const choir_call *call, choir_event **event_p)
+{
+	return choir_scatterv(a->comm, a->send, a->send_counts, a->send_offs, a->recv, a->count, a->dtype, a->root,
+	                      call, event_p);
+}
+
+static choir_status scan(const struct collective_args *a, const choir_call *call, choir_event **event_p)
+{
+	return choir_scan(a->comm, a->send, a->recv, a->count, a->dtype, a->op, call, event_p);
+}
+
+static choir_status exscan(const struct collective_args *a, const choir_call *call, choir_event **event_p)
+{
+	return choir_exscan(a->comm, a->send, a->recv, a->count, a->dtype, a->op, call, event_p);
+}
+
 static choir_status barrier(const struct collective_args *a, const choir_call *call, choir_event **event_p)
 {
 	return choir_barrier(a->comm, call, event_p);
@@ -132,6 +164,49 @@ const struct collective_row collectives[N_COLLECTIVE_ROWS] = {
 	             .rooted = true,
 	             .in_place = true,
 	             .call = reduce },
+	[GATHER] = { .name = "gather",
+	             .about = "the root gets everyone's block",
+	             .kind = SPREAD_GATHER,
+	             .rooted = true,
+	             .in_place = true,
+	             .bus_rounds = 1,
+	             .call = gather },
+	[GATHERV] = { .name = "gatherv",
+	              .about = "the same with uneven blocks",
+	              .kind = SPREAD_GATHER,
+	              .rooted = true,
+	              .uneven = true,
+	              .in_place = true,
+	              .bus_rounds = 1,
+	              .call = gatherv },
+	[SCATTER] = { .name = "scatter",
+	              .about = "everyone gets a block of the root's",
+	              .kind = SPREAD_SCATTER,
+	              .rooted = true,
+	              .in_place = true,
+	              .bus_rounds = 1,
+	              .call = scatter },
+	[SCATTERV] = { .name = "scatterv",
+	               .about = "the same with uneven blocks",
+	               .kind = SPREAD_SCATTER,
+	               .rooted = true,
+	               .uneven = true,
+	               .in_place = true,
+	               .bus_rounds = 1,
+	               .call = scatterv },
+	[SCAN] = { .name = "scan",
+	           .about = "everyone gets the reduction up to it",
+	           .reduces = true,
+	           .prefix = true,
+	           .in_place = true,
+	           .call = scan },
+	[EXSCAN] = { .name = "exscan",
+	             .about = "everyone gets the reduction before it",
+	             .reduces = true,
+	             .prefix = true,
+	             .exclusive = true,
+	             .in_place = true,
+	             .call = exscan },
 	[SEND_AND_RECV] = { .name = "send", .waits = true, .call = send_and_recv },
 	[SENDRECV] = { .name = "sendrecv",
 	               .about = "to the next rank, from the one before",

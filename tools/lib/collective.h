@@ -13,8 +13,8 @@ enum { COLLECTIVE_MOST_RANKS = 256 };
 /* How the data are spread over the ranks. */
 enum collective_kind {
 	SPREAD_WHOLE,    /* all elements of a buffer; at the root only, where there is one */
-	SPREAD_GATHER,   /* a block of each rank, which all get */
-	SPREAD_SCATTER,  /* a block for each rank of what all have */
+	SPREAD_GATHER,   /* a block of each rank, which all get; at the root only, where there is one */
+	SPREAD_SCATTER,  /* a block for each rank of what all have, or the root has */
 	SPREAD_EXCHANGE, /* a block from each rank to each */
 	SPREAD_NOTHING
 };
@@ -38,6 +38,7 @@ struct collective_row {
 	const char *asks; /* the name that choir_supports and the list of algorithms know; NULL = name */
 	enum collective_kind kind;
 	bool reduces, rooted, uneven;
+	bool prefix, exclusive; /* the reduction of the ranks up to this one, or before it */
 	bool in_place;    /* there is an in-place form */
 	bool waits;       /* a pair of calls, which waits for the first one itself: not for groups, not behind deps */
 	int bus_rounds;   /* busbw = algbw x this x (n-1)/n; 0 = busbw is algbw */
@@ -55,6 +56,12 @@ enum collective_index {
 	ALLTOALLV,
 	BROADCAST,
 	REDUCE,
+	GATHER,
+	GATHERV,
+	SCATTER,
+	SCATTERV,
+	SCAN,
+	EXSCAN,
 	SEND_AND_RECV,
 	SENDRECV,
 	N_MOVING_COLLECTIVES,
@@ -90,11 +97,12 @@ void collective_lay_out(const struct collective_shape *shape, int rank, struct c
 struct collective_args collective_args_of(const struct collective_shape *shape, const struct collective_layout *layout,
                                           choir_comm *comm, int rank);
 
-/* A run of output elements: at .. at+count-1 are what `rank` sent from its element `from` on, or the reduction of all
- * ranks' there. */
+/* A run of output elements: at .. at+count-1 are what `rank` sent from its element `from` on, or the reduction of the
+ * first `ranks` ranks' there. */
 struct span {
 	size_t at, count, from;
-	int rank; /* SPAN_REDUCED = all */
+	int rank; /* SPAN_REDUCED = many */
+	int ranks;
 };
 enum { SPAN_REDUCED = -1 };
 

@@ -23,7 +23,7 @@ static void numbers_of(const struct collective_data *data, int me, const struct 
 	size_t from = data->shift + span->from + at;
 
 	if (span->rank == SPAN_REDUCED)
-		values_reduced(&values, me, from, n, numbers);
+		values_reduced(&values, span->ranks, me, from, n, numbers);
 	else
 		values_of(&values, span->rank, from, n, numbers);
 }

@@ -39,7 +39,7 @@ static size_t count_at(const struct blocks *b, int peer)
 
 static size_t gap_before(const struct blocks *b, int peer)
 {
-	if (!b->s->gaps || !b->s->what->uneven || b->s->what->kind == SPREAD_SCATTER)
+	if (!b->s->gaps || !b->s->what->uneven || (b->s->what->kind == SPREAD_SCATTER && !b->s->what->rooted))
 		return 0;
 	return b->s->what->kind == SPREAD_GATHER ? (size_t)peer : b->receives ? (size_t)b->rank + 1 : 2;
 }
@@ -82,7 +82,7 @@ void collective_lay_out(const struct collective_shape *s, int rank, struct colle
 	l->count = s->what->kind == SPREAD_NOTHING ? 0 : s->count;
 	l->send_count = l->recv_count = l->count;
 	l->send_at = l->recv_at = 0;
-	if (elsewhere && s->what->reduces)
+	if ((elsewhere && s->what->reduces) || (s->what->exclusive && rank == 0))
 		l->recv_count = 0;
 	else if (elsewhere)
 		l->send_count = 0;
@@ -99,6 +99,10 @@ void collective_lay_out(const struct collective_shape *s, int rank, struct colle
 		l->count = l->recv_count = l->send_counts[rank];
 		l->recv_at = l->send_offs[rank];
 		memcpy(l->recv_counts, l->send_counts, sizeof l->recv_counts);
+	}
+	if (elsewhere) { /* the buffer of blocks is the root's alone */
+		*(s->what->kind == SPREAD_GATHER ? &l->recv_count : &l->send_count) = 0;
+		l->send_at = l->recv_at = 0;
 	}
 }
 
@@ -128,19 +132,31 @@ static bool block_span(const struct collective_shape *s, int rank, int k, struct
 	return true;
 }
 
+static int ranks_folded(const struct collective_shape *s, int rank)
+{
+	if (!s->what->prefix)
+		return s->n;
+	return s->what->exclusive ? rank : rank + 1;
+}
+
 bool collective_span(const struct collective_shape *s, int rank, int k, struct span *out)
 {
 	const struct collective_row *what = s->what;
 	struct blocks all = { s, rank, false };
 
+	if (what->kind == SPREAD_GATHER && what->rooted && rank != s->root)
+		return false;
 	if (what->kind == SPREAD_GATHER || what->kind == SPREAD_EXCHANGE)
 		return block_span(s, rank, k, out);
-	*out = (struct span){ .count = s->count, .rank = SPAN_REDUCED };
-	if (what->kind == SPREAD_SCATTER)
-		*out =
-		    (struct span){ .count = count_at(&all, rank), .from = offset_at(&all, rank), .rank = SPAN_REDUCED };
-	else if (!what->reduces)
+	*out = (struct span){ .count = s->count, .rank = SPAN_REDUCED, .ranks = ranks_folded(s, rank) };
+	if (what->kind == SPREAD_SCATTER) {
+		out->count = count_at(&all, rank);
+		out->from = offset_at(&all, rank);
+	}
+	if (!what->reduces)
 		out->rank = what->rooted ? s->root : (rank + s->n - 1) % s->n;
+	else if (out->ranks == 0)
+		return false;
 	return k == 0 && what->kind != SPREAD_NOTHING && (!what->reduces || !what->rooted || rank == s->root);
 }
 
@@ -153,5 +169,6 @@ bool collective_has_output(const struct collective_shape *s, int rank)
 
 bool collective_same_output(const struct collective_row *what)
 {
-	return what->kind == SPREAD_GATHER || (what->kind == SPREAD_WHOLE && (what->reduces || what->rooted));
+	return what->kind == SPREAD_GATHER ||
+	       (what->kind == SPREAD_WHOLE && !what->prefix && (what->reduces || what->rooted));
 }

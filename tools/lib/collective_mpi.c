@@ -71,6 +71,59 @@ static int reduce(struct collective_mpi *m, void *send, void *recv, MPI_Request 
 	              m->comm);
 }
 
+/* In place is the root's affair, and on the side of its own block. */
+static int gather(struct collective_mpi *m, void *send, void *recv, MPI_Request *request)
+{
+	int count = (int)m->layout->count;
+
+	if (send == MPI_IN_PLACE && m->rank != m->shape->root)
+		send = recv;
+	return EITHER(MPI_Gather, MPI_Igather, send, count, m->type, recv, count, m->type, m->shape->root, m->comm);
+}
+
+static int gatherv(struct collective_mpi *m, void *send, void *recv, MPI_Request *request)
+{
+	if (send == MPI_IN_PLACE && m->rank != m->shape->root)
+		send = recv;
+	return EITHER(MPI_Gatherv, MPI_Igatherv, send, (int)m->layout->count, m->type, recv, m->recv_counts,
+	              m->recv_offs, m->type, m->shape->root, m->comm);
+}
+
+static void *block_to(struct collective_mpi *m, void **send, void *recv)
+{
+	bool in_place = *send == MPI_IN_PLACE;
+
+	if (in_place)
+		*send = recv;
+	return in_place && m->rank == m->shape->root ? MPI_IN_PLACE : recv;
+}
+
+static int scatter(struct collective_mpi *m, void *send, void *recv, MPI_Request *request)
+{
+	void *to = block_to(m, &send, recv);
+	int count = (int)m->layout->count;
+
+	return EITHER(MPI_Scatter, MPI_Iscatter, send, count, m->type, to, count, m->type, m->shape->root, m->comm);
+}
+
+static int scatterv(struct collective_mpi *m, void *send, void *recv, MPI_Request *request)
+{
+	void *to = block_to(m, &send, recv);
+
+	return EITHER(MPI_Scatterv, MPI_Iscatterv, send, m->send_counts, m->send_offs, m->type, to,
+	              (int)m->layout->count, m->type, m->shape->root, m->comm);
+}
+
+static int scan(struct collective_mpi *m, void *send, void *recv, MPI_Request *request)
+{
+	return EITHER(MPI_Scan, MPI_Iscan, send, recv, (int)m->layout->count, m->type, m->op, m->comm);
+}
+
+static int exscan(struct collective_mpi *m, void *send, void *recv, MPI_Request *request)
+{
+	return EITHER(MPI_Exscan, MPI_Iexscan, send, recv, (int)m->layout->count, m->type, m->op, m->comm);
+}
+
 static int sendrecv(struct collective_mpi *m, void *send, void *recv, MPI_Request *request)
 {
 	int n = m->shape->n, count = (int)m->layout->count, next = (m->rank + 1) % n, previous = (m->rank + n - 1) % n;
@@ -98,6 +151,12 @@ static mpi_fn *const calls[N_COLLECTIVE_ROWS] = {
 	[ALLTOALLV] = alltoallv,
 	[BROADCAST] = broadcast,
 	[REDUCE] = reduce,
+	[GATHER] = gather,
+	[GATHERV] = gatherv,
+	[SCATTER] = scatter,
+	[SCATTERV] = scatterv,
+	[SCAN] = scan,
+	[EXSCAN] = exscan,
 	[SEND_AND_RECV] = sendrecv,
 	[SENDRECV] = sendrecv,
 	[BARRIER] = barrier,

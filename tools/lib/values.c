@@ -115,7 +115,7 @@ double values_factor(choir_op op)
 	return op == CHOIR_OP_PREMUL_SUM ? PREMUL_FACTOR : 1;
 }
 
-void values_reduced(const struct values *v, int me, size_t first, size_t n, int32_t *out)
+void values_reduced(const struct values *v, int ranks, int me, size_t first, size_t n, int32_t *out)
 {
 	int32_t part[VALUES_BLOCK];
 
@@ -124,7 +124,7 @@ void values_reduced(const struct values *v, int me, size_t first, size_t n, int3
 		return;
 	for (size_t i = 0; i < n && v->op == CHOIR_OP_SQUARE_ADD; i++)
 		out[i] *= out[i];
-	for (int r = 1; r < v->n_ranks; r++) {
+	for (int r = 1; r < ranks; r++) {
 		values_of(v, r, first, n, part);
 		for (size_t i = 0; i < n; i++)
 			out[i] = fold(v->op, v->dtype == CHOIR_BOOL, out[i], part[i]);

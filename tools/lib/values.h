@@ -23,8 +23,8 @@ void values_of(const struct values *v, int rank, size_t first, size_t n, int32_t
 /* values_factor: what a call with that operator is given as factor. */
 double values_factor(choir_op op);
 
-/* values_reduced: the same elements of all ranks, reduced; me is whose values CHOIR_OP_LOCAL keeps. */
-void values_reduced(const struct values *v, int me, size_t first, size_t n, int32_t *out);
+/* values_reduced: the same elements of the first `ranks` ranks, reduced; me is whose values CHOIR_OP_LOCAL keeps. */
+void values_reduced(const struct values *v, int ranks, int me, size_t first, size_t n, int32_t *out);
 
 /* values_encode: as elements of the dtype.  The numbers are exact in every dtype (|x| <= 256; integers wrap). */
 void values_encode(choir_dtype dtype, const int32_t *in, size_t n, void *out);

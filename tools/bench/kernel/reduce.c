@@ -28,7 +28,7 @@ static void *make(const struct values *values, int rank, size_t n, size_t elem)
 		if (rank >= 0)
 			values_of(values, rank, at, some, block);
 		else
-			values_reduced(values, 0, at, some, block);
+			values_reduced(values, values->n_ranks, 0, at, some, block);
 		values_encode(values->dtype, block, some, data + at * elem);
 	}
 	return data;

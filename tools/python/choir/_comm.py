@@ -263,6 +263,51 @@ class Comm:
         args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, root)
         return self._go(lib.choir_broadcast, args, (array, recv), wait, call)
 
+    def gather(self, send: Any, recv: Any = None, root: int = 0, wait: bool = True, **call: Any) -> Any:
+        """The root's recv = the blocks of all ranks, one after another.  Other ranks need no recv; the root may give
+        None for send: its block stands in recv."""
+        args, held = self._blocks(send, recv, self.rank == root, "recv")
+        return self._go(lib.choir_gather, (self._handle, *args, root), held, wait, call)
+
+    def scatter(self, send: Any, recv: Any = None, root: int = 0, wait: bool = True, **call: Any) -> Any:
+        """recv = this rank's block of the root's send.  Other ranks give None for send; the root may leave out recv:
+        its block stays in send."""
+        args, held = self._blocks(recv, send, self.rank == root, "send")
+        args = (args[1], args[0], *args[2:])
+        return self._go(lib.choir_scatter, (self._handle, *args, root), held, wait, call)
+
+    def gatherv(self, send: Any, recv: Any, counts: Sequence[int], displacements: Sequence[int] | None = None,
+                root: int = 0, wait: bool = True, **call: Any) -> Any:  # fmt: skip
+        """gather with counts[r] elements of rank r, at displacements[r] (left out: one after another)."""
+        sizes = _sizes(counts, self.size, "counts")
+        places = _sizes(displacements, self.size, "displacements")
+        one, whole = self._one_and_whole(send, recv, counts, displacements, root, ("send", "recv"))
+        args = (self._handle, one.buffer, counts[self.rank], whole.buffer, sizes, places, one.dtype, root)
+        return self._go(lib.choir_gatherv, args, (send, recv, sizes, places), wait, call)
+
+    def scatterv(self, send: Any, recv: Any, counts: Sequence[int], displacements: Sequence[int] | None = None,
+                 root: int = 0, wait: bool = True, **call: Any) -> Any:  # fmt: skip
+        """scatter with counts[r] elements for rank r, from displacements[r] (left out: one after another)."""
+        sizes = _sizes(counts, self.size, "counts")
+        places = _sizes(displacements, self.size, "displacements")
+        one, whole = self._one_and_whole(recv, send, counts, displacements, root, ("recv", "send"))
+        args = (self._handle, whole.buffer, sizes, places, one.buffer, counts[self.rank], one.dtype, root)
+        return self._go(lib.choir_scatterv, args, (send, recv, sizes, places), wait, call)
+
+    def scan(self, send: Any, recv: Any = None, op: Op | str = "sum", wait: bool = True, **call: Any) -> Any:
+        """recv = op over the arrays of the ranks up to this one, folded in rank order."""
+        a, b = _pair(send, recv)
+        _at_least(b.count, a.count, "recv")
+        args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op))
+        return self._go(lib.choir_scan, args, (send, recv), wait, call)
+
+    def exscan(self, send: Any, recv: Any = None, op: Op | str = "sum", wait: bool = True, **call: Any) -> Any:
+        """recv = op over the arrays of the ranks before this one; rank 0's stays as it is."""
+        a, b = _pair(send, recv)
+        _at_least(b.count, a.count, "recv")
+        args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op))
+        return self._go(lib.choir_exscan, args, (send, recv), wait, call)
+
     def barrier(self, wait: bool = True, **call: Any) -> Any:
         """Complete once every rank's has started."""
         return self._go(lib.choir_barrier, (self._handle,), None, wait, call)
@@ -433,6 +478,37 @@ class Comm:
     def __repr__(self) -> str:
         state = "" if self._handle else ", closed"
         return f"<choir.Comm rank {self.rank} of {self.size}{state}>"
+
+    def _blocks(self, one: Any, whole: Any, is_root: bool, name: str) -> tuple[tuple, Any]:
+        """The arguments of a rooted call: the rank's own block, and the root's array of all of them, called `name`."""
+        all_blocks = operand(whole) if is_root else None
+        if one is None and all_blocks is None:
+            raise ArgumentError("the array of the rank's own block is missing")
+        if one is None:
+            return (NONE, all_blocks.buffer, all_blocks.count // self.size, all_blocks.dtype), whole
+        mine = operand(one)
+        if all_blocks is not None:
+            _at_least(all_blocks.count, mine.count * self.size, name)
+            if all_blocks.dtype != mine.dtype:
+                raise ArgumentError(f"{name} is {DType(all_blocks.dtype).name}, not {DType(mine.dtype).name}")
+        if not (mine if name == "send" else all_blocks or mine).writable and (name == "send" or is_root):
+            raise ArgumentError("the receive array cannot be written")
+        return (mine.buffer, all_blocks.buffer if all_blocks else NONE, mine.count, mine.dtype), (one, whole)
+
+    def _one_and_whole(self, one: Any, whole: Any, counts: Sequence[int], displacements: Sequence[int] | None,
+                       root: int, names: tuple[str, str]) -> tuple[Any, Any]:  # fmt: skip
+        """The same with counts."""
+        if self.rank != root:
+            whole = one
+        a, b = operand(one), operand(whole)
+        _at_least(a.count, counts[self.rank], names[0])
+        if self.rank == root:
+            _at_least(b.count, _end(counts, displacements), names[1])
+        if a.dtype != b.dtype:
+            raise ArgumentError(f"{names[0]} is {DType(a.dtype).name}, {names[1]} is {DType(b.dtype).name}")
+        if not (a if names[0] == "recv" else b).writable and (names[0] == "recv" or self.rank == root):
+            raise ArgumentError("the receive array cannot be written")
+        return a, b
 
     def _go(self, fn: Any, args: tuple, held: Any, wait: bool, options: dict[str, Any]) -> Any:
         block = None
