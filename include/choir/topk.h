@@ -98,6 +98,15 @@ typedef struct choir_topk_out {
 CHOIR_API choir_status choir_topk_allreduce(choir_topk_state *state, choir_buffer grad, const choir_topk_out *out,
                                             const choir_call *call, choir_event **event_p);
 
+/* choir_topk_allreduce_at: the same with the caller's selection: the entries of acc at these ind_count indices (i32 or
+ * i64, any order; one that is given twice counts once) in place of the algorithm's.  All ranks use this form, each with
+ * indices of its own, which are read like grad.  UNSUPPORTED for spardl, whose messages have k/P entries a chunk; gtopk
+ * takes at most k of them (ARGUMENT); dense calls send everything.  ARGUMENT on all ranks, and the residuals as before,
+ * if an index of some rank is not one of count elements. */
+CHOIR_API choir_status choir_topk_allreduce_at(choir_topk_state *state, choir_buffer grad, choir_buffer ind,
+                                               size_t ind_count, choir_dtype ind_dtype, const choir_topk_out *out,
+                                               const choir_call *call, choir_event **event_p);
+
 /* What a call did. */
 typedef struct choir_topk_stats {
 	size_t struct_size;      /* sizeof(choir_topk_stats), set by the caller */

@@ -186,22 +186,22 @@ static bool is_given(choir_buffer buffer)
 	return buffer.kind != CHOIR_BUFFER_NONE;
 }
 
-static choir_status check_out(const choir_topk_out *out, uint64_t count)
+static choir_status check_out(const char *name, const choir_topk_out *out, uint64_t count)
 {
 	bool pairs = is_given(out->ind) || is_given(out->val) || out->pairs_p != NULL,
 	     list = out->involved_pairs_p != NULL;
 
 	if (!is_given(out->dense) && !pairs)
-		return error_set(CHOIR_ARGUMENT, "%s: out asks neither for a dense result nor for pairs", function);
+		return error_set(CHOIR_ARGUMENT, "%s: out asks neither for a dense result nor for pairs", name);
 	if (pairs && out->pairs_p == NULL)
-		return error_set(CHOIR_ARGUMENT, "%s: out->pairs_p is null: pairs need their room", function);
+		return error_set(CHOIR_ARGUMENT, "%s: out->pairs_p is null: pairs need their room", name);
 	if (list && out->pairs_p == out->involved_pairs_p)
-		return error_set(CHOIR_ARGUMENT, "%s: pairs_p and involved_pairs_p are the same variable", function);
+		return error_set(CHOIR_ARGUMENT, "%s: pairs_p and involved_pairs_p are the same variable", name);
 	if ((pairs || list) && out->ind_dtype != CHOIR_I32 && out->ind_dtype != CHOIR_I64)
-		return error_set(CHOIR_UNSUPPORTED, "%s: ind_dtype is %s: indices are i32 or i64", function,
+		return error_set(CHOIR_UNSUPPORTED, "%s: ind_dtype is %s: indices are i32 or i64", name,
 		                 choir_dtype_name(out->ind_dtype));
 	if ((pairs || list) && out->ind_dtype == CHOIR_I32 && count > (uint64_t)INT32_MAX + 1)
-		return error_set(CHOIR_ARGUMENT, "%s: an i32 index cannot name each of %" PRIu64 " elements", function,
+		return error_set(CHOIR_ARGUMENT, "%s: an i32 index cannot name each of %" PRIu64 " elements", name,
 		                 count);
 	return CHOIR_SUCCESS;
 }
@@ -242,7 +242,7 @@ static struct topk_request request_of(const struct topk_settings *settings, choi
 }
 
 /* The gradient may be where the dense result goes: it is read before that is written. */
-static choir_status check_buffers(choir_device *device, const struct topk_request *request)
+static choir_status check_buffers(const char *name, choir_device *device, const struct topk_request *request)
 {
 	const struct operand *grad = &request->operands[TOPK_GRAD], *dense = &request->operands[TOPK_DENSE];
 	int64_t distance;
@@ -251,9 +251,9 @@ static choir_status check_buffers(choir_device *device, const struct topk_reques
 	if (grad->bytes > 0 && dense->bytes > 0)
 		(void)dev_overlap(grad->buffer, grad->bytes, dense->buffer, dense->bytes, &same, &distance);
 	if (!same)
-		return operands_check(function, device, request->operands, TOPK_OPERANDS);
-	TRY(operands_check(function, device, grad, 1));
-	return operands_check(function, device, dense, TOPK_OPERANDS - 1);
+		return operands_check(name, device, request->operands, TOPK_OPERANDS);
+	TRY(operands_check(name, device, grad, 1));
+	return operands_check(name, device, dense, TOPK_OPERANDS - 1);
 }
 
 /* Before the event completes, so that who waited for it finds the state free. */
@@ -266,7 +266,8 @@ static void end(struct run *run)
 	run->event->algorithm = stats->algorithm;
 }
 
-static choir_status prepare(struct run *run, const struct topk_state *state, const choir_call *call)
+static choir_status prepare(struct run *run, const char *name, const struct topk_state *state,
+                            const struct topk_request *request, const choir_call *call)
 {
 	const struct topk_settings *settings = &state->settings;
 
@@ -274,7 +275,7 @@ static choir_status prepare(struct run *run, const struct topk_state *state, con
 	run->event->result = calloc(1, sizeof(choir_topk_stats));
 	if (run->event->result == NULL)
 		return error_no_memory("the statistics of a topk_allreduce", sizeof(choir_topk_stats));
-	run_set_name(run, call->name, function);
+	run_set_name(run, call->name, name);
 	if (call->deadline_ms > 0)
 		run->watch.deadline_ms = call->deadline_ms;
 	run->bound.dtype = settings->types.work;
@@ -283,7 +284,7 @@ static choir_status prepare(struct run *run, const struct topk_state *state, con
 		                                  .dtype = (uint8_t)settings->dtype,
 		                                  .op = (uint8_t)settings->op,
 		                                  .count = settings->types.n,
-		                                  .hash = topk_state_hash(state) };
+		                                  .hash = topk_state_hash(state) + request->at };
 	snprintf(run->bound.record.algorithm, sizeof run->bound.record.algorithm, "%s", settings->algorithm->name);
 	run->script.ended = end;
 	return run_set_deps(run, call);
@@ -307,34 +308,68 @@ static choir_status make_script(struct run *run, struct topk_state *state, const
 	return topk_run_create(&env, state, request, &run->script.ops, &run->script.state);
 }
 
-static choir_status start(choir_topk_state *state, choir_buffer grad, const choir_topk_out *given_out,
-                          const choir_call *given, choir_event **event_p)
+/* The caller's selection. */
+struct chosen {
+	choir_buffer ind;
+	size_t count;
+	choir_dtype dtype;
+};
+
+static choir_status add_chosen(const char *name, const struct topk_settings *settings, const struct chosen *chosen,
+                               struct topk_request *request)
+{
+	if (chosen->dtype != CHOIR_I32 && chosen->dtype != CHOIR_I64)
+		return error_set(CHOIR_UNSUPPORTED, "%s: ind_dtype is %s: indices are i32 or i64", name,
+		                 choir_dtype_name(chosen->dtype));
+	if (settings->algorithm->chunked)
+		return error_set(CHOIR_UNSUPPORTED, "%s: %s selects by chunks of its own", name,
+		                 settings->algorithm->name);
+	request->at = true;
+	request->at_count = chosen->count;
+	request->operands[TOPK_AT] =
+	    operand_of("ind", chosen->ind, chosen->count, choir_dtype_bytes(chosen->dtype), false);
+	return CHOIR_SUCCESS;
+}
+
+static choir_status submit(const char *name, choir_topk_state *state, const struct topk_request *request,
+                           const choir_call *call, choir_event **event_p)
 {
 	choir_comm *comm = state->comm;
-	struct topk_request request;
-	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
-	choir_call call;
 	struct run *run;
 	choir_status st;
 
-	TRY(call_check_comm(function, comm));
-	TRY(call_read(function, given, false, &call));
-	TRY(call_takes_no_options(function, &call));
-	TRY(call_read_struct(function, "out", "CHOIR_TOPK_OUT_INIT", given_out, &out, sizeof out));
-	TRY(check_out(&out, state->state->settings.types.n));
-	request = request_of(&state->state->settings, grad, &out);
-	TRY(check_buffers(comm->device, &request));
 	if (event_p == NULL && !group_is_open())
-		TRY(call_may_block(function, comm, false));
+		TRY(call_may_block(name, comm, false));
 	TRY(run_create(comm, &run));
-	st = prepare(run, state->state, &call);
+	st = prepare(run, name, state->state, request, call);
 	if (st == CHOIR_SUCCESS)
-		st = make_script(run, state->state, &request);
+		st = make_script(run, state->state, request);
 	if (st != CHOIR_SUCCESS) {
 		run_discard(run);
 		return st;
 	}
-	return call_start(function, run, event_p);
+	return call_start(name, run, event_p);
+}
+
+static choir_status start(choir_topk_state *state, choir_buffer grad, const struct chosen *chosen,
+                          const choir_topk_out *given_out, const choir_call *given, choir_event **event_p)
+{
+	const struct topk_settings *settings = &state->state->settings;
+	const char *name = chosen != NULL ? "choir_topk_allreduce_at" : function;
+	struct topk_request request;
+	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
+	choir_call call;
+
+	TRY(call_check_comm(name, state->comm));
+	TRY(call_read(name, given, false, &call));
+	TRY(call_takes_no_options(name, &call));
+	TRY(call_read_struct(name, "out", "CHOIR_TOPK_OUT_INIT", given_out, &out, sizeof out));
+	TRY(check_out(name, &out, settings->types.n));
+	request = request_of(settings, grad, &out);
+	if (chosen != NULL)
+		TRY(add_chosen(name, settings, chosen, &request));
+	TRY(check_buffers(name, state->comm->device, &request));
+	return submit(name, state, &request, &call, event_p);
 }
 
 choir_status choir_topk_allreduce(choir_topk_state *state, choir_buffer grad, const choir_topk_out *out,
@@ -344,7 +379,21 @@ choir_status choir_topk_allreduce(choir_topk_state *state, choir_buffer grad, co
 
 	TRY(check_state(function, state));
 	TRY(call_enter(function, state->comm));
-	st = start(state, grad, out, call, event_p);
+	st = start(state, grad, NULL, out, call, event_p);
+	comm_leave(state->comm);
+	return call_named(st, call);
+}
+
+choir_status choir_topk_allreduce_at(choir_topk_state *state, choir_buffer grad, choir_buffer ind, size_t ind_count,
+                                     choir_dtype ind_dtype, const choir_topk_out *out, const choir_call *call,
+                                     choir_event **event_p)
+{
+	struct chosen chosen = { ind, ind_count, ind_dtype };
+	choir_status st;
+
+	TRY(check_state("choir_topk_allreduce_at", state));
+	TRY(call_enter("choir_topk_allreduce_at", state->comm));
+	st = start(state, grad, &chosen, out, call, event_p);
 	comm_leave(state->comm);
 	return call_named(st, call);
 }

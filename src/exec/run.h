@@ -9,7 +9,7 @@
 #include "exec/script.h"
 #include "exec/segments.h"
 
-enum { RUN_KEPT = 5 };
+enum { RUN_KEPT = 6 };
 
 /* In this order: peers may touch a run's buffers from RUN_PEER_BUFFERS on; RUN_FAILED and later do no steps. */
 enum run_state {

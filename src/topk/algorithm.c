@@ -20,7 +20,12 @@ const struct topk_algorithm topk_algorithms[] = {
 	  .select = topk_select_reuse,
 	  .start = topk_lists_start,
 	  .apart = true },
-	{ .name = "gtopk", .density = 0.001, .select = topk_select_top, .start = topk_tree_start, .pairwise = true },
+	{ .name = "gtopk",
+	  .density = 0.001,
+	  .select = topk_select_top,
+	  .start = topk_tree_start,
+	  .fixed = true,
+	  .pairwise = true },
 	{ .name = "topk-sa",
 	  .aliases = { "topkSA" },
 	  .select = topk_select_top,
@@ -41,7 +46,11 @@ const struct topk_algorithm topk_algorithms[] = {
 	  .start = topk_oktopk_start,
 	  .pairwise = true,
 	  .returns = true },
-	{ .name = "spardl", .select = topk_select_chunks, .start = topk_spardl_start, .pairwise = true },
+	{ .name = "spardl",
+	  .select = topk_select_chunks,
+	  .start = topk_spardl_start,
+	  .chunked = true,
+	  .pairwise = true },
 };
 const size_t n_topk_algorithms = sizeof topk_algorithms / sizeof *topk_algorithms;
 

@@ -16,6 +16,8 @@ struct topk_algorithm {
 	bool returns;
 	bool apart;    /* indices and values travel in two collectives */
 	bool keeps_k;  /* only the k largest sums are kept */
+	bool chunked;  /* its messages have room for its own selection only */
+	bool fixed;    /* a message has room for k entries */
 	bool pairwise; /* has numbers for each pair of ranks */
 };
 
@@ -33,6 +35,10 @@ choir_status topk_select_reuse(struct topk_run *run);
 choir_status topk_select_adapt(struct topk_run *run);
 choir_status topk_select_gaussian(struct topk_run *run);
 choir_status topk_select_chunks(struct topk_run *run);
+
+/* chosen.c: what the caller selected; run->bad_at = the position of the first index beyond the tensor, else
+ * UINT64_MAX. */
+choir_status topk_select_chosen(struct topk_run *run);
 
 /* topk_chunk_room: entries of the chunk of rank c in a call.  topk_region: [from, from + n) of rank c, equal parts. */
 uint64_t topk_chunk_room(const struct topk_run *run, int c);

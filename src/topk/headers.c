@@ -14,7 +14,8 @@ void topk_header_make(struct topk_run *run)
 	    (struct topk_header){ .selected = run->algorithm->select != NULL ? run->selected.count : run->types.n,
 		                  .calls = run->tracking.calls,
 		                  .room = request->pairs_p != NULL ? request->pairs_room : UINT64_MAX,
-		                  .nan_at = UINT64_MAX };
+		                  .nan_at = UINT64_MAX,
+		                  .bad_at = run->bad_at };
 	if (run->state->settings.nan_fails) {
 		nan = vector_first_nan(&run->types, run->acc.ptr);
 		run->header.nan_at = nan < run->types.n ? nan : UINT64_MAX;
@@ -34,6 +35,16 @@ choir_status topk_headers_check(const struct topk_run *run)
 			                 all[r].calls, all[0].calls);
 		if (all[r].nan_at != UINT64_MAX)
 			return error_set(CHOIR_ARGUMENT, "rank %d has a NaN at %" PRIu64, r, all[r].nan_at);
+		if (all[r].bad_at != UINT64_MAX)
+			return error_set(CHOIR_ARGUMENT,
+			                 "the index at position %" PRIu64 " of rank %d is not one of %" PRIu64
+			                 " elements",
+			                 all[r].bad_at, r, run->types.n);
+		if (run->request.at && run->algorithm->fixed && all[r].selected > run->k)
+			return error_set(CHOIR_ARGUMENT,
+			                 "rank %d gave %" PRIu64
+			                 " different indices, and %s sends at most k = %" PRIu64,
+			                 r, all[r].selected, run->algorithm->name, run->k);
 		if (all[r].involved_short)
 			return error_set(CHOIR_CAPACITY,
 			                 "rank %d selected %" PRIu64

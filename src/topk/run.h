@@ -8,7 +8,7 @@
 #include "topk/operand.h"
 #include "topk/state.h"
 
-enum { TOPK_GRAD, TOPK_DENSE, TOPK_IND, TOPK_VAL, TOPK_INVOLVED, TOPK_OPERANDS };
+enum { TOPK_GRAD, TOPK_DENSE, TOPK_IND, TOPK_VAL, TOPK_INVOLVED, TOPK_AT, TOPK_OPERANDS };
 
 /* What a rank tells the others before the exchange. */
 struct topk_header {
@@ -16,6 +16,7 @@ struct topk_header {
 	uint64_t calls;
 	uint64_t room;           /* for pairs; UINT64_MAX = it wants none */
 	uint64_t nan_at;         /* UINT64_MAX = none */
+	uint64_t bad_at;         /* position of an index of the caller's beyond the tensor; UINT64_MAX = none */
 	uint64_t involved_short; /* its list of involved entries has no room for what it selected */
 };
 
@@ -24,6 +25,8 @@ struct topk_request {
 	choir_dtype ind_dtype;
 	size_t *pairs_p, *involved_p;
 	uint64_t pairs_room, involved_room;
+	bool at; /* the caller has selected so many entries: */
+	uint64_t at_count;
 };
 
 /* Entries of acc that were found while it was made: all with a key >= least, if they are complete. */
@@ -66,6 +69,7 @@ struct topk_run {
 	struct pool_block mean; /* values of the result in the caller's dtype */
 
 	struct topk_header header, *headers; /* [n] */
+	uint64_t bad_at;                     /* of chosen.c */
 	uint64_t *numbers;                   /* of all ranks (topk_share) */
 	uint64_t *row;                       /* [n] mine to share */
 	uint64_t *matrix;                    /* [n * n] pairs or bytes from (row) to (column) */

@@ -86,11 +86,19 @@ static choir_status step_read(struct topk_run *run, struct script_turn *turn)
 	return CHOIR_SUCCESS;
 }
 
+static choir_status select_entries(struct topk_run *run)
+{
+	run->bad_at = UINT64_MAX;
+	if (run->algorithm->select == NULL)
+		return topk_accumulate(run);
+	return run->request.at ? topk_select_chosen(run) : run->algorithm->select(run);
+}
+
 static choir_status step_accumulate(struct topk_run *run, struct script_turn *turn)
 {
 	struct algo_in in = { .collective = COLLECTIVE_ALLGATHER, .elem_bytes = 8, .bytes = sizeof run->header };
 
-	TRY(run->algorithm->select != NULL ? run->algorithm->select(run) : topk_accumulate(run));
+	TRY(select_entries(run));
 	topk_header_make(run);
 	return topk_plan(run, turn, &in, &run->header, sizeof run->header, run->headers,
 	                 sizeof run->header * (uint64_t)run->env.layout->n, step_agree);
@@ -116,7 +124,7 @@ static void adapt_local(struct topk_run *run)
 	const struct topk_preset *preset = run->state->settings.preset;
 	double selected = (double)run->header.selected, k = (double)run->k;
 
-	if (run->algorithm->select != topk_select_adapt)
+	if (run->algorithm->select != topk_select_adapt || run->request.at)
 		return;
 	if (selected < preset->local_low * k)
 		run->tracking.local /= preset->local_factor;

@@ -296,6 +296,10 @@ class TopkStats(ct.Structure):
         ("imbalance", ct.c_double),
         ("pairs_received", ct.c_uint64),
         ("wire_bytes", ct.c_uint64),
+        ("select_us", ct.c_double),
+        ("exchange_us", ct.c_double),
+        ("merge_us", ct.c_double),
+        ("update_us", ct.c_double),
     ]
 
 
@@ -440,6 +444,7 @@ PROTOTYPES: dict[str, tuple] = {
     "choir_topk_import": (_enum, [_handle, ct.c_void_p, ct.c_size_t]),
     "choir_topk_residual": (_enum, [_handle, ct.c_void_p]),
     "choir_topk_allreduce": (_enum, [_handle, Buffer, ct.POINTER(TopkOut), *_tail]),
+    "choir_topk_allreduce_at": (_enum, [_handle, Buffer, Buffer, ct.c_size_t, _enum, ct.POINTER(TopkOut), *_tail]),
     "choir_event_topk_stats": (_enum, [_handle, ct.POINTER(TopkStats)]),
 }  # fmt: skip
 

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* The caller's selection in place of the algorithm's. */
+#include "topk/algorithm.h"
+
+#include "sparse/dense.h"
+
+#include <stdlib.h>
+
+static int compare(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Ascending and distinct; returns how many are left. */
+static uint64_t sort_distinct(int64_t *ind, uint64_t n)
+{
+	uint64_t kept = 0;
+
+	qsort(ind, n, sizeof *ind, compare);
+	for (uint64_t i = 0; i < n; i++)
+		if (kept == 0 || ind[kept - 1] != ind[i])
+			ind[kept++] = ind[i];
+	return kept;
+}
+
+static uint64_t first_beyond(const int64_t *ind, uint64_t n, uint64_t count)
+{
+	for (uint64_t i = 0; i < n; i++)
+		if (ind[i] < 0 || (uint64_t)ind[i] >= count)
+			return i;
+	return UINT64_MAX;
+}
+
+static choir_status select_sorted(struct topk_run *run, const int64_t *ind, uint64_t n)
+{
+	struct topk_list *list = &run->selected;
+
+	TRY(list_take(list, &run->types, n));
+	if (n == 0)
+		return CHOIR_SUCCESS;
+	index_convert(list->ind.ptr, run->types.form, ind, (struct index_form){ .bytes = 8 }, n);
+	dense_gather(list->ind.ptr, run->types.form, n, run->types.elem_bytes, 0, run->acc.ptr, list->val.ptr);
+	list->count = n;
+	return CHOIR_SUCCESS;
+}
+
+choir_status topk_select_chosen(struct topk_run *run)
+{
+	const struct operand *at = &run->request.operands[TOPK_AT];
+	uint64_t n = run->request.at_count;
+	struct pool_block block;
+	choir_status st;
+	int64_t *ind;
+
+	TRY(topk_accumulate(run));
+	TRY(pool_take(&block, n * sizeof *ind, "the caller's indices"));
+	ind = block.ptr;
+	if (n > 0)
+		index_convert(ind, (struct index_form){ .bytes = 8 }, at->ptr,
+		              (struct index_form){ .bytes = at->elem_bytes }, n);
+	run->bad_at = first_beyond(ind, n, run->types.n);
+	st = select_sorted(run, ind, run->bad_at == UINT64_MAX && n > 0 ? sort_distinct(ind, n) : 0);
+	pool_give(&block);
+	return st;
+}
