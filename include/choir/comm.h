@@ -26,8 +26,10 @@ typedef struct choir_comm_config {
 	const char *name; /* in error sentences and the log; copied; NULL: "comm" */
 	/* carries messages between nodes; the create call takes ownership, also when it fails; NULL: none */
 	struct choir_transport *transport;
+	/* 1: collective calls match by choir_call.key instead of by their order; the same on all ranks (docs/keyed.md) */
+	int keyed;
 } choir_comm_config;
-#define CHOIR_COMM_CONFIG_INIT { sizeof(choir_comm_config), 0, 0, 0, NULL, NULL, NULL }
+#define CHOIR_COMM_CONFIG_INIT { sizeof(choir_comm_config), 0, 0, 0, NULL, NULL, NULL, 0 }
 
 /* Joins processes without MPI, by an allgather that the caller provides.  gather(ctx, mine, bytes, all) writes
  * size * bytes bytes to all, in rank order, and returns 0, or another value on failure.  choir_comm_create calls it a

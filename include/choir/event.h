@@ -26,8 +26,11 @@ typedef struct choir_call {
 	/* for CHOIR_OP_PREMUL_SUM: multiplies this rank's values, rounded to their type; finite.  1 for other
 	 * operators */
 	double factor;
+	/* on a keyed comm (choir_comm_config.keyed): the calls of all ranks with the same key match, in any order; a key
+	 * may come again once its call is complete on this rank.  NULL on other comms */
+	const char *key;
 } choir_call;
-#define CHOIR_CALL_INIT { sizeof(choir_call), NULL, NULL, 0, NULL, 0, 0, NULL, NULL, 1.0 }
+#define CHOIR_CALL_INIT { sizeof(choir_call), NULL, NULL, 0, NULL, 0, 0, NULL, NULL, 1.0, NULL }
 
 /* choir_event_test: *done_p = 1 once the collective has ended, with success or not.  Never blocks, makes no progress;
  * any thread. */

@@ -109,6 +109,7 @@ static choir_status gather_processes(struct bootstrap *b, choir_status ready)
 		.machine = machine_key(),
 		.has_transport = b->join->config->transport != NULL,
 		.ranks_per_node = b->join->config->ranks_per_node,
+		.keyed = b->join->config->keyed != 0,
 	};
 	choir_device *first;
 
@@ -140,6 +141,10 @@ static choir_status gather_processes(struct bootstrap *b, choir_status ready)
 			return error_set(CHOIR_MISMATCH, "%s: process %d wants %d ranks per node, process %d %d",
 			                 b->join->call, p, (int)b->processes[p].ranks_per_node, b->me,
 			                 (int)mine.ranks_per_node);
+		if (b->processes[p].keyed != mine.keyed)
+			return error_set(CHOIR_MISMATCH, "%s: process %d wants %s comm, process %d %s",
+			                 b->join->call, p, b->processes[p].keyed ? "a keyed" : "an ordered", b->me,
+			                 mine.keyed ? "a keyed one" : "an ordered one");
 		b->n += b->processes[p].n_local;
 	}
 	return CHOIR_SUCCESS;

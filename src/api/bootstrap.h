@@ -17,6 +17,7 @@ struct process {
 	uint64_t context; /* process 0's becomes the comm's */
 	int32_t has_transport;
 	int32_t ranks_per_node;
+	int32_t keyed;
 	struct bell_address bell;
 	unsigned char cores[128]; /* a cpu_set_t: where its threads may run */
 };

@@ -114,6 +114,8 @@ choir_status call_read(const char *call, const choir_call *given, bool takes_fac
 	if (read.factor != 1 && !takes_factor)
 		return error_set(CHOIR_ARGUMENT, "%s: factor is %g, which is for the operator premul_sum only", call,
 		                 read.factor);
+	if (read.key != NULL && read.key[0] == '\0')
+		return error_set(CHOIR_ARGUMENT, "%s: an empty key", call);
 	if (read.name == NULL)
 		read.name = call;
 	*out = read;
@@ -232,7 +234,7 @@ choir_status call_may_block(const char *call, choir_comm *comm, bool pair)
 
 	if (in_callback())
 		return error_set(CHOIR_WOULD_DEADLOCK, "%s: a blocking call inside a callback of the library's", call);
-	other = pair ? -1 : sibling_behind(comm, this_thread(), comm->submission.next_seq);
+	other = pair || comm->keyed != NULL ? -1 : sibling_behind(comm, this_thread(), comm->submission.next_seq);
 	if (other < 0)
 		return CHOIR_SUCCESS;
 	return error_set(CHOIR_WOULD_DEADLOCK,

@@ -148,7 +148,7 @@ bool dense_is_inline(const struct choir_comm *comm, bool pair, uint64_t bytes)
 {
 	bool near = pair ? comm->pump != NULL && !pump_polled(comm->pump) : comm->layout.n_nodes == 1;
 
-	return near && bytes <= INLINE_BYTES;
+	return near && bytes <= INLINE_BYTES && (pair || comm->keyed == NULL);
 }
 
 choir_status dense_part(const struct dense *d, const choir_call *call, struct prepared *prepared, size_t i)

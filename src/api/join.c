@@ -16,6 +16,7 @@
 #include "base/wait.h"
 #include "exec/progress.h"
 #include "exec/gone.h"
+#include "exec/keyed.h"
 #include "exec/liveness.h"
 #include "node/cache.h"
 
@@ -76,6 +77,8 @@ static void deliver(void *ctx, struct pump_message *message)
 	} else {
 		if (message->header.kind == WIRE_GONE)
 			gone_deliver(comm, message);
+		else if (message->header.kind == WIRE_KEY)
+			keyed_deliver(comm, &message->header);
 		else
 			liveness_deliver(comm, &message->header, wait_now_ns());
 		pump_give(message);
@@ -170,6 +173,8 @@ static choir_status fill(struct bootstrap *b, int local, struct choir_comm *comm
 	if (comm->endpoint_of == NULL)
 		return error_no_memory("endpoints", (size_t)b->n * sizeof *comm->endpoint_of);
 	memcpy(comm->endpoint_of, b->endpoint_of, (size_t)b->n * sizeof *comm->endpoint_of);
+	if (join->config->keyed)
+		TRY(keyed_create(comm, &comm->keyed));
 	comm->pump = pump_retain(b->pumps[local]);
 	TRY(pump_attach(comm->pump, comm->context, comm->rank, deliver, comm));
 	return progress_add(comm);

@@ -43,7 +43,8 @@ static choir_status prepare_buckets(choir_comm *comm, const struct call_key *key
 		TRY(dense_names(&d));
 		TRY(dense_part(&d, call, prepared, b));
 	}
-	prepared->is_inline = list->bytes <= ONE_BY_ONE_BYTES && comm->layout.n_nodes == 1;
+	prepared->is_inline = list->bytes <= ONE_BY_ONE_BYTES && comm->layout.n_nodes == 1 &&
+	                      comm->keyed == NULL;
 	return CHOIR_SUCCESS;
 }
 

@@ -18,6 +18,7 @@ struct choir_request {
 	choir_comm *comm;             /* a reference */
 	struct prepared *prepared;    /* a reference */
 	choir_call call;              /* without deps */
+	char *key;                    /* its choir_call.key, which call points to; NULL = none */
 	char *name;                   /* the caller's name for it, which call points to; NULL = none */
 	cl_mem kept[REQUEST_BUFFERS]; /* retained; NULL where the buffer is no cl_mem */
 	struct segments_owner *hold;  /* keeps those of a list; NULL = there is none */
@@ -46,6 +47,8 @@ static choir_status read_start(const choir_request *request, const choir_call *g
 	call->n_cl_deps = start.n_cl_deps;
 	call->deps = start.deps;
 	call->n_deps = start.n_deps;
+	if (start.key != NULL)
+		call->key = start.key;
 	if (start.deadline_ms > 0)
 		call->deadline_ms = start.deadline_ms;
 	return CHOIR_SUCCESS;
@@ -112,6 +115,7 @@ void choir_request_free(choir_request *request)
 	segments_release(request->hold);
 	prepared_release(request->prepared);
 	comm_release(request->comm);
+	free(request->key);
 	free(request->name);
 	free(request);
 }
@@ -131,7 +135,13 @@ static choir_status fill(choir_request *request, const struct call_key *key, con
 {
 	request->call = *call;
 	request->call.options = NULL; /* of the key */
-	request->call.name = NULL;
+	request->call.name = request->call.key = NULL;
+	if (call->key != NULL) {
+		request->key = strdup(call->key);
+		if (request->key == NULL)
+			return error_no_memory("a key", strlen(call->key) + 1);
+		request->call.key = request->key;
+	}
 	TRY(key->form->prepare(request->comm, key, call, &request->prepared));
 	if (call->name != key->form->name) {
 		request->name = strdup(call->name);

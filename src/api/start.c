@@ -131,7 +131,7 @@ static choir_status carry_out_here(choir_comm *comm, struct prepared *prepared, 
 static bool has_no_deps(const choir_call *call)
 {
 	return call == NULL || (call->struct_size == sizeof *call && call->after == NULL && call->n_cl_deps == 0 &&
-	                        call->n_deps == 0 && call->deadline_ms >= 0);
+	                        call->n_deps == 0 && call->deadline_ms >= 0 && call->key == NULL);
 }
 
 bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p,

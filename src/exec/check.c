@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "exec/gone.h"
+#include "exec/keyed.h"
 #include "exec/late.h"
 #include "exec/liveness.h"
 #include "exec/messages.h"
@@ -149,15 +150,19 @@ void engine_check(struct choir_comm *comm)
 {
 	struct engine *engine = &comm->engine;
 	int64_t now;
+	bool held;
 
 	if (!engine_enter(engine))
 		return;
 	now = wait_now_ns();
-	if (engine->flight.active != NULL && !engine->closed) {
+	held = comm->keyed != NULL && keyed_holds(comm->keyed);
+	if ((engine->flight.active != NULL || held) && !engine->closed) {
 		(void)messages_drive(comm, true); /* what a peer said before it died counts first */
 		look_at_peers(comm);
 		give_sign(comm, now);
 	}
+	if (held && !engine->closed)
+		keyed_check(comm, now);
 	if (!engine->closed)
 		engine_look_at_queued(comm);
 	for (struct run *run = engine->flight.active; run != NULL && !engine->closed; run = run->next)

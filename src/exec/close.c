@@ -2,6 +2,7 @@
 /* The end of a comm: all but its shell (exec/comm.c) goes. */
 #include "base/wait.h"
 #include "exec/engine.h"
+#include "exec/keyed.h"
 #include "exec/call_cache.h"
 #include "exec/device_memory.h"
 #include "exec/prepared.h"
@@ -100,6 +101,8 @@ static void give_back(struct choir_comm *comm)
 	plan_cache_fini(&comm->plans);
 	rules_free(&comm->rules);
 	symmetric_close(comm);
+	keyed_destroy(comm->keyed);
+	comm->keyed = NULL;
 	dev_memory_free(comm->device, &comm->engine.arena.mem);
 	dev_buffer_free(comm->engine.arena.pinned);
 	arena_release(comm->arena);

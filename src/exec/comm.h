@@ -16,6 +16,7 @@
 #include <pthread.h>
 
 struct symmetric;
+struct keyed;
 
 enum { COMM_SYMMETRIC = 64 /* symmetric allocations */ };
 
@@ -104,6 +105,7 @@ struct choir_comm {
 	int *endpoint_of;            /* [n] */
 	struct comm_family *family;  /* the local ranks created together */
 	struct rules rules;
+	struct keyed *keyed;         /* calls match by key, see keyed.h; NULL = by order */
 	int64_t deadline_ms, warn_ms;
 
 	struct engine engine;

@@ -9,6 +9,7 @@
 #include "exec/device_wait.h"
 #include "exec/flight.h"
 #include "exec/gone.h"
+#include "exec/keyed.h"
 #include "exec/liveness.h"
 #include "exec/messages.h"
 #include "exec/submit.h"
@@ -168,8 +169,8 @@ static void complete_all(struct choir_comm *comm, struct run *ended)
 bool engine_drive(struct choir_comm *comm, bool messages, struct due_call *due_p)
 {
 	struct engine *engine = &comm->engine;
-	struct run *ended, *calling = NULL;
-	bool moved;
+	struct run *ended, *calling = NULL, *ordered = NULL, *failed = NULL;
+	bool moved, held;
 
 	due_p->run = NULL;
 	if (!engine_enter(engine))
@@ -178,8 +179,12 @@ bool engine_drive(struct choir_comm *comm, bool messages, struct due_call *due_p
 		engine_leave(engine);
 		return false;
 	}
+	held = comm->keyed != NULL && keyed_holds(comm->keyed);
+	moved = held && keyed_drive(comm, &ordered, &failed);
+	if (ordered != NULL)
+		submit_held(ordered);
 	take_submitted(comm);
-	moved = messages_drive(comm, messages);
+	moved |= messages_drive(comm, messages || (held && comm->layout.n_nodes > 1));
 	if (engine->flight.active != NULL) {
 		comm_look(comm);
 		if (atomic_load(&comm->failure.status) == CHOIR_SUCCESS)
@@ -192,7 +197,9 @@ bool engine_drive(struct choir_comm *comm, bool messages, struct due_call *due_p
 	engine_leave(engine);
 	if (ended != NULL)
 		complete_all(comm, ended);
-	return moved || ended != NULL;
+	if (failed != NULL)
+		complete_all(comm, failed);
+	return moved || ended != NULL || failed != NULL;
 }
 
 bool engine_can_move(const struct choir_comm *comm)

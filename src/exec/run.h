@@ -142,6 +142,7 @@ struct run {
 	size_t n_kept;
 	char name[CALL_NAME_BYTES];
 	bool named;                 /* by the caller */
+	char *match_key;            /* choir_call.key; NULL = none */
 	struct run_deps deps;
 
 	/* its number among the calls of the comm, given at submission */

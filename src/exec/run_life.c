@@ -111,6 +111,7 @@ void run_discard(struct run *run)
 	if (run->script.ops != NULL)
 		run->script.ops->destroy(run->script.state);
 	free(run->text);
+	free(run->match_key);
 	release_kept(run);
 	prepared_unbind(run);
 	segments_release(run->hold);

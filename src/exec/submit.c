@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/submit.h"
 
+#include "exec/keyed.h"
+
 #include "base/log.h"
 #include "base/wait.h"
 #include "exec/slot_ring.h"
@@ -79,6 +81,39 @@ static choir_status refuse(struct run *run, bool spent)
 	return st;
 }
 
+/* Under the lock. */
+static void hand_over(struct submission *submission, struct run *run)
+{
+	number(run);
+	run->next = submission->incoming;
+	submission->incoming = run;
+	atomic_store_explicit(&submission->has_incoming, true, memory_order_release);
+}
+
+void submit_held(struct run *parts)
+{
+	struct submission *submission = &parts->comm->submission;
+
+	pthread_mutex_lock(&submission->lock);
+	for (struct run *run = parts, *next; run != NULL; run = next) {
+		next = run->next;
+		hand_over(submission, run);
+	}
+	pthread_mutex_unlock(&submission->lock);
+}
+
+/* A keyed call that cannot be held back ends now. */
+static choir_status hold(struct run *run)
+{
+	choir_status st = keyed_hold(run);
+
+	if (st == CHOIR_SUCCESS)
+		return st;
+	event_complete(run->event, st, error_text());
+	run_discard(run);
+	return st;
+}
+
 choir_status submit_run(struct run *run)
 {
 	struct submission *submission = &run->comm->submission;
@@ -90,11 +125,12 @@ choir_status submit_run(struct run *run)
 		pthread_mutex_unlock(&submission->lock);
 		return refuse(run, spent);
 	}
-	number(run);
-	run->next = submission->incoming;
-	submission->incoming = run;
+	if (run->comm->keyed != NULL && !run->bound.pair) {
+		pthread_mutex_unlock(&submission->lock);
+		return hold(run);
+	}
 	atomic_fetch_add_explicit(&submission->unfinished, 1, memory_order_relaxed);
-	atomic_store_explicit(&submission->has_incoming, true, memory_order_release);
+	hand_over(submission, run);
 	pthread_mutex_unlock(&submission->lock);
 	return CHOIR_SUCCESS;
 }

@@ -12,6 +12,9 @@ void submit_fini(struct choir_comm *comm);
  * error (then its event has completed with it).  Never blocks. */
 choir_status submit_run(struct run *run);
 
+/* submit_held: the parts of a keyed call, linked by `next`, which are counted as unfinished already. */
+void submit_held(struct run *parts);
+
 /* submit_number: numbers n runs of a comm, in this order, for a driver that executes them itself.  False, and none is
  * numbered: submitted runs wait, the comm failed or closes, or the numbers are used up. */
 bool submit_number(struct run *const *runs, int n);

@@ -2,8 +2,8 @@
 /* Design notes.
  *
  * Layout, each part on pages of its own: head and poison | controls [ranks] | lanes [ranks][lanes] |
- * slots [ranks][lanes] | rings [ranks][ranks].  A word that one rank writes and another polls shares no cache line with
- * words of other ranks.
+ * slots [ranks][lanes] | rings [ranks][ranks] | key board.  A word that one rank writes and another polls shares no
+ * cache line with words of other ranks.
  *
  * A process maps an arena once, even for several ranks: arena_open counts references by nonce, so all local ranks use
  * the same addresses.
@@ -16,6 +16,7 @@
 #include "node/arena.h"
 
 #include "base/error.h"
+#include "node/key_board.h"
 #include "node/poison.h"
 #include "node/shared.h"
 
@@ -41,7 +42,7 @@ struct arena {
 	int fd;
 	int ranks, lanes;
 	bool growing;
-	uint64_t slot_bytes, controls_off, lanes_off, slots_off, rings_off;
+	uint64_t slot_bytes, controls_off, lanes_off, slots_off, rings_off, keys_off;
 	int refs; /* under shared_lock */
 };
 
@@ -75,6 +76,12 @@ static uint64_t rings_bytes(const struct arena *arena)
 	           : 0;
 }
 
+/* Only a comm's arena has a key board. */
+static uint64_t keys_bytes(const struct arena *arena)
+{
+	return arena->growing ? pages(key_board_bytes(arena->ranks)) : 0;
+}
+
 /* Fills the offsets; *bytes_p is the size of the whole. */
 static choir_status lay_out(struct arena *arena, uint64_t *bytes_p)
 {
@@ -96,7 +103,8 @@ static choir_status lay_out(struct arena *arena, uint64_t *bytes_p)
 		                 arena->lanes, (unsigned long long)arena->slot_bytes);
 	arena->slots_off = arena->lanes_off + pages(arena->slots_off);
 	arena->rings_off = arena->slots_off + slots;
-	*bytes_p = arena->rings_off + rings_bytes(arena);
+	arena->keys_off = arena->rings_off + rings_bytes(arena);
+	*bytes_p = arena->keys_off + keys_bytes(arena);
 	return CHOIR_SUCCESS;
 }
 
@@ -290,9 +298,18 @@ choir_status arena_take_ring(struct arena *arena, int from, int to)
 	return CHOIR_SUCCESS;
 }
 
+choir_status arena_take_keys(struct arena *arena, struct key_board **out_p)
+{
+	if (!arena->growing)
+		return error_set(CHOIR_UNSUPPORTED, "this arena has no key board");
+	TRY(shared_fill(&arena->map, arena_name, arena->keys_off, keys_bytes(arena)));
+	*out_p = (struct key_board *)(void *)at_off(arena, arena->keys_off);
+	return CHOIR_SUCCESS;
+}
+
 choir_status arena_take_all(struct arena *arena)
 {
-	return arena->growing ? shared_fill(&arena->map, arena_name, 0, arena->map.bytes) : CHOIR_SUCCESS;
+	return arena->growing ? shared_fill(&arena->map, arena_name, 0, arena->keys_off) : CHOIR_SUCCESS;
 }
 
 struct arena_control *arena_control(struct arena *arena, int local_rank)
@@ -308,7 +325,7 @@ void *arena_base(struct arena *arena)
 
 uint64_t arena_bytes(const struct arena *arena)
 {
-	return arena->map.bytes;
+	return arena->keys_off;
 }
 
 void arena_poison(struct arena *arena, choir_status status, const char *text)

@@ -96,6 +96,10 @@ struct arena_control *arena_control(struct arena *arena, int local_rank);
 choir_status arena_take_slots(struct arena *arena, int local_rank, uint64_t off, uint64_t bytes);
 choir_status arena_take_ring(struct arena *arena, int from, int to);
 
+/* arena_take_keys: allocates the key board (node/key_board.h), by each rank that uses it.  NO_MEMORY. */
+struct key_board;
+choir_status arena_take_keys(struct arena *arena, struct key_board **out_p);
+
 /* arena_take_all: allocates all that is not allocated yet.  NO_MEMORY. */
 choir_status arena_take_all(struct arena *arena);
 
@@ -107,7 +111,7 @@ bool arena_has_rings(const struct arena *arena);
 struct ring *arena_ring(struct arena *arena, int from, int to);
 uint64_t arena_ring_bytes(const struct arena *arena);
 
-/* arena_base, arena_bytes: the whole mapping, page aligned, to wrap it as one cl_mem. */
+/* arena_base, arena_bytes: the mapping but for the key board, page aligned, to wrap it as one cl_mem. */
 void *arena_base(struct arena *arena);
 uint64_t arena_bytes(const struct arena *arena);
 

@@ -160,6 +160,7 @@ class Call(ct.Structure):
         ("options", ct.c_char_p),
         ("name", ct.c_char_p),
         ("factor", ct.c_double),
+        ("key", ct.c_char_p),
     ]
 
 
@@ -174,6 +175,7 @@ class CommConfig(ct.Structure):
         ("rules", ct.c_char_p),
         ("name", ct.c_char_p),
         ("transport", ct.c_void_p),
+        ("keyed", ct.c_int),
     ]
 
 

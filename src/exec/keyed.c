@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec/keyed.h"
+
+#include "exec/keyed_state.h"
+#include "node/key_board.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { SWEEP_EVERY = 256 };
+
+choir_status keyed_create(struct choir_comm *comm, struct keyed **out_p)
+{
+	struct keyed *keyed = calloc(1, sizeof *keyed);
+	choir_status st;
+
+	if (keyed == NULL)
+		return error_no_memory("a keyed comm", sizeof *keyed);
+	st = arena_take_keys(comm->arena, &keyed->board);
+	if (st == CHOIR_SUCCESS &&
+	    (pthread_mutex_init(&keyed->lock, NULL) != 0 || pthread_mutex_init(&keyed->note_lock, NULL) != 0))
+		st = error_set(CHOIR_NO_MEMORY, "no mutex for a keyed comm");
+	if (st != CHOIR_SUCCESS) {
+		free(keyed);
+		return st;
+	}
+	keyed->unsaid_end = &keyed->unsaid;
+	keyed->notes_end = &keyed->notes;
+	*out_p = keyed;
+	return CHOIR_SUCCESS;
+}
+
+static void free_call(struct keyed_call *call)
+{
+	choir_event_release(call->event);
+	free(call->text);
+	free(call);
+}
+
+static void free_notes(struct key_note *note)
+{
+	for (struct key_note *next; note != NULL; note = next) {
+		next = note->next;
+		free(note);
+	}
+}
+
+void keyed_destroy(struct keyed *keyed)
+{
+	if (keyed == NULL)
+		return;
+	for (size_t b = 0; b < KEYED_BUCKETS; b++)
+		for (struct keyed_call *call = keyed->buckets[b], *next; call != NULL; call = next) {
+			next = call->next;
+			free_call(call);
+		}
+	free_notes(keyed->notes);
+	free_notes(keyed->waiting);
+	pthread_mutex_destroy(&keyed->lock);
+	pthread_mutex_destroy(&keyed->note_lock);
+	free(keyed);
+}
+
+bool keyed_holds(const struct keyed *keyed)
+{
+	return atomic_load_explicit(&keyed->n_held, memory_order_acquire) > 0;
+}
+
+/* --- calls are made --- */
+
+/* The link that points to the call of that key, or to NULL. */
+static struct keyed_call **find_call(struct keyed *keyed, uint64_t key)
+{
+	struct keyed_call **link = &keyed->buckets[key % KEYED_BUCKETS];
+
+	while (*link != NULL && (*link)->key != key)
+		link = &(*link)->next;
+	return link;
+}
+
+static bool is_over(const struct keyed_call *call)
+{
+	return call->first == NULL && event_is_complete(call->event);
+}
+
+/* Takes the calls that are over off the table; the caller frees them without the lock. */
+static struct keyed_call *sweep(struct keyed *keyed)
+{
+	struct keyed_call *over = NULL;
+
+	for (size_t b = 0; b < KEYED_BUCKETS; b++)
+		for (struct keyed_call **link = &keyed->buckets[b]; *link != NULL;) {
+			struct keyed_call *call = *link;
+
+			if (!is_over(call)) {
+				link = &call->next;
+				continue;
+			}
+			*link = call->next;
+			call->next = over;
+			over = call;
+		}
+	return over;
+}
+
+static void free_calls(struct keyed_call *call)
+{
+	for (struct keyed_call *next; call != NULL; call = next) {
+		next = call->next;
+		free_call(call);
+	}
+}
+
+static struct keyed_call *new_call(const struct run *run, uint64_t key)
+{
+	struct keyed_call *call = calloc(1, sizeof *call);
+
+	if (call == NULL || (call->text = strdup(run->match_key)) == NULL) {
+		free(call);
+		return NULL;
+	}
+	call->key = key;
+	call->event = choir_event_retain(run->event);
+	call->end = &call->first;
+	call->since_ns = wait_now_ns();
+	return call;
+}
+
+/* Under the lock: the run's call; a first part makes it.  *over: calls to free. */
+static choir_status call_of(struct keyed *keyed, const struct run *run, struct keyed_call **out_p,
+                            struct keyed_call **over)
+{
+	uint64_t key = XXH64(run->match_key, strlen(run->match_key), 0);
+	struct keyed_call **link = find_call(keyed, key), *call = *link;
+
+	if (call != NULL && call->event == run->event) {
+		*out_p = call;
+		return CHOIR_SUCCESS;
+	}
+	if (call != NULL && !is_over(call))
+		return error_set(CHOIR_ARGUMENT,
+		                 "%s: rank %d: %s: a call of key '%s' is under way: a key may come again once it is "
+		                 "complete",
+		                 run->comm->name, run->comm->rank, run->name, run->match_key);
+	if (call != NULL) {
+		*link = call->next;
+		call->next = *over;
+		*over = call;
+	}
+	call = new_call(run, key);
+	if (call == NULL)
+		return error_no_memory("a keyed call", sizeof *call);
+	link = &keyed->buckets[key % KEYED_BUCKETS];
+	call->next = *link;
+	*link = call;
+	*out_p = call;
+	return CHOIR_SUCCESS;
+}
+
+static void append(struct keyed *keyed, struct keyed_call *call, struct run *run)
+{
+	run->next = NULL;
+	*call->end = run;
+	call->end = &run->next;
+	call->n_parts++;
+	atomic_fetch_add_explicit(&keyed->n_held, 1, memory_order_release);
+	atomic_fetch_add_explicit(&run->comm->submission.unfinished, 1, memory_order_relaxed);
+	if (call->n_parts < call->event->runs_left)
+		return;
+	*keyed->unsaid_end = call;
+	keyed->unsaid_end = &call->next_unsaid;
+}
+
+choir_status keyed_hold(struct run *run)
+{
+	struct keyed *keyed = run->comm->keyed;
+	struct keyed_call *call = NULL, *over = NULL;
+	choir_status st;
+
+	if (run->match_key == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: rank %d: %s: calls on a keyed comm need a choir_call.key",
+		                 run->comm->name, run->comm->rank, run->name);
+	pthread_mutex_lock(&keyed->lock);
+	if (++keyed->n_made % SWEEP_EVERY == 0)
+		over = sweep(keyed);
+	st = call_of(keyed, run, &call, &over);
+	if (st == CHOIR_SUCCESS)
+		append(keyed, call, run);
+	pthread_mutex_unlock(&keyed->lock);
+	free_calls(over);
+	return st;
+}
+
+/* --- keys are said and ordered --- */
+
+static void send_key(struct choir_comm *comm, int rank, uint64_t key, bool ordered)
+{
+	struct wire_header header = { .magic = WIRE_MAGIC,
+		                      .kind = WIRE_KEY,
+		                      .comm = comm->context,
+		                      .key = key,
+		                      .src = comm->rank,
+		                      .dst = rank,
+		                      .tag = ordered };
+
+	/* A transport that fails says so when it is driven. */
+	(void)pump_send(comm->pump, comm->endpoint_of[rank], &header, NULL, 0, NULL);
+}
+
+void keyed_deliver(struct choir_comm *comm, const struct wire_header *header)
+{
+	struct keyed *keyed = comm->keyed;
+	struct key_note *note = keyed != NULL ? calloc(1, sizeof *note) : NULL;
+
+	if (note == NULL)
+		return; /* the deadline tells */
+	note->key = header->key;
+	note->ordered = header->tag != 0;
+	pthread_mutex_lock(&keyed->note_lock);
+	*keyed->notes_end = note;
+	keyed->notes_end = &note->next;
+	pthread_mutex_unlock(&keyed->note_lock);
+}
+
+static struct key_note *first_note(struct keyed *keyed)
+{
+	struct key_note *note;
+
+	pthread_mutex_lock(&keyed->note_lock);
+	note = keyed->notes;
+	pthread_mutex_unlock(&keyed->note_lock);
+	return note;
+}
+
+static void take_note(struct keyed *keyed)
+{
+	pthread_mutex_lock(&keyed->note_lock);
+	keyed->notes = keyed->notes->next;
+	if (keyed->notes == NULL)
+		keyed->notes_end = &keyed->notes;
+	pthread_mutex_unlock(&keyed->note_lock);
+}
+
+/* Rank 0: one more node has said the key.  True: all have. */
+static bool node_said(struct choir_comm *comm, struct key_note *note)
+{
+	struct key_note **link = &comm->keyed->waiting;
+
+	while (*link != NULL && (*link)->key != note->key)
+		link = &(*link)->next;
+	if (*link != NULL) {
+		(*link)->n_nodes++;
+		free(note);
+	} else {
+		note->n_nodes = 1;
+		note->next = NULL;
+		*link = note;
+	}
+	note = *link;
+	if (note->n_nodes < (uint32_t)comm->layout.n_nodes)
+		return false;
+	*link = note->next;
+	free(note);
+	return true;
+}
+
+/* What messages said.  *ring: the order of this node grew. */
+static bool take_notes(struct choir_comm *comm, bool *ring)
+{
+	struct keyed *keyed = comm->keyed;
+	bool moved = false;
+
+	for (struct key_note *note; (note = first_note(keyed)) != NULL; moved = true) {
+		uint64_t key = note->key;
+
+		if (note->ordered && !key_board_order(keyed->board, key))
+			break; /* busy: at the next drive */
+		*ring |= note->ordered;
+		take_note(keyed);
+		if (note->ordered) {
+			free(note);
+			continue;
+		}
+		if (!node_said(comm, note))
+			continue;
+		for (int node = 0; node < comm->layout.n_nodes; node++)
+			send_key(comm, comm->layout.node_ranks[comm->layout.node_first[node]], key, true);
+	}
+	return moved;
+}
+
+/* Under the lock: the keys that this rank has not said yet.  KEY_FULL fails the comm. */
+static bool say_keys(struct choir_comm *comm, bool *ring, bool *full)
+{
+	struct keyed *keyed = comm->keyed;
+	bool alone = comm->layout.n_nodes == 1, moved = false;
+
+	while (keyed->unsaid != NULL && !*full) {
+		struct keyed_call *call = keyed->unsaid;
+		enum key_said said = key_board_say(keyed->board, comm->node_size, comm->local_rank, call->key,
+		                                   call->text, alone);
+
+		if (said == KEY_BUSY)
+			return moved;
+		*full = said == KEY_FULL;
+		moved = true;
+		keyed->unsaid = call->next_unsaid;
+		call->next_unsaid = NULL;
+		if (keyed->unsaid == NULL)
+			keyed->unsaid_end = &keyed->unsaid;
+		call->said = true;
+		if (said == KEY_COMPLETE && !alone)
+			send_key(comm, 0, call->key, false);
+		*ring |= said == KEY_COMPLETE && alone;
+	}
+	return moved;
+}
+
+/* Under the lock: the calls that are ordered, one behind the other. */
+static bool take_ordered(struct choir_comm *comm, struct run **ordered)
+{
+	struct keyed *keyed = comm->keyed;
+	bool moved = false;
+	uint64_t key;
+
+	while (keyed_holds(keyed) && key_board_next(keyed->board, &keyed->cursor, &key)) {
+		struct keyed_call *call = *find_call(keyed, key);
+
+		moved = true;
+		if (call == NULL || call->first == NULL)
+			continue; /* the comm has failed meanwhile, and its calls with it */
+		*ordered = call->first;
+		ordered = call->end;
+		call->first = NULL;
+		call->end = &call->first;
+		atomic_fetch_sub_explicit(&keyed->n_held, call->n_parts, memory_order_relaxed);
+	}
+	return moved;
+}
+
+/* Under the lock: all held calls end with the comm's failure. */
+static void take_failed(struct choir_comm *comm, struct run **ended)
+{
+	struct keyed *keyed = comm->keyed;
+
+	keyed->unsaid = NULL;
+	keyed->unsaid_end = &keyed->unsaid;
+	for (size_t b = 0; b < KEYED_BUCKETS; b++)
+		for (struct keyed_call *call = keyed->buckets[b]; call != NULL; call = call->next) {
+			if (call->first == NULL)
+				continue;
+			for (struct run *run = call->first; run != NULL; run = run->next) {
+				run->status = (choir_status)atomic_load(&comm->failure.status);
+				run->text = strdup(comm->failure.text);
+			}
+			*call->end = *ended;
+			*ended = call->first;
+			call->first = NULL;
+			call->end = &call->first;
+		}
+	atomic_store(&keyed->n_held, 0);
+}
+
+bool keyed_drive(struct choir_comm *comm, struct run **ordered, struct run **ended)
+{
+	struct keyed *keyed = comm->keyed;
+	bool moved = false, ring = false, full = false;
+	char text[ERROR_TEXT_BYTES];
+
+	if (!keyed_holds(keyed))
+		return false;
+	comm_look(comm);
+	if (comm->layout.n_nodes > 1)
+		moved = take_notes(comm, &ring);
+	pthread_mutex_lock(&keyed->lock);
+	if (atomic_load(&comm->failure.status) == CHOIR_SUCCESS) {
+		moved |= say_keys(comm, &ring, &full);
+		moved |= take_ordered(comm, ordered);
+	} else {
+		take_failed(comm, ended);
+	}
+	pthread_mutex_unlock(&keyed->lock);
+	if (ring)
+		comm_ring_node(comm);
+	if (full) {
+		snprintf(text, sizeof text, "%s: rank %d: %d keys were said that not all ranks have said", comm->name,
+		         comm->rank, KEY_BOARD_KEYS);
+		comm_fail(comm, CHOIR_NO_MEMORY, text);
+	}
+	return moved;
+}

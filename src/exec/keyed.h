@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Keyed comms: calls match by key instead of by order.
+ *
+ * Note [keyed calls].  Below this layer calls have one order on all ranks.  A keyed call is held back: its rank says
+ * the key, and once all ranks have said it the key enters one order, by which every rank submits its held calls.  So a
+ * key that a rank does not make holds up no other key.  On one node ranks say keys on the node's key board, and the last of
+ * them to say one writes it into the order: two cache lines move, and no rank must be awake but those that call.
+ * Between nodes the rank that completes a key on its node tells rank 0 (WIRE_KEY), which orders the keys that all nodes
+ * have said and tells the first rank of each node, which writes the node's order.  Only drivers do any of this. */
+#ifndef EXEC_KEYED_H
+#define EXEC_KEYED_H
+
+#include "exec/run.h"
+
+struct keyed;
+
+choir_status keyed_create(struct choir_comm *comm, struct keyed **out_p);
+void keyed_destroy(struct keyed *keyed); /* NULL is silent; no call is held */
+
+/* keyed_hold: holds the run back until its key is ordered; the last part of a call (run_join) says the key.  Counts it
+ * as unfinished.  ARGUMENT: no key, or one that is under way; NO_MEMORY: the run is still the caller's.  Any thread. */
+choir_status keyed_hold(struct run *run);
+
+/* keyed_drive: says keys and takes the calls that are ordered: *ordered, linked by `next`, for submit_held.  *ended:
+ * the calls that the comm's failure ends.  True if anything moved.  The driver only. */
+bool keyed_drive(struct choir_comm *comm, struct run **ordered, struct run **ended);
+
+/* keyed_holds: is any call held back? */
+bool keyed_holds(const struct keyed *keyed);
+
+/* keyed_check (in keyed_check.c): the slow look at held calls: deadlines, ranks that are dead or gone.  The driver only. */
+void keyed_check(struct choir_comm *comm, int64_t now_ns);
+
+/* keyed_deliver: a message WIRE_KEY.  Under the pump's lock. */
+void keyed_deliver(struct choir_comm *comm, const struct wire_header *header);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* The key board: memory of a node's arena on which its ranks say which keyed calls they have made, and read in which
+ * order the calls start.
+ *
+ * A key that all ranks of the node have said leaves the table; in a comm of one node it enters the order then.  A rank
+ * reads the order at its own pace: no more calls are ordered than it has itself said and not begun, so the order's ring
+ * cannot overtake its reader.  Zeroed memory is an empty board. */
+#ifndef NODE_KEY_BOARD_H
+#define NODE_KEY_BOARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { KEY_BOARD_KEYS = 4096, KEY_BOARD_TEXT = 40 };
+
+struct key_board;
+
+/* key_board_bytes: what a board of so many ranks takes. */
+size_t key_board_bytes(int ranks);
+
+/* KEY_BUSY: another rank has the table, try again soon; KEY_FULL: KEY_BOARD_KEYS keys are said and not complete. */
+enum key_said { KEY_BUSY, KEY_NOTED, KEY_COMPLETE, KEY_FULL };
+
+/* key_board_say: this rank has made the call of that key.  orders: a complete key enters the order. */
+enum key_said key_board_say(struct key_board *board, int ranks, int local_rank, uint64_t key, const char *text,
+                            bool orders);
+
+/* key_board_order: the key is next; false: busy, try again soon. */
+bool key_board_order(struct key_board *board, uint64_t key);
+
+/* key_board_next: the next key of the order after *cursor (at first 0); false: there is none yet.  Never waits. */
+bool key_board_next(const struct key_board *board, uint64_t *cursor, uint64_t *key);
+
+/* key_board_said: has the rank said the key, which is not complete?  *known = false: the key is not there.  For error
+ * sentences. */
+bool key_board_said(struct key_board *board, int ranks, int local_rank, uint64_t key, bool *known);
+
+#endif
