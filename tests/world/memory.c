@@ -2,6 +2,7 @@
 #include "world/memory.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -128,19 +129,43 @@ unsigned char *memory_payload(struct memory *memory)
 	return memory->host + memory->offset;
 }
 
+/* A blocking command may come back too early: Intel's CPU runtime returns from small writes before other threads see
+ * the bytes, Mesa's rusticl 22.3 from reads while they are still under way.  The event is believed. */
+static void complete(struct memory *memory, cl_int rc, cl_event event)
+{
+	cl_int status = CL_QUEUED;
+
+	if (rc != CL_SUCCESS)
+		return; /* what is compared then is wrong */
+	clFlush(memory->queue);
+	clWaitForEvents(1, &event);
+	while (clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) == CL_SUCCESS &&
+	       status > CL_COMPLETE)
+		sched_yield();
+	clReleaseEvent(event);
+}
+
 void memory_push(struct memory *memory)
 {
+	cl_event event = NULL;
+	cl_int rc;
+
 	if (!memory->device)
 		return;
-	clEnqueueWriteBuffer(memory->queue, memory->mem, CL_TRUE, 0, whole(memory), memory->host, 0, NULL, NULL);
-	/* Intel's CPU runtime returns from small blocking writes before other threads see the bytes */
-	clFinish(memory->queue);
+	rc = clEnqueueWriteBuffer(memory->queue, memory->mem, CL_FALSE, 0, whole(memory), memory->host, 0, NULL,
+	                          &event);
+	complete(memory, rc, event);
 }
 
 void memory_pull(struct memory *memory)
 {
-	if (memory->device)
-		clEnqueueReadBuffer(memory->queue, memory->mem, CL_TRUE, 0, whole(memory), memory->host, 0, NULL, NULL);
+	cl_event event = NULL;
+	cl_int rc;
+
+	if (!memory->device)
+		return;
+	rc = clEnqueueReadBuffer(memory->queue, memory->mem, CL_FALSE, 0, whole(memory), memory->host, 0, NULL, &event);
+	complete(memory, rc, event);
 }
 
 bool memory_sentinels_stand(const struct memory *memory)
