@@ -63,8 +63,8 @@ static size_t *table(int which)
 	return network.counts + (size_t)which * (size_t)network.size;
 }
 
-/* The blocks for me of all ranks, in rank order.  Every rank knows all lengths, so a message to each rank is enough: one
- * wait for each of them, where an alltoallv would compare the lengths first. */
+/* The blocks for me of all ranks, in rank order.  Every rank knows all lengths, so a message to each rank is enough:
+ * one wait for each of them, where an alltoallv would compare the lengths first. */
 static choir_status exchange(char *input, const int32_t *starts, const int32_t *lengths, int n)
 {
 	size_t mine = (size_t)lengths[network.rank];
