@@ -193,6 +193,21 @@ CHOIR_API choir_status choir_barrier_init(choir_comm *comm, const choir_call *ca
 CHOIR_API choir_status choir_start(choir_request *request, const choir_call *call, choir_event **event_p);
 CHOIR_API void choir_request_free(choir_request *request);
 
+/* Recorded sequences: requests that are started together, one behind the other, under one event.
+ *
+ * choir_sequence_create: keeps the n requests, of any comms, in that order; they stay the caller's, and must not be
+ * freed before the sequence.  A request may be in several sequences, and several times in one.
+ * choir_sequence_start: starts each request when the one before it is complete, so one may read what the one before it
+ * wrote.  All ranks start the same calls in the same order, by a sequence or by themselves.  call (may be NULL): deps,
+ * after and a deadline: deps and after are the first request's, the deadline is each one's.  event_p as in all calls:
+ * it completes with the last request; if one fails those behind it fail too.  Start a sequence again only when its last
+ * start is complete.  ARGUMENT: requests already started go on.
+ * choir_sequence_free: NULL is silent; calls already started go on. */
+typedef struct choir_sequence choir_sequence;
+CHOIR_API choir_status choir_sequence_create(choir_request *const *requests, size_t n, choir_sequence **out_p);
+CHOIR_API choir_status choir_sequence_start(choir_sequence *sequence, const choir_call *call, choir_event **event_p);
+CHOIR_API void choir_sequence_free(choir_sequence *sequence);
+
 /* choir_group_begin, choir_group_end: choir_group_end submits this thread's calls since choir_group_begin together, so
  * that one thread can call for several local ranks and sends may cross.  It waits for the calls without event_p and
  * returns the first failure.  Groups nest; the outermost choir_group_end submits. */

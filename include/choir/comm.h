@@ -26,10 +26,14 @@ typedef struct choir_comm_config {
 	const char *name; /* in error sentences and the log; copied; NULL: "comm" */
 	/* carries messages between nodes; the create call takes ownership, also when it fails; NULL: none */
 	struct choir_transport *transport;
-	/* 1: collective calls match by choir_call.key instead of by their order; the same on all ranks (docs/keyed.md) */
+	/* 1: collective calls match by choir_call.key instead of by their order (docs/keyed.md); the same on all
+	 * ranks */
 	int keyed;
+	/* options of every dense call, as in choir_call.options, whose own come first (docs/options.md); the same on
+	 * all ranks; copied; NULL: none */
+	const char *options;
 } choir_comm_config;
-#define CHOIR_COMM_CONFIG_INIT { sizeof(choir_comm_config), 0, 0, 0, NULL, NULL, NULL, 0 }
+#define CHOIR_COMM_CONFIG_INIT { sizeof(choir_comm_config), 0, 0, 0, NULL, NULL, NULL, 0, NULL }
 
 /* Joins processes without MPI, by an allgather that the caller provides.  gather(ctx, mine, bytes, all) writes
  * size * bytes bytes to all, in rank order, and returns 0, or another value on failure.  choir_comm_create calls it a
@@ -59,6 +63,11 @@ CHOIR_API choir_status choir_comm_split(choir_comm *comm, int color, int key, ch
 /* choir_comm_split_local: the same for n_local ranks of this process, in one thread. */
 CHOIR_API choir_status choir_comm_split_local(int n_local, choir_comm *const *comms, const int *colors, const int *keys,
                                               choir_comm **comms_out);
+
+/* choir_comm_split_config: the same as choir_comm_split; config (may be NULL) says what differs from the comm's:
+ * deadline_ms, warn_ms, rules, options, name, keyed; ranks_per_node and transport are the comm's (ARGUMENT). */
+CHOIR_API choir_status choir_comm_split_config(choir_comm *comm, int color, int key, const choir_comm_config *config,
+                                               choir_comm **out_p);
 
 /* choir_mem_alloc: symmetric memory: every rank gets `bytes` bytes, zeroed, page aligned, that the other ranks of its
  * node can access too.  A collective moves each byte once if all ranks' buffers lie in such memory, at any offset; it
@@ -103,6 +112,11 @@ CHOIR_API choir_status choir_comm_status(const choir_comm *comm);
 /* choir_comm_abort: fails all calls in flight and later calls on this comm, on every rank, with ABORTED.  Returns at
  * once. */
 CHOIR_API choir_status choir_comm_abort(choir_comm *comm);
+
+/* choir_comm_flush: waits until all calls made on this rank so far have ended, and its messages have left; the comm
+ * goes on.  TIMEOUT after the comm's deadline; the comm's sticky failure; how single calls ended their events tell.
+ * WOULD_DEADLOCK inside a callback. */
+CHOIR_API choir_status choir_comm_flush(choir_comm *comm);
 
 /* choir_comm_destroy: accepts no more calls (ABORTED), waits for calls in flight until their deadline and ends the rest
  * with TIMEOUT, on every rank.  It waits for running callbacks; when it returns every event of the comm is complete and

@@ -21,13 +21,13 @@ typedef struct choir_call {
 	choir_event *const *deps;
 	size_t n_deps;
 	int64_t deadline_ms; /* 0: the comm's */
-	const char *options; /* "algorithm=ring"; NULL: the rules choose */
+	const char *options; /* "algorithm=ring" and others (docs/options.md); NULL: the rules choose */
 	const char *name;    /* in error sentences and the log; NULL: the collective's name */
 	/* for CHOIR_OP_PREMUL_SUM: multiplies this rank's values, rounded to their type; finite.  1 for other
 	 * operators */
 	double factor;
-	/* on a keyed comm (choir_comm_config.keyed): the calls of all ranks with the same key match, in any order; a key
-	 * may come again once its call is complete on this rank.  NULL on other comms */
+	/* on a keyed comm (choir_comm_config.keyed): the calls of all ranks with the same key match, in any order; a
+	 * key may come again once its call is complete on this rank.  NULL on other comms */
 	const char *key;
 } choir_call;
 #define CHOIR_CALL_INIT { sizeof(choir_call), NULL, NULL, 0, NULL, 0, 0, NULL, NULL, 1.0, NULL }
@@ -50,6 +50,15 @@ CHOIR_API const char *choir_event_error(choir_event *event);
  * is complete.  fn must not block. */
 typedef void (*choir_event_fn)(void *ctx, choir_status status);
 CHOIR_API choir_status choir_event_on_complete(choir_event *event, choir_event_fn fn, void *ctx);
+
+/* choir_set_executor: from now on callbacks of choir_event_on_complete, also those of complete events, and the
+ * callbacks of sparse collectives are given to fn(ctx, work, arg), which arranges that work(arg) runs once, on a thread
+ * of the caller's, soon; it must not block and may be called from any of choir's threads.  A callback that runs by it
+ * may block, but for those of sparse collectives.  choir_comm_destroy does not wait for callbacks of events that fn was
+ * given.  fn NULL: they run on choir's threads, as at first.  One for the process; any thread. */
+typedef void (*choir_work_fn)(void *arg);
+typedef void (*choir_executor_fn)(void *ctx, choir_work_fn work, void *arg);
+CHOIR_API choir_status choir_set_executor(choir_executor_fn fn, void *ctx);
 
 /* Reference counts: a call that returns an event returns one reference.  Releasing an event does not cancel its
  * call. */

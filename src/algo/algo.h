@@ -58,6 +58,10 @@ struct algo_in {
 	bool nt; /* nt stores: the buffers of all ranks of the node take more than half of its cache */
 	/* in which order rings visit the ranks (pattern_order.h); the same on all ranks, and order_fits */
 	uint8_t order;
+	/* the longest chunk through slots and, with message_bytes, of a message, if the call says so; 0 = it does
+	 * not */
+	uint64_t chunk_bytes;
+	bool staged; /* the call wants no plan that accesses SEND or RECV but by copies: neither is direct then */
 	/* premul_sum: the plan begins with plan_scale; the same on all ranks; `shared` is false then */
 	bool scaled;
 	/* the operator has a final expression (mean); builders always mark the last REDUCE of an element final */

@@ -38,6 +38,8 @@ uint64_t fit_chunk_bytes(const struct algo_in *in)
 {
 	uint64_t cached = 256 * 1024, most = in->slot_bytes / 8, part = in->bytes / 16;
 
+	if (in->chunk_bytes > 0)
+		return in->chunk_bytes;
 	if (most <= cached || part <= cached)
 		return cached;
 	return part < most ? part : most;

@@ -129,7 +129,10 @@ choir_status call_takes_no_options(const char *call, const choir_call *read)
 	return error_set(CHOIR_ARGUMENT, "%s: takes no options, and was given '%s'", call, read->options);
 }
 
-static const char *const option_keys[] = { "algorithm" };
+static const char *const option_keys[] = {
+	"algorithm", "method", "collectiveImplementation", "useSynclessCollectives", "topology", "link",
+	"maxBytesPerTile", "chunk_bytes", "syncful.maxBroadcastSize", "syncful.useOptimisedLayout",
+};
 
 static const char *option_key(size_t i)
 {

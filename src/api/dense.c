@@ -3,6 +3,7 @@
 
 #include "api/dense_buffers.h"
 #include "api/dense_plan.h"
+#include "api/options.h"
 #include "exec/steps.h"
 
 #include <string.h>
@@ -108,7 +109,7 @@ static void fill_record(const struct dense *d, struct bound *bound)
 	record->root = d->of_list ? d->n_tensors : rooted ? d->root : 0;
 	record->flags = d->of_list ? RECORD_OF_LIST : 0;
 	record->count = d->count;
-	record->hash = d->hash;
+	record->hash = options_hash(d->hash, &bound->in);
 	memcpy(record->algorithm, algorithm, strnlen(algorithm, sizeof record->algorithm - 1));
 	bound->record_hash = record_hash(record);
 }

@@ -3,6 +3,7 @@
 
 #include "api/dense_buffers.h"
 #include "api/local.h"
+#include "api/options.h"
 #include "exec/symmetric.h"
 
 /* premul_sum: each rank's factor is its own, so peers cannot take values out of its SEND. */
@@ -43,14 +44,12 @@ void dense_plan_describe(const struct dense *d, struct algo_in *in)
 	in->bytes = d->collective == COLLECTIVE_ALLTOALLV ? d->mean_bytes : d->count * in->elem_bytes;
 }
 
-static choir_status choose(const struct dense *d, const choir_call *call, const struct algo_in *in,
+static choir_status choose(const struct dense *d, const struct dense_options *options, const struct algo_in *in,
                            const struct algorithm **out_p)
 {
 	const char *why;
 
-	TRY(call_algorithm(d->call, call, d->collective, out_p));
-	if (*out_p == NULL)
-		*out_p = rules_choose(&d->comm->rules, in);
+	TRY(options_choose(d->call, d->comm, options, in, out_p));
 	if (*out_p == NULL)
 		return error_set(CHOIR_UNSUPPORTED, "%s: no algorithm fits", d->call);
 	why = (*out_p)->unfit(in);
@@ -58,7 +57,7 @@ static choir_status choose(const struct dense *d, const choir_call *call, const 
 	                   : error_set(CHOIR_UNSUPPORTED, "%s: algorithm '%s' %s", d->call, (*out_p)->name, why);
 }
 
-static choir_status take_plan(const struct dense *d, const choir_call *call, struct bound *bound)
+static choir_status take_plan(const struct dense *d, const struct dense_options *options, struct bound *bound)
 {
 	const struct algorithm *algorithm;
 
@@ -66,7 +65,7 @@ static choir_status take_plan(const struct dense *d, const choir_call *call, str
 	bound->cached = NULL;
 	if (collective_has(d->collective, TRAIT_REDUCES) && d->op == CHOIR_OP_LOCAL)
 		return local_plan(&bound->in, &bound->cached);
-	TRY(choose(d, call, &bound->in, &algorithm));
+	TRY(choose(d, options, &bound->in, &algorithm));
 	return plan_cache_get(&d->comm->plans, algorithm, &bound->in, &bound->cached);
 }
 
@@ -74,14 +73,17 @@ static choir_status take_plan(const struct dense *d, const choir_call *call, str
 choir_status dense_plan_choose(const struct dense *d, const choir_call *call, struct bound *bound)
 {
 	struct algo_in *in = &bound->in;
+	struct dense_options options;
 
+	TRY(options_read(d->call, d->comm, call, d->collective, &options));
+	options_apply(&options, in);
 	/* Slots want room in the cache, too: where all fit it just, non-temporal stores are faster already. */
 	in->nt =
 	    (d->send_bytes + d->recv_bytes) * (uint64_t)d->comm->layout.max_node_size > d->comm->cache_bytes / 2;
-	TRY(take_plan(d, call, bound));
+	TRY(take_plan(d, &options, bound));
 	if (bound->lists && bound->cached->plan.messages && (in->send_direct || in->recv_direct)) {
 		in->send_direct = in->recv_direct = false;
-		TRY(take_plan(d, call, bound));
+		TRY(take_plan(d, &options, bound));
 	}
 	cached_plan_lists(bound->cached, in);
 	if (bound->cached->plan.peers)

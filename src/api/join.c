@@ -7,6 +7,7 @@
 
 #include "api/bootstrap.h"
 #include "api/links.h"
+#include "api/options.h"
 #include "api/rules_file.h"
 #include "base/config.h"
 #include "base/log.h"
@@ -53,6 +54,8 @@ choir_status join_config(const char *call, const choir_comm_config *given, choir
 		config.ranks_per_node = (int)ranks_per_node;
 	if (config.rules == NULL)
 		config.rules = config_text("CHOIR_RULES");
+	if (config.options != NULL)
+		TRY(options_check(call, config.options));
 	*out = config;
 	return CHOIR_SUCCESS;
 }
@@ -158,6 +161,8 @@ static choir_status fill(struct bootstrap *b, int local, struct choir_comm *comm
 	TRY(layout_build(b->n, b->node_of, &comm->layout));
 	layout = &comm->layout;
 	TRY(rules_read(join->config->rules, &comm->rules));
+	if (join->config->options != NULL && (comm->options = strdup(join->config->options)) == NULL)
+		return error_no_memory("options", strlen(join->config->options) + 1);
 	comm->local_rank = layout->place_of[comm->rank];
 	comm->node_size = layout->node_size[layout->node_of[comm->rank]];
 	comm->engine.arena.done_seen = calloc((size_t)comm->node_size, sizeof *comm->engine.arena.done_seen);

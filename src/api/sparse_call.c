@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sparse_allreduce: a script of the sparse room, started like any other call. */
+#include "api/options.h"
 #include "api/call.h"
 
 #include "sparse/sparse.h"
@@ -113,6 +114,7 @@ static choir_status start(choir_comm *comm, struct sparse_call *sparse, const ch
 	TRY(call_read(function, given, sparse->op == CHOIR_OP_PREMUL_SUM, &call));
 	sparse->factor = call.factor;
 	TRY(read_attr(attr, &sparse->attr));
+	TRY(options_none_dense(function, call.options));
 	TRY(call_option(function, call.options, "algorithm", algorithm, sizeof algorithm, &named));
 	sparse->algorithm = named && strcmp(algorithm, "auto") != 0 ? algorithm : NULL;
 	TRY(sparse_check(comm->device, comm->n, sparse));

@@ -7,6 +7,7 @@
 #include "api/split.h"
 
 #include "api/join.h"
+#include "api/options.h"
 #include "api/bootstrap.h"
 
 #include <stdio.h>
@@ -230,6 +231,10 @@ static choir_status read_config(const struct split_how *how, const choir_comm *p
 		config.rules = parent->rules.text;
 	if (config.name == NULL)
 		config.name = parent->name;
+	if (config.options == NULL)
+		config.options = parent->options;
+	else
+		TRY(options_check(how->call, config.options));
 	*out = config;
 	return CHOIR_SUCCESS;
 }
@@ -366,11 +371,10 @@ static void describe_colors(const struct split_claim *claim, char *text, size_t 
 	snprintf(text, bytes, "%s", claim->rule[0] < 0 ? "a color" : "a group");
 }
 
-choir_status choir_comm_split_local(int n_local, choir_comm *const *comms, const int *colors, const int *keys,
-                                    choir_comm **comms_out)
+static choir_status split_by_colors(const char *call, int n_local, choir_comm *const *comms, const int *colors,
+                                    const int *keys, const choir_comm_config *config, choir_comm **comms_out)
 {
-	static const char call[] = "choir_comm_split";
-	const struct split_how how = { .call = call, .describe = describe_colors };
+	const struct split_how how = { .call = call, .config = config, .describe = describe_colors };
 	struct split_claim *claims;
 	choir_status st;
 
@@ -386,7 +390,19 @@ choir_status choir_comm_split_local(int n_local, choir_comm *const *comms, const
 	return st;
 }
 
+choir_status choir_comm_split_local(int n_local, choir_comm *const *comms, const int *colors, const int *keys,
+                                    choir_comm **comms_out)
+{
+	return split_by_colors("choir_comm_split", n_local, comms, colors, keys, NULL, comms_out);
+}
+
 choir_status choir_comm_split(choir_comm *comm, int color, int key, choir_comm **out_p)
 {
-	return choir_comm_split_local(1, &comm, &color, &key, out_p);
+	return split_by_colors("choir_comm_split", 1, &comm, &color, &key, NULL, out_p);
+}
+
+choir_status choir_comm_split_config(choir_comm *comm, int color, int key, const choir_comm_config *config,
+                                     choir_comm **out_p)
+{
+	return split_by_colors("choir_comm_split_config", 1, &comm, &color, &key, config, out_p);
 }

@@ -102,6 +102,8 @@ static void give_back(struct choir_comm *comm)
 	rules_free(&comm->rules);
 	symmetric_close(comm);
 	keyed_destroy(comm->keyed);
+	free(comm->options);
+	comm->options = NULL;
 	comm->keyed = NULL;
 	dev_memory_free(comm->device, &comm->engine.arena.mem);
 	dev_buffer_free(comm->engine.arena.pinned);

@@ -105,6 +105,7 @@ struct choir_comm {
 	int *endpoint_of;            /* [n] */
 	struct comm_family *family;  /* the local ranks created together */
 	struct rules rules;
+	char *options;               /* of all dense calls; NULL = none */
 	struct keyed *keyed;         /* calls match by key, see keyed.h; NULL = by order */
 	int64_t deadline_ms, warn_ms;
 

@@ -7,6 +7,7 @@
 #include "base/wait.h"
 #include "exec/call_log.h"
 #include "exec/device_wait.h"
+#include "exec/executor.h"
 #include "exec/flight.h"
 #include "exec/gone.h"
 #include "exec/keyed.h"
@@ -15,6 +16,7 @@
 #include "exec/submit.h"
 #include "exec/withdraw.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 choir_status engine_init(struct choir_comm *comm)
@@ -131,7 +133,7 @@ static struct due_call take_call(struct run *run)
 	return due;
 }
 
-void engine_make_call(const struct due_call *due)
+static void make_call(const struct due_call *due)
 {
 	struct choir_comm *comm = due->run->comm;
 
@@ -143,6 +145,28 @@ void engine_make_call(const struct due_call *due)
 	atomic_store_explicit(&due->run->script.called, true, memory_order_release);
 	atomic_fetch_sub_explicit(&comm->submission.calling, 1, memory_order_relaxed);
 	bell_ring(bell_mine()); /* this thread may wait for another event, and leave the run to others */
+}
+
+/* On a thread of the caller's; until it has returned the run stays. */
+static void make_as_work(void *arg)
+{
+	struct due_call due = *(struct due_call *)arg;
+
+	free(arg);
+	make_call(&due);
+}
+
+void engine_make_call(const struct due_call *due)
+{
+	struct due_call *copy = due->calls_back ? malloc(sizeof *copy) : NULL;
+
+	if (copy != NULL) {
+		*copy = *due;
+		if (executor_take(make_as_work, copy))
+			return;
+		free(copy);
+	}
+	make_call(due);
 }
 
 static void complete(struct run *run)

@@ -7,6 +7,7 @@
 #include "exec/fork.h"
 
 #include "exec/comm.h"
+#include "exec/executor.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -78,11 +79,24 @@ choir_status event_create(struct choir_comm *comm, choir_event **out_p)
 	return CHOIR_SUCCESS;
 }
 
-static void run_callback(const struct event_callback *callback, choir_status status)
+/* On a thread of the caller's, which may block. */
+static void run_as_work(void *arg)
 {
+	struct event_callback *callback = arg;
+
+	callback->fn(callback->ctx, callback->status);
+	free(callback);
+}
+
+static void run_callback(struct event_callback *callback, choir_status status)
+{
+	callback->status = status;
+	if (executor_take(run_as_work, callback))
+		return;
 	callback_enter();
 	callback->fn(callback->ctx, status);
 	callback_leave();
+	free(callback);
 }
 
 /* The first failure is the outcome.  True once no run is left. */
@@ -112,7 +126,6 @@ void event_complete(choir_event *event, choir_status status, const char *text)
 	for (; list != NULL; list = next) {
 		next = list->next;
 		run_callback(list, event->status);
-		free(list);
 	}
 }
 
@@ -163,6 +176,5 @@ choir_status event_add_callback(choir_event *event, choir_event_fn fn, void *ctx
 	}
 	pthread_mutex_unlock(&event->lock);
 	run_callback(callback, event->status);
-	free(callback);
 	return CHOIR_SUCCESS;
 }

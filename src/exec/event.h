@@ -15,6 +15,7 @@ struct event_callback {
 	struct event_callback *next;
 	choir_event_fn fn;
 	void *ctx;
+	choir_status status; /* for an executor */
 };
 
 struct choir_event {

@@ -3,10 +3,11 @@
  *
  * Note [keyed calls].  Below this layer calls have one order on all ranks.  A keyed call is held back: its rank says
  * the key, and once all ranks have said it the key enters one order, by which every rank submits its held calls.  So a
- * key that a rank does not make holds up no other key.  On one node ranks say keys on the node's key board, and the last of
- * them to say one writes it into the order: two cache lines move, and no rank must be awake but those that call.
- * Between nodes the rank that completes a key on its node tells rank 0 (WIRE_KEY), which orders the keys that all nodes
- * have said and tells the first rank of each node, which writes the node's order.  Only drivers do any of this. */
+ * key that a rank does not make holds up no other key.  On one node ranks say keys on the node's key board, and the
+ * last of them to say one writes it into the order: two cache lines move, and no rank must be awake but those that
+ * call.  Between nodes the rank that completes a key on its node tells rank 0 (WIRE_KEY), which orders the keys that
+ * all nodes have said and tells the first rank of each node, which writes the node's order.  Only drivers do any of
+ * this. */
 #ifndef EXEC_KEYED_H
 #define EXEC_KEYED_H
 
@@ -28,7 +29,8 @@ bool keyed_drive(struct choir_comm *comm, struct run **ordered, struct run **end
 /* keyed_holds: is any call held back? */
 bool keyed_holds(const struct keyed *keyed);
 
-/* keyed_check (in keyed_check.c): the slow look at held calls: deadlines, ranks that are dead or gone.  The driver only. */
+/* keyed_check (in keyed_check.c): the slow look at held calls: deadlines, ranks that are dead or gone.  The driver
+ * only. */
 void keyed_check(struct choir_comm *comm, int64_t now_ns);
 
 /* keyed_deliver: a message WIRE_KEY.  Under the pump's lock. */

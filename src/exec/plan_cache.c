@@ -154,6 +154,7 @@ static void key_of(const struct algorithm *algorithm, const struct algo_in *in, 
 	key->nt = in->nt;
 	key->scaled = in->scaled;
 	key->order = in->order;
+	key->chunk_bytes = in->chunk_bytes;
 }
 
 static size_t hash_slot(const struct plan_key *key)
@@ -161,7 +162,7 @@ static size_t hash_slot(const struct plan_key *key)
 	uint64_t h = (uint64_t)(uintptr_t)key->algorithm / sizeof(struct algorithm);
 
 	h = h * 0x9E3779B97F4A7C15u + key->bytes;
-	h = h * 0x9E3779B97F4A7C15u + key->lists_hash;
+	h = h * 0x9E3779B97F4A7C15u + key->lists_hash + key->chunk_bytes + key->order;
 	h = h * 0x9E3779B97F4A7C15u + key->elem_bytes + ((uint64_t)key->root << 8) + key->in_place +
 	    2u * key->send_direct + 4u * key->recv_direct;
 	return (h * 0x9E3779B97F4A7C15u) >> 58;

@@ -277,12 +277,56 @@ static void test_local(void **state)
 	world_end(&world);
 }
 
+/* A split of its own name, deadline and options, whose calls a flush ends. */
+static void split_with_config(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	choir_comm *child = NULL, *bad = NULL;
+	struct sum sums[10];
+	int done = 0;
+
+	(void)arg;
+	config.name = "half";
+	config.deadline_ms = 2000;
+	config.options = "method=clockwise_ring";
+	OK(choir_comm_split_config(comm, 0, -rank, &config, &child));
+	CHECK(choir_comm_rank(child) == world->n - 1 - rank);
+	for (int i = 0; i < 10; i++)
+		OK(sum_start(&sums[i], child, COUNT, (float)i, NULL, true));
+	config.deadline_ms = 0;
+	OK(choir_comm_flush(child));
+	for (int i = 0; i < 10; i++) {
+		OK(choir_event_test(sums[i].event, &done));
+		CHECK(done && sum_is(&sums[i], world->n) && strcmp(choir_event_algorithm(sums[i].event), "ring") == 0);
+		sum_free(&sums[i]);
+	}
+	OK(choir_comm_flush(child));
+	config.ranks_per_node = 1;
+	SAYS(choir_comm_split_config(comm, 0, 0, &config, &bad), CHOIR_ARGUMENT, "ranks_per_node is the parent");
+	config.ranks_per_node = 0;
+	config.options = "methode=ring";
+	SAYS(choir_comm_split_config(comm, 0, 0, &config, &bad), CHOIR_ARGUMENT, "nearest is 'method'");
+	SAYS(choir_comm_flush(NULL), CHOIR_ARGUMENT, "null comm");
+	line_up();
+	if (rank == 0)
+		SAYS(choir_barrier(child, NULL, NULL), CHOIR_TIMEOUT, "half|barrier|rank");
+	line_up();
+	IS(choir_comm_flush(child), CHOIR_TIMEOUT);
+	OK(choir_comm_destroy(child));
+}
+
+static void test_split_config(void **state)
+{
+	(void)state;
+	line_up_run(2, 0, 30000, split_with_config, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rules),  cmocka_unit_test(test_nodes), cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_difference), cmocka_unit_test(test_text),  cmocka_unit_test(test_named),
-		cmocka_unit_test(test_bad_members), cmocka_unit_test(test_local),
+		cmocka_unit_test(test_bad_members), cmocka_unit_test(test_local), cmocka_unit_test(test_split_config),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

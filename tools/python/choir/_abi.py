@@ -176,6 +176,7 @@ class CommConfig(ct.Structure):
         ("name", ct.c_char_p),
         ("transport", ct.c_void_p),
         ("keyed", ct.c_int),
+        ("options", ct.c_char_p),
     ]
 
 
@@ -469,6 +470,8 @@ UNUSED = {
     "choir_event_retain", "choir_supports",
     "choir_comm_group_find", "choir_comm_group_text", "choir_comm_group_parse",
     "choir_comm_group_split", "choir_comm_group_split_local", "choir_comm_create_group",
-    "choir_comm_create_group_local", "choir_comm_find",
+    "choir_comm_create_group_local", "choir_comm_find", "choir_set_executor", "choir_comm_flush", "choir_comm_split_config",
+    "choir_sequence_create",
+    "choir_sequence_start", "choir_sequence_free",
 }  # fmt: skip
 UNUSED_STRUCTS = {"choir_comm_group"}

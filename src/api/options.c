@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/options.h"
+
+#include "algo/pattern_order.h"
+#include "base/log.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <xxhash.h>
+
+enum { VALUE_BYTES = 64, LEAST_CHUNK = 4096, MOST_PER_TILE = 64000 };
+
+/* A value of an option, and what it means.  deprecated: it warns, and that is the spelling to take. */
+struct choice {
+	const char *value;
+	int meaning;
+	const char *deprecated;
+};
+
+static const struct choice ways[] = {
+	{ "auto", WAY_ANY, NULL },      { "Syncful", WAY_PHASES, NULL },
+	{ "Syncless", WAY_MESSAGES, NULL }, { "Hybrid", WAY_BOTH, NULL },
+	{ "hybrid", WAY_BOTH, "collectiveImplementation=Hybrid" },
+};
+static const struct choice old_ways[] = {
+	{ "auto", WAY_ANY, "collectiveImplementation=Auto" },
+	{ "true", WAY_MESSAGES, "collectiveImplementation=Syncless" },
+	{ "false", WAY_PHASES, "collectiveImplementation=Syncful" },
+	{ "hybrid", WAY_BOTH, "collectiveImplementation=Hybrid" },
+	{ "Syncless", WAY_MESSAGES, "collectiveImplementation=Syncless" },
+	{ "Syncful", WAY_PHASES, "collectiveImplementation=Syncful" },
+};
+static const struct choice links[] = {
+	{ "auto-link", WAY_ANY, NULL }, { "ipu-link", WAY_PHASES, NULL }, { "gw-link", WAY_MESSAGES, NULL },
+	{ "auto", WAY_ANY, NULL },      { "node", WAY_PHASES, NULL },     { "network", WAY_MESSAGES, NULL },
+};
+static const struct choice orders[] = {
+	{ "auto", ORDER_AUTO, NULL },           { "ring-on-line", ORDER_LINE, NULL },
+	{ "peripheral-ring", ORDER_PERIPHERY, NULL }, { "rung-ring-2", ORDER_RUNG_2, NULL },
+	{ "rung-ring-4", ORDER_RUNG_4, NULL },  { "rung-ring-8", ORDER_RUNG_8, NULL },
+};
+static const struct choice booleans[] = { { "true", 1, NULL }, { "false", 0, NULL } };
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+/* The call's value, else the comm's; *found = false: neither has the key. */
+static choir_status find(const char *call, const char *const texts[2], const char *key, char *value, bool *found,
+                         bool *of_comm)
+{
+	*found = *of_comm = false;
+	for (int i = 0; i < 2 && !*found; i++) {
+		TRY(call_option(call, texts[i], key, value, VALUE_BYTES, found));
+		*of_comm = *found && i == 1;
+	}
+	return CHOIR_SUCCESS;
+}
+
+/* *meaning is unchanged if the key is not there. */
+static choir_status read_choice(const char *call, const char *const texts[2], const char *key,
+                                const struct choice *choices, size_t n, int *meaning, const char **said)
+{
+	char value[VALUE_BYTES], wanted[256] = "";
+	bool found, of_comm;
+	size_t i = 0, at = 0;
+
+	TRY(find(call, texts, key, value, &found, &of_comm));
+	if (!found)
+		return CHOIR_SUCCESS;
+	while (i < n && strcmp(choices[i].value, value) != 0)
+		i++;
+	for (size_t j = 0; i == n && j < n; j++)
+		if (strcasecmp(choices[j].value, value) == 0)
+			i = j;
+	for (size_t j = 0; i == n && j < n; j++)
+		if (choices[j].deprecated == NULL || choices == old_ways)
+			at += (size_t)snprintf(wanted + at, sizeof wanted - at, "%s%s", j > 0 ? ", " : "",
+			                       choices[j].value);
+	if (i == n)
+		return error_set(CHOIR_ARGUMENT, "%s: option %s is '%s'; it may be %s", call, key, value, wanted);
+	if (choices[i].deprecated != NULL)
+		log_text(LOG_WARNING, "%s: option %s=%s is deprecated: write %s", call, key, value,
+		         choices[i].deprecated);
+	*meaning = choices[i].meaning;
+	if (said != NULL)
+		*said = key;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status read_number(const char *call, const char *const texts[2], const char *key, int64_t low,
+                                int64_t high, int64_t *out)
+{
+	char value[VALUE_BYTES], *end;
+	bool found, of_comm;
+	long long number;
+
+	TRY(find(call, texts, key, value, &found, &of_comm));
+	if (!found)
+		return CHOIR_SUCCESS;
+	number = strtoll(value, &end, 10);
+	if (!isdigit((unsigned char)value[0]) || *end != '\0' || number < low || number > high)
+		return error_set(CHOIR_ARGUMENT, "%s: option %s is '%s'; it is a number from %lld to %lld", call, key,
+		                 value, (long long)low, (long long)high);
+	*out = number;
+	return CHOIR_SUCCESS;
+}
+
+/* A comm's method holds for the collectives that have it. */
+static choir_status read_method(const char *call, const char *const texts[2], const char *key,
+                                enum collective collective, const struct algorithm **out_p)
+{
+	char name[VALUE_BYTES];
+	bool found, of_comm;
+
+	TRY(find(call, texts, key, name, &found, &of_comm));
+	if (!found || strcmp(name, "auto") == 0)
+		return CHOIR_SUCCESS;
+	*out_p = algo_find(collective, name);
+	if (*out_p == NULL && !of_comm)
+		return error_set(CHOIR_ARGUMENT, "%s: there is no algorithm '%s' for %s", call, name,
+		                 collective_name(collective));
+	return CHOIR_SUCCESS;
+}
+
+static choir_status read_all(const char *call, const char *const texts[2], enum collective collective,
+                             struct dense_options *o)
+{
+	int64_t chunk = 0;
+	int way = WAY_ANY, order = ORDER_AUTO, optimised = 1;
+
+	TRY(read_method(call, texts, "algorithm", collective, &o->algorithm));
+	TRY(read_method(call, texts, "method", collective, &o->algorithm));
+	TRY(read_choice(call, texts, "useSynclessCollectives", old_ways, COUNT(old_ways), &way, &o->way_key));
+	TRY(read_choice(call, texts, "collectiveImplementation", ways, COUNT(ways), &way, &o->way_key));
+	TRY(read_choice(call, texts, "link", links, COUNT(links), &way, &o->way_key));
+	TRY(read_choice(call, texts, "topology", orders, COUNT(orders), &order, NULL));
+	TRY(read_choice(call, texts, "syncful.useOptimisedLayout", booleans, COUNT(booleans), &optimised, NULL));
+	TRY(read_number(call, texts, "chunk_bytes", LEAST_CHUNK, INT64_MAX, &chunk));
+	TRY(read_number(call, texts, "maxBytesPerTile", LEAST_CHUNK, MOST_PER_TILE, &chunk));
+	TRY(read_number(call, texts, "syncful.maxBroadcastSize", 0, INT64_MAX, &o->max_broadcast));
+	o->way = (enum option_way)way;
+	o->order = (uint8_t)order;
+	o->staged = !optimised;
+	o->chunk_bytes = (uint64_t)chunk / 64 * 64;
+	return CHOIR_SUCCESS;
+}
+
+choir_status options_read(const char *call, const choir_comm *comm, const choir_call *given, enum collective collective,
+                          struct dense_options *out)
+{
+	const char *const texts[2] = { given->options, comm->options };
+	struct dense_options options = { .max_broadcast = -1 };
+
+	*out = options;
+	if (texts[0] == NULL && texts[1] == NULL)
+		return CHOIR_SUCCESS;
+	TRY(read_all(call, texts, collective, &options));
+	*out = options;
+	return CHOIR_SUCCESS;
+}
+
+choir_status options_check(const char *call, const char *text)
+{
+	const char *const texts[2] = { NULL, text };
+	struct dense_options options = { .max_broadcast = -1 };
+	char name[VALUE_BYTES];
+	bool found = false;
+
+	TRY(read_all(call, texts, COLLECTIVE_ALLREDUCE, &options));
+	for (int i = 0; i < 2; i++) {
+		bool known = false;
+
+		TRY(call_option(call, text, i == 0 ? "algorithm" : "method", name, sizeof name, &found));
+		if (!found || strcmp(name, "auto") == 0)
+			continue;
+		for (int c = 0; c < N_COLLECTIVES; c++)
+			known |= algo_find((enum collective)c, name) != NULL;
+		if (!known)
+			return error_set(CHOIR_ARGUMENT, "%s: config: no collective has an algorithm '%s'", call, name);
+	}
+	return CHOIR_SUCCESS;
+}
+
+choir_status options_none_dense(const char *call, const char *text)
+{
+	static const char *const keys[] = { "method", "useSynclessCollectives", "collectiveImplementation", "link",
+		                            "topology", "syncful.useOptimisedLayout", "chunk_bytes",
+		                            "maxBytesPerTile", "syncful.maxBroadcastSize" };
+	char value[VALUE_BYTES];
+	bool found;
+
+	for (size_t i = 0; i < COUNT(keys); i++) {
+		TRY(call_option(call, text, keys[i], value, sizeof value, &found));
+		if (found)
+			return error_set(CHOIR_ARGUMENT, "%s: option %s is for dense collectives", call, keys[i]);
+	}
+	return CHOIR_SUCCESS;
+}
+
+void options_apply(const struct dense_options *options, struct algo_in *in)
+{
+	in->order = options->order;
+	in->chunk_bytes = options->chunk_bytes;
+	if (in->chunk_bytes > 0 && in->chunk_bytes < in->message_bytes)
+		in->message_bytes = in->chunk_bytes;
+	in->staged = options->staged;
+	if (options->staged)
+		in->send_direct = in->recv_direct = in->shared = false;
+}
+
+uint64_t options_hash(uint64_t hash, const struct algo_in *in)
+{
+	const uint64_t said[] = { hash, in->order, in->chunk_bytes, in->staged };
+
+	return in->order == 0 && in->chunk_bytes == 0 && !in->staged ? hash : XXH64(said, sizeof said, 0);
+}
+
+/* --- the choice --- */
+
+static bool is_one_of(const char *name, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+static enum option_way way_of(const struct algorithm *algorithm)
+{
+	static const char *const phases[] = { "device",  "direct", "direct_oneshot", "oneshot",
+		                              "twoshot", "slots",  "flags" };
+
+	if (strncmp(algorithm->name, "hier_", 5) == 0)
+		return WAY_BOTH;
+	return is_one_of(algorithm->name, phases, COUNT(phases)) ? WAY_PHASES : WAY_MESSAGES;
+}
+
+static bool goes_that_way(const struct algorithm *algorithm, const struct dense_options *options)
+{
+	return options->way == WAY_ANY || strcmp(algorithm->name, "single") == 0 || way_of(algorithm) == options->way;
+}
+
+static const struct algorithm *first_that_way(const struct dense_options *options, const struct algo_in *in)
+{
+	for (size_t i = 0; i < n_algorithms; i++)
+		if (algorithms[i].collective == in->collective && goes_that_way(&algorithms[i], options) &&
+		    algorithms[i].unfit(in) == NULL)
+			return &algorithms[i];
+	return NULL;
+}
+
+static const struct algorithm *if_fit(const struct algo_in *in, const char *name)
+{
+	const struct algorithm *algorithm = algo_find(in->collective, name);
+
+	return algorithm != NULL && algorithm->unfit(in) == NULL ? algorithm : NULL;
+}
+
+/* Everybody gets everything and reduces it: in slots if that is possible. */
+static const struct algorithm *broadcast(const struct algo_in *in)
+{
+	const struct algorithm *algorithm = if_fit(in, "oneshot");
+
+	return algorithm != NULL ? algorithm : if_fit(in, "broadcast");
+}
+
+/* syncful.maxBroadcastSize of an allreduce: up to it broadcast, beyond it none. */
+static const struct algorithm *by_size(const struct dense_options *options, const struct algo_in *in,
+                                       const struct algorithm *chosen)
+{
+	static const char *const broadcasts[] = { "oneshot", "direct_oneshot", "broadcast" };
+	static const char *const others[] = { "twoshot", "hier_rd", "recursive_doubling" };
+	const struct algorithm *other = NULL;
+	uint64_t total;
+
+	if (__builtin_mul_overflow(in->bytes, (uint64_t)in->layout->n, &total))
+		total = UINT64_MAX;
+	if (total <= (uint64_t)options->max_broadcast)
+		other = broadcast(in);
+	else if (is_one_of(chosen->name, broadcasts, COUNT(broadcasts)))
+		for (size_t i = 0; other == NULL && i < COUNT(others); i++)
+			other = if_fit(in, others[i]);
+	return other != NULL ? other : chosen;
+}
+
+static choir_status by_topology(const char *call, const struct dense_options *options, const struct algo_in *in,
+                                const struct algorithm **chosen)
+{
+	bool is_ring = strstr((*chosen)->name, "ring") != NULL && way_of(*chosen) == WAY_MESSAGES;
+
+	if (in->layout->n == 1)
+		return CHOIR_SUCCESS;
+	if (!order_fits((enum ring_order)options->order, in->layout->n))
+		return error_set(CHOIR_ARGUMENT, "%s: option topology: %s does not fit %d ranks", call,
+		                 orders[options->order].value, in->layout->n);
+	if (!is_ring && options->algorithm != NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: option topology is for rings, not for '%s'", call,
+		                 (*chosen)->name);
+	if (!is_ring && if_fit(in, "ring") != NULL)
+		*chosen = if_fit(in, "ring");
+	return CHOIR_SUCCESS;
+}
+
+choir_status options_choose(const char *call, const choir_comm *comm, const struct dense_options *options,
+                            const struct algo_in *in, const struct algorithm **out_p)
+{
+	const struct algorithm *chosen = options->algorithm;
+
+	if (chosen != NULL && strcmp(chosen->name, "broadcast") == 0 && in->collective == COLLECTIVE_ALLREDUCE &&
+	    options->way != WAY_MESSAGES && broadcast(in) != NULL)
+		chosen = broadcast(in);
+	if (chosen == NULL)
+		chosen = rules_choose(&comm->rules, in);
+	*out_p = chosen;
+	if (chosen == NULL)
+		return CHOIR_SUCCESS;
+	if (options->algorithm == NULL && options->max_broadcast >= 0 && in->collective == COLLECTIVE_ALLREDUCE)
+		chosen = by_size(options, in, chosen);
+	if (!goes_that_way(chosen, options) && options->algorithm == NULL)
+		chosen = first_that_way(options, in);
+	if (chosen == NULL || !goes_that_way(chosen, options))
+		return error_set(CHOIR_ARGUMENT,
+		                 "%s: option %s: %s on %d ranks of %d nodes cannot be done that way%s%s", call,
+		                 options->way_key, collective_name(in->collective), in->layout->n,
+		                 in->layout->n_nodes, chosen != NULL ? " by " : "", chosen != NULL ? chosen->name : "");
+	if (options->order != ORDER_AUTO)
+		TRY(by_topology(call, options, in, &chosen));
+	*out_p = chosen;
+	return CHOIR_SUCCESS;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* The options of dense calls: "key=value, key=value" of the call, and behind them those of the comm.  docs/options.md
+ * says what each means. */
+#ifndef API_OPTIONS_H
+#define API_OPTIONS_H
+
+#include "api/call.h"
+
+/* How an algorithm synchronises: by phases in shared memory, by messages, or by both in turn. */
+enum option_way { WAY_ANY, WAY_PHASES, WAY_MESSAGES, WAY_BOTH };
+
+struct dense_options {
+	const struct algorithm *algorithm; /* NULL: the rules choose */
+	enum option_way way;
+	const char *way_key;               /* the key that said so, for sentences */
+	uint8_t order;                     /* of rings: a ring_order */
+	uint64_t chunk_bytes;              /* 0: the library's */
+	int64_t max_broadcast;             /* group size x bytes; -1: not said */
+	bool staged;                       /* plans access the caller's buffers by copies only */
+};
+
+/* options_read: ARGUMENT, naming the nearest key or the values that are wanted; deprecated spellings warn in the
+ * log. */
+choir_status options_read(const char *call, const choir_comm *comm, const choir_call *given, enum collective collective,
+                          struct dense_options *out);
+
+/* options_apply: what the options say of the input of the builders. */
+void options_apply(const struct dense_options *options, struct algo_in *in);
+
+/* options_hash: a record's hash with the options that must agree on all ranks; without any it is the hash itself. */
+uint64_t options_hash(uint64_t hash, const struct algo_in *in);
+
+/* options_choose: the algorithm; NULL: the rules have none.  ARGUMENT: the options contradict the layout. */
+choir_status options_choose(const char *call, const choir_comm *comm, const struct dense_options *options,
+                            const struct algo_in *in, const struct algorithm **out_p);
+
+/* options_check: the text of a comm's options.  ARGUMENT. */
+choir_status options_check(const char *call, const char *text);
+
+/* options_none_dense: ARGUMENT if one of the options is for dense collectives only. */
+choir_status options_none_dense(const char *call, const char *text);
+
+#endif

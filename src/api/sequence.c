@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* Recorded sequences: each request depends on the event of the one before it. */
+#include "api/call.h"
+
+#include "exec/event.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct choir_sequence {
+	size_t n;
+	choir_request *requests[];
+};
+
+choir_status choir_sequence_create(choir_request *const *requests, size_t n, choir_sequence **out_p)
+{
+	static const char call[] = "choir_sequence_create";
+	choir_sequence *sequence;
+
+	if (out_p == NULL || requests == NULL || n == 0 || n > SIZE_MAX / 2 / sizeof *requests)
+		return error_set(CHOIR_ARGUMENT, "%s: null argument, or %zu requests", call, n);
+	for (size_t i = 0; i < n; i++)
+		if (requests[i] == NULL)
+			return error_set(CHOIR_ARGUMENT, "%s: requests[%zu] is null", call, i);
+	sequence = malloc(sizeof *sequence + n * sizeof *requests);
+	if (sequence == NULL)
+		return error_no_memory("a sequence", n * sizeof *requests);
+	sequence->n = n;
+	memcpy(sequence->requests, requests, n * sizeof *requests);
+	*out_p = sequence;
+	return CHOIR_SUCCESS;
+}
+
+/* *last becomes the event of the last request that was started. */
+static choir_status start_all(const choir_sequence *sequence, const choir_call *call, choir_event **last)
+{
+	for (size_t i = 0; i < sequence->n; i++) {
+		choir_call each = *call;
+		choir_event *event;
+		choir_status st;
+
+		if (i > 0) {
+			each.after = NULL;
+			each.n_cl_deps = 0;
+			each.deps = last;
+			each.n_deps = 1;
+		}
+		st = choir_start(sequence->requests[i], &each, &event);
+		if (st != CHOIR_SUCCESS)
+			return error_prefix(st, "choir_sequence_start: request %zu of %zu", i, sequence->n);
+		choir_event_release(*last);
+		*last = event;
+	}
+	return CHOIR_SUCCESS;
+}
+
+choir_status choir_sequence_start(choir_sequence *sequence, const choir_call *call, choir_event **event_p)
+{
+	static const char name[] = "choir_sequence_start";
+	choir_event *last = NULL;
+	choir_call read;
+	choir_status st;
+
+	if (sequence == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: null sequence", name);
+	TRY(call_read(name, call, false, &read));
+	if (event_p == NULL && (in_callback() || group_is_open()))
+		return error_set(CHOIR_WOULD_DEADLOCK, "%s: without an event inside a callback or a group", name);
+	if (call == NULL || call->name == NULL)
+		read.name = NULL;
+	st = start_all(sequence, &read, &last);
+	if (st != CHOIR_SUCCESS) {
+		choir_event_release(last);
+		return st;
+	}
+	if (event_p != NULL) {
+		*event_p = last;
+		return CHOIR_SUCCESS;
+	}
+	st = choir_event_wait(last, -1);
+	choir_event_release(last);
+	return st;
+}
+
+void choir_sequence_free(choir_sequence *sequence)
+{
+	free(sequence);
+}

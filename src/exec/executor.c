@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec/executor.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+static struct {
+	pthread_mutex_t lock;
+	choir_executor_fn fn;
+	void *ctx;
+} executor = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static _Atomic bool is_set; /* spares the lock where there is none */
+
+choir_status choir_set_executor(choir_executor_fn fn, void *ctx)
+{
+	pthread_mutex_lock(&executor.lock);
+	executor.fn = fn;
+	executor.ctx = ctx;
+	atomic_store(&is_set, fn != NULL);
+	pthread_mutex_unlock(&executor.lock);
+	return CHOIR_SUCCESS;
+}
+
+bool executor_take(choir_work_fn work, void *arg)
+{
+	choir_executor_fn fn;
+	void *ctx;
+
+	if (!atomic_load_explicit(&is_set, memory_order_acquire))
+		return false;
+	pthread_mutex_lock(&executor.lock);
+	fn = executor.fn;
+	ctx = executor.ctx;
+	pthread_mutex_unlock(&executor.lock);
+	if (fn == NULL)
+		return false;
+	fn(ctx, work, arg);
+	return true;
+}

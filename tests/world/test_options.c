@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* Options of dense calls: each changes what it says. */
+#include "exec/comm.h"
+#include "world/gate.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MOST = 8, SHORT = 300, LONG = 40000 };
+
+static choir_call with_options(const char *options)
+{
+	choir_call call = CHOIR_CALL_INIT;
+
+	call.options = options;
+	return call;
+}
+
+/* An allreduce, reduce_scatter or allgather of `count` elements a rank: right, and the algorithm's name. */
+static const char *run_one(struct world *world, int rank, choir_comm *comm, int which, size_t count,
+                           const char *options)
+{
+	size_t n = (size_t)choir_comm_size(comm), sent = which == 1 ? n * count : count,
+	       got = which == 2 ? n * count : count;
+	int32_t *send = calloc(sent + 1, sizeof *send), *recv = calloc(got + 1, sizeof *recv);
+	choir_call call = with_options(options);
+	choir_event *event = NULL;
+	const char *name = "";
+	choir_status st;
+
+	for (size_t i = 0; i < sent; i++)
+		send[i] = (int32_t)(i % 1000) + rank;
+	if (which == 0)
+		st = choir_allreduce(comm, choir_host(send), choir_host(recv), count, CHOIR_I32, CHOIR_OP_SUM, &call,
+		                     &event);
+	else if (which == 1)
+		st = choir_reduce_scatter(comm, choir_host(send), choir_host(recv), count, CHOIR_I32, CHOIR_OP_SUM,
+		                          &call, &event);
+	else
+		st = choir_allgather(comm, choir_host(send), choir_host(recv), count, CHOIR_I32, &call, &event);
+	if (OK(st) && OK(choir_event_wait(event, -1)))
+		name = choir_event_algorithm(event);
+	for (size_t i = 0; i < got; i++) {
+		size_t at = which == 1 ? (size_t)rank * count + i : i % count;
+		int32_t one = (int32_t)(at % 1000), wanted = which == 2 ? one + (int32_t)(i / count)
+		                                                        : (int32_t)n * one + (int32_t)(n * (n - 1) / 2);
+
+		if (recv[i] != wanted) {
+			world_fail(world, rank, "%s: element %zu is %d, not %d", options, i, recv[i], wanted);
+			break;
+		}
+	}
+	choir_event_release(event);
+	free(send);
+	free(recv);
+	return name;
+}
+
+static bool same(const char *a, const char *b)
+{
+	return strcmp(a, b) == 0;
+}
+
+static void methods(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	static const struct { const char *method, *names[3]; } cases[] = {
+		{ "clockwise_ring", { "ring", "ring", "ring" } },
+		{ "anticlockwise_ring", { "anticlockwise_ring", "anticlockwise_ring", "anticlockwise_ring" } },
+		{ "bidirectional_ring_pair", { "bidirectional_ring", "bidirectional_ring", "bidirectional_ring" } },
+		{ "meet_in_middle_ring", { "meet_in_middle_ring", "meet_in_middle_ring", "meet_in_middle_ring" } },
+		{ "quad_directional_ring",
+		  { "quad_directional_ring", "quad_directional_ring", "quad_directional_ring" } },
+		{ "broadcast", { NULL, "pairwise", "broadcast" } },
+	};
+
+	(void)arg;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		for (int which = 0; which < 3; which++) {
+			const char *wanted = cases[i].names[which], *name;
+			char options[64];
+
+			snprintf(options, sizeof options, "method=%s", cases[i].method);
+			if (wanted == NULL) /* in slots where that is possible */
+				wanted = choir_comm_nodes(comm) == 1 ? "oneshot" : "broadcast";
+			name = run_one(world, rank, comm, which, SHORT, options);
+			if (!same(name, wanted))
+				world_fail(world, rank, "%s of collective %d took %s", options, which, name);
+		}
+	CHECK(same(run_one(world, rank, comm, 0, SHORT, "method=auto"), run_one(world, rank, comm, 0, SHORT, NULL)));
+}
+
+static void test_methods(void **state)
+{
+	(void)state;
+	for (int per_node = 0; per_node <= 2; per_node++)
+		for (int n = 2; n <= 5; n += per_node == 0 ? 1 : 3)
+			world_run_at(n, per_node, 30000, methods, NULL);
+}
+
+static void ways(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_call phases = with_options("collectiveImplementation=Syncful"), hybrid = with_options("link=ipu-link"),
+		   both = with_options("collectiveImplementation=Hybrid");
+	int32_t x = 1, y;
+
+	(void)arg;
+	CHECK(same(run_one(world, rank, comm, 0, SHORT, "collectiveImplementation=Syncless"), "ring"));
+	CHECK(same(run_one(world, rank, comm, 0, SHORT, "link=gw-link"), "ring"));
+	if (choir_comm_nodes(comm) > 1) {
+		CHECK(strncmp(run_one(world, rank, comm, 0, LONG, "collectiveImplementation=Hybrid"), "hier_", 5) == 0);
+		SAYS(choir_allreduce(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, CHOIR_OP_SUM, &phases, NULL),
+		     CHOIR_ARGUMENT, "option collectiveImplementation|4 ranks of 2 nodes cannot");
+		SAYS(choir_allreduce(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, CHOIR_OP_SUM, &hybrid, NULL),
+		     CHOIR_ARGUMENT, "option link|2 nodes cannot");
+		return;
+	}
+	CHECK(same(run_one(world, rank, comm, 0, SHORT, "link=node"), "oneshot"));
+	CHECK(same(run_one(world, rank, comm, 0, SHORT, "collectiveImplementation=Syncful"), "oneshot"));
+	SAYS(choir_allreduce(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, CHOIR_OP_SUM, &both, NULL),
+	     CHOIR_ARGUMENT, "option collectiveImplementation|1 nodes cannot");
+}
+
+static void test_ways(void **state)
+{
+	(void)state;
+	world_run_at(4, 0, 30000, ways, NULL);
+	world_run_at(4, 2, 30000, ways, NULL);
+}
+
+/* The bits of an inexact sum tell the order in which the ring added. */
+static float sum_in_order(struct world *world, int rank, choir_comm *comm, const char *options)
+{
+	static const float values[4] = { 1e8f, 1, -1e8f, 3 };
+	choir_call call = with_options(options);
+	float sent[64], got[64] = { 0 };
+
+	for (int i = 0; i < 64; i++)
+		sent[i] = values[rank];
+	OK(choir_allreduce(comm, choir_host(sent), choir_host(got), 64, CHOIR_F32, CHOIR_OP_SUM, &call, NULL));
+	return got[0];
+}
+
+/* Block 0 is added up along the ring from member 0 on: 0 1 2 3, or 0 2 1 3, or 0 2 3 1, or 0 1 3 2. */
+static void topologies(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_call eight = with_options("topology=rung-ring-8"), odd = with_options("topology=ring-on-lime"),
+		   twoshot = with_options("algorithm=twoshot,topology=ring-on-line");
+	int32_t x = 1, y;
+
+	(void)arg;
+	CHECK(sum_in_order(world, rank, comm, "method=clockwise_ring") == ((1e8f + 1) - 1e8f) + 3);
+	CHECK(sum_in_order(world, rank, comm, "topology=rung-ring-2") == ((1e8f - 1e8f) + 1) + 3);
+	CHECK(sum_in_order(world, rank, comm, "topology=ring-on-line") == ((1e8f - 1e8f) + 3) + 1);
+	CHECK(sum_in_order(world, rank, comm, "topology=peripheral-ring") == ((1e8f + 1) + 3) - 1e8f);
+	SAYS(choir_allreduce(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, CHOIR_OP_SUM, &eight, NULL),
+	     CHOIR_ARGUMENT, "topology: rung-ring-8 does not fit 4 ranks");
+	SAYS(choir_allreduce(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, CHOIR_OP_SUM, &odd, NULL),
+	     CHOIR_ARGUMENT, "option topology is 'ring-on-lime'|peripheral-ring");
+	SAYS(choir_allreduce(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, CHOIR_OP_SUM, &twoshot, NULL),
+	     CHOIR_ARGUMENT, "topology is for rings, not for 'twoshot'");
+}
+
+static void test_topologies(void **state)
+{
+	(void)state;
+	world_run_at(4, 0, 30000, topologies, NULL);
+	world_run_at(4, 1, 30000, topologies, NULL);
+}
+
+/* A call of LONG elements by the algorithm: steps and scratch bytes of the plan that it took. */
+struct taken {
+	uint32_t steps;
+	uint64_t scratch;
+};
+
+static struct taken take(struct world *world, int rank, choir_comm *comm, const char *algorithm, const char *more)
+{
+	struct taken taken = { 0 };
+	char options[128];
+
+	snprintf(options, sizeof options, "algorithm=%s%s", algorithm, more);
+	plan_cache_fini(&comm->plans); /* so that the one plan in it is this call's */
+	OK(plan_cache_init(&comm->plans));
+	run_one(world, rank, comm, 0, LONG, options);
+	for (size_t i = 0; i < PLAN_CACHE_ENTRIES; i++)
+		if (comm->plans.entries[i] != NULL)
+			taken = (struct taken){ comm->plans.entries[i]->plan.n_steps,
+				                comm->plans.entries[i]->plan.scratch_bytes };
+	CHECK(taken.steps > 0);
+	return taken;
+}
+
+static void chunks(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_call wide = with_options("maxBytesPerTile=64001");
+	struct taken usual = take(world, rank, comm, "twoshot", ""), ring = take(world, rank, comm, "ring", "");
+	int32_t x = 1, y;
+
+	(void)arg;
+	CHECK(take(world, rank, comm, "twoshot", ", maxBytesPerTile=35000").steps >= 2 * usual.steps);
+	CHECK(take(world, rank, comm, "ring", ", chunk_bytes=4096").steps >= 4 * ring.steps);
+	CHECK(take(world, rank, comm, "ring", ", syncful.useOptimisedLayout=false").scratch > ring.scratch);
+	CHECK(take(world, rank, comm, "ring", ", syncful.useOptimisedLayout=true").scratch == ring.scratch);
+	SAYS(choir_allreduce(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, CHOIR_OP_SUM, &wide, NULL),
+	     CHOIR_ARGUMENT, "maxBytesPerTile is '64001'|from 4096 to 64000");
+}
+
+static void sizes(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	(void)arg; /* 3 ranks x 4 B x count */
+	CHECK(same(run_one(world, rank, comm, 0, SHORT, "syncful.maxBroadcastSize=3600"), "oneshot"));
+	CHECK(same(run_one(world, rank, comm, 0, SHORT, "syncful.maxBroadcastSize=3599"), "twoshot"));
+	CHECK(same(run_one(world, rank, comm, 0, LONG, "syncful.maxBroadcastSize=1000000"), "oneshot"));
+	CHECK(same(run_one(world, rank, comm, 0, LONG, NULL), "twoshot"));
+}
+
+static void test_sizes(void **state)
+{
+	(void)state;
+	world_run_at(3, 0, 30000, chunks, NULL);
+	setenv("CHOIR_CLASS", "map", 1); /* no direct access between threads */
+	world_device_drop();
+	world_run_at(3, 0, 30000, sizes, NULL);
+	unsetenv("CHOIR_CLASS");
+	world_device_drop();
+}
+
+static char logged[1024];
+
+static void note(void *ctx, int level, const char *line)
+{
+	(void)ctx;
+	(void)level;
+	snprintf(logged, sizeof logged, "%s", line);
+}
+
+static void old_spellings(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	(void)arg;
+	choir_set_log(note, NULL);
+	CHECK(same(run_one(world, rank, comm, 1, SHORT, "useSynclessCollectives=true"), "single"));
+	CHECK(says(logged, "useSynclessCollectives=true is deprecated|collectiveImplementation=Syncless"));
+	run_one(world, rank, comm, 0, SHORT, "collectiveImplementation=hybrid");
+	CHECK(says(logged, "hybrid is deprecated|collectiveImplementation=Hybrid"));
+	logged[0] = '\0';
+	run_one(world, rank, comm, 0, SHORT, "collectiveImplementation=Hybrid, link=auto-link");
+	CHECK(logged[0] == '\0');
+	choir_set_log(NULL, NULL);
+}
+
+static void of_comm(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_call bad = with_options("methode=ring"), differs = with_options("topology=ring-on-line");
+	int32_t x = 1, y;
+
+	(void)arg;
+	CHECK(same(run_one(world, rank, comm, 0, SHORT, NULL), "meet_in_middle_ring"));
+	CHECK(same(run_one(world, rank, comm, 2, SHORT, NULL), "meet_in_middle_ring"));
+	CHECK(same(run_one(world, rank, comm, 0, SHORT, "method=clockwise_ring"), "ring"));
+	for (int i = 0; i < 3; i++) {
+		OK(choir_barrier(comm, NULL, NULL)); /* which has no such method */
+		OK(choir_allreduce(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, CHOIR_OP_SUM, NULL, NULL));
+		CHECK(y == world->n);
+	}
+	SAYS(choir_barrier(comm, &bad, NULL), CHOIR_ARGUMENT, "'methode'|nearest is 'method'");
+	IS(choir_allreduce(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, CHOIR_OP_SUM,
+	                   rank == 0 ? &differs : NULL, NULL),
+	   CHOIR_MISMATCH);
+}
+
+static void test_comm_options(void **state)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	choir_device *device = world_device();
+	choir_comm *comm;
+
+	(void)state;
+	world_run_at(1, 0, 30000, old_spellings, NULL);
+	config.deadline_ms = 30000;
+	config.options = "method=meet_in_middle_ring";
+	world_run(3, &config, of_comm, NULL);
+	config.options = "method=meet_in_middle_rings";
+	assert_int_equal(choir_comm_create_local(1, &device, &config, &comm), CHOIR_ARGUMENT);
+	assert_true(says(choir_last_error(), "no collective has an algorithm 'meet_in_middle_rings'"));
+	config.options = "topolgy=auto";
+	assert_int_equal(choir_comm_create_local(1, &device, &config, &comm), CHOIR_ARGUMENT);
+	assert_true(says(choir_last_error(), "'topolgy'|nearest is 'topology'"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_methods), cmocka_unit_test(test_ways),         cmocka_unit_test(test_topologies),
+		cmocka_unit_test(test_sizes),   cmocka_unit_test(test_comm_options),
+	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	world_device_drop();
+	return failed;
+}

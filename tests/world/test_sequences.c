@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* Recorded sequences, and callbacks on threads of the caller's. */
+#include "world/gate.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { COUNT = 500, STARTS = 5 };
+
+/* The sum is scattered, gathered again and broadcast: each call reads what the one before it wrote. */
+static void chained(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	int n = world->n;
+	size_t all = COUNT * (size_t)n;
+	int32_t *mine = calloc(all, sizeof *mine), *block = calloc(COUNT, sizeof *block),
+		*whole = calloc(all, sizeof *whole);
+	choir_request *requests[3];
+	choir_sequence *sequence = NULL;
+	choir_event *event = NULL;
+
+	(void)arg;
+	OK(choir_reduce_scatter_init(comm, choir_host(mine), choir_host(block), COUNT, CHOIR_I32, CHOIR_OP_SUM, NULL,
+	                             &requests[0]));
+	OK(choir_allgather_init(comm, choir_host(block), choir_host(whole), COUNT, CHOIR_I32, NULL, &requests[1]));
+	OK(choir_allreduce_init(comm, choir_host(whole), choir_host(mine), all, CHOIR_I32, CHOIR_OP_MAX, NULL,
+	                        &requests[2]));
+	OK(choir_sequence_create(requests, 3, &sequence));
+	for (int start = 0; start < STARTS; start++) {
+		for (size_t i = 0; i < all; i++)
+			mine[i] = (int32_t)i + rank + start;
+		if (start % 2 == 0) {
+			OK(choir_sequence_start(sequence, NULL, NULL));
+		} else {
+			OK(choir_sequence_start(sequence, NULL, &event));
+			OK(choir_event_wait(event, -1));
+			choir_event_release(event);
+		}
+		for (size_t i = 0; i < all; i++)
+			if (mine[i] != n * ((int32_t)i + start) + n * (n - 1) / 2) {
+				world_fail(world, rank, "start %d: element %zu is %d", start, i, mine[i]);
+				break;
+			}
+	}
+	choir_sequence_free(sequence);
+	for (int i = 0; i < 3; i++)
+		choir_request_free(requests[i]);
+	free(mine);
+	free(block);
+	free(whole);
+}
+
+static void refuses(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_request *request = NULL, *none[2];
+	choir_sequence *sequence = NULL;
+	choir_call call = CHOIR_CALL_INIT;
+
+	(void)arg;
+	OK(choir_barrier_init(comm, NULL, &request));
+	none[0] = request;
+	none[1] = NULL;
+	SAYS(choir_sequence_create(none, 2, &sequence), CHOIR_ARGUMENT, "requests[1] is null");
+	SAYS(choir_sequence_create(none, 0, &sequence), CHOIR_ARGUMENT, "0 requests");
+	SAYS(choir_sequence_create(NULL, 1, &sequence), CHOIR_ARGUMENT, "null");
+	SAYS(choir_sequence_start(NULL, NULL, NULL), CHOIR_ARGUMENT, "null sequence");
+	OK(choir_sequence_create(&request, 1, &sequence));
+	call.options = "algorithm=flags";
+	SAYS(choir_sequence_start(sequence, &call, NULL), CHOIR_ARGUMENT, "request 0 of 1|options");
+	OK(choir_comm_abort(comm));
+	IS(choir_sequence_start(sequence, NULL, NULL), CHOIR_ABORTED);
+	choir_sequence_free(sequence);
+	choir_sequence_free(NULL);
+	choir_request_free(request);
+}
+
+static void test_sequences(void **state)
+{
+	(void)state;
+	for (int per_node = 0; per_node <= 2; per_node++)
+		for (int n = 1; n <= 5; n += 2)
+			world_run_at(n, per_node, 30000, chained, NULL);
+	world_run_at(1, 0, 30000, refuses, NULL);
+}
+
+/* --- an executor of one thread --- */
+
+struct job {
+	struct job *next;
+	choir_work_fn work;
+	void *arg;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	struct job *first;
+	bool stop;
+	pthread_t thread;
+} pool = { .lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER };
+
+static void take_job(void *ctx, choir_work_fn work, void *arg)
+{
+	struct job *job = malloc(sizeof *job);
+
+	(void)ctx;
+	*job = (struct job){ NULL, work, arg };
+	pthread_mutex_lock(&pool.lock);
+	job->next = pool.first;
+	pool.first = job;
+	pthread_cond_signal(&pool.more);
+	pthread_mutex_unlock(&pool.lock);
+}
+
+static void *work_off(void *unused)
+{
+	(void)unused;
+	pthread_mutex_lock(&pool.lock);
+	while (!pool.stop || pool.first != NULL) {
+		struct job *job = pool.first;
+
+		if (job == NULL) {
+			pthread_cond_wait(&pool.more, &pool.lock);
+			continue;
+		}
+		pool.first = job->next;
+		pthread_mutex_unlock(&pool.lock);
+		job->work(job->arg);
+		free(job);
+		pthread_mutex_lock(&pool.lock);
+	}
+	pthread_mutex_unlock(&pool.lock);
+	return NULL;
+}
+
+struct told {
+	choir_comm *comm;
+	pthread_t by;
+	choir_status status, inner;
+	_Atomic int calls;
+};
+
+/* Blocks, which no thread of choir's may. */
+static void note(void *ctx, choir_status status)
+{
+	struct told *told = ctx;
+
+	told->by = pthread_self();
+	told->status = status;
+	told->inner = choir_barrier(told->comm, NULL, NULL);
+	told->calls++;
+}
+
+static choir_status sparse_done(void *ctx, choir_buffer ind, size_t ind_count, choir_dtype ind_dtype, choir_buffer val,
+                                size_t val_count, choir_dtype val_dtype)
+{
+	struct told *told = ctx;
+
+	(void)ind;
+	(void)ind_dtype;
+	(void)val;
+	(void)val_dtype;
+	told->by = pthread_self();
+	told->status = ind_count == 1 && val_count == 1 ? CHOIR_SUCCESS : CHOIR_TRANSPORT;
+	told->calls++;
+	return CHOIR_SUCCESS;
+}
+
+static void executes(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct told told = { .comm = comm }, late = { .comm = comm }, sparse = { .comm = comm };
+	choir_sparse_attr attr = CHOIR_SPARSE_ATTR_INIT;
+	int32_t index = 3;
+	float value = 1;
+	choir_event *event;
+
+	(void)arg;
+	OK(choir_barrier(comm, NULL, &event));
+	OK(choir_event_on_complete(event, note, &told));
+	while (told.calls == 0) /* the callback's own barrier is the rank's next call */
+		OK(choir_event_wait(event, -1));
+	CHECK(told.inner == CHOIR_SUCCESS && told.status == CHOIR_SUCCESS && pthread_equal(told.by, pool.thread));
+	OK(choir_event_on_complete(event, note, &late));
+	while (late.calls == 0)
+		OK(choir_event_wait(event, -1));
+	CHECK(late.inner == CHOIR_SUCCESS && pthread_equal(late.by, pool.thread));
+	choir_event_release(event);
+	attr.completion_fn = sparse_done;
+	attr.fn_ctx = &sparse;
+	OK(choir_sparse_allreduce(comm, choir_host(&index), 1, choir_host(&value), 1, choir_none(), NULL, choir_none(),
+	                          NULL, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, &attr, NULL, NULL));
+	CHECK(sparse.calls == 1 && sparse.status == CHOIR_SUCCESS && pthread_equal(sparse.by, pool.thread));
+	(void)world;
+}
+
+static void test_executor(void **state)
+{
+	(void)state;
+	assert_int_equal(pthread_create(&pool.thread, NULL, work_off, NULL), 0);
+	assert_int_equal(choir_set_executor(take_job, &pool.first), CHOIR_SUCCESS);
+	world_run_at(1, 0, 30000, executes, NULL);
+	assert_int_equal(choir_set_executor(NULL, NULL), CHOIR_SUCCESS);
+	pthread_mutex_lock(&pool.lock);
+	pool.stop = true;
+	pthread_cond_signal(&pool.more);
+	pthread_mutex_unlock(&pool.lock);
+	pthread_join(pool.thread, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sequences), cmocka_unit_test(test_executor) };
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	world_device_drop();
+	return failed;
+}
