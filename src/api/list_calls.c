@@ -2,6 +2,7 @@
 /* Allreduce of many tensors: a part a bucket, each an ordinary allreduce of a buffer that the bucket's tensors are the
  * segments of; all under one event. */
 #include "api/dense.h"
+#include "api/options.h"
 #include "api/request.h"
 #include "api/start.h"
 #include "api/tensor_list.h"
@@ -52,10 +53,12 @@ static choir_status prepare_list(choir_comm *comm, const struct call_key *key, c
                                  struct prepared **out_p)
 {
 	struct prepared *prepared;
+	struct dense_options options;
 	struct tensor_list *list;
 	choir_status st;
 
-	TRY(tensor_list_create(key->form->name, comm, key->tensors, key->count, &list));
+	TRY(options_read(key->form->name, comm, call, COLLECTIVE_ALLREDUCE, &options));
+	TRY(tensor_list_create(key->form->name, comm, key->tensors, key->count, options.bucket_bytes, &list));
 	st = prepared_create(comm, key->form->name, key, list->n_buckets, &prepared);
 	if (st != CHOIR_SUCCESS) {
 		segments_release(&list->owner);

@@ -127,7 +127,7 @@ static choir_status read_method(const char *call, const char *const texts[2], co
 static choir_status read_all(const char *call, const char *const texts[2], enum collective collective,
                              struct dense_options *o)
 {
-	int64_t chunk = 0;
+	int64_t chunk = 0, bucket = 0;
 	int way = WAY_ANY, order = ORDER_AUTO, optimised = 1;
 
 	TRY(read_method(call, texts, "algorithm", collective, &o->algorithm));
@@ -139,10 +139,12 @@ static choir_status read_all(const char *call, const char *const texts[2], enum 
 	TRY(read_choice(call, texts, "syncful.useOptimisedLayout", booleans, COUNT(booleans), &optimised, NULL));
 	TRY(read_number(call, texts, "chunk_bytes", LEAST_CHUNK, INT64_MAX, &chunk));
 	TRY(read_number(call, texts, "maxBytesPerTile", LEAST_CHUNK, MOST_PER_TILE, &chunk));
+	TRY(read_number(call, texts, "bucket_bytes", 1, INT64_MAX, &bucket));
 	TRY(read_number(call, texts, "syncful.maxBroadcastSize", 0, INT64_MAX, &o->max_broadcast));
 	o->way = (enum option_way)way;
 	o->order = (uint8_t)order;
 	o->staged = !optimised;
+	o->bucket_bytes = (uint64_t)bucket;
 	o->chunk_bytes = (uint64_t)chunk / 64 * 64;
 	return CHOIR_SUCCESS;
 }
@@ -186,7 +188,7 @@ choir_status options_check(const char *call, const char *text)
 choir_status options_none_dense(const char *call, const char *text)
 {
 	static const char *const keys[] = { "method", "useSynclessCollectives", "collectiveImplementation", "link",
-		                            "topology", "syncful.useOptimisedLayout", "chunk_bytes",
+		                            "topology", "syncful.useOptimisedLayout", "chunk_bytes", "bucket_bytes",
 		                            "maxBytesPerTile", "syncful.maxBroadcastSize" };
 	char value[VALUE_BYTES];
 	bool found;

@@ -15,6 +15,7 @@ struct dense_options {
 	const char *way_key;               /* the key that said so, for sentences */
 	uint8_t order;                     /* of rings: a ring_order */
 	uint64_t chunk_bytes;              /* 0: the library's */
+	uint64_t bucket_bytes;             /* of a list's buckets; 0: the library's */
 	int64_t max_broadcast;             /* group size x bytes; -1: not said */
 	bool staged;                       /* plans access the caller's buffers by copies only */
 };

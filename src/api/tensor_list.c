@@ -143,7 +143,7 @@ static choir_status fill(const struct choir_comm *comm, struct tensor_list *list
 	return CHOIR_SUCCESS;
 }
 
-static choir_status build(struct choir_comm *comm, struct tensor_list *list)
+static choir_status build(struct choir_comm *comm, struct tensor_list *list, uint64_t bucket_bytes)
 {
 	size_t *order = calloc(2 * list->n + 1, sizeof *order), *ends;
 	choir_status st;
@@ -154,8 +154,10 @@ static choir_status build(struct choir_comm *comm, struct tensor_list *list)
 	st = check_each(comm->device, list);
 	if (st == CHOIR_SUCCESS)
 		st = tensors_apart(list->tensors, list->n);
+	if (bucket_bytes != BUCKET_BYTES)
+		list->hash = XXH64(&bucket_bytes, sizeof bucket_bytes, list->hash);
 	if (st == CHOIR_SUCCESS) {
-		list->n_buckets = tensors_sort(list->tensors, list->n, order, ends);
+		list->n_buckets = tensors_sort(list->tensors, list->n, bucket_bytes, order, ends);
 		st = fill(comm, list, order, ends);
 	}
 	free(order);
@@ -163,7 +165,7 @@ static choir_status build(struct choir_comm *comm, struct tensor_list *list)
 }
 
 choir_status tensor_list_create(const char *call, struct choir_comm *comm, const choir_tensor *tensors, size_t n,
-                                struct tensor_list **out_p)
+                                uint64_t bucket_bytes, struct tensor_list **out_p)
 {
 	struct tensor_list *list;
 	choir_status st;
@@ -183,7 +185,7 @@ choir_status tensor_list_create(const char *call, struct choir_comm *comm, const
 	list->reusable = true;
 	if (n > 0)
 		memcpy(list->tensors, tensors, n * sizeof *tensors);
-	st = build(comm, list);
+	st = build(comm, list, bucket_bytes > 0 ? bucket_bytes : BUCKET_BYTES);
 	if (st != CHOIR_SUCCESS) {
 		segments_release(&list->owner);
 		return error_prefix(st, "%s", call);

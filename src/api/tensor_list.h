@@ -31,10 +31,11 @@ struct tensor_list {
 	uint64_t *places;
 };
 
-/* tensor_list_create: the list, checked: buffers as dev_range checks them, no two overlapping.  Nothing is retained.
+/* tensor_list_create: the list, checked: buffers as dev_range checks them, no two overlapping; in buckets of
+ * bucket_bytes, 0: BUCKET_BYTES.  Nothing is retained.
  * One reference, for segments_release(&list->owner).  ARGUMENT naming the tensors; NO_MEMORY. */
 choir_status tensor_list_create(const char *call, struct choir_comm *comm, const choir_tensor *tensors, size_t n,
-                                struct tensor_list **out_p);
+                                uint64_t bucket_bytes, struct tensor_list **out_p);
 
 /* tensor_list_hold: an owner that besides keeps the cl_mems of the list: for runs that outlive the call. */
 choir_status tensor_list_hold(struct tensor_list *list, struct segments_owner **out_p);

@@ -69,6 +69,7 @@ choir_status tensors_apart(const choir_tensor *tensors, size_t n)
 
 struct sorter {
 	const choir_tensor *tensors;
+	uint64_t most; /* bytes of a bucket */
 	size_t n, *order, *ends, n_order, n_buckets;
 };
 
@@ -83,7 +84,7 @@ static void take_type(struct sorter *s, size_t first)
 
 		if (t->count == 0 || t->dtype != s->tensors[first].dtype)
 			continue;
-		if (s->n_order > begin && bytes + bytes_of(t) > BUCKET_BYTES) {
+		if (s->n_order > begin && bytes + bytes_of(t) > s->most) {
 			s->ends[s->n_buckets++] = s->n_order;
 			bytes = 0;
 			begin = s->n_order;
@@ -102,9 +103,9 @@ static bool is_first_of_type(const choir_tensor *tensors, size_t i)
 	return true;
 }
 
-size_t tensors_sort(const choir_tensor *tensors, size_t n, size_t *order, size_t *ends)
+size_t tensors_sort(const choir_tensor *tensors, size_t n, uint64_t most, size_t *order, size_t *ends)
 {
-	struct sorter s = { .tensors = tensors, .n = n, .order = order, .ends = ends };
+	struct sorter s = { .tensors = tensors, .most = most, .n = n, .order = order, .ends = ends };
 
 	for (size_t i = 0; i < n; i++)
 		if (tensors[i].count > 0 && is_first_of_type(tensors, i))

@@ -15,8 +15,8 @@ enum { BUCKET_BYTES = 4 << 20 };
 choir_status tensors_apart(const choir_tensor *tensors, size_t n);
 
 /* tensors_sort: the number of buckets, at least 1.  order: the tensors that are not empty (room for n), those of a
- * bucket together: of one type, in the list's order, of BUCKET_BYTES at most unless one alone is longer.  ends[b]:
+ * bucket together: of one type, in the list's order, of `most` bytes at most unless one alone is longer.  ends[b]:
  * where bucket b ends there (room for n + 1).  By counts and types alone. */
-size_t tensors_sort(const choir_tensor *tensors, size_t n, size_t *order, size_t *ends);
+size_t tensors_sort(const choir_tensor *tensors, size_t n, uint64_t most, size_t *order, size_t *ends);
 
 #endif

@@ -230,6 +230,54 @@ static void test_sizes(void **state)
 	world_device_drop();
 }
 
+/* A list is as many calls as it has buckets. */
+static uint64_t calls_of_list(struct world *world, int rank, choir_comm *comm, const char *options)
+{
+	enum { TENSORS = 8, EACH = 100 };
+	choir_call call = with_options(options);
+	choir_tensor tensors[TENSORS];
+	int32_t values[TENSORS][EACH];
+	uint64_t before = comm->submission.next_seq;
+	choir_event *event = NULL;
+
+	for (int t = 0; t < TENSORS; t++) {
+		for (int i = 0; i < EACH; i++)
+			values[t][i] = t * i + rank;
+		tensors[t] = (choir_tensor){ choir_host(values[t]), choir_host(values[t]), EACH, CHOIR_I32 };
+	}
+	if (OK(choir_allreduce_multi(comm, tensors, TENSORS, CHOIR_OP_SUM, &call, &event)))
+		OK(choir_event_wait(event, -1));
+	choir_event_release(event);
+	for (int t = 0; t < TENSORS; t++)
+		for (int i = 0; i < EACH; i++)
+			CHECK(values[t][i] == world->n * t * i + world->n * (world->n - 1) / 2);
+	return comm->submission.next_seq - before;
+}
+
+static void buckets(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_call none = with_options("bucket_bytes=0");
+	int32_t x = 1;
+	choir_tensor tensor = { choir_host(&x), choir_host(&x), 1, CHOIR_I32 };
+
+	(void)arg;
+	CHECK(calls_of_list(world, rank, comm, NULL) == 1);
+	CHECK(calls_of_list(world, rank, comm, "bucket_bytes=800") == 4);
+	CHECK(calls_of_list(world, rank, comm, "bucket_bytes=799") == 8);
+	CHECK(calls_of_list(world, rank, comm, "bucket_bytes=1") == 8);
+	SAYS(choir_allreduce_multi(comm, &tensor, 1, CHOIR_OP_SUM, &none, NULL), CHOIR_ARGUMENT, "bucket_bytes is '0'");
+	line_up(); /* the failure ends what is in flight */
+	none.options = rank == 0 ? "bucket_bytes=800" : NULL;
+	IS(choir_allreduce_multi(comm, &tensor, 1, CHOIR_OP_SUM, &none, NULL), CHOIR_MISMATCH);
+}
+
+static void test_buckets(void **state)
+{
+	(void)state;
+	line_up_run(2, 0, 30000, buckets, NULL);
+	line_up_run(3, 1, 30000, buckets, NULL);
+}
+
 static char logged[1024];
 
 static void note(void *ctx, int level, const char *line)
@@ -268,6 +316,7 @@ static void of_comm(struct world *world, int rank, choir_comm *comm, void *arg)
 		CHECK(y == world->n);
 	}
 	SAYS(choir_barrier(comm, &bad, NULL), CHOIR_ARGUMENT, "'methode'|nearest is 'method'");
+	line_up();
 	IS(choir_allreduce(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, CHOIR_OP_SUM,
 	                   rank == 0 ? &differs : NULL, NULL),
 	   CHOIR_MISMATCH);
@@ -283,7 +332,9 @@ static void test_comm_options(void **state)
 	world_run_at(1, 0, 30000, old_spellings, NULL);
 	config.deadline_ms = 30000;
 	config.options = "method=meet_in_middle_ring";
+	line_up_begin(3);
 	world_run(3, &config, of_comm, NULL);
+	line_up_end();
 	config.options = "method=meet_in_middle_rings";
 	assert_int_equal(choir_comm_create_local(1, &device, &config, &comm), CHOIR_ARGUMENT);
 	assert_true(says(choir_last_error(), "no collective has an algorithm 'meet_in_middle_rings'"));
@@ -297,6 +348,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_methods), cmocka_unit_test(test_ways),         cmocka_unit_test(test_topologies),
 		cmocka_unit_test(test_sizes),   cmocka_unit_test(test_comm_options),
+		cmocka_unit_test(test_buckets),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
