@@ -25,7 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEVICE_PLAN_BYTES = 64 << 20 /* longer calls go in chunks, which cost some commands each */ };
+/* Longer calls go in chunks: shorter chunks spend their time on commands, longer ones do not stay in a cache. */
+enum { DEVICE_PLAN_BYTES = 8 << 20 };
 
 choir_status join_config(const char *call, const choir_comm_config *given, choir_comm_config *out)
 {

@@ -4,7 +4,6 @@
 #include "exec/engine.h"
 #include "exec/keyed.h"
 #include "exec/call_cache.h"
-#include "exec/device_memory.h"
 #include "exec/prepared.h"
 #include "exec/steps.h"
 #include "exec/submit.h"
@@ -71,7 +70,6 @@ static void stop_engine(struct choir_comm *comm)
 	while (atomic_load(&comm->uses.inside) > 0)
 		wait_yield();
 	free_pool(comm);
-	device_memory_free(&comm->submission.large);
 	free_inline_runs(comm);
 	call_cache_drop(comm);
 	engine_leave(&comm->engine);

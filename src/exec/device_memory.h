@@ -13,10 +13,7 @@ choir_status device_memory_scratch(struct run *run, uint64_t bytes);
  * another plan. */
 uint64_t device_memory_lend(struct run *run);
 
-/* device_memory_keep_large: before a run is discarded: the comm keeps its memory for the next one if it is more than
- * that many bytes and no less than what the comm keeps already.
- * device_memory_free: releases it; {0} is silent. */
-void device_memory_keep_large(struct run *run, uint64_t bytes);
+/* device_memory_free: releases it; {0} is silent. */
 void device_memory_free(struct device_memory *memory);
 
 #endif

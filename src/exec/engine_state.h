@@ -47,7 +47,6 @@ struct submission {
 	struct slot_ring slots;
 	struct run *pool;            /* finished runs, kept for their memory */
 	int n_pooled;
-	struct device_memory large;  /* that of the last run that was too large for the pool */
 };
 
 /* Runs that become moving one after another: of one kind, see flight.h. */

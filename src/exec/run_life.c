@@ -3,7 +3,6 @@
 #include "exec/prepared.h"
 
 #include "base/wait.h"
-#include "exec/device_memory.h"
 #include "exec/steps.h"
 
 #include <stdlib.h>
@@ -117,7 +116,6 @@ void run_discard(struct run *run)
 	segments_release(run->hold);
 	wipe(run);
 	run->comm = comm;
-	device_memory_keep_large(run, POOLED_SCRATCH_BYTES);
 	pthread_mutex_lock(&comm->submission.lock);
 	keep = !comm->engine.closed && comm->submission.n_pooled < POOLED_RUNS &&
 	       run->scratch.bytes <= POOLED_SCRATCH_BYTES && run->device.scratch_bytes <= POOLED_SCRATCH_BYTES;
