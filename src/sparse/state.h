@@ -148,8 +148,8 @@ void staged_write_agree(struct sparse *sparse);
 choir_status staged_write_take(struct sparse *sparse, uint64_t bytes, struct share_block **out_p);
 void staged_write_end(struct sparse *sparse);
 
-/* sparse_open: opens the block of each other rank, at(sparse, r); views[me] stays NULL.  sparse_close: closes all that
- * are open. */
+/* sparse_open: opens the block of each other rank, at(sparse, r); views[me] stays NULL.  After a failure too all that
+ * can be are open, so that their readers are counted out.  sparse_close: closes all that are open. */
 choir_status sparse_open(struct sparse *sparse, struct share_view **views,
                          const struct share_address *(*at)(const struct sparse *, int));
 void sparse_close(struct sparse *sparse, struct share_view **views);

@@ -148,22 +148,36 @@ struct pairs sparse_shared_pairs(const struct sparse *sparse, int r)
 	                   header->pairs);
 }
 
+static choir_status open_one(struct sparse *sparse, int r, const struct share_address *address,
+                             struct share_view **view_p)
+{
+	choir_status st = share_open(address, view_p);
+
+	if (st == CHOIR_SUCCESS)
+		return st;
+	/* The failure is this rank's alone, unless a rank is dead. */
+	sparse->failure_is_local &= st != CHOIR_PEER_DEAD;
+	return error_prefix(st, st == CHOIR_PEER_DEAD ? "rank %d is dead, and its pairs cannot be read" : "rank %d", r);
+}
+
 choir_status sparse_open(struct sparse *sparse, struct share_view **views,
                          const struct share_address *(*at)(const struct sparse *, int))
 {
-	for (int r = 0; r < sparse->env.layout->n; r++)
-		if (r != sparse->env.me && at(sparse, r)->nonce != 0) {
-			choir_status st = share_open(at(sparse, r), &views[r]);
+	char text[ERROR_TEXT_BYTES];
+	choir_status st = CHOIR_SUCCESS;
 
-			/* The failure is this rank's alone, unless a rank is dead. */
-			sparse->failure_is_local &= st != CHOIR_PEER_DEAD;
-			if (st != CHOIR_SUCCESS)
-				return error_prefix(
-				    st,
-				    st == CHOIR_PEER_DEAD ? "rank %d is dead, and its pairs cannot be read" : "rank %d",
-				    r);
-		}
-	return CHOIR_SUCCESS;
+	for (int r = 0; r < sparse->env.layout->n; r++) {
+		choir_status one = CHOIR_SUCCESS;
+
+		if (r != sparse->env.me && at(sparse, r)->nonce != 0)
+			one = open_one(sparse, r, at(sparse, r), &views[r]);
+		if (one == CHOIR_SUCCESS || (st != CHOIR_SUCCESS && one != CHOIR_PEER_DEAD))
+			continue;
+		if (st != CHOIR_PEER_DEAD) /* a dead rank is the worst, and fails the comm */
+			memcpy(text, error_text(), sizeof text);
+		st = one;
+	}
+	return st == CHOIR_SUCCESS ? st : error_set(st, "%s", text);
 }
 
 void sparse_close(struct sparse *sparse, struct share_view **views)

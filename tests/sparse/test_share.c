@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/wait.h"
 #include "sparse/share.h"
+#include "sparse/state.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -80,6 +81,29 @@ static void used_again_after_a_reader_without_memory(void **state)
 	assert_non_null(strstr(error_text(), "a view of a shared block"));
 	share_give(first, true);
 	assert_int_equal(share_take(2000000, true, &second), CHOIR_SUCCESS);
+	assert_ptr_equal(first, second);
+	share_give(second, true);
+}
+
+/* One block cannot be opened: the blocks of the ranks behind it still lose their reader, and serve another call. */
+static void used_again_behind_one_that_cannot_be_opened(void **state)
+{
+	struct layout layout = { .n = 3 };
+	struct sparse_header headers[3] = { { .pairs = 0 } };
+	struct sparse sparse = { .env = { .layout = &layout }, .headers = headers, .failure_is_local = true };
+	struct share_view *views[3] = { NULL };
+	struct share_block *first, *second;
+
+	(void)state;
+	assert_int_equal(share_take(3000000, true, &first), CHOIR_SUCCESS);
+	headers[1].pairs_at = (struct share_address){ .pid = getpid(), .fd = -1, .nonce = 1 };
+	share_lend(first, 1, &headers[2].pairs_at);
+	assert_int_equal(sparse_open(&sparse, views, sparse_pairs_at), CHOIR_TRANSPORT);
+	assert_non_null(strstr(error_text(), "rank 1"));
+	assert_null(views[1]);
+	sparse_close(&sparse, views);
+	share_give(first, true);
+	assert_int_equal(share_take(3000000, true, &second), CHOIR_SUCCESS);
 	assert_ptr_equal(first, second);
 	share_give(second, true);
 }
@@ -285,6 +309,7 @@ int main(void)
 		cmocka_unit_test(read_where_it_lies),
 		cmocka_unit_test(not_used_again_while_read),
 		cmocka_unit_test(used_again_after_a_reader_without_memory),
+		cmocka_unit_test(used_again_behind_one_that_cannot_be_opened),
 		cmocka_unit_test(short_ones_in_turn),
 		cmocka_unit_test(made_either_way),
 		cmocka_unit_test(dropped_by_its_owner),
