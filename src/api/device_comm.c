@@ -3,8 +3,6 @@
 
 #include "base/log.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
 /* Waits for the calls that are under way. */
 static void detach(void *thing)
 {
@@ -14,27 +12,19 @@ static void detach(void *thing)
 		log_text(LOG_WARNING, "the device's last reference went, but its calls stay: %s", error_text());
 }
 
-static choir_status make(choir_device *device, choir_comm **out_p)
-{
-	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-
-	config.name = "device";
-	TRY(choir_comm_create_local(1, &device, &config, out_p));
-	dev_attach(device, *out_p, detach);
-	return CHOIR_SUCCESS;
-}
-
+/* Two threads may make one at once.  A lock would stay locked in a child that is forked meanwhile. */
 choir_status device_comm(choir_device *device, choir_comm **out_p)
 {
-	choir_status st = CHOIR_SUCCESS;
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 
 	*out_p = dev_attached(device);
 	if (*out_p != NULL)
 		return CHOIR_SUCCESS;
-	pthread_mutex_lock(&lock);
-	*out_p = dev_attached(device);
-	if (*out_p == NULL)
-		st = make(device, out_p);
-	pthread_mutex_unlock(&lock);
-	return st;
+	config.name = "device";
+	TRY(choir_comm_create_local(1, &device, &config, out_p));
+	if (!dev_attach(device, *out_p, detach)) {
+		detach(*out_p);
+		*out_p = dev_attached(device);
+	}
+	return CHOIR_SUCCESS;
 }

@@ -16,11 +16,11 @@ const char *cl_error_name(cl_int rc);
 choir_device *dev_retain(choir_device *device); /* choir_device_destroy releases */
 
 /* dev_attach: attaches a thing of a higher room to the device; it holds one reference of the device.  When no other
- * reference is left, choir_device_destroy calls detach(thing), which gives that one back.  One thing at a time.
- * dev_attached: the thing, or NULL.  dev_detach: removes it. */
-void dev_attach(choir_device *device, void *thing, void (*detach)(void *));
+ * reference is left, choir_device_destroy calls detach(thing), which gives that one back.  One thing a device: false if
+ * there is one already.
+ * dev_attached: the thing, or NULL. */
+bool dev_attach(choir_device *device, void *thing, void (*detach)(void *));
 void *dev_attached(choir_device *device);
-void dev_detach(choir_device *device);
 
 /* dev_range: checks a caller's buffer for `bytes` bytes from its start: its kind, that it is not null, its offset a
  * multiple of elem_bytes, the range inside the cl_mem, context and support of the device.  bytes 0 accepts anything.

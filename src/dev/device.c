@@ -169,20 +169,19 @@ choir_device *dev_retain(choir_device *device)
 	return device;
 }
 
-void dev_attach(choir_device *device, void *thing, void (*detach)(void *))
+bool dev_attach(choir_device *device, void *thing, void (*detach)(void *))
 {
+	void *none = NULL;
+
+	if (!atomic_compare_exchange_strong(&device->attached, &none, thing))
+		return false;
 	device->detach = detach;
-	atomic_store(&device->attached, thing);
+	return true;
 }
 
 void *dev_attached(choir_device *device)
 {
 	return atomic_load(&device->attached);
-}
-
-void dev_detach(choir_device *device)
-{
-	atomic_store(&device->attached, NULL);
 }
 
 void choir_device_destroy(choir_device *device)

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* The first call on a device makes the device's comm: while another process is forked, and on two threads at once. */
+#include <choir/choir.h>
+#include <choir/pairs.h>
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { COUNT = 100, TOP = 3, CHILD_S = 30 };
+
+static bool gated; /* a thread that makes a comm says so, and waits */
+static sem_t making, go_on;
+
+choir_status __real_choir_comm_create_local(int n, choir_device *const *devices, const choir_comm_config *config,
+                                            choir_comm **comms);
+choir_status __wrap_choir_comm_create_local(int n, choir_device *const *devices, const choir_comm_config *config,
+                                            choir_comm **comms);
+
+choir_status __wrap_choir_comm_create_local(int n, choir_device *const *devices, const choir_comm_config *config,
+                                            choir_comm **comms)
+{
+	if (gated) {
+		sem_post(&making);
+		sem_wait(&go_on);
+	}
+	return __real_choir_comm_create_local(n, devices, config, comms);
+}
+
+/* The largest elements are found. */
+static bool selects(choir_device *device)
+{
+	float from[COUNT], val[TOP] = { 0 };
+	int32_t ind[TOP] = { 0 };
+	bool right = true;
+
+	for (int i = 0; i < COUNT; i++)
+		from[i] = (float)i;
+	if (choir_select_top(device, choir_host(from), COUNT, CHOIR_F32, TOP, choir_host(ind), CHOIR_I32,
+	                     choir_host(val), NULL, NULL) != CHOIR_SUCCESS)
+		return false;
+	for (int i = 0; i < TOP; i++)
+		right &= ind[i] == COUNT - TOP + i && val[i] == from[ind[i]];
+	return right;
+}
+
+static void *select_once(void *device)
+{
+	return selects(device) ? device : NULL;
+}
+
+static void begin_gated(void)
+{
+	gated = true;
+	assert_int_equal(sem_init(&making, 0, 0), 0);
+	assert_int_equal(sem_init(&go_on, 0, 0), 0);
+}
+
+static int call_in_child(void)
+{
+	choir_device *device;
+
+	alarm(CHILD_S);
+	gated = false;
+	return choir_device_create_host(&device) == CHOIR_SUCCESS && selects(device) ? 0 : 1;
+}
+
+static void forked_while_it_is_made(void **state)
+{
+	choir_device *device;
+	pthread_t thread;
+	void *right;
+	int status;
+	pid_t child;
+
+	(void)state;
+	begin_gated();
+	assert_int_equal(choir_device_create_host(&device), CHOIR_SUCCESS);
+	assert_int_equal(pthread_create(&thread, NULL, select_once, device), 0);
+	sem_wait(&making);
+	child = fork();
+	if (child == 0)
+		_exit(call_in_child());
+	assert_true(waitpid(child, &status, 0) == child);
+	sem_post(&go_on);
+	assert_int_equal(pthread_join(thread, &right), 0);
+	assert_ptr_equal(right, device);
+	choir_device_destroy(device);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void made_by_two_threads_at_once(void **state)
+{
+	choir_device *device;
+	pthread_t threads[2];
+
+	(void)state;
+	begin_gated();
+	assert_int_equal(choir_device_create_host(&device), CHOIR_SUCCESS);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, select_once, device), 0);
+	for (int i = 0; i < 2; i++)
+		sem_wait(&making);
+	gated = false;
+	for (int i = 0; i < 2; i++)
+		sem_post(&go_on);
+	for (int i = 0; i < 2; i++) {
+		void *right;
+
+		assert_int_equal(pthread_join(threads[i], &right), 0);
+		assert_ptr_equal(right, device);
+	}
+	assert_true(selects(device));
+	choir_device_destroy(device);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(forked_while_it_is_made),
+		cmocka_unit_test(made_by_two_threads_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
