@@ -44,6 +44,7 @@ struct submission {
 	_Atomic int calling;         /* those of them whose call a thread is making: see engine_make_call */
 	_Atomic uint64_t next_seq;
 	uint64_t *sent, *received;   /* [n] calls of each pair so far */
+	uint64_t alone;              /* calls so far that no other rank takes part in */
 	struct slot_ring slots;
 	struct run *pool;            /* finished runs, kept for their memory */
 	int n_pooled;
@@ -59,7 +60,7 @@ struct run_queue {
 struct flight {
 	struct run *active, **active_end; /* all, in order of submission: walked by slow looks only */
 	struct run *moving, **moving_end; /* those of them that every drive looks at */
-	struct run_queue *queues;    /* [n_queues] of collectives, of sends to each rank, of recvs from each */
+	struct run_queue *queues;    /* [n_queues] of collectives, of sends to each rank, of recvs from each, alone */
 	size_t n_queues;
 };
 

@@ -10,7 +10,7 @@ choir_status flight_init(struct flight *flight, int n_ranks)
 {
 	flight->active_end = &flight->active;
 	flight->moving_end = &flight->moving;
-	flight->n_queues = 1 + 2 * (size_t)n_ranks;
+	flight->n_queues = 2 + 2 * (size_t)n_ranks;
 	flight->queues = calloc(flight->n_queues, sizeof *flight->queues);
 	if (flight->queues == NULL)
 		return error_no_memory("queues of calls", flight->n_queues * sizeof *flight->queues);
@@ -24,8 +24,10 @@ void flight_fini(struct flight *flight)
 
 static struct run_queue *queue_of(struct flight *flight, const struct run *run)
 {
-	size_t n = (flight->n_queues - 1) / 2;
+	size_t n = (flight->n_queues - 2) / 2;
 
+	if (run->bound.alone)
+		return &flight->queues[flight->n_queues - 1];
 	if (!run->bound.pair)
 		return &flight->queues[0];
 	return &flight->queues[1 + (run->bound.pair_sends ? 0 : n) + (size_t)run->bound.pair_peer];
@@ -51,7 +53,9 @@ static void let_move(struct flight *flight, struct run_queue *queue, int most)
 
 static void let_next_move(struct flight *flight, struct run_queue *queue)
 {
-	let_move(flight, queue, queue == flight->queues ? COMM_LANES : PAIR_MOVING);
+	bool alone = queue == &flight->queues[flight->n_queues - 1];
+
+	let_move(flight, queue, queue == flight->queues ? COMM_LANES : alone ? INT_MAX : PAIR_MOVING);
 }
 
 void flight_add(struct flight *flight, struct run *run)

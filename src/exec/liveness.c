@@ -136,7 +136,7 @@ static uint64_t started(struct choir_comm *comm)
 	uint64_t first = comm->submission.next_seq;
 
 	for (const struct run *run = comm->engine.flight.active; run != NULL; run = run->next)
-		if (!run->bound.pair && run->state == RUN_DEPS && run->seq < first)
+		if (!run->bound.pair && !run->bound.alone && run->state == RUN_DEPS && run->seq < first)
 			first = run->seq;
 	return first;
 }

@@ -18,7 +18,7 @@ static choir_status state_deps(struct run *run, bool *moved)
 	TRY(deps_poll(&run->deps, moved, &done));
 	if (!done)
 		return CHOIR_SUCCESS;
-	run->state = run->bound.pair ? RUN_MAP : RUN_ADMIT;
+	run->state = run->bound.alone ? RUN_ASK : run->bound.pair ? RUN_MAP : RUN_ADMIT;
 	*moved = true;
 	return CHOIR_SUCCESS;
 }
@@ -57,7 +57,7 @@ void run_leave(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
 
-	if (run->bound.pair)
+	if (run->bound.pair || run->bound.alone)
 		return;
 	if (run->status != CHOIR_SUCCESS) /* phases that this rank will not come to */
 		arena_publish(comm_lane(comm, comm->local_rank, run->lane), ARENA_FLAG(run->seq + 1, ARENA_DONE));

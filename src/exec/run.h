@@ -58,6 +58,7 @@ struct bound {
 	bool pair;                  /* send or recv: keyed per pair, uses no lane */
 	bool pair_sends;
 	int pair_peer;
+	bool alone;                 /* a script without plans, of this rank only: uses no lane either */
 	choir_dtype dtype;
 	choir_op op;
 	double factor;              /* of premul_sum */

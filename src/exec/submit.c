@@ -41,6 +41,10 @@ static void number(struct run *run)
 		run->key = WIRE_PAIR | count[run->bound.pair_peer]++;
 		return;
 	}
+	if (run->bound.alone) {
+		run->key = submission->alone++;
+		return;
+	}
 	run->seq = submission->next_seq++;
 	run->key = run->seq;
 	if (comm->layout.n_nodes > 1) /* ranks of one node see each other's records in the arena */

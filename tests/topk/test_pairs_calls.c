@@ -164,6 +164,38 @@ static void many(void **state)
 	}
 }
 
+/* More calls than lanes wait for what they depend on, and hold up none that does not. */
+static void passes_all_that_wait(void **state)
+{
+	enum { CALLS = 40, WAIT_MS = 30000 };
+	cl_event gate = gate_make(choir_device_context(device));
+	choir_call call = CHOIR_CALL_INIT;
+	choir_event *events[CALLS], *free_of_it;
+	choir_status passed;
+
+	(void)state;
+	call.cl_deps = &gate;
+	call.n_cl_deps = 1;
+	for (int i = 0; i < CALLS; i++)
+		assert_int_equal(top(2, &call, &events[i]), CHOIR_SUCCESS);
+	assert_int_equal(top(0, NULL, &free_of_it), CHOIR_SUCCESS);
+	passed = choir_event_wait(free_of_it, WAIT_MS);
+	for (int i = 0; i < CALLS; i++) {
+		int done = 1;
+
+		assert_int_equal(choir_event_test(events[i], &done), CHOIR_SUCCESS);
+		assert_int_equal(done, 0);
+	}
+	gate_open(gate, CL_COMPLETE);
+	clReleaseEvent(gate);
+	for (int i = 0; i < CALLS; i++) {
+		assert_int_equal(choir_event_wait(events[i], -1), CHOIR_SUCCESS);
+		choir_event_release(events[i]);
+	}
+	choir_event_release(free_of_it);
+	assert_int_equal(passed, CHOIR_SUCCESS);
+}
+
 static void in_callback(void *ctx, choir_status status)
 {
 	choir_status *got = ctx;
@@ -228,7 +260,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(arguments), cmocka_unit_test(too_small),
 		                            cmocka_unit_test(deps),      cmocka_unit_test(many),
-		                            cmocka_unit_test(callbacks), cmocka_unit_test(the_end) };
+		                            cmocka_unit_test(callbacks), cmocka_unit_test(passes_all_that_wait),
+		                            cmocka_unit_test(the_end) };
 
 	return cmocka_run_group_tests(tests, open_device, close_device);
 }
