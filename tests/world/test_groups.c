@@ -287,7 +287,7 @@ static void split_with_config(struct world *world, int rank, choir_comm *comm, v
 
 	(void)arg;
 	config.name = "half";
-	config.deadline_ms = 2000;
+	config.deadline_ms = 4000;
 	config.options = "method=clockwise_ring";
 	OK(choir_comm_split_config(comm, 0, -rank, &config, &child));
 	CHECK(choir_comm_rank(child) == world->n - 1 - rank);
