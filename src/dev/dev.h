@@ -146,6 +146,11 @@ void dev_memory_free(choir_device *device, struct dev_memory *memory);
  * *mem_p: it copies there without a bounce.  *mem_p is NULL where it has no use for that. */
 void dev_memory_pin(choir_device *device, void *ptr, uint64_t bytes, cl_mem *mem_p);
 
+/* dev_fill_zero: elements of elem_bytes (1 to 16, a power of two) at a byte offset that is a multiple of it.  On the
+ * internal in-order queue of kernels, flushed; event_p may be NULL. */
+choir_status dev_fill_zero(choir_device *device, cl_mem mem, size_t off, uint64_t bytes, size_t elem_bytes,
+                           cl_event *event_p);
+
 /* dev_buffer_create: device memory of the library, for kernels, and through dev_buffer_access for dev_read and
  * dev_write.  dev_buffer_free releases it; NULL is silent. */
 choir_status dev_buffer_create(choir_device *device, uint64_t bytes, cl_mem *out_p);

@@ -60,25 +60,12 @@ static choir_status step_deps(struct device_call *call, struct script_turn *turn
 	return CHOIR_SUCCESS;
 }
 
-/* A kernel may not write what the caller made read-only, or the reverse. */
-static bool kernels_may(const struct operand *operand)
-{
-	cl_mem_flags flags = 0;
-
-	if (operand->buffer.kind != CHOIR_BUFFER_MEM || operand->bytes == 0 ||
-	    clGetMemObjectInfo(operand->buffer.base, CL_MEM_FLAGS, sizeof flags, &flags, NULL) != CL_SUCCESS)
-		return false;
-	return !(operand->write && (flags & CL_MEM_READ_ONLY)) && !(operand->read && (flags & CL_MEM_WRITE_ONLY));
-}
-
 static bool takes_kernels(const struct device_call *call)
 {
-	choir_reduce_where where = dev_reduce_where(call->device);
-	bool fit = !call->host_only && call->form->kernels != NULL && dev_has_long_loops(call->device) &&
-	           where != CHOIR_REDUCE_HOST && (where == CHOIR_REDUCE_KERNEL || !dev_is_cpu(call->device));
+	bool fit = !call->host_only && call->form->kernels != NULL;
 
 	for (size_t i = 0; i < call->n_operands && fit; i++)
-		fit = kernels_may(&call->operands[i]);
+		fit = operand_kernels_may(call->device, &call->operands[i]);
 	return fit && call->form->fits_kernels(call);
 }
 

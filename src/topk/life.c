@@ -51,6 +51,7 @@ void topk_run_destroy(void *state)
 	struct topk_list *lists[] = { &run->selected, &run->held,    &run->kept,
 		                      &run->involved, &run->dropped, &run->candidates.list };
 
+	topk_far_fini(run);
 	operands_fini(run->request.operands, TOPK_OPERANDS);
 	for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
 		pool_give(blocks[i]);

@@ -35,6 +35,21 @@ choir_status operands_check(const char *call, choir_device *device, const struct
 	return CHOIR_SUCCESS;
 }
 
+/* A kernel may not write what the caller made read-only, or the reverse. */
+bool operand_kernels_may(choir_device *device, const struct operand *operand)
+{
+	choir_reduce_where where = dev_reduce_where(device);
+	cl_mem_flags flags = 0;
+
+	if (!dev_has_long_loops(device) || where == CHOIR_REDUCE_HOST ||
+	    (where != CHOIR_REDUCE_KERNEL && dev_is_cpu(device)))
+		return false;
+	if (operand->buffer.kind != CHOIR_BUFFER_MEM || operand->bytes == 0 ||
+	    clGetMemObjectInfo(operand->buffer.base, CL_MEM_FLAGS, sizeof flags, &flags, NULL) != CL_SUCCESS)
+		return false;
+	return !(operand->write && (flags & CL_MEM_READ_ONLY)) && !(operand->read && (flags & CL_MEM_WRITE_ONLY));
+}
+
 choir_status operands_reach(choir_device *device, struct operand *operands, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -42,7 +57,8 @@ choir_status operands_reach(choir_device *device, struct operand *operands, size
 
 		TRY(dev_resolve(device, operand->buffer, operand->bytes, operand->write, &operand->access));
 		operand->ptr = operand->access.ptr;
-		if (operand->access.direct)
+		operand->by_kernel = operand->by_kernel && operand->access.stage && operand->access.mem != NULL;
+		if (operand->access.direct || operand->by_kernel)
 			continue;
 		TRY(pool_take(&operand->copy, operand->bytes, "a copy of an operand"));
 		operand->ptr = operand->copy.ptr;

@@ -12,6 +12,7 @@ struct operand {
 	uint64_t bytes;
 	uint32_t elem_bytes;
 	bool read, write;
+	bool by_kernel; /* in: kernels could write it; after operands_reach: they have to, and there is no ptr */
 	/* between reach and fini: where the host finds it */
 	struct dev_access access;
 	struct transfer move;
@@ -19,6 +20,9 @@ struct operand {
 	void *ptr;
 	uint64_t written; /* bytes from its start that operands_write brings back */
 };
+
+/* operand_kernels_may: does the device do such work by kernels, and is the operand a cl_mem that they may use so? */
+bool operand_kernels_may(choir_device *device, const struct operand *operand);
 
 /* operands_check: ranges, and overlaps of those that are written with others.  ARGUMENT, UNSUPPORTED naming `call`. */
 choir_status operands_check(const char *call, choir_device *device, const struct operand *operands, size_t n);

@@ -191,11 +191,10 @@ static void note_stats(struct topk_run *run)
 
 choir_status topk_result_write(struct topk_run *run)
 {
-	const void *values;
-
-	TRY(finish_values(run, &values));
-	fill_dense(run, values);
-	fill_pairs(run, values);
+	TRY(finish_values(run, &run->values));
+	if (!topk_far_wanted(run))
+		fill_dense(run, run->values);
+	fill_pairs(run, run->values);
 	fill_involved(run);
 	note_stats(run);
 	return CHOIR_SUCCESS;

@@ -66,6 +66,7 @@ struct topk_run {
 	struct topk_list kept;   /* the result */
 	struct pool_block dense; /* or, of "dense", a tensor */
 	struct topk_list involved;
+	const void *values;     /* of the result, in the caller's dtype */
 	struct pool_block mean; /* values of the result in the caller's dtype */
 
 	struct topk_header header, *headers; /* [n] */
@@ -83,6 +84,12 @@ struct topk_run {
 	struct pairs *parts;         /* [n] that go */
 	struct topk_list dropped;
 	int distance; /* gtopk, spardl: of the round */
+	struct {
+		int phase;
+		cl_event event;
+		bool watched;
+		cl_mem ind, val;
+	} far; /* far.c */
 	choir_topk_stats stats;
 	int64_t last_ns; /* the end of the last step; 0 before the gradient is there */
 };
@@ -135,6 +142,12 @@ choir_status topk_headers_check(const struct topk_run *run);
 /* result.c.  check_room: the rooms of all ranks are in the headers, and all have the same result. */
 choir_status topk_result_check_room(struct topk_run *run);
 choir_status topk_result_write(struct topk_run *run);
+
+/* far.c: a dense result that kernels fill from its pairs.  wanted: after operands_reach.  write: goes on until *done_p,
+ * and rings when it is worth while to call again. */
+bool topk_far_wanted(const struct topk_run *run);
+choir_status topk_far_write(struct topk_run *run, bool *done_p);
+void topk_far_fini(struct topk_run *run);
 
 /* life.c.  commit: what the call made of the state is the state. */
 choir_status topk_run_make(const struct script_env *env, struct topk_state *state, const struct topk_request *request,

@@ -16,6 +16,7 @@ static choir_status step_read(struct topk_run *run, struct script_turn *turn);
 static choir_status step_accumulate(struct topk_run *run, struct script_turn *turn);
 static choir_status step_agree(struct topk_run *run, struct script_turn *turn);
 static choir_status step_deliver(struct topk_run *run, struct script_turn *turn);
+static choir_status step_far(struct topk_run *run, struct script_turn *turn);
 static choir_status step_write(struct topk_run *run, struct script_turn *turn);
 
 /* One call of a state at a time, in the order in which they were started. */
@@ -46,6 +47,9 @@ static choir_status step_reach(struct topk_run *run, struct script_turn *turn)
 	run->k = topk_state_k(settings, state->tracking.calls);
 	run->sparse_call = dense ? 0 : state->tracking.calls - settings->dense_calls;
 	run->step = step_read;
+	run->request.operands[TOPK_DENSE].by_kernel =
+	    !dense && settings->algorithm->select != NULL &&
+	    operand_kernels_may(run->env.device, &run->request.operands[TOPK_DENSE]);
 	return operands_reach(run->env.device, run->request.operands, TOPK_OPERANDS);
 }
 
@@ -147,7 +151,19 @@ static choir_status step_deliver(struct topk_run *run, struct script_turn *turn)
 	adapt_local(run);
 	run->tracking.calls++;
 	operands_write(run->env.device, run->request.operands, TOPK_OPERANDS);
-	run->step = step_write;
+	run->step = topk_far_wanted(run) ? step_far : step_write;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status step_far(struct topk_run *run, struct script_turn *turn)
+{
+	bool done;
+
+	TRY(topk_far_write(run, &done));
+	if (done)
+		run->step = step_write;
+	else
+		turn->what = SCRIPT_AGAIN;
 	return CHOIR_SUCCESS;
 }
 
@@ -168,9 +184,9 @@ static choir_status step_write(struct topk_run *run, struct script_turn *turn)
 static choir_status run_step(struct topk_run *run, struct script_turn *turn)
 {
 	choir_topk_stats *stats = &run->stats;
-	double *part = run->step == step_read || run->step == step_accumulate  ? &stats->select_us
-	               : run->step == step_deliver || run->step == step_write ? &stats->update_us
-	                                                                      : &stats->merge_us;
+	bool selects = run->step == step_read || run->step == step_accumulate,
+	     updates = run->step == step_deliver || run->step == step_far || run->step == step_write;
+	double *part = selects ? &stats->select_us : updates ? &stats->update_us : &stats->merge_us;
 	bool counts = run->last_ns > 0 || run->step == step_accumulate;
 	int64_t start = wait_now_ns(), end;
 	choir_status st = run->step(run, turn);
@@ -187,7 +203,7 @@ static choir_status run_step(struct topk_run *run, struct script_turn *turn)
 static bool is_light(const struct topk_run *run)
 {
 	return run->types.n * run->types.elem_bytes <= PIECE_BYTES || run->step == step_turn ||
-	       run->step == step_reach || run->step == step_read || run->step == step_write;
+	       run->step == step_reach || run->step == step_read || run->step == step_far || run->step == step_write;
 }
 
 /* All ranks compute under the same floating-point control word. */
