@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define PROCESS_MAGIC 0x63687232u
+#define PROCESS_MAGIC 0x63687233u
 
 /* What all processes come to with the same number of bytes. */
 static choir_status gather(struct bootstrap *b, const void *mine, size_t bytes, void *all)
@@ -74,23 +74,22 @@ choir_status bootstrap_gather(struct bootstrap *b, choir_status ready, const voi
 }
 
 /* A network namespace counts as a machine of its own: its network is apart. */
-static uint64_t machine_key(void)
+static void find_machine(struct process *mine)
 {
-	struct {
-		char boot_id[64];
-		uint64_t uid, net;
-	} who = { .uid = getuid() };
+	char boot_id[64] = "";
 	struct stat net = { 0 };
 	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
 
 	if (f != NULL) {
-		if (fgets(who.boot_id, sizeof who.boot_id, f) == NULL)
-			who.boot_id[0] = '\0';
+		if (fgets(boot_id, sizeof boot_id, f) == NULL)
+			boot_id[0] = '\0';
 		fclose(f);
 	}
 	(void)!stat("/proc/self/ns/net", &net);
-	who.net = net.st_ino;
-	return XXH64(&who, sizeof who, 0);
+	mine->host = XXH64(boot_id, sizeof boot_id, 0);
+	mine->uid = getuid();
+	mine->net = net.st_ino;
+	mine->machine = XXH64(&mine->host, 3 * sizeof mine->host, 0);
 }
 
 static choir_status random_id(uint64_t *out)
@@ -106,13 +105,13 @@ static choir_status gather_processes(struct bootstrap *b, choir_status ready)
 		.magic = PROCESS_MAGIC,
 		.n_local = b->join->n_local,
 		.pid = getpid(),
-		.machine = machine_key(),
 		.has_transport = b->join->config->transport != NULL,
 		.ranks_per_node = b->join->config->ranks_per_node,
 		.keyed = b->join->config->keyed != 0,
 	};
 	choir_device *first;
 
+	find_machine(&mine);
 	if (sched_getaffinity(0, sizeof mine.cores, (cpu_set_t *)(void *)mine.cores) != 0)
 		memset(mine.cores, 0, sizeof mine.cores); /* a machine with more cores: not crowded */
 	if (ready == CHOIR_SUCCESS)
@@ -324,6 +323,31 @@ static choir_status share_arenas(struct bootstrap *b, choir_status ready, struct
 	return bootstrap_gather(b, CHOIR_SUCCESS, &my_failure, 1, failed);
 }
 
+/* Looks for processes of one machine that share no memory, and says why; own[p]: p could not map its node's arena. */
+static void explain_apart(struct bootstrap *b, const unsigned char *own)
+{
+	for (int p = 1; p < b->n_processes; p++)
+		for (int q = 0; q < p; q++) {
+			const struct process *one = &b->processes[q], *other = &b->processes[p];
+			const char *why = one->uid != other->uid   ? "run as different users"
+					  : one->net != other->net ? "are in different network namespaces"
+					  : own[p] || own[q] ? "cannot open each other's shared memory by /proc/PID/fd "
+							       "(user or pid namespaces of containers, or hidepid)"
+							     : NULL;
+
+			if (one->host != other->host || why == NULL)
+				continue;
+			snprintf(b->apart, sizeof b->apart, "processes %d and %d of one machine %s", q, p, why);
+			return;
+		}
+}
+
+const char *bootstrap_apart(const struct bootstrap *b, const char *before, char *text, size_t bytes)
+{
+	snprintf(text, bytes, "%s%s", b->apart[0] != '\0' ? before : "", b->apart);
+	return text;
+}
+
 /* Once more where a process could not map the arena of its node.  failed: [n_processes]. */
 static choir_status make_round(struct bootstrap *b, const unsigned char *own, unsigned char *failed)
 {
@@ -355,6 +379,8 @@ static choir_status make_arenas(struct bootstrap *b, unsigned char *own, unsigne
 			own[p] |= failed[p];
 		}
 	}
+	if (b->join->parent_nodes == NULL)
+		explain_apart(b, own);
 	b->one_machine = true;
 	for (int p = 0; p < b->n_processes; p++)
 		b->one_machine &= !own[p] && b->processes[p].machine == b->processes[0].machine;

@@ -14,6 +14,7 @@ struct process {
 	int32_t n_local;
 	int64_t pid;
 	uint64_t machine; /* equal where processes can share memory: machine, user, network namespace */
+	uint64_t host, uid, net; /* these three of it, to say which of them differs */
 	uint64_t context; /* process 0's becomes the comm's */
 	int32_t has_transport;
 	int32_t ranks_per_node;
@@ -46,6 +47,7 @@ struct bootstrap {
 	bool one_process; /* this is the only process, and the host reaches its devices' memory directly */
 	/* this is the only process; its devices, of class stage, share a context and can reduce the same types */
 	bool one_context;
+	char apart[256]; /* why ranks of one machine are on several nodes; "": they are not, or the caller wants it */
 	bool one_machine; /* all processes can share memory, though they may be laid out as several nodes */
 	struct slot_sizes slots;
 	struct layout layout;
@@ -73,6 +75,9 @@ choir_status bootstrap_gather(struct bootstrap *bootstrap, choir_status ready, c
 /* bootstrap_agree: SUCCESS only if every process's status is; else mine, or the first failing process named, and the
  * bootstrap is over. */
 choir_status bootstrap_agree(struct bootstrap *bootstrap, choir_status mine);
+
+/* bootstrap_apart: the sentence of bootstrap->apart, behind `before`; "" without one. */
+const char *bootstrap_apart(const struct bootstrap *bootstrap, const char *before, char *text, size_t bytes);
 
 /* bootstrap_end: frees; a transport that no pump took is destroyed. */
 void bootstrap_end(struct bootstrap *bootstrap);

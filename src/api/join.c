@@ -146,6 +146,7 @@ static choir_status fill(struct bootstrap *b, int local, struct choir_comm *comm
 	fork_watch();
 	comm->generation = fork_generation();
 	snprintf(comm->name, sizeof comm->name, "%s", join->config->name != NULL ? join->config->name : "comm");
+	snprintf(comm->apart, sizeof comm->apart, "%s", b->apart);
 	comm->deadline_ms = join->config->deadline_ms;
 	comm->warn_ms = join->config->warn_ms;
 	comm->slot_bytes = b->slots.slot_bytes;
@@ -230,6 +231,8 @@ choir_status join_comms(const struct join *join, choir_comm **comms_out)
 		st = bootstrap_run(&bootstrap,
 		                   comms != NULL ? CHOIR_SUCCESS
 		                                 : error_no_memory("comms", (size_t)join->n_local * sizeof *comms));
+	if (st == CHOIR_SUCCESS && bootstrap.apart[0] != '\0' && bootstrap.me == 0)
+		log_text(LOG_WARNING, "%s: %s, so their messages take the transport", join->call, bootstrap.apart);
 	if (st == CHOIR_SUCCESS)
 		st = links_create(&bootstrap);
 	if (st == CHOIR_SUCCESS)

@@ -126,13 +126,14 @@ static choir_status link_rings(struct bootstrap *b)
 static choir_status link_transport(struct bootstrap *b)
 {
 	choir_transport *given = b->join->config->transport;
+	char apart[sizeof b->apart + 4];
 
 	for (int p = 0; p < b->n_processes; p++)
 		if (!b->processes[p].has_transport)
 			return error_set(CHOIR_UNSUPPORTED,
 			                 "%s: the ranks are on machines that share no memory, and process %d brings no "
-			                 "transport to join them (libchoir-mpi does)",
-			                 b->join->call, p);
+			                 "transport to join them (libchoir-mpi does)%s",
+			                 b->join->call, p, bootstrap_apart(b, ": ", apart, sizeof apart));
 	if (given->size != b->n_processes || given->rank != b->me)
 		return error_set(CHOIR_ARGUMENT, "%s: the transport is endpoint %d of %d, this process is %d of %d",
 		                 b->join->call, given->rank, given->size, b->me, b->n_processes);

@@ -107,6 +107,7 @@ struct choir_comm {
 	struct rules rules;
 	char *options;               /* of all dense calls; NULL = none */
 	struct keyed *keyed;         /* calls match by key, see keyed.h; NULL = by order */
+	char apart[256];             /* why ranks of one machine are on several nodes; "" if they are not */
 	int64_t deadline_ms, warn_ms;
 
 	struct engine engine;
