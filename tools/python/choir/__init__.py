@@ -53,7 +53,8 @@ __version__: str = _lib.choir_version().decode()
 __all__ = [
     "AbortedError", "ArgumentError", "CapacityError", "ChoirError", "Coalesce", "Comm", "DType", "DeadlineError",
     "Device", "Event", "MemoryClass", "MismatchError", "NoMemoryError", "Op", "OpenCLError", "PeerDeadError",
-    "Request", "RunningError", "SparseEvent", "SparseWire", "Status", "Threads", "TopK", "TopKEvent", "TransportError", "UnsupportedError",
+    "Request", "RunningError", "SparseEvent", "SparseWire", "Status", "Threads", "TopK", "TopKEvent", "TransportError",
+    "UnsupportedError",
     "View", "WouldDeadlockError", "__version__", "from_environment", "from_gather", "from_mpi4py", "from_store",
     "group", "on_this_machine", "over_tcp", "pairs", "queue_wait", "show_versions", "threads", "world",
 ]  # fmt: skip
