@@ -7,6 +7,7 @@
 #include "exec/inline.h"
 #include "exec/fork.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 static bool is_pair(const struct prepared *prepared)
@@ -127,11 +128,17 @@ static choir_status carry_out_here(choir_comm *comm, struct prepared *prepared, 
 	return carry_out_list(comm, prepared, deadline_ms, given);
 }
 
-/* Without deps, and of the version that this library knows. */
+/* Of the version that this library knows, or the one before it, which ended before `key`. */
+static bool has_no_key(const choir_call *call)
+{
+	return call->struct_size == offsetof(choir_call, key) ||
+	       (call->struct_size == sizeof *call && call->key == NULL);
+}
+
 static bool has_no_deps(const choir_call *call)
 {
-	return call == NULL || (call->struct_size == sizeof *call && call->after == NULL && call->n_cl_deps == 0 &&
-	                        call->n_deps == 0 && call->deadline_ms >= 0 && call->key == NULL);
+	return call == NULL || (has_no_key(call) && call->after == NULL && call->n_cl_deps == 0 && call->n_deps == 0 &&
+	                        call->deadline_ms >= 0);
 }
 
 bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p,
