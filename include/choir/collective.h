@@ -189,6 +189,13 @@ CHOIR_API choir_status choir_scan_init(choir_comm *comm, choir_buffer send, choi
 CHOIR_API choir_status choir_exscan_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count,
                                          choir_dtype dtype, choir_op op, const choir_call *call,
                                          choir_request **request_p);
+CHOIR_API choir_status choir_send_init(choir_comm *comm, choir_buffer send, size_t count, choir_dtype dtype, int peer,
+                                       const choir_call *call, choir_request **request_p);
+CHOIR_API choir_status choir_recv_init(choir_comm *comm, choir_buffer recv, size_t count, choir_dtype dtype, int peer,
+                                       const choir_call *call, choir_request **request_p);
+CHOIR_API choir_status choir_sendrecv_init(choir_comm *comm, choir_buffer send, size_t send_count, int dest,
+                                           choir_buffer recv, size_t recv_count, int source, choir_dtype dtype,
+                                           const choir_call *call, choir_request **request_p);
 CHOIR_API choir_status choir_barrier_init(choir_comm *comm, const choir_call *call, choir_request **request_p);
 CHOIR_API choir_status choir_start(choir_request *request, const choir_call *call, choir_event **event_p);
 CHOIR_API void choir_request_free(choir_request *request);

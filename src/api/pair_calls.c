@@ -2,6 +2,7 @@
 /* send, recv, and both at once: a sendrecv is two runs that share one event, so it meets sends and recvs of others like
  * any. */
 #include "api/dense.h"
+#include "api/request.h"
 #include "api/start.h"
 
 static const struct call_form send_form = {
@@ -30,6 +31,22 @@ choir_status choir_recv(choir_comm *comm, choir_buffer recv, size_t count, choir
 	struct call_key key = { .form = &recv_form, .recv = recv, .count = count, .dtype = dtype, .peer = peer };
 
 	return start_call(comm, &key, call, event_p);
+}
+
+choir_status choir_send_init(choir_comm *comm, choir_buffer send, size_t count, choir_dtype dtype, int peer,
+                             const choir_call *call, choir_request **request_p)
+{
+	struct call_key key = { .form = &send_form, .send = send, .count = count, .dtype = dtype, .peer = peer };
+
+	return request_create(comm, &key, call, request_p);
+}
+
+choir_status choir_recv_init(choir_comm *comm, choir_buffer recv, size_t count, choir_dtype dtype, int peer,
+                             const choir_call *call, choir_request **request_p)
+{
+	struct call_key key = { .form = &recv_form, .recv = recv, .count = count, .dtype = dtype, .peer = peer };
+
+	return request_create(comm, &key, call, request_p);
 }
 
 /* The halves of a sendrecv, whose sentences name the whole. */
@@ -93,4 +110,20 @@ choir_status choir_sendrecv(choir_comm *comm, choir_buffer send, size_t send_cou
 		                .source = source };
 
 	return start_call(comm, &key, call, event_p);
+}
+
+choir_status choir_sendrecv_init(choir_comm *comm, choir_buffer send, size_t send_count, int dest, choir_buffer recv,
+                                 size_t recv_count, int source, choir_dtype dtype, const choir_call *call,
+                                 choir_request **request_p)
+{
+	struct call_key key = { .form = &sendrecv,
+		                .send = send,
+		                .recv = recv,
+		                .count = send_count,
+		                .recv_count = recv_count,
+		                .dtype = dtype,
+		                .peer = dest,
+		                .source = source };
+
+	return request_create(comm, &key, call, request_p);
 }

@@ -238,6 +238,65 @@ static void test_persistent(void **state)
 			world_run_at(n, per_node, 20000, persistent, NULL);
 }
 
+/* A ring of persistent sendrecvs, and a pair of persistent send and recv, which meet ordinary calls in round 1. */
+static void pair_requests(struct world *world, int rank, choir_comm *comm, void *count_p)
+{
+	size_t count = *(const size_t *)count_p;
+	int n = world->n, next = (rank + 1) % n, previous = (rank + n - 1) % n;
+	float *sent = calloc(count, sizeof *sent), *got = calloc(count, sizeof *got);
+	choir_buffer s = choir_host(sent), r = choir_host(got);
+	choir_request *ring = NULL, *pair = NULL;
+
+	OK(choir_sendrecv_init(comm, s, count, next, r, count, previous, CHOIR_F32, NULL, &ring));
+	if (rank < 2)
+		OK(rank == 0 ? choir_send_init(comm, s, count, CHOIR_F32, 1, NULL, &pair)
+		             : choir_recv_init(comm, r, count, CHOIR_F32, 0, NULL, &pair));
+	for (int round = 0; round < 3 && ring != NULL; round++) {
+		for (size_t i = 0; i < count; i++)
+			sent[i] = input(rank, i, round);
+		OK(choir_start(ring, NULL, NULL));
+		for (size_t i = 0; i < count; i++)
+			CHECK(got[i] == input(previous, i, round));
+		memset(got, 0, count * sizeof *got);
+		if (rank == 0 && round == 1)
+			OK(choir_send(comm, s, count, CHOIR_F32, 1, NULL, NULL));
+		else if (rank < 2)
+			OK(choir_start(pair, NULL, NULL));
+		for (size_t i = 0; i < count && rank == 1; i++)
+			CHECK(got[i] == input(0, i, round));
+	}
+	choir_request_free(ring);
+	choir_request_free(pair);
+	free(sent);
+	free(got);
+}
+
+static void wrong_requests(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	float a[4];
+	choir_request *request = NULL;
+
+	(void)unused;
+	SAYS(choir_send_init(comm, choir_none(), 4, CHOIR_F32, 1, NULL, &request), CHOIR_ARGUMENT, "choir_send|send");
+	SAYS(choir_recv_init(comm, choir_host(a), 4, CHOIR_F32, 2, NULL, &request), CHOIR_ARGUMENT,
+	     "choir_recv|rank 2");
+	SAYS(choir_sendrecv_init(comm, choir_host(a), 4, 1, choir_host(a), 4, 1, CHOIR_F32, NULL, &request),
+	     CHOIR_ARGUMENT, "choir_sendrecv|overlap");
+	SAYS(choir_send_init(comm, choir_host(a), 4, CHOIR_F32, 1, NULL, NULL), CHOIR_ARGUMENT, "choir_send_init|null");
+	CHECK(request == NULL);
+}
+
+static void test_pair_requests(void **state)
+{
+	static size_t counts[] = { 1, 3000, 300000 };
+
+	(void)state;
+	for (int per_node = 0; per_node < 2; per_node++)
+		for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+			world_run_at(3, per_node, 20000, pair_requests, &counts[i]);
+	world_run_at(2, 0, 20000, wrong_requests, NULL);
+}
+
 /* --- the bits of a scan: a left fold in rank order, by every algorithm and layout --- */
 
 static float random_float(int rank, size_t i)
@@ -285,6 +344,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_arguments), cmocka_unit_test(test_mismatch),
 		                            cmocka_unit_test(test_left_out), cmocka_unit_test(test_persistent),
+		                            cmocka_unit_test(test_pair_requests),
 		                            cmocka_unit_test(test_bits) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -407,6 +407,12 @@ PROTOTYPES: dict[str, tuple] = {
     "choir_scatterv_init": (_enum, [_handle, Buffer, _size_p, _size_p, Buffer, ct.c_size_t, _dtype, ct.c_int, *_tail]),
     "choir_scan_init": (_enum, [*_send_recv, _op, *_tail]),
     "choir_exscan_init": (_enum, [*_send_recv, _op, *_tail]),
+    "choir_send_init": (_enum, [_handle, Buffer, ct.c_size_t, _dtype, ct.c_int, *_tail]),
+    "choir_recv_init": (_enum, [_handle, Buffer, ct.c_size_t, _dtype, ct.c_int, *_tail]),
+    "choir_sendrecv_init": (
+        _enum,
+        [_handle, Buffer, ct.c_size_t, ct.c_int, Buffer, ct.c_size_t, ct.c_int, _dtype, *_tail],
+    ),
     "choir_barrier_init": (_enum, [_handle, *_tail]),
     "choir_start": (_enum, [_handle, *_tail]),
     "choir_request_free": (None, [_handle]),
