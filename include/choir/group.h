@@ -4,7 +4,7 @@
 #ifndef CHOIR_GROUP_H
 #define CHOIR_GROUP_H
 
-#include <choir/comm.h>
+#include <choir/event.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -50,6 +50,12 @@ CHOIR_API choir_status choir_comm_group_split(choir_comm *comm, const choir_comm
 CHOIR_API choir_status choir_comm_group_split_local(int n_local, choir_comm *const *comms,
                                                     const choir_comm_group *group, const choir_comm_config *config,
                                                     choir_comm **comms_out);
+
+/* choir_comm_split_start: choir_comm_split_config on a thread of the library's: returns at once, and *event_p completes
+ * once *out_p is set, or with the failure.  One thread may start it for several of its ranks.  Until the event is
+ * complete this rank makes no other collective call on the comm, and out_p stays valid; config is copied. */
+CHOIR_API choir_status choir_comm_split_start(choir_comm *comm, int color, int key, const choir_comm_config *config,
+                                              choir_comm **out_p, choir_event **event_p);
 
 /* choir_comm_create_group: a comm of the ranks ranks[0 .. n_ranks - 1] of the parent, in that order, under a name by
  * which choir_comm_find finds it.  Only the members need to call, with the same list and name (MISMATCH); blocking

@@ -476,7 +476,7 @@ UNUSED = {
     "choir_event_retain", "choir_supports",
     "choir_comm_group_find", "choir_comm_group_text", "choir_comm_group_parse",
     "choir_comm_group_split", "choir_comm_group_split_local", "choir_comm_create_group",
-    "choir_comm_create_group_local", "choir_comm_find", "choir_set_executor", "choir_comm_flush", "choir_comm_split_config",
+    "choir_comm_create_group_local", "choir_comm_find", "choir_set_executor", "choir_comm_flush", "choir_comm_split_config", "choir_comm_split_start",
     "choir_sequence_create",
     "choir_sequence_start", "choir_sequence_free",
 }  # fmt: skip
