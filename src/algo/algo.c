@@ -9,24 +9,28 @@
 
 #define ROW(collective_, name_, unfit_, build_, about_) \
 	{ .collective = COLLECTIVE_##collective_, .name = name_, .unfit = unfit_, .build = build_, .about = about_ }
+/* An algorithm that folds in rank order. */
+#define RANKS(order_, collective_, name_, unfit_, build_, about_) \
+	{ .collective = COLLECTIVE_##collective_, .name = name_, .unfit = unfit_, .build = build_, .about = about_, \
+	  .fold_order = PLAN_ORDER_##order_ }
 
 const struct algorithm algorithms[] = {
-	ROW(ALLREDUCE, "single", fit_single, single_reduce, "one rank alone"),
-	ROW(ALLREDUCE, "direct", direct_unfit, allreduce_direct,
+	RANKS(ONCE, ALLREDUCE, "single", fit_single, single_reduce, "one rank alone"),
+	RANKS(ONCE, ALLREDUCE, "direct", direct_unfit, allreduce_direct,
 	    "shared memory: each rank reduces a slice for all, one pass"),
-	ROW(ALLREDUCE, "direct_oneshot", direct_oneshot_unfit, allreduce_direct_oneshot,
+	RANKS(ONCE, ALLREDUCE, "direct_oneshot", direct_oneshot_unfit, allreduce_direct_oneshot,
 	    "shared memory, two ranks, short: each reduces all"),
-	ROW(ALLREDUCE, "device", device_unfit, reduce_device, "device memory: each rank reduces a slice by a kernel"),
-	ROW(ALLREDUCE, "oneshot", oneshot_unfit, allreduce_oneshot,
+	RANKS(ONCE, ALLREDUCE, "device", device_unfit, reduce_device, "device memory: each rank reduces a slice by a kernel"),
+	RANKS(ONCE, ALLREDUCE, "oneshot", oneshot_unfit, allreduce_oneshot,
 	    "one node, up to a slot: one wait, each rank reduces all"),
-	ROW(ALLREDUCE, "twoshot", allreduce_twoshot_unfit, allreduce_twoshot,
+	RANKS(ONCE, ALLREDUCE, "twoshot", allreduce_twoshot_unfit, allreduce_twoshot,
 	    "one node, any length: each rank reduces a slice"),
 	ROW(ALLREDUCE, "ring", fit_network, allreduce_ring, "network, long: 2(n-1) rounds, 2(n-1)/n of the bytes"),
 	ROW(ALLREDUCE, "recursive_doubling", fit_network, allreduce_recursive_doubling,
 	    "network, short: log2(n) rounds of all bytes"),
 	ROW(ALLREDUCE, "halving_doubling", fit_network, allreduce_halving_doubling,
 	    "network, middle: 2 log2(n) rounds, 2(n-1)/n of the bytes"),
-	ROW(ALLREDUCE, "pairwise", fit_network, allreduce_pairwise,
+	RANKS(ONCE, ALLREDUCE, "pairwise", fit_network, allreduce_pairwise,
 	    "network, middle, few ranks: 2 rounds, 2(n-1)/n of the bytes"),
 	ROW(ALLREDUCE, "bidirectional_ring", fit_network, allreduce_bidirectional_ring,
 	    "network, long, own links: two rings, half of the bytes each"),
@@ -38,6 +42,8 @@ const struct algorithm algorithms[] = {
 	    "network, long, own links: four rings, a quarter of the bytes each"),
 	ROW(ALLREDUCE, "broadcast", fit_network, allreduce_broadcast,
 	    "network, short: all bytes to all ranks, each reduces all"),
+	RANKS(RANKS, ALLREDUCE, "rank_chain", fit_network, rank_chain,
+	      "network, long, rank order: pieces summed along all ranks, then back"),
 	ROW(ALLREDUCE, "hier_ring", allreduce_hier_ring_unfit, allreduce_hier_ring,
 	    "nodes, long: slices by arena, a ring for each"),
 	ROW(ALLREDUCE, "hier_rd", allreduce_hier_rd_unfit, allreduce_hier_rd,
@@ -49,15 +55,15 @@ const struct algorithm algorithms[] = {
 	ROW(ALLREDUCE, "hier_bidirectional", allreduce_hier_bidirectional_unfit, allreduce_hier_bidirectional,
 	    "nodes, long, own links: slices by arena, two rings"),
 
-	ROW(REDUCE_SCATTER, "single", fit_single, single_reduce, "one rank alone"),
-	ROW(REDUCE_SCATTER, "direct", direct_unfit, reduce_scatter_direct,
+	RANKS(ONCE, REDUCE_SCATTER, "single", fit_single, single_reduce, "one rank alone"),
+	RANKS(ONCE, REDUCE_SCATTER, "direct", direct_unfit, reduce_scatter_direct,
 	    "shared memory: each rank reduces its block, one pass"),
-	ROW(REDUCE_SCATTER, "device", device_unfit, reduce_scatter_device,
+	RANKS(ONCE, REDUCE_SCATTER, "device", device_unfit, reduce_scatter_device,
 	    "device memory: each rank reduces its block by a kernel"),
-	ROW(REDUCE_SCATTER, "slots", reduce_scatter_slots_unfit, reduce_scatter_slots,
+	RANKS(ONCE, REDUCE_SCATTER, "slots", reduce_scatter_slots_unfit, reduce_scatter_slots,
 	    "one node: each rank reduces its block out of all slots"),
 	ROW(REDUCE_SCATTER, "ring", fit_network, reduce_scatter_ring, "network: n-1 rounds, (n-1)/n of the bytes"),
-	ROW(REDUCE_SCATTER, "pairwise", fit_network, reduce_scatter_pairwise,
+	RANKS(ONCE, REDUCE_SCATTER, "pairwise", fit_network, reduce_scatter_pairwise,
 	    "network: n-1 pairs, (n-1)/n of the bytes, one rounding"),
 	ROW(REDUCE_SCATTER, "recursive_halving", reduce_scatter_recursive_halving_unfit,
 	    reduce_scatter_recursive_halving, "network, short: log2(n) rounds, blocks packed"),
@@ -70,15 +76,17 @@ const struct algorithm algorithms[] = {
 	ROW(REDUCE_SCATTER, "quad_directional_ring", fit_network, reduce_scatter_quad_directional_ring,
 	    "network, long, own links: four rings, a quarter of each block"),
 
-	ROW(REDUCE_SCATTERV, "single", fit_single, single_reduce, "one rank alone"),
-	ROW(REDUCE_SCATTERV, "direct", direct_unfit, reduce_scatter_direct,
+	RANKS(ONCE, REDUCE_SCATTERV, "single", fit_single, single_reduce, "one rank alone"),
+	RANKS(ONCE, REDUCE_SCATTERV, "direct", direct_unfit, reduce_scatter_direct,
 	    "shared memory: each rank reduces its block, one pass"),
-	ROW(REDUCE_SCATTERV, "device", device_unfit, reduce_scatter_device,
+	RANKS(ONCE, REDUCE_SCATTERV, "device", device_unfit, reduce_scatter_device,
 	    "device memory: each rank reduces its block by a kernel"),
-	ROW(REDUCE_SCATTERV, "slots", reduce_scatter_slots_unfit, reduce_scatter_slots,
+	RANKS(ONCE, REDUCE_SCATTERV, "slots", reduce_scatter_slots_unfit, reduce_scatter_slots,
 	    "one node: chunks of the longest block"),
 	ROW(REDUCE_SCATTERV, "ring", fit_network, reduce_scatter_ring,
 	    "network: n-1 rounds, each block sent n-1 times"),
+	RANKS(ONCE, REDUCE_SCATTERV, "pairwise", fit_network, reduce_scatter_pairwise,
+	      "network: n-1 pairs, each block sent once by each rank, one rounding"),
 
 	ROW(ALLGATHER, "single", fit_single, single_copy, "one rank alone"),
 	ROW(ALLGATHER, "direct", direct_unfit, allgather_direct, "shared memory: each block copied once"),
@@ -130,17 +138,19 @@ const struct algorithm algorithms[] = {
 	    "network, long: blocks down a tree, then round a ring"),
 	ROW(BROADCAST, "chain", fit_network, broadcast_chain, "network, long: pieces passed on along all ranks"),
 
-	ROW(REDUCE, "single", fit_single, single_reduce, "one rank alone"),
-	ROW(REDUCE, "direct", direct_unfit, reduce_direct,
+	RANKS(ONCE, REDUCE, "single", fit_single, single_reduce, "one rank alone"),
+	RANKS(ONCE, REDUCE, "direct", direct_unfit, reduce_direct,
 	    "shared memory: each rank reduces a slice for the root, one pass"),
-	ROW(REDUCE, "device", device_unfit, reduce_device, "device memory: each rank reduces a slice by a kernel"),
-	ROW(REDUCE, "oneshot", oneshot_unfit, reduce_oneshot, "one node, up to a slot: one wait, the root reduces all"),
-	ROW(REDUCE, "slots", reduce_slots_unfit, reduce_slots, "one node: each rank reduces a slice, the root gathers"),
+	RANKS(ONCE, REDUCE, "device", device_unfit, reduce_device, "device memory: each rank reduces a slice by a kernel"),
+	RANKS(ONCE, REDUCE, "oneshot", oneshot_unfit, reduce_oneshot, "one node, up to a slot: one wait, the root reduces all"),
+	RANKS(ONCE, REDUCE, "slots", reduce_slots_unfit, reduce_slots, "one node: each rank reduces a slice, the root gathers"),
 	ROW(REDUCE, "binomial", fit_network, reduce_binomial, "network: log2(n) rounds, in pieces"),
 	ROW(REDUCE, "knomial", fit_network, reduce_knomial, "network, short: log4(n) rounds, in pieces"),
-	ROW(REDUCE, "scatter_gather", fit_network, reduce_scatter_gather,
+	RANKS(ONCE, REDUCE, "scatter_gather", fit_network, reduce_scatter_gather,
 	    "network, long: each rank reduces a block, the root gathers"),
 	ROW(REDUCE, "chain", fit_network, reduce_chain, "network, long: pieces summed along all ranks"),
+	RANKS(RANKS, REDUCE, "rank_chain", fit_network, rank_chain,
+	      "network, long, rank order: pieces summed along all ranks, then to the root"),
 
 	ROW(GATHER, "single", fit_single, single_copy, "one rank alone"),
 	ROW(GATHER, "direct", direct_unfit, rooted_direct, "shared memory: each rank writes its block to the root"),
@@ -162,21 +172,21 @@ const struct algorithm algorithms[] = {
 	ROW(SCATTERV, "slots", alltoall_slots_unfit, alltoall_slots, "one node: one wait a chunk"),
 	ROW(SCATTERV, "linear", fit_network, alltoall_pairwise, "network: n-1 messages, each block sent once"),
 
-	ROW(SCAN, "single", fit_single, single_prefix, "one rank alone"),
-	ROW(SCAN, "direct", direct_unfit, prefix_direct,
+	RANKS(ONCE, SCAN, "single", fit_single, single_prefix, "one rank alone"),
+	RANKS(ONCE, SCAN, "direct", direct_unfit, prefix_direct,
 	    "shared memory: each rank folds a slice for all, one pass"),
-	ROW(SCAN, "slots", prefix_slots_unfit, prefix_slots, "one node: rank r folds r+1 inputs, one wait a chunk"),
-	ROW(SCAN, "pairwise", prefix_pairwise_unfit, prefix_pairwise,
+	RANKS(ONCE, SCAN, "slots", prefix_slots_unfit, prefix_slots, "one node: rank r folds r+1 inputs, one wait a chunk"),
+	RANKS(ONCE, SCAN, "pairwise", prefix_pairwise_unfit, prefix_pairwise,
 	    "network, short: one round, to all ranks after it"),
-	ROW(SCAN, "chain", fit_network, prefix_chain, "network, long: pieces folded along all ranks"),
+	RANKS(RANKS, SCAN, "chain", fit_network, prefix_chain, "network, long: pieces folded along all ranks"),
 
-	ROW(EXSCAN, "single", fit_single, single_prefix, "one rank alone"),
-	ROW(EXSCAN, "direct", direct_unfit, prefix_direct,
+	RANKS(ONCE, EXSCAN, "single", fit_single, single_prefix, "one rank alone"),
+	RANKS(ONCE, EXSCAN, "direct", direct_unfit, prefix_direct,
 	    "shared memory: each rank folds a slice for all, one pass"),
-	ROW(EXSCAN, "slots", prefix_slots_unfit, prefix_slots, "one node: rank r folds r+1 inputs, one wait a chunk"),
-	ROW(EXSCAN, "pairwise", prefix_pairwise_unfit, prefix_pairwise,
+	RANKS(ONCE, EXSCAN, "slots", prefix_slots_unfit, prefix_slots, "one node: rank r folds r+1 inputs, one wait a chunk"),
+	RANKS(ONCE, EXSCAN, "pairwise", prefix_pairwise_unfit, prefix_pairwise,
 	    "network, short: one round, to all ranks after it"),
-	ROW(EXSCAN, "chain", fit_network, prefix_chain, "network, long: pieces folded along all ranks"),
+	RANKS(RANKS, EXSCAN, "chain", fit_network, prefix_chain, "network, long: pieces folded along all ranks"),
 
 	ROW(BARRIER, "single", fit_single, single_nothing, "one rank alone"),
 	ROW(BARRIER, "flags", fit_node, barrier_flags, "one node: one wait"),
@@ -186,6 +196,21 @@ const struct algorithm algorithms[] = {
 	ROW(RECV, "p2p", fit_any, p2p_recv, "pieces of a message each"),
 };
 const size_t n_algorithms = sizeof algorithms / sizeof *algorithms;
+
+const char *algo_disorder(const struct algorithm *algorithm, const struct algo_in *in)
+{
+	if (algorithm->fold_order >= in->fold_order)
+		return NULL;
+	return algorithm->fold_order == PLAN_ORDER_ANY ? "does not fold in rank order"
+	                                          : "rounds after each rank, so its results depend on the algorithm";
+}
+
+const char *algo_unfit(const struct algorithm *algorithm, const struct algo_in *in)
+{
+	const char *why = algo_disorder(algorithm, in);
+
+	return why != NULL ? why : algorithm->unfit(in);
+}
 
 /* GCL's names of what has another name here. */
 static const struct { enum collective collective; const char *alias, *name; } aliases[] = {

@@ -66,6 +66,7 @@ struct algo_in {
 	bool scaled;
 	/* the operator has a final expression (mean); builders always mark the last REDUCE of an element final */
 	bool final_op;
+	enum plan_order fold_order; /* the order that the call asks for; the same on all ranks */
 	/* bytes of each arena slot; the same on all ranks of the comm; a multiple of 64 * max_node_size, >= 4096 */
 	uint64_t slot_bytes;
 	uint64_t message_bytes; /* of the longest message that a step may send */
@@ -75,6 +76,7 @@ struct algorithm {
 	enum collective collective;
 	const char *name;
 	const char *about; /* cost and limits in one line */
+	enum plan_order fold_order; /* of every element, for every call that fits; the plan checker proves it */
 	/* NULL if the algorithm can do this call, else a constant text with the reason ("needs all ranks on one
 	 * node") */
 	const char *(*unfit)(const struct algo_in *in);
@@ -84,6 +86,11 @@ struct algorithm {
 
 extern const struct algorithm algorithms[];
 extern const size_t n_algorithms;
+
+/* algo_unfit: NULL if the algorithm can do this call in the order that it asks for, else the reason, a constant text.
+ * algo_disorder: the part of algo_unfit about the order. */
+const char *algo_unfit(const struct algorithm *algorithm, const struct algo_in *in);
+const char *algo_disorder(const struct algorithm *algorithm, const struct algo_in *in);
 
 /* algo_find: the algorithm of that name, or of GCL's name for it (clockwise_ring); NULL if there is none. */
 const struct algorithm *algo_find(enum collective collective, const char *name);

@@ -42,7 +42,7 @@ static bool may_run(const struct algorithm *algorithm, const struct algo_in *in)
 	bool small = (in->bytes < DIRECT_BYTES && strncmp(algorithm->name, "direct", 6) == 0) ||
 	             (in->bytes < DEVICE_BYTES && strcmp(algorithm->name, "device") == 0);
 
-	return algorithm->collective == in->collective && !small && !algorithm->unfit(in);
+	return algorithm->collective == in->collective && !small && !algo_unfit(algorithm, in);
 }
 
 const struct algorithm *algo_default(const struct algo_in *in)

@@ -92,6 +92,7 @@ choir_status reduce_binomial(const struct algo_in *in, struct plan *plan);
 choir_status reduce_knomial(const struct algo_in *in, struct plan *plan);
 choir_status reduce_scatter_gather(const struct algo_in *in, struct plan *plan);
 choir_status reduce_chain(const struct algo_in *in, struct plan *plan);
+choir_status rank_chain(const struct algo_in *in, struct plan *plan);
 
 choir_status rooted_direct(const struct algo_in *in, struct plan *plan);
 choir_status prefix_direct(const struct algo_in *in, struct plan *plan);

@@ -274,6 +274,38 @@ static uint64_t pairs_then_gather(const struct call *c)
 	return owners > 1 ? ns + round_of(1, min_u64(owners, far), far * block) : ns;
 }
 
+/* Two rounds in which every rank has a message for every other one, whatever their nodes. */
+static uint64_t all_pairs(const struct call *c)
+{
+	uint64_t far = c->n - c->per_node, owners = min_u64(c->units, c->n), wire = c->per_node * far * (c->bytes / c->n);
+	uint64_t far_owners = min_u64(owners, far);
+
+	return round_of(far_owners, far, wire) + round_of(far, far_owners, wire);
+}
+
+/* Pieces along all ranks, one link after another; local: between two ranks of one node. */
+static uint64_t line(const struct call *c)
+{
+	uint64_t pieces = max_u64(1, (c->bytes + c->message - 1) / c->message), piece = c->bytes / pieces;
+
+	return (c->nodes - 1) * round_of(1, 1, piece) + (c->n - c->nodes) * (LOCAL_MESSAGE + piece * WIRE_PER_BYTE / 64);
+}
+
+/* The links of inner nodes carry all bytes in both directions. */
+static uint64_t line_and_back(const struct call *c)
+{
+	uint64_t carried = c->bytes - min_u64(c->bytes, c->message);
+
+	return 2 * line(c) + (c->nodes > 2 ? 2 : 1) * carried * WIRE_PER_BYTE;
+}
+
+static uint64_t line_and_root(const struct call *c)
+{
+	uint64_t carried = c->bytes - min_u64(c->bytes, c->message);
+
+	return line(c) + round_of(1, 1, min_u64(c->bytes, c->message)) + (c->nodes > 2 ? 2 : 1) * carried * WIRE_PER_BYTE;
+}
+
 enum nodes { ANY, FLAT /* one rank each */, FULL /* several on some */ };
 
 /* Rows that load the network more evenly are first; a later row must be faster by 1/32, since the model does not know
@@ -326,6 +358,17 @@ static const struct choice {
 	{ COLLECTIVE_EXSCAN, ANY, "chain", chain },
 };
 
+/* The same for calls that ask for an order. */
+static const struct choice ordered[] = {
+	{ COLLECTIVE_ALLREDUCE, ANY, "pairwise", all_pairs },
+	{ COLLECTIVE_ALLREDUCE, ANY, "rank_chain", line_and_back },
+
+	{ COLLECTIVE_REDUCE_SCATTER, ANY, "pairwise", block_pairs },
+
+	{ COLLECTIVE_REDUCE, ANY, "scatter_gather", pairs_then_gather },
+	{ COLLECTIVE_REDUCE, ANY, "rank_chain", line_and_root },
+};
+
 static struct call call_of(const struct algo_in *in)
 {
 	const struct layout *layout = in->layout;
@@ -338,7 +381,7 @@ static struct call call_of(const struct algo_in *in)
 
 	call.block = min_u64(in->bytes, MOST_BYTES / (blocks ? call.n : 1));
 	call.bytes = blocks ? call.block * call.n : call.block;
-	if (in->collective == COLLECTIVE_ALLREDUCE) /* a node's vector is cut for its owners first */
+	if (in->collective == COLLECTIVE_ALLREDUCE && in->fold_order == PLAN_ORDER_ANY) /* a node's vector is cut for its owners first */
 		unit *= (uint64_t)layout->min_node_size;
 	call.units = max_u64(1, (call.bytes + unit - 1) / unit);
 	return call;
@@ -346,6 +389,9 @@ static struct call call_of(const struct algo_in *in)
 
 const struct algorithm *default_network(const struct algo_in *in)
 {
+	const struct choice *rows = in->fold_order == PLAN_ORDER_ANY ? choices : ordered;
+	const size_t n_rows = in->fold_order == PLAN_ORDER_ANY ? sizeof choices / sizeof *choices
+	                                                  : sizeof ordered / sizeof *ordered;
 	const enum nodes nodes = in->layout->max_node_size > 1 ? FULL : FLAT;
 	const struct algorithm *best = NULL;
 	uint64_t best_ns = UINT64_MAX;
@@ -354,8 +400,8 @@ const struct algorithm *default_network(const struct algo_in *in)
 	if (in->layout->n_nodes == 1)
 		return NULL;
 	call = call_of(in);
-	for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
-		const struct choice *choice = &choices[i];
+	for (size_t i = 0; i < n_rows; i++) {
+		const struct choice *choice = &rows[i];
 		const struct algorithm *algorithm;
 		uint64_t ns;
 
@@ -363,7 +409,7 @@ const struct algorithm *default_network(const struct algo_in *in)
 			continue;
 		algorithm = algo_find(in->collective, choice->name);
 		ns = choice->ns(&call);
-		if (ns < best_ns - best_ns / 32 && !algorithm->unfit(in)) {
+		if (ns < best_ns - best_ns / 32 && !algo_unfit(algorithm, in)) {
 			best = algorithm;
 			best_ns = ns;
 		}

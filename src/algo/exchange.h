@@ -28,6 +28,7 @@ struct exchange_kind {
 	/* The longest range whose messages are at most message_bytes. */
 	uint64_t (*limit)(int members, uint64_t message_bytes);
 	uint32_t (*tags)(int members);
+	bool by_rank; /* if all ranks are members: in rank order, not node after node */
 };
 
 extern const struct exchange_kind exchange_ring, exchange_bidirectional_ring, exchange_recursive_doubling;

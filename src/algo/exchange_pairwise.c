@@ -118,4 +118,6 @@ static uint32_t tags(int members)
 	return TAGS;
 }
 
-const struct exchange_kind exchange_pairwise = { .build = build, .scratch = scratch, .limit = limit, .tags = tags };
+const struct exchange_kind exchange_pairwise = {
+	.build = build, .scratch = scratch, .limit = limit, .tags = tags, .by_rank = true
+};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The members of an exchange: all ranks, sorted by node so that a ring crosses each node boundary once; or of every
- * node the rank with the same local_rank. */
+/* The members of an exchange: all ranks, sorted by node so that a ring crosses each node boundary once, or by rank; or
+ * of every node the rank with the same local_rank. */
 #ifndef ALGO_GROUP_H
 #define ALGO_GROUP_H
 
@@ -14,6 +14,7 @@ struct group {
 	bool reversed; /* the members are counted from the last */
 	bool mirrored; /* the members are in the order LINE of the order below, so that other links are used */
 	enum ring_order order;
+	bool by_rank;  /* with place -1: member i is rank i, whatever its node */
 };
 
 static inline int group_index_of(const struct layout *layout, int rank)
@@ -36,6 +37,13 @@ static inline struct group group_ring(const struct algo_in *in)
 	group.order = (enum ring_order)in->order;
 	group.me = order_position(group.order, group.me, group.n);
 	return group;
+}
+
+static inline struct group group_by_rank(const struct algo_in *in)
+{
+	return (struct group){
+		.layout = in->layout, .n = in->layout->n, .me = in->me, .place = -1, .by_rank = true
+	};
 }
 
 static inline struct group group_across(const struct algo_in *in, int place)
@@ -66,6 +74,8 @@ static inline int group_rank(const struct group *group, int i)
 {
 	if (group->reversed)
 		i = group->n - 1 - i;
+	if (group->by_rank)
+		return i;
 	if (group->mirrored)
 		i = order_member(ORDER_LINE, i, group->n);
 	i = order_member(group->order, i, group->n);

@@ -119,7 +119,9 @@ static struct plan_want want_at(const void *ctx, int rank, uint64_t element)
 	return (struct plan_want){ PLAN_WANT_COPY, in->root, from + element };
 }
 
-struct plan_wants outcome_wants(const struct algo_in *ins)
+struct plan_wants outcome_wants(const struct algo_in *ins, enum plan_order order)
 {
-	return (struct plan_wants){ .at = want_at, .ctx = ins, .alike = ins[0].collective == COLLECTIVE_ALLREDUCE };
+	return (struct plan_wants){
+		.at = want_at, .ctx = ins, .alike = ins[0].collective == COLLECTIVE_ALLREDUCE, .order = order
+	};
 }

@@ -10,7 +10,7 @@
 /* outcome_rank: the plan_rank of a team for this plan and call. */
 struct plan_rank outcome_rank(const struct algo_in *in, const struct plan *plan);
 
-/* outcome_wants: the wanted results for the inputs of all ranks, which must outlive it. */
-struct plan_wants outcome_wants(const struct algo_in *ins);
+/* outcome_wants: the wanted results for the inputs of all ranks, which must outlive it, folded in that order. */
+struct plan_wants outcome_wants(const struct algo_in *ins, enum plan_order order);
 
 #endif

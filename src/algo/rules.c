@@ -175,7 +175,7 @@ static bool holds(const struct rule *rule, const struct algo_in *in)
 
 	return rule->algorithm->collective == in->collective && in->bytes >= rule->low && in->bytes < rule->high &&
 	       nodes >= rule->nodes_low && nodes <= rule->nodes_high && ranks >= rule->ranks_low &&
-	       ranks <= rule->ranks_high && rule->algorithm->unfit(in) == NULL;
+	       ranks <= rule->ranks_high && algo_unfit(rule->algorithm, in) == NULL;
 }
 
 const struct algorithm *rules_choose(const struct rules *rules, const struct algo_in *in)

@@ -202,7 +202,7 @@ choir_status plan_case_choose(const char *call, struct plan_case *c)
 			return error_set(CHOIR_ARGUMENT, "%s: %s has no algorithm \"%s\"", call, c->options.collective,
 			                 c->options.algorithm);
 	}
-	why = algorithm->unfit(&in);
+	why = algo_unfit(algorithm, &in);
 	if (why != NULL)
 		return error_set(CHOIR_UNSUPPORTED, "%s: %s by \"%s\" %s", call, c->options.collective, algorithm->name,
 		                 why);

@@ -30,9 +30,9 @@ static choir_status check_bytes(const struct plan_case *c)
 	return CHOIR_SUCCESS;
 }
 
-static choir_status check_team(const struct plan_case_team *t)
+static choir_status check_team(const struct plan_case *c, const struct plan_case_team *t)
 {
-	struct plan_wants wants = outcome_wants(t->ins);
+	struct plan_wants wants = outcome_wants(t->ins, c->algorithm->fold_order);
 
 	TRY(plan_check(&t->team));
 	for (unsigned seed = 0; seed < ORDERS; seed++)
@@ -71,7 +71,7 @@ choir_status choir_plan_check(const choir_plan_options *options, char **report_p
 	if (st == CHOIR_SUCCESS)
 		st = plan_case_team_init(&c, PLAN_CHECK_MOST_STEPS, &team);
 	if (st == CHOIR_SUCCESS)
-		st = check_team(&team);
+		st = check_team(&c, &team);
 	if (st == CHOIR_SUCCESS && report_p != NULL)
 		st = report(&c, &team, report_p);
 	plan_case_team_fini(&team);

@@ -42,6 +42,13 @@ enum plan_kind {
 /* The sources of a REDUCE that are original values of callers, not partial results: square_add squares only those. */
 enum plan_raw { PLAN_RAW_NONE, PLAN_RAW_REST /* all but src[0] */, PLAN_RAW_ALL };
 
+/* The order in which the elements of all ranks are folded; a later one keeps the promise of those before it. */
+enum plan_order {
+	PLAN_ORDER_ANY,   /* one that depends on the algorithm, the layout and the element */
+	PLAN_ORDER_RANKS, /* from left to right in rank order; partial results may be rounded to the data type */
+	PLAN_ORDER_ONCE,  /* the same by one REDUCE, so the result is rounded once */
+};
+
 struct plan_step {
 	enum plan_kind kind;
 	enum plan_raw raw; /* REDUCE */

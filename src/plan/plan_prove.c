@@ -2,7 +2,8 @@
 /* Design notes.  The steps are executed on symbolic elements.  An element has the sum of the originals that went into
  * it (random 64-bit numbers, so a sum identifies them), a hash of the order in which they were folded, and a state:
  * unwritten, an original of a caller, a partial result, or final.  A REDUCE whose raw mark does not fit its sources, or
- * that reads a final value, is an error; so square_add squares each original once, and mean divides once. */
+ * that reads a final value, is an error; so square_add squares each original once, and mean divides once.  A left fold
+ * has the same hash whether one step or several make it; the number of steps says how often it was rounded. */
 #include "plan/plan_check.h"
 
 #include "base/error.h"
@@ -22,6 +23,7 @@ static const char *const state_names[] = {
 struct cell {
 	uint64_t sum, order;
 	enum state state;
+	uint32_t folds; /* REDUCE steps on the longest way from an original */
 };
 
 struct proof {
@@ -44,6 +46,17 @@ static uint64_t mix(uint64_t x)
 static uint64_t original(int rank, uint64_t element)
 {
 	return mix(mix((uint64_t)rank + 1) + element);
+}
+
+/* The order of an original, and of `left` followed by `right`. */
+static uint64_t first_order(int rank, uint64_t element)
+{
+	return mix(original(rank, element));
+}
+
+static uint64_t follow(uint64_t left, uint64_t right)
+{
+	return mix(left * 3 + right);
 }
 
 static struct cell *cells(const struct proof *proof, int rank, struct plan_ref ref)
@@ -79,8 +92,10 @@ static choir_status fold(struct proof *proof, int rank, uint32_t i, uint64_t e, 
 			return plan_team_wrong(proof->team, rank, i, "source %u is %s where %s is wanted", k,
 			                       state_names[src.state], raw ? "raw" : "partial");
 		result.sum += src.sum;
-		result.order = k ? mix(result.order * 3 + src.order) : src.order;
+		result.order = k ? follow(result.order, src.order) : src.order;
+		result.folds = src.folds > result.folds ? src.folds : result.folds;
 	}
+	result.folds++;
 	*out = result;
 	return CHOIR_SUCCESS;
 }
@@ -139,7 +154,6 @@ static enum state wanted_state(enum plan_want_kind kind)
 	}
 }
 
-/* order: of a prefix only. */
 static struct cell wanted(const struct proof *proof, int rank, uint64_t e)
 {
 	struct plan_want want = proof->wants->at(proof->wants->ctx, rank, e);
@@ -149,12 +163,27 @@ static struct cell wanted(const struct proof *proof, int rank, uint64_t e)
 	if (want.kind == PLAN_WANT_COPY)
 		cell.sum = original(want.rank, want.element);
 	for (int r = 0; r < end; r++) {
-		uint64_t own = original(r, want.element);
+		uint64_t order = first_order(r, want.element);
 
-		cell.sum += own;
-		cell.order = r > 0 ? mix(cell.order * 3 + mix(own)) : mix(own);
+		cell.sum += original(r, want.element);
+		cell.order = r > 0 ? follow(cell.order, order) : order;
 	}
 	return cell;
+}
+
+/* A sum that was promised in rank order. */
+static choir_status check_order(const struct proof *proof, int rank, uint64_t e, const struct cell *got,
+                                const struct cell *want)
+{
+	if ((want->state != FINAL && want->state != PARTIAL) || proof->wants->order == PLAN_ORDER_ANY)
+		return CHOIR_SUCCESS;
+	if (got->order != want->order)
+		return plan_team_wrong(proof->team, rank, PLAN_NO_STEP, "element %" PRIu64 " was not folded in rank order",
+		                       e);
+	if (proof->wants->order == PLAN_ORDER_ONCE && got->folds > 1)
+		return plan_team_wrong(proof->team, rank, PLAN_NO_STEP,
+		                       "element %" PRIu64 " was folded by %u steps, one after another", e, got->folds);
+	return CHOIR_SUCCESS;
 }
 
 static choir_status check_result(const struct proof *proof, int rank)
@@ -176,6 +205,7 @@ static choir_status check_result(const struct proof *proof, int rank)
 		if (proof->wants->alike && recv[e].order != first[e].order)
 			return plan_team_wrong(proof->team, rank, PLAN_NO_STEP,
 			                       "element %" PRIu64 " was folded in another order than on rank 0", e);
+		TRY(check_order(proof, rank, e, &recv[e], &want));
 	}
 	return CHOIR_SUCCESS;
 }
@@ -257,7 +287,7 @@ static choir_status fill(struct proof *proof)
 		}
 		for (uint64_t e = 0; e < rank->send_bytes / proof->elem; e++)
 			cells(proof, r, plan_at(PLAN_SEND, 0))[e] =
-			        (struct cell){ .sum = original(r, e), .order = mix(original(r, e)), .state = RAW };
+			        (struct cell){ .sum = original(r, e), .order = first_order(r, e), .state = RAW };
 	}
 	return CHOIR_SUCCESS;
 }

@@ -26,7 +26,17 @@
 
 static struct {
 	unsigned long cases, unfit, steps;
+	bool disproved; /* a case does not keep the next stricter order */
 } seen;
+
+/* What the table says of an algorithm's order must be all that it keeps: some case refutes the next stricter order. */
+static void look_for_disorder(struct world *world)
+{
+	enum plan_order stricter = world->algorithm->fold_order + 1;
+
+	if (stricter <= PLAN_ORDER_ONCE && !seen.disproved && world->n > 2)
+		seen.disproved = !checker_folds(world, stricter, 0);
+}
 
 static void check(const struct algorithm *algorithm, const struct check_case *c)
 {
@@ -51,6 +61,7 @@ static void check(const struct algorithm *algorithm, const struct check_case *c)
 			plan_dump(&world.plans[r], stderr);
 		fail_msg("%s", world.why);
 	}
+	look_for_disorder(&world);
 	world_free(&world);
 }
 
@@ -169,6 +180,8 @@ static void every_algorithm_at_every_size(void **state)
 		print_message("%s/%s: %lu cases, %lu steps (%lu unfit)\n", collective_name(collective),
 		              algorithms[i].name, seen.cases, seen.steps, seen.unfit);
 		assert_true(seen.cases > 0);
+		if (collective_has(collective, TRAIT_REDUCES) && algorithms[i].fold_order != PLAN_ORDER_ONCE)
+			assert_true(seen.disproved);
 	}
 }
 

@@ -328,6 +328,27 @@ static void most_deps_matter(void **state)
 	}
 }
 
+/* A ring starts each block at another rank; a chain keeps the order, but rounds after each rank. */
+static void promises_of_order(void **state)
+{
+	struct check_case c = usual(3, (int[]){ 0, 1, 0 });
+	struct world world;
+
+	(void)state;
+	build(COLLECTIVE_ALLREDUCE, "ring", &c, &world);
+	assert_false(checker_folds(&world, PLAN_ORDER_RANKS, 0));
+	assert_non_null(strstr(world.why, "was not folded in rank order"));
+	world_free(&world);
+	build(COLLECTIVE_ALLREDUCE, "rank_chain", &c, &world);
+	assert_true(checker_folds(&world, PLAN_ORDER_RANKS, 0));
+	assert_false(checker_folds(&world, PLAN_ORDER_ONCE, 0));
+	assert_non_null(strstr(world.why, "was folded by 2 steps, one after another"));
+	world_free(&world);
+	build(COLLECTIVE_ALLREDUCE, "pairwise", &c, &world);
+	assert_true(checker_folds(&world, PLAN_ORDER_ONCE, 0));
+	world_free(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -336,6 +357,7 @@ int main(void)
 		cmocka_unit_test(wrong_marks),      cmocka_unit_test(another_order_on_one_rank),
 		cmocka_unit_test(staging),          cmocka_unit_test(flags_that_do_not_come),
 		cmocka_unit_test(most_deps_matter), cmocka_unit_test(buffers_of_peers),
+		cmocka_unit_test(promises_of_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
