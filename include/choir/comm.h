@@ -32,8 +32,11 @@ typedef struct choir_comm_config {
 	/* options of every dense call, as in choir_call.options, whose own come first (docs/options.md); the same on
 	 * all ranks; copied; NULL: none */
 	const char *options;
+	/* 1: every reduction is folded from left to right in rank order, which gives the same bits on every layout, by
+	 * every algorithm (docs/determinism.md); 0: as CHOIR_DETERMINISTIC says, or no.  The same on all ranks */
+	int order_ranks;
 } choir_comm_config;
-#define CHOIR_COMM_CONFIG_INIT { sizeof(choir_comm_config), 0, 0, 0, NULL, NULL, NULL, 0, NULL }
+#define CHOIR_COMM_CONFIG_INIT { sizeof(choir_comm_config), 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0 }
 
 /* Joins processes without MPI, by an allgather that the caller provides.  gather(ctx, mine, bytes, all) writes
  * size * bytes bytes to all, in rank order, and returns 0, or another value on failure.  choir_comm_create calls it a

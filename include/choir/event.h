@@ -21,7 +21,8 @@ typedef struct choir_call {
 	choir_event *const *deps;
 	size_t n_deps;
 	int64_t deadline_ms; /* 0: the comm's */
-	const char *options; /* "algorithm=ring" and others (docs/options.md); NULL: the rules choose */
+	/* "algorithm=ring", "order=ranks" (docs/determinism.md) and others (docs/options.md); NULL: the rules choose */
+	const char *options;
 	const char *name;    /* in error sentences and the log; NULL: the collective's name */
 	/* for CHOIR_OP_PREMUL_SUM: multiplies this rank's values, rounded to their type; finite.  1 for other
 	 * operators */

@@ -277,7 +277,8 @@ static uint64_t pairs_then_gather(const struct call *c)
 /* Two rounds in which every rank has a message for every other one, whatever their nodes. */
 static uint64_t all_pairs(const struct call *c)
 {
-	uint64_t far = c->n - c->per_node, owners = min_u64(c->units, c->n), wire = c->per_node * far * (c->bytes / c->n);
+	uint64_t far = c->n - c->per_node, owners = min_u64(c->units, c->n),
+		 wire = c->per_node * far * (c->bytes / c->n);
 	uint64_t far_owners = min_u64(owners, far);
 
 	return round_of(far_owners, far, wire) + round_of(far, far_owners, wire);
@@ -288,7 +289,8 @@ static uint64_t line(const struct call *c)
 {
 	uint64_t pieces = max_u64(1, (c->bytes + c->message - 1) / c->message), piece = c->bytes / pieces;
 
-	return (c->nodes - 1) * round_of(1, 1, piece) + (c->n - c->nodes) * (LOCAL_MESSAGE + piece * WIRE_PER_BYTE / 64);
+	return (c->nodes - 1) * round_of(1, 1, piece) +
+	       (c->n - c->nodes) * (LOCAL_MESSAGE + piece * WIRE_PER_BYTE / 64);
 }
 
 /* The links of inner nodes carry all bytes in both directions. */
@@ -303,7 +305,8 @@ static uint64_t line_and_root(const struct call *c)
 {
 	uint64_t carried = c->bytes - min_u64(c->bytes, c->message);
 
-	return line(c) + round_of(1, 1, min_u64(c->bytes, c->message)) + (c->nodes > 2 ? 2 : 1) * carried * WIRE_PER_BYTE;
+	return line(c) + round_of(1, 1, min_u64(c->bytes, c->message)) +
+	       (c->nodes > 2 ? 2 : 1) * carried * WIRE_PER_BYTE;
 }
 
 enum nodes { ANY, FLAT /* one rank each */, FULL /* several on some */ };
@@ -362,6 +365,7 @@ static const struct choice {
 static const struct choice ordered[] = {
 	{ COLLECTIVE_ALLREDUCE, ANY, "pairwise", all_pairs },
 	{ COLLECTIVE_ALLREDUCE, ANY, "rank_chain", line_and_back },
+	{ COLLECTIVE_ALLREDUCE, ANY, "broadcast", allreduce_to_all },
 
 	{ COLLECTIVE_REDUCE_SCATTER, ANY, "pairwise", block_pairs },
 
@@ -381,7 +385,8 @@ static struct call call_of(const struct algo_in *in)
 
 	call.block = min_u64(in->bytes, MOST_BYTES / (blocks ? call.n : 1));
 	call.bytes = blocks ? call.block * call.n : call.block;
-	if (in->collective == COLLECTIVE_ALLREDUCE && in->fold_order == PLAN_ORDER_ANY) /* a node's vector is cut for its owners first */
+	/* a node's vector is cut for its owners first */
+	if (in->collective == COLLECTIVE_ALLREDUCE && in->fold_order == PLAN_ORDER_ANY)
 		unit *= (uint64_t)layout->min_node_size;
 	call.units = max_u64(1, (call.bytes + unit - 1) / unit);
 	return call;

@@ -2,7 +2,7 @@
 /* Broadcast: every member sends its whole range to all others, and each reduces all of them itself.
  *
  * One round of n - 1 messages; a member sends n - 1 times the bytes: short ranges, for which the latency of one round
- * counts most.  Any n.  Scratch: n - 1 ranges.  All members fold in the same order. */
+ * counts most.  Any n.  Scratch: n - 1 ranges.  All members fold in their order. */
 #include "algo/exchange.h"
 #include "algo/pattern_block.h"
 #include "algo/pattern_ring.h"
@@ -56,4 +56,6 @@ static uint32_t tags(int members)
 	return 1;
 }
 
-const struct exchange_kind exchange_broadcast = { .build = build, .scratch = scratch, .limit = limit, .tags = tags };
+const struct exchange_kind exchange_broadcast = {
+	.build = build, .scratch = scratch, .limit = limit, .tags = tags, .by_rank = true
+};

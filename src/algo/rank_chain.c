@@ -4,7 +4,8 @@
  *
  * n - 1 rounds there and n - 1 back (to a root: 1), but pieces of at most message_bytes follow each other, so 2 bytes +
  * 2(n-2) pieces of time; a rank sends all bytes once in each direction, and consecutive ranks of a node send them over
- * the wire once, not once a rank.  Any n > 1, any layout.  Partial sums are rounded to the data type after each rank. */
+ * the wire once, not once a rank.  Any n > 1, any layout.  Partial sums are rounded to the data type after each rank.
+ */
 #include "algo/build.h"
 #include "algo/credit.h"
 #include "algo/exchange.h"

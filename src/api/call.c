@@ -130,7 +130,7 @@ choir_status call_takes_no_options(const char *call, const choir_call *read)
 }
 
 static const char *const option_keys[] = {
-	"algorithm", "method", "collectiveImplementation", "useSynclessCollectives", "topology", "link",
+	"algorithm", "order", "method", "collectiveImplementation", "useSynclessCollectives", "topology", "link",
 	"maxBytesPerTile", "chunk_bytes", "bucket_bytes", "syncful.maxBroadcastSize", "syncful.useOptimisedLayout",
 };
 
@@ -177,6 +177,23 @@ choir_status call_option(const char *call, const char *options, const char *key,
 			*found = true;
 		}
 	}
+	return CHOIR_SUCCESS;
+}
+
+choir_status call_order(const char *call, const choir_comm *comm, const choir_call *given, bool *ranks_p)
+{
+	char order[64];
+	bool found;
+
+	*ranks_p = comm->order_ranks;
+	TRY(call_option(call, given->options, "order", order, sizeof order, &found));
+	if (!found)
+		TRY(call_option(call, comm->options, "order", order, sizeof order, &found));
+	if (!found)
+		return CHOIR_SUCCESS;
+	*ranks_p = strcmp(order, "ranks") == 0;
+	if (!*ranks_p && strcmp(order, "any") != 0)
+		return error_set(CHOIR_ARGUMENT, "%s: option order is '%s': 'ranks' or 'any' is wanted", call, order);
 	return CHOIR_SUCCESS;
 }
 

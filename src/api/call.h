@@ -41,6 +41,10 @@ choir_status call_takes_no_options(const char *call, const choir_call *read);
  * keys or names. */
 choir_status call_algorithm(const char *call, const choir_call *given, enum collective collective,
                             const struct algorithm **out_p);
+
+/* call_order: must the call fold in rank order ("order=ranks", "order=any"; else as the comm does)?  call_option: the
+ * last value of a key. */
+choir_status call_order(const char *call, const choir_comm *comm, const choir_call *given, bool *ranks_p);
 choir_status call_option(const char *call, const char *options, const char *key, char *value, size_t room, bool *found);
 
 /* call_start: hands a filled run over: waits for it if event_p is NULL (outside a group), else gives the event.  Takes

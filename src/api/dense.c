@@ -107,7 +107,7 @@ static void fill_record(const struct dense *d, struct bound *bound)
 	record->op = (uint8_t)(collective_has(d->collective, TRAIT_REDUCES) ? d->op : 0);
 	rooted = collective_has(d->collective, TRAIT_ROOTED) && !bound->pair;
 	record->root = d->of_list ? d->n_tensors : rooted ? d->root : 0;
-	record->flags = d->of_list ? RECORD_OF_LIST : 0;
+	record->flags = (d->of_list ? RECORD_OF_LIST : 0) | (d->order_ranks ? RECORD_ORDER_RANKS : 0);
 	record->count = d->count;
 	record->hash = options_hash(d->hash, &bound->in);
 	memcpy(record->algorithm, algorithm, strnlen(algorithm, sizeof record->algorithm - 1));
@@ -152,11 +152,13 @@ bool dense_is_inline(const struct choir_comm *comm, bool pair, uint64_t bytes)
 	return near && bytes <= INLINE_BYTES && (pair || comm->keyed == NULL);
 }
 
-choir_status dense_part(const struct dense *d, const choir_call *call, struct prepared *prepared, size_t i)
+choir_status dense_part(struct dense *d, const choir_call *call, struct prepared *prepared, size_t i)
 {
 	struct part *out = &prepared->parts[i];
 	struct bound *bound = &out->bound;
 
+	if (collective_has(d->collective, TRAIT_REDUCES))
+		TRY(call_order(d->call, d->comm, call, &d->order_ranks));
 	dense_plan_describe(d, &bound->in);
 	TRY(dense_buffers_bind(d, bound, prepared));
 	bound->dtype = d->dtype;
@@ -174,7 +176,7 @@ choir_status dense_part(const struct dense *d, const choir_call *call, struct pr
 	return CHOIR_SUCCESS;
 }
 
-choir_status dense_prepare_part(const struct dense *d, const struct call_key *key, const choir_call *call,
+choir_status dense_prepare_part(struct dense *d, const struct call_key *key, const choir_call *call,
                                 struct prepared **out_p)
 {
 	struct prepared *prepared;

@@ -17,6 +17,7 @@ struct dense {
 	choir_op op;
 	double factor;
 	int root;                     /* or peer */
+	bool order_ranks;             /* folded in rank order; dense_part fills it */
 	/* v-collectives: [n] in the buffer that holds the blocks of all; alltoallv: block_bytes is [n][n], row =
 	 * sender */
 	uint64_t *block_bytes, *block_off;
@@ -49,7 +50,7 @@ choir_status dense_op_fits(const char *call, enum collective collective, choir_o
 void dense_take_own_block(struct dense *d);
 
 /* dense_part: checks the buffers, chooses and plans: part i of the call. */
-choir_status dense_part(const struct dense *d, const choir_call *call, struct prepared *prepared, size_t i);
+choir_status dense_part(struct dense *d, const choir_call *call, struct prepared *prepared, size_t i);
 
 /* dense_is_inline: may a part of so many bytes be carried out by its caller's thread?  Longer ones would hold others
  * up; messages of a polled transport are not waited for by spinning. */
@@ -60,7 +61,7 @@ choir_status dense_prepare(choir_comm *comm, const struct call_key *key, const c
                            struct prepared **out_p);
 
 /* dense_prepare_part: a call of that part, which was described otherwise. */
-choir_status dense_prepare_part(const struct dense *d, const struct call_key *key, const choir_call *call,
+choir_status dense_prepare_part(struct dense *d, const struct call_key *key, const choir_call *call,
                                 struct prepared **out_p);
 
 #endif

@@ -21,6 +21,14 @@ static uint64_t device_bytes(const struct dense *d)
 	return d->send_list == NULL && !scales(d) && kernels ? d->comm->device_bytes : 0;
 }
 
+/* The least order that gives the bits of a left fold in rank order. */
+static enum plan_order order_of(const struct dense *d)
+{
+	if (!d->order_ranks || reduce_is_exact(d->dtype, d->op))
+		return PLAN_ORDER_ANY;
+	return reduce_rounds_late(d->dtype) ? PLAN_ORDER_ONCE : PLAN_ORDER_RANKS;
+}
+
 void dense_plan_describe(const struct dense *d, struct algo_in *in)
 {
 	struct choir_comm *comm = d->comm;
@@ -32,6 +40,7 @@ void dense_plan_describe(const struct dense *d, struct algo_in *in)
 		                .root = d->root,
 		                .final_op = collective_has(d->collective, TRAIT_REDUCES) &&
 		                            reduce_has_final(d->op),
+		                .fold_order = order_of(d),
 		                .block_bytes = d->block_bytes,
 		                .block_off = d->block_off,
 		                .send_off = d->send_off,
@@ -52,6 +61,10 @@ static choir_status choose(const struct dense *d, const struct dense_options *op
 	TRY(options_choose(d->call, d->comm, options, in, out_p));
 	if (*out_p == NULL)
 		return error_set(CHOIR_UNSUPPORTED, "%s: no algorithm fits", d->call);
+	why = algo_disorder(*out_p, in);
+	if (why != NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: algorithm '%s' %s, which order=ranks asks for", d->call,
+		                 (*out_p)->name, why);
 	why = (*out_p)->unfit(in);
 	return why == NULL ? CHOIR_SUCCESS
 	                   : error_set(CHOIR_UNSUPPORTED, "%s: algorithm '%s' %s", d->call, (*out_p)->name, why);

@@ -28,10 +28,17 @@
 /* Longer calls go in chunks: shorter chunks spend their time on commands, longer ones do not stay in a cache. */
 enum { DEVICE_PLAN_BYTES = 8 << 20 };
 
+choir_status join_check_order(const char *call, const choir_comm_config *config)
+{
+	if (config->order_ranks == 0 || config->order_ranks == 1)
+		return CHOIR_SUCCESS;
+	return error_set(CHOIR_ARGUMENT, "%s: config->order_ranks is %d: 0 or 1 is wanted", call, config->order_ranks);
+}
+
 choir_status join_config(const char *call, const choir_comm_config *given, choir_comm_config *out)
 {
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-	int64_t ranks_per_node;
+	int64_t ranks_per_node, order_ranks;
 
 	config_warn_unknown();
 	if (given != NULL) {
@@ -53,6 +60,9 @@ choir_status join_config(const char *call, const choir_comm_config *given, choir
 	TRY(config_int("CHOIR_RANKS_PER_NODE", 0, 1 << 20, config.ranks_per_node, &ranks_per_node));
 	if (config.ranks_per_node == 0)
 		config.ranks_per_node = (int)ranks_per_node;
+	TRY(join_check_order(call, &config));
+	TRY(config_int("CHOIR_DETERMINISTIC", 0, 1, 0, &order_ranks));
+	config.order_ranks |= (int)order_ranks;
 	if (config.rules == NULL)
 		config.rules = config_text("CHOIR_RULES");
 	if (config.options != NULL)
@@ -149,6 +159,7 @@ static choir_status fill(struct bootstrap *b, int local, struct choir_comm *comm
 	snprintf(comm->apart, sizeof comm->apart, "%s", b->apart);
 	comm->deadline_ms = join->config->deadline_ms;
 	comm->warn_ms = join->config->warn_ms;
+	comm->order_ranks = join->config->order_ranks != 0;
 	comm->slot_bytes = b->slots.slot_bytes;
 	comm->part_bytes = b->slots.part_bytes;
 	comm->message_bytes = pump_message_bytes(b->pumps[local], BOOTSTRAP_MESSAGE_BYTES);

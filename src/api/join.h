@@ -23,6 +23,7 @@ struct join {
 choir_status join_comms(const struct join *join, choir_comm **comms_out);
 
 /* join_config: the caller's config (NULL = defaults) completed by the environment.  ARGUMENT. */
+choir_status join_check_order(const char *call, const choir_comm_config *config); /* its order_ranks alone */
 choir_status join_config(const char *call, const choir_comm_config *given, choir_comm_config *out);
 
 #endif

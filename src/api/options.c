@@ -248,7 +248,7 @@ static const struct algorithm *first_that_way(const struct dense_options *option
 {
 	for (size_t i = 0; i < n_algorithms; i++)
 		if (algorithms[i].collective == in->collective && goes_that_way(&algorithms[i], options) &&
-		    algorithms[i].unfit(in) == NULL)
+		    algo_unfit(&algorithms[i], in) == NULL)
 			return &algorithms[i];
 	return NULL;
 }
@@ -257,7 +257,7 @@ static const struct algorithm *if_fit(const struct algo_in *in, const char *name
 {
 	const struct algorithm *algorithm = algo_find(in->collective, name);
 
-	return algorithm != NULL && algorithm->unfit(in) == NULL ? algorithm : NULL;
+	return algorithm != NULL && algo_unfit(algorithm, in) == NULL ? algorithm : NULL;
 }
 
 /* Everybody gets everything and reduces it: in slots if that is possible. */

@@ -63,7 +63,7 @@ static choir_status halves_of(choir_comm *comm, const struct call_key *key, stru
 	return dense_of(comm, &recv, &recv_half, &halves[1]);
 }
 
-static choir_status prepare_halves(const struct dense halves[2], const choir_call *call, struct prepared *prepared)
+static choir_status prepare_halves(struct dense halves[2], const choir_call *call, struct prepared *prepared)
 {
 	TRY(dense_part(&halves[0], call, prepared, 0));
 	TRY(dense_part(&halves[1], call, prepared, 1));

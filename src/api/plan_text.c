@@ -145,8 +145,9 @@ choir_status choir_plan_algorithms(const choir_plan_options *options, char **tex
 		const struct algorithm *a = &algorithms[i];
 
 		if (a->collective == in.collective)
-			json_array_append_new(list, json_pack("{s:s, s:s, s:s?, s:b}", "name", a->name, "about",
-			                                      a->about, "unfit", algo_unfit(a, &in), "chosen", a == chosen));
+			json_array_append_new(list,
+			                      json_pack("{s:s, s:s, s:s?, s:b}", "name", a->name, "about", a->about,
+			                                "unfit", algo_unfit(a, &in), "chosen", a == chosen));
 	}
 	plan_case_fini(&c);
 	text = json_dumps(list, JSON_INDENT(1));

@@ -3,6 +3,7 @@
 #include "api/options.h"
 #include "api/call.h"
 
+#include "sparse/algorithm.h"
 #include "sparse/sparse.h"
 
 #include <stdio.h>
@@ -101,6 +102,17 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 	return run_set_deps(run, call);
 }
 
+/* All that is chosen unasked keeps the order. */
+static choir_status check_order(const struct sparse_call *sparse)
+{
+	int row = sparse->algorithm != NULL ? sparse_method_find(sparse->algorithm) : -1;
+
+	if (row < 0 || !sparse_methods[row].regroups || reduce_is_exact(sparse->val_dtype, sparse->op))
+		return CHOIR_SUCCESS;
+	return error_set(CHOIR_ARGUMENT, "%s: algorithm '%s' does not fold in rank order, which order=ranks asks for",
+	                 function, sparse->algorithm);
+}
+
 static choir_status start(choir_comm *comm, struct sparse_call *sparse, const choir_sparse_attr *attr,
                           const choir_call *given, choir_event **event_p)
 {
@@ -108,7 +120,7 @@ static choir_status start(choir_comm *comm, struct sparse_call *sparse, const ch
 	choir_call call;
 	struct run *run;
 	choir_status st;
-	bool named;
+	bool named, order_ranks;
 
 	TRY(call_check_comm(function, comm));
 	TRY(call_read(function, given, sparse->op == CHOIR_OP_PREMUL_SUM, &call));
@@ -117,7 +129,10 @@ static choir_status start(choir_comm *comm, struct sparse_call *sparse, const ch
 	TRY(options_none_dense(function, call.options));
 	TRY(call_option(function, call.options, "algorithm", algorithm, sizeof algorithm, &named));
 	sparse->algorithm = named && strcmp(algorithm, "auto") != 0 ? algorithm : NULL;
+	TRY(call_order(function, comm, &call, &order_ranks));
 	TRY(sparse_check(comm->device, comm->n, sparse));
+	if (order_ranks)
+		TRY(check_order(sparse));
 	if (event_p == NULL && !group_is_open())
 		TRY(call_may_block(function, comm, false));
 	TRY(run_create(comm, &run));

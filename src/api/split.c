@@ -222,7 +222,9 @@ static choir_status read_config(const struct split_how *how, const choir_comm *p
 	if (config.ranks_per_node != 0 || config.transport != NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: config: %s is the parent comm's", how->call,
 		                 config.transport != NULL ? "transport" : "ranks_per_node");
+	TRY(join_check_order(how->call, &config));
 	config.struct_size = sizeof config;
+	config.order_ranks |= parent->order_ranks;
 	if (config.deadline_ms == 0)
 		config.deadline_ms = parent->deadline_ms;
 	if (config.warn_ms == 0)

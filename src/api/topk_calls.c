@@ -132,6 +132,12 @@ choir_status choir_topk_create(choir_comm *comm, const choir_topk_config *config
 		return error_set(CHOIR_ARGUMENT, "choir_topk_create: null out_p");
 	TRY(call_read_struct("choir_topk_create", "config", "CHOIR_TOPK_CONFIG_INIT", config, &read, sizeof read));
 	TRY(settings_of(&read, &settings));
+	if (comm->order_ranks && settings.algorithm->regroups)
+		return error_set(
+		    CHOIR_ARGUMENT,
+		    "choir_topk_create: algorithm '%s' adds lists in pairs of ranks, and the comm's order is "
+		    "that of the ranks",
+		    settings.algorithm->name);
 	return create(comm, &settings, out_p);
 }
 
@@ -283,6 +289,7 @@ static choir_status prepare(struct run *run, const char *name, const struct topk
 	run->bound.record = (struct call_record){ .collective = COLLECTIVE_TOPK_ALLREDUCE,
 		                                  .dtype = (uint8_t)settings->dtype,
 		                                  .op = (uint8_t)settings->op,
+		                                  .flags = run->comm->order_ranks ? RECORD_ORDER_RANKS : 0,
 		                                  .count = settings->types.n,
 		                                  .hash = topk_state_hash(state) + request->at };
 	snprintf(run->bound.record.algorithm, sizeof run->bound.record.algorithm, "%s", settings->algorithm->name);
@@ -298,6 +305,7 @@ static choir_status make_script(struct run *run, struct topk_state *state, const
 		                  .device = comm->device,
 		                  .slot_bytes = comm->part_bytes,
 		                  .message_bytes = comm->message_bytes,
+		                  .order_ranks = comm->order_ranks,
 		                  .ring = comm_ring_self,
 		                  .plans = &comm->plans,
 		                  .costs = &comm->rules.costs };

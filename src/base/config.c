@@ -13,6 +13,7 @@
 const struct config_variable config_variables[] = {
 	{ "CHOIR_CLASS", "how the host reaches device memory: direct, map or stage; overrides the probe" },
 	{ "CHOIR_DEADLINE_MS", "milliseconds a collective may take from the moment its deps are complete (600000)" },
+	{ "CHOIR_DETERMINISTIC", "1: all reductions are folded in rank order: the same bits on every layout (0)" },
 	{ "CHOIR_DEVICE",
 	  "the device of choir_device_create_default: part of a platform's name, or P:D as choir-info numbers them" },
 	{ "CHOIR_LIBRARY", "Python: system, or a folder that holds libchoir.so.0 (the package's own)" },

@@ -109,6 +109,7 @@ struct choir_comm {
 	struct keyed *keyed;         /* calls match by key, see keyed.h; NULL = by order */
 	char apart[256];             /* why ranks of one machine are on several nodes; "" if they are not */
 	int64_t deadline_ms, warn_ms;
+	bool order_ranks;            /* reductions are folded in rank order, unless a call says otherwise */
 
 	struct engine engine;
 	struct submission submission;

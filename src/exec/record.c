@@ -22,6 +22,7 @@ const char *run_describe(const struct call_record *record, uint64_t key, const c
 {
 	const char *name =
 	    record->collective < N_COLLECTIVES ? collective_name((enum collective)record->collective) : "?";
+	const char *order = record->flags & RECORD_ORDER_RANKS ? ", order=ranks" : "";
 	char number[64];
 
 	describe_number(key, given, number, sizeof number);
@@ -34,18 +35,18 @@ const char *run_describe(const struct call_record *record, uint64_t key, const c
 		snprintf(text, bytes, "send/recv #%s (%llu x %s)", number, (unsigned long long)record->count,
 		         choir_dtype_name(record->dtype));
 	else if (record->flags & RECORD_OF_LIST)
-		snprintf(text, bytes, "%s of %d tensors #%s (list %08x: %llu x %s, %s, %.24s)", name, (int)record->root,
-		         number, (unsigned)record->hash, (unsigned long long)record->count,
-		         choir_dtype_name(record->dtype), choir_op_name(record->op), record->algorithm);
+		snprintf(text, bytes, "%s of %d tensors #%s (list %08x: %llu x %s, %s, %.24s%s)", name,
+		         (int)record->root, number, (unsigned)record->hash, (unsigned long long)record->count,
+		         choir_dtype_name(record->dtype), choir_op_name(record->op), record->algorithm, order);
 	else if (record->collective < N_COLLECTIVES &&
 	         collective_has((enum collective)record->collective, TRAIT_ROOTED))
-		snprintf(text, bytes, "%s #%s (%llu x %s, %s, root %d, %.24s)", name, number,
+		snprintf(text, bytes, "%s #%s (%llu x %s, %s, root %d, %.24s%s)", name, number,
 		         (unsigned long long)record->count, choir_dtype_name(record->dtype),
-		         choir_op_name(record->op), (int)record->root, record->algorithm);
+		         choir_op_name(record->op), (int)record->root, record->algorithm, order);
 	else
-		snprintf(text, bytes, "%s #%s (%llu x %s, %s, %.24s)", name, number,
+		snprintf(text, bytes, "%s #%s (%llu x %s, %s, %.24s%s)", name, number,
 		         (unsigned long long)record->count, choir_dtype_name(record->dtype),
-		         choir_op_name(record->op), record->algorithm);
+		         choir_op_name(record->op), record->algorithm, order);
 	return text;
 }
 

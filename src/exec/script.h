@@ -89,6 +89,7 @@ struct script_env {
 	void *ring_ctx;
 	const struct link_costs *costs; /* of the rules; NULL = the built-in ones */
 	struct history *history;        /* the comm's, for scripts that next runs; NULL = none */
+	bool order_ranks;               /* reductions are folded in rank order */
 	struct nt_choice nt;            /* how to write what peers read where it lies */
 };
 

@@ -79,6 +79,21 @@ choir_status reduce_supported(choir_dtype dtype, choir_op op)
 	return CHOIR_SUCCESS;
 }
 
+bool reduce_is_exact(choir_dtype dtype, choir_op op)
+{
+	static const bool integers[HOST_DTYPES] = {
+		[CHOIR_I8] = true,  [CHOIR_U8] = true,  [CHOIR_I16] = true, [CHOIR_U16] = true,  [CHOIR_I32] = true,
+		[CHOIR_U32] = true, [CHOIR_I64] = true, [CHOIR_U64] = true, [CHOIR_BOOL] = true,
+	};
+
+	return integers[dtype] || op == CHOIR_OP_LOCAL;
+}
+
+bool reduce_rounds_late(choir_dtype dtype)
+{
+	return dtype != CHOIR_F32 && dtype != CHOIR_F64 && !reduce_is_exact(dtype, CHOIR_OP_SUM);
+}
+
 bool reduce_has_final(choir_op op)
 {
 	return op == CHOIR_OP_MEAN;

@@ -30,6 +30,11 @@ struct reduce_call {
  * numbers. */
 choir_status reduce_supported(choir_dtype dtype, choir_op op);
 
+/* reduce_is_exact: true if every order and grouping of the sources gives the same bits (integers).
+ * reduce_rounds_late: true if the accumulator is wider than the elements, so partial results lose bits. */
+bool reduce_is_exact(choir_dtype dtype, choir_op op);
+bool reduce_rounds_late(choir_dtype dtype);
+
 /* reduce_has_final: true if op has a final expression (mean). */
 bool reduce_has_final(choir_op op);
 

@@ -178,8 +178,8 @@ static choir_status check_order(const struct proof *proof, int rank, uint64_t e,
 	if ((want->state != FINAL && want->state != PARTIAL) || proof->wants->order == PLAN_ORDER_ANY)
 		return CHOIR_SUCCESS;
 	if (got->order != want->order)
-		return plan_team_wrong(proof->team, rank, PLAN_NO_STEP, "element %" PRIu64 " was not folded in rank order",
-		                       e);
+		return plan_team_wrong(proof->team, rank, PLAN_NO_STEP,
+		                       "element %" PRIu64 " was not folded in rank order", e);
 	if (proof->wants->order == PLAN_ORDER_ONCE && got->folds > 1)
 		return plan_team_wrong(proof->team, rank, PLAN_NO_STEP,
 		                       "element %" PRIu64 " was folded by %u steps, one after another", e, got->folds);

@@ -25,7 +25,8 @@ const struct topk_algorithm topk_algorithms[] = {
 	  .select = topk_select_top,
 	  .start = topk_tree_start,
 	  .fixed = true,
-	  .pairwise = true },
+	  .pairwise = true,
+	  .regroups = true },
 	{ .name = "topk-sa",
 	  .aliases = { "topkSA" },
 	  .select = topk_select_top,
@@ -50,7 +51,8 @@ const struct topk_algorithm topk_algorithms[] = {
 	  .select = topk_select_chunks,
 	  .start = topk_spardl_start,
 	  .chunked = true,
-	  .pairwise = true },
+	  .pairwise = true,
+	  .regroups = true },
 };
 const size_t n_topk_algorithms = sizeof topk_algorithms / sizeof *topk_algorithms;
 

@@ -19,6 +19,7 @@ struct topk_algorithm {
 	bool chunked;  /* its messages have room for its own selection only */
 	bool fixed;    /* a message has room for k entries */
 	bool pairwise; /* has numbers for each pair of ranks */
+	bool regroups; /* lists are added in pairs of ranks, not in rank order */
 };
 
 extern const struct topk_algorithm topk_algorithms[];

@@ -17,6 +17,8 @@ choir_status topk_plan(struct topk_run *run, struct script_turn *turn, struct al
 	in->slot_bytes = run->env.slot_bytes;
 	in->message_bytes = run->env.message_bytes;
 	in->send_direct = in->recv_direct = true;
+	if (run->env.order_ranks && in->collective == COLLECTIVE_ALLREDUCE)
+		in->fold_order = PLAN_ORDER_RANKS; /* the sums are f32 or f64 */
 	algorithm = algo_default(in);
 	if (algorithm == NULL)
 		return error_set(CHOIR_UNSUPPORTED, "no algorithm for the %s on this comm",

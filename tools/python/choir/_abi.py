@@ -177,6 +177,7 @@ class CommConfig(ct.Structure):
         ("transport", ct.c_void_p),
         ("keyed", ct.c_int),
         ("options", ct.c_char_p),
+        ("order_ranks", ct.c_int),
     ]
 
 
