@@ -37,7 +37,9 @@ static uint64_t need_of(const struct run *run)
 	 * differ in counts. */
 	if (run->plan == NULL || run->bound.become_script != NULL || run->plan->peers)
 		return comm->part_bytes;
-	used = run->plan->slot_used < comm->slot_bytes ? run->plan->slot_used : comm->slot_bytes;
+	/* lists are said in the slot; a device plan's slot is device memory of the same size */
+	used = run->bound.lists || run->plan->device ? UINT64_MAX : run->plan->slot_used;
+	used = used < comm->slot_bytes ? used : comm->slot_bytes;
 	return (used + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
 }
 

@@ -9,9 +9,7 @@
 
 void plan_init(struct plan *plan, const char *algorithm, uint64_t elem_bytes)
 {
-	*plan = (struct plan){
-		.algorithm = algorithm, .elem_bytes = elem_bytes, .slot_used = UINT64_MAX, .building = CHOIR_SUCCESS
-	};
+	*plan = (struct plan){ .algorithm = algorithm, .elem_bytes = elem_bytes, .building = CHOIR_SUCCESS };
 	plan->last_publish = plan->scaled = PLAN_NO_STEP;
 }
 

@@ -74,7 +74,8 @@ struct plan {
 	uint32_t n_steps, n_refs, n_deps;
 	uint64_t scratch_bytes;
 	uint64_t slot_bytes; /* of every slot, as given to the builder; device: what this rank's slot needs */
-	/* bytes at the beginning of a slot that any rank uses, the same on all ranks; the whole slot unless set */
+	/* bytes at the beginning of a slot that any rank uses, the same on all ranks of a node; a builder that uses
+	 * slots sets it, and what a call in flight keeps of the ring is that much */
 	uint64_t slot_used;
 	uint64_t elem_bytes;
 	bool messages;    /* a step sends or receives */

@@ -55,6 +55,13 @@ static choir_status check_ref(const struct plan_team *team, int rank, uint32_t i
 		return plan_team_wrong(team, rank, i,
 		                       "%" PRIu64 " bytes at offset %" PRIu64 " of %s reach beyond %" PRIu64, len,
 		                       ref.off, buffer_names[ref.buf], limit);
+	if (ref.buf == PLAN_SLOT && !plan->device &&
+	    (plan->slot_used < len || ref.off > plan->slot_used - len ||
+	     plan->slot_used != team->ranks[0].plan->slot_used))
+		return plan_team_wrong(team, rank, i,
+		                       "uses slots up to %" PRIu64 ", but plan->slot_used is %" PRIu64
+		                       ", and rank 0's %" PRIu64,
+		                       ref.off + len, plan->slot_used, team->ranks[0].plan->slot_used);
 	if (ref.off % plan->elem_bytes || len % plan->elem_bytes)
 		return plan_team_wrong(team, rank, i, "cuts an element");
 	return CHOIR_SUCCESS;

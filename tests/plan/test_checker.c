@@ -180,6 +180,12 @@ static void wrong_marks(void **state)
 	twoshot(&w);
 	w.plans[1].writes_slot = false;
 	wrong(&w, "plan->writes_slot is not set");
+	twoshot(&w);
+	w.plans[1].slot_used = 0;
+	wrong(&w, "plan->slot_used is 0");
+	twoshot(&w);
+	w.plans[1].slot_used += 64; /* ranks must agree */
+	wrong(&w, "and rank 0's");
 }
 
 static void another_order_on_one_rank(void **state)
