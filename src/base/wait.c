@@ -2,11 +2,10 @@
 #include "base/wait.h"
 
 #include <sched.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <time.h>
 
-enum { SLOW_NS = 2 * 1000 * 1000, LONG_ROUNDS = 60, TAKEN_NS = 100 * 1000, TAKEN_MOST_NS = 1000 * 1000 * 1000 };
+enum { SLOW_NS = 2 * 1000 * 1000, LONG_ROUNDS = 60, TAKEN_NS = 100 * 1000 };
 
 enum { DEVICE, POLLED, POLLED_SLOW, NODE, OTHERS };
 
@@ -74,23 +73,13 @@ static int row_of(const struct wait_for *why, bool is_slow)
 
 /* Note [taken cores].  Where other programs want the core a yield gives it away for their whole time slices, and a
  * waiting rank comes back milliseconds after its peers have answered.  A sleeping thread is woken when they answer, and
- * the scheduler prefers it.  So after a yield that took long no thread of the process yields for 64 times as long, at
- * most a second: waits go from spinning to sleep. */
-static _Atomic int64_t taken_until_ns;
-
-static bool core_is_taken(void)
+ * the scheduler prefers it.  So after a yield that took long the wait sleeps. */
+static bool yield_was_long(void)
 {
-	int64_t start = wait_now_ns(), took;
+	int64_t start = wait_now_ns();
 
-	if (start < atomic_load_explicit(&taken_until_ns, memory_order_relaxed))
-		return true;
 	wait_yield();
-	took = wait_now_ns() - start;
-	if (took <= TAKEN_NS)
-		return false;
-	took = took < TAKEN_MOST_NS / 64 ? 64 * took : TAKEN_MOST_NS;
-	atomic_store_explicit(&taken_until_ns, wait_now_ns() + took, memory_order_relaxed);
-	return true;
+	return wait_now_ns() - start > TAKEN_NS;
 }
 
 int64_t wait_round(struct wait *wait, const struct wait_for *why)
@@ -102,7 +91,7 @@ int64_t wait_round(struct wait *wait, const struct wait_for *why)
 		return policy[row].sleep_us;
 	if (round < spins)
 		wait_spin();
-	else if (core_is_taken())
+	else if (yield_was_long())
 		wait->rounds = spins + policy[row].yields; /* Note [taken cores] */
 	return 0;
 }

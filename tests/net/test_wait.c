@@ -11,7 +11,7 @@
 static void check(struct wait_for why, bool is_slow, unsigned rounds, int64_t sleep_us)
 {
 	struct wait wait = { .is_slow = is_slow };
-	static bool was_long; /* the process remembers it for a second at most */
+	bool was_long = false;
 
 	for (unsigned i = 0; i < rounds; i++) {
 		int64_t start = wait_now_ns(), us = wait_round(&wait, &why);
@@ -20,13 +20,12 @@ static void check(struct wait_for why, bool is_slow, unsigned rounds, int64_t sl
 			assert_true(was_long);
 			break;
 		}
-		was_long |= wait_now_ns() - start > 100000;
+		was_long = wait_now_ns() - start > 100000;
 	}
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(wait_round(&wait, &why), sleep_us);
 	wait.rounds = 0; /* something moved */
-	if (!was_long)
-		assert_int_equal(wait_round(&wait, &why), rounds > 0 ? 0 : sleep_us);
+	assert_int_equal(wait_round(&wait, &why), rounds > 0 ? 0 : sleep_us);
 }
 
 static _Atomic bool burns;
@@ -59,13 +58,10 @@ static void a_taken_core(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, burn, NULL), 0);
 	for (wait.rounds = 400; wait_round(&wait, &why) == 0;)
 		yields++;
-	wait.rounds = 400; /* the next wait does not yield */
-	assert_int_equal(wait_round(&wait, &why), 0);
-	assert_true(wait_round(&wait, &why) > 0);
 	atomic_store(&burns, false);
 	pthread_join(thread, NULL);
 	sched_setaffinity(0, sizeof before, &before);
-	assert_in_range(yields, 0, 300);
+	assert_in_range(yields, 1, 300);
 }
 
 static void every_row(void **state)
