@@ -112,7 +112,7 @@ static void tell_network(struct choir_comm *comm, choir_status status)
 
 	header.bytes_check = (uint32_t)bytes;
 	for (int rank = 0; rank < comm->n; rank++) {
-		if (rank == comm->rank || comm->layout.node_of[rank] == comm->layout.node_of[comm->rank])
+		if (rank == comm->rank || comm_is_near(comm, rank))
 			continue;
 		header.dst = rank;
 		if (pump_send(comm->pump, comm->endpoint_of[rank], &header, comm->failure.text, bytes, NULL) !=

@@ -131,6 +131,12 @@ struct comm_family {
 	pthread_mutex_t lock;
 };
 
+/* comm_is_near: is that rank of this rank's node? */
+static inline bool comm_is_near(const struct choir_comm *comm, int rank)
+{
+	return comm->layout.node_of[rank] == comm->layout.node_of[comm->rank];
+}
+
 /* comm_lane, comm_control: of the rank of my node with that number. */
 static inline struct arena_lane *comm_lane(const struct choir_comm *comm, int local_rank, int lane)
 {

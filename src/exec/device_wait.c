@@ -3,7 +3,7 @@
  * commands take.  A GPU's copy engine needs no core, and looking at the event again and again learns of the end
  * soonest.  A CPU device is threads of this process: a spinning thread keeps them from the core, and a blocked one lets
  * the driver do the work in its place (a read of 64 bytes by polling and by blocking: Intel 4.8 and 2.3 us).  So
- * device_block blocks where nothing else is to be done; else Note [wait policy] in base/wait.h applies. */
+ * run_block_on_device blocks where nothing else is to be done; else Note [wait policy] in base/wait.h applies. */
 #include "exec/device_wait.h"
 
 static bool is_mapping(const struct run *run)
@@ -36,11 +36,6 @@ bool run_waits_for_device(const struct run *run)
 	uint32_t n;
 
 	return first_command(run, &n) != NULL;
-}
-
-bool device_shares_core(const struct choir_comm *comm)
-{
-	return dev_is_cpu(comm->device);
 }
 
 bool run_block_on_device(struct run *run)

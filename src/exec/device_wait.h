@@ -5,14 +5,11 @@
 
 #include "exec/run.h"
 
-/* device_busy: are commands of the device under way for the run? */
+/* run_waits_for_device: are commands of the device under way for the run? */
 bool run_waits_for_device(const struct run *run);
 
-/* device_block: if the run waits for nothing but commands of a CPU device, blocks until the first of them is over:
- * true.  The driver only, with nothing else to do. */
+/* run_block_on_device: if the run waits for nothing but commands of a CPU device, blocks until the first of them is
+ * over: true.  The driver only, with nothing else to do. */
 bool run_block_on_device(struct run *run);
-
-/* device_shares_core: does the device work with threads of this process, which need the core of whoever would spin? */
-bool device_shares_core(const struct choir_comm *comm);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The event object: how the end of a collective is known.  The public functions are in event.c; what the engine needs
- * is here. */
+/* The event object: how the end of a collective is known.  The public functions are in api/event.c; what the engine
+ * needs is here. */
 #ifndef EXEC_EVENT_H
 #define EXEC_EVENT_H
 

@@ -48,7 +48,7 @@ enum { TOLD_ALL = 64 };
 static bool is_told(const struct choir_comm *comm, int rank)
 {
 	int distance = (rank - comm->rank + comm->n) % comm->n;
-	bool near = comm->layout.node_of[rank] == comm->layout.node_of[comm->rank];
+	bool near = comm_is_near(comm, rank);
 
 	if (distance == 0 || find_gone(comm, rank) != NULL)
 		return false;

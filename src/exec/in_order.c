@@ -98,7 +98,7 @@ static bool do_step(struct run *run, const struct operand_table *table, uint32_t
 			return true;
 		if (steps_try(run, id, &done) != CHOIR_SUCCESS || done || run->counts_differ)
 			break;
-		if (run->flag_not_raised)
+		if (run->owes_flag)
 			run_raise_flag(run);
 		wait_spin();
 	}

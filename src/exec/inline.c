@@ -100,7 +100,7 @@ static void clean(struct run *run)
 	if (run->plan != &run->bound.cached->plan)
 		prepared_unbind(run);
 	run->state = RUN_DEPS;
-	run->counts_differ = run->records_compared = run->flag_not_raised = run->failure_is_local = false;
+	run->counts_differ = run->records_compared = run->owes_flag = run->failure_is_local = false;
 	if (run->bound.pair)
 		atomic_store_explicit(&run->event->wire_bytes, 0, memory_order_relaxed);
 	if (run->status == CHOIR_SUCCESS)

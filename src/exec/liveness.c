@@ -41,11 +41,6 @@ void liveness_deliver(struct choir_comm *comm, const struct wire_header *header,
 	atomic_store(&rank->heard_ns, now_ns);
 }
 
-static bool is_near(const struct choir_comm *comm, int rank)
-{
-	return comm->layout.node_of[rank] == comm->layout.node_of[comm->rank];
-}
-
 static struct arena_control *control_of(const struct choir_comm *comm, int rank)
 {
 	return comm_control(comm, comm->layout.place_of[rank]);
@@ -55,14 +50,14 @@ bool liveness_calls(const struct choir_comm *comm, int rank, uint64_t *calls)
 {
 	const struct liveness_rank *far = &comm->liveness.ranks[rank];
 
-	*calls = is_near(comm, rank) ? atomic_load(&control_of(comm, rank)->last_seq) : atomic_load(&far->calls);
-	return is_near(comm, rank) || atomic_load(&far->heard_ns) != 0;
+	*calls = comm_is_near(comm, rank) ? atomic_load(&control_of(comm, rank)->last_seq) : atomic_load(&far->calls);
+	return comm_is_near(comm, rank) || atomic_load(&far->heard_ns) != 0;
 }
 
 int64_t liveness_silence_ns(const struct choir_comm *comm, int rank, int64_t now_ns)
 {
 	const struct liveness *liveness = &comm->liveness;
-	bool near = is_near(comm, rank);
+	bool near = comm_is_near(comm, rank);
 	int64_t sign =
 	    near ? atomic_load(&control_of(comm, rank)->sign_ns) : atomic_load(&liveness->ranks[rank].heard_ns);
 
@@ -77,7 +72,7 @@ int64_t liveness_silence_ns(const struct choir_comm *comm, int rank, int64_t now
 static int told_to_wait_for(const struct choir_comm *comm, int rank)
 {
 	const _Atomic uint32_t *at =
-	    is_near(comm, rank) ? &control_of(comm, rank)->waits_for : &comm->liveness.ranks[rank].waits_for;
+	    comm_is_near(comm, rank) ? &control_of(comm, rank)->waits_for : &comm->liveness.ranks[rank].waits_for;
 	uint32_t told = atomic_load(at);
 
 	return told <= (uint32_t)comm->n ? (int)told - 1 : -1;
@@ -126,7 +121,7 @@ void liveness_ask(struct run *run, int64_t now_ns)
 
 	comm->liveness.asked_ns = now_ns;
 	for (int rank = 0; rank < comm->n; rank++)
-		if (!is_near(comm, rank))
+		if (!comm_is_near(comm, rank))
 			send_note(comm, rank, &header);
 }
 

@@ -33,7 +33,7 @@ static struct ring *ring_to(struct choir_comm *comm, int peer)
 	bool *none = &comm->engine.arena.no_rings;
 
 	if (ring != NULL || *none || !arena_has_rings(comm->arena) ||
-	    layout->node_of[peer] != layout->node_of[comm->rank])
+	    !comm_is_near(comm, peer))
 		return ring;
 	*none = arena_take_ring(comm->arena, comm->local_rank, layout->place_of[peer]) != CHOIR_SUCCESS;
 	return ring_between(comm, comm->rank, peer);

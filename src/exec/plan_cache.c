@@ -97,14 +97,6 @@ static bool same_lists(const struct lists *lists, const struct cached_plan *plan
 	return true;
 }
 
-bool cached_plan_same_lists(const struct cached_plan *plan, const struct algo_in *in)
-{
-	struct lists lists;
-
-	lists_of(in, &lists);
-	return same_lists(&lists, plan);
-}
-
 void cached_plan_lists(const struct cached_plan *plan, struct algo_in *in)
 {
 	in->block_bytes = plan->each[0];

@@ -44,9 +44,7 @@ void plan_cache_fini(struct plan_cache *cache);
 choir_status plan_cache_get(struct plan_cache *cache, const struct algorithm *algorithm, const struct algo_in *in,
                             struct cached_plan **out_p);
 
-/* cached_plan_same_lists: was the plan built for the lists that in has?
- * cached_plan_lists: lets in have the plan's own, which live as long as the plan. */
-bool cached_plan_same_lists(const struct cached_plan *plan, const struct algo_in *in);
+/* cached_plan_lists: lets in have the plan's own lists, which live as long as the plan. */
 void cached_plan_lists(const struct cached_plan *plan, struct algo_in *in);
 void cached_plan_release(struct cached_plan *plan); /* NULL is silent */
 

@@ -30,7 +30,7 @@ static choir_status state_steps(struct run *run, bool *moved)
 	TRY(steps_advance(run, moved, &done));
 	if (run->counts_differ && run->script.ops == NULL)
 		return run_restart_as_script(run, moved);
-	if (!done && run->flag_not_raised)
+	if (!done && run->owes_flag)
 		run_raise_flag(run);
 	if (!done)
 		return CHOIR_SUCCESS;

@@ -155,7 +155,9 @@ struct run {
 	/* what it and its peers have said in the lane */
 	bool publish_carries_bytes; /* my part of the slot is in `line` until my flag goes up: Note [one store] */
 	unsigned char line[ARENA_LINE_BYTES];
-	bool flag_not_raised;       /* Note [receivers raise no flag] in run_admit.c */
+	/* no phase of the plan will say that this rank is here, and it has not said so: Note [receivers raise no flag]
+	 * in run_admit.c */
+	bool owes_flag;
 	bool records_compared;      /* a step has compared the records of the whole node */
 	bool counts_differ;         /* the records were found to differ where they may */
 	struct run_peer *peers;     /* [node size], kept with the run; NULL until first needed */

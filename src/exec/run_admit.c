@@ -107,7 +107,7 @@ static bool may_leave_flag_down(const struct run *run)
 void run_raise_flag(struct run *run)
 {
 	arena_publish(comm_lane(run->comm, run->comm->local_rank, run->lane), ARENA_FLAG(run->seq + 1, 0));
-	run->flag_not_raised = false;
+	run->owes_flag = false;
 }
 
 /* Note [one store].  A peer that waits looks at the flag's line all the time: it takes the line away as soon as the
@@ -141,8 +141,8 @@ choir_status run_admit(struct run *run, bool *moved)
 		return CHOIR_SUCCESS;
 	}
 	/* no phase of the plan will say that I am here */
-	run->flag_not_raised = run->plan == NULL || run->plan->last_phase == 0;
-	if (run->flag_not_raised && !(run->plan != NULL && may_leave_flag_down(run)))
+	run->owes_flag = run->plan == NULL || run->plan->last_phase == 0;
+	if (run->owes_flag && !(run->plan != NULL && may_leave_flag_down(run)))
 		run_raise_flag(run);
 	run->state = run->script.ops != NULL ? RUN_ASK : RUN_MAP;
 	*moved = true;

@@ -68,7 +68,7 @@ static choir_status send_message(struct run *run, const struct plan_step *step)
 
 	TRY(pump_send(comm->pump, comm->endpoint_of[step->peer], &header,
 	              step->len > 0 ? operand_at(run, run->plan->refs[step->src_first]) : NULL, step->len, NULL));
-	if (comm->layout.node_of[step->peer] != comm->layout.node_of[comm->rank])
+	if (!comm_is_near(comm, step->peer))
 		atomic_fetch_add_explicit(&run->event->wire_bytes, step->len + sizeof header, memory_order_relaxed);
 	return CHOIR_SUCCESS;
 }

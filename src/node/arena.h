@@ -3,7 +3,8 @@
  * with a flag and a slot for each lane; a collective uses lane seq mod lanes on every rank.  A node of few ranks also
  * has a p2p ring for each ordered pair.
  *
- * Note [arena flags].  A lane's flag is one 64-bit number: seq << 24 | step, where seq is the call's sequence number.
+ * Note [arena flags].  A lane's flag is one 64-bit number: seq << 24 | step, where seq is the call's sequence
+ * number plus 1: a flag of 0 is that of no call.
  * While the call runs, step is plan index << 20 | phase; it is ARENA_DONE if the call failed for this rank alone.
  * Whether a peer has published phase p of call seq is one acquire load and one comparison, and flags are never reset.
  * The flag of a call with one plan only rises.  A script has several plans, and step holds their index modulo 16: ranks

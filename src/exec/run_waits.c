@@ -9,13 +9,10 @@ static bool lane_behind(const struct run *run, int rank, uint32_t phase)
 
 static bool step_waits_for(struct run *run, const struct plan_step *step, int rank)
 {
-	const struct layout *layout = &run->comm->layout;
-
 	switch (step->kind) {
 	case PLAN_AWAIT:
 		return (step->peer == rank || step->peer == PLAN_ALL) && rank != run->comm->rank &&
-		       layout->node_of[rank] == layout->node_of[run->comm->rank] &&
-		       lane_behind(run, rank, step->tag);
+		       comm_is_near(run->comm, rank) && lane_behind(run, rank, step->tag);
 	case PLAN_RECV_MSG:
 		return step->peer == rank;
 	default:
@@ -25,15 +22,10 @@ static bool step_waits_for(struct run *run, const struct plan_step *step, int ra
 
 bool run_waits_for(struct run *run, int rank)
 {
-	const struct layout *layout = &run->comm->layout;
-
 	if (run->state == RUN_ADMIT)
-		return layout->node_of[rank] == layout->node_of[run->comm->rank] &&
-		       run_held_up(run, layout->place_of[rank]);
-	if (run->state == RUN_PEER_BUFFERS)
-		return layout->node_of[rank] == layout->node_of[run->comm->rank] && lane_behind(run, rank, 0);
-	if (run->state == RUN_PREVIOUS_PLAN)
-		return layout->node_of[rank] == layout->node_of[run->comm->rank] && lane_behind(run, rank, 0);
+		return comm_is_near(run->comm, rank) && run_held_up(run, run->comm->layout.place_of[rank]);
+	if (run->state == RUN_PEER_BUFFERS || run->state == RUN_PREVIOUS_PLAN)
+		return comm_is_near(run->comm, rank) && lane_behind(run, rank, 0);
 	if (run->state != RUN_STEPS)
 		return false;
 	for (uint32_t i = 0; i < run->board.n_waiting; i++)
