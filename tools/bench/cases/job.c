@@ -17,6 +17,7 @@ static size_t count_of(const struct job *job, size_t elements)
 
 void job_size(struct job *job, size_t bytes)
 {
+	struct collective_layout whole; /* of a rank that has all blocks: the same number on all ranks */
 	size_t all;
 
 	job->shape = (struct collective_shape){ .what = job->what,
@@ -24,9 +25,10 @@ void job_size(struct job *job, size_t bytes)
 		                                .root = job->root,
 		                                .count = count_of(job, bytes / job->elem_bytes) };
 	collective_lay_out(&job->shape, job->rank, &job->layout);
-	all = job->what->kind == SPREAD_WHOLE    ? job->layout.count
-	      : job->what->kind == SPREAD_GATHER ? job->layout.recv_count
-	                                         : job->layout.send_count;
+	collective_lay_out(&job->shape, job->what->rooted ? job->root : job->rank, &whole);
+	all = job->what->kind == SPREAD_WHOLE    ? whole.count
+	      : job->what->kind == SPREAD_GATHER ? whole.recv_count
+	                                         : whole.send_count;
 	job->bytes = all * job->elem_bytes;
 }
 

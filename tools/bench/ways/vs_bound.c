@@ -47,8 +47,8 @@ static void make(struct vs_bound *vs, const struct span *part)
 	for (int r = 0; r < job->n; r++)
 		vs->from[r] = vs->in[r] + part->from * elem;
 	if (part->rank == SPAN_REDUCED)
-		bound_sum((float *const *)vs->to, vs->n_getters, (const float *const *)vs->from, job->n, part->count,
-		          vs->streams);
+		bound_sum((float *const *)vs->to, vs->n_getters, (const float *const *)vs->from, part->ranks,
+		          part->count, vs->streams);
 	else
 		bound_copy(vs->to, vs->n_getters, vs->from[part->rank], part->count * elem, vs->streams);
 }
