@@ -2,6 +2,7 @@
 """tinygrad's tensors on CL, two processes: gradients reduced on its queue, and what is refused."""
 
 import os
+import shutil
 import subprocess
 import sys
 import unittest
@@ -10,6 +11,10 @@ from pathlib import Path
 from ranks import run_program
 
 EXAMPLE = Path(__file__).parents[2] / "tools" / "python" / "examples" / "tinygrad_net.py"
+
+# As the example does it: tinygrad's CPU device compiles by CC, and PoCL's package has no plain "clang".
+CLANGS = ("clang", *(f"clang-{version}" for version in range(30, 12, -1)))
+os.environ.setdefault("CC", next(filter(shutil.which, CLANGS), "clang"))
 
 PROGRAM = """
 import os
