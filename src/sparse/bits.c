@@ -3,6 +3,8 @@
  * bitmap's time; so what counts bits is compiled twice and chosen when it runs. */
 #include "sparse/bits.h"
 
+#include "base/simd.h"
+
 #include <string.h>
 
 #ifdef __x86_64__
@@ -17,7 +19,6 @@
 #define HAS_COMPRESS (__builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512bw"))
 #include <immintrin.h>
 #endif
-#define EITHER_WAY static inline __attribute__((always_inline))
 
 /* Note [four at a time].  How many bits a word has cannot be predicted, so four positions are written whatever there
  * is, and the next word begins behind the real ones: a branch that is missed costs more than four stores. */

@@ -5,10 +5,10 @@
  * page: while a part of a block is folded, the same part of the next block is prefetched. */
 #include "sparse/chain.h"
 
+#include "base/simd.h"
 #include "sparse/prefetch.h"
 #include "sparse/scratch.h"
 
-#define EITHER_WAY  static inline __attribute__((always_inline))
 #define LINE_BYTES  64
 #define PART        256   /* entries */
 #define LEAST_BLOCK 512   /* bytes */

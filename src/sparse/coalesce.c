@@ -2,16 +2,9 @@
 /* Chooses how a job is done: by kernels where a device was given, else by the first way of the host that fits. */
 #include "sparse/coalesce.h"
 
-#include <string.h>
+#include "base/simd.h"
 
-#ifdef __x86_64__
-#define WITH_AVX2 __attribute__((target("avx2")))
-#define HAS_AVX2  __builtin_cpu_supports("avx2")
-#else
-#define WITH_AVX2
-#define HAS_AVX2 0
-#endif
-#define EITHER_WAY static inline __attribute__((always_inline))
+#include <string.h>
 
 static const struct coalesce_way *const ways[] = { &coalesce_way_buckets, &coalesce_way_bitmap, &coalesce_way_sort };
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The sort way of the host: for ranges far larger than the number of pairs. */
 #include "sparse/prefetch.h"
+
+#include "base/simd.h"
 #include "sparse/coalesce.h"
 #include "sparse/each_cell.h"
 #include "sparse/rows.h"
 #include "sparse/scratch.h"
 
-#define EITHER_WAY static inline __attribute__((always_inline))
 
 #define BATCH      512
 #define GROUP_BITS 8

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/moments.h"
 
+#include "base/simd.h"
 #include "sparse/launch.h"
 
 #include <math.h>
@@ -11,15 +12,6 @@
 #define BLOCK 4096
 #define MOMENTS_OPTIONS " -DOP=SUM -DLANES=16 -DBLOCK=4096"
 #define LOCAL 64
-
-#ifdef __x86_64__
-#define WITH_AVX2 __attribute__((target("avx2")))
-#define HAS_AVX2 __builtin_cpu_supports("avx2")
-#else
-#define WITH_AVX2
-#define HAS_AVX2 1
-#endif
-#define EITHER_WAY static inline __attribute__((always_inline))
 
 #define DTYPE F16
 #include "sparse/moments_dtype.inc"

@@ -5,6 +5,7 @@
  * where no pivot helps, costs the radix select over all of it. */
 #include "sparse/select.h"
 
+#include "base/simd.h"
 #include "sparse/prefetch.h"
 #include "sparse/bits.h"
 #include "sparse/pool.h"
@@ -13,11 +14,10 @@
 
 #ifdef __x86_64__
 #include "sparse/select_masks.h"
-#define HAS_AVX2 (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi"))
+#define HAS_SELECT_AVX2 (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi"))
 #define WITH_MASKS __attribute__((target("avx512f,avx512bw")))
 #define HAS_MASKS  (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw"))
 #endif
-#define EITHER_WAY static inline __attribute__((always_inline))
 
 /* Note [two steps].  A block of elements becomes bits first, then its set bits become positions, and those pairs: no
  * branch depends on an element, and a missed one costs as much as 60 elements read.  A block stays in the first cache,

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "topk/vector.h"
 
-#include <math.h>
+#include "base/simd.h"
 
-#ifdef __x86_64__
-#define WITH_AVX2 __attribute__((target("avx2")))
-#define HAS_AVX2 __builtin_cpu_supports("avx2")
-#else
-#define WITH_AVX2
-#define HAS_AVX2 1
-#endif
-#define EITHER_WAY static inline __attribute__((always_inline))
+#include <math.h>
 
 #define VALUE   float
 #define NAME(x) x##_f32
