@@ -119,7 +119,8 @@ static choir_status one_of_each(choir_comm *comm, int kind, choir_request *list,
 		                             NULL, NULL);
 	case 7: return choir_start(list, NULL, NULL);
 	case 8:
-		return choir_allreduce(comm, choir_host(in), choir_host(out), 16, CHOIR_F32, CHOIR_OP_SUM, &older, NULL);
+		return choir_allreduce(comm, choir_host(in), choir_host(out), 16, CHOIR_F32, CHOIR_OP_SUM, &older,
+		                       NULL);
 	default: return choir_barrier(comm, NULL, NULL);
 	}
 }
