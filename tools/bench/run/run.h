@@ -36,6 +36,9 @@ typedef void run_row_fn(struct run *run, const struct job *job);
 void run_collective(struct run *run, const struct collective_row *what, const char *title, enum result_kind kind,
                     run_row_fn *row);
 
+/* run_job: a job of this run without a size, out of place, with root 0. */
+struct job run_job(struct run *run, const struct collective_row *what, choir_dtype dtype, choir_op op);
+
 /* run_row: measures one job and reports its row, or a row for each algorithm. */
 void run_row(struct run *run, const struct job *job);
 

@@ -3,7 +3,6 @@
 
 #include "bench/cases/job.h"
 #include "bench/report/report.h"
-#include "bench/data/symmetric.h"
 #include "bench/ranks/world.h"
 
 #include <stdio.h>
@@ -49,16 +48,7 @@ void run_collective(struct run *run, const struct collective_row *what, const ch
                     run_row_fn *row)
 {
 	const struct args *args = run->args;
-	struct job job = { .args = args,
-		           .what = what,
-		           .world = run->world,
-		           .device = run->device,
-		           .comm = run->comm,
-		           .memory = symmetric_source(run),
-		           .rank = run->world->rank,
-		           .n = run->world->size,
-		           .root = args->root,
-		           .in_place = args->in_place && what->in_place };
+	struct job job;
 	int n_dtypes = what->kind != SPREAD_NOTHING ? args->n_dtypes : 1, n_ops = what->reduces ? args->n_ops : 1;
 
 	if (run->to_text && !args->csv)
@@ -67,9 +57,9 @@ void run_collective(struct run *run, const struct collective_row *what, const ch
 		report_text_note("%s has no in-place form: out of place", what->name);
 	for (int t = 0; t < n_dtypes; t++)
 		for (int o = 0; o < n_ops; o++) {
-			job.dtype = args->dtypes[t];
-			job.elem_bytes = choir_dtype_bytes(job.dtype);
-			job.op = what->reduces ? args->ops[o] : CHOIR_OP_LOCAL;
+			job = run_job(run, what, args->dtypes[t], what->reduces ? args->ops[o] : CHOIR_OP_LOCAL);
+			job.root = args->root;
+			job.in_place = args->in_place && what->in_place;
 			if (what->reduces && !is_supported(run, &job))
 				continue;
 			run_sizes(run, &job, row);

@@ -7,7 +7,6 @@
 #include "bench/report/report.h"
 #include "sparse_job.h"
 #include "bench/report/sweep.h"
-#include "bench/data/symmetric.h"
 #include "bench/ranks/watchdog.h"
 
 #include <stdio.h>
@@ -157,22 +156,11 @@ static void sparse_row(struct run *run, const struct sparse_shape *shape)
 {
 	const struct args *args = run->args;
 	const struct args_sparse *what = &shape->args;
-	size_t elem_bytes = choir_dtype_bytes(shape->dtype);
-	struct job job = { .args = args,
-		           .what = &collectives[ALLREDUCE],
-		           .world = run->world,
-		           .device = run->device,
-		           .comm = run->comm,
-		           .memory = symmetric_source(run),
-		           .rank = run->world->rank,
-		           .n = run->world->size,
-		           .dtype = shape->dtype,
-		           .op = shape->op,
-		           .elem_bytes = elem_bytes };
+	struct job job = run_job(run, &collectives[ALLREDUCE], shape->dtype, shape->op);
 	struct sparse_job sparse = { .job = &job,
 		                     .shape = *shape,
 		                     .ind_bytes = choir_dtype_bytes(what->index_dtype),
-		                     .row_bytes = what->width * elem_bytes,
+		                     .row_bytes = what->width * job.elem_bytes,
 		                     .all_rows = sparse_ids_before(what, job.n, job.n) };
 	struct result row = { .collective = "sparse_allreduce",
 		              .dtype = choir_dtype_name(shape->dtype),

@@ -131,19 +131,9 @@ void overlap_run(struct run *run, const char *title, const struct collective_row
 /* Gradients are averaged, in place. */
 static struct job job_of(struct run *run, const struct list_tensor *tensor)
 {
-	struct job job = { .args = run->args,
-		           .what = &collectives[ALLREDUCE],
-		           .world = run->world,
-		           .device = run->device,
-		           .comm = run->comm,
-		           .memory = symmetric_source(run),
-		           .rank = run->world->rank,
-		           .n = run->world->size,
-		           .op = CHOIR_OP_MEAN,
-		           .dtype = tensor->dtype,
-		           .elem_bytes = choir_dtype_bytes(tensor->dtype),
-		           .in_place = true };
+	struct job job = run_job(run, &collectives[ALLREDUCE], tensor->dtype, CHOIR_OP_MEAN);
 
+	job.in_place = true;
 	job_size(&job, tensor->count * job.elem_bytes);
 	return job;
 }

@@ -18,19 +18,9 @@ enum { MULTI, EACH, IN_FLIGHT, N_OURS };
 
 static struct job job_of(struct run *run, const struct list_tensor *tensor)
 {
-	struct job job = { .args = run->args,
-		           .what = &collectives[ALLREDUCE],
-		           .world = run->world,
-		           .device = run->device,
-		           .comm = run->comm,
-		           .memory = symmetric_source(run),
-		           .rank = run->world->rank,
-		           .n = run->world->size,
-		           .op = run->args->ops[0],
-		           .dtype = tensor->dtype,
-		           .elem_bytes = choir_dtype_bytes(tensor->dtype),
-		           .in_place = run->args->in_place };
+	struct job job = run_job(run, &collectives[ALLREDUCE], tensor->dtype, run->args->ops[0]);
 
+	job.in_place = run->args->in_place;
 	job_size(&job, tensor->count * job.elem_bytes);
 	return job;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "topk.h"
 
-#include "bench/data/symmetric.h"
 #include "bench/ranks/watchdog.h"
 #include "bench/ranks/world.h"
 #include "bench/report/report.h"
@@ -127,21 +126,11 @@ static void run_dtype(struct run *run, choir_dtype dtype)
 {
 	const struct args *args = run->args;
 	const struct args_sparse *what = &args->sparse;
-	struct job job = { .args = args,
-		           .what = &collectives[ALLREDUCE],
-		           .world = run->world,
-		           .device = run->device,
-		           .comm = run->comm,
-		           .memory = symmetric_source(run),
-		           .rank = run->world->rank,
-		           .n = run->world->size,
-		           .dtype = dtype,
-		           .op = args->ops[0],
-		           .bytes = what->range * choir_dtype_bytes(dtype),
-		           .elem_bytes = choir_dtype_bytes(dtype) };
+	struct job job = run_job(run, &collectives[ALLREDUCE], dtype, args->ops[0]);
 	struct topk_job topk = { .job = &job, .n = what->range };
 	bool ok;
 
+	job.bytes = what->range * job.elem_bytes;
 	watchdog_pat("making gradients");
 	errno = 0;
 	ok = make_grads(&topk);
