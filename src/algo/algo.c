@@ -7,12 +7,11 @@
 
 #include <string.h>
 
-#define ROW(collective_, name_, unfit_, build_, about_) \
-	{ .collective = COLLECTIVE_##collective_, .name = name_, .unfit = unfit_, .build = build_, .about = about_ }
-/* An algorithm that folds in rank order. */
+/* An algorithm that folds in that order, and one that promises none. */
 #define RANKS(order_, collective_, name_, unfit_, build_, about_) \
 	{ .collective = COLLECTIVE_##collective_, .name = name_, .unfit = unfit_, .build = build_, .about = about_, \
 	  .fold_order = PLAN_ORDER_##order_ }
+#define ROW(...) RANKS(ANY, __VA_ARGS__)
 
 const struct algorithm algorithms[] = {
 	RANKS(ONCE, ALLREDUCE, "single", fit_single, single_reduce, "one rank alone"),
