@@ -95,7 +95,7 @@ const char *flight_text(const struct dense_flight *f, char text[FLIGHT_TEXT_BYTE
 
 	snprintf(text, FLIGHT_TEXT_BYTES, "%s of %zu x %s, %s, root %d, %s%s, %s", c->what->name, c->count,
 	         choir_dtype_name(c->dtype), choir_op_name(f->data.op), c->root, f->in_place ? "in place, " : "",
-	         c->device ? "cl_mem" : "host", c->options != NULL ? c->options : "auto");
+	         c->device ? memory_kind_names[f->send.kind] : "host", c->options != NULL ? c->options : "auto");
 	return text;
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "world/memory.h"
 
+#include <CL/cl_ext.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,6 +16,12 @@ static _Thread_local struct {
 	size_t bytes, skew, used;
 	int live;
 } region;
+
+const char *const memory_kind_names[N_MEMORY_KINDS] = { "cl_mem",     "coarse SVM", "fine SVM",  "USM host",
+	                                                "USM shared", "USM device", "one after the other" };
+
+static enum memory_kind chosen;
+static atomic_uint made; /* of MEMORY_MIXED */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static choir_device *queue_device;
@@ -89,10 +97,122 @@ static bool lend(struct memory *memory, bool on_device)
 	return true;
 }
 
-bool memory_make(struct memory *memory, choir_device *device, bool on_device, size_t bytes, size_t shift)
+/* --- the kinds on the device --- */
+
+void memory_choose(enum memory_kind kind)
+{
+	chosen = kind;
+}
+
+/* An address of cl_intel_unified_shared_memory, in *fn_p; false where the platform lacks it. */
+static bool usm_function(choir_device *device, const char *name, void *fn_p)
+{
+	cl_platform_id platform;
+	char extensions[16384] = "";
+	void *fn;
+
+	if (clGetDeviceInfo(choir_device_id(device), CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL) !=
+	        CL_SUCCESS ||
+	    clGetDeviceInfo(choir_device_id(device), CL_DEVICE_EXTENSIONS, sizeof extensions, extensions, NULL) !=
+	        CL_SUCCESS ||
+	    strstr(extensions, "cl_intel_unified_shared_memory") == NULL)
+		return false;
+	fn = clGetExtensionFunctionAddressForPlatform(platform, name);
+	memcpy(fn_p, &fn, sizeof fn);
+	return fn != NULL;
+}
+
+static cl_bitfield device_bits(choir_device *device, cl_device_info what)
+{
+	cl_bitfield bits = 0;
+
+	return clGetDeviceInfo(choir_device_id(device), what, sizeof bits, &bits, NULL) == CL_SUCCESS ? bits : 0;
+}
+
+const char *memory_lacks(choir_device *device, enum memory_kind kind)
+{
+	clMemFreeINTEL_fn usm_free;
+	cl_bitfield svm;
+
+	if (kind == MEMORY_MEM || kind == MEMORY_MIXED)
+		return NULL;
+	if (kind >= MEMORY_USM_HOST)
+		return usm_function(device, "clMemFreeINTEL", &usm_free) ? NULL : "no cl_intel_unified_shared_memory";
+	svm = device_bits(device, CL_DEVICE_SVM_CAPABILITIES);
+	if (kind == MEMORY_SVM_FINE)
+		return (svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0 ? NULL : "no fine-grained SVM buffers";
+	return svm != 0 ? NULL : "no SVM";
+}
+
+static enum memory_kind next_kind(choir_device *device)
+{
+	enum memory_kind kind = chosen;
+
+	while (chosen == MEMORY_MIXED &&
+	       memory_lacks(device, kind = (enum memory_kind)(atomic_fetch_add(&made, 1) % MEMORY_MIXED)) != NULL)
+		;
+	return kind;
+}
+
+static void *allocate(choir_device *device, enum memory_kind kind, size_t bytes)
+{
+	cl_context context = choir_device_context(device);
+	clHostMemAllocINTEL_fn host;
+	clSharedMemAllocINTEL_fn shared;
+	clDeviceMemAllocINTEL_fn far;
+	cl_int rc;
+
+	if (kind <= MEMORY_SVM_FINE)
+		return clSVMAlloc(context,
+		                  CL_MEM_READ_WRITE | (kind == MEMORY_SVM_FINE ? CL_MEM_SVM_FINE_GRAIN_BUFFER : 0),
+		                  bytes, 0);
+	if (kind == MEMORY_USM_HOST)
+		return usm_function(device, "clHostMemAllocINTEL", &host) ? host(context, NULL, bytes, 0, &rc) : NULL;
+	if (kind == MEMORY_USM_SHARED)
+		return usm_function(device, "clSharedMemAllocINTEL", &shared)
+		           ? shared(context, choir_device_id(device), NULL, bytes, 0, &rc)
+		           : NULL;
+	return usm_function(device, "clDeviceMemAllocINTEL", &far)
+	           ? far(context, choir_device_id(device), NULL, bytes, 0, &rc)
+	           : NULL;
+}
+
+static void give_pointer(struct memory *memory)
+{
+	clMemFreeINTEL_fn usm_free;
+
+	if (memory->kind <= MEMORY_SVM_FINE)
+		clSVMFree(choir_device_context(memory->owner), memory->pointer);
+	else if (usm_function(memory->owner, "clMemFreeINTEL", &usm_free))
+		usm_free(choir_device_context(memory->owner), memory->pointer);
+}
+
+static bool make_on_device(struct memory *memory, choir_device *device)
 {
 	cl_int rc = CL_SUCCESS;
 
+	memory->kind = next_kind(device);
+	memory->owner = device;
+	memory->queue = queue_of(device);
+	if (memory->kind == MEMORY_MEM) {
+		memory->mem =
+		    clCreateBuffer(choir_device_context(device), CL_MEM_READ_WRITE, whole(memory), NULL, &rc);
+		memory->buffer = choir_mem(memory->mem, memory->offset);
+	} else {
+		memory->pointer = allocate(device, memory->kind, whole(memory));
+		/* a pointer into the allocation, and an offset from there */
+		memory->buffer = memory->kind <= MEMORY_SVM_FINE ? choir_svm(memory->pointer + SENTINEL_BYTES)
+		                                                 : choir_usm(memory->pointer + SENTINEL_BYTES);
+		memory->buffer.offset_bytes = memory->offset - SENTINEL_BYTES;
+		rc = memory->pointer != NULL ? CL_SUCCESS : CL_MEM_OBJECT_ALLOCATION_FAILURE;
+	}
+	if (rc == CL_SUCCESS)
+		memory_push(memory);
+	return rc == CL_SUCCESS;
+}
+
+bool memory_make(struct memory *memory, choir_device *device, bool on_device, size_t bytes, size_t shift)
+{
 	*memory = (struct memory){ .device = on_device && region.base == NULL,
 		                   .bytes = bytes,
 		                   .offset = SENTINEL_BYTES + shift };
@@ -101,13 +221,7 @@ bool memory_make(struct memory *memory, choir_device *device, bool on_device, si
 	memory->host = malloc(whole(memory));
 	memset(memory->host, SENTINEL, whole(memory));
 	memory->buffer = choir_host(memory->host + memory->offset);
-	if (!on_device)
-		return true;
-	memory->queue = queue_of(device);
-	memory->mem = clCreateBuffer(choir_device_context(device), CL_MEM_READ_WRITE, whole(memory), NULL, &rc);
-	memory->buffer = choir_mem(memory->mem, memory->offset);
-	memory_push(memory);
-	return rc == CL_SUCCESS;
+	return !on_device || make_on_device(memory, device);
 }
 
 void memory_free(struct memory *memory)
@@ -119,6 +233,8 @@ void memory_free(struct memory *memory)
 	}
 	if (memory->mem != NULL)
 		clReleaseMemObject(memory->mem);
+	if (memory->pointer != NULL)
+		give_pointer(memory);
 	if (memory->queue != NULL)
 		clReleaseCommandQueue(memory->queue);
 	free(memory->host);
@@ -145,27 +261,44 @@ static void complete(struct memory *memory, cl_int rc, cl_event event)
 	clReleaseEvent(event);
 }
 
+/* The bytes of the device's memory go to the shadow or come from it. */
+static void copy(struct memory *memory, bool pushes)
+{
+	void *to = pushes ? memory->pointer : memory->host;
+	const void *from = pushes ? memory->host : memory->pointer;
+	clEnqueueMemcpyINTEL_fn usm_copy;
+	cl_event event = NULL;
+	cl_int rc = CL_INVALID_OPERATION;
+
+	switch (memory->kind) {
+	case MEMORY_MEM:
+		rc = pushes ? clEnqueueWriteBuffer(memory->queue, memory->mem, CL_FALSE, 0, whole(memory), memory->host,
+		                                   0, NULL, &event)
+		            : clEnqueueReadBuffer(memory->queue, memory->mem, CL_FALSE, 0, whole(memory), memory->host,
+		                                  0, NULL, &event);
+		break;
+	case MEMORY_SVM_COARSE:
+		rc = clEnqueueSVMMemcpy(memory->queue, CL_FALSE, to, from, whole(memory), 0, NULL, &event);
+		break;
+	case MEMORY_USM_DEVICE:
+		if (usm_function(memory->owner, "clEnqueueMemcpyINTEL", &usm_copy))
+			rc = usm_copy(memory->queue, CL_FALSE, to, from, whole(memory), 0, NULL, &event);
+		break;
+	default: memcpy(to, from, whole(memory)); return;
+	}
+	complete(memory, rc, event);
+}
+
 void memory_push(struct memory *memory)
 {
-	cl_event event = NULL;
-	cl_int rc;
-
-	if (!memory->device)
-		return;
-	rc = clEnqueueWriteBuffer(memory->queue, memory->mem, CL_FALSE, 0, whole(memory), memory->host, 0, NULL,
-	                          &event);
-	complete(memory, rc, event);
+	if (memory->device)
+		copy(memory, true);
 }
 
 void memory_pull(struct memory *memory)
 {
-	cl_event event = NULL;
-	cl_int rc;
-
-	if (!memory->device)
-		return;
-	rc = clEnqueueReadBuffer(memory->queue, memory->mem, CL_FALSE, 0, whole(memory), memory->host, 0, NULL, &event);
-	complete(memory, rc, event);
+	if (memory->device)
+		copy(memory, false);
 }
 
 bool memory_sentinels_stand(const struct memory *memory)

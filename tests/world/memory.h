@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Buffers for tests: host memory or a cl_mem with an offset, sentinels on both sides. */
+/* Buffers for tests: host memory, a cl_mem with an offset or a pointer of OpenCL's, sentinels on both sides. */
 #ifndef TESTS_MEMORY_H
 #define TESTS_MEMORY_H
 
@@ -7,11 +7,27 @@
 
 enum { SENTINEL_BYTES = 64, SENTINEL = 0xA5 };
 
+/* What memory on the device is. */
+enum memory_kind {
+	MEMORY_MEM,
+	MEMORY_SVM_COARSE,
+	MEMORY_SVM_FINE,
+	MEMORY_USM_HOST,
+	MEMORY_USM_SHARED,
+	MEMORY_USM_DEVICE,
+	MEMORY_MIXED, /* one after the other of all that the device has */
+	N_MEMORY_KINDS
+};
+extern const char *const memory_kind_names[N_MEMORY_KINDS];
+
 struct memory {
 	bool device;
+	enum memory_kind kind;
 	size_t bytes, offset;   /* of the payload */
-	unsigned char *host;    /* the whole, sentinels included; the shadow of a cl_mem */
+	unsigned char *host;    /* the whole, sentinels included; the shadow of what is on the device */
 	cl_mem mem;
+	unsigned char *pointer; /* SVM, USM: the whole */
+	choir_device *owner;
 	cl_command_queue queue; /* shared by all */
 	bool lent;              /* from the region of memory_use: host is the memory itself */
 	choir_buffer buffer;
@@ -21,6 +37,11 @@ struct memory {
  * sentinel. */
 bool memory_make(struct memory *memory, choir_device *device, bool on_device, size_t bytes, size_t shift);
 void memory_free(struct memory *memory);
+
+/* memory_choose: what is made on the device from now on, by all threads; at first MEMORY_MEM.  Between worlds.
+ * memory_lacks: NULL if the device has that kind, else a reason. */
+void memory_choose(enum memory_kind kind);
+const char *memory_lacks(choir_device *device, enum memory_kind kind);
 
 /* memory_use: what this thread makes from now on lies in these bytes, until it is called with NULL: host memory, or at
  * the same place of mem (NULL: host memory too).  skew bytes lie before each, so that ranks' buffers stand at different

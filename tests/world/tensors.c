@@ -27,7 +27,10 @@ static size_t take_room(struct tensors *set, int pool, size_t bytes, size_t elem
 
 static choir_buffer buffer_at(struct memory *pool, size_t at)
 {
-	return pool->device ? choir_mem(pool->mem, pool->offset + at) : choir_host(memory_payload(pool) + at);
+	choir_buffer buffer = pool->buffer;
+
+	buffer.offset_bytes += at;
+	return buffer;
 }
 
 static int pool_of(const struct tensors *set, enum tensors_where where, size_t i)
