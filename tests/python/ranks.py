@@ -32,12 +32,12 @@ def run_ranks(n, fn, device=None, **settings):
         raise raised[0]
 
 
-def run_program(text, n=1, timeout=60, env=None):
+def run_program(text, n=1, timeout=60, env=None, grace=2):
     """A Python program on n processes of ``python -m choir``; its status and what it printed, errors included."""
     with tempfile.NamedTemporaryFile("w", suffix=".py") as program:
         program.write(text)
         program.flush()
-        launcher = ["-m", "choir", "-n", str(n)] if n > 1 else []
+        launcher = ["-m", "choir", "-n", str(n), "--grace", str(grace)] if n > 1 else []
         done = subprocess.run(
             [sys.executable, *launcher, program.name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             timeout=timeout, env=dict(os.environ, **(env or {})),

@@ -2,7 +2,8 @@
 """``python -m choir -n 2 program.py ARGUMENT...``: that many processes of a program on this machine.
 
 ``python -m choir`` alone prints versions.  Each process gets RANK, LOCAL_RANK, WORLD_SIZE and CHOIR_MEETING, a private
-folder in which they meet.  When one fails the others are ended, and its exit status is that of the command.
+folder in which they meet.  When one fails the others have ``--grace`` seconds to say so and are then ended; its exit
+status is that of the command.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def _watch(processes: list[subprocess.Popen]) -> int:
         time.sleep(0.02)
 
 
-def _end(processes: list[subprocess.Popen], grace: float = 2.0) -> None:
+def _end(processes: list[subprocess.Popen], grace: float) -> None:
     """Peers of a failed rank learn of it from choir: they get a moment to say so."""
     until = time.monotonic() + grace
     for number in (0, signal.SIGTERM, signal.SIGKILL):
@@ -45,12 +46,15 @@ def _end(processes: list[subprocess.Popen], grace: float = 2.0) -> None:
                 one.wait(max(0.0, until - time.monotonic()))
             except subprocess.TimeoutExpired:
                 pass
-        until = time.monotonic() + grace
+        until = time.monotonic() + 2.0
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m choir", description="several processes of a Python program")
     parser.add_argument("-n", type=int, default=0, metavar="PROCESSES")
+    parser.add_argument(
+        "--grace", type=float, default=2.0, metavar="SECONDS", help="what the others get when one has failed (2)"
+    )
     parser.add_argument("program", nargs=argparse.REMAINDER, help="a Python program and its arguments")
     given = parser.parse_args()
     if not given.program:
@@ -67,7 +71,7 @@ def main() -> int:
         except KeyboardInterrupt:
             status = 130
         finally:
-            _end(processes, 0.0 if sys.exc_info()[0] else 2.0)
+            _end(processes, 0.0 if sys.exc_info()[0] else given.grace)
         return status if status >= 0 else 128 - status
 
 
