@@ -414,10 +414,10 @@ choir_status bootstrap_run(struct bootstrap *b, choir_status ready)
 	b->node_of = calloc(ranks, sizeof(int));
 	b->endpoint_of = calloc(ranks, sizeof(int));
 	b->my_ranks = calloc((size_t)b->join->n_local, sizeof(int));
-	b->pumps = calloc((size_t)b->join->n_local, sizeof *b->pumps);
+	b->messengers = calloc((size_t)b->join->n_local, sizeof *b->messengers);
 	own = calloc(2 * processes, 1);
 	if (b->process_of == NULL || b->node_of == NULL || b->endpoint_of == NULL || b->my_ranks == NULL ||
-	    b->pumps == NULL || own == NULL)
+	    b->messengers == NULL || own == NULL)
 		st = error_no_memory("ranks", ranks * 4 * sizeof(int));
 	st = gather_ranks(b, st);
 	if (st == CHOIR_SUCCESS)
@@ -432,8 +432,8 @@ void bootstrap_end(struct bootstrap *b)
 
 	drop_arenas(b);
 	arena_release(b->ring_arena);
-	for (int i = 0; b->pumps != NULL && i < b->join->n_local; i++)
-		pump_release(b->pumps[i]);
+	for (int i = 0; b->messengers != NULL && i < b->join->n_local; i++)
+		messenger_release(b->messengers[i]);
 	if (given != NULL && !b->transport_used)
 		given->ops->destroy(given);
 	layout_free(&b->layout);
@@ -444,5 +444,5 @@ void bootstrap_end(struct bootstrap *b)
 	free(b->node_of);
 	free(b->endpoint_of);
 	free(b->my_ranks);
-	free(b->pumps);
+	free(b->messengers);
 }

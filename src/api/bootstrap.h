@@ -53,8 +53,8 @@ struct bootstrap {
 	struct layout layout;
 	struct arena **arenas;    /* [layout.n_nodes] of nodes that have a rank of mine, else NULL */
 	struct arena *ring_arena; /* memory of the shared-memory transport */
-	struct pump **pumps;      /* [n_local] */
-	bool transport_used;      /* join->config->transport went into a pump */
+	struct messenger **messengers; /* [n_local] */
+	bool transport_used;           /* join->config->transport went into a messenger */
 	bool over;                /* a process or a gather has failed, as all know: none gathers any more */
 	int32_t *statuses;        /* [n_processes] room for bootstrap_agree, as are: */
 	char (*texts)[ERROR_TEXT_BYTES];
@@ -79,7 +79,7 @@ choir_status bootstrap_agree(struct bootstrap *bootstrap, choir_status mine);
 /* bootstrap_apart: the sentence of bootstrap->apart, behind `before`; "" without one. */
 const char *bootstrap_apart(const struct bootstrap *bootstrap, const char *before, char *text, size_t bytes);
 
-/* bootstrap_end: frees; a transport that no pump took is destroyed. */
+/* bootstrap_end: frees; a transport that no messenger took is destroyed. */
 void bootstrap_end(struct bootstrap *bootstrap);
 
 #endif

@@ -31,7 +31,7 @@ static choir_status check_devices(const char *call, int n_local, choir_device *c
 	return CHOIR_SUCCESS;
 }
 
-/* The create call takes the transport over whatever its outcome; before the bootstrap no pump has it. */
+/* The create call takes the transport over whatever its outcome; before the bootstrap no messenger has it. */
 static choir_status refuse(choir_status st, const choir_comm_config *config)
 {
 	const size_t end = offsetof(choir_comm_config, transport) + sizeof config->transport;

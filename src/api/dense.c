@@ -147,7 +147,7 @@ static bool is_in_order(const struct choir_comm *comm, const struct bound *bound
 
 bool dense_is_inline(const struct choir_comm *comm, bool pair, uint64_t bytes)
 {
-	bool near = pair ? comm->pump != NULL && !pump_polled(comm->pump) : comm->layout.n_nodes == 1;
+	bool near = pair ? comm->messenger != NULL && !messenger_polled(comm->messenger) : comm->layout.n_nodes == 1;
 
 	return near && bytes <= INLINE_BYTES && (pair || comm->keyed == NULL);
 }

@@ -64,14 +64,12 @@ static choir_status print(const choir_comm *comm, char **text_p)
 		json_array_append_new(nodes, json_integer(comm->layout.node_size[g]));
 	root = json_pack(
 	    "{s:s, s:i, s:i, s:i, s:o, s:s*, s:s, s:I, s:I, s:i, s:I, s:I, s:b, s:s, s:o, s:o, s:o}", "choir",
-	    choir_version(),
-	    "rank", comm->rank, "ranks", comm->n, "nodes", comm->layout.n_nodes, "node_sizes", nodes,
-	    "nodes_because", comm->apart[0] != '\0' ? comm->apart : NULL, "transport", pump_name(comm->pump),
-	    "slot_bytes", (json_int_t)comm->slot_bytes, "message_bytes",
-	    (json_int_t)comm->message_bytes, "lanes", (int)COMM_LANES, "deadline_ms", (json_int_t)comm->deadline_ms,
-	    "warn_ms", (json_int_t)comm->warn_ms, "order_ranks", (int)comm->order_ranks, "rules", comm->rules.text,
-	    "sparse_costs", cost_table(&comm->rules.costs), "algorithms", algorithm_list(), "environment",
-	    environment_list());
+	    choir_version(), "rank", comm->rank, "ranks", comm->n, "nodes", comm->layout.n_nodes, "node_sizes", nodes,
+	    "nodes_because", comm->apart[0] != '\0' ? comm->apart : NULL, "transport", messenger_name(comm->messenger),
+	    "slot_bytes", (json_int_t)comm->slot_bytes, "message_bytes", (json_int_t)comm->message_bytes, "lanes",
+	    (int)COMM_LANES, "deadline_ms", (json_int_t)comm->deadline_ms, "warn_ms", (json_int_t)comm->warn_ms,
+	    "order_ranks", (int)comm->order_ranks, "rules", comm->rules.text, "sparse_costs",
+	    cost_table(&comm->rules.costs), "algorithms", algorithm_list(), "environment", environment_list());
 	text = root != NULL ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(FLT_DIG)) : NULL;
 	json_decref(root);
 	if (text == NULL)

@@ -71,8 +71,8 @@ choir_status join_config(const char *call, const choir_comm_config *given, choir
 	return CHOIR_SUCCESS;
 }
 
-/* Where messages for the rank go: called under the pump's lock. */
-static void deliver(void *ctx, struct pump_message *message)
+/* Where messages for the rank go: called under the messenger's lock. */
+static void deliver(void *ctx, struct message *message)
 {
 	struct choir_comm *comm = ctx;
 
@@ -80,10 +80,10 @@ static void deliver(void *ctx, struct pump_message *message)
 		char text[ERROR_TEXT_BYTES];
 		size_t n = message->payload_bytes < sizeof text ? message->payload_bytes : sizeof text - 1;
 
-		memcpy(text, pump_payload(message), n);
+		memcpy(text, message_payload(message), n);
 		text[n] = '\0';
 		comm_fail_from_peer(comm, (choir_status)message->header.key, text);
-		pump_give(message);
+		message_give(message);
 		return;
 	}
 	if (message->header.kind == WIRE_DATA) {
@@ -95,7 +95,7 @@ static void deliver(void *ctx, struct pump_message *message)
 			keyed_deliver(comm, &message->header);
 		else
 			liveness_deliver(comm, &message->header, wait_now_ns());
-		pump_give(message);
+		message_give(message);
 	}
 	bell_ring(bell_mine());
 }
@@ -162,7 +162,7 @@ static choir_status fill(struct bootstrap *b, int local, struct choir_comm *comm
 	comm->order_ranks = join->config->order_ranks != 0;
 	comm->slot_bytes = b->slots.slot_bytes;
 	comm->part_bytes = b->slots.part_bytes;
-	comm->message_bytes = pump_message_bytes(b->pumps[local], BOOTSTRAP_MESSAGE_BYTES);
+	comm->message_bytes = messenger_message_bytes(b->messengers[local], BOOTSTRAP_MESSAGE_BYTES);
 	comm->host_reduce_only = b->mixed_devices;
 	comm->crowded = b->crowded;
 	comm->far_cores = b->far_cores;
@@ -193,8 +193,8 @@ static choir_status fill(struct bootstrap *b, int local, struct choir_comm *comm
 	memcpy(comm->endpoint_of, b->endpoint_of, (size_t)b->n * sizeof *comm->endpoint_of);
 	if (join->config->keyed)
 		TRY(keyed_create(comm, &comm->keyed));
-	comm->pump = pump_retain(b->pumps[local]);
-	TRY(pump_attach(comm->pump, comm->context, comm->rank, deliver, comm));
+	comm->messenger = messenger_retain(b->messengers[local]);
+	TRY(messenger_attach(comm->messenger, comm->context, comm->rank, deliver, comm));
 	return progress_add(comm);
 }
 

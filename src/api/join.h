@@ -13,7 +13,7 @@ struct join {
 	choir_device *const *devices;      /* [n_local] */
 	const int *ranks;                  /* [n_local] wanted ranks; NULL = numbered by process */
 	const choir_comm_config *config;   /* never NULL, full size */
-	struct pump *const *pumps;         /* [n_local] inherited (split), with endpoints; NULL = made here */
+	struct messenger *const *messengers; /* [n_local] inherited (split), with endpoints; NULL = made here */
 	const int *endpoints;              /* [n_local] */
 	const struct layout *parent_nodes; /* split: ranks of one node of the parent stay together, others apart */
 	const int *members;                /* split: [ranks] the parent rank of each */

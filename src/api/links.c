@@ -13,7 +13,7 @@ enum { RING_MOST = 1 << 20, RING_LEAST = 4096, RINGS_TARGET = 16 << 20 };
 static choir_status inherit(struct bootstrap *b)
 {
 	for (int i = 0; i < b->join->n_local; i++)
-		b->pumps[i] = pump_retain(b->join->pumps[i]);
+		b->messengers[i] = messenger_retain(b->join->messengers[i]);
 	return CHOIR_SUCCESS;
 }
 
@@ -30,7 +30,7 @@ static choir_status link_queues(struct bootstrap *b)
 		int rank = b->my_ranks[i];
 
 		b->endpoint_of[rank] = rank;
-		st = pump_create(ends[rank], &b->pumps[i]);
+		st = messenger_create(ends[rank], &b->messengers[i]);
 		if (st == CHOIR_SUCCESS)
 			ends[rank] = NULL;
 	}
@@ -41,13 +41,13 @@ static choir_status link_queues(struct bootstrap *b)
 	return st;
 }
 
-static choir_status use_one_pump(struct bootstrap *b, choir_transport *transport)
+static choir_status use_one_messenger(struct bootstrap *b, choir_transport *transport)
 {
 	for (int r = 0; r < b->n; r++)
 		b->endpoint_of[r] = b->process_of[r];
-	TRY(pump_create(transport, &b->pumps[0]));
+	TRY(messenger_create(transport, &b->messengers[0]));
 	for (int i = 1; i < b->join->n_local; i++)
-		b->pumps[i] = pump_retain(b->pumps[0]);
+		b->messengers[i] = messenger_retain(b->messengers[0]);
 	return CHOIR_SUCCESS;
 }
 
@@ -117,8 +117,8 @@ static choir_status link_rings(struct bootstrap *b)
 		release_rings(ctx);
 		return st;
 	}
-	st = use_one_pump(b, transport);
-	if (st != CHOIR_SUCCESS && b->pumps[0] == NULL)
+	st = use_one_messenger(b, transport);
+	if (st != CHOIR_SUCCESS && b->messengers[0] == NULL)
 		transport->ops->destroy(transport);
 	return st;
 }
@@ -137,7 +137,7 @@ static choir_status link_transport(struct bootstrap *b)
 	if (given->size != b->n_processes || given->rank != b->me)
 		return error_set(CHOIR_ARGUMENT, "%s: the transport is endpoint %d of %d, this process is %d of %d",
 		                 b->join->call, given->rank, given->size, b->me, b->n_processes);
-	TRY(use_one_pump(b, given));
+	TRY(use_one_messenger(b, given));
 	b->transport_used = true;
 	return CHOIR_SUCCESS;
 }
@@ -146,7 +146,7 @@ choir_status links_create(struct bootstrap *b)
 {
 	bool all_bring = true;
 
-	if (b->join->pumps != NULL)
+	if (b->join->messengers != NULL)
 		return inherit(b);
 	if (b->n_processes == 1)
 		return link_queues(b);

@@ -4,7 +4,8 @@
 
 #include "api/bootstrap.h"
 
-/* links_create: the pumps and endpoints of the process's ranks, after bootstrap_run; bootstrap_end releases them. */
+/* links_create: the messengers and endpoints of the process's ranks, after bootstrap_run; bootstrap_end releases them.
+ */
 choir_status links_create(struct bootstrap *bootstrap);
 
 #endif

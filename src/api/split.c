@@ -2,8 +2,8 @@
 /* Design notes.  A split is an allgather of claims (color, key, driver) over the parent, then the same joining as for
  * any comm, color after color in ascending order.  The parties are the calls: all ranks that one split_local call
  * drives are one party, led by the lowest of them.  The parties of a color exchange their bytes by send and recv on the
- * parent, so ranks of other colors take no part; messages of the new comm go through the parent's pumps.  Where only
- * members call, they exchange their claims in the same way. */
+ * parent, so ranks of other colors take no part; messages of the new comm go through the parent's messengers.  Where
+ * only members call, they exchange their claims in the same way. */
 #include "api/split.h"
 
 #include "api/join.h"
@@ -186,7 +186,7 @@ static void find_parties(struct split *split, int n, int color, int my_driver)
 
 struct locals {
 	choir_device **devices;
-	struct pump **pumps;
+	struct messenger **messengers;
 	int *ranks, *endpoints, *index;
 	choir_comm **made;
 	int n;
@@ -202,7 +202,7 @@ static void take_locals(const struct split *split, int color, struct locals *loc
 			if (comm->rank != split->members[m] || split->claims[comm->rank].color != color)
 				continue;
 			locals->devices[locals->n] = comm->device;
-			locals->pumps[locals->n] = comm->pump;
+			locals->messengers[locals->n] = comm->messenger;
 			locals->ranks[locals->n] = m;
 			locals->endpoints[locals->n] = comm->endpoint_of[comm->rank];
 			locals->index[locals->n++] = i;
@@ -256,7 +256,7 @@ static choir_status split_color(struct split *split, int color, int my_driver, s
 	join.n_local = locals->n;
 	join.devices = locals->devices;
 	join.ranks = locals->ranks;
-	join.pumps = locals->pumps;
+	join.messengers = locals->messengers;
 	join.endpoints = locals->endpoints;
 	join.parent_nodes = &parent->layout;
 	join.members = split->members;
@@ -320,7 +320,7 @@ static choir_status split_inside(const struct split_how *how, int n_local, choir
 	size_t n = (size_t)comms[0]->n, mine = (size_t)n_local;
 	choir_comm **out = calloc(mine, sizeof *out);
 	struct locals locals = { calloc(mine, sizeof *locals.devices),
-		                 calloc(mine, sizeof *locals.pumps),
+		                 calloc(mine, sizeof *locals.messengers),
 		                 calloc(mine, sizeof(int)),
 		                 calloc(mine, sizeof(int)),
 		                 calloc(mine, sizeof(int)),
@@ -332,7 +332,7 @@ static choir_status split_inside(const struct split_how *how, int n_local, choir
 	split.members = calloc(n, sizeof(int));
 	split.leaders = calloc(n, sizeof(int));
 	if (named == NULL || out == NULL || split.claims == NULL || split.members == NULL || split.leaders == NULL ||
-	    locals.devices == NULL || locals.pumps == NULL || locals.ranks == NULL || locals.endpoints == NULL ||
+	    locals.devices == NULL || locals.messengers == NULL || locals.ranks == NULL || locals.endpoints == NULL ||
 	    locals.index == NULL || locals.made == NULL)
 		st = error_no_memory("a split", n * sizeof *split.claims);
 	if (st == CHOIR_SUCCESS) {
@@ -347,7 +347,7 @@ static choir_status split_inside(const struct split_how *how, int n_local, choir
 	free(split.members);
 	free(split.leaders);
 	free(locals.devices);
-	free(locals.pumps);
+	free(locals.messengers);
 	free(locals.ranks);
 	free(locals.endpoints);
 	free(locals.index);

@@ -91,11 +91,11 @@ static void close_peers(struct choir_comm *comm)
 static void give_back(struct choir_comm *comm)
 {
 	leave_family(comm);
-	if (comm->pump != NULL)
-		pump_detach(comm->pump, comm->context, comm->rank);
-	inbox_fini(&comm->inbox); /* its messages are the pump's memory */
-	pump_release(comm->pump);
-	comm->pump = NULL;
+	if (comm->messenger != NULL)
+		messenger_detach(comm->messenger, comm->context, comm->rank);
+	inbox_fini(&comm->inbox); /* its messages are the messenger's memory */
+	messenger_release(comm->messenger);
+	comm->messenger = NULL;
 	plan_cache_fini(&comm->plans);
 	rules_free(&comm->rules);
 	symmetric_close(comm);

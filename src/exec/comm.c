@@ -115,8 +115,8 @@ static void tell_network(struct choir_comm *comm, choir_status status)
 		if (rank == comm->rank || comm_is_near(comm, rank))
 			continue;
 		header.dst = rank;
-		if (pump_send(comm->pump, comm->endpoint_of[rank], &header, comm->failure.text, bytes, NULL) !=
-		    CHOIR_SUCCESS)
+		if (messenger_send(comm->messenger, comm->endpoint_of[rank], &header, comm->failure.text, bytes,
+		                   NULL) != CHOIR_SUCCESS)
 			return; /* the transport is gone: the others have their deadlines */
 	}
 }
@@ -128,7 +128,7 @@ void comm_fail(struct choir_comm *comm, choir_status status, const char *text)
 	log_text(LOG_ERROR, "%s", comm->failure.text);
 	arena_poison(comm->arena, status, comm->failure.text);
 	comm_ring_node(comm);
-	if (comm->pump != NULL)
+	if (comm->messenger != NULL)
 		tell_network(comm, status);
 }
 

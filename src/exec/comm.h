@@ -9,7 +9,7 @@
 #include "exec/engine_state.h"
 #include "exec/inbox.h"
 #include "exec/plan_cache.h"
-#include "net/pump.h"
+#include "net/messenger.h"
 #include "node/arena.h"
 
 #include <choir/comm.h>
@@ -101,7 +101,7 @@ struct choir_comm {
 	uint64_t slot_bytes, part_bytes; /* see slot_ring.h */
 	uint64_t message_bytes;
 	uint64_t cache_bytes;        /* the last level of this machine's, about */
-	struct pump *pump;
+	struct messenger *messenger;
 	int *endpoint_of;            /* [n] */
 	struct comm_family *family;  /* the local ranks created together */
 	struct rules rules;
@@ -115,7 +115,7 @@ struct choir_comm {
 	struct submission submission;
 	struct plan_cache plans;     /* has a lock */
 	struct inbox inbox;          /* has a lock */
-	struct liveness liveness;    /* filled by whoever drives the pump; read by the driver */
+	struct liveness liveness;    /* filled by whoever drives the messenger; read by the driver */
 	struct gone *_Atomic gone;   /* the same; see gone.h; entries stay */
 	struct symmetric_table symmetric;
 	struct comm_failure failure;

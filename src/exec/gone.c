@@ -15,7 +15,7 @@ void gone_fini(struct choir_comm *comm)
 }
 
 /* Messages are delivered one at a time, so nobody else writes the list. */
-void gone_deliver(struct choir_comm *comm, struct pump_message *message)
+void gone_deliver(struct choir_comm *comm, struct message *message)
 {
 	struct gone *gone;
 
@@ -26,7 +26,7 @@ void gone_deliver(struct choir_comm *comm, struct pump_message *message)
 		return; /* who waits for that rank has his deadline */
 	gone->rank = message->header.src;
 	gone->last = message->header.record;
-	memcpy(&gone->told, pump_payload(message), sizeof gone->told);
+	memcpy(&gone->told, message_payload(message), sizeof gone->told);
 	gone->next = atomic_load_explicit(&comm->gone, memory_order_relaxed);
 	atomic_store_explicit(&comm->gone, gone, memory_order_release);
 }
@@ -85,7 +85,8 @@ void gone_say(struct choir_comm *comm, bool process_ends)
 		header.dst = rank;
 		told.sent = submission->sent[rank];
 		told.received = submission->received[rank];
-		if (pump_send(comm->pump, comm->endpoint_of[rank], &header, &told, sizeof told, NULL) != CHOIR_SUCCESS)
+		if (messenger_send(comm->messenger, comm->endpoint_of[rank], &header, &told, sizeof told, NULL) !=
+		    CHOIR_SUCCESS)
 			break; /* the transport is gone: the others have their deadlines */
 	}
 	pthread_mutex_unlock(&submission->lock);

@@ -16,8 +16,8 @@ struct gone {
 
 void gone_fini(struct choir_comm *comm);
 
-/* gone_deliver: a WIRE_GONE has come; under the pump's locks, only notes it. */
-void gone_deliver(struct choir_comm *comm, struct pump_message *message);
+/* gone_deliver: a WIRE_GONE has come; under the messenger's locks, only notes it. */
+void gone_deliver(struct choir_comm *comm, struct message *message);
 
 /* gone_say: tells other ranks that this one makes no more calls.  Never waits; what the transport does not take at once
  * leaves as messages do. */

@@ -23,16 +23,16 @@ choir_status inbox_init(struct inbox *inbox)
 }
 
 /* The first message of the bucket leaves it. */
-static struct pump_message *pop(struct inbox_bucket *bucket)
+static struct message *pop(struct inbox_bucket *bucket)
 {
-	struct pump_message *message = bucket->first;
+	struct message *message = bucket->first;
 
 	if (message != NULL)
 		bucket->first = message->next;
 	return message;
 }
 
-static void append(struct inbox_bucket *bucket, struct pump_message *message)
+static void append(struct inbox_bucket *bucket, struct message *message)
 {
 	message->next = NULL;
 	if (bucket->first == NULL)
@@ -44,11 +44,11 @@ static void append(struct inbox_bucket *bucket, struct pump_message *message)
 
 void inbox_fini(struct inbox *inbox)
 {
-	struct pump_message *message;
+	struct message *message;
 
 	for (size_t b = 0; b < inbox->n_buckets; b++)
 		while ((message = pop(&inbox->buckets[b])) != NULL)
-			pump_give(message);
+			message_give(message);
 	free(inbox->buckets);
 	pthread_mutex_destroy(&inbox->lock);
 }
@@ -74,7 +74,7 @@ static void grow(struct inbox *inbox)
 {
 	struct inbox_bucket *old = inbox->buckets, *more;
 	size_t n_old = inbox->n_buckets;
-	struct pump_message *message;
+	struct message *message;
 
 	if (inbox->n_kept <= n_old * BUCKET_MESSAGES || (more = calloc(2 * n_old, sizeof *more)) == NULL)
 		return;
@@ -114,13 +114,13 @@ void inbox_expect(struct inbox *inbox, uint64_t key, const struct call_record *r
 	inbox->calls[key % INBOX_CALLS].record = *record;
 	snprintf(inbox->calls[key % INBOX_CALLS].given, CALL_NAME_BYTES, "%s", given);
 	for (size_t i = 0; i < n_holding(inbox) && inbox->n_kept > 0; i++)
-		for (const struct pump_message *m = bucket_holding(inbox, key, i)->first; m != NULL; m = m->next)
+		for (const struct message *m = bucket_holding(inbox, key, i)->first; m != NULL; m = m->next)
 			if (m->header.key == key)
 				compare(inbox, &m->header);
 	pthread_mutex_unlock(&inbox->lock);
 }
 
-void inbox_put(struct inbox *inbox, struct pump_message *message)
+void inbox_put(struct inbox *inbox, struct message *message)
 {
 	pthread_mutex_lock(&inbox->lock);
 	append(bucket_of(inbox, message->header.key, message->header.src), message);
@@ -135,9 +135,9 @@ void inbox_put(struct inbox *inbox, struct pump_message *message)
 	pthread_mutex_unlock(&inbox->lock);
 }
 
-struct pump_message *inbox_take(struct inbox *inbox, uint64_t key, int src, uint32_t tag)
+struct message *inbox_take(struct inbox *inbox, uint64_t key, int src, uint32_t tag)
 {
-	struct pump_message *before = NULL, *found;
+	struct message *before = NULL, *found;
 	struct inbox_bucket *bucket;
 
 	pthread_mutex_lock(&inbox->lock);
@@ -163,8 +163,7 @@ bool inbox_mismatch(struct inbox *inbox, uint64_t key, int from, const struct ca
 
 	pthread_mutex_lock(&inbox->lock);
 	for (size_t i = 0; i < n_holding(inbox) && !found; i++)
-		for (const struct pump_message *m = bucket_holding(inbox, key, i)->first; m != NULL && !found;
-		     m = m->next)
+		for (const struct message *m = bucket_holding(inbox, key, i)->first; m != NULL && !found; m = m->next)
 			if (m->header.key == key && (from < 0 || m->header.src == from) &&
 			    memcmp(&m->header.record, mine, sizeof *mine) != 0) {
 				*theirs = m->header.record;

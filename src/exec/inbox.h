@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The inbox: messages that came for a rank, kept until the step that wants them asks.  Written by whoever drives the
- * pump, read by whoever drives the rank's engine. */
+ * messenger, read by whoever drives the rank's engine. */
 #ifndef EXEC_INBOX_H
 #define EXEC_INBOX_H
 
-#include "net/pump.h"
+#include "net/messenger.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 enum { INBOX_CALLS = 256, CALL_NAME_BYTES = 32 };
 
 struct inbox_bucket { /* messages in the order in which they came */
-	struct pump_message *first, *last; /* last is valid if there is a first */
+	struct message *first, *last; /* last is valid if there is a first */
 };
 
 /* A message that is of another call than mine of the same number. */
@@ -44,7 +44,7 @@ struct inbox {
 choir_status inbox_init(struct inbox *inbox);
 void inbox_fini(struct inbox *inbox); /* gives back what is left */
 
-void inbox_put(struct inbox *inbox, struct pump_message *message);
+void inbox_put(struct inbox *inbox, struct message *message);
 
 /* inbox_expect: I make call number key now, to which the caller gave that name.  Messages of that number, here already
  * or still to come, must be of the same record: if one is not, `odd` tells. */
@@ -54,7 +54,7 @@ void inbox_expect(struct inbox *inbox, uint64_t key, const struct call_record *r
 void inbox_compare(struct inbox *inbox, const struct wire_header *header);
 
 /* inbox_take: the message of that call, source and tag, or NULL. */
-struct pump_message *inbox_take(struct inbox *inbox, uint64_t key, int src, uint32_t tag);
+struct message *inbox_take(struct inbox *inbox, uint64_t key, int src, uint32_t tag);
 
 /* inbox_mismatch: is there a message of that call (from that source; -1 = any) with another record?  Fills theirs and
  * src. */

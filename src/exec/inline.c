@@ -247,7 +247,7 @@ static choir_status advance_until_done(struct run *const *runs, size_t n, choir_
 		go_on(runs, n, event_p);
 		return CHOIR_SUCCESS;
 	}
-	sends = pair && pump_busy(comm->pump);
+	sends = pair && messenger_busy(comm->messenger);
 	finish(runs, n); /* from here on another thread may destroy the comm */
 	if (sends)
 		(void)progress_kick(); /* the rest of what was sent */

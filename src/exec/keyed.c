@@ -206,7 +206,7 @@ static void send_key(struct choir_comm *comm, int rank, uint64_t key, bool order
 		                      .tag = ordered };
 
 	/* A transport that fails says so when it is driven. */
-	(void)pump_send(comm->pump, comm->endpoint_of[rank], &header, NULL, 0, NULL);
+	(void)messenger_send(comm->messenger, comm->endpoint_of[rank], &header, NULL, 0, NULL);
 }
 
 void keyed_deliver(struct choir_comm *comm, const struct wire_header *header)

@@ -33,7 +33,7 @@ bool keyed_holds(const struct keyed *keyed);
  * only. */
 void keyed_check(struct choir_comm *comm, int64_t now_ns);
 
-/* keyed_deliver: a message WIRE_KEY.  Under the pump's lock. */
+/* keyed_deliver: a message WIRE_KEY.  Under the messenger's lock. */
 void keyed_deliver(struct choir_comm *comm, const struct wire_header *header);
 
 #endif

@@ -35,7 +35,7 @@ void liveness_deliver(struct choir_comm *comm, const struct wire_header *header,
 		atomic_store(&comm->liveness.any_asked, true);
 		return;
 	}
-	if (header->key > atomic_load(&rank->calls)) /* only the pump's driver writes these */
+	if (header->key > atomic_load(&rank->calls)) /* only the messenger's driver writes these */
 		atomic_store(&rank->calls, header->key);
 	atomic_store(&rank->waits_for, header->tag);
 	atomic_store(&rank->heard_ns, now_ns);
@@ -111,7 +111,7 @@ static void send_note(struct choir_comm *comm, int rank, struct wire_header *hea
 	header->src = comm->rank;
 	header->dst = rank;
 	/* A transport that fails says so when it is driven. */
-	(void)pump_send(comm->pump, comm->endpoint_of[rank], header, NULL, 0, NULL);
+	(void)messenger_send(comm->messenger, comm->endpoint_of[rank], header, NULL, 0, NULL);
 }
 
 void liveness_ask(struct run *run, int64_t now_ns)

@@ -32,9 +32,10 @@ bool messages_drive(struct choir_comm *comm, bool anyway)
 	const struct inbox *inbox = &comm->inbox;
 	bool moved = false;
 
-	if (comm->pump == NULL || !(anyway || flight_uses_messages(&comm->engine.flight) || pump_busy(comm->pump)))
+	if (comm->messenger == NULL ||
+	    !(anyway || flight_uses_messages(&comm->engine.flight) || messenger_busy(comm->messenger)))
 		return false;
-	if (pump_drive(comm->pump, &moved) != CHOIR_SUCCESS)
+	if (messenger_drive(comm->messenger, &moved) != CHOIR_SUCCESS)
 		fail_transport(comm, error_text());
 	if (atomic_load_explicit(&inbox->overflow, memory_order_relaxed))
 		fail_transport(comm, "messages of more than 1 GiB came for calls that this rank has not made yet");

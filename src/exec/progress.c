@@ -31,10 +31,10 @@ enum {
 static _Atomic int drivers; /* threads that wait, and drive meanwhile */
 static _Thread_local bool waiting; /* this thread is one of `drivers` */
 
-/* Is there anything to drive: runs, or messages that are still leaving, of any comm that shares the pump? */
+/* Is there anything to drive: runs, or messages that are still leaving, of any comm that shares the messenger? */
 static bool has_work(struct choir_comm *comm)
 {
-	return engine_can_move(comm) || (comm->pump != NULL && pump_busy(comm->pump));
+	return engine_can_move(comm) || (comm->messenger != NULL && messenger_busy(comm->messenger));
 }
 
 /* What the comm's device is doing just now. */
@@ -55,7 +55,7 @@ static bool work_left(struct wait_for *why)
 		bool here = has_work(comm);
 
 		left |= here;
-		why->polled |= here && comm->pump != NULL && pump_polled(comm->pump);
+		why->polled |= here && comm->messenger != NULL && messenger_polled(comm->messenger);
 		why->crowded |= comm->crowded;
 		add_device(why, comm);
 	}
@@ -196,7 +196,8 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 	struct choir_comm *comm = event->comm;
 	struct wait idle = { 0 };
 	int64_t end = wait_end_ns(timeout_ms);
-	bool inside = comm_enter(comm), polled = inside && comm->pump != NULL && pump_polled(comm->pump), moved;
+	bool inside = comm_enter(comm), polled = inside && comm->messenger != NULL && messenger_polled(comm->messenger),
+	     moved;
 
 	join_drivers();
 	for (unsigned round = 0; !event_is_complete(event); round++) {
@@ -230,7 +231,7 @@ static bool in_calls(struct choir_comm *comm)
 
 static bool in_calls_or_sending(struct choir_comm *comm)
 {
-	return in_calls(comm) || pump_sends(comm->pump, comm->context, comm->rank);
+	return in_calls(comm) || messenger_sends(comm->messenger, comm->context, comm->rank);
 }
 
 /* False if the time passed first. */

@@ -66,8 +66,8 @@ static choir_status send_message(struct run *run, const struct plan_step *step)
 		.record = run->bound.record,
 	};
 
-	TRY(pump_send(comm->pump, comm->endpoint_of[step->peer], &header,
-	              step->len > 0 ? operand_at(run, run->plan->refs[step->src_first]) : NULL, step->len, NULL));
+	TRY(messenger_send(comm->messenger, comm->endpoint_of[step->peer], &header,
+	                   step->len > 0 ? operand_at(run, run->plan->refs[step->src_first]) : NULL, step->len, NULL));
 	if (!comm_is_near(comm, step->peer))
 		atomic_fetch_add_explicit(&run->event->wire_bytes, step->len + sizeof header, memory_order_relaxed);
 	return CHOIR_SUCCESS;
@@ -84,7 +84,7 @@ static choir_status start_send(struct run *run, uint32_t id, bool *done)
 static choir_status poll_recv(struct run *run, uint32_t id, bool *done)
 {
 	const struct plan_step *step = &run->plan->steps[id];
-	struct pump_message *message;
+	struct message *message;
 	choir_status st = CHOIR_SUCCESS;
 
 	if (run->bound.pair && !run->bound.pair_sends)
@@ -99,8 +99,8 @@ static choir_status poll_recv(struct run *run, uint32_t id, bool *done)
 		               run->comm->name, run->comm->rank, message->payload_bytes, step->peer,
 		               (unsigned long long)step->len, step->label);
 	else if (step->len > 0)
-		memcpy(operand_at(run, step->dst), pump_payload(message), step->len);
-	pump_give(message);
+		memcpy(operand_at(run, step->dst), message_payload(message), step->len);
+	message_give(message);
 	*done = st == CHOIR_SUCCESS;
 	return st;
 }

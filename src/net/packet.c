@@ -33,9 +33,9 @@ void *packet_pack(struct blocks *blocks, const struct wire_header *header, const
 }
 
 choir_status packet_open(const char *transport, struct blocks *blocks, int peer, const void *data, size_t bytes,
-                         struct pump_message **out_p)
+                         struct message **out_p)
 {
-	struct pump_message *message;
+	struct message *message;
 	struct wire_header header = { .magic = 0 };
 
 	if (bytes >= WIRE_PREFIX_BYTES)
@@ -51,7 +51,7 @@ choir_status packet_open(const char *transport, struct blocks *blocks, int peer,
 	message = blocks_take(blocks, sizeof *message);
 	if (message == NULL)
 		return CHOIR_NO_MEMORY;
-	*message = (struct pump_message){ .header = header, .at = (const unsigned char *)data + WIRE_PREFIX_BYTES };
+	*message = (struct message){ .header = header, .at = (const unsigned char *)data + WIRE_PREFIX_BYTES };
 	message->payload_bytes = bytes - WIRE_PREFIX_BYTES;
 	*out_p = message;
 	return CHOIR_SUCCESS;

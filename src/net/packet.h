@@ -4,7 +4,7 @@
 #define NET_PACKET_H
 
 #include "net/blocks.h"
-#include "net/pump.h"
+#include "net/messenger.h"
 
 struct packet_prefix {
 	struct wire_header header;
@@ -17,9 +17,9 @@ struct packet_prefix packet_stamp(const struct wire_header *header, size_t paylo
 /* packet_pack: a block that holds the packet; NULL without memory (error set). */
 void *packet_pack(struct blocks *blocks, const struct wire_header *header, const void *payload, size_t payload_bytes);
 
-/* packet_open: *out_p: a message, itself a block, that points into the packet; the caller sets its pump.  TRANSPORT,
- * naming the transport and the peer, if the bytes are not a packet of this version; NO_MEMORY. */
+/* packet_open: *out_p: a message, itself a block, that points into the packet; the caller sets its messenger.
+ * TRANSPORT, naming the transport and the peer, if the bytes are not a packet of this version; NO_MEMORY. */
 choir_status packet_open(const char *transport, struct blocks *blocks, int peer, const void *data, size_t bytes,
-                         struct pump_message **out_p);
+                         struct message **out_p);
 
 #endif

@@ -21,7 +21,7 @@ choir_status routes_init(struct routes *routes)
 	return CHOIR_SUCCESS;
 }
 
-struct pump_message *routes_fini(struct routes *routes)
+struct message *routes_fini(struct routes *routes)
 {
 	pthread_mutex_destroy(&routes->lock);
 	free(routes->table);
@@ -76,10 +76,10 @@ static struct route *insert(struct routes *routes, uint64_t comm, int rank)
 /* Delivers the kept messages of a route, in order. */
 static void deliver_kept(struct routes *routes, const struct route *route)
 {
-	struct pump_message **at = &routes->kept;
+	struct message **at = &routes->kept;
 
 	while (*at != NULL) {
-		struct pump_message *message = *at;
+		struct message *message = *at;
 
 		if (message->header.comm != route->comm || message->header.dst != route->rank) {
 			at = &message->next;
@@ -94,7 +94,7 @@ static void deliver_kept(struct routes *routes, const struct route *route)
 	routes->kept_end = at;
 }
 
-choir_status routes_attach(struct routes *routes, uint64_t comm, int rank, pump_deliver_fn fn, void *ctx)
+choir_status routes_attach(struct routes *routes, uint64_t comm, int rank, messenger_deliver_fn fn, void *ctx)
 {
 	struct route *route;
 	choir_status st = CHOIR_SUCCESS;
@@ -128,9 +128,10 @@ void routes_detach(struct routes *routes, uint64_t comm, int rank)
 	pthread_mutex_unlock(&routes->lock);
 }
 
-static enum route_outcome keep(struct routes *routes, struct pump_message *message)
+static enum route_outcome keep(struct routes *routes, struct message *message)
 {
-	if (routes->n_kept >= PUMP_KEPT_MESSAGES || routes->kept_bytes + message->payload_bytes > PUMP_KEPT_BYTES)
+	if (routes->n_kept >= MESSENGER_KEPT_MESSAGES ||
+	    routes->kept_bytes + message->payload_bytes > MESSENGER_KEPT_BYTES)
 		return ROUTE_FULL;
 	message->next = NULL;
 	*routes->kept_end = message;
@@ -140,7 +141,7 @@ static enum route_outcome keep(struct routes *routes, struct pump_message *messa
 	return ROUTE_TAKEN;
 }
 
-enum route_outcome routes_deliver(struct routes *routes, struct pump_message *message)
+enum route_outcome routes_deliver(struct routes *routes, struct message *message)
 {
 	enum route_outcome outcome = ROUTE_TAKEN;
 	const struct route *route;

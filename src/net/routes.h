@@ -4,14 +4,14 @@
 #ifndef NET_ROUTES_H
 #define NET_ROUTES_H
 
-#include "net/pump.h"
+#include "net/messenger.h"
 
 #include <pthread.h>
 
 struct route {
 	uint64_t comm;
 	int rank;
-	pump_deliver_fn fn; /* NULL: detached */
+	messenger_deliver_fn fn; /* NULL: detached */
 	void *ctx;
 };
 
@@ -19,7 +19,7 @@ struct routes {
 	pthread_mutex_t lock; /* guards all members; held while fn runs */
 	struct route *table;  /* sorted by comm, then rank */
 	size_t n, capacity;
-	struct pump_message *kept, **kept_end; /* oldest first */
+	struct message *kept, **kept_end; /* oldest first */
 	size_t n_kept;
 	uint64_t kept_bytes;
 };
@@ -33,12 +33,12 @@ enum route_outcome {
 choir_status routes_init(struct routes *routes);
 
 /* routes_fini: returns the kept messages, for the caller to give back. */
-struct pump_message *routes_fini(struct routes *routes);
+struct message *routes_fini(struct routes *routes);
 
-/* routes_attach, routes_detach: as pump_attach and pump_detach.  routes_deliver: calls the function of the message's
- * route, or keeps the message. */
-choir_status routes_attach(struct routes *routes, uint64_t comm, int rank, pump_deliver_fn fn, void *ctx);
+/* routes_attach, routes_detach: as messenger_attach and messenger_detach.  routes_deliver: calls the function of the
+ * message's route, or keeps the message. */
+choir_status routes_attach(struct routes *routes, uint64_t comm, int rank, messenger_deliver_fn fn, void *ctx);
 void routes_detach(struct routes *routes, uint64_t comm, int rank);
-enum route_outcome routes_deliver(struct routes *routes, struct pump_message *message);
+enum route_outcome routes_deliver(struct routes *routes, struct message *message);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of a pump's sends in flight, oldest first.  All functions run in a turn of the pump (Note [pump locks]); n
- * may be read without. */
+/* The list of a messenger's sends in flight, oldest first.  All functions run in a turn of the messenger (Note
+ * [messenger locks]); n may be read without. */
 #ifndef NET_SENDS_H
 #define NET_SENDS_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [lent messages].  Zero-copy receive: a transport may lend the memory of its channel as a message's payload, so
- * that the bytes are copied once, to the receiver's buffer.  Until the receiver calls pump_payload the pump may move
- * the payload: if the message is overdue, which means it blocks too much of the channel, the next turn copies it to a
- * block and gives the channel's memory back.  The receiver and the pump race for `held`: the thread that changes it
- * from IN_CHANNEL wins, and a receiver that loses waits for the end of the copy. */
+ * that the bytes are copied once, to the receiver's buffer.  Until the receiver calls message_payload the messenger may
+ * move the payload: if the message is overdue, which means it blocks too much of the channel, the next turn copies it
+ * to a block and gives the channel's memory back.  The receiver and the messenger race for `held`: the thread that
+ * changes it from IN_CHANNEL wins, and a receiver that loses waits for the end of the copy. */
 #include "net/zero_copy.h"
 
 #include "base/error.h"
@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { HELD_FOR_EVER, HELD_IN_CHANNEL, HELD_MOVING }; /* FOR_EVER: the payload does not move until pump_give */
+enum { HELD_FOR_EVER, HELD_IN_CHANNEL, HELD_MOVING }; /* FOR_EVER: the payload does not move until message_give */
 
 void zero_copy_init(struct zero_copy *z)
 {
@@ -20,7 +20,7 @@ void zero_copy_init(struct zero_copy *z)
 	z->end = &z->oldest;
 }
 
-void zero_copy_add(struct zero_copy *z, struct pump_message *message)
+void zero_copy_add(struct zero_copy *z, struct message *message)
 {
 	atomic_store_explicit(&message->held, HELD_IN_CHANNEL, memory_order_relaxed);
 	message->older = z->end;
@@ -28,7 +28,7 @@ void zero_copy_add(struct zero_copy *z, struct pump_message *message)
 	z->end = &message->younger;
 }
 
-void zero_copy_remove(struct zero_copy *z, struct pump_message *message)
+void zero_copy_remove(struct zero_copy *z, struct message *message)
 {
 	if (message->older == NULL)
 		return;
@@ -40,7 +40,7 @@ void zero_copy_remove(struct zero_copy *z, struct pump_message *message)
 	message->older = NULL;
 }
 
-void zero_copy_hold(struct pump_message *message)
+void zero_copy_hold(struct message *message)
 {
 	int held = HELD_IN_CHANNEL;
 
@@ -57,7 +57,7 @@ void zero_copy_hold(struct pump_message *message)
 
 /* Copies the payload to a block and frees the channel, unless the receiver holds the message. */
 static choir_status move(struct zero_copy *z, choir_transport *transport, struct blocks *blocks,
-                         struct pump_message *message)
+                         struct message *message)
 {
 	int held = HELD_IN_CHANNEL;
 	void *copy;
@@ -78,7 +78,7 @@ static choir_status move(struct zero_copy *z, choir_transport *transport, struct
 
 choir_status zero_copy_move_overdue(struct zero_copy *z, choir_transport *transport, struct blocks *blocks)
 {
-	for (struct pump_message *message = z->oldest, *next; message != NULL; message = next) {
+	for (struct message *message = z->oldest, *next; message != NULL; message = next) {
 		next = message->younger;
 		if (transport->ops->overdue(transport, &message->raw))
 			TRY(move(z, transport, blocks, message));

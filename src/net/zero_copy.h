@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Zero-copy receive: the list of a pump's messages whose payload the transport lends (Note [lent messages]).  All
- * functions but zero_copy_hold run in a turn of the pump (Note [pump locks]). */
+/* Zero-copy receive: the list of a messenger's messages whose payload the transport lends (Note [lent messages]).  All
+ * functions but zero_copy_hold run in a turn of the messenger (Note [messenger locks]). */
 #ifndef NET_ZERO_COPY_H
 #define NET_ZERO_COPY_H
 
 #include "net/blocks.h"
-#include "net/pump.h"
+#include "net/messenger.h"
 
 struct zero_copy {
-	struct pump_message *oldest, **end;
+	struct message *oldest, **end;
 };
 
 void zero_copy_init(struct zero_copy *z);
-void zero_copy_add(struct zero_copy *z, struct pump_message *message);
-void zero_copy_remove(struct zero_copy *z, struct pump_message *message); /* silent if it is not in the list */
+void zero_copy_add(struct zero_copy *z, struct message *message);
+void zero_copy_remove(struct zero_copy *z, struct message *message); /* silent if it is not in the list */
 
 /* zero_copy_hold: from now on the payload does not move; waits for the end of a copy.  Any thread; also for a message
  * that was never lent. */
-void zero_copy_hold(struct pump_message *message);
+void zero_copy_hold(struct message *message);
 
 /* zero_copy_move_overdue: copies the payload of each overdue message that no receiver holds to a block, and gives the
  * channel's memory back.  NO_MEMORY. */

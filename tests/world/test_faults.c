@@ -15,7 +15,7 @@
 
 static void set_faults(struct world *world, const struct hub_faults *faults)
 {
-	hub_set_faults(hub_of(pump_transport(world->comms[0]->pump)), faults);
+	hub_set_faults(hub_of(messenger_transport(world->comms[0]->messenger)), faults);
 }
 
 static void run_with(int n, int per_node, int64_t deadline_ms, const struct hub_faults *faults, world_fn fn, void *arg)

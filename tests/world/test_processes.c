@@ -138,7 +138,7 @@ static void destroys_beside_send(const struct rank *me, int unused)
 	MUST(bytes != NULL && choir_comm_split(parent, 0, 0, &child) == CHOIR_SUCCESS);
 	if (me->rank == 0) {
 		MUST(choir_send(parent, choir_host(bytes), BYTES, CHOIR_U8, 1, NULL, &event) == CHOIR_SUCCESS);
-		while (!pump_busy(parent->pump)) /* the send is under way */
+		while (!messenger_busy(parent->messenger)) /* the send is under way */
 			sched_yield();
 		MUST(choir_comm_destroy(child) == CHOIR_SUCCESS);
 		meeting_wait(me->meeting);

@@ -2,7 +2,7 @@
 /* Long host work of a sparse call: other calls of the rank and of its comms go on meanwhile, and a call that fails does
  * not return before the work has ended.  A gate in the coalescing of rank 0's list holds the work up. */
 #include "net/hub.h"
-#include "net/pump.h"
+#include "net/messenger.h"
 #include "sparse/state.h"
 #include "world/gate.h"
 
@@ -71,17 +71,17 @@ void __wrap_coalesce_fini(struct coalesce *job)
 }
 
 /* Rank 0 has sent a message that leaves after some looks, when its long work begins. */
-static struct pump *_Atomic sends;
+static struct messenger *_Atomic sends;
 
 bool __real_script_defers_job(struct sparse *sparse, struct script_turn *turn, uint64_t pairs);
 bool __wrap_script_defers_job(struct sparse *sparse, struct script_turn *turn, uint64_t pairs);
 
 bool __wrap_script_defers_job(struct sparse *sparse, struct script_turn *turn, uint64_t pairs)
 {
-	struct pump *pump = sparse->env.me == 0 ? atomic_exchange(&sends, NULL) : NULL;
+	struct messenger *messenger = sparse->env.me == 0 ? atomic_exchange(&sends, NULL) : NULL;
 	struct wire_header header = { .magic = WIRE_MAGIC, .kind = WIRE_DATA, .key = WIRE_PAIR, .dst = 1 };
 
-	if (pump != NULL && pump_send(pump, 1, &header, NULL, 0, NULL) != CHOIR_SUCCESS)
+	if (messenger != NULL && messenger_send(messenger, 1, &header, NULL, 0, NULL) != CHOIR_SUCCESS)
 		abort();
 	return __real_script_defers_job(sparse, turn, pairs);
 }
@@ -269,21 +269,21 @@ static void test_abort_waits(void **state)
 static void test_messages_leave(void **state)
 {
 	const struct timespec ms = { .tv_nsec = 1000000 };
-	struct pump *pump;
+	struct messenger *messenger;
 	pthread_t thread;
 
 	(void)state;
 	begin_on(1, 20000);
-	pump = world.comms[0]->pump;
-	hub_set_faults(hub_of(pump_transport(pump)), &(struct hub_faults){ .seed = 1, .delay_polls = 100 });
-	atomic_store(&sends, pump);
+	messenger = world.comms[0]->messenger;
+	hub_set_faults(hub_of(messenger_transport(messenger)), &(struct hub_faults){ .seed = 1, .delay_polls = 100 });
+	atomic_store(&sends, messenger);
 	calls[0].comm = world.comms[0];
 	assert_int_equal(pthread_create(&thread, NULL, call_and_wait, &calls[0]), 0);
 	sem_wait(&entered);
-	for (int i = 0; i < MOST_MS && pump_busy(pump); i++)
+	for (int i = 0; i < MOST_MS && messenger_busy(messenger); i++)
 		nanosleep(&ms, NULL);
-	assert_false(pump_busy(pump));
-	hub_set_faults(hub_of(pump_transport(pump)), &(struct hub_faults){ 0 });
+	assert_false(messenger_busy(messenger));
+	hub_set_faults(hub_of(messenger_transport(messenger)), &(struct hub_faults){ 0 });
 	sem_post(&opened);
 	assert_int_equal(start(&calls[1], world.comms[1], true), CHOIR_SUCCESS);
 	assert_int_equal(choir_event_wait(calls[1].event, -1), CHOIR_SUCCESS);

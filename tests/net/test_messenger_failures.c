@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The pump when something ends early: strangers on the wire, aborts, ranks that go with sends in flight, and a
+/* The messenger when something ends early: strangers on the wire, aborts, ranks that go with sends in flight, and a
  * transport that fails. */
-#include "pumps.h"
+#include "messengers.h"
 
 static void strangers_are_refused(void **state)
 {
@@ -20,9 +20,9 @@ static void strangers_are_refused(void **state)
 			memcpy(packet, &header, sizeof header); /* ours, but torn */
 		assert_int_equal(world.transports[0]->ops->send(world.transports[0], 1, packet, lengths[i], &request),
 		                 CHOIR_SUCCESS);
-		assert_int_equal(pump_drive(world.pumps[1], &progress), CHOIR_TRANSPORT);
+		assert_int_equal(messenger_drive(world.messengers[1], &progress), CHOIR_TRANSPORT);
 		assert_non_null(strstr(choir_last_error(), "endpoint 0"));
-		assert_int_equal(pump_drive(world.pumps[1], &progress), CHOIR_TRANSPORT);
+		assert_int_equal(messenger_drive(world.messengers[1], &progress), CHOIR_TRANSPORT);
 		close_world(&world);
 	}
 }
@@ -40,14 +40,14 @@ static void abort_ends_sends(void **state)
 	for (uint64_t key = 0; key < 20; key++)
 		assert_int_equal(send_key(&world, 0, 1, key, &in_flight), CHOIR_SUCCESS);
 	assert_int_equal(in_flight, 20);
-	assert_true(pump_busy(world.pumps[0]));
-	pump_abort(world.pumps[0]);
+	assert_true(messenger_busy(world.messengers[0]));
+	messenger_abort(world.messengers[0]);
 	assert_int_equal(in_flight, 0);
-	assert_false(pump_busy(world.pumps[0]));
+	assert_false(messenger_busy(world.messengers[0]));
 	assert_int_equal(send_key(&world, 0, 1, 1, &in_flight), CHOIR_ABORTED);
 	assert_int_equal(send_key(&world, 0, 0, 1, &in_flight), CHOIR_ABORTED);
-	assert_int_equal(pump_drive(world.pumps[0], &progress), CHOIR_ABORTED);
-	pump_abort(world.pumps[0]);
+	assert_int_equal(messenger_drive(world.messengers[0], &progress), CHOIR_ABORTED);
+	messenger_abort(world.messengers[0]);
 	close_world(&world);
 }
 
@@ -62,9 +62,9 @@ static void detach_forgets_in_flight(void **state)
 	hub_set_faults(world.hub, &faults);
 	for (uint64_t key = 0; key < 20; key++)
 		assert_int_equal(send_key(&world, 0, 1, key, in_flight), CHOIR_SUCCESS);
-	pump_detach(world.pumps[0], COMM, 0);
+	messenger_detach(world.messengers[0], COMM, 0);
 	free(in_flight); /* the sanitizer sees who still writes to it */
-	while (pump_busy(world.pumps[0]))
+	while (messenger_busy(world.messengers[0]))
 		drive(&world, 0);
 	drive_until(&world, 1, 20);
 	close_world(&world);
@@ -153,7 +153,7 @@ static void check_failure(const char *text, int fail_send, int fail_test, int fa
 {
 	choir_transport transport = { .ops = &bad_ops, .rank = 0, .size = 2 };
 	struct wire_header header = { .kind = WIRE_DATA, .comm = COMM };
-	struct pump *pump = NULL;
+	struct messenger *messenger = NULL;
 	_Atomic int in_flight = 0;
 	choir_status st = CHOIR_SUCCESS;
 	bool progress;
@@ -162,30 +162,30 @@ static void check_failure(const char *text, int fail_send, int fail_test, int fa
 	bad.fail_send = fail_send;
 	bad.fail_test = fail_test;
 	bad.fail_poll = fail_poll;
-	assert_int_equal(pump_create(&transport, &pump), CHOIR_SUCCESS);
-	assert_true(pump_polled(pump));
-	assert_string_equal(pump_name(pump), "bad");
+	assert_int_equal(messenger_create(&transport, &messenger), CHOIR_SUCCESS);
+	assert_true(messenger_polled(messenger));
+	assert_string_equal(messenger_name(messenger), "bad");
 	for (int i = 0; i < 4 && st == CHOIR_SUCCESS; i++) {
-		st = pump_send(pump, 1, &header, "abc", 3, &in_flight);
+		st = messenger_send(messenger, 1, &header, "abc", 3, &in_flight);
 		if (st == CHOIR_SUCCESS)
 			assert_int_equal(in_flight, i + 1);
 		if (st == CHOIR_SUCCESS)
-			st = pump_drive(pump, &progress);
+			st = messenger_drive(messenger, &progress);
 	}
 	assert_int_equal(st, CHOIR_TRANSPORT);
 	assert_string_equal(choir_last_error(), text);
 	choir_transport_error(CHOIR_ARGUMENT, "something else");
-	assert_int_equal(pump_drive(pump, &progress), CHOIR_TRANSPORT);
+	assert_int_equal(messenger_drive(messenger, &progress), CHOIR_TRANSPORT);
 	assert_string_equal(choir_last_error(), text);
-	assert_int_equal(pump_send(pump, 1, &header, NULL, 0, &in_flight), CHOIR_TRANSPORT);
-	pump_abort(pump);
+	assert_int_equal(messenger_send(messenger, 1, &header, NULL, 0, &in_flight), CHOIR_TRANSPORT);
+	messenger_abort(messenger);
 	assert_int_equal(in_flight, 0);
-	assert_false(pump_busy(pump));
-	assert_int_equal(pump_retain(pump) == pump, 1);
-	pump_release(pump);
+	assert_false(messenger_busy(messenger));
+	assert_int_equal(messenger_retain(messenger) == messenger, 1);
+	messenger_release(messenger);
 	assert_int_equal(bad.destroys, 0);
-	pump_release(pump);
-	pump_release(NULL);
+	messenger_release(messenger);
+	messenger_release(NULL);
 	assert_false(bad.called_after);
 	assert_int_equal(bad.aborts, 1);
 	assert_int_equal(bad.destroys, 1);
@@ -203,10 +203,8 @@ static void a_failure_is_final(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(strangers_are_refused),
-		cmocka_unit_test(abort_ends_sends),
-		cmocka_unit_test(detach_forgets_in_flight),
-		cmocka_unit_test(closing_with_sends_in_flight_is_safe),
+		cmocka_unit_test(strangers_are_refused),    cmocka_unit_test(abort_ends_sends),
+		cmocka_unit_test(detach_forgets_in_flight), cmocka_unit_test(closing_with_sends_in_flight_is_safe),
 		cmocka_unit_test(a_failure_is_final),
 	};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the pump delivers, keeps and drops, over the hub. */
-#include "pumps.h"
+/* What the messenger delivers, keeps and drops, over the hub. */
+#include "messengers.h"
 
 #include <pthread.h>
 
@@ -56,11 +56,11 @@ static void attach_late_gets_what_came_before(void **state)
 		assert_int_equal(send_key(&world, 0, 1, key, NULL), CHOIR_SUCCESS);
 		assert_int_equal(send_key(&world, 1, 1, 1000 + key, NULL), CHOIR_SUCCESS); /* kept as well */
 	}
-	assert_int_equal(pump_attach(world.pumps[1], COMM + 1, 1, deliver, &world.boxes[0]), CHOIR_SUCCESS);
+	assert_int_equal(messenger_attach(world.messengers[1], COMM + 1, 1, deliver, &world.boxes[0]), CHOIR_SUCCESS);
 	assert_int_equal(world.boxes[0].n, 0); /* another comm's */
-	assert_int_equal(pump_attach(world.pumps[1], COMM, 1, deliver, &world.boxes[1]), CHOIR_SUCCESS);
+	assert_int_equal(messenger_attach(world.messengers[1], COMM, 1, deliver, &world.boxes[1]), CHOIR_SUCCESS);
 	assert_int_equal(world.boxes[1].n, 200);
-	assert_int_equal(pump_attach(world.pumps[1], COMM, 1, deliver, &world.boxes[1]), CHOIR_ARGUMENT);
+	assert_int_equal(messenger_attach(world.messengers[1], COMM, 1, deliver, &world.boxes[1]), CHOIR_ARGUMENT);
 	drive_until(&world, 1, 300);
 	for (int i = 0, next[2] = { 0, 1100 }; i < 300; i++)
 		assert_int_equal(world.boxes[1].keys[i], next[world.boxes[1].src[i]]++);
@@ -83,15 +83,16 @@ static void the_absent_do_not_disturb_each_other(void **state)
 			unsigned char payload[3000];
 
 			fill(payload, payload_bytes_of(header.key), header.key);
-			assert_int_equal(
-			    pump_send(world.pumps[0], 1, &header, payload, payload_bytes_of(header.key), NULL),
-			    CHOIR_SUCCESS);
+			assert_int_equal(messenger_send(world.messengers[0], 1, &header, payload,
+			                                payload_bytes_of(header.key), NULL),
+			                 CHOIR_SUCCESS);
 		}
 		while (drive(&world, 1))
 			;
 		/* The last one kept is of the comm that is attached last. */
-		assert_int_equal(pump_attach(world.pumps[1], COMM + 2 - round, 1, deliver, &world.boxes[2 - round]),
-		                 CHOIR_SUCCESS);
+		assert_int_equal(
+		    messenger_attach(world.messengers[1], COMM + 2 - round, 1, deliver, &world.boxes[2 - round]),
+		    CHOIR_SUCCESS);
 		assert_int_equal(world.boxes[2 - round].n, 10 * (round + 1));
 	}
 	for (int i = 0; i < 3; i++)
@@ -107,12 +108,12 @@ static void what_is_kept_is_bounded(void **state)
 
 	(void)state;
 	open_world(&world, 2, false);
-	for (uint64_t key = 0; key < PUMP_KEPT_MESSAGES; key++)
+	for (uint64_t key = 0; key < MESSENGER_KEPT_MESSAGES; key++)
 		assert_int_equal(send_key(&world, 0, 1, key, NULL), CHOIR_SUCCESS);
 	while (drive(&world, 1))
 		;
 	assert_int_equal(send_key(&world, 0, 1, 5000, NULL), CHOIR_SUCCESS);
-	assert_int_equal(pump_drive(world.pumps[1], &progress), CHOIR_TRANSPORT);
+	assert_int_equal(messenger_drive(world.messengers[1], &progress), CHOIR_TRANSPORT);
 	assert_non_null(strstr(choir_last_error(), "rank 1 of comm 4d has not joined yet"));
 	assert_int_equal(send_key(&world, 1, 0, 1, NULL), CHOIR_TRANSPORT); /* final */
 	assert_non_null(strstr(choir_last_error(), "rank 1 of comm 4d has not joined yet"));
@@ -130,8 +131,8 @@ static void kept_bytes_are_bounded(void **state)
 	(void)state;
 	open_world(&world, 2, false);
 	for (int i = 0; i < 4; i++)
-		assert_int_equal(pump_send(world.pumps[0], 1, &header, payload, bytes, NULL), CHOIR_SUCCESS);
-	assert_int_equal(pump_drive(world.pumps[1], &progress), CHOIR_TRANSPORT);
+		assert_int_equal(messenger_send(world.messengers[0], 1, &header, payload, bytes, NULL), CHOIR_SUCCESS);
+	assert_int_equal(messenger_drive(world.messengers[1], &progress), CHOIR_TRANSPORT);
 	free(payload);
 	close_world(&world);
 }
@@ -142,13 +143,13 @@ static void late_messages_for_the_gone_are_dropped(void **state)
 
 	(void)state;
 	open_world(&world, 2, true);
-	pump_detach(world.pumps[1], COMM, 1);
-	for (uint64_t key = 0; key < 3 * PUMP_KEPT_MESSAGES; key++) {
+	messenger_detach(world.messengers[1], COMM, 1);
+	for (uint64_t key = 0; key < 3 * MESSENGER_KEPT_MESSAGES; key++) {
 		assert_int_equal(send_key(&world, 0, 1, key, NULL), CHOIR_SUCCESS);
 		drive(&world, 1);
 	}
 	assert_int_equal(world.boxes[1].n, 0);
-	assert_int_equal(pump_attach(world.pumps[1], COMM, 1, deliver, &world.boxes[1]), CHOIR_SUCCESS);
+	assert_int_equal(messenger_attach(world.messengers[1], COMM, 1, deliver, &world.boxes[1]), CHOIR_SUCCESS);
 	assert_int_equal(send_key(&world, 0, 1, 3, NULL), CHOIR_SUCCESS);
 	drive_until(&world, 1, 1);
 	close_world(&world);
@@ -179,7 +180,7 @@ static void *driver(void *ctx)
 	bool progress;
 
 	while (atomic_load_explicit(&box->n, memory_order_acquire) < THREAD_MESSAGES)
-		REQUIRE(pump_drive(actor->world->pumps[actor->me], &progress) == CHOIR_SUCCESS);
+		REQUIRE(messenger_drive(actor->world->messengers[actor->me], &progress) == CHOIR_SUCCESS);
 	return NULL;
 }
 

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: MIT */
+/* Note [messenger locks].  A transport takes one call at a time: a thread makes it with the lock `turn` held ("in a
+ * turn"), which also guards the list of sends.  The routes have a lock of their own, taken in a turn when a message
+ * arrives, and without a turn when a rank sends to itself.  message_give pushes a message on a lock-free stack for the
+ * next turn, so it may be called with any lock held.
+ *
+ * A thread that drives the messenger in a loop could take the lock again before a waiting sender wakes up, and starve
+ * it; so messenger_drive does nothing while a thread waits for the lock.
+ *
+ * Note [messenger failure].  The first error is final, except a send that found no memory: nothing was sent then.  The
+ * messenger keeps the sentence, aborts the transport and quarantines the data of unfinished sends (blocks.h), since the
+ * transport may still read it.  It lowers their in_flight counters, so that a thread that waits for one finds the
+ * error. */
+#include "net/messenger.h"
+
+#include "base/error.h"
+#include "net/blocks.h"
+#include "net/zero_copy.h"
+#include "net/packet.h"
+#include "net/routes.h"
+#include "net/sends.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { POLLS_A_DRIVE = 64 };
+
+struct messenger {
+	choir_transport *transport;
+	_Atomic int refs;
+	pthread_mutex_t turn;
+	_Atomic int waiting;        /* threads that wait for turn */
+	struct sends sends;         /* under turn, except its count */
+	struct zero_copy zero_copy; /* under turn */
+	choir_message unopened;     /* under turn: an arrival for which there was no memory yet */
+	bool has_unopened;
+	_Atomic(struct message *) given; /* messages to give back to the transport */
+	_Atomic int failed;              /* a choir_status; once it is set fail_text does not change */
+	char fail_text[ERROR_TEXT_BYTES];
+	struct blocks blocks;
+	struct routes routes;
+};
+
+choir_status messenger_create(choir_transport *transport, struct messenger **out_p)
+{
+	struct messenger *messenger = calloc(1, sizeof *messenger);
+	choir_status st;
+
+	if (messenger == NULL)
+		return error_no_memory("a messenger", sizeof *messenger);
+	messenger->transport = transport;
+	sends_init(&messenger->sends);
+	zero_copy_init(&messenger->zero_copy);
+	atomic_init(&messenger->refs, 1);
+	st = blocks_init(&messenger->blocks);
+	if (st != CHOIR_SUCCESS)
+		goto free_messenger;
+	st = routes_init(&messenger->routes);
+	if (st != CHOIR_SUCCESS)
+		goto fini_blocks;
+	if (pthread_mutex_init(&messenger->turn, NULL) != 0) {
+		st = error_set(CHOIR_NO_MEMORY, "no mutex for a messenger");
+		goto fini_routes;
+	}
+	*out_p = messenger;
+	return CHOIR_SUCCESS;
+
+fini_routes:
+	routes_fini(&messenger->routes);
+fini_blocks:
+	blocks_fini(&messenger->blocks);
+free_messenger:
+	free(messenger);
+	return st;
+}
+
+struct messenger *messenger_retain(struct messenger *messenger)
+{
+	atomic_fetch_add_explicit(&messenger->refs, 1, memory_order_relaxed);
+	return messenger;
+}
+
+static void take_turn(struct messenger *messenger)
+{
+	atomic_fetch_add_explicit(&messenger->waiting, 1, memory_order_relaxed);
+	pthread_mutex_lock(&messenger->turn);
+	atomic_fetch_sub_explicit(&messenger->waiting, 1, memory_order_relaxed);
+}
+
+static void give_turn(struct messenger *messenger)
+{
+	pthread_mutex_unlock(&messenger->turn);
+}
+
+static choir_status failure(struct messenger *messenger)
+{
+	choir_status st = (choir_status)atomic_load_explicit(&messenger->failed, memory_order_acquire);
+
+	return st == CHOIR_SUCCESS ? st : error_set(st, "%s", messenger->fail_text);
+}
+
+/* In a turn: makes this thread's last error final.  Note [messenger failure]. */
+static choir_status fail(struct messenger *messenger, choir_status status)
+{
+	if (atomic_load_explicit(&messenger->failed, memory_order_relaxed) == CHOIR_SUCCESS) {
+		memcpy(messenger->fail_text, error_text(), sizeof messenger->fail_text);
+		messenger->transport->ops->abort(messenger->transport);
+		atomic_store_explicit(&messenger->failed, (int)status, memory_order_release);
+	}
+	sends_sweep(&messenger->sends, &messenger->blocks);
+	return failure(messenger);
+}
+
+const void *message_payload(struct message *message)
+{
+	zero_copy_hold(message);
+	return message->at;
+}
+
+/* In a turn, or when no other user of the messenger is left. */
+static void take_back_given(struct messenger *messenger)
+{
+	struct message *message;
+
+	if (atomic_load_explicit(&messenger->given, memory_order_relaxed) == NULL)
+		return;
+	message = atomic_exchange_explicit(&messenger->given, NULL, memory_order_acquire);
+	while (message != NULL) {
+		struct message *next = message->next;
+
+		zero_copy_remove(&messenger->zero_copy, message);
+		messenger->transport->ops->give(messenger->transport, &message->raw);
+		blocks_give(&messenger->blocks, message);
+		message = next;
+	}
+}
+
+void message_give(struct message *message)
+{
+	struct messenger *messenger = message->messenger;
+
+	(void)message_payload(message); /* from now on the messenger does not move it */
+	if (message->owned != NULL) {
+		blocks_give(&messenger->blocks, message->owned);
+		blocks_give(&messenger->blocks, message);
+		return;
+	}
+	message->next = atomic_load_explicit(&messenger->given, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(&messenger->given, &message->next, message, memory_order_release,
+	                                              memory_order_relaxed))
+		;
+}
+
+void messenger_release(struct messenger *messenger)
+{
+	struct message *kept;
+
+	if (messenger == NULL || atomic_fetch_sub_explicit(&messenger->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	if (messenger->sends.oldest != NULL)
+		fail(messenger, error_set(CHOIR_ABORTED, "the %s transport was closed with sends in flight",
+		                          messenger_name(messenger)));
+	kept = routes_fini(&messenger->routes);
+	while (kept != NULL) {
+		struct message *next = kept->next;
+
+		message_give(kept);
+		kept = next;
+	}
+	take_back_given(messenger);
+	if (messenger->has_unopened)
+		messenger->transport->ops->give(messenger->transport, &messenger->unopened);
+	messenger->transport->ops->destroy(messenger->transport);
+	blocks_fini(&messenger->blocks);
+	pthread_mutex_destroy(&messenger->turn);
+	free(messenger);
+}
+
+choir_status messenger_attach(struct messenger *messenger, uint64_t comm, int rank, messenger_deliver_fn fn, void *ctx)
+{
+	return routes_attach(&messenger->routes, comm, rank, fn, ctx);
+}
+
+void messenger_detach(struct messenger *messenger, uint64_t comm, int rank)
+{
+	routes_detach(&messenger->routes, comm, rank);
+	take_turn(messenger);
+	sends_uncount(&messenger->sends, comm, rank);
+	give_turn(messenger);
+}
+
+/* Gives the message to its rank.  In a turn, but for a message of a rank to itself.  An error is final for the
+ * messenger. */
+static choir_status route_message(struct messenger *messenger, struct message *message)
+{
+	enum route_outcome outcome = routes_deliver(&messenger->routes, message);
+
+	if (outcome == ROUTE_TAKEN)
+		return CHOIR_SUCCESS;
+	if (outcome == ROUTE_DROP) {
+		message_give(message);
+		return CHOIR_SUCCESS;
+	}
+	error_set(CHOIR_TRANSPORT,
+	          "%s: rank %d of comm %llx has not joined yet and too many messages wait for it (rank %d sent %zu "
+	          "bytes more; at most %d messages, %llu bytes)",
+	          messenger_name(messenger), message->header.dst, (unsigned long long)message->header.comm,
+	          message->header.src, message->payload_bytes, MESSENGER_KEPT_MESSAGES,
+	          (unsigned long long)MESSENGER_KEPT_BYTES);
+	message_give(message);
+	return CHOIR_TRANSPORT;
+}
+
+/* Makes a received packet a message of this messenger. */
+static choir_status open_packet(struct messenger *messenger, int peer, const void *data, size_t bytes,
+                                struct message **out_p)
+{
+	TRY(packet_open(messenger_name(messenger), &messenger->blocks, peer, data, bytes, out_p));
+	(*out_p)->messenger = messenger;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status send_to_myself(struct messenger *messenger, void *data, size_t bytes)
+{
+	struct message *message = NULL;
+	choir_status st = open_packet(messenger, messenger_rank(messenger), data, bytes, &message);
+
+	if (st != CHOIR_SUCCESS) {
+		blocks_give(&messenger->blocks, data);
+		return st;
+	}
+	message->owned = data;
+	st = route_message(messenger, message);
+	if (st == CHOIR_SUCCESS)
+		return st;
+	take_turn(messenger);
+	st = fail(messenger, st);
+	give_turn(messenger);
+	return st;
+}
+
+/* In a turn: takes ownership of send. */
+static choir_status start_send(struct messenger *messenger, int endpoint, struct send *send, size_t bytes)
+{
+	choir_status st = failure(messenger);
+
+	if (st != CHOIR_SUCCESS) {
+		blocks_give(&messenger->blocks, send->data);
+		blocks_give(&messenger->blocks, send);
+		return st;
+	}
+	st = sends_start(&messenger->sends, messenger->transport, &messenger->blocks, endpoint, send, bytes);
+	return st == CHOIR_SUCCESS || st == CHOIR_NO_MEMORY ? st : fail(messenger, st);
+}
+
+static bool has_op(const struct messenger *messenger, size_t end_of_op)
+{
+	return messenger->transport->ops->struct_size >= end_of_op;
+}
+
+#define END_OF_OP(op) (offsetof(choir_transport_ops, op) + sizeof(((choir_transport_ops *)NULL)->op))
+
+/* Sends without a copy of its own if the transport has send_now; *done_p stays 0 if it has not, or found no room. */
+static choir_status send_now(struct messenger *messenger, int endpoint, const struct wire_header *header,
+                             const void *payload, size_t payload_bytes, int *done_p)
+{
+	struct packet_prefix prefix;
+	choir_status st;
+
+	if (!has_op(messenger, END_OF_OP(send_now)) || messenger->transport->ops->send_now == NULL ||
+	    endpoint == messenger_rank(messenger))
+		return CHOIR_SUCCESS;
+	prefix = packet_stamp(header, payload_bytes);
+	take_turn(messenger);
+	st = failure(messenger);
+	if (st == CHOIR_SUCCESS) {
+		st = messenger->transport->ops->send_now(messenger->transport, endpoint, &prefix, sizeof prefix,
+		                                         payload, payload_bytes, done_p);
+		if (st != CHOIR_SUCCESS)
+			st = fail(messenger, st);
+	}
+	give_turn(messenger);
+	return st;
+}
+
+choir_status messenger_send(struct messenger *messenger, int endpoint, const struct wire_header *header,
+                            const void *payload, size_t payload_bytes, _Atomic int *in_flight)
+{
+	struct send *send;
+	void *data;
+	choir_status st;
+	int done = 0;
+
+	TRY(failure(messenger));
+	if (endpoint < 0 || endpoint >= messenger->transport->size)
+		return error_set(CHOIR_ARGUMENT, "%s: there is no endpoint %d among %d", messenger_name(messenger),
+		                 endpoint, messenger->transport->size);
+	TRY(send_now(messenger, endpoint, header, payload, payload_bytes, &done));
+	if (done)
+		return CHOIR_SUCCESS;
+	data = packet_pack(&messenger->blocks, header, payload, payload_bytes);
+	if (data == NULL)
+		return CHOIR_NO_MEMORY;
+	if (endpoint == messenger_rank(messenger))
+		return send_to_myself(messenger, data, WIRE_PREFIX_BYTES + payload_bytes);
+	send = blocks_take(&messenger->blocks, sizeof *send);
+	if (send == NULL) {
+		blocks_give(&messenger->blocks, data);
+		return CHOIR_NO_MEMORY;
+	}
+	*send = (struct send){ .data = data, .in_flight = in_flight, .comm = header->comm, .src = header->src };
+	take_turn(messenger);
+	st = start_send(messenger, endpoint, send, WIRE_PREFIX_BYTES + payload_bytes);
+	give_turn(messenger);
+	return st;
+}
+
+/* Without this op the messenger never moves messages that the transport lends. */
+static bool has_overdue(const struct messenger *messenger)
+{
+	return has_op(messenger, END_OF_OP(overdue)) && messenger->transport->ops->overdue != NULL;
+}
+
+static choir_status poll_arrivals(struct messenger *messenger, bool *progress)
+{
+	for (int i = 0; i < POLLS_A_DRIVE; i++) {
+		struct message *message = NULL;
+		choir_message raw = messenger->unopened;
+		int arrived = messenger->has_unopened;
+		choir_status st;
+
+		if (!arrived)
+			TRY(messenger->transport->ops->poll(messenger->transport, &raw, &arrived));
+		if (!arrived)
+			return CHOIR_SUCCESS;
+		*progress = true;
+		st = open_packet(messenger, raw.peer, raw.data, raw.bytes, &message);
+		messenger->has_unopened = st == CHOIR_NO_MEMORY;
+		messenger->unopened = messenger->has_unopened ? raw : (choir_message){ 0 };
+		if (messenger->has_unopened)
+			return CHOIR_SUCCESS; /* the next drive tries again, until the call's deadline */
+		if (st != CHOIR_SUCCESS) {
+			messenger->transport->ops->give(messenger->transport, &raw);
+			return st;
+		}
+		message->raw = raw;
+		if (raw.lent && has_overdue(messenger))
+			zero_copy_add(&messenger->zero_copy, message);
+		TRY(route_message(messenger, message));
+	}
+	return CHOIR_SUCCESS;
+}
+
+choir_status messenger_drive(struct messenger *messenger, bool *progress)
+{
+	choir_status st;
+
+	*progress = false;
+	TRY(failure(messenger));
+	if (atomic_load_explicit(&messenger->waiting, memory_order_relaxed) > 0 ||
+	    pthread_mutex_trylock(&messenger->turn) != 0)
+		return CHOIR_SUCCESS;
+	st = failure(messenger);
+	if (st == CHOIR_SUCCESS) {
+		take_back_given(messenger);
+		st = zero_copy_move_overdue(&messenger->zero_copy, messenger->transport, &messenger->blocks);
+		if (st == CHOIR_SUCCESS)
+			st = sends_test(&messenger->sends, messenger->transport, &messenger->blocks, progress);
+		if (st == CHOIR_SUCCESS)
+			st = poll_arrivals(messenger, progress);
+		if (st != CHOIR_SUCCESS)
+			st = fail(messenger, st);
+	}
+	give_turn(messenger);
+	return st;
+}
+
+void messenger_abort(struct messenger *messenger)
+{
+	take_turn(messenger);
+	if (atomic_load_explicit(&messenger->failed, memory_order_relaxed) == CHOIR_SUCCESS)
+		fail(messenger, error_set(CHOIR_ABORTED, "the %s transport was aborted", messenger_name(messenger)));
+	give_turn(messenger);
+}
+
+bool messenger_busy(struct messenger *messenger)
+{
+	return atomic_load_explicit(&messenger->sends.n, memory_order_acquire) > 0;
+}
+
+bool messenger_sends(struct messenger *messenger, uint64_t comm, int rank)
+{
+	bool any;
+
+	if (!messenger_busy(messenger))
+		return false;
+	take_turn(messenger);
+	any = sends_any(&messenger->sends, comm, rank);
+	give_turn(messenger);
+	return any;
+}
+
+bool messenger_polled(const struct messenger *messenger)
+{
+	return messenger->transport->ops->polled != 0;
+}
+
+uint64_t messenger_message_bytes(const struct messenger *messenger, uint64_t usual)
+{
+	return has_op(messenger, END_OF_OP(message_bytes)) && messenger->transport->ops->message_bytes > 0
+	           ? messenger->transport->ops->message_bytes
+	           : usual;
+}
+
+const char *messenger_name(const struct messenger *messenger)
+{
+	return messenger->transport->ops->name;
+}
+
+int messenger_rank(const struct messenger *messenger)
+{
+	return messenger->transport->rank;
+}
+
+choir_transport *messenger_transport(const struct messenger *messenger)
+{
+	return messenger->transport;
+}
