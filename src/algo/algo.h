@@ -13,7 +13,7 @@ struct layout {
 	int n;                 /* ranks */
 	int n_nodes;
 	const int *node_of;    /* [n] */
-	const int *place_of;   /* [n] the rank's number on its node (local_rank), in rank order from 0 */
+	const int *local_rank_of; /* [n] the rank's number on its node (local_rank), in rank order from 0 */
 	const int *node_size;  /* [n_nodes] */
 	const int *node_first; /* [n_nodes + 1] into node_ranks */
 	const int *node_ranks; /* [n] ranks, grouped by node, ascending within each */

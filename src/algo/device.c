@@ -14,7 +14,7 @@ const char *device_unfit(const struct algo_in *in)
 }
 
 /* Where a peer's bytes are in the scratch. */
-static struct plan_ref place_of(const struct algo_in *in, uint64_t scratch, int rank, uint64_t len)
+static struct plan_ref host_copy_of(const struct algo_in *in, uint64_t scratch, int rank, uint64_t len)
 {
 	return plan_at(PLAN_SCRATCH, scratch + (uint64_t)(rank - (rank > in->me)) * len);
 }
@@ -28,12 +28,12 @@ plan_id device_reduce_part(const struct algo_in *in, struct plan *plan, uint64_t
 	for (int i = 1; i < n; i++) { /* the rank after me first, so that not all read the same one at once */
 		int rank = (in->me + i) % n;
 
-		plan_copy(plan, place_of(in, scratch, rank, len), plan_peer(PLAN_PEER_SEND, rank, off), len, &after, 1,
-		          "fetch");
+		plan_copy(plan, host_copy_of(in, scratch, rank, len), plan_peer(PLAN_PEER_SEND, rank, off), len, &after,
+		          1, "fetch");
 	}
 	need_range(plan, first, plan->n_steps);
 	for (int rank = 0; rank < n; rank++)
-		plan_source(plan, rank == in->me ? plan_at(PLAN_SEND, off) : place_of(in, scratch, rank, len));
+		plan_source(plan, rank == in->me ? plan_at(PLAN_SEND, off) : host_copy_of(in, scratch, rank, len));
 	return plan_reduce(plan, to, NULL, 0, PLAN_RAW_ALL, true, len, &after, 1, "reduce");
 }
 

@@ -10,22 +10,22 @@
 struct group {
 	const struct layout *layout;
 	int n, me;     /* number of members; this rank's index among them */
-	int place;     /* the local_rank of the members; -1: all ranks */
+	int local_rank; /* the local_rank of the members; -1: all ranks */
 	bool reversed; /* the members are counted from the last */
 	bool mirrored; /* the members are in the order LINE of the order below, so that other links are used */
 	enum ring_order order;
-	bool by_rank;  /* with place -1: member i is rank i, whatever its node */
+	bool by_rank; /* with local_rank -1: member i is rank i, whatever its node */
 };
 
 static inline int group_index_of(const struct layout *layout, int rank)
 {
-	return layout->node_first[layout->node_of[rank]] + layout->place_of[rank];
+	return layout->node_first[layout->node_of[rank]] + layout->local_rank_of[rank];
 }
 
 static inline struct group group_all(const struct algo_in *in)
 {
 	return (struct group){
-		.layout = in->layout, .n = in->layout->n, .me = group_index_of(in->layout, in->me), .place = -1
+		.layout = in->layout, .n = in->layout->n, .me = group_index_of(in->layout, in->me), .local_rank = -1
 	};
 }
 
@@ -41,16 +41,16 @@ static inline struct group group_ring(const struct algo_in *in)
 
 static inline struct group group_by_rank(const struct algo_in *in)
 {
-	return (struct group){
-		.layout = in->layout, .n = in->layout->n, .me = in->me, .place = -1, .by_rank = true
-	};
+	return (
+	    struct group){ .layout = in->layout, .n = in->layout->n, .me = in->me, .local_rank = -1, .by_rank = true };
 }
 
-static inline struct group group_across(const struct algo_in *in, int place)
+static inline struct group group_across(const struct algo_in *in, int local_rank)
 {
-	return (struct group){
-		.layout = in->layout, .n = in->layout->n_nodes, .me = in->layout->node_of[in->me], .place = place
-	};
+	return (struct group){ .layout = in->layout,
+		               .n = in->layout->n_nodes,
+		               .me = in->layout->node_of[in->me],
+		               .local_rank = local_rank };
 }
 
 /* The same members in reverse order. */
@@ -79,7 +79,7 @@ static inline int group_rank(const struct group *group, int i)
 	if (group->mirrored)
 		i = order_member(ORDER_LINE, i, group->n);
 	i = order_member(group->order, i, group->n);
-	return group->layout->node_ranks[group->place < 0 ? i : group->layout->node_first[i] + group->place];
+	return group->layout->node_ranks[group->local_rank < 0 ? i : group->layout->node_first[i] + group->local_rank];
 }
 
 /* The ranks of this rank's node, ascending, and their number. */

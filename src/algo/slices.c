@@ -33,7 +33,7 @@ struct slices {
 	struct plan *plan;
 	const struct exchange_kind *kind;
 	const int *ranks;          /* the ranks of this rank's node */
-	int n, place, owners;
+	int n, local_rank, owners;
 	bool gathers;
 	bool own_at_once;          /* the REDUCE of this rank's slice also writes RECV */
 	uint64_t lag;
@@ -79,21 +79,21 @@ static uint64_t slice_len(const struct slices *s, uint64_t k, int owner)
 	return owner < s->owners ? block_len(chunk_len(s->chunks, k), s->owners, s->unit, owner) : 0;
 }
 
-static struct plan_ref input_at(const struct slices *s, int place, uint64_t k, uint64_t off)
+static struct plan_ref input_at(const struct slices *s, int local_rank, uint64_t k, uint64_t off)
 {
-	return plan_slot(s->ranks[place], k % s->inputs * s->chunks.each + off);
+	return plan_slot(s->ranks[local_rank], k % s->inputs * s->chunks.each + off);
 }
 
-static struct plan_ref result_at(const struct slices *s, int place, uint64_t k)
+static struct plan_ref result_at(const struct slices *s, int local_rank, uint64_t k)
 {
-	return plan_slot(s->ranks[place], s->inputs * s->chunks.each + k % s->results * s->slice_bytes);
+	return plan_slot(s->ranks[local_rank], s->inputs * s->chunks.each + k % s->results * s->slice_bytes);
 }
 
 static void put_range(struct slices *s, uint64_t k, uint64_t from, uint64_t to)
 {
 	if (from < to)
-		plan_copy(s->plan, input_at(s, s->place, k, from), plan_at(PLAN_SEND, chunk_off(s->chunks, k) + from),
-		          to - from, &s->awaited, 1, "put");
+		plan_copy(s->plan, input_at(s, s->local_rank, k, from),
+		          plan_at(PLAN_SEND, chunk_off(s->chunks, k) + from), to - from, &s->awaited, 1, "put");
 }
 
 /* An owner that reads SEND directly puts the bytes before and after its own slice. */
@@ -101,9 +101,9 @@ static void put(struct slices *s, uint64_t k)
 {
 	uint64_t len = chunk_len(s->chunks, k), own_from = len, own_to = len;
 
-	if (s->in->send_direct && slice_len(s, k, s->place)) {
-		own_from = slice_off(s, k, s->place);
-		own_to = own_from + slice_len(s, k, s->place);
+	if (s->in->send_direct && slice_len(s, k, s->local_rank)) {
+		own_from = slice_off(s, k, s->local_rank);
+		own_to = own_from + slice_len(s, k, s->local_rank);
 	}
 	s->put_from = s->plan->n_steps;
 	put_range(s, k, 0, own_from);
@@ -117,12 +117,12 @@ static plan_id exchange(struct slices *s, uint64_t k, uint64_t len)
 {
 	struct exchange x = {
 		.plan = s->plan,
-		.group = group_across(s->in, s->place),
+		.group = group_across(s->in, s->local_rank),
 		.own_raw = false,
 		.bytes = len,
 		.unit = s->unit,
-		.own = result_at(s, s->place, k),
-		.out = result_at(s, s->place, k),
+		.own = result_at(s, s->local_rank, k),
+		.out = result_at(s, s->local_rank, k),
 		.scratch = s->scratch + k % s->lag * s->scratch_bytes,
 		.tag = (uint32_t)k * s->kind->tags(s->in->layout->n_nodes),
 		.after = s->reduced,
@@ -133,21 +133,21 @@ static plan_id exchange(struct slices *s, uint64_t k, uint64_t len)
 
 static void reduce(struct slices *s, uint64_t k)
 {
-	uint64_t len = slice_len(s, k, s->place), off;
+	uint64_t len = slice_len(s, k, s->local_rank), off;
 
 	s->done[k % (s->lag + 2)] = PLAN_NO_STEP;
 	s->reduced = PLAN_NO_STEP;
 	if (!len)
 		return;
-	off = slice_off(s, k, s->place);
+	off = slice_off(s, k, s->local_rank);
 	if (s->own_at_once)
 		plan_target(s->plan, plan_at(PLAN_RECV, chunk_off(s->chunks, k) + off));
 	for (int p = 0; p < s->n; p++)
-		plan_source(s->plan, p == s->place && s->in->send_direct
+		plan_source(s->plan, p == s->local_rank && s->in->send_direct
 		                         ? plan_at(PLAN_SEND, chunk_off(s->chunks, k) + off)
 		                         : input_at(s, p, k, off));
-	s->reduced = plan_reduce(s->plan, result_at(s, s->place, k), NULL, 0, PLAN_RAW_ALL, !s->kind, len, &s->awaited,
-	                         1, "reduce slice");
+	s->reduced = plan_reduce(s->plan, result_at(s, s->local_rank, k), NULL, 0, PLAN_RAW_ALL, !s->kind, len,
+	                         &s->awaited, 1, "reduce slice");
 	s->done[k % (s->lag + 2)] = s->kind ? exchange(s, k, len) : s->reduced;
 }
 
@@ -156,7 +156,7 @@ static void gather(struct slices *s, uint64_t k)
 {
 	s->gather_from[k % 2] = s->plan->n_steps;
 	for (int p = 0; p < s->owners; p++)
-		if (slice_len(s, k, p) && !(p == s->place && s->own_at_once))
+		if (slice_len(s, k, p) && !(p == s->local_rank && s->own_at_once))
 			plan_copy(s->plan, plan_at(PLAN_RECV, chunk_off(s->chunks, k) + slice_off(s, k, p)),
 			          result_at(s, p, k), slice_len(s, k, p),
 			          (plan_id[]){ s->awaited, s->reduced, s->last_put }, 3, "gather");
@@ -207,7 +207,7 @@ choir_status slices_build(const struct algo_in *in, struct plan *plan, const str
 		.kind = kind,
 		.ranks = node_ranks_of(in),
 		.n = node_size_of(in),
-		.place = in->layout->place_of[in->me],
+		.local_rank = in->layout->local_rank_of[in->me],
 		.owners = in->layout->min_node_size,
 		.gathers = root < 0 || root == in->me,
 		.lag = kind ? NETWORK_LAG : 1,
@@ -227,7 +227,7 @@ choir_status slices_build(const struct algo_in *in, struct plan *plan, const str
 	s.inputs = min_u64(s.chunks.n, INPUT_AREAS);
 	s.results = min_u64(s.chunks.n, results_of(kind));
 	plan->slot_used = s.inputs * s.chunks.each + s.results * s.slice_bytes;
-	if (kind && s.place < s.owners) {
+	if (kind && s.local_rank < s.owners) {
 		s.scratch_bytes = kind->scratch(in->layout->n_nodes, s.slice_bytes, s.unit);
 		s.scratch = plan_scratch(plan, min_u64(s.lag, s.chunks.n) * s.scratch_bytes);
 	}

@@ -81,7 +81,7 @@ static choir_status check_algorithm(const struct request *r)
 	struct algo_in in = { .layout = &comm->layout,
 		              .me = comm->rank,
 		              .collective = COLLECTIVE_ALLTOALLV,
-		              .slot_bytes = comm->part_bytes,
+		              .slot_bytes = comm->fallback_bytes,
 		              .elem_bytes = choir_dtype_bytes(r->key->dtype),
 		              .message_bytes = comm->message_bytes,
 		              .shared = symmetric_allows_direct(comm) };
@@ -138,7 +138,7 @@ static choir_status make_script(struct run *run, const struct request *r)
 	struct script_env env = { .layout = &comm->layout,
 		                  .me = comm->rank,
 		                  .device = comm->device,
-		                  .slot_bytes = comm->part_bytes,
+		                  .slot_bytes = comm->fallback_bytes,
 		                  .message_bytes = comm->message_bytes,
 		                  .ring = comm_ring_self,
 		                  .plans = &comm->plans };

@@ -114,7 +114,7 @@ int choir_comm_node(const choir_comm *comm, int rank)
 
 int choir_comm_node_rank(const choir_comm *comm, int rank)
 {
-	return comm != NULL && rank >= 0 && rank < comm->n ? comm->layout.place_of[rank] : -1;
+	return comm != NULL && rank >= 0 && rank < comm->n ? comm->layout.local_rank_of[rank] : -1;
 }
 
 choir_device *choir_comm_device(const choir_comm *comm)

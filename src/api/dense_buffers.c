@@ -114,8 +114,9 @@ choir_status dense_buffers_bind(const struct dense *d, struct bound *bound, stru
  * the addresses of both sides. */
 static void find_list_addresses(const struct dense *d, struct bound *bound)
 {
-	bool reached = !comm_by_kernels(d->comm) && bound->send_list.places != NULL && bound->recv_list.places != NULL;
-	bool fits = 2 * bound->send_list.n * sizeof *bound->send_list.places <= d->comm->part_bytes;
+	bool reached =
+	    !comm_by_kernels(d->comm) && bound->send_list.addresses != NULL && bound->recv_list.addresses != NULL;
+	bool fits = 2 * bound->send_list.n * sizeof *bound->send_list.addresses <= d->comm->fallback_bytes;
 
 	bound->send_address = bound->recv_address = reached && fits ? symmetric_address_of_list() : 0;
 }

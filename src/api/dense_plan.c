@@ -38,8 +38,7 @@ void dense_plan_describe(const struct dense *d, struct algo_in *in)
 		                .collective = d->collective,
 		                .elem_bytes = choir_dtype_bytes(d->dtype),
 		                .root = d->root,
-		                .final_op = collective_has(d->collective, TRAIT_REDUCES) &&
-		                            reduce_has_final(d->op),
+		                .final_op = collective_has(d->collective, TRAIT_REDUCES) && reduce_has_final(d->op),
 		                .fold_order = order_of(d),
 		                .block_bytes = d->block_bytes,
 		                .block_off = d->block_off,
@@ -48,7 +47,7 @@ void dense_plan_describe(const struct dense *d, struct algo_in *in)
 		                .shared = symmetric_allows_direct(comm) && !scales(d),
 		                .device_bytes = d->comm->device_bytes > 0 ? device_bytes(d) : 0,
 		                .scaled = scales(d),
-		                .slot_bytes = d->become_script != NULL ? comm->part_bytes : comm->slot_bytes,
+		                .slot_bytes = d->become_script != NULL ? comm->fallback_bytes : comm->slot_bytes,
 		                .message_bytes = comm->message_bytes };
 	in->bytes = d->collective == COLLECTIVE_ALLTOALLV ? d->mean_bytes : d->count * in->elem_bytes;
 }

@@ -161,7 +161,7 @@ static choir_status fill(struct bootstrap *b, int local, struct choir_comm *comm
 	comm->warn_ms = join->config->warn_ms;
 	comm->order_ranks = join->config->order_ranks != 0;
 	comm->slot_bytes = b->slots.slot_bytes;
-	comm->part_bytes = b->slots.part_bytes;
+	comm->fallback_bytes = b->slots.fallback_bytes;
 	comm->message_bytes = messenger_message_bytes(b->messengers[local], BOOTSTRAP_MESSAGE_BYTES);
 	comm->host_reduce_only = b->mixed_devices;
 	comm->crowded = b->crowded;
@@ -176,7 +176,7 @@ static choir_status fill(struct bootstrap *b, int local, struct choir_comm *comm
 	TRY(rules_read(join->config->rules, &comm->rules));
 	if (join->config->options != NULL && (comm->options = strdup(join->config->options)) == NULL)
 		return error_no_memory("options", strlen(join->config->options) + 1);
-	comm->local_rank = layout->place_of[comm->rank];
+	comm->local_rank = layout->local_rank_of[comm->rank];
 	comm->node_size = layout->node_size[layout->node_of[comm->rank]];
 	comm->engine.arena.done_seen = calloc((size_t)comm->node_size, sizeof *comm->engine.arena.done_seen);
 	if (comm->engine.arena.done_seen == NULL)

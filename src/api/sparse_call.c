@@ -69,7 +69,7 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 	struct script_env env = { .layout = &comm->layout,
 		                  .me = comm->rank,
 		                  .device = comm->device,
-		                  .slot_bytes = comm->part_bytes,
+		                  .slot_bytes = comm->fallback_bytes,
 		                  .message_bytes = comm->message_bytes,
 		                  .ring = comm_ring_self,
 		                  .plans = &comm->plans,

@@ -157,7 +157,7 @@ bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given
 	}
 	if (!inline_enter(comm)) /* with the right to drive nobody destroys the comm */
 		return false;
-	comm_look(comm);
+	comm_see_poison(comm);
 	prepared = call_cache_find(comm, key);
 	if (prepared == NULL || !prepared->is_inline ||
 	    atomic_load_explicit(&comm->failure.status, memory_order_relaxed) != CHOIR_SUCCESS) {

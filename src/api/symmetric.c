@@ -121,23 +121,23 @@ static choir_status map_arena(struct symmetric *symmetric, const choir_comm *com
 {
 	if (symmetric->arena == NULL)
 		TRY(arena_open(&all[node_ranks(comm)[0]].arena, &symmetric->arena));
-	for (int place = 0; place < symmetric->n; place++)
-		symmetric->shares[place] = arena_slot(symmetric->arena, place, 0);
+	for (int local_rank = 0; local_rank < symmetric->n; local_rank++)
+		symmetric->shares[local_rank] = arena_slot(symmetric->arena, local_rank, 0);
 	return CHOIR_SUCCESS;
 }
 
-/* In one process the places are addresses: nothing is to be mapped. */
+/* In one process the shares are at addresses of this process: nothing is to be mapped. */
 static choir_status map_lent(struct symmetric *symmetric, const choir_comm *comm, const struct offer *all, void *mine)
 {
 	symmetric->shares[comm->local_rank] = mine;
-	for (int place = 0; place < symmetric->n && !comm->one_process; place++) {
-		if (place == comm->local_rank)
+	for (int local_rank = 0; local_rank < symmetric->n && !comm->one_process; local_rank++) {
+		if (local_rank == comm->local_rank)
 			continue;
-		choir_status st = borrow_map(&all[node_ranks(comm)[place]].lent, &symmetric->maps[place]);
+		choir_status st = borrow_map(&all[node_ranks(comm)[local_rank]].lent, &symmetric->maps[local_rank]);
 
 		if (st != CHOIR_SUCCESS)
-			return error_prefix(st, "rank %d", node_ranks(comm)[place]);
-		symmetric->shares[place] = symmetric->maps[place].ptr;
+			return error_prefix(st, "rank %d", node_ranks(comm)[local_rank]);
+		symmetric->shares[local_rank] = symmetric->maps[local_rank].ptr;
 	}
 	return CHOIR_SUCCESS;
 }

@@ -17,7 +17,7 @@ static void destroy(struct segments_owner *owner)
 	free(list->buckets);
 	free(list->segments);
 	free(list->accesses);
-	free(list->places);
+	free(list->addresses);
 	free(list);
 }
 
@@ -62,7 +62,7 @@ struct side {
 	struct segments *segments;
 	struct segment *items;
 	struct dev_access *accesses;
-	uint64_t *places;
+	uint64_t *addresses;
 	bool write;
 };
 
@@ -76,9 +76,9 @@ static choir_status add_segment(const struct choir_comm *comm, struct tensor_lis
 	TRY(dev_resolve(comm->device, buffer, bytes, side->write, access));
 	list->reusable &= lasts(&buffer, access);
 	all->direct &= access->direct;
-	side->places[all->n] = symmetric_address(comm, access);
-	if (side->places[all->n] == 0)
-		all->places = NULL;
+	side->addresses[all->n] = symmetric_address(comm, access);
+	if (side->addresses[all->n] == 0)
+		all->addresses = NULL;
 	segment->ptr = access->direct ? access->ptr : NULL;
 	segment->access = access;
 	segment[1].from = segment->from + bytes;
@@ -93,10 +93,10 @@ static struct side make_side(struct tensor_list *list, struct tensor_bucket *buc
 	struct side side = { .segments = which == 0 ? &bucket->send : &bucket->recv,
 		             .items = list->segments + at + 2 * b + (size_t)which,
 		             .accesses = list->accesses + at,
-		             .places = list->places + at,
+		             .addresses = list->addresses + at,
 		             .write = which == 1 };
 
-	*side.segments = (struct segments){ .items = side.items, .direct = true, .places = side.places };
+	*side.segments = (struct segments){ .items = side.items, .direct = true, .addresses = side.addresses };
 	return side;
 }
 
@@ -133,11 +133,11 @@ static choir_status fill(const struct choir_comm *comm, struct tensor_list *list
 	list->buckets = calloc(list->n_buckets, sizeof *list->buckets);
 	list->segments = calloc(2 * (n + list->n_buckets), sizeof *list->segments);
 	list->accesses = calloc(2 * n + 1, sizeof *list->accesses);
-	list->places = calloc(2 * n + 1, sizeof *list->places);
-	if (list->buckets == NULL || list->segments == NULL || list->accesses == NULL || list->places == NULL)
+	list->addresses = calloc(2 * n + 1, sizeof *list->addresses);
+	if (list->buckets == NULL || list->segments == NULL || list->accesses == NULL || list->addresses == NULL)
 		return error_no_memory("a list of tensors",
 		                       2 * n *
-		                           (sizeof *list->segments + sizeof *list->accesses + sizeof *list->places));
+		                           (sizeof *list->segments + sizeof *list->accesses + sizeof *list->addresses));
 	for (size_t b = 0, first = 0; b < list->n_buckets; first = ends[b++])
 		TRY(fill_bucket(comm, list, b, order, first, ends[b]));
 	return CHOIR_SUCCESS;

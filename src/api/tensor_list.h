@@ -28,7 +28,7 @@ struct tensor_list {
 	/* What they point to. */
 	struct segment *segments;
 	struct dev_access *accesses;
-	uint64_t *places;
+	uint64_t *addresses;
 };
 
 /* tensor_list_create: the list, checked: buffers as dev_range checks them, no two overlapping; in buckets of

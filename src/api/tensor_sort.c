@@ -4,18 +4,18 @@
 #include <stdlib.h>
 
 struct span {
-	struct dev_place place;
+	struct dev_origin origin;
 	uint64_t bytes;
 	size_t tensor;
 };
 
-static int by_place(const void *a, const void *b)
+static int by_origin(const void *a, const void *b)
 {
 	const struct span *x = a, *y = b;
 
-	if (x->place.root != y->place.root)
-		return (uintptr_t)x->place.root < (uintptr_t)y->place.root ? -1 : 1;
-	return (x->place.at > y->place.at) - (x->place.at < y->place.at);
+	if (x->origin.root != y->origin.root)
+		return (uintptr_t)x->origin.root < (uintptr_t)y->origin.root ? -1 : 1;
+	return (x->origin.at > y->origin.at) - (x->origin.at < y->origin.at);
 }
 
 static uint64_t bytes_of(const choir_tensor *tensor)
@@ -33,9 +33,9 @@ static size_t list_spans(const choir_tensor *tensors, size_t n, struct span *spa
 
 		if (send.bytes == 0)
 			continue;
-		if (dev_place(tensors[i].send, &send.place))
+		if (dev_origin(tensors[i].send, &send.origin))
 			spans[n_spans++] = send;
-		if (dev_place(tensors[i].recv, &recv.place) && by_place(&send, &recv) != 0)
+		if (dev_origin(tensors[i].recv, &recv.origin) && by_origin(&send, &recv) != 0)
 			spans[n_spans++] = recv;
 	}
 	return n_spans;
@@ -58,10 +58,10 @@ choir_status tensors_apart(const choir_tensor *tensors, size_t n)
 	if (spans == NULL)
 		return error_no_memory("a list of tensors", (2 * n + 1) * sizeof *spans);
 	n_spans = list_spans(tensors, n, spans);
-	qsort(spans, n_spans, sizeof *spans, by_place);
+	qsort(spans, n_spans, sizeof *spans, by_origin);
 	for (size_t i = 1; i < n_spans && st == CHOIR_SUCCESS; i++)
-		if (spans[i].place.root == spans[i - 1].place.root &&
-		    spans[i].place.at - spans[i - 1].place.at < spans[i - 1].bytes)
+		if (spans[i].origin.root == spans[i - 1].origin.root &&
+		    spans[i].origin.at - spans[i - 1].origin.at < spans[i - 1].bytes)
 			st = overlaps(&spans[i - 1], &spans[i]);
 	free(spans);
 	return st;

@@ -303,7 +303,7 @@ static choir_status make_script(struct run *run, struct topk_state *state, const
 	struct script_env env = { .layout = &comm->layout,
 		                  .me = comm->rank,
 		                  .device = comm->device,
-		                  .slot_bytes = comm->part_bytes,
+		                  .slot_bytes = comm->fallback_bytes,
 		                  .message_bytes = comm->message_bytes,
 		                  .order_ranks = comm->order_ranks,
 		                  .ring = comm_ring_self,

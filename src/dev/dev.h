@@ -33,13 +33,13 @@ choir_status dev_range(choir_device *device, const char *role, choir_buffer buff
  * outputs may be NULL.  A range of 0 bytes overlaps nothing. */
 bool dev_overlap(choir_buffer a, uint64_t a_bytes, choir_buffer b, uint64_t b_bytes, bool *same, int64_t *b_minus_a);
 
-/* dev_place: where a buffer starts: an address, or an offset in a cl_mem that has no host address.  false for a handle
+/* dev_origin: where a buffer starts: an address, or an offset in a cl_mem that has no host address.  false for a handle
  * that the driver does not know. */
-struct dev_place {
+struct dev_origin {
 	cl_mem root; /* NULL: at is an address */
 	uint64_t at;
 };
-bool dev_place(choir_buffer buffer, struct dev_place *out);
+bool dev_origin(choir_buffer buffer, struct dev_origin *out);
 
 /* The way to a buffer's bytes during a collective: direct, stage, or by mapping where neither is set. */
 struct dev_access {

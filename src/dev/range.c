@@ -117,14 +117,14 @@ choir_status dev_range(choir_device *device, const char *role, choir_buffer buff
 }
 
 /* A cl_mem over the caller's memory is placed by that memory's address, a sub-buffer by its parent. */
-bool dev_place(choir_buffer buffer, struct dev_place *out)
+bool dev_origin(choir_buffer buffer, struct dev_origin *out)
 {
 	cl_mem mem = buffer.base, parent = NULL;
 	cl_mem_flags flags = 0;
 	size_t origin = 0;
 	void *host = NULL;
 
-	*out = (struct dev_place){ NULL, (uintptr_t)buffer.base + buffer.offset_bytes };
+	*out = (struct dev_origin){ NULL, (uintptr_t)buffer.base + buffer.offset_bytes };
 	if (buffer.kind != CHOIR_BUFFER_MEM)
 		return buffer.kind != CHOIR_BUFFER_NONE && buffer.base != NULL;
 	if (mem == NULL ||
@@ -135,21 +135,21 @@ bool dev_place(choir_buffer buffer, struct dev_place *out)
 			return false;
 		mem = parent;
 	}
-	*out = (struct dev_place){ mem, origin + (uint64_t)buffer.offset_bytes };
+	*out = (struct dev_origin){ mem, origin + (uint64_t)buffer.offset_bytes };
 	if (clGetMemObjectInfo(mem, CL_MEM_FLAGS, sizeof flags, &flags, NULL) != CL_SUCCESS)
 		return false;
 	if ((flags & CL_MEM_USE_HOST_PTR) == 0)
 		return true;
 	if (clGetMemObjectInfo(mem, CL_MEM_HOST_PTR, sizeof host, &host, NULL) != CL_SUCCESS)
 		return false;
-	*out = (struct dev_place){ NULL, (uintptr_t)host + out->at };
+	*out = (struct dev_origin){ NULL, (uintptr_t)host + out->at };
 	return true;
 }
 
 bool dev_overlap(choir_buffer a, uint64_t a_bytes, choir_buffer b, uint64_t b_bytes, bool *same, int64_t *b_minus_a)
 {
-	struct dev_place pa, pb;
-	bool known = a_bytes > 0 && b_bytes > 0 && dev_place(a, &pa) && dev_place(b, &pb) &&
+	struct dev_origin pa, pb;
+	bool known = a_bytes > 0 && b_bytes > 0 && dev_origin(a, &pa) && dev_origin(b, &pb) &&
 	             pa.root == pb.root; /* the handle of an empty range is not read */
 
 	if (same != NULL)

@@ -21,9 +21,9 @@ static void give_sign(struct choir_comm *comm, int64_t now)
 {
 	int target = -1;
 
-	for (struct run *run = comm->engine.flight.moving; run != NULL && target < 0; run = run->next_moving)
+	for (struct run *run = comm->engine.flight.eligible; run != NULL && target < 0; run = run->next_eligible)
 		if (run->state < RUN_FAILED)
-			target = late_waits_for(run, now);
+			target = late_most_silent(run, now);
 	liveness_publish(comm, target, now);
 }
 
@@ -75,7 +75,7 @@ static bool check_gone(struct run *run)
 	run_call_text(run, called, sizeof called);
 	if (gone->told.has_record)
 		snprintf(after, sizeof after, "after %s",
-		         run_describe(&gone->last, gone->told.calls - 1, "", last, sizeof last));
+		         record_describe(&gone->last, gone->told.calls - 1, "", last, sizeof last));
 	else if (gone->told.calls == 0)
 		snprintf(after, sizeof after, "before its first collective call");
 	else
@@ -166,7 +166,7 @@ void engine_check(struct choir_comm *comm)
 	if (!engine->closed)
 		engine_look_at_queued(comm);
 	for (struct run *run = engine->flight.active; run != NULL && !engine->closed; run = run->next)
-		if (run->state != RUN_ENDED && run->state != RUN_CALLING &&
+		if (run->state != RUN_ENDED && run->state != RUN_JOB &&
 		    atomic_load(&comm->failure.status) == CHOIR_SUCCESS && check_run(run, now))
 			break;
 	engine_leave(engine);

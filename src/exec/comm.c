@@ -74,7 +74,7 @@ static choir_status failure(const struct choir_comm *comm)
 choir_status comm_failure(struct choir_comm *comm)
 {
 	if (comm_enter(comm)) {
-		comm_look(comm);
+		comm_see_poison(comm);
 		comm_leave(comm);
 	}
 	return failure(comm);
@@ -82,7 +82,7 @@ choir_status comm_failure(struct choir_comm *comm)
 
 choir_status comm_failure_inside(struct choir_comm *comm)
 {
-	comm_look(comm);
+	comm_see_poison(comm);
 	return failure(comm);
 }
 

@@ -98,7 +98,7 @@ struct choir_comm {
 	struct comm_peer *peers;     /* [n_peers]; the driver counts in them how often each was seen dead */
 	int n_peers;
 	bool ring_mine;              /* other threads of this process are ranks of the node too */
-	uint64_t slot_bytes, part_bytes; /* see slot_ring.h */
+	uint64_t slot_bytes, fallback_bytes; /* see slot_ring.h */
 	uint64_t message_bytes;
 	uint64_t cache_bytes;        /* the last level of this machine's, about */
 	struct messenger *messenger;
@@ -172,9 +172,9 @@ void comm_close(struct choir_comm *comm);
 void comm_fail(struct choir_comm *comm, choir_status status, const char *text);
 void comm_fail_from_peer(struct choir_comm *comm, choir_status status, const char *text);
 
-/* comm_look: has a peer of the node failed the comm?  Then it has failed here too. */
+/* comm_see_poison: has a peer of the node failed the comm?  Then it has failed here too. */
 void comm_take_poison(struct choir_comm *comm);
-static inline void comm_look(struct choir_comm *comm)
+static inline void comm_see_poison(struct choir_comm *comm)
 {
 	if (comm->poison != NULL && poison_is_set(comm->poison))
 		comm_take_poison(comm);

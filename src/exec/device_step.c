@@ -16,7 +16,7 @@ static struct dev_bytes at_off(struct dev_bytes bytes, uint64_t off)
 /* What that rank lends in this call: it has raised its flag, and not left. */
 static const struct run_lent *lent_by(const struct run *run, int rank)
 {
-	return symmetric_lent(comm_lane(run->comm, run->comm->layout.place_of[rank], run->lane)->send_address);
+	return symmetric_lent(comm_lane(run->comm, run->comm->layout.local_rank_of[rank], run->lane)->send_address);
 }
 
 static struct dev_bytes bytes_of(const struct run *run, struct plan_ref ref)

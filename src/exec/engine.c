@@ -53,11 +53,11 @@ static void take_submitted(struct choir_comm *comm)
 	}
 }
 
-/* A run whose call is being made ends when that has returned: it uses the script's memory and the caller's. */
-static bool is_calling(const struct run *run)
+/* A run whose job is being done ends when that has returned: it uses the script's memory and the caller's. */
+static bool is_in_job(const struct run *run)
 {
-	return run->state == RUN_CALLING && run->script.call == NULL &&
-	       !atomic_load_explicit(&run->script.called, memory_order_acquire);
+	return run->state == RUN_JOB && run->script.job == NULL &&
+	       !atomic_load_explicit(&run->script.job_done, memory_order_acquire);
 }
 
 static void fail_all(struct choir_comm *comm)
@@ -68,9 +68,9 @@ static void fail_all(struct choir_comm *comm)
 
 	if (withdraw(comm, now))
 		comm_ring_node(comm);
-	flight_move_all(flight);
+	flight_let_all_in(flight);
 	for (struct run *run = flight->active; run != NULL; run = run->next) {
-		if (run->state < RUN_FAILED && !is_calling(run))
+		if (run->state < RUN_FAILED && !is_in_job(run))
 			run_fail(run, st, comm->failure.text);
 		if (run->state == RUN_FAILED && withdraw_left_alone(run, now))
 			run->state = RUN_ENDED;
@@ -87,11 +87,11 @@ static bool advance(struct run *run)
 	return moved;
 }
 
-static bool advance_moving(struct choir_comm *comm)
+static bool advance_eligible(struct choir_comm *comm)
 {
 	bool moved = false;
 
-	for (struct run *run = comm->engine.flight.moving; run != NULL; run = run->next_moving)
+	for (struct run *run = comm->engine.flight.eligible; run != NULL; run = run->next_eligible)
 		if (run->state < RUN_FAILED)
 			moved |= advance(run);
 	return moved;
@@ -108,65 +108,65 @@ void engine_look_at_queued(struct choir_comm *comm)
 /* Nothing moved: is that for the device?  A run that is alone and sends nothing may wait for it right here. */
 static bool wait_for_device(struct choir_comm *comm)
 {
-	struct run *run = comm->engine.flight.moving;
+	struct run *run = comm->engine.flight.eligible;
 	bool busy = false;
 
-	if (run != NULL && run->next_moving == NULL && !(run->plan != NULL && run->plan->messages) &&
+	if (run != NULL && run->next_eligible == NULL && !(run->plan != NULL && run->plan->messages) &&
 	    run_block_on_device(run))
 		return true;
-	for (; run != NULL && !busy; run = run->next_moving)
+	for (; run != NULL && !busy; run = run->next_eligible)
 		busy = run_waits_for_device(run);
 	atomic_store_explicit(&comm->engine.device_works, busy, memory_order_relaxed);
 	return false;
 }
 
-static struct due_call take_call(struct run *run)
+static struct due_job take_job(struct run *run)
 {
-	struct due_call due = { .run = run };
+	struct due_job due = { .run = run };
 
 	if (run == NULL)
 		return due;
-	due.call = run->script.call;
-	due.calls_back = run->script.calls_back;
-	run->script.call = NULL;
-	atomic_fetch_add_explicit(&run->comm->submission.calling, 1, memory_order_relaxed);
+	due.job = run->script.job;
+	due.is_callback = run->script.is_callback;
+	run->script.job = NULL;
+	atomic_fetch_add_explicit(&run->comm->submission.in_jobs, 1, memory_order_relaxed);
 	return due;
 }
 
-static void make_call(const struct due_call *due)
+static void do_job(const struct due_job *due)
 {
 	struct choir_comm *comm = due->run->comm;
 
-	if (due->calls_back)
+	if (due->is_callback)
 		callback_enter();
-	due->call(due->run->script.state);
-	if (due->calls_back)
+	due->job(due->run->script.state);
+	if (due->is_callback)
 		callback_leave();
-	atomic_store_explicit(&due->run->script.called, true, memory_order_release);
-	atomic_fetch_sub_explicit(&comm->submission.calling, 1, memory_order_relaxed);
+	atomic_store_explicit(&due->run->script.job_done, true, memory_order_release);
+	atomic_fetch_sub_explicit(&comm->submission.in_jobs, 1, memory_order_relaxed);
 	bell_ring(bell_mine()); /* this thread may wait for another event, and leave the run to others */
 }
 
 /* On a thread of the caller's; until it has returned the run stays. */
-static void make_as_work(void *arg)
+static void do_as_work(void *arg)
 {
-	struct due_call due = *(struct due_call *)arg;
+	struct due_job due = *(struct due_job *)arg;
 
 	free(arg);
-	make_call(&due);
+	do_job(&due);
 }
 
-void engine_make_call(const struct due_call *due)
+void engine_do_job(const struct due_job *due)
 {
-	struct due_call *copy = due->calls_back ? malloc(sizeof *copy) : NULL;
+	struct due_job *copy = due->is_callback ? malloc(sizeof *copy) : NULL;
 
 	if (copy != NULL) {
 		*copy = *due;
-		if (executor_take(make_as_work, copy))
+		if (executor_take(do_as_work, copy))
 			return;
 		free(copy);
 	}
-	make_call(due);
+	do_job(due);
 }
 
 static void complete(struct run *run)
@@ -190,10 +190,10 @@ static void complete_all(struct choir_comm *comm, struct run *ended)
 	comm_release(comm);
 }
 
-bool engine_drive(struct choir_comm *comm, bool messages, struct due_call *due_p)
+bool engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p)
 {
 	struct engine *engine = &comm->engine;
-	struct run *ended, *calling = NULL, *ordered = NULL, *failed = NULL;
+	struct run *ended, *with_job = NULL, *ordered = NULL, *failed = NULL;
 	bool moved, held;
 
 	due_p->run = NULL;
@@ -210,14 +210,14 @@ bool engine_drive(struct choir_comm *comm, bool messages, struct due_call *due_p
 	take_submitted(comm);
 	moved |= messages_drive(comm, messages || (held && comm->layout.n_nodes > 1));
 	if (engine->flight.active != NULL) {
-		comm_look(comm);
+		comm_see_poison(comm);
 		if (atomic_load(&comm->failure.status) == CHOIR_SUCCESS)
-			moved |= advance_moving(comm) || wait_for_device(comm);
+			moved |= advance_eligible(comm) || wait_for_device(comm);
 		if (atomic_load(&comm->failure.status) != CHOIR_SUCCESS)
 			fail_all(comm);
 	}
-	ended = flight_take_ended(&engine->flight, &calling);
-	*due_p = take_call(calling);
+	ended = flight_take_ended(&engine->flight, &with_job);
+	*due_p = take_job(with_job);
 	engine_leave(engine);
 	if (ended != NULL)
 		complete_all(comm, ended);
@@ -231,7 +231,7 @@ bool engine_can_move(const struct choir_comm *comm)
 	const struct submission *submission = &comm->submission;
 
 	return atomic_load_explicit(&submission->unfinished, memory_order_acquire) >
-	       atomic_load_explicit(&submission->calling, memory_order_relaxed);
+	       atomic_load_explicit(&submission->in_jobs, memory_order_relaxed);
 }
 
 bool engine_idle(const struct choir_comm *comm)

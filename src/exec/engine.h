@@ -28,26 +28,26 @@ static inline void engine_leave(struct engine *engine)
 	atomic_store_explicit(&engine->driven, false, memory_order_release);
 }
 
-/* A script's call that this thread is to make: a callback, or long work. */
-struct due_call {
+/* A script's job that this thread is to do: a callback, or long work. */
+struct due_job {
 	struct run *run; /* NULL = none is due */
-	void (*call)(void *state);
-	bool calls_back;
+	void (*job)(void *state);
+	bool is_callback;
 };
 
 /* engine_drive: advances what can be advanced, completes what ended.  If another thread is at it: false at once.  True
  * if anything moved.
  * messages: look for messages even if no run here sends or receives; calls that meet in shared memory pay for that now
  * and then only.
- * *due_p: a call that the thread then makes, by engine_make_call, without the right to drive. */
-bool engine_drive(struct choir_comm *comm, bool messages, struct due_call *due_p);
-void engine_make_call(const struct due_call *due);
+ * *due_p: a job that the thread then does, by engine_do_job, without the right to drive. */
+bool engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p);
+void engine_do_job(const struct due_job *due);
 
 /* engine_check: the slow look, a few times a second while something waits: deadlines, late peers, dead peers, differing
  * calls. */
 void engine_check(struct choir_comm *comm);
 
-/* engine_can_move: is a run unfinished, other than those whose call a thread is making now? */
+/* engine_can_move: is a run unfinished, other than those whose job a thread is doing now? */
 bool engine_can_move(const struct choir_comm *comm);
 
 /* engine_idle: nothing submitted is unfinished. */

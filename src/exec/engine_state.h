@@ -41,7 +41,7 @@ struct submission {
 	_Atomic bool has_incoming;
 	_Atomic bool closing;        /* no call is accepted any more */
 	_Atomic int unfinished;      /* runs submitted and not yet completed */
-	_Atomic int calling;         /* those of them whose call a thread is making: see engine_make_call */
+	_Atomic int in_jobs;         /* those of them whose job a thread is doing: see engine_do_job */
 	_Atomic uint64_t next_seq;
 	uint64_t *sent, *received;   /* [n] calls of each pair so far */
 	uint64_t alone;              /* calls so far that no other rank takes part in */
@@ -50,16 +50,16 @@ struct submission {
 	int n_pooled;
 };
 
-/* Runs that become moving one after another: of one kind, see flight.h. */
+/* Runs that become eligible one after another: of one kind, see flight.h. */
 struct run_queue {
-	struct run *first, *last;    /* not moving yet; last is valid if there is a first */
-	int n_moving;
+	struct run *first, *last; /* not eligible yet; last is valid if there is a first */
+	int n_eligible;
 };
 
 /* The runs that the driver has taken, see flight.h.  The driver only. */
 struct flight {
 	struct run *active, **active_end; /* all, in order of submission: walked by slow looks only */
-	struct run *moving, **moving_end; /* those of them that every drive looks at */
+	struct run *eligible, **eligible_end; /* those of them that every drive advances */
 	struct run_queue *queues;    /* [n_queues] of collectives, of sends to each rank, of recvs from each, alone */
 	size_t n_queues;
 };

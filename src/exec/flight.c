@@ -4,12 +4,12 @@
 #include <limits.h>
 #include <stdlib.h>
 
-enum { PAIR_MOVING = 16 };
+enum { PAIR_ELIGIBLE = 16 };
 
 choir_status flight_init(struct flight *flight, int n_ranks)
 {
 	flight->active_end = &flight->active;
-	flight->moving_end = &flight->moving;
+	flight->eligible_end = &flight->eligible;
 	flight->n_queues = 2 + 2 * (size_t)n_ranks;
 	flight->queues = calloc(flight->n_queues, sizeof *flight->queues);
 	if (flight->queues == NULL)
@@ -33,51 +33,51 @@ static struct run_queue *queue_of(struct flight *flight, const struct run *run)
 	return &flight->queues[1 + (run->bound.pair_sends ? 0 : n) + (size_t)run->bound.pair_peer];
 }
 
-static void append_moving(struct flight *flight, struct run *run)
+static void append_eligible(struct flight *flight, struct run *run)
 {
-	run->next_moving = NULL;
-	*flight->moving_end = run;
-	flight->moving_end = &run->next_moving;
+	run->next_eligible = NULL;
+	*flight->eligible_end = run;
+	flight->eligible_end = &run->next_eligible;
 }
 
-/* The next runs of the queue become moving, until `most` of the queue are. */
-static void let_move(struct flight *flight, struct run_queue *queue, int most)
+/* The next runs of the queue become eligible, until `most` of the queue are. */
+static void let_in(struct flight *flight, struct run_queue *queue, int most)
 {
-	for (; queue->first != NULL && queue->n_moving < most; queue->n_moving++) {
+	for (; queue->first != NULL && queue->n_eligible < most; queue->n_eligible++) {
 		struct run *run = queue->first;
 
-		queue->first = run->next_moving;
-		append_moving(flight, run);
+		queue->first = run->next_eligible;
+		append_eligible(flight, run);
 	}
 }
 
-static void let_next_move(struct flight *flight, struct run_queue *queue)
+static void let_next_in(struct flight *flight, struct run_queue *queue)
 {
 	bool alone = queue == &flight->queues[flight->n_queues - 1];
 
-	let_move(flight, queue, queue == flight->queues ? COMM_LANES : alone ? INT_MAX : PAIR_MOVING);
+	let_in(flight, queue, queue == flight->queues ? COMM_LANES : alone ? INT_MAX : PAIR_ELIGIBLE);
 }
 
 void flight_add(struct flight *flight, struct run *run)
 {
 	struct run_queue *queue = queue_of(flight, run);
 
-	run->next = run->next_moving = NULL;
+	run->next = run->next_eligible = NULL;
 	run->link = flight->active_end;
 	*flight->active_end = run;
 	flight->active_end = &run->next;
 	if (queue->first == NULL)
 		queue->first = run;
 	else
-		queue->last->next_moving = run;
+		queue->last->next_eligible = run;
 	queue->last = run;
-	let_next_move(flight, queue);
+	let_next_in(flight, queue);
 }
 
-void flight_move_all(struct flight *flight)
+void flight_let_all_in(struct flight *flight)
 {
 	for (size_t i = 0; i < flight->n_queues; i++)
-		let_move(flight, &flight->queues[i], INT_MAX);
+		let_in(flight, &flight->queues[i], INT_MAX);
 }
 
 void flight_advance_queued(struct flight *flight, size_t number, bool (*advance)(struct run *run))
@@ -86,17 +86,17 @@ void flight_advance_queued(struct flight *flight, size_t number, bool (*advance)
 	struct run *before = NULL, *next;
 
 	for (struct run *run = queue->first; run != NULL; run = next) {
-		next = run->next_moving;
+		next = run->next_eligible;
 		(void)advance(run);
 		if (run->state != RUN_ENDED) {
 			before = run;
 			continue;
 		}
-		*(before != NULL ? &before->next_moving : &queue->first) = next;
+		*(before != NULL ? &before->next_eligible : &queue->first) = next;
 		if (next == NULL)
 			queue->last = before;
-		append_moving(flight, run);
-		queue->n_moving++;
+		append_eligible(flight, run);
+		queue->n_eligible++;
 	}
 }
 
@@ -114,22 +114,22 @@ struct run *flight_take_ended(struct flight *flight, struct run **due_p)
 {
 	struct run *ended = NULL, **tail = &ended;
 
-	for (struct run **at = &flight->moving; *at != NULL;) {
+	for (struct run **at = &flight->eligible; *at != NULL;) {
 		struct run *run = *at;
 		struct run_queue *queue;
 
-		if (run->state == RUN_CALLING && run->script.call != NULL && *due_p == NULL)
+		if (run->state == RUN_JOB && run->script.job != NULL && *due_p == NULL)
 			*due_p = run;
 		if (run->state != RUN_ENDED) {
-			at = &run->next_moving;
+			at = &run->next_eligible;
 			continue;
 		}
 		queue = queue_of(flight, run);
-		*at = run->next_moving;
+		*at = run->next_eligible;
 		if (*at == NULL)
-			flight->moving_end = at;
-		queue->n_moving--;
-		let_next_move(flight, queue);
+			flight->eligible_end = at;
+		queue->n_eligible--;
+		let_next_in(flight, queue);
 		remove_active(flight, run);
 		*tail = run;
 		tail = &run->next;
@@ -139,7 +139,7 @@ struct run *flight_take_ended(struct flight *flight, struct run **due_p)
 
 bool flight_uses_messages(const struct flight *flight)
 {
-	for (const struct run *run = flight->moving; run != NULL; run = run->next_moving)
+	for (const struct run *run = flight->eligible; run != NULL; run = run->next_eligible)
 		if (run->plan != NULL && run->plan->messages)
 			return true;
 	return flight->active == NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The runs in flight on one rank, and which of them can move.  The driver only.
  *
- * Note [moving runs].  The driver looks at the runs that can move, however many others are in flight.  Runs stand in
+ * Note [eligible runs].  The driver looks at the runs that can move, however many others are in flight.  Runs stand in
  * queues: one of the collectives, one of the sends to each rank, one of the recvs from each.  Only the first runs of a
- * queue are in the list `moving`, and one that ends lets the next one in.  No collective behind the first COMM_LANES
+ * queue are in the list `eligible`, and one that ends lets the next one in.  No collective behind the first COMM_LANES
  * may enter its lane.  A pair's run may overtake the one before it, when that waits for its deps: one that is further
- * behind than PAIR_MOVING is advanced by the slow look (flight_advance_queued), so it ends too. */
+ * behind than PAIR_ELIGIBLE is advanced by the slow look (flight_advance_queued), so it ends too. */
 #ifndef EXEC_FLIGHT_H
 #define EXEC_FLIGHT_H
 
@@ -17,16 +17,16 @@ void flight_fini(struct flight *flight);
 /* flight_add: the run, which has its number, is in flight from here on. */
 void flight_add(struct flight *flight, struct run *run);
 
-/* flight_move_all: all runs become moving: they are about to end. */
-void flight_move_all(struct flight *flight);
+/* flight_let_all_in: all runs become eligible: they are about to end. */
+void flight_let_all_in(struct flight *flight);
 
-/* flight_advance_queued: advances the runs of a queue that are not moving; those that end become moving. */
+/* flight_advance_queued: advances the runs of a queue that are not eligible; those that end become eligible. */
 void flight_advance_queued(struct flight *flight, size_t queue, bool (*advance)(struct run *run));
 
 /* flight_take_ended: takes out what has ended, linked by `next`.  *due_p: the first run whose call is due. */
 struct run *flight_take_ended(struct flight *flight, struct run **due_p);
 
-/* flight_uses_messages: does a moving run send or receive?  True also if nothing is in flight. */
+/* flight_uses_messages: does an eligible run send or receive?  True also if nothing is in flight. */
 bool flight_uses_messages(const struct flight *flight);
 
 #endif

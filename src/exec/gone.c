@@ -62,7 +62,7 @@ static bool last_record(const struct choir_comm *comm, uint64_t calls, struct ca
 {
 	const struct arena_lane *lane = comm_lane(comm, comm->local_rank, (int)((calls - 1) % COMM_LANES));
 
-	if (calls == 0 || atomic_load_explicit(&lane->flag, memory_order_relaxed) >> 24 != calls)
+	if (calls == 0 || !arena_is_at(atomic_load_explicit(&lane->flag, memory_order_relaxed), calls - 1))
 		return false;
 	memcpy(out, lane->record, sizeof *out);
 	return true;

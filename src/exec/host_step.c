@@ -23,7 +23,7 @@ struct operands {
 	uint32_t n_dst, nt_from, n;
 	struct plan_ref *refs;  /* [n] */
 	void **at;              /* [n] where they are, in the span at hand */
-	void **next;            /* [n] and in the one behind it */
+	void **next;            /* [n] and in the one after it */
 };
 
 /* Where all are that far into the step; how many of `bytes` bytes lie together from there on, in each of them. */
@@ -65,15 +65,15 @@ static void reduce_span(const struct operands *o, struct reduce_call *call, uint
 /* The next piece, span by span.  call: of a REDUCE; NULL = a COPY. */
 static void do_piece(struct run *run, const struct plan_step *step, struct operands *o, struct reduce_call *call)
 {
-	uint64_t left = next_piece(run, step), span = locate(run, o, run->board.piece, left, o->at), behind;
+	uint64_t left = next_piece(run, step), span = locate(run, o, run->board.piece, left, o->at), after;
 
-	for (; left > 0; left -= span, span = behind) {
+	for (; left > 0; left -= span, span = after) {
 		void **at = o->at;
 
-		behind = 0;
+		after = 0;
 		if (span < left) {
-			behind = locate(run, o, run->board.piece + span, left - span, o->next);
-			fetch(o, behind);
+			after = locate(run, o, run->board.piece + span, left - span, o->next);
+			fetch(o, after);
 		}
 		if (call != NULL)
 			reduce_span(o, call, span);

@@ -124,7 +124,7 @@ static void end(struct run *run)
 	if (run_check_ended(run) != CHOIR_SUCCESS)
 		return;
 	run->state = RUN_ENDED;
-	run_leave(run);
+	run_give_lane(run);
 }
 
 static void collective_in_order(struct run *run)

@@ -122,7 +122,7 @@ static void finish(struct run *const *runs, size_t n)
 /* --- a call that goes on as ordinary runs --- */
 
 /* A send and a recv of one call share one event. */
-static choir_event *leave_inline(struct run *const *runs, size_t n)
+static choir_event *detach(struct run *const *runs, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		*run_of_kind(runs[i]->comm, &runs[i]->bound) = NULL;
@@ -138,7 +138,7 @@ static choir_event *leave_inline(struct run *const *runs, size_t n)
 static choir_status submit(struct run *const *runs, size_t n, choir_event **event_p)
 {
 	struct choir_comm *comm = runs[0]->comm;
-	choir_event *event = leave_inline(runs, n);
+	choir_event *event = detach(runs, n);
 	choir_status st = CHOIR_SUCCESS;
 
 	inline_leave(comm);
@@ -167,7 +167,7 @@ static void go_on(struct run *const *runs, size_t n, choir_event **event_p)
 		else
 			left[n_left++] = runs[i];
 	}
-	*event_p = leave_inline(left, n_left);
+	*event_p = detach(left, n_left);
 	atomic_fetch_add_explicit(&comm->submission.unfinished, (int)n_left, memory_order_relaxed);
 	for (size_t i = 0; i < n_left; i++)
 		flight_add(&comm->engine.flight, left[i]);

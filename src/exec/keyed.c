@@ -371,7 +371,7 @@ bool keyed_drive(struct choir_comm *comm, struct run **ordered, struct run **end
 
 	if (!keyed_holds(keyed))
 		return false;
-	comm_look(comm);
+	comm_see_poison(comm);
 	if (comm->layout.n_nodes > 1)
 		moved = take_notes(comm, &ring);
 	pthread_mutex_lock(&keyed->lock);

@@ -8,7 +8,7 @@
 struct lane_view {
 	bool reached; /* it has published the phase, in this call or by being further */
 	bool is_here; /* its lane is at this call */
-	bool alike;   /* and it calls the same */
+	bool same_call; /* and its call is the same */
 };
 
 /* lane_look: at the rank of that number on my node.  The phase is of the run's plan; 0 = it has entered the call, or
@@ -17,11 +17,17 @@ static inline struct lane_view lane_look(const struct run *run, int local_rank, 
 {
 	const struct arena_lane *lane = comm_lane(run->comm, local_rank, run->lane);
 	uint64_t flag = atomic_load_explicit(&lane->flag, memory_order_acquire);
-	bool is_here = flag >> 24 == run->seq + 1;
+	bool is_here = arena_is_at(flag, run->seq);
 
-	return (struct lane_view){ .reached = arena_reached(flag, run->seq + 1, arena_step(run->plan_index, phase)),
+	return (struct lane_view){ .reached = arena_reached(flag, run->seq, arena_step(run->plan_index, phase)),
 		                   .is_here = is_here,
-		                   .alike = is_here && lane->call == run->bound.record_hash };
+		                   .same_call = is_here && lane->call_hash == run->bound.record_hash };
+}
+
+/* lane_publish: this rank has published that step of the call; the caller then rings the node. */
+static inline void lane_publish(const struct run *run, uint32_t step)
+{
+	arena_publish(comm_lane(run->comm, run->comm->local_rank, run->lane), ARENA_FLAG(run->seq, step));
 }
 
 /* lane_reached: the fast path.  True only if that rank (PLAN_ALL: every rank of the node) has published the phase, its
@@ -30,16 +36,16 @@ static inline struct lane_view lane_look(const struct run *run, int local_rank, 
 static inline bool lane_reached(struct run *run, int rank, uint32_t phase)
 {
 	const struct choir_comm *comm = run->comm;
-	int first = rank == PLAN_ALL ? 0 : comm->layout.place_of[rank],
+	int first = rank == PLAN_ALL ? 0 : comm->layout.local_rank_of[rank],
 	    end = rank == PLAN_ALL ? comm->node_size : first + 1;
 	const struct arena_lane *lane = comm_lane(comm, first, run->lane);
-	uint64_t seq = run->seq + 1, hash = run->bound.record_hash;
+	uint64_t hash = run->bound.record_hash;
 	uint32_t step = arena_step(run->plan_index, phase);
 
 	for (int local_rank = first; local_rank < end; local_rank++, lane += COMM_LANES) {
 		uint64_t flag = atomic_load_explicit(&lane->flag, memory_order_acquire);
 
-		if (flag >> 24 != seq || lane->call != hash || !arena_reached(flag, seq, step))
+		if (!arena_is_at(flag, run->seq) || lane->call_hash != hash || !arena_reached(flag, run->seq, step))
 			return false;
 	}
 	run->records_compared |= rank == PLAN_ALL || comm->node_size == 2;

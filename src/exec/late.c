@@ -24,7 +24,7 @@ static int64_t silence_ns(const struct run *run, int64_t now)
 	return most(SILENCE_MS, late_least(late_waited_ms(run, now) / 4, SURE_MS)) * 1000000;
 }
 
-int late_waits_for(struct run *run, int64_t now)
+int late_most_silent(struct run *run, int64_t now)
 {
 	int64_t longest = -1;
 	int first = -1;
@@ -69,7 +69,7 @@ static int first_absent(const struct run *run)
  * signs may itself wait for another, in an earlier call. */
 static int find_culprit(struct run *run, int64_t now)
 {
-	int absent = first_absent(run), direct = late_waits_for(run, now);
+	int absent = first_absent(run), direct = late_most_silent(run, now);
 
 	if (direct < 0 || (absent >= 0 && is_silent(run, absent, now)))
 		return direct < 0 ? -1 : absent;

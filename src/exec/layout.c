@@ -9,7 +9,7 @@
 void layout_free(struct layout *layout)
 {
 	free((void *)layout->node_of);
-	free((void *)layout->place_of);
+	free((void *)layout->local_rank_of);
 	free((void *)layout->node_size);
 	free((void *)layout->node_first);
 	free((void *)layout->node_ranks);
@@ -34,22 +34,22 @@ static int renumber(int n, const int *given, int *node_of)
 choir_status layout_build(int n, const int *given, struct layout *out)
 {
 	size_t room = (size_t)n + 1;
-	int *node_of = calloc(room, sizeof(int)), *place_of = calloc(room, sizeof(int)),
+	int *node_of = calloc(room, sizeof(int)), *local_rank_of = calloc(room, sizeof(int)),
 	    *size = calloc(room, sizeof(int)), *first = calloc(room, sizeof(int)), *ranks = calloc(room, sizeof(int));
 	struct layout layout = { .n = n,
 		                 .node_of = node_of,
-		                 .place_of = place_of,
+		                 .local_rank_of = local_rank_of,
 		                 .node_size = size,
 		                 .node_first = first,
 		                 .node_ranks = ranks };
 
-	if (node_of == NULL || place_of == NULL || size == NULL || first == NULL || ranks == NULL) {
+	if (node_of == NULL || local_rank_of == NULL || size == NULL || first == NULL || ranks == NULL) {
 		layout_free(&layout);
 		return error_no_memory("a layout", 5 * room * sizeof(int));
 	}
 	layout.n_nodes = renumber(n, given, node_of);
 	for (int r = 0; r < n; r++)
-		place_of[r] = size[node_of[r]]++;
+		local_rank_of[r] = size[node_of[r]]++;
 	layout.min_node_size = layout.max_node_size = size[0];
 	for (int g = 0; g < layout.n_nodes; g++) {
 		first[g + 1] = first[g] + size[g];
@@ -57,7 +57,7 @@ choir_status layout_build(int n, const int *given, struct layout *out)
 		layout.max_node_size = size[g] > layout.max_node_size ? size[g] : layout.max_node_size;
 	}
 	for (int r = 0; r < n; r++)
-		ranks[first[node_of[r]] + place_of[r]] = r;
+		ranks[first[node_of[r]] + local_rank_of[r]] = r;
 	*out = layout;
 	return CHOIR_SUCCESS;
 }

@@ -43,14 +43,14 @@ void liveness_deliver(struct choir_comm *comm, const struct wire_header *header,
 
 static struct arena_control *control_of(const struct choir_comm *comm, int rank)
 {
-	return comm_control(comm, comm->layout.place_of[rank]);
+	return comm_control(comm, comm->layout.local_rank_of[rank]);
 }
 
 bool liveness_calls(const struct choir_comm *comm, int rank, uint64_t *calls)
 {
 	const struct liveness_rank *far = &comm->liveness.ranks[rank];
 
-	*calls = comm_is_near(comm, rank) ? atomic_load(&control_of(comm, rank)->last_seq) : atomic_load(&far->calls);
+	*calls = comm_is_near(comm, rank) ? atomic_load(&control_of(comm, rank)->submitted) : atomic_load(&far->calls);
 	return comm_is_near(comm, rank) || atomic_load(&far->heard_ns) != 0;
 }
 

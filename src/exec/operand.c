@@ -24,23 +24,23 @@ static unsigned char *in_callers(const struct dev_access *access, struct segment
 /* Byte off of that rank's SEND (sends) or RECV. */
 static unsigned char *in_peers(struct run *run, int rank, bool sends, uint64_t off, uint64_t *span)
 {
-	int local_rank = run->comm->layout.place_of[rank];
+	int local_rank = run->comm->layout.local_rank_of[rank];
 	const struct run_peer *peer = &run->peers[local_rank];
 	/* the peer's segments are as long */
 	struct segments *mine = sends ? &run->bound.send_list : &run->bound.recv_list;
-	const uint64_t *places = sends ? peer->send_addresses : peer->recv_addresses;
+	const uint64_t *addresses = sends ? peer->send_addresses : peer->recv_addresses;
 	const struct segment *segment;
 
 	if (mine->n == 0)
 		return (sends ? peer->send : peer->recv) + off;
 	segment = segments_span(mine, off, span);
-	return symmetric_find(run->comm, local_rank, places[segment - mine->items]) + (off - segment->from);
+	return symmetric_find(run->comm, local_rank, addresses[segment - mine->items]) + (off - segment->from);
 }
 
 static unsigned char *in_slot(const struct run *run, struct plan_ref ref)
 {
 	const struct choir_comm *comm = run->comm;
-	int local_rank = comm->layout.place_of[ref.peer];
+	int local_rank = comm->layout.local_rank_of[ref.peer];
 
 	return run->slot.in_lane ? comm_lane(comm, local_rank, run->lane)->bytes + ref.off
 	                    : slot_ring_at(run, local_rank, ref.off);
@@ -75,22 +75,22 @@ unsigned char *operand_at(struct run *run, struct plan_ref ref)
 
 void operand_say_segments(const struct run *run)
 {
-	size_t bytes = run->bound.send_list.n * sizeof *run->bound.send_list.places;
+	size_t bytes = run->bound.send_list.n * sizeof *run->bound.send_list.addresses;
 	unsigned char *slot;
 
 	if (!run->bound.lists || run->bound.send_address == 0 || run->bound.recv_address == 0)
 		return;
 	slot = slot_ring_at(run, run->comm->local_rank, 0);
-	copy_host_nt(slot, run->bound.send_list.places, bytes);
-	copy_host_nt(slot + bytes, run->bound.recv_list.places, bytes);
+	copy_host_nt(slot, run->bound.send_list.addresses, bytes);
+	copy_host_nt(slot + bytes, run->bound.recv_list.addresses, bytes);
 	copy_host_fence();
 }
 
 static struct run_peer find_segments(const struct run *run, int local_rank)
 {
-	const uint64_t *places = (const uint64_t *)(const void *)slot_ring_at(run, local_rank, 0);
+	const uint64_t *addresses = (const uint64_t *)(const void *)slot_ring_at(run, local_rank, 0);
 
-	return (struct run_peer){ .send_addresses = places, .recv_addresses = places + run->bound.send_list.n };
+	return (struct run_peer){ .send_addresses = addresses, .recv_addresses = addresses + run->bound.send_list.n };
 }
 
 void operand_find_peer(struct run *run, int local_rank)
@@ -101,7 +101,7 @@ void operand_find_peer(struct run *run, int local_rank)
 
 	if (!run->bound.lists && operand_knows_peer(run, local_rank))
 		return;
-	run->peers_moved = true;
+	run->peers_changed = true;
 	if (run->bound.lists)
 		run->peers[local_rank] = find_segments(run, local_rank);
 	else
@@ -160,24 +160,24 @@ void operand_reduce_call(const struct run *run, const struct plan_step *step, ui
 
 /* --- the table --- */
 
-/* What is added to an address from call to call. */
-enum operand_moves { STAYS, WITH_SLOT, WITH_LANE, N_MOVES };
+/* What an operand's address is counted from: a call's slot and lane are others than those of the call before. */
+enum operand_base { ABSOLUTE, IN_SLOT, IN_LANE, N_BASES };
 
-static enum operand_moves moves_of(const struct run *run, struct plan_ref ref)
+static enum operand_base base_of(const struct run *run, struct plan_ref ref)
 {
 	if (ref.buf != PLAN_SLOT || (run->publish_carries_bytes && ref.peer == run->comm->rank))
-		return STAYS;
-	return run->slot.in_lane ? WITH_LANE : WITH_SLOT;
+		return ABSOLUTE;
+	return run->slot.in_lane ? IN_LANE : IN_SLOT;
 }
 
-static void find_shifts(const struct run *run, uint64_t shifts[N_MOVES])
+static void find_bases(const struct run *run, uint64_t bases[N_BASES])
 {
-	shifts[STAYS] = 0;
-	shifts[WITH_SLOT] = run->slot.at;
-	shifts[WITH_LANE] = (uint64_t)run->lane * sizeof(struct arena_lane);
+	bases[ABSOLUTE] = 0;
+	bases[IN_SLOT] = run->slot.at;
+	bases[IN_LANE] = (uint64_t)run->lane * sizeof(struct arena_lane);
 }
 
-static void bind_step(struct table_step *to, struct run *run, const struct plan_step *step, const uint64_t *shifts)
+static void bind_step(struct table_step *to, struct run *run, const struct plan_step *step, const uint64_t *bases)
 {
 	struct plan_ref refs[TABLE_OPERANDS];
 	uint32_t n = step->n_more + 1 + step->n_src;
@@ -192,8 +192,8 @@ static void bind_step(struct table_step *to, struct run *run, const struct plan_
 	to->call.n_dst = to->n_dst;
 	to->call.nt_from = operand_refs(run, step, refs);
 	for (uint32_t i = 0; i < n; i++) {
-		to->moves[i] = (unsigned char)moves_of(run, refs[i]);
-		to->at[i] = operand_at(run, refs[i]) - shifts[to->moves[i]];
+		to->base[i] = (unsigned char)base_of(run, refs[i]);
+		to->at[i] = operand_at(run, refs[i]) - bases[to->base[i]];
 	}
 	to->n = n;
 }
@@ -219,29 +219,29 @@ static bool keep_peers(struct operand_table *table, const struct run *run)
 
 void operand_table_bind(struct operand_table *table, struct run *run)
 {
-	uint64_t shifts[N_MOVES];
+	uint64_t bases[N_BASES];
 
 	if (table->plan == run->plan && table->nt == run->nt.on && table->scratch == run->scratch.ptr &&
-	    !run->peers_moved)
+	    !run->peers_changed)
 		return;
 	table->plan = NULL;
 	for (uint32_t i = 0; i < TABLE_STEPS; i++)
 		table->steps[i].n = 0;
 	if (!keep_peers(table, run))
 		return;
-	find_shifts(run, shifts);
+	find_bases(run, bases);
 	for (uint32_t i = 0; i < run->plan->n_steps && i < TABLE_STEPS; i++)
-		bind_step(&table->steps[i], run, &run->plan->steps[i], shifts);
+		bind_step(&table->steps[i], run, &run->plan->steps[i], bases);
 	table->plan = run->plan;
 	table->nt = run->nt.on;
 	table->scratch = run->scratch.ptr;
-	run->peers_moved = false;
+	run->peers_changed = false;
 }
 
 void operand_table_load(const struct operand_table *table, struct run *run)
 {
-	run->peers_moved = table->plan == NULL || (table->peers != NULL && run->peers == NULL);
-	if (!run->peers_moved && table->peers != NULL)
+	run->peers_changed = table->plan == NULL || (table->peers != NULL && run->peers == NULL);
+	if (!run->peers_changed && table->peers != NULL)
 		memcpy(run->peers, table->peers, (size_t)run->comm->node_size * sizeof *run->peers);
 }
 
@@ -255,12 +255,12 @@ static void copy(const struct table_step *step, void *const *at)
 
 void operand_table_do_step(const struct table_step *step, const struct run *run)
 {
-	uint64_t shifts[N_MOVES];
+	uint64_t bases[N_BASES];
 	void *at[TABLE_OPERANDS];
 
-	find_shifts(run, shifts);
+	find_bases(run, bases);
 	for (uint32_t i = 0; i < step->n; i++)
-		at[i] = step->at[i] + shifts[step->moves[i]];
+		at[i] = step->at[i] + bases[step->base[i]];
 	if (step->copies)
 		copy(step, at);
 	else

@@ -39,12 +39,12 @@ static inline bool operand_knows_peer(const struct run *run, int local_rank)
 
 enum { TABLE_STEPS = 6, TABLE_OPERANDS = 8 };
 
-/* A copy or reduction with its addresses.  From call to call a slot moves with slot_at, a lane's bytes with the lane;
- * the other operands stay. */
+/* A copy or reduction with its addresses: those of a slot count from the beginning of the call's slot, those of a
+ * lane's bytes from lane 0. */
 struct table_step {
 	uint32_t n, n_dst;          /* operands: destinations, then sources; n = 0: the step is not in the table */
 	unsigned char *at[TABLE_OPERANDS];
-	unsigned char moves[TABLE_OPERANDS]; /* enum operand_moves */
+	unsigned char base[TABLE_OPERANDS]; /* enum operand_base */
 	bool copies;
 	struct reduce_call call;    /* of a copy: only which destinations are written by non-temporal stores */
 	uint64_t len;

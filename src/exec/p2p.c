@@ -22,7 +22,7 @@ static struct ring *ring_between(struct choir_comm *comm, int from, int to)
 
 	if (layout->node_of[from] != layout->node_of[to])
 		return NULL;
-	return arena_ring(comm->arena, layout->place_of[from], layout->place_of[to]);
+	return arena_ring(comm->arena, layout->local_rank_of[from], layout->local_rank_of[to]);
 }
 
 /* Mine to the peer, allocated by the first message; NULL: there is none. */
@@ -35,7 +35,7 @@ static struct ring *ring_to(struct choir_comm *comm, int peer)
 	if (ring != NULL || *none || !arena_has_rings(comm->arena) ||
 	    !comm_is_near(comm, peer))
 		return ring;
-	*none = arena_take_ring(comm->arena, comm->local_rank, layout->place_of[peer]) != CHOIR_SUCCESS;
+	*none = arena_take_ring(comm->arena, comm->local_rank, layout->local_rank_of[peer]) != CHOIR_SUCCESS;
 	return ring_between(comm, comm->rank, peer);
 }
 
@@ -125,7 +125,7 @@ static void learn(struct run *run, struct ring *ring, const struct plan_step *st
 		  int64_t take_ns)
 {
 	struct choir_comm *comm = run->comm;
-	struct nt_entry *entries = comm->engine.nt.p2p[comm->layout.place_of[step->peer]];
+	struct nt_entry *entries = comm->engine.nt.p2p[comm->layout.local_rank_of[step->peer]];
 	struct nt_choice choice = { .bits = &ring->nt, .entries = entries, .far = comm->far_cores };
 
 	nt_took(&choice, nt_size(step->len, NT_P2P_SIZES), item->nt, step->len, (int64_t)item->put_ns + take_ns);

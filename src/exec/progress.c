@@ -65,7 +65,7 @@ static bool work_left(struct wait_for *why)
 
 /* This thread drives no more: if it is the last, what it leaves unfinished is the background thread's.  Note [who takes
  * over]. */
-static void take_leave(void)
+static void stop_driving(void)
 {
 	struct wait_for ignored = { .polled = false };
 	bool last = atomic_fetch_sub(&drivers, 1) == 1;
@@ -75,24 +75,24 @@ static void take_leave(void)
 		(void)progress_kick();
 }
 
-/* The thread drives nothing during the call. */
-static void make_call(const struct due_call *due)
+/* The thread drives nothing during the job. */
+static void do_job(const struct due_job *due)
 {
 	if (waiting)
-		take_leave();
-	engine_make_call(due);
+		stop_driving();
+	engine_do_job(due);
 	if (waiting)
 		atomic_fetch_add(&drivers, 1);
 }
 
 static bool drive(struct choir_comm *comm, bool messages)
 {
-	struct due_call due;
+	struct due_job due;
 	bool moved = engine_drive(comm, messages, &due);
 
 	if (due.run == NULL)
 		return moved;
-	make_call(&due);
+	do_job(&due);
 	return true;
 }
 
@@ -169,7 +169,7 @@ static void join_drivers(void)
 static void leave(void)
 {
 	waiting = false;
-	take_leave();
+	stop_driving();
 }
 
 static void idle_in(struct wait *idle, const struct choir_comm *comm, choir_event *event, bool polled)

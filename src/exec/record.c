@@ -18,7 +18,7 @@ static const char *describe_number(uint64_t key, const char *given, char *text, 
 	return text;
 }
 
-const char *run_describe(const struct call_record *record, uint64_t key, const char *given, char *text, size_t bytes)
+const char *record_describe(const struct call_record *record, uint64_t key, const char *given, char *text, size_t bytes)
 {
 	const char *name =
 	    record->collective < N_COLLECTIVES ? collective_name((enum collective)record->collective) : "?";
@@ -57,7 +57,7 @@ uint64_t record_hash(const struct call_record *record)
 
 const char *run_call_text(const struct run *run, char *text, size_t bytes)
 {
-	return run_describe(&run->bound.record, run->key, run_given_name(run), text, bytes);
+	return record_describe(&run->bound.record, run->key, run_given_name(run), text, bytes);
 }
 
 choir_status record_mismatch(const struct choir_comm *comm, uint64_t key, const char *given,
@@ -66,8 +66,8 @@ choir_status record_mismatch(const struct choir_comm *comm, uint64_t key, const 
 	char mine_text[RUN_TEXT_BYTES], their_text[RUN_TEXT_BYTES];
 
 	return error_set(CHOIR_MISMATCH, "%s: calls differ: rank %d calls %s, rank %d calls %s", comm->name, comm->rank,
-	                 run_describe(mine, key, given, mine_text, sizeof mine_text), peer,
-	                 run_describe(theirs, key, "", their_text, sizeof their_text));
+	                 record_describe(mine, key, given, mine_text, sizeof mine_text), peer,
+	                 record_describe(theirs, key, "", their_text, sizeof their_text));
 }
 
 choir_status run_mismatch(const struct run *run, int peer, const struct call_record *theirs)
@@ -96,7 +96,7 @@ static choir_status check_node(struct run *run)
 		struct lane_view view = lane_look(run, local_rank, 0);
 		struct call_record theirs;
 
-		if (!view.is_here || view.alike)
+		if (!view.is_here || view.same_call)
 			continue;
 		memcpy(&theirs, comm_lane(comm, local_rank, run->lane)->record, sizeof theirs);
 		TRY(run_compare(run, layout->node_ranks[layout->node_first[node] + local_rank], &theirs));

@@ -4,6 +4,7 @@
  * run that has not started cost a look each drive; nothing else of it is touched. */
 #include "exec/run.h"
 
+#include "exec/lane.h"
 #include "exec/run_admit.h"
 #include "exec/run_states.h"
 #include "exec/steps.h"
@@ -44,7 +45,7 @@ static choir_status (*const states[])(struct run *, bool *) = {
 	[RUN_DEPS] = state_deps,
 	[RUN_ADMIT] = run_admit,
 	[RUN_ASK] = run_ask_script,
-	[RUN_CALLING] = run_await_call,
+	[RUN_JOB] = run_await_job,
 	[RUN_PREVIOUS_PLAN] = run_await_previous_plan,
 	[RUN_PEER_BUFFERS] = run_find_peer_buffers,
 	[RUN_MAP] = run_map,
@@ -53,14 +54,14 @@ static choir_status (*const states[])(struct run *, bool *) = {
 };
 
 /* The lane goes back as soon as the plans are over, well or not for this rank alone. */
-void run_leave(struct run *run)
+void run_give_lane(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
 
 	if (run->bound.pair || run->bound.alone)
 		return;
 	if (run->status != CHOIR_SUCCESS) /* phases that this rank will not come to */
-		arena_publish(comm_lane(comm, comm->local_rank, run->lane), ARENA_FLAG(run->seq + 1, ARENA_DONE));
+		lane_publish(run, ARENA_DONE);
 	atomic_store_explicit(&comm_control(comm, comm->local_rank)->done[run->lane], run->seq + 1,
 	                      memory_order_release);
 	comm_ring_node(comm);
@@ -86,12 +87,12 @@ bool run_advance(struct run *run)
 			memcpy(text, error_text(), sizeof text);
 			run_fail(run, st, text);
 			if (run->failure_is_local)
-				run_leave(run);
+				run_give_lane(run);
 			return true;
 		}
 	}
 	if (run->state == RUN_ENDED && run->status == CHOIR_SUCCESS)
-		run_leave(run);
+		run_give_lane(run);
 	return ever;
 }
 

@@ -13,16 +13,16 @@ enum { RUN_KEPT = 6 };
 
 /* In this order: peers may touch a run's buffers from RUN_PEER_BUFFERS on; RUN_FAILED and later do no steps. */
 enum run_state {
-	RUN_DEPS,    /* waiting for what the caller said it depends on */
-	RUN_ADMIT,   /* waiting until its lane is free on the whole node */
-	RUN_ASK,     /* a script says what comes next */
+	RUN_DEPS,          /* waiting for what the caller said it depends on */
+	RUN_ADMIT,         /* waiting until its lane is free on the whole node */
+	RUN_ASK,           /* a script says what comes next */
 	RUN_PREVIOUS_PLAN, /* waiting until the node is done with the script's previous plan */
-	RUN_CALLING, /* a call of the script's is due or running, without the right to drive */
-	RUN_PEER_BUFFERS, /* waiting until all ranks of the node have said where their buffers are */
-	RUN_MAP,     /* mapping the caller's buffers */
-	RUN_STEPS,   /* running the plan */
+	RUN_JOB,           /* a job of the script's is due or running, without the right to drive */
+	RUN_PEER_BUFFERS,  /* waiting until all ranks of the node have said where their buffers are */
+	RUN_MAP,           /* mapping the caller's buffers */
+	RUN_STEPS,         /* running the plan */
 	RUN_UNMAP,
-	RUN_FAILED,  /* waiting until no peer touches the caller's buffers any more, see withdraw.h */
+	RUN_FAILED, /* waiting until no peer touches the caller's buffers any more, see withdraw.h */
 	RUN_ENDED,
 };
 
@@ -92,8 +92,8 @@ struct run_deps {
 /* Where the call puts what its peers read: slot_ring.h. */
 struct run_slot {
 	uint64_t at;                /* where mine begins */
-	uint64_t part;              /* and that of the plans that come if ranks disagree */
-	uint32_t waits_for;         /* bit b: the call before it in lane b had some of it, and is waited for */
+	uint64_t fallback_at;       /* and that of the plans that come if ranks disagree */
+	uint32_t after_lanes;       /* bit b: the call before it in lane b had some of it, and is waited for */
 	bool in_lane;               /* the plan uses so little of its slots that it stands beside the flags */
 };
 
@@ -110,9 +110,9 @@ struct run_script {
 	const struct script_ops *ops; /* NULL = it is none */
 	void *state;
 	void (*ended)(struct run *run); /* just before the event completes, if set */
-	void (*call)(void *state);  /* due; NULL once a thread has taken it */
-	bool calls_back;            /* it is a callback of the caller's */
-	_Atomic bool called;        /* it has returned */
+	void (*job)(void *state);       /* due; NULL once a thread has taken it */
+	bool is_callback;               /* the job is a callback of the caller's */
+	_Atomic bool job_done;          /* it has returned */
 };
 
 /* How long it may take: for the slow look. */
@@ -127,7 +127,7 @@ struct run_watch {
 /* A run is its maker's until it is submitted, and from then on the driver's alone; other threads see its event. */
 struct run {
 	struct run *next, **link;   /* in flight.active: what points to it */
-	struct run *next_moving;    /* in flight.moving or its queue */
+	struct run *next_eligible;  /* in flight.eligible or its queue */
 	struct choir_comm *comm;    /* kept alive by the event */
 	choir_event *event;
 	enum run_state state;
@@ -161,7 +161,7 @@ struct run {
 	bool records_compared;      /* a step has compared the records of the whole node */
 	bool counts_differ;         /* the records were found to differ where they may */
 	struct run_peer *peers;     /* [node size], kept with the run; NULL until first needed */
-	bool peers_moved;           /* they are not those of the part's operand table */
+	bool peers_changed;         /* they are not those of the part's operand table */
 
 	/* its steps */
 	const struct plan *plan;
@@ -225,8 +225,8 @@ static inline int64_t run_deadline_ns(const struct run *run)
 /* run_end_script: of a run that is over: keeps its outcome, and ends the script, if it is one. */
 void run_end_script(struct run *run);
 
-/* run_leave: the run is over, and with it what it has of its lane and the slots. */
-void run_leave(struct run *run);
+/* run_give_lane: the run is over, and with it what it has of its lane and the slots. */
+void run_give_lane(struct run *run);
 
 /* run_fail: ends it with a failure, waiting for what the device still runs; in RUN_FAILED if peers may be in its
  * buffers. */
@@ -245,11 +245,13 @@ bool run_held_up(const struct run *run, int local_rank);
 /* run_waits_for: does the run wait for that rank now? */
 bool run_waits_for(struct run *run, int rank);
 
-/* run_describe: "allreduce #12 'gradients' (1024 x f32, sum, oneshot)"; given: the name that the caller gave the call,
+/* record_describe: "allreduce #12 'gradients' (1024 x f32, sum, oneshot)"; given: the name that the caller gave the
+ * call,
  * "" = none.
  * run_call_text: of a run.  run_given_name: its name, or "". */
 enum { RUN_TEXT_BYTES = 192 };
-const char *run_describe(const struct call_record *record, uint64_t key, const char *given, char *text, size_t bytes);
+const char *record_describe(const struct call_record *record, uint64_t key, const char *given, char *text,
+                            size_t bytes);
 const char *run_call_text(const struct run *run, char *text, size_t bytes);
 static inline const char *run_given_name(const struct run *run)
 {

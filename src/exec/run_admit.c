@@ -3,6 +3,7 @@
 #include "exec/run_admit.h"
 
 #include "exec/device_memory.h"
+#include "exec/lane.h"
 #include "exec/operand.h"
 #include "exec/slot_ring.h"
 
@@ -28,11 +29,11 @@ static void announce(struct run *run, struct arena_lane *lane)
 
 	if (run->bound.record_hash == 0)
 		run->bound.record_hash = memcmp(lane->record, &run->bound.record, sizeof run->bound.record) == 0
-		                             ? lane->call
+		                             ? lane->call_hash
 		                             : record_hash(&run->bound.record);
-	if (lane->call != run->bound.record_hash) {
+	if (lane->call_hash != run->bound.record_hash) {
 		memcpy(lane->record, &run->bound.record, sizeof run->bound.record);
-		lane->call = run->bound.record_hash;
+		lane->call_hash = run->bound.record_hash;
 	}
 	if (run->plan == NULL || !run->plan->peers)
 		return;
@@ -60,8 +61,8 @@ bool run_held_up(const struct run *run, int local_rank)
 
 	if (over + COMM_LANES <= run->seq && !left_by(comm, local_rank, (int)(over % COMM_LANES), over))
 		return true;
-	for (uint32_t behind = run->slot.waits_for; behind != 0; behind &= behind - 1) {
-		int lane = __builtin_ctz(behind);
+	for (uint32_t lanes = run->slot.after_lanes; lanes != 0; lanes &= lanes - 1) {
+		int lane = __builtin_ctz(lanes);
 
 		if (!left_by(comm, local_rank, lane, run->seq - (uint64_t)(run->lane - lane + COMM_LANES) % COMM_LANES))
 			return true;
@@ -89,7 +90,7 @@ static bool may_enter(struct run *run)
 
 	if (!is_lane_free(run->comm, run->seq))
 		return false;
-	for (int local_rank = 0; local_rank < size && run->slot.waits_for != 0; local_rank++)
+	for (int local_rank = 0; local_rank < size && run->slot.after_lanes != 0; local_rank++)
 		if (run_held_up(run, local_rank))
 			return false;
 	return true;
@@ -106,7 +107,7 @@ static bool may_leave_flag_down(const struct run *run)
 
 void run_raise_flag(struct run *run)
 {
-	arena_publish(comm_lane(run->comm, run->comm->local_rank, run->lane), ARENA_FLAG(run->seq + 1, 0));
+	lane_publish(run, 0);
 	run->owes_flag = false;
 }
 
@@ -134,7 +135,7 @@ choir_status run_admit(struct run *run, bool *moved)
 	operand_say_segments(run);
 	announce(run, lane);
 	if (run->plan != NULL && run->plan->peers) {
-		arena_publish(lane, ARENA_FLAG(run->seq + 1, 0));
+		lane_publish(run, 0);
 		comm_ring_node(comm);
 		run->state = RUN_PEER_BUFFERS;
 		*moved = true;

@@ -17,7 +17,7 @@ static choir_status take_other_plan(struct run *run)
 
 	in.shared = false;
 	in.device_bytes = 0;
-	in.slot_bytes = run->comm->part_bytes;
+	in.slot_bytes = run->comm->fallback_bytes;
 	algorithm = rules_choose(&run->comm->rules, &in);
 	if (algorithm == NULL)
 		return error_set(CHOIR_UNSUPPORTED, "no algorithm fits buffers that the ranks do not share");
@@ -34,7 +34,7 @@ choir_status run_restart_as_script(struct run *run, bool *moved)
 {
 	*moved = true;
 	run->slot.in_lane = run->publish_carries_bytes = false;
-	run->slot.at = run->slot.part;
+	run->slot.at = run->slot.fallback_at;
 	run->state = RUN_ASK;
 	return run->bound.become_script(run);
 }

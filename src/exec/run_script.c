@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A run that is a script: it is asked what comes next, between its plans and its calls. */
+/* A run that is a script: it is asked what comes next, between its plans and its jobs. */
 #include "exec/run_states.h"
 
 #include "exec/lane.h"
@@ -30,17 +30,16 @@ choir_status run_ask_script(struct run *run, bool *moved)
 		run->bound.send = turn.send;
 		run->bound.recv = turn.recv;
 		/* Phase 0 of this plan says that I have read all I need of the one before. */
-		arena_publish(comm_lane(run->comm, run->comm->local_rank, run->lane),
-		              ARENA_FLAG(run->seq + 1, arena_step(run->plan_index, 0)));
+		lane_publish(run, arena_step(run->plan_index, 0));
 		comm_ring_node(run->comm);
 		run->state = RUN_PREVIOUS_PLAN;
 		return CHOIR_SUCCESS;
-	case SCRIPT_CALL:
+	case SCRIPT_CALLBACK:
 	case SCRIPT_WORK:
-		run->script.call = turn.call;
-		run->script.calls_back = turn.what == SCRIPT_CALL;
-		atomic_store(&run->script.called, false);
-		run->state = RUN_CALLING;
+		run->script.job = turn.job;
+		run->script.is_callback = turn.what == SCRIPT_CALLBACK;
+		atomic_store(&run->script.job_done, false);
+		run->state = RUN_JOB;
 		return CHOIR_SUCCESS;
 	default:
 		run->state = RUN_ENDED;
@@ -63,10 +62,10 @@ choir_status run_await_previous_plan(struct run *run, bool *moved)
 	return CHOIR_SUCCESS;
 }
 
-/* The driver makes the call after it has left (engine_make_call); here it is only noticed. */
-choir_status run_await_call(struct run *run, bool *moved)
+/* The driver does the job after it has given the right to drive back (engine_do_job); here it is only noticed. */
+choir_status run_await_job(struct run *run, bool *moved)
 {
-	if (atomic_load_explicit(&run->script.called, memory_order_acquire)) {
+	if (atomic_load_explicit(&run->script.job_done, memory_order_acquire)) {
 		*moved = true;
 		run->state = RUN_ASK;
 	}

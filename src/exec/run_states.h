@@ -5,10 +5,10 @@
 
 #include "exec/run.h"
 
-/* In run_script.c: RUN_ASK, RUN_PREVIOUS_PLAN, RUN_CALLING. */
+/* In run_script.c: RUN_ASK, RUN_PREVIOUS_PLAN, RUN_JOB. */
 choir_status run_ask_script(struct run *run, bool *moved);
 choir_status run_await_previous_plan(struct run *run, bool *moved);
-choir_status run_await_call(struct run *run, bool *moved);
+choir_status run_await_job(struct run *run, bool *moved);
 
 /* In run_peers.c: RUN_PEER_BUFFERS is run_find_peer_buffers (run.h).  run_restart_as_script: ranks' counts differ. */
 choir_status run_restart_as_script(struct run *run, bool *moved);

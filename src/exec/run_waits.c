@@ -4,7 +4,7 @@
 
 static bool lane_behind(const struct run *run, int rank, uint32_t phase)
 {
-	return !lane_look(run, run->comm->layout.place_of[rank], phase).reached;
+	return !lane_look(run, run->comm->layout.local_rank_of[rank], phase).reached;
 }
 
 static bool step_waits_for(struct run *run, const struct plan_step *step, int rank)
@@ -23,7 +23,7 @@ static bool step_waits_for(struct run *run, const struct plan_step *step, int ra
 bool run_waits_for(struct run *run, int rank)
 {
 	if (run->state == RUN_ADMIT)
-		return comm_is_near(run->comm, rank) && run_held_up(run, run->comm->layout.place_of[rank]);
+		return comm_is_near(run->comm, rank) && run_held_up(run, run->comm->layout.local_rank_of[rank]);
 	if (run->state == RUN_PEER_BUFFERS || run->state == RUN_PREVIOUS_PLAN)
 		return comm_is_near(run->comm, rank) && lane_behind(run, rank, 0);
 	if (run->state != RUN_STEPS)

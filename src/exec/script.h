@@ -15,13 +15,13 @@
 #include <stdio.h>
 
 enum script_what {
-	SCRIPT_PLAN,  /* run turn.plan on turn.send and turn.recv, then ask again */
+	SCRIPT_PLAN, /* run turn.plan on turn.send and turn.recv, then ask again */
 	/* something of mine is running on the device (watched with dev_watch / polled): ask again later */
 	SCRIPT_AGAIN,
-	/* call turn.call(state) without the right to drive, then ask again: other calls of the comm go on meanwhile */
-	SCRIPT_CALL,  /* a callback of the caller's */
-	SCRIPT_WORK,  /* long work of the script's own; it waits for nobody, and the run does not end before it does */
-	SCRIPT_DONE,  /* the collective is over */
+	/* a job: call turn.job(state) without the right to drive, then ask again; other calls of the comm go on */
+	SCRIPT_CALLBACK, /* a callback of the caller's */
+	SCRIPT_WORK, /* long work of the script's own; it waits for nobody, and the run does not end before it does */
+	SCRIPT_DONE, /* the collective is over */
 };
 
 struct script_turn {
@@ -29,7 +29,7 @@ struct script_turn {
 	struct plan *plan;              /* finished; the script's, valid until it is asked again */
 	/* host memory of the script's (see script_host), or the caller's, which is mapped for the plan where needed */
 	struct dev_access send, recv;
-	void (*call)(void *state);      /* of CALL and WORK; the script keeps the outcome */
+	void (*job)(void *state); /* of CALLBACK and WORK; the script keeps the outcome */
 	/* with an error: the failure of this rank's event alone; the comm goes on */
 	bool failure_is_local;
 };

@@ -20,7 +20,7 @@ struct segments {
 	size_t last;                 /* found last: the next one is near */
 	bool direct;                 /* all have a ptr */
 	/* [n] where the peers find each (exec/symmetric.h); NULL = they do not reach them all */
-	const uint64_t *places;
+	const uint64_t *addresses;
 };
 
 /* What the segments of one or several runs lie in. */

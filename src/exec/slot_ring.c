@@ -8,7 +8,7 @@ enum {
 	NODE_BYTES = 16 << 20,
 	RING_MOST = 4 << 20,
 	RING_LEAST = 512 << 10,
-	CLOSE_BYTES = 2 << 20,
+	TURN_BYTES = 2 << 20,
 	SHORT_BYTES = 4 << 10,
 	LINE_BYTES = 64,
 	FAR_MEMORY = 4 /* times as much where a bus is slower than those caches anyway */
@@ -25,7 +25,7 @@ struct slot_sizes slot_sizes_of(int node_size, bool far_memory)
 	part = (ring / COMM_LANES + unit - 1) / unit * unit;
 	return (struct slot_sizes){ .lane_bytes = part + SHORT_BYTES,
 		                    .slot_bytes = part * COMM_LANES / 2,
-		                    .part_bytes = part };
+		                    .fallback_bytes = part };
 }
 
 static uint64_t need_of(const struct run *run)
@@ -36,7 +36,7 @@ static uint64_t need_of(const struct run *run)
 	/* A script's plans come later, and so does another plan where some buffer is out of its peers' reach or ranks
 	 * differ in counts. */
 	if (run->plan == NULL || run->bound.become_script != NULL || run->plan->peers)
-		return comm->part_bytes;
+		return comm->fallback_bytes;
 	/* lists are said in the slot; a device plan's slot is device memory of the same size */
 	used = run->bound.lists || run->plan->device ? UINT64_MAX : run->plan->slot_used;
 	used = used < comm->slot_bytes ? used : comm->slot_bytes;
@@ -53,7 +53,7 @@ static bool goes_past_slots(const struct run *run)
  * their own.  A range that is not used is nowhere in the cache: then late, so that none waits for another. */
 static uint64_t turn_of(const struct run *run, uint64_t ring_bytes, uint64_t bytes)
 {
-	uint64_t turn = bytes > CLOSE_BYTES / 2 ? 2 * bytes : CLOSE_BYTES;
+	uint64_t turn = bytes > TURN_BYTES / 2 ? 2 * bytes : TURN_BYTES;
 
 	return turn < ring_bytes && !goes_past_slots(run) ? turn : ring_bytes;
 }
@@ -66,8 +66,8 @@ static bool begins_short(const struct run *run)
 	       run->plan->slot_used < SHORT_BYTES;
 }
 
-/* Which lanes' calls have some of those lines. */
-static uint32_t take_lines(struct slot_ring *ring, int mine, uint32_t from, uint32_t to)
+/* Gives those lines to the lane's call; the lanes whose calls had some of them. */
+static uint32_t claim_lines(struct slot_ring *ring, int mine, uint32_t from, uint32_t to)
 {
 	uint32_t others = 0;
 
@@ -82,36 +82,36 @@ void slot_ring_take(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
 	struct slot_ring *ring = &comm->submission.slots;
-	uint64_t bytes = need_of(run), ring_bytes = comm->part_bytes * COMM_LANES,
-		 close = ring_bytes + (uint64_t)run->lane * SHORT_BYTES;
+	uint64_t bytes = need_of(run), ring_bytes = comm->fallback_bytes * COMM_LANES,
+		 short_at = ring_bytes + (uint64_t)run->lane * SHORT_BYTES;
 
-	run->slot.waits_for = 0;
+	run->slot.after_lanes = 0;
 	ring->from_line[run->lane] = ring->to_line[run->lane] = 0;
 	if (bytes < SHORT_BYTES) {
-		run->slot.at = run->slot.part = close;
+		run->slot.at = run->slot.fallback_at = short_at;
 		return;
 	}
 	if (ring->next + bytes > turn_of(run, ring_bytes, bytes))
 		ring->next = 0;
-	run->slot.part = ring->next;
-	run->slot.at = begins_short(run) ? close : run->slot.part;
+	run->slot.fallback_at = ring->next;
+	run->slot.at = begins_short(run) ? short_at : run->slot.fallback_at;
 	ring->next += bytes;
-	run->slot.waits_for =
-	    take_lines(ring, run->lane, (uint32_t)(run->slot.part / LINE_BYTES), (uint32_t)(ring->next / LINE_BYTES));
+	run->slot.after_lanes = claim_lines(ring, run->lane, (uint32_t)(run->slot.fallback_at / LINE_BYTES),
+	                                    (uint32_t)(ring->next / LINE_BYTES));
 }
 
 choir_status slot_ring_allocate(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
-	uint64_t ring_bytes = comm->part_bytes * COMM_LANES;
+	uint64_t ring_bytes = comm->fallback_bytes * COMM_LANES;
 	bool writes = (run->plan->writes_slot && !run->slot.in_lane && !run->plan->device) || run->bound.lists,
-	     close = run->slot.at >= ring_bytes;
-	bool *allocated = close ? &comm->engine.arena.has_short_slots : &comm->engine.arena.has_slots;
+	     is_short = run->slot.at >= ring_bytes;
+	bool *allocated = is_short ? &comm->engine.arena.has_short_slots : &comm->engine.arena.has_slots;
 
 	if (*allocated || !writes)
 		return CHOIR_SUCCESS;
-	TRY(arena_take_slots(comm->arena, comm->local_rank, close ? ring_bytes : 0,
-	                     close ? COMM_LANES * SHORT_BYTES : ring_bytes));
+	TRY(arena_take_slots(comm->arena, comm->local_rank, is_short ? ring_bytes : 0,
+	                     is_short ? COMM_LANES * SHORT_BYTES : ring_bytes));
 	*allocated = true;
 	return CHOIR_SUCCESS;
 }

@@ -22,7 +22,7 @@ struct slot_sizes {
 	uint64_t lane_bytes; /* of the arena: an eighth of the ring and a short range */
 	uint64_t slot_bytes; /* the most that a call takes: half of the ring */
 	/* what a call takes whose plan is not known, or not on all ranks, when it gets its range: an eighth */
-	uint64_t part_bytes;
+	uint64_t fallback_bytes;
 };
 
 /* slot_sizes_of: far_memory: of a comm with a device that has memory of its own, where longer chunks make up for what

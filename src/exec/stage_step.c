@@ -41,10 +41,10 @@ static bool all_await(const struct run *run, const uint32_t *ids, uint32_t n)
 static bool is_copied_now(const struct run *run, const struct plan_step *step)
 {
 	const struct step_board *board = &run->board;
-	uint32_t behind = board->ready_head + 1;
+	uint32_t after = board->ready_head + 1;
 
 	return run->inline_collective && step->len <= NOW_BYTES && all_await(run, board->waiting, board->n_waiting) &&
-	       all_await(run, board->ready + behind, board->ready_tail - behind);
+	       all_await(run, board->ready + after, board->ready_tail - after);
 }
 
 static choir_status start_read(struct run *run, uint64_t off, void *to, uint64_t bytes, cl_event *event_p)

@@ -112,7 +112,7 @@ static choir_status start_publish(struct run *run, uint32_t id, bool *done)
 
 	if (run->publish_carries_bytes)
 		memcpy(lane->bytes, run->line, sizeof lane->bytes);
-	arena_publish(lane, ARENA_FLAG(run->seq + 1, arena_step(run->plan_index, step->tag)));
+	lane_publish(run, arena_step(run->plan_index, step->tag));
 	comm_ring_node(run->comm);
 	*done = true;
 	return CHOIR_SUCCESS;
@@ -127,7 +127,7 @@ choir_status steps_reached(struct run *run, int local_rank, uint32_t phase, bool
 	struct call_record theirs;
 
 	*yes = view.reached;
-	if (!view.is_here || view.alike)
+	if (!view.is_here || view.same_call)
 		return CHOIR_SUCCESS;
 	memcpy(&theirs, comm_lane(comm, local_rank, run->lane)->record, sizeof theirs);
 	*yes &= run->script.ops != NULL; /* else this plan is not the others' */
@@ -141,7 +141,7 @@ static choir_status poll_await(struct run *run, uint32_t id, bool *done)
 	bool yes = true;
 
 	if (step->peer != PLAN_ALL) {
-		TRY(steps_reached(run, layout->place_of[step->peer], step->tag, &yes));
+		TRY(steps_reached(run, layout->local_rank_of[step->peer], step->tag, &yes));
 		run->records_compared |= yes && run->comm->node_size == 2;
 	} else {
 		int size = run->comm->node_size;

@@ -51,7 +51,7 @@ static void number(struct run *run)
 		inbox_expect(&comm->inbox, run->key, &run->bound.record, run_given_name(run));
 	run->lane = (int)(run->seq % COMM_LANES);
 	slot_ring_take(run);
-	atomic_store_explicit(&comm_control(comm, comm->local_rank)->last_seq, run->seq + 1, memory_order_relaxed);
+	atomic_store_explicit(&comm_control(comm, comm->local_rank)->submitted, run->seq + 1, memory_order_relaxed);
 }
 
 bool submit_number(struct run *const *runs, int n)

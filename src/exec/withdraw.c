@@ -27,7 +27,7 @@ static bool is_outside(const struct run *run, int local_rank)
 	const struct choir_comm *comm = run->comm;
 	uint64_t flag = atomic_load_explicit(&comm_lane(comm, local_rank, run->lane)->flag, memory_order_acquire);
 
-	return flag == ARENA_WITHDRAWN || flag < ARENA_FLAG(run->seq + 1, 0) ||
+	return flag == ARENA_WITHDRAWN || flag < ARENA_FLAG(run->seq, 0) ||
 	       atomic_load_explicit(&comm_control(comm, local_rank)->done[run->lane], memory_order_acquire) > run->seq;
 }
 
@@ -48,6 +48,6 @@ bool withdraw_left_alone(const struct run *run, int64_t now_ns)
 		inside += !is_outside(run, local_rank);
 	for (int p = 0; p < comm->n_peers && inside > 0; p++)
 		for (int i = 0; i < comm->peers[p].n_ranks && is_given_up(&comm->peers[p], late); i++)
-			inside -= !is_outside(run, layout->place_of[comm->peers[p].ranks[i]]);
+			inside -= !is_outside(run, layout->local_rank_of[comm->peers[p].ranks[i]]);
 	return inside <= 0;
 }

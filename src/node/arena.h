@@ -3,8 +3,8 @@
  * with a flag and a slot for each lane; a collective uses lane seq mod lanes on every rank.  A node of few ranks also
  * has a p2p ring for each ordered pair.
  *
- * Note [arena flags].  A lane's flag is one 64-bit number: seq << 24 | step, where seq is the call's sequence
- * number plus 1: a flag of 0 is that of no call.
+ * Note [arena flags].  A lane's flag is one 64-bit number: (seq + 1) << 24 | step, where seq is the call's
+ * sequence number, so a flag of 0 is that of no call.  Only ARENA_FLAG, arena_is_at and arena_reached know of the + 1.
  * While the call runs, step is plan index << 20 | phase; it is ARENA_DONE if the call failed for this rank alone.
  * Whether a peer has published phase p of call seq is one acquire load and one comparison, and flags are never reset.
  * The flag of a call with one plan only rises.  A script has several plans, and step holds their index modulo 16: ranks
@@ -26,7 +26,7 @@
 
 #define ARENA_DONE            0xFFFFFFu
 #define ARENA_WITHDRAWN       UINT64_MAX /* flag of a rank that has left all calls of a failed comm */
-#define ARENA_FLAG(seq, step) ((uint64_t)(seq) << 24 | (step))
+#define ARENA_FLAG(seq, step) (((uint64_t)(seq) + 1) << 24 | (step))
 #define ARENA_LAST_SEQ        ((UINT64_C(1) << 40) - 2)
 #define ARENA_RECORD_BYTES    48
 #define ARENA_LINE_BYTES      48
@@ -34,7 +34,7 @@
 
 struct arena_lane { /* two cache lines, written by their rank only, the flag last */
 	_Alignas(64) _Atomic uint64_t flag;
-	uint64_t call; /* hash of the record, which peers compare */
+	uint64_t call_hash; /* of the record: what peers compare */
 	/* the slot's bytes, where a call uses at most so many: they are on the flag's cache line */
 	unsigned char bytes[ARENA_LINE_BYTES];
 	/* the call record (net/wire.h), read when hashes differ */
@@ -45,10 +45,10 @@ struct arena_lane { /* two cache lines, written by their rank only, the flag las
 
 struct arena_control { /* the words of one rank that are not per lane */
 	_Alignas(64) _Atomic int64_t pid; /* 0 until the rank has joined */
-	_Atomic uint64_t last_seq;        /* the latest call it has submitted, plus 1 */
+	_Atomic uint64_t submitted;       /* the number of calls that it has submitted */
 	_Alignas(64) _Atomic int64_t sign_ns; /* the time when it last wrote waits_for (exec/liveness.h); 0 = never */
 	_Atomic uint32_t waits_for;           /* the rank it waits for, plus 1; 0 = none */
-	/* for each lane: the latest call that the rank is done with, plus 1 */
+	/* for each lane: the rank is done with the lane's calls of lower sequence numbers */
 	_Alignas(64) _Atomic uint64_t done[ARENA_MOST_LANES];
 	/* in a growing arena: bit p is set once its ring to local rank p is allocated */
 	_Alignas(64) _Atomic uint64_t rings;
@@ -128,12 +128,18 @@ static inline uint32_t arena_step(uint32_t plan_index, uint32_t phase)
 	return (plan_index << 20 & ARENA_DONE) | phase;
 }
 
-/* arena_reached: true if the flag says that its rank has published that step of call seq (Note [arena flags]); false
+/* arena_is_at: true if the flag was last raised in call seq.
+ * arena_reached: true if the flag says that its rank has published that step of call seq (Note [arena flags]); false
  * for ARENA_WITHDRAWN. */
+static inline bool arena_is_at(uint64_t flag, uint64_t seq)
+{
+	return flag >> 24 == seq + 1;
+}
+
 static inline bool arena_reached(uint64_t flag, uint64_t seq, uint32_t step)
 {
-	if (flag >> 24 != seq)
-		return flag >> 24 > seq && flag != ARENA_WITHDRAWN;
+	if (!arena_is_at(flag, seq))
+		return flag >> 24 > seq + 1 && flag != ARENA_WITHDRAWN;
 	return (flag & ARENA_DONE) == ARENA_DONE || (((uint32_t)flag - step) & ARENA_DONE) < 1u << 23;
 }
 

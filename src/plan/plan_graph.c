@@ -235,26 +235,26 @@ static choir_status fill_rows(uint32_t n, const struct edges *edges, bool by_to,
 	return CHOIR_SUCCESS;
 }
 
-/* Sorts topologically.  Until a step has its place in the order, graph->place counts its predecessors that have
+/* Sorts topologically.  Until a step has its position in the order, graph->position counts its predecessors that have
  * none. */
 static choir_status sort(const struct plan_team *team, struct plan_graph *graph)
 {
 	uint32_t n = 0;
 
 	for (uint32_t id = 0; id < graph->n; id++) {
-		graph->place[id] = graph->pred_first[id + 1] - graph->pred_first[id];
-		if (graph->place[id] == 0)
+		graph->position[id] = graph->pred_first[id + 1] - graph->pred_first[id];
+		if (graph->position[id] == 0)
 			graph->order[n++] = id;
 	}
 	for (uint32_t at = 0; at < n; at++)
 		for (uint32_t s = graph->succ_first[graph->order[at]]; s < graph->succ_first[graph->order[at] + 1]; s++)
-			if (--graph->place[graph->succs[s]] == 0)
+			if (--graph->position[graph->succs[s]] == 0)
 				graph->order[n++] = graph->succs[s];
 	for (uint32_t id = 0; n < graph->n && id < graph->n; id++)
-		if (graph->place[id])
+		if (graph->position[id])
 			return plan_team_wrong(team, graph->rank_of[id], step_number(graph, id), "waits in a cycle");
 	for (uint32_t at = 0; at < n; at++)
-		graph->place[graph->order[at]] = at;
+		graph->position[graph->order[at]] = at;
 	return CHOIR_SUCCESS;
 }
 
@@ -273,9 +273,9 @@ static choir_status number_steps(const struct plan_team *team, struct plan_graph
 	graph->n = graph->base[team->n];
 	graph->rank_of = calloc((size_t)graph->n + 1, sizeof *graph->rank_of);
 	graph->order = calloc((size_t)graph->n + 1, sizeof *graph->order);
-	graph->place = calloc((size_t)graph->n + 1, sizeof *graph->place);
+	graph->position = calloc((size_t)graph->n + 1, sizeof *graph->position);
 	graph->partner = calloc((size_t)graph->n + 1, sizeof *graph->partner);
-	if (!graph->rank_of || !graph->order || !graph->place || !graph->partner)
+	if (!graph->rank_of || !graph->order || !graph->position || !graph->partner)
 		return error_no_memory("the order of a plan's steps", (size_t)graph->n * 4 * sizeof *graph->order);
 	for (int r = 0; r < team->n; r++)
 		for (uint32_t id = graph->base[r]; id < graph->base[r + 1]; id++)
@@ -308,7 +308,7 @@ void plan_graph_free(struct plan_graph *graph)
 	free(graph->succ_first);
 	free(graph->succs);
 	free(graph->order);
-	free(graph->place);
+	free(graph->position);
 	free(graph->partner);
 	*graph = (struct plan_graph){ 0 };
 }

@@ -12,7 +12,7 @@ struct plan_graph {
 	int *rank_of;                 /* [n] */
 	uint32_t *pred_first, *preds; /* compressed rows, as in plan.h */
 	uint32_t *succ_first, *succs;
-	uint32_t *order, *place; /* a topological order, and the position of each step in it */
+	uint32_t *order, *position; /* a topological order, and the position of each step in it */
 	uint32_t *partner;       /* of a receive: its send */
 };
 

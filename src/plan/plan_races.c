@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The relation "happens before" as a triangle of bits, indexed by the places of both steps in the topological order.
+/* The relation "happens before" as a triangle of bits, indexed by the positions of both steps in the topological order.
  * Rows 64 f .. 64 f + 63 have f + 1 words. */
 #include "plan/plan_races.h"
 
@@ -53,13 +53,13 @@ static choir_status order_all(struct races *r)
 		memset(row, 0, (at / 64 + 1) * sizeof *row);
 		/* The latest first: its row already contains the steps before it. */
 		for (uint32_t p = graph->pred_first[id + 1]; p-- > graph->pred_first[id];)
-			if (!is_before(r, graph->place[graph->preds[p]], at))
-				or_row(row, r, graph->place[graph->preds[p]]);
+			if (!is_before(r, graph->position[graph->preds[p]], at))
+				or_row(row, r, graph->position[graph->preds[p]]);
 	}
 	return CHOIR_SUCCESS;
 }
 
-static int by_place(const void *a_, const void *b_)
+static int by_position(const void *a_, const void *b_)
 {
 	const struct plan_access *a = a_, *b = b_;
 
@@ -96,14 +96,14 @@ static choir_status list_accesses(struct races *r)
 		return error_no_memory("the accesses of a plan", cap * sizeof *r->list);
 	for (uint32_t id = 0; id < r->graph->n; id++)
 		list_step(r, id);
-	qsort(r->list, r->n, sizeof *r->list, by_place);
+	qsort(r->list, r->n, sizeof *r->list, by_position);
 	return CHOIR_SUCCESS;
 }
 
 static choir_status check_pair(const struct races *r, const struct plan_access *x, const struct plan_access *y)
 {
 	const struct plan_graph *g = r->graph;
-	uint32_t a = g->place[x->id], b = g->place[y->id], first = a < b ? a : b, second = a < b ? b : a;
+	uint32_t a = g->position[x->id], b = g->position[y->id], first = a < b ? a : b, second = a < b ? b : a;
 	int rank = g->rank_of[g->order[second]], other = g->rank_of[g->order[first]];
 
 	if ((!x->write && !y->write) || a == b || is_before(r, first, second))
@@ -134,10 +134,10 @@ static choir_status check_owner(const struct races *r, int owner, size_t from, s
 
 	memset(row, 0, (g->n / 64 + 1) * sizeof *row);
 	for (uint32_t id = g->base[owner]; id < g->base[owner + 1]; id++)
-		if (!(row[g->place[id] / 64] >> (g->place[id] % 64) & 1))
-			or_row(row, r, g->place[id]);
+		if (!(row[g->position[id] / 64] >> (g->position[id] % 64) & 1))
+			or_row(row, r, g->position[id]);
 	for (size_t i = from; i < to; i++) {
-		uint32_t id = r->list[i].id, at = g->place[id];
+		uint32_t id = r->list[i].id, at = g->position[id];
 		int rank = g->rank_of[id];
 
 		if (rank != owner && !(row[at / 64] >> (at % 64) & 1))

@@ -63,8 +63,8 @@ static void call_alloc(void *state)
 
 static choir_status deliver_alloc(struct sparse *sparse, struct script_turn *turn)
 {
-	turn->what = SCRIPT_CALL;
-	turn->call = call_alloc;
+	turn->what = SCRIPT_CALLBACK;
+	turn->job = call_alloc;
 	sparse->step = deliver_target;
 	return CHOIR_SUCCESS;
 }
@@ -222,8 +222,8 @@ static void call_completion(void *state)
 
 static choir_status deliver_lend(struct sparse *sparse, struct script_turn *turn)
 {
-	turn->what = SCRIPT_CALL;
-	turn->call = call_completion;
+	turn->what = SCRIPT_CALLBACK;
+	turn->job = call_completion;
 	sparse->step = deliver_lent;
 	return CHOIR_SUCCESS;
 }

@@ -210,20 +210,20 @@ choir_status share_take(uint64_t bytes, bool staged, struct share_block **out_p)
 	return take_staged(block, staged, out_p);
 }
 
-static void *place_of(const struct share_block *block)
+static void *mapped_at(const struct share_block *block)
 {
 	return (unsigned char *)block->map.base + block->from;
 }
 
 void *share_ptr(const struct share_block *block)
 {
-	return block->staged.ptr != NULL ? block->staged.ptr : place_of(block);
+	return block->staged.ptr != NULL ? block->staged.ptr : mapped_at(block);
 }
 
 void share_lend(struct share_block *block, int readers, struct share_address *out)
 {
 	if (readers > 0 && block->staged.ptr != NULL)
-		copy_host(place_of(block), block->staged.ptr, block->bytes, block->bytes >= LEAST_NT_BYTES);
+		copy_host(mapped_at(block), block->staged.ptr, block->bytes, block->bytes >= LEAST_NT_BYTES);
 	atomic_store_explicit(&head_of(&block->map)->readers, readers, memory_order_relaxed);
 	*out = (struct share_address){ .pid = getpid(),
 		                       .nonce = block->map.nonce,

@@ -39,7 +39,7 @@ bool script_defers(struct sparse *sparse, struct script_turn *turn, uint64_t byt
 	if (sparse->in_work || bytes <= SCRIPT_PIECE_BYTES)
 		return false;
 	turn->what = SCRIPT_WORK;
-	turn->call = work;
+	turn->job = work;
 	return true;
 }
 

@@ -92,7 +92,7 @@ static choir_status move(struct device_call *call, struct script_turn *turn, boo
 	TRY(operands_move(call->operands, call->n_operands, call->ring, call->ring_ctx, done_p));
 	if (operands_want_copy(call->operands, call->n_operands)) {
 		turn->what = SCRIPT_WORK;
-		turn->call = copy;
+		turn->job = copy;
 	} else if (!*done_p) {
 		turn->what = SCRIPT_AGAIN;
 	}
@@ -121,7 +121,7 @@ static void work(void *state)
 static choir_status step_host(struct device_call *call, struct script_turn *turn)
 {
 	turn->what = SCRIPT_WORK;
-	turn->call = work;
+	turn->job = work;
 	call->step = step_worked;
 	return CHOIR_SUCCESS;
 }

@@ -73,7 +73,7 @@ static choir_status move(struct topk_run *run, struct script_turn *turn, bool *d
 	TRY(operands_move(run->request.operands, TOPK_OPERANDS, run->env.ring, run->env.ring_ctx, done_p));
 	if (operands_want_copy(run->request.operands, TOPK_OPERANDS)) {
 		turn->what = SCRIPT_WORK;
-		turn->call = copy;
+		turn->job = copy;
 	} else if (!*done_p) {
 		turn->what = SCRIPT_AGAIN;
 	}
@@ -242,7 +242,7 @@ static choir_status next(void *state, struct script_turn *turn)
 			st = run_step(run, turn);
 		} else {
 			turn->what = SCRIPT_WORK;
-			turn->call = work;
+			turn->job = work;
 		}
 	}
 	turn->failure_is_local = run->failure_is_local;

@@ -13,12 +13,12 @@
 
 static const char *chosen(const struct rules *rules, uint64_t bytes, bool shared)
 {
-	static const int node_of[] = { 0, 0, 0 }, place_of[] = { 0, 1, 2 }, node_size[] = { 3 },
+	static const int node_of[] = { 0, 0, 0 }, local_rank_of[] = { 0, 1, 2 }, node_size[] = { 3 },
 			 node_first[] = { 0, 3 }, ranks[] = { 0, 1, 2 };
 	const struct layout layout = { .n = 3,
 		                       .n_nodes = 1,
 		                       .node_of = node_of,
-		                       .place_of = place_of,
+		                       .local_rank_of = local_rank_of,
 		                       .node_size = node_size,
 		                       .node_first = node_first,
 		                       .node_ranks = ranks,

@@ -25,14 +25,14 @@ struct layout layout_make(int n, const int *node_of)
 	}
 	for (int r = 0; r < n; r++)
 		ranks[first[node[r]] + place[r]] = r;
-	l.node_of = node, l.place_of = place, l.node_size = size, l.node_first = first, l.node_ranks = ranks;
+	l.node_of = node, l.local_rank_of = place, l.node_size = size, l.node_first = first, l.node_ranks = ranks;
 	return l;
 }
 
 void layout_free(struct layout *l)
 {
 	free((void *)l->node_of);
-	free((void *)l->place_of);
+	free((void *)l->local_rank_of);
 	free((void *)l->node_size);
 	free((void *)l->node_first);
 	free((void *)l->node_ranks);

@@ -29,20 +29,20 @@ struct play {
 
 void world_init(struct world *world, int n, int n_nodes, choir_device *device)
 {
-	int *node_of, *place_of, *node_size, *node_first, *node_ranks, k = 0;
+	int *node_of, *local_rank_of, *node_size, *node_first, *node_ranks, k = 0;
 
 	memset(world, 0, sizeof *world);
 	world->numbers = calloc((size_t)(3 * n + 2 * n_nodes + 1), sizeof(int));
 	node_of = world->numbers;
-	place_of = node_of + n;
-	node_ranks = place_of + n;
+	local_rank_of = node_of + n;
+	node_ranks = local_rank_of + n;
 	node_size = node_ranks + n;
 	node_first = node_size + n_nodes;
 	for (int node = 0; node < n_nodes; node++) {
 		node_first[node] = k;
 		for (int r = node; r < n; r += n_nodes) {
 			node_of[r] = node;
-			place_of[r] = node_size[node]++;
+			local_rank_of[r] = node_size[node]++;
 			node_ranks[k++] = r;
 		}
 	}
@@ -50,7 +50,7 @@ void world_init(struct world *world, int n, int n_nodes, choir_device *device)
 	world->layout = (struct layout){ .n = n,
 		                         .n_nodes = n_nodes,
 		                         .node_of = node_of,
-		                         .place_of = place_of,
+		                         .local_rank_of = local_rank_of,
 		                         .node_size = node_size,
 		                         .node_first = node_first,
 		                         .node_ranks = node_ranks,
@@ -216,8 +216,8 @@ static void ask(struct world_rank *rank)
 		}
 		if (rank->turn.what == SCRIPT_PLAN)
 			return;
-		if (rank->turn.what == SCRIPT_CALL || rank->turn.what == SCRIPT_WORK)
-			rank->turn.call(rank->state);
+		if (rank->turn.what == SCRIPT_CALLBACK || rank->turn.what == SCRIPT_WORK)
+			rank->turn.job(rank->state);
 		else
 			sched_yield();
 	}

@@ -133,7 +133,7 @@ bool ending_wait_inside(struct ending *e)
 		return choir_recv(comm, choir_host(e->out), ENDING_COUNT, CHOIR_I32, left, NULL, NULL) == CHOIR_SUCCESS;
 	for (int rank = 0; rank < comm->n; rank++)
 		while (rank != comm->rank &&
-		       atomic_load(&arena_control(comm->arena, comm->layout.place_of[rank])->last_seq) <=
+		       atomic_load(&arena_control(comm->arena, comm->layout.local_rank_of[rank])->submitted) <=
 		           comm->submission.next_seq)
 			sched_yield();
 	return true;

@@ -116,7 +116,7 @@ static void destroy_in_call(int times)
 		callers[i] = (struct caller){ .comm = world.comms[i], .times = times + (i == 0) };
 		assert_int_equal(pthread_create(&callers[i].thread, NULL, call_often, &callers[i]), 0);
 	}
-	while (atomic_load(&control->last_seq) <= (uint64_t)times)
+	while (atomic_load(&control->submitted) <= (uint64_t)times)
 		sched_yield();
 	choir_comm_destroy(world.comms[0]);
 	world.comms[0] = NULL;

@@ -16,7 +16,7 @@ static const int64_t now_ns = 1000000 * INT64_C(1000000);
 
 static void tells(choir_comm *comm, int rank, int waits_for, int64_t silent_ms)
 {
-	struct arena_control *control = comm_control(comm, comm->layout.place_of[rank]);
+	struct arena_control *control = comm_control(comm, comm->layout.local_rank_of[rank]);
 
 	atomic_store(&control->waits_for, (uint32_t)(waits_for + 1));
 	atomic_store(&control->sign_ns, silent_ms < 0 ? 0 : now_ns - silent_ms * MS);

@@ -18,8 +18,8 @@ static _Atomic int most_looks;
 
 bool __real_run_advance(struct run *run);
 bool __wrap_run_advance(struct run *run);
-bool __real_engine_drive(struct choir_comm *comm, bool messages, struct due_call *due_p);
-bool __wrap_engine_drive(struct choir_comm *comm, bool messages, struct due_call *due_p);
+bool __real_engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p);
+bool __wrap_engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p);
 
 bool __wrap_run_advance(struct run *run)
 {
@@ -27,7 +27,7 @@ bool __wrap_run_advance(struct run *run)
 	return __real_run_advance(run);
 }
 
-bool __wrap_engine_drive(struct choir_comm *comm, bool messages, struct due_call *due_p)
+bool __wrap_engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p)
 {
 	int most = atomic_load(&most_looks);
 	bool moved;

@@ -152,10 +152,10 @@ static void sizes_fit(void **state)
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		struct slot_sizes s = slot_sizes_of(sizes[i], false), far = slot_sizes_of(sizes[i], true);
 
-		assert_true(s.lane_bytes % 4096 == 0 && s.lane_bytes > s.part_bytes);
-		assert_true(s.part_bytes % (64 * (uint64_t)sizes[i]) == 0 && s.part_bytes >= 4096);
-		assert_true(s.slot_bytes == 4 * s.part_bytes);
-		assert_true(far.part_bytes % (64 * (uint64_t)sizes[i]) == 0);
+		assert_true(s.lane_bytes % 4096 == 0 && s.lane_bytes > s.fallback_bytes);
+		assert_true(s.fallback_bytes % (64 * (uint64_t)sizes[i]) == 0 && s.fallback_bytes >= 4096);
+		assert_true(s.slot_bytes == 4 * s.fallback_bytes);
+		assert_true(far.fallback_bytes % (64 * (uint64_t)sizes[i]) == 0);
 		assert_true(far.slot_bytes >= s.slot_bytes && (sizes[i] != 2 || far.slot_bytes == 4 * s.slot_bytes));
 	}
 }

@@ -17,7 +17,7 @@ enum { COUNT = 3000 };
 
 static bool has_flag(choir_comm *comm, uint64_t seq)
 {
-	return atomic_load(&comm_lane(comm, comm->local_rank, (int)(seq % COMM_LANES))->flag) >= ARENA_FLAG(seq + 1, 0);
+	return atomic_load(&comm_lane(comm, comm->local_rank, (int)(seq % COMM_LANES))->flag) >= ARENA_FLAG(seq, 0);
 }
 
 /* Two of three ranks have met no third one; rank 1 is kept at the step it is at, while rank 0's comm is aborted. */
