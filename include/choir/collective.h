@@ -122,8 +122,9 @@ CHOIR_API choir_status choir_exscan(choir_comm *comm, choir_buffer send, choir_b
 /* choir_barrier: completes once every rank has made the call and the call's deps are complete. */
 CHOIR_API choir_status choir_barrier(choir_comm *comm, const choir_call *call, choir_event **event_p);
 
-/* choir_send, choir_recv: the k-th send from one rank to another matches the other's k-th recv; count and dtype must
- * agree.  A send may complete before its recv is called.  A rank may send to itself, in a group or with events. */
+/* choir_send, choir_recv: the k-th send from one rank to another with a tag (choir_call.tag) matches the other's k-th
+ * recv with that tag; count and dtype must agree.  Each tag that a pair has used takes 40 bytes until the comm is
+ * destroyed.  A send may complete before its recv is called.  A rank may send to itself, in a group or with events. */
 CHOIR_API choir_status choir_send(choir_comm *comm, choir_buffer send, size_t count, choir_dtype dtype, int peer,
                                   const choir_call *call, choir_event **event_p);
 CHOIR_API choir_status choir_recv(choir_comm *comm, choir_buffer recv, size_t count, choir_dtype dtype, int peer,
@@ -131,7 +132,8 @@ CHOIR_API choir_status choir_recv(choir_comm *comm, choir_buffer recv, size_t co
 
 /* choir_sendrecv: a send to dest and a recv from source at the same time, under one event, which completes when both
  * have; the first failure is its outcome.  They match other ranks' choir_send, choir_recv and choir_sendrecv, in any
- * order; dest and source may be the same rank, also this one.  send and recv must not overlap. */
+ * order; dest and source may be the same rank, also this one; both have the call's tag.  send and recv must not
+ * overlap. */
 CHOIR_API choir_status choir_sendrecv(choir_comm *comm, choir_buffer send, size_t send_count, int dest,
                                       choir_buffer recv, size_t recv_count, int source, choir_dtype dtype,
                                       const choir_call *call, choir_event **event_p);

@@ -316,7 +316,7 @@ static choir_status start_first(choir_comm *comm, struct call_key *key, const ch
 	TRY(call_check_comm(alltoallv.name, comm));
 	if (choir_dtype_bytes(key->dtype) == 0)
 		return error_set(CHOIR_ARGUMENT, "%s: no data type has number %d", alltoallv.name, (int)key->dtype);
-	TRY(call_read(alltoallv.name, given, false, &call));
+	TRY(call_read(alltoallv.name, given, 0, &call));
 	key->options = call.options;
 	key->factor = call.factor;
 	st = read_request(comm, key, &r);

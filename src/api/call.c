@@ -99,7 +99,21 @@ choir_status call_read_struct(const char *call, const char *what, const char *in
 	return CHOIR_SUCCESS;
 }
 
-choir_status call_read(const char *call, const choir_call *given, bool takes_factor, choir_call *out)
+static choir_status check_tag(const char *call, int64_t tag, bool takes_tag)
+{
+	if (tag != 0 && !takes_tag)
+		return error_set(CHOIR_ARGUMENT, "%s: tag is %lld, which is for send, recv and sendrecv only", call,
+		                 (long long)tag);
+	if (tag < 0)
+		return error_set(CHOIR_ARGUMENT,
+		                 "%s: tag is %lld: there is no wildcard, a recv names the tag of its message", call,
+		                 (long long)tag);
+	if (tag > INT32_MAX)
+		return error_set(CHOIR_ARGUMENT, "%s: tag is %lld; the largest is 2147483647", call, (long long)tag);
+	return CHOIR_SUCCESS;
+}
+
+choir_status call_read(const char *call, const choir_call *given, unsigned takes, choir_call *out)
 {
 	choir_call read = CHOIR_CALL_INIT;
 
@@ -111,11 +125,12 @@ choir_status call_read(const char *call, const choir_call *given, bool takes_fac
 		return error_set(CHOIR_ARGUMENT, "%s: deadline_ms is %lld", call, (long long)read.deadline_ms);
 	if (!isfinite(read.factor))
 		return error_set(CHOIR_ARGUMENT, "%s: factor is %g", call, read.factor);
-	if (read.factor != 1 && !takes_factor)
+	if (read.factor != 1 && !(takes & CALL_TAKES_FACTOR))
 		return error_set(CHOIR_ARGUMENT, "%s: factor is %g, which is for the operator premul_sum only", call,
 		                 read.factor);
 	if (read.key != NULL && read.key[0] == '\0')
 		return error_set(CHOIR_ARGUMENT, "%s: an empty key", call);
+	TRY(check_tag(call, read.tag, (takes & CALL_TAKES_TAG) != 0));
 	if (read.name == NULL)
 		read.name = call;
 	*out = read;

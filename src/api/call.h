@@ -30,9 +30,10 @@ choir_status call_named(choir_status st, const choir_call *given);
 choir_status call_read_struct(const char *call, const char *what, const char *init, const void *given, void *out,
                               size_t known);
 
-/* call_read: the caller's choir_call (NULL = defaults) checked and completed; a factor other than 1 only where it is
- * taken. */
-choir_status call_read(const char *call, const choir_call *given, bool takes_factor, choir_call *out);
+/* call_read: the caller's choir_call (NULL = defaults) checked and completed.  takes: of enum call_takes, the members
+ * that the call takes other values of than the default. */
+enum call_takes { CALL_TAKES_FACTOR = 1, CALL_TAKES_TAG = 2 };
+choir_status call_read(const char *call, const choir_call *given, unsigned takes, choir_call *out);
 
 /* call_takes_no_options: ARGUMENT if the caller gave some. */
 choir_status call_takes_no_options(const char *call, const choir_call *read);

@@ -5,6 +5,7 @@
 #include "api/dense_plan.h"
 #include "api/options.h"
 #include "exec/steps.h"
+#include "exec/submit.h"
 
 #include <string.h>
 
@@ -78,7 +79,8 @@ choir_status dense_of(choir_comm *comm, const struct call_key *key, const struct
 		               .dtype = key->dtype,
 		               .op = key->op,
 		               .factor = key->factor,
-		               .root = key->peer };
+		               .root = key->peer,
+		               .tag = (uint32_t)key->tag };
 	TRY(dense_names(out));
 	TRY(dense_measure(out, &bytes));
 	out->send_bytes = bytes * collective_holds(traits->send, comm->n, is_root);
@@ -167,6 +169,10 @@ choir_status dense_part(struct dense *d, const choir_call *call, struct prepared
 	bound->pair = is_pair(d);
 	bound->pair_sends = d->collective == COLLECTIVE_SEND;
 	bound->pair_peer = d->root;
+	if (bound->pair) {
+		bound->pair_key = tagged_key(d->tag);
+		TRY(submit_count(d->comm, d->root, d->tag, bound->pair_sends, &bound->pair_count));
+	}
 	bound->become_script = d->become_script;
 	TRY(dense_plan_choose(d, call, bound));
 	fill_record(d, bound);

@@ -17,6 +17,7 @@ struct dense {
 	choir_op op;
 	double factor;
 	int root;                     /* or peer */
+	uint32_t tag;                 /* of send and recv */
 	bool order_ranks;             /* folded in rank order; dense_part fills it */
 	/* v-collectives: [n] in the buffer that holds the blocks of all; alltoallv: block_bytes is [n][n], row =
 	 * sender */

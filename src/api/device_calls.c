@@ -119,7 +119,7 @@ static choir_status start(choir_device *device, struct device_call *todo, const 
 	choir_status st;
 
 	todo->device = device;
-	TRY(call_read(name, given, false, &call));
+	TRY(call_read(name, given, 0, &call));
 	TRY(call_takes_no_options(name, &call));
 	TRY(operands_check(name, device, todo->operands, todo->n_operands));
 	TRY(device_comm(device, &comm));

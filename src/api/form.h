@@ -15,10 +15,14 @@ struct call_form {
 	                        struct prepared **out_p);
 };
 
-/* call_takes_factor: is a factor other than 1 for the call's operator? */
-static inline bool call_takes_factor(const struct call_key *key)
+/* call_takes: the members of choir_call that only some calls take, and this one does. */
+static inline unsigned call_takes(const struct call_key *key)
 {
-	return collective_has(key->form->collective, TRAIT_REDUCES) && key->op == CHOIR_OP_PREMUL_SUM;
+	enum collective collective = key->form->collective;
+
+	if (collective_has(collective, TRAIT_PAIR))
+		return CALL_TAKES_TAG;
+	return collective_has(collective, TRAIT_REDUCES) && key->op == CHOIR_OP_PREMUL_SUM ? CALL_TAKES_FACTOR : 0;
 }
 
 #endif

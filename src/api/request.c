@@ -38,9 +38,9 @@ static choir_status read_start(const choir_request *request, const choir_call *g
 	*call = request->call;
 	if (given == NULL)
 		return CHOIR_SUCCESS;
-	TRY(call_read("choir_start", given, true, &start));
-	if (given->options != NULL || start.factor != 1)
-		return error_set(CHOIR_ARGUMENT, "choir_start: options and factor belong to %s_init",
+	TRY(call_read("choir_start", given, CALL_TAKES_FACTOR | CALL_TAKES_TAG, &start));
+	if (given->options != NULL || start.factor != 1 || start.tag != 0)
+		return error_set(CHOIR_ARGUMENT, "choir_start: options, factor and tag belong to %s_init",
 		                 function_of(request));
 	call->after = start.after;
 	call->cl_deps = start.cl_deps;
@@ -160,7 +160,7 @@ static choir_status create(choir_comm *comm, struct call_key *key, const choir_c
 	choir_status st;
 
 	TRY(call_check_comm(name, comm));
-	TRY(call_read(name, given, call_takes_factor(key), &call));
+	TRY(call_read(name, given, call_takes(key), &call));
 	if (request_p == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s_init: null pointer for the request", name);
 	if (call.n_deps > 0 || call.n_cl_deps > 0 || call.after != NULL)
@@ -168,6 +168,7 @@ static choir_status create(choir_comm *comm, struct call_key *key, const choir_c
 		                 name);
 	key->options = call.options;
 	key->factor = call.factor;
+	key->tag = call.tag;
 	request = calloc(1, sizeof *request);
 	if (request == NULL)
 		return error_no_memory("a persistent call", sizeof *request);

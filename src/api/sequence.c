@@ -63,7 +63,7 @@ choir_status choir_sequence_start(choir_sequence *sequence, const choir_call *ca
 
 	if (sequence == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: null sequence", name);
-	TRY(call_read(name, call, false, &read));
+	TRY(call_read(name, call, 0, &read));
 	if (event_p == NULL && (in_callback() || group_is_open()))
 		return error_set(CHOIR_WOULD_DEADLOCK, "%s: without an event inside a callback or a group", name);
 	if (call == NULL || call->name == NULL)

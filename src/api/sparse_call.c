@@ -123,7 +123,7 @@ static choir_status start(choir_comm *comm, struct sparse_call *sparse, const ch
 	bool named, order_ranks;
 
 	TRY(call_check_comm(function, comm));
-	TRY(call_read(function, given, sparse->op == CHOIR_OP_PREMUL_SUM, &call));
+	TRY(call_read(function, given, sparse->op == CHOIR_OP_PREMUL_SUM ? CALL_TAKES_FACTOR : 0, &call));
 	sparse->factor = call.factor;
 	TRY(read_attr(attr, &sparse->attr));
 	TRY(options_none_dense(function, call.options));

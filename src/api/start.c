@@ -128,11 +128,12 @@ static choir_status carry_out_here(choir_comm *comm, struct prepared *prepared, 
 	return carry_out_list(comm, prepared, deadline_ms, given);
 }
 
-/* Of the version that this library knows, or the one before it, which ended before `key`. */
+/* Of the version that this library knows, or one that ended before `key` or `tag`. */
 static bool has_no_key(const choir_call *call)
 {
 	return call->struct_size == offsetof(choir_call, key) ||
-	       (call->struct_size == sizeof *call && call->key == NULL);
+	       ((call->struct_size == sizeof *call || call->struct_size == offsetof(choir_call, tag)) &&
+	        call->key == NULL);
 }
 
 static bool has_no_deps(const choir_call *call)
@@ -148,12 +149,14 @@ bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given
 
 	key->options = NULL;
 	key->factor = 1;
+	key->tag = 0;
 	if (comm == NULL || comm->generation != fork_generation() || event_p != NULL || !has_no_deps(given) ||
 	    in_callback_or_group())
 		return false;
 	if (given != NULL) {
 		key->options = given->options;
 		key->factor = given->factor;
+		key->tag = given->struct_size == sizeof *given ? given->tag : 0;
 	}
 	if (!inline_enter(comm)) /* with the right to drive nobody destroys the comm */
 		return false;
@@ -227,9 +230,10 @@ static choir_status call_anew(choir_comm *comm, struct call_key *key, const choi
 	choir_call call;
 
 	TRY(call_check_comm(form->name, comm));
-	TRY(call_read(form->name, given, call_takes_factor(key), &call));
+	TRY(call_read(form->name, given, call_takes(key), &call));
 	key->options = call.options;
 	key->factor = call.factor;
+	key->tag = call.tag;
 	prepared = find(comm, key);
 	if (prepared == NULL || prepared->n_parts == 0) {
 		prepared_release(prepared);

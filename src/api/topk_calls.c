@@ -369,7 +369,7 @@ static choir_status start(choir_topk_state *state, choir_buffer grad, const stru
 	choir_call call;
 
 	TRY(call_check_comm(name, state->comm));
-	TRY(call_read(name, given, false, &call));
+	TRY(call_read(name, given, 0, &call));
 	TRY(call_takes_no_options(name, &call));
 	TRY(call_read_struct(name, "out", "CHOIR_TOPK_OUT_INIT", given_out, &out, sizeof out));
 	TRY(check_out(name, &out, settings->types.n));

@@ -7,7 +7,7 @@ static struct prepared **entry_of(struct choir_comm *comm, const struct call_key
 	uint64_t h = (uintptr_t)key->form + 31 * ((uintptr_t)key->send.base + key->send.offset_bytes);
 
 	h = 31 * h + (uintptr_t)key->recv.base + key->recv.offset_bytes;
-	h = 31 * h + key->count + (uint64_t)key->peer;
+	h = 31 * h + key->count + (uint64_t)key->peer + ((uint64_t)key->tag << 20);
 	return &comm->engine.cache.prepared[(h * 0x9E3779B97F4A7C15u >> 32) % PREPARED_KEPT];
 }
 

@@ -27,6 +27,7 @@ struct call_key {
 	choir_op op;
 	int peer;                        /* or the root */
 	int source;                      /* sendrecv: peer is where it sends to */
+	int64_t tag;                     /* of send, recv, sendrecv */
 };
 
 /* call_key_copy: with lists and options of its own, in *room_p, which the caller frees; NULL: it has none.  n: ranks.
@@ -54,6 +55,7 @@ static inline bool call_key_same(const struct call_key *a, const struct call_key
 	return a->form == b->form && call_key_same_buffer(&a->send, &b->send) &&
 	       call_key_same_buffer(&a->recv, &b->recv) && a->count == b->count && a->recv_count == b->recv_count &&
 	       a->dtype == b->dtype && a->op == b->op && a->peer == b->peer && a->source == b->source &&
+	       a->tag == b->tag &&
 	       a->factor == b->factor &&
 	       ((call_key_is_flat(a) && call_key_is_flat(b)) || call_key_same_contents(a, b, n));
 }

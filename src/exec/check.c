@@ -54,11 +54,12 @@ static bool check_dead(struct run *run)
 /* The gone rank's calls are numbered: it has made those below, and what they sent is on its way. */
 static bool waits_in_vain(struct run *run, const struct gone *gone)
 {
-	uint64_t number = run->key & ~WIRE_PAIR;
+	uint64_t calls;
 
-	if (run->bound.pair)
+	if (run->bound.pair) /* keys hold the low half of the number */
 		return run->state == RUN_STEPS && run->bound.pair_peer == gone->rank &&
-		       number >= (run->bound.pair_sends ? gone->told.received : gone->told.sent);
+		       gone_pair_calls(gone, tagged_tag(run->key), !run->bound.pair_sends, &calls) &&
+		       (int32_t)((uint32_t)run->key - (uint32_t)calls) >= 0;
 	return run->seq >= gone->told.calls && run_waits_for(run, gone->rank);
 }
 

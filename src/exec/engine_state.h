@@ -7,6 +7,7 @@
 #include "algo/history.h"
 #include "dev/dev.h"
 #include "exec/nt_plan.h"
+#include "exec/tagged.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -43,7 +44,8 @@ struct submission {
 	_Atomic int unfinished;      /* runs submitted and not yet completed */
 	_Atomic int in_jobs;         /* those of them whose job a thread is doing: see engine_do_job */
 	_Atomic uint64_t next_seq;
-	uint64_t *sent, *received;   /* [n] calls of each pair so far */
+	uint64_t *sent, *received;   /* [n] calls of each pair so far, with tag 0 */
+	struct tagged tagged;        /* and with other tags */
 	uint64_t alone;              /* calls so far that no other rank takes part in */
 	struct slot_ring slots;
 	struct run *pool;            /* finished runs, kept for their memory */
@@ -60,7 +62,8 @@ struct run_queue {
 struct flight {
 	struct run *active, **active_end; /* all, in order of submission: walked by slow looks only */
 	struct run *eligible, **eligible_end; /* those of them that every drive advances */
-	struct run_queue *queues;    /* [n_queues] of collectives, of sends to each rank, of recvs from each, alone */
+	/* [n_queues] of collectives, of sends to each rank, of recvs from each, of both with tags, alone */
+	struct run_queue *queues;
 	size_t n_queues;
 };
 

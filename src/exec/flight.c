@@ -4,13 +4,13 @@
 #include <limits.h>
 #include <stdlib.h>
 
-enum { PAIR_ELIGIBLE = 16 };
+enum { PAIR_ELIGIBLE = 16, TAGGED_ELIGIBLE = 256 };
 
 choir_status flight_init(struct flight *flight, int n_ranks)
 {
 	flight->active_end = &flight->active;
 	flight->eligible_end = &flight->eligible;
-	flight->n_queues = 2 + 2 * (size_t)n_ranks;
+	flight->n_queues = 3 + 2 * (size_t)n_ranks;
 	flight->queues = calloc(flight->n_queues, sizeof *flight->queues);
 	if (flight->queues == NULL)
 		return error_no_memory("queues of calls", flight->n_queues * sizeof *flight->queues);
@@ -24,12 +24,14 @@ void flight_fini(struct flight *flight)
 
 static struct run_queue *queue_of(struct flight *flight, const struct run *run)
 {
-	size_t n = (flight->n_queues - 2) / 2;
+	size_t n = (flight->n_queues - 3) / 2;
 
 	if (run->bound.alone)
 		return &flight->queues[flight->n_queues - 1];
 	if (!run->bound.pair)
 		return &flight->queues[0];
+	if (tagged_tag(run->bound.pair_key) != 0)
+		return &flight->queues[flight->n_queues - 2];
 	return &flight->queues[1 + (run->bound.pair_sends ? 0 : n) + (size_t)run->bound.pair_peer];
 }
 
@@ -53,9 +55,16 @@ static void let_in(struct flight *flight, struct run_queue *queue, int most)
 
 static void let_next_in(struct flight *flight, struct run_queue *queue)
 {
-	bool alone = queue == &flight->queues[flight->n_queues - 1];
+	size_t number = (size_t)(queue - flight->queues);
+	int most = PAIR_ELIGIBLE;
 
-	let_in(flight, queue, queue == flight->queues ? COMM_LANES : alone ? INT_MAX : PAIR_ELIGIBLE);
+	if (number == 0)
+		most = COMM_LANES;
+	else if (number == flight->n_queues - 1)
+		most = INT_MAX;
+	else if (number == flight->n_queues - 2)
+		most = TAGGED_ELIGIBLE;
+	let_in(flight, queue, most);
 }
 
 void flight_add(struct flight *flight, struct run *run)

@@ -2,8 +2,9 @@
 /* The runs in flight on one rank, and which of them can move.  The driver only.
  *
  * Note [eligible runs].  The driver looks at the runs that can move, however many others are in flight.  Runs stand in
- * queues: one of the collectives, one of the sends to each rank, one of the recvs from each.  Only the first runs of a
- * queue are in the list `eligible`, and one that ends lets the next one in.  No collective behind the first COMM_LANES
+ * queues: one of the collectives, one of the sends to each rank, one of the recvs from each, one of all sends and recvs
+ * with tags, which match in any order.  Only the first runs of a queue are in the list `eligible`, and one that ends
+ * lets the next one in.  No collective behind the first COMM_LANES
  * may enter its lane.  A pair's run may overtake the one before it, when that waits for its deps: one that is further
  * behind than PAIR_ELIGIBLE is advanced by the slow look (flight_advance_queued), so it ends too. */
 #ifndef EXEC_FLIGHT_H

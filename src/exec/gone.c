@@ -18,17 +18,34 @@ void gone_fini(struct choir_comm *comm)
 void gone_deliver(struct choir_comm *comm, struct message *message)
 {
 	struct gone *gone;
+	size_t more;
 
-	if (message->header.src < 0 || message->header.src >= comm->n || message->payload_bytes != sizeof gone->told)
+	if (message->header.src < 0 || message->header.src >= comm->n || message->payload_bytes < sizeof gone->told)
 		return;
-	gone = malloc(sizeof *gone);
-	if (gone == NULL)
+	more = message->payload_bytes - sizeof gone->told;
+	gone = malloc(sizeof *gone + more);
+	if (gone == NULL || more % sizeof gone->tags[0] != 0) {
+		free(gone);
 		return; /* who waits for that rank has his deadline */
+	}
 	gone->rank = message->header.src;
 	gone->last = message->header.record;
 	memcpy(&gone->told, message_payload(message), sizeof gone->told);
+	gone->n_tags = more / sizeof gone->tags[0];
+	memcpy(gone->tags, (const char *)message_payload(message) + sizeof gone->told, more);
 	gone->next = atomic_load_explicit(&comm->gone, memory_order_relaxed);
 	atomic_store_explicit(&comm->gone, gone, memory_order_release);
+}
+
+bool gone_pair_calls(const struct gone *gone, uint32_t tag, bool sends, uint64_t *calls_p)
+{
+	*calls_p = 0;
+	if (tag == 0)
+		*calls_p = sends ? gone->told.sent : gone->told.received;
+	for (size_t i = 0; i < gone->n_tags && tag != 0; i++)
+		if (gone->tags[i].tag == tag)
+			*calls_p = sends ? gone->tags[i].sent : gone->tags[i].received;
+	return tag == 0 || gone->n_tags == gone->told.n_tags;
 }
 
 static const struct gone *find_gone(const struct choir_comm *comm, int rank)
@@ -68,25 +85,40 @@ static bool last_record(const struct choir_comm *comm, uint64_t calls, struct ca
 	return true;
 }
 
+struct farewell {
+	struct wire_gone told;
+	struct wire_tagged tags[WIRE_TAGS];
+};
+
+/* Under the lock of submissions.  Of a pair with more tags none is told. */
+static choir_status say_to(struct choir_comm *comm, int rank, struct farewell *words, struct wire_header *header)
+{
+	const struct submission *submission = &comm->submission;
+	struct wire_gone *told = &words->told;
+	size_t n;
+
+	told->sent = submission->sent[rank];
+	told->received = submission->received[rank];
+	told->n_tags = tagged_copy(&submission->tagged, rank, words->tags, WIRE_TAGS);
+	n = told->n_tags <= WIRE_TAGS ? told->n_tags : 0;
+	header->dst = rank;
+	return messenger_send(comm->messenger, comm->endpoint_of[rank], header, words,
+	                 sizeof *told + n * sizeof *words->tags, NULL);
+}
+
 void gone_say(struct choir_comm *comm, bool process_ends)
 {
 	struct submission *submission = &comm->submission;
-	struct wire_gone told = { .ended = process_ends };
+	struct farewell words = { .told = { .ended = process_ends } };
 	struct wire_header header = {
 		.magic = WIRE_MAGIC, .kind = WIRE_GONE, .comm = comm->context, .src = comm->rank
 	};
 
 	pthread_mutex_lock(&submission->lock); /* other threads may still number calls where the process ends */
-	told.calls = submission->next_seq;
-	told.has_record = last_record(comm, told.calls, &header.record);
+	words.told.calls = submission->next_seq;
+	words.told.has_record = last_record(comm, words.told.calls, &header.record);
 	for (int rank = 0; rank < comm->n; rank++) {
-		if (!is_told(comm, rank))
-			continue;
-		header.dst = rank;
-		told.sent = submission->sent[rank];
-		told.received = submission->received[rank];
-		if (messenger_send(comm->messenger, comm->endpoint_of[rank], &header, &told, sizeof told, NULL) !=
-		    CHOIR_SUCCESS)
+		if (is_told(comm, rank) && say_to(comm, rank, &words, &header) != CHOIR_SUCCESS)
 			break; /* the transport is gone: the others have their deadlines */
 	}
 	pthread_mutex_unlock(&submission->lock);

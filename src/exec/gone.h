@@ -12,12 +12,17 @@ struct gone {
 	int rank;
 	struct wire_gone told;
 	struct call_record last; /* its last collective, where told.has_record says so */
+	size_t n_tags;           /* in `tags` */
+	struct wire_tagged tags[];
 };
 
 void gone_fini(struct choir_comm *comm);
 
 /* gone_deliver: a WIRE_GONE has come; under the messenger's locks, only notes it. */
 void gone_deliver(struct choir_comm *comm, struct message *message);
+
+/* gone_pair_calls: how many sends (else recvs) with that tag it has made to this rank; false: unknown. */
+bool gone_pair_calls(const struct gone *gone, uint32_t tag, bool sends, uint64_t *calls_p);
 
 /* gone_say: tells other ranks that this one makes no more calls.  Never waits; what the transport does not take at once
  * leaves as messages do. */

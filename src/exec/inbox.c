@@ -2,6 +2,7 @@
 #include "exec/inbox.h"
 
 #include "base/error.h"
+#include "exec/tagged.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -55,7 +56,7 @@ void inbox_fini(struct inbox *inbox)
 
 static struct inbox_bucket *bucket_of(const struct inbox *inbox, uint64_t key, int src)
 {
-	return &inbox->buckets[(key * 31 + (uint64_t)src * 7) & (inbox->n_buckets - 1)];
+	return &inbox->buckets[((key ^ key >> 32) * 31 + (uint64_t)src * 7) & (inbox->n_buckets - 1)];
 }
 
 /* The buckets that can hold messages of that number: bucket_holding(inbox, key, i) for i below n_holding(inbox). */
@@ -168,6 +169,22 @@ bool inbox_mismatch(struct inbox *inbox, uint64_t key, int from, const struct ca
 			    memcmp(&m->header.record, mine, sizeof *mine) != 0) {
 				*theirs = m->header.record;
 				*src = m->header.src;
+				found = true;
+			}
+	pthread_mutex_unlock(&inbox->lock);
+	return found;
+}
+
+bool inbox_other_tag(struct inbox *inbox, uint64_t key, int src, uint32_t *tag_p)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&inbox->lock);
+	for (size_t b = 0; b < inbox->n_buckets && !found; b++)
+		for (const struct message *m = inbox->buckets[b].first; m != NULL && !found; m = m->next)
+			if (m->header.src == src && (m->header.key & WIRE_PAIR) != 0 &&
+			    tagged_tag(m->header.key) != tagged_tag(key)) {
+				*tag_p = tagged_tag(m->header.key);
 				found = true;
 			}
 	pthread_mutex_unlock(&inbox->lock);

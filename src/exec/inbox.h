@@ -61,4 +61,8 @@ struct message *inbox_take(struct inbox *inbox, uint64_t key, int src, uint32_t 
 bool inbox_mismatch(struct inbox *inbox, uint64_t key, int from, const struct call_record *mine,
                     struct call_record *theirs, int *src);
 
+/* inbox_other_tag: is there a message of send from that source with another tag than the key's?  *tag_p: one of
+ * them. */
+bool inbox_other_tag(struct inbox *inbox, uint64_t key, int src, uint32_t *tag_p);
+
 #endif

@@ -2,6 +2,7 @@
 #include "exec/late.h"
 
 #include "exec/liveness.h"
+#include "exec/p2p.h"
 
 #include <stdio.h>
 
@@ -103,10 +104,21 @@ static void say_known(const struct run *run, int rank, int64_t now, double secon
 		snprintf(text, bytes, " (it has given no sign for %.1f s)", silence < seconds ? silence : seconds);
 }
 
+/* "; a message from it with tag 7 waits for a recv": of a recv whose peer sends with another tag. */
+static void say_other_tag(struct run *run, char *text, size_t bytes)
+{
+	uint32_t tag;
+
+	text[0] = '\0';
+	if (run->bound.pair && !run->bound.pair_sends &&
+	    (p2p_other_tag(run, &tag) || inbox_other_tag(&run->comm->inbox, run->key, run->bound.pair_peer, &tag)))
+		snprintf(text, bytes, "; a message from it with tag %u waits for a recv", (unsigned)tag);
+}
+
 void late_say(struct run *run, int64_t now, double seconds, char *text, size_t bytes)
 {
 	struct choir_comm *comm = run->comm;
-	char called[RUN_TEXT_BYTES], known[96];
+	char called[RUN_TEXT_BYTES], known[96], other[80];
 	int culprit = find_culprit(run, now);
 
 	run_call_text(run, called, sizeof called);
@@ -116,6 +128,7 @@ void late_say(struct run *run, int64_t now, double seconds, char *text, size_t b
 		return;
 	}
 	say_known(run, culprit, now, seconds, known, sizeof known);
-	snprintf(text, bytes, "%s: rank %d: %s waits for rank %d%s%s after %.1f s", comm->name, comm->rank, called,
-	         culprit, known, has_company(run, culprit, now) ? " and others" : "", seconds);
+	say_other_tag(run, other, sizeof other);
+	snprintf(text, bytes, "%s: rank %d: %s waits for rank %d%s%s after %.1f s%s", comm->name, comm->rank, called,
+	         culprit, known, has_company(run, culprit, now) ? " and others" : "", seconds, other);
 }

@@ -166,3 +166,19 @@ choir_status p2p_take(struct run *run, const struct plan_step *step, bool *done)
 	*done = true;
 	return CHOIR_SUCCESS;
 }
+
+bool p2p_other_tag(const struct run *run, uint32_t *tag_p)
+{
+	const struct ring *ring = ring_between(run->comm, run->bound.pair_peer, run->comm->rank);
+	const struct ring_item *item;
+	uint32_t piece;
+
+	if (ring == NULL)
+		return false;
+	for (uint64_t i = ring_first(ring); (item = ring_peek(ring, i, &piece)) != NULL; i++)
+		if (!ring_freed_early(ring, i) && tagged_tag(item->key[0]) != tagged_tag(run->key)) {
+			*tag_p = tagged_tag(item->key[0]);
+			return true;
+		}
+	return false;
+}

@@ -14,4 +14,7 @@ bool p2p_put(struct run *run, const struct plan_step *step);
 /* p2p_take: takes a piece of a recv, if it is in the ring: *done.  MISMATCH. */
 choir_status p2p_take(struct run *run, const struct plan_step *step, bool *done);
 
+/* p2p_other_tag: is there a message for another tag in the ring from the recv's peer?  *tag_p: the oldest one's. */
+bool p2p_other_tag(const struct run *run, uint32_t *tag_p);
+
 #endif

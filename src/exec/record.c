@@ -6,15 +6,19 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* "12", or "12 'gradients'" of a call that has a name. */
+/* "12", or "12 'gradients'" of a call that has a name; "12 with tag 7" of a send. */
 static const char *describe_number(uint64_t key, const char *given, char *text, size_t bytes)
 {
-	unsigned long long number = key & ~WIRE_PAIR;
+	bool pair = (key & WIRE_PAIR) != 0;
+	unsigned long long number = pair ? (uint32_t)key : key;
+	char tag[24] = "";
 
+	if (pair && tagged_tag(key) != 0)
+		snprintf(tag, sizeof tag, " with tag %u", (unsigned)tagged_tag(key));
 	if (given[0] != '\0')
-		snprintf(text, bytes, "%llu '%s'", number, given);
+		snprintf(text, bytes, "%llu '%s'%s", number, given, tag);
 	else
-		snprintf(text, bytes, "%llu", number);
+		snprintf(text, bytes, "%llu%s", number, tag);
 	return text;
 }
 
@@ -23,7 +27,7 @@ const char *record_describe(const struct call_record *record, uint64_t key, cons
 	const char *name =
 	    record->collective < N_COLLECTIVES ? collective_name((enum collective)record->collective) : "?";
 	const char *order = record->flags & RECORD_ORDER_RANKS ? ", order=ranks" : "";
-	char number[64];
+	char number[80];
 
 	describe_number(key, given, number, sizeof number);
 	if (record->flags & RECORD_ON_DEVICE)

@@ -58,6 +58,8 @@ struct bound {
 	bool pair;                  /* send or recv: keyed per pair, uses no lane */
 	bool pair_sends;
 	int pair_peer;
+	uint64_t pair_key;          /* of its messages, but for the number, which *pair_count gives */
+	uint64_t *pair_count;       /* in comm.submission */
 	bool alone;                 /* a script without plans, of this rank only: uses no lane either */
 	choir_dtype dtype;
 	choir_op op;

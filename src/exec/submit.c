@@ -26,6 +26,25 @@ void submit_fini(struct choir_comm *comm)
 {
 	free(comm->submission.sent);
 	free(comm->submission.received);
+	tagged_fini(&comm->submission.tagged);
+}
+
+choir_status submit_count(struct choir_comm *comm, int peer, uint32_t tag, bool sends, uint64_t **out_p)
+{
+	struct submission *submission = &comm->submission;
+	struct tagged_counts *counts;
+	choir_status st;
+
+	if (tag == 0) {
+		*out_p = sends ? &submission->sent[peer] : &submission->received[peer];
+		return CHOIR_SUCCESS;
+	}
+	pthread_mutex_lock(&submission->lock);
+	st = tagged_find(&submission->tagged, peer, tag, &counts);
+	pthread_mutex_unlock(&submission->lock);
+	if (st == CHOIR_SUCCESS)
+		*out_p = sends ? &counts->sent : &counts->received;
+	return st;
 }
 
 /* Under the lock. */
@@ -36,9 +55,7 @@ static void number(struct run *run)
 
 	run->log_start_ns = log_wants_calls() ? wait_now_ns() : 0;
 	if (run->bound.pair) {
-		uint64_t *count = run->bound.pair_sends ? submission->sent : submission->received;
-
-		run->key = WIRE_PAIR | count[run->bound.pair_peer]++;
+		run->key = run->bound.pair_key | (uint32_t)(*run->bound.pair_count)++;
 		return;
 	}
 	if (run->bound.alone) {

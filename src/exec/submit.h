@@ -12,6 +12,9 @@ void submit_fini(struct choir_comm *comm);
  * error (then its event has completed with it).  Never blocks. */
 choir_status submit_run(struct run *run);
 
+/* submit_count: the counter that numbers the calls of that pair and tag; it stays as long as the comm.  NO_MEMORY. */
+choir_status submit_count(struct choir_comm *comm, int peer, uint32_t tag, bool sends, uint64_t **out_p);
+
 /* submit_held: the parts of a keyed call, linked by `next`, which are counted as unfinished already. */
 void submit_held(struct run *parts);
 

@@ -39,13 +39,23 @@ struct wire_gone {
 	uint64_t sent, received; /* send and recv calls with the rank that gets this message */
 	uint32_t ended;          /* 1: its process has ended */
 	uint32_t has_record;     /* 1: the header's record is valid */
+	/* tags other than 0 between the two; behind it a wire_tagged of each, or of none if there are more than
+	 * WIRE_TAGS */
+	uint64_t n_tags;
 };
+
+/* sent and received are of the sender of the message, with the rank that gets it. */
+struct wire_tagged {
+	uint32_t tag, unused;
+	uint64_t sent, received;
+};
+enum { WIRE_TAGS = 256 };
 
 struct wire_header {
 	uint32_t magic; /* WIRE_MAGIC: version and byte order */
 	uint32_t kind;
 	uint64_t comm;    /* context id */
-	uint64_t key;     /* the call's sequence number; for send and recv the pair's own count with WIRE_PAIR set */
+	uint64_t key;     /* the call's sequence number; for send and recv see exec/tagged.h */
 	int32_t src, dst; /* comm ranks */
 	uint32_t tag;
 	uint32_t bytes_check; /* low 32 bits of the payload's length, to detect a truncated message */

@@ -161,6 +161,7 @@ class Call(ct.Structure):
         ("name", ct.c_char_p),
         ("factor", ct.c_double),
         ("key", ct.c_char_p),
+        ("tag", ct.c_int64),
     ]
 
 

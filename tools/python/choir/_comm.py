@@ -79,9 +79,9 @@ def _sort_deps(after: Any, deps: Any) -> tuple[list[int], list[int], list[Event]
 
 
 def _call(after: Any = None, deps: Any = None, deadline: float | None = None, options: str | None = None,
-          name: str | None = None, factor: float = 1.0) -> tuple[Call, Any]:  # fmt: skip
+          name: str | None = None, factor: float = 1.0, tag: int = 0) -> tuple[Call, Any]:  # fmt: skip
     """A choir_call, and what must live as long as it."""
-    call = Call(struct_size=ct.sizeof(Call), factor=factor)
+    call = Call(struct_size=ct.sizeof(Call), factor=factor, tag=tag)
     held: list[Any] = []
     if after is not None or deps is not None:
         queues, cl_events, events = _sort_deps(after, deps)
@@ -313,12 +313,12 @@ class Comm:
         return self._go(lib.choir_barrier, (self._handle,), None, wait, call)
 
     def send(self, array: Any, dest: int, wait: bool = True, **call: Any) -> Any:
-        """To one rank; the k-th send of a pair meets its k-th recv."""
+        """To one rank; the k-th send of a pair with a tag (``tag=``, 0 if left out) meets its k-th recv with it."""
         a = operand(array)
         return self._go(lib.choir_send, (self._handle, a.buffer, a.count, a.dtype, dest), array, wait, call)
 
     def recv(self, array: Any, source: int, wait: bool = True, **call: Any) -> Any:
-        """From one rank."""
+        """From one rank, with a tag (``tag=``)."""
         a, _ = _pair(array, None)
         return self._go(lib.choir_recv, (self._handle, a.buffer, a.count, a.dtype, source), array, wait, call)
 

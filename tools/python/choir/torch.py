@@ -4,9 +4,6 @@
 Tensors are on the CPU.  Every work is a torch future, completed by the library, so DistributedDataParallel overlaps
 backward and gradients as with other backends.  A sparse gradient is reduced as its rows.
 
-Note [tags].  choir matches the k-th send of a pair with its k-th receive, torch matches by tag.  Each message is
-preceded by its tag and size, and an inbox for each sender hands it to the receive that waits for its tag, or keeps it.
-
 Note [errors].  ``Future.set_exception`` is seen by Python alone: a work of such a future, and DDP, go on as if nothing
 had happened.  An exception out of ``then`` is seen by all, so every future here ends in one.
 """
@@ -15,7 +12,6 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections import deque
 from datetime import timedelta
 from typing import Any, Callable
 
@@ -149,89 +145,6 @@ def _work(event: Event, result: Any, after: Callable[[], Any] | None = None, *mo
     return _as_work(future)
 
 
-class _Receive:
-    """A receive that waits for its message: Note [tags], Note [errors]."""
-
-    def __init__(self, tensor: torch.Tensor) -> None:
-        self.tensor = tensor
-        self.data: torch.Tensor | None = None
-        self.error: Exception | None = None
-        self.arrived: torch.futures.Future = torch.futures.Future()
-        self.future = self.arrived.then(self._finish)
-
-    def end(self, data: torch.Tensor | None, error: Exception | None = None) -> None:
-        self.data, self.error = data, error
-        self.arrived.set_result(None)
-
-    def _finish(self, _: torch.futures.Future) -> Any:
-        tensor, data = self.tensor, self.data
-        if self.error is not None:
-            raise self.error
-        assert data is not None
-        n_bytes = tensor.numel() * tensor.element_size()
-        if data.numel() != n_bytes:
-            raise RuntimeError(f"a message of {data.numel()} bytes came for a tensor of {n_bytes}")
-        if n_bytes:
-            tensor.detach().copy_(data.view(tensor.dtype).reshape(tensor.shape))
-        return [tensor]
-
-
-class _Inbox:
-    """What comes from one sender: Note [tags].  A thread reads while receives wait."""
-
-    def __init__(self, comm: Comm, source: int) -> None:
-        self.comm = comm
-        self.source = source
-        self.lock = threading.Lock()
-        self.waiting: dict[int, deque[_Receive]] = {}
-        self.kept: dict[int, deque[torch.Tensor]] = {}
-        self.reading = False
-
-    def receive(self, tensor: torch.Tensor, tag: int) -> torch.futures.Future:
-        receive, data, start = _Receive(tensor), None, False
-        with self.lock:
-            if self.kept.get(tag):
-                data = self.kept[tag].popleft()
-            else:
-                self.waiting.setdefault(tag, deque()).append(receive)
-                start, self.reading = not self.reading, True
-        if data is not None:
-            receive.end(data)
-        elif start:
-            threading.Thread(target=self._read, daemon=True).start()
-        return receive.future
-
-    def _read(self) -> None:
-        try:
-            while True:
-                with self.lock:
-                    if not any(self.waiting.values()):
-                        self.reading = False
-                        return
-                self._read_one()
-        except Exception as error:  # noqa: BLE001 - it belongs to all that wait
-            with self.lock:
-                left = [one for queue in self.waiting.values() for one in queue]
-                self.waiting.clear()
-                self.reading = False
-            for receive in left:
-                receive.end(None, error)
-
-    def _read_one(self) -> None:
-        head = torch.empty(2, dtype=torch.int64)
-        self.comm.recv(head, self.source)
-        tag, n_bytes = head.tolist()
-        data = torch.empty(n_bytes, dtype=torch.uint8)
-        self.comm.recv(data, self.source)
-        with self.lock:
-            queue = self.waiting.get(tag)
-            if not queue:
-                self.kept.setdefault(tag, deque()).append(data)
-                return
-            receive = queue.popleft()
-        receive.end(data)
-
-
 def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.numel() == 0:
         return torch.empty(0, dtype=torch.uint8)
@@ -244,7 +157,6 @@ class ProcessGroupChoir(dist.ProcessGroup):
     def __init__(self, store: Any, rank: int, size: int, timeout: timedelta) -> None:
         super().__init__(rank, size)
         self._comm = from_store(store, rank, size, prefix="choir", deadline=timeout.total_seconds(), name="torch")
-        self._inboxes = [_Inbox(self._comm, source) for source in range(size)]
 
     @property
     def comm(self) -> Comm:
@@ -392,14 +304,13 @@ class ProcessGroupChoir(dist.ProcessGroup):
 
     def send(self, tensors: Any, dest: int, tag: int = 0) -> Any:
         (tensor,) = _listed(tensors)
-        data = _bytes_of(tensor)
-        head = torch.tensor([tag, data.numel()], dtype=torch.int64)
-        first = self._comm.send(head, dest, wait=False)
-        return _work(first, [tensor], None, self._comm.send(data, dest, wait=False))
+        return _work(self._comm.send(_bytes_of(tensor), dest, tag=tag, wait=False), [tensor])
 
     def recv(self, tensors: Any, source: int, tag: int = 0) -> Any:
         (tensor,) = _listed(tensors)
-        return _as_work(self._inboxes[source].receive(tensor, tag))
+        operands = _Operands()
+        data = _bytes_of(operands.take(tensor))
+        return _work(self._comm.recv(data, source, tag=tag, wait=False), [tensor], operands.store)
 
     # Newer names of the same calls.
     def all_gather_single(self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None) -> Any:
