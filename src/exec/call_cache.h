@@ -15,7 +15,8 @@ void call_cache_keep(struct choir_comm *comm, struct prepared *prepared);
 /* call_cache_like: one of the same form, data type and lists, whatever its buffers; NULL if there is none. */
 struct prepared *call_cache_like(struct choir_comm *comm, const struct call_key *key);
 
-/* call_cache_drop: all go. */
+/* call_cache_init: an empty one.  call_cache_drop: all go. */
+void call_cache_init(struct choir_comm *comm);
 void call_cache_drop(struct choir_comm *comm);
 
 #endif

@@ -5,6 +5,7 @@
 #include "exec/engine.h"
 
 #include "base/wait.h"
+#include "exec/call_cache.h"
 #include "exec/call_log.h"
 #include "exec/device_wait.h"
 #include "exec/executor.h"
@@ -21,6 +22,7 @@
 
 choir_status engine_init(struct choir_comm *comm)
 {
+	call_cache_init(comm);
 	TRY(flight_init(&comm->engine.flight, comm->n));
 	TRY(submit_init(comm));
 	return liveness_init(comm);

@@ -17,7 +17,7 @@ struct prepared;
 
 enum {
 	COMM_LANES = 8,     /* calls that may be in flight on the arena at once */
-	PREPARED_KEPT = 32, /* prepared calls that a comm keeps */
+	PREPARED_FIRST = 32, PREPARED_MOST = 1024, /* prepared calls that a comm keeps at first, and at most */
 };
 
 /* See slot_ring.h. */
@@ -73,7 +73,11 @@ enum inline_kind { INLINE_COLLECTIVE, INLINE_SEND, INLINE_RECV, INLINE_KINDS };
 /* What the next call may take again.  The driver only: also the thread that executes a call inline. */
 struct call_cache {
 	struct run *inline_runs[INLINE_KINDS];    /* see inline.c */
-	struct prepared *prepared[PREPARED_KEPT]; /* the last calls, see prepared.h */
+	struct prepared **prepared;               /* [last + 1] the last calls, see call_cache.c */
+	uint32_t last;                            /* a power of two less one */
+	uint32_t turn;                            /* which of its neighbours a new call replaces */
+	struct prepared *first[PREPARED_FIRST];   /* prepared, until that is too small */
+	uint32_t dropped[PREPARED_MOST];          /* hashes of calls that it dropped, by their hashes */
 };
 
 /* What this rank uses of the arena so far.  The driver only. */

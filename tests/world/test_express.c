@@ -7,6 +7,7 @@
 #include "world/repeated.h"
 #include "world/repeated_ends.h"
 #include "world/repeated_lists.h"
+#include "world/repeated_many.h"
 #include "world/repeated_memory.h"
 
 #include <pthread.h>
@@ -380,6 +381,7 @@ int main(void)
 		cmocka_unit_test(test_late),           cmocka_unit_test(test_repeated),
 		cmocka_unit_test(test_repeated_lists), cmocka_unit_test(test_repeated_memory),
 		cmocka_unit_test(test_failures),       cmocka_unit_test(test_repeated_ends),
+		cmocka_unit_test(test_repeated_many),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
