@@ -108,7 +108,7 @@ static void keep_counts(struct run *run, struct counts *counts)
 	prepared_release(learnt);
 }
 
-static void ended(struct run *run)
+static void ended(struct run *run, bool drives)
 {
 	const struct algorithm *algorithm = alltoallv_algorithm(run->script.state);
 	struct counts *counts = NULL;
@@ -119,7 +119,7 @@ static void ended(struct run *run)
 		counts = counts_create(run->comm, alltoallv_matrix(run->script.state));
 	if (counts == NULL)
 		return;
-	if (run->inline_collective) { /* this thread drives already */
+	if (drives) {
 		keep_counts(run, counts);
 		return;
 	}

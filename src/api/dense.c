@@ -5,6 +5,7 @@
 #include "api/dense_plan.h"
 #include "api/options.h"
 #include "exec/steps.h"
+#include "exec/record.h"
 #include "exec/submit.h"
 
 #include <string.h>
@@ -108,7 +109,10 @@ static void fill_record(const struct dense *d, struct bound *bound)
 	record->dtype = (uint8_t)d->dtype;
 	record->op = (uint8_t)(collective_has(d->collective, TRAIT_REDUCES) ? d->op : 0);
 	rooted = collective_has(d->collective, TRAIT_ROOTED) && !bound->pair;
-	record->root = d->of_list ? d->n_tensors : rooted ? d->root : 0;
+	if (d->of_list)
+		record->n_tensors = d->n_tensors;
+	else
+		record->root = rooted ? d->root : 0;
 	record->flags = (d->of_list ? RECORD_OF_LIST : 0) | (d->order_ranks ? RECORD_ORDER_RANKS : 0);
 	record->count = d->count;
 	record->hash = options_hash(d->hash, &bound->in);

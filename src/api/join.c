@@ -103,13 +103,11 @@ static void deliver(void *ctx, struct message *message)
 /* The processes of my node other than mine: their bells, and what tells that they died. */
 static choir_status find_peers(struct bootstrap *b, struct choir_comm *comm)
 {
-	int node = comm->layout.node_of[comm->rank];
-
 	comm->peers = calloc((size_t)b->n_processes, sizeof *comm->peers);
 	if (comm->peers == NULL)
 		return error_no_memory("peers", (size_t)b->n_processes * sizeof *comm->peers);
-	for (int i = 0; i < comm->layout.node_size[node]; i++) {
-		int rank = comm->layout.node_ranks[comm->layout.node_first[node] + i], p = 0;
+	for (int local_rank = 0; local_rank < comm->node_size; local_rank++) {
+		int rank = comm_rank_at(comm, local_rank), p = 0;
 		const struct process *process = &b->processes[b->process_of[rank]];
 		struct comm_peer *peer;
 		int *ranks;

@@ -31,10 +31,11 @@ struct sparse_outcome {
 	struct sparse_result *result; /* of a CAPACITY outcome, where choir_sparse_fetch finds it */
 };
 
-static void keep_outcome(struct run *run)
+static void keep_outcome(struct run *run, bool drives)
 {
 	struct sparse_outcome *outcome = run->event->result;
 
+	(void)drives;
 	run->event->algorithm = sparse_algorithm(run->script.state);
 	sparse_stats(run->script.state, &outcome->stats);
 	if (run->status == CHOIR_CAPACITY)

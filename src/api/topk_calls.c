@@ -263,10 +263,11 @@ static choir_status check_buffers(const char *name, choir_device *device, const 
 }
 
 /* Before the event completes, so that who waited for it finds the state free. */
-static void end(struct run *run)
+static void end(struct run *run, bool drives)
 {
 	choir_topk_stats *stats = run->event->result;
 
+	(void)drives;
 	topk_run_leave(run->script.state);
 	topk_run_stats(run->script.state, stats);
 	run->event->algorithm = stats->algorithm;

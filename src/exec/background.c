@@ -7,7 +7,7 @@
 static struct {
 	pthread_cond_t work;
 	_Atomic int resting;     /* threads that wait on `work`: one, and at times one that is about to end */
-	_Atomic unsigned life;   /* a thread that finds another number here than its own ends */
+	_Atomic unsigned life;   /* Note [lives] */
 	bool started;            /* under comms_lock, as are the fields behind it */
 	pthread_t thread;
 	void (*loop)(unsigned life);
@@ -18,11 +18,6 @@ static void forked(void)
 	pthread_cond_init(&background.work, NULL);
 	background.started = false;
 	atomic_store(&background.resting, 0);
-}
-
-static void watch_forks(void)
-{
-	fork_in_child(forked);
 }
 
 static void *run_loop(void *life)
@@ -47,10 +42,9 @@ static choir_status start(void (*loop)(unsigned life))
 
 choir_status background_wake(void (*loop)(unsigned life), bool *rested_p)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	choir_status st;
 
-	pthread_once(&once, watch_forks);
+	fork_in_child(forked);
 	comms_lock();
 	st = start(loop);
 	comms_unlock();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The slow look: deadlines, late peers, dead peers, differing calls. */
 #include "exec/engine.h"
+#include "exec/record.h"
 
 #include "base/log.h"
 #include "exec/gone.h"
@@ -22,7 +23,7 @@ static void give_sign(struct choir_comm *comm, int64_t now)
 	int target = -1;
 
 	for (struct run *run = comm->engine.flight.eligible; run != NULL && target < 0; run = run->next_eligible)
-		if (run->state < RUN_FAILED)
+		if (run_is_active(run))
 			target = late_most_silent(run, now);
 	liveness_publish(comm, target, now);
 }

@@ -29,9 +29,9 @@ static void free_pool(struct choir_comm *comm)
 static void free_inline_runs(struct choir_comm *comm)
 {
 	for (int kind = 0; kind < INLINE_KINDS; kind++) {
-		struct run *run = comm->engine.cache.inline_runs[kind];
+		struct run *run = comm->engine.inline_runs[kind];
 
-		comm->engine.cache.inline_runs[kind] = NULL;
+		comm->engine.inline_runs[kind] = NULL;
 		if (run == NULL)
 			continue;
 		prepared_unbind(run);
@@ -66,7 +66,7 @@ static void stop_engine(struct choir_comm *comm)
 		wait_yield();
 	submit_close(comm);
 	atomic_store(&comm->engine.closed, true);
-	/* They came in before that, and wait for nothing: all calls are over. */
+	/* Threads between comm_enter and comm_leave came in before that, and wait for nothing: all calls are over. */
 	while (atomic_load(&comm->uses.inside) > 0)
 		wait_yield();
 	free_pool(comm);

@@ -137,6 +137,12 @@ static inline bool comm_is_near(const struct choir_comm *comm, int rank)
 	return comm->layout.node_of[rank] == comm->layout.node_of[comm->rank];
 }
 
+/* comm_rank_at: the rank with that number on my node. */
+static inline int comm_rank_at(const struct choir_comm *comm, int local_rank)
+{
+	return comm->layout.node_ranks[comm->layout.node_first[comm->layout.node_of[comm->rank]] + local_rank];
+}
+
 /* comm_lane, comm_control: of the rank of my node with that number. */
 static inline struct arena_lane *comm_lane(const struct choir_comm *comm, int local_rank, int lane)
 {

@@ -17,11 +17,6 @@ static void forked(void)
 	atomic_store(&comms.n, 0);
 }
 
-static void watch_forks(void)
-{
-	fork_in_child(forked);
-}
-
 /* A process that ends with comms says so to the other ranks: those of other nodes would not see it. */
 static void __attribute__((destructor)) say_end(void)
 {
@@ -55,9 +50,7 @@ struct choir_comm *comms_first(void)
 
 void comms_add(struct choir_comm *comm)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, watch_forks);
+	fork_in_child(forked);
 	comm->listing.next = comms.first;
 	comm->listing.listed = true;
 	comms.first = comm;

@@ -2,7 +2,7 @@
 /* Note [device at work].  Nothing rings when a command of the device ends: a callback for each costs more than most
  * commands take.  A GPU's copy engine needs no core, and looking at the event again and again learns of the end
  * soonest.  A CPU device is threads of this process: a spinning thread keeps them from the core, and a blocked one lets
- * the driver do the work in its place (a read of 64 bytes by polling and by blocking: Intel 4.8 and 2.3 us).  So
+ * OpenCL do the work in its place (a read of 64 bytes by polling and by blocking: Intel 4.8 and 2.3 us).  So
  * run_block_on_device blocks where nothing else is to be done; else Note [wait policy] in base/wait.h applies. */
 #include "exec/device_wait.h"
 

@@ -72,7 +72,7 @@ static void fail_all(struct choir_comm *comm)
 		comm_ring_node(comm);
 	flight_let_all_in(flight);
 	for (struct run *run = flight->active; run != NULL; run = run->next) {
-		if (run->state < RUN_FAILED && !is_in_job(run))
+		if (run_is_active(run) && !is_in_job(run))
 			run_fail(run, st, comm->failure.text);
 		if (run->state == RUN_FAILED && withdraw_left_alone(run, now))
 			run->state = RUN_ENDED;
@@ -94,7 +94,7 @@ static bool advance_eligible(struct choir_comm *comm)
 	bool moved = false;
 
 	for (struct run *run = comm->engine.flight.eligible; run != NULL; run = run->next_eligible)
-		if (run->state < RUN_FAILED)
+		if (run_is_active(run))
 			moved |= advance(run);
 	return moved;
 }
@@ -173,7 +173,7 @@ void engine_do_job(const struct due_job *due)
 
 static void complete(struct run *run)
 {
-	run_end_script(run); /* what it still has of the caller's memory comes back before the event says so */
+	run_end_script(run, false); /* what it still has of the caller's memory comes back before the event says so */
 	if (run->log_start_ns != 0)
 		call_log(run, "queued");
 	event_complete(run->event, run->status, run->text);

@@ -70,9 +70,8 @@ struct flight {
 /* The comm has one run of each kind for inline execution. */
 enum inline_kind { INLINE_COLLECTIVE, INLINE_SEND, INLINE_RECV, INLINE_KINDS };
 
-/* What the next call may take again.  The driver only: also the thread that executes a call inline. */
+/* The last calls, which the next one may be again.  The driver only: also the thread that executes a call inline. */
 struct call_cache {
-	struct run *inline_runs[INLINE_KINDS];    /* see inline.c */
 	struct prepared **prepared;               /* [last + 1] the last calls, see call_cache.c */
 	uint32_t last;                            /* a power of two less one */
 	uint32_t turn;                            /* which of its neighbours a new call replaces */
@@ -88,7 +87,7 @@ struct arena_use {
 	bool has_slots, has_short_slots; /* my ring of slots is allocated, and the places of short calls */
 	bool no_rings;               /* no memory for a p2p ring: messages take the transport */
 	struct dev_memory mem;       /* the arena as this device sees it, once a kernel has read it there */
-	bool is_pinned;              /* the driver was told of the arena, once a long staged copy went there: */
+	bool is_pinned;              /* OpenCL was told of the arena, once a long staged copy went there: */
 	cl_mem pinned;               /* NULL if it has no use for that */
 	int64_t withdrawn_ns;        /* when this rank left the calls of the failed comm, 0 = has not */
 };
@@ -100,6 +99,7 @@ struct engine {
 	_Atomic bool device_works;   /* commands of the device were under way when nothing moved; see device_wait.c */
 	struct flight flight;
 	struct call_cache cache;
+	struct run *inline_runs[INLINE_KINDS]; /* see inline.c; NULL until first needed */
 	struct arena_use arena;
 	struct nt_entries nt;
 	struct history history;      /* of scripts */

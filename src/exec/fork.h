@@ -9,7 +9,8 @@ extern _Atomic int fork_count;
 
 /* fork_watch: forks are counted from now on.
  * fork_generation: of this process: another number in each forked child.
- * fork_in_child: fn runs in the children of all later forks, before any other code of them; once for each fn. */
+ * fork_in_child: fn runs in the children of all later forks, before any other code of them.  The same fn again is
+ * silent; it may run twice. */
 void fork_watch(void);
 static inline int fork_generation(void)
 {

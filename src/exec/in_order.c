@@ -3,10 +3,11 @@
 
 #include "base/wait.h"
 #include "exec/lane.h"
+#include "exec/record.h"
 #include "exec/nt_plan.h"
 #include "exec/p2p.h"
 #include "exec/prepared.h"
-#include "exec/run_admit.h"
+#include "exec/run_states.h"
 #include "exec/steps.h"
 
 /* A step that fails here fails again, with its sentence, in the states of the run. */
@@ -94,7 +95,7 @@ static bool do_step(struct run *run, const struct operand_table *table, uint32_t
 		return true;
 	rounds = wait_inline_rounds(WAIT_STEP, run->comm->crowded);
 	for (int i = 0; i < rounds; i++) {
-		if (step->kind == PLAN_AWAIT && lane_reached(run, step->peer, step->tag))
+		if (step->kind == PLAN_AWAIT && lane_reached(run, step->peer, step->phase))
 			return true;
 		if (steps_try(run, id, &done) != CHOIR_SUCCESS || done || run->counts_differ)
 			break;
@@ -144,7 +145,7 @@ static void collective_in_order(struct run *run)
 			prefetch_next_lane(run);
 	if (i < n) {
 		run->state = RUN_STEPS;
-		steps_resume(run, i);
+		steps_fill_board(run, i);
 		return;
 	}
 	nt_plan_end(run);

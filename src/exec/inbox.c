@@ -97,7 +97,7 @@ static void compare(struct inbox *inbox, const struct wire_header *theirs)
 	    atomic_load_explicit(&inbox->has_odd, memory_order_relaxed))
 		return;
 	inbox->odd = (struct inbox_odd){ theirs->key, theirs->src, inbox->calls[at].record, theirs->record, "" };
-	memcpy(inbox->odd.given, inbox->calls[at].given, CALL_NAME_BYTES);
+	memcpy(inbox->odd.name, inbox->calls[at].name, CALL_NAME_BYTES);
 	atomic_store_explicit(&inbox->has_odd, true, memory_order_release);
 }
 
@@ -108,12 +108,12 @@ void inbox_compare(struct inbox *inbox, const struct wire_header *header)
 	pthread_mutex_unlock(&inbox->lock);
 }
 
-void inbox_expect(struct inbox *inbox, uint64_t key, const struct call_record *record, const char *given)
+void inbox_expect(struct inbox *inbox, uint64_t key, const struct call_record *record, const char *name)
 {
 	pthread_mutex_lock(&inbox->lock);
 	inbox->calls[key % INBOX_CALLS].number = key + 1;
 	inbox->calls[key % INBOX_CALLS].record = *record;
-	snprintf(inbox->calls[key % INBOX_CALLS].given, CALL_NAME_BYTES, "%s", given);
+	snprintf(inbox->calls[key % INBOX_CALLS].name, CALL_NAME_BYTES, "%s", name);
 	for (size_t i = 0; i < n_holding(inbox) && inbox->n_kept > 0; i++)
 		for (const struct message *m = bucket_holding(inbox, key, i)->first; m != NULL; m = m->next)
 			if (m->header.key == key)

@@ -20,7 +20,7 @@ struct inbox_odd {
 	uint64_t key;
 	int src;
 	struct call_record mine, theirs;
-	char given[CALL_NAME_BYTES]; /* the name that the caller gave mine; "" = none */
+	char name[CALL_NAME_BYTES]; /* the caller's of mine; "" = none */
 };
 
 #define INBOX_KEPT_BYTES (1ull << 30)
@@ -34,7 +34,7 @@ struct inbox {
 	struct {
 		uint64_t number; /* of the call + 1; 0 = none */
 		struct call_record record;
-		char given[CALL_NAME_BYTES];
+		char name[CALL_NAME_BYTES];
 	} calls[INBOX_CALLS];                        /* my last calls, at number mod INBOX_CALLS */
 	struct inbox_odd odd;                        /* the first one found */
 	_Atomic bool has_odd;
@@ -46,9 +46,9 @@ void inbox_fini(struct inbox *inbox); /* gives back what is left */
 
 void inbox_put(struct inbox *inbox, struct message *message);
 
-/* inbox_expect: I make call number key now, to which the caller gave that name.  Messages of that number, here already
+/* inbox_expect: I make call number key now, under the caller's name.  Messages of that number, here already
  * or still to come, must be of the same record: if one is not, `odd` tells. */
-void inbox_expect(struct inbox *inbox, uint64_t key, const struct call_record *record, const char *given);
+void inbox_expect(struct inbox *inbox, uint64_t key, const struct call_record *record, const char *name);
 
 /* inbox_compare: the same for a record that came without a message to keep. */
 void inbox_compare(struct inbox *inbox, const struct wire_header *header);

@@ -49,7 +49,7 @@ void inline_leave(struct choir_comm *comm)
 
 static struct run **run_of_kind(struct choir_comm *comm, const struct bound *bound)
 {
-	return &comm->engine.cache.inline_runs[!bound->pair        ? INLINE_COLLECTIVE
+	return &comm->engine.inline_runs[!bound->pair        ? INLINE_COLLECTIVE
 	                                 : bound->pair_sends ? INLINE_SEND
 	                                                     : INLINE_RECV];
 }
@@ -59,8 +59,8 @@ static choir_status bind(struct run *run, struct prepared *prepared, struct part
 	choir_status st = CHOIR_SUCCESS;
 
 	prepared_bind(run, prepared, part);
-	run->inline_collective = !part->bound.pair;
-	run->named = true; /* as another call */
+	run->is_inline = true;
+	run->named = true; /* so that take_run replaces the name of the call before */
 	if (part->in_order && part->operands == NULL)
 		st = operand_table_create(&part->operands);
 	if (part->in_order && st == CHOIR_SUCCESS) {
@@ -96,7 +96,7 @@ static void clean(struct run *run)
 {
 	if (run->log_start_ns != 0)
 		call_log(run, "inline");
-	run_end_script(run); /* it became one if the records of the ranks differed */
+	run_end_script(run, true); /* it became one if the records of the ranks differed */
 	if (run->plan != &run->bound.cached->plan)
 		prepared_unbind(run);
 	run->state = RUN_DEPS;
@@ -126,7 +126,7 @@ static choir_event *detach(struct run *const *runs, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		*run_of_kind(runs[i]->comm, &runs[i]->bound) = NULL;
-		runs[i]->inline_collective = false;
+		runs[i]->is_inline = false;
 		runs[i]->event->deadline_ms = runs[i]->watch.deadline_ms;
 	}
 	if (n == 2)
@@ -188,7 +188,7 @@ static choir_status fail(struct run *const *runs, size_t n, const struct run *fa
 			comm_ring_node(failed->comm);
 	}
 	for (size_t i = 0; i < n; i++)
-		if (runs[i]->state < RUN_FAILED)
+		if (run_is_active(runs[i]))
 			run_fail(runs[i], st, text);
 	if (runs[0]->state == RUN_FAILED) { /* it reaches into peers' buffers, so it is no pair: n is 1 */
 		go_on(runs, n, event_p);

@@ -8,11 +8,6 @@
 
 #include <stdio.h>
 
-static int rank_of(const struct choir_comm *comm, int local_rank)
-{
-	return comm->layout.node_ranks[comm->layout.node_first[comm->layout.node_of[comm->rank]] + local_rank];
-}
-
 static bool rank_said(struct choir_comm *comm, const struct keyed_call *call, int local_rank)
 {
 	bool known, said = key_board_said(comm->keyed->board, comm->node_size, local_rank, call->key, &known);
@@ -31,7 +26,7 @@ static void list_missing(struct choir_comm *comm, const struct keyed_call *call,
 			continue;
 		n++;
 		if (at >= 0 && (size_t)at + 16 < sizeof ranks)
-			at += snprintf(ranks + at, sizeof ranks - (size_t)at, " %d", rank_of(comm, i));
+			at += snprintf(ranks + at, sizeof ranks - (size_t)at, " %d", comm_rank_at(comm, i));
 	}
 	if (n == 0)
 		snprintf(text, bytes, "a rank of another node has");
@@ -64,10 +59,10 @@ static choir_status look_at(struct choir_comm *comm, struct keyed_call *call, in
 	bool dead;
 
 	for (int i = 0; i < comm->node_size; i++) {
-		if (!is_gone(comm, rank_of(comm, i), &dead) || rank_said(comm, call, i))
+		if (!is_gone(comm, comm_rank_at(comm, i), &dead) || rank_said(comm, call, i))
 			continue;
 		snprintf(text, bytes, "%s: rank %d: %s waits for a call of key '%s' by rank %d, %s", comm->name,
-		         comm->rank, run->name, call->text, rank_of(comm, i),
+		         comm->rank, run->name, call->text, comm_rank_at(comm, i),
 		         dead ? "which is dead" : "which destroyed its comm");
 		return dead ? CHOIR_PEER_DEAD : CHOIR_ABORTED;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/late.h"
+#include "exec/record.h"
 
 #include "exec/liveness.h"
 #include "exec/p2p.h"

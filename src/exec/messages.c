@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/messages.h"
+#include "exec/record.h"
 
 #include "exec/flight.h"
 #include "exec/liveness.h"
@@ -22,7 +23,7 @@ static void fail_transport(struct choir_comm *comm, const char *why)
 
 static void fail_mismatch(struct choir_comm *comm, const struct inbox_odd *odd)
 {
-	choir_status st = record_mismatch(comm, odd->key, odd->given, &odd->mine, odd->src, &odd->theirs);
+	choir_status st = record_mismatch(comm, odd->key, odd->name, &odd->mine, odd->src, &odd->theirs);
 
 	comm_fail(comm, st, error_text());
 }

@@ -11,7 +11,7 @@ static int kind_of(const struct run *run)
 
 	if (run->plan->peers)
 		return NT_KINDS - 1;
-	if (run->script.ops != NULL || (size_t)collective >= N_COLLECTIVES)
+	if (run_is_script(run) || (size_t)collective >= N_COLLECTIVES)
 		return 2;
 	if (collective_has(collective, TRAIT_REDUCES))
 		return collective_sends_blocks(collective) ? 1 : 0;
@@ -22,7 +22,7 @@ static uint64_t bytes_of(const struct run *run)
 {
 	uint64_t most = 0;
 
-	if (run->script.ops == NULL)
+	if (!run_is_script(run))
 		return run->bound.in.bytes;
 	for (uint32_t i = 0; i < run->plan->n_steps; i++)
 		most = run->plan->steps[i].len > most ? run->plan->steps[i].len : most;

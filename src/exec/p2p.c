@@ -9,6 +9,7 @@
  * So the receiver, which knows how long both copies took, learns from the first piece of each message which stores
  * are faster, and tells the sender (Note [nt stores] in base/nt.h). */
 #include "exec/p2p.h"
+#include "exec/record.h"
 
 #include "base/copy.h"
 #include "base/wait.h"
@@ -32,8 +33,7 @@ static struct ring *ring_to(struct choir_comm *comm, int peer)
 	struct ring *ring = ring_between(comm, comm->rank, peer);
 	bool *none = &comm->engine.arena.no_rings;
 
-	if (ring != NULL || *none || !arena_has_rings(comm->arena) ||
-	    !comm_is_near(comm, peer))
+	if (ring != NULL || *none || !arena_has_rings(comm->arena) || !comm_is_near(comm, peer))
 		return ring;
 	*none = arena_take_ring(comm->arena, comm->local_rank, layout->local_rank_of[peer]) != CHOIR_SUCCESS;
 	return ring_between(comm, comm->rank, peer);
@@ -122,7 +122,7 @@ static const struct ring_item *find(const struct ring *ring, const struct run *r
 
 /* Tells the learner how long both copies of a piece took. */
 static void learn(struct run *run, struct ring *ring, const struct plan_step *step, const struct ring_item *item,
-		  int64_t take_ns)
+                  int64_t take_ns)
 {
 	struct choir_comm *comm = run->comm;
 	struct nt_entry *entries = comm->engine.nt.p2p[comm->layout.local_rank_of[step->peer]];

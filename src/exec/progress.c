@@ -320,16 +320,9 @@ static void forked(void)
 	atomic_store(&drivers, 0);
 }
 
-static void watch_forks(void)
-{
-	fork_in_child(forked);
-}
-
 choir_status progress_add(struct choir_comm *comm)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, watch_forks);
+	fork_in_child(forked);
 	if (bell_mine() == NULL)
 		return error_set(CHOIR_NO_MEMORY, "no doorbell for this process");
 	comm_retain(comm);

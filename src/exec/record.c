@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Call records as sentences, and the comparison between ranks. */
 #include "exec/lane.h"
+#include "exec/record.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
 
 /* "12", or "12 'gradients'" of a call that has a name; "12 with tag 7" of a send. */
-static const char *describe_number(uint64_t key, const char *given, char *text, size_t bytes)
+static const char *describe_number(uint64_t key, const char *name, char *text, size_t bytes)
 {
 	bool pair = (key & WIRE_PAIR) != 0;
 	unsigned long long number = pair ? (uint32_t)key : key;
@@ -15,42 +16,42 @@ static const char *describe_number(uint64_t key, const char *given, char *text, 
 
 	if (pair && tagged_tag(key) != 0)
 		snprintf(tag, sizeof tag, " with tag %u", (unsigned)tagged_tag(key));
-	if (given[0] != '\0')
-		snprintf(text, bytes, "%llu '%s'%s", number, given, tag);
+	if (name[0] != '\0')
+		snprintf(text, bytes, "%llu '%s'%s", number, name, tag);
 	else
 		snprintf(text, bytes, "%llu%s", number, tag);
 	return text;
 }
 
-const char *record_describe(const struct call_record *record, uint64_t key, const char *given, char *text, size_t bytes)
+const char *record_describe(const struct call_record *record, uint64_t key, const char *name, char *text, size_t bytes)
 {
-	const char *name =
+	const char *function =
 	    record->collective < N_COLLECTIVES ? collective_name((enum collective)record->collective) : "?";
 	const char *order = record->flags & RECORD_ORDER_RANKS ? ", order=ranks" : "";
 	char number[80];
 
-	describe_number(key, given, number, sizeof number);
+	describe_number(key, name, number, sizeof number);
 	if (record->flags & RECORD_ON_DEVICE)
 		snprintf(text, bytes, "%.24s #%s (%llu x %s)", record->algorithm, number,
 		         (unsigned long long)record->count, choir_dtype_name(record->dtype));
 	else if (record->collective == COLLECTIVE_BARRIER)
-		snprintf(text, bytes, "%s #%s", name, number);
+		snprintf(text, bytes, "%s #%s", function, number);
 	else if (key & WIRE_PAIR)
 		snprintf(text, bytes, "send/recv #%s (%llu x %s)", number, (unsigned long long)record->count,
 		         choir_dtype_name(record->dtype));
 	else if (record->flags & RECORD_OF_LIST)
-		snprintf(text, bytes, "%s of %d tensors #%s (list %08x: %llu x %s, %s, %.24s%s)", name,
-		         (int)record->root, number, (unsigned)record->hash, (unsigned long long)record->count,
+		snprintf(text, bytes, "%s of %d tensors #%s (list %08x: %llu x %s, %s, %.24s%s)", function,
+		         (int)record->n_tensors, number, (unsigned)record->hash, (unsigned long long)record->count,
 		         choir_dtype_name(record->dtype), choir_op_name(record->op), record->algorithm, order);
 	else if (record->collective < N_COLLECTIVES &&
 	         collective_has((enum collective)record->collective, TRAIT_ROOTED))
-		snprintf(text, bytes, "%s #%s (%llu x %s, %s, root %d, %.24s%s)", name, number,
-		         (unsigned long long)record->count, choir_dtype_name(record->dtype),
-		         choir_op_name(record->op), (int)record->root, record->algorithm, order);
+		snprintf(text, bytes, "%s #%s (%llu x %s, %s, root %d, %.24s%s)", function, number,
+		         (unsigned long long)record->count, choir_dtype_name(record->dtype), choir_op_name(record->op),
+		         (int)record->root, record->algorithm, order);
 	else
-		snprintf(text, bytes, "%s #%s (%llu x %s, %s, %.24s%s)", name, number,
-		         (unsigned long long)record->count, choir_dtype_name(record->dtype),
-		         choir_op_name(record->op), record->algorithm, order);
+		snprintf(text, bytes, "%s #%s (%llu x %s, %s, %.24s%s)", function, number,
+		         (unsigned long long)record->count, choir_dtype_name(record->dtype), choir_op_name(record->op),
+		         record->algorithm, order);
 	return text;
 }
 
@@ -61,22 +62,22 @@ uint64_t record_hash(const struct call_record *record)
 
 const char *run_call_text(const struct run *run, char *text, size_t bytes)
 {
-	return record_describe(&run->bound.record, run->key, run_given_name(run), text, bytes);
+	return record_describe(&run->bound.record, run->key, run_caller_name(run), text, bytes);
 }
 
-choir_status record_mismatch(const struct choir_comm *comm, uint64_t key, const char *given,
+choir_status record_mismatch(const struct choir_comm *comm, uint64_t key, const char *name,
                              const struct call_record *mine, int peer, const struct call_record *theirs)
 {
 	char mine_text[RUN_TEXT_BYTES], their_text[RUN_TEXT_BYTES];
 
 	return error_set(CHOIR_MISMATCH, "%s: calls differ: rank %d calls %s, rank %d calls %s", comm->name, comm->rank,
-	                 record_describe(mine, key, given, mine_text, sizeof mine_text), peer,
+	                 record_describe(mine, key, name, mine_text, sizeof mine_text), peer,
 	                 record_describe(theirs, key, "", their_text, sizeof their_text));
 }
 
 choir_status run_mismatch(const struct run *run, int peer, const struct call_record *theirs)
 {
-	return record_mismatch(run->comm, run->key, run_given_name(run), &run->bound.record, peer, theirs);
+	return record_mismatch(run->comm, run->key, run_caller_name(run), &run->bound.record, peer, theirs);
 }
 
 choir_status run_compare(struct run *run, int peer, const struct call_record *theirs)
@@ -93,17 +94,15 @@ choir_status run_compare(struct run *run, int peer, const struct call_record *th
 static choir_status check_node(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
-	const struct layout *layout = &comm->layout;
-	int node = layout->node_of[comm->rank], size = layout->node_size[node];
 
-	for (int local_rank = 0; local_rank < size; local_rank++) {
+	for (int local_rank = 0; local_rank < comm->node_size; local_rank++) {
 		struct lane_view view = lane_look(run, local_rank, 0);
 		struct call_record theirs;
 
 		if (!view.is_here || view.same_call)
 			continue;
 		memcpy(&theirs, comm_lane(comm, local_rank, run->lane)->record, sizeof theirs);
-		TRY(run_compare(run, layout->node_ranks[layout->node_first[node] + local_rank], &theirs));
+		TRY(run_compare(run, comm_rank_at(comm, local_rank), &theirs));
 	}
 	return CHOIR_SUCCESS;
 }

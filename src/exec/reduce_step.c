@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-/* The arena as the device sees it.  A driver may do with all of it as it likes: so all of it is there. */
+/* The arena as the device sees it.  OpenCL may access all of it, so all of it is allocated. */
 static cl_mem arena_mem(struct choir_comm *comm)
 {
 	struct dev_memory *memory = &comm->engine.arena.mem;

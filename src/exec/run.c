@@ -5,7 +5,8 @@
 #include "exec/run.h"
 
 #include "exec/lane.h"
-#include "exec/run_admit.h"
+#include "exec/record.h"
+#include "exec/run_states.h"
 #include "exec/run_states.h"
 #include "exec/steps.h"
 
@@ -29,7 +30,7 @@ static choir_status state_steps(struct run *run, bool *moved)
 	bool done = false;
 
 	TRY(steps_advance(run, moved, &done));
-	if (run->counts_differ && run->script.ops == NULL)
+	if (run->counts_differ && !run_is_script(run))
 		return run_restart_as_script(run, moved);
 	if (!done && run->owes_flag)
 		run_raise_flag(run);
@@ -41,6 +42,7 @@ static choir_status state_steps(struct run *run, bool *moved)
 	return run_unmap(run);
 }
 
+/* Note [states of a run] in run.h. */
 static choir_status (*const states[])(struct run *, bool *) = {
 	[RUN_DEPS] = state_deps,
 	[RUN_ADMIT] = run_admit,
@@ -52,6 +54,7 @@ static choir_status (*const states[])(struct run *, bool *) = {
 	[RUN_STEPS] = state_steps,
 	[RUN_UNMAP] = run_await_unmap,
 };
+_Static_assert(sizeof states / sizeof *states == RUN_FAILED, "a function for each state in which a run is active");
 
 /* The lane goes back as soon as the plans are over, well or not for this rank alone. */
 void run_give_lane(struct run *run)
@@ -71,7 +74,7 @@ bool run_advance(struct run *run)
 {
 	bool ever = false, moved = true;
 
-	while (moved && run->state != RUN_ENDED) {
+	while (moved && run_is_active(run)) {
 		choir_status st;
 
 		moved = false;
@@ -111,7 +114,7 @@ static void let_go(struct run *run)
 /* It has raised its flag for a plan that goes there. */
 static bool peers_may_touch(const struct run *run)
 {
-	return run->plan != NULL && run->plan->peers && run->state >= RUN_PEER_BUFFERS && !run->failure_is_local;
+	return run->plan != NULL && run->plan->peers && run->state > RUN_ADMIT && !run->failure_is_local;
 }
 
 void run_fail(struct run *run, choir_status status, const char *text)

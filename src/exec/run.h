@@ -5,24 +5,41 @@
 
 #include "base/wait.h"
 #include "exec/comm.h"
+#include "exec/deps.h"
 #include "exec/event.h"
 #include "exec/script.h"
 #include "exec/segments.h"
 
 enum { RUN_KEPT = 6 };
 
-/* In this order: peers may touch a run's buffers from RUN_PEER_BUFFERS on; RUN_FAILED and later do no steps. */
+/* Note [states of a run].  run_advance (run.c) calls the function of the state until nothing moves.
+ *
+ *   a call with a plan:
+ *     DEPS --> ADMIT --> [PEER_BUFFERS, if the plan accesses peers' buffers] --> MAP --> STEPS --> UNMAP --> ENDED
+ *   send and recv take no lane:
+ *     DEPS --> MAP --> STEPS --> UNMAP --> ENDED
+ *   a script (script.h); one of this rank alone skips ADMIT:
+ *     DEPS --> ADMIT --> ASK --> ENDED
+ *                        ASK --> PREVIOUS_PLAN --> MAP --> STEPS --> UNMAP --> ASK
+ *                        ASK --> JOB --> ASK
+ *   ranks' counts differ, so the call goes on as a script:
+ *     PEER_BUFFERS or STEPS --> ASK
+ *   a failure, of the run or of the comm (run_fail):
+ *     any --> FAILED --> ENDED   if peers may be in the caller's buffers (withdraw.h)
+ *     any --> ENDED              else
+ *
+ * The deadline does not run in DEPS. */
 enum run_state {
 	RUN_DEPS,          /* waiting for what the caller said it depends on */
 	RUN_ADMIT,         /* waiting until its lane is free on the whole node */
 	RUN_ASK,           /* a script says what comes next */
-	RUN_PREVIOUS_PLAN, /* waiting until the node is done with the script's previous plan */
 	RUN_JOB,           /* a job of the script's is due or running, without the right to drive */
+	RUN_PREVIOUS_PLAN, /* waiting until the node is done with the script's previous plan */
 	RUN_PEER_BUFFERS,  /* waiting until all ranks of the node have said where their buffers are */
 	RUN_MAP,           /* mapping the caller's buffers */
 	RUN_STEPS,         /* running the plan */
 	RUN_UNMAP,
-	RUN_FAILED, /* waiting until no peer touches the caller's buffers any more, see withdraw.h */
+	RUN_FAILED, /* waiting until no peer touches the caller's buffers any more; no step is done from here on */
 	RUN_ENDED,
 };
 
@@ -50,8 +67,8 @@ struct run_lent {
 	cl_mem slot;
 };
 
-/* What a run carries out: a call with its plan and its buffers.  Constant while the run is under way, but for the
- * addresses of buffers that are mapped. */
+/* What a run carries out: a call with its plan and its buffers; a run has a copy of its part's.  While the run is under
+ * way record_hash is filled in, maps set the buffers' addresses, and a script replaces send and recv for each plan. */
 struct bound {
 	struct call_record record;  /* of the call: what ranks compare */
 	uint64_t record_hash;       /* 0 = not computed yet */
@@ -65,7 +82,7 @@ struct bound {
 	choir_op op;
 	double factor;              /* of premul_sum */
 
-	struct cached_plan *cached; /* the prepared call's; NULL = a script */
+	struct cached_plan *cached; /* what was prepared; NULL = nothing: a script makes its plans on the way */
 	struct algo_in in;          /* the plan was chosen and built for it; its lists are the plan's own */
 	/* Called when counts differ between ranks: turns the run into a script.  NULL: a difference is a
 	 * MISMATCH. */
@@ -82,14 +99,6 @@ struct bound {
 
 struct prepared;
 struct part;
-
-/* What it waits for before it starts: set by the caller before it is submitted. */
-struct run_deps {
-	cl_event *cl;
-	size_t n_cl, next_cl;       /* those before next_cl are complete */
-	choir_event **events;
-	size_t n_events, next_event;
-};
 
 /* Where the call puts what its peers read: slot_ring.h. */
 struct run_slot {
@@ -111,13 +120,14 @@ struct run_nt {
 struct run_script {
 	const struct script_ops *ops; /* NULL = it is none */
 	void *state;
-	void (*ended)(struct run *run); /* just before the event completes, if set */
+	/* just before the event completes, if set; drives: this thread holds the right to drive (inline execution) */
+	void (*ended)(struct run *run, bool drives);
 	void (*job)(void *state);       /* due; NULL once a thread has taken it */
 	bool is_callback;               /* the job is a callback of the caller's */
 	_Atomic bool job_done;          /* it has returned */
 };
 
-/* How long it may take: for the slow look. */
+/* How long it may take: for the slow check. */
 struct run_watch {
 	int64_t deadline_ms;
 	int64_t started_ns;         /* 0 = deps not seen complete yet */
@@ -128,18 +138,19 @@ struct run_watch {
 
 /* A run is its maker's until it is submitted, and from then on the driver's alone; other threads see its event. */
 struct run {
-	struct run *next, **link;   /* in flight.active: what points to it */
+	struct run *next;  /* in one list after the other: keyed.c's, incoming, flight.active, ended, the pool */
+	struct run **link; /* in flight.active: what points to it */
 	struct run *next_eligible;  /* in flight.eligible or its queue */
 	struct choir_comm *comm;    /* kept alive by the event */
 	choir_event *event;
 	enum run_state state;
-	bool inline_collective;     /* inline: the caller's thread drives nothing else meanwhile */
+	bool is_inline; /* carried out by its caller's thread, which holds the right to drive all along */
 
 	/* what it carries out */
 	struct bound bound;
-	struct prepared *prepared;  /* a reference to the call that it is from; NULL = a script */
-	struct part *part;          /* and its part of that */
-	struct cached_plan *other;  /* another plan was taken on the way: a reference */
+	struct prepared *prepared; /* a reference to the call that it is from; NULL = none: sparse, top-k, one device */
+	struct part *part;         /* and its part of that; NULL = it has no parts (alltoallv as a script) */
+	struct cached_plan *other; /* the plan that replaced bound.cached on the way (run_peers.c): a reference */
 	struct segments_owner *hold; /* what keeps the cl_mems of a list; a reference */
 	cl_mem kept[RUN_KEPT];      /* the caller's buffers, retained until the end */
 	size_t n_kept;
@@ -148,8 +159,9 @@ struct run {
 	char *match_key;            /* choir_call.key; NULL = none */
 	struct run_deps deps;
 
-	/* its number among the calls of the comm, given at submission */
-	uint64_t key, seq;
+	/* its number, given at submission */
+	uint64_t key; /* in messages: seq, or a pair's own count with WIRE_PAIR, or a count of lone calls */
+	uint64_t seq; /* among the comm's collectives; as lane and slot not valid for pairs and lone calls */
 	int lane;
 	struct run_slot slot;
 	int64_t log_start_ns;       /* when it got its number, if the log wants a line for it; else 0 */
@@ -166,7 +178,7 @@ struct run {
 	bool peers_changed;         /* they are not those of the part's operand table */
 
 	/* its steps */
-	const struct plan *plan;
+	const struct plan *plan;    /* at hand: of bound.cached, of other, or the script's; NULL = none */
 	uint32_t plan_index;        /* of a script's plans: keeps phases and tags apart */
 	struct step_board board;
 	bool send_mapped, recv_mapped;
@@ -184,17 +196,21 @@ struct run {
 	char *text;                 /* NULL = no sentence */
 };
 
+static inline bool run_is_script(const struct run *run)
+{
+	return run->script.ops != NULL;
+}
+
+/* run_is_active: its states still advance: it has neither failed nor ended. */
+static inline bool run_is_active(const struct run *run)
+{
+	return run->state < RUN_FAILED;
+}
+
+/* --- run_life.c --- */
+
 /* run_create: a run with its event (one reference for the run; the caller takes its own).  From the comm's pool. */
 choir_status run_create(struct choir_comm *comm, struct run **out_p);
-
-/* run_set_deps: copies and retains what the call depends on; after (may be NULL) becomes a marker event.  Starts
- * watching. */
-choir_status run_set_deps(struct run *run, const choir_call *call);
-
-/* deps_poll: are all complete?  *moved becomes true if one more is; the error of a dep that failed is returned.
- * deps_release: gives back what run_set_deps took. */
-choir_status deps_poll(struct run_deps *deps, bool *moved, bool *done_p);
-void deps_release(struct run_deps *deps);
 
 /* run_keep: retains the buffer's cl_mem, if it is one, until the run is discarded; RUN_KEPT buffers at most. */
 choir_status run_keep(struct run *run, choir_buffer buffer);
@@ -202,30 +218,27 @@ choir_status run_keep(struct run *run, choir_buffer buffer);
 /* run_set_name: for sentences: the caller's name of the call, cut off if it is too long; else (NULL, or that itself)
  * the function's. */
 void run_set_name(struct run *run, const char *name, const char *function);
+static inline const char *run_caller_name(const struct run *run)
+{
+	return run->named ? run->name : "";
+}
 
 /* run_join: the second run's event becomes the first one's, which completes when both have ended; the first failure is
  * its outcome. */
 void run_join(struct run *first, struct run *second);
 
+/* run_end_script: of a run that is over: keeps its outcome, and ends the script, if it is one.  drives: this thread
+ * holds the right to drive. */
+void run_end_script(struct run *run, bool drives);
+
 /* run_discard: an unsubmitted run, or one whose event has completed: frees or pools it. */
 void run_discard(struct run *run);
 
+/* --- run.c --- */
+
 /* run_advance: as far as it gets now.  True if anything moved.  The driver only.  Failures end the run: see
- * run->status. */
+ * run->status.  An inactive run stays as it is. */
 bool run_advance(struct run *run);
-
-/* run_find_peer_buffers: a look at the other ranks of the node, in RUN_PEER_BUFFERS.  *moved = true: they are there,
- * and the run goes on to RUN_MAP, with another plan if a buffer is out of reach; or as a script. */
-choir_status run_find_peer_buffers(struct run *run, bool *moved);
-
-/* run_deadline_ns: when its time is over, on the clock of wait_now_ns. */
-static inline int64_t run_deadline_ns(const struct run *run)
-{
-	return (run->watch.started_ns != 0 ? run->watch.started_ns : wait_now_ns()) + run->watch.deadline_ms * 1000000;
-}
-
-/* run_end_script: of a run that is over: keeps its outcome, and ends the script, if it is one. */
-void run_end_script(struct run *run);
 
 /* run_give_lane: the run is over, and with it what it has of its lane and the slots. */
 void run_give_lane(struct run *run);
@@ -240,44 +253,15 @@ static inline const char *run_failure_text(const struct run *run)
 	return run->text != NULL ? run->text : choir_status_name(run->status);
 }
 
-/* run_held_up: is that rank of the node still at a call that has to be over before this one is let in?
- * Driver only. */
-bool run_held_up(const struct run *run, int local_rank);
+/* run_deadline_ns: when its time is over, on the clock of wait_now_ns. */
+static inline int64_t run_deadline_ns(const struct run *run)
+{
+	return (run->watch.started_ns != 0 ? run->watch.started_ns : wait_now_ns()) + run->watch.deadline_ms * 1000000;
+}
+
+/* --- run_waits.c --- */
 
 /* run_waits_for: does the run wait for that rank now? */
 bool run_waits_for(struct run *run, int rank);
-
-/* record_describe: "allreduce #12 'gradients' (1024 x f32, sum, oneshot)"; given: the name that the caller gave the
- * call,
- * "" = none.
- * run_call_text: of a run.  run_given_name: its name, or "". */
-enum { RUN_TEXT_BYTES = 192 };
-const char *record_describe(const struct call_record *record, uint64_t key, const char *given, char *text,
-                            size_t bytes);
-const char *run_call_text(const struct run *run, char *text, size_t bytes);
-static inline const char *run_given_name(const struct run *run)
-{
-	return run->named ? run->name : "";
-}
-
-/* run_mismatch: MISMATCH naming both ranks and both calls. */
-choir_status run_mismatch(const struct run *run, int peer, const struct call_record *theirs);
-
-/* run_compare: run_mismatch, unless the peer's call differs in no more than it may: then it is noted. */
-choir_status run_compare(struct run *run, int peer, const struct call_record *theirs);
-
-/* record_mismatch: the same from records alone. */
-choir_status record_mismatch(const struct choir_comm *comm, uint64_t key, const char *given,
-                             const struct call_record *mine, int peer, const struct call_record *theirs);
-
-/* record_hash: what ranks compare in the first place. */
-uint64_t record_hash(const struct call_record *record);
-
-/* run_check_ended: the last comparison, for calls that wait for nobody or not for everybody.  Two ranks that differ:
- * the later one of them to say what it calls finds the other's record. */
-choir_status run_check_ended(struct run *run);
-
-/* run_check_records: compares with what peers say they are calling, beyond what steps look at.  Slow path. */
-choir_status run_check_records(struct run *run);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* How a run enters its lane: it waits until all ranks of the node have left it, and says what it calls. */
-#include "exec/run_admit.h"
+#include "exec/run_states.h"
 
 #include "exec/device_memory.h"
 #include "exec/lane.h"
+#include "exec/record.h"
 #include "exec/operand.h"
 #include "exec/slot_ring.h"
 
@@ -102,7 +103,7 @@ static bool may_enter(struct run *run)
  * anyway, and raises it. */
 static bool may_leave_flag_down(const struct run *run)
 {
-	return run->inline_collective && run->plan->n_steps > 0 && run->plan->steps[0].kind == PLAN_AWAIT;
+	return run->is_inline && run->plan->n_steps > 0 && run->plan->steps[0].kind == PLAN_AWAIT;
 }
 
 void run_raise_flag(struct run *run)
@@ -145,7 +146,7 @@ choir_status run_admit(struct run *run, bool *moved)
 	run->owes_flag = run->plan == NULL || run->plan->last_phase == 0;
 	if (run->owes_flag && !(run->plan != NULL && may_leave_flag_down(run)))
 		run_raise_flag(run);
-	run->state = run->script.ops != NULL ? RUN_ASK : RUN_MAP;
+	run->state = run_is_script(run) ? RUN_ASK : RUN_MAP;
 	*moved = true;
 	return CHOIR_SUCCESS;
 }

@@ -71,14 +71,14 @@ static void release_kept(struct run *run)
 	deps_release(&run->deps);
 }
 
-void run_end_script(struct run *run)
+void run_end_script(struct run *run, bool drives)
 {
 	struct run_script *script = &run->script;
 
 	if (script->ops == NULL)
 		return;
 	if (script->ended != NULL)
-		script->ended(run);
+		script->ended(run, drives);
 	script->ops->destroy(script->state);
 	script->ops = NULL;
 	script->state = NULL;
@@ -107,7 +107,7 @@ void run_discard(struct run *run)
 	choir_event *event = run->event;
 	bool keep;
 
-	if (run->script.ops != NULL)
+	if (run_is_script(run))
 		run->script.ops->destroy(run->script.state);
 	free(run->text);
 	free(run->match_key);

@@ -71,7 +71,7 @@ choir_status run_await_unmap(struct run *run, bool *moved)
 		return CHOIR_SUCCESS;
 	*moved = true;
 	run->state = RUN_ENDED;
-	if (run->script.ops != NULL) {
+	if (run_is_script(run)) {
 		run->plan = NULL; /* the script may give it back from now on */
 		run->state = RUN_ASK;
 	}

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 
 /* A buffer of some rank is out of its peers' reach, or only some are in place where that matters: all ranks have seen
- * that, and take the plan that goes through slots. */
+ * that, and take the plan that goes through slots.  Its slot is where the call's is: a plan with peers has none of its
+ * own, in the lane or elsewhere, so the call has its fallback range (slot_ring.c). */
 static choir_status take_other_plan(struct run *run)
 {
 	struct algo_in in = run->bound.in;
@@ -44,7 +45,7 @@ choir_status run_find_peer_buffers(struct run *run, bool *moved)
 {
 	struct choir_comm *comm = run->comm;
 	size_t size = (size_t)comm->node_size;
-	bool reached = true;
+	bool reached = true, accessible = true;
 
 	for (size_t local_rank = 0; local_rank < size && reached; local_rank++)
 		TRY(steps_reached(run, (int)local_rank, 0, &reached));
@@ -53,16 +54,16 @@ choir_status run_find_peer_buffers(struct run *run, bool *moved)
 	if (!reached)
 		return CHOIR_SUCCESS;
 	if (run->peers == NULL && (run->peers = calloc(size, sizeof *run->peers)) == NULL)
-		return error_no_memory("the places of buffers", size * sizeof *run->peers);
+		return error_no_memory("the addresses of buffers", size * sizeof *run->peers);
 	for (size_t local_rank = 0; local_rank < size; local_rank++) {
 		const struct arena_lane *lane = comm_lane(comm, (int)local_rank, run->lane);
 
-		reached &= lane->send_address != 0 && lane->recv_address != 0;
-		reached &= !run->plan->alike || (lane->send_address == lane->recv_address) ==
-		                                    (run->bound.send_address == run->bound.recv_address);
+		accessible &= lane->send_address != 0 && lane->recv_address != 0;
+		accessible &= !run->plan->alike || (lane->send_address == lane->recv_address) ==
+		                                       (run->bound.send_address == run->bound.recv_address);
 		operand_find_peer(run, (int)local_rank);
 	}
-	if (!reached)
+	if (!accessible)
 		TRY(take_other_plan(run));
 	run->records_compared = true;
 	run->state = RUN_MAP;

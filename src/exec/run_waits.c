@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Whom a run is waiting for. */
 #include "exec/lane.h"
+#include "exec/run_states.h"
 
 static bool lane_behind(const struct run *run, int rank, uint32_t phase)
 {
@@ -12,7 +13,7 @@ static bool step_waits_for(struct run *run, const struct plan_step *step, int ra
 	switch (step->kind) {
 	case PLAN_AWAIT:
 		return (step->peer == rank || step->peer == PLAN_ALL) && rank != run->comm->rank &&
-		       comm_is_near(run->comm, rank) && lane_behind(run, rank, step->tag);
+		       comm_is_near(run->comm, rank) && lane_behind(run, rank, step->phase);
 	case PLAN_RECV_MSG:
 		return step->peer == rank;
 	default:

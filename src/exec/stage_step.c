@@ -43,7 +43,8 @@ static bool is_copied_now(const struct run *run, const struct plan_step *step)
 	const struct step_board *board = &run->board;
 	uint32_t after = board->ready_head + 1;
 
-	return run->inline_collective && step->len <= NOW_BYTES && all_await(run, board->waiting, board->n_waiting) &&
+	return run->is_inline && !run->bound.pair && step->len <= NOW_BYTES &&
+	       all_await(run, board->waiting, board->n_waiting) &&
 	       all_await(run, board->ready + after, board->ready_tail - after);
 }
 

@@ -7,6 +7,7 @@
 
 #include "exec/device_memory.h"
 #include "exec/lane.h"
+#include "exec/record.h"
 #include "exec/operand.h"
 #include "exec/p2p.h"
 #include "exec/slot_ring.h"
@@ -112,7 +113,7 @@ static choir_status start_publish(struct run *run, uint32_t id, bool *done)
 
 	if (run->publish_carries_bytes)
 		memcpy(lane->bytes, run->line, sizeof lane->bytes);
-	lane_publish(run, arena_step(run->plan_index, step->tag));
+	lane_publish(run, arena_step(run->plan_index, step->phase));
 	comm_ring_node(run->comm);
 	*done = true;
 	return CHOIR_SUCCESS;
@@ -121,34 +122,30 @@ static choir_status start_publish(struct run *run, uint32_t id, bool *done)
 choir_status steps_reached(struct run *run, int local_rank, uint32_t phase, bool *yes)
 {
 	struct choir_comm *comm = run->comm;
-	const struct layout *layout = &comm->layout;
 	struct lane_view view = lane_look(run, local_rank, phase);
-	const int *ranks = &layout->node_ranks[layout->node_first[layout->node_of[comm->rank]]];
 	struct call_record theirs;
 
 	*yes = view.reached;
 	if (!view.is_here || view.same_call)
 		return CHOIR_SUCCESS;
 	memcpy(&theirs, comm_lane(comm, local_rank, run->lane)->record, sizeof theirs);
-	*yes &= run->script.ops != NULL; /* else this plan is not the others' */
-	return run_compare(run, ranks[local_rank], &theirs);
+	*yes &= run_is_script(run); /* else this plan is not the others' */
+	return run_compare(run, comm_rank_at(comm, local_rank), &theirs);
 }
 
 static choir_status poll_await(struct run *run, uint32_t id, bool *done)
 {
 	const struct plan_step *step = &run->plan->steps[id];
-	const struct layout *layout = &run->comm->layout;
+	struct choir_comm *comm = run->comm;
 	bool yes = true;
 
 	if (step->peer != PLAN_ALL) {
-		TRY(steps_reached(run, layout->local_rank_of[step->peer], step->tag, &yes));
-		run->records_compared |= yes && run->comm->node_size == 2;
+		TRY(steps_reached(run, comm->layout.local_rank_of[step->peer], step->phase, &yes));
+		run->records_compared |= yes && comm->node_size == 2;
 	} else {
-		int size = run->comm->node_size;
-
-		for (int local_rank = 0; local_rank < size && yes;
-		     local_rank++) /* mine too: the steps behind may lean on it instead of on my PUBLISH */
-			TRY(steps_reached(run, local_rank, step->tag, &yes));
+		/* mine too: steps that depend on this one may rely on it instead of on my PUBLISH */
+		for (int local_rank = 0; local_rank < comm->node_size && yes; local_rank++)
+			TRY(steps_reached(run, local_rank, step->phase, &yes));
 		run->records_compared |= yes;
 	}
 	*done = yes;
@@ -209,7 +206,7 @@ static uint32_t deps_left(const struct plan *plan, const struct plan_step *step,
 	return left;
 }
 
-void steps_resume(struct run *run, uint32_t done)
+void steps_fill_board(struct run *run, uint32_t done)
 {
 	const struct plan *plan = run->plan;
 	struct step_board *board = &run->board;
@@ -239,7 +236,7 @@ choir_status steps_begin(struct run *run)
 {
 	TRY(slot_ring_allocate(run)); /* of a script's plan, or another one than was let in */
 	TRY(steps_make_room(run));
-	steps_resume(run, 0);
+	steps_fill_board(run, 0);
 	nt_plan_begin(run);
 	return CHOIR_SUCCESS;
 }

@@ -17,10 +17,10 @@ choir_status steps_advance(struct run *run, bool *moved, bool *done);
 
 /* steps_try: tries one step once, without the board: AWAIT, PUBLISH, a message, or a copy or reduction of at most
  * STEP_PIECE_BYTES.
- * steps_resume: the run goes on with the board: the first `done` steps are done, one of the others may have been tried.
- * steps_make_room was called for this plan. */
+ * steps_fill_board: the run goes on with the board: the first `done` steps are done, one of the others may have been
+ * tried.  steps_make_room was called for this plan. */
 choir_status steps_try(struct run *run, uint32_t id, bool *done);
-void steps_resume(struct run *run, uint32_t done);
+void steps_fill_board(struct run *run, uint32_t done);
 
 /* steps_abandon: waits for what the device still runs, so that memory may go. */
 void steps_abandon(struct run *run);

@@ -65,7 +65,7 @@ static void number(struct run *run)
 	run->seq = submission->next_seq++;
 	run->key = run->seq;
 	if (comm->layout.n_nodes > 1) /* ranks of one node see each other's records in the arena */
-		inbox_expect(&comm->inbox, run->key, &run->bound.record, run_given_name(run));
+		inbox_expect(&comm->inbox, run->key, &run->bound.record, run_caller_name(run));
 	run->lane = (int)(run->seq % COMM_LANES);
 	slot_ring_take(run);
 	atomic_store_explicit(&comm_control(comm, comm->local_rank)->submitted, run->seq + 1, memory_order_relaxed);

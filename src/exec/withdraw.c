@@ -2,22 +2,19 @@
 /* Note [withdrawal].  Direct algorithms read and write the buffers of peers, from the moment when all ranks of the node
  * have raised their flags for the call to the moment when each says that it is done.  A rank that fails in between
  * raises its flags to ARENA_WITHDRAWN: it is at no step, and no peer finds it in the call any more.  A peer whose flag
- * was not up before cannot begin: it raises its flag, rings, and then reads mine, and arming the bell that it rings
- * passes a full fence on both sides (Note [bell]).  A peer whose flag was up may be at work: it is waited for until it
+ * was not up before cannot begin: it raises its flag, rings, and then reads mine, and I pass a full fence on
+ * the bell that it rings (bell_fence).  A peer whose flag was up may be at work: it is waited for until it
  * has withdrawn too, is done with the call, or is dead. */
 #include "exec/withdraw.h"
 
 bool withdraw(struct choir_comm *comm, int64_t now_ns)
 {
-	struct bell *bell = bell_mine();
-
 	if (comm->engine.arena.withdrawn_ns != 0)
 		return false;
 	comm->engine.arena.withdrawn_ns = now_ns;
 	for (int lane = 0; lane < COMM_LANES; lane++)
 		arena_publish(comm_lane(comm, comm->local_rank, lane), ARENA_WITHDRAWN);
-	(void)bell_arm(bell);
-	bell_disarm(bell);
+	bell_fence(bell_mine());
 	return true;
 }
 

@@ -13,13 +13,16 @@ struct call_record {
 	uint8_t dtype;
 	uint8_t op;
 	uint8_t flags;
-	int32_t root;
+	union {
+		int32_t root;
+		int32_t n_tensors; /* RECORD_OF_LIST */
+	};
 	uint64_t count;
 	uint64_t hash;      /* of other parameters that must agree: counts of a v-collective, rules, attributes */
 	char algorithm[24]; /* name, zero padded */
 };
-/* flags: part of a call on a list of `root` tensors; a call on one device without other ranks, of that "algorithm"; a
- * reduction that is folded in rank order */
+/* flags: part of a call on a list of n_tensors tensors; a call on one device without other ranks, of that "algorithm";
+ * a reduction that is folded in rank order */
 enum { RECORD_OF_LIST = 1, RECORD_ON_DEVICE = 2, RECORD_ORDER_RANKS = 4 };
 _Static_assert(sizeof(struct call_record) == 48, "fits the record of an arena lane");
 

@@ -38,4 +38,12 @@ uint32_t bell_arm(struct bell *bell);
 void bell_sleep(struct bell *bell, uint32_t seen, int64_t timeout_us);
 void bell_disarm(struct bell *bell);
 
+/* bell_fence: of a thread that writes, passes this fence and reads, and one that writes, rings the bell and reads, at
+ * least one reads what the other wrote (Note [bell] in bell.c). */
+static inline void bell_fence(struct bell *bell)
+{
+	(void)bell_arm(bell);
+	bell_disarm(bell);
+}
+
 #endif

@@ -178,7 +178,7 @@ plan_id plan_publish(struct plan *plan, uint32_t phase, const plan_id *deps, siz
 
 	plan_limit(plan, "phase", phase, PLAN_LAST_PHASE);
 	plan_need(plan, plan->last_publish);
-	id = append(plan, (struct plan_step){ .kind = PLAN_PUBLISH, .tag = phase, .label = label }, deps, n_deps);
+	id = append(plan, (struct plan_step){ .kind = PLAN_PUBLISH, .phase = phase, .label = label }, deps, n_deps);
 	if (id == PLAN_NO_STEP)
 		return id;
 	plan->last_publish = id;
@@ -191,8 +191,8 @@ plan_id plan_await(struct plan *plan, int peer, uint32_t phase, const plan_id *d
 {
 	plan_limit(plan, "phase", phase, PLAN_LAST_PHASE);
 	plan->awaits = true;
-	return append(plan, (struct plan_step){ .kind = PLAN_AWAIT, .peer = peer, .tag = phase, .label = label }, deps,
-	              n_deps);
+	return append(plan, (struct plan_step){ .kind = PLAN_AWAIT, .peer = peer, .phase = phase, .label = label },
+	              deps, n_deps);
 }
 
 uint64_t plan_scratch(struct plan *plan, uint64_t bytes)

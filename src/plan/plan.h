@@ -33,8 +33,8 @@ enum plan_kind {
 	PLAN_REDUCE,
 	PLAN_SEND_MSG, /* sends src[0], len bytes, to rank peer with tag */
 	PLAN_RECV_MSG, /* receives len bytes with tag from rank peer into dst */
-	PLAN_PUBLISH,  /* raises this rank's flag to phase `tag`: the node sees all that its deps have written */
-	PLAN_AWAIT,    /* waits until rank peer (PLAN_ALL: every rank of the node) has published phase `tag` */
+	PLAN_PUBLISH,  /* raises this rank's flag to `phase`: the node sees all that its deps have written */
+	PLAN_AWAIT,    /* waits until rank peer (PLAN_ALL: every rank of the node) has published `phase` */
 };
 
 #define PLAN_ALL (-1)
@@ -54,9 +54,10 @@ struct plan_step {
 	enum plan_raw raw; /* REDUCE */
 	bool final;        /* REDUCE: the last one of its elements; mean divides here */
 	int32_t peer;      /* SEND_MSG, RECV_MSG, AWAIT */
-	/* messages: unique for each (sender, receiver), up to PLAN_LAST_TAG; PUBLISH, AWAIT: the phase, 1 to
-	 * PLAN_LAST_PHASE */
-	uint32_t tag;
+	union {
+		uint32_t tag;   /* SEND_MSG, RECV_MSG: unique for each (sender, receiver), up to PLAN_LAST_TAG */
+		uint32_t phase; /* PUBLISH, AWAIT: 1 to PLAN_LAST_PHASE */
+	};
 	struct plan_ref dst;
 	/* further destinations of a REDUCE, which get the same result; in plan->refs */
 	uint32_t more_first, n_more;

@@ -181,8 +181,9 @@ static choir_status check_ends(const struct plan_team *team, int rank, uint32_t 
 		                       step->len, team->message_bytes);
 	if (step->kind == PLAN_AWAIT && step->peer != PLAN_ALL && !is_neighbour(team, rank, step->peer))
 		return plan_team_wrong(team, rank, i, "awaits rank %d, which is not of its node", step->peer);
-	if ((step->kind == PLAN_AWAIT || step->kind == PLAN_PUBLISH) && (step->tag < 1 || step->tag > PLAN_LAST_PHASE))
-		return plan_team_wrong(team, rank, i, "phase %u is not 1 to %u", step->tag, PLAN_LAST_PHASE);
+	if ((step->kind == PLAN_AWAIT || step->kind == PLAN_PUBLISH) &&
+	    (step->phase < 1 || step->phase > PLAN_LAST_PHASE))
+		return plan_team_wrong(team, rank, i, "phase %u is not 1 to %u", step->phase, PLAN_LAST_PHASE);
 	return CHOIR_SUCCESS;
 }
 
@@ -219,9 +220,9 @@ static choir_status check_phases(const struct plan_team *team, int rank)
 			continue;
 		for (uint32_t d = 0; d < step->n_deps; d++)
 			chained |= plan->deps[step->dep_first + d] == before;
-		if (step->tag <= last || !chained)
-			return plan_team_wrong(team, rank, i, "phase %u after %u", step->tag, last);
-		last = step->tag;
+		if (step->phase <= last || !chained)
+			return plan_team_wrong(team, rank, i, "phase %u after %u", step->phase, last);
+		last = step->phase;
 		before = i;
 	}
 	if (plan->last_phase != last)

@@ -12,7 +12,9 @@ struct cost_step {
 	double cost_s;       /* time that it occupies the rank's processor */
 	uint64_t len;
 	int32_t peer;
-	uint32_t tag;
+	union {
+		uint32_t tag, phase; /* of a message; of a flag */
+	};
 	uint32_t succ_first; /* its successors end where those of the next step begin */
 	uint32_t left : 28;  /* deps that are not done; then, of an AWAIT, flags that it waits for */
 	uint32_t kind : 4;

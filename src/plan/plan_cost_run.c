@@ -107,7 +107,7 @@ static choir_status wait_for(struct plan_cost *cost, int peer, int rank, uint32_
 	}
 	cost->waiters[at] = (struct cost_waiter){ .rank = rank,
 		                                  .step = step,
-		                                  .phase = cost->ranks[rank].steps[step].tag,
+		                                  .phase = cost->ranks[rank].steps[step].phase,
 		                                  .next = cost->ranks[peer].waiters };
 	cost->ranks[peer].waiters = at;
 	return CHOIR_SUCCESS;
@@ -121,7 +121,7 @@ static choir_status begin_await(struct plan_cost *cost, int rank, uint32_t step)
 	int n = s->peer == PLAN_ALL ? cost->node_first[node + 1] - cost->node_first[node] : 1;
 
 	for (int i = 0; i < n; i++) {
-		if (cost->ranks[peers[i]].phase >= s->tag)
+		if (cost->ranks[peers[i]].phase >= s->phase)
 			continue;
 		TRY(wait_for(cost, peers[i], rank, step));
 		s->left++;
@@ -229,7 +229,7 @@ static choir_status on_flag(struct plan_cost *cost, const struct plan_event *eve
 	struct cost_rank *r = &cost->ranks[event->rank];
 	uint32_t *link = &r->waiters;
 
-	r->phase = r->steps[event->step].tag;
+	r->phase = r->steps[event->step].phase;
 	while (*link != NO_WAITER) {
 		uint32_t at = *link;
 		struct cost_waiter *w = &cost->waiters[at];

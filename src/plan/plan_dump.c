@@ -87,11 +87,11 @@ static void dump_step(const struct plan *plan, const struct plan_step *step, FIL
 		fprintf(out, " %" PRIu64 " B from %" PRId32 " tag %" PRIu32, step->len, step->peer, step->tag);
 		break;
 	case PLAN_PUBLISH:
-		fprintf(out, "phase %" PRIu32, step->tag);
+		fprintf(out, "phase %" PRIu32, step->phase);
 		break;
 	case PLAN_AWAIT:
 		dump_peer(step->peer, out);
-		fprintf(out, " phase %" PRIu32, step->tag);
+		fprintf(out, " phase %" PRIu32, step->phase);
 		break;
 	}
 }

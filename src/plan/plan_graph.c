@@ -162,7 +162,7 @@ static uint32_t publish_of(const struct plan_team *team, const struct publishes 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (team->ranks[rank].plan->steps[p->steps[middle]].tag < phase)
+		if (team->ranks[rank].plan->steps[p->steps[middle]].phase < phase)
 			low = middle + 1;
 		else
 			high = middle;
@@ -181,10 +181,10 @@ static choir_status add_await(const struct plan_team *team, const struct plan_gr
 
 		if (team->ranks[peer].node != team->ranks[rank].node)
 			continue;
-		published = publish_of(team, publishes, peer, step->tag);
+		published = publish_of(team, publishes, peer, step->phase);
 		if (published == PLAN_NO_STEP)
 			return plan_team_wrong(team, rank, step_number(graph, id), "rank %d never publishes phase %u",
-			                       peer, step->tag);
+			                       peer, step->phase);
 		TRY(add_edge(edges, id, graph->base[peer] + published));
 	}
 	return CHOIR_SUCCESS;

@@ -33,11 +33,6 @@ static void forked(void)
 	kept_bytes = 0;
 }
 
-static void watch_forks(void)
-{
-	fork_in_child(forked);
-}
-
 static bool take_kept(struct pool_block *block, uint64_t bytes)
 {
 	struct pool_block *best = NULL;
@@ -71,9 +66,7 @@ static uint64_t rounded(uint64_t bytes)
 
 choir_status pool_take(struct pool_block *block, uint64_t bytes, const char *what)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, watch_forks);
+	fork_in_child(forked);
 	*block = (struct pool_block){ 0 };
 	if (bytes > UINT64_MAX / 2)
 		return error_no_memory(what, bytes);

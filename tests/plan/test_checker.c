@@ -212,13 +212,13 @@ static void flags_that_do_not_come(void **state)
 
 	(void)state;
 	twoshot(&w);
-	step_of(&w.plans[1], PLAN_AWAIT, 2)->tag = 500;
+	step_of(&w.plans[1], PLAN_AWAIT, 2)->phase = 500;
 	wrong(&w, "never publishes");
 	twoshot(&w);
 	step_of(&w.plans[1], PLAN_AWAIT, 0)->peer = 9;
 	wrong(&w, "not of its node");
 	twoshot(&w);
-	step_of(&w.plans[1], PLAN_PUBLISH, 1)->tag = 1;
+	step_of(&w.plans[1], PLAN_PUBLISH, 1)->phase = 1;
 	wrong(&w, "phase 1 after 1");
 }
 

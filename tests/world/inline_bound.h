@@ -8,7 +8,7 @@
 
 static inline bool inline_bound(const struct choir_comm *comm, enum inline_kind kind)
 {
-	const struct run *run = comm->engine.cache.inline_runs[kind];
+	const struct run *run = comm->engine.inline_runs[kind];
 
 	return run != NULL && run->part != NULL && run->part->in_order;
 }

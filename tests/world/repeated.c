@@ -83,7 +83,7 @@ static int repeated(struct world *world, int rank, choir_comm *comm, int kind, c
 			CHECK(out[i] == wanted_at(kind, w, n, i, t->round) && t->out[!w->out][i] == SENTINEL);
 		/* A call that another thread's drive kept from inline execution leaves an older one bound. */
 		ready += inline_bound(comm, INLINE_COLLECTIVE) &&
-		         comm->engine.cache.inline_runs[INLINE_COLLECTIVE]->prepared->changes ==
+		         comm->engine.inline_runs[INLINE_COLLECTIVE]->prepared->changes ==
 		             atomic_load(&comm->symmetric.changes);
 	}
 	return ready;
