@@ -143,8 +143,9 @@ static bool is_short_step(const struct choir_comm *comm, const struct bound *bou
 static bool is_in_order(const struct choir_comm *comm, const struct bound *bound)
 {
 	const struct plan *plan = &bound->cached->plan;
-	bool fits = (!bound->pair || plan->n_steps == 1) && bound->in.bytes <= IN_ORDER_BYTES && bound->send.direct &&
-	            bound->recv.direct && !bound->lists && !plan->device;
+	bool fits = (!bound->pair || plan->n_steps == 1) && bound->in.bytes <= IN_ORDER_BYTES &&
+	            (bound->send.direct || bound->send_shadow) && (bound->recv.direct || bound->recv_shadow) &&
+	            !bound->lists && !plan->device;
 
 	for (uint32_t i = 0; i < plan->n_steps && fits; i++)
 		fits = is_short_step(comm, bound, &plan->steps[i]);
@@ -182,7 +183,8 @@ choir_status dense_part(struct dense *d, const choir_call *call, struct prepared
 	fill_record(d, bound);
 	out->send = d->send_bytes > 0 ? d->send : choir_none();
 	out->recv = d->recv_bytes > 0 ? d->recv : choir_none();
-	out->in_order = is_in_order(d->comm, bound);
+	if (is_in_order(d->comm, bound))
+		out->in_order = bound->send_shadow || bound->recv_shadow ? IN_ORDER_SHADOWS : IN_ORDER;
 	return CHOIR_SUCCESS;
 }
 

@@ -58,6 +58,32 @@ static void note_lasting(struct prepared *prepared, choir_buffer buffer, uint64_
 	prepared->reusable_if_retained &= host || mem;
 }
 
+/* Do blocks that lie apart leave bytes between them that a copy of the whole would write over? */
+static bool has_gaps(const struct dense *d, uint64_t bytes)
+{
+	uint64_t sum = 0;
+
+	for (int r = 0; d->block_off != NULL && r < d->comm->n; r++)
+		sum += d->block_bytes[r];
+	return d->block_off != NULL && collective_recvs_blocks(d->collective) && sum != bytes;
+}
+
+/* Note [shadows] in exec/shadow.c. */
+static bool is_short(const struct dense *d, const struct dev_access *access)
+{
+	return access->stage && access->bytes <= dev_short_bytes(d->comm->device) && d->become_script == NULL;
+}
+
+static void take_shadows(const struct dense *d, struct bound *bound)
+{
+	bool sends = is_short(d, &bound->send), receives = is_short(d, &bound->recv) && !has_gaps(d, d->recv_bytes);
+
+	if (bound->in.in_place && !(sends && receives))
+		return;
+	bound->send_shadow = sends;
+	bound->recv_shadow = receives;
+}
+
 static choir_status resolve(const struct dense *d, struct bound *bound, struct prepared *prepared)
 {
 	choir_device *device = d->comm->device;
@@ -68,14 +94,17 @@ static choir_status resolve(const struct dense *d, struct bound *bound, struct p
 	                &bound->recv));
 	note_lasting(prepared, d->send, d->send_bytes, &bound->send);
 	note_lasting(prepared, d->recv, d->recv_bytes, &bound->recv);
+	take_shadows(d, bound);
 	if (in->in_place) { /* one range holds the other: it alone is mapped */
-		bound->recv_in_send = collective_recv_is_inner(d->collective) && dev_needs_map(&bound->send);
-		bound->send_in_recv = !collective_recv_is_inner(d->collective) && dev_needs_map(&bound->recv);
+		bool recv_is_inner = collective_recv_is_inner(d->collective);
+
+		bound->recv_in_send = recv_is_inner && (dev_needs_map(&bound->send) || bound->send_shadow);
+		bound->send_in_recv = !recv_is_inner && (dev_needs_map(&bound->recv) || bound->recv_shadow);
 		bound->inner_off = in->in_place_off;
 		bound->send.write |= bound->recv_in_send;
 	}
-	in->send_direct = !bound->send.stage;
-	in->recv_direct = !bound->recv.stage;
+	in->send_direct = !bound->send.stage || bound->send_shadow;
+	in->recv_direct = !bound->recv.stage || bound->recv_shadow;
 	return CHOIR_SUCCESS;
 }
 

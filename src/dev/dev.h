@@ -177,6 +177,10 @@ choir_status dev_launch(choir_device *device, cl_kernel kernel, size_t global, s
 cl_command_queue dev_queue(choir_device *device); /* the internal in-order queue */
 bool dev_is_cpu(const choir_device *device);
 bool dev_has_far_memory(const choir_device *device); /* class stage, and not because somebody forced a CPU into it */
+/* dev_command_bytes: the bytes that cross the bus to far memory in the time of a command without any, as measured; 0 =
+ * the memory is near.  dev_short_bytes: buffers up to this are copied by one command, longer ones in chunks. */
+uint64_t dev_command_bytes(const choir_device *device);
+uint64_t dev_short_bytes(const choir_device *device);
 bool dev_is_host(const choir_device *device); /* of host memory alone: there is no context, no queue */
 bool dev_has_fp64(const choir_device *device);
 bool dev_divides_exactly(const choir_device *device); /* f32 division rounds correctly in kernels */

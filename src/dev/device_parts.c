@@ -29,6 +29,38 @@ bool dev_has_far_memory(const choir_device *device)
 	return device->memory_class == CHOIR_CLASS_STAGE && !dev_is_cpu(device);
 }
 
+enum {
+	NOMINAL_COMMAND_BYTES = 64 * 1024, /* of a device that could not be measured */
+	LEAST_COMMAND_BYTES = 4 * 1024,    /* chunks are not so short that their flags cost more */
+	MOST_COMMAND_BYTES = 1024 * 1024,  /* a measurement that others held up */
+	LEAST_SHORT_BYTES = 64 * 1024
+};
+
+uint64_t dev_command_bytes(const choir_device *device)
+{
+	const struct device_rates *r = &device->rates;
+	double us = r->read_us > r->write_us ? r->read_us : r->write_us;
+	double GBps = r->read_GBps < r->write_GBps ? r->read_GBps : r->write_GBps;
+	double bytes = us * GBps * 1000;
+
+	if (!dev_has_far_memory(device))
+		return 0;
+	if (!r->measured || r->read_GBps <= 0 || r->write_GBps <= 0 || us <= 0)
+		return NOMINAL_COMMAND_BYTES;
+	return bytes < LEAST_COMMAND_BYTES ? LEAST_COMMAND_BYTES
+	       : bytes > MOST_COMMAND_BYTES ? MOST_COMMAND_BYTES
+	                                    : (uint64_t)bytes;
+}
+
+/* One read and one write of b bytes take 2 (latency + b / rate).  In m chunks, the reads of some beside the writes of
+ * others, it is m + 1 times (latency + b / m / rate): less from b = 2 latency rate on. */
+uint64_t dev_short_bytes(const choir_device *device)
+{
+	uint64_t bytes = 2 * dev_command_bytes(device);
+
+	return bytes > LEAST_SHORT_BYTES ? bytes : LEAST_SHORT_BYTES;
+}
+
 bool dev_has_fp64(const choir_device *device)
 {
 	return device->facts.fp64;

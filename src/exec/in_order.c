@@ -8,6 +8,7 @@
 #include "exec/p2p.h"
 #include "exec/prepared.h"
 #include "exec/run_states.h"
+#include "exec/shadow.h"
 #include "exec/steps.h"
 
 /* A step that fails here fails again, with its sentence, in the states of the run. */
@@ -160,4 +161,16 @@ void run_in_order(struct run *run)
 		send_in_order(run);
 	else
 		recv_in_order(run);
+}
+
+void run_in_shadows(struct run *run)
+{
+	choir_status st = shadow_fill(run, NULL);
+
+	if (st == CHOIR_SUCCESS) {
+		run_in_order(run);
+		st = run->state == RUN_ENDED ? shadow_empty(run, NULL) : CHOIR_SUCCESS;
+	}
+	if (st != CHOIR_SUCCESS)
+		run_fail_as_said(run, st);
 }

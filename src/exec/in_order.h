@@ -10,4 +10,7 @@
  * most likely, else to where run_advance goes on.  A step that fails here fails again there, with its sentence. */
 void run_in_order(struct run *run);
 
+/* run_in_shadows: the same for a part of IN_ORDER_SHADOWS, with a read before and a write after. */
+void run_in_shadows(struct run *run);
+
 #endif

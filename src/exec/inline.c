@@ -101,6 +101,7 @@ static void clean(struct run *run)
 		prepared_unbind(run);
 	run->state = RUN_DEPS;
 	run->counts_differ = run->records_compared = run->owes_flag = run->failure_is_local = false;
+	run->shadows_filled = false;
 	if (run->bound.pair)
 		atomic_store_explicit(&run->event->wire_bytes, 0, memory_order_relaxed);
 	if (run->status == CHOIR_SUCCESS)
@@ -272,8 +273,10 @@ choir_status inline_execute(struct choir_comm *comm, struct prepared *prepared, 
 	if ((runs[0]->plan->messages && !runs[0]->bound.pair) || !submit_number(runs, (int)n))
 		return submit(runs, n, event_p);
 	for (size_t i = 0; i < n && over; i++) {
-		if (runs[i]->part->in_order)
+		if (runs[i]->part->in_order == IN_ORDER)
 			run_in_order(runs[i]);
+		else if (runs[i]->part->in_order == IN_ORDER_SHADOWS)
+			run_in_shadows(runs[i]);
 		over = runs[i]->state == RUN_ENDED && runs[i]->status == CHOIR_SUCCESS;
 	}
 	if (!over)

@@ -13,7 +13,7 @@ struct part {
 	choir_buffer send, recv;         /* whose cl_mems a call with an event retains */
 	struct bound bound;
 	/* short host steps and flags only: the inline executor goes through them in their order */
-	bool in_order;
+	enum { NOT_IN_ORDER, IN_ORDER, IN_ORDER_SHADOWS } in_order;
 	struct operand_table *operands;  /* made by the first call that is executed in order; driver only */
 };
 

@@ -8,6 +8,7 @@
 #include "exec/record.h"
 #include "exec/run_states.h"
 #include "exec/run_states.h"
+#include "exec/shadow.h"
 #include "exec/steps.h"
 
 #include <stdlib.h>
@@ -83,14 +84,7 @@ bool run_advance(struct run *run)
 			st = run_check_ended(run);
 		ever |= moved;
 		if (st != CHOIR_SUCCESS) {
-			char text[ERROR_TEXT_BYTES], called[RUN_TEXT_BYTES];
-
-			run_call_text(run, called, sizeof called);
-			error_prefix(st, "rank %d: %s", run->comm->rank, called);
-			memcpy(text, error_text(), sizeof text);
-			run_fail(run, st, text);
-			if (run->failure_is_local)
-				run_give_lane(run);
+			run_fail_as_said(run, st);
 			return true;
 		}
 	}
@@ -106,6 +100,7 @@ static void let_go(struct run *run)
 	steps_abandon(run);
 	dev_wait(&run->map_events[0]);
 	dev_wait(&run->map_events[1]);
+	shadow_drop(run);
 	run_unmap(run);
 	dev_wait(&run->map_events[0]);
 	dev_wait(&run->map_events[1]);
@@ -124,4 +119,16 @@ void run_fail(struct run *run, choir_status status, const char *text)
 	free(run->text);
 	run->text = strdup(text);
 	run->state = peers_may_touch(run) ? RUN_FAILED : RUN_ENDED;
+}
+
+void run_fail_as_said(struct run *run, choir_status status)
+{
+	char text[ERROR_TEXT_BYTES], called[RUN_TEXT_BYTES];
+
+	run_call_text(run, called, sizeof called);
+	error_prefix(status, "rank %d: %s", run->comm->rank, called);
+	memcpy(text, error_text(), sizeof text);
+	run_fail(run, status, text);
+	if (run->failure_is_local)
+		run_give_lane(run);
 }

@@ -91,7 +91,9 @@ struct bound {
 	struct dev_access send, recv;
 	struct segments send_list, recv_list; /* instead of those, if they are many */
 	bool lists;                 /* they are many */
-	bool send_in_recv, recv_in_send; /* MAP: one lies inside the other, which alone is mapped */
+	bool send_shadow, recv_shadow; /* STAGE: the whole buffer is copied by one command: exec/shadow.h */
+	/* MAP: one lies inside the other, which alone is mapped; STAGE, with shadows: which alone has memory */
+	bool send_in_recv, recv_in_send;
 	uint64_t inner_off;         /* and starts there */
 	/* the buffers' symmetric addresses (exec/symmetric.h), for plans whose peers read or write them */
 	uint64_t send_address, recv_address;
@@ -182,6 +184,7 @@ struct run {
 	uint32_t plan_index;        /* of a script's plans: keeps phases and tags apart */
 	struct step_board board;
 	bool send_mapped, recv_mapped;
+	bool shadows_filled;        /* the plan works on the shadows of SEND and RECV: exec/shadow.h */
 	cl_event map_events[2];
 	struct dev_memory scratch;
 	struct device_memory device;
@@ -252,6 +255,9 @@ static inline const char *run_failure_text(const struct run *run)
 {
 	return run->text != NULL ? run->text : choir_status_name(run->status);
 }
+
+/* run_fail_as_said: the same as run_fail, with the thread's last sentence. */
+void run_fail_as_said(struct run *run, choir_status status);
 
 /* run_deadline_ns: when its time is over, on the clock of wait_now_ns. */
 static inline int64_t run_deadline_ns(const struct run *run)

@@ -10,6 +10,7 @@
 #include "exec/record.h"
 #include "exec/operand.h"
 #include "exec/p2p.h"
+#include "exec/shadow.h"
 #include "exec/slot_ring.h"
 
 #include <stdlib.h>
@@ -223,13 +224,13 @@ void steps_fill_board(struct run *run, uint32_t done)
 
 choir_status steps_make_room(struct run *run)
 {
-	const struct plan *plan = run->plan;
+	uint64_t bytes = run->plan->scratch_bytes + shadow_bytes(run);
 
-	TRY(grow(&run->board, plan->n_steps));
-	if (plan->device || plan->scratch_bytes <= run->scratch.bytes)
+	TRY(grow(&run->board, run->plan->n_steps));
+	if (run->plan->device || bytes <= run->scratch.bytes)
 		return CHOIR_SUCCESS;
 	dev_memory_free(run->comm->device, &run->scratch);
-	return dev_memory_create(run->comm->device, plan->scratch_bytes, &run->scratch);
+	return dev_memory_create(run->comm->device, bytes, &run->scratch);
 }
 
 choir_status steps_begin(struct run *run)

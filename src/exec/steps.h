@@ -5,7 +5,7 @@
 
 #include "exec/run.h"
 
-/* steps_make_room: the board's arrays and the scratch that run->plan needs. */
+/* steps_make_room: the board's arrays, the scratch that run->plan needs, and room for shadows behind it. */
 choir_status steps_make_room(struct run *run);
 
 /* steps_begin: the board for run->plan: scratch, counters, the steps that need nothing. */

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* Note [shadows].  A copy step of a staged plan is a command, and a command of a GPU takes some 10 us whatever its
+ * bytes.  A short buffer has a shadow instead: pinned memory of the run behind its scratch.  One read fills SEND's
+ * before the plan begins, one write empties RECV's after it has ended, and in between the plan takes the shadows for
+ * SEND and RECV.  In place both lie in one.  Which buffers are short: dev_short_bytes.  Each rank decides for itself,
+ * since a plan's copies from and to its rank's buffers are no other rank's concern. */
+#include "exec/shadow.h"
+
+enum { LINE_BYTES = 64 };
+
+static uint64_t round_up(uint64_t bytes)
+{
+	return (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+}
+
+static bool has_shadows(const struct run *run)
+{
+	return (run->bound.send_shadow || run->bound.recv_shadow) && !run->plan->device;
+}
+
+static uint64_t recv_off(const struct bound *bound)
+{
+	return bound->send_shadow && !bound->send_in_recv ? round_up(bound->send.bytes) : 0;
+}
+
+uint64_t shadow_bytes(const struct run *run)
+{
+	const struct bound *bound = &run->bound;
+
+	if (!has_shadows(run))
+		return 0;
+	if (bound->recv_in_send)
+		return LINE_BYTES + round_up(bound->send.bytes);
+	return LINE_BYTES + recv_off(bound) + (bound->recv_shadow ? round_up(bound->recv.bytes) : 0);
+}
+
+static bool plan_reads_send(const struct plan *plan)
+{
+	for (uint32_t i = 0; i < plan->n_steps; i++)
+		for (uint32_t k = 0; k < plan->steps[i].n_src; k++)
+			if (plan->refs[plan->steps[i].src_first + k].buf == PLAN_SEND && plan->steps[i].len > 0)
+				return true;
+	return false;
+}
+
+static bool plan_writes_recv(const struct plan *plan)
+{
+	for (uint32_t i = 0; i < plan->n_steps; i++) {
+		const struct plan_step *step = &plan->steps[i];
+		bool writes = step->kind != PLAN_SEND_MSG && step->kind != PLAN_PUBLISH && step->kind != PLAN_AWAIT &&
+		              step->len > 0;
+
+		if (writes && step->dst.buf == PLAN_RECV)
+			return true;
+		for (uint32_t k = 0; k < step->n_more; k++)
+			if (plan->refs[step->more_first + k].buf == PLAN_RECV)
+				return true;
+	}
+	return false;
+}
+
+static void place(struct run *run)
+{
+	struct bound *bound = &run->bound;
+	unsigned char *base = (unsigned char *)run->scratch.ptr + round_up(run->plan->scratch_bytes);
+
+	if (bound->send_shadow)
+		bound->send.ptr = base + (bound->send_in_recv ? bound->inner_off : 0);
+	if (bound->recv_shadow)
+		bound->recv.ptr = base + (bound->recv_in_send ? bound->inner_off : recv_off(bound));
+}
+
+/* In place a part of RECV may stay as it is, which all of RECV is copied with. */
+static bool needs_send(const struct run *run)
+{
+	return plan_reads_send(run->plan) || (run->bound.send_in_recv && plan_writes_recv(run->plan));
+}
+
+choir_status shadow_fill(struct run *run, cl_event *event_p)
+{
+	const struct dev_access *send = &run->bound.send;
+
+	if (run->shadows_filled || !has_shadows(run))
+		return CHOIR_SUCCESS;
+	place(run);
+	if (run->bound.send_shadow && needs_send(run))
+		TRY(event_p != NULL ? dev_stage_read(run->comm->device, send, 0, send->ptr, send->bytes, event_p)
+		                    : dev_stage_read_now(run->comm->device, send, 0, send->ptr, send->bytes));
+	run->shadows_filled = true;
+	return CHOIR_SUCCESS;
+}
+
+choir_status shadow_empty(struct run *run, cl_event *event_p)
+{
+	const struct dev_access *recv = &run->bound.recv;
+
+	if (!run->shadows_filled)
+		return CHOIR_SUCCESS;
+	if (run->bound.recv_shadow && plan_writes_recv(run->plan))
+		TRY(event_p != NULL ? dev_stage_write(run->comm->device, recv, 0, recv->ptr, recv->bytes, event_p)
+		                    : dev_stage_write_now(run->comm->device, recv, 0, recv->ptr, recv->bytes));
+	run->shadows_filled = false;
+	return CHOIR_SUCCESS;
+}
+
+void shadow_drop(struct run *run)
+{
+	run->shadows_filled = false;
+}

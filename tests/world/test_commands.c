@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* How many commands a short collective costs where only commands reach the buffers: one read on each rank that gives
+ * bytes and one write on each that gets some, and nothing else.  The commands are counted here: this program's own
+ * functions come before the loader's. */
+#include "world/flight.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { READS, WRITES, OTHERS, N_COUNTS };
+static _Atomic int counted[N_COUNTS];
+static atomic_bool counts;
+
+/* The loader's function of that name, in fn. */
+static void next_of(const char *name, int count, void *fn)
+{
+	void *symbol = dlsym(RTLD_NEXT, name);
+
+	if (symbol == NULL)
+		abort();
+	if (atomic_load(&counts))
+		atomic_fetch_add(&counted[count], 1);
+	memcpy(fn, &symbol, sizeof symbol);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off,
+                                                    size_t bytes, void *to, cl_uint n, const cl_event *events,
+                                                    cl_event *event_p)
+{
+	cl_int(CL_API_CALL * fn)(cl_command_queue, cl_mem, cl_bool, size_t, size_t, void *, cl_uint, const cl_event *,
+	                         cl_event *);
+
+	next_of("clEnqueueReadBuffer", READS, &fn);
+	return fn(queue, mem, blocking, off, bytes, to, n, events, event_p);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off,
+                                                     size_t bytes, const void *from, cl_uint n, const cl_event *events,
+                                                     cl_event *event_p)
+{
+	cl_int(CL_API_CALL * fn)(cl_command_queue, cl_mem, cl_bool, size_t, size_t, const void *, cl_uint,
+	                         const cl_event *, cl_event *);
+
+	next_of("clEnqueueWriteBuffer", WRITES, &fn);
+	return fn(queue, mem, blocking, off, bytes, from, n, events, event_p);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to, size_t from_off,
+                                                    size_t to_off, size_t bytes, cl_uint n, const cl_event *events,
+                                                    cl_event *event_p)
+{
+	cl_int(CL_API_CALL * fn)(cl_command_queue, cl_mem, cl_mem, size_t, size_t, size_t, cl_uint, const cl_event *,
+	                         cl_event *);
+
+	next_of("clEnqueueCopyBuffer", OTHERS, &fn);
+	return fn(queue, from, to, from_off, to_off, bytes, n, events, event_p);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint n, const cl_event *events,
+                                                            cl_event *event_p)
+{
+	cl_int(CL_API_CALL * fn)(cl_command_queue, cl_uint, const cl_event *, cl_event *);
+
+	next_of("clEnqueueMarkerWithWaitList", OTHERS, &fn);
+	return fn(queue, n, events, event_p);
+}
+
+/* --- the calls --- */
+
+enum { MOST_RANKS = 3, ROUNDS = 4 };
+
+struct trial {
+	struct dense_call call;
+	struct dense_flight flights[MOST_RANKS];
+};
+
+static void make(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct trial *t = arg;
+
+	(void)comm;
+	flight_make(&t->flights[rank], world, rank, &t->call);
+}
+
+static void call(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct trial *t = arg;
+
+	OK(flight_call(&t->flights[rank], comm, NULL, NULL));
+}
+
+static void compare(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct trial *t = arg;
+
+	(void)comm;
+	flight_compare(&t->flights[rank], world);
+	flight_free(&t->flights[rank]);
+}
+
+/* The ranks whose buffers hold anything; in place a root's own part stays where it is. */
+static int ranks_with(const struct trial *t, bool sends)
+{
+	int n = 0;
+
+	for (int r = 0; r < t->call.n; r++) {
+		const struct dense_flight *f = &t->flights[r];
+
+		n += (sends ? f->layout.send_count : f->layout.recv_count) > 0;
+	}
+	if (t->call.what == &collectives[BROADCAST])
+		n = sends ? 1 : t->call.n;
+	if (!sends && t->flights[0].in_place && t->call.what->rooted && t->call.what != &collectives[REDUCE] &&
+	    t->call.what->kind != SPREAD_GATHER)
+		n--;
+	return n;
+}
+
+/* Where blocks are uneven some are empty, or have gaps between them. */
+static bool is_right(const struct trial *t)
+{
+	int reads = (ROUNDS - 1) * ranks_with(t, true), writes = (ROUNDS - 1) * ranks_with(t, false);
+
+	if (t->call.what->uneven && !t->call.what->reduces)
+		return counted[READS] <= reads && counted[OTHERS] == 0;
+	return counted[READS] == reads && counted[WRITES] == writes && counted[OTHERS] == 0;
+}
+
+static void count(struct world *world, struct trial *t)
+{
+	char text[FLIGHT_TEXT_BYTES];
+
+	world_threads(world, make, t);
+	world_threads(world, call, t); /* the first call makes the library's memory */
+	for (int i = 0; i < N_COUNTS; i++)
+		atomic_store(&counted[i], 0);
+	atomic_store(&counts, true);
+	for (int round = 1; round < ROUNDS; round++)
+		world_threads(world, call, t);
+	atomic_store(&counts, false);
+	flight_text(&t->flights[0], text);
+	if (!is_right(t))
+		world_fail(world, 0, "%s: %d calls made %d reads, %d writes and %d other commands", text, ROUNDS - 1,
+		           counted[READS], counted[WRITES], counted[OTHERS]);
+	if (t->flights[0].in_place) /* it sums up what it wrote */
+		for (int r = 0; r < t->call.n; r++)
+			flight_free(&t->flights[r]);
+	else
+		world_threads(world, compare, t);
+}
+
+static void test_commands(void **state)
+{
+	static struct trial t;
+	static const size_t counts_of[] = { 1, 37, 1024, 4096 };
+
+	(void)state;
+	for (int n = 2; n <= MOST_RANKS; n++) {
+		struct world world;
+
+		world_begin(&world, n, NULL);
+		for (int what = 0; what < N_MOVING_COLLECTIVES; what++)
+			for (size_t k = 0; k < 8 && what != ALLTOALLV; k++) {
+				t.call = (struct dense_call){ .what = &collectives[what],
+					                      .dtype = CHOIR_F32,
+					                      .op = CHOIR_OP_SUM,
+					                      .count = counts_of[k / 2] /
+					                               (what == ALLTOALL ? (size_t)n : 1) + 1,
+					                      .n = n,
+					                      .root = n - 1,
+					                      .in_place = k % 2,
+					                      .device = true };
+				count(&world, &t);
+			}
+		world_end(&world);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_commands) };
+	int failed;
+
+	setenv("CHOIR_CLASS", "stage", 1);
+	failed = cmocka_run_group_tests_name("commands", tests, NULL, NULL);
+	world_device_drop();
+	return failed;
+}
