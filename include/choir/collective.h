@@ -37,6 +37,22 @@ typedef struct choir_tensor {
 CHOIR_API choir_status choir_allreduce_multi(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors,
                                              choir_op op, const choir_call *call, choir_event **event_p);
 
+/* The same for other collectives.  A tensor's count is the one that the call for it alone would be given, and so are the
+ * lengths of its send and recv; block r of the list is block r of each tensor:
+ * choir_reduce_scatter_multi: count is what each rank gets of the tensor.  choir_allgather_multi: what it gives.
+ * choir_broadcast_multi, choir_reduce_multi: one root for all; buffers that the call for one tensor does not look at
+ * may be choir_none(), also the root's recv of a broadcast.
+ * In place, as in the calls for one tensor (reduce_scatter: recv is this rank's block of send), are all tensors or
+ * none. */
+CHOIR_API choir_status choir_reduce_scatter_multi(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors,
+                                                  choir_op op, const choir_call *call, choir_event **event_p);
+CHOIR_API choir_status choir_allgather_multi(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors,
+                                             const choir_call *call, choir_event **event_p);
+CHOIR_API choir_status choir_broadcast_multi(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors, int root,
+                                             const choir_call *call, choir_event **event_p);
+CHOIR_API choir_status choir_reduce_multi(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors, choir_op op,
+                                          int root, const choir_call *call, choir_event **event_p);
+
 /* choir_reduce_scatter: send holds size * recv_count elements; rank r gets block r of the reduction.  In place: recv is
  * block r of send, or starts where send starts. */
 CHOIR_API choir_status choir_reduce_scatter(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t recv_count,
@@ -144,8 +160,8 @@ CHOIR_API choir_status choir_sendrecv(choir_comm *comm, choir_buffer send, size_
  * and factor hold for every start; deps are refused.
  *
  * choir_start: makes the call once.  call (may be NULL): deps, after and a deadline of this start only.  event_p as in
- * all calls.  Start a request again only when its last start is complete.  Any thread.  Only choir_allreduce_multi_init
- * copies, checks and sorts its list of tensors; a start does not.
+ * all calls.  Start a request again only when its last start is complete.  Any thread.  The ..._multi_init copy, check
+ * and sort their list of tensors; a start does not.
  * choir_request_free: NULL is silent; calls already started go on. */
 typedef struct choir_request choir_request;
 CHOIR_API choir_status choir_allreduce_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count,
@@ -153,6 +169,14 @@ CHOIR_API choir_status choir_allreduce_init(choir_comm *comm, choir_buffer send,
                                             choir_request **request_p);
 CHOIR_API choir_status choir_allreduce_multi_init(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors,
                                                   choir_op op, const choir_call *call, choir_request **request_p);
+CHOIR_API choir_status choir_reduce_scatter_multi_init(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors,
+                                                       choir_op op, const choir_call *call, choir_request **request_p);
+CHOIR_API choir_status choir_allgather_multi_init(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors,
+                                                  const choir_call *call, choir_request **request_p);
+CHOIR_API choir_status choir_broadcast_multi_init(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors,
+                                                  int root, const choir_call *call, choir_request **request_p);
+CHOIR_API choir_status choir_reduce_multi_init(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors,
+                                               choir_op op, int root, const choir_call *call, choir_request **request_p);
 CHOIR_API choir_status choir_reduce_scatter_init(choir_comm *comm, choir_buffer send, choir_buffer recv,
                                                  size_t recv_count, choir_dtype dtype, choir_op op,
                                                  const choir_call *call, choir_request **request_p);

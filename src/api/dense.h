@@ -30,6 +30,7 @@ struct dense {
 	choir_status (*become_script)(struct run *run); /* see run.h */
 	/* stand for send and recv, and were checked; NULL = they do not */
 	const struct segments *send_list, *recv_list;
+	bool in_place;                /* of those: block for block, as the collective's buffers are */
 	bool of_list;                 /* part of a call on a list of n_tensors tensors */
 	int n_tensors;
 };

@@ -115,12 +115,14 @@ enum { MEAN_SEGMENT_BYTES = 512 };
 static bool goes_through(const struct dense *d, const struct segments *segments)
 {
 	return segments->direct && !comm_by_kernels(d->comm) && d->comm->layout.n_nodes == 1 &&
-	       d->send_bytes >= segments->n * MEAN_SEGMENT_BYTES;
+	       segments->items[segments->n].from >= segments->n * MEAN_SEGMENT_BYTES;
 }
 
 static void take_lists(const struct dense *d, struct bound *bound)
 {
 	bound->lists = bound->in.lists = true;
+	bound->in.in_place = d->in_place;
+	bound->in.in_place_off = d->in_place ? dense_inner_off(d) : 0;
 	bound->send_list = *d->send_list;
 	bound->recv_list = *d->recv_list;
 	bound->send = bound->recv = (struct dev_access){ .direct = true };

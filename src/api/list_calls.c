@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Allreduce of many tensors: a part a bucket, each an ordinary allreduce of a buffer that the bucket's tensors are the
+/* Collectives of many tensors: a part a bucket, each an ordinary call on buffers that the bucket's tensors are the
  * segments of; all under one event. */
 #include "api/dense.h"
 #include "api/options.h"
@@ -12,23 +12,26 @@ static struct dense bucket_of(choir_comm *comm, const struct call_key *key, cons
                               const struct tensor_bucket *bucket)
 {
 	struct dense d = { .call = key->form->name,
-		           .collective = COLLECTIVE_ALLREDUCE,
+		           .collective = list->collective,
 		           .comm = comm,
 		           .count = bucket->count,
 		           .dtype = bucket->dtype,
 		           .op = key->op,
 		           .factor = key->factor,
+		           .root = key->peer,
 		           .hash = list->hash,
 		           .of_list = true,
 		           .n_tensors = list->n < INT32_MAX ? (int)list->n : INT32_MAX };
 
-	d.send_bytes = d.recv_bytes = bucket->count * choir_dtype_bytes(bucket->dtype);
+	d.send_bytes = bucket->count * choir_dtype_bytes(bucket->dtype) * list->send_holds;
+	d.recv_bytes = bucket->count * choir_dtype_bytes(bucket->dtype) * list->recv_holds;
 	if (bucket->only != NULL) {
 		d.send = bucket->only->send;
-		d.recv = bucket->only->recv;
+		d.recv = tensor_list_recv(list, bucket->only);
 	} else if (bucket->n > 0) {
 		d.send_list = &bucket->send;
 		d.recv_list = &bucket->recv;
+		d.in_place = list->in_place;
 	}
 	return d;
 }
@@ -57,8 +60,9 @@ static choir_status prepare_list(choir_comm *comm, const struct call_key *key, c
 	struct tensor_list *list;
 	choir_status st;
 
-	TRY(options_read(key->form->name, comm, call, COLLECTIVE_ALLREDUCE, &options));
-	TRY(tensor_list_create(key->form->name, comm, key->tensors, key->count, options.bucket_bytes, &list));
+	TRY(options_read(key->form->name, comm, call, key->form->collective, &options));
+	TRY(tensor_list_create(key->form->name, comm, key->form->collective, key->peer, key->tensors, key->count,
+	                       options.bucket_bytes, &list));
 	st = prepared_create(comm, key->form->name, key, list->n_buckets, &prepared);
 	if (st != CHOIR_SUCCESS) {
 		segments_release(&list->owner);
@@ -76,27 +80,56 @@ static choir_status prepare_list(choir_comm *comm, const struct call_key *key, c
 	return CHOIR_SUCCESS;
 }
 
-static const struct call_form allreduce_multi = { .name = "choir_allreduce_multi",
-	                                          .prepare = prepare_list };
+static const struct call_form allreduce_multi = {
+	.name = "choir_allreduce_multi",
+	.collective = COLLECTIVE_ALLREDUCE,
+	.prepare = prepare_list,
+};
+
+static const struct call_form reduce_scatter_multi = {
+	.name = "choir_reduce_scatter_multi",
+	.collective = COLLECTIVE_REDUCE_SCATTER,
+	.prepare = prepare_list,
+};
+
+static const struct call_form allgather_multi = {
+	.name = "choir_allgather_multi",
+	.collective = COLLECTIVE_ALLGATHER,
+	.prepare = prepare_list,
+};
+
+static const struct call_form broadcast_multi = {
+	.name = "choir_broadcast_multi",
+	.collective = COLLECTIVE_BROADCAST,
+	.prepare = prepare_list,
+};
+
+static const struct call_form reduce_multi = {
+	.name = "choir_reduce_multi",
+	.collective = COLLECTIVE_REDUCE,
+	.prepare = prepare_list,
+};
 
 /* Null tensors of a number that is not 0 are refused by tensor_list_create. */
-static struct call_key key_of(const choir_tensor *tensors, size_t n_tensors, choir_op op)
+static struct call_key key_of(const struct call_form *form, const choir_tensor *tensors, size_t n_tensors, choir_op op,
+                              int root)
 {
 	static const choir_tensor none;
 	const choir_tensor *first = tensors != NULL && n_tensors > 0 ? tensors : &none;
 
-	return (struct call_key){ .form = &allreduce_multi,
+	return (struct call_key){ .form = form,
 		                  .send = first->send,
 		                  .recv = first->recv,
 		                  .count = n_tensors,
 		                  .op = op,
+		                  .peer = root,
 		                  .tensors = tensors == NULL && n_tensors == 0 ? &none : tensors };
 }
 
 choir_status choir_allreduce_multi(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors, choir_op op,
                                    const choir_call *call, choir_event **event_p)
 {
-	struct call_key key = key_of(tensors, n_tensors, op);
+	struct call_key key = key_of(&allreduce_multi, tensors, n_tensors, op, 0);
 
 	return start_call(comm, &key, call, event_p);
 }
@@ -104,7 +137,71 @@ choir_status choir_allreduce_multi(choir_comm *comm, const choir_tensor *tensors
 choir_status choir_allreduce_multi_init(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors, choir_op op,
                                         const choir_call *call, choir_request **request_p)
 {
-	struct call_key key = key_of(tensors, n_tensors, op);
+	struct call_key key = key_of(&allreduce_multi, tensors, n_tensors, op, 0);
+
+	return request_create(comm, &key, call, request_p);
+}
+
+choir_status choir_reduce_scatter_multi(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors, choir_op op,
+                                        const choir_call *call, choir_event **event_p)
+{
+	struct call_key key = key_of(&reduce_scatter_multi, tensors, n_tensors, op, 0);
+
+	return start_call(comm, &key, call, event_p);
+}
+
+choir_status choir_reduce_scatter_multi_init(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors,
+                                             choir_op op, const choir_call *call, choir_request **request_p)
+{
+	struct call_key key = key_of(&reduce_scatter_multi, tensors, n_tensors, op, 0);
+
+	return request_create(comm, &key, call, request_p);
+}
+
+choir_status choir_allgather_multi(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors,
+                                   const choir_call *call, choir_event **event_p)
+{
+	struct call_key key = key_of(&allgather_multi, tensors, n_tensors, 0, 0);
+
+	return start_call(comm, &key, call, event_p);
+}
+
+choir_status choir_allgather_multi_init(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors,
+                                        const choir_call *call, choir_request **request_p)
+{
+	struct call_key key = key_of(&allgather_multi, tensors, n_tensors, 0, 0);
+
+	return request_create(comm, &key, call, request_p);
+}
+
+choir_status choir_broadcast_multi(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors, int root,
+                                   const choir_call *call, choir_event **event_p)
+{
+	struct call_key key = key_of(&broadcast_multi, tensors, n_tensors, 0, root);
+
+	return start_call(comm, &key, call, event_p);
+}
+
+choir_status choir_broadcast_multi_init(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors, int root,
+                                        const choir_call *call, choir_request **request_p)
+{
+	struct call_key key = key_of(&broadcast_multi, tensors, n_tensors, 0, root);
+
+	return request_create(comm, &key, call, request_p);
+}
+
+choir_status choir_reduce_multi(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors, choir_op op, int root,
+                                const choir_call *call, choir_event **event_p)
+{
+	struct call_key key = key_of(&reduce_multi, tensors, n_tensors, op, root);
+
+	return start_call(comm, &key, call, event_p);
+}
+
+choir_status choir_reduce_multi_init(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors, choir_op op,
+                                     int root, const choir_call *call, choir_request **request_p)
+{
+	struct call_key key = key_of(&reduce_multi, tensors, n_tensors, op, root);
 
 	return request_create(comm, &key, call, request_p);
 }

@@ -26,24 +26,42 @@ static bool same_buffer(const choir_buffer *a, const choir_buffer *b)
 	return a->base == b->base && a->offset_bytes == b->offset_bytes && a->kind == b->kind;
 }
 
+choir_buffer tensor_list_recv(const struct tensor_list *list, const choir_tensor *tensor)
+{
+	bool is_root = list->collective == COLLECTIVE_BROADCAST && list->send_holds > 0;
+
+	return is_root && tensor->recv.kind == CHOIR_BUFFER_NONE ? tensor->send : tensor->recv;
+}
+
+/* One block's bytes, added to those of the list. */
+static choir_status measure(struct tensor_list *list, size_t i, uint64_t elem, uint64_t *bytes_p)
+{
+	uint64_t all;
+
+	if (__builtin_mul_overflow((uint64_t)list->tensors[i].count, elem, bytes_p) ||
+	    __builtin_mul_overflow(*bytes_p, list->most_holds, &all) ||
+	    __builtin_add_overflow(list->bytes, all, &list->bytes) || list->bytes > INT64_MAX)
+		return error_set(CHOIR_ARGUMENT,
+		                 "tensors[%zu]: with its %zu elements of %s there are more than 2^63 bytes", i,
+		                 list->tensors[i].count, choir_dtype_name(list->tensors[i].dtype));
+	return CHOIR_SUCCESS;
+}
+
 /* Counts, types and buffers, each by itself. */
 static choir_status check_each(choir_device *device, struct tensor_list *list)
 {
 	for (size_t i = 0; i < list->n; i++) {
 		const choir_tensor *t = &list->tensors[i];
+		choir_buffer recv = tensor_list_recv(list, t);
 		uint64_t elem = choir_dtype_bytes(t->dtype), bytes, words[2] = { t->count, (uint64_t)t->dtype };
 		choir_status st;
 
 		if (elem == 0)
 			return error_set(CHOIR_ARGUMENT, "tensors[%zu]: no data type has number %d", i, (int)t->dtype);
-		if (__builtin_mul_overflow((uint64_t)t->count, elem, &bytes) ||
-		    __builtin_add_overflow(list->bytes, bytes, &list->bytes) || list->bytes > INT64_MAX)
-			return error_set(CHOIR_ARGUMENT,
-			                 "tensors[%zu]: with its %zu elements of %s there are more than 2^63 bytes", i,
-			                 t->count, choir_dtype_name(t->dtype));
-		st = dev_range(device, "send", t->send, bytes, elem);
-		if (st == CHOIR_SUCCESS && !same_buffer(&t->send, &t->recv))
-			st = dev_range(device, "recv", t->recv, bytes, elem);
+		TRY(measure(list, i, elem, &bytes));
+		st = dev_range(device, "send", t->send, bytes * list->send_holds, elem);
+		if (st == CHOIR_SUCCESS && (!same_buffer(&t->send, &recv) || list->recv_holds > list->send_holds))
+			st = dev_range(device, "recv", recv, bytes * list->recv_holds, elem);
 		if (st != CHOIR_SUCCESS)
 			return error_prefix(st, "tensors[%zu]", i);
 		list->hash = XXH64(words, sizeof words, list->hash);
@@ -63,6 +81,7 @@ struct side {
 	struct segment *items;
 	struct dev_access *accesses;
 	uint64_t *addresses;
+	uint64_t holds; /* as of the list */
 	bool write;
 };
 
@@ -73,16 +92,18 @@ static choir_status add_segment(const struct choir_comm *comm, struct tensor_lis
 	struct segment *segment = &side->items[all->n];
 	struct dev_access *access = &side->accesses[all->n];
 
-	TRY(dev_resolve(comm->device, buffer, bytes, side->write, access));
+	segment[1].from = segment->from + bytes;
+	all->n++;
+	if (side->holds == 0) /* peers' segments are as long */
+		return CHOIR_SUCCESS;
+	TRY(dev_resolve(comm->device, buffer, bytes * side->holds, side->write, access));
 	list->reusable &= lasts(&buffer, access);
 	all->direct &= access->direct;
-	side->addresses[all->n] = symmetric_address(comm, access);
-	if (side->addresses[all->n] == 0)
+	side->addresses[all->n - 1] = symmetric_address(comm, access);
+	if (side->addresses[all->n - 1] == 0)
 		all->addresses = NULL;
 	segment->ptr = access->direct ? access->ptr : NULL;
 	segment->access = access;
-	segment[1].from = segment->from + bytes;
-	all->n++;
 	return CHOIR_SUCCESS;
 }
 
@@ -94,6 +115,7 @@ static struct side make_side(struct tensor_list *list, struct tensor_bucket *buc
 		             .items = list->segments + at + 2 * b + (size_t)which,
 		             .accesses = list->accesses + at,
 		             .addresses = list->addresses + at,
+		             .holds = which == 0 ? list->send_holds : list->recv_holds,
 		             .write = which == 1 };
 
 	*side.segments = (struct segments){ .items = side.items, .direct = true, .addresses = side.addresses };
@@ -118,9 +140,11 @@ static choir_status fill_bucket(const struct choir_comm *comm, struct tensor_lis
 		uint64_t bytes = t->count * choir_dtype_bytes(t->dtype);
 
 		TRY(add_segment(comm, list, &send, t->send, bytes));
-		TRY(add_segment(comm, list, &recv, t->recv, bytes));
+		TRY(add_segment(comm, list, &recv, tensor_list_recv(list, t), bytes));
 		bucket->count += t->count;
 	}
+	bucket->send.block = list->send_holds > 1 ? bucket->count * choir_dtype_bytes(bucket->dtype) : 0;
+	bucket->recv.block = list->recv_holds > 1 ? bucket->count * choir_dtype_bytes(bucket->dtype) : 0;
 	return CHOIR_SUCCESS;
 }
 
@@ -153,19 +177,37 @@ static choir_status build(struct choir_comm *comm, struct tensor_list *list, uin
 	ends = order + list->n;
 	st = check_each(comm->device, list);
 	if (st == CHOIR_SUCCESS)
-		st = tensors_apart(list->tensors, list->n);
+		st = tensors_apart(list);
 	if (bucket_bytes != BUCKET_BYTES)
 		list->hash = XXH64(&bucket_bytes, sizeof bucket_bytes, list->hash);
 	if (st == CHOIR_SUCCESS) {
-		list->n_buckets = tensors_sort(list->tensors, list->n, bucket_bytes, order, ends);
+		list->n_buckets = tensors_sort(list, bucket_bytes, order, ends);
 		st = fill(comm, list, order, ends);
 	}
 	free(order);
 	return st;
 }
 
-choir_status tensor_list_create(const char *call, struct choir_comm *comm, const choir_tensor *tensors, size_t n,
-                                uint64_t bucket_bytes, struct tensor_list **out_p)
+/* What each tensor's buffers hold. */
+static void take_collective(struct tensor_list *list, const struct choir_comm *comm, enum collective collective,
+                            int root)
+{
+	const struct collective_traits *traits = &collective_table[collective];
+	bool rooted = collective_has(collective, TRAIT_ROOTED), blocks;
+
+	blocks = collective_sends_blocks(collective) || collective_recvs_blocks(collective);
+	list->collective = collective;
+	list->rank = comm->rank;
+	list->send_holds = collective_holds(traits->send, comm->n, comm->rank == root);
+	list->recv_holds = collective_holds(traits->recv, comm->n, comm->rank == root);
+	list->most_holds = blocks ? (uint64_t)comm->n : 1;
+	if (rooted)
+		list->hash = XXH64(&root, sizeof root, list->hash);
+}
+
+choir_status tensor_list_create(const char *call, struct choir_comm *comm, enum collective collective, int root,
+                                const choir_tensor *tensors, size_t n, uint64_t bucket_bytes,
+                                struct tensor_list **out_p)
 {
 	struct tensor_list *list;
 	choir_status st;
@@ -183,6 +225,7 @@ choir_status tensor_list_create(const char *call, struct choir_comm *comm, const
 	list->owner.destroy = destroy;
 	list->n = n;
 	list->reusable = true;
+	take_collective(list, comm, collective, root);
 	if (n > 0)
 		memcpy(list->tensors, tensors, n * sizeof *tensors);
 	st = build(comm, list, bucket_bytes > 0 ? bucket_bytes : BUCKET_BYTES);
@@ -200,10 +243,10 @@ struct hold {
 	size_t n_kept; /* tensors whose buffers are kept, the first ones */
 };
 
-/* Empty tensors may name anything. */
-static cl_mem mem_of(const choir_tensor *tensor, choir_buffer buffer)
+/* Empty tensors may name anything, and so may buffers that are not looked at. */
+static cl_mem mem_of(const choir_tensor *tensor, choir_buffer buffer, uint64_t holds)
 {
-	return buffer.kind == CHOIR_BUFFER_MEM && tensor->count > 0 ? buffer.base : NULL;
+	return buffer.kind == CHOIR_BUFFER_MEM && tensor->count > 0 && holds > 0 ? buffer.base : NULL;
 }
 
 static void let_go(struct segments_owner *owner)
@@ -212,7 +255,8 @@ static void let_go(struct segments_owner *owner)
 
 	for (size_t i = 0; i < hold->n_kept; i++) {
 		const choir_tensor *t = &hold->list->tensors[i];
-		cl_mem send = mem_of(t, t->send), recv = mem_of(t, t->recv);
+		cl_mem send = mem_of(t, t->send, hold->list->send_holds),
+		       recv = mem_of(t, t->recv, hold->list->recv_holds);
 
 		if (send != NULL)
 			clReleaseMemObject(send);
@@ -225,7 +269,7 @@ static void let_go(struct segments_owner *owner)
 
 static choir_status keep_tensor(struct hold *hold, const choir_tensor *t)
 {
-	cl_mem send = mem_of(t, t->send), recv = mem_of(t, t->recv);
+	cl_mem send = mem_of(t, t->send, hold->list->send_holds), recv = mem_of(t, t->recv, hold->list->recv_holds);
 	cl_int rc = send != NULL ? clRetainMemObject(send) : CL_SUCCESS;
 
 	if (rc == CL_SUCCESS && recv != NULL && (rc = clRetainMemObject(recv)) != CL_SUCCESS && send != NULL)

@@ -23,46 +23,80 @@ static uint64_t bytes_of(const choir_tensor *tensor)
 	return tensor->count * choir_dtype_bytes(tensor->dtype);
 }
 
-/* A tensor in place is one span. */
-static size_t list_spans(const choir_tensor *tensors, size_t n, struct span *spans)
+/* Is the tensor in place?  ARGUMENT: it is neither that nor apart. */
+static choir_status look_in_place(const struct tensor_list *list, size_t i, bool *in_place_p)
 {
-	size_t n_spans = 0;
+	const choir_tensor *t = &list->tensors[i];
+	uint64_t send = bytes_of(t) * list->send_holds, recv = bytes_of(t) * list->recv_holds;
+	int64_t delta = 0, inner = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		struct span send = { .bytes = bytes_of(&tensors[i]), .tensor = i }, recv = send;
+	*in_place_p = dev_overlap(t->send, send, tensor_list_recv(list, t), recv, NULL, &delta);
+	if (list->send_holds != list->recv_holds)
+		inner = (int64_t)bytes_of(t) * list->rank;
+	if (collective_send_is_inner(list->collective))
+		delta = -delta;
+	if (*in_place_p && delta != inner)
+		return error_set(CHOIR_ARGUMENT, "send and recv of tensors[%zu] overlap, but not in place", i);
+	return CHOIR_SUCCESS;
+}
 
-		if (send.bytes == 0)
+/* Of each tensor, the longer span alone where it is in place. */
+static choir_status list_spans(const struct tensor_list *list, struct span *spans, size_t *n_p, size_t first[2])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		const choir_tensor *t = &list->tensors[i];
+		struct span send = { .bytes = bytes_of(t) * list->send_holds, .tensor = i },
+			    recv = { .bytes = bytes_of(t) * list->recv_holds, .tensor = i };
+		bool in_place;
+
+		if (t->count == 0)
 			continue;
-		if (dev_origin(tensors[i].send, &send.origin))
-			spans[n_spans++] = send;
-		if (dev_origin(tensors[i].recv, &recv.origin) && by_origin(&send, &recv) != 0)
-			spans[n_spans++] = recv;
+		TRY(look_in_place(list, i, &in_place));
+		if (first[in_place] == list->n && send.bytes > 0 && recv.bytes > 0)
+			first[in_place] = i;
+		if (send.bytes > 0 && !(in_place && recv.bytes >= send.bytes) && dev_origin(t->send, &send.origin))
+			spans[n++] = send;
+		if (recv.bytes > 0 && !(in_place && recv.bytes < send.bytes) &&
+		    dev_origin(tensor_list_recv(list, t), &recv.origin))
+			spans[n++] = recv;
 	}
-	return n_spans;
+	*n_p = n;
+	return CHOIR_SUCCESS;
 }
 
 static choir_status overlaps(const struct span *a, const struct span *b)
 {
-	if (a->tensor == b->tensor)
-		return error_set(CHOIR_ARGUMENT, "send and recv of tensors[%zu] overlap, but not in place", a->tensor);
 	return error_set(CHOIR_ARGUMENT, "tensors[%zu] and tensors[%zu] overlap",
 	                 a->tensor < b->tensor ? a->tensor : b->tensor, a->tensor < b->tensor ? b->tensor : a->tensor);
 }
 
-choir_status tensors_apart(const choir_tensor *tensors, size_t n)
+static choir_status check_spans(struct tensor_list *list, struct span *spans)
 {
-	struct span *spans = malloc((2 * n + 1) * sizeof *spans);
-	choir_status st = CHOIR_SUCCESS;
-	size_t n_spans;
+	size_t first[2] = { list->n, list->n }, n; /* that is not in place, that is */
 
-	if (spans == NULL)
-		return error_no_memory("a list of tensors", (2 * n + 1) * sizeof *spans);
-	n_spans = list_spans(tensors, n, spans);
-	qsort(spans, n_spans, sizeof *spans, by_origin);
-	for (size_t i = 1; i < n_spans && st == CHOIR_SUCCESS; i++)
+	TRY(list_spans(list, spans, &n, first));
+	if (list->collective != COLLECTIVE_ALLREDUCE && first[0] < list->n && first[1] < list->n)
+		return error_set(CHOIR_ARGUMENT, "tensors[%zu] is in place and tensors[%zu] is not: all are, or none",
+		                 first[1], first[0]);
+	list->in_place = list->collective != COLLECTIVE_ALLREDUCE && first[1] < list->n;
+	qsort(spans, n, sizeof *spans, by_origin);
+	for (size_t i = 1; i < n; i++)
 		if (spans[i].origin.root == spans[i - 1].origin.root &&
 		    spans[i].origin.at - spans[i - 1].origin.at < spans[i - 1].bytes)
-			st = overlaps(&spans[i - 1], &spans[i]);
+			return overlaps(&spans[i - 1], &spans[i]);
+	return CHOIR_SUCCESS;
+}
+
+choir_status tensors_apart(struct tensor_list *list)
+{
+	struct span *spans = malloc((2 * list->n + 1) * sizeof *spans);
+	choir_status st;
+
+	if (spans == NULL)
+		return error_no_memory("a list of tensors", (2 * list->n + 1) * sizeof *spans);
+	st = check_spans(list, spans);
 	free(spans);
 	return st;
 }
@@ -70,6 +104,7 @@ choir_status tensors_apart(const choir_tensor *tensors, size_t n)
 struct sorter {
 	const choir_tensor *tensors;
 	uint64_t most; /* bytes of a bucket */
+	uint64_t holds; /* of the longest buffer of a tensor, in units of its count */
 	size_t n, *order, *ends, n_order, n_buckets;
 };
 
@@ -84,12 +119,12 @@ static void take_type(struct sorter *s, size_t first)
 
 		if (t->count == 0 || t->dtype != s->tensors[first].dtype)
 			continue;
-		if (s->n_order > begin && bytes + bytes_of(t) > s->most) {
+		if (s->n_order > begin && bytes + bytes_of(t) * s->holds > s->most) {
 			s->ends[s->n_buckets++] = s->n_order;
 			bytes = 0;
 			begin = s->n_order;
 		}
-		bytes += bytes_of(t);
+		bytes += bytes_of(t) * s->holds;
 		s->order[s->n_order++] = i;
 	}
 	s->ends[s->n_buckets++] = s->n_order;
@@ -103,12 +138,17 @@ static bool is_first_of_type(const choir_tensor *tensors, size_t i)
 	return true;
 }
 
-size_t tensors_sort(const choir_tensor *tensors, size_t n, uint64_t most, size_t *order, size_t *ends)
+size_t tensors_sort(const struct tensor_list *list, uint64_t most, size_t *order, size_t *ends)
 {
-	struct sorter s = { .tensors = tensors, .most = most, .n = n, .order = order, .ends = ends };
+	struct sorter s = { .tensors = list->tensors,
+		            .most = most,
+		            .holds = list->most_holds,
+		            .n = list->n,
+		            .order = order,
+		            .ends = ends };
 
-	for (size_t i = 0; i < n; i++)
-		if (tensors[i].count > 0 && is_first_of_type(tensors, i))
+	for (size_t i = 0; i < list->n; i++)
+		if (list->tensors[i].count > 0 && is_first_of_type(list->tensors, i))
 			take_type(&s, i);
 	if (s.n_buckets == 0)
 		ends[s.n_buckets++] = 0;

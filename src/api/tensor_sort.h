@@ -3,20 +3,20 @@
 #ifndef API_TENSOR_SORT_H
 #define API_TENSOR_SORT_H
 
-#include "dev/dev.h"
+#include "api/tensor_list.h"
 
 #include <choir/collective.h>
 
 /* Between nodes a bucket is gathered while the one before travels; longer ones would hide no more. */
 enum { BUCKET_BYTES = 4 << 20 };
 
-/* tensors_apart: ARGUMENT naming two tensors if any share a byte, but for the send and recv of one that are the same
- * range. */
-choir_status tensors_apart(const choir_tensor *tensors, size_t n);
+/* tensors_apart: ARGUMENT naming two tensors if any share a byte, but for the send and recv of one in place.  Where all
+ * tensors are in place it sets list->in_place (not of an allreduce, which takes any mixture).  ARGUMENT where some are. */
+choir_status tensors_apart(struct tensor_list *list);
 
 /* tensors_sort: the number of buckets, at least 1.  order: the tensors that are not empty (room for n), those of a
  * bucket together: of one type, in the list's order, of `most` bytes at most unless one alone is longer.  ends[b]:
  * where bucket b ends there (room for n + 1).  By counts and types alone. */
-size_t tensors_sort(const choir_tensor *tensors, size_t n, uint64_t most, size_t *order, size_t *ends);
+size_t tensors_sort(const struct tensor_list *list, uint64_t most, size_t *order, size_t *ends);
 
 #endif

@@ -14,9 +14,10 @@ static unsigned char *in_callers(const struct dev_access *access, struct segment
                                  uint64_t *span)
 {
 	if (segments->n > 0) {
-		const struct segment *segment = segments_span(segments, off, span);
+		struct segment_at at = segments_find(segments, off);
 
-		return segment->ptr != NULL ? segment->ptr + (off - segment->from) : NULL;
+		*span = at.left < *span ? at.left : *span;
+		return at.segment->ptr != NULL ? at.segment->ptr + at.off : NULL;
 	}
 	return access->ptr != NULL ? access->ptr + off : NULL;
 }
@@ -29,12 +30,13 @@ static unsigned char *in_peers(struct run *run, int rank, bool sends, uint64_t o
 	/* the peer's segments are as long */
 	struct segments *mine = sends ? &run->bound.send_list : &run->bound.recv_list;
 	const uint64_t *addresses = sends ? peer->send_addresses : peer->recv_addresses;
-	const struct segment *segment;
+	struct segment_at at;
 
 	if (mine->n == 0)
 		return (sends ? peer->send : peer->recv) + off;
-	segment = segments_span(mine, off, span);
-	return symmetric_find(run->comm, local_rank, addresses[segment - mine->items]) + (off - segment->from);
+	at = segments_find(mine, off);
+	*span = at.left < *span ? at.left : *span;
+	return symmetric_find(run->comm, local_rank, addresses[at.segment - mine->items]) + at.off;
 }
 
 static unsigned char *in_slot(const struct run *run, struct plan_ref ref)

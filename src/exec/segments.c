@@ -23,7 +23,7 @@ static bool holds(const struct segments *segments, size_t i, uint64_t off)
 	return i < segments->n && segments->items[i].from <= off && off < segments->items[i + 1].from;
 }
 
-const struct segment *segments_find(struct segments *segments, uint64_t off)
+static const struct segment *find(struct segments *segments, uint64_t off)
 {
 	size_t low = 0, high = segments->n; /* it is in [low, high) */
 
@@ -43,13 +43,13 @@ const struct segment *segments_find(struct segments *segments, uint64_t off)
 	return &segments->items[low];
 }
 
-const struct segment *segments_span(struct segments *segments, uint64_t off, uint64_t *span)
+struct segment_at segments_find(struct segments *segments, uint64_t off)
 {
-	const struct segment *segment = segments_find(segments, off);
-	uint64_t left = segment[1].from - off;
+	uint64_t block = segments->block > 0 ? off / segments->block : 0, in_block = off - block * segments->block;
+	const struct segment *segment = find(segments, in_block);
+	uint64_t part = segment[1].from - segment->from, in_part = in_block - segment->from;
 
-	*span = left < *span ? left : *span;
-	return segment;
+	return (struct segment_at){ .segment = segment, .off = block * part + in_part, .left = part - in_part };
 }
 
 /* One segment's part of a copy: into `to`, or out of `from`. */
@@ -83,12 +83,11 @@ static choir_status copy_parts(choir_device *device, struct segments *segments, 
 	bool enqueued = false;
 
 	while (done < bytes && st == CHOIR_SUCCESS) {
-		const struct segment *segment = segments_find(segments, off + done);
-		uint64_t part = segment[1].from - (off + done);
+		struct segment_at at = segments_find(segments, off + done);
+		uint64_t part = at.left < bytes - done ? at.left : bytes - done;
 
-		part = part < bytes - done ? part : bytes - done;
-		enqueued |= segment->ptr == NULL;
-		st = copy_part(device, segment, off + done - segment->from, to != NULL ? to + done : NULL,
+		enqueued |= at.segment->ptr == NULL;
+		st = copy_part(device, at.segment, at.off, to != NULL ? to + done : NULL,
 		               from != NULL ? from + done : NULL, part);
 		done += part;
 	}

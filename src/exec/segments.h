@@ -15,8 +15,11 @@ struct segment {
 };
 
 struct segments {
-	const struct segment *items; /* [n + 1], ascending, none empty; the last one says where the whole ends */
+	const struct segment *items; /* [n + 1], ascending, none empty; the last one says where they end */
 	size_t n;                    /* 0 = there are none, the buffer is an ordinary one */
+	/* Bytes of a block, if the whole is a block for each rank: block r is the r-th part of each segment, one after
+	 * another, and in a segment these parts stand one after another.  0 = the whole is one block. */
+	uint64_t block;
 	size_t last;                 /* found last: the next one is near */
 	bool direct;                 /* all have a ptr */
 	/* [n] where the peers find each (exec/symmetric.h); NULL = they do not reach them all */
@@ -32,11 +35,15 @@ struct segments_owner {
 struct segments_owner *segments_retain(struct segments_owner *owner);
 void segments_release(struct segments_owner *owner); /* NULL is silent */
 
-/* segments_find: the segment that holds byte off of the whole, which is not the end. */
-const struct segment *segments_find(struct segments *segments, uint64_t off);
+/* Where a byte of the whole is. */
+struct segment_at {
+	const struct segment *segment;
+	uint64_t off;  /* of the segment's memory */
+	uint64_t left; /* so many bytes stand together from there on */
+};
 
-/* segments_span: the same; *span becomes no more than the bytes from there to the segment's end. */
-const struct segment *segments_span(struct segments *segments, uint64_t off, uint64_t *span);
+/* segments_find: where byte off of the whole is, which is not the end. */
+struct segment_at segments_find(struct segments *segments, uint64_t off);
 
 /* segments_read: starts copying [off, off + bytes) of the whole to host memory of ours; segments_write: the reverse.
  * *event_p = NULL if it is done, else complete once all of it is.  After a failure nothing is under way any more. */
