@@ -37,8 +37,8 @@ typedef struct choir_tensor {
 CHOIR_API choir_status choir_allreduce_multi(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors,
                                              choir_op op, const choir_call *call, choir_event **event_p);
 
-/* The same for other collectives.  A tensor's count is the one that the call for it alone would be given, and so are the
- * lengths of its send and recv; block r of the list is block r of each tensor:
+/* The same for other collectives.  A tensor's count is the one that the call for it alone would be given, and so are
+ * the lengths of its send and recv; block r of the list is block r of each tensor:
  * choir_reduce_scatter_multi: count is what each rank gets of the tensor.  choir_allgather_multi: what it gives.
  * choir_broadcast_multi, choir_reduce_multi: one root for all; buffers that the call for one tensor does not look at
  * may be choir_none(), also the root's recv of a broadcast.
@@ -176,7 +176,8 @@ CHOIR_API choir_status choir_allgather_multi_init(choir_comm *comm, const choir_
 CHOIR_API choir_status choir_broadcast_multi_init(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors,
                                                   int root, const choir_call *call, choir_request **request_p);
 CHOIR_API choir_status choir_reduce_multi_init(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors,
-                                               choir_op op, int root, const choir_call *call, choir_request **request_p);
+                                               choir_op op, int root, const choir_call *call,
+                                               choir_request **request_p);
 CHOIR_API choir_status choir_reduce_scatter_init(choir_comm *comm, choir_buffer send, choir_buffer recv,
                                                  size_t recv_count, choir_dtype dtype, choir_op op,
                                                  const choir_call *call, choir_request **request_p);

@@ -26,13 +26,6 @@ static bool same_buffer(const choir_buffer *a, const choir_buffer *b)
 	return a->base == b->base && a->offset_bytes == b->offset_bytes && a->kind == b->kind;
 }
 
-choir_buffer tensor_list_recv(const struct tensor_list *list, const choir_tensor *tensor)
-{
-	bool is_root = list->collective == COLLECTIVE_BROADCAST && list->send_holds > 0;
-
-	return is_root && tensor->recv.kind == CHOIR_BUFFER_NONE ? tensor->send : tensor->recv;
-}
-
 /* One block's bytes, added to those of the list. */
 static choir_status measure(struct tensor_list *list, size_t i, uint64_t elem, uint64_t *bytes_p)
 {

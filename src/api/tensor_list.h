@@ -38,13 +38,19 @@ struct tensor_list {
 };
 
 /* tensor_list_recv: where a tensor's result goes: of a broadcast's root without a recv its send. */
-choir_buffer tensor_list_recv(const struct tensor_list *list, const choir_tensor *tensor);
+static inline choir_buffer tensor_list_recv(const struct tensor_list *list, const choir_tensor *tensor)
+{
+	bool is_root = list->collective == COLLECTIVE_BROADCAST && list->send_holds > 0;
+
+	return is_root && tensor->recv.kind == CHOIR_BUFFER_NONE ? tensor->send : tensor->recv;
+}
 
 /* tensor_list_create: the list of a call of that collective, checked: buffers as dev_range checks them, no two
  * overlapping; in buckets of bucket_bytes, 0: BUCKET_BYTES.  Nothing is retained.
  * One reference, for segments_release(&list->owner).  ARGUMENT naming the tensors; NO_MEMORY. */
 choir_status tensor_list_create(const char *call, struct choir_comm *comm, enum collective collective, int root,
-                                const choir_tensor *tensors, size_t n, uint64_t bucket_bytes, struct tensor_list **out_p);
+                                const choir_tensor *tensors, size_t n, uint64_t bucket_bytes,
+                                struct tensor_list **out_p);
 
 /* tensor_list_hold: an owner that besides keeps the cl_mems of the list: for runs that outlive the call. */
 choir_status tensor_list_hold(struct tensor_list *list, struct segments_owner **out_p);

@@ -10,8 +10,8 @@
 /* Between nodes a bucket is gathered while the one before travels; longer ones would hide no more. */
 enum { BUCKET_BYTES = 4 << 20 };
 
-/* tensors_apart: ARGUMENT naming two tensors if any share a byte, but for the send and recv of one in place.  Where all
- * tensors are in place it sets list->in_place (not of an allreduce, which takes any mixture).  ARGUMENT where some are. */
+/* tensors_apart: ARGUMENT naming two tensors if any share a byte, but for the send and recv of one in place, or if some
+ * are in place and others not.  Where all are it sets list->in_place.  An allreduce takes any mixture. */
 choir_status tensors_apart(struct tensor_list *list);
 
 /* tensors_sort: the number of buckets, at least 1.  order: the tensors that are not empty (room for n), those of a

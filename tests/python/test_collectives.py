@@ -49,6 +49,38 @@ class Dense(unittest.TestCase):
 
         self.ranks(fn)
 
+    def test_other_lists(self):
+        def fn(comm):
+            r, types = comm.rank, ("int32", "float64", "int32")
+            sends = [given(r, N * n, t) for n, t in zip((2, 5, 300), types)]
+            parts = [np.zeros(n, t) for n, t in zip((2, 5, 300), types)]
+            comm.reduce_scatter_multi(list(zip(sends, parts)))
+            wholes = [np.zeros_like(x) for x in sends]
+            with comm.allgather_multi_init(list(zip(parts, wholes))) as gather:
+                gather.start()
+            for whole, t in zip(wholes, types):
+                np.testing.assert_array_equal(whole, everybody(whole.size, t).sum(0))
+            comm.reduce_multi(sends, root=1)
+            comm.broadcast_multi(sends, root=1)
+            for sent, whole in zip(sends, wholes):
+                np.testing.assert_array_equal(sent, whole)
+
+        self.ranks(fn)
+
+    def test_tags(self):
+        def fn(comm):
+            left, right = (comm.rank - 1) % N, (comm.rank + 1) % N
+            outs = [given(comm.rank, 5, "int32") + tag for tag in range(3)]
+            events = [comm.send(outs[tag], left, tag=tag, wait=False) for tag in range(3)]
+            for tag in (2, 0, 1):
+                x = np.zeros(5, np.int32)
+                comm.recv(x, right, tag=tag)
+                np.testing.assert_array_equal(x, given(right, 5, "int32") + tag)
+            for event in events:
+                event.wait()
+
+        self.ranks(fn)
+
     def test_blocks(self):
         def fn(comm):
             r, whole = comm.rank, everybody(N * 4, "int64")

@@ -95,7 +95,8 @@ static size_t lay_out(struct set *set, size_t *at)
 
 	for (int t = 0; t < TENSORS; t++) {
 		at[t] = end;
-		end += (count_of(t) * choir_dtype_bytes(types[t % 4]) * (blocks ? (size_t)set->n : 1) + GAP + 7) / 8 * 8;
+		end += count_of(t) * choir_dtype_bytes(types[t % 4]) * (blocks ? (size_t)set->n : 1) + GAP;
+		end = (end + 7) / 8 * 8;
 	}
 	return end;
 }
@@ -241,7 +242,8 @@ static void all_shapes(struct world *world, int rank, choir_comm *comm, void *un
 			           .how = (enum how)(i * 7 / 5 % N_HOWS),
 			           .root = i / 3 % world->n };
 
-		if (i / N_FORMS / 4 == 2 && (choir_comm_nodes(comm) > 1 || world->n == 1)) /* slots: a node of several */
+		/* Slots are of one node with several ranks. */
+		if (i / N_FORMS / 4 == 2 && (choir_comm_nodes(comm) > 1 || world->n == 1))
 			continue;
 		run_shape(world, rank, comm, &s);
 	}
@@ -266,7 +268,8 @@ static void refused(struct world *world, int rank, choir_comm *comm, void *unuse
 	choir_tensor lies = { choir_host(a), choir_host(&a[1]), 2, CHOIR_I32 },
 		     bad = { choir_host(a), choir_host(b), 2, 99 },
 		     far = { choir_host(a), choir_host(b), SIZE_MAX / 4 / n, CHOIR_I32 },
-		     same[] = { { choir_host(a), choir_host(b), 2, CHOIR_I32 }, { choir_host(a), choir_host(c), 2, CHOIR_I32 } };
+		     same[] = { { choir_host(a), choir_host(b), 2, CHOIR_I32 },
+			       { choir_host(a), choir_host(c), 2, CHOIR_I32 } };
 
 	(void)unused;
 	SAYS(choir_reduce_scatter_multi(comm, two, 2, CHOIR_OP_SUM, NULL, NULL), CHOIR_ARGUMENT,

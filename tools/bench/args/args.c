@@ -161,6 +161,7 @@ static bool read_all(struct args *args, char *error)
 	}
 	args->trainer_path = texts->trainer;
 	args->tensors = texts->tensors;
+	args->tensors_of = texts->tensors_of != NULL ? texts->tensors_of : "allreduce";
 	args->json_path = texts->json;
 	args->plot_path = texts->plot;
 	return read_sizes(args, error) && read_dtypes(texts->type, args, error) && read_ops(texts->op, args, error) &&

@@ -40,7 +40,7 @@ struct args_sparse {
 struct args_texts {
 	const char *begin, *end, *factor, *step, *type, *op, *memory, *algorithm, *offset, *json, *plot, *compare,
 	    *fail_over, *devices, *vs;
-	const char *tune, *trainer, *tensors;
+	const char *tune, *trainer, *tensors, *tensors_of;
 	const char *rows, *width, *range, *density, *zipf, *index, *overlap, *text, *lists, *values;
 	bool uniform, clustered, permuted, hot, empty, heavy_tailed;
 };
@@ -68,6 +68,7 @@ struct args {
 	const char *json_path, *plot_path; /* NULL = none; json "-" = standard output */
 	double min_busbw;
 	const char *tensors; /* --tensors; NULL = none */
+	const char *tensors_of; /* the collective of them */
 	const char *trainer_path; /* NULL = none */
 	double compute_ms;        /* overlap, trainer; 0 = as long as the collective, as the file says */
 	bool tune;

@@ -35,6 +35,7 @@ static const struct flag table[] = {
 	REAL("min-busbw", min_busbw, "exit with 4 if the best busbw of the run is below", "GBps"),
 	TEXT(0, "trainer", trainer, "replay a training step: lines of name count dtype delay_us", "FILE"),
 	TEXT(0, "tensors", tensors, "allreduce of many tensors: 4,64K,... or random:N:LOW:HIGH", "SIZES"),
+	TEXT(0, "tensors-of", tensors_of, "reduce_scatter, allgather, broadcast or reduce of them instead", "NAME"),
 	REAL("compute", compute_ms,
 	     "overlap: length of the kernel (as long as the collective); trainer: of all kernels", "MS"),
 	{ "tune", 0, FLAG_TEXT, AT(texts.tune), "FILE", "measure every algorithm and write rules (standard output)", 0,

@@ -18,7 +18,7 @@ enum { MULTI, EACH, IN_FLIGHT, N_OURS };
 
 static struct job job_of(struct run *run, const struct list_tensor *tensor)
 {
-	struct job job = run_job(run, &collectives[ALLREDUCE], tensor->dtype, run->args->ops[0]);
+	struct job job = run_job(run, collective_find(run->args->tensors_of), tensor->dtype, run->args->ops[0]);
 
 	job.in_place = run->args->in_place;
 	job_size(&job, tensor->count * job.elem_bytes);
@@ -96,15 +96,22 @@ static void run_list(struct run *run, const struct tensor_list *list)
 void tensors_run(struct run *run)
 {
 	struct tensor_list list;
-	char error[TENSOR_ERROR_BYTES];
+	char error[TENSOR_ERROR_BYTES], title[64];
 
+	if (!tensors_have(run->args->tensors_of)) {
+		if (run->world->rank == 0)
+			fprintf(stderr, "choir-bench: --tensors-of: there are no lists of '%s'\n",
+			        run->args->tensors_of);
+		world_fail(run->world, EXIT_USAGE);
+	}
 	if (!tensor_list_parse(run->args->tensors, run->args->dtypes, run->args->n_dtypes, &list, error)) {
 		if (run->world->rank == 0)
 			fprintf(stderr, "choir-bench: --tensors: %s\n", error);
 		world_fail(run->world, EXIT_USAGE);
 	}
 	if (run->to_text && !run->args->csv) {
-		report_text_columns(run->args, "allreduce of tensors", RESULT_DENSE);
+		snprintf(title, sizeof title, "%s of tensors", run->args->tensors_of);
+		report_text_columns(run->args, title, RESULT_DENSE);
 		report_text_note("%d tensors: one call for all, a call each, a call each all in flight", list.n);
 	}
 	run_list(run, &list);

@@ -13,14 +13,53 @@ struct way {
 	choir_tensor tensors[]; /* [replay->n] */
 };
 
+typedef choir_status multi_fn(const struct way *way, const struct job *job);
+
+static choir_status allreduce(const struct way *way, const struct job *job)
+{
+	return choir_allreduce_multi(job->comm, way->tensors, (size_t)way->replay->n, job->op, &way->call, NULL);
+}
+
+static choir_status reduce_scatter(const struct way *way, const struct job *job)
+{
+	return choir_reduce_scatter_multi(job->comm, way->tensors, (size_t)way->replay->n, job->op, &way->call, NULL);
+}
+
+static choir_status allgather(const struct way *way, const struct job *job)
+{
+	return choir_allgather_multi(job->comm, way->tensors, (size_t)way->replay->n, &way->call, NULL);
+}
+
+static choir_status broadcast(const struct way *way, const struct job *job)
+{
+	return choir_broadcast_multi(job->comm, way->tensors, (size_t)way->replay->n, job->root, &way->call, NULL);
+}
+
+static choir_status reduce(const struct way *way, const struct job *job)
+{
+	return choir_reduce_multi(job->comm, way->tensors, (size_t)way->replay->n, job->op, job->root, &way->call,
+	                          NULL);
+}
+
+static multi_fn *const multi[N_COLLECTIVE_ROWS] = {
+	[ALLREDUCE] = allreduce, [REDUCE_SCATTER] = reduce_scatter, [ALLGATHER] = allgather,
+	[BROADCAST] = broadcast, [REDUCE] = reduce,
+};
+
+bool tensors_have(const char *collective)
+{
+	const struct collective_row *what = collective_find(collective);
+
+	return what != NULL && multi[what - collectives] != NULL;
+}
+
 static int all_at_once(struct contender *self)
 {
 	struct way *way = (struct way *)self;
 	const struct job *job = &way->replay->items->job;
-	choir_status st =
-	    choir_allreduce_multi(job->comm, way->tensors, (size_t)way->replay->n, job->op, &way->call, NULL);
+	choir_status st = multi[job->what - collectives](way, job);
 
-	return st == CHOIR_SUCCESS ? EXIT_FINE : ours_failed(job, "allreduce_multi", st, choir_last_error());
+	return st == CHOIR_SUCCESS ? EXIT_FINE : ours_failed(job, "a list", st, choir_last_error());
 }
 
 static int one_by_one(struct contender *self)
@@ -30,12 +69,11 @@ static int one_by_one(struct contender *self)
 	int status = EXIT_FINE;
 
 	for (int i = 0; i < way->replay->n && status == EXIT_FINE; i++) {
-		const choir_tensor *t = &way->tensors[i];
-		choir_status st =
-		    choir_allreduce(job->comm, t->send, t->recv, t->count, t->dtype, job->op, &way->call, NULL);
+		const struct replay_item *item = &way->replay->items[i];
+		choir_status st = item->job.what->call(&item->args, &way->call, NULL);
 
 		if (st != CHOIR_SUCCESS)
-			status = ours_failed(job, "allreduce", st, choir_last_error());
+			status = ours_failed(job, job->what->name, st, choir_last_error());
 	}
 	return status;
 }

@@ -5,8 +5,10 @@
 
 #include "replay.h"
 
-/* tensors_multi: all in one choir_allreduce_multi.  tensors_each: a blocking choir_allreduce each.  NULL if there is no
+/* tensors_have: is there a form for lists of that collective?  tensors_multi: all in one call of it.  tensors_each: a
+ * blocking call each.  NULL if there is no
  * memory. */
+bool tensors_have(const char *collective);
 struct contender *tensors_multi(struct replay *replay);
 struct contender *tensors_each(struct replay *replay);
 

@@ -187,6 +187,29 @@ class Comm:
             lib.choir_allreduce_multi, (self._handle, array, len(array), _op(op)), (array, held), wait, call
         )
 
+    def reduce_scatter_multi(self, tensors: Iterable[Any], op: Op | str = "sum", wait: bool = True, **call: Any) -> Any:
+        """A reduce_scatter of each (send, recv) of a list, of any data types, as one call."""
+        array, held = _tensors(tensors, sends=self.size)
+        args = (self._handle, array, len(array), _op(op))
+        return self._go(lib.choir_reduce_scatter_multi, args, (array, held), wait, call)
+
+    def allgather_multi(self, tensors: Iterable[Any], wait: bool = True, **call: Any) -> Any:
+        """An allgather of each (send, recv) of a list, of any data types, as one call."""
+        array, held = _tensors(tensors, recvs=self.size)
+        return self._go(lib.choir_allgather_multi, (self._handle, array, len(array)), (array, held), wait, call)
+
+    def broadcast_multi(self, tensors: Iterable[Any], root: int = 0, wait: bool = True, **call: Any) -> Any:
+        """A broadcast of each array of a list, of any data types, as one call.  (send, recv) stands for an array."""
+        array, held = _tensors(tensors)
+        return self._go(lib.choir_broadcast_multi, (self._handle, array, len(array), root), (array, held), wait, call)
+
+    def reduce_multi(self, tensors: Iterable[Any], op: Op | str = "sum", root: int = 0, wait: bool = True,
+                     **call: Any) -> Any:  # fmt: skip
+        """A reduce of each array of a list, of any data types, as one call.  (send, recv) stands for an array."""
+        array, held = _tensors(tensors)
+        args = (self._handle, array, len(array), _op(op), root)
+        return self._go(lib.choir_reduce_multi, args, (array, held), wait, call)
+
     def reduce(self, send: Any, recv: Any = None, op: Op | str = "sum", root: int = 0, wait: bool = True,
                **call: Any) -> Any:  # fmt: skip
         """recv of the root = op over all ranks of send.  On the other ranks recv is not looked at."""
@@ -371,6 +394,27 @@ class Comm:
         args = (self._handle, array, len(array), _op(op))
         return self._init(lib.choir_allreduce_multi_init, args, held, call)
 
+    def reduce_scatter_multi_init(self, tensors: Iterable[Any], op: Op | str = "sum", **call: Any) -> Request:
+        """A persistent reduce_scatter_multi."""
+        array, held = _tensors(tensors, sends=self.size)
+        return self._init(lib.choir_reduce_scatter_multi_init, (self._handle, array, len(array), _op(op)), held, call)
+
+    def allgather_multi_init(self, tensors: Iterable[Any], **call: Any) -> Request:
+        """A persistent allgather_multi."""
+        array, held = _tensors(tensors, recvs=self.size)
+        return self._init(lib.choir_allgather_multi_init, (self._handle, array, len(array)), held, call)
+
+    def broadcast_multi_init(self, tensors: Iterable[Any], root: int = 0, **call: Any) -> Request:
+        """A persistent broadcast_multi."""
+        array, held = _tensors(tensors)
+        return self._init(lib.choir_broadcast_multi_init, (self._handle, array, len(array), root), held, call)
+
+    def reduce_multi_init(self, tensors: Iterable[Any], op: Op | str = "sum", root: int = 0, **call: Any) -> Request:
+        """A persistent reduce_multi."""
+        array, held = _tensors(tensors)
+        args = (self._handle, array, len(array), _op(op), root)
+        return self._init(lib.choir_reduce_multi_init, args, held, call)
+
     def reduce_scatter_init(self, send: Any, recv: Any, op: Op | str = "sum", **call: Any) -> Request:
         """A persistent reduce_scatter."""
         a, b = _pair(send, recv)
@@ -539,13 +583,16 @@ def _end(counts: Sequence[int], displacements: Sequence[int] | None) -> int:
     return max((at + n for at, n in zip(displacements, counts) if n), default=0)
 
 
-def _tensors(tensors: Iterable[Any]) -> tuple[Any, Any]:
+def _tensors(tensors: Iterable[Any], sends: int = 1, recvs: int = 1) -> tuple[Any, Any]:
+    """A choir_tensor of each array; send and recv hold its count so many times."""
     pairs = [one if isinstance(one, tuple) else (one, None) for one in tensors]
     array = (Tensor * len(pairs))()
     for slot, (send, recv) in zip(array, pairs):
         a, b = _pair(send, recv)
-        _at_least(b.count, a.count, "recv")
-        slot.send, slot.recv, slot.count, slot.dtype = a.buffer, b.buffer, a.count, a.dtype
+        count = b.count if sends > 1 else a.count
+        _at_least(a.count, count * sends, "send")
+        _at_least(b.count, count * recvs, "recv")
+        slot.send, slot.recv, slot.count, slot.dtype = a.buffer, b.buffer, count, a.dtype
     return array, pairs
 
 
