@@ -15,6 +15,7 @@
 #include "exec/call_cache.h"
 #include "exec/engine.h"
 #include "exec/symmetric.h"
+#include "exec/thread.h"
 
 #include <string.h>
 

@@ -12,6 +12,7 @@
 #include "exec/submit.h"
 #include "exec/fork.h"
 #include "exec/progress.h"
+#include "exec/thread.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -8,6 +8,7 @@
 #include "exec/fork.h"
 #include "exec/gone.h"
 #include "exec/progress.h"
+#include "exec/thread.h"
 #include "sparse/share.h"
 
 #include <stddef.h>

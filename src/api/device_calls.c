@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls on one device (<choir/pairs.h>): the operands of each, and how they start. */
 #include "api/call.h"
+
+#include "exec/thread.h"
 #include "api/device_comm.h"
 
 #include "topk/device_call.h"

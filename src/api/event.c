@@ -4,6 +4,7 @@
 #include "exec/event.h"
 #include "exec/fork.h"
 #include "exec/progress.h"
+#include "exec/thread.h"
 
 /* Of this process, not of the one before a fork? */
 static choir_status check_event(const char *call, const choir_event *event)

@@ -4,6 +4,7 @@
 
 #include "exec/submit.h"
 #include "exec/progress.h"
+#include "exec/thread.h"
 
 #include <stdio.h>
 #include <stdlib.h>

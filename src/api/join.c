@@ -14,11 +14,9 @@
 #include "exec/engine.h"
 #include "exec/fork.h"
 #include "exec/layout.h"
-#include "base/wait.h"
 #include "exec/progress.h"
-#include "exec/gone.h"
 #include "exec/keyed.h"
-#include "exec/liveness.h"
+#include "exec/messages.h"
 #include "node/cache.h"
 
 #include <stdio.h>
@@ -69,35 +67,6 @@ choir_status join_config(const char *call, const choir_comm_config *given, choir
 		TRY(options_check(call, config.options));
 	*out = config;
 	return CHOIR_SUCCESS;
-}
-
-/* Where messages for the rank go: called under the messenger's lock. */
-static void deliver(void *ctx, struct message *message)
-{
-	struct choir_comm *comm = ctx;
-
-	if (message->header.kind == WIRE_FAIL) {
-		char text[ERROR_TEXT_BYTES];
-		size_t n = message->payload_bytes < sizeof text ? message->payload_bytes : sizeof text - 1;
-
-		memcpy(text, message_payload(message), n);
-		text[n] = '\0';
-		comm_fail_from_peer(comm, (choir_status)message->header.key, text);
-		message_give(message);
-		return;
-	}
-	if (message->header.kind == WIRE_DATA) {
-		inbox_put(&comm->inbox, message);
-	} else {
-		if (message->header.kind == WIRE_GONE)
-			gone_deliver(comm, message);
-		else if (message->header.kind == WIRE_KEY)
-			keyed_deliver(comm, &message->header);
-		else
-			liveness_deliver(comm, &message->header, wait_now_ns());
-		message_give(message);
-	}
-	bell_ring(bell_mine());
 }
 
 /* The processes of my node other than mine: their bells, and what tells that they died. */
@@ -192,7 +161,7 @@ static choir_status fill(struct bootstrap *b, int local, struct choir_comm *comm
 	if (join->config->keyed)
 		TRY(keyed_create(comm, &comm->keyed));
 	comm->messenger = messenger_retain(b->messengers[local]);
-	TRY(messenger_attach(comm->messenger, comm->context, comm->rank, deliver, comm));
+	TRY(messenger_attach(comm->messenger, comm->context, comm->rank, messages_deliver, comm));
 	return progress_add(comm);
 }
 

@@ -3,6 +3,7 @@
 #include "api/call.h"
 
 #include "exec/event.h"
+#include "exec/thread.h"
 
 #include <stdlib.h>
 #include <string.h>

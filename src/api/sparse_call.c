@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* sparse_allreduce: a script of the sparse room, started like any other call. */
 #include "api/options.h"
+
+#include "exec/thread.h"
 #include "api/call.h"
 
 #include "sparse/algorithm.h"

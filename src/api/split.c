@@ -6,6 +6,8 @@
  * only members call, they exchange their claims in the same way. */
 #include "api/split.h"
 
+#include "exec/thread.h"
+
 #include "api/join.h"
 #include "api/options.h"
 #include "api/bootstrap.h"

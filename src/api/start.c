@@ -6,6 +6,7 @@
 #include "exec/engine.h"
 #include "exec/inline.h"
 #include "exec/fork.h"
+#include "exec/thread.h"
 
 #include <stddef.h>
 #include <stdlib.h>

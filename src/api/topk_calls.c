@@ -2,6 +2,8 @@
 /* Top-k gradients (<choir/topk.h>): states, and their calls as scripts of the topk room. */
 #include "api/call.h"
 
+#include "exec/thread.h"
+
 #include "topk/algorithm.h"
 
 #include <inttypes.h>

@@ -68,7 +68,7 @@ static int row_of(const struct wait_for *why, bool is_slow)
 		return DEVICE;
 	if (why->polled)
 		return POLLED;
-	return why->called && !why->crowded ? NODE : OTHERS;
+	return why->blocking && !why->crowded ? NODE : OTHERS;
 }
 
 /* Note [taken cores].  Where other programs want the core a yield gives it away for their whole time slices, and a

@@ -48,7 +48,7 @@ void wait_sleep_us(int64_t us);
 struct wait_for {
 	bool polled;   /* messages that must be polled */
 	bool crowded;  /* more ranks than cores */
-	bool called;   /* the thread is in a blocking call */
+	bool blocking; /* the thread is in a blocking call */
 	bool device;   /* commands of a device are under way */
 	bool shares;   /* threads of a CPU device need this core */
 };

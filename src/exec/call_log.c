@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/call_log.h"
+
 #include "exec/record.h"
 
 #include "base/log.h"

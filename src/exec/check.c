@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The slow look: deadlines, late peers, dead peers, differing calls. */
+/* The slow check: deadlines, late peers, dead peers, differing calls. */
 #include "exec/engine.h"
 #include "exec/record.h"
 
@@ -88,7 +88,7 @@ static bool check_gone(struct run *run)
 	return true;
 }
 
-static void look_at_peers(struct choir_comm *comm)
+static void watch_peers(struct choir_comm *comm)
 {
 	for (int p = 0; p < comm->n_peers; p++)
 		if (comm->peers[p].dead_looks < 2 && peer_watch_dead(comm->peers[p].watch))
@@ -160,7 +160,7 @@ void engine_check(struct choir_comm *comm)
 	held = comm->keyed != NULL && keyed_holds(comm->keyed);
 	if ((engine->flight.active != NULL || held) && !engine->closed) {
 		(void)messages_drive(comm, true); /* what a peer said before it died counts first */
-		look_at_peers(comm);
+		watch_peers(comm);
 		give_sign(comm, now);
 	}
 	if (held && !engine->closed)

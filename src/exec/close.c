@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The end of a comm: all but its shell (exec/comm.c) goes. */
+/* The end of a comm: all but its shell (exec/comm.c) goes.  What it frees is made by fill in api/join.c. */
 #include "base/wait.h"
 #include "exec/engine.h"
 #include "exec/keyed.h"
@@ -64,7 +64,7 @@ static void stop_engine(struct choir_comm *comm)
 {
 	while (!engine_enter(&comm->engine))
 		wait_yield();
-	submit_close(comm);
+	submit_refuse(comm);
 	atomic_store(&comm->engine.closed, true);
 	/* Threads between comm_enter and comm_leave came in before that, and wait for nothing: all calls are over. */
 	while (atomic_load(&comm->uses.inside) > 0)

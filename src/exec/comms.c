@@ -2,7 +2,6 @@
 #include "exec/comms.h"
 
 #include "exec/fork.h"
-#include "exec/gone.h"
 
 static struct {
 	pthread_mutex_t lock;
@@ -17,20 +16,14 @@ static void forked(void)
 	atomic_store(&comms.n, 0);
 }
 
-/* A process that ends with comms says so to the other ranks: those of other nodes would not see it. */
-static void __attribute__((destructor)) say_end(void)
-{
-	if (pthread_mutex_trylock(&comms.lock) != 0)
-		return;
-	for (struct choir_comm *comm = comms.first; comm != NULL; comm = comm->listing.next)
-		if (atomic_load(&comm->failure.status) == CHOIR_SUCCESS)
-			gone_say(comm, true);
-	pthread_mutex_unlock(&comms.lock);
-}
-
 void comms_lock(void)
 {
 	pthread_mutex_lock(&comms.lock);
+}
+
+bool comms_trylock(void)
+{
+	return pthread_mutex_trylock(&comms.lock) == 0;
 }
 
 void comms_unlock(void)

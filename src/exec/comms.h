@@ -6,8 +6,10 @@
 #include "exec/comm.h"
 
 /* comms_lock, comms_unlock: held for a walk along the list, and by the background thread before it rests.
+ * comms_trylock: false: another thread holds it.
  * comms_wait: pthread_cond_wait with that lock. */
 void comms_lock(void);
+bool comms_trylock(void);
 void comms_unlock(void);
 void comms_wait(pthread_cond_t *cond);
 

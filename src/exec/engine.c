@@ -16,6 +16,7 @@
 #include "exec/messages.h"
 #include "exec/submit.h"
 #include "exec/withdraw.h"
+#include "exec/thread.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,13 +41,13 @@ void engine_refuse(struct choir_comm *comm)
 {
 	struct engine *engine = &comm->engine;
 
-	submit_close(comm);
+	submit_refuse(comm);
 	while (!engine_enter(engine)) /* a call that is carried out on the spot ends, or becomes a run */
 		wait_yield();
 	engine_leave(engine);
 }
 
-/* What was submitted, behind what is in flight. */
+/* What was submitted is in flight from here on. */
 static void take_submitted(struct choir_comm *comm)
 {
 	for (struct run *run = submit_take(comm), *next; run != NULL; run = next) {
@@ -107,8 +108,9 @@ void engine_look_at_queued(struct choir_comm *comm)
 		flight_advance_queued(flight, i, advance);
 }
 
-/* Nothing moved: is that for the device?  A run that is alone and sends nothing may wait for it right here. */
-static bool wait_for_device(struct choir_comm *comm)
+/* Nothing moved.  True: the only run, which sends nothing, has blocked until a command of the device was over.  Else
+ * device_works tells whether commands are under way. */
+static bool note_device_work(struct choir_comm *comm)
 {
 	struct run *run = comm->engine.flight.eligible;
 	bool busy = false;
@@ -214,7 +216,7 @@ bool engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p)
 	if (engine->flight.active != NULL) {
 		comm_see_poison(comm);
 		if (atomic_load(&comm->failure.status) == CHOIR_SUCCESS)
-			moved |= advance_eligible(comm) || wait_for_device(comm);
+			moved |= advance_eligible(comm) || note_device_work(comm);
 		if (atomic_load(&comm->failure.status) != CHOIR_SUCCESS)
 			fail_all(comm);
 	}

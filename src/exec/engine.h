@@ -8,11 +8,12 @@
 choir_status engine_init(struct choir_comm *comm);
 void engine_fini(struct choir_comm *comm);
 
-/* engine_look_at_queued: advances the runs that have others of their kind before them.  For the slow look; the driver
+/* engine_look_at_queued: advances the runs that have others of their kind before them.  For the slow check; the driver
  * only. */
 void engine_look_at_queued(struct choir_comm *comm);
 
-/* engine_refuse: from now on no call is accepted, nor carried out on the spot: what is under way is runs. */
+/* engine_refuse: from now on no call is accepted, nor executed inline; a call that is being executed inline ends or
+ * becomes a run before it returns. */
 void engine_refuse(struct choir_comm *comm);
 
 /* engine_enter: this thread drives until engine_leave; false: another one does.  Leaving is a plain store, which waits
@@ -43,14 +44,23 @@ struct due_job {
 bool engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p);
 void engine_do_job(const struct due_job *due);
 
-/* engine_check: the slow look, a few times a second while something waits: deadlines, late peers, dead peers, differing
- * calls. */
+/* engine_check: the slow check, a few times a second while something waits: deadlines, late peers, dead peers,
+ * differing calls. */
 void engine_check(struct choir_comm *comm);
 
-/* engine_can_move: is a run unfinished, other than those whose job a thread is doing now? */
+/* Is there something to do?
+ *
+ *                           runs submitted      messages leaving  threads in calls
+ *   engine_can_move         but those in a job
+ *   engine_idle (negated)   yes
+ *   has_work, progress.c    but those in a job  of the messenger
+ *   in_calls, progress.c    yes                                   yes
+ *   progress_drain          yes                 of the rank       yes
+ *
+ * engine_can_move: is a run unfinished, other than those whose job a thread is doing now? */
 bool engine_can_move(const struct choir_comm *comm);
 
-/* engine_idle: nothing submitted is unfinished. */
+/* engine_idle: nothing that was submitted is unfinished. */
 bool engine_idle(const struct choir_comm *comm);
 
 #endif

@@ -60,7 +60,7 @@ struct run_queue {
 
 /* The runs that the driver has taken, see flight.h.  The driver only. */
 struct flight {
-	struct run *active, **active_end; /* all, in order of submission: walked by slow looks only */
+	struct run *active, **active_end;     /* all, in order of submission: walked by slow checks only */
 	struct run *eligible, **eligible_end; /* those of them that every drive advances */
 	/* [n_queues] of collectives, of sends to each rank, of recvs from each, of both with tags, alone */
 	struct run_queue *queues;

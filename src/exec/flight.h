@@ -6,7 +6,7 @@
  * with tags, which match in any order.  Only the first runs of a queue are in the list `eligible`, and one that ends
  * lets the next one in.  No collective behind the first COMM_LANES
  * may enter its lane.  A pair's run may overtake the one before it, when that waits for its deps: one that is further
- * behind than PAIR_ELIGIBLE is advanced by the slow look (flight_advance_queued), so it ends too. */
+ * behind than PAIR_ELIGIBLE is advanced by the slow check (flight_advance_queued), so it ends too. */
 #ifndef EXEC_FLIGHT_H
 #define EXEC_FLIGHT_H
 

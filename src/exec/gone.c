@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/gone.h"
 
+#include "exec/comms.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,4 +124,15 @@ void gone_say(struct choir_comm *comm, bool process_ends)
 			break; /* the transport is gone: the others have their deadlines */
 	}
 	pthread_mutex_unlock(&submission->lock);
+}
+
+/* A process that ends with comms says so to the other ranks: those of other nodes would not see it. */
+static void __attribute__((destructor)) say_end(void)
+{
+	if (!comms_trylock())
+		return;
+	for (struct choir_comm *comm = comms_first(); comm != NULL; comm = comm->listing.next)
+		if (atomic_load(&comm->failure.status) == CHOIR_SUCCESS)
+			gone_say(comm, true);
+	comms_unlock();
 }

@@ -230,7 +230,7 @@ static choir_status advance_until_done(struct run *const *runs, size_t n, choir_
 {
 	struct choir_comm *comm = runs[0]->comm;
 	int rounds = wait_inline_rounds(WAIT_STATES, comm->crowded);
-	bool pair = runs[0]->bound.pair, sends; /* once the right is given back the runs are another thread's */
+	bool pair = runs[0]->bound.pair, sends;
 	const struct run *failed = NULL;
 	size_t left = n;
 
@@ -249,10 +249,17 @@ static choir_status advance_until_done(struct run *const *runs, size_t n, choir_
 		return CHOIR_SUCCESS;
 	}
 	sends = pair && messenger_busy(comm->messenger);
-	finish(runs, n); /* from here on another thread may destroy the comm */
+	finish(runs, n); /* from here on the runs are another thread's, which may destroy the comm */
 	if (sends)
 		(void)progress_kick(); /* the rest of what was sent */
 	return CHOIR_SUCCESS;
+}
+
+/* A collective by messages, as where an algorithm between nodes was asked for by name on one node: it waits for the
+ * transport for longer than this thread is to spin. */
+static bool waits_for_transport(const struct run *run)
+{
+	return run->plan->messages && !run->bound.pair;
 }
 
 choir_status inline_execute(struct choir_comm *comm, struct prepared *prepared, size_t first, size_t n,
@@ -270,7 +277,7 @@ choir_status inline_execute(struct choir_comm *comm, struct prepared *prepared, 
 			return st;
 		}
 	}
-	if ((runs[0]->plan->messages && !runs[0]->bound.pair) || !submit_number(runs, (int)n))
+	if (waits_for_transport(runs[0]) || !submit_number(runs, (int)n))
 		return submit(runs, n, event_p);
 	for (size_t i = 0; i < n && over; i++) {
 		if (runs[i]->part->in_order == IN_ORDER)

@@ -29,7 +29,7 @@ bool keyed_drive(struct choir_comm *comm, struct run **ordered, struct run **end
 /* keyed_holds: is any call held back? */
 bool keyed_holds(const struct keyed *keyed);
 
-/* keyed_check (in keyed_check.c): the slow look at held calls: deadlines, ranks that are dead or gone.  The driver
+/* keyed_check (in keyed_check.c): the slow check at held calls: deadlines, ranks that are dead or gone.  The driver
  * only. */
 void keyed_check(struct choir_comm *comm, int64_t now_ns);
 

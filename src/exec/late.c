@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/late.h"
-#include "exec/record.h"
 
 #include "exec/liveness.h"
 #include "exec/p2p.h"
+#include "exec/record.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The liveness query: each rank that waits says for whom, and that it is there.  On its node it writes that into its
- * control block at each slow look; ranks of other nodes are asked.  A late call follows these answers from rank to
+ * control block at each slow check; ranks of other nodes are asked.  A late call follows these answers from rank to
  * rank, so the rank that stopped is named, and not one that itself waits for it. */
 #ifndef EXEC_LIVENESS_H
 #define EXEC_LIVENESS_H

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/messages.h"
+
+#include "base/wait.h"
+#include "exec/flight.h"
+#include "exec/gone.h"
+#include "exec/keyed.h"
+#include "exec/liveness.h"
 #include "exec/record.h"
 
-#include "exec/flight.h"
-#include "exec/liveness.h"
-
 #include <stdio.h>
+#include <string.h>
 
 /* What the transport says, with the rank and the oldest of its calls. */
 static void fail_transport(struct choir_comm *comm, const char *why)
@@ -45,4 +49,32 @@ bool messages_drive(struct choir_comm *comm, bool anyway)
 		fail_mismatch(comm, &inbox->odd);
 	liveness_answer(comm);
 	return moved; /* a failed comm too: the news of it must get out */
+}
+
+void messages_deliver(void *ctx, struct message *message)
+{
+	struct choir_comm *comm = ctx;
+
+	if (message->header.kind == WIRE_FAIL) {
+		char text[ERROR_TEXT_BYTES];
+		size_t n = message->payload_bytes < sizeof text ? message->payload_bytes : sizeof text - 1;
+
+		memcpy(text, message_payload(message), n);
+		text[n] = '\0';
+		comm_fail_from_peer(comm, (choir_status)message->header.key, text);
+		message_give(message);
+		return;
+	}
+	if (message->header.kind == WIRE_DATA) {
+		inbox_put(&comm->inbox, message);
+	} else {
+		if (message->header.kind == WIRE_GONE)
+			gone_deliver(comm, message);
+		else if (message->header.kind == WIRE_KEY)
+			keyed_deliver(comm, &message->header);
+		else
+			liveness_deliver(comm, &message->header, wait_now_ns());
+		message_give(message);
+	}
+	bell_ring(bell_mine());
 }

@@ -9,4 +9,7 @@
  * messages. */
 bool messages_drive(struct choir_comm *comm, bool anyway);
 
+/* messages_deliver: where a message for the comm (ctx) goes that has come; under the messenger's lock. */
+void messages_deliver(void *ctx, struct message *message);
+
 #endif

@@ -9,11 +9,11 @@
  * So the receiver, which knows how long both copies took, learns from the first piece of each message which stores
  * are faster, and tells the sender (Note [nt stores] in base/nt.h). */
 #include "exec/p2p.h"
-#include "exec/record.h"
 
 #include "base/copy.h"
 #include "base/wait.h"
 #include "exec/operand.h"
+#include "exec/record.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #define EXEC_PREPARED_H
 
 #include "exec/call_key.h"
-#include "exec/operand.h"
+#include "exec/operand_table.h"
 #include "exec/run.h"
 
 /* One plan on one pair of buffers.  A collective is one, a sendrecv two at once, a list of tensors one a bucket. */

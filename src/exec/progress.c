@@ -7,7 +7,7 @@
  * while there is nothing unfinished.
  *
  * Note [who takes over].  A thread that submits counts its call in `unfinished`, then looks whether anybody drives; a
- * thread that leaves takes itself out of `drivers`, then looks whether anything is unfinished.  Each puts a full fence
+ * thread that leaves takes itself out of `waiters`, then looks whether anything is unfinished.  Each puts a full fence
  * between the two, so that at least one sees the other (Dekker): on arm64 a store, even of a sequentially consistent
  * kind, may pass a later load that is not, both would find the other still there, and nobody would drive the call.  The
  * background thread needs no fence: it rests under comms_lock, which a thread that finds no driver takes before it
@@ -23,13 +23,13 @@
 
 enum {
 	CHECK_NS = 20 * 1000 * 1000,
-	CHECK_SHARE = 16,  /* the slow look takes no more than one part of so many of the time */
+	CHECK_SHARE = 16,  /* the slow check takes no more than one part of so many of the time */
 	OTHERS_EVERY = 16, /* idle rounds between looks at the other ranks */
-	LOOK_EVERY = 64,   /* rounds between looks at the clock */
+	CLOCK_EVERY = 64,  /* rounds between looks at the clock */
 };
 
-static _Atomic int drivers; /* threads that wait, and drive meanwhile */
-static _Thread_local bool waiting; /* this thread is one of `drivers` */
+static _Atomic int waiters;        /* threads that wait, and drive meanwhile */
+static _Thread_local bool waiting; /* this thread is one of them */
 
 /* Is there anything to drive: runs, or messages that are still leaving, of any comm that shares the messenger? */
 static bool has_work(struct choir_comm *comm)
@@ -65,10 +65,10 @@ static bool work_left(struct wait_for *why)
 
 /* This thread drives no more: if it is the last, what it leaves unfinished is the background thread's.  Note [who takes
  * over]. */
-static void stop_driving(void)
+static void leave_waiters(void)
 {
 	struct wait_for ignored = { .polled = false };
-	bool last = atomic_fetch_sub(&drivers, 1) == 1;
+	bool last = atomic_fetch_sub(&waiters, 1) == 1;
 
 	atomic_thread_fence(memory_order_seq_cst);
 	if (last && work_left(&ignored))
@@ -79,10 +79,10 @@ static void stop_driving(void)
 static void do_job(const struct due_job *due)
 {
 	if (waiting)
-		stop_driving();
+		leave_waiters();
 	engine_do_job(due);
 	if (waiting)
-		atomic_fetch_add(&drivers, 1);
+		atomic_fetch_add(&waiters, 1);
 }
 
 static bool drive(struct choir_comm *comm, bool messages)
@@ -106,7 +106,12 @@ static bool drive_others(const struct choir_comm *mine)
 	return moved;
 }
 
-static void check_all(void)
+static bool drive_all(void)
+{
+	return drive_others(NULL);
+}
+
+static void check_comms(void)
 {
 	for (struct choir_comm *comm = comms_next(NULL); comm != NULL; comm = comms_next(comm))
 		if (!engine_idle(comm))
@@ -124,7 +129,7 @@ static void sleep_once(choir_event *event, int64_t sleep_us)
 		return;
 	}
 	seen = bell_arm(bell);
-	if ((event != NULL && event_is_complete(event)) || drive_others(NULL)) {
+	if ((event != NULL && event_is_complete(event)) || drive_all()) {
 		bell_disarm(bell);
 		return;
 	}
@@ -145,8 +150,8 @@ static void idle_round(struct wait *idle, const struct choir_comm *mine, choir_e
 		sleep_once(event, sleep_us);
 }
 
-/* The slow look, when it is due. */
-static void look_at_all(struct wait *idle, int64_t now)
+/* The slow check (engine_check), when it is due. */
+static void check_when_due(struct wait *idle, int64_t now)
 {
 	int64_t took = 0;
 
@@ -154,27 +159,28 @@ static void look_at_all(struct wait *idle, int64_t now)
 	if (now < idle->next_check_ns)
 		return;
 	if (idle->next_check_ns != 0) {
-		check_all();
+		check_comms();
 		took = wait_now_ns() - now; /* it looks at all that is in flight */
 	}
 	idle->next_check_ns = now + (took > CHECK_NS / CHECK_SHARE ? took * CHECK_SHARE : CHECK_NS);
 }
 
-static void join_drivers(void)
+static void join_waiters(void)
 {
-	atomic_fetch_add(&drivers, 1);
+	atomic_fetch_add(&waiters, 1);
 	waiting = true;
 }
 
-static void leave(void)
+static void stop_waiting(void)
 {
 	waiting = false;
-	stop_driving();
+	leave_waiters();
 }
 
-static void idle_in(struct wait *idle, const struct choir_comm *comm, choir_event *event, bool polled)
+/* wakes_late: nothing rings for all that ends the wait, so it sleeps as for messages that must be polled. */
+static void idle_in(struct wait *idle, const struct choir_comm *comm, choir_event *event, bool wakes_late)
 {
-	struct wait_for why = { .polled = polled, .crowded = comm->crowded, .called = true };
+	struct wait_for why = { .polled = wakes_late, .crowded = comm->crowded, .blocking = true };
 
 	add_device(&why, comm);
 	idle_round(idle, comm, event, &why);
@@ -196,30 +202,31 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 	struct choir_comm *comm = event->comm;
 	struct wait idle = { 0 };
 	int64_t end = wait_end_ns(timeout_ms);
-	bool inside = comm_enter(comm), polled = inside && comm->messenger != NULL && messenger_polled(comm->messenger),
-	     moved;
+	bool inside = comm_enter(comm), moved;
+	/* nothing rings at the timeout, or when a message comes that must be polled */
+	bool wakes_late = timeout_ms >= 0 || (inside && comm->messenger != NULL && messenger_polled(comm->messenger));
 
-	join_drivers();
+	join_waiters();
 	for (unsigned round = 0; !event_is_complete(event); round++) {
 		inside = still_inside(comm, inside);
 		moved = inside ? drive(comm, round % OTHERS_EVERY == OTHERS_EVERY - 1) : drive_others(comm);
 		if (event_is_complete(event))
 			break;
-		if (round % LOOK_EVERY == LOOK_EVERY - 1 || wait_is_long(&idle) || end != INT64_MAX) {
+		if (round % CLOCK_EVERY == CLOCK_EVERY - 1 || wait_is_long(&idle) || end != INT64_MAX) {
 			int64_t now = wait_now_ns();
 
 			if (now >= end)
 				break;
-			look_at_all(&idle, now);
+			check_when_due(&idle, now);
 		}
 		if (moved)
 			idle.rounds = 0;
 		else
-			idle_in(&idle, comm, event, polled || timeout_ms >= 0 || !inside);
+			idle_in(&idle, comm, event, wakes_late || !inside);
 	}
 	if (inside)
 		comm_leave(comm);
-	leave();
+	stop_waiting();
 	return event_is_complete(event);
 }
 
@@ -241,20 +248,20 @@ static bool drive_while(bool (*busy)(struct choir_comm *), struct choir_comm *co
 	int64_t end = wait_end_ns(timeout_ms);
 	bool left;
 
-	join_drivers();
+	join_waiters();
 	while ((left = busy(comm))) {
 		bool moved = drive(comm, true);
 		int64_t now = wait_now_ns();
 
 		if (now >= end)
 			break;
-		look_at_all(&idle, now);
+		check_when_due(&idle, now);
 		if (moved)
 			idle.rounds = 0;
 		else
 			idle_in(&idle, comm, NULL, true);
 	}
-	leave();
+	stop_waiting();
 	return !left;
 }
 
@@ -277,7 +284,7 @@ static bool has_work_alone(void)
 
 	for (struct choir_comm *comm = comms_first(); comm != NULL; comm = comm->listing.next)
 		left |= has_work(comm);
-	return left && atomic_load(&drivers) == 0;
+	return left && atomic_load(&waiters) == 0;
 }
 
 static void drive_in_background(unsigned life)
@@ -287,15 +294,15 @@ static void drive_in_background(unsigned life)
 
 		for (unsigned round = 0;; round++) {
 			struct wait_for why = { .polled = false };
-			bool moved = drive_others(NULL);
+			bool moved = drive_all();
 
-			if (round % LOOK_EVERY == LOOK_EVERY - 1 || wait_is_long(&idle))
-				look_at_all(&idle, wait_now_ns());
+			if (round % CLOCK_EVERY == CLOCK_EVERY - 1 || wait_is_long(&idle))
+				check_when_due(&idle, wait_now_ns());
 			if (moved) {
 				idle.rounds = 0;
 				continue;
 			}
-			if (atomic_load(&drivers) > 0 || !work_left(&why) || background_is_over(life))
+			if (atomic_load(&waiters) > 0 || !work_left(&why) || background_is_over(life))
 				break;
 			idle_round(&idle, NULL, NULL, &why);
 		}
@@ -308,7 +315,7 @@ choir_status progress_kick(void)
 	bool rested = false;
 
 	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load(&drivers) == 0)
+	if (atomic_load(&waiters) == 0)
 		st = background_wake(drive_in_background, &rested);
 	if (!rested) /* a waiter drives, or the background thread does: it may be asleep */
 		bell_ring(bell_mine());
@@ -317,7 +324,7 @@ choir_status progress_kick(void)
 
 static void forked(void)
 {
-	atomic_store(&drivers, 0);
+	atomic_store(&waiters, 0);
 }
 
 choir_status progress_add(struct choir_comm *comm)

@@ -22,7 +22,8 @@ bool progress_wait(choir_event *event, int64_t timeout_ms);
 
 /* progress_drain: drives until nothing of the comm's is unfinished, no thread is in one of its calls, and its messages
  * have left; false if timeout_ms passed first.  progress_end_calls: the same without messages, of a comm that has
- * failed: waits only for calls of scripts that are being made. */
+ * failed: waits for jobs of scripts, runs whose buffers peers may still touch (WITHDRAW_MS at most), and threads in its
+ * calls. */
 bool progress_drain(struct choir_comm *comm, int64_t timeout_ms);
 void progress_end_calls(struct choir_comm *comm);
 

@@ -48,7 +48,7 @@ choir_status submit_count(struct choir_comm *comm, int peer, uint32_t tag, bool 
 }
 
 /* Under the lock. */
-static void number(struct run *run)
+static void give_number(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
 	struct submission *submission = &comm->submission;
@@ -82,7 +82,7 @@ bool submit_number(struct run *const *runs, int n)
 	        atomic_load_explicit(&comm->failure.status, memory_order_relaxed) == CHOIR_SUCCESS;
 	alone &= submission->next_seq + (uint64_t)n <= ARENA_LAST_SEQ;
 	for (int i = 0; i < n && alone; i++)
-		number(runs[i]);
+		give_number(runs[i]);
 	pthread_mutex_unlock(&submission->lock);
 	return alone;
 }
@@ -105,7 +105,7 @@ static choir_status refuse(struct run *run, bool spent)
 /* Under the lock. */
 static void hand_over(struct submission *submission, struct run *run)
 {
-	number(run);
+	give_number(run);
 	run->next = submission->incoming;
 	submission->incoming = run;
 	atomic_store_explicit(&submission->has_incoming, true, memory_order_release);
@@ -178,7 +178,7 @@ struct run *submit_take(struct choir_comm *comm)
 	return oldest;
 }
 
-void submit_close(struct choir_comm *comm)
+void submit_refuse(struct choir_comm *comm)
 {
 	pthread_mutex_lock(&comm->submission.lock);
 	comm->submission.closing = true;

@@ -25,7 +25,7 @@ bool submit_number(struct run *const *runs, int n);
 /* submit_take: what was submitted, oldest first, linked by `next`; NULL if there is nothing.  The driver only. */
 struct run *submit_take(struct choir_comm *comm);
 
-/* submit_close: from now on no call is accepted. */
-void submit_close(struct choir_comm *comm);
+/* submit_refuse: from now on no call is accepted. */
+void submit_refuse(struct choir_comm *comm);
 
 #endif

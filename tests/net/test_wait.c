@@ -42,7 +42,7 @@ static void *burn(void *unused)
 static void a_taken_core(void **state)
 {
 	struct wait wait = { 0 };
-	struct wait_for why = { .called = true };
+	struct wait_for why = { .blocking = true };
 	cpu_set_t before, one;
 	pthread_t thread;
 	int core = 0, yields = 0;
@@ -68,14 +68,14 @@ static void every_row(void **state)
 {
 	(void)state;
 	check((struct wait_for){ .device = true }, false, 2400, 50);
-	check((struct wait_for){ .device = true, .polled = true, .called = true }, false, 2400, 50);
+	check((struct wait_for){ .device = true, .polled = true, .blocking = true }, false, 2400, 50);
 	check((struct wait_for){ .device = true, .shares = true }, false, 2000, 50);
-	check((struct wait_for){ .polled = true, .called = true }, false, 460, 200);
-	check((struct wait_for){ .polled = true, .called = true }, true, 20, 50);
+	check((struct wait_for){ .polled = true, .blocking = true }, false, 460, 200);
+	check((struct wait_for){ .polled = true, .blocking = true }, true, 20, 50);
 	check((struct wait_for){ .polled = true, .crowded = true }, true, 4, 50);
-	check((struct wait_for){ .called = true }, true, 1000, 20000);
-	check((struct wait_for){ .called = true, .crowded = true }, false, 60, 20000);
-	check((struct wait_for){ .called = false }, false, 460, 20000);
+	check((struct wait_for){ .blocking = true }, true, 1000, 20000);
+	check((struct wait_for){ .blocking = true, .crowded = true }, false, 60, 20000);
+	check((struct wait_for){ .blocking = false }, false, 460, 20000);
 }
 
 static void a_wait_becomes_slow(void **state)

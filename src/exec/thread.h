@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* The calling thread: its number, and whether it is in a callback or a group. */
+#ifndef EXEC_THREAD_H
+#define EXEC_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* this_thread: the calling thread's number, not 0.  No other thread of the process has it, before or after. */
+uint64_t this_thread(void);
+
+/* in_callback: is this thread inside a caller's callback?  Blocking there is WOULD_DEADLOCK.  enter / leave bracket
+ * each callback. */
+bool in_callback(void);
+void callback_enter(void);
+void callback_leave(void);
+
+/* group_is_open: on this thread.  enter / leave bracket each group; they nest.  in_callback_or_group: is a blocking
+ * call not to be carried out here and now? */
+bool group_is_open(void);
+void group_enter(void);
+void group_leave(void);
+bool in_callback_or_group(void);
+
+#endif
