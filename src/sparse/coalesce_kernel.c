@@ -20,14 +20,14 @@ choir_status coalesce_kernel_create(choir_device *device, const struct coalesce_
                                     struct coalesce_device **out_p)
 {
 	struct coalesce_device *job = calloc(1, sizeof *job);
-	uint64_t span;
+	uint64_t span, words = index_range_span(call->range) / 32; /* of a bitmap, if there is one */
 
 	if (job == NULL)
 		return error_no_memory("a coalescing on the device", sizeof *job);
 	job->device = device;
 	job->call = *call;
 	job->route = route_of(call, pairs);
-	job->shape = launch_shape_of(device);
+	job->shape = launch_shape_of(device, pairs * call->width + (words < UINT32_MAX ? words : 0));
 	job->n = (uint32_t)pairs;
 	job->items = launch_items(device, pairs, &span);
 	job->span = (cl_uint)span;

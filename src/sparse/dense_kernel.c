@@ -16,17 +16,18 @@ static const char *index_type(struct index_form form)
 static choir_status run(choir_device *device, const char *source, const char *options, const char *kernel,
                         const struct launch_arg *args, size_t n_args, uint64_t elements, cl_event *event_p)
 {
-	struct launch_shape shape = launch_shape_of(device);
+	struct launch_shape shape = launch_shape_of(device, elements);
 	struct launch launch = { .source = source, .options = options, .kernel = kernel, .args = args, .n_args = n_args,
 				 .global = launch_elements(shape, elements), .local = shape.group };
 
 	return launch_run(device, &launch, event_p);
 }
 
-static void rows_options(char *out, const choir_device *device, struct index_form form, uint64_t elem_bytes)
+static void rows_options(char *out, const choir_device *device, struct index_form form, uint64_t elem_bytes,
+                         uint64_t elements)
 {
 	static const char *const types[] = { "uchar", "ushort", "uint", "ulong" };
-	struct launch_shape shape = launch_shape_of(device);
+	struct launch_shape shape = launch_shape_of(device, elements);
 
 	snprintf(out, OPTIONS_BYTES, "-DINDEX=%s -DVALUE=%s -DGROUP=%zu -DSPAN=%zu", index_type(form),
 	         types[__builtin_ctzll(elem_bytes)], shape.group, shape.span);
@@ -46,7 +47,7 @@ static choir_status move_rows(choir_device *device, const char *kernel, const st
 		                     LAUNCH_ARG(from_at),   LAUNCH_ARG(n),       LAUNCH_ARG(width),
 		                     LAUNCH_ARG(shift),     LAUNCH_ARG(to->mem), LAUNCH_ARG(to_at) };
 
-	rows_options(options, device, list->form, from->elem_bytes);
+	rows_options(options, device, list->form, from->elem_bytes, n * width);
 	return run(device, "scatter.cl", options, kernel, args, sizeof args / sizeof *args, n * width, event_p);
 }
 
@@ -73,13 +74,13 @@ choir_status dense_kernel_zero(choir_device *device, const struct dense_list *li
 		                     LAUNCH_ARG(width),     LAUNCH_ARG(shift),  LAUNCH_ARG(dense->mem),
 		                     LAUNCH_ARG(dense_at) };
 
-	rows_options(options, device, list->form, dense->elem_bytes);
+	rows_options(options, device, list->form, dense->elem_bytes, n * width);
 	return run(device, "scatter.cl", options, "scatter_zero", args, sizeof args / sizeof *args, n * width, event_p);
 }
 
-static void bitmap_options(char *out, const choir_device *device, struct index_form form)
+static void bitmap_options(char *out, const choir_device *device, struct index_form form, uint64_t elements)
 {
-	struct launch_shape shape = launch_shape_of(device);
+	struct launch_shape shape = launch_shape_of(device, elements);
 
 	snprintf(out, OPTIONS_BYTES, "-DINDEX=%s -DGROUP=%zu -DSPAN=%zu", index_type(form), shape.group, shape.span);
 }
@@ -90,7 +91,7 @@ choir_status dense_kernel_clear(choir_device *device, const struct dense_bitmap 
 	char options[OPTIONS_BYTES];
 	struct launch_arg args[] = { LAUNCH_ARG(bitmap->mem), LAUNCH_ARG(words) };
 
-	bitmap_options(options, device, (struct index_form){ .bytes = 4 });
+	bitmap_options(options, device, (struct index_form){ .bytes = 4 }, words);
 	return run(device, "bitmap.cl", options, "bitmap_clear", args, sizeof args / sizeof *args, words, event_p);
 }
 
@@ -103,7 +104,7 @@ choir_status dense_kernel_mark(choir_device *device, const struct dense_list *li
 	struct launch_arg args[] = { LAUNCH_ARG(list->ind), LAUNCH_ARG(at), LAUNCH_ARG(n), LAUNCH_ARG(shift),
 		                     LAUNCH_ARG(bitmap->mem) };
 
-	bitmap_options(options, device, list->form);
+	bitmap_options(options, device, list->form, n);
 	return run(device, "bitmap.cl", options, "bitmap_mark", args, sizeof args / sizeof *args, n, event_p);
 }
 
@@ -126,7 +127,7 @@ choir_status dense_kernel_number(choir_device *device, const struct dense_bitmap
 	struct launch_arg scan_args[] = { LAUNCH_ARG(scratch), LAUNCH_ARG(n), LAUNCH_ARG(total) };
 	struct launch_arg before_args[] = { LAUNCH_ARG(bitmap->mem), LAUNCH_ARG(words), LAUNCH_ARG(span),
 		                            LAUNCH_ARG(scratch), LAUNCH_ARG(before) };
-	size_t group = launch_shape_of(device).group;
+	size_t group = launch_shape_of(device, 0).group;
 	char options[OPTIONS_BYTES];
 	struct launch count = {
 		"bitmap.cl", options, "bitmap_count", count_args, sizeof count_args / sizeof *count_args, items, group
@@ -138,7 +139,7 @@ choir_status dense_kernel_number(choir_device *device, const struct dense_bitmap
 		items,       group
 	};
 
-	bitmap_options(options, device, (struct index_form){ .bytes = 4 });
+	bitmap_options(options, device, (struct index_form){ .bytes = 4 }, 0);
 	TRY(launch_run(device, &count, NULL));
 	TRY(launch_run(device, &scan, NULL));
 	return launch_run(device, &number, event_p);
@@ -153,7 +154,7 @@ choir_status dense_kernel_indices(choir_device *device, const struct dense_bitma
 	struct launch_arg args[] = { LAUNCH_ARG(bitmap->mem), LAUNCH_ARG(before), LAUNCH_ARG(words), LAUNCH_ARG(shift),
 		                     LAUNCH_ARG(ind) };
 
-	bitmap_options(options, device, form);
+	bitmap_options(options, device, form, words);
 	return run(device, "bitmap.cl", options, "bitmap_index", args, sizeof args / sizeof *args, words, event_p);
 }
 
@@ -166,6 +167,6 @@ choir_status dense_kernel_contains(choir_device *device, const struct dense_list
 	struct launch_arg args[] = { LAUNCH_ARG(list->ind),   LAUNCH_ARG(at),    LAUNCH_ARG(n),    LAUNCH_ARG(shift),
 		                     LAUNCH_ARG(bitmap->mem), LAUNCH_ARG(words), LAUNCH_ARG(found) };
 
-	bitmap_options(options, device, list->form);
+	bitmap_options(options, device, list->form, n);
 	return run(device, "bitmap.cl", options, "bitmap_contains", args, sizeof args / sizeof *args, n, event_p);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/launch.h"
 
+#define MOST_GROUPS 65535
+
 choir_status launch_run(choir_device *device, const struct launch *launch, cl_event *event_p)
 {
 	cl_kernel kernel;
@@ -19,10 +21,14 @@ choir_status launch_run(choir_device *device, const struct launch *launch, cl_ev
 	return st;
 }
 
-struct launch_shape launch_shape_of(const choir_device *device)
+struct launch_shape launch_shape_of(const choir_device *device, uint64_t n)
 {
-	return dev_is_cpu(device) ? (struct launch_shape){ .group = 1, .span = 1024 }
-	                          : (struct launch_shape){ .group = 64, .span = 4 };
+	struct launch_shape shape = dev_is_cpu(device) ? (struct launch_shape){ .group = 1, .span = 1024 }
+	                                               : (struct launch_shape){ .group = 64, .span = 4 };
+
+	while (n / shape.group / shape.span >= MOST_GROUPS)
+		shape.span *= 4; /* few values, since each is a program of its own */
+	return shape;
 }
 
 size_t launch_elements(struct launch_shape shape, uint64_t n)
@@ -37,7 +43,7 @@ size_t launch_items(const choir_device *device, uint64_t n, uint64_t *span_p)
 	/* A CPU wants a few long spans a core, a GPU many short ones. */
 	uint64_t least = dev_is_cpu(device) ? 2048 : 256,
 		 most = (uint64_t)dev_compute_units(device) * (dev_is_cpu(device) ? 4 : 256);
-	uint64_t group = launch_shape_of(device).group, items = n / least;
+	uint64_t group = launch_shape_of(device, 0).group, items = n / least;
 
 	items = items < 1 ? 1 : items > most ? most : items;
 	items = (items + group - 1) / group * group;

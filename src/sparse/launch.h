@@ -26,7 +26,8 @@ choir_status launch_run(choir_device *device, const struct launch *launch, cl_ev
 struct launch_shape {
 	size_t group, span;
 };
-struct launch_shape launch_shape_of(const choir_device *device);
+/* launch_shape_of: for launches of at most n elements: drivers refuse more than 65 535 groups. */
+struct launch_shape launch_shape_of(const choir_device *device, uint64_t n);
 
 /* launch_elements: work-items for n elements of which each item has its span: whole groups, 0 for none. */
 size_t launch_elements(struct launch_shape shape, uint64_t n);

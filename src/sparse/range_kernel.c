@@ -28,7 +28,7 @@ static choir_status start(struct range_job *job)
 		                 .kernel = "index_range",
 		                 .args = args,
 		                 .n_args = sizeof args / sizeof *args,
-		                 .local = launch_shape_of(job->device).group };
+		                 .local = launch_shape_of(job->device, 0).group };
 
 	job->items = launch.global = launch_items(job->device, job->n, &span);
 	length = span;
