@@ -9,8 +9,9 @@
  *
  * A state is one tensor's on one rank.  Ranks create their states alike and call them in the same order, as comms are
  * used.  Values are accumulated, sent and kept in f32 (f64 for f64).  The residual, count elements of that, lives in
- * host memory of the library; while a call runs there is a second one, which replaces it when all has gone well: a call
- * that fails leaves the residual, the thresholds and the count of calls as they were.  (Where a call fails on one rank
+ * host memory of the library, or in that of a GPU where the work on it is done by kernels (docs/topk.md: Where things
+ * are); while a call runs there is a second one, which replaces it when all has gone well: a call that fails leaves the
+ * residual, the thresholds and the count of calls as they were.  (Where a call fails on one rank
  * only, after the last exchange, for want of memory or by an OpenCL error, the others have used what that rank sent.)
  * One call of a state is under way at a time; one that is started meanwhile waits for its turn. */
 #ifndef CHOIR_TOPK_H
@@ -53,8 +54,9 @@ typedef struct choir_topk_config {
 		sizeof(choir_topk_config), 0, CHOIR_F32, NULL, 0, 0, 0, NULL, 0, 0, NULL, 1, 1, 0, CHOIR_OP_MEAN, 0    \
 	}
 
-/* choir_topk_create: the residual is zero.  Not collective: nothing is sent.  The state keeps the comm's shell, and is
- * to be destroyed before or after it.  ARGUMENT naming the field, UNSUPPORTED, NO_MEMORY. */
+/* choir_topk_create: the residual is zero.  Not collective: nothing is sent.  create, reset, export, import and
+ * choir_topk_residual block while a GPU fills or copies a residual that it keeps.  The state keeps the comm's shell,
+ * and is to be destroyed before or after it.  ARGUMENT naming the field, UNSUPPORTED, NO_MEMORY, OPENCL. */
 CHOIR_API choir_status choir_topk_create(choir_comm *comm, const choir_topk_config *config, choir_topk_state **out_p);
 
 /* choir_topk_destroy: NULL is silent.  Calls under way keep what they need. */

@@ -114,7 +114,7 @@ static choir_status create(choir_comm *comm, const struct topk_settings *setting
 
 	if (made == NULL)
 		return error_no_memory("a top-k state", sizeof *made);
-	st = topk_state_create(settings, comm->n, comm->rank, &made->state);
+	st = topk_state_create(settings, comm->device, comm->n, comm->rank, &made->state);
 	if (st != CHOIR_SUCCESS) {
 		free(made);
 		return st;

@@ -87,6 +87,7 @@ struct moments_job {
 	uint64_t n, items;
 	void *numbers; /* 4 an item */
 	cl_event event;
+	bool watched;
 };
 
 static choir_status start(struct moments_job *job, choir_dtype dtype, cl_mem mem, uint64_t off)
@@ -146,6 +147,14 @@ choir_status moments_job_poll(struct moments_job *job, struct moments *out, bool
 	join(&tally, job->numbers, job->type->acc_bytes, job->items);
 	*out = conclude(&tally, job->n);
 	return CHOIR_SUCCESS;
+}
+
+choir_status moments_job_watch(struct moments_job *job, void (*fn)(void *), void *ctx)
+{
+	if (job->watched)
+		return CHOIR_SUCCESS;
+	job->watched = true;
+	return dev_watch(job->event, fn, ctx);
 }
 
 void moments_job_destroy(struct moments_job *job)

@@ -22,6 +22,9 @@ struct moments_job;
 choir_status moments_job_create(choir_device *device, choir_dtype dtype, cl_mem mem, uint64_t off, uint64_t n,
                                 struct moments_job **out_p);
 choir_status moments_job_poll(struct moments_job *job, struct moments *out, bool *done_p);
+
+/* moments_job_watch: rings when the next poll is worth while. */
+choir_status moments_job_watch(struct moments_job *job, void (*fn)(void *), void *ctx);
 /* Waits for the device.  NULL is silent. */
 void moments_job_destroy(struct moments_job *job);
 

@@ -38,10 +38,10 @@ static void make(struct topk_run *run, struct block *block, void *to)
 	uint64_t off = block->from * run->types.elem_bytes, bytes = block->n * run->types.elem_bytes,
 		 grad_bytes = choir_dtype_bytes(settings->dtype);
 	struct accumulation what = {
-		.residual = at(run->state->residual.ptr, off),
+		.residual = at(run->state->residual.near.ptr, off),
 		.grad = at(run->request.operands[TOPK_GRAD].ptr, block->from * grad_bytes),
-		.old_velocity = at(run->state->velocity.ptr, off),
-		.velocity = run->velocity.ptr != NULL ? (unsigned char *)run->velocity.ptr + off : NULL,
+		.old_velocity = at(run->state->velocity.near.ptr, off),
+		.velocity = run->velocity.near.ptr != NULL ? (unsigned char *)run->velocity.near.ptr + off : NULL,
 		.acc = to,
 		.decay = settings->decay,
 		.scale = settings->scale,
@@ -81,7 +81,7 @@ static void accumulate(struct topk_run *run, uint64_t room)
 	struct block block;
 
 	for (block.from = 0; block.from < run->types.n; block.from += block.n) {
-		unsigned char *to = (unsigned char *)run->acc.ptr + block.from * elem_bytes;
+		unsigned char *to = (unsigned char *)run->acc.near.ptr + block.from * elem_bytes;
 		void *acc = nt ? (void *)block.acc : to;
 
 		block.n = run->types.n - block.from < BLOCK ? run->types.n - block.from : BLOCK;
@@ -94,34 +94,35 @@ static void accumulate(struct topk_run *run, uint64_t room)
 	copy_host_fence();
 }
 
-static choir_status take_tensors(struct topk_run *run)
+static void look_for_nan(struct topk_run *run)
 {
-	uint64_t bytes = run->types.n * run->types.elem_bytes;
+	uint64_t at = run->types.n;
 
-	if (run->acc.ptr != NULL)
-		return CHOIR_SUCCESS;
-	TRY(pool_take(&run->acc, bytes, "what was accumulated"));
-	if (run->state->velocity.ptr != NULL)
-		TRY(pool_take(&run->velocity, bytes, "the momentum"));
-	return CHOIR_SUCCESS;
+	if (run->state->settings.nan_fails)
+		at = vector_first_nan(&run->types, run->acc.near.ptr);
+	run->nan_at = at < run->types.n ? at : UINT64_MAX;
 }
 
-choir_status topk_accumulate(struct topk_run *run)
+choir_status near_accumulate(struct topk_run *run, topk_step then)
 {
-	TRY(take_tensors(run));
+	run->step = then;
+	TRY(topk_state_take(run->state, &run->acc, &run->velocity));
 	accumulate(run, 0);
+	look_for_nan(run);
 	return CHOIR_SUCCESS;
 }
 
-choir_status topk_accumulate_above(struct topk_run *run, uint64_t least, uint64_t room)
+choir_status near_accumulate_above(struct topk_run *run, uint64_t least, uint64_t room, topk_step then)
 {
 	struct topk_candidates *found = &run->candidates;
 
-	TRY(take_tensors(run));
+	run->step = then;
+	TRY(topk_state_take(run->state, &run->acc, &run->velocity));
 	TRY(list_take(&found->list, &run->types, room));
 	found->least = least;
 	accumulate(run, room);
 	found->complete = found->list.count <= room;
+	look_for_nan(run);
 	return CHOIR_SUCCESS;
 }
 
@@ -137,7 +138,7 @@ static void sample(struct topk_run *run, uint64_t n, void *to)
 	}
 }
 
-choir_status topk_accumulate_top(struct topk_run *run, uint64_t k)
+choir_status near_accumulate_top(struct topk_run *run, uint64_t k, topk_step then)
 {
 	uint64_t n = run->types.n, rank = n > 0 ? select_pivot_rank(n, k) : 0;
 	struct select_input in = { .elem_bytes = run->types.elem_bytes, .n = SELECT_SAMPLES };
@@ -146,13 +147,13 @@ choir_status topk_accumulate_top(struct topk_run *run, uint64_t k)
 	choir_status st;
 
 	if (n <= SELECT_FEW || rank >= SELECT_SAMPLES)
-		return topk_accumulate(run);
-	TRY(take_tensors(run)); /* samples of the momentum go there */
+		return near_accumulate(run, then);
+	TRY(topk_state_take(run->state, &run->acc, &run->velocity)); /* samples of the momentum go there */
 	TRY(pool_take(&block, (uint64_t)SELECT_SAMPLES * run->types.elem_bytes, "a sample"));
 	sample(run, SELECT_SAMPLES, block.ptr);
 	in.val = block.ptr;
 	st = select_top_limit(&in, rank, &pivot);
 	pool_give(&block);
 	TRY(st);
-	return topk_accumulate_above(run, pivot.key, select_pivot_room(n, rank));
+	return near_accumulate_above(run, pivot.key, select_pivot_room(n, rank), then);
 }

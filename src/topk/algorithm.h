@@ -9,8 +9,8 @@ struct topk_algorithm {
 	const char *name;
 	const char *aliases[3];
 	double density; /* by default */
-	/* makes run->acc, and fills run->selected from it; NULL = nothing is selected */
-	choir_status (*select)(struct topk_run *run);
+	/* makes acc, and fills run->selected from it; run->agree follows.  NULL = nothing is selected */
+	topk_step select;
 	topk_step start; /* the exchange; leaves run->kept or run->dense */
 	/* only what the result has leaves the residual; else all that was selected does, before the exchange */
 	bool returns;
@@ -31,15 +31,15 @@ const struct topk_algorithm *topk_algorithm_find(const char *name);
 const char *topk_algorithm_names(char *text, size_t bytes);
 
 /* select.c: the ways to select. */
-choir_status topk_select_top(struct topk_run *run);
-choir_status topk_select_reuse(struct topk_run *run);
-choir_status topk_select_adapt(struct topk_run *run);
-choir_status topk_select_gaussian(struct topk_run *run);
-choir_status topk_select_chunks(struct topk_run *run);
+choir_status topk_select_top(struct topk_run *run, struct script_turn *turn);
+choir_status topk_select_reuse(struct topk_run *run, struct script_turn *turn);
+choir_status topk_select_adapt(struct topk_run *run, struct script_turn *turn);
+choir_status topk_select_gaussian(struct topk_run *run, struct script_turn *turn);
+choir_status topk_select_chunks(struct topk_run *run, struct script_turn *turn);
 
 /* chosen.c: what the caller selected; run->bad_at = the position of the first index beyond the tensor, else
  * UINT64_MAX. */
-choir_status topk_select_chosen(struct topk_run *run);
+choir_status topk_select_chosen(struct topk_run *run, struct script_turn *turn);
 
 /* topk_chunk_room: entries of the chunk of rank c in a call.  topk_region: [from, from + n) of rank c, equal parts. */
 uint64_t topk_chunk_room(const struct topk_run *run, int c);

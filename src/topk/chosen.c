@@ -2,8 +2,6 @@
 /* The caller's selection in place of the algorithm's. */
 #include "topk/algorithm.h"
 
-#include "sparse/dense.h"
-
 #include <stdlib.h>
 
 static int compare(const void *a, const void *b)
@@ -41,12 +39,11 @@ static choir_status select_sorted(struct topk_run *run, const int64_t *ind, uint
 	if (n == 0)
 		return CHOIR_SUCCESS;
 	index_convert(list->ind.ptr, run->types.form, ind, (struct index_form){ .bytes = 8 }, n);
-	dense_gather(list->ind.ptr, run->types.form, n, run->types.elem_bytes, 0, run->acc.ptr, list->val.ptr);
 	list->count = n;
 	return CHOIR_SUCCESS;
 }
 
-choir_status topk_select_chosen(struct topk_run *run)
+static choir_status sort_chosen(struct topk_run *run, struct script_turn *turn)
 {
 	const struct operand *at = &run->request.operands[TOPK_AT];
 	uint64_t n = run->request.at_count;
@@ -54,7 +51,7 @@ choir_status topk_select_chosen(struct topk_run *run)
 	choir_status st;
 	int64_t *ind;
 
-	TRY(topk_accumulate(run));
+	(void)turn;
 	TRY(pool_take(&block, n * sizeof *ind, "the caller's indices"));
 	ind = block.ptr;
 	if (n > 0)
@@ -63,5 +60,12 @@ choir_status topk_select_chosen(struct topk_run *run)
 	run->bad_at = first_beyond(ind, n, run->types.n);
 	st = select_sorted(run, ind, run->bad_at == UINT64_MAX && n > 0 ? sort_distinct(ind, n) : 0);
 	pool_give(&block);
-	return st;
+	TRY(st);
+	return run->on->gather(run, run->agree);
+}
+
+choir_status topk_select_chosen(struct topk_run *run, struct script_turn *turn)
+{
+	(void)turn;
+	return run->on->accumulate(run, sort_chosen);
 }

@@ -1,84 +1,240 @@
 /* SPDX-License-Identifier: MIT */
-/* A dense result in memory that the host does not reach: only its pairs go there, and kernels fill it.  Design notes:
- * each phase waits, without blocking, for the one before, since copies and kernels have queues of their own. */
-#include "topk/run.h"
+/* The work on acc and momentum in the memory of a device that the host does not reach: only what is selected comes to
+ * the host.  Design notes: all commands go to the internal in-order queue, so none waits for another one; the host
+ * waits, without blocking, where it needs what they leave.  Updates (clear, add) are enqueued and awaited at the end of
+ * the call; what they read stays until then. */
+#include "topk/algorithm.h"
 
 #include "sparse/dense.h"
+#include "sparse/launch.h"
 
-enum { INDICES, VALUES, FILLING, FILLED };
+#include <stdio.h>
 
-bool topk_far_wanted(const struct topk_run *run)
+/* The kernels of accumulate.cl for this call. */
+static choir_status launch(struct topk_run *run, const char *kernel, const struct launch_arg *args, size_t n_args,
+                           uint64_t elements)
 {
-	return run->request.operands[TOPK_DENSE].by_kernel;
+	const struct topk_settings *settings = &run->state->settings;
+	struct launch_shape shape = launch_shape_of(run->env.device, elements);
+	char options[128];
+	struct launch it = { .source = "accumulate.cl", .options = options, .kernel = kernel, .args = args,
+		             .n_args = n_args, .global = launch_elements(shape, elements), .local = shape.group };
+
+	snprintf(options, sizeof options,
+	         "-DDTYPE=%s -DOP=SUM -DINDEX=%s -DGROUP=%zu -DSPAN=%zu -DMOMENTUM=%d -DNANS=%d",
+	         settings->dtype == CHOIR_F16    ? "F16"
+	         : settings->dtype == CHOIR_BF16 ? "BF16"
+	         : settings->dtype == CHOIR_F32  ? "F32"
+	                                         : "F64",
+	         run->types.form.bytes == 4 ? "int" : "long", shape.group, shape.span, settings->momentum > 0,
+	         settings->nan_fails);
+	run->far.busy = true;
+	return launch_run(run->env.device, &it, NULL);
 }
 
-static choir_status upload(struct topk_run *run, const void *from, uint64_t bytes, cl_mem *mem_p)
+/* Where kernels find the gradient: in the caller's buffer, or in a copy of what the host has. */
+static choir_status find_grad(struct topk_run *run, cl_mem *mem_p, cl_ulong *at_p)
 {
+	const struct operand *grad = &run->request.operands[TOPK_GRAD];
+
+	*at_p = 0;
+	if (!grad->by_kernel)
+		return far_upload(run, grad->ptr, grad->bytes, mem_p);
+	*mem_p = grad->access.mem;
+	*at_p = grad->access.off / grad->elem_bytes;
+	return CHOIR_SUCCESS;
+}
+
+/* A number in the type that kernels take it in. */
+union number {
+	cl_float narrow;
+	cl_double wide;
+};
+
+static union number number_of(const struct topk_run *run, double value)
+{
+	if (run->types.work == CHOIR_F64)
+		return (union number){ .wide = value };
+	return (union number){ .narrow = (cl_float)value };
+}
+
+static choir_status launch_accumulate(struct topk_run *run)
+{
+	const struct topk_settings *settings = &run->state->settings;
+	bool momentum = settings->momentum > 0;
+	union number decay = number_of(run, settings->decay), scale = number_of(run, settings->scale),
+		     factor = number_of(run, settings->momentum);
+	cl_mem grad, residual = run->state->residual.far, acc = run->acc.far;
+	cl_mem old = momentum ? run->state->velocity.far : residual, velocity = momentum ? run->velocity.far : acc,
+	       nan_at = settings->nan_fails ? run->far.nan_at : acc;
+	cl_ulong at, n = run->types.n;
+	size_t number_bytes = run->types.elem_bytes;
+
+	TRY(find_grad(run, &grad, &at));
+	const struct launch_arg args[] = {
+		LAUNCH_ARG(grad),
+		LAUNCH_ARG(at),
+		LAUNCH_ARG(n),
+		LAUNCH_ARG(residual),
+		LAUNCH_ARG(old),
+		{ number_bytes, &decay },
+		{ number_bytes, &scale },
+		{ number_bytes, &factor },
+		LAUNCH_ARG(acc),
+		LAUNCH_ARG(velocity),
+		LAUNCH_ARG(nan_at),
+	};
+
+	return launch(run, "accumulate", args, sizeof args / sizeof *args, n);
+}
+
+static choir_status looked_for_nan(struct topk_run *run, struct script_turn *turn)
+{
+	(void)turn;
+	run->nan_at = run->far.nan_found < UINT32_MAX ? run->far.nan_found : UINT64_MAX;
+	run->step = run->far.fetched;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status accumulate(struct topk_run *run, topk_step then)
+{
+	static const cl_uint none = UINT32_MAX;
+	struct topk_far *far = &run->far;
 	struct dev_access access;
 
-	TRY(dev_buffer_create(run->env.device, bytes, mem_p));
-	access = dev_buffer_access(*mem_p, 0, bytes);
-	return dev_write(run->env.device, &access, 0, from, bytes, &run->far.event);
+	TRY(topk_state_take(run->state, &run->acc, &run->velocity));
+	run->nan_at = UINT64_MAX;
+	run->step = then;
+	if (!run->state->settings.nan_fails)
+		return launch_accumulate(run);
+	TRY(far_buffer(run, sizeof none, &far->nan_at));
+	access = dev_buffer_access(far->nan_at, 0, sizeof none);
+	far->busy = true;
+	TRY(dev_write(run->env.device, &access, 0, &none, sizeof none, NULL));
+	TRY(launch_accumulate(run));
+	TRY(dev_read(run->env.device, &access, 0, &far->nan_found, sizeof none, NULL));
+	far->fetched = then;
+	return far_wait(run, looked_for_nan);
 }
 
-static choir_status fill(struct topk_run *run)
+static choir_status collect(struct topk_run *run, struct script_turn *turn)
 {
-	const struct operand *to = &run->request.operands[TOPK_DENSE];
-	struct dense_list list = { .ind = run->far.ind, .form = run->types.form, .n = run->kept.count };
-	struct dense_rows from = { .mem = run->far.val, .elem_bytes = to->elem_bytes, .width = 1 };
-	struct dense_rows dense = from;
-
-	dense.mem = to->access.mem;
-	dense.off = to->access.off;
-	if (list.n == 0)
-		return dev_fill_zero(run->env.device, dense.mem, dense.off, to->bytes, to->elem_bytes, &run->far.event);
-	TRY(dev_fill_zero(run->env.device, dense.mem, dense.off, to->bytes, to->elem_bytes, NULL));
-	return dense_kernel_scatter(run->env.device, &list, &from, 0, &dense, &run->far.event);
+	(void)turn;
+	return far_collect(run, run->candidates.least, run->candidates.room, run->far.collected);
 }
 
-static choir_status next_phase(struct topk_run *run)
+static choir_status accumulate_above(struct topk_run *run, uint64_t least, uint64_t room, topk_step then)
 {
-	uint64_t n = run->kept.count;
-
-	switch (run->far.phase++) {
-	case INDICES:
-		return n > 0 ? upload(run, run->kept.ind.ptr, n * run->types.form.bytes, &run->far.ind) : CHOIR_SUCCESS;
-	case VALUES:
-		return n > 0 ? upload(run, run->values, n * run->request.operands[TOPK_DENSE].elem_bytes, &run->far.val)
-		             : CHOIR_SUCCESS;
-	default:
-		return fill(run);
-	}
+	run->candidates.least = least;
+	run->candidates.room = room;
+	run->far.collected = then;
+	return accumulate(run, collect);
 }
 
-choir_status topk_far_write(struct topk_run *run, bool *done_p)
+/* The device finds the k largest itself. */
+static choir_status accumulate_top(struct topk_run *run, uint64_t k, topk_step then)
 {
-	bool over = true;
+	(void)k;
+	return accumulate(run, then);
+}
 
-	*done_p = false;
-	for (;;) {
-		if (run->far.event != NULL) {
-			TRY(dev_poll(run->far.event, &over));
-			if (!over)
-				break;
-			run->far.watched = false;
-			TRY(dev_wait(&run->far.event));
-		}
-		*done_p = run->far.phase == FILLED;
-		if (*done_p)
-			return CHOIR_SUCCESS;
-		TRY(next_phase(run));
-	}
-	if (run->far.watched)
+static struct dense_rows rows_of(const struct topk_run *run, cl_mem mem)
+{
+	return (struct dense_rows){ .mem = mem, .elem_bytes = run->types.elem_bytes, .width = 1 };
+}
+
+/* A list's indices on the device. */
+static choir_status upload_indices(struct topk_run *run, const struct topk_list *list, struct dense_list *out)
+{
+	*out = (struct dense_list){ .form = run->types.form, .n = list->count };
+	return far_upload(run, list->ind.ptr, list->count * run->types.form.bytes, &out->ind);
+}
+
+static choir_status gather(struct topk_run *run, topk_step then)
+{
+	struct topk_list *list = &run->selected;
+	uint64_t bytes = list->count * run->types.elem_bytes;
+	struct dense_rows dense = rows_of(run, run->acc.far), rows = rows_of(run, NULL);
+	struct dense_list ind;
+	struct dev_access access;
+
+	run->step = then;
+	if (list->count == 0)
 		return CHOIR_SUCCESS;
-	run->far.watched = true;
-	return dev_watch(run->far.event, run->env.ring, run->env.ring_ctx);
+	TRY(upload_indices(run, list, &ind));
+	TRY(far_buffer(run, bytes, &rows.mem));
+	TRY(dense_kernel_gather(run->env.device, &ind, &dense, 0, &rows, NULL));
+	access = dev_buffer_access(rows.mem, 0, bytes);
+	TRY(dev_read(run->env.device, &access, 0, list->val.ptr, bytes, NULL));
+	return far_wait(run, then);
 }
 
-/* What the device still reads is given back after this. */
-void topk_far_fini(struct topk_run *run)
+static choir_status whole(struct topk_run *run, topk_step then)
 {
-	(void)dev_wait(&run->far.event);
-	dev_buffer_free(run->far.ind);
-	dev_buffer_free(run->far.val);
+	uint64_t bytes = run->types.n * run->types.elem_bytes;
+	struct dev_access access = dev_buffer_access(run->acc.far, 0, bytes);
+
+	TRY(pool_take(&run->whole_block, bytes, "what was accumulated"));
+	run->whole = run->whole_block.ptr;
+	run->far.busy = true;
+	TRY(dev_read(run->env.device, &access, 0, run->whole_block.ptr, bytes, NULL));
+	return far_wait(run, then);
 }
+
+static choir_status clear(struct topk_run *run, const struct topk_list *list)
+{
+	const cl_mem tensors[] = { run->acc.far, run->velocity.far };
+	struct dense_list ind;
+
+	if (list->count == 0)
+		return CHOIR_SUCCESS;
+	TRY(upload_indices(run, list, &ind));
+	for (int i = 0; i < 2; i++) {
+		struct dense_rows rows = rows_of(run, tensors[i]);
+
+		if (tensors[i] != NULL)
+			TRY(dense_kernel_zero(run->env.device, &ind, 0, &rows, NULL));
+	}
+	return CHOIR_SUCCESS;
+}
+
+static choir_status add(struct topk_run *run, const struct topk_list *list)
+{
+	struct dense_list ind;
+	cl_ulong n = list->count;
+	cl_mem val, acc = run->acc.far;
+
+	if (n == 0)
+		return CHOIR_SUCCESS;
+	TRY(upload_indices(run, list, &ind));
+	TRY(far_upload(run, list->val.ptr, n * run->types.elem_bytes, &val));
+	const struct launch_arg args[] = { LAUNCH_ARG(ind.ind), LAUNCH_ARG(val), LAUNCH_ARG(n), LAUNCH_ARG(acc) };
+
+	return launch(run, "accumulate_list", args, sizeof args / sizeof *args, n);
+}
+
+static choir_status clear_all(struct topk_run *run)
+{
+	struct topk_tensor *const tensors[] = { &run->acc, &run->velocity };
+
+	run->far.busy = true;
+	for (int i = 0; i < 2; i++)
+		if (tensors[i]->far != NULL)
+			TRY(tensor_zero(tensors[i], run->env.device, run->types.n * run->types.elem_bytes,
+			                run->types.elem_bytes));
+	return CHOIR_SUCCESS;
+}
+
+const struct topk_place topk_place_far = { .accumulate = accumulate,
+	                                   .accumulate_above = accumulate_above,
+	                                   .accumulate_top = accumulate_top,
+	                                   .collect = far_collect,
+	                                   .find_top = far_find_top,
+	                                   .find_limit = far_find_limit,
+	                                   .count = far_count,
+	                                   .moments = far_moments,
+	                                   .gather = gather,
+	                                   .whole = whole,
+	                                   .clear = clear,
+	                                   .add = add,
+	                                   .clear_all = clear_all };

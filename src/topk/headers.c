@@ -1,25 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* What ranks tell each other before the exchange, and the errors that it shows on all of them alike. */
 #include "topk/algorithm.h"
-#include "topk/vector.h"
 
 #include <inttypes.h>
 
 void topk_header_make(struct topk_run *run)
 {
 	const struct topk_request *request = &run->request;
-	uint64_t nan;
 
 	run->header =
 	    (struct topk_header){ .selected = run->algorithm->select != NULL ? run->selected.count : run->types.n,
 		                  .calls = run->tracking.calls,
 		                  .room = request->pairs_p != NULL ? request->pairs_room : UINT64_MAX,
-		                  .nan_at = UINT64_MAX,
+		                  .nan_at = run->nan_at,
 		                  .bad_at = run->bad_at };
-	if (run->state->settings.nan_fails) {
-		nan = vector_first_nan(&run->types, run->acc.ptr);
-		run->header.nan_at = nan < run->types.n ? nan : UINT64_MAX;
-	}
 	run->header.involved_short = request->involved_p != NULL && request->involved_room < run->header.selected;
 }
 

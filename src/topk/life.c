@@ -46,12 +46,14 @@ static void free_tables(struct topk_run *run)
 void topk_run_destroy(void *state)
 {
 	struct topk_run *run = state;
-	struct pool_block *blocks[] = { &run->acc, &run->velocity, &run->dense,    &run->mean,
-		                        &run->out, &run->in,       &run->in_values };
+	struct pool_block *blocks[] = { &run->dense, &run->mean,      &run->out,
+		                        &run->in,    &run->in_values, &run->whole_block };
 	struct topk_list *lists[] = { &run->selected, &run->held,    &run->kept,
 		                      &run->involved, &run->dropped, &run->candidates.list };
 
-	topk_far_fini(run);
+	far_fini(run);
+	tensor_give(&run->acc);
+	tensor_give(&run->velocity);
 	operands_fini(run->request.operands, TOPK_OPERANDS);
 	for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
 		pool_give(blocks[i]);
@@ -96,6 +98,7 @@ choir_status topk_run_make(const struct script_env *env, struct topk_state *stat
 	run->state = topk_state_retain(state);
 	run->request = *request;
 	run->types = state->settings.types;
+	run->on = state->device != NULL ? &topk_place_far : &topk_place_near;
 	run->stats = (choir_topk_stats){ .algorithm = "", .imbalance = 1 };
 	st = take_tables(run);
 	if (st != CHOIR_SUCCESS) {
@@ -115,22 +118,18 @@ void topk_run_stats(const void *state, choir_topk_stats *out)
 	out->algorithm = run->algorithm != NULL ? run->algorithm->name : "";
 }
 
-static void swap(struct pool_block *a, struct pool_block *b)
-{
-	struct pool_block old = *a;
-
-	*a = *b;
-	*b = old;
-}
-
 void topk_run_commit(struct topk_run *run)
 {
 	struct topk_state *state = run->state;
 
 	pthread_mutex_lock(&state->lock);
-	swap(&state->residual, &run->acc);
-	if (state->velocity.ptr != NULL)
-		swap(&state->velocity, &run->velocity);
+	tensor_swap(&state->residual, &run->acc);
+	if (state->settings.momentum > 0)
+		tensor_swap(&state->velocity, &run->velocity);
+	if (state->device != NULL) {
+		tensor_swap(&state->spare[0], &run->acc);
+		tensor_swap(&state->spare[1], &run->velocity);
+	}
 	state->tracking = run->tracking;
 	memcpy(state->bounds, run->bounds, ((size_t)run->env.layout->n + 1) * sizeof *run->bounds);
 	pthread_mutex_unlock(&state->lock);

@@ -35,14 +35,20 @@ choir_status operands_check(const char *call, choir_device *device, const struct
 	return CHOIR_SUCCESS;
 }
 
+bool operand_kernels_run(const choir_device *device)
+{
+	choir_reduce_where where = dev_reduce_where(device);
+
+	return dev_has_long_loops(device) && where != CHOIR_REDUCE_HOST &&
+	       (where == CHOIR_REDUCE_KERNEL || !dev_is_cpu(device));
+}
+
 /* A kernel may not write what the caller made read-only, or the reverse. */
 bool operand_kernels_may(choir_device *device, const struct operand *operand)
 {
-	choir_reduce_where where = dev_reduce_where(device);
 	cl_mem_flags flags = 0;
 
-	if (!dev_has_long_loops(device) || where == CHOIR_REDUCE_HOST ||
-	    (where != CHOIR_REDUCE_KERNEL && dev_is_cpu(device)))
+	if (!operand_kernels_run(device))
 		return false;
 	if (operand->buffer.kind != CHOIR_BUFFER_MEM || operand->bytes == 0 ||
 	    clGetMemObjectInfo(operand->buffer.base, CL_MEM_FLAGS, sizeof flags, &flags, NULL) != CL_SUCCESS)

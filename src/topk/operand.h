@@ -21,7 +21,9 @@ struct operand {
 	uint64_t written; /* bytes from its start that operands_write brings back */
 };
 
-/* operand_kernels_may: does the device do such work by kernels, and is the operand a cl_mem that they may use so? */
+/* operand_kernels_run: does the device do such work by kernels?  operand_kernels_may: and is the operand a cl_mem that
+ * they may use so? */
+bool operand_kernels_run(const choir_device *device);
 bool operand_kernels_may(choir_device *device, const struct operand *operand);
 
 /* operands_check: ranges, and overlaps of those that are written with others.  ARGUMENT, UNSUPPORTED naming `call`. */

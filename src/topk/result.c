@@ -169,7 +169,8 @@ static void fill_involved(struct topk_run *run)
 
 	run->stats.involved = run->algorithm->select == NULL ? run->types.n : run->involved.count;
 	if (run->request.involved_p == NULL) {
-		fill_bits(run, to);
+		if (!to->by_kernel)
+			fill_bits(run, to);
 		return;
 	}
 	*run->request.involved_p = run->stats.involved;
@@ -192,7 +193,7 @@ static void note_stats(struct topk_run *run)
 choir_status topk_result_write(struct topk_run *run)
 {
 	TRY(finish_values(run, &run->values));
-	if (!topk_far_wanted(run))
+	if (!run->request.operands[TOPK_DENSE].by_kernel)
 		fill_dense(run, run->values);
 	fill_pairs(run, run->values);
 	fill_involved(run);

@@ -5,6 +5,8 @@
 #define TOPK_RUN_H
 
 #include "exec/script.h"
+#include "sparse/moments.h"
+#include "sparse/select_kernel.h"
 #include "topk/operand.h"
 #include "topk/state.h"
 
@@ -32,7 +34,7 @@ struct topk_request {
 /* Entries of acc that were found while it was made: all with a key >= least, if they are complete. */
 struct topk_candidates {
 	struct topk_list list;
-	uint64_t least;
+	uint64_t least, room;
 	bool complete;
 };
 
@@ -40,6 +42,57 @@ typedef choir_status (*topk_step)(struct topk_run *run, struct script_turn *turn
 
 /* What a step leaves in turn->what when the next step shall run at once. */
 #define TOPK_GO_ON ((enum script_what) - 1)
+
+/* The work on acc and momentum where they are: on the host (near.c), or by kernels on a device whose memory the host
+ * does not reach (far.c), with the same bits.  Each makes `then` the next step, once the work is done. */
+struct topk_place {
+	/* Makes acc and momentum, and nan_at.  above: and run->candidates, all entries with a key >= least, complete if
+	 * there are no more than room.  top: they may be those among which a sample expects the k largest.
+	 * collect: the candidates alone, of an acc that is made. */
+	choir_status (*accumulate)(struct topk_run *run, topk_step then);
+	choir_status (*accumulate_above)(struct topk_run *run, uint64_t least, uint64_t room, topk_step then);
+	choir_status (*accumulate_top)(struct topk_run *run, uint64_t k, topk_step then);
+	choir_status (*collect)(struct topk_run *run, uint64_t least, uint64_t room, topk_step then);
+
+	/* find_top: the k <= n largest of elements [from, from + n), behind run->selected, which has room; run->limit.
+	 * find_limit: run->selected = what the limit selects.  count: run->found = how many that are. */
+	choir_status (*find_top)(struct topk_run *run, uint64_t from, uint64_t n, uint64_t k, topk_step then);
+	choir_status (*find_limit)(struct topk_run *run, struct select_limit limit, topk_step then);
+	choir_status (*count)(struct topk_run *run, struct select_limit limit, topk_step then);
+	choir_status (*moments)(struct topk_run *run, topk_step then); /* run->moments */
+	choir_status (*gather)(struct topk_run *run, topk_step then);  /* the values of run->selected's indices */
+	choir_status (*whole)(struct topk_run *run, topk_step then);   /* run->whole = all of acc, on the host */
+
+	/* clear: acc and momentum are zero at a list's indices.  add: adds a list to acc.  clear_all: both are zero.
+	 * The list may go at once. */
+	choir_status (*clear)(struct topk_run *run, const struct topk_list *list);
+	choir_status (*add)(struct topk_run *run, const struct topk_list *list);
+	choir_status (*clear_all)(struct topk_run *run);
+};
+extern const struct topk_place topk_place_near, topk_place_far;
+
+/* What the device does for a call (far.c, far_queue.c, far_select.c). */
+struct topk_far {
+	bool busy;  /* commands were enqueued, and their end is not seen */
+	bool waits; /* the next step asks the device whether it is done */
+	bool watched;
+	cl_event end;
+	struct far_upload *uploads; /* memory that commands use */
+	topk_step then;             /* after the end */
+	struct select_job *select;
+	struct moments_job *moments;
+	topk_step selected;     /* after the job */
+	struct topk_list *into; /* what it selected goes there */
+	cl_mem ind, val;        /* by way of these, which have room for so many pairs */
+	uint64_t room, from;    /* from: the first element that was looked at */
+	topk_step fetched;      /* once it is there */
+	topk_step collected;    /* once the candidates are */
+	cl_mem nan_at;
+	cl_uint nan_found;
+};
+
+/* Where a call's time goes. */
+enum topk_part { TOPK_SELECTING, TOPK_MERGING, TOPK_UPDATING };
 
 struct topk_run {
 	struct script_env env;
@@ -50,7 +103,8 @@ struct topk_run {
 	struct topk_types types;
 	struct topk_tracking tracking; /* becomes the state's */
 	uint64_t k, sparse_call;       /* calls since the warm-up */
-	topk_step step, deliver;       /* deliver: what follows the exchange */
+	topk_step step, agree, deliver; /* agree: what follows the selection; deliver: what follows the exchange */
+	const struct topk_place *on;   /* near or far */
 	struct cached_plan *plan;
 	bool failure_is_local;
 
@@ -59,9 +113,17 @@ struct topk_run {
 	struct script_turn left;
 	struct script_outcome outcome;
 
-	struct pool_block acc, velocity; /* the residual and momentum to be */
+	struct topk_tensor acc, velocity; /* the residual and momentum to be */
 	struct topk_candidates candidates;
 	struct topk_list selected;
+	struct select_limit limit; /* of the last find_top */
+	uint64_t found, nan_at;    /* nan_at: the first NaN of acc, if that is looked for; else UINT64_MAX */
+	struct moments moments;
+	double threshold;          /* that is tried */
+	int tries, chunk;
+	bool rises, looked;
+	const void *whole;
+	struct pool_block whole_block;
 	struct topk_list held;   /* what the algorithm has at the moment */
 	struct topk_list kept;   /* the result */
 	struct pool_block dense; /* or, of "dense", a tensor */
@@ -84,13 +146,10 @@ struct topk_run {
 	struct pairs *parts;         /* [n] that go */
 	struct topk_list dropped;
 	int distance; /* gtopk, spardl: of the round */
-	struct {
-		int phase;
-		cl_event event;
-		bool watched;
-		cl_mem ind, val;
-	} far; /* far.c */
+	struct topk_far far;
 	choir_topk_stats stats;
+	enum topk_part part;
+	bool exchanges; /* the time since the last step is the exchange's */
 	int64_t last_ns; /* the end of the last step; 0 before the gradient is there */
 };
 
@@ -125,14 +184,10 @@ struct pairs topk_fixed_read(const struct topk_run *run, uint64_t room, const vo
 /* topk_join: the lists that came, one behind the other: they follow each other in the index range. */
 choir_status topk_join(struct topk_run *run, struct topk_list *out);
 
-/* topk_clear: acc, and momentum, are zero at a list's indices. */
-void topk_clear(struct topk_run *run, const struct topk_list *list);
-
-/* accumulate.c: makes acc.  above: and collects what has a key >= least, while there is room; top: what a sample says
- * the k largest are among. */
-choir_status topk_accumulate(struct topk_run *run);
-choir_status topk_accumulate_above(struct topk_run *run, uint64_t least, uint64_t room);
-choir_status topk_accumulate_top(struct topk_run *run, uint64_t k);
+/* accumulate.c: near. */
+choir_status near_accumulate(struct topk_run *run, topk_step then);
+choir_status near_accumulate_above(struct topk_run *run, uint64_t least, uint64_t room, topk_step then);
+choir_status near_accumulate_top(struct topk_run *run, uint64_t k, topk_step then);
 
 /* headers.c.  make: from what was selected.  check: every rank sees the same headers, so all fail alike, nobody waits
  * for another one, and the comm goes on. */
@@ -143,11 +198,24 @@ choir_status topk_headers_check(const struct topk_run *run);
 choir_status topk_result_check_room(struct topk_run *run);
 choir_status topk_result_write(struct topk_run *run);
 
-/* far.c: a dense result that kernels fill from its pairs.  wanted: after operands_reach.  write: goes on until *done_p,
- * and rings when it is worth while to call again. */
-bool topk_far_wanted(const struct topk_run *run);
-choir_status topk_far_write(struct topk_run *run, bool *done_p);
-void topk_far_fini(struct topk_run *run);
+/* far_queue.c.  wait: `then` follows once the device has done all that was enqueued.
+ * buffer: of the call, until fini.  upload: one with a copy of host memory.  fini: waits for the device. */
+choir_status far_wait(struct topk_run *run, topk_step then);
+choir_status far_buffer(struct topk_run *run, uint64_t bytes, cl_mem *mem_p);
+choir_status far_upload(struct topk_run *run, const void *from, uint64_t bytes, cl_mem *mem_p);
+void far_fini(struct topk_run *run);
+
+/* far_select.c */
+choir_status far_find_top(struct topk_run *run, uint64_t from, uint64_t n, uint64_t k, topk_step then);
+choir_status far_find_limit(struct topk_run *run, struct select_limit limit, topk_step then);
+choir_status far_count(struct topk_run *run, struct select_limit limit, topk_step then);
+choir_status far_collect(struct topk_run *run, uint64_t least, uint64_t room, topk_step then);
+choir_status far_moments(struct topk_run *run, topk_step then);
+
+/* far_result.c: what kernels write of the result, from its pairs: the dense tensor, and `involved` as bits.
+ * wanted: after operands_reach. */
+bool far_result_wanted(const struct topk_run *run);
+choir_status far_result_write(struct topk_run *run);
 
 /* life.c.  commit: what the call made of the state is the state. */
 choir_status topk_run_make(const struct script_env *env, struct topk_state *state, const struct topk_request *request,

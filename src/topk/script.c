@@ -13,10 +13,10 @@ enum { PIECE_BYTES = 256 * 1024 }; /* tensors above it are worked on apart */
 
 static choir_status step_reach(struct topk_run *run, struct script_turn *turn);
 static choir_status step_read(struct topk_run *run, struct script_turn *turn);
-static choir_status step_accumulate(struct topk_run *run, struct script_turn *turn);
+static choir_status step_select(struct topk_run *run, struct script_turn *turn);
+static choir_status step_headers(struct topk_run *run, struct script_turn *turn);
 static choir_status step_agree(struct topk_run *run, struct script_turn *turn);
 static choir_status step_deliver(struct topk_run *run, struct script_turn *turn);
-static choir_status step_far(struct topk_run *run, struct script_turn *turn);
 static choir_status step_write(struct topk_run *run, struct script_turn *turn);
 
 /* One call of a state at a time, in the order in which they were started. */
@@ -38,7 +38,8 @@ static choir_status step_reach(struct topk_run *run, struct script_turn *turn)
 {
 	struct topk_state *state = run->state;
 	const struct topk_settings *settings = &state->settings;
-	bool dense = topk_state_is_dense(settings, state->tracking.calls);
+	struct operand *operands = run->request.operands;
+	bool dense = topk_state_is_dense(settings, state->tracking.calls), sparse;
 
 	(void)turn;
 	run->tracking = state->tracking;
@@ -47,10 +48,13 @@ static choir_status step_reach(struct topk_run *run, struct script_turn *turn)
 	run->k = topk_state_k(settings, state->tracking.calls);
 	run->sparse_call = dense ? 0 : state->tracking.calls - settings->dense_calls;
 	run->step = step_read;
-	run->request.operands[TOPK_DENSE].by_kernel =
-	    !dense && settings->algorithm->select != NULL &&
-	    operand_kernels_may(run->env.device, &run->request.operands[TOPK_DENSE]);
-	return operands_reach(run->env.device, run->request.operands, TOPK_OPERANDS);
+	sparse = run->algorithm->select != NULL;
+	operands[TOPK_GRAD].by_kernel =
+	    state->device != NULL && operand_kernels_may(state->device, &operands[TOPK_GRAD]);
+	operands[TOPK_DENSE].by_kernel = sparse && operand_kernels_may(run->env.device, &operands[TOPK_DENSE]);
+	operands[TOPK_INVOLVED].by_kernel = sparse && run->request.involved_p == NULL &&
+	                                    operand_kernels_may(run->env.device, &operands[TOPK_INVOLVED]);
+	return operands_reach(run->env.device, operands, TOPK_OPERANDS);
 }
 
 /* Of work that may run on another thread: what it leaves for next. */
@@ -86,23 +90,23 @@ static choir_status step_read(struct topk_run *run, struct script_turn *turn)
 
 	TRY(move(run, turn, &done));
 	if (done)
-		run->step = step_accumulate;
+		run->step = step_select;
 	return CHOIR_SUCCESS;
 }
 
-static choir_status select_entries(struct topk_run *run)
+static choir_status step_select(struct topk_run *run, struct script_turn *turn)
 {
 	run->bad_at = UINT64_MAX;
+	run->agree = step_headers;
 	if (run->algorithm->select == NULL)
-		return topk_accumulate(run);
-	return run->request.at ? topk_select_chosen(run) : run->algorithm->select(run);
+		return run->on->accumulate(run, run->agree);
+	return run->request.at ? topk_select_chosen(run, turn) : run->algorithm->select(run, turn);
 }
 
-static choir_status step_accumulate(struct topk_run *run, struct script_turn *turn)
+static choir_status step_headers(struct topk_run *run, struct script_turn *turn)
 {
 	struct algo_in in = { .collective = COLLECTIVE_ALLGATHER, .elem_bytes = 8, .bytes = sizeof run->header };
 
-	TRY(select_entries(run));
 	topk_header_make(run);
 	return topk_plan(run, turn, &in, &run->header, sizeof run->header, run->headers,
 	                 sizeof run->header * (uint64_t)run->env.layout->n, step_agree);
@@ -113,13 +117,14 @@ static choir_status step_agree(struct topk_run *run, struct script_turn *turn)
 	choir_status st = topk_headers_check(run);
 
 	(void)turn;
+	run->part = TOPK_MERGING;
 	run->failure_is_local = st != CHOIR_SUCCESS;
 	TRY(st);
 	run->deliver = step_deliver;
 	run->step = run->algorithm->start;
-	if (run->algorithm->select != NULL && !run->algorithm->returns)
-		topk_clear(run, &run->selected);
-	return CHOIR_SUCCESS;
+	if (run->algorithm->select == NULL || run->algorithm->returns)
+		return CHOIR_SUCCESS;
+	return run->on->clear(run, &run->selected);
 }
 
 /* The threshold for the next call, if this one's let too few or too many pass. */
@@ -141,30 +146,20 @@ static choir_status step_deliver(struct topk_run *run, struct script_turn *turn)
 	choir_status st = topk_result_check_room(run);
 
 	(void)turn;
+	run->part = TOPK_UPDATING;
 	run->failure_is_local = true; /* no exchange is left */
 	TRY(st);
 	if (run->algorithm->select != NULL)
 		TRY(list_intersect(&run->involved, &run->types, &run->selected, &run->kept));
 	if (run->algorithm->returns)
-		topk_clear(run, &run->involved);
+		TRY(run->on->clear(run, &run->involved));
 	TRY(topk_result_write(run));
 	adapt_local(run);
 	run->tracking.calls++;
 	operands_write(run->env.device, run->request.operands, TOPK_OPERANDS);
-	run->step = topk_far_wanted(run) ? step_far : step_write;
-	return CHOIR_SUCCESS;
-}
-
-static choir_status step_far(struct topk_run *run, struct script_turn *turn)
-{
-	bool done;
-
-	TRY(topk_far_write(run, &done));
-	if (done)
-		run->step = step_write;
-	else
-		turn->what = SCRIPT_AGAIN;
-	return CHOIR_SUCCESS;
+	if (far_result_wanted(run))
+		TRY(far_result_write(run));
+	return far_wait(run, step_write);
 }
 
 /* All went well: what the call made of the state is the state. */
@@ -180,30 +175,32 @@ static choir_status step_write(struct topk_run *run, struct script_turn *turn)
 	return CHOIR_SUCCESS;
 }
 
-/* Steps between the selection and the result are work on lists; what lies between two steps is the exchange. */
+/* What lies between a plan's turn and the next step is the exchange; other waiting belongs to the part. */
 static choir_status run_step(struct topk_run *run, struct script_turn *turn)
 {
 	choir_topk_stats *stats = &run->stats;
-	bool selects = run->step == step_read || run->step == step_accumulate,
-	     updates = run->step == step_deliver || run->step == step_far || run->step == step_write;
-	double *part = selects ? &stats->select_us : updates ? &stats->update_us : &stats->merge_us;
-	bool counts = run->last_ns > 0 || run->step == step_accumulate;
+	double *const parts[] = { &stats->select_us, &stats->merge_us, &stats->update_us };
+	bool counts = run->last_ns > 0 || run->step == step_select;
 	int64_t start = wait_now_ns(), end;
+	double *gap = run->exchanges ? &stats->exchange_us : parts[run->part];
 	choir_status st = run->step(run, turn);
 
 	end = wait_now_ns();
 	if (counts) {
-		*part += (double)(end - start) * 1e-3;
-		stats->exchange_us += run->last_ns > 0 ? (double)(start - run->last_ns) * 1e-3 : 0;
+		*gap += run->last_ns > 0 ? (double)(start - run->last_ns) * 1e-3 : 0;
+		*parts[run->part] += (double)(end - start) * 1e-3;
 		run->last_ns = end;
+		run->exchanges = turn->what == SCRIPT_PLAN;
 	}
 	return st;
 }
 
+/* On a device the selection is started by light steps until its candidates have come. */
 static bool is_light(const struct topk_run *run)
 {
 	return run->types.n * run->types.elem_bytes <= PIECE_BYTES || run->step == step_turn ||
-	       run->step == step_reach || run->step == step_read || run->step == step_far || run->step == step_write;
+	       run->step == step_reach || run->step == step_read || run->step == step_write || run->far.waits ||
+	       (run->on == &topk_place_far && run->part == TOPK_SELECTING && !run->candidates.complete);
 }
 
 /* All ranks compute under the same floating-point control word. */

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Which entries of acc a rank sends.  The way with a threshold selects all magnitudes from it on, but no zeros: of
- * exact selections only, exactly k come out. */
+ * exact selections only, exactly k come out.  acc may be on a device, so each look at it is a step of its own. */
 #include "topk/algorithm.h"
 #include "topk/cut.h"
 #include "topk/magnitude.h"
-
-#include "sparse/moments.h"
 
 #include <math.h>
 
@@ -28,9 +26,9 @@ static struct select_limit limit_of(const struct topk_run *run, double threshold
 	return (struct select_limit){ .key = key > 0 ? key : 1, .ties = UINT64_MAX };
 }
 
-static choir_status accumulate_above(struct topk_run *run, double threshold)
+static choir_status accumulate_above(struct topk_run *run, double threshold, topk_step then)
 {
-	return topk_accumulate_above(run, limit_of(run, threshold).key, room_for(run));
+	return run->on->accumulate_above(run, limit_of(run, threshold).key, room_for(run), then);
 }
 
 /* Of the candidates, if all that the limit selects are there; else of acc. */
@@ -46,15 +44,24 @@ static struct select_input candidate_input(const struct topk_run *run)
 		                      .n = run->candidates.list.count };
 }
 
-static uint64_t count_above(const struct topk_run *run, double threshold)
+static uint64_t count_candidates(const struct topk_run *run, struct select_limit limit)
 {
-	struct select_limit limit = limit_of(run, threshold);
-	struct select_input in = { .val = run->acc.ptr, .elem_bytes = run->types.elem_bytes, .n = run->types.n };
+	struct select_input in = candidate_input(run);
 	struct select_output nowhere = { .form = run->types.form };
 
-	if (candidates_have(run, limit.key))
-		in = candidate_input(run);
 	return in.n > 0 ? select_host(&in, limit, &nowhere) : 0;
+}
+
+/* run->found = how many a threshold lets pass. */
+static choir_status count_above(struct topk_run *run, double threshold, topk_step then)
+{
+	struct select_limit limit = limit_of(run, threshold);
+
+	if (!candidates_have(run, limit.key))
+		return run->on->count(run, limit, then);
+	run->found = count_candidates(run, limit);
+	run->step = then;
+	return CHOIR_SUCCESS;
 }
 
 static choir_status select_above(struct topk_run *run, double threshold)
@@ -62,33 +69,40 @@ static choir_status select_above(struct topk_run *run, double threshold)
 	struct select_limit limit = limit_of(run, threshold);
 
 	run->tracking.local = threshold;
-	if (candidates_have(run, limit.key))
-		return list_filter(&run->selected, &run->types, &run->candidates.list, limit,
-		                   count_above(run, threshold));
-	return list_select_limit(&run->selected, &run->types, run->acc.ptr, limit);
+	if (!candidates_have(run, limit.key))
+		return run->on->find_limit(run, limit, run->agree);
+	run->step = run->agree;
+	return list_filter(&run->selected, &run->types, &run->candidates.list, limit, count_candidates(run, limit));
 }
 
-/* The k largest of acc, which is made. */
-static choir_status take_top(struct topk_run *run)
+static choir_status took_top(struct topk_run *run, struct script_turn *turn)
 {
-	const struct topk_candidates *from = &run->candidates;
-	struct select_input in = candidate_input(run);
-	struct select_limit limit = { .key = 0 };
-
-	if (from->complete && from->list.count >= run->k && run->k > 0) {
-		limit = select_radix(&in, run->k);
-		TRY(list_filter(&run->selected, &run->types, &from->list, limit, run->k));
-	} else {
-		TRY(list_select_top(&run->selected, &run->types, run->acc.ptr, run->k, &limit));
-	}
-	run->tracking.local = run->k > 0 ? magnitude_value(run->types.work, limit.key) : 0;
+	(void)turn;
+	run->tracking.local = run->k > 0 ? magnitude_value(run->types.work, run->limit.key) : 0;
+	run->step = run->agree;
 	return CHOIR_SUCCESS;
 }
 
-choir_status topk_select_top(struct topk_run *run)
+/* The k largest of acc, which is made. */
+static choir_status take_top(struct topk_run *run, struct script_turn *turn)
 {
-	TRY(topk_accumulate_top(run, run->k));
-	return take_top(run);
+	const struct topk_candidates *from = &run->candidates;
+	struct select_input in = candidate_input(run);
+
+	(void)turn;
+	if (from->complete && from->list.count >= run->k && run->k > 0) {
+		run->step = took_top;
+		run->limit = select_radix(&in, run->k);
+		return list_filter(&run->selected, &run->types, &from->list, run->limit, run->k);
+	}
+	TRY(list_take(&run->selected, &run->types, run->k));
+	return run->on->find_top(run, 0, run->types.n, run->k, took_top);
+}
+
+choir_status topk_select_top(struct topk_run *run, struct script_turn *turn)
+{
+	(void)turn;
+	return run->on->accumulate_top(run, run->k, take_top);
 }
 
 /* Is an exact selection due?  A threshold that is NaN, infinite or unknown is none. */
@@ -99,28 +113,52 @@ static bool is_exact(const struct topk_run *run)
 	return run->sparse_call % run->state->settings.preset->local_period == 0 || !isfinite(local) || local < 0;
 }
 
-choir_status topk_select_reuse(struct topk_run *run)
+static choir_status take_above(struct topk_run *run, struct script_turn *turn)
+{
+	(void)turn;
+	return select_above(run, run->threshold);
+}
+
+choir_status topk_select_reuse(struct topk_run *run, struct script_turn *turn)
 {
 	if (is_exact(run))
-		return topk_select_top(run);
-	TRY(accumulate_above(run, run->tracking.local));
-	return select_above(run, run->tracking.local);
+		return topk_select_top(run, turn);
+	run->threshold = run->tracking.local;
+	return accumulate_above(run, run->threshold, take_above);
+}
+
+static choir_status from_zero(struct topk_run *run, struct script_turn *turn)
+{
+	return run->found > run->k ? take_top(run, turn) : select_above(run, run->threshold);
 }
 
 /* Far too many pass: the threshold is raised before anything is sent; from zero it cannot be. */
-choir_status topk_select_adapt(struct topk_run *run)
+static choir_status raise(struct topk_run *run, struct script_turn *turn)
 {
-	const struct topk_preset *preset = run->state->settings.preset;
-	double threshold = run->tracking.local, most = preset->probe * (double)run->k;
+	double most = run->state->settings.preset->probe * (double)run->k;
 
+	if (run->threshold == 0)
+		return from_zero(run, turn);
+	if (most == 0 || run->tries == PROBES || (double)run->found <= most)
+		return select_above(run, run->threshold);
+	run->tries++;
+	run->threshold *= 1.03;
+	return count_above(run, run->threshold, raise);
+}
+
+static choir_status count_passed(struct topk_run *run, struct script_turn *turn)
+{
+	(void)turn;
+	return count_above(run, run->threshold, raise);
+}
+
+choir_status topk_select_adapt(struct topk_run *run, struct script_turn *turn)
+{
 	if (is_exact(run))
-		return topk_select_top(run);
-	TRY(accumulate_above(run, threshold));
-	for (int i = 0; i < PROBES && preset->probe > 0 && (double)count_above(run, threshold) > most; i++)
-		threshold *= 1.03;
-	if (threshold == 0 && count_above(run, threshold) > run->k)
-		return take_top(run);
-	return select_above(run, threshold);
+		return topk_select_top(run, turn);
+	run->threshold = run->tracking.local;
+	run->tries = 0;
+	return accumulate_above(run, run->threshold, count_passed);
 }
 
 /* The mass of a normal distribution beyond -t and t. */
@@ -146,25 +184,61 @@ static double gaussian_threshold(const struct moments *m, double density)
 	return high;
 }
 
-/* What passes the last call's threshold, and a little more, is collected; thresholds that fall below it count acc. */
-choir_status topk_select_gaussian(struct topk_run *run)
-{
-	double k = (double)run->k, threshold, lowest = run->tracking.local / LOWER;
-	struct moments moments;
+static choir_status count_again(struct topk_run *run, struct script_turn *turn);
 
+/* Lowered while too few pass, then raised while too many do.  The next thresholds are tried on candidates. */
+static choir_status adjust(struct topk_run *run, struct script_turn *turn)
+{
+	double k = (double)run->k, found = (double)run->found;
+
+	(void)turn;
+	if (!run->rises && (run->tries == STEPS || found >= 0.75 * k)) {
+		run->rises = true;
+		run->tries = 0;
+	}
+	if (run->rises && (run->tries == STEPS || found <= 1.25 * k))
+		return select_above(run, run->threshold);
+	run->tries++;
+	run->threshold = run->rises ? run->threshold * 1.02 : run->threshold / 1.02;
+	if (run->looked || candidates_have(run, limit_of(run, run->threshold).key))
+		return count_above(run, run->threshold, adjust);
+	run->looked = true;
+	return run->on->collect(run, limit_of(run, run->rises ? run->threshold : run->threshold / LOWER).key,
+	                        room_for(run), count_again);
+}
+
+static choir_status count_again(struct topk_run *run, struct script_turn *turn)
+{
+	(void)turn;
+	return count_above(run, run->threshold, adjust);
+}
+
+static choir_status have_moments(struct topk_run *run, struct script_turn *turn)
+{
+	const struct moments *m = &run->moments;
+
+	if (!isfinite(m->mean) || !isfinite(m->deviation) || m->deviation == 0)
+		return take_top(run, turn); /* no normal distribution at all */
+	run->threshold = gaussian_threshold(m, (double)run->k / (double)run->types.n);
+	run->tries = 0;
+	run->rises = run->looked = false;
+	return count_above(run, run->threshold, adjust);
+}
+
+static choir_status take_moments(struct topk_run *run, struct script_turn *turn)
+{
+	return run->types.n > 0 ? run->on->moments(run, have_moments) : take_top(run, turn);
+}
+
+/* What passes the last call's threshold, and a little more, is collected; thresholds that fall below it count acc. */
+choir_status topk_select_gaussian(struct topk_run *run, struct script_turn *turn)
+{
+	double lowest = run->tracking.local / LOWER;
+
+	(void)turn;
 	if (isfinite(lowest) && lowest > 0)
-		TRY(accumulate_above(run, lowest));
-	else
-		TRY(topk_accumulate(run));
-	moments_host(run->types.work, run->acc.ptr, run->types.n, &moments);
-	if (run->types.n == 0 || !isfinite(moments.mean) || !isfinite(moments.deviation) || moments.deviation == 0)
-		return take_top(run); /* no normal distribution at all */
-	threshold = gaussian_threshold(&moments, k / (double)run->types.n);
-	for (int i = 0; i < STEPS && (double)count_above(run, threshold) < 0.75 * k; i++)
-		threshold /= 1.02;
-	for (int i = 0; i < STEPS && (double)count_above(run, threshold) > 1.25 * k; i++)
-		threshold *= 1.02;
-	return select_above(run, threshold);
+		return accumulate_above(run, lowest, take_moments);
+	return run->on->accumulate(run, take_moments);
 }
 
 uint64_t topk_region_start(const struct topk_run *run, int c)
@@ -180,31 +254,42 @@ uint64_t topk_chunk_room(const struct topk_run *run, int c)
 	return run->k / ranks + (((uint64_t)c + run->tracking.calls) % ranks < run->k % ranks);
 }
 
-/* The largest of chunk c, behind what is selected; of the candidates if enough of them are of that chunk. */
-static choir_status append_chunk(struct topk_run *run, int c)
+/* The largest of the next chunk, behind what is selected; of the candidates if enough of them are of that chunk. */
+static choir_status append_chunk(struct topk_run *run, struct script_turn *turn)
 {
 	const struct topk_types *types = &run->types;
 	const struct topk_list *found = &run->candidates.list;
-	uint64_t from = topk_region_start(run, c), n = topk_region_start(run, c + 1) - from, first = 0, end = 0,
-		 room = topk_chunk_room(run, c);
+	int c = run->chunk++;
+	uint64_t from = topk_region_start(run, c), n = topk_region_start(run, c + 1) - from, first = 0, end = 0, room;
 
+	(void)turn;
+	if (c == run->env.layout->n) {
+		run->step = run->agree;
+		return CHOIR_SUCCESS;
+	}
+	room = topk_chunk_room(run, c);
 	room = room < n ? room : n;
 	if (run->candidates.complete) {
 		first = list_find(found, types, from);
 		end = list_find(found, types, from + n);
 	}
 	if (end - first < room || room == 0)
-		return list_append_top(&run->selected, types, run->acc.ptr, from, n, room);
+		return run->on->find_top(run, from, n, room, append_chunk);
+	run->step = append_chunk;
 	list_append_largest(&run->selected, types, list_part(found, types, first, end), room);
 	return CHOIR_SUCCESS;
 }
 
-choir_status topk_select_chunks(struct topk_run *run)
+static choir_status take_chunks(struct topk_run *run, struct script_turn *turn)
 {
-	TRY(topk_accumulate_top(run, run->k));
 	TRY(list_take(&run->selected, &run->types, run->k));
 	run->tracking.local = 0;
-	for (int c = 0; c < run->env.layout->n; c++)
-		TRY(append_chunk(run, c));
-	return CHOIR_SUCCESS;
+	run->chunk = 0;
+	return append_chunk(run, turn);
+}
+
+choir_status topk_select_chunks(struct topk_run *run, struct script_turn *turn)
+{
+	(void)turn;
+	return run->on->accumulate_top(run, run->k, take_chunks);
 }

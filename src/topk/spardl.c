@@ -5,7 +5,6 @@
  * these are gathered.  4 k (P-1)/P words received in 2 ceil(log2 P) messages of fixed size; at most k entries; any P.
  * Zhao et al. 2023, arXiv:2304.00737. */
 #include "topk/algorithm.h"
-#include "topk/vector.h"
 
 #include "sparse/block.h"
 
@@ -42,15 +41,16 @@ static choir_status keep_chunk(struct topk_run *run, int c, const struct pairs *
 	struct pairs both[2] = { held_of(run, c), { .form = run->types.form } };
 	struct topk_list rest = { .count = 0 };
 	struct select_limit limit;
+	choir_status st;
 
 	if (came != NULL)
 		both[1] = *came;
 	TRY(list_merge(sum, &run->types, both, 2));
 	TRY(list_top(sum, &run->types, topk_chunk_room(run, c), &limit));
 	TRY(list_split(sum, &run->types, limit, &rest));
-	vector_add(&run->types, run->acc.ptr, &rest);
+	st = run->on->add(run, &rest);
 	list_free(&rest);
-	return CHOIR_SUCCESS;
+	return st;
 }
 
 /* The chunks that stay, [0, distance) ahead of me: those that came are the first `came` of them. */

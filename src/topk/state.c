@@ -2,11 +2,14 @@
 #include "topk/state.h"
 
 #include "topk/algorithm.h"
+#include "topk/operand.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
+
+enum { FAR_BYTES = 256 * 1024 }; /* of a tensor that is worth kernels */
 
 static const struct topk_preset presets[] = {
 	{ "lstm", 128, 32, 32, 64, 1.5, 3. / 4, 5. / 4, 1.012, 3. / 4, 5. / 4, 1.010, 1.008 },
@@ -29,12 +32,35 @@ static uint64_t tensor_bytes(const struct topk_state *state)
 	return state->settings.types.n * state->settings.types.elem_bytes;
 }
 
-static void clear(struct topk_state *state)
+static bool has_momentum(const struct topk_state *state)
 {
+	return state->settings.momentum > 0;
+}
+
+static choir_status clear(struct topk_state *state)
+{
+	uint32_t elem_bytes = state->settings.types.elem_bytes;
+	cl_event event = NULL;
+
+	TRY(tensor_zero(&state->residual, state->device, tensor_bytes(state), elem_bytes));
+	if (has_momentum(state))
+		TRY(tensor_zero(&state->velocity, state->device, tensor_bytes(state), elem_bytes));
+	if (state->device != NULL) {
+		TRY(dev_marker(dev_queue(state->device), &event));
+		TRY(dev_wait(&event));
+	}
 	state->tracking = (struct topk_tracking){ .local = -1, .global = -1 };
-	memset(state->residual.ptr, 0, tensor_bytes(state));
-	if (state->velocity.ptr != NULL)
-		memset(state->velocity.ptr, 0, tensor_bytes(state));
+	return CHOIR_SUCCESS;
+}
+
+/* Kernels count elements in 32 bits.  A small tensor has crossed the bus before a dozen launches have begun. */
+static bool kernels_fit(choir_device *device, const struct topk_types *types)
+{
+	uint64_t least = dev_reduce_where(device) == CHOIR_REDUCE_KERNEL ? 1 : FAR_BYTES;
+
+	return choir_device_class(device) == CHOIR_CLASS_STAGE && operand_kernels_run(device) &&
+	       types->n < UINT32_MAX && types->n * types->elem_bytes >= least &&
+	       (types->work != CHOIR_F64 || dev_has_fp64(device));
 }
 
 static choir_status fill(struct topk_state *state, const struct topk_settings *settings)
@@ -52,14 +78,14 @@ static choir_status fill(struct topk_state *state, const struct topk_settings *s
 	state->bounds = calloc((size_t)state->ranks + 1, sizeof *state->bounds);
 	if (state->bounds == NULL)
 		return error_no_memory("the regions of a top-k state", (size_t)state->ranks * sizeof *state->bounds);
-	TRY(pool_take(&state->residual, tensor_bytes(state), "the residual of a top-k state"));
-	if (settings->momentum > 0)
-		TRY(pool_take(&state->velocity, tensor_bytes(state), "the momentum of a top-k state"));
-	clear(state);
-	return CHOIR_SUCCESS;
+	TRY(tensor_take(&state->residual, state->device, tensor_bytes(state), "the residual of a top-k state"));
+	if (has_momentum(state))
+		TRY(tensor_take(&state->velocity, state->device, tensor_bytes(state), "the momentum of a top-k state"));
+	return clear(state);
 }
 
-choir_status topk_state_create(const struct topk_settings *settings, int ranks, int rank, struct topk_state **out_p)
+choir_status topk_state_create(const struct topk_settings *settings, choir_device *device, int ranks, int rank,
+                               struct topk_state **out_p)
 {
 	struct topk_state *state = calloc(1, sizeof *state);
 	choir_status st;
@@ -70,6 +96,8 @@ choir_status topk_state_create(const struct topk_settings *settings, int ranks, 
 	pthread_mutex_init(&state->lock, NULL);
 	state->ranks = ranks;
 	state->rank = rank;
+	if (kernels_fit(device, &settings->types))
+		state->device = dev_retain(device);
 	st = fill(state, settings);
 	if (st != CHOIR_SUCCESS) {
 		topk_state_release(state);
@@ -89,12 +117,33 @@ void topk_state_release(struct topk_state *state)
 {
 	if (state == NULL || atomic_fetch_sub(&state->refs, 1) != 1)
 		return;
-	pool_give(&state->residual);
-	pool_give(&state->velocity);
+	tensor_give(&state->residual);
+	tensor_give(&state->velocity);
+	tensor_give(&state->spare[0]);
+	tensor_give(&state->spare[1]);
+	choir_device_destroy(state->device);
 	pthread_mutex_destroy(&state->lock);
 	free(state->settings.densities);
 	free(state->bounds);
 	free(state);
+}
+
+/* far: what the last call left, if it ended well. */
+static choir_status take_tensor(struct topk_state *state, struct topk_tensor *tensor, struct topk_tensor *spare,
+                                const char *what)
+{
+	if (spare->far == NULL)
+		return tensor_take(tensor, state->device, tensor_bytes(state), what);
+	tensor_swap(tensor, spare);
+	return CHOIR_SUCCESS;
+}
+
+choir_status topk_state_take(struct topk_state *state, struct topk_tensor *acc, struct topk_tensor *velocity)
+{
+	if (acc->near.ptr != NULL || acc->far != NULL)
+		return CHOIR_SUCCESS;
+	TRY(take_tensor(state, acc, &state->spare[0], "what was accumulated"));
+	return has_momentum(state) ? take_tensor(state, velocity, &state->spare[1], "the momentum") : CHOIR_SUCCESS;
 }
 
 bool topk_state_is_dense(const struct topk_settings *settings, uint64_t call)
@@ -150,19 +199,22 @@ static choir_status enter(const char *call, struct topk_state *state)
 
 choir_status topk_state_reset(const char *call, struct topk_state *state)
 {
+	choir_status st;
+
 	TRY(enter(call, state));
-	clear(state);
+	st = clear(state);
 	pthread_mutex_unlock(&state->lock);
-	return CHOIR_SUCCESS;
+	return st;
 }
 
 choir_status topk_state_residual(const char *call, struct topk_state *state, void *to)
 {
+	choir_status st;
+
 	TRY(enter(call, state));
-	if (tensor_bytes(state) > 0)
-		memcpy(to, state->residual.ptr, tensor_bytes(state));
+	st = tensor_read(&state->residual, state->device, tensor_bytes(state), to);
 	pthread_mutex_unlock(&state->lock);
-	return CHOIR_SUCCESS;
+	return st;
 }
 
 /* The exported form: numbers of 8 bytes, then the bounds, the residual and the momentum, little endian as all we run
@@ -199,7 +251,7 @@ static size_t bounds_bytes(const struct topk_state *state)
 static size_t exported_bytes(const struct topk_state *state)
 {
 	return sizeof(struct exported) + bounds_bytes(state) +
-	       tensor_bytes(state) * (state->velocity.ptr != NULL ? 2 : 1);
+	       tensor_bytes(state) * (has_momentum(state) ? 2 : 1);
 }
 
 static void copy_part(unsigned char **at, const void *from, size_t bytes)
@@ -214,6 +266,7 @@ choir_status topk_state_export(const char *call, struct topk_state *state, void 
 	size_t room = *bytes_p;
 	struct exported head;
 	unsigned char *at = bytes;
+	choir_status st;
 
 	*bytes_p = exported_bytes(state);
 	if (bytes == NULL)
@@ -224,11 +277,11 @@ choir_status topk_state_export(const char *call, struct topk_state *state, void 
 	head = exported_of(state);
 	copy_part(&at, &head, sizeof head);
 	copy_part(&at, state->bounds, bounds_bytes(state));
-	copy_part(&at, state->residual.ptr, tensor_bytes(state));
-	if (state->velocity.ptr != NULL)
-		copy_part(&at, state->velocity.ptr, tensor_bytes(state));
+	st = tensor_read(&state->residual, state->device, tensor_bytes(state), at);
+	if (st == CHOIR_SUCCESS && has_momentum(state))
+		st = tensor_read(&state->velocity, state->device, tensor_bytes(state), at + tensor_bytes(state));
 	pthread_mutex_unlock(&state->lock);
-	return CHOIR_SUCCESS;
+	return st;
 }
 
 static choir_status check_exported(const char *call, const struct topk_state *state, const struct exported *head,
@@ -254,22 +307,23 @@ choir_status topk_state_import(const char *call, struct topk_state *state, const
 {
 	const unsigned char *at = bytes;
 	struct exported head;
+	choir_status st;
 
 	if (n_bytes < sizeof head)
 		return error_set(CHOIR_ARGUMENT, "%s: the bytes are no top-k state", call);
 	memcpy(&head, at, sizeof head);
 	TRY(check_exported(call, state, &head, n_bytes));
 	TRY(enter(call, state));
-	state->tracking = (struct topk_tracking){
-		.calls = head.calls, .local = head.local, .global = head.global, .cut = head.cut != 0
-	};
-	at += sizeof head;
-	memcpy(state->bounds, at, bounds_bytes(state));
-	at += bounds_bytes(state);
-	if (tensor_bytes(state) > 0)
-		memcpy(state->residual.ptr, at, tensor_bytes(state));
-	if (state->velocity.ptr != NULL && tensor_bytes(state) > 0)
-		memcpy(state->velocity.ptr, at + tensor_bytes(state), tensor_bytes(state));
+	at += sizeof head + bounds_bytes(state);
+	st = tensor_write(&state->residual, state->device, tensor_bytes(state), at);
+	if (st == CHOIR_SUCCESS && has_momentum(state))
+		st = tensor_write(&state->velocity, state->device, tensor_bytes(state), at + tensor_bytes(state));
+	if (st == CHOIR_SUCCESS) {
+		state->tracking = (struct topk_tracking){
+			.calls = head.calls, .local = head.local, .global = head.global, .cut = head.cut != 0
+		};
+		memcpy(state->bounds, (const unsigned char *)bytes + sizeof head, bounds_bytes(state));
+	}
 	pthread_mutex_unlock(&state->lock);
-	return CHOIR_SUCCESS;
+	return st;
 }

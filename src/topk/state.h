@@ -4,6 +4,7 @@
 #define TOPK_STATE_H
 
 #include "topk/list.h"
+#include "topk/tensor.h"
 
 #include <choir/topk.h>
 #include <pthread.h>
@@ -47,17 +48,24 @@ struct topk_state {
 	_Atomic int refs; /* the caller's and one a call under way */
 	int ranks, rank;
 	struct topk_settings settings;
+	choir_device *device;   /* a reference: kernels do the work, and the tensors are there; NULL = the host */
 	pthread_mutex_t lock;   /* the list of calls */
 	struct topk_run *first; /* calls under way or waiting for their turn, in order */
 	/* of the call whose turn it is */
 	struct topk_tracking tracking;
-	struct pool_block residual, velocity; /* velocity only with momentum */
+	struct topk_tensor residual, velocity; /* velocity only with momentum */
+	struct topk_tensor spare[2];           /* far: memory of the last call, for acc and momentum of the next one */
 	uint64_t *bounds;                     /* [ranks + 1] of oktopk's regions */
 };
 
-choir_status topk_state_create(const struct topk_settings *settings, int ranks, int rank, struct topk_state **out_p);
+/* topk_state_create: the tensors are on the device if the host does not reach its memory and kernels do such work. */
+choir_status topk_state_create(const struct topk_settings *settings, choir_device *device, int ranks, int rank,
+                               struct topk_state **out_p);
 struct topk_state *topk_state_retain(struct topk_state *state);
 void topk_state_release(struct topk_state *state);
+
+/* topk_state_take: acc, and momentum with momentum, for the call whose turn it is; what is there already stays. */
+choir_status topk_state_take(struct topk_state *state, struct topk_tensor *acc, struct topk_tensor *velocity);
 
 /* topk_state_k: of the next call.  topk_state_is_dense: is it a warm-up call? */
 uint64_t topk_state_k(const struct topk_settings *settings, uint64_t call);

@@ -4,7 +4,6 @@
  * rank 0 and 2 k from it; ceil(log2 P) rounds of blocks of fixed size and the broadcast's; any P.  Shi et al. 2019,
  * arXiv:1901.04359. */
 #include "topk/algorithm.h"
-#include "topk/vector.h"
 
 #include <string.h>
 
@@ -41,15 +40,16 @@ static choir_status keep_largest(struct topk_run *run, const struct pairs *came)
 	struct pairs both[2] = { list_pairs(&run->held, &run->types), *came };
 	struct topk_list sum = { .count = 0 }, rest = { .count = 0 };
 	struct select_limit limit;
+	choir_status st;
 
 	TRY(list_merge(&sum, &run->types, both, 2));
 	list_free(&run->held);
 	run->held = sum;
 	TRY(list_top(&run->held, &run->types, run->k, &limit));
 	TRY(list_split(&run->held, &run->types, limit, &rest));
-	vector_add(&run->types, run->acc.ptr, &rest);
+	st = run->on->add(run, &rest);
 	list_free(&rest);
-	return CHOIR_SUCCESS;
+	return st;
 }
 
 static choir_status round_done(struct topk_run *run, struct script_turn *turn)

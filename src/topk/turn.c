@@ -3,7 +3,6 @@
 #include "topk/run.h"
 
 #include "sparse/block.h"
-#include "sparse/dense.h"
 
 #include <string.h>
 
@@ -238,11 +237,4 @@ choir_status topk_join(struct topk_run *run, struct topk_list *out)
 		out->count += from->count;
 	}
 	return CHOIR_SUCCESS;
-}
-
-void topk_clear(struct topk_run *run, const struct topk_list *list)
-{
-	dense_zero(list->ind.ptr, run->types.form, list->count, run->types.elem_bytes, 0, run->acc.ptr);
-	if (run->velocity.ptr != NULL)
-		dense_zero(list->ind.ptr, run->types.form, list->count, run->types.elem_bytes, 0, run->velocity.ptr);
 }

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* Bytes between the host and the device in a top-k call on buffers of the device: only selections and results move, not
+ * the tensor.  The OpenCL calls that move bytes are wrapped and counted. */
+#include "topk/law.h"
+#include "world/memory.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { RANKS = 2, COUNT = 200000, K = 2000, CALLS = 4, PAIR_BYTES = 8 };
+
+static _Atomic uint64_t down, up;
+static pthread_barrier_t barrier;
+static choir_device *made[3];
+
+cl_int __real_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
+                                  void *to, cl_uint n, const cl_event *list, cl_event *event);
+cl_int __wrap_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
+                                  void *to, cl_uint n, const cl_event *list, cl_event *event);
+cl_int __wrap_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
+                                  void *to, cl_uint n, const cl_event *list, cl_event *event)
+{
+	atomic_fetch_add(&down, bytes);
+	return __real_clEnqueueReadBuffer(queue, mem, blocking, off, bytes, to, n, list, event);
+}
+
+cl_int __real_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
+                                   const void *from, cl_uint n, const cl_event *list, cl_event *event);
+cl_int __wrap_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
+                                   const void *from, cl_uint n, const cl_event *list, cl_event *event);
+cl_int __wrap_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
+                                   const void *from, cl_uint n, const cl_event *list, cl_event *event)
+{
+	atomic_fetch_add(&up, bytes);
+	return __real_clEnqueueWriteBuffer(queue, mem, blocking, off, bytes, from, n, list, event);
+}
+
+void *__real_clEnqueueMapBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, cl_map_flags flags, size_t off,
+                                size_t bytes, cl_uint n, const cl_event *list, cl_event *event, cl_int *rc);
+void *__wrap_clEnqueueMapBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, cl_map_flags flags, size_t off,
+                                size_t bytes, cl_uint n, const cl_event *list, cl_event *event, cl_int *rc);
+void *__wrap_clEnqueueMapBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, cl_map_flags flags, size_t off,
+                                size_t bytes, cl_uint n, const cl_event *list, cl_event *event, cl_int *rc)
+{
+	atomic_fetch_add(&down, bytes);
+	atomic_fetch_add(&up, bytes);
+	return __real_clEnqueueMapBuffer(queue, mem, blocking, flags, off, bytes, n, list, event, rc);
+}
+
+struct moved {
+	const char *algorithm;
+	uint64_t down, up; /* of all ranks, the most of a call */
+};
+
+/* One in 33 is large: about so many pass a threshold in each call, whatever the residual has. */
+static void fill(struct memory *grad, int rank, int call)
+{
+	float *values = (float *)(void *)memory_payload(grad);
+
+	for (size_t i = 0; i < COUNT; i++) {
+		uint64_t x = (i + 1) * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)rank * 7919 + (uint64_t)call * 104729;
+
+		x ^= x >> 29;
+		x *= UINT64_C(0xbf58476d1ce4e5b9);
+		values[i] = x % 33 == 0 ? (float)(x >> 44) + 1e6f : (float)(x >> 54) * 1e-3f;
+	}
+	memory_push(grad);
+}
+
+/* Before and after a call no rank moves bytes of its own. */
+static void calls(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct moved *moved = arg;
+	choir_topk_config config = CHOIR_TOPK_CONFIG_INIT;
+	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
+	choir_topk_state *state = NULL;
+	struct memory grad;
+	bool ok;
+
+	config.count = COUNT;
+	config.k = K;
+	config.algorithm = moved->algorithm;
+	ok = OK(choir_topk_create(comm, &config, &state));
+	memory_make(&grad, world->device, true, COUNT * 4, 8);
+	out.dense = grad.buffer;
+	for (int call = 0; call < CALLS; call++) {
+		fill(&grad, rank, call);
+		pthread_barrier_wait(&barrier);
+		if (rank == 0)
+			down = up = 0;
+		pthread_barrier_wait(&barrier);
+		ok = ok && OK(choir_topk_allreduce(state, grad.buffer, &out, NULL, NULL));
+		pthread_barrier_wait(&barrier);
+		if (rank == 0) {
+			moved->down = down > moved->down ? down : moved->down;
+			moved->up = up > moved->up ? up : moved->up;
+		}
+		pthread_barrier_wait(&barrier);
+	}
+	memory_free(&grad);
+	choir_topk_destroy(state);
+}
+
+/* The device of the test with reductions here or there; made once, since each builds its kernels. */
+static choir_device *device_with(choir_reduce_where where)
+{
+	choir_device_config config = CHOIR_DEVICE_CONFIG_INIT;
+
+	config.memory_class = CHOIR_CLASS_STAGE;
+	config.reduce = where;
+	if (made[where] == NULL)
+		assert_int_equal(choir_device_create(choir_device_context(world_device()),
+		                                     choir_device_id(world_device()), &config, &made[where]),
+		                 CHOIR_SUCCESS);
+	return made[where];
+}
+
+static struct moved moved_by(const char *algorithm, choir_reduce_where where)
+{
+	choir_comm_config comm_config = CHOIR_COMM_CONFIG_INIT;
+	struct moved moved = { .algorithm = algorithm };
+	choir_device *devices[RANKS];
+	struct world world;
+
+	for (int r = 0; r < RANKS; r++)
+		devices[r] = device_with(where);
+	comm_config.deadline_ms = 60000;
+	pthread_barrier_init(&barrier, NULL, RANKS);
+	world_begin_on(&world, RANKS, devices, &comm_config);
+	world_threads(&world, calls, &moved);
+	world_end(&world);
+	pthread_barrier_destroy(&barrier);
+	memory_drop();
+	return moved;
+}
+
+/* Of the digits of a search; on a CPU also a sample of 16384 elements. */
+static uint64_t bytes_of_search(void)
+{
+	cl_device_type type = 0;
+
+	assert_int_equal(
+	    clGetDeviceInfo(choir_device_id(world_device()), CL_DEVICE_TYPE, sizeof type, &type, NULL), CL_SUCCESS);
+	return 5 * 1024 + (type & CL_DEVICE_TYPE_CPU ? 16384 * 4 : 0);
+}
+
+/* Down: what is selected, or twice four times that where a threshold is tried on candidates; the sums that a gaussian
+ * needs, 1/16 byte an element; a search, spardl one for each chunk.  Up: the selection's indices, the result's pairs,
+ * and what is dropped. */
+static void no_tensor_moves(void **state)
+{
+	const uint64_t search = bytes_of_search();
+
+	(void)state;
+	for (int a = 0; a < LAW_ALGORITHMS; a++) {
+		const char *name = law_algorithms[a];
+		bool dense = a == 0, gaussian = name[0] == 'g' && name[1] == 'a';
+		bool tried = strcmp(name, "topk-opt") == 0 || strcmp(name, "oktopk") == 0;
+		uint64_t tries = gaussian ? 8 : 1 + tried, searches = strcmp(name, "spardl") == 0 ? RANKS : 1;
+		struct moved moved = moved_by(name, CHOIR_REDUCE_KERNEL);
+
+		print_message("%s: %llu bytes down, %llu up\n", name, (unsigned long long)moved.down,
+		              (unsigned long long)moved.up);
+		if (dense) {
+			assert_true(moved.down >= RANKS * COUNT * 4);
+			continue;
+		}
+		assert_in_range(moved.down, RANKS * K * PAIR_BYTES,
+		                RANKS * (tries * (K + 256) * PAIR_BYTES + (gaussian ? COUNT / 16 : 0) +
+		                         searches * search));
+		assert_in_range(moved.up, RANKS * K * PAIR_BYTES / 2,
+		                RANKS * ((gaussian ? 8 : 4) * K * PAIR_BYTES + searches * search));
+	}
+}
+
+/* Where the host does the work the tensor comes down, and this program sees it. */
+static void the_host_reads_all(void **state)
+{
+	struct moved moved = moved_by("topka", CHOIR_REDUCE_HOST);
+
+	(void)state;
+	assert_true(moved.down >= RANKS * COUNT * 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(no_tensor_moves), cmocka_unit_test(the_host_reads_all) };
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	choir_device_destroy(made[CHOIR_REDUCE_HOST]);
+	choir_device_destroy(made[CHOIR_REDUCE_KERNEL]);
+	world_device_drop();
+	return failed;
+}
