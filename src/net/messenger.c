@@ -13,36 +13,13 @@
  * error. */
 #include "net/messenger.h"
 
-#include "base/error.h"
-#include "net/blocks.h"
-#include "net/zero_copy.h"
+#include "net/messenger_state.h"
 #include "net/packet.h"
-#include "net/routes.h"
-#include "net/sends.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { POLLS_A_DRIVE = 64 };
-
-struct messenger {
-	choir_transport *transport;
-	_Atomic int refs;
-	pthread_mutex_t turn;
-	_Atomic int waiting;        /* threads that wait for turn */
-	struct sends sends;         /* under turn, except its count */
-	struct zero_copy zero_copy; /* under turn */
-	choir_message unopened;     /* under turn: an arrival for which there was no memory yet */
-	bool has_unopened;
-	_Atomic(struct message *) given; /* messages to give back to the transport */
-	_Atomic int failed;              /* a choir_status; once it is set fail_text does not change */
-	char fail_text[ERROR_TEXT_BYTES];
-	struct blocks blocks;
-	struct routes routes;
-};
 
 choir_status messenger_create(choir_transport *transport, struct messenger **out_p)
 {
@@ -83,19 +60,19 @@ struct messenger *messenger_retain(struct messenger *messenger)
 	return messenger;
 }
 
-static void take_turn(struct messenger *messenger)
+void messenger_take_turn(struct messenger *messenger)
 {
 	atomic_fetch_add_explicit(&messenger->waiting, 1, memory_order_relaxed);
 	pthread_mutex_lock(&messenger->turn);
 	atomic_fetch_sub_explicit(&messenger->waiting, 1, memory_order_relaxed);
 }
 
-static void give_turn(struct messenger *messenger)
+void messenger_give_turn(struct messenger *messenger)
 {
 	pthread_mutex_unlock(&messenger->turn);
 }
 
-static choir_status failure(struct messenger *messenger)
+choir_status messenger_failure(struct messenger *messenger)
 {
 	choir_status st = (choir_status)atomic_load_explicit(&messenger->failed, memory_order_acquire);
 
@@ -103,7 +80,7 @@ static choir_status failure(struct messenger *messenger)
 }
 
 /* In a turn: makes this thread's last error final.  Note [messenger failure]. */
-static choir_status fail(struct messenger *messenger, choir_status status)
+choir_status messenger_fail(struct messenger *messenger, choir_status status)
 {
 	if (atomic_load_explicit(&messenger->failed, memory_order_relaxed) == CHOIR_SUCCESS) {
 		memcpy(messenger->fail_text, error_text(), sizeof messenger->fail_text);
@@ -111,7 +88,7 @@ static choir_status fail(struct messenger *messenger, choir_status status)
 		atomic_store_explicit(&messenger->failed, (int)status, memory_order_release);
 	}
 	sends_sweep(&messenger->sends, &messenger->blocks);
-	return failure(messenger);
+	return messenger_failure(messenger);
 }
 
 const void *message_payload(struct message *message)
@@ -161,8 +138,8 @@ void messenger_release(struct messenger *messenger)
 	if (messenger == NULL || atomic_fetch_sub_explicit(&messenger->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	if (messenger->sends.oldest != NULL)
-		fail(messenger, error_set(CHOIR_ABORTED, "the %s transport was closed with sends in flight",
-		                          messenger_name(messenger)));
+		messenger_fail(messenger, error_set(CHOIR_ABORTED, "the %s transport was closed with sends in flight",
+		                                    messenger_name(messenger)));
 	kept = routes_fini(&messenger->routes);
 	while (kept != NULL) {
 		struct message *next = kept->next;
@@ -187,14 +164,14 @@ choir_status messenger_attach(struct messenger *messenger, uint64_t comm, int ra
 void messenger_detach(struct messenger *messenger, uint64_t comm, int rank)
 {
 	routes_detach(&messenger->routes, comm, rank);
-	take_turn(messenger);
+	messenger_take_turn(messenger);
 	sends_uncount(&messenger->sends, comm, rank);
-	give_turn(messenger);
+	messenger_give_turn(messenger);
 }
 
 /* Gives the message to its rank.  In a turn, but for a message of a rank to itself.  An error is final for the
  * messenger. */
-static choir_status route_message(struct messenger *messenger, struct message *message)
+choir_status messenger_route(struct messenger *messenger, struct message *message)
 {
 	enum route_outcome outcome = routes_deliver(&messenger->routes, message);
 
@@ -215,113 +192,18 @@ static choir_status route_message(struct messenger *messenger, struct message *m
 }
 
 /* Makes a received packet a message of this messenger. */
-static choir_status open_packet(struct messenger *messenger, int peer, const void *data, size_t bytes,
-                                struct message **out_p)
+choir_status messenger_open(struct messenger *messenger, int peer, const void *data, size_t bytes,
+                            struct message **out_p)
 {
 	TRY(packet_open(messenger_name(messenger), &messenger->blocks, peer, data, bytes, out_p));
 	(*out_p)->messenger = messenger;
 	return CHOIR_SUCCESS;
 }
 
-static choir_status send_to_myself(struct messenger *messenger, void *data, size_t bytes)
-{
-	struct message *message = NULL;
-	choir_status st = open_packet(messenger, messenger_rank(messenger), data, bytes, &message);
-
-	if (st != CHOIR_SUCCESS) {
-		blocks_give(&messenger->blocks, data);
-		return st;
-	}
-	message->owned = data;
-	st = route_message(messenger, message);
-	if (st == CHOIR_SUCCESS)
-		return st;
-	take_turn(messenger);
-	st = fail(messenger, st);
-	give_turn(messenger);
-	return st;
-}
-
-/* In a turn: takes ownership of send. */
-static choir_status start_send(struct messenger *messenger, int endpoint, struct send *send, size_t bytes)
-{
-	choir_status st = failure(messenger);
-
-	if (st != CHOIR_SUCCESS) {
-		blocks_give(&messenger->blocks, send->data);
-		blocks_give(&messenger->blocks, send);
-		return st;
-	}
-	st = sends_start(&messenger->sends, messenger->transport, &messenger->blocks, endpoint, send, bytes);
-	return st == CHOIR_SUCCESS || st == CHOIR_NO_MEMORY ? st : fail(messenger, st);
-}
-
-static bool has_op(const struct messenger *messenger, size_t end_of_op)
-{
-	return messenger->transport->ops->struct_size >= end_of_op;
-}
-
-#define END_OF_OP(op) (offsetof(choir_transport_ops, op) + sizeof(((choir_transport_ops *)NULL)->op))
-
-/* Sends without a copy of its own if the transport has send_now; *done_p stays 0 if it has not, or found no room. */
-static choir_status send_now(struct messenger *messenger, int endpoint, const struct wire_header *header,
-                             const void *payload, size_t payload_bytes, int *done_p)
-{
-	struct packet_prefix prefix;
-	choir_status st;
-
-	if (!has_op(messenger, END_OF_OP(send_now)) || messenger->transport->ops->send_now == NULL ||
-	    endpoint == messenger_rank(messenger))
-		return CHOIR_SUCCESS;
-	prefix = packet_stamp(header, payload_bytes);
-	take_turn(messenger);
-	st = failure(messenger);
-	if (st == CHOIR_SUCCESS) {
-		st = messenger->transport->ops->send_now(messenger->transport, endpoint, &prefix, sizeof prefix,
-		                                         payload, payload_bytes, done_p);
-		if (st != CHOIR_SUCCESS)
-			st = fail(messenger, st);
-	}
-	give_turn(messenger);
-	return st;
-}
-
-choir_status messenger_send(struct messenger *messenger, int endpoint, const struct wire_header *header,
-                            const void *payload, size_t payload_bytes, _Atomic int *in_flight)
-{
-	struct send *send;
-	void *data;
-	choir_status st;
-	int done = 0;
-
-	TRY(failure(messenger));
-	if (endpoint < 0 || endpoint >= messenger->transport->size)
-		return error_set(CHOIR_ARGUMENT, "%s: there is no endpoint %d among %d", messenger_name(messenger),
-		                 endpoint, messenger->transport->size);
-	TRY(send_now(messenger, endpoint, header, payload, payload_bytes, &done));
-	if (done)
-		return CHOIR_SUCCESS;
-	data = packet_pack(&messenger->blocks, header, payload, payload_bytes);
-	if (data == NULL)
-		return CHOIR_NO_MEMORY;
-	if (endpoint == messenger_rank(messenger))
-		return send_to_myself(messenger, data, WIRE_PREFIX_BYTES + payload_bytes);
-	send = blocks_take(&messenger->blocks, sizeof *send);
-	if (send == NULL) {
-		blocks_give(&messenger->blocks, data);
-		return CHOIR_NO_MEMORY;
-	}
-	*send = (struct send){ .data = data, .in_flight = in_flight, .comm = header->comm, .src = header->src };
-	take_turn(messenger);
-	st = start_send(messenger, endpoint, send, WIRE_PREFIX_BYTES + payload_bytes);
-	give_turn(messenger);
-	return st;
-}
-
 /* Without this op the messenger never moves messages that the transport lends. */
 static bool has_overdue(const struct messenger *messenger)
 {
-	return has_op(messenger, END_OF_OP(overdue)) && messenger->transport->ops->overdue != NULL;
+	return messenger_has_op(messenger, END_OF_OP(overdue)) && messenger->transport->ops->overdue != NULL;
 }
 
 static choir_status poll_arrivals(struct messenger *messenger, bool *progress)
@@ -337,7 +219,7 @@ static choir_status poll_arrivals(struct messenger *messenger, bool *progress)
 		if (!arrived)
 			return CHOIR_SUCCESS;
 		*progress = true;
-		st = open_packet(messenger, raw.peer, raw.data, raw.bytes, &message);
+		st = messenger_open(messenger, raw.peer, raw.data, raw.bytes, &message);
 		messenger->has_unopened = st == CHOIR_NO_MEMORY;
 		messenger->unopened = messenger->has_unopened ? raw : (choir_message){ 0 };
 		if (messenger->has_unopened)
@@ -349,7 +231,7 @@ static choir_status poll_arrivals(struct messenger *messenger, bool *progress)
 		message->raw = raw;
 		if (raw.lent && has_overdue(messenger))
 			zero_copy_add(&messenger->zero_copy, message);
-		TRY(route_message(messenger, message));
+		TRY(messenger_route(messenger, message));
 	}
 	return CHOIR_SUCCESS;
 }
@@ -359,11 +241,11 @@ choir_status messenger_drive(struct messenger *messenger, bool *progress)
 	choir_status st;
 
 	*progress = false;
-	TRY(failure(messenger));
+	TRY(messenger_failure(messenger));
 	if (atomic_load_explicit(&messenger->waiting, memory_order_relaxed) > 0 ||
 	    pthread_mutex_trylock(&messenger->turn) != 0)
 		return CHOIR_SUCCESS;
-	st = failure(messenger);
+	st = messenger_failure(messenger);
 	if (st == CHOIR_SUCCESS) {
 		take_back_given(messenger);
 		st = zero_copy_move_overdue(&messenger->zero_copy, messenger->transport, &messenger->blocks);
@@ -372,18 +254,19 @@ choir_status messenger_drive(struct messenger *messenger, bool *progress)
 		if (st == CHOIR_SUCCESS)
 			st = poll_arrivals(messenger, progress);
 		if (st != CHOIR_SUCCESS)
-			st = fail(messenger, st);
+			st = messenger_fail(messenger, st);
 	}
-	give_turn(messenger);
+	messenger_give_turn(messenger);
 	return st;
 }
 
 void messenger_abort(struct messenger *messenger)
 {
-	take_turn(messenger);
+	messenger_take_turn(messenger);
 	if (atomic_load_explicit(&messenger->failed, memory_order_relaxed) == CHOIR_SUCCESS)
-		fail(messenger, error_set(CHOIR_ABORTED, "the %s transport was aborted", messenger_name(messenger)));
-	give_turn(messenger);
+		messenger_fail(messenger,
+		               error_set(CHOIR_ABORTED, "the %s transport was aborted", messenger_name(messenger)));
+	messenger_give_turn(messenger);
 }
 
 bool messenger_busy(struct messenger *messenger)
@@ -397,9 +280,9 @@ bool messenger_sends(struct messenger *messenger, uint64_t comm, int rank)
 
 	if (!messenger_busy(messenger))
 		return false;
-	take_turn(messenger);
+	messenger_take_turn(messenger);
 	any = sends_any(&messenger->sends, comm, rank);
-	give_turn(messenger);
+	messenger_give_turn(messenger);
 	return any;
 }
 
@@ -410,7 +293,7 @@ bool messenger_polled(const struct messenger *messenger)
 
 uint64_t messenger_message_bytes(const struct messenger *messenger, uint64_t usual)
 {
-	return has_op(messenger, END_OF_OP(message_bytes)) && messenger->transport->ops->message_bytes > 0
+	return messenger_has_op(messenger, END_OF_OP(message_bytes)) && messenger->transport->ops->message_bytes > 0
 	           ? messenger->transport->ops->message_bytes
 	           : usual;
 }

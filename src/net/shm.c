@@ -14,194 +14,15 @@
 
 #include "base/copy.h"
 #include "base/error.h"
-#include "base/ring.h"
-#include "net/blocks.h"
+#include "net/shm_state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_RING_BYTES = 256, NT_BYTES = 1024 };
+enum { LEAST_RING_BYTES = 256 };
 
 /* The library sends no longer message; a longer one means that the memory was overwritten. */
 #define LONGEST_BYTES ((uint64_t)1 << 40)
-
-struct shm_send {
-	struct shm_send *next; /* the next younger send to the same peer */
-	struct shm_send *next_all, **prev_all;
-	int peer;
-	const unsigned char *data;
-	uint64_t length, passed;
-	bool done;
-};
-
-struct shm_out {
-	struct ring *ring;
-	struct shm_send *head, **end;
-};
-
-struct shm_in {
-	struct ring *ring;
-	uint64_t next;             /* the number of the next item to read */
-	uint64_t read;             /* bytes of room that all items before it took */
-	uint64_t ends[RING_ITEMS]; /* `read` behind each item */
-	unsigned char *data;       /* block of the message that arrives in pieces; NULL = none does */
-	uint64_t length, passed;
-};
-
-struct shm {
-	choir_transport base;
-	void (*wake)(void *ctx, int peer);
-	void (*release)(void *ctx);
-	void *ctx;
-	bool stopped;
-	int next_source;        /* the source that poll reads first, so that none is preferred */
-	uint64_t ring_bytes;
-	struct shm_out *out;    /* [n] */
-	struct shm_in *in;      /* [n] */
-	struct shm_send *sends; /* all unfinished sends, to free them at the end */
-	struct blocks blocks;
-};
-
-static struct shm *self(choir_transport *transport)
-{
-	return (struct shm *)transport;
-}
-
-static choir_status stopped(void)
-{
-	return error_set(CHOIR_ABORTED, "the shared-memory transport was aborted");
-}
-
-static uint64_t piece_bytes(const struct shm *me)
-{
-	return me->ring_bytes / 4;
-}
-
-static uint64_t next_piece(const struct shm *me, uint64_t length, uint64_t passed)
-{
-	return length - passed < piece_bytes(me) ? length - passed : piece_bytes(me);
-}
-
-/* Publishes a piece, head and body of a message of `length` bytes, as one item; false if there is no room. */
-static bool put(const struct shm *me, struct ring *ring, uint64_t length, const void *head, size_t head_bytes,
-                const void *body, size_t body_bytes)
-{
-	struct ring_item *item = ring_reserve(ring, me->ring_bytes, head_bytes + body_bytes);
-
-	if (item == NULL)
-		return false;
-	if (head_bytes > 0)
-		copy_host(ring_at(ring, item), head, head_bytes, head_bytes >= NT_BYTES);
-	if (body_bytes > 0)
-		copy_host(ring_at(ring, item) + head_bytes, body, body_bytes, body_bytes >= NT_BYTES);
-	item->key[0] = length;
-	ring_publish(ring, 0);
-	return true;
-}
-
-/* Publishes as many pieces of the send as there is room for; true if it published any. */
-static bool put_pieces(const struct shm *me, struct ring *ring, struct shm_send *send)
-{
-	bool moved = false;
-
-	while (!send->done) {
-		uint64_t piece = next_piece(me, send->length, send->passed);
-
-		if (!put(me, ring, send->length, send->data + send->passed, (size_t)piece, NULL, 0))
-			break;
-		moved = true;
-		send->passed += piece;
-		send->done = send->passed == send->length;
-	}
-	return moved;
-}
-
-/* Serves the queue of sends to a peer as far as there is room. */
-static void push(struct shm *me, int peer)
-{
-	struct shm_out *out = &me->out[peer];
-	bool moved = false;
-
-	while (out->head != NULL) {
-		struct shm_send *send = out->head;
-
-		moved |= put_pieces(me, out->ring, send);
-		if (!send->done)
-			break;
-		out->head = send->next;
-		if (out->head == NULL)
-			out->end = &out->head;
-	}
-	if (moved)
-		me->wake(me->ctx, peer);
-}
-
-static void forget(struct shm *me, struct shm_send *send)
-{
-	*send->prev_all = send->next_all;
-	if (send->next_all != NULL)
-		send->next_all->prev_all = send->prev_all;
-	blocks_give(&me->blocks, send);
-}
-
-static choir_status shm_send(choir_transport *transport, int peer, const void *data, size_t bytes, void **request_p)
-{
-	struct shm *me = self(transport);
-	struct shm_send *send;
-
-	if (me->stopped)
-		return stopped();
-	send = blocks_take(&me->blocks, sizeof *send);
-	if (send == NULL)
-		return CHOIR_NO_MEMORY;
-	*send = (struct shm_send){
-		.next_all = me->sends, .prev_all = &me->sends, .peer = peer, .data = data, .length = bytes
-	};
-	if (me->sends != NULL)
-		me->sends->prev_all = &send->next_all;
-	me->sends = send;
-	*me->out[peer].end = send;
-	me->out[peer].end = &send->next;
-	push(me, peer);
-	*request_p = send;
-	if (send->done) {
-		forget(me, send);
-		*request_p = NULL;
-	}
-	return CHOIR_SUCCESS;
-}
-
-static choir_status shm_send_now(choir_transport *transport, int peer, const void *head, size_t head_bytes,
-                                 const void *body, size_t body_bytes, int *done_p)
-{
-	struct shm *me = self(transport);
-	struct shm_out *out = &me->out[peer];
-
-	*done_p = 0;
-	if (me->stopped)
-		return stopped();
-	if (out->head != NULL || body_bytes > piece_bytes(me) || head_bytes + body_bytes > piece_bytes(me))
-		return CHOIR_SUCCESS;
-	*done_p = put(me, out->ring, head_bytes + body_bytes, head, head_bytes, body, body_bytes);
-	if (*done_p)
-		me->wake(me->ctx, peer);
-	return CHOIR_SUCCESS;
-}
-
-static choir_status shm_test(choir_transport *transport, void *request, int *done_p)
-{
-	struct shm *me = self(transport);
-	struct shm_send *send = request;
-
-	if (me->stopped)
-		return stopped();
-	if (!send->done)
-		push(me, send->peer);
-	*done_p = send->done;
-	if (send->done)
-		forget(me, send);
-	return CHOIR_SUCCESS;
-}
 
 /* Counts the item `next`, of len bytes, as read.  Its room is blocked until it is freed. */
 static void count_read(struct shm_in *in, uint64_t len)
@@ -242,7 +63,7 @@ static choir_status read_piece(struct shm *me, int src, const struct ring_item *
 		in->length = item->key[0];
 		in->passed = 0;
 	}
-	len = next_piece(me, in->length, in->passed);
+	len = shm_next_piece(me, in->length, in->passed);
 	if (item->key[0] != in->length || !is_inside(me, item, len))
 		return error_corrupt(src, item->key[0], item->at);
 	copy_host(in->data + in->passed, ring_at(in->ring, item), len, false);
@@ -269,7 +90,7 @@ static choir_status pull(struct shm *me, int src, choir_message *message_p, int 
 
 		if (length > LONGEST_BYTES)
 			return error_corrupt(src, length, 0);
-		if (in->data != NULL || length > piece_bytes(me)) {
+		if (in->data != NULL || length > shm_piece_bytes(me)) {
 			TRY(read_piece(me, src, item, message_p, arrived_p));
 			continue;
 		}
@@ -288,12 +109,12 @@ static choir_status pull(struct shm *me, int src, choir_message *message_p, int 
 
 static choir_status shm_poll(choir_transport *transport, choir_message *message_p, int *arrived_p)
 {
-	struct shm *me = self(transport);
+	struct shm *me = shm_self(transport);
 	int n = transport->size, src = me->next_source;
 
 	*arrived_p = 0;
 	if (me->stopped)
-		return stopped();
+		return shm_stopped();
 	for (int i = 0; i < n && !*arrived_p; i++) {
 		TRY(pull(me, src, message_p, arrived_p));
 		src = src + 1 < n ? src + 1 : 0;
@@ -305,7 +126,7 @@ static choir_status shm_poll(choir_transport *transport, choir_message *message_
 
 static void shm_give(choir_transport *transport, choir_message *message)
 {
-	struct shm *me = self(transport);
+	struct shm *me = shm_self(transport);
 
 	if (message->impl != NULL)
 		free_item(me, message->peer, ring_number(me->in[message->peer].ring, message->impl));
@@ -315,7 +136,7 @@ static void shm_give(choir_transport *transport, choir_message *message)
 
 static int shm_overdue(choir_transport *transport, const choir_message *message)
 {
-	const struct shm *me = self(transport);
+	const struct shm *me = shm_self(transport);
 	const struct shm_in *in = &me->in[message->peer];
 	uint64_t first = ring_first(in->ring);
 
@@ -327,7 +148,7 @@ static int shm_overdue(choir_transport *transport, const choir_message *message)
 
 static void shm_abort(choir_transport *transport)
 {
-	self(transport)->stopped = true;
+	shm_self(transport)->stopped = true;
 }
 
 static void free_shm(struct shm *me)
@@ -335,7 +156,7 @@ static void free_shm(struct shm *me)
 	for (int i = 0; me->in != NULL && i < me->base.size; i++)
 		blocks_give(&me->blocks, me->in[i].data);
 	while (me->sends != NULL)
-		forget(me, me->sends);
+		shm_forget(me, me->sends);
 	free(me->in);
 	free(me->out);
 	blocks_fini(&me->blocks);
@@ -344,7 +165,7 @@ static void free_shm(struct shm *me)
 
 static void shm_destroy(choir_transport *transport)
 {
-	struct shm *me = self(transport);
+	struct shm *me = shm_self(transport);
 	void (*release)(void *ctx) = me->release;
 	void *ctx = me->ctx;
 
