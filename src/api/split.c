@@ -6,9 +6,8 @@
  * only members call, they exchange their claims in the same way. */
 #include "api/split.h"
 
-#include "exec/thread.h"
-
 #include "api/join.h"
+#include "api/split_claims.h"
 #include "api/options.h"
 #include "api/bootstrap.h"
 
@@ -18,10 +17,7 @@
 
 /* One split_local call. */
 struct split {
-	const struct split_how *how;
-	int n_local;
-	choir_comm *const *comms;
-	struct split_claim *claims; /* [parent size] */
+	struct split_calls calls;
 	const choir_comm_config *config; /* of the new comms */
 	/* the color at hand */
 	int *members;          /* [parent size] parent ranks in the order of the new comm */
@@ -30,90 +26,6 @@ struct split {
 	int n_parties, me;
 	choir_comm *leader;    /* my party's */
 };
-
-/* Every rank of the parent calls. */
-static choir_status gather_claims(struct split *split, const struct split_claim *mine)
-{
-	int n = split->comms[0]->n;
-	struct split_claim *all = calloc((size_t)split->n_local * (size_t)n, sizeof *all);
-	choir_status st = all != NULL ? choir_group_begin()
-	                              : error_no_memory("claims of a split", (size_t)n * sizeof *all);
-
-	for (int i = 0; i < split->n_local && st == CHOIR_SUCCESS; i++)
-		st = choir_allgather(split->comms[i], choir_host((void *)&mine[i]), choir_host(&all[i * n]),
-		                     sizeof *mine / 4, CHOIR_I32, NULL, NULL);
-	if (group_is_open()) {
-		choir_status ended = choir_group_end();
-
-		st = st == CHOIR_SUCCESS ? ended : st;
-	}
-	if (st == CHOIR_SUCCESS)
-		memcpy(split->claims, all, (size_t)n * sizeof *all);
-	free(all);
-	return st;
-}
-
-/* One round of Bruck's allgather of the local members: blocks[i * n + b] is of the member b behind member at[i]. */
-static choir_status exchange_round(const struct split *split, const int *at, struct split_claim *blocks, int have)
-{
-	int n = split->how->n_ranks, more = have < n - have ? have : n - have;
-	size_t count = (size_t)more * sizeof *blocks;
-	choir_status st = choir_group_begin(), ended;
-
-	for (int i = 0; i < split->n_local && st == CHOIR_SUCCESS; i++) {
-		struct split_claim *mine = &blocks[i * n];
-
-		st = choir_sendrecv(split->comms[i], choir_host(mine), count, split->how->ranks[(at[i] - have + n) % n],
-		                    choir_host(mine + have), count, split->how->ranks[(at[i] + have) % n], CHOIR_U8,
-		                    NULL, NULL);
-	}
-	ended = choir_group_end();
-	return st == CHOIR_SUCCESS ? ended : st;
-}
-
-/* The members alone call. */
-static choir_status exchange_claims(struct split *split, const struct split_claim *mine)
-{
-	int n = split->how->n_ranks, *at = calloc((size_t)split->n_local, sizeof *at);
-	struct split_claim *blocks = calloc((size_t)split->n_local * (size_t)n, sizeof *blocks);
-	choir_status st = CHOIR_SUCCESS;
-
-	if (at == NULL || blocks == NULL)
-		st = error_no_memory("claims of a group", (size_t)n * sizeof *blocks);
-	for (int i = 0; i < split->n_local && st == CHOIR_SUCCESS; i++) {
-		while (split->how->ranks[at[i]] != split->comms[i]->rank)
-			at[i]++;
-		blocks[i * n] = mine[i];
-	}
-	for (int have = 1; have < n && st == CHOIR_SUCCESS; have *= 2)
-		st = exchange_round(split, at, blocks, have);
-	for (int r = 0; r < split->comms[0]->n; r++)
-		split->claims[r].color = -1;
-	for (int b = 0; b < n && st == CHOIR_SUCCESS; b++)
-		split->claims[split->how->ranks[(at[0] + b) % n]] = blocks[b];
-	free(at);
-	free(blocks);
-	return st;
-}
-
-static choir_status check_rules(const struct split *split)
-{
-	const struct split_how *how = split->how;
-	int n = how->ranks != NULL ? how->n_ranks : split->comms[0]->n, first = how->ranks != NULL ? how->ranks[0] : 0;
-
-	for (int i = 1; i < n; i++) {
-		int rank = how->ranks != NULL ? how->ranks[i] : i;
-		char theirs[128], wanted[128];
-
-		if (memcmp(split->claims[rank].rule, split->claims[first].rule, sizeof split->claims->rule) == 0)
-			continue;
-		how->describe(&split->claims[first], wanted, sizeof wanted);
-		how->describe(&split->claims[rank], theirs, sizeof theirs);
-		return error_set(CHOIR_MISMATCH, "%s: rank %d gives %s, but rank %d gives %s", how->call, first, wanted,
-		                 rank, theirs);
-	}
-	return CHOIR_SUCCESS;
-}
 
 /* Bytes of every process of the color, over the parent: in ceil(log2 n) rounds, each of which doubles what a process
  * has (Bruck 1997).  Block i is of the process i behind mine until the end. */
@@ -156,9 +68,9 @@ static void order_members(struct split *split, int n, int color)
 	for (int r = 0; r < n; r++) {
 		int at = split->n_members;
 
-		if (split->claims[r].color != color)
+		if (split->calls.claims[r].color != color)
 			continue;
-		for (; at > 0 && split->claims[split->members[at - 1]].key > split->claims[r].key; at--)
+		for (; at > 0 && split->calls.claims[split->members[at - 1]].key > split->calls.claims[r].key; at--)
 			split->members[at] = split->members[at - 1];
 		split->members[at] = r;
 		split->n_members++;
@@ -170,20 +82,20 @@ static void find_parties(struct split *split, int n, int color, int my_driver)
 {
 	split->n_parties = 0;
 	for (int r = 0; r < n; r++) {
-		bool leads = split->claims[r].color == color;
+		bool leads = split->calls.claims[r].color == color;
 
 		for (int before = 0; before < r && leads; before++)
-			leads = split->claims[before].color != color ||
-			        split->claims[before].driver != split->claims[r].driver;
+			leads = split->calls.claims[before].color != color ||
+			        split->calls.claims[before].driver != split->calls.claims[r].driver;
 		if (!leads)
 			continue;
-		if (split->claims[r].driver == my_driver)
+		if (split->calls.claims[r].driver == my_driver)
 			split->me = split->n_parties;
 		split->leaders[split->n_parties++] = r;
 	}
-	for (int i = 0; i < split->n_local; i++)
-		if (split->comms[i]->rank == split->leaders[split->me])
-			split->leader = split->comms[i];
+	for (int i = 0; i < split->calls.n_local; i++)
+		if (split->calls.comms[i]->rank == split->leaders[split->me])
+			split->leader = split->calls.comms[i];
 }
 
 struct locals {
@@ -198,10 +110,10 @@ static void take_locals(const struct split *split, int color, struct locals *loc
 {
 	locals->n = 0;
 	for (int m = 0; m < split->n_members; m++)
-		for (int i = 0; i < split->n_local; i++) {
-			choir_comm *comm = split->comms[i];
+		for (int i = 0; i < split->calls.n_local; i++) {
+			choir_comm *comm = split->calls.comms[i];
 
-			if (comm->rank != split->members[m] || split->claims[comm->rank].color != color)
+			if (comm->rank != split->members[m] || split->calls.claims[comm->rank].color != color)
 				continue;
 			locals->devices[locals->n] = comm->device;
 			locals->messengers[locals->n] = comm->messenger;
@@ -246,9 +158,9 @@ static choir_status read_config(const struct split_how *how, const choir_comm *p
 static choir_status split_color(struct split *split, int color, int my_driver, struct locals *locals,
                                 choir_comm **comms_out)
 {
-	choir_comm *parent = split->comms[0];
+	choir_comm *parent = split->calls.comms[0];
 	choir_bootstrap bootstrap = { sizeof bootstrap, 0, 0, exchange, split };
-	struct join join = { .call = split->how->call, .bootstrap = &bootstrap, .config = split->config };
+	struct join join = { .call = split->calls.how->call, .bootstrap = &bootstrap, .config = split->config };
 
 	order_members(split, parent->n, color);
 	find_parties(split, parent->n, color, my_driver);
@@ -270,13 +182,13 @@ static choir_status split_color(struct split *split, int color, int my_driver, s
 
 static choir_status split_colors(struct split *split, struct locals *locals, choir_comm **comms_out)
 {
-	int my_driver = split->claims[split->comms[0]->rank].driver, color = -1;
+	int my_driver = split->calls.claims[split->calls.comms[0]->rank].driver, color = -1;
 
 	for (;;) { /* ascending, so that all parties meet in the same order */
 		int next = -1;
 
-		for (int i = 0; i < split->n_local; i++) {
-			int mine = split->claims[split->comms[i]->rank].color;
+		for (int i = 0; i < split->calls.n_local; i++) {
+			int mine = split->calls.claims[split->calls.comms[i]->rank].color;
 
 			if (mine > color && (next < 0 || mine < next))
 				next = mine;
@@ -284,7 +196,7 @@ static choir_status split_colors(struct split *split, struct locals *locals, cho
 		if (next < 0)
 			return CHOIR_SUCCESS;
 		color = next;
-		memset(locals->made, 0, (size_t)split->n_local * sizeof *locals->made);
+		memset(locals->made, 0, (size_t)split->calls.n_local * sizeof *locals->made);
 		TRY(split_color(split, color, my_driver, locals, comms_out));
 	}
 }
@@ -305,11 +217,7 @@ static void name_drivers(int n_local, choir_comm *const *comms, const struct spl
 static choir_status split_claimed(struct split *split, const struct split_claim *mine, struct locals *locals,
                                   choir_comm **out)
 {
-	if (split->how->ranks != NULL)
-		TRY(exchange_claims(split, mine));
-	else
-		TRY(gather_claims(split, mine));
-	TRY(check_rules(split));
+	TRY(split_gather_claims(&split->calls, mine));
 	return split_colors(split, locals, out);
 }
 
@@ -317,7 +225,7 @@ static choir_status split_inside(const struct split_how *how, int n_local, choir
                                  const struct split_claim *claims, choir_comm **comms_out)
 {
 	choir_comm_config config;
-	struct split split = { .how = how, .n_local = n_local, .comms = comms, .config = &config };
+	struct split split = { .calls = { .how = how, .n_local = n_local, .comms = comms }, .config = &config };
 	struct split_claim *named = calloc((size_t)n_local, sizeof *named);
 	size_t n = (size_t)comms[0]->n, mine = (size_t)n_local;
 	choir_comm **out = calloc(mine, sizeof *out);
@@ -330,13 +238,13 @@ static choir_status split_inside(const struct split_how *how, int n_local, choir
 		                 0 };
 	choir_status st = read_config(how, comms[0], &config);
 
-	split.claims = calloc(n, sizeof *split.claims);
+	split.calls.claims = calloc(n, sizeof *split.calls.claims);
 	split.members = calloc(n, sizeof(int));
 	split.leaders = calloc(n, sizeof(int));
-	if (named == NULL || out == NULL || split.claims == NULL || split.members == NULL || split.leaders == NULL ||
-	    locals.devices == NULL || locals.messengers == NULL || locals.ranks == NULL || locals.endpoints == NULL ||
-	    locals.index == NULL || locals.made == NULL)
-		st = error_no_memory("a split", n * sizeof *split.claims);
+	if (named == NULL || out == NULL || split.calls.claims == NULL || split.members == NULL ||
+	    split.leaders == NULL || locals.devices == NULL || locals.messengers == NULL || locals.ranks == NULL ||
+	    locals.endpoints == NULL || locals.index == NULL || locals.made == NULL)
+		st = error_no_memory("a split", n * sizeof *split.calls.claims);
 	if (st == CHOIR_SUCCESS) {
 		name_drivers(n_local, comms, claims, named);
 		st = split_claimed(&split, named, &locals, out);
@@ -345,7 +253,7 @@ static choir_status split_inside(const struct split_how *how, int n_local, choir
 		comms_out[i] = out[i];
 	free(named);
 	free(out);
-	free(split.claims);
+	free(split.calls.claims);
 	free(split.members);
 	free(split.leaders);
 	free(locals.devices);

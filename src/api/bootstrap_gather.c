@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* What processes tell each other while they join: bytes of all to all, and whether all go on. */
+#include "api/bootstrap.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What all processes come to with the same number of bytes. */
+static choir_status gather(struct bootstrap *b, const void *mine, size_t bytes, void *all)
+{
+	const choir_bootstrap *boot = b->join->bootstrap;
+	int rc;
+
+	if (b->n_processes == 1) {
+		memcpy(all, mine, bytes);
+		return CHOIR_SUCCESS;
+	}
+	rc = boot->gather(boot->ctx, mine, bytes, all);
+	if (rc == 0)
+		return CHOIR_SUCCESS;
+	b->over = true;
+	if (b->join->members != NULL) /* of a split: it has said why */
+		return error_prefix((choir_status)rc, "%s", b->join->call);
+	return error_set(CHOIR_TRANSPORT, "%s: the bootstrap's gather of %zu bytes returned %d on process %d of %d",
+	                 b->join->call, bytes, rc, b->me, b->n_processes);
+}
+
+/* Some process failed: all tell why.  Mine, or that of the first one. */
+static choir_status gather_failures(struct bootstrap *b, choir_status mine)
+{
+	char text[ERROR_TEXT_BYTES], (*texts)[ERROR_TEXT_BYTES] = b->texts;
+	int first = 0;
+
+	snprintf(text, sizeof text, "%s", mine != CHOIR_SUCCESS ? error_text() : "");
+	while (b->statuses[first] == CHOIR_SUCCESS)
+		first++;
+	TRY(gather(b, text, sizeof text, texts));
+	b->over = true;
+	if (mine != CHOIR_SUCCESS)
+		return error_set(mine, "%s", text);
+	return error_set((choir_status)b->statuses[first], "%s: process %d: %.400s", b->join->call, first,
+	                 texts[first]);
+}
+
+choir_status bootstrap_agree(struct bootstrap *b, choir_status mine)
+{
+	int32_t status = mine;
+
+	if (b->n_processes <= 1 || b->over)
+		return mine;
+	TRY(gather(b, &status, sizeof status, b->statuses));
+	for (int p = 0; p < b->n_processes; p++)
+		if (b->statuses[p] != CHOIR_SUCCESS)
+			return gather_failures(b, mine);
+	return CHOIR_SUCCESS;
+}
+
+choir_status bootstrap_gather(struct bootstrap *b, choir_status ready, const void *mine, size_t bytes, void *all)
+{
+	TRY(bootstrap_agree(b, ready));
+	return gather(b, mine, bytes, all);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/nodes.h"
+
+#include "exec/layout.h"
+#include "node/cache.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* True if the caller's layout (ranks_per_node, or a split of a comm) puts both ranks on one node. */
+static bool same_group(const struct bootstrap *b, int first, int second)
+{
+	const struct join *join = b->join;
+	int per_node = b->processes[0].ranks_per_node;
+
+	if (join->parent_nodes != NULL)
+		return join->parent_nodes->node_of[join->members[first]] ==
+		       join->parent_nodes->node_of[join->members[second]];
+	return per_node == 0 || first / per_node == second / per_node;
+}
+
+/* The cores that the processes of this machine may use together; returns how many ranks run there. */
+static int cores_here(const struct bootstrap *b, unsigned char cores[sizeof b->processes->cores])
+{
+	int ranks = 0;
+
+	memset(cores, 0, sizeof b->processes->cores);
+	for (int p = 0; p < b->n_processes; p++) {
+		if (b->processes[p].machine != b->processes[b->me].machine)
+			continue;
+		ranks += b->processes[p].n_local;
+		for (size_t i = 0; i < sizeof b->processes->cores; i++)
+			cores[i] |= b->processes[p].cores[i];
+	}
+	return ranks;
+}
+
+static void look_at_cores(struct bootstrap *b)
+{
+	unsigned char cores[sizeof b->processes->cores];
+	int ranks = cores_here(b, cores), n = 0;
+
+	for (size_t i = 0; i < sizeof cores; i++)
+		n += __builtin_popcount(cores[i]);
+	b->crowded = n > 0 && ranks > n;
+	b->far_cores = !cache_is_shared(cores, sizeof cores);
+}
+
+/* own[p]: process p could not map its node's arena, so it is a node of its own. */
+static choir_status place_ranks(struct bootstrap *b, const unsigned char *own)
+{
+	for (int r = 0; r < b->n; r++) {
+		int p = b->process_of[r], first = 0;
+
+		for (; first < r; first++) {
+			int q = b->process_of[first];
+			bool together =
+			    p == q || (!own[p] && !own[q] && b->processes[p].machine == b->processes[q].machine);
+
+			if (together && same_group(b, first, r))
+				break;
+		}
+		b->node_of[r] = first;
+	}
+	look_at_cores(b);
+	layout_free(&b->layout);
+	TRY(layout_build(b->n, b->node_of, &b->layout));
+	b->slots = slot_sizes_of(b->layout.max_node_size, b->far_memory);
+	return CHOIR_SUCCESS;
+}
+
+static int leader_of(const struct bootstrap *b, int node)
+{
+	return b->process_of[b->layout.node_ranks[b->layout.node_first[node]]];
+}
+
+static bool on_node(const struct bootstrap *b, int process, int node)
+{
+	for (int i = b->layout.node_first[node]; i < b->layout.node_first[node + 1]; i++)
+		if (b->process_of[b->layout.node_ranks[i]] == process)
+			return true;
+	return false;
+}
+
+void nodes_drop(struct bootstrap *b)
+{
+	for (int g = 0; b->arenas != NULL && g < b->layout.n_nodes; g++)
+		arena_release(b->arenas[g]);
+	free(b->arenas);
+	b->arenas = NULL;
+}
+
+/* One round: the nodes' leaders create the arenas, the other processes map them; failed[p] = 1 where process p could
+ * not. */
+static choir_status share_arenas(struct bootstrap *b, choir_status ready, struct arena_address *mine,
+                                 struct arena_address *all, unsigned char *failed)
+{
+	int n_nodes = b->layout.n_nodes;
+	unsigned char my_failure = 0;
+
+	for (int g = 0; g < n_nodes && ready == CHOIR_SUCCESS; g++)
+		if (leader_of(b, g) == b->me) {
+			ready = arena_create_growing(b->layout.node_size[g], COMM_LANES, b->slots.lane_bytes,
+			                             &b->arenas[g]);
+			if (ready == CHOIR_SUCCESS)
+				arena_address(b->arenas[g], &mine[g]);
+		}
+	TRY(bootstrap_gather(b, ready, mine, (size_t)n_nodes * sizeof *mine, all));
+	for (int g = 0; g < n_nodes; g++)
+		if (b->arenas[g] == NULL && on_node(b, b->me, g))
+			my_failure |= arena_open(&all[leader_of(b, g) * n_nodes + g], &b->arenas[g]) != CHOIR_SUCCESS;
+	for (int p = 0; p < b->n_processes && !my_failure; p++)
+		if (b->processes[p].pid != b->processes[b->me].pid &&
+		    b->processes[p].machine == b->processes[b->me].machine) {
+			struct bell *bell;
+
+			if (bell_open(&b->processes[p].bell, &bell) == CHOIR_SUCCESS)
+				bell_close(bell);
+			else
+				my_failure = 1;
+		}
+	return bootstrap_gather(b, CHOIR_SUCCESS, &my_failure, 1, failed);
+}
+
+/* Looks for processes of one machine that share no memory, and says why; own[p]: p could not map its node's arena. */
+static void explain_apart(struct bootstrap *b, const unsigned char *own)
+{
+	for (int p = 1; p < b->n_processes; p++)
+		for (int q = 0; q < p; q++) {
+			const struct process *one = &b->processes[q], *other = &b->processes[p];
+			const char *why = one->uid != other->uid   ? "run as different users"
+			                  : one->net != other->net ? "are in different network namespaces"
+			                  : own[p] || own[q] ? "cannot open each other's shared memory by /proc/PID/fd "
+			                                       "(user or pid namespaces of containers, or hidepid)"
+			                                     : NULL;
+
+			if (one->host != other->host || why == NULL)
+				continue;
+			snprintf(b->apart, sizeof b->apart, "processes %d and %d of one machine %s", q, p, why);
+			return;
+		}
+}
+
+/* Once more where a process could not map the arena of its node.  failed: [n_processes]. */
+static choir_status make_round(struct bootstrap *b, const unsigned char *own, unsigned char *failed)
+{
+	choir_status st = place_ranks(b, own);
+	size_t n_nodes = (size_t)b->layout.n_nodes;
+	struct arena_address *mine = calloc(n_nodes, sizeof *mine),
+			     *all = calloc(n_nodes * (size_t)b->n_processes, sizeof *all);
+
+	b->arenas = calloc(n_nodes, sizeof *b->arenas);
+	if (st == CHOIR_SUCCESS && (b->arenas == NULL || mine == NULL || all == NULL))
+		st = error_no_memory("arenas", n_nodes * (size_t)b->n_processes * sizeof *all);
+	st = share_arenas(b, st, mine, all, failed);
+	free(mine);
+	free(all);
+	return st;
+}
+
+choir_status nodes_make(struct bootstrap *b, unsigned char *own, unsigned char *failed)
+{
+	bool again = true;
+
+	for (int round = 0; again && round < 3; round++) {
+		nodes_drop(b);
+		TRY(make_round(b, own, failed));
+		again = false;
+		for (int p = 0; p < b->n_processes; p++) {
+			again |= failed[p] && !own[p];
+			own[p] |= failed[p];
+		}
+	}
+	if (b->join->parent_nodes == NULL)
+		explain_apart(b, own);
+	b->one_machine = true;
+	for (int p = 0; p < b->n_processes; p++)
+		b->one_machine &= !own[p] && b->processes[p].machine == b->processes[0].machine;
+	return CHOIR_SUCCESS;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/split_claims.h"
+
+#include "exec/thread.h"
+
+#include <choir/group.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Every rank of the parent calls. */
+static choir_status gather_claims(const struct split_calls *split, const struct split_claim *mine)
+{
+	int n = split->comms[0]->n;
+	struct split_claim *all = calloc((size_t)split->n_local * (size_t)n, sizeof *all);
+	choir_status st =
+	    all != NULL ? choir_group_begin() : error_no_memory("claims of a split", (size_t)n * sizeof *all);
+
+	for (int i = 0; i < split->n_local && st == CHOIR_SUCCESS; i++)
+		st = choir_allgather(split->comms[i], choir_host((void *)&mine[i]), choir_host(&all[i * n]),
+		                     sizeof *mine / 4, CHOIR_I32, NULL, NULL);
+	if (group_is_open()) {
+		choir_status ended = choir_group_end();
+
+		st = st == CHOIR_SUCCESS ? ended : st;
+	}
+	if (st == CHOIR_SUCCESS)
+		memcpy(split->claims, all, (size_t)n * sizeof *all);
+	free(all);
+	return st;
+}
+
+/* One round of Bruck's allgather of the local members: blocks[i * n + b] is of the member b behind member at[i]. */
+static choir_status exchange_round(const struct split_calls *split, const int *at, struct split_claim *blocks, int have)
+{
+	int n = split->how->n_ranks, more = have < n - have ? have : n - have;
+	size_t count = (size_t)more * sizeof *blocks;
+	choir_status st = choir_group_begin(), ended;
+
+	for (int i = 0; i < split->n_local && st == CHOIR_SUCCESS; i++) {
+		struct split_claim *mine = &blocks[i * n];
+
+		st = choir_sendrecv(split->comms[i], choir_host(mine), count, split->how->ranks[(at[i] - have + n) % n],
+		                    choir_host(mine + have), count, split->how->ranks[(at[i] + have) % n], CHOIR_U8,
+		                    NULL, NULL);
+	}
+	ended = choir_group_end();
+	return st == CHOIR_SUCCESS ? ended : st;
+}
+
+/* The members alone call. */
+static choir_status exchange_claims(const struct split_calls *split, const struct split_claim *mine)
+{
+	int n = split->how->n_ranks, *at = calloc((size_t)split->n_local, sizeof *at);
+	struct split_claim *blocks = calloc((size_t)split->n_local * (size_t)n, sizeof *blocks);
+	choir_status st = CHOIR_SUCCESS;
+
+	if (at == NULL || blocks == NULL)
+		st = error_no_memory("claims of a group", (size_t)n * sizeof *blocks);
+	for (int i = 0; i < split->n_local && st == CHOIR_SUCCESS; i++) {
+		while (split->how->ranks[at[i]] != split->comms[i]->rank)
+			at[i]++;
+		blocks[i * n] = mine[i];
+	}
+	for (int have = 1; have < n && st == CHOIR_SUCCESS; have *= 2)
+		st = exchange_round(split, at, blocks, have);
+	for (int r = 0; r < split->comms[0]->n; r++)
+		split->claims[r].color = -1;
+	for (int b = 0; b < n && st == CHOIR_SUCCESS; b++)
+		split->claims[split->how->ranks[(at[0] + b) % n]] = blocks[b];
+	free(at);
+	free(blocks);
+	return st;
+}
+
+static choir_status check_rules(const struct split_calls *split)
+{
+	const struct split_how *how = split->how;
+	int n = how->ranks != NULL ? how->n_ranks : split->comms[0]->n, first = how->ranks != NULL ? how->ranks[0] : 0;
+
+	for (int i = 1; i < n; i++) {
+		int rank = how->ranks != NULL ? how->ranks[i] : i;
+		char theirs[128], wanted[128];
+
+		if (memcmp(split->claims[rank].rule, split->claims[first].rule, sizeof split->claims->rule) == 0)
+			continue;
+		how->describe(&split->claims[first], wanted, sizeof wanted);
+		how->describe(&split->claims[rank], theirs, sizeof theirs);
+		return error_set(CHOIR_MISMATCH, "%s: rank %d gives %s, but rank %d gives %s", how->call, first, wanted,
+		                 rank, theirs);
+	}
+	return CHOIR_SUCCESS;
+}
+
+choir_status split_gather_claims(const struct split_calls *split, const struct split_claim *mine)
+{
+	TRY(split->how->ranks != NULL ? exchange_claims(split, mine) : gather_claims(split, mine));
+	return check_rules(split);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* What the ranks of a split ask for, gathered over the parent. */
+#ifndef API_SPLIT_CLAIMS_H
+#define API_SPLIT_CLAIMS_H
+
+#include "api/split.h"
+
+/* The calls of this process. */
+struct split_calls {
+	const struct split_how *how;
+	int n_local;
+	choir_comm *const *comms;   /* [n_local] */
+	struct split_claim *claims; /* [parent size] of all ranks; of one that is no member color is -1 */
+};
+
+/* split_gather_claims: fills claims.  mine: [n_local].  MISMATCH if rules differ. */
+choir_status split_gather_claims(const struct split_calls *calls, const struct split_claim *mine);
+
+#endif
