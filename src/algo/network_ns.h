@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* What calls between nodes are estimated to take, in ns: Note [network costs] in network_ns.c. */
+#ifndef ALGO_NETWORK_NS_H
+#define ALGO_NETWORK_NS_H
+
+#include <stdint.h>
+
+struct network_call {
+	uint64_t n, nodes, per_node; /* per_node: ranks of the largest node */
+	uint64_t bytes;              /* the longest buffer of a rank */
+	uint64_t block;              /* bytes of one rank's block */
+	uint64_t units;              /* the most blocks of an exchange that are not empty */
+	uint64_t message;            /* bytes of the longest message */
+};
+
+/* network_ns_X: of the algorithm X.  block: of reduce_scatter, allgather and others that move blocks; gather: of
+ * allgather; tree, chain, line: of calls with a root. */
+uint64_t network_ns_all_pairs(const struct network_call *call);
+uint64_t network_ns_allreduce_doubling(const struct network_call *call);
+uint64_t network_ns_allreduce_halving(const struct network_call *call);
+uint64_t network_ns_allreduce_one_ring(const struct network_call *call);
+uint64_t network_ns_allreduce_pairs(const struct network_call *call);
+uint64_t network_ns_allreduce_to_all(const struct network_call *call);
+uint64_t network_ns_allreduce_two_rings(const struct network_call *call);
+uint64_t network_ns_block_doubling(const struct network_call *call);
+uint64_t network_ns_block_halving(const struct network_call *call);
+uint64_t network_ns_block_meeting(const struct network_call *call);
+uint64_t network_ns_block_pairs(const struct network_call *call);
+uint64_t network_ns_block_ring(const struct network_call *call);
+uint64_t network_ns_chain(const struct network_call *call);
+uint64_t network_ns_exchange_bruck(const struct network_call *call);
+uint64_t network_ns_gather_bruck(const struct network_call *call);
+uint64_t network_ns_gather_to_all(const struct network_call *call);
+uint64_t network_ns_line_and_back(const struct network_call *call);
+uint64_t network_ns_line_and_root(const struct network_call *call);
+uint64_t network_ns_pairs_then_gather(const struct network_call *call);
+uint64_t network_ns_scatter_then_ring(const struct network_call *call);
+uint64_t network_ns_tree_of_four(const struct network_call *call);
+uint64_t network_ns_tree_of_two(const struct network_call *call);
+
+#endif
