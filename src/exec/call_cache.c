@@ -2,10 +2,11 @@
 /* Note [cache size].  A call stands in one of the CACHE_NEAR entries from that of its hash on; none is ever emptied, so
  * a search ends at an empty one.  A program that makes the same 300 calls again and again would find none of them among
  * the last 32, one whose buffers are always new would only fill more memory.  So the cache remembers the hashes of the
- * calls that it dropped, and grows when one of these calls comes back. */
+ * calls that it dropped, and grows when one of these calls comes back so soon that the largest cache still had it. */
 #include "exec/call_cache.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { CACHE_NEAR = 4 };
 
@@ -19,18 +20,18 @@ static uint64_t hash_of(const struct call_key *key)
 	return h * 0x9E3779B97F4A7C15u;
 }
 
-static struct prepared **entry(const struct call_cache *cache, uint64_t hash, uint32_t i)
+static struct cache_entry *entry(const struct call_cache *cache, uint64_t hash, uint32_t i)
 {
-	return &cache->prepared[((hash >> 32) + i) & cache->last];
+	return &cache->entries[((hash >> 32) + i) & cache->last];
 }
 
 /* Where the call with that key stands, or could; NULL if other calls stand in all its entries. */
-static struct prepared **search(const struct choir_comm *comm, const struct call_key *key, uint64_t hash)
+static struct cache_entry *search(const struct choir_comm *comm, const struct call_key *key, uint64_t hash)
 {
 	for (uint32_t i = 0; i < CACHE_NEAR; i++) {
-		struct prepared **at = entry(&comm->engine.cache, hash, i);
+		struct cache_entry *at = entry(&comm->engine.cache, hash, i);
 
-		if (*at == NULL || call_key_same(&(*at)->key, key, comm->n))
+		if (at->prepared == NULL || (at->hash == hash && call_key_same(&at->prepared->key, key, comm->n)))
 			return at;
 	}
 	return NULL;
@@ -39,57 +40,59 @@ static struct prepared **search(const struct choir_comm *comm, const struct call
 struct prepared *call_cache_find(struct choir_comm *comm, const struct call_key *key)
 {
 	uint64_t hash = hash_of(key);
-	struct prepared *found = *entry(&comm->engine.cache, hash, 0);
+	struct cache_entry *at = entry(&comm->engine.cache, hash, 0);
 
-	if (found == NULL)
-		return NULL;
-	if (!call_key_same(&found->key, key, comm->n)) { /* most calls stand in their first entry */
-		struct prepared **at = search(comm, key, hash);
-
-		found = at != NULL ? *at : NULL;
+	/* most calls stand in their first entry */
+	if (at->prepared == NULL || !call_key_same(&at->prepared->key, key, comm->n)) {
+		at = search(comm, key, hash);
+		if (at == NULL || at->prepared == NULL)
+			return NULL;
 	}
-	return found != NULL && prepared_is_valid(comm, found, false) ? found : NULL;
+	return prepared_is_valid(comm, at->prepared, false) ? at->prepared : NULL;
 }
 
-/* Where the hash of a dropped call is remembered. */
-static uint32_t *mark_of(struct call_cache *cache, uint64_t hash)
+static struct dropped_call *dropped_at(struct call_cache *cache, uint64_t hash)
 {
 	return &cache->dropped[(hash >> 32) % PREPARED_MOST];
 }
 
+/* Would the largest cache still have that call? */
+static bool comes_back(struct call_cache *cache, uint64_t hash)
+{
+	const struct dropped_call *dropped = dropped_at(cache, hash);
+
+	return dropped->hash == (uint32_t)hash && cache->n_dropped - dropped->number < PREPARED_MOST;
+}
+
 /* In place of the same call, or of another one if there is no empty entry. */
-static void put(struct choir_comm *comm, struct prepared *prepared)
+static void put(struct choir_comm *comm, struct prepared *prepared, uint64_t hash)
 {
 	struct call_cache *cache = &comm->engine.cache;
-	uint64_t hash = hash_of(&prepared->key);
-	struct prepared **at = search(comm, &prepared->key, hash);
+	struct cache_entry *at = search(comm, &prepared->key, hash);
 
 	if (at == NULL) {
-		uint64_t dropped;
-
-		at = entry(cache, hash, cache->turn++ % CACHE_NEAR);
-		dropped = hash_of(&(*at)->key);
-		*mark_of(cache, dropped) = (uint32_t)dropped;
+		at = entry(cache, hash, cache->n_dropped % CACHE_NEAR);
+		*dropped_at(cache, at->hash) = (struct dropped_call){ (uint32_t)at->hash, ++cache->n_dropped };
 	}
-	prepared_release(*at);
-	*at = prepared;
+	prepared_release(at->prepared);
+	*at = (struct cache_entry){ hash, prepared };
 }
 
 /* Without memory the cache stays as it is. */
 static void grow(struct choir_comm *comm)
 {
 	struct call_cache *cache = &comm->engine.cache;
-	struct prepared **old = cache->prepared, **prepared;
+	struct cache_entry *old = cache->entries, *entries;
 	uint32_t n = cache->last + 1;
 
-	prepared = calloc(2 * (size_t)n, sizeof *prepared);
-	if (prepared == NULL)
+	entries = calloc(2 * (size_t)n, sizeof *entries);
+	if (entries == NULL)
 		return;
-	cache->prepared = prepared;
+	cache->entries = entries;
 	cache->last = 2 * n - 1;
 	for (uint32_t i = 0; i < n; i++)
-		if (old[i] != NULL)
-			put(comm, old[i]);
+		if (old[i].prepared != NULL)
+			put(comm, old[i].prepared, old[i].hash);
 	if (old != cache->first)
 		free(old);
 }
@@ -98,11 +101,10 @@ void call_cache_keep(struct choir_comm *comm, struct prepared *prepared)
 {
 	struct call_cache *cache = &comm->engine.cache;
 	uint64_t hash = hash_of(&prepared->key);
-	bool comes_back = *mark_of(cache, hash) == (uint32_t)hash;
 
-	if (comes_back && cache->last + 1 < PREPARED_MOST && search(comm, &prepared->key, hash) == NULL)
+	if (cache->last + 1 < PREPARED_MOST && comes_back(cache, hash) && search(comm, &prepared->key, hash) == NULL)
 		grow(comm);
-	put(comm, prepared_retain(prepared));
+	put(comm, prepared_retain(prepared), hash);
 }
 
 struct prepared *call_cache_like(struct choir_comm *comm, const struct call_key *key)
@@ -110,7 +112,7 @@ struct prepared *call_cache_like(struct choir_comm *comm, const struct call_key 
 	struct call_cache *cache = &comm->engine.cache;
 
 	for (uint32_t i = 0; i <= cache->last; i++) {
-		struct prepared *prepared = cache->prepared[i];
+		struct prepared *prepared = cache->entries[i].prepared;
 
 		if (prepared != NULL && prepared->key.form == key->form && prepared->key.dtype == key->dtype &&
 		    call_key_same_lists(&prepared->key, key, comm->n))
@@ -123,7 +125,7 @@ void call_cache_init(struct choir_comm *comm)
 {
 	struct call_cache *cache = &comm->engine.cache;
 
-	cache->prepared = cache->first;
+	cache->entries = cache->first;
 	cache->last = PREPARED_FIRST - 1;
 }
 
@@ -131,11 +133,10 @@ void call_cache_drop(struct choir_comm *comm)
 {
 	struct call_cache *cache = &comm->engine.cache;
 
-	for (uint32_t i = 0; cache->prepared != NULL && i <= cache->last; i++) {
-		prepared_release(cache->prepared[i]);
-		cache->prepared[i] = NULL;
-	}
-	if (cache->prepared != cache->first)
-		free(cache->prepared);
+	for (uint32_t i = 0; cache->entries != NULL && i <= cache->last; i++)
+		prepared_release(cache->entries[i].prepared);
+	if (cache->entries != cache->first)
+		free(cache->entries);
+	memset(cache->first, 0, sizeof cache->first);
 	call_cache_init(comm);
 }

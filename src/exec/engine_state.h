@@ -70,13 +70,23 @@ struct flight {
 /* The comm has one run of each kind for inline execution. */
 enum inline_kind { INLINE_COLLECTIVE, INLINE_SEND, INLINE_RECV, INLINE_KINDS };
 
+struct cache_entry {
+	uint64_t hash;               /* of the call's key */
+	struct prepared *prepared;   /* NULL = empty */
+};
+
+/* A call that the call cache had no room for. */
+struct dropped_call {
+	uint32_t hash, number;
+};
+
 /* The last calls, which the next one may be again.  The driver only: also the thread that executes a call inline. */
 struct call_cache {
-	struct prepared **prepared;               /* [last + 1] the last calls, see call_cache.c */
+	struct cache_entry *entries;              /* [last + 1] the last calls, see call_cache.c */
 	uint32_t last;                            /* a power of two less one */
-	uint32_t turn;                            /* which of its neighbours a new call replaces */
-	struct prepared *first[PREPARED_FIRST];   /* prepared, until that is too small */
-	uint32_t dropped[PREPARED_MOST];          /* hashes of calls that it dropped, by their hashes */
+	uint32_t n_dropped;                       /* calls that others replaced */
+	struct cache_entry first[PREPARED_FIRST]; /* entries, until that is too small */
+	struct dropped_call dropped[PREPARED_MOST]; /* by their hashes */
 };
 
 /* What this rank uses of the arena so far.  The driver only. */

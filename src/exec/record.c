@@ -57,7 +57,7 @@ const char *record_describe(const struct call_record *record, uint64_t key, cons
 
 uint64_t record_hash(const struct call_record *record)
 {
-	return XXH64(record, sizeof *record, 0);
+	return XXH3_64bits(record, sizeof *record);
 }
 
 const char *run_call_text(const struct run *run, char *text, size_t bytes)

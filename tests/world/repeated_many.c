@@ -24,7 +24,7 @@ static int count_kept(const choir_comm *comm)
 	int n = 0;
 
 	for (uint32_t i = 0; i <= comm->engine.cache.last; i++)
-		n += comm->engine.cache.prepared[i] != NULL;
+		n += comm->engine.cache.entries[i].prepared != NULL;
 	return n;
 }
 
