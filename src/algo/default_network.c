@@ -52,18 +52,18 @@ static const struct choice {
 
 	{ COLLECTIVE_BROADCAST, ANY, "knomial", network_ns_tree_of_four },
 	{ COLLECTIVE_BROADCAST, ANY, "binomial", network_ns_tree_of_two },
-	{ COLLECTIVE_BROADCAST, ANY, "network_ns_chain", network_ns_chain },
+	{ COLLECTIVE_BROADCAST, ANY, "chain", network_ns_chain },
 	{ COLLECTIVE_BROADCAST, ANY, "scatter_allgather", network_ns_scatter_then_ring },
 
 	{ COLLECTIVE_REDUCE, ANY, "knomial", network_ns_tree_of_four },
 	{ COLLECTIVE_REDUCE, ANY, "binomial", network_ns_tree_of_two },
-	{ COLLECTIVE_REDUCE, ANY, "network_ns_chain", network_ns_chain },
+	{ COLLECTIVE_REDUCE, ANY, "chain", network_ns_chain },
 	{ COLLECTIVE_REDUCE, ANY, "scatter_gather", network_ns_pairs_then_gather },
 
 	{ COLLECTIVE_SCAN, ANY, "pairwise", network_ns_block_pairs },
-	{ COLLECTIVE_SCAN, ANY, "network_ns_chain", network_ns_chain },
+	{ COLLECTIVE_SCAN, ANY, "chain", network_ns_chain },
 	{ COLLECTIVE_EXSCAN, ANY, "pairwise", network_ns_block_pairs },
-	{ COLLECTIVE_EXSCAN, ANY, "network_ns_chain", network_ns_chain },
+	{ COLLECTIVE_EXSCAN, ANY, "chain", network_ns_chain },
 };
 
 /* The same for calls that ask for an order. */
