@@ -2,7 +2,6 @@
 """tinygrad's tensors on CL, two processes: gradients reduced on its queue, and what is refused."""
 
 import os
-import shutil
 import subprocess
 import sys
 import unittest
@@ -12,9 +11,10 @@ from ranks import run_program
 
 EXAMPLE = Path(__file__).parents[2] / "tools" / "python" / "examples" / "tinygrad_net.py"
 
-# As the example does it: tinygrad's CPU device compiles by CC, and PoCL's package has no plain "clang".
-CLANGS = ("clang", *(f"clang-{version}" for version in range(30, 12, -1)))
-os.environ.setdefault("CC", next(filter(shutil.which, CLANGS), "clang"))
+sys.path.insert(0, str(EXAMPLE.parent))
+from find_clang import find_clang  # noqa: E402
+
+find_clang()
 
 PROGRAM = """
 import os

@@ -102,16 +102,14 @@ json_t *info_platforms(bool probe)
 	return platforms;
 }
 
-json_t *info_comm(void)
+/* Destroys the device. */
+static json_t *comm_on(choir_device *device)
 {
-	choir_device *device;
 	choir_comm *comm;
 	choir_status st;
 	char *text = NULL;
 	json_t *object;
 
-	if (choir_device_create_default(0, &device) != CHOIR_SUCCESS)
-		return error_of();
 	if (choir_comm_create_local(1, &device, NULL, &comm) != CHOIR_SUCCESS) {
 		object = error_of();
 	} else {
@@ -121,4 +119,18 @@ json_t *info_comm(void)
 	}
 	choir_device_destroy(device);
 	return object;
+}
+
+json_t *info_comm(void)
+{
+	choir_device *device;
+
+	return choir_device_create_default(0, &device) == CHOIR_SUCCESS ? comm_on(device) : error_of();
+}
+
+json_t *info_comm_host(void)
+{
+	choir_device *device;
+
+	return choir_device_create_host(&device) == CHOIR_SUCCESS ? comm_on(device) : error_of();
 }

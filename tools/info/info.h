@@ -13,6 +13,7 @@ json_t *info_platforms(bool probe);
 json_t *info_mpi(void);             /* initialises MPI for the thread level; info_mpi_done finalises it */
 void info_mpi_done(void);
 json_t *info_comm(void);            /* of one rank on the default device: algorithms and rules */
+json_t *info_comm_host(void);       /* the same on host memory: makes no OpenCL call */
 json_t *info_environment(void);     /* CHOIR_* variables that are set */
 
 /* Which algorithm runs when, on paper: {"ranks", "ranks_per_node", "collectives": [{"collective", "shared", "ranges":

@@ -13,16 +13,15 @@ differ in a bit, or the losses from tinygrad's by more than 1e-5.
 import argparse
 import ctypes
 import os
-import shutil
 import statistics
 import sys
 import time
 
+from find_clang import find_clang
+
 os.environ.setdefault("DEV", "CL")
 os.environ.setdefault("PARALLEL", "0")
-# tinygrad copies by its CPU device, which compiles by "clang"; PoCL's package brings a clang of another name.
-clangs = ("clang", *(f"clang-{version}" for version in range(30, 12, -1)))
-os.environ.setdefault("CC", next(filter(shutil.which, clangs), "clang"))
+find_clang()
 
 import numpy as np
 from tinygrad import Device, Tensor, TinyJit
