@@ -3,7 +3,7 @@
  *
  * Parameters, defined before each inclusion (kernels: by -D; C includes the file once for each pair):
  *   DTYPE          a name of dtype.def: I8 ... BOOL
- *   OP             a name of op.def: SUM ... PREMUL_SUM
+ *   OP             a name of op.def: SUM ... PREMUL_SUM; in kernels also USER, an operator of the caller's
  *   DIVIDE_IN_F64  for kernels on a device whose f32 division is not correctly rounded (OpenCL 1.2 allows 2.5 ulp):
  *                  divide as f64; rounding that quotient to f32 gives the right bits (53 >= 2 * 24 + 2).  src/dev
  *                  defines it.
@@ -65,6 +65,7 @@
 #define OPS_OP_BXOR 11
 #define OPS_OP_LOCAL 12
 #define OPS_OP_PREMUL_SUM 13
+#define OPS_OP_USER 255 /* of the caller's, in kernels only: its text defines user_fold and so on */
 
 #define OPS_TYPE OPS_JOIN2(OPS_DTYPE_, DTYPE)
 #define OPS_KIND OPS_JOIN2(OPS_OP_, OP)
@@ -278,6 +279,13 @@ typedef double f64;
 #error "premul_sum is defined for floating-point types only"
 #endif
 
+#if OPS_KIND == OPS_OP_USER
+/* CHOIR_TEXT */
+#ifndef USER_HAS_fold
+#error "src/dev puts the text of the operator above: user_fold, and with a USER_HAS_ each raw, final and identity"
+#endif
+#endif
+
 static inline ACC OPS(load)(const OPS_GLOBAL ELEM *p, size_t i)
 {
 #if OPS_TYPE == OPS_DTYPE_F16 && defined(__OPENCL_VERSION__)
@@ -309,7 +317,9 @@ static inline void OPS(store)(OPS_GLOBAL ELEM *p, size_t i, ACC a)
 static inline ACC OPS(raw)(ACC a, OPS_FACTOR factor)
 {
 	(void)factor;
-#if OPS_KIND == OPS_OP_SQUARE_ADD && OPS_IS_FLOAT
+#if OPS_KIND == OPS_OP_USER && defined(USER_HAS_raw)
+	return user_raw(a);
+#elif OPS_KIND == OPS_OP_SQUARE_ADD && OPS_IS_FLOAT
 	return a * a;
 #elif OPS_KIND == OPS_OP_SQUARE_ADD && !OPS_IS_BOOL
 	return (ACC)(1u * (OPS_UNSIGNED)a * (OPS_UNSIGNED)a); /* 1u: two u16 would be multiplied as int, and overflow */
@@ -322,7 +332,9 @@ static inline ACC OPS(raw)(ACC a, OPS_FACTOR factor)
 
 static inline ACC OPS(fold)(ACC a, ACC b)
 {
-#if OPS_KIND == OPS_OP_LOCAL
+#if OPS_KIND == OPS_OP_USER
+	return user_fold(a, b);
+#elif OPS_KIND == OPS_OP_LOCAL
 	(void)b;
 	return a;
 #elif OPS_KIND == OPS_OP_LOGICAL_AND ||                                                                                \
@@ -367,7 +379,9 @@ static inline ACC OPS(fold)(ACC a, ACC b)
 
 static inline ACC OPS(final)(ACC a, int n)
 {
-#if OPS_KIND == OPS_OP_MEAN && OPS_IS_FLOAT && defined(DIVIDE_IN_F64)
+#if OPS_KIND == OPS_OP_USER && defined(USER_HAS_final)
+	return user_final(a, n);
+#elif OPS_KIND == OPS_OP_MEAN && OPS_IS_FLOAT && defined(DIVIDE_IN_F64)
 	return (ACC)((double)a / (double)(ACC)n);
 #elif OPS_KIND == OPS_OP_MEAN && !OPS_IS_BOOL
 	return (ACC)(a / (OPS_DIVISOR)n);
@@ -379,7 +393,9 @@ static inline ACC OPS(final)(ACC a, int n)
 
 static inline ACC OPS(identity)(void)
 {
-#if OPS_KIND == OPS_OP_MIN
+#if OPS_KIND == OPS_OP_USER && defined(USER_HAS_identity)
+	return user_identity();
+#elif OPS_KIND == OPS_OP_MIN
 	return OPS_HIGHEST;
 #elif OPS_KIND == OPS_OP_MAX
 	return OPS_LOWEST;

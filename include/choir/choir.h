@@ -9,6 +9,7 @@
 #include <choir/device.h>
 #include <choir/event.h>
 #include <choir/group.h>
+#include <choir/op.h>
 #include <choir/pairs.h>
 #include <choir/sparse.h>
 #include <choir/topk.h>

@@ -42,7 +42,8 @@ enum {
 /* choir_version: "major.minor.patch" of the library that is loaded. */
 CHOIR_API const char *choir_version(void);
 
-/* choir_status_name, choir_dtype_name, choir_op_name: a constant text; "unknown" for an unknown number. */
+/* choir_status_name, choir_dtype_name, choir_op_name: a constant text; "unknown" for an unknown number.  The name of an
+ * operator of the caller's (<choir/op.h>) is there until it is destroyed. */
 CHOIR_API const char *choir_status_name(choir_status status);
 CHOIR_API const char *choir_dtype_name(choir_dtype dtype);
 CHOIR_API const char *choir_op_name(choir_op op);

@@ -206,10 +206,13 @@ choir_status choir_comm_flush(choir_comm *comm)
 
 choir_status choir_comm_warm(choir_comm *comm, choir_dtype dtype, choir_op op)
 {
+	const struct user_op *user;
+
 	TRY(call_check_comm("choir_comm_warm", comm));
 	if (choir_dtype_bytes(dtype) == 0)
 		return error_set(CHOIR_ARGUMENT, "choir_comm_warm: no data type has number %d", (int)dtype);
-	if (dev_is_host(comm->device)) /* no kernel is ever used */
+	user = user_op_held(op);
+	if (user != NULL ? user->text == NULL : dev_is_host(comm->device)) /* no kernel is ever used */
 		return reduce_supported(dtype, op);
 	return reduce_kernel_warm(comm->device, dtype, op);
 }

@@ -107,7 +107,6 @@ static void fill_record(const struct dense *d, struct bound *bound)
 
 	record->collective = (uint8_t)(d->collective == COLLECTIVE_RECV ? COLLECTIVE_SEND : d->collective);
 	record->dtype = (uint8_t)d->dtype;
-	record->op = (uint8_t)(collective_has(d->collective, TRAIT_REDUCES) ? d->op : 0);
 	rooted = collective_has(d->collective, TRAIT_ROOTED) && !bound->pair;
 	if (d->of_list)
 		record->n_tensors = d->n_tensors;
@@ -116,6 +115,8 @@ static void fill_record(const struct dense *d, struct bound *bound)
 	record->flags = (d->of_list ? RECORD_OF_LIST : 0) | (d->order_ranks ? RECORD_ORDER_RANKS : 0);
 	record->count = d->count;
 	record->hash = options_hash(d->hash, &bound->in);
+	if (collective_has(d->collective, TRAIT_REDUCES))
+		record_set_op(record, d->op);
 	memcpy(record->algorithm, algorithm, strnlen(algorithm, sizeof record->algorithm - 1));
 	bound->record_hash = record_hash(record);
 }
@@ -126,7 +127,7 @@ static void fill_record(const struct dense *d, struct bound *bound)
 enum { IN_ORDER_BYTES = 64 * 1024, INLINE_BYTES = 1 << 20 };
 _Static_assert((int)IN_ORDER_BYTES <= ARENA_ITEM_BYTES, "a message of one piece is one item");
 
-static bool is_short_step(const struct choir_comm *comm, const struct bound *bound, const struct plan_step *step)
+static bool is_short_step(const struct bound *bound, const struct plan_step *step)
 {
 	switch (step->kind) {
 	case PLAN_COPY:
@@ -134,13 +135,13 @@ static bool is_short_step(const struct choir_comm *comm, const struct bound *bou
 	case PLAN_AWAIT:
 		return step->len <= STEP_PIECE_BYTES;
 	case PLAN_REDUCE:
-		return step->len <= STEP_PIECE_BYTES && !comm_by_kernels(comm);
+		return step->len <= STEP_PIECE_BYTES && !bound->by_kernels;
 	default:
 		return bound->pair && bound->cached->plan.n_steps == 1;
 	}
 }
 
-static bool is_in_order(const struct choir_comm *comm, const struct bound *bound)
+static bool is_in_order(const struct bound *bound)
 {
 	const struct plan *plan = &bound->cached->plan;
 	bool fits = (!bound->pair || plan->n_steps == 1) && bound->in.bytes <= IN_ORDER_BYTES &&
@@ -148,7 +149,7 @@ static bool is_in_order(const struct choir_comm *comm, const struct bound *bound
 	            !bound->lists && !plan->device;
 
 	for (uint32_t i = 0; i < plan->n_steps && fits; i++)
-		fits = is_short_step(comm, bound, &plan->steps[i]);
+		fits = is_short_step(bound, &plan->steps[i]);
 	return fits;
 }
 
@@ -159,6 +160,30 @@ bool dense_is_inline(const struct choir_comm *comm, bool pair, uint64_t bytes)
 	return near && bytes <= INLINE_BYTES && (pair || comm->keyed == NULL);
 }
 
+/* The prepared call holds the operator; the runs that hold the call hold it too. */
+static choir_status take_user_op(struct dense *d, struct prepared *prepared)
+{
+	if (prepared->user == NULL)
+		TRY(user_op_find(d->call, d->op, &prepared->user));
+	d->user = prepared->user;
+	return CHOIR_SUCCESS;
+}
+
+/* Where its REDUCEs run.  A text that does not compile is found before anything is sent. */
+static choir_status place_reductions(struct dense *d, struct prepared *prepared)
+{
+	choir_status st = CHOIR_SUCCESS;
+
+	d->by_kernels = comm_by_kernels(d->comm);
+	if (!collective_has(d->collective, TRAIT_REDUCES) || !user_op_is(d->op))
+		return CHOIR_SUCCESS;
+	TRY(take_user_op(d, prepared));
+	d->by_kernels = d->user->text != NULL && (d->by_kernels || d->user->config.fold == NULL);
+	if (d->by_kernels || (d->user->text != NULL && d->comm->device_bytes > 0))
+		st = reduce_kernel_warm(d->comm->device, d->dtype, d->op);
+	return st == CHOIR_SUCCESS ? st : error_prefix(st, "%s", d->call);
+}
+
 choir_status dense_part(struct dense *d, const choir_call *call, struct prepared *prepared, size_t i)
 {
 	struct part *out = &prepared->parts[i];
@@ -166,11 +191,14 @@ choir_status dense_part(struct dense *d, const choir_call *call, struct prepared
 
 	if (collective_has(d->collective, TRAIT_REDUCES))
 		TRY(call_order(d->call, d->comm, call, &d->order_ranks));
+	TRY(place_reductions(d, prepared));
 	dense_plan_describe(d, &bound->in);
 	TRY(dense_buffers_bind(d, bound, prepared));
 	bound->dtype = d->dtype;
 	bound->op = d->op;
 	bound->factor = d->factor;
+	bound->user = d->user;
+	bound->by_kernels = d->by_kernels;
 	bound->pair = is_pair(d);
 	bound->pair_sends = d->collective == COLLECTIVE_SEND;
 	bound->pair_peer = d->root;
@@ -183,7 +211,7 @@ choir_status dense_part(struct dense *d, const choir_call *call, struct prepared
 	fill_record(d, bound);
 	out->send = d->send_bytes > 0 ? d->send : choir_none();
 	out->recv = d->recv_bytes > 0 ? d->recv : choir_none();
-	if (is_in_order(d->comm, bound))
+	if (is_in_order(bound))
 		out->in_order = bound->send_shadow || bound->recv_shadow ? IN_ORDER_SHADOWS : IN_ORDER;
 	return CHOIR_SUCCESS;
 }

@@ -18,7 +18,9 @@ struct dense {
 	double factor;
 	int root;                     /* or peer */
 	uint32_t tag;                 /* of send and recv */
-	bool order_ranks;             /* folded in rank order; dense_part fills it */
+	bool order_ranks;             /* folded in rank order; dense_part fills it, and: */
+	bool by_kernels;              /* see run.h */
+	const struct user_op *user;   /* the caller's operator */
 	/* v-collectives: [n] in the buffer that holds the blocks of all; alltoallv: block_bytes is [n][n], row =
 	 * sender */
 	uint64_t *block_bytes, *block_off;

@@ -114,7 +114,7 @@ enum { MEAN_SEGMENT_BYTES = 512 };
 /* Host steps go from segment to segment; messages and kernels do not. */
 static bool goes_through(const struct dense *d, const struct segments *segments)
 {
-	return segments->direct && !comm_by_kernels(d->comm) && d->comm->layout.n_nodes == 1 &&
+	return segments->direct && !d->by_kernels && d->comm->layout.n_nodes == 1 &&
 	       segments->items[segments->n].from >= segments->n * MEAN_SEGMENT_BYTES;
 }
 
@@ -145,8 +145,7 @@ choir_status dense_buffers_bind(const struct dense *d, struct bound *bound, stru
  * the addresses of both sides. */
 static void find_list_addresses(const struct dense *d, struct bound *bound)
 {
-	bool reached =
-	    !comm_by_kernels(d->comm) && bound->send_list.addresses != NULL && bound->recv_list.addresses != NULL;
+	bool reached = !d->by_kernels && bound->send_list.addresses != NULL && bound->recv_list.addresses != NULL;
 	bool fits = 2 * bound->send_list.n * sizeof *bound->send_list.addresses <= d->comm->fallback_bytes;
 
 	bound->send_address = bound->recv_address = reached && fits ? symmetric_address_of_list() : 0;

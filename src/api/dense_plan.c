@@ -24,7 +24,9 @@ static uint64_t device_bytes(const struct dense *d)
 /* The least order that gives the bits of a left fold in rank order. */
 static enum plan_order order_of(const struct dense *d)
 {
-	if (!d->order_ranks || reduce_is_exact(d->dtype, d->op))
+	if (!d->order_ranks)
+		return d->user != NULL && !d->user->config.commutative ? PLAN_ORDER_RANKS : PLAN_ORDER_ANY;
+	if (reduce_is_exact(d->dtype, d->op))
 		return PLAN_ORDER_ANY;
 	return reduce_rounds_late(d->dtype) ? PLAN_ORDER_ONCE : PLAN_ORDER_RANKS;
 }
@@ -62,8 +64,8 @@ static choir_status choose(const struct dense *d, const struct dense_options *op
 		return error_set(CHOIR_UNSUPPORTED, "%s: no algorithm fits", d->call);
 	why = algo_disorder(*out_p, in);
 	if (why != NULL)
-		return error_set(CHOIR_ARGUMENT, "%s: algorithm '%s' %s, which order=ranks asks for", d->call,
-		                 (*out_p)->name, why);
+		return error_set(CHOIR_ARGUMENT, "%s: algorithm '%s' %s, which %s asks for", d->call, (*out_p)->name,
+		                 why, d->order_ranks ? "order=ranks" : "an operator that is not commutative");
 	why = (*out_p)->unfit(in);
 	return why == NULL ? CHOIR_SUCCESS
 	                   : error_set(CHOIR_UNSUPPORTED, "%s: algorithm '%s' %s", d->call, (*out_p)->name, why);

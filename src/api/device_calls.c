@@ -4,6 +4,7 @@
 
 #include "exec/thread.h"
 #include "api/device_comm.h"
+#include "base/user_op.h"
 
 #include "topk/device_call.h"
 #include "topk/magnitude.h"
@@ -276,6 +277,8 @@ static choir_status check_coalescing(const struct device_call *todo, const choir
 	TRY(check_index_dtype(name, todo->args.ind_dtype));
 	if (op == CHOIR_OP_MEAN || op == CHOIR_OP_PREMUL_SUM || op == CHOIR_OP_LOCAL)
 		return error_set(CHOIR_UNSUPPORTED, "%s: the operator %s needs ranks", name, choir_op_name(op));
+	if (user_op_is(op))
+		return error_set(CHOIR_UNSUPPORTED, "%s takes no operator of the caller's", name);
 	if (reduce_supported(todo->args.dtype, op) != CHOIR_SUCCESS)
 		return error_prefix(CHOIR_UNSUPPORTED, "%s", name);
 	if (n == 0 ? val_count != 0 : val_count == 0 || val_count % n != 0)

@@ -289,6 +289,7 @@ static choir_status prepare(struct run *run, const char *name, const struct topk
 		run->watch.deadline_ms = call->deadline_ms;
 	run->bound.dtype = settings->types.work;
 	run->bound.op = CHOIR_OP_SUM;
+	run->bound.by_kernels = comm_by_kernels(run->comm);
 	run->bound.record = (struct call_record){ .collective = COLLECTIVE_TOPK_ALLREDUCE,
 		                                  .dtype = (uint8_t)settings->dtype,
 		                                  .op = (uint8_t)settings->op,

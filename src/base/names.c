@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/error.h"
+#include "base/user_op.h"
 
 #include <stdio.h>
 #include <strings.h>
@@ -73,6 +73,10 @@ size_t choir_dtype_bytes(choir_dtype dtype)
 
 const char *choir_op_name(choir_op op)
 {
+	const struct user_op *user = user_op_held(op);
+
+	if (user != NULL)
+		return user->name;
 	return (size_t)op < COUNT(op_texts) ? op_texts[op] : "unknown";
 }
 

@@ -69,6 +69,7 @@ choir_status dev_resolve(choir_device *device, choir_buffer buffer, uint64_t byt
 /* dev_deaths: a counter that grows when a cl_mem that was resolved as direct is destroyed, before its handle can be
  * reused.  What was learnt of such handles holds while the counter stays. */
 uint64_t dev_deaths(void);
+void dev_count_death(void); /* of something else that prepared calls hold on to */
 
 /* dev_map, dev_unmap: class map only.  dev_map starts mapping and sets access->ptr, valid after *event_p; dev_unmap
  * sets it to NULL, and the caller's memory is complete after *event_p.  event_p may be NULL.  Two maps of the same
@@ -165,6 +166,10 @@ struct dev_access dev_buffer_access(cl_mem mem, uint64_t off, uint64_t bytes);
 choir_status dev_kernel_take(choir_device *device, const char *source, const char *options, const char *kernel,
                              cl_kernel *out_p);
 void dev_kernel_give(choir_device *device, const char *source, const char *options, const char *kernel, cl_kernel k);
+
+/* The option that puts the text of an operator of the caller's, of that hash in 16 digits, in place of the mark in the
+ * source (cl/ops.h).  The caller of dev_kernel_take holds the operator. */
+#define DEV_TEXT_OPTION "-D CHOIR_TEXT="
 
 /* dev_build_deadline: this thread waits for builds until until_ns (CLOCK_MONOTONIC) from now on; 0: ten minutes
  * each. */

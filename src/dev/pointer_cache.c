@@ -35,6 +35,11 @@ static struct entry **bucket_of(struct pointer_cache *cache, cl_mem mem)
 
 static _Atomic uint64_t deaths; /* one counter for all devices: an entry may outlive its device */
 
+void dev_count_death(void)
+{
+	atomic_fetch_add(&deaths, 1);
+}
+
 uint64_t dev_deaths(void)
 {
 	return atomic_load(&deaths);

@@ -9,6 +9,7 @@
 #include "dev/device_impl.h"
 
 #include "base/log.h"
+#include "base/user_op.h"
 #include "embedded.h"
 
 #include <errno.h>
@@ -21,6 +22,7 @@
 #define OPTIONS_BYTES 1024
 #define NO_DEADLINE_NS INT64_C(600000000000) /* for builds outside a call */
 #define FINI_NS INT64_C(10000000000)
+#define TEXT_MARK "/* CHOIR_TEXT */" /* in cl/ops.h */
 
 enum program_state { PROGRAM_BUILDING, PROGRAM_BUILT, PROGRAM_FAILED };
 
@@ -174,9 +176,26 @@ static const char *division_options(const struct device_facts *facts)
 	return facts->fp64 ? "-D DIVIDE_IN_F64 " : "";
 }
 
+/* The operator whose text the options name; a reference; NULL = they name none. */
+static struct user_op *text_owner(const char *options)
+{
+	const char *at = strstr(options, DEV_TEXT_OPTION);
+
+	return at != NULL ? user_op_text(strtoull(at + strlen(DEV_TEXT_OPTION), NULL, 16)) : NULL;
+}
+
+static cl_program create_program(cl_context context, const char *source, const struct user_op *op, cl_int *rc)
+{
+	const char *mark = op != NULL ? strstr(source, TEXT_MARK) : NULL;
+	const char *parts[] = { source, op != NULL ? op->text : NULL, mark };
+	const size_t bytes[] = { mark != NULL ? (size_t)(mark - source) : 0, 0, 0 }; /* 0: up to the end */
+
+	return clCreateProgramWithSource(context, mark != NULL ? 3 : 1, parts, bytes, rc);
+}
+
 /* Without the lock; blocks for the compiler. */
-static choir_status build(const choir_device *device, const char *source, const char *options, int64_t until_ns,
-                          cl_program *out_p)
+static choir_status build(const choir_device *device, const char *source, const char *options,
+                          const struct user_op *op, int64_t until_ns, cl_program *out_p)
 {
 	const char *text = embedded_source(source);
 	char all[OPTIONS_BYTES];
@@ -187,7 +206,7 @@ static choir_status build(const choir_device *device, const char *source, const 
 	if (snprintf(all, sizeof all, "-cl-std=CL1.2 %s%s", division_options(&device->facts), options) >=
 	    (int)sizeof all)
 		return error_set(CHOIR_ARGUMENT, "%s: options of %zu bytes", source, strlen(options));
-	cl_program program = clCreateProgramWithSource(device->context, 1, &text, NULL, &rc);
+	cl_program program = create_program(device->context, text, op, &rc);
 	if (rc != CL_SUCCESS)
 		return error_cl("clCreateProgramWithSource", rc);
 	int lock = build_lock_take(until_ns);
@@ -206,6 +225,7 @@ static choir_status build(const choir_device *device, const char *source, const 
 struct build_job {
 	choir_device *device;
 	struct program *program;
+	struct user_op *op; /* whose text it has; a reference; NULL = none */
 	int64_t until_ns;
 };
 
@@ -215,7 +235,9 @@ static void *build_program(void *arg)
 	struct program *program = job->program;
 	struct program_cache *cache = &job->device->programs;
 
-	program->status = build(job->device, program->source, program->options, job->until_ns, &program->program);
+	program->status =
+	    build(job->device, program->source, program->options, job->op, job->until_ns, &program->program);
+	user_op_release(job->op);
 	if (program->status != CHOIR_SUCCESS)
 		snprintf(program->error, sizeof program->error, "%s", error_text());
 	free(job);
@@ -237,12 +259,13 @@ static choir_status start_build(choir_device *device, struct program *program, i
 
 	if (job == NULL)
 		return error_no_memory("a build", sizeof *job);
-	*job = (struct build_job){ device, program, until_ns };
+	*job = (struct build_job){ device, program, text_owner(program->options), until_ns };
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	rc = pthread_create(&thread, NULL, build_program, job);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (rc != 0) {
+		user_op_release(job->op);
 		free(job);
 		return error_set(CHOIR_NO_MEMORY, "no thread can be started to build kernels: %s", strerror(rc));
 	}

@@ -5,6 +5,7 @@
 
 #include "base/copy.h"
 #include "exec/operand.h"
+#include "kern/user_op.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +60,10 @@ static void copy_span(const struct operands *o, uint64_t span)
 static void reduce_span(const struct operands *o, struct reduce_call *call, uint64_t span)
 {
 	call->count = span / choir_dtype_bytes(call->dtype);
-	reduce_host(call, o->at, (const void *const *)(o->at + o->n_dst));
+	if (call->user != NULL)
+		user_op_reduce(call, o->at, (const void *const *)(o->at + o->n_dst));
+	else
+		reduce_host(call, o->at, (const void *const *)(o->at + o->n_dst));
 }
 
 /* The next piece, span by span.  call: of a REDUCE; NULL = a COPY. */

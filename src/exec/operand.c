@@ -157,5 +157,6 @@ void operand_reduce_call(const struct run *run, const struct plan_step *step, ui
 		.n_dst = 1,
 		.nt_from = 1,
 		.count = len / run->plan->elem_bytes,
+		.user = run->bound.user,
 	};
 }

@@ -6,6 +6,8 @@
  * SVM or USM pointer is looked at each time.  Calls of other ranks are compared as ever. */
 #include "exec/prepared.h"
 
+#include "base/user_op.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +56,7 @@ void prepared_release(struct prepared *prepared)
 		operand_table_free(prepared->parts[i].operands);
 	}
 	segments_release(prepared->owner);
+	user_op_release(prepared->user);
 	free(prepared->room);
 	free(prepared);
 }

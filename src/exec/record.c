@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Call records as sentences, and the comparison between ranks. */
+#include "base/user_op.h"
 #include "exec/lane.h"
 #include "exec/record.h"
 
@@ -23,12 +24,28 @@ static const char *describe_number(uint64_t key, const char *name, char *text, s
 	return text;
 }
 
+static const char *op_name(const struct call_record *record, char text[USER_OP_CODE_BYTES])
+{
+	return record->op != RECORD_USER_OP ? choir_op_name(record->op)
+	                                    : user_op_code_name((choir_op)(record->hash >> 32), text);
+}
+
+void record_set_op(struct call_record *record, choir_op op)
+{
+	choir_op code = user_op_code(op);
+
+	record->op = (uint8_t)(user_op_is(code) ? RECORD_USER_OP : op);
+	if (user_op_is(code))
+		record->hash = ((record->hash ^ record->hash >> 32) & UINT32_MAX) | (uint64_t)code << 32;
+}
+
 const char *record_describe(const struct call_record *record, uint64_t key, const char *name, char *text, size_t bytes)
 {
 	const char *function =
 	    record->collective < N_COLLECTIVES ? collective_name((enum collective)record->collective) : "?";
 	const char *order = record->flags & RECORD_ORDER_RANKS ? ", order=ranks" : "";
-	char number[80];
+	char number[80], op_text[USER_OP_CODE_BYTES];
+	const char *op = op_name(record, op_text);
 
 	describe_number(key, name, number, sizeof number);
 	if (record->flags & RECORD_ON_DEVICE)
@@ -42,15 +59,15 @@ const char *record_describe(const struct call_record *record, uint64_t key, cons
 	else if (record->flags & RECORD_OF_LIST)
 		snprintf(text, bytes, "%s of %d tensors #%s (list %08x: %llu x %s, %s, %.24s%s)", function,
 		         (int)record->n_tensors, number, (unsigned)record->hash, (unsigned long long)record->count,
-		         choir_dtype_name(record->dtype), choir_op_name(record->op), record->algorithm, order);
+		         choir_dtype_name(record->dtype), op, record->algorithm, order);
 	else if (record->collective < N_COLLECTIVES &&
 	         collective_has((enum collective)record->collective, TRAIT_ROOTED))
 		snprintf(text, bytes, "%s #%s (%llu x %s, %s, root %d, %.24s%s)", function, number,
-		         (unsigned long long)record->count, choir_dtype_name(record->dtype), choir_op_name(record->op),
+		         (unsigned long long)record->count, choir_dtype_name(record->dtype), op,
 		         (int)record->root, record->algorithm, order);
 	else
 		snprintf(text, bytes, "%s #%s (%llu x %s, %s, %.24s%s)", function, number,
-		         (unsigned long long)record->count, choir_dtype_name(record->dtype), choir_op_name(record->op),
+		         (unsigned long long)record->count, choir_dtype_name(record->dtype), op,
 		         record->algorithm, order);
 	return text;
 }

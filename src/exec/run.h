@@ -81,6 +81,8 @@ struct bound {
 	choir_dtype dtype;
 	choir_op op;
 	double factor;              /* of premul_sum */
+	const struct user_op *user; /* the caller's operator; the prepared call holds it; NULL = op is the library's */
+	bool by_kernels;            /* REDUCE steps run on the device, also where the plan is not on it */
 
 	struct cached_plan *cached; /* what was prepared; NULL = nothing: a script makes its plans on the way */
 	struct algo_in in;          /* the plan was chosen and built for it; its lists are the plan's own */

@@ -48,7 +48,7 @@ static choir_status start_reduce(struct run *run, uint32_t id, bool *done)
 	}
 	if (run->plan->device)
 		return steps_device_reduce(run, step, &run->board.events[id]);
-	if (comm_by_kernels(run->comm))
+	if (run->bound.by_kernels)
 		return steps_kernel_reduce(run, step, &run->board.events[id]);
 	return steps_host_reduce(run, step, done);
 }

@@ -67,10 +67,31 @@ static const char *defined_for(choir_op op)
 	return op == CHOIR_OP_PREMUL_SUM ? "floating-point types" : "integers and bool";
 }
 
+choir_status reduce_user_supported(const struct user_op *op, choir_dtype dtype)
+{
+	if (op->config.dtypes == 0 || (op->config.dtypes >> dtype & 1) != 0)
+		return CHOIR_SUCCESS;
+	return error_set(CHOIR_UNSUPPORTED, "operator '%s' is not for %s, as its dtypes say", op->name,
+	                 choir_dtype_name(dtype));
+}
+
+static choir_status user_op_supported(choir_dtype dtype, choir_op number)
+{
+	struct user_op *op;
+	choir_status st;
+
+	TRY(user_op_find("the operator", number, &op));
+	st = reduce_user_supported(op, dtype);
+	user_op_release(op);
+	return st;
+}
+
 choir_status reduce_supported(choir_dtype dtype, choir_op op)
 {
 	if ((uint32_t)dtype >= HOST_DTYPES)
 		return error_set(CHOIR_ARGUMENT, "%d is no data type", (int)dtype);
+	if (user_op_is(op))
+		return user_op_supported(dtype, op);
 	if ((uint32_t)op >= HOST_OPS)
 		return error_set(CHOIR_ARGUMENT, "%d is no operator", (int)op);
 	if (twin_of(dtype, op)->reduce == NULL)
@@ -86,7 +107,7 @@ bool reduce_is_exact(choir_dtype dtype, choir_op op)
 		[CHOIR_U32] = true, [CHOIR_I64] = true, [CHOIR_U64] = true, [CHOIR_BOOL] = true,
 	};
 
-	return integers[dtype] || op == CHOIR_OP_LOCAL;
+	return (integers[dtype] && !user_op_is(op)) || op == CHOIR_OP_LOCAL;
 }
 
 bool reduce_rounds_late(choir_dtype dtype)
@@ -96,7 +117,16 @@ bool reduce_rounds_late(choir_dtype dtype)
 
 bool reduce_has_final(choir_op op)
 {
-	return op == CHOIR_OP_MEAN;
+	const struct user_op *user = user_op_held(op);
+
+	return op == CHOIR_OP_MEAN || (user != NULL && user->has_final);
+}
+
+bool reduce_has_raw(choir_op op)
+{
+	const struct user_op *user = user_op_held(op);
+
+	return op == CHOIR_OP_SQUARE_ADD || (user != NULL && user->has_raw);
 }
 
 /* Reduces elements first .. first + n - 1 into all destinations; n is BLOCK_BYTES, and up to a line more in the first

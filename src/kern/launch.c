@@ -24,21 +24,47 @@ static const char *const op_options[] = {
 #undef OP
 };
 
+const char *reduce_op_option(choir_op op, char text[REDUCE_OP_OPTION_BYTES])
+{
+	const struct user_op *user = user_op_held(op);
+
+	if (user == NULL)
+		return op_options[op];
+	snprintf(text, REDUCE_OP_OPTION_BYTES, "USER " DEV_TEXT_OPTION "%016llx",
+	         (unsigned long long)user->text_hash);
+	return text;
+}
+
 struct options {
-	char text[64];
+	char text[96];
 };
 
 static struct options options_of(choir_dtype dtype, choir_op op)
 {
+	char text[REDUCE_OP_OPTION_BYTES];
 	struct options options;
 
-	snprintf(options.text, sizeof options.text, "-D DTYPE=%s -D OP=%s", dtype_options[dtype], op_options[op]);
+	snprintf(options.text, sizeof options.text, "-D DTYPE=%s -D OP=%s", dtype_options[dtype],
+	         reduce_op_option(op, text));
 	return options;
+}
+
+static choir_status user_text_supported(choir_device *device, const struct user_op *op, choir_dtype dtype)
+{
+	TRY(reduce_user_supported(op, dtype));
+	if (op->text == NULL)
+		return error_set(CHOIR_UNSUPPORTED, "operator '%s' has no fold_text, which kernels need", op->name);
+	if (dev_is_host(device))
+		return error_set(CHOIR_UNSUPPORTED, "operator '%s' has no fold function, and the device, host memory "
+		                 "alone, has no kernels", op->name);
+	return CHOIR_SUCCESS;
 }
 
 choir_status reduce_kernel_supported(choir_device *device, choir_dtype dtype, choir_op op)
 {
-	TRY(reduce_supported(dtype, op));
+	const struct user_op *user = user_op_held(op); /* a call under way may have a destroyed one */
+
+	TRY(user != NULL ? user_text_supported(device, user, dtype) : reduce_supported(dtype, op));
 	if (dtype == CHOIR_F64 && !dev_has_fp64(device))
 		return error_set(CHOIR_UNSUPPORTED, "the device has no fp64: f64 reduces on the host");
 	if (op == CHOIR_OP_MEAN && (dtype == CHOIR_F32 || dtype == CHOIR_F16 || dtype == CHOIR_BF16) &&
@@ -54,9 +80,13 @@ choir_status reduce_kernel_warm(choir_device *device, choir_dtype dtype, choir_o
 	struct options options;
 	cl_kernel kernel;
 
+	choir_status st;
+
 	TRY(reduce_kernel_supported(device, dtype, op));
 	options = options_of(dtype, op);
-	TRY(dev_kernel_take(device, SOURCE, options.text, "reduce_two", &kernel));
+	st = dev_kernel_take(device, SOURCE, options.text, "reduce_two", &kernel);
+	if (st != CHOIR_SUCCESS)
+		return user_op_is(op) && st == CHOIR_OPENCL ? error_set(CHOIR_ARGUMENT, "%s", error_text()) : st;
 	dev_kernel_give(device, SOURCE, options.text, "reduce_two", kernel);
 	return CHOIR_SUCCESS;
 }

@@ -3,6 +3,7 @@
 #ifndef KERN_REDUCE_H
 #define KERN_REDUCE_H
 
+#include "base/user_op.h"
 #include "dev/dev.h"
 
 #include <stdint.h>
@@ -24,24 +25,31 @@ struct reduce_call {
 	uint32_t nt_from;
 	bool fence_later;     /* the caller issues the store fence (base/copy.h), after many such calls */
 	uint64_t count;       /* elements */
+	/* of the caller's, whose functions reduce on the host; NULL = op is the library's */
+	const struct user_op *user;
 };
 
 /* reduce_supported: SUCCESS if (dtype, op) is defined; UNSUPPORTED if not (logical_and of f32); ARGUMENT for unknown
- * numbers. */
+ * numbers, and for an operator of the caller's that is destroyed. */
 choir_status reduce_supported(choir_dtype dtype, choir_op op);
+
+/* reduce_user_supported: SUCCESS if an operator of the caller's is for that type, else UNSUPPORTED. */
+choir_status reduce_user_supported(const struct user_op *op, choir_dtype dtype);
 
 /* reduce_is_exact: true if every order and grouping of the sources gives the same bits (integers).
  * reduce_rounds_late: true if the accumulator is wider than the elements, so partial results lose bits. */
 bool reduce_is_exact(choir_dtype dtype, choir_op op);
 bool reduce_rounds_late(choir_dtype dtype);
 
-/* reduce_has_final: true if op has a final expression (mean). */
+/* reduce_has_final: true if op has a final expression (mean).  reduce_has_raw: true if original values change before
+ * they are folded, whatever the factor (square_add). */
 bool reduce_has_final(choir_op op);
+bool reduce_has_raw(choir_op op);
 
-/* reduce_host: reduces on this thread.  n_src >= 1, n_dst >= 1.  Each dst is exactly one of the sources or overlaps
- * none; destinations do not overlap each other.  After nt stores it issues the store fence, unless fence_later, so that
- * a release store publishes the result.  The thread's floating-point control word does not matter.  Cannot fail for a
- * supported (dtype, op). */
+/* reduce_host: reduces on this thread, by an operator of the library's.  n_src >= 1, n_dst >= 1.  Each dst is exactly
+ * one of the sources or overlaps none; destinations do not overlap each other.  After nt stores it issues the store
+ * fence, unless fence_later, so that a release store publishes the result.  The thread's floating-point control word
+ * does not matter.  Cannot fail for a supported (dtype, op). */
 void reduce_host(const struct reduce_call *call, void *const *dst, const void *const *src);
 
 /* reduce_identity: writes one element of op's identity (sum 0, prod 1, min +inf or the type's largest, ...). */
@@ -61,7 +69,12 @@ choir_status reduce_kernel_start(choir_device *device, const struct reduce_call 
  * division for mean): reduce on the host then.  Enqueues nothing, builds nothing. */
 choir_status reduce_kernel_supported(choir_device *device, choir_dtype dtype, choir_op op);
 
-/* reduce_kernel_warm: builds the program of (dtype, op).  Blocks for the build. */
+/* reduce_kernel_warm: builds the program of (dtype, op).  Blocks for the build.  ARGUMENT with the compiler's words if
+ * the text of an operator of the caller's does not compile. */
 choir_status reduce_kernel_warm(choir_device *device, choir_dtype dtype, choir_op op);
+
+/* reduce_op_option: the value of -D OP= of an operator that the caller of this function holds, into text. */
+enum { REDUCE_OP_OPTION_BYTES = 48 };
+const char *reduce_op_option(choir_op op, char text[REDUCE_OP_OPTION_BYTES]);
 
 #endif

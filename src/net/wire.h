@@ -24,6 +24,7 @@ struct call_record {
 /* flags: part of a call on a list of n_tensors tensors; a call on one device without other ranks, of that "algorithm";
  * a reduction that is folded in rank order */
 enum { RECORD_OF_LIST = 1, RECORD_ON_DEVICE = 2, RECORD_ORDER_RANKS = 4 };
+enum { RECORD_USER_OP = 255 }; /* op: one of the caller's, whose code is the upper half of `hash` */
 _Static_assert(sizeof(struct call_record) == 48, "fits the record of an arena lane");
 
 enum wire_kind {

@@ -45,6 +45,8 @@ static choir_status check_types(const struct sparse_call *call)
 		return error_set(CHOIR_UNSUPPORTED,
 		                 "op local would give each rank another result: sparse_allreduce has none");
 	TRY(reduce_supported(call->val_dtype, call->op));
+	if (user_op_is(call->op))
+		return error_set(CHOIR_UNSUPPORTED, "sparse_allreduce takes no operator of the caller's");
 	return check_attr(call);
 }
 

@@ -5,7 +5,7 @@
  * alloc_fn:        the same with the buffers that it gives;
  * completion_fn:   a result of the library's, lent for the call.
  * Where the capacity is too small the result stays for sparse_take_result. */
-#include "sparse/convert.h"
+#include "kern/convert.h"
 #include "sparse/state.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "kern/reduce.h"
 #include "sparse/block.h"
 #include "sparse/bucket.h"
-#include "sparse/convert.h"
+#include "kern/convert.h"
 #include "sparse/region.h"
 #include "sparse/scalars.h"
 #include "sparse/state.h"

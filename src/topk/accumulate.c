@@ -6,7 +6,7 @@
 #include "topk/vector.h"
 
 #include "base/copy.h"
-#include "sparse/convert.h"
+#include "kern/convert.h"
 #include "sparse/prefetch.h"
 
 enum {

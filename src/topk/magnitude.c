@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "topk/magnitude.h"
 
-#include "sparse/convert.h"
+#include "kern/convert.h"
 
 #include <string.h>
 

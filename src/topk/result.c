@@ -4,7 +4,7 @@
 #include "topk/vector.h"
 
 #include "base/copy.h"
-#include "sparse/convert.h"
+#include "kern/convert.h"
 #include "sparse/dense.h"
 
 #include <inttypes.h>

@@ -5,7 +5,7 @@
 #
 # The table below is the map of docs/architecture.md: a room and what it may include besides itself.
 #   words     rooms of src/
-#   @types    public headers without OpenCL: types, transport, the .def lists
+#   @types    public headers without OpenCL: types, op, transport, the .def lists
 #   @public   every public header but <choir/mpi.h>
 #   @mpi      <choir/mpi.h> and <mpi.h>
 #   @cl       <CL/...>, the OpenCL headers
@@ -81,7 +81,7 @@ function breaks(why) {
 # What an include names: a word of the table, "" for the system's.
 function word_of(name, quoted, dir) {
 	if (name ~ /^choir\//) {
-		if (name ~ /^choir\/(types|transport)\.h$/ || name ~ /\.def$/)
+		if (name ~ /^choir\/(types|op|transport)\.h$/ || name ~ /\.def$/)
 			return "@types"
 		return name == "choir/mpi.h" ? "@mpi" : "@public"
 	}

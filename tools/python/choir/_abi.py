@@ -182,6 +182,31 @@ class CommConfig(ct.Structure):
     ]
 
 
+OP_FOLD_FN = ct.CFUNCTYPE(None, ct.c_void_p, ct.c_void_p, ct.c_void_p, ct.c_size_t, ct.c_int32)
+OP_EACH_FN = ct.CFUNCTYPE(None, ct.c_void_p, ct.c_void_p, ct.c_size_t, ct.c_int, ct.c_int32)
+
+
+class OpConfig(ct.Structure):
+    """choir_op_config: functions and texts of an operator of the caller's own."""
+
+    _fields_ = [
+        ("struct_size", ct.c_size_t),
+        ("name", ct.c_char_p),
+        ("fold", OP_FOLD_FN),
+        ("raw", OP_EACH_FN),
+        ("final", OP_EACH_FN),
+        ("identity", OP_EACH_FN),
+        ("ctx", ct.c_void_p),
+        ("source", ct.c_char_p),
+        ("fold_text", ct.c_char_p),
+        ("raw_text", ct.c_char_p),
+        ("final_text", ct.c_char_p),
+        ("identity_text", ct.c_char_p),
+        ("commutative", ct.c_int),
+        ("dtypes", ct.c_uint64),
+    ]
+
+
 class DeviceConfig(ct.Structure):
     """choir_device_config."""
 
@@ -314,6 +339,7 @@ STRUCTS = {
     "choir_call": Call,
     "choir_comm_config": CommConfig,
     "choir_device_config": DeviceConfig,
+    "choir_op_config": OpConfig,
     "choir_bootstrap": Bootstrap,
     "choir_tensor": Tensor,
     "choir_sparse_attr": SparseAttr,
@@ -346,6 +372,8 @@ PROTOTYPES: dict[str, tuple] = {
     "choir_device_id": (_handle, [_handle]),
     "choir_device_class": (_enum, [_handle]),
     "choir_device_json": (_enum, [_handle, _handle_p]),
+    "choir_op_create": (_enum, [ct.POINTER(OpConfig), ct.POINTER(ct.c_int32)]),
+    "choir_op_destroy": (_enum, [ct.c_int32]),
     "choir_comm_create_local": (_enum, [ct.c_int, _handle_p, _config_p, _handle_p]),
     "choir_comm_create": (_enum, [ct.POINTER(Bootstrap), ct.c_int, _handle_p, _config_p, _handle_p]),
     "choir_comm_split": (_enum, [_handle, ct.c_int, ct.c_int, _handle_p]),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Values of one dtype as values of another: the caller's, those that are accumulated, those that travel. */
-#ifndef SPARSE_CONVERT_H
-#define SPARSE_CONVERT_H
+#ifndef KERN_CONVERT_H
+#define KERN_CONVERT_H
 
 #include <choir/types.h>
 

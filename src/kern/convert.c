@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sparse/convert.h"
+#include "kern/convert.h"
 
 #include <string.h>
 

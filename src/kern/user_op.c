@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* Design notes.  A reduction goes block by block, so that partial results stay in the first-level cache.  A block is
+ * folded in the first destination if that is cached memory which no later source is read from, else in a block of this
+ * thread's, and copied to the other destinations. */
+#include "kern/user_op.h"
+
+#include "base/copy.h"
+#include "base/float_control.h"
+#include "kern/convert.h"
+
+#include <string.h>
+
+enum { BLOCK_BYTES = 8192, WIDEST = 4 /* an accumulator is so many times as long as its element, at most */ };
+
+struct user_op_elements user_op_elements(const struct user_op *op, choir_dtype dtype, int n_ranks)
+{
+	choir_dtype acc = reduce_rounds_late(dtype) ? CHOIR_F32 : dtype;
+
+	return (struct user_op_elements){ .op = op,
+		                          .dtype = dtype,
+		                          .acc_dtype = acc,
+		                          .bytes = choir_dtype_bytes(dtype),
+		                          .acc_bytes = choir_dtype_bytes(acc),
+		                          .n_ranks = n_ranks };
+}
+
+/* The first values of accumulators; acc may be from where no accumulator is wider. */
+static void begin(const struct user_op_elements *of, void *acc, const void *from, size_t n, bool raw)
+{
+	const choir_op_config *config = &of->op->config;
+
+	convert_values(of->acc_dtype, acc, of->dtype, from, n);
+	if (raw && config->raw != NULL)
+		config->raw(config->ctx, acc, n, of->n_ranks, of->acc_dtype);
+}
+
+void user_op_fold(const struct user_op_elements *of, void *acc, const void *from, size_t n, bool raw, bool is_first)
+{
+	_Alignas(64) unsigned char block[BLOCK_BYTES];
+	const choir_op_config *config = &of->op->config;
+	size_t each = BLOCK_BYTES / of->acc_bytes;
+
+	if (is_first) {
+		begin(of, acc, from, n, raw);
+		return;
+	}
+	if (of->acc_dtype == of->dtype && !(raw && config->raw != NULL)) {
+		config->fold(config->ctx, acc, from, n, of->acc_dtype);
+		return;
+	}
+	for (size_t at = 0; at < n; at += each) {
+		size_t some = n - at < each ? n - at : each;
+
+		begin(of, block, (const unsigned char *)from + at * of->bytes, some, raw);
+		config->fold(config->ctx, (unsigned char *)acc + at * of->acc_bytes, block, some, of->acc_dtype);
+	}
+}
+
+void user_op_finish(const struct user_op_elements *of, void *to, void *acc, size_t n, bool final)
+{
+	const choir_op_config *config = &of->op->config;
+
+	if (final && config->final != NULL)
+		config->final(config->ctx, acc, n, of->n_ranks, of->acc_dtype);
+	convert_values(of->dtype, to, of->acc_dtype, acc, n);
+}
+
+/* May accumulators be in the first destination? */
+static bool folds_in_place(const struct user_op_elements *of, const struct reduce_call *call, void *const *dst,
+                           const void *const *src)
+{
+	bool fits = of->acc_dtype == of->dtype && call->nt_from > 0;
+
+	for (uint32_t k = 1; k < call->n_src; k++)
+		fits &= src[k] != dst[0];
+	return fits;
+}
+
+static void reduce_block(const struct user_op_elements *of, const struct reduce_call *call, void *const *dst,
+                         const void *const *src, bool in_place, size_t off, size_t n)
+{
+	_Alignas(64) unsigned char room[BLOCK_BYTES * WIDEST];
+	void *acc = in_place ? (unsigned char *)dst[0] + off : room;
+
+	for (uint32_t k = 0; k < call->n_src; k++)
+		user_op_fold(of, acc, (const unsigned char *)src[k] + off, n, k >= call->raw_from, k == 0);
+	user_op_finish(of, acc, acc, n, call->final);
+	for (uint32_t k = in_place ? 1 : 0; k < call->n_dst; k++)
+		if (k < call->nt_from)
+			memcpy((unsigned char *)dst[k] + off, acc, n * of->bytes);
+		else
+			copy_host_nt((unsigned char *)dst[k] + off, acc, n * of->bytes);
+}
+
+void user_op_reduce(const struct reduce_call *call, void *const *dst, const void *const *src)
+{
+	struct user_op_elements of = user_op_elements(call->user, call->dtype, call->n_ranks);
+	size_t each = BLOCK_BYTES / of.bytes;
+	bool in_place = folds_in_place(&of, call, dst, src);
+	uint64_t control = float_control_begin();
+
+	for (size_t at = 0; at < call->count; at += each)
+		reduce_block(&of, call, dst, src, in_place, at * of.bytes,
+		             call->count - at < each ? call->count - at : each);
+	if (call->nt_from < call->n_dst && !call->fence_later)
+		copy_host_fence();
+	float_control_end(control);
+}
