@@ -61,6 +61,9 @@ struct algo_in {
 	/* the longest chunk through slots and, with message_bytes, of a message, if the call says so; 0 = it does
 	 * not */
 	uint64_t chunk_bytes;
+	/* the bytes that cross the bus to a rank's far memory in the time of a command without any, the most of all
+	 * ranks; 0 = no rank has far memory.  The same on all ranks, but measured: bits must not depend on it */
+	uint64_t command_bytes;
 	bool staged; /* the call wants no plan that accesses SEND or RECV but by copies: neither is direct then */
 	/* premul_sum: the plan begins with plan_scale; the same on all ranks; `shared` is false then */
 	bool scaled;

@@ -34,13 +34,25 @@ const char *fit_phases(uint64_t phases)
 	return phases <= PLAN_LAST_PHASE ? NULL : "needs larger slots for so many bytes";
 }
 
-uint64_t fit_chunk_bytes(const struct algo_in *in)
+/* The whole number next to the square root, at least 1. */
+static uint64_t root_of(uint64_t x)
 {
-	uint64_t cached = 256 * 1024, most = in->slot_bytes / 8, part = in->bytes / 16;
+	uint64_t root = 1;
+
+	while (root * (root + 1) < x)
+		root++;
+	return root;
+}
+
+uint64_t fit_chunk_bytes(const struct algo_in *in, uint64_t bytes, uint64_t commands)
+{
+	uint64_t cached = 256 * 1024, least = 32 * 1024, chunks;
 
 	if (in->chunk_bytes > 0)
 		return in->chunk_bytes;
-	if (most <= cached || part <= cached)
+	if (in->command_bytes == 0)
 		return cached;
-	return part < most ? part : most;
+	chunks = root_of(bytes / (commands * in->command_bytes));
+	bytes = (bytes + chunks - 1) / chunks;
+	return bytes > least ? bytes : least;
 }

@@ -12,9 +12,12 @@ const char *fit_nodes(const struct algo_in *in);   /* more than one node */
 const char *fit_any(const struct algo_in *in);
 const char *fit_phases(uint64_t phases); /* no more phases than a lane's flag can hold */
 
-/* fit_chunk_bytes: how long a chunk through the slots is at most.  256 KB stay in a cache.  Slots of 4 MB and more are
- * those of devices with memory of their own, where each command costs some 10 us: an eighth of the slot then, but a
- * sixteenth of the call, so that the first chunk and the last one, which overlap with nothing, are short. */
-uint64_t fit_chunk_bytes(const struct algo_in *in);
+/* fit_chunk_bytes: how long a chunk through the slots is at most.  bytes: of what goes through them; commands: of a
+ * chunk, in the direction that has more, where a buffer is reached by commands.  256 KB stay in a cache.
+ *
+ * Note [chunks of far memory].  Where the bus carries r bytes in the time that a command takes without any, m chunks of
+ * b bytes take as long as (m + 1) (commands r + b / m) bytes of the bus: the first read and the last write overlap with
+ * nothing.  That is least for m * m = b / (commands r).  Flags want no less than 32 KB. */
+uint64_t fit_chunk_bytes(const struct algo_in *in, uint64_t bytes, uint64_t commands);
 
 #endif

@@ -26,7 +26,8 @@ static uint64_t chunk_limit(const struct algo_in *in)
 {
 	uint64_t unit = block_unit(in->elem_bytes);
 
-	return min_u64(round_down(in->slot_bytes / AREAS, unit), round_down(fit_chunk_bytes(in), unit));
+	return min_u64(round_down(in->slot_bytes / AREAS, unit),
+	               round_up(fit_chunk_bytes(in, in->bytes, 1), unit));
 }
 
 const char *prefix_slots_unfit(const struct algo_in *in)

@@ -30,7 +30,7 @@ static uint64_t chunk_limit(const struct algo_in *in)
 {
 	uint64_t unit = block_unit(in->elem_bytes), n = (uint64_t)in->layout->n;
 	uint64_t limit = round_down(in->slot_bytes / (AREAS * n), unit),
-		 cache = round_down(fit_chunk_bytes(in) / n, unit);
+		 cache = round_down(fit_chunk_bytes(in, in->bytes * n, n) / n, unit);
 
 	return cache ? min_u64(limit, cache) : limit;
 }

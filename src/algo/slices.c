@@ -10,13 +10,15 @@
  *
  * Each period has one phase.  By phase k + 1 a rank says that its input k is in its slot, its slice k - lag is final,
  * and it has gathered all slices up to k - lag - 2.  In period k, when all ranks have published that phase, a rank puts
- * input k + 1, reduces chunk k, publishes the next phase, and then gathers chunk k - lag: that work hides the wait for
- * the others.  lag is 1 on one node; between nodes it is the number of exchanges in flight.
+ * input k + 1 (where commands copy it, k + 2 or k + 3), reduces chunk k, publishes the next phase, and then gathers
+ * chunk k - lag: that work hides the wait for the others.  lag is 1 on one node; between nodes it is the number of
+ * exchanges in flight.
  *
  * Areas are safe to reuse.  Input areas: put k + 1 overwrites input k + 1 - INPUT_AREAS, and all ranks have reduced
- * input k - 1 before phase k + 1, so 2 areas would be enough.  Result areas: reduce k overwrites result k - areas, and
- * all ranks have gathered result k - lag - 2 before phase k + 1, so lag + 2 would be enough.  There are more, so that
- * an area has left the private caches of the cores when it is used again (exec/slot_ring.h). */
+ * input k - 1 before phase k + 1, so 2 areas would be enough, and one more for each input that is put further ahead.
+ * Result areas: reduce k overwrites result k - areas, and all ranks have gathered result k - lag - 2 before phase
+ * k + 1, so lag + 2 would be enough.  There are more, so that an area has left the private caches of the cores when it
+ * is used again (exec/slot_ring.h). */
 #include "algo/slices.h"
 
 #include "algo/fit.h"
@@ -24,9 +26,11 @@
 #include "algo/window.h"
 
 #define INPUT_AREAS 4
+#define MOST_AHEAD 3 /* put k + 3 overwrites input k - 1 */
 #define NODE_RESULTS 5
 #define NETWORK_LAG 4
 #define NETWORK_RESULTS (NETWORK_LAG + 2)
+#define NOMINAL_COMMAND_BYTES (64 * 1024)
 
 struct slices {
 	const struct algo_in *in;
@@ -37,12 +41,14 @@ struct slices {
 	bool gathers;
 	bool own_at_once;          /* the REDUCE of this rank's slice also writes RECV */
 	uint64_t lag;
+	uint64_t ahead;            /* put k + ahead follows phase k + 1 */
 	uint64_t inputs, results;  /* numbers of areas: at most the number of chunks */
 	uint64_t unit, slice_bytes; /* slice_bytes: of one result area */
 	uint64_t scratch, scratch_bytes;
 	struct chunks chunks;
 	/* steps of the last chunks; arrays are indexed by chunk modulo their length */
-	plan_id put_from, put_to, last_put, reduced, awaited;
+	plan_id put_from[INPUT_AREAS], put_to[INPUT_AREAS];
+	plan_id last_put, reduced, awaited;
 	plan_id done[NETWORK_RESULTS];
 	plan_id gather_from[2], gather_to[2];
 };
@@ -57,13 +63,17 @@ static uint64_t chunk_limit(const struct algo_in *in, const struct exchange_kind
 {
 	uint64_t unit = block_unit(in->elem_bytes), owners = (uint64_t)in->layout->min_node_size;
 	uint64_t results = results_of(kind), units = in->slot_bytes / unit;
+	struct algo_in fixed = *in;
 	uint64_t limit;
+
+	/* between nodes the order of the folds depends on the chunks */
+	fixed.command_bytes = in->command_bytes ? NOMINAL_COMMAND_BYTES : 0;
 
 	/* INPUT_AREAS u + results * ceil(u / owners) <= units */
 	if (units <= results)
 		return 0;
 	limit = (units - results) * owners / (INPUT_AREAS * owners + results) * unit;
-	limit = min_u64(limit, round_down(fit_chunk_bytes(in), unit));
+	limit = min_u64(limit, round_up(fit_chunk_bytes(kind ? &fixed : in, in->bytes, owners), unit));
 	if (kind)
 		limit = min_u64(limit, kind->limit(in->layout->n_nodes, message_limit(in, unit)) * owners);
 	return limit;
@@ -105,12 +115,12 @@ static void put(struct slices *s, uint64_t k)
 		own_from = slice_off(s, k, s->local_rank);
 		own_to = own_from + slice_len(s, k, s->local_rank);
 	}
-	s->put_from = s->plan->n_steps;
+	s->put_from[k % INPUT_AREAS] = s->plan->n_steps;
 	put_range(s, k, 0, own_from);
 	put_range(s, k, own_to, len);
-	s->put_to = s->plan->n_steps;
-	if (s->put_to > s->put_from)
-		s->last_put = s->put_to - 1;
+	s->put_to[k % INPUT_AREAS] = s->plan->n_steps;
+	if (s->put_to[k % INPUT_AREAS] > s->put_from[k % INPUT_AREAS])
+		s->last_put = s->put_to[k % INPUT_AREAS] - 1;
 }
 
 static plan_id exchange(struct slices *s, uint64_t k, uint64_t len)
@@ -174,7 +184,7 @@ static void publish(struct slices *s, uint64_t k)
 	if (!has_phase(s, k))
 		return;
 	if (k < s->chunks.n)
-		need_range(s->plan, s->put_from, s->put_to);
+		need_range(s->plan, s->put_from[k % INPUT_AREAS], s->put_to[k % INPUT_AREAS]);
 	if (k > 0 && k <= s->chunks.n)
 		plan_need(s->plan, s->reduced); /* of chunk k - 1: its inputs are free */
 	if (k >= s->lag)
@@ -190,13 +200,22 @@ static void period(struct slices *s, uint64_t k)
 
 	if (k < s->chunks.n || gathers)
 		s->awaited = plan_await(s->plan, PLAN_ALL, (uint32_t)k + 1, &s->awaited, 1, "all there");
-	if (k + 1 < s->chunks.n)
-		put(s, k + 1);
+	if (k + s->ahead < s->chunks.n)
+		put(s, k + s->ahead);
 	if (k < s->chunks.n)
 		reduce(s, k);
 	publish(s, k + 1);
 	if (gathers)
 		gather(s, k - s->lag);
+}
+
+/* Reads of the next chunks are enqueued while others are under way, so that the bus does not wait for this rank; as
+ * many as take the time of a command. */
+static uint64_t ahead_of(const struct algo_in *in, uint64_t chunk)
+{
+	if (in->send_direct || in->command_bytes == 0)
+		return 1;
+	return chunk >= in->command_bytes ? 2 : MOST_AHEAD;
 }
 
 choir_status slices_build(const struct algo_in *in, struct plan *plan, const struct exchange_kind *kind, int root)
@@ -231,7 +250,9 @@ choir_status slices_build(const struct algo_in *in, struct plan *plan, const str
 		s.scratch_bytes = kind->scratch(in->layout->n_nodes, s.slice_bytes, s.unit);
 		s.scratch = plan_scratch(plan, min_u64(s.lag, s.chunks.n) * s.scratch_bytes);
 	}
-	put(&s, 0);
+	s.ahead = ahead_of(in, s.chunks.each);
+	for (uint64_t k = 0; k < s.ahead && k < s.chunks.n; k++)
+		put(&s, k);
 	publish(&s, 0);
 	for (uint64_t k = 0; k < s.chunks.n + s.lag; k++)
 		period(&s, k);

@@ -29,13 +29,6 @@ struct streams {
 	plan_id took_from[2], took_to[2];
 };
 
-static uint64_t chunk_bytes_of(const struct algo_in *in)
-{
-	uint64_t unit = block_unit(in->elem_bytes);
-
-	return min_u64(round_down(in->slot_bytes / AREAS, unit), round_down(fit_chunk_bytes(in), unit));
-}
-
 static uint64_t longest(const struct algo_in *in, const struct stream_view *view)
 {
 	uint64_t bytes = 0;
@@ -47,6 +40,14 @@ static uint64_t longest(const struct algo_in *in, const struct stream_view *view
 			bytes = stream.bytes;
 	}
 	return bytes;
+}
+
+static uint64_t chunk_bytes_of(const struct algo_in *in, const struct stream_view *view)
+{
+	uint64_t unit = block_unit(in->elem_bytes);
+
+	return min_u64(round_down(in->slot_bytes / AREAS, unit),
+	               round_up(fit_chunk_bytes(in, longest(in, view), 1), unit));
 }
 
 /* True if a rank sends bytes to itself that are in no stream. */
@@ -165,7 +166,7 @@ choir_status streams_build(const struct algo_in *in, struct plan *plan, const st
 
 	plan->slot_bytes = in->slot_bytes;
 	plan->nt = in->nt;
-	s.chunk_bytes = chunk_bytes_of(in);
+	s.chunk_bytes = chunk_bytes_of(in, view);
 	s.n_chunks = bytes == 0 && any_own(in, view) ? 1 : (bytes + s.chunk_bytes - 1) / s.chunk_bytes;
 	plan->slot_used = s.n_chunks <= 1 ? bytes : min_u64(s.n_chunks, AREAS) * s.chunk_bytes;
 	if (s.n_chunks > 0)
@@ -177,7 +178,7 @@ choir_status streams_build(const struct algo_in *in, struct plan *plan, const st
 
 const char *streams_unfit(const struct algo_in *in, const struct stream_view *view)
 {
-	uint64_t chunk = chunk_bytes_of(in);
+	uint64_t chunk = chunk_bytes_of(in, view);
 
 	if (chunk == 0)
 		return "needs larger slots";

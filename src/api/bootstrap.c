@@ -122,7 +122,8 @@ static choir_status read_ranks(struct bootstrap *b, const struct rank_facts *all
 			b->process_of[rank] = p;
 			b->endpoint_of[rank] = facts->endpoint;
 			b->mixed_devices |= facts->device != all[0].device;
-			b->far_memory |= facts->far_memory != 0;
+			if (facts->command_bytes > b->command_bytes)
+				b->command_bytes = facts->command_bytes;
 			if (p == b->me)
 				b->my_ranks[i] = rank;
 		}
@@ -144,7 +145,7 @@ static choir_status gather_ranks(struct bootstrap *b, choir_status ready)
 		mine[i] = (struct rank_facts){ .rank = b->join->ranks != NULL ? b->join->ranks[i] : -1,
 			                       .endpoint = b->join->endpoints != NULL ? b->join->endpoints[i] : -1,
 			                       .device = device_key(b->join->devices[i]),
-			                       .far_memory = dev_has_far_memory(b->join->devices[i]) };
+			                       .command_bytes = dev_command_bytes(b->join->devices[i]) };
 	ready = bootstrap_gather(b, ready, mine, (size_t)most * sizeof *mine, all);
 	if (ready == CHOIR_SUCCESS)
 		ready = read_ranks(b, all, most);

@@ -28,7 +28,7 @@ struct rank_facts {
 	int32_t rank;     /* wanted; -1 = next in order */
 	int32_t endpoint; /* inherited; -1 = made here */
 	uint64_t device;  /* a hash of the device's name and versions: equal devices reduce to equal bits */
-	uint64_t far_memory; /* 1: class stage, and memory of the device's own */
+	uint64_t command_bytes; /* of far memory, as its rank measured it; 0 = it is near */
 };
 
 struct bootstrap {
@@ -41,7 +41,7 @@ struct bootstrap {
 	int *node_of;              /* [n] */
 	int *endpoint_of;          /* [n] */
 	bool mixed_devices;
-	bool far_memory; /* a rank's device has memory of its own */
+	uint64_t command_bytes; /* of far memory: the most of all ranks; 0 = no rank's is far */
 	bool crowded;   /* more ranks run on this machine than the cores that its processes may use together */
 	bool far_cores; /* those cores share no last level cache */
 	bool one_process; /* this is the only process, and the host reaches its devices' memory directly */

@@ -48,6 +48,7 @@ void dense_plan_describe(const struct dense *d, struct algo_in *in)
 		                .recv_off = d->recv_off,
 		                .shared = symmetric_allows_direct(comm) && !scales(d),
 		                .device_bytes = d->comm->device_bytes > 0 ? device_bytes(d) : 0,
+		                .command_bytes = comm->command_bytes,
 		                .scaled = scales(d),
 		                .slot_bytes = d->become_script != NULL ? comm->fallback_bytes : comm->slot_bytes,
 		                .message_bytes = comm->message_bytes };

@@ -135,6 +135,7 @@ static choir_status fill(struct bootstrap *b, int local, struct choir_comm *comm
 	comm->far_cores = b->far_cores;
 	comm->one_process = b->one_process;
 	comm->device_bytes = b->one_context ? DEVICE_PLAN_BYTES : 0;
+	comm->command_bytes = b->command_bytes;
 	comm->cache_bytes = cache_shared_bytes();
 	comm->device = dev_retain(join->devices[local]);
 	TRY(init_locks(comm));

@@ -66,7 +66,7 @@ static choir_status place_ranks(struct bootstrap *b, const unsigned char *own)
 	look_at_cores(b);
 	layout_free(&b->layout);
 	TRY(layout_build(b->n, b->node_of, &b->layout));
-	b->slots = slot_sizes_of(b->layout.max_node_size, b->far_memory);
+	b->slots = slot_sizes_of(b->layout.max_node_size, b->command_bytes > 0);
 	return CHOIR_SUCCESS;
 }
 

@@ -281,21 +281,28 @@ static char *text_of(const struct algorithm *algorithm, const struct algo_in *in
 	return text;
 }
 
-/* Chunks through the slots stay in a cache, but where slots are those of a device with memory of its own. */
-static void chunks_fit_the_slots(void **state)
+/* Chunks through the slots stay in a cache, but where commands cross a bus: there their number is the root of what the
+ * bus carries beside the commands of one chunk. */
+static void chunks_fit_the_bus(void **state)
 {
 	static const struct {
-		uint64_t slot_bytes, bytes, chunk_bytes;
+		uint64_t command_bytes, bytes, commands, chunks; /* 0 = of 256 KB */
 	} rows[] = {
-		{ 4096, 1 << 30, 256 << 10 },    { 2 << 20, 1 << 30, 256 << 10 }, { 8 << 20, 4 << 20, 256 << 10 },
-		{ 8 << 20, 8 << 20, 512 << 10 }, { 8 << 20, 1 << 30, 1 << 20 },   { 4 << 20, 1 << 30, 512 << 10 },
+		{ 0, 1 << 30, 1, 0 },           { 0, 1 << 30, 8, 0 },            { 40000, 40000, 1, 1 },
+		{ 40000, 100000, 1, 1 },        { 40000, 4 * 40000, 1, 2 },      { 40000, 16 << 20, 1, 20 },
+		{ 40000, 16 << 20, 4, 10 },     { 160000, 16 << 20, 1, 10 },     { 1 << 20, 16 << 20, 1, 4 },
+		{ 1 << 20, 1 << 20, 1, 1 },     { 4096, 64 << 20, 1, 128 },      { 40000, 0, 1, 1 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct algo_in in = { .slot_bytes = rows[i].slot_bytes, .bytes = rows[i].bytes };
+		struct algo_in in = { .command_bytes = rows[i].command_bytes };
+		uint64_t n = rows[i].chunks, got = fit_chunk_bytes(&in, rows[i].bytes, rows[i].commands);
 
-		assert_int_equal(fit_chunk_bytes(&in), rows[i].chunk_bytes);
+		n = n == 0 ? 256 << 10 : (rows[i].bytes + n - 1) / n;
+		assert_int_equal(got, n < 32 << 10 ? 32 << 10 : n);
+		in.chunk_bytes = 70000;
+		assert_int_equal(fit_chunk_bytes(&in, rows[i].bytes, rows[i].commands), 70000);
 	}
 }
 
@@ -367,7 +374,7 @@ int main(int argc, char **argv)
 	static enum collective numbers[N_COLLECTIVES];
 	struct CMUnitTest tests[N_COLLECTIVES + 5] = { cmocka_unit_test(defaults_can_run),
 		                                       cmocka_unit_test(rings_in_every_order),
-		                                       cmocka_unit_test(chunks_fit_the_slots),
+		                                       cmocka_unit_test(chunks_fit_the_bus),
 		                                       cmocka_unit_test(own_blocks_suffice),
 		                                       cmocka_unit_test(names_are_found) };
 	bool table_only = argc > 1 && strcmp(argv[1], "table") == 0;

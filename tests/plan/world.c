@@ -111,6 +111,7 @@ static struct algo_in input_of(struct world *world, const struct check_case *c, 
 		.recv_direct = !c->recv_staged,
 		.final_op = true,
 		.slot_bytes = c->slot_bytes,
+		.command_bytes = c->send_staged ? 512 : 0,
 		.message_bytes = c->message_bytes,
 		.order = c->order,
 	};

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* Which way a call takes where memory is far, by the rates of its devices: one read and one write, or chunks, as many
+ * as Note [chunks of far memory] says; the bits are the same.  The rates are set by hand, and the reads are counted. */
+#include "dev/device_impl.h"
+#include "exec/comm.h"
+#include "world/memory.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static _Atomic int reads, writes;
+
+cl_int __real_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
+                                  void *to, cl_uint n, const cl_event *events, cl_event *event_p);
+cl_int __wrap_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
+                                  void *to, cl_uint n, const cl_event *events, cl_event *event_p);
+cl_int __wrap_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
+                                  void *to, cl_uint n, const cl_event *events, cl_event *event_p)
+{
+	atomic_fetch_add(&reads, 1);
+	return __real_clEnqueueReadBuffer(queue, mem, blocking, off, bytes, to, n, events, event_p);
+}
+
+cl_int __real_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
+                                   const void *from, cl_uint n, const cl_event *events, cl_event *event_p);
+cl_int __wrap_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
+                                   const void *from, cl_uint n, const cl_event *events, cl_event *event_p);
+cl_int __wrap_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
+                                   const void *from, cl_uint n, const cl_event *events, cl_event *event_p)
+{
+	atomic_fetch_add(&writes, 1);
+	return __real_clEnqueueWriteBuffer(queue, mem, blocking, off, bytes, from, n, events, event_p);
+}
+
+/* --- the rates --- */
+
+static void set_rates(double us, double GBps)
+{
+	world_device()->rates = (struct device_rates){
+		.measured = true, .read_us = us / 2, .write_us = us, .read_GBps = GBps, .write_GBps = 2 * GBps
+	};
+}
+
+/* Of a latency and a rate; what could not be measured, or was held up, has bounds. */
+static void rates_make_bytes(void **state)
+{
+	static const struct {
+		double us, GBps;
+		uint64_t command_bytes, short_bytes;
+	} rows[] = {
+		{ 20, 2, 40000, 80000 },  { 10, 16, 160000, 320000 },    { 5, 8, 40000, 80000 },
+		{ 20, 0, 65536, 131072 }, { 1, 0.5, 4096, 65536 },       { 1e5, 2, 1 << 20, 2 << 20 },
+		{ 0, 2, 65536, 131072 },  { 10, 3.2768, 32768, 65536 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		set_rates(rows[i].us, rows[i].GBps);
+		assert_int_equal(dev_command_bytes(world_device()), rows[i].command_bytes);
+		assert_int_equal(dev_short_bytes(world_device()), rows[i].short_bytes);
+	}
+}
+
+/* --- the path --- */
+
+enum { N = 2, COUNT = 300000 };
+
+struct sum {
+	struct memory in[N], out[N];
+	float want[COUNT];
+};
+
+/* Sums of these depend on their order and are rounded. */
+static float value(int rank, size_t i)
+{
+	return (float)(i % 1013 + 1) / (float)(7 * rank + 3);
+}
+
+static void make(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct sum *sum = arg;
+	float *in;
+
+	(void)comm;
+	CHECK(memory_make(&sum->in[rank], world->device, true, COUNT * sizeof *in, 0));
+	CHECK(memory_make(&sum->out[rank], world->device, true, COUNT * sizeof *in, 0));
+	in = (float *)(void *)memory_payload(&sum->in[rank]);
+	for (size_t i = 0; i < COUNT; i++)
+		in[i] = value(rank, i);
+	memory_push(&sum->in[rank]);
+}
+
+static void call(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct sum *sum = arg;
+	choir_call by_host = CHOIR_CALL_INIT;
+
+	by_host.options = "algorithm=twoshot";
+	OK(choir_allreduce(comm, sum->in[rank].buffer, sum->out[rank].buffer, COUNT, CHOIR_F32, CHOIR_OP_SUM, &by_host,
+	                   NULL));
+}
+
+static void compare(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct sum *sum = arg;
+
+	(void)comm;
+	memory_pull(&sum->out[rank]);
+	CHECK(memcmp(memory_payload(&sum->out[rank]), sum->want, sizeof sum->want) == 0);
+	memory_free(&sum->in[rank]);
+	memory_free(&sum->out[rank]);
+}
+
+/* 1.2 MB: at once, or in chunks, of each of which a rank reads all and writes two slices. */
+static void rates_choose_the_path(void **state)
+{
+	static const struct {
+		double us, GBps;
+		int chunks; /* 0 = one read and one write */
+	} rows[] = { { 20, 2, 4 }, { 20, 16, 1 }, { 5, 8, 4 }, { 1, 4, 12 }, { 300, 4, 0 }, { 10, 2, 5 } };
+	static struct sum sum;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT; i++)
+		sum.want[i] = value(0, i) + value(1, i);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct world world;
+		int n = rows[i].chunks;
+
+		set_rates(rows[i].us, rows[i].GBps);
+		world_begin(&world, N, NULL);
+		assert_int_equal(world.comms[0]->command_bytes, dev_command_bytes(world_device()));
+		world_threads(&world, make, &sum);
+		atomic_store(&reads, 0);
+		atomic_store(&writes, 0);
+		world_threads(&world, call, &sum);
+		assert_int_equal(reads, N * (n > 0 ? n : 1));
+		assert_int_equal(writes, N * (n > 0 ? 2 * n : 1));
+		world_threads(&world, compare, &sum);
+		world_end(&world);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(rates_make_bytes),
+		                            cmocka_unit_test(rates_choose_the_path) };
+	int failed = cmocka_run_group_tests_name("paths", tests, NULL, NULL);
+
+	world_device_drop();
+	return failed;
+}
