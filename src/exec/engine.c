@@ -15,8 +15,9 @@
 #include "exec/liveness.h"
 #include "exec/messages.h"
 #include "exec/submit.h"
-#include "exec/withdraw.h"
 #include "exec/thread.h"
+#include "exec/withdraw.h"
+#include "exec/worker.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -151,25 +152,39 @@ static void do_job(const struct due_job *due)
 	bell_ring(bell_mine()); /* this thread may wait for another event, and leave the run to others */
 }
 
-/* On a thread of the caller's; until it has returned the run stays. */
+/* On a thread of the caller's, or the worker's; until it has returned the run stays. */
 static void do_as_work(void *arg)
 {
 	struct due_job due = *(struct due_job *)arg;
+	struct choir_comm *comm = due.run->comm;
 
 	free(arg);
 	do_job(&due);
+	comm_release(comm);
 }
 
-void engine_do_job(const struct due_job *due)
+/* True: another thread does the job. */
+static bool pass_on(const struct due_job *due, bool to_worker)
 {
-	struct due_job *copy = due->is_callback ? malloc(sizeof *copy) : NULL;
+	struct choir_comm *comm = comm_retain(due->run->comm);
+	struct due_job *copy = malloc(sizeof *copy);
+	bool taken = false;
 
 	if (copy != NULL) {
 		*copy = *due;
-		if (executor_take(do_as_work, copy))
-			return;
-		free(copy);
+		taken = to_worker ? worker_take(do_as_work, copy) : executor_take(do_as_work, copy);
 	}
+	if (!taken) {
+		free(copy);
+		comm_release(comm);
+	}
+	return taken;
+}
+
+void engine_do_job(const struct due_job *due, bool in_background)
+{
+	if ((due->is_callback || in_background) && pass_on(due, !due->is_callback))
+		return;
 	do_job(due);
 }
 

@@ -42,7 +42,9 @@ struct due_job {
  * and then only.
  * *due_p: a job that the thread then does, by engine_do_job, without the right to drive. */
 bool engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p);
-void engine_do_job(const struct due_job *due);
+
+/* engine_do_job: the caller's executor does a callback, if there is one; in_background: the worker does other jobs. */
+void engine_do_job(const struct due_job *due, bool in_background);
 
 /* engine_check: the slow check, a few times a second while something waits: deadlines, late peers, dead peers,
  * differing calls. */

@@ -20,6 +20,7 @@
 #include "exec/device_wait.h"
 #include "exec/engine.h"
 #include "exec/fork.h"
+#include "exec/worker.h"
 
 enum {
 	CHECK_NS = 20 * 1000 * 1000,
@@ -48,7 +49,7 @@ static void add_device(struct wait_for *why, const struct choir_comm *comm)
 
 static bool work_left(struct wait_for *why)
 {
-	bool left = false;
+	bool left = worker_is_busy(); /* a run goes on when its job has ended */
 
 	comms_lock();
 	for (struct choir_comm *comm = comms_first(); comm != NULL; comm = comm->listing.next) {
@@ -80,7 +81,7 @@ static void do_job(const struct due_job *due)
 {
 	if (waiting)
 		leave_waiters();
-	engine_do_job(due);
+	engine_do_job(due, !waiting);
 	if (waiting)
 		atomic_fetch_add(&waiters, 1);
 }
@@ -280,7 +281,7 @@ void progress_end_calls(struct choir_comm *comm)
 /* Under comms_lock. */
 static bool has_work_alone(void)
 {
-	bool left = false;
+	bool left = worker_is_busy();
 
 	for (struct choir_comm *comm = comms_first(); comm != NULL; comm = comm->listing.next)
 		left |= has_work(comm);
@@ -342,14 +343,17 @@ choir_status progress_add(struct choir_comm *comm)
 void progress_remove(struct choir_comm *comm)
 {
 	pthread_t thread;
-	bool join;
+	bool last, join;
 
 	comms_lock();
 	comms_remove(comm);
-	join = comms_first() == NULL && background_end(&thread);
+	last = comms_first() == NULL;
+	join = last && background_end(&thread);
 	comms_unlock();
 	bell_ring(bell_mine());
 	if (join)
 		pthread_join(thread, NULL);
+	if (last)
+		worker_end();
 	comm_release(comm);
 }

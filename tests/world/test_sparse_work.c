@@ -214,6 +214,28 @@ static void test_waiter_goes_on(void **state)
 	end();
 }
 
+/* Nobody waits: the background thread drives the comm's later call, and one of other comms, during the work. */
+static void test_nobody_waits(void **state)
+{
+	struct world others;
+
+	(void)state;
+	for (int other = 0; other < 2; other++) {
+		begin(20000);
+		world_begin(&others, 2, NULL);
+		assert_int_equal(start(&calls[0], world.comms[0], true), CHOIR_SUCCESS);
+		sem_wait(&entered);
+		assert_int_equal(start(&calls[1], world.comms[1], true), CHOIR_SUCCESS);
+		assert_true(sum_ends(other ? others.comms : world.comms, ends_without_me));
+		for (int r = 0; r < 2; r++)
+			assert_true(ends_without_me(calls[r].event));
+		for (int r = 0; r < 2; r++)
+			check_result(&calls[r]);
+		world_end(&others);
+		end();
+	}
+}
+
 static void *call_and_wait(void *arg)
 {
 	struct call *call = arg;
@@ -347,6 +369,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_waiter_goes_on),
+		cmocka_unit_test(test_nobody_waits),
 		cmocka_unit_test(test_background_takes_over),
 		cmocka_unit_test(test_messages_leave),
 		cmocka_unit_test(test_plans_are_let_go),

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec/worker.h"
+
+#include "exec/fork.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+struct job {
+	struct job *next;
+	void (*work)(void *);
+	void *arg;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t due;
+	_Atomic int n_jobs;      /* not ended */
+	struct job *first, *last;/* not begun; under the lock, as are the fields behind it */
+	bool started, ends;
+	pthread_t thread;
+} worker = { .lock = PTHREAD_MUTEX_INITIALIZER, .due = PTHREAD_COND_INITIALIZER };
+
+static void forked(void)
+{
+	pthread_mutex_init(&worker.lock, NULL);
+	pthread_cond_init(&worker.due, NULL);
+	worker.first = NULL;
+	worker.started = worker.ends = false;
+	atomic_store(&worker.n_jobs, 0);
+}
+
+static void watch_forks(void)
+{
+	fork_in_child(forked);
+}
+
+/* NULL: the thread ends. */
+static struct job *next_job(void)
+{
+	struct job *job;
+
+	pthread_mutex_lock(&worker.lock);
+	while (worker.first == NULL && !worker.ends)
+		pthread_cond_wait(&worker.due, &worker.lock);
+	job = worker.first;
+	if (job != NULL)
+		worker.first = job->next;
+	pthread_mutex_unlock(&worker.lock);
+	return job;
+}
+
+static void *do_jobs(void *unused)
+{
+	for (struct job *job = next_job(); job != NULL; job = next_job()) {
+		job->work(job->arg);
+		free(job);
+		atomic_fetch_sub(&worker.n_jobs, 1);
+	}
+	return unused;
+}
+
+/* Under the lock. */
+static bool is_there(void)
+{
+	if (!worker.started && !worker.ends)
+		worker.started = pthread_create(&worker.thread, NULL, do_jobs, NULL) == 0;
+	return worker.started && !worker.ends;
+}
+
+static void append(struct job *job)
+{
+	if (worker.first == NULL)
+		worker.first = job;
+	else
+		worker.last->next = job;
+	worker.last = job;
+	atomic_fetch_add(&worker.n_jobs, 1);
+	pthread_cond_signal(&worker.due);
+}
+
+bool worker_take(void (*work)(void *), void *arg)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct job *job = calloc(1, sizeof *job);
+	bool taken;
+
+	if (job == NULL)
+		return false;
+	job->work = work;
+	job->arg = arg;
+	pthread_once(&once, watch_forks);
+	pthread_mutex_lock(&worker.lock);
+	taken = is_there();
+	if (taken)
+		append(job);
+	pthread_mutex_unlock(&worker.lock);
+	if (!taken)
+		free(job);
+	return taken;
+}
+
+bool worker_is_busy(void)
+{
+	return atomic_load_explicit(&worker.n_jobs, memory_order_relaxed) > 0;
+}
+
+void worker_end(void)
+{
+	bool join;
+
+	pthread_mutex_lock(&worker.lock);
+	join = worker.started && !worker.ends;
+	worker.ends |= join;
+	pthread_cond_signal(&worker.due);
+	pthread_mutex_unlock(&worker.lock);
+	if (!join)
+		return;
+	pthread_join(worker.thread, NULL);
+	pthread_mutex_lock(&worker.lock);
+	worker.started = worker.ends = false;
+	pthread_mutex_unlock(&worker.lock);
+}

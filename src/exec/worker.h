@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* A thread for long host work of scripts, where the background thread would do it: that one drives meanwhile.  It is
+ * started by the first work and ends with the last comm. */
+#ifndef EXEC_WORKER_H
+#define EXEC_WORKER_H
+
+#include <stdbool.h>
+
+/* worker_take: the thread will do the work, one after another; false: it cannot, and nothing was done. */
+bool worker_take(void (*work)(void *), void *arg);
+
+/* worker_is_busy: is there work that it has not ended?
+ * worker_end: it ends once it has done all; no comm is left.  Waits for it. */
+bool worker_is_busy(void);
+void worker_end(void);
+
+#endif
