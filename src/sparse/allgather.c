@@ -74,7 +74,7 @@ static choir_status merge_lists(struct sparse *sparse, struct script_turn *turn)
 		return CHOIR_SUCCESS;
 	}
 	sparse->step = allgather_count;
-	return sparse_merge(sparse, (uint32_t)sparse->env.layout->n, sparse->facts.range, true, sparse->env.device);
+	return sparse_merge_all(sparse);
 }
 
 static choir_status allgather_merge(struct sparse *sparse, struct script_turn *turn)
@@ -133,6 +133,17 @@ static choir_status concatenate(struct sparse *sparse)
 	return CHOIR_SUCCESS;
 }
 
+static choir_status fill(struct sparse *sparse, bool *done_p)
+{
+	struct index_form form = { .bytes = sparse->ind_bytes };
+	struct dev_bytes ind = { sparse->to_ind_access.mem, sparse->to_ind_access.off },
+			 rows = { sparse->to_val_access.mem, sparse->to_val_access.off };
+
+	if (sparse->target_on_device)
+		return coalesce_fill_mems(&sparse->job, ind, form, rows, done_p);
+	return coalesce_fill(&sparse->job, sparse->target_ind, form, sparse->target_val, done_p);
+}
+
 /* Phase 3: the merge writes to the memory of the result. */
 choir_status allgather_fill(struct sparse *sparse, struct script_turn *turn)
 {
@@ -142,8 +153,7 @@ choir_status allgather_fill(struct sparse *sparse, struct script_turn *turn)
 		return CHOIR_SUCCESS;
 	if (is_concatenation(sparse))
 		return concatenate(sparse);
-	TRY(coalesce_fill(&sparse->job, sparse->target_ind, (struct index_form){ .bytes = sparse->ind_bytes },
-	                  sparse->target_val, &done));
+	TRY(fill(sparse, &done));
 	if (!done)
 		return script_wait_job(sparse, turn);
 	coalesce_fini(&sparse->job);

@@ -51,6 +51,18 @@ choir_status coalesce_fill(struct coalesce *job, void *ind, struct index_form fo
 	return CHOIR_SUCCESS;
 }
 
+choir_status coalesce_fill_mems(struct coalesce *job, struct dev_bytes ind, struct index_form form,
+                                struct dev_bytes rows, bool *done_p)
+{
+	return coalesce_kernel_fill_mems(job->on_device, ind, form, rows, done_p);
+}
+
+void coalesce_keep(struct coalesce *job, struct scratch *ind, struct scratch *rows)
+{
+	if (job->on_device != NULL)
+		coalesce_kernel_keep(job->on_device, ind, rows);
+}
+
 choir_status coalesce_watch(struct coalesce *job, void (*fn)(void *), void *ctx)
 {
 	return job->on_device == NULL ? CHOIR_SUCCESS : coalesce_kernel_watch(job->on_device, fn, ctx);

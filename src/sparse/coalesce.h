@@ -12,6 +12,7 @@
 #include "dev/dev.h"
 #include "sparse/pairs.h"
 #include "sparse/pool.h"
+#include "sparse/scratch.h"
 
 /* Pairs of one list: in host memory, or where mem is set in that cl_mem at byte offsets (kernels only). */
 struct coalesce_source {
@@ -63,6 +64,14 @@ choir_status coalesce_count(struct coalesce *job, bool *done_p);
  * the memory must stay. */
 choir_status coalesce_fill(struct coalesce *job, void *ind, struct index_form form, void *rows, bool *done_p);
 
+/* coalesce_fill_mems: the same to two cl_mems at byte offsets; of a job of kernels only. */
+choir_status coalesce_fill_mems(struct coalesce *job, struct dev_bytes ind, struct index_form form,
+                                struct dev_bytes rows, bool *done_p);
+
+/* coalesce_keep: the result of a job of kernels that is filled, as it is on the device: after coalesce_fini too, until
+ * the caller gives it back. */
+void coalesce_keep(struct coalesce *job, struct scratch *ind, struct scratch *rows);
+
 /* coalesce_watch: calls fn once the kernels are done that the job waits for. */
 choir_status coalesce_watch(struct coalesce *job, void (*fn)(void *), void *ctx);
 
@@ -92,6 +101,9 @@ choir_status coalesce_kernel_create(choir_device *device, const struct coalesce_
 choir_status coalesce_kernel_count(struct coalesce_device *on_device, uint64_t *count_p, bool *done_p);
 choir_status coalesce_kernel_fill(struct coalesce_device *on_device, void *ind, struct index_form form, void *rows,
                                   bool *done_p);
+choir_status coalesce_kernel_fill_mems(struct coalesce_device *on_device, struct dev_bytes ind, struct index_form form,
+                                       struct dev_bytes rows, bool *done_p);
+void coalesce_kernel_keep(struct coalesce_device *on_device, struct scratch *ind, struct scratch *rows);
 choir_status coalesce_kernel_watch(struct coalesce_device *on_device, void (*fn)(void *), void *ctx);
 void coalesce_kernel_destroy(struct coalesce_device *on_device);
 

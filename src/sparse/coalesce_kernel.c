@@ -51,28 +51,70 @@ choir_status coalesce_kernel_count(struct coalesce_device *job, uint64_t *count_
 	return dev_wait(&job->event);
 }
 
+static uint64_t rows_bytes(const struct coalesce_device *job)
+{
+	return job->count * job->call.width * choir_dtype_bytes(job->call.dtype);
+}
+
 static choir_status read_result(struct coalesce_device *job, void *ind, struct index_form form, void *rows)
 {
-	uint64_t row_bytes = job->call.width * choir_dtype_bytes(job->call.dtype);
 	struct dev_access out_ind =
 	    dev_buffer_access(coalesce_mem(job, SCRATCH_OUT_IND), 0, (uint64_t)job->count * form.bytes);
-	struct dev_access out_val = dev_buffer_access(coalesce_mem(job, SCRATCH_OUT_VAL), 0, job->count * row_bytes);
+	struct dev_access out_val = dev_buffer_access(coalesce_mem(job, SCRATCH_OUT_VAL), 0, rows_bytes(job));
 
 	TRY(dev_read(job->device, &out_ind, 0, ind, out_ind.bytes, NULL));
 	return dev_read(job->device, &out_val, 0, rows, out_val.bytes, &job->event);
+}
+
+static choir_status copy_result(struct coalesce_device *job, struct dev_bytes ind, struct index_form form,
+                                struct dev_bytes rows)
+{
+	struct dev_bytes out_ind = { .mem = coalesce_mem(job, SCRATCH_OUT_IND) },
+			 out_val = { .mem = coalesce_mem(job, SCRATCH_OUT_VAL) };
+
+	TRY(dev_copy(job->device, ind, out_ind, (uint64_t)job->count * form.bytes, NULL));
+	return dev_copy(job->device, rows, out_val, rows_bytes(job), &job->event);
+}
+
+/* The kernels that make the result, once. */
+static choir_status make_result(struct coalesce_device *job, struct index_form form)
+{
+	job->filling = true;
+	TRY(coalesce_take_result(job, form));
+	return job->route->fill(job, form);
+}
+
+static choir_status end_fill(struct coalesce_device *job, bool *done_p)
+{
+	TRY(dev_poll(job->event, done_p));
+	return *done_p ? dev_wait(&job->event) : CHOIR_SUCCESS;
 }
 
 choir_status coalesce_kernel_fill(struct coalesce_device *job, void *ind, struct index_form form, void *rows,
                                   bool *done_p)
 {
 	if (!job->filling) {
-		job->filling = true;
-		TRY(coalesce_take_result(job, form));
-		TRY(job->route->fill(job, form));
+		TRY(make_result(job, form));
 		TRY(read_result(job, ind, form, rows));
 	}
-	TRY(dev_poll(job->event, done_p));
-	return *done_p ? dev_wait(&job->event) : CHOIR_SUCCESS;
+	return end_fill(job, done_p);
+}
+
+choir_status coalesce_kernel_fill_mems(struct coalesce_device *job, struct dev_bytes ind, struct index_form form,
+                                       struct dev_bytes rows, bool *done_p)
+{
+	if (!job->filling) {
+		TRY(make_result(job, form));
+		TRY(copy_result(job, ind, form, rows));
+	}
+	return end_fill(job, done_p);
+}
+
+void coalesce_kernel_keep(struct coalesce_device *job, struct scratch *ind, struct scratch *rows)
+{
+	*ind = job->scratch[SCRATCH_OUT_IND];
+	*rows = job->scratch[SCRATCH_OUT_VAL];
+	job->scratch[SCRATCH_OUT_IND] = job->scratch[SCRATCH_OUT_VAL] = (struct scratch){ 0 };
 }
 
 choir_status coalesce_kernel_watch(struct coalesce_device *job, void (*fn)(void *), void *ctx)

@@ -99,6 +99,11 @@ static choir_status take_wire_rows(struct sparse *sparse)
 	return CHOIR_SUCCESS;
 }
 
+static bool is_in_mem(const struct dev_access *access)
+{
+	return access->stage && access->mem != NULL;
+}
+
 /* Finds the memory that fill writes to. */
 static choir_status deliver_target(struct sparse *sparse, struct script_turn *turn)
 {
@@ -115,6 +120,10 @@ static choir_status deliver_target(struct sparse *sparse, struct script_turn *tu
 		                &sparse->to_ind_access));
 		TRY(dev_resolve(sparse->env.device, sparse->to_val, val_bytes(sparse), true, &sparse->to_val_access));
 	}
+	sparse->target_on_device = sparse->job.on_device != NULL && is_in_mem(&sparse->to_ind_access) &&
+	                           is_in_mem(&sparse->to_val_access);
+	if (sparse->target_on_device)
+		return CHOIR_SUCCESS;
 	sparse->target_ind = sparse->to_ind_access.direct ? sparse->to_ind_access.ptr : NULL;
 	sparse->target_val = sparse->to_val_access.direct ? sparse->to_val_access.ptr : NULL;
 	if (sparse->target_ind != NULL && sparse->target_val != NULL)
@@ -132,7 +141,7 @@ choir_status deliver_flush(struct sparse *sparse, struct script_turn *turn)
 
 	if (converts && script_defers(sparse, turn, val_bytes(sparse)))
 		return CHOIR_SUCCESS;
-	if (sparse->count > 0)
+	if (sparse->count > 0 && !sparse->target_on_device)
 		convert_values(sparse->call.val_dtype, sparse->final_val, sparse->wire_dtype, sparse->target_val,
 		               val_count(sparse));
 	if (sparse->call.recv_ind_count != NULL)

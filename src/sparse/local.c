@@ -231,6 +231,7 @@ static choir_status local_fill(struct sparse *sparse, struct script_turn *turn)
 	                  block + block_rows_off(sparse->own_form, sparse->own_count), &done));
 	if (!done)
 		return script_wait_job(sparse, turn);
+	coalesce_keep(&sparse->job, &sparse->own_ind, &sparse->own_rows);
 	coalesce_fini(&sparse->job);
 	sparse->step = local_done;
 	return CHOIR_SUCCESS;

@@ -127,7 +127,7 @@ static choir_status merge_into_out(struct sparse *sparse, uint32_t n_lists, bool
 	unsigned char *to;
 	bool done; /* on the host at once */
 
-	TRY(sparse_merge(sparse, n_lists, sparse->facts.range, last, NULL));
+	TRY(sparse_merge_host(sparse, n_lists, sparse->facts.range, last));
 	TRY(coalesce_count(&sparse->job, &done));
 	TRY(pool_take(&sparse->out, list_bytes(sparse, sparse->job.count), "the merged pairs"));
 	to = sparse->out.ptr;

@@ -53,6 +53,8 @@ static void script_destroy(void *state)
 	transfer_fini(&sparse->val_out);
 	range_job_destroy(sparse->range_job);
 	coalesce_fini(&sparse->job);
+	scratch_give(&sparse->own_ind);
+	scratch_give(&sparse->own_rows);
 	dev_buffer_free(sparse->scaled);
 	sparse_result_free(sparse->result);
 	sparse_close(sparse, sparse->views);

@@ -147,7 +147,7 @@ static choir_status split_merge(struct sparse *sparse, struct script_turn *turn)
 		sparse->note.work += sparse->counts[r];
 	}
 	sparse->step = split_count;
-	return sparse_merge(sparse, (uint32_t)n, mine, true, sparse->env.device);
+	return sparse_merge_region(sparse, mine);
 }
 
 static choir_status split_count(struct sparse *sparse, struct script_turn *turn)

@@ -160,7 +160,7 @@ static choir_status merge_region(struct sparse *sparse, struct script_turn *turn
 		sparse->lists[r].pairs = list;
 		sparse->note.work += list.count;
 	}
-	TRY(sparse_merge(sparse, (uint32_t)n, mine, true, NULL));
+	TRY(sparse_merge_host(sparse, (uint32_t)n, mine, true));
 	TRY(coalesce_count(&sparse->job, &done));
 	sparse->note.count = sparse->job.count;
 	TRY(take_region(sparse, sparse->job.count));

@@ -85,6 +85,7 @@ struct sparse {
 	unsigned char *own_ptr;      /* the block; NULL = the pairs are raw, where the caller has them */
 	struct index_form own_form;
 	uint64_t own_count;
+	struct scratch own_ind, own_rows; /* the list on the device too, in own_form, if kernels made it */
 	struct staged_write staged;
 
 	/* agreement */
@@ -119,6 +120,7 @@ struct sparse {
 	bool to_note;                  /* choice_memory_note is due */
 	choir_buffer to_ind, to_val;
 	struct dev_access to_ind_access, to_val_access;
+	bool target_on_device;         /* fill copies what kernels have merged to the caller's cl_mems; else: */
 	void *target_ind, *target_val; /* where fill writes: to the caller, to `result` or to target_wire */
 	struct pool_block target_wire; /* rows of wire_dtype, if that is not the caller's ... */
 	void *final_val;               /* ... which are converted to here */
@@ -166,10 +168,12 @@ struct pairs sparse_shared_pairs(const struct sparse *sparse, int r);
 choir_status sparse_fold(const struct sparse *sparse, const void *blocks, uint64_t block_bytes, uint64_t off,
                          uint64_t count, void *to);
 
-/* sparse_merge: begins the job that merges the first n_lists of sparse->lists, which lie in range.  final: its rows
- * are those of the result.  On the device, if one is given and kernels coalesce.  NO_MEMORY, OPENCL. */
-choir_status sparse_merge(struct sparse *sparse, uint32_t n_lists, struct index_range range, bool final,
-                          choir_device *device);
+/* sparse_merge_host: begins the job that merges the first n_lists of sparse->lists, which lie in range; final: its rows
+ * are those of the result.  sparse_merge_region: all lists, of a region, by kernels too.  sparse_merge_all: all lists,
+ * to the result, by kernels too, which leave it on the device.  NO_MEMORY, OPENCL. */
+choir_status sparse_merge_host(struct sparse *sparse, uint32_t n_lists, struct index_range range, bool final);
+choir_status sparse_merge_region(struct sparse *sparse, struct index_range range);
+choir_status sparse_merge_all(struct sparse *sparse);
 
 /* sparse_set_imbalance: stats.imbalance from the work in all notes. */
 void sparse_set_imbalance(struct sparse *sparse);

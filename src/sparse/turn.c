@@ -197,8 +197,17 @@ choir_status sparse_table(struct sparse *sparse, uint64_t **table)
 	return *table != NULL ? CHOIR_SUCCESS : error_no_memory("the counts of all ranks", n * sizeof **table);
 }
 
-choir_status sparse_merge(struct sparse *sparse, uint32_t n_lists, struct index_range range, bool final,
-                          choir_device *device)
+/* Note [where lists are merged].  Lists that came are in host memory.  A merge on the host sends the result to the
+ * device; one on the device sends the other ranks' lists there, and the result stays.  The result has at least as many
+ * pairs as the longest list, so the device merges where the others have no more; with more ranks, or regions of lists,
+ * the host does.  So what a rank moves is its coalesced list down, and no more than the result up.  Where the device
+ * shares the host's memory, kernels merge everything. */
+static bool crosses_bus(const struct sparse *sparse)
+{
+	return choir_device_class(sparse->env.device) == CHOIR_CLASS_STAGE;
+}
+
+static choir_status merge(struct sparse *sparse, uint32_t n_lists, struct index_range range, bool final, bool kernels)
 {
 	struct coalesce_call todo = { .dtype = sparse->wire_dtype,
 		                      .op = sparse->call.op,
@@ -212,7 +221,31 @@ choir_status sparse_merge(struct sparse *sparse, uint32_t n_lists, struct index_
 
 	for (uint32_t i = 0; i < n_lists; i++)
 		pairs += sparse->lists[i].pairs.count;
-	return coalesce_init(&sparse->job, &todo, sparse->kernels && pairs <= UINT32_MAX ? device : NULL);
+	kernels = kernels && sparse->kernels && pairs <= UINT32_MAX;
+	return coalesce_init(&sparse->job, &todo, kernels ? sparse->env.device : NULL);
+}
+
+choir_status sparse_merge_host(struct sparse *sparse, uint32_t n_lists, struct index_range range, bool final)
+{
+	return merge(sparse, n_lists, range, final, false);
+}
+
+choir_status sparse_merge_region(struct sparse *sparse, struct index_range range)
+{
+	return merge(sparse, (uint32_t)sparse->env.layout->n, range, true, !crosses_bus(sparse));
+}
+
+choir_status sparse_merge_all(struct sparse *sparse)
+{
+	struct coalesce_source *own = &sparse->lists[sparse->env.me];
+	bool kernels = !crosses_bus(sparse) || sparse->facts.pairs - sparse->own_count <= sparse->facts.most;
+
+	if (kernels && sparse->own_ind.mem != NULL && own->pairs.count > 0) {
+		own->pairs.form = sparse->own_form;
+		own->ind_mem = sparse->own_ind.mem;
+		own->val_mem = sparse->own_rows.mem;
+	}
+	return merge(sparse, (uint32_t)sparse->env.layout->n, sparse->facts.range, true, kernels);
 }
 
 void sparse_set_imbalance(struct sparse *sparse)

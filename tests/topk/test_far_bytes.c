@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Bytes between the host and the device in a top-k call on buffers of the device: only selections and results move, not
- * the tensor.  The OpenCL calls that move bytes are wrapped and counted. */
+ * the tensor. */
 #include "topk/law.h"
+#include "world/bus.h"
 #include "world/memory.h"
 
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,43 +15,8 @@
 
 enum { RANKS = 2, COUNT = 200000, K = 2000, CALLS = 4, PAIR_BYTES = 8 };
 
-static _Atomic uint64_t down, up;
 static pthread_barrier_t barrier;
 static choir_device *made[3];
-
-cl_int __real_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
-                                  void *to, cl_uint n, const cl_event *list, cl_event *event);
-cl_int __wrap_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
-                                  void *to, cl_uint n, const cl_event *list, cl_event *event);
-cl_int __wrap_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
-                                  void *to, cl_uint n, const cl_event *list, cl_event *event)
-{
-	atomic_fetch_add(&down, bytes);
-	return __real_clEnqueueReadBuffer(queue, mem, blocking, off, bytes, to, n, list, event);
-}
-
-cl_int __real_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
-                                   const void *from, cl_uint n, const cl_event *list, cl_event *event);
-cl_int __wrap_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
-                                   const void *from, cl_uint n, const cl_event *list, cl_event *event);
-cl_int __wrap_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
-                                   const void *from, cl_uint n, const cl_event *list, cl_event *event)
-{
-	atomic_fetch_add(&up, bytes);
-	return __real_clEnqueueWriteBuffer(queue, mem, blocking, off, bytes, from, n, list, event);
-}
-
-void *__real_clEnqueueMapBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, cl_map_flags flags, size_t off,
-                                size_t bytes, cl_uint n, const cl_event *list, cl_event *event, cl_int *rc);
-void *__wrap_clEnqueueMapBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, cl_map_flags flags, size_t off,
-                                size_t bytes, cl_uint n, const cl_event *list, cl_event *event, cl_int *rc);
-void *__wrap_clEnqueueMapBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, cl_map_flags flags, size_t off,
-                                size_t bytes, cl_uint n, const cl_event *list, cl_event *event, cl_int *rc)
-{
-	atomic_fetch_add(&down, bytes);
-	atomic_fetch_add(&up, bytes);
-	return __real_clEnqueueMapBuffer(queue, mem, blocking, flags, off, bytes, n, list, event, rc);
-}
 
 struct moved {
 	const char *algorithm;
@@ -93,13 +58,13 @@ static void calls(struct world *world, int rank, choir_comm *comm, void *arg)
 		fill(&grad, rank, call);
 		pthread_barrier_wait(&barrier);
 		if (rank == 0)
-			down = up = 0;
+			bus_reset();
 		pthread_barrier_wait(&barrier);
 		ok = ok && OK(choir_topk_allreduce(state, grad.buffer, &out, NULL, NULL));
 		pthread_barrier_wait(&barrier);
 		if (rank == 0) {
-			moved->down = down > moved->down ? down : moved->down;
-			moved->up = up > moved->up ? up : moved->up;
+			moved->down = bus_down() > moved->down ? bus_down() : moved->down;
+			moved->up = bus_up() > moved->up ? bus_up() : moved->up;
 		}
 		pthread_barrier_wait(&barrier);
 	}
