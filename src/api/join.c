@@ -69,36 +69,59 @@ choir_status join_config(const char *call, const choir_comm_config *given, choir
 	return CHOIR_SUCCESS;
 }
 
-/* The processes of my node other than mine: their bells, and what tells that they died. */
+static bool is_mine(const struct bootstrap *b, const struct process *process)
+{
+	const struct process *mine = &b->processes[b->me];
+
+	return process->pid == mine->pid && process->bell.nonce == mine->bell.nonce;
+}
+
+/* To the peer of that process among those from `first` on, which is added if it is not there. */
+static choir_status add_rank(struct choir_comm *comm, int first, const struct process *process, int rank)
+{
+	struct comm_peer *peer = &comm->peers[first], *end = &comm->peers[comm->n_watched];
+	int *ranks;
+
+	while (peer < end && peer->pid != process->pid)
+		peer++;
+	if (peer == end) {
+		TRY(bell_open(&process->bell, &peer->bell));
+		peer->pid = process->pid;
+		peer->watch = peer_watch_open(process->pid);
+		comm->n_watched++;
+	}
+	ranks = realloc(peer->ranks, ((size_t)peer->n_ranks + 1) * sizeof *ranks);
+	if (ranks == NULL)
+		return error_no_memory("peers", sizeof *ranks);
+	peer->ranks = ranks;
+	peer->ranks[peer->n_ranks++] = rank;
+	return CHOIR_SUCCESS;
+}
+
+/* The processes other than mine: their bells, and what tells that they died.  Of ranks that the layout put on other
+ * nodes those are watched whose bell can be opened: the number of a process in another container is not its number
+ * here. */
 static choir_status find_peers(struct bootstrap *b, struct choir_comm *comm)
 {
-	comm->peers = calloc((size_t)b->n_processes, sizeof *comm->peers);
+	comm->peers = calloc(2 * (size_t)b->n_processes, sizeof *comm->peers);
 	if (comm->peers == NULL)
-		return error_no_memory("peers", (size_t)b->n_processes * sizeof *comm->peers);
+		return error_no_memory("peers", 2 * (size_t)b->n_processes * sizeof *comm->peers);
 	for (int local_rank = 0; local_rank < comm->node_size; local_rank++) {
-		int rank = comm_rank_at(comm, local_rank), p = 0;
+		int rank = comm_rank_at(comm, local_rank);
 		const struct process *process = &b->processes[b->process_of[rank]];
-		struct comm_peer *peer;
-		int *ranks;
 
-		if (process->pid == b->processes[b->me].pid && process->bell.nonce == b->processes[b->me].bell.nonce) {
+		if (is_mine(b, process))
 			comm->ring_mine |= rank != comm->rank;
-			continue;
-		}
-		while (p < comm->n_peers && comm->peers[p].pid != process->pid)
-			p++;
-		peer = &comm->peers[p];
-		if (p == comm->n_peers) {
-			TRY(bell_open(&process->bell, &peer->bell));
-			peer->pid = process->pid;
-			peer->watch = peer_watch_open(process->pid);
-			comm->n_peers++;
-		}
-		ranks = realloc(peer->ranks, ((size_t)peer->n_ranks + 1) * sizeof *ranks);
-		if (ranks == NULL)
-			return error_no_memory("peers", sizeof *ranks);
-		peer->ranks = ranks;
-		peer->ranks[peer->n_ranks++] = rank;
+		else
+			TRY(add_rank(comm, 0, process, rank));
+	}
+	comm->n_peers = comm->n_watched;
+	for (int rank = 0; rank < comm->n; rank++) {
+		const struct process *process = &b->processes[b->process_of[rank]];
+
+		if (!comm_is_near(comm, rank) && process->machine == b->processes[b->me].machine &&
+		    !is_mine(b, process) && add_rank(comm, comm->n_peers, process, rank) == CHOIR_NO_MEMORY)
+			return CHOIR_NO_MEMORY;
 	}
 	return CHOIR_SUCCESS;
 }

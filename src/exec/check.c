@@ -36,7 +36,7 @@ static bool check_dead(struct run *run)
 	struct choir_comm *comm = run->comm;
 	char text[ERROR_TEXT_BYTES], called[RUN_TEXT_BYTES];
 
-	for (int p = 0; p < comm->n_peers; p++) {
+	for (int p = 0; p < comm->n_watched; p++) {
 		const struct comm_peer *peer = &comm->peers[p];
 
 		for (int i = 0; i < peer->n_ranks && peer->dead_looks > 1; i++) {
@@ -90,7 +90,7 @@ static bool check_gone(struct run *run)
 
 static void watch_peers(struct choir_comm *comm)
 {
-	for (int p = 0; p < comm->n_peers; p++)
+	for (int p = 0; p < comm->n_watched; p++)
 		if (comm->peers[p].dead_looks < 2 && peer_watch_dead(comm->peers[p].watch))
 			comm->peers[p].dead_looks++;
 }

@@ -77,14 +77,14 @@ static void stop_engine(struct choir_comm *comm)
 
 static void close_peers(struct choir_comm *comm)
 {
-	for (int i = 0; i < comm->n_peers; i++) {
+	for (int i = 0; i < comm->n_watched; i++) {
 		bell_close(comm->peers[i].bell);
 		peer_watch_close(comm->peers[i].watch);
 		free(comm->peers[i].ranks);
 	}
 	free(comm->peers);
 	comm->peers = NULL;
-	comm->n_peers = 0;
+	comm->n_peers = comm->n_watched = 0;
 }
 
 /* A comm whose creation failed halfway has zeros where it lacks something. */

@@ -20,13 +20,13 @@ struct keyed;
 
 enum { COMM_SYMMETRIC = 64 /* symmetric allocations */ };
 
-/* A process of this node other than mine, whose ranks I wait for and wake. */
+/* A process of this machine other than mine, whose ranks I wait for, and wake if they are on my node. */
 struct comm_peer {
 	struct bell *bell;
 	int64_t pid;
 	int watch; /* see arena.h; -1 = not watched */
 	int dead_looks; /* how often it was seen dead, 2 at most */
-	int *ranks;/* [n_ranks] its ranks on my node */
+	int *ranks;/* [n_ranks] its ranks on my node, or on others */
 	int n_ranks;
 };
 
@@ -96,8 +96,10 @@ struct choir_comm {
 	struct arena_lane *lanes;    /* there: [node_size][COMM_LANES] */
 	int node_size;               /* the ranks of my node */
 	int local_rank;              /* my number on the node */
-	struct comm_peer *peers;     /* [n_peers]; the driver counts in them how often each was seen dead */
-	int n_peers;
+	/* [n_watched], those of my node first; the driver counts in them how often each was seen dead */
+	struct comm_peer *peers;
+	int n_peers;                 /* with ranks on my node */
+	int n_watched;               /* and on other nodes, which the layout made of this machine */
 	bool ring_mine;              /* other threads of this process are ranks of the node too */
 	uint64_t slot_bytes, fallback_bytes; /* see slot_ring.h */
 	uint64_t message_bytes;

@@ -41,7 +41,7 @@ static bool is_gone(const struct choir_comm *comm, int rank, bool *dead)
 			*dead = gone->told.ended;
 			return true;
 		}
-	for (int p = 0; p < comm->n_peers; p++)
+	for (int p = 0; p < comm->n_watched; p++)
 		for (int i = 0; i < comm->peers[p].n_ranks && comm->peers[p].dead_looks > 1; i++)
 			if (comm->peers[p].ranks[i] == rank) {
 				*dead = true;

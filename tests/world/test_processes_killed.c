@@ -215,6 +215,7 @@ static void test_killed(void **state)
 	(void)state;
 	processes_run(2, 0, killed, 0);
 	processes_run(3, 0, killed, 0);
+	processes_run(3, 1, killed, 0); /* each rank a node of its own, all on this machine */
 	processes_run(2, 0, killed_symmetric, 0);
 	processes_run(3, 0, killed_symmetric, 0);
 }
