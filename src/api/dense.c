@@ -39,7 +39,8 @@ choir_status dense_names(const struct dense *d)
 	return CHOIR_SUCCESS;
 }
 
-choir_status dense_measure(const struct dense *d, uint64_t *bytes_p)
+/* The bytes of a whole of count elements on all ranks. */
+static choir_status measure(const struct dense *d, uint64_t *bytes_p)
 {
 	uint64_t most;
 
@@ -83,7 +84,7 @@ choir_status dense_of(choir_comm *comm, const struct call_key *key, const struct
 		               .root = key->peer,
 		               .tag = (uint32_t)key->tag };
 	TRY(dense_names(out));
-	TRY(dense_measure(out, &bytes));
+	TRY(measure(out, &bytes));
 	out->send_bytes = bytes * collective_holds(traits->send, comm->n, is_root);
 	out->recv_bytes = bytes * collective_holds(traits->recv, comm->n, is_root);
 	if (form->collective == COLLECTIVE_EXSCAN && comm->rank == 0)

@@ -41,10 +41,8 @@ struct dense {
  * root, counts near 2^63. */
 choir_status dense_of(choir_comm *comm, const struct call_key *key, const struct call_form *form, struct dense *out);
 
-/* dense_names: the data type, the operator and the root.  dense_measure: the bytes of a whole of count elements on all
- * ranks. */
+/* dense_names: checks the data type, the operator and the root. */
 choir_status dense_names(const struct dense *d);
-choir_status dense_measure(const struct dense *d, uint64_t *bytes_p);
 
 /* dense_op_fits: UNSUPPORTED where an operator that is supported has no meaning in that collective. */
 choir_status dense_op_fits(const char *call, enum collective collective, choir_op op);

@@ -209,10 +209,10 @@ static void complete_all(struct choir_comm *comm, struct run *ended)
 	comm_release(comm);
 }
 
-bool engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p)
+bool engine_drive(struct choir_comm *comm, bool even_if_idle, struct due_job *due_p)
 {
 	struct engine *engine = &comm->engine;
-	struct run *ended, *with_job = NULL, *ordered = NULL, *failed = NULL;
+	struct run *ended, *ordered = NULL, *failed = NULL;
 	bool moved, held;
 
 	due_p->run = NULL;
@@ -227,7 +227,7 @@ bool engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p)
 	if (ordered != NULL)
 		submit_held(ordered);
 	take_submitted(comm);
-	moved |= messages_drive(comm, messages || (held && comm->layout.n_nodes > 1));
+	moved |= messages_drive(comm, even_if_idle || (held && comm->layout.n_nodes > 1));
 	if (engine->flight.active != NULL) {
 		comm_see_poison(comm);
 		if (atomic_load(&comm->failure.status) == CHOIR_SUCCESS)
@@ -235,8 +235,8 @@ bool engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p)
 		if (atomic_load(&comm->failure.status) != CHOIR_SUCCESS)
 			fail_all(comm);
 	}
-	ended = flight_take_ended(&engine->flight, &with_job);
-	*due_p = take_job(with_job);
+	*due_p = take_job(flight_find_job(&engine->flight));
+	ended = flight_take_ended(&engine->flight);
 	engine_leave(engine);
 	if (ended != NULL)
 		complete_all(comm, ended);

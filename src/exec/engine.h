@@ -38,10 +38,10 @@ struct due_job {
 
 /* engine_drive: advances what can be advanced, completes what ended.  If another thread is at it: false at once.  True
  * if anything moved.
- * messages: look for messages even if no run here sends or receives; calls that meet in shared memory pay for that now
- * and then only.
+ * even_if_idle: look for messages even if no run here sends or receives; callers do so now and then, since calls in
+ * shared memory would pay for it.
  * *due_p: a job that the thread then does, by engine_do_job, without the right to drive. */
-bool engine_drive(struct choir_comm *comm, bool messages, struct due_job *due_p);
+bool engine_drive(struct choir_comm *comm, bool even_if_idle, struct due_job *due_p);
 
 /* engine_do_job: the caller's executor does a callback, if there is one; in_background: the worker does other jobs. */
 void engine_do_job(const struct due_job *due, bool in_background);

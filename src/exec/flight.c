@@ -109,6 +109,14 @@ void flight_advance_queued(struct flight *flight, size_t number, bool (*advance)
 	}
 }
 
+struct run *flight_find_job(const struct flight *flight)
+{
+	for (struct run *run = flight->eligible; run != NULL; run = run->next_eligible)
+		if (run->state == RUN_JOB && run->script.job != NULL)
+			return run;
+	return NULL;
+}
+
 static void remove_active(struct flight *flight, struct run *run)
 {
 	*run->link = run->next;
@@ -119,7 +127,7 @@ static void remove_active(struct flight *flight, struct run *run)
 	run->next = NULL;
 }
 
-struct run *flight_take_ended(struct flight *flight, struct run **due_p)
+struct run *flight_take_ended(struct flight *flight)
 {
 	struct run *ended = NULL, **tail = &ended;
 
@@ -127,8 +135,6 @@ struct run *flight_take_ended(struct flight *flight, struct run **due_p)
 		struct run *run = *at;
 		struct run_queue *queue;
 
-		if (run->state == RUN_JOB && run->script.job != NULL && *due_p == NULL)
-			*due_p = run;
 		if (run->state != RUN_ENDED) {
 			at = &run->next_eligible;
 			continue;

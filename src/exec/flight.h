@@ -24,8 +24,10 @@ void flight_let_all_in(struct flight *flight);
 /* flight_advance_queued: advances the runs of a queue that are not eligible; those that end become eligible. */
 void flight_advance_queued(struct flight *flight, size_t queue, bool (*advance)(struct run *run));
 
-/* flight_take_ended: takes out what has ended, linked by `next`.  *due_p: the first run whose call is due. */
-struct run *flight_take_ended(struct flight *flight, struct run **due_p);
+/* flight_find_job: the first run whose job is due, NULL if none is.
+ * flight_take_ended: takes out what has ended, linked by `next`. */
+struct run *flight_find_job(const struct flight *flight);
+struct run *flight_take_ended(struct flight *flight);
 
 /* flight_uses_messages: does an eligible run send or receive?  True also if nothing is in flight. */
 bool flight_uses_messages(const struct flight *flight);

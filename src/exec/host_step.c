@@ -19,15 +19,15 @@ static uint64_t next_piece(const struct run *run, const struct plan_step *step)
 
 enum { FEW_OPERANDS = 16, FETCHED_BYTES = 256, LINE_BYTES = 64 };
 
-/* What a step reads and writes: n_dst destinations, those from nt_from on past the cache, then its sources. */
+/* What a step reads and writes: n_dst destinations, those from nt_from on by nt stores, then its sources. */
 struct operands {
 	uint32_t n_dst, nt_from, n;
 	struct plan_ref *refs;  /* [n] */
-	void **at;              /* [n] where they are, in the span at hand */
-	void **next;            /* [n] and in the one after it */
+	void **at;              /* [n] their addresses in the span at hand */
+	void **next;            /* [n] and in the span after it */
 };
 
-/* Where all are that far into the step; how many of `bytes` bytes lie together from there on, in each of them. */
+/* The addresses of all operands at `off` of the step; how many of `bytes` bytes follow there without a gap in each. */
 static uint64_t locate(struct run *run, const struct operands *o, uint64_t off, uint64_t bytes, void **at)
 {
 	for (uint32_t i = 0; i < o->n; i++) {
@@ -39,7 +39,7 @@ static uint64_t locate(struct run *run, const struct operands *o, uint64_t off, 
 	return bytes;
 }
 
-/* The beginning of the span behind: of many short ones, fetching it is what takes most time. */
+/* The beginning of the next span: a step of many short spans takes most of its time to fetch them. */
 static void fetch(const struct operands *o, uint64_t span)
 {
 	uint64_t bytes = span < FETCHED_BYTES ? span : FETCHED_BYTES;
@@ -66,26 +66,40 @@ static void reduce_span(const struct operands *o, struct reduce_call *call, uint
 		reduce_host(call, o->at, (const void *const *)(o->at + o->n_dst));
 }
 
-/* The next piece, span by span.  call: of a REDUCE; NULL = a COPY. */
+/* The span at hand; call: of a REDUCE; NULL = a COPY. */
+static void do_span(const struct operands *o, struct reduce_call *call, uint64_t span)
+{
+	if (call != NULL)
+		reduce_span(o, call, span);
+	else
+		copy_span(o, span);
+}
+
+static void take_next_span(struct operands *o)
+{
+	void **at = o->at;
+
+	o->at = o->next;
+	o->next = at;
+}
+
+/* The next piece, span by span; each is located and its beginning fetched before the work on the one before it. */
 static void do_piece(struct run *run, const struct plan_step *step, struct operands *o, struct reduce_call *call)
 {
-	uint64_t left = next_piece(run, step), span = locate(run, o, run->board.piece, left, o->at), after;
+	uint64_t left = next_piece(run, step), span = locate(run, o, run->board.piece, left, o->at);
 
-	for (; left > 0; left -= span, span = after) {
-		void **at = o->at;
+	while (left > 0) {
+		uint64_t next = 0;
 
-		after = 0;
 		if (span < left) {
-			after = locate(run, o, run->board.piece + span, left - span, o->next);
-			fetch(o, after);
+			next = locate(run, o, run->board.piece + span, left - span, o->next);
+			fetch(o, next);
 		}
-		if (call != NULL)
-			reduce_span(o, call, span);
-		else
-			copy_span(o, span);
+		do_span(o, call, span);
 		run->board.piece += span;
-		o->at = o->next;
-		o->next = at;
+		left -= span;
+		span = next;
+		take_next_span(o);
 	}
 	if (o->nt_from < o->n_dst)
 		copy_host_fence();

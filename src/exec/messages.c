@@ -32,13 +32,13 @@ static void fail_mismatch(struct choir_comm *comm, const struct inbox_odd *odd)
 	comm_fail(comm, st, error_text());
 }
 
-bool messages_drive(struct choir_comm *comm, bool anyway)
+bool messages_drive(struct choir_comm *comm, bool even_if_idle)
 {
 	const struct inbox *inbox = &comm->inbox;
 	bool moved = false;
 
 	if (comm->messenger == NULL ||
-	    !(anyway || flight_uses_messages(&comm->engine.flight) || messenger_busy(comm->messenger)))
+	    !(even_if_idle || flight_uses_messages(&comm->engine.flight) || messenger_busy(comm->messenger)))
 		return false;
 	if (messenger_drive(comm->messenger, &moved) != CHOIR_SUCCESS)
 		fail_transport(comm, error_text());

@@ -5,9 +5,9 @@
 
 #include "exec/comm.h"
 
-/* messages_drive: sends and receives what can be; true if anything moved.  anyway: even if no run here waits for
+/* messages_drive: sends and receives what can be; true if anything moved.  even_if_idle: even if no run here waits for
  * messages. */
-bool messages_drive(struct choir_comm *comm, bool anyway);
+bool messages_drive(struct choir_comm *comm, bool even_if_idle);
 
 /* messages_deliver: where a message for the comm (ctx) goes that has come; under the messenger's lock. */
 void messages_deliver(void *ctx, struct message *message);

@@ -10,12 +10,12 @@ static int kind_of(const struct run *run)
 	enum collective collective = (enum collective)run->bound.record.collective;
 
 	if (run->plan->peers)
-		return NT_KINDS - 1;
+		return NT_PEERS;
 	if (run_is_script(run) || (size_t)collective >= N_COLLECTIVES)
-		return 2;
+		return NT_COPIED;
 	if (collective_has(collective, TRAIT_REDUCES))
-		return collective_sends_blocks(collective) ? 1 : 0;
-	return collective_of_pairs(collective) ? 3 : 2;
+		return collective_sends_blocks(collective) ? NT_SCATTERED : NT_REDUCED;
+	return collective_of_pairs(collective) ? NT_PAIRS : NT_COPIED;
 }
 
 static uint64_t bytes_of(const struct run *run)

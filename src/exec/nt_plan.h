@@ -8,7 +8,8 @@
 #include "node/arena.h"
 
 /* Entries of a node's word: of plans by kind and size, then of what scripts time themselves, whole calls. */
-enum { NT_KINDS = 5, NT_SIZES = 12, NT_PLANS = NT_KINDS * NT_SIZES, NT_ENTRIES = 64, NT_P2P_SIZES = 5 };
+enum { NT_REDUCED, NT_SCATTERED, NT_COPIED, NT_PAIRS, NT_PEERS, NT_KINDS }; /* kinds of plans */
+enum { NT_SIZES = 12, NT_PLANS = NT_KINDS * NT_SIZES, NT_ENTRIES = 64, NT_P2P_SIZES = 5 };
 
 struct nt_entries { /* driver only; zero to begin with */
 	struct nt_entry node[NT_ENTRIES];                    /* the first rank's of a node */

@@ -55,6 +55,7 @@ struct lists {
 	size_t n; /* numbers in all */
 };
 
+/* In the order of cached_plan_lists. */
 static void lists_of(const struct algo_in *in, struct lists *lists)
 {
 	size_t n = (size_t)in->layout->n, pairs = collective_of_pairs(in->collective) ? n * n : n;
@@ -165,7 +166,7 @@ static size_t hash_slot(const struct plan_key *key)
 	h = h * 0x9E3779B97F4A7C15u + key->lists_hash + key->chunk_bytes + key->order;
 	h = h * 0x9E3779B97F4A7C15u + key->elem_bytes + ((uint64_t)key->root << 8) + key->in_place +
 	    2u * key->send_direct + 4u * key->recv_direct;
-	return (h * 0x9E3779B97F4A7C15u) >> 58;
+	return (h * 0x9E3779B97F4A7C15u >> 32) % PLAN_CACHE_ENTRIES;
 }
 
 /* The products stand in scratch of their own, out of place and within the host's reach, whatever SEND is. */

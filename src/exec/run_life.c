@@ -41,6 +41,8 @@ choir_status run_keep(struct run *run, choir_buffer buffer)
 {
 	cl_mem kept = NULL;
 
+	if (run->n_kept == RUN_KEPT)
+		return error_set(CHOIR_UNSUPPORTED, "%s: a call keeps %d buffers at most", run->name, RUN_KEPT);
 	TRY(dev_keep(buffer, &kept));
 	if (kept != NULL)
 		run->kept[run->n_kept++] = kept;
