@@ -290,6 +290,52 @@ static void buffers_of_peers(void **state)
 	wrong(&w, "not direct");
 }
 
+static void on_devices(struct world *world)
+{
+	struct check_case c = usual(3, NULL);
+
+	c.send_staged = c.recv_staged = true;
+	c.device_bytes = 4096;
+	build(COLLECTIVE_ALLREDUCE, "device", &c, world);
+	assert_true(is_right(world));
+}
+
+/* Note [device plans] in algo/device.h, rule by rule. */
+static void memory_of_devices(void **state)
+{
+	struct plan_step *reduce;
+	struct world w;
+
+	(void)state;
+	on_devices(&w);
+	step_of(&w.plans[1], PLAN_COPY, 0)->dst = plan_peer(PLAN_PEER_RECV, 2, 0);
+	wrong(&w, "writes memory of a peer's device");
+	on_devices(&w);
+	reduce = step_of(&w.plans[0], PLAN_REDUCE, 0);
+	for (uint32_t k = 0; k < reduce->n_src; k++)
+		w.plans[0].refs[reduce->src_first + k] = plan_peer(PLAN_PEER_SEND, (int)k, reduce->dst.off);
+	wrong(&w, "reduces memory of a peer's device");
+	on_devices(&w);
+	step_of(&w.plans[2], PLAN_REDUCE, 0)->dst = plan_at(PLAN_RECV, 0);
+	wrong(&w, "is a kernel that writes elsewhere");
+	on_devices(&w);
+	step_of(&w.plans[1], PLAN_REDUCE, 0)->dst = plan_at(PLAN_SEND, 0);
+	wrong(&w, "SEND");
+	on_devices(&w);
+	w.plans[1].device = false;
+	wrong(&w, "plan->device is 0");
+	on_devices(&w); /* a flag that goes up before the reduction is over */
+	drop_deps(&w.plans[1], step_of(&w.plans[1], PLAN_PUBLISH, 0));
+	wrong(&w, "not ordered");
+	on_devices(&w); /* a result that is fetched before it is there */
+	for (int k = 0; k < 2; k++)
+		drop_deps(&w.plans[0], step_of(&w.plans[0], PLAN_COPY, 2 + k));
+	wrong(&w, "not ordered");
+	on_devices(&w); /* more than the slot of a peer has */
+	step_of(&w.plans[0], PLAN_REDUCE, 0)->dst.off = 1 << 20;
+	wrong(&w, "beyond");
+}
+
 /* Which share of all deps is needed?  Every one dropped alone: either the checker objects or the dep was implied by
  * others. */
 static void most_deps_matter(void **state)
@@ -363,6 +409,7 @@ int main(void)
 		cmocka_unit_test(wrong_marks),      cmocka_unit_test(another_order_on_one_rank),
 		cmocka_unit_test(staging),          cmocka_unit_test(flags_that_do_not_come),
 		cmocka_unit_test(most_deps_matter), cmocka_unit_test(buffers_of_peers),
+		cmocka_unit_test(memory_of_devices),
 		cmocka_unit_test(promises_of_order),
 	};
 
