@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define PROCESS_MAGIC 0x63687233u
+#define PROCESS_MAGIC 0x63687234u
 
 /* A network namespace counts as a machine of its own: its network is apart. */
 static void find_machine(struct process *mine)
@@ -43,6 +43,30 @@ static choir_status random_id(uint64_t *out)
 	return CHOIR_SUCCESS;
 }
 
+static uint64_t device_key(choir_device *device)
+{
+	static const cl_device_info infos[] = { CL_DEVICE_NAME, CL_DRIVER_VERSION, CL_DEVICE_VERSION };
+	cl_device_id id = choir_device_id(device);
+	uint64_t key = (uint64_t)dev_reduce_where(device);
+
+	for (size_t i = 0; !dev_is_host(device) && i < sizeof infos / sizeof *infos; i++) {
+		char text[512] = "";
+
+		clGetDeviceInfo(id, infos[i], sizeof text - 1, text, NULL);
+		key = XXH64(text, sizeof text, key);
+	}
+	return key;
+}
+
+/* Of this process's i-th rank. */
+static struct rank_facts facts_of(const struct join *join, int i)
+{
+	return (struct rank_facts){ .rank = join->ranks != NULL ? join->ranks[i] : -1,
+		                    .endpoint = join->endpoints != NULL ? join->endpoints[i] : -1,
+		                    .device = device_key(join->devices[i]),
+		                    .command_bytes = dev_command_bytes(join->devices[i]) };
+}
+
 static choir_status gather_processes(struct bootstrap *b, choir_status ready)
 {
 	struct process mine = {
@@ -62,7 +86,8 @@ static choir_status gather_processes(struct bootstrap *b, choir_status ready)
 		ready = random_id(&mine.context);
 	if (ready == CHOIR_SUCCESS)
 		ready = bell_mine_address(&mine.bell);
-	TRY(bootstrap_gather(b, ready, &mine, sizeof mine, b->processes));
+	mine.first = facts_of(b->join, 0);
+	TRY(bootstrap_gather_facts(b, ready, &mine));
 	b->one_process = b->n_processes == 1;
 	first = b->join->devices[0];
 	b->one_context = b->one_process;
@@ -93,21 +118,6 @@ static choir_status gather_processes(struct bootstrap *b, choir_status ready)
 	return CHOIR_SUCCESS;
 }
 
-static uint64_t device_key(choir_device *device)
-{
-	static const cl_device_info infos[] = { CL_DEVICE_NAME, CL_DRIVER_VERSION, CL_DEVICE_VERSION };
-	cl_device_id id = choir_device_id(device);
-	uint64_t key = (uint64_t)dev_reduce_where(device);
-
-	for (size_t i = 0; !dev_is_host(device) && i < sizeof infos / sizeof *infos; i++) {
-		char text[512] = "";
-
-		clGetDeviceInfo(id, infos[i], sizeof text - 1, text, NULL);
-		key = XXH64(text, sizeof text, key);
-	}
-	return key;
-}
-
 /* Each process has sent the facts of `most` ranks. */
 static choir_status read_ranks(struct bootstrap *b, const struct rank_facts *all, int most)
 {
@@ -130,23 +140,31 @@ static choir_status read_ranks(struct bootstrap *b, const struct rank_facts *all
 	return CHOIR_SUCCESS;
 }
 
+/* All have made their arrays, or fail alike. */
+static choir_status gather_several(struct bootstrap *b, choir_status ready, struct rank_facts *all, int most)
+{
+	struct rank_facts *mine = all != NULL ? all + most * b->n_processes : NULL;
+
+	for (int i = 0; mine != NULL && i < b->join->n_local; i++)
+		mine[i] = facts_of(b->join, i);
+	return bootstrap_gather(b, ready, mine, (size_t)most * sizeof *mine, all);
+}
+
+/* A failure where no process has several ranks is told at the next agreement. */
 static choir_status gather_ranks(struct bootstrap *b, choir_status ready)
 {
-	struct rank_facts *mine, *all;
+	struct rank_facts *all;
 	int most = 0;
 
 	for (int p = 0; p < b->n_processes; p++)
 		most = b->processes[p].n_local > most ? b->processes[p].n_local : most;
 	all = calloc((size_t)most * ((size_t)b->n_processes + 1), sizeof *all);
-	mine = all != NULL ? all + most * b->n_processes : NULL;
 	if (all == NULL)
 		ready = error_no_memory("the ranks' facts", (size_t)most * ((size_t)b->n_processes + 1) * sizeof *all);
-	for (int i = 0; mine != NULL && i < b->join->n_local; i++)
-		mine[i] = (struct rank_facts){ .rank = b->join->ranks != NULL ? b->join->ranks[i] : -1,
-			                       .endpoint = b->join->endpoints != NULL ? b->join->endpoints[i] : -1,
-			                       .device = device_key(b->join->devices[i]),
-			                       .command_bytes = dev_command_bytes(b->join->devices[i]) };
-	ready = bootstrap_gather(b, ready, mine, (size_t)most * sizeof *mine, all);
+	if (most > 1)
+		ready = gather_several(b, ready, all, most);
+	for (int p = 0; p < b->n_processes && most == 1 && all != NULL; p++)
+		all[p] = b->processes[p].first;
 	if (ready == CHOIR_SUCCESS)
 		ready = read_ranks(b, all, most);
 	free(all);

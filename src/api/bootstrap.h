@@ -8,7 +8,15 @@
 
 enum { BOOTSTRAP_MESSAGE_BYTES = 256 * 1024 };
 
-/* Facts of a process: the first gather. */
+/* Facts of a rank. */
+struct rank_facts {
+	int32_t rank;     /* wanted; -1 = next in order */
+	int32_t endpoint; /* inherited; -1 = made here */
+	uint64_t device;  /* a hash of the device's name and versions: equal devices reduce to equal bits */
+	uint64_t command_bytes; /* of far memory, as its rank measured it; 0 = it is near */
+};
+
+/* Facts of a process: the first gather.  Where a process has several ranks, their facts are the second one. */
 struct process {
 	uint32_t magic;
 	int32_t n_local;
@@ -19,16 +27,10 @@ struct process {
 	int32_t has_transport;
 	int32_t ranks_per_node;
 	int32_t keyed;
+	int32_t status;   /* a choir_status: what came before */
+	struct rank_facts first; /* of its ranks */
 	struct bell_address bell;
 	unsigned char cores[128]; /* a cpu_set_t: where its threads may run */
-};
-
-/* Facts of a rank: the second gather. */
-struct rank_facts {
-	int32_t rank;     /* wanted; -1 = next in order */
-	int32_t endpoint; /* inherited; -1 = made here */
-	uint64_t device;  /* a hash of the device's name and versions: equal devices reduce to equal bits */
-	uint64_t command_bytes; /* of far memory, as its rank measured it; 0 = it is near */
 };
 
 struct bootstrap {
@@ -68,9 +70,13 @@ choir_status bootstrap_begin(struct bootstrap *bootstrap);
 choir_status bootstrap_run(struct bootstrap *bootstrap, choir_status ready);
 
 /* bootstrap_gather: bytes of every process to all, in order; ready: as of bootstrap_agree, which comes before.  So a
- * process that fails between two gathers is not waited for in the next.  TRANSPORT if the caller's gather fails. */
+ * process that fails between two gathers is not waited for in the next.  TRANSPORT if the caller's gather fails.
+ * bootstrap_gather_ready: the same of processes that have agreed, and cannot have failed since.
+ * bootstrap_gather_facts: of all processes, with what bootstrap_agree says. */
 choir_status bootstrap_gather(struct bootstrap *bootstrap, choir_status ready, const void *mine, size_t bytes,
                               void *all);
+choir_status bootstrap_gather_ready(struct bootstrap *bootstrap, const void *mine, size_t bytes, void *all);
+choir_status bootstrap_gather_facts(struct bootstrap *bootstrap, choir_status ready, struct process *mine);
 
 /* bootstrap_agree: SUCCESS only if every process's status is; else mine, or the first failing process named, and the
  * bootstrap is over. */

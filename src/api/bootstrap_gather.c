@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What all processes come to with the same number of bytes. */
-static choir_status gather(struct bootstrap *b, const void *mine, size_t bytes, void *all)
+choir_status bootstrap_gather_ready(struct bootstrap *b, const void *mine, size_t bytes, void *all)
 {
 	const choir_bootstrap *boot = b->join->bootstrap;
 	int rc;
@@ -34,12 +33,21 @@ static choir_status gather_failures(struct bootstrap *b, choir_status mine)
 	snprintf(text, sizeof text, "%s", mine != CHOIR_SUCCESS ? error_text() : "");
 	while (b->statuses[first] == CHOIR_SUCCESS)
 		first++;
-	TRY(gather(b, text, sizeof text, texts));
+	TRY(bootstrap_gather_ready(b, text, sizeof text, texts));
 	b->over = true;
 	if (mine != CHOIR_SUCCESS)
 		return error_set(mine, "%s", text);
 	return error_set((choir_status)b->statuses[first], "%s: process %d: %.400s", b->join->call, first,
 	                 texts[first]);
+}
+
+/* From the statuses of all. */
+static choir_status judge(struct bootstrap *b, choir_status mine)
+{
+	for (int p = 0; p < b->n_processes; p++)
+		if (b->statuses[p] != CHOIR_SUCCESS)
+			return gather_failures(b, mine);
+	return CHOIR_SUCCESS;
 }
 
 choir_status bootstrap_agree(struct bootstrap *b, choir_status mine)
@@ -48,15 +56,23 @@ choir_status bootstrap_agree(struct bootstrap *b, choir_status mine)
 
 	if (b->n_processes <= 1 || b->over)
 		return mine;
-	TRY(gather(b, &status, sizeof status, b->statuses));
-	for (int p = 0; p < b->n_processes; p++)
-		if (b->statuses[p] != CHOIR_SUCCESS)
-			return gather_failures(b, mine);
-	return CHOIR_SUCCESS;
+	TRY(bootstrap_gather_ready(b, &status, sizeof status, b->statuses));
+	return judge(b, mine);
 }
 
 choir_status bootstrap_gather(struct bootstrap *b, choir_status ready, const void *mine, size_t bytes, void *all)
 {
 	TRY(bootstrap_agree(b, ready));
-	return gather(b, mine, bytes, all);
+	return bootstrap_gather_ready(b, mine, bytes, all);
+}
+
+choir_status bootstrap_gather_facts(struct bootstrap *b, choir_status ready, struct process *mine)
+{
+	mine->status = ready;
+	TRY(bootstrap_gather_ready(b, mine, sizeof *mine, b->processes));
+	if (b->n_processes == 1)
+		return ready;
+	for (int p = 0; p < b->n_processes; p++)
+		b->statuses[p] = b->processes[p].status;
+	return judge(b, ready);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  A comm takes four gathers: facts of the processes, facts of their ranks, addresses of the nodes'
- * arenas, and whether each process could map its own.  A process that could not becomes a node of its own, and the last
- * two gathers are repeated.  Every process computes the same layout from the same bytes, so no further agreement is
- * needed. */
+/* Design notes.  A comm takes three gathers: facts of processes and ranks, addresses of the nodes' arenas, and
+ * whether each process could map its own; where a process has several ranks, their facts are one more.  A process that
+ * could not map its arena becomes a node of its own, and the last two gathers are repeated.  Every process computes the
+ * same layout from the same bytes.  The processes agree that all go on before a gather that needs memory, and at the
+ * end. */
 #include "api/join.h"
 
 #include "api/bootstrap.h"

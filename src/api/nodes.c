@@ -120,7 +120,7 @@ static choir_status share_arenas(struct bootstrap *b, choir_status ready, struct
 			else
 				my_failure = 1;
 		}
-	return bootstrap_gather(b, CHOIR_SUCCESS, &my_failure, 1, failed);
+	return bootstrap_gather_ready(b, &my_failure, 1, failed);
 }
 
 /* Looks for processes of one machine that share no memory, and says why; own[p]: p could not map its node's arena. */

@@ -107,8 +107,8 @@ static void judge(const struct meeting *m, const struct process_thread *t, unsig
 		         choir_status_name(t[1].status));
 }
 
-/* True: the k-th allocation was reached, and failed. */
-static bool pass_fails(unsigned k)
+/* True: the k-th allocation was reached, and failed.  gathers_p: of each process; may be NULL. */
+static bool pass_fails(unsigned k, int *gathers_p)
 {
 	struct meeting meeting = { .lock = PTHREAD_MUTEX_INITIALIZER,
 		                   .changed = PTHREAD_COND_INITIALIZER,
@@ -125,6 +125,8 @@ static bool pass_fails(unsigned k)
 	allocations_stop();
 	failed = allocations_failed(&site);
 	judge(&meeting, threads, k, site);
+	if (gathers_p != NULL)
+		*gathers_p = meeting.each[0].gathers;
 	return failed;
 }
 
@@ -133,10 +135,21 @@ static void test_bootstrap(void **state)
 	unsigned k = 1;
 
 	(void)state;
-	assert_false(pass_fails(0));
-	while (pass_fails(k))
+	assert_false(pass_fails(0, NULL));
+	while (pass_fails(k, NULL))
 		k++;
 	assert_true(k > 20);
+}
+
+/* Facts, agreement and addresses, who could map; agreement, addresses, agreement of the rings; agreement at the end.  A
+ * split lacks the rings. */
+static void test_gathers(void **state)
+{
+	int gathers;
+
+	(void)state;
+	assert_false(pass_fails(0, &gathers));
+	assert_int_equal(gathers, 8);
 }
 
 static int make_device(void **state)
@@ -154,7 +167,7 @@ static int drop_device(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_bootstrap) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_bootstrap), cmocka_unit_test(test_gathers) };
 
 	return cmocka_run_group_tests(tests, make_device, drop_device);
 }
