@@ -56,12 +56,21 @@ static struct dropped_call *dropped_at(struct call_cache *cache, uint64_t hash)
 	return &cache->dropped[(hash >> 32) % PREPARED_MOST];
 }
 
+/* Without memory the cache does not grow. */
+static void note_dropped(struct call_cache *cache, uint64_t hash)
+{
+	cache->n_dropped++;
+	if (cache->dropped == NULL)
+		cache->dropped = calloc(PREPARED_MOST, sizeof *cache->dropped);
+	if (cache->dropped != NULL)
+		*dropped_at(cache, hash) = (struct dropped_call){ (uint32_t)hash, cache->n_dropped };
+}
+
 /* Would the largest cache still have that call? */
 static bool comes_back(struct call_cache *cache, uint64_t hash)
 {
-	const struct dropped_call *dropped = dropped_at(cache, hash);
-
-	return dropped->hash == (uint32_t)hash && cache->n_dropped - dropped->number < PREPARED_MOST;
+	return cache->dropped != NULL && dropped_at(cache, hash)->hash == (uint32_t)hash &&
+	       cache->n_dropped - dropped_at(cache, hash)->number < PREPARED_MOST;
 }
 
 /* In place of the same call, or of another one if there is no empty entry. */
@@ -72,7 +81,7 @@ static void put(struct choir_comm *comm, struct prepared *prepared, uint64_t has
 
 	if (at == NULL) {
 		at = entry(cache, hash, cache->n_dropped % CACHE_NEAR);
-		*dropped_at(cache, at->hash) = (struct dropped_call){ (uint32_t)at->hash, ++cache->n_dropped };
+		note_dropped(cache, at->hash);
 	}
 	prepared_release(at->prepared);
 	*at = (struct cache_entry){ hash, prepared };
@@ -137,6 +146,7 @@ void call_cache_drop(struct choir_comm *comm)
 		prepared_release(cache->entries[i].prepared);
 	if (cache->entries != cache->first)
 		free(cache->entries);
-	memset(cache->first, 0, sizeof cache->first);
+	free(cache->dropped);
+	memset(cache, 0, sizeof *cache);
 	call_cache_init(comm);
 }

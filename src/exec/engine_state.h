@@ -86,7 +86,7 @@ struct call_cache {
 	uint32_t last;                            /* a power of two less one */
 	uint32_t n_dropped;                       /* calls that others replaced */
 	struct cache_entry first[PREPARED_FIRST]; /* entries, until that is too small */
-	struct dropped_call dropped[PREPARED_MOST]; /* by their hashes */
+	struct dropped_call *dropped;             /* [PREPARED_MOST] by their hashes; NULL = none yet, or no memory */
 };
 
 /* What this rank uses of the arena so far.  The driver only. */
