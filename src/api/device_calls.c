@@ -271,16 +271,19 @@ static choir_status check_coalescing(const struct device_call *todo, const choir
 	const char *name = todo->form->name;
 	choir_op op = todo->args.op;
 	uint64_t n = todo->args.count;
+	choir_status st;
 
 	TRY(check_device(name, device));
 	TRY(check_dtype(name, todo->args.dtype));
 	TRY(check_index_dtype(name, todo->args.ind_dtype));
 	if (op == CHOIR_OP_MEAN || op == CHOIR_OP_PREMUL_SUM || op == CHOIR_OP_LOCAL)
 		return error_set(CHOIR_UNSUPPORTED, "%s: the operator %s needs ranks", name, choir_op_name(op));
-	if (user_op_is(op))
-		return error_set(CHOIR_UNSUPPORTED, "%s takes no operator of the caller's", name);
-	if (reduce_supported(todo->args.dtype, op) != CHOIR_SUCCESS)
-		return error_prefix(CHOIR_UNSUPPORTED, "%s", name);
+	st = reduce_supported(todo->args.dtype, op);
+	if (st != CHOIR_SUCCESS)
+		return error_prefix(user_op_is(op) ? st : CHOIR_UNSUPPORTED, "%s", name);
+	if (reduce_has_final(op))
+		return error_set(CHOIR_UNSUPPORTED, "%s: the final function of operator %s needs ranks", name,
+		                 choir_op_name(op));
 	if (n == 0 ? val_count != 0 : val_count == 0 || val_count % n != 0)
 		return error_set(CHOIR_ARGUMENT, "%s: val_count %zu is no positive multiple of ind_count %zu", name,
 		                 val_count, (size_t)n);

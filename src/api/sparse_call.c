@@ -4,6 +4,7 @@
 
 #include "exec/thread.h"
 #include "api/call.h"
+#include "exec/record.h"
 
 #include "sparse/algorithm.h"
 #include "sparse/sparse.h"
@@ -91,8 +92,8 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 	run->bound.op = sparse->op;
 	run->bound.record = (struct call_record){ .collective = COLLECTIVE_SPARSE_ALLREDUCE,
 		                                  .dtype = (uint8_t)sparse->val_dtype,
-		                                  .op = (uint8_t)sparse->op,
 		                                  .hash = sparse_agreement(sparse) };
+	record_set_op(&run->bound.record, sparse->op);
 	snprintf(run->bound.record.algorithm, sizeof run->bound.record.algorithm, "%s",
 	         sparse->algorithm != NULL ? sparse->algorithm : "auto");
 	sparse->name = call->name;

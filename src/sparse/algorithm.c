@@ -52,13 +52,15 @@ const struct sparse_method sparse_methods[] = {
 	  .about = "indices gathered, then a dense sum of the union's rows; wide rows that most ranks share",
 	  .cost = mask_cost,
 	  .start = mask_start,
-	  .fill = mask_fill },
+	  .fill = mask_fill,
+	  .fills = true },
 	{ .name = "dense",
 	  .about = "a row for every index of the range, summed; K near n, small n",
 	  .cost = densify_cost,
 	  .start = densify_start,
 	  .fill = densify_fill,
-	  .spans = true },
+	  .spans = true,
+	  .fills = true },
 };
 const int n_sparse_methods = sizeof sparse_methods / sizeof *sparse_methods;
 
@@ -92,6 +94,19 @@ const char *sparse_algorithm_name(int row)
 	return row >= 0 && row < n_sparse_methods ? sparse_methods[row].name : "none";
 }
 
+const char *sparse_method_refusal(const struct sparse_method *method, const struct user_op *user)
+{
+	if (user == NULL)
+		return NULL;
+	if (method->regroups && !user->config.commutative)
+		return "does not fold in rank order, which an operator that is not commutative asks for";
+	if ((method->regroups || method->fills) && user->config.fold == NULL)
+		return "folds on the host, and the operator has no fold function";
+	if (method->fills && user->config.identity == NULL)
+		return "fills absent rows with the identity, and the operator has no identity function";
+	return NULL;
+}
+
 static double span_bytes(const struct cost *cost)
 {
 	return cost->span * (cost->row + 0.125);
@@ -112,7 +127,7 @@ static bool may_be_chosen(const struct sparse_method *method, const struct spars
 {
 	if ((facts->raw && !method->raw) || (mode == CHOIR_COALESCE_DISABLE && !method->keeps))
 		return false;
-	if (facts->shared && method->start_shared == NULL)
+	if ((facts->shared && method->start_shared == NULL) || sparse_method_refusal(method, facts->user) != NULL)
 		return false;
 	if (method->spans && span_bytes(cost) > MOST_SPAN_BYTES)
 		return false;

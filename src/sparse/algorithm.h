@@ -3,6 +3,7 @@
 #ifndef SPARSE_ALGORITHM_H
 #define SPARSE_ALGORITHM_H
 
+#include "base/user_op.h"
 #include "exec/script.h"
 #include "sparse/cost.h"
 #include "sparse/format.h"
@@ -35,6 +36,7 @@ struct sparse_method {
 	bool spans;         /* it holds a row for each index of the range */
 	/* Rows are not reduced from left to right: unless forced, it is chosen only where that gives the same bits. */
 	bool regroups;
+	bool fills;         /* absent rows get the operator's identity, and the host folds dense rows */
 };
 
 extern const struct sparse_method sparse_methods[];
@@ -42,6 +44,10 @@ extern const int n_sparse_methods;
 
 /* sparse_method_find: row of that name, -1 if there is none. */
 int sparse_method_find(const char *name);
+
+/* sparse_method_refusal: NULL, or why the method cannot reduce by that operator of the caller's (NULL = none), a
+ * constant text. */
+const char *sparse_method_refusal(const struct sparse_method *method, const struct user_op *user);
 
 /* sparse_method_names: all of them, with commas. */
 const char *sparse_method_names(char *text, size_t bytes);

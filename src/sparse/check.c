@@ -45,8 +45,6 @@ static choir_status check_types(const struct sparse_call *call)
 		return error_set(CHOIR_UNSUPPORTED,
 		                 "op local would give each rank another result: sparse_allreduce has none");
 	TRY(reduce_supported(call->val_dtype, call->op));
-	if (user_op_is(call->op))
-		return error_set(CHOIR_UNSUPPORTED, "sparse_allreduce takes no operator of the caller's");
 	return check_attr(call);
 }
 
@@ -155,7 +153,7 @@ uint64_t sparse_agreement(const struct sparse_call *call)
 {
 	uint64_t parts[] = { (uint64_t)call->ind_dtype,
 		             (uint64_t)call->val_dtype,
-		             (uint64_t)call->op,
+		             (uint64_t)user_op_code(call->op),
 		             (uint64_t)call->attr.coalesce_mode,
 		             (uint64_t)call->attr.wire,
 		             call->algorithm == NULL ? 0 : (uint64_t)sparse_method_find(call->algorithm) + 1 };

@@ -3,6 +3,7 @@
 #include "sparse/coalesce.h"
 
 #include "base/simd.h"
+#include "base/user_op.h"
 
 #include <string.h>
 
@@ -19,6 +20,8 @@ static const struct coalesce_way *way_of(const struct coalesce_call *call, uint6
 
 choir_status coalesce_init(struct coalesce *job, const struct coalesce_call *call, choir_device *device)
 {
+	const struct user_op *user = user_op_held(call->op);
+
 	memset(job, 0, sizeof *job);
 	job->call = *call;
 	for (uint32_t s = 0; s < call->n_src; s++)
@@ -27,6 +30,9 @@ choir_status coalesce_init(struct coalesce *job, const struct coalesce_call *cal
 		return CHOIR_SUCCESS;
 	if (device != NULL)
 		return coalesce_kernel_create(device, call, job->pairs, &job->on_device);
+	if (user != NULL && user->config.fold == NULL)
+		return error_set(CHOIR_UNSUPPORTED, "operator '%s' has no fold function, and the host coalesces",
+		                 user->name);
 	job->way = way_of(call, job->pairs);
 	return CHOIR_SUCCESS;
 }

@@ -32,7 +32,8 @@ static const struct cells_loops loops[EACH_DTYPES][EACH_OPS] = EACH_CELL;
 
 static bool fits(const struct coalesce_call *call, uint64_t pairs)
 {
-	return call->width == 1 && call->n_src == 1 && !(call->final && reduce_has_final(call->op)) &&
+	return !user_op_is(call->op) && call->width == 1 && call->n_src == 1 &&
+	       !(call->final && reduce_has_final(call->op)) &&
 	       pairs >= LEAST_PAIRS && coalesce_bitmap_pays(call, pairs) && bucket_fits(call->range, pairs);
 }
 

@@ -2,6 +2,7 @@
 /* The bitmap route of the kernels, for scalars in a range that is not much larger than their number: entries are
  * grouped by the upper bits of their index only, then a work-group a group folds them in a cell for each index, with a
  * bit that tells which were touched.  Temporaries: two entries a pair, a bit an index of the range. */
+#include "base/user_op.h"
 #include "sparse/coalesce_kernel.h"
 #include "sparse/coalesce_kernel_options.h"
 #include "sparse/rows.h"
@@ -13,7 +14,10 @@
 
 static bool fits(const struct coalesce_call *call, uint64_t pairs)
 {
-	return call->width == 1 && (uint64_t)(call->range.hi - call->range.lo) / CELLS_A_PAIR <= pairs;
+	const struct user_op *user = user_op_held(call->op); /* a cell begins with the identity */
+
+	return (user == NULL || user->has_identity) && call->width == 1 &&
+	       (uint64_t)(call->range.hi - call->range.lo) / CELLS_A_PAIR <= pairs;
 }
 
 /* As many cells as local memory has room for, since few groups are grouped faster; fewer where that leaves compute

@@ -11,12 +11,6 @@ static const char *const dtype_options[] = {
 #undef DTYPE
 };
 
-static const char *const op_options[] = {
-#define OP(name, number, text, about) [number] = #name,
-#include <choir/op.def>
-#undef OP
-};
-
 static const char *index_type(uint32_t ind_bytes)
 {
 	return ind_bytes == 4 ? "int" : "long";
@@ -54,9 +48,9 @@ void coalesce_segment_options(char *out, const struct coalesce_device *job, uint
 }
 
 /* Raw and final only where they matter: the other operators share one program. */
-static bool squares(const struct coalesce_call *call)
+static bool changes_raw(const struct coalesce_call *call)
 {
-	return call->raw && call->op == CHOIR_OP_SQUARE_ADD;
+	return call->raw && reduce_has_raw(call->op);
 }
 
 static bool finishes(const struct coalesce_call *call)
@@ -67,28 +61,31 @@ static bool finishes(const struct coalesce_call *call)
 void coalesce_fold_options(char *out, const struct coalesce_device *job, uint32_t ind_bytes)
 {
 	const struct coalesce_call *call = &job->call;
+	char op[REDUCE_OP_OPTION_BYTES];
 
 	snprintf(out, COALESCE_OPTIONS_BYTES,
 	         "-DDTYPE=%s -DOP=%s -DRAW=%d -DFINAL=%d -DINDEX=%s -DKEY=%s -DVALUE=%s -DGROUP=%zu -DSPAN=%zu",
-	         dtype_options[call->dtype], op_options[call->op], squares(call), finishes(call), index_type(ind_bytes),
-	         key_type(job), value_type(job), job->shape.group, job->shape.span);
+	         dtype_options[call->dtype], reduce_op_option(call->op, op), changes_raw(call), finishes(call),
+	         index_type(ind_bytes), key_type(job), value_type(job), job->shape.group, job->shape.span);
 }
 
 void coalesce_cells_options(char *out, const struct coalesce_device *job, uint32_t ind_bytes)
 {
 	const struct coalesce_call *call = &job->call;
+	char op[REDUCE_OP_OPTION_BYTES];
 
 	snprintf(out, COALESCE_OPTIONS_BYTES,
 	         "-DDTYPE=%s -DOP=%s -DRAW=%d -DFINAL=%d -DINDEX=%s -DKEY=%s -DVALUE=%s -DGROUP=%zu -DCELL_BITS=%u",
-	         dtype_options[call->dtype], op_options[call->op], squares(call), finishes(call), index_type(ind_bytes),
-	         key_type(job), value_type(job), job->shape.group, job->cell_bits);
+	         dtype_options[call->dtype], reduce_op_option(call->op, op), changes_raw(call), finishes(call),
+	         index_type(ind_bytes), key_type(job), value_type(job), job->shape.group, job->cell_bits);
 }
 
 void coalesce_merge_options(char *out, const struct coalesce_device *job, uint32_t ind_bytes)
 {
 	const struct coalesce_call *call = &job->call;
+	char op[REDUCE_OP_OPTION_BYTES];
 
 	snprintf(out, COALESCE_OPTIONS_BYTES, "-DDTYPE=%s -DOP=%s -DFINAL=%d -DINDEX=%s -DGROUP=%zu -DSPAN=%zu",
-	         dtype_options[call->dtype], op_options[call->op], finishes(call), index_type(ind_bytes),
+	         dtype_options[call->dtype], reduce_op_option(call->op, op), finishes(call), index_type(ind_bytes),
 	         job->shape.group, job->shape.span);
 }

@@ -5,7 +5,7 @@
 
 #include "sparse/coalesce_kernel.h"
 
-#define COALESCE_OPTIONS_BYTES 160
+#define COALESCE_OPTIONS_BYTES 208
 
 /* index: the OpenCL type of the indices; ind_bytes: 4 or 8, those of the result.  All write at most
  * COALESCE_OPTIONS_BYTES. */

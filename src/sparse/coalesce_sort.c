@@ -3,6 +3,7 @@
 #include "sparse/prefetch.h"
 
 #include "base/simd.h"
+#include "base/user_op.h"
 #include "sparse/coalesce.h"
 #include "sparse/each_cell.h"
 #include "sparse/rows.h"
@@ -90,7 +91,8 @@ static choir_status count(struct coalesce *job)
 	unsigned key_bits = span == 0 ? 0 : 64 - (unsigned)__builtin_clzll(span);
 
 	job->wide = span > UINT32_MAX || job->pairs > UINT32_MAX;
-	job->carries = job->call.width == 1 && choir_dtype_bytes(job->call.dtype) <= (job->wide ? 8 : 4);
+	job->carries = !user_op_is(job->call.op) && job->call.width == 1 &&
+	               choir_dtype_bytes(job->call.dtype) <= (job->wide ? 8 : 4);
 	return job->wide ? wide_count(job, key_bits) : narrow_count(job, key_bits);
 }
 

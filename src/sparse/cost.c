@@ -57,7 +57,7 @@ static bool is_exact(choir_dtype dtype, choir_op op)
 {
 	bool is_float = dtype == CHOIR_F16 || dtype == CHOIR_BF16 || dtype == CHOIR_F32 || dtype == CHOIR_F64;
 
-	return !is_float || op == CHOIR_OP_MIN || op == CHOIR_OP_MAX;
+	return (!is_float && !user_op_is(op)) || op == CHOIR_OP_MIN || op == CHOIR_OP_MAX;
 }
 
 static int log2_up(int n)

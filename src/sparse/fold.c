@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Folding what all ranks sent for the same rows, where they came as dense blocks. */
-#include "kern/reduce.h"
+#include "kern/user_op.h"
 #include "sparse/state.h"
 
 choir_status sparse_fold(const struct sparse *sparse, const void *blocks, uint64_t block_bytes, uint64_t off,
@@ -16,7 +16,8 @@ choir_status sparse_fold(const struct sparse *sparse, const void *blocks, uint64
 		                    .factor = 1,
 		                    .n_dst = 1,
 		                    .nt_from = 1,
-		                    .count = count };
+		                    .count = count,
+		                    .user = sparse->user };
 	struct pool_block list;
 	const void **src;
 
@@ -26,7 +27,10 @@ choir_status sparse_fold(const struct sparse *sparse, const void *blocks, uint64
 	src = list.ptr;
 	for (uint32_t r = 0; r < n; r++)
 		src[r] = (const unsigned char *)blocks + r * block_bytes + off;
-	reduce_host(&todo, &to, src);
+	if (sparse->user != NULL)
+		user_op_reduce(&todo, &to, src);
+	else
+		reduce_host(&todo, &to, src);
 	pool_give(&list);
 	return CHOIR_SUCCESS;
 }

@@ -10,16 +10,22 @@ static choir_status differ(const char *what, int rank, const char *its, int othe
 	                 other, others);
 }
 
+static const char *op_name(choir_op code, char text[USER_OP_CODE_BYTES])
+{
+	return user_op_is(code) ? user_op_code_name(code, text) : choir_op_name(code);
+}
+
 static choir_status same_call(const struct sparse_header *all, int a, int b)
 {
 	const struct sparse_header *x = &all[a], *y = &all[b];
+	char names[2][USER_OP_CODE_BYTES];
 
 	if (x->ind_dtype != y->ind_dtype)
 		return differ("index dtype", a, choir_dtype_name(x->ind_dtype), b, choir_dtype_name(y->ind_dtype));
 	if (x->val_dtype != y->val_dtype)
 		return differ("value dtype", a, choir_dtype_name(x->val_dtype), b, choir_dtype_name(y->val_dtype));
 	if (x->op != y->op)
-		return differ("operator", a, choir_op_name(x->op), b, choir_op_name(y->op));
+		return differ("operator", a, op_name(x->op, names[0]), b, op_name(y->op, names[1]));
 	if (x->algorithm != y->algorithm)
 		return differ("algorithm", a, sparse_algorithm_name(x->algorithm), b,
 		              sparse_algorithm_name(y->algorithm));

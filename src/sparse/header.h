@@ -4,7 +4,7 @@
 #define SPARSE_HEADER_H
 
 #include "algo/link_costs.h"
-#include "base/error.h"
+#include "base/user_op.h"
 #include "sparse/pairs.h"
 #include "sparse/share.h"
 
@@ -20,7 +20,7 @@ struct sparse_header {
 	int64_t lo, hi;     /* of the indices; lo > hi if there are none */
 	uint64_t bad_at;    /* position of the first negative index; raw_pairs = none */
 	int64_t bad_index;
-	int32_t ind_dtype, val_dtype, op, mode;
+	int32_t ind_dtype, val_dtype, op, mode; /* op: user_op_code */
 	int32_t algorithm;  /* row of the table that the caller forces, -1 none */
 	int32_t raw;        /* pairs are the caller's as they came */
 	int32_t shared;     /* the rank can share memory with all others */
@@ -44,6 +44,7 @@ struct sparse_facts {
 	int algorithm;     /* forced, else -1 */
 	bool raw;          /* of some rank */
 	bool shared;       /* all ranks can */
+	const struct user_op *user; /* the caller's operator; NULL = the library's; filled by who calls header_agree */
 	int last;          /* last and growth of the first rank that has pairs */
 	double growth;
 };

@@ -37,6 +37,8 @@ static bool offers_raw(const struct sparse *sparse)
 		return false;
 	if (!sparse->shares || header->width != 1 || (pairs < least && sparse->forced < 0) || pairs > UINT32_MAX)
 		return false;
+	if (sparse->user != NULL) /* there are no loops over raw pairs */
+		return false;
 	if (sparse->forced >= 0 && !sparse_methods[sparse->forced].raw)
 		return false;
 	return bucket_fits((struct index_range){ header->lo, header->hi }, pairs * (uint64_t)n);
@@ -264,7 +266,7 @@ choir_status header_start(struct sparse *sparse, struct script_turn *turn)
 		return CHOIR_SUCCESS;
 	sparse->header.ind_dtype = sparse->call.ind_dtype;
 	sparse->header.val_dtype = sparse->call.val_dtype;
-	sparse->header.op = sparse->op_given;
+	sparse->header.op = user_op_code(sparse->op_given);
 	sparse->header.mode = sparse->call.attr.coalesce_mode;
 	sparse->header.wire = (int32_t)sparse->call.attr.wire;
 	sparse->header.algorithm = sparse->forced;
@@ -373,6 +375,7 @@ static choir_status header_done(struct sparse *sparse, struct script_turn *turn)
 	if (st == CHOIR_ARGUMENT)
 		sparse->failure_is_local = true;
 	TRY(st);
+	sparse->facts.user = sparse->user;
 	if (sparse->facts.raw && !(sparse->facts.shared && bucket_fits(sparse->facts.range, sparse->facts.pairs)))
 		return coalesce_after_all(sparse);
 	sparse->row_bytes = sparse->facts.width * sparse->elem_bytes;

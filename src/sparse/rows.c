@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/rows.h"
 
+#include "kern/user_op.h"
 #include "sparse/rows_loops.h"
 
 static const struct rows_loops *loops_of(const struct rows *rows)
@@ -17,10 +18,27 @@ size_t rows_acc_bytes(choir_dtype dtype)
 	return dtype == CHOIR_F16 || dtype == CHOIR_BF16 ? sizeof(float) : choir_dtype_bytes(dtype);
 }
 
+/* By the functions of an operator of the caller's. */
+static void fold_by_user(const struct rows *rows, const struct user_op *op, const struct rows_batch *batch)
+{
+	struct user_op_elements of = user_op_elements(op, rows->dtype, rows->n_ranks);
+	uint64_t width = rows->width;
+
+	for (size_t k = 0; k < batch->n; k++)
+		user_op_fold(&of, (unsigned char *)rows->acc + batch->place[k] * width * of.acc_bytes,
+		             batch->row != NULL ? batch->row[k] : batch->from + k * width * of.bytes, width, rows->raw,
+		             batch->first[k]);
+}
+
 void rows_fold(const struct rows *rows, const struct rows_batch *batch)
 {
-	const struct rows_loops *loop = loops_of(rows);
+	const struct user_op *user = user_op_held(rows->op);
+	const struct rows_loops *loop = user == NULL ? loops_of(rows) : NULL;
 
+	if (user != NULL) {
+		fold_by_user(rows, user, batch);
+		return;
+	}
 	if (rows->width == 1 && batch->row == NULL)
 		loop->scalars(rows, batch);
 	else
@@ -29,8 +47,15 @@ void rows_fold(const struct rows *rows, const struct rows_batch *batch)
 
 void rows_finish(const struct rows *rows, void *to, uint64_t count)
 {
-	bool changes = rows->final && rows->op == CHOIR_OP_MEAN;
+	bool changes = rows->final && reduce_has_final(rows->op);
+	const struct user_op *user = user_op_held(rows->op);
 
+	if (user != NULL) {
+		struct user_op_elements of = user_op_elements(user, rows->dtype, rows->n_ranks);
+
+		user_op_finish(&of, to, rows->acc, count * rows->width, rows->final);
+		return;
+	}
 	if (rows->acc != to || changes)
 		loops_of(rows)->finish(rows, to, count * rows->width);
 }

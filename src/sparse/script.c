@@ -81,6 +81,7 @@ static void script_destroy(void *state)
 	free(sparse->region_views);
 	free(sparse->notes);
 	free(sparse->buckets);
+	user_op_release(sparse->user);
 	free(sparse);
 }
 
@@ -94,6 +95,8 @@ static bool wants_kernels(const struct sparse *sparse)
 	if (sparse->call.attr.coalesce_mode == CHOIR_COALESCE_DISABLE || sparse->local_dtype != sparse->call.val_dtype
 	    || sparse->wire_dtype != sparse->local_dtype)
 		return false;
+	if (sparse->user != NULL && sparse->user->config.fold == NULL)
+		where = CHOIR_REDUCE_KERNEL; /* texts alone */
 	if (where == CHOIR_REDUCE_HOST || (where == CHOIR_REDUCE_AUTO && dev_is_cpu(sparse->env.device)))
 		return false;
 	return dev_has_long_loops(sparse->env.device)
@@ -114,6 +117,33 @@ static void choose_dtypes(struct sparse *sparse)
 		sparse->wire_dtype = CHOIR_F16;
 	if (attr->wire == CHOIR_SPARSE_WIRE_BF16)
 		sparse->wire_dtype = CHOIR_BF16;
+}
+
+/* Holds the operator and looks whether it can do the call.  A text that does not compile is found before anything is
+ * sent. */
+static choir_status take_user_op(struct sparse *sparse)
+{
+	const struct user_op *user;
+	const char *why = NULL;
+
+	if (!user_op_is(sparse->call.op))
+		return CHOIR_SUCCESS;
+	TRY(user_op_find("sparse_allreduce", sparse->call.op, &sparse->user));
+	user = sparse->user;
+	sparse->kernels = wants_kernels(sparse);
+	if (sparse->forced >= 0)
+		why = sparse_method_refusal(&sparse_methods[sparse->forced], user);
+	if (why != NULL)
+		return error_set(CHOIR_ARGUMENT, "sparse_allreduce: algorithm %s %s",
+		                 sparse_algorithm_name(sparse->forced), why);
+	if (user->config.fold == NULL && !sparse->kernels &&
+	    sparse->call.attr.coalesce_mode != CHOIR_COALESCE_DISABLE)
+		return error_set(CHOIR_UNSUPPORTED,
+		                 "sparse_allreduce: operator '%s' has no fold function, and kernels cannot do this "
+		                 "call: the device, the mode or the wire type",
+		                 user->name);
+	return sparse->kernels ? reduce_kernel_warm(sparse->env.device, sparse->call.val_dtype, sparse->call.op)
+	                       : CHOIR_SUCCESS;
 }
 
 /* A forced algorithm may have no variant for shared memory. */
@@ -168,12 +198,14 @@ choir_status sparse_create(const struct script_env *env, const struct sparse_cal
 	sparse->elem_bytes = choir_dtype_bytes(sparse->wire_dtype);
 	if (call->send_ind_count > 0)
 		sparse->row_bytes = call->send_val_count / call->send_ind_count * sparse->elem_bytes;
+	st = take_user_op(sparse);
 	sparse->kernels = wants_kernels(sparse);
 	sparse->shares = wants_to_share(sparse);
 	sparse->stats =
 	    (choir_sparse_stats){ .pairs_in = call->send_ind_count, .imbalance = 1, .algorithm = "", .link = "" };
 	sparse->step = input_start;
-	st = allocate(sparse);
+	if (st == CHOIR_SUCCESS)
+		st = allocate(sparse);
 	if (st != CHOIR_SUCCESS) {
 		script_destroy(sparse);
 		return st;

@@ -48,6 +48,7 @@ struct sparse {
 	struct script_env env;
 	struct sparse_call call;  /* op: of premul_sum sum, since each rank scales its own rows */
 	choir_op op_given;        /* by the caller */
+	struct user_op *user;     /* if it is one of the caller's: a reference; else NULL */
 	int forced;               /* row of sparse_methods, -1 = none */
 	uint64_t tensor;          /* hash of the call's name */
 	size_t ind_capacity, val_capacity;

@@ -5,6 +5,7 @@
 #include "topk/device_call.h"
 
 #include "base/float_control.h"
+#include "base/user_op.h"
 #include "base/wait.h"
 
 #include <inttypes.h>
@@ -202,6 +203,7 @@ static void destroy(void *state)
 	pool_give(&call->ind_block);
 	pool_give(&call->val_block);
 	deps_release(&call->deps);
+	user_op_release(call->user);
 	free(call);
 }
 
@@ -210,10 +212,19 @@ static const struct script_ops ops = { .next = next, .destroy = destroy };
 choir_status device_call_create(const struct device_call *call, const struct script_ops **ops_p, void **state_p)
 {
 	struct device_call *copy = malloc(sizeof *copy);
+	struct user_op *user = NULL;
+	choir_status st = CHOIR_SUCCESS;
 
 	if (copy == NULL)
 		return error_no_memory("a call on a device", sizeof *copy);
+	if (user_op_is(call->args.op))
+		st = user_op_find(call->form->name, call->args.op, &user);
+	if (st != CHOIR_SUCCESS) {
+		free(copy);
+		return st;
+	}
 	*copy = *call;
+	copy->user = user;
 	copy->step = step_deps;
 	*ops_p = &ops;
 	*state_p = copy;

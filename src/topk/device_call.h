@@ -44,6 +44,7 @@ struct device_call {
 	struct device_args args;
 	struct operand operands[DEVICE_OPERANDS];
 	size_t n_operands;
+	struct user_op *user; /* the caller's operator; a reference; NULL = none */
 	struct run_deps deps;
 	int64_t deadline_ms, end_ns;
 	void (*ring)(void *);

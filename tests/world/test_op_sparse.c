@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* Operators of the caller's own in sparse_allreduce and choir_coalesce_rows: one that is not commutative, by every
+ * algorithm, as functions and as text. */
+#include "world/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { PAIRS = 60, RANGE = 40, WIDEST = 3, N_FORMS = 2 };
+enum { FUNCTIONS, TEXT };
+
+/* x -> m x + c modulo 2^32, packed as m << 32 | c; b after a. */
+static uint64_t compose(uint64_t a, uint64_t b)
+{
+	uint32_t m = (uint32_t)(a >> 32) * (uint32_t)(b >> 32);
+	uint32_t c = (uint32_t)(b >> 32) * (uint32_t)a + (uint32_t)b;
+
+	return (uint64_t)m << 32 | c;
+}
+
+static void compose_all(void *ctx, void *acc, const void *src, size_t count, choir_dtype dtype)
+{
+	(void)ctx;
+	(void)dtype;
+	for (size_t i = 0; i < count; i++)
+		((uint64_t *)acc)[i] = compose(((uint64_t *)acc)[i], ((const uint64_t *)src)[i]);
+}
+
+static void plus_one(void *ctx, void *data, size_t count, int ranks, choir_dtype dtype)
+{
+	(void)ctx;
+	(void)ranks;
+	(void)dtype;
+	for (size_t i = 0; i < count; i++)
+		((uint64_t *)data)[i] += 1;
+}
+
+static void plus_ranks(void *ctx, void *data, size_t count, int ranks, choir_dtype dtype)
+{
+	(void)ctx;
+	(void)dtype;
+	for (size_t i = 0; i < count; i++)
+		((uint64_t *)data)[i] += 1000000 * (uint64_t)ranks;
+}
+
+static void one(void *ctx, void *data, size_t count, int ranks, choir_dtype dtype)
+{
+	(void)ctx;
+	(void)ranks;
+	(void)dtype;
+	for (size_t i = 0; i < count; i++)
+		((uint64_t *)data)[i] = UINT64_C(1) << 32;
+}
+
+/* whole: with raw and final, and without identity. */
+static choir_op create(int form, bool whole)
+{
+	choir_op_config config = CHOIR_OP_CONFIG_INIT;
+	choir_op op = -1;
+
+	config.name = whole ? "whole" : "affine";
+	config.commutative = 0;
+	if (form == FUNCTIONS) {
+		config.fold = compose_all;
+		config.raw = whole ? plus_one : NULL;
+		config.final = whole ? plus_ranks : NULL;
+		config.identity = whole ? NULL : one;
+	} else {
+		config.fold_text = "(ulong)((uint)(a >> 32) * (uint)(b >> 32)) << 32 |"
+				   "(uint)((uint)(b >> 32) * (uint)a + (uint)b)";
+		config.raw_text = whole ? "a + 1" : NULL;
+		config.final_text = whole ? "a + 1000000ul * n" : NULL;
+		config.identity_text = whole ? NULL : "1ul << 32";
+	}
+	assert_int_equal(choir_op_create(&config, &op), CHOIR_SUCCESS);
+	return op;
+}
+
+static int32_t index_of(int rank, size_t i)
+{
+	return (int32_t)((i * 17 + (size_t)rank * 5) % RANGE) * (rank % 2 + 1);
+}
+
+static uint64_t value_of(int rank, size_t i, size_t column)
+{
+	return (uint64_t)(2 * i + 3) << 32 | (uint32_t)(i * 7919 + (size_t)rank * 31 + column);
+}
+
+/* Row by row in rank order: is that the result?  It is ascending, and each index once. */
+static bool is_right(int n, bool whole, size_t width, const int32_t *ind, const uint64_t *val, size_t pairs)
+{
+	size_t at = 0;
+
+	for (int32_t x = 0; x < 2 * RANGE; x++)
+		for (size_t column = 0, found = 0; column < width; column++) {
+			uint64_t sum = 0, value;
+
+			for (int r = 0; r < n; r++)
+				for (size_t i = 0; i < PAIRS; i++)
+					if (index_of(r, i) == x) {
+						value = value_of(r, i, column) + whole;
+						sum = found++ % (n * PAIRS) == 0 ? value : compose(sum, value);
+					}
+			if (found == 0)
+				break;
+			found = 0;
+			if (at >= pairs || ind[at] != x ||
+			    val[at * width + column] != sum + (whole ? 1000000 * (uint64_t)n : 0))
+				return false;
+			at += column + 1 == width;
+		}
+	return at == pairs;
+}
+
+static choir_status reduce(choir_comm *comm, choir_op op, int rank, size_t width, const char *options, int32_t *ind,
+                           uint64_t *val, size_t *pairs_p)
+{
+	int32_t from_ind[PAIRS];
+	uint64_t from_val[PAIRS * WIDEST];
+	size_t n_ind = 2 * RANGE, n_val = 2 * RANGE * width;
+	choir_call call = CHOIR_CALL_INIT;
+	choir_status st;
+
+	for (size_t i = 0; i < PAIRS; i++) {
+		from_ind[i] = index_of(rank, i);
+		for (size_t column = 0; column < width; column++)
+			from_val[i * width + column] = value_of(rank, i, column);
+	}
+	call.options = options;
+	st = choir_sparse_allreduce(comm, choir_host(from_ind), PAIRS, choir_host(from_val), PAIRS * width,
+	                            choir_host(ind), &n_ind, choir_host(val), &n_val, CHOIR_I32, CHOIR_U64, op, NULL,
+	                            &call, NULL);
+	*pairs_p = n_ind;
+	return st;
+}
+
+struct asked {
+	choir_op op;
+	bool whole, text;
+};
+
+static void by_all(struct world *world, int rank, choir_comm *comm, void *asked_p)
+{
+	static const char *const names[] = { "auto",        "allgather",          "split", "split_bitmap",
+		                             "split_dense", "recursive_doubling", "mask",  "dense" };
+	const struct asked *asked = asked_p;
+	int32_t ind[2 * RANGE] = { 0 };
+	uint64_t val[2 * RANGE * WIDEST] = { 0 };
+	char options[64];
+	size_t pairs;
+
+	for (size_t k = 0; k < 8; k++)
+		for (size_t width = 1; width <= WIDEST; width += 2) {
+			choir_status st, wanted;
+
+			wanted = k == 5 || (k > 5 && (asked->whole || asked->text)) ? CHOIR_ARGUMENT : CHOIR_SUCCESS;
+			snprintf(options, sizeof options, "algorithm=%s", names[k]);
+			st = reduce(comm, asked->op, rank, width, options, ind, val, &pairs);
+			world_is(world, rank, st, wanted, options);
+			if (wanted != CHOIR_SUCCESS)
+				CHECK(strstr(choir_last_error(), k == 5        ? "does not fold in rank order"
+				                                 : asked->text ? "has no fold function"
+				                                               : "has no identity function"));
+			else if (!is_right(world->n, asked->whole, width, ind, val, pairs))
+				world_fail(world, rank, "%s, width %zu: a wrong result", options, width);
+		}
+}
+
+static void every_algorithm(void **state)
+{
+	static const int sizes[] = { 1, 2, 3, 5 };
+
+	(void)state;
+	for (int form = 0; form < N_FORMS; form++)
+		for (int whole = 0; whole < 2; whole++)
+			for (size_t i = 0; i < 4; i++)
+				for (int per_node = 0; per_node < 2; per_node++) {
+					struct asked asked = { create(form, whole), whole, form == TEXT };
+
+					world_run_at(sizes[i], per_node, 60000, by_all, &asked);
+					assert_int_equal(choir_op_destroy(asked.op), CHOIR_SUCCESS);
+				}
+}
+
+static void differ(struct world *world, int rank, choir_comm *comm, void *ops)
+{
+	int32_t ind[2 * RANGE] = { 0 };
+	uint64_t val[2 * RANGE] = { 0 };
+	size_t pairs;
+
+	IS(reduce(comm, ((choir_op *)ops)[rank > 0], rank, 1, NULL, ind, val, &pairs), CHOIR_MISMATCH);
+	CHECK(strstr(choir_last_error(), "whole [") && strstr(choir_last_error(), "affine ["));
+}
+
+static void ranks_compare(void **state)
+{
+	choir_op ops[2] = { create(FUNCTIONS, false), create(FUNCTIONS, true) };
+
+	(void)state;
+	for (int per_node = 0; per_node < 2; per_node++)
+		world_run_at(2, per_node, 60000, differ, ops);
+	choir_op_destroy(ops[0]);
+	choir_op_destroy(ops[1]);
+}
+
+static void rows_of_a_device(void **state)
+{
+	int32_t ind[PAIRS], to_ind[RANGE];
+	uint64_t val[PAIRS], to_val[RANGE];
+	size_t pairs = RANGE;
+	choir_op op = create(FUNCTIONS, false), whole = create(FUNCTIONS, true), text = create(TEXT, false);
+
+	(void)state;
+	for (size_t i = 0; i < PAIRS; i++) {
+		ind[i] = index_of(0, i);
+		val[i] = value_of(0, i, 0);
+	}
+	assert_int_equal(choir_coalesce_rows(world_device(), choir_host(ind), PAIRS, choir_host(val), PAIRS, CHOIR_I32,
+	                                     CHOIR_U64, op, choir_host(to_ind), choir_host(to_val), &pairs, NULL, NULL),
+	                 CHOIR_SUCCESS);
+	assert_true(is_right(1, false, 1, to_ind, to_val, pairs));
+	assert_int_equal(choir_coalesce_rows(world_device(), choir_host(ind), PAIRS, choir_host(val), PAIRS, CHOIR_I32,
+	                                     CHOIR_U64, whole, choir_host(to_ind), choir_host(to_val), &pairs, NULL,
+	                                     NULL),
+	                 CHOIR_UNSUPPORTED);
+	assert_non_null(strstr(choir_last_error(), "the final function of operator whole needs ranks"));
+	assert_int_equal(choir_coalesce_rows(world_device(), choir_host(ind), PAIRS, choir_host(val), PAIRS, CHOIR_I32,
+	                                     CHOIR_U64, text, choir_host(to_ind), choir_host(to_val), &pairs, NULL,
+	                                     NULL),
+	                 CHOIR_UNSUPPORTED);
+	assert_non_null(strstr(choir_last_error(), "operator 'affine' has no fold function, and the host coalesces"));
+	choir_op_destroy(op);
+	choir_op_destroy(whole);
+	choir_op_destroy(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(every_algorithm), cmocka_unit_test(ranks_compare),
+		                            cmocka_unit_test(rows_of_a_device) };
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	world_device_drop();
+	return failed;
+}
