@@ -152,6 +152,8 @@ static void do_job(const struct due_job *due)
 	bell_ring(bell_mine()); /* this thread may wait for another event, and leave the run to others */
 }
 
+static _Atomic int passed_on; /* jobs that other threads than drivers do */
+
 /* On a thread of the caller's, or the worker's; until it has returned the run stays. */
 static void do_as_work(void *arg)
 {
@@ -161,6 +163,17 @@ static void do_as_work(void *arg)
 	free(arg);
 	do_job(&due);
 	comm_release(comm);
+	atomic_fetch_sub(&passed_on, 1);
+}
+
+bool engine_jobs_are_passed_on(void)
+{
+	return atomic_load_explicit(&passed_on, memory_order_relaxed) > 0;
+}
+
+void engine_forget_jobs(void)
+{
+	atomic_store(&passed_on, 0);
 }
 
 /* True: another thread does the job. */
@@ -170,6 +183,7 @@ static bool pass_on(const struct due_job *due, bool to_worker)
 	struct due_job *copy = malloc(sizeof *copy);
 	bool taken = false;
 
+	atomic_fetch_add(&passed_on, 1);
 	if (copy != NULL) {
 		*copy = *due;
 		taken = to_worker ? worker_take(do_as_work, copy) : executor_take(do_as_work, copy);
@@ -177,6 +191,7 @@ static bool pass_on(const struct due_job *due, bool to_worker)
 	if (!taken) {
 		free(copy);
 		comm_release(comm);
+		atomic_fetch_sub(&passed_on, 1);
 	}
 	return taken;
 }

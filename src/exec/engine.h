@@ -46,6 +46,11 @@ bool engine_drive(struct choir_comm *comm, bool even_if_idle, struct due_job *du
 /* engine_do_job: the caller's executor does a callback, if there is one; in_background: the worker does other jobs. */
 void engine_do_job(const struct due_job *due, bool in_background);
 
+/* engine_jobs_are_passed_on: does a thread that drives nothing do a job?  Its run goes on when the job has ended, and
+ * nobody else may say so.  engine_forget_jobs: in a forked child, which has none of these threads. */
+bool engine_jobs_are_passed_on(void);
+void engine_forget_jobs(void);
+
 /* engine_check: the slow check, a few times a second while something waits: deadlines, late peers, dead peers,
  * differing calls. */
 void engine_check(struct choir_comm *comm);

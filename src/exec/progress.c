@@ -49,7 +49,7 @@ static void add_device(struct wait_for *why, const struct choir_comm *comm)
 
 static bool work_left(struct wait_for *why)
 {
-	bool left = worker_is_busy(); /* a run goes on when its job has ended */
+	bool left = engine_jobs_are_passed_on();
 
 	comms_lock();
 	for (struct choir_comm *comm = comms_first(); comm != NULL; comm = comm->listing.next) {
@@ -281,7 +281,7 @@ void progress_end_calls(struct choir_comm *comm)
 /* Under comms_lock. */
 static bool has_work_alone(void)
 {
-	bool left = worker_is_busy();
+	bool left = engine_jobs_are_passed_on();
 
 	for (struct choir_comm *comm = comms_first(); comm != NULL; comm = comm->listing.next)
 		left |= has_work(comm);
@@ -326,6 +326,7 @@ choir_status progress_kick(void)
 static void forked(void)
 {
 	atomic_store(&waiters, 0);
+	engine_forget_jobs();
 }
 
 choir_status progress_add(struct choir_comm *comm)

@@ -4,7 +4,6 @@
 #include "exec/fork.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 struct job {
@@ -16,7 +15,6 @@ struct job {
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t due;
-	_Atomic int n_jobs;      /* not ended */
 	struct job *first, *last;/* not begun; under the lock, as are the fields behind it */
 	bool started, ends;
 	pthread_t thread;
@@ -28,7 +26,6 @@ static void forked(void)
 	pthread_cond_init(&worker.due, NULL);
 	worker.first = NULL;
 	worker.started = worker.ends = false;
-	atomic_store(&worker.n_jobs, 0);
 }
 
 static void watch_forks(void)
@@ -56,7 +53,6 @@ static void *do_jobs(void *unused)
 	for (struct job *job = next_job(); job != NULL; job = next_job()) {
 		job->work(job->arg);
 		free(job);
-		atomic_fetch_sub(&worker.n_jobs, 1);
 	}
 	return unused;
 }
@@ -76,7 +72,6 @@ static void append(struct job *job)
 	else
 		worker.last->next = job;
 	worker.last = job;
-	atomic_fetch_add(&worker.n_jobs, 1);
 	pthread_cond_signal(&worker.due);
 }
 
@@ -99,11 +94,6 @@ bool worker_take(void (*work)(void *), void *arg)
 	if (!taken)
 		free(job);
 	return taken;
-}
-
-bool worker_is_busy(void)
-{
-	return atomic_load_explicit(&worker.n_jobs, memory_order_relaxed) > 0;
 }
 
 void worker_end(void)

@@ -9,9 +9,7 @@
 /* worker_take: the thread will do the work, one after another; false: it cannot, and nothing was done. */
 bool worker_take(void (*work)(void *), void *arg);
 
-/* worker_is_busy: is there work that it has not ended?
- * worker_end: it ends once it has done all; no comm is left.  Waits for it. */
-bool worker_is_busy(void);
+/* worker_end: it ends once it has done all; no comm is left.  Waits for it. */
 void worker_end(void);
 
 #endif

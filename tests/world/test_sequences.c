@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <time.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -197,12 +198,43 @@ static void executes(struct world *world, int rank, choir_comm *comm, void *arg)
 	(void)world;
 }
 
+static choir_status sparse_done_late(void *ctx, choir_buffer ind, size_t ind_count, choir_dtype ind_dtype,
+                                     choir_buffer val, size_t val_count, choir_dtype val_dtype)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL); /* the background thread has gone to rest */
+	return sparse_done(ctx, ind, ind_count, ind_dtype, val, val_count, val_dtype);
+}
+
+/* Nobody waits for the call: it goes on when its callback has returned. */
+static void goes_on(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct told sparse = { .comm = comm };
+	choir_sparse_attr attr = CHOIR_SPARSE_ATTR_INIT;
+	int32_t index = 3;
+	float value = 1;
+	choir_event *event;
+	int done = 0;
+
+	(void)arg;
+	attr.completion_fn = sparse_done_late;
+	attr.fn_ctx = &sparse;
+	OK(choir_sparse_allreduce(comm, choir_host(&index), 1, choir_host(&value), 1, choir_none(), NULL, choir_none(),
+	                          NULL, CHOIR_I32, CHOIR_F32, CHOIR_OP_SUM, &attr, NULL, &event));
+	for (int ms = 0; ms < 10000 && !done; ms++) {
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+		OK(choir_event_test(event, &done));
+	}
+	CHECK(done && sparse.calls == 1 && sparse.status == CHOIR_SUCCESS);
+	choir_event_release(event);
+}
+
 static void test_executor(void **state)
 {
 	(void)state;
 	assert_int_equal(pthread_create(&pool.thread, NULL, work_off, NULL), 0);
 	assert_int_equal(choir_set_executor(take_job, &pool.first), CHOIR_SUCCESS);
 	world_run_at(1, 0, 30000, executes, NULL);
+	world_run_at(1, 0, 30000, goes_on, NULL);
 	assert_int_equal(choir_set_executor(NULL, NULL), CHOIR_SUCCESS);
 	pthread_mutex_lock(&pool.lock);
 	pool.stop = true;
