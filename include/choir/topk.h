@@ -25,6 +25,15 @@ extern "C" {
 
 typedef struct choir_topk_state choir_topk_state;
 
+/* How a rank selects.  REUSE: the k largest every `threshold_period` calls; between them what the threshold of the call
+ * before lets pass, which moves by a factor when the count leaves a band. */
+typedef enum choir_topk_threshold {
+	CHOIR_TOPK_THRESHOLD_AUTO = 0,  /* as the algorithm does (docs/topk.md) */
+	CHOIR_TOPK_THRESHOLD_EXACT = 1, /* the k largest in every call */
+	CHOIR_TOPK_THRESHOLD_REUSE = 2,
+	CHOIR_TOPK_THRESHOLD_GAUSSIAN = 3, /* from mean and standard deviation */
+} choir_topk_threshold;
+
 typedef struct choir_topk_config {
 	size_t struct_size; /* sizeof(choir_topk_config) */
 	size_t count;       /* elements of the tensor */
@@ -48,10 +57,16 @@ typedef struct choir_topk_config {
 	/* not 0: a NaN in the gradient or the residual of any rank fails the call on all ranks; else it counts as
 	 * larger than all else, and so leaves the residual */
 	int nan_fails;
+	/* Not for dense, gtopk and spardl, whose messages have room for their own selection (UNSUPPORTED).  The others
+	 * are for REUSE, and 0 = the preset's: the band in parts of k, the factor at least 1. */
+	choir_topk_threshold threshold;
+	size_t threshold_period;
+	double threshold_low, threshold_high, threshold_factor;
 } choir_topk_config;
 #define CHOIR_TOPK_CONFIG_INIT                                                                                         \
 	{                                                                                                              \
-		sizeof(choir_topk_config), 0, CHOIR_F32, NULL, 0, 0, 0, NULL, 0, 0, NULL, 1, 1, 0, CHOIR_OP_MEAN, 0    \
+		sizeof(choir_topk_config), 0, CHOIR_F32, NULL, 0, 0, 0, NULL, 0, 0, NULL, 1, 1, 0, CHOIR_OP_MEAN, 0,   \
+		    CHOIR_TOPK_THRESHOLD_AUTO, 0, 0, 0, 0                                                              \
 	}
 
 /* choir_topk_create: the residual is zero.  Not collective: nothing is sent.  create, reset, export, import and

@@ -74,6 +74,17 @@ const struct topk_algorithm *topk_algorithm_find(const char *name)
 	return NULL;
 }
 
+topk_step topk_policy_select(const struct topk_algorithm *algorithm, choir_topk_threshold policy)
+{
+	static const topk_step ways[] = { [CHOIR_TOPK_THRESHOLD_EXACT] = topk_select_top,
+		                          [CHOIR_TOPK_THRESHOLD_REUSE] = topk_select_adapt,
+		                          [CHOIR_TOPK_THRESHOLD_GAUSSIAN] = topk_select_gaussian };
+
+	if (policy == CHOIR_TOPK_THRESHOLD_AUTO)
+		return algorithm->select;
+	return algorithm->select == NULL || algorithm->fixed || algorithm->chunked ? NULL : ways[policy];
+}
+
 const char *topk_algorithm_names(char *text, size_t bytes)
 {
 	size_t used = 0;

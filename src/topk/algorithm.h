@@ -37,6 +37,9 @@ choir_status topk_select_adapt(struct topk_run *run, struct script_turn *turn);
 choir_status topk_select_gaussian(struct topk_run *run, struct script_turn *turn);
 choir_status topk_select_chunks(struct topk_run *run, struct script_turn *turn);
 
+/* topk_policy_select: the way of a policy for an algorithm; NULL if its messages have no room for that. */
+topk_step topk_policy_select(const struct topk_algorithm *algorithm, choir_topk_threshold policy);
+
 /* chosen.c: what the caller selected; run->bad_at = the position of the first index beyond the tensor, else
  * UINT64_MAX. */
 choir_status topk_select_chosen(struct topk_run *run, struct script_turn *turn);

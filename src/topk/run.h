@@ -38,8 +38,6 @@ struct topk_candidates {
 	bool complete;
 };
 
-typedef choir_status (*topk_step)(struct topk_run *run, struct script_turn *turn);
-
 /* What a step leaves in turn->what when the next step shall run at once. */
 #define TOPK_GO_ON ((enum script_what) - 1)
 

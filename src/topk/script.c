@@ -100,7 +100,7 @@ static choir_status step_select(struct topk_run *run, struct script_turn *turn)
 	run->agree = step_headers;
 	if (run->algorithm->select == NULL)
 		return run->on->accumulate(run, run->agree);
-	return run->request.at ? topk_select_chosen(run, turn) : run->algorithm->select(run, turn);
+	return run->request.at ? topk_select_chosen(run, turn) : run->state->settings.select(run, turn);
 }
 
 static choir_status step_headers(struct topk_run *run, struct script_turn *turn)
@@ -130,15 +130,15 @@ static choir_status step_agree(struct topk_run *run, struct script_turn *turn)
 /* The threshold for the next call, if this one's let too few or too many pass. */
 static void adapt_local(struct topk_run *run)
 {
-	const struct topk_preset *preset = run->state->settings.preset;
+	const struct topk_reuse *reuse = &run->state->settings.reuse;
 	double selected = (double)run->header.selected, k = (double)run->k;
 
-	if (run->algorithm->select != topk_select_adapt || run->request.at)
+	if (run->state->settings.select != topk_select_adapt || run->algorithm->select == NULL || run->request.at)
 		return;
-	if (selected < preset->local_low * k)
-		run->tracking.local /= preset->local_factor;
-	else if (selected > preset->local_high * k)
-		run->tracking.local *= preset->local_factor;
+	if (selected < reuse->low * k)
+		run->tracking.local /= reuse->factor;
+	else if (selected > reuse->high * k)
+		run->tracking.local *= reuse->factor;
 }
 
 static choir_status step_deliver(struct topk_run *run, struct script_turn *turn)

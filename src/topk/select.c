@@ -110,7 +110,7 @@ static bool is_exact(const struct topk_run *run)
 {
 	double local = run->tracking.local;
 
-	return run->sparse_call % run->state->settings.preset->local_period == 0 || !isfinite(local) || local < 0;
+	return run->sparse_call % run->state->settings.reuse.period == 0 || !isfinite(local) || local < 0;
 }
 
 static choir_status take_above(struct topk_run *run, struct script_turn *turn)
@@ -135,7 +135,7 @@ static choir_status from_zero(struct topk_run *run, struct script_turn *turn)
 /* Far too many pass: the threshold is raised before anything is sent; from zero it cannot be. */
 static choir_status raise(struct topk_run *run, struct script_turn *turn)
 {
-	double most = run->state->settings.preset->probe * (double)run->k;
+	double most = run->state->settings.reuse.probe * (double)run->k;
 
 	if (run->threshold == 0)
 		return from_zero(run, turn);

@@ -12,9 +12,9 @@
 enum { FAR_BYTES = 256 * 1024 }; /* of a tensor that is worth kernels */
 
 static const struct topk_preset presets[] = {
-	{ "lstm", 128, 32, 32, 64, 1.5, 3. / 4, 5. / 4, 1.012, 3. / 4, 5. / 4, 1.010, 1.008 },
-	{ "vgg", 512, 32, 32, 64, 4. / 3, 2. / 3, 5. / 4, 1.012, 2. / 3, 4. / 3, 1.008, 1.008 },
-	{ "bert", 0, 128, 128, 64, 0, 4. / 5, 5. / 4, 1.025, 4. / 5, 5. / 4, 1.036, 1.025 },
+	{ "lstm", 128, 32, 64, { 32, 1.5, 3. / 4, 5. / 4, 1.012 }, 3. / 4, 5. / 4, 1.010, 1.008 },
+	{ "vgg", 512, 32, 64, { 32, 4. / 3, 2. / 3, 5. / 4, 1.012 }, 2. / 3, 4. / 3, 1.008, 1.008 },
+	{ "bert", 0, 128, 64, { 128, 0, 4. / 5, 5. / 4, 1.025 }, 4. / 5, 5. / 4, 1.036, 1.025 },
 };
 
 const struct topk_preset *topk_preset_find(const char *name)
@@ -172,7 +172,7 @@ uint64_t topk_state_hash(const struct topk_state *state)
 {
 	const struct topk_settings *s = &state->settings;
 	XXH64_hash_t hash = XXH64(s->densities, s->n_densities * sizeof(double), 0);
-	double numbers[] = { s->density, s->decay, s->momentum };
+	double numbers[] = { s->density, s->decay, s->momentum, s->reuse.low, s->reuse.high, s->reuse.factor };
 	uint64_t parts[] = { s->types.n,
 		             (uint64_t)s->dtype,
 		             (uint64_t)(s->algorithm - topk_algorithms),
@@ -181,7 +181,9 @@ uint64_t topk_state_hash(const struct topk_state *state)
 		             s->dense_calls,
 		             (uint64_t)s->op,
 		             (uint64_t)(s->preset - presets),
-		             s->nan_fails };
+		             s->nan_fails,
+		             (uint64_t)s->policy,
+		             s->reuse.period };
 
 	hash = XXH64(numbers, sizeof numbers, hash);
 	return XXH64(parts, sizeof parts, hash);

@@ -11,14 +11,23 @@
 
 struct topk_algorithm;
 struct topk_run;
+struct script_turn;
+
+typedef choir_status (*topk_step)(struct topk_run *run, struct script_turn *turn);
+
+/* When the local threshold is found anew, and how it moves in between; bands as parts of k. */
+struct topk_reuse {
+	uint64_t period;
+	double probe; /* more than so many k above the threshold: it is raised; 0 = no probing */
+	double low, high, factor;
+};
 
 /* Constants of oktopk: periods in calls, bands as parts of k. */
 struct topk_preset {
 	const char *name;
 	uint64_t dense_calls;
-	uint64_t local_period, global_period, cut_period;
-	double probe; /* more than so many k above the threshold: it is raised; 0 = no probing */
-	double local_low, local_high, local_factor;
+	uint64_t global_period, cut_period;
+	struct topk_reuse local;
 	double global_low, global_high, global_down, global_up;
 };
 
@@ -29,6 +38,9 @@ struct topk_settings {
 	struct topk_types types;
 	choir_dtype dtype; /* the caller's */
 	const struct topk_algorithm *algorithm;
+	topk_step select; /* the algorithm's, unless a policy was asked for */
+	choir_topk_threshold policy;
+	struct topk_reuse reuse;
 	const struct topk_preset *preset;
 	double density, decay, scale, momentum;
 	double *densities; /* [n_densities], the state's */

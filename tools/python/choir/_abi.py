@@ -108,6 +108,15 @@ class SparseWire(enum.IntEnum):
     BF16 = 2
 
 
+class TopkThreshold(enum.IntEnum):
+    """How a rank selects in a top-k allreduce."""
+
+    AUTO = 0
+    EXACT = 1
+    REUSE = 2
+    GAUSSIAN = 3
+
+
 class CommGroupType(enum.IntEnum):
     """How a rule cuts the ranks of a comm into groups."""
 
@@ -126,6 +135,7 @@ ENUMS = {
     "choir_buffer_kind": (BufferKind, "CHOIR_BUFFER_"),
     "choir_coalesce": (Coalesce, "CHOIR_COALESCE_"),
     "choir_sparse_wire": (SparseWire, "CHOIR_SPARSE_WIRE_"),
+    "choir_topk_threshold": (TopkThreshold, "CHOIR_TOPK_THRESHOLD_"),
     "choir_comm_group_type": (CommGroupType, "CHOIR_COMM_GROUP_"),
 }
 
@@ -292,6 +302,11 @@ class TopkConfig(ct.Structure):
         ("momentum", ct.c_double),
         ("op", ct.c_int32),
         ("nan_fails", ct.c_int),
+        ("threshold", ct.c_int32),
+        ("threshold_period", ct.c_size_t),
+        ("threshold_low", ct.c_double),
+        ("threshold_high", ct.c_double),
+        ("threshold_factor", ct.c_double),
     ]
 
 

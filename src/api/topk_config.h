@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* A configuration of a top-k state, checked. */
+#ifndef API_TOPK_CONFIG_H
+#define API_TOPK_CONFIG_H
+
+#include "topk/state.h"
+
+/* topk_config_settings: lists in *out are still the caller's.  ARGUMENT, UNSUPPORTED naming the field. */
+choir_status topk_config_settings(const choir_topk_config *config, struct topk_settings *out);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* How a rank selects, where the caller asks for a way that is not the algorithm's. */
+#include "topk/law.h"
+#include "world/gate.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N = 4000, K = 40, CALLS = 9, PERIOD = 4 };
+
+static choir_topk_config config_of(const char *algorithm, choir_topk_threshold threshold)
+{
+	choir_topk_config config = CHOIR_TOPK_CONFIG_INIT;
+
+	config.algorithm = algorithm;
+	config.count = N;
+	config.k = K;
+	config.op = CHOIR_OP_SUM;
+	config.threshold = threshold;
+	return config;
+}
+
+/* About normal, and no two magnitudes alike. */
+static float spread(int rank, int call, size_t i)
+{
+	float sum = 0;
+
+	for (uint64_t part = 0; part < 6; part++) {
+		uint64_t x = ((uint64_t)rank * 77 + (uint64_t)call * 1009 + 1) * 131 + i * 6 + part;
+
+		x *= UINT64_C(0x9e3779b97f4a7c15);
+		x ^= x >> 29;
+		x *= UINT64_C(0xbf58476d1ce4e5b9);
+		sum += (float)(x >> 44) * 0x1p-20f - 0.5f;
+	}
+	return sum;
+}
+
+/* The statistics of each call. */
+static void run(struct world *world, int rank, choir_comm *comm, const choir_topk_config *config,
+                choir_topk_stats *stats)
+{
+	static float grads[4][N], results[4][N];
+	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
+	choir_topk_state *state;
+
+	out.dense = choir_host(results[rank]);
+	if (!OK(choir_topk_create(comm, config, &state)))
+		return;
+	for (int call = 0; call < CALLS; call++) {
+		choir_event *event = NULL;
+
+		for (size_t i = 0; i < N; i++)
+			grads[rank][i] = spread(rank, call, i);
+		stats[call].struct_size = sizeof *stats;
+		OK(choir_topk_allreduce(state, choir_host(grads[rank]), &out, NULL, &event));
+		OK(choir_event_wait(event, -1));
+		OK(choir_event_topk_stats(event, &stats[call]));
+		choir_event_release(event);
+	}
+	choir_topk_destroy(state);
+}
+
+static void exact_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_topk_config config = config_of("oktopk", CHOIR_TOPK_THRESHOLD_EXACT);
+	choir_topk_stats stats[CALLS];
+
+	(void)arg;
+	run(world, rank, comm, &config, stats);
+	for (int call = 0; call < CALLS; call++)
+		CHECK(stats[call].selected == K);
+}
+
+/* A residual that is forgotten, so that all calls have alike gradients: the old threshold lets about k pass. */
+static void reuse_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_topk_config config = config_of("topka", CHOIR_TOPK_THRESHOLD_REUSE);
+	choir_topk_stats stats[CALLS];
+	bool other = false;
+
+	(void)arg;
+	config.decay = 0;
+	config.threshold_period = PERIOD;
+	config.threshold_low = 0.1;
+	config.threshold_high = 10;
+	run(world, rank, comm, &config, stats);
+	for (int call = 0; call < CALLS; call++) {
+		CHECK(call % PERIOD != 0 || stats[call].selected == K);
+		CHECK(call % PERIOD == 0 || stats[call].local_threshold == stats[call - 1].local_threshold);
+		other |= stats[call].selected != K;
+	}
+	CHECK(other);
+}
+
+/* A band of exactly k: the threshold moves after each call by the factor, and by up to 1.03^5 where far too many would
+ * pass. */
+static void factor_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_topk_config config = config_of("topk-sa", CHOIR_TOPK_THRESHOLD_REUSE);
+	choir_topk_stats stats[CALLS];
+
+	(void)arg;
+	config.decay = 0;
+	config.threshold_period = 100;
+	config.threshold_low = config.threshold_high = 1;
+	config.threshold_factor = 1.25;
+	run(world, rank, comm, &config, stats);
+	for (int call = 1; call < CALLS; call++) {
+		double ratio = stats[call].local_threshold / stats[call - 1].local_threshold;
+
+		if (stats[call - 1].selected < K)
+			ratio *= 1.25;
+		else if (stats[call - 1].selected > K)
+			ratio /= 1.25;
+		CHECK(ratio > 1 - 1e-6 && ratio < pow(1.03, 5) + 1e-6);
+	}
+}
+
+static void gaussian_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_topk_config config = config_of("topka2", CHOIR_TOPK_THRESHOLD_GAUSSIAN);
+	choir_topk_stats stats[CALLS];
+
+	(void)arg;
+	config.decay = 0;
+	run(world, rank, comm, &config, stats);
+	for (int call = 0; call < CALLS; call++)
+		CHECK(stats[call].selected >= 3 * K / 4 && stats[call].selected <= 5 * K / 4);
+}
+
+static void refuses(struct world *world, int rank, choir_comm *comm, const choir_topk_config *config,
+                    choir_status wanted, const char *words)
+{
+	choir_topk_state *state = NULL;
+
+	SAYS(choir_topk_create(comm, config, &state), wanted, words);
+	CHECK(state == NULL);
+}
+
+static void refused_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	static const char *const names[] = { "dense", "gtopk", "spardl" };
+	choir_topk_config config;
+
+	(void)arg;
+	for (int i = 0; i < 3; i++) {
+		config = config_of(names[i], CHOIR_TOPK_THRESHOLD_EXACT);
+		refuses(world, rank, comm, &config, CHOIR_UNSUPPORTED, names[i]);
+	}
+	config = config_of("topka", (choir_topk_threshold)9);
+	refuses(world, rank, comm, &config, CHOIR_ARGUMENT, "threshold is 9");
+	config = config_of("topka", CHOIR_TOPK_THRESHOLD_EXACT);
+	config.threshold_period = 3;
+	refuses(world, rank, comm, &config, CHOIR_ARGUMENT, "REUSE only");
+	config = config_of("topka", CHOIR_TOPK_THRESHOLD_REUSE);
+	config.threshold_factor = 0.5;
+	refuses(world, rank, comm, &config, CHOIR_ARGUMENT, "threshold_factor is 0.5");
+	config = config_of("topka", CHOIR_TOPK_THRESHOLD_REUSE);
+	config.threshold_low = 2;
+	config.threshold_high = 3;
+	refuses(world, rank, comm, &config, CHOIR_ARGUMENT, "2 to 3 of k");
+}
+
+/* Ranks that select in different ways. */
+static void mismatch_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	static float grads[4][N], results[4][N];
+	choir_topk_config config = config_of("topka", CHOIR_TOPK_THRESHOLD_REUSE);
+	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
+	choir_topk_state *state;
+
+	(void)arg;
+	config.threshold_period = 5 + (size_t)rank;
+	out.dense = choir_host(results[rank]);
+	OK(choir_topk_create(comm, &config, &state));
+	SAYS(choir_topk_allreduce(state, choir_host(grads[rank]), &out, NULL, NULL), CHOIR_MISMATCH, "topk_allreduce");
+	choir_topk_destroy(state);
+}
+
+static void on_two(world_fn fn)
+{
+	line_up_run(2, 0, 30000, fn, NULL);
+}
+
+static void selections(void **state)
+{
+	(void)state;
+	on_two(exact_rank);
+	on_two(reuse_rank);
+	on_two(factor_rank);
+	on_two(gaussian_rank);
+}
+
+static void refusals(void **state)
+{
+	(void)state;
+	on_two(refused_rank);
+	on_two(mismatch_rank);
+}
+
+static void law(void **state)
+{
+	static const char *const names[] = { "topka", "topka2", "topk-opt", "topk-sa", "gaussiank-concat", "oktopk" };
+
+	(void)state;
+	for (int i = 0; i < 6; i++)
+		for (int policy = CHOIR_TOPK_THRESHOLD_EXACT; policy <= CHOIR_TOPK_THRESHOLD_GAUSSIAN; policy++) {
+			struct law law = { .config = config_of(names[i], (choir_topk_threshold)policy),
+				           .ranks = 3,
+				           .calls = 12 };
+
+			law.config.count = 211;
+			law.config.k = 12;
+			law_holds(&law);
+			assert_true(law_moved() > 0);
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(selections), cmocka_unit_test(refusals),
+		                            cmocka_unit_test(law) };
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	gate_drop();
+	world_device_drop();
+	return failed;
+}
