@@ -59,6 +59,21 @@ CHOIR_API choir_status choir_reduce_scatter(choir_comm *comm, choir_buffer send,
                                             choir_dtype dtype, choir_op op, const choir_call *call,
                                             choir_event **event_p);
 
+/* choir_reduce_scatter_padded: send holds count elements, any number of them; they are cut into blocks of
+ * ceil(count / size), and where the last blocks end beyond them zeros stand in recv, which holds a block.
+ * choir_allgather_padded: its inverse: send holds a block, recv gets the count elements without the padding.
+ * ..._multi: a list, each tensor padded apart; a tensor's count is that of its longer buffer.  Never in place. */
+CHOIR_API choir_status choir_reduce_scatter_padded(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count,
+                                                   choir_dtype dtype, choir_op op, const choir_call *call,
+                                                   choir_event **event_p);
+CHOIR_API choir_status choir_allgather_padded(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count,
+                                              choir_dtype dtype, const choir_call *call, choir_event **event_p);
+CHOIR_API choir_status choir_reduce_scatter_padded_multi(choir_comm *comm, const choir_tensor *tensors,
+                                                         size_t n_tensors, choir_op op, const choir_call *call,
+                                                         choir_event **event_p);
+CHOIR_API choir_status choir_allgather_padded_multi(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors,
+                                                    const choir_call *call, choir_event **event_p);
+
 /* choir_reduce_scatterv: rank r gets its recv_counts[r] elements of the reduction; send holds the blocks of all ranks
  * one after another.  The counts agree on all ranks, which is checked.  In place: recv is this rank's block of send. */
 CHOIR_API choir_status choir_reduce_scatterv(choir_comm *comm, choir_buffer send, choir_buffer recv,
@@ -178,6 +193,18 @@ CHOIR_API choir_status choir_broadcast_multi_init(choir_comm *comm, const choir_
 CHOIR_API choir_status choir_reduce_multi_init(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors,
                                                choir_op op, int root, const choir_call *call,
                                                choir_request **request_p);
+CHOIR_API choir_status choir_reduce_scatter_padded_init(choir_comm *comm, choir_buffer send, choir_buffer recv,
+                                                        size_t count, choir_dtype dtype, choir_op op,
+                                                        const choir_call *call, choir_request **request_p);
+CHOIR_API choir_status choir_reduce_scatter_padded_multi_init(choir_comm *comm, const choir_tensor *tensors,
+                                                              size_t n_tensors, choir_op op, const choir_call *call,
+                                                              choir_request **request_p);
+CHOIR_API choir_status choir_allgather_padded_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count,
+                                                   choir_dtype dtype, const choir_call *call,
+                                                   choir_request **request_p);
+CHOIR_API choir_status choir_allgather_padded_multi_init(choir_comm *comm, const choir_tensor *tensors,
+                                                         size_t n_tensors, const choir_call *call,
+                                                         choir_request **request_p);
 CHOIR_API choir_status choir_reduce_scatter_init(choir_comm *comm, choir_buffer send, choir_buffer recv,
                                                  size_t recv_count, choir_dtype dtype, choir_op op,
                                                  const choir_call *call, choir_request **request_p);

@@ -56,13 +56,17 @@ static choir_status prepare_list(choir_comm *comm, const struct call_key *key, c
                                  struct prepared **out_p)
 {
 	struct prepared *prepared;
+	struct tensor_list_call list_call = { .name = key->form->name,
+		                              .collective = key->form->collective,
+		                              .root = key->peer,
+		                              .padded = key->form->padded };
 	struct dense_options options;
 	struct tensor_list *list;
 	choir_status st;
 
 	TRY(options_read(key->form->name, comm, call, key->form->collective, &options));
-	TRY(tensor_list_create(key->form->name, comm, key->form->collective, key->peer, key->tensors, key->count,
-	                       options.bucket_bytes, &list));
+	list_call.bucket_bytes = options.bucket_bytes;
+	TRY(tensor_list_create(&list_call, comm, key->tensors, key->count, &list));
 	st = prepared_create(comm, key->form->name, key, list->n_buckets, &prepared);
 	if (st != CHOIR_SUCCESS) {
 		segments_release(&list->owner);
@@ -107,6 +111,34 @@ static const struct call_form broadcast_multi = {
 static const struct call_form reduce_multi = {
 	.name = "choir_reduce_multi",
 	.collective = COLLECTIVE_REDUCE,
+	.prepare = prepare_list,
+};
+
+static const struct call_form reduce_scatter_padded = {
+	.name = "choir_reduce_scatter_padded",
+	.collective = COLLECTIVE_REDUCE_SCATTER,
+	.padded = true,
+	.prepare = prepare_list,
+};
+
+static const struct call_form reduce_scatter_padded_multi = {
+	.name = "choir_reduce_scatter_padded_multi",
+	.collective = COLLECTIVE_REDUCE_SCATTER,
+	.padded = true,
+	.prepare = prepare_list,
+};
+
+static const struct call_form allgather_padded = {
+	.name = "choir_allgather_padded",
+	.collective = COLLECTIVE_ALLGATHER,
+	.padded = true,
+	.prepare = prepare_list,
+};
+
+static const struct call_form allgather_padded_multi = {
+	.name = "choir_allgather_padded_multi",
+	.collective = COLLECTIVE_ALLGATHER,
+	.padded = true,
 	.prepare = prepare_list,
 };
 
@@ -202,6 +234,77 @@ choir_status choir_reduce_multi_init(choir_comm *comm, const choir_tensor *tenso
                                      int root, const choir_call *call, choir_request **request_p)
 {
 	struct call_key key = key_of(&reduce_multi, tensors, n_tensors, op, root);
+
+	return request_create(comm, &key, call, request_p);
+}
+
+/* --- padded: a list, be it of one tensor --- */
+
+choir_status choir_reduce_scatter_padded(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count,
+                                         choir_dtype dtype, choir_op op, const choir_call *call, choir_event **event_p)
+{
+	choir_tensor tensor = { send, recv, count, dtype };
+	struct call_key key = key_of(&reduce_scatter_padded, &tensor, 1, op, 0);
+
+	return start_call(comm, &key, call, event_p);
+}
+
+choir_status choir_reduce_scatter_padded_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count,
+                                              choir_dtype dtype, choir_op op, const choir_call *call,
+                                              choir_request **request_p)
+{
+	choir_tensor tensor = { send, recv, count, dtype };
+	struct call_key key = key_of(&reduce_scatter_padded, &tensor, 1, op, 0);
+
+	return request_create(comm, &key, call, request_p);
+}
+
+choir_status choir_reduce_scatter_padded_multi(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors,
+                                               choir_op op, const choir_call *call, choir_event **event_p)
+{
+	struct call_key key = key_of(&reduce_scatter_padded_multi, tensors, n_tensors, op, 0);
+
+	return start_call(comm, &key, call, event_p);
+}
+
+choir_status choir_reduce_scatter_padded_multi_init(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors,
+                                                    choir_op op, const choir_call *call, choir_request **request_p)
+{
+	struct call_key key = key_of(&reduce_scatter_padded_multi, tensors, n_tensors, op, 0);
+
+	return request_create(comm, &key, call, request_p);
+}
+
+choir_status choir_allgather_padded(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count,
+                                    choir_dtype dtype, const choir_call *call, choir_event **event_p)
+{
+	choir_tensor tensor = { send, recv, count, dtype };
+	struct call_key key = key_of(&allgather_padded, &tensor, 1, 0, 0);
+
+	return start_call(comm, &key, call, event_p);
+}
+
+choir_status choir_allgather_padded_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count,
+                                         choir_dtype dtype, const choir_call *call, choir_request **request_p)
+{
+	choir_tensor tensor = { send, recv, count, dtype };
+	struct call_key key = key_of(&allgather_padded, &tensor, 1, 0, 0);
+
+	return request_create(comm, &key, call, request_p);
+}
+
+choir_status choir_allgather_padded_multi(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors,
+                                          const choir_call *call, choir_event **event_p)
+{
+	struct call_key key = key_of(&allgather_padded_multi, tensors, n_tensors, 0, 0);
+
+	return start_call(comm, &key, call, event_p);
+}
+
+choir_status choir_allgather_padded_multi_init(choir_comm *comm, const choir_tensor *tensors, size_t n_tensors,
+                                               const choir_call *call, choir_request **request_p)
+{
+	struct call_key key = key_of(&allgather_padded_multi, tensors, n_tensors, 0, 0);
 
 	return request_create(comm, &key, call, request_p);
 }

@@ -18,6 +18,7 @@ static void destroy(struct segments_owner *owner)
 	free(list->segments);
 	free(list->accesses);
 	free(list->addresses);
+	free(list->padding);
 	free(list);
 }
 
@@ -27,12 +28,13 @@ static bool same_buffer(const choir_buffer *a, const choir_buffer *b)
 }
 
 /* One block's bytes, added to those of the list. */
-static choir_status measure(struct tensor_list *list, size_t i, uint64_t elem, uint64_t *bytes_p)
+static choir_status measure(struct tensor_list *list, size_t i, uint64_t elem)
 {
-	uint64_t all;
+	/* Padding is less than the tensor, or a few elements. */
+	uint64_t bytes, all, most = list->padded ? 2 : list->most_holds;
 
-	if (__builtin_mul_overflow((uint64_t)list->tensors[i].count, elem, bytes_p) ||
-	    __builtin_mul_overflow(*bytes_p, list->most_holds, &all) ||
+	if (__builtin_mul_overflow((uint64_t)list->tensors[i].count, elem, &bytes) ||
+	    __builtin_mul_overflow(bytes, most, &all) ||
 	    __builtin_add_overflow(list->bytes, all, &list->bytes) || list->bytes > INT64_MAX)
 		return error_set(CHOIR_ARGUMENT,
 		                 "tensors[%zu]: with its %zu elements of %s there are more than 2^63 bytes", i,
@@ -46,15 +48,15 @@ static choir_status check_each(choir_device *device, struct tensor_list *list)
 	for (size_t i = 0; i < list->n; i++) {
 		const choir_tensor *t = &list->tensors[i];
 		choir_buffer recv = tensor_list_recv(list, t);
-		uint64_t elem = choir_dtype_bytes(t->dtype), bytes, words[2] = { t->count, (uint64_t)t->dtype };
+		uint64_t elem = choir_dtype_bytes(t->dtype), words[2] = { t->count, (uint64_t)t->dtype };
 		choir_status st;
 
 		if (elem == 0)
 			return error_set(CHOIR_ARGUMENT, "tensors[%zu]: no data type has number %d", i, (int)t->dtype);
-		TRY(measure(list, i, elem, &bytes));
-		st = dev_range(device, "send", t->send, bytes * list->send_holds, elem);
+		TRY(measure(list, i, elem));
+		st = dev_range(device, "send", t->send, tensor_list_bytes(list, t, list->send_holds), elem);
 		if (st == CHOIR_SUCCESS && (!same_buffer(&t->send, &recv) || list->recv_holds > list->send_holds))
-			st = dev_range(device, "recv", recv, bytes * list->recv_holds, elem);
+			st = dev_range(device, "recv", recv, tensor_list_bytes(list, t, list->recv_holds), elem);
 		if (st != CHOIR_SUCCESS)
 			return error_prefix(st, "tensors[%zu]", i);
 		list->hash = XXH64(words, sizeof words, list->hash);
@@ -74,22 +76,23 @@ struct side {
 	struct segment *items;
 	struct dev_access *accesses;
 	uint64_t *addresses;
-	uint64_t holds; /* as of the list */
+	uint64_t holds, blocks; /* on this rank as of the list; on the rank that holds most */
 	bool write;
 };
 
 static choir_status add_segment(const struct choir_comm *comm, struct tensor_list *list, struct side *side,
-                                choir_buffer buffer, uint64_t bytes)
+                                const choir_tensor *tensor, choir_buffer buffer)
 {
 	struct segments *all = side->segments;
 	struct segment *segment = &side->items[all->n];
 	struct dev_access *access = &side->accesses[all->n];
 
-	segment[1].from = segment->from + bytes;
+	segment[1].from = segment->from + tensor_list_block(list, tensor);
+	segment->bytes = tensor_list_bytes(list, tensor, side->blocks);
 	all->n++;
 	if (side->holds == 0) /* peers' segments are as long */
 		return CHOIR_SUCCESS;
-	TRY(dev_resolve(comm->device, buffer, bytes * side->holds, side->write, access));
+	TRY(dev_resolve(comm->device, buffer, segment->bytes, side->write, access));
 	list->reusable &= lasts(&buffer, access);
 	all->direct &= access->direct;
 	side->addresses[all->n - 1] = symmetric_address(comm, access);
@@ -98,6 +101,11 @@ static choir_status add_segment(const struct choir_comm *comm, struct tensor_lis
 	segment->ptr = access->direct ? access->ptr : NULL;
 	segment->access = access;
 	return CHOIR_SUCCESS;
+}
+
+static uint64_t blocks_of(const struct tensor_list *list, bool has_blocks)
+{
+	return has_blocks ? list->most_holds : 1;
 }
 
 /* Side 0 or 1 of the bucket whose tensors are order[first] .. order[first + n - 1], in the list's arrays. */
@@ -109,10 +117,23 @@ static struct side make_side(struct tensor_list *list, struct tensor_bucket *buc
 		             .accesses = list->accesses + at,
 		             .addresses = list->addresses + at,
 		             .holds = which == 0 ? list->send_holds : list->recv_holds,
+		             .blocks = which == 0 ? blocks_of(list, collective_sends_blocks(list->collective))
+		                                  : blocks_of(list, collective_recvs_blocks(list->collective)),
 		             .write = which == 1 };
 
 	*side.segments = (struct segments){ .items = side.items, .direct = true, .addresses = side.addresses };
 	return side;
+}
+
+/* Of a tensor fewer elements than ranks are padding. */
+static size_t padding_bytes(const struct tensor_list *list)
+{
+	uint64_t elem = 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (choir_dtype_bytes(list->tensors[i].dtype) > elem)
+			elem = choir_dtype_bytes(list->tensors[i].dtype);
+	return (size_t)list->n_ranks * elem;
 }
 
 /* Bucket b: the tensors order[first] .. order[end - 1]. */
@@ -124,20 +145,21 @@ static choir_status fill_bucket(const struct choir_comm *comm, struct tensor_lis
 	struct side send, recv;
 
 	*bucket = (struct tensor_bucket){ .n = end - first,
-		                          .only = end - first == 1 ? one : NULL,
+		                          .only = end - first == 1 && !list->padded ? one : NULL,
 		                          .dtype = one != NULL ? one->dtype : CHOIR_U8 };
 	send = make_side(list, bucket, b, first, 0);
 	recv = make_side(list, bucket, b, first, 1);
 	for (size_t i = first; i < end; i++) {
 		const choir_tensor *t = &list->tensors[order[i]];
-		uint64_t bytes = t->count * choir_dtype_bytes(t->dtype);
 
-		TRY(add_segment(comm, list, &send, t->send, bytes));
-		TRY(add_segment(comm, list, &recv, tensor_list_recv(list, t), bytes));
-		bucket->count += t->count;
+		TRY(add_segment(comm, list, &send, t, t->send));
+		TRY(add_segment(comm, list, &recv, t, tensor_list_recv(list, t)));
+		bucket->count += tensor_list_block(list, t) / choir_dtype_bytes(t->dtype);
 	}
-	bucket->send.block = list->send_holds > 1 ? bucket->count * choir_dtype_bytes(bucket->dtype) : 0;
-	bucket->recv.block = list->recv_holds > 1 ? bucket->count * choir_dtype_bytes(bucket->dtype) : 0;
+	bucket->send.block = send.blocks > 1 ? bucket->count * choir_dtype_bytes(bucket->dtype) : 0;
+	bucket->recv.block = recv.blocks > 1 ? bucket->count * choir_dtype_bytes(bucket->dtype) : 0;
+	bucket->send.padding = list->padding;
+	bucket->recv.padding = list->padding != NULL ? list->padding + padding_bytes(list) : NULL;
 	return CHOIR_SUCCESS;
 }
 
@@ -155,6 +177,8 @@ static choir_status fill(const struct choir_comm *comm, struct tensor_list *list
 		return error_no_memory("a list of tensors",
 		                       2 * n *
 		                           (sizeof *list->segments + sizeof *list->accesses + sizeof *list->addresses));
+	if (list->padded && (list->padding = calloc(2, padding_bytes(list) + 1)) == NULL)
+		return error_no_memory("the padding of a list", 2 * padding_bytes(list));
 	for (size_t b = 0, first = 0; b < list->n_buckets; first = ends[b++])
 		TRY(fill_bucket(comm, list, b, order, first, ends[b]));
 	return CHOIR_SUCCESS;
@@ -182,49 +206,51 @@ static choir_status build(struct choir_comm *comm, struct tensor_list *list, uin
 }
 
 /* What each tensor's buffers hold. */
-static void take_collective(struct tensor_list *list, const struct choir_comm *comm, enum collective collective,
-                            int root)
+static void take_call(struct tensor_list *list, const struct choir_comm *comm, const struct tensor_list_call *call)
 {
-	const struct collective_traits *traits = &collective_table[collective];
-	bool rooted = collective_has(collective, TRAIT_ROOTED), blocks;
+	const struct collective_traits *traits = &collective_table[call->collective];
+	bool blocks = collective_sends_blocks(call->collective) || collective_recvs_blocks(call->collective);
 
-	blocks = collective_sends_blocks(collective) || collective_recvs_blocks(collective);
-	list->collective = collective;
+	list->collective = call->collective;
+	list->padded = call->padded;
 	list->rank = comm->rank;
-	list->send_holds = collective_holds(traits->send, comm->n, comm->rank == root);
-	list->recv_holds = collective_holds(traits->recv, comm->n, comm->rank == root);
+	list->n_ranks = comm->n;
+	list->send_holds = collective_holds(traits->send, comm->n, comm->rank == call->root);
+	list->recv_holds = collective_holds(traits->recv, comm->n, comm->rank == call->root);
 	list->most_holds = blocks ? (uint64_t)comm->n : 1;
-	if (rooted)
-		list->hash = XXH64(&root, sizeof root, list->hash);
+	if (call->padded)
+		list->hash = XXH64("padded", 6, list->hash);
+	if (collective_has(call->collective, TRAIT_ROOTED))
+		list->hash = XXH64(&call->root, sizeof call->root, list->hash);
 }
 
-choir_status tensor_list_create(const char *call, struct choir_comm *comm, enum collective collective, int root,
-                                const choir_tensor *tensors, size_t n, uint64_t bucket_bytes,
-                                struct tensor_list **out_p)
+choir_status tensor_list_create(const struct tensor_list_call *call, struct choir_comm *comm,
+                                const choir_tensor *tensors, size_t n, struct tensor_list **out_p)
 {
+	const char *name = call->name;
 	struct tensor_list *list;
 	choir_status st;
 
 	if (tensors == NULL && n > 0)
-		return error_set(CHOIR_ARGUMENT, "%s: null tensors", call);
+		return error_set(CHOIR_ARGUMENT, "%s: null tensors", name);
 	if (n > (size_t)PTRDIFF_MAX / sizeof *tensors)
-		return error_set(CHOIR_ARGUMENT, "%s: n_tensors is %zu, more than any memory holds", call, n);
+		return error_set(CHOIR_ARGUMENT, "%s: n_tensors is %zu, more than any memory holds", name, n);
 	list = calloc(1, sizeof *list);
 	if (list == NULL || (list->tensors = calloc(n + 1, sizeof *list->tensors)) == NULL) {
 		free(list);
-		return error_prefix(error_no_memory("a list of tensors", n * sizeof *tensors), "%s", call);
+		return error_prefix(error_no_memory("a list of tensors", n * sizeof *tensors), "%s", name);
 	}
 	atomic_init(&list->owner.refs, 1);
 	list->owner.destroy = destroy;
 	list->n = n;
 	list->reusable = true;
-	take_collective(list, comm, collective, root);
+	take_call(list, comm, call);
 	if (n > 0)
 		memcpy(list->tensors, tensors, n * sizeof *tensors);
-	st = build(comm, list, bucket_bytes > 0 ? bucket_bytes : BUCKET_BYTES);
+	st = build(comm, list, call->bucket_bytes > 0 ? call->bucket_bytes : BUCKET_BYTES);
 	if (st != CHOIR_SUCCESS) {
 		segments_release(&list->owner);
-		return error_prefix(st, "%s", call);
+		return error_prefix(st, "%s", name);
 	}
 	*out_p = list;
 	return CHOIR_SUCCESS;

@@ -18,23 +18,22 @@ static int by_origin(const void *a, const void *b)
 	return (x->origin.at > y->origin.at) - (x->origin.at < y->origin.at);
 }
 
-static uint64_t bytes_of(const choir_tensor *tensor)
-{
-	return tensor->count * choir_dtype_bytes(tensor->dtype);
-}
-
 /* Is the tensor in place?  ARGUMENT: it is neither that nor apart. */
 static choir_status look_in_place(const struct tensor_list *list, size_t i, bool *in_place_p)
 {
 	const choir_tensor *t = &list->tensors[i];
-	uint64_t send = bytes_of(t) * list->send_holds, recv = bytes_of(t) * list->recv_holds;
+	uint64_t send = tensor_list_bytes(list, t, list->send_holds),
+		 recv = tensor_list_bytes(list, t, list->recv_holds);
 	int64_t delta = 0, inner = 0;
 
 	*in_place_p = dev_overlap(t->send, send, tensor_list_recv(list, t), recv, NULL, &delta);
 	if (list->send_holds != list->recv_holds)
-		inner = (int64_t)bytes_of(t) * list->rank;
+		inner = (int64_t)tensor_list_block(list, t) * list->rank;
 	if (collective_send_is_inner(list->collective))
 		delta = -delta;
+	if (*in_place_p && list->padded)
+		return error_set(CHOIR_ARGUMENT,
+		                 "send and recv of tensors[%zu] overlap, and a padded call is never in place", i);
 	if (*in_place_p && delta != inner)
 		return error_set(CHOIR_ARGUMENT, "send and recv of tensors[%zu] overlap, but not in place", i);
 	return CHOIR_SUCCESS;
@@ -47,8 +46,8 @@ static choir_status list_spans(const struct tensor_list *list, struct span *span
 
 	for (size_t i = 0; i < list->n; i++) {
 		const choir_tensor *t = &list->tensors[i];
-		struct span send = { .bytes = bytes_of(t) * list->send_holds, .tensor = i },
-			    recv = { .bytes = bytes_of(t) * list->recv_holds, .tensor = i };
+		struct span send = { .bytes = tensor_list_bytes(list, t, list->send_holds), .tensor = i },
+			    recv = { .bytes = tensor_list_bytes(list, t, list->recv_holds), .tensor = i };
 		bool in_place;
 
 		if (t->count == 0)
@@ -102,9 +101,9 @@ choir_status tensors_apart(struct tensor_list *list)
 }
 
 struct sorter {
+	const struct tensor_list *list;
 	const choir_tensor *tensors;
 	uint64_t most; /* bytes of a bucket */
-	uint64_t holds; /* of the longest buffer of a tensor, in units of its count */
 	size_t n, *order, *ends, n_order, n_buckets;
 };
 
@@ -119,12 +118,12 @@ static void take_type(struct sorter *s, size_t first)
 
 		if (t->count == 0 || t->dtype != s->tensors[first].dtype)
 			continue;
-		if (s->n_order > begin && bytes + bytes_of(t) * s->holds > s->most) {
+		if (s->n_order > begin && bytes + tensor_list_block(s->list, t) * s->list->most_holds > s->most) {
 			s->ends[s->n_buckets++] = s->n_order;
 			bytes = 0;
 			begin = s->n_order;
 		}
-		bytes += bytes_of(t) * s->holds;
+		bytes += tensor_list_block(s->list, t) * s->list->most_holds;
 		s->order[s->n_order++] = i;
 	}
 	s->ends[s->n_buckets++] = s->n_order;
@@ -140,9 +139,9 @@ static bool is_first_of_type(const choir_tensor *tensors, size_t i)
 
 size_t tensors_sort(const struct tensor_list *list, uint64_t most, size_t *order, size_t *ends)
 {
-	struct sorter s = { .tensors = list->tensors,
+	struct sorter s = { .list = list,
+		            .tensors = list->tensors,
 		            .most = most,
-		            .holds = list->most_holds,
 		            .n = list->n,
 		            .order = order,
 		            .ends = ends };

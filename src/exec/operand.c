@@ -17,6 +17,8 @@ static unsigned char *in_callers(const struct dev_access *access, struct segment
 		struct segment_at at = segments_find(segments, off);
 
 		*span = at.left < *span ? at.left : *span;
+		if (at.padded)
+			return segments->padding;
 		return at.segment->ptr != NULL ? at.segment->ptr + at.off : NULL;
 	}
 	return access->ptr != NULL ? access->ptr + off : NULL;
@@ -36,6 +38,8 @@ static unsigned char *in_peers(struct run *run, int rank, bool sends, uint64_t o
 		return (sends ? peer->send : peer->recv) + off;
 	at = segments_find(mine, off);
 	*span = at.left < *span ? at.left : *span;
+	if (at.padded)
+		return mine->padding;
 	return symmetric_find(run->comm, local_rank, addresses[at.segment - mine->items]) + at.off;
 }
 

@@ -48,8 +48,12 @@ struct segment_at segments_find(struct segments *segments, uint64_t off)
 	uint64_t block = segments->block > 0 ? off / segments->block : 0, in_block = off - block * segments->block;
 	const struct segment *segment = find(segments, in_block);
 	uint64_t part = segment[1].from - segment->from, in_part = in_block - segment->from;
+	struct segment_at at = { .segment = segment, .off = block * part + in_part, .left = part - in_part };
 
-	return (struct segment_at){ .segment = segment, .off = block * part + in_part, .left = part - in_part };
+	at.padded = at.off >= segment->bytes;
+	if (!at.padded && segment->bytes - at.off < at.left)
+		at.left = segment->bytes - at.off;
+	return at;
 }
 
 /* One segment's part of a copy: into `to`, or out of `from`. */
@@ -86,6 +90,12 @@ static choir_status copy_parts(choir_device *device, struct segments *segments, 
 		struct segment_at at = segments_find(segments, off + done);
 		uint64_t part = at.left < bytes - done ? at.left : bytes - done;
 
+		if (at.padded) {
+			if (to != NULL)
+				memset(to + done, 0, part);
+			done += part;
+			continue;
+		}
 		enqueued |= at.segment->ptr == NULL;
 		st = copy_part(device, at.segment, at.off, to != NULL ? to + done : NULL,
 		               from != NULL ? from + done : NULL, part);

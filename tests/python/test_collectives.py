@@ -67,6 +67,20 @@ class Dense(unittest.TestCase):
 
         self.ranks(fn)
 
+    def test_padded(self):
+        def fn(comm):
+            for count in (0, 1, 7, 1001):
+                block = -(-count // N)
+                x, part, back = given(comm.rank, count, "int32"), np.ones(block, np.int32), np.zeros(count, np.int32)
+                whole = np.zeros(block * N, np.int32)
+                whole[:count] = everybody(count, "int32").sum(0)
+                comm.reduce_scatter_padded(x, part)
+                np.testing.assert_array_equal(part, whole[comm.rank * block : (comm.rank + 1) * block])
+                comm.allgather_padded_multi([(part, back)])
+                np.testing.assert_array_equal(back, whole[:count])
+
+        self.ranks(fn)
+
     def test_tags(self):
         def fn(comm):
             left, right = (comm.rank - 1) % N, (comm.rank + 1) % N

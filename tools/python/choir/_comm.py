@@ -244,6 +244,44 @@ class Comm:
         args = (self._handle, a.buffer, b.buffer, a.count, a.dtype)
         return self._go(lib.choir_allgather, args, (send, recv), wait, call)
 
+    def reduce_scatter_padded(self, send: Any, recv: Any, op: Op | str = "sum", wait: bool = True, **call: Any) -> Any:
+        """recv = this rank's block of the reduction of send, of any length: ceil(length / size) elements, and zeros
+        where it ends beyond send."""
+        array, held = self._padded([(send, recv)], True)
+        one = array[0]
+        args = (self._handle, one.send, one.recv, one.count, one.dtype, _op(op))
+        return self._go(lib.choir_reduce_scatter_padded, args, held, wait, call)
+
+    def allgather_padded(self, send: Any, recv: Any, wait: bool = True, **call: Any) -> Any:
+        """The inverse: recv, of any length, gets the blocks of all ranks without the padding."""
+        array, held = self._padded([(send, recv)], False)
+        one = array[0]
+        args = (self._handle, one.send, one.recv, one.count, one.dtype)
+        return self._go(lib.choir_allgather_padded, args, held, wait, call)
+
+    def reduce_scatter_padded_multi(self, tensors: Iterable[Any], op: Op | str = "sum", wait: bool = True,
+                                    **call: Any) -> Any:  # fmt: skip
+        """A reduce_scatter_padded of each (send, recv) of a list, as one call."""
+        array, held = self._padded(tensors, True)
+        args = (self._handle, array, len(array), _op(op))
+        return self._go(lib.choir_reduce_scatter_padded_multi, args, (array, held), wait, call)
+
+    def allgather_padded_multi(self, tensors: Iterable[Any], wait: bool = True, **call: Any) -> Any:
+        """An allgather_padded of each (send, recv) of a list, as one call."""
+        array, held = self._padded(tensors, False)
+        return self._go(lib.choir_allgather_padded_multi, (self._handle, array, len(array)), (array, held), wait, call)
+
+    def _padded(self, tensors: Iterable[Any], scatters: bool) -> tuple[Any, Any]:
+        pairs = list(tensors)
+        array = (Tensor * len(pairs))()
+        for slot, (send, recv) in zip(array, pairs):
+            a, b = _pair(send, recv)
+            count = a.count if scatters else b.count
+            shorter, name = (b, "recv") if scatters else (a, "send")
+            _at_least(shorter.count, -(-count // self.size), name)
+            slot.send, slot.recv, slot.count, slot.dtype = a.buffer, b.buffer, count, a.dtype
+        return array, pairs
+
     def allgatherv(self, send: Any, recv: Any, counts: Sequence[int], displacements: Sequence[int] | None = None,
                    wait: bool = True, **call: Any) -> Any:  # fmt: skip
         """The same with counts[r] elements of rank r, at displacements[r] (left out: one after another)."""
