@@ -60,7 +60,8 @@ CHOIR_API choir_status choir_reduce_scatter(choir_comm *comm, choir_buffer send,
                                             choir_event **event_p);
 
 /* choir_reduce_scatter_padded: send holds count elements, any number of them; they are cut into blocks of
- * ceil(count / size), and where the last blocks end beyond them zeros stand in recv, which holds a block.
+ * ceil(count / size), and where the last blocks end beyond them zeros stand in recv, which holds a block (of an
+ * operator of the caller's: what it makes of zeros).
  * choir_allgather_padded: its inverse: send holds a block, recv gets the count elements without the padding.
  * ..._multi: a list, each tensor padded apart; a tensor's count is that of its longer buffer.  Never in place. */
 CHOIR_API choir_status choir_reduce_scatter_padded(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count,
@@ -212,6 +213,10 @@ CHOIR_API choir_status choir_allgather_init(choir_comm *comm, choir_buffer send,
                                             choir_dtype dtype, const choir_call *call, choir_request **request_p);
 CHOIR_API choir_status choir_alltoall_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count,
                                            choir_dtype dtype, const choir_call *call, choir_request **request_p);
+CHOIR_API choir_status choir_alltoallv_init(choir_comm *comm, choir_buffer send, const size_t *send_counts,
+                                            const size_t *send_displacements, choir_buffer recv,
+                                            const size_t *recv_counts, const size_t *recv_displacements,
+                                            choir_dtype dtype, const choir_call *call, choir_request **request_p);
 CHOIR_API choir_status choir_broadcast_init(choir_comm *comm, choir_buffer send, choir_buffer recv, size_t count,
                                             choir_dtype dtype, int root, const choir_call *call,
                                             choir_request **request_p);
@@ -279,6 +284,17 @@ CHOIR_API choir_status choir_group_end(void);
  * Enqueues and sends nothing. */
 CHOIR_API choir_status choir_supports(choir_comm *comm, const char *collective, choir_dtype dtype, choir_op op,
                                       choir_buffer buffer);
+
+/* choir_predict: the seconds that the cost model (choir_plan_predict in <choir/plan.h>) gives for this call on this
+ * comm, from a common start until the last rank is done, by its layout, rules and options: of host memory, or device
+ * memory that the host reaches.  collective: "allreduce", ...; count, op and root as the call is given them (root: the
+ * peer of send and recv; what a collective does not take is ignored); call (may be NULL): its options.  The network's
+ * latency and rate are those that "costs:" in the comm's rules sets, else the model's.  *algorithm_p (may be NULL):
+ * what would run.  Sends nothing; takes about a second for a million steps of all ranks; any thread.  ARGUMENT;
+ * UNSUPPORTED: v forms, sparse collectives, the operator local. */
+CHOIR_API choir_status choir_predict(choir_comm *comm, const char *collective, size_t count, choir_dtype dtype,
+                                     choir_op op, int root, const choir_call *call, double *seconds_p,
+                                     const char **algorithm_p);
 
 #ifdef __cplusplus
 }

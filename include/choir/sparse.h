@@ -3,7 +3,7 @@
 #ifndef CHOIR_SPARSE_H
 #define CHOIR_SPARSE_H
 
-#include <choir/event.h>
+#include <choir/collective.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -70,6 +70,17 @@ CHOIR_API choir_status choir_sparse_allreduce(choir_comm *comm, choir_buffer sen
                                               choir_dtype ind_dtype, choir_dtype val_dtype, choir_op op,
                                               const choir_sparse_attr *attr, const choir_call *call,
                                               choir_event **event_p);
+
+/* choir_sparse_allreduce_init: a persistent one (choir_request in choir/collective.h): the buffers, counts and attr are
+ * the same for every start.  *recv_ind_count and *recv_val_count are the capacities of every start, which sets them to
+ * these first; they stay valid as long as the request. */
+CHOIR_API choir_status choir_sparse_allreduce_init(choir_comm *comm, choir_buffer send_ind, size_t send_ind_count,
+                                                   choir_buffer send_val, size_t send_val_count,
+                                                   choir_buffer recv_ind, size_t *recv_ind_count,
+                                                   choir_buffer recv_val, size_t *recv_val_count,
+                                                   choir_dtype ind_dtype, choir_dtype val_dtype, choir_op op,
+                                                   const choir_sparse_attr *attr, const choir_call *call,
+                                                   choir_request **request_p);
 
 /* choir_sparse_fetch: copies the result of an event that ended with CAPACITY into larger buffers; counts as above.
  * Blocks for the copy.  The result is kept until the event's last reference is released. */

@@ -11,12 +11,14 @@
 
 #include "api/counts.h"
 #include "api/dense.h"
+#include "api/request.h"
 #include "api/start.h"
 #include "exec/call_cache.h"
 #include "exec/engine.h"
 #include "exec/symmetric.h"
 #include "exec/thread.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { SEND_COUNTS, SEND_DISPLACEMENTS, RECV_COUNTS, RECV_DISPLACEMENTS };
@@ -345,4 +347,75 @@ choir_status choir_alltoallv(choir_comm *comm, choir_buffer send, const size_t *
 	st = start_first(comm, &key, given, event_p);
 	comm_leave(comm);
 	return call_named(st, given);
+}
+
+/* --- kept --- */
+
+struct kept_alltoallv {
+	struct kept_call base; /* first */
+	struct call_key key;   /* its lists are in `room` */
+	void *room;
+};
+
+static choir_status check_kept(struct kept_call *base, choir_comm *comm, const choir_call *call)
+{
+	struct kept_alltoallv *kept = (struct kept_alltoallv *)base;
+	struct call_key key = kept->key;
+	struct request r;
+	choir_status st;
+
+	if (choir_dtype_bytes(key.dtype) == 0)
+		return error_set(CHOIR_ARGUMENT, "%s: no data type has number %d", alltoallv.name, (int)key.dtype);
+	key.options = call->options;
+	st = read_request(comm, &key, &r);
+	if (st == CHOIR_SUCCESS)
+		st = check_buffers(&r);
+	if (st == CHOIR_SUCCESS)
+		st = check_algorithm(&r);
+	if (st == CHOIR_SUCCESS && r.send.extent > 0)
+		base->buffers[0] = key.send;
+	if (st == CHOIR_SUCCESS && r.recv.extent > 0)
+		base->buffers[1] = key.recv;
+	end_request(&r);
+	return st;
+}
+
+static choir_status start_kept(struct kept_call *base, choir_comm *comm, const choir_call *call, choir_event **event_p)
+{
+	const struct call_key *key = &((struct kept_alltoallv *)base)->key;
+
+	return choir_alltoallv(comm, key->send, key->lists[SEND_COUNTS], key->lists[SEND_DISPLACEMENTS], key->recv,
+	                       key->lists[RECV_COUNTS], key->lists[RECV_DISPLACEMENTS], key->dtype, call, event_p);
+}
+
+static void destroy_kept(struct kept_call *base)
+{
+	free(((struct kept_alltoallv *)base)->room);
+	free(base);
+}
+
+choir_status choir_alltoallv_init(choir_comm *comm, choir_buffer send, const size_t *send_counts,
+                                  const size_t *send_displacements, choir_buffer recv, const size_t *recv_counts,
+                                  const size_t *recv_displacements, choir_dtype dtype, const choir_call *call,
+                                  choir_request **request_p)
+{
+	struct call_key key = { .form = &alltoallv,
+		                .send = send,
+		                .recv = recv,
+		                .dtype = dtype,
+		                .lists = { send_counts, send_displacements, recv_counts, recv_displacements } };
+	struct kept_alltoallv *kept;
+	choir_status st;
+
+	TRY(call_check_comm(alltoallv.name, comm));
+	kept = calloc(1, sizeof *kept);
+	if (kept == NULL)
+		return error_no_memory("a persistent call", sizeof *kept);
+	kept->base = (struct kept_call){ alltoallv.name, check_kept, start_kept, destroy_kept, 0, { choir_none() } };
+	st = call_key_copy(&key, comm->n, &kept->key, &kept->room);
+	if (st != CHOIR_SUCCESS) {
+		destroy_kept(&kept->base);
+		return st;
+	}
+	return request_keep(comm, &kept->base, call, request_p);
 }

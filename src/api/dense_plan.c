@@ -55,8 +55,8 @@ void dense_plan_describe(const struct dense *d, struct algo_in *in)
 	in->bytes = d->collective == COLLECTIVE_ALLTOALLV ? d->mean_bytes : d->count * in->elem_bytes;
 }
 
-static choir_status choose(const struct dense *d, const struct dense_options *options, const struct algo_in *in,
-                           const struct algorithm **out_p)
+choir_status dense_plan_algorithm(const struct dense *d, const struct dense_options *options,
+                                  const struct algo_in *in, const struct algorithm **out_p)
 {
 	const char *why;
 
@@ -80,7 +80,7 @@ static choir_status take_plan(const struct dense *d, const struct dense_options 
 	bound->cached = NULL;
 	if (collective_has(d->collective, TRAIT_REDUCES) && d->op == CHOIR_OP_LOCAL)
 		return local_plan(&bound->in, &bound->cached);
-	TRY(choose(d, options, &bound->in, &algorithm));
+	TRY(dense_plan_algorithm(d, options, &bound->in, &algorithm));
 	return plan_cache_get(&d->comm->plans, algorithm, &bound->in, &bound->cached);
 }
 

@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REQUEST_BUFFERS = 2 };
-
 struct choir_request {
 	choir_comm *comm;             /* a reference */
-	struct prepared *prepared;    /* a reference */
+	struct prepared *prepared;    /* a reference; NULL = there is a kept call instead */
+	struct kept_call *kept_call;
+	char *options;                /* of a kept call, which call points to; NULL = none */
 	choir_call call;              /* without deps */
 	char *key;                    /* its choir_call.key, which call points to; NULL = none */
 	char *name;                   /* the caller's name for it, which call points to; NULL = none */
@@ -27,7 +27,7 @@ struct choir_request {
 
 static const char *function_of(const choir_request *request)
 {
-	return request->prepared->key.form->name;
+	return request->kept_call != NULL ? request->kept_call->function : request->prepared->key.form->name;
 }
 
 /* What may differ from start to start: when it begins, and how long it may take. */
@@ -71,6 +71,8 @@ static choir_status start(choir_request *request, const choir_call *given, choir
 	choir_call call;
 
 	TRY(read_start(request, given, &call));
+	if (request->kept_call != NULL)
+		return request->kept_call->start(request->kept_call, request->comm, &call, event_p);
 	if (!prepared_is_valid(request->comm, request->prepared, true))
 		TRY(renew(request));
 	return start_prepared(request->comm, request->prepared, &call, event_p, request->hold);
@@ -114,7 +116,10 @@ void choir_request_free(choir_request *request)
 			clReleaseMemObject(request->kept[i]);
 	segments_release(request->hold);
 	prepared_release(request->prepared);
+	if (request->kept_call != NULL)
+		request->kept_call->destroy(request->kept_call);
 	comm_release(request->comm);
+	free(request->options);
 	free(request->key);
 	free(request->name);
 	free(request);
@@ -131,56 +136,87 @@ static choir_status keep_buffers(choir_request *request)
 	return dev_keep(prepared->parts[prepared->n_parts - 1].recv, &request->kept[1]);
 }
 
-static choir_status fill(choir_request *request, const struct call_key *key, const choir_call *call)
+static choir_status copy_text(const char *text, char **out_p)
+{
+	*out_p = text != NULL ? strdup(text) : NULL;
+	return text != NULL && *out_p == NULL ? error_no_memory("a persistent call", strlen(text) + 1) : CHOIR_SUCCESS;
+}
+
+static choir_status keep_call(choir_request *request, const choir_call *call, const char *function)
 {
 	request->call = *call;
-	request->call.options = NULL; /* of the key */
-	request->call.name = request->call.key = NULL;
-	if (call->key != NULL) {
-		request->key = strdup(call->key);
-		if (request->key == NULL)
-			return error_no_memory("a key", strlen(call->key) + 1);
-		request->call.key = request->key;
-	}
+	request->call.struct_size = sizeof request->call;
+	request->call.options = request->call.name = request->call.key = NULL;
+	TRY(copy_text(call->key, &request->key));
+	TRY(copy_text(call->name != function ? call->name : NULL, &request->name));
+	request->call.key = request->key;
+	request->call.name = request->name;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status prepare(choir_request *request, struct call_key *key, const choir_call *call)
+{
+	key->options = call->options;
+	key->factor = call->factor;
+	key->tag = call->tag;
+	TRY(keep_call(request, call, key->form->name));
 	TRY(key->form->prepare(request->comm, key, call, &request->prepared));
-	if (call->name != key->form->name) {
-		request->name = strdup(call->name);
-		if (request->name == NULL)
-			return error_no_memory("a persistent call", strlen(call->name) + 1);
-		request->call.name = request->name;
-	}
 	return keep_buffers(request);
 }
 
-static choir_status create(choir_comm *comm, struct call_key *key, const choir_call *given, choir_request **request_p)
+static choir_status keep(choir_request *request, struct kept_call *kept, const choir_call *call)
 {
-	const char *name = key->form->name;
+	TRY(keep_call(request, call, kept->function));
+	TRY(copy_text(call->options, &request->options));
+	request->call.options = request->options;
+	TRY(kept->check(kept, request->comm, call));
+	for (int i = 0; i < REQUEST_BUFFERS; i++)
+		TRY(dev_keep(kept->buffers[i], &request->kept[i]));
+	return CHOIR_SUCCESS;
+}
+
+/* One of key and kept is NULL. */
+static choir_status create(choir_comm *comm, struct call_key *key, struct kept_call *kept, const choir_call *given,
+                           choir_request **request_p)
+{
+	const char *name = kept != NULL ? kept->function : key->form->name;
 	choir_request *request;
 	choir_call call;
 	choir_status st;
 
 	TRY(call_check_comm(name, comm));
-	TRY(call_read(name, given, call_takes(key), &call));
+	TRY(call_read(name, given, kept != NULL ? kept->takes : call_takes(key), &call));
 	if (request_p == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s_init: null pointer for the request", name);
 	if (call.n_deps > 0 || call.n_cl_deps > 0 || call.after != NULL)
 		return error_set(CHOIR_ARGUMENT, "%s_init: a call that is kept has no deps: give them to choir_start",
 		                 name);
-	key->options = call.options;
-	key->factor = call.factor;
-	key->tag = call.tag;
 	request = calloc(1, sizeof *request);
 	if (request == NULL)
 		return error_no_memory("a persistent call", sizeof *request);
 	request->comm = comm_retain(comm);
 	atomic_flag_clear(&request->starting);
-	st = fill(request, key, &call);
+	st = kept != NULL ? keep(request, kept, &call) : prepare(request, key, &call);
 	if (st != CHOIR_SUCCESS) {
 		choir_request_free(request);
 		return st;
 	}
+	request->kept_call = kept;
 	*request_p = request;
 	return CHOIR_SUCCESS;
+}
+
+choir_status request_keep(choir_comm *comm, struct kept_call *kept, const choir_call *given, choir_request **request_p)
+{
+	choir_status st = call_enter(kept->function, comm);
+
+	if (st == CHOIR_SUCCESS) {
+		st = create(comm, NULL, kept, given, request_p);
+		comm_leave(comm);
+	}
+	if (st != CHOIR_SUCCESS)
+		kept->destroy(kept);
+	return st;
 }
 
 choir_status request_create(choir_comm *comm, struct call_key *key, const choir_call *given, choir_request **request_p)
@@ -188,7 +224,7 @@ choir_status request_create(choir_comm *comm, struct call_key *key, const choir_
 	choir_status st;
 
 	TRY(call_enter(key->form->name, comm));
-	st = create(comm, key, given, request_p);
+	st = create(comm, key, NULL, given, request_p);
 	comm_leave(comm);
 	return st;
 }

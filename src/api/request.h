@@ -1,11 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* Persistent collectives: a request owns a prepared call. */
+/* Persistent collectives: a request owns a prepared call, or one that each start makes anew. */
 #ifndef API_REQUEST_H
 #define API_REQUEST_H
 
 #include "api/form.h"
 
+enum { REQUEST_BUFFERS = 4 };
+
 /* request_create: prepares the call that the key says, and keeps its cl_mems. */
 choir_status request_create(choir_comm *comm, struct call_key *key, const choir_call *given, choir_request **request_p);
+
+/* The arguments of a call that learns its sizes on the way: it has nothing to prepare. */
+struct kept_call {
+	const char *function; /* "choir_alltoallv" */
+	/* Checks the arguments; nothing is sent.  Makes the call. */
+	choir_status (*check)(struct kept_call *kept, choir_comm *comm, const choir_call *call);
+	choir_status (*start)(struct kept_call *kept, choir_comm *comm, const choir_call *call, choir_event **event_p);
+	void (*destroy)(struct kept_call *kept);
+	unsigned takes; /* of a choir_call: enum call_takes */
+	/* of any length; an empty one is choir_none() */
+	choir_buffer buffers[REQUEST_BUFFERS];
+};
+
+/* request_keep: a request that makes that call; takes it, also on failure. */
+choir_status request_keep(choir_comm *comm, struct kept_call *kept, const choir_call *given, choir_request **request_p);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "exec/thread.h"
 #include "api/call.h"
+#include "api/request.h"
 #include "exec/record.h"
 
 #include "sparse/algorithm.h"
@@ -117,26 +118,40 @@ static choir_status check_order(const struct sparse_call *sparse)
 	                 function, sparse->algorithm);
 }
 
+enum { ALGORITHM_BYTES = 64 };
+
+/* Everything that can be checked before anything is sent; sparse->algorithm then points to `algorithm`. */
+static choir_status read_call(choir_comm *comm, struct sparse_call *sparse, const choir_sparse_attr *attr,
+                              const choir_call *call, char algorithm[ALGORITHM_BYTES])
+{
+	bool named, order_ranks;
+
+	sparse->factor = call->factor;
+	TRY(read_attr(attr, &sparse->attr));
+	TRY(options_none_dense(function, call->options));
+	TRY(call_option(function, call->options, "algorithm", algorithm, ALGORITHM_BYTES, &named));
+	sparse->algorithm = named && strcmp(algorithm, "auto") != 0 ? algorithm : NULL;
+	TRY(call_order(function, comm, call, &order_ranks));
+	TRY(sparse_check(comm->device, comm->n, sparse));
+	return order_ranks ? check_order(sparse) : CHOIR_SUCCESS;
+}
+
+static unsigned takes(choir_op op)
+{
+	return op == CHOIR_OP_PREMUL_SUM ? CALL_TAKES_FACTOR : 0;
+}
+
 static choir_status start(choir_comm *comm, struct sparse_call *sparse, const choir_sparse_attr *attr,
                           const choir_call *given, choir_event **event_p)
 {
-	char algorithm[64];
+	char algorithm[ALGORITHM_BYTES];
 	choir_call call;
 	struct run *run;
 	choir_status st;
-	bool named, order_ranks;
 
 	TRY(call_check_comm(function, comm));
-	TRY(call_read(function, given, sparse->op == CHOIR_OP_PREMUL_SUM ? CALL_TAKES_FACTOR : 0, &call));
-	sparse->factor = call.factor;
-	TRY(read_attr(attr, &sparse->attr));
-	TRY(options_none_dense(function, call.options));
-	TRY(call_option(function, call.options, "algorithm", algorithm, sizeof algorithm, &named));
-	sparse->algorithm = named && strcmp(algorithm, "auto") != 0 ? algorithm : NULL;
-	TRY(call_order(function, comm, &call, &order_ranks));
-	TRY(sparse_check(comm->device, comm->n, sparse));
-	if (order_ranks)
-		TRY(check_order(sparse));
+	TRY(call_read(function, given, takes(sparse->op), &call));
+	TRY(read_call(comm, sparse, attr, &call, algorithm));
 	if (event_p == NULL && !group_is_open())
 		TRY(call_may_block(function, comm, false));
 	TRY(run_create(comm, &run));
@@ -171,6 +186,90 @@ choir_status choir_sparse_allreduce(choir_comm *comm, choir_buffer send_ind, siz
 	st = start(comm, &sparse, attr, call, event_p);
 	comm_leave(comm);
 	return call_named(st, call);
+}
+
+/* --- kept --- */
+
+struct kept_sparse {
+	struct kept_call base; /* first */
+	struct sparse_call call;
+	size_t ind_capacity, val_capacity; /* of each start */
+};
+
+static choir_status check_kept(struct kept_call *base, choir_comm *comm, const choir_call *call)
+{
+	struct sparse_call sparse = ((struct kept_sparse *)base)->call;
+	char algorithm[ALGORITHM_BYTES];
+
+	return read_call(comm, &sparse, &sparse.attr, call, algorithm);
+}
+
+static choir_status start_kept(struct kept_call *base, choir_comm *comm, const choir_call *call, choir_event **event_p)
+{
+	struct kept_sparse *kept = (struct kept_sparse *)base;
+	const struct sparse_call *s = &kept->call;
+
+	if (s->recv_ind_count != NULL)
+		*s->recv_ind_count = kept->ind_capacity;
+	if (s->recv_val_count != NULL)
+		*s->recv_val_count = kept->val_capacity;
+	return choir_sparse_allreduce(comm, s->send_ind, s->send_ind_count, s->send_val, s->send_val_count, s->recv_ind,
+	                              s->recv_ind_count, s->recv_val, s->recv_val_count, s->ind_dtype, s->val_dtype,
+	                              s->op, &s->attr, call, event_p);
+}
+
+static void destroy_kept(struct kept_call *base)
+{
+	free(base);
+}
+
+static choir_buffer unless_empty(choir_buffer buffer, size_t count)
+{
+	return count > 0 ? buffer : choir_none();
+}
+
+static void fill_kept(struct kept_sparse *kept, const struct sparse_call *sparse)
+{
+	kept->call = *sparse;
+	kept->ind_capacity = sparse->recv_ind_count != NULL ? *sparse->recv_ind_count : 0;
+	kept->val_capacity = sparse->recv_val_count != NULL ? *sparse->recv_val_count : 0;
+	kept->base = (struct kept_call){ .function = function,
+		                         .check = check_kept,
+		                         .start = start_kept,
+		                         .destroy = destroy_kept,
+		                         .takes = takes(sparse->op),
+		                         .buffers = { unless_empty(sparse->send_ind, sparse->send_ind_count),
+		                                      unless_empty(sparse->send_val, sparse->send_val_count),
+		                                      unless_empty(sparse->recv_ind, kept->ind_capacity),
+		                                      unless_empty(sparse->recv_val, kept->val_capacity) } };
+}
+
+choir_status choir_sparse_allreduce_init(choir_comm *comm, choir_buffer send_ind, size_t send_ind_count,
+                                         choir_buffer send_val, size_t send_val_count, choir_buffer recv_ind,
+                                         size_t *recv_ind_count, choir_buffer recv_val, size_t *recv_val_count,
+                                         choir_dtype ind_dtype, choir_dtype val_dtype, choir_op op,
+                                         const choir_sparse_attr *attr, const choir_call *call,
+                                         choir_request **request_p)
+{
+	struct sparse_call sparse = { .send_ind = send_ind,
+		                      .send_val = send_val,
+		                      .recv_ind = recv_ind,
+		                      .recv_val = recv_val,
+		                      .send_ind_count = send_ind_count,
+		                      .send_val_count = send_val_count,
+		                      .recv_ind_count = recv_ind_count,
+		                      .recv_val_count = recv_val_count,
+		                      .ind_dtype = ind_dtype,
+		                      .val_dtype = val_dtype,
+		                      .op = op };
+	struct kept_sparse *kept;
+
+	TRY(read_attr(attr, &sparse.attr));
+	kept = calloc(1, sizeof *kept);
+	if (kept == NULL)
+		return error_no_memory("a persistent call", sizeof *kept);
+	fill_kept(kept, &sparse);
+	return request_keep(comm, &kept->base, call, request_p);
 }
 
 choir_status choir_sparse_fetch(choir_event *event, choir_buffer recv_ind, size_t *recv_ind_count,

@@ -67,6 +67,26 @@ class Dense(unittest.TestCase):
 
         self.ranks(fn)
 
+    def test_predict(self):
+        def fn(comm):
+            seconds, algorithm = comm.predict("allreduce", 1000, "float64", options="algorithm=ring")
+            self.assertGreater(seconds, 0)
+            self.assertEqual(algorithm, "ring")
+
+        self.ranks(fn)
+
+    def test_kept_exchange(self):
+        def fn(comm):
+            r, out = comm.rank, np.zeros(N * 2, np.int32)
+            x = given(r, N * 2, "int32")
+            with comm.alltoallv_init(x, [2] * N, out, [2] * N) as exchange:
+                for turn in range(1, 4):
+                    x += 1
+                    exchange.start()
+                    np.testing.assert_array_equal(out[:2], given(0, N * 2, "int32")[r * 2 : r * 2 + 2] + turn)
+
+        self.ranks(fn)
+
     def test_padded(self):
         def fn(comm):
             for count in (0, 1, 7, 1001):

@@ -458,6 +458,7 @@ PROTOTYPES: dict[str, tuple] = {
     "choir_reduce_scatter_init": (_enum, [*_send_recv, _op, *_tail]),
     "choir_allgather_init": (_enum, [*_send_recv, *_tail]),
     "choir_alltoall_init": (_enum, [*_send_recv, *_tail]),
+    "choir_alltoallv_init": (_enum, [_handle, Buffer, _size_p, _size_p, Buffer, _size_p, _size_p, _dtype, *_tail]),
     "choir_broadcast_init": (_enum, [*_send_recv, ct.c_int, *_tail]),
     "choir_reduce_init": (_enum, [*_send_recv, _op, ct.c_int, *_tail]),
     "choir_reduce_scatterv_init": (_enum, [_handle, Buffer, Buffer, _size_p, _dtype, _op, *_tail]),
@@ -484,7 +485,17 @@ PROTOTYPES: dict[str, tuple] = {
         [_handle, Buffer, ct.c_size_t, Buffer, ct.c_size_t, Buffer, _size_p, Buffer, _size_p, _dtype, _dtype, _op,
          ct.POINTER(SparseAttr), *_tail],
     ),
+    "choir_sparse_allreduce_init": (
+        _enum,
+        [_handle, Buffer, ct.c_size_t, Buffer, ct.c_size_t, Buffer, _size_p, Buffer, _size_p, _dtype, _dtype, _op,
+         ct.POINTER(SparseAttr), *_tail],
+    ),
     "choir_sparse_fetch": (_enum, [_handle, Buffer, _size_p, Buffer, _size_p]),
+    "choir_predict": (
+        _enum,
+        [_handle, ct.c_char_p, ct.c_size_t, _dtype, _op, ct.c_int, _call_p, ct.POINTER(ct.c_double),
+         _handle_p],
+    ),
     "choir_event_sparse_stats": (_enum, [_handle, ct.POINTER(SparseStats)]),
     "choir_select_top": (
         _enum, [_handle, Buffer, ct.c_size_t, _dtype, ct.c_size_t, Buffer, _dtype, Buffer, *_tail]

@@ -306,6 +306,12 @@ class Comm:
                   send_displacements: Sequence[int] | None = None, recv_displacements: Sequence[int] | None = None,
                   wait: bool = True, **call: Any) -> Any:  # fmt: skip
         """The same with blocks of any lengths; what a rank receives must be what the other sends."""
+        args, held = self._exchange(send, send_counts, recv, recv_counts, send_displacements, recv_displacements)
+        return self._go(lib.choir_alltoallv, args, held, wait, call)
+
+    def _exchange(self, send: Any, send_counts: Sequence[int], recv: Any, recv_counts: Sequence[int],
+                  send_displacements: Sequence[int] | None,
+                  recv_displacements: Sequence[int] | None) -> tuple[Any, Any]:  # fmt: skip
         a, b = _pair(send, recv)
         n = self.size
         sizes = (
@@ -315,7 +321,7 @@ class Comm:
         _at_least(a.count, _end(send_counts, send_displacements), "send")
         _at_least(b.count, _end(recv_counts, recv_displacements), "recv")
         args = (self._handle, a.buffer, sizes[0], sizes[1], b.buffer, sizes[2], sizes[3], a.dtype)
-        return self._go(lib.choir_alltoallv, args, (send, recv, sizes), wait, call)
+        return args, (send, recv, sizes)
 
     def broadcast(self, array: Any, recv: Any = None, root: int = 0, wait: bool = True, **call: Any) -> Any:
         """The array of every rank = the root's.  With recv the root's array is sent from, and recv is filled."""
@@ -368,6 +374,18 @@ class Comm:
         _at_least(b.count, a.count, "recv")
         args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op))
         return self._go(lib.choir_exscan, args, (send, recv), wait, call)
+
+    def predict(self, collective: str, count: int, dtype: Any = "float32", op: Op | str = "sum", root: int = 0,
+                **call: Any) -> tuple[float, str]:  # fmt: skip
+        """The seconds that the cost model gives for this call on this comm, and the algorithm that would run."""
+        from ._arrays import dtype_of
+
+        seconds, algorithm = ct.c_double(), ct.c_void_p()
+        block, held = _call(**call) if call else (None, None)
+        check(lib.choir_predict(self._handle, collective.encode(), count, int(dtype_of(dtype)), _op(op), root,
+                                ct.byref(block) if block is not None else None, ct.byref(seconds),
+                                ct.byref(algorithm)))  # fmt: skip
+        return seconds.value, ct.string_at(algorithm.value).decode()
 
     def barrier(self, wait: bool = True, **call: Any) -> Any:
         """Complete once every rank's has started."""
@@ -475,6 +493,13 @@ class Comm:
             raise ArgumentError(f"send has {a.count} elements, which are not {self.size} equal blocks")
         args = (self._handle, a.buffer, b.buffer, a.count // self.size, a.dtype)
         return self._init(lib.choir_alltoall_init, args, (send, recv), call)
+
+    def alltoallv_init(self, send: Any, send_counts: Sequence[int], recv: Any, recv_counts: Sequence[int],
+                       send_displacements: Sequence[int] | None = None,
+                       recv_displacements: Sequence[int] | None = None, **call: Any) -> Request:  # fmt: skip
+        """A persistent alltoallv."""
+        args, held = self._exchange(send, send_counts, recv, recv_counts, send_displacements, recv_displacements)
+        return self._init(lib.choir_alltoallv_init, args, held, call)
 
     def broadcast_init(self, array: Any, recv: Any = None, root: int = 0, **call: Any) -> Request:
         """A persistent broadcast."""

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* choir_predict: the time of a call on a comm is that of the same plans on paper. */
+#include "world/gate.h"
+
+#include <choir/plan.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Each rank is a node: what choir_plan_predict says of the same case. */
+static void as_on_paper(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	static const char *const names[] = { "allreduce", "reduce_scatter", "allgather",
+		                             "alltoall",  "broadcast",      "scan" };
+	static const size_t counts[] = { 1, 300, 20000 };
+
+	(void)unused;
+	for (int i = 0; i < 6 * 3; i++) {
+		choir_plan_options paper = CHOIR_PLAN_OPTIONS_INIT;
+		choir_plan_prediction wanted = { .struct_size = sizeof wanted };
+		size_t count = counts[i / 6];
+		const char *algorithm = NULL;
+		double seconds = -1;
+
+		paper.collective = names[i % 6];
+		paper.ranks = world->n;
+		paper.ranks_per_node = 1;
+		paper.bytes = count * 4;
+		paper.dtype = CHOIR_F32;
+		OK(choir_predict(comm, names[i % 6], count, CHOIR_F32, CHOIR_OP_SUM, 0, NULL, &seconds, &algorithm));
+		OK(choir_plan_predict(&paper, NULL, &wanted, NULL));
+		if (algorithm == NULL || strcmp(algorithm, wanted.algorithm) != 0 ||
+		    fabs(seconds - wanted.seconds) > 1e-9 * wanted.seconds)
+			world_fail(world, rank, "%s of %zu: %g s by %s, on paper %g s by %s", names[i % 6], count,
+			           seconds, algorithm != NULL ? algorithm : "none", wanted.seconds, wanted.algorithm);
+	}
+}
+
+static void test_paper(void **state)
+{
+	(void)state;
+	line_up_run(4, 1, 30000, as_on_paper, NULL);
+}
+
+/* What holds on any layout: options count, more takes longer, a pair has two ends. */
+static void grows(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	choir_call ring = CHOIR_CALL_INIT;
+	const char *algorithm = NULL;
+	double little = 0, much = 0, to = 0, from = 0, none = -1;
+	int peer = (rank + 1) % world->n;
+
+	(void)unused;
+	ring.options = "algorithm=ring";
+	OK(choir_predict(comm, "allreduce", 100, CHOIR_F64, CHOIR_OP_SUM, 0, &ring, &little, &algorithm));
+	CHECK(algorithm != NULL && strcmp(algorithm, "ring") == 0);
+	OK(choir_predict(comm, "allreduce", 100000, CHOIR_F64, CHOIR_OP_SUM, 0, &ring, &much, NULL));
+	CHECK(little > 0 && much > little);
+	OK(choir_predict(comm, "send", 5000, CHOIR_F32, 0, peer, NULL, &to, NULL));
+	OK(choir_predict(comm, "recv", 5000, CHOIR_F32, 0, peer, NULL, &from, NULL));
+	CHECK(to > 0 && from > 0);
+	OK(choir_predict(comm, "barrier", 0, CHOIR_U8, 0, 0, NULL, &none, NULL));
+	CHECK(none > 0);
+	SAYS(choir_predict(comm, "allgatherv", 5, CHOIR_F32, 0, 0, NULL, &none, NULL), CHOIR_UNSUPPORTED,
+	     "choir_predict|allgatherv");
+	SAYS(choir_predict(comm, "sparse_allreduce", 5, CHOIR_F32, 0, 0, NULL, &none, NULL), CHOIR_UNSUPPORTED,
+	     "choir_predict|sparse_allreduce");
+	SAYS(choir_predict(comm, "allreduce", 5, 77, CHOIR_OP_SUM, 0, NULL, &none, NULL), CHOIR_ARGUMENT,
+	     "choir_predict|data type");
+	SAYS(choir_predict(comm, "broadcast", 5, CHOIR_F32, 0, world->n, NULL, &none, NULL), CHOIR_ARGUMENT,
+	     "choir_predict|there is no rank");
+	SAYS(choir_predict(comm, "allreduce", SIZE_MAX / 4, CHOIR_F32, CHOIR_OP_SUM, 0, NULL, &none, NULL),
+	     CHOIR_ARGUMENT, "choir_predict|2^63");
+	SAYS(choir_predict(comm, "allreduce", 5, CHOIR_F32, CHOIR_OP_SUM, 0, NULL, NULL, NULL), CHOIR_ARGUMENT,
+	     "choir_predict|seconds");
+	CHECK(sum_works(comm, 8));
+}
+
+static void test_grows(void **state)
+{
+	(void)state;
+	line_up_layouts(2, grows);
+	line_up_layouts(3, grows);
+	line_up_run(4, 2, 30000, grows, NULL);
+}
+
+/* Rates that the comm's rules set. */
+static void by_rules(struct world *world, int rank, choir_comm *comm, void *seconds)
+{
+	(void)world;
+	OK(choir_predict(comm, "allgather", 1000, CHOIR_F32, 0, 0, NULL, &((double *)seconds)[rank], NULL));
+}
+
+static void test_rules(void **state)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	double slow[2] = { 0 }, fast[2] = { 0 };
+
+	(void)state;
+	config.ranks_per_node = 1;
+	config.rules = "costs: network alpha=5000000";
+	world_run(2, &config, by_rules, slow);
+	config.rules = "costs: network alpha=1000";
+	world_run(2, &config, by_rules, fast);
+	assert_true(slow[0] > 0.005 && fast[0] < 0.001 && slow[0] == slow[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_paper), cmocka_unit_test(test_grows),
+		                            cmocka_unit_test(test_rules) };
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	world_device_drop();
+	return failed;
+}
