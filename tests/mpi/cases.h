@@ -7,6 +7,7 @@
 
 void case_matrix(struct job *job);    /* the table of ring 3: sizes, types, roots */
 void case_oracle(struct job *job);    /* against MPI's own collectives */
+void case_op(struct job *job);        /* an operator of the caller's: MPI_Op_create */
 void case_multi(struct job *job);     /* lists of tensors, likewise */
 void case_locals(struct job *job);    /* two ranks a process: a thread each, and one thread with groups */
 void case_split(struct job *job);     /* halves, odd and even, one rank alone, nobody */

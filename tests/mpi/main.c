@@ -20,7 +20,7 @@ static const struct mpi_case {
 	{ "silent", case_silent, MPI_THREAD_MULTIPLE },     { "abort", case_abort, MPI_THREAD_MULTIPLE },
 	{ "funneled", case_funneled, MPI_THREAD_FUNNELED }, { "refused", case_refused, MPI_THREAD_FUNNELED },
 	{ "killed", case_killed, MPI_THREAD_MULTIPLE },     { "symmetric", case_symmetric, MPI_THREAD_MULTIPLE },
-	{ "multi", case_multi, MPI_THREAD_MULTIPLE },
+	{ "multi", case_multi, MPI_THREAD_MULTIPLE },       { "op", case_op, MPI_THREAD_MULTIPLE },
 };
 
 static const struct mpi_case *find(const char *name)

@@ -38,6 +38,27 @@ class Dense(unittest.TestCase):
 
         self.ranks(fn)
 
+    def test_operators(self):
+        def fn(comm):
+            pick = lambda a, b: np.where(b != 0, b, a)  # noqa: E731
+            with choir.Operator("latest", pick, commutative=False) as latest:
+                x = np.where((np.arange(1000) + comm.rank) % 3 == 0, 0, comm.rank + 1).astype("int32")
+                comm.allreduce(x, op=latest)
+                last = np.zeros(1000, np.int32)
+                for rank in range(N):
+                    last = pick(last, np.where((np.arange(1000) + rank) % 3 == 0, 0, rank + 1))
+                np.testing.assert_array_equal(x, last)
+            with self.assertRaises(choir.ArgumentError):
+                comm.allreduce(x, op=latest)
+            norm = choir.Operator("norm", np.add, raw=np.square, final=lambda a, ranks: np.sqrt(a) + ranks)
+            y = np.full(10, comm.rank + 1, np.float16)
+            comm.allreduce(y, op=norm)
+            np.testing.assert_array_equal(y, np.float16(np.sqrt(np.float32(14)) + N))
+
+        self.ranks(fn)
+        with self.assertRaises(choir.ArgumentError):
+            choir.Operator("nothing", None)
+
     def test_lists(self):
         def fn(comm):
             xs = [given(comm.rank, n, t) for n, t in ((5, "int32"), (0, "int8"), (3000, "float64"), (7, "float16"))]

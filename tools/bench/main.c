@@ -11,6 +11,7 @@
 #include "bench/run/run.h"
 #include "bench/tune/tune_run.h"
 #include "bench/ranks/watchdog.h"
+#include "bench/ways/user_sum.h"
 
 #include <choir/mpi.h>
 #include <stdio.h>
@@ -199,9 +200,12 @@ int main(int argc, char **argv)
 			fprintf(stderr, "choir-bench: --local makes its own ranks: start it without mpiexec\n");
 	} else if (args.local > COLLECTIVE_MOST_RANKS) {
 		fprintf(stderr, "choir-bench: more than %d ranks\n", COLLECTIVE_MOST_RANKS);
+	} else if (!user_sum_create(&args)) {
+		fprintf(stderr, "choir-bench: %s\n", choir_last_error());
 	} else if (run_names_exist(&args, flags_speaks())) {
 		status = bench_main(&args);
 	}
+	user_sum_destroy(&args);
 	args_fini(&args);
 	return status;
 }

@@ -57,7 +57,11 @@ static bool read_ops(const char *text, struct args *args, char *error)
 	if (!args_read_list("--op", text, names, &n, error))
 		return false;
 	for (int i = 0; i < n; i++)
-		if (choir_op_parse(names[i], &args->ops[i]) != CHOIR_SUCCESS)
+		if (strcmp(names[i], "user_sum") == 0)
+			args->ops[i] = ARGS_USER_SUM;
+		else if (strcmp(names[i], "user_sum_text") == 0)
+			args->ops[i] = ARGS_USER_SUM_TEXT;
+		else if (choir_op_parse(names[i], &args->ops[i]) != CHOIR_SUCCESS)
 			return args_complain(error, "--op: there is no operator '%s'", names[i]);
 	args->n_ops = n;
 	return true;

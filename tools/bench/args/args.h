@@ -45,6 +45,8 @@ struct args_texts {
 	bool uniform, clustered, permuted, hot, empty, heavy_tailed;
 };
 
+enum { ARGS_USER_SUM = -1, ARGS_USER_SUM_TEXT = -2 }; /* of ops, until user_sum_create */
+
 struct args {
 	const char *collectives[ARGS_MAX_LIST];
 	int n_collectives;

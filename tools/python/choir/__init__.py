@@ -30,6 +30,7 @@ from ._create import (
 from ._device import Device
 from ._event import Event, SparseEvent, queue_wait
 from ._library import lib as _lib
+from ._operator import Operator
 from ._topk import TopK, TopKEvent
 from ._versions import show_versions
 from .errors import (
@@ -52,7 +53,7 @@ __version__: str = _lib.choir_version().decode()
 
 __all__ = [
     "AbortedError", "ArgumentError", "CapacityError", "ChoirError", "Coalesce", "Comm", "DType", "DeadlineError",
-    "Device", "Event", "MemoryClass", "MismatchError", "NoMemoryError", "Op", "OpenCLError", "PeerDeadError",
+    "Device", "Event", "MemoryClass", "MismatchError", "NoMemoryError", "Op", "OpenCLError", "Operator", "PeerDeadError",
     "Request", "RunningError", "SparseEvent", "SparseWire", "Status", "Threads", "TopK", "TopKEvent", "TransportError",
     "UnsupportedError",
     "View", "WouldDeadlockError", "__version__", "from_environment", "from_gather", "from_mpi4py", "from_store",

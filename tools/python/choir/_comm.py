@@ -30,6 +30,7 @@ from ._arrays import NONE, Operand, address_of, operand
 from ._device import Device
 from ._event import Event, SparseEvent, any_running, handles
 from ._library import check, lib, take_text
+from ._operator import Operator
 from .errors import ArgumentError, ChoirError
 
 _byref = ct.byref
@@ -46,7 +47,9 @@ class _Group(threading.local):
 _group = _Group()
 
 
-def _op(what: Op | str) -> int:
+def _op(what: Op | Operator | str) -> int:
+    if isinstance(what, Operator):
+        return int(what)
     try:
         return _ops[what]
     except (KeyError, TypeError):
@@ -171,7 +174,7 @@ class Comm:
 
     # ---- reductions ----
 
-    def allreduce(self, send: Any, recv: Any = None, op: Op | str = "sum", wait: bool = True, **call: Any) -> Any:
+    def allreduce(self, send: Any, recv: Any = None, op: Op | Operator | str = "sum", wait: bool = True, **call: Any) -> Any:
         """recv = op over all ranks of send.  ``factor`` is this rank's, for the operator premul_sum."""
         a, b = _pair(send, recv)
         if b is not a:
@@ -180,14 +183,14 @@ class Comm:
             lib.choir_allreduce, (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op)), (send, recv), wait, call
         )
 
-    def allreduce_multi(self, tensors: Iterable[Any], op: Op | str = "sum", wait: bool = True, **call: Any) -> Any:
+    def allreduce_multi(self, tensors: Iterable[Any], op: Op | Operator | str = "sum", wait: bool = True, **call: Any) -> Any:
         """An allreduce of each array of a list, of any data types, as one call.  (send, recv) stands for an array."""
         array, held = _tensors(tensors)
         return self._go(
             lib.choir_allreduce_multi, (self._handle, array, len(array), _op(op)), (array, held), wait, call
         )
 
-    def reduce_scatter_multi(self, tensors: Iterable[Any], op: Op | str = "sum", wait: bool = True, **call: Any) -> Any:
+    def reduce_scatter_multi(self, tensors: Iterable[Any], op: Op | Operator | str = "sum", wait: bool = True, **call: Any) -> Any:
         """A reduce_scatter of each (send, recv) of a list, of any data types, as one call."""
         array, held = _tensors(tensors, sends=self.size)
         args = (self._handle, array, len(array), _op(op))
@@ -203,14 +206,14 @@ class Comm:
         array, held = _tensors(tensors)
         return self._go(lib.choir_broadcast_multi, (self._handle, array, len(array), root), (array, held), wait, call)
 
-    def reduce_multi(self, tensors: Iterable[Any], op: Op | str = "sum", root: int = 0, wait: bool = True,
+    def reduce_multi(self, tensors: Iterable[Any], op: Op | Operator | str = "sum", root: int = 0, wait: bool = True,
                      **call: Any) -> Any:  # fmt: skip
         """A reduce of each array of a list, of any data types, as one call.  (send, recv) stands for an array."""
         array, held = _tensors(tensors)
         args = (self._handle, array, len(array), _op(op), root)
         return self._go(lib.choir_reduce_multi, args, (array, held), wait, call)
 
-    def reduce(self, send: Any, recv: Any = None, op: Op | str = "sum", root: int = 0, wait: bool = True,
+    def reduce(self, send: Any, recv: Any = None, op: Op | Operator | str = "sum", root: int = 0, wait: bool = True,
                **call: Any) -> Any:  # fmt: skip
         """recv of the root = op over all ranks of send.  On the other ranks recv is not looked at."""
         a, b = _pair(send, recv if self.rank == root else None)
@@ -218,14 +221,14 @@ class Comm:
         args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op), root)
         return self._go(lib.choir_reduce, args, (send, recv), wait, call)
 
-    def reduce_scatter(self, send: Any, recv: Any, op: Op | str = "sum", wait: bool = True, **call: Any) -> Any:
+    def reduce_scatter(self, send: Any, recv: Any, op: Op | Operator | str = "sum", wait: bool = True, **call: Any) -> Any:
         """recv = this rank's block of the reduction; send holds a block for each rank."""
         a, b = _pair(send, recv)
         _at_least(a.count, b.count * self.size, "send")
         args = (self._handle, a.buffer, b.buffer, b.count, a.dtype, _op(op))
         return self._go(lib.choir_reduce_scatter, args, (send, recv), wait, call)
 
-    def reduce_scatterv(self, send: Any, recv: Any, counts: Sequence[int], op: Op | str = "sum", wait: bool = True,
+    def reduce_scatterv(self, send: Any, recv: Any, counts: Sequence[int], op: Op | Operator | str = "sum", wait: bool = True,
                         **call: Any) -> Any:  # fmt: skip
         """The same with blocks of counts[r] elements."""
         a, b = _pair(send, recv)
@@ -361,14 +364,14 @@ class Comm:
         args = (self._handle, whole.buffer, sizes, places, one.buffer, counts[self.rank], one.dtype, root)
         return self._go(lib.choir_scatterv, args, (send, recv, sizes, places), wait, call)
 
-    def scan(self, send: Any, recv: Any = None, op: Op | str = "sum", wait: bool = True, **call: Any) -> Any:
+    def scan(self, send: Any, recv: Any = None, op: Op | Operator | str = "sum", wait: bool = True, **call: Any) -> Any:
         """recv = op over the arrays of the ranks up to this one, folded in rank order."""
         a, b = _pair(send, recv)
         _at_least(b.count, a.count, "recv")
         args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op))
         return self._go(lib.choir_scan, args, (send, recv), wait, call)
 
-    def exscan(self, send: Any, recv: Any = None, op: Op | str = "sum", wait: bool = True, **call: Any) -> Any:
+    def exscan(self, send: Any, recv: Any = None, op: Op | Operator | str = "sum", wait: bool = True, **call: Any) -> Any:
         """recv = op over the arrays of the ranks before this one; rank 0's stays as it is."""
         a, b = _pair(send, recv)
         _at_least(b.count, a.count, "recv")
@@ -409,7 +412,7 @@ class Comm:
 
     # ---- sparse ----
 
-    def sparse_allreduce(self, indices: Any, values: Any, op: Op | str = "sum", coalesce: str = "regular",
+    def sparse_allreduce(self, indices: Any, values: Any, op: Op | Operator | str = "sum", coalesce: str = "regular",
                          wire: str = "full", make: Callable[[int, str], Any] | None = None, wait: bool = True,
                          **call: Any) -> Any:  # fmt: skip
         """The union of all ranks' indices, ascending, each with op over the rows that were sent for it.
@@ -437,20 +440,20 @@ class Comm:
 
     # ---- persistent calls ----
 
-    def allreduce_init(self, send: Any, recv: Any = None, op: Op | str = "sum", **call: Any) -> Request:
+    def allreduce_init(self, send: Any, recv: Any = None, op: Op | Operator | str = "sum", **call: Any) -> Request:
         """A persistent allreduce."""
         a, b = _pair(send, recv)
         _at_least(b.count, a.count, "recv")
         args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op))
         return self._init(lib.choir_allreduce_init, args, (send, recv), call)
 
-    def allreduce_multi_init(self, tensors: Iterable[Any], op: Op | str = "sum", **call: Any) -> Request:
+    def allreduce_multi_init(self, tensors: Iterable[Any], op: Op | Operator | str = "sum", **call: Any) -> Request:
         """A persistent allreduce_multi."""
         array, held = _tensors(tensors)
         args = (self._handle, array, len(array), _op(op))
         return self._init(lib.choir_allreduce_multi_init, args, held, call)
 
-    def reduce_scatter_multi_init(self, tensors: Iterable[Any], op: Op | str = "sum", **call: Any) -> Request:
+    def reduce_scatter_multi_init(self, tensors: Iterable[Any], op: Op | Operator | str = "sum", **call: Any) -> Request:
         """A persistent reduce_scatter_multi."""
         array, held = _tensors(tensors, sends=self.size)
         return self._init(lib.choir_reduce_scatter_multi_init, (self._handle, array, len(array), _op(op)), held, call)
@@ -465,13 +468,13 @@ class Comm:
         array, held = _tensors(tensors)
         return self._init(lib.choir_broadcast_multi_init, (self._handle, array, len(array), root), held, call)
 
-    def reduce_multi_init(self, tensors: Iterable[Any], op: Op | str = "sum", root: int = 0, **call: Any) -> Request:
+    def reduce_multi_init(self, tensors: Iterable[Any], op: Op | Operator | str = "sum", root: int = 0, **call: Any) -> Request:
         """A persistent reduce_multi."""
         array, held = _tensors(tensors)
         args = (self._handle, array, len(array), _op(op), root)
         return self._init(lib.choir_reduce_multi_init, args, held, call)
 
-    def reduce_scatter_init(self, send: Any, recv: Any, op: Op | str = "sum", **call: Any) -> Request:
+    def reduce_scatter_init(self, send: Any, recv: Any, op: Op | Operator | str = "sum", **call: Any) -> Request:
         """A persistent reduce_scatter."""
         a, b = _pair(send, recv)
         _at_least(a.count, b.count * self.size, "send")
@@ -508,7 +511,7 @@ class Comm:
         args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, root)
         return self._init(lib.choir_broadcast_init, args, (array, recv), call)
 
-    def reduce_init(self, send: Any, recv: Any = None, op: Op | str = "sum", root: int = 0, **call: Any) -> Request:
+    def reduce_init(self, send: Any, recv: Any = None, op: Op | Operator | str = "sum", root: int = 0, **call: Any) -> Request:
         """A persistent reduce."""
         a, b = _pair(send, recv if self.rank == root else None)
         _at_least(b.count, a.count, "recv")
