@@ -199,7 +199,8 @@ choir_status sparse_create(const struct script_env *env, const struct sparse_cal
 	if (call->send_ind_count > 0)
 		sparse->row_bytes = call->send_val_count / call->send_ind_count * sparse->elem_bytes;
 	st = take_user_op(sparse);
-	sparse->kernels = wants_kernels(sparse);
+	if (st == CHOIR_SUCCESS) /* else it would set another sentence */
+		sparse->kernels = wants_kernels(sparse);
 	sparse->shares = wants_to_share(sparse);
 	sparse->stats =
 	    (choir_sparse_stats){ .pairs_in = call->send_ind_count, .imbalance = 1, .algorithm = "", .link = "" };

@@ -204,6 +204,8 @@ choir_status sparse_table(struct sparse *sparse, uint64_t **table)
  * shares the host's memory, kernels merge everything. */
 static bool crosses_bus(const struct sparse *sparse)
 {
+	if (sparse->user != NULL && sparse->user->config.fold == NULL)
+		return false; /* only kernels can merge */
 	return choir_device_class(sparse->env.device) == CHOIR_CLASS_STAGE;
 }
 
