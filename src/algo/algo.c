@@ -159,6 +159,8 @@ const struct algorithm algorithms[] = {
 	ROW(GATHER, "direct", direct_unfit, rooted_direct, "shared memory: each rank writes its block to the root"),
 	ROW(GATHER, "slots", alltoall_slots_unfit, alltoall_slots, "one node: one wait a chunk"),
 	ROW(GATHER, "linear", fit_network, alltoall_pairwise, "network: n-1 messages, each block sent once"),
+	ROW(GATHER, "binomial", rooted_binomial_unfit, rooted_binomial,
+	    "network, short: log2(n) rounds, blocks packed"),
 
 	ROW(GATHERV, "single", fit_single, single_copy, "one rank alone"),
 	ROW(GATHERV, "direct", direct_unfit, rooted_direct, "shared memory: the root copies each block"),
@@ -169,6 +171,8 @@ const struct algorithm algorithms[] = {
 	ROW(SCATTER, "direct", direct_unfit, rooted_direct, "shared memory: each rank copies its block from the root"),
 	ROW(SCATTER, "slots", alltoall_slots_unfit, alltoall_slots, "one node: one wait a chunk"),
 	ROW(SCATTER, "linear", fit_network, alltoall_pairwise, "network: n-1 messages, each block sent once"),
+	ROW(SCATTER, "binomial", rooted_binomial_unfit, rooted_binomial,
+	    "network, short: log2(n) rounds, blocks packed"),
 
 	ROW(SCATTERV, "single", fit_single, single_copy, "one rank alone"),
 	ROW(SCATTERV, "direct", direct_unfit, rooted_direct, "shared memory: the root writes each block"),

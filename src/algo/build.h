@@ -94,6 +94,8 @@ choir_status reduce_scatter_gather(const struct algo_in *in, struct plan *plan);
 choir_status reduce_chain(const struct algo_in *in, struct plan *plan);
 choir_status rank_chain(const struct algo_in *in, struct plan *plan);
 
+choir_status rooted_binomial(const struct algo_in *in, struct plan *plan);
+const char *rooted_binomial_unfit(const struct algo_in *in);
 choir_status rooted_direct(const struct algo_in *in, struct plan *plan);
 choir_status prefix_direct(const struct algo_in *in, struct plan *plan);
 choir_status prefix_slots(const struct algo_in *in, struct plan *plan);

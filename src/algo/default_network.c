@@ -60,6 +60,11 @@ static const struct choice {
 	{ COLLECTIVE_REDUCE, ANY, "chain", network_ns_chain },
 	{ COLLECTIVE_REDUCE, ANY, "scatter_gather", network_ns_pairs_then_gather },
 
+	{ COLLECTIVE_GATHER, ANY, "linear", network_ns_gather_to_root },
+	{ COLLECTIVE_GATHER, ANY, "binomial", network_ns_packed_tree },
+	{ COLLECTIVE_SCATTER, ANY, "linear", network_ns_scatter_from_root },
+	{ COLLECTIVE_SCATTER, ANY, "binomial", network_ns_packed_tree },
+
 	{ COLLECTIVE_SCAN, ANY, "pairwise", network_ns_block_pairs },
 	{ COLLECTIVE_SCAN, ANY, "chain", network_ns_chain },
 	{ COLLECTIVE_EXSCAN, ANY, "pairwise", network_ns_block_pairs },

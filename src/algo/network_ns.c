@@ -199,6 +199,29 @@ uint64_t network_ns_exchange_bruck(const struct network_call *c)
 	return ns;
 }
 
+uint64_t network_ns_scatter_from_root(const struct network_call *c)
+{
+	return round_of(c->n - 1, 0, (c->n - c->per_node) * c->block);
+}
+
+uint64_t network_ns_gather_to_root(const struct network_call *c)
+{
+	return round_of(0, c->n - 1, (c->n - c->per_node) * c->block);
+}
+
+/* A rank's subtree in one message; the ranks of a node are neighbours. */
+uint64_t network_ns_packed_tree(const struct network_call *c)
+{
+	uint64_t ns = 0;
+
+	for (uint64_t d = 1; d < c->n; d *= 2) {
+		uint64_t bytes = min_u64(d, c->n - d) * c->block;
+
+		ns += d >= c->per_node ? round_of(1, 1, bytes) : LOCAL_MESSAGE + bytes * WIRE_PER_BYTE / 64;
+	}
+	return ns;
+}
+
 /* The time of a subtree whose root sends all bytes to its children at distances of `step`, the farthest first.  full:
  * time of a child's subtree; last: of the farthest child's, which may be smaller.  Children on the root's node do not
  * use the network. */

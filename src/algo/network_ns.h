@@ -14,7 +14,7 @@ struct network_call {
 };
 
 /* network_ns_X: of the algorithm X.  block: of reduce_scatter, allgather and others that move blocks; gather: of
- * allgather; tree, chain, line: of calls with a root. */
+ * allgather and gather; tree, chain, line: of calls with a root. */
 uint64_t network_ns_all_pairs(const struct network_call *call);
 uint64_t network_ns_allreduce_doubling(const struct network_call *call);
 uint64_t network_ns_allreduce_halving(const struct network_call *call);
@@ -31,9 +31,12 @@ uint64_t network_ns_chain(const struct network_call *call);
 uint64_t network_ns_exchange_bruck(const struct network_call *call);
 uint64_t network_ns_gather_bruck(const struct network_call *call);
 uint64_t network_ns_gather_to_all(const struct network_call *call);
+uint64_t network_ns_gather_to_root(const struct network_call *call);
 uint64_t network_ns_line_and_back(const struct network_call *call);
 uint64_t network_ns_line_and_root(const struct network_call *call);
+uint64_t network_ns_packed_tree(const struct network_call *call);
 uint64_t network_ns_pairs_then_gather(const struct network_call *call);
+uint64_t network_ns_scatter_from_root(const struct network_call *call);
 uint64_t network_ns_scatter_then_ring(const struct network_call *call);
 uint64_t network_ns_tree_of_four(const struct network_call *call);
 uint64_t network_ns_tree_of_two(const struct network_call *call);

@@ -14,7 +14,7 @@
 #define WORST_RATIO 1.3
 
 static const char *const collectives[] = { "allreduce", "reduce_scatter", "allgather", "alltoall",
-	                                   "broadcast", "reduce",         "barrier" };
+	                                   "broadcast", "reduce",         "gather",    "scatter", "barrier" };
 
 /* Choices that the model calls slower and a measurement calls faster: Note [measured rules] in algo_default.c. */
 static const struct exception {
@@ -22,6 +22,7 @@ static const struct exception {
 	size_t below_bytes; /* of a rank's block */
 } exceptions[] = {
 	{ "reduce_scatter", "slots", 2048 }, { "alltoall", "slots", 2048 },   { "reduce_scatter", "direct", 16384 },
+	{ "gather", "slots", 2048 },          { "scatter", "slots", 2048 },
 	{ "allgather", "direct", 16384 },    { "alltoall", "direct", 16384 },
 };
 
@@ -91,7 +92,8 @@ static unsigned compare(const choir_plan_options *o, const char *const *rivals)
 static choir_plan_options options_of(const char *collective, int nodes, int per_node, size_t bytes)
 {
 	choir_plan_options o = CHOIR_PLAN_OPTIONS_INIT;
-	bool blocks = strcmp(collective, "reduce_scatter") == 0 || strncmp(collective, "all", 3) == 0;
+	bool blocks = strcmp(collective, "reduce_scatter") == 0 || strncmp(collective, "all", 3) == 0 ||
+	              strcmp(collective, "gather") == 0 || strcmp(collective, "scatter") == 0;
 
 	if (strcmp(collective, "allreduce") == 0)
 		blocks = false;
