@@ -9,12 +9,13 @@
  *                  defines it.
  *
  * Definitions for that pair:
- *   ELEM                      type of an element in memory (f16 and bf16: its 16 bits)
- *   ACC                       type of the accumulator: ELEM, but float for f16 and bf16, which round once, when stored
+ *   ELEM                      type of an element in memory (narrow types: its bits)
+ *   ACC                       type of the accumulator: ELEM, but float for narrow types, which round once, when stored
  *   ACC  OPS(load)(p, i)      element p[i]; bool becomes 0 or 1
  *   void OPS(store)(p, i, a)  p[i] = a, rounded to nearest even
  *   OPS_FACTOR                type of a call's factor: ACC for floating-point types, float (unused) for the others
- *   ACC  OPS(raw)(a, factor)  the contribution of an original value (square_add: its square; premul_sum: factor * a)
+ *   ACC  OPS(raw)(a, factor)  the contribution of an original value (square_add: its square; premul_sum: factor * a;
+ *                             logical operators: 1 or 0, and so are partial results)
  *   ACC  OPS(fold)(a, b)      a op b; sources are folded from left to right
  *   ACC  OPS(final)(a, n)     applied after the last source, n = number of ranks (mean divides)
  *   ACC  OPS(identity)()      fold(identity, a) = a
@@ -22,7 +23,8 @@
  *
  * The rules: integer sums and products wrap (computed unsigned, so they are defined in C).  mean divides once, towards
  * zero, in signed arithmetic for signed types.  min and max keep a NaN, and the first of equal zeros.  bool: sum, max,
- * square_add are "or"; prod, min, mean (all of n values true) are "and".  Payloads of NaNs are not promised. */
+ * square_add are "or"; prod, min, mean (all of n values true) are "and".  minloc and maxloc take the lower index of
+ * equal values and of two NaNs.  Payloads of NaNs are not promised. */
 
 #define OPS_JOIN2_(a, b) a##b
 #define OPS_JOIN2(a, b) OPS_JOIN2_(a, b)
@@ -51,6 +53,12 @@
 #define OPS_DTYPE_F32 11
 #define OPS_DTYPE_F64 12
 #define OPS_DTYPE_BOOL 13
+#define OPS_DTYPE_F8E4M3 14
+#define OPS_DTYPE_F8E5M2 15
+#define OPS_DTYPE_F32_I32 16
+#define OPS_DTYPE_F64_I32 17
+#define OPS_DTYPE_I32_I32 18
+#define OPS_DTYPE_I64_I32 19
 
 #define OPS_OP_SUM 1
 #define OPS_OP_PROD 2
@@ -65,10 +73,20 @@
 #define OPS_OP_BXOR 11
 #define OPS_OP_LOCAL 12
 #define OPS_OP_PREMUL_SUM 13
+#define OPS_OP_LOGICAL_XOR 14
+#define OPS_OP_MINLOC 15
+#define OPS_OP_MAXLOC 16
 #define OPS_OP_USER 255 /* of the caller's, in kernels only: its text defines user_fold and so on */
 
 #define OPS_TYPE OPS_JOIN2(OPS_DTYPE_, DTYPE)
 #define OPS_KIND OPS_JOIN2(OPS_OP_, OP)
+#define OPS_IS_LOGICAL                                                                                                 \
+	(OPS_KIND == OPS_OP_LOGICAL_AND || OPS_KIND == OPS_OP_LOGICAL_OR || OPS_KIND == OPS_OP_LOGICAL_XOR)
+#define OPS_IS_NARROW                                                                                                  \
+	(OPS_TYPE == OPS_DTYPE_F16 || OPS_TYPE == OPS_DTYPE_BF16 || OPS_TYPE == OPS_DTYPE_F8E4M3 ||                    \
+	 OPS_TYPE == OPS_DTYPE_F8E5M2)
+#define OPS_IS_SIGNED (OPS_TYPE == OPS_DTYPE_I8 || OPS_TYPE == OPS_DTYPE_I16 ||                                        \
+	               OPS_TYPE == OPS_DTYPE_I32 || OPS_TYPE == OPS_DTYPE_I64)
 
 #ifdef __OPENCL_VERSION__
 #pragma OPENCL FP_CONTRACT OFF
@@ -78,7 +96,7 @@
 #define OPS(name) op_##name
 #define OPS_GLOBAL __global
 typedef char i8;
-typedef uchar u8, b8;
+typedef uchar u8, b8, f8e4m3, f8e5m2;
 typedef short i16;
 typedef ushort u16, f16, bf16;
 typedef int i32;
@@ -96,7 +114,7 @@ typedef float f32;
 #define OPS_JOIN4(a, b, c, d) OPS_JOIN4_(a, b, c, d)
 #define OPS_GLOBAL
 typedef int8_t i8;
-typedef uint8_t u8, b8;
+typedef uint8_t u8, b8, f8e4m3, f8e5m2;
 typedef int16_t i16;
 typedef uint16_t u16, f16, bf16;
 typedef int32_t i32;
@@ -168,6 +186,82 @@ static inline bf16 ops_to_bf16(f32 value)
 	return (bf16)((bits & 0x7fffffff) > 0x7f800000u ? quiet : rounded);
 }
 
+/* f8e4m3: 4 bits of exponent, bias 7; 0x7f is its NaN; no infinity.  Without branches, as ops_from_half. */
+static inline f32 ops_from_f8e4m3(f8e4m3 small)
+{
+	u32 sign = (u32)(small & 0x80) << 24;
+	u32 rest = (u32)(small & 0x7f) << 20;
+	u32 normal = rest + (120u << 23);                                       /* exponent bias 7 -> 127 */
+	/* m * 2^-9: (1 + m / 8) * 2^-6 - 2^-6, exact */
+	u32 tiny = as_uint(as_float(rest + (121u << 23)) - as_float(121u << 23));
+	u32 bits = rest >= (1u << 23) ? normal : tiny;
+
+	return as_float(sign | (rest == (0x7fu << 20) ? 0x7fc00000u : bits));
+}
+
+/* Saturates: what rounds to more than 448 becomes 448. */
+static inline f8e4m3 ops_to_f8e4m3(f32 value)
+{
+	u32 bits = as_uint(value);
+	u32 sign = bits >> 24 & 0x80;
+	u32 rest = bits & 0x7fffffff;
+	u32 normal = (rest - (120u << 23) + 0x7ffff + (rest >> 20 & 1)) >> 20;
+	/* Below 2^-6 the unit is 2^-9, which is the float's unit at 2^14: the addition rounds to it. */
+	u32 tiny = as_uint(as_float(rest) + 16384.0f) - as_uint(16384.0f);
+	u32 finite = normal > 0x7e ? 0x7e : normal;
+	u32 large = rest > 0x7f800000u ? 0x7f : 0x7e;
+	u32 small = rest >= 0x44000000u ? large : rest >= 0x3c800000u ? finite : tiny;
+
+	return (f8e4m3)(sign | small);
+}
+
+/* f8e5m2: the upper half of an f16. */
+static inline f32 ops_from_f8e5m2(f8e5m2 small)
+{
+	u32 sign = (u32)(small & 0x80) << 24;
+	u32 rest = (u32)(small & 0x7f) << 21;
+	u32 normal = rest + (112u << 23);
+	u32 special = rest + (224u << 23);
+	u32 tiny = as_uint(as_float(rest + (113u << 23)) - as_float(113u << 23));
+	u32 bits = rest >= (31u << 23) ? special : rest >= (1u << 23) ? normal : tiny;
+
+	return as_float(sign | bits | (rest > (31u << 23) ? 0x400000u : 0u));
+}
+
+/* Rounds the float itself: rounding an f16 would be the second rounding. */
+static inline f8e5m2 ops_to_f8e5m2(f32 value)
+{
+	u32 bits = as_uint(value);
+	u32 sign = bits >> 24 & 0x80;
+	u32 rest = bits & 0x7fffffff;
+	u32 normal = (rest - (112u << 23) + 0xfffff + (rest >> 21 & 1)) >> 21; /* may carry into infinity, rightly */
+	/* Below 2^-14 the unit is 2^-16, the float's at 128. */
+	u32 tiny = as_uint(as_float(rest) + 128.0f) - as_uint(128.0f);
+	u32 large = rest > 0x7f800000u ? 0x7e : 0x7c;
+	u32 small = rest >= 0x47800000u ? large : rest >= 0x38800000u ? normal : tiny;
+
+	return (f8e5m2)(sign | small);
+}
+
+/* Pairs, as <choir/types.h> has them. */
+typedef struct {
+	f32 value;
+	i32 index;
+} f32_i32;
+typedef struct {
+	i32 value, index;
+} i32_i32;
+typedef struct {
+	i64 value;
+	i32 index, unused;
+} i64_i32;
+#ifndef __OPENCL_VERSION__
+typedef struct {
+	f64 value;
+	i32 index, unused;
+} f64_i32;
+#endif
+
 #endif /* once */
 
 /* The data type: ELEM, ACC, OPS_UNSIGNED (the type that integers are computed in), OPS_DIVISOR (the type that mean
@@ -181,8 +275,10 @@ static inline bf16 ops_to_bf16(f32 value)
 #undef OPS_HIGHEST
 #undef OPS_IS_FLOAT
 #undef OPS_IS_BOOL
+#undef OPS_IS_PAIR
 #define OPS_IS_FLOAT 0
 #define OPS_IS_BOOL 0
+#define OPS_IS_PAIR 0
 
 #if OPS_TYPE == OPS_DTYPE_I8
 #define ELEM i8
@@ -253,11 +349,40 @@ typedef double f64;
 #define OPS_HIGHEST 1
 #undef OPS_IS_BOOL
 #define OPS_IS_BOOL 1
+#elif OPS_TYPE == OPS_DTYPE_F8E4M3
+#define ELEM f8e4m3
+#define ACC f32
+#elif OPS_TYPE == OPS_DTYPE_F8E5M2
+#define ELEM f8e5m2
+#define ACC f32
+#elif OPS_TYPE == OPS_DTYPE_F32_I32
+#define ELEM f32_i32
+#elif OPS_TYPE == OPS_DTYPE_F64_I32
+#ifdef __OPENCL_VERSION__
+typedef struct {
+	double value;
+	i32 index, unused;
+} f64_i32;
+#endif
+#define ELEM f64_i32
+#elif OPS_TYPE == OPS_DTYPE_I32_I32
+#define ELEM i32_i32
+#define OPS_LOWEST (-2147483647 - 1)
+#define OPS_HIGHEST 2147483647
+#elif OPS_TYPE == OPS_DTYPE_I64_I32
+#define ELEM i64_i32
+#define OPS_LOWEST (-9223372036854775807L - 1)
+#define OPS_HIGHEST 9223372036854775807L
 #else
 #error "DTYPE is no name of dtype.def"
 #endif
 
-#if OPS_TYPE == OPS_DTYPE_F16 || OPS_TYPE == OPS_DTYPE_BF16 || OPS_TYPE == OPS_DTYPE_F32 || OPS_TYPE == OPS_DTYPE_F64
+#if OPS_TYPE >= OPS_DTYPE_F32_I32 && OPS_TYPE <= OPS_DTYPE_I64_I32
+#undef OPS_IS_PAIR
+#define OPS_IS_PAIR 1
+#endif
+
+#if OPS_IS_NARROW || OPS_TYPE == OPS_DTYPE_F32 || OPS_TYPE == OPS_DTYPE_F64
 #undef OPS_IS_FLOAT
 #define OPS_IS_FLOAT 1
 #define OPS_DIVISOR ACC
@@ -268,11 +393,20 @@ typedef double f64;
 #define ACC ELEM
 #define OPS_FACTOR f32
 #endif
+#if OPS_TYPE == OPS_DTYPE_F32_I32 || OPS_TYPE == OPS_DTYPE_F64_I32
+#define OPS_LOWEST (-INFINITY)
+#define OPS_HIGHEST INFINITY
+#endif
 
 #if OPS_KIND == 0
 #error "OP is no name of op.def"
-#elif (OPS_KIND == OPS_OP_LOGICAL_AND || OPS_KIND == OPS_OP_LOGICAL_OR) && !OPS_IS_BOOL
-#error "logical operators are defined for BOOL only"
+#elif OPS_IS_PAIR && OPS_KIND != OPS_OP_MINLOC && OPS_KIND != OPS_OP_MAXLOC &&                                         \
+    OPS_KIND != OPS_OP_LOCAL && OPS_KIND != OPS_OP_USER
+#error "pairs have the operators MINLOC, MAXLOC and LOCAL"
+#elif (OPS_KIND == OPS_OP_MINLOC || OPS_KIND == OPS_OP_MAXLOC) && !OPS_IS_PAIR
+#error "MINLOC and MAXLOC are defined for pairs only"
+#elif OPS_IS_LOGICAL && OPS_IS_FLOAT
+#error "logical operators are not defined for floating-point types"
 #elif (OPS_KIND == OPS_OP_BAND || OPS_KIND == OPS_OP_BOR || OPS_KIND == OPS_OP_BXOR) && OPS_IS_FLOAT
 #error "bitwise operators are not defined for floating-point types"
 #elif OPS_KIND == OPS_OP_PREMUL_SUM && !OPS_IS_FLOAT
@@ -294,6 +428,10 @@ static inline ACC OPS(load)(const OPS_GLOBAL ELEM *p, size_t i)
 	return ops_from_half(p[i]);
 #elif OPS_TYPE == OPS_DTYPE_BF16
 	return ops_from_bf16(p[i]);
+#elif OPS_TYPE == OPS_DTYPE_F8E4M3
+	return ops_from_f8e4m3(p[i]);
+#elif OPS_TYPE == OPS_DTYPE_F8E5M2
+	return ops_from_f8e5m2(p[i]);
 #elif OPS_IS_BOOL
 	return p[i] != 0;
 #else
@@ -309,6 +447,10 @@ static inline void OPS(store)(OPS_GLOBAL ELEM *p, size_t i, ACC a)
 	p[i] = ops_to_half(a);
 #elif OPS_TYPE == OPS_DTYPE_BF16
 	p[i] = ops_to_bf16(a);
+#elif OPS_TYPE == OPS_DTYPE_F8E4M3
+	p[i] = ops_to_f8e4m3(a);
+#elif OPS_TYPE == OPS_DTYPE_F8E5M2
+	p[i] = ops_to_f8e5m2(a);
 #else
 	p[i] = a;
 #endif
@@ -323,12 +465,37 @@ static inline ACC OPS(raw)(ACC a, OPS_FACTOR factor)
 	return a * a;
 #elif OPS_KIND == OPS_OP_SQUARE_ADD && !OPS_IS_BOOL
 	return (ACC)(1u * (OPS_UNSIGNED)a * (OPS_UNSIGNED)a); /* 1u: two u16 would be multiplied as int, and overflow */
+#elif OPS_IS_LOGICAL && !OPS_IS_BOOL
+	return a != 0;
 #elif OPS_KIND == OPS_OP_PREMUL_SUM
 	return a * factor;
 #else
 	return a;
 #endif
 }
+
+#if OPS_KIND == OPS_OP_MINLOC || OPS_KIND == OPS_OP_MAXLOC
+/* Whether b's value is taken before a's whatever the indices are; a NaN before every number. */
+static inline int OPS(is_better)(ACC a, ACC b)
+{
+#if OPS_TYPE == OPS_DTYPE_F32_I32 || OPS_TYPE == OPS_DTYPE_F64_I32
+	if (a.value != a.value || b.value != b.value)
+		return a.value == a.value;
+#endif
+#if OPS_KIND == OPS_OP_MINLOC
+	return b.value < a.value;
+#else
+	return b.value > a.value;
+#endif
+}
+
+static inline ACC OPS(better)(ACC a, ACC b)
+{
+	if (OPS(is_better)(a, b))
+		return b;
+	return OPS(is_better)(b, a) || a.index <= b.index ? a : b;
+}
+#endif
 
 static inline ACC OPS(fold)(ACC a, ACC b)
 {
@@ -337,6 +504,8 @@ static inline ACC OPS(fold)(ACC a, ACC b)
 #elif OPS_KIND == OPS_OP_LOCAL
 	(void)b;
 	return a;
+#elif OPS_IS_PAIR
+	return OPS(better)(a, b);
 #elif OPS_KIND == OPS_OP_LOGICAL_AND ||                                                                                \
     (OPS_IS_BOOL && (OPS_KIND == OPS_OP_PROD || OPS_KIND == OPS_OP_MIN || OPS_KIND == OPS_OP_MEAN))
 	return a & b;
@@ -372,7 +541,7 @@ static inline ACC OPS(fold)(ACC a, ACC b)
 	return (ACC)(a & b);
 #elif OPS_KIND == OPS_OP_BOR
 	return (ACC)(a | b);
-#elif OPS_KIND == OPS_OP_BXOR
+#elif OPS_KIND == OPS_OP_BXOR || OPS_KIND == OPS_OP_LOGICAL_XOR
 	return (ACC)(a ^ b);
 #endif
 }
@@ -395,6 +564,10 @@ static inline ACC OPS(identity)(void)
 {
 #if OPS_KIND == OPS_OP_USER && defined(USER_HAS_identity)
 	return user_identity();
+#elif OPS_IS_PAIR
+	ACC a = { .value = OPS_KIND == OPS_OP_MINLOC ? OPS_HIGHEST : OPS_LOWEST, .index = 2147483647 };
+
+	return a;
 #elif OPS_KIND == OPS_OP_MIN
 	return OPS_HIGHEST;
 #elif OPS_KIND == OPS_OP_MAX

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows between a list and a dense tensor.
- * Options: GROUP, SPAN (walk.h); INDEX = int or long, the type of the indices; VALUE = uchar, ushort, uint or ulong, of
- * an element's width. */
+ * Options: GROUP, SPAN (walk.h); INDEX = int or long, the type of the indices; VALUE = uchar, ushort, uint, ulong or
+ * ulong2, of an element's width. */
 #include "walk.h"
 
 #ifndef INDEX

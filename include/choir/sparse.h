@@ -13,7 +13,7 @@ typedef enum choir_coalesce {
 	CHOIR_COALESCE_REGULAR = 0,        /* one row per index, ascending */
 	/* the rows of all ranks as given, duplicates included, in rank order; the operator is not applied */
 	CHOIR_COALESCE_DISABLE = 1,
-	CHOIR_COALESCE_KEEP_PRECISION = 2, /* as regular; f16 and bf16 rows travel as f32, the result is rounded once */
+	CHOIR_COALESCE_KEEP_PRECISION = 2, /* as regular; narrow rows travel as f32, the result is rounded once */
 } choir_coalesce;
 
 /* The type in which f32 rows travel.  The 16-bit types halve the bytes: each rank's coalesced rows and the result are

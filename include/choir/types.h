@@ -23,13 +23,35 @@ typedef enum choir_status {
 #undef STATUS
 } choir_status;
 
-/* A data type: CHOIR_F32 and so on. */
+/* A data type: CHOIR_F32 and so on.
+ *
+ * f8e4m3 and f8e5m2 are OCP's 8-bit floating-point types.  They accumulate in f32 and are rounded to nearest even when
+ * stored.  e4m3 has no infinity: values beyond 448 become 448 of their sign (saturation), a NaN stays one.  e5m2 rounds
+ * as f16 does: from 61440 on to infinity. */
 typedef int32_t choir_dtype;
 enum {
-#define DTYPE(name, number, text, bytes) CHOIR_##name = number,
+#define DTYPE(name, number, text, bytes, kind) CHOIR_##name = number,
 #include <choir/dtype.def>
 #undef DTYPE
 };
+
+/* Elements of f32_i32, f64_i32, i32_i32 and i64_i32: MPI's FLOAT_INT, DOUBLE_INT, 2INT and LONG_INT.  The operators of
+ * pairs are minloc, maxloc and local.  What unused holds is not looked at. */
+typedef struct choir_f32_i32 {
+	float value;
+	int32_t index;
+} choir_f32_i32;
+typedef struct choir_f64_i32 {
+	double value;
+	int32_t index, unused;
+} choir_f64_i32;
+typedef struct choir_i32_i32 {
+	int32_t value, index;
+} choir_i32_i32;
+typedef struct choir_i64_i32 {
+	int64_t value;
+	int32_t index, unused;
+} choir_i64_i32;
 
 /* A reduction operator: CHOIR_OP_SUM and so on. */
 typedef int32_t choir_op;

@@ -2,6 +2,7 @@
 #include "api/dense_plan.h"
 
 #include "api/dense_buffers.h"
+#include "base/dtype.h"
 #include "api/local.h"
 #include "api/options.h"
 #include "exec/symmetric.h"
@@ -28,7 +29,7 @@ static enum plan_order order_of(const struct dense *d)
 		return d->user != NULL && !d->user->config.commutative ? PLAN_ORDER_RANKS : PLAN_ORDER_ANY;
 	if (reduce_is_exact(d->dtype, d->op))
 		return PLAN_ORDER_ANY;
-	return reduce_rounds_late(d->dtype) ? PLAN_ORDER_ONCE : PLAN_ORDER_RANKS;
+	return dtype_is_narrow(d->dtype) ? PLAN_ORDER_ONCE : PLAN_ORDER_RANKS;
 }
 
 void dense_plan_describe(const struct dense *d, struct algo_in *in)

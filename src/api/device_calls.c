@@ -5,6 +5,7 @@
 #include "exec/thread.h"
 #include "api/device_comm.h"
 #include "base/user_op.h"
+#include "base/dtype.h"
 
 #include "topk/device_call.h"
 #include "topk/magnitude.h"
@@ -278,6 +279,9 @@ static choir_status check_coalescing(const struct device_call *todo, const choir
 	TRY(check_index_dtype(name, todo->args.ind_dtype));
 	if (op == CHOIR_OP_MEAN || op == CHOIR_OP_PREMUL_SUM || op == CHOIR_OP_LOCAL)
 		return error_set(CHOIR_UNSUPPORTED, "%s: the operator %s needs ranks", name, choir_op_name(op));
+	if (dtype_kind(todo->args.dtype) == KIND_PAIR)
+		return error_set(CHOIR_UNSUPPORTED, "%s: dtype is %s: rows are numbers, not pairs", name,
+		                 choir_dtype_name(todo->args.dtype));
 	st = reduce_supported(todo->args.dtype, op);
 	if (st != CHOIR_SUCCESS)
 		return error_prefix(user_op_is(op) ? st : CHOIR_UNSUPPORTED, "%s", name);

@@ -4,6 +4,7 @@
 
 #include "base/config.h"
 #include "sparse/algorithm.h"
+#include "sparse/sparse.h"
 
 #include <float.h>
 #include <jansson.h>
@@ -101,7 +102,9 @@ choir_status choir_supports(choir_comm *comm, const char *collective, choir_dtyp
 		return CHOIR_SUCCESS;
 	if (choir_dtype_bytes(dtype) == 0)
 		return error_set(CHOIR_UNSUPPORTED, "choir_supports: no data type has number %d", (int)dtype);
-	if (collective_has(which, TRAIT_REDUCES)) {
+	if (which == COLLECTIVE_SPARSE_ALLREDUCE) {
+		TRY(sparse_values_defined(dtype, op));
+	} else if (collective_has(which, TRAIT_REDUCES)) {
 		TRY(reduce_supported(dtype, op));
 		TRY(dense_op_fits("choir_supports", which, op));
 	}

@@ -14,7 +14,7 @@ static const char *const status_texts[] = {
 };
 
 static const struct { const char *text; size_t bytes; } dtypes[] = {
-#define DTYPE(name, number, text, bytes) [number] = { text, bytes },
+#define DTYPE(name, number, text, bytes, kind) [number] = { text, bytes },
 #include <choir/dtype.def>
 #undef DTYPE
 };
@@ -35,9 +35,10 @@ static const struct { const char *text; choir_op op;
 	{ "squareadd", CHOIR_OP_SQUARE_ADD },
 	{ "land", CHOIR_OP_LOGICAL_AND },
 	{ "lor", CHOIR_OP_LOGICAL_OR },
+	{ "lxor", CHOIR_OP_LOGICAL_XOR },
 };
 
-/* Other spellings of data types: NumPy's, C's, and MPI's without the MPI_ before them. */
+/* Other spellings of data types: NumPy's, C's, NCCL's, and MPI's without the MPI_ before them. */
 static const struct { const char *text; choir_dtype dtype;
 } dtype_spellings[] = {
 	{ "int8", CHOIR_I8 },       { "uint8", CHOIR_U8 },     { "int16", CHOIR_I16 },   { "uint16", CHOIR_U16 },
@@ -47,6 +48,10 @@ static const struct { const char *text; choir_dtype dtype;
 	{ "int", CHOIR_I32 },       { "unsigned", CHOIR_U32 }, { "half", CHOIR_F16 },    { "float16", CHOIR_F16 },
 	{ "bfloat16", CHOIR_BF16 }, { "float32", CHOIR_F32 },  { "float", CHOIR_F32 },   { "float64", CHOIR_F64 },
 	{ "double", CHOIR_F64 },    { "bool_", CHOIR_BOOL },   { "c_bool", CHOIR_BOOL },
+	{ "float8_e4m3fn", CHOIR_F8E4M3 }, { "float8e4m3", CHOIR_F8E4M3 }, { "fp8_e4m3", CHOIR_F8E4M3 },
+	{ "e4m3", CHOIR_F8E4M3 },          { "float8_e5m2", CHOIR_F8E5M2 }, { "float8e5m2", CHOIR_F8E5M2 },
+	{ "fp8_e5m2", CHOIR_F8E5M2 },      { "e5m2", CHOIR_F8E5M2 },       { "float_int", CHOIR_F32_I32 },
+	{ "double_int", CHOIR_F64_I32 },   { "2int", CHOIR_I32_I32 },      { "long_int", CHOIR_I64_I32 },
 };
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

@@ -1,60 +1,59 @@
 /* SPDX-License-Identifier: MIT */
 #include "kern/convert.h"
 
+#include "base/dtype.h"
+
 #include <string.h>
 
-#define OP SUM
-#define DTYPE F16
-#include "ops.h"
-#undef DTYPE
-#define DTYPE BF16
-#include "ops.h"
-#undef DTYPE
-#undef OP
+#define EACH_OP "kern/convert_op.inc"
+#include "kern/each_dtype.inc"
+
+struct conversion {
+	void (*widen)(float *to, const void *from, size_t n);
+	void (*narrow)(void *to, const float *from, size_t n);
+};
+
+#define CELLS_SIGNED(dtype) 0
+#define CELLS_UNSIGNED(dtype) 0
+#define CELLS_BOOL(dtype) 0
+#define CELLS_REAL(dtype) 0
+#define CELLS_NARROW(dtype) op_##dtype##_SUM_widen, op_##dtype##_SUM_narrow
+#define CELLS_PAIR(dtype) 0
+
+static const struct conversion conversions[N_DTYPES] = {
+#include "kern/each_cell.inc"
+};
 
 /* Through a batch on the stack, since in place the two views would alias. */
 #define BATCH 512
 
-static void widen(choir_dtype from, float *out, const uint16_t *in, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		out[i] = from == CHOIR_F16 ? op_F16_SUM_load(in, i) : op_BF16_SUM_load(in, i);
-}
-
-static void narrow(choir_dtype to, uint16_t *out, const float *in, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (to == CHOIR_F16)
-			op_F16_SUM_store(out, i, in[i]);
-		else
-			op_BF16_SUM_store(out, i, in[i]);
-}
-
 static void widen_all(choir_dtype from, unsigned char *out, const unsigned char *in, uint64_t n)
 {
+	size_t bytes = choir_dtype_bytes(from);
 	float wide[BATCH];
-	uint16_t narrow_ones[BATCH];
+	uint16_t narrow[BATCH];
 
 	for (uint64_t i = 0; i < n; i += BATCH) {
 		size_t some = n - i < BATCH ? (size_t)(n - i) : BATCH;
 
-		memcpy(narrow_ones, in + i * sizeof *narrow_ones, some * sizeof *narrow_ones);
-		widen(from, wide, narrow_ones, some);
+		memcpy(narrow, in + i * bytes, some * bytes);
+		conversions[from].widen(wide, narrow, some);
 		memcpy(out + i * sizeof *wide, wide, some * sizeof *wide);
 	}
 }
 
 static void narrow_all(choir_dtype to, unsigned char *out, const unsigned char *in, uint64_t n)
 {
+	size_t bytes = choir_dtype_bytes(to);
 	float wide[BATCH];
-	uint16_t narrow_ones[BATCH];
+	uint16_t narrow[BATCH];
 
 	for (uint64_t i = 0; i < n; i += BATCH) {
 		size_t some = n - i < BATCH ? (size_t)(n - i) : BATCH;
 
 		memcpy(wide, in + i * sizeof *wide, some * sizeof *wide);
-		narrow(to, narrow_ones, wide, some);
-		memcpy(out + i * sizeof *narrow_ones, narrow_ones, some * sizeof *narrow_ones);
+		conversions[to].narrow(narrow, wide, some);
+		memcpy(out + i * bytes, narrow, some * bytes);
 	}
 }
 

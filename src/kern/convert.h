@@ -5,7 +5,7 @@
 
 #include <choir/types.h>
 
-/* convert_values: n values; the same dtype, or f32 to and from f16 and bf16 (to nearest even).  out may be in where it
+/* convert_values: n values; the same dtype, or f32 to and from a narrow type (to nearest even).  out may be in where it
  * is no wider. */
 void convert_values(choir_dtype to, void *out, choir_dtype from, const void *in, uint64_t n);
 

@@ -60,10 +60,12 @@ static const struct host_twin *twin_of(choir_dtype dtype, choir_op op)
 	return &level->twins[dtype][op];
 }
 
-static const char *defined_for(choir_op op)
+static const char *defined_for(choir_dtype dtype, choir_op op)
 {
-	if (op == CHOIR_OP_LOGICAL_AND || op == CHOIR_OP_LOGICAL_OR)
-		return "bool only";
+	if (op == CHOIR_OP_MINLOC || op == CHOIR_OP_MAXLOC)
+		return "pairs of a value and an index";
+	if (dtype_kind(dtype) == KIND_PAIR)
+		return "numbers";
 	return op == CHOIR_OP_PREMUL_SUM ? "floating-point types" : "integers and bool";
 }
 
@@ -88,31 +90,29 @@ static choir_status user_op_supported(choir_dtype dtype, choir_op number)
 
 choir_status reduce_supported(choir_dtype dtype, choir_op op)
 {
-	if ((uint32_t)dtype >= HOST_DTYPES)
+	if ((uint32_t)dtype >= N_DTYPES)
 		return error_set(CHOIR_ARGUMENT, "%d is no data type", (int)dtype);
 	if (user_op_is(op))
 		return user_op_supported(dtype, op);
-	if ((uint32_t)op >= HOST_OPS)
+	if ((uint32_t)op >= N_OPS)
 		return error_set(CHOIR_ARGUMENT, "%d is no operator", (int)op);
 	if (twin_of(dtype, op)->reduce == NULL)
 		return error_set(CHOIR_UNSUPPORTED, "%s is not defined for %s: it is for %s", choir_op_name(op),
-		                 choir_dtype_name(dtype), defined_for(op));
+		                 choir_dtype_name(dtype), defined_for(dtype, op));
 	return CHOIR_SUCCESS;
 }
 
 bool reduce_is_exact(choir_dtype dtype, choir_op op)
 {
-	static const bool integers[HOST_DTYPES] = {
-		[CHOIR_I8] = true,  [CHOIR_U8] = true,  [CHOIR_I16] = true, [CHOIR_U16] = true,  [CHOIR_I32] = true,
-		[CHOIR_U32] = true, [CHOIR_I64] = true, [CHOIR_U64] = true, [CHOIR_BOOL] = true,
-	};
+	/* Pairs that are equal may have zeros of either sign. */
+	bool has_float = dtype_is_float(dtype) || dtype == CHOIR_F32_I32 || dtype == CHOIR_F64_I32;
 
-	return (integers[dtype] && !user_op_is(op)) || op == CHOIR_OP_LOCAL;
+	return (!has_float && !user_op_is(op)) || op == CHOIR_OP_LOCAL;
 }
 
-bool reduce_rounds_late(choir_dtype dtype)
+static bool is_logical(choir_op op)
 {
-	return dtype != CHOIR_F32 && dtype != CHOIR_F64 && !reduce_is_exact(dtype, CHOIR_OP_SUM);
+	return op == CHOIR_OP_LOGICAL_AND || op == CHOIR_OP_LOGICAL_OR || op == CHOIR_OP_LOGICAL_XOR;
 }
 
 bool reduce_has_final(choir_op op)
@@ -126,7 +126,7 @@ bool reduce_has_raw(choir_op op)
 {
 	const struct user_op *user = user_op_held(op);
 
-	return op == CHOIR_OP_SQUARE_ADD || (user != NULL && user->has_raw);
+	return op == CHOIR_OP_SQUARE_ADD || is_logical(op) || (user != NULL && user->has_raw);
 }
 
 /* Reduces elements first .. first + n - 1 into all destinations; n is BLOCK_BYTES, and up to a line more in the first

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A pass over f16 or bf16, HOST_LANES elements at a time: compilers vectorise a loop over sixteen floats, but not the
+/* A pass over a narrow type, HOST_LANES elements at a time: compilers vectorise a loop over sixteen floats, but not the
  * conversions in a loop over elements.  The lanes of a group may be in any order (host_widen.h), the same one in
  * partial results.  Included by host_op.h. */
 #define HOST_WIDEN OPS_JOIN2(host_widen_, DTYPE)

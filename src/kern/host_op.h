@@ -11,12 +11,8 @@
 
 #undef HOST_HAS_FINAL
 #undef HOST_WIDENS
-#undef HOST_IS_SIGNED
 #define HOST_HAS_FINAL (OPS_KIND == OPS_OP_MEAN && !OPS_IS_BOOL)
-#define HOST_WIDENS (OPS_TYPE == OPS_DTYPE_F16 || OPS_TYPE == OPS_DTYPE_BF16) /* ACC is wider than ELEM */
-#define HOST_IS_SIGNED                                                                                                 \
-	(OPS_TYPE == OPS_DTYPE_I8 || OPS_TYPE == OPS_DTYPE_I16 || OPS_TYPE == OPS_DTYPE_I32 ||                         \
-	 OPS_TYPE == OPS_DTYPE_I64)
+#define HOST_WIDENS OPS_IS_NARROW /* ACC is wider than ELEM */
 
 struct OPS(pass) {
 	const ELEM *src[HOST_FAN];

@@ -3,6 +3,7 @@
 #ifndef KERN_HOST_TWIN_H
 #define KERN_HOST_TWIN_H
 
+#include "base/dtype.h"
 #include "kern/reduce.h"
 
 #define HOST_LINE_BYTES 64
@@ -24,14 +25,11 @@ struct host_twin {
 	void (*identity)(void *out);
 };
 
-#define HOST_DTYPES 13
-#define HOST_OPS 13
-
 /* The rows of undefined pairs are zero. */
-typedef struct host_twin host_twins[HOST_OPS];
-extern const host_twins host_base_twins[HOST_DTYPES];
-extern const host_twins host_avx2_twins[HOST_DTYPES];   /* x86-64 only */
-extern const host_twins host_avx512_twins[HOST_DTYPES]; /* x86-64 only */
+typedef struct host_twin host_twins[N_OPS];
+extern const host_twins host_base_twins[N_DTYPES];
+extern const host_twins host_avx2_twins[N_DTYPES];   /* x86-64 only */
+extern const host_twins host_avx512_twins[N_DTYPES]; /* x86-64 only */
 
 /* The tables, fastest first; a row without a name ends them. */
 struct host_level {

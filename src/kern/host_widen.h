@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Converts sixteen f16 or bf16 elements to floats and back, with the bits of ops.h's conversions. */
+/* Converts sixteen elements of a narrow type to floats and back, with the bits of ops.h's conversions. */
 #ifndef KERN_HOST_WIDEN_H
 #define KERN_HOST_WIDEN_H
 
@@ -54,34 +54,31 @@ static inline void host_narrow_BF16(uint16_t *out, const float *in)
 
 	_mm256_storeu_si256((__m256i *)(void *)out, _mm256_blend_epi16(even, odd, 0xaa));
 }
-#else
+#define HOST_HAS_16
+#endif
+
 /* Not inline: the copies in every loop of every operator would be most of the library's code. */
 #define HOST_CONVERSION static __attribute__((noinline)) void
 
-HOST_CONVERSION host_widen_F16(float *restrict out, const uint16_t *restrict in)
-{
-	for (int lane = 0; lane < HOST_LANES; lane++)
-		out[lane] = ops_from_half(in[lane]);
-}
+#define HOST_CONVERT(dtype, type, from, to)                                                                            \
+	HOST_CONVERSION host_widen_##dtype(float *restrict out, const type *restrict in)                               \
+	{                                                                                                              \
+		for (int lane = 0; lane < HOST_LANES; lane++)                                                          \
+			out[lane] = from(in[lane]);                                                                    \
+	}                                                                                                              \
+	HOST_CONVERSION host_narrow_##dtype(type *restrict out, const float *restrict in)                              \
+	{                                                                                                              \
+		for (int lane = 0; lane < HOST_LANES; lane++)                                                          \
+			out[lane] = to(in[lane]);                                                                      \
+	}
 
-HOST_CONVERSION host_narrow_F16(uint16_t *restrict out, const float *restrict in)
-{
-	for (int lane = 0; lane < HOST_LANES; lane++)
-		out[lane] = ops_to_half(in[lane]);
-}
-
-HOST_CONVERSION host_widen_BF16(float *restrict out, const uint16_t *restrict in)
-{
-	for (int lane = 0; lane < HOST_LANES; lane++)
-		out[lane] = ops_from_bf16(in[lane]);
-}
-
-HOST_CONVERSION host_narrow_BF16(uint16_t *restrict out, const float *restrict in)
-{
-	for (int lane = 0; lane < HOST_LANES; lane++)
-		out[lane] = ops_to_bf16(in[lane]);
-}
-#undef HOST_CONVERSION
+#ifndef HOST_HAS_16
+HOST_CONVERT(F16, uint16_t, ops_from_half, ops_to_half)
+HOST_CONVERT(BF16, uint16_t, ops_from_bf16, ops_to_bf16)
 #endif
+HOST_CONVERT(F8E4M3, uint8_t, ops_from_f8e4m3, ops_to_f8e4m3)
+HOST_CONVERT(F8E5M2, uint8_t, ops_from_f8e5m2, ops_to_f8e5m2)
+#undef HOST_CONVERT
+#undef HOST_CONVERSION
 
 #endif

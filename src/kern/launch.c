@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Launches of cl/reduce.cl. */
+#include "base/dtype.h"
 #include "base/float_control.h"
 #include "kern/reduce.h"
 
@@ -13,7 +14,7 @@
 #define PAGE_BYTES 4096
 
 static const char *const dtype_options[] = {
-#define DTYPE(name, number, text, bytes) [number] = #name,
+#define DTYPE(name, number, text, bytes, kind) [number] = #name,
 #include <choir/dtype.def>
 #undef DTYPE
 };
@@ -65,10 +66,10 @@ choir_status reduce_kernel_supported(choir_device *device, choir_dtype dtype, ch
 	const struct user_op *user = user_op_held(op); /* a call under way may have a destroyed one */
 
 	TRY(user != NULL ? user_text_supported(device, user, dtype) : reduce_supported(dtype, op));
-	if (dtype == CHOIR_F64 && !dev_has_fp64(device))
-		return error_set(CHOIR_UNSUPPORTED, "the device has no fp64: f64 reduces on the host");
-	if (op == CHOIR_OP_MEAN && (dtype == CHOIR_F32 || dtype == CHOIR_F16 || dtype == CHOIR_BF16) &&
-	    !dev_divides_exactly(device))
+	if ((dtype == CHOIR_F64 || dtype == CHOIR_F64_I32) && !dev_has_fp64(device))
+		return error_set(CHOIR_UNSUPPORTED, "the device has no fp64: %s reduces on the host",
+		                 choir_dtype_name(dtype));
+	if (op == CHOIR_OP_MEAN && (dtype == CHOIR_F32 || dtype_is_narrow(dtype)) && !dev_divides_exactly(device))
 		return error_set(CHOIR_UNSUPPORTED,
 		                 "the device does not divide exactly: a mean of %s is taken on the host",
 		                 choir_dtype_name(dtype));
@@ -204,11 +205,6 @@ static choir_status start_many(choir_device *device, const struct reduce_call *c
 	return st;
 }
 
-static size_t acc_bytes(choir_dtype dtype)
-{
-	return dtype == CHOIR_F16 || dtype == CHOIR_BF16 ? sizeof(float) : choir_dtype_bytes(dtype);
-}
-
 /* A buffer of its own carries partial results from launch to launch, since they keep ACC's precision and dst may be a
  * source of a later launch. */
 static choir_status start_in_turns(choir_device *device, const struct reduce_call *call, struct reduce_operand dst,
@@ -217,11 +213,11 @@ static choir_status start_in_turns(choir_device *device, const struct reduce_cal
 	choir_status st = CHOIR_SUCCESS;
 	cl_mem part;
 
-	if (call->count > UINT64_MAX / 2 / acc_bytes(call->dtype))
+	if (call->count > UINT64_MAX / 2 / dtype_acc_bytes(call->dtype))
 		return error_set(CHOIR_ARGUMENT, "a reduction of %llu elements", (unsigned long long)call->count);
 	/* Whole pages: Oclgrind 21.10 gives a new buffer the number and size of a freed one, and reports bytes beyond
 	 * that size as uninitialised. */
-	uint64_t pages = (call->count * acc_bytes(call->dtype) + PAGE_BYTES - 1) / PAGE_BYTES;
+	uint64_t pages = (call->count * dtype_acc_bytes(call->dtype) + PAGE_BYTES - 1) / PAGE_BYTES;
 	TRY(dev_buffer_create(device, pages * PAGE_BYTES, &part));
 	for (uint32_t first = 0; first < call->n_src && st == CHOIR_SUCCESS; first += FAN_IN) {
 		uint32_t n = call->n_src - first < FAN_IN ? call->n_src - first : FAN_IN;

@@ -8,13 +8,13 @@
 
 #include <stdint.h>
 
-/* A reduction: dst = final(src[0] op src[1] op ...), folded from left to right.  f16 and bf16 accumulate in f32 and
+/* A reduction: dst = final(src[0] op src[1] op ...), folded from left to right.  Narrow types accumulate in f32 and
  * round once. */
 struct reduce_call {
 	choir_dtype dtype;
 	choir_op op;
 	uint32_t n_src;
-	/* sources raw_from .. n_src-1 are original values (square_add squares them); n_src = none, 0 = all */
+	/* sources raw_from .. n_src-1 are original values (OPS(raw) in cl/ops.h changes them); n_src = none, 0 = all */
 	uint32_t raw_from;
 	bool final;           /* apply the operator's final expression (mean: divide by n_ranks) */
 	int n_ranks;
@@ -36,13 +36,11 @@ choir_status reduce_supported(choir_dtype dtype, choir_op op);
 /* reduce_user_supported: SUCCESS if an operator of the caller's is for that type, else UNSUPPORTED. */
 choir_status reduce_user_supported(const struct user_op *op, choir_dtype dtype);
 
-/* reduce_is_exact: true if every order and grouping of the sources gives the same bits (integers).
- * reduce_rounds_late: true if the accumulator is wider than the elements, so partial results lose bits. */
+/* reduce_is_exact: true if every order and grouping of the sources gives the same bits (integers). */
 bool reduce_is_exact(choir_dtype dtype, choir_op op);
-bool reduce_rounds_late(choir_dtype dtype);
 
 /* reduce_has_final: true if op has a final expression (mean).  reduce_has_raw: true if original values change before
- * they are folded, whatever the factor (square_add). */
+ * they are folded, whatever the factor (square_add, logical operators). */
 bool reduce_has_final(choir_op op);
 bool reduce_has_raw(choir_op op);
 

@@ -5,6 +5,7 @@
 #include "kern/user_op.h"
 
 #include "base/copy.h"
+#include "base/dtype.h"
 #include "base/float_control.h"
 #include "kern/convert.h"
 
@@ -14,7 +15,7 @@ enum { BLOCK_BYTES = 4096, WIDEST = 4 /* an accumulator is so many times as long
 
 struct user_op_elements user_op_elements(const struct user_op *op, choir_dtype dtype, int n_ranks)
 {
-	choir_dtype acc = reduce_rounds_late(dtype) ? CHOIR_F32 : dtype;
+	choir_dtype acc = dtype_is_narrow(dtype) ? CHOIR_F32 : dtype;
 
 	return (struct user_op_elements){ .op = op,
 		                          .dtype = dtype,

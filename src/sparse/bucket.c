@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/bucket.h"
 
+#include "base/dtype.h"
 #include "sparse/prefetch.h"
 #include "sparse/bits.h"
-#include "sparse/each_cell.h"
 #include "sparse/pool.h"
 
 #define LINE_BYTES 64
@@ -28,7 +28,7 @@ struct bucket_run {
 };
 
 #define LOOPS "sparse/bucket_op.inc"
-#include "sparse/each_dtype.inc"
+#include "kern/each_dtype.inc"
 
 struct bucket_loops {
 	void (*fold)(const struct bucket_cells *cells, const struct bucket_run *run);
@@ -37,7 +37,9 @@ struct bucket_loops {
 
 #define CELL(dtype, op) [CHOIR_OP_##op] = { op_##dtype##_##op##_bucket_fold, op_##dtype##_##op##_bucket_take }
 
-static const struct bucket_loops loops[EACH_DTYPES][EACH_OPS] = EACH_CELL;
+static const struct bucket_loops loops[N_DTYPES][N_OPS] = {
+#include "kern/each_cell.inc"
+};
 
 /* Note [buckets].  Grouping writes keys and values of each bucket one after the other.  While the lines that are being
  * written fit the first cache, up to 256 buckets, a pair costs half of what it costs with more.  Longer buckets cost

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Every wrong argument of a sparse allreduce, found before anything is sent. */
+#include "base/dtype.h"
 #include "kern/reduce.h"
 #include "sparse/algorithm.h"
 #include "sparse/sparse.h"
@@ -32,6 +33,17 @@ static choir_status check_attr(const struct sparse_call *call)
 	return CHOIR_SUCCESS;
 }
 
+choir_status sparse_values_defined(choir_dtype dtype, choir_op op)
+{
+	if (dtype_kind(dtype) == KIND_PAIR)
+		return error_set(CHOIR_UNSUPPORTED, "val_dtype is %s: rows of a sparse tensor are numbers, not pairs",
+		                 choir_dtype_name(dtype));
+	if (op == CHOIR_OP_LOCAL)
+		return error_set(CHOIR_UNSUPPORTED,
+		                 "op local would give each rank another result: sparse_allreduce has none");
+	return reduce_supported(dtype, op);
+}
+
 static choir_status check_types(const struct sparse_call *call)
 {
 	if (choir_dtype_bytes(call->ind_dtype) == 0)
@@ -41,10 +53,7 @@ static choir_status check_types(const struct sparse_call *call)
 		                 choir_dtype_name(call->ind_dtype));
 	if (choir_dtype_bytes(call->val_dtype) == 0)
 		return error_set(CHOIR_ARGUMENT, "val_dtype %d is no dtype", call->val_dtype);
-	if (call->op == CHOIR_OP_LOCAL)
-		return error_set(CHOIR_UNSUPPORTED,
-		                 "op local would give each rank another result: sparse_allreduce has none");
-	TRY(reduce_supported(call->val_dtype, call->op));
+	TRY(sparse_values_defined(call->val_dtype, call->op));
 	return check_attr(call);
 }
 

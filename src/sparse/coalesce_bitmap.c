@@ -2,6 +2,7 @@
 /* The bitmap way of the host.  A bit for each index of the range; the number of bits below an index is its place
  * in the result, so nothing is sorted.  Passes: range/64 words zeroed and counted, each index read twice, each row
  * once.  Right where the range is not much larger than the number of pairs; coalesce.c chooses. */
+#include "base/dtype.h"
 #include "sparse/bits.h"
 #include "sparse/coalesce.h"
 #include "sparse/rows.h"
@@ -131,8 +132,8 @@ static choir_status fill(struct coalesce *job, void *ind, struct index_form form
 			     .n_ranks = call->n_ranks, .width = call->width, .acc = out };
 
 	TRY(pool_take(&job->filled, job->count, "the filled flags"));
-	if (rows_acc_bytes(call->dtype) != choir_dtype_bytes(call->dtype)) {
-		TRY(pool_take(&job->acc, job->count * call->width * rows_acc_bytes(call->dtype), "the accumulators"));
+	if (dtype_acc_bytes(call->dtype) != choir_dtype_bytes(call->dtype)) {
+		TRY(pool_take(&job->acc, job->count * call->width * dtype_acc_bytes(call->dtype), "the accumulators"));
 		rows.acc = job->acc.ptr;
 	}
 	memset(job->filled.ptr, 0, job->count);

@@ -4,10 +4,10 @@
  * bit an index and the values that came out, packed; the result is those values, and the bits as indices.  Temporaries:
  * an entry a pair while they are folded, then a value an index that came. */
 #include "base/copy.h"
+#include "base/dtype.h"
 #include "sparse/bits.h"
 #include "sparse/chain.h"
 #include "sparse/coalesce.h"
-#include "sparse/each_cell.h"
 #include "sparse/identity.h"
 #include "sparse/rows.h"
 #include "sparse/scratch.h"
@@ -15,7 +15,7 @@
 #include "kern/reduce.h"
 
 #define LOOPS "sparse/cells_op.inc"
-#include "sparse/each_dtype.inc"
+#include "kern/each_dtype.inc"
 
 struct cells_loops {
 	void (*fold)(void *cells, uint64_t *touched, const unsigned char *entries, size_t n, bool raw);
@@ -24,7 +24,9 @@ struct cells_loops {
 
 #define CELL(dtype, op) [CHOIR_OP_##op] = { op_##dtype##_##op##_cells_fold, op_##dtype##_##op##_cells_take }
 
-static const struct cells_loops loops[EACH_DTYPES][EACH_OPS] = EACH_CELL;
+static const struct cells_loops loops[N_DTYPES][N_OPS] = {
+#include "kern/each_cell.inc"
+};
 
 #define LEAST_PAIRS  16384              /* fewer are folded in the first caches as they come */
 #define LARGE_RESULT (UINT64_C(8) << 20) /* bytes: copied by nt stores, since the caches would lose the first lines */
@@ -46,7 +48,7 @@ static size_t words_of(const struct bucket_shape *shape)
 static choir_status take_cells(struct coalesce *job, size_t cells, uint64_t *nothing)
 {
 	choir_dtype dtype =
-	    rows_acc_bytes(job->call.dtype) == choir_dtype_bytes(job->call.dtype) ? job->call.dtype : CHOIR_F32;
+	    dtype_acc_bytes(job->call.dtype) == choir_dtype_bytes(job->call.dtype) ? job->call.dtype : CHOIR_F32;
 
 	TRY(pool_take(&job->acc, cells * choir_dtype_bytes(dtype), "the cells of a bucket"));
 	identity_fill(dtype, job->call.op, job->acc.ptr, cells);
@@ -75,7 +77,7 @@ static uint64_t take_bucket(const struct coalesce *job, uint64_t *touched, size_
 	uint16_t at[MOST_CELLS + BITS_SLACK];
 	size_t n;
 
-	if (choir_dtype_bytes(call->dtype) == 4 && rows_acc_bytes(call->dtype) == 4 &&
+	if (choir_dtype_bytes(call->dtype) == 4 && dtype_acc_bytes(call->dtype) == 4 &&
 	    bits_pack(touched, words, job->acc.ptr, (uint32_t)nothing, values, room)) {
 		n = bits_count(touched, words);
 		memset(touched, 0, words * sizeof *touched);

@@ -2,6 +2,7 @@
 /* The bitmap route of the kernels, for scalars in a range that is not much larger than their number: entries are
  * grouped by the upper bits of their index only, then a work-group a group folds them in a cell for each index, with a
  * bit that tells which were touched.  Temporaries: two entries a pair, a bit an index of the range. */
+#include "base/dtype.h"
 #include "base/user_op.h"
 #include "sparse/coalesce_kernel.h"
 #include "sparse/coalesce_kernel_options.h"
@@ -34,7 +35,7 @@ static unsigned cell_bits(const struct coalesce_device *job)
 		room = bytes / 2 < LOCAL_BYTES ? bytes / 2 : LOCAL_BYTES;
 	if (span >> FEW_BITS < units * BUCKETS_A_UNIT)
 		return FEW_BITS;
-	while (rows_acc_bytes(job->call.dtype) << (bits + 1) <= room && span >> (bits + 1) >= units * BUCKETS_A_UNIT)
+	while (dtype_acc_bytes(job->call.dtype) << (bits + 1) <= room && span >> (bits + 1) >= units * BUCKETS_A_UNIT)
 		bits++;
 	return bits;
 }

@@ -3,6 +3,7 @@
  * bits are set and numbered, then each list in rank order folds its rows into those of the result.  Launches: two a
  * list and a handful.  Temporaries: three bits and a word's number for 32 indices of the range; accumulators for 16-bit
  * floats. */
+#include "base/dtype.h"
 #include "sparse/coalesce_kernel.h"
 #include "sparse/coalesce_kernel_options.h"
 #include "sparse/rows.h"
@@ -89,7 +90,7 @@ static choir_status fill(struct coalesce_device *job, struct index_form form)
 {
 	const struct coalesce_call *call = &job->call;
 	struct dense_bitmap bitmap = bitmap_of(job, SCRATCH_BITMAP);
-	size_t acc_bytes = rows_acc_bytes(call->dtype);
+	size_t acc_bytes = dtype_acc_bytes(call->dtype);
 	bool rounds = acc_bytes != choir_dtype_bytes(call->dtype);
 	cl_mem acc = coalesce_mem(job, SCRATCH_OUT_VAL);
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 static const char *const dtype_options[] = {
-#define DTYPE(name, number, text, bytes) [number] = #name,
+#define DTYPE(name, number, text, bytes, kind) [number] = #name,
 #include <choir/dtype.def>
 #undef DTYPE
 };

@@ -2,10 +2,10 @@
 /* The sort way of the host: for ranges far larger than the number of pairs. */
 #include "sparse/prefetch.h"
 
+#include "base/dtype.h"
 #include "base/simd.h"
 #include "base/user_op.h"
 #include "sparse/coalesce.h"
-#include "sparse/each_cell.h"
 #include "sparse/rows.h"
 #include "sparse/scratch.h"
 
@@ -33,15 +33,19 @@ struct sorted_run {
 };
 
 #define LOOPS "sparse/sorted_op.inc"
-#include "sparse/each_dtype.inc"
+#include "kern/each_dtype.inc"
 
 /* Folds a run to `to`, of which so many are written; carry: the accumulator from one run to the next.  Returns how many
  * are written then. */
-typedef uint64_t sorted_loop(const struct sorted_run *run, void *carry, void *to, uint64_t written);
+struct sorted_loop {
+	uint64_t (*fold)(const struct sorted_run *run, void *carry, void *to, uint64_t written);
+};
 
-#define CELL(dtype, op) [CHOIR_OP_##op] = op_##dtype##_##op##_sorted_fold
+#define CELL(dtype, op) [CHOIR_OP_##op] = { op_##dtype##_##op##_sorted_fold }
 
-static sorted_loop *const loops[EACH_DTYPES][EACH_OPS] = EACH_CELL;
+static const struct sorted_loop loops[N_DTYPES][N_OPS] = {
+#include "kern/each_cell.inc"
+};
 
 /* Elements of up to 8 bytes as numbers. */
 static inline uint64_t element_at(const void *from, size_t elem_bytes, uint64_t i)
@@ -106,8 +110,8 @@ static choir_status fill(struct coalesce *job, void *ind, struct index_form form
 		(job->wide ? wide_fill_elements : narrow_fill_elements)(job, ind, form, out);
 		return CHOIR_SUCCESS;
 	}
-	if (rows_acc_bytes(call->dtype) != choir_dtype_bytes(call->dtype)) {
-		TRY(pool_take(&job->acc, job->count * call->width * rows_acc_bytes(call->dtype), "the accumulators"));
+	if (dtype_acc_bytes(call->dtype) != choir_dtype_bytes(call->dtype)) {
+		TRY(pool_take(&job->acc, job->count * call->width * dtype_acc_bytes(call->dtype), "the accumulators"));
 		rows.acc = job->acc.ptr;
 	}
 	(job->wide ? wide_fill_rows : narrow_fill_rows)(job, ind, form, &rows);

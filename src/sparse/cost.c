@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/cost.h"
 
+#include "base/dtype.h"
+
 static double power(double x, int n)
 {
 	double result = 1;
@@ -55,9 +57,7 @@ double cost_scattered(const struct cost *cost)
 /* Integers and bools wrap alike in any grouping; of floats, only min and max do not round. */
 static bool is_exact(choir_dtype dtype, choir_op op)
 {
-	bool is_float = dtype == CHOIR_F16 || dtype == CHOIR_BF16 || dtype == CHOIR_F32 || dtype == CHOIR_F64;
-
-	return (!is_float && !user_op_is(op)) || op == CHOIR_OP_MIN || op == CHOIR_OP_MAX;
+	return (!dtype_is_float(dtype) && !user_op_is(op)) || op == CHOIR_OP_MIN || op == CHOIR_OP_MAX;
 }
 
 static int log2_up(int n)

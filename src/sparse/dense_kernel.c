@@ -26,7 +26,7 @@ static choir_status run(choir_device *device, const char *source, const char *op
 static void rows_options(char *out, const choir_device *device, struct index_form form, uint64_t elem_bytes,
                          uint64_t elements)
 {
-	static const char *const types[] = { "uchar", "ushort", "uint", "ulong" };
+	static const char *const types[] = { "uchar", "ushort", "uint", "ulong", "ulong2" };
 	struct launch_shape shape = launch_shape_of(device, elements);
 
 	snprintf(out, OPTIONS_BYTES, "-DINDEX=%s -DVALUE=%s -DGROUP=%zu -DSPAN=%zu", index_type(form),

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/identity.h"
 
+#include "base/dtype.h"
 #include "kern/user_op.h"
 
 #include <stdbool.h>
 #include <string.h>
-
-static bool is_float(choir_dtype dtype)
-{
-	return dtype == CHOIR_F16 || dtype == CHOIR_BF16 || dtype == CHOIR_F32 || dtype == CHOIR_F64;
-}
 
 void identity_fill(choir_dtype dtype, choir_op op, void *to, uint64_t n)
 {
@@ -24,7 +20,7 @@ void identity_fill(choir_dtype dtype, choir_op op, void *to, uint64_t n)
 		user_op_identity(user, dtype, out);
 	else
 		reduce_identity(dtype, op, out);
-	if (sums && is_float(dtype))
+	if (sums && dtype_is_float(dtype))
 		out[bytes - 1] = 0x80; /* the sign; little-endian, as all that travels here */
 	for (; done < n; done *= 2)
 		memcpy(out + done * bytes, out, (done * 2 <= n ? done : n - done) * bytes);

@@ -13,11 +13,6 @@ static const struct rows_loops *loops_of(const struct rows *rows)
 	return &rows_base_loops[rows->dtype][rows->op];
 }
 
-size_t rows_acc_bytes(choir_dtype dtype)
-{
-	return dtype == CHOIR_F16 || dtype == CHOIR_BF16 ? sizeof(float) : choir_dtype_bytes(dtype);
-}
-
 /* By the functions of an operator of the caller's. */
 static void fold_by_user(const struct rows *rows, const struct user_op *op, const struct rows_batch *batch)
 {

@@ -14,7 +14,7 @@ struct rows {
 	bool raw, final;
 	int n_ranks;
 	uint64_t width;
-	/* the rows of accumulators; the same memory as the result where no accumulator is wider (rows_acc_bytes) */
+	/* the rows of accumulators; the same memory as the result where no accumulator is wider (dtype_acc_bytes) */
 	void *acc;
 };
 
@@ -28,8 +28,6 @@ struct rows_batch {
 	size_t n;
 };
 
-/* rows_acc_bytes: bytes of one accumulator. */
-size_t rows_acc_bytes(choir_dtype dtype);
 
 /* rows_fold: in the order of the batch.  Cannot fail for a supported (dtype, op). */
 void rows_fold(const struct rows *rows, const struct rows_batch *batch);

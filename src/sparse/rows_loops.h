@@ -3,7 +3,7 @@
 #ifndef SPARSE_ROWS_LOOPS_H
 #define SPARSE_ROWS_LOOPS_H
 
-#include "sparse/each_cell.h"
+#include "base/dtype.h"
 #include "sparse/rows.h"
 
 /* One (dtype, op). */
@@ -13,7 +13,7 @@ struct rows_loops {
 	void (*finish)(const struct rows *rows, void *to, size_t n);
 };
 
-extern const struct rows_loops rows_base_loops[EACH_DTYPES][EACH_OPS];
-extern const struct rows_loops rows_avx2_loops[EACH_DTYPES][EACH_OPS]; /* x86-64 only */
+extern const struct rows_loops rows_base_loops[N_DTYPES][N_OPS];
+extern const struct rows_loops rows_avx2_loops[N_DTYPES][N_OPS]; /* x86-64 only */
 
 #endif

@@ -4,7 +4,7 @@
 #ifndef SPARSE_SCALARS_LOOPS_H
 #define SPARSE_SCALARS_LOOPS_H
 
-#include "sparse/each_cell.h"
+#include "base/dtype.h"
 
 #include <choir/types.h>
 #include <stdbool.h>
@@ -37,7 +37,7 @@ struct scalars_loops {
 	               void *to);
 };
 
-extern const struct scalars_loops scalars_base_loops[EACH_DTYPES][EACH_OPS];
-extern const struct scalars_loops scalars_avx2_loops[EACH_DTYPES][EACH_OPS]; /* x86-64 only */
+extern const struct scalars_loops scalars_base_loops[N_DTYPES][N_OPS];
+extern const struct scalars_loops scalars_avx2_loops[N_DTYPES][N_OPS]; /* x86-64 only */
 
 #endif

@@ -5,6 +5,7 @@
  * memory is reached and how the result is delivered. */
 #include "sparse/state.h"
 
+#include "base/dtype.h"
 #include "base/float_control.h"
 #include "kern/reduce.h"
 #include "sparse/block.h"
@@ -103,13 +104,13 @@ static bool wants_kernels(const struct sparse *sparse)
 	    && reduce_kernel_supported(sparse->env.device, sparse->call.val_dtype, sparse->call.op) == CHOIR_SUCCESS;
 }
 
-/* KEEP_PRECISION: 16-bit rows become f32 at the start, and the result is rounded.  A 16-bit wire type: a rank coalesces
+/* KEEP_PRECISION: narrow rows become f32 at the start, and the result is rounded.  A 16-bit wire type: a rank coalesces
  * its f32 rows, then rounds them; all ranks merge rows of that type. */
 static void choose_dtypes(struct sparse *sparse)
 {
 	const choir_sparse_attr *attr = &sparse->call.attr;
 	choir_dtype dtype = sparse->call.val_dtype;
-	bool narrow = dtype == CHOIR_F16 || dtype == CHOIR_BF16;
+	bool narrow = dtype_is_narrow(dtype);
 
 	sparse->local_dtype = narrow && attr->coalesce_mode == CHOIR_COALESCE_KEEP_PRECISION ? CHOIR_F32 : dtype;
 	sparse->wire_dtype = sparse->local_dtype;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The check data is only as good as this: what the bench expects must be what the library's own host loops compute, in
  * any order. */
+#include "base/dtype.h"
 #include "bench/data/check.h"
 #include "kern/reduce.h"
 #include "bench/sparse/merge.h"
@@ -24,7 +25,7 @@ static void reduce_in_order(const struct values *v, const int *order, void *out)
 		                    .n_dst = 1,
 		                    .nt_from = 1,
 		                    .count = COUNT };
-	static unsigned char inputs[MOST_RANKS][COUNT * 8];
+	static unsigned char inputs[MOST_RANKS][COUNT * VALUES_MOST_BYTES];
 	const void *sources[MOST_RANKS];
 	int32_t numbers[COUNT];
 
@@ -38,13 +39,13 @@ static void reduce_in_order(const struct values *v, const int *order, void *out)
 
 static void expectation_is_the_host_twins(void **state)
 {
-	unsigned char got[COUNT * 8], expected[COUNT * 8];
+	unsigned char got[COUNT * VALUES_MOST_BYTES], expected[COUNT * VALUES_MOST_BYTES];
 	int32_t numbers[COUNT];
 	int pairs = 0;
 
 	(void)state;
 	for (choir_dtype dtype = 0; choir_dtype_bytes(dtype) != 0; dtype++)
-		for (choir_op op = 0; op <= CHOIR_OP_PREMUL_SUM; op++)
+		for (choir_op op = 0; op < N_OPS; op++)
 			for (int n = 1; n <= MOST_RANKS; n = n * 2 + (n == 2)) {
 				struct values v = { .dtype = dtype, .op = op, .seed = 1, .n_ranks = n };
 				int forward[MOST_RANKS], backward[MOST_RANKS];
@@ -74,6 +75,8 @@ static void numbers_are_encoded(void **state)
 	const int32_t numbers[] = { 0, 1, -2, 100 };
 	const uint16_t f16[] = { 0, 0x3c00, 0xc000, 0x5640 }, bf16[] = { 0, 0x3f80, 0xc000, 0x42c8 };
 	const int8_t i8[] = { 0, 1, -2, 100 };
+	const uint8_t e4m3[] = { 0, 0x38, 0xc0, 0x50 }, e5m2[] = { 0, 0x3c, 0xc0, 0x48 };
+	const int32_t small[] = { 0, 1, -2, 8 };
 	unsigned char got[8];
 
 	(void)state;
@@ -81,6 +84,10 @@ static void numbers_are_encoded(void **state)
 	assert_memory_equal(got, f16, 8);
 	values_encode(CHOIR_BF16, numbers, 4, got);
 	assert_memory_equal(got, bf16, 8);
+	values_encode(CHOIR_F8E4M3, small, 4, got);
+	assert_memory_equal(got, e4m3, 4);
+	values_encode(CHOIR_F8E5M2, small, 4, got);
+	assert_memory_equal(got, e5m2, 4);
 	values_encode(CHOIR_I8, numbers, 4, got);
 	assert_memory_equal(got, i8, 4);
 }

@@ -2,6 +2,7 @@
 #include "inputs.h"
 
 #include "quick.h"
+#include "reference.h"
 #include "seeded.h"
 
 #include <stdlib.h>
@@ -43,7 +44,7 @@ static uint64_t special(size_t bytes, uint64_t random)
 		return PICK(specials_2);
 	case 4:
 		return PICK(specials_4);
-	default:
+	default: /* a pair's value, too */
 		return PICK(specials_8);
 	}
 #undef PICK
@@ -62,11 +63,29 @@ static uint64_t small_number(choir_dtype dtype, uint64_t random)
 		memcpy(&bits, &d, 8);
 	else if (dtype == CHOIR_F16)
 		bits = 0x3000 + random % 0x1800 + (random >> 20 & 0x8000);
+	else if (dtype == CHOIR_F8E4M3)
+		bits = 0x28 + random % 0x18 + (random >> 20 & 0x80);
+	else if (dtype == CHOIR_F8E5M2)
+		bits = 0x34 + random % 0x0c + (random >> 20 & 0x80);
 	else if (dtype == CHOIR_BF16)
 		bits = 0x3e00 + random % 0x300 + (random >> 20 & 0x8000);
 	else
 		bits = (uint64_t)((int64_t)(random % 41) - 20);
 	return bits;
+}
+
+/* Pairs: values of few kinds, so that many are equal, and few indices. */
+static void fill_pair(choir_dtype dtype, unsigned char *out, uint64_t random)
+{
+	static const choir_dtype values[] = { CHOIR_F32, CHOIR_F64, CHOIR_I32, CHOIR_I64 };
+	choir_dtype value_dtype = values[dtype - CHOIR_F32_I32];
+	size_t bytes = choir_dtype_bytes(dtype), value_bytes = choir_dtype_bytes(value_dtype);
+	int32_t index = (int32_t)(random >> 40 & 3) - 1;
+	uint64_t bits = random >> 56 < 128 ? special(value_bytes, random % 5) : small_number(value_dtype, random % 9);
+
+	memset(out, 0, bytes);
+	memcpy(out, &bits, value_bytes);
+	memcpy(out + bytes / 2, &index, sizeof index);
 }
 
 void inputs_fill(choir_dtype dtype, void *out, size_t count, uint64_t seed)
@@ -77,6 +96,10 @@ void inputs_fill(choir_dtype dtype, void *out, size_t count, uint64_t seed)
 	for (size_t i = 0; i < count; i++) {
 		uint64_t random = random_next(&state), kind = random >> 56, bits;
 
+		if (reference_is_pair(dtype)) {
+			fill_pair(dtype, (unsigned char *)out + i * bytes, random);
+			continue;
+		}
 		if (kind < 40)
 			bits = special(bytes, random);
 		else if (kind < 100)

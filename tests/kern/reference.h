@@ -13,6 +13,10 @@ double reference_from_f16(uint16_t bits);
 uint16_t reference_to_f16(double value);
 uint16_t reference_to_bf16(double value);
 
+/* The same for f8e4m3 and f8e5m2. */
+double reference_from_f8(choir_dtype dtype, uint8_t bits);
+uint8_t reference_to_f8(choir_dtype dtype, double value);
+
 /* Are two elements equal: all bits, except that a NaN equals any NaN? */
 bool reference_same(choir_dtype dtype, const void *a, const void *b);
 
@@ -21,5 +25,7 @@ void reference_assert(const struct reduce_call *call, const unsigned char *got, 
                       const char *what);
 
 bool reference_is_float(choir_dtype dtype);
+bool reference_is_narrow(choir_dtype dtype); /* accumulates in f32 */
+bool reference_is_pair(choir_dtype dtype);
 
 #endif

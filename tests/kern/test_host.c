@@ -77,8 +77,8 @@ static void check_pair(choir_dtype dtype, choir_op op)
 static void test_every_pair(void **state)
 {
 	(void)state;
-	for (choir_dtype dtype = 0; dtype < HOST_DTYPES; dtype++)
-		for (choir_op op = 0; op < HOST_OPS; op++)
+	for (choir_dtype dtype = 0; dtype < N_DTYPES; dtype++)
+		for (choir_op op = 0; op < N_OPS; op++)
 			if (reduce_supported(dtype, op) == CHOIR_SUCCESS)
 				check_pair(dtype, op);
 }
@@ -87,15 +87,16 @@ static void test_every_pair(void **state)
 static void test_supported(void **state)
 {
 	(void)state;
-	for (choir_dtype dtype = 0; dtype < HOST_DTYPES; dtype++)
-		for (choir_op op = 0; op < HOST_OPS; op++) {
-			bool logical = op == CHOIR_OP_LOGICAL_AND || op == CHOIR_OP_LOGICAL_OR;
-			bool bits = op == CHOIR_OP_BAND || op == CHOIR_OP_BOR || op == CHOIR_OP_BXOR;
+	for (choir_dtype dtype = 0; dtype < N_DTYPES; dtype++)
+		for (choir_op op = 0; op < N_OPS; op++) {
+			bool bits = (op >= CHOIR_OP_LOGICAL_AND && op <= CHOIR_OP_BXOR) || op == CHOIR_OP_LOGICAL_XOR;
 			bool real = op == CHOIR_OP_PREMUL_SUM;
-			bool wanted = logical ? dtype == CHOIR_BOOL
-			              : bits  ? !reference_is_float(dtype)
-			              : real  ? reference_is_float(dtype)
-			                      : true;
+			bool located = op == CHOIR_OP_MINLOC || op == CHOIR_OP_MAXLOC;
+			bool wanted = reference_is_pair(dtype) ? located || op == CHOIR_OP_LOCAL
+			              : located                ? false
+			              : bits                   ? !reference_is_float(dtype)
+			              : real                   ? reference_is_float(dtype)
+			                                       : true;
 			choir_status st = reduce_supported(dtype, op);
 
 			assert_int_equal(st, wanted ? CHOIR_SUCCESS : CHOIR_UNSUPPORTED);
@@ -103,11 +104,13 @@ static void test_supported(void **state)
 				assert_non_null(strstr(choir_last_error(), choir_op_name(op)));
 		}
 	assert_int_equal(reduce_supported(-1, CHOIR_OP_SUM), CHOIR_ARGUMENT);
-	assert_int_equal(reduce_supported(13, CHOIR_OP_SUM), CHOIR_ARGUMENT);
+	assert_int_equal(reduce_supported(N_DTYPES, CHOIR_OP_SUM), CHOIR_ARGUMENT);
 	assert_int_equal(reduce_supported(CHOIR_F32, -1), CHOIR_ARGUMENT);
-	assert_int_equal(reduce_supported(CHOIR_F32, 13), CHOIR_ARGUMENT);
+	assert_int_equal(reduce_supported(CHOIR_F32, N_OPS), CHOIR_ARGUMENT);
 	assert_true(reduce_has_final(CHOIR_OP_MEAN));
 	assert_false(reduce_has_final(CHOIR_OP_SUM));
+	assert_true(reduce_has_raw(CHOIR_OP_LOGICAL_AND));
+	assert_false(reduce_has_raw(CHOIR_OP_BAND));
 }
 
 /* All 65536 halves: read and written back; and all floats between two neighbouring halves' middles round as the
@@ -185,11 +188,11 @@ static void test_rounds_once(void **state)
 static void test_identity(void **state)
 {
 	enum { COUNT = 257 };
-	unsigned char in[COUNT * 8], start[COUNT * 8], out[COUNT * 8];
+	unsigned char in[COUNT * 16], start[COUNT * 16], out[COUNT * 16];
 
 	(void)state;
-	for (choir_dtype dtype = 0; dtype < HOST_DTYPES; dtype++)
-		for (choir_op op = 0; op < CHOIR_OP_LOCAL; op++) {
+	for (choir_dtype dtype = 0; dtype < N_DTYPES; dtype++)
+		for (choir_op op = 0; op < N_OPS; op++) {
 			struct reduce_call call = { .dtype = dtype,
 				                    .op = op,
 				                    .n_src = 2,
@@ -199,7 +202,7 @@ static void test_identity(void **state)
 				                    .count = COUNT };
 			const void *src[] = { start, in };
 
-			if (reduce_supported(dtype, op) != CHOIR_SUCCESS)
+			if (reduce_supported(dtype, op) != CHOIR_SUCCESS || op == CHOIR_OP_LOCAL)
 				continue;
 			inputs_fill(dtype, in, COUNT, 9);
 			for (size_t i = 0; i < COUNT; i++) {
@@ -207,6 +210,10 @@ static void test_identity(void **state)
 
 				if (dtype == CHOIR_BOOL)
 					in[i] = in[i] != 0;
+				if (op == CHOIR_OP_LOGICAL_AND) { /* partial results are 1 or 0 */
+					memset(in + i * bytes, 0, bytes);
+					in[i * bytes] = i % 3 == 0;
+				}
 				/* 0 + -0 is 0 */
 				if (reference_is_float(dtype) && in[i * bytes + bytes - 1] == 0x80)
 					in[i * bytes + bytes - 1] = 0x40;

@@ -74,14 +74,14 @@ static void fill_sources(choir_dtype dtype)
 
 static void test_every_word(void **state)
 {
-	static const choir_dtype dtypes[] = { CHOIR_F16, CHOIR_BF16, CHOIR_F32, CHOIR_F64 };
+	static const choir_dtype dtypes[] = { CHOIR_F16, CHOIR_BF16, CHOIR_F32, CHOIR_F64, CHOIR_F8E4M3, CHOIR_F8E5M2 };
 
 	(void)state;
 	for (const struct host_level *level = host_levels; level->name != NULL; level++)
-		for (int d = 0; d < 4 && level->fits(); d++) {
+		for (int d = 0; d < 6 && level->fits(); d++) {
 			fill_sources(dtypes[d]);
 			host_use(level);
-			for (choir_op op = 0; op < HOST_OPS; op++)
+			for (choir_op op = 0; op < N_OPS; op++)
 				for (uint32_t v = 0; v < 6 && reduce_supported(dtypes[d], op) == CHOIR_SUCCESS; v++)
 					check(dtypes[d], op, 1 + v % 3, 1 + v / 3);
 		}

@@ -14,9 +14,9 @@
 
 #include <string.h>
 
-enum { MAX_SRC = 9, MAX_DST = 3, MAX_COUNT = 2091, MARGIN = 192, ROOM = MAX_COUNT * 8 + 2 * MARGIN, SENTINEL = 0xa5 };
+enum { MAX_SRC = 9, MAX_DST = 3, MAX_COUNT = 2091, MARGIN = 192, ROOM = MAX_COUNT * 16 + 2 * MARGIN, SENTINEL = 0xa5 };
 
-static _Alignas(64) unsigned char sources[MAX_SRC][ROOM], results[MAX_DST][ROOM], wanted[MAX_COUNT * 8];
+static _Alignas(64) unsigned char sources[MAX_SRC][ROOM], results[MAX_DST][ROOM], wanted[MAX_COUNT * 16];
 
 /* Another distance from the line for every operand, a multiple of the element. */
 static size_t shift(choir_dtype dtype, uint32_t which)
@@ -116,7 +116,7 @@ static void check_lines(const struct host_level *level, choir_dtype dtype, choir
 static void check_both_in_place(const struct host_level *level, choir_dtype dtype, choir_op op)
 {
 	enum { COUNT = 333 };
-	static _Alignas(64) unsigned char both[2][COUNT * 8 + 64], kept[2][COUNT * 8 + 64];
+	static _Alignas(64) unsigned char both[2][COUNT * 16 + 64], kept[2][COUNT * 16 + 64];
 	size_t bytes = choir_dtype_bytes(dtype), at = 3 * bytes;
 
 	for (uint32_t nt_from = 0; nt_from <= 2; nt_from++) {
@@ -151,10 +151,10 @@ static void test_every_level(void **state)
 		if (!level->fits())
 			continue;
 		levels++;
-		for (choir_dtype dtype = 0; dtype < HOST_DTYPES; dtype++) {
+		for (choir_dtype dtype = 0; dtype < N_DTYPES; dtype++) {
 			for (uint32_t k = 0; k < MAX_SRC; k++)
 				inputs_fill(dtype, sources[k], ROOM / choir_dtype_bytes(dtype), k + 1);
-			for (choir_op op = 0; op < HOST_OPS; op++)
+			for (choir_op op = 0; op < N_OPS; op++)
 				if (reduce_supported(dtype, op) == CHOIR_SUCCESS) {
 					check_pair(level, dtype, op);
 					check_lines(level, dtype, op);
@@ -172,8 +172,8 @@ static void test_same_rows(void **state)
 {
 	(void)state;
 	for (const struct host_level *level = host_levels; level->name != NULL; level++)
-		for (choir_dtype dtype = 0; dtype < HOST_DTYPES; dtype++)
-			for (choir_op op = 0; op < HOST_OPS; op++) {
+		for (choir_dtype dtype = 0; dtype < N_DTYPES; dtype++)
+			for (choir_op op = 0; op < N_OPS; op++) {
 				assert_int_equal(level->twins[dtype][op].reduce == NULL,
 				                 host_base_twins[dtype][op].reduce == NULL);
 				assert_int_equal(level->twins[dtype][op].reduce_lines == NULL,

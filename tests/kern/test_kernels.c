@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/dtype.h"
 #include "dev/device_impl.h"
 #include "inputs.h"
 #include "reference.h"
@@ -15,8 +16,8 @@
 
 #define MAX_SRC 17
 #define MAX_COUNT 4099
-#define MAX_BYTES (MAX_COUNT * 8)
-#define MARGIN 128 /* bytes before and after an operand */
+#define MAX_BYTES (MAX_COUNT * 16)
+#define MARGIN 256 /* bytes before and after an operand */
 #define SENTINEL 0xa5
 
 #define assert_ok(expr)                                                    \
@@ -111,7 +112,7 @@ static void test_every_pair(void **state)
 
 	for (choir_dtype dtype = 0; choir_dtype_bytes(dtype) != 0; dtype++) {
 		fill_sources(f, dtype);
-		for (choir_op op = 0; op <= CHOIR_OP_PREMUL_SUM; op++)
+		for (choir_op op = 0; op < N_OPS; op++)
 			if (reduce_supported(dtype, op) == CHOIR_SUCCESS &&
 			    reduce_kernel_supported(f->device, dtype, op) == CHOIR_SUCCESS)
 				check_pair(f, dtype, op);

@@ -147,7 +147,8 @@ void case_symmetric(struct job *job)
 
 	if (!job_comms(job, 1, "symmetric", &comm) || !OK(choir_mem_alloc(comm, SHARE, (void **)&share, &mem)))
 		return;
-	memory_use(share, mem, SHARE, 8 * ((size_t)rank + 1)); /* another offset on every rank, none on a line of 64 */
+	/* another offset on every rank, none on a line of 64 */
+	memory_use(share, mem, SHARE, 16 * (2 * (size_t)rank + 1));
 	matrix_roots(world, rank, comm, NULL);
 	if (choir_comm_nodes(comm) == 1) { /* else it is memory like any other */
 		if (!quick_wanted())

@@ -19,7 +19,9 @@ static void test_dtypes(void **state)
 		{ "int16", CHOIR_I16 },      { "uint16_t", CHOIR_U16 },    { "int32", CHOIR_I32 },
 		{ "MPI_INT", CHOIR_I32 },    { "uint32", CHOIR_U32 },      { "MPI_INT64_T", CHOIR_I64 },
 		{ "uint64", CHOIR_U64 },     { "MPI_C_BOOL", CHOIR_BOOL }, { "bool", CHOIR_BOOL },
-		{ "Int64", CHOIR_I64 },
+		{ "Int64", CHOIR_I64 },      { "float8_e4m3fn", CHOIR_F8E4M3 }, { "e5m2", CHOIR_F8E5M2 },
+		{ "MPI_FLOAT_INT", CHOIR_F32_I32 }, { "MPI_2INT", CHOIR_I32_I32 }, { "MPI_LONG_INT", CHOIR_I64_I32 },
+		{ "double_int", CHOIR_F64_I32 },
 	};
 	choir_dtype dtype = CHOIR_I8;
 
@@ -36,9 +38,25 @@ static void test_dtypes(void **state)
 	}
 }
 
+static void test_ops(void **state)
+{
+	static const struct { const char *text; choir_op op;
+	} rows[] = {
+		{ "lxor", CHOIR_OP_LOGICAL_XOR }, { "land", CHOIR_OP_LOGICAL_AND }, { "MINLOC", CHOIR_OP_MINLOC },
+		{ "maxloc", CHOIR_OP_MAXLOC },    { "avg", CHOIR_OP_MEAN },
+	};
+	choir_op op = -1;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (choir_op_parse(rows[i].text, &op) != CHOIR_SUCCESS || op != rows[i].op)
+			fail_msg("%s: %s", rows[i].text, choir_last_error());
+	assert_int_equal(choir_op_parse("nor", &op), CHOIR_ARGUMENT);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_dtypes) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_dtypes), cmocka_unit_test(test_ops) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,7 +70,7 @@ class Numbers(unittest.TestCase):
 
     def test_sizes_of_elements(self):
         text = (INCLUDE / "choir" / "dtype.def").read_text()
-        sizes = {name: int(size) for name, size in re.findall(r'^DTYPE\((\w+),.*", *(\d+)\)', text, flags=re.M)}
+        sizes = {name: int(size) for name, size in re.findall(r'^DTYPE\((\w+),.*", *(\d+), *\w+\)', text, flags=re.M)}
         self.assertEqual({one.name: n for one, n in _abi.DTYPE_BYTES.items()}, sizes)
 
 

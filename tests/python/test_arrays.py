@@ -63,11 +63,23 @@ class Taken(unittest.TestCase):
         self.assertEqual(operand(choir.View(whole.buffer.base, "u8", 3, kind="host")).count, 3)
         bf16 = operand(choir.View(np.zeros(6, np.uint16), "bfloat16"))
         self.assertEqual((bf16.count, bf16.dtype), (6, choir.DType.BF16))
+        small = operand(choir.View(np.zeros(6, np.uint8), "float8_e4m3fn"))
+        self.assertEqual((small.count, small.dtype), (6, choir.DType.F8E4M3))
         for wrong in ({"count": 17}, {"offset_bytes": 65}, {"offset_bytes": -4}):
             with self.assertRaisesRegex(choir.ArgumentError, "do not fit"):
                 operand(choir.View(raw, "f32", **wrong))
         with self.assertRaisesRegex(choir.ArgumentError, "count is needed"):
             choir.View(12345, "f32", kind="mem")
+
+
+    def test_pairs(self):
+        for value, pair in (("f4", "F32"), ("f8", "F64"), ("i4", "I32"), ("i8", "I64")):
+            x = np.zeros(5, np.dtype([("value", value), ("index", "i4")], align=True))
+            self.assertEqual((operand(x).count, operand(x).dtype), (5, choir.DType[pair + "_I32"]))
+        x = np.array([(1.5, 4), (-2, 0)], np.dtype([("value", "f8"), ("index", "i4")], align=True))
+        with choir.threads(1) as (comm,):
+            comm.allreduce(x, y := np.zeros_like(x), op="minloc")
+        self.assertEqual(y.tolist(), x.tolist())
 
 
 class Refused(unittest.TestCase):
@@ -79,6 +91,8 @@ class Refused(unittest.TestCase):
         self.refused(np.zeros((4, 4))[:, ::2], "one after another")
         self.refused(np.zeros(4, np.complex64), "no data type")
         self.refused(np.zeros(4, ">f4"), "byte order")
+        self.refused(np.zeros(4, np.dtype([("value", "f8"), ("index", "i4")])), "align=True")
+        self.refused(np.zeros(4, np.dtype([("value", "f4"), ("index", "i8")])), "align=True")
         self.refused(object(), "neither the buffer protocol")
         self.refused([1.0, 2.0], "neither the buffer protocol")
         self.refused(memoryview(bytearray(8))[::2], "one after another")

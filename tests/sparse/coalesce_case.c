@@ -188,6 +188,17 @@ static void one_route(choir_device *device, const struct coalesce_shape *shape, 
 	free(src);
 }
 
+/* Partial results of logical operators are 1 or 0. */
+static void make_truths(struct reference_pairs *pairs, size_t width, size_t bytes)
+{
+	for (size_t i = 0; i < pairs->count * width; i++) {
+		unsigned char truth = pairs->val[i * bytes] & 1;
+
+		memset(pairs->val + i * bytes, 0, bytes);
+		pairs->val[i * bytes] = truth;
+	}
+}
+
 /* Is the route one for such pairs?  Of several that fit the library takes the first. */
 static bool fits(choir_device *device, const struct coalesce_shape *shape, choir_dtype dtype, choir_op op, bool raw,
                  enum route route)
@@ -214,6 +225,8 @@ void coalesce_case_check(choir_device *device, const struct coalesce_shape *shap
 		if (!raw && shape->n > 5000)
 			continue; /* they are coalesced by insertion */
 		deal(shape, &in, shape->width * choir_dtype_bytes(dtype), raw, &dealt, counts);
+		if (!raw && (op == CHOIR_OP_LOGICAL_AND || op == CHOIR_OP_LOGICAL_OR || op == CHOIR_OP_LOGICAL_XOR))
+			make_truths(&dealt, shape->width, choir_dtype_bytes(dtype));
 		for (enum route route = HOST; route < n_routes; route++)
 			if (fits(device, shape, dtype, op, raw, route))
 				one_route(device, shape, dtype, op, raw, &dealt, counts, ind_bytes, route);
@@ -222,7 +235,3 @@ void coalesce_case_check(choir_device *device, const struct coalesce_shape *shap
 	reference_free(&in);
 }
 
-bool coalesce_case_defined(choir_dtype dtype, choir_op op)
-{
-	return op != CHOIR_OP_LOCAL && reduce_supported(dtype, op) == CHOIR_SUCCESS;
-}

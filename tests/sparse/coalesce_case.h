@@ -28,7 +28,4 @@ void coalesce_case_run(struct coalesce *job, void *ind, struct index_form form, 
 void coalesce_case_check(choir_device *device, const struct coalesce_shape *shape, choir_dtype dtype, choir_op op,
                          uint32_t ind_bytes, bool specials);
 
-/* coalesce_case_defined: is there such an operator for the type? */
-bool coalesce_case_defined(choir_dtype dtype, choir_op op);
-
 #endif

@@ -7,14 +7,19 @@
 
 /* A value out of memory: exactly one member counts, by dtype. */
 struct value {
-	float f;   /* f16, bf16, f32 */
+	float f;   /* f32 and what is narrower */
 	double d;  /* f64 */
 	int64_t i; /* integers, sign- or zero-extended; bool */
 };
 
+static bool is_narrow(choir_dtype t)
+{
+	return t == CHOIR_F16 || t == CHOIR_BF16 || t == CHOIR_F8E4M3 || t == CHOIR_F8E5M2;
+}
+
 static bool is_float(choir_dtype t)
 {
-	return t == CHOIR_F16 || t == CHOIR_BF16 || t == CHOIR_F32;
+	return t == CHOIR_F32 || is_narrow(t);
 }
 
 static bool is_unsigned(choir_dtype t)
@@ -72,6 +77,39 @@ static uint16_t to_bf16(float v)
 	return (uint16_t)bits;
 }
 
+/* OCP's f8e4m3 and f8e5m2: `bits` of fraction; e4m3 has one NaN and no infinity. */
+static float from_8(choir_dtype t, uint8_t b)
+{
+	int bits = t == CHOIR_F8E4M3 ? 3 : 2, bias = t == CHOIR_F8E4M3 ? 7 : 15, e = (b & 0x7f) >> bits,
+	    m = b & ((1 << bits) - 1);
+	float v = e == 0 ? ldexpf((float)m, 1 - bias - bits) : ldexpf((float)(m + (1 << bits)), e - bias - bits);
+
+	if (t == CHOIR_F8E4M3 ? (b & 0x7f) == 0x7f : e == 31 && m != 0)
+		v = NAN;
+	else if (t == CHOIR_F8E5M2 && e == 31)
+		v = INFINITY;
+	return (b & 0x80) != 0 ? -v : v;
+}
+
+/* The code below and the one above it are neighbours: the nearer, or the even one. */
+static uint8_t to_8(choir_dtype t, float v)
+{
+	uint8_t sign = signbit(v) ? 0x80 : 0, most = t == CHOIR_F8E4M3 ? 0x7e : 0x7b, low = 0;
+	double a = fabs((double)v), from, to;
+
+	if (isnan(v))
+		return 0x7f;
+	if (t == CHOIR_F8E5M2 && a >= 61440)
+		return sign | 0x7c;
+	while (low < most && (double)from_8(t, low + 1) <= a)
+		low++;
+	if (low == most)
+		return sign | most;
+	from = a - (double)from_8(t, low);
+	to = (double)from_8(t, low + 1) - a;
+	return sign | (uint8_t)(from < to || (from == to && low % 2 == 0) ? low : low + 1);
+}
+
 /* An integer cut to its type. */
 static int64_t cut(choir_dtype t, int64_t i)
 {
@@ -88,7 +126,9 @@ static struct value load(choir_dtype t, const unsigned char *p)
 	struct value v = { 0 };
 	uint16_t half;
 
-	if (t == CHOIR_F16 || t == CHOIR_BF16) {
+	if (t == CHOIR_F8E4M3 || t == CHOIR_F8E5M2) {
+		v.f = from_8(t, *p);
+	} else if (t == CHOIR_F16 || t == CHOIR_BF16) {
 		memcpy(&half, p, 2);
 		v.f = t == CHOIR_F16 ? from_half(half) : from_bf16(half);
 	} else if (t == CHOIR_F32) {
@@ -106,7 +146,9 @@ static void store(choir_dtype t, unsigned char *p, struct value v)
 {
 	uint16_t half;
 
-	if (t == CHOIR_F16 || t == CHOIR_BF16) {
+	if (t == CHOIR_F8E4M3 || t == CHOIR_F8E5M2) {
+		*p = to_8(t, v.f);
+	} else if (t == CHOIR_F16 || t == CHOIR_BF16) {
 		half = t == CHOIR_F16 ? to_half(v.f) : to_bf16(v.f);
 		memcpy(p, &half, 2);
 	} else if (t == CHOIR_F32) {
@@ -146,6 +188,7 @@ static int64_t integer_op(choir_dtype t, choir_op op, int64_t a, int64_t b)
 	case CHOIR_OP_BAND: return a & b;
 	case CHOIR_OP_LOGICAL_OR:
 	case CHOIR_OP_BOR: return a | b;
+	case CHOIR_OP_LOGICAL_XOR:
 	case CHOIR_OP_BXOR: return a ^ b;
 	default: return cut(t, (int64_t)((uint64_t)a + (uint64_t)b));
 	}
@@ -160,6 +203,11 @@ static struct value combine(choir_dtype t, choir_op op, struct value a, struct v
 	else
 		a.i = integer_op(t, op, a.i, b.i);
 	return a;
+}
+
+static bool is_logical(choir_op op)
+{
+	return op == CHOIR_OP_LOGICAL_AND || op == CHOIR_OP_LOGICAL_OR || op == CHOIR_OP_LOGICAL_XOR;
 }
 
 static struct value square(choir_dtype t, struct value v)
@@ -218,6 +266,8 @@ void reference_coalesce(const struct reference_pairs *in, size_t width, choir_dt
 			for (size_t k = i; k < end; k++) {
 				struct value v = load(t, in->val + (entries[k].at * width + c) * bytes);
 
+				if (raw && is_logical(op))
+					v.i = v.i != 0;
 				if (raw && op == CHOIR_OP_SQUARE_ADD)
 					v = square(t, v);
 				acc = k == i ? v : combine(t, op, acc, v);
@@ -327,7 +377,7 @@ static void scale(struct reference_pairs *pairs, size_t width, choir_dtype dtype
 
 void reference_call(const struct reference_call *call, struct reference_pairs *out)
 {
-	bool wide = call->mode == 2 && (call->dtype == CHOIR_F16 || call->dtype == CHOIR_BF16);
+	bool wide = call->mode == 2 && is_narrow(call->dtype);
 	choir_dtype local = wide ? CHOIR_F32 : call->dtype, wire = call->wire == 1   ? CHOIR_F16
 	                                                           : call->wire == 2 ? CHOIR_BF16
 	                                                                             : local;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Buckets: grouping, dealing out and folding; scalars: picking and folding; for every (dtype, op), against the plain
  * reference, bit for bit. */
-#include "kern/reduce.h"
+#include "sparse/defined.h"
 #include "sparse/bits.h"
 #include "sparse/bucket.h"
 #include "sparse/reference.h"
@@ -196,9 +196,9 @@ static void every_dtype_and_op(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-		for (int dtype = 0; dtype < 13; dtype++)
-			for (int op = 0; op < CHOIR_OP_LOCAL; op++)
-				if (reduce_supported(dtype, op) == CHOIR_SUCCESS)
+		for (int dtype = 0; dtype < N_DTYPES; dtype++)
+			for (int op = 0; op < N_OPS; op++)
+				if (reference_defined(dtype, op))
 					one_case(&shapes[i], dtype, op, 100 * i + (size_t)dtype);
 }
 

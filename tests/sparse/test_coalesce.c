@@ -2,6 +2,7 @@
 /* Coalescing: all routes of the host twin and of the kernels against the plain reference, bit for bit.  Small sizes
  * only on Oclgrind, which interprets, or with CHOIR_TEST_QUICK=1. */
 #include "sparse/coalesce_case.h"
+#include "sparse/defined.h"
 #include "sparse/on_device.h"
 
 #include <setjmp.h>
@@ -30,9 +31,9 @@ static void every_dtype_and_operator(void **state)
 	};
 
 	(void)state;
-	for (choir_dtype dtype = CHOIR_I8; dtype <= CHOIR_BOOL; dtype++)
-		for (choir_op op = CHOIR_OP_SUM; op < CHOIR_OP_LOCAL; op++)
-			if (coalesce_case_defined(dtype, op) && picked(dtype, op)) {
+	for (choir_dtype dtype = CHOIR_I8; dtype < N_DTYPES; dtype++)
+		for (choir_op op = CHOIR_OP_SUM; op < N_OPS; op++)
+			if (reference_defined(dtype, op) && picked(dtype, op)) {
 				coalesce_case_check(device, &rows, dtype, op, (op & 1) != 0 ? 4 : 8, true);
 				if (op == CHOIR_OP_SUM || op == CHOIR_OP_MEAN || op == CHOIR_OP_SQUARE_ADD)
 					coalesce_case_check(device, &scalars, dtype, op, (op & 1) != 0 ? 8 : 4, true);

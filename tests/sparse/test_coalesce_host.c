@@ -2,6 +2,7 @@
 /* The ways of the host twin at sizes where their parts change: digits of 12 bits, buckets of many blocks.  Without a
  * device. */
 #include "sparse/coalesce_case.h"
+#include "sparse/defined.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,9 +49,9 @@ static void chains_every_dtype_and_operator(void **state)
 	};
 
 	(void)state;
-	for (choir_dtype dtype = CHOIR_I8; dtype <= CHOIR_BOOL; dtype++)
-		for (choir_op op = CHOIR_OP_SUM; op < CHOIR_OP_LOCAL; op++)
-			if (coalesce_case_defined(dtype, op))
+	for (choir_dtype dtype = CHOIR_I8; dtype < N_DTYPES; dtype++)
+		for (choir_op op = CHOIR_OP_SUM; op < N_OPS; op++)
+			if (reference_defined(dtype, op))
 				coalesce_case_check(NULL, op % 2 != 0 ? &uniform : &crowded, dtype, op,
 				                    (op & 2) != 0 ? 4 : 8, true);
 }

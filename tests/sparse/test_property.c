@@ -4,6 +4,7 @@
  * 10 000 random cases, of which each is a seed that a failure prints: half of them the same every time, half from
  * CHOIR_TEST_SEED, or from the day.
  * CHOIR_TEST_CASES: another number. */
+#include "base/dtype.h"
 #include "kern/reduce.h"
 #include "sparse/case.h"
 
@@ -25,19 +26,18 @@ static const char *const names[] = { NULL,          "allgather",          "split
 
 static void pick_types(struct test_case *c, uint64_t *s)
 {
-	static const choir_dtype halves[] = { CHOIR_F16, CHOIR_BF16 };
+	static const choir_dtype narrow[] = { CHOIR_F16, CHOIR_BF16, CHOIR_F8E4M3, CHOIR_F8E5M2 };
 
 	c->mode = (choir_coalesce)(reference_next(s) % 3);
 	if (c->mode == CHOIR_COALESCE_DISABLE)
 		c->algorithm = reference_next(s) % 2 == 0 ? NULL : "allgather";
 	do {
-		c->val_dtype = (choir_dtype)(reference_next(s) % 13);
+		c->val_dtype = (choir_dtype)(reference_next(s) % N_DTYPES);
 		if (c->mode == CHOIR_COALESCE_KEEP_PRECISION && reference_next(s) % 2 == 0)
-			c->val_dtype = halves[reference_next(s) % 2];
-		c->op = (choir_op)(reference_next(s) % (CHOIR_OP_LOCAL + 1));
-		if (c->op == CHOIR_OP_LOCAL)
-			c->op = CHOIR_OP_PREMUL_SUM;
-	} while (reduce_supported(c->val_dtype, c->op) != CHOIR_SUCCESS);
+			c->val_dtype = narrow[reference_next(s) % N(narrow)];
+		c->op = (choir_op)(reference_next(s) % N_OPS);
+	} while (c->op == CHOIR_OP_LOCAL || dtype_kind(c->val_dtype) == KIND_PAIR ||
+	         reduce_supported(c->val_dtype, c->op) != CHOIR_SUCCESS);
 	if (reference_next(s) % 8 == 0) {
 		static const choir_op ops[] = { CHOIR_OP_SUM, CHOIR_OP_MEAN, CHOIR_OP_MAX, CHOIR_OP_SQUARE_ADD,
 			                        CHOIR_OP_PREMUL_SUM };

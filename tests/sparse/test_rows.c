@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The row loops of every CPU level have the same bits, for every (dtype, op), odd widths, first and later rows. */
-#include "kern/reduce.h"
+#include "sparse/defined.h"
 #include "sparse/reference.h"
 #include "sparse/rows_loops.h"
 
@@ -55,10 +55,10 @@ static void same_bits(void **state)
 	static const size_t widths[] = { 1, 2, 3, 17, 64, 65 };
 
 	(void)state;
-	for (int dtype = 0; dtype < 13; dtype++)
-		for (int op = 0; op < CHOIR_OP_LOCAL; op++)
+	for (int dtype = 0; dtype < N_DTYPES; dtype++)
+		for (int op = 0; op < N_OPS; op++)
 			for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
-				if (reduce_supported((choir_dtype)dtype, (choir_op)op) == CHOIR_SUCCESS)
+				if (reference_defined((choir_dtype)dtype, (choir_op)op))
 					one_case((choir_dtype)dtype, (choir_op)op, widths[w]);
 }
 

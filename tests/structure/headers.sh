@@ -31,6 +31,7 @@ for header in include/choir/*.h; do
 done
 # Templates: included with parameters, some again and again, so alone they are nothing.
 templates=" cl/ops.h cl/entry.h cl/walk.h cl/fold_options.h src/kern/host_op.h src/kern/host_dtype.h"
+templates="$templates src/kern/host_pair.h"
 templates="$templates src/kern/host_table.h src/kern/host_lanes.h src/kern/host_widen.h "
 for template in $templates; do
 	[ -e "$template" ] || {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* soak [-n ROUNDS] [-s SEED]: worlds of threads make random calls, several in flight, and compare what comes out with a
  * plain reference (lib/collective_data.h, tests/sparse/reference.h).  A round follows from its seed alone. */
+#include "base/dtype.h"
 #include "seeded.h"
 #include "world/flight.h"
 #include "world/sparse_flight.h"
@@ -37,7 +38,7 @@ static void draw(uint64_t *r, choir_comm *comm, int memory, struct dense_call *c
 			                  .device = memory == ON_DEVICE,
 			                  .in_place = random_below(r, 3) == 0 };
 		c->dtype = (choir_dtype)random_below(r, 32);
-		c->op = c->what->reduces ? (choir_op)random_below(r, CHOIR_OP_PREMUL_SUM + 1) : 0;
+		c->op = c->what->reduces ? (choir_op)random_below(r, N_OPS) : 0;
 		c->root = random_below(r, c->n);
 		c->count = counts[random_below(r, memory == IN_SHARE ? 6 : 8)] + (size_t)random_below(r, 5);
 	} while (choir_dtype_bytes(c->dtype) == 0 ||
@@ -86,7 +87,7 @@ static void one_batch(struct world *world, int rank, choir_comm *comm, uint64_t 
 	if (memory == IN_SHARE) {
 		if (!OK(choir_mem_alloc(comm, SHARE, (void **)&share, &mem)))
 			return;
-		memory_use(share, mem, SHARE, 8 * ((size_t)rank + 1));
+		memory_use(share, mem, SHARE, 16 * (2 * (size_t)rank + 1));
 	}
 	for (int i = 0; i < 6 && what < 3; i++) {
 		struct dense_call c;

@@ -95,8 +95,8 @@ void tensors_make(struct tensors *set, choir_comm *comm, choir_device *device, c
 		bool shared = p == 3 && share.base != NULL;
 
 		if (shared) /* at another offset on every rank, none on a line of 64 */
-			memory_use(share.base, NULL, share.bytes, 8 * ((size_t)set->rank + 1));
-		memory_make(&set->pools[p], device, p == 1 || p == 2, set->used[p] + SENTINEL_BYTES, 8);
+			memory_use(share.base, NULL, share.bytes, 16 * (2 * (size_t)set->rank + 1));
+		memory_make(&set->pools[p], device, p == 1 || p == 2, set->used[p] + SENTINEL_BYTES, 16);
 		set->wanted[p] = malloc(set->used[p] + SENTINEL_BYTES);
 		if (shared)
 			memory_use(NULL, NULL, 0, 0);

@@ -2,6 +2,7 @@
 /* Ranks of one process whose devices share a context: the plans on the device (Note [device plans]), on all devices of
  * the platform or on sub-devices of its only one, of class stage.  The commands that move bytes between host and device
  * are counted here: this program's own come before the loader's. */
+#include "base/dtype.h"
 #include "exec/comm.h"
 #include "quick.h"
 #include "world/flight.h"
@@ -194,7 +195,7 @@ static void all_types(struct world *world, int rank, choir_comm *comm, void *unu
 {
 	(void)unused;
 	for (choir_dtype dtype = 0; choir_dtype_bytes(dtype) > 0 && world->n > 1; dtype++)
-		for (choir_op op = 0; op < CHOIR_OP_PREMUL_SUM; op++) {
+		for (choir_op op = 0; op < N_OPS; op++) {
 			struct dense_call c = { .what = &collectives[op % 2 ? ALLREDUCE : REDUCE_SCATTER],
 				                .dtype = dtype,
 				                .op = op,
@@ -206,7 +207,9 @@ static void all_types(struct world *world, int rank, choir_comm *comm, void *unu
 
 			if (quick_wanted() && (dtype + op) / 2 % 4 != 0)
 				continue;
-			if (op != CHOIR_OP_LOCAL && ((int)(dtype + op) + world->n / 2) % 2 == 0 &&
+			if (op == CHOIR_OP_LOCAL || op == CHOIR_OP_PREMUL_SUM)
+				continue;
+			if (((int)(dtype + op) + world->n / 2) % 2 == 0 &&
 			    choir_supports(comm, c.what->name, dtype, op, choir_none()) == CHOIR_SUCCESS)
 				run_by(world, rank, comm, &c, "device");
 		}

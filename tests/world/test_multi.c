@@ -2,6 +2,7 @@
 /* choir_allreduce_multi: lists of mixed types in host memory and cl_mems, to the bit, with everything around the
  * tensors unchanged.  Ranks that are threads reach each other's host memory, so most lists go the direct way here; ring
  * 4 has symmetric memory, and lists out of reach. */
+#include "base/dtype.h"
 #include "world/gate.h"
 #include "world/tensors.h"
 
@@ -81,7 +82,7 @@ static void long_lists(struct world *world, int rank, choir_comm *comm, void *un
 static void operators(struct world *world, int rank, choir_comm *comm, void *unused)
 {
 	(void)unused;
-	for (int op = 0; op <= CHOIR_OP_PREMUL_SUM; op++) {
+	for (int op = 0; op < N_OPS; op++) {
 		struct tensors_shape s = { .n = 30,
 			                   .low = 1,
 			                   .high = 300,

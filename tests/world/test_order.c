@@ -2,10 +2,12 @@
 /* order=ranks: the bits of a gather and a fold on one rank, whatever the layout, the algorithm, the length and the cut
  * into calls.  Random cases on 8 ranks as 1, 2, 4 and 8 nodes; CHOIR_TEST_LONG: 10 000 of them. */
 #include "algo/algo.h"
+#include "base/dtype.h"
 #include "exec/comm.h"
 #include "kern/reduce.h"
 #include "world/world.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +16,7 @@
 
 #include <cmocka.h>
 
-enum { RANKS = 8, MOST_COUNT = 20000, MOST_CUTS = 4, ELEM_BYTES = 8, QUICK_CASES = 60, LONG_CASES = 2500 };
+enum { RANKS = 8, MOST_COUNT = 20000, MOST_CUTS = 4, ELEM_BYTES = 16, QUICK_CASES = 60, LONG_CASES = 2500 };
 
 enum kind { ALLREDUCE, REDUCE, REDUCE_SCATTER, REDUCE_SCATTERV, LIST, PERSISTENT, SPARSE, KINDS };
 
@@ -68,7 +70,7 @@ static enum collective collective_of(enum kind kind)
 /* Half of the dense cases name one of the algorithms that keep the order. */
 static void draw_algorithm(uint64_t *random, const choir_comm *comm, struct plot *plot)
 {
-	enum plan_order least = reduce_rounds_late(plot->dtype) ? PLAN_ORDER_ONCE : PLAN_ORDER_RANKS;
+	enum plan_order least = dtype_is_narrow(plot->dtype) ? PLAN_ORDER_ONCE : PLAN_ORDER_RANKS;
 	size_t pick = below(random, n_algorithms);
 
 	snprintf(plot->options, sizeof plot->options, "order=ranks");
@@ -88,12 +90,14 @@ static void draw_algorithm(uint64_t *random, const choir_comm *comm, struct plot
 
 static struct plot draw(int number, const choir_comm *comm)
 {
-	static const choir_dtype dtypes[] = { CHOIR_F32, CHOIR_F64, CHOIR_F16, CHOIR_BF16 };
+	static const choir_dtype dtypes[] = { CHOIR_F32, CHOIR_F64,    CHOIR_F16,     CHOIR_BF16,
+		                              CHOIR_F32, CHOIR_F8E4M3, CHOIR_F8E5M2,  CHOIR_F32_I32,
+		                              CHOIR_F64, CHOIR_BF16,   CHOIR_F64_I32, CHOIR_F16 };
 	static const choir_op ops[] = { CHOIR_OP_SUM,  CHOIR_OP_PROD, CHOIR_OP_MEAN, CHOIR_OP_SQUARE_ADD,
 		                        CHOIR_OP_MIN, CHOIR_OP_MAX };
 	uint64_t random = (uint64_t)number << 20;
 	struct plot plot = { .kind = (enum kind)below(&random, KINDS),
-		             .dtype = dtypes[below(&random, 4)],
+		             .dtype = dtypes[below(&random, sizeof dtypes / sizeof *dtypes)],
 		             .op = ops[below(&random, 6)],
 		             .root = (int)below(&random, RANKS),
 		             .in_place = below(&random, 2) };
@@ -104,6 +108,10 @@ static struct plot draw(int number, const choir_comm *comm)
 		left -= plot.counts[r] = r == RANKS - 1 ? left : below(&random, left + 1) / (size_t)(RANKS / 2);
 	if (plot.kind == SPARSE && plot.op == CHOIR_OP_SQUARE_ADD)
 		plot.op = CHOIR_OP_SUM; /* there each rank rounds its squares to the data type */
+	if (dtype_kind(plot.dtype) == KIND_PAIR) {
+		plot.op = plot.op % 2 ? CHOIR_OP_MINLOC : CHOIR_OP_MAXLOC;
+		plot.kind = plot.kind == SPARSE ? REDUCE : plot.kind;
+	}
 	if (plot.kind == REDUCE_SCATTER)
 		plot.count -= plot.count % RANKS;
 	plot.n_cuts = 1 + (int)below(&random, MOST_CUTS);
@@ -112,6 +120,27 @@ static struct plot draw(int number, const choir_comm *comm)
 	plot.cuts[plot.n_cuts] = plot.count;
 	draw_algorithm(&random, comm, &plot);
 	return plot;
+}
+
+/* Zeros of both signs and infinities too: of equal values with one index the first rank's is kept. */
+static void put_pair(uint64_t bits, choir_dtype dtype, unsigned char *to)
+{
+	static const double values[] = { 0, -0.0, 1, -1, INFINITY, -INFINITY, 2, 2 };
+	choir_f64_i32 wide = { .value = values[bits >> 8 & 7], .index = (int32_t)(bits & 3) };
+	choir_f32_i32 narrow = { .value = (float)wide.value, .index = wide.index };
+
+	if (dtype == CHOIR_F64_I32)
+		memcpy(to, &wide, sizeof wide);
+	else
+		memcpy(to, &narrow, sizeof narrow);
+}
+
+/* Finite, and far apart. */
+static unsigned char tiny_value(uint64_t bits, choir_dtype dtype)
+{
+	unsigned char size = (unsigned char)(dtype == CHOIR_F8E4M3 ? 8 + bits % 104 : 32 + bits % 64);
+
+	return (unsigned char)((bits >> 40 & 1) << 7 | (bits >> 41 & 31 ? size : 0));
 }
 
 /* Of signs and magnitudes whose sums depend on their order; some zeros of both signs. */
@@ -125,6 +154,10 @@ static void put_value(uint64_t bits, choir_dtype dtype, choir_op op, unsigned ch
 
 	memcpy(&word, &narrow, sizeof word);
 	switch (dtype) {
+	case CHOIR_F8E4M3:
+	case CHOIR_F8E5M2: *to = tiny_value(bits, dtype); return;
+	case CHOIR_F32_I32:
+	case CHOIR_F64_I32: put_pair(bits, dtype, to); return;
 	case CHOIR_F64: memcpy(to, &value, sizeof value); return;
 	case CHOIR_F32: memcpy(to, &narrow, sizeof narrow); return;
 	case CHOIR_BF16: half = (uint16_t)(word >> 16); break;

@@ -41,7 +41,7 @@ static void table(struct world *world, int rank, choir_comm *comm, void *unused)
 	if (!OK(choir_mem_alloc(comm, SHARE, (void **)&share, &mem)))
 		return;
 	CHECK((uintptr_t)share % 4096 == 0 && all_zero(share, SHARE));
-	memory_use(share, mem, SHARE, 8 * ((size_t)rank + 1));
+	memory_use(share, mem, SHARE, 16 * (2 * (size_t)rank + 1));
 	matrix_roots(world, rank, comm, NULL);
 	matrix_types(world, rank, comm, NULL);
 	matrix_sizes(world, rank, comm, world);

@@ -73,7 +73,7 @@ static uint64_t wrong_in(const struct collective_data *data, int me, const struc
 {
 	size_t elem = choir_dtype_bytes(data->dtype), i = 0;
 	int32_t numbers[VALUES_BLOCK];
-	unsigned char wanted[VALUES_BLOCK * 8];
+	unsigned char wanted[VALUES_BLOCK * VALUES_MOST_BYTES];
 	uint64_t wrong = 0;
 
 	for (size_t at = 0; at < span->count; at += VALUES_BLOCK) {

@@ -54,11 +54,12 @@ static int alltoallv(struct collective_mpi *m, void *send, void *recv, MPI_Reque
 static int broadcast(struct collective_mpi *m, void *send, void *recv, MPI_Request *request)
 {
 	bool copies = m->rank == m->shape->root && send != MPI_IN_PLACE;
-	int bytes, rc = EITHER(MPI_Bcast, MPI_Ibcast, copies ? send : recv, (int)m->layout->count, m->type,
+	MPI_Aint first, extent; /* of pairs more than the size */
+	int rc = EITHER(MPI_Bcast, MPI_Ibcast, copies ? send : recv, (int)m->layout->count, m->type,
 	                       m->shape->root, m->comm);
 
-	if (copies && MPI_Type_size(m->type, &bytes) == MPI_SUCCESS)
-		memcpy(recv, send, m->layout->count * (size_t)bytes);
+	if (copies && MPI_Type_get_extent(m->type, &first, &extent) == MPI_SUCCESS)
+		memcpy(recv, send, m->layout->count * (size_t)extent);
 	return rc;
 }
 

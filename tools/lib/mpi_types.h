@@ -8,12 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* mpi_type_of: 16-bit floats are moved as integers. */
+/* mpi_type_of: narrow floats are moved as integers. */
 static inline MPI_Datatype mpi_type_of(choir_dtype dtype)
 {
 	switch (dtype) {
 	case CHOIR_I8: return MPI_INT8_T;
-	case CHOIR_U8: return MPI_UINT8_T;
+	case CHOIR_U8: case CHOIR_F8E4M3: case CHOIR_F8E5M2: return MPI_UINT8_T;
 	case CHOIR_I16: return MPI_INT16_T;
 	case CHOIR_U16: case CHOIR_F16: case CHOIR_BF16: return MPI_UINT16_T;
 	case CHOIR_I32: return MPI_INT32_T;
@@ -23,6 +23,10 @@ static inline MPI_Datatype mpi_type_of(choir_dtype dtype)
 	case CHOIR_F32: return MPI_FLOAT;
 	case CHOIR_F64: return MPI_DOUBLE;
 	case CHOIR_BOOL: return MPI_C_BOOL;
+	case CHOIR_F32_I32: return MPI_FLOAT_INT;
+	case CHOIR_F64_I32: return MPI_DOUBLE_INT;
+	case CHOIR_I32_I32: return MPI_2INT;
+	case CHOIR_I64_I32: return MPI_LONG_INT;
 	default: return MPI_DATATYPE_NULL;
 	}
 }
@@ -40,6 +44,9 @@ static inline MPI_Op mpi_op_of(choir_dtype dtype, choir_op op)
 	case CHOIR_OP_MAX: return boolean ? MPI_LOR : MPI_MAX;
 	case CHOIR_OP_LOGICAL_AND: return MPI_LAND;
 	case CHOIR_OP_LOGICAL_OR: return MPI_LOR;
+	case CHOIR_OP_LOGICAL_XOR: return MPI_LXOR;
+	case CHOIR_OP_MINLOC: return MPI_MINLOC;
+	case CHOIR_OP_MAXLOC: return MPI_MAXLOC;
 	case CHOIR_OP_BAND: return boolean ? MPI_LAND : MPI_BAND;
 	case CHOIR_OP_BOR: return boolean ? MPI_LOR : MPI_BOR;
 	case CHOIR_OP_BXOR: return boolean ? MPI_LXOR : MPI_BXOR;

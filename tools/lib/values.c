@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Which numbers.  Every partial sum must be exact even in bf16 (integers up to 256) and every wrap must be modular, in
- * any order:
+ * any order.  f8e5m2 is exact for integers up to 8 only: the ranks above 7 add zeros, and so on.
  * sum, square_add   -2..1 (unsigned: 0..3): exact up to 64 ranks
  * premul_sum        the same, times 2
  * prod              1 or 2, and 1 on ranks above 7: at most 2^7
+ * minloc, maxloc    the others' numbers, as pairs (values_encode)
  * mean              base + d, the d of all ranks adding up to zero: the mean is base, whoever divides and how; of
  *                   integers rank 0 has up to 3 more, which a division towards zero drops
+ * logical           an odd number of seven bits, or 0
  * the others        seven bits, moved below zero for signed types
  * bool              0 or 1 */
 #include "values.h"
@@ -34,6 +36,11 @@ static bool is_signed(choir_dtype dtype)
 	       dtype != CHOIR_BOOL;
 }
 
+static bool is_tiny(choir_dtype dtype)
+{
+	return dtype == CHOIR_F8E4M3 || dtype == CHOIR_F8E5M2;
+}
+
 /* +1, -1 in pairs of ranks, 0 for the last of an odd number. */
 static int32_t mean_part(const struct values *v, int rank)
 {
@@ -45,7 +52,8 @@ static int32_t mean_part(const struct values *v, int rank)
 /* What the division drops. */
 static int32_t mean_rest(const struct values *v, int rank)
 {
-	bool whole = v->dtype != CHOIR_F16 && v->dtype != CHOIR_BF16 && v->dtype != CHOIR_F32 && v->dtype != CHOIR_F64;
+	bool whole = v->dtype != CHOIR_F16 && v->dtype != CHOIR_BF16 && v->dtype != CHOIR_F32 &&
+	             v->dtype != CHOIR_F64 && !is_tiny(v->dtype);
 
 	return rank == 0 && whole ? (v->n_ranks <= 3 ? v->n_ranks - 1 : 3) : 0;
 }
@@ -57,10 +65,16 @@ static void mean_values(const struct values *v, int rank, size_t first, size_t n
 
 	for (size_t i = 0; i < n; i++) {
 		uint32_t h = hash((uint32_t)(first + i), salt);
-		int32_t value = 1 + (int32_t)(h >> 8 & 1) + part + ((h >> 20 & 1) != 0 ? rest : 0);
+		int32_t base = !is_tiny(v->dtype) ? 1 + (int32_t)(h >> 8 & 1) : v->n_ranks <= 8;
+		int32_t value = base + part + ((h >> 20 & 1) != 0 ? rest : 0);
 
 		out[i] = (int32_t)(h >> 16 & 2) & flip ? -value : value;
 	}
+}
+
+static bool is_logical(choir_op op)
+{
+	return op == CHOIR_OP_LOGICAL_AND || op == CHOIR_OP_LOGICAL_OR || op == CHOIR_OP_LOGICAL_XOR;
 }
 
 void values_of(const struct values *v, int rank, size_t first, size_t n, int32_t *out)
@@ -74,18 +88,24 @@ void values_of(const struct values *v, int rank, size_t first, size_t n, int32_t
 		mean_values(v, rank, first, n, out);
 		return;
 	} else if (v->op == CHOIR_OP_SUM || v->op == CHOIR_OP_SQUARE_ADD || v->op == CHOIR_OP_PREMUL_SUM) {
-		mask = 3;
-		shift = shift != 0 ? -2 : 0;
+		mask = is_tiny(v->dtype) ? (rank < 8 ? 1 : 0) : 3;
+		shift = is_tiny(v->dtype) ? 0 : shift != 0 ? -2 : 0;
 	} else if (v->op == CHOIR_OP_PROD) {
 		mask = rank < 7 ? 1 : 0;
 		shift = 1;
+	} else if (is_tiny(v->dtype)) {
+		mask = 15;
+		shift = -8;
 	}
 	for (size_t i = 0; i < n; i++)
 		out[i] = (int32_t)(hash((uint32_t)(first + i), salt) >> 8 & mask) + shift;
+	for (size_t i = 0; i < n && is_logical(v->op); i++)
+		out[i] = out[i] % 2 != 0 ? out[i] : 0;
 }
 
 static int32_t fold(choir_op op, bool boolean, int32_t a, int32_t b)
 {
+	b = is_logical(op) ? b != 0 : b;
 	switch (op) {
 	case CHOIR_OP_SUM:
 		return boolean ? a | b : a + b;
@@ -103,7 +123,12 @@ static int32_t fold(choir_op op, bool boolean, int32_t a, int32_t b)
 	case CHOIR_OP_LOGICAL_OR:
 	case CHOIR_OP_BOR:
 		return a | b;
+	case CHOIR_OP_MINLOC: /* by value, then by index */
+		return a < b ? a : b;
+	case CHOIR_OP_MAXLOC: /* by value, then against the index */
+		return (a ^ 7) > (b ^ 7) ? a : b;
 	case CHOIR_OP_BXOR:
+	case CHOIR_OP_LOGICAL_XOR:
 		return a ^ b;
 	default:
 		return a + b; /* mean and premul_sum: the rest is below */
@@ -124,6 +149,8 @@ void values_reduced(const struct values *v, int ranks, int me, size_t first, siz
 		return;
 	for (size_t i = 0; i < n && v->op == CHOIR_OP_SQUARE_ADD; i++)
 		out[i] *= out[i];
+	for (size_t i = 0; i < n && is_logical(v->op); i++)
+		out[i] = out[i] != 0;
 	for (int r = 1; r < ranks; r++) {
 		values_of(v, r, first, n, part);
 		for (size_t i = 0; i < n; i++)
@@ -162,6 +189,23 @@ static void encode_16(choir_dtype dtype, const int32_t *in, size_t n, unsigned c
 	}
 }
 
+/* Integers of up to four bits, as f8e4m3 (3 bits of fraction) or f8e5m2 (2): exact for those that values_of makes. */
+static void encode_8(choir_dtype dtype, const int32_t *in, size_t n, unsigned char *out)
+{
+	int fraction = dtype == CHOIR_F8E4M3 ? 3 : 2, bias = dtype == CHOIR_F8E4M3 ? 7 : 15;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t bits;
+		float x = (float)in[i];
+
+		memcpy(&bits, &x, 4);
+		out[i] = (unsigned char)(bits >> 24 & 0x80);
+		if (in[i] != 0)
+			out[i] |= (unsigned char)((((bits >> 23 & 255) - 127 + (uint32_t)bias) << fraction) |
+			                          (bits >> (23 - fraction) & ((1u << fraction) - 1)));
+	}
+}
+
 static void encode_integer(const int32_t *in, size_t n, size_t bytes, unsigned char *out)
 {
 	for (size_t i = 0; i < n; i++)
@@ -178,6 +222,25 @@ static void encode_f64(const int32_t *in, size_t n, unsigned char *out)
 	}
 }
 
+static void encode_pairs(choir_dtype dtype, const int32_t *in, size_t n, unsigned char *out)
+{
+	size_t bytes = choir_dtype_bytes(dtype), value_bytes = bytes / 2;
+	bool is_float = dtype == CHOIR_F32_I32 || dtype == CHOIR_F64_I32;
+
+	memset(out, 0, n * bytes);
+	for (size_t i = 0; i < n; i++, out += bytes) {
+		int32_t index = in[i] & 7, value = (in[i] - index) / 8;
+
+		if (is_float && value_bytes == 4)
+			encode_f32(&value, 1, out);
+		else if (is_float)
+			encode_f64(&value, 1, out);
+		else
+			encode_integer(&value, 1, value_bytes, out);
+		memcpy(out + value_bytes, &index, sizeof index);
+	}
+}
+
 void values_encode(choir_dtype dtype, const int32_t *in, size_t n, void *out)
 {
 	if (dtype == CHOIR_F32)
@@ -186,6 +249,10 @@ void values_encode(choir_dtype dtype, const int32_t *in, size_t n, void *out)
 		encode_f64(in, n, out);
 	else if (dtype == CHOIR_F16 || dtype == CHOIR_BF16)
 		encode_16(dtype, in, n, out);
+	else if (is_tiny(dtype))
+		encode_8(dtype, in, n, out);
+	else if (dtype >= CHOIR_F32_I32 && dtype <= CHOIR_I64_I32)
+		encode_pairs(dtype, in, n, out);
 	else
 		encode_integer(in, n, choir_dtype_bytes(dtype), out);
 }

@@ -8,7 +8,14 @@
 
 #include <stdbool.h>
 
-enum { VALUES_BLOCK = 1024 }; /* elements at a time, small enough for the stack */
+enum {
+	VALUES_BLOCK = 1024,    /* elements at a time, small enough for the stack */
+	VALUES_MOST_BYTES = 16, /* of an element */
+	VALUES_OPS = 0          /* operators */
+#define OP(name, number, text, about) + 1
+#include <choir/op.def>
+#undef OP
+};
 
 struct values {
 	choir_dtype dtype;
@@ -26,7 +33,8 @@ double values_factor(choir_op op);
 /* values_reduced: the same elements of the first `ranks` ranks, reduced; me is whose values CHOIR_OP_LOCAL keeps. */
 void values_reduced(const struct values *v, int ranks, int me, size_t first, size_t n, int32_t *out);
 
-/* values_encode: as elements of the dtype.  The numbers are exact in every dtype (|x| <= 256; integers wrap). */
+/* values_encode: as elements of the dtype.  The numbers are exact in every dtype (|x| <= 256; integers wrap).  A
+ * number becomes a pair by its upper bits, the value, and its lowest three, the index. */
 void values_encode(choir_dtype dtype, const int32_t *in, size_t n, void *out);
 
 #endif

@@ -45,6 +45,12 @@ class DType(enum.IntEnum):
     F32 = 10
     F64 = 11
     BOOL = 12
+    F8E4M3 = 13
+    F8E5M2 = 14
+    F32_I32 = 15
+    F64_I32 = 16
+    I32_I32 = 17
+    I64_I32 = 18
 
 
 class Op(enum.IntEnum):
@@ -63,6 +69,9 @@ class Op(enum.IntEnum):
     BXOR = 10
     LOCAL = 11
     PREMUL_SUM = 12
+    LOGICAL_XOR = 13
+    MINLOC = 14
+    MAXLOC = 15
 
 
 class MemoryClass(enum.IntEnum):
@@ -142,6 +151,7 @@ ENUMS = {
 DTYPE_BYTES = {
     DType.I8: 1, DType.U8: 1, DType.I16: 2, DType.U16: 2, DType.I32: 4, DType.U32: 4, DType.I64: 8, DType.U64: 8,
     DType.F16: 2, DType.BF16: 2, DType.F32: 4, DType.F64: 8, DType.BOOL: 1,
+    DType.F8E4M3: 1, DType.F8E5M2: 1, DType.F32_I32: 8, DType.F64_I32: 16, DType.I32_I32: 8, DType.I64_I32: 16,
 }  # fmt: skip
 
 _enum = ct.c_int
@@ -552,4 +562,4 @@ UNUSED = {
     "choir_sequence_create",
     "choir_sequence_start", "choir_sequence_free",
 }  # fmt: skip
-UNUSED_STRUCTS = {"choir_comm_group"}
+UNUSED_STRUCTS = {"choir_comm_group", "choir_f32_i32", "choir_f64_i32", "choir_i32_i32", "choir_i64_i32"}

@@ -25,6 +25,7 @@ _names = {one.name.lower(): one for one in DType}
 _names.update(
     int8=DType.I8, uint8=DType.U8, int16=DType.I16, uint16=DType.U16, int32=DType.I32, uint32=DType.U32,
     int64=DType.I64, uint64=DType.U64, float16=DType.F16, bfloat16=DType.BF16, float32=DType.F32, float64=DType.F64,
+    float8_e4m3fn=DType.F8E4M3, float8_e5m2=DType.F8E5M2,
 )  # fmt: skip
 
 # Type codes of __array_interface__ without their byte order, and formats of the buffer protocol.
@@ -138,11 +139,33 @@ def _numpy(array: Any) -> Operand:
 
 _numpy_dtypes: dict[Any, int] = {}
 
+# NumPy's names of the values of pairs.
+_pairs = {"float32": DType.F32_I32, "float64": DType.F64_I32, "int32": DType.I32_I32, "int64": DType.I64_I32}
+
+
+def _pair_dtype(dtype: Any) -> int:
+    """Of elements that are a value and an int32 index, aligned as C does it."""
+    fields = [dtype.fields[name] for name in dtype.names]
+    pair = _pairs.get(fields[0][0].name)
+    if (
+        len(fields) == 2
+        and pair is not None
+        and fields[1][0].name == "int32"
+        and [one[1] for one in fields] == [0, DTYPE_BYTES[pair] // 2]
+        and dtype.itemsize == DTYPE_BYTES[pair]
+        and all(one[0].byteorder in "=|<" for one in fields)
+    ):
+        return int(pair)
+    raise ArgumentError(
+        f"{dtype} is no data type that choir reduces: of structures it takes numpy.dtype([('value', T), ('index', "
+        "numpy.int32)], align=True) of float32, float64, int32 or int64"
+    )
+
 
 def _numpy_dtype(dtype: Any) -> int:
     if dtype.byteorder not in "=|<":
         raise ArgumentError(f"the byte order of {dtype} is not this machine's")
-    return int(dtype_of(dtype.name))
+    return int(dtype_of(dtype.name)) if dtype.names is None else _pair_dtype(dtype)
 
 
 def _array_interface(array: Any) -> Operand:

@@ -666,6 +666,7 @@ _numpy_names = {
     DType.I8: "int8", DType.U8: "uint8", DType.I16: "int16", DType.U16: "uint16", DType.I32: "int32",
     DType.U32: "uint32", DType.I64: "int64", DType.U64: "uint64", DType.F16: "float16", DType.BF16: "bfloat16",
     DType.F32: "float32", DType.F64: "float64", DType.BOOL: "bool",
+    DType.F8E4M3: "float8_e4m3fn", DType.F8E5M2: "float8_e5m2",
 }  # fmt: skip
 
 
@@ -682,7 +683,7 @@ def _numpy_result(width: tuple[int, ...]) -> Any:
         import numpy
 
         name = _numpy_names[dtypes[1]]
-        if name == "bfloat16":
+        if name == "bfloat16" or name.startswith("float8"):
             import ml_dtypes  # noqa: F401  NumPy knows the type by it
         indices = numpy.empty(n_indices, _numpy_names[dtypes[0]])
         values = numpy.empty(n_values, name)

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* choir_supports answers for every collective, data type, operator and kind of memory what the call itself answers. */
+#include "base/dtype.h"
+#include "world/flight.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Returns true if the call ran. */
+static bool ask_and_call(struct world *world, int rank, choir_comm *comm, const struct dense_call *c)
+{
+	const char *name = c->what->asks != NULL ? c->what->asks : c->what->name;
+	struct dense_flight flight;
+	choir_status answer, st;
+
+	flight_make(&flight, world, rank, c);
+	answer = choir_supports(comm, name, c->dtype, c->op, flight.args.send);
+	st = flight_call(&flight, comm, NULL, NULL);
+	if (answer != st || (st != CHOIR_SUCCESS && st != CHOIR_UNSUPPORTED))
+		world_fail(world, rank, "%s of %s, %s: choir_supports says %s, the call %s", name,
+		           choir_dtype_name(c->dtype), choir_op_name(c->op), choir_status_name(answer),
+		           choir_status_name(st));
+	if (st == CHOIR_SUCCESS)
+		flight_compare(&flight, world);
+	flight_free(&flight);
+	return st == CHOIR_SUCCESS;
+}
+
+static void dense(struct world *world, int rank, choir_comm *comm, void *ran_p)
+{
+	int *ran = ran_p;
+
+	for (int what = 0; what < N_MOVING_COLLECTIVES; what++)
+		for (choir_dtype dtype = 0; dtype < N_DTYPES; dtype++)
+			for (choir_op op = 0; op < (collectives[what].reduces ? N_OPS : 1); op++)
+				for (int device = 0; device < 2; device++) {
+					struct dense_call c = { .what = &collectives[what],
+						                .dtype = dtype,
+						                .op = op,
+						                .count = 3,
+						                .n = 1,
+						                .device = device };
+
+					*ran += ask_and_call(world, rank, comm, &c);
+				}
+}
+
+static void test_dense(void **state)
+{
+	int ran = 0;
+
+	(void)state;
+	world_run(1, NULL, dense, &ran);
+	/* reductions: 9 operators of 8 integers and bool, 8 of 6 floats, 3 of 4 pairs, of 7 collectives; less what scan
+	 * and exscan lack */
+	assert_true(ran > 2 * 1000);
+}
+
+static void sparse(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	_Alignas(16) unsigned char rows[2][16] = { { 0 } };
+	int32_t ind = 5, ind_out = 0;
+
+	(void)unused;
+	for (choir_dtype dtype = 0; dtype < N_DTYPES; dtype++)
+		for (choir_op op = 0; op < N_OPS; op++) {
+			size_t n_ind = 1, n_val = 1;
+			choir_status answer = choir_supports(comm, "sparse_allreduce", dtype, op, choir_host(rows[0]));
+			choir_status st =
+			    choir_sparse_allreduce(comm, choir_host(&ind), 1, choir_host(rows[0]), 1,
+			                           choir_host(&ind_out), &n_ind, choir_host(rows[1]), &n_val, CHOIR_I32,
+			                           dtype, op, NULL, NULL, NULL);
+
+			if (answer != st || (st != CHOIR_SUCCESS && st != CHOIR_UNSUPPORTED))
+				world_fail(world, rank, "rows of %s, %s: choir_supports says %s, the call %s",
+				           choir_dtype_name(dtype), choir_op_name(op), choir_status_name(answer),
+				           choir_status_name(st));
+		}
+	CHECK(choir_supports(comm, "sparse_allreduce", CHOIR_F8E4M3, CHOIR_OP_SUM, choir_none()) == CHOIR_SUCCESS);
+	CHECK(choir_supports(comm, "sparse_allreduce", CHOIR_F32_I32, CHOIR_OP_MINLOC, choir_none()) ==
+	      CHOIR_UNSUPPORTED);
+}
+
+static void test_sparse(void **state)
+{
+	(void)state;
+	world_run(1, NULL, sparse, NULL);
+}
+
+/* Pairs beside what numbers may: a sentence that says what they have. */
+static void refusals(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	choir_topk_config config = CHOIR_TOPK_CONFIG_INIT;
+	choir_topk_state *state;
+
+	(void)unused;
+	IS(choir_supports(comm, "allreduce", CHOIR_F32_I32, CHOIR_OP_SUM, choir_none()), CHOIR_UNSUPPORTED);
+	CHECK(strstr(choir_last_error(), "sum is not defined for f32_i32") != NULL);
+	IS(choir_supports(comm, "allreduce", CHOIR_F32, CHOIR_OP_MAXLOC, choir_none()), CHOIR_UNSUPPORTED);
+	CHECK(strstr(choir_last_error(), "pairs of a value and an index") != NULL);
+	config.count = 4;
+	config.dtype = CHOIR_F8E5M2;
+	IS(choir_topk_create(comm, &config, &state), CHOIR_UNSUPPORTED);
+	CHECK(strstr(choir_last_error(), "dtype is f8e5m2") != NULL);
+}
+
+static void test_refusals(void **state)
+{
+	(void)state;
+	world_run(1, NULL, refusals, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_dense), cmocka_unit_test(test_sparse),
+		                            cmocka_unit_test(test_refusals) };
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	world_device_drop();
+	return failed;
+}
