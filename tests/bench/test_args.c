@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/dtype.h"
 #include "bench/args/args.h"
 #include "lib/number.h"
 #include "lib/stats.h"
@@ -90,7 +91,7 @@ static void defaults_and_flags(void **state)
 	            args.memory == MEMORY_SYMMETRIC_DEVICE);
 	args_fini(&args);
 	assert_true(PARSE(&args, error, "all", "-t", "all", "-o", "all"));
-	assert_true(args.n_dtypes == 13 && args.n_ops == 13);
+	assert_true(args.n_dtypes == N_DTYPES && args.n_ops == N_OPS);
 	args_fini(&args);
 	assert_true(PARSE(&args, error, "--tune") && args.tune && args.tune_path == NULL && args.all_algorithms &&
 	            args.n_collectives == 6);
