@@ -3,6 +3,7 @@
 #include "exec/run_states.h"
 
 #include "exec/operand.h"
+#include "exec/shadow.h"
 #include "exec/steps.h"
 
 #include <stdlib.h>
@@ -25,6 +26,7 @@ static choir_status take_other_plan(struct run *run)
 	TRY(plan_cache_get(&run->comm->plans, algorithm, &in, &other));
 	run->other = other;
 	run->plan = &other->plan;
+	shadow_drop(run); /* its scratch may lie where they were filled */
 	run->event->algorithm = algorithm->name;
 	return CHOIR_SUCCESS;
 }

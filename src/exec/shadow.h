@@ -12,7 +12,7 @@ uint64_t shadow_bytes(const struct run *run);
  * copy, *event_p is complete once it is over, NULL if there is none; NULL: blocks.  The second call of a run does
  * nothing.
  * shadow_empty: copies RECV's shadow to RECV, if the plan writes RECV; the same.
- * shadow_drop: the run failed, and nothing is copied. */
+ * shadow_drop: the run failed or takes another plan; nothing is copied. */
 choir_status shadow_fill(struct run *run, cl_event *event_p);
 choir_status shadow_empty(struct run *run, cl_event *event_p);
 void shadow_drop(struct run *run);
