@@ -3,39 +3,15 @@
  * as Note [chunks of far memory] says; the bits are the same.  The rates are set by hand, and the reads are counted. */
 #include "dev/device_impl.h"
 #include "exec/comm.h"
+#include "world/bus.h"
 #include "world/memory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
-
-static _Atomic int reads, writes;
-
-cl_int __real_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
-                                  void *to, cl_uint n, const cl_event *events, cl_event *event_p);
-cl_int __wrap_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
-                                  void *to, cl_uint n, const cl_event *events, cl_event *event_p);
-cl_int __wrap_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
-                                  void *to, cl_uint n, const cl_event *events, cl_event *event_p)
-{
-	atomic_fetch_add(&reads, 1);
-	return __real_clEnqueueReadBuffer(queue, mem, blocking, off, bytes, to, n, events, event_p);
-}
-
-cl_int __real_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
-                                   const void *from, cl_uint n, const cl_event *events, cl_event *event_p);
-cl_int __wrap_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
-                                   const void *from, cl_uint n, const cl_event *events, cl_event *event_p);
-cl_int __wrap_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
-                                   const void *from, cl_uint n, const cl_event *events, cl_event *event_p)
-{
-	atomic_fetch_add(&writes, 1);
-	return __real_clEnqueueWriteBuffer(queue, mem, blocking, off, bytes, from, n, events, event_p);
-}
 
 /* --- the rates --- */
 
@@ -136,11 +112,10 @@ static void rates_choose_the_path(void **state)
 		world_begin(&world, N, NULL);
 		assert_int_equal(world.comms[0]->command_bytes, dev_command_bytes(world_device()));
 		world_threads(&world, make, &sum);
-		atomic_store(&reads, 0);
-		atomic_store(&writes, 0);
+		bus_reset();
 		world_threads(&world, call, &sum);
-		assert_int_equal(reads, N * (n > 0 ? n : 1));
-		assert_int_equal(writes, N * (n > 0 ? 2 * n : 1));
+		assert_int_equal(bus_reads().commands, N * (n > 0 ? n : 1));
+		assert_int_equal(bus_writes().commands, N * (n > 0 ? 2 * n : 1));
 		world_threads(&world, compare, &sum);
 		world_end(&world);
 	}

@@ -16,6 +16,17 @@ const char *const law_algorithms[] = { "dense",        "topka",   "topka2",    "
 	                               "gtopk",        "topk-sa", "gaussiank", "gaussiank-concat",
 	                               "gaussiank-sa", "oktopk",  "spardl" };
 
+choir_topk_config law_config(const char *algorithm, size_t count, size_t k)
+{
+	choir_topk_config config = CHOIR_TOPK_CONFIG_INIT;
+
+	config.algorithm = algorithm;
+	config.count = count;
+	config.k = k;
+	config.op = CHOIR_OP_SUM;
+	return config;
+}
+
 /* What the ranks of a trial show each other. */
 static struct {
 	const struct law *law;

@@ -22,6 +22,9 @@ struct law {
 	void (*before)(struct world *world, int rank, int call, choir_topk_state *state);
 };
 
+/* law_config: of a state that sums, everything else as it is by default. */
+choir_topk_config law_config(const char *algorithm, size_t count, size_t k);
+
 /* law_holds: runs it and fails the test where the law, the agreement of the ranks, the pairs against the dense result,
  * or `involved` is broken. */
 void law_holds(const struct law *law);

@@ -14,17 +14,6 @@
 
 enum { N = 120, K = 10 };
 
-static choir_topk_config config_of(const char *algorithm)
-{
-	choir_topk_config config = CHOIR_TOPK_CONFIG_INIT;
-
-	config.algorithm = algorithm;
-	config.count = N;
-	config.k = K;
-	config.op = CHOIR_OP_SUM;
-	return config;
-}
-
 static float value(int rank, int call, size_t i)
 {
 	return (float)((i * 37 + (size_t)rank * 11 + (size_t)call * 5) % 101) - 50;
@@ -57,7 +46,7 @@ static void on_ranks(int ranks, world_fn fn)
 
 static void mean_rank(struct world *world, int rank, choir_comm *comm, void *arg)
 {
-	choir_topk_config config = config_of("topka");
+	choir_topk_config config = law_config("topka", N, K);
 	choir_topk_state *sum, *mean;
 	float grad[N], a[N], b[N];
 
@@ -85,7 +74,7 @@ static void mean(void **state)
 static void types_rank(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	static const uint16_t ones[] = { 0x3c00, 0x3f80 }; /* 1 in f16 and bf16 */
-	choir_topk_config config = config_of("oktopk");
+	choir_topk_config config = law_config("oktopk", N, K);
 	choir_topk_state *state;
 	float left[N];
 
@@ -135,7 +124,7 @@ static void types(void **state)
 /* In place; the list of involved entries; statistics; the warm-up; 64-bit indices. */
 static void outputs_rank(struct world *world, int rank, choir_comm *comm, void *arg)
 {
-	choir_topk_config config = config_of("topka2");
+	choir_topk_config config = law_config("topka2", N, K);
 	choir_topk_stats stats = { .struct_size = sizeof stats };
 	choir_topk_state *state, *beside;
 	float grad[N], want[N], val[N];
@@ -195,7 +184,7 @@ static void outputs(void **state)
 static void order_rank(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	enum { CALLS = 4 };
-	choir_topk_config config = config_of("oktopk");
+	choir_topk_config config = law_config("oktopk", N, K);
 	choir_topk_state *a, *b, *c;
 	float grad[CALLS][N], out_a[CALLS][N], out_b[CALLS][N], out_c[N];
 	choir_event *events[2 * CALLS];
@@ -232,7 +221,7 @@ static void order(void **state)
 /* A call that fails on all ranks leaves residual, thresholds and count of calls, and the comm goes on. */
 static void failures_rank(struct world *world, int rank, choir_comm *comm, void *arg)
 {
-	choir_topk_config config = config_of("topka");
+	choir_topk_config config = law_config("topka", N, K);
 	choir_topk_state *state, *beside;
 	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
 	float grad[N], bad[N], a[N], b[N], val[N], before[N], after[N];
@@ -276,7 +265,7 @@ static void failures(void **state)
 static void nan_rank(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	for (int algorithm = 0; algorithm < LAW_ALGORITHMS; algorithm++) {
-		choir_topk_config config = config_of(law_algorithms[algorithm]);
+		choir_topk_config config = law_config(law_algorithms[algorithm], N, K);
 		choir_topk_state *state;
 		float grad[N], out[N], left[N];
 
@@ -304,7 +293,7 @@ static void checkpoints_rank(struct world *world, int rank, choir_comm *comm, vo
 {
 	(void)arg;
 	for (int algorithm = 0; algorithm < LAW_ALGORITHMS; algorithm++) {
-		choir_topk_config config = config_of(law_algorithms[algorithm]);
+		choir_topk_config config = law_config(law_algorithms[algorithm], N, K);
 		choir_topk_state *first, *second;
 		float grad[N], a[N], b[N], begin[N];
 		unsigned char *bytes;
@@ -356,7 +345,7 @@ static void checkpoints(void **state)
 static void volume_rank(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	enum { COUNT = 5000, WANTED = 100, CALLS = 170 };
-	choir_topk_config config = config_of("oktopk");
+	choir_topk_config config = law_config("oktopk", N, K);
 	choir_topk_state *state;
 	choir_topk_stats stats = { .struct_size = sizeof stats };
 	float *grad = malloc(COUNT * sizeof *grad), *out = malloc(COUNT * sizeof *out);

@@ -21,8 +21,6 @@ struct trial {
 	size_t used[RANKS];
 };
 
-static choir_device *made[3];
-
 static uint64_t mix(uint64_t x)
 {
 	x *= UINT64_C(0x9e3779b97f4a7c15);
@@ -153,20 +151,6 @@ static void one_rank(struct world *world, int rank, choir_comm *comm, void *arg)
 	choir_topk_destroy(state);
 }
 
-/* The device of the test with reductions here or there; made once, since each builds its kernels. */
-static choir_device *device_with(choir_reduce_where where)
-{
-	choir_device_config config = CHOIR_DEVICE_CONFIG_INIT;
-
-	config.memory_class = CHOIR_CLASS_STAGE;
-	config.reduce = where;
-	if (made[where] == NULL)
-		assert_int_equal(choir_device_create(choir_device_context(world_device()),
-		                                     choir_device_id(world_device()), &config, &made[where]),
-		                 CHOIR_SUCCESS);
-	return made[where];
-}
-
 static void run_on(struct trial *trial, choir_reduce_where where)
 {
 	choir_comm_config comm_config = CHOIR_COMM_CONFIG_INIT;
@@ -174,7 +158,7 @@ static void run_on(struct trial *trial, choir_reduce_where where)
 	struct world world;
 
 	for (int r = 0; r < RANKS; r++) {
-		devices[r] = device_with(where);
+		devices[r] = world_far_device(where);
 		trial->blob[r] = calloc(1, BLOB);
 		trial->used[r] = 0;
 	}
@@ -264,8 +248,6 @@ int main(void)
 		                            cmocka_unit_test(host_buffers), cmocka_unit_test(chosen_indices) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
-	choir_device_destroy(made[CHOIR_REDUCE_HOST]);
-	choir_device_destroy(made[CHOIR_REDUCE_KERNEL]);
 	world_device_drop();
 	return failed;
 }

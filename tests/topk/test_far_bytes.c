@@ -16,8 +16,6 @@
 enum { RANKS = 2, COUNT = 200000, K = 2000, CALLS = 4, PAIR_BYTES = 8 };
 
 static pthread_barrier_t barrier;
-static choir_device *made[3];
-
 struct moved {
 	const char *algorithm;
 	uint64_t down, up; /* of all ranks, the most of a call */
@@ -72,20 +70,6 @@ static void calls(struct world *world, int rank, choir_comm *comm, void *arg)
 	choir_topk_destroy(state);
 }
 
-/* The device of the test with reductions here or there; made once, since each builds its kernels. */
-static choir_device *device_with(choir_reduce_where where)
-{
-	choir_device_config config = CHOIR_DEVICE_CONFIG_INIT;
-
-	config.memory_class = CHOIR_CLASS_STAGE;
-	config.reduce = where;
-	if (made[where] == NULL)
-		assert_int_equal(choir_device_create(choir_device_context(world_device()),
-		                                     choir_device_id(world_device()), &config, &made[where]),
-		                 CHOIR_SUCCESS);
-	return made[where];
-}
-
 static struct moved moved_by(const char *algorithm, choir_reduce_where where)
 {
 	choir_comm_config comm_config = CHOIR_COMM_CONFIG_INIT;
@@ -94,7 +78,7 @@ static struct moved moved_by(const char *algorithm, choir_reduce_where where)
 	struct world world;
 
 	for (int r = 0; r < RANKS; r++)
-		devices[r] = device_with(where);
+		devices[r] = world_far_device(where);
 	comm_config.deadline_ms = 60000;
 	pthread_barrier_init(&barrier, NULL, RANKS);
 	world_begin_on(&world, RANKS, devices, &comm_config);
@@ -158,8 +142,6 @@ int main(void)
 	const struct CMUnitTest tests[] = { cmocka_unit_test(no_tensor_moves), cmocka_unit_test(the_host_reads_all) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
-	choir_device_destroy(made[CHOIR_REDUCE_HOST]);
-	choir_device_destroy(made[CHOIR_REDUCE_KERNEL]);
 	world_device_drop();
 	return failed;
 }

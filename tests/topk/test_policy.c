@@ -14,12 +14,8 @@ enum { N = 4000, K = 40, CALLS = 9, PERIOD = 4 };
 
 static choir_topk_config config_of(const char *algorithm, choir_topk_threshold threshold)
 {
-	choir_topk_config config = CHOIR_TOPK_CONFIG_INIT;
+	choir_topk_config config = law_config(algorithm, N, K);
 
-	config.algorithm = algorithm;
-	config.count = N;
-	config.k = K;
-	config.op = CHOIR_OP_SUM;
 	config.threshold = threshold;
 	return config;
 }

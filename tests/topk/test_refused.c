@@ -12,17 +12,6 @@
 
 enum { N = 120, K = 10 };
 
-static choir_topk_config config_of(const char *algorithm)
-{
-	choir_topk_config config = CHOIR_TOPK_CONFIG_INIT;
-
-	config.algorithm = algorithm;
-	config.count = N;
-	config.k = K;
-	config.op = CHOIR_OP_SUM;
-	return config;
-}
-
 static choir_status one(choir_topk_state *state, const float *grad, float *dense, choir_event **event_p)
 {
 	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
@@ -49,7 +38,7 @@ static void arguments_rank(struct world *world, int rank, choir_comm *comm, void
 {
 	static const char *const names[] = { "topkA",           "topka-opt",   "topkAopt", "topkSA",
 		                             "gaussiankconcat", "gaussiankSA", "OKTOPK" };
-	choir_topk_config config = config_of("topka");
+	choir_topk_config config = law_config("topka", N, K);
 	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
 	choir_topk_state *state;
 	choir_call call = CHOIR_CALL_INIT;
@@ -64,26 +53,26 @@ static void arguments_rank(struct world *world, int rank, choir_comm *comm, void
 	}
 	config.algorithm = "topkb";
 	refuses(world, rank, comm, &config, CHOIR_ARGUMENT, "topkb|spardl");
-	config = config_of("topka");
+	config = law_config("topka", N, K);
 	config.k = N + 1;
 	refuses(world, rank, comm, &config, CHOIR_ARGUMENT, "k is 121");
-	config = config_of("topka");
+	config = law_config("topka", N, K);
 	config.density = 1.5;
 	refuses(world, rank, comm, &config, CHOIR_ARGUMENT, "density is 1.5");
-	config = config_of("topka");
+	config = law_config("topka", N, K);
 	config.preset = "gpt";
 	refuses(world, rank, comm, &config, CHOIR_ARGUMENT, "gpt");
-	config = config_of("topka");
+	config = law_config("topka", N, K);
 	config.dtype = CHOIR_I32;
 	refuses(world, rank, comm, &config, CHOIR_UNSUPPORTED, "i32");
-	config = config_of("topka");
+	config = law_config("topka", N, K);
 	config.op = CHOIR_OP_MAX;
 	refuses(world, rank, comm, &config, CHOIR_UNSUPPORTED, "max");
-	config = config_of("topka");
+	config = law_config("topka", N, K);
 	config.decay = NAN;
 	refuses(world, rank, comm, &config, CHOIR_ARGUMENT, "decay");
 	refuses(world, rank, comm, NULL, CHOIR_ARGUMENT, "null config");
-	config = config_of("topka");
+	config = law_config("topka", N, K);
 	OK(choir_topk_create(comm, &config, &state));
 	SAYS(choir_topk_allreduce(NULL, choir_host(grad), &out, NULL, NULL), CHOIR_ARGUMENT, "null state");
 	SAYS(choir_topk_allreduce(state, choir_host(grad), NULL, NULL, NULL), CHOIR_ARGUMENT, "null out");
@@ -111,7 +100,7 @@ static void arguments(void **state)
 
 static void mismatch_rank(struct world *world, int rank, choir_comm *comm, void *arg)
 {
-	choir_topk_config config = config_of("topka");
+	choir_topk_config config = law_config("topka", N, K);
 	choir_topk_state *state;
 	float grad[N] = { 0 }, out[N];
 

@@ -4,21 +4,41 @@
 #include <choir/device.h>
 #include <stdatomic.h>
 
-static _Atomic uint64_t down, up;
+struct counter {
+	_Atomic uint64_t commands, bytes;
+};
+
+static struct counter reads, writes, maps;
+
+static void count(struct counter *counter, size_t bytes)
+{
+	atomic_fetch_add(&counter->commands, 1);
+	atomic_fetch_add(&counter->bytes, bytes);
+}
+
+struct bus_count bus_reads(void)
+{
+	return (struct bus_count){ reads.commands, reads.bytes };
+}
+
+struct bus_count bus_writes(void)
+{
+	return (struct bus_count){ writes.commands, writes.bytes };
+}
 
 uint64_t bus_down(void)
 {
-	return down;
+	return reads.bytes + maps.bytes;
 }
 
 uint64_t bus_up(void)
 {
-	return up;
+	return writes.bytes + maps.bytes;
 }
 
 void bus_reset(void)
 {
-	down = up = 0;
+	reads.commands = reads.bytes = writes.commands = writes.bytes = maps.commands = maps.bytes = 0;
 }
 
 cl_int __real_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
@@ -28,7 +48,7 @@ cl_int __wrap_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool bl
 cl_int __wrap_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
                                   void *to, cl_uint n, const cl_event *list, cl_event *event)
 {
-	atomic_fetch_add(&down, bytes);
+	count(&reads, bytes);
 	return __real_clEnqueueReadBuffer(queue, mem, blocking, off, bytes, to, n, list, event);
 }
 
@@ -39,7 +59,7 @@ cl_int __wrap_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem, cl_bool b
 cl_int __wrap_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
                                    const void *from, cl_uint n, const cl_event *list, cl_event *event)
 {
-	atomic_fetch_add(&up, bytes);
+	count(&writes, bytes);
 	return __real_clEnqueueWriteBuffer(queue, mem, blocking, off, bytes, from, n, list, event);
 }
 
@@ -50,7 +70,6 @@ void *__wrap_clEnqueueMapBuffer(cl_command_queue queue, cl_mem mem, cl_bool bloc
 void *__wrap_clEnqueueMapBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, cl_map_flags flags, size_t off,
                                 size_t bytes, cl_uint n, const cl_event *list, cl_event *event, cl_int *rc)
 {
-	atomic_fetch_add(&down, bytes);
-	atomic_fetch_add(&up, bytes);
+	count(&maps, bytes);
 	return __real_clEnqueueMapBuffer(queue, mem, blocking, flags, off, bytes, n, list, event, rc);
 }

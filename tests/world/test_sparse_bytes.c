@@ -187,18 +187,11 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(rows), cmocka_unit_test(scalars), cmocka_unit_test(many) };
 	size_t n = argc > 1 && strcmp(argv[1], "--long") == 0 ? 3 : 2;
-	choir_device_config config = CHOIR_DEVICE_CONFIG_INIT;
-	int failed = 0;
+	int failed;
 
-	config.memory_class = CHOIR_CLASS_STAGE;
-	config.reduce = CHOIR_REDUCE_KERNEL;
-	if (choir_device_create(choir_device_context(world_device()), choir_device_id(world_device()), &config,
-	                        &device) != CHOIR_SUCCESS)
-		return 1;
+	device = world_far_device(CHOIR_REDUCE_KERNEL);
 	failed = n == 3 ? cmocka_run_group_tests(tests, NULL, NULL)
 	                : _cmocka_run_group_tests("quick", tests, n, NULL, NULL);
-	memory_drop();
-	choir_device_destroy(device);
 	world_device_drop();
 	return failed;
 }

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 static choir_device *the_device;
+static choir_device *far_devices[CHOIR_REDUCE_KERNEL + 1];
 static pthread_mutex_t failure_lock = PTHREAD_MUTEX_INITIALIZER;
 
 choir_device *world_device(void)
@@ -21,9 +22,27 @@ choir_device *world_device(void)
 	return the_device;
 }
 
+choir_device *world_far_device(choir_reduce_where where)
+{
+	choir_device_config config = CHOIR_DEVICE_CONFIG_INIT;
+	choir_device *device = world_device();
+
+	config.memory_class = CHOIR_CLASS_STAGE;
+	config.reduce = where;
+	if (far_devices[where] == NULL &&
+	    choir_device_create(choir_device_context(device), choir_device_id(device), &config, &far_devices[where]) !=
+	        CHOIR_SUCCESS)
+		fail_msg("no device: %s", choir_last_error());
+	return far_devices[where];
+}
+
 void world_device_drop(void)
 {
 	memory_drop();
+	for (size_t i = 0; i < sizeof far_devices / sizeof *far_devices; i++) {
+		choir_device_destroy(far_devices[i]);
+		far_devices[i] = NULL;
+	}
 	choir_device_destroy(the_device);
 	the_device = NULL;
 }

@@ -32,6 +32,10 @@ void world_end(struct world *world);
 choir_device *world_device(void);
 void world_device_drop(void);
 
+/* world_far_device: the same device of class stage, with reductions there; made once, since each builds its kernels.
+ * world_device_drop ends it too. */
+choir_device *world_far_device(choir_reduce_where where);
+
 /* world_fail: notes a failure of a rank; world_ok: a status must be SUCCESS. */
 void world_fail(struct world *world, int rank, const char *format, ...) __attribute__((format(printf, 3, 4)));
 bool world_is(struct world *world, int rank, choir_status st, choir_status wanted, const char *what);
