@@ -108,8 +108,8 @@ CHOIR_API int choir_comm_node(const choir_comm *comm, int rank);
 CHOIR_API int choir_comm_node_rank(const choir_comm *comm, int rank);
 CHOIR_API choir_device *choir_comm_device(const choir_comm *comm);
 
-/* choir_comm_status: SUCCESS, or the sticky failure that made the comm unusable; its sentence is in
- * choir_last_error. */
+/* choir_comm_status: SUCCESS, or the sticky failure that made the comm unusable, on this rank or as far as the news of
+ * another rank has come; its sentence is in choir_last_error.  Any thread; never blocks. */
 CHOIR_API choir_status choir_comm_status(const choir_comm *comm);
 
 /* choir_comm_abort: fails all calls in flight and later calls on this comm, on every rank, with ABORTED.  Returns at

@@ -125,9 +125,14 @@ choir_device *choir_comm_device(const choir_comm *comm)
 
 choir_status choir_comm_status(const choir_comm *comm)
 {
+	choir_comm *asked = (choir_comm *)comm;
+
 	if (comm == NULL)
 		return error_set(CHOIR_ARGUMENT, "choir_comm_status: null comm");
-	return call_check_comm("choir_comm_status", (choir_comm *)comm);
+	TRY(call_enter("choir_comm_status", asked));
+	engine_listen(asked); /* a rank that makes no calls asks nobody else */
+	comm_leave(asked);
+	return call_check_comm("choir_comm_status", asked);
 }
 
 choir_status choir_comm_abort(choir_comm *comm)

@@ -260,6 +260,14 @@ bool engine_drive(struct choir_comm *comm, bool even_if_idle, struct due_job *du
 	return moved || ended != NULL || failed != NULL;
 }
 
+void engine_listen(struct choir_comm *comm)
+{
+	if (comm->messenger == NULL || !engine_enter(&comm->engine))
+		return;
+	(void)messages_drive(comm, true);
+	engine_leave(&comm->engine);
+}
+
 bool engine_can_move(const struct choir_comm *comm)
 {
 	const struct submission *submission = &comm->submission;

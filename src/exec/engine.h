@@ -43,6 +43,9 @@ struct due_job {
  * *due_p: a job that the thread then does, by engine_do_job, without the right to drive. */
 bool engine_drive(struct choir_comm *comm, bool even_if_idle, struct due_job *due_p);
 
+/* engine_listen: looks for messages, unless another thread drives.  Between comm_enter and comm_leave. */
+void engine_listen(struct choir_comm *comm);
+
 /* engine_do_job: the caller's executor does a callback, if there is one; in_background: the worker does other jobs. */
 void engine_do_job(const struct due_job *due, bool in_background);
 

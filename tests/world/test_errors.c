@@ -3,7 +3,10 @@
  * in any order. */
 #include "world/gate.h"
 
+#include "base/wait.h"
+
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +17,7 @@
 
 #include <cmocka.h>
 
-enum { COUNT = 2000 };
+enum { COUNT = 2000, LEARNS_MS = 10000 };
 
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static char logged[8192];
@@ -110,6 +113,28 @@ static void test_busy(void **state)
 }
 
 /* --- abort --- */
+
+/* A rank that makes no calls learns it too, from choir_comm_status alone. */
+static void learns(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	int64_t end = wait_end_ns(LEARNS_MS);
+
+	(void)arg;
+	CHECK(sum_works(comm, COUNT));
+	line_up();
+	if (rank == world->n - 1)
+		OK(choir_comm_abort(comm));
+	while (choir_comm_status(comm) == CHOIR_SUCCESS && wait_now_ns() < end)
+		sched_yield();
+	IS(choir_comm_status(comm), CHOIR_ABORTED);
+}
+
+static void test_idle_learns(void **state)
+{
+	(void)state;
+	for (size_t l = 0; l < 3; l++)
+		line_up_run(3, layouts[l], 20000, learns, NULL);
+}
 
 static void aborts(struct world *world, int rank, choir_comm *comm, void *arg)
 {
@@ -379,6 +404,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_late),   cmocka_unit_test(test_busy),   cmocka_unit_test(test_abort),
+		cmocka_unit_test(test_idle_learns),
 		cmocka_unit_test(test_groups), cmocka_unit_test(test_destroyed_in_group),
 		cmocka_unit_test(test_fork),   cmocka_unit_test(test_would_deadlock),
 		cmocka_unit_test(test_destroy_unfinished), cmocka_unit_test(test_come_and_go),
