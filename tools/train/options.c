@@ -3,6 +3,7 @@
 
 #include "lib/flags.h"
 #include "lib/outfile.h"
+#include "lib/ranks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,6 +92,8 @@ void options_parse(int argc, char **argv, struct options *out)
 		refuse("--via: choir or mpi");
 	if (out->steps == 0 && out->seconds <= 0)
 		out->steps = 200;
+	if (out->local > RANKS_MOST)
+		refuse("--local: at most 256 ranks in one process");
 	if (out->local > 1 && out->via == VIA_MPI)
 		refuse("--via mpi needs mpiexec, not --local");
 	if (out->compare > 0 && out->via == VIA_MPI)

@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: MIT */
+#include "lib/ranks.h"
 #include "seats.h"
 #include "tune.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 struct place {
-	pthread_t thread;
 	const struct options *options;
 	const struct text *text;
 	struct seat seat;
-	choir_status outcome;
 };
 
-static void *run(void *arg)
+static int run(const struct rank *me, void *ctx)
 {
-	struct place *place = arg;
+	struct place *place = (struct place *)ctx + me->rank;
+	choir_status st = train_run(place->options, place->text, &place->seat);
 
-	place->outcome = train_run(place->options, place->text, &place->seat);
-	if (place->outcome != CHOIR_SUCCESS && place->seat.comm)
+	if (st != CHOIR_SUCCESS)
 		choir_comm_abort(place->seat.comm); /* the others must not wait for this rank */
-	return NULL;
+	return st == CHOIR_SUCCESS ? EXIT_FINE : EXIT_FAILED;
 }
 
 static choir_status open_seats(struct place *places, const struct options *options, const struct text *text,
@@ -45,25 +43,6 @@ static choir_status open_seats(struct place *places, const struct options *optio
 	return CHOIR_SUCCESS;
 }
 
-static choir_status run_all(struct place *places, int n)
-{
-	choir_status st = CHOIR_SUCCESS;
-	int started = 0;
-
-	while (started < n && pthread_create(&places[started].thread, NULL, run, places + started) == 0)
-		started++;
-	if (started < n) {
-		st = failure(CHOIR_NO_MEMORY, "no thread for rank %d", started);
-		choir_comm_abort(places[started].seat.comm);
-	}
-	for (int i = 0; i < started; i++) {
-		pthread_join(places[i].thread, NULL);
-		if (places[i].outcome != CHOIR_SUCCESS)
-			st = places[i].outcome;
-	}
-	return st;
-}
-
 int seats_local(const struct options *options, const struct text *text)
 {
 	int n = (int)options->local, status = EXIT_NO_DEVICE;
@@ -75,7 +54,7 @@ int seats_local(const struct options *options, const struct text *text)
 		fail_memory("the ranks", (size_t)n * sizeof *places);
 		status = EXIT_FAILED;
 	} else if (open_seats(places, options, text, devices, comms) == CHOIR_SUCCESS) {
-		status = run_all(places, n) == CHOIR_SUCCESS ? EXIT_FINE : EXIT_FAILED;
+		status = ranks_as_threads(n, run, places);
 	}
 	for (int i = 0; i < n && comms && devices; i++) {
 		choir_comm_destroy(comms[i]);
