@@ -51,12 +51,14 @@ static choir_status make_state(struct by_choir *self, const struct bucket *bucke
 	return choir_topk_create(self->comm, &config, &self->states[bucket->id]);
 }
 
-/* The gradient's largest entries, and what is no gradient whole beside it. */
+/* The gradient's largest entries, then the loss and the signals behind it, whole.  The second call waits for the first:
+ * OpenCL leaves undefined what a kernel does to a cl_mem that another queue changes meanwhile, even at other bytes. */
 static choir_status start_compressed(struct by_choir *self, struct bucket *bucket, const choir_call *call)
 {
 	size_t n = bucket->count - bucket->n_whole;
 	choir_buffer values = choir_mem(bucket->values, 0), whole = choir_mem(bucket->values, n * sizeof(float));
 	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
+	choir_call after = CHOIR_CALL_INIT;
 
 	if (!self->states[bucket->id])
 		TRY(make_state(self, bucket));
@@ -64,7 +66,10 @@ static choir_status start_compressed(struct by_choir *self, struct bucket *bucke
 	TRY(choir_topk_allreduce(self->states[bucket->id], values, &out, call, &bucket->event));
 	if (bucket->n_whole == 0)
 		return CHOIR_SUCCESS;
-	return choir_allreduce(self->comm, whole, whole, bucket->n_whole, CHOIR_F32, CHOIR_OP_SUM, call,
+	after.deps = &bucket->event;
+	after.n_deps = 1;
+	after.name = call->name;
+	return choir_allreduce(self->comm, whole, whole, bucket->n_whole, CHOIR_F32, CHOIR_OP_SUM, &after,
 	                       &bucket->whole_event);
 }
 
