@@ -4,6 +4,7 @@
 #include "world/gate.h"
 
 #include "base/wait.h"
+#include "exec/comm.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -17,7 +18,7 @@
 
 #include <cmocka.h>
 
-enum { COUNT = 2000, LEARNS_MS = 10000 };
+enum { COUNT = 2000, LEARNS_MS = 10000, LATE_MS = 1000, WARN_MS = 300 };
 
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static char logged[8192];
@@ -38,14 +39,17 @@ static const int layouts[] = { 0, 1, 2 };
 static void late(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	int missing = *(int *)arg;
+	choir_call call = CHOIR_CALL_INIT;
 	char words[32];
 	struct sum sum;
 
 	CHECK(sum_works(comm, COUNT));
+	line_up(); /* the four are there within the deadline, and the missing one is missed by all */
 	if (rank == missing)
 		return;
+	call.deadline_ms = LATE_MS;
 	snprintf(words, sizeof words, "allreduce|rank %d (", missing); /* "waits for rank 2 (it has made 1 calls)" */
-	IS(sum_start(&sum, comm, COUNT, 1, NULL, false), CHOIR_TIMEOUT);
+	IS(sum_start(&sum, comm, COUNT, 1, &call, false), CHOIR_TIMEOUT);
 	if (!says(choir_last_error(), words))
 		world_fail(world, rank, "late: \"%s\" does not say %s", choir_last_error(), words);
 	sum_free(&sum);
@@ -63,9 +67,11 @@ static void test_late(void **state)
 
 			logged[0] = '\0';
 			config.ranks_per_node = layouts[l];
-			config.deadline_ms = 600;
-			config.warn_ms = 300;
+			config.deadline_ms = 20000;
+			config.warn_ms = WARN_MS;
+			line_up_begin(5);
 			world_run(5, &config, late, &missing);
+			line_up_end();
 			snprintf(words, sizeof words, "waits for rank %d (", missing);
 			if (!says(logged, words))
 				fail_msg("the log does not say %s: %s", words, logged);
@@ -77,12 +83,14 @@ static void test_late(void **state)
 static void busy(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	_Atomic int *over = arg;
+	choir_call call = CHOIR_CALL_INIT;
 	choir_comm *child;
 	struct sum sum;
 
 	OK(choir_comm_split(comm, rank == 2, 0, &child));
 	if (rank == 2) {
-		OK(sum_start(&sum, comm, COUNT, 1, NULL, true));
+		call.deadline_ms = LATE_MS;
+		OK(sum_start(&sum, comm, COUNT, 1, &call, true));
 		IS(choir_event_wait(sum.event, 20), CHOIR_TIMEOUT);
 		CHECK(choir_event_status(sum.event) == CHOIR_RUNNING);
 		IS(choir_event_wait(sum.event, -1), CHOIR_TIMEOUT);
@@ -108,7 +116,7 @@ static void test_busy(void **state)
 	for (size_t l = 0; l < 2; l++) {
 		_Atomic int over = 0;
 
-		world_run_at(3, layouts[l], 300, busy, &over);
+		world_run_at(3, layouts[l], 20000, busy, &over);
 	}
 }
 
@@ -292,12 +300,13 @@ static void test_destroy_unfinished(void **state)
 		choir_call call = CHOIR_CALL_INIT;
 
 		config.ranks_per_node = layouts[l];
-		config.deadline_ms = 200;
+		config.deadline_ms = 20000;
 		call.cl_deps = &gate;
 		call.n_cl_deps = 1;
 		world_begin(&world, 3, &config);
 		assert_int_equal(sum_start(&sums[0], world.comms[0], COUNT, 1, NULL, true), CHOIR_SUCCESS);
 		assert_int_equal(sum_start(&sums[1], world.comms[1], COUNT, 1, &call, true), CHOIR_SUCCESS);
+		world.comms[1]->deadline_ms = 200; /* that of the destruction, not of the calls, which may begin late */
 		assert_int_equal(choir_comm_destroy(world.comms[1]), CHOIR_TIMEOUT);
 		assert_true(says(choir_last_error(), "rank"));
 		assert_int_equal(choir_event_wait(sums[1].event, -1), CHOIR_TIMEOUT);

@@ -118,6 +118,7 @@ static void one_dead(struct world *world, int rank, choir_comm *comm, void *arg)
 {
 	int dead = *(int *)arg;
 	struct hub_faults faults = { .dead = true, .dead_endpoint = dead };
+	choir_call call = CHOIR_CALL_INIT;
 	choir_status st;
 	char words[64];
 	struct sum sum;
@@ -127,7 +128,8 @@ static void one_dead(struct world *world, int rank, choir_comm *comm, void *arg)
 	if (rank == 0)
 		set_faults(world, &faults);
 	line_up();
-	st = sum_start(&sum, comm, 20000, 1, NULL, false);
+	call.deadline_ms = 1000; /* on a busy machine the living need some of it */
+	st = sum_start(&sum, comm, 20000, 1, &call, false);
 	snprintf(words, sizeof words, "waits for rank %d (nothing was heard from it)", dead);
 	if (st != CHOIR_TIMEOUT || (rank != dead && !says(choir_last_error(), words)))
 		world_fail(world, rank, "dead: %s: \"%s\" does not say %s", choir_status_name(st), choir_last_error(),
@@ -143,7 +145,7 @@ static void test_dead(void **state)
 		for (int dead = 0; dead < n; dead += 2) {
 			struct hub_faults none = { 0 };
 
-			run_with(n, 1, 1000, &none, one_dead, &dead); /* on a busy machine the living need some of it */
+			run_with(n, 1, 20000, &none, one_dead, &dead);
 		}
 }
 

@@ -93,6 +93,7 @@ static void late(struct world *world, int rank, choir_comm *comm, void *unused)
 	void *share = NULL;
 
 	(void)unused;
+	line_up(); /* ranks 0 and 2 are there within the deadline: only rank 1 is missing */
 	if (rank == 1)
 		return;
 	SAYS(choir_mem_alloc(comm, 4096, &share, NULL), CHOIR_TIMEOUT, "rank 1");
@@ -121,7 +122,7 @@ static void gives_up(struct world *world, int rank, choir_comm *comm, void *unus
 static void test_failures(void **state)
 {
 	(void)state;
-	on_layouts(3, 300, late);
+	on_layouts(3, 600, late);
 	on_layouts(3, 20000, gives_up);
 }
 
