@@ -134,11 +134,13 @@ static void carry_out(struct engine *engine, struct command *command)
 	stats.up_ns += engine->kind == ENGINE_UP ? (uint64_t)(end - start) : 0;
 	stats.down_ns += engine->kind == ENGINE_DOWN ? (uint64_t)(end - start) : 0;
 	command->start_ns = start;
-	command->event->status = CL_RUNNING;
 	command->event->times[2] = (cl_ulong)start;
 	order_start(command);
 	pthread_mutex_unlock(&model_lock);
 	command->sample = command_sample(command);
+	pthread_mutex_lock(&model_lock);
+	command->event->status = CL_RUNNING; /* who sees it and changes the bytes now is found */
+	pthread_mutex_unlock(&model_lock);
 	begin -= (int64_t)((double)command->bytes / moves_per_ns);
 	if (command->kind == DO_KERNEL)
 		begin = start + (int64_t)(options.latency_us * 1000);

@@ -87,7 +87,6 @@ static void changed(struct session *s, bool fault)
 	OK(clFlush(s->queues[0]));
 	while (state > CL_RUNNING)
 		OK(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL));
-	nanosleep(&(struct timespec){ 0, 20000000 }, NULL); /* the model has seen the bytes: its command takes 100 ms */
 	if (fault)
 		host[0]++;
 	OK(clWaitForEvents(1, &event));
