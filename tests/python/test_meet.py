@@ -53,7 +53,7 @@ class Tcp(unittest.TestCase):
         self.assertEqual(meet(3, self.enter), [expected] * 3)
 
     def test_wrong_secret(self):
-        got = meet(2, lambda rank: self.enter(rank, 2, SECRET if rank == 0 else b"x" * 16, 1))
+        got = meet(2, lambda rank: self.enter(rank, 2, *((SECRET, 3) if rank == 0 else (b"x" * 16, 20))))
         self.assertIsInstance(got[1], choir.TransportError)
         self.assertIn("secret", str(got[1]))
         self.assertRegex(str(got[0]), "rank 1 did not come")
@@ -79,7 +79,7 @@ class Tcp(unittest.TestCase):
                 if words:
                     strangers[-1].sendall(words)
             with self.assertRaises(choir.TransportError):
-                self.enter(1, 2, b"another secret, long", 1)
+                self.enter(1, 2, b"another secret, long")
             return self.enter(1, 2)
 
         got = meet(2, enter)
@@ -116,7 +116,7 @@ class Tcp(unittest.TestCase):
                 self.enter(rank, deadline=0.3)
 
     def test_sizes_differ(self):
-        got = meet(2, lambda rank: self.enter(rank, 2 + rank, deadline=5))
+        got = meet(2, lambda rank: self.enter(rank, 2 + rank))
         self.assertRegex(str(got[0]), "rank 1 is one of 3, rank 0 of 2")
 
 
