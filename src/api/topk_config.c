@@ -48,7 +48,8 @@ static choir_status check_types(const choir_topk_config *config)
 		                 "choir_topk_create: dtype is %s, which is none of f16, bf16, f32, f64",
 		                 choir_dtype_name(dtype));
 	if (config->op != CHOIR_OP_SUM && config->op != CHOIR_OP_MEAN)
-		return error_set(CHOIR_UNSUPPORTED, "choir_topk_create: op is %s, which is neither sum nor mean",
+		return error_set(CHOIR_UNSUPPORTED,
+		                 "choir_topk_create: op is %s, but a residual is what a sum or mean has left out",
 		                 choir_op_name(config->op));
 	if (config->count > UINT64_C(1) << 48)
 		return error_set(CHOIR_ARGUMENT, "choir_topk_create: %zu elements are more than any memory holds",

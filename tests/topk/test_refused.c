@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What top-k states and their calls refuse: configurations, buffers, options, ranks that differ. */
+#include "world/affine.h"
 #include "topk/law.h"
 #include "world/gate.h"
 #include "world/memory.h"
@@ -67,7 +68,10 @@ static void arguments_rank(struct world *world, int rank, choir_comm *comm, void
 	refuses(world, rank, comm, &config, CHOIR_UNSUPPORTED, "i32");
 	config = law_config("topka", N, K);
 	config.op = CHOIR_OP_MAX;
-	refuses(world, rank, comm, &config, CHOIR_UNSUPPORTED, "max");
+	refuses(world, rank, comm, &config, CHOIR_UNSUPPORTED, "op is max, but a residual is what a sum");
+	config.op = affine_create(AFFINE_BOTH);
+	refuses(world, rank, comm, &config, CHOIR_UNSUPPORTED, "op is affine, but a residual");
+	OK(choir_op_destroy(config.op));
 	config = law_config("topka", N, K);
 	config.decay = NAN;
 	refuses(world, rank, comm, &config, CHOIR_ARGUMENT, "decay");

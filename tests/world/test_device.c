@@ -3,8 +3,8 @@
  * the platform or on sub-devices of its only one, of class stage.  The commands that move bytes between host and device
  * are counted here: this program's own come before the loader's. */
 #include "base/dtype.h"
-#include "exec/comm.h"
 #include "quick.h"
+#include "world/devices.h"
 #include "world/flight.h"
 
 #include <dlfcn.h>
@@ -55,61 +55,9 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBuffer(cl_command_queue queue, cl_
 	return fn(queue, mem, blocking, off, bytes, from, n, events, event_p);
 }
 
-/* --- the devices --- */
+/* --- the calls --- */
 
-enum { MOST_DEVICES = 16, MOST_RANKS = 5 };
-
-static choir_device *devices[MOST_DEVICES];
-static int n_devices;
-
-/* All devices of the default one's platform; if it is the only one, the halves that it can be split into. */
-static cl_uint list_ids(cl_device_id ids[MOST_DEVICES])
-{
-	static const cl_device_partition_property halves[] = { CL_DEVICE_PARTITION_EQUALLY, 1, 0 };
-	cl_device_id first = choir_device_id(world_device());
-	cl_platform_id platform;
-	cl_uint n = 0, n_parts = 0;
-
-	if (clGetDeviceInfo(first, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL) != CL_SUCCESS ||
-	    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MOST_DEVICES, ids, &n) != CL_SUCCESS)
-		fail_msg("the devices of a platform cannot be listed");
-	n = n < MOST_DEVICES ? n : MOST_DEVICES;
-	if (n == 1 && clCreateSubDevices(first, halves, 0, NULL, &n_parts) == CL_SUCCESS && n_parts > 1 &&
-	    n_parts <= MOST_DEVICES && clCreateSubDevices(first, halves, n_parts, ids, NULL) == CL_SUCCESS)
-		n = n_parts;
-	return n;
-}
-
-static void open_devices(void)
-{
-	cl_device_id ids[MOST_DEVICES];
-	cl_uint n = list_ids(ids);
-	cl_int rc;
-	cl_context context = clCreateContext(NULL, n, ids, NULL, NULL, &rc);
-
-	if (rc != CL_SUCCESS)
-		fail_msg("no context of %u devices: %d", n, rc);
-	for (n_devices = 0; n_devices < (int)n; n_devices++)
-		if (choir_device_create(context, ids[n_devices], NULL, &devices[n_devices]) != CHOIR_SUCCESS)
-			fail_msg("%s", choir_last_error());
-	clReleaseContext(context);
-	print_message("%u devices in one context\n", n);
-}
-
-/* On device_bytes of device memory; 0 = as many as the library takes. */
-static void begin(struct world *world, int n, uint64_t device_bytes)
-{
-	choir_device *of_rank[MOST_RANKS];
-
-	for (int i = 0; i < n; i++)
-		of_rank[i] = devices[i % n_devices];
-	world_begin_on(world, n, of_rank, NULL);
-	for (int i = 0; i < n; i++) {
-		assert_true(n == 1 || world->comms[i]->device_bytes > 0);
-		if (device_bytes > 0)
-			world->comms[i]->device_bytes = device_bytes;
-	}
-}
+enum { MOST_RANKS = 5 };
 
 static void on_worlds(uint64_t device_bytes, world_fn fn, void *arg)
 {
@@ -118,13 +66,11 @@ static void on_worlds(uint64_t device_bytes, world_fn fn, void *arg)
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		struct world world;
 
-		begin(&world, sizes[i], device_bytes);
+		devices_begin(&world, sizes[i], device_bytes);
 		world_threads(&world, fn, arg);
 		world_end(&world);
 	}
 }
-
-/* --- the calls --- */
 
 static const int moving[] = { ALLREDUCE,  REDUCE_SCATTER, REDUCE_SCATTERV, ALLGATHER,
 	                      ALLGATHERV, ALLTOALL,       BROADCAST,       REDUCE };
@@ -304,7 +250,7 @@ static void test_no_transfers(void **state)
 	long counted;
 
 	(void)state;
-	begin(&world, 3, 0);
+	devices_begin(&world, 3, 0);
 	for (int round = 0; round < 2; round++) { /* the second one finds the memory of the first */
 		world_threads(&world, make, &crowd);
 		atomic_store(&transfers, 0);
@@ -324,11 +270,9 @@ int main(void)
 		                            cmocka_unit_test(test_no_transfers) };
 	int failed;
 
-	setenv("CHOIR_CLASS", "stage", 1);
-	open_devices();
+	devices_open();
 	failed = cmocka_run_group_tests_name("device", tests, NULL, NULL);
-	for (int i = 0; i < n_devices; i++)
-		choir_device_destroy(devices[i]);
+	devices_close();
 	world_device_drop();
 	return failed;
 }

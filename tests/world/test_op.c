@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Operators of the caller's own: every dense reduction by every algorithm, as functions, as text and as both; values
  * that other ranks never see change; hostile use. */
+#include "world/affine.h"
 #include "world/world.h"
 
 #include "algo/algo.h"
@@ -8,7 +9,6 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,36 +16,6 @@
 #include <cmocka.h>
 
 enum { MOST = 8, COUNT = 40, LONG = 20000 };
-enum form { FUNCTIONS, TEXT, BOTH, N_FORMS };
-
-/* --- affine: x -> m x + c modulo 2^32, packed as m << 32 | c; b after a; associative, not commutative --- */
-
-static uint64_t compose(uint64_t a, uint64_t b)
-{
-	uint32_t m = (uint32_t)(a >> 32) * (uint32_t)(b >> 32);
-	uint32_t c = (uint32_t)(b >> 32) * (uint32_t)a + (uint32_t)b;
-
-	return (uint64_t)m << 32 | c;
-}
-
-static atomic_int folds;
-
-static void compose_all(void *ctx, void *acc, const void *src, size_t count, choir_dtype dtype)
-{
-	uint64_t *to = acc;
-	const uint64_t *from = src;
-
-	(void)ctx;
-	(void)dtype;
-	atomic_fetch_add(&folds, 1);
-	for (size_t i = 0; i < count; i++)
-		to[i] = compose(to[i], from[i]);
-}
-
-static const char compose_source[] = "ulong compose(ulong a, ulong b)\n{\n"
-				     "\tuint m = (uint)(a >> 32) * (uint)(b >> 32);\n"
-				     "\tuint c = (uint)(b >> 32) * (uint)a + (uint)b;\n"
-				     "\treturn (ulong)m << 32 | c;\n}\n";
 
 /* --- next: 3 x, a + b + 1, + 1000000 n --- */
 
@@ -81,15 +51,15 @@ static void sum_f32(void *ctx, void *acc, const void *src, size_t count, choir_d
 }
 
 static int million = 1000000;
-static choir_op affine[N_FORMS], next[N_FORMS], sum[N_FORMS];
+static choir_op affine[N_AFFINE_FORMS], next[N_AFFINE_FORMS], sum[N_AFFINE_FORMS];
 
-static choir_op create(choir_op_config config, enum form form)
+static choir_op create(choir_op_config config, enum affine_form form)
 {
 	choir_op op = -1;
 
-	if (form == FUNCTIONS)
+	if (form == AFFINE_FUNCTIONS)
 		config.source = config.fold_text = config.raw_text = config.final_text = NULL;
-	if (form == TEXT) {
+	if (form == AFFINE_TEXT) {
 		config.fold = NULL;
 		config.raw = config.final = NULL;
 	}
@@ -102,15 +72,8 @@ static choir_op create(choir_op_config config, enum form form)
 
 static void create_ops(void)
 {
-	choir_op_config affine_config = CHOIR_OP_CONFIG_INIT, next_config = CHOIR_OP_CONFIG_INIT,
-			sum_config = CHOIR_OP_CONFIG_INIT;
+	choir_op_config next_config = CHOIR_OP_CONFIG_INIT, sum_config = CHOIR_OP_CONFIG_INIT;
 
-	affine_config.name = "affine";
-	affine_config.fold = compose_all;
-	affine_config.source = compose_source;
-	affine_config.fold_text = "compose(a, b)";
-	affine_config.commutative = 0;
-	affine_config.dtypes = 1u << CHOIR_U64;
 	next_config.name = "next";
 	next_config.fold = next_sum;
 	next_config.raw = thrice;
@@ -122,29 +85,14 @@ static void create_ops(void)
 	sum_config.name = "my sum";
 	sum_config.fold = sum_f32;
 	sum_config.fold_text = "a + b";
-	for (int form = 0; form < N_FORMS; form++) {
-		affine[form] = create(affine_config, (enum form)form);
-		next[form] = create(next_config, (enum form)form);
-		sum[form] = create(sum_config, (enum form)form);
+	for (int form = 0; form < N_AFFINE_FORMS; form++) {
+		affine[form] = affine_create((enum affine_form)form);
+		next[form] = create(next_config, (enum affine_form)form);
+		sum[form] = create(sum_config, (enum affine_form)form);
 	}
 }
 
 /* --- a collective by an algorithm --- */
-
-static uint64_t given(int rank, size_t i)
-{
-	return (uint64_t)(rank * 2 + 3) << 32 | (uint32_t)(i * 7919 + (size_t)rank);
-}
-
-/* Of ranks first to end - 1. */
-static uint64_t wanted(int end, size_t i)
-{
-	uint64_t value = given(0, i);
-
-	for (int r = 1; r < end; r++)
-		value = compose(value, given(r, i));
-	return value;
-}
 
 struct ask {
 	enum collective collective;
@@ -184,7 +132,7 @@ static bool is_right(const struct ask *ask, int n, int rank, const uint64_t *rec
 	int end = ask->collective == COLLECTIVE_SCAN ? rank + 1 : ask->collective == COLLECTIVE_EXSCAN ? rank : n;
 
 	for (size_t i = 0; i < count; i++)
-		if (recv[i] != (end > 0 ? wanted(end, first + i) : 0))
+		if (recv[i] != affine_wanted(end, first + i))
 			return false;
 	return recv[count] == 77;
 }
@@ -198,7 +146,7 @@ static void check_one(struct world *world, int rank, choir_comm *comm, const str
 	choir_status st;
 
 	for (size_t i = 0; i < ask->count; i++)
-		send[i] = given(rank, i);
+		send[i] = affine_given(rank, i);
 	recv[ask->collective == COLLECTIVE_REDUCE_SCATTER ? ask->count / (size_t)world->n : ask->count] = 77;
 	st = reduce_by(comm, ask, world->n, send, recv);
 	if (reorders) {
@@ -221,7 +169,7 @@ enum { N_REDUCTIONS = sizeof reductions / sizeof *reductions };
 
 static void by_all(struct world *world, int rank, choir_comm *comm, void *form_p)
 {
-	choir_op op = affine[*(enum form *)form_p];
+	choir_op op = affine[*(enum affine_form *)form_p];
 	size_t each = (size_t)world->n;
 
 	for (size_t c = 0; c < N_REDUCTIONS; c++) {
@@ -239,15 +187,14 @@ static void every_algorithm(void **state)
 	static const int sizes[] = { 1, 2, 3, 5, 8 };
 
 	(void)state;
-	for (int form = 0; form < N_FORMS; form++)
+	for (int form = 0; form < N_AFFINE_FORMS; form++)
 		for (size_t i = 0; i < 5; i++)
 			for (int per_node = 0; per_node < 3; per_node++) {
-				bool skip = form != FUNCTIONS && (sizes[i] == 5 || sizes[i] == 8);
+				bool skip = form != AFFINE_FUNCTIONS && (sizes[i] == 5 || sizes[i] == 8);
 
 				if (!skip && !(quick_wanted() && sizes[i] == 8))
 					world_run_at(sizes[i], per_node, 60000, by_all, &form);
 			}
-	assert_true(folds > 0);
 }
 
 /* --- raw and final; lists; calls that are kept; in place --- */
@@ -272,7 +219,7 @@ static bool is_next(int n, const int32_t *recv, size_t first, size_t count)
 
 static void raw_and_final(struct world *world, int rank, choir_comm *comm, void *form_p)
 {
-	choir_op op = next[*(enum form *)form_p];
+	choir_op op = next[*(enum affine_form *)form_p];
 	int n = world->n;
 	int32_t *send = calloc(LONG, 4), *recv = calloc(LONG, 4);
 	choir_tensor list[2] = { { choir_host(send), choir_host(recv), 100, CHOIR_I32 },
@@ -306,7 +253,7 @@ static void raw_and_final(struct world *world, int rank, choir_comm *comm, void 
 /* f16 accumulates in f32 in both forms, so the bits are those of the library's sum. */
 static void sums_of_f16(struct world *world, int rank, choir_comm *comm, void *form_p)
 {
-	choir_op op = sum[*(enum form *)form_p];
+	choir_op op = sum[*(enum affine_form *)form_p];
 	uint16_t send[COUNT], mine[COUNT] = { 0 }, theirs[COUNT] = { 0 };
 
 	for (size_t i = 0; i < COUNT; i++)
@@ -319,7 +266,7 @@ static void sums_of_f16(struct world *world, int rank, choir_comm *comm, void *f
 static void whole_values(void **state)
 {
 	(void)state;
-	for (int form = 0; form < N_FORMS; form++)
+	for (int form = 0; form < N_AFFINE_FORMS; form++)
 		for (int n = 1; n <= 3; n++)
 			for (int per_node = 0; per_node < 2; per_node++) {
 				world_run_at(n, per_node, 60000, raw_and_final, &form);
@@ -341,7 +288,7 @@ static void in_memory(struct world *world, int rank, choir_comm *comm, void *for
 			data[i] = small(rank, i);
 		clEnqueueWriteBuffer(queue, mem, CL_TRUE, 0, LONG * 4, data, 0, NULL, NULL);
 		OK(choir_allreduce(comm, choir_mem(mem, 0), choir_mem(mem, 0), LONG, CHOIR_I32,
-		                   next[*(enum form *)form_p], NULL, round == 0 ? NULL : &event));
+		                   next[*(enum affine_form *)form_p], NULL, round == 0 ? NULL : &event));
 		if (round == 1 && OK(choir_event_wait(event, -1)))
 			choir_event_release(event);
 		clEnqueueReadBuffer(queue, mem, CL_TRUE, 0, LONG * 4, data, 0, NULL, NULL);
@@ -355,7 +302,7 @@ static void in_memory(struct world *world, int rank, choir_comm *comm, void *for
 static void memory_of_a_device(void **state)
 {
 	(void)state;
-	for (int form = 0; form < N_FORMS; form++)
+	for (int form = 0; form < N_AFFINE_FORMS; form++)
 		for (int per_node = 0; per_node < 2; per_node++)
 			world_run_at(3, per_node, 60000, in_memory, &form);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Operators of the caller's own in sparse_allreduce and choir_coalesce_rows: one that is not commutative, by every
  * algorithm, as functions and as text. */
+#include "world/affine.h"
 #include "world/world.h"
 
 #include <setjmp.h>
@@ -13,23 +14,6 @@
 
 enum { PAIRS = 60, RANGE = 40, WIDEST = 3, N_FORMS = 2 };
 enum { FUNCTIONS, TEXT };
-
-/* x -> m x + c modulo 2^32, packed as m << 32 | c; b after a. */
-static uint64_t compose(uint64_t a, uint64_t b)
-{
-	uint32_t m = (uint32_t)(a >> 32) * (uint32_t)(b >> 32);
-	uint32_t c = (uint32_t)(b >> 32) * (uint32_t)a + (uint32_t)b;
-
-	return (uint64_t)m << 32 | c;
-}
-
-static void compose_all(void *ctx, void *acc, const void *src, size_t count, choir_dtype dtype)
-{
-	(void)ctx;
-	(void)dtype;
-	for (size_t i = 0; i < count; i++)
-		((uint64_t *)acc)[i] = compose(((uint64_t *)acc)[i], ((const uint64_t *)src)[i]);
-}
 
 static void plus_one(void *ctx, void *data, size_t count, int ranks, choir_dtype dtype)
 {
@@ -66,13 +50,13 @@ static choir_op create(int form, bool whole)
 	config.name = whole ? "whole" : "affine";
 	config.commutative = 0;
 	if (form == FUNCTIONS) {
-		config.fold = compose_all;
+		config.fold = affine_fold;
 		config.raw = whole ? plus_one : NULL;
 		config.final = whole ? plus_ranks : NULL;
 		config.identity = whole ? NULL : one;
 	} else {
-		config.fold_text = "(ulong)((uint)(a >> 32) * (uint)(b >> 32)) << 32 |"
-				   "(uint)((uint)(b >> 32) * (uint)a + (uint)b)";
+		config.source = AFFINE_SOURCE;
+		config.fold_text = "compose(a, b)";
 		config.raw_text = whole ? "a + 1" : NULL;
 		config.final_text = whole ? "a + 1000000ul * n" : NULL;
 		config.identity_text = whole ? NULL : "1ul << 32";
@@ -104,7 +88,7 @@ static bool is_right(int n, bool whole, size_t width, const int32_t *ind, const 
 				for (size_t i = 0; i < PAIRS; i++)
 					if (index_of(r, i) == x) {
 						value = value_of(r, i, column) + whole;
-						sum = found++ % (n * PAIRS) == 0 ? value : compose(sum, value);
+						sum = found++ % (n * PAIRS) == 0 ? value : affine_compose(sum, value);
 					}
 			if (found == 0)
 				break;
@@ -187,6 +171,47 @@ static void every_algorithm(void **state)
 				}
 }
 
+/* Persistent: each start finds what the send buffers hold then. */
+static void kept(struct world *world, int rank, choir_comm *comm, void *asked_p)
+{
+	const struct asked *asked = asked_p;
+	int32_t from_ind[PAIRS] = { 0 }, ind[2 * RANGE] = { 0 };
+	uint64_t from_val[PAIRS] = { 0 }, val[2 * RANGE] = { 0 };
+	size_t n_ind = 2 * RANGE, n_val = 2 * RANGE;
+	choir_request *request = NULL;
+
+	if (!OK(choir_sparse_allreduce_init(comm, choir_host(from_ind), PAIRS, choir_host(from_val), PAIRS,
+	                                    choir_host(ind), &n_ind, choir_host(val), &n_val, CHOIR_I32, CHOIR_U64,
+	                                    asked->op, NULL, NULL, &request)))
+		return;
+	for (int start = 0; start < 3; start++) {
+		memset(ind, 0xee, sizeof ind);
+		memset(val, 0xee, sizeof val);
+		for (size_t i = 0; i < PAIRS; i++) {
+			from_ind[i] = index_of(rank, i);
+			from_val[i] = value_of(rank, i, 0);
+		}
+		OK(choir_start(request, NULL, NULL));
+		CHECK(n_ind == n_val && is_right(world->n, asked->whole, 1, ind, val, n_ind));
+		memset(from_ind, 0, sizeof from_ind);
+		memset(from_val, 0, sizeof from_val);
+	}
+	choir_request_free(request);
+}
+
+static void kept_calls(void **state)
+{
+	(void)state;
+	for (int form = 0; form < N_FORMS; form++)
+		for (int n = 1; n <= 3; n++)
+			for (int per_node = 0; per_node < 2; per_node++) {
+				struct asked asked = { create(form, n == 2), n == 2, form == TEXT };
+
+				world_run_at(n, per_node, 60000, kept, &asked);
+				assert_int_equal(choir_op_destroy(asked.op), CHOIR_SUCCESS);
+			}
+}
+
 static void differ(struct world *world, int rank, choir_comm *comm, void *ops)
 {
 	int32_t ind[2 * RANGE] = { 0 };
@@ -241,8 +266,8 @@ static void rows_of_a_device(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(every_algorithm), cmocka_unit_test(ranks_compare),
-		                            cmocka_unit_test(rows_of_a_device) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(every_algorithm), cmocka_unit_test(kept_calls),
+		                            cmocka_unit_test(ranks_compare), cmocka_unit_test(rows_of_a_device) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
