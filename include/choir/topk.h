@@ -32,6 +32,8 @@ typedef enum choir_topk_threshold {
 	CHOIR_TOPK_THRESHOLD_EXACT = 1, /* the k largest in every call */
 	CHOIR_TOPK_THRESHOLD_REUSE = 2,
 	CHOIR_TOPK_THRESHOLD_GAUSSIAN = 3, /* from mean and standard deviation */
+	/* what is about the k-th largest magnitude of a sample; where more than 5/4 k pass, the k largest */
+	CHOIR_TOPK_THRESHOLD_SAMPLED = 4,
 } choir_topk_threshold;
 
 typedef struct choir_topk_config {

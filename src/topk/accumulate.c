@@ -3,15 +3,20 @@
  * acc is made, searched for its large entries and stored block by block, and a block never leaves the first cache in
  * between.  acc goes to memory by nt stores: it is read again only where an entry is used. */
 #include "topk/algorithm.h"
+#include "topk/magnitude.h"
 #include "topk/vector.h"
 
 #include "base/copy.h"
 #include "kern/convert.h"
 #include "sparse/prefetch.h"
 
+#include <math.h>
+
 enum {
 	BLOCK = 2048,               /* elements */
 	NT_BYTES = 2 * 1024 * 1024, /* tensors above it are stored past the caches */
+	SAMPLED_PART = 16,          /* one element of so many is in a sample, but no fewer than so many: */
+	LEAST_SAMPLES = 1024,
 };
 
 /* Elements from..from + n of the tensors. */
@@ -126,16 +131,49 @@ choir_status near_accumulate_above(struct topk_run *run, uint64_t least, uint64_
 	return CHOIR_SUCCESS;
 }
 
-/* acc at one place of each stride, before there is an acc. */
-static void sample(struct topk_run *run, uint64_t n, void *to)
+uint64_t topk_sample_count(const struct topk_run *run)
 {
-	const uint64_t stride = run->types.n / n, elem_bytes = run->types.elem_bytes;
-	struct block block = { .n = 1 };
+	uint64_t n = run->types.n, part = n / SAMPLED_PART;
 
-	for (uint64_t i = 0; i < n; i++) {
-		block.from = i * stride + i % stride;
-		make(run, &block, (unsigned char *)to + i * elem_bytes);
+	part = part > LEAST_SAMPLES ? part : LEAST_SAMPLES;
+	part = part < SELECT_SAMPLES ? part : SELECT_SAMPLES;
+	return part < n ? part : n;
+}
+
+/* One place of each stride, other ones in each call. */
+uint64_t topk_sample_index(const struct topk_run *run, uint64_t count, uint64_t i)
+{
+	const uint64_t stride = run->types.n / count;
+
+	return i * stride + (i + run->tracking.calls) % stride;
+}
+
+choir_status topk_sample_key(const struct topk_run *run, const void *values, uint64_t k, uint64_t *key_p)
+{
+	uint64_t count = topk_sample_count(run), rank = (uint64_t)((double)k / (double)run->types.n * (double)count),
+		 most = magnitude_key(run->types.work, INFINITY);
+	struct select_input in = { .val = values, .elem_bytes = run->types.elem_bytes, .n = count };
+	struct select_limit limit;
+
+	rank = rank < 1 ? 1 : rank < count ? rank : count;
+	TRY(select_top_limit(&in, rank, &limit));
+	*key_p = limit.key < 1 ? 1 : limit.key < most ? limit.key : most;
+	return CHOIR_SUCCESS;
+}
+
+/* The sample of acc, before there is an acc. */
+static choir_status sample(struct topk_run *run, uint64_t count, struct pool_block *block)
+{
+	const uint64_t elem_bytes = run->types.elem_bytes;
+	struct block one = { .n = 1 };
+
+	TRY(topk_state_take(run->state, &run->acc, &run->velocity)); /* samples of the momentum go there */
+	TRY(pool_take(block, count * elem_bytes, "a sample"));
+	for (uint64_t i = 0; i < count; i++) {
+		one.from = topk_sample_index(run, count, i);
+		make(run, &one, (unsigned char *)block->ptr + i * elem_bytes);
 	}
+	return CHOIR_SUCCESS;
 }
 
 choir_status near_accumulate_top(struct topk_run *run, uint64_t k, topk_step then)
@@ -148,12 +186,25 @@ choir_status near_accumulate_top(struct topk_run *run, uint64_t k, topk_step the
 
 	if (n <= SELECT_FEW || rank >= SELECT_SAMPLES)
 		return near_accumulate(run, then);
-	TRY(topk_state_take(run->state, &run->acc, &run->velocity)); /* samples of the momentum go there */
-	TRY(pool_take(&block, (uint64_t)SELECT_SAMPLES * run->types.elem_bytes, "a sample"));
-	sample(run, SELECT_SAMPLES, block.ptr);
+	TRY(sample(run, SELECT_SAMPLES, &block));
 	in.val = block.ptr;
 	st = select_top_limit(&in, rank, &pivot);
 	pool_give(&block);
 	TRY(st);
 	return near_accumulate_above(run, pivot.key, select_pivot_room(n, rank), then);
+}
+
+choir_status near_accumulate_sampled(struct topk_run *run, uint64_t k, uint64_t room, topk_step then)
+{
+	struct pool_block block;
+	choir_status st;
+	uint64_t key;
+
+	if (run->types.n == 0)
+		return near_accumulate(run, then);
+	TRY(sample(run, topk_sample_count(run), &block));
+	st = topk_sample_key(run, block.ptr, k, &key);
+	pool_give(&block);
+	TRY(st);
+	return near_accumulate_above(run, key, room, then);
 }

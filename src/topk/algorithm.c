@@ -78,7 +78,8 @@ topk_step topk_policy_select(const struct topk_algorithm *algorithm, choir_topk_
 {
 	static const topk_step ways[] = { [CHOIR_TOPK_THRESHOLD_EXACT] = topk_select_top,
 		                          [CHOIR_TOPK_THRESHOLD_REUSE] = topk_select_adapt,
-		                          [CHOIR_TOPK_THRESHOLD_GAUSSIAN] = topk_select_gaussian };
+		                          [CHOIR_TOPK_THRESHOLD_GAUSSIAN] = topk_select_gaussian,
+		                          [CHOIR_TOPK_THRESHOLD_SAMPLED] = topk_select_sampled };
 
 	if (policy == CHOIR_TOPK_THRESHOLD_AUTO)
 		return algorithm->select;

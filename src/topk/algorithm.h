@@ -35,6 +35,7 @@ choir_status topk_select_top(struct topk_run *run, struct script_turn *turn);
 choir_status topk_select_reuse(struct topk_run *run, struct script_turn *turn);
 choir_status topk_select_adapt(struct topk_run *run, struct script_turn *turn);
 choir_status topk_select_gaussian(struct topk_run *run, struct script_turn *turn);
+choir_status topk_select_sampled(struct topk_run *run, struct script_turn *turn);
 choir_status topk_select_chunks(struct topk_run *run, struct script_turn *turn);
 
 /* topk_policy_select: the way of a policy for an algorithm; NULL if its messages have no room for that. */

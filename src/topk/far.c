@@ -169,6 +169,40 @@ static choir_status gather(struct topk_run *run, topk_step then)
 	return far_wait(run, then);
 }
 
+/* The sample's values are in run->selected. */
+static choir_status collect_sampled(struct topk_run *run, struct script_turn *turn)
+{
+	(void)turn;
+	TRY(topk_sample_key(run, run->selected.val.ptr, run->candidates.least, &run->candidates.least));
+	return far_collect(run, run->candidates.least, run->candidates.room, run->far.collected);
+}
+
+static choir_status gather_sample(struct topk_run *run, struct script_turn *turn)
+{
+	struct topk_list *list = &run->selected;
+	uint64_t count = topk_sample_count(run);
+
+	(void)turn;
+	TRY(list_take(list, &run->types, count));
+	for (uint64_t i = 0; i < count; i++)
+		if (run->types.form.bytes == 4)
+			((int32_t *)list->ind.ptr)[i] = (int32_t)topk_sample_index(run, count, i);
+		else
+			((int64_t *)list->ind.ptr)[i] = (int64_t)topk_sample_index(run, count, i);
+	list->count = count;
+	return gather(run, collect_sampled);
+}
+
+static choir_status accumulate_sampled(struct topk_run *run, uint64_t k, uint64_t room, topk_step then)
+{
+	if (run->types.n == 0)
+		return accumulate(run, then);
+	run->candidates.least = k; /* until the sample says what it is */
+	run->candidates.room = room;
+	run->far.collected = then;
+	return accumulate(run, gather_sample);
+}
+
 static choir_status whole(struct topk_run *run, topk_step then)
 {
 	uint64_t bytes = run->types.n * run->types.elem_bytes;
@@ -228,6 +262,7 @@ static choir_status clear_all(struct topk_run *run)
 const struct topk_place topk_place_far = { .accumulate = accumulate,
 	                                   .accumulate_above = accumulate_above,
 	                                   .accumulate_top = accumulate_top,
+	                                   .accumulate_sampled = accumulate_sampled,
 	                                   .collect = far_collect,
 	                                   .find_top = far_find_top,
 	                                   .find_limit = far_find_limit,

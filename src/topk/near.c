@@ -109,6 +109,7 @@ static choir_status clear_all(struct topk_run *run)
 const struct topk_place topk_place_near = { .accumulate = near_accumulate,
 	                                    .accumulate_above = near_accumulate_above,
 	                                    .accumulate_top = near_accumulate_top,
+	                                    .accumulate_sampled = near_accumulate_sampled,
 	                                    .collect = collect,
 	                                    .find_top = find_top,
 	                                    .find_limit = find_limit,

@@ -46,10 +46,12 @@ struct topk_candidates {
 struct topk_place {
 	/* Makes acc and momentum, and nan_at.  above: and run->candidates, all entries with a key >= least, complete if
 	 * there are no more than room.  top: they may be those among which a sample expects the k largest.
+	 * sampled: those with a key that is no less than about the k-th largest of a sample, zeros apart.
 	 * collect: the candidates alone, of an acc that is made. */
 	choir_status (*accumulate)(struct topk_run *run, topk_step then);
 	choir_status (*accumulate_above)(struct topk_run *run, uint64_t least, uint64_t room, topk_step then);
 	choir_status (*accumulate_top)(struct topk_run *run, uint64_t k, topk_step then);
+	choir_status (*accumulate_sampled)(struct topk_run *run, uint64_t k, uint64_t room, topk_step then);
 	choir_status (*collect)(struct topk_run *run, uint64_t least, uint64_t room, topk_step then);
 
 	/* find_top: the k <= n largest of elements [from, from + n), behind run->selected, which has room; run->limit.
@@ -186,6 +188,13 @@ choir_status topk_join(struct topk_run *run, struct topk_list *out);
 choir_status near_accumulate(struct topk_run *run, topk_step then);
 choir_status near_accumulate_above(struct topk_run *run, uint64_t least, uint64_t room, topk_step then);
 choir_status near_accumulate_top(struct topk_run *run, uint64_t k, topk_step then);
+choir_status near_accumulate_sampled(struct topk_run *run, uint64_t k, uint64_t room, topk_step then);
+
+/* topk_sample_*: the call's sample of acc: how many elements it has, the index of the i-th of `count`, and the key of
+ * what is about the k-th largest of acc, from the sample's values; no zero's, and none above infinity's. */
+uint64_t topk_sample_count(const struct topk_run *run);
+uint64_t topk_sample_index(const struct topk_run *run, uint64_t count, uint64_t i);
+choir_status topk_sample_key(const struct topk_run *run, const void *values, uint64_t k, uint64_t *key_p);
 
 /* headers.c.  make: from what was selected.  check: every rank sees the same headers, so all fail alike, nobody waits
  * for another one, and the comm goes on. */

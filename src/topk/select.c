@@ -241,6 +241,25 @@ choir_status topk_select_gaussian(struct topk_run *run, struct script_turn *turn
 	return run->on->accumulate(run, take_moments);
 }
 
+/* What passes a sample's threshold, if that is not far more than k. */
+static choir_status take_sampled(struct topk_run *run, struct script_turn *turn)
+{
+	const struct topk_candidates *found = &run->candidates;
+
+	if (!found->complete || (double)found->list.count > 1.25 * (double)run->k)
+		return take_top(run, turn);
+	run->tracking.local = magnitude_value(run->types.work, found->least);
+	run->step = run->agree;
+	return list_filter(&run->selected, &run->types, &found->list,
+	                   (struct select_limit){ .key = found->least, .ties = UINT64_MAX }, found->list.count);
+}
+
+choir_status topk_select_sampled(struct topk_run *run, struct script_turn *turn)
+{
+	(void)turn;
+	return run->on->accumulate_sampled(run, run->k, room_for(run), take_sampled);
+}
+
 uint64_t topk_region_start(const struct topk_run *run, int c)
 {
 	return cut_even(run->types.n, (uint64_t)c, (uint64_t)run->env.layout->n);

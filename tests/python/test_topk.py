@@ -115,9 +115,11 @@ class TopK(unittest.TestCase):
         """What went in comes out, or is in a residual; a state that was restored goes on alike."""
 
         def fn(comm):
-            for algorithm in (None, "gtopk", "spardl", "dense"):
+            for settings in (
+                {}, {"algorithm": "gtopk"}, {"algorithm": "spardl"}, {"algorithm": "dense"}, {"threshold": "sampled"},
+            ):  # fmt: skip
                 count = 500
-                states = [choir.TopK(comm, count, algorithm=algorithm, density=0.1, op="sum") for _ in range(2)]
+                states = [choir.TopK(comm, count, density=0.1, op="sum", **settings) for _ in range(2)]
                 out = np.zeros(count, np.float32)
                 for turn in range(4):
                     x = given(10 * turn + comm.rank, count)
@@ -147,7 +149,7 @@ class TopK(unittest.TestCase):
         def fn(comm):
             for settings, words in (
                 ({"algorithm": "best"}, "best"), ({"dtype": "int32"}, "I32|i32"), ({"k": -1}, "negative"),
-                ({"density": 2.0}, "density"), ({"k": 11}, "k "),
+                ({"density": 2.0}, "density"), ({"k": 11}, "k "), ({"threshold": "best"}, "none of auto, exact"),
             ):  # fmt: skip
                 with self.assertRaisesRegex(choir.ChoirError, words):
                     choir.TopK(comm, 10, **settings)

@@ -242,10 +242,21 @@ static void chosen_indices(void **state)
 	same_bits(trial);
 }
 
+static void sampled_threshold(void **state)
+{
+	struct trial trial = trial_of("topk-sa", CHOIR_F32);
+
+	(void)state;
+	trial.config.threshold = CHOIR_TOPK_THRESHOLD_SAMPLED;
+	trial.config.momentum = 0.5;
+	same_bits(trial);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(every_algorithm), cmocka_unit_test(every_type),
-		                            cmocka_unit_test(host_buffers), cmocka_unit_test(chosen_indices) };
+		                            cmocka_unit_test(host_buffers), cmocka_unit_test(chosen_indices),
+		                            cmocka_unit_test(sampled_threshold) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();

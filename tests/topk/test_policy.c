@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { N = 4000, K = 40, CALLS = 9, PERIOD = 4 };
+enum { N = 4000, K = 40, CALLS = 9, PERIOD = 4, SAMPLED_K = 160 };
 
 static choir_topk_config config_of(const char *algorithm, choir_topk_threshold threshold)
 {
@@ -129,6 +129,25 @@ static void gaussian_rank(struct world *world, int rank, choir_comm *comm, void 
 		CHECK(stats[call].selected >= 3 * K / 4 && stats[call].selected <= 5 * K / 4);
 }
 
+/* About k in a tensor of which the sample is a part, and k at least where the sample says so. */
+static void sampled_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_topk_config config = config_of("topk-sa", CHOIR_TOPK_THRESHOLD_SAMPLED);
+	choir_topk_stats stats[CALLS];
+	bool other = false;
+
+	(void)arg;
+	config.k = SAMPLED_K;
+	config.decay = 0;
+	run(world, rank, comm, &config, stats);
+	for (int call = 0; call < CALLS; call++) {
+		CHECK(stats[call].selected > SAMPLED_K / 3 && stats[call].selected <= 5 * SAMPLED_K / 4);
+		CHECK(stats[call].local_threshold > 0);
+		other |= stats[call].selected != SAMPLED_K;
+	}
+	CHECK(other);
+}
+
 static void refuses(struct world *world, int rank, choir_comm *comm, const choir_topk_config *config,
                     choir_status wanted, const char *words)
 {
@@ -190,6 +209,7 @@ static void selections(void **state)
 	on_two(reuse_rank);
 	on_two(factor_rank);
 	on_two(gaussian_rank);
+	on_two(sampled_rank);
 }
 
 static void refusals(void **state)
@@ -205,7 +225,7 @@ static void law(void **state)
 
 	(void)state;
 	for (int i = 0; i < 6; i++)
-		for (int policy = CHOIR_TOPK_THRESHOLD_EXACT; policy <= CHOIR_TOPK_THRESHOLD_GAUSSIAN; policy++) {
+		for (int policy = CHOIR_TOPK_THRESHOLD_EXACT; policy <= CHOIR_TOPK_THRESHOLD_SAMPLED; policy++) {
 			struct law law = { .config = config_of(names[i], (choir_topk_threshold)policy),
 				           .ranks = 3,
 				           .calls = 12 };
@@ -217,10 +237,31 @@ static void law(void **state)
 		}
 }
 
+/* The sample is a third of the tensor. */
+static void law_sampled(void **state)
+{
+	static const int ranks[] = { 1, 2, 3, 5, 8 };
+	static const char *const names[] = { "topka", "topka2", "topk-sa", "oktopk" };
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		for (int n = 0; n < 5; n++) {
+			struct law law = { .config = config_of(names[i], CHOIR_TOPK_THRESHOLD_SAMPLED),
+				           .ranks = ranks[n],
+				           .calls = 6 };
+
+			law.config.count = 3001;
+			law.config.k = 200;
+			law.device = n % 2 == 1;
+			law_holds(&law);
+			assert_true(law_moved() > 0);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(selections), cmocka_unit_test(refusals),
-		                            cmocka_unit_test(law) };
+		                            cmocka_unit_test(law), cmocka_unit_test(law_sampled) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	gate_drop();

@@ -124,6 +124,7 @@ class TopkThreshold(enum.IntEnum):
     EXACT = 1
     REUSE = 2
     GAUSSIAN = 3
+    SAMPLED = 4
 
 
 class CommGroupType(enum.IntEnum):

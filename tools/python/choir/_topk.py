@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes as ct
 from typing import Any, Sequence
 
-from ._abi import DType, TopkConfig, TopkOut, TopkStats
+from ._abi import DType, TopkConfig, TopkOut, TopkStats, TopkThreshold
 from ._arrays import dtype_of, operand
 from ._comm import Comm, _at_least, _call, _op
 from ._event import Event
@@ -50,24 +50,30 @@ class TopK:
 
     All ranks create their states alike, and call them in the same order.  algorithm: "oktopk" (the default), "topka",
     "gtopk", "spardl", "dense" and the others of docs/topk.md.  ``density`` or ``k`` of the entries are kept; or
-    ``densities``, a new one every ``calls_per_density`` calls.
+    ``densities``, a new one every ``calls_per_density`` calls.  threshold: how entries are selected: "auto" (as the
+    algorithm does), "exact", "reuse" (with a period, a band of k and a factor), "gaussian", "sampled".
     """
 
     def __init__(self, comm: Comm, count: int, dtype: Any = "float32", algorithm: str | None = None,
                  density: float = 0.0, k: int = 0, densities: Sequence[float] = (), calls_per_density: int = 0,
                  dense_calls: int = 0, preset: str | None = None, decay: float = 1.0, scale: float = 1.0,
-                 momentum: float = 0.0, op: Any = "mean", nan_fails: bool = False) -> None:  # fmt: skip
+                 momentum: float = 0.0, op: Any = "mean", nan_fails: bool = False,
+                 threshold: str = "auto", threshold_period: int = 0, threshold_band: Sequence[float] = (0.0, 0.0),
+                 threshold_factor: float = 0.0) -> None:  # fmt: skip
         self._handle = 0
         self.count = count
         self.dtype = dtype_of(dtype)
         self._comm = comm
-        if min(count, k, calls_per_density, dense_calls) < 0:
-            raise ArgumentError("count, k, calls_per_density and dense_calls must not be negative")
+        if min(count, k, calls_per_density, dense_calls, threshold_period) < 0:
+            raise ArgumentError("count, k, calls_per_density, dense_calls and threshold_period must not be negative")
+        low, high = threshold_band
         given = (ct.c_double * len(densities))(*densities)
         config = TopkConfig(
             struct_size=ct.sizeof(TopkConfig), count=count, dtype=int(self.dtype), density=density, k=k,
             n_densities=len(densities), densities=given, calls_per_density=calls_per_density, dense_calls=dense_calls,
             decay=decay, scale=scale, momentum=momentum, op=_op(op), nan_fails=int(nan_fails),
+            threshold=_policy(threshold), threshold_period=threshold_period, threshold_low=low, threshold_high=high,
+            threshold_factor=threshold_factor,
         )  # fmt: skip
         config.algorithm = None if algorithm is None else algorithm.encode()
         config.preset = None if preset is None else preset.encode()
@@ -150,6 +156,14 @@ class TopK:
 
     def __del__(self) -> None:
         self.close()
+
+
+def _policy(name: str) -> int:
+    try:
+        return int(TopkThreshold[name.upper()])
+    except KeyError:
+        names = ", ".join(one.name.lower() for one in TopkThreshold)
+        raise ArgumentError(f"threshold is {name!r}, which is none of {names}") from None
 
 
 def _writable(what: Any, dtype: DType, name: str) -> None:
