@@ -64,11 +64,18 @@ typedef struct choir_topk_config {
 	choir_topk_threshold threshold;
 	size_t threshold_period;
 	double threshold_low, threshold_high, threshold_factor;
+	/* how values travel in sparse calls: CHOIR_F16, CHOIR_BF16, or CHOIR_F32 of an f64 tensor; 0 = as they are
+	 * accumulated.  What rounding loses stays in the residual of the rank that rounds, so the law holds; numbers
+	 * beyond the type's largest travel as that one.  Not for dense (UNSUPPORTED), and dense calls do not round. */
+	choir_dtype wire_dtype;
+	/* topk-sa, gaussiank-sa, oktopk: from how many other ranks an owner takes pairs at once, while it adds those
+	 * that have come; 0 = 4.  The same on all ranks */
+	size_t sends_in_flight;
 } choir_topk_config;
 #define CHOIR_TOPK_CONFIG_INIT                                                                                         \
 	{                                                                                                              \
 		sizeof(choir_topk_config), 0, CHOIR_F32, NULL, 0, 0, 0, NULL, 0, 0, NULL, 1, 1, 0, CHOIR_OP_MEAN, 0,   \
-		    CHOIR_TOPK_THRESHOLD_AUTO, 0, 0, 0, 0                                                              \
+		    CHOIR_TOPK_THRESHOLD_AUTO, 0, 0, 0, 0, (choir_dtype)0, 0                                           \
 	}
 
 /* choir_topk_create: the residual is zero.  Not collective: nothing is sent.  create, reset, export, import and

@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+enum { SENDS_IN_FLIGHT = 4 }; /* unless the config says otherwise */
+
 static choir_status bad_number(const char *field, double value)
 {
 	return error_set(CHOIR_ARGUMENT, "choir_topk_create: %s is %g", field, value);
@@ -96,6 +98,29 @@ static choir_status set_policy(const choir_topk_config *config, struct topk_sett
 	return CHOIR_SUCCESS;
 }
 
+/* Rounded to nothing that is wider. */
+static choir_status set_wire(const choir_topk_config *config, struct topk_settings *out)
+{
+	choir_dtype wire = config->wire_dtype, work = out->types.work;
+
+	if (wire == (choir_dtype)0 || wire == work)
+		return CHOIR_SUCCESS;
+	if (choir_dtype_bytes(wire) == 0)
+		return error_set(CHOIR_ARGUMENT, "choir_topk_create: wire_dtype %d is no dtype", (int)wire);
+	if (wire != CHOIR_F16 && wire != CHOIR_BF16 && (wire != CHOIR_F32 || work != CHOIR_F64))
+		return error_set(CHOIR_UNSUPPORTED,
+		                 "choir_topk_create: wire_dtype is %s: values of %s travel as f16, bf16%s or %s",
+		                 choir_dtype_name(wire), choir_dtype_name(config->dtype),
+		                 work == CHOIR_F64 ? ", f32" : "", choir_dtype_name(work));
+	if (out->algorithm->select == NULL)
+		return error_set(CHOIR_UNSUPPORTED,
+		                 "choir_topk_create: wire_dtype: %s sends sums, which are not rounded",
+		                 out->algorithm->name);
+	out->types.wire = wire;
+	out->types.wire_bytes = (uint32_t)choir_dtype_bytes(wire);
+	return CHOIR_SUCCESS;
+}
+
 choir_status topk_config_settings(const choir_topk_config *config, struct topk_settings *out)
 {
 	const struct topk_algorithm *algorithm =
@@ -133,5 +158,7 @@ choir_status topk_config_settings(const choir_topk_config *config, struct topk_s
 		                       .nan_fails = config->nan_fails != 0 };
 	if (config->dense_calls == 0 && config->preset != NULL)
 		out->dense_calls = preset->dense_calls;
+	out->sends_in_flight = config->sends_in_flight > 0 ? config->sends_in_flight : SENDS_IN_FLIGHT;
+	TRY(set_wire(config, out));
 	return set_policy(config, out);
 }

@@ -47,9 +47,11 @@ void topk_run_destroy(void *state)
 {
 	struct topk_run *run = state;
 	struct pool_block *blocks[] = { &run->dense, &run->mean,      &run->out,
-		                        &run->in,    &run->in_values, &run->whole_block };
+		                        &run->in,    &run->in_values, &run->whole_block,
+		                        &run->wide };
 	struct topk_list *lists[] = { &run->selected, &run->held,    &run->kept,
-		                      &run->involved, &run->dropped, &run->candidates.list };
+		                      &run->involved, &run->dropped, &run->candidates.list,
+		                      &run->lost,     &run->lost_sums };
 
 	far_fini(run);
 	tensor_give(&run->acc);

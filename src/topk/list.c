@@ -7,7 +7,8 @@ struct topk_types topk_types_of(uint64_t n, choir_dtype dtype)
 {
 	struct topk_types types = { .n = n, .work = dtype == CHOIR_F64 ? CHOIR_F64 : CHOIR_F32 };
 
-	types.elem_bytes = (uint32_t)choir_dtype_bytes(types.work);
+	types.elem_bytes = types.wire_bytes = (uint32_t)choir_dtype_bytes(types.work);
+	types.wire = types.work;
 	types.form = index_form_of((struct index_range){ .lo = 0, .hi = (int64_t)n - 1 });
 	return types;
 }

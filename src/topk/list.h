@@ -17,9 +17,12 @@ struct topk_types {
 	uint64_t n;          /* elements of the tensor */
 	choir_dtype work;    /* CHOIR_F32 or CHOIR_F64 */
 	uint32_t elem_bytes; /* of work */
+	choir_dtype wire;    /* of values that travel in sparse calls: work, or narrower */
+	uint32_t wire_bytes;
 	struct index_form form;
 };
 
+/* topk_types_of: whose values travel as they are accumulated. */
 struct topk_types topk_types_of(uint64_t n, choir_dtype dtype);
 
 /* list_take: room for so many pairs; count = 0.  list_free: legal on a zeroed one. */

@@ -35,6 +35,7 @@ static choir_status owners_have_sums(struct topk_run *run, struct script_turn *t
 	double global = run->tracking.global;
 	uint64_t key;
 
+	TRY(topk_round_sums(run, &run->held));
 	if (is_due(run, p->global_period) || !isfinite(global) || global < 0)
 		return topk_share(run, turn, &run->held.count, 1, all_counted);
 	key = magnitude_key(run->types.work, global);
@@ -154,7 +155,7 @@ static choir_status even_out(struct topk_run *run, struct script_turn *turn, uin
 static choir_status kept_counted(struct topk_run *run, struct script_turn *turn)
 {
 	uint64_t n = (uint64_t)run->env.layout->n, most = 0, all = 0,
-		 pair = run->types.form.bytes + run->types.elem_bytes;
+		 pair = run->types.form.bytes + run->types.wire_bytes;
 
 	for (uint64_t r = 0; r < n; r++) {
 		most = run->numbers[r] > most ? run->numbers[r] : most;

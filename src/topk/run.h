@@ -126,6 +126,9 @@ struct topk_run {
 	struct pool_block whole_block;
 	struct topk_list held;   /* what the algorithm has at the moment */
 	struct topk_list kept;   /* the result */
+	/* Narrow values: what was lost of the rank's own entries, and of the sums that it sent, where these stay in
+	 * the residual unless they are in the result. */
+	struct topk_list lost, lost_sums;
 	struct pool_block dense; /* or, of "dense", a tensor */
 	struct topk_list involved;
 	const void *values;     /* of the result, in the caller's dtype */
@@ -141,6 +144,7 @@ struct topk_run {
 	uint64_t *bounds;                    /* [n + 1] of regions */
 	struct pairs *lists;                 /* [n] that came, in `in` */
 	struct pool_block out, in, in_values;
+	struct pool_block wide; /* values that came narrow (topk_widen) */
 	struct pairs gather_mine;
 	topk_step then, after_split; /* after an exchange of several plans */
 	struct pairs *parts;         /* [n] that go */
@@ -153,7 +157,8 @@ struct topk_run {
 	int64_t last_ns; /* the end of the last step; 0 before the gradient is there */
 };
 
-/* turn.c */
+/* turn.c.  Values travel as run->types.wire, rounded before (topk_round_sums); lists that come are as accumulated, but
+ * for those of topk_fixed_read. */
 
 /* topk_plan: the built-in rules' plan for a collective on host memory of ours, then another step. */
 choir_status topk_plan(struct topk_run *run, struct script_turn *turn, struct algo_in *in, const void *send,
@@ -175,6 +180,14 @@ choir_status topk_exchange(struct topk_run *run, struct script_turn *turn, const
 /* topk_send_fixed: run->matrix blocks of block_bytes each, written by the caller in run->out one after another by
  * destination, to run->in likewise by source. */
 choir_status topk_send_fixed(struct topk_run *run, struct script_turn *turn, uint64_t block_bytes, topk_step then);
+
+/* topk_widen: values of lists that came, as they are accumulated, in run->wide until the next one. */
+choir_status topk_widen(struct topk_run *run, struct pairs *lists, int n);
+
+/* topk_round_sums: before sums are sent: they become what arrives of them, and this rank's residual gets the rest.
+ * topk_round_part: those at positions [from, end). */
+choir_status topk_round_sums(struct topk_run *run, struct topk_list *list);
+choir_status topk_round_part(struct topk_run *run, struct topk_list *list, uint64_t from, uint64_t end);
 
 /* A list in a block of fixed size with room for so many pairs, whatever it has. */
 uint64_t topk_fixed_bytes(const struct topk_run *run, uint64_t room);

@@ -3,6 +3,7 @@
  * decisions come from gathered numbers, so all ranks take the same turns.  Long steps run as SCRIPT_WORK, so that other
  * calls of the comm go on.  Whatever a call learns is in the run until its last step, which makes it the state's. */
 #include "topk/algorithm.h"
+#include "topk/wire.h"
 
 #include "base/float_control.h"
 #include "base/wait.h"
@@ -122,9 +123,37 @@ static choir_status step_agree(struct topk_run *run, struct script_turn *turn)
 	TRY(st);
 	run->deliver = step_deliver;
 	run->step = run->algorithm->start;
-	if (run->algorithm->select == NULL || run->algorithm->returns)
+	if (run->algorithm->select == NULL)
 		return CHOIR_SUCCESS;
-	return run->on->clear(run, &run->selected);
+	if (wire_is_narrow(&run->types))
+		TRY(wire_round(&run->types, &run->selected, 0, run->selected.count, &run->lost));
+	if (run->algorithm->returns)
+		return CHOIR_SUCCESS;
+	TRY(run->on->clear(run, &run->selected));
+	return run->on->add(run, &run->lost);
+}
+
+/* The part of a list whose indices are in the result. */
+static choir_status add_if_kept(struct topk_run *run, const struct topk_list *list)
+{
+	struct topk_list part = { .count = 0 };
+	choir_status st;
+
+	if (list->count == 0)
+		return CHOIR_SUCCESS;
+	st = list_intersect(&part, &run->types, list, &run->kept);
+	if (st == CHOIR_SUCCESS)
+		st = run->on->add(run, &part);
+	list_free(&part);
+	return st;
+}
+
+/* What is in the result leaves the residual, but for what was lost on the way. */
+static choir_status return_rest(struct topk_run *run)
+{
+	TRY(run->on->clear(run, &run->involved));
+	TRY(add_if_kept(run, &run->lost));
+	return add_if_kept(run, &run->lost_sums);
 }
 
 /* The threshold for the next call, if this one's let too few or too many pass. */
@@ -152,7 +181,7 @@ static choir_status step_deliver(struct topk_run *run, struct script_turn *turn)
 	if (run->algorithm->select != NULL)
 		TRY(list_intersect(&run->involved, &run->types, &run->selected, &run->kept));
 	if (run->algorithm->returns)
-		TRY(run->on->clear(run, &run->involved));
+		TRY(return_rest(run));
 	TRY(topk_result_write(run));
 	adapt_local(run);
 	run->tracking.calls++;

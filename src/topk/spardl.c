@@ -35,6 +35,15 @@ static struct pairs held_of(const struct topk_run *run, int c)
 	return from == end ? (struct pairs){ .form = run->types.form } : list_part(&run->held, &run->types, from, end);
 }
 
+/* Before it is sent. */
+static choir_status round_chunk(struct topk_run *run, int c)
+{
+	uint64_t from = list_find(&run->held, &run->types, topk_region_start(run, c)),
+		 end = list_find(&run->held, &run->types, topk_region_start(run, c + 1));
+
+	return topk_round_part(run, &run->held, from, end);
+}
+
 /* My chunk c with what came of it, the largest only. */
 static choir_status keep_chunk(struct topk_run *run, int c, const struct pairs *came, struct topk_list *sum)
 {
@@ -64,6 +73,7 @@ static choir_status keep_chunks(struct topk_run *run, int stay, int n_came, stru
 		if (j < n_came) {
 			came = topk_fixed_read(run, room(run), (unsigned char *)run->in.ptr + (uint64_t)j * bytes);
 			run->stats.pairs_received += came.count;
+			TRY(topk_widen(run, &came, 1));
 		}
 		TRY(keep_chunk(run, chunk_at(run, j), j < n_came ? &came : NULL, &sums[chunk_at(run, j)]));
 	}
@@ -91,6 +101,7 @@ static choir_status gathered(struct topk_run *run, struct script_turn *turn)
 		run->stats.pairs_received += r != run->env.me ? run->lists[r].count : 0;
 	}
 	run->step = run->deliver;
+	TRY(topk_widen(run, run->lists, n));
 	return topk_join(run, &run->kept);
 }
 
@@ -100,6 +111,7 @@ static choir_status gather(struct topk_run *run, struct script_turn *turn)
 	struct algo_in in = { .collective = COLLECTIVE_ALLGATHER, .elem_bytes = BLOCK_ALIGN, .bytes = bytes };
 	struct pairs mine = held_of(run, run->env.me);
 
+	TRY(round_chunk(run, run->env.me));
 	pool_give(&run->out);
 	pool_give(&run->in);
 	TRY(pool_take(&run->out, bytes, "my chunk"));
@@ -142,6 +154,7 @@ static choir_status spardl_round(struct topk_run *run, struct script_turn *turn)
 	for (int j = 0; j < go; j++) {
 		struct pairs chunk = held_of(run, chunk_at(run, stay + j));
 
+		TRY(round_chunk(run, chunk_at(run, stay + j)));
 		topk_fixed_write(run, &chunk, room(run), (unsigned char *)run->out.ptr + (uint64_t)j * bytes);
 	}
 	return topk_send_fixed(run, turn, bytes, round_done);

@@ -183,7 +183,9 @@ uint64_t topk_state_hash(const struct topk_state *state)
 		             (uint64_t)(s->preset - presets),
 		             s->nan_fails,
 		             (uint64_t)s->policy,
-		             s->reuse.period };
+		             s->reuse.period,
+		             (uint64_t)s->types.wire,
+		             s->sends_in_flight };
 
 	hash = XXH64(numbers, sizeof numbers, hash);
 	return XXH64(parts, sizeof parts, hash);

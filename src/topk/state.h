@@ -44,7 +44,7 @@ struct topk_settings {
 	const struct topk_preset *preset;
 	double density, decay, scale, momentum;
 	double *densities; /* [n_densities], the state's */
-	uint64_t n_densities, calls_per_density, k, dense_calls;
+	uint64_t n_densities, calls_per_density, k, dense_calls, sends_in_flight;
 	choir_op op;
 	bool nan_fails;
 };

@@ -16,6 +16,7 @@ static choir_status broadcast_done(struct topk_run *run, struct script_turn *tur
 	(void)turn;
 	run->stats.pairs_received += run->env.me != 0 ? list.count : 0;
 	run->step = run->deliver;
+	TRY(topk_widen(run, &list, 1));
 	return list_merge(&run->kept, &run->types, &list, 1);
 }
 
@@ -29,8 +30,10 @@ static choir_status broadcast(struct topk_run *run, struct script_turn *turn)
 	pool_give(&run->in);
 	TRY(pool_take(&run->out, bytes, "the result"));
 	TRY(pool_take(&run->in, bytes, "the result"));
-	if (run->env.me == 0)
+	if (run->env.me == 0) {
+		TRY(topk_round_sums(run, &run->held));
 		topk_fixed_write(run, &mine, run->k, run->out.ptr);
+	}
 	return topk_plan(run, turn, &in, run->out.ptr, bytes, run->in.ptr, bytes, broadcast_done);
 }
 
@@ -61,6 +64,7 @@ static choir_status round_done(struct topk_run *run, struct script_turn *turn)
 		struct pairs came = topk_fixed_read(run, run->k, run->in.ptr);
 
 		run->stats.pairs_received += came.count;
+		TRY(topk_widen(run, &came, 1));
 		TRY(keep_largest(run, &came));
 	}
 	run->distance *= 2;
@@ -78,8 +82,10 @@ static choir_status tree_round(struct topk_run *run, struct script_turn *turn)
 		run->matrix[s * n + s - d] = 1;
 	pool_give(&run->out);
 	TRY(pool_take(&run->out, topk_fixed_bytes(run, run->k), "pairs to send"));
-	if (me % (2 * d) == d)
+	if (me % (2 * d) == d) {
+		TRY(topk_round_sums(run, &run->held));
 		topk_fixed_write(run, &mine, run->k, run->out.ptr);
+	}
 	return topk_send_fixed(run, turn, topk_fixed_bytes(run, run->k), round_done);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the exchanges have in common: plans, numbers and lists of all ranks. */
-#include "topk/run.h"
+#include "topk/algorithm.h"
+#include "topk/wire.h"
 
 #include "sparse/block.h"
 
@@ -55,6 +56,29 @@ static choir_status allgatherv(struct topk_run *run, struct script_turn *turn, s
 	return topk_plan(run, turn, &in, run->out.ptr, run->block_bytes[run->env.me], to->ptr, total, then);
 }
 
+choir_status topk_widen(struct topk_run *run, struct pairs *lists, int n)
+{
+	const struct topk_types *types = &run->types;
+	unsigned char *at;
+	uint64_t total = 0;
+
+	if (!wire_is_narrow(types))
+		return CHOIR_SUCCESS;
+	for (int i = 0; i < n; i++)
+		total += lists[i].count;
+	pool_give(&run->wide);
+	TRY(pool_take(&run->wide, total * types->elem_bytes, "the values that came"));
+	at = run->wide.ptr;
+	for (int i = 0; i < n; i++) {
+		if (lists[i].count == 0)
+			continue;
+		wire_read(types, at, lists[i].rows, lists[i].count);
+		lists[i].rows = at;
+		at += lists[i].count * types->elem_bytes;
+	}
+	return CHOIR_SUCCESS;
+}
+
 static choir_status gathered(struct topk_run *run, struct script_turn *turn)
 {
 	const unsigned char *at = run->in.ptr;
@@ -65,7 +89,7 @@ static choir_status gathered(struct topk_run *run, struct script_turn *turn)
 	}
 	run->step = run->then;
 	(void)turn;
-	return CHOIR_SUCCESS;
+	return topk_widen(run, run->lists, run->env.layout->n);
 }
 
 static choir_status gathered_apart(struct topk_run *run, struct script_turn *turn)
@@ -77,31 +101,37 @@ static choir_status gathered_apart(struct topk_run *run, struct script_turn *tur
 
 		run->lists[r] = (struct pairs){ .ind = ind, .rows = val, .count = n, .form = run->types.form };
 		ind += block_round(n * run->types.form.bytes);
-		val += block_round(n * run->types.elem_bytes);
+		val += block_round(n * run->types.wire_bytes);
 	}
 	run->step = run->then;
 	(void)turn;
-	return CHOIR_SUCCESS;
+	return topk_widen(run, run->lists, run->env.layout->n);
 }
 
-/* A part of each rank's pairs, so many bytes each. */
-static choir_status gather_part(struct topk_run *run, struct script_turn *turn, const void *mine, uint64_t elem_bytes,
-                                struct pool_block *to, topk_step then)
+/* Room in run->out for a part of my pairs, of which each rank gathers so many bytes a pair. */
+static choir_status make_part(struct topk_run *run, uint64_t elem_bytes)
 {
-	uint64_t n = run->counts[run->env.me] * elem_bytes;
-
 	for (int r = 0; r < run->env.layout->n; r++)
 		run->block_bytes[r] = block_round(run->counts[r] * elem_bytes);
 	pool_give(&run->out);
-	TRY(pool_take(&run->out, block_round(n), "pairs to send"));
-	if (n > 0)
-		memcpy(run->out.ptr, mine, n);
-	return allgatherv(run, turn, to, then);
+	return pool_take(&run->out, run->block_bytes[run->env.me], "pairs to send");
 }
 
 static choir_status gather_values(struct topk_run *run, struct script_turn *turn)
 {
-	return gather_part(run, turn, run->gather_mine.rows, run->types.elem_bytes, &run->in_values, gathered_apart);
+	TRY(make_part(run, run->types.wire_bytes));
+	wire_write(&run->types, run->out.ptr, run->gather_mine.rows, run->counts[run->env.me]);
+	return allgatherv(run, turn, &run->in_values, gathered_apart);
+}
+
+static choir_status gather_indices(struct topk_run *run, struct script_turn *turn)
+{
+	uint64_t bytes = run->counts[run->env.me] * run->types.form.bytes;
+
+	TRY(make_part(run, run->types.form.bytes));
+	if (bytes > 0)
+		memcpy(run->out.ptr, run->gather_mine.ind, bytes);
+	return allgatherv(run, turn, &run->in, gather_values);
 }
 
 choir_status topk_gather(struct topk_run *run, struct script_turn *turn, struct pairs mine, const uint64_t *counts,
@@ -112,15 +142,15 @@ choir_status topk_gather(struct topk_run *run, struct script_turn *turn, struct 
 	for (int r = 0; r < n; r++) {
 		run->counts[r] = counts[r];
 		run->stats.pairs_received += r != run->env.me ? counts[r] : 0;
-		run->block_bytes[r] = block_bytes(run->types.form, counts[r], run->types.elem_bytes);
+		run->block_bytes[r] = block_bytes(run->types.form, counts[r], run->types.wire_bytes);
 	}
 	run->then = then;
 	run->gather_mine = mine;
 	if (apart)
-		return gather_part(run, turn, mine.ind, run->types.form.bytes, &run->in, gather_values);
+		return gather_indices(run, turn);
 	pool_give(&run->out);
 	TRY(pool_take(&run->out, run->block_bytes[run->env.me], "pairs to send"));
-	block_write(run->out.ptr, run->types.form, &mine, 0, mine.count, run->types.elem_bytes);
+	wire_write_block(&run->types, run->out.ptr, &mine);
 	return allgatherv(run, turn, &run->in, gathered);
 }
 
@@ -135,7 +165,7 @@ static choir_status exchanged(struct topk_run *run, struct script_turn *turn)
 	}
 	run->step = run->then;
 	(void)turn;
-	return CHOIR_SUCCESS;
+	return topk_widen(run, run->lists, n);
 }
 
 static choir_status alltoallv(struct topk_run *run, struct script_turn *turn, uint64_t send, topk_step then)
@@ -162,7 +192,7 @@ choir_status topk_exchange(struct topk_run *run, struct script_turn *turn, const
 	for (int s = 0; s < n; s++) {
 		for (int d = 0; d < n; d++)
 			run->block_bytes[s * n + d] =
-			    block_bytes(run->types.form, run->matrix[s * n + d], run->types.elem_bytes);
+			    block_bytes(run->types.form, run->matrix[s * n + d], run->types.wire_bytes);
 		run->stats.pairs_received += s != me ? run->matrix[s * n + me] : 0;
 	}
 	for (int d = 0; d < n; d++)
@@ -171,7 +201,7 @@ choir_status topk_exchange(struct topk_run *run, struct script_turn *turn, const
 	TRY(pool_take(&run->out, send, "pairs to send"));
 	at = run->out.ptr;
 	for (int d = 0; d < n; d++) {
-		block_write(at, run->types.form, &to[d], 0, to[d].count, run->types.elem_bytes);
+		wire_write_block(&run->types, at, &to[d]);
 		at += run->block_bytes[me * n + d];
 	}
 	run->then = then;
@@ -192,7 +222,7 @@ choir_status topk_send_fixed(struct topk_run *run, struct script_turn *turn, uin
 
 uint64_t topk_fixed_bytes(const struct topk_run *run, uint64_t room)
 {
-	return BLOCK_ALIGN + block_bytes(run->types.form, room, run->types.elem_bytes);
+	return BLOCK_ALIGN + block_bytes(run->types.form, room, run->types.wire_bytes);
 }
 
 void topk_fixed_write(const struct topk_run *run, const struct pairs *list, uint64_t room, void *to)
@@ -205,7 +235,7 @@ void topk_fixed_write(const struct topk_run *run, const struct pairs *list, uint
 	if (list->count == 0)
 		return;
 	index_convert(at, run->types.form, list->ind, list->form, list->count);
-	memcpy(at + block_rows_off(run->types.form, room), list->rows, list->count * run->types.elem_bytes);
+	wire_write(&run->types, at + block_rows_off(run->types.form, room), list->rows, list->count);
 }
 
 struct pairs topk_fixed_read(const struct topk_run *run, uint64_t room, const void *from)
@@ -215,6 +245,29 @@ struct pairs topk_fixed_read(const struct topk_run *run, uint64_t room, const vo
 
 	memcpy(&list.count, at, sizeof list.count);
 	return list;
+}
+
+choir_status topk_round_part(struct topk_run *run, struct topk_list *list, uint64_t from, uint64_t end)
+{
+	struct topk_list lost = { .count = 0 };
+	choir_status st;
+
+	if (!wire_is_narrow(&run->types) || from == end)
+		return CHOIR_SUCCESS;
+	TRY(wire_round(&run->types, list, from, end, &lost));
+	if (run->algorithm->returns) {
+		list_free(&run->lost_sums);
+		run->lost_sums = lost;
+		return CHOIR_SUCCESS;
+	}
+	st = run->on->add(run, &lost);
+	list_free(&lost);
+	return st;
+}
+
+choir_status topk_round_sums(struct topk_run *run, struct topk_list *list)
+{
+	return topk_round_part(run, list, 0, list->count);
 }
 
 choir_status topk_join(struct topk_run *run, struct topk_list *out)

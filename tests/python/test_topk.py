@@ -117,6 +117,7 @@ class TopK(unittest.TestCase):
         def fn(comm):
             for settings in (
                 {}, {"algorithm": "gtopk"}, {"algorithm": "spardl"}, {"algorithm": "dense"}, {"threshold": "sampled"},
+                {"wire_dtype": choir.DType.BF16},
             ):  # fmt: skip
                 count = 500
                 states = [choir.TopK(comm, count, density=0.1, op="sum", **settings) for _ in range(2)]

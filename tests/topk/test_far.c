@@ -252,11 +252,24 @@ static void sampled_threshold(void **state)
 	same_bits(trial);
 }
 
+static void narrow_values(void **state)
+{
+	static const char *const names[] = { "topka2", "topk-sa", "oktopk", "gtopk", "spardl" };
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		struct trial trial = trial_of(names[i], CHOIR_F32);
+
+		trial.config.wire_dtype = i % 2 ? CHOIR_F16 : CHOIR_BF16;
+		same_bits(trial);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(every_algorithm), cmocka_unit_test(every_type),
 		                            cmocka_unit_test(host_buffers), cmocka_unit_test(chosen_indices),
-		                            cmocka_unit_test(sampled_threshold) };
+		                            cmocka_unit_test(sampled_threshold), cmocka_unit_test(narrow_values) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();

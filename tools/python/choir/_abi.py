@@ -318,6 +318,8 @@ class TopkConfig(ct.Structure):
         ("threshold_low", ct.c_double),
         ("threshold_high", ct.c_double),
         ("threshold_factor", ct.c_double),
+        ("wire_dtype", ct.c_int32),
+        ("sends_in_flight", ct.c_size_t),
     ]
 
 

@@ -52,6 +52,7 @@ class TopK:
     "gtopk", "spardl", "dense" and the others of docs/topk.md.  ``density`` or ``k`` of the entries are kept; or
     ``densities``, a new one every ``calls_per_density`` calls.  threshold: how entries are selected: "auto" (as the
     algorithm does), "exact", "reuse" (with a period, a band of k and a factor), "gaussian", "sampled".
+    wire_dtype: "float16" or choir.DType.BF16: how values travel; what rounding loses stays in the residual.
     """
 
     def __init__(self, comm: Comm, count: int, dtype: Any = "float32", algorithm: str | None = None,
@@ -59,13 +60,14 @@ class TopK:
                  dense_calls: int = 0, preset: str | None = None, decay: float = 1.0, scale: float = 1.0,
                  momentum: float = 0.0, op: Any = "mean", nan_fails: bool = False,
                  threshold: str = "auto", threshold_period: int = 0, threshold_band: Sequence[float] = (0.0, 0.0),
-                 threshold_factor: float = 0.0) -> None:  # fmt: skip
+                 threshold_factor: float = 0.0, wire_dtype: Any = None, sends_in_flight: int = 0) -> None:  # fmt: skip
         self._handle = 0
         self.count = count
         self.dtype = dtype_of(dtype)
         self._comm = comm
-        if min(count, k, calls_per_density, dense_calls, threshold_period) < 0:
-            raise ArgumentError("count, k, calls_per_density, dense_calls and threshold_period must not be negative")
+        numbers = (count, k, calls_per_density, dense_calls, threshold_period, sends_in_flight)
+        if min(numbers) < 0:
+            raise ArgumentError("count, k, calls, periods and sends_in_flight must not be negative")
         low, high = threshold_band
         given = (ct.c_double * len(densities))(*densities)
         config = TopkConfig(
@@ -73,7 +75,8 @@ class TopK:
             n_densities=len(densities), densities=given, calls_per_density=calls_per_density, dense_calls=dense_calls,
             decay=decay, scale=scale, momentum=momentum, op=_op(op), nan_fails=int(nan_fails),
             threshold=_policy(threshold), threshold_period=threshold_period, threshold_low=low, threshold_high=high,
-            threshold_factor=threshold_factor,
+            threshold_factor=threshold_factor, wire_dtype=0 if wire_dtype is None else int(dtype_of(wire_dtype)),
+            sends_in_flight=sends_in_flight,
         )  # fmt: skip
         config.algorithm = None if algorithm is None else algorithm.encode()
         config.preset = None if preset is None else preset.encode()
