@@ -122,6 +122,16 @@ static void defaults_and_flags(void **state)
 	assert_string_equal(args.compare_old, "a.json");
 	assert_string_equal(args.compare_new, "b.json");
 	args_fini(&args);
+	assert_true(PARSE(&args, error, "--compare=a.json", "b.json"));
+	assert_string_equal(args.compare_old, "a.json");
+	assert_string_equal(args.compare_new, "b.json");
+	args_fini(&args);
+	assert_true(PARSE(&args, error, "topk", "--compare") && args.compare_old == NULL && args.all_algorithms);
+	assert_string_equal(args.algorithm, "all");
+	args_fini(&args);
+	assert_true(PARSE(&args, error, "topk", "--compare", "--algorithm", "oktopk,spardl"));
+	assert_string_equal(args.algorithm, "oktopk,spardl");
+	args_fini(&args);
 }
 
 static void sparse_flags(void **state)
@@ -179,6 +189,8 @@ static void wrong_lines_say_what(void **state)
 		{ { "allreduce", "--frobnicate" }, "--frobnicate" },
 		{ { "allreduce", "--vs", "," }, "empty" },
 		{ { "--compare", "a.json" }, "two files" },
+		{ { "allreduce", "--compare" }, "two files" },
+		{ { "topk", "--compare=a.json", "b.json" }, "two files" },
 		{ { "overlap", "--compute", "-1" }, "from 0 on" },
 		{ { "--tune", "--vs", "mpi" }, "neither" },
 		{ { "allreduce", "--index", "i16" }, "'i16'" },

@@ -37,4 +37,6 @@ for name in oktopk spardl; do
 		}'
 done
 "$2" "$folder/loss.svg" "$folder/dense.json" "$folder/oktopk.json" "$folder/spardl.json"
-tr -d '\n' <"$folder/loss.svg" | grep -q 'MB received'
+for text in steps 'MB received for the dense layers'; do
+	tr -d '\n' <"$folder/loss.svg" | grep -q "$text" || { echo "the picture lacks '$text'"; exit 1; }
+done

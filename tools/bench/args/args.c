@@ -126,23 +126,35 @@ static void take_tuned(struct args *args)
 	memcpy(args->collectives, tuned, sizeof tuned);
 }
 
-/* The words without a flag: the collectives, or the second file of --compare. */
-static bool read_words(struct args *args, char *error)
+/* --compare OLD NEW, --compare=OLD NEW, or with topk: all algorithms. */
+static bool read_compare(struct args *args, char *error)
 {
 	const char *compare = args->texts.compare;
+	int apart = compare[0] == '\0';
 
+	if (apart && args->n_collectives == 1 && strcmp(args->collectives[0], "topk") == 0) {
+		args->algorithm = args->algorithm != NULL ? args->algorithm : "all";
+		args->all_algorithms = true;
+		return true;
+	}
+	if (args->n_collectives != 1 + apart)
+		return args_complain(error, "--compare takes two files: --compare OLD.json NEW.json");
+	args->compare_old = apart ? args->collectives[0] : compare;
+	args->compare_new = args->collectives[apart];
+	return true;
+}
+
+/* The words without a flag: the collectives, or the files of --compare. */
+static bool read_words(struct args *args, char *error)
+{
 	while (args->n_collectives < ARGS_MAX_LIST && args->collectives[args->n_collectives] != NULL)
 		args->n_collectives++;
 	if (args->tune && args->n_collectives == 0)
 		take_tuned(args);
-	if (compare == NULL)
-		return args->n_collectives > 0 || args->trainer_path != NULL || args->tensors != NULL ||
-		       args_complain(error, "name a collective, such as allreduce, or all");
-	if (args->n_collectives != 1)
-		return args_complain(error, "--compare takes two files: --compare OLD.json NEW.json");
-	args->compare_old = compare;
-	args->compare_new = args->collectives[0];
-	return true;
+	if (args->texts.compare != NULL)
+		return read_compare(args, error);
+	return args->n_collectives > 0 || args->trainer_path != NULL || args->tensors != NULL ||
+	       args_complain(error, "name a collective, such as allreduce, or all");
 }
 
 static bool read_all(struct args *args, char *error)

@@ -51,7 +51,7 @@ static int open_all(struct run *run, const struct topk_job *topk, struct contend
 
 /* The slowest rank's times, the busiest rank's words; of k and pairs the mean of rank 0, which all have alike but for
  * thresholds. */
-static void tell(struct run *run, const struct topk_job *topk, const struct contender *ours, struct result *row)
+static void tell(struct run *run, const struct topk_job *topk, struct contender *ours, struct result *row)
 {
 	struct topk_means means = topk_ours_means(ours);
 	double most[] = { means.select_us, means.exchange_us, means.merge_us, means.update_us,
@@ -106,19 +106,12 @@ static bool make_grads(struct topk_job *topk)
 {
 	const struct job *job = topk->job;
 	const struct args_sparse *what = &job->args->sparse;
-	bool ok = true;
+	size_t n = topk->n + topk->spare;
+	void *grads = topk_data_make(job->dtype, n, job->rank, what->values, what->overlap);
+	bool ok = grads != NULL && memory_init(&topk->grads, &job->memory, n * job->elem_bytes) &&
+	          memory_write(&topk->grads, grads);
 
-	for (int i = 0; i < TOPK_GRADS && ok; i += 2) {
-		void *grad = topk_data_make(job->dtype, topk->n, job->rank + i * 500, what->values, what->overlap);
-
-		ok = grad != NULL && memory_init(&topk->grad[i], &job->memory, job->bytes) &&
-		     memory_init(&topk->grad[i + 1], &job->memory, job->bytes) && memory_write(&topk->grad[i], grad);
-		if (ok) {
-			topk_data_negate(job->dtype, topk->n, grad);
-			ok = memory_write(&topk->grad[i + 1], grad);
-		}
-		free(grad);
-	}
+	free(grads);
 	return ok;
 }
 
@@ -127,7 +120,9 @@ static void run_dtype(struct run *run, choir_dtype dtype)
 	const struct args *args = run->args;
 	const struct args_sparse *what = &args->sparse;
 	struct job job = run_job(run, &collectives[ALLREDUCE], dtype, args->ops[0]);
-	struct topk_job topk = { .job = &job, .n = what->range };
+	struct topk_job topk = { .job = &job,
+		                 .n = what->range,
+		                 .spare = what->range < TOPK_MOST_SPARE ? what->range : TOPK_MOST_SPARE };
 	bool ok;
 
 	job.bytes = what->range * job.elem_bytes;
@@ -143,8 +138,7 @@ static void run_dtype(struct run *run, choir_dtype dtype)
 		topk.density = (double)args->rows[i] / (double)topk.n;
 		run_one(run, &topk);
 	}
-	for (int i = 0; i < TOPK_GRADS; i++)
-		memory_fini(&topk.grad[i]);
+	memory_fini(&topk.grads);
 }
 
 static bool is_floating(choir_dtype dtype)

@@ -88,12 +88,3 @@ void *topk_data_make(choir_dtype dtype, size_t n, int rank, const char *values, 
 	free(all);
 	return NULL;
 }
-
-void topk_data_negate(choir_dtype dtype, size_t n, void *values)
-{
-	size_t elem_bytes = choir_dtype_bytes(dtype);
-	unsigned char *last = (unsigned char *)values + elem_bytes - 1; /* little endian: the sign is there */
-
-	for (size_t i = 0; i < n; i++)
-		last[i * elem_bytes] ^= 0x80;
-}

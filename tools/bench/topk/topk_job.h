@@ -8,36 +8,33 @@
 
 #include <choir/topk.h>
 
-/* Gradients a, -a, b, -b, in an order that looks random and is the same on all ranks: residuals then grow as they do of
- * gradients that have little to do with each other. */
-enum { TOPK_GRADS = 4 };
+/* A tensor's gradients are n elements of a longer array, from another place in each call, the same on all ranks: they
+ * have nothing to do with each other, so residuals grow as those of noisy gradients do. */
+enum { TOPK_STEP = 16, TOPK_MOST_SPARE = 1 << 20 }; /* elements */
 
 struct topk_job {
 	const struct job *job;
 	size_t n; /* elements */
 	double density;
-	struct memory grad[TOPK_GRADS];
+	size_t spare; /* gradients begin at a multiple of TOPK_STEP, and no further than here */
+	struct memory grads;
 };
 
-/* topk_data_make: gradient a of a rank (b: of rank + 1000).  topk_data_negate: in place.
- *   overlap: that share of the positions has the same value on all ranks.  values:
+/* topk_data_make: n elements.  overlap: that share of the positions has the same value on all ranks.  values:
  * "normal", "heavy", or the path of a file of raw elements, read again from its start where it is short, at another
  * place on each rank.  NULL with errno; 0 if the file has no element. */
 void *topk_data_make(choir_dtype dtype, size_t n, int rank, const char *values, double overlap);
 
-void topk_data_negate(choir_dtype dtype, size_t n, void *values);
-
-/* Means over the calls of a contender, but thresholds: those of the last one.  words outside the calls that find a
- * threshold anew, if there were others. */
+/* Of the timed calls of a contender: medians of the times, means of the rest; thresholds are those of the last call,
+ * words outside the calls that find a threshold anew, if there were others. */
 struct topk_means {
 	const char *algorithm;
 	double select_us, exchange_us, merge_us, update_us, selected, pairs, imbalance, local, global, words, wire;
 };
 
-/* topk_ours_open: NULL if there is no memory.  topk_ours_forget: means begin anew. */
+/* topk_ours_open: NULL if there is no memory. */
 struct contender *topk_ours_open(const struct topk_job *topk, const char *algorithm);
-void topk_ours_forget(struct contender *ours);
-struct topk_means topk_ours_means(const struct contender *ours);
+struct topk_means topk_ours_means(struct contender *ours);
 
 /* topk_formula: words that the algorithm's description says a rank receives, for k selected and `pairs` in the
  * result. */

@@ -2,6 +2,7 @@
 #include "bench/ranks/world.h"
 #include "bench/sparse/sparse_ids.h"
 #include "bench/ways/ours.h"
+#include "lib/stats.h"
 #include "topk_job.h"
 
 #include <math.h>
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ORDER = 77 };
+enum { ORDER = 77, PARTS = 4, KEPT = 1024 };
 
 struct topk_ours {
 	struct contender base;
@@ -21,7 +22,14 @@ struct topk_ours {
 	choir_call call;
 	struct topk_means sum;
 	double calls, all_words, all_calls; /* words, calls: outside those that find a threshold anew */
+	double part_us[PARTS][KEPT];        /* of the first so many timed calls */
 };
+
+/* The first call and the warm-up, which are not timed. */
+static uint64_t untimed_calls(const struct args *args)
+{
+	return 1 + (uint64_t)(args->warmup > 0 ? args->warmup : 1);
+}
 
 /* oktopk's sums of all ranks travel in the calls that find the global threshold anew: every 32nd. */
 static bool is_bounded(const choir_topk_stats *stats)
@@ -32,13 +40,14 @@ static bool is_bounded(const choir_topk_stats *stats)
 static void note(struct topk_ours *ours, const choir_topk_stats *stats)
 {
 	struct topk_means *sum = &ours->sum;
+	const double parts[PARTS] = { stats->select_us, stats->exchange_us, stats->merge_us, stats->update_us };
 	double words = 2 * (double)stats->pairs_received;
 
+	if (ours->made <= untimed_calls(ours->topk->job->args))
+		return;
+	for (int i = 0; i < PARTS && ours->all_calls < KEPT; i++)
+		ours->part_us[i][(size_t)ours->all_calls] = parts[i];
 	sum->algorithm = stats->algorithm;
-	sum->select_us += stats->select_us;
-	sum->exchange_us += stats->exchange_us;
-	sum->merge_us += stats->merge_us;
-	sum->update_us += stats->update_us;
 	sum->selected += (double)stats->selected;
 	sum->pairs += (double)stats->pairs;
 	sum->imbalance += stats->imbalance;
@@ -54,7 +63,8 @@ static void note(struct topk_ours *ours, const choir_topk_stats *stats)
 static int once(struct contender *self)
 {
 	struct topk_ours *ours = (struct topk_ours *)self;
-	const struct memory *grad = &ours->topk->grad[sparse_ids_random(ORDER, ours->made++) % TOPK_GRADS];
+	const struct topk_job *topk = ours->topk;
+	size_t from = sparse_ids_random(ORDER, ours->made++) % (topk->spare / TOPK_STEP + 1) * TOPK_STEP;
 	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
 	choir_topk_stats stats = { .struct_size = sizeof stats };
 	choir_event *event = NULL;
@@ -62,7 +72,8 @@ static int once(struct contender *self)
 	int status = EXIT_FINE;
 
 	out.dense = memory_buffer(&ours->out, 0);
-	st = choir_topk_allreduce(ours->state, memory_buffer(grad, 0), &out, &ours->call, &event);
+	st = choir_topk_allreduce(ours->state, memory_buffer(&topk->grads, from * topk->job->elem_bytes), &out,
+	                          &ours->call, &event);
 	if (st != CHOIR_SUCCESS)
 		return ours_failed(ours->topk->job, "topk", st, choir_last_error());
 	st = choir_event_wait(event, -1);
@@ -115,24 +126,18 @@ struct contender *topk_ours_open(const struct topk_job *topk, const char *algori
 	return NULL;
 }
 
-void topk_ours_forget(struct contender *self)
+struct topk_means topk_ours_means(struct contender *self)
 {
 	struct topk_ours *ours = (struct topk_ours *)self;
-
-	ours->sum = (struct topk_means){ .algorithm = "" };
-	ours->calls = ours->all_calls = ours->all_words = 0;
-}
-
-struct topk_means topk_ours_means(const struct contender *self)
-{
-	const struct topk_ours *ours = (const struct topk_ours *)self;
 	struct topk_means means = ours->sum;
 	double n = ours->all_calls > 0 ? ours->all_calls : 1;
-	double *parts[] = { &means.select_us, &means.exchange_us, &means.merge_us,  &means.update_us,
-		            &means.selected,  &means.pairs,       &means.imbalance, &means.wire };
+	double *parts[PARTS] = { &means.select_us, &means.exchange_us, &means.merge_us, &means.update_us };
+	double *others[] = { &means.selected, &means.pairs, &means.imbalance, &means.wire };
 
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-		*parts[i] /= n;
+	for (int i = 0; i < PARTS && ours->all_calls > 0; i++)
+		*parts[i] = stats_of(ours->part_us[i], n < KEPT ? (size_t)n : KEPT).p50;
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		*others[i] /= n;
 	means.words = ours->calls > 0 ? means.words / ours->calls : ours->all_words / n;
 	return means;
 }
