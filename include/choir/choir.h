@@ -4,6 +4,7 @@
 #ifndef CHOIR_CHOIR_H
 #define CHOIR_CHOIR_H
 
+#include <choir/chunks.h>
 #include <choir/collective.h>
 #include <choir/comm.h>
 #include <choir/device.h>

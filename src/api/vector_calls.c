@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The dense collectives whose counts differ from rank to rank and are known to all: their hash is compared with the
  * call. */
+#include "api/vector_calls.h"
+
 #include "api/dense.h"
 #include "api/request.h"
 #include "api/start.h"
@@ -38,10 +40,12 @@ static choir_status prepare_reduce_scatterv(choir_comm *comm, const struct call_
 	struct dense d;
 	choir_status st;
 
-	TRY(read(comm, key, "recv_counts", NULL, &blocks, &d));
-	d.send_bytes = blocks.total;
+	TRY(read(comm, key, "recv_counts", key->lists[1], &blocks, &d));
+	d.send_bytes = blocks.extent;
 	d.recv_bytes = blocks.bytes[comm->rank];
-	st = dense_prepare_part(&d, key, call, out_p);
+	st = vector_apart(key->form->name, comm->n, &blocks);
+	if (st == CHOIR_SUCCESS)
+		st = dense_prepare_part(&d, key, call, out_p);
 	vector_fini(&blocks);
 	return st;
 }
@@ -134,6 +138,20 @@ choir_status choir_reduce_scatterv_init(choir_comm *comm, choir_buffer send, cho
 	struct call_key key = {
 		.form = &reduce_scatterv, .send = send, .recv = recv, .lists = { recv_counts }, .dtype = dtype, .op = op
 	};
+
+	return request_create(comm, &key, call, request_p);
+}
+
+choir_status reduce_scatterv_at_init(choir_comm *comm, choir_buffer send, choir_buffer recv, const size_t *recv_counts,
+                                     const size_t *offsets, choir_dtype dtype, choir_op op, const choir_call *call,
+                                     choir_request **request_p)
+{
+	struct call_key key = { .form = &reduce_scatterv,
+		                .send = send,
+		                .recv = recv,
+		                .lists = { recv_counts, offsets },
+		                .dtype = dtype,
+		                .op = op };
 
 	return request_create(comm, &key, call, request_p);
 }

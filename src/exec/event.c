@@ -43,7 +43,7 @@ static void run_as_work(void *arg)
 static void run_callback(struct event_callback *callback, choir_status status)
 {
 	callback->status = status;
-	if (executor_take(run_as_work, callback))
+	if (!callback->ours && executor_take(run_as_work, callback))
 		return;
 	callback_enter();
 	callback->fn(callback->ctx, status);
@@ -111,14 +111,13 @@ const char *choir_event_error(choir_event *event)
 	                                        : "";
 }
 
-choir_status event_add_callback(choir_event *event, choir_event_fn fn, void *ctx)
+static choir_status add_callback(choir_event *event, choir_event_fn fn, void *ctx, bool ours)
 {
 	struct event_callback *callback = malloc(sizeof *callback);
 
 	if (callback == NULL)
 		return error_no_memory("a callback", sizeof *callback);
-	callback->fn = fn;
-	callback->ctx = ctx;
+	*callback = (struct event_callback){ .fn = fn, .ctx = ctx, .ours = ours };
 	pthread_mutex_lock(&event->lock);
 	if (!event_is_complete(event)) {
 		callback->next = event->callbacks;
@@ -129,4 +128,40 @@ choir_status event_add_callback(choir_event *event, choir_event_fn fn, void *ctx
 	pthread_mutex_unlock(&event->lock);
 	run_callback(callback, event->status);
 	return CHOIR_SUCCESS;
+}
+
+choir_status event_add_callback(choir_event *event, choir_event_fn fn, void *ctx)
+{
+	return add_callback(event, fn, ctx, false);
+}
+
+struct joined {
+	choir_event *into, *from; /* references */
+};
+
+static void complete_joined(void *ctx, choir_status status)
+{
+	struct joined *joined = ctx;
+
+	event_complete(joined->into, status, choir_event_error(joined->from));
+	choir_event_release(joined->into);
+	choir_event_release(joined->from);
+	free(joined);
+}
+
+choir_status event_join(choir_event *into, choir_event *from)
+{
+	struct joined *joined = malloc(sizeof *joined);
+	choir_status st;
+
+	if (joined == NULL)
+		return error_no_memory("an event", sizeof *joined);
+	*joined = (struct joined){ choir_event_retain(into), choir_event_retain(from) };
+	st = add_callback(from, complete_joined, joined, true);
+	if (st == CHOIR_SUCCESS)
+		return st;
+	choir_event_release(into);
+	choir_event_release(from);
+	free(joined);
+	return st;
 }

@@ -16,6 +16,7 @@ struct event_callback {
 	choir_event_fn fn;
 	void *ctx;
 	choir_status status; /* for an executor */
+	bool ours;           /* the library's own: never given to an executor */
 };
 
 struct choir_event {
@@ -44,6 +45,9 @@ void event_complete(choir_event *event, choir_status status, const char *text);
 
 /* event_add_callback: fn runs once the event is complete: on the completing thread, or at once. */
 choir_status event_add_callback(choir_event *event, choir_event_fn fn, void *ctx);
+
+/* event_join: once `from` is complete, `into` is completed once (event_complete) with its outcome.  NO_MEMORY. */
+choir_status event_join(choir_event *into, choir_event *from);
 
 static inline bool event_is_complete(const choir_event *event)
 {

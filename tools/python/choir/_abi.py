@@ -562,7 +562,9 @@ UNUSED = {
     "choir_comm_group_find", "choir_comm_group_text", "choir_comm_group_parse",
     "choir_comm_group_split", "choir_comm_group_split_local", "choir_comm_create_group",
     "choir_comm_create_group_local", "choir_comm_find", "choir_set_executor", "choir_comm_flush", "choir_comm_split_config", "choir_comm_split_start",
+    "choir_chunks_cut", "choir_chunks_reduce_scatter", "choir_chunks_allgather", "choir_chunks_concat",
+    "choir_allreduce_local",
     "choir_sequence_create",
     "choir_sequence_start", "choir_sequence_free",
 }  # fmt: skip
-UNUSED_STRUCTS = {"choir_comm_group", "choir_f32_i32", "choir_f64_i32", "choir_i32_i32", "choir_i64_i32"}
+UNUSED_STRUCTS = {"choir_chunk", "choir_chunks", "choir_comm_group", "choir_f32_i32", "choir_f64_i32", "choir_i32_i32", "choir_i64_i32"}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/local_calls.h"
+
+#include "exec/event.h"
+
+#include <choir/chunks.h>
+#include <stdlib.h>
+
+static choir_status check_ranks(const char *name, int n_local, choir_comm *const *comms)
+{
+	bool *seen;
+	choir_status st = CHOIR_SUCCESS;
+
+	if (n_local != comms[0]->n)
+		return error_set(CHOIR_ARGUMENT,
+		                 "%s: n_local is %d, but '%s' has %d ranks, and takes all of them in one process (a "
+		                 "comm of those of this process: choir_comm_split_local)",
+		                 name, n_local, comms[0]->name, comms[0]->n);
+	seen = calloc((size_t)n_local, sizeof *seen);
+	if (seen == NULL)
+		return error_no_memory("ranks of a call", (size_t)n_local);
+	for (int i = 0; i < n_local && st == CHOIR_SUCCESS; i++) {
+		if (seen[comms[i]->rank])
+			st = error_set(CHOIR_ARGUMENT, "%s: comms[%d] is rank %d, which is there twice", name, i,
+			               comms[i]->rank);
+		seen[comms[i]->rank] = true;
+	}
+	free(seen);
+	return st;
+}
+
+static choir_status check(const char *name, int n_local, choir_comm *const *comms, const choir_call *given,
+                          struct local_call *out)
+{
+	choir_call call;
+
+	TRY(call_check_comms(name, n_local, comms));
+	TRY(check_ranks(name, n_local, comms));
+	TRY(call_read(name, given, CALL_TAKES_FACTOR, &call));
+	*out = (struct local_call){ .name = name, .n = n_local, .comms = comms, .started = CHOIR_CALL_INIT };
+	out->started.after = call.after;
+	out->started.cl_deps = call.cl_deps;
+	out->started.n_cl_deps = call.n_cl_deps;
+	out->started.deps = call.deps;
+	out->started.n_deps = call.n_deps;
+	out->prepared = call;
+	out->prepared.struct_size = sizeof out->prepared;
+	out->prepared.after = NULL;
+	out->prepared.n_cl_deps = out->prepared.n_deps = 0;
+	out->requests = calloc((size_t)n_local, sizeof(choir_request *));
+	return out->requests != NULL ? CHOIR_SUCCESS : error_no_memory("calls", (size_t)n_local * sizeof(void *));
+}
+
+choir_status local_call_begin(const char *name, int n_local, choir_comm *const *comms, const choir_call *given,
+                              struct local_call *out)
+{
+	choir_status st;
+
+	if (n_local < 1 || comms == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: n_local is %d, or comms is null", name, n_local);
+	TRY(call_enter_all(name, n_local, comms));
+	st = check(name, n_local, comms, given, out);
+	if (st != CHOIR_SUCCESS)
+		call_leave_all(n_local, comms);
+	return st;
+}
+
+/* In a group.  Once a rank's call is there the others must follow: if one cannot, the comm fails. */
+static choir_status start_each(const struct local_call *local, choir_event **events)
+{
+	for (int i = 0; i < local->n; i++) {
+		choir_status st = choir_start(local->requests[i], &local->started, &events[i]);
+
+		if (st == CHOIR_SUCCESS)
+			continue;
+		if (i > 0)
+			comm_fail(local->comms[i], st, error_text());
+		return error_prefix(st, "%s", local->name);
+	}
+	return CHOIR_SUCCESS;
+}
+
+/* Without memory for a callback the rank's end is waited for here. */
+static void join_events(choir_event *joined, choir_event *const *events, int n)
+{
+	joined->runs_left = n;
+	joined->algorithm = events[0]->algorithm;
+	for (int i = 0; i < n; i++) {
+		if (event_join(joined, events[i]) == CHOIR_SUCCESS)
+			continue;
+		(void)choir_event_wait(events[i], -1);
+		event_complete(joined, events[i]->status, choir_event_error(events[i]));
+	}
+}
+
+static choir_status start(const struct local_call *local, choir_event *joined)
+{
+	choir_event **events = calloc((size_t)local->n, sizeof(choir_event *));
+	choir_status st, ended;
+
+	if (events == NULL)
+		return error_no_memory("events", (size_t)local->n * sizeof(choir_event *));
+	TRY(choir_group_begin());
+	st = start_each(local, events);
+	ended = choir_group_end();
+	if (st == CHOIR_SUCCESS && events[local->n - 1] != NULL)
+		join_events(joined, events, local->n);
+	for (int i = 0; i < local->n; i++)
+		choir_event_release(events[i]);
+	free(events);
+	return st != CHOIR_SUCCESS ? st : ended;
+}
+
+static choir_status start_joined(const struct local_call *local, choir_event **event_p)
+{
+	choir_event *joined;
+	choir_status st;
+
+	TRY(event_create(local->comms[0], &joined));
+	st = start(local, joined);
+	if (st == CHOIR_SUCCESS && event_p == NULL)
+		st = choir_event_wait(joined, -1);
+	if (st == CHOIR_SUCCESS && event_p != NULL)
+		*event_p = choir_event_retain(joined);
+	choir_event_release(joined);
+	return st;
+}
+
+choir_status local_call_end(struct local_call *local, choir_status st, choir_event **event_p)
+{
+	if (st == CHOIR_SUCCESS)
+		st = start_joined(local, event_p);
+	else
+		st = error_prefix(st, "%s", local->name);
+	for (int i = 0; i < local->n; i++)
+		choir_request_free(local->requests[i]);
+	free(local->requests);
+	call_leave_all(local->n, local->comms);
+	return st;
+}
+
+choir_status choir_allreduce_local(int n_local, choir_comm *const *comms, const choir_buffer *sends,
+                                   const choir_buffer *recvs, size_t count, choir_dtype dtype, choir_op op,
+                                   const choir_call *call, choir_event **event_p)
+{
+	static const char name[] = "choir_allreduce_local";
+	struct local_call local;
+	choir_status st = CHOIR_SUCCESS;
+
+	if (sends == NULL || recvs == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: %s is null", name, sends == NULL ? "sends" : "recvs");
+	TRY(local_call_begin(name, n_local, comms, call, &local));
+	for (int i = 0; i < n_local && st == CHOIR_SUCCESS; i++) {
+		st = choir_allreduce_init(comms[i], sends[i], recvs[i], count, dtype, op, &local.prepared,
+		                          &local.requests[i]);
+		if (st != CHOIR_SUCCESS)
+			st = error_prefix(st, "comms[%d]", i);
+	}
+	return local_call_end(&local, st, event_p);
+}
