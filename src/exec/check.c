@@ -4,6 +4,7 @@
 #include "exec/record.h"
 
 #include "base/log.h"
+#include "exec/flight.h"
 #include "exec/gone.h"
 #include "exec/keyed.h"
 #include "exec/late.h"
@@ -16,6 +17,8 @@
 /* A run that waits for ASK_MS (a sixteenth of its deadline, if that is less) asks who is there, again at twice the
  * time, and last LAST_ASK_MS (a fourth of its deadline, if that is less) before its deadline. */
 enum { ASK_MS = 1000, LAST_ASK_MS = 500 };
+
+enum { CHECK_MOST = 1024 }; /* runs that a check looks at, beside those that can move */
 
 /* Tells the other ranks for whom the oldest call that waits for somebody waits. */
 static void give_sign(struct choir_comm *comm, int64_t now)
@@ -148,6 +151,30 @@ static bool check_run(struct run *run, int64_t now)
 	return check_gone(run) || check_dead(run);
 }
 
+static bool may_check(const struct run *run)
+{
+	return run->state != RUN_ENDED && run->state != RUN_JOB &&
+	       atomic_load(&run->comm->failure.status) == CHOIR_SUCCESS;
+}
+
+/* Those that can move, and some of the others: the deadline of a call begins when its deps are complete, whether it
+ * can move or not. */
+static void check_runs(struct choir_comm *comm, int64_t now)
+{
+	struct flight *flight = &comm->engine.flight;
+	struct run *run = NULL;
+
+	for (struct run *first = flight->eligible; first != NULL; first = first->next_eligible)
+		if (may_check(first) && check_run(first, now))
+			return;
+	for (int i = 0; i < CHECK_MOST && (run = flight_next_to_check(flight, run)) != NULL; i++) {
+		if (run->state == RUN_DEPS && !run->bound.pair)
+			engine_advance(run);
+		if (may_check(run) && check_run(run, now))
+			return;
+	}
+}
+
 void engine_check(struct choir_comm *comm)
 {
 	struct engine *engine = &comm->engine;
@@ -167,9 +194,7 @@ void engine_check(struct choir_comm *comm)
 		keyed_check(comm, now);
 	if (!engine->closed)
 		engine_look_at_queued(comm);
-	for (struct run *run = engine->flight.active; run != NULL && !engine->closed; run = run->next)
-		if (run->state != RUN_ENDED && run->state != RUN_JOB &&
-		    atomic_load(&comm->failure.status) == CHOIR_SUCCESS && check_run(run, now))
-			break;
+	if (!engine->closed)
+		check_runs(comm, now);
 	engine_leave(engine);
 }

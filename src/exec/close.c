@@ -71,6 +71,7 @@ static void stop_engine(struct choir_comm *comm)
 		wait_yield();
 	free_pool(comm);
 	free_inline_runs(comm);
+	steps_free_boards(comm);
 	call_cache_drop(comm);
 	engine_leave(&comm->engine);
 }

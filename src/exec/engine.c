@@ -14,6 +14,7 @@
 #include "exec/keyed.h"
 #include "exec/liveness.h"
 #include "exec/messages.h"
+#include "exec/steps.h"
 #include "exec/submit.h"
 #include "exec/thread.h"
 #include "exec/withdraw.h"
@@ -81,8 +82,7 @@ static void fail_all(struct choir_comm *comm)
 	}
 }
 
-/* A run that fails fails the comm, unless the failure is its alone. */
-static bool advance(struct run *run)
+bool engine_advance(struct run *run)
 {
 	bool moved = run_advance(run);
 
@@ -97,7 +97,7 @@ static bool advance_eligible(struct choir_comm *comm)
 
 	for (struct run *run = comm->engine.flight.eligible; run != NULL; run = run->next_eligible)
 		if (run_is_active(run))
-			moved |= advance(run);
+			moved |= engine_advance(run);
 	return moved;
 }
 
@@ -105,8 +105,8 @@ void engine_look_at_queued(struct choir_comm *comm)
 {
 	struct flight *flight = &comm->engine.flight;
 
-	for (size_t i = 0; i < flight->n_queues && atomic_load(&comm->failure.status) == CHOIR_SUCCESS; i++)
-		flight_advance_queued(flight, i, advance);
+	for (size_t i = 1; i < flight->n_queues && atomic_load(&comm->failure.status) == CHOIR_SUCCESS; i++)
+		flight_advance_queued(flight, i, engine_advance);
 }
 
 /* Nothing moved.  True: the only run, which sends nothing, has blocked until a command of the device was over.  Else
@@ -252,6 +252,8 @@ bool engine_drive(struct choir_comm *comm, bool even_if_idle, struct due_job *du
 	}
 	*due_p = take_job(flight_find_job(&engine->flight));
 	ended = flight_take_ended(&engine->flight);
+	for (struct run *run = ended; run != NULL; run = run->next)
+		steps_give_board(run);
 	engine_leave(engine);
 	if (ended != NULL)
 		complete_all(comm, ended);

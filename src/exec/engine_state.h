@@ -61,10 +61,19 @@ struct run_queue {
 /* The runs that the driver has taken, see flight.h.  The driver only. */
 struct flight {
 	struct run *active, **active_end;     /* all, in order of submission: walked by slow checks only */
+	struct run *to_check;                 /* the slow check goes on with that one; NULL = with the first */
 	struct run *eligible, **eligible_end; /* those of them that every drive advances */
 	/* [n_queues] of collectives, of sends to each rank, of recvs from each, of both with tags, alone */
 	struct run_queue *queues;
 	size_t n_queues;
+};
+
+/* Arrays of boards (struct step_board) that no run has just now.  The driver only. */
+enum { SPARE_BOARDS = 2 * COMM_LANES };
+struct spare_boards {
+	void *arrays[SPARE_BOARDS];
+	uint32_t capacity[SPARE_BOARDS]; /* steps */
+	int n;
 };
 
 /* The comm has one run of each kind for inline execution. */
@@ -83,6 +92,7 @@ struct dropped_call {
 /* The last calls, which the next one may be again.  The driver only: also the thread that executes a call inline. */
 struct call_cache {
 	struct cache_entry *entries;              /* [last + 1] the last calls, see call_cache.c */
+	struct prepared *latest;                  /* the last one that was kept; a reference; NULL = none yet */
 	uint32_t last;                            /* a power of two less one */
 	uint32_t n_dropped;                       /* calls that others replaced */
 	struct cache_entry first[PREPARED_FIRST]; /* entries, until that is too small */
@@ -109,6 +119,7 @@ struct engine {
 	_Atomic bool device_works;   /* commands of the device were under way when nothing moved; see device_wait.c */
 	struct flight flight;
 	struct call_cache cache;
+	struct spare_boards boards;
 	struct run *inline_runs[INLINE_KINDS]; /* see inline.c; NULL until first needed */
 	struct arena_use arena;
 	struct nt_entries nt;

@@ -92,21 +92,32 @@ void flight_let_all_in(struct flight *flight)
 void flight_advance_queued(struct flight *flight, size_t number, bool (*advance)(struct run *run))
 {
 	struct run_queue *queue = &flight->queues[number];
-	struct run *before = NULL, *next;
+	struct run **link = &queue->first;
 
-	for (struct run *run = queue->first; run != NULL; run = next) {
-		next = run->next_eligible;
+	queue->last = NULL;
+	while (*link != NULL) {
+		struct run *run = *link;
+
 		(void)advance(run);
 		if (run->state != RUN_ENDED) {
-			before = run;
+			queue->last = run;
+			link = &run->next_eligible;
 			continue;
 		}
-		*(before != NULL ? &before->next_eligible : &queue->first) = next;
-		if (next == NULL)
-			queue->last = before;
+		*link = run->next_eligible;
 		append_eligible(flight, run);
 		queue->n_eligible++;
 	}
+}
+
+struct run *flight_next_to_check(struct flight *flight, struct run *checked)
+{
+	struct run *next = checked == NULL ? flight->to_check : checked->next;
+
+	if (checked == NULL && next == NULL)
+		next = flight->active;
+	flight->to_check = next;
+	return next;
 }
 
 struct run *flight_find_job(const struct flight *flight)
@@ -120,6 +131,8 @@ struct run *flight_find_job(const struct flight *flight)
 static void remove_active(struct flight *flight, struct run *run)
 {
 	*run->link = run->next;
+	if (flight->to_check == run)
+		flight->to_check = run->next;
 	if (run->next != NULL)
 		run->next->link = run->link;
 	else

@@ -4,9 +4,9 @@
  * Note [eligible runs].  The driver looks at the runs that can move, however many others are in flight.  Runs stand in
  * queues: one of the collectives, one of the sends to each rank, one of the recvs from each, one of all sends and recvs
  * with tags, which match in any order.  Only the first runs of a queue are in the list `eligible`, and one that ends
- * lets the next one in.  No collective behind the first COMM_LANES
- * may enter its lane.  A pair's run may overtake the one before it, when that waits for its deps: one that is further
- * behind than PAIR_ELIGIBLE is advanced by the slow check (flight_advance_queued), so it ends too. */
+ * lets the next one in.  No collective behind the first COMM_LANES may enter its lane.  A pair's run may overtake the
+ * one before it, when that waits for its deps: one that is further behind than PAIR_ELIGIBLE is advanced by the slow
+ * check (flight_advance_queued), so it ends too. */
 #ifndef EXEC_FLIGHT_H
 #define EXEC_FLIGHT_H
 
@@ -23,6 +23,10 @@ void flight_let_all_in(struct flight *flight);
 
 /* flight_advance_queued: advances the runs of a queue that are not eligible; those that end become eligible. */
 void flight_advance_queued(struct flight *flight, size_t queue, bool (*advance)(struct run *run));
+
+/* flight_next_to_check: the run in flight behind `checked`; NULL: the one where the last walk of this kind stopped, or
+ * the first one.  NULL behind the last one. */
+struct run *flight_next_to_check(struct flight *flight, struct run *checked);
 
 /* flight_find_job: the first run whose job is due, NULL if none is.
  * flight_take_ended: takes out what has ended, linked by `next`. */

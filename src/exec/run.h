@@ -43,12 +43,12 @@ enum run_state {
 	RUN_ENDED,
 };
 
-/* The steps of the current plan.  Arrays grow and are kept with the run. */
+/* The steps of the current plan.  The arrays are one allocation, which begins with the events. */
 struct step_board {
+	cl_event *events;           /* [n_steps] of steps that run on the device */
 	uint32_t *pending;          /* [n_steps] deps not yet done */
 	uint32_t *ready;            /* [n_steps] queue of steps that may start */
 	uint32_t *waiting;          /* [n_steps] steps that have started and are not done */
-	cl_event *events;           /* [n_steps] of steps that run on the device */
 	uint32_t ready_head, ready_tail, n_waiting, n_done;
 	uint64_t piece;             /* bytes done of the host step at the queue's head */
 	uint32_t capacity;

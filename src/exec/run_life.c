@@ -10,6 +10,21 @@
 
 enum { POOLED_RUNS = 64, POOLED_SCRATCH_BYTES = 8 << 20 };
 
+/* Zeroes all but what is worth keeping: the board's arrays and a scratch of moderate size. */
+static void wipe(struct run *run)
+{
+	struct step_board board = run->board;
+	struct dev_memory scratch = run->scratch;
+	struct device_memory device = run->device;
+	struct run_peer *peers = run->peers;
+
+	memset(run, 0, sizeof *run);
+	run->board = board;
+	run->scratch = scratch;
+	run->device = device;
+	run->peers = peers;
+}
+
 choir_status run_create(struct choir_comm *comm, struct run **out_p)
 {
 	struct run *run;
@@ -21,7 +36,9 @@ choir_status run_create(struct choir_comm *comm, struct run **out_p)
 		comm->submission.n_pooled--;
 	}
 	pthread_mutex_unlock(&comm->submission.lock);
-	if (run == NULL && (run = calloc(1, sizeof *run)) == NULL)
+	if (run != NULL)
+		wipe(run);
+	else if ((run = calloc(1, sizeof *run)) == NULL)
 		return error_no_memory("a call", sizeof *run);
 	run->comm = comm;
 	run->watch.deadline_ms = comm->deadline_ms;
@@ -88,21 +105,6 @@ void run_end_script(struct run *run, bool drives)
 	run->plan_index = 0;
 }
 
-/* Zeroes all but what is worth keeping: the board's arrays and a scratch of moderate size. */
-static void wipe(struct run *run)
-{
-	struct step_board board = run->board;
-	struct dev_memory scratch = run->scratch;
-	struct device_memory device = run->device;
-	struct run_peer *peers = run->peers;
-
-	memset(run, 0, sizeof *run);
-	run->board = board;
-	run->scratch = scratch;
-	run->device = device;
-	run->peers = peers;
-}
-
 void run_discard(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
@@ -116,8 +118,6 @@ void run_discard(struct run *run)
 	release_kept(run);
 	prepared_unbind(run);
 	segments_release(run->hold);
-	wipe(run);
-	run->comm = comm;
 	pthread_mutex_lock(&comm->submission.lock);
 	keep = !comm->engine.closed && comm->submission.n_pooled < POOLED_RUNS &&
 	       run->scratch.bytes <= POOLED_SCRATCH_BYTES && run->device.scratch_bytes <= POOLED_SCRATCH_BYTES;

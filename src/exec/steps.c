@@ -176,25 +176,63 @@ static const struct step_kind {
 	[PLAN_PUBLISH] = { start_publish, NULL },      [PLAN_AWAIT] = { poll_await, poll_await },
 };
 
+/* The arrays lie behind each other at that address. */
+static void set_arrays(struct step_board *board, void *at, uint32_t n)
+{
+	board->events = at;
+	board->pending = at != NULL ? (uint32_t *)(board->events + n) : NULL;
+	board->ready = at != NULL ? board->pending + n : NULL;
+	board->waiting = at != NULL ? board->ready + n : NULL;
+	board->capacity = n;
+}
+
+/* Arrays for n steps; no step is under way. */
 static choir_status grow(struct step_board *board, uint32_t n)
 {
-	void *pending, *ready, *waiting, *events;
+	size_t bytes = n * (sizeof *board->events + sizeof *board->pending + sizeof *board->ready +
+	                    sizeof *board->waiting);
+	void *at;
 
 	if (n <= board->capacity)
 		return CHOIR_SUCCESS;
-	pending = realloc(board->pending, n * sizeof *board->pending);
-	board->pending = pending != NULL ? pending : board->pending;
-	ready = realloc(board->ready, n * sizeof *board->ready);
-	board->ready = ready != NULL ? ready : board->ready;
-	waiting = realloc(board->waiting, n * sizeof *board->waiting);
-	board->waiting = waiting != NULL ? waiting : board->waiting;
-	events = realloc(board->events, n * sizeof *board->events);
-	board->events = events != NULL ? events : board->events;
-	if (pending == NULL || ready == NULL || waiting == NULL || events == NULL)
-		return error_no_memory("the steps of a plan", n * (3 * sizeof(uint32_t) + sizeof(cl_event)));
-	memset(board->events + board->capacity, 0, (n - board->capacity) * sizeof *board->events);
-	board->capacity = n;
+	at = calloc(1, bytes);
+	if (at == NULL)
+		return error_no_memory("the steps of a plan", bytes);
+	free(board->events);
+	set_arrays(board, at, n);
 	return CHOIR_SUCCESS;
+}
+
+/* Note [spare boards].  Few of the runs in flight have begun their steps, so a run takes its board's arrays with the
+ * first step, and gives them back at its end: the next one finds them in the cache. */
+static void take_spare(struct run *run)
+{
+	struct spare_boards *spare = &run->comm->engine.boards;
+
+	if (run->board.capacity > 0 || spare->n == 0)
+		return;
+	spare->n--;
+	set_arrays(&run->board, spare->arrays[spare->n], spare->capacity[spare->n]);
+}
+
+void steps_give_board(struct run *run)
+{
+	struct spare_boards *spare = &run->comm->engine.boards;
+
+	if (run->board.capacity == 0 || spare->n == SPARE_BOARDS)
+		return;
+	spare->arrays[spare->n] = run->board.events;
+	spare->capacity[spare->n] = run->board.capacity;
+	spare->n++;
+	set_arrays(&run->board, NULL, 0);
+}
+
+void steps_free_boards(struct choir_comm *comm)
+{
+	struct spare_boards *spare = &comm->engine.boards;
+
+	while (spare->n > 0)
+		free(spare->arrays[--spare->n]);
 }
 
 /* How many deps of a step are not among the first `done` steps. */
@@ -226,6 +264,7 @@ choir_status steps_make_room(struct run *run)
 {
 	uint64_t bytes = run->plan->scratch_bytes + shadow_bytes(run);
 
+	take_spare(run);
 	TRY(grow(&run->board, run->plan->n_steps));
 	if (run->plan->device || bytes <= run->scratch.bytes)
 		return CHOIR_SUCCESS;
@@ -351,9 +390,6 @@ void steps_abandon(struct run *run)
 
 void steps_free(struct run *run)
 {
-	free(run->board.pending);
-	free(run->board.ready);
-	free(run->board.waiting);
 	free(run->board.events);
 	free(run->peers);
 	run->peers = NULL;

@@ -26,6 +26,11 @@ void steps_fill_board(struct run *run, uint32_t done);
 void steps_abandon(struct run *run);
 void steps_free(struct run *run);
 
+/* steps_give_board: the run is over; its board's arrays serve the next one.  The driver only.
+ * steps_free_boards: those that no run has. */
+void steps_give_board(struct run *run);
+void steps_free_boards(struct choir_comm *comm);
+
 /* steps_kernel_reduce: one REDUCE on the device; *event_p is complete when the result is where the step says.  In
  * reduce_step.c. */
 choir_status steps_kernel_reduce(struct run *run, const struct plan_step *step, cl_event *event_p);
