@@ -180,15 +180,22 @@ bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given
 
 /* --- any call --- */
 
-/* A reference, or NULL; also where somebody else drives just now. */
-static struct prepared *find(choir_comm *comm, const struct call_key *key)
+/* A reference, or NULL; also where somebody else drives just now.  *moved_p: it serves the call at other addresses;
+ * NULL = that is of no use. */
+static struct prepared *find(choir_comm *comm, const struct call_key *key, bool *moved_p)
 {
 	struct prepared *prepared = NULL;
 
 	if (!engine_enter(&comm->engine))
 		return NULL;
-	if (!comm->engine.closed)
-		prepared = prepared_retain(call_cache_find(comm, key));
+	if (!comm->engine.closed) {
+		prepared = call_cache_find(comm, key);
+		if (prepared == NULL && moved_p != NULL) {
+			prepared = call_cache_serving(comm, key);
+			*moved_p = prepared != NULL;
+		}
+		prepared_retain(prepared);
+	}
 	engine_leave(&comm->engine);
 	return prepared;
 }
@@ -223,9 +230,21 @@ choir_status start_prepared(choir_comm *comm, struct prepared *prepared, const c
 	return st;
 }
 
+/* Of host memory, which no cl_mem has to keep. */
+static choir_status start_moved(choir_comm *comm, struct prepared *prepared, const struct call_key *key,
+                                const choir_call *call, choir_event **event_p)
+{
+	struct run *run;
+
+	TRY(make_run(comm, prepared, &prepared->parts[0], call, false, &run));
+	prepared_move(run, key);
+	return call_start(key->form->name, run, event_p);
+}
+
 static choir_status call_anew(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p)
 {
 	const struct call_form *form = key->form;
+	bool waits = event_p == NULL && !group_is_open(), moved = false;
 	struct prepared *prepared;
 	choir_status st;
 	choir_call call;
@@ -235,13 +254,14 @@ static choir_status call_anew(choir_comm *comm, struct call_key *key, const choi
 	key->options = call.options;
 	key->factor = call.factor;
 	key->tag = call.tag;
-	prepared = find(comm, key);
+	prepared = find(comm, key, waits ? NULL : &moved);
 	if (prepared == NULL || prepared->n_parts == 0) {
 		prepared_release(prepared);
 		TRY(form->prepare(comm, key, &call, &prepared));
 		start_keep(comm, prepared);
 	}
-	st = start_prepared(comm, prepared, &call, event_p, NULL);
+	st = moved ? start_moved(comm, prepared, key, &call, event_p)
+	           : start_prepared(comm, prepared, &call, event_p, NULL);
 	prepared_release(prepared);
 	return st;
 }

@@ -51,6 +51,13 @@ struct prepared *call_cache_find(struct choir_comm *comm, const struct call_key 
 	return prepared_is_valid(comm, at->prepared, false) ? at->prepared : NULL;
 }
 
+struct prepared *call_cache_serving(const struct choir_comm *comm, const struct call_key *key)
+{
+	struct prepared *latest = comm->engine.cache.latest;
+
+	return latest != NULL && prepared_serves(comm, latest, key) ? latest : NULL;
+}
+
 static struct dropped_call *dropped_at(struct call_cache *cache, uint64_t hash)
 {
 	return &cache->dropped[(hash >> 32) % PREPARED_MOST];
@@ -114,6 +121,8 @@ void call_cache_keep(struct choir_comm *comm, struct prepared *prepared)
 	if (cache->last + 1 < PREPARED_MOST && comes_back(cache, hash) && search(comm, &prepared->key, hash) == NULL)
 		grow(comm);
 	put(comm, prepared_retain(prepared), hash);
+	prepared_release(cache->latest);
+	cache->latest = prepared_retain(prepared);
 }
 
 struct prepared *call_cache_like(struct choir_comm *comm, const struct call_key *key)
@@ -144,6 +153,7 @@ void call_cache_drop(struct choir_comm *comm)
 
 	for (uint32_t i = 0; cache->entries != NULL && i <= cache->last; i++)
 		prepared_release(cache->entries[i].prepared);
+	prepared_release(cache->latest);
 	if (cache->entries != cache->first)
 		free(cache->entries);
 	free(cache->dropped);

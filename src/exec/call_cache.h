@@ -9,6 +9,10 @@
 /* call_cache_find: the call with that key that still holds; NULL if there is none. */
 struct prepared *call_cache_find(struct choir_comm *comm, const struct call_key *key);
 
+/* call_cache_serving: the last one that was kept, if it serves the key at other addresses (prepared_serves); else
+ * NULL. */
+struct prepared *call_cache_serving(const struct choir_comm *comm, const struct call_key *key);
+
 /* call_cache_keep: takes a reference; another call may go. */
 void call_cache_keep(struct choir_comm *comm, struct prepared *prepared);
 

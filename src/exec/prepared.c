@@ -68,6 +68,64 @@ bool prepared_is_valid(const struct choir_comm *comm, const struct prepared *pre
 	return lasts && prepared->changes == changes_of(comm);
 }
 
+static unsigned char *address_of(const choir_buffer *buffer)
+{
+	return (unsigned char *)buffer->base + buffer->offset_bytes;
+}
+
+/* Is the buffer host memory, or empty, as that of the call is?  Its address passes the checks of dev_range. */
+static bool may_replace(const choir_buffer *buffer, const choir_buffer *old, const struct dev_access *access,
+                        uint64_t elem_bytes)
+{
+	uintptr_t room = UINTPTR_MAX - (uintptr_t)buffer->base;
+
+	if (buffer->kind != old->kind || !access->direct)
+		return false;
+	if (access->bytes == 0)
+		return buffer->kind == CHOIR_BUFFER_HOST || buffer->kind == CHOIR_BUFFER_NONE;
+	return buffer->kind == CHOIR_BUFFER_HOST && buffer->base != NULL && buffer->offset_bytes <= room &&
+	       access->bytes <= room - buffer->offset_bytes && (uintptr_t)address_of(buffer) % elem_bytes == 0;
+}
+
+static bool lie_apart(const struct call_key *key, const struct bound *bound)
+{
+	uintptr_t send = (uintptr_t)address_of(&key->send), recv = (uintptr_t)address_of(&key->recv);
+
+	return bound->send.bytes == 0 || bound->recv.bytes == 0 || send + bound->send.bytes <= recv ||
+	       recv + bound->recv.bytes <= send;
+}
+
+/* Nothing of it depends on where its buffers are. */
+static bool may_move(const struct prepared *prepared)
+{
+	const struct bound *bound = &prepared->parts[0].bound;
+
+	return prepared->n_parts == 1 && call_key_is_flat(&prepared->key) && !bound->cached->plan.peers &&
+	       !bound->in.in_place && bound->become_script == NULL;
+}
+
+bool prepared_serves(const struct choir_comm *comm, const struct prepared *prepared, const struct call_key *key)
+{
+	const struct bound *bound = &prepared->parts[0].bound;
+	struct call_key moved = *key;
+
+	moved.send = prepared->key.send;
+	moved.recv = prepared->key.recv;
+	return call_key_is_flat(key) && call_key_same(&prepared->key, &moved, comm->n) && may_move(prepared) &&
+	       prepared_is_valid(comm, prepared, false) &&
+	       may_replace(&key->send, &prepared->key.send, &bound->send, bound->in.elem_bytes) &&
+	       may_replace(&key->recv, &prepared->key.recv, &bound->recv, bound->in.elem_bytes) &&
+	       lie_apart(key, bound);
+}
+
+void prepared_move(struct run *run, const struct call_key *key)
+{
+	if (run->bound.send.bytes > 0)
+		run->bound.send.ptr = address_of(&key->send);
+	if (run->bound.recv.bytes > 0)
+		run->bound.recv.ptr = address_of(&key->recv);
+}
+
 void prepared_unbind(struct run *run)
 {
 	prepared_release(run->prepared);

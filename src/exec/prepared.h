@@ -50,4 +50,11 @@ bool prepared_is_valid(const struct choir_comm *comm, const struct prepared *pre
 void prepared_bind(struct run *run, struct prepared *prepared, struct part *part);
 void prepared_unbind(struct run *run);
 
+/* prepared_serves: may a run of the call with that key carry out this one at other addresses (prepared_move)?  The two
+ * differ in the addresses of host buffers alone, and those of the key pass every check. */
+bool prepared_serves(const struct choir_comm *comm, const struct prepared *prepared, const struct call_key *key);
+
+/* prepared_move: the run, bound to a call that serves the key, takes the key's addresses. */
+void prepared_move(struct run *run, const struct call_key *key);
+
 #endif

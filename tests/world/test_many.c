@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Thousands of calls in flight: a driver looks at those that can move, not at the others, and calls that overtake
- * others still end. */
+/* Thousands of calls in flight: a driver looks at those that can move, not at the others, a call allocates no
+ * more than it needs to wait, and calls that overtake others still end. */
 #include "exec/engine.h"
 #include "world/gate.h"
 
@@ -10,7 +10,41 @@
 
 #include <cmocka.h>
 
-enum { CALLS = 4096, MOST_LOOKS = 2 * 16 + COMM_LANES, OVERTAKEN = 40 };
+enum {
+	CALLS = 4096,
+	MOST_LOOKS = 2 * 16 + COMM_LANES,
+	MOST_CHECKED = 1024 + MOST_LOOKS, /* of the slow check */
+	CALL_ALLOCATIONS = 3, /* event and run; what was prepared, where another thread drives */
+	OTHER_ALLOCATIONS = 512, /* of a comm that begins */
+	OVERTAKEN = 40
+};
+
+static _Atomic unsigned allocated;
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t n, size_t bytes);
+void *__real_realloc(void *ptr, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_realloc(void *ptr, size_t bytes);
+void *__wrap_calloc(size_t n, size_t bytes);
+
+void *__wrap_malloc(size_t bytes)
+{
+	atomic_fetch_add(&allocated, 1);
+	return __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t n, size_t bytes)
+{
+	atomic_fetch_add(&allocated, 1);
+	return __real_calloc(n, bytes);
+}
+
+void *__wrap_realloc(void *ptr, size_t bytes)
+{
+	atomic_fetch_add(&allocated, 1);
+	return __real_realloc(ptr, bytes);
+}
 
 /* Looks at runs in one drive of an engine: here, and the most of any thread. */
 static _Thread_local int looks;
@@ -53,17 +87,50 @@ static void many_sums(struct world *world, int rank, choir_comm *comm, void *arg
 	int *send = calloc(CALLS, sizeof *send), *recv = calloc(CALLS, sizeof *recv);
 
 	(void)arg;
+	line_up();
+	if (rank == 0)
+		atomic_store(&allocated, 0);
+	line_up();
 	for (int k = 0; k < CALLS; k++) {
 		send[k] = k + rank;
 		OK(choir_allreduce(comm, choir_host(&send[k]), choir_host(&recv[k]), 1, CHOIR_I32, CHOIR_OP_SUM, NULL,
 		                   &events[k]));
 	}
 	land(world, rank, events);
+	line_up();
+	CHECK(rank == 1 || comm->node_size == 1 ||
+	      atomic_load(&allocated) <= 2 * CALLS * CALL_ALLOCATIONS + OTHER_ALLOCATIONS);
 	for (int k = 0; k < CALLS; k++)
 		CHECK(recv[k] == 2 * k + 1);
 	free(events);
 	free(send);
 	free(recv);
+}
+
+/* All wait for rank 1 but the first few, which alone can move. */
+static void check_many(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_event **events = calloc(CALLS, sizeof(choir_event *));
+	int one = 1, *sums = calloc(CALLS, sizeof *sums);
+
+	(void)arg;
+	for (int k = 0; k < CALLS && rank == 0; k++)
+		OK(choir_allreduce(comm, choir_host(&one), choir_host(&sums[k]), 1, CHOIR_I32, CHOIR_OP_SUM, NULL,
+		                   &events[k]));
+	for (int i = 0; i < 8 && rank == 0; i++) {
+		looks = 0;
+		engine_check(comm); /* another driver may be at it: then this one looks at none */
+		CHECK(looks <= MOST_CHECKED);
+	}
+	line_up();
+	for (int k = 0; k < CALLS && rank == 1; k++)
+		OK(choir_allreduce(comm, choir_host(&one), choir_host(&sums[k]), 1, CHOIR_I32, CHOIR_OP_SUM, NULL,
+		                   &events[k]));
+	land(world, rank, events);
+	for (int k = 0; k < CALLS; k++)
+		CHECK(sums[k] == 2);
+	free(events);
+	free(sums);
 }
 
 /* Rank 1 receives, long before anything is sent. */
@@ -98,6 +165,74 @@ static void run_counted(world_fn fn)
 
 static void test_sums(void **state) { (void)state; run_counted(many_sums); }
 static void test_messages(void **state) { (void)state; run_counted(many_messages); }
+
+static void test_check(void **state)
+{
+	(void)state;
+	line_up_layouts(2, check_many);
+}
+
+/* A sum of ones of each of two ranks, from and to these addresses. */
+static void sum_comes_out(struct world *world, int rank, choir_comm *comm, int *from, choir_buffer to, const int *at)
+{
+	choir_event *event = NULL;
+
+	*from = 1;
+	if (OK(choir_allreduce(comm, choir_host(from), to, 1, CHOIR_I32, CHOIR_OP_SUM, NULL, &event)))
+		OK(choir_event_wait(event, -1));
+	CHECK(*at == 2);
+	choir_event_release(event);
+}
+
+/* Each call is like the one before it but for its addresses: they are checked all the same. */
+static void at_other_addresses(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	int from[8] = { 0 }, to[8] = { 0 };
+	choir_buffer beyond = choir_host(&to[6]);
+	choir_event *event;
+
+	(void)arg;
+	beyond.offset_bytes = SIZE_MAX - 1;
+	for (int i = 0; i < 4; i++)
+		sum_comes_out(world, rank, comm, &from[i], choir_host(&to[i]), &to[i]);
+	SAYS(choir_allreduce(comm, choir_host((char *)from + 1), choir_host(&to[4]), 1, CHOIR_I32, CHOIR_OP_SUM, NULL,
+	                     &event),
+	     CHOIR_ARGUMENT, "send|multiple");
+	SAYS(choir_allreduce(comm, choir_host(&from[4]), choir_host((char *)to + 2), 1, CHOIR_I32, CHOIR_OP_SUM, NULL,
+	                     &event),
+	     CHOIR_ARGUMENT, "recv|multiple");
+	SAYS(choir_allreduce(comm, choir_host(NULL), choir_host(&to[4]), 1, CHOIR_I32, CHOIR_OP_SUM, NULL, &event),
+	     CHOIR_ARGUMENT, "send");
+	SAYS(choir_allreduce(comm, choir_host(&from[4]), beyond, 1, CHOIR_I32, CHOIR_OP_SUM, NULL, &event),
+	     CHOIR_ARGUMENT, "recv|address space");
+	sum_comes_out(world, rank, comm, &from[5], choir_host(&from[5]), &from[5]); /* in place */
+	sum_comes_out(world, rank, comm, &from[6], choir_host(&to[6]), &to[6]);
+	CHECK(to[4] == 0 && to[5] == 0 && to[7] == 0);
+}
+
+/* Those of two elements that overlap by one. */
+static void overlap(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	int n[8] = { 1, 1, 0, 0, 1, 1, 0, 0 };
+	choir_event *event;
+
+	(void)arg;
+	OK(choir_allreduce(comm, choir_host(&n[0]), choir_host(&n[2]), 2, CHOIR_I32, CHOIR_OP_SUM, NULL, &event));
+	OK(choir_event_wait(event, -1));
+	choir_event_release(event);
+	SAYS(choir_allreduce(comm, choir_host(&n[4]), choir_host(&n[5]), 2, CHOIR_I32, CHOIR_OP_SUM, NULL, &event),
+	     CHOIR_ARGUMENT, "overlap");
+	SAYS(choir_allreduce(comm, choir_host(&n[5]), choir_host(&n[4]), 2, CHOIR_I32, CHOIR_OP_SUM, NULL, &event),
+	     CHOIR_ARGUMENT, "overlap");
+	CHECK(n[2] == 2 && n[3] == 2 && n[4] == 1 && n[5] == 1 && n[6] == 0);
+}
+
+static void test_addresses(void **state)
+{
+	(void)state;
+	line_up_layouts(2, at_other_addresses);
+	line_up_layouts(2, overlap);
+}
 
 /* The last of many sends waits for nothing, those before it for a gate that opens when the last one has come. */
 static void overtake(struct world *world, int rank, choir_comm *comm, void *arg)
@@ -138,6 +273,7 @@ static void test_overtake(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sums), cmocka_unit_test(test_messages),
+		                            cmocka_unit_test(test_check), cmocka_unit_test(test_addresses),
 		                            cmocka_unit_test(test_overtake) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
