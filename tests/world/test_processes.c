@@ -134,7 +134,7 @@ static void destroys_beside_send(const struct rank *me, int unused)
 	char *bytes = calloc(BYTES, 1);
 
 	(void)unused;
-	processes_create(me, 1, 1, 4000, &parent);
+	processes_create(me, 1, 1, 20000, &parent);
 	MUST(bytes != NULL && choir_comm_split(parent, 0, 0, &child) == CHOIR_SUCCESS);
 	if (me->rank == 0) {
 		MUST(choir_send(parent, choir_host(bytes), BYTES, CHOIR_U8, 1, NULL, &event) == CHOIR_SUCCESS);
