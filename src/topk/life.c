@@ -53,6 +53,7 @@ void topk_run_destroy(void *state)
 		                      &run->involved, &run->dropped, &run->candidates.list,
 		                      &run->lost,     &run->lost_sums };
 
+	topk_split_fini(run);
 	far_fini(run);
 	tensor_give(&run->acc);
 	tensor_give(&run->velocity);
@@ -96,6 +97,7 @@ choir_status topk_run_make(const struct script_env *env, struct topk_state *stat
 
 	if (run == NULL)
 		return error_no_memory("a topk_allreduce", sizeof *run);
+	topk_split_init(run);
 	run->env = *env;
 	run->state = topk_state_retain(state);
 	run->request = *request;

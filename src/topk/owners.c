@@ -31,13 +31,6 @@ static void note_imbalance(struct topk_run *run)
 	run->stats.imbalance = all == 0 ? 1 : (double)most * n / (double)all;
 }
 
-static choir_status owners_sum(struct topk_run *run, struct script_turn *turn)
-{
-	(void)turn;
-	run->step = run->after_split;
-	return list_merge(&run->held, &run->types, run->lists, (uint32_t)run->env.layout->n);
-}
-
 static choir_status owners_send(struct topk_run *run, struct script_turn *turn)
 {
 	int n = run->env.layout->n;
@@ -50,7 +43,8 @@ static choir_status owners_send(struct topk_run *run, struct script_turn *turn)
 		run->parts[d] = list_part(&run->selected, &run->types, from, from + run->row[d]);
 		from += run->row[d];
 	}
-	return topk_exchange(run, turn, run->parts, owners_sum);
+	(void)turn;
+	return topk_split_start(run);
 }
 
 choir_status topk_owners_split(struct topk_run *run, struct script_turn *turn, topk_step then)

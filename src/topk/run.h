@@ -91,6 +91,19 @@ struct topk_far {
 	cl_uint nan_found;
 };
 
+/* The pairs that go to their owners (split.c). */
+struct topk_split {
+	int met;    /* steps that are done */
+	int added;  /* run->held is the sum of the lists of ranks [0, added) */
+	int adding; /* the worker's end */
+	uint64_t in_bytes; /* that came to run->in */
+	bool waits;        /* the next step asks whether the worker is done */
+	pthread_mutex_t lock;
+	pthread_cond_t idle;
+	bool busy; /* under the lock: the worker adds */
+	struct script_outcome outcome;
+};
+
 /* Where a call's time goes. */
 enum topk_part { TOPK_SELECTING, TOPK_MERGING, TOPK_UPDATING };
 
@@ -151,6 +164,7 @@ struct topk_run {
 	struct topk_list dropped;
 	int distance; /* gtopk, spardl: of the round */
 	struct topk_far far;
+	struct topk_split split;
 	choir_topk_stats stats;
 	enum topk_part part;
 	bool exchanges; /* the time since the last step is the exchange's */
@@ -172,6 +186,10 @@ choir_status topk_share(struct topk_run *run, struct script_turn *turn, const ui
  * each. */
 choir_status topk_gather(struct topk_run *run, struct script_turn *turn, struct pairs mine, const uint64_t *counts,
                          bool apart, topk_step then);
+
+/* topk_alltoallv: run->block_bytes from each rank to each, packed, from run->out to recv. */
+choir_status topk_alltoallv(struct topk_run *run, struct script_turn *turn, uint64_t send_bytes, void *recv,
+                            uint64_t recv_bytes, topk_step then);
 
 /* topk_exchange: run->matrix pairs from each rank to each; to[d] is what goes from here to d.  Arrives in
  * run->lists. */
@@ -196,6 +214,13 @@ struct pairs topk_fixed_read(const struct topk_run *run, uint64_t room, const vo
 
 /* topk_join: the lists that came, one behind the other: they follow each other in the index range. */
 choir_status topk_join(struct topk_run *run, struct topk_list *out);
+
+/* split.c.  start: run->parts, of run->matrix pairs, to their owners; run->after_split follows, and run->held is the sum
+ * of what came.  fini: waits for the worker.  add: what the worker does, with a run. */
+choir_status topk_split_start(struct topk_run *run);
+void topk_split_add(void *run);
+void topk_split_init(struct topk_run *run);
+void topk_split_fini(struct topk_run *run);
 
 /* accumulate.c: near. */
 choir_status near_accumulate(struct topk_run *run, topk_step then);

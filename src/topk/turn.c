@@ -168,11 +168,19 @@ static choir_status exchanged(struct topk_run *run, struct script_turn *turn)
 	return topk_widen(run, run->lists, n);
 }
 
-static choir_status alltoallv(struct topk_run *run, struct script_turn *turn, uint64_t send, topk_step then)
+choir_status topk_alltoallv(struct topk_run *run, struct script_turn *turn, uint64_t send_bytes, void *recv,
+                            uint64_t recv_bytes, topk_step then)
 {
 	struct algo_in in = { .collective = COLLECTIVE_ALLTOALLV,
 		              .elem_bytes = BLOCK_ALIGN,
 		              .block_bytes = run->block_bytes };
+
+	return topk_plan(run, turn, &in, run->out.ptr, send_bytes, recv, recv_bytes, then);
+}
+
+/* All that comes, to run->in. */
+static choir_status alltoallv(struct topk_run *run, struct script_turn *turn, uint64_t send, topk_step then)
+{
 	int n = run->env.layout->n;
 	uint64_t recv = 0;
 
@@ -180,7 +188,7 @@ static choir_status alltoallv(struct topk_run *run, struct script_turn *turn, ui
 		recv += run->block_bytes[s * n + run->env.me];
 	pool_give(&run->in);
 	TRY(pool_take(&run->in, recv, "pairs of other ranks"));
-	return topk_plan(run, turn, &in, run->out.ptr, send, run->in.ptr, recv, then);
+	return topk_alltoallv(run, turn, send, run->in.ptr, recv, then);
 }
 
 choir_status topk_exchange(struct topk_run *run, struct script_turn *turn, const struct pairs *to, topk_step then)

@@ -16,18 +16,18 @@ enum { N = 3000, GOOD_CALLS = 3 };
 
 static bool dies_at_exchange;
 
-choir_status __real_topk_exchange(struct topk_run *run, struct script_turn *turn, const struct pairs *to,
-                                  topk_step then);
-choir_status __wrap_topk_exchange(struct topk_run *run, struct script_turn *turn, const struct pairs *to,
-                                  topk_step then);
+choir_status __real_topk_alltoallv(struct topk_run *run, struct script_turn *turn, uint64_t send_bytes, void *recv,
+                                   uint64_t recv_bytes, topk_step then);
+choir_status __wrap_topk_alltoallv(struct topk_run *run, struct script_turn *turn, uint64_t send_bytes, void *recv,
+                                   uint64_t recv_bytes, topk_step then);
 
 /* The others have this rank's header and counts by then, and wait for its pairs. */
-choir_status __wrap_topk_exchange(struct topk_run *run, struct script_turn *turn, const struct pairs *to,
-                                  topk_step then)
+choir_status __wrap_topk_alltoallv(struct topk_run *run, struct script_turn *turn, uint64_t send_bytes, void *recv,
+                                   uint64_t recv_bytes, topk_step then)
 {
 	if (dies_at_exchange)
 		raise(SIGKILL);
-	return __real_topk_exchange(run, turn, to, then);
+	return __real_topk_alltoallv(run, turn, send_bytes, recv, recv_bytes, then);
 }
 
 static choir_status one_call(choir_topk_state *state, int rank, int call)
