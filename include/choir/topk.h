@@ -112,11 +112,16 @@ typedef struct choir_topk_out {
 	 * involved_pairs_p is given, a list of ind_dtype, ascending, room in and entries out */
 	choir_buffer involved;
 	size_t *involved_pairs_p;
+	/* if it is given, [ranks]: ind and val get the pairs that the ranks sent, not added: one rank's behind the
+	 * other's, in rank order, each ascending; so many of each rank.  pairs_p is then of all of them.  For a mean
+	 * the values are divided, so their sum is the result's.  topka, topk-opt, gaussiank, gaussiank-concat (else
+	 * UNSUPPORTED); in a dense call all elements are rank 0's.  Must live until the event completes */
+	size_t *rank_pairs_p;
 } choir_topk_out;
 #define CHOIR_TOPK_OUT_INIT                                                                                            \
 	{                                                                                                              \
 		sizeof(choir_topk_out), { CHOIR_BUFFER_NONE, NULL, 0 }, { CHOIR_BUFFER_NONE, NULL, 0 },                \
-		    { CHOIR_BUFFER_NONE, NULL, 0 }, CHOIR_I32, NULL, { CHOIR_BUFFER_NONE, NULL, 0 }, NULL              \
+		    { CHOIR_BUFFER_NONE, NULL, 0 }, CHOIR_I32, NULL, { CHOIR_BUFFER_NONE, NULL, 0 }, NULL, NULL        \
 	}
 
 /* choir_topk_allreduce: collective over the comm of the state.  grad: count elements; it may be out->dense, the same

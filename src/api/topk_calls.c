@@ -104,6 +104,20 @@ static bool is_given(choir_buffer buffer)
 	return buffer.kind != CHOIR_BUFFER_NONE;
 }
 
+static choir_status check_unreduced(const char *name, const choir_topk_out *out,
+                                    const struct topk_algorithm *algorithm)
+{
+	if (out->rank_pairs_p == NULL)
+		return CHOIR_SUCCESS;
+	if (!topk_algorithm_gathers(algorithm))
+		return error_set(CHOIR_UNSUPPORTED,
+		                 "%s: rank_pairs_p: %s does not give each rank the pairs of all others", name,
+		                 algorithm->name);
+	if (out->pairs_p == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: rank_pairs_p is given, but no pairs are asked for", name);
+	return CHOIR_SUCCESS;
+}
+
 static choir_status check_out(const char *name, const choir_topk_out *out, uint64_t count)
 {
 	bool pairs = is_given(out->ind) || is_given(out->val) || out->pairs_p != NULL,
@@ -143,7 +157,8 @@ static struct topk_request request_of(const struct topk_settings *settings, choi
 	size_t elem_bytes = choir_dtype_bytes(settings->dtype), ind_bytes = choir_dtype_bytes(out->ind_dtype);
 	struct topk_request request = { .ind_dtype = out->ind_dtype,
 		                        .pairs_p = out->pairs_p,
-		                        .involved_p = out->involved_pairs_p };
+		                        .involved_p = out->involved_pairs_p,
+		                        .rank_pairs_p = out->rank_pairs_p };
 	bool list = out->involved_pairs_p != NULL;
 
 	request.pairs_room = out->pairs_p != NULL ? *out->pairs_p : 0;
@@ -287,6 +302,7 @@ static choir_status start(choir_topk_state *state, choir_buffer grad, const stru
 	TRY(call_takes_no_options(name, &call));
 	TRY(call_read_struct(name, "out", "CHOIR_TOPK_OUT_INIT", given_out, &out, sizeof out));
 	TRY(check_out(name, &out, settings->types.n));
+	TRY(check_unreduced(name, &out, settings->algorithm));
 	request = request_of(settings, grad, &out);
 	if (chosen != NULL)
 		TRY(add_chosen(name, settings, chosen, &request));

@@ -74,6 +74,11 @@ const struct topk_algorithm *topk_algorithm_find(const char *name)
 	return NULL;
 }
 
+bool topk_algorithm_gathers(const struct topk_algorithm *algorithm)
+{
+	return algorithm->start == topk_lists_start && !algorithm->keeps_k;
+}
+
 topk_step topk_policy_select(const struct topk_algorithm *algorithm, choir_topk_threshold policy)
 {
 	static const topk_step ways[] = { [CHOIR_TOPK_THRESHOLD_EXACT] = topk_select_top,

@@ -25,6 +25,9 @@ struct topk_algorithm {
 extern const struct topk_algorithm topk_algorithms[];
 extern const size_t n_topk_algorithms;
 
+/* topk_algorithm_gathers: do all ranks have the pairs of all others? */
+bool topk_algorithm_gathers(const struct topk_algorithm *algorithm);
+
 /* topk_algorithm_find: by name or alias, whatever the case; NULL if there is none.  topk_algorithm_names: all names,
  * for a sentence. */
 const struct topk_algorithm *topk_algorithm_find(const char *name);

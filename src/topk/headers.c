@@ -13,6 +13,7 @@ void topk_header_make(struct topk_run *run)
 		                  .calls = run->tracking.calls,
 		                  .room = request->pairs_p != NULL ? request->pairs_room : UINT64_MAX,
 		                  .nan_at = run->nan_at,
+		                  .unreduced = request->rank_pairs_p != NULL,
 		                  .bad_at = run->bad_at };
 	run->header.involved_short = request->involved_p != NULL && request->involved_room < run->header.selected;
 }

@@ -48,10 +48,10 @@ void topk_run_destroy(void *state)
 	struct topk_run *run = state;
 	struct pool_block *blocks[] = { &run->dense, &run->mean,      &run->out,
 		                        &run->in,    &run->in_values, &run->whole_block,
-		                        &run->wide };
+		                        &run->wide,  &run->sent_mean };
 	struct topk_list *lists[] = { &run->selected, &run->held,    &run->kept,
 		                      &run->involved, &run->dropped, &run->candidates.list,
-		                      &run->lost,     &run->lost_sums };
+		                      &run->lost,     &run->lost_sums, &run->as_sent };
 
 	topk_split_fini(run);
 	far_fini(run);

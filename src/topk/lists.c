@@ -14,6 +14,8 @@ static choir_status arrived(struct topk_run *run, struct script_turn *turn)
 
 	(void)turn;
 	run->step = run->deliver;
+	if (run->request.rank_pairs_p != NULL)
+		TRY(topk_join(run, &run->as_sent));
 	TRY(list_merge(&run->kept, &run->types, run->lists, (uint32_t)run->env.layout->n));
 	if (!run->algorithm->keeps_k)
 		return CHOIR_SUCCESS;

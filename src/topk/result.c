@@ -17,36 +17,50 @@ static uint64_t result_count(const struct topk_run *run)
 	return run->algorithm->select == NULL ? run->types.n : run->kept.count;
 }
 
+/* Of all ranks, before they are added. */
+static uint64_t sent_count(const struct topk_run *run)
+{
+	uint64_t count = 0;
+
+	if (run->algorithm->select == NULL)
+		return run->types.n;
+	for (int r = 0; r < run->env.layout->n; r++)
+		count += run->headers[r].selected;
+	return count;
+}
+
 /* The rooms of all ranks are in the headers, and all have the same result. */
 choir_status topk_result_check_room(struct topk_run *run)
 {
-	uint64_t count = result_count(run);
+	const uint64_t counts[] = { result_count(run), sent_count(run) };
 	choir_status st = CHOIR_SUCCESS;
 
 	if (run->request.pairs_p != NULL)
-		*run->request.pairs_p = count;
-	for (int r = 0; r < run->env.layout->n && st == CHOIR_SUCCESS; r++)
+		*run->request.pairs_p = counts[run->request.rank_pairs_p != NULL];
+	for (int r = 0; r < run->env.layout->n && st == CHOIR_SUCCESS; r++) {
+		uint64_t count = counts[run->headers[r].unreduced != 0];
+
 		if (count > run->headers[r].room)
 			st = error_set(CHOIR_CAPACITY, "%" PRIu64 " pairs, and rank %d has room for %" PRIu64, count, r,
 			               run->headers[r].room);
+	}
 	return st;
 }
 
-/* The values of the result in the caller's dtype, averaged if that is asked for. */
-static choir_status finish_values(struct topk_run *run, const void **out)
+/* Values in the caller's dtype, averaged if that is asked for. */
+static choir_status finish_values(struct topk_run *run, void *values, uint64_t n, struct pool_block *block,
+                                  const void **out)
 {
 	const struct topk_settings *settings = &run->state->settings;
-	void *values = run->algorithm->select == NULL ? run->dense.ptr : run->kept.val.ptr;
-	uint64_t n = result_count(run);
 
 	if (settings->op == CHOIR_OP_MEAN)
 		vector_divide(&run->types, values, n, run->env.layout->n);
 	*out = values;
 	if (settings->dtype == run->types.work)
 		return CHOIR_SUCCESS;
-	TRY(pool_take(&run->mean, n * choir_dtype_bytes(settings->dtype), "the values of the result"));
-	convert_values(settings->dtype, run->mean.ptr, run->types.work, values, n);
-	*out = run->mean.ptr;
+	TRY(pool_take(block, n * choir_dtype_bytes(settings->dtype), "the values of the result"));
+	convert_values(settings->dtype, block->ptr, run->types.work, values, n);
+	*out = block->ptr;
 	return CHOIR_SUCCESS;
 }
 
@@ -130,20 +144,33 @@ static void fill_all_indices(uint64_t n, struct operand *to)
 			((int64_t *)to->ptr)[i] = (int64_t)i;
 }
 
-static void fill_pairs(struct topk_run *run, const void *values)
+/* In a dense call all elements are rank 0's. */
+static void fill_rank_pairs(struct topk_run *run)
+{
+	for (int r = 0; r < run->env.layout->n; r++)
+		run->request.rank_pairs_p[r] = run->algorithm->select != NULL ? run->headers[r].selected
+		                               : r == 0                      ? run->types.n
+		                                                             : 0;
+}
+
+static void fill_pairs(struct topk_run *run)
 {
 	struct operand *ind = &run->request.operands[TOPK_IND], *val = &run->request.operands[TOPK_VAL];
-	uint64_t n = result_count(run);
+	bool as_sent = run->request.rank_pairs_p != NULL && run->algorithm->select != NULL;
+	const struct topk_list *list = as_sent ? &run->as_sent : &run->kept;
+	uint64_t n = as_sent ? list->count : result_count(run);
 
 	if (run->request.pairs_p == NULL)
 		return;
 	if (run->algorithm->select == NULL)
 		fill_all_indices(n, ind);
 	else
-		fill_indices(run, &run->kept, ind);
+		fill_indices(run, list, ind);
+	if (run->request.rank_pairs_p != NULL)
+		fill_rank_pairs(run);
 	val->written = n * val->elem_bytes;
 	if (n > 0)
-		memcpy(val->ptr, values, val->written);
+		memcpy(val->ptr, as_sent ? run->sent_values : run->values, val->written);
 }
 
 static void fill_bits(const struct topk_run *run, struct operand *to)
@@ -192,10 +219,13 @@ static void note_stats(struct topk_run *run)
 
 choir_status topk_result_write(struct topk_run *run)
 {
-	TRY(finish_values(run, &run->values));
+	void *values = run->algorithm->select == NULL ? run->dense.ptr : run->kept.val.ptr;
+
+	TRY(finish_values(run, values, result_count(run), &run->mean, &run->values));
+	TRY(finish_values(run, run->as_sent.val.ptr, run->as_sent.count, &run->sent_mean, &run->sent_values));
 	if (!run->request.operands[TOPK_DENSE].by_kernel)
 		fill_dense(run, run->values);
-	fill_pairs(run, run->values);
+	fill_pairs(run);
 	fill_involved(run);
 	note_stats(run);
 	return CHOIR_SUCCESS;

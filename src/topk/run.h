@@ -19,6 +19,7 @@ struct topk_header {
 	uint64_t room;           /* for pairs; UINT64_MAX = it wants none */
 	uint64_t nan_at;         /* UINT64_MAX = none */
 	uint64_t bad_at;         /* position of an index of the caller's beyond the tensor; UINT64_MAX = none */
+	uint64_t unreduced;      /* room is for the pairs of all ranks, not added */
 	uint64_t involved_short; /* its list of involved entries has no room for what it selected */
 };
 
@@ -26,6 +27,7 @@ struct topk_request {
 	struct operand operands[TOPK_OPERANDS];
 	choir_dtype ind_dtype;
 	size_t *pairs_p, *involved_p;
+	size_t *rank_pairs_p; /* not NULL: pairs are wanted as they were sent */
 	uint64_t pairs_room, involved_room;
 	bool at; /* the caller has selected so many entries: */
 	uint64_t at_count;
@@ -142,10 +144,12 @@ struct topk_run {
 	/* Narrow values: what was lost of the rank's own entries, and of the sums that it sent, where these stay in
 	 * the residual unless they are in the result. */
 	struct topk_list lost, lost_sums;
+	struct topk_list as_sent; /* the pairs of all ranks, if they are wanted */
 	struct pool_block dense; /* or, of "dense", a tensor */
 	struct topk_list involved;
-	const void *values;     /* of the result, in the caller's dtype */
-	struct pool_block mean; /* values of the result in the caller's dtype */
+	/* of the result, and as they were sent, in the caller's dtype; in the block if that is not work */
+	const void *values, *sent_values;
+	struct pool_block mean, sent_mean;
 
 	struct topk_header header, *headers; /* [n] */
 	uint64_t bad_at;                     /* of chosen.c */
@@ -215,8 +219,8 @@ struct pairs topk_fixed_read(const struct topk_run *run, uint64_t room, const vo
 /* topk_join: the lists that came, one behind the other: they follow each other in the index range. */
 choir_status topk_join(struct topk_run *run, struct topk_list *out);
 
-/* split.c.  start: run->parts, of run->matrix pairs, to their owners; run->after_split follows, and run->held is the sum
- * of what came.  fini: waits for the worker.  add: what the worker does, with a run. */
+/* split.c.  start: run->parts, of run->matrix pairs, to their owners; run->after_split follows, and run->held is the
+ * sum of what came.  fini: waits for the worker.  add: what the worker does, with a run. */
 choir_status topk_split_start(struct topk_run *run);
 void topk_split_add(void *run);
 void topk_split_init(struct topk_run *run);

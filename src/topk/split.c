@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The split: each rank's selected pairs go to the owners of their regions, who add them in rank order.  f 2k words
  * received, f = (P-1)/P; any P.
- * Design notes: at step j = 1 .. P-1 a rank sends to the rank j after it and takes from the rank j before it, so no rank
- * is swamped; sends_in_flight steps are a plan.  While a plan runs the worker adds the lists that have come, up to the
- * first rank whose list has not: the order is that of the ranks, whatever comes first.  While it is busy run->held, the
- * lists that it adds and split->added are the worker's. */
+ * Design notes: at step j = 1 .. P-1 a rank sends to the rank j after it and takes from the rank j before it, so no
+ * rank is swamped; sends_in_flight steps are a plan.  While a plan runs the worker adds the lists that have come, up to
+ * the first rank whose list has not: the order is that of the ranks, whatever comes first.  While it is busy run->held,
+ * the lists that it adds and split->added are the worker's. */
 #include "topk/algorithm.h"
 #include "topk/wire.h"
 

@@ -111,6 +111,24 @@ class TopK(unittest.TestCase):
 
         run_ranks(N, fn)
 
+    def test_unreduced(self):
+        """Each rank's pairs, one rank's behind the other's; their sum is the result."""
+
+        def fn(comm):
+            k, count = 40, 1000
+            dense, ind, val = np.empty(count, np.float32), np.empty(N * k, np.int32), np.empty(N * k, np.float32)
+            counts = np.zeros(N, np.uint64)
+            with choir.TopK(comm, count, algorithm="topka", k=k, op="sum") as state:
+                indices, values = state.allreduce(given(comm.rank, count), dense, (ind, val), rank_pairs=counts)
+            np.testing.assert_array_equal(counts, N * [k])
+            for rank in range(N):
+                x = given(rank, count)
+                np.testing.assert_array_equal(indices[rank * k : (rank + 1) * k], largest(x, k))
+                np.testing.assert_array_equal(values[rank * k : (rank + 1) * k], x[largest(x, k)])
+            np.testing.assert_array_equal(np.bincount(indices, values, count), dense)
+
+        run_ranks(N, fn)
+
     def test_law(self):
         """What went in comes out, or is in a residual; a state that was restored goes on alike."""
 

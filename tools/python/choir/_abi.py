@@ -335,6 +335,7 @@ class TopkOut(ct.Structure):
         ("pairs_p", ct.POINTER(ct.c_size_t)),
         ("involved", Buffer),
         ("involved_pairs_p", ct.POINTER(ct.c_size_t)),
+        ("rank_pairs_p", ct.POINTER(ct.c_size_t)),
     ]
 
 

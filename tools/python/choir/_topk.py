@@ -84,12 +84,14 @@ class TopK:
         check(lib.choir_topk_create(comm._handle, ct.byref(config), ct.byref(made)))
         self._handle = made.value or 0
 
-    def allreduce(self, gradient: Any, dense: Any = None, pairs: Any = None, involved: Any = None, wait: bool = True,
-                  **call: Any) -> Any:  # fmt: skip
+    def allreduce(self, gradient: Any, dense: Any = None, pairs: Any = None, involved: Any = None,
+                  rank_pairs: Any = None, wait: bool = True, **call: Any) -> Any:  # fmt: skip
         """Collective.  The result goes to ``dense`` (left out, and without pairs: to the gradient, in place).
 
         pairs: (indices of int32 or int64, values): the result as pairs too, ascending; they are returned, cut to what
         came for NumPy, else with their number.  CapacityError on all ranks where one rank's are too short.
+        rank_pairs: a NumPy array of uint64, one for each rank: the pairs come as the ranks sent them, not added, one
+        rank's behind the other's; so many of each rank (topka, topk-opt, gaussiank, gaussiank-concat).
         involved: an array of uint32: a bit for each element, 1 where the result has this rank's entry.
         """
         a = operand(gradient)
@@ -114,10 +116,15 @@ class TopK:
             _writable(bits, DType.U32, "involved")
             _at_least(bits.count, (self.count + 31) // 32, "involved")
             out.involved = bits.buffer
+        if rank_pairs is not None:
+            counts = operand(rank_pairs)
+            _writable(counts, DType.U64, "rank_pairs")
+            _at_least(counts.count, self._comm.size, "rank_pairs")
+            out.rank_pairs_p = ct.cast(rank_pairs.ctypes.data, ct.POINTER(ct.c_size_t))
         block, kept = _call(**call) if call else (None, None)
         handle = ct.c_void_p()
         check(lib.choir_topk_allreduce(self._handle, a.buffer, ct.byref(out), block, ct.byref(handle)))
-        held = (gradient, dense, pairs, involved, room, kept, self)
+        held = (gradient, dense, pairs, involved, rank_pairs, room, kept, self)
         event = TopKEvent(handle.value or 0, held, pairs, room)
         return event.wait() if wait else event
 
