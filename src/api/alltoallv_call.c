@@ -11,6 +11,7 @@
 
 #include "api/counts.h"
 #include "api/dense.h"
+#include "api/options.h"
 #include "api/request.h"
 #include "api/start.h"
 #include "exec/call_cache.h"
@@ -53,11 +54,14 @@ static choir_status read_lists(struct request *r)
 static choir_status read_request(choir_comm *comm, const struct call_key *key, struct request *out)
 {
 	choir_call named = { .options = key->options };
+	struct dense_options checked;
 
 	out->comm = comm;
 	out->key = key;
 	out->send.bytes = out->recv.bytes = NULL; /* the rest of the two is large, and not zeroed */
 	TRY(call_algorithm(key->form->name, &named, COLLECTIVE_ALLTOALLV, &out->forced));
+	if (key->options != NULL)
+		TRY(options_read(key->form->name, comm, &named, COLLECTIVE_ALLTOALLV, &checked));
 	return read_lists(out);
 }
 

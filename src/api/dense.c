@@ -217,6 +217,14 @@ choir_status dense_part(struct dense *d, const choir_call *call, struct prepared
 	return CHOIR_SUCCESS;
 }
 
+static choir_status stage_result(struct dense *d, const choir_call *call, struct prepared *prepared)
+{
+	struct dense_options options;
+
+	TRY(options_read(d->call, d->comm, call, d->collective, &options));
+	return options.atomic && d->recv_bytes > 0 ? dense_buffers_stage(d, prepared) : CHOIR_SUCCESS;
+}
+
 choir_status dense_prepare_part(struct dense *d, const struct call_key *key, const choir_call *call,
                                 struct prepared **out_p)
 {
@@ -224,12 +232,15 @@ choir_status dense_prepare_part(struct dense *d, const struct call_key *key, con
 	choir_status st;
 
 	TRY(prepared_create(d->comm, d->call, key, 1, &prepared));
-	st = dense_part(d, call, prepared, 0);
+	st = stage_result(d, call, prepared);
+	if (st == CHOIR_SUCCESS)
+		st = dense_part(d, call, prepared, 0);
 	if (st != CHOIR_SUCCESS) {
 		prepared_release(prepared);
 		return st;
 	}
-	prepared->is_inline = dense_is_inline(d->comm, is_pair(d), d->send_bytes + d->recv_bytes);
+	prepared->is_inline = prepared->commit == NULL &&
+	                      dense_is_inline(d->comm, is_pair(d), d->send_bytes + d->recv_bytes);
 	*out_p = prepared;
 	return CHOIR_SUCCESS;
 }

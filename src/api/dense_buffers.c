@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/dense_buffers.h"
 
+#include "exec/commit.h"
 #include "exec/symmetric.h"
 
 uint64_t dense_inner_off(const struct dense *d)
@@ -128,6 +129,24 @@ static void take_lists(const struct dense *d, struct bound *bound)
 	bound->send = bound->recv = (struct dev_access){ .direct = true };
 	bound->in.send_direct = goes_through(d, d->send_list);
 	bound->in.recv_direct = goes_through(d, d->recv_list);
+}
+
+choir_status dense_buffers_stage(struct dense *d, struct prepared *prepared)
+{
+	bool blocks = d->block_off != NULL && collective_recvs_blocks(d->collective);
+	choir_buffer recv = d->recv;
+	struct algo_in in = { 0 };
+	uint64_t whole = 0;
+
+	TRY(check_buffers(d, &in));
+	if (d->collective == COLLECTIVE_BROADCAST && in.in_place) /* the root writes nothing */
+		return CHOIR_SUCCESS;
+	prepared->reusable = false;
+	prepared->reusable_if_retained &= recv.kind == CHOIR_BUFFER_HOST || recv.kind == CHOIR_BUFFER_MEM;
+	TRY(commit_create(d->comm->device, blocks ? (size_t)d->comm->n : 1, commit_room(d->recv_bytes),
+	                  &prepared->commit));
+	return commit_add_blocks(prepared->commit, recv, d->recv_bytes, blocks ? d->comm->n : 1,
+	                         blocks ? d->block_off : &whole, blocks ? d->block_bytes : &d->recv_bytes, &d->recv);
 }
 
 choir_status dense_buffers_bind(const struct dense *d, struct bound *bound, struct prepared *prepared)

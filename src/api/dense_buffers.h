@@ -5,6 +5,10 @@
 
 #include "api/dense.h"
 
+/* dense_buffers_stage: result=atomic: checks the part's buffers, and replaces d->recv by memory of the library's, from
+ * which prepared->commit writes the result to it. */
+choir_status dense_buffers_stage(struct dense *d, struct prepared *prepared);
+
 /* dense_buffers_bind: checks the part's buffers and fills what bound says of them; notes in `prepared` what may change.
  * bound->in is described.  ARGUMENT. */
 choir_status dense_buffers_bind(const struct dense *d, struct bound *bound, struct prepared *prepared);

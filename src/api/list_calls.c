@@ -6,6 +6,10 @@
 #include "api/request.h"
 #include "api/start.h"
 #include "api/tensor_list.h"
+#include "exec/commit.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 /* A bucket of one tensor needs no segments. */
 static struct dense bucket_of(choir_comm *comm, const struct call_key *key, const struct tensor_list *list,
@@ -48,7 +52,62 @@ static choir_status prepare_buckets(choir_comm *comm, const struct call_key *key
 		TRY(dense_part(&d, call, prepared, b));
 	}
 	prepared->is_inline = list->bytes <= ONE_BY_ONE_BYTES && comm->layout.n_nodes == 1 &&
-	                      comm->keyed == NULL;
+	                      comm->keyed == NULL && prepared->commit == NULL;
+	return CHOIR_SUCCESS;
+}
+
+/* The result of the i-th tensor goes elsewhere: it is looked at, not empty, and not what a broadcast's root sends. */
+static bool has_result(const struct tensor_list *list, size_t i)
+{
+	const choir_tensor *t = &list->tensors[i];
+	bool is_root = list->collective == COLLECTIVE_BROADCAST && list->send_holds > 0;
+
+	return t->count > 0 && list->recv_holds > 0 &&
+	       !(is_root && (t->recv.kind == CHOIR_BUFFER_NONE || call_key_same_buffer(&t->send, &t->recv)));
+}
+
+/* result=atomic: staged: a copy of the list's tensors. */
+static choir_status stage_tensors(choir_comm *comm, const struct tensor_list *list, choir_tensor *staged,
+                                  struct commit **commit_p)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (has_result(list, i))
+			bytes += commit_room(tensor_list_bytes(list, &list->tensors[i], list->recv_holds));
+	TRY(commit_create(comm->device, list->n, bytes, commit_p));
+	for (size_t i = 0; i < list->n; i++)
+		if (has_result(list, i))
+			TRY(commit_add(*commit_p, list->tensors[i].recv,
+			               tensor_list_bytes(list, &list->tensors[i], list->recv_holds), &staged[i].recv));
+	return CHOIR_SUCCESS;
+}
+
+/* The list of the caller's tensors, which was checked, gives way to one whose results the commit writes.  *given_p: a
+ * copy of the caller's, by which the call is known; it goes with the commit. */
+static choir_status stage_list(choir_comm *comm, const struct tensor_list_call *call, struct tensor_list **list_p,
+                               struct commit **commit_p, const choir_tensor **given_p)
+{
+	struct tensor_list *list = *list_p, *fresh;
+	size_t bytes = (list->n + 1) * sizeof *list->tensors;
+	choir_tensor *staged = malloc(bytes);
+	choir_status st;
+
+	if (staged == NULL)
+		return error_no_memory("a list of tensors", bytes);
+	memcpy(staged, list->tensors, bytes);
+	st = stage_tensors(comm, list, staged, commit_p);
+	if (st == CHOIR_SUCCESS)
+		st = tensor_list_create(call, comm, staged, list->n, &fresh);
+	if (st != CHOIR_SUCCESS) {
+		free(staged);
+		return st;
+	}
+	memcpy(staged, list->tensors, bytes);
+	commit_keep(*commit_p, staged);
+	*given_p = staged;
+	segments_release(&list->owner);
+	*list_p = fresh;
 	return CHOIR_SUCCESS;
 }
 
@@ -61,20 +120,28 @@ static choir_status prepare_list(choir_comm *comm, const struct call_key *key, c
 		                              .root = key->peer,
 		                              .padded = key->form->padded };
 	struct dense_options options;
+	const choir_tensor *given;
+	struct commit *commit = NULL;
 	struct tensor_list *list;
-	choir_status st;
+	choir_status st = CHOIR_SUCCESS;
 
 	TRY(options_read(key->form->name, comm, call, key->form->collective, &options));
 	list_call.bucket_bytes = options.bucket_bytes;
 	TRY(tensor_list_create(&list_call, comm, key->tensors, key->count, &list));
-	st = prepared_create(comm, key->form->name, key, list->n_buckets, &prepared);
+	given = list->tensors;
+	if (options.atomic)
+		st = stage_list(comm, &list_call, &list, &commit, &given);
+	if (st == CHOIR_SUCCESS)
+		st = prepared_create(comm, key->form->name, key, list->n_buckets, &prepared);
 	if (st != CHOIR_SUCCESS) {
+		commit_release(commit);
 		segments_release(&list->owner);
 		return st;
 	}
 	prepared->owner = &list->owner;
-	prepared->key.tensors = list->tensors;
-	prepared->reusable = list->reusable;
+	prepared->commit = commit;
+	prepared->key.tensors = given;
+	prepared->reusable = list->reusable && commit == NULL;
 	st = prepare_buckets(comm, key, call, list, prepared);
 	if (st != CHOIR_SUCCESS) {
 		prepared_release(prepared);

@@ -42,6 +42,7 @@ static const struct choice orders[] = {
 	{ "peripheral-ring", ORDER_PERIPHERY, NULL }, { "rung-ring-2", ORDER_RUNG_2, NULL },
 	{ "rung-ring-4", ORDER_RUNG_4, NULL },  { "rung-ring-8", ORDER_RUNG_8, NULL },
 };
+static const struct choice results[] = { { "auto", 0, NULL }, { "atomic", 1, NULL } };
 static const struct choice booleans[] = { { "true", 1, NULL }, { "false", 0, NULL } };
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -124,6 +125,23 @@ static choir_status read_method(const char *call, const char *const texts[2], co
 	return CHOIR_SUCCESS;
 }
 
+/* A comm's result=atomic holds for the collectives that can be in place. */
+static choir_status read_result(const char *call, const char *const texts[2], enum collective collective,
+                                bool *atomic_p)
+{
+	bool found, of_comm, can_be = !collective_has(collective, TRAIT_NEVER_IN_PLACE);
+	char value[VALUE_BYTES];
+	int atomic = 0;
+
+	TRY(read_choice(call, texts, "result", results, COUNT(results), &atomic, NULL));
+	TRY(find(call, texts, "result", value, &found, &of_comm));
+	if (atomic && !can_be && !of_comm)
+		return error_set(CHOIR_ARGUMENT, "%s: option result=atomic is for collectives that can be in place",
+		                 call);
+	*atomic_p = atomic && can_be;
+	return CHOIR_SUCCESS;
+}
+
 static choir_status read_all(const char *call, const char *const texts[2], enum collective collective,
                              struct dense_options *o)
 {
@@ -137,6 +155,7 @@ static choir_status read_all(const char *call, const char *const texts[2], enum 
 	TRY(read_choice(call, texts, "link", links, COUNT(links), &way, &o->way_key));
 	TRY(read_choice(call, texts, "topology", orders, COUNT(orders), &order, NULL));
 	TRY(read_choice(call, texts, "syncful.useOptimisedLayout", booleans, COUNT(booleans), &optimised, NULL));
+	TRY(read_result(call, texts, collective, &o->atomic));
 	TRY(read_number(call, texts, "chunk_bytes", LEAST_CHUNK, INT64_MAX, &chunk));
 	TRY(read_number(call, texts, "maxBytesPerTile", LEAST_CHUNK, MOST_PER_TILE, &chunk));
 	TRY(read_number(call, texts, "bucket_bytes", 1, INT64_MAX, &bucket));
@@ -189,7 +208,8 @@ choir_status options_none_dense(const char *call, const char *text)
 {
 	static const char *const keys[] = { "method", "useSynclessCollectives", "collectiveImplementation", "link",
 		                            "topology", "syncful.useOptimisedLayout", "chunk_bytes", "bucket_bytes",
-		                            "maxBytesPerTile", "syncful.maxBroadcastSize" };
+		                            "maxBytesPerTile", "syncful.maxBroadcastSize",
+		                            "result" };
 	char value[VALUE_BYTES];
 	bool found;
 

@@ -17,6 +17,7 @@ struct dense_options {
 	uint64_t chunk_bytes;              /* 0: the library's */
 	uint64_t bucket_bytes;             /* of a list's buckets; 0: the library's */
 	int64_t max_broadcast;             /* group size x bytes; -1: not said */
+	bool atomic;                       /* RECV is written once all of the call has succeeded */
 	bool staged;                       /* plans access the caller's buffers by copies only */
 };
 

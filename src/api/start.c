@@ -3,6 +3,7 @@
 
 #include "api/tensor_list.h"
 #include "exec/call_cache.h"
+#include "exec/commit.h"
 #include "exec/engine.h"
 #include "exec/inline.h"
 #include "exec/fork.h"
@@ -75,8 +76,10 @@ static choir_status submit(choir_comm *comm, struct prepared *prepared, size_t f
 		runs[i]->hold = segments_retain(hold);
 	for (size_t i = 1; i < n && st == CHOIR_SUCCESS; i++)
 		run_join(runs[0], runs[i]);
-	if (st == CHOIR_SUCCESS)
+	if (st == CHOIR_SUCCESS) {
+		runs[0]->event->commit = commit_retain(prepared->commit);
 		st = call_start_all(name, runs, n, event_p);
+	}
 	if (runs != few)
 		free(runs);
 	return st;

@@ -7,6 +7,7 @@
 #include "exec/fork.h"
 
 #include "exec/comm.h"
+#include "exec/commit.h"
 #include "exec/executor.h"
 #include "exec/thread.h"
 
@@ -62,6 +63,19 @@ static bool take_outcome(choir_event *event, choir_status status, const char *te
 	return --event->runs_left == 0;
 }
 
+/* All runs have ended: RECV is written, or left as it is, before anybody sees that the call is over. */
+static void end_commit(choir_event *event)
+{
+	choir_status st = event->status == CHOIR_SUCCESS ? commit_write(event->commit) : CHOIR_SUCCESS;
+
+	if (st != CHOIR_SUCCESS) {
+		event->status = st;
+		event->error = strdup(error_text());
+	}
+	commit_release(event->commit);
+	event->commit = NULL;
+}
+
 void event_complete(choir_event *event, choir_status status, const char *text)
 {
 	struct event_callback *list, *next;
@@ -70,6 +84,11 @@ void event_complete(choir_event *event, choir_status status, const char *text)
 	if (!take_outcome(event, status, text)) {
 		pthread_mutex_unlock(&event->lock);
 		return;
+	}
+	if (event->commit != NULL) {
+		pthread_mutex_unlock(&event->lock);
+		end_commit(event);
+		pthread_mutex_lock(&event->lock);
 	}
 	atomic_store_explicit(&event->complete, true, memory_order_release);
 	list = event->callbacks;
@@ -96,6 +115,7 @@ void choir_event_release(choir_event *event)
 		return; /* a forked child: the comm behind it is the parent's to close */
 	if (event->free_result != NULL)
 		event->free_result(event->result);
+	commit_release(event->commit);
 	comm_release(event->comm);
 	pthread_mutex_destroy(&event->lock);
 	free(event->error);

@@ -7,6 +7,7 @@
 #include "exec/prepared.h"
 
 #include "base/user_op.h"
+#include "exec/commit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,7 @@ void prepared_release(struct prepared *prepared)
 		operand_table_free(prepared->parts[i].operands);
 	}
 	segments_release(prepared->owner);
+	commit_release(prepared->commit);
 	user_op_release(prepared->user);
 	free(prepared->room);
 	free(prepared);

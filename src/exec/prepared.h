@@ -29,6 +29,7 @@ struct prepared {
 	uint64_t changes, deaths;        /* of the comm's symmetric memory and of cl_mems when it was prepared */
 	/* of a list of tensors (api/tensor_list.h) or of an alltoallv's counts (api/counts.h); a reference */
 	struct segments_owner *owner;
+	struct commit *commit;           /* result=atomic: what its event does before it completes; a reference */
 	struct user_op *user;            /* the caller's operator; a reference; NULL = the library's */
 	size_t n_parts;
 	struct part parts[];

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#include "exec/commit.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNED = 64 };
+
+struct copy {
+	struct dev_access to;
+	uint64_t off, from, bytes; /* off: in `to`; from: in the room */
+	cl_mem kept;               /* a reference; NULL = none */
+};
+
+struct commit {
+	_Atomic int refs;
+	choir_device *device; /* a reference */
+	struct dev_memory room;
+	uint64_t used;
+	void *kept;
+	size_t n;
+	struct copy copies[];
+};
+
+choir_status commit_create(choir_device *device, size_t n, uint64_t bytes, struct commit **out_p)
+{
+	struct commit *commit = calloc(1, sizeof *commit + n * sizeof(struct copy));
+	choir_status st;
+
+	if (commit == NULL)
+		return error_no_memory("results", n * sizeof(struct copy));
+	atomic_init(&commit->refs, 1);
+	commit->device = dev_retain(device);
+	st = bytes > 0 ? dev_memory_create(device, bytes, &commit->room) : CHOIR_SUCCESS;
+	if (st != CHOIR_SUCCESS) {
+		commit_release(commit);
+		return st;
+	}
+	*out_p = commit;
+	return CHOIR_SUCCESS;
+}
+
+struct commit *commit_retain(struct commit *commit)
+{
+	if (commit != NULL)
+		atomic_fetch_add_explicit(&commit->refs, 1, memory_order_relaxed);
+	return commit;
+}
+
+void commit_release(struct commit *commit)
+{
+	if (commit == NULL || atomic_fetch_sub_explicit(&commit->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	for (size_t i = 0; i < commit->n; i++)
+		if (commit->copies[i].kept != NULL)
+			clReleaseMemObject(commit->copies[i].kept);
+	dev_memory_free(commit->device, &commit->room);
+	choir_device_destroy(commit->device);
+	free(commit->kept);
+	free(commit);
+}
+
+uint64_t commit_room(uint64_t bytes)
+{
+	return (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+}
+
+choir_status commit_add_blocks(struct commit *commit, choir_buffer buffer, uint64_t bytes, int n, const uint64_t *offs,
+                               const uint64_t *lens, choir_buffer *stage_p)
+{
+	struct dev_access to;
+	cl_mem kept = NULL;
+
+	TRY(dev_resolve(commit->device, buffer, bytes, true, &to));
+	TRY(dev_keep(buffer, &kept));
+	for (int i = 0; i < n; i++) {
+		commit->copies[commit->n++] = (struct copy){ to, offs[i], commit->used + offs[i], lens[i], kept };
+		kept = NULL;
+	}
+	*stage_p = choir_host((unsigned char *)commit->room.ptr + commit->used);
+	commit->used += commit_room(bytes);
+	return CHOIR_SUCCESS;
+}
+
+choir_status commit_add(struct commit *commit, choir_buffer buffer, uint64_t bytes, choir_buffer *stage_p)
+{
+	const uint64_t off = 0;
+
+	return commit_add_blocks(commit, buffer, bytes, 1, &off, &bytes, stage_p);
+}
+
+void commit_keep(struct commit *commit, void *kept)
+{
+	commit->kept = kept;
+}
+
+/* Copies of the device are enqueued, and waited for together. */
+static choir_status write_all(const struct commit *commit, bool *enqueued)
+{
+	for (size_t i = 0; i < commit->n; i++) {
+		const struct copy *copy = &commit->copies[i];
+		const unsigned char *from = (const unsigned char *)commit->room.ptr + copy->from;
+
+		if (copy->bytes == 0)
+			continue;
+		if (copy->to.direct) {
+			memcpy(copy->to.ptr + copy->off, from, copy->bytes);
+			continue;
+		}
+		*enqueued = true;
+		TRY(dev_write(commit->device, &copy->to, copy->off, from, copy->bytes, NULL));
+	}
+	return CHOIR_SUCCESS;
+}
+
+choir_status commit_write(const struct commit *commit)
+{
+	bool enqueued = false;
+	choir_status st = write_all(commit, &enqueued);
+	cl_event event = NULL;
+
+	if (!enqueued)
+		return st;
+	if (st != CHOIR_SUCCESS) { /* those before it still read the room */
+		clFinish(dev_queue(commit->device));
+		return st;
+	}
+	TRY(dev_marker(dev_queue(commit->device), &event));
+	return dev_wait(&event);
+}
