@@ -265,7 +265,7 @@ static void on_layout(int n, int per_node, int odd)
 	for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
 		struct trial t = { &variants[v], odd };
 
-		line_up_run(n, per_node, 3000, differ, &t);
+		line_up_run(n, per_node, 20000, differ, &t);
 	}
 }
 
@@ -317,7 +317,7 @@ static void test_pair(void **state)
 {
 	(void)state;
 	for (int per_node = 0; per_node < 2; per_node++)
-		world_run_at(2, per_node, 3000, pair, NULL);
+		world_run_at(2, per_node, 20000, pair, NULL);
 }
 
 /* alltoallv: a rank that expects something else than is sent.  All ranks find the same, before anything is written. */
@@ -370,7 +370,7 @@ static void test_expected_counts(void **state)
 	for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) {
 		struct wrong_count w = trials[i].w;
 
-		line_up_run(trials[i].n, trials[i].per_node, 5000, expect_more, &w);
+		line_up_run(trials[i].n, trials[i].per_node, 20000, expect_more, &w);
 	}
 }
 
