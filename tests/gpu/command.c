@@ -124,6 +124,7 @@ cl_int command_submit(struct command *command, cl_command_type type, cl_bool blo
 		if (event_wait(event, command->what) < 0)
 			rc = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
 	}
+	event->users = event_p != NULL;
 	if (event_p != NULL)
 		*event_p = (cl_event)event;
 	else

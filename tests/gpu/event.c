@@ -300,18 +300,27 @@ static cl_int CL_API_CALL retain(cl_event handle)
 {
 	pthread_mutex_lock(&model_lock);
 	struct event *event = event_of(handle);
-	if (event != NULL)
+	if (event != NULL) {
+		event->users++;
 		event_retain(event);
+	}
 	pthread_mutex_unlock(&model_lock);
 	return event != NULL ? CL_SUCCESS : CL_INVALID_EVENT;
 }
 
+/* The model may still have references of its own, which are not the program's to release. */
 static cl_int CL_API_CALL release(cl_event handle)
 {
 	pthread_mutex_lock(&model_lock);
 	struct event *event = event_of(handle);
-	if (event != NULL)
+	if (event != NULL && event->users == 0) {
+		report("freed", "an event is released after its last release");
+		event = NULL;
+	}
+	if (event != NULL) {
+		event->users--;
 		event_unref(event);
+	}
 	pthread_mutex_unlock(&model_lock);
 	return event != NULL ? CL_SUCCESS : CL_INVALID_EVENT;
 }
@@ -351,6 +360,8 @@ static cl_event CL_API_CALL create_user(cl_context handle, cl_int *rc_p)
 	pthread_mutex_lock(&model_lock);
 	struct context *context = context_of(handle);
 	struct event *event = context != NULL ? event_create(context, NULL, CL_COMMAND_USER) : NULL;
+	if (event != NULL)
+		event->users = 1;
 	pthread_mutex_unlock(&model_lock);
 	if (rc_p != NULL)
 		*rc_p = context == NULL ? CL_INVALID_CONTEXT : event == NULL ? CL_OUT_OF_HOST_MEMORY : CL_SUCCESS;

@@ -215,7 +215,7 @@ struct callback {
 };
 struct event {
 	uint64_t magic;
-	unsigned refs;
+	unsigned refs, users; /* all references; the program's among them */
 	struct context *context;
 	struct queue *queue; /* NULL: a user event */
 	cl_command_type type;
