@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a top-k state does beside the law: types, mean, warm-up, order, failures, checkpoints, volumes. */
+/* What a top-k state does beside the law: types, mean, warm-up, order, failures, checkpoints. */
 #include "topk/law.h"
 #include "world/gate.h"
 #include "world/memory.h"
@@ -17,17 +17,6 @@ enum { N = 120, K = 10 };
 static float value(int rank, int call, size_t i)
 {
 	return (float)((i * 37 + (size_t)rank * 11 + (size_t)call * 5) % 101) - 50;
-}
-
-/* Entries without ties, and of about the same magnitudes on all ranks in every call. */
-static float spread(int rank, int call, size_t i)
-{
-	uint64_t x = (uint64_t)rank * 77 + (uint64_t)call * 1009 + i * UINT64_C(0x9e3779b97f4a7c15);
-
-	x ^= x >> 31;
-	x *= UINT64_C(0xbf58476d1ce4e5b9);
-	x ^= x >> 29;
-	return (float)(int)(x % 4000001) / 1000 - 2000;
 }
 
 static choir_status one(choir_topk_state *state, const float *grad, float *dense, choir_event **event_p)
@@ -340,58 +329,12 @@ static void checkpoints(void **state)
 	on_ranks(3, checkpoints_rank);
 }
 
-/* oktopk between the exact calls, once the residual has filled: a rank receives no more than 6 k (P-1)/P words, and
- * what it selects stays near k. */
-static void volume_rank(struct world *world, int rank, choir_comm *comm, void *arg)
-{
-	enum { COUNT = 5000, WANTED = 100, CALLS = 170 };
-	choir_topk_config config = law_config("oktopk", N, K);
-	choir_topk_state *state;
-	choir_topk_stats stats = { .struct_size = sizeof stats };
-	float *grad = malloc(COUNT * sizeof *grad), *out = malloc(COUNT * sizeof *out);
-	int ranks = choir_comm_size(comm);
-	choir_event *event;
-
-	(void)arg;
-	config.count = COUNT;
-	config.k = WANTED;
-	OK(choir_topk_create(comm, &config, &state));
-	for (int call = 0; call < CALLS; call++) {
-		double words, k;
-
-		for (size_t i = 0; i < COUNT; i++)
-			grad[i] = spread(rank, call, i);
-		OK(one(state, grad, out, &event));
-		OK(choir_event_wait(event, -1));
-		OK(choir_event_topk_stats(event, &stats));
-		choir_event_release(event);
-		words = 2 * (double)stats.pairs_received;
-		k = stats.selected > WANTED ? (double)stats.selected : WANTED;
-		if (call < 130 || call % 32 == 0)
-			continue;
-		if (words > 6 * k * (ranks - 1) / ranks)
-			world_fail(world, rank, "%d ranks, call %d: %g words received", ranks, call, words);
-		if (stats.selected < WANTED / 2 || stats.selected > WANTED * 3 / 2)
-			world_fail(world, rank, "%d ranks, call %d: %d selected", ranks, call, (int)stats.selected);
-	}
-	choir_topk_destroy(state);
-	free(grad);
-	free(out);
-}
-
-static void volume(void **state)
-{
-	(void)state;
-	for (int ranks = 2; ranks <= 6; ranks += 2)
-		on_ranks(ranks, volume_rank);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(mean),        cmocka_unit_test(types),
 		                            cmocka_unit_test(outputs),     cmocka_unit_test(order),
 		                            cmocka_unit_test(failures),    cmocka_unit_test(nan_leaves),
-		                            cmocka_unit_test(checkpoints), cmocka_unit_test(volume) };
+		                            cmocka_unit_test(checkpoints) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	gate_drop();
