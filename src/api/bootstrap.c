@@ -67,27 +67,43 @@ static struct rank_facts facts_of(const struct join *join, int i)
 		                    .command_bytes = dev_command_bytes(join->devices[i]) };
 }
 
-static choir_status gather_processes(struct bootstrap *b, choir_status ready)
+choir_status bootstrap_facts(const struct join *join, struct process *out)
 {
-	struct process mine = {
+	*out = (struct process){
 		.magic = PROCESS_MAGIC,
-		.n_local = b->join->n_local,
+		.n_local = join->n_local,
 		.pid = getpid(),
-		.has_transport = b->join->config->transport != NULL,
-		.ranks_per_node = b->join->config->ranks_per_node,
-		.keyed = b->join->config->keyed != 0,
+		.has_transport = join->config->transport != NULL,
+		.ranks_per_node = join->config->ranks_per_node,
+		.keyed = join->config->keyed != 0,
+		.first = facts_of(join, 0),
 	};
+	find_machine(out);
+	if (sched_getaffinity(0, sizeof out->cores, (cpu_set_t *)(void *)out->cores) != 0)
+		memset(out->cores, 0, sizeof out->cores); /* a machine with more cores: not crowded */
+	TRY(random_id(&out->context));
+	return bell_mine_address(&out->bell);
+}
+
+/* *ready_p: what came before, which the gather tells; where all facts are known it is told at the next one. */
+static choir_status take_facts(struct bootstrap *b, choir_status *ready_p)
+{
+	choir_status ready = *ready_p, st;
+	struct process mine;
+
+	if (b->join->processes != NULL)
+		return bootstrap_know_facts(b, b->join->processes);
+	*ready_p = CHOIR_SUCCESS;
+	st = bootstrap_facts(b->join, &mine);
+	return bootstrap_gather_facts(b, ready == CHOIR_SUCCESS ? st : ready, &mine);
+}
+
+static choir_status gather_processes(struct bootstrap *b, choir_status *ready_p)
+{
+	const struct process *mine = &b->processes[b->me];
 	choir_device *first;
 
-	find_machine(&mine);
-	if (sched_getaffinity(0, sizeof mine.cores, (cpu_set_t *)(void *)mine.cores) != 0)
-		memset(mine.cores, 0, sizeof mine.cores); /* a machine with more cores: not crowded */
-	if (ready == CHOIR_SUCCESS)
-		ready = random_id(&mine.context);
-	if (ready == CHOIR_SUCCESS)
-		ready = bell_mine_address(&mine.bell);
-	mine.first = facts_of(b->join, 0);
-	TRY(bootstrap_gather_facts(b, ready, &mine));
+	TRY(take_facts(b, ready_p));
 	b->one_process = b->n_processes == 1;
 	first = b->join->devices[0];
 	b->one_context = b->one_process;
@@ -105,14 +121,14 @@ static choir_status gather_processes(struct bootstrap *b, choir_status ready)
 		if (b->processes[p].magic != PROCESS_MAGIC)
 			return error_set(CHOIR_MISMATCH, "%s: process %d is of another version of choir", b->join->call,
 			                 p);
-		if (b->processes[p].ranks_per_node != mine.ranks_per_node)
+		if (b->processes[p].ranks_per_node != mine->ranks_per_node)
 			return error_set(CHOIR_MISMATCH, "%s: process %d wants %d ranks per node, process %d %d",
 			                 b->join->call, p, (int)b->processes[p].ranks_per_node, b->me,
-			                 (int)mine.ranks_per_node);
-		if (b->processes[p].keyed != mine.keyed)
+			                 (int)mine->ranks_per_node);
+		if (b->processes[p].keyed != mine->keyed)
 			return error_set(CHOIR_MISMATCH, "%s: process %d wants %s comm, process %d %s",
 			                 b->join->call, p, b->processes[p].keyed ? "a keyed" : "an ordered", b->me,
-			                 mine.keyed ? "a keyed one" : "an ordered one");
+			                 mine->keyed ? "a keyed one" : "an ordered one");
 		b->n += b->processes[p].n_local;
 	}
 	return CHOIR_SUCCESS;
@@ -150,7 +166,7 @@ static choir_status gather_several(struct bootstrap *b, choir_status ready, stru
 	return bootstrap_gather(b, ready, mine, (size_t)most * sizeof *mine, all);
 }
 
-/* A failure where no process has several ranks is told at the next agreement. */
+/* A failure where no process has several ranks is told with the offers. */
 static choir_status gather_ranks(struct bootstrap *b, choir_status ready)
 {
 	struct rank_facts *all;
@@ -185,7 +201,8 @@ choir_status bootstrap_begin(struct bootstrap *b)
 	b->processes = calloc(processes, sizeof *b->processes);
 	b->statuses = calloc(processes, sizeof *b->statuses);
 	b->texts = calloc(processes, sizeof *b->texts);
-	if (b->processes == NULL || b->statuses == NULL || b->texts == NULL)
+	b->offers = calloc(processes, sizeof *b->offers);
+	if (b->processes == NULL || b->offers == NULL || b->statuses == NULL || b->texts == NULL)
 		return error_no_memory("processes", processes * (sizeof *b->processes + sizeof *b->texts));
 	b->n_processes = (int)processes;
 	b->me = boot != NULL ? boot->rank : 0;
@@ -196,9 +213,9 @@ choir_status bootstrap_run(struct bootstrap *b, choir_status ready)
 {
 	size_t ranks, processes = (size_t)b->n_processes;
 	unsigned char *own;
-	choir_status st = CHOIR_SUCCESS;
+	choir_status st = ready;
 
-	TRY(gather_processes(b, ready));
+	TRY(gather_processes(b, &st));
 	ranks = (size_t)b->n;
 	b->process_of = calloc(ranks, sizeof(int));
 	b->node_of = calloc(ranks, sizeof(int));
@@ -210,8 +227,7 @@ choir_status bootstrap_run(struct bootstrap *b, choir_status ready)
 	    b->messengers == NULL || own == NULL)
 		st = error_no_memory("ranks", ranks * 4 * sizeof(int));
 	st = gather_ranks(b, st);
-	if (st == CHOIR_SUCCESS)
-		st = nodes_make(b, own, own + processes);
+	st = nodes_make(b, st, own, own + processes);
 	free(own);
 	return st;
 }
@@ -228,6 +244,7 @@ void bootstrap_end(struct bootstrap *b)
 		given->ops->destroy(given);
 	layout_free(&b->layout);
 	free(b->processes);
+	free(b->offers);
 	free(b->statuses);
 	free(b->texts);
 	free(b->process_of);

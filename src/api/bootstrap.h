@@ -4,39 +4,22 @@
 #define API_BOOTSTRAP_H
 
 #include "api/join.h"
+#include "api/process.h"
 #include "exec/slot_ring.h"
 
 enum { BOOTSTRAP_MESSAGE_BYTES = 256 * 1024 };
 
-/* Facts of a rank. */
-struct rank_facts {
-	int32_t rank;     /* wanted; -1 = next in order */
-	int32_t endpoint; /* inherited; -1 = made here */
-	uint64_t device;  /* a hash of the device's name and versions: equal devices reduce to equal bits */
-	uint64_t command_bytes; /* of far memory, as its rank measured it; 0 = it is near */
-};
-
-/* Facts of a process: the first gather.  Where a process has several ranks, their facts are the second one. */
-struct process {
-	uint32_t magic;
-	int32_t n_local;
-	int64_t pid;
-	uint64_t machine; /* equal where processes can share memory: machine, user, network namespace */
-	uint64_t host, uid, net; /* these three of it, to say which of them differs */
-	uint64_t context; /* process 0's becomes the comm's */
-	int32_t has_transport;
-	int32_t ranks_per_node;
-	int32_t keyed;
-	int32_t status;   /* a choir_status: what came before */
-	struct rank_facts first; /* of its ranks */
-	struct bell_address bell;
-	unsigned char cores[128]; /* a cpu_set_t: where its threads may run */
+/* What a process offers its nodes: the second gather, or the third. */
+struct node_offer {
+	int32_t status;             /* a choir_status: what came before */
+	struct arena_address arena; /* of the first node that the process leads */
 };
 
 struct bootstrap {
 	const struct join *join;
 	int n_processes, me;
 	struct process *processes; /* [n_processes] */
+	struct node_offer *offers; /* [n_processes] */
 	int n;                     /* ranks */
 	int *process_of;           /* [n] */
 	int *my_ranks;             /* [n_local] */
@@ -69,14 +52,20 @@ choir_status bootstrap_begin(struct bootstrap *bootstrap);
 /* bootstrap_run: the gathers of facts and of arenas.  ready: what came before.  Fills the bootstrap. */
 choir_status bootstrap_run(struct bootstrap *bootstrap, choir_status ready);
 
+/* bootstrap_facts: of this process, which has the join's local ranks; the status is its caller's to tell. */
+choir_status bootstrap_facts(const struct join *join, struct process *out);
+
 /* bootstrap_gather: bytes of every process to all, in order; ready: as of bootstrap_agree, which comes before.  So a
  * process that fails between two gathers is not waited for in the next.  TRANSPORT if the caller's gather fails.
  * bootstrap_gather_ready: the same of processes that have agreed, and cannot have failed since.
- * bootstrap_gather_facts: of all processes, with what bootstrap_agree says. */
+ * bootstrap_gather_facts, bootstrap_gather_offers: of all processes, with what bootstrap_agree says.
+ * bootstrap_know_facts: the same as bootstrap_gather_facts where the facts of all are known. */
 choir_status bootstrap_gather(struct bootstrap *bootstrap, choir_status ready, const void *mine, size_t bytes,
                               void *all);
 choir_status bootstrap_gather_ready(struct bootstrap *bootstrap, const void *mine, size_t bytes, void *all);
 choir_status bootstrap_gather_facts(struct bootstrap *bootstrap, choir_status ready, struct process *mine);
+choir_status bootstrap_know_facts(struct bootstrap *bootstrap, const struct process *all);
+choir_status bootstrap_gather_offers(struct bootstrap *bootstrap, choir_status ready, struct node_offer *mine);
 
 /* bootstrap_agree: SUCCESS only if every process's status is; else mine, or the first failing process named, and the
  * bootstrap is over. */

@@ -66,13 +66,37 @@ choir_status bootstrap_gather(struct bootstrap *b, choir_status ready, const voi
 	return bootstrap_gather_ready(b, mine, bytes, all);
 }
 
-choir_status bootstrap_gather_facts(struct bootstrap *b, choir_status ready, struct process *mine)
+static choir_status judge_facts(struct bootstrap *b, choir_status ready)
 {
-	mine->status = ready;
-	TRY(bootstrap_gather_ready(b, mine, sizeof *mine, b->processes));
 	if (b->n_processes == 1)
 		return ready;
 	for (int p = 0; p < b->n_processes; p++)
 		b->statuses[p] = b->processes[p].status;
+	return judge(b, ready);
+}
+
+choir_status bootstrap_gather_facts(struct bootstrap *b, choir_status ready, struct process *mine)
+{
+	mine->status = ready;
+	TRY(bootstrap_gather_ready(b, mine, sizeof *mine, b->processes));
+	return judge_facts(b, ready);
+}
+
+choir_status bootstrap_know_facts(struct bootstrap *b, const struct process *all)
+{
+	memcpy(b->processes, all, (size_t)b->n_processes * sizeof *all);
+	return judge_facts(b, (choir_status)all[b->me].status);
+}
+
+choir_status bootstrap_gather_offers(struct bootstrap *b, choir_status ready, struct node_offer *mine)
+{
+	if (b->over)
+		return ready;
+	mine->status = ready;
+	TRY(bootstrap_gather_ready(b, mine, sizeof *mine, b->offers));
+	if (b->n_processes == 1)
+		return ready;
+	for (int p = 0; p < b->n_processes; p++)
+		b->statuses[p] = b->offers[p].status;
 	return judge(b, ready);
 }

@@ -220,8 +220,9 @@ choir_status choir_comm_group_split_local(int n_local, choir_comm *const *comms,
 	if (claims == NULL)
 		return error_no_memory("claims of a split", (size_t)n_local * sizeof *claims);
 	for (int i = 0; i < n_local; i++)
-		claims[i] = (struct split_claim){ group_of(&read, comms[i]->rank), rank_in(&read, comms[i]->rank), 0,
-			                          { (int32_t)read.type, read.size, read.stride } };
+		claims[i] = (struct split_claim){ .color = group_of(&read, comms[i]->rank),
+			                          .key = rank_in(&read, comms[i]->rank),
+			                          .rule = { (int32_t)read.type, read.size, read.stride } };
 	st = split_comms(&how, n_local, comms, claims, comms_out);
 	free(claims);
 	return st;

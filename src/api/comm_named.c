@@ -188,11 +188,9 @@ static choir_status make_group(const char *call, int n_local, choir_comm *const 
 		return error_no_memory("claims of a group", (size_t)n_local * sizeof *claims);
 	for (int i = 0; i < n_local; i++)
 		claims[i] = (struct split_claim){
-			0,
-			index_of(ranks, n_ranks, comms[i]->rank),
-			0,
-			{ n_ranks, (int32_t)hash_of(ranks, (size_t)n_ranks * sizeof *ranks),
-			  (int32_t)hash_of(name, strlen(name)) },
+			.key = index_of(ranks, n_ranks, comms[i]->rank),
+			.rule = { n_ranks, (int32_t)hash_of(ranks, (size_t)n_ranks * sizeof *ranks),
+				  (int32_t)hash_of(name, strlen(name)) },
 		};
 	st = given == NULL ? CHOIR_SUCCESS
 	                   : call_read_struct(call, "config", "CHOIR_COMM_CONFIG_INIT", given, &config, sizeof config);

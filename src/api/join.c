@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.  A comm takes three gathers: facts of processes and ranks, addresses of the nodes' arenas, and
- * whether each process could map its own; where a process has several ranks, their facts are one more.  A process that
- * could not map its arena becomes a node of its own, and the last two gathers are repeated.  Every process computes the
- * same layout from the same bytes.  The processes agree that all go on before a gather that needs memory, and at the
- * end. */
+ * whether each process could map its own.  A split takes the second only: its claims have the facts, and processes that
+ * are one node of the parent can map each other's memory.  Where a process has several ranks, their facts are a gather
+ * more, and the addresses, if it leads several nodes.  A process that could not map its arena becomes a node of its
+ * own, and the last two gathers are repeated.  Every process computes the same layout from the same bytes.  What failed
+ * before a gather is told in it, and at the end all processes agree that all have their comms. */
 #include "api/join.h"
 
 #include "api/bootstrap.h"

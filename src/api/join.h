@@ -4,6 +4,7 @@
 #ifndef API_JOIN_H
 #define API_JOIN_H
 
+#include "api/process.h"
 #include "exec/comm.h"
 
 struct join {
@@ -17,6 +18,7 @@ struct join {
 	const int *endpoints;              /* [n_local] */
 	const struct layout *parent_nodes; /* split: ranks of one node of the parent stay together, others apart */
 	const int *members;                /* split: [ranks] the parent rank of each */
+	const struct process *processes;   /* [processes] their facts, if all know them; NULL = they are gathered */
 };
 
 /* join_comms: collective over the processes; comms_out[i] is local rank i's.  All or nothing. */

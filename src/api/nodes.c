@@ -91,35 +91,85 @@ void nodes_drop(struct bootstrap *b)
 	b->arenas = NULL;
 }
 
+/* The arenas of the nodes that this process leads; mine: [n_nodes] their addresses. */
+static choir_status create_arenas(struct bootstrap *b, struct node_offer *offer, struct arena_address *mine)
+{
+	bool first = true;
+
+	for (int g = 0; g < b->layout.n_nodes; g++) {
+		if (leader_of(b, g) != b->me)
+			continue;
+		TRY(arena_create_growing(b->layout.node_size[g], COMM_LANES, b->slots.lane_bytes, &b->arenas[g]));
+		arena_address(b->arenas[g], &mine[g]);
+		if (first)
+			offer->arena = mine[g];
+		first = false;
+	}
+	return CHOIR_SUCCESS;
+}
+
+/* Is there a process that leads several nodes?  Its offer has the address of one arena. */
+static bool leads_several(const struct bootstrap *b)
+{
+	for (int g = 0; g < b->layout.n_nodes && b->n_processes > 1; g++)
+		for (int before = 0; before < g; before++)
+			if (leader_of(b, before) == leader_of(b, g))
+				return true;
+	return false;
+}
+
+/* Maps the arenas of the nodes on which this process has ranks. */
+static choir_status open_arenas(struct bootstrap *b, const struct arena_address *all)
+{
+	int n_nodes = b->layout.n_nodes;
+
+	for (int g = 0; g < n_nodes; g++) {
+		int leader = leader_of(b, g);
+
+		if (b->arenas[g] == NULL && on_node(b, b->me, g))
+			TRY(arena_open(all != NULL ? &all[leader * n_nodes + g] : &b->offers[leader].arena,
+			               &b->arenas[g]));
+	}
+	return CHOIR_SUCCESS;
+}
+
+/* Can this process ring the other ones of its machine? */
+static bool opens_bells(const struct bootstrap *b)
+{
+	for (int p = 0; p < b->n_processes; p++) {
+		struct bell *bell;
+
+		if (b->processes[p].pid == b->processes[b->me].pid ||
+		    b->processes[p].machine != b->processes[b->me].machine)
+			continue;
+		if (bell_open(&b->processes[p].bell, &bell) != CHOIR_SUCCESS)
+			return false;
+		bell_close(bell);
+	}
+	return true;
+}
+
 /* One round: the nodes' leaders create the arenas, the other processes map them; failed[p] = 1 where process p could
- * not. */
+ * not.  Processes that are one node of a split's parent have mapped an arena together: there a failure to map is the
+ * split's. */
 static choir_status share_arenas(struct bootstrap *b, choir_status ready, struct arena_address *mine,
                                  struct arena_address *all, unsigned char *failed)
 {
-	int n_nodes = b->layout.n_nodes;
-	unsigned char my_failure = 0;
+	struct node_offer offer = { 0 };
+	unsigned char my_failure;
+	bool several;
+	choir_status st;
 
-	for (int g = 0; g < n_nodes && ready == CHOIR_SUCCESS; g++)
-		if (leader_of(b, g) == b->me) {
-			ready = arena_create_growing(b->layout.node_size[g], COMM_LANES, b->slots.lane_bytes,
-			                             &b->arenas[g]);
-			if (ready == CHOIR_SUCCESS)
-				arena_address(b->arenas[g], &mine[g]);
-		}
-	TRY(bootstrap_gather(b, ready, mine, (size_t)n_nodes * sizeof *mine, all));
-	for (int g = 0; g < n_nodes; g++)
-		if (b->arenas[g] == NULL && on_node(b, b->me, g))
-			my_failure |= arena_open(&all[leader_of(b, g) * n_nodes + g], &b->arenas[g]) != CHOIR_SUCCESS;
-	for (int p = 0; p < b->n_processes && !my_failure; p++)
-		if (b->processes[p].pid != b->processes[b->me].pid &&
-		    b->processes[p].machine == b->processes[b->me].machine) {
-			struct bell *bell;
-
-			if (bell_open(&b->processes[p].bell, &bell) == CHOIR_SUCCESS)
-				bell_close(bell);
-			else
-				my_failure = 1;
-		}
+	if (ready == CHOIR_SUCCESS)
+		ready = create_arenas(b, &offer, mine);
+	TRY(bootstrap_gather_offers(b, ready, &offer));
+	several = leads_several(b);
+	if (several)
+		TRY(bootstrap_gather_ready(b, mine, (size_t)b->layout.n_nodes * sizeof *mine, all));
+	st = open_arenas(b, several ? all : NULL);
+	if (b->join->parent_nodes != NULL)
+		return st;
+	my_failure = st != CHOIR_SUCCESS || !opens_bells(b);
 	return bootstrap_gather_ready(b, &my_failure, 1, failed);
 }
 
@@ -143,9 +193,10 @@ static void explain_apart(struct bootstrap *b, const unsigned char *own)
 }
 
 /* Once more where a process could not map the arena of its node.  failed: [n_processes]. */
-static choir_status make_round(struct bootstrap *b, const unsigned char *own, unsigned char *failed)
+static choir_status make_round(struct bootstrap *b, choir_status ready, const unsigned char *own,
+                               unsigned char *failed)
 {
-	choir_status st = place_ranks(b, own);
+	choir_status st = ready == CHOIR_SUCCESS ? place_ranks(b, own) : ready;
 	size_t n_nodes = (size_t)b->layout.n_nodes;
 	struct arena_address *mine = calloc(n_nodes, sizeof *mine),
 			     *all = calloc(n_nodes * (size_t)b->n_processes, sizeof *all);
@@ -159,13 +210,13 @@ static choir_status make_round(struct bootstrap *b, const unsigned char *own, un
 	return st;
 }
 
-choir_status nodes_make(struct bootstrap *b, unsigned char *own, unsigned char *failed)
+choir_status nodes_make(struct bootstrap *b, choir_status ready, unsigned char *own, unsigned char *failed)
 {
 	bool again = true;
 
 	for (int round = 0; again && round < 3; round++) {
 		nodes_drop(b);
-		TRY(make_round(b, own, failed));
+		TRY(make_round(b, ready, own, failed));
 		again = false;
 		for (int p = 0; p < b->n_processes; p++) {
 			again |= failed[p] && !own[p];

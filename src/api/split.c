@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Design notes.  A split is an allgather of claims (color, key, driver) over the parent, then the same joining as for
- * any comm, color after color in ascending order.  The parties are the calls: all ranks that one split_local call
- * drives are one party, led by the lowest of them.  The parties of a color exchange their bytes by send and recv on the
- * parent, so ranks of other colors take no part; messages of the new comm go through the parent's messengers.  Where
- * only members call, they exchange their claims in the same way. */
+/* Design notes.  A split is a gather of claims over the parent: color, key, driver, and the facts of each rank's
+ * process.  Then each color is joined as any comm is, in ascending order, without a gather of facts.  The parties are
+ * the calls: all ranks that one split_local call drives are one party, led by the lowest of them.  The parties of a
+ * color exchange their bytes by send and recv on the parent, so ranks of other colors take no part; where all ranks
+ * have one color, by allgathers, which wake fewer threads.  Messages of the new comm go through the parent's
+ * messengers.  Where only members call, they exchange their claims by send and recv too. */
 #include "api/split.h"
 
 #include "api/join.h"
@@ -23,9 +24,26 @@ struct split {
 	int *members;          /* [parent size] parent ranks in the order of the new comm */
 	int n_members;
 	int *leaders;          /* [parent size] the parties' leading parent ranks, ascending */
+	struct process *processes; /* [parent size] of the parties */
 	int n_parties, me;
 	choir_comm *leader;    /* my party's */
 };
+
+/* Bytes of every process of a color that all ranks of the parent have. */
+static choir_status exchange_all(const struct split *split, const void *mine, size_t bytes, unsigned char *all)
+{
+	size_t n = (size_t)split->n_members;
+	unsigned char *of_ranks = malloc(n * bytes);
+	choir_status st;
+
+	if (of_ranks == NULL)
+		return error_no_memory("bytes of a split", n * bytes);
+	st = split_gather(&split->calls, mine, 0, bytes, of_ranks);
+	for (int i = 0; i < split->n_parties && st == CHOIR_SUCCESS; i++)
+		memcpy(all + (size_t)i * bytes, of_ranks + (size_t)split->leaders[i] * bytes, bytes);
+	free(of_ranks);
+	return st;
+}
 
 /* Bytes of every process of the color, over the parent: in ceil(log2 n) rounds, each of which doubles what a process
  * has (Bruck 1997).  Block i is of the process i behind mine until the end. */
@@ -44,10 +62,8 @@ static choir_status exchange_rounds(const struct split *split, unsigned char *bl
 	return CHOIR_SUCCESS;
 }
 
-/* The bootstrap's gather of a split returns a status. */
-static int exchange(void *ctx, const void *mine, size_t bytes, void *all)
+static choir_status exchange_some(const struct split *split, const void *mine, size_t bytes, unsigned char *all)
 {
-	const struct split *split = ctx;
 	int n = split->n_parties;
 	unsigned char *blocks = malloc((size_t)n * bytes);
 	choir_status st;
@@ -57,9 +73,18 @@ static int exchange(void *ctx, const void *mine, size_t bytes, void *all)
 	memcpy(blocks, mine, bytes);
 	st = exchange_rounds(split, blocks, bytes);
 	for (int i = 0; i < n; i++)
-		memcpy((unsigned char *)all + (size_t)((split->me + i) % n) * bytes, blocks + (size_t)i * bytes, bytes);
+		memcpy(all + (size_t)((split->me + i) % n) * bytes, blocks + (size_t)i * bytes, bytes);
 	free(blocks);
-	return (int)st;
+	return st;
+}
+
+/* The bootstrap's gather of a split returns a status. */
+static int exchange(void *ctx, const void *mine, size_t bytes, void *all)
+{
+	const struct split *split = ctx;
+
+	return (int)(split->n_members == split->calls.comms[0]->n ? exchange_all(split, mine, bytes, all)
+	                                                          : exchange_some(split, mine, bytes, all));
 }
 
 static void order_members(struct split *split, int n, int color)
@@ -155,6 +180,23 @@ static choir_status read_config(const struct split_how *how, const choir_comm *p
 	return CHOIR_SUCCESS;
 }
 
+/* The facts of the parties, from their leaders' claims. */
+static void know_processes(struct split *split, int n, int color)
+{
+	for (int p = 0; p < split->n_parties; p++) {
+		const struct split_claim *leader = &split->calls.claims[split->leaders[p]];
+		struct process *process = &split->processes[p];
+
+		*process = leader->process;
+		process->n_local = 0;
+		for (int r = 0; r < n; r++)
+			process->n_local += split->calls.claims[r].color == color &&
+			                    split->calls.claims[r].driver == leader->driver;
+		while (split->members[process->first.rank] != split->leaders[p]) /* from 0 on */
+			process->first.rank++;
+	}
+}
+
 static choir_status split_color(struct split *split, int color, int my_driver, struct locals *locals,
                                 choir_comm **comms_out)
 {
@@ -164,6 +206,7 @@ static choir_status split_color(struct split *split, int color, int my_driver, s
 
 	order_members(split, parent->n, color);
 	find_parties(split, parent->n, color, my_driver);
+	know_processes(split, parent->n, color);
 	take_locals(split, color, locals);
 	bootstrap.rank = split->me;
 	bootstrap.size = split->n_parties;
@@ -174,6 +217,7 @@ static choir_status split_color(struct split *split, int color, int my_driver, s
 	join.endpoints = locals->endpoints;
 	join.parent_nodes = &parent->layout;
 	join.members = split->members;
+	join.processes = split->processes;
 	TRY(join_comms(&join, locals->made));
 	for (int i = 0; i < locals->n; i++)
 		comms_out[locals->index[i]] = locals->made[i];
@@ -201,16 +245,28 @@ static choir_status split_colors(struct split *split, struct locals *locals, cho
 	}
 }
 
-static void name_drivers(int n_local, choir_comm *const *comms, const struct split_claim *claims,
-                         struct split_claim *out)
+/* A failure is told with the facts. */
+static void take_facts(const struct split_how *how, choir_comm *comm, const choir_comm_config *config,
+                       struct process *out)
 {
-	int driver = comms[0]->rank;
+	int rank = 0, endpoint = comm->endpoint_of[comm->rank];
+	struct join join = { .call = how->call, .n_local = 1, .config = config, .ranks = &rank, .endpoints = &endpoint,
+		             .devices = &comm->device };
+
+	out->status = bootstrap_facts(&join, out);
+}
+
+static void complete_claims(const struct split *split, const struct split_claim *claims, struct split_claim *out)
+{
+	choir_comm *const *comms = split->calls.comms;
+	int n_local = split->calls.n_local, driver = comms[0]->rank;
 
 	for (int i = 1; i < n_local; i++)
 		driver = comms[i]->rank < driver ? comms[i]->rank : driver;
 	for (int i = 0; i < n_local; i++) {
 		out[i] = claims[i];
 		out[i].driver = driver;
+		take_facts(split->calls.how, comms[i], split->config, &out[i].process);
 	}
 }
 
@@ -241,12 +297,13 @@ static choir_status split_inside(const struct split_how *how, int n_local, choir
 	split.calls.claims = calloc(n, sizeof *split.calls.claims);
 	split.members = calloc(n, sizeof(int));
 	split.leaders = calloc(n, sizeof(int));
+	split.processes = calloc(n, sizeof *split.processes);
 	if (named == NULL || out == NULL || split.calls.claims == NULL || split.members == NULL ||
-	    split.leaders == NULL || locals.devices == NULL || locals.messengers == NULL || locals.ranks == NULL ||
-	    locals.endpoints == NULL || locals.index == NULL || locals.made == NULL)
+	    split.leaders == NULL || split.processes == NULL || locals.devices == NULL || locals.messengers == NULL ||
+	    locals.ranks == NULL || locals.endpoints == NULL || locals.index == NULL || locals.made == NULL)
 		st = error_no_memory("a split", n * sizeof *split.calls.claims);
 	if (st == CHOIR_SUCCESS) {
-		name_drivers(n_local, comms, claims, named);
+		complete_claims(&split, claims, named);
 		st = split_claimed(&split, named, &locals, out);
 	}
 	for (size_t i = 0; i < mine && st == CHOIR_SUCCESS; i++)
@@ -256,6 +313,7 @@ static choir_status split_inside(const struct split_how *how, int n_local, choir
 	free(split.calls.claims);
 	free(split.members);
 	free(split.leaders);
+	free(split.processes);
 	free(locals.devices);
 	free(locals.messengers);
 	free(locals.ranks);
@@ -296,7 +354,9 @@ static choir_status split_by_colors(const char *call, int n_local, choir_comm *c
 	if (claims == NULL)
 		return error_no_memory("claims of a split", (size_t)n_local * sizeof *claims);
 	for (int i = 0; i < n_local; i++)
-		claims[i] = (struct split_claim){ colors[i] < 0 ? -1 : colors[i], keys[i], 0, { -1, 0, 0 } };
+		claims[i] = (struct split_claim){ .color = colors[i] < 0 ? -1 : colors[i],
+			                          .key = keys[i],
+			                          .rule = { -1 } };
 	st = split_comms(&how, n_local, comms, claims, comms_out);
 	free(claims);
 	return st;

@@ -4,11 +4,13 @@
 #define API_SPLIT_H
 
 #include "api/call.h"
+#include "api/process.h"
 
 /* What a rank asks for.  rule: must be the same on all ranks; how else it is compared is the caller's. */
 struct split_claim {
 	int32_t color, key, driver;
 	int32_t rule[3];
+	struct process process; /* its facts, of this rank alone; filled by split_comms */
 };
 
 struct split_how {

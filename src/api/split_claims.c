@@ -1,31 +1,42 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/split_claims.h"
 
-#include "exec/thread.h"
-
 #include <choir/group.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Every rank of the parent calls. */
-static choir_status gather_claims(const struct split_calls *split, const struct split_claim *mine)
+/* Several local ranks call at once. */
+static choir_status gather_several(const struct split_calls *split, const unsigned char *mine, size_t stride,
+                                   size_t bytes, unsigned char *all)
 {
-	int n = split->comms[0]->n;
-	struct split_claim *all = calloc((size_t)split->n_local * (size_t)n, sizeof *all);
-	choir_status st =
-	    all != NULL ? choir_group_begin() : error_no_memory("claims of a split", (size_t)n * sizeof *all);
+	size_t n = (size_t)split->comms[0]->n;
+	choir_status st = choir_group_begin(), ended;
 
+	if (st != CHOIR_SUCCESS)
+		return st;
 	for (int i = 0; i < split->n_local && st == CHOIR_SUCCESS; i++)
-		st = choir_allgather(split->comms[i], choir_host((void *)&mine[i]), choir_host(&all[i * n]),
-		                     sizeof *mine / 4, CHOIR_I32, NULL, NULL);
-	if (group_is_open()) {
-		choir_status ended = choir_group_end();
+		st = choir_allgather(split->comms[i], choir_host((void *)(mine + (size_t)i * stride)),
+		                     choir_host(all + (size_t)i * n * bytes), bytes, CHOIR_U8, NULL, NULL);
+	ended = choir_group_end();
+	return st == CHOIR_SUCCESS ? ended : st;
+}
 
-		st = st == CHOIR_SUCCESS ? ended : st;
-	}
+choir_status split_gather(const struct split_calls *split, const void *mine, size_t stride, size_t bytes, void *all)
+{
+	size_t total = (size_t)split->comms[0]->n * bytes;
+	unsigned char *each;
+	choir_status st;
+
+	if (split->n_local == 1)
+		return choir_allgather(split->comms[0], choir_host((void *)mine), choir_host(all), bytes, CHOIR_U8,
+		                       NULL, NULL);
+	each = malloc((size_t)split->n_local * total);
+	if (each == NULL)
+		return error_no_memory("bytes of a split", (size_t)split->n_local * total);
+	st = gather_several(split, mine, stride, bytes, each);
 	if (st == CHOIR_SUCCESS)
-		memcpy(split->claims, all, (size_t)n * sizeof *all);
-	free(all);
+		memcpy(all, each, total);
+	free(each);
 	return st;
 }
 
@@ -93,6 +104,7 @@ static choir_status check_rules(const struct split_calls *split)
 
 choir_status split_gather_claims(const struct split_calls *split, const struct split_claim *mine)
 {
-	TRY(split->how->ranks != NULL ? exchange_claims(split, mine) : gather_claims(split, mine));
+	TRY(split->how->ranks != NULL ? exchange_claims(split, mine)
+	                              : split_gather(split, mine, sizeof *mine, sizeof *mine, split->claims));
 	return check_rules(split);
 }

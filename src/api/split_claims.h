@@ -13,6 +13,10 @@ struct split_calls {
 	struct split_claim *claims; /* [parent size] of all ranks; of one that is no member color is -1 */
 };
 
+/* split_gather: bytes of each rank of the parent, all of which call; those of local rank i are at mine + i * stride.
+ * all: [parent size] of so many bytes. */
+choir_status split_gather(const struct split_calls *calls, const void *mine, size_t stride, size_t bytes, void *all);
+
 /* split_gather_claims: fills claims.  mine: [n_local].  MISMATCH if rules differ. */
 choir_status split_gather_claims(const struct split_calls *calls, const struct split_claim *mine);
 

@@ -138,6 +138,38 @@ static void over_and_over(struct world *world, int rank, choir_comm *comm, void 
 	line_up();
 }
 
+enum { SPLIT_GATHERS = 3, RANKS = 8 };
+
+static uint64_t n_messages(const choir_comm *comm)
+{
+	uint64_t n = 0;
+
+	for (int r = 0; r < comm->n; r++)
+		n += comm->submission.sent[r];
+	return n;
+}
+
+/* Claims, the arena's address, whether all have their comms: three allgathers if all ranks have one color; with two
+ * colors one, and two rounds of messages for each doubling of what a rank has. */
+static void gathers(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	uint64_t calls = comm->submission.next_seq, messages = n_messages(comm);
+	choir_comm *child = NULL;
+
+	(void)arg;
+	OK(choir_comm_split(comm, 0, -rank, &child));
+	CHECK(comm->submission.next_seq - calls == SPLIT_GATHERS);
+	CHECK(n_messages(comm) == messages);
+	CHECK(sum_works(child, 3) && choir_comm_rank(child) == RANKS - 1 - rank);
+	OK(choir_comm_destroy(child));
+	calls = comm->submission.next_seq;
+	OK(choir_comm_split(comm, rank % 2, rank, &child));
+	CHECK(comm->submission.next_seq - calls == 1);
+	CHECK(n_messages(comm) - messages == 2 * (SPLIT_GATHERS - 1));
+	CHECK(sum_works(child, 3) && choir_comm_size(child) == RANKS / 2);
+	OK(choir_comm_destroy(child));
+}
+
 /* The slots cannot be had: all ranks are told so, and the parent goes on. */
 static void none_left(struct world *world, int rank, choir_comm *comm, void *arg)
 {
@@ -170,12 +202,18 @@ static void test_memory(void **state)
 	line_up_run(5, 0, 20000, memory, NULL);
 }
 static void test_over_and_over(void **state) { (void)state; line_up_run(2, 0, 20000, over_and_over, NULL); }
+static void test_gathers(void **state)
+{
+	(void)state;
+	line_up_layouts(RANKS, gathers);
+}
+
 static void test_none_left(void **state) { (void)state; line_up_run(2, 0, 20000, none_left, NULL); }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_memory), cmocka_unit_test(test_over_and_over),
-		                            cmocka_unit_test(test_none_left) };
+		                            cmocka_unit_test(test_none_left), cmocka_unit_test(test_gathers) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
