@@ -12,10 +12,10 @@ started by ``python -m choir -n 2 program.py``.  docs/python.md of the project t
 
 from __future__ import annotations
 
-from . import pairs
+from . import chunks, pairs
 from ._abi import Coalesce, DType, MemoryClass, Op, SparseWire, Status
 from ._arrays import View
-from ._comm import Comm, Request, group
+from ._comm import Comm, group
 from ._create import (
     Threads,
     from_environment,
@@ -29,8 +29,10 @@ from ._create import (
 )
 from ._device import Device
 from ._event import Event, SparseEvent, queue_wait
+from ._family import GroupPlace, group_text
 from ._library import lib as _lib
 from ._operator import Operator
+from ._request import Request, Sequence, SparseRequest
 from ._topk import TopK, TopKEvent
 from ._versions import show_versions
 from .errors import (
@@ -53,9 +55,9 @@ __version__: str = _lib.choir_version().decode()
 
 __all__ = [
     "AbortedError", "ArgumentError", "CapacityError", "ChoirError", "Coalesce", "Comm", "DType", "DeadlineError",
-    "Device", "Event", "MemoryClass", "MismatchError", "NoMemoryError", "Op", "OpenCLError", "Operator", "PeerDeadError",
-    "Request", "RunningError", "SparseEvent", "SparseWire", "Status", "Threads", "TopK", "TopKEvent", "TransportError",
-    "UnsupportedError",
-    "View", "WouldDeadlockError", "__version__", "from_environment", "from_gather", "from_mpi4py", "from_store",
-    "group", "on_this_machine", "over_tcp", "pairs", "queue_wait", "show_versions", "threads", "world",
+    "Device", "Event", "GroupPlace", "MemoryClass", "MismatchError", "NoMemoryError", "Op", "OpenCLError", "Operator",
+    "PeerDeadError", "Request", "RunningError", "Sequence", "SparseEvent", "SparseRequest", "SparseWire", "Status",
+    "Threads", "TopK", "TopKEvent", "TransportError", "UnsupportedError", "View", "WouldDeadlockError", "__version__",
+    "chunks", "from_environment", "from_gather", "from_mpi4py", "from_store", "group", "group_text",
+    "on_this_machine", "over_tcp", "pairs", "queue_wait", "show_versions", "threads", "world",
 ]  # fmt: skip

@@ -257,6 +257,30 @@ class Tensor(ct.Structure):
     _fields_ = [("send", Buffer), ("recv", Buffer), ("count", ct.c_size_t), ("dtype", ct.c_int32)]
 
 
+class CommGroup(ct.Structure):
+    """choir_comm_group: a rule that cuts the ranks of a comm into groups."""
+
+    _fields_ = [("struct_size", ct.c_size_t), ("type", _enum), ("size", ct.c_int), ("stride", ct.c_int)]
+
+
+class Chunk(ct.Structure):
+    """choir_chunk: a part of a tensor."""
+
+    _fields_ = [("index", ct.c_size_t), ("offset", ct.c_size_t), ("count", ct.c_size_t), ("buffer", Buffer)]
+
+
+class ChunkSet(ct.Structure):
+    """choir_chunks: a tensor in parts."""
+
+    _fields_ = [
+        ("struct_size", ct.c_size_t),
+        ("count", ct.c_size_t),
+        ("dtype", ct.c_int32),
+        ("n", ct.c_size_t),
+        ("chunks", ct.POINTER(Chunk)),
+    ]
+
+
 class SparseAttr(ct.Structure):
     """choir_sparse_attr; results are fetched here, so the two callbacks stay NULL."""
 
@@ -371,6 +395,9 @@ STRUCTS = {
     "choir_op_config": OpConfig,
     "choir_bootstrap": Bootstrap,
     "choir_tensor": Tensor,
+    "choir_comm_group": CommGroup,
+    "choir_chunk": Chunk,
+    "choir_chunks": ChunkSet,
     "choir_sparse_attr": SparseAttr,
     "choir_sparse_stats": SparseStats,
     "choir_topk_config": TopkConfig,
@@ -540,6 +567,33 @@ PROTOTYPES: dict[str, tuple] = {
     "choir_topk_residual": (_enum, [_handle, ct.c_void_p]),
     "choir_topk_allreduce": (_enum, [_handle, Buffer, ct.POINTER(TopkOut), *_tail]),
     "choir_topk_allreduce_at": (_enum, [_handle, Buffer, Buffer, ct.c_size_t, _enum, ct.POINTER(TopkOut), *_tail]),
+    "choir_sequence_create": (_enum, [_handle_p, ct.c_size_t, _handle_p]),
+    "choir_sequence_start": (_enum, [_handle, *_tail]),
+    "choir_sequence_free": (None, [_handle]),
+    "choir_supports": (_enum, [_handle, ct.c_char_p, _dtype, _op, Buffer]),
+    "choir_mem_register": (_enum, [_handle, ct.c_void_p, ct.c_size_t]),
+    "choir_mem_deregister": (_enum, [_handle, ct.c_void_p]),
+    "choir_comm_flush": (_enum, [_handle]),
+    "choir_comm_split_config": (_enum, [_handle, ct.c_int, ct.c_int, _config_p, _handle_p]),
+    "choir_comm_split_start": (_enum, [_handle, ct.c_int, ct.c_int, _config_p, _handle_p, _handle_p]),
+    "choir_comm_group_find": (_enum, [_handle, ct.POINTER(CommGroup), *[ct.POINTER(ct.c_int)] * 4]),
+    "choir_comm_group_text": (_enum, [ct.POINTER(CommGroup), _handle_p]),
+    "choir_comm_group_parse": (_enum, [ct.c_char_p, ct.POINTER(CommGroup)]),
+    "choir_comm_group_split": (_enum, [_handle, ct.POINTER(CommGroup), _config_p, _handle_p]),
+    "choir_comm_create_group": (
+        _enum, [_handle, ct.c_char_p, ct.POINTER(ct.c_int), ct.c_int, _config_p, _handle_p]
+    ),
+    "choir_comm_find": (_enum, [_handle, ct.c_char_p, _handle_p]),
+    "choir_chunks_cut": (_enum, [ct.POINTER(ChunkSet)]),
+    "choir_chunks_reduce_scatter": (
+        _enum, [ct.c_int, _handle_p, ct.POINTER(Buffer), ct.POINTER(ChunkSet), _op, *_tail]
+    ),
+    "choir_chunks_allgather": (_enum, [ct.c_int, _handle_p, ct.POINTER(ChunkSet), ct.POINTER(Buffer), *_tail]),
+    "choir_chunks_concat": (_enum, [ct.c_int, _handle_p, ct.POINTER(ChunkSet), ct.c_int, Buffer, *_tail]),
+    "choir_allreduce_local": (
+        _enum,
+        [ct.c_int, _handle_p, ct.POINTER(Buffer), ct.POINTER(Buffer), ct.c_size_t, _dtype, _op, *_tail],
+    ),
     "choir_event_topk_stats": (_enum, [_handle, ct.POINTER(TopkStats)]),
 }  # fmt: skip
 
@@ -557,15 +611,8 @@ MPI_PROTOTYPES: dict[str, tuple] = {
 UNUSED = {
     "choir_status_name", "choir_dtype_name", "choir_op_name", "choir_dtype_bytes", "choir_dtype_parse",
     "choir_op_parse", "choir_memory_class_name", "choir_mem", "choir_host", "choir_svm", "choir_usm", "choir_none",
-    "choir_comm_split_local", "choir_mem_alloc_local", "choir_mem_free_local", "choir_mem_register",
-    "choir_mem_register_local", "choir_mem_deregister", "choir_mem_deregister_local", "choir_comm_device",
-    "choir_event_retain", "choir_supports",
-    "choir_comm_group_find", "choir_comm_group_text", "choir_comm_group_parse",
-    "choir_comm_group_split", "choir_comm_group_split_local", "choir_comm_create_group",
-    "choir_comm_create_group_local", "choir_comm_find", "choir_set_executor", "choir_comm_flush", "choir_comm_split_config", "choir_comm_split_start",
-    "choir_chunks_cut", "choir_chunks_reduce_scatter", "choir_chunks_allgather", "choir_chunks_concat",
-    "choir_allreduce_local",
-    "choir_sequence_create",
-    "choir_sequence_start", "choir_sequence_free",
+    "choir_comm_split_local", "choir_mem_alloc_local", "choir_mem_free_local",
+    "choir_mem_register_local", "choir_mem_deregister_local", "choir_comm_device", "choir_event_retain",
+    "choir_comm_group_split_local", "choir_comm_create_group_local", "choir_set_executor",
 }  # fmt: skip
-UNUSED_STRUCTS = {"choir_chunk", "choir_chunks", "choir_comm_group", "choir_f32_i32", "choir_f64_i32", "choir_i32_i32", "choir_i64_i32"}
+UNUSED_STRUCTS = {"choir_f32_i32", "choir_f64_i32", "choir_i32_i32", "choir_i64_i32"}

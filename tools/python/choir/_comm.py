@@ -13,6 +13,7 @@ deps      the same, for those who keep them in a list
 deadline  seconds, from the moment those are done; left out, the comm's
 options   for instance "algorithm=ring"
 name      of the call, for messages
+key       on a keyed comm: the calls of all ranks with the same key are one, in any order
 """
 
 from __future__ import annotations
@@ -22,19 +23,20 @@ import ctypes as ct
 import functools
 import json
 import threading
-import weakref
 from typing import Any, Callable, Iterable, Sequence
 
-from ._abi import Call, Coalesce, CommConfig, DType, Op, SparseAttr, SparseWire, Tensor
+from ._abi import DTYPE_BYTES, Call, Coalesce, DType, Op, SparseAttr, SparseWire, Status, Tensor
 from ._arrays import NONE, Operand, address_of, operand
 from ._device import Device
 from ._event import Event, SparseEvent, any_running, handles
 from ._library import check, lib, take_text
+from ._family import Family, live as _live
 from ._operator import Operator
+from ._persistent import Persistent
+from ._request import REQUEST, Request, SparseRequest
 from .errors import ArgumentError, ChoirError
 
 _byref = ct.byref
-_live: weakref.WeakSet[Comm] = weakref.WeakSet()
 _ops: dict[Any, int] = {one: int(one) for one in Op}
 _ops.update({one.name.lower(): int(one) for one in Op})
 
@@ -82,7 +84,8 @@ def _sort_deps(after: Any, deps: Any) -> tuple[list[int], list[int], list[Event]
 
 
 def _call(after: Any = None, deps: Any = None, deadline: float | None = None, options: str | None = None,
-          name: str | None = None, factor: float = 1.0, tag: int = 0) -> tuple[Call, Any]:  # fmt: skip
+          name: str | None = None, factor: float = 1.0, tag: int = 0,
+          key: str | None = None) -> tuple[Call, Any]:  # fmt: skip
     """A choir_call, and what must live as long as it."""
     call = Call(struct_size=ct.sizeof(Call), factor=factor, tag=tag)
     held: list[Any] = []
@@ -103,6 +106,7 @@ def _call(after: Any = None, deps: Any = None, deadline: float | None = None, op
         call.deadline_ms = max(1, int(deadline * 1000))
     call.options = options.encode() if options is not None else None
     call.name = name.encode() if name is not None else None
+    call.key = key.encode() if key is not None else None
     return call, held
 
 
@@ -114,6 +118,15 @@ def _pair(send: Any, recv: Any) -> tuple[Operand, Operand]:
     if a.dtype != b.dtype:
         raise ArgumentError(f"send is {DType(a.dtype).name}, recv is {DType(b.dtype).name}")
     return a, b
+
+
+def _writable(array: Any, dtype: int, what: str) -> Operand:
+    found = operand(array)
+    if not found.writable:
+        raise ArgumentError(f"{what} cannot be written")
+    if found.dtype != dtype:
+        raise ArgumentError(f"{what} is {DType(found.dtype).name}, not {DType(dtype).name}")
+    return found
 
 
 def _at_least(have: int, need: int, what: str) -> None:
@@ -131,34 +144,7 @@ def _sizes(numbers: Sequence[int] | None, n: int, what: str) -> Any:
     return (ct.c_size_t * n)(*numbers)
 
 
-class Request:
-    """A persistent call: checked once, made by every ``start``.  A context manager; ``close`` lets go of it."""
-
-    def __init__(self, handle: int, held: Any, comm: Comm) -> None:
-        self._handle = handle
-        self._held = held
-        self._comm = comm
-
-    def start(self, wait: bool = True, **call: Any) -> Event | None:
-        """Makes the call once: blocks, or returns an Event.  Takes after, deps and deadline."""
-        return self._comm._go(lib.choir_start, (self._handle,), self._held, wait, call)
-
-    def close(self) -> None:
-        """Frees it; what was started goes on."""
-        handle, self._handle = self._handle, 0
-        lib.choir_request_free(handle)
-
-    def __enter__(self) -> Request:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        self.close()
-
-
-class Comm:
+class Comm(Family, Persistent):
     """One rank's handle on a group of ranks.  Made by the functions of this package, never by itself.
 
     As a context manager it is destroyed at the end of the block, or, when the block raises, aborted: the other ranks
@@ -421,114 +407,45 @@ class Comm:
         of the result are made by ``make(count, dtype)``, dtype being "int64", "float32" and so on; left out, they are
         NumPy arrays, of rows as wide as values'.
         """
-        ind, val = operand(indices), operand(values)
         width = values.shape[1:] if hasattr(values, "shape") else ()
-        attr = SparseAttr(ct.sizeof(SparseAttr), None, None, None, Coalesce[coalesce.upper()], SparseWire[wire.upper()])
-        counts = ct.c_size_t(0), ct.c_size_t(0)
-        dtypes = DType(ind.dtype), DType(val.dtype)
+        counts, dtypes, args, kept = self._sparse(indices, values, None, None, op, coalesce, wire)
         block, held = _call(**call) if call else (None, None)
         handle = ct.c_void_p()
-        check(
-            lib.choir_sparse_allreduce(
-                self._handle, ind.buffer, ind.count, val.buffer, val.count, NONE, _byref(counts[0]), NONE,
-                _byref(counts[1]), ind.dtype, val.dtype, _op(op), _byref(attr), block, _byref(handle),
-            )
-        )  # fmt: skip
+        check(lib.choir_sparse_allreduce(*args, block, _byref(handle)))
         maker = _numpy_result(width) if make is None else _made_by(make)
-        event = SparseEvent(handle.value or 0, (indices, values, counts, held), counts, dtypes, maker)
+        event = SparseEvent(handle.value or 0, (indices, values, kept, held), counts, dtypes, maker)
         return event.wait() if wait else event
 
-    # ---- persistent calls ----
+    def sparse_allreduce_init(self, indices: Any, values: Any, out_indices: Any, out_values: Any,
+                              op: Op | Operator | str = "sum", coalesce: str = "regular", wire: str = "full",
+                              **call: Any) -> SparseRequest:  # fmt: skip
+        """A persistent sparse_allreduce into arrays of the caller's; a start returns how many of each came.
 
-    def allreduce_init(self, send: Any, recv: Any = None, op: Op | Operator | str = "sum", **call: Any) -> Request:
-        """A persistent allreduce."""
-        a, b = _pair(send, recv)
-        _at_least(b.count, a.count, "recv")
-        args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op))
-        return self._init(lib.choir_allreduce_init, args, (send, recv), call)
+        CapacityError of a start where they are too short; the comm goes on.
+        """
+        counts, _, args, kept = self._sparse(indices, values, out_indices, out_values, op, coalesce, wire)
+        block, held = _call(**call) if call else (None, None)
+        made = ct.c_void_p()
+        check(lib.choir_sparse_allreduce_init(*args, block, _byref(made)))
+        held = (indices, values, out_indices, out_values, kept, held)
+        return SparseRequest(made.value or 0, held, self, counts)
 
-    def allreduce_multi_init(self, tensors: Iterable[Any], op: Op | Operator | str = "sum", **call: Any) -> Request:
-        """A persistent allreduce_multi."""
-        array, held = _tensors(tensors)
-        args = (self._handle, array, len(array), _op(op))
-        return self._init(lib.choir_allreduce_multi_init, args, held, call)
-
-    def reduce_scatter_multi_init(self, tensors: Iterable[Any], op: Op | Operator | str = "sum", **call: Any) -> Request:
-        """A persistent reduce_scatter_multi."""
-        array, held = _tensors(tensors, sends=self.size)
-        return self._init(lib.choir_reduce_scatter_multi_init, (self._handle, array, len(array), _op(op)), held, call)
-
-    def allgather_multi_init(self, tensors: Iterable[Any], **call: Any) -> Request:
-        """A persistent allgather_multi."""
-        array, held = _tensors(tensors, recvs=self.size)
-        return self._init(lib.choir_allgather_multi_init, (self._handle, array, len(array)), held, call)
-
-    def broadcast_multi_init(self, tensors: Iterable[Any], root: int = 0, **call: Any) -> Request:
-        """A persistent broadcast_multi."""
-        array, held = _tensors(tensors)
-        return self._init(lib.choir_broadcast_multi_init, (self._handle, array, len(array), root), held, call)
-
-    def reduce_multi_init(self, tensors: Iterable[Any], op: Op | Operator | str = "sum", root: int = 0, **call: Any) -> Request:
-        """A persistent reduce_multi."""
-        array, held = _tensors(tensors)
-        args = (self._handle, array, len(array), _op(op), root)
-        return self._init(lib.choir_reduce_multi_init, args, held, call)
-
-    def reduce_scatter_init(self, send: Any, recv: Any, op: Op | Operator | str = "sum", **call: Any) -> Request:
-        """A persistent reduce_scatter."""
-        a, b = _pair(send, recv)
-        _at_least(a.count, b.count * self.size, "send")
-        args = (self._handle, a.buffer, b.buffer, b.count, a.dtype, _op(op))
-        return self._init(lib.choir_reduce_scatter_init, args, (send, recv), call)
-
-    def allgather_init(self, send: Any, recv: Any, **call: Any) -> Request:
-        """A persistent allgather."""
-        a, b = _pair(send, recv)
-        _at_least(b.count, a.count * self.size, "recv")
-        args = (self._handle, a.buffer, b.buffer, a.count, a.dtype)
-        return self._init(lib.choir_allgather_init, args, (send, recv), call)
-
-    def alltoall_init(self, send: Any, recv: Any, **call: Any) -> Request:
-        """A persistent alltoall."""
-        a, b = _pair(send, recv)
-        _at_least(b.count, a.count, "recv")
-        if a.count % self.size:
-            raise ArgumentError(f"send has {a.count} elements, which are not {self.size} equal blocks")
-        args = (self._handle, a.buffer, b.buffer, a.count // self.size, a.dtype)
-        return self._init(lib.choir_alltoall_init, args, (send, recv), call)
-
-    def alltoallv_init(self, send: Any, send_counts: Sequence[int], recv: Any, recv_counts: Sequence[int],
-                       send_displacements: Sequence[int] | None = None,
-                       recv_displacements: Sequence[int] | None = None, **call: Any) -> Request:  # fmt: skip
-        """A persistent alltoallv."""
-        args, held = self._exchange(send, send_counts, recv, recv_counts, send_displacements, recv_displacements)
-        return self._init(lib.choir_alltoallv_init, args, held, call)
-
-    def broadcast_init(self, array: Any, recv: Any = None, root: int = 0, **call: Any) -> Request:
-        """A persistent broadcast."""
-        a, b = _pair(array, recv)
-        _at_least(b.count, a.count, "recv")
-        args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, root)
-        return self._init(lib.choir_broadcast_init, args, (array, recv), call)
-
-    def reduce_init(self, send: Any, recv: Any = None, op: Op | Operator | str = "sum", root: int = 0, **call: Any) -> Request:
-        """A persistent reduce."""
-        a, b = _pair(send, recv if self.rank == root else None)
-        _at_least(b.count, a.count, "recv")
-        args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op), root)
-        return self._init(lib.choir_reduce_init, args, (send, recv), call)
-
-    def barrier_init(self, **call: Any) -> Request:
-        """A persistent barrier."""
-        return self._init(lib.choir_barrier_init, (self._handle,), None, call)
+    def _sparse(self, indices: Any, values: Any, out_indices: Any, out_values: Any, op: Any, coalesce: str,
+                wire: str) -> tuple[Any, tuple[DType, DType], tuple, Any]:  # fmt: skip
+        """Counts, data types, the arguments, and what must live as long as they."""
+        ind, val = operand(indices), operand(values)
+        attr = SparseAttr(ct.sizeof(SparseAttr), None, None, None, Coalesce[coalesce.upper()], SparseWire[wire.upper()])
+        to, counts = (NONE, NONE), (ct.c_size_t(0), ct.c_size_t(0))
+        if out_indices is not None:
+            a, b = _writable(out_indices, ind.dtype, "out_indices"), _writable(out_values, val.dtype, "out_values")
+            to, counts = (a.buffer, b.buffer), (ct.c_size_t(a.count), ct.c_size_t(b.count))
+        args = (
+            self._handle, ind.buffer, ind.count, val.buffer, val.count, to[0], _byref(counts[0]), to[1],
+            _byref(counts[1]), ind.dtype, val.dtype, _op(op), _byref(attr),
+        )  # fmt: skip
+        return counts, (DType(ind.dtype), DType(val.dtype)), args, (counts, attr)
 
     # ---- the comm itself ----
-
-    def split(self, color: int, key: int = 0) -> Comm | None:
-        """A comm of the ranks that gave the same color, ordered by key, then rank; a negative color gets None."""
-        made = ct.c_void_p()
-        check(lib.choir_comm_split(self._handle, color, key, _byref(made)))
-        return Comm(made.value, self._kept) if made.value else None
 
     def alloc(self, n_bytes: int) -> Any:
         """Symmetric memory: n_bytes of each rank, which the others of its machine reach without a copy.
@@ -539,6 +456,37 @@ class Comm:
         pointer = ct.c_void_p()
         check(lib.choir_mem_alloc(self._handle, n_bytes, _byref(pointer), None))
         return (ct.c_ubyte * n_bytes).from_address(pointer.value or 0)
+
+    def free(self, memory: Any) -> None:
+        """Frees what ``alloc`` gave, before the comm is closed.  Collective; nothing may use it any more."""
+        check(lib.choir_mem_free(self._handle, ct.addressof(memory)))
+
+    def register(self, memory: Any) -> None:
+        """Makes an array symmetric memory: it lies in a shared mapping of a file, of /dev/shm for instance.
+
+        Collective; the same size on all ranks.  The array must live until ``deregister``, or until the comm is closed.
+        """
+        a = operand(memory)
+        check(lib.choir_mem_register(self._handle, a.buffer.base, a.count * DTYPE_BYTES[DType(a.dtype)]))
+
+    def deregister(self, memory: Any) -> None:
+        """Before the memory is unmapped.  Collective."""
+        check(lib.choir_mem_deregister(self._handle, operand(memory).buffer.base))
+
+    def supports(self, collective: str, dtype: Any = "float32", op: Op | Operator | str = "sum",
+                 array: Any = None) -> bool:  # fmt: skip
+        """Can a call of that name ("allreduce") be made with this data type and operator, on memory as the array's?"""
+        from ._arrays import dtype_of
+
+        buffer = NONE if array is None else operand(array).buffer
+        status = lib.choir_supports(self._handle, collective.encode(), int(dtype_of(dtype)), _op(op), buffer)
+        if status != Status.UNSUPPORTED:
+            check(status)
+        return status == Status.SUCCESS
+
+    def flush(self) -> None:
+        """Waits until all calls of this rank so far have ended and its messages have left; the comm goes on."""
+        check(lib.choir_comm_flush(self._handle))
 
     def warm(self, dtype: DType | str, op: Op | str) -> None:
         """Builds the kernels of a reduction ahead of its first use."""
@@ -564,6 +512,10 @@ class Comm:
     def node_of(self, rank: int) -> int:
         """The node of a rank, -1 if there is no such rank."""
         return lib.choir_comm_node(self._handle, rank)
+
+    def node_rank(self, rank: int) -> int:
+        """The number of a rank among those of its node, -1 if there is no such rank."""
+        return lib.choir_comm_node_rank(self._handle, rank)
 
     def abort(self) -> None:
         """Fails what is in flight, on every rank, and returns at once."""
@@ -621,6 +573,8 @@ class Comm:
         return a, b
 
     def _go(self, fn: Any, args: tuple, held: Any, wait: bool, options: dict[str, Any]) -> Any:
+        if wait is REQUEST:
+            return self._init(getattr(lib, fn.__name__ + "_init"), args, held, options)
         block = None
         if options:
             block, kept = _call(**options)
@@ -713,17 +667,6 @@ class group:  # noqa: N801 - reads as a statement
             _group.held = []
         if kind is None:
             check(status)
-
-
-def make_config(deadline: float | None = None, warn: float | None = None, ranks_per_node: int = 0,
-                rules: str | None = None, name: str | None = None) -> CommConfig:  # fmt: skip
-    """A choir_comm_config; what is left out is the environment's or the library's."""
-    config = CommConfig(struct_size=ct.sizeof(CommConfig), ranks_per_node=ranks_per_node)
-    config.deadline_ms = 0 if deadline is None else max(1, int(deadline * 1000))
-    config.warn_ms = 0 if warn is None else max(1, int(warn * 1000))
-    config.rules = None if rules is None else rules.encode()
-    config.name = None if name is None else name.encode()
-    return config
 
 
 def device_array(devices: Sequence[Device]) -> Any:

@@ -11,8 +11,9 @@ from typing import Any, Callable, Sequence
 
 from . import _meet
 from ._abi import GATHER, Bootstrap, Status
-from ._comm import Comm, device_array, make_config
+from ._comm import Comm, device_array
 from ._device import as_device
+from ._family import make_config
 from ._library import check, lib, mpi
 from .errors import ArgumentError, error_of
 
@@ -63,7 +64,7 @@ def from_gather(gather: Callable[[bytes], bytes], rank: int, size: int, device: 
     It is called some ten times before this returns, and not later.  ``network``: "auto", where the processes are not
     of one machine and user MPI carries the data, started without mpiexec, if all have libchoir-mpi; "none", never;
     "mpi", MPI is started in any case.  ``device``: see ``as_device``.  settings: deadline, warn (seconds),
-    ranks_per_node, rules, name.
+    ranks_per_node, rules, name, options, keyed (calls match by ``key=``), order_ranks (the same bits on any layout).
     """
     if network not in ("auto", "none", "mpi"):
         raise ArgumentError(f"network={network!r}: auto, none or mpi")

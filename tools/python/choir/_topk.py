@@ -85,7 +85,7 @@ class TopK:
         self._handle = made.value or 0
 
     def allreduce(self, gradient: Any, dense: Any = None, pairs: Any = None, involved: Any = None,
-                  rank_pairs: Any = None, wait: bool = True, **call: Any) -> Any:  # fmt: skip
+                  rank_pairs: Any = None, wait: bool = True, indices: Any = None, **call: Any) -> Any:  # fmt: skip
         """Collective.  The result goes to ``dense`` (left out, and without pairs: to the gradient, in place).
 
         pairs: (indices of int32 or int64, values): the result as pairs too, ascending; they are returned, cut to what
@@ -93,6 +93,7 @@ class TopK:
         rank_pairs: a NumPy array of uint64, one for each rank: the pairs come as the ranks sent them, not added, one
         rank's behind the other's; so many of each rank (topka, topk-opt, gaussiank, gaussiank-concat).
         involved: an array of uint32: a bit for each element, 1 where the result has this rank's entry.
+        indices: the caller's own selection, int32 or int64 in any order, in place of the algorithm's; on all ranks.
         """
         a = operand(gradient)
         if a.count != self.count or a.dtype != self.dtype:
@@ -123,8 +124,13 @@ class TopK:
             out.rank_pairs_p = ct.cast(rank_pairs.ctypes.data, ct.POINTER(ct.c_size_t))
         block, kept = _call(**call) if call else (None, None)
         handle = ct.c_void_p()
-        check(lib.choir_topk_allreduce(self._handle, a.buffer, ct.byref(out), block, ct.byref(handle)))
-        held = (gradient, dense, pairs, involved, rank_pairs, room, kept, self)
+        if indices is None:
+            check(lib.choir_topk_allreduce(self._handle, a.buffer, ct.byref(out), block, ct.byref(handle)))
+        else:
+            own = operand(indices)
+            args = (self._handle, a.buffer, own.buffer, own.count, own.dtype, ct.byref(out))
+            check(lib.choir_topk_allreduce_at(*args, block, ct.byref(handle)))
+        held = (gradient, dense, pairs, involved, rank_pairs, indices, room, kept, self)
         event = TopKEvent(handle.value or 0, held, pairs, room)
         return event.wait() if wait else event
 

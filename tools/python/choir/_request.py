@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""Persistent calls and recorded sequences of them."""
+
+from __future__ import annotations
+
+import ctypes as ct
+from typing import Any, Iterable
+
+from ._event import Event
+from ._library import check, lib
+from .errors import ArgumentError
+
+#: in place of ``wait``: the call is kept as a Request instead of being made
+REQUEST: Any = object()
+
+
+class Request:
+    """A persistent call: checked once, made by every ``start``.  A context manager; ``close`` lets go of it."""
+
+    def __init__(self, handle: int, held: Any, comm: Any) -> None:
+        self._handle = handle
+        self._held = held
+        self._comm = comm
+
+    def start(self, wait: bool = True, **call: Any) -> Any:
+        """Makes the call once: blocks, or returns an Event.  Takes after, deps and deadline."""
+        return self._comm._go(lib.choir_start, (self._handle,), self._held, wait, call)
+
+    def close(self) -> None:
+        """Frees it; what was started goes on."""
+        handle, self._handle = self._handle, 0
+        lib.choir_request_free(handle)
+
+    def __enter__(self) -> Request:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class SparseRequest(Request):
+    """A persistent sparse_allreduce: a start, or its event's ``wait``, returns how many indices and values came."""
+
+    def __init__(self, handle: int, held: Any, comm: Any, counts: Any) -> None:
+        super().__init__(handle, held, comm)
+        self._counts = counts
+
+    def start(self, wait: bool = True, **call: Any) -> Any:
+        """Makes the call once.  CapacityError, with the sizes that are needed, where the arrays are too short."""
+        event = super().start(wait, **call)
+        if event is not None:
+            return CountsEvent.of(event, self._counts)
+        return tuple(one.value for one in self._counts)
+
+
+class CountsEvent(Event):
+    """The event of a SparseRequest."""
+
+    __slots__ = ("_counts", "_result")
+
+    @classmethod
+    def of(cls, event: Event, counts: Any) -> CountsEvent:
+        """Takes the place of an event."""
+        handle, event._handle = event._handle, 0
+        made = cls(handle, event._held)
+        made._counts, made._result = counts, None
+        return made
+
+    def _outcome(self) -> Any:
+        if self._result is None:
+            super()._outcome()
+            self._result = tuple(one.value for one in self._counts)
+        return self._result
+
+
+class Sequence:
+    """Requests that are started together: each when the one before it is complete, which it may read from.
+
+    All ranks start the same calls in the same order.  A context manager; close it before its requests.
+    """
+
+    def __init__(self, requests: Iterable[Request]) -> None:
+        self._handle = 0
+        self._requests = list(requests)
+        if not self._requests:
+            raise ArgumentError("a sequence has one request at least")
+        made = ct.c_void_p()
+        handles = (ct.c_void_p * len(self._requests))(*[one._handle for one in self._requests])
+        check(lib.choir_sequence_create(handles, len(handles), ct.byref(made)))
+        self._handle = made.value or 0
+
+    def start(self, wait: bool = True, **call: Any) -> Any:
+        """Blocks, or returns an Event of the last one.  Takes after, deps and deadline."""
+        return self._requests[0]._comm._go(lib.choir_sequence_start, (self._handle,), self, wait, call)
+
+    def close(self) -> None:
+        """Frees it; what was started goes on."""
+        handle, self._handle = self._handle, 0
+        lib.choir_sequence_free(handle)
+
+    def __enter__(self) -> Sequence:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
