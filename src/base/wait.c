@@ -2,10 +2,12 @@
 #include "base/wait.h"
 
 #include <sched.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <time.h>
 
-enum { SLOW_NS = 2 * 1000 * 1000, LONG_ROUNDS = 60, TAKEN_NS = 100 * 1000 };
+enum { LOOK_ROUND = 64 }; /* spins of a wait before it asks whether the cores are taken */
+enum { SLOW_NS = 2 * 1000 * 1000, LONG_ROUNDS = 60, TAKEN_NS = 100 * 1000, TAKEN_MOST_NS = 500 * 1000 * 1000 };
 
 enum { DEVICE, POLLED, POLLED_SLOW, NODE, OTHERS };
 
@@ -20,12 +22,17 @@ static const struct {
 	[OTHERS] = { 400, 60, 20000 },
 };
 
-int64_t wait_now_ns(void)
+static int64_t read_clock(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+int64_t wait_now_ns(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
 }
 
 int64_t wait_end_ns(int64_t timeout_ms)
@@ -73,13 +80,40 @@ static int row_of(const struct wait_for *why, bool is_slow)
 
 /* Note [taken cores].  Where other programs want the core a yield gives it away for their whole time slices, and a
  * waiting rank comes back milliseconds after its peers have answered.  A sleeping thread is woken when they answer, and
- * the scheduler prefers it.  So after a yield that took long the wait sleeps. */
-static bool yield_was_long(void)
-{
-	int64_t start = wait_now_ns();
+ * the scheduler prefers it.  So after a yield that took long the wait sleeps.  If this process ran for less than a
+ * quarter of that yield, other programs had the core: for 16 times as long no wait yields, and spins are short. */
+static _Atomic int64_t taken_until_ns; /* 0: never taken */
 
+bool wait_cores_taken(void)
+{
+	int64_t until = atomic_load_explicit(&taken_until_ns, memory_order_relaxed);
+
+	return until != 0 && wait_now_ns() < until;
+}
+
+static void remember_taken(int64_t now_ns, int64_t took)
+{
+	int64_t for_ns = took < TAKEN_MOST_NS / 16 ? 16 * took : TAKEN_MOST_NS;
+
+	atomic_store_explicit(&taken_until_ns, now_ns + for_ns, memory_order_relaxed);
+}
+
+/* True if the wait is to yield no more: this yield took long, or one of the last did. */
+static bool yields_no_more(void)
+{
+	int64_t start, ran, now;
+
+	if (wait_cores_taken())
+		return true;
+	ran = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+	start = wait_now_ns();
 	wait_yield();
-	return wait_now_ns() - start > TAKEN_NS;
+	now = wait_now_ns();
+	if (now - start <= TAKEN_NS)
+		return false;
+	if (read_clock(CLOCK_PROCESS_CPUTIME_ID) - ran < (now - start) / 4)
+		remember_taken(now, now - start);
+	return true;
 }
 
 int64_t wait_round(struct wait *wait, const struct wait_for *why)
@@ -89,9 +123,11 @@ int64_t wait_round(struct wait *wait, const struct wait_for *why)
 
 	if (round >= spins + policy[row].yields)
 		return policy[row].sleep_us;
-	if (round < spins)
+	if (round == LOOK_ROUND && round < spins && wait_cores_taken())
+		wait->rounds = spins + policy[row].yields; /* Note [taken cores] */
+	else if (round < spins)
 		wait_spin();
-	else if (yield_was_long())
+	else if (yields_no_more())
 		wait->rounds = spins + policy[row].yields; /* Note [taken cores] */
 	return 0;
 }

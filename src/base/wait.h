@@ -13,7 +13,8 @@
  *   ranks of its node, in a blocking call                400     600       20000  a wake-up costs more than the wait
  *   anything else: the background thread, crowded ranks  400      60       20000
  *
- * A yield that takes more than 100 us ends the yields (Note [taken cores] in base/wait.c).
+ * A yield that takes more than 100 us ends the yields, for a while if other programs took the core (Note [taken cores]
+ * in base/wait.c).
  * It does not spin where ranks outnumber cores (crowded) or where threads of a CPU device need this core.
  *
  * A thread that executes a call inline only spins, because its peers are about to answer: 2000 rounds in a whole call,
@@ -68,6 +69,9 @@ bool wait_is_long(const struct wait *wait);
 
 /* wait_round: one round: spins or yields and returns 0, or returns the microseconds that the caller is to sleep. */
 int64_t wait_round(struct wait *wait, const struct wait_for *why);
+
+/* wait_cores_taken: other programs have this process's cores; who spins only keeps the peers from theirs. */
+bool wait_cores_taken(void);
 
 /* Inline execution.  wait_inline_rounds: how often to check.  wait_inline: spins between two checks, or yields if
  * shares. */

@@ -5,13 +5,16 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* Rounds before the first sleep; fewer where a yield took long, as it may on a busy machine. */
 static void check(struct wait_for why, bool is_slow, unsigned rounds, int64_t sleep_us)
 {
 	struct wait wait = { .is_slow = is_slow };
-	bool was_long = false;
+	static bool was_long; /* the process may remember it */
 
 	for (unsigned i = 0; i < rounds; i++) {
 		int64_t start = wait_now_ns(), us = wait_round(&wait, &why);
@@ -20,12 +23,59 @@ static void check(struct wait_for why, bool is_slow, unsigned rounds, int64_t sl
 			assert_true(was_long);
 			break;
 		}
-		was_long = wait_now_ns() - start > 100000;
+		was_long |= wait_now_ns() - start > 100000;
 	}
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(wait_round(&wait, &why), sleep_us);
 	wait.rounds = 0; /* something moved */
 	assert_int_equal(wait_round(&wait, &why), rounds > 0 ? 0 : sleep_us);
+}
+
+static cpu_set_t stay_on_one_core(void)
+{
+	cpu_set_t before, one;
+	int core = 0;
+
+	assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+	while (!CPU_ISSET(core, &before))
+		core++;
+	CPU_ZERO(&one);
+	CPU_SET(core, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+	return before;
+}
+
+static unsigned rounds_until_sleep(void)
+{
+	struct wait wait = { 0 };
+	struct wait_for why = { .blocking = true };
+	unsigned rounds = 0;
+
+	while (wait_round(&wait, &why) == 0)
+		rounds++;
+	return rounds;
+}
+
+/* Another process wants this core: the next wait knows it, spins less and does not yield. */
+static void a_core_taken_by_others(void **state)
+{
+	cpu_set_t before = stay_on_one_core();
+	bool remembered = false;
+	pid_t other = fork();
+
+	(void)state;
+	if (other == 0)
+		for (alarm(60);;)
+			wait_spin();
+	assert_true(other > 0);
+	for (int i = 0; i < 200 && !remembered; i++) {
+		(void)rounds_until_sleep();
+		remembered = wait_cores_taken() && rounds_until_sleep() <= 65 && wait_cores_taken();
+	}
+	kill(other, SIGKILL);
+	waitpid(other, NULL, 0);
+	sched_setaffinity(0, sizeof before, &before);
+	assert_true(remembered);
 }
 
 static _Atomic bool burns;
@@ -43,17 +93,11 @@ static void a_taken_core(void **state)
 {
 	struct wait wait = { 0 };
 	struct wait_for why = { .blocking = true };
-	cpu_set_t before, one;
+	cpu_set_t before = stay_on_one_core();
 	pthread_t thread;
-	int core = 0, yields = 0;
+	int yields = 0;
 
 	(void)state;
-	assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
-	while (!CPU_ISSET(core, &before))
-		core++;
-	CPU_ZERO(&one);
-	CPU_SET(core, &one);
-	assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
 	atomic_store(&burns, true);
 	assert_int_equal(pthread_create(&thread, NULL, burn, NULL), 0);
 	for (wait.rounds = 400; wait_round(&wait, &why) == 0;)
@@ -115,7 +159,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(every_row), cmocka_unit_test(a_wait_becomes_slow),
 		                            cmocka_unit_test(ends), cmocka_unit_test(inline_rounds),
-		                            cmocka_unit_test(a_taken_core) };
+		                            cmocka_unit_test(a_taken_core), cmocka_unit_test(a_core_taken_by_others) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
