@@ -39,6 +39,10 @@ def calls():
     parts = [torch.zeros(1000) for _ in range(n)]
     dist.all_gather(parts, given(r))
     assert all(torch.equal(parts[p], given(p)) for p in range(n))
+    many = [[torch.zeros(1000), torch.zeros(0), torch.zeros(5, dtype=torch.cfloat)] for _ in range(n)]
+    dist.all_gather_coalesced(many, [given(r), torch.zeros(0), torch.complex(given(r, 5), given(r + 1, 5))])
+    assert all(torch.equal(many[p][0], given(p)) for p in range(n))
+    assert all(torch.equal(many[p][2].imag, given(p + 1, 5)) for p in range(n))
     out = torch.zeros(1000)
     dist.reduce_scatter(out, [given(r + p) for p in range(n)])
     assert torch.equal(out, sum(given(p + r) for p in range(n)))

@@ -245,6 +245,20 @@ class ProcessGroupChoir(dist.ProcessGroup):
 
         return _work(self._comm.allgather(mine, whole, wait=False), outputs, store)
 
+    def allgather_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        """The tensors of a list as one call; outputs: a list of such tensors for each rank."""
+        listed = _listed(inputs)
+        mine = [_Operands().take(one, False) for one in listed]
+        wholes = [torch.empty((self._comm.size, *one.shape), dtype=one.dtype) for one in mine]
+
+        def store() -> None:
+            for rank, parts in enumerate(outputs):
+                for part, whole in zip(parts, wholes):
+                    got = whole[rank]
+                    part.detach().copy_(got if not part.is_complex() else torch.view_as_complex(got))
+
+        return _work(self._comm.allgather_multi(list(zip(mine, wholes)), wait=False), outputs, store)
+
     def _allgather_base(self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None) -> Any:
         operands = _Operands()
         event = self._comm.allgather(operands.take(tensor, False), operands.take(output), wait=False)
