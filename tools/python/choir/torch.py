@@ -166,6 +166,21 @@ class ProcessGroupChoir(dist.ProcessGroup):
     def getBackendName(self) -> str:  # noqa: N802 - torch's name
         return "choir"
 
+    # torch 2 reads these of a group's backends; this group is its only one.
+
+    supports_coalescing = supports_splitting = False
+
+    def _get_backend(self, device: Any) -> ProcessGroupChoir:
+        return self
+
+    def _set_group_name(self, name: str) -> None:
+        super()._set_group_name(name)
+        self._name = name
+
+    @property
+    def group_name(self) -> str:
+        return self._name
+
     def shutdown(self) -> None:
         self._comm.close()
 
