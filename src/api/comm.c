@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Creating, splitting and destroying comms. */
 #include "api/call.h"
+#include "api/comm_life.h"
 #include "api/join.h"
 #include "api/bootstrap.h"
 #include "api/named.h"

@@ -172,10 +172,6 @@ void comm_release(struct choir_comm *comm);
 bool comm_enter(struct choir_comm *comm);
 void comm_leave(struct choir_comm *comm);
 
-/* comm_close (in close.c): gives back what others may not outlive (transport, arena, bells), once no thread uses it;
- * silent the second time.  No run is left.  Only the shell remains, for events to point to, and its device. */
-void comm_close(struct choir_comm *comm);
-
 /* comm_fail: makes the comm's failure sticky (the first one wins), and tells every rank unless it came from one.  Any
  * thread. */
 void comm_fail(struct choir_comm *comm, choir_status status, const char *text);

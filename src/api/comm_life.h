@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* A comm's life between its shell's making and its shell's end. */
+#ifndef API_COMM_LIFE_H
+#define API_COMM_LIFE_H
+
+#include "api/bootstrap.h"
+
+/* comm_fill: the zeroed comm of a local rank, from what the processes gathered.  After a failure it must be closed. */
+choir_status comm_fill(struct bootstrap *bootstrap, int local, struct choir_comm *comm);
+
+/* comm_make_family: of n comms that this process has made together. */
+choir_status comm_make_family(int n, choir_comm **comms);
+
+/* comm_close: gives back what others may not outlive (transport, arena, bells), once no thread uses it;
+ * silent the second time.  No run is left.  Only the shell remains, for events to point to, and its device. */
+void comm_close(struct choir_comm *comm);
+
+#endif
