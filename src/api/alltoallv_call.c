@@ -59,6 +59,8 @@ static choir_status read_request(choir_comm *comm, const struct call_key *key, s
 	out->comm = comm;
 	out->key = key;
 	out->send.bytes = out->recv.bytes = NULL; /* the rest of the two is large, and not zeroed */
+	if (choir_dtype_bytes(key->dtype) == 0)
+		return error_set(CHOIR_ARGUMENT, "%s: no data type has number %d", key->form->name, (int)key->dtype);
 	TRY(call_algorithm(key->form->name, &named, COLLECTIVE_ALLTOALLV, &out->forced));
 	if (key->options != NULL)
 		TRY(options_read(key->form->name, comm, &named, COLLECTIVE_ALLTOALLV, &checked));
@@ -142,13 +144,7 @@ static choir_status make_script(struct run *run, const struct request *r)
 {
 	struct choir_comm *comm = run->comm;
 	const struct call_key *key = r->key;
-	struct script_env env = { .layout = &comm->layout,
-		                  .me = comm->rank,
-		                  .device = comm->device,
-		                  .slot_bytes = comm->fallback_bytes,
-		                  .message_bytes = comm->message_bytes,
-		                  .ring = comm_ring_self,
-		                  .plans = &comm->plans };
+	struct script_env env = script_env_of(comm);
 	struct alltoallv_call script = { .elem_bytes = choir_dtype_bytes(key->dtype),
 		                         .send = &r->send,
 		                         .recv = &r->recv,
@@ -321,8 +317,6 @@ static choir_status start_first(choir_comm *comm, struct call_key *key, const ch
 	choir_status st;
 
 	TRY(call_check_comm(alltoallv.name, comm));
-	if (choir_dtype_bytes(key->dtype) == 0)
-		return error_set(CHOIR_ARGUMENT, "%s: no data type has number %d", alltoallv.name, (int)key->dtype);
 	TRY(call_read(alltoallv.name, given, 0, &call));
 	key->options = call.options;
 	key->factor = call.factor;
@@ -331,6 +325,18 @@ static choir_status start_first(choir_comm *comm, struct call_key *key, const ch
 		st = start_request(&r, &call, event_p);
 	end_request(&r);
 	return st;
+}
+
+static choir_status start_key(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p)
+{
+	choir_status st;
+
+	if (start_again(comm, key, given, event_p, &st))
+		return st;
+	TRY(call_enter(alltoallv.name, comm));
+	st = start_first(comm, key, given, event_p);
+	comm_leave(comm);
+	return call_named(st, given);
 }
 
 choir_status choir_alltoallv(choir_comm *comm, choir_buffer send, const size_t *send_counts,
@@ -343,14 +349,8 @@ choir_status choir_alltoallv(choir_comm *comm, choir_buffer send, const size_t *
 		                .recv = recv,
 		                .dtype = dtype,
 		                .lists = { send_counts, send_displacements, recv_counts, recv_displacements } };
-	choir_status st;
 
-	if (start_again(comm, &key, given, event_p, &st))
-		return st;
-	TRY(call_enter(alltoallv.name, comm));
-	st = start_first(comm, &key, given, event_p);
-	comm_leave(comm);
-	return call_named(st, given);
+	return start_key(comm, &key, given, event_p);
 }
 
 /* --- kept --- */
@@ -368,8 +368,6 @@ static choir_status check_kept(struct kept_call *base, choir_comm *comm, const c
 	struct request r;
 	choir_status st;
 
-	if (choir_dtype_bytes(key.dtype) == 0)
-		return error_set(CHOIR_ARGUMENT, "%s: no data type has number %d", alltoallv.name, (int)key.dtype);
 	key.options = call->options;
 	st = read_request(comm, &key, &r);
 	if (st == CHOIR_SUCCESS)
@@ -386,10 +384,9 @@ static choir_status check_kept(struct kept_call *base, choir_comm *comm, const c
 
 static choir_status start_kept(struct kept_call *base, choir_comm *comm, const choir_call *call, choir_event **event_p)
 {
-	const struct call_key *key = &((struct kept_alltoallv *)base)->key;
+	struct call_key key = ((struct kept_alltoallv *)base)->key;
 
-	return choir_alltoallv(comm, key->send, key->lists[SEND_COUNTS], key->lists[SEND_DISPLACEMENTS], key->recv,
-	                       key->lists[RECV_COUNTS], key->lists[RECV_DISPLACEMENTS], key->dtype, call, event_p);
+	return start_key(comm, &key, call, event_p);
 }
 
 static void destroy_kept(struct kept_call *base)

@@ -178,7 +178,7 @@ static bool collides(const struct dense *d, const struct algo_in *in)
 	                                                 in->in_place_off != (uint64_t)d->comm->rank * in->bytes));
 }
 
-/* Not 0: the memory is on the device.  Where it is there, a run says that lends it. */
+/* Not 0: the memory is on the device.  The run that offers it to peers says where. */
 static uint64_t device_address(const struct dense *d, const struct bound *bound)
 {
 	return dev_is_on_device(&bound->send) && dev_is_on_device(&bound->recv) && !collides(d, &bound->in);

@@ -79,7 +79,7 @@ static choir_status prepare(struct run *run, struct device_call *todo, const cho
 
 	run_set_name(run, call->name, name);
 	todo->deadline_ms = call->deadline_ms > 0 ? call->deadline_ms : run->watch.deadline_ms;
-	todo->ring = comm_ring_self;
+	todo->wake = comm_ring_self;
 	run->watch.deadline_ms = FOREVER_MS;
 	run->bound.alone = true;
 	run->bound.dtype = todo->args.dtype;

@@ -71,16 +71,7 @@ static choir_status keep(struct run *run, choir_buffer buffer, size_t count)
 static choir_status prepare(struct run *run, struct sparse_call *sparse, const choir_call *call)
 {
 	struct choir_comm *comm = run->comm;
-	struct script_env env = { .layout = &comm->layout,
-		                  .me = comm->rank,
-		                  .device = comm->device,
-		                  .slot_bytes = comm->fallback_bytes,
-		                  .message_bytes = comm->message_bytes,
-		                  .ring = comm_ring_self,
-		                  .plans = &comm->plans,
-		                  .costs = &comm->rules.costs,
-		                  .history = &comm->engine.history,
-		                  .nt = nt_of_comm(comm) };
+	struct script_env env = script_env_of(comm);
 
 	run->event->free_result = free_outcome;
 	run->event->result = calloc(1, sizeof(struct sparse_outcome));
@@ -207,15 +198,13 @@ static choir_status check_kept(struct kept_call *base, choir_comm *comm, const c
 static choir_status start_kept(struct kept_call *base, choir_comm *comm, const choir_call *call, choir_event **event_p)
 {
 	struct kept_sparse *kept = (struct kept_sparse *)base;
-	const struct sparse_call *s = &kept->call;
+	struct sparse_call sparse = kept->call;
 
-	if (s->recv_ind_count != NULL)
-		*s->recv_ind_count = kept->ind_capacity;
-	if (s->recv_val_count != NULL)
-		*s->recv_val_count = kept->val_capacity;
-	return choir_sparse_allreduce(comm, s->send_ind, s->send_ind_count, s->send_val, s->send_val_count, s->recv_ind,
-	                              s->recv_ind_count, s->recv_val, s->recv_val_count, s->ind_dtype, s->val_dtype,
-	                              s->op, &s->attr, call, event_p);
+	if (sparse.recv_ind_count != NULL)
+		*sparse.recv_ind_count = kept->ind_capacity;
+	if (sparse.recv_val_count != NULL)
+		*sparse.recv_val_count = kept->val_capacity;
+	return call_named(start(comm, &sparse, &kept->call.attr, call, event_p), call);
 }
 
 static void destroy_kept(struct kept_call *base)

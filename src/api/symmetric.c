@@ -11,7 +11,7 @@
 /* What a rank says. */
 struct offer {
 	struct arena_address arena;   /* allocated: of its node's, from the node's lowest rank */
-	struct borrow_address lent;   /* registered: of its own */
+	struct borrow_address own;    /* registered: of its own */
 	uint64_t bytes;
 	int32_t status, registers;
 };
@@ -90,8 +90,8 @@ static choir_status make_offer(struct allotment *a, int local)
 	if (offer->status == CHOIR_SUCCESS && a->registered == NULL)
 		offer->status = make_arena(a->made[local], a->comms[local], offer);
 	if (offer->status == CHOIR_SUCCESS && a->registered != NULL && !a->comms[local]->one_process) {
-		offer->status = borrow_begin(a->registered[local], a->bytes, &a->made[local]->lent);
-		offer->lent = a->made[local]->lent;
+		offer->status = borrow_begin(a->registered[local], a->bytes, &a->made[local]->own);
+		offer->own = a->made[local]->own;
 	}
 	return (choir_status)offer->status;
 }
@@ -133,7 +133,7 @@ static choir_status map_lent(struct symmetric *symmetric, const choir_comm *comm
 	for (int local_rank = 0; local_rank < symmetric->n && !comm->one_process; local_rank++) {
 		if (local_rank == comm->local_rank)
 			continue;
-		choir_status st = borrow_map(&all[node_ranks(comm)[local_rank]].lent, &symmetric->maps[local_rank]);
+		choir_status st = borrow_map(&all[node_ranks(comm)[local_rank]].own, &symmetric->maps[local_rank]);
 
 		if (st != CHOIR_SUCCESS)
 			return error_prefix(st, "rank %d", node_ranks(comm)[local_rank]);

@@ -229,15 +229,7 @@ static choir_status prepare(struct run *run, const char *name, const struct topk
 static choir_status make_script(struct run *run, struct topk_state *state, const struct topk_request *request)
 {
 	struct choir_comm *comm = run->comm;
-	struct script_env env = { .layout = &comm->layout,
-		                  .me = comm->rank,
-		                  .device = comm->device,
-		                  .slot_bytes = comm->fallback_bytes,
-		                  .message_bytes = comm->message_bytes,
-		                  .order_ranks = comm->order_ranks,
-		                  .ring = comm_ring_self,
-		                  .plans = &comm->plans,
-		                  .costs = &comm->rules.costs };
+	struct script_env env = script_env_of(comm);
 
 	for (int i = 0; i < TOPK_OPERANDS; i++)
 		if (request->operands[i].bytes > 0)

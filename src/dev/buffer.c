@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The constructors of choir_buffer. */
-#include "dev/dev.h"
+#include "dev/device_impl.h"
 
 choir_buffer choir_mem(cl_mem mem, size_t offset_bytes)
 {
@@ -37,5 +37,17 @@ choir_status dev_keep(choir_buffer buffer, cl_mem *kept_p)
 	if (rc != CL_SUCCESS)
 		return error_cl("clRetainMemObject", rc);
 	*kept_p = buffer.base;
+	return CHOIR_SUCCESS;
+}
+
+choir_status dev_fill_zero(choir_device *device, cl_mem mem, size_t off, uint64_t bytes, size_t elem_bytes,
+                           cl_event *event_p)
+{
+	static const unsigned char zeros[16];
+	cl_int rc = clEnqueueFillBuffer(device->queue, mem, zeros, elem_bytes, off, bytes, 0, NULL, event_p);
+
+	if (rc != CL_SUCCESS)
+		return error_cl("clEnqueueFillBuffer", rc);
+	clFlush(device->queue);
 	return CHOIR_SUCCESS;
 }

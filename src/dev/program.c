@@ -380,18 +380,6 @@ void dev_kernel_give(choir_device *device, const char *source, const char *optio
 	}
 }
 
-choir_status dev_fill_zero(choir_device *device, cl_mem mem, size_t off, uint64_t bytes, size_t elem_bytes,
-                           cl_event *event_p)
-{
-	static const unsigned char zeros[16];
-	cl_int rc = clEnqueueFillBuffer(device->queue, mem, zeros, elem_bytes, off, bytes, 0, NULL, event_p);
-
-	if (rc != CL_SUCCESS)
-		return error_cl("clEnqueueFillBuffer", rc);
-	clFlush(device->queue);
-	return CHOIR_SUCCESS;
-}
-
 choir_status dev_launch(choir_device *device, cl_kernel kernel, size_t global, size_t local, cl_event *event_p)
 {
 	cl_int rc = clEnqueueNDRangeKernel(device->queue, kernel, 1, NULL, &global, local > 0 ? &local : NULL, 0, NULL,

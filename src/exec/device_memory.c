@@ -27,7 +27,7 @@ choir_status device_memory_scratch(struct run *run, uint64_t bytes)
 	return grow(run, bytes, &run->device.scratch, &run->device.scratch_bytes);
 }
 
-uint64_t device_memory_lend(struct run *run)
+uint64_t device_memory_offer(struct run *run)
 {
 	const struct plan *plan = run->plan;
 	const struct dev_access *send = &run->bound.send;
@@ -35,6 +35,6 @@ uint64_t device_memory_lend(struct run *run)
 	if (device_memory_scratch(run, plan->scratch_bytes) != CHOIR_SUCCESS ||
 	    grow(run, plan->slot_bytes, &run->device.slot, &run->device.slot_bytes) != CHOIR_SUCCESS)
 		return 0;
-	run->lent = (struct run_lent){ .send = { send->mem, send->off }, .slot = run->device.slot };
-	return symmetric_address_of_device(&run->lent);
+	run->source = (struct run_source){ .send = { send->mem, send->off }, .slot = run->device.slot };
+	return symmetric_address_of_device(&run->source);
 }

@@ -8,10 +8,10 @@
 /* device_memory_scratch: at least that many bytes of scratch, whose contents may be lost.  OPENCL. */
 choir_status device_memory_scratch(struct run *run, uint64_t bytes);
 
-/* device_memory_lend: makes the scratch and the slot of run->plan, a plan on the device, and lends the slot and SEND to
- * the peers until the run leaves its lane.  Returns the address for the lane; 0 without memory: the ranks then take
+/* device_memory_offer: makes the scratch and the slot of run->plan, a plan on the device, and offers the slot and SEND
+ * to the peers until the run leaves its lane.  Returns the address for the lane; 0 without memory: the ranks then take
  * another plan. */
-uint64_t device_memory_lend(struct run *run);
+uint64_t device_memory_offer(struct run *run);
 
 /* device_memory_free: releases it; {0} is silent. */
 void device_memory_free(struct device_memory *memory);

@@ -13,10 +13,10 @@ static struct dev_bytes at_off(struct dev_bytes bytes, uint64_t off)
 	return (struct dev_bytes){ bytes.mem, bytes.off + off };
 }
 
-/* What that rank lends in this call: it has raised its flag, and not left. */
-static const struct run_lent *lent_by(const struct run *run, int rank)
+/* What peers copy from that rank in this call: it has raised its flag, and not left. */
+static const struct run_source *source_of(const struct run *run, int rank)
 {
-	return symmetric_lent(comm_lane(run->comm, run->comm->layout.local_rank_of[rank], run->lane)->send_address);
+	return symmetric_source(comm_lane(run->comm, run->comm->layout.local_rank_of[rank], run->lane)->send_address);
 }
 
 static struct dev_bytes bytes_of(const struct run *run, struct plan_ref ref)
@@ -31,9 +31,9 @@ static struct dev_bytes bytes_of(const struct run *run, struct plan_ref ref)
 	case PLAN_SCRATCH:
 		return (struct dev_bytes){ run->device.scratch, ref.off };
 	case PLAN_SLOT:
-		return (struct dev_bytes){ lent_by(run, ref.peer)->slot, ref.off };
+		return (struct dev_bytes){ source_of(run, ref.peer)->slot, ref.off };
 	case PLAN_PEER_SEND:
-		return at_off(lent_by(run, ref.peer)->send, ref.off);
+		return at_off(source_of(run, ref.peer)->send, ref.off);
 	case PLAN_PEER_RECV:
 		break;
 	}

@@ -62,7 +62,7 @@ struct run_peer {
 };
 
 /* What the peers of a plan on the device copy from: a rank's lane says where this is. */
-struct run_lent {
+struct run_source {
 	struct dev_bytes send;
 	cl_mem slot;
 };
@@ -190,7 +190,7 @@ struct run {
 	cl_event map_events[2];
 	struct dev_memory scratch;
 	struct device_memory device;
-	struct run_lent lent;       /* of a plan on the device */
+	struct run_source source;       /* of a plan on the device */
 	struct run_nt nt;
 	struct run_script script;
 

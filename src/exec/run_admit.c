@@ -38,7 +38,7 @@ static void announce(struct run *run, struct arena_lane *lane)
 	}
 	if (run->plan == NULL || !run->plan->peers)
 		return;
-	send = run->plan->device && run->bound.send_address != 0 ? device_memory_lend(run) : run->bound.send_address;
+	send = run->plan->device && run->bound.send_address != 0 ? device_memory_offer(run) : run->bound.send_address;
 	if (lane->send_address != send)
 		lane->send_address = send;
 	if (lane->recv_address != run->bound.recv_address)

@@ -7,6 +7,21 @@
 /* The tags of a script's messages have 8 bits for the plan (tag_of in steps.c). */
 #define LAST_PLAN 255u
 
+struct script_env script_env_of(struct choir_comm *comm)
+{
+	return (struct script_env){ .layout = &comm->layout,
+		                    .me = comm->rank,
+		                    .device = comm->device,
+		                    .slot_bytes = comm->fallback_bytes,
+		                    .message_bytes = comm->message_bytes,
+		                    .plans = &comm->plans,
+		                    .wake = comm_ring_self,
+		                    .costs = &comm->rules.costs,
+		                    .history = &comm->engine.history,
+		                    .order_ranks = comm->order_ranks,
+		                    .nt = nt_of_comm(comm) };
+}
+
 choir_status run_ask_script(struct run *run, bool *moved)
 {
 	struct script_turn turn = { .what = SCRIPT_DONE };

@@ -38,7 +38,7 @@ void symmetric_destroy(struct symmetric *symmetric)
 	dev_buffer_free(symmetric->mem); /* before the bytes it lies over */
 	for (int i = 0; symmetric->maps != NULL && i < symmetric->n; i++)
 		borrow_unmap(&symmetric->maps[i]);
-	borrow_end(&symmetric->lent);
+	borrow_end(&symmetric->own);
 	arena_release(symmetric->arena);
 	free(symmetric->maps);
 	free(symmetric->shares);
@@ -83,14 +83,14 @@ uint64_t symmetric_address_of_list(void)
 	return WHERE_LIST << WHERE_SHIFT;
 }
 
-uint64_t symmetric_address_of_device(const struct run_lent *lent)
+uint64_t symmetric_address_of_device(const struct run_source *source)
 {
-	return (uintptr_t)lent <= WHAT_MASK ? WHERE_DEVICE << WHERE_SHIFT | (uintptr_t)lent : 0;
+	return (uintptr_t)source <= WHAT_MASK ? WHERE_DEVICE << WHERE_SHIFT | (uintptr_t)source : 0;
 }
 
-const struct run_lent *symmetric_lent(uint64_t address)
+const struct run_source *symmetric_source(uint64_t address)
 {
-	return (const struct run_lent *)(uintptr_t)(address & WHAT_MASK);
+	return (const struct run_source *)(uintptr_t)(address & WHAT_MASK);
 }
 
 unsigned char *symmetric_find(const struct choir_comm *comm, int local_rank, uint64_t address)

@@ -16,7 +16,7 @@ struct symmetric {
 	unsigned char **shares;      /* [n] where each rank's is here */
 	struct arena *arena;         /* whose slots they are, a reference; NULL = registered memory: */
 	struct borrow_map *maps;     /* [n] of the others' */
-	struct borrow_address lent;  /* mine */
+	struct borrow_address own;   /* mine */
 	cl_mem mem;                  /* over my share, or NULL */
 };
 
@@ -36,11 +36,11 @@ uint64_t symmetric_address(const struct choir_comm *comm, const struct dev_acces
  * beginning of the rank's slot. */
 uint64_t symmetric_address_of_list(void);
 
-/* symmetric_address_of_device: the address of memory on the device that the rank lends; 0 = cannot be said.
- * symmetric_lent: what it lends. */
-struct run_lent;
-uint64_t symmetric_address_of_device(const struct run_lent *lent);
-const struct run_lent *symmetric_lent(uint64_t address);
+/* symmetric_address_of_device: the address of what peers copy from the device; 0 = cannot be said.
+ * symmetric_source: what is at such an address. */
+struct run_source;
+uint64_t symmetric_address_of_device(const struct run_source *source);
+const struct run_source *symmetric_source(uint64_t address);
 
 /* symmetric_find: the address here of what that rank of the node calls so; NULL for memory of no bytes,
  * and for a list. */

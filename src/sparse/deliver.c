@@ -3,7 +3,7 @@
  * receive buffers: the capacity is checked; fill writes to them where the host reaches them, else to a result of the
  *                  library's, which is then copied;
  * alloc_fn:        the same with the buffers that it gives;
- * completion_fn:   a result of the library's, lent for the call.
+ * completion_fn:   a result of the library's, valid during the call.
  * Where the capacity is too small the result stays for sparse_take_result. */
 #include "kern/convert.h"
 #include "sparse/state.h"
@@ -107,7 +107,7 @@ static bool is_in_mem(const struct dev_access *access)
 /* Finds the memory that fill writes to. */
 static choir_status deliver_target(struct sparse *sparse, struct script_turn *turn)
 {
-	bool lends = sparse->call.attr.completion_fn != NULL;
+	bool calls_back = sparse->call.attr.completion_fn != NULL;
 
 	(void)turn;
 	if (sparse->call.attr.alloc_fn != NULL)
@@ -115,7 +115,7 @@ static choir_status deliver_target(struct sparse *sparse, struct script_turn *tu
 	sparse->step = sparse->count == 0 ? deliver_flush : sparse->fill;
 	if (sparse->count == 0)
 		return CHOIR_SUCCESS;
-	if (!lends && !too_small(sparse)) {
+	if (!calls_back && !too_small(sparse)) {
 		TRY(dev_resolve(sparse->env.device, sparse->to_ind, sparse->count * sparse->ind_bytes, true,
 		                &sparse->to_ind_access));
 		TRY(dev_resolve(sparse->env.device, sparse->to_val, val_bytes(sparse), true, &sparse->to_val_access));
@@ -201,7 +201,7 @@ release_ind:
 }
 
 /* completion_fn gets host pointers of a rank whose send buffers are both host memory, or that has no other memory. */
-static bool lends_host(const struct sparse *sparse)
+static bool calls_back_host(const struct sparse *sparse)
 {
 	const struct sparse_call *call = &sparse->call;
 
@@ -216,7 +216,7 @@ static void call_completion(void *state)
 	choir_buffer ind = choir_none(), val = choir_none();
 
 	error_set(CHOIR_SUCCESS, "%s", "");
-	if (sparse->count > 0 && !lends_host(sparse)) {
+	if (sparse->count > 0 && !calls_back_host(sparse)) {
 		script_keep_outcome(&sparse->outcome, lend_on_device(sparse));
 		return;
 	}

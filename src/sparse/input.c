@@ -78,7 +78,7 @@ static choir_status input_range(struct sparse *sparse, struct script_turn *turn)
 		range = coalesce_range_host(sparse->ind, sparse->ind_bytes, header->raw_pairs, &header->bad_at);
 	if (!done) {
 		script_wait(turn);
-		return range_job_watch(sparse->range_job, sparse->env.ring, sparse->env.ring_ctx);
+		return range_job_watch(sparse->range_job, sparse->env.wake, NULL);
 	}
 	if (header->bad_at < header->raw_pairs) {
 		if (sparse->ind != NULL)

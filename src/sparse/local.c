@@ -181,7 +181,7 @@ static choir_status coalesce_start(struct sparse *sparse, struct script_turn *tu
 static void lend_own(struct sparse *sparse)
 {
 	if (sparse->shares)
-		share_lend(sparse->own_lent.block, sparse->env.layout->n - 1, &sparse->header.pairs_at);
+		share_offer(sparse->own_shared.block, sparse->env.layout->n - 1, &sparse->header.pairs_at);
 }
 
 /* Takes memory for so many pairs with rows of local_dtype: shared memory, if the ranks share any. */
@@ -193,8 +193,8 @@ static choir_status take_block(struct sparse *sparse, uint64_t count)
 	sparse->own_form = index_form_of((struct index_range){ .lo = sparse->header.lo, .hi = sparse->header.hi });
 	bytes = block_bytes(sparse->own_form, count, row_bytes);
 	if (sparse->shares) {
-		TRY(staged_write_take(sparse, bytes, &sparse->own_lent.block));
-		sparse->own_ptr = share_ptr(sparse->own_lent.block);
+		TRY(staged_write_take(sparse, bytes, &sparse->own_shared.block));
+		sparse->own_ptr = share_ptr(sparse->own_shared.block);
 		return CHOIR_SUCCESS;
 	}
 	TRY(pool_take(&sparse->own, bytes, "my pairs"));
@@ -280,8 +280,8 @@ choir_status header_start(struct sparse *sparse, struct script_turn *turn)
 /* No rank reads this rank's block: it may serve the next call. */
 static void lend_own_to_none(struct sparse *sparse)
 {
-	if (sparse->own_lent.block != NULL)
-		share_lend(sparse->own_lent.block, 0, &sparse->header.pairs_at);
+	if (sparse->own_shared.block != NULL)
+		share_offer(sparse->own_shared.block, 0, &sparse->header.pairs_at);
 }
 
 /* A rank has offered raw pairs that no method takes, as all headers show.  Such ranks coalesce, and the headers are
@@ -290,8 +290,8 @@ static choir_status coalesce_after_all(struct sparse *sparse)
 {
 	if (sparse->header.raw) {
 		lend_own_to_none(sparse);
-		share_give(sparse->own_lent.block, true);
-		sparse->own_lent.block = NULL;
+		share_give(sparse->own_shared.block, true);
+		sparse->own_shared.block = NULL;
 		pool_give(&sparse->own);
 		sparse->own_ptr = NULL;
 	}
@@ -382,7 +382,7 @@ static choir_status header_done(struct sparse *sparse, struct script_turn *turn)
 	sparse->in_place = read_in_place(sparse);
 	if (!sparse->in_place)
 		lend_own_to_none(sparse);
-	sparse->own_lent.used = true;
+	sparse->own_shared.used = true;
 	if (sparse->facts.pairs == 0) {
 		deliver_start(sparse, 0);
 		return CHOIR_SUCCESS;

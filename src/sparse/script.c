@@ -60,9 +60,9 @@ static void script_destroy(void *state)
 	sparse_result_free(sparse->result);
 	sparse_close(sparse, sparse->views);
 	sparse_close(sparse, sparse->region_views);
-	share_give(sparse->own_lent.block, sparse->own_lent.used);
-	share_give(sparse->lent.block, sparse->lent.used);
-	share_give(sparse->region_lent.block, sparse->region_lent.used);
+	share_give(sparse->own_shared.block, sparse->own_shared.used);
+	share_give(sparse->list_shared.block, sparse->list_shared.used);
+	share_give(sparse->region_shared.block, sparse->region_shared.used);
 	pool_give(&sparse->ind_copy);
 	pool_give(&sparse->val_copy);
 	pool_give(&sparse->val_wide);

@@ -220,7 +220,7 @@ void *share_ptr(const struct share_block *block)
 	return block->staged.ptr != NULL ? block->staged.ptr : mapped_at(block);
 }
 
-void share_lend(struct share_block *block, int readers, struct share_address *out)
+void share_offer(struct share_block *block, int readers, struct share_address *out)
 {
 	if (readers > 0 && block->staged.ptr != NULL)
 		copy_host(mapped_at(block), block->staged.ptr, block->bytes, block->bytes >= LEAST_NT_BYTES);
@@ -336,13 +336,13 @@ void share_close(struct share_view *view)
 		return;
 	shared_lock();
 	view->users--;
-	/* Under the lock: whoever opens what is lent next finds no user of this. */
+	/* Under the lock: whoever opens what is offered next finds no user of this. */
 	count_out_reader(&view->map);
 	shared_unlock();
 }
 
-/* Is there a block that an ended call has lent, and that somebody still has to read?  gives_up: none of them is waited
- * for from now on. */
+/* Is there a block that an ended call has offered, and that somebody still has to read?  gives_up: none of them is
+ * waited for from now on. */
 static bool any_unread(bool gives_up)
 {
 	bool unread = false;

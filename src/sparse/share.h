@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Shared memory that the other ranks of the node read in place, without copies through the arena's slots.  A rank takes
- * a block, writes its pairs there, lends it and sends its address with numbers that are gathered anyway; a peer opens
- * the address, reads and closes.  Any thread; only share_settle waits. */
+ * a block, writes its pairs there, offers it to them and sends its address with numbers that are gathered anyway; a
+ * peer opens the address, reads and closes.  Any thread; only share_settle waits. */
 #ifndef SPARSE_SHARE_H
 #define SPARSE_SHARE_H
 
@@ -21,8 +21,8 @@ struct share_block; /* of this rank */
 struct share_view;  /* a block of any rank, mapped here */
 
 /* share_take: a block of at least that many bytes, not zeroed.  staged: the rank writes private memory, which
- * share_lend copies (Note [staged writes] in share.c); few bytes are always staged.  NO_MEMORY.
- * share_ptr: where the rank writes, before share_lend; 64-byte aligned, readable until share_give. */
+ * share_offer copies (Note [staged writes] in share.c); few bytes are always staged.  NO_MEMORY.
+ * share_ptr: where the rank writes, before share_offer; 64-byte aligned, readable until share_give. */
 choir_status share_take(uint64_t bytes, bool staged, struct share_block **out_p);
 void *share_ptr(const struct share_block *block);
 
@@ -30,15 +30,15 @@ void *share_ptr(const struct share_block *block);
  * staged, more always written in place. */
 bool share_has_ways(uint64_t bytes, bool rows);
 
-/* share_lend: that many readers open and close the block before it serves another call. */
-void share_lend(struct share_block *block, int readers, struct share_address *out);
+/* share_offer: that many readers open and close the block before it serves another call. */
+void share_offer(struct share_block *block, int readers, struct share_address *out);
 
 /* share_give: the rank does not use the block any more.  over: every reader has opened it or will; else the block is
  * never used again.  NULL is silent. */
 void share_give(struct share_block *block, bool over);
 
-/* share_settle: waits, so many ms at most, until every block that ended calls of this process have lent was read: once
- * the process has ended, peers cannot map it.  A block that was not read by then is not waited for again. */
+/* share_settle: waits, so many ms at most, until every block that ended calls of this process have offered was read:
+ * once the process has ended, peers cannot map it.  A block that was not read by then is not waited for again. */
 void share_settle(int64_t timeout_ms);
 
 /* share_open: TRANSPORT if it cannot be mapped, PEER_DEAD if its process is dead, NO_MEMORY. */

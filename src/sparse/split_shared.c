@@ -37,9 +37,10 @@ static const struct share_address *note_at(const struct sparse *sparse, int r)
 }
 
 /* Tells all ranks about the block that this rank has written. */
-static choir_status tell(struct sparse *sparse, struct script_turn *turn, struct sparse_lent *lent, sparse_step then)
+static choir_status tell(struct sparse *sparse, struct script_turn *turn, struct sparse_shared *shared,
+                         sparse_step then)
 {
-	share_lend(lent->block, sparse->env.layout->n - 1, &sparse->note.at);
+	share_offer(shared->block, sparse->env.layout->n - 1, &sparse->note.at);
 	return script_gather_notes(sparse, turn, then);
 }
 
@@ -68,12 +69,12 @@ choir_status split_start_shared(struct sparse *sparse, struct script_turn *turn)
 		return merge_region(sparse, turn);
 	if (sparse->in_place)
 		return fold_scalars(sparse, turn);
-	TRY(staged_write_take(sparse, bytes, &sparse->lent.block));
-	TRY(bucket_split(&shape, &mine, sparse->elem_bytes, share_ptr(sparse->lent.block)));
+	TRY(staged_write_take(sparse, bytes, &sparse->list_shared.block));
+	TRY(bucket_split(&shape, &mine, sparse->elem_bytes, share_ptr(sparse->list_shared.block)));
 	pool_give(&sparse->ind_copy);
 	pool_give(&sparse->val_copy);
 	sparse->note.count = mine.count;
-	return tell(sparse, turn, &sparse->lent, fold_buckets);
+	return tell(sparse, turn, &sparse->list_shared, fold_buckets);
 }
 
 /* Takes shared memory for the reduced region, of at most so many pairs; its indices begin it. */
@@ -81,14 +82,14 @@ static choir_status take_region(struct sparse *sparse, uint64_t most)
 {
 	struct index_form form = index_form_of(sparse->facts.range);
 
-	TRY(staged_write_take(sparse, block_bytes(form, most, sparse->row_bytes), &sparse->region_lent.block));
+	TRY(staged_write_take(sparse, block_bytes(form, most, sparse->row_bytes), &sparse->region_shared.block));
 	sparse->note.rows_off = block_rows_off(form, most);
 	return CHOIR_SUCCESS;
 }
 
 static void *region_ptr(const struct sparse *sparse)
 {
-	return share_ptr(sparse->region_lent.block);
+	return share_ptr(sparse->region_shared.block);
 }
 
 static unsigned char *region_rows(const struct sparse *sparse)
@@ -99,7 +100,7 @@ static unsigned char *region_rows(const struct sparse *sparse)
 static choir_status tell_region(struct sparse *sparse, struct script_turn *turn)
 {
 	sparse_close(sparse, sparse->views);
-	return tell(sparse, turn, &sparse->region_lent, regions_told);
+	return tell(sparse, turn, &sparse->region_shared, regions_told);
 }
 
 static choir_status fold_buckets(struct sparse *sparse, struct script_turn *turn)
@@ -116,10 +117,10 @@ static choir_status fold_buckets(struct sparse *sparse, struct script_turn *turn
 
 	if (script_defers(sparse, turn, my_bytes(sparse)))
 		return CHOIR_SUCCESS;
-	sparse->lent.used = true;
+	sparse->list_shared.used = true;
 	TRY(sparse_open(sparse, sparse->views, note_at));
 	for (int r = 0; r < n; r++) {
-		const void *block = r == me ? share_ptr(sparse->lent.block) : share_view_ptr(sparse->views[r]);
+		const void *block = r == me ? share_ptr(sparse->list_shared.block) : share_view_ptr(sparse->views[r]);
 
 		sparse->buckets[r] = bucket_list_at(&todo.shape, block, sparse->notes[r].count, sparse->elem_bytes,
 		                                    sparse->headers[r].raw);
@@ -206,7 +207,7 @@ static choir_status regions_told(struct sparse *sparse, struct script_turn *turn
 	uint64_t count = 0;
 
 	(void)turn;
-	sparse->region_lent.used = true;
+	sparse->region_shared.used = true;
 	sparse->failure_is_local = true;
 	TRY(sparse_open(sparse, sparse->region_views, note_at));
 	for (int r = 0; r < sparse->env.layout->n; r++)

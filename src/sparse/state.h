@@ -20,7 +20,7 @@
 #define SPARSE_GO_ON ((enum script_what) - 1)
 
 /* A block of this rank's that the other ranks read. */
-struct sparse_lent {
+struct sparse_shared {
 	struct share_block *block;
 	bool used; /* the others know its address: all of them open it */
 };
@@ -82,7 +82,7 @@ struct sparse {
 	struct coalesce_source source;
 	struct coalesce job;
 	struct pool_block own;       /* the memory of the block ... */
-	struct sparse_lent own_lent; /* ... where the ranks share memory */
+	struct sparse_shared own_shared; /* ... where the ranks share memory */
 	unsigned char *own_ptr;      /* the block; NULL = the pairs are raw, where the caller has them */
 	struct index_form own_form;
 	uint64_t own_count;
@@ -111,7 +111,7 @@ struct sparse {
 	uint64_t merged;                /* mask: indices in the union */
 	int bit;                        /* recursive doubling: the round */
 	/* split where ranks share memory: the pairs of this rank by buckets, and its reduced region */
-	struct sparse_lent lent, region_lent;
+	struct sparse_shared list_shared, region_shared;
 	struct share_view **views, **region_views; /* [n] of the others' blocks */
 	struct sparse_note note, *notes;           /* mine, [n] */
 	struct bucket_list *buckets;               /* [n] */

@@ -63,7 +63,7 @@ bool script_defers_job(struct sparse *sparse, struct script_turn *turn, uint64_t
 choir_status script_wait_job(struct sparse *sparse, struct script_turn *turn)
 {
 	script_wait(turn);
-	return coalesce_watch(&sparse->job, sparse->env.ring, sparse->env.ring_ctx);
+	return coalesce_watch(&sparse->job, sparse->env.wake, NULL);
 }
 
 choir_status script_transfer(struct sparse *sparse, struct script_turn *turn, struct transfer *ind,
@@ -86,8 +86,8 @@ choir_status script_transfer(struct sparse *sparse, struct script_turn *turn, st
 		return CHOIR_SUCCESS;
 	}
 	script_wait(turn);
-	TRY(transfer_watch(ind, sparse->env.ring, sparse->env.ring_ctx));
-	return transfer_watch(val, sparse->env.ring, sparse->env.ring_ctx);
+	TRY(transfer_watch(ind, sparse->env.wake, NULL));
+	return transfer_watch(val, sparse->env.wake, NULL);
 }
 
 choir_status script_plan(struct sparse *sparse, struct script_turn *turn, struct algo_in *in, const void *send,

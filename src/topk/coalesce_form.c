@@ -82,7 +82,7 @@ static choir_status find_range(struct device_call *call)
 		                     call->args.count, &call->range));
 	TRY(range_job_poll(call->range, &range, &bad, &bad_index, &done));
 	if (!done)
-		return range_job_watch(call->range, call->ring, call->ring_ctx);
+		return range_job_watch(call->range, call->wake, NULL);
 	if (bad < call->args.count)
 		return negative(call, bad, bad_index);
 	call->phase = COUNT;
@@ -96,7 +96,7 @@ static choir_status count(struct device_call *call)
 
 	TRY(coalesce_count(&call->coalesce, &done));
 	if (!done)
-		return coalesce_watch(&call->coalesce, call->ring, call->ring_ctx);
+		return coalesce_watch(&call->coalesce, call->wake, NULL);
 	n = call->coalesce.count;
 	TRY(device_call_capacity(call, n));
 	TRY(pool_take(&call->ind_block, n * call->operands[TO_IND].elem_bytes, "the indices of a coalescing"));
@@ -121,7 +121,7 @@ static choir_status fill(struct device_call *call)
 	TRY(coalesce_fill(&call->coalesce, call->ind_block.ptr, device_call_index_form(call), call->val_block.ptr,
 	                  &done));
 	if (!done)
-		return coalesce_watch(&call->coalesce, call->ring, call->ring_ctx);
+		return coalesce_watch(&call->coalesce, call->wake, NULL);
 	call->phase = WRITE;
 	TRY(write_back(call, TO_IND, call->ind_block.ptr, n * call->operands[TO_IND].elem_bytes, NULL));
 	return write_back(call, TO_VAL, call->val_block.ptr, n * row_bytes(call), &call->event);

@@ -90,7 +90,7 @@ static void copy(void *state)
 
 static choir_status move(struct device_call *call, struct script_turn *turn, bool *done_p)
 {
-	TRY(operands_move(call->operands, call->n_operands, call->ring, call->ring_ctx, done_p));
+	TRY(operands_move(call->operands, call->n_operands, call->wake, NULL, done_p));
 	if (operands_want_copy(call->operands, call->n_operands)) {
 		turn->what = SCRIPT_WORK;
 		turn->job = copy;
@@ -167,7 +167,7 @@ static choir_status step_kernels(struct device_call *call, struct script_turn *t
 	if (call->watched)
 		return CHOIR_SUCCESS;
 	call->watched = true;
-	return dev_watch(call->event, call->ring, call->ring_ctx);
+	return dev_watch(call->event, call->wake, NULL);
 }
 
 static choir_status next(void *state, struct script_turn *turn)

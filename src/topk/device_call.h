@@ -47,8 +47,7 @@ struct device_call {
 	struct user_op *user; /* the caller's operator; a reference; NULL = none */
 	struct run_deps deps;
 	int64_t deadline_ms, end_ns;
-	void (*ring)(void *);
-	void *ring_ctx;
+	void (*wake)(void *unused);
 	choir_status (*step)(struct device_call *call, struct script_turn *turn);
 	struct script_outcome outcome; /* of the turns of work */
 	/* of the kernels */

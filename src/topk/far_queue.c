@@ -27,7 +27,7 @@ static choir_status wait_end(struct topk_run *run, struct script_turn *turn)
 	if (far->watched)
 		return CHOIR_SUCCESS;
 	far->watched = true;
-	return dev_watch(far->end, run->env.ring, run->env.ring_ctx);
+	return dev_watch(far->end, run->env.wake, NULL);
 }
 
 choir_status far_wait(struct topk_run *run, topk_step then)

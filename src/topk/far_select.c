@@ -11,7 +11,7 @@ static choir_status wait_select(struct topk_run *run, struct script_turn *turn)
 	TRY(select_job_poll(far->select, &run->found, &run->limit, &done));
 	if (!done) {
 		turn->what = SCRIPT_AGAIN;
-		return select_job_watch(far->select, run->env.ring, run->env.ring_ctx);
+		return select_job_watch(far->select, run->env.wake, NULL);
 	}
 	select_job_destroy(far->select);
 	far->select = NULL;
@@ -28,7 +28,7 @@ static choir_status wait_moments(struct topk_run *run, struct script_turn *turn)
 	TRY(moments_job_poll(far->moments, &run->moments, &done));
 	if (!done) {
 		turn->what = SCRIPT_AGAIN;
-		return moments_job_watch(far->moments, run->env.ring, run->env.ring_ctx);
+		return moments_job_watch(far->moments, run->env.wake, NULL);
 	}
 	moments_job_destroy(far->moments);
 	far->moments = NULL;

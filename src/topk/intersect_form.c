@@ -142,7 +142,7 @@ static choir_status kernels(struct device_call *call, bool *done_p)
 		                     call->args.among, &call->range));
 	TRY(range_job_poll(call->range, &range, &bad, &bad_index, done_p));
 	if (!*done_p)
-		return range_job_watch(call->range, call->ring, call->ring_ctx);
+		return range_job_watch(call->range, call->wake, NULL);
 	if (bad < call->args.among)
 		return negative(call, bad, bad_index);
 	*done_p = false;

@@ -65,7 +65,7 @@ static choir_status check(struct device_call *call, bool *done_p)
 		                     call->args.count, &call->range));
 	TRY(range_job_poll(call->range, &range, &bad, &bad_index, done_p));
 	if (!*done_p)
-		return range_job_watch(call->range, call->ring, call->ring_ctx);
+		return range_job_watch(call->range, call->wake, NULL);
 	if (bad < call->args.count)
 		return error_set(CHOIR_ARGUMENT,
 		                 "%s: index %" PRId64 " at position %" PRIu64 " is not one of %" PRIu64 " rows",

@@ -75,7 +75,7 @@ static void copy(void *state)
 
 static choir_status move(struct topk_run *run, struct script_turn *turn, bool *done_p)
 {
-	TRY(operands_move(run->request.operands, TOPK_OPERANDS, run->env.ring, run->env.ring_ctx, done_p));
+	TRY(operands_move(run->request.operands, TOPK_OPERANDS, run->env.wake, NULL, done_p));
 	if (operands_want_copy(run->request.operands, TOPK_OPERANDS)) {
 		turn->what = SCRIPT_WORK;
 		turn->job = copy;

@@ -102,7 +102,7 @@ static choir_status kernels(struct device_call *call, bool *done_p)
 		return CHOIR_SUCCESS;
 	TRY(select_job_poll(call->select, &count, &limit, done_p));
 	if (!*done_p)
-		return select_job_watch(call->select, call->ring, call->ring_ctx);
+		return select_job_watch(call->select, call->wake, NULL);
 	if (call->args.count_p != NULL)
 		TRY(device_call_capacity(call, count));
 	if (count == 0)

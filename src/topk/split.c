@@ -77,7 +77,7 @@ void topk_split_add(void *arg)
 	float_control_end(control);
 	pthread_mutex_lock(&split->lock); /* the run stays until this is released */
 	split->busy = false;
-	run->env.ring(run->env.ring_ctx);
+	run->env.wake(NULL);
 	pthread_cond_signal(&split->idle);
 	pthread_mutex_unlock(&split->lock);
 }

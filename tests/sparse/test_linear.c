@@ -96,7 +96,7 @@ static uint64_t bytes_for(const char *algorithm, int n, int n_plans)
 		                   .device = device,
 		                   .slot_bytes = world.slot_bytes,
 		                   .message_bytes = 1 << 20,
-		                   .ring = ring };
+		                   .wake = ring };
 	allocated = 0;
 	assert_int_equal(sparse_create(&env, &call, &ops, &state), CHOIR_SUCCESS);
 	for (int plans = 0; plans < n_plans;) {

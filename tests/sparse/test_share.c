@@ -34,7 +34,7 @@ static void read_where_it_lies(void **state)
 	(void)state;
 	assert_int_equal(share_take(1000, true, &block), CHOIR_SUCCESS);
 	memcpy(share_ptr(block), "pairs", 6);
-	share_lend(block, 2, &address);
+	share_offer(block, 2, &address);
 	assert_int_equal(share_open(&address, &view), CHOIR_SUCCESS);
 	assert_int_equal(share_open(&address, &again), CHOIR_SUCCESS);
 	assert_string_equal(share_view_ptr(view), "pairs");
@@ -52,7 +52,7 @@ static void not_used_again_while_read(void **state)
 
 	(void)state;
 	assert_int_equal(share_take(300000, true, &first), CHOIR_SUCCESS);
-	share_lend(first, 1, &address);
+	share_offer(first, 1, &address);
 	share_give(first, true);
 	assert_int_equal(share_take(300000, true, &second), CHOIR_SUCCESS);
 	assert_ptr_not_equal(first, second);
@@ -73,7 +73,7 @@ static void used_again_after_a_reader_without_memory(void **state)
 
 	(void)state;
 	assert_int_equal(share_take(2000000, true, &first), CHOIR_SUCCESS);
-	share_lend(first, 1, &address);
+	share_offer(first, 1, &address);
 	calloc_fails = true;
 	assert_int_equal(share_open(&address, &view), CHOIR_NO_MEMORY);
 	calloc_fails = false;
@@ -97,7 +97,7 @@ static void used_again_behind_one_that_cannot_be_opened(void **state)
 	(void)state;
 	assert_int_equal(share_take(3000000, true, &first), CHOIR_SUCCESS);
 	headers[1].pairs_at = (struct share_address){ .pid = getpid(), .fd = -1, .nonce = 1 };
-	share_lend(first, 1, &headers[2].pairs_at);
+	share_offer(first, 1, &headers[2].pairs_at);
 	assert_int_equal(sparse_open(&sparse, views, sparse_pairs_at), CHOIR_TRANSPORT);
 	assert_non_null(strstr(error_text(), "rank 1"));
 	assert_null(views[1]);
@@ -125,7 +125,7 @@ static void short_ones_in_turn(void **state)
 		assert_int_equal(share_take(1000, true, &block), CHOIR_SUCCESS);
 		assert_int_equal((uintptr_t)share_ptr(block) % 64, 0);
 		memset(share_ptr(block), i % 100, 1000);
-		share_lend(block, 1, &address);
+		share_offer(block, 1, &address);
 		assert_int_equal(share_open(&address, &view), CHOIR_SUCCESS);
 		seen = share_view_ptr(view);
 		assert_memory_equal(seen, share_ptr(block), 1000);
@@ -154,7 +154,7 @@ static void made_either_way(void **state)
 		assert_int_equal(share_take(BYTES, i % 3 == 0, &block), CHOIR_SUCCESS);
 		assert_int_equal((uintptr_t)share_ptr(block) % 64, 0);
 		memset(share_ptr(block), i, BYTES);
-		share_lend(block, 1, &address);
+		share_offer(block, 1, &address);
 		assert_int_equal(share_open(&address, &view), CHOIR_SUCCESS);
 		assert_ptr_not_equal(share_view_ptr(view), share_ptr(block)); /* a mapping of its own */
 		assert_memory_equal(share_view_ptr(view), share_ptr(block), BYTES);
@@ -175,7 +175,7 @@ static void dropped_by_its_owner(void **state)
 	memset(sevens, 7, sizeof sevens);
 	assert_int_equal(share_take(5000000, true, &block), CHOIR_SUCCESS);
 	memcpy((unsigned char *)share_ptr(block) + 4000001, sevens, sizeof sevens);
-	share_lend(block, 2, &address);
+	share_offer(block, 2, &address);
 	assert_int_equal(share_open(&address, &view), CHOIR_SUCCESS);
 	share_give(block, false);
 	assert_memory_equal((const unsigned char *)share_view_ptr(view) + 4000001, sevens, sizeof sevens);
@@ -197,7 +197,7 @@ static int child(const struct share_address *address)
 
 	if (share_take(WHOLE, false, &mine) != CHOIR_SUCCESS)
 		return 1;
-	share_lend(mine, 0, &of_mine);
+	share_offer(mine, 0, &of_mine);
 	if (of_mine.nonce == address->nonce)
 		return 2;
 	memcpy(share_ptr(mine), "mine", 5);
@@ -219,7 +219,7 @@ static void other_process(void **state)
 	(void)state;
 	assert_int_equal(share_take(WHOLE, false, &block), CHOIR_SUCCESS);
 	memcpy(share_ptr(block), "parent", 7);
-	share_lend(block, 1, &address);
+	share_offer(block, 1, &address);
 	share_give(block, true);
 	pid = fork();
 	if (pid == 0)
@@ -228,7 +228,7 @@ static void other_process(void **state)
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
 	assert_int_equal(share_take(WHOLE, false, &block), CHOIR_SUCCESS);
-	share_lend(block, 1, &address);
+	share_offer(block, 1, &address);
 	assert_int_equal(share_open(&address, &view), CHOIR_SUCCESS);
 	assert_string_equal(share_view_ptr(view), "parent");
 	share_close(view);
@@ -253,7 +253,7 @@ static void owner_is_dead(void **state)
 
 			if (share_take(1000, true, &block) != CHOIR_SUCCESS)
 				_exit(1);
-			share_lend(block, 1, &address);
+			share_offer(block, 1, &address);
 			_exit(write(ends[1], &address, sizeof address) == sizeof address && killed ? raise(SIGKILL)
 			                                                                           : 0);
 		}
@@ -277,7 +277,7 @@ static void settles_when_read(void **state)
 	(void)state;
 	share_settle(INT64_MAX); /* nothing is lent */
 	assert_int_equal(share_take(1000, true, &block), CHOIR_SUCCESS);
-	share_lend(block, 1, &address);
+	share_offer(block, 1, &address);
 	share_settle(INT64_MAX); /* the call is not over */
 	share_give(block, true);
 	share_settle(1);
@@ -295,7 +295,7 @@ static void gives_up_once(void **state)
 
 	(void)state;
 	assert_int_equal(share_take(1000, true, &block), CHOIR_SUCCESS);
-	share_lend(block, 1, &address);
+	share_offer(block, 1, &address);
 	share_give(block, true);
 	share_settle(1);
 	since = wait_now_ns();

@@ -238,7 +238,7 @@ void world_run(struct world *world, struct world_rank *ranks)
 			                  .device = r % 2 == 0 ? world->device : world->other_device,
 			                  .slot_bytes = world->slot_bytes,
 			                  .message_bytes = 1 << 20,
-			                  .ring = ring,
+			                  .wake = ring,
 			                  .history = world->histories != NULL ? &world->histories[r] : NULL,
 			                  .costs = world->costs != NULL ? &world->costs[r] : NULL };
 
