@@ -20,9 +20,15 @@ static void forked(void)
 	atomic_store(&background.resting, 0);
 }
 
+/* The lock: the next life may be started before this one has begun. */
 static void *run_loop(void *life)
 {
-	background.loop((unsigned)(uintptr_t)life);
+	void (*loop)(unsigned life);
+
+	comms_lock();
+	loop = background.loop;
+	comms_unlock();
+	loop((unsigned)(uintptr_t)life);
 	return NULL;
 }
 

@@ -121,5 +121,5 @@ void line_up_run(int n, int ranks_per_node, int64_t deadline_ms, world_fn fn, vo
 void line_up_layouts(int n, world_fn fn)
 {
 	for (int per_node = 0; per_node < 2; per_node++)
-		line_up_run(n, per_node, 20000, fn, NULL);
+		line_up_run(n, per_node, 120000, fn, NULL); /* 400 messages in turn take 15 s at a load of 30 */
 }
