@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* choir_supports answers for every collective, data type, operator and kind of memory what the call itself answers. */
+/* choir_supports answers for every collective, data type, operator and kind of memory what the call itself answers; so
+ * does each form of a list, with the same result. */
 #include "base/dtype.h"
 #include "world/flight.h"
 
@@ -30,34 +31,130 @@ static bool ask_and_call(struct world *world, int rank, choir_comm *comm, const 
 	return st == CHOIR_SUCCESS;
 }
 
-static void dense(struct world *world, int rank, choir_comm *comm, void *ran_p)
+static void dense_on(struct world *world, int rank, choir_comm *comm, bool device, int *ran)
 {
-	int *ran = ran_p;
-
 	for (int what = 0; what < N_MOVING_COLLECTIVES; what++)
 		for (choir_dtype dtype = 0; dtype < N_DTYPES; dtype++)
-			for (choir_op op = 0; op < (collectives[what].reduces ? N_OPS : 1); op++)
-				for (int device = 0; device < 2; device++) {
-					struct dense_call c = { .what = &collectives[what],
-						                .dtype = dtype,
-						                .op = op,
-						                .count = 3,
-						                .n = 1,
-						                .device = device };
+			for (choir_op op = 0; op < (collectives[what].reduces ? N_OPS : 1); op++) {
+				struct dense_call c = { .what = &collectives[what],
+					                .dtype = dtype,
+					                .op = op,
+					                .count = 3,
+					                .n = 1,
+					                .device = device };
 
-					*ran += ask_and_call(world, rank, comm, &c);
-				}
+				*ran += ask_and_call(world, rank, comm, &c);
+			}
 }
+
+static void on_host(struct world *world, int rank, choir_comm *comm, void *ran)
+{
+	dense_on(world, rank, comm, false, ran);
+}
+
+static void on_device(struct world *world, int rank, choir_comm *comm, void *ran)
+{
+	dense_on(world, rank, comm, true, ran);
+}
+
+/* Reductions: 9 operators of 8 integers and bool, 8 of 6 floats, 3 of 4 pairs, of 7 collectives; less what scan and
+ * exscan lack. */
+enum { MOST_LIKELY = 1000 };
 
 static void test_dense(void **state)
 {
 	int ran = 0;
 
 	(void)state;
-	world_run(1, NULL, dense, &ran);
-	/* reductions: 9 operators of 8 integers and bool, 8 of 6 floats, 3 of 4 pairs, of 7 collectives; less what scan
-	 * and exscan lack */
-	assert_true(ran > 2 * 1000);
+	world_run(1, NULL, on_host, &ran);
+	assert_true(ran > MOST_LIKELY);
+	for (int kind = 0; kind < MEMORY_MIXED; kind++) {
+		const char *lacks = memory_lacks(world_device(), (enum memory_kind)kind);
+
+		if (lacks != NULL) {
+			print_message("%s: %s\n", memory_kind_names[kind], lacks);
+			continue;
+		}
+		memory_choose((enum memory_kind)kind);
+		ran = 0;
+		world_run(1, NULL, on_device, &ran);
+		assert_true(ran > MOST_LIKELY);
+	}
+	memory_choose(MEMORY_MEM);
+}
+
+/* --- lists --- */
+
+enum list_form { ALLREDUCE_MULTI, REDUCE_MULTI, REDUCE_SCATTER_MULTI, REDUCE_SCATTER_PADDED_MULTI, N_LIST_FORMS };
+
+static choir_status call_list(enum list_form form, choir_comm *comm, choir_tensor list[2], choir_op op,
+                              const choir_call *call)
+{
+	switch (form) {
+	case ALLREDUCE_MULTI:
+		return choir_allreduce_multi(comm, list, 2, op, call, NULL);
+	case REDUCE_MULTI:
+		return choir_reduce_multi(comm, list, 2, op, 0, call, NULL);
+	case REDUCE_SCATTER_MULTI:
+		return choir_reduce_scatter_multi(comm, list, 2, op, call, NULL);
+	default:
+		return choir_reduce_scatter_padded_multi(comm, list, 2, op, call, NULL);
+	}
+}
+
+/* Two tensors, of no padding: what comes out is what the call for each alone gives. */
+static int run_list(struct world *world, int rank, choir_comm *comm, enum list_form form, choir_dtype dtype,
+                    choir_op op)
+{
+	static const int rows[N_LIST_FORMS] = { ALLREDUCE, REDUCE, REDUCE_SCATTER, REDUCE_SCATTER };
+	struct dense_flight flights[2];
+	choir_tensor list[2];
+	choir_call call = CHOIR_CALL_INIT;
+	const char *name = collectives[rows[form]].name;
+	choir_status answer = choir_supports(comm, name, dtype, op, choir_none()), st;
+
+	call.factor = values_factor(op);
+	for (size_t i = 0; i < 2; i++) {
+		struct dense_call c = {
+			.what = &collectives[rows[form]], .dtype = dtype, .op = op, .count = 3 + 4 * i, .n = world->n
+		};
+
+		flight_make(&flights[i], world, rank, &c);
+		list[i] = (choir_tensor){ flights[i].args.send, flights[i].args.recv, flights[i].args.count, dtype };
+		if (form == REDUCE_SCATTER_PADDED_MULTI)
+			list[i].count *= (size_t)world->n;
+	}
+	st = call_list(form, comm, list, op, &call);
+	if (answer != st)
+		world_fail(world, rank, "a list of %s of %s, %s: choir_supports says %s, the call %s", name,
+		           choir_dtype_name(dtype), choir_op_name(op), choir_status_name(answer),
+		           choir_status_name(st));
+	for (int i = 0; i < 2; i++) {
+		if (st == CHOIR_SUCCESS)
+			flight_compare(&flights[i], world);
+		flight_free(&flights[i]);
+	}
+	return st == CHOIR_SUCCESS;
+}
+
+static void lists(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	int ran = 0;
+
+	(void)unused;
+	for (int form = 0; form < N_LIST_FORMS; form++)
+		for (choir_dtype dtype = 0; dtype < N_DTYPES; dtype++)
+			for (choir_op op = 0; op < N_OPS; op++)
+				ran += run_list(world, rank, comm, (enum list_form)form, dtype, op);
+	CHECK(ran > N_LIST_FORMS * 100);
+}
+
+static void test_lists(void **state)
+{
+	(void)state;
+	for (int n = 1; n <= 2; n++)
+		for (int per_node = 0; per_node < n; per_node++)
+			world_run_at(n, per_node, 120000, lists, NULL);
 }
 
 static void sparse(struct world *world, int rank, choir_comm *comm, void *unused)
@@ -116,8 +213,8 @@ static void test_refusals(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_dense), cmocka_unit_test(test_sparse),
-		                            cmocka_unit_test(test_refusals) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_dense), cmocka_unit_test(test_lists),
+		                            cmocka_unit_test(test_sparse), cmocka_unit_test(test_refusals) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
