@@ -59,6 +59,20 @@ class Dense(unittest.TestCase):
         with self.assertRaises(choir.ArgumentError):
             choir.Operator("nothing", None)
 
+    def test_operator_of_pairs(self):
+        def nearest(a, b):
+            return np.where(np.abs(b["value"]) < np.abs(a["value"]), b, a)
+
+        def fn(comm):
+            pairs = np.zeros(100, np.dtype([("value", np.float64), ("index", np.int32)], align=True))
+            pairs["value"], pairs["index"] = np.arange(100) % 3 - comm.rank, comm.rank
+            with choir.Operator("nearest", nearest) as op:
+                comm.allreduce(pairs, op=op)
+            np.testing.assert_array_equal(pairs["value"], 0)
+            np.testing.assert_array_equal(pairs["index"], np.arange(100) % 3)
+
+        self.ranks(fn)
+
     def test_lists(self):
         def fn(comm):
             xs = [given(comm.rank, n, t) for n, t in ((5, "int32"), (0, "int8"), (3000, "float64"), (7, "float16"))]

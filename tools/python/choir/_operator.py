@@ -17,12 +17,20 @@ _kinds = {"i": "int", "u": "uint", "f": "float"}
 _kept: list[Any] = []
 
 
-def _array(address: int, count: int, dtype: int) -> Any:
+def _numpy_dtype(dtype: int) -> Any:
+    """Of a pair: NumPy's structure of a value and an index."""
     import numpy
 
     name = DType(dtype).name.lower()
-    name = _kinds[name[0]] + name[1:] if name != "bool" else name
-    return numpy.frombuffer((ct.c_char * (count * numpy.dtype(name).itemsize)).from_address(address), name)
+    value = _kinds[name[0]] + name[1:].partition("_")[0] if name != "bool" else name
+    return numpy.dtype([("value", value), ("index", "int32")] if "_" in name else value, align=True)
+
+
+def _array(address: int, count: int, dtype: int) -> Any:
+    import numpy
+
+    kind = _numpy_dtype(dtype)
+    return numpy.frombuffer((ct.c_char * (count * kind.itemsize)).from_address(address), kind)
 
 
 def _forms(given: Any, what: str) -> tuple[Callable | None, str | None]:
@@ -39,7 +47,8 @@ class Operator:
     """An operator for ``op=`` of reductions: ``fold(a, b)`` of NumPy arrays returns a op b, or a text of OpenCL C.
 
     ``fold``, ``raw(a)``, ``final(a, ranks)`` and ``identity()`` are callables that return arrays or numbers, texts such
-    as "a + b", or pairs of both.  f16 and bf16 come as float32.  They must not raise.  Every rank makes an operator of
+    as "a + b", or pairs of both.  Types of 16 and 8 bit floats come as float32, pairs of a value and an index as
+    structures with these fields.  They must not raise.  Every rank makes an operator of
     the same name, texts and set of callables.  Use it as a context manager, or call ``close``.
     """
 
