@@ -271,9 +271,21 @@ static void buckets(struct world *world, int rank, choir_comm *comm, void *arg)
 	IS(choir_allreduce_multi(comm, &tensor, 1, CHOIR_OP_SUM, &none, NULL), CHOIR_MISMATCH);
 }
 
+/* The comm's options hold for its lists; those of a call come first. */
+static void buckets_of_comm(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	(void)arg;
+	CHECK(calls_of_list(world, rank, comm, NULL) == 4);
+	CHECK(calls_of_list(world, rank, comm, "bucket_bytes=1") == 8);
+}
+
 static void test_buckets(void **state)
 {
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
 	(void)state;
+	config.options = "bucket_bytes=800";
+	world_run(2, &config, buckets_of_comm, NULL);
 	line_up_run(2, 0, 30000, buckets, NULL);
 	line_up_run(3, 1, 30000, buckets, NULL);
 }
