@@ -11,6 +11,7 @@ extern "C" {
 
 typedef struct choir_comm choir_comm;
 struct choir_transport;
+struct choir_event;
 
 typedef struct choir_comm_config {
 	size_t struct_size; /* sizeof(choir_comm_config) */
@@ -58,6 +59,15 @@ CHOIR_API choir_status choir_comm_create_local(int n_local, choir_device *const 
  * run on one machine as one user. */
 CHOIR_API choir_status choir_comm_create(const choir_bootstrap *bootstrap, int n_local, choir_device *const *devices,
                                          const choir_comm_config *config, choir_comm **comms_out);
+
+/* choir_comm_create_start: choir_comm_create (bootstrap NULL: choir_comm_create_local) on a thread of the library's.
+ * Returns at once; *event_p completes once comms_out[0 .. n_local - 1] are set, or with the failure.  Until then they
+ * are NULL, gather is called on that thread, and comms_out and the bootstrap's ctx stay valid; the bootstrap itself and
+ * config are copied.  There is nothing to destroy before the event is complete, nor after a failure.  ARGUMENT and
+ * NO_MEMORY at once, all else by the event; choir_event_to_cl does not take that event. */
+CHOIR_API choir_status choir_comm_create_start(const choir_bootstrap *bootstrap, int n_local,
+                                               choir_device *const *devices, const choir_comm_config *config,
+                                               choir_comm **comms_out, struct choir_event **event_p);
 
 /* choir_comm_split: a comm of the ranks that gave the same color >= 0, ordered by key, then rank; *out_p is NULL for a
  * negative color.  Collective and blocking: with several ranks in one thread use choir_comm_split_local. */

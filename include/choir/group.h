@@ -53,7 +53,9 @@ CHOIR_API choir_status choir_comm_group_split_local(int n_local, choir_comm *con
 
 /* choir_comm_split_start: choir_comm_split_config on a thread of the library's: returns at once, and *event_p completes
  * once *out_p is set, or with the failure.  One thread may start it for several of its ranks.  Until the event is
- * complete this rank makes no other collective call on the comm, and out_p stays valid; config is copied. */
+ * complete this rank makes no other collective call on the comm, out_p stays valid and *out_p is NULL; config is
+ * copied.  There is nothing to destroy after a failure.  choir_comm_abort and choir_comm_destroy of the parent end it,
+ * with ABORTED. */
 CHOIR_API choir_status choir_comm_split_start(choir_comm *comm, int color, int key, const choir_comm_config *config,
                                               choir_comm **out_p, choir_event **event_p);
 
@@ -70,6 +72,12 @@ CHOIR_API choir_status choir_comm_create_group(choir_comm *parent, const char *n
 CHOIR_API choir_status choir_comm_create_group_local(int n_local, choir_comm *const *comms, const char *name,
                                                      const int *ranks, int n_ranks, const choir_comm_config *config,
                                                      choir_comm **comms_out);
+
+/* choir_comm_create_group_start: choir_comm_create_group without blocking, as choir_comm_split_start; a rank that is no
+ * member learns so from the event. */
+CHOIR_API choir_status choir_comm_create_group_start(choir_comm *parent, const char *name, const int *ranks,
+                                                     int n_ranks, const choir_comm_config *config, choir_comm **out_p,
+                                                     choir_event **event_p);
 
 /* choir_comm_find: the group of that name which this rank of the parent has made; the comm stays its maker's, until it
  * is destroyed.  ARGUMENT that names the rank and the group if the rank is no member of it, or the nearest name if

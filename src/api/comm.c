@@ -5,6 +5,7 @@
 #include "api/join.h"
 #include "api/bootstrap.h"
 #include "api/named.h"
+#include "api/started.h"
 #include "exec/engine.h"
 #include "exec/fork.h"
 #include "exec/gone.h"
@@ -63,9 +64,8 @@ choir_status choir_comm_create_local(int n_local, choir_device *const *devices, 
 	return create("choir_comm_create_local", NULL, n_local, devices, config, comms_out);
 }
 
-static choir_status read_bootstrap(const choir_bootstrap *given, choir_bootstrap *out)
+static choir_status read_bootstrap(const char *call, const choir_bootstrap *given, choir_bootstrap *out)
 {
-	static const char call[] = "choir_comm_create";
 	choir_bootstrap read = { .struct_size = sizeof read };
 
 	if (given == NULL)
@@ -87,11 +87,92 @@ choir_status choir_comm_create(const choir_bootstrap *bootstrap, int n_local, ch
                                const choir_comm_config *config, choir_comm **comms_out)
 {
 	choir_bootstrap read;
-	choir_status st = read_bootstrap(bootstrap, &read);
+	choir_status st = read_bootstrap("choir_comm_create", bootstrap, &read);
 
 	if (st != CHOIR_SUCCESS)
 		return refuse(st, config);
 	return create("choir_comm_create", &read, n_local, devices, config, comms_out);
+}
+
+/* --- without blocking --- */
+
+struct start {
+	bool has_bootstrap;
+	choir_bootstrap bootstrap;
+	struct started_config config;
+	choir_comm *shell; /* whose event it is */
+	choir_comm **comms_out;
+	int n_local;
+	choir_device *devices[]; /* [n_local] references */
+};
+
+static choir_status create_started(void *args)
+{
+	struct start *start = args;
+
+	return create("choir_comm_create_start", start->has_bootstrap ? &start->bootstrap : NULL, start->n_local,
+	              start->devices, started_config_of(&start->config), start->comms_out);
+}
+
+static void drop_start(void *args)
+{
+	struct start *start = args;
+
+	for (int i = 0; i < start->n_local; i++)
+		choir_device_destroy(start->devices[i]);
+	started_config_free(&start->config);
+	comm_release(start->shell);
+	free(start);
+}
+
+static choir_status begin_create(const char *call, struct start *start, const choir_comm_config *config,
+                                 choir_event **event_p)
+{
+	choir_status st = started_config(call, config, &start->config);
+
+	if (st == CHOIR_SUCCESS)
+		st = started_shell(start->devices[0], &start->shell);
+	if (st != CHOIR_SUCCESS) {
+		drop_start(start);
+		return st;
+	}
+	return started_begin(&(struct started_call){ call, start->shell, create_started, drop_start, start }, event_p);
+}
+
+static choir_status start_create(const char *call, const choir_bootstrap *bootstrap, int n_local,
+                                 choir_device *const *devices, const choir_comm_config *config, choir_comm **comms_out,
+                                 choir_event **event_p)
+{
+	struct start *start;
+	choir_bootstrap read = { .struct_size = sizeof read };
+
+	if (event_p == NULL)
+		return error_set(CHOIR_ARGUMENT, "%s: null argument", call);
+	if (bootstrap != NULL)
+		TRY(read_bootstrap(call, bootstrap, &read));
+	TRY(check_devices(call, n_local, devices, comms_out));
+	start = calloc(1, sizeof *start + (size_t)n_local * sizeof(choir_device *));
+	if (start == NULL)
+		return error_no_memory("a comm", sizeof *start);
+	start->has_bootstrap = bootstrap != NULL;
+	start->bootstrap = read;
+	start->n_local = n_local;
+	start->comms_out = comms_out;
+	for (int i = 0; i < n_local; i++) {
+		start->devices[i] = dev_retain(devices[i]);
+		comms_out[i] = NULL;
+	}
+	return begin_create(call, start, config, event_p);
+}
+
+choir_status choir_comm_create_start(const choir_bootstrap *bootstrap, int n_local, choir_device *const *devices,
+                                     const choir_comm_config *config, choir_comm **comms_out,
+                                     struct choir_event **event_p)
+{
+	choir_status st =
+	    start_create("choir_comm_create_start", bootstrap, n_local, devices, config, comms_out, event_p);
+
+	return st == CHOIR_SUCCESS ? st : refuse(st, config);
 }
 
 int choir_comm_rank(const choir_comm *comm)

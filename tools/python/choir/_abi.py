@@ -614,5 +614,6 @@ UNUSED = {
     "choir_comm_split_local", "choir_mem_alloc_local", "choir_mem_free_local",
     "choir_mem_register_local", "choir_mem_deregister_local", "choir_comm_device", "choir_event_retain",
     "choir_comm_group_split_local", "choir_comm_create_group_local", "choir_set_executor",
+    "choir_comm_create_start", "choir_comm_create_group_start",
 }  # fmt: skip
 UNUSED_STRUCTS = {"choir_f32_i32", "choir_f64_i32", "choir_i32_i32", "choir_i64_i32"}
