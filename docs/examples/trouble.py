@@ -10,7 +10,7 @@ import choir
 import numpy as np
 
 
-def provoke(title, calls):
+def provoke(title, calls, deadline=30):
     """One call for each rank; what it raised."""
     said = [None, None]
 
@@ -20,7 +20,7 @@ def provoke(title, calls):
         except choir.ChoirError as error:
             said[comm.rank] = f"{type(error).__name__}: {error}"
 
-    with choir.threads(2, deadline=1, name="trouble") as comms:
+    with choir.threads(2, deadline=deadline, name="trouble") as comms:
         threads = [threading.Thread(target=run, args=(comm,)) for comm in comms]
         for one in threads:
             one.start()
@@ -30,7 +30,7 @@ def provoke(title, calls):
 
 
 x = np.ones(1000, np.float32)
-provoke("a rank does not call", [lambda comm: comm.allreduce(x.copy()), lambda comm: None])
+provoke("a rank does not call", [lambda comm: comm.allreduce(x.copy()), lambda comm: None], deadline=1)
 provoke("ranks call differently", [lambda comm: comm.allreduce(x.copy()), lambda comm: comm.allreduce(x[:999].copy())])
 provoke("an array is too short", [lambda comm: comm.allgather(x, x.copy())] * 2)
 provoke("a rank gives up", [lambda comm: comm.barrier(), lambda comm: comm.abort()])
