@@ -157,26 +157,26 @@ const struct algorithm algorithms[] = {
 
 	ROW(GATHER, "single", fit_single, single_copy, "one rank alone"),
 	ROW(GATHER, "direct", direct_unfit, rooted_direct, "shared memory: each rank writes its block to the root"),
-	ROW(GATHER, "slots", alltoall_slots_unfit, rooted_slots, "one node: one wait a chunk"),
+	ROW(GATHER, "slots", alltoall_slots_unfit, alltoall_slots, "one node: one wait a chunk"),
 	ROW(GATHER, "linear", fit_network, alltoall_pairwise, "network: n-1 messages, each block sent once"),
 	ROW(GATHER, "binomial", rooted_binomial_unfit, rooted_binomial,
 	    "network, short: log2(n) rounds, blocks packed"),
 
 	ROW(GATHERV, "single", fit_single, single_copy, "one rank alone"),
 	ROW(GATHERV, "direct", direct_unfit, rooted_direct, "shared memory: the root copies each block"),
-	ROW(GATHERV, "slots", alltoall_slots_unfit, rooted_slots, "one node: one wait a chunk"),
+	ROW(GATHERV, "slots", alltoall_slots_unfit, alltoall_slots, "one node: one wait a chunk"),
 	ROW(GATHERV, "linear", fit_network, alltoall_pairwise, "network: n-1 messages, each block sent once"),
 
 	ROW(SCATTER, "single", fit_single, single_copy, "one rank alone"),
 	ROW(SCATTER, "direct", direct_unfit, rooted_direct, "shared memory: each rank copies its block from the root"),
-	ROW(SCATTER, "slots", alltoall_slots_unfit, rooted_slots, "one node: one wait a chunk"),
+	ROW(SCATTER, "slots", alltoall_slots_unfit, alltoall_slots, "one node: one wait a chunk"),
 	ROW(SCATTER, "linear", fit_network, alltoall_pairwise, "network: n-1 messages, each block sent once"),
 	ROW(SCATTER, "binomial", rooted_binomial_unfit, rooted_binomial,
 	    "network, short: log2(n) rounds, blocks packed"),
 
 	ROW(SCATTERV, "single", fit_single, single_copy, "one rank alone"),
 	ROW(SCATTERV, "direct", direct_unfit, rooted_direct, "shared memory: the root writes each block"),
-	ROW(SCATTERV, "slots", alltoall_slots_unfit, rooted_slots, "one node: one wait a chunk"),
+	ROW(SCATTERV, "slots", alltoall_slots_unfit, alltoall_slots, "one node: one wait a chunk"),
 	ROW(SCATTERV, "linear", fit_network, alltoall_pairwise, "network: n-1 messages, each block sent once"),
 
 	RANKS(ONCE, SCAN, "single", fit_single, single_prefix, "one rank alone"),

@@ -48,7 +48,6 @@ choir_status allgather_device(const struct algo_in *in, struct plan *plan);
 choir_status alltoall_device(const struct algo_in *in, struct plan *plan);
 choir_status broadcast_device(const struct algo_in *in, struct plan *plan);
 
-choir_status rooted_slots(const struct algo_in *in, struct plan *plan); /* gather(v), scatter(v) */
 choir_status reduce_scatter_slots(const struct algo_in *in, struct plan *plan);
 const char *reduce_scatter_slots_unfit(const struct algo_in *in);
 choir_status reduce_scatter_ring(const struct algo_in *in, struct plan *plan);

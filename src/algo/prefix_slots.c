@@ -2,9 +2,9 @@
 /* scan and exscan through the arena: each rank copies its input to its slot, waits for all, and folds the inputs of the
  * ranks up to it (exscan: before it) in rank order.
  *
- * One wait a chunk, of a single chunk for the ranks before it alone; rank r reads r + 1 inputs.  One node, any length.
- * The folds are left folds in rank order.  The order of a chunk's steps is that of Note [streams]: put k overwrites
- * chunk k - AREAS, and all ranks have folded chunk k - 3 before phase k, which was awaited in period k - 1. */
+ * One wait a chunk; rank r reads r + 1 inputs.  One node, any length.  The folds are left folds in rank order.  The
+ * order of a chunk's steps is that of Note [streams]: put k overwrites chunk k - AREAS, and all ranks have folded chunk
+ * k - 3 before phase k, which was awaited in period k - 1. */
 #include "algo/build.h"
 #include "algo/fit.h"
 #include "algo/pattern_block.h"
@@ -73,20 +73,6 @@ static void fold(struct prefix_slots *s, uint64_t k)
 	piece_end(&piece, s->plan, &s->window);
 }
 
-/* A rank waits for those before it alone, and the last one, for which nobody waits, raises no flag. */
-static void one_chunk(struct prefix_slots *s)
-{
-	bool is_last = s->in->me == s->in->layout->n - 1;
-	plan_id put = PLAN_NO_STEP;
-
-	if (!is_last || !s->in->send_direct)
-		put = plan_copy(s->plan, slot_of(s, s->in->me, 0), plan_at(PLAN_SEND, 0), s->in->bytes, NULL, 0, "put");
-	s->published = is_last ? put : plan_publish(s->plan, 1, &put, 1, "phase");
-	for (int rank = 0; rank < s->in->me; rank++)
-		s->awaited = plan_await(s->plan, rank, 1, &s->awaited, 1, "there");
-	fold(s, 0);
-}
-
 choir_status prefix_slots(const struct algo_in *in, struct plan *plan)
 {
 	uint64_t unit = block_unit(in->elem_bytes);
@@ -101,10 +87,6 @@ choir_status prefix_slots(const struct algo_in *in, struct plan *plan)
 	plan->nt = in->nt;
 	plan->slot_used = s.chunks.n <= 1 ? in->bytes : min_u64(s.chunks.n, AREAS) * s.chunks.each;
 	window_init(&s.window, plan, in->recv_direct || s.chunks.n == 0 ? 0 : s.chunks.each);
-	if (s.chunks.n == 1) {
-		one_chunk(&s);
-		return plan_finish(plan);
-	}
 	for (uint64_t k = 0; s.chunks.n > 0 && k <= s.chunks.n; k++) {
 		if (k < s.chunks.n)
 			put(&s, k);
