@@ -17,6 +17,7 @@
 #ifndef CHOIR_TOPK_H
 #define CHOIR_TOPK_H
 
+#include <choir/collective.h>
 #include <choir/event.h>
 
 #ifdef __cplusplus
@@ -137,6 +138,23 @@ CHOIR_API choir_status choir_topk_allreduce(choir_topk_state *state, choir_buffe
 CHOIR_API choir_status choir_topk_allreduce_at(choir_topk_state *state, choir_buffer grad, choir_buffer ind,
                                                size_t ind_count, choir_dtype ind_dtype, const choir_topk_out *out,
                                                const choir_call *call, choir_event **event_p);
+
+/* choir_topk_allreduce_multi: many tensors as one under one event: the state's tensor is all of them, one behind the
+ * other (counts add up to config.count, dtypes are the state's).  send: a gradient; recv: its dense result, may be the
+ * gradient, or choir_none().  out: pairs and involved, whose indices count through all tensors; its dense is
+ * choir_none(); NULL: none.  Ranks may cut differently.  The list is copied before the call returns. */
+CHOIR_API choir_status choir_topk_allreduce_multi(choir_topk_state *state, const choir_tensor *tensors,
+                                                  size_t n_tensors, const choir_topk_out *out, const choir_call *call,
+                                                  choir_event **event_p);
+
+/* choir_topk_allreduce_init, choir_topk_allreduce_multi_init: a call that choir_start starts again and again
+ * (<choir/collective.h>), checked once.  The request keeps state, comm and cl_mems.  Each start has the room for pairs
+ * and entries that *pairs_p and *involved_pairs_p said to init, and writes them; they live as long as the request. */
+CHOIR_API choir_status choir_topk_allreduce_init(choir_topk_state *state, choir_buffer grad, const choir_topk_out *out,
+                                                 const choir_call *call, choir_request **request_p);
+CHOIR_API choir_status choir_topk_allreduce_multi_init(choir_topk_state *state, const choir_tensor *tensors,
+                                                       size_t n_tensors, const choir_topk_out *out,
+                                                       const choir_call *call, choir_request **request_p);
 
 /* What a call did. */
 typedef struct choir_topk_stats {

@@ -11,6 +11,7 @@
 #include "sparse/prefetch.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
 	BLOCK = 2048,               /* elements */
@@ -23,6 +24,7 @@ enum {
 struct block {
 	uint64_t from, n;
 	_Alignas(64) double acc[BLOCK], grad[BLOCK]; /* in work */
+	_Alignas(64) double given[BLOCK];            /* the gradient, where several tensors have parts of it */
 };
 
 static void prefetch_block(const void *tensor, uint64_t bytes)
@@ -36,6 +38,44 @@ static const void *at(const void *tensor, uint64_t off)
 	return tensor != NULL ? (const unsigned char *)tensor + off : NULL;
 }
 
+/* The tensor that has an element. */
+static size_t tensor_of(const struct topk_request *request, uint64_t element)
+{
+	size_t low = 0, high = request->n_tensors;
+
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (topk_grad(request, middle)->first <= element)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The caller's gradient of a block: where it is, or put together. */
+static const void *find_grad(const struct topk_request *request, struct block *block, uint64_t elem_bytes)
+{
+	size_t i = tensor_of(request, block->from);
+	uint64_t at = block->from, end = block->from + block->n;
+	const struct operand *grad = topk_grad(request, i);
+
+	if ((end - grad->first) * elem_bytes <= grad->bytes)
+		return (const unsigned char *)grad->ptr + (at - grad->first) * elem_bytes;
+	for (; at < end; grad = topk_grad(request, ++i)) {
+		uint64_t part_end = grad->first + grad->bytes / elem_bytes;
+
+		part_end = part_end < end ? part_end : end;
+		if (part_end > at)
+			memcpy((unsigned char *)block->given + (at - block->from) * elem_bytes,
+			       (const unsigned char *)grad->ptr + (at - grad->first) * elem_bytes,
+			       (part_end - at) * elem_bytes);
+		at = part_end > at ? part_end : at;
+	}
+	return block->given;
+}
+
 /* Makes a block of acc, and of momentum, at `to`. */
 static void make(struct topk_run *run, struct block *block, void *to)
 {
@@ -44,7 +84,7 @@ static void make(struct topk_run *run, struct block *block, void *to)
 		 grad_bytes = choir_dtype_bytes(settings->dtype);
 	struct accumulation what = {
 		.residual = at(run->state->residual.near.ptr, off),
-		.grad = at(run->request.operands[TOPK_GRAD].ptr, block->from * grad_bytes),
+		.grad = find_grad(&run->request, block, grad_bytes),
 		.old_velocity = at(run->state->velocity.near.ptr, off),
 		.velocity = run->velocity.near.ptr != NULL ? (unsigned char *)run->velocity.near.ptr + off : NULL,
 		.acc = to,

@@ -32,12 +32,36 @@ static choir_status launch(struct topk_run *run, const char *kernel, const struc
 	return launch_run(run->env.device, &it, NULL);
 }
 
-/* Where kernels find the gradient: in the caller's buffer, or in a copy of what the host has. */
+/* Tensors one behind the other in a buffer of the library's. */
+static choir_status join_grads(struct topk_run *run, cl_mem *mem_p)
+{
+	const struct topk_request *request = &run->request;
+	uint64_t elem_bytes = topk_grad(request, 0)->elem_bytes;
+
+	TRY(far_buffer(run, run->types.n * elem_bytes, mem_p));
+	run->far.busy = true;
+	for (size_t i = 0; i < request->n_tensors; i++) {
+		const struct operand *grad = topk_grad(request, i);
+		struct dev_bytes to = { .mem = *mem_p, .off = grad->first * elem_bytes },
+				 from = { .mem = grad->access.mem, .off = grad->access.off };
+		struct dev_access access = dev_buffer_access(*mem_p, to.off, grad->bytes);
+
+		if (grad->bytes > 0 && grad->by_kernel)
+			TRY(dev_copy(run->env.device, to, from, grad->bytes, NULL));
+		else if (grad->bytes > 0)
+			TRY(dev_write(run->env.device, &access, 0, grad->ptr, grad->bytes, NULL));
+	}
+	return CHOIR_SUCCESS;
+}
+
+/* Where kernels find the gradient: in the caller's buffer, or in a copy. */
 static choir_status find_grad(struct topk_run *run, cl_mem *mem_p, cl_ulong *at_p)
 {
-	const struct operand *grad = &run->request.operands[TOPK_GRAD];
+	const struct operand *grad = topk_grad(&run->request, 0);
 
 	*at_p = 0;
+	if (run->request.n_tensors > 1)
+		return join_grads(run, mem_p);
 	if (!grad->by_kernel)
 		return far_upload(run, grad->ptr, grad->bytes, mem_p);
 	*mem_p = grad->access.mem;

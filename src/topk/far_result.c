@@ -12,13 +12,18 @@ static bool bits_wanted(const struct topk_run *run)
 
 bool far_result_wanted(const struct topk_run *run)
 {
-	return run->request.operands[TOPK_DENSE].by_kernel || bits_wanted(run);
+	bool wanted = bits_wanted(run);
+
+	for (size_t i = 0; i < run->request.n_tensors; i++)
+		wanted |= topk_dense(&run->request, i)->by_kernel;
+	return wanted;
 }
 
-static choir_status fill_dense(struct topk_run *run)
+static choir_status fill_dense(struct topk_run *run, const struct operand *to)
 {
-	const struct operand *to = &run->request.operands[TOPK_DENSE];
-	struct dense_list list = { .form = run->types.form, .n = run->kept.count };
+	uint64_t first = list_find(&run->kept, &run->types, to->first),
+		 end = list_find(&run->kept, &run->types, to->first + to->bytes / to->elem_bytes);
+	struct dense_list list = { .form = run->types.form, .n = end - first };
 	struct dense_rows from = { .elem_bytes = to->elem_bytes, .width = 1 }, dense = from;
 
 	dense.mem = to->access.mem;
@@ -27,9 +32,11 @@ static choir_status fill_dense(struct topk_run *run)
 	TRY(dev_fill_zero(run->env.device, dense.mem, dense.off, to->bytes, to->elem_bytes, NULL));
 	if (list.n == 0)
 		return CHOIR_SUCCESS;
-	TRY(far_upload(run, run->kept.ind.ptr, list.n * run->types.form.bytes, &list.ind));
-	TRY(far_upload(run, run->values, list.n * to->elem_bytes, &from.mem));
-	return dense_kernel_scatter(run->env.device, &list, &from, 0, &dense, NULL);
+	TRY(far_upload(run, (const unsigned char *)run->kept.ind.ptr + first * list.form.bytes,
+	               list.n * list.form.bytes, &list.ind));
+	TRY(far_upload(run, (const unsigned char *)run->values + first * to->elem_bytes, list.n * to->elem_bytes,
+	               &from.mem));
+	return dense_kernel_scatter(run->env.device, &list, &from, (int64_t)to->first, &dense, NULL);
 }
 
 /* In a buffer of the library's, since the kernels write from a buffer's first byte on. */
@@ -53,7 +60,8 @@ static choir_status fill_bits(struct topk_run *run)
 
 choir_status far_result_write(struct topk_run *run)
 {
-	if (run->request.operands[TOPK_DENSE].by_kernel)
-		TRY(fill_dense(run));
+	for (size_t i = 0; i < run->request.n_tensors; i++)
+		if (topk_dense(&run->request, i)->by_kernel)
+			TRY(fill_dense(run, topk_dense(&run->request, i)));
 	return bits_wanted(run) ? fill_bits(run) : CHOIR_SUCCESS;
 }

@@ -57,7 +57,8 @@ void topk_run_destroy(void *state)
 	far_fini(run);
 	tensor_give(&run->acc);
 	tensor_give(&run->velocity);
-	operands_fini(run->request.operands, TOPK_OPERANDS);
+	operands_fini(run->request.operands, run->request.n_operands);
+	free(run->request.operands);
 	for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
 		pool_give(blocks[i]);
 	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
@@ -89,6 +90,21 @@ static choir_status take_tables(struct topk_run *run)
 	return CHOIR_SUCCESS;
 }
 
+/* The request is the caller's, the run keeps what it says of buffers. */
+static choir_status copy_request(struct topk_run *run, const struct topk_request *request)
+{
+	size_t bytes = request->n_operands * sizeof *request->operands;
+
+	run->request = *request;
+	run->request.operands = malloc(bytes);
+	if (run->request.operands == NULL) {
+		run->request.n_operands = 0;
+		return error_no_memory("the buffers of a topk_allreduce", bytes);
+	}
+	memcpy(run->request.operands, request->operands, bytes);
+	return operands_keep(run->request.operands, run->request.n_operands);
+}
+
 choir_status topk_run_make(const struct script_env *env, struct topk_state *state, const struct topk_request *request,
                            struct topk_run **out_p)
 {
@@ -100,11 +116,12 @@ choir_status topk_run_make(const struct script_env *env, struct topk_state *stat
 	topk_split_init(run);
 	run->env = *env;
 	run->state = topk_state_retain(state);
-	run->request = *request;
 	run->types = state->settings.types;
 	run->on = state->device != NULL ? &topk_place_far : &topk_place_near;
 	run->stats = (choir_topk_stats){ .algorithm = "", .imbalance = 1 };
-	st = take_tables(run);
+	st = copy_request(run, request);
+	if (st == CHOIR_SUCCESS)
+		st = take_tables(run);
 	if (st != CHOIR_SUCCESS) {
 		topk_run_destroy(run);
 		return st;

@@ -56,6 +56,14 @@ bool operand_kernels_may(choir_device *device, const struct operand *operand)
 	return !(operand->write && (flags & CL_MEM_READ_ONLY)) && !(operand->read && (flags & CL_MEM_WRITE_ONLY));
 }
 
+choir_status operands_keep(struct operand *operands, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (operands[i].bytes > 0)
+			TRY(dev_keep(operands[i].buffer, &operands[i].kept));
+	return CHOIR_SUCCESS;
+}
+
 choir_status operands_reach(choir_device *device, struct operand *operands, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -119,5 +127,8 @@ void operands_fini(struct operand *operands, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		transfer_fini(&operands[i].move);
 		pool_give(&operands[i].copy);
+		if (operands[i].kept != NULL)
+			clReleaseMemObject(operands[i].kept);
+		operands[i].kept = NULL;
 	}
 }

@@ -11,8 +11,10 @@ struct operand {
 	choir_buffer buffer;
 	uint64_t bytes;
 	uint32_t elem_bytes;
+	uint64_t first; /* of a part of a tensor: its first element's index */
 	bool read, write;
 	bool by_kernel; /* in: kernels could write it; after operands_reach: they have to, and there is no ptr */
+	cl_mem kept; /* retained from operands_keep to fini */
 	/* between reach and fini: where the host finds it */
 	struct dev_access access;
 	struct transfer move;
@@ -28,6 +30,9 @@ bool operand_kernels_may(choir_device *device, const struct operand *operand);
 
 /* operands_check: ranges, and overlaps of those that are written with others.  ARGUMENT, UNSUPPORTED naming `call`. */
 choir_status operands_check(const char *call, choir_device *device, const struct operand *operands, size_t n);
+
+/* operands_keep: their cl_mems stay until fini, whatever the caller does. */
+choir_status operands_keep(struct operand *operands, size_t n);
 
 /* operands_reach: finds ptr of each, and starts copying in what is read.  operands_write: starts copying out.
  * operands_move: goes on with either until *done_p; rings when it is worth while to call again. */

@@ -64,7 +64,8 @@ static choir_status finish_values(struct topk_run *run, void *values, uint64_t n
 	return CHOIR_SUCCESS;
 }
 
-/* The pairs at [from, from + n) of the tensor, at the start of zeros; the zeros again with `zero`. */
+/* The pairs from position `first` on below end_index, of a part of the tensor that begins at `from`, at the start of
+ * zeros; the zeros again with `zero`.  Returns the position after them. */
 static uint64_t put_pairs(const struct pairs *all, uint64_t first, uint64_t end_index, uint64_t from,
                           uint64_t elem_bytes, unsigned char *to, bool zero)
 {
@@ -94,35 +95,49 @@ static void fill_blocks(const struct pairs *pairs, uint64_t elem_bytes, struct o
 
 	for (uint64_t from = 0; from < n; from += per_block) {
 		uint64_t end = from + per_block < n ? from + per_block : n,
-			 next = put_pairs(pairs, first, end, from, elem_bytes, block, false);
+			 next = put_pairs(pairs, first, to->first + end, to->first + from, elem_bytes, block, false);
 
 		copy_host_nt((unsigned char *)to->ptr + from * elem_bytes, block, (end - from) * elem_bytes);
-		put_pairs(pairs, first, end, from, elem_bytes, block, true);
+		put_pairs(pairs, first, to->first + end, to->first + from, elem_bytes, block, true);
 		first = next;
 	}
 	copy_host_fence();
 }
 
-static void fill_dense(struct topk_run *run, const void *values)
+/* The result's part of a tensor. */
+static struct pairs pairs_of(const struct topk_run *run, const struct operand *to)
 {
-	struct operand *to = &run->request.operands[TOPK_DENSE];
-	uint64_t elem_bytes = choir_dtype_bytes(run->state->settings.dtype);
-	struct pairs pairs = list_pairs(&run->kept, &run->types);
+	uint64_t from = list_find(&run->kept, &run->types, to->first),
+		 end = list_find(&run->kept, &run->types, to->first + to->bytes / to->elem_bytes);
+	struct pairs pairs = { .form = run->types.form };
+
+	if (from < end) {
+		pairs = list_part(&run->kept, &run->types, from, end);
+		pairs.rows = (const unsigned char *)run->values + from * to->elem_bytes;
+	}
+	return pairs;
+}
+
+static void fill_dense(struct topk_run *run, struct operand *to)
+{
+	uint64_t elem_bytes = to->elem_bytes;
+	struct pairs pairs;
 
 	to->written = to->bytes;
-	if (to->bytes == 0)
+	if (to->bytes == 0 || to->by_kernel)
 		return;
 	if (run->algorithm->select == NULL) {
-		memcpy(to->ptr, values, to->bytes);
+		memcpy(to->ptr, (const unsigned char *)run->values + to->first * elem_bytes, to->bytes);
 		return;
 	}
-	pairs.rows = values;
+	pairs = pairs_of(run, to);
 	if (to->bytes > NT_BYTES) {
 		fill_blocks(&pairs, elem_bytes, to);
-	} else {
-		memset(to->ptr, 0, to->bytes);
-		dense_scatter(&pairs, elem_bytes, 0, to->ptr);
+		return;
 	}
+	memset(to->ptr, 0, to->bytes);
+	if (pairs.count > 0)
+		dense_scatter(&pairs, elem_bytes, (int64_t)to->first, to->ptr);
 }
 
 static void fill_indices(const struct topk_run *run, const struct topk_list *list, struct operand *to)
@@ -223,8 +238,8 @@ choir_status topk_result_write(struct topk_run *run)
 
 	TRY(finish_values(run, values, result_count(run), &run->mean, &run->values));
 	TRY(finish_values(run, run->as_sent.val.ptr, run->as_sent.count, &run->sent_mean, &run->sent_values));
-	if (!run->request.operands[TOPK_DENSE].by_kernel)
-		fill_dense(run, run->values);
+	for (size_t i = 0; i < run->request.n_tensors; i++)
+		fill_dense(run, topk_dense(&run->request, i));
 	fill_pairs(run);
 	fill_involved(run);
 	note_stats(run);

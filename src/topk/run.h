@@ -10,7 +10,8 @@
 #include "topk/operand.h"
 #include "topk/state.h"
 
-enum { TOPK_GRAD, TOPK_DENSE, TOPK_IND, TOPK_VAL, TOPK_INVOLVED, TOPK_AT, TOPK_OPERANDS };
+/* The operands of a call; the gradients of its tensors follow, and then their dense results. */
+enum { TOPK_IND, TOPK_VAL, TOPK_INVOLVED, TOPK_AT, TOPK_TENSORS };
 
 /* What a rank tells the others before the exchange. */
 struct topk_header {
@@ -24,7 +25,8 @@ struct topk_header {
 };
 
 struct topk_request {
-	struct operand operands[TOPK_OPERANDS];
+	struct operand *operands; /* [n_operands] */
+	size_t n_operands, n_tensors;
 	choir_dtype ind_dtype;
 	size_t *pairs_p, *involved_p;
 	size_t *rank_pairs_p; /* not NULL: pairs are wanted as they were sent */
@@ -32,6 +34,16 @@ struct topk_request {
 	bool at; /* the caller has selected so many entries: */
 	uint64_t at_count;
 };
+
+static inline struct operand *topk_grad(const struct topk_request *request, size_t i)
+{
+	return &request->operands[TOPK_TENSORS + i];
+}
+
+static inline struct operand *topk_dense(const struct topk_request *request, size_t i)
+{
+	return &request->operands[TOPK_TENSORS + request->n_tensors + i];
+}
 
 /* Entries of acc that were found while it was made: all with a key >= least, if they are complete. */
 struct topk_candidates {

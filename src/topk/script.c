@@ -50,12 +50,15 @@ static choir_status step_reach(struct topk_run *run, struct script_turn *turn)
 	run->sparse_call = dense ? 0 : state->tracking.calls - settings->dense_calls;
 	run->step = step_read;
 	sparse = run->algorithm->select != NULL;
-	operands[TOPK_GRAD].by_kernel =
-	    state->device != NULL && operand_kernels_may(state->device, &operands[TOPK_GRAD]);
-	operands[TOPK_DENSE].by_kernel = sparse && operand_kernels_may(run->env.device, &operands[TOPK_DENSE]);
+	for (size_t i = 0; i < run->request.n_tensors; i++) {
+		struct operand *grad = topk_grad(&run->request, i), *to = topk_dense(&run->request, i);
+
+		grad->by_kernel = state->device != NULL && operand_kernels_may(state->device, grad);
+		to->by_kernel = sparse && operand_kernels_may(run->env.device, to);
+	}
 	operands[TOPK_INVOLVED].by_kernel = sparse && run->request.involved_p == NULL &&
 	                                    operand_kernels_may(run->env.device, &operands[TOPK_INVOLVED]);
-	return operands_reach(run->env.device, operands, TOPK_OPERANDS);
+	return operands_reach(run->env.device, operands, run->request.n_operands);
 }
 
 /* Of work that may run on another thread: what it leaves for next. */
@@ -70,13 +73,13 @@ static void copy(void *state)
 	struct topk_run *run = state;
 
 	run->left = (struct script_turn){ .what = TOPK_GO_ON };
-	keep_outcome(run, operands_copy(run->request.operands, TOPK_OPERANDS));
+	keep_outcome(run, operands_copy(run->request.operands, run->request.n_operands));
 }
 
 static choir_status move(struct topk_run *run, struct script_turn *turn, bool *done_p)
 {
-	TRY(operands_move(run->request.operands, TOPK_OPERANDS, run->env.wake, NULL, done_p));
-	if (operands_want_copy(run->request.operands, TOPK_OPERANDS)) {
+	TRY(operands_move(run->request.operands, run->request.n_operands, run->env.wake, NULL, done_p));
+	if (operands_want_copy(run->request.operands, run->request.n_operands)) {
 		turn->what = SCRIPT_WORK;
 		turn->job = copy;
 	} else if (!*done_p) {
@@ -185,7 +188,7 @@ static choir_status step_deliver(struct topk_run *run, struct script_turn *turn)
 	TRY(topk_result_write(run));
 	adapt_local(run);
 	run->tracking.calls++;
-	operands_write(run->env.device, run->request.operands, TOPK_OPERANDS);
+	operands_write(run->env.device, run->request.operands, run->request.n_operands);
 	if (far_result_wanted(run))
 		TRY(far_result_write(run));
 	return far_wait(run, step_write);

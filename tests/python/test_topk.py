@@ -129,6 +129,31 @@ class TopK(unittest.TestCase):
 
         run_ranks(N, fn)
 
+    def test_lists(self):
+        """A list of arrays as one tensor, also persistent: as the whole."""
+
+        def fn(comm):
+            count, cuts = 1000, [300, 300, 990]
+            whole, parts, kept = (choir.TopK(comm, count, k=50, op="sum") for _ in range(3))
+            held = np.empty(count, np.float32)
+            with kept.allreduce_multi_init(np.split(held, cuts)) as request:
+                for turn in range(3):
+                    x = given(10 * turn + comm.rank, count)
+                    y, held[:] = x.copy(), x
+                    whole.allreduce(x)
+                    self.assertIsNone(parts.allreduce_multi(np.split(y, cuts)))
+                    request.start()
+                    np.testing.assert_array_equal(x, y)
+                    np.testing.assert_array_equal(x, held)
+            with whole.allreduce_init(x, y) as request:
+                request.start()
+            parts.allreduce(x)
+            np.testing.assert_array_equal(x, y)
+            for state in (whole, parts, kept):
+                state.close()
+
+        run_ranks(N, fn)
+
     def test_law(self):
         """What went in comes out, or is in a residual; a state that was restored goes on alike."""
 

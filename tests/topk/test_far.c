@@ -16,6 +16,7 @@ enum { RANKS = 2, COUNT = 3001, CALLS = 5, BLOB = 1 << 20 };
 struct trial {
 	choir_topk_config config;
 	bool at, device; /* the caller's indices; buffers are cl_mems */
+	bool cut;        /* into three tensors, the second one without a dense result */
 	/* of each rank: all that came out, one after the other */
 	unsigned char *blob[RANKS];
 	size_t used[RANKS];
@@ -80,6 +81,32 @@ struct buffers {
 	struct memory grad, dense, ind, val, involved, at;
 };
 
+static choir_buffer from_element(choir_buffer buffer, size_t at, size_t elem)
+{
+	if (buffer.kind == CHOIR_BUFFER_MEM)
+		buffer.offset_bytes += at * elem;
+	else
+		buffer.base = (unsigned char *)buffer.base + at * elem;
+	return buffer;
+}
+
+static choir_status call_cut(const struct trial *trial, choir_topk_state *state, const struct buffers *b,
+                             choir_topk_out out)
+{
+	enum { FIRST = 1024, SECOND = 500 };
+	choir_dtype dtype = trial->config.dtype;
+	size_t elem = choir_dtype_bytes(dtype), rest = FIRST + SECOND;
+	choir_buffer grad = b->grad.buffer, dense = b->dense.buffer;
+	const choir_tensor tensors[] = {
+		{ grad, dense, FIRST, dtype },
+		{ from_element(grad, FIRST, elem), choir_none(), SECOND, dtype },
+		{ from_element(grad, rest, elem), from_element(dense, rest, elem), COUNT - rest, dtype }
+	};
+
+	out.dense = choir_none();
+	return choir_topk_allreduce_multi(state, tensors, 3, &out, NULL, NULL);
+}
+
 static bool call_once(struct world *world, int rank, struct trial *trial, choir_topk_state *state, struct buffers *b)
 {
 	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
@@ -93,6 +120,8 @@ static bool call_once(struct world *world, int rank, struct trial *trial, choir_
 	out.involved = b->involved.buffer;
 	if (trial->at)
 		ok = OK(choir_topk_allreduce_at(state, b->grad.buffer, b->at.buffer, 50, CHOIR_I32, &out, NULL, NULL));
+	else if (trial->cut)
+		ok = OK(call_cut(trial, state, b, out));
 	else
 		ok = OK(choir_topk_allreduce(state, b->grad.buffer, &out, NULL, NULL));
 	if (!ok)
@@ -265,11 +294,25 @@ static void narrow_values(void **state)
 	}
 }
 
+static void list_of_tensors(void **state)
+{
+	struct trial trial = trial_of("topk-sa", CHOIR_F32);
+
+	(void)state;
+	trial.cut = true;
+	same_bits(trial);
+	trial.config.dtype = CHOIR_F16;
+	same_bits(trial);
+	trial.device = false;
+	same_bits(trial);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(every_algorithm), cmocka_unit_test(every_type),
 		                            cmocka_unit_test(host_buffers), cmocka_unit_test(chosen_indices),
-		                            cmocka_unit_test(sampled_threshold), cmocka_unit_test(narrow_values) };
+		                            cmocka_unit_test(sampled_threshold), cmocka_unit_test(narrow_values),
+		                            cmocka_unit_test(list_of_tensors) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();

@@ -594,6 +594,9 @@ PROTOTYPES: dict[str, tuple] = {
         _enum,
         [ct.c_int, _handle_p, ct.POINTER(Buffer), ct.POINTER(Buffer), ct.c_size_t, _dtype, _op, *_tail],
     ),
+    "choir_topk_allreduce_multi": (_enum, [_handle, _tensor_p, ct.c_size_t, ct.POINTER(TopkOut), *_tail]),
+    "choir_topk_allreduce_init": (_enum, [_handle, Buffer, ct.POINTER(TopkOut), *_tail]),
+    "choir_topk_allreduce_multi_init": (_enum, [_handle, _tensor_p, ct.c_size_t, ct.POINTER(TopkOut), *_tail]),
     "choir_event_topk_stats": (_enum, [_handle, ct.POINTER(TopkStats)]),
 }  # fmt: skip
 

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import ctypes as ct
-from typing import Any, Sequence
+from typing import Any, Iterable, Sequence
 
 from ._abi import DType, TopkConfig, TopkOut, TopkStats, TopkThreshold
 from ._arrays import dtype_of, operand
-from ._comm import Comm, _at_least, _call, _op
+from ._comm import Comm, _at_least, _call, _op, _tensors
 from ._event import Event
 from ._library import check, lib
+from ._request import Request
 from .errors import ArgumentError
 
 
@@ -133,6 +134,27 @@ class TopK:
         held = (gradient, dense, pairs, involved, rank_pairs, indices, room, kept, self)
         event = TopKEvent(handle.value or 0, held, pairs, room)
         return event.wait() if wait else event
+
+    def allreduce_multi(self, tensors: Iterable[Any], wait: bool = True, **call: Any) -> Any:
+        """Collective.  The gradients of a list as one tensor, one behind the other; in place, or (gradient, dense)."""
+        array, held = _tensors(tensors)
+        args = (self._handle, array, len(array), None)
+        return self._comm._go(lib.choir_topk_allreduce_multi, args, (array, held, self), wait, call)
+
+    def allreduce_init(self, gradient: Any, dense: Any = None, **call: Any) -> Request:
+        """A persistent allreduce: in place, or to ``dense``."""
+        array, held = _tensors([gradient if dense is None else (gradient, dense)])
+        if array[0].count != self.count or array[0].dtype != self.dtype:
+            raise ArgumentError(f"the gradient is {array[0].count}, the state's {self.count} of {self.dtype.name}")
+        out = TopkOut(struct_size=ct.sizeof(TopkOut), dense=array[0].recv)
+        args = (self._handle, array[0].send, ct.byref(out))
+        return self._comm._init(lib.choir_topk_allreduce_init, args, (held, self), call)
+
+    def allreduce_multi_init(self, tensors: Iterable[Any], **call: Any) -> Request:
+        """A persistent allreduce_multi."""
+        array, held = _tensors(tensors)
+        args = (self._handle, array, len(array), None)
+        return self._comm._init(lib.choir_topk_allreduce_multi_init, args, (held, self), call)
 
     def residual(self) -> Any:
         """What was not sent yet: a NumPy array of float32 (float64 for float64)."""
