@@ -6,8 +6,12 @@
 #include <strings.h>
 
 const struct topk_algorithm topk_algorithms[] = {
-	{ .name = "dense", .start = topk_dense_start },
-	{ .name = "topka", .aliases = { "topk" }, .select = topk_select_top, .start = topk_lists_start, .apart = true },
+	{ .name = "dense", .aliases = { "dense_allreduce" }, .start = topk_dense_start },
+	{ .name = "topka",
+	  .aliases = { "topk", "topk_sparse_allreduce" },
+	  .select = topk_select_top,
+	  .start = topk_lists_start,
+	  .apart = true },
 	{ .name = "topka2",
 	  .aliases = { "topk2" },
 	  .select = topk_select_top,
@@ -21,6 +25,7 @@ const struct topk_algorithm topk_algorithms[] = {
 	  .start = topk_lists_start,
 	  .apart = true },
 	{ .name = "gtopk",
+	  .aliases = { "gtopk_sparse_allreduce" },
 	  .density = 0.001,
 	  .select = topk_select_top,
 	  .start = topk_tree_start,

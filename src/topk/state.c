@@ -221,8 +221,9 @@ choir_status topk_state_residual(const char *call, struct topk_state *state, voi
 	return st;
 }
 
-/* The exported form: numbers of 8 bytes, then the bounds, the residual and the momentum, little endian as all we run
- * on. */
+/* The exported form: numbers of 8 bytes, then the bounds, the residual and the momentum, all little endian. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the exported form is written as it is in memory");
+
 struct exported {
 	char magic[8];
 	uint64_t version, count, dtype, algorithm, ranks, momentum;

@@ -109,6 +109,13 @@ static void no_whole_entry(void **state)
 	each(3, 50, 0, 40, same_places);
 }
 
+static void common_indices_are_added(void **state)
+{
+	(void)state;
+	each(4, 64, 9, 10, same_places);
+	each(8, 64, 9, 10, same_places);
+}
+
 static void ties_at_the_threshold(void **state)
 {
 	(void)state;
@@ -182,6 +189,7 @@ int main(void)
 		cmocka_unit_test(none_selected_on_any),
 		cmocka_unit_test(fewer_elements_than_ranks),
 		cmocka_unit_test(no_whole_entry),
+		cmocka_unit_test(common_indices_are_added),
 		cmocka_unit_test(ties_at_the_threshold),
 		cmocka_unit_test(sums_of_zero),
 		cmocka_unit_test(regions_out_of_balance),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A rank is killed in the middle of a top-k call: the others say so, and their states are as before the call. */
-#include "topk/run.h"
+#include "algo/algo.h"
+#include "exec/plan_cache.h"
+#include "topk/law.h"
 #include "world/processes.h"
 
 #include <choir/topk.h>
@@ -14,20 +16,22 @@
 
 enum { N = 3000, GOOD_CALLS = 3 };
 
-static bool dies_at_exchange;
+static int plans_left = -1; /* before the rank dies; negative: it does not */
 
-choir_status __real_topk_alltoallv(struct topk_run *run, struct script_turn *turn, uint64_t send_bytes, void *recv,
-                                   uint64_t recv_bytes, topk_step then);
-choir_status __wrap_topk_alltoallv(struct topk_run *run, struct script_turn *turn, uint64_t send_bytes, void *recv,
-                                   uint64_t recv_bytes, topk_step then);
+choir_status __real_plan_cache_get(struct plan_cache *cache, const struct algorithm *algorithm,
+                                   const struct algo_in *in, struct cached_plan **out_p);
+choir_status __wrap_plan_cache_get(struct plan_cache *cache, const struct algorithm *algorithm,
+                                   const struct algo_in *in, struct cached_plan **out_p);
 
-/* The others have this rank's header and counts by then, and wait for its pairs. */
-choir_status __wrap_topk_alltoallv(struct topk_run *run, struct script_turn *turn, uint64_t send_bytes, void *recv,
-                                   uint64_t recv_bytes, topk_step then)
+/* The first plan of a call gathers the headers.  At the second one the others have this rank's, and wait for its part
+ * of the exchange. */
+choir_status __wrap_plan_cache_get(struct plan_cache *cache, const struct algorithm *algorithm,
+                                   const struct algo_in *in, struct cached_plan **out_p)
 {
-	if (dies_at_exchange)
+	if (plans_left == 0)
 		raise(SIGKILL);
-	return __real_topk_alltoallv(run, turn, send_bytes, recv, recv_bytes, then);
+	plans_left -= plans_left > 0;
+	return __real_plan_cache_get(cache, algorithm, in, out_p);
 }
 
 static choir_status one_call(choir_topk_state *state, int rank, int call)
@@ -51,7 +55,7 @@ static void *exported(const struct rank *me, choir_topk_state *state, size_t *by
 	return bytes;
 }
 
-static void killed_inside(const struct rank *me, int per_node)
+static void killed_inside(const struct rank *me, int algorithm)
 {
 	choir_topk_config config = CHOIR_TOPK_CONFIG_INIT;
 	choir_topk_state *state;
@@ -59,7 +63,8 @@ static void killed_inside(const struct rank *me, int per_node)
 	void *before, *after;
 	size_t n_before, n_after;
 
-	processes_create(me, 1, per_node, 30000, &comm);
+	processes_create(me, 1, 0, 30000, &comm);
+	config.algorithm = law_algorithms[algorithm];
 	config.count = N;
 	config.k = 100;
 	config.momentum = 0.5;
@@ -68,7 +73,7 @@ static void killed_inside(const struct rank *me, int per_node)
 		MUST(one_call(state, me->rank, call) == CHOIR_SUCCESS);
 	before = exported(me, state, &n_before);
 	meeting_wait(me->meeting);
-	dies_at_exchange = me->rank == 0;
+	plans_left = me->rank == 0 ? 1 : -1;
 	MUST(one_call(state, me->rank, GOOD_CALLS) == CHOIR_PEER_DEAD);
 	MUST(strstr(choir_last_error(), "rank 0 is dead") != NULL);
 	after = exported(me, state, &n_after);
@@ -79,15 +84,31 @@ static void killed_inside(const struct rank *me, int per_node)
 	choir_comm_destroy(comm);
 }
 
-static void test_one_node(void **state)
+static bool all_wanted; /* --long */
+
+/* One of each exchange. */
+static bool is_one_of_few(int algorithm)
 {
-	(void)state;
-	processes_run(3, 0, killed_inside, 0);
+	static const char *const few[] = { "topka", "gtopk", "topk-sa", "oktopk", "spardl" };
+
+	for (int i = 0; i < 5; i++)
+		if (strcmp(law_algorithms[algorithm], few[i]) == 0)
+			return true;
+	return false;
 }
 
-int main(void)
+static void every_algorithm(void **state)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_one_node) };
+	(void)state;
+	for (int algorithm = 0; algorithm < LAW_ALGORITHMS; algorithm++)
+		if (all_wanted || is_one_of_few(algorithm))
+			processes_run(3, algorithm, killed_inside, 0);
+}
 
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(every_algorithm) };
+
+	all_wanted = argc > 1 && strcmp(argv[1], "--long") == 0;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
