@@ -10,7 +10,9 @@
 
 #define LANES 16
 #define BLOCK 4096
-#define MOMENTS_OPTIONS " -DOP=SUM -DLANES=16 -DBLOCK=4096"
+#define JOINED 64 /* blocks whose lanes are added where they are: 1/1024 byte an element crosses the bus */
+#define GROUP ((uint64_t)JOINED * BLOCK)
+#define MOMENTS_OPTIONS " -DOP=SUM -DLANES=16 -DBLOCK=4096 -DJOINED=64"
 #define LOCAL 64
 
 #define DTYPE F16
@@ -33,15 +35,20 @@ struct tally {
 
 struct moments_type {
 	void (*block)(const void *from, size_t n, void *to);
+	void (*join)(void *group, const void *block);
 	const char *options;
 	size_t acc_bytes;
 };
 
 static const struct moments_type types[] = {
-	[CHOIR_F16] = { op_F16_SUM_moments_block, "-DDTYPE=F16" MOMENTS_OPTIONS, sizeof(float) },
-	[CHOIR_BF16] = { op_BF16_SUM_moments_block, "-DDTYPE=BF16" MOMENTS_OPTIONS, sizeof(float) },
-	[CHOIR_F32] = { op_F32_SUM_moments_block, "-DDTYPE=F32" MOMENTS_OPTIONS, sizeof(float) },
-	[CHOIR_F64] = { op_F64_SUM_moments_block, "-DDTYPE=F64" MOMENTS_OPTIONS, sizeof(double) },
+	[CHOIR_F16] = { op_F16_SUM_moments_block, op_F16_SUM_moments_join, "-DDTYPE=F16" MOMENTS_OPTIONS,
+		       sizeof(float) },
+	[CHOIR_BF16] = { op_BF16_SUM_moments_block, op_BF16_SUM_moments_join, "-DDTYPE=BF16" MOMENTS_OPTIONS,
+		       sizeof(float) },
+	[CHOIR_F32] = { op_F32_SUM_moments_block, op_F32_SUM_moments_join, "-DDTYPE=F32" MOMENTS_OPTIONS,
+		       sizeof(float) },
+	[CHOIR_F64] = { op_F64_SUM_moments_block, op_F64_SUM_moments_join, "-DDTYPE=F64" MOMENTS_OPTIONS,
+		       sizeof(double) },
 };
 
 static double number(const void *numbers, size_t acc_bytes, size_t i)
@@ -70,12 +77,18 @@ void moments_host(choir_dtype dtype, const void *val, uint64_t n, struct moments
 {
 	const struct moments_type *type = &types[dtype];
 	struct tally tally = { 0 };
-	double numbers[4 * LANES];
+	double numbers[4 * LANES], group[4 * LANES];
 
-	for (uint64_t i = 0; i < n; i += BLOCK) {
-		type->block((const unsigned char *)val + i * choir_dtype_bytes(dtype),
-		            n - i < BLOCK ? (size_t)(n - i) : BLOCK, numbers);
-		join(&tally, numbers, type->acc_bytes, LANES);
+	for (uint64_t first = 0; first < n; first += GROUP) {
+		uint64_t end = n - first < GROUP ? n : first + GROUP;
+
+		memset(group, 0, sizeof group);
+		for (uint64_t i = first; i < end; i += BLOCK) {
+			type->block((const unsigned char *)val + i * choir_dtype_bytes(dtype),
+			            end - i < BLOCK ? (size_t)(end - i) : BLOCK, numbers);
+			type->join(group, numbers);
+		}
+		join(&tally, group, type->acc_bytes, LANES);
 	}
 	*out = conclude(&tally, n);
 }
@@ -83,33 +96,46 @@ void moments_host(choir_dtype dtype, const void *val, uint64_t n, struct moments
 struct moments_job {
 	choir_device *device;
 	const struct moments_type *type;
-	cl_mem out;
-	uint64_t n, items;
-	void *numbers; /* 4 an item */
+	cl_mem blocks, out;
+	uint64_t n, items; /* items: of the groups */
+	void *numbers;     /* 4 an item */
 	cl_event event;
 	bool watched;
 };
 
+static choir_status launch(struct moments_job *job, const char *kernel, const struct launch_arg *args, size_t n_args,
+                           uint64_t items)
+{
+	struct launch it = { .source = "moments.cl",
+		             .options = job->type->options,
+		             .kernel = kernel,
+		             .args = args,
+		             .n_args = n_args,
+		             .global = (size_t)((items + LOCAL - 1) / LOCAL * LOCAL),
+		             .local = LOCAL };
+
+	return launch_run(job->device, &it, NULL);
+}
+
 static choir_status start(struct moments_job *job, choir_dtype dtype, cl_mem mem, uint64_t off)
 {
 	uint64_t bytes = job->items * 4 * job->type->acc_bytes;
-	cl_ulong at = off / choir_dtype_bytes(dtype), n = job->n, items = job->items;
+	cl_ulong at = off / choir_dtype_bytes(dtype), n = job->n, blocks = (n + BLOCK - 1) / BLOCK,
+		 lanes = blocks * LANES, items = job->items;
 	struct dev_access out;
-	struct launch_arg args[] = { LAUNCH_ARG(mem), LAUNCH_ARG(at), LAUNCH_ARG(n), LAUNCH_ARG(items),
-		                     LAUNCH_ARG(job->out) };
-	struct launch launch = { .source = "moments.cl",
-		                 .options = job->type->options,
-		                 .kernel = "moments",
-		                 .args = args,
-		                 .n_args = sizeof args / sizeof *args,
-		                 .global = (size_t)((items + LOCAL - 1) / LOCAL * LOCAL),
-		                 .local = LOCAL };
 
 	job->numbers = malloc(bytes);
 	if (job->numbers == NULL)
 		return error_no_memory("the sums of the work-items", bytes);
+	TRY(dev_buffer_create(job->device, lanes * 4 * job->type->acc_bytes, &job->blocks));
 	TRY(dev_buffer_create(job->device, bytes, &job->out));
-	TRY(launch_run(job->device, &launch, NULL));
+	const struct launch_arg args[] = { LAUNCH_ARG(mem), LAUNCH_ARG(at), LAUNCH_ARG(n), LAUNCH_ARG(lanes),
+		                           LAUNCH_ARG(job->blocks) },
+				joins[] = { LAUNCH_ARG(job->blocks), LAUNCH_ARG(blocks), LAUNCH_ARG(items),
+		                            LAUNCH_ARG(job->out) };
+
+	TRY(launch(job, "moments", args, sizeof args / sizeof *args, lanes));
+	TRY(launch(job, "moments_join", joins, sizeof joins / sizeof *joins, items));
 	out = dev_buffer_access(job->out, 0, bytes);
 	return dev_read(job->device, &out, 0, job->numbers, bytes, &job->event);
 }
@@ -126,7 +152,7 @@ choir_status moments_job_create(choir_device *device, choir_dtype dtype, cl_mem 
 	if (job == NULL)
 		return error_no_memory("moments on the device", sizeof *job);
 	*job = (struct moments_job){
-		.device = device, .type = &types[dtype], .n = n, .items = (n + BLOCK - 1) / BLOCK * LANES
+		.device = device, .type = &types[dtype], .n = n, .items = (n + GROUP - 1) / GROUP * LANES
 	};
 	st = start(job, dtype, mem, off);
 	if (st != CHOIR_SUCCESS) {
@@ -166,6 +192,7 @@ void moments_job_destroy(struct moments_job *job)
 		(void)dev_wait(&job->event);
 	else if (job->out != NULL)
 		(void)clFinish(dev_queue(job->device));
+	dev_buffer_free(job->blocks);
 	dev_buffer_free(job->out);
 	free(job->numbers);
 	free(job);
