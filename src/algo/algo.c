@@ -12,6 +12,9 @@
 	{ .collective = COLLECTIVE_##collective_, .name = name_, .unfit = unfit_, .build = build_, .about = about_, \
 	  .fold_order = PLAN_ORDER_##order_ }
 #define ROW(...) RANKS(ANY, __VA_ARGS__)
+#define ON_DEVICE(order_, collective_, build_, about_) \
+	{ .collective = COLLECTIVE_##collective_, .name = "device", .unfit = device_unfit, .build = build_, \
+	  .about = about_, .fold_order = PLAN_ORDER_##order_, .on_device = true }
 
 const struct algorithm algorithms[] = {
 	RANKS(ONCE, ALLREDUCE, "single", fit_single, single_reduce, "one rank alone"),
@@ -19,8 +22,7 @@ const struct algorithm algorithms[] = {
 	    "shared memory: each rank reduces a slice for all, one pass"),
 	RANKS(ONCE, ALLREDUCE, "direct_oneshot", direct_oneshot_unfit, allreduce_direct_oneshot,
 	    "shared memory, two ranks, short: each reduces all"),
-	RANKS(ONCE, ALLREDUCE, "device", device_unfit, reduce_device,
-	      "device memory: each rank reduces a slice by a kernel"),
+	ON_DEVICE(ONCE, ALLREDUCE, reduce_device, "device memory: each rank reduces a slice by a kernel"),
 	RANKS(ONCE, ALLREDUCE, "oneshot", oneshot_unfit, allreduce_oneshot,
 	    "one node, up to a slot: one wait, each rank reduces all"),
 	RANKS(ONCE, ALLREDUCE, "twoshot", allreduce_twoshot_unfit, allreduce_twoshot,
@@ -58,8 +60,8 @@ const struct algorithm algorithms[] = {
 	RANKS(ONCE, REDUCE_SCATTER, "single", fit_single, single_reduce, "one rank alone"),
 	RANKS(ONCE, REDUCE_SCATTER, "direct", direct_unfit, reduce_scatter_direct,
 	    "shared memory: each rank reduces its block, one pass"),
-	RANKS(ONCE, REDUCE_SCATTER, "device", device_unfit, reduce_scatter_device,
-	    "device memory: each rank reduces its block by a kernel"),
+	ON_DEVICE(ONCE, REDUCE_SCATTER, reduce_scatter_device,
+	          "device memory: each rank reduces its block by a kernel"),
 	RANKS(ONCE, REDUCE_SCATTER, "slots", reduce_scatter_slots_unfit, reduce_scatter_slots,
 	    "one node: each rank reduces its block out of all slots"),
 	ROW(REDUCE_SCATTER, "ring", fit_network, reduce_scatter_ring, "network: n-1 rounds, (n-1)/n of the bytes"),
@@ -79,8 +81,8 @@ const struct algorithm algorithms[] = {
 	RANKS(ONCE, REDUCE_SCATTERV, "single", fit_single, single_reduce, "one rank alone"),
 	RANKS(ONCE, REDUCE_SCATTERV, "direct", direct_unfit, reduce_scatter_direct,
 	    "shared memory: each rank reduces its block, one pass"),
-	RANKS(ONCE, REDUCE_SCATTERV, "device", device_unfit, reduce_scatter_device,
-	    "device memory: each rank reduces its block by a kernel"),
+	ON_DEVICE(ONCE, REDUCE_SCATTERV, reduce_scatter_device,
+	          "device memory: each rank reduces its block by a kernel"),
 	RANKS(ONCE, REDUCE_SCATTERV, "slots", reduce_scatter_slots_unfit, reduce_scatter_slots,
 	    "one node: chunks of the longest block"),
 	ROW(REDUCE_SCATTERV, "ring", fit_network, reduce_scatter_ring,
@@ -90,7 +92,7 @@ const struct algorithm algorithms[] = {
 
 	ROW(ALLGATHER, "single", fit_single, single_copy, "one rank alone"),
 	ROW(ALLGATHER, "direct", direct_unfit, allgather_direct, "shared memory: each block copied once"),
-	ROW(ALLGATHER, "device", device_unfit, allgather_device, "device memory: each block copied once"),
+	ON_DEVICE(ANY, ALLGATHER, allgather_device, "device memory: each block copied once"),
 	ROW(ALLGATHER, "slots", allgather_slots_unfit, allgather_slots, "one node: one wait a chunk"),
 	ROW(ALLGATHER, "ring", fit_network, allgather_ring, "network: n-1 rounds, each block passed on as it comes"),
 	ROW(ALLGATHER, "bruck", allgather_bruck_unfit, allgather_bruck,
@@ -109,14 +111,14 @@ const struct algorithm algorithms[] = {
 
 	ROW(ALLGATHERV, "single", fit_single, single_copy, "one rank alone"),
 	ROW(ALLGATHERV, "direct", direct_unfit, allgather_direct, "shared memory: each block copied once"),
-	ROW(ALLGATHERV, "device", device_unfit, allgather_device, "device memory: each block copied once"),
+	ON_DEVICE(ANY, ALLGATHERV, allgather_device, "device memory: each block copied once"),
 	ROW(ALLGATHERV, "slots", allgather_slots_unfit, allgather_slots,
 	    "one node: one wait a chunk of the longest block"),
 	ROW(ALLGATHERV, "ring", fit_network, allgather_ring, "network: n-1 rounds, each block passed on as it comes"),
 
 	ROW(ALLTOALL, "single", fit_single, single_copy, "one rank alone"),
 	ROW(ALLTOALL, "direct", direct_unfit, alltoall_direct, "shared memory: each block copied once"),
-	ROW(ALLTOALL, "device", device_unfit, alltoall_device, "device memory: each block copied once"),
+	ON_DEVICE(ANY, ALLTOALL, alltoall_device, "device memory: each block copied once"),
 	ROW(ALLTOALL, "slots", alltoall_slots_unfit, alltoall_slots, "one node: pairs in turn, one wait a chunk"),
 	ROW(ALLTOALL, "pairwise", fit_network, alltoall_pairwise, "network: n-1 pairs, each block sent once"),
 	ROW(ALLTOALL, "bruck", alltoall_bruck_unfit, alltoall_bruck,
@@ -130,7 +132,7 @@ const struct algorithm algorithms[] = {
 
 	ROW(BROADCAST, "single", fit_single, single_copy, "one rank alone"),
 	ROW(BROADCAST, "direct", direct_unfit, broadcast_direct, "shared memory: copied once"),
-	ROW(BROADCAST, "device", device_unfit, broadcast_device, "device memory: copied once"),
+	ON_DEVICE(ANY, BROADCAST, broadcast_device, "device memory: copied once"),
 	ROW(BROADCAST, "slots", broadcast_slots_unfit, broadcast_slots, "one node: the root up to four chunks ahead"),
 	ROW(BROADCAST, "binomial", fit_network, broadcast_binomial, "network: log2(n) rounds, in pieces"),
 	ROW(BROADCAST, "knomial", fit_network, broadcast_knomial, "network, short: log4(n) rounds, in pieces"),
@@ -141,8 +143,7 @@ const struct algorithm algorithms[] = {
 	RANKS(ONCE, REDUCE, "single", fit_single, single_reduce, "one rank alone"),
 	RANKS(ONCE, REDUCE, "direct", direct_unfit, reduce_direct,
 	    "shared memory: each rank reduces a slice for the root, one pass"),
-	RANKS(ONCE, REDUCE, "device", device_unfit, reduce_device,
-	      "device memory: each rank reduces a slice by a kernel"),
+	ON_DEVICE(ONCE, REDUCE, reduce_device, "device memory: each rank reduces a slice by a kernel"),
 	RANKS(ONCE, REDUCE, "oneshot", oneshot_unfit, reduce_oneshot,
 	      "one node, up to a slot: one wait, the root reduces all"),
 	RANKS(ONCE, REDUCE, "slots", reduce_slots_unfit, reduce_slots,

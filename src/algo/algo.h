@@ -65,7 +65,8 @@ struct algo_in {
 	 * ranks; 0 = no rank has far memory.  The same on all ranks, but measured: bits must not depend on it */
 	uint64_t command_bytes;
 	bool staged; /* the call wants no plan that accesses SEND or RECV but by copies: neither is direct then */
-	/* premul_sum: the plan begins with plan_scale; the same on all ranks; `shared` is false then */
+	/* premul_sum: the plan begins with plan_scale, unless it is on_device; the same on all ranks; `shared` is
+	 * false then */
 	bool scaled;
 	/* the operator has a final expression (mean); builders always mark the last REDUCE of an element final */
 	bool final_op;
@@ -85,6 +86,9 @@ struct algorithm {
 	const char *(*unfit)(const struct algo_in *in);
 	/* fills an initialised plan and calls plan_finish */
 	choir_status (*build)(const struct algo_in *in, struct plan *plan);
+	/* a plan on the device (Note [device plans] in algo/device.h); where in->scaled it multiplies what it fetches
+	 * by each rank's factor itself (plan_scale_of) */
+	bool on_device;
 };
 
 extern const struct algorithm algorithms[];

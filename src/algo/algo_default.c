@@ -40,7 +40,7 @@ static const struct algorithm *default_node(const struct algo_in *in)
 static bool may_run(const struct algorithm *algorithm, const struct algo_in *in)
 {
 	bool small = (in->bytes < DIRECT_BYTES && strncmp(algorithm->name, "direct", 6) == 0) ||
-	             (in->bytes < DEVICE_BYTES && strcmp(algorithm->name, "device") == 0);
+	             (in->bytes < DEVICE_BYTES && algorithm->on_device);
 
 	return algorithm->collective == in->collective && !small && !algo_unfit(algorithm, in);
 }

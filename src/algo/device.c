@@ -13,10 +13,33 @@ const char *device_unfit(const struct algo_in *in)
 	return why ? why : in->device_bytes ? NULL : "needs devices that share a context, of class stage";
 }
 
-/* Where a peer's bytes are in the scratch. */
-static struct plan_ref host_copy_of(const struct algo_in *in, uint64_t scratch, int rank, uint64_t len)
+uint64_t device_parts(const struct algo_in *in)
 {
-	return plan_at(PLAN_SCRATCH, scratch + (uint64_t)(rank - (rank > in->me)) * len);
+	return (uint64_t)in->layout->n - !in->scaled;
+}
+
+/* Where a rank's bytes are in the scratch: the peers' first, then this rank's products. */
+static struct plan_ref part_of(const struct algo_in *in, uint64_t scratch, int rank, uint64_t len)
+{
+	int part = rank == in->me ? in->layout->n - 1 : rank - (rank > in->me);
+
+	return plan_at(PLAN_SCRATCH, scratch + (uint64_t)part * len);
+}
+
+/* Each rank's part, behind its copy, becomes the products with its factor. */
+static void scale_parts(const struct algo_in *in, struct plan *plan, uint64_t scratch, uint64_t off, uint64_t len,
+                        plan_id first_copy, plan_id after)
+{
+	int n = in->layout->n;
+	plan_id copied = first_copy;
+
+	for (int i = 1; i < n; i++, copied++) {
+		int rank = (in->me + i) % n;
+		struct plan_ref part = part_of(in, scratch, rank, len);
+
+		plan_scale_of(plan, rank, part, part, len, &copied, 1);
+	}
+	plan_scale_of(plan, in->me, part_of(in, scratch, in->me, len), plan_at(PLAN_SEND, off), len, &after, 1);
 }
 
 plan_id device_reduce_part(const struct algo_in *in, struct plan *plan, uint64_t scratch, uint64_t off, uint64_t len,
@@ -24,17 +47,21 @@ plan_id device_reduce_part(const struct algo_in *in, struct plan *plan, uint64_t
 {
 	int n = in->layout->n;
 	plan_id first = plan->n_steps;
+	enum plan_raw raw = in->scaled ? PLAN_RAW_NONE : PLAN_RAW_ALL;
 
 	for (int i = 1; i < n; i++) { /* the rank after me first, so that not all read the same one at once */
 		int rank = (in->me + i) % n;
 
-		plan_copy(plan, host_copy_of(in, scratch, rank, len), plan_peer(PLAN_PEER_SEND, rank, off), len, &after,
-		          1, "fetch");
+		plan_copy(plan, part_of(in, scratch, rank, len), plan_peer(PLAN_PEER_SEND, rank, off), len, &after, 1,
+		          "fetch");
 	}
+	if (in->scaled)
+		scale_parts(in, plan, scratch, off, len, first, after);
 	need_range(plan, first, plan->n_steps);
 	for (int rank = 0; rank < n; rank++)
-		plan_source(plan, rank == in->me ? plan_at(PLAN_SEND, off) : host_copy_of(in, scratch, rank, len));
-	return plan_reduce(plan, to, NULL, 0, PLAN_RAW_ALL, true, len, &after, 1, "reduce");
+		plan_source(plan,
+		            rank == in->me && !in->scaled ? plan_at(PLAN_SEND, off) : part_of(in, scratch, rank, len));
+	return plan_reduce(plan, to, NULL, 0, raw, true, len, &after, 1, "reduce");
 }
 
 choir_status device_end(struct plan *plan, uint32_t phase)

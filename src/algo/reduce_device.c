@@ -48,7 +48,8 @@ static void add_chunk(const struct algo_in *in, struct plan *plan, struct slices
 choir_status reduce_device(const struct algo_in *in, struct plan *plan)
 {
 	uint64_t n = (uint64_t)in->layout->n, unit = block_unit(in->elem_bytes);
-	struct chunks chunks = chunks_of(in->bytes, round_down(in->device_bytes, n * unit), unit);
+	uint64_t parts = device_parts(in) + 1, each = in->device_bytes / (parts * unit) * unit;
+	struct chunks chunks = chunks_of(in->bytes, n * each, unit);
 	struct slices s = { .unit = unit, .taken = PLAN_NO_STEP };
 	uint32_t phase = 1;
 
@@ -56,7 +57,7 @@ choir_status reduce_device(const struct algo_in *in, struct plan *plan)
 		return plan_finish(plan);
 	plan_limit(plan, "phase", 2 * chunks.n, PLAN_LAST_PHASE);
 	plan->slot_bytes = block_max(chunks.each, in->layout->n, unit);
-	s.scratch = plan_scratch(plan, (n - 1) * plan->slot_bytes);
+	s.scratch = plan_scratch(plan, device_parts(in) * plan->slot_bytes);
 	for (uint64_t k = 0; k < chunks.n; k++, phase += 2) {
 		plan_id from = plan->n_steps;
 

@@ -9,10 +9,10 @@
 
 choir_status reduce_scatter_device(const struct algo_in *in, struct plan *plan)
 {
-	uint64_t n = (uint64_t)in->layout->n, unit = block_unit(in->elem_bytes), len = rank_block_bytes(in, in->me);
-	struct chunks chunks = chunks_of(len, round_down(in->device_bytes / n, unit), unit);
-	uint64_t scratch = plan_scratch(plan, n * chunks.each);
-	struct plan_ref sum = plan_at(PLAN_SCRATCH, scratch + (n - 1) * chunks.each);
+	uint64_t parts = device_parts(in), unit = block_unit(in->elem_bytes), len = rank_block_bytes(in, in->me);
+	struct chunks chunks = chunks_of(len, round_down(in->device_bytes / (parts + 1), unit), unit);
+	uint64_t scratch = plan_scratch(plan, (parts + 1) * chunks.each);
+	struct plan_ref sum = plan_at(PLAN_SCRATCH, scratch + parts * chunks.each);
 	plan_id before = PLAN_NO_STEP;
 
 	if (rank_block_longest(in) == 0)

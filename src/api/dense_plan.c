@@ -19,7 +19,7 @@ static uint64_t device_bytes(const struct dense *d)
 	bool kernels = !collective_has(d->collective, TRAIT_REDUCES) || d->op == CHOIR_OP_LOCAL ||
 	               reduce_kernel_supported(d->comm->device, d->dtype, d->op) == CHOIR_SUCCESS;
 
-	return d->send_list == NULL && !scales(d) && kernels ? d->comm->device_bytes : 0;
+	return d->send_list == NULL && kernels ? d->comm->device_bytes : 0;
 }
 
 /* The least order that gives the bits of a left fold in rank order. */

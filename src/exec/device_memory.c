@@ -35,6 +35,8 @@ uint64_t device_memory_offer(struct run *run)
 	if (device_memory_scratch(run, plan->scratch_bytes) != CHOIR_SUCCESS ||
 	    grow(run, plan->slot_bytes, &run->device.slot, &run->device.slot_bytes) != CHOIR_SUCCESS)
 		return 0;
-	run->source = (struct run_source){ .send = { send->mem, send->off }, .slot = run->device.slot };
+	run->source = (struct run_source){ .send = { send->mem, send->off },
+		                           .slot = run->device.slot,
+		                           .factor = run->bound.factor };
 	return symmetric_address_of_device(&run->source);
 }

@@ -61,6 +61,8 @@ choir_status steps_device_reduce(struct run *run, const struct plan_step *step, 
 		src[i] = (struct reduce_operand){ from.mem, from.off };
 	}
 	operand_reduce_call(run, step, step->len, &call);
+	if (step->peer != PLAN_ALL)
+		call.factor = source_of(run, step->peer)->factor;
 	dev_build_deadline(run_deadline_ns(run));
 	st = reduce_kernel_start(run->comm->device, &call, (struct reduce_operand){ dst.mem, dst.off }, src, event_p);
 	dev_build_deadline(0);

@@ -191,7 +191,7 @@ static choir_status build(const struct algorithm *algorithm, const struct algo_i
 	choir_status st;
 
 	plan_init(&plan, algorithm->name, in->elem_bytes);
-	st = in->scaled ? build_scaled(algorithm, in, &plan) : algorithm->build(in, &plan);
+	st = in->scaled && !algorithm->on_device ? build_scaled(algorithm, in, &plan) : algorithm->build(in, &plan);
 	if (st == CHOIR_SUCCESS)
 		st = cached_plan_wrap(&plan, &wrapped);
 	if (st == CHOIR_SUCCESS)

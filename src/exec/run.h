@@ -65,6 +65,7 @@ struct run_peer {
 struct run_source {
 	struct dev_bytes send;
 	cl_mem slot;
+	double factor; /* of premul_sum */
 };
 
 /* What a run carries out: a call with its plan and its buffers; a run has a copy of its part's.  While the run is under

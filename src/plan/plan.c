@@ -138,8 +138,13 @@ plan_id plan_reduce(struct plan *plan, struct plan_ref dst, const struct plan_re
 		plan_source(plan, src[i]);
 	raw = plan->scaled != PLAN_NO_STEP ? PLAN_RAW_NONE : raw;
 	return append(plan,
-	              (struct plan_step){
-			  .kind = PLAN_REDUCE, .raw = raw, .final = final, .dst = dst, .len = len, .label = label },
+	              (struct plan_step){ .kind = PLAN_REDUCE,
+	                                  .raw = raw,
+	                                  .final = final,
+	                                  .peer = PLAN_ALL,
+	                                  .dst = dst,
+	                                  .len = len,
+	                                  .label = label },
 	              deps, n_deps);
 }
 
@@ -220,6 +225,16 @@ void plan_scale(struct plan *plan, uint64_t bytes, bool direct)
 	}
 	plan->scaled_off = off;
 	plan->scaled = plan_reduce(plan, to, &from, 1, PLAN_RAW_ALL, false, bytes, &there, 1, "scale");
+}
+
+plan_id plan_scale_of(struct plan *plan, int rank, struct plan_ref dst, struct plan_ref src, uint64_t len,
+                      const plan_id *deps, size_t n_deps)
+{
+	plan_id id = plan_reduce(plan, dst, &src, 1, PLAN_RAW_ALL, false, len, deps, n_deps, "scale");
+
+	if (id != PLAN_NO_STEP)
+		plan->steps[id].peer = rank;
+	return id;
 }
 
 /* Builds the successor lists as compressed rows: count, prefix sums, fill. */

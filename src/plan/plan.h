@@ -53,7 +53,8 @@ struct plan_step {
 	enum plan_kind kind;
 	enum plan_raw raw; /* REDUCE */
 	bool final;        /* REDUCE: the last one of its elements; mean divides here */
-	int32_t peer;      /* SEND_MSG, RECV_MSG, AWAIT */
+	/* SEND_MSG, RECV_MSG, AWAIT; REDUCE: the rank whose factor premul_sum takes, PLAN_ALL = this one's */
+	int32_t peer;
 	union {
 		uint32_t tag;   /* SEND_MSG, RECV_MSG: unique for each (sender, receiver), up to PLAN_LAST_TAG */
 		uint32_t phase; /* PUBLISH, AWAIT: 1 to PLAN_LAST_PHASE */
@@ -165,6 +166,11 @@ void plan_limit(struct plan *plan, const char *what, uint64_t number, uint64_t l
  * SEND, by its factor, into scratch.  Later references to SEND mean those products, and no other step multiplies.
  * direct: the host can access SEND. */
 void plan_scale(struct plan *plan, uint64_t bytes, bool direct);
+
+/* plan_scale_of: appends a step that multiplies original values of that rank by that rank's factor: a REDUCE of one
+ * source, for builders of algorithms that scale what they fetch (algo.h). */
+plan_id plan_scale_of(struct plan *plan, int rank, struct plan_ref dst, struct plan_ref src, uint64_t len,
+                      const plan_id *deps, size_t n_deps);
 
 /* plan_finish: fills the successor lists, or returns the first failure, NO_MEMORY or UNSUPPORTED.  The plan is
  * read-only from then on. */

@@ -179,6 +179,8 @@ static choir_status check_ends(const struct plan_team *team, int rank, uint32_t 
 	if (message && step->len > team->message_bytes)
 		return plan_team_wrong(team, rank, i, "a message of %" PRIu64 " bytes is longer than %" PRIu64,
 		                       step->len, team->message_bytes);
+	if (step->kind == PLAN_REDUCE && (step->peer < PLAN_ALL || step->peer >= team->n))
+		return plan_team_wrong(team, rank, i, "the factor of rank %d, which does not exist", step->peer);
 	if (step->kind == PLAN_AWAIT && step->peer != PLAN_ALL && !is_neighbour(team, rank, step->peer))
 		return plan_team_wrong(team, rank, i, "awaits rank %d, which is not of its node", step->peer);
 	if ((step->kind == PLAN_AWAIT || step->kind == PLAN_PUBLISH) &&

@@ -77,6 +77,8 @@ static void dump_step(const struct plan *plan, const struct plan_step *step, FIL
 		fputs(" <- ", out);
 		dump_sources(plan, step, out);
 		fprintf(out, " %" PRIu64 " B%s%s", step->len, raw_names[step->raw], step->final ? " final" : "");
+		if (step->kind == PLAN_REDUCE && step->peer != PLAN_ALL)
+			fprintf(out, " by the factor of %" PRId32, step->peer);
 		break;
 	case PLAN_SEND_MSG:
 		dump_sources(plan, step, out);

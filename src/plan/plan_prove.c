@@ -24,6 +24,7 @@ struct cell {
 	uint64_t sum, order;
 	enum state state;
 	uint32_t folds; /* REDUCE steps on the longest way from an original */
+	int rank;       /* RAW: whose original */
 };
 
 struct proof {
@@ -91,6 +92,10 @@ static choir_status fold(struct proof *proof, int rank, uint32_t i, uint64_t e, 
 		if (src.state != (raw ? RAW : PARTIAL))
 			return plan_team_wrong(proof->team, rank, i, "source %u is %s where %s is wanted", k,
 			                       state_names[src.state], raw ? "raw" : "partial");
+		if (raw && step->peer != PLAN_ALL && src.rank != step->peer)
+			return plan_team_wrong(proof->team, rank, i,
+			                       "multiplies rank %d's values by the factor of rank %" PRId32,
+			                       src.rank, step->peer);
 		result.sum += src.sum;
 		result.order = k ? follow(result.order, src.order) : src.order;
 		result.folds = src.folds > result.folds ? src.folds : result.folds;
@@ -287,7 +292,7 @@ static choir_status fill(struct proof *proof)
 		}
 		for (uint64_t e = 0; e < rank->send_bytes / proof->elem; e++)
 			cells(proof, r, plan_at(PLAN_SEND, 0))[e] =
-			        (struct cell){ .sum = original(r, e), .order = first_order(r, e), .state = RAW };
+			    (struct cell){ .sum = original(r, e), .order = first_order(r, e), .state = RAW, .rank = r };
 	}
 	return CHOIR_SUCCESS;
 }

@@ -17,6 +17,7 @@ struct check_case {
 	bool in_place_start;  /* reduce_scatter: RECV is the start of SEND, not block me */
 	bool send_staged, recv_staged;
 	uint64_t slot_bytes, message_bytes, device_bytes;
+	bool scaled;          /* premul_sum, where the algorithm scales by itself */
 	uint8_t order;        /* of rings: a ring_order */
 };
 

@@ -90,7 +90,11 @@ static void check_modes(const struct algorithm *algorithm, struct check_case c, 
 		c.in_place_start = case_modes[m].in_place_start;
 		c.send_staged = case_modes[m].send_staged;
 		c.recv_staged = case_modes[m].recv_staged;
+		c.scaled = false;
 		check(algorithm, &c);
+		c.scaled = algorithm->on_device && collective_has(algorithm->collective, TRAIT_REDUCES);
+		if (c.scaled)
+			check(algorithm, &c);
 	}
 }
 

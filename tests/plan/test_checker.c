@@ -336,6 +336,29 @@ static void memory_of_devices(void **state)
 	wrong(&w, "beyond");
 }
 
+/* premul_sum on devices: whose values are multiplied by whose factor. */
+static void factors_of_devices(void **state)
+{
+	struct check_case c = usual(3, NULL);
+	struct plan_step *scale;
+	struct world w;
+
+	(void)state;
+	c.send_staged = c.recv_staged = c.scaled = true;
+	c.device_bytes = 4096;
+	build(COLLECTIVE_ALLREDUCE, "device", &c, &w);
+	assert_true(is_right(&w));
+	scale = step_of(&w.plans[1], PLAN_REDUCE, 0);
+	scale->peer = (scale->peer + 1) % 3;
+	wrong(&w, "by the factor of rank");
+	build(COLLECTIVE_ALLREDUCE, "device", &c, &w);
+	step_of(&w.plans[1], PLAN_REDUCE, 0)->peer = 3;
+	wrong(&w, "the factor of rank 3, which does not exist");
+	build(COLLECTIVE_ALLREDUCE, "device", &c, &w); /* one rank's values are added as they are */
+	step_of(&w.plans[2], PLAN_REDUCE, 0)->len = 0;
+	wrong(&w, "is raw where partial is wanted");
+}
+
 /* Which share of all deps is needed?  Every one dropped alone: either the checker objects or the dep was implied by
  * others. */
 static void most_deps_matter(void **state)
@@ -404,12 +427,12 @@ static void promises_of_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_missing_dep),    cmocka_unit_test(a_wrong_block),
-		cmocka_unit_test(a_wrong_message),  cmocka_unit_test(a_cycle),
-		cmocka_unit_test(wrong_marks),      cmocka_unit_test(another_order_on_one_rank),
-		cmocka_unit_test(staging),          cmocka_unit_test(flags_that_do_not_come),
-		cmocka_unit_test(most_deps_matter), cmocka_unit_test(buffers_of_peers),
-		cmocka_unit_test(memory_of_devices),
+		cmocka_unit_test(a_missing_dep),     cmocka_unit_test(a_wrong_block),
+		cmocka_unit_test(a_wrong_message),   cmocka_unit_test(a_cycle),
+		cmocka_unit_test(wrong_marks),       cmocka_unit_test(another_order_on_one_rank),
+		cmocka_unit_test(staging),           cmocka_unit_test(flags_that_do_not_come),
+		cmocka_unit_test(most_deps_matter),  cmocka_unit_test(buffers_of_peers),
+		cmocka_unit_test(memory_of_devices), cmocka_unit_test(factors_of_devices),
 		cmocka_unit_test(promises_of_order),
 	};
 

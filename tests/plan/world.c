@@ -114,6 +114,7 @@ static struct algo_in input_of(struct world *world, const struct check_case *c, 
 		.command_bytes = c->send_staged ? 512 : 0,
 		.message_bytes = c->message_bytes,
 		.order = c->order,
+		.scaled = c->scaled,
 	};
 	bool inner;
 

@@ -153,7 +153,7 @@ static void all_types(struct world *world, int rank, choir_comm *comm, void *unu
 
 			if (quick_wanted() && (dtype + op) / 2 % 4 != 0)
 				continue;
-			if (op == CHOIR_OP_LOCAL || op == CHOIR_OP_PREMUL_SUM)
+			if (op == CHOIR_OP_LOCAL || op == CHOIR_OP_PREMUL_SUM) /* test_factors */
 				continue;
 			if (((int)(dtype + op) + world->n / 2) % 2 == 0 &&
 			    choir_supports(comm, c.what->name, dtype, op, choir_none()) == CHOIR_SUCCESS)
@@ -165,6 +165,81 @@ static void test_types(void **state)
 {
 	(void)state;
 	on_worlds(0, all_types, NULL);
+}
+
+/* --- premul_sum: each rank's own factor --- */
+
+static double factor_of(int rank)
+{
+	static const double factors[MOST_RANKS] = { 0.5, -2, 1, 0.25, 4 };
+
+	return factors[rank];
+}
+
+/* All values are whole numbers over 4, so every order and rounding is exact. */
+static float product_of(int rank, size_t i)
+{
+	return (float)factor_of(rank) * (float)((size_t)rank + i % 16);
+}
+
+static void check_products(struct world *world, int rank, const float *got, size_t first, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		float want = 0;
+
+		for (int r = 0; r < world->n; r++)
+			want += product_of(r, first + i);
+		if (got[i] != want) {
+			world_fail(world, rank, "element %zu of %zu: %g, not %g", i, count, (double)got[i],
+			           (double)want);
+			return;
+		}
+	}
+}
+
+static void multiply(struct world *world, int rank, choir_comm *comm, size_t count, bool scatters)
+{
+	choir_call call = CHOIR_CALL_INIT;
+	choir_event *event = NULL;
+	struct memory in, out;
+	size_t n = (size_t)world->n, received = scatters ? count / n : count;
+
+	CHECK(memory_make(&in, world->device, true, count * sizeof(float), 4));
+	CHECK(memory_make(&out, world->device, true, received * sizeof(float), 8));
+	for (size_t i = 0; i < count; i++)
+		((float *)(void *)memory_payload(&in))[i] = (float)((size_t)rank + i % 16);
+	memory_push(&in);
+	call.factor = factor_of(rank);
+	if (scatters)
+		OK(choir_reduce_scatter(comm, in.buffer, out.buffer, received, CHOIR_F32, CHOIR_OP_PREMUL_SUM, &call,
+		                        &event));
+	else
+		OK(choir_allreduce(comm, in.buffer, out.buffer, count, CHOIR_F32, CHOIR_OP_PREMUL_SUM, &call, &event));
+	OK(choir_event_wait(event, -1));
+	if (strcmp(choir_event_algorithm(event), "device") != 0)
+		world_fail(world, rank, "%zu elements by %s", count, choir_event_algorithm(event));
+	choir_event_release(event);
+	memory_pull(&out);
+	check_products(world, rank, (float *)(void *)memory_payload(&out), scatters ? received * (size_t)rank : 0,
+	               received);
+	memory_free(&in);
+	memory_free(&out);
+}
+
+static void own_factors(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	size_t count = 40000 * (size_t)world->n;
+
+	(void)unused;
+	for (int scatters = 0; scatters < 2 && world->n > 1; scatters++)
+		multiply(world, rank, comm, count, scatters);
+}
+
+static void test_factors(void **state)
+{
+	(void)state;
+	on_worlds(0, own_factors, NULL);
+	on_worlds(100000, own_factors, NULL); /* chunks */
 }
 
 /* The library's own choice; a buffer of the host on one rank sends all of them through slots. */
@@ -211,7 +286,9 @@ static void make(struct world *world, int rank, choir_comm *comm, void *arg)
 			                .dtype = CHOIR_F32,
 			                .op = CHOIR_OP_SUM,
 			                .n = world->n,
-			                .count = i % 3 == 0 ? 1000003 : i % 3 == 1 ? 40001 : 33,
+			                .count = i % 3 == 0   ? 1000003
+			                         : i % 3 == 1 ? 40001
+			                                      : 33,
 			                .in_place = i % 2 && moving[i] != ALLTOALL,
 			                .device = true,
 			                .options = i % 2 ? "algorithm=device" : NULL };
@@ -265,9 +342,9 @@ static void test_no_transfers(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sizes), cmocka_unit_test(test_chunks),
-		                            cmocka_unit_test(test_types), cmocka_unit_test(test_choices),
-		                            cmocka_unit_test(test_no_transfers) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sizes),   cmocka_unit_test(test_chunks),
+		                            cmocka_unit_test(test_types),   cmocka_unit_test(test_factors),
+		                            cmocka_unit_test(test_choices), cmocka_unit_test(test_no_transfers) };
 	int failed;
 
 	devices_open();
