@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "look.h"
 #include "sparse/coalesce_case.h"
 
 #include "kern/reduce.h"
@@ -114,9 +115,9 @@ void coalesce_case_run(struct coalesce *job, void *ind, struct index_form form, 
 {
 	bool done = false;
 
-	while (!done)
+	for (; !done; look_again(done))
 		assert_int_equal(coalesce_count(job, &done), CHOIR_SUCCESS);
-	for (done = false; !done;)
+	for (done = false; !done; look_again(done))
 		assert_int_equal(coalesce_fill(job, ind, form, val, &done), CHOIR_SUCCESS);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The kernels of a coalescing where the host twin has nothing like it: a caller's cl_mems, ranges found on the device,
  * jobs that are given up. */
+#include "look.h"
 #include "sparse/coalesce_case.h"
 #include "sparse/on_device.h"
 #include "sparse/range_kernel.h"
@@ -47,7 +48,7 @@ static void kernels_read_cl_mem(void **state)
 	    clCreateBuffer(choir_device_context(device), CL_MEM_COPY_HOST_PTR, (shape.n * 2 + 5) * 4, val, &rc);
 	src.pairs = (struct pairs){ .count = shape.n, .form = { .bytes = 4 } };
 	assert_int_equal(range_job_create(device, src.ind_mem, src.ind_off, 4, shape.n, &range_job), CHOIR_SUCCESS);
-	while (!done)
+	for (; !done; look_again(done))
 		assert_int_equal(range_job_poll(range_job, &range, &bad_at, &bad_index, &done), CHOIR_SUCCESS);
 	range_job_destroy(range_job);
 	assert_int_equal(bad_at, shape.n);
@@ -93,7 +94,7 @@ static void negative_indices_are_found(void **state)
 	assert_int_equal(bad_at, 411);
 	mem = clCreateBuffer(choir_device_context(device), CL_MEM_COPY_HOST_PTR, sizeof ind, ind, &rc);
 	assert_int_equal(range_job_create(device, mem, 0, 8, 600, &job), CHOIR_SUCCESS);
-	while (!done)
+	for (; !done; look_again(done))
 		assert_int_equal(range_job_poll(job, &range, &bad_at, &bad_index, &done), CHOIR_SUCCESS);
 	assert_int_equal(bad_at, 411);
 	assert_int_equal(bad_index, -5);

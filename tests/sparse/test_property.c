@@ -3,9 +3,10 @@
  * memory: each rank's result is that of the plain reference, bit for bit.
  * 10 000 random cases, of which each is a seed that a failure prints: half of them the same every time, half from
  * CHOIR_TEST_SEED, or from the day.
- * CHOIR_TEST_CASES: another number. */
+ * CHOIR_TEST_CASES: another number; a twentieth if the test is to be quick. */
 #include "base/dtype.h"
 #include "kern/reduce.h"
+#include "quick.h"
 #include "sparse/case.h"
 
 #include <setjmp.h>
@@ -95,7 +96,9 @@ static uint64_t cases(void)
 {
 	const char *text = getenv("CHOIR_TEST_CASES");
 
-	return text != NULL ? strtoull(text, NULL, 10) : 10000;
+	if (text != NULL)
+		return strtoull(text, NULL, 10);
+	return quick_wanted() ? 500 : 10000;
 }
 
 static void run_seeds(uint64_t first, uint64_t n)

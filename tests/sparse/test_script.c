@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The whole script on N = 1, 2, 3, 5, 8 ranks without the engine: random cases against the plain reference, bit for
  * bit, however memory is reached and wherever pairs are coalesced.  CHOIR_TEST_CASES: random cases per kind of device;
- * a tenth of the usual on Oclgrind. */
+ * a tenth of the usual on Oclgrind and if the test is to be quick. */
 #include "exec/nt_plan.h"
+#include "quick.h"
 #include "sparse/case.h"
 #include "sparse/defined.h"
 #include "sparse/interprets.h"
@@ -54,7 +55,7 @@ static uint64_t cases(uint64_t usual)
 
 	if (text != NULL)
 		return strtoull(text, NULL, 10);
-	return device_interprets(case_devices[PLAIN]) ? usual / 10 : usual;
+	return device_interprets(case_devices[PLAIN]) || quick_wanted() ? usual / 10 : usual;
 }
 
 static void random_cases_plain(void **state)
