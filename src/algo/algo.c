@@ -126,6 +126,7 @@ const struct algorithm algorithms[] = {
 
 	ROW(ALLTOALLV, "single", fit_single, single_copy, "one rank alone"),
 	ROW(ALLTOALLV, "direct", direct_unfit, alltoall_direct, "shared memory: each block copied once"),
+	ON_DEVICE(ANY, ALLTOALLV, alltoall_device, "device memory, counts as last time: each block copied once"),
 	ROW(ALLTOALLV, "slots", alltoall_slots_unfit, alltoall_slots,
 	    "one node: one wait a chunk of the longest stream"),
 	ROW(ALLTOALLV, "pairwise", fit_network, alltoall_pairwise, "network: n-1 pairs, each block sent once"),

@@ -70,8 +70,8 @@ static choir_status exchange(struct alltoallv *a, struct script_turn *turn)
 	in.send_direct = !a->call.send_access.stage;
 	in.recv_direct = !a->call.recv_access.stage;
 	a->algorithm = a->call.forced != NULL ? a->call.forced : rules_choose(a->call.rules, &in);
-	if (a->call.forced != NULL &&
-	    a->call.forced->build == alltoall_direct) /* which scripts cannot: in the next call */
+	if (a->call.forced != NULL && /* which scripts cannot: in the next call */
+	    (a->call.forced->build == alltoall_direct || a->call.forced->on_device))
 		a->algorithm = rules_choose(a->call.rules, &in);
 	why = a->algorithm == NULL ? "is there" : a->algorithm->unfit(&in);
 	if (why != NULL) { /* the same on all ranks, which go on with the next call */

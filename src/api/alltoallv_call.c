@@ -93,7 +93,8 @@ static choir_status check_algorithm(const struct request *r)
 		              .slot_bytes = comm->fallback_bytes,
 		              .elem_bytes = choir_dtype_bytes(r->key->dtype),
 		              .message_bytes = comm->message_bytes,
-		              .shared = symmetric_allows_direct(comm) };
+		              .shared = symmetric_allows_direct(comm),
+		              .device_bytes = comm->device_bytes };
 	const char *why = r->forced != NULL ? r->forced->unfit(&in) : NULL;
 
 	if (why == NULL)
@@ -265,6 +266,13 @@ static choir_status prepare_proposal(struct request *r, struct counts *counts, c
 	return st;
 }
 
+/* Ranks of the plan wait for all others, and compare records, before they touch a buffer.  On the device the engine
+ * finds buffers that are elsewhere; any other plan wants the host to reach them. */
+static bool may_propose(const struct request *r, const struct plan *plan)
+{
+	return counts_may_differ(r->comm, plan->algorithm) && (plan->device || is_direct(r));
+}
+
 /* *done: it was proposed, and is over. */
 static choir_status propose(struct request *r, const choir_call *call, bool *done)
 {
@@ -275,12 +283,12 @@ static choir_status propose(struct request *r, const choir_call *call, bool *don
 	*done = false;
 	if (counts == NULL)
 		return CHOIR_SUCCESS;
-	if (!is_direct(r)) {
+	if (!is_direct(r) && r->comm->device_bytes == 0) {
 		segments_release(&counts->owner);
 		return CHOIR_SUCCESS;
 	}
 	TRY(prepare_proposal(r, counts, call, &prepared));
-	if (!counts_may_differ(r->comm, prepared->parts[0].bound.cached->plan.algorithm)) {
+	if (!may_propose(r, &prepared->parts[0].bound.cached->plan)) {
 		prepared_release(prepared);
 		return CHOIR_SUCCESS;
 	}

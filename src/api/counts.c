@@ -7,7 +7,12 @@
 
 bool counts_may_differ(const struct choir_comm *comm, const char *algorithm)
 {
-	return comm->n == 1 || strcmp(algorithm, "slots") == 0 || strcmp(algorithm, "direct") == 0;
+	static const char *const names[] = { "slots", "direct", "device" };
+	bool may = comm->n == 1;
+
+	for (size_t i = 0; i < sizeof names / sizeof *names && !may; i++)
+		may = strcmp(algorithm, names[i]) == 0;
+	return may;
 }
 
 /* A plan that moves nothing waits for no rank. */

@@ -340,11 +340,109 @@ static void test_no_transfers(void **state)
 	world_end(&world);
 }
 
+/* --- alltoallv: the second call with the same counts --- */
+
+enum { V_COUNT = 50000 };
+
+/* What rank `from` sends to rank `to`: no two blocks alike, one of them empty. */
+static size_t v_count(int from, int to)
+{
+	return from == 1 && to == 0 ? 0 : (size_t)(V_COUNT + 100 * from + to);
+}
+
+static int32_t v_value(int from, int to, size_t i)
+{
+	return (int32_t)(i % 1000) + 1000 * to + 100000 * from;
+}
+
+struct v_call {
+	struct memory send[MOST_RANKS], recv[MOST_RANKS];
+	size_t sent[MOST_RANKS][MOST_RANKS], received[MOST_RANKS][MOST_RANKS];
+	bool device[MOST_RANKS];
+};
+
+static void v_make(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct v_call *v = arg;
+	size_t sum[2] = { 0 };
+	int32_t *out;
+
+	(void)comm;
+	for (int peer = 0; peer < world->n; peer++) {
+		sum[0] += v->sent[rank][peer] = v_count(rank, peer);
+		sum[1] += v->received[rank][peer] = v_count(peer, rank);
+	}
+	CHECK(memory_make(&v->send[rank], world->device, v->device[rank], sum[0] * sizeof *out, 4));
+	CHECK(memory_make(&v->recv[rank], world->device, v->device[rank], sum[1] * sizeof *out, 12));
+	out = (int32_t *)(void *)memory_payload(&v->send[rank]);
+	for (int peer = 0; peer < world->n; peer++)
+		for (size_t i = 0; i < v_count(rank, peer); i++)
+			*out++ = v_value(rank, peer, i);
+	memory_push(&v->send[rank]);
+}
+
+static void v_fly(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct v_call *v = arg;
+
+	OK(choir_alltoallv(comm, v->send[rank].buffer, v->sent[rank], NULL, v->recv[rank].buffer, v->received[rank],
+	                   NULL, CHOIR_I32, NULL, NULL));
+}
+
+static void v_land(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct v_call *v = arg;
+	int32_t *in = (int32_t *)(void *)memory_payload(&v->recv[rank]);
+
+	(void)comm;
+	memory_pull(&v->recv[rank]);
+	for (int peer = 0; peer < world->n; peer++)
+		for (size_t i = 0; i < v_count(peer, rank); i++, in++)
+			if (*in != v_value(peer, rank, i)) {
+				world_fail(world, rank, "element %zu of rank %d: %d", i, peer, (int)*in);
+				return;
+			}
+	memory_free(&v->send[rank]);
+	memory_free(&v->recv[rank]);
+}
+
+/* Calls until one moves nothing between host and device: the counts of a call serve the next one, unless another thread
+ * drives the engine just when the call ends.  Returns the number of calls; most + 1 = none did.  first_near: rank 0's
+ * buffers are host memory. */
+static int v_calls(int n, bool first_near, int most)
+{
+	static struct v_call v;
+	struct world world;
+	int calls = 0;
+
+	devices_begin(&world, n, 0);
+	for (int rank = 0; rank < n; rank++)
+		v.device[rank] = rank > 0 || !first_near;
+	world_threads(&world, v_make, &v);
+	do {
+		atomic_store(&transfers, 0);
+		world_threads(&world, v_fly, &v);
+	} while (++calls <= most && atomic_load(&transfers) > 0);
+	world_threads(&world, v_land, &v);
+	world_end(&world);
+	return calls;
+}
+
+static void test_alltoallv(void **state)
+{
+	int calls = v_calls(3, false, 20);
+
+	(void)state;
+	assert_in_range(calls, 2, 20);
+	assert_int_equal(v_calls(3, true, 3), 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sizes),   cmocka_unit_test(test_chunks),
 		                            cmocka_unit_test(test_types),   cmocka_unit_test(test_factors),
-		                            cmocka_unit_test(test_choices), cmocka_unit_test(test_no_transfers) };
+		                            cmocka_unit_test(test_choices), cmocka_unit_test(test_no_transfers),
+		                            cmocka_unit_test(test_alltoallv) };
 	int failed;
 
 	devices_open();
