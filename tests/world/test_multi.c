@@ -3,6 +3,7 @@
  * tensors unchanged.  Ranks that are threads reach each other's host memory, so most lists go the direct way here; ring
  * 4 has symmetric memory, and lists out of reach. */
 #include "base/dtype.h"
+#include "quick.h"
 #include "world/gate.h"
 #include "world/tensors.h"
 
@@ -57,7 +58,7 @@ static const int all_sizes[] = { 1, 2, 3, 5, 8 }, few_sizes[] = { 2, 3 };
 static void test_lists(void **state)
 {
 	(void)state;
-	on_layouts(all_sizes, 5, lists);
+	on_layouts(all_sizes, quick_wanted() ? 3 : 5, lists);
 }
 
 /* Several buckets of a type, tensors on either side of a bucket's length. */
