@@ -13,10 +13,19 @@
 #define ONESHOT_TOTAL_BYTES (64 * 1024)
 /* For shorter calls a copy into a slot costs less than the second wait of the direct algorithms. */
 #define DIRECT_BYTES (2 * 1024)
-/* Shorter calls have fewer commands by way of the host: one read and one write a rank. */
+/* Of device_least, where no rates were measured. */
 #define DEVICE_BYTES (128 * 1024)
 /* For longer calls reading all inputs on both ranks costs more than writing half of the result to the peer. */
 #define DIRECT_ONESHOT_BYTES (8 * 1024)
+
+/* Note [far or on the device].  By way of the host a short call of b bytes takes a read and a write: as long as
+ * 2 r + 2 b bytes of the bus, r = command_bytes.  On the device the copies of n ranks and the reduction are 2 n
+ * commands, one behind another, for which the bus would carry 2 n r.  So the device is ahead from (n - 1) r on if its
+ * copies take no time; twice that leaves them half of the bus's rate.  Only the time depends on it, never the bits. */
+static uint64_t device_least(const struct algo_in *in)
+{
+	return in->command_bytes > 0 ? 2 * ((uint64_t)in->layout->n - 1) * in->command_bytes : DEVICE_BYTES;
+}
 
 /* The choices on one node that depend on the bytes; NULL = the table's order decides. */
 static const struct algorithm *default_node(const struct algo_in *in)
@@ -30,7 +39,7 @@ static const struct algorithm *default_node(const struct algo_in *in)
 
 		return algo_find(in->collective, alone ? "direct_oneshot" : "direct");
 	}
-	if (in->device_bytes && in->bytes >= DEVICE_BYTES)
+	if (in->device_bytes && in->bytes >= device_least(in))
 		return algo_find(in->collective, "device");
 	if (in->collective == COLLECTIVE_ALLREDUCE || in->collective == COLLECTIVE_REDUCE)
 		return algo_find(in->collective, is_short ? "oneshot" : long_name);
@@ -40,7 +49,7 @@ static const struct algorithm *default_node(const struct algo_in *in)
 static bool may_run(const struct algorithm *algorithm, const struct algo_in *in)
 {
 	bool small = (in->bytes < DIRECT_BYTES && strncmp(algorithm->name, "direct", 6) == 0) ||
-	             (in->bytes < DEVICE_BYTES && algorithm->on_device);
+	             (algorithm->on_device && in->bytes < device_least(in));
 
 	return algorithm->collective == in->collective && !small && !algo_unfit(algorithm, in);
 }

@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-static const char *chosen(const struct rules *rules, uint64_t bytes, bool shared)
+/* What three ranks of a node choose for an allreduce; in: what is not the same for all. */
+static const char *chosen_of(const struct rules *rules, struct algo_in in)
 {
 	static const int node_of[] = { 0, 0, 0 }, local_rank_of[] = { 0, 1, 2 }, node_size[] = { 3 },
 			 node_first[] = { 0, 3 }, ranks[] = { 0, 1, 2 };
@@ -24,17 +25,41 @@ static const char *chosen(const struct rules *rules, uint64_t bytes, bool shared
 		                       .node_ranks = ranks,
 		                       .min_node_size = 3,
 		                       .max_node_size = 3 };
-	const struct algo_in in = { .layout = &layout,
-		                    .collective = COLLECTIVE_ALLREDUCE,
-		                    .elem_bytes = 4,
-		                    .bytes = bytes,
-		                    .send_direct = true,
-		                    .recv_direct = true,
-		                    .shared = shared,
-		                    .slot_bytes = 1 << 20,
-		                    .message_bytes = 1 << 16 };
 
+	in.layout = &layout;
+	in.collective = COLLECTIVE_ALLREDUCE;
+	in.elem_bytes = 4;
+	in.slot_bytes = 1 << 20;
+	in.message_bytes = 1 << 16;
 	return rules_choose(rules, &in)->name;
+}
+
+static const char *chosen(const struct rules *rules, uint64_t bytes, bool shared)
+{
+	return chosen_of(rules, (struct algo_in){ .bytes = bytes,
+		                                  .send_direct = true,
+		                                  .recv_direct = true,
+		                                  .shared = shared });
+}
+
+/* Note [far or on the device] in algo_default.c: three ranks, 100 KB a command. */
+static void rates_choose_the_device(void **state)
+{
+	static const struct rules none;
+	struct algo_in in = { .device_bytes = 8 << 20, .command_bytes = 100000 };
+
+	(void)state;
+	in.bytes = 399996;
+	assert_string_equal(chosen_of(&none, in), "twoshot");
+	in.bytes = 400000;
+	assert_string_equal(chosen_of(&none, in), "device");
+	in.command_bytes = 0; /* not measured */
+	in.bytes = 128 * 1024 - 4;
+	assert_string_equal(chosen_of(&none, in), "twoshot");
+	in.bytes = 128 * 1024;
+	assert_string_equal(chosen_of(&none, in), "device");
+	in.device_bytes = 0;
+	assert_string_equal(chosen_of(&none, in), "twoshot");
 }
 
 static void the_first_rule_that_holds_decides(void **state)
@@ -122,6 +147,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_rule_that_holds_decides),
+		cmocka_unit_test(rates_choose_the_device),
 		cmocka_unit_test(costs_are_read),
 		cmocka_unit_test(mistakes_have_a_line_and_a_word),
 	};

@@ -65,6 +65,7 @@ void devices_begin(struct world *world, int n, uint64_t device_bytes)
 	world_begin_on(world, n, of_rank, NULL);
 	for (int i = 0; i < n; i++) {
 		assert_true(n == 1 || world->comms[i]->device_bytes > 0);
+		world->comms[i]->command_bytes = 0; /* choices go by bytes, not by what was measured here */
 		if (device_bytes > 0)
 			world->comms[i]->device_bytes = device_bytes;
 	}
