@@ -108,7 +108,7 @@ static choir_status add_all(struct topk_run *run, struct script_turn *turn)
 static choir_status add_what_came(struct topk_run *run, struct script_turn *turn)
 {
 	struct topk_split *split = &run->split;
-	int n = run->env.layout->n, end = split->added;
+	int n = run->env.layout->n, end;
 
 	pthread_mutex_lock(&split->lock);
 	split->waits = split->busy;
@@ -118,6 +118,7 @@ static choir_status add_what_came(struct topk_run *run, struct script_turn *turn
 		return CHOIR_SUCCESS;
 	}
 	TRY(script_take_outcome(&split->outcome));
+	end = split->added; /* the worker's until here */
 	while (end < n && has_come(run, end))
 		end++;
 	run->step = split->met == n - 1 ? add_all : meet;
