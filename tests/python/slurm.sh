@@ -60,6 +60,7 @@ SwitchType=switch/none
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 ReturnToService=2
+SchedulerParameters=sched_interval=2
 NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc) State=UNKNOWN
 PartitionName=all Nodes=$host Default=YES State=UP
 END
@@ -68,6 +69,15 @@ controller=$!
 "$root/usr/sbin/slurmd-wlm" -D -N "$host" -L "$state/slurmd.log" -d "$root/usr/sbin/slurmstepd-wlm" 2>/dev/null &
 daemon=$!
 trap 'kill $controller $daemon 2>/dev/null; wait 2>/dev/null || true' EXIT
+
+# srun of a job that has to queue is looked at again only after a minute.
+wait_for_node() {
+	for _ in $(seq 300); do
+		[ "$(timeout 10 "$root/usr/bin/sinfo" -h -o %t 2>/dev/null)" = idle ] && return
+		sleep 0.1
+	done
+	skip "the node does not become idle: $(tail -n 3 "$state/slurmd.log")"
+}
 
 # run N ARGUMENT...: srun of N tasks
 run() {
@@ -94,17 +104,20 @@ with choir.world(deadline=60) as comm:
     comm.allreduce(x)
     print(f"rank {comm.rank} of {comm.size}: {x[3]}\n", end="")'
 
+wait_for_node
 said=$(run 2 --mpi=pmi2 "$python" -c "$world")
 expect "rank 0 of 2: 3" "$said"
 expect "rank 1 of 2: 3" "$said"
 echo "srun --mpi=pmi2: $said"
 
+wait_for_node
 said=$(run 2 --mpi=none "$python" -c "$world")
 expect "SLURM_NTASKS=2" "$said"
 echo "srun --mpi=none: $(echo "$said" | grep -m 1 SLURM_NTASKS)"
 
 MASTER_ADDR=127.0.0.1 MASTER_PORT=$3 CHOIR_SECRET=0123456789abcdef
 export MASTER_ADDR MASTER_PORT CHOIR_SECRET
+wait_for_node
 said=$(run 2 --mpi=none "$python" "$launched")
 expect "rank 0 of 2" "$said"
 expect "rank 1 of 2" "$said"
