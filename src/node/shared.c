@@ -2,6 +2,7 @@
 #include "node/shared.h"
 
 #include "base/error.h"
+#include "base/wait.h"
 #include "node/memory_left.h"
 
 #include <errno.h>
@@ -66,10 +67,38 @@ unsigned shared_forks(void)
 	return atomic_load_explicit(&forks, memory_order_relaxed);
 }
 
+/* Note [spare memory].  To ask what memory is left takes some twenty files, as long as all else of a split.  So each
+ * reading sets a 64th of what is left aside, which is taken without another one for SPARE_MS. */
+enum { SPARE_MS = 100, SPARE_PARTS = 64 };
+static _Atomic uint64_t spare_bytes;
+static _Atomic int64_t spare_until_ns; /* 0: there was no reading yet */
+
+static bool take_spare(uint64_t bytes)
+{
+	uint64_t spare = atomic_load(&spare_bytes);
+
+	if (wait_now_ns() >= atomic_load(&spare_until_ns))
+		return false;
+	while (spare >= bytes)
+		if (atomic_compare_exchange_weak(&spare_bytes, &spare, spare - bytes))
+			return true;
+	return false;
+}
+
+void shared_forget_spare(void)
+{
+	atomic_store(&spare_until_ns, 0);
+}
+
 static choir_status check_available(const char *what, uint64_t bytes)
 {
-	struct memory_left left = memory_left(shared_root);
+	struct memory_left left;
 
+	if (take_spare(bytes))
+		return CHOIR_SUCCESS;
+	left = memory_left(shared_root);
+	atomic_store(&spare_bytes, left.bytes / SPARE_PARTS);
+	atomic_store(&spare_until_ns, wait_now_ns() + (int64_t)SPARE_MS * 1000000);
 	if (bytes > left.bytes)
 		return error_set(
 		    CHOIR_NO_MEMORY, "no memory for %s: %llu bytes, %s has %llu left", what, (unsigned long long)bytes,

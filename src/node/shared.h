@@ -38,6 +38,9 @@ choir_status shared_fill(const struct shared_map *map, const char *what, uint64_
 /* shared_root: prefix of the paths that memory_left reads; tests set it. */
 extern const char *shared_root;
 
+/* shared_forget_spare: the next request reads anew what memory is left: Note [spare memory] in shared.c. */
+void shared_forget_spare(void);
+
 /* shared_find: maps the file that is descriptor fd of process pid.  TRANSPORT if its head has another nonce, it is
  * shorter than min_bytes, or it cannot be mapped. */
 choir_status shared_find(const char *what, int64_t pid, int fd, uint64_t nonce, uint64_t min_bytes,

@@ -68,6 +68,7 @@ static int drop_root(void **state)
 {
 	(void)state;
 	shared_root = "";
+	shared_forget_spare();
 	return nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -173,10 +174,43 @@ static void test_shared_make(void **state)
 	put_number("/cg/job", "memory.max", 8 * MB);
 	put_number("/cg/job", "memory.current", 4 * MB);
 	shared_root = root;
+	shared_forget_spare();
 	assert_int_equal(shared_make("an arena", 5 * MB, &map), CHOIR_NO_MEMORY);
 	assert_non_null(strstr(error_text(), "memory cgroup has 4194304 left"));
 	assert_int_equal(shared_make("an arena", 3 * MB, &map), CHOIR_SUCCESS);
 	shared_drop(&map);
+}
+
+static bool makes(uint64_t bytes)
+{
+	struct shared_map map;
+
+	if (shared_make("an arena", bytes, &map) != CHOIR_SUCCESS)
+		return false;
+	shared_drop(&map);
+	return true;
+}
+
+/* A reading of 640 MB lets 10 MB be taken without another one, for a moment. */
+static void test_spare(void **state)
+{
+	bool spared = false;
+
+	(void)state;
+	put_v2("/job", "/");
+	put_number("/cg/job", "memory.current", 0);
+	shared_root = root;
+	for (int i = 0; i < 100 && !spared; i++) { /* the moment may pass on a busy machine */
+		put_number("/cg/job", "memory.max", 640 * MB);
+		shared_forget_spare();
+		assert_true(makes(MB));
+		put_number("/cg/job", "memory.max", 0);
+		spared = makes(MB) && makes(MB);
+		assert_false(makes(11 * MB));
+	}
+	assert_true(spared);
+	shared_forget_spare();
+	assert_false(makes(1));
 }
 
 int main(void)
@@ -187,6 +221,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_v1_levels, make_root, drop_root),
 		cmocka_unit_test_setup_teardown(test_container, make_root, drop_root),
 		cmocka_unit_test_setup_teardown(test_shared_make, make_root, drop_root),
+		cmocka_unit_test_setup_teardown(test_spare, make_root, drop_root),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
