@@ -185,7 +185,8 @@ static choir_status place_reductions(struct dense *d, struct prepared *prepared)
 	return st == CHOIR_SUCCESS ? st : error_prefix(st, "%s", d->call);
 }
 
-choir_status dense_part(struct dense *d, const choir_call *call, struct prepared *prepared, size_t i)
+choir_status dense_part(struct dense *d, const choir_call *call, const struct dense_options *options,
+                        struct prepared *prepared, size_t i)
 {
 	struct part *out = &prepared->parts[i];
 	struct bound *bound = &out->bound;
@@ -208,7 +209,7 @@ choir_status dense_part(struct dense *d, const choir_call *call, struct prepared
 		TRY(submit_count(d->comm, d->root, d->tag, bound->pair_sends, &bound->pair_count));
 	}
 	bound->become_script = d->become_script;
-	TRY(dense_plan_choose(d, call, bound));
+	TRY(dense_plan_choose(d, options, bound));
 	fill_record(d, bound);
 	out->send = d->send_bytes > 0 ? d->send : choir_none();
 	out->recv = d->recv_bytes > 0 ? d->recv : choir_none();
@@ -217,24 +218,19 @@ choir_status dense_part(struct dense *d, const choir_call *call, struct prepared
 	return CHOIR_SUCCESS;
 }
 
-static choir_status stage_result(struct dense *d, const choir_call *call, struct prepared *prepared)
-{
-	struct dense_options options;
-
-	TRY(options_read(d->call, d->comm, call, d->collective, &options));
-	return options.atomic && d->recv_bytes > 0 ? dense_buffers_stage(d, prepared) : CHOIR_SUCCESS;
-}
-
 choir_status dense_prepare_part(struct dense *d, const struct call_key *key, const choir_call *call,
                                 struct prepared **out_p)
 {
+	struct dense_options options;
 	struct prepared *prepared;
-	choir_status st;
+	choir_status st = CHOIR_SUCCESS;
 
+	TRY(options_read(d->call, d->comm, call, d->collective, &options));
 	TRY(prepared_create(d->comm, d->call, key, 1, &prepared));
-	st = stage_result(d, call, prepared);
+	if (options.atomic && d->recv_bytes > 0)
+		st = dense_buffers_stage(d, prepared);
 	if (st == CHOIR_SUCCESS)
-		st = dense_part(d, call, prepared, 0);
+		st = dense_part(d, call, &options, prepared, 0);
 	if (st != CHOIR_SUCCESS) {
 		prepared_release(prepared);
 		return st;

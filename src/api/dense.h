@@ -41,6 +41,8 @@ struct dense {
  * root, counts near 2^63. */
 choir_status dense_of(choir_comm *comm, const struct call_key *key, const struct call_form *form, struct dense *out);
 
+struct dense_options;
+
 /* dense_names: checks the data type, the operator and the root. */
 choir_status dense_names(const struct dense *d);
 
@@ -51,8 +53,9 @@ choir_status dense_op_fits(const char *call, enum collective collective, choir_o
  * is in place. */
 void dense_take_own_block(struct dense *d);
 
-/* dense_part: checks the buffers, chooses and plans: part i of the call. */
-choir_status dense_part(struct dense *d, const choir_call *call, struct prepared *prepared, size_t i);
+/* dense_part: checks the buffers, chooses and plans: part i of the call.  options: what options_read found. */
+choir_status dense_part(struct dense *d, const choir_call *call, const struct dense_options *options,
+                        struct prepared *prepared, size_t i);
 
 /* dense_is_inline: may a part of so many bytes be carried out by its caller's thread?  Longer ones would hold others
  * up; messages of a polled transport are not waited for by spinning. */

@@ -86,20 +86,18 @@ static choir_status take_plan(const struct dense *d, const struct dense_options 
 }
 
 /* A plan that sends messages after all, out of buffers that are not one, is built again. */
-choir_status dense_plan_choose(const struct dense *d, const choir_call *call, struct bound *bound)
+choir_status dense_plan_choose(const struct dense *d, const struct dense_options *options, struct bound *bound)
 {
 	struct algo_in *in = &bound->in;
-	struct dense_options options;
 
-	TRY(options_read(d->call, d->comm, call, d->collective, &options));
-	options_apply(&options, in);
+	options_apply(options, in);
 	/* Slots want room in the cache, too: where all fit it just, non-temporal stores are faster already. */
 	in->nt =
 	    (d->send_bytes + d->recv_bytes) * (uint64_t)d->comm->layout.max_node_size > d->comm->cache_bytes / 2;
-	TRY(take_plan(d, &options, bound));
+	TRY(take_plan(d, options, bound));
 	if (bound->lists && bound->cached->plan.messages && (in->send_direct || in->recv_direct)) {
 		in->send_direct = in->recv_direct = false;
-		TRY(take_plan(d, &options, bound));
+		TRY(take_plan(d, options, bound));
 	}
 	cached_plan_lists(bound->cached, in);
 	if (bound->cached->plan.peers)

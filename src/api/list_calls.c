@@ -41,7 +41,8 @@ static struct dense bucket_of(choir_comm *comm, const struct call_key *key, cons
 }
 
 static choir_status prepare_buckets(choir_comm *comm, const struct call_key *key, const choir_call *call,
-                                    const struct tensor_list *list, struct prepared *prepared)
+                                    const struct dense_options *options, const struct tensor_list *list,
+                                    struct prepared *prepared)
 {
 	enum { ONE_BY_ONE_BYTES = 1 << 20 }; /* longer lists are submitted, so that buckets overlap */
 
@@ -49,7 +50,7 @@ static choir_status prepare_buckets(choir_comm *comm, const struct call_key *key
 		struct dense d = bucket_of(comm, key, list, &list->buckets[b]);
 
 		TRY(dense_names(&d));
-		TRY(dense_part(&d, call, prepared, b));
+		TRY(dense_part(&d, call, options, prepared, b));
 	}
 	prepared->is_inline = list->bytes <= ONE_BY_ONE_BYTES && comm->layout.n_nodes == 1 &&
 	                      comm->keyed == NULL && prepared->commit == NULL;
@@ -142,7 +143,7 @@ static choir_status prepare_list(choir_comm *comm, const struct call_key *key, c
 	prepared->commit = commit;
 	prepared->key.tensors = given;
 	prepared->reusable = list->reusable && commit == NULL;
-	st = prepare_buckets(comm, key, call, list, prepared);
+	st = prepare_buckets(comm, key, call, &options, list, prepared);
 	if (st != CHOIR_SUCCESS) {
 		prepared_release(prepared);
 		return st;

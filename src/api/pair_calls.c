@@ -2,6 +2,7 @@
 /* send, recv, and both at once: a sendrecv is two runs that share one event, so it meets sends and recvs of others like
  * any. */
 #include "api/dense.h"
+#include "api/options.h"
 #include "api/request.h"
 #include "api/start.h"
 
@@ -63,10 +64,18 @@ static choir_status halves_of(choir_comm *comm, const struct call_key *key, stru
 	return dense_of(comm, &recv, &recv_half, &halves[1]);
 }
 
+static choir_status prepare_half(struct dense *half, const choir_call *call, struct prepared *prepared, size_t i)
+{
+	struct dense_options options;
+
+	TRY(options_read(half->call, half->comm, call, half->collective, &options));
+	return dense_part(half, call, &options, prepared, i);
+}
+
 static choir_status prepare_halves(struct dense halves[2], const choir_call *call, struct prepared *prepared)
 {
-	TRY(dense_part(&halves[0], call, prepared, 0));
-	TRY(dense_part(&halves[1], call, prepared, 1));
+	TRY(prepare_half(&halves[0], call, prepared, 0));
+	TRY(prepare_half(&halves[1], call, prepared, 1));
 	if (dev_overlap(halves[0].send, halves[0].send_bytes, halves[1].recv, halves[1].recv_bytes, NULL, NULL))
 		return error_set(CHOIR_ARGUMENT, "%s: send and recv overlap", halves[0].call);
 	prepared->is_inline = dense_is_inline(halves[0].comm, true, halves[0].send_bytes) &&

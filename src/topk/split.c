@@ -18,7 +18,6 @@ enum {
 };
 
 static choir_status meet(struct topk_run *run, struct script_turn *turn);
-static choir_status add_what_came(struct topk_run *run, struct script_turn *turn);
 
 /* The step at which rank d takes from rank s. */
 static int step_of(const struct topk_run *run, int s, int d)
