@@ -29,11 +29,26 @@ static choir_status read_multi_out(const char *name, const choir_tensor *tensors
 	return CHOIR_SUCCESS;
 }
 
-static choir_tensor tensor_of(const choir_topk_state *state, choir_buffer grad, const choir_topk_out *out)
-{
-	const struct topk_settings *settings = &state->state->settings;
+/* A call on one tensor, in the form of a list's. */
+struct one_tensor {
+	struct topk_args args;
+	choir_topk_out out;
+	choir_tensor tensor;
+};
 
-	return (choir_tensor){ grad, out->dense, settings->types.n, settings->dtype };
+static choir_status read_one(const char *name, const choir_topk_state *state, choir_buffer grad,
+                             const choir_topk_out *out, struct one_tensor *one)
+{
+	const struct topk_settings *settings;
+
+	TRY(topk_check_state(name, state));
+	TRY(read_out(name, out, &one->out));
+	settings = &state->state->settings;
+	one->tensor = (choir_tensor){ grad, one->out.dense, settings->types.n, settings->dtype };
+	one->args.tensors = &one->tensor;
+	one->args.n_tensors = 1;
+	one->args.out = &one->out;
+	return CHOIR_SUCCESS;
 }
 
 static choir_status start_inside(choir_topk_state *state, const struct topk_args *args, const choir_call *given,
@@ -67,16 +82,10 @@ choir_status choir_topk_allreduce(choir_topk_state *state, choir_buffer grad, co
                                   const choir_call *call, choir_event **event_p)
 {
 	static const char name[] = "choir_topk_allreduce";
-	struct topk_args args = { .function = name, .n_tensors = 1 };
-	choir_topk_out read;
-	choir_tensor tensor;
+	struct one_tensor one = { .args = { .function = name } };
 
-	TRY(topk_check_state(name, state));
-	TRY(read_out(name, out, &read));
-	tensor = tensor_of(state, grad, &read);
-	args.tensors = &tensor;
-	args.out = &read;
-	return start(state, &args, call, event_p);
+	TRY(read_one(name, state, grad, out, &one));
+	return start(state, &one.args, call, event_p);
 }
 
 choir_status choir_topk_allreduce_at(choir_topk_state *state, choir_buffer grad, choir_buffer ind, size_t ind_count,
@@ -84,18 +93,12 @@ choir_status choir_topk_allreduce_at(choir_topk_state *state, choir_buffer grad,
                                      choir_event **event_p)
 {
 	static const char name[] = "choir_topk_allreduce_at";
-	struct topk_args args = {
-		.function = name, .n_tensors = 1, .at = &ind, .at_count = ind_count, .at_dtype = ind_dtype
+	struct one_tensor one = {
+		.args = { .function = name, .at = &ind, .at_count = ind_count, .at_dtype = ind_dtype }
 	};
-	choir_topk_out read;
-	choir_tensor tensor;
 
-	TRY(topk_check_state(name, state));
-	TRY(read_out(name, out, &read));
-	tensor = tensor_of(state, grad, &read);
-	args.tensors = &tensor;
-	args.out = &read;
-	return start(state, &args, call, event_p);
+	TRY(read_one(name, state, grad, out, &one));
+	return start(state, &one.args, call, event_p);
 }
 
 choir_status choir_topk_allreduce_multi(choir_topk_state *state, const choir_tensor *tensors, size_t n_tensors,
@@ -177,16 +180,10 @@ static choir_status keep(choir_topk_state *state, const struct topk_args *args, 
 choir_status choir_topk_allreduce_init(choir_topk_state *state, choir_buffer grad, const choir_topk_out *out,
                                        const choir_call *call, choir_request **request_p)
 {
-	struct topk_args args = { .function = "choir_topk_allreduce", .n_tensors = 1 };
-	choir_topk_out read;
-	choir_tensor tensor;
+	struct one_tensor one = { .args = { .function = "choir_topk_allreduce" } };
 
-	TRY(topk_check_state("choir_topk_allreduce_init", state));
-	TRY(read_out("choir_topk_allreduce_init", out, &read));
-	tensor = tensor_of(state, grad, &read);
-	args.tensors = &tensor;
-	args.out = &read;
-	return keep(state, &args, call, request_p);
+	TRY(read_one("choir_topk_allreduce_init", state, grad, out, &one));
+	return keep(state, &one.args, call, request_p);
 }
 
 choir_status choir_topk_allreduce_multi_init(choir_topk_state *state, const choir_tensor *tensors, size_t n_tensors,
