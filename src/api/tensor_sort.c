@@ -3,21 +3,6 @@
 
 #include <stdlib.h>
 
-struct span {
-	struct dev_origin origin;
-	uint64_t bytes;
-	size_t tensor;
-};
-
-static int by_origin(const void *a, const void *b)
-{
-	const struct span *x = a, *y = b;
-
-	if (x->origin.root != y->origin.root)
-		return (uintptr_t)x->origin.root < (uintptr_t)y->origin.root ? -1 : 1;
-	return (x->origin.at > y->origin.at) - (x->origin.at < y->origin.at);
-}
-
 /* Is the tensor in place?  ARGUMENT: it is neither that nor apart. */
 static choir_status look_in_place(const struct tensor_list *list, size_t i, bool *in_place_p)
 {
@@ -39,19 +24,20 @@ static choir_status look_in_place(const struct tensor_list *list, size_t i, bool
 	return CHOIR_SUCCESS;
 }
 
-/* Of each tensor, the longer span alone where it is in place. */
-static choir_status list_spans(const struct tensor_list *list, struct span *spans, size_t *n_p, size_t first[2])
+/* Of each tensor, the longer span alone where it is in place.  No two may share a byte, written or not. */
+static choir_status list_spans(const struct tensor_list *list, struct dev_span *spans, size_t *n_p, size_t first[2])
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < list->n; i++) {
 		const choir_tensor *t = &list->tensors[i];
-		struct span send = { .bytes = tensor_list_bytes(list, t, list->send_holds), .tensor = i },
-			    recv = { .bytes = tensor_list_bytes(list, t, list->recv_holds), .tensor = i };
+		struct dev_span send = { .id = i, .written = true }, recv = send;
 		bool in_place;
 
 		if (t->count == 0)
 			continue;
+		send.bytes = tensor_list_bytes(list, t, list->send_holds);
+		recv.bytes = tensor_list_bytes(list, t, list->recv_holds);
 		TRY(look_in_place(list, i, &in_place));
 		if (first[in_place] == list->n && send.bytes > 0 && recv.bytes > 0)
 			first[in_place] = i;
@@ -65,32 +51,23 @@ static choir_status list_spans(const struct tensor_list *list, struct span *span
 	return CHOIR_SUCCESS;
 }
 
-static choir_status overlaps(const struct span *a, const struct span *b)
+static choir_status check_spans(struct tensor_list *list, struct dev_span *spans)
 {
-	return error_set(CHOIR_ARGUMENT, "tensors[%zu] and tensors[%zu] overlap",
-	                 a->tensor < b->tensor ? a->tensor : b->tensor, a->tensor < b->tensor ? b->tensor : a->tensor);
-}
-
-static choir_status check_spans(struct tensor_list *list, struct span *spans)
-{
-	size_t first[2] = { list->n, list->n }, n; /* that is not in place, that is */
+	size_t first[2] = { list->n, list->n }, n, ids[2]; /* first: that is not in place, that is */
 
 	TRY(list_spans(list, spans, &n, first));
 	if (list->collective != COLLECTIVE_ALLREDUCE && first[0] < list->n && first[1] < list->n)
 		return error_set(CHOIR_ARGUMENT, "tensors[%zu] is in place and tensors[%zu] is not: all are, or none",
 		                 first[1], first[0]);
 	list->in_place = list->collective != COLLECTIVE_ALLREDUCE && first[1] < list->n;
-	qsort(spans, n, sizeof *spans, by_origin);
-	for (size_t i = 1; i < n; i++)
-		if (spans[i].origin.root == spans[i - 1].origin.root &&
-		    spans[i].origin.at - spans[i - 1].origin.at < spans[i - 1].bytes)
-			return overlaps(&spans[i - 1], &spans[i]);
+	if (dev_spans_meet(spans, n, ids))
+		return error_set(CHOIR_ARGUMENT, "tensors[%zu] and tensors[%zu] overlap", ids[0], ids[1]);
 	return CHOIR_SUCCESS;
 }
 
 choir_status tensors_apart(struct tensor_list *list)
 {
-	struct span *spans = malloc((2 * list->n + 1) * sizeof *spans);
+	struct dev_span *spans = malloc((2 * list->n + 1) * sizeof *spans);
 	choir_status st;
 
 	if (spans == NULL)

@@ -41,6 +41,16 @@ struct dev_origin {
 };
 bool dev_origin(choir_buffer buffer, struct dev_origin *out);
 
+/* dev_spans_meet: whether two of the ranges share a byte and one of them is written; ids: of these two, ascending.
+ * Sorts them; n log n. */
+struct dev_span {
+	struct dev_origin origin;
+	uint64_t bytes; /* > 0 */
+	size_t id;
+	bool written;
+};
+bool dev_spans_meet(struct dev_span *spans, size_t n, size_t ids[2]);
+
 /* The way to a buffer's bytes during a collective: direct, stage, or by mapping where neither is set. */
 struct dev_access {
 	unsigned char *ptr; /* direct, and map once mapped: first byte of the caller's range */

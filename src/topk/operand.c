@@ -7,73 +7,21 @@
 /* Far below 2^63, so that sums and roundings of sizes cannot wrap. */
 #define MOST_BYTES (UINT64_C(1) << 60)
 
-struct span {
-	struct dev_origin origin;
-	const struct operand *operand;
-};
-
-static int by_origin(const void *a, const void *b)
-{
-	const struct span *x = a, *y = b;
-
-	if (x->origin.root != y->origin.root)
-		return (uintptr_t)x->origin.root < (uintptr_t)y->origin.root ? -1 : 1;
-	return (x->origin.at > y->origin.at) - (x->origin.at < y->origin.at);
-}
-
-static bool reaches(const struct span *from, const struct span *to)
-{
-	return from != NULL && from->origin.root == to->origin.root &&
-	       to->origin.at - from->origin.at < from->operand->bytes;
-}
-
-/* The one that ends last; to begins at or behind from. */
-static const struct span *further(const struct span *from, const struct span *to)
-{
-	if (!reaches(from, to))
-		return to;
-	return from->operand->bytes - (to->origin.at - from->origin.at) > to->operand->bytes ? from : to;
-}
-
-static choir_status overlap(const char *call, const struct span *a, const struct span *b)
-{
-	bool ordered = a->operand < b->operand;
-
-	return error_set(CHOIR_ARGUMENT, "%s: %s and %s overlap", call, (ordered ? a : b)->operand->role,
-	                 (ordered ? b : a)->operand->role);
-}
-
-/* Sorted by where they begin: each against the one before it that ends last, of all and of those that are written. */
-static choir_status check_sorted(const char *call, const struct span *spans, size_t n)
-{
-	const struct span *any = NULL, *written = NULL;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct span *met = spans[i].operand->write ? any : written;
-
-		if (reaches(met, &spans[i]))
-			return overlap(call, met, &spans[i]);
-		any = further(any, &spans[i]);
-		if (spans[i].operand->write)
-			written = further(written, &spans[i]);
-	}
-	return CHOIR_SUCCESS;
-}
-
 static choir_status check_apart(const char *call, const struct operand *operands, size_t n)
 {
-	struct span *spans = malloc(n * sizeof *spans);
-	size_t n_spans = 0;
-	choir_status st;
+	struct dev_span *spans = malloc(n * sizeof *spans);
+	size_t n_spans = 0, ids[2];
+	choir_status st = CHOIR_SUCCESS;
 
 	if (spans == NULL)
 		return error_no_memory("the operands of a call", n * sizeof *spans);
 	for (size_t i = 0; i < n; i++) {
-		spans[n_spans].operand = &operands[i];
+		spans[n_spans] = (struct dev_span){ .bytes = operands[i].bytes, .id = i, .written = operands[i].write };
 		n_spans += operands[i].bytes > 0 && dev_origin(operands[i].buffer, &spans[n_spans].origin);
 	}
-	qsort(spans, n_spans, sizeof *spans, by_origin);
-	st = check_sorted(call, spans, n_spans);
+	if (dev_spans_meet(spans, n_spans, ids))
+		st = error_set(CHOIR_ARGUMENT, "%s: %s and %s overlap", call, operands[ids[0]].role,
+		               operands[ids[1]].role);
 	free(spans);
 	return st;
 }
