@@ -35,15 +35,30 @@ function(choir_test name)
 	if(NOT arg_TIMEOUT)
 		set(arg_TIMEOUT 60)
 	endif()
-	if(CHOIR_SANITIZE) # checks take some three times as long
-		math(EXPR arg_TIMEOUT "3 * ${arg_TIMEOUT}")
-	endif()
 	set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}"
 		ENVIRONMENT "${arg_ENVIRONMENT}")
 endfunction()
 
+# choir_longer_limits: three times as long for every test of the folder that has a time limit, since sanitizers slow
+# programs down; called at the folder's end, when all limits are set.
+function(choir_longer_limits)
+	get_property(tests DIRECTORY PROPERTY TESTS)
+	foreach(test ${tests})
+		get_property(limit TEST ${test} PROPERTY TIMEOUT)
+		if(limit)
+			math(EXPR limit "3 * ${limit}")
+			set_tests_properties(${test} PROPERTIES TIMEOUT ${limit})
+		endif()
+	endforeach()
+endfunction()
+
 # choir_test_program: the same, without a ctest entry (for programs started by mpiexec).
 function(choir_test_program name)
+	get_property(limits_follow DIRECTORY PROPERTY choir_limits_follow)
+	if(CHOIR_SANITIZE AND NOT limits_follow)
+		set_property(DIRECTORY PROPERTY choir_limits_follow TRUE)
+		cmake_language(DEFER CALL choir_longer_limits)
+	endif()
 	cmake_parse_arguments(arg "" "" "SOURCES;ROOMS;LINK" ${ARGN})
 	add_executable(${name} ${arg_SOURCES})
 	target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
