@@ -361,7 +361,9 @@ static bool any_unread(bool gives_up)
 /* A reader whose call failed before it came to read never does: that is waited for once. */
 void share_settle(int64_t timeout_ms)
 {
-	for (int64_t ms = 0; ms < timeout_ms && any_unread(false); ms++)
+	int64_t end = wait_end_ns(timeout_ms);
+
+	while (any_unread(false) && wait_now_ns() < end)
 		wait_sleep_us(1000);
 	(void)any_unread(true);
 }

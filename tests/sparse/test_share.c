@@ -25,6 +25,19 @@ void *__wrap_calloc(size_t n, size_t bytes)
 	return calloc_fails ? NULL : __real_calloc(n, bytes);
 }
 
+/* On a machine with more work than cores a sleep of 1 ms may take this long. */
+enum { LONG_SLEEP_US = 20000, SETTLE_MS = 50 };
+static int sleeps;
+
+void __real_wait_sleep_us(int64_t us);
+void __wrap_wait_sleep_us(int64_t us);
+
+void __wrap_wait_sleep_us(int64_t us)
+{
+	sleeps++;
+	__real_wait_sleep_us(us > LONG_SLEEP_US ? us : LONG_SLEEP_US);
+}
+
 static void read_where_it_lies(void **state)
 {
 	struct share_block *block;
@@ -303,6 +316,21 @@ static void gives_up_once(void **state)
 	assert_true(wait_now_ns() - since < INT64_C(10000000000));
 }
 
+/* The wait is limited in time, not in sleeps. */
+static void settles_in_time(void **state)
+{
+	struct share_block *block;
+	struct share_address address;
+
+	(void)state;
+	assert_int_equal(share_take(1000, true, &block), CHOIR_SUCCESS);
+	share_offer(block, 1, &address);
+	share_give(block, true);
+	sleeps = 0;
+	share_settle(SETTLE_MS);
+	assert_true(sleeps <= SETTLE_MS * 1000 / LONG_SLEEP_US + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -317,6 +345,7 @@ int main(void)
 		cmocka_unit_test(owner_is_dead),
 		cmocka_unit_test(settles_when_read),
 		cmocka_unit_test(gives_up_once),
+		cmocka_unit_test(settles_in_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
