@@ -19,7 +19,9 @@ extern "C" {
  * With a lower level the call fails between machines, naming both levels.  config->transport, if given, is used instead
  * of MPI; the call takes ownership of it, also when it fails.
  *
- * Destroy comms before MPI_Finalize.  A comm that is destroyed later, or was aborted, makes no MPI call and does not
+ * Destroy comms before MPI_Finalize.  Where parent has all processes of MPI_COMM_WORLD, they wait for each other at the
+ * beginning of MPI_Finalize, since it hangs over TCP now and then if they do not come together (MPICH over UCX, started
+ * by hydra or Slurm's pmi2).  A comm that is destroyed later, or was aborted, makes no MPI call and does not
  * free its communicator.  ARGUMENT, TIMEOUT, TRANSPORT, UNSUPPORTED, and the errors of choir_comm_create. */
 CHOIR_API choir_status choir_comm_create_mpi(MPI_Comm parent, int n_local, choir_device *const *devices,
                                              const choir_comm_config *config, choir_comm **comms_out);

@@ -3,6 +3,8 @@
 #include "mpi/begin.h"
 
 #include "mpi/call.h"
+#include "mpi/config.h"
+#include "mpi/finalise.h"
 #include "mpi/link.h"
 
 #include <choir/transport.h>
@@ -13,9 +15,16 @@ static bool begun, watched; /* under begin_lock */
 
 static int finalising(MPI_Comm comm, int keyval, void *value, void *extra)
 {
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	int64_t deadline_ms = mpi_deadline_ms(&config);
+	bool met;
+
 	(void)comm, (void)keyval, (void)value, (void)extra;
 	mpi_links_finalise();
+	met = finalise_meet(deadline_ms);
 	mpi_close();
+	if (met)
+		finalise_begin(deadline_ms);
 	return MPI_SUCCESS;
 }
 

@@ -10,6 +10,8 @@
  * links until none has come for QUIET_MS. */
 #include "mpi/link.h"
 
+#include "mpi/finalise.h"
+
 #include <choir/transport.h>
 #include <pthread.h>
 #include <sched.h>
@@ -179,6 +181,7 @@ choir_status mpi_link_create(MPI_Comm parent, int64_t deadline_ms, struct mpi_li
 	MPI_Comm_set_errhandler(link->comm, MPI_ERRORS_RETURN);
 	MPI_Comm_rank(link->comm, &link->rank);
 	MPI_Comm_size(link->comm, &link->size);
+	finalise_note(link->comm);
 	mpi_leave();
 	*out_p = link;
 	return CHOIR_SUCCESS;

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* The end of MPI: every process comes out of MPI_Finalize, though the last one makes progress while the others are on
+ * their way there, which over TCP answers their last messages before it sends its own.
+ * usage: mpiexec -n N mpi_finalise world|mixed|own
+ *   world: the library initialises and finalises MPI     mixed: rank 0 calls MPI_Finalize itself
+ *   own: the program initialises and finalises MPI */
+#include <choir/choir.h>
+#include <choir/mpi.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { COUNT = 300000, WATCHDOG_S = 50 };
+#define LATE_S 0.3
+
+static float values[COUNT];
+
+static int fails(int rank, const char *what)
+{
+	fprintf(stderr, "rank %d: %s: %s\n", rank, what, choir_last_error());
+	return EXIT_FAILURE;
+}
+
+static int broadcast_twice(choir_comm *comm)
+{
+	int rank = choir_comm_rank(comm);
+
+	for (size_t i = 0; i < COUNT; i++)
+		values[i] = 1;
+	for (int root = 0; root < 2; root++)
+		if (choir_broadcast(comm, choir_host(values), choir_host(values), COUNT, CHOIR_F32, root, NULL, NULL) !=
+		    CHOIR_SUCCESS)
+			return fails(rank, "broadcast");
+	return EXIT_SUCCESS;
+}
+
+static void be_late(void)
+{
+	int found;
+
+	for (double end = MPI_Wtime() + LATE_S; MPI_Wtime() < end;)
+		MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+}
+
+static choir_status create(const char *way, choir_device *device, choir_comm **comm_p)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	int provided;
+
+	config.ranks_per_node = 1;
+	if (strcmp(way, "own") != 0)
+		return choir_comm_create_world(1, &device, &config, comm_p);
+	MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
+	return choir_comm_create_mpi(MPI_COMM_WORLD, 1, &device, &config, comm_p);
+}
+
+static choir_status finalise(const char *way, int rank)
+{
+	bool itself = strcmp(way, "own") == 0 || (strcmp(way, "mixed") == 0 && rank == 0);
+
+	if (itself)
+		return MPI_Finalize() == MPI_SUCCESS ? choir_finalize_world() : CHOIR_TRANSPORT;
+	return choir_finalize_world();
+}
+
+int main(int argc, char **argv)
+{
+	const char *way = argc > 1 ? argv[1] : "world";
+	choir_device *device = NULL;
+	choir_comm *comm = NULL;
+	int rank, size, status;
+
+	alarm(WATCHDOG_S);
+	if (choir_device_create_host(&device) != CHOIR_SUCCESS || create(way, device, &comm) != CHOIR_SUCCESS)
+		return fails(-1, "create");
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	status = broadcast_twice(comm);
+	choir_comm_destroy(comm);
+	choir_device_destroy(device);
+	if (rank == size - 1)
+		be_late();
+	if (finalise(way, rank) != CHOIR_SUCCESS)
+		return fails(rank, "finalise");
+	return status;
+}
