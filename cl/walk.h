@@ -14,9 +14,10 @@ typedef struct {
 	ulong i, end, row, column, rows_on, columns_on, width;
 } walk;
 
-static walk walk_from(ulong n, ulong width)
+/* The elements of that group. */
+static walk walk_of(ulong group, ulong n, ulong width)
 {
-	const ulong first = (ulong)get_group_id(0) * GROUP * SPAN, i = first + get_local_id(0);
+	const ulong first = group * GROUP * SPAN, i = first + get_local_id(0);
 	walk at;
 
 	at.i = i;
@@ -27,6 +28,11 @@ static walk walk_from(ulong n, ulong width)
 	at.columns_on = GROUP - at.rows_on * width;
 	at.width = width;
 	return at;
+}
+
+static walk walk_from(ulong n, ulong width)
+{
+	return walk_of(get_group_id(0), n, width);
 }
 
 static walk walk_on(walk at)

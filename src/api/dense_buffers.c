@@ -2,6 +2,7 @@
 #include "api/dense_buffers.h"
 
 #include "exec/commit.h"
+#include "exec/gathered.h"
 #include "exec/symmetric.h"
 
 uint64_t dense_inner_off(const struct dense *d)
@@ -119,16 +120,40 @@ static bool goes_through(const struct dense *d, const struct segments *segments)
 	       segments->items[segments->n].from >= segments->n * MEAN_SEGMENT_BYTES;
 }
 
+/* What is gathered lies apart from what it was gathered from.  A broadcast's root in place writes nothing. */
+static void gather_lists(const struct dense *d, struct bound *bound)
+{
+	choir_device *device = d->comm->device;
+	bool sends = gathered_fits(device, d->send_list, d->send_bytes, false);
+	bool writes = !(d->in_place && d->collective == COLLECTIVE_BROADCAST);
+	bool receives = writes ? gathered_fits(device, d->recv_list, d->recv_bytes, true) : sends;
+
+	if (writes && (sends || receives))
+		bound->in.in_place = false;
+	if (sends) {
+		bound->gathered = d->send_list;
+		bound->send = dev_buffer_access(NULL, 0, d->send_bytes);
+	}
+	if (receives) {
+		bound->scattered = writes ? d->recv_list : NULL;
+		bound->recv = dev_buffer_access(NULL, 0, d->recv_bytes);
+	}
+	take_shadows(d, bound);
+}
+
 static void take_lists(const struct dense *d, struct bound *bound)
 {
 	bound->lists = bound->in.lists = true;
 	bound->in.in_place = d->in_place;
 	bound->in.in_place_off = d->in_place ? dense_inner_off(d) : 0;
-	bound->send_list = *d->send_list;
-	bound->recv_list = *d->recv_list;
 	bound->send = bound->recv = (struct dev_access){ .direct = true };
-	bound->in.send_direct = goes_through(d, d->send_list);
-	bound->in.recv_direct = goes_through(d, d->recv_list);
+	gather_lists(d, bound);
+	if (!bound->send.stage)
+		bound->send_list = *d->send_list;
+	if (!bound->recv.stage)
+		bound->recv_list = *d->recv_list;
+	bound->in.send_direct = bound->send.stage ? bound->send_shadow : goes_through(d, d->send_list);
+	bound->in.recv_direct = bound->recv.stage ? bound->recv_shadow : goes_through(d, d->recv_list);
 }
 
 choir_status dense_buffers_stage(struct dense *d, struct prepared *prepared)

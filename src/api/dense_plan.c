@@ -96,7 +96,8 @@ choir_status dense_plan_choose(const struct dense *d, const struct dense_options
 	    (d->send_bytes + d->recv_bytes) * (uint64_t)d->comm->layout.max_node_size > d->comm->cache_bytes / 2;
 	TRY(take_plan(d, options, bound));
 	if (bound->lists && bound->cached->plan.messages && (in->send_direct || in->recv_direct)) {
-		in->send_direct = in->recv_direct = false;
+		in->send_direct &= bound->send.stage;
+		in->recv_direct &= bound->recv.stage;
 		TRY(take_plan(d, options, bound));
 	}
 	cached_plan_lists(bound->cached, in);

@@ -67,6 +67,7 @@ static choir_status resolve_mem(choir_device *device, choir_buffer buffer, struc
 	access->stage = device->memory_class == CHOIR_CLASS_STAGE || (flags & HOST_RESTRICTED) != 0;
 	access->no_read = (flags & (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_WRITE_ONLY)) != 0;
 	access->no_kernel = (flags & CL_MEM_WRITE_ONLY) != 0;
+	access->no_kernel_write = (flags & CL_MEM_READ_ONLY) != 0;
 	access->no_write = (flags & (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_READ_ONLY)) != 0;
 	return CHOIR_SUCCESS;
 }
@@ -131,6 +132,19 @@ choir_status dev_resolve(choir_device *device, choir_buffer buffer, uint64_t byt
 bool dev_is_on_device(const struct dev_access *access)
 {
 	return access->bytes == 0 || (access->mem != NULL && access->stage && !access->no_kernel);
+}
+
+bool dev_is_whole(const struct dev_access *access)
+{
+	cl_mem parent = NULL;
+	size_t bytes = 0;
+
+	return access->mem != NULL && access->off == 0 &&
+	       clGetMemObjectInfo(access->mem, CL_MEM_SIZE, sizeof bytes, &bytes, NULL) == CL_SUCCESS &&
+	       bytes == access->bytes &&
+	       clGetMemObjectInfo(access->mem, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof parent, &parent, NULL) ==
+	           CL_SUCCESS &&
+	       parent == NULL;
 }
 
 bool dev_needs_map(const struct dev_access *access)

@@ -64,7 +64,7 @@ struct dev_access {
 	bool write;
 	/* stage: the cl_mem's flags forbid the host to read or write it; dev_read and dev_write use a second buffer */
 	bool no_read, no_write;
-	bool no_kernel; /* and kernels to read it */
+	bool no_kernel, no_kernel_write; /* and kernels to read it, to write it */
 };
 
 /* dev_keep: retains the buffer's cl_mem in *kept_p; other kinds leave *kept_p unchanged.  The caller releases it with
@@ -112,6 +112,7 @@ choir_status dev_stage_write_now(choir_device *device, const struct dev_access *
 /* dev_is_on_device: does the range lie in a cl_mem of class stage that kernels may read, or is it empty?
  * dev_copy: copies between two cl_mems of the device's context, on the internal in-order queue, flushed. */
 bool dev_is_on_device(const struct dev_access *access);
+bool dev_is_whole(const struct dev_access *access); /* a whole cl_mem, and no sub-buffer */
 struct dev_bytes {
 	cl_mem mem;
 	uint64_t off;

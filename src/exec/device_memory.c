@@ -7,6 +7,7 @@ void device_memory_free(struct device_memory *memory)
 {
 	dev_buffer_free(memory->scratch);
 	dev_buffer_free(memory->slot);
+	dev_buffer_free(memory->list);
 	*memory = (struct device_memory){ .scratch = NULL };
 }
 
@@ -25,6 +26,11 @@ static choir_status grow(struct run *run, uint64_t bytes, cl_mem *mem, uint64_t 
 choir_status device_memory_scratch(struct run *run, uint64_t bytes)
 {
 	return grow(run, bytes, &run->device.scratch, &run->device.scratch_bytes);
+}
+
+choir_status device_memory_list(struct run *run, uint64_t bytes)
+{
+	return grow(run, bytes, &run->device.list, &run->device.list_bytes);
 }
 
 uint64_t device_memory_offer(struct run *run)

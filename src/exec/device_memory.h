@@ -8,6 +8,9 @@
 /* device_memory_scratch: at least that many bytes of scratch, whose contents may be lost.  OPENCL. */
 choir_status device_memory_scratch(struct run *run, uint64_t bytes);
 
+/* device_memory_list: the same of run->device.list: exec/gathered.h. */
+choir_status device_memory_list(struct run *run, uint64_t bytes);
+
 /* device_memory_offer: makes the scratch and the slot of run->plan, a plan on the device, and offers the slot and SEND
  * to the peers until the run leaves its lane.  Returns the address for the lane; 0 without memory: the ranks then take
  * another plan. */

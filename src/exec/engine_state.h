@@ -30,8 +30,8 @@ struct slot_ring {
 /* Memory of the device that a run has for itself: of a plan on the device the scratch, and the slot that peers read;
  * else what reducing kernels cannot read in place, in scratch. */
 struct device_memory {
-	cl_mem scratch, slot;
-	uint64_t scratch_bytes, slot_bytes;
+	cl_mem scratch, slot, list;
+	uint64_t scratch_bytes, slot_bytes, list_bytes;
 };
 
 /* Calls get their numbers here and wait until the driver takes them.  Any thread under `lock`; it may read the atomics

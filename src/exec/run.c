@@ -4,9 +4,9 @@
  * run that has not started cost a look each drive; nothing else of it is touched. */
 #include "exec/run.h"
 
+#include "exec/gathered.h"
 #include "exec/lane.h"
 #include "exec/record.h"
-#include "exec/run_states.h"
 #include "exec/run_states.h"
 #include "exec/shadow.h"
 #include "exec/steps.h"
@@ -101,6 +101,7 @@ static void let_go(struct run *run)
 	dev_wait(&run->map_events[0]);
 	dev_wait(&run->map_events[1]);
 	shadow_drop(run);
+	gathered_drop(run);
 	run_unmap(run);
 	dev_wait(&run->map_events[0]);
 	dev_wait(&run->map_events[1]);

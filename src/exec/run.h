@@ -94,6 +94,9 @@ struct bound {
 	struct dev_access send, recv;
 	struct segments send_list, recv_list; /* instead of those, if they are many */
 	bool lists;                 /* they are many */
+	/* STAGE: instead of a list, of cl_mems: SEND is gathered from these, RECV scattered to those; send.mem and
+	 * recv.mem are the run's (exec/gathered.h).  They lie in the prepared call's owner.  NULL = they are not */
+	const struct segments *gathered, *scattered;
 	bool send_shadow, recv_shadow; /* STAGE: the whole buffer is copied by one command: exec/shadow.h */
 	/* MAP: one lies inside the other, which alone is mapped; STAGE, with shadows: which alone has memory */
 	bool send_in_recv, recv_in_send;
@@ -188,6 +191,7 @@ struct run {
 	struct step_board board;
 	bool send_mapped, recv_mapped;
 	bool shadows_filled;        /* the plan works on the shadows of SEND and RECV: exec/shadow.h */
+	bool gathered;              /* SEND and RECV have room on the device: exec/gathered.h */
 	cl_event map_events[2];
 	struct dev_memory scratch;
 	struct device_memory device;

@@ -120,7 +120,8 @@ void run_discard(struct run *run)
 	segments_release(run->hold);
 	pthread_mutex_lock(&comm->submission.lock);
 	keep = !comm->engine.closed && comm->submission.n_pooled < POOLED_RUNS &&
-	       run->scratch.bytes <= POOLED_SCRATCH_BYTES && run->device.scratch_bytes <= POOLED_SCRATCH_BYTES;
+	       run->scratch.bytes <= POOLED_SCRATCH_BYTES && run->device.scratch_bytes <= POOLED_SCRATCH_BYTES &&
+	       run->device.list_bytes <= POOLED_SCRATCH_BYTES;
 	if (keep) {
 		run->next = comm->submission.pool;
 		comm->submission.pool = run;

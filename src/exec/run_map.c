@@ -2,6 +2,7 @@
 /* The caller's buffers are mapped before the steps of a run, where that is needed, and unmapped after them. */
 #include "exec/run_states.h"
 
+#include "exec/gathered.h"
 #include "exec/shadow.h"
 #include "exec/steps.h"
 
@@ -26,6 +27,7 @@ static choir_status poll_maps(struct run *run, bool *done)
 static choir_status start_maps(struct run *run)
 {
 	TRY(steps_make_room(run));
+	TRY(gathered_fill(run, &run->map_events[0]));
 	TRY(shadow_fill(run, &run->map_events[0]));
 	if (!run->bound.send_in_recv && !run->send_mapped && dev_needs_map(&run->bound.send)) {
 		TRY(dev_map(run->comm->device, &run->bound.send, &run->map_events[0]));
@@ -44,7 +46,8 @@ static choir_status start_maps(struct run *run)
 
 choir_status run_unmap(struct run *run)
 {
-	TRY(shadow_empty(run, &run->map_events[1]));
+	TRY(shadow_empty(run, &run->map_events[run->bound.scattered != NULL ? 0 : 1]));
+	TRY(gathered_empty(run, &run->map_events[1]));
 	if (run->send_mapped)
 		TRY(dev_unmap(run->comm->device, &run->bound.send, &run->map_events[0]));
 	if (run->recv_mapped)

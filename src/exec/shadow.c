@@ -34,7 +34,7 @@ uint64_t shadow_bytes(const struct run *run)
 	return LINE_BYTES + recv_off(bound) + (bound->recv_shadow ? round_up(bound->recv.bytes) : 0);
 }
 
-static bool plan_reads_send(const struct plan *plan)
+bool shadow_plan_reads_send(const struct plan *plan)
 {
 	for (uint32_t i = 0; i < plan->n_steps; i++)
 		for (uint32_t k = 0; k < plan->steps[i].n_src; k++)
@@ -43,7 +43,7 @@ static bool plan_reads_send(const struct plan *plan)
 	return false;
 }
 
-static bool plan_writes_recv(const struct plan *plan)
+bool shadow_plan_writes_recv(const struct plan *plan)
 {
 	for (uint32_t i = 0; i < plan->n_steps; i++) {
 		const struct plan_step *step = &plan->steps[i];
@@ -73,7 +73,26 @@ static void place(struct run *run)
 /* In place a part of RECV may stay as it is, which all of RECV is copied with. */
 static bool needs_send(const struct run *run)
 {
-	return plan_reads_send(run->plan) || (run->bound.send_in_recv && plan_writes_recv(run->plan));
+	return shadow_plan_reads_send(run->plan) || (run->bound.send_in_recv && shadow_plan_writes_recv(run->plan));
+}
+
+/* Behind the kernel that gathers, or before the one that scatters, on their queue. */
+static choir_status start_read(struct run *run, cl_event *event_p)
+{
+	const struct dev_access *send = &run->bound.send;
+
+	return run->bound.gathered != NULL
+	         ? dev_read(run->comm->device, send, 0, send->ptr, send->bytes, event_p)
+	         : dev_stage_read(run->comm->device, send, 0, send->ptr, send->bytes, event_p);
+}
+
+static choir_status start_write(struct run *run, cl_event *event_p)
+{
+	const struct dev_access *recv = &run->bound.recv;
+
+	return run->bound.scattered != NULL
+	         ? dev_write(run->comm->device, recv, 0, recv->ptr, recv->bytes, event_p)
+	         : dev_stage_write(run->comm->device, recv, 0, recv->ptr, recv->bytes, event_p);
 }
 
 choir_status shadow_fill(struct run *run, cl_event *event_p)
@@ -84,7 +103,7 @@ choir_status shadow_fill(struct run *run, cl_event *event_p)
 		return CHOIR_SUCCESS;
 	place(run);
 	if (run->bound.send_shadow && needs_send(run))
-		TRY(event_p != NULL ? dev_stage_read(run->comm->device, send, 0, send->ptr, send->bytes, event_p)
+		TRY(event_p != NULL ? start_read(run, event_p)
 		                    : dev_stage_read_now(run->comm->device, send, 0, send->ptr, send->bytes));
 	run->shadows_filled = true;
 	return CHOIR_SUCCESS;
@@ -96,8 +115,8 @@ choir_status shadow_empty(struct run *run, cl_event *event_p)
 
 	if (!run->shadows_filled)
 		return CHOIR_SUCCESS;
-	if (run->bound.recv_shadow && plan_writes_recv(run->plan))
-		TRY(event_p != NULL ? dev_stage_write(run->comm->device, recv, 0, recv->ptr, recv->bytes, event_p)
+	if (run->bound.recv_shadow && shadow_plan_writes_recv(run->plan))
+		TRY(event_p != NULL ? start_write(run, event_p)
 		                    : dev_stage_write_now(run->comm->device, recv, 0, recv->ptr, recv->bytes));
 	run->shadows_filled = false;
 	return CHOIR_SUCCESS;

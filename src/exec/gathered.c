@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* All commands here go to the device's one in-order queue, and so do the copies of the shadows of a gathered list.  The
+ * copies of the plan's steps go to other queues: the run waits for the kernels before and after them. */
+#include "exec/gathered.h"
+
+#include "exec/device_memory.h"
+#include "exec/shadow.h"
+
+#include <stdio.h>
+
+#define SOURCE "gather.cl"
+
+enum {
+	BUFFERS = 16,            /* of a launch */
+	FEWEST = 3,              /* segments: two commands take no longer than a kernel and one */
+	MEAN_COMMANDS = 4,       /* a segment's mean length, in what the bus carries in the time of a command */
+	NEAR_COMMAND_BYTES = 1 << 10, /* that of a device that was forced into class stage */
+	MOST_BYTES = 64 << 20,   /* of a bucket, so of the room on the device */
+	OPTIONS_BYTES = 64,
+	MOST_GROUPS = 65535,     /* drivers refuse more */
+	LINE_BYTES = 64,
+};
+
+/* The widest type that every place and length in the list is a multiple of. */
+static uint64_t unit_of(const struct segments *segments)
+{
+	uint64_t bits = sizeof(cl_ulong2) | segments->block;
+
+	for (size_t i = 0; i < segments->n; i++)
+		bits |= segments->items[i + 1].from | segments->items[i].bytes;
+	return bits & -bits;
+}
+
+static uint64_t blocks_of(const struct segments *segments, uint64_t bytes)
+{
+	return segments->block > 0 ? bytes / segments->block : 1;
+}
+
+/* Work-items of a group, and elements of an item. */
+struct shape {
+	size_t group, span;
+	uint64_t groups; /* of each buffer */
+};
+
+/* longest: elements. */
+static struct shape shape_of(const choir_device *device, uint64_t longest)
+{
+	struct shape shape = dev_is_cpu(device) ? (struct shape){ .group = 1, .span = 1024 }
+	                                        : (struct shape){ .group = 64, .span = 4 };
+
+	do {
+		uint64_t each = (uint64_t)shape.group * shape.span;
+
+		shape.groups = (longest + each - 1) / each;
+		shape.span *= 4; /* few values, since each is a program of its own */
+	} while (shape.groups * BUFFERS > MOST_GROUPS);
+	shape.span /= 4;
+	return shape;
+}
+
+static uint64_t longest_of(const struct segments *segments, uint64_t blocks)
+{
+	uint64_t longest = 0;
+
+	for (size_t i = 0; i < segments->n; i++) {
+		uint64_t part = segments->items[i + 1].from - segments->items[i].from;
+
+		longest = part > longest ? part : longest;
+	}
+	return longest * blocks;
+}
+
+static void write_options(char options[OPTIONS_BYTES], uint64_t unit, struct shape shape)
+{
+	static const char *const types[] = { "uchar", "ushort", "uint", "ulong", "ulong2" };
+
+	snprintf(options, OPTIONS_BYTES, "-DVALUE=%s -DGROUP=%zu -DSPAN=%zu", types[__builtin_ctzll(unit)], shape.group,
+	         shape.span);
+}
+
+static bool is_whole(const struct segment *segment, bool written)
+{
+	const struct dev_access *access = segment->access;
+
+	return segment->ptr == NULL && access != NULL && dev_is_on_device(access) && dev_is_whole(access) &&
+	       !(written && access->no_kernel_write);
+}
+
+/* Can the kernels be built?  If not, there is another way. */
+static bool has_kernels(choir_device *device, const char *options, const char *name)
+{
+	cl_kernel kernel;
+
+	if (dev_kernel_take(device, SOURCE, options, name, &kernel) != CHOIR_SUCCESS)
+		return false;
+	dev_kernel_give(device, SOURCE, options, name, kernel);
+	return true;
+}
+
+static const char *name_of(bool written)
+{
+	return written ? "scatter_buffers" : "gather_buffers";
+}
+
+bool gathered_fits(choir_device *device, const struct segments *segments, uint64_t bytes, bool written)
+{
+	uint64_t command = dev_command_bytes(device) > 0 ? dev_command_bytes(device) : NEAR_COMMAND_BYTES;
+	uint64_t blocks, unit;
+	char options[OPTIONS_BYTES];
+
+	if (segments->n < FEWEST || bytes == 0 || bytes > MOST_BYTES)
+		return false;
+	blocks = blocks_of(segments, bytes);
+	if (bytes / (segments->n * blocks) > MEAN_COMMANDS * command)
+		return false;
+	for (size_t i = 0; i < segments->n; i++)
+		if (!is_whole(&segments->items[i], written))
+			return false;
+	unit = unit_of(segments);
+	write_options(options, unit, shape_of(device, longest_of(segments, blocks) / unit));
+	return has_kernels(device, options, name_of(written));
+}
+
+/* --- the launches --- */
+
+/* The segments first .. first + n - 1, and the whole. */
+struct move {
+	choir_device *device;
+	const struct segments *segments;
+	uint64_t blocks, unit;
+	struct shape shape;
+	struct dev_bytes whole;
+	cl_kernel kernel;
+};
+
+/* As in cl/gather.cl. */
+struct places {
+	cl_ulong from[BUFFERS], part[BUFFERS], length[BUFFERS];
+};
+
+/* Set one after another; the first failure sticks. */
+struct arguments {
+	cl_kernel kernel;
+	cl_uint next;
+	cl_int rc;
+};
+
+static void set(struct arguments *args, size_t bytes, const void *value)
+{
+	if (args->rc == CL_SUCCESS)
+		args->rc = clSetKernelArg(args->kernel, args->next++, bytes, value);
+}
+
+static choir_status set_arguments(const struct move *move, size_t first, size_t n)
+{
+	const struct segment *items = move->segments->items;
+	struct places in = { .from = { 0 } };
+	cl_ulong blocks = move->blocks, whole_at = move->whole.off / move->unit,
+		 width = (blocks > 1 ? move->segments->block : items[move->segments->n].from) / move->unit;
+	cl_uint groups = (cl_uint)move->shape.groups;
+	struct arguments args = { .kernel = move->kernel };
+
+	for (size_t i = 0; i < BUFFERS; i++) /* an argument is never null */
+		set(&args, sizeof(cl_mem), &items[first + (i < n ? i : 0)].access->mem);
+	for (size_t i = 0; i < n; i++) {
+		const struct segment *segment = &items[first + i];
+
+		in.from[i] = segment->from / move->unit;
+		in.part[i] = (segment[1].from - segment->from) / move->unit;
+		in.length[i] = segment->bytes / move->unit;
+	}
+	set(&args, sizeof in, &in);
+	set(&args, sizeof blocks, &blocks);
+	set(&args, sizeof width, &width);
+	set(&args, sizeof groups, &groups);
+	set(&args, sizeof move->whole.mem, &move->whole.mem);
+	set(&args, sizeof whole_at, &whole_at);
+	return args.rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("clSetKernelArg", args.rc);
+}
+
+static choir_status launch_all(const struct move *move, cl_event *event_p)
+{
+	choir_status st = CHOIR_SUCCESS;
+
+	for (size_t first = 0; first < move->segments->n && st == CHOIR_SUCCESS; first += BUFFERS) {
+		size_t left = move->segments->n - first, n = left < BUFFERS ? left : BUFFERS;
+		size_t items = n * (size_t)move->shape.groups * move->shape.group;
+
+		st = set_arguments(move, first, n);
+		if (st == CHOIR_SUCCESS)
+			st = dev_launch(move->device, move->kernel, items, move->shape.group,
+			                left <= BUFFERS ? event_p : NULL);
+	}
+	return st;
+}
+
+static choir_status start(struct run *run, const struct segments *segments, const struct dev_access *whole,
+                          bool written, cl_event *event_p)
+{
+	struct move move = { .device = run->comm->device,
+		             .segments = segments,
+		             .blocks = blocks_of(segments, whole->bytes),
+		             .unit = unit_of(segments),
+		             .whole = { whole->mem, whole->off } };
+	char options[OPTIONS_BYTES];
+	choir_status st;
+
+	move.shape = shape_of(move.device, longest_of(segments, move.blocks) / move.unit);
+	write_options(options, move.unit, move.shape);
+	TRY(dev_kernel_take(move.device, SOURCE, options, name_of(written), &move.kernel));
+	st = launch_all(&move, event_p);
+	if (st != CHOIR_SUCCESS)
+		clFinish(dev_queue(move.device)); /* those before it have no event */
+	dev_kernel_give(move.device, SOURCE, options, name_of(written), move.kernel);
+	return st;
+}
+
+/* --- of a run --- */
+
+static uint64_t round_up(uint64_t bytes)
+{
+	return (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+}
+
+/* SEND's room begins at 0, RECV's behind it. */
+static choir_status make_room(struct run *run)
+{
+	struct bound *bound = &run->bound;
+	uint64_t recv_at = bound->gathered != NULL ? round_up(bound->send.bytes) : 0;
+
+	TRY(device_memory_list(run, recv_at + (bound->scattered != NULL ? bound->recv.bytes : 0)));
+	if (bound->gathered != NULL)
+		bound->send.mem = run->device.list;
+	if (bound->scattered != NULL) {
+		bound->recv.mem = run->device.list;
+		bound->recv.off = recv_at;
+	}
+	return CHOIR_SUCCESS;
+}
+
+choir_status gathered_fill(struct run *run, cl_event *event_p)
+{
+	struct bound *bound = &run->bound;
+
+	if (run->gathered || (bound->gathered == NULL && bound->scattered == NULL))
+		return CHOIR_SUCCESS;
+	TRY(make_room(run));
+	if (bound->gathered != NULL && shadow_plan_reads_send(run->plan))
+		TRY(start(run, bound->gathered, &bound->send, false, bound->send_shadow ? NULL : event_p));
+	run->gathered = true;
+	return CHOIR_SUCCESS;
+}
+
+choir_status gathered_empty(struct run *run, cl_event *event_p)
+{
+	if (!run->gathered)
+		return CHOIR_SUCCESS;
+	run->gathered = false;
+	if (run->bound.scattered == NULL || !shadow_plan_writes_recv(run->plan))
+		return CHOIR_SUCCESS;
+	return start(run, run->bound.scattered, &run->bound.recv, true, event_p);
+}
+
+void gathered_drop(struct run *run)
+{
+	if (run->gathered)
+		clFinish(dev_queue(run->comm->device)); /* a gather before a read that failed has no event */
+	run->gathered = false;
+}
