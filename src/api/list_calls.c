@@ -6,10 +6,22 @@
 #include "api/request.h"
 #include "api/start.h"
 #include "api/tensor_list.h"
+#include "base/dtype.h"
 #include "exec/commit.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* A list without elements is reduced as one of the first type that the operator is defined for. */
+static choir_dtype type_without_elements(enum collective collective, choir_op op)
+{
+	bool reduces = collective_has(collective, TRAIT_REDUCES);
+	choir_dtype dtype = 0;
+
+	while (reduces && dtype < N_DTYPES && reduce_supported(dtype, op) != CHOIR_SUCCESS)
+		dtype++;
+	return dtype < N_DTYPES ? dtype : 0;
+}
 
 /* A bucket of one tensor needs no segments. */
 static struct dense bucket_of(choir_comm *comm, const struct call_key *key, const struct tensor_list *list,
@@ -19,7 +31,7 @@ static struct dense bucket_of(choir_comm *comm, const struct call_key *key, cons
 		           .collective = list->collective,
 		           .comm = comm,
 		           .count = bucket->count,
-		           .dtype = bucket->dtype,
+		           .dtype = bucket->n > 0 ? bucket->dtype : type_without_elements(list->collective, key->op),
 		           .op = key->op,
 		           .factor = key->factor,
 		           .root = key->peer,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* choir_allreduce_multi and its persistent form as calls: what they refuse, what ranks must agree on, what they wait
  * for and keep meanwhile. */
+#include "base/dtype.h"
 #include "world/gate.h"
 #include "world/tensors.h"
 
@@ -23,6 +24,19 @@ static void on_layouts(world_fn fn)
 static choir_tensor tensor_at(float *send, float *recv, size_t count)
 {
 	return (choir_tensor){ choir_host(send), choir_host(recv), count, CHOIR_F32 };
+}
+
+/* Lists without elements are reduced by every operator, whatever type their tensors have. */
+static void empty_lists(struct world *world, int rank, choir_comm *comm)
+{
+	static __thread float a[4];
+	choir_tensor t = tensor_at(a, a, 0);
+
+	for (choir_op op = 0; op < N_OPS; op++) {
+		OK(choir_allreduce_multi(comm, &t, 1, op, NULL, NULL));
+		OK(choir_allreduce_multi(comm, NULL, 0, op, NULL, NULL));
+	}
+	IS(choir_allreduce_multi(comm, NULL, 0, N_OPS, NULL, NULL), CHOIR_ARGUMENT);
 }
 
 /* Refused before anything is sent: the comm goes on. */
@@ -104,6 +118,7 @@ static void refusals_kept(struct world *world, int rank, choir_comm *comm)
 static void all_refusals(struct world *world, int rank, choir_comm *comm, void *unused)
 {
 	refusals(world, rank, comm, unused);
+	empty_lists(world, rank, comm);
 	if (rank == 0)
 		refusals_kept(world, rank, comm);
 	CHECK(sum_works(comm, 100));
