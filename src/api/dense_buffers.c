@@ -160,16 +160,18 @@ choir_status dense_buffers_stage(struct dense *d, struct prepared *prepared)
 {
 	bool blocks = d->block_off != NULL && collective_recvs_blocks(d->collective);
 	choir_buffer recv = d->recv;
+	struct dev_access access;
 	struct algo_in in = { 0 };
 	uint64_t whole = 0;
 
 	TRY(check_buffers(d, &in));
 	if (d->collective == COLLECTIVE_BROADCAST && in.in_place) /* the root writes nothing */
 		return CHOIR_SUCCESS;
-	prepared->reusable = false;
-	prepared->reusable_if_retained &= recv.kind == CHOIR_BUFFER_HOST || recv.kind == CHOIR_BUFFER_MEM;
+	TRY(dev_resolve(d->comm->device, recv, d->recv_bytes, true, &access));
+	note_lasting(prepared, recv, d->recv_bytes, &access);
 	TRY(commit_create(d->comm->device, blocks ? (size_t)d->comm->n : 1, commit_room(d->recv_bytes),
 	                  &prepared->commit));
+	prepared->reusable &= commit_is_short(prepared->commit);
 	return commit_add_blocks(prepared->commit, recv, d->recv_bytes, blocks ? d->comm->n : 1,
 	                         blocks ? d->block_off : &whole, blocks ? d->block_bytes : &d->recv_bytes, &d->recv);
 }

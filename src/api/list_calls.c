@@ -119,6 +119,7 @@ static choir_status stage_list(choir_comm *comm, const struct tensor_list_call *
 	memcpy(staged, list->tensors, bytes);
 	commit_keep(*commit_p, staged);
 	*given_p = staged;
+	fresh->reusable &= list->reusable && commit_is_short(*commit_p);
 	segments_release(&list->owner);
 	*list_p = fresh;
 	return CHOIR_SUCCESS;
@@ -154,7 +155,7 @@ static choir_status prepare_list(choir_comm *comm, const struct call_key *key, c
 	prepared->owner = &list->owner;
 	prepared->commit = commit;
 	prepared->key.tensors = given;
-	prepared->reusable = list->reusable && commit == NULL;
+	prepared->reusable = list->reusable;
 	st = prepare_buckets(comm, key, call, &options, list, prepared);
 	if (st != CHOIR_SUCCESS) {
 		prepared_release(prepared);

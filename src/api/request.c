@@ -6,6 +6,7 @@
 
 #include "api/start.h"
 #include "api/tensor_list.h"
+#include "exec/commit.h"
 #include "exec/fork.h"
 
 #include <stdatomic.h>
@@ -58,9 +59,15 @@ static choir_status renew(choir_request *request)
 {
 	struct prepared *fresh;
 	choir_call call = request->call;
+	choir_status st;
 
 	call.options = request->prepared->key.options;
 	TRY(request->prepared->key.form->prepare(request->comm, &request->prepared->key, &call, &fresh));
+	st = commit_hold(fresh->commit);
+	if (st != CHOIR_SUCCESS) {
+		prepared_release(fresh);
+		return st;
+	}
 	prepared_release(request->prepared);
 	request->prepared = fresh;
 	return CHOIR_SUCCESS;
@@ -73,8 +80,11 @@ static choir_status start(choir_request *request, const choir_call *given, choir
 	TRY(read_start(request, given, &call));
 	if (request->kept_call != NULL)
 		return request->kept_call->start(request->kept_call, request->comm, &call, event_p);
-	if (!prepared_is_valid(request->comm, request->prepared, true))
+	if (!prepared_is_valid(request->comm, request->prepared, true) || !start_takes(request->prepared)) {
 		TRY(renew(request));
+		if (!start_takes(request->prepared))
+			return error_prefix(CHOIR_OPENCL, "choir_start");
+	}
 	return start_prepared(request->comm, request->prepared, &call, event_p, request->hold);
 }
 
@@ -161,6 +171,7 @@ static choir_status prepare(choir_request *request, struct call_key *key, const 
 	key->tag = call->tag;
 	TRY(keep_call(request, call, key->form->name));
 	TRY(key->form->prepare(request->comm, key, call, &request->prepared));
+	TRY(commit_hold(request->prepared->commit));
 	return keep_buffers(request);
 }
 

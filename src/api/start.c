@@ -58,9 +58,10 @@ static choir_status make_runs(choir_comm *comm, struct prepared *prepared, size_
 	return CHOIR_SUCCESS;
 }
 
-/* All parts from the first one on, under one event: the engine does of each what can be done. */
+/* All parts from the first one on, under one event: the engine does of each what can be done.  *taken_p: the call's
+ * commit, which the event gives back; NULL once it has it. */
 static choir_status submit(choir_comm *comm, struct prepared *prepared, size_t first, const choir_call *call,
-                           choir_event **event_p, struct segments_owner *hold)
+                           choir_event **event_p, struct segments_owner *hold, struct commit **taken_p)
 {
 	enum { FEW = 2 };
 	const char *name = prepared->key.form->name;
@@ -77,7 +78,8 @@ static choir_status submit(choir_comm *comm, struct prepared *prepared, size_t f
 	for (size_t i = 1; i < n && st == CHOIR_SUCCESS; i++)
 		run_join(runs[0], runs[i]);
 	if (st == CHOIR_SUCCESS) {
-		runs[0]->event->commit = commit_retain(prepared->commit);
+		runs[0]->event->commit = *taken_p;
+		*taken_p = NULL;
 		st = call_start_all(name, runs, n, event_p);
 	}
 	if (runs != few)
@@ -105,6 +107,7 @@ static choir_status carry_out(choir_comm *comm, struct prepared *prepared, size_
 static choir_status carry_out_list(choir_comm *comm, struct prepared *prepared, int64_t deadline_ms, const char *given)
 {
 	choir_call call = CHOIR_CALL_INIT;
+	struct commit *none = NULL;
 	size_t begun = 0;
 	choir_status st;
 
@@ -115,7 +118,7 @@ static choir_status carry_out_list(choir_comm *comm, struct prepared *prepared, 
 		st = carry_out(comm, prepared, begun++, 1, deadline_ms, given);
 	while (st == CHOIR_SUCCESS && begun < prepared->n_parts && inline_enter(comm));
 	if (st == CHOIR_SUCCESS && begun < prepared->n_parts)
-		st = submit(comm, prepared, begun++, &call, NULL, NULL);
+		st = submit(comm, prepared, begun++, &call, NULL, NULL, &none);
 	if (st == CHOIR_NO_MEMORY && begun > 1) /* the first part is done: the list cannot be made again */
 		comm_fail(comm, st, error_text());
 	prepared_release(prepared);
@@ -203,6 +206,13 @@ static struct prepared *find(choir_comm *comm, const struct call_key *key, bool 
 	return prepared;
 }
 
+bool start_takes(struct prepared *prepared)
+{
+	bool taken;
+
+	return commit_take(prepared->commit, &taken) == CHOIR_SUCCESS && taken;
+}
+
 void start_keep(choir_comm *comm, struct prepared *prepared)
 {
 	if (!prepared->reusable || !engine_enter(&comm->engine))
@@ -212,8 +222,8 @@ void start_keep(choir_comm *comm, struct prepared *prepared)
 	engine_leave(&comm->engine);
 }
 
-choir_status start_prepared(choir_comm *comm, struct prepared *prepared, const choir_call *call, choir_event **event_p,
-                            struct segments_owner *hold)
+static choir_status start_taken(choir_comm *comm, struct prepared *prepared, const choir_call *call,
+                                choir_event **event_p, struct segments_owner *hold, struct commit **taken_p)
 {
 	struct segments_owner *made = NULL;
 	choir_status st;
@@ -222,14 +232,24 @@ choir_status start_prepared(choir_comm *comm, struct prepared *prepared, const c
 		TRY(call_may_block(prepared->key.form->name, comm, is_pair(prepared)));
 		if (prepared->is_inline && has_no_deps(call) && inline_enter(comm))
 			return carry_out_here(comm, prepared, call->deadline_ms, call->name);
-		return submit(comm, prepared, 0, call, NULL, NULL);
+		return submit(comm, prepared, 0, call, NULL, NULL, taken_p);
 	}
 	if (hold == NULL && prepared->key.tensors != NULL) {
 		TRY(tensor_list_hold((struct tensor_list *)prepared->owner, &made));
 		hold = made;
 	}
-	st = submit(comm, prepared, 0, call, event_p, hold);
+	st = submit(comm, prepared, 0, call, event_p, hold, taken_p);
 	segments_release(made);
+	return st;
+}
+
+choir_status start_prepared(choir_comm *comm, struct prepared *prepared, const choir_call *call, choir_event **event_p,
+                            struct segments_owner *hold)
+{
+	struct commit *taken = prepared->commit;
+	choir_status st = start_taken(comm, prepared, call, event_p, hold, &taken);
+
+	commit_give(taken);
 	return st;
 }
 
@@ -258,9 +278,14 @@ static choir_status call_anew(choir_comm *comm, struct call_key *key, const choi
 	key->factor = call.factor;
 	key->tag = call.tag;
 	prepared = find(comm, key, waits ? NULL : &moved);
-	if (prepared == NULL || prepared->n_parts == 0) {
+	if (prepared == NULL || prepared->n_parts == 0 || !start_takes(prepared)) {
 		prepared_release(prepared);
 		TRY(form->prepare(comm, key, &call, &prepared));
+		if (!start_takes(prepared)) {
+			st = error_prefix(CHOIR_OPENCL, "%s", form->name);
+			prepared_release(prepared);
+			return st;
+		}
 		start_keep(comm, prepared);
 	}
 	st = moved ? start_moved(comm, prepared, key, &call, event_p)

@@ -17,8 +17,12 @@ bool start_again(choir_comm *comm, struct call_key *key, const choir_call *given
 /* start_keep: the comm keeps the call, if it lasts and no other thread drives just now. */
 void start_keep(choir_comm *comm, struct prepared *prepared);
 
-/* start_prepared: makes a prepared call.  call: read.  hold: what keeps the cl_mems of a list; NULL = they are retained
- * here, if the call returns before its end. */
+/* start_takes: the next start_prepared of it may begin.  false: its results' room is another call's (result=atomic), or
+ * a cl_mem cannot be retained: the call is to be prepared anew. */
+bool start_takes(struct prepared *prepared);
+
+/* start_prepared: makes a prepared call, which start_takes has allowed.  call: read.  hold: what keeps the cl_mems of a
+ * list; NULL = they are retained here, if the call returns before its end. */
 choir_status start_prepared(choir_comm *comm, struct prepared *prepared, const choir_call *call, choir_event **event_p,
                             struct segments_owner *hold);
 

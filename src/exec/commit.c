@@ -5,16 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNED = 64 };
+enum { ALIGNED = 64, SHORT_BYTES = 1 << 20 };
 
 struct copy {
 	struct dev_access to;
 	uint64_t off, from, bytes; /* off: in `to`; from: in the room */
-	cl_mem kept;               /* a reference; NULL = none */
+	cl_mem mem;                /* retained while the commit is taken; NULL = none */
 };
 
 struct commit {
 	_Atomic int refs;
+	atomic_bool taken;
+	bool held;
 	choir_device *device; /* a reference */
 	struct dev_memory room;
 	uint64_t used;
@@ -48,17 +50,80 @@ struct commit *commit_retain(struct commit *commit)
 	return commit;
 }
 
+/* The cl_mems of the first n copies. */
+static void release_first(const struct commit *commit, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (commit->copies[i].mem != NULL)
+			clReleaseMemObject(commit->copies[i].mem);
+}
+
+/* All of them, or none. */
+static choir_status retain_all(const struct commit *commit)
+{
+	for (size_t i = 0; i < commit->n; i++) {
+		cl_mem mem = commit->copies[i].mem;
+		cl_int rc = mem != NULL ? clRetainMemObject(mem) : CL_SUCCESS;
+
+		if (rc != CL_SUCCESS) {
+			release_first(commit, i);
+			return error_cl("clRetainMemObject", rc);
+		}
+	}
+	return CHOIR_SUCCESS;
+}
+
 void commit_release(struct commit *commit)
 {
 	if (commit == NULL || atomic_fetch_sub_explicit(&commit->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	for (size_t i = 0; i < commit->n; i++)
-		if (commit->copies[i].kept != NULL)
-			clReleaseMemObject(commit->copies[i].kept);
+	if (commit->held)
+		release_first(commit, commit->n);
 	dev_memory_free(commit->device, &commit->room);
 	choir_device_destroy(commit->device);
 	free(commit->kept);
 	free(commit);
+}
+
+choir_status commit_take(struct commit *commit, bool *taken_p)
+{
+	choir_status st;
+
+	*taken_p = true;
+	if (commit == NULL)
+		return CHOIR_SUCCESS;
+	*taken_p = !atomic_exchange_explicit(&commit->taken, true, memory_order_acquire);
+	if (!*taken_p)
+		return CHOIR_SUCCESS;
+	st = retain_all(commit);
+	if (st != CHOIR_SUCCESS)
+		atomic_store_explicit(&commit->taken, false, memory_order_release);
+	else
+		commit_retain(commit);
+	return st;
+}
+
+void commit_give(struct commit *commit)
+{
+	if (commit == NULL)
+		return;
+	release_first(commit, commit->n);
+	atomic_store_explicit(&commit->taken, false, memory_order_release);
+	commit_release(commit);
+}
+
+choir_status commit_hold(struct commit *commit)
+{
+	if (commit == NULL)
+		return CHOIR_SUCCESS;
+	TRY(retain_all(commit));
+	commit->held = true;
+	return CHOIR_SUCCESS;
+}
+
+bool commit_is_short(const struct commit *commit)
+{
+	return commit->room.bytes <= SHORT_BYTES;
 }
 
 uint64_t commit_room(uint64_t bytes)
@@ -70,14 +135,12 @@ choir_status commit_add_blocks(struct commit *commit, choir_buffer buffer, uint6
                                const uint64_t *lens, choir_buffer *stage_p)
 {
 	struct dev_access to;
-	cl_mem kept = NULL;
+	cl_mem mem = buffer.kind == CHOIR_BUFFER_MEM ? buffer.base : NULL;
 
 	TRY(dev_resolve(commit->device, buffer, bytes, true, &to));
-	TRY(dev_keep(buffer, &kept));
-	for (int i = 0; i < n; i++) {
-		commit->copies[commit->n++] = (struct copy){ to, offs[i], commit->used + offs[i], lens[i], kept };
-		kept = NULL;
-	}
+	for (int i = 0; i < n; i++)
+		commit->copies[commit->n++] =
+		    (struct copy){ to, offs[i], commit->used + offs[i], lens[i], i == 0 ? mem : NULL };
 	*stage_p = choir_host((unsigned char *)commit->room.ptr + commit->used);
 	commit->used += commit_room(bytes);
 	return CHOIR_SUCCESS;

@@ -72,7 +72,7 @@ static void end_commit(choir_event *event)
 		event->status = st;
 		event->error = strdup(error_text());
 	}
-	commit_release(event->commit);
+	commit_give(event->commit);
 	event->commit = NULL;
 }
 
@@ -115,7 +115,7 @@ void choir_event_release(choir_event *event)
 		return; /* a forked child: the comm behind it is the parent's to close */
 	if (event->free_result != NULL)
 		event->free_result(event->result);
-	commit_release(event->commit);
+	commit_give(event->commit);
 	comm_release(event->comm);
 	pthread_mutex_destroy(&event->lock);
 	free(event->error);

@@ -102,8 +102,8 @@ static bool may_move(const struct prepared *prepared)
 {
 	const struct bound *bound = &prepared->parts[0].bound;
 
-	return prepared->n_parts == 1 && call_key_is_flat(&prepared->key) && !bound->cached->plan.peers &&
-	       !bound->in.in_place && bound->become_script == NULL;
+	return prepared->n_parts == 1 && prepared->commit == NULL && call_key_is_flat(&prepared->key) &&
+	       !bound->cached->plan.peers && !bound->in.in_place && bound->become_script == NULL;
 }
 
 bool prepared_serves(const struct choir_comm *comm, const struct prepared *prepared, const struct call_key *key)
