@@ -3,16 +3,12 @@
 
 #include "algo/network_ns.h"
 #include "algo/pattern_block.h"
+#include "base/arithmetic.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #define MOST_BYTES (UINT64_C(1) << 40)
-
-static uint64_t max_u64(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
 
 enum nodes { ANY, FLAT /* one rank each */, FULL /* several on some */ };
 

@@ -7,6 +7,7 @@
 #include "algo/network_ns.h"
 
 #include "algo/pattern_block.h"
+#include "base/arithmetic.h"
 
 #include <stdbool.h>
 
@@ -15,11 +16,6 @@
 #define OVERHEAD      2000 /* each end of a message */
 #define WIRE_PER_BYTE 8
 #define LOCAL_MESSAGE 1000 /* between ranks of one node */
-
-static uint64_t max_u64(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
 
 static uint64_t log2_up(uint64_t n)
 {

@@ -3,11 +3,7 @@
 
 #include "algo/blocks.h"
 #include "algo/prefix.h"
-
-static uint64_t max_of(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
+#include "base/arithmetic.h"
 
 /* alltoall(v): the offset of the end of the last block. */
 static uint64_t pairs_extent(const struct algo_in *in, bool sending)
@@ -21,7 +17,7 @@ static uint64_t pairs_extent(const struct algo_in *in, bool sending)
 		uint64_t len = sending ? pair_bytes(in, in->me, r) : pair_bytes(in, r, in->me);
 
 		at = off ? off[r] : at;
-		end = max_of(end, at + len);
+		end = max_u64(end, at + len);
 		at += len;
 	}
 	return end;
@@ -34,7 +30,7 @@ static uint64_t blocks_extent(const struct algo_in *in)
 
 	for (int r = 0; r < in->layout->n; r++) {
 		at = in->block_off ? in->block_off[r] : at;
-		end = max_of(end, at + rank_block_bytes(in, r));
+		end = max_u64(end, at + rank_block_bytes(in, r));
 		at += rank_block_bytes(in, r);
 	}
 	return end;

@@ -4,27 +4,12 @@
 #ifndef ALGO_PATTERN_BLOCK_H
 #define ALGO_PATTERN_BLOCK_H
 
-#include <stdint.h>
+#include "base/arithmetic.h"
 
 /* The unit for elements of that size: a cache line if its size is a multiple of the element's, else one element. */
 static inline uint64_t block_unit(uint64_t elem_bytes)
 {
 	return elem_bytes <= 64 && 64 % elem_bytes == 0 ? 64 : elem_bytes;
-}
-
-static inline uint64_t round_up(uint64_t bytes, uint64_t unit)
-{
-	return (bytes + unit - 1) / unit * unit;
-}
-
-static inline uint64_t round_down(uint64_t bytes, uint64_t unit)
-{
-	return bytes / unit * unit;
-}
-
-static inline uint64_t min_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 /* The offset of block i of n; that of block n is bytes. */

@@ -3,6 +3,7 @@
  * whether everybody has mapped the others'.  In memory that is allocated the lowest rank of a node makes an arena, in
  * which each rank of the node has one slot: its share. */
 #include "api/call.h"
+#include "base/arithmetic.h"
 #include "exec/symmetric.h"
 
 #include <stdlib.h>
@@ -71,7 +72,7 @@ static const int *node_ranks(const choir_comm *comm)
 static choir_status make_arena(struct symmetric *symmetric, const choir_comm *comm, struct offer *offer)
 {
 	enum { PAGE_BYTES = 4096 };
-	uint64_t slot_bytes = (symmetric->bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+	uint64_t slot_bytes = round_up(symmetric->bytes, PAGE_BYTES);
 
 	if (comm->rank != node_ranks(comm)[0])
 		return CHOIR_SUCCESS;
@@ -153,7 +154,7 @@ static choir_status take_share(struct allotment *a, int local, bool wrap)
 	else
 		TRY(map_arena(symmetric, comm, a->all));
 	if (wrap)
-		TRY(dev_memory_wrap(comm->device, symmetric->shares[comm->local_rank], (a->bytes + 63) / 64 * 64,
+		TRY(dev_memory_wrap(comm->device, symmetric->shares[comm->local_rank], round_up(a->bytes, 64),
 		                    &memory));
 	symmetric->mem = memory.mem;
 	TRY(symmetric_add(comm, symmetric));

@@ -9,6 +9,8 @@
 #ifndef BASE_RING_H
 #define BASE_RING_H
 
+#include "base/arithmetic.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,7 +73,7 @@ static inline bool ring_has_room(const struct ring *ring, uint64_t ring_bytes, u
  * free. */
 static inline struct ring_item *ring_reserve(struct ring *ring, uint64_t ring_bytes, uint64_t len)
 {
-	uint64_t room = (len + RING_LINE_BYTES - 1) / RING_LINE_BYTES * RING_LINE_BYTES, at;
+	uint64_t room = round_up(len, RING_LINE_BYTES), at;
 	struct ring_item *item;
 
 	if (room > ring_bytes)

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The library's host memory, pinned or wrapped as a cl_mem, and its device memory. */
+#include "base/arithmetic.h"
 #include "dev/device_impl.h"
 
 #include <stdlib.h>
 
 #define PAGE_BYTES 4096
 #define LINE_BYTES 64
-
-static uint64_t round_up(uint64_t bytes, uint64_t to)
-{
-	return (bytes + to - 1) / to * to;
-}
 
 /* CL_MEM_ALLOC_HOST_PTR memory, mapped until it is freed: drivers copy to and from it without a bounce buffer. */
 static choir_status pinned_create(choir_device *device, uint64_t bytes, struct dev_memory *out)

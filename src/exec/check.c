@@ -3,6 +3,7 @@
 #include "exec/engine.h"
 #include "exec/record.h"
 
+#include "base/arithmetic.h"
 #include "base/log.h"
 #include "exec/flight.h"
 #include "exec/gone.h"
@@ -111,12 +112,12 @@ static void stamp(struct run *run, int64_t now)
 static void ask(struct run *run, int64_t now, int64_t ms)
 {
 	struct run_watch *watch = &run->watch;
-	int64_t last = watch->deadline_ms - late_least(watch->deadline_ms / 4, LAST_ASK_MS),
-	        next = watch->ask_ms > 0 ? watch->ask_ms : late_least(watch->deadline_ms / 16, ASK_MS);
+	int64_t last = watch->deadline_ms - min_i64(watch->deadline_ms / 4, LAST_ASK_MS),
+	        next = watch->ask_ms > 0 ? watch->ask_ms : min_i64(watch->deadline_ms / 16, ASK_MS);
 
 	if (watch->started_ns == 0 || ms < next)
 		return;
-	watch->ask_ms = ms < last ? late_least(2 * ms + 1, last) : INT64_MAX;
+	watch->ask_ms = ms < last ? min_i64(2 * ms + 1, last) : INT64_MAX;
 	liveness_ask(run, now);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/commit.h"
 
+#include "base/arithmetic.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,7 +130,7 @@ bool commit_is_short(const struct commit *commit)
 
 uint64_t commit_room(uint64_t bytes)
 {
-	return (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+	return round_up(bytes, ALIGNED);
 }
 
 choir_status commit_add_blocks(struct commit *commit, choir_buffer buffer, uint64_t bytes, int n, const uint64_t *offs,

@@ -3,6 +3,7 @@
  * copies of the plan's steps go to other queues: the run waits for the kernels before and after them. */
 #include "exec/gathered.h"
 
+#include "base/arithmetic.h"
 #include "exec/device_memory.h"
 #include "exec/shadow.h"
 
@@ -217,16 +218,11 @@ static choir_status start(struct run *run, const struct segments *segments, cons
 
 /* --- of a run --- */
 
-static uint64_t round_up(uint64_t bytes)
-{
-	return (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
-}
-
 /* SEND's room begins at 0, RECV's behind it. */
 static choir_status make_room(struct run *run)
 {
 	struct bound *bound = &run->bound;
-	uint64_t recv_at = bound->gathered != NULL ? round_up(bound->send.bytes) : 0;
+	uint64_t recv_at = bound->gathered != NULL ? round_up(bound->send.bytes, LINE_BYTES) : 0;
 
 	TRY(device_memory_list(run, recv_at + (bound->scattered != NULL ? bound->recv.bytes : 0)));
 	if (bound->gathered != NULL)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/late.h"
 
+#include "base/arithmetic.h"
 #include "exec/liveness.h"
 #include "exec/p2p.h"
 #include "exec/record.h"
@@ -8,11 +9,6 @@
 #include <stdio.h>
 
 enum { SILENCE_MS = 100, SURE_MS = 2000 };
-
-static int64_t most(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
 
 int64_t late_waited_ms(const struct run *run, int64_t now)
 {
@@ -23,7 +19,7 @@ int64_t late_waited_ms(const struct run *run, int64_t now)
  * waited for long can afford to be sure. */
 static int64_t silence_ns(const struct run *run, int64_t now)
 {
-	return most(SILENCE_MS, late_least(late_waited_ms(run, now) / 4, SURE_MS)) * 1000000;
+	return max_i64(SILENCE_MS, min_i64(late_waited_ms(run, now) / 4, SURE_MS)) * 1000000;
 }
 
 int late_most_silent(struct run *run, int64_t now)

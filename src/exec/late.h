@@ -14,9 +14,4 @@ int late_most_silent(struct run *run, int64_t now);
 /* late_say: a sentence that names the run's call and the rank that is late. */
 void late_say(struct run *run, int64_t now, double seconds, char *text, size_t bytes);
 
-static inline int64_t late_least(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 #endif

@@ -6,12 +6,9 @@
  * since a plan's copies from and to its rank's buffers are no other rank's concern. */
 #include "exec/shadow.h"
 
-enum { LINE_BYTES = 64 };
+#include "base/arithmetic.h"
 
-static uint64_t round_up(uint64_t bytes)
-{
-	return (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
-}
+enum { LINE_BYTES = 64 };
 
 static bool has_shadows(const struct run *run)
 {
@@ -20,7 +17,7 @@ static bool has_shadows(const struct run *run)
 
 static uint64_t recv_off(const struct bound *bound)
 {
-	return bound->send_shadow && !bound->send_in_recv ? round_up(bound->send.bytes) : 0;
+	return bound->send_shadow && !bound->send_in_recv ? round_up(bound->send.bytes, LINE_BYTES) : 0;
 }
 
 uint64_t shadow_bytes(const struct run *run)
@@ -30,8 +27,8 @@ uint64_t shadow_bytes(const struct run *run)
 	if (!has_shadows(run))
 		return 0;
 	if (bound->recv_in_send)
-		return LINE_BYTES + round_up(bound->send.bytes);
-	return LINE_BYTES + recv_off(bound) + (bound->recv_shadow ? round_up(bound->recv.bytes) : 0);
+		return LINE_BYTES + round_up(bound->send.bytes, LINE_BYTES);
+	return LINE_BYTES + recv_off(bound) + (bound->recv_shadow ? round_up(bound->recv.bytes, LINE_BYTES) : 0);
 }
 
 bool shadow_plan_reads_send(const struct plan *plan)
@@ -62,7 +59,7 @@ bool shadow_plan_writes_recv(const struct plan *plan)
 static void place(struct run *run)
 {
 	struct bound *bound = &run->bound;
-	unsigned char *base = (unsigned char *)run->scratch.ptr + round_up(run->plan->scratch_bytes);
+	unsigned char *base = (unsigned char *)run->scratch.ptr + round_up(run->plan->scratch_bytes, LINE_BYTES);
 
 	if (bound->send_shadow)
 		bound->send.ptr = base + (bound->send_in_recv ? bound->inner_off : 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/slot_ring.h"
 
+#include "base/arithmetic.h"
 #include "exec/run.h"
 
 /* All rings of a node together are to be larger than the caches of its cores and smaller than the one they share. */
@@ -22,7 +23,7 @@ struct slot_sizes slot_sizes_of(int node_size, bool far_memory)
 		ring = RING_LEAST;
 	ring = ring > RING_MOST ? RING_MOST : ring < RING_LEAST ? RING_LEAST : ring;
 	ring *= far_memory && node_size > 1 ? FAR_MEMORY : 1;
-	part = (ring / COMM_LANES + unit - 1) / unit * unit;
+	part = round_up(ring / COMM_LANES, unit);
 	return (struct slot_sizes){ .lane_bytes = part + SHORT_BYTES,
 		                    .slot_bytes = part * COMM_LANES / 2,
 		                    .fallback_bytes = part };
@@ -40,7 +41,7 @@ static uint64_t need_of(const struct run *run)
 	/* lists are said in the slot; a device plan's slot is device memory of the same size */
 	used = run->bound.lists || run->plan->device ? UINT64_MAX : run->plan->slot_used;
 	used = used < comm->slot_bytes ? used : comm->slot_bytes;
-	return (used + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+	return round_up(used, LINE_BYTES);
 }
 
 /* On all ranks, and its range most likely not used. */

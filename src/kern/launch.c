@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Launches of cl/reduce.cl. */
+#include "base/arithmetic.h"
 #include "base/dtype.h"
 #include "base/float_control.h"
 #include "kern/reduce.h"
@@ -119,7 +120,7 @@ static choir_status launch(choir_device *device, struct arguments *args, uint64_
 
 	if (args->rc != CL_SUCCESS)
 		return error_cl("clSetKernelArg", args->rc);
-	return dev_launch(device, args->kernel, (count + group - 1) / group * group, group, event_p);
+	return dev_launch(device, args->kernel, round_up(count, group), group, event_p);
 }
 
 /* Bit k: source first + k holds original values. */

@@ -6,6 +6,7 @@
  * in a list, so that leak checkers do not report them. */
 #include "net/blocks.h"
 
+#include "base/arithmetic.h"
 #include "base/error.h"
 
 #include <stdlib.h>
@@ -59,7 +60,7 @@ void blocks_fini(struct blocks *blocks)
 
 static struct block *new_block(uint64_t bytes, int class)
 {
-	uint64_t total = sizeof(struct block) + (class == NO_CLASS ? (bytes + 63) / 64 * 64 : class_bytes(class));
+	uint64_t total = sizeof(struct block) + (class == NO_CLASS ? round_up(bytes, 64) : class_bytes(class));
 	struct block *block = total > bytes ? aligned_alloc(64, total) : NULL;
 
 	if (block == NULL)

@@ -12,6 +12,7 @@
  * contains a full fence (Note [bell]), which orders it after the change. */
 #include "net/shm.h"
 
+#include "base/arithmetic.h"
 #include "base/copy.h"
 #include "base/error.h"
 #include "net/shm_state.h"
@@ -27,7 +28,7 @@ enum { LEAST_RING_BYTES = 256 };
 /* Counts the item `next`, of len bytes, as read.  Its room is blocked until it is freed. */
 static void count_read(struct shm_in *in, uint64_t len)
 {
-	in->read += (len + RING_LINE_BYTES - 1) / RING_LINE_BYTES * RING_LINE_BYTES;
+	in->read += round_up(len, RING_LINE_BYTES);
 	in->ends[in->next % RING_ITEMS] = in->read;
 	in->next++;
 }

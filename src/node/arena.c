@@ -15,6 +15,7 @@
  * and no other agreement is needed. */
 #include "node/arena.h"
 
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "node/key_board.h"
 #include "node/poison.h"
@@ -52,7 +53,7 @@ static struct arena *open_arenas; /* under shared_lock */
 
 static uint64_t pages(uint64_t bytes)
 {
-	return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+	return round_up(bytes, PAGE_BYTES);
 }
 
 bool arena_has_rings(const struct arena *arena)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "node/shared.h"
 
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/wait.h"
 #include "node/memory_left.h"
@@ -186,8 +187,8 @@ choir_status shared_make_growing(const char *what, uint64_t bytes, uint64_t firs
 
 	if (bytes > (uint64_t)INT64_MAX - page)
 		return error_set(CHOIR_NO_MEMORY, "no memory for %s: %llu bytes", what, (unsigned long long)bytes);
-	bytes = (bytes + page - 1) / page * page;
-	first = (first + page - 1) / page * page;
+	bytes = round_up(bytes, page);
+	first = round_up(first, page);
 	TRY(check_file_size(what, bytes));
 	TRY(draw_nonce(&nonce));
 	fd = memfd_create(what, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -217,7 +218,7 @@ choir_status shared_make_growing(const char *what, uint64_t bytes, uint64_t firs
 choir_status shared_fill(const struct shared_map *map, const char *what, uint64_t off, uint64_t bytes)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from = off / page * page,
-		 end = (off + bytes + page - 1) / page * page;
+		 end = round_up(off + bytes, page);
 
 	TRY(allocate(what, map->fd, (off_t)from, (off_t)end));
 #ifdef MADV_POPULATE_WRITE

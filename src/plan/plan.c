@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "plan/plan.h"
 
+#include "base/arithmetic.h"
 #include "base/error.h"
 
 #include <inttypes.h>
@@ -209,7 +210,7 @@ uint64_t plan_scratch(struct plan *plan, uint64_t bytes)
 			plan->building = error_set(CHOIR_NO_MEMORY, "no memory for 2^64 bytes of a plan's scratch");
 		return 0;
 	}
-	plan->scratch_bytes = (off + bytes + 63) / 64 * 64;
+	plan->scratch_bytes = round_up(off + bytes, 64);
 	return off;
 }
 

@@ -4,6 +4,7 @@
  * unwritten, an original of a caller, a partial result, or final.  A REDUCE whose raw mark does not fit its sources, or
  * that reads a final value, is an error; so square_add squares each original once, and mean divides once.  A left fold
  * has the same hash whether one step or several make it; the number of steps says how often it was rounded. */
+#include "base/arithmetic.h"
 #include "plan/plan_check.h"
 
 #include "base/error.h"
@@ -228,11 +229,6 @@ static choir_status check_send(const struct proof *proof, int rank)
 			return plan_team_wrong(proof->team, rank, PLAN_NO_STEP,
 			                       "SEND was overwritten at element %" PRIu64, e);
 	return CHOIR_SUCCESS;
-}
-
-static uint64_t max_u64(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
 }
 
 choir_status plan_prove_fits(uint64_t bytes, uint64_t elem_bytes)

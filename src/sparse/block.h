@@ -3,13 +3,14 @@
 #ifndef SPARSE_BLOCK_H
 #define SPARSE_BLOCK_H
 
+#include "base/arithmetic.h"
 #include "sparse/pairs.h"
 
 #define BLOCK_ALIGN 16
 
 static inline uint64_t block_round(uint64_t bytes)
 {
-	return (bytes + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN;
+	return round_up(bytes, BLOCK_ALIGN);
 }
 
 static inline uint64_t block_rows_off(struct index_form form, uint64_t count)

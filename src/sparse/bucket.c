@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/bucket.h"
 
+#include "base/arithmetic.h"
 #include "base/dtype.h"
 #include "sparse/prefetch.h"
 #include "sparse/bits.h"
@@ -70,19 +71,14 @@ struct bucket_shape bucket_shape_of(struct index_range range, int n_ranks)
 	return (struct bucket_shape){ .lo = range.lo, .shift = shift, .n = (uint32_t)(span >> shift) + 1 };
 }
 
-static uint64_t round_line(uint64_t bytes)
-{
-	return (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
-}
-
 static uint64_t keys_off(const struct bucket_shape *shape)
 {
-	return round_line((shape->n + UINT64_C(1)) * sizeof(uint32_t));
+	return round_up((shape->n + UINT64_C(1)) * sizeof(uint32_t), LINE_BYTES);
 }
 
 static uint64_t values_off(const struct bucket_shape *shape, uint64_t n)
 {
-	return keys_off(shape) + round_line(n * sizeof(uint16_t));
+	return keys_off(shape) + round_up(n * sizeof(uint16_t), LINE_BYTES);
 }
 
 uint64_t bucket_list_bytes(const struct bucket_shape *shape, uint64_t n, uint64_t elem_bytes)

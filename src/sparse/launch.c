@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/launch.h"
 
+#include "base/arithmetic.h"
+
 #define MOST_GROUPS 65535
 
 choir_status launch_run(choir_device *device, const struct launch *launch, cl_event *event_p)
@@ -46,7 +48,7 @@ size_t launch_items(const choir_device *device, uint64_t n, uint64_t *span_p)
 	uint64_t group = launch_shape_of(device, 0).group, items = n / least;
 
 	items = items < 1 ? 1 : items > most ? most : items;
-	items = (items + group - 1) / group * group;
+	items = round_up(items, group);
 	*span_p = (n + items - 1) / items;
 	return (size_t)items;
 }

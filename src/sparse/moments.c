@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/moments.h"
 
+#include "base/arithmetic.h"
 #include "base/simd.h"
 #include "sparse/launch.h"
 
@@ -111,7 +112,7 @@ static choir_status launch(struct moments_job *job, const char *kernel, const st
 		             .kernel = kernel,
 		             .args = args,
 		             .n_args = n_args,
-		             .global = (size_t)((items + LOCAL - 1) / LOCAL * LOCAL),
+		             .global = (size_t)round_up(items, LOCAL),
 		             .local = LOCAL };
 
 	return launch_run(job->device, &it, NULL);

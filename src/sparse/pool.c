@@ -5,6 +5,7 @@
  * AddressSanitizer nothing is kept, so that an access after pool_give is found. */
 #include "sparse/pool.h"
 
+#include "base/arithmetic.h"
 #include "exec/fork.h"
 
 #include <pthread.h>
@@ -61,7 +62,7 @@ static uint64_t rounded(uint64_t bytes)
 
 	while (step * 8 <= bytes)
 		step *= 2;
-	return (bytes + step - 1) / step * step + (bytes == 0 ? PAGE : 0);
+	return round_up(bytes, step) + (bytes == 0 ? PAGE : 0);
 }
 
 choir_status pool_take(struct pool_block *block, uint64_t bytes, const char *what)

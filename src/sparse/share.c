@@ -8,6 +8,7 @@
  * of its parent. */
 #include "sparse/share.h"
 
+#include "base/arithmetic.h"
 #include "base/copy.h"
 #include "base/error.h"
 #include "base/wait.h"
@@ -123,7 +124,7 @@ static void take(struct share_block *block, uint64_t bytes)
 	block->given_up = false;
 	block->bytes = bytes;
 	block->from = bytes > block->map.bytes - block->end ? HEAD_BYTES : block->end;
-	block->end = block->from + (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+	block->end = block->from + round_up(bytes, LINE_BYTES);
 }
 
 /* Drops free blocks beyond the limits, oldest first: new ones stand in front. */

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Small functions of whole numbers. */
+#ifndef BASE_ARITHMETIC_H
+#define BASE_ARITHMETIC_H
+
+#include <stdint.h>
+
+static inline uint64_t round_up(uint64_t bytes, uint64_t unit)
+{
+	return (bytes + unit - 1) / unit * unit;
+}
+
+static inline uint64_t round_down(uint64_t bytes, uint64_t unit)
+{
+	return bytes / unit * unit;
+}
+
+static inline uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static inline int64_t min_i64(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline int64_t max_i64(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+#endif
