@@ -180,9 +180,7 @@ static choir_status fill_script_run(struct run *run, const struct request *r, co
 {
 	const char *algorithm = asked(r);
 
-	run_set_name(run, call->name, r->key->form->name);
-	if (call->deadline_ms > 0)
-		run->watch.deadline_ms = call->deadline_ms;
+	TRY(run_set_call(run, call, r->key->form->name));
 	run->bound.dtype = r->key->dtype;
 	run->bound.record = (struct call_record){ .collective = COLLECTIVE_ALLTOALLV, .dtype = (uint8_t)r->key->dtype };
 	memcpy(run->bound.record.algorithm, algorithm, strnlen(algorithm, sizeof run->bound.record.algorithm - 1));
@@ -190,8 +188,7 @@ static choir_status fill_script_run(struct run *run, const struct request *r, co
 	TRY(prepared_create(r->comm, r->key->form->name, r->key, 0, &run->prepared));
 	TRY(run_keep(run, r->send.extent > 0 ? r->key->send : choir_none()));
 	TRY(run_keep(run, r->recv.extent > 0 ? r->key->recv : choir_none()));
-	TRY(make_script(run, r));
-	return run_set_deps(run, call);
+	return make_script(run, r);
 }
 
 static choir_status start_script(const struct request *r, const choir_call *call, choir_event **event_p)

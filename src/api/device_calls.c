@@ -77,8 +77,8 @@ static choir_status prepare(struct run *run, struct device_call *todo, const cho
 {
 	const char *name = todo->form->name;
 
-	run_set_name(run, call->name, name);
-	todo->deadline_ms = call->deadline_ms > 0 ? call->deadline_ms : run->watch.deadline_ms;
+	TRY(run_set_call(run, call, name));
+	todo->deadline_ms = run->watch.deadline_ms;
 	todo->wake = comm_ring_self;
 	run->watch.deadline_ms = FOREVER_MS;
 	run->bound.alone = true;
@@ -91,7 +91,6 @@ static choir_status prepare(struct run *run, struct device_call *todo, const cho
 	for (size_t i = 0; i < todo->n_operands; i++)
 		if (todo->operands[i].bytes > 0)
 			TRY(run_keep(run, todo->operands[i].buffer));
-	TRY(run_set_deps(run, call));
 	TRY(device_call_create(todo, &run->script.ops, &run->script.state));
 	move_deps(run, &((struct device_call *)run->script.state)->deps);
 	return CHOIR_SUCCESS;

@@ -77,9 +77,7 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 	run->event->result = calloc(1, sizeof(struct sparse_outcome));
 	if (run->event->result == NULL)
 		return error_no_memory("the outcome of a sparse_allreduce", sizeof(struct sparse_outcome));
-	run_set_name(run, call->name, function);
-	if (call->deadline_ms > 0)
-		run->watch.deadline_ms = call->deadline_ms;
+	TRY(run_set_call(run, call, function));
 	run->bound.dtype = sparse->val_dtype;
 	run->bound.op = sparse->op;
 	run->bound.record = (struct call_record){ .collective = COLLECTIVE_SPARSE_ALLREDUCE,
@@ -95,7 +93,7 @@ static choir_status prepare(struct run *run, struct sparse_call *sparse, const c
 	TRY(keep(run, sparse->recv_val, sparse->recv_val_count != NULL ? *sparse->recv_val_count : 0));
 	TRY(sparse_create(&env, sparse, &run->script.ops, &run->script.state));
 	run->script.ended = keep_outcome;
-	return run_set_deps(run, call);
+	return CHOIR_SUCCESS;
 }
 
 /* All that is chosen unasked keeps the order. */

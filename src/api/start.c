@@ -27,14 +27,11 @@ static choir_status make_run(choir_comm *comm, struct prepared *prepared, struct
 
 	TRY(run_create(comm, &run));
 	prepared_bind(run, prepared, part);
-	run_set_name(run, call->name, prepared->key.form->name);
-	if (call->deadline_ms > 0)
-		run->watch.deadline_ms = call->deadline_ms;
-	st = keeps ? run_keep(run, part->send) : CHOIR_SUCCESS;
+	st = run_set_call(run, call, prepared->key.form->name);
+	if (st == CHOIR_SUCCESS && keeps)
+		st = run_keep(run, part->send);
 	if (st == CHOIR_SUCCESS && keeps)
 		st = run_keep(run, part->recv);
-	if (st == CHOIR_SUCCESS)
-		st = run_set_deps(run, call);
 	if (st != CHOIR_SUCCESS) {
 		run_discard(run);
 		return st;

@@ -227,9 +227,7 @@ static choir_status prepare(struct run *run, const char *name, const struct topk
 	run->event->result = calloc(1, sizeof(choir_topk_stats));
 	if (run->event->result == NULL)
 		return error_no_memory("the statistics of a topk_allreduce", sizeof(choir_topk_stats));
-	run_set_name(run, call->name, name);
-	if (call->deadline_ms > 0)
-		run->watch.deadline_ms = call->deadline_ms;
+	TRY(run_set_call(run, call, name));
 	run->bound.dtype = settings->types.work;
 	run->bound.op = CHOIR_OP_SUM;
 	run->bound.by_kernels = comm_by_kernels(run->comm);
@@ -241,7 +239,7 @@ static choir_status prepare(struct run *run, const char *name, const struct topk
 		                                  .hash = topk_state_hash(state) + request->at };
 	snprintf(run->bound.record.algorithm, sizeof run->bound.record.algorithm, "%s", settings->algorithm->name);
 	run->script.ended = end;
-	return run_set_deps(run, call);
+	return CHOIR_SUCCESS;
 }
 
 static choir_status make_script(struct run *run, struct topk_state *state, const struct topk_request *request)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* The slow check: deadlines, late peers, dead peers, differing calls. */
-#include "exec/engine.h"
-#include "exec/record.h"
-
 #include "base/arithmetic.h"
+#include "exec/engine.h"
+
 #include "base/log.h"
+#include "base/wait.h"
 #include "exec/flight.h"
 #include "exec/gone.h"
 #include "exec/keyed.h"
 #include "exec/late.h"
 #include "exec/liveness.h"
 #include "exec/messages.h"
-#include "base/wait.h"
+#include "exec/record.h"
 
 #include <stdio.h>
 
@@ -186,7 +186,7 @@ void engine_check(struct choir_comm *comm)
 		return;
 	now = wait_now_ns();
 	held = comm->keyed != NULL && keyed_holds(comm->keyed);
-	if ((engine->flight.active != NULL || held) && !engine->closed) {
+	if ((engine->flight.all != NULL || held) && !engine->closed) {
 		(void)messages_drive(comm, true); /* what a peer said before it died counts first */
 		watch_peers(comm);
 		give_sign(comm, now);

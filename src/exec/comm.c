@@ -38,6 +38,15 @@ void comm_leave(struct choir_comm *comm)
 	atomic_fetch_sub(&comm->uses.inside, 1);
 }
 
+choir_status comm_send(struct choir_comm *comm, int rank, struct wire_header *header, const void *payload, size_t bytes)
+{
+	header->magic = WIRE_MAGIC;
+	header->comm = comm->context;
+	header->src = comm->rank;
+	header->dst = rank;
+	return messenger_send(comm->messenger, comm->endpoint_of[rank], header, payload, bytes, NULL);
+}
+
 void comm_ring_node(struct choir_comm *comm)
 {
 	for (int i = 0; i < comm->n_peers; i++)
@@ -105,18 +114,13 @@ static bool set_failure(struct choir_comm *comm, choir_status status, const char
 
 static void tell_network(struct choir_comm *comm, choir_status status)
 {
-	struct wire_header header = {
-		.magic = WIRE_MAGIC, .kind = WIRE_FAIL, .comm = comm->context, .key = status, .src = comm->rank
-	};
 	size_t bytes = strlen(comm->failure.text) + 1;
+	struct wire_header header = { .kind = WIRE_FAIL, .key = status, .bytes_check = (uint32_t)bytes };
 
-	header.bytes_check = (uint32_t)bytes;
 	for (int rank = 0; rank < comm->n; rank++) {
 		if (rank == comm->rank || comm_is_near(comm, rank))
 			continue;
-		header.dst = rank;
-		if (messenger_send(comm->messenger, comm->endpoint_of[rank], &header, comm->failure.text, bytes,
-		                   NULL) != CHOIR_SUCCESS)
+		if (comm_send(comm, rank, &header, comm->failure.text, bytes) != CHOIR_SUCCESS)
 			return; /* the transport is gone: the others have their deadlines */
 	}
 }

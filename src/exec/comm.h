@@ -119,7 +119,7 @@ struct choir_comm {
 	struct plan_cache plans;     /* has a lock */
 	struct inbox inbox;          /* has a lock */
 	struct liveness liveness;    /* filled by whoever drives the messenger; read by the driver */
-	struct gone *_Atomic gone;   /* the same; see gone.h; entries stay */
+	struct gone *_Atomic gone;   /* filled and read like liveness; entries stay; see gone.h */
 	struct symmetric_table symmetric;
 	struct comm_failure failure;
 	struct comm_uses uses;
@@ -190,6 +190,11 @@ choir_status comm_failure(struct choir_comm *comm);
 
 /* comm_failure_inside: the same between comm_enter and comm_leave. */
 choir_status comm_failure_inside(struct choir_comm *comm);
+
+/* comm_send: a message to that rank: the header, of which the caller fills all but magic, comm, src and dst, and the
+ * payload.  Never blocks. */
+choir_status comm_send(struct choir_comm *comm, int rank, struct wire_header *header, const void *payload,
+                       size_t bytes);
 
 /* comm_ring_node: wakes the other processes of the node, and this one. */
 void comm_ring_node(struct choir_comm *comm);

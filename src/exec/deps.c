@@ -3,7 +3,6 @@
 #include "exec/run.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static choir_status copy_cl_deps(struct run *run, const choir_call *call, size_t n)
 {
@@ -26,23 +25,10 @@ static choir_status copy_cl_deps(struct run *run, const choir_call *call, size_t
 	return CHOIR_SUCCESS;
 }
 
-static choir_status take_key(struct run *run, const char *key)
-{
-	if (run->comm->keyed == NULL || run->bound.pair)
-		return error_set(CHOIR_ARGUMENT, "%s: %s: the call has the key '%s', but %s", run->comm->name,
-		                 run->name, key,
-		                 run->bound.pair ? "sends and receives match by their order"
-		                                 : "the comm is not keyed (choir_comm_config.keyed)");
-	run->match_key = strdup(key);
-	return run->match_key != NULL ? CHOIR_SUCCESS : error_no_memory("a key", strlen(key) + 1);
-}
-
 choir_status run_set_deps(struct run *run, const choir_call *call)
 {
 	size_t n = call->n_cl_deps + (call->after != NULL);
 
-	if (call->key != NULL)
-		TRY(take_key(run, call->key));
 	if (n > 0)
 		TRY(copy_cl_deps(run, call, n));
 	if (call->n_deps == 0)

@@ -10,7 +10,7 @@
 
 struct run;
 
-/* Set by the caller before the run is submitted. */
+/* Filled before the run is submitted. */
 struct run_deps {
 	cl_event *cl;
 	size_t n_cl, next_cl; /* those before next_cl are complete */

@@ -25,12 +25,12 @@ static choir_status grow(struct run *run, uint64_t bytes, cl_mem *mem, uint64_t 
 
 choir_status device_memory_scratch(struct run *run, uint64_t bytes)
 {
-	return grow(run, bytes, &run->device.scratch, &run->device.scratch_bytes);
+	return grow(run, bytes, &run->device_memory.scratch, &run->device_memory.scratch_bytes);
 }
 
 choir_status device_memory_list(struct run *run, uint64_t bytes)
 {
-	return grow(run, bytes, &run->device.list, &run->device.list_bytes);
+	return grow(run, bytes, &run->device_memory.list, &run->device_memory.list_bytes);
 }
 
 uint64_t device_memory_offer(struct run *run)
@@ -39,10 +39,10 @@ uint64_t device_memory_offer(struct run *run)
 	const struct dev_access *send = &run->bound.send;
 
 	if (device_memory_scratch(run, plan->scratch_bytes) != CHOIR_SUCCESS ||
-	    grow(run, plan->slot_bytes, &run->device.slot, &run->device.slot_bytes) != CHOIR_SUCCESS)
+	    grow(run, plan->slot_bytes, &run->device_memory.slot, &run->device_memory.slot_bytes) != CHOIR_SUCCESS)
 		return 0;
 	run->source = (struct run_source){ .send = { send->mem, send->off },
-		                           .slot = run->device.slot,
+		                           .slot = run->device_memory.slot,
 		                           .factor = run->bound.factor };
 	return symmetric_address_of_device(&run->source);
 }

@@ -8,7 +8,7 @@
 /* device_memory_scratch: at least that many bytes of scratch, whose contents may be lost.  OPENCL. */
 choir_status device_memory_scratch(struct run *run, uint64_t bytes);
 
-/* device_memory_list: the same of run->device.list: exec/gathered.h. */
+/* device_memory_list: the same of run->device_memory.list: exec/gathered.h. */
 choir_status device_memory_list(struct run *run, uint64_t bytes);
 
 /* device_memory_offer: makes the scratch and the slot of run->plan, a plan on the device, and offers the slot and SEND

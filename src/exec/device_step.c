@@ -29,7 +29,7 @@ static struct dev_bytes bytes_of(const struct run *run, struct plan_ref ref)
 	case PLAN_RECV:
 		return (struct dev_bytes){ recv->mem, recv->off + ref.off };
 	case PLAN_SCRATCH:
-		return (struct dev_bytes){ run->device.scratch, ref.off };
+		return (struct dev_bytes){ run->device_memory.scratch, ref.off };
 	case PLAN_SLOT:
 		return (struct dev_bytes){ source_of(run, ref.peer)->slot, ref.off };
 	case PLAN_PEER_SEND:

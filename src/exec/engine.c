@@ -74,7 +74,7 @@ static void fail_all(struct choir_comm *comm)
 	if (withdraw(comm, now))
 		comm_ring_node(comm);
 	flight_let_all_in(flight);
-	for (struct run *run = flight->active; run != NULL; run = run->next) {
+	for (struct run *run = flight->all; run != NULL; run = run->next) {
 		if (run_is_active(run) && !is_in_job(run))
 			run_fail(run, st, comm->failure.text);
 		if (run->state == RUN_FAILED && withdraw_left_alone(run, now))
@@ -105,7 +105,8 @@ void engine_look_at_queued(struct choir_comm *comm)
 {
 	struct flight *flight = &comm->engine.flight;
 
-	for (size_t i = 1; i < flight->n_queues && atomic_load(&comm->failure.status) == CHOIR_SUCCESS; i++)
+	for (size_t i = QUEUE_COLLECTIVES + 1;
+	     i < flight->n_queues && atomic_load(&comm->failure.status) == CHOIR_SUCCESS; i++)
 		flight_advance_queued(flight, i, engine_advance);
 }
 
@@ -243,7 +244,7 @@ bool engine_drive(struct choir_comm *comm, bool even_if_idle, struct due_job *du
 		submit_held(ordered);
 	take_submitted(comm);
 	moved |= messages_drive(comm, even_if_idle || (held && comm->layout.n_nodes > 1));
-	if (engine->flight.active != NULL) {
+	if (engine->flight.all != NULL) {
 		comm_see_poison(comm);
 		if (atomic_load(&comm->failure.status) == CHOIR_SUCCESS)
 			moved |= advance_eligible(comm) || note_device_work(comm);

@@ -57,8 +57,8 @@ void engine_do_job(const struct due_job *due, bool in_background);
 bool engine_jobs_are_passed_on(void);
 void engine_forget_jobs(void);
 
-/* engine_check: the slow check, a few times a second while something waits: deadlines, late peers, dead peers,
- * differing calls. */
+/* engine_check: the slow check, some 50 times a second while something waits: deadlines, late peers, dead peers,
+ * differing calls.  In check.c. */
 void engine_check(struct choir_comm *comm);
 
 /* Is there something to do?
@@ -68,7 +68,7 @@ void engine_check(struct choir_comm *comm);
  *   engine_idle (negated)   yes
  *   has_work, progress.c    but those in a job  of the messenger
  *   in_calls, progress.c    yes                                   yes
- *   progress_drain          yes                 of the rank       yes
+ *   in_calls_or_sending     yes                 of the rank       yes
  *
  * engine_can_move: is a run unfinished, other than those whose job a thread is doing now? */
 bool engine_can_move(const struct choir_comm *comm);

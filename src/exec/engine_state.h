@@ -60,11 +60,10 @@ struct run_queue {
 
 /* The runs that the driver has taken, see flight.h.  The driver only. */
 struct flight {
-	struct run *active, **active_end;     /* all, in order of submission: walked by slow checks only */
+	struct run *all, **all_end;           /* in order of submission: walked by slow checks only */
 	struct run *to_check;                 /* the slow check goes on with that one; NULL = with the first */
 	struct run *eligible, **eligible_end; /* those of them that every drive advances */
-	/* [n_queues] of collectives, of sends to each rank, of recvs from each, of both with tags, alone */
-	struct run_queue *queues;
+	struct run_queue *queues;             /* [n_queues] by enum queue_number in flight.h */
 	size_t n_queues;
 };
 
@@ -115,7 +114,7 @@ struct arena_use {
 /* The thread that engine_enter let in (the driver) alone touches what follows the atomics. */
 struct engine {
 	_Atomic bool driven;         /* the right to drive is taken */
-	_Atomic bool closed;         /* nobody drives any more; set by the last driver */
+	_Atomic bool closed;         /* nobody drives any more; set by choir_comm_destroy as the last driver */
 	_Atomic bool device_works;   /* commands of the device were under way when nothing moved; see device_wait.c */
 	struct flight flight;
 	struct call_cache cache;

@@ -4,11 +4,11 @@
  * before it.  Callbacks are taken off the list under the lock and run without it, so a callback may call anything that
  * does not block. */
 #include "exec/event.h"
-#include "exec/fork.h"
 
 #include "exec/comm.h"
 #include "exec/commit.h"
 #include "exec/executor.h"
+#include "exec/fork.h"
 #include "exec/thread.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The event object: how the end of a collective is known.  The public functions are in api/event.c; what the engine
- * needs is here. */
+/* The event object: how the end of a collective is known.  Public functions that the engine calls too are in event.c,
+ * the others in api/event.c. */
 #ifndef EXEC_EVENT_H
 #define EXEC_EVENT_H
 
@@ -26,7 +26,6 @@ struct choir_event {
 	choir_status status;
 	char *error;                  /* NULL = no sentence */
 	struct choir_comm *comm;      /* a reference: who waits drives it */
-	int64_t deadline_ms;
 	const char *_Atomic algorithm; /* constant text; a script's is known late */
 	_Atomic uint64_t wire_bytes;
 	_Atomic uint64_t grouped_by;  /* the thread that holds its call back in an open group, 0 = none */

@@ -8,9 +8,9 @@ enum { PAIR_ELIGIBLE = 16, TAGGED_ELIGIBLE = 256 };
 
 choir_status flight_init(struct flight *flight, int n_ranks)
 {
-	flight->active_end = &flight->active;
+	flight->all_end = &flight->all;
 	flight->eligible_end = &flight->eligible;
-	flight->n_queues = 3 + 2 * (size_t)n_ranks;
+	flight->n_queues = QUEUE_PAIRS + 2 * (size_t)n_ranks;
 	flight->queues = calloc(flight->n_queues, sizeof *flight->queues);
 	if (flight->queues == NULL)
 		return error_no_memory("queues of calls", flight->n_queues * sizeof *flight->queues);
@@ -24,15 +24,13 @@ void flight_fini(struct flight *flight)
 
 static struct run_queue *queue_of(struct flight *flight, const struct run *run)
 {
-	size_t n = (flight->n_queues - 3) / 2;
-
 	if (run->bound.alone)
-		return &flight->queues[flight->n_queues - 1];
+		return &flight->queues[QUEUE_ALONE];
 	if (!run->bound.pair)
-		return &flight->queues[0];
+		return &flight->queues[QUEUE_COLLECTIVES];
 	if (tagged_tag(run->bound.pair_key) != 0)
-		return &flight->queues[flight->n_queues - 2];
-	return &flight->queues[1 + (run->bound.pair_sends ? 0 : n) + (size_t)run->bound.pair_peer];
+		return &flight->queues[QUEUE_TAGGED];
+	return &flight->queues[QUEUE_PAIRS + 2 * (size_t)run->bound.pair_peer + run->bound.pair_sends];
 }
 
 static void append_eligible(struct flight *flight, struct run *run)
@@ -55,16 +53,13 @@ static void let_in(struct flight *flight, struct run_queue *queue, int most)
 
 static void let_next_in(struct flight *flight, struct run_queue *queue)
 {
+	static const int most[] = { [QUEUE_COLLECTIVES] = COMM_LANES,
+		                    [QUEUE_TAGGED] = TAGGED_ELIGIBLE,
+		                    [QUEUE_ALONE] = INT_MAX,
+		                    [QUEUE_PAIRS] = PAIR_ELIGIBLE };
 	size_t number = (size_t)(queue - flight->queues);
-	int most = PAIR_ELIGIBLE;
 
-	if (number == 0)
-		most = COMM_LANES;
-	else if (number == flight->n_queues - 1)
-		most = INT_MAX;
-	else if (number == flight->n_queues - 2)
-		most = TAGGED_ELIGIBLE;
-	let_in(flight, queue, most);
+	let_in(flight, queue, most[number < QUEUE_PAIRS ? number : QUEUE_PAIRS]);
 }
 
 void flight_add(struct flight *flight, struct run *run)
@@ -72,9 +67,9 @@ void flight_add(struct flight *flight, struct run *run)
 	struct run_queue *queue = queue_of(flight, run);
 
 	run->next = run->next_eligible = NULL;
-	run->link = flight->active_end;
-	*flight->active_end = run;
-	flight->active_end = &run->next;
+	run->link = flight->all_end;
+	*flight->all_end = run;
+	flight->all_end = &run->next;
 	if (queue->first == NULL)
 		queue->first = run;
 	else
@@ -115,7 +110,7 @@ struct run *flight_next_to_check(struct flight *flight, struct run *checked)
 	struct run *next = checked == NULL ? flight->to_check : checked->next;
 
 	if (checked == NULL && next == NULL)
-		next = flight->active;
+		next = flight->all;
 	flight->to_check = next;
 	return next;
 }
@@ -128,7 +123,7 @@ struct run *flight_find_job(const struct flight *flight)
 	return NULL;
 }
 
-static void remove_active(struct flight *flight, struct run *run)
+static void take_out(struct flight *flight, struct run *run)
 {
 	*run->link = run->next;
 	if (flight->to_check == run)
@@ -136,7 +131,7 @@ static void remove_active(struct flight *flight, struct run *run)
 	if (run->next != NULL)
 		run->next->link = run->link;
 	else
-		flight->active_end = run->link;
+		flight->all_end = run->link;
 	run->next = NULL;
 }
 
@@ -158,7 +153,7 @@ struct run *flight_take_ended(struct flight *flight)
 			flight->eligible_end = at;
 		queue->n_eligible--;
 		let_next_in(flight, queue);
-		remove_active(flight, run);
+		take_out(flight, run);
 		*tail = run;
 		tail = &run->next;
 	}
@@ -170,5 +165,5 @@ bool flight_uses_messages(const struct flight *flight)
 	for (const struct run *run = flight->eligible; run != NULL; run = run->next_eligible)
 		if (run->plan != NULL && run->plan->messages)
 			return true;
-	return flight->active == NULL;
+	return flight->all == NULL;
 }

@@ -12,6 +12,13 @@
 
 #include "exec/run.h"
 
+enum queue_number {
+	QUEUE_COLLECTIVES,
+	QUEUE_TAGGED, /* sends and recvs with tags */
+	QUEUE_ALONE,  /* calls of this rank only */
+	QUEUE_PAIRS,  /* from here on: the recvs without tags from each rank, the sends to it */
+};
+
 choir_status flight_init(struct flight *flight, int n_ranks);
 void flight_fini(struct flight *flight);
 

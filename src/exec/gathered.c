@@ -226,9 +226,9 @@ static choir_status make_room(struct run *run)
 
 	TRY(device_memory_list(run, recv_at + (bound->scattered != NULL ? bound->recv.bytes : 0)));
 	if (bound->gathered != NULL)
-		bound->send.mem = run->device.list;
+		bound->send.mem = run->device_memory.list;
 	if (bound->scattered != NULL) {
-		bound->recv.mem = run->device.list;
+		bound->recv.mem = run->device_memory.list;
 		bound->recv.off = recv_at;
 	}
 	return CHOIR_SUCCESS;

@@ -103,18 +103,14 @@ static choir_status say_to(struct choir_comm *comm, int rank, struct farewell *w
 	told->received = submission->received[rank];
 	told->n_tags = tagged_copy(&submission->tagged, rank, words->tags, WIRE_TAGS);
 	n = told->n_tags <= WIRE_TAGS ? told->n_tags : 0;
-	header->dst = rank;
-	return messenger_send(comm->messenger, comm->endpoint_of[rank], header, words,
-	                 sizeof *told + n * sizeof *words->tags, NULL);
+	return comm_send(comm, rank, header, words, sizeof *told + n * sizeof *words->tags);
 }
 
 void gone_say(struct choir_comm *comm, bool process_ends)
 {
 	struct submission *submission = &comm->submission;
 	struct farewell words = { .told = { .ended = process_ends } };
-	struct wire_header header = {
-		.magic = WIRE_MAGIC, .kind = WIRE_GONE, .comm = comm->context, .src = comm->rank
-	};
+	struct wire_header header = { .kind = WIRE_GONE };
 
 	pthread_mutex_lock(&submission->lock); /* other threads may still number calls where the process ends */
 	words.told.calls = submission->next_seq;

@@ -105,7 +105,7 @@ static void do_piece(struct run *run, const struct plan_step *step, struct opera
 		copy_host_fence();
 }
 
-bool steps_host_copy(struct run *run, const struct plan_step *step)
+choir_status steps_host_copy(struct run *run, const struct plan_step *step, bool *done)
 {
 	struct plan_ref refs[2];
 	void *at[4];
@@ -113,7 +113,8 @@ bool steps_host_copy(struct run *run, const struct plan_step *step)
 
 	o.nt_from = operand_refs(run, step, refs);
 	do_piece(run, step, &o, NULL);
-	return run->board.piece == step->len;
+	*done = run->board.piece == step->len;
+	return CHOIR_SUCCESS;
 }
 
 choir_status steps_host_reduce(struct run *run, const struct plan_step *step, bool *done)

@@ -94,11 +94,12 @@ static void compare(struct inbox *inbox, const struct wire_header *theirs)
 
 	if ((theirs->key & WIRE_PAIR) != 0 || inbox->calls[at].number != theirs->key + 1 ||
 	    memcmp(&inbox->calls[at].record, &theirs->record, sizeof theirs->record) == 0 ||
-	    atomic_load_explicit(&inbox->has_odd, memory_order_relaxed))
+	    atomic_load_explicit(&inbox->has_mismatch, memory_order_relaxed))
 		return;
-	inbox->odd = (struct inbox_odd){ theirs->key, theirs->src, inbox->calls[at].record, theirs->record, "" };
-	memcpy(inbox->odd.name, inbox->calls[at].name, CALL_NAME_BYTES);
-	atomic_store_explicit(&inbox->has_odd, true, memory_order_release);
+	inbox->mismatch =
+	    (struct inbox_mismatch){ theirs->key, theirs->src, inbox->calls[at].record, theirs->record, "" };
+	memcpy(inbox->mismatch.name, inbox->calls[at].name, CALL_NAME_BYTES);
+	atomic_store_explicit(&inbox->has_mismatch, true, memory_order_release);
 }
 
 void inbox_compare(struct inbox *inbox, const struct wire_header *header)
@@ -157,8 +158,8 @@ struct message *inbox_take(struct inbox *inbox, uint64_t key, int src, uint32_t 
 	return found;
 }
 
-bool inbox_mismatch(struct inbox *inbox, uint64_t key, int from, const struct call_record *mine,
-                    struct call_record *theirs, int *src)
+bool inbox_find_mismatch(struct inbox *inbox, uint64_t key, int from, const struct call_record *mine,
+                         struct call_record *theirs, int *src)
 {
 	bool found = false;
 

@@ -16,7 +16,7 @@ struct inbox_bucket { /* messages in the order in which they came */
 };
 
 /* A message that is of another call than mine of the same number. */
-struct inbox_odd {
+struct inbox_mismatch {
 	uint64_t key;
 	int src;
 	struct call_record mine, theirs;
@@ -36,8 +36,8 @@ struct inbox {
 		struct call_record record;
 		char name[CALL_NAME_BYTES];
 	} calls[INBOX_CALLS];                        /* my last calls, at number mod INBOX_CALLS */
-	struct inbox_odd odd;                        /* the first one found */
-	_Atomic bool has_odd;
+	struct inbox_mismatch mismatch;              /* the first one found */
+	_Atomic bool has_mismatch;
 	_Atomic bool overflow;                       /* more was kept than INBOX_KEPT_BYTES: the comm fails */
 };
 
@@ -47,7 +47,7 @@ void inbox_fini(struct inbox *inbox); /* gives back what is left */
 void inbox_put(struct inbox *inbox, struct message *message);
 
 /* inbox_expect: I make call number key now, under the caller's name.  Messages of that number, here already
- * or still to come, must be of the same record: if one is not, `odd` tells. */
+ * or still to come, must be of the same record: if one is not, `mismatch` tells. */
 void inbox_expect(struct inbox *inbox, uint64_t key, const struct call_record *record, const char *name);
 
 /* inbox_compare: the same for a record that came without a message to keep. */
@@ -56,10 +56,10 @@ void inbox_compare(struct inbox *inbox, const struct wire_header *header);
 /* inbox_take: the message of that call, source and tag, or NULL. */
 struct message *inbox_take(struct inbox *inbox, uint64_t key, int src, uint32_t tag);
 
-/* inbox_mismatch: is there a message of that call (from that source; -1 = any) with another record?  Fills theirs and
- * src. */
-bool inbox_mismatch(struct inbox *inbox, uint64_t key, int from, const struct call_record *mine,
-                    struct call_record *theirs, int *src);
+/* inbox_find_mismatch: is there a message of that call (from that source; -1 = any) with another record?  Fills
+ * theirs and src. */
+bool inbox_find_mismatch(struct inbox *inbox, uint64_t key, int from, const struct call_record *mine,
+                         struct call_record *theirs, int *src);
 
 /* inbox_other_tag: is there a message of send from that source with another tag than the key's?  *tag_p: one of
  * them. */

@@ -36,7 +36,7 @@ bool inline_enter(struct choir_comm *comm)
 
 	if (atomic_load_explicit(&submission->unfinished, memory_order_relaxed) != 0 || !engine_enter(engine))
 		return false;
-	if (!atomic_load_explicit(&submission->closing, memory_order_relaxed) && engine->flight.active == NULL &&
+	if (!atomic_load_explicit(&submission->closing, memory_order_relaxed) && engine->flight.all == NULL &&
 	    !atomic_load_explicit(&submission->has_incoming, memory_order_relaxed))
 		return true;
 	engine_leave(engine);
@@ -129,7 +129,6 @@ static choir_event *detach(struct run *const *runs, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		*run_of_kind(runs[i]->comm, &runs[i]->bound) = NULL;
 		runs[i]->is_inline = false;
-		runs[i]->event->deadline_ms = runs[i]->watch.deadline_ms;
 	}
 	if (n == 2)
 		run_join(runs[0], runs[1]);

@@ -197,16 +197,9 @@ choir_status keyed_hold(struct run *run)
 
 static void send_key(struct choir_comm *comm, int rank, uint64_t key, bool ordered)
 {
-	struct wire_header header = { .magic = WIRE_MAGIC,
-		                      .kind = WIRE_KEY,
-		                      .comm = comm->context,
-		                      .key = key,
-		                      .src = comm->rank,
-		                      .dst = rank,
-		                      .tag = ordered };
+	struct wire_header header = { .kind = WIRE_KEY, .key = key, .tag = ordered };
 
-	/* A transport that fails says so when it is driven. */
-	(void)messenger_send(comm->messenger, comm->endpoint_of[rank], &header, NULL, 0, NULL);
+	(void)comm_send(comm, rank, &header, NULL, 0); /* a transport that fails says so when it is driven */
 }
 
 void keyed_deliver(struct choir_comm *comm, const struct wire_header *header)

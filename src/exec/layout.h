@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The layout of a comm: which rank is on which node (algo/algo.h). */
 #ifndef EXEC_LAYOUT_H
 #define EXEC_LAYOUT_H
 

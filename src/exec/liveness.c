@@ -104,16 +104,6 @@ void liveness_publish(struct choir_comm *comm, int waits_for, int64_t now_ns)
 	atomic_store_explicit(&control->sign_ns, now_ns, memory_order_relaxed);
 }
 
-static void send_note(struct choir_comm *comm, int rank, struct wire_header *header)
-{
-	header->magic = WIRE_MAGIC;
-	header->comm = comm->context;
-	header->src = comm->rank;
-	header->dst = rank;
-	/* A transport that fails says so when it is driven. */
-	(void)messenger_send(comm->messenger, comm->endpoint_of[rank], header, NULL, 0, NULL);
-}
-
 void liveness_ask(struct run *run, int64_t now_ns)
 {
 	struct choir_comm *comm = run->comm;
@@ -121,8 +111,8 @@ void liveness_ask(struct run *run, int64_t now_ns)
 
 	comm->liveness.asked_ns = now_ns;
 	for (int rank = 0; rank < comm->n; rank++)
-		if (!comm_is_near(comm, rank))
-			send_note(comm, rank, &header);
+		if (!comm_is_near(comm, rank)) /* a transport that fails says so when it is driven */
+			(void)comm_send(comm, rank, &header, NULL, 0);
 }
 
 /* All calls below it have started here. */
@@ -130,7 +120,7 @@ static uint64_t started(struct choir_comm *comm)
 {
 	uint64_t first = comm->submission.next_seq;
 
-	for (const struct run *run = comm->engine.flight.active; run != NULL; run = run->next)
+	for (const struct run *run = comm->engine.flight.all; run != NULL; run = run->next)
 		if (!run->bound.pair && !run->bound.alone && run->state == RUN_DEPS && run->seq < first)
 			first = run->seq;
 	return first;
@@ -144,9 +134,9 @@ void liveness_answer(struct choir_comm *comm)
 	    !atomic_exchange(&comm->liveness.any_asked, false))
 		return;
 	header.key = started(comm);
-	if (comm->engine.flight.active != NULL) /* else that is about a call which is over */
+	if (comm->engine.flight.all != NULL) /* else that is about a call which is over */
 		header.tag = atomic_load(&comm_control(comm, comm->local_rank)->waits_for);
 	for (int rank = 0; rank < comm->n; rank++)
 		if (atomic_exchange(&comm->liveness.ranks[rank].asked, false))
-			send_note(comm, rank, &header);
+			(void)comm_send(comm, rank, &header, NULL, 0);
 }

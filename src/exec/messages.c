@@ -14,7 +14,7 @@
 /* What the transport says, with the rank and the oldest of its calls. */
 static void fail_transport(struct choir_comm *comm, const char *why)
 {
-	const struct run *oldest = comm->engine.flight.active;
+	const struct run *oldest = comm->engine.flight.all;
 	char text[ERROR_TEXT_BYTES], called[RUN_TEXT_BYTES] = "no call under way";
 
 	if (atomic_load(&comm->failure.status) != CHOIR_SUCCESS)
@@ -25,9 +25,9 @@ static void fail_transport(struct choir_comm *comm, const char *why)
 	comm_fail(comm, CHOIR_TRANSPORT, text);
 }
 
-static void fail_mismatch(struct choir_comm *comm, const struct inbox_odd *odd)
+static void fail_mismatch(struct choir_comm *comm, const struct inbox_mismatch *found)
 {
-	choir_status st = record_mismatch(comm, odd->key, odd->name, &odd->mine, odd->src, &odd->theirs);
+	choir_status st = record_mismatch(comm, found->key, found->name, &found->mine, found->src, &found->theirs);
 
 	comm_fail(comm, st, error_text());
 }
@@ -44,9 +44,9 @@ bool messages_drive(struct choir_comm *comm, bool even_if_idle)
 		fail_transport(comm, error_text());
 	if (atomic_load_explicit(&inbox->overflow, memory_order_relaxed))
 		fail_transport(comm, "messages of more than 1 GiB came for calls that this rank has not made yet");
-	if (atomic_load_explicit(&inbox->has_odd, memory_order_acquire) &&
+	if (atomic_load_explicit(&inbox->has_mismatch, memory_order_acquire) &&
 	    atomic_load(&comm->failure.status) == CHOIR_SUCCESS)
-		fail_mismatch(comm, &inbox->odd);
+		fail_mismatch(comm, &inbox->mismatch);
 	liveness_answer(comm);
 	return moved; /* a failed comm too: the news of it must get out */
 }

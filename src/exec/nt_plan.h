@@ -7,7 +7,7 @@
 #include "base/nt.h"
 #include "node/arena.h"
 
-/* Entries of a node's word: of plans by kind and size, then of what scripts time themselves, whole calls. */
+/* The bits of arena_control.nt: one for each kind and size of plan, then those of scripts, which time whole calls. */
 enum { NT_REDUCED, NT_SCATTERED, NT_COPIED, NT_PAIRS, NT_PEERS, NT_KINDS }; /* kinds of plans */
 enum { NT_SIZES = 12, NT_PLANS = NT_KINDS * NT_SIZES, NT_ENTRIES = 64, NT_P2P_SIZES = 5 };
 

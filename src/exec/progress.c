@@ -38,8 +38,8 @@ static bool has_work(struct choir_comm *comm)
 	return engine_can_move(comm) || (comm->messenger != NULL && messenger_busy(comm->messenger));
 }
 
-/* What the comm's device is doing just now. */
-static void add_device(struct wait_for *why, const struct choir_comm *comm)
+/* A wait for work of the comm's device has a policy of its own: Note [wait policy] in base/wait.h. */
+static void note_device(struct wait_for *why, const struct choir_comm *comm)
 {
 	bool busy = atomic_load_explicit(&comm->engine.device_works, memory_order_relaxed);
 
@@ -58,7 +58,7 @@ static bool work_left(struct wait_for *why)
 		left |= here;
 		why->polled |= here && comm->messenger != NULL && messenger_polled(comm->messenger);
 		why->crowded |= comm->crowded;
-		add_device(why, comm);
+		note_device(why, comm);
 	}
 	comms_unlock();
 	return left;
@@ -183,7 +183,7 @@ static void idle_in(struct wait *idle, const struct choir_comm *comm, choir_even
 {
 	struct wait_for why = { .polled = wakes_late, .crowded = comm->crowded, .blocking = true };
 
-	add_device(&why, comm);
+	note_device(&why, comm);
 	idle_round(idle, comm, event, &why);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Call records as sentences, and the comparison between ranks. */
+#include "exec/record.h"
+
 #include "base/user_op.h"
 #include "exec/lane.h"
-#include "exec/record.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -142,11 +142,10 @@ choir_status run_check_records(struct run *run)
 		return CHOIR_SUCCESS;
 	if (!run->bound.pair)
 		TRY(check_node(run));
-	if (run->bound.pair &&
-	    run->bound.pair_sends) /* what came from the peer under the same number is for my receive */
+	if (run->bound.pair_sends) /* a message of the peer's with that number is for my recv */
 		return CHOIR_SUCCESS;
-	if (inbox_mismatch(&run->comm->inbox, run->key, run->bound.pair ? run->bound.pair_peer : -1, &run->bound.record,
-	                   &theirs, &src))
+	if (inbox_find_mismatch(&run->comm->inbox, run->key, run->bound.pair ? run->bound.pair_peer : -1,
+	                        &run->bound.record, &theirs, &src))
 		return run_mismatch(run, src, &theirs);
 	return CHOIR_SUCCESS;
 }

@@ -146,8 +146,8 @@ struct run_watch {
 
 /* A run is its maker's until it is submitted, and from then on the driver's alone; other threads see its event. */
 struct run {
-	struct run *next;  /* in one list after the other: keyed.c's, incoming, flight.active, ended, the pool */
-	struct run **link; /* in flight.active: what points to it */
+	struct run *next;  /* in one list after the other: keyed.c's, incoming, flight.all, ended, the pool */
+	struct run **link; /* in flight.all: what points to it */
 	struct run *next_eligible;  /* in flight.eligible or its queue */
 	struct choir_comm *comm;    /* kept alive by the event */
 	choir_event *event;
@@ -194,7 +194,7 @@ struct run {
 	bool gathered;              /* SEND and RECV have room on the device: exec/gathered.h */
 	cl_event map_events[2];
 	struct dev_memory scratch;
-	struct device_memory device;
+	struct device_memory device_memory; /* its own on the device */
 	struct run_source source;       /* of a plan on the device */
 	struct run_nt nt;
 	struct run_script script;
@@ -233,6 +233,9 @@ static inline const char *run_caller_name(const struct run *run)
 	return run->named ? run->name : "";
 }
 
+/* run_set_call: takes from the call its name (else the function's), deadline, key and deps. */
+choir_status run_set_call(struct run *run, const choir_call *call, const char *function);
+
 /* run_join: the second run's event becomes the first one's, which completes when both have ended; the first failure is
  * its outcome. */
 void run_join(struct run *first, struct run *second);
@@ -247,7 +250,7 @@ void run_discard(struct run *run);
 /* --- run.c --- */
 
 /* run_advance: as far as it gets now.  True if anything moved.  The driver only.  Failures end the run: see
- * run->status.  An inactive run stays as it is. */
+ * run->status.  Not of a run that has ended. */
 bool run_advance(struct run *run);
 
 /* run_give_lane: the run is over, and with it what it has of its lane and the slots. */

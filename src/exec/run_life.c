@@ -15,13 +15,13 @@ static void wipe(struct run *run)
 {
 	struct step_board board = run->board;
 	struct dev_memory scratch = run->scratch;
-	struct device_memory device = run->device;
+	struct device_memory device_memory = run->device_memory;
 	struct run_peer *peers = run->peers;
 
 	memset(run, 0, sizeof *run);
 	run->board = board;
 	run->scratch = scratch;
-	run->device = device;
+	run->device_memory = device_memory;
 	run->peers = peers;
 }
 
@@ -49,7 +49,6 @@ choir_status run_create(struct choir_comm *comm, struct run **out_p)
 		free(run);
 		return st;
 	}
-	run->event->deadline_ms = run->watch.deadline_ms;
 	*out_p = run;
 	return CHOIR_SUCCESS;
 }
@@ -74,6 +73,27 @@ void run_set_name(struct run *run, const char *name, const char *function)
 	memcpy(run->name, text, bytes);
 	run->name[bytes] = '\0';
 	run->named = name != NULL && name != function;
+}
+
+static choir_status take_key(struct run *run, const char *key)
+{
+	if (run->comm->keyed == NULL || run->bound.pair)
+		return error_set(CHOIR_ARGUMENT, "%s: %s: the call has the key '%s', but %s", run->comm->name,
+		                 run->name, key,
+		                 run->bound.pair ? "sends and receives match by their order"
+		                                 : "the comm is not keyed (choir_comm_config.keyed)");
+	run->match_key = strdup(key);
+	return run->match_key != NULL ? CHOIR_SUCCESS : error_no_memory("a key", strlen(key) + 1);
+}
+
+choir_status run_set_call(struct run *run, const choir_call *call, const char *function)
+{
+	run_set_name(run, call->name, function);
+	if (call->deadline_ms > 0)
+		run->watch.deadline_ms = call->deadline_ms;
+	if (call->key != NULL)
+		TRY(take_key(run, call->key));
+	return run_set_deps(run, call);
 }
 
 void run_join(struct run *first, struct run *second)
@@ -120,8 +140,9 @@ void run_discard(struct run *run)
 	segments_release(run->hold);
 	pthread_mutex_lock(&comm->submission.lock);
 	keep = !comm->engine.closed && comm->submission.n_pooled < POOLED_RUNS &&
-	       run->scratch.bytes <= POOLED_SCRATCH_BYTES && run->device.scratch_bytes <= POOLED_SCRATCH_BYTES &&
-	       run->device.list_bytes <= POOLED_SCRATCH_BYTES;
+	       run->scratch.bytes <= POOLED_SCRATCH_BYTES &&
+	       run->device_memory.scratch_bytes <= POOLED_SCRATCH_BYTES &&
+	       run->device_memory.list_bytes <= POOLED_SCRATCH_BYTES;
 	if (keep) {
 		run->next = comm->submission.pool;
 		comm->submission.pool = run;

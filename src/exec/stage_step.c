@@ -36,8 +36,7 @@ static bool all_await(const struct run *run, const uint32_t *ids, uint32_t n)
 	return true;
 }
 
-/* A short copy of a call that is carried out on the spot and has nothing else to do: the way that has the fewest hands
- * in it. */
+/* A short copy of an inline call that has nothing else to do blocks: fewer calls of OpenCL, and no other thread. */
 static bool is_copied_now(const struct run *run, const struct plan_step *step)
 {
 	const struct step_board *board = &run->board;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.  A step is ready once its deps are done; ready steps start in plan order.  Host steps (copies and
  * reductions between memory the host reaches) are done on the spot, in pieces (host_step.c); steps that need a peer or
- * the device (stage_step.c, reduce_step.c) are started and then polled from the `waiting` list.  Everything here runs
+ * the device (stage_step.c, kernel_step.c) are started and then polled from the `waiting` list.  Everything here runs
  * under the engine's right to drive, so the board needs none. */
 #include "exec/steps.h"
 
@@ -27,15 +27,15 @@ static choir_status start_copy(struct run *run, uint32_t id, bool *done)
 {
 	const struct plan_step *step = &run->plan->steps[id];
 
-	if (step->len == 0)
+	if (step->len == 0) {
 		*done = true;
-	else if (run->plan->device)
+		return CHOIR_SUCCESS;
+	}
+	if (run->plan->device)
 		return steps_device_copy(run, step, &run->board.events[id]);
-	else if (steps_is_staged(run, step))
+	if (steps_is_staged(run, step))
 		return steps_stage_copy(run, step, &run->board.events[id], done);
-	else
-		*done = steps_host_copy(run, step);
-	return CHOIR_SUCCESS;
+	return steps_host_copy(run, step, done);
 }
 
 static choir_status start_reduce(struct run *run, uint32_t id, bool *done)
@@ -57,19 +57,15 @@ static choir_status send_message(struct run *run, const struct plan_step *step)
 {
 	struct choir_comm *comm = run->comm;
 	struct wire_header header = {
-		.magic = WIRE_MAGIC,
 		.kind = WIRE_DATA,
-		.comm = comm->context,
 		.key = run->key,
-		.src = comm->rank,
-		.dst = step->peer,
 		.tag = tag_of(run, step->tag),
 		.bytes_check = (uint32_t)step->len,
 		.record = run->bound.record,
 	};
 
-	TRY(messenger_send(comm->messenger, comm->endpoint_of[step->peer], &header,
-	                   step->len > 0 ? operand_at(run, run->plan->refs[step->src_first]) : NULL, step->len, NULL));
+	TRY(comm_send(comm, step->peer, &header,
+	              step->len > 0 ? operand_at(run, run->plan->refs[step->src_first]) : NULL, step->len));
 	if (!comm_is_near(comm, step->peer))
 		atomic_fetch_add_explicit(&run->event->wire_bytes, step->len + sizeof header, memory_order_relaxed);
 	return CHOIR_SUCCESS;
@@ -394,6 +390,6 @@ void steps_free(struct run *run)
 	free(run->peers);
 	run->peers = NULL;
 	dev_memory_free(run->comm->device, &run->scratch);
-	device_memory_free(&run->device);
+	device_memory_free(&run->device_memory);
 	memset(&run->board, 0, sizeof run->board);
 }

@@ -31,8 +31,8 @@ void steps_free(struct run *run);
 void steps_give_board(struct run *run);
 void steps_free_boards(struct choir_comm *comm);
 
-/* steps_kernel_reduce: one REDUCE on the device; *event_p is complete when the result is where the step says.  In
- * reduce_step.c. */
+/* steps_kernel_reduce: a REDUCE of a plan on the host, by a kernel; *event_p is complete when the result is where the
+ * step says.  In kernel_step.c. */
 choir_status steps_kernel_reduce(struct run *run, const struct plan_step *step, cl_event *event_p);
 
 /* steps_device_copy, steps_device_reduce: a copy or a reduction of a plan on the device; *event_p is complete when it
@@ -40,9 +40,9 @@ choir_status steps_kernel_reduce(struct run *run, const struct plan_step *step, 
 choir_status steps_device_copy(struct run *run, const struct plan_step *step, cl_event *event_p);
 choir_status steps_device_reduce(struct run *run, const struct plan_step *step, cl_event *event_p);
 
-/* steps_host_copy, steps_host_reduce: the next piece of such a step, of at most STEP_PIECE_BYTES.  True: that was the
- * last.  In host_step.c. */
-bool steps_host_copy(struct run *run, const struct plan_step *step);
+/* steps_host_copy, steps_host_reduce: the next piece of such a step, of at most STEP_PIECE_BYTES.  *done: that was
+ * the last.  In host_step.c. */
+choir_status steps_host_copy(struct run *run, const struct plan_step *step, bool *done);
 choir_status steps_host_reduce(struct run *run, const struct plan_step *step, bool *done);
 
 /* steps_is_staged: does the copy lead from or to a caller's buffer that only commands reach?  steps_stage_copy: starts

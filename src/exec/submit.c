@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "exec/submit.h"
 
-#include "exec/keyed.h"
-
 #include "base/log.h"
 #include "base/wait.h"
+#include "exec/keyed.h"
 #include "exec/slot_ring.h"
 
 #include <stdlib.h>
@@ -87,6 +86,14 @@ bool submit_number(struct run *const *runs, int n)
 	return alone;
 }
 
+/* The call ends before it has begun. */
+static choir_status end(struct run *run, choir_status st)
+{
+	event_complete(run->event, st, error_text());
+	run_discard(run);
+	return st;
+}
+
 static choir_status refuse(struct run *run, bool spent)
 {
 	const struct choir_comm *comm = run->comm;
@@ -97,9 +104,7 @@ static choir_status refuse(struct run *run, bool spent)
 	else if (st == CHOIR_SUCCESS)
 		st = error_set(CHOIR_ABORTED, "%s: rank %d: %s: the comm has been destroyed", comm->name, comm->rank,
 		               run->name);
-	event_complete(run->event, st, error_text());
-	run_discard(run);
-	return st;
+	return end(run, st);
 }
 
 /* Under the lock. */
@@ -123,21 +128,10 @@ void submit_held(struct run *parts)
 	pthread_mutex_unlock(&submission->lock);
 }
 
-/* A keyed call that cannot be held back ends now. */
-static choir_status hold(struct run *run)
-{
-	choir_status st = keyed_hold(run);
-
-	if (st == CHOIR_SUCCESS)
-		return st;
-	event_complete(run->event, st, error_text());
-	run_discard(run);
-	return st;
-}
-
 choir_status submit_run(struct run *run)
 {
 	struct submission *submission = &run->comm->submission;
+	choir_status st;
 	bool spent;
 
 	pthread_mutex_lock(&submission->lock);
@@ -148,7 +142,8 @@ choir_status submit_run(struct run *run)
 	}
 	if (run->comm->keyed != NULL && !run->bound.pair) {
 		pthread_mutex_unlock(&submission->lock);
-		return hold(run);
+		st = keyed_hold(run);
+		return st == CHOIR_SUCCESS ? st : end(run, st);
 	}
 	atomic_fetch_add_explicit(&submission->unfinished, 1, memory_order_relaxed);
 	hand_over(submission, run);

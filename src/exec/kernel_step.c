@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A REDUCE on the device.  Operands that the device reads in place (a caller's cl_mem, wrapped arena or scratch on CPU
- * devices) are used there; the others are copied into device scratch first and the result back, all on the device's one
- * in-order queue, so only the last event is watched. */
+/* A REDUCE of a plan on the host, by a kernel.  Operands that the device reads in place (a caller's cl_mem, wrapped
+ * arena or scratch on CPU devices) are used there; the others are copied into device scratch first and the result back,
+ * all on the device's one in-order queue, so only the last event is watched. */
+#include "base/arithmetic.h"
 #include "exec/steps.h"
 
 #include "exec/device_memory.h"
 #include "exec/operand.h"
-
 #include "kern/reduce.h"
 
 #include <stdlib.h>
@@ -48,10 +48,10 @@ static bool in_place_operand(struct run *run, struct plan_ref ref, struct reduce
 
 static choir_status upload(struct run *run, struct plan_ref ref, uint64_t off, uint64_t len, struct reduce_operand *out)
 {
-	struct dev_access access = dev_buffer_access(run->device.scratch, off, len);
+	struct dev_access access = dev_buffer_access(run->device_memory.scratch, off, len);
 
 	TRY(dev_write(run->comm->device, &access, 0, operand_at(run, ref), len, NULL));
-	*out = (struct reduce_operand){ run->device.scratch, off };
+	*out = (struct reduce_operand){ run->device_memory.scratch, off };
 	return CHOIR_SUCCESS;
 }
 
@@ -70,7 +70,7 @@ static choir_status copy_out(struct run *run, const struct plan_step *step, stru
 
 static choir_status start(struct run *run, const struct plan_step *step, struct reduce_operand *src, cl_event *event_p)
 {
-	uint64_t room = (step->len + 63) / 64 * 64;
+	uint64_t room = round_up(step->len, 64);
 	struct reduce_operand dst;
 	struct reduce_call call;
 	bool dst_in_place = in_place_operand(run, step->dst, &dst), last = dst_in_place && step->n_more == 0;
@@ -83,7 +83,7 @@ static choir_status start(struct run *run, const struct plan_step *step, struct 
 			TRY(upload(run, ref, room * i, step->len, &src[i]));
 	}
 	if (!dst_in_place)
-		dst = (struct reduce_operand){ run->device.scratch, room * step->n_src };
+		dst = (struct reduce_operand){ run->device_memory.scratch, room * step->n_src };
 	operand_reduce_call(run, step, step->len, &call);
 	TRY(reduce_kernel_start(run->comm->device, &call, dst, src, last ? event_p : NULL));
 	return last ? CHOIR_SUCCESS : copy_out(run, step, dst, dst_in_place, event_p);
