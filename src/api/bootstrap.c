@@ -3,6 +3,7 @@
 
 #include "api/nodes.h"
 #include "exec/layout.h"
+#include "node/process_id.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -72,7 +73,7 @@ choir_status bootstrap_facts(const struct join *join, struct process *out)
 	*out = (struct process){
 		.magic = PROCESS_MAGIC,
 		.n_local = join->n_local,
-		.pid = getpid(),
+		.id = process_id(),
 		.has_transport = join->config->transport != NULL,
 		.ranks_per_node = join->config->ranks_per_node,
 		.keyed = join->config->keyed != 0,

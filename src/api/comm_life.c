@@ -30,7 +30,7 @@ static bool is_mine(const struct bootstrap *b, const struct process *process)
 {
 	const struct process *mine = &b->processes[b->me];
 
-	return process->pid == mine->pid && process->bell.nonce == mine->bell.nonce;
+	return process->id == mine->id && process->bell.nonce == mine->bell.nonce;
 }
 
 /* To the peer of that process among those from `first` on, which is added if it is not there. */
@@ -39,12 +39,12 @@ static choir_status add_rank(struct choir_comm *comm, int first, const struct pr
 	struct comm_peer *peer = &comm->peers[first], *end = &comm->peers[comm->n_watched];
 	int *ranks;
 
-	while (peer < end && peer->pid != process->pid)
+	while (peer < end && peer->process != process->id)
 		peer++;
 	if (peer == end) {
 		TRY(bell_open(&process->bell, &peer->bell));
-		peer->pid = process->pid;
-		peer->watch = peer_watch_open(process->pid);
+		peer->process = process->id;
+		peer->watch = peer_watch_open(process->id);
 		comm->n_watched++;
 	}
 	ranks = realloc(peer->ranks, ((size_t)peer->n_ranks + 1) * sizeof *ranks);
@@ -56,8 +56,7 @@ static choir_status add_rank(struct choir_comm *comm, int first, const struct pr
 }
 
 /* The processes other than mine: their bells, and what tells that they died.  Of ranks that the layout put on other
- * nodes those are watched whose bell can be opened: the number of a process in another container is not its number
- * here. */
+ * nodes those are watched whose bell can be opened. */
 static choir_status find_peers(struct bootstrap *b, struct choir_comm *comm)
 {
 	comm->peers = calloc(2 * (size_t)b->n_processes, sizeof *comm->peers);
@@ -133,7 +132,7 @@ choir_status comm_fill(struct bootstrap *b, int local, struct choir_comm *comm)
 	comm->poison = arena_poison_of(comm->arena);
 	comm->controls = arena_control(comm->arena, 0);
 	comm->lanes = arena_lane(comm->arena, 0, 0);
-	atomic_store(&comm_control(comm, comm->local_rank)->pid, b->processes[b->me].pid);
+	atomic_store(&comm_control(comm, comm->local_rank)->process, b->processes[b->me].id);
 	TRY(find_peers(b, comm));
 	comm->endpoint_of = calloc((size_t)b->n, sizeof *comm->endpoint_of);
 	if (comm->endpoint_of == NULL)

@@ -3,6 +3,7 @@
 
 #include "exec/layout.h"
 #include "node/cache.h"
+#include "node/porter.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,7 +140,7 @@ static bool opens_bells(const struct bootstrap *b)
 	for (int p = 0; p < b->n_processes; p++) {
 		struct bell *bell;
 
-		if (b->processes[p].pid == b->processes[b->me].pid ||
+		if (b->processes[p].id == b->processes[b->me].id ||
 		    b->processes[p].machine != b->processes[b->me].machine)
 			continue;
 		if (bell_open(&b->processes[p].bell, &bell) != CHOIR_SUCCESS)
@@ -173,6 +174,28 @@ static choir_status share_arenas(struct bootstrap *b, choir_status ready, struct
 	return bootstrap_gather_ready(b, &my_failure, 1, failed);
 }
 
+/* From here on the processes hand each other descriptors where /proc/PID/fd is closed between them.  One that cannot
+ * start its porter keeps its memory to itself. */
+static choir_status open_porters(struct bootstrap *b)
+{
+	struct porter_address mine = { 0 }, *all = calloc((size_t)b->n_processes, sizeof *all);
+	choir_status st = all != NULL ? CHOIR_SUCCESS
+	                              : error_no_memory("porters", (size_t)b->n_processes * sizeof *all);
+
+	(void)porter_start(&mine);
+	st = bootstrap_gather(b, st, &mine, sizeof mine, all);
+	for (int p = 0; p < b->n_processes && st == CHOIR_SUCCESS; p++)
+		if (p != b->me && b->processes[p].machine == b->processes[b->me].machine)
+			(void)porter_learn(b->processes[p].id, &all[p]); /* without it that process counts as closed */
+	free(all);
+	return st;
+}
+
+static bool any_failed(const struct bootstrap *b, const unsigned char *failed)
+{
+	return memchr(failed, 1, (size_t)b->n_processes) != NULL;
+}
+
 /* Looks for processes of one machine that share no memory, and says why; own[p]: p could not map its node's arena. */
 static void explain_apart(struct bootstrap *b, const unsigned char *own)
 {
@@ -181,8 +204,8 @@ static void explain_apart(struct bootstrap *b, const unsigned char *own)
 			const struct process *one = &b->processes[q], *other = &b->processes[p];
 			const char *why = one->uid != other->uid   ? "run as different users"
 			                  : one->net != other->net ? "are in different network namespaces"
-			                  : own[p] || own[q] ? "cannot open each other's shared memory by /proc/PID/fd "
-			                                       "(user or pid namespaces of containers, or hidepid)"
+			                  : own[p] || own[q] ? "cannot open each other's shared memory, neither by "
+			                                       "/proc/PID/fd nor over a socket"
 			                                     : NULL;
 
 			if (one->host != other->host || why == NULL)
@@ -212,8 +235,12 @@ static choir_status make_round(struct bootstrap *b, choir_status ready, const un
 
 choir_status nodes_make(struct bootstrap *b, choir_status ready, unsigned char *own, unsigned char *failed)
 {
-	bool again = true;
+	bool again;
 
+	TRY(make_round(b, ready, own, failed));
+	again = any_failed(b, failed);
+	if (again)
+		TRY(open_porters(b));
 	for (int round = 0; again && round < 3; round++) {
 		nodes_drop(b);
 		TRY(make_round(b, ready, own, failed));

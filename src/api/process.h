@@ -19,7 +19,7 @@ struct rank_facts {
 struct process {
 	uint32_t magic;
 	int32_t n_local;
-	int64_t pid;
+	int64_t id; /* node/process_id.h */
 	uint64_t machine; /* equal where processes can share memory: machine, user, network namespace */
 	uint64_t host, uid, net; /* these three of it, to say which of them differs */
 	uint64_t context; /* process 0's becomes the comm's */

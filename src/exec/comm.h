@@ -23,7 +23,7 @@ enum { COMM_SYMMETRIC = 64 /* symmetric allocations */ };
 /* A process of this machine other than mine, whose ranks I wait for, and wake if they are on my node. */
 struct comm_peer {
 	struct bell *bell;
-	int64_t pid;
+	int64_t process; /* node/process_id.h */
 	int watch; /* see arena.h; -1 = not watched */
 	int dead_looks; /* how often it was seen dead, 2 at most */
 	int *ranks;/* [n_ranks] its ranks on my node, or on others */

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "node/key_board.h"
 #include "node/poison.h"
+#include "node/process_id.h"
 #include "node/shared.h"
 
 #include <stdlib.h>
@@ -39,7 +40,7 @@ struct arena {
 	struct arena *next;
 	struct shared_map map;
 	struct arena_head *head;
-	int64_t pid; /* the process whose descriptor fd is */
+	int64_t process; /* the process whose descriptor fd is */
 	int fd;
 	int ranks, lanes;
 	bool growing;
@@ -139,7 +140,7 @@ static choir_status create(int ranks, int lanes, uint64_t slot_bytes, bool growi
 	arena->head->ranks = ranks;
 	arena->head->lanes = lanes;
 	arena->head->slot_bytes = slot_bytes;
-	arena->pid = getpid();
+	arena->process = process_id();
 	arena->fd = arena->map.fd;
 	shared_lock();
 	list_arena(arena);
@@ -160,7 +161,7 @@ choir_status arena_create_growing(int ranks, int lanes, uint64_t slot_bytes, str
 
 void arena_address(const struct arena *arena, struct arena_address *out)
 {
-	*out = (struct arena_address){ .pid = arena->pid,
+	*out = (struct arena_address){ .process = arena->process,
 		                       .fd = arena->fd,
 		                       .ranks = arena->ranks,
 		                       .lanes = arena->lanes,
@@ -181,11 +182,11 @@ static choir_status open_new(const struct arena_address *address, struct arena *
 	arena->lanes = address->lanes;
 	arena->slot_bytes = address->slot_bytes;
 	arena->growing = address->growing != 0;
-	arena->pid = address->pid;
+	arena->process = address->process;
 	arena->fd = address->fd;
 	st = lay_out(arena, &bytes);
 	if (st == CHOIR_SUCCESS)
-		st = shared_find(arena_name, address->pid, address->fd, address->nonce, bytes, &arena->map);
+		st = shared_find(arena_name, address->process, address->fd, address->nonce, bytes, &arena->map);
 	if (st != CHOIR_SUCCESS) {
 		free(arena);
 		return st;
@@ -195,8 +196,8 @@ static choir_status open_new(const struct arena_address *address, struct arena *
 	    arena->head->slot_bytes != arena->slot_bytes) {
 		shared_drop(&arena->map);
 		free(arena);
-		return error_set(CHOIR_TRANSPORT, "the arena of process %lld has another shape than announced",
-		                 (long long)address->pid);
+		return error_set(CHOIR_TRANSPORT, "the arena of process %d has another shape than announced",
+		                 process_pid(address->process));
 	}
 	list_arena(arena);
 	*out_p = arena;
@@ -210,7 +211,7 @@ choir_status arena_open(const struct arena_address *address, struct arena **out_
 
 	shared_lock();
 	for (arena = open_arenas; arena != NULL; arena = arena->next)
-		if (arena->map.nonce == address->nonce && arena->pid == address->pid)
+		if (arena->map.nonce == address->nonce && arena->process == address->process)
 			break;
 	if (arena != NULL) {
 		arena->refs++;

@@ -44,7 +44,7 @@ struct arena_lane { /* two cache lines, written by their rank only, the flag las
 };
 
 struct arena_control { /* the words of one rank that are not per lane */
-	_Alignas(64) _Atomic int64_t pid; /* 0 until the rank has joined */
+	_Alignas(64) _Atomic int64_t process; /* 0 until the rank has joined */
 	_Atomic uint64_t submitted;       /* the number of calls that it has submitted */
 	_Alignas(64) _Atomic int64_t sign_ns; /* the time when it last wrote waits_for (exec/liveness.h); 0 = never */
 	_Atomic uint32_t waits_for;           /* the rank it waits for, plus 1; 0 = none */
@@ -64,7 +64,7 @@ enum {
 };
 
 struct arena_address { /* what a peer needs to map the arena */
-	int64_t pid;
+	int64_t process; /* process_id.h */
 	int32_t fd;
 	int32_t ranks, lanes;
 	uint32_t growing;
@@ -154,12 +154,12 @@ const struct poison *arena_poison_of(const struct arena *arena);
 /* A watch on a process: a pidfd.  Reading it takes a system call, so only long waits do.
  * peer_watch_open: PEER_WATCH_GONE if the process does not exist any more, -1 if it cannot be watched. */
 #define PEER_WATCH_GONE (-2)
-int peer_watch_open(int64_t pid);
+int peer_watch_open(int64_t process);
 bool peer_watch_dead(int watch);  /* true if the process has exited, and for PEER_WATCH_GONE; false for -1 */
 void peer_watch_close(int watch); /* negative ones are silent */
 
-/* peer_lost: the status for memory of process pid that could not be mapped: PEER_DEAD, with a prefix to this thread's
+/* peer_lost: the status for memory of a process that could not be mapped: PEER_DEAD, with a prefix to this thread's
  * last error, if the process is dead or exits within 100 ms (it closes its files before); else TRANSPORT. */
-choir_status peer_lost(int64_t pid);
+choir_status peer_lost(int64_t process);
 
 #endif

@@ -15,6 +15,7 @@
 #include "node/bell.h"
 
 #include "base/error.h"
+#include "node/process_id.h"
 #include "node/shared.h"
 
 #include <errno.h>
@@ -47,7 +48,7 @@ struct bell {
 	struct bell *next;
 	struct bell_page *page;
 	struct shared_map map;
-	int64_t pid;
+	int64_t process; /* process_id.h */
 	int refs;       /* under shared_lock */
 	unsigned forks; /* shared_forks() when it was made */
 	bool mine;
@@ -92,7 +93,7 @@ static struct bell *make_mine(void)
 	}
 	bell->page = bell->map.base;
 	bell->page->fences_others = register_process();
-	bell->pid = getpid();
+	bell->process = process_id();
 	bell->forks = shared_forks();
 	bell->mine = true;
 	/* The parent's bell stays reachable after a fork, so that leak checkers report no leak. */
@@ -121,7 +122,7 @@ choir_status bell_mine_address(struct bell_address *out)
 
 	if (bell == NULL)
 		return CHOIR_NO_MEMORY; /* make_mine has set the sentence */
-	*out = (struct bell_address){ .pid = bell->pid, .fd = bell->map.fd, .nonce = bell->map.nonce };
+	*out = (struct bell_address){ .process = bell->process, .fd = bell->map.fd, .nonce = bell->map.nonce };
 	return CHOIR_SUCCESS;
 }
 
@@ -132,14 +133,15 @@ static choir_status open_new(const struct bell_address *address, struct bell **o
 
 	if (bell == NULL)
 		return error_no_memory("a bell", sizeof *bell);
-	st = shared_find(bell_name, address->pid, address->fd, address->nonce, sizeof(struct bell_page), &bell->map);
+	st = shared_find(bell_name, address->process, address->fd, address->nonce, sizeof(struct bell_page),
+	                 &bell->map);
 	if (st != CHOIR_SUCCESS) {
 		free(bell);
 		return st;
 	}
 	bell->page = bell->map.base;
 	register_process();
-	bell->pid = address->pid;
+	bell->process = address->process;
 	bell->refs = 1;
 	bell->next = open_bells;
 	open_bells = bell;
@@ -152,13 +154,13 @@ choir_status bell_open(const struct bell_address *address, struct bell **out_p)
 	struct bell *own = bell_mine(), *bell;
 	choir_status st = CHOIR_SUCCESS;
 
-	if (own != NULL && own->map.nonce == address->nonce && own->pid == address->pid) {
+	if (own != NULL && own->map.nonce == address->nonce && own->process == address->process) {
 		*out_p = own;
 		return CHOIR_SUCCESS;
 	}
 	shared_lock();
 	for (bell = open_bells; bell != NULL; bell = bell->next)
-		if (bell->map.nonce == address->nonce && bell->pid == address->pid)
+		if (bell->map.nonce == address->nonce && bell->process == address->process)
 			break;
 	if (bell != NULL) {
 		bell->refs++;

@@ -11,7 +11,7 @@ struct bell; /* a mapped bell, of this process or of a peer */
 
 /* What a peer needs to map this process's bell; the bootstrap exchanges it. */
 struct bell_address {
-	int64_t pid;
+	int64_t process; /* process_id.h */
 	int32_t fd;
 	uint32_t unused;
 	uint64_t nonce;

@@ -3,6 +3,8 @@
 
 #include "base/error.h"
 #include "node/arena.h"
+#include "node/porter.h"
+#include "node/process_id.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -96,7 +98,7 @@ choir_status borrow_begin(const void *ptr, uint64_t bytes, struct borrow_address
 		return error_set(CHOIR_UNSUPPORTED,
 		                 "%p, %" PRIu64 " bytes: the file behind it (%s) cannot be opened again", ptr, bytes,
 		                 m.path);
-	*out = (struct borrow_address){ .pid = getpid(),
+	*out = (struct borrow_address){ .process = process_id(),
 		                        .device = device,
 		                        .inode = m.inode,
 		                        .offset = m.offset + (at - m.start),
@@ -107,21 +109,33 @@ choir_status borrow_begin(const void *ptr, uint64_t bytes, struct borrow_address
 
 void borrow_end(const struct borrow_address *address)
 {
-	if (address->bytes > 0 && address->pid == getpid())
+	if (address->bytes > 0 && address->process == process_id())
 		close(address->fd);
+}
+
+static int open_peer(const struct borrow_address *address)
+{
+	char path[64];
+	int fd = -1;
+
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", process_pid(address->process), (int)address->fd);
+	if (process_is_visible(address->process))
+		fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	if (is_file(fd, address->device, address->inode))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return porter_fetch(address->process, PORTER_FILE, address->fd, address->device, address->inode);
 }
 
 choir_status borrow_map(const struct borrow_address *address, struct borrow_map *out)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from = address->offset / page * page,
 		 bytes = address->offset - from + address->bytes;
-	char path[64];
 	struct stat stat;
 	void *base = MAP_FAILED;
-	int fd;
+	int fd = open_peer(address);
 
-	snprintf(path, sizeof path, "/proc/%" PRId64 "/fd/%d", address->pid, (int)address->fd);
-	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 	/* A file shorter than the mapping would raise SIGBUS later. */
 	if (is_file(fd, address->device, address->inode) && fstat(fd, &stat) == 0 &&
 	    (uint64_t)stat.st_size >= from + bytes)
@@ -129,8 +143,8 @@ choir_status borrow_map(const struct borrow_address *address, struct borrow_map 
 	if (fd >= 0)
 		close(fd);
 	if (base == MAP_FAILED) {
-		error_set(CHOIR_TRANSPORT, "memory of process %" PRId64 " cannot be mapped here", address->pid);
-		return peer_lost(address->pid);
+		error_set(CHOIR_TRANSPORT, "memory of process %d cannot be mapped here", process_pid(address->process));
+		return peer_lost(address->process);
 	}
 	*out = (struct borrow_map){ .base = base,
 		                    .bytes = bytes,

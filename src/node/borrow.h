@@ -8,10 +8,10 @@
 
 /* What a peer needs to map the memory. */
 struct borrow_address {
-	int64_t pid;
+	int64_t process; /* process_id.h */
 	uint64_t device, inode; /* identify the file; the peer checks them */
 	uint64_t offset, bytes; /* of the memory in the file */
-	int32_t fd;             /* descriptor of process pid, open until borrow_end */
+	int32_t fd;             /* descriptor of that process, open until borrow_end */
 	int32_t unused;
 };
 

@@ -4,16 +4,29 @@
 #include "node/arena.h"
 
 #include "base/error.h"
+#include "node/porter.h"
+#include "node/process_id.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int peer_watch_open(int64_t pid)
+/* Of a process that is not visible here its porter has a pidfd; the porter's end is the process's. */
+static int open_far(int64_t process)
 {
-	long fd = syscall(SYS_pidfd_open, (pid_t)pid, 0);
+	int fd = porter_fetch(process, PORTER_SELF, -1, 0, 0);
 
+	return fd < 0 && errno == ECONNREFUSED ? PEER_WATCH_GONE : fd;
+}
+
+int peer_watch_open(int64_t process)
+{
+	long fd;
+
+	if (!process_is_visible(process))
+		return open_far(process);
+	fd = syscall(SYS_pidfd_open, (pid_t)process_pid(process), 0);
 	if (fd >= 0)
 		return (int)fd;
 	return errno == ESRCH ? PEER_WATCH_GONE : -1;
@@ -39,11 +52,11 @@ void peer_watch_close(int watch)
 		close(watch);
 }
 
-choir_status peer_lost(int64_t pid)
+choir_status peer_lost(int64_t process)
 {
-	int watch = peer_watch_open(pid);
+	int watch = peer_watch_open(process);
 	bool dead = dies_within(watch, 100);
 
 	peer_watch_close(watch);
-	return dead ? error_prefix(CHOIR_PEER_DEAD, "process %lld is dead", (long long)pid) : CHOIR_TRANSPORT;
+	return dead ? error_prefix(CHOIR_PEER_DEAD, "process %d is dead", process_pid(process)) : CHOIR_TRANSPORT;
 }

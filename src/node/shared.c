@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "base/wait.h"
 #include "node/memory_left.h"
+#include "node/porter.h"
+#include "node/process_id.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +25,6 @@
  * a peer can open it.  fallocate itself can end the process, by SIGXFSZ beyond RLIMIT_FSIZE and by the out-of-memory
  * killer beyond the memory of the machine or a control group; both are checked before.  It is called in portions, since
  * it restarts after each signal and a profiler's timer could keep it busy for ever. */
-#define SHARED_MAGIC   0x31646572616863ull /* "chared1" */
 #define ALLOCATE_BYTES ((off_t)64 << 20)
 
 const char *shared_root = "";
@@ -230,12 +231,15 @@ choir_status shared_fill(const struct shared_map *map, const char *what, uint64_
 
 /* Opens the descriptor only if its link names a memfd of choir: opening another process's device or pipe could
  * block. */
-static int open_peer(const char *what, int64_t pid, int fd)
+static int open_peer(const char *what, int64_t process, int fd)
 {
 	char path[64], target[96], expected[96];
 	ssize_t len;
 
-	snprintf(path, sizeof path, "/proc/%lld/fd/%d", (long long)pid, fd);
+	errno = ESRCH;
+	if (!process_is_visible(process))
+		return -1;
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", process_pid(process), fd);
 	len = readlink(path, target, sizeof target - 1);
 	if (len < 0)
 		return -1;
@@ -248,37 +252,35 @@ static int open_peer(const char *what, int64_t pid, int fd)
 	return open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 }
 
-choir_status shared_find(const char *what, int64_t pid, int fd, uint64_t nonce, uint64_t min_bytes,
-                         struct shared_map *out)
+/* Closes `file`, or keeps it in *out where it still grows. */
+static choir_status map_peer(const char *what, int64_t process, int file, uint64_t nonce, uint64_t min_bytes,
+                             struct shared_map *out)
 {
 	struct stat stat;
 	struct shared_map map;
 	const struct shared_head *head;
 	choir_status st;
-	int file = open_peer(what, pid, fd);
 
-	if (file < 0)
-		return error_set(CHOIR_TRANSPORT, "cannot open %s of process %lld: %m", what, (long long)pid);
 	if (fstat(file, &stat) != 0 || (uint64_t)stat.st_size < min_bytes || (uint64_t)stat.st_size < sizeof *head) {
 		close(file);
-		return error_set(CHOIR_TRANSPORT, "%s of process %lld has another size", what, (long long)pid);
+		return error_set(CHOIR_TRANSPORT, "%s of process %d has another size", what, process_pid(process));
 	}
 	st = map_file(what, file, (uint64_t)stat.st_size, &map);
 	if (st != CHOIR_SUCCESS) {
 		close(file);
-		return error_prefix(CHOIR_TRANSPORT, "%s of process %lld", what, (long long)pid);
+		return error_prefix(CHOIR_TRANSPORT, "%s of process %d", what, process_pid(process));
 	}
 	map.fd = file;
 	head = map.base;
 	if (head->magic != SHARED_MAGIC || head->nonce != nonce || head->bytes != map.bytes ||
 	    head->first > map.bytes) {
 		shared_drop(&map);
-		return error_set(CHOIR_TRANSPORT, "%s of process %lld is not the one that was announced", what,
-		                 (long long)pid);
+		return error_set(CHOIR_TRANSPORT, "%s of process %d is not the one that was announced", what,
+		                 process_pid(process));
 	}
 	if (populate(what, file, &map, head->first) != CHOIR_SUCCESS) {
 		shared_drop(&map);
-		return error_prefix(CHOIR_TRANSPORT, "%s of process %lld", what, (long long)pid);
+		return error_prefix(CHOIR_TRANSPORT, "%s of process %d", what, process_pid(process));
 	}
 	if (head->first == map.bytes) {
 		close(file);
@@ -287,6 +289,22 @@ choir_status shared_find(const char *what, int64_t pid, int fd, uint64_t nonce, 
 	map.nonce = nonce;
 	*out = map;
 	return CHOIR_SUCCESS;
+}
+
+choir_status shared_find(const char *what, int64_t process, int fd, uint64_t nonce, uint64_t min_bytes,
+                         struct shared_map *out)
+{
+	int file = open_peer(what, process, fd), passed;
+	choir_status st;
+
+	if (file < 0)
+		st = error_set(CHOIR_TRANSPORT, "cannot open %s of process %d: %m", what, process_pid(process));
+	else
+		st = map_peer(what, process, file, nonce, min_bytes, out);
+	if (st != CHOIR_TRANSPORT)
+		return st;
+	passed = porter_fetch(process, PORTER_MEMORY, fd, nonce, 0);
+	return passed < 0 ? st : map_peer(what, process, passed, nonce, min_bytes, out);
 }
 
 void shared_drop(struct shared_map *map)

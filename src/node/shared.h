@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory that processes of one machine and user share: an anonymous file (memfd) that a peer opens as
- * /proc/<pid>/fd/<fd>. */
+ * /proc/<pid>/fd/<fd>, or gets from the process's porter where it may not do so. */
 #ifndef NODE_SHARED_H
 #define NODE_SHARED_H
 
 #include <choir/types.h>
 #include <stdint.h>
+
+#define SHARED_MAGIC 0x31646572616863ull /* "chared1" */
 
 /* The first bytes of every such file.  A pid or descriptor number may mean another file here (another pid namespace, a
  * process that ended), so a peer checks magic and nonce before it uses the file. */
@@ -41,9 +43,9 @@ extern const char *shared_root;
 /* shared_forget_spare: the next request reads anew what memory is left: Note [spare memory] in shared.c. */
 void shared_forget_spare(void);
 
-/* shared_find: maps the file that is descriptor fd of process pid.  TRANSPORT if its head has another nonce, it is
- * shorter than min_bytes, or it cannot be mapped. */
-choir_status shared_find(const char *what, int64_t pid, int fd, uint64_t nonce, uint64_t min_bytes,
+/* shared_find: maps the file that is descriptor fd of a process (process_id.h).  TRANSPORT if its head has another
+ * nonce, it is shorter than min_bytes, or it cannot be mapped. */
+choir_status shared_find(const char *what, int64_t process, int fd, uint64_t nonce, uint64_t min_bytes,
                          struct shared_map *out);
 
 void shared_drop(struct shared_map *map); /* unmaps and closes */

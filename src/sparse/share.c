@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/wait.h"
 #include "node/arena.h"
+#include "node/process_id.h"
 #include "node/shared.h"
 #include "sparse/pool.h"
 
@@ -226,7 +227,7 @@ void share_offer(struct share_block *block, int readers, struct share_address *o
 	if (readers > 0 && block->staged.ptr != NULL)
 		copy_host(mapped_at(block), block->staged.ptr, block->bytes, block->bytes >= LEAST_NT_BYTES);
 	atomic_store_explicit(&head_of(&block->map)->readers, readers, memory_order_relaxed);
-	*out = (struct share_address){ .pid = getpid(),
+	*out = (struct share_address){ .process = process_id(),
 		                       .nonce = block->map.nonce,
 		                       .fd = block->map.fd,
 		                       .line = (uint32_t)(block->from / LINE_BYTES) };
@@ -305,9 +306,9 @@ choir_status share_open(const struct share_address *address, struct share_view *
 		*out_p = view;
 		return CHOIR_SUCCESS;
 	}
-	st = shared_find(SHARE_WHAT, address->pid, address->fd, address->nonce, HEAD_BYTES, &map);
+	st = shared_find(SHARE_WHAT, address->process, address->fd, address->nonce, HEAD_BYTES, &map);
 	if (st != CHOIR_SUCCESS)
-		return st == CHOIR_TRANSPORT ? peer_lost(address->pid) : st;
+		return st == CHOIR_TRANSPORT ? peer_lost(address->process) : st;
 	view = calloc(1, sizeof *view);
 	if (view == NULL) {
 		count_out_reader(&map);

@@ -11,7 +11,7 @@
 
 /* How a peer finds a block: fit to be sent, no padding. */
 struct share_address {
-	int64_t pid;
+	int64_t process; /* process_id.h */
 	uint64_t nonce;
 	int32_t fd;
 	uint32_t line; /* of 64 bytes, from the file's start: where in it */

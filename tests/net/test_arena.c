@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "node/arena.h"
+#include "node/process_id.h"
 #include "support.h"
 
 #include <signal.h>
@@ -24,8 +25,8 @@ static void parts_do_not_overlap(void **state)
 
 	(void)state;
 	for (int rank = 0; rank < RANKS; rank++) {
-		assert_int_equal(arena_control(arena, rank)->pid, 0);
-		arena_control(arena, rank)->pid = 100 + rank;
+		assert_int_equal(arena_control(arena, rank)->process, 0);
+		arena_control(arena, rank)->process = 100 + rank;
 		for (int lane = 0; lane < LANES; lane++) {
 			unsigned char *slot = arena_slot(arena, rank, lane);
 
@@ -38,7 +39,7 @@ static void parts_do_not_overlap(void **state)
 		}
 	}
 	for (int rank = 0; rank < RANKS; rank++) {
-		assert_int_equal(arena_control(arena, rank)->pid, 100 + rank);
+		assert_int_equal(arena_control(arena, rank)->process, 100 + rank);
 		for (int lane = 0; lane < LANES; lane++) {
 			assert_true(is_filled(arena_slot(arena, rank, lane), SLOT_BYTES,
 			                      random_mix((uint64_t)(rank * LANES + lane))));
@@ -99,7 +100,7 @@ static int reopened(char **argv)
 	struct arena_address address = { 0 };
 	struct arena *arena = NULL;
 
-	address.pid = strtoll(argv[2], NULL, 10);
+	address.process = strtoll(argv[2], NULL, 10);
 	address.fd = atoi(argv[3]);
 	address.ranks = RANKS;
 	address.lanes = LANES;
@@ -119,7 +120,7 @@ static void execute_again(void *ctx)
 	const struct arena_address *address = ctx;
 	char pid[32], fd[32], nonce[32];
 
-	snprintf(pid, sizeof pid, "%lld", (long long)address->pid);
+	snprintf(pid, sizeof pid, "%lld", (long long)address->process);
 	snprintf(fd, sizeof fd, "%d", address->fd);
 	snprintf(nonce, sizeof nonce, "%llu", (unsigned long long)address->nonce);
 	execl("/proc/self/exe", "test_arena", "reopen", pid, fd, nonce, (char *)NULL);
@@ -175,10 +176,10 @@ static void try_wrong_addresses(void *ctx)
 	wrong.nonce ^= 1;
 	REQUIRE(arena_open(&wrong, &arena) == CHOIR_TRANSPORT);
 	wrong = right;
-	wrong.pid = 0x7ffffff0;
+	wrong.process = 0x7ffffff0;
 	REQUIRE(arena_open(&wrong, &arena) == CHOIR_TRANSPORT);
 	wrong = right;
-	wrong.pid = getpid(); /* the child has the descriptor too: that is the same memory */
+	wrong.process = process_id(); /* the child has the descriptor too: that is the same memory */
 	REQUIRE(arena_open(&wrong, &arena) == CHOIR_SUCCESS);
 	arena_release(arena);
 	wrong.lanes = LANES + 1;
@@ -318,7 +319,7 @@ static void a_dead_peer_is_seen(void **state)
 	(void)state;
 	assert_int_equal(pipe(pipe_fds), 0);
 	pid = start_child(wait_for_byte, &pipe_fds[0]);
-	watch = peer_watch_open(pid);
+	watch = peer_watch_open(process_id_of(pid));
 	assert_true(watch >= 0);
 	assert_false(peer_watch_dead(watch));
 	assert_int_equal(kill(pid, SIGKILL), 0);
@@ -327,7 +328,7 @@ static void a_dead_peer_is_seen(void **state)
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED), 0);
 	assert_true(peer_watch_dead(watch)); /* and after */
 	peer_watch_close(watch);
-	assert_int_equal(peer_watch_open(pid), PEER_WATCH_GONE);
+	assert_int_equal(peer_watch_open(process_id_of(pid)), PEER_WATCH_GONE);
 	assert_true(peer_watch_dead(PEER_WATCH_GONE));
 	assert_false(peer_watch_dead(-1));
 	peer_watch_close(-1);

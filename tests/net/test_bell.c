@@ -2,6 +2,7 @@
 /* A lost wake-up shows as a test that does not end: nobody here sleeps with a limit, except where the limit is what is
  * tested. */
 #include "node/bell.h"
+#include "node/process_id.h"
 #include "support.h"
 
 #include <pthread.h>
@@ -252,11 +253,11 @@ static void addresses_are_checked(void **state)
 	wrong.nonce++;
 	assert_int_equal(bell_open(&wrong, &bell), CHOIR_TRANSPORT);
 	wrong = address;
-	wrong.pid = 0x7ffffff0;
+	wrong.process = 0x7ffffff0;
 	assert_int_equal(bell_open(&wrong, &bell), CHOIR_TRANSPORT);
 	assert_non_null(strstr(choir_last_error(), "choir-bell"));
 	wrong.fd = 1; /* somebody's terminal or pipe: not opened at all */
-	wrong.pid = address.pid;
+	wrong.process = address.process;
 	wrong.nonce++;
 	assert_int_equal(bell_open(&wrong, &bell), CHOIR_TRANSPORT);
 }
@@ -268,7 +269,7 @@ static void compare_with_parent(void *ctx)
 	struct bell *once = NULL, *again = NULL;
 
 	REQUIRE(bell_mine_address(&mine) == CHOIR_SUCCESS);
-	REQUIRE(mine.pid == getpid() && mine.nonce != parent->nonce);
+	REQUIRE(mine.process == process_id() && mine.nonce != parent->nonce);
 	REQUIRE(bell_open(parent, &once) == CHOIR_SUCCESS && once != bell_mine());
 	REQUIRE(bell_open(parent, &again) == CHOIR_SUCCESS && again == once);
 	bell_close(again);

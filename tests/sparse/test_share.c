@@ -2,6 +2,7 @@
 /* Shared blocks: read by others, not used again while somebody reads, and known to a forked process. */
 #include "base/error.h"
 #include "base/wait.h"
+#include "node/process_id.h"
 #include "sparse/share.h"
 #include "sparse/state.h"
 
@@ -109,7 +110,7 @@ static void used_again_behind_one_that_cannot_be_opened(void **state)
 
 	(void)state;
 	assert_int_equal(share_take(3000000, true, &first), CHOIR_SUCCESS);
-	headers[1].pairs_at = (struct share_address){ .pid = getpid(), .fd = -1, .nonce = 1 };
+	headers[1].pairs_at = (struct share_address){ .process = process_id(), .fd = -1, .nonce = 1 };
 	share_offer(first, 1, &headers[2].pairs_at);
 	assert_int_equal(sparse_open(&sparse, views, sparse_pairs_at), CHOIR_TRANSPORT);
 	assert_non_null(strstr(error_text(), "rank 1"));

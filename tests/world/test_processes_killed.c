@@ -2,6 +2,7 @@
 /* A process that is killed, or ends before its peers have read all it lent them: they say so, long before the
  * deadline, and what they still read stands. */
 #include "exec/comm.h"
+#include "node/process_id.h"
 #include "sparse/share.h"
 #include "world/endings.h"
 #include "world/processes.h"
@@ -95,7 +96,7 @@ static void killed_inside(const struct rank *me, int kind)
 
 /* What rank 0 has lent is opened when that process has ended, or after a while if it does not end. */
 static struct {
-	int64_t pid; /* 0: as soon as asked for */
+	int64_t process; /* 0: as soon as asked for */
 	int while_ms;
 } late;
 
@@ -104,8 +105,8 @@ choir_status __wrap_share_open(const struct share_address *address, struct share
 
 choir_status __wrap_share_open(const struct share_address *address, struct share_view **out_p)
 {
-	if (address->pid == late.pid) {
-		struct pollfd process = { .fd = peer_watch_open(late.pid), .events = POLLIN };
+	if (address->process == late.process) {
+		struct pollfd process = { .fd = peer_watch_open(late.process), .events = POLLIN };
 
 		poll(&process, 1, late.while_ms);
 		peer_watch_close(process.fd);
@@ -159,12 +160,12 @@ static void killed_sparse(const struct rank *me, int way)
 	int32_t ind[8];
 	float val[8];
 	choir_comm *comm;
-	int64_t pid = getpid(), pids[RANKS_MOST];
+	int64_t process = process_id(), processes[RANKS_MOST];
 
 	create_coalescing_on("host", me, &comm);
-	meeting_gather(me->meeting, me->rank, &pid, sizeof pid, pids);
+	meeting_gather(me->meeting, me->rank, &process, sizeof process, processes);
 	if (me->rank != 0) {
-		late.pid = pids[0];
+		late.process = processes[0];
 		late.while_ms = way == 0 ? 20000 : 2000; /* the way of split looks first: it cannot wait for the end */
 	}
 	MUST(sum_sparse(comm, shared_ways[way], me->rank == 0 ? die : NULL, ind, val) == CHOIR_PEER_DEAD);
@@ -197,12 +198,12 @@ static void leaves_early_sparse(const struct rank *me, int way)
 	int32_t ind[8];
 	float val[8];
 	choir_comm *comm;
-	int64_t pid = getpid(), pids[RANKS_MOST];
+	int64_t process = process_id(), processes[RANKS_MOST];
 
 	create_coalescing_on("host", me, &comm);
-	meeting_gather(me->meeting, me->rank, &pid, sizeof pid, pids);
+	meeting_gather(me->meeting, me->rank, &process, sizeof process, processes);
 	if (me->rank != 0) {
-		late.pid = pids[0];
+		late.process = processes[0];
 		late.while_ms = 200;
 	}
 	MUST(sum_sparse(comm, shared_ways[way], NULL, ind, val) == CHOIR_SUCCESS);
