@@ -26,7 +26,8 @@ struct fixture {
 static int set_up(void **state)
 {
 	static struct fixture fixture;
-	static const struct model_shape shape = { VOCABULARY, CONTEXT, WIDTH, HIDDEN, CANDIDATES, ROWS, BATCH, 3 };
+	static const struct model_shape shape = { VOCABULARY, CONTEXT, WIDTH, HIDDEN, CANDIDATES,
+		                                  ROWS,       BATCH,   3,     0.5f };
 	const struct model_words words = { contexts, out_words, bias };
 	float word_rate[VOCABULARY];
 
@@ -185,6 +186,32 @@ static void test_loss(void **state)
 	assert_true(device[1] == 0);
 }
 
+/* The second update has half of the first one in it, the first one after model_forget has not. */
+static void test_momentum(void **state)
+{
+	enum { FIRST = 4, COUNT = 20 };
+	struct fixture *fixture = *state;
+	struct model *model = &fixture->model;
+	float before[COUNT], after[COUNT], gradient[COUNT], moved = 0;
+
+	backward(fixture);
+	read_floats(fixture, model->hidden_gradient, 0, COUNT, gradient);
+	read_floats(fixture, model->dense, FIRST, COUNT, before);
+	assert_int_equal(model_forget(model), CHOIR_SUCCESS);
+	for (int i = 0; i < 3; i++) {
+		if (i == 2)
+			assert_int_equal(model_forget(model), CHOIR_SUCCESS);
+		assert_int_equal(model_update_dense(model, model->hidden_gradient, FIRST, COUNT, 0.25f),
+		                 CHOIR_SUCCESS);
+	}
+	read_floats(fixture, model->dense, FIRST, COUNT, after);
+	for (int i = 0; i < COUNT; i++) {
+		assert_true(fabsf(before[i] - 0.25f * (1 + 1.5f + 1) * gradient[i] - after[i]) < 1e-5f);
+		moved = fmaxf(moved, fabsf(gradient[i]));
+	}
+	assert_true(moved > 1e-3f);
+}
+
 static void test_updates(void **state)
 {
 	struct fixture *fixture = *state;
@@ -214,6 +241,7 @@ int main(void)
 		cmocka_unit_test(test_dense),
 		cmocka_unit_test(test_tables),
 		cmocka_unit_test(test_updates),
+		cmocka_unit_test(test_momentum),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

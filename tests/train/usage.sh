@@ -26,5 +26,7 @@ refused picture.gif --local 1 --steps 1 --plot picture.gif
 refused --compare --compare --via mpi
 refused --compress --compress oktopk --via mpi
 refused --density --compress oktopk --density 1.5
+refused --momentum --momentum 1
+refused --dense-steps --dense-steps 3
 "$train" --help | grep -q -e --candidates || status=1
 exit $status

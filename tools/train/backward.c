@@ -83,10 +83,16 @@ choir_status model_back_input(struct model *model, cl_event *ready_p)
 choir_status model_update_dense(struct model *model, cl_mem gradient, size_t first, size_t n, float rate)
 {
 	cl_uint first_param = (cl_uint)first, n_params = (cl_uint)n;
-	struct ocl_arg args[] = { OCL_ARG(model->dense), OCL_ARG(gradient), OCL_ARG(first_param),
-		                  OCL_ARG(rate), OCL_ARG(n_params) };
+	float momentum = model->shape.momentum;
+	struct ocl_arg plain[] = { OCL_ARG(model->dense), OCL_ARG(gradient), OCL_ARG(first_param),
+		                   OCL_ARG(rate), OCL_ARG(n_params) };
+	struct ocl_arg with_momentum[] = { OCL_ARG(model->dense), OCL_ARG(model->velocity), OCL_ARG(gradient),
+		                           OCL_ARG(first_param),  OCL_ARG(rate),            OCL_ARG(momentum),
+		                           OCL_ARG(n_params) };
 
-	return ocl_launch(model->ocl, OCL_update_dense, n, args, 5, NULL);
+	if (momentum > 0)
+		return ocl_launch(model->ocl, OCL_update_momentum, n, with_momentum, 7, NULL);
+	return ocl_launch(model->ocl, OCL_update_dense, n, plain, 5, NULL);
 }
 
 choir_status model_update_rows(struct model *model, cl_mem table, cl_mem index, cl_mem rows, size_t n_rows, float rate)

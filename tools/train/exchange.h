@@ -60,9 +60,15 @@ struct exchange {
 	struct ocl *ocl;
 };
 
-/* exchange_choir: over a comm, which stays the caller's.  compress: the algorithm of choir_topk_allreduce for dense
- * gradients, of which it sends the part `density`; NULL = they go whole. */
-choir_status exchange_choir(struct ocl *ocl, choir_comm *comm, const char *compress, double density,
+/* Of dense gradients by choir_topk_allreduce. */
+struct compression {
+	const char *algorithm; /* NULL = they go whole */
+	double density, momentum;
+	size_t dense_steps;
+};
+
+/* exchange_choir: over a comm, which stays the caller's. */
+choir_status exchange_choir(struct ocl *ocl, choir_comm *comm, const struct compression *compression,
                             struct exchange **out_p);
 
 /* exchange_mpi: over MPI_COMM_WORLD, by the thread that initialised MPI.  n_words: indices are below it. */

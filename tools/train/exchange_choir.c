@@ -4,12 +4,12 @@
 #include "exchange.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct by_choir {
 	struct exchange base;
 	choir_comm *comm;
-	const char *compress;
-	double density;
+	struct compression compression;
 	choir_topk_state *states[N_BUCKETS]; /* made by the first call; of the dense gradients, with --compress */
 };
 
@@ -30,12 +30,19 @@ static choir_status start_sparse(struct by_choir *self, struct bucket *bucket, c
 	                              CHOIR_OP_SUM, NULL, call, &bucket->event);
 }
 
+/* That an allreduce of so many floats brings to a rank. */
+static double whole_bytes(const struct by_choir *self, size_t count)
+{
+	double n = choir_comm_size(self->comm);
+
+	return 2 * (n - 1) / n * (double)count * sizeof(float);
+}
+
 static choir_status start_whole(struct by_choir *self, struct bucket *bucket, const choir_call *call)
 {
 	choir_buffer values = choir_mem(bucket->values, 0);
-	double n = choir_comm_size(self->comm);
 
-	bucket->received = 2 * (n - 1) / n * (double)bucket->count * sizeof(float);
+	bucket->received = whole_bytes(self, bucket->count);
 	return choir_allreduce(self->comm, values, values, bucket->count, CHOIR_F32, CHOIR_OP_SUM, call,
 	                       &bucket->event);
 }
@@ -45,8 +52,10 @@ static choir_status make_state(struct by_choir *self, const struct bucket *bucke
 	choir_topk_config config = CHOIR_TOPK_CONFIG_INIT;
 
 	config.count = bucket->count - bucket->n_whole;
-	config.algorithm = self->compress;
-	config.density = self->density;
+	config.algorithm = self->compression.algorithm;
+	config.density = self->compression.density;
+	config.momentum = self->compression.momentum;
+	config.dense_calls = self->compression.dense_steps;
 	config.op = CHOIR_OP_SUM;
 	return choir_topk_create(self->comm, &config, &self->states[bucket->id]);
 }
@@ -87,7 +96,7 @@ static choir_status start(struct exchange *exchange, struct bucket *bucket, cl_e
 	if (bucket->index)
 		st = start_sparse(self, bucket, &call);
 	else
-		st = (self->compress ? start_compressed : start_whole)(self, bucket, &call);
+		st = (self->compression.algorithm ? start_compressed : start_whole)(self, bucket, &call);
 	if (st != CHOIR_SUCCESS)
 		return fail_choir(bucket->name, st);
 	st = choir_event_on_complete(bucket->event, on_done, &bucket->done);
@@ -128,11 +137,14 @@ static choir_status settle_event(const struct bucket *bucket, choir_event **even
 static choir_status settle(struct exchange *exchange, struct bucket *bucket)
 {
 	choir_topk_stats stats = { .struct_size = sizeof stats };
+	struct by_choir *self = (struct by_choir *)exchange;
 	choir_status st = CHOIR_SUCCESS;
 
-	if (((struct by_choir *)exchange)->states[bucket->id] && choir_event_wait(bucket->event, -1) == CHOIR_SUCCESS &&
+	if (self->states[bucket->id] && choir_event_wait(bucket->event, -1) == CHOIR_SUCCESS &&
 	    choir_event_topk_stats(bucket->event, &stats) == CHOIR_SUCCESS)
-		bucket->received = (double)stats.pairs_received * (sizeof(int32_t) + sizeof(float));
+		bucket->received = strcmp(stats.algorithm, "dense") == 0
+		                       ? whole_bytes(self, bucket->count - bucket->n_whole)
+		                       : (double)stats.pairs_received * (sizeof(int32_t) + sizeof(float));
 	if (bucket->whole_event)
 		st = settle_event(bucket, &bucket->whole_event);
 	TRY(settle_event(bucket, &bucket->event));
@@ -188,7 +200,7 @@ static const struct exchange_ops choir_ops = {
 	.destroy = destroy,
 };
 
-choir_status exchange_choir(struct ocl *ocl, choir_comm *comm, const char *compress, double density,
+choir_status exchange_choir(struct ocl *ocl, choir_comm *comm, const struct compression *compression,
                             struct exchange **out_p)
 {
 	struct by_choir *self = malloc(sizeof *self);
@@ -196,7 +208,7 @@ choir_status exchange_choir(struct ocl *ocl, choir_comm *comm, const char *compr
 	if (!self)
 		return fail_memory("the exchange", sizeof *self);
 	*self = (struct by_choir){
-		.base = { .ops = &choir_ops, .ocl = ocl }, .comm = comm, .compress = compress, .density = density
+		.base = { .ops = &choir_ops, .ocl = ocl }, .comm = comm, .compression = *compression
 	};
 	*out_p = &self->base;
 	return CHOIR_SUCCESS;

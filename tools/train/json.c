@@ -36,9 +36,11 @@ static json_t *summary(const struct report *report)
 	              whole->comm_s, "shown", whole->shown_s, "hidden", whole->comm_s - whole->shown_s, "rows_per_step",
 	              "in", whole->rows_in / (double)n, "out", whole->rows_out / (double)n, "losses", losses));
 	json_object_set_new(root, "dense_bytes_per_step", json_real(whole->received / (double)n));
+	json_object_set_new(root, "momentum", json_real(options->momentum));
 	if (options->compress) {
 		json_object_set_new(root, "compress", json_string(options->compress));
 		json_object_set_new(root, "density", json_real(options->density));
+		json_object_set_new(root, "dense_steps", json_integer((json_int_t)options->dense_steps));
 	}
 	if (report->compare)
 		json_object_set_new(root, "compare", compare_json(report->compare));

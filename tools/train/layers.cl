@@ -12,6 +12,18 @@ kernel void update_dense(global float *params, global const float *gradient, con
 		params[first + i] -= rate * gradient[i];
 }
 
+/* the same by a velocity, of which momentum is what stays of it */
+kernel void update_momentum(global float *params, global float *velocity, global const float *gradient,
+                            const uint first, const float rate, const float momentum, const uint n)
+{
+	const uint i = get_global_id(0);
+
+	if (i >= n)
+		return;
+	velocity[first + i] = momentum * velocity[first + i] + gradient[i];
+	params[first + i] -= rate * velocity[first + i];
+}
+
 /* adds the bias at params[first] to every row of columns elements */
 kernel void add_bias(global float *matrix, global const float *params, const uint first, const uint columns,
                      const uint n)

@@ -23,6 +23,11 @@ static choir_status draw(struct model *model, cl_mem mem, size_t first, size_t n
 	return st == CHOIR_SUCCESS && rc ? fail_cl("clFinish", rc) : st;
 }
 
+choir_status model_forget(struct model *model)
+{
+	return model->shape.momentum > 0 ? draw(model, model->velocity, 0, model->at.total, 0, 5) : CHOIR_SUCCESS;
+}
+
 static choir_status draw_all(struct model *model)
 {
 	const struct model_shape *shape = &model->shape;
@@ -31,6 +36,7 @@ static choir_status draw_all(struct model *model)
 	TRY(draw(model, model->in_table, 0, shape->vocabulary * shape->width, 0.5, 0));
 	TRY(draw(model, model->out_table, 0, shape->vocabulary * shape->width, 0.5 / sqrt((double)shape->width), 1));
 	TRY(draw(model, model->dense, 0, model->at.total, 0, 2)); /* biases begin at 0 */
+	TRY(model_forget(model));
 	TRY(draw(model, model->dense, model->at.w1, n_x * shape->hidden, sqrt(3.0 / (double)n_x), 3));
 	return draw(model, model->dense, model->at.w2, shape->hidden * shape->width, sqrt(3.0 / (double)shape->hidden),
 	            4);
@@ -62,6 +68,7 @@ static choir_status buffers(struct model *model)
 		{ &model->in_table, table },
 		{ &model->out_table, table },
 		{ &model->dense, model->at.total },
+		{ &model->velocity, shape->momentum > 0 ? model->at.total : 0 },
 		{ &model->word_rate, shape->vocabulary },
 		{ &model->contexts, shape->rows * shape->context },
 		{ &model->out_words, n_out },
@@ -114,7 +121,7 @@ void model_destroy(struct model *model)
 {
 	/* clang-format off */
 	cl_mem list[] = {
-		model->in_table, model->out_table, model->dense, model->word_rate,
+		model->in_table, model->out_table, model->dense, model->velocity, model->word_rate,
 		model->contexts, model->out_words, model->bias,
 		model->x, model->h, model->p, model->candidate_rows, model->target_table, model->logits,
 		model->target_gradient, model->losses,

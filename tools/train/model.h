@@ -18,6 +18,7 @@ struct model_shape {
 	size_t rows;       /* of this rank's slice, at least 1 */
 	size_t batch_rows; /* of all ranks together */
 	uint64_t seed;
+	float momentum; /* of the updates of the dense parameters */
 };
 
 /* Where the dense parameters lie in their buffer, in elements: w1 (context * width x hidden) b1 w2 (hidden x width) b2.
@@ -33,6 +34,7 @@ struct model {
 	struct ocl *ocl;
 	/* parameters */
 	cl_mem in_table, out_table, dense;
+	cl_mem velocity;  /* of the dense ones, if there is momentum */
 	cl_mem word_rate; /* [vocabulary], for the updates of both tables */
 	/* the step's words: contexts (rows * context); out_words and bias: the candidates, then the targets */
 	cl_mem contexts, out_words, bias;
@@ -65,10 +67,11 @@ choir_status model_back_projection(struct model *model, cl_event *ready_p); /* p
 choir_status model_back_hidden(struct model *model, cl_event *ready_p);     /* hidden_gradient */
 choir_status model_back_input(struct model *model, cl_event *ready_p);      /* contexts, in_rows */
 
-/* Plain SGD: n dense parameters from first on, by the n numbers at the start of gradient;
- * n_rows rows of a table, which differ from each other, each at rate *
- * word_rate. */
+/* SGD, of the dense parameters with the shape's momentum: n of them from first on, by the n numbers at the start of
+ * gradient; n_rows rows of a table, which differ from each other, each at rate * word_rate.
+ * model_forget: the velocity is zero. */
 choir_status model_update_dense(struct model *model, cl_mem gradient, size_t first, size_t n, float rate);
 choir_status model_update_rows(struct model *model, cl_mem table, cl_mem index, cl_mem rows, size_t n_rows, float rate);
+choir_status model_forget(struct model *model);
 
 #endif

@@ -26,6 +26,11 @@ static const struct flag table[] = {
 	TEXT("compress", compress, "NAME",
 	     "of the dense layers' gradients only the largest entries go, the rest later: oktopk, spardl, topka, ..."),
 	REAL("density", density, "X", "with --compress: the part of the entries that goes; default 0.02"),
+	REAL("momentum", momentum, "M",
+	     "of the dense layers' updates; with --compress each rank applies it before it selects, and what is sent "
+	     "leaves it (momentum correction); default 0"),
+	WHOLE("dense-steps", dense_steps, 0,
+	      "with --compress: the first N steps send whole gradients, without momentum; default 0"),
 	WHOLE("steps", steps, 0, "stop after N steps; default: no limit, if --seconds is given, else 200"),
 	REAL("seconds", seconds, "S", "stop after S seconds of training"),
 	WHOLE("batch", batch, 1, "words a step, of all ranks together; default 4096"),
@@ -102,6 +107,10 @@ void options_parse(int argc, char **argv, struct options *out)
 		refuse("--compress is choir's, not --via mpi");
 	if (!(out->density > 0 && out->density <= 1))
 		refuse("--density: above 0, and at most 1");
+	if (!(out->momentum >= 0 && out->momentum < 1))
+		refuse("--momentum: at least 0, and below 1");
+	if (out->dense_steps > 0 && !out->compress)
+		refuse("--dense-steps needs --compress");
 	try_files(out);
 }
 

@@ -26,9 +26,15 @@ static void words_fini(struct model_words *words)
 
 static choir_status open_exchange(struct trainer *trainer, const struct text *text, const struct seat *seat)
 {
-	return trainer->options->via == VIA_MPI ? exchange_mpi(&trainer->ocl, text->n_words, &trainer->exchange)
-						: exchange_choir(&trainer->ocl, seat->comm, trainer->options->compress,
-						                 trainer->options->density, &trainer->exchange);
+	const struct options *options = trainer->options;
+	struct compression compression = { .algorithm = options->compress,
+					   .density = options->density,
+					   .momentum = options->momentum,
+					   .dense_steps = options->dense_steps };
+
+	return options->via == VIA_MPI
+	           ? exchange_mpi(&trainer->ocl, text->n_words, &trainer->exchange)
+	           : exchange_choir(&trainer->ocl, seat->comm, &compression, &trainer->exchange);
 }
 
 /* Frequent words take part in much of a batch's mean gradient and stand only small rates; with those, the rare ones,
@@ -60,7 +66,8 @@ static choir_status trainer_open(struct trainer *trainer, const struct text *tex
 				     .width = options->width,
 				     .hidden = options->hidden,
 				     .batch_rows = options->batch,
-				     .seed = options->seed };
+				     .seed = options->seed,
+				     .momentum = options->compress ? 0 : (float)options->momentum };
 
 	if (options->batch < (size_t)seat->size)
 		return failure(CHOIR_ARGUMENT, "a batch of %zu has no row for each of %d ranks", options->batch,
@@ -133,6 +140,7 @@ static choir_status warm_up(struct trainer *trainer, const struct seat *seat)
 	TRY(outcome_wait(trainer->outcomes));
 	if (ops->forget)
 		TRY(ops->forget(trainer->exchange));
+	TRY(model_forget(&trainer->model));
 	trainer_words(trainer, 0);
 	return ops->barrier(trainer->exchange);
 }
