@@ -3,6 +3,29 @@
 
 #include <string.h>
 
+#define WINDOW 16384 /* indices whose flags the first cache holds */
+
+#define INDEX   int32_t
+#define VALUE   float
+#define BITS    uint32_t
+#define NAME(x) x##_4_4
+#include "topk/list_type.inc"
+#define INDEX   int32_t
+#define VALUE   double
+#define BITS    uint64_t
+#define NAME(x) x##_4_8
+#include "topk/list_type.inc"
+#define INDEX   int64_t
+#define VALUE   float
+#define BITS    uint32_t
+#define NAME(x) x##_8_4
+#include "topk/list_type.inc"
+#define INDEX   int64_t
+#define VALUE   double
+#define BITS    uint64_t
+#define NAME(x) x##_8_8
+#include "topk/list_type.inc"
+
 struct topk_types topk_types_of(uint64_t n, choir_dtype dtype)
 {
 	struct topk_types types = { .n = n, .work = dtype == CHOIR_F64 ? CHOIR_F64 : CHOIR_F32 };
@@ -176,6 +199,23 @@ static void add_source(struct coalesce_call *call, struct coalesce_source *sourc
 	sources[call->n_src++] = (struct coalesce_source){ .pairs = *list };
 }
 
+/* Lists of one form are added as they lie; of many, each of which is short beside their sum, the bitmap of coalesce.h
+ * finds places faster. */
+static choir_status add_two(struct topk_list *out, const struct topk_types *types, const struct pairs *a,
+                            const struct pairs *b)
+{
+	bool narrow = types->elem_bytes == 4;
+
+	TRY(list_take(out, types, a->count + b->count));
+	if (types->form.bytes == 4)
+		out->count = narrow ? add_4_4(a, b, out->ind.ptr, out->val.ptr)
+		                    : add_4_8(a, b, out->ind.ptr, out->val.ptr);
+	else
+		out->count = narrow ? add_8_4(a, b, out->ind.ptr, out->val.ptr)
+		                    : add_8_8(a, b, out->ind.ptr, out->val.ptr);
+	return CHOIR_SUCCESS;
+}
+
 choir_status list_merge(struct topk_list *out, const struct topk_types *types, const struct pairs *lists, uint32_t n)
 {
 	struct coalesce_call call = {
@@ -184,8 +224,11 @@ choir_status list_merge(struct topk_list *out, const struct topk_types *types, c
 	struct coalesce_source *sources;
 	struct pool_block block;
 	struct coalesce job;
+	const struct pairs none = { .form = types->form };
 	choir_status st;
 
+	if (n <= 2)
+		return add_two(out, types, n > 0 ? &lists[0] : &none, n > 1 ? &lists[1] : &none);
 	TRY(pool_take(&block, n * sizeof *sources, "the lists of all ranks"));
 	sources = block.ptr;
 	for (uint32_t i = 0; i < n; i++)
@@ -197,6 +240,13 @@ choir_status list_merge(struct topk_list *out, const struct topk_types *types, c
 	coalesce_fini(&job);
 	pool_give(&block);
 	return st;
+}
+
+void list_keep(struct topk_list *list, const struct topk_types *types, struct select_limit limit)
+{
+	struct select_output all = { .ind = list->ind.ptr, .form = types->form, .val = list->val.ptr };
+
+	list->count = select_pairs(&all, list->count, types->elem_bytes, limit, &all, list->count);
 }
 
 choir_status list_split(struct topk_list *list, const struct topk_types *types, struct select_limit limit,
@@ -231,33 +281,6 @@ choir_status list_top(const struct topk_list *list, const struct topk_types *typ
 	return select_top_limit(&in, k, limit_p);
 }
 
-/* Steps on in the list whose index is lower, in both where it is the same; no branch depends on an index. */
-#define INTERSECT(INDEX, VALUE)                                                                                        \
-	static uint64_t intersect_##INDEX##_##VALUE(const struct topk_list *mine, const struct topk_list *other,       \
-	                                            struct topk_list *out)                                             \
-	{                                                                                                              \
-		const INDEX *a = mine->ind.ptr, *b = other->ind.ptr;                                                   \
-		const VALUE *val = mine->val.ptr;                                                                      \
-		INDEX *ind = out->ind.ptr;                                                                             \
-		VALUE *to = out->val.ptr;                                                                              \
-		uint64_t i = 0, k = 0, n = 0;                                                                          \
-                                                                                                                       \
-		while (i < mine->count && k < other->count) {                                                          \
-			const INDEX x = a[i], y = b[k];                                                                \
-                                                                                                                       \
-			ind[n] = x;                                                                                    \
-			to[n] = val[i];                                                                                \
-			n += x == y;                                                                                   \
-			i += x <= y;                                                                                   \
-			k += y <= x;                                                                                   \
-		}                                                                                                      \
-		return n;                                                                                              \
-	}
-INTERSECT(int32_t, uint32_t)
-INTERSECT(int32_t, uint64_t)
-INTERSECT(int64_t, uint32_t)
-INTERSECT(int64_t, uint64_t)
-
 choir_status list_intersect(struct topk_list *out, const struct topk_types *types, const struct topk_list *mine,
                             const struct topk_list *other)
 {
@@ -265,10 +288,8 @@ choir_status list_intersect(struct topk_list *out, const struct topk_types *type
 
 	TRY(list_take(out, types, mine->count));
 	if (types->form.bytes == 4)
-		out->count = narrow ? intersect_int32_t_uint32_t(mine, other, out)
-		                    : intersect_int32_t_uint64_t(mine, other, out);
+		out->count = narrow ? intersect_4_4(mine, other, out) : intersect_4_8(mine, other, out);
 	else
-		out->count = narrow ? intersect_int64_t_uint32_t(mine, other, out)
-		                    : intersect_int64_t_uint64_t(mine, other, out);
+		out->count = narrow ? intersect_8_4(mine, other, out) : intersect_8_8(mine, other, out);
 	return CHOIR_SUCCESS;
 }

@@ -55,6 +55,9 @@ void list_append_largest(struct topk_list *list, const struct topk_types *types,
 /* list_merge: the sum of n ascending lists, in their order. */
 choir_status list_merge(struct topk_list *out, const struct topk_types *types, const struct pairs *lists, uint32_t n);
 
+/* list_keep: only what the limit selects stays. */
+void list_keep(struct topk_list *list, const struct topk_types *types, struct select_limit limit);
+
 /* list_split: what the limit selects stays, the rest goes to `rest` (taken here). */
 choir_status list_split(struct topk_list *list, const struct topk_types *types, struct select_limit limit,
                         struct topk_list *rest);

@@ -8,9 +8,7 @@
 
 static choir_status arrived(struct topk_run *run, struct script_turn *turn)
 {
-	struct topk_list rest = { .count = 0 };
 	struct select_limit limit;
-	choir_status st = CHOIR_SUCCESS;
 
 	(void)turn;
 	run->step = run->deliver;
@@ -20,9 +18,8 @@ static choir_status arrived(struct topk_run *run, struct script_turn *turn)
 	if (!run->algorithm->keeps_k)
 		return CHOIR_SUCCESS;
 	TRY(list_top(&run->kept, &run->types, run->k, &limit));
-	st = list_split(&run->kept, &run->types, limit, &rest);
-	list_free(&rest);
-	return st;
+	list_keep(&run->kept, &run->types, limit);
+	return CHOIR_SUCCESS;
 }
 
 choir_status topk_lists_start(struct topk_run *run, struct script_turn *turn)

@@ -39,9 +39,7 @@ static choir_status owners_have_sums(struct topk_run *run, struct script_turn *t
 	if (is_due(run, p->global_period) || !isfinite(global) || global < 0)
 		return topk_share(run, turn, &run->held.count, 1, all_counted);
 	key = magnitude_key(run->types.work, global);
-	list_free(&run->dropped);
-	TRY(list_split(&run->held, &run->types, (struct select_limit){ .key = key > 0 ? key : 1, .ties = UINT64_MAX },
-	               &run->dropped));
+	list_keep(&run->held, &run->types, (struct select_limit){ .key = key > 0 ? key : 1, .ties = UINT64_MAX });
 	return topk_share(run, turn, &run->held.count, 1, kept_counted);
 }
 
@@ -86,8 +84,7 @@ static choir_status all_sums(struct topk_run *run, struct script_turn *turn)
 	TRY(topk_join(run, &run->kept));
 	TRY(list_top(&run->kept, &run->types, run->k, &limit));
 	run->tracking.global = magnitude_value(run->types.work, limit.key);
-	list_free(&run->dropped);
-	TRY(list_split(&run->kept, &run->types, limit, &run->dropped));
+	list_keep(&run->kept, &run->types, limit);
 	run->step = run->deliver;
 	return CHOIR_SUCCESS;
 }
