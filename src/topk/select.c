@@ -37,6 +37,21 @@ static bool candidates_have(const struct topk_run *run, uint64_t key)
 	return run->candidates.complete && key >= run->candidates.least;
 }
 
+/* Does the limit select all candidates, and nothing else? */
+static bool candidates_are(const struct topk_run *run, uint64_t key)
+{
+	return run->candidates.complete && key == run->candidates.least;
+}
+
+/* They are what is selected; nothing more is asked of them. */
+static void select_candidates(struct topk_run *run)
+{
+	list_free(&run->selected);
+	run->selected = run->candidates.list;
+	run->candidates.list = (struct topk_list){ .count = 0 };
+	run->candidates.least = UINT64_MAX;
+}
+
 static struct select_input candidate_input(const struct topk_run *run)
 {
 	return (struct select_input){ .val = run->candidates.list.val.ptr,
@@ -59,7 +74,8 @@ static choir_status count_above(struct topk_run *run, double threshold, topk_ste
 
 	if (!candidates_have(run, limit.key))
 		return run->on->count(run, limit, then);
-	run->found = count_candidates(run, limit);
+	run->found =
+	    candidates_are(run, limit.key) ? run->candidates.list.count : count_candidates(run, limit);
 	run->step = then;
 	return CHOIR_SUCCESS;
 }
@@ -72,6 +88,10 @@ static choir_status select_above(struct topk_run *run, double threshold)
 	if (!candidates_have(run, limit.key))
 		return run->on->find_limit(run, limit, run->agree);
 	run->step = run->agree;
+	if (candidates_are(run, limit.key)) {
+		select_candidates(run);
+		return CHOIR_SUCCESS;
+	}
 	return list_filter(&run->selected, &run->types, &run->candidates.list, limit, count_candidates(run, limit));
 }
 
@@ -250,8 +270,8 @@ static choir_status take_sampled(struct topk_run *run, struct script_turn *turn)
 		return take_top(run, turn);
 	run->tracking.local = magnitude_value(run->types.work, found->least);
 	run->step = run->agree;
-	return list_filter(&run->selected, &run->types, &found->list,
-	                   (struct select_limit){ .key = found->least, .ties = UINT64_MAX }, found->list.count);
+	select_candidates(run);
+	return CHOIR_SUCCESS;
 }
 
 choir_status topk_select_sampled(struct topk_run *run, struct script_turn *turn)
