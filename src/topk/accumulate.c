@@ -23,6 +23,7 @@ enum {
 /* Elements from..from + n of the tensors. */
 struct block {
 	uint64_t from, n;
+	uint64_t zeroed; /* of the state: the first that may lie in this block or behind it */
 	_Alignas(64) double acc[BLOCK], grad[BLOCK]; /* in work */
 	_Alignas(64) double given[BLOCK];            /* the gradient, where several tensors have parts of it */
 };
@@ -76,6 +77,23 @@ static const void *find_grad(const struct topk_request *request, struct block *b
 	return block->given;
 }
 
+/* Note [zeroed]: what left the residual of the block.  Blocks come in ascending order. */
+static void restart(struct topk_run *run, struct block *block, const struct accumulation *what)
+{
+	const struct topk_zeroed *zeroed = &run->state->zeroed;
+	const struct index_form form = run->types.form;
+	uint64_t first, i = block->zeroed;
+
+	while (i < zeroed->count && (uint64_t)index_at(zeroed->ind.ptr, form, i) < block->from)
+		i++;
+	for (first = i; i < zeroed->count && (uint64_t)index_at(zeroed->ind.ptr, form, i) < block->from + block->n;)
+		i++;
+	if (i > first)
+		vector_restart(&run->types, (unsigned char *)zeroed->ind.ptr + first * form.bytes, i - first,
+		               block->from, what);
+	block->zeroed = i;
+}
+
 /* Makes a block of acc, and of momentum, at `to`. */
 static void make(struct topk_run *run, struct block *block, void *to)
 {
@@ -83,7 +101,7 @@ static void make(struct topk_run *run, struct block *block, void *to)
 	uint64_t off = block->from * run->types.elem_bytes, bytes = block->n * run->types.elem_bytes,
 		 grad_bytes = choir_dtype_bytes(settings->dtype);
 	struct accumulation what = {
-		.residual = at(run->state->residual.near.ptr, off),
+		.residual = run->state->zeroed.all ? NULL : at(run->state->residual.near.ptr, off),
 		.grad = find_grad(&run->request, block, grad_bytes),
 		.old_velocity = at(run->state->velocity.near.ptr, off),
 		.velocity = run->velocity.near.ptr != NULL ? (unsigned char *)run->velocity.near.ptr + off : NULL,
@@ -94,7 +112,8 @@ static void make(struct topk_run *run, struct block *block, void *to)
 	};
 
 	if (block->n == BLOCK) {
-		prefetch_block(what.residual, bytes);
+		if (what.residual != NULL)
+			prefetch_block(what.residual, bytes);
 		prefetch_block(what.grad, block->n * grad_bytes);
 	}
 	if (settings->dtype != run->types.work) {
@@ -102,6 +121,8 @@ static void make(struct topk_run *run, struct block *block, void *to)
 		what.grad = block->grad;
 	}
 	vector_accumulate(run->types.work, block->n, &what);
+	if (what.residual != NULL)
+		restart(run, block, &what);
 }
 
 /* The block's entries with a key >= least, behind those that were found; all are counted. */
@@ -125,6 +146,7 @@ static void accumulate(struct topk_run *run, uint64_t room)
 	const bool nt = run->types.n * elem_bytes > NT_BYTES;
 	struct block block;
 
+	block.zeroed = 0;
 	for (block.from = 0; block.from < run->types.n; block.from += block.n) {
 		unsigned char *to = (unsigned char *)run->acc.near.ptr + block.from * elem_bytes;
 		void *acc = nt ? (void *)block.acc : to;

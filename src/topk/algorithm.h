@@ -11,7 +11,7 @@ struct topk_algorithm {
 	double density; /* by default */
 	/* makes acc, and fills run->selected from it; run->agree follows.  NULL = nothing is selected */
 	topk_step select;
-	topk_step start; /* the exchange; leaves run->kept or run->dense */
+	topk_step start; /* the exchange; leaves run->kept or run->sum */
 	/* only what the result has leaves the residual; else all that was selected does, before the exchange */
 	bool returns;
 	bool apart;    /* indices and values travel in two collectives */

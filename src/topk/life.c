@@ -48,9 +48,9 @@ void topk_run_destroy(void *state)
 	struct topk_run *run = state;
 	struct pool_block *blocks[] = { &run->dense, &run->mean,      &run->out,
 		                        &run->in,    &run->in_values, &run->whole_block,
-		                        &run->wide,  &run->sent_mean };
+		                        &run->wide,  &run->sent_mean, &run->zeroed.ind };
 	struct topk_list *lists[] = { &run->selected, &run->held,    &run->kept,
-		                      &run->involved, &run->dropped, &run->candidates.list,
+		                      &run->involved, &run->candidates.list,
 		                      &run->lost,     &run->lost_sums, &run->as_sent };
 
 	topk_split_fini(run);
@@ -142,9 +142,13 @@ void topk_run_stats(const void *state, choir_topk_stats *out)
 void topk_run_commit(struct topk_run *run)
 {
 	struct topk_state *state = run->state;
+	struct topk_zeroed before;
 
 	pthread_mutex_lock(&state->lock);
+	before = state->zeroed;
 	tensor_swap(&state->residual, &run->acc);
+	state->zeroed = run->zeroed;
+	run->zeroed = before;
 	if (state->settings.momentum > 0)
 		tensor_swap(&state->velocity, &run->velocity);
 	if (state->device != NULL) {

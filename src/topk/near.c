@@ -78,31 +78,50 @@ static choir_status whole(struct topk_run *run, topk_step then)
 	return CHOIR_SUCCESS;
 }
 
-static choir_status clear(struct topk_run *run, const struct topk_list *list)
+/* The zeroes are written to the tensors. */
+static void settle(struct topk_run *run)
 {
 	struct pool_block *const tensors[] = { &run->acc.near, &run->velocity.near };
 
 	for (int i = 0; i < 2; i++)
-		if (tensors[i]->ptr != NULL)
-			dense_zero(list->ind.ptr, run->types.form, list->count, run->types.elem_bytes, 0,
+		if (tensors[i]->ptr != NULL && run->zeroed.all)
+			memset(tensors[i]->ptr, 0, run->types.n * run->types.elem_bytes);
+		else if (tensors[i]->ptr != NULL)
+			dense_zero(run->zeroed.ind.ptr, run->types.form, run->zeroed.count, run->types.elem_bytes, 0,
 			           tensors[i]->ptr);
+	run->zeroed.count = 0;
+	run->zeroed.all = false;
+}
+
+/* Note [zeroed].  The entries that leave the residual lie everywhere in it, and each write would move a cache line from
+ * memory and back, half as many bytes as the tensor has.  So their indices are kept, and the next call, which goes
+ * through all blocks of the residual anyway, takes zero there in place of what the memory holds. */
+static choir_status clear(struct topk_run *run, const struct topk_list *list)
+{
+	uint64_t bytes = list->count * run->types.form.bytes;
+
+	settle(run);
+	if (list->count == 0)
+		return CHOIR_SUCCESS;
+	pool_give(&run->zeroed.ind);
+	TRY(pool_take(&run->zeroed.ind, bytes, "the indices that left the residual"));
+	memcpy(run->zeroed.ind.ptr, list->ind.ptr, bytes);
+	run->zeroed.count = list->count;
 	return CHOIR_SUCCESS;
 }
 
 static choir_status add(struct topk_run *run, const struct topk_list *list)
 {
+	if (list->count == 0)
+		return CHOIR_SUCCESS;
+	settle(run);
 	vector_add(&run->types, run->acc.near.ptr, list);
 	return CHOIR_SUCCESS;
 }
 
 static choir_status clear_all(struct topk_run *run)
 {
-	struct topk_tensor *const tensors[] = { &run->acc, &run->velocity };
-
-	for (int i = 0; i < 2; i++)
-		if (tensors[i]->near.ptr != NULL)
-			TRY(tensor_zero(tensors[i], NULL, run->types.n * run->types.elem_bytes,
-			                run->types.elem_bytes));
+	run->zeroed.all = true;
 	return CHOIR_SUCCESS;
 }
 

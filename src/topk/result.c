@@ -127,7 +127,8 @@ static void fill_dense(struct topk_run *run, struct operand *to)
 	if (to->bytes == 0 || to->by_kernel)
 		return;
 	if (run->algorithm->select == NULL) {
-		memcpy(to->ptr, (const unsigned char *)run->values + to->first * elem_bytes, to->bytes);
+		if (to->ptr != run->values)
+			memcpy(to->ptr, (const unsigned char *)run->values + to->first * elem_bytes, to->bytes);
 		return;
 	}
 	pairs = pairs_of(run, to);
@@ -234,7 +235,7 @@ static void note_stats(struct topk_run *run)
 
 choir_status topk_result_write(struct topk_run *run)
 {
-	void *values = run->algorithm->select == NULL ? run->dense.ptr : run->kept.val.ptr;
+	void *values = run->algorithm->select == NULL ? run->sum : run->kept.val.ptr;
 
 	TRY(finish_values(run, values, result_count(run), &run->mean, &run->values));
 	TRY(finish_values(run, run->as_sent.val.ptr, run->as_sent.count, &run->sent_mean, &run->sent_values));

@@ -141,6 +141,7 @@ struct topk_run {
 	struct script_outcome outcome;
 
 	struct topk_tensor acc, velocity; /* the residual and momentum to be */
+	struct topk_zeroed zeroed;        /* near: where they are zero */
 	struct topk_candidates candidates;
 	struct topk_list selected;
 	struct select_limit limit; /* of the last find_top */
@@ -157,7 +158,8 @@ struct topk_run {
 	 * the residual unless they are in the result. */
 	struct topk_list lost, lost_sums;
 	struct topk_list as_sent; /* the pairs of all ranks, if they are wanted */
-	struct pool_block dense; /* or, of "dense", a tensor */
+	struct pool_block dense; /* or, of "dense", a tensor: */
+	void *sum;               /* there, or where the caller wants it */
 	struct topk_list involved;
 	/* of the result, and as they were sent, in the caller's dtype; in the block if that is not work */
 	const void *values, *sent_values;
@@ -177,7 +179,6 @@ struct topk_run {
 	struct pairs gather_mine;
 	topk_step then, after_split; /* after an exchange of several plans */
 	struct pairs *parts;         /* [n] that go */
-	struct topk_list dropped;
 	int distance; /* gtopk, spardl: of the round */
 	struct topk_far far;
 	struct topk_split split;

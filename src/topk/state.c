@@ -2,6 +2,8 @@
 #include "topk/state.h"
 
 #include "topk/algorithm.h"
+
+#include "sparse/dense.h"
 #include "topk/operand.h"
 
 #include <inttypes.h>
@@ -42,13 +44,15 @@ static choir_status clear(struct topk_state *state)
 	uint32_t elem_bytes = state->settings.types.elem_bytes;
 	cl_event event = NULL;
 
-	TRY(tensor_zero(&state->residual, state->device, tensor_bytes(state), elem_bytes));
-	if (has_momentum(state))
-		TRY(tensor_zero(&state->velocity, state->device, tensor_bytes(state), elem_bytes));
+	state->zeroed.all = state->device == NULL;
 	if (state->device != NULL) {
+		TRY(tensor_zero(&state->residual, state->device, tensor_bytes(state), elem_bytes));
+		if (has_momentum(state))
+			TRY(tensor_zero(&state->velocity, state->device, tensor_bytes(state), elem_bytes));
 		TRY(dev_marker(dev_queue(state->device), &event));
 		TRY(dev_wait(&event));
 	}
+	state->zeroed.count = 0;
 	state->tracking = (struct topk_tracking){ .local = -1, .global = -1 };
 	return CHOIR_SUCCESS;
 }
@@ -121,6 +125,7 @@ void topk_state_release(struct topk_state *state)
 	tensor_give(&state->velocity);
 	tensor_give(&state->spare[0]);
 	tensor_give(&state->spare[1]);
+	pool_give(&state->zeroed.ind);
 	choir_device_destroy(state->device);
 	pthread_mutex_destroy(&state->lock);
 	free(state->settings.densities);
@@ -211,12 +216,27 @@ choir_status topk_state_reset(const char *call, struct topk_state *state)
 	return st;
 }
 
+/* Residual or velocity, as it is (Note [zeroed] in near.c). */
+static choir_status read_tensor(const struct topk_state *state, const struct topk_tensor *tensor, void *to)
+{
+	const struct topk_types *types = &state->settings.types;
+
+	if (state->zeroed.all) {
+		if (tensor_bytes(state) > 0)
+			memset(to, 0, tensor_bytes(state));
+		return CHOIR_SUCCESS;
+	}
+	TRY(tensor_read(tensor, state->device, tensor_bytes(state), to));
+	dense_zero(state->zeroed.ind.ptr, types->form, state->zeroed.count, types->elem_bytes, 0, to);
+	return CHOIR_SUCCESS;
+}
+
 choir_status topk_state_residual(const char *call, struct topk_state *state, void *to)
 {
 	choir_status st;
 
 	TRY(enter(call, state));
-	st = tensor_read(&state->residual, state->device, tensor_bytes(state), to);
+	st = read_tensor(state, &state->residual, to);
 	pthread_mutex_unlock(&state->lock);
 	return st;
 }
@@ -282,9 +302,9 @@ choir_status topk_state_export(const char *call, struct topk_state *state, void 
 	head = exported_of(state);
 	copy_part(&at, &head, sizeof head);
 	copy_part(&at, state->bounds, bounds_bytes(state));
-	st = tensor_read(&state->residual, state->device, tensor_bytes(state), at);
+	st = read_tensor(state, &state->residual, at);
 	if (st == CHOIR_SUCCESS && has_momentum(state))
-		st = tensor_read(&state->velocity, state->device, tensor_bytes(state), at + tensor_bytes(state));
+		st = read_tensor(state, &state->velocity, at + tensor_bytes(state));
 	pthread_mutex_unlock(&state->lock);
 	return st;
 }
@@ -324,6 +344,8 @@ choir_status topk_state_import(const char *call, struct topk_state *state, const
 	if (st == CHOIR_SUCCESS && has_momentum(state))
 		st = tensor_write(&state->velocity, state->device, tensor_bytes(state), at + tensor_bytes(state));
 	if (st == CHOIR_SUCCESS) {
+		state->zeroed.count = 0;
+		state->zeroed.all = false;
 		state->tracking = (struct topk_tracking){
 			.calls = head.calls, .local = head.local, .global = head.global, .cut = head.cut != 0
 		};

@@ -56,6 +56,13 @@ struct topk_tracking {
 	bool cut;             /* bounds are there */
 };
 
+/* Ascending indices; or all elements. */
+struct topk_zeroed {
+	struct pool_block ind;
+	uint64_t count;
+	bool all;
+};
+
 struct topk_state {
 	_Atomic int refs; /* the caller's and one a call under way */
 	int ranks, rank;
@@ -67,6 +74,8 @@ struct topk_state {
 	struct topk_tracking tracking;
 	struct topk_tensor residual, velocity; /* velocity only with momentum */
 	struct topk_tensor spare[2];           /* far: memory of the last call, for acc and momentum of the next one */
+	/* near: residual and velocity are zero at these indices, whatever their memory holds (Note [zeroed]) */
+	struct topk_zeroed zeroed;
 	uint64_t *bounds;                     /* [ranks + 1] of oktopk's regions */
 };
 

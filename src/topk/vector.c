@@ -22,6 +22,15 @@ void vector_accumulate(choir_dtype work, uint64_t n, const struct accumulation *
 		accumulate_f64(n, what);
 }
 
+void vector_restart(const struct topk_types *types, const void *ind, uint64_t n, uint64_t from,
+                    const struct accumulation *what)
+{
+	if (types->work == CHOIR_F32)
+		restart_f32(ind, types->form, n, from, what);
+	else
+		restart_f64(ind, types->form, n, from, what);
+}
+
 uint64_t vector_first_nan(const struct topk_types *types, const void *from)
 {
 	return types->work == CHOIR_F32 ? first_nan_f32(types->n, from) : first_nan_f64(types->n, from);

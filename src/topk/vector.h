@@ -6,13 +6,17 @@
 #include "topk/list.h"
 
 /* vector_accumulate: of n elements, acc = decay * residual + scale * grad; with velocity: velocity = momentum * old +
- * scale * grad, acc = decay * residual + velocity.  grad is in work. */
+ * scale * grad, acc = decay * residual + velocity.  grad is in work.  residual NULL: residual and old are zero. */
 struct accumulation {
 	const void *residual, *grad, *old_velocity;
 	void *acc, *velocity; /* velocity NULL: no momentum */
 	double decay, scale, momentum;
 };
 void vector_accumulate(choir_dtype work, uint64_t n, const struct accumulation *what);
+
+/* vector_restart: makes the elements at n indices, less `from`, again, with a residual and an old velocity of zero. */
+void vector_restart(const struct topk_types *types, const void *ind, uint64_t n, uint64_t from,
+                    const struct accumulation *what);
 
 /* vector_first_nan: its position; n if there is none. */
 uint64_t vector_first_nan(const struct topk_types *types, const void *from);
