@@ -45,7 +45,7 @@ struct algo_in {
 	bool in_place;
 	/* in place: byte offset of the block in the buffer of blocks */
 	uint64_t in_place_off;
-	bool lists; /* SEND and RECV are lists of buffers, some of which may be the same */
+	uint32_t lists; /* SEND and RECV are lists of so many buffers, some of which may be the same; 0 = not */
 	/* the host can load and store there; else only COPY accesses SEND or RECV, and not from one to the other */
 	bool send_direct, recv_direct;
 	/* all ranks are on one node and may access each other's buffers by PLAN_PEER_*.  The same on all ranks of the

@@ -15,16 +15,23 @@
 #define DIRECT_BYTES (2 * 1024)
 /* Of device_least, where no rates were measured. */
 #define DEVICE_BYTES (128 * 1024)
+/* The same of LIST_BYTES for each buffer of a list. */
+#define LIST_BYTES 1024
 /* For longer calls reading all inputs on both ranks costs more than writing half of the result to the peer. */
 #define DIRECT_ONESHOT_BYTES (8 * 1024)
 
 /* Note [far or on the device].  By way of the host a short call of b bytes takes a read and a write: as long as
  * 2 r + 2 b bytes of the bus, r = command_bytes.  On the device the copies of n ranks and the reduction are 2 n
  * commands, one behind another, for which the bus would carry 2 n r.  So the device is ahead from (n - 1) r on if its
- * copies take no time; twice that leaves them half of the bus's rate.  Only the time depends on it, never the bits. */
+ * copies take no time; twice that leaves them half of the bus's rate.  Each buffer of a list is a command each way on
+ * the device, while by way of the host short ones are gathered: a list wants r bytes a buffer too.  Only the time
+ * depends on it, never the bits. */
 static uint64_t device_least(const struct algo_in *in)
 {
-	return in->command_bytes > 0 ? 2 * ((uint64_t)in->layout->n - 1) * in->command_bytes : DEVICE_BYTES;
+	uint64_t command = in->command_bytes, list = in->lists * (command > 0 ? command : LIST_BYTES),
+		 least = command > 0 ? 2 * ((uint64_t)in->layout->n - 1) * command : DEVICE_BYTES;
+
+	return list > least ? list : least;
 }
 
 /* The choices on one node that depend on the bytes; NULL = the table's order decides. */

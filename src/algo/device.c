@@ -13,9 +13,15 @@ const char *device_unfit(const struct algo_in *in)
 	return why ? why : in->device_bytes ? NULL : "needs devices that share a context, of class stage";
 }
 
+/* Kernels read one cl_mem an operand, so a rank copies what it has in a list. */
+static bool reads_send(const struct algo_in *in)
+{
+	return !in->scaled && !in->lists;
+}
+
 uint64_t device_parts(const struct algo_in *in)
 {
-	return (uint64_t)in->layout->n - !in->scaled;
+	return (uint64_t)in->layout->n - reads_send(in);
 }
 
 /* Where a rank's bytes are in the scratch: the peers' first, then this rank's products. */
@@ -26,20 +32,19 @@ static struct plan_ref part_of(const struct algo_in *in, uint64_t scratch, int r
 	return plan_at(PLAN_SCRATCH, scratch + (uint64_t)part * len);
 }
 
-/* Each rank's part, behind its copy, becomes the products with its factor. */
-static void scale_parts(const struct algo_in *in, struct plan *plan, uint64_t scratch, uint64_t off, uint64_t len,
-                        plan_id first_copy, plan_id after)
+/* Copies a rank's bytes to its part of the scratch; of premul_sum, their products with the rank's factor. */
+static void fetch(const struct algo_in *in, struct plan *plan, int rank, struct plan_ref part, uint64_t off,
+                  uint64_t len, plan_id after)
 {
-	int n = in->layout->n;
-	plan_id copied = first_copy;
+	bool mine = rank == in->me;
+	struct plan_ref from = mine ? plan_at(PLAN_SEND, off) : plan_peer(PLAN_PEER_SEND, rank, off);
 
-	for (int i = 1; i < n; i++, copied++) {
-		int rank = (in->me + i) % n;
-		struct plan_ref part = part_of(in, scratch, rank, len);
-
-		plan_scale_of(plan, rank, part, part, len, &copied, 1);
+	if (!mine || in->lists) {
+		after = plan_copy(plan, part, from, len, &after, 1, "fetch");
+		from = part;
 	}
-	plan_scale_of(plan, in->me, part_of(in, scratch, in->me, len), plan_at(PLAN_SEND, off), len, &after, 1);
+	if (in->scaled)
+		plan_scale_of(plan, rank, part, from, len, &after, 1);
 }
 
 plan_id device_reduce_part(const struct algo_in *in, struct plan *plan, uint64_t scratch, uint64_t off, uint64_t len,
@@ -49,18 +54,15 @@ plan_id device_reduce_part(const struct algo_in *in, struct plan *plan, uint64_t
 	plan_id first = plan->n_steps;
 	enum plan_raw raw = in->scaled ? PLAN_RAW_NONE : PLAN_RAW_ALL;
 
-	for (int i = 1; i < n; i++) { /* the rank after me first, so that not all read the same one at once */
+	for (int i = 1; i < n + !reads_send(in); i++) { /* the rank after me first, so that not all read the same one */
 		int rank = (in->me + i) % n;
 
-		plan_copy(plan, part_of(in, scratch, rank, len), plan_peer(PLAN_PEER_SEND, rank, off), len, &after, 1,
-		          "fetch");
+		fetch(in, plan, rank, part_of(in, scratch, rank, len), off, len, after);
 	}
-	if (in->scaled)
-		scale_parts(in, plan, scratch, off, len, first, after);
 	need_range(plan, first, plan->n_steps);
 	for (int rank = 0; rank < n; rank++)
-		plan_source(plan,
-		            rank == in->me && !in->scaled ? plan_at(PLAN_SEND, off) : part_of(in, scratch, rank, len));
+		plan_source(plan, rank == in->me && reads_send(in) ? plan_at(PLAN_SEND, off)
+		                                                   : part_of(in, scratch, rank, len));
 	return plan_reduce(plan, to, NULL, 0, raw, true, len, &after, 1, "reduce");
 }
 

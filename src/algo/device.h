@@ -6,6 +6,7 @@
  *   newest versions of a buffer.
  *   A kernel reads SCRATCH and SEND and writes SCRATCH or SLOT: a driver may move all of a kernel's buffers, so a
  *   kernel's result is never where a peer reads meanwhile, nor in a caller's buffer.
+ *   A list of buffers is only copied from and to, a command a segment: kernels reduce copies in SCRATCH.
  *   A flag goes up when the host has seen that the commands before it are over.
  *
  * The plans begin and end as in Note [direct]. */

@@ -58,6 +58,7 @@ struct plan_rank outcome_rank(const struct algo_in *in, const struct plan *plan)
 		.recv_bytes = buffer_bytes(in, false),
 		.send_direct = in->send_direct,
 		.recv_direct = in->recv_direct,
+		.lists = in->lists > 0,
 	};
 
 	if (!in->in_place)

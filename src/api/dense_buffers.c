@@ -143,7 +143,8 @@ static void gather_lists(const struct dense *d, struct bound *bound)
 
 static void take_lists(const struct dense *d, struct bound *bound)
 {
-	bound->lists = bound->in.lists = true;
+	bound->lists = true;
+	bound->in.lists = d->send_list->n < UINT32_MAX ? (uint32_t)d->send_list->n : UINT32_MAX;
 	bound->in.in_place = d->in_place;
 	bound->in.in_place_off = d->in_place ? dense_inner_off(d) : 0;
 	bound->send = bound->recv = (struct dev_access){ .direct = true };
@@ -154,6 +155,18 @@ static void take_lists(const struct dense *d, struct bound *bound)
 		bound->recv_list = *d->recv_list;
 	bound->in.send_direct = bound->send.stage ? bound->send_shadow : goes_through(d, d->send_list);
 	bound->in.recv_direct = bound->recv.stage ? bound->recv_shadow : goes_through(d, d->recv_list);
+}
+
+void dense_buffers_part_lists(const struct dense *d, struct bound *bound)
+{
+	bound->in.in_place = d->in_place;
+	bound->in.send_direct &= !bound->send.stage;
+	bound->in.recv_direct &= !bound->recv.stage;
+	bound->send = bound->recv = (struct dev_access){ .direct = true };
+	bound->send_list = *d->send_list;
+	bound->recv_list = *d->recv_list;
+	bound->gathered = bound->scattered = NULL;
+	bound->send_shadow = bound->recv_shadow = false;
 }
 
 choir_status dense_buffers_stage(struct dense *d, struct prepared *prepared)
@@ -205,9 +218,20 @@ static bool collides(const struct dense *d, const struct algo_in *in)
 	                                                 in->in_place_off != (uint64_t)d->comm->rank * in->bytes));
 }
 
+static bool is_on_device(const struct segments *segments)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < segments->n && all; i++) /* NULL: this rank has no such buffers */
+		all = segments->items[i].access == NULL || dev_is_on_device(segments->items[i].access);
+	return all;
+}
+
 /* Not 0: the memory is on the device.  The run that offers it to peers says where. */
 static uint64_t device_address(const struct dense *d, const struct bound *bound)
 {
+	if (bound->lists)
+		return is_on_device(&bound->send_list) && is_on_device(&bound->recv_list);
 	return dev_is_on_device(&bound->send) && dev_is_on_device(&bound->recv) && !collides(d, &bound->in);
 }
 
@@ -216,12 +240,12 @@ void dense_buffers_find_addresses(const struct dense *d, struct bound *bound)
 	bool peers_write = collective_has(d->collective, TRAIT_PEERS_WRITE);
 	struct dev_access nothing = { 0 };
 
-	if (bound->lists) {
-		find_list_addresses(d, bound);
-		return;
-	}
 	if (bound->cached->plan.device) {
 		bound->send_address = bound->recv_address = device_address(d, bound);
+		return;
+	}
+	if (bound->lists) {
+		find_list_addresses(d, bound);
 		return;
 	}
 	bound->send_address = collides(d, &bound->in) ? 0 : symmetric_address(d->comm, &bound->send);

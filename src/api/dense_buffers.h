@@ -13,6 +13,9 @@ choir_status dense_buffers_stage(struct dense *d, struct prepared *prepared);
  * bound->in is described.  ARGUMENT. */
 choir_status dense_buffers_bind(const struct dense *d, struct bound *bound, struct prepared *prepared);
 
+/* dense_buffers_part_lists: lists are not gathered after all: a plan on the device copies from and to the segments. */
+void dense_buffers_part_lists(const struct dense *d, struct bound *bound);
+
 /* dense_inner_off: in place: the byte of the longer buffer where the shorter one begins. */
 uint64_t dense_inner_off(const struct dense *d);
 

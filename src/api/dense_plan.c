@@ -19,7 +19,7 @@ static uint64_t device_bytes(const struct dense *d)
 	bool kernels = !collective_has(d->collective, TRAIT_REDUCES) || d->op == CHOIR_OP_LOCAL ||
 	               reduce_kernel_supported(d->comm->device, d->dtype, d->op) == CHOIR_SUCCESS;
 
-	return d->send_list == NULL && kernels ? d->comm->device_bytes : 0;
+	return kernels ? d->comm->device_bytes : 0;
 }
 
 /* The least order that gives the bits of a left fold in rank order. */
@@ -85,7 +85,8 @@ static choir_status take_plan(const struct dense *d, const struct dense_options 
 	return plan_cache_get(&d->comm->plans, algorithm, &bound->in, &bound->cached);
 }
 
-/* A plan that sends messages after all, out of buffers that are not one, is built again. */
+/* A plan that sends messages after all, out of buffers that are not one, is built again; so is one on the device, where
+ * lists are not gathered. */
 choir_status dense_plan_choose(const struct dense *d, const struct dense_options *options, struct bound *bound)
 {
 	struct algo_in *in = &bound->in;
@@ -98,6 +99,10 @@ choir_status dense_plan_choose(const struct dense *d, const struct dense_options
 	if (bound->lists && bound->cached->plan.messages && (in->send_direct || in->recv_direct)) {
 		in->send_direct &= bound->send.stage;
 		in->recv_direct &= bound->recv.stage;
+		TRY(take_plan(d, options, bound));
+	}
+	if (bound->lists && bound->cached->plan.device && (bound->send.stage || bound->recv.stage)) {
+		dense_buffers_part_lists(d, bound);
 		TRY(take_plan(d, options, bound));
 	}
 	cached_plan_lists(bound->cached, in);

@@ -173,6 +173,7 @@ choir_status dev_copy(choir_device *device, struct dev_bytes to, struct dev_byte
 
 	if (rc != CL_SUCCESS)
 		return error_cl("clEnqueueCopyBuffer", rc);
-	clFlush(device->queue);
+	if (event_p != NULL)
+		clFlush(device->queue);
 	return CHOIR_SUCCESS;
 }

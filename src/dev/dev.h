@@ -110,7 +110,8 @@ choir_status dev_stage_write_now(choir_device *device, const struct dev_access *
                                  uint64_t bytes);
 
 /* dev_is_on_device: does the range lie in a cl_mem of class stage that kernels may read, or is it empty?
- * dev_copy: copies between two cl_mems of the device's context, on the internal in-order queue, flushed. */
+ * dev_copy: copies between two cl_mems of the device's context, on the internal in-order queue.  event_p NULL: it
+ * starts with the queue's next command that has an event. */
 bool dev_is_on_device(const struct dev_access *access);
 bool dev_is_whole(const struct dev_access *access); /* a whole cl_mem, and no sub-buffer */
 struct dev_bytes {

@@ -42,6 +42,7 @@ uint64_t device_memory_offer(struct run *run)
 	    grow(run, plan->slot_bytes, &run->device_memory.slot, &run->device_memory.slot_bytes) != CHOIR_SUCCESS)
 		return 0;
 	run->source = (struct run_source){ .send = { send->mem, send->off },
+		                           .send_list = run->bound.send_list,
 		                           .slot = run->device_memory.slot,
 		                           .factor = run->bound.factor };
 	return symmetric_address_of_device(&run->source);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The copies and reductions of a plan on the device: all operands are cl_mems of the comm's context, and all commands
- * go to the device's one in-order queue.  Note [device plans] in algo/device.h. */
+ * go to the device's one in-order queue.  A copy from or to a list is a command a segment, so the event of the last one
+ * tells of all.  Note [device plans] in algo/device.h. */
 #include "exec/steps.h"
 
 #include "exec/operand.h"
@@ -40,10 +41,76 @@ static struct dev_bytes bytes_of(const struct run *run, struct plan_ref ref)
 	return (struct dev_bytes){ NULL, 0 };
 }
 
+/* One end of a copy: bytes of a cl_mem, or of a list's segments.  The list is a copy: peers search it at once. */
+struct end {
+	struct dev_bytes bytes;
+	struct segments list;
+	uint64_t off;
+};
+
+static struct end end_of(const struct run *run, struct plan_ref ref)
+{
+	struct end end = { .off = ref.off };
+
+	if (ref.buf == PLAN_SEND)
+		end.list = run->bound.send_list;
+	else if (ref.buf == PLAN_RECV)
+		end.list = run->bound.recv_list;
+	else if (ref.buf == PLAN_PEER_SEND)
+		end.list = source_of(run, ref.peer)->send_list;
+	if (end.list.n == 0)
+		end.bytes = bytes_of(run, ref);
+	return end;
+}
+
+/* Where byte `done` of an end is.  *left: so many bytes from there on are together, if there were more.  True: they are
+ * padding. */
+static bool find_in(struct end *end, uint64_t done, struct dev_bytes *bytes, uint64_t *left)
+{
+	struct segment_at at;
+
+	if (end->list.n == 0) {
+		*bytes = at_off(end->bytes, done);
+		return false;
+	}
+	at = segments_find(&end->list, end->off + done);
+	if (at.left < *left)
+		*left = at.left;
+	if (!at.padded)
+		*bytes = (struct dev_bytes){ at.segment->access->mem, at.segment->access->off + at.off };
+	return at.padded;
+}
+
+/* What is copied to padding is nobody's; padding itself is zeros. */
+static choir_status copy_pieces(struct run *run, struct end *to, struct end *from, uint64_t len, cl_event *event_p)
+{
+	choir_device *device = run->comm->device;
+	struct dev_bytes dst, src;
+
+	for (uint64_t done = 0, part; done < len; done += part) {
+		bool is_lost, is_zero;
+		cl_event *last_p;
+
+		part = len - done;
+		is_lost = find_in(to, done, &dst, &part);
+		is_zero = find_in(from, done, &src, &part);
+		last_p = done + part == len ? event_p : NULL;
+		if (is_lost)
+			continue;
+		if (is_zero)
+			TRY(dev_fill_zero(device, dst.mem, dst.off, part, run->plan->elem_bytes, last_p));
+		else
+			TRY(dev_copy(device, dst, src, part, last_p));
+	}
+	return *event_p == NULL ? dev_marker(dev_queue(device), event_p) : CHOIR_SUCCESS;
+}
+
 choir_status steps_device_copy(struct run *run, const struct plan_step *step, cl_event *event_p)
 {
-	return dev_copy(run->comm->device, bytes_of(run, step->dst), bytes_of(run, run->plan->refs[step->src_first]),
-	                step->len, event_p);
+	struct end to = end_of(run, step->dst), from = end_of(run, run->plan->refs[step->src_first]);
+	choir_status st = copy_pieces(run, &to, &from, step->len, event_p);
+
+	return st == CHOIR_SUCCESS ? st : segments_drain(run->comm->device, st);
 }
 
 choir_status steps_device_reduce(struct run *run, const struct plan_step *step, cl_event *event_p)

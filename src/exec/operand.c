@@ -84,7 +84,7 @@ void operand_say_segments(const struct run *run)
 	size_t bytes = run->bound.send_list.n * sizeof *run->bound.send_list.addresses;
 	unsigned char *slot;
 
-	if (!run->bound.lists || run->bound.send_address == 0 || run->bound.recv_address == 0)
+	if (!run->bound.lists || run->plan->device || run->bound.send_address == 0 || run->bound.recv_address == 0)
 		return;
 	slot = slot_ring_at(run, run->comm->local_rank, 0);
 	copy_host_nt(slot, run->bound.send_list.addresses, bytes);

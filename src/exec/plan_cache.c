@@ -147,7 +147,7 @@ static void key_of(const struct algorithm *algorithm, const struct algo_in *in, 
 	key->device_bytes = in->device_bytes;
 	key->root = in->root;
 	key->in_place = in->in_place;
-	key->lists = in->lists;
+	key->lists = in->lists > 0;
 	key->send_direct = in->send_direct;
 	key->recv_direct = in->recv_direct;
 	key->final_op = in->final_op;

@@ -64,6 +64,7 @@ struct run_peer {
 /* What the peers of a plan on the device copy from: a rank's lane says where this is. */
 struct run_source {
 	struct dev_bytes send;
+	struct segments send_list; /* instead of that, if they are many */
 	cl_mem slot;
 	double factor; /* of premul_sum */
 };

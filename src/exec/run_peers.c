@@ -63,7 +63,8 @@ choir_status run_find_peer_buffers(struct run *run, bool *moved)
 		accessible &= lane->send_address != 0 && lane->recv_address != 0;
 		accessible &= !run->plan->alike || (lane->send_address == lane->recv_address) ==
 		                                       (run->bound.send_address == run->bound.recv_address);
-		operand_find_peer(run, (int)local_rank);
+		if (!run->plan->device)
+			operand_find_peer(run, (int)local_rank);
 	}
 	if (!accessible)
 		TRY(take_other_plan(run));

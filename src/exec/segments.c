@@ -70,13 +70,15 @@ static choir_status copy_part(choir_device *device, const struct segment *segmen
 	return CHOIR_SUCCESS;
 }
 
-/* What was enqueued without an event is waited for. */
-static void drain(choir_device *device)
+choir_status segments_drain(choir_device *device, choir_status status)
 {
+	char text[ERROR_TEXT_BYTES];
 	cl_event marker = NULL;
 
+	memcpy(text, error_text(), sizeof text);
 	if (dev_marker(dev_queue(device), &marker) == CHOIR_SUCCESS)
 		(void)dev_wait(&marker);
+	return error_set(status, "%s", text);
 }
 
 static choir_status copy_parts(choir_device *device, struct segments *segments, uint64_t off, unsigned char *to,
@@ -103,14 +105,7 @@ static choir_status copy_parts(choir_device *device, struct segments *segments, 
 	}
 	if (st == CHOIR_SUCCESS && enqueued)
 		st = dev_marker(dev_queue(device), event_p);
-	if (st != CHOIR_SUCCESS && enqueued) {
-		char text[ERROR_TEXT_BYTES];
-
-		memcpy(text, error_text(), sizeof text);
-		drain(device);
-		error_set(st, "%s", text);
-	}
-	return st;
+	return st != CHOIR_SUCCESS && enqueued ? segments_drain(device, st) : st;
 }
 
 choir_status segments_read(choir_device *device, struct segments *segments, uint64_t off, void *to, uint64_t bytes,

@@ -105,7 +105,7 @@ choir_status slot_ring_allocate(struct run *run)
 {
 	struct choir_comm *comm = run->comm;
 	uint64_t ring_bytes = comm->fallback_bytes * COMM_LANES;
-	bool writes = (run->plan->writes_slot && !run->slot.in_lane && !run->plan->device) || run->bound.lists,
+	bool writes = !run->plan->device && ((run->plan->writes_slot && !run->slot.in_lane) || run->bound.lists),
 	     is_short = run->slot.at >= ring_bytes;
 	bool *allocated = is_short ? &comm->engine.arena.has_short_slots : &comm->engine.arena.has_slots;
 

@@ -86,12 +86,13 @@ static bool is_of_another(int rank, struct plan_ref ref)
 	return plan_team_owner(rank, ref) != rank;
 }
 
-/* Note [device plans]: a peer's memory is only copied from, and kernels write neither SEND nor RECV. */
+/* Note [device plans]: a peer's memory is only copied from, and kernels write neither SEND nor RECV, nor do they read
+ * lists. */
 static choir_status check_device(const struct plan_team *team, int rank, uint32_t i)
 {
 	const struct plan *plan = team->ranks[rank].plan;
 	const struct plan_step *step = &plan->steps[i];
-	bool reduces = step->kind == PLAN_REDUCE;
+	bool reduces = step->kind == PLAN_REDUCE, lists = team->ranks[rank].lists;
 
 	for (uint32_t k = 0; k < plan_step_targets(step); k++)
 		if (is_of_another(rank, plan_step_target(plan, step, k)))
@@ -99,6 +100,9 @@ static choir_status check_device(const struct plan_team *team, int rank, uint32_
 	for (uint32_t k = 0; k < step->n_src && reduces; k++)
 		if (is_of_another(rank, plan->refs[step->src_first + k]))
 			return plan_team_wrong(team, rank, i, "reduces memory of a peer's device");
+	for (uint32_t k = 0; k < step->n_src && reduces; k++)
+		if (lists && is_of_caller(plan->refs[step->src_first + k]))
+			return plan_team_wrong(team, rank, i, "is a kernel that reads a list");
 	if (reduces && (step->n_more > 0 || is_of_caller(step->dst)))
 		return plan_team_wrong(team, rank, i, "is a kernel that writes elsewhere than to its own memory");
 	if (step->kind == PLAN_SEND_MSG || step->kind == PLAN_RECV_MSG)

@@ -12,6 +12,7 @@ struct plan_rank {
 	uint64_t send_at, send_bytes;
 	uint64_t recv_at, recv_bytes;
 	bool send_direct, recv_direct;
+	bool lists; /* SEND and RECV are lists of buffers */
 };
 
 struct plan_team {

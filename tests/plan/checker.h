@@ -18,6 +18,7 @@ struct check_case {
 	bool send_staged, recv_staged;
 	uint64_t slot_bytes, message_bytes, device_bytes;
 	bool scaled;          /* premul_sum, where the algorithm scales by itself */
+	bool lists;           /* on the device: SEND and RECV are lists of buffers */
 	uint8_t order;        /* of rings: a ring_order */
 };
 

@@ -91,8 +91,10 @@ static void check_modes(const struct algorithm *algorithm, struct check_case c, 
 		c.send_staged = case_modes[m].send_staged;
 		c.recv_staged = case_modes[m].recv_staged;
 		c.scaled = false;
+		c.lists = algorithm->on_device && turn % 2 == 1;
 		check(algorithm, &c);
 		c.scaled = algorithm->on_device && collective_has(algorithm->collective, TRAIT_REDUCES);
+		c.lists = algorithm->on_device && !c.lists;
 		if (c.scaled)
 			check(algorithm, &c);
 	}

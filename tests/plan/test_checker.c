@@ -336,6 +336,23 @@ static void memory_of_devices(void **state)
 	wrong(&w, "beyond");
 }
 
+/* Lists on devices: what a kernel reduces was copied. */
+static void lists_of_devices(void **state)
+{
+	struct check_case c = usual(3, NULL);
+	struct plan_step *reduce;
+	struct world w;
+
+	(void)state;
+	c.send_staged = c.recv_staged = c.lists = true;
+	c.device_bytes = 4096;
+	build(COLLECTIVE_ALLREDUCE, "device", &c, &w);
+	assert_true(is_right(&w));
+	reduce = step_of(&w.plans[1], PLAN_REDUCE, 0);
+	w.plans[1].refs[reduce->src_first + 1] = plan_at(PLAN_SEND, reduce->dst.off);
+	wrong(&w, "is a kernel that reads a list");
+}
+
 /* premul_sum on devices: whose values are multiplied by whose factor. */
 static void factors_of_devices(void **state)
 {
@@ -432,7 +449,8 @@ int main(void)
 		cmocka_unit_test(wrong_marks),       cmocka_unit_test(another_order_on_one_rank),
 		cmocka_unit_test(staging),           cmocka_unit_test(flags_that_do_not_come),
 		cmocka_unit_test(most_deps_matter),  cmocka_unit_test(buffers_of_peers),
-		cmocka_unit_test(memory_of_devices), cmocka_unit_test(factors_of_devices),
+		cmocka_unit_test(memory_of_devices), cmocka_unit_test(lists_of_devices),
+		cmocka_unit_test(factors_of_devices),
 		cmocka_unit_test(promises_of_order),
 	};
 

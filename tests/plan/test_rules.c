@@ -58,6 +58,13 @@ static void rates_choose_the_device(void **state)
 	assert_string_equal(chosen_of(&none, in), "twoshot");
 	in.bytes = 128 * 1024;
 	assert_string_equal(chosen_of(&none, in), "device");
+	in.lists = 1000; /* so many buffers of 1 KB, then a little less */
+	in.bytes = 1000 << 10;
+	assert_string_equal(chosen_of(&none, in), "device");
+	in.bytes -= 4;
+	assert_string_equal(chosen_of(&none, in), "twoshot");
+	in.lists = 0;
+	assert_string_equal(chosen_of(&none, in), "device");
 	in.device_bytes = 0;
 	assert_string_equal(chosen_of(&none, in), "twoshot");
 }

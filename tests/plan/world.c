@@ -115,6 +115,7 @@ static struct algo_in input_of(struct world *world, const struct check_case *c, 
 		.message_bytes = c->message_bytes,
 		.order = c->order,
 		.scaled = c->scaled,
+		.lists = c->lists,
 	};
 	bool inner;
 

@@ -2,6 +2,7 @@
 /* Lists of whole cl_mems where only commands reach them: a kernel gathers them and another one scatters the results, so
  * a short list is one read and one write a rank; and a bucket is gathered while the one before it waits for its peers.
  * Reads, writes and kernels are counted. */
+#include "exec/comm.h"
 #include "quick.h"
 #include "world/bus.h"
 #include "world/gate.h"
@@ -236,6 +237,9 @@ static void run_shape(struct world *world, int rank, choir_comm *comm, const str
 		OK(call_of(&set, comm, &call, round == 1 ? &event : NULL));
 		if (event != NULL)
 			OK(choir_event_wait(event, -1));
+		if (event != NULL && shape->options != NULL && strcmp(shape->options, "algorithm=device") == 0 &&
+		    strcmp(choir_event_algorithm(event), "device") != 0)
+			world_fail(world, rank, "form %d: by %s", (int)shape->form, choir_event_algorithm(event));
 		choir_event_release(event);
 		wrong = wrong_tensor(&set);
 		if (wrong >= 0)
@@ -250,18 +254,21 @@ static void run_shape(struct world *world, int rank, choir_comm *comm, const str
 static void all_shapes(struct world *world, int rank, choir_comm *comm, void *unused)
 {
 	static const choir_dtype types[] = { CHOIR_F32, CHOIR_U8, CHOIR_I64 };
-	static const char *const options[] = { NULL, "bucket_bytes=8000", "algorithm=slots" };
+	static const char *const options[] = { NULL, "bucket_bytes=8000", "algorithm=slots", "algorithm=device" };
+	bool near = choir_comm_nodes(comm) == 1, on_device = near && comm->device_bytes > 0;
 
 	(void)unused;
-	for (int i = 0; i < N_FORMS * 3; i++) {
+	for (int i = 0; i < N_FORMS * 4; i++) {
 		struct shape s = { .form = (enum form)(i % N_FORMS),
 			           .dtype = types[(i + i / N_FORMS) % 3],
 			           .options = options[i / N_FORMS],
 			           .root = i % world->n };
 
 		s.in_place = i % 2 == 1 && (s.form == ALLREDUCE || s.form == BROADCAST || s.form == REDUCE);
-		if (i / N_FORMS == 2 && (choir_comm_nodes(comm) > 1 || s.form == ALLREDUCE))
+		if (i / N_FORMS == 2 && (!near || s.form == ALLREDUCE))
 			s.options = NULL; /* slots are of one node, and there an allreduce's are called otherwise */
+		if (i / N_FORMS == 3 && !on_device)
+			continue;
 		run_shape(world, rank, comm, &s);
 	}
 }

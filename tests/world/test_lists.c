@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Lists of tensors in reduce_scatter, allgather, broadcast and reduce: mixed types and lengths, in host memory and in
  * cl_mems, apart and in place, with every byte around the tensors unchanged. */
+#include "exec/comm.h"
 #include "quick.h"
 #include "world/gate.h"
 #include "world/memory.h"
@@ -218,6 +219,10 @@ static void run_shape(struct world *world, int rank, choir_comm *comm, const str
 			OK(call_of(&set, comm, &call, shape->how == WITH_EVENT ? &event : NULL));
 		if (event != NULL)
 			OK(choir_event_wait(event, -1));
+		if (event != NULL && shape->on_device && shape->options != NULL &&
+		    strcmp(shape->options, "algorithm=device") == 0 &&
+		    strcmp(choir_event_algorithm(event), "device") != 0)
+			world_fail(world, rank, "form %d by %s", (int)shape->form, choir_event_algorithm(event));
 		choir_event_release(event);
 		if (!is_right(&set))
 			world_fail(world, rank, "form %d, device %d, in place %d, '%s', how %d, round %d: wrong",
@@ -231,19 +236,24 @@ static void run_shape(struct world *world, int rank, choir_comm *comm, const str
 
 static void all_shapes(struct world *world, int rank, choir_comm *comm, void *unused)
 {
-	static const char *const options[] = { NULL, "bucket_bytes=8000", "algorithm=slots" };
+	enum { PLAIN, BUCKETS, SLOTS, DEVICE, N_OPTIONS };
+	static const char *const options[] = { NULL, "bucket_bytes=8000", "algorithm=slots", "algorithm=device" };
 
 	(void)unused;
-	for (int i = 0; i < N_FORMS * 2 * 2 * 3; i++) {
+	for (int i = 0; i < N_FORMS * 2 * 2 * N_OPTIONS; i++) {
+		int option = i / N_FORMS / 4;
+
 		struct shape s = { .form = (enum form)(i % N_FORMS),
 			           .on_device = i / N_FORMS % 2 == 1,
 			           .in_place = i / N_FORMS / 2 % 2 == 1,
-			           .options = options[i / N_FORMS / 4],
+			           .options = options[option],
 			           .how = (enum how)(i * 7 / 5 % N_HOWS),
 			           .root = i / 3 % world->n };
 
-		/* Slots are of one node with several ranks. */
-		if (i / N_FORMS / 4 == 2 && (choir_comm_nodes(comm) > 1 || world->n == 1))
+		/* Slots and devices are of one node with several ranks. */
+		if (option >= SLOTS && (choir_comm_nodes(comm) > 1 || world->n == 1))
+			continue;
+		if (option == DEVICE && comm->device_bytes == 0)
 			continue;
 		run_shape(world, rank, comm, &s);
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* reduce_scatter and allgather of any count: blocks of ceil(count / ranks), zeros where the last ones end beyond it,
  * and not a byte outside; several segments of a buffer, each padded apart. */
+#include "exec/comm.h"
 #include "quick.h"
 #include "world/gate.h"
 #include "world/memory.h"
@@ -175,6 +176,7 @@ static void all_shapes(struct world *world, int rank, choir_comm *comm, void *un
 {
 	static const size_t counts[] = { 0, 1, 2, 7, 40, LONGEST };
 	bool slots = choir_comm_nodes(comm) == 1 && world->n > 1;
+	const char *way = slots && comm->device_bytes > 0 ? "algorithm=device" : NULL;
 
 	(void)unused;
 	for (int c = 0; c < 6; c++)
@@ -184,7 +186,9 @@ static void all_shapes(struct world *world, int rank, choir_comm *comm, void *un
 				           .as_list = i & 4,
 				           .kept = (i + c) & 8,
 				           .op = i % 3 == 0 ? CHOIR_OP_MIN : CHOIR_OP_SUM,
-				           .options = (i + c) % 5 == 0 && slots ? "algorithm=slots" : NULL,
+				           .options = (i + c) % 5 == 0 && slots ? "algorithm=slots"
+				              : i % 3 == 1              ? way
+				                                        : NULL,
 				           .counts = { counts[c], counts[(c + 2) % 6], 13, counts[(c + 4) % 6] } };
 
 			run_shape(world, rank, comm, &s);
