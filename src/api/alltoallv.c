@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.  The turns: gather what each rank says it sends to and expects of each other one, and where in SEND
  * that lies; compare, so that all ranks find the same first difference before a byte is written; run the plan for the
- * n x n matrix. */
+ * n x n matrix, on the devices where all buffers are there. */
 #include "api/alltoallv.h"
 
 #include "algo/build.h"
@@ -17,15 +17,21 @@ typedef choir_status (*alltoallv_step)(struct alltoallv *a, struct script_turn *
 /* The bytes that a rank sends to each, those that it expects of each, and where in SEND the former are. */
 enum { SENDS, EXPECTS, OFFSETS, SAID };
 
+/* The numbers that a rank says: those for each rank, and whether both of its buffers are on its device. */
+static size_t n_said(size_t n)
+{
+	return SAID * n + 1;
+}
+
 struct alltoallv {
 	struct script_env env;
 	struct alltoallv_call call; /* the vectors are not kept: see below */
 	alltoallv_step step;
 	struct cached_plan *plan;
 	const struct algorithm *algorithm;
-	bool failure_is_local;
-	uint64_t *mine;    /* [SAID][n] what I say */
-	uint64_t *all;     /* [n][SAID][n] what all ranks say */
+	bool failure_is_local, on_devices;
+	uint64_t *mine;    /* [n_said] what I say: [SAID][n], then on_devices */
+	uint64_t *all;     /* [n][n_said] what all ranks say */
 	uint64_t *matrix;  /* [n][n] bytes, row = sender */
 	uint64_t *send_off;/* [n][n] where those lie in the sender's SEND */
 	uint64_t *recv_off;/* [n] */
@@ -69,9 +75,11 @@ static choir_status exchange(struct alltoallv *a, struct script_turn *turn)
 	in.recv_off = a->recv_off;
 	in.send_direct = !a->call.send_access.stage;
 	in.recv_direct = !a->call.recv_access.stage;
+	in.device_bytes = a->on_devices ? a->env.device_bytes : 0;
+	in.command_bytes = a->env.command_bytes;
 	a->algorithm = a->call.forced != NULL ? a->call.forced : rules_choose(a->call.rules, &in);
 	if (a->call.forced != NULL && /* which scripts cannot: in the next call */
-	    (a->call.forced->build == alltoall_direct || a->call.forced->on_device))
+	    (a->call.forced->build == alltoall_direct || (a->call.forced->on_device && !a->on_devices)))
 		a->algorithm = rules_choose(a->call.rules, &in);
 	why = a->algorithm == NULL ? "is there" : a->algorithm->unfit(&in);
 	if (why != NULL) { /* the same on all ranks, which go on with the next call */
@@ -88,13 +96,16 @@ static uint64_t says(const struct alltoallv *a, size_t rank, size_t what, size_t
 {
 	size_t n = (size_t)a->env.layout->n;
 
-	return a->all[(rank * SAID + what) * n + of];
+	return a->all[rank * n_said(n) + what * n + of];
 }
 
 static choir_status gathered(struct alltoallv *a, struct script_turn *turn)
 {
 	size_t n = (size_t)a->env.layout->n;
 
+	a->on_devices = a->env.device_bytes > 0;
+	for (size_t rank = 0; rank < n; rank++)
+		a->on_devices &= says(a, rank, SAID, 0) != 0;
 	for (size_t from = 0; from < n; from++)
 		for (size_t to = 0; to < n; to++) {
 			uint64_t sent = says(a, from, SENDS, to), expected = says(a, to, EXPECTS, from),
@@ -118,7 +129,7 @@ static choir_status gather(struct alltoallv *a, struct script_turn *turn)
 	const struct algorithm *algorithm;
 
 	in.elem_bytes = sizeof *a->mine;
-	in.bytes = SAID * n * sizeof *a->mine;
+	in.bytes = n_said(n) * sizeof *a->mine;
 	in.send_direct = in.recv_direct = true;
 	algorithm = algo_default(&in);
 	if (algorithm == NULL)
@@ -152,11 +163,12 @@ static const struct script_ops ops = { .next = next, .destroy = destroy };
 static choir_status allocate(struct alltoallv *a, const struct vector *send, const struct vector *recv)
 {
 	size_t n = (size_t)a->env.layout->n, bytes = n * sizeof *a->mine;
+	size_t numbers = n_said(n) + n + 2 * n * n + n * n_said(n);
 
-	a->mine = calloc(SAID + 1 + (SAID + 2) * n, bytes);
+	a->mine = calloc(numbers, sizeof *a->mine);
 	if (a->mine == NULL)
-		return error_no_memory("the counts of all ranks", (SAID + 1 + (SAID + 2) * n) * bytes);
-	a->recv_off = a->mine + SAID * n;
+		return error_no_memory("the counts of all ranks", numbers * sizeof *a->mine);
+	a->recv_off = a->mine + n_said(n);
 	a->matrix = a->recv_off + n;
 	a->send_off = a->matrix + n * n;
 	a->all = a->send_off + n * n;
@@ -164,6 +176,7 @@ static choir_status allocate(struct alltoallv *a, const struct vector *send, con
 	memcpy(a->mine + EXPECTS * n, recv->bytes, bytes);
 	memcpy(a->mine + OFFSETS * n, send->off, bytes);
 	memcpy(a->recv_off, recv->off, bytes);
+	a->mine[SAID * n] = dev_is_on_device(&a->call.send_access) && dev_is_on_device(&a->call.recv_access);
 	return CHOIR_SUCCESS;
 }
 

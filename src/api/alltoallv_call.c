@@ -270,8 +270,8 @@ static bool may_propose(const struct request *r, const struct plan *plan)
 	return counts_may_differ(r->comm, plan->algorithm) && (plan->device || is_direct(r));
 }
 
-/* *done: it was proposed, and is over. */
-static choir_status propose(struct request *r, const choir_call *call, bool *done)
+/* *done: it was proposed, and has started; without an event and outside groups it is over. */
+static choir_status propose(struct request *r, const choir_call *call, choir_event **event_p, bool *done)
 {
 	struct counts *counts = find_counts(r);
 	struct prepared *prepared;
@@ -291,7 +291,7 @@ static choir_status propose(struct request *r, const choir_call *call, bool *don
 	}
 	start_keep(r->comm, prepared);
 	*done = true;
-	st = start_prepared(r->comm, prepared, call, NULL, NULL);
+	st = start_prepared(r->comm, prepared, call, event_p, NULL);
 	prepared_release(prepared);
 	return st;
 }
@@ -302,15 +302,10 @@ static choir_status start_request(struct request *r, const choir_call *call, cho
 
 	TRY(check_buffers(r));
 	TRY(check_algorithm(r));
-	if (event_p == NULL && !group_is_open()) {
-		choir_status st;
-
+	if (event_p == NULL && !group_is_open())
 		TRY(call_may_block(r->key->form->name, r->comm, false));
-		st = propose(r, call, &done);
-		if (st != CHOIR_SUCCESS || done)
-			return st;
-	}
-	return start_script(r, call, event_p);
+	TRY(propose(r, call, event_p, &done));
+	return done ? CHOIR_SUCCESS : start_script(r, call, event_p);
 }
 
 static const struct call_form alltoallv = { .name = "choir_alltoallv", .collective = COLLECTIVE_ALLTOALLV };

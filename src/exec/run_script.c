@@ -2,6 +2,7 @@
 /* A run that is a script: it is asked what comes next, between its plans and its jobs. */
 #include "exec/run_states.h"
 
+#include "exec/device_memory.h"
 #include "exec/lane.h"
 
 /* The tags of a script's messages have 8 bits for the plan (tag_of in steps.c). */
@@ -14,12 +15,26 @@ struct script_env script_env_of(struct choir_comm *comm)
 		                    .device = comm->device,
 		                    .slot_bytes = comm->fallback_bytes,
 		                    .message_bytes = comm->message_bytes,
+		                    .device_bytes = comm->device_bytes,
+		                    .command_bytes = comm->command_bytes,
 		                    .plans = &comm->plans,
 		                    .wake = comm_ring_self,
 		                    .costs = &comm->rules.costs,
 		                    .history = &comm->engine.history,
 		                    .order_ranks = comm->order_ranks,
 		                    .nt = nt_of_comm(comm) };
+}
+
+/* Of a plan on the device: the lane says what peers copy from, before the plan's first flag. */
+static choir_status offer(struct run *run)
+{
+	uint64_t address = run->plan->device ? device_memory_offer(run) : 0;
+
+	if (run->plan->device && address == 0)
+		return error_no_memory("the device memory of a plan", run->plan->scratch_bytes + run->plan->slot_bytes);
+	if (address != 0)
+		comm_lane(run->comm, run->comm->local_rank, run->lane)->send_address = address;
+	return CHOIR_SUCCESS;
 }
 
 choir_status run_ask_script(struct run *run, bool *moved)
@@ -44,6 +59,7 @@ choir_status run_ask_script(struct run *run, bool *moved)
 			return error_set(CHOIR_UNSUPPORTED, "its script has more than %u plans", LAST_PLAN);
 		run->bound.send = turn.send;
 		run->bound.recv = turn.recv;
+		TRY(offer(run));
 		/* Phase 0 of this plan says that I have read all I need of the one before. */
 		lane_publish(run, arena_step(run->plan_index, 0));
 		comm_ring_node(run->comm);
@@ -63,13 +79,13 @@ choir_status run_ask_script(struct run *run, bool *moved)
 }
 
 /* The plans of a script share a lane: none may write into its slot while a peer still reads there what the plan before
- * had published. */
+ * had published, and none may read a peer's memory before the peer has said where that is. */
 choir_status run_await_previous_plan(struct run *run, bool *moved)
 {
 	struct choir_comm *comm = run->comm;
 	int size = comm->node_size;
 
-	for (int local_rank = 0; local_rank < size && run->plan_index > 1; local_rank++)
+	for (int local_rank = 0; local_rank < size && (run->plan_index > 1 || run->plan->peers); local_rank++)
 		if (!lane_look(run, local_rank, 0).reached)
 			return CHOIR_SUCCESS;
 	*moved = true;
