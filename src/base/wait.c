@@ -98,20 +98,32 @@ static void remember_taken(int64_t now_ns, int64_t took)
 	atomic_store_explicit(&taken_until_ns, now_ns + for_ns, memory_order_relaxed);
 }
 
-/* True if the wait is to yield no more: this yield took long, or one of the last did. */
-static bool yields_no_more(void)
+/* Did other programs have the core during that yield?  What the process ran for since the wait's first yield, less
+ * what this thread may have had of it before this one, is less than a quarter of it. */
+static bool others_had_core(const struct wait *wait, int64_t start, int64_t end)
 {
-	int64_t start, ran, now;
+	int64_t ran = read_clock(CLOCK_PROCESS_CPUTIME_ID) - wait->ran_ns - (start - wait->yields_ns);
+
+	return ran < (end - start) / 4;
+}
+
+/* True if the wait is to yield no more: this yield took long, or one of the last did. */
+static bool yields_no_more(struct wait *wait)
+{
+	int64_t start, now;
 
 	if (wait_cores_taken())
 		return true;
-	ran = read_clock(CLOCK_PROCESS_CPUTIME_ID);
 	start = wait_now_ns();
+	if (wait->yields_ns == 0) { /* once a wait: reading it is a system call */
+		wait->yields_ns = start;
+		wait->ran_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+	}
 	wait_yield();
 	now = wait_now_ns();
 	if (now - start <= TAKEN_NS)
 		return false;
-	if (read_clock(CLOCK_PROCESS_CPUTIME_ID) - ran < (now - start) / 4)
+	if (others_had_core(wait, start, now))
 		remember_taken(now, now - start);
 	return true;
 }
@@ -121,13 +133,15 @@ int64_t wait_round(struct wait *wait, const struct wait_for *why)
 	int row = row_of(why, wait->is_slow);
 	unsigned spins = why->crowded || why->shares ? 0 : policy[row].spins, round = wait->rounds++;
 
+	if (round == 0)
+		wait->yields_ns = 0;
 	if (round >= spins + policy[row].yields)
 		return policy[row].sleep_us;
 	if (round == LOOK_ROUND && round < spins && wait_cores_taken())
 		wait->rounds = spins + policy[row].yields; /* Note [taken cores] */
 	else if (round < spins)
 		wait_spin();
-	else if (yields_no_more())
+	else if (yields_no_more(wait))
 		wait->rounds = spins + policy[row].yields; /* Note [taken cores] */
 	return 0;
 }
