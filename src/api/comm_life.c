@@ -44,7 +44,6 @@ static choir_status add_rank(struct choir_comm *comm, int first, const struct pr
 	if (peer == end) {
 		TRY(bell_open(&process->bell, &peer->bell));
 		peer->process = process->id;
-		peer->watch = peer_watch_open(process->id);
 		comm->n_watched++;
 	}
 	ranks = realloc(peer->ranks, ((size_t)peer->n_ranks + 1) * sizeof *ranks);
@@ -98,6 +97,7 @@ choir_status comm_fill(struct bootstrap *b, int local, struct choir_comm *comm)
 
 	comm->rank = b->my_ranks[local];
 	comm->n = b->n;
+	comm->process = b->processes[b->me].id;
 	comm->context = b->processes[0].context;
 	fork_watch();
 	comm->generation = fork_generation();
@@ -111,6 +111,8 @@ choir_status comm_fill(struct bootstrap *b, int local, struct choir_comm *comm)
 	comm->message_bytes = messenger_message_bytes(b->messengers[local], BOOTSTRAP_MESSAGE_BYTES);
 	comm->host_reduce_only = b->mixed_devices;
 	comm->crowded = b->crowded;
+	if (comm->crowded)
+		bell_leave_fences_to_ringers(bell_mine());
 	comm->far_cores = b->far_cores;
 	comm->one_process = b->one_process;
 	comm->device_bytes = b->one_context ? DEVICE_PLAN_BYTES : 0;
@@ -132,7 +134,7 @@ choir_status comm_fill(struct bootstrap *b, int local, struct choir_comm *comm)
 	comm->poison = arena_poison_of(comm->arena);
 	comm->controls = arena_control(comm->arena, 0);
 	comm->lanes = arena_lane(comm->arena, 0, 0);
-	atomic_store(&comm_control(comm, comm->local_rank)->process, b->processes[b->me].id);
+	atomic_store(&comm_control(comm, comm->local_rank)->process, comm->process);
 	TRY(find_peers(b, comm));
 	comm->endpoint_of = calloc((size_t)b->n, sizeof *comm->endpoint_of);
 	if (comm->endpoint_of == NULL)
@@ -237,7 +239,6 @@ static void close_peers(struct choir_comm *comm)
 {
 	for (int i = 0; i < comm->n_watched; i++) {
 		bell_close(comm->peers[i].bell);
-		peer_watch_close(comm->peers[i].watch);
 		free(comm->peers[i].ranks);
 	}
 	free(comm->peers);

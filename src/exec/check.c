@@ -95,7 +95,7 @@ static bool check_gone(struct run *run)
 static void watch_peers(struct choir_comm *comm)
 {
 	for (int p = 0; p < comm->n_watched; p++)
-		if (comm->peers[p].dead_looks < 2 && peer_watch_dead(comm->peers[p].watch))
+		if (comm->peers[p].dead_looks < 2 && bell_is_orphan(comm->peers[p].bell))
 			comm->peers[p].dead_looks++;
 }
 

@@ -55,6 +55,14 @@ void comm_ring_node(struct choir_comm *comm)
 		bell_ring(bell_mine());
 }
 
+void comm_ring_step(struct choir_comm *comm)
+{
+	for (int i = 0; i < comm->n_peers; i++)
+		bell_ring_step(comm->peers[i].bell, comm->process);
+	if (comm->ring_mine)
+		bell_ring(bell_mine());
+}
+
 void comm_ring_self(void *unused)
 {
 	(void)unused;

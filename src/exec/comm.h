@@ -24,7 +24,6 @@ enum { COMM_SYMMETRIC = 64 /* symmetric allocations */ };
 struct comm_peer {
 	struct bell *bell;
 	int64_t process; /* node/process_id.h */
-	int watch; /* see arena.h; -1 = not watched */
 	int dead_looks; /* how often it was seen dead, 2 at most */
 	int *ranks;/* [n_ranks] its ranks on my node, or on others */
 	int n_ranks;
@@ -96,6 +95,7 @@ struct choir_comm {
 	struct arena_lane *lanes;    /* there: [node_size][COMM_LANES] */
 	int node_size;               /* the ranks of my node */
 	int local_rank;              /* my number on the node */
+	int64_t process;             /* mine: node/process_id.h */
 	/* [n_watched], those of my node first; the driver counts in them how often each was seen dead */
 	struct comm_peer *peers;
 	int n_peers;                 /* with ranks on my node */
@@ -196,8 +196,10 @@ choir_status comm_failure_inside(struct choir_comm *comm);
 choir_status comm_send(struct choir_comm *comm, int rank, struct wire_header *header, const void *payload,
                        size_t bytes);
 
-/* comm_ring_node: wakes the other processes of the node, and this one. */
+/* comm_ring_node: wakes the other processes of the node, and this one.
+ * comm_ring_step: for a step of this rank, wakes those of them that may wait for it. */
 void comm_ring_node(struct choir_comm *comm);
+void comm_ring_step(struct choir_comm *comm);
 
 /* comm_ring_self: wakes this process; in the form of a callback. */
 void comm_ring_self(void *unused);

@@ -271,6 +271,51 @@ void engine_listen(struct choir_comm *comm)
 	engine_leave(&comm->engine);
 }
 
+static bool waits_for_one_thing(const struct run *run)
+{
+	const struct step_board *board = &run->board;
+
+	return run->state != RUN_STEPS || (board->n_waiting == 1 && board->ready_head == board->ready_tail);
+}
+
+/* Of the ranks that the run waits for, the one that comes next before this one, round the ranks: ranks that were woken
+ * in order come in order, so it is likely to be the last. */
+static int64_t process_awaited(struct run *run)
+{
+	const struct choir_comm *comm = run->comm;
+	int64_t process = BELL_ANY;
+	int nearest = comm->n;
+
+	for (int p = 0; p < comm->n_peers; p++) {
+		const struct comm_peer *peer = &comm->peers[p];
+
+		for (int i = 0; i < peer->n_ranks; i++) {
+			int before = (comm->rank - peer->ranks[i] + comm->n) % comm->n;
+
+			if (before >= nearest || !run_waits_for(run, peer->ranks[i]))
+				continue;
+			nearest = before;
+			process = peer->process;
+		}
+	}
+	return process;
+}
+
+int64_t engine_awaited(struct choir_comm *comm)
+{
+	struct engine *engine = &comm->engine;
+	struct run *run;
+	int64_t process = BELL_ANY;
+
+	if (!engine_enter(engine))
+		return BELL_ANY;
+	run = engine->flight.all;
+	if (run != NULL && run->next == NULL && comm->keyed == NULL && waits_for_one_thing(run))
+		process = process_awaited(run);
+	engine_leave(engine);
+	return process;
+}
+
 bool engine_can_move(const struct choir_comm *comm)
 {
 	const struct submission *submission = &comm->submission;

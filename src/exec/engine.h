@@ -73,6 +73,10 @@ void engine_check(struct choir_comm *comm);
  * engine_can_move: is a run unfinished, other than those whose job a thread is doing now? */
 bool engine_can_move(const struct choir_comm *comm);
 
+/* engine_awaited: the process of the node whose next step alone can let the rank go on, or BELL_ANY: the only run in
+ * flight waits for one thing. */
+int64_t engine_awaited(struct choir_comm *comm);
+
 /* engine_idle: nothing that was submitted is unfinished. */
 bool engine_idle(const struct choir_comm *comm);
 

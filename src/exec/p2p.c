@@ -98,7 +98,7 @@ bool p2p_put(struct run *run, const struct plan_step *step)
 	if (memcmp(item->record, &run->bound.record, sizeof run->bound.record) != 0)
 		memcpy(item->record, &run->bound.record, sizeof run->bound.record);
 	ring_publish(ring, step->tag);
-	comm_ring_node(run->comm);
+	comm_ring_step(run->comm);
 	return true;
 }
 

@@ -119,18 +119,39 @@ static void check_comms(void)
 			engine_check(comm);
 }
 
-/* Sleeps on the doorbell unless something moved after arming. */
+/* The process whose steps alone can end the sleep; BELL_ANY if several comms have something to do. */
+static int64_t awaited_process(void)
+{
+	struct choir_comm *busy = NULL;
+	int64_t process = BELL_ANY;
+	bool several = false;
+
+	comms_lock();
+	for (struct choir_comm *comm = comms_first(); comm != NULL && !several; comm = comm->listing.next)
+		if (!engine_idle(comm)) {
+			several = busy != NULL;
+			busy = comm;
+		}
+	if (busy != NULL && !several)
+		process = engine_awaited(busy);
+	comms_unlock();
+	return process;
+}
+
+/* Sleeps on the doorbell unless something moved after arming, or the awaited process has made its step meanwhile. */
 static void sleep_once(choir_event *event, int64_t sleep_us)
 {
 	struct bell *bell = bell_mine();
+	int64_t awaited = awaited_process();
 	uint32_t seen;
 
 	if (bell == NULL) {
 		wait_yield();
 		return;
 	}
-	seen = bell_arm(bell);
-	if ((event != NULL && event_is_complete(event)) || drive_all()) {
+	seen = bell_arm(bell, awaited);
+	if ((event != NULL && event_is_complete(event)) || drive_all() ||
+	    (awaited != BELL_ANY && awaited_process() != awaited)) {
 		bell_disarm(bell);
 		return;
 	}

@@ -62,7 +62,7 @@ choir_status run_ask_script(struct run *run, bool *moved)
 		TRY(offer(run));
 		/* Phase 0 of this plan says that I have read all I need of the one before. */
 		lane_publish(run, arena_step(run->plan_index, 0));
-		comm_ring_node(run->comm);
+		comm_ring_step(run->comm);
 		run->state = RUN_PREVIOUS_PLAN;
 		return CHOIR_SUCCESS;
 	case SCRIPT_CALLBACK:

@@ -111,7 +111,7 @@ static choir_status start_publish(struct run *run, uint32_t id, bool *done)
 	if (run->publish_carries_bytes)
 		memcpy(lane->bytes, run->line, sizeof lane->bytes);
 	lane_publish(run, arena_step(run->plan_index, step->phase));
-	comm_ring_node(run->comm);
+	comm_ring_step(run->comm);
 	*done = true;
 	return CHOIR_SUCCESS;
 }

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [bell].  A ringer publishes its work, executes a full fence and reads the number of sleepers.  A sleeper adds
- * itself to that number, executes a full fence and checks for work once more.  So at least one of the two sees the
- * other (Dekker's algorithm), and no sleeper misses a ring.  Where the kernel has membarrier the sleeper makes every
- * ringing process execute the fence and ringers need none: a fence after a store to a line that other cores hold costs
- * as much as the store.  A ringer that sees a sleeper raises the count, which is the futex word, and wakes all
- * sleepers.  A sleeper that read the count before does not fall asleep; one that reads it afterwards does so by an
- * acquire load, so its last check sees the work.
+/* Note [bell].  A ringer publishes its work, executes a full fence and reads who sleeps.  A sleeper adds itself there,
+ * executes a full fence and checks for work once more.  So at least one of the two sees the other (Dekker's algorithm),
+ * and no sleeper misses a ring.  Where the kernel has membarrier the sleeper makes every ringing process execute the
+ * fence and ringers need none: a fence after a store to a line that other cores hold costs as much as the store.  A
+ * ringer that sees a sleeper raises the count, which is the futex word, and wakes all sleepers.  A sleeper that read
+ * the count before does not fall asleep; one that reads it afterwards does so by an acquire load, so its last check
+ * sees the work.
+ * Where ranks outnumber cores sleeping is common, and a membarrier interrupts every core: there ringers fence.
+ *
+ * Note [sleepers].  One word says who sleeps: the number of threads, RUNG once a ringer is about to wake them, so that
+ * the next ones need not, and, by its pid, the process whose steps alone can end the sleep.  Arming takes RUNG away, so
+ * a ringer that still sees it has published before the sleeper's last check.  Where ranks outnumber cores most of them
+ * sleep, and without the two each step of a rank would cost a system call a peer, and wake ranks that still wait for
+ * others.
  *
  * The ringers' fences are seq_cst.  ThreadSanitizer does not support fences; under it a read-modify-write reads the
  * number of sleepers, which gives the same order but moves the cache line.
@@ -15,6 +22,7 @@
 #include "node/bell.h"
 
 #include "base/error.h"
+#include "node/arena.h"
 #include "node/process_id.h"
 #include "node/shared.h"
 
@@ -37,11 +45,13 @@
 #endif
 #endif
 
+enum { SLEEPERS = 0xffff, RUNG = 0x10000, AWAITED_SHIFT = 32 };
+
 struct bell_page {
 	struct shared_head head;
 	_Alignas(64) _Atomic uint32_t count; /* the futex */
-	_Alignas(64) _Atomic uint32_t sleepers;
-	uint32_t fences_others; /* 1: its sleepers call membarrier; constant */
+	_Alignas(64) _Atomic uint64_t sleepers; /* Note [sleepers] */
+	_Atomic bool fences_others;             /* its sleepers call membarrier */
 };
 
 struct bell {
@@ -49,6 +59,7 @@ struct bell {
 	struct bell_page *page;
 	struct shared_map map;
 	int64_t process; /* process_id.h */
+	int watch;       /* on it, see arena.h; -1 = none */
 	int refs;       /* under shared_lock */
 	unsigned forks; /* shared_forks() when it was made */
 	bool mine;
@@ -93,6 +104,7 @@ static struct bell *make_mine(void)
 	}
 	bell->page = bell->map.base;
 	bell->page->fences_others = register_process();
+	bell->watch = -1;
 	bell->process = process_id();
 	bell->forks = shared_forks();
 	bell->mine = true;
@@ -141,6 +153,7 @@ static choir_status open_new(const struct bell_address *address, struct bell **o
 	}
 	bell->page = bell->map.base;
 	register_process();
+	bell->watch = peer_watch_open(address->process);
 	bell->process = address->process;
 	bell->refs = 1;
 	bell->next = open_bells;
@@ -183,18 +196,39 @@ void bell_close(struct bell *bell)
 		while (*at != bell)
 			at = &(*at)->next;
 		*at = bell->next;
+		peer_watch_close(bell->watch);
 		shared_drop(&bell->map);
 		free(bell);
 	}
 	shared_unlock();
 }
 
-static uint32_t sleepers_after_fence(struct bell_page *page)
+bool bell_is_orphan(const struct bell *bell)
+{
+	return peer_watch_dead(bell->watch);
+}
+
+static bool fences_others(const struct bell_page *page)
+{
+	return atomic_load_explicit(&page->fences_others, memory_order_relaxed);
+}
+
+/* A ringer that read the flag before the membarrier has published before it: the next sleeper's last check sees that.
+ */
+void bell_leave_fences_to_ringers(struct bell *bell)
+{
+	if (!fences_others(bell->page))
+		return;
+	atomic_store(&bell->page->fences_others, false);
+	(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0); /* cannot fail once registered */
+}
+
+static uint64_t sleepers_after_fence(struct bell_page *page)
 {
 #ifdef BELL_NO_FENCES
 	return atomic_fetch_add(&page->sleepers, 0);
 #else
-	if (page->fences_others && atomic_load_explicit(&fenced_by_others, memory_order_relaxed) == shared_forks() + 1)
+	if (fences_others(page) && atomic_load_explicit(&fenced_by_others, memory_order_relaxed) == shared_forks() + 1)
 		atomic_signal_fence(memory_order_seq_cst); /* the compiler's; the sleeper's membarrier fences the CPU */
 	else
 		atomic_thread_fence(memory_order_seq_cst);
@@ -202,30 +236,51 @@ static uint32_t sleepers_after_fence(struct bell_page *page)
 #endif
 }
 
-void bell_ring(struct bell *bell)
+static void wake(struct bell_page *page)
 {
-	struct bell_page *page = bell->page;
-	int saved;
+	int saved = errno; /* for callers in signal handlers */
 
-	if (sleepers_after_fence(page) == 0)
-		return;
-	saved = errno; /* for callers in signal handlers */
+	atomic_fetch_or_explicit(&page->sleepers, RUNG, memory_order_seq_cst);
 	atomic_fetch_add_explicit(&page->count, 1, memory_order_seq_cst);
 	/* Not FUTEX_PRIVATE: the sleepers may be threads of another process. */
 	syscall(SYS_futex, (uint32_t *)&page->count, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 	errno = saved;
 }
 
-uint32_t bell_arm(struct bell *bell)
+static bool is_asleep(uint64_t sleepers)
+{
+	return (sleepers & SLEEPERS) != 0 && (sleepers & RUNG) == 0;
+}
+
+void bell_ring(struct bell *bell)
+{
+	if (is_asleep(sleepers_after_fence(bell->page)))
+		wake(bell->page);
+}
+
+void bell_ring_step(struct bell *bell, int64_t process)
+{
+	uint64_t sleepers = sleepers_after_fence(bell->page), awaited = sleepers >> AWAITED_SHIFT;
+
+	if (is_asleep(sleepers) && (awaited == BELL_ANY || awaited == (uint32_t)process))
+		wake(bell->page);
+}
+
+uint32_t bell_arm(struct bell *bell, int64_t awaited)
 {
 	struct bell_page *page = bell->page;
+	uint64_t old = atomic_load_explicit(&page->sleepers, memory_order_relaxed), now;
 	uint32_t seen;
 
-	atomic_fetch_add_explicit(&page->sleepers, 1, memory_order_seq_cst);
+	do { /* threads that sleep together wait for any process */
+		now = (old & SLEEPERS) + 1;
+		if (now == 1)
+			now |= (uint64_t)awaited << AWAITED_SHIFT;
+	} while (!atomic_compare_exchange_weak(&page->sleepers, &old, now));
 	seen = atomic_load_explicit(&page->count, memory_order_acquire);
 #ifndef BELL_NO_FENCES
 	atomic_thread_fence(memory_order_seq_cst);
-	if (page->fences_others)
+	if (fences_others(page))
 		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0); /* cannot fail once registered */
 #endif
 	return seen;
@@ -233,7 +288,13 @@ uint32_t bell_arm(struct bell *bell)
 
 void bell_disarm(struct bell *bell)
 {
-	atomic_fetch_sub_explicit(&bell->page->sleepers, 1, memory_order_release);
+	struct bell_page *page = bell->page;
+	uint64_t old = atomic_load_explicit(&page->sleepers, memory_order_relaxed), now;
+
+	do
+		now = (old & SLEEPERS) == 1 ? 0 : old - 1;
+	while (!atomic_compare_exchange_weak_explicit(&page->sleepers, &old, now, memory_order_release,
+	                                              memory_order_relaxed));
 }
 
 void bell_sleep(struct bell *bell, uint32_t seen, int64_t timeout_us)

@@ -5,6 +5,7 @@
 #define NODE_BELL_H
 
 #include <choir/types.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct bell; /* a mapped bell, of this process or of a peer */
@@ -27,14 +28,23 @@ choir_status bell_mine_address(struct bell_address *out);
 choir_status bell_open(const struct bell_address *address, struct bell **out_p);
 void bell_close(struct bell *bell); /* NULL and bell_mine() are silent */
 
-/* bell_ring: wakes the process's sleeping threads; without one it costs a full fence and a load.  Async-signal-safe,
- * any thread. */
-void bell_ring(struct bell *bell);
+/* bell_is_orphan: has its process exited?  A system call. */
+bool bell_is_orphan(const struct bell *bell);
 
-/* A thread sleeps in this order: seen = bell_arm(bell); check once more for work; then bell_sleep(bell, seen,
+/* bell_leave_fences_to_ringers: of bell_mine(), for good: sleeping gets cheaper, and ringing dearer by a full fence. */
+void bell_leave_fences_to_ringers(struct bell *bell);
+
+/* bell_ring: wakes the process's sleeping threads; without one it costs a full fence and a load.  Async-signal-safe,
+ * any thread.
+ * bell_ring_step: the same for a step of that process: those who await steps of another one sleep on. */
+void bell_ring(struct bell *bell);
+void bell_ring_step(struct bell *bell, int64_t process);
+
+/* A thread sleeps in this order: seen = bell_arm(bell, awaited); check once more for work; then bell_sleep(bell, seen,
  * timeout_us) or bell_disarm(bell).  bell_sleep returns when the bell was rung since bell_arm, after the timeout
- * (negative: none), or spuriously; it disarms. */
-uint32_t bell_arm(struct bell *bell);
+ * (negative: none), or spuriously; it disarms.  awaited: the process whose steps alone can help, or BELL_ANY. */
+enum { BELL_ANY = 0 };
+uint32_t bell_arm(struct bell *bell, int64_t awaited);
 void bell_sleep(struct bell *bell, uint32_t seen, int64_t timeout_us);
 void bell_disarm(struct bell *bell);
 
@@ -42,7 +52,7 @@ void bell_disarm(struct bell *bell);
  * least one reads what the other wrote (Note [bell] in bell.c). */
 static inline void bell_fence(struct bell *bell)
 {
-	(void)bell_arm(bell);
+	(void)bell_arm(bell, BELL_ANY);
 	bell_disarm(bell);
 }
 

@@ -14,7 +14,7 @@
 static void await(struct bell *mine, _Atomic uint32_t *word, uint32_t value)
 {
 	while (atomic_load_explicit(word, memory_order_acquire) < value) {
-		uint32_t seen = bell_arm(mine);
+		uint32_t seen = bell_arm(mine, BELL_ANY);
 
 		if (atomic_load_explicit(word, memory_order_relaxed) >= value)
 			bell_disarm(mine);
@@ -225,17 +225,99 @@ static void sleep_ends_after_the_timeout(void **state)
 
 	(void)state;
 	for (int i = 0; i < 5; i++)
-		bell_sleep(bell_mine(), bell_arm(bell_mine()), 2000);
+		bell_sleep(bell_mine(), bell_arm(bell_mine(), BELL_ANY), 2000);
 	assert_true(now_us() - start >= 5 * 2000 - 100);
 }
 
 static void a_ring_after_arm_prevents_sleep(void **state)
 {
-	uint32_t seen = bell_arm(bell_mine());
+	uint32_t seen = bell_arm(bell_mine(), BELL_ANY);
 
 	(void)state;
 	bell_ring(bell_mine());
 	bell_sleep(bell_mine(), seen, -1); /* would last for ever */
+}
+
+/* The numbers are no processes: they are only compared. */
+static void steps_of_others_wake_nobody(void **state)
+{
+	uint32_t seen = bell_arm(bell_mine(), 4711);
+	int64_t start = now_us();
+
+	(void)state;
+	bell_ring_step(bell_mine(), 4712);
+	bell_sleep(bell_mine(), seen, 2000);
+	assert_true(now_us() - start >= 2000 - 100);
+
+	seen = bell_arm(bell_mine(), 4711);
+	bell_ring_step(bell_mine(), 4711);
+	bell_sleep(bell_mine(), seen, -1);
+
+	seen = bell_arm(bell_mine(), BELL_ANY);
+	bell_ring_step(bell_mine(), 4712);
+	bell_sleep(bell_mine(), seen, -1);
+
+	seen = bell_arm(bell_mine(), 4711);
+	bell_ring(bell_mine());
+	bell_sleep(bell_mine(), seen, -1);
+}
+
+/* The second thread waits for another process than the first; as two ranks of one process do. */
+static void any_step_wakes_two_threads(void **state)
+{
+	uint32_t first = bell_arm(bell_mine(), 4711), second = bell_arm(bell_mine(), 4712);
+
+	(void)state;
+	bell_ring_step(bell_mine(), 4713);
+	bell_sleep(bell_mine(), first, -1);
+	bell_sleep(bell_mine(), second, -1);
+}
+
+/* A second ring need not wake anybody; a thread that arms after the first one needs the second. */
+static void arming_again_asks_for_another_ring(void **state)
+{
+	uint32_t first = bell_arm(bell_mine(), BELL_ANY), second;
+
+	(void)state;
+	bell_ring(bell_mine());
+	second = bell_arm(bell_mine(), BELL_ANY);
+	bell_ring(bell_mine());
+	bell_sleep(bell_mine(), second, -1);
+	bell_sleep(bell_mine(), first, -1);
+}
+
+/* The last tests: for good. */
+static void ringers_fence_from_here_on(void **state)
+{
+	(void)state;
+	bell_leave_fences_to_ringers(bell_mine());
+	bell_leave_fences_to_ringers(bell_mine());
+}
+
+static void until_told(void *ctx)
+{
+	struct table *table = ctx;
+
+	bell_close(meet(table, 1));
+	while (atomic_load(&table->turns[0]) == 0)
+		sched_yield();
+}
+
+static void a_bell_outlives_its_process(void **state)
+{
+	struct table *table = shared_zeroes(sizeof *table);
+	pid_t pid = start_child(until_told, table);
+	struct bell *theirs = meet(table, 0);
+
+	(void)state;
+	assert_false(bell_is_orphan(theirs));
+	assert_false(bell_is_orphan(bell_mine()));
+	atomic_store(&table->turns[0], 1);
+	end_child(pid);
+	assert_true(bell_is_orphan(theirs));
+	bell_ring(theirs);
+	bell_close(theirs);
+	munmap(table, sizeof *table);
 }
 
 static void addresses_are_checked(void **state)
@@ -295,9 +377,17 @@ int main(void)
 		cmocka_unit_test(one_ring_wakes_all),
 		cmocka_unit_test(sleep_ends_after_the_timeout),
 		cmocka_unit_test(a_ring_after_arm_prevents_sleep),
+		cmocka_unit_test(steps_of_others_wake_nobody),
+		cmocka_unit_test(any_step_wakes_two_threads),
+		cmocka_unit_test(arming_again_asks_for_another_ring),
+		cmocka_unit_test(a_bell_outlives_its_process),
 		cmocka_unit_test(close_races),
 		cmocka_unit_test(addresses_are_checked),
 		cmocka_unit_test(a_child_has_its_own_bell),
+		cmocka_unit_test(ringers_fence_from_here_on),
+		cmocka_unit_test(threads_take_turns),
+		cmocka_unit_test(processes_take_turns),
+		cmocka_unit_test(close_races),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

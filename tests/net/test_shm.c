@@ -126,7 +126,7 @@ static void exchange(struct player *p)
 
 		if (advance_sends(p, window, &started, &ended) || receive(p, received, &got))
 			continue;
-		seen = bell_arm(bell_mine());
+		seen = bell_arm(bell_mine(), BELL_ANY);
 		if (advance_sends(p, window, &started, &ended) || receive(p, received, &got))
 			bell_disarm(bell_mine());
 		else
