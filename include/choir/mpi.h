@@ -26,6 +26,17 @@ extern "C" {
 CHOIR_API choir_status choir_comm_create_mpi(MPI_Comm parent, int n_local, choir_device *const *devices,
                                              const choir_comm_config *config, choir_comm **comms_out);
 
+/* choir_comm_create_mpi_start: choir_comm_create_mpi without blocking.  MPI_Comm_idup begins in the call, which so has
+ * its place among the collective calls on parent, and a thread of the library's does the rest.  *event_p completes once
+ * comms_out[0 .. n_local - 1] are set, or with the failure; until then they are NULL and comms_out stays valid.  There
+ * is nothing to destroy before that, nor after a failure.  A process that does not come ends it at the deadline, with
+ * TRANSPORT.  MPI must not be finalised meanwhile, and with MPI_THREAD_SERIALIZED the application makes no MPI call.
+ * config->transport as above.  ARGUMENT, NO_MEMORY, and UNSUPPORTED below that level, at once; all else by the event.
+ */
+CHOIR_API choir_status choir_comm_create_mpi_start(MPI_Comm parent, int n_local, choir_device *const *devices,
+                                                   const choir_comm_config *config, choir_comm **comms_out,
+                                                   struct choir_event **event_p);
+
 /* choir_comm_create_world: the same on MPI_COMM_WORLD.  It initialises MPI with MPI_THREAD_MULTIPLE if that was not
  * done; choir_finalize_world or the caller then finalises MPI.  UNSUPPORTED if MPI's world is this process alone where
  * the variables of a launcher (Open MPI's, PMI's, Slurm's) say that it started more. */

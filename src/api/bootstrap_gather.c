@@ -8,20 +8,24 @@
 choir_status bootstrap_gather_ready(struct bootstrap *b, const void *mine, size_t bytes, void *all)
 {
 	const choir_bootstrap *boot = b->join->bootstrap;
+	char before[ERROR_TEXT_BYTES], why[ERROR_TEXT_BYTES];
 	int rc;
 
 	if (b->n_processes == 1) {
 		memcpy(all, mine, bytes);
 		return CHOIR_SUCCESS;
 	}
+	snprintf(before, sizeof before, "%s", error_text());
 	rc = boot->gather(boot->ctx, mine, bytes, all);
 	if (rc == 0)
 		return CHOIR_SUCCESS;
 	b->over = true;
 	if (b->join->members != NULL) /* of a split: it has said why */
 		return error_prefix((choir_status)rc, "%s", b->join->call);
-	return error_set(CHOIR_TRANSPORT, "%s: the bootstrap's gather of %zu bytes returned %d on process %d of %d",
-	                 b->join->call, bytes, rc, b->me, b->n_processes);
+	snprintf(why, sizeof why, "%s", error_text()); /* a gather of ours, over MPI, says it */
+	return error_set(CHOIR_TRANSPORT, "%s: the bootstrap's gather of %zu bytes returned %d on process %d of %d%s%s",
+	                 b->join->call, bytes, rc, b->me, b->n_processes, strcmp(why, before) != 0 ? ": " : "",
+	                 strcmp(why, before) != 0 ? why : "");
 }
 
 /* Some process failed: all tell why.  Mine, or that of the first one. */

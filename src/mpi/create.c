@@ -6,7 +6,9 @@
 #include "mpi/begin.h"
 #include "mpi/config.h"
 
+#include <choir/event.h>
 #include <choir/mpi.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct gathering { /* the bootstrap's ctx, during create only */
@@ -28,20 +30,19 @@ static int gather(void *ctx, const void *mine, size_t bytes, void *all)
 	return 1;
 }
 
-static choir_status check_parent(MPI_Comm parent)
+static choir_status check_parent(const char *call, MPI_Comm parent)
 {
 	int inter = 0, rc;
 
 	if (parent == MPI_COMM_NULL)
-		return choir_transport_error(CHOIR_ARGUMENT, "choir_comm_create_mpi: parent is MPI_COMM_NULL");
+		return choir_transport_error(CHOIR_ARGUMENT, "%s: parent is MPI_COMM_NULL", call);
 	if (!mpi_enter())
-		return mpi_gone("choir_comm_create_mpi");
+		return mpi_gone(call);
 	rc = MPI_Comm_test_inter(parent, &inter);
 	mpi_leave();
 	if (rc != MPI_SUCCESS || inter)
 		return choir_transport_error(
-		    CHOIR_ARGUMENT,
-		    "choir_comm_create_mpi: parent is an intercommunicator; merge it first (MPI_Intercomm_merge)");
+		    CHOIR_ARGUMENT, "%s: parent is an intercommunicator; merge it first (MPI_Intercomm_merge)", call);
 	return CHOIR_SUCCESS;
 }
 
@@ -87,14 +88,30 @@ static choir_status create_over(struct mpi_link *link, int n_local, choir_device
 	return st == CHOIR_SUCCESS ? st : explain(st, &gathering);
 }
 
+static choir_status begin_link(const char *call, MPI_Comm parent, int n_local, choir_device *const *devices,
+                               const choir_comm_config *config, choir_comm **comms_out, struct mpi_link **link_p)
+{
+	TRY(mpi_check_arguments(call, n_local, devices, config, comms_out));
+	TRY(mpi_begin());
+	TRY(check_parent(call, parent));
+	return mpi_link_begin(parent, link_p);
+}
+
 static choir_status open_link(MPI_Comm parent, int n_local, choir_device *const *devices,
                               const choir_comm_config *config, choir_comm **comms_out, int64_t deadline_ms,
                               struct mpi_link **link_p)
 {
-	TRY(mpi_check_arguments("choir_comm_create_mpi", n_local, devices, config, comms_out));
-	TRY(mpi_begin());
-	TRY(check_parent(parent));
-	return mpi_link_create(parent, deadline_ms, link_p);
+	struct mpi_link *link;
+	choir_status st;
+
+	TRY(begin_link("choir_comm_create_mpi", parent, n_local, devices, config, comms_out, &link));
+	st = mpi_link_finish(link, deadline_ms);
+	if (st != CHOIR_SUCCESS) {
+		mpi_link_release(link);
+		return st;
+	}
+	*link_p = link;
+	return CHOIR_SUCCESS;
 }
 
 choir_status choir_comm_create_mpi(MPI_Comm parent, int n_local, choir_device *const *devices,
@@ -109,4 +126,88 @@ choir_status choir_comm_create_mpi(MPI_Comm parent, int n_local, choir_device *c
 	st = create_over(link, n_local, devices, &copy, comms_out);
 	mpi_link_release(link);
 	return st;
+}
+
+/* --- without blocking --- */
+
+/* The bootstrap's ctx of a comm that is being made; freed when the event is complete. */
+struct starting {
+	struct mpi_link *link; /* a reference */
+	int64_t deadline_ms;
+};
+
+/* On the library's thread.  What failed is this thread's last error. */
+static int finish_and_gather(void *ctx, const void *mine, size_t bytes, void *all)
+{
+	struct starting *starting = ctx;
+	struct mpi_link *link = starting->link;
+
+	if (link->begun && mpi_link_finish(link, starting->deadline_ms) != CHOIR_SUCCESS)
+		return 1;
+	return mpi_link_gather(link, starting->deadline_ms, mine, bytes, all) != CHOIR_SUCCESS;
+}
+
+static void end_start(void *ctx, choir_status status)
+{
+	struct starting *starting = ctx;
+
+	(void)status;
+	mpi_link_release(starting->link);
+	free(starting);
+}
+
+/* Takes the reference of the link.  After NO_MEMORY for the callback what it would free is kept. */
+static choir_status start_over(struct mpi_link *link, int n_local, choir_device *const *devices,
+                               choir_comm_config *config, choir_comm **comms_out, choir_event **event_p)
+{
+	struct starting *starting = malloc(sizeof *starting);
+	choir_bootstrap bootstrap = { .struct_size = sizeof bootstrap,
+		                      .rank = link->rank,
+		                      .size = link->size,
+		                      .gather = finish_and_gather,
+		                      .ctx = starting };
+	choir_status st = CHOIR_SUCCESS;
+
+	if (starting == NULL)
+		st = choir_transport_error(CHOIR_NO_MEMORY, "choir_comm_create_mpi_start: no memory");
+	else if (config->transport == NULL)
+		st = mpi_transport_over(link, &config->transport);
+	if (st != CHOIR_SUCCESS) {
+		mpi_link_release(link);
+		free(starting);
+		return refuse(st, config);
+	}
+	*starting = (struct starting){ link, mpi_deadline_ms(config) };
+	/* owns the transport from here on, also when it fails */
+	st = choir_comm_create_start(&bootstrap, n_local, devices, config, comms_out, event_p);
+	if (st != CHOIR_SUCCESS)
+		end_start(starting, st);
+	else
+		(void)choir_event_on_complete(*event_p, end_start, starting);
+	return st;
+}
+
+choir_status choir_comm_create_mpi_start(MPI_Comm parent, int n_local, choir_device *const *devices,
+                                         const choir_comm_config *config, choir_comm **comms_out,
+                                         choir_event **event_p)
+{
+	static const char call[] = "choir_comm_create_mpi_start";
+	struct mpi_link *link = NULL;
+	choir_comm_config copy = mpi_copy_config(config);
+	choir_status st = CHOIR_SUCCESS;
+
+	if (event_p == NULL)
+		st = choir_transport_error(CHOIR_ARGUMENT, "%s: event_p is NULL", call);
+	if (st == CHOIR_SUCCESS)
+		st = mpi_begin();
+	if (st == CHOIR_SUCCESS && mpi_level() < MPI_THREAD_SERIALIZED)
+		st = choir_transport_error(CHOIR_UNSUPPORTED,
+		                           "%s: MPI runs with %s; a thread of the library's calls it, which needs "
+		                           "MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE",
+		                           call, mpi_level_name(mpi_level()));
+	if (st == CHOIR_SUCCESS)
+		st = begin_link(call, parent, n_local, devices, config, comms_out, &link);
+	if (st != CHOIR_SUCCESS)
+		return refuse(st, &copy);
+	return start_over(link, n_local, devices, &copy, comms_out, event_p);
 }

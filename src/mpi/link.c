@@ -138,9 +138,8 @@ static int start_dup(MPI_Comm parent, MPI_Comm *out, MPI_Request *request)
 	return rc;
 }
 
-static choir_status duplicate(MPI_Comm parent, struct mpi_link *link, int64_t deadline_ms)
+static choir_status duplicate(MPI_Comm parent, struct mpi_link *link)
 {
-	MPI_Request request = MPI_REQUEST_NULL;
 	int rc;
 
 	pthread_mutex_lock(&buried_lock);
@@ -149,17 +148,17 @@ static choir_status duplicate(MPI_Comm parent, struct mpi_link *link, int64_t de
 		return mpi_gone("choir_comm_create_mpi");
 	}
 	tend_all();
-	rc = start_dup(parent, &link->comm, &request);
+	MPI_Comm_rank(parent, &link->rank);
+	MPI_Comm_size(parent, &link->size);
+	rc = start_dup(parent, &link->comm, &link->dup);
 	if (rc != MPI_SUCCESS)
 		mpi_error("MPI_Comm_idup", rc);
 	mpi_leave();
 	pthread_mutex_unlock(&buried_lock);
-	if (rc != MPI_SUCCESS)
-		return CHOIR_TRANSPORT;
-	return mpi_wait_done(&request, deadline_ms, "duplicating the communicator (MPI_Comm_idup)");
+	return rc == MPI_SUCCESS ? CHOIR_SUCCESS : CHOIR_TRANSPORT;
 }
 
-choir_status mpi_link_create(MPI_Comm parent, int64_t deadline_ms, struct mpi_link **out_p)
+choir_status mpi_link_begin(MPI_Comm parent, struct mpi_link **out_p)
 {
 	struct mpi_link *link = calloc(1, sizeof *link);
 	choir_status st;
@@ -168,21 +167,46 @@ choir_status mpi_link_create(MPI_Comm parent, int64_t deadline_ms, struct mpi_li
 		return choir_transport_error(CHOIR_NO_MEMORY, "no memory for an MPI link");
 	atomic_init(&link->refs, 1);
 	link->comm = MPI_COMM_NULL;
-	link->goodbye = link->late = MPI_REQUEST_NULL;
-	st = duplicate(parent, link, deadline_ms);
+	link->dup = link->goodbye = link->late = MPI_REQUEST_NULL;
+	link->begun = true;
+	st = duplicate(parent, link);
 	if (st != CHOIR_SUCCESS) {
-		mpi_quarantine(link); /* MPI may still write the duplicate into it */
+		mpi_link_release(link);
 		return st;
 	}
-	if (!mpi_enter()) {
-		mpi_quarantine(link);
-		return mpi_gone("choir_comm_create_mpi");
+	*out_p = link;
+	return CHOIR_SUCCESS;
+}
+
+choir_status mpi_link_finish(struct mpi_link *link, int64_t deadline_ms)
+{
+	choir_status st = mpi_wait_done(&link->dup, deadline_ms, "duplicating the communicator (MPI_Comm_idup)");
+
+	if (st != CHOIR_SUCCESS) {
+		atomic_store(&link->broken, true);
+		atomic_store(&link->failed, true);
+		return st;
 	}
+	if (!mpi_enter())
+		return mpi_gone("choir_comm_create_mpi");
 	MPI_Comm_set_errhandler(link->comm, MPI_ERRORS_RETURN);
-	MPI_Comm_rank(link->comm, &link->rank);
-	MPI_Comm_size(link->comm, &link->size);
 	finalise_note(link->comm);
 	mpi_leave();
+	link->begun = false;
+	return CHOIR_SUCCESS;
+}
+
+choir_status mpi_link_create(MPI_Comm parent, int64_t deadline_ms, struct mpi_link **out_p)
+{
+	struct mpi_link *link;
+	choir_status st;
+
+	TRY(mpi_link_begin(parent, &link));
+	st = mpi_link_finish(link, deadline_ms);
+	if (st != CHOIR_SUCCESS) {
+		mpi_link_release(link);
+		return st;
+	}
 	*out_p = link;
 	return CHOIR_SUCCESS;
 }
@@ -197,7 +221,9 @@ void mpi_link_release(struct mpi_link *link)
 {
 	if (link == NULL || atomic_fetch_sub_explicit(&link->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	if (atomic_load(&link->failed)) {
+	if (link->begun) {
+		mpi_quarantine(link); /* MPI may still write the duplicate into it */
+	} else if (atomic_load(&link->failed)) {
 		free(link); /* the communicator is not freed */
 	} else if (atomic_load(&link->broken)) {
 		pthread_mutex_lock(&buried_lock);

@@ -17,6 +17,8 @@ struct mpi_link {
 	_Atomic bool broken;
 	_Atomic bool failed; /* a call failed or timed out: no MPI call uses comm any more */
 
+	MPI_Request dup;     /* of a link that was begun: the duplication of the parent */
+	bool begun;          /* and not finished */
 	MPI_Request goodbye; /* of a buried link: a barrier; once it is complete no rank sends on the link any more */
 	bool goodbye_done;
 	MPI_Request late; /* the receive of a late message; MPI_REQUEST_NULL if none */
@@ -26,6 +28,13 @@ struct mpi_link {
 /* mpi_link_create: duplicates parent, after mpi_begin.  Collective over parent; TIMEOUT if not all ranks have called it
  * by the deadline; NO_MEMORY, TRANSPORT, ABORTED. */
 choir_status mpi_link_create(MPI_Comm parent, int64_t deadline_ms, struct mpi_link **out_p);
+
+/* mpi_link_begin: starts the same, after mpi_begin, and blocks nowhere: rank and size are known, but comm is not to be
+ * used before mpi_link_finish, which waits; any thread that may call MPI.  A link that was begun and not finished can
+ * be released: its communicator is never freed. */
+choir_status mpi_link_begin(MPI_Comm parent, struct mpi_link **out_p);
+choir_status mpi_link_finish(struct mpi_link *link, int64_t deadline_ms);
+
 struct mpi_link *mpi_link_retain(struct mpi_link *link);
 
 /* mpi_link_release: does not wait for peers (Note [burial]).  NULL is silent. */

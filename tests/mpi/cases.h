@@ -11,6 +11,7 @@ void case_op(struct job *job);        /* an operator of the caller's: MPI_Op_cre
 void case_multi(struct job *job);     /* lists of tensors, likewise */
 void case_locals(struct job *job);    /* two ranks a process: a thread each, and one thread with groups */
 void case_split(struct job *job);     /* halves, odd and even, one rank alone, nobody */
+void case_starts(struct job *job);    /* comms made without blocking, one rank after another */
 void case_symmetric(struct job *job); /* the table in symmetric memory, and what one rank's plain memory changes */
 void case_sparse(struct job *job);    /* against the plain reference */
 void case_flights(struct job *job);   /* many calls at once, deps that end in another order on every rank */
@@ -18,6 +19,9 @@ void case_mismatch(struct job *job);  /* calls that differ */
 void case_silent(struct job *job);    /* a rank that never calls: the deadline */
 void case_abort(struct job *job);     /* one rank gives up */
 void case_funneled(struct job *job);  /* MPI_THREAD_FUNNELED on one machine */
+
+/* the same at MPI_THREAD_FUNNELED, where it cannot be */
+void case_starts_refused(struct job *job);
 
 void case_refused(struct job *job);   /* MPI_THREAD_FUNNELED on several */
 

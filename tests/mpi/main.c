@@ -21,6 +21,7 @@ static const struct mpi_case {
 	{ "funneled", case_funneled, MPI_THREAD_FUNNELED }, { "refused", case_refused, MPI_THREAD_FUNNELED },
 	{ "killed", case_killed, MPI_THREAD_MULTIPLE },     { "symmetric", case_symmetric, MPI_THREAD_MULTIPLE },
 	{ "multi", case_multi, MPI_THREAD_MULTIPLE },       { "op", case_op, MPI_THREAD_MULTIPLE },
+	{ "starts", case_starts, MPI_THREAD_MULTIPLE },     { "few", case_starts_refused, MPI_THREAD_FUNNELED },
 };
 
 static const struct mpi_case *find(const char *name)

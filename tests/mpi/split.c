@@ -45,3 +45,57 @@ void case_split(struct job *job)
 		choir_comm_destroy(whole);
 	}
 }
+
+/* Waits for, or sends, an empty message: a rank starts when the rank before it has gone on. */
+static void pass(struct job *job, int from, int to)
+{
+	MPI_Request request = MPI_REQUEST_NULL;
+
+	if (from >= 0)
+		MPI_Irecv(NULL, 0, MPI_BYTE, from, 0, MPI_COMM_WORLD, &request);
+	if (to < job->size && to > 0)
+		MPI_Isend(NULL, 0, MPI_BYTE, to, 0, MPI_COMM_WORLD, &request);
+	(void)job_await(job, &request);
+}
+
+static choir_status start(struct job *job, MPI_Comm parent, choir_comm **comm_p, choir_event **event_p)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	config.deadline_ms = JOB_DEADLINE_MS;
+	return choir_comm_create_mpi_start(parent, 1, &job->world.device, &config, comm_p, event_p);
+}
+
+void case_starts(struct job *job)
+{
+	choir_comm *comm = (choir_comm *)(void *)job; /* is NULL from the call on */
+	struct world *world = &job->world;
+	int rank = job->rank;
+	choir_event *event = NULL;
+
+	IS(start(job, MPI_COMM_NULL, &comm, &event), CHOIR_ARGUMENT);
+	IS(start(job, MPI_COMM_WORLD, NULL, &event), CHOIR_ARGUMENT);
+	IS(start(job, MPI_COMM_WORLD, &comm, NULL), CHOIR_ARGUMENT);
+	pass(job, rank - 1, 0);
+	if (!OK(start(job, MPI_COMM_WORLD, &comm, &event)))
+		return;
+	CHECK(rank + 1 == job->size || comm == NULL); /* the last rank has not called it yet */
+	pass(job, -1, rank + 1);
+	if (OK(choir_event_wait(event, -1))) {
+		CHECK(choir_comm_size(comm) == job->size && choir_comm_rank(comm) == rank);
+		world->n = job->size;
+		matrix_roots(world, rank, comm, NULL);
+		choir_comm_destroy(comm);
+	}
+	choir_event_release(event);
+}
+
+void case_starts_refused(struct job *job)
+{
+	struct world *world = &job->world;
+	int rank = job->rank;
+	choir_comm *comm;
+	choir_event *event;
+
+	IS(start(job, MPI_COMM_WORLD, &comm, &event), CHOIR_UNSUPPORTED);
+}

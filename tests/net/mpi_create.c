@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "mpi_program.h"
 
+#include <choir/event.h>
 #include <string.h>
 
 /* The core is not linked here; what reaches it is noted instead. */
@@ -29,6 +30,21 @@ choir_status choir_comm_create(const choir_bootstrap *bootstrap, int n_local, ch
 	return CHOIR_SUCCESS;
 }
 
+/* At once, where the library has a thread for it. */
+choir_status choir_comm_create_start(const choir_bootstrap *bootstrap, int n_local, choir_device *const *devices,
+                                     const choir_comm_config *config, choir_comm **comms_out, choir_event **event_p)
+{
+	*event_p = NULL;
+	return choir_comm_create(bootstrap, n_local, devices, config, comms_out);
+}
+
+choir_status choir_event_on_complete(choir_event *event, choir_event_fn fn, void *ctx)
+{
+	(void)event;
+	fn(ctx, CHOIR_SUCCESS);
+	return CHOIR_SUCCESS;
+}
+
 /* A transport of the application's that counts how often it is destroyed. */
 static int destroyed;
 
@@ -46,6 +62,7 @@ void case_create(void)
 	choir_transport theirs = { .ops = &ops };
 	choir_device *device = NULL;
 	choir_comm *comm = NULL;
+	choir_event *event = NULL;
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 
 	REQUIRE(choir_comm_create_mpi(MPI_COMM_NULL, 1, &device, NULL, &comm) == CHOIR_ARGUMENT);
@@ -71,6 +88,12 @@ void case_create(void)
 	for (int r = 0; r < my_size; r++)
 		REQUIRE(core.gathered[r] == r * 10);
 	REQUIRE(choir_comm_create_world(1, &device, NULL, &comm) == CHOIR_SUCCESS);
+	core.calls = 0;
+	memset(core.gathered, 0, sizeof core.gathered);
+	REQUIRE(choir_comm_create_mpi_start(MPI_COMM_WORLD, 1, &device, NULL, &comm, &event) == CHOIR_SUCCESS);
+	REQUIRE(core.calls == 1 && core.transport != NULL && core.gathered[my_size - 1] == (my_size - 1) * 10);
+	REQUIRE(choir_comm_create_mpi_start(MPI_COMM_NULL, 1, &device, &config, &comm, &event) == CHOIR_ARGUMENT);
+	REQUIRE(destroyed == 4 && core.calls == 1);
 
 	core.fail = true;
 	REQUIRE(choir_comm_create_mpi(MPI_COMM_WORLD, 1, &device, NULL, &comm) == CHOIR_UNSUPPORTED);

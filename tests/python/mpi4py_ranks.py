@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""choir.from_mpi4py: two processes of mpiexec.  usage: mpi4py_ranks.py MPIEXEC LIBCHOIR-MPI, which runs itself on the
-ranks.
+"""choir.from_mpi4py and from_mpi4py_start: two processes of mpiexec.  usage: mpi4py_ranks.py MPIEXEC LIBCHOIR-MPI,
+which runs itself on the ranks.
 
 mpi4py's wheel asks for libmpi.so.12, the name of MPICH's library wherever it is not Debian's: a link says that it is.
 """
@@ -21,7 +21,7 @@ def rank():
         x = np.full(1000, comm.rank + 1)
         comm.allreduce(x)
         reverse = MPI.COMM_WORLD.Split(0, -comm.rank)
-        with choir.from_mpi4py(reverse, deadline=30) as other:
+        with choir.from_mpi4py_start(reverse, deadline=30).wait() as other:
             said = f"rank {comm.rank} of {comm.size}: {x[999]}, {other.rank} of {other.size}"
     print(said + "\n", end="", flush=True)
 

@@ -21,6 +21,7 @@ from ._create import (
     from_environment,
     from_gather,
     from_mpi4py,
+    from_mpi4py_start,
     from_store,
     on_this_machine,
     over_tcp,
@@ -58,6 +59,6 @@ __all__ = [
     "Device", "Event", "GroupPlace", "MemoryClass", "MismatchError", "NoMemoryError", "Op", "OpenCLError", "Operator",
     "PeerDeadError", "Request", "RunningError", "Sequence", "SparseEvent", "SparseRequest", "SparseWire", "Status",
     "Threads", "TopK", "TopKEvent", "TransportError", "UnsupportedError", "View", "WouldDeadlockError", "__version__",
-    "chunks", "from_environment", "from_gather", "from_mpi4py", "from_store", "group", "group_text",
-    "on_this_machine", "over_tcp", "pairs", "queue_wait", "show_versions", "threads", "world",
+    "chunks", "from_environment", "from_gather", "from_mpi4py", "from_mpi4py_start", "from_store", "group",
+    "group_text", "on_this_machine", "over_tcp", "pairs", "queue_wait", "show_versions", "threads", "world",
 ]  # fmt: skip

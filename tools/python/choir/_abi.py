@@ -603,6 +603,7 @@ PROTOTYPES: dict[str, tuple] = {
 #: of libchoir-mpi; an MPI_Comm of the MPICH family is an int
 MPI_PROTOTYPES: dict[str, tuple] = {
     "choir_comm_create_mpi": (_enum, [ct.c_int, ct.c_int, _handle_p, _config_p, _handle_p]),
+    "choir_comm_create_mpi_start": (_enum, [ct.c_int, ct.c_int, _handle_p, _config_p, _handle_p, _handle_p]),
     "choir_comm_create_world": (_enum, [ct.c_int, _handle_p, _config_p, _handle_p]),
     "choir_comm_create_gather": (
         _enum, [ct.POINTER(Bootstrap), ct.c_int, _handle_p, _config_p, _handle_p]

@@ -13,7 +13,7 @@ from . import _meet
 from ._abi import GATHER, Bootstrap, Status
 from ._comm import Comm, device_array
 from ._device import as_device
-from ._family import make_config
+from ._family import CommEvent, make_config
 from ._library import check, lib, mpi
 from .errors import ArgumentError, error_of
 
@@ -240,11 +240,24 @@ def _finalize_world() -> None:
     mpi().choir_finalize_world()
 
 
-def from_mpi4py(comm: Any, device: Any = None, **settings: Any) -> Comm:
-    """A comm of the processes of an mpi4py communicator.  mpi4py must be of the MPICH family, as libchoir-mpi is."""
+def _mpi_handle(comm: Any) -> int:
     package = sys.modules[type(comm).__module__.partition(".")[0]]
     size = package.MPI._sizeof(package.MPI.Comm)
     if size != ct.sizeof(ct.c_int):
         raise ArgumentError("this mpi4py was built with Open MPI; libchoir-mpi is of the MPICH family")
-    handle = ct.c_int.from_address(package.MPI._addressof(comm)).value
-    return _from_mpi(mpi().choir_comm_create_mpi, (handle,), device, settings)
+    return int(ct.c_int.from_address(package.MPI._addressof(comm)).value)
+
+
+def from_mpi4py(comm: Any, device: Any = None, **settings: Any) -> Comm:
+    """A comm of the processes of an mpi4py communicator.  mpi4py must be of the MPICH family, as libchoir-mpi is."""
+    return _from_mpi(mpi().choir_comm_create_mpi, (_mpi_handle(comm),), device, settings)
+
+
+def from_mpi4py_start(comm: Any, device: Any = None, **settings: Any) -> CommEvent:
+    """The same, at once: an event whose ``wait`` returns the comm.  MPI needs MPI_THREAD_MULTIPLE."""
+    made, event = ct.c_void_p(), ct.c_void_p()
+    devices = [as_device(device)]
+    handles, config = device_array(devices), make_config(**settings)
+    start = mpi().choir_comm_create_mpi_start
+    check(start(_mpi_handle(comm), 1, handles, ct.byref(config), ct.byref(made), ct.byref(event)))
+    return CommEvent(event.value or 0, (made, devices), lambda: Comm(made.value or 0, devices))
