@@ -14,7 +14,12 @@
 
 #include <cmocka.h>
 
-enum { FORKS = 200, SECONDS = 5, SMALL = 200, LARGE_BYTES = 9 << 20, MARK = 0x5a5a5a5a };
+#if defined(__SANITIZE_ADDRESS__)
+enum { FORKS = 40 }; /* a fork copies the page tables of the sanitizer's shadow too */
+#else
+enum { FORKS = 200 };
+#endif
+enum { SECONDS = 20, SMALL = 200, LARGE_BYTES = 9 << 20, MARK = 0x5a5a5a5a };
 
 static atomic_bool over;
 
