@@ -236,6 +236,7 @@ struct event *event_create(struct context *context, struct queue *queue, cl_comm
 void event_retain(struct event *event);
 void event_unref(struct event *event);
 void event_end(struct event *event, cl_int result, int64_t end_ns); /* the device's side; the host sees it late */
+void event_show(struct event *event);                                /* the host sees the end */
 cl_int event_wait(struct event *event, const char *call);           /* releases the lock meanwhile */
 void blocking_call(const char *call);                               /* reports it in a callback */
 void events_start(void);

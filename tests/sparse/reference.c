@@ -1,234 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/reference.h"
 
+#include "sparse/value.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A value out of memory: exactly one member counts, by dtype. */
-struct value {
-	float f;   /* f32 and what is narrower */
-	double d;  /* f64 */
-	int64_t i; /* integers, sign- or zero-extended; bool */
-};
-
-static bool is_narrow(choir_dtype t)
-{
-	return t == CHOIR_F16 || t == CHOIR_BF16 || t == CHOIR_F8E4M3 || t == CHOIR_F8E5M2;
-}
-
-static bool is_float(choir_dtype t)
-{
-	return t == CHOIR_F32 || is_narrow(t);
-}
-
-static bool is_unsigned(choir_dtype t)
-{
-	return t == CHOIR_U8 || t == CHOIR_U16 || t == CHOIR_U32 || t == CHOIR_U64;
-}
-
-static float from_half(uint16_t h)
-{
-	int e = h >> 10 & 31, m = h & 1023;
-	float v = e == 31  ? (m != 0 ? NAN : INFINITY)
-	          : e == 0 ? ldexpf((float)m, -24)
-	                   : ldexpf((float)(m + 1024), e - 25);
-
-	return (h & 0x8000) != 0 ? -v : v;
-}
-
-static uint16_t to_half(float v)
-{
-	uint16_t sign = signbit(v) ? 0x8000 : 0;
-	double a = fabs((double)v);
-	int e;
-
-	if (isnan(v))
-		return 0x7e00;
-	if (a >= 65520.0)
-		return sign | 0x7c00;
-	if (a < ldexp(1, -14))
-		return (uint16_t)(sign | (uint16_t)nearbyint(ldexp(a, 24)));
-	(void)frexp(a, &e);
-	/* a = m * 2^(e - 11) with m in [1024, 2048]; a carry moves into the exponent by itself */
-	return (uint16_t)(sign | (((uint16_t)(e + 13) << 10) + (uint16_t)nearbyint(ldexp(a, 11 - e))));
-}
-
-static float from_bf16(uint16_t b)
-{
-	uint32_t bits = (uint32_t)b << 16;
-	float v;
-
-	memcpy(&v, &bits, 4);
-	return v;
-}
-
-static uint16_t to_bf16(float v)
-{
-	uint32_t bits, low;
-
-	memcpy(&bits, &v, 4);
-	if (isnan(v))
-		return 0x7fc0;
-	low = bits & 0xffff;
-	bits >>= 16;
-	if (low > 0x8000 || (low == 0x8000 && (bits & 1) != 0))
-		bits++;
-	return (uint16_t)bits;
-}
-
-/* OCP's f8e4m3 and f8e5m2: `bits` of fraction; e4m3 has one NaN and no infinity. */
-static float from_8(choir_dtype t, uint8_t b)
-{
-	int bits = t == CHOIR_F8E4M3 ? 3 : 2, bias = t == CHOIR_F8E4M3 ? 7 : 15, e = (b & 0x7f) >> bits,
-	    m = b & ((1 << bits) - 1);
-	float v = e == 0 ? ldexpf((float)m, 1 - bias - bits) : ldexpf((float)(m + (1 << bits)), e - bias - bits);
-
-	if (t == CHOIR_F8E4M3 ? (b & 0x7f) == 0x7f : e == 31 && m != 0)
-		v = NAN;
-	else if (t == CHOIR_F8E5M2 && e == 31)
-		v = INFINITY;
-	return (b & 0x80) != 0 ? -v : v;
-}
-
-/* The code below and the one above it are neighbours: the nearer, or the even one. */
-static uint8_t to_8(choir_dtype t, float v)
-{
-	uint8_t sign = signbit(v) ? 0x80 : 0, most = t == CHOIR_F8E4M3 ? 0x7e : 0x7b, low = 0;
-	double a = fabs((double)v), from, to;
-
-	if (isnan(v))
-		return 0x7f;
-	if (t == CHOIR_F8E5M2 && a >= 61440)
-		return sign | 0x7c;
-	while (low < most && (double)from_8(t, low + 1) <= a)
-		low++;
-	if (low == most)
-		return sign | most;
-	from = a - (double)from_8(t, low);
-	to = (double)from_8(t, low + 1) - a;
-	return sign | (uint8_t)(from < to || (from == to && low % 2 == 0) ? low : low + 1);
-}
-
-/* An integer cut to its type. */
-static int64_t cut(choir_dtype t, int64_t i)
-{
-	switch (choir_dtype_bytes(t)) {
-	case 1: return t == CHOIR_I8 ? (int8_t)i : (uint8_t)i;
-	case 2: return t == CHOIR_I16 ? (int16_t)i : (uint16_t)i;
-	case 4: return t == CHOIR_I32 ? (int64_t)(int32_t)i : (int64_t)(uint32_t)i;
-	default: return i;
-	}
-}
-
-static struct value load(choir_dtype t, const unsigned char *p)
-{
-	struct value v = { 0 };
-	uint16_t half;
-
-	if (t == CHOIR_F8E4M3 || t == CHOIR_F8E5M2) {
-		v.f = from_8(t, *p);
-	} else if (t == CHOIR_F16 || t == CHOIR_BF16) {
-		memcpy(&half, p, 2);
-		v.f = t == CHOIR_F16 ? from_half(half) : from_bf16(half);
-	} else if (t == CHOIR_F32) {
-		memcpy(&v.f, p, 4);
-	} else if (t == CHOIR_F64) {
-		memcpy(&v.d, p, 8);
-	} else {
-		memcpy(&v.i, p, choir_dtype_bytes(t));
-		v.i = t == CHOIR_BOOL ? v.i != 0 : cut(t, v.i);
-	}
-	return v;
-}
-
-static void store(choir_dtype t, unsigned char *p, struct value v)
-{
-	uint16_t half;
-
-	if (t == CHOIR_F8E4M3 || t == CHOIR_F8E5M2) {
-		*p = to_8(t, v.f);
-	} else if (t == CHOIR_F16 || t == CHOIR_BF16) {
-		half = t == CHOIR_F16 ? to_half(v.f) : to_bf16(v.f);
-		memcpy(p, &half, 2);
-	} else if (t == CHOIR_F32) {
-		memcpy(p, &v.f, 4);
-	} else if (t == CHOIR_F64) {
-		memcpy(p, &v.d, 8);
-	} else {
-		memcpy(p, &v.i, choir_dtype_bytes(t));
-	}
-}
-
-static double float_op(choir_op op, double a, double b, bool narrow)
-{
-	float x = (float)a, y = (float)b;
-
-	switch (op) {
-	case CHOIR_OP_PROD: return narrow ? (double)(x * y) : a * b;
-	case CHOIR_OP_MIN: return isnan(a) || a <= b ? a : b;
-	case CHOIR_OP_MAX: return isnan(a) || a >= b ? a : b;
-	default: return narrow ? (double)(x + y) : a + b;
-	}
-}
-
-static int64_t integer_op(choir_dtype t, choir_op op, int64_t a, int64_t b)
-{
-	bool less = is_unsigned(t) ? (uint64_t)b < (uint64_t)a : b < a;
-
-	if (t == CHOIR_BOOL && (op == CHOIR_OP_SUM || op == CHOIR_OP_SQUARE_ADD))
-		return a | b;
-	if (t == CHOIR_BOOL && op == CHOIR_OP_MEAN)
-		return a & b;
-	switch (op) {
-	case CHOIR_OP_PROD: return cut(t, (int64_t)((uint64_t)a * (uint64_t)b));
-	case CHOIR_OP_MIN: return less ? b : a;
-	case CHOIR_OP_MAX: return less ? a : b;
-	case CHOIR_OP_LOGICAL_AND:
-	case CHOIR_OP_BAND: return a & b;
-	case CHOIR_OP_LOGICAL_OR:
-	case CHOIR_OP_BOR: return a | b;
-	case CHOIR_OP_LOGICAL_XOR:
-	case CHOIR_OP_BXOR: return a ^ b;
-	default: return cut(t, (int64_t)((uint64_t)a + (uint64_t)b));
-	}
-}
-
-static struct value combine(choir_dtype t, choir_op op, struct value a, struct value b)
-{
-	if (is_float(t))
-		a.f = (float)float_op(op, a.f, b.f, true);
-	else if (t == CHOIR_F64)
-		a.d = float_op(op, a.d, b.d, false);
-	else
-		a.i = integer_op(t, op, a.i, b.i);
-	return a;
-}
-
-static bool is_logical(choir_op op)
-{
-	return op == CHOIR_OP_LOGICAL_AND || op == CHOIR_OP_LOGICAL_OR || op == CHOIR_OP_LOGICAL_XOR;
-}
-
-static struct value square(choir_dtype t, struct value v)
-{
-	v.f = v.f * v.f;
-	v.d = v.d * v.d;
-	if (t != CHOIR_BOOL)
-		v.i = cut(t, (int64_t)((uint64_t)v.i * (uint64_t)v.i));
-	return v;
-}
-
-static struct value divide(choir_dtype t, struct value v, int n)
-{
-	v.f = v.f / (float)n;
-	v.d = v.d / n;
-	if (is_unsigned(t))
-		v.i = (int64_t)((uint64_t)v.i / (uint64_t)n);
-	else if (t != CHOIR_BOOL)
-		v.i = v.i / n;
-	return v;
-}
 
 /* Entries in order of (index, position). */
 struct entry {
@@ -264,17 +41,17 @@ void reference_coalesce(const struct reference_pairs *in, size_t width, choir_dt
 			struct value acc = { 0 };
 
 			for (size_t k = i; k < end; k++) {
-				struct value v = load(t, in->val + (entries[k].at * width + c) * bytes);
+				struct value v = value_load(t, in->val + (entries[k].at * width + c) * bytes);
 
-				if (raw && is_logical(op))
+				if (raw && value_is_logical(op))
 					v.i = v.i != 0;
 				if (raw && op == CHOIR_OP_SQUARE_ADD)
-					v = square(t, v);
-				acc = k == i ? v : combine(t, op, acc, v);
+					v = value_square(t, v);
+				acc = k == i ? v : value_combine(t, op, acc, v);
 			}
 			if (final && op == CHOIR_OP_MEAN)
-				acc = divide(t, acc, n_ranks);
-			store(t, out->val + (n * width + c) * bytes, acc);
+				acc = value_divide(t, acc, n_ranks);
+			value_store(t, out->val + (n * width + c) * bytes, acc);
 		}
 	}
 	out->count = n;
@@ -320,7 +97,7 @@ static struct reference_pairs in_dtype(const struct reference_pairs *in, size_t 
 
 	memcpy(out.ind, in->ind, in->count * sizeof *out.ind);
 	for (size_t i = 0; i < n; i++)
-		store(to, out.val + i * to_bytes, load(from, in->val + i * from_bytes));
+		value_store(to, out.val + i * to_bytes, value_load(from, in->val + i * from_bytes));
 	return out;
 }
 
@@ -367,17 +144,17 @@ static void scale(struct reference_pairs *pairs, size_t width, choir_dtype dtype
 	size_t bytes = choir_dtype_bytes(dtype);
 
 	for (size_t i = 0; i < pairs->count * width; i++) {
-		struct value v = load(dtype, pairs->val + i * bytes);
+		struct value v = value_load(dtype, pairs->val + i * bytes);
 
 		v.f = v.f * (float)factor;
 		v.d = v.d * factor;
-		store(dtype, pairs->val + i * bytes, v);
+		value_store(dtype, pairs->val + i * bytes, v);
 	}
 }
 
 void reference_call(const struct reference_call *call, struct reference_pairs *out)
 {
-	bool wide = call->mode == 2 && is_narrow(call->dtype);
+	bool wide = call->mode == 2 && value_is_narrow(call->dtype);
 	choir_dtype local = wide ? CHOIR_F32 : call->dtype, wire = call->wire == 1   ? CHOIR_F16
 	                                                           : call->wire == 2 ? CHOIR_BF16
 	                                                                             : local;
@@ -429,13 +206,13 @@ void reference_random(uint64_t *seed, choir_dtype t, bool specials, void *to, si
 	for (size_t i = 0; i < n; i++) {
 		uint64_t bits = reference_next(seed);
 		double x = ((double)(bits >> 11) * 0x1p-53 - 0.5) * 8;
-		struct value v = { .i = t == CHOIR_BOOL ? (int64_t)(bits & 1) : cut(t, (int64_t)bits) };
+		struct value v = { .i = t == CHOIR_BOOL ? (int64_t)(bits & 1) : value_cut(t, (int64_t)bits) };
 
 		if (specials && bits % 5 == 0)
 			x = odd[bits / 5 % 7];
 		v.f = (float)x;
 		v.d = x;
-		store(t, (unsigned char *)to + i * bytes, v);
+		value_store(t, (unsigned char *)to + i * bytes, v);
 	}
 }
 
@@ -446,9 +223,9 @@ bool reference_same(choir_dtype t, const void *a, const void *b, size_t n, size_
 	for (size_t i = 0; i < n; i++) {
 		const unsigned char *x = (const unsigned char *)a + i * bytes,
 				    *y = (const unsigned char *)b + i * bytes;
-		struct value u = load(t, x), v = load(t, y);
+		struct value u = value_load(t, x), v = value_load(t, y);
 
-		if (memcmp(x, y, bytes) == 0 || (is_float(t) && isnan(u.f) && isnan(v.f)) ||
+		if (memcmp(x, y, bytes) == 0 || (value_is_float(t) && isnan(u.f) && isnan(v.f)) ||
 		    (t == CHOIR_F64 && isnan(u.d) && isnan(v.d)))
 			continue;
 		*at = i;

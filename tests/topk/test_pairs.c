@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The calls on one device give exactly what a plain reference gives, in memory of every kind, and write nothing
  * else. */
-#include "world/memory.h"
+#include "topk/pairs_memory.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -10,83 +10,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#define GOOD(call) assert_int_equal_text((call), CHOIR_SUCCESS)
-
-static void assert_int_equal_text(choir_status got, choir_status wanted)
-{
-	if (got != wanted)
-		fail_msg("%s: %s", choir_status_name(got), choir_last_error());
-}
-
-enum { KINDS = 3 }; /* host, cl_mem, SVM */
-
-static choir_device *device;
-static void *svm[8];
-static size_t n_svm;
-
-static bool has_svm(void)
-{
-	cl_device_svm_capabilities can = 0;
-
-	return clGetDeviceInfo(choir_device_id(device), CL_DEVICE_SVM_CAPABILITIES, sizeof can, &can, NULL) ==
-	           CL_SUCCESS &&
-	       (can & CL_DEVICE_SVM_FINE_GRAIN_BUFFER);
-}
-
-static uint64_t seed = 1;
-
-static uint64_t draw(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	return seed ^= seed << 17;
-}
-
-/* A buffer of a kind with these bytes; SVM has no sentinels of its own. */
-static struct memory make(int kind, const void *from, size_t bytes)
-{
-	struct memory m;
-
-	assert_true(memory_make(&m, device, kind == 1, bytes, 8));
-	if (from != NULL && bytes > 0)
-		memcpy(memory_payload(&m), from, bytes);
-	memory_push(&m);
-	if (kind == 2 && bytes > 0) {
-		void *p = svm[n_svm++] = clSVMAlloc(choir_device_context(device),
-		                                    CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, bytes, 0);
-
-		assert_non_null(p);
-		memcpy(p, memory_payload(&m), bytes);
-		m.buffer = choir_svm(p);
-	}
-	return m;
-}
-
-/* Its first `bytes` bytes are these, and all behind them stands as it was. */
-static void is(struct memory *m, const void *wanted, size_t bytes)
-{
-	const unsigned char *got;
-
-	memory_pull(m);
-	assert_true(memory_sentinels_stand(m));
-	got = m->buffer.kind == CHOIR_BUFFER_SVM ? m->buffer.base : memory_payload(m);
-	if (bytes > 0)
-		assert_memory_equal(got, wanted, bytes);
-	for (size_t i = bytes; i < m->bytes; i++)
-		assert_int_equal(got[i], SENTINEL);
-}
-
-static void drop(struct memory *a, struct memory *b, struct memory *c, struct memory *d)
-{
-	struct memory *all[] = { a, b, c, d };
-
-	for (int i = 0; i < 4; i++)
-		if (all[i] != NULL)
-			memory_free(all[i]);
-	while (n_svm > 0)
-		clSVMFree(choir_device_context(device), svm[--n_svm]);
-}
 
 static void put_index(void *to, choir_dtype dtype, size_t at, int64_t index)
 {
@@ -146,7 +69,7 @@ static void select_case(int kind, choir_dtype dtype, choir_dtype ind_dtype, size
 	struct memory from, to_ind, to_val;
 
 	for (size_t i = 0; i < n; i++) {
-		uint64_t x = draw();
+		uint64_t x = pairs_draw();
 
 		if (ties) /* few magnitudes, both signs, NaN among them */
 			x = x % 5 << (8 * bytes - 5) | (x >> 60 & 1) << (8 * bytes - 1);
@@ -154,15 +77,16 @@ static void select_case(int kind, choir_dtype dtype, choir_dtype ind_dtype, size
 		place[i] = (struct place){ key_of(val, bytes, i), i };
 	}
 	qsort(place, n, sizeof *place, larger_first);
-	from = make(kind, val, n * bytes);
-	to_ind = make(kind, NULL, (k + 2) * ind_bytes);
-	to_val = make(kind, NULL, (k + 2) * bytes);
-	GOOD(choir_select_top(device, from.buffer, n, dtype, k, to_ind.buffer, ind_dtype, to_val.buffer, NULL, NULL));
+	from = pairs_make(kind, val, n * bytes);
+	to_ind = pairs_make(kind, NULL, (k + 2) * ind_bytes);
+	to_val = pairs_make(kind, NULL, (k + 2) * bytes);
+	GOOD(choir_select_top(pairs_device, from.buffer, n, dtype, k, to_ind.buffer, ind_dtype, to_val.buffer, NULL,
+	                      NULL));
 	pairs_of(place, k, val, bytes, ind_dtype, ind, want);
-	is(&to_ind, ind, k * ind_bytes);
-	is(&to_val, want, k * bytes);
-	is(&from, val, n * bytes);
-	drop(&from, &to_ind, &to_val, NULL);
+	pairs_is(&to_ind, ind, k * ind_bytes);
+	pairs_is(&to_val, want, k * bytes);
+	pairs_is(&from, val, n * bytes);
+	pairs_drop(&from, &to_ind, &to_val, NULL);
 
 	if (dtype == CHOIR_F32) { /* the same by a threshold: 1.5 */
 		const float *x = (const float *)(const void *)val;
@@ -170,17 +94,17 @@ static void select_case(int kind, choir_dtype dtype, choir_dtype ind_dtype, size
 		for (size_t i = 0; i < n; i++)
 			if (isnan(x[i]) || fabsf(x[i]) >= 1.5f)
 				place[above++] = (struct place){ 0, i };
-		from = make(kind, val, n * bytes);
-		to_ind = make(kind, NULL, (above + 2) * ind_bytes);
-		to_val = make(kind, NULL, (above + 2) * bytes);
+		from = pairs_make(kind, val, n * bytes);
+		to_ind = pairs_make(kind, NULL, (above + 2) * ind_bytes);
+		to_val = pairs_make(kind, NULL, (above + 2) * bytes);
 		room = above;
-		GOOD(choir_select_above(device, from.buffer, n, dtype, 1.5, to_ind.buffer, ind_dtype, to_val.buffer,
-		                        &room, NULL, NULL));
+		GOOD(choir_select_above(pairs_device, from.buffer, n, dtype, 1.5, to_ind.buffer, ind_dtype,
+		                        to_val.buffer, &room, NULL, NULL));
 		assert_int_equal(room, above);
 		pairs_of(place, above, val, bytes, ind_dtype, ind, want);
-		is(&to_ind, ind, above * ind_bytes);
-		is(&to_val, want, above * bytes);
-		drop(&from, &to_ind, &to_val, NULL);
+		pairs_is(&to_ind, ind, above * ind_bytes);
+		pairs_is(&to_val, want, above * bytes);
+		pairs_drop(&from, &to_ind, &to_val, NULL);
 	}
 	free(val);
 	free(want);
@@ -194,7 +118,7 @@ static void selections(void **state)
 	static const size_t sizes[] = { 0, 1, 7, 3000, 70001 };
 
 	(void)state;
-	for (int kind = 0; kind < KINDS - !has_svm(); kind++)
+	for (int kind = 0; kind < KINDS - !pairs_has_svm(); kind++)
 		for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
 			for (int d = 0; d < 4; d++) {
 				size_t n = sizes[s];
@@ -221,8 +145,8 @@ static void thresholds(void **state)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		size_t n = 8;
 
-		GOOD(choir_select_above(device, choir_host(half), 8, CHOIR_F16, cases[i].threshold, choir_host(ind),
-		                        CHOIR_I32, choir_host(val), &n, NULL, NULL));
+		GOOD(choir_select_above(pairs_device, choir_host(half), 8, CHOIR_F16, cases[i].threshold,
+		                        choir_host(ind), CHOIR_I32, choir_host(val), &n, NULL, NULL));
 		assert_int_equal(n, cases[i].pairs);
 	}
 }
@@ -235,38 +159,38 @@ static void rows_case(int kind, choir_dtype dtype, choir_dtype ind_dtype, size_t
 	struct memory list, from, to;
 
 	for (size_t i = 0; i < rows * row; i++)
-		table[i] = (unsigned char)draw();
+		table[i] = (unsigned char)pairs_draw();
 	for (size_t i = 0; i < n; i++) {
-		size_t x = draw() % rows;
+		size_t x = pairs_draw() % rows;
 
 		put_index(ind, ind_dtype, i, (int64_t)x);
 		memcpy(got + i * row, table + x * row, row);
 	}
-	list = make(kind, ind, n * ind_bytes);
-	from = make(kind, table, rows * row);
-	to = make(kind, NULL, (n + 1) * row);
-	GOOD(choir_gather_rows(device, list.buffer, n, ind_dtype, from.buffer, rows, width, dtype, to.buffer, NULL,
-	                       NULL));
-	is(&to, got, n * row);
-	drop(&list, &from, &to, NULL);
+	list = pairs_make(kind, ind, n * ind_bytes);
+	from = pairs_make(kind, table, rows * row);
+	to = pairs_make(kind, NULL, (n + 1) * row);
+	GOOD(choir_gather_rows(pairs_device, list.buffer, n, ind_dtype, from.buffer, rows, width, dtype, to.buffer,
+	                       NULL, NULL));
+	pairs_is(&to, got, n * row);
+	pairs_drop(&list, &from, &to, NULL);
 
 	n = n < rows ? n : rows; /* distinct: every index once, backwards */
 	for (size_t i = 0; i < n; i++) {
 		put_index(ind, ind_dtype, i, (int64_t)(rows - 1 - i));
 		memcpy(table + (rows - 1 - i) * row, got + i * row, row);
 	}
-	list = make(kind, ind, n * ind_bytes);
-	from = make(kind, got, n * row);
-	to = make(kind, table, rows * row);
+	list = pairs_make(kind, ind, n * ind_bytes);
+	from = pairs_make(kind, got, n * row);
+	to = pairs_make(kind, table, rows * row);
 	for (size_t i = 0; i < n * row; i++) /* what is to be replaced is something else before */
 		memory_payload(&to)[rows * row - 1 - i] ^= 0x55;
 	memory_push(&to);
 	if (kind == 2)
 		memcpy(to.buffer.base, memory_payload(&to), rows * row);
-	GOOD(choir_scatter_rows(device, list.buffer, n, ind_dtype, from.buffer, to.buffer, rows, width, dtype, NULL,
-	                        NULL));
-	is(&to, table, rows * row);
-	drop(&list, &from, &to, NULL);
+	GOOD(choir_scatter_rows(pairs_device, list.buffer, n, ind_dtype, from.buffer, to.buffer, rows, width, dtype,
+	                        NULL, NULL));
+	pairs_is(&to, table, rows * row);
+	pairs_drop(&list, &from, &to, NULL);
 	free(table);
 	free(got);
 	free(ind);
@@ -275,7 +199,7 @@ static void rows_case(int kind, choir_dtype dtype, choir_dtype ind_dtype, size_t
 static void rows(void **state)
 {
 	(void)state;
-	for (int kind = 0; kind < KINDS - !has_svm(); kind++) {
+	for (int kind = 0; kind < KINDS - !pairs_has_svm(); kind++) {
 		rows_case(kind, CHOIR_F32, CHOIR_I32, 1000, 1, 300);
 		rows_case(kind, CHOIR_F64, CHOIR_I64, 40, 3, 100);
 		rows_case(kind, CHOIR_BF16, CHOIR_I32, 70000, 1, 66000);
@@ -293,19 +217,20 @@ static void intersect_case(int kind, choir_dtype ind_dtype, size_t n, size_t amo
 	struct memory list, others, found;
 
 	for (size_t i = 0; i < among_n; i++)
-		put_index(among, ind_dtype, i, b[i] = (int64_t)(draw() % range));
+		put_index(among, ind_dtype, i, b[i] = (int64_t)(pairs_draw() % range));
 	for (size_t i = 0; i < n; i++) {
-		a[i] = i % 2 && among_n > 0 ? b[draw() % among_n] : (int64_t)(draw() % range) - (i == 4);
+		a[i] = i % 2 && among_n > 0 ? b[pairs_draw() % among_n] : (int64_t)(pairs_draw() % range) - (i == 4);
 		put_index(ind, ind_dtype, i, a[i]);
 		for (size_t j = 0; j < among_n; j++)
 			want[i] |= a[i] == b[j];
 	}
-	list = make(kind, ind, n * bytes);
-	others = make(kind, among, among_n * bytes);
-	found = make(kind, NULL, n + 3);
-	GOOD(choir_intersect(device, list.buffer, n, others.buffer, among_n, ind_dtype, found.buffer, NULL, NULL));
-	is(&found, want, n);
-	drop(&list, &others, &found, NULL);
+	list = pairs_make(kind, ind, n * bytes);
+	others = pairs_make(kind, among, among_n * bytes);
+	found = pairs_make(kind, NULL, n + 3);
+	GOOD(
+	    choir_intersect(pairs_device, list.buffer, n, others.buffer, among_n, ind_dtype, found.buffer, NULL, NULL));
+	pairs_is(&found, want, n);
+	pairs_drop(&list, &others, &found, NULL);
 	free(a);
 	free(b);
 	free(ind);
@@ -316,7 +241,7 @@ static void intersect_case(int kind, choir_dtype ind_dtype, size_t n, size_t amo
 static void intersections(void **state)
 {
 	(void)state;
-	for (int kind = 0; kind < KINDS - !has_svm(); kind++) {
+	for (int kind = 0; kind < KINDS - !pairs_has_svm(); kind++) {
 		intersect_case(kind, CHOIR_I32, 700, 900, 1500);
 		intersect_case(kind, CHOIR_I32, 20, 0, 10);
 		intersect_case(kind, CHOIR_I64, 0, 10, 10);
@@ -335,11 +260,11 @@ static void coalesce_case(int kind, choir_dtype ind_dtype, choir_op op, size_t n
 	struct memory list, values, to_ind, to_val;
 
 	for (size_t i = 0; i < n; i++) {
-		size_t x = draw() % range;
+		size_t x = pairs_draw() % range;
 
 		put_index(ind, ind_dtype, i, (int64_t)x);
 		for (size_t w = 0; w < width; w++) {
-			int32_t v = val[i * width + w] = (int32_t)(draw() % 2001) - 1000;
+			int32_t v = val[i * width + w] = (int32_t)(pairs_draw() % 2001) - 1000;
 			int64_t *s = &sum[x * width + w];
 
 			*s = op == CHOIR_OP_SUM || !there[x] ? *s + v : *s > v ? *s : v;
@@ -354,17 +279,17 @@ static void coalesce_case(int kind, choir_dtype ind_dtype, choir_op op, size_t n
 			want[distinct * width + w] = (int32_t)sum[x * width + w];
 		distinct++;
 	}
-	list = make(kind, ind, n * bytes);
-	values = make(kind, val, n * width * 4);
-	to_ind = make(kind, NULL, (distinct + 1) * bytes);
-	to_val = make(kind, NULL, (distinct + 1) * width * 4);
+	list = pairs_make(kind, ind, n * bytes);
+	values = pairs_make(kind, val, n * width * 4);
+	to_ind = pairs_make(kind, NULL, (distinct + 1) * bytes);
+	to_val = pairs_make(kind, NULL, (distinct + 1) * width * 4);
 	room = distinct + 1;
-	GOOD(choir_coalesce_rows(device, list.buffer, n, values.buffer, n * width, ind_dtype, CHOIR_I32, op,
+	GOOD(choir_coalesce_rows(pairs_device, list.buffer, n, values.buffer, n * width, ind_dtype, CHOIR_I32, op,
 	                         to_ind.buffer, to_val.buffer, &room, NULL, NULL));
 	assert_int_equal(room, distinct);
-	is(&to_ind, want_ind, distinct * bytes);
-	is(&to_val, want, distinct * width * 4);
-	drop(&list, &values, &to_ind, &to_val);
+	pairs_is(&to_ind, want_ind, distinct * bytes);
+	pairs_is(&to_val, want, distinct * width * 4);
+	pairs_drop(&list, &values, &to_ind, &to_val);
 	free(sum);
 	free(val);
 	free(want);
@@ -376,27 +301,12 @@ static void coalesce_case(int kind, choir_dtype ind_dtype, choir_op op, size_t n
 static void coalescings(void **state)
 {
 	(void)state;
-	for (int kind = 0; kind < KINDS - !has_svm(); kind++) {
+	for (int kind = 0; kind < KINDS - !pairs_has_svm(); kind++) {
 		coalesce_case(kind, CHOIR_I32, CHOIR_OP_SUM, 5000, 1, 3000);
 		coalesce_case(kind, CHOIR_I64, CHOIR_OP_MAX, 700, 3, 90);
 		coalesce_case(kind, CHOIR_I64, CHOIR_OP_SUM, 1, 7, 1);
 		coalesce_case(kind, CHOIR_I32, CHOIR_OP_SUM, 0, 1, 5);
 	}
-}
-
-static int open_device(void **state)
-{
-	(void)state;
-	device = world_device();
-	return device == NULL;
-}
-
-static int close_device(void **state)
-{
-	(void)state;
-	memory_drop();
-	world_device_drop();
-	return 0;
 }
 
 int main(void)
@@ -405,5 +315,5 @@ int main(void)
 		                            cmocka_unit_test(rows), cmocka_unit_test(intersections),
 		                            cmocka_unit_test(coalescings) };
 
-	return cmocka_run_group_tests(tests, open_device, close_device);
+	return cmocka_run_group_tests(tests, pairs_open, pairs_close);
 }

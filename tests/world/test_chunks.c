@@ -2,8 +2,8 @@
 /* Tensors in chunks over the ranks of one process, all of them called by one thread: reduce_scatter, allgather,
  * concat and allreduce; chunks of any lengths, held in any order. */
 #include "quick.h"
+#include "world/chunk_set.h"
 #include "world/gate.h"
-#include "world/memory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,191 +12,7 @@
 
 #include <cmocka.h>
 
-enum { MOST_RANKS = 8 };
-
-struct shape {
-	size_t count;
-	bool even, on_device, in_place, with_event, reversed; /* reversed: comms[i] is rank n - 1 - i */
-	int turn;                                             /* chunks[i] has index (i + turn) mod n */
-	const char *options;
-};
-
-struct set {
-	const struct shape *shape;
-	int n;
-	choir_comm *comms[MOST_RANKS];
-	struct memory wholes[MOST_RANKS], parts[MOST_RANKS];
-	choir_buffer buffers[MOST_RANKS]; /* of the wholes */
-	choir_chunk chunk[MOST_RANKS];
-	choir_chunks chunks;
-};
-
-static int32_t value_of(int i, size_t e)
-{
-	return (int32_t)(e % 1009) * 3 + i + 1;
-}
-
-static int32_t sum_of(int n, size_t e)
-{
-	int32_t sum = 0;
-
-	for (int i = 0; i < n; i++)
-		sum += value_of(i, e);
-	return sum;
-}
-
-/* Lengths that grow with the index, every third chunk empty, the rest in the last one; held in another order. */
-static void cut(struct set *set)
-{
-	const struct shape *s = set->shape;
-	choir_chunk by_index[MOST_RANKS];
-	size_t offset = 0;
-
-	set->chunks = (choir_chunks)CHOIR_CHUNKS_INIT;
-	set->chunks.count = s->count;
-	set->chunks.dtype = CHOIR_I32;
-	set->chunks.n = (size_t)set->n;
-	set->chunks.chunks = by_index;
-	assert_int_equal(choir_chunks_cut(&set->chunks), CHOIR_SUCCESS);
-	for (size_t i = 0; !s->even && i < set->chunks.n; i++) {
-		size_t left = s->count - offset, some = i % 3 == 1 ? 0 : s->count / 16 * i;
-
-		by_index[i].offset = offset;
-		by_index[i].count = i + 1 == set->chunks.n || some > left ? left : some;
-		offset += by_index[i].count;
-	}
-	for (int i = 0; i < set->n; i++)
-		set->chunk[i] = by_index[(i + s->turn) % set->n];
-	set->chunks.chunks = set->chunk;
-}
-
-static void make(struct set *set, struct world *world, const struct shape *shape)
-{
-	*set = (struct set){ .shape = shape, .n = world->n };
-	cut(set);
-	for (int i = 0; i < set->n; i++) {
-		choir_chunk *chunk = &set->chunk[i];
-
-		set->comms[i] = world->comms[shape->reversed ? set->n - 1 - i : i];
-		assert_true(memory_make(&set->wholes[i], world->device, shape->on_device, shape->count * 4, 4));
-		assert_true(memory_make(&set->parts[i], world->device, shape->on_device, chunk->count * 4, 8));
-		set->buffers[i] = set->wholes[i].buffer;
-		chunk->buffer = set->parts[i].buffer;
-		if (shape->in_place) {
-			chunk->buffer = set->buffers[i];
-			chunk->buffer.offset_bytes += chunk->offset * 4;
-		}
-		if (chunk->count == 0) {
-			chunk->buffer = choir_none();
-			chunk->offset = SIZE_MAX; /* is not looked at */
-		}
-	}
-}
-
-static void drop(struct set *set)
-{
-	for (int i = 0; i < set->n; i++) {
-		memory_free(&set->wholes[i]);
-		memory_free(&set->parts[i]);
-	}
-}
-
-static int32_t *ints(struct memory *memory)
-{
-	return (int32_t *)(void *)memory_payload(memory);
-}
-
-/* own: each rank's values, else -1. */
-static void fill_wholes(struct set *set, bool own)
-{
-	for (int i = 0; i < set->n; i++) {
-		for (size_t e = 0; e < set->shape->count; e++)
-			ints(&set->wholes[i])[e] = own ? value_of(i, e) : -1;
-		memory_push(&set->wholes[i]);
-	}
-}
-
-static void finish(const struct set *set, choir_status st, choir_event *const *event_p)
-{
-	if (st != CHOIR_SUCCESS)
-		fail_msg("%s", choir_last_error());
-	if (!set->shape->with_event)
-		return;
-	assert_int_equal(choir_event_wait(*event_p, -1), CHOIR_SUCCESS);
-	assert_true(choir_event_algorithm(*event_p)[0] != '\0');
-	choir_event_release(*event_p);
-}
-
-/* The chunks hold the sums; where they lie in the wholes, nothing else of the wholes has changed. */
-static void check_chunks(struct set *set)
-{
-	for (int i = 0; i < set->n; i++) {
-		const choir_chunk *chunk = &set->chunk[i];
-		bool inside = set->shape->in_place;
-
-		memory_pull(&set->wholes[i]);
-		memory_pull(&set->parts[i]);
-		for (size_t e = 0; !inside && e < chunk->count; e++)
-			assert_int_equal(ints(&set->parts[i])[e], sum_of(set->n, chunk->offset + e));
-		for (size_t e = 0; e < set->shape->count; e++) {
-			bool mine = inside && chunk->count > 0 && e >= chunk->offset &&
-			            e - chunk->offset < chunk->count;
-
-			assert_int_equal(ints(&set->wholes[i])[e], mine ? sum_of(set->n, e) : value_of(i, e));
-		}
-		assert_true(memory_sentinels_stand(&set->wholes[i]) && memory_sentinels_stand(&set->parts[i]));
-	}
-}
-
-static void check_whole(struct set *set, int i)
-{
-	memory_pull(&set->wholes[i]);
-	for (size_t e = 0; e < set->shape->count; e++)
-		assert_int_equal(ints(&set->wholes[i])[e], sum_of(set->n, e));
-	assert_true(memory_sentinels_stand(&set->wholes[i]));
-}
-
-/* What an allgather in place sends is in the whole already. */
-static void wipe_wholes(struct set *set)
-{
-	if (!set->shape->in_place)
-		fill_wholes(set, false);
-}
-
-static void run_shape(struct world *world, const struct shape *shape)
-{
-	choir_call call = CHOIR_CALL_INIT;
-	choir_event *event = NULL, **event_p = shape->with_event ? &event : NULL;
-	struct set set;
-	int holder = world->n / 2;
-
-	call.options = shape->options;
-	make(&set, world, shape);
-	fill_wholes(&set, true);
-	finish(&set,
-	       choir_chunks_reduce_scatter(set.n, set.comms, set.buffers, &set.chunks, CHOIR_OP_SUM, &call, event_p),
-	       &event);
-	check_chunks(&set);
-	call.options = NULL;
-	wipe_wholes(&set);
-	finish(&set, choir_chunks_concat(set.n, set.comms, &set.chunks, holder, set.buffers[holder], &call, event_p),
-	       &event);
-	check_whole(&set, holder);
-	wipe_wholes(&set);
-	finish(&set, choir_chunks_allgather(set.n, set.comms, &set.chunks, set.buffers, &call, event_p), &event);
-	for (int i = 0; i < set.n; i++)
-		check_whole(&set, i);
-	fill_wholes(&set, true);
-	finish(&set,
-	       choir_allreduce_local(set.n, set.comms, set.buffers, set.buffers, shape->count, CHOIR_I32, CHOIR_OP_SUM,
-	                             &call, event_p),
-	       &event);
-	for (int i = 0; i < set.n; i++)
-		check_whole(&set, i);
-	drop(&set);
-}
-
-static const struct shape shapes[] = {
+static const struct chunk_shape shapes[] = {
 	{ .count = 0 },
 	{ .count = 1, .even = true, .turn = 1 },
 	{ .count = 7, .even = true, .turn = 2, .with_event = true, .reversed = true },
@@ -228,7 +44,7 @@ static void test_shapes(void **state)
 			world_begin(&world, sizes[i], &config);
 			for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
 				if (!quick_wanted() || s % 2 == 1)
-					run_shape(&world, &shapes[s]);
+					chunk_set_run(&world, &shapes[s]);
 			world_end(&world);
 		}
 }
@@ -239,7 +55,7 @@ static void test_algorithms(void **state)
 	(void)state;
 	for (int ranks_per_node = 0; ranks_per_node < 2; ranks_per_node++)
 		for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
-			struct shape shape = { .count = 3001, .turn = 2, .options = methods[m] };
+			struct chunk_shape shape = { .count = 3001, .turn = 2, .options = methods[m] };
 			choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 			struct world world;
 
@@ -249,7 +65,7 @@ static void test_algorithms(void **state)
 				continue;
 			config.ranks_per_node = ranks_per_node;
 			world_begin(&world, 5, &config);
-			run_shape(&world, &shape);
+			chunk_set_run(&world, &shape);
 			world_end(&world);
 		}
 }
@@ -262,18 +78,18 @@ static void note(void *ctx, choir_status status)
 /* An event of all ranks is one like any other: a dep, a callback, and a failure's sentence. */
 static void test_events(void **state)
 {
-	struct shape shape = { .count = 10, .even = true, .with_event = true };
+	struct chunk_shape shape = { .count = 10, .even = true, .with_event = true };
 	choir_call call = CHOIR_CALL_INIT;
 	choir_event *first, *second;
 	_Atomic int noted = 0;
 	struct world world;
-	struct set set;
+	struct chunk_set set;
 	cl_event gate;
 
 	(void)state;
 	world_begin(&world, 3, NULL);
-	make(&set, &world, &shape);
-	fill_wholes(&set, true);
+	chunk_set_make(&set, &world, &shape);
+	chunk_set_fill(&set, true);
 	gate = gate_make(choir_device_context(world.device));
 	call.cl_deps = &gate;
 	call.n_cl_deps = 1;
@@ -290,7 +106,7 @@ static void test_events(void **state)
 	assert_int_equal(choir_event_wait(second, -1), CHOIR_SUCCESS);
 	assert_int_equal(choir_event_wait(first, -1), CHOIR_SUCCESS);
 	for (int i = 0; i < 3; i++)
-		check_whole(&set, i);
+		chunk_set_check_whole(&set, i);
 	choir_event_release(first);
 	choir_event_release(second);
 	clReleaseEvent(gate);
@@ -308,7 +124,7 @@ static void test_events(void **state)
 	choir_event_release(first);
 	gate_open(gate, CL_COMPLETE);
 	clReleaseEvent(gate);
-	drop(&set);
+	chunk_set_drop(&set);
 	world_end(&world); /* waits for the callback */
 	assert_int_equal(noted, 1);
 }
@@ -322,14 +138,14 @@ static void count_work(void *ctx, choir_work_fn work, void *arg)
 /* The caller's executor gets the caller's callbacks, not those by which the ranks' events end the one of all. */
 static void test_executor(void **state)
 {
-	struct shape shape = { .count = 10, .even = true, .with_event = true };
+	struct chunk_shape shape = { .count = 10, .even = true, .with_event = true };
 	_Atomic int works = 0;
 	struct world world;
 
 	(void)state;
 	assert_int_equal(choir_set_executor(count_work, &works), CHOIR_SUCCESS);
 	world_begin(&world, 3, NULL);
-	run_shape(&world, &shape);
+	chunk_set_run(&world, &shape);
 	world_end(&world);
 	assert_int_equal(choir_set_executor(NULL, NULL), CHOIR_SUCCESS);
 	assert_int_equal(works, 0);
@@ -345,10 +161,10 @@ static void test_executor(void **state)
 
 static void test_bad_chunks(struct world *world)
 {
-	struct shape shape = { .count = 10, .even = true };
-	struct set set;
+	struct chunk_shape shape = { .count = 10, .even = true };
+	struct chunk_set set;
 
-	make(&set, world, &shape);
+	chunk_set_make(&set, world, &shape);
 	set.chunk[1].index = 3;
 	REFUSED(SCATTER(3, set.comms), "choir_chunks_reduce_scatter|chunks[1].index is 3|3 chunks");
 	set.chunk[1].index = 0;
@@ -378,22 +194,22 @@ static void test_bad_chunks(struct world *world)
 	set.chunks.chunks = NULL;
 	REFUSED(SCATTER(3, set.comms), "chunks->chunks is null");
 	REFUSED(choir_chunks_cut(NULL), "null chunks");
-	drop(&set);
+	chunk_set_drop(&set);
 }
 
 /* After all of them the comm is as good as new. */
 static void test_refusals(void **state)
 {
-	struct shape shape = { .count = 10, .even = true };
+	struct chunk_shape shape = { .count = 10, .even = true };
 	choir_comm *twice[3];
 	choir_call call = CHOIR_CALL_INIT;
 	struct world world;
-	struct set set;
+	struct chunk_set set;
 
 	(void)state;
 	world_begin(&world, 3, NULL);
 	test_bad_chunks(&world);
-	make(&set, &world, &shape);
+	chunk_set_make(&set, &world, &shape);
 	REFUSED(SCATTER(2, set.comms), "n_local is 2|3 ranks|choir_comm_split_local");
 	REFUSED(SCATTER(0, set.comms), "n_local is 0");
 	REFUSED(SCATTER(3, NULL), "comms is null");
@@ -417,8 +233,8 @@ static void test_refusals(void **state)
 	choir_group_begin();
 	REFUSED(SCATTER(3, set.comms), "inside a group");
 	choir_group_end();
-	drop(&set);
-	run_shape(&world, &shapes[3]);
+	chunk_set_drop(&set);
+	chunk_set_run(&world, &shapes[3]);
 	world_end(&world);
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What goes wrong between ranks: late ones, aborts, one thread that blocks for several ranks, groups, fork, destroying
- * in any order. */
+/* What goes wrong between ranks: late ones, aborts, one thread that blocks for several ranks, groups. */
 #include "world/gate.h"
 
 #include "base/wait.h"
@@ -13,8 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -286,137 +283,16 @@ static void test_destroyed_in_group(void **state)
 	choir_event_release(event);
 }
 
-/* --- ends --- */
-
-/* Calls that will never end: destroy waits for the deadline, then aborts; events tell it; any order of ranks. */
-static void test_destroy_unfinished(void **state)
-{
-	(void)state;
-	for (size_t l = 0; l < 2; l++) {
-		choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-		struct world world;
-		struct sum sums[2];
-		cl_event gate = gate_make(choir_device_context(world_device()));
-		choir_call call = CHOIR_CALL_INIT;
-
-		config.ranks_per_node = layouts[l];
-		config.deadline_ms = 20000;
-		call.cl_deps = &gate;
-		call.n_cl_deps = 1;
-		world_begin(&world, 3, &config);
-		assert_int_equal(sum_start(&sums[0], world.comms[0], COUNT, 1, NULL, true), CHOIR_SUCCESS);
-		assert_int_equal(sum_start(&sums[1], world.comms[1], COUNT, 1, &call, true), CHOIR_SUCCESS);
-		world.comms[1]->deadline_ms = 200; /* that of the destruction, not of the calls, which may begin late */
-		assert_int_equal(choir_comm_destroy(world.comms[1]), CHOIR_TIMEOUT);
-		assert_true(says(choir_last_error(), "rank"));
-		assert_int_equal(choir_event_wait(sums[1].event, -1), CHOIR_TIMEOUT);
-		assert_int_equal(choir_event_wait(sums[0].event, -1), CHOIR_TIMEOUT);
-		world.comms[1] = NULL;
-		gate_open(gate, CL_COMPLETE);
-		clReleaseEvent(gate);
-		world_end(&world);
-		sum_free(&sums[0]);
-		sum_free(&sums[1]);
-	}
-}
-
-/* In a forked child every handle of the parent answers with an error, and nothing of the parent's is touched. */
-static void in_child(struct world *world, choir_event *event)
-{
-	struct sum sum;
-	int done;
-
-	if (choir_barrier(world->comms[0], NULL, NULL) != CHOIR_ARGUMENT || !says(choir_last_error(), "fork"))
-		_exit(1);
-	if (sum_start(&sum, world->comms[0], COUNT, 1, NULL, true) != CHOIR_ARGUMENT)
-		_exit(2);
-	if (choir_event_wait(event, -1) != CHOIR_ARGUMENT || choir_event_test(event, &done) != CHOIR_ARGUMENT ||
-	    !says(choir_last_error(), "fork"))
-		_exit(3);
-	if (choir_comm_abort(world->comms[0]) != CHOIR_ARGUMENT || choir_comm_status(world->comms[0]) != CHOIR_ARGUMENT)
-		_exit(4);
-	if (choir_comm_split(world->comms[0], 0, 0, &world->comms[1]) != CHOIR_ARGUMENT ||
-	    choir_comm_destroy(world->comms[0]) != CHOIR_ARGUMENT)
-		_exit(5);
-	choir_event_release(event);
-	_exit(0);
-}
-
-static void test_fork(void **state)
-{
-	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
-	struct world world;
-	struct sum sums[2], again[2];
-	pid_t child;
-	int status;
-
-	(void)state;
-	config.deadline_ms = 20000;
-	world_begin(&world, 2, &config);
-	for (int r = 0; r < 2; r++)
-		assert_int_equal(sum_start(&sums[r], world.comms[r], COUNT, 1, NULL, true), CHOIR_SUCCESS);
-	child = fork();
-	if (child == 0)
-		in_child(&world, sums[0].event);
-	assert_true(waitpid(child, &status, 0) == child);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
-	for (int r = 0; r < 2; r++)
-		assert_int_equal(sum_start(&again[r], world.comms[r], COUNT, 3, NULL, true), CHOIR_SUCCESS);
-	for (int r = 0; r < 2; r++) {
-		assert_int_equal(choir_event_wait(sums[r].event, -1), CHOIR_SUCCESS);
-		assert_int_equal(choir_event_wait(again[r].event, -1), CHOIR_SUCCESS);
-		assert_true(sum_is(&sums[r], 2) && sum_is(&again[r], 2));
-		sum_free(&sums[r]);
-		sum_free(&again[r]);
-	}
-	world_end(&world);
-}
-
-/* Comms come and go on several threads: the last one to go stops the background thread while the next one starts it. */
-static void *come_and_go(void *failed)
-{
-	bool *any = failed;
-	choir_device *device = world_device();
-
-	for (int i = 0; i < 60; i++) {
-		choir_comm *comm;
-		struct sum sum;
-
-		if (choir_comm_create_local(1, &device, NULL, &comm) != CHOIR_SUCCESS ||
-		    sum_start(&sum, comm, 10, 1, NULL, true) != CHOIR_SUCCESS)
-			*any = true;
-		if (choir_comm_destroy(comm) != CHOIR_SUCCESS || choir_event_wait(sum.event, -1) != CHOIR_SUCCESS ||
-		    !sum_is(&sum, 1))
-			*any = true;
-		sum_free(&sum);
-	}
-	return NULL;
-}
-
-static void test_come_and_go(void **state)
-{
-	pthread_t threads[3];
-	bool failed[3] = { false };
-
-	(void)state;
-	world_device();
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, come_and_go, &failed[i]), 0);
-	for (int i = 0; i < 3; i++) {
-		pthread_join(threads[i], NULL);
-		assert_false(failed[i]);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_late),   cmocka_unit_test(test_busy),   cmocka_unit_test(test_abort),
+		cmocka_unit_test(test_late),
+		cmocka_unit_test(test_busy),
+		cmocka_unit_test(test_abort),
 		cmocka_unit_test(test_idle_learns),
-		cmocka_unit_test(test_groups), cmocka_unit_test(test_destroyed_in_group),
-		cmocka_unit_test(test_fork),   cmocka_unit_test(test_would_deadlock),
-		cmocka_unit_test(test_destroy_unfinished), cmocka_unit_test(test_come_and_go),
+		cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_destroyed_in_group),
+		cmocka_unit_test(test_would_deadlock),
 	};
 	int failed;
 

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* The commands that move bytes between host and device are counted: the program's own come before the loader's. */
+#ifndef TESTS_WORLD_TRANSFERS_H
+#define TESTS_WORLD_TRANSFERS_H
+
+#include <stdatomic.h>
+
+extern _Atomic long transfers; /* since the program last set it to 0 */
+
+#endif
