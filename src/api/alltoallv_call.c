@@ -194,15 +194,9 @@ static choir_status fill_script_run(struct run *run, const struct request *r, co
 static choir_status start_script(const struct request *r, const choir_call *call, choir_event **event_p)
 {
 	struct run *run;
-	choir_status st;
 
 	TRY(run_create(r->comm, &run));
-	st = fill_script_run(run, r, call);
-	if (st != CHOIR_SUCCESS) {
-		run_discard(run);
-		return st;
-	}
-	return call_start(r->key->form->name, run, event_p);
+	return call_start(r->key->form->name, run, fill_script_run(run, r, call), event_p);
 }
 
 /* --- with the counts of an earlier call --- */

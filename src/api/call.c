@@ -85,8 +85,7 @@ choir_status call_named(choir_status st, const choir_call *given)
 	return strstr(error_text(), given->name) != NULL ? st : error_prefix(st, "'%s'", given->name);
 }
 
-choir_status call_read_struct(const char *call, const char *what, const char *init, const void *given, void *out,
-                              size_t known)
+choir_status call_check_struct(const char *call, const char *what, const char *init, const void *given, size_t known)
 {
 	size_t size;
 
@@ -96,6 +95,16 @@ choir_status call_read_struct(const char *call, const char *what, const char *in
 	if (size < sizeof size || size > known)
 		return error_set(CHOIR_ARGUMENT, "%s: %s->struct_size is %zu; this library knows %zu (use %s)", call,
 		                 what, size, known, init);
+	return CHOIR_SUCCESS;
+}
+
+choir_status call_read_struct(const char *call, const char *what, const char *init, const void *given, void *out,
+                              size_t known)
+{
+	size_t size;
+
+	TRY(call_check_struct(call, what, init, given, known));
+	memcpy(&size, given, sizeof size);
 	memcpy(out, given, size);
 	return CHOIR_SUCCESS;
 }
@@ -298,8 +307,12 @@ static choir_status wait_for(const char *call, struct choir_comm *comm, choir_ev
 	return choir_event_wait(event, -1);
 }
 
-choir_status call_start(const char *call, struct run *run, choir_event **event_p)
+choir_status call_start(const char *call, struct run *run, choir_status filled, choir_event **event_p)
 {
+	if (filled != CHOIR_SUCCESS) {
+		run_discard(run);
+		return filled;
+	}
 	return call_start_all(call, &run, 1, event_p);
 }
 

@@ -25,8 +25,10 @@ choir_status call_check_comms(const char *call, int n, choir_comm *const *comms)
  * it. */
 choir_status call_named(choir_status st, const choir_call *given);
 
-/* call_read_struct: a structure of the caller's with struct_size first, whatever its version: out, filled with the
- * defaults, gets the members that it has.  what: "config"; init: the macro to use, in the sentence of a wrong size. */
+/* call_check_struct: is the structure there, with a struct_size that this library knows?  what: "config"; init: the
+ * macro to use, in the sentence of a wrong size.
+ * call_read_struct: of whatever version: out, filled with the defaults, gets the members that it has. */
+choir_status call_check_struct(const char *call, const char *what, const char *init, const void *given, size_t known);
 choir_status call_read_struct(const char *call, const char *what, const char *init, const void *given, void *out,
                               size_t known);
 
@@ -48,11 +50,11 @@ choir_status call_algorithm(const char *call, const choir_call *given, enum coll
 choir_status call_order(const char *call, const choir_comm *comm, const choir_call *given, bool *ranks_p);
 choir_status call_option(const char *call, const char *options, const char *key, char *value, size_t room, bool *found);
 
-/* call_start: hands a filled run over: waits for it if event_p is NULL (outside a group), else gives the event.  Takes
- * the run, also on failure. */
-choir_status call_start(const char *call, struct run *run, choir_event **event_p);
+/* call_start: hands a run over: waits for it if event_p is NULL (outside a group), else gives the event.  Takes the
+ * run, also on failure.  filled: how filling the run went; a failure is returned, and the run discarded. */
+choir_status call_start(const char *call, struct run *run, choir_status filled, choir_event **event_p);
 
-/* call_start_all: the same for n runs that share their event (run_join), at least one. */
+/* call_start_all: the same for n filled runs that share their event (run_join), at least one. */
 choir_status call_start_all(const char *call, struct run *const *runs, size_t n, choir_event **event_p);
 
 /* call_finish: waits for the event of a blocking call with that number, and releases it. */

@@ -16,7 +16,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { NEWS_MS = 1000 };         /* for the news that this rank has failed, or goes */
 /* for peers that have to read the rank's sparse pairs; none does where one failed alone */
@@ -68,12 +67,7 @@ static choir_status read_bootstrap(const char *call, const choir_bootstrap *give
 {
 	choir_bootstrap read = { .struct_size = sizeof read };
 
-	if (given == NULL)
-		return error_set(CHOIR_ARGUMENT, "%s: null bootstrap", call);
-	if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof read)
-		return error_set(CHOIR_ARGUMENT, "%s: bootstrap->struct_size is %zu; this library knows %zu", call,
-		                 given->struct_size, sizeof read);
-	memcpy(&read, given, given->struct_size);
+	TRY(call_read_struct(call, "bootstrap", "sizeof(choir_bootstrap)", given, &read, sizeof read));
 	if (read.gather == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: bootstrap without gather", call);
 	if (read.size < 1 || read.rank < 0 || read.rank >= read.size)

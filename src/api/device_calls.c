@@ -100,17 +100,11 @@ static choir_status submit(choir_comm *comm, struct device_call *todo, const cho
 {
 	const char *name = todo->form->name;
 	struct run *run;
-	choir_status st;
 
 	if (event_p == NULL && !group_is_open())
 		TRY(call_may_block(name, comm, false));
 	TRY(run_create(comm, &run));
-	st = prepare(run, todo, call);
-	if (st != CHOIR_SUCCESS) {
-		run_discard(run);
-		return st;
-	}
-	return call_start(name, run, event_p);
+	return call_start(name, run, prepare(run, todo, call), event_p);
 }
 
 static choir_status start(choir_device *device, struct device_call *todo, const choir_call *given,

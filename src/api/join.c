@@ -8,6 +8,7 @@
 #include "api/join.h"
 
 #include "api/bootstrap.h"
+#include "api/call.h"
 #include "api/comm_life.h"
 #include "api/links.h"
 #include "api/options.h"
@@ -33,12 +34,7 @@ choir_status join_config(const char *call, const choir_comm_config *given, choir
 
 	config_warn_unknown();
 	if (given != NULL) {
-		if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof config)
-			return error_set(
-			    CHOIR_ARGUMENT,
-			    "%s: config->struct_size is %zu; this library knows %zu (use CHOIR_COMM_CONFIG_INIT)", call,
-			    given->struct_size, sizeof config);
-		memcpy(&config, given, given->struct_size);
+		TRY(call_read_struct(call, "config", "CHOIR_COMM_CONFIG_INIT", given, &config, sizeof config));
 		config.struct_size = sizeof config;
 	}
 	log_start();

@@ -3,6 +3,7 @@
 
 #include "algo/outcome.h"
 #include "api/bootstrap.h"
+#include "api/call.h"
 #include "api/rules_file.h"
 #include "base/error.h"
 #include "exec/layout.h"
@@ -18,14 +19,7 @@ static choir_status read_options(const char *call, const choir_plan_options *giv
 {
 	choir_plan_options o = CHOIR_PLAN_OPTIONS_INIT;
 
-	if (given == NULL)
-		return error_set(CHOIR_ARGUMENT, "%s: null options", call);
-	if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof o)
-		return error_set(
-		    CHOIR_ARGUMENT,
-		    "%s: options->struct_size is %zu; this library knows %zu (use CHOIR_PLAN_OPTIONS_INIT)", call,
-		    given->struct_size, sizeof o);
-	memcpy(&o, given, given->struct_size);
+	TRY(call_read_struct(call, "options", "CHOIR_PLAN_OPTIONS_INIT", given, &o, sizeof o));
 	if (o.collective == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: no collective is named", call);
 	if (o.ranks < 1 || o.ranks > MOST_RANKS)

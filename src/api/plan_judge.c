@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Plans checked, and played through. */
+#include "api/call.h"
 #include "api/plan_case.h"
 
 #include "algo/outcome.h"
@@ -102,9 +103,7 @@ choir_status choir_plan_costs_default(choir_plan_costs *costs)
 {
 	choir_plan_costs usual = public_costs(&plan_costs_default);
 
-	if (costs == NULL || costs->struct_size < sizeof(size_t) || costs->struct_size > sizeof usual)
-		return error_set(CHOIR_ARGUMENT,
-		                 "choir_plan_costs_default: costs->struct_size is not sizeof(choir_plan_costs)");
+	TRY(call_check_struct("choir_plan_costs_default", "costs", "sizeof(choir_plan_costs)", costs, sizeof usual));
 	usual.struct_size = costs->struct_size;
 	memcpy(costs, &usual, costs->struct_size);
 	return CHOIR_SUCCESS;
@@ -114,13 +113,8 @@ static choir_status read_costs(const choir_plan_costs *given, struct plan_costs 
 {
 	choir_plan_costs c = public_costs(&plan_costs_default);
 
-	if (given != NULL) {
-		if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof c)
-			return error_set(CHOIR_ARGUMENT,
-			                 "choir_plan_predict: costs->struct_size is %zu; this library knows %zu",
-			                 given->struct_size, sizeof c);
-		memcpy(&c, given, given->struct_size);
-	}
+	if (given != NULL)
+		TRY(call_read_struct("choir_plan_predict", "costs", "sizeof(choir_plan_costs)", given, &c, sizeof c));
 	*out = (struct plan_costs){
 		.network = { c.network_latency_us / 1e6, c.network_GBps * 1e9, c.network_overhead_us / 1e6,
 		             c.network_copies },
@@ -171,9 +165,8 @@ choir_status choir_plan_predict(const choir_plan_options *options, const choir_p
 	choir_plan_prediction out;
 	choir_status st;
 
-	if (prediction == NULL || prediction->struct_size < sizeof(size_t) || prediction->struct_size > sizeof out)
-		return error_set(CHOIR_ARGUMENT,
-		                 "choir_plan_predict: prediction->struct_size is not sizeof(choir_plan_prediction)");
+	TRY(call_check_struct("choir_plan_predict", "prediction", "sizeof(choir_plan_prediction)", prediction,
+	                      sizeof out));
 	TRY(read_costs(costs, &rates));
 	TRY(plan_case_init("choir_plan_predict", options, &c));
 	st = plan_case_choose("choir_plan_predict", &c);

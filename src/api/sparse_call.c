@@ -14,17 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char function[] = "choir_sparse_allreduce";
+
 static choir_status read_attr(const choir_sparse_attr *given, choir_sparse_attr *out)
 {
 	choir_sparse_attr attr = CHOIR_SPARSE_ATTR_INIT;
 
-	if (given != NULL) {
-		if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof attr)
-			return error_set(CHOIR_ARGUMENT,
-			                 "choir_sparse_allreduce: attr->struct_size is %zu; this library knows %zu",
-			                 given->struct_size, sizeof attr);
-		memcpy(&attr, given, given->struct_size);
-	}
+	if (given != NULL)
+		TRY(call_read_struct(function, "attr", "CHOIR_SPARSE_ATTR_INIT", given, &attr, sizeof attr));
 	*out = attr;
 	return CHOIR_SUCCESS;
 }
@@ -59,8 +56,6 @@ static struct sparse_outcome *outcome_of(choir_event *event)
 {
 	return event->free_result == free_outcome ? event->result : NULL;
 }
-
-static const char function[] = "choir_sparse_allreduce";
 
 /* An empty buffer may name anything. */
 static choir_status keep(struct run *run, choir_buffer buffer, size_t count)
@@ -136,7 +131,6 @@ static choir_status start(choir_comm *comm, struct sparse_call *sparse, const ch
 	char algorithm[ALGORITHM_BYTES];
 	choir_call call;
 	struct run *run;
-	choir_status st;
 
 	TRY(call_check_comm(function, comm));
 	TRY(call_read(function, given, takes(sparse->op), &call));
@@ -144,12 +138,7 @@ static choir_status start(choir_comm *comm, struct sparse_call *sparse, const ch
 	if (event_p == NULL && !group_is_open())
 		TRY(call_may_block(function, comm, false));
 	TRY(run_create(comm, &run));
-	st = prepare(run, sparse, &call);
-	if (st != CHOIR_SUCCESS) {
-		run_discard(run);
-		return st;
-	}
-	return call_start(function, run, event_p);
+	return call_start(function, run, prepare(run, sparse, &call), event_p);
 }
 
 choir_status choir_sparse_allreduce(choir_comm *comm, choir_buffer send_ind, size_t send_ind_count,
@@ -277,11 +266,9 @@ choir_status choir_event_sparse_stats(choir_event *event, choir_sparse_stats *ou
 	struct sparse_outcome *outcome;
 	choir_sparse_stats stats;
 
-	if (event == NULL || out == NULL)
-		return error_set(CHOIR_ARGUMENT, "choir_event_sparse_stats: null argument");
-	if (out->struct_size < sizeof(size_t) || out->struct_size > sizeof stats)
-		return error_set(CHOIR_ARGUMENT, "choir_event_sparse_stats: struct_size is %zu; this library knows %zu",
-		                 out->struct_size, sizeof stats);
+	if (event == NULL)
+		return error_set(CHOIR_ARGUMENT, "choir_event_sparse_stats: null event");
+	TRY(call_check_struct("choir_event_sparse_stats", "out", "sizeof(choir_sparse_stats)", out, sizeof stats));
 	outcome = outcome_of(event);
 	if (outcome == NULL || !event_is_complete(event))
 		return error_set(CHOIR_ARGUMENT,

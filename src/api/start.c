@@ -258,7 +258,7 @@ static choir_status start_moved(choir_comm *comm, struct prepared *prepared, con
 
 	TRY(make_run(comm, prepared, &prepared->parts[0], call, false, &run));
 	prepared_move(run, key);
-	return call_start(key->form->name, run, event_p);
+	return call_start_all(key->form->name, &run, 1, event_p);
 }
 
 static choir_status call_anew(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p)

@@ -262,9 +262,5 @@ choir_status topk_call_submit(const char *function, choir_comm *comm, struct top
 	st = prepare(run, function, state, request, call);
 	if (st == CHOIR_SUCCESS)
 		st = make_script(run, state, request);
-	if (st != CHOIR_SUCCESS) {
-		run_discard(run);
-		return st;
-	}
-	return call_start(function, run, event_p);
+	return call_start(function, run, st, event_p);
 }

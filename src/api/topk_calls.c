@@ -205,11 +205,9 @@ choir_status choir_event_topk_stats(choir_event *event, choir_topk_stats *out)
 {
 	choir_topk_stats stats;
 
-	if (event == NULL || out == NULL)
-		return error_set(CHOIR_ARGUMENT, "choir_event_topk_stats: null argument");
-	if (out->struct_size < sizeof(size_t) || out->struct_size > sizeof stats)
-		return error_set(CHOIR_ARGUMENT, "choir_event_topk_stats: struct_size is %zu; this library knows %zu",
-		                 out->struct_size, sizeof stats);
+	if (event == NULL)
+		return error_set(CHOIR_ARGUMENT, "choir_event_topk_stats: null event");
+	TRY(call_check_struct("choir_event_topk_stats", "out", "sizeof(choir_topk_stats)", out, sizeof stats));
 	if (event->free_result != free || !event_is_complete(event) || event->status != CHOIR_SUCCESS)
 		return error_set(CHOIR_ARGUMENT,
 		                 "choir_event_topk_stats: the event is not that of a topk_allreduce that ended well");
