@@ -4,6 +4,7 @@
 
 #include "api/rules_file.h"
 #include "base/wait.h"
+#include "exec/board.h"
 #include "exec/call_cache.h"
 #include "exec/engine.h"
 #include "exec/fork.h"
@@ -230,7 +231,7 @@ static void stop_engine(struct choir_comm *comm)
 		wait_yield();
 	free_pool(comm);
 	free_inline_runs(comm);
-	steps_free_boards(comm);
+	board_free_spares(comm);
 	call_cache_drop(comm);
 	engine_leave(&comm->engine);
 }

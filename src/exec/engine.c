@@ -5,6 +5,7 @@
 #include "exec/engine.h"
 
 #include "base/wait.h"
+#include "exec/board.h"
 #include "exec/call_cache.h"
 #include "exec/call_log.h"
 #include "exec/device_wait.h"
@@ -14,7 +15,6 @@
 #include "exec/keyed.h"
 #include "exec/liveness.h"
 #include "exec/messages.h"
-#include "exec/steps.h"
 #include "exec/submit.h"
 #include "exec/thread.h"
 #include "exec/withdraw.h"
@@ -254,7 +254,7 @@ bool engine_drive(struct choir_comm *comm, bool even_if_idle, struct due_job *du
 	*due_p = take_job(flight_find_job(&engine->flight));
 	ended = flight_take_ended(&engine->flight);
 	for (struct run *run = ended; run != NULL; run = run->next)
-		steps_give_board(run);
+		board_give(run);
 	engine_leave(engine);
 	if (ended != NULL)
 		complete_all(comm, ended);

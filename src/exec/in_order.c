@@ -2,6 +2,7 @@
 #include "exec/in_order.h"
 
 #include "base/wait.h"
+#include "exec/board.h"
 #include "exec/lane.h"
 #include "exec/record.h"
 #include "exec/nt_plan.h"
@@ -146,7 +147,7 @@ static void collective_in_order(struct run *run)
 			prefetch_next_lane(run);
 	if (i < n) {
 		run->state = RUN_STEPS;
-		steps_fill_board(run, i);
+		board_fill(run, i);
 		return;
 	}
 	nt_plan_end(run);

@@ -5,6 +5,7 @@
 #include "exec/run.h"
 
 #include "exec/gathered.h"
+#include "exec/board.h"
 #include "exec/lane.h"
 #include "exec/record.h"
 #include "exec/run_states.h"
@@ -97,7 +98,7 @@ bool run_advance(struct run *run)
  * back. */
 static void let_go(struct run *run)
 {
-	steps_abandon(run);
+	board_abandon(run);
 	dev_wait(&run->map_events[0]);
 	dev_wait(&run->map_events[1]);
 	shadow_drop(run);

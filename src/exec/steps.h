@@ -16,20 +16,11 @@ choir_status steps_begin(struct run *run);
 choir_status steps_advance(struct run *run, bool *moved, bool *done);
 
 /* steps_try: tries one step once, without the board: AWAIT, PUBLISH, a message, or a copy or reduction of at most
- * STEP_PIECE_BYTES.
- * steps_fill_board: the run goes on with the board: the first `done` steps are done, one of the others may have been
- * tried.  steps_make_room was called for this plan. */
+ * STEP_PIECE_BYTES.  The run may go on with the board (board_fill): steps_make_room was called for this plan. */
 choir_status steps_try(struct run *run, uint32_t id, bool *done);
-void steps_fill_board(struct run *run, uint32_t done);
 
-/* steps_abandon: waits for what the device still runs, so that memory may go. */
-void steps_abandon(struct run *run);
+/* steps_free: all memory that the run has for its steps. */
 void steps_free(struct run *run);
-
-/* steps_give_board: the run is over; its board's arrays serve the next one.  The driver only.
- * steps_free_boards: those that no run has. */
-void steps_give_board(struct run *run);
-void steps_free_boards(struct choir_comm *comm);
 
 /* steps_kernel_reduce: a REDUCE of a plan on the host, by a kernel; *event_p is complete when the result is where the
  * step says.  In kernel_step.c. */
