@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { BLOCK_BYTES = 4096, WIDEST = 4 /* an accumulator is so many times as long as its element, at most */ };
+enum { BLOCK_BYTES = 8192, WIDEST = 4 /* an accumulator is so many times as long as its element, at most */ };
 
 struct user_op_elements user_op_elements(const struct user_op *op, choir_dtype dtype, int n_ranks)
 {
