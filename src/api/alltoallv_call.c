@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* choir_alltoallv: its arguments, and the start of its script.
+/* choir_alltoallv: the start of its script, or of a plan for the counts of an earlier call.
  *
  * Note [agreed counts].  Most programs make the same exchange again and again.  So the comm keeps the counts of all
  * ranks from an alltoallv, with the prepared call of its key.  A rank whose own counts are the same proposes them:
@@ -9,98 +9,17 @@
  * anew. */
 #include "api/alltoallv.h"
 
+#include "api/alltoallv_request.h"
 #include "api/counts.h"
 #include "api/dense.h"
-#include "api/options.h"
 #include "api/request.h"
 #include "api/start.h"
 #include "exec/call_cache.h"
 #include "exec/engine.h"
-#include "exec/symmetric.h"
 #include "exec/thread.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { SEND_COUNTS, SEND_DISPLACEMENTS, RECV_COUNTS, RECV_DISPLACEMENTS };
-
-/* What the key's lists say. */
-struct request {
-	choir_comm *comm;
-	const struct call_key *key;
-	struct vector send, recv;
-	const struct algorithm *forced; /* NULL = the rules choose */
-};
-
-static void end_request(struct request *r)
-{
-	vector_fini(&r->send);
-	vector_fini(&r->recv);
-}
-
-static choir_status read_lists(struct request *r)
-{
-	const struct call_key *key = r->key;
-	const char *name = key->form->name;
-	uint64_t elem = choir_dtype_bytes(key->dtype);
-
-	TRY(vector_read(name, "send_counts", r->comm->n, elem, key->lists[SEND_COUNTS], key->lists[SEND_DISPLACEMENTS],
-	                &r->send));
-	return vector_read(name, "recv_counts", r->comm->n, elem, key->lists[RECV_COUNTS],
-	                   key->lists[RECV_DISPLACEMENTS], &r->recv);
-}
-
-/* The caller ends the request, also after a failure. */
-static choir_status read_request(choir_comm *comm, const struct call_key *key, struct request *out)
-{
-	choir_call named = { .options = key->options };
-	struct dense_options checked;
-
-	out->comm = comm;
-	out->key = key;
-	out->send.bytes = out->recv.bytes = NULL; /* the rest of the two is large, and not zeroed */
-	if (choir_dtype_bytes(key->dtype) == 0)
-		return error_set(CHOIR_ARGUMENT, "%s: no data type has number %d", key->form->name, (int)key->dtype);
-	TRY(call_algorithm(key->form->name, &named, COLLECTIVE_ALLTOALLV, &out->forced));
-	if (key->options != NULL)
-		TRY(options_read(key->form->name, comm, &named, COLLECTIVE_ALLTOALLV, &checked));
-	return read_lists(out);
-}
-
-static choir_status check_buffers(const struct request *r)
-{
-	const struct call_key *key = r->key;
-	const char *name = key->form->name;
-	uint64_t elem = choir_dtype_bytes(key->dtype);
-	choir_status st = dev_range(r->comm->device, "send", key->send, r->send.extent, elem);
-
-	if (st == CHOIR_SUCCESS)
-		st = dev_range(r->comm->device, "recv", key->recv, r->recv.extent, elem);
-	if (st != CHOIR_SUCCESS)
-		return error_prefix(st, "%s", name);
-	if (dev_overlap(key->send, r->send.extent, key->recv, r->recv.extent, NULL, NULL))
-		return error_set(CHOIR_ARGUMENT, "%s: send and recv overlap", name);
-	return vector_apart(name, r->comm->n, &r->recv);
-}
-
-/* Can the named algorithm run on this layout?  Whether the lengths suit it, all ranks will find out together. */
-static choir_status check_algorithm(const struct request *r)
-{
-	struct choir_comm *comm = r->comm;
-	struct algo_in in = { .layout = &comm->layout,
-		              .me = comm->rank,
-		              .collective = COLLECTIVE_ALLTOALLV,
-		              .slot_bytes = comm->fallback_bytes,
-		              .elem_bytes = choir_dtype_bytes(r->key->dtype),
-		              .message_bytes = comm->message_bytes,
-		              .shared = symmetric_allows_direct(comm),
-		              .device_bytes = comm->device_bytes };
-	const char *why = r->forced != NULL ? r->forced->unfit(&in) : NULL;
-
-	if (why == NULL)
-		return CHOIR_SUCCESS;
-	return error_set(CHOIR_UNSUPPORTED, "%s: algorithm '%s' %s", r->key->form->name, r->forced->name, why);
-}
 
 /* --- the script --- */
 
@@ -141,7 +60,7 @@ static void ended(struct run *run, bool drives)
 	engine_leave(&run->comm->engine);
 }
 
-static choir_status make_script(struct run *run, const struct request *r)
+static choir_status make_script(struct run *run, const struct alltoallv_request *r)
 {
 	struct choir_comm *comm = run->comm;
 	const struct call_key *key = r->key;
@@ -162,21 +81,21 @@ static choir_status make_script(struct run *run, const struct request *r)
 /* The ranks do not agree on the counts that this one has proposed. */
 static choir_status become_script(struct run *run)
 {
-	struct request r;
-	choir_status st = read_request(run->comm, &run->prepared->key, &r);
+	struct alltoallv_request r;
+	choir_status st = alltoallv_request_read(run->comm, &run->prepared->key, &r);
 
 	if (st == CHOIR_SUCCESS)
 		st = make_script(run, &r);
-	end_request(&r);
+	alltoallv_request_fini(&r);
 	return st;
 }
 
-static const char *asked(const struct request *r)
+static const char *asked(const struct alltoallv_request *r)
 {
 	return r->forced != NULL ? r->forced->name : "auto";
 }
 
-static choir_status fill_script_run(struct run *run, const struct request *r, const choir_call *call)
+static choir_status fill_script_run(struct run *run, const struct alltoallv_request *r, const choir_call *call)
 {
 	const char *algorithm = asked(r);
 
@@ -191,7 +110,7 @@ static choir_status fill_script_run(struct run *run, const struct request *r, co
 	return make_script(run, r);
 }
 
-static choir_status start_script(const struct request *r, const choir_call *call, choir_event **event_p)
+static choir_status start_script(const struct alltoallv_request *r, const choir_call *call, choir_event **event_p)
 {
 	struct run *run;
 
@@ -202,7 +121,7 @@ static choir_status start_script(const struct request *r, const choir_call *call
 /* --- with the counts of an earlier call --- */
 
 /* A reference to counts of the comm in which this rank has the same as in the request; NULL if there are none. */
-static struct counts *find_counts(const struct request *r)
+static struct counts *find_counts(const struct alltoallv_request *r)
 {
 	struct prepared *like;
 	struct counts *counts = NULL;
@@ -219,7 +138,7 @@ static struct counts *find_counts(const struct request *r)
 	return NULL;
 }
 
-static bool is_direct(const struct request *r)
+static bool is_direct(const struct alltoallv_request *r)
 {
 	struct dev_access send, recv;
 
@@ -229,7 +148,7 @@ static bool is_direct(const struct request *r)
 }
 
 /* Takes the reference to the counts. */
-static choir_status prepare_proposal(struct request *r, struct counts *counts, const choir_call *call,
+static choir_status prepare_proposal(struct alltoallv_request *r, struct counts *counts, const choir_call *call,
                                      struct prepared **out_p)
 {
 	const struct call_key *key = r->key;
@@ -259,13 +178,13 @@ static choir_status prepare_proposal(struct request *r, struct counts *counts, c
 
 /* Ranks of the plan wait for all others, and compare records, before they touch a buffer.  On the device the engine
  * finds buffers that are elsewhere; any other plan wants the host to reach them. */
-static bool may_propose(const struct request *r, const struct plan *plan)
+static bool may_propose(const struct alltoallv_request *r, const struct plan *plan)
 {
 	return counts_may_differ(r->comm, plan->algorithm) && (plan->device || is_direct(r));
 }
 
 /* *done: it was proposed, and has started; without an event and outside groups it is over. */
-static choir_status propose(struct request *r, const choir_call *call, choir_event **event_p, bool *done)
+static choir_status propose(struct alltoallv_request *r, const choir_call *call, choir_event **event_p, bool *done)
 {
 	struct counts *counts = find_counts(r);
 	struct prepared *prepared;
@@ -290,12 +209,11 @@ static choir_status propose(struct request *r, const choir_call *call, choir_eve
 	return st;
 }
 
-static choir_status start_request(struct request *r, const choir_call *call, choir_event **event_p)
+static choir_status start_request(struct alltoallv_request *r, const choir_call *call, choir_event **event_p)
 {
 	bool done;
 
-	TRY(check_buffers(r));
-	TRY(check_algorithm(r));
+	TRY(alltoallv_request_check(r));
 	if (event_p == NULL && !group_is_open())
 		TRY(call_may_block(r->key->form->name, r->comm, false));
 	TRY(propose(r, call, event_p, &done));
@@ -306,7 +224,7 @@ static const struct call_form alltoallv = { .name = "choir_alltoallv", .collecti
 
 static choir_status start_first(choir_comm *comm, struct call_key *key, const choir_call *given, choir_event **event_p)
 {
-	struct request r;
+	struct alltoallv_request r;
 	choir_call call;
 	choir_status st;
 
@@ -314,10 +232,10 @@ static choir_status start_first(choir_comm *comm, struct call_key *key, const ch
 	TRY(call_read(alltoallv.name, given, 0, &call));
 	key->options = call.options;
 	key->factor = call.factor;
-	st = read_request(comm, key, &r);
+	st = alltoallv_request_read(comm, key, &r);
 	if (st == CHOIR_SUCCESS)
 		st = start_request(&r, &call, event_p);
-	end_request(&r);
+	alltoallv_request_fini(&r);
 	return st;
 }
 
@@ -359,20 +277,18 @@ static choir_status check_kept(struct kept_call *base, choir_comm *comm, const c
 {
 	struct kept_alltoallv *kept = (struct kept_alltoallv *)base;
 	struct call_key key = kept->key;
-	struct request r;
+	struct alltoallv_request r;
 	choir_status st;
 
 	key.options = call->options;
-	st = read_request(comm, &key, &r);
+	st = alltoallv_request_read(comm, &key, &r);
 	if (st == CHOIR_SUCCESS)
-		st = check_buffers(&r);
-	if (st == CHOIR_SUCCESS)
-		st = check_algorithm(&r);
+		st = alltoallv_request_check(&r);
 	if (st == CHOIR_SUCCESS && r.send.extent > 0)
 		base->buffers[0] = key.send;
 	if (st == CHOIR_SUCCESS && r.recv.extent > 0)
 		base->buffers[1] = key.recv;
-	end_request(&r);
+	alltoallv_request_fini(&r);
 	return st;
 }
 

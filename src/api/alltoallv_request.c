@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/alltoallv_request.h"
+
+#include "api/dense.h"
+#include "api/options.h"
+#include "exec/symmetric.h"
+
+enum { SEND_COUNTS, SEND_DISPLACEMENTS, RECV_COUNTS, RECV_DISPLACEMENTS };
+
+void alltoallv_request_fini(struct alltoallv_request *r)
+{
+	vector_fini(&r->send);
+	vector_fini(&r->recv);
+}
+
+static choir_status read_lists(struct alltoallv_request *r)
+{
+	const struct call_key *key = r->key;
+	const char *name = key->form->name;
+	uint64_t elem = choir_dtype_bytes(key->dtype);
+
+	TRY(vector_read(name, "send_counts", r->comm->n, elem, key->lists[SEND_COUNTS], key->lists[SEND_DISPLACEMENTS],
+	                &r->send));
+	return vector_read(name, "recv_counts", r->comm->n, elem, key->lists[RECV_COUNTS],
+	                   key->lists[RECV_DISPLACEMENTS], &r->recv);
+}
+
+choir_status alltoallv_request_read(choir_comm *comm, const struct call_key *key, struct alltoallv_request *out)
+{
+	choir_call named = { .options = key->options };
+	struct dense_options checked;
+
+	out->comm = comm;
+	out->key = key;
+	out->send.bytes = out->recv.bytes = NULL; /* the rest of the two is large, and not zeroed */
+	if (choir_dtype_bytes(key->dtype) == 0)
+		return error_set(CHOIR_ARGUMENT, "%s: no data type has number %d", key->form->name, (int)key->dtype);
+	TRY(call_algorithm(key->form->name, &named, COLLECTIVE_ALLTOALLV, &out->forced));
+	if (key->options != NULL)
+		TRY(options_read(key->form->name, comm, &named, COLLECTIVE_ALLTOALLV, &checked));
+	return read_lists(out);
+}
+
+static choir_status check_buffers(const struct alltoallv_request *r)
+{
+	const struct call_key *key = r->key;
+	const char *name = key->form->name;
+	uint64_t elem = choir_dtype_bytes(key->dtype);
+	choir_status st = dev_range(r->comm->device, "send", key->send, r->send.extent, elem);
+
+	if (st == CHOIR_SUCCESS)
+		st = dev_range(r->comm->device, "recv", key->recv, r->recv.extent, elem);
+	if (st != CHOIR_SUCCESS)
+		return error_prefix(st, "%s", name);
+	if (dev_overlap(key->send, r->send.extent, key->recv, r->recv.extent, NULL, NULL))
+		return error_set(CHOIR_ARGUMENT, "%s: send and recv overlap", name);
+	return vector_apart(name, r->comm->n, &r->recv);
+}
+
+/* Can the named algorithm run on this layout?  Whether the lengths suit it, all ranks will find out together. */
+static choir_status check_algorithm(const struct alltoallv_request *r)
+{
+	struct choir_comm *comm = r->comm;
+	struct algo_in in = { .layout = &comm->layout,
+		              .me = comm->rank,
+		              .collective = COLLECTIVE_ALLTOALLV,
+		              .slot_bytes = comm->fallback_bytes,
+		              .elem_bytes = choir_dtype_bytes(r->key->dtype),
+		              .message_bytes = comm->message_bytes,
+		              .shared = symmetric_allows_direct(comm),
+		              .device_bytes = comm->device_bytes };
+	const char *why = r->forced != NULL ? r->forced->unfit(&in) : NULL;
+
+	if (why == NULL)
+		return CHOIR_SUCCESS;
+	return error_set(CHOIR_UNSUPPORTED, "%s: algorithm '%s' %s", r->key->form->name, r->forced->name, why);
+}
+
+choir_status alltoallv_request_check(const struct alltoallv_request *r)
+{
+	TRY(check_buffers(r));
+	return check_algorithm(r);
+}
