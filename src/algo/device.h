@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [device plans].  Where the devices of a node's ranks share a context, copies lead from one rank's cl_mem to
- * another's and kernels reduce, so no byte goes through host memory.  SCRATCH and SLOT are device memory of the run.
+/* Note [device plans].  Where the devices of a node's ranks share a context, copies lead from one rank's cl_mem, SVM
+ * or USM to another's and kernels reduce, so no byte goes through host memory.  SCRATCH and SLOT are device memory of
+ * the run.
  *
  *   Only the queue of a rank writes that rank's memory; a peer's memory is only copied from.  So no driver has two
  *   newest versions of a buffer.

@@ -95,8 +95,10 @@ static choir_status resolve_usm(const choir_device *device, unsigned char *ptr, 
 	size_t size;
 
 	TRY(usm_find(device, "usm", ptr, &kind, &base, &size));
-	if (kind == CL_MEM_TYPE_DEVICE_INTEL) {
+	if (kind != CL_MEM_TYPE_HOST_INTEL)
 		access->usm = ptr;
+	access->no_kernel = device->usm.set_argument == NULL;
+	if (kind == CL_MEM_TYPE_DEVICE_INTEL) {
 		access->stage = true;
 	} else {
 		access->ptr = ptr;
@@ -131,7 +133,9 @@ choir_status dev_resolve(choir_device *device, choir_buffer buffer, uint64_t byt
 
 bool dev_is_on_device(const struct dev_access *access)
 {
-	return access->bytes == 0 || (access->mem != NULL && access->stage && !access->no_kernel);
+	bool mem = access->mem != NULL && access->stage;
+
+	return access->bytes == 0 || ((mem || access->svm != NULL || access->usm != NULL) && !access->no_kernel);
 }
 
 bool dev_is_whole(const struct dev_access *access)

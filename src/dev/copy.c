@@ -169,10 +169,18 @@ choir_status dev_stage_write_now(choir_device *device, const struct dev_access *
 choir_status dev_copy(choir_device *device, struct dev_bytes to, struct dev_bytes from, uint64_t bytes,
                       cl_event *event_p)
 {
-	cl_int rc = clEnqueueCopyBuffer(device->queue, from.mem, to.mem, from.off, to.off, bytes, 0, NULL, event_p);
+	unsigned char *into = (unsigned char *)to.pointer + to.off;
+	const unsigned char *out_of = (const unsigned char *)from.pointer + from.off;
+	cl_int rc;
 
+	if (to.mem != NULL)
+		rc = clEnqueueCopyBuffer(device->queue, from.mem, to.mem, from.off, to.off, bytes, 0, NULL, event_p);
+	else if (to.is_usm)
+		rc = device->usm.copy(device->queue, CL_FALSE, into, out_of, bytes, 0, NULL, event_p);
+	else
+		rc = clEnqueueSVMMemcpy(device->queue, CL_FALSE, into, out_of, bytes, 0, NULL, event_p);
 	if (rc != CL_SUCCESS)
-		return error_cl("clEnqueueCopyBuffer", rc);
+		return error_cl("dev_copy: enqueue", rc);
 	if (event_p != NULL)
 		clFlush(device->queue);
 	return CHOIR_SUCCESS;

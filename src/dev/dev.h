@@ -56,7 +56,7 @@ struct dev_access {
 	unsigned char *ptr; /* direct, and map once mapped: first byte of the caller's range */
 	cl_mem mem;         /* the cl_mem of a cl_mem buffer, so that kernels can use it in place; else NULL */
 	size_t off;         /* bytes into mem */
-	void *usm;          /* stage of USM device memory: the device pointer */
+	void *usm;          /* the pointer: of USM device memory, which is staged, or shared, which is direct */
 	void *svm;          /* map of coarse-grained SVM */
 	uint64_t bytes;
 	bool direct; /* ptr is valid for the whole run without any command */
@@ -64,7 +64,8 @@ struct dev_access {
 	bool write;
 	/* stage: the cl_mem's flags forbid the host to read or write it; dev_read and dev_write use a second buffer */
 	bool no_read, no_write;
-	bool no_kernel, no_kernel_write; /* and kernels to read it, to write it */
+	/* and kernels to read it, to write it; USM: the platform cannot pass it to any */
+	bool no_kernel, no_kernel_write;
 };
 
 /* dev_keep: retains the buffer's cl_mem in *kept_p; other kinds leave *kept_p unchanged.  The caller releases it with
@@ -109,15 +110,22 @@ choir_status dev_stage_read_now(choir_device *device, const struct dev_access *a
 choir_status dev_stage_write_now(choir_device *device, const struct dev_access *access, uint64_t off, const void *from,
                                  uint64_t bytes);
 
-/* dev_is_on_device: does the range lie in a cl_mem of class stage that kernels may read, or is it empty?
- * dev_copy: copies between two cl_mems of the device's context, on the internal in-order queue.  event_p NULL: it
- * starts with the queue's next command that has an event. */
+/* dev_is_on_device: does the range lie in a cl_mem of class stage, SVM that the host has to map, or USM of the device
+ * or shared, and may kernels read it?  Or is it empty?
+ * dev_kind_of, dev_bytes_of: of bytes; of such a range.
+ * dev_copy: copies between memory of one kind, of the device's context, on the internal in-order queue.  event_p NULL:
+ * it starts with the queue's next command that has an event. */
 bool dev_is_on_device(const struct dev_access *access);
 bool dev_is_whole(const struct dev_access *access); /* a whole cl_mem, and no sub-buffer */
+enum dev_kind { DEV_MEM, DEV_SVM, DEV_USM, DEV_KINDS };
 struct dev_bytes {
 	cl_mem mem;
 	uint64_t off;
+	void *pointer; /* instead of mem: of SVM, or of USM */
+	bool is_usm;
 };
+enum dev_kind dev_kind_of(struct dev_bytes bytes);
+struct dev_bytes dev_bytes_of(const struct dev_access *access);
 choir_status dev_copy(choir_device *device, struct dev_bytes to, struct dev_bytes from, uint64_t bytes,
                       cl_event *event_p);
 
@@ -169,6 +177,12 @@ choir_status dev_fill_zero(choir_device *device, cl_mem mem, size_t off, uint64_
 choir_status dev_buffer_create(choir_device *device, uint64_t bytes, cl_mem *out_p);
 void dev_buffer_free(cl_mem mem);
 struct dev_access dev_buffer_access(cl_mem mem, uint64_t off, uint64_t bytes);
+
+/* dev_room_create: device memory of the library of any kind, to copy by kernels.  dev_room_free: no command may still
+ * use it; {0} is silent.  dev_room_argument: makes it that argument of a kernel. */
+choir_status dev_room_create(choir_device *device, enum dev_kind kind, uint64_t bytes, struct dev_bytes *out);
+void dev_room_free(choir_device *device, struct dev_bytes *room);
+cl_int dev_room_argument(choir_device *device, cl_kernel kernel, cl_uint index, const struct dev_bytes *room);
 
 /* dev_kernel_take: a kernel of an embedded source file ("reduce.cl"), built with options once for each device and
  * cached.  Blocks for the build, which takes seconds; TIMEOUT at the deadline of dev_build_deadline, while the build

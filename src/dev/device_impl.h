@@ -34,6 +34,10 @@ struct device_facts {
 struct device_usm {
 	clGetMemAllocInfoINTEL_fn info;
 	clEnqueueMemcpyINTEL_fn copy;
+	/* all three or none: what plans on the device need too */
+	clDeviceMemAllocINTEL_fn alloc;
+	clMemFreeINTEL_fn free;
+	clSetKernelArgMemPointerINTEL_fn set_argument;
 };
 
 struct choir_device {

@@ -86,8 +86,18 @@ static void usm_learn(cl_device_id id, cl_platform_id platform, struct device_us
 	usm->info =
 	    (clGetMemAllocInfoINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clGetMemAllocInfoINTEL");
 	usm->copy = (clEnqueueMemcpyINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clEnqueueMemcpyINTEL");
+	usm->alloc =
+	    (clDeviceMemAllocINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clDeviceMemAllocINTEL");
+	usm->free = (clMemFreeINTEL_fn)clGetExtensionFunctionAddressForPlatform(platform, "clMemFreeINTEL");
+	usm->set_argument = (clSetKernelArgMemPointerINTEL_fn)clGetExtensionFunctionAddressForPlatform(
+	    platform, "clSetKernelArgMemPointerINTEL");
 	if (usm->info == NULL || usm->copy == NULL)
 		memset(usm, 0, sizeof *usm);
+	if (usm->alloc == NULL || usm->free == NULL || usm->set_argument == NULL) {
+		usm->alloc = NULL;
+		usm->free = NULL;
+		usm->set_argument = NULL;
+	}
 }
 
 /* Note [long loops].  Mesa's llvmpipe (22.3.6) counts the iterations of all loops that a work-item executes in a

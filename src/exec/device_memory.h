@@ -16,7 +16,13 @@ choir_status device_memory_list(struct run *run, uint64_t bytes);
  * another plan. */
 uint64_t device_memory_offer(struct run *run);
 
-/* device_memory_free: releases it; {0} is silent. */
-void device_memory_free(struct device_memory *memory);
+/* device_memory_room: DEVICE_ROOM_BYTES of memory of that kind, always the same.  device_memory_sent: a cl_mem of at
+ * least that many bytes for what kernels read of SEND, whose contents may be lost.  OPENCL. */
+enum { DEVICE_ROOM_BYTES = 2 << 20 };
+choir_status device_memory_room(struct run *run, enum dev_kind kind, struct dev_bytes *out);
+choir_status device_memory_sent(struct run *run, uint64_t bytes, cl_mem *mem_p);
+
+/* device_memory_free: releases it; the device is done with it. */
+void device_memory_free(struct run *run);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The copies and reductions of a plan on the device: all operands are cl_mems of the comm's context, and all commands
- * go to the device's one in-order queue.  A copy from or to a list is a command a segment, so the event of the last one
+/* The copies and reductions of a plan on the device: all operands are memory of the comm's context, and all commands go
+ * to the device's one in-order queue.  A copy from or to a list is a command a segment, so the event of the last one
  * tells of all.  Note [device plans] in algo/device.h. */
 #include "exec/steps.h"
 
+#include "exec/device_copy.h"
+#include "exec/device_memory.h"
 #include "exec/operand.h"
 #include "exec/symmetric.h"
 
@@ -11,7 +13,8 @@
 
 static struct dev_bytes at_off(struct dev_bytes bytes, uint64_t off)
 {
-	return (struct dev_bytes){ bytes.mem, bytes.off + off };
+	bytes.off += off;
+	return bytes;
 }
 
 /* What peers copy from that rank in this call: it has raised its flag, and not left. */
@@ -26,22 +29,23 @@ static struct dev_bytes bytes_of(const struct run *run, struct plan_ref ref)
 
 	switch (ref.buf) {
 	case PLAN_SEND:
-		return (struct dev_bytes){ send->mem, send->off + ref.off };
+		return at_off(dev_bytes_of(send), ref.off);
 	case PLAN_RECV:
-		return (struct dev_bytes){ recv->mem, recv->off + ref.off };
+		return at_off(dev_bytes_of(recv), ref.off);
 	case PLAN_SCRATCH:
-		return (struct dev_bytes){ run->device_memory.scratch, ref.off };
+		return (struct dev_bytes){ .mem = run->device_memory.scratch, .off = ref.off };
 	case PLAN_SLOT:
-		return (struct dev_bytes){ source_of(run, ref.peer)->slot, ref.off };
+		return (struct dev_bytes){ .mem = source_of(run, ref.peer)->slot, .off = ref.off };
 	case PLAN_PEER_SEND:
 		return at_off(source_of(run, ref.peer)->send, ref.off);
 	case PLAN_PEER_RECV:
 		break;
 	}
-	return (struct dev_bytes){ NULL, 0 };
+	return (struct dev_bytes){ .mem = NULL };
 }
 
-/* One end of a copy: bytes of a cl_mem, or of a list's segments.  The list is a copy: peers search it at once. */
+/* One end of a copy: bytes that stand together, or those of a list's segments.  The list is a copy: peers search it
+ * at once. */
 struct end {
 	struct dev_bytes bytes;
 	struct segments list;
@@ -77,7 +81,7 @@ static bool find_in(struct end *end, uint64_t done, struct dev_bytes *bytes, uin
 	if (at.left < *left)
 		*left = at.left;
 	if (!at.padded)
-		*bytes = (struct dev_bytes){ at.segment->access->mem, at.segment->access->off + at.off };
+		*bytes = at_off(dev_bytes_of(at.segment->access), at.off);
 	return at.padded;
 }
 
@@ -100,7 +104,7 @@ static choir_status copy_pieces(struct run *run, struct end *to, struct end *fro
 		if (is_zero)
 			TRY(dev_fill_zero(device, dst.mem, dst.off, part, run->plan->elem_bytes, last_p));
 		else
-			TRY(dev_copy(device, dst, src, part, last_p));
+			TRY(device_copy(run, dst, src, part, last_p));
 	}
 	return *event_p == NULL ? dev_marker(dev_queue(device), event_p) : CHOIR_SUCCESS;
 }
@@ -108,31 +112,52 @@ static choir_status copy_pieces(struct run *run, struct end *to, struct end *fro
 choir_status steps_device_copy(struct run *run, const struct plan_step *step, cl_event *event_p)
 {
 	struct end to = end_of(run, step->dst), from = end_of(run, run->plan->refs[step->src_first]);
-	choir_status st = copy_pieces(run, &to, &from, step->len, event_p);
+	choir_status st;
 
+	dev_build_deadline(run_deadline_ns(run)); /* of memory of two kinds, by a kernel */
+	st = copy_pieces(run, &to, &from, step->len, event_p);
+	dev_build_deadline(0);
 	return st == CHOIR_SUCCESS ? st : segments_drain(run->comm->device, st);
+}
+
+/* Kernels read cl_mems only: of a SEND that is none, a copy. */
+static choir_status find_source(struct run *run, struct plan_ref ref, uint64_t len, struct reduce_operand *out)
+{
+	struct dev_bytes from = bytes_of(run, ref), copy = { .off = 0 };
+
+	if (from.mem == NULL) {
+		TRY(device_memory_sent(run, len, &copy.mem));
+		TRY(device_copy(run, copy, from, len, NULL));
+		from = copy;
+	}
+	*out = (struct reduce_operand){ from.mem, from.off };
+	return CHOIR_SUCCESS;
+}
+
+static choir_status start_reduction(struct run *run, const struct plan_step *step, struct reduce_operand *src,
+                                    cl_event *event_p)
+{
+	struct dev_bytes dst = bytes_of(run, step->dst);
+	struct reduce_call call;
+
+	for (uint32_t i = 0; i < step->n_src; i++)
+		TRY(find_source(run, run->plan->refs[step->src_first + i], step->len, &src[i]));
+	operand_reduce_call(run, step, step->len, &call);
+	if (step->peer != PLAN_ALL)
+		call.factor = source_of(run, step->peer)->factor;
+	return reduce_kernel_start(run->comm->device, &call, (struct reduce_operand){ dst.mem, dst.off }, src, event_p);
 }
 
 choir_status steps_device_reduce(struct run *run, const struct plan_step *step, cl_event *event_p)
 {
-	struct dev_bytes dst = bytes_of(run, step->dst);
 	struct reduce_operand *src = malloc(step->n_src * sizeof *src);
-	struct reduce_call call;
 	choir_status st;
 
 	if (src == NULL)
 		return error_no_memory("sources of a reduction", step->n_src * sizeof *src);
-	for (uint32_t i = 0; i < step->n_src; i++) {
-		struct dev_bytes from = bytes_of(run, run->plan->refs[step->src_first + i]);
-
-		src[i] = (struct reduce_operand){ from.mem, from.off };
-	}
-	operand_reduce_call(run, step, step->len, &call);
-	if (step->peer != PLAN_ALL)
-		call.factor = source_of(run, step->peer)->factor;
 	dev_build_deadline(run_deadline_ns(run));
-	st = reduce_kernel_start(run->comm->device, &call, (struct reduce_operand){ dst.mem, dst.off }, src, event_p);
+	st = start_reduction(run, step, src, event_p);
 	dev_build_deadline(0);
 	free(src);
-	return st;
+	return st == CHOIR_SUCCESS ? st : segments_drain(run->comm->device, st);
 }

@@ -32,6 +32,9 @@ struct slot_ring {
 struct device_memory {
 	cl_mem scratch, slot, list;
 	uint64_t scratch_bytes, slot_bytes, list_bytes;
+	struct dev_bytes rooms[DEV_KINDS]; /* for copies between kinds of memory: device_copy.c */
+	cl_mem sent; /* a copy of what a kernel reads of SEND that is no cl_mem */
+	uint64_t sent_bytes;
 };
 
 /* Calls get their numbers here and wait until the driver takes them.  Any thread under `lock`; it may read the atomics

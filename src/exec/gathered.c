@@ -202,7 +202,7 @@ static choir_status start(struct run *run, const struct segments *segments, cons
 		             .segments = segments,
 		             .blocks = blocks_of(segments, whole->bytes),
 		             .unit = unit_of(segments),
-		             .whole = { whole->mem, whole->off } };
+		             .whole = dev_bytes_of(whole) };
 	char options[OPTIONS_BYTES];
 	choir_status st;
 

@@ -27,6 +27,8 @@ static choir_status poll_maps(struct run *run, bool *done)
 static choir_status start_maps(struct run *run)
 {
 	TRY(steps_make_room(run));
+	if (run->plan->device)
+		return CHOIR_SUCCESS;
 	TRY(gathered_fill(run, &run->map_events[0]));
 	TRY(shadow_fill(run, &run->map_events[0]));
 	if (!run->bound.send_in_recv && !run->send_mapped && dev_needs_map(&run->bound.send)) {

@@ -294,6 +294,6 @@ void steps_free(struct run *run)
 	free(run->peers);
 	run->peers = NULL;
 	dev_memory_free(run->comm->device, &run->scratch);
-	device_memory_free(&run->device_memory);
+	device_memory_free(run);
 	memset(&run->board, 0, sizeof run->board);
 }

@@ -9,7 +9,7 @@
 struct argument {
 	size_t bytes;   /* 0: not set yet */
 	void *value;    /* NULL: local memory */
-	bool is_memory;
+	bool is_memory, is_pointer; /* the value is a cl_mem; the address of shared virtual memory */
 	bool only_reads;
 };
 
@@ -137,19 +137,15 @@ static cl_int CL_API_CALL release(cl_kernel handle)
 	return below->clReleaseKernel(handle);
 }
 
-static cl_int CL_API_CALL set_argument(cl_kernel handle, cl_uint i, size_t bytes, const void *value)
+/* After the driver below has taken the same. */
+static cl_int keep_argument(cl_kernel handle, cl_uint i, size_t bytes, const void *value, bool is_pointer)
 {
-	cl_int rc = below->clSetKernelArg(handle, i, bytes, value);
 	void *copy = value != NULL ? malloc(bytes) : NULL;
 	cl_mem mem = NULL;
 
-	if (rc != CL_SUCCESS) {
-		free(copy);
-		return rc;
-	}
 	if (copy != NULL)
 		memcpy(copy, value, bytes);
-	if (copy != NULL && bytes == sizeof mem)
+	if (copy != NULL && bytes == sizeof mem && !is_pointer)
 		memcpy(&mem, value, bytes);
 	pthread_mutex_lock(&model_lock);
 	struct kernel *kernel = table_find(&kernels, handle);
@@ -159,11 +155,28 @@ static cl_int CL_API_CALL set_argument(cl_kernel handle, cl_uint i, size_t bytes
 		argument->bytes = bytes;
 		argument->value = copy;
 		argument->is_memory = memory_of(mem) != NULL;
+		argument->is_pointer = is_pointer;
 	}
 	pthread_mutex_unlock(&model_lock);
 	if (argument == NULL)
 		free(copy);
 	return argument != NULL ? CL_SUCCESS : CL_INVALID_KERNEL;
+}
+
+static cl_int CL_API_CALL set_argument(cl_kernel handle, cl_uint i, size_t bytes, const void *value)
+{
+	cl_int rc = below->clSetKernelArg(handle, i, bytes, value);
+
+	return rc == CL_SUCCESS ? keep_argument(handle, i, bytes, value, false) : rc;
+}
+
+static cl_int CL_API_CALL set_pointer(cl_kernel handle, cl_uint i, const void *ptr)
+{
+	pthread_mutex_lock(&model_lock);
+	struct memory *root = memory_viewed_at(ptr);
+	cl_int rc = root != NULL && root->handle == NULL ? CL_SUCCESS : CL_INVALID_ARG_VALUE;
+	pthread_mutex_unlock(&model_lock);
+	return rc == CL_SUCCESS ? keep_argument(handle, i, sizeof ptr, &ptr, true) : rc;
 }
 
 void launch_free(struct launch *launch)
@@ -173,6 +186,36 @@ void launch_free(struct launch *launch)
 	free(launch->args);
 	kernel_unref(launch->kernel);
 	free(launch);
+}
+
+/* Under the lock: the kernel may touch all of that memory. */
+static cl_int take_memory(struct command *command, const struct argument *from)
+{
+	struct memory *memory = memory_of(*(cl_mem *)from->value);
+	size_t off = 0;
+
+	if (memory == NULL)
+		return CL_INVALID_MEM_OBJECT;
+	struct memory *root = memory_root(memory, &off);
+	bool reads = from->only_reads || (memory->flags & CL_MEM_READ_ONLY) != 0;
+
+	command_touch(command, root, off, off + memory->bytes, !reads);
+	return CL_SUCCESS;
+}
+
+/* The same of shared virtual memory; *value becomes the address in the device's memory. */
+static cl_int take_shared(struct command *command, const struct argument *from, void *value)
+{
+	unsigned char *ptr, *there;
+
+	memcpy(&ptr, from->value, sizeof ptr);
+	struct memory *root = memory_viewed_at(ptr);
+	if (root == NULL || root->handle != NULL)
+		return CL_INVALID_ARG_VALUE;
+	there = root->device + (ptr - root->view);
+	memcpy(value, &there, sizeof there);
+	command_touch(command, root, 0, root->bytes, !from->only_reads);
+	return CL_SUCCESS;
 }
 
 /* Under the lock. */
@@ -186,7 +229,7 @@ static cl_int take_arguments(struct command *command, struct launch *launch)
 	for (cl_uint i = 0; i < kernel->n; i++) {
 		struct argument *to = &launch->args[i];
 		const struct argument *from = &kernel->args[i];
-		size_t off = 0;
+		cl_int rc = CL_SUCCESS;
 
 		if (from->bytes == 0)
 			return CL_INVALID_KERNEL_ARGS;
@@ -198,17 +241,14 @@ static cl_int take_arguments(struct command *command, struct launch *launch)
 		if (to->value == NULL)
 			return CL_OUT_OF_HOST_MEMORY;
 		memcpy(to->value, from->value, from->bytes);
-		if (!from->is_memory)
-			continue;
-		struct memory *memory = memory_of(*(cl_mem *)from->value);
-		if (memory == NULL) {
-			report("freed", "argument %u of a kernel is a buffer that is no more", i);
-			return CL_INVALID_MEM_OBJECT;
+		if (from->is_memory)
+			rc = take_memory(command, from);
+		else if (from->is_pointer)
+			rc = take_shared(command, from, to->value);
+		if (rc != CL_SUCCESS) {
+			report("freed", "argument %u of a kernel is memory that is no more", i);
+			return rc;
 		}
-		struct memory *root = memory_root(memory, &off);
-		bool reads = from->only_reads || (memory->flags & CL_MEM_READ_ONLY) != 0;
-
-		command_touch(command, root, off, off + memory->bytes, !reads);
 	}
 	return CL_SUCCESS;
 }
@@ -308,8 +348,13 @@ cl_int launch_run(struct launch *launch, cl_command_queue queue)
 	cl_int rc = CL_SUCCESS;
 
 	pthread_mutex_lock(&kernel->lock);
-	for (cl_uint i = 0; i < kernel->n && rc == CL_SUCCESS; i++)
-		rc = below->clSetKernelArg(kernel->runs, i, launch->args[i].bytes, launch->args[i].value);
+	for (cl_uint i = 0; i < kernel->n && rc == CL_SUCCESS; i++) {
+		const struct argument *argument = &launch->args[i];
+
+		rc = argument->is_pointer
+		         ? below->clSetKernelArgSVMPointer(kernel->runs, i, *(void **)argument->value)
+		         : below->clSetKernelArg(kernel->runs, i, argument->bytes, argument->value);
+	}
 	if (rc == CL_SUCCESS)
 		rc = below->clEnqueueNDRangeKernel(queue, kernel->runs, launch->dims,
 		                                   launch->has_from ? launch->from : NULL, launch->global,
@@ -339,6 +384,7 @@ void kernel_install(struct _cl_icd_dispatch *mine)
 	mine->clRetainKernel = retain;
 	mine->clReleaseKernel = release;
 	mine->clSetKernelArg = set_argument;
+	mine->clSetKernelArgSVMPointer = set_pointer;
 	mine->clEnqueueNDRangeKernel = enqueue;
 	mine->clEnqueueTask = enqueue_task;
 	mine->clGetKernelWorkGroupInfo = group_info;

@@ -27,7 +27,7 @@
 	X(clCreateSubDevices) X(clEnqueueReadImage) X(clEnqueueWriteImage) X(clEnqueueCopyImage)                       \
 	X(clEnqueueCopyImageToBuffer) X(clEnqueueCopyBufferToImage) X(clEnqueueFillImage) X(clEnqueueNativeKernel)     \
 	X(clEnqueueMarker) X(clEnqueueWaitForEvents) X(clEnqueueBarrier) X(clEnqueueSVMFree)                           \
-	X(clEnqueueSVMMigrateMem) X(clSetKernelArgSVMPointer) X(clSetKernelExecInfo) X(clCompileProgram)               \
+	X(clEnqueueSVMMigrateMem) X(clSetKernelExecInfo) X(clCompileProgram)                                           \
 	X(clSetDefaultDeviceCommandQueue) X(clGetDeviceAndHostTimer) X(clGetHostTimer) X(clSetCommandQueueProperty)    \
 	X(clGetKernelSubGroupInfo) X(clEnqueueAcquireGLObjects) X(clEnqueueReleaseGLObjects) X(clGetImageInfo)         \
 	X(clGetPipeInfo)

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Launches of cl/copy.cl. */
+#include "kern/copy.h"
+
+#define SOURCE "copy.cl"
+#define KERNEL "copy_lines"
+#define LINE_BYTES 16
+#define GROUP_ITEMS 256
+
+choir_status copy_kernel_start(choir_device *device, struct dev_bytes to, struct dev_bytes from, uint64_t bytes,
+                               cl_event *event_p)
+{
+	size_t group = dev_max_group(device) < GROUP_ITEMS ? dev_max_group(device) : GROUP_ITEMS;
+	cl_ulong count = (bytes + LINE_BYTES - 1) / LINE_BYTES;
+	choir_status st;
+	cl_kernel kernel;
+	cl_int rc;
+
+	TRY(dev_kernel_take(device, SOURCE, "", KERNEL, &kernel));
+	rc = dev_room_argument(device, kernel, 0, &to);
+	if (rc == CL_SUCCESS)
+		rc = dev_room_argument(device, kernel, 1, &from);
+	if (rc == CL_SUCCESS)
+		rc = clSetKernelArg(kernel, 2, sizeof count, &count);
+	st = rc == CL_SUCCESS ? dev_launch(device, kernel, (count + group - 1) / group * group, group, event_p)
+	                      : error_cl("clSetKernelArg", rc);
+	dev_kernel_give(device, SOURCE, "", KERNEL, kernel);
+	return st;
+}
