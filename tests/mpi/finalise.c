@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { COUNT = 300000, WATCHDOG_S = 50 };
+enum { COUNT = 300000, WATCHDOG_S = 110 };
 #define LATE_S 0.3
 
 static float values[COUNT];
