@@ -176,8 +176,7 @@ static void on_devices(struct world *world, int rank, choir_comm *comm, void *ho
 
 	call.options = "algorithm=device";
 	for (int f = 0; f < N_OP_FORMS; f++) {
-		bool fits = how->form != AFFINE_FUNCTIONS && !op_forms[f].list && !op_forms[f].padded &&
-		            op_forms[f].collective != COLLECTIVE_SCAN && op_forms[f].collective != COLLECTIVE_EXSCAN;
+		bool fits = how->form != AFFINE_FUNCTIONS;
 		choir_event *event = NULL;
 		struct op_asked asked;
 		struct op_set set;
