@@ -9,11 +9,11 @@
 #include "dev/device_impl.h"
 
 #include "base/log.h"
+#include "base/thread_start.h"
 #include "base/user_op.h"
 #include "embedded.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -249,27 +249,21 @@ static void *build_program(void *arg)
 	return NULL;
 }
 
-/* With the lock held: starts a thread that builds the program with all signals blocked. */
+/* With the lock held: starts a thread that builds the program. */
 static choir_status start_build(choir_device *device, struct program *program, int64_t until_ns)
 {
 	struct build_job *job = malloc(sizeof *job);
-	sigset_t all, before;
-	pthread_t thread;
 	int rc;
 
 	if (job == NULL)
 		return error_no_memory("a build", sizeof *job);
 	*job = (struct build_job){ device, program, text_owner(program->options), until_ns };
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&thread, NULL, build_program, job);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	rc = thread_start(build_program, job);
 	if (rc != 0) {
 		user_op_release(job->op);
 		free(job);
 		return error_set(CHOIR_NO_MEMORY, "no thread can be started to build kernels: %s", strerror(rc));
 	}
-	pthread_detach(thread);
 	device->programs.building++;
 	return CHOIR_SUCCESS;
 }

@@ -7,13 +7,13 @@
 #include "node/porter.h"
 
 #include "base/error.h"
+#include "base/thread_start.h"
 #include "node/shared.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -180,23 +180,16 @@ static void *answer_all(void *arg)
 static choir_status start_thread(int socket, uint64_t secret)
 {
 	struct porter *porter = malloc(sizeof *porter);
-	sigset_t all, before;
-	pthread_t thread;
 	int rc;
 
 	if (porter == NULL)
 		return error_no_memory("a porter", sizeof *porter);
 	*porter = (struct porter){ .socket = socket, .secret = secret };
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&thread, NULL, answer_all, porter);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (rc != 0) {
-		free(porter);
-		return error_set(CHOIR_NO_MEMORY, "no thread to hand out descriptors: %s", strerror(rc));
-	}
-	pthread_detach(thread);
-	return CHOIR_SUCCESS;
+	rc = thread_start(answer_all, porter);
+	if (rc == 0)
+		return CHOIR_SUCCESS;
+	free(porter);
+	return error_set(CHOIR_NO_MEMORY, "no thread to hand out descriptors: %s", strerror(rc));
 }
 
 static choir_status start(void)
