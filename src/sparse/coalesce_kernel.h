@@ -9,7 +9,7 @@
 
 #include "sparse/coalesce.h"
 #include "sparse/dense.h"
-#include "sparse/launch.h"
+#include "dev/launch.h"
 #include "sparse/scratch.h"
 
 /* Temporaries; which of them there are is the route's. */

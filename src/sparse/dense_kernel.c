@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/dense.h"
-#include "sparse/launch.h"
+#include "dev/launch.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
 
 #include "base/arithmetic.h"
 #include "base/simd.h"
-#include "sparse/launch.h"
+#include "dev/launch.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/range_kernel.h"
-#include "sparse/launch.h"
+#include "dev/launch.h"
 
 #include <stdlib.h>
 

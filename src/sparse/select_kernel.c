@@ -8,7 +8,7 @@
  * ms by the first, 7 by the second.  All launches go to the internal in-order queue. */
 #include "sparse/select_kernel.h"
 
-#include "sparse/launch.h"
+#include "dev/launch.h"
 #include "sparse/scratch.h"
 
 #include <stdio.h>

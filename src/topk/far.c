@@ -6,7 +6,7 @@
 #include "topk/algorithm.h"
 
 #include "sparse/dense.h"
-#include "sparse/launch.h"
+#include "dev/launch.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One launch: kernel taken, arguments set, enqueued, kernel given back; and how work is dealt to work-items. */
-#ifndef SPARSE_LAUNCH_H
-#define SPARSE_LAUNCH_H
+#ifndef DEV_LAUNCH_H
+#define DEV_LAUNCH_H
 
 #include "dev/dev.h"
 
@@ -26,8 +26,11 @@ choir_status launch_run(choir_device *device, const struct launch *launch, cl_ev
 struct launch_shape {
 	size_t group, span;
 };
-/* launch_shape_of: for launches of at most n elements: drivers refuse more than 65 535 groups. */
+/* launch_shape_of: for launches of at most n elements: drivers refuse more than LAUNCH_GROUPS.
+ * launch_shape_within: in so many groups at the most. */
+enum { LAUNCH_GROUPS = 65535 };
 struct launch_shape launch_shape_of(const choir_device *device, uint64_t n);
+struct launch_shape launch_shape_within(const choir_device *device, uint64_t n, uint64_t most_groups);
 
 /* launch_elements: work-items for n elements of which each item has its span: whole groups, 0 for none. */
 size_t launch_elements(struct launch_shape shape, uint64_t n);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "sparse/launch.h"
+#include "dev/launch.h"
 
 #include "base/arithmetic.h"
-
-#define MOST_GROUPS 65535
 
 choir_status launch_run(choir_device *device, const struct launch *launch, cl_event *event_p)
 {
@@ -23,14 +21,19 @@ choir_status launch_run(choir_device *device, const struct launch *launch, cl_ev
 	return st;
 }
 
-struct launch_shape launch_shape_of(const choir_device *device, uint64_t n)
+struct launch_shape launch_shape_within(const choir_device *device, uint64_t n, uint64_t most_groups)
 {
 	struct launch_shape shape = dev_is_cpu(device) ? (struct launch_shape){ .group = 1, .span = 1024 }
 	                                               : (struct launch_shape){ .group = 64, .span = 4 };
 
-	while (n / shape.group / shape.span >= MOST_GROUPS)
+	while (n / shape.group / shape.span >= most_groups)
 		shape.span *= 4; /* few values, since each is a program of its own */
 	return shape;
+}
+
+struct launch_shape launch_shape_of(const choir_device *device, uint64_t n)
+{
+	return launch_shape_within(device, n, LAUNCH_GROUPS);
 }
 
 size_t launch_elements(struct launch_shape shape, uint64_t n)
