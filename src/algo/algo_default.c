@@ -6,6 +6,7 @@
  * neither the second wait of the direct algorithms nor the cost of a cache line that moves between cores. */
 #include "algo/algo.h"
 #include "algo/default_network.h"
+#include "base/arithmetic.h"
 
 #include <string.h>
 
@@ -31,7 +32,7 @@ static uint64_t device_least(const struct algo_in *in)
 	uint64_t command = in->command_bytes, list = in->lists * (command > 0 ? command : LIST_BYTES),
 		 least = command > 0 ? 2 * ((uint64_t)in->layout->n - 1) * command : DEVICE_BYTES;
 
-	return list > least ? list : least;
+	return max_u64(list, least);
 }
 
 /* The choices on one node that depend on the bytes; NULL = the table's order decides. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/dense_buffers.h"
 
+#include "base/arithmetic.h"
 #include "exec/commit.h"
 #include "exec/gathered.h"
 #include "exec/symmetric.h"
@@ -144,7 +145,7 @@ static void gather_lists(const struct dense *d, struct bound *bound)
 static void take_lists(const struct dense *d, struct bound *bound)
 {
 	bound->lists = true;
-	bound->in.lists = d->send_list->n < UINT32_MAX ? (uint32_t)d->send_list->n : UINT32_MAX;
+	bound->in.lists = (uint32_t)min_u64(d->send_list->n, UINT32_MAX);
 	bound->in.in_place = d->in_place;
 	bound->in.in_place_off = d->in_place ? dense_inner_off(d) : 0;
 	bound->send = bound->recv = (struct dev_access){ .direct = true };

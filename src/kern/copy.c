@@ -2,6 +2,8 @@
 /* Launches of cl/copy.cl. */
 #include "kern/copy.h"
 
+#include "base/arithmetic.h"
+
 #define SOURCE "copy.cl"
 #define KERNEL "copy_lines"
 #define LINE_BYTES 16
@@ -22,7 +24,7 @@ choir_status copy_kernel_start(choir_device *device, struct dev_bytes to, struct
 		rc = dev_room_argument(device, kernel, 1, &from);
 	if (rc == CL_SUCCESS)
 		rc = clSetKernelArg(kernel, 2, sizeof count, &count);
-	st = rc == CL_SUCCESS ? dev_launch(device, kernel, (count + group - 1) / group * group, group, event_p)
+	st = rc == CL_SUCCESS ? dev_launch(device, kernel, round_up(count, group), group, event_p)
 	                      : error_cl("clSetKernelArg", rc);
 	dev_kernel_give(device, SOURCE, "", KERNEL, kernel);
 	return st;
