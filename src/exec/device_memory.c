@@ -7,41 +7,23 @@ void device_memory_free(struct run *run)
 {
 	struct device_memory *memory = &run->device_memory;
 
-	dev_buffer_free(memory->scratch);
-	dev_buffer_free(memory->slot);
-	dev_buffer_free(memory->list);
-	dev_buffer_free(memory->sent);
+	dev_buffer_free(memory->scratch.mem);
+	dev_buffer_free(memory->slot.mem);
+	dev_buffer_free(memory->list.mem);
+	dev_buffer_free(memory->sent.mem);
 	for (int kind = 0; kind < DEV_KINDS; kind++)
 		dev_room_free(run->comm->device, &memory->rooms[kind]);
-	*memory = (struct device_memory){ .scratch = NULL };
+	*memory = (struct device_memory){ .scratch = { 0 } };
 }
 
-static choir_status grow(struct run *run, uint64_t bytes, cl_mem *mem, uint64_t *has)
+choir_status device_memory_grow(const struct run *run, struct device_buffer *buffer, uint64_t bytes)
 {
-	if (bytes <= *has)
+	if (bytes <= buffer->bytes)
 		return CHOIR_SUCCESS;
-	dev_buffer_free(*mem);
-	*mem = NULL;
-	*has = 0;
-	TRY(dev_buffer_create(run->comm->device, bytes, mem));
-	*has = bytes;
-	return CHOIR_SUCCESS;
-}
-
-choir_status device_memory_scratch(struct run *run, uint64_t bytes)
-{
-	return grow(run, bytes, &run->device_memory.scratch, &run->device_memory.scratch_bytes);
-}
-
-choir_status device_memory_list(struct run *run, uint64_t bytes)
-{
-	return grow(run, bytes, &run->device_memory.list, &run->device_memory.list_bytes);
-}
-
-choir_status device_memory_sent(struct run *run, uint64_t bytes, cl_mem *mem_p)
-{
-	TRY(grow(run, bytes, &run->device_memory.sent, &run->device_memory.sent_bytes));
-	*mem_p = run->device_memory.sent;
+	dev_buffer_free(buffer->mem);
+	*buffer = (struct device_buffer){ .mem = NULL };
+	TRY(dev_buffer_create(run->comm->device, bytes, &buffer->mem));
+	buffer->bytes = bytes;
 	return CHOIR_SUCCESS;
 }
 
@@ -60,12 +42,12 @@ uint64_t device_memory_offer(struct run *run)
 	const struct plan *plan = run->plan;
 	const struct dev_access *send = &run->bound.send;
 
-	if (device_memory_scratch(run, plan->scratch_bytes) != CHOIR_SUCCESS ||
-	    grow(run, plan->slot_bytes, &run->device_memory.slot, &run->device_memory.slot_bytes) != CHOIR_SUCCESS)
+	if (device_memory_grow(run, &run->device_memory.scratch, plan->scratch_bytes) != CHOIR_SUCCESS ||
+	    device_memory_grow(run, &run->device_memory.slot, plan->slot_bytes) != CHOIR_SUCCESS)
 		return 0;
 	run->source = (struct run_source){ .send = dev_bytes_of(send),
 		                           .send_list = run->bound.send_list,
-		                           .slot = run->device_memory.slot,
+		                           .slot = run->device_memory.slot.mem,
 		                           .factor = run->bound.factor };
 	return symmetric_address_of_device(&run->source);
 }

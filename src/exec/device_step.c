@@ -9,8 +9,6 @@
 #include "exec/operand.h"
 #include "exec/symmetric.h"
 
-#include <stdlib.h>
-
 static struct dev_bytes at_off(struct dev_bytes bytes, uint64_t off)
 {
 	bytes.off += off;
@@ -33,7 +31,7 @@ static struct dev_bytes bytes_of(const struct run *run, struct plan_ref ref)
 	case PLAN_RECV:
 		return at_off(dev_bytes_of(recv), ref.off);
 	case PLAN_SCRATCH:
-		return (struct dev_bytes){ .mem = run->device_memory.scratch, .off = ref.off };
+		return (struct dev_bytes){ .mem = run->device_memory.scratch.mem, .off = ref.off };
 	case PLAN_SLOT:
 		return (struct dev_bytes){ .mem = source_of(run, ref.peer)->slot, .off = ref.off };
 	case PLAN_PEER_SEND:
@@ -126,7 +124,8 @@ static choir_status find_source(struct run *run, struct plan_ref ref, uint64_t l
 	struct dev_bytes from = bytes_of(run, ref), copy = { .off = 0 };
 
 	if (from.mem == NULL) {
-		TRY(device_memory_sent(run, len, &copy.mem));
+		TRY(device_memory_grow(run, &run->device_memory.sent, len));
+		copy.mem = run->device_memory.sent.mem;
 		TRY(device_copy(run, copy, from, len, NULL));
 		from = copy;
 	}
@@ -150,14 +149,7 @@ static choir_status start_reduction(struct run *run, const struct plan_step *ste
 
 choir_status steps_device_reduce(struct run *run, const struct plan_step *step, cl_event *event_p)
 {
-	struct reduce_operand *src = malloc(step->n_src * sizeof *src);
-	choir_status st;
+	choir_status st = steps_reduce_by(run, step, start_reduction, event_p);
 
-	if (src == NULL)
-		return error_no_memory("sources of a reduction", step->n_src * sizeof *src);
-	dev_build_deadline(run_deadline_ns(run));
-	st = start_reduction(run, step, src, event_p);
-	dev_build_deadline(0);
-	free(src);
 	return st == CHOIR_SUCCESS ? st : segments_drain(run->comm->device, st);
 }

@@ -4,6 +4,7 @@
 #include "exec/gathered.h"
 
 #include "base/arithmetic.h"
+#include "dev/launch.h"
 #include "exec/device_memory.h"
 #include "exec/shadow.h"
 
@@ -18,7 +19,6 @@ enum {
 	NEAR_COMMAND_BYTES = 1 << 10, /* that of a device that was forced into class stage */
 	MOST_BYTES = 64 << 20,   /* of a bucket, so of the room on the device */
 	OPTIONS_BYTES = 64,
-	MOST_GROUPS = 65535,     /* drivers refuse more */
 	LINE_BYTES = 64,
 };
 
@@ -37,41 +37,22 @@ static uint64_t blocks_of(const struct segments *segments, uint64_t bytes)
 	return segments->block > 0 ? bytes / segments->block : 1;
 }
 
-/* Work-items of a group, and elements of an item. */
-struct shape {
-	size_t group, span;
-	uint64_t groups; /* of each buffer */
-};
-
-/* longest: elements. */
-static struct shape shape_of(const choir_device *device, uint64_t longest)
+/* Of a launch: each buffer has as many groups as the longest needs.  longest: elements. */
+static struct launch_shape shape_of(const choir_device *device, uint64_t longest)
 {
-	struct shape shape = dev_is_cpu(device) ? (struct shape){ .group = 1, .span = 1024 }
-	                                        : (struct shape){ .group = 64, .span = 4 };
-
-	do {
-		uint64_t each = (uint64_t)shape.group * shape.span;
-
-		shape.groups = (longest + each - 1) / each;
-		shape.span *= 4; /* few values, since each is a program of its own */
-	} while (shape.groups * BUFFERS > MOST_GROUPS);
-	shape.span /= 4;
-	return shape;
+	return launch_shape_within(device, longest, LAUNCH_GROUPS / BUFFERS);
 }
 
 static uint64_t longest_of(const struct segments *segments, uint64_t blocks)
 {
 	uint64_t longest = 0;
 
-	for (size_t i = 0; i < segments->n; i++) {
-		uint64_t part = segments->items[i + 1].from - segments->items[i].from;
-
-		longest = part > longest ? part : longest;
-	}
+	for (size_t i = 0; i < segments->n; i++)
+		longest = max_u64(longest, segments->items[i + 1].from - segments->items[i].from);
 	return longest * blocks;
 }
 
-static void write_options(char options[OPTIONS_BYTES], uint64_t unit, struct shape shape)
+static void write_options(char options[OPTIONS_BYTES], uint64_t unit, struct launch_shape shape)
 {
 	static const char *const types[] = { "uchar", "ushort", "uint", "ulong", "ulong2" };
 
@@ -124,14 +105,15 @@ bool gathered_fits(choir_device *device, const struct segments *segments, uint64
 
 /* --- the launches --- */
 
-/* The segments first .. first + n - 1, and the whole. */
+/* Of all segments, and the whole. */
 struct move {
 	choir_device *device;
 	const struct segments *segments;
-	uint64_t blocks, unit;
-	struct shape shape;
+	const char *kernel;
+	uint64_t blocks, unit, longest; /* longest: elements */
+	struct launch_shape shape;
 	struct dev_bytes whole;
-	cl_kernel kernel;
+	char options[OPTIONS_BYTES];
 };
 
 /* As in cl/gather.cl. */
@@ -139,60 +121,44 @@ struct places {
 	cl_ulong from[BUFFERS], part[BUFFERS], length[BUFFERS];
 };
 
-/* Set one after another; the first failure sticks. */
-struct arguments {
-	cl_kernel kernel;
-	cl_uint next;
-	cl_int rc;
-};
-
-static void set(struct arguments *args, size_t bytes, const void *value)
+static struct places places_of(const struct move *move, size_t first, size_t n)
 {
-	if (args->rc == CL_SUCCESS)
-		args->rc = clSetKernelArg(args->kernel, args->next++, bytes, value);
-}
-
-static choir_status set_arguments(const struct move *move, size_t first, size_t n)
-{
-	const struct segment *items = move->segments->items;
 	struct places in = { .from = { 0 } };
-	cl_ulong blocks = move->blocks, whole_at = move->whole.off / move->unit,
-		 width = (blocks > 1 ? move->segments->block : items[move->segments->n].from) / move->unit;
-	cl_uint groups = (cl_uint)move->shape.groups;
-	struct arguments args = { .kernel = move->kernel };
 
-	for (size_t i = 0; i < BUFFERS; i++) /* an argument is never null */
-		set(&args, sizeof(cl_mem), &items[first + (i < n ? i : 0)].access->mem);
 	for (size_t i = 0; i < n; i++) {
-		const struct segment *segment = &items[first + i];
+		const struct segment *segment = &move->segments->items[first + i];
 
 		in.from[i] = segment->from / move->unit;
 		in.part[i] = (segment[1].from - segment->from) / move->unit;
 		in.length[i] = segment->bytes / move->unit;
 	}
-	set(&args, sizeof in, &in);
-	set(&args, sizeof blocks, &blocks);
-	set(&args, sizeof width, &width);
-	set(&args, sizeof groups, &groups);
-	set(&args, sizeof move->whole.mem, &move->whole.mem);
-	set(&args, sizeof whole_at, &whole_at);
-	return args.rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("clSetKernelArg", args.rc);
+	return in;
 }
 
-static choir_status launch_all(const struct move *move, cl_event *event_p)
+/* The segments first .. first + n - 1. */
+static choir_status launch(const struct move *move, size_t first, size_t n, cl_event *event_p)
 {
-	choir_status st = CHOIR_SUCCESS;
+	const struct segment *items = move->segments->items;
+	const struct places in = places_of(move, first, n);
+	const size_t each = launch_elements(move->shape, move->longest);
+	const cl_ulong blocks = move->blocks, whole_at = move->whole.off / move->unit,
+		       width = (blocks > 1 ? move->segments->block : items[move->segments->n].from) / move->unit;
+	const cl_uint groups = (cl_uint)(each / move->shape.group);
+	struct launch_arg args[BUFFERS + 6] = {
+		[BUFFERS] = LAUNCH_ARG(in),     LAUNCH_ARG(blocks),          LAUNCH_ARG(width),
+		LAUNCH_ARG(groups), LAUNCH_ARG(move->whole.mem), LAUNCH_ARG(whole_at),
+	};
+	const struct launch it = { .source = SOURCE,
+		                   .options = move->options,
+		                   .kernel = move->kernel,
+		                   .args = args,
+		                   .n_args = BUFFERS + 6,
+		                   .global = n * each,
+		                   .local = move->shape.group };
 
-	for (size_t first = 0; first < move->segments->n && st == CHOIR_SUCCESS; first += BUFFERS) {
-		size_t left = move->segments->n - first, n = left < BUFFERS ? left : BUFFERS;
-		size_t items = n * (size_t)move->shape.groups * move->shape.group;
-
-		st = set_arguments(move, first, n);
-		if (st == CHOIR_SUCCESS)
-			st = dev_launch(move->device, move->kernel, items, move->shape.group,
-			                left <= BUFFERS ? event_p : NULL);
-	}
-	return st;
+	for (size_t i = 0; i < BUFFERS; i++) /* an argument is never null */
+		args[i] = (struct launch_arg)LAUNCH_ARG(items[first + (i < n ? i : 0)].access->mem);
+	return launch_run(move->device, &it, event_p);
 }
 
 static choir_status start(struct run *run, const struct segments *segments, const struct dev_access *whole,
@@ -200,19 +166,22 @@ static choir_status start(struct run *run, const struct segments *segments, cons
 {
 	struct move move = { .device = run->comm->device,
 		             .segments = segments,
+		             .kernel = name_of(written),
 		             .blocks = blocks_of(segments, whole->bytes),
 		             .unit = unit_of(segments),
 		             .whole = dev_bytes_of(whole) };
-	char options[OPTIONS_BYTES];
-	choir_status st;
+	choir_status st = CHOIR_SUCCESS;
 
-	move.shape = shape_of(move.device, longest_of(segments, move.blocks) / move.unit);
-	write_options(options, move.unit, move.shape);
-	TRY(dev_kernel_take(move.device, SOURCE, options, name_of(written), &move.kernel));
-	st = launch_all(&move, event_p);
+	move.longest = longest_of(segments, move.blocks) / move.unit;
+	move.shape = shape_of(move.device, move.longest);
+	write_options(move.options, move.unit, move.shape);
+	for (size_t first = 0; first < segments->n && st == CHOIR_SUCCESS; first += BUFFERS) {
+		size_t left = segments->n - first;
+
+		st = launch(&move, first, left < BUFFERS ? left : BUFFERS, left <= BUFFERS ? event_p : NULL);
+	}
 	if (st != CHOIR_SUCCESS)
 		clFinish(dev_queue(move.device)); /* those before it have no event */
-	dev_kernel_give(move.device, SOURCE, options, name_of(written), move.kernel);
 	return st;
 }
 
@@ -224,11 +193,12 @@ static choir_status make_room(struct run *run)
 	struct bound *bound = &run->bound;
 	uint64_t recv_at = bound->gathered != NULL ? round_up(bound->send.bytes, LINE_BYTES) : 0;
 
-	TRY(device_memory_list(run, recv_at + (bound->scattered != NULL ? bound->recv.bytes : 0)));
+	TRY(device_memory_grow(run, &run->device_memory.list,
+	                       recv_at + (bound->scattered != NULL ? bound->recv.bytes : 0)));
 	if (bound->gathered != NULL)
-		bound->send.mem = run->device_memory.list;
+		bound->send.mem = run->device_memory.list.mem;
 	if (bound->scattered != NULL) {
-		bound->recv.mem = run->device_memory.list;
+		bound->recv.mem = run->device_memory.list.mem;
 		bound->recv.off = recv_at;
 	}
 	return CHOIR_SUCCESS;

@@ -48,10 +48,10 @@ static bool in_place_operand(struct run *run, struct plan_ref ref, struct reduce
 
 static choir_status upload(struct run *run, struct plan_ref ref, uint64_t off, uint64_t len, struct reduce_operand *out)
 {
-	struct dev_access access = dev_buffer_access(run->device_memory.scratch, off, len);
+	struct dev_access access = dev_buffer_access(run->device_memory.scratch.mem, off, len);
 
 	TRY(dev_write(run->comm->device, &access, 0, operand_at(run, ref), len, NULL));
-	*out = (struct reduce_operand){ run->device_memory.scratch, off };
+	*out = (struct reduce_operand){ run->device_memory.scratch.mem, off };
 	return CHOIR_SUCCESS;
 }
 
@@ -75,7 +75,7 @@ static choir_status start(struct run *run, const struct plan_step *step, struct 
 	struct reduce_call call;
 	bool dst_in_place = in_place_operand(run, step->dst, &dst), last = dst_in_place && step->n_more == 0;
 
-	TRY(device_memory_scratch(run, room * (step->n_src + 1)));
+	TRY(device_memory_grow(run, &run->device_memory.scratch, room * (step->n_src + 1)));
 	for (uint32_t i = 0; i < step->n_src; i++) {
 		struct plan_ref ref = run->plan->refs[step->src_first + i];
 
@@ -83,13 +83,14 @@ static choir_status start(struct run *run, const struct plan_step *step, struct 
 			TRY(upload(run, ref, room * i, step->len, &src[i]));
 	}
 	if (!dst_in_place)
-		dst = (struct reduce_operand){ run->device_memory.scratch, room * step->n_src };
+		dst = (struct reduce_operand){ run->device_memory.scratch.mem, room * step->n_src };
 	operand_reduce_call(run, step, step->len, &call);
 	TRY(reduce_kernel_start(run->comm->device, &call, dst, src, last ? event_p : NULL));
 	return last ? CHOIR_SUCCESS : copy_out(run, step, dst, dst_in_place, event_p);
 }
 
-choir_status steps_kernel_reduce(struct run *run, const struct plan_step *step, cl_event *event_p)
+choir_status steps_reduce_by(struct run *run, const struct plan_step *step, steps_reduction *reduction,
+                             cl_event *event_p)
 {
 	struct reduce_operand *src = malloc(step->n_src * sizeof *src);
 	choir_status st;
@@ -97,8 +98,13 @@ choir_status steps_kernel_reduce(struct run *run, const struct plan_step *step, 
 	if (src == NULL)
 		return error_no_memory("sources of a reduction", step->n_src * sizeof *src);
 	dev_build_deadline(run_deadline_ns(run));
-	st = start(run, step, src, event_p);
+	st = reduction(run, step, src, event_p);
 	dev_build_deadline(0);
 	free(src);
 	return st;
+}
+
+choir_status steps_kernel_reduce(struct run *run, const struct plan_step *step, cl_event *event_p)
+{
+	return steps_reduce_by(run, step, start, event_p);
 }

@@ -141,8 +141,9 @@ void run_discard(struct run *run)
 	pthread_mutex_lock(&comm->submission.lock);
 	keep = !comm->engine.closed && comm->submission.n_pooled < POOLED_RUNS &&
 	       run->scratch.bytes <= POOLED_SCRATCH_BYTES &&
-	       run->device_memory.scratch_bytes <= POOLED_SCRATCH_BYTES &&
-	       run->device_memory.list_bytes <= POOLED_SCRATCH_BYTES;
+	       run->device_memory.scratch.bytes <= POOLED_SCRATCH_BYTES &&
+	       run->device_memory.list.bytes <= POOLED_SCRATCH_BYTES &&
+	       run->device_memory.sent.bytes <= POOLED_SCRATCH_BYTES;
 	if (keep) {
 		run->next = comm->submission.pool;
 		comm->submission.pool = run;

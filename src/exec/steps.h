@@ -26,6 +26,14 @@ void steps_free(struct run *run);
  * step says.  In kernel_step.c. */
 choir_status steps_kernel_reduce(struct run *run, const struct plan_step *step, cl_event *event_p);
 
+/* steps_reduce_by: starts a reduction by a kernel, with room for the step's sources, and builds end at the run's
+ * deadline. */
+struct reduce_operand;
+typedef choir_status steps_reduction(struct run *run, const struct plan_step *step, struct reduce_operand *src,
+                                     cl_event *event_p);
+choir_status steps_reduce_by(struct run *run, const struct plan_step *step, steps_reduction *reduction,
+                             cl_event *event_p);
+
 /* steps_device_copy, steps_device_reduce: a copy or a reduction of a plan on the device; *event_p is complete when it
  * is over.  In device_step.c. */
 choir_status steps_device_copy(struct run *run, const struct plan_step *step, cl_event *event_p);
