@@ -88,30 +88,12 @@ static choir_status create_over(struct mpi_link *link, int n_local, choir_device
 	return st == CHOIR_SUCCESS ? st : explain(st, &gathering);
 }
 
-static choir_status begin_link(const char *call, MPI_Comm parent, int n_local, choir_device *const *devices,
-                               const choir_comm_config *config, choir_comm **comms_out, struct mpi_link **link_p)
+static choir_status begin_call(const char *call, MPI_Comm parent, int n_local, choir_device *const *devices,
+                               const choir_comm_config *config, choir_comm **comms_out)
 {
 	TRY(mpi_check_arguments(call, n_local, devices, config, comms_out));
 	TRY(mpi_begin());
-	TRY(check_parent(call, parent));
-	return mpi_link_begin(parent, link_p);
-}
-
-static choir_status open_link(MPI_Comm parent, int n_local, choir_device *const *devices,
-                              const choir_comm_config *config, choir_comm **comms_out, int64_t deadline_ms,
-                              struct mpi_link **link_p)
-{
-	struct mpi_link *link;
-	choir_status st;
-
-	TRY(begin_link("choir_comm_create_mpi", parent, n_local, devices, config, comms_out, &link));
-	st = mpi_link_finish(link, deadline_ms);
-	if (st != CHOIR_SUCCESS) {
-		mpi_link_release(link);
-		return st;
-	}
-	*link_p = link;
-	return CHOIR_SUCCESS;
+	return check_parent(call, parent);
 }
 
 choir_status choir_comm_create_mpi(MPI_Comm parent, int n_local, choir_device *const *devices,
@@ -119,8 +101,10 @@ choir_status choir_comm_create_mpi(MPI_Comm parent, int n_local, choir_device *c
 {
 	struct mpi_link *link = NULL;
 	choir_comm_config copy = mpi_copy_config(config);
-	choir_status st = open_link(parent, n_local, devices, config, comms_out, mpi_deadline_ms(&copy), &link);
+	choir_status st = begin_call("choir_comm_create_mpi", parent, n_local, devices, config, comms_out);
 
+	if (st == CHOIR_SUCCESS)
+		st = mpi_link_create(parent, mpi_deadline_ms(&copy), &link);
 	if (st != CHOIR_SUCCESS)
 		return refuse(st, &copy);
 	st = create_over(link, n_local, devices, &copy, comms_out);
@@ -206,7 +190,9 @@ choir_status choir_comm_create_mpi_start(MPI_Comm parent, int n_local, choir_dev
 		                           "MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE",
 		                           call, mpi_level_name(mpi_level()));
 	if (st == CHOIR_SUCCESS)
-		st = begin_link(call, parent, n_local, devices, config, comms_out, &link);
+		st = begin_call(call, parent, n_local, devices, config, comms_out);
+	if (st == CHOIR_SUCCESS)
+		st = mpi_link_begin(parent, &link);
 	if (st != CHOIR_SUCCESS)
 		return refuse(st, &copy);
 	return start_over(link, n_local, devices, &copy, comms_out, event_p);
