@@ -23,9 +23,10 @@ choir_status bootstrap_gather_ready(struct bootstrap *b, const void *mine, size_
 	if (b->join->members != NULL) /* of a split: it has said why */
 		return error_prefix((choir_status)rc, "%s", b->join->call);
 	snprintf(why, sizeof why, "%s", error_text()); /* a gather of ours, over MPI, says it */
+	if (strcmp(why, before) == 0)
+		why[0] = '\0';
 	return error_set(CHOIR_TRANSPORT, "%s: the bootstrap's gather of %zu bytes returned %d on process %d of %d%s%s",
-	                 b->join->call, bytes, rc, b->me, b->n_processes, strcmp(why, before) != 0 ? ": " : "",
-	                 strcmp(why, before) != 0 ? why : "");
+	                 b->join->call, bytes, rc, b->me, b->n_processes, why[0] != '\0' ? ": " : "", why);
 }
 
 /* Some process failed: all tell why.  Mine, or that of the first one. */
