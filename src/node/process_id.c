@@ -33,11 +33,6 @@ int64_t process_id(void)
 	return id;
 }
 
-int64_t process_id_of(int pid)
-{
-	return (int64_t)((uint64_t)process_id() >> 32 << 32 | (uint32_t)pid);
-}
-
 int process_pid(int64_t id)
 {
 	return (int)(uint32_t)id;

@@ -7,11 +7,9 @@
 #include <stdint.h>
 
 /* process_id: of this process: its pid, and above it its pid namespace.
- * process_id_of: of the process that has this pid here.
  * process_pid: the pid of a process in its own namespace, for sentences too.
  * process_is_visible: true if that pid means the same process here. */
 int64_t process_id(void);
-int64_t process_id_of(int pid);
 int process_pid(int64_t id);
 bool process_is_visible(int64_t id);
 

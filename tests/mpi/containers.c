@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Ranks of one machine in user and pid namespaces of their own, as in containers, are one node: they hand each other
  * descriptors where /proc/PID/fd is closed.  77, and the reason: no namespaces can be made here. */
+#include "need.h"
+
 #include "lib/ranks.h"
 
 #include <choir/choir.h>
@@ -17,14 +19,6 @@
 #include <unistd.h>
 
 enum { RANKS = 4, DEADLINE_MS = 60000, END_MS = 120000, COUNT = 100000, SKIPPED = 77, DIED = 3 };
-
-#define NEED(what)                                                                                                     \
-	do {                                                                                                           \
-		if (!(what)) {                                                                                         \
-			fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #what, choir_last_error());             \
-			return 1;                                                                                      \
-		}                                                                                                      \
-	} while (0)
 
 /* Two ranks have the same pid, 1; rank 1 has the pid that it says, but a closed /proc/PID/fd behind it. */
 static const int spaces[RANKS] = { 0, CLONE_NEWUSER, CLONE_NEWUSER | CLONE_NEWPID, CLONE_NEWUSER | CLONE_NEWPID };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* choir_comm_create_gather: forked processes start MPI from a gather of their own, without mpiexec.  Each process is a
  * node, so MPI carries the data. */
+#include "need.h"
+
 #include "lib/ranks.h"
 
 #include <choir/choir.h>
@@ -10,14 +12,6 @@
 #include <string.h>
 
 enum { DEADLINE_MS = 60000, END_MS = 120000, COUNT = 100000 };
-
-#define NEED(what)                                                                                                     \
-	do {                                                                                                           \
-		if (!(what)) {                                                                                         \
-			fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #what, choir_last_error());             \
-			return 1;                                                                                      \
-		}                                                                                                      \
-	} while (0)
 
 static choir_comm_config config_of(void)
 {

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "fill.h"
+#include "node/process_id.h"
 
 #include <choir/types.h>
 
@@ -30,6 +31,12 @@
 			_exit(1);                                                                                      \
 		}                                                                                                      \
 	} while (0)
+
+/* process_id of the process that has this pid here. */
+static inline int64_t process_id_of(int pid)
+{
+	return (int64_t)((uint64_t)process_id() >> 32 << 32 | (uint32_t)pid);
+}
 
 /* Zeroed memory that children share. */
 static inline void *shared_zeroes(size_t bytes)

@@ -17,12 +17,10 @@
 #define SLOT_BYTES 4096
 #define MESSAGE_BYTES 256
 #define ELEM_BYTES 4
-#define MANY                                                                                                           \
-	6 /* from so many ranks on, modes take turns (one a count, layout and n) instead of all meeting all; so they   \
-	   * do with elements of other sizes                                                                           \
-	   */
+/* From so many ranks on modes take turns (one a count, layout and n), and so do elements of other sizes. */
+#define MANY     6
 #define MOST_OWN 9
-#define CROWD 9 /* from so many ranks on, so do counts: three of them a layout and n */
+#define CROWD    9 /* from so many ranks on, so do counts: three of them a layout and n */
 
 static struct {
 	unsigned long cases, unfit, steps;

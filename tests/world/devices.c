@@ -31,7 +31,7 @@ static cl_uint list_ids(cl_device_id ids[MOST_DEVICES])
 	return n;
 }
 
-void devices_open(void)
+int devices_open(void **state)
 {
 	choir_device_config config = CHOIR_DEVICE_CONFIG_INIT;
 	cl_device_id ids[MOST_DEVICES];
@@ -39,6 +39,7 @@ void devices_open(void)
 	cl_int rc;
 	cl_context context = clCreateContext(NULL, n, ids, NULL, NULL, &rc);
 
+	(void)state;
 	if (rc != CL_SUCCESS)
 		fail_msg("no context of %u devices: %d", n, rc);
 	config.memory_class = CHOIR_CLASS_STAGE;
@@ -47,12 +48,16 @@ void devices_open(void)
 			fail_msg("%s", choir_last_error());
 	clReleaseContext(context);
 	print_message("%u devices in one context\n", n);
+	return 0;
 }
 
-void devices_close(void)
+int devices_close(void **state)
 {
+	(void)state;
 	while (n_devices > 0)
 		choir_device_destroy(devices[--n_devices]);
+	world_device_drop();
+	return 0;
 }
 
 void devices_begin(struct world *world, int n, uint64_t device_bytes)

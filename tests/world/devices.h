@@ -6,8 +6,9 @@
 
 #include "world/world.h"
 
-void devices_open(void);
-void devices_close(void);
+/* The fixtures of a group of tests.  The last one drops the world's devices too. */
+int devices_open(void **state);
+int devices_close(void **state);
 
 /* devices_begin: a world of n ranks on them by turns, with device_bytes of device memory; 0 = as many as the library
  * takes.  world_end ends it. */

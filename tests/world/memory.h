@@ -56,6 +56,6 @@ bool memory_sentinels_stand(const struct memory *memory);
 /* memory_map_shared: a shared mapping that choir_mem_register takes, for munmap; NULL if there is none. */
 void *memory_map_shared(size_t bytes);
 
-/* memory_drop: what is kept of the device; before the device goes. */
+/* memory_drop: what is kept of the device; by world_device_drop. */
 void memory_drop(void);
 #endif

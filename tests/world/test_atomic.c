@@ -14,16 +14,6 @@
 
 static const char atomic[] = "result=atomic";
 
-static _Atomic int rooms; /* made for results */
-
-choir_status __real_commit_create(choir_device *device, size_t n, uint64_t bytes, void *out_p);
-choir_status __wrap_commit_create(choir_device *device, size_t n, uint64_t bytes, void *out_p);
-choir_status __wrap_commit_create(choir_device *device, size_t n, uint64_t bytes, void *out_p)
-{
-	rooms++;
-	return __real_commit_create(device, n, bytes, out_p);
-}
-
 /* --- it works --- */
 
 static void all_shapes(struct world *world, int rank, choir_comm *comm, void *arg)
@@ -198,91 +188,6 @@ static void test_lists(void **state)
 	world_run_at(5, 1, 30000, padded, NULL);
 }
 
-/* --- it is prepared once --- */
-
-enum { AGAIN = 20 };
-
-static cl_uint references(cl_mem mem)
-{
-	cl_uint n = 0;
-
-	clGetMemObjectInfo(mem, CL_MEM_REFERENCE_COUNT, sizeof n, &n, NULL);
-	return n;
-}
-
-/* The comm remembers the call, not its cl_mem; a second one beside it has a room of its own. */
-static void again(struct world *world, int rank, choir_comm *comm, void *arg)
-{
-	choir_call call = CHOIR_CALL_INIT;
-	choir_event *events[2] = { NULL };
-	int32_t send[100], wanted[100];
-	struct memory recv;
-	cl_uint before;
-
-	(void)arg;
-	call.options = atomic;
-	for (int e = 0; e < 100; e++) {
-		send[e] = e + rank;
-		wanted[e] = world->n * e + world->n * (world->n - 1) / 2;
-	}
-	CHECK(memory_make(&recv, world->device, true, sizeof wanted, 4));
-	before = references(recv.mem);
-	for (int i = 0; i < AGAIN; i++)
-		OK(choir_allreduce(comm, choir_host(send), recv.buffer, 100, CHOIR_I32, CHOIR_OP_SUM, &call, NULL));
-	CHECK(references(recv.mem) == before);
-	memory_pull(&recv);
-	CHECK(memcmp(memory_payload(&recv), wanted, sizeof wanted) == 0 && memory_sentinels_stand(&recv));
-	for (int i = 0; i < 2; i++)
-		OK(choir_allreduce(comm, choir_host(send), recv.buffer, 100, CHOIR_I32, CHOIR_OP_SUM, &call,
-		                   &events[i]));
-	for (int i = 0; i < 2; i++)
-		if (events[i] != NULL)
-			OK(choir_event_wait(events[i], -1));
-	for (int i = 0; i < 2; i++)
-		choir_event_release(events[i]);
-	CHECK(references(recv.mem) == before);
-	memory_pull(&recv);
-	CHECK(memcmp(memory_payload(&recv), wanted, sizeof wanted) == 0);
-	memory_free(&recv);
-}
-
-static void list_again(struct world *world, int rank, choir_comm *comm, void *arg)
-{
-	choir_call call = CHOIR_CALL_INIT;
-	int32_t send[2][50], recv[2][50];
-	choir_tensor tensors[2];
-
-	(void)arg;
-	call.options = atomic;
-	for (int t = 0; t < 2; t++) {
-		for (int e = 0; e < 50; e++)
-			send[t][e] = e + t;
-		tensors[t] = (choir_tensor){ choir_host(send[t]), choir_host(recv[t]), 50, CHOIR_I32 };
-	}
-	for (int i = 0; i < AGAIN; i++) {
-		memset(recv, 0, sizeof recv);
-		OK(choir_allreduce_multi(comm, tensors, 2, CHOIR_OP_SUM, &call, NULL));
-		CHECK(recv[0][49] == world->n * 49 && recv[1][49] == world->n * 50);
-	}
-}
-
-/* A call is not remembered while another thread drives the comm: so rarely more than once a rank. */
-static void test_again(void **state)
-{
-	const char *class = getenv("CHOIR_CLASS");
-	bool lasts = class == NULL && choir_device_class(world_device()) == CHOIR_CLASS_DIRECT;
-
-	(void)state;
-	rooms = 0;
-	world_run_at(2, 0, 30000, again, NULL);
-	if (lasts && rooms >= AGAIN)
-		fail_msg("%d calls on 2 ranks made %d rooms", AGAIN + 2, rooms);
-	rooms = 0;
-	world_run_at(2, 0, 30000, list_again, NULL);
-	if (rooms >= AGAIN)
-		fail_msg("%d lists on 2 ranks made %d rooms", AGAIN, rooms);
-}
-
 /* --- it fails --- */
 
 struct failing {
@@ -404,11 +309,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shapes),       cmocka_unit_test(test_lists),  cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_failing_list), cmocka_unit_test(test_misuse), cmocka_unit_test(test_again),
+		cmocka_unit_test(test_failing_list), cmocka_unit_test(test_misuse),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
-	memory_drop();
 	gate_drop();
 	world_device_drop();
 	return failed;

@@ -249,7 +249,6 @@ int main(void)
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
-	memory_drop();
 	gate_drop();
 	world_device_drop();
 	return failed;

@@ -306,11 +306,6 @@ int main(void)
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sizes),   cmocka_unit_test(test_chunks),
 		                            cmocka_unit_test(test_types),   cmocka_unit_test(test_factors),
 		                            cmocka_unit_test(test_choices), cmocka_unit_test(test_no_transfers) };
-	int failed;
 
-	devices_open();
-	failed = cmocka_run_group_tests_name("device", tests, NULL, NULL);
-	devices_close();
-	world_device_drop();
-	return failed;
+	return cmocka_run_group_tests_name("device", tests, devices_open, devices_close);
 }

@@ -115,11 +115,6 @@ static void test_alltoallv(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_alltoallv) };
-	int failed;
 
-	devices_open();
-	failed = cmocka_run_group_tests_name("device", tests, NULL, NULL);
-	devices_close();
-	world_device_drop();
-	return failed;
+	return cmocka_run_group_tests_name("device", tests, devices_open, devices_close);
 }

@@ -145,12 +145,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_lists), cmocka_unit_test(test_chunks),
 		                            cmocka_unit_test(test_bytes) };
-	int failed;
 
-	devices_open();
-	failed = cmocka_run_group_tests_name("device_lists", tests, NULL, NULL);
-	devices_close();
-	memory_drop();
-	world_device_drop();
-	return failed;
+	return cmocka_run_group_tests_name("device_lists", tests, devices_open, devices_close);
 }

@@ -164,12 +164,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_one_kind), cmocka_unit_test(test_other_kinds),
 		                            cmocka_unit_test(test_long), cmocka_unit_test(test_of_the_host) };
-	int failed;
 
-	devices_open();
-	failed = cmocka_run_group_tests_name("device_pointers", tests, NULL, NULL);
-	memory_drop();
-	devices_close();
-	world_device_drop();
-	return failed;
+	return cmocka_run_group_tests_name("device_pointers", tests, devices_open, devices_close);
 }

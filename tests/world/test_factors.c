@@ -162,7 +162,6 @@ int main(void)
 		                            cmocka_unit_test(test_broadcast) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
-	memory_drop();
 	world_device_drop();
 	return failed;
 }

@@ -332,7 +332,6 @@ int main(void)
 		                            cmocka_unit_test(test_differ) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
-	memory_drop();
 	world_device_drop();
 	return failed;
 }

@@ -219,13 +219,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(every_form), cmocka_unit_test(kept_calls),
 		                            cmocka_unit_test(keyed_calls), cmocka_unit_test(shared_context) };
-	int failed;
 
 	for (int form = 0; form < N_AFFINE_FORMS; form++)
 		ops[form] = affine_create((enum affine_form)form);
-	devices_open();
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	devices_close();
-	world_device_drop();
-	return failed;
+	return cmocka_run_group_tests(tests, devices_open, devices_close);
 }
