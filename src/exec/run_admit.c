@@ -2,6 +2,7 @@
 /* How a run enters its lane: it waits until all ranks of the node have left it, and says what it calls. */
 #include "exec/run_states.h"
 
+#include "base/wait.h"
 #include "exec/device_memory.h"
 #include "exec/lane.h"
 #include "exec/record.h"
@@ -9,6 +10,8 @@
 #include "exec/slot_ring.h"
 
 #include <string.h>
+
+enum { LANE_GAP = 16, FEW_LANES = COMM_LANES / 2 }; /* LANE_GAP: pauses; two or three short calls */
 
 static bool left_by(struct choir_comm *comm, int local_rank, int lane, uint64_t seq)
 {
@@ -71,6 +74,15 @@ bool run_held_up(const struct run *run, int local_rank)
 	return false;
 }
 
+/* Note [lane gap].  A rank that only gives, the root of a broadcast say, is soon so far ahead that one lane at a time
+ * comes free, and each look for it takes the line away on which a peer notes the ends of its calls.  So after a look
+ * that found few free lanes it pauses: the peers, which have some calls to go on with, end several meanwhile. */
+static void let_peers_catch_up(const struct choir_comm *comm)
+{
+	for (int i = 0; i < LANE_GAP && !comm->crowded; i++)
+		wait_spin();
+}
+
 /* Advances `over`, below which all calls are done on all ranks of the node, as far as it goes. */
 static bool is_lane_free(struct choir_comm *comm, uint64_t seq)
 {
@@ -80,6 +92,8 @@ static bool is_lane_free(struct choir_comm *comm, uint64_t seq)
 		return true;
 	while (use->over < seq && left_by_all(comm, use->over))
 		use->over++;
+	if (use->over + FEW_LANES <= seq)
+		let_peers_catch_up(comm);
 	return use->over + COMM_LANES > seq;
 }
 
