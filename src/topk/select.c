@@ -152,13 +152,15 @@ static choir_status from_zero(struct topk_run *run, struct script_turn *turn)
 	return run->found > run->k ? take_top(run, turn) : select_above(run, run->threshold);
 }
 
-/* Far too many pass: the threshold is raised before anything is sent; from zero it cannot be. */
+/* Far too many pass: the threshold is raised before anything is sent; from zero it cannot be, nor past all. */
 static choir_status raise(struct topk_run *run, struct script_turn *turn)
 {
 	double most = run->state->settings.reuse.probe * (double)run->k;
 
 	if (run->threshold == 0)
 		return from_zero(run, turn);
+	if (run->tries > 0 && run->found == 0)
+		return take_top(run, turn);
 	if (most == 0 || run->tries == PROBES || (double)run->found <= most)
 		return select_above(run, run->threshold);
 	run->tries++;
@@ -211,13 +213,12 @@ static choir_status adjust(struct topk_run *run, struct script_turn *turn)
 {
 	double k = (double)run->k, found = (double)run->found;
 
-	(void)turn;
 	if (!run->rises && (run->tries == STEPS || found >= 0.75 * k)) {
 		run->rises = true;
 		run->tries = 0;
 	}
 	if (run->rises && (run->tries == STEPS || found <= 1.25 * k))
-		return select_above(run, run->threshold);
+		return run->found > 0 ? select_above(run, run->threshold) : take_top(run, turn); /* not normal */
 	run->tries++;
 	run->threshold = run->rises ? run->threshold * 1.02 : run->threshold / 1.02;
 	if (run->looked || candidates_have(run, limit_of(run, run->threshold).key))

@@ -15,18 +15,21 @@ static int fewer(int calls)
 	return quick_wanted() ? (calls + 4) / 5 : calls;
 }
 
+static struct law law_of(int algorithm, int ranks, size_t count, size_t k, float (*value)(int, int, size_t))
+{
+	struct law law = { .config = law_config(law_algorithms[algorithm], count, k), .ranks = ranks, .value = value };
+
+	law.device = algorithm % 2 == 0;
+	return law;
+}
+
 /* Every algorithm on so many ranks. */
 static void each(int ranks, size_t count, size_t k, int calls, float (*value)(int, int, size_t))
 {
 	for (int a = 0; a < LAW_ALGORITHMS; a++) {
-		struct law law = { .config = CHOIR_TOPK_CONFIG_INIT, .ranks = ranks, .value = value };
+		struct law law = law_of(a, ranks, count, k, value);
 
 		law.calls = fewer(calls);
-		law.config.algorithm = law_algorithms[a];
-		law.config.count = count;
-		law.config.k = k;
-		law.config.op = CHOIR_OP_SUM;
-		law.device = a % 2 == 0;
 		law_holds(&law);
 	}
 }
@@ -122,6 +125,23 @@ static void ties_at_the_threshold(void **state)
 	each(4, 120, 11, 70, all_the_same);
 }
 
+/* All magnitudes of the second call are those of the first one's threshold: k of them are sent all the same. */
+static void ties_are_selected(void **state)
+{
+	enum { K = 11 };
+
+	(void)state;
+	for (int a = 0; a < LAW_ALGORITHMS; a++) {
+		struct law law = law_of(a, 3, 120, K, all_the_same);
+
+		law.calls = 2;
+		law.config.decay = 0;
+		law_holds(&law);
+		if (law_stats().selected < K)
+			fail_msg("%s selected %d of %d", law_algorithms[a], (int)law_stats().selected, K);
+	}
+}
+
 static void sums_of_zero(void **state)
 {
 	(void)state;
@@ -148,11 +168,8 @@ static void larger_k_later(void **state)
 
 	(void)state;
 	for (int a = 0; a < LAW_ALGORITHMS; a++) {
-		struct law law = { .config = CHOIR_TOPK_CONFIG_INIT, .ranks = 3, .calls = fewer(40) };
+		struct law law = { .config = law_config(law_algorithms[a], 150, 0), .ranks = 3, .calls = fewer(40) };
 
-		law.config.algorithm = law_algorithms[a];
-		law.config.count = 150;
-		law.config.op = CHOIR_OP_SUM;
 		law.config.densities = densities;
 		law.config.n_densities = 4;
 		law.config.calls_per_density = (size_t)fewer(9);
@@ -191,6 +208,7 @@ int main(void)
 		cmocka_unit_test(no_whole_entry),
 		cmocka_unit_test(common_indices_are_added),
 		cmocka_unit_test(ties_at_the_threshold),
+		cmocka_unit_test(ties_are_selected),
 		cmocka_unit_test(sums_of_zero),
 		cmocka_unit_test(regions_out_of_balance),
 		cmocka_unit_test(k_is_everything),

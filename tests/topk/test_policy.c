@@ -129,6 +129,28 @@ static void gaussian_rank(struct world *world, int rank, choir_comm *comm, void 
 		CHECK(stats[call].selected >= 3 * K / 4 && stats[call].selected <= 5 * K / 4);
 }
 
+/* Far from a normal distribution: by the threshold of one none would ever pass, or all. */
+static float narrow(int rank, int call, size_t i)
+{
+	return 1000 + spread(rank, call, i) * 0.125f;
+}
+
+static void not_normal(void **state)
+{
+	static const char *const names[] = { "gaussiank", "gaussiank-concat", "gaussiank-sa" };
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct law law = { .config = law_config(names[i], N, K), .ranks = 2, .value = narrow };
+
+		law.tolerance = 1e-6;
+		for (law.calls = 1; law.calls <= 3; law.calls++) {
+			law_holds(&law);
+			assert_in_range(law_stats().selected, 1, N);
+		}
+	}
+}
+
 /* About k in a tensor of which the sample is a part, and k at least where the sample says so. */
 static void sampled_rank(struct world *world, int rank, choir_comm *comm, void *arg)
 {
@@ -261,7 +283,8 @@ static void law_sampled(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(selections), cmocka_unit_test(refusals),
-		                            cmocka_unit_test(law), cmocka_unit_test(law_sampled) };
+		                            cmocka_unit_test(law), cmocka_unit_test(law_sampled),
+		                            cmocka_unit_test(not_normal) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	gate_drop();
