@@ -328,6 +328,20 @@ static choir_status check_exported(const char *call, const struct topk_state *st
 	return CHOIR_SUCCESS;
 }
 
+/* Regions as a call leaves them: ascending, up to the tensor's end where they were cut. */
+static bool are_bounds(const struct topk_state *state, const struct exported *head, const unsigned char *bounds)
+{
+	uint64_t last = 0, bound;
+
+	for (int r = 0; r <= state->ranks; r++) {
+		memcpy(&bound, bounds + (size_t)r * sizeof bound, sizeof bound);
+		if (bound < last || bound > head->count || (r == 0 && bound > 0))
+			return false;
+		last = bound;
+	}
+	return head->cut == 0 || last == head->count;
+}
+
 choir_status topk_state_import(const char *call, struct topk_state *state, const void *bytes, size_t n_bytes)
 {
 	const unsigned char *at = bytes;
@@ -338,6 +352,8 @@ choir_status topk_state_import(const char *call, struct topk_state *state, const
 		return error_set(CHOIR_ARGUMENT, "%s: the bytes are no top-k state", call);
 	memcpy(&head, at, sizeof head);
 	TRY(check_exported(call, state, &head, n_bytes));
+	if (!are_bounds(state, &head, at + sizeof head))
+		return error_set(CHOIR_ARGUMENT, "%s: the ranks' regions in the bytes are none", call);
 	TRY(enter(call, state));
 	at += sizeof head + bounds_bytes(state);
 	st = tensor_write(&state->residual, state->device, tensor_bytes(state), at);

@@ -140,6 +140,41 @@ static void bytes_rank(struct world *world, int rank, choir_comm *comm, void *ar
 	choir_topk_destroy(state);
 }
 
+/* Bytes of a state whose regions are none: refused, and the state goes on as before. */
+static void regions_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	enum { HEAD = 88, SIZE = HEAD + 4 * 8 + N * 4 };
+	static const struct {
+		size_t at;
+		uint64_t bound;
+	} bad[] = { { 0, 1 }, { 1, UINT64_MAX }, { 1, N + 1 }, { 2, 0 }, { 3, N - 1 }, { 3, N + 1 } };
+	choir_topk_config config = law_config("oktopk", N, K);
+	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
+	choir_topk_stats stats;
+	choir_topk_state *state;
+	unsigned char bytes[SIZE], broken[SIZE];
+	float grad[N], result[N];
+	size_t n = SIZE;
+
+	(void)arg;
+	out.dense = choir_host(result);
+	for (size_t i = 0; i < N; i++)
+		grad[i] = value(rank, 0, i);
+	OK(choir_topk_create(comm, &config, &state));
+	one(world, rank, state, grad, &out, &stats);
+	OK(choir_topk_export(state, bytes, &n));
+	for (size_t b = 0; b < sizeof bad / sizeof *bad; b++) {
+		memcpy(broken, bytes, sizeof broken);
+		memcpy(broken + HEAD + 8 * bad[b].at, &bad[b].bound, 8);
+		SAYS(choir_topk_import(state, broken, n), CHOIR_ARGUMENT, "regions");
+	}
+	CHECK(n == SIZE);
+	OK(choir_topk_import(state, bytes, n));
+	one(world, rank, state, grad, &out, &stats);
+	CHECK(stats.call == 1);
+	choir_topk_destroy(state);
+}
+
 /* Each involved entry leaves the residual, once, and no other does.  gtopk and spardl add what they dropped. */
 static void used_once_rank(struct world *world, int rank, choir_comm *comm, void *arg)
 {
@@ -194,6 +229,12 @@ static void exported_bytes(void **state)
 	line_up_run(2, 0, 30000, bytes_rank, NULL);
 }
 
+static void broken_regions(void **state)
+{
+	(void)state;
+	line_up_run(3, 0, 30000, regions_rank, NULL);
+}
+
 static void values_are_used_once(void **state)
 {
 	(void)state;
@@ -203,7 +244,8 @@ static void values_are_used_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(default_k), cmocka_unit_test(names),
-		                            cmocka_unit_test(exported_bytes), cmocka_unit_test(values_are_used_once) };
+		                            cmocka_unit_test(exported_bytes), cmocka_unit_test(broken_regions),
+		                            cmocka_unit_test(values_are_used_once) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	gate_drop();
