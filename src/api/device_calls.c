@@ -8,7 +8,6 @@
 #include "base/dtype.h"
 
 #include "topk/device_call.h"
-#include "topk/magnitude.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -168,7 +167,8 @@ choir_status choir_select_above(choir_device *device, choir_buffer from, size_t 
 	size_t room = pairs_p != NULL ? *pairs_p : 0;
 	struct device_call todo = {
 		.form = &device_form_select_above,
-		.args = { .count = count, .dtype = dtype, .ind_dtype = ind_dtype, .count_p = pairs_p },
+		.args = { .count = count, .threshold = threshold, .dtype = dtype, .ind_dtype = ind_dtype,
+		          .count_p = pairs_p, .room = room },
 		.operands = { input("from", from, count, dtype), result("ind", ind, room, ind_dtype),
 		              result("val", val, room, dtype) },
 		.n_operands = 3
@@ -179,7 +179,6 @@ choir_status choir_select_above(choir_device *device, choir_buffer from, size_t 
 		return error_set(CHOIR_ARGUMENT, "choir_select_above: null pairs_p");
 	if (isnan(threshold) || threshold < 0)
 		return error_set(CHOIR_ARGUMENT, "choir_select_above: threshold is %g", threshold);
-	todo.args.limit = (struct select_limit){ .key = magnitude_key(dtype, threshold), .ties = UINT64_MAX };
 	return start(device, &todo, call, event_p);
 }
 
@@ -296,7 +295,7 @@ choir_status choir_coalesce_rows(choir_device *device, choir_buffer ind, size_t 
 	struct device_call todo = {
 		.form = &device_form_coalesce,
 		.args = { .count = ind_count, .width = width, .dtype = val_dtype, .ind_dtype = ind_dtype, .op = op,
-		          .count_p = pairs_p },
+		          .count_p = pairs_p, .room = room },
 		.operands = { input("ind", ind, ind_count, ind_dtype), input("val", val, val_count, val_dtype),
 		              result("to_ind", to_ind, room, ind_dtype) },
 		.n_operands = 4

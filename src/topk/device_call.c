@@ -39,12 +39,12 @@ choir_status device_call_indices(const struct device_call *call, const void *ind
 
 choir_status device_call_capacity(const struct device_call *call, uint64_t count)
 {
-	size_t capacity = *call->args.count_p;
+	uint64_t room = call->args.room;
 
 	*call->args.count_p = count;
-	if (count <= capacity)
+	if (count <= room)
 		return CHOIR_SUCCESS;
-	return error_set(CHOIR_CAPACITY, "%s: %" PRIu64 " pairs, and room for %zu", call->form->name, count, capacity);
+	return error_set(CHOIR_CAPACITY, "%s: %" PRIu64 " pairs, and room for %" PRIu64, call->form->name, count, room);
 }
 
 static choir_status step_deps(struct device_call *call, struct script_turn *turn)

@@ -22,8 +22,9 @@ struct device_args {
 	uint64_t count, k, width, rows, among;
 	choir_dtype dtype, ind_dtype;
 	choir_op op;
-	struct select_limit limit;
-	size_t *count_p; /* capacity in, count out */
+	double threshold;
+	size_t *count_p; /* count out */
+	uint64_t room;   /* what *count_p was when the call was made: the operands have no more */
 };
 
 struct device_call;
@@ -61,7 +62,6 @@ struct device_call {
 	struct coalesce_source source;
 	struct pool_block ind_block, val_block;
 	cl_mem made[3];
-	uint64_t read_back;
 };
 
 extern const struct device_form device_form_select_top, device_form_select_above, device_form_gather,

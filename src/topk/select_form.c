@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* choir_select_top and choir_select_above.  Operands: from, ind, val. */
 #include "topk/device_call.h"
+#include "topk/magnitude.h"
 
 enum { FROM, IND, VAL };
 
@@ -10,7 +11,14 @@ static uint64_t room(const struct device_call *call)
 
 	if (args->count_p == NULL)
 		return args->k;
-	return *args->count_p < args->count ? *args->count_p : args->count;
+	return args->room < args->count ? args->room : args->count;
+}
+
+/* Here, where the floating-point control word is the default one. */
+static struct select_limit limit_above(const struct device_call *call)
+{
+	return (struct select_limit){ .key = magnitude_key(call->args.dtype, call->args.threshold),
+		                      .ties = UINT64_MAX };
 }
 
 static struct select_input input(const struct device_call *call)
@@ -48,7 +56,7 @@ static choir_status above_host(struct device_call *call)
 {
 	struct select_input in = input(call);
 	struct select_output out = output(call);
-	uint64_t n = call->args.count > 0 ? select_host(&in, call->args.limit, &out) : 0;
+	uint64_t n = call->args.count > 0 ? select_host(&in, limit_above(call), &out) : 0;
 
 	TRY(device_call_capacity(call, n));
 	written(call, n);
@@ -75,7 +83,7 @@ static choir_status start(struct device_call *call)
 	target.val = call->made[1];
 	if (call->args.count_p == NULL)
 		return select_job_top(call->device, &source, call->args.k, &target, &call->select);
-	return select_job_limit(call->device, &source, call->args.limit, &target, &call->select);
+	return select_job_limit(call->device, &source, limit_above(call), &target, &call->select);
 }
 
 static choir_status copy(struct device_call *call, cl_mem from, const struct operand *to, uint64_t n, cl_event *event_p)

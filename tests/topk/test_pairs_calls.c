@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How the calls on one device start and fail: wrong arguments, deps, events, deadlines, and the device's end. */
+#include "kern/float_words.h"
 #include "world/gate.h"
 #include "world/memory.h"
 
@@ -105,6 +106,56 @@ static void too_small(void **state)
 	                           choir_host(out), &n, NULL, NULL),
 	        CHOIR_CAPACITY, "3 pairs|1");
 	assert_true(n == 3 && out[1] == 42);
+}
+
+/* The elements from a subnormal threshold on, whatever the thread does to subnormal numbers. */
+static void subnormal_thresholds(void **state)
+{
+	float some[4] = { 1e-42f, 1e-40f, 2e-40f, 1e-44f };
+	double wide[4] = { 1e-320, 1e-310, 2e-310, 0 }, wide_val[4];
+	int32_t at[4], wide_at[4];
+
+	(void)state;
+	for (int w = 0; w < FLOAT_WORDS; w++) {
+		size_t n = 4, n_wide = 4;
+		uint64_t word = float_control_read();
+		choir_status st, st_wide;
+
+		float_control_write(float_words[w]);
+		st = choir_select_above(device, choir_host(some), 4, CHOIR_F32, 5e-41, choir_host(at), CHOIR_I32,
+		                        choir_host(val), &n, NULL, NULL);
+		st_wide = choir_select_above(device, choir_host(wide), 4, CHOIR_F64, 5e-311, choir_host(wide_at),
+		                             CHOIR_I32, choir_host(wide_val), &n_wide, NULL, NULL);
+		float_control_write(word);
+		assert_int_equal(st, CHOIR_SUCCESS);
+		assert_int_equal(st_wide, CHOIR_SUCCESS);
+		assert_true(n == 2 && at[0] == 1 && at[1] == 2);
+		assert_true(n_wide == 2 && wide_at[0] == 1 && wide_at[1] == 2);
+	}
+}
+
+/* The room is what *pairs_p says to the call, not what it says when the call's turn comes. */
+static void room_of_the_call(void **state)
+{
+	float rows[4] = { 1, 2, 3, 4 }, out[4] = { 42, 42, 42, 42 };
+	int32_t to[4] = { 0 };
+	cl_event gate = gate_make(choir_device_context(device));
+	choir_call call = CHOIR_CALL_INIT;
+	choir_event *event;
+	size_t n = 2;
+
+	(void)state;
+	call.cl_deps = &gate;
+	call.n_cl_deps = 1;
+	assert_int_equal(choir_select_above(device, choir_host(rows), 4, CHOIR_F32, 2, choir_host(to), CHOIR_I32,
+	                                    choir_host(out), &n, &call, &event),
+	                 CHOIR_SUCCESS);
+	n = 4;
+	gate_open(gate, CL_COMPLETE);
+	clReleaseEvent(gate);
+	refused(choir_event_wait(event, -1), CHOIR_CAPACITY, "3 pairs|2");
+	choir_event_release(event);
+	assert_true(n == 3 && out[2] == 42 && out[3] == 42);
 }
 
 /* The third call waits for a gate; the second, which waits for it, fails with it; the device goes on. */
@@ -259,6 +310,7 @@ static int close_device(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(arguments), cmocka_unit_test(too_small),
+		                            cmocka_unit_test(subnormal_thresholds), cmocka_unit_test(room_of_the_call),
 		                            cmocka_unit_test(deps),      cmocka_unit_test(many),
 		                            cmocka_unit_test(callbacks), cmocka_unit_test(passes_all_that_wait),
 		                            cmocka_unit_test(the_end) };
