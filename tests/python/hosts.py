@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Two hosts of hosts.sh, no launcher: rank 0 here, rank 1 on the other; MPI is chosen without being asked for.
 
-usage: hosts.py [PROGRAM [TURNS]]: plain, torch or lightgbm; so many starts one after another, each of which must end by
-itself within its time.   77: the program's package is not there.
+usage: hosts.py [plain | torch [TURNS]]: so many starts one after another, each of which must end by itself within its
+time; hosts.py lightgbm ARGUMENT...: the example that compares trees.   77: the program's package is not there.
 """
 
 import importlib.util
@@ -10,6 +10,9 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
+
+TREES = Path(__file__).parents[2] / "tools" / "python" / "examples" / "lightgbm_trees.py"
 
 
 def plain():
@@ -45,53 +48,47 @@ def torch():
     print(f"{about['nodes']} nodes by {about['transport']}")
 
 
-def lightgbm():
-    """The trees of both ranks are the same, and learnt something."""
-    import choir
-    import choir.lightgbm
-    import lightgbm
-    import numpy as np
-
-    with choir.from_environment(deadline=60) as comm, choir.lightgbm.network(comm):
-        x = np.random.default_rng(comm.rank).standard_normal((2000, 5))
-        y = (x[:, 0] * x[:, 1] > 0).astype(float)
-        params = {"objective": "binary", "verbosity": -1, "num_threads": 1, **choir.lightgbm.parameters(comm)}
-        booster = lightgbm.train(params, lightgbm.Dataset(x, y), 20)
-        trees = np.frombuffer(booster.model_to_string().partition("parameters:")[0].encode(), np.uint8).copy()
-        first = trees.copy()
-        comm.broadcast(first)
-        assert (first == trees).all()
-        assert ((booster.predict(x) > 0.5) == y).mean() > 0.9
-        print(f"{comm.nodes} nodes by {comm.describe()['transport']}")
-
-
-PROGRAMS = {"plain": plain, "torch": torch, "lightgbm": lightgbm}
+PROGRAMS = {"plain": plain, "torch": torch}
 
 
 def start(host, rank, port, program):
+    """program: the words of its command."""
     settings = dict(MASTER_ADDR="10.77.0.1", MASTER_PORT=str(port), WORLD_SIZE="2", CHOIR_SECRET="0123456789abcdef")
     env = dict(os.environ, **settings, RANK=str(rank), OMP_NUM_THREADS="1")
-    command = f"exec {sys.executable} -W ignore {__file__} {program} rank"
+    command = f"exec {sys.executable} -W ignore {program}"
     return subprocess.Popen(
         [os.environ["HOSTS_RSH"], f"10.77.0.{host}", command], env=env, stdout=subprocess.PIPE, text=True
     )
+
+
+def run(program, turn=0):
+    """What the two ranks said."""
+    both = [start(rank + 1, rank, 29400 + turn % 1000, program) for rank in range(2)]
+    try:
+        said = [one.communicate(timeout=250)[0] for one in both]
+    finally:
+        for one in both:
+            one.kill()
+    assert [one.returncode for one in both] == [0, 0], (turn, said)
+    return said
 
 
 def main(program, turns):
     slowest = 0.0
     for turn in range(turns):
         began = time.monotonic()
-        both = [start(rank + 1, rank, 29400 + turn % 1000, program) for rank in range(2)]
-        try:
-            said = [one.communicate(timeout=250)[0] for one in both]
-        finally:
-            for one in both:
-                one.kill()
-        assert [one.returncode for one in both] == [0, 0], (turn, said)
+        said = run(f"{__file__} {program} rank", turn)
         last = [one.splitlines()[-1] for one in said]
         assert last == ["2 nodes by MPI"] * 2, (turn, said)
         slowest = max(slowest, time.monotonic() - began)
     print(f"{turns} starts, the slowest took {slowest:.1f} s")
+
+
+def trees(arguments):
+    """Those of LightGBM's own sockets between the two hosts."""
+    said = run(" ".join([str(TREES), *arguments]))[0]
+    print(said)
+    assert "2 nodes by MPI" in said and "the trees are identical" in said
 
 
 if __name__ == "__main__":
@@ -101,5 +98,7 @@ if __name__ == "__main__":
     elif chosen != "plain" and importlib.util.find_spec(chosen) is None:
         print(f"skipped: there is no {chosen} here")
         sys.exit(77)
+    elif chosen == "lightgbm":
+        trees(sys.argv[2:])
     else:
         main(chosen, int(sys.argv[2]) if len(sys.argv) > 2 else 1)
