@@ -17,10 +17,15 @@ static choir_device *device;
 static float from[N], val[N];
 static int32_t ind[N];
 
+static choir_status top_into(int32_t *at, float *of, size_t k, const choir_call *call, choir_event **event_p)
+{
+	return choir_select_top(device, choir_host(from), N, CHOIR_F32, k, choir_host(at), CHOIR_I32, choir_host(of),
+	                        call, event_p);
+}
+
 static choir_status top(size_t k, const choir_call *call, choir_event **event_p)
 {
-	return choir_select_top(device, choir_host(from), N, CHOIR_F32, k, choir_host(ind), CHOIR_I32, choir_host(val),
-	                        call, event_p);
+	return top_into(ind, val, k, call, event_p);
 }
 
 static void refused(choir_status got, choir_status wanted, const char *words)
@@ -205,9 +210,7 @@ static void many(void **state)
 
 	(void)state;
 	for (int i = 0; i < CALLS; i++)
-		assert_int_equal(choir_select_top(device, choir_host(from), N, CHOIR_F32, 2, choir_host(at[i]),
-		                                  CHOIR_I32, choir_host(out[i]), NULL, &events[i]),
-		                 CHOIR_SUCCESS);
+		assert_int_equal(top_into(at[i], out[i], 2, NULL, &events[i]), CHOIR_SUCCESS);
 	for (int i = CALLS - 1; i >= 0; i--) {
 		assert_int_equal(choir_event_wait(events[i], -1), CHOIR_SUCCESS);
 		choir_event_release(events[i]);
@@ -222,13 +225,15 @@ static void passes_all_that_wait(void **state)
 	cl_event gate = gate_make(choir_device_context(device));
 	choir_call call = CHOIR_CALL_INIT;
 	choir_event *events[CALLS], *free_of_it;
+	static int32_t at[CALLS][2];
+	static float of[CALLS][2];
 	choir_status passed;
 
 	(void)state;
 	call.cl_deps = &gate;
 	call.n_cl_deps = 1;
 	for (int i = 0; i < CALLS; i++)
-		assert_int_equal(top(2, &call, &events[i]), CHOIR_SUCCESS);
+		assert_int_equal(top_into(at[i], of[i], 2, &call, &events[i]), CHOIR_SUCCESS);
 	assert_int_equal(top(0, NULL, &free_of_it), CHOIR_SUCCESS);
 	passed = choir_event_wait(free_of_it, WAIT_MS);
 	for (int i = 0; i < CALLS; i++) {
