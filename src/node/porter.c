@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [porter].  Processes in different user or pid namespaces of one machine, and one network namespace, reach each
  * other by sockets with abstract names.  A request is one datagram and so is its answer, which has the descriptor
- * (SCM_RIGHTS): no connection, so a stranger that stays mute keeps nobody waiting.  The secret comes to the peers with
- * the other facts of the bootstrap, and a descriptor is handed out only if its file is the one that the peer has been
- * told of.  The thread and its socket belong to one process: a forked child closes the socket and has no porter. */
+ * (SCM_RIGHTS): the porter waits for no stranger, and nobody but the porter can answer.  The secret comes to the peers
+ * with the other facts of the bootstrap, and a descriptor is handed out only if its file is the one that the peer has
+ * been told of.  The thread and its socket belong to one process: a forked child closes the socket and has no porter.
+ */
 #include "node/porter.h"
 
 #include "base/error.h"
 #include "base/thread_start.h"
+#include "base/wait.h"
 #include "node/shared.h"
 
 #include <errno.h>
@@ -259,7 +261,34 @@ choir_status porter_learn(int64_t process, const struct porter_address *address)
 	return peer != NULL ? CHOIR_SUCCESS : error_no_memory("a peer", sizeof *peer);
 }
 
-static int receive_answer(int socket, uint64_t token)
+/* False, and errno, if the socket is not ready by the end. */
+static bool is_ready(int socket, short events, int64_t end_ns)
+{
+	struct pollfd wait = { .fd = socket, .events = events };
+	int64_t left_ns = end_ns - wait_now_ns();
+	int ready = 0;
+
+	while (left_ns > 0 && (ready = poll(&wait, 1, (int)(left_ns / 1000000) + 1)) < 0 && errno == EINTR)
+		left_ns = end_ns - wait_now_ns();
+	if (ready <= 0)
+		errno = ETIMEDOUT;
+	return ready > 0;
+}
+
+/* A queue that is full, of a process that is stopped, takes no request. */
+static bool send_request(int socket, const struct request *request, int64_t end_ns)
+{
+	ssize_t n = -1;
+
+	while (n < 0 && is_ready(socket, POLLOUT, end_ns)) {
+		n = send(socket, request, sizeof *request, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return false;
+	}
+	return n == sizeof *request;
+}
+
+static int receive_answer(int socket, uint64_t token, int64_t end_ns)
 {
 	struct answer answer;
 	struct iovec bytes = { .iov_base = &answer, .iov_len = sizeof answer };
@@ -268,15 +297,11 @@ static int receive_answer(int socket, uint64_t token)
 		                  .msg_iovlen = 1,
 		                  .msg_control = &control,
 		                  .msg_controllen = sizeof control };
-	struct pollfd wait = { .fd = socket, .events = POLLIN };
 	struct cmsghdr *head;
-	int fd = -1, ready;
+	int fd = -1;
 
-	do
-		ready = poll(&wait, 1, FETCH_MS);
-	while (ready < 0 && errno == EINTR);
-	errno = ETIMEDOUT;
-	if (ready <= 0 || recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != sizeof answer)
+	if (!is_ready(socket, POLLIN, end_ns) ||
+	    recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != sizeof answer)
 		return -1;
 	head = CMSG_FIRSTHDR(&message);
 	if (head != NULL && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS)
@@ -289,19 +314,21 @@ static int receive_answer(int socket, uint64_t token)
 	return fd;
 }
 
-/* An unnamed socket cannot be answered: the kernel names it. */
+/* Connected, the socket takes messages from its porter alone.  An unnamed one cannot be answered: the kernel names it
+ * afterwards, so no stranger can have sent to it before. */
 static int ask(const struct porter_address *address, struct request *request)
 {
 	struct sockaddr_un name, own = { .sun_family = AF_UNIX };
 	socklen_t bytes = socket_name(address->name, &name);
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), found = -1, saved;
+	int64_t end_ns = wait_end_ns(FETCH_MS);
 
 	if (fd < 0)
 		return -1;
 	if (getrandom(&request->token, sizeof request->token, 0) == sizeof request->token &&
-	    bind(fd, (struct sockaddr *)&own, sizeof own.sun_family) == 0 &&
-	    sendto(fd, request, sizeof *request, MSG_NOSIGNAL, (struct sockaddr *)&name, bytes) == sizeof *request)
-		found = receive_answer(fd, request->token);
+	    connect(fd, (struct sockaddr *)&name, bytes) == 0 &&
+	    bind(fd, (struct sockaddr *)&own, sizeof own.sun_family) == 0 && send_request(fd, request, end_ns))
+		found = receive_answer(fd, request->token, end_ns);
 	saved = errno;
 	close(fd);
 	errno = saved;
