@@ -22,15 +22,11 @@
 #error "GROUP: work-items of a group"
 #endif
 
+#include "group_sum.h"
+
 #define CELLS (1u << CELL_BITS)
 #define WORDS (CELLS / 32)
 #define WORDS_AN_ITEM (WORDS / GROUP)
-
-#if GROUP > 1
-#define GROUP_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
-#else
-#define GROUP_BARRIER() /* a group of one item needs none */
-#endif
 
 /* The position of the first of n entries in bucket b or a later one. */
 static uint bucket_start(__global const entry *entries, uint n, ulong b)
@@ -55,23 +51,7 @@ static uint cell_of(KEY key)
 
 static bool is_mine(uint cell)
 {
-	return GROUP == 1 || cell / (CELLS / GROUP) == (uint)get_local_id(0);
-}
-
-/* The sum of the counts of the items before this one; *all_p: of all items. */
-static uint counted_before(uint mine, __local uint *sums, uint *all_p)
-{
-	const uint t = (uint)get_local_id(0);
-	uint before = 0, all = 0;
-
-	sums[t] = mine;
-	GROUP_BARRIER(); /* all counts are written before an item adds them up */
-	for (uint k = 0; k < GROUP; k++) {
-		before += k < t ? sums[k] : 0;
-		all += sums[k];
-	}
-	*all_p = all;
-	return before;
+	return GROUP == 1 || cell / (CELLS / GROUP) == group_item();
 }
 
 /* The value that changes no bit when it is folded: for sums of floats the negative zero, since 0 + -0 is 0. */
@@ -89,7 +69,7 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void cells_count(__global const entry *entries, uint n, __global uint *counts, __global uint *bitmap)
 {
 	__local uint bits[WORDS], sums[GROUP];
-	const uint b = (uint)get_group_id(0), first = (uint)get_local_id(0) * WORDS_AN_ITEM;
+	const uint b = (uint)get_group_id(0), first = group_item() * WORDS_AN_ITEM;
 	const uint from = bucket_start(entries, n, b), end = bucket_start(entries, n, (ulong)b + 1);
 	uint mine = 0, all;
 
@@ -106,8 +86,8 @@ void cells_count(__global const entry *entries, uint n, __global uint *counts, _
 		mine += popcount(bits[w]);
 		bitmap[(ulong)b * WORDS + w] = bits[w];
 	}
-	(void)counted_before(mine, sums, &all);
-	if (get_local_id(0) == 0)
+	(void)group_sum_before(mine, sums, &all);
+	if (group_item() == 0)
 		counts[b] = all;
 }
 
@@ -118,7 +98,7 @@ void cells_take(__global const entry *entries, uint n, __global const uint *coun
 {
 	__local ACC cells[CELLS];
 	__local uint sums[GROUP];
-	const uint b = (uint)get_group_id(0), first = (uint)get_local_id(0) * WORDS_AN_ITEM;
+	const uint b = (uint)get_group_id(0), first = group_item() * WORDS_AN_ITEM;
 	const uint from = bucket_start(entries, n, b), end = bucket_start(entries, n, (ulong)b + 1);
 	uint mine = 0, to, all;
 
@@ -138,7 +118,7 @@ void cells_take(__global const entry *entries, uint n, __global const uint *coun
 	}
 	for (uint w = first; w < first + WORDS_AN_ITEM; w++)
 		mine += popcount(bitmap[(ulong)b * WORDS + w]);
-	to = counts[b] + counted_before(mine, sums, &all);
+	to = counts[b] + group_sum_before(mine, sums, &all);
 	for (uint w = first; w < first + WORDS_AN_ITEM; w++)
 		for (uint left = bitmap[(ulong)b * WORDS + w]; left != 0; left &= left - 1) {
 			const uint x = w * 32 + 31 - clz(left & (0 - left));

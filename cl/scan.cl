@@ -5,32 +5,22 @@
 #error "GROUP: work-items of the group"
 #endif
 
+#include "group_sum.h"
+
 /* total[0] = the sum of all n.  One group only: groups cannot wait for each other. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void scan_group(__global uint *data, uint n, __global uint *total)
 {
 	__local uint sums[GROUP];
-	const uint t = (uint)get_local_id(0), span = (n + GROUP - 1) / GROUP;
+	const uint t = group_item(), span = (n + GROUP - 1) / GROUP;
 	const uint from = min(t * span, n), to = min(from + span, n);
-	uint sum = 0;
+	uint sum = 0, all;
 
 	for (uint i = from; i < to; i++)
 		sum += data[i];
-	sums[t] = sum;
-	barrier(CLK_LOCAL_MEM_FENCE); /* all sums are written before item 0 reads them */
-	if (t == 0) {
-		uint before = 0;
-
-		for (uint i = 0; i < GROUP; i++) {
-			const uint here = sums[i];
-
-			sums[i] = before;
-			before += here;
-		}
-		total[0] = before;
-	}
-	barrier(CLK_LOCAL_MEM_FENCE); /* the prefixes are written before each item reads its own */
-	sum = sums[t];
+	sum = group_sum_before(sum, sums, &all);
+	if (t == 0)
+		total[0] = all;
 	for (uint i = from; i < to; i++) {
 		const uint here = data[i];
 

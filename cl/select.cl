@@ -23,11 +23,7 @@
 #define DIGIT_BITS   8
 #define DIGITS       (1 << DIGIT_BITS)
 
-#if GROUP > 1
-#define GROUP_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
-#else
-#define GROUP_BARRIER() /* a group of one item needs none */
-#endif
+#include "group_sum.h"
 
 /* A group of one item needs no atomic, which is slow on CPUs. */
 static void add_one(__local uint *sum)
@@ -74,35 +70,26 @@ void select_write(__global const KEY *val, ulong val_at, uint n, uint span, ulon
                   __global const uint *above, __global const uint *equal, uint capacity, __global INDEX *ind,
                   __global KEY *out)
 {
-	__local uint2 sums[GROUP];
-	const uint g = (uint)get_group_id(0), t = (uint)get_local_id(0);
+	__local uint sums[GROUP];
+	const uint g = (uint)get_group_id(0), t = group_item();
 	const uint from = (uint)min((ulong)g * span, (ulong)n), end = (uint)min((ulong)from + span, (ulong)n);
-	uint2 before = (uint2)(above[g], equal[g]); /* of the step's first element */
+	uint more_before = above[g], same_before = equal[g]; /* of the step's first element */
 
 	for (uint start = from; start < end; start += GROUP) {
 		const uint i = start + t;
 		const KEY bits = i < end ? val[val_at + i] : 0, here = KEY_OF(bits);
 		const uint more = i < end && here > (KEY)key, same = i < end && here == (KEY)key;
-		uint2 mine = (uint2)(more, same), upto = mine;
+		uint all; /* both counts fit in 16 bits: GROUP is at most 1024 */
+		const uint before = group_sum_before(more | same << 16, sums, &all);
+		const uint rank = same_before + (before >> 16);
+		const uint to = more_before + (before & 0xffff) + min(rank, ties);
 
-		sums[t] = mine;
-		for (uint step = 1; step < GROUP; step *= 2) {
-			GROUP_BARRIER(); /* the sums of the previous step are written */
-			mine = t >= step ? sums[t - step] : (uint2)(0, 0);
-			upto += mine;
-			GROUP_BARRIER(); /* all items have read before one writes */
-			sums[t] = upto;
-		}
-		GROUP_BARRIER(); /* the last sums are written */
-		const uint2 rank = before + upto - (uint2)(more, same);
-		const uint to = rank.x + min(rank.y, ties);
-
-		if ((more || (same && rank.y < ties)) && to < capacity) {
+		if ((more || (same && rank < ties)) && to < capacity) {
 			ind[to] = (INDEX)i;
 			out[to] = bits;
 		}
-		before += sums[GROUP - 1];
-		GROUP_BARRIER(); /* all items have read the total before the next step writes */
+		more_before += all & 0xffff;
+		same_before += all >> 16;
 	}
 }
 

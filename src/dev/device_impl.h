@@ -20,6 +20,8 @@ struct device_facts {
 	bool denormals;      /* f32 denormals are kept */
 	bool long_loops;     /* a launch bounds no work-item's loops: Note [long loops] in facts.c */
 	bool host_unified;
+	/* the OpenCL C in which programs may sum over sub-groups, as an option; NULL = none */
+	const char *sub_group_std;
 	/* every device of the context is a CPU: no other memory that a buffer's newest bytes could be in */
 	bool cpus_only;
 	cl_device_svm_capabilities svm;

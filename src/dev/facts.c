@@ -108,6 +108,17 @@ static bool has_long_loops(const struct device_facts *facts)
 	return strncmp(facts->name, "llvmpipe", strlen("llvmpipe")) != 0;
 }
 
+/* Note [sub-groups].  cl_intel_subgroups adds its functions to OpenCL C 1.2, cl_khr_subgroups to later ones only.  A
+ * program that does not build with them is built again without (program.c). */
+static const char *sub_group_std(cl_device_id id, int version)
+{
+	if (device_has_extension(id, "cl_intel_subgroups"))
+		return "-cl-std=CL1.2";
+	if (version < 20 || !device_has_extension(id, "cl_khr_subgroups"))
+		return NULL;
+	return version < 30 ? "-cl-std=CL2.0" : "-cl-std=CL3.0";
+}
+
 choir_status facts_learn(cl_context context, cl_device_id id, struct device_facts *facts, struct device_usm *usm)
 {
 	cl_platform_id platform;
@@ -148,6 +159,7 @@ choir_status facts_learn(cl_context context, cl_device_id id, struct device_fact
 	facts->denormals = (fp32 & CL_FP_DENORM) != 0;
 	facts->host_unified = unified == CL_TRUE;
 	facts->long_loops = has_long_loops(facts);
+	facts->sub_group_std = sub_group_std(id, version_number(facts->version));
 	if (version_number(facts->version) >= 20 &&
 	    clGetDeviceInfo(id, CL_DEVICE_SVM_CAPABILITIES, sizeof facts->svm, &facts->svm, NULL) != CL_SUCCESS)
 		facts->svm = 0;

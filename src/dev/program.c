@@ -23,6 +23,7 @@
 #define NO_DEADLINE_NS INT64_C(600000000000) /* for builds outside a call */
 #define FINI_NS INT64_C(10000000000)
 #define TEXT_MARK "/* CHOIR_TEXT */" /* in cl/ops.h */
+#define SUB_GROUPS "SUB_GROUPS"      /* in cl/group_sum.h */
 
 enum program_state { PROGRAM_BUILDING, PROGRAM_BUILT, PROGRAM_FAILED };
 
@@ -194,19 +195,15 @@ static cl_program create_program(cl_context context, const char *source, const s
 }
 
 /* Without the lock; blocks for the compiler. */
-static choir_status build(const choir_device *device, const char *source, const char *options,
-                          const struct user_op *op, int64_t until_ns, cl_program *out_p)
+static choir_status build_as(const choir_device *device, const char *std, const char *source, const char *options,
+                             const struct user_op *op, int64_t until_ns, cl_program *out_p)
 {
-	const char *text = embedded_source(source);
 	char all[OPTIONS_BYTES];
 	cl_int rc;
 
-	if (text == NULL)
-		return error_set(CHOIR_ARGUMENT, "no kernel source is called '%s'", source);
-	if (snprintf(all, sizeof all, "-cl-std=CL1.2 %s%s", division_options(&device->facts), options) >=
-	    (int)sizeof all)
+	if (snprintf(all, sizeof all, "%s %s%s", std, division_options(&device->facts), options) >= (int)sizeof all)
 		return error_set(CHOIR_ARGUMENT, "%s: options of %zu bytes", source, strlen(options));
-	cl_program program = create_program(device->context, text, op, &rc);
+	cl_program program = create_program(device->context, embedded_source(source), op, &rc);
 	if (rc != CL_SUCCESS)
 		return error_cl("clCreateProgramWithSource", rc);
 	int lock = build_lock_take(until_ns);
@@ -219,6 +216,22 @@ static choir_status build(const choir_device *device, const char *source, const 
 	}
 	*out_p = program;
 	return CHOIR_SUCCESS;
+}
+
+/* With sub-groups where the source has a form for them and the compiler takes it. */
+static choir_status build(const choir_device *device, const char *source, const char *options,
+                          const struct user_op *op, int64_t until_ns, cl_program *out_p)
+{
+	const char *text = embedded_source(source), *std = device->facts.sub_group_std;
+	char with[OPTIONS_BYTES];
+
+	if (text == NULL)
+		return error_set(CHOIR_ARGUMENT, "no kernel source is called '%s'", source);
+	if (std != NULL && strstr(text, SUB_GROUPS) != NULL &&
+	    snprintf(with, sizeof with, "-D" SUB_GROUPS " %s", options) < (int)sizeof with &&
+	    build_as(device, std, source, with, op, until_ns, out_p) == CHOIR_SUCCESS)
+		return CHOIR_SUCCESS;
+	return build_as(device, "-cl-std=CL1.2", source, options, op, until_ns, out_p);
 }
 
 /* The argument of a building thread, which frees it. */

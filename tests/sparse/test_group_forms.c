@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* Kernels that sum over a work-group, by sub-groups and by local memory, with the groups that GPUs get: prefix sums,
+ * selections and cells, each against the host.  Short lists: what is new here are the groups. */
+#include "dev/launch.h"
+#include "look.h"
+#include "sparse/coalesce_case.h"
+#include "sparse/group_forms.h"
+#include "sparse/on_device.h"
+#include "sparse/select_kernel.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void download(cl_mem mem, void *to, size_t bytes)
+{
+	assert_int_equal(clEnqueueReadBuffer(dev_queue(device), mem, CL_TRUE, 0, bytes, to, 0, NULL, NULL), CL_SUCCESS);
+}
+
+static void scan_of(cl_uint n, size_t group)
+{
+	char options[32];
+	uint32_t *data = malloc((n + 1) * 4), *want = malloc((n + 1) * 4), total = 1, sum = 0;
+	uint64_t seed = n + group;
+
+	for (cl_uint i = 0; i < n; i++) {
+		data[i] = (uint32_t)(reference_next(&seed) % 70000);
+		want[i] = sum;
+		sum += data[i];
+	}
+	cl_mem mem = upload(data, (n + 1) * 4), total_mem = upload(&total, 4);
+	struct launch_arg args[] = { LAUNCH_ARG(mem), LAUNCH_ARG(n), LAUNCH_ARG(total_mem) };
+	struct launch launch = { .source = "scan.cl", .options = options, .kernel = "scan_group", .args = args,
+		                 .n_args = sizeof args / sizeof *args, .global = group, .local = group };
+
+	snprintf(options, sizeof options, "-DGROUP=%zu", group);
+	assert_int_equal(launch_run(device, &launch, NULL), CHOIR_SUCCESS);
+	download(mem, data, (n + 1) * 4);
+	download(total_mem, &total, 4);
+	assert_memory_equal(data, want, n * 4);
+	assert_int_equal(total, sum);
+	clReleaseMemObject(mem);
+	clReleaseMemObject(total_mem);
+	free(data);
+	free(want);
+}
+
+static void prefix_sums(void **state)
+{
+	static const size_t groups[] = { 2, 64 };
+	static const cl_uint sizes[] = { 0, 1, 2, 63, 64, 65, 257, 4099 };
+
+	(void)state;
+	for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
+		for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+			scan_of(sizes[s], groups[g]);
+}
+
+/* The k largest of n, of which many are equal. */
+static void selection_of(size_t n, size_t k, uint32_t group)
+{
+	uint32_t *data = malloc(n * 4), *val = blank(k * 4), *got_val = blank(k * 4);
+	int32_t *ind = blank(k * 4), *got_ind = blank(k * 4);
+	struct select_input in = { .val = data, .elem_bytes = 4, .n = n };
+	struct select_output out = { .ind = ind, .form = { .bytes = 4 }, .val = val, .capacity = k };
+	struct select_limit limit;
+	struct select_job *job;
+	uint64_t seed = n, count;
+	bool done = false;
+
+	for (size_t i = 0; i < n; i++)
+		data[i] = (uint32_t)(reference_next(&seed) % 23 << 20);
+	cl_mem from = upload(data, n * 4), to_ind = upload(ind, k * 4), to_val = upload(val, k * 4);
+	struct select_source source = { .mem = from, .elem_bytes = 4, .group = group, .n = n };
+	struct select_target target = { .ind = to_ind, .val = to_val, .ind_bytes = 4, .capacity = k };
+
+	assert_int_equal(select_top(&in, k, &out, &limit), CHOIR_SUCCESS);
+	assert_int_equal(select_job_top(device, &source, k, &target, &job), CHOIR_SUCCESS);
+	for (; !done; look_again(done))
+		assert_int_equal(select_job_poll(job, &count, &limit, &done), CHOIR_SUCCESS);
+	select_job_destroy(job);
+	download(to_ind, got_ind, k * 4);
+	download(to_val, got_val, k * 4);
+	assert_int_equal(count, k);
+	assert_memory_equal(got_ind, ind, k * 4);
+	assert_memory_equal(got_val, val, k * 4);
+	clReleaseMemObject(from);
+	clReleaseMemObject(to_ind);
+	clReleaseMemObject(to_val);
+	free(data);
+	free(ind);
+	free(val);
+	free(got_ind);
+	free(got_val);
+}
+
+static void selections(void **state)
+{
+	static const uint32_t groups[] = { 64, 0 }; /* 0: what the device gets by itself */
+
+	(void)state;
+	for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
+		selection_of(1, 1, groups[g]);
+		selection_of(777, 100, groups[g]);
+		selection_of(777, 777, groups[g]);
+		selection_of(5003, 1250, groups[g]);
+	}
+}
+
+static void cells(void **state)
+{
+	struct coalesce_shape shape = { .name = "cells", .n = 700, .width = 1, .base = 3, .range = 9001, .n_src = 1 };
+
+	(void)state;
+	coalesce_case_check(device, &shape, CHOIR_F32, CHOIR_OP_SUM, 4, false);
+}
+
+static int run_all(enum group_form form, const char *name)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(prefix_sums), cmocka_unit_test(selections),
+		                            cmocka_unit_test(cells) };
+
+	group_form = form;
+	printf("# %s\n", name);
+	int failed = cmocka_run_group_tests(tests, open_as_gpu, close_device);
+	printf("# built with sub-groups: %u, refused: %u\n", sub_group_builds, sub_group_failures);
+	return failed;
+}
+
+int main(void)
+{
+	int failed = run_all(FORM_LOCAL, "sums in local memory");
+
+	if (sub_group_builds + sub_group_failures > 0) {
+		printf("a device without sub-groups got their form\n");
+		failed++;
+	}
+	/* Whatever the device has: where its compiler knows no sub-groups, programs are built a second time. */
+	failed += run_all(FORM_CLAIMED, "sums over sub-groups, claimed");
+	if (sub_group_builds + sub_group_failures == 0) {
+		printf("a device with sub-groups did not get their form\n");
+		failed++;
+	}
+	return failed;
+}
