@@ -19,13 +19,15 @@ static cl_uint list_ids(cl_device_id ids[MOST_DEVICES])
 	static const cl_device_partition_property halves[] = { CL_DEVICE_PARTITION_EQUALLY, 1, 0 };
 	cl_device_id first = choir_device_id(world_device());
 	cl_platform_id platform;
-	cl_uint n = 0, n_parts = 0;
+	cl_uint n = 0, n_parts = 0, most = 0;
 
 	if (clGetDeviceInfo(first, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL) != CL_SUCCESS ||
 	    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MOST_DEVICES, ids, &n) != CL_SUCCESS)
 		fail_msg("the devices of a platform cannot be listed");
 	n = n < MOST_DEVICES ? n : MOST_DEVICES;
-	if (n == 1 && clCreateSubDevices(first, halves, 0, NULL, &n_parts) == CL_SUCCESS && n_parts > 1 &&
+	/* What cannot be divided is not asked to: a GPU's driver refuses, and the model reports. */
+	clGetDeviceInfo(first, CL_DEVICE_PARTITION_MAX_SUB_DEVICES, sizeof most, &most, NULL);
+	if (n == 1 && most > 1 && clCreateSubDevices(first, halves, 0, NULL, &n_parts) == CL_SUCCESS && n_parts > 1 &&
 	    n_parts <= MOST_DEVICES && clCreateSubDevices(first, halves, n_parts, ids, NULL) == CL_SUCCESS)
 		n = n_parts;
 	return n;
