@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "kern/convert.h"
 
+#include "base/copy.h"
 #include "base/dtype.h"
 
 #include <string.h>
@@ -62,7 +63,7 @@ void convert_values(choir_dtype to, void *out, choir_dtype from, const void *in,
 	if (to == from && (n == 0 || out == in))
 		return;
 	if (to == from)
-		memcpy(out, in, n * choir_dtype_bytes(to));
+		copy_host_plain(out, in, n * choir_dtype_bytes(to));
 	else if (to == CHOIR_F32)
 		widen_all(from, out, in, n);
 	else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.  A reduction goes block by block, so that partial results stay in the first-level cache.  A block is
- * folded in the first destination if that is cached memory which no later source is read from, else in a block of this
- * thread's, and copied to the other destinations. */
+ * folded in a destination, else in a block of this thread's, and copied to the other destinations.  Where ranks reduce
+ * in place, a destination is the first source: folded there, a block is copied once less. */
 #include "kern/user_op.h"
 
 #include "base/copy.h"
@@ -66,42 +66,50 @@ void user_op_finish(const struct user_op_elements *of, void *to, void *acc, size
 	convert_values(of->dtype, to, of->acc_dtype, acc, n);
 }
 
-/* May accumulators be in the first destination? */
-static bool folds_in_place(const struct user_op_elements *of, const struct reduce_call *call, void *const *dst,
-                           const void *const *src)
+/* The destination that accumulators are in: a cached one that no later source is read from, the first source itself if
+ * that is one; n_dst: none fits. */
+static uint32_t accumulator(const struct user_op_elements *of, const struct reduce_call *call, void *const *dst,
+                            const void *const *src)
 {
-	bool fits = of->acc_dtype == of->dtype && call->nt_from > 0;
+	uint32_t found = call->n_dst;
 
-	for (uint32_t k = 1; k < call->n_src; k++)
-		fits &= src[k] != dst[0];
-	return fits;
+	if (of->acc_dtype != of->dtype)
+		return found;
+	for (uint32_t i = 0; i < call->nt_from && i < call->n_dst; i++) {
+		bool fits = found == call->n_dst || dst[i] == src[0];
+
+		for (uint32_t k = 1; k < call->n_src; k++)
+			fits &= src[k] != dst[i];
+		found = fits ? i : found;
+	}
+	return found;
 }
 
 static void reduce_block(const struct user_op_elements *of, const struct reduce_call *call, void *const *dst,
-                         const void *const *src, bool in_place, size_t off, size_t n)
+                         const void *const *src, uint32_t in, size_t off, size_t n)
 {
 	_Alignas(64) unsigned char room[BLOCK_BYTES * WIDEST];
-	void *acc = in_place ? (unsigned char *)dst[0] + off : room;
+	void *acc = in < call->n_dst ? (unsigned char *)dst[in] + off : room;
 
 	for (uint32_t k = 0; k < call->n_src; k++)
 		user_op_fold(of, acc, (const unsigned char *)src[k] + off, n, k >= call->raw_from, k == 0);
 	user_op_finish(of, acc, acc, n, call->final);
-	for (uint32_t k = in_place ? 1 : 0; k < call->n_dst; k++)
-		if (k < call->nt_from)
-			memcpy((unsigned char *)dst[k] + off, acc, n * of->bytes);
-		else
+	for (uint32_t k = 0; k < call->n_dst; k++)
+		if (k >= call->nt_from)
 			copy_host_nt((unsigned char *)dst[k] + off, acc, n * of->bytes);
+		else if (k != in)
+			copy_host_plain((unsigned char *)dst[k] + off, acc, n * of->bytes);
 }
 
 void user_op_reduce(const struct reduce_call *call, void *const *dst, const void *const *src)
 {
 	struct user_op_elements of = user_op_elements(call->user, call->dtype, call->n_ranks);
 	size_t each = BLOCK_BYTES / of.bytes;
-	bool in_place = folds_in_place(&of, call, dst, src);
+	uint32_t in = accumulator(&of, call, dst, src);
 	uint64_t control = float_control_begin();
 
 	for (size_t at = 0; at < call->count; at += each)
-		reduce_block(&of, call, dst, src, in_place, at * of.bytes,
+		reduce_block(&of, call, dst, src, in, at * of.bytes,
 		             call->count - at < each ? call->count - at : each);
 	if (call->nt_from < call->n_dst && !call->fence_later)
 		copy_host_fence();
