@@ -3,16 +3,10 @@
 
 #include <string.h>
 
-/* The benchmark's sums by an operator of its own. */
-static choir_op meaning(choir_op op)
-{
-	return strncmp(choir_op_name(op), "user_sum", strlen("user_sum")) == 0 ? CHOIR_OP_SUM : op;
-}
-
 struct values collective_values(const struct collective_data *data)
 {
 	return (struct values){
-		.dtype = data->dtype, .op = meaning(data->op), .seed = 1, .n_ranks = data->shape->n
+		.dtype = data->dtype, .op = values_op(data->op), .seed = 1, .n_ranks = data->shape->n
 	};
 }
 

@@ -135,6 +135,11 @@ static int32_t fold(choir_op op, bool boolean, int32_t a, int32_t b)
 	}
 }
 
+choir_op values_op(choir_op op)
+{
+	return strncmp(choir_op_name(op), "user_sum", strlen("user_sum")) == 0 ? CHOIR_OP_SUM : op;
+}
+
 double values_factor(choir_op op)
 {
 	return op == CHOIR_OP_PREMUL_SUM ? PREMUL_FACTOR : 1;

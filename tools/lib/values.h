@@ -27,6 +27,9 @@ struct values {
 /* values_of: elements first .. first+n-1 of that rank's data, n <= VALUES_BLOCK. */
 void values_of(const struct values *v, int rank, size_t first, size_t n, int32_t *out);
 
+/* values_op: which of the library's operators gives the same; the benchmark's own sums are sums. */
+choir_op values_op(choir_op op);
+
 /* values_factor: what a call with that operator is given as factor. */
 double values_factor(choir_op op);
 

@@ -6,6 +6,7 @@
 #include "bench/ranks/place.h"
 #include "bench/report/report.h"
 #include "bench/ranks/watchdog.h"
+#include "bench/ways/user_sum.h"
 #include "lib/flags.h"
 #include "rows.h"
 
@@ -168,8 +169,13 @@ int main(int argc, char **argv)
 		args.vs[args.n_vs++] = "bound";
 	if (complaint(&args) != NULL && speaks)
 		fprintf(stderr, "choir-bench: %s\n", complaint(&args));
-	if (complaint(&args) == NULL && rows_names_exist(&args, speaks))
-		status = bench_main(&args);
+	if (complaint(&args) == NULL && rows_names_exist(&args, speaks)) {
+		if (user_sum_create(&args))
+			status = bench_main(&args);
+		else
+			fprintf(stderr, "choir-bench: %s\n", choir_last_error());
+		user_sum_destroy(&args);
+	}
 	args_fini(&args);
 	return status;
 }

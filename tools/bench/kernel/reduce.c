@@ -3,7 +3,7 @@
 #include "kernel.h"
 
 #include "lib/values.h"
-#include "kern/reduce.h"
+#include "kern/user_op.h"
 
 #include <stdlib.h>
 
@@ -11,6 +11,10 @@ enum { PLAIN, STREAMING, N_MANNERS };
 
 static const char *unfit(const struct kernel_shape *shape, choir_device *device)
 {
+	const struct user_op *user = user_op_held(shape->op);
+
+	if (device == NULL && user != NULL && user->config.fold == NULL)
+		return "the operator has no function, which the host needs";
 	if (reduce_supported(shape->dtype, shape->op) != CHOIR_SUCCESS ||
 	    (device != NULL && reduce_kernel_supported(device, shape->dtype, shape->op) != CHOIR_SUCCESS))
 		return choir_last_error();
@@ -38,7 +42,7 @@ static bool open(struct kernel_work *work)
 {
 	const struct kernel_shape *shape = work->shape;
 	struct values values = {
-		.dtype = shape->dtype, .op = shape->op, .seed = 1, .n_ranks = (int)shape->sparse.lists
+		.dtype = shape->dtype, .op = values_op(shape->op), .seed = 1, .n_ranks = (int)shape->sparse.lists
 	};
 	size_t n = shape->sparse.range, elem = shape->elem_bytes;
 
@@ -63,7 +67,8 @@ static choir_status run(struct kernel_work *work)
 		                    .factor = values_factor(shape->op),
 		                    .n_dst = 1,
 		                    .nt_from = work->manner == STREAMING ? 0 : 1,
-		                    .count = shape->sparse.range };
+		                    .count = shape->sparse.range,
+		                    .user = user_op_held(shape->op) };
 	struct reduce_operand src[ARGS_MAX_LIST], dst = { .mem = kernel_mem(work, (int)n) };
 	const void *from[ARGS_MAX_LIST];
 	void *to = kernel_host(work, (int)n);
@@ -73,7 +78,10 @@ static choir_status run(struct kernel_work *work)
 		from[i] = kernel_host(work, i);
 	}
 	if (work->device == NULL) {
-		reduce_host(&call, &to, from);
+		if (call.user != NULL)
+			user_op_reduce(&call, &to, from);
+		else
+			reduce_host(&call, &to, from);
 		return CHOIR_SUCCESS;
 	}
 	TRY(reduce_kernel_start(work->device, &call, dst, src, NULL));
