@@ -58,6 +58,8 @@ static choir_status resolve_mem(choir_device *device, choir_buffer buffer, struc
 		return error_cl("clGetMemObjectInfo", rc);
 	access->mem = mem;
 	access->off = buffer.offset_bytes;
+	access->no_kernel = (flags & CL_MEM_WRITE_ONLY) != 0;
+	access->no_kernel_write = (flags & CL_MEM_READ_ONLY) != 0;
 	if (device->memory_class == CHOIR_CLASS_DIRECT && (flags & HOST_RESTRICTED) == 0) {
 		TRY(direct_pointer(device, mem, &access->ptr));
 		access->ptr += buffer.offset_bytes;
@@ -66,8 +68,6 @@ static choir_status resolve_mem(choir_device *device, choir_buffer buffer, struc
 	}
 	access->stage = device->memory_class == CHOIR_CLASS_STAGE || (flags & HOST_RESTRICTED) != 0;
 	access->no_read = (flags & (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_WRITE_ONLY)) != 0;
-	access->no_kernel = (flags & CL_MEM_WRITE_ONLY) != 0;
-	access->no_kernel_write = (flags & CL_MEM_READ_ONLY) != 0;
 	access->no_write = (flags & (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_READ_ONLY)) != 0;
 	return CHOIR_SUCCESS;
 }
@@ -131,11 +131,16 @@ choir_status dev_resolve(choir_device *device, choir_buffer buffer, uint64_t byt
 	return CHOIR_SUCCESS;
 }
 
+bool dev_kernels_may(const struct dev_access *access)
+{
+	return !access->no_kernel && !(access->write && access->no_kernel_write);
+}
+
 bool dev_is_on_device(const struct dev_access *access)
 {
 	bool mem = access->mem != NULL && access->stage;
 
-	return access->bytes == 0 || ((mem || access->svm != NULL || access->usm != NULL) && !access->no_kernel);
+	return access->bytes == 0 || ((mem || access->svm != NULL || access->usm != NULL) && dev_kernels_may(access));
 }
 
 bool dev_is_whole(const struct dev_access *access)

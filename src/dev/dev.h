@@ -110,11 +110,13 @@ choir_status dev_stage_read_now(choir_device *device, const struct dev_access *a
 choir_status dev_stage_write_now(choir_device *device, const struct dev_access *access, uint64_t off, const void *from,
                                  uint64_t bytes);
 
-/* dev_is_on_device: does the range lie in a cl_mem of class stage, SVM that the host has to map, or USM of the device
- * or shared, and may kernels read it?  Or is it empty?
+/* dev_kernels_may: do the cl_mem's flags let kernels read it, and write it where the call does?
+ * dev_is_on_device: does the range lie in a cl_mem of class stage, SVM that the host has to map, or USM of the device
+ * or shared, and may kernels use it?  Or is it empty?
  * dev_kind_of, dev_bytes_of: of bytes; of such a range.
  * dev_copy: copies between memory of one kind, of the device's context, on the internal in-order queue.  event_p NULL:
  * it starts with the queue's next command that has an event. */
+bool dev_kernels_may(const struct dev_access *access);
 bool dev_is_on_device(const struct dev_access *access);
 bool dev_is_whole(const struct dev_access *access); /* a whole cl_mem, and no sub-buffer */
 enum dev_kind { DEV_MEM, DEV_SVM, DEV_USM, DEV_KINDS };

@@ -60,12 +60,11 @@ static void write_options(char options[OPTIONS_BYTES], uint64_t unit, struct lau
 	         shape.span);
 }
 
-static bool is_whole(const struct segment *segment, bool written)
+static bool is_whole(const struct segment *segment)
 {
 	const struct dev_access *access = segment->access;
 
-	return segment->ptr == NULL && access != NULL && dev_is_on_device(access) && dev_is_whole(access) &&
-	       !(written && access->no_kernel_write);
+	return segment->ptr == NULL && access != NULL && dev_is_on_device(access) && dev_is_whole(access);
 }
 
 /* Can the kernels be built?  If not, there is another way. */
@@ -96,7 +95,7 @@ bool gathered_fits(choir_device *device, const struct segments *segments, uint64
 	if (bytes / (segments->n * blocks) > MEAN_COMMANDS * command)
 		return false;
 	for (size_t i = 0; i < segments->n; i++)
-		if (!is_whole(&segments->items[i], written))
+		if (!is_whole(&segments->items[i]))
 			return false;
 	unit = unit_of(segments);
 	write_options(options, unit, shape_of(device, longest_of(segments, blocks) / unit));

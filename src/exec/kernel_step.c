@@ -30,7 +30,7 @@ static bool in_place_operand(struct run *run, struct plan_ref ref, struct reduce
 	case PLAN_SEND:
 	case PLAN_RECV:
 		*out = (struct reduce_operand){ access->mem, access->off + ref.off };
-		return access->mem != NULL && access->direct;
+		return access->mem != NULL && access->direct && dev_kernels_may(access);
 	case PLAN_SCRATCH:
 		*out = (struct reduce_operand){ run->scratch.mem, ref.off };
 		return run->scratch.mem != NULL && dev_is_cpu(run->comm->device);

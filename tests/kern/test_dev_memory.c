@@ -104,6 +104,41 @@ static void test_ways(void **state)
 	}
 }
 
+/* A copy may write what kernels may not. */
+static void test_what_kernels_may(void **state)
+{
+	static const struct {
+		cl_mem_flags flags;
+		bool reads, writes;
+	} cases[] = {
+		{ CL_MEM_READ_WRITE, true, true },
+		{ CL_MEM_READ_ONLY, true, false },
+		{ CL_MEM_WRITE_ONLY, false, false },
+		{ CL_MEM_READ_ONLY | CL_MEM_HOST_NO_ACCESS, true, false },
+	};
+
+	(void)state;
+	for (size_t c = 0; c < 3; c++) {
+		choir_device *device = fixture_device_of(classes[c]);
+
+		for (size_t i = 0; device != NULL && i < sizeof cases / sizeof *cases; i++) {
+			struct dev_access access;
+			cl_int rc;
+			cl_mem mem = clCreateBuffer(choir_device_context(device), cases[i].flags, 64, NULL, &rc);
+
+			assert_int_equal(rc, CL_SUCCESS);
+			assert_ok(dev_resolve(device, choir_mem(mem, 0), 64, false, &access));
+			assert_int_equal(dev_kernels_may(&access), cases[i].reads);
+			assert_int_equal(dev_is_on_device(&access), access.stage && cases[i].reads);
+			assert_ok(dev_resolve(device, choir_mem(mem, 0), 64, true, &access));
+			assert_int_equal(dev_kernels_may(&access), cases[i].writes);
+			assert_int_equal(dev_is_on_device(&access), access.stage && cases[i].writes);
+			clReleaseMemObject(mem);
+		}
+		choir_device_destroy(device);
+	}
+}
+
 static void test_copy_limits(void **state)
 {
 	cl_mem mem;
@@ -346,6 +381,7 @@ static void test_events(void **state)
 
 const struct CMUnitTest memory_tests[] = {
 	cmocka_unit_test(test_classes),     cmocka_unit_test(test_ways),   cmocka_unit_test(test_copy_limits),
+	cmocka_unit_test(test_what_kernels_may),
 	cmocka_unit_test(test_svm),         cmocka_unit_test(test_usm),    cmocka_unit_test(test_memory_create),
 	cmocka_unit_test(test_memory_wrap), cmocka_unit_test(test_events),
 };
