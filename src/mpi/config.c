@@ -29,7 +29,7 @@ choir_comm_config mpi_copy_config(const choir_comm_config *config)
 	choir_comm_config copy = CHOIR_COMM_CONFIG_INIT;
 
 	if (config != NULL)
-		memcpy(&copy, config, config->struct_size);
+		memcpy(&copy, config, config->struct_size < sizeof copy ? config->struct_size : sizeof copy);
 	copy.struct_size = sizeof copy;
 	return copy;
 }

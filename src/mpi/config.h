@@ -10,7 +10,7 @@
 choir_status mpi_check_arguments(const char *call, int n_local, choir_device *const *devices,
                                  const choir_comm_config *config, choir_comm **comms_out);
 
-/* mpi_copy_config: a copy of the caller's config, which may be an older and shorter struct, or NULL. */
+/* mpi_copy_config: a copy of the caller's config, which may be NULL, or of another size that is not checked yet. */
 choir_comm_config mpi_copy_config(const choir_comm_config *config);
 
 /* mpi_deadline_ms: the config's deadline, CHOIR_DEADLINE_MS, or 10 minutes. */

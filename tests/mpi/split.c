@@ -2,6 +2,7 @@
 #include "mpi/cases.h"
 
 #include <stddef.h>
+#include <string.h>
 
 /* Splits, runs a part of the table on the new comm and on its parent at odds, destroys in another order on every
  * rank. */
@@ -66,6 +67,25 @@ static choir_status start(struct job *job, MPI_Comm parent, choir_comm **comm_p,
 	return choir_comm_create_mpi_start(parent, 1, &job->world.device, &config, comm_p, event_p);
 }
 
+/* A config that is longer than the library's, as of a newer header: it is refused, and its end is not read. */
+static void wrong_size(struct job *job)
+{
+	struct {
+		choir_comm_config config;
+		unsigned char more[16384];
+	} longer = { .config = CHOIR_COMM_CONFIG_INIT };
+	struct world *world = &job->world;
+	int rank = job->rank;
+	choir_comm *comm;
+	choir_event *event;
+
+	memset(longer.more, 0xff, sizeof longer.more);
+	longer.config.struct_size = sizeof longer;
+	IS(choir_comm_create_mpi(MPI_COMM_WORLD, 1, &world->device, &longer.config, &comm), CHOIR_ARGUMENT);
+	IS(choir_comm_create_mpi_start(MPI_COMM_WORLD, 1, &world->device, &longer.config, &comm, &event),
+	   CHOIR_ARGUMENT);
+}
+
 void case_starts(struct job *job)
 {
 	choir_comm *comm = (choir_comm *)(void *)job; /* is NULL from the call on */
@@ -73,6 +93,7 @@ void case_starts(struct job *job)
 	int rank = job->rank;
 	choir_event *event = NULL;
 
+	wrong_size(job);
 	IS(start(job, MPI_COMM_NULL, &comm, &event), CHOIR_ARGUMENT);
 	IS(start(job, MPI_COMM_WORLD, NULL, &event), CHOIR_ARGUMENT);
 	IS(start(job, MPI_COMM_WORLD, &comm, NULL), CHOIR_ARGUMENT);
