@@ -118,6 +118,12 @@ class Tcp(unittest.TestCase):
     def test_sizes_differ(self):
         got = meet(2, lambda rank: self.enter(rank, 2 + rank))
         self.assertRegex(str(got[0]), "rank 1 is one of 3, rank 0 of 2")
+        self.assertRegex(str(got[1]), "closed the connection")  # at once, not at its deadline
+
+    def test_one_does_not_come(self):
+        got = meet(2, lambda rank: self.enter(rank, 3, deadline=20 if rank else 1))
+        self.assertRegex(str(got[0]), "rank 2 did not come within 1 s")
+        self.assertRegex(str(got[1]), "closed the connection")
 
 
 class Folder(unittest.TestCase):

@@ -25,6 +25,7 @@ from .errors import DeadlineError, MismatchError, TransportError
 _MAGIC = b"choir-meeting-1\n"
 _HELLO_S = 10.0  # for a newcomer to introduce itself
 _MOST_BYTES = 1 << 30
+_CLOSED = "the meeting: the other process closed the connection"
 MIN_SECRET = 16
 
 
@@ -65,7 +66,7 @@ class _Channel:
         while len(data) < n:
             part = self.sock.recv(n - len(data))
             if not part:
-                raise TransportError("the meeting: the other process closed the connection")
+                raise TransportError(_CLOSED)
             data += part
         return bytes(data)
 
@@ -132,7 +133,7 @@ class Meeting:
         """Rank 0: waits for the others."""
         arrived: dict[int, _Channel] = {}
         problem: list[Exception] = []
-        changed = threading.Condition()
+        lock = threading.Lock()
 
         def introduce(sock: socket.socket) -> None:
             try:
@@ -143,15 +144,27 @@ class Meeting:
             except (OSError, TransportError):
                 sock.close()
                 return
-            with changed:
+            with lock:
                 if size != self.size:
                     problem.append(MismatchError(f"the meeting: rank {rank} is one of {size}, rank 0 of {self.size}"))
                 elif not 0 < rank < size or rank in arrived:
                     problem.append(MismatchError(f"the meeting: two processes are rank {rank} of {size}"))
                 else:
                     arrived[rank] = channel
-                changed.notify()
+                    return
+            sock.close()
 
+        try:
+            self._await_all(listener, introduce, arrived, problem)
+        except BaseException:
+            with lock:
+                self.channels = dict(arrived)
+            self.close()  # so that nobody waits for a meeting that has failed
+            raise
+        self.channels = arrived
+
+    def _await_all(self, listener: socket.socket, introduce: Callable[[socket.socket], None],
+                   arrived: dict[int, _Channel], problem: list[Exception]) -> None:  # fmt: skip
         with listener:
             listener.settimeout(0.05)
             while len(arrived) < self.size - 1 and not problem:
@@ -163,7 +176,6 @@ class Meeting:
                 except TimeoutError:
                     continue
                 threading.Thread(target=introduce, args=(sock,), daemon=True).start()
-        self.channels = arrived
         if problem:
             raise problem[0]
 
@@ -206,6 +218,8 @@ class Meeting:
             return whole
         except TimeoutError:
             raise self._late("a process did not answer") from None
+        except (ConnectionResetError, BrokenPipeError):
+            raise TransportError(_CLOSED) from None
         except OSError as error:
             raise TransportError(f"the meeting: {error}") from None
 
