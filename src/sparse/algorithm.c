@@ -14,6 +14,7 @@ const struct sparse_method sparse_methods[] = {
 	  .cost_shared = allgather_cost_shared,
 	  .start_shared = allgather_start_shared,
 	  .fill_shared = allgather_fill,
+	  .start_device = allgather_start_device,
 	  .keeps = true },
 	{ .name = "split",
 	  .about = "ranks own index regions: reduce there, then gather the regions, each in its shortest format",
@@ -126,6 +127,8 @@ static bool may_be_chosen(const struct sparse_method *method, const struct spars
                           choir_coalesce mode)
 {
 	if ((facts->raw && !method->raw) || (mode == CHOIR_COALESCE_DISABLE && !method->keeps))
+		return false;
+	if (facts->on_device && method->start_device == NULL)
 		return false;
 	if ((facts->shared && method->start_shared == NULL) || sparse_method_refusal(method, facts->user) != NULL)
 		return false;

@@ -29,6 +29,8 @@ struct sparse_method {
 	sparse_step fill;
 	/* The same where all ranks share memory; NULL = there is no such variant. */
 	sparse_step start_shared, fill_shared;
+	/* Where all lists stay on the device; fill writes the result there too.  NULL = there is no such variant. */
+	sparse_step start_device;
 	enum format format; /* of split's reduced regions */
 	bool raw;           /* start_shared takes raw pairs */
 	bool keeps;         /* can leave duplicates as they are */
@@ -73,6 +75,7 @@ struct work allgather_cost_shared(const struct cost *cost);
 choir_status allgather_start(struct sparse *sparse, struct script_turn *turn);
 choir_status allgather_fill(struct sparse *sparse, struct script_turn *turn);
 choir_status allgather_start_shared(struct sparse *sparse, struct script_turn *turn);
+choir_status allgather_start_device(struct sparse *sparse, struct script_turn *turn);
 
 struct work split_cost(const struct cost *cost);
 struct work split_bitmap_cost(const struct cost *cost);

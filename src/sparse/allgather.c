@@ -58,7 +58,7 @@ choir_status allgather_start(struct sparse *sparse, struct script_turn *turn)
  * final step. */
 static bool is_concatenation(const struct sparse *sparse)
 {
-	bool alone = sparse->facts.most == sparse->facts.pairs;
+	bool alone = sparse->facts.most == sparse->facts.pairs && !sparse->facts.on_device;
 
 	return sparse->call.attr.coalesce_mode == CHOIR_COALESCE_DISABLE ||
 	       (alone && !reduce_has_final(sparse->call.op));
@@ -74,7 +74,7 @@ static choir_status merge_lists(struct sparse *sparse, struct script_turn *turn)
 		return CHOIR_SUCCESS;
 	}
 	sparse->step = allgather_count;
-	return sparse_merge_all(sparse);
+	return sparse->facts.on_device ? sparse_merge_on_device(sparse) : sparse_merge_all(sparse);
 }
 
 static choir_status allgather_merge(struct sparse *sparse, struct script_turn *turn)
@@ -97,6 +97,13 @@ choir_status allgather_start_shared(struct sparse *sparse, struct script_turn *t
 	TRY(sparse_open(sparse, sparse->views, sparse_pairs_at));
 	for (int r = 0; r < sparse->env.layout->n; r++)
 		sparse->lists[r].pairs = sparse_shared_pairs(sparse, r);
+	return merge_lists(sparse, turn);
+}
+
+/* Where all lists stay on the device, kernels of each rank read them there (Note [lists that stay] in stay.c). */
+choir_status allgather_start_device(struct sparse *sparse, struct script_turn *turn)
+{
+	TRY(sparse_borrow(sparse));
 	return merge_lists(sparse, turn);
 }
 
@@ -157,6 +164,7 @@ choir_status allgather_fill(struct sparse *sparse, struct script_turn *turn)
 	if (!done)
 		return script_wait_job(sparse, turn);
 	coalesce_fini(&sparse->job);
+	sparse_return(sparse);
 	sparse_close(sparse, sparse->views);
 	sparse->step = deliver_flush;
 	return CHOIR_SUCCESS;

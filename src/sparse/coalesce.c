@@ -63,6 +63,11 @@ choir_status coalesce_fill_mems(struct coalesce *job, struct dev_bytes ind, stru
 	return coalesce_kernel_fill_mems(job->on_device, ind, form, rows, done_p);
 }
 
+choir_status coalesce_fill_kept(struct coalesce *job, struct index_form form, bool *done_p)
+{
+	return coalesce_kernel_fill_kept(job->on_device, form, done_p);
+}
+
 void coalesce_keep(struct coalesce *job, struct scratch *ind, struct scratch *rows)
 {
 	if (job->on_device != NULL)

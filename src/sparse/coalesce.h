@@ -68,6 +68,9 @@ choir_status coalesce_fill(struct coalesce *job, void *ind, struct index_form fo
 choir_status coalesce_fill_mems(struct coalesce *job, struct dev_bytes ind, struct index_form form,
                                 struct dev_bytes rows, bool *done_p);
 
+/* coalesce_fill_kept: the same, only to memory of the job's for coalesce_keep; of a job of kernels only. */
+choir_status coalesce_fill_kept(struct coalesce *job, struct index_form form, bool *done_p);
+
 /* coalesce_keep: the result of a job of kernels that is filled, as it is on the device: after coalesce_fini too, until
  * the caller gives it back. */
 void coalesce_keep(struct coalesce *job, struct scratch *ind, struct scratch *rows);
@@ -103,6 +106,7 @@ choir_status coalesce_kernel_fill(struct coalesce_device *on_device, void *ind, 
                                   bool *done_p);
 choir_status coalesce_kernel_fill_mems(struct coalesce_device *on_device, struct dev_bytes ind, struct index_form form,
                                        struct dev_bytes rows, bool *done_p);
+choir_status coalesce_kernel_fill_kept(struct coalesce_device *on_device, struct index_form form, bool *done_p);
 void coalesce_kernel_keep(struct coalesce_device *on_device, struct scratch *ind, struct scratch *rows);
 choir_status coalesce_kernel_watch(struct coalesce_device *on_device, void (*fn)(void *), void *ctx);
 void coalesce_kernel_destroy(struct coalesce_device *on_device);

@@ -110,6 +110,15 @@ choir_status coalesce_kernel_fill_mems(struct coalesce_device *job, struct dev_b
 	return end_fill(job, done_p);
 }
 
+choir_status coalesce_kernel_fill_kept(struct coalesce_device *job, struct index_form form, bool *done_p)
+{
+	if (!job->filling) {
+		TRY(make_result(job, form));
+		TRY(dev_marker(dev_queue(job->device), &job->event));
+	}
+	return end_fill(job, done_p);
+}
+
 void coalesce_kernel_keep(struct coalesce_device *job, struct scratch *ind, struct scratch *rows)
 {
 	*ind = job->scratch[SCRATCH_OUT_IND];

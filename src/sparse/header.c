@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/header.h"
 #include "sparse/algorithm.h"
+#include "sparse/lent.h"
 
 #include <inttypes.h>
 
@@ -79,7 +80,7 @@ static choir_status same_width(const struct sparse_header *all, int n, struct sp
 choir_status header_agree(const struct sparse_header *all, int n, struct sparse_facts *out)
 {
 	struct sparse_facts facts = {
-		.range = INDEX_RANGE_EMPTY, .algorithm = all[0].algorithm, .shared = true, .last = -1
+		.range = INDEX_RANGE_EMPTY, .algorithm = all[0].algorithm, .shared = true, .on_device = true, .last = -1
 	};
 
 	for (int r = 1; r < n; r++) {
@@ -95,11 +96,15 @@ choir_status header_agree(const struct sparse_header *all, int n, struct sparse_
 			                 r, all[r].bad_index, all[r].bad_at);
 		facts.raw |= all[r].raw != 0;
 		facts.shared &= all[r].shared != 0;
+		facts.on_device &= all[r].list_on_device != 0;
+		facts.some_stay |= all[r].list_on_device > LENT_NOTHING;
 		facts.pairs += all[r].pairs;
 		facts.most = all[r].pairs > facts.most ? all[r].pairs : facts.most;
 		facts.least = r == 0 || all[r].pairs < facts.least ? all[r].pairs : facts.least;
 		facts.range = index_range_join(facts.range, (struct index_range){ .lo = all[r].lo, .hi = all[r].hi });
 	}
+	facts.on_device &= facts.pairs > 0 && facts.pairs <= UINT32_MAX; /* kernels merge no more */
+	facts.some_stay &= !facts.on_device;
 	*out = facts;
 	return CHOIR_SUCCESS;
 }

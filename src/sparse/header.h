@@ -27,6 +27,7 @@ struct sparse_header {
 	int32_t wire;       /* choir_sparse_wire */
 	/* shared: the address of its list; 0 = none: the list is raw and long */
 	struct share_address pairs_at;
+	uint64_t list_on_device; /* the number of its list in device memory that all ranks read (lent.h); 0 = none */
 	double growth;      /* the last call like this one: indices of the result / pairs of a rank; 0 unknown */
 	int32_t last;       /* and its method, -1 none (choice_memory.c) */
 	struct link_costs costs; /* of the rank's rules */
@@ -44,6 +45,8 @@ struct sparse_facts {
 	int algorithm;     /* forced, else -1 */
 	bool raw;          /* of some rank */
 	bool shared;       /* all ranks can */
+	bool on_device;    /* all lists stay on the device */
+	bool some_stay;    /* some do, but not all */
 	const struct user_op *user; /* the caller's operator; NULL = the library's; filled by who calls header_agree */
 	int last;          /* last and growth of the first rank that has pairs */
 	double growth;

@@ -17,7 +17,10 @@ static choir_status take_block(struct sparse *sparse, uint64_t count);
 static void lend_own(struct sparse *sparse);
 static choir_status local_count(struct sparse *sparse, struct script_turn *turn);
 static choir_status local_fill(struct sparse *sparse, struct script_turn *turn);
+static choir_status local_stay(struct sparse *sparse, struct script_turn *turn);
+static choir_status local_read(struct sparse *sparse, struct script_turn *turn);
 static choir_status local_done(struct sparse *sparse, struct script_turn *turn);
+static void set_own(struct sparse *sparse, uint64_t count);
 static choir_status header_done(struct sparse *sparse, struct script_turn *turn);
 
 /* Fewer raw pairs are coalesced first: that costs less than the exchanges that raw pairs need, one if they are read in
@@ -184,13 +187,18 @@ static void lend_own(struct sparse *sparse)
 		share_offer(sparse->own_shared.block, sparse->env.layout->n - 1, &sparse->header.pairs_at);
 }
 
+static void set_own(struct sparse *sparse, uint64_t count)
+{
+	sparse->own_count = count;
+	sparse->own_form = index_form_of((struct index_range){ .lo = sparse->header.lo, .hi = sparse->header.hi });
+}
+
 /* Takes memory for so many pairs with rows of local_dtype: shared memory, if the ranks share any. */
 static choir_status take_block(struct sparse *sparse, uint64_t count)
 {
 	uint64_t row_bytes = sparse->header.width * choir_dtype_bytes(sparse->local_dtype), bytes;
 
-	sparse->own_count = count;
-	sparse->own_form = index_form_of((struct index_range){ .lo = sparse->header.lo, .hi = sparse->header.hi });
+	set_own(sparse, count);
 	bytes = block_bytes(sparse->own_form, count, row_bytes);
 	if (sparse->shares) {
 		TRY(staged_write_take(sparse, bytes, &sparse->own_shared.block));
@@ -218,8 +226,9 @@ static choir_status local_count(struct sparse *sparse, struct script_turn *turn)
 	TRY(coalesce_count(&sparse->job, &done));
 	if (!done)
 		return script_wait_job(sparse, turn);
-	sparse->step = local_fill;
-	return take_block(sparse, sparse->job.count);
+	set_own(sparse, sparse->job.count);
+	sparse->step = sparse->stays ? local_stay : local_fill;
+	return sparse->stays ? CHOIR_SUCCESS : take_block(sparse, sparse->own_count);
 }
 
 static choir_status local_fill(struct sparse *sparse, struct script_turn *turn)
@@ -237,6 +246,47 @@ static choir_status local_fill(struct sparse *sparse, struct script_turn *turn)
 	coalesce_fini(&sparse->job);
 	sparse->step = local_done;
 	return CHOIR_SUCCESS;
+}
+
+/* The list is made on the device, and stays there. */
+static choir_status local_stay(struct sparse *sparse, struct script_turn *turn)
+{
+	bool done;
+
+	TRY(coalesce_fill_kept(&sparse->job, sparse->own_form, &done));
+	if (!done)
+		return script_wait_job(sparse, turn);
+	coalesce_keep(&sparse->job, &sparse->own_ind, &sparse->own_rows);
+	coalesce_fini(&sparse->job);
+	sparse->step = header_start;
+	return sparse_lend(sparse);
+}
+
+/* Some rank's list does not stay on the device, as all headers show.  The host reads those that did, and the headers
+ * are gathered again. */
+static choir_status read_down(struct sparse *sparse)
+{
+	uint64_t ind_bytes = sparse->own_count * sparse->own_form.bytes,
+		 row_bytes = sparse->own_count * sparse->header.width * sparse->elem_bytes;
+	struct dev_access ind, rows;
+	bool has_list = sparse->lent != NULL;
+
+	sparse_take_back(sparse);
+	sparse->step = has_list ? local_read : header_start;
+	if (!has_list)
+		return CHOIR_SUCCESS;
+	TRY(take_block(sparse, sparse->own_count));
+	ind = dev_buffer_access(sparse->own_ind.mem, 0, ind_bytes);
+	rows = dev_buffer_access(sparse->own_rows.mem, 0, row_bytes);
+	transfer_init(&sparse->ind_in, sparse->env.device, &ind, sparse->own_ptr, ind_bytes, false);
+	transfer_init(&sparse->val_in, sparse->env.device, &rows,
+	              sparse->own_ptr + block_rows_off(sparse->own_form, sparse->own_count), row_bytes, false);
+	return CHOIR_SUCCESS;
+}
+
+static choir_status local_read(struct sparse *sparse, struct script_turn *turn)
+{
+	return script_transfer(sparse, turn, &sparse->ind_in, &sparse->val_in, local_done);
 }
 
 /* Rounds the rows to wire_dtype.  It is no wider, so the rows stay where they begin. */
@@ -271,6 +321,7 @@ choir_status header_start(struct sparse *sparse, struct script_turn *turn)
 	sparse->header.wire = (int32_t)sparse->call.attr.wire;
 	sparse->header.algorithm = sparse->forced;
 	sparse->header.shared = sparse->shares;
+	sparse->header.list_on_device = sparse_list_number(sparse);
 	sparse->header.costs = *sparse->env.costs;
 	choice_memory_fill(sparse);
 	return script_plan(sparse, turn, &in, &sparse->header, sizeof sparse->header, sparse->headers,
@@ -335,7 +386,7 @@ static choir_status choose(struct sparse *sparse)
 {
 	struct cost cost = cost_of(&sparse->facts, sparse->env.layout, sparse->wire_dtype, sparse->call.op);
 	bool sorted = !sparse->facts.raw && sparse->call.attr.coalesce_mode != CHOIR_COALESCE_DISABLE;
-	bool cut = !sparse->facts.shared && sorted && cost.n <= REGIONS_COUNT;
+	bool cut = !sparse->facts.shared && !sparse->facts.on_device && sorted && cost.n <= REGIONS_COUNT;
 	struct sparse_choice choice;
 	choir_status st;
 
@@ -376,6 +427,9 @@ static choir_status header_done(struct sparse *sparse, struct script_turn *turn)
 		sparse->failure_is_local = true;
 	TRY(st);
 	sparse->facts.user = sparse->user;
+	if (sparse->facts.some_stay)
+		return read_down(sparse);
+	sparse->lent_is_known = true;
 	if (sparse->facts.raw && !(sparse->facts.shared && bucket_fits(sparse->facts.range, sparse->facts.pairs)))
 		return coalesce_after_all(sparse);
 	sparse->row_bytes = sparse->facts.width * sparse->elem_bytes;
@@ -390,6 +444,8 @@ static choir_status header_done(struct sparse *sparse, struct script_turn *turn)
 	staged_write_agree(sparse);
 	TRY(choose(sparse));
 	sparse->fill = sparse->facts.shared ? sparse->method->fill_shared : sparse->method->fill;
-	sparse->step = sparse->facts.shared ? sparse->method->start_shared : sparse->method->start;
+	sparse->step = sparse->facts.on_device ? sparse->method->start_device
+	               : sparse->facts.shared  ? sparse->method->start_shared
+	                                       : sparse->method->start;
 	return CHOIR_SUCCESS;
 }

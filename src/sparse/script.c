@@ -60,6 +60,7 @@ static void script_destroy(void *state)
 	sparse_result_free(sparse->result);
 	sparse_close(sparse, sparse->views);
 	sparse_close(sparse, sparse->region_views);
+	sparse_return(sparse);
 	share_give(sparse->own_shared.block, sparse->own_shared.used);
 	share_give(sparse->list_shared.block, sparse->list_shared.used);
 	share_give(sparse->region_shared.block, sparse->region_shared.used);
@@ -80,6 +81,7 @@ static void script_destroy(void *state)
 	free(sparse->bounds);
 	free(sparse->views);
 	free(sparse->region_views);
+	free(sparse->borrowed);
 	free(sparse->notes);
 	free(sparse->buckets);
 	user_op_release(sparse->user);
@@ -157,6 +159,15 @@ static bool wants_to_share(const struct sparse *sparse)
 	return sparse->forced < 0 || sparse_methods[sparse->forced].start_shared != NULL;
 }
 
+static bool wants_to_stay(const struct sparse *sparse)
+{
+	bool is_forced = sparse->forced >= 0;
+
+	if (is_forced && sparse_methods[sparse->forced].start_device == NULL)
+		return false;
+	return sparse_list_stays(sparse, is_forced);
+}
+
 static choir_status allocate(struct sparse *sparse)
 {
 	size_t n = (size_t)sparse->env.layout->n;
@@ -166,10 +177,12 @@ static choir_status allocate(struct sparse *sparse)
 	sparse->bounds = calloc(n + 1, sizeof *sparse->bounds);
 	sparse->views = calloc(n, sizeof *sparse->views);
 	sparse->region_views = calloc(n, sizeof *sparse->region_views);
+	sparse->borrowed = calloc(n, sizeof *sparse->borrowed);
 	sparse->notes = calloc(n, sizeof *sparse->notes);
 	sparse->buckets = calloc(n, sizeof *sparse->buckets);
 	if (sparse->headers == NULL || sparse->lists == NULL || sparse->bounds == NULL || sparse->views == NULL
-	    || sparse->region_views == NULL || sparse->notes == NULL || sparse->buckets == NULL)
+	    || sparse->region_views == NULL || sparse->borrowed == NULL || sparse->notes == NULL
+	    || sparse->buckets == NULL)
 		return error_no_memory("the headers of all ranks", n * sizeof *sparse->headers);
 	return CHOIR_SUCCESS;
 }
@@ -203,6 +216,7 @@ choir_status sparse_create(const struct script_env *env, const struct sparse_cal
 	if (st == CHOIR_SUCCESS) /* else it would set another sentence */
 		sparse->kernels = wants_kernels(sparse);
 	sparse->shares = wants_to_share(sparse);
+	sparse->stays = wants_to_stay(sparse);
 	sparse->stats =
 	    (choir_sparse_stats){ .pairs_in = call->send_ind_count, .imbalance = 1, .algorithm = "", .link = "" };
 	sparse->step = input_start;

@@ -11,6 +11,7 @@
 #include "sparse/algorithm.h"
 #include "sparse/block.h"
 #include "sparse/coalesce.h"
+#include "sparse/lent.h"
 #include "sparse/result.h"
 #include "sparse/share.h"
 #include "sparse/sparse.h"
@@ -58,6 +59,7 @@ struct sparse {
 	uint64_t elem_bytes;      /* of wire_dtype */
 	bool kernels;             /* the device coalesces */
 	bool shares;              /* all ranks are on this node and read each other's memory */
+	bool stays;               /* the rank's list stays on the device: Note [lists that stay] in stay.c */
 
 	/* the script */
 	sparse_step step;         /* the next one */
@@ -87,6 +89,8 @@ struct sparse {
 	struct index_form own_form;
 	uint64_t own_count;
 	struct scratch own_ind, own_rows; /* the list on the device too, in own_form, if kernels made it */
+	struct lent_list *lent;    /* these two, while the other ranks may read them */
+	bool lent_is_known;        /* all ranks have its number or will */
 	struct staged_write staged;
 
 	/* agreement */
@@ -113,6 +117,7 @@ struct sparse {
 	/* split where ranks share memory: the pairs of this rank by buckets, and its reduced region */
 	struct sparse_shared list_shared, region_shared;
 	struct share_view **views, **region_views; /* [n] of the others' blocks */
+	struct lent_list **borrowed;               /* [n] the others' lists on the device */
 	struct sparse_note note, *notes;           /* mine, [n] */
 	struct bucket_list *buckets;               /* [n] */
 
@@ -157,6 +162,16 @@ choir_status sparse_open(struct sparse *sparse, struct share_view **views,
                          const struct share_address *(*at)(const struct sparse *, int));
 void sparse_close(struct sparse *sparse, struct share_view **views);
 
+/* stay.c: Note [lists that stay].  sparse_list_stays: does this rank's list stay on the device?  sparse_lend: lends
+ * it to all.  NO_MEMORY.  sparse_list_number: for the header.  sparse_take_back: no rank will read it.  sparse_borrow:
+ * sets sparse->lists to the lists of all.  TRANSPORT.  sparse_return: no command of this rank's uses any of them. */
+bool sparse_list_stays(const struct sparse *sparse, bool however_short);
+choir_status sparse_lend(struct sparse *sparse);
+uint64_t sparse_list_number(const struct sparse *sparse);
+void sparse_take_back(struct sparse *sparse);
+choir_status sparse_borrow(struct sparse *sparse);
+void sparse_return(struct sparse *sparse);
+
 /* sparse_own_pairs: this rank's list: its block, or the caller's raw pairs. */
 struct pairs sparse_own_pairs(const struct sparse *sparse);
 
@@ -171,10 +186,12 @@ choir_status sparse_fold(const struct sparse *sparse, const void *blocks, uint64
 
 /* sparse_merge_host: begins the job that merges the first n_lists of sparse->lists, which lie in range; final: its rows
  * are those of the result.  sparse_merge_region: all lists, of a region, by kernels too.  sparse_merge_all: all lists,
- * to the result, by kernels too, which leave it on the device.  NO_MEMORY, OPENCL. */
+ * to the result, by kernels too, which leave it on the device.  sparse_merge_on_device: the same, by kernels always.
+ * NO_MEMORY, OPENCL. */
 choir_status sparse_merge_host(struct sparse *sparse, uint32_t n_lists, struct index_range range, bool final);
 choir_status sparse_merge_region(struct sparse *sparse, struct index_range range);
 choir_status sparse_merge_all(struct sparse *sparse);
+choir_status sparse_merge_on_device(struct sparse *sparse);
 
 /* sparse_set_imbalance: stats.imbalance from the work in all notes. */
 void sparse_set_imbalance(struct sparse *sparse);

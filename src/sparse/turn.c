@@ -250,6 +250,11 @@ choir_status sparse_merge_all(struct sparse *sparse)
 	return merge(sparse, (uint32_t)sparse->env.layout->n, sparse->facts.range, true, kernels);
 }
 
+choir_status sparse_merge_on_device(struct sparse *sparse)
+{
+	return merge(sparse, (uint32_t)sparse->env.layout->n, sparse->facts.range, true, true);
+}
+
 void sparse_set_imbalance(struct sparse *sparse)
 {
 	int n = sparse->env.layout->n;

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* Note [lists that stay].  Where all ranks are in one process and their devices, of class stage, share a context, a
+ * rank's coalesced list stays in device memory (lent.h): the header carries its number and count, kernels of each rank
+ * read the lists of all where they lie, and the merged list goes to the caller's cl_mems.  Only counts and headers
+ * cross the bus.  Short lists take the way through the host, by the rule of dense calls (Note [far or on the device] in
+ * algo_default.c), unless allgather is forced.  Each rank says in its header whether its list stays; unless all do,
+ * those that did are read, and the headers are gathered once more. */
+#include "sparse/lent.h"
+#include "sparse/state.h"
+
+#include <string.h>
+
+/* The bytes of a list from which on it stays, where no rates were measured. */
+#define STAY_BYTES (128 * 1024)
+
+/* Is the list long enough for its commands?  A rank without pairs does as the others. */
+static bool is_long(const struct sparse *sparse)
+{
+	uint64_t command = sparse->env.command_bytes, ranks = (uint64_t)sparse->env.layout->n,
+		 least = command > 0 ? 2 * (ranks - 1) * command : STAY_BYTES,
+		 bytes = sparse->call.send_ind_count * sparse->ind_bytes +
+	                 sparse->call.send_val_count * choir_dtype_bytes(sparse->call.val_dtype);
+
+	return bytes == 0 || bytes >= least;
+}
+
+bool sparse_list_stays(const struct sparse *sparse, bool however_short)
+{
+	if (!sparse->kernels || sparse->env.device_bytes == 0 || sparse->env.layout->n == 1)
+		return false;
+	return however_short || is_long(sparse);
+}
+
+choir_status sparse_lend(struct sparse *sparse)
+{
+	TRY(lent_create(&sparse->own_ind, &sparse->own_rows, sparse->env.layout->n - 1, &sparse->lent));
+	sparse->header.pairs = sparse->own_count;
+	return CHOIR_SUCCESS;
+}
+
+uint64_t sparse_list_number(const struct sparse *sparse)
+{
+	if (!sparse->stays)
+		return 0;
+	return sparse->lent == NULL ? LENT_NOTHING : lent_number(sparse->lent);
+}
+
+void sparse_take_back(struct sparse *sparse)
+{
+	sparse->stays = false;
+	if (sparse->lent != NULL)
+		lent_withdraw(sparse->lent, &sparse->own_ind, &sparse->own_rows);
+	sparse->lent = NULL;
+}
+
+static choir_status open_list(struct sparse *sparse, int r)
+{
+	const struct sparse_header *header = &sparse->headers[r];
+	struct coalesce_source *list = &sparse->lists[r];
+	const struct lent_list *from = sparse->lent;
+	choir_status st = CHOIR_SUCCESS;
+
+	list->pairs.form = index_form_of((struct index_range){ .lo = header->lo, .hi = header->hi });
+	if (header->list_on_device <= LENT_NOTHING)
+		return st;
+	if (r != sparse->env.me) {
+		st = lent_open(header->list_on_device, &sparse->borrowed[r]);
+		from = sparse->borrowed[r];
+	}
+	if (st != CHOIR_SUCCESS)
+		return error_prefix(st, "rank %d", r);
+	list->pairs.count = header->pairs;
+	list->ind_mem = lent_ind(from);
+	list->val_mem = lent_rows(from);
+	return CHOIR_SUCCESS;
+}
+
+/* Opens all that can be opened, so that the others' loans end. */
+choir_status sparse_borrow(struct sparse *sparse)
+{
+	char text[ERROR_TEXT_BYTES];
+	choir_status st = CHOIR_SUCCESS;
+
+	for (int r = 0; r < sparse->env.layout->n; r++) {
+		choir_status one = open_list(sparse, r);
+
+		if (one == CHOIR_SUCCESS || st != CHOIR_SUCCESS)
+			continue;
+		memcpy(text, error_text(), sizeof text);
+		st = one;
+	}
+	return st == CHOIR_SUCCESS ? st : error_set(st, "%s", text);
+}
+
+void sparse_return(struct sparse *sparse)
+{
+	for (int r = 0; sparse->borrowed != NULL && r < sparse->env.layout->n; r++) {
+		lent_close(sparse->borrowed[r]);
+		sparse->borrowed[r] = NULL;
+	}
+	lent_give(sparse->lent, sparse->lent_is_known);
+	sparse->lent = NULL;
+}

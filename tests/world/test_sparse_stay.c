@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* choir_sparse_allreduce of ranks of one process whose devices share a context, with kernels: lists that stay on the
+ * devices (Note [lists that stay]), lists of which some are too short to stay, results of all kinds, ranks that fail
+ * alone. */
+#include "exec/comm.h"
+#include "world/devices.h"
+#include "world/sparse_flight.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { SHORT_BYTES = 128 * 1024 /* shorter lists do not stay */ };
+
+static const int sizes[] = { 2, 3, 5, 8 };
+
+static void each_way(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	const struct sparse_call *call = arg;
+
+	sparse_flight_run(world, rank, comm, call, (enum way)((call->seed + (uint64_t)rank) % N_WAYS));
+}
+
+static void on_devices(world_fn fn, struct sparse_call *call)
+{
+	struct world world;
+
+	devices_begin(&world, call->n, 0);
+	world_threads(&world, fn, call);
+	world_end(&world);
+}
+
+/* Any operator, type, width and range; the lists stay, however short. */
+static void test_forced(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < 8; seed++) {
+		struct sparse_call call;
+
+		sparse_call_draw(&call, seed * 8 + 1, sizes[seed % 4], 700); /* options: algorithm=allgather */
+		on_devices(each_way, &call);
+		sparse_call_free(&call);
+	}
+}
+
+/* Rows of which some ranks have many, and others few or none. */
+static struct sparse_call long_rows(uint64_t seed)
+{
+	struct sparse_call call = { .seed = seed,
+		                    .n = sizes[seed % 4],
+		                    .ind_dtype = seed % 3 ? CHOIR_I32 : CHOIR_I64,
+		                    .val_dtype = CHOIR_F32,
+		                    .op = seed % 2 ? CHOIR_OP_SUM : CHOIR_OP_MEAN,
+		                    .width = 64,
+		                    .range = seed % 5 < 2 ? 3000 : 400000000, /* with a bitmap, and too far for one */
+		                    .most = 3000,
+		                    .device = true };
+
+	sparse_call_make(&call);
+	return call;
+}
+
+/* Are there lists that stay and lists that are too short? */
+static bool is_mixed(const struct sparse_call *call, bool *some_stay)
+{
+	bool some_short = false;
+
+	*some_stay = false;
+	for (int r = 0; r < call->n; r++) {
+		size_t bytes = call->in[r].count * (call->ind_bytes + call->val_bytes);
+
+		*some_stay |= bytes >= SHORT_BYTES;
+		some_short |= bytes > 0 && bytes < SHORT_BYTES;
+	}
+	return *some_stay && some_short;
+}
+
+static void test_mixed(void **state)
+{
+	int mixed = 0, alike = 0;
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 10; seed++) {
+		struct sparse_call call = long_rows(seed);
+		bool stays;
+
+		if (is_mixed(&call, &stays))
+			mixed++;
+		else
+			alike += stays;
+		on_devices(each_way, &call);
+		sparse_call_free(&call);
+	}
+	print_message("%d mixed, %d alike\n", mixed, alike);
+	assert_true(mixed > 1);
+	assert_true(alike > 1);
+}
+
+/* A rank whose alloc_fn fails has lent its list all the same; the comm goes on. */
+static void one_fails(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	const struct sparse_call *call = arg;
+
+	for (int round = 0; round < 3; round++) {
+		bool fails = rank == round % world->n;
+		struct sparse_flight flight;
+
+		OK(sparse_flight_start(&flight, world, rank, comm, call, fails ? ALLOCATES : RECEIVES,
+		                       fails ? CHOIR_ARGUMENT : CHOIR_SUCCESS));
+		if (!fails) {
+			sparse_flight_land(&flight);
+			continue;
+		}
+		IS(choir_event_wait(flight.event, -1), CHOIR_ARGUMENT);
+		memory_free(&flight.recv_ind);
+		memory_free(&flight.recv_val);
+		sparse_flight_free(&flight);
+	}
+	OK(choir_comm_status(comm));
+	sparse_flight_run(world, rank, comm, call, RECEIVES);
+}
+
+static void test_failing(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct sparse_call call = { .seed = 3,
+			                    .n = sizes[i],
+			                    .ind_dtype = CHOIR_I32,
+			                    .val_dtype = CHOIR_F32,
+			                    .op = CHOIR_OP_SUM,
+			                    .width = 3,
+			                    .range = 900,
+			                    .most = 500,
+			                    .device = true,
+			                    .options = "algorithm=allgather" };
+
+		sparse_call_make(&call);
+		on_devices(one_fails, &call);
+		sparse_call_free(&call);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_forced),
+		cmocka_unit_test(test_mixed),
+		cmocka_unit_test(test_failing),
+	};
+
+	return cmocka_run_group_tests(tests, devices_open, devices_close);
+}
