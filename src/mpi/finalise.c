@@ -77,25 +77,19 @@ static bool enter_barrier(void)
 	return send(atomic_load(&launcher), line, sizeof line - 1, MSG_NOSIGNAL) == sizeof line - 1;
 }
 
-/* The launcher's answer is one line; it sends nothing else without a request. */
-static bool read_answer(void)
-{
-	char byte = '\0';
-
-	while (byte != '\n') {
-		ssize_t n = recv(atomic_load(&launcher), &byte, 1, 0);
-
-		if (n == 0 || (n < 0 && errno != EINTR))
-			return false;
-	}
-	return true;
-}
-
 static bool is_answered(int timeout_ms)
 {
 	struct pollfd wait = { .fd = atomic_load(&launcher), .events = POLLIN };
 
 	return poll(&wait, 1, timeout_ms) > 0;
+}
+
+/* False if the launcher is gone. */
+static bool read_byte(char *out)
+{
+	ssize_t n = recv(atomic_load(&launcher), out, 1, MSG_DONTWAIT);
+
+	return n == 1 || (n < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
 static void make_progress(void)
@@ -108,22 +102,26 @@ static void make_progress(void)
 	mpi_leave();
 }
 
-/* False after deadline_ms, or if the launcher is gone. */
+/* The launcher's answer is one line; it sends nothing else without a request.  False after deadline_ms, or if the
+ * launcher is gone. */
 static bool pass_barrier(int64_t deadline_ms, bool progress)
 {
 	int64_t start = mpi_now_ms();
+	char byte = '\0';
 
 	if (!enter_barrier())
 		return false;
-	while (!is_answered(progress ? 0 : 100)) {
-		if (mpi_now_ms() - start > deadline_ms)
+	while (byte != '\n') {
+		bool answered = is_answered(progress ? 0 : 100);
+
+		if (mpi_now_ms() - start > deadline_ms || (answered && !read_byte(&byte)))
 			return false;
-		if (progress) {
+		if (progress && !answered) {
 			make_progress();
 			sched_yield();
 		}
 	}
-	return read_answer();
+	return true;
 }
 
 bool finalise_meet(int64_t deadline_ms)
