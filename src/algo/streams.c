@@ -81,6 +81,19 @@ static void put(struct streams *s, uint64_t k)
 	}
 }
 
+/* Takes what chunk k of that rank has for this one. */
+static void take_from(struct streams *s, int rank, uint64_t k)
+{
+	struct stream stream = s->view->of(s->in, rank);
+	uint64_t from = k * s->chunk_bytes, to = min_u64(from + s->chunk_bytes, stream.to);
+
+	if (from < stream.from)
+		from = stream.from;
+	if (from < to)
+		plan_copy(s->plan, plan_at(PLAN_RECV, stream.recv_off + from - stream.from), slot_at(s, rank, from),
+		          to - from, (plan_id[]){ s->awaited, s->published }, 2, "take");
+}
+
 /* Takes chunk k of all other ranks, beginning with the next rank, so that not all read one slot at once; after the next
  * chunk is published, for which the others wait. */
 static void take(struct streams *s, uint64_t k)
@@ -89,18 +102,8 @@ static void take(struct streams *s, uint64_t k)
 	int n = s->in->layout->n;
 
 	s->took_from[k % 2] = s->plan->n_steps;
-	for (int i = from_mine ? 0 : 1; i < n; i++) {
-		int rank = (s->in->me + i) % n;
-		struct stream stream = s->view->of(s->in, rank);
-		uint64_t from = k * s->chunk_bytes, to = min_u64(from + s->chunk_bytes, stream.to);
-
-		if (from < stream.from)
-			from = stream.from;
-		if (from < to)
-			plan_copy(s->plan, plan_at(PLAN_RECV, stream.recv_off + from - stream.from),
-			          slot_at(s, rank, from), to - from, (plan_id[]){ s->awaited, s->published }, 2,
-			          "take");
-	}
+	for (int i = from_mine ? 0 : 1; i < n; i++)
+		take_from(s, (s->in->me + i) % n, k);
 	s->took_to[k % 2] = s->plan->n_steps;
 }
 
@@ -112,6 +115,30 @@ static void own(struct streams *s, uint64_t k, plan_id after)
 	if (len > 0)
 		plan_copy(s->plan, plan_at(PLAN_RECV, s->own_to + from), plan_at(PLAN_SEND, s->own_at + from), len,
 		          &after, 1, "own");
+}
+
+/* A single chunk that goes one way, of a gather or scatter: who gives waits for nobody, who takes waits for the givers
+ * and publishes nothing, since nobody waits for it. */
+static void period_one_way(struct streams *s)
+{
+	const struct algo_in *in = s->in;
+	plan_id put_from = s->plan->n_steps;
+
+	put(s, 0);
+	if (s->plan->n_steps > put_from) {
+		need_range(s->plan, put_from, s->plan->n_steps);
+		s->published = plan_publish(s->plan, 1, NULL, 0, "block there");
+	}
+	own(s, 0, s->published);
+	for (int i = 1; i < in->layout->n; i++) {
+		int rank = (in->me + i) % in->layout->n;
+		struct stream stream = s->view->of(in, rank);
+
+		if (stream.from < stream.to) {
+			s->awaited = plan_await(s->plan, rank, 1, NULL, 0, "block there");
+			take_from(s, rank, 0);
+		}
+	}
 }
 
 static void period(struct streams *s, uint64_t k)
@@ -171,8 +198,11 @@ choir_status streams_build(const struct algo_in *in, struct plan *plan, const st
 	plan->slot_used = s.n_chunks <= 1 ? bytes : min_u64(s.n_chunks, AREAS) * s.chunk_bytes;
 	if (s.n_chunks > 0)
 		begin_own(&s, &window);
-	for (uint64_t k = 0; s.n_chunks > 0 && k <= s.n_chunks; k++)
-		period(&s, k);
+	if (s.n_chunks == 1 && collective_has(in->collective, TRAIT_ROOTED))
+		period_one_way(&s);
+	else if (s.n_chunks > 0)
+		for (uint64_t k = 0; k <= s.n_chunks; k++)
+			period(&s, k);
 	return plan_finish(plan);
 }
 

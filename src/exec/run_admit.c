@@ -117,7 +117,7 @@ static bool may_enter(struct run *run)
  * anyway, and raises it. */
 static bool may_leave_flag_down(const struct run *run)
 {
-	return run->is_inline && run->plan->n_steps > 0 && run->plan->steps[0].kind == PLAN_AWAIT;
+	return run->is_inline && run->plan->awaits;
 }
 
 void run_raise_flag(struct run *run)
