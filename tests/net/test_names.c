@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of data types, in every usual spelling. */
+/* Names of data types and operators, in every usual spelling. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <choir/types.h>
+#include <string.h>
 
 static void test_dtypes(void **state)
 {
@@ -44,6 +45,11 @@ static void test_ops(void **state)
 	} rows[] = {
 		{ "lxor", CHOIR_OP_LOGICAL_XOR }, { "land", CHOIR_OP_LOGICAL_AND }, { "MINLOC", CHOIR_OP_MINLOC },
 		{ "maxloc", CHOIR_OP_MAXLOC },    { "avg", CHOIR_OP_MEAN },
+		{ "sum", CHOIR_OP_SUM },          { "add", CHOIR_OP_SUM },          { "mul", CHOIR_OP_PROD },
+		{ "lor", CHOIR_OP_LOGICAL_OR },   { "ADD", CHOIR_OP_SUM },          { "MEAN", CHOIR_OP_MEAN },
+		{ "MUL", CHOIR_OP_PROD },         { "MIN", CHOIR_OP_MIN },          { "MAX", CHOIR_OP_MAX },
+		{ "LOCAL", CHOIR_OP_LOCAL },      { "SQUARE_ADD", CHOIR_OP_SQUARE_ADD },
+		{ "LOGICAL_AND", CHOIR_OP_LOGICAL_AND }, { "LOGICAL_OR", CHOIR_OP_LOGICAL_OR },
 	};
 	choir_op op = -1;
 
@@ -52,6 +58,12 @@ static void test_ops(void **state)
 		if (choir_op_parse(rows[i].text, &op) != CHOIR_SUCCESS || op != rows[i].op)
 			fail_msg("%s: %s", rows[i].text, choir_last_error());
 	assert_int_equal(choir_op_parse("nor", &op), CHOIR_ARGUMENT);
+	assert_string_equal(choir_op_name(CHOIR_OP_PROD), "prod");
+	for (int i = 0; strcmp(choir_op_name(i), "unknown") != 0; i++) {
+		assert_int_equal(choir_op_parse(choir_op_name(i), &op), CHOIR_SUCCESS);
+		assert_int_equal(op, i);
+	}
+	assert_int_equal(op, CHOIR_OP_MAXLOC); /* the last one */
 }
 
 int main(void)

@@ -336,13 +336,44 @@ static void test_lifetimes(void **state)
 	}
 }
 
+/* --- the algorithm and the bytes that left the node --- */
+
+enum { RING_COUNT = 1000, HEADERS_BYTES = 1024 };
+
+/* Of two ranks each sends half of the data twice. */
+static void counted(struct world *world, int rank, choir_comm *comm, void *crosses)
+{
+	static int32_t zeros[RING_COUNT], out[2][RING_COUNT];
+	choir_call call = CHOIR_CALL_INIT;
+	choir_event *event;
+	uint64_t bytes;
+
+	call.options = "algorithm=ring";
+	OK(choir_allreduce(comm, choir_host(zeros), choir_host(out[rank]), RING_COUNT, CHOIR_I32, CHOIR_OP_SUM, &call,
+	                   &event));
+	OK(choir_event_wait(event, -1));
+	bytes = choir_event_wire_bytes(event);
+	CHECK(strcmp(choir_event_algorithm(event), "ring") == 0);
+	CHECK(crosses == NULL ? bytes == 0 : bytes > sizeof zeros && bytes < sizeof zeros + HEADERS_BYTES);
+	choir_event_release(event);
+}
+
+static void test_bytes_that_leave_the_node(void **state)
+{
+	int crosses;
+
+	(void)state;
+	world_run_at(2, 0, 60000, counted, NULL);
+	world_run_at(2, 1, 60000, counted, &crosses);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_waits),     cmocka_unit_test(test_callbacks),
 		cmocka_unit_test(test_chain),     cmocka_unit_test(test_failed_dep),
 		cmocka_unit_test(test_queues),    cmocka_unit_test(test_exported_failure),
-		cmocka_unit_test(test_lifetimes),
+		cmocka_unit_test(test_lifetimes), cmocka_unit_test(test_bytes_that_leave_the_node),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
