@@ -110,6 +110,7 @@ static void no_whole_entry(void **state)
 {
 	(void)state;
 	each(3, 50, 0, 40, same_places);
+	assert_int_equal(law_stats().k, 1);
 }
 
 static void common_indices_are_added(void **state)
