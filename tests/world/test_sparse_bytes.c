@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { MOST_RANKS = 8, FAR_RANKS = 4, COUNTS = 8192 /* bytes of counts, ranges and the like, a rank */ };
+enum { MOST_RANKS = 8, FAR_RANKS = 4, COUNTS = 16384 /* bytes of counts, ranges and the like, a rank */ };
 
 struct trial {
 	int ranks;
