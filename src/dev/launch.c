@@ -51,7 +51,7 @@ size_t launch_items(const choir_device *device, uint64_t n, uint64_t *span_p)
 	uint64_t group = launch_shape_of(device, 0).group, items = n / least;
 
 	items = items < 1 ? 1 : items > most ? most : items;
-	items = round_up(items, group);
+	items = min_u64(round_up(items, group), round_down(LAUNCH_GROUPS, group)); /* also if each is a group */
 	*span_p = (n + items - 1) / items;
 	return (size_t)items;
 }

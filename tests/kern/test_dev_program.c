@@ -60,6 +60,38 @@ static void test_failures(void **state)
 	assert_null(kernel);
 }
 
+/* Some drivers run 65 535 groups of a launch and drop the others. */
+static void test_many_groups(void **state)
+{
+	enum { LINES = 70001, LINE = 16 };
+	static unsigned char from[(LINES + 1) * LINE], to[sizeof from], want[sizeof from];
+	cl_ulong count = LINES;
+	cl_mem source, target;
+	cl_kernel kernel;
+	cl_event event;
+
+	(void)state;
+	fixture_pattern(from, sizeof from, 1);
+	fixture_pattern(to, sizeof to, 2);
+	memcpy(want, to, sizeof want);
+	memcpy(want, from, (size_t)LINES * LINE);
+	assert_ok(dev_buffer_create(fixture_device, sizeof from, &source));
+	assert_ok(dev_buffer_create(fixture_device, sizeof to, &target));
+	fixture_poke(source, from, sizeof from);
+	fixture_poke(target, to, sizeof to);
+	assert_ok(dev_kernel_take(fixture_device, "copy.cl", "", "copy_lines", &kernel));
+	assert_int_equal(clSetKernelArg(kernel, 0, sizeof target, &target), CL_SUCCESS);
+	assert_int_equal(clSetKernelArg(kernel, 1, sizeof source, &source), CL_SUCCESS);
+	assert_int_equal(clSetKernelArg(kernel, 2, sizeof count, &count), CL_SUCCESS);
+	assert_ok(dev_launch(fixture_device, kernel, LINES + 1, 1, &event));
+	assert_ok(dev_wait(&event));
+	dev_kernel_give(fixture_device, "copy.cl", "", "copy_lines", kernel);
+	fixture_peek(target, to, sizeof to);
+	assert_memory_equal(to, want, sizeof want);
+	dev_buffer_free(source);
+	dev_buffer_free(target);
+}
+
 struct worker {
 	choir_device *device;
 	int32_t value;
@@ -133,6 +165,7 @@ const struct CMUnitTest program_tests[] = {
 	cmocka_unit_test(test_embedded),
 	cmocka_unit_test(test_take_and_give),
 	cmocka_unit_test(test_failures),
+	cmocka_unit_test(test_many_groups),
 	cmocka_unit_test(test_threads),
 };
 const size_t n_program_tests = sizeof program_tests / sizeof *program_tests;
