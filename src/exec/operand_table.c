@@ -7,13 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What an operand's address is counted from: a call's slot and lane are others than those of the call before. */
-enum operand_base { ABSOLUTE, IN_SLOT, IN_LANE, N_BASES };
+/* What an operand's address is counted from: slot, lane and run are others than those of the call before. */
+enum operand_base { ABSOLUTE, IN_SLOT, IN_LANE, IN_LINE, N_BASES };
 
 static enum operand_base base_of(const struct run *run, struct plan_ref ref)
 {
-	if (ref.buf != PLAN_SLOT || (run->publish_carries_bytes && ref.peer == run->comm->rank))
+	if (ref.buf != PLAN_SLOT)
 		return ABSOLUTE;
+	if (run->publish_carries_bytes && ref.peer == run->comm->rank)
+		return IN_LINE;
 	return run->slot.in_lane ? IN_LANE : IN_SLOT;
 }
 
@@ -22,6 +24,7 @@ static void find_bases(const struct run *run, uint64_t bases[N_BASES])
 	bases[ABSOLUTE] = 0;
 	bases[IN_SLOT] = run->slot.at;
 	bases[IN_LANE] = (uint64_t)run->lane * sizeof(struct arena_lane);
+	bases[IN_LINE] = (uint64_t)(uintptr_t)run->line;
 }
 
 static void bind_step(struct table_step *to, struct run *run, const struct plan_step *step, const uint64_t *bases)

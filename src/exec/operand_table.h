@@ -8,7 +8,7 @@
 enum { TABLE_STEPS = 6, TABLE_OPERANDS = 8 };
 
 /* A copy or reduction with its addresses: those of a slot count from the beginning of the call's slot, those of a
- * lane's bytes from lane 0. */
+ * lane's bytes from lane 0, those of a run's line from the line. */
 struct table_step {
 	uint32_t n, n_dst; /* operands: destinations, then sources; n = 0: the step is not in the table */
 	unsigned char *at[TABLE_OPERANDS];

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { LANE_GAP = 16, FEW_LANES = COMM_LANES / 2 }; /* LANE_GAP: pauses; two or three short calls */
+enum { GAP_PAUSES = 16, FEW_LANES = COMM_LANES / 2 }; /* the pauses take as long as two or three short calls */
 
 static bool left_by(struct choir_comm *comm, int local_rank, int lane, uint64_t seq)
 {
@@ -76,23 +76,26 @@ bool run_held_up(const struct run *run, int local_rank)
 
 /* Note [lane gap].  A rank that only gives, the root of a broadcast say, is soon so far ahead that one lane at a time
  * comes free, and each look for it takes the line away on which a peer notes the ends of its calls.  So after a look
- * that found few free lanes it pauses: the peers, which have some calls to go on with, end several meanwhile. */
+ * that found few free lanes it pauses: the peers, which have some calls to go on with, end several meanwhile.  Only the
+ * thread of a blocking call does: a driver has other runs to look at. */
 static void let_peers_catch_up(const struct choir_comm *comm)
 {
-	for (int i = 0; i < LANE_GAP && !comm->crowded; i++)
+	for (int i = 0; i < GAP_PAUSES && !comm->crowded; i++)
 		wait_spin();
 }
 
 /* Advances `over`, below which all calls are done on all ranks of the node, as far as it goes. */
-static bool is_lane_free(struct choir_comm *comm, uint64_t seq)
+static bool is_lane_free(const struct run *run)
 {
+	struct choir_comm *comm = run->comm;
 	struct arena_use *use = &comm->engine.arena;
+	uint64_t seq = run->seq;
 
 	if (use->over + COMM_LANES > seq)
 		return true;
 	while (use->over < seq && left_by_all(comm, use->over))
 		use->over++;
-	if (use->over + FEW_LANES <= seq)
+	if (use->over + FEW_LANES <= seq && run->is_inline)
 		let_peers_catch_up(comm);
 	return use->over + COMM_LANES > seq;
 }
@@ -103,7 +106,7 @@ static bool may_enter(struct run *run)
 {
 	int size = run->comm->node_size;
 
-	if (!is_lane_free(run->comm, run->seq))
+	if (!is_lane_free(run))
 		return false;
 	for (int local_rank = 0; local_rank < size && run->slot.after_lanes != 0; local_rank++)
 		if (run_held_up(run, local_rank))
