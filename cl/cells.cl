@@ -69,7 +69,7 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void cells_count(__global const entry *entries, uint n, __global uint *counts, __global uint *bitmap)
 {
 	__local uint bits[WORDS], sums[GROUP];
-	const uint b = (uint)get_group_id(0), first = group_item() * WORDS_AN_ITEM;
+	const uint b = (uint)group_number(), first = group_item() * WORDS_AN_ITEM;
 	const uint from = bucket_start(entries, n, b), end = bucket_start(entries, n, (ulong)b + 1);
 	uint mine = 0, all;
 
@@ -98,7 +98,7 @@ void cells_take(__global const entry *entries, uint n, __global const uint *coun
 {
 	__local ACC cells[CELLS];
 	__local uint sums[GROUP];
-	const uint b = (uint)get_group_id(0), first = group_item() * WORDS_AN_ITEM;
+	const uint b = (uint)group_number(), first = group_item() * WORDS_AN_ITEM;
 	const uint from = bucket_start(entries, n, b), end = bucket_start(entries, n, (ulong)b + 1);
 	uint mine = 0, to, all;
 

@@ -25,11 +25,11 @@ void gather_buffers(__global const VALUE *b0, __global const VALUE *b1, __global
 {
 	__global const VALUE *const buffers[16] = { b0, b1, b2,  b3,  b4,  b5,  b6,  b7,
 		                                    b8, b9, b10, b11, b12, b13, b14, b15 };
-	const uint k = (uint)get_group_id(0) / n_groups;
+	const uint k = (uint)group_number() / n_groups;
 	__global const VALUE *const buffer = buffers[k];
 	const ulong to = whole_at + in.from[k], n = in.length[k];
 
-	for (walk at = walk_of((uint)get_group_id(0) % n_groups, n_blocks, in.part[k]); at.i < at.end;
+	for (walk at = walk_of((uint)group_number() % n_groups, n_blocks, in.part[k]); at.i < at.end;
 	     at = walk_on(at))
 		whole[to + at.row * width + at.column] = at.i < n ? buffer[at.i] : (VALUE)0;
 }
@@ -44,11 +44,11 @@ void scatter_buffers(__global VALUE *b0, __global VALUE *b1, __global VALUE *b2,
 {
 	__global VALUE *const buffers[16] = { b0, b1, b2,  b3,  b4,  b5,  b6,  b7,
 		                              b8, b9, b10, b11, b12, b13, b14, b15 };
-	const uint k = (uint)get_group_id(0) / n_groups;
+	const uint k = (uint)group_number() / n_groups;
 	__global VALUE *const buffer = buffers[k];
 	const ulong start = whole_at + in.from[k], n = in.length[k];
 
-	for (walk at = walk_of((uint)get_group_id(0) % n_groups, n_blocks, in.part[k]); at.i < at.end;
+	for (walk at = walk_of((uint)group_number() % n_groups, n_blocks, in.part[k]); at.i < at.end;
 	     at = walk_on(at))
 		if (at.i < n)
 			buffer[at.i] = whole[start + at.row * width + at.column];

@@ -3,6 +3,8 @@
  *
  * Options: GROUP = work-items of a group, a power of two; SUB_GROUPS if the device sums over sub-groups: two barriers,
  * whatever the size of the group (src/dev/program.c sets it: Note [sub-groups] in src/dev/facts.c). */
+#include "group.h"
+
 #ifdef cl_khr_subgroups
 #pragma OPENCL EXTENSION cl_khr_subgroups : enable
 #endif

@@ -40,7 +40,7 @@ void select_count(__global const KEY *val, ulong val_at, uint n, uint span, ulon
                   __global uint *equal)
 {
 	__local uint sums[2];
-	const uint g = (uint)get_group_id(0), t = (uint)get_local_id(0);
+	const uint g = (uint)group_number(), t = (uint)get_local_id(0);
 	const uint from = (uint)min((ulong)g * span, (ulong)n), end = (uint)min((ulong)from + span, (ulong)n);
 	uint more = 0, same = 0;
 
@@ -71,7 +71,7 @@ void select_write(__global const KEY *val, ulong val_at, uint n, uint span, ulon
                   __global KEY *out)
 {
 	__local uint sums[GROUP];
-	const uint g = (uint)get_group_id(0), t = group_item();
+	const uint g = (uint)group_number(), t = group_item();
 	const uint from = (uint)min((ulong)g * span, (ulong)n), end = (uint)min((ulong)from + span, (ulong)n);
 	uint more_before = above[g], same_before = equal[g]; /* of the step's first element */
 
@@ -110,7 +110,7 @@ void select_digits(__global const KEY *val, ulong val_at, uint n, uint span, ulo
                    __global uint *count)
 {
 	__local uint sums[DIGITS];
-	const uint g = (uint)get_group_id(0), t = (uint)get_local_id(0);
+	const uint g = (uint)group_number(), t = (uint)get_local_id(0);
 	const uint from = (uint)min((ulong)g * span, (ulong)n), end = (uint)min((ulong)from + span, (ulong)n);
 
 	for (uint d = t; d < DIGITS; d += GROUP)

@@ -9,6 +9,8 @@
 #error "SPAN: elements of an item"
 #endif
 
+#include "group.h"
+
 /* The element that the item is at: i = row * width + column.  rows_on, columns_on: the step to its next one. */
 typedef struct {
 	ulong i, end, row, column, rows_on, columns_on, width;
@@ -32,7 +34,7 @@ static walk walk_of(ulong group, ulong n, ulong width)
 
 static walk walk_from(ulong n, ulong width)
 {
-	return walk_of(get_group_id(0), n, width);
+	return walk_of(group_number(), n, width);
 }
 
 static walk walk_on(walk at)

@@ -205,7 +205,7 @@ void dev_build_deadline(int64_t until_ns);
 
 /* dev_launch: enqueues the kernel on the internal in-order queue and flushes.  event_p may be NULL where the event of a
  * later launch covers this one.  global is a multiple of local; local 0 lets the driver choose.  More groups than
- * LAUNCH_GROUPS are several launches: such a kernel goes by get_global_id alone. */
+ * LAUNCH_GROUPS are several launches, in which kernels go by get_global_id alone (cl/group.h). */
 choir_status dev_launch(choir_device *device, cl_kernel kernel, size_t global, size_t local, cl_event *event_p);
 
 cl_command_queue dev_queue(choir_device *device); /* the internal in-order queue */

@@ -26,9 +26,11 @@ choir_status launch_run(choir_device *device, const struct launch *launch, cl_ev
 struct launch_shape {
 	size_t group, span;
 };
-/* launch_shape_of: for launches of at most n elements: drivers refuse more than LAUNCH_GROUPS.
- * launch_shape_within: in so many groups at the most. */
+/* The groups of one launch at the most: a driver may drop the rest. */
 enum { LAUNCH_GROUPS = 65535 };
+
+/* launch_shape_of: for launches of at most n elements, in LAUNCH_GROUPS.  launch_shape_within: in so many groups at the
+ * most. */
 struct launch_shape launch_shape_of(const choir_device *device, uint64_t n);
 struct launch_shape launch_shape_within(const choir_device *device, uint64_t n, uint64_t most_groups);
 

@@ -151,7 +151,7 @@ static struct program *add(struct program_cache *cache, uint64_t key, const char
 	return program;
 }
 
-static choir_status build_failed(const choir_device *device, cl_program program, const char *source,
+static choir_status build_failed(const choir_device *device, cl_program program, bool silent, const char *source,
                                  const char *options, cl_int rc)
 {
 	size_t bytes = 0;
@@ -163,7 +163,8 @@ static choir_status build_failed(const choir_device *device, cl_program program,
 		text = calloc(1, bytes + 1);
 	if (text != NULL &&
 	    clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, bytes, text, NULL) == CL_SUCCESS) {
-		log_text(LOG_WARNING, "%s (%s): %s", source, options, text);
+		if (!silent)
+			log_text(LOG_WARNING, "%s (%s): %s", source, options, text);
 		st = error_set(st, "%s: %s", error_text(), text);
 	}
 	free(text);
@@ -195,9 +196,9 @@ static cl_program create_program(cl_context context, const char *source, const s
 	return clCreateProgramWithSource(context, mark != NULL ? 3 : 1, parts, bytes, rc);
 }
 
-/* Without the lock; blocks for the compiler. */
-static choir_status build_as(const choir_device *device, const char *std, const char *source, const char *options,
-                             const struct user_op *op, int64_t until_ns, cl_program *out_p)
+/* Without the lock; blocks for the compiler.  Silent: what it refuses is built in another way. */
+static choir_status build_as(const choir_device *device, const char *std, bool silent, const char *source,
+                             const char *options, const struct user_op *op, int64_t until_ns, cl_program *out_p)
 {
 	char all[OPTIONS_BYTES];
 	cl_int rc;
@@ -211,7 +212,7 @@ static choir_status build_as(const choir_device *device, const char *std, const 
 	rc = clBuildProgram(program, 1, &device->id, all, NULL, NULL);
 	build_lock_give(lock);
 	if (rc != CL_SUCCESS) {
-		choir_status st = build_failed(device, program, source, options, rc);
+		choir_status st = build_failed(device, program, silent, source, options, rc);
 		clReleaseProgram(program);
 		return st;
 	}
@@ -230,9 +231,9 @@ static choir_status build(const choir_device *device, const char *source, const 
 		return error_set(CHOIR_ARGUMENT, "no kernel source is called '%s'", source);
 	if (std != NULL && strstr(text, SUB_GROUPS) != NULL &&
 	    snprintf(with, sizeof with, "-D" SUB_GROUPS " %s", options) < (int)sizeof with &&
-	    build_as(device, std, source, with, op, until_ns, out_p) == CHOIR_SUCCESS)
+	    build_as(device, std, true, source, with, op, until_ns, out_p) == CHOIR_SUCCESS)
 		return CHOIR_SUCCESS;
-	return build_as(device, "-cl-std=CL1.2", source, options, op, until_ns, out_p);
+	return build_as(device, "-cl-std=CL1.2", false, source, options, op, until_ns, out_p);
 }
 
 /* The argument of a building thread, which frees it. */

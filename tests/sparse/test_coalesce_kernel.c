@@ -2,7 +2,9 @@
 /* The kernels of a coalescing where the host twin has nothing like it: a caller's cl_mems, ranges found on the device,
  * jobs that are given up. */
 #include "look.h"
+#include "dev/launch.h"
 #include "sparse/coalesce_case.h"
+#include "sparse/coalesce_kernel.h"
 #include "sparse/on_device.h"
 #include "sparse/range_kernel.h"
 
@@ -102,6 +104,66 @@ static void negative_indices_are_found(void **state)
 	clReleaseMemObject(mem);
 }
 
+/* As on a device with little local memory: few cells a bucket, and so many buckets. */
+static bool local_memory_is_small;
+
+cl_int __real_clGetDeviceInfo(cl_device_id id, cl_device_info what, size_t bytes, void *value, size_t *bytes_p);
+cl_int __wrap_clGetDeviceInfo(cl_device_id id, cl_device_info what, size_t bytes, void *value, size_t *bytes_p);
+
+cl_int __wrap_clGetDeviceInfo(cl_device_id id, cl_device_info what, size_t bytes, void *value, size_t *bytes_p)
+{
+	cl_int rc = __real_clGetDeviceInfo(id, what, bytes, value, bytes_p);
+
+	if (rc == CL_SUCCESS && what == CL_DEVICE_LOCAL_MEM_SIZE && local_memory_is_small)
+		*(cl_ulong *)value = 16384;
+	return rc;
+}
+
+enum { BUCKET = 2048, APART = 64 };
+
+/* A group each for more buckets than one launch has groups.  The indices are distinct and come in descending order. */
+static void many_buckets(void **state)
+{
+	const size_t n = (small || short_loops ? 3 : LAUNCH_GROUPS + 3) * (size_t)BUCKET / APART;
+	int32_t *ind = malloc(n * 4), *out_ind = blank(n * 4 + 4);
+	float *val = malloc(n * 4), *out_val = blank(n * 4 + 4);
+	struct coalesce_source src = {
+		.pairs = { .ind = ind, .rows = (const void *)val, .count = n, .form = { .bytes = 4 } }
+	};
+	struct coalesce job;
+	struct coalesce_call call = { .dtype = CHOIR_F32,
+		                      .op = CHOIR_OP_SUM,
+		                      .width = 1,
+		                      .raw = true,
+		                      .n_ranks = 1,
+		                      .src = &src,
+		                      .n_src = 1,
+		                      .range = { 0, (int64_t)n * APART - 1 } };
+
+	(void)state;
+	for (size_t i = 0; i < n; i++) {
+		ind[i] = (int32_t)((n - 1 - i) * APART);
+		val[i] = (float)(ind[i] / APART + 1);
+	}
+	local_memory_is_small = true;
+	assert_int_equal(coalesce_init(&job, &call, device), CHOIR_SUCCESS);
+	coalesce_case_run(&job, out_ind, (struct index_form){ .bytes = 4 }, out_val);
+	local_memory_is_small = false;
+	assert_string_equal(job.on_device->route->name, "cells");
+	assert_int_equal(job.count, n);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(out_ind[i], i * APART);
+		assert_true(out_val[i] == (float)(i + 1));
+	}
+	assert_int_equal(*(unsigned char *)(out_ind + n), SENTINEL);
+	assert_int_equal(*(unsigned char *)(out_val + n), SENTINEL);
+	coalesce_fini(&job);
+	free(ind);
+	free(val);
+	free(out_ind);
+	free(out_val);
+}
+
 /* A job given up half-way leaves nothing running. */
 static void giving_up_is_safe(void **state)
 {
@@ -134,6 +196,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kernels_read_cl_mem),
 		cmocka_unit_test(negative_indices_are_found),
+		cmocka_unit_test(many_buckets),
 		cmocka_unit_test(giving_up_is_safe),
 	};
 
