@@ -7,18 +7,12 @@
 static choir_status input_move(struct sparse *sparse, struct script_turn *turn);
 static choir_status input_range(struct sparse *sparse, struct script_turn *turn);
 
-/* Do kernels read the buffer in place? */
-static bool stays_on_device(const struct sparse *sparse, choir_buffer buffer)
-{
-	return sparse->kernels && buffer.kind == CHOIR_BUFFER_MEM;
-}
-
 static choir_status reach(struct sparse *sparse, choir_buffer buffer, uint64_t bytes, struct dev_access *access,
                           struct transfer *in, struct pool_block *copy, const void **view)
 {
-	if (stays_on_device(sparse, buffer))
-		return CHOIR_SUCCESS;
 	TRY(dev_resolve(sparse->env.device, buffer, bytes, false, access));
+	if (sparse->kernels && buffer.kind == CHOIR_BUFFER_MEM && dev_kernels_may(access))
+		return CHOIR_SUCCESS;
 	if (access->direct) {
 		*view = access->ptr;
 		return CHOIR_SUCCESS;
