@@ -121,8 +121,36 @@ class Tcp(unittest.TestCase):
         self.assertRegex(str(got[1]), "closed the connection")  # at once, not at its deadline
 
     def test_one_does_not_come(self):
-        got = meet(2, lambda rank: self.enter(rank, 3, deadline=20 if rank else 1))
-        self.assertRegex(str(got[0]), "rank 2 did not come within 1 s")
+        got = meet(2, lambda rank: self.enter(rank, 3, deadline=20 if rank else 3))
+        self.assertRegex(str(got[0]), "rank 2 did not come within 3 s")
+        self.assertRegex(str(got[1]), "closed the connection")
+
+    def test_one_comes_too_late(self):
+        """Its handshake ends after the meeting has failed: it is told so at once, not at its deadline."""
+        serve, close, hello = _meet.Meeting.serve, _meet.Meeting.close, _meet._server_hello
+        meetings, closed = [], threading.Event()
+
+        def noted_serve(meeting, *arguments):
+            meetings.append(meeting)
+            serve(meeting, *arguments)
+
+        def noted_close(meeting):
+            close(meeting)
+            if meeting.rank == 0:
+                closed.set()
+
+        def late_hello(sock, secret):
+            told = hello(sock, secret)
+            meetings[0].until = 0  # its deadline is over
+            closed.wait(60)
+            return told
+
+        with (
+            unittest.mock.patch.multiple(_meet.Meeting, serve=noted_serve, close=noted_close),
+            unittest.mock.patch.object(_meet, "_server_hello", late_hello),
+        ):
+            got = meet(2, lambda rank: self.enter(rank, 2, deadline=20))
+        self.assertRegex(str(got[0]), "rank 1 did not come within 20 s")
         self.assertRegex(str(got[1]), "closed the connection")
 
 

@@ -134,6 +134,7 @@ class Meeting:
         arrived: dict[int, _Channel] = {}
         problem: list[Exception] = []
         lock = threading.Lock()
+        over = False  # nobody closes what arrives after
 
         def introduce(sock: socket.socket) -> None:
             try:
@@ -145,7 +146,9 @@ class Meeting:
                 sock.close()
                 return
             with lock:
-                if size != self.size:
+                if over:
+                    pass
+                elif size != self.size:
                     problem.append(MismatchError(f"the meeting: rank {rank} is one of {size}, rank 0 of {self.size}"))
                 elif not 0 < rank < size or rank in arrived:
                     problem.append(MismatchError(f"the meeting: two processes are rank {rank} of {size}"))
@@ -158,6 +161,7 @@ class Meeting:
             self._await_all(listener, introduce, arrived, problem)
         except BaseException:
             with lock:
+                over = True
                 self.channels = dict(arrived)
             self.close()  # so that nobody waits for a meeting that has failed
             raise
@@ -167,9 +171,8 @@ class Meeting:
                    arrived: dict[int, _Channel], problem: list[Exception]) -> None:  # fmt: skip
         with listener:
             listener.settimeout(0.05)
-            while len(arrived) < self.size - 1 and not problem:
+            while (absent := sorted(set(range(1, self.size)) - set(arrived))) and not problem:
                 if time.monotonic() > self.until:
-                    absent = sorted(set(range(1, self.size)) - set(arrived))
                     raise self._late(f"rank{'s' * (len(absent) > 1)} {', '.join(map(str, absent))} did not come")
                 try:
                     sock = listener.accept()[0]
