@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "mpi/job.h"
 
-#include <fcntl.h>
+#include "lib/leave_mpi.h"
+
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -80,34 +81,11 @@ bool job_agree(struct job *job, const char *what)
 	return any == 0;
 }
 
-static int verdict;
-static const char *verdict_path;
-
-static void finalise_hangs(int signal)
-{
-	static const char text[] = "MPI_Finalize did not return in 5 s: left without it, the tests were over\n";
-
-	(void)signal;
-	(void)!write(STDERR_FILENO, text, sizeof text - 1);
-	if (verdict == 0 && verdict_path != NULL)
-		(void)!open(verdict_path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-	_exit(verdict);
-}
-
-/* MPICH 4.0 over TCP hangs in MPI_Finalize now and then, of any program (three of 80 runs of one that only sends,
- * receives and meets in a barrier): by then all ranks have agreed on the outcome.  A rank that leaves without it may
- * end mpiexec with an error of its own, so that the agreed success is also told by creating the file JOB_PASSED
- * (tests/hosts/mpiexec.sh). */
 void job_end(struct job *job, bool good)
 {
 	(void)job;
 	world_device_drop();
-	verdict = good ? 0 : 1;
-	verdict_path = getenv("JOB_PASSED");
-	signal(SIGALRM, finalise_hangs);
-	alarm(5);
-	MPI_Finalize();
-	alarm(0);
+	leave_mpi(good ? 0 : 1);
 }
 
 bool job_comms(struct job *job, int n_local, const char *name, choir_comm **comms)
