@@ -193,7 +193,7 @@ static void unflushed(struct session *s, bool fault)
 	OK(clEnqueueReadBuffer(s->queues[0], mem, CL_FALSE, 0, 4, host, 0, NULL, &event));
 	if (!fault)
 		OK(clFlush(s->queues[0]));
-	for (int i = 0; state > CL_COMPLETE && i < 40; i++) {
+	for (int i = 0; state > CL_COMPLETE && i < 100; i++) {
 		struct timespec moment = { 0, 10000000 };
 
 		OK(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL));

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The property that every call has, whatever its dtypes, mode, algorithm, lists, layout, class of device and kinds of
  * memory: each rank's result is that of the plain reference, bit for bit.
- * 10 000 random cases, of which each is a seed that a failure prints: half of them the same every time, half from
- * CHOIR_TEST_SEED, or from the day.
+ * 10 000 random cases, of which each is a seed that a failure prints: the same every time, or from CHOIR_TEST_SEED on.
  * CHOIR_TEST_CASES: another number; a twentieth if the test is to be quick. */
 #include "base/dtype.h"
 #include "kern/reduce.h"
@@ -14,11 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
-_Static_assert(PLAIN == 0 && MAPPED == 1 && STAGED == 2, "the classes of run_seeds");
+_Static_assert(PLAIN == 0 && MAPPED == 1 && STAGED == 2, "the classes of every_case");
 
 #define N(list) (sizeof(list) / sizeof *(list))
 
@@ -101,8 +99,12 @@ static uint64_t cases(void)
 	return quick_wanted() ? 500 : 10000;
 }
 
-static void run_seeds(uint64_t first, uint64_t n)
+static void every_case(void **state)
 {
+	const char *text = getenv("CHOIR_TEST_SEED");
+	uint64_t first = text != NULL ? strtoull(text, NULL, 10) : 1, n = cases();
+
+	(void)state;
 	printf("seeds %llu to %llu\n", (unsigned long long)first, (unsigned long long)(first + n - 1));
 	for (uint64_t seed = first; seed < first + n; seed++) {
 		struct test_case c = property_case(seed);
@@ -111,24 +113,9 @@ static void run_seeds(uint64_t first, uint64_t n)
 	}
 }
 
-static void the_same_seeds(void **state)
-{
-	(void)state;
-	run_seeds(1, cases() / 2);
-}
-
-static void other_seeds(void **state)
-{
-	const char *text = getenv("CHOIR_TEST_SEED");
-	uint64_t first = text != NULL ? strtoull(text, NULL, 10) : UINT64_C(1000000) * (uint64_t)(time(NULL) / 86400);
-
-	(void)state;
-	run_seeds(first, cases() - cases() / 2);
-}
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(the_same_seeds), cmocka_unit_test(other_seeds) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(every_case) };
 
 	return cmocka_run_group_tests(tests, case_open, case_close);
 }
