@@ -44,6 +44,11 @@ struct trial trial_draw(uint64_t seed)
 	return t;
 }
 
+int64_t trial_deadline_ms(const struct trial *t)
+{
+	return t->ending == ENDS_KILLED || t->ending == ENDS_STOPPED ? DEADLINE_MS : LONG_DEADLINE_MS;
+}
+
 void trial_describe(const struct trial *t, char *text, size_t bytes)
 {
 	char where[32] = "";

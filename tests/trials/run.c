@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { START_MS = 60000, HANG_MS = 15000, EXIT_MS = 10000, POLL_NS = 200000 };
+enum { START_MS = 60000, HANG_MS = 40000, EXIT_MS = 10000, POLL_NS = 200000 };
 
 /* What the ranks of a trial run on. */
 struct setting_of {
@@ -24,7 +24,7 @@ static choir_comm_config config_of(const struct trial *t)
 {
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 
-	config.deadline_ms = DEADLINE_MS;
+	config.deadline_ms = trial_deadline_ms(t);
 	config.warn_ms = 60000;
 	config.ranks_per_node = t->ranks_per_node;
 	return config;
@@ -197,7 +197,7 @@ static bool judge(const struct trial *t, const struct table *table, int64_t *wor
 		*worst_ms = o->ms > *worst_ms ? o->ms : *worst_ms;
 		if (o->wrong_data)
 			return fails(why, bytes, "rank %d got wrong data", r);
-		if (o->ms > DEADLINE_MS + LATE_MS)
+		if (o->ms > trial_deadline_ms(t) + LATE_MS)
 			return fails(why, bytes, "rank %d returned after %lld ms: %s", r, (long long)o->ms, o->text);
 		if (!is_right(t, o))
 			return fails(why, bytes, "rank %d: %s: %s", r, choir_status_name(o->status), o->text);
