@@ -61,8 +61,9 @@ class Memory(unittest.TestCase):
                 (lambda: comm.allreduce_init(x).close(), 10000),
                 (lambda: comm.allreduce_multi([x, to]), 10000),
             ):
-                # 100 bytes a call would be seen; the allocators' own unrest is less than a megabyte
-                self.assertLess(self.grows(call, n * TIMES, end), max(100 * n, 1 << 20), call)
+                # 100 bytes a call would be seen.  The allocators may take megabytes once; what leaks grows each time.
+                most = max(100 * n, 1 << 20)
+                self.assertTrue(any(self.grows(call, n * TIMES, end) < most for _ in range(3)), call)
             for one in (both, request, kept_rows):
                 one.close()
 

@@ -23,7 +23,7 @@ choir_status __wrap_commit_create(choir_device *device, size_t n, uint64_t bytes
 	return __real_commit_create(device, n, bytes, out_p);
 }
 
-enum { AGAIN = 20 };
+enum { AGAIN = 60, MOST_ROOMS = 3 * AGAIN / 2 };
 
 static cl_uint references(cl_mem mem)
 {
@@ -89,7 +89,8 @@ static void list_again(struct world *world, int rank, choir_comm *comm, void *ar
 	}
 }
 
-/* A call is not remembered while another thread drives the comm: so rarely more than once a rank. */
+/* A call is not remembered while another thread drives the comm, which depends on the scheduler: if none ever were,
+ * each call of both ranks would make a room. */
 static void test_again(void **state)
 {
 	const char *class = getenv("CHOIR_CLASS");
@@ -98,11 +99,11 @@ static void test_again(void **state)
 	(void)state;
 	rooms = 0;
 	world_run_at(2, 0, 30000, again, NULL);
-	if (lasts && rooms >= AGAIN)
+	if (lasts && rooms >= MOST_ROOMS)
 		fail_msg("%d calls on 2 ranks made %d rooms", AGAIN + 2, rooms);
 	rooms = 0;
 	world_run_at(2, 0, 30000, list_again, NULL);
-	if (rooms >= AGAIN)
+	if (rooms >= MOST_ROOMS)
 		fail_msg("%d lists on 2 ranks made %d rooms", AGAIN, rooms);
 }
 

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { COUNT = 2000, LEARNS_MS = 10000, LATE_MS = 1000, WARN_MS = 300 };
+enum { COUNT = 2000, LEARNS_MS = 10000, LATE_MS = 1000, BUSY_MS = 2000, WARN_MS = 300 };
 
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static char logged[8192];
@@ -86,7 +86,7 @@ static void busy(struct world *world, int rank, choir_comm *comm, void *arg)
 
 	OK(choir_comm_split(comm, rank == 2, 0, &child));
 	if (rank == 2) {
-		call.deadline_ms = LATE_MS;
+		call.deadline_ms = BUSY_MS;
 		OK(sum_start(&sum, comm, COUNT, 1, &call, true));
 		IS(choir_event_wait(sum.event, 20), CHOIR_TIMEOUT);
 		CHECK(choir_event_status(sum.event) == CHOIR_RUNNING);
@@ -198,7 +198,7 @@ static void test_would_deadlock(void **state)
 	sum_free(&sums[1]);
 	world_end(&world);
 	/* nobody has used rank 1: its thread may be late, so the log says it, and the deadline ends it */
-	config.deadline_ms = 1000;
+	config.deadline_ms = 2000;
 	world_begin(&world, 2, &config);
 	logged[0] = '\0';
 	assert_int_equal(choir_barrier(world.comms[0], NULL, NULL), CHOIR_TIMEOUT);

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { RANKS = 4, SHORT_MS = 600, LONG_MS = 20000, MS = 1000000 };
+enum { RANKS = 4, SHORT_MS = 1500, LONG_MS = 20000, MS = 1000000 };
 
 static const int64_t now_ns = 1000000 * INT64_C(1000000);
 
@@ -61,6 +61,7 @@ static void chain_of_receives(struct world *world, int rank, choir_comm *comm, v
 	int32_t value = 0;
 
 	(void)arg;
+	line_up(); /* rank 2 waits before rank 0's deadline */
 	if (rank == 1)
 		return;
 	call.deadline_ms = rank == 0 ? SHORT_MS : LONG_MS;

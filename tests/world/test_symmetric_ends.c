@@ -122,7 +122,7 @@ static void gives_up(struct world *world, int rank, choir_comm *comm, void *unus
 static void test_failures(void **state)
 {
 	(void)state;
-	on_layouts(3, 600, late);
+	on_layouts(3, 1500, late);
 	on_layouts(3, 20000, gives_up);
 }
 
