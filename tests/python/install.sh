@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The package as a stranger installs it: a new venv, pip install ./tools/python, and the README's program on two
-# processes.  usage: install.sh PYTHON ROOT FOLDER   77: PyPI cannot be reached.
+# processes.  usage: install.sh PYTHON ROOT FOLDER   77: PyPI does not give the packages.
 set -eu
 python=$1 root=$2 folder=$3
 # Unbuffered, a line is two writes, and the lines of two processes may mix.
@@ -9,10 +9,11 @@ unset CHOIR_LIBRARY PYTHONPATH PYTHONUNBUFFERED
 rm -rf "$folder"
 "$python" -m venv "$folder"
 pip="$folder/bin/pip --no-input --disable-pip-version-check"
-if ! $pip --retries 1 --timeout 20 install numpy 'scikit-build-core>=0.10'; then
-	echo "skipped: PyPI could not be reached"
+# shellcheck disable=SC2086 # a list
+timeout 400 $pip --retries 1 --timeout 20 install numpy 'scikit-build-core>=0.10' || {
+	echo "skipped: PyPI did not give the packages within 400 s"
 	exit 77
-fi
+}
 # Without isolation: what builds it was just installed, and pip asks PyPI for nothing more.
 $pip install --no-build-isolation "$root/tools/python"
 cd "$folder"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Makes the venv of these tests, once.  usage: venv.sh PYTHON VENV   77: PyPI cannot be reached.
+# Makes the venv of these tests, once.  usage: venv.sh PYTHON VENV   77: PyPI does not give the packages.
 set -eu
 python=$1 venv=$2
 packages="numpy pyopencl lightgbm tinygrad mpi4py"
@@ -12,9 +12,10 @@ rm -rf "$venv"
 	exit 1
 }
 # shellcheck disable=SC2086 # a list
-if ! "$venv/bin/pip" install --no-input --disable-pip-version-check --retries 1 --timeout 20 \
-	--constraint "$pins" $packages; then
-	echo "skipped: PyPI could not be reached"
+timeout 400 "$venv/bin/pip" install --no-input --disable-pip-version-check --retries 1 --timeout 20 \
+	--constraint "$pins" $packages || {
+	rm -rf "$venv"
+	echo "skipped: PyPI did not give the packages within 400 s"
 	exit 77
-fi
+}
 cp "$pins" "$venv/complete"
