@@ -211,6 +211,45 @@ static void used_once_rank(struct world *world, int rank, choir_comm *comm, void
 	(void)arg;
 }
 
+/* u = u / 2 + g, acc = residual + u; what the result has leaves both, once.  All of these numbers are exact. */
+static void momentum_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	for (int a = 0; a < LAW_ALGORITHMS; a++) {
+		choir_topk_config config = law_config(law_algorithms[a], N, K);
+		choir_topk_out out = CHOIR_TOPK_OUT_INIT;
+		choir_topk_stats stats;
+		choir_topk_state *state;
+		uint32_t involved[(N + 31) / 32];
+		float grad[N], result[N], velocity[N] = { 0 }, acc[N] = { 0 }, left[N];
+
+		if (strcmp(law_algorithms[a], "gtopk") == 0 || strcmp(law_algorithms[a], "spardl") == 0)
+			continue;
+		config.momentum = 0.5;
+		out.dense = choir_host(result);
+		out.involved = choir_host(involved);
+		OK(choir_topk_create(comm, &config, &state));
+		for (int call = 0; call < 8; call++) {
+			for (size_t i = 0; i < N; i++) {
+				grad[i] = value(rank, call, i);
+				velocity[i] = velocity[i] / 2 + grad[i];
+				acc[i] += velocity[i];
+			}
+			if (!one(world, rank, state, grad, &out, &stats))
+				break;
+			OK(choir_topk_residual(state, left));
+			for (size_t i = 0; i < N; i++) {
+				if (involved[i / 32] >> i % 32 & 1)
+					acc[i] = velocity[i] = 0;
+				if (left[i] != acc[i])
+					world_fail(world, rank, "%s, call %d: %g left of element %zu, not %g",
+					           law_algorithms[a], call, (double)left[i], i, (double)acc[i]);
+			}
+		}
+		choir_topk_destroy(state);
+	}
+	(void)arg;
+}
+
 static void default_k(void **state)
 {
 	(void)state;
@@ -241,11 +280,18 @@ static void values_are_used_once(void **state)
 	line_up_run(3, 0, 60000, used_once_rank, NULL);
 }
 
+static void momentum(void **state)
+{
+	(void)state;
+	line_up_run(3, 0, 60000, momentum_rank, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(default_k), cmocka_unit_test(names),
 		                            cmocka_unit_test(exported_bytes), cmocka_unit_test(broken_regions),
-		                            cmocka_unit_test(values_are_used_once) };
+		                            cmocka_unit_test(values_are_used_once),
+		                            cmocka_unit_test(momentum) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	gate_drop();
