@@ -131,6 +131,10 @@ static void defaults_and_flags(void **state)
 	args_fini(&args);
 	assert_true(PARSE(&args, error, "topk", "--compare", "--algorithm", "oktopk,spardl"));
 	assert_string_equal(args.algorithm, "oktopk,spardl");
+	assert_string_equal(args.sparse.result, "dense");
+	args_fini(&args);
+	assert_true(PARSE(&args, error, "topk", "--result=pairs"));
+	assert_string_equal(args.sparse.result, "pairs");
 	args_fini(&args);
 }
 
@@ -204,6 +208,7 @@ static void wrong_lines_say_what(void **state)
 		{ { "allreduce", "--rows", "4", "--density=1%" }, "exclude" },
 		{ { "allreduce", "--lists", "0" }, "1 to 32" },
 		{ { "allreduce", "--lists", "33" }, "1 to 32" },
+		{ { "topk", "--result", "sparse" }, "'sparse' is none of dense, pairs, both" },
 	};
 	struct args args;
 	char error[ARGS_ERROR_BYTES];

@@ -104,6 +104,49 @@ static void growth_is_found(void **state)
 	json_decref(none);
 }
 
+static void add_topk(struct results *results, const char *algorithm, double density, const char *form, double p50)
+{
+	struct result one = row("topk", 4000, p50);
+
+	one.kind = RESULT_TOPK;
+	one.topk = (struct result_topk){ .values = "normal", .form = form, .density = density };
+	snprintf(one.algorithm, sizeof one.algorithm, "%s", algorithm);
+	results_add(results, &one);
+}
+
+/* Four rows of one tensor: of two algorithms, two densities, two forms of the result. */
+static json_t *topk_run_of(double dense, double sparse, double more, double pairs)
+{
+	struct results results = { 0 };
+	json_t *head = header(false), *run;
+
+	add_topk(&results, "dense", 0.01, "dense", dense);
+	add_topk(&results, "oktopk", 0.01, "dense", sparse);
+	add_topk(&results, "oktopk", 0.1, "dense", more);
+	add_topk(&results, "oktopk", 0.1, "pairs", pairs);
+	run = report_json_of(head, &results);
+	results_fini(&results);
+	json_decref(head);
+	return run;
+}
+
+/* A row is compared with that of the same algorithm, density and form, whichever stands first. */
+static void topk_rows_are_told_apart(void **state)
+{
+	json_t *old_run = topk_run_of(100, 10, 20, 5), *same = topk_run_of(101, 10, 20, 5),
+	       *slow = topk_run_of(90, 30, 19, 9);
+	FILE *quiet = fopen("/dev/null", "w");
+
+	(void)state;
+	assert_non_null(quiet);
+	assert_int_equal(compare_runs(old_run, same, 0.05, quiet), 0);
+	assert_int_equal(compare_runs(old_run, slow, 0.05, quiet), 2);
+	fclose(quiet);
+	json_decref(old_run);
+	json_decref(same);
+	json_decref(slow);
+}
+
 static void add_at(struct results *results, const char *algorithm, double density, double us, bool chosen)
 {
 	struct result at = row("sparse_allreduce", 1024, us);
@@ -157,6 +200,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_prestate(json_is_as_documented, argv[argc - 1]),
 		cmocka_unit_test(growth_is_found),
+		cmocka_unit_test(topk_rows_are_told_apart),
 		cmocka_unit_test(crossings_are_where_lines_meet),
 	};
 

@@ -32,6 +32,7 @@ struct args_sparse {
 	bool heavy_tailed; /* kernels that select: values far from normal */
 	const char *text;  /* of IDS_TEXT: a file, or WordNet's folder */
 	const char *values; /* topk: "normal", "heavy", or the path of a file */
+	const char *result; /* topk: "dense", "pairs" or "both" */
 	size_t lists;      /* kernels: sources of merge and reduce */
 	choir_dtype index_dtype;
 };
@@ -41,7 +42,7 @@ struct args_texts {
 	const char *begin, *end, *factor, *step, *type, *op, *memory, *algorithm, *offset, *json, *plot, *compare,
 	    *fail_over, *devices, *vs;
 	const char *tune, *trainer, *tensors, *tensors_of;
-	const char *rows, *width, *range, *density, *zipf, *index, *overlap, *text, *lists, *values;
+	const char *rows, *width, *range, *density, *zipf, *index, *overlap, *text, *lists, *values, *result;
 	bool uniform, clustered, permuted, hot, empty, heavy_tailed;
 };
 

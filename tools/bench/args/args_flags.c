@@ -60,6 +60,7 @@ static const struct flag table[] = {
 	TITLE("Top-k gradients (topk):"),
 	TEXT(0, "n", range, "elements of the tensor (default 43056), as --range; --density 0.01 by default", "N"),
 	TEXT(0, "values", values, "normal (default), heavy, or a file of raw elements", "KIND"),
+	TEXT(0, "result", result, "dense (default), pairs (of --index), or both", "FORM"),
 	TITLE("Kernels:"),
 	TEXT(0, "pairs", rows, "as --rows", "N"),
 	TEXT(0, "lists", lists, "lists that merge, sources that reduce (default 2)", "N"),

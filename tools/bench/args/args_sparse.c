@@ -73,6 +73,19 @@ static bool read_rows(struct args *args, char *error)
 	return true;
 }
 
+static bool read_result(const struct args_texts *texts, struct args_sparse *sparse, char *error)
+{
+	static const char *const forms[] = { "dense", "pairs", "both" };
+	const char *wanted = texts->result != NULL ? texts->result : forms[0];
+
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+		if (strcmp(wanted, forms[i]) == 0) {
+			sparse->result = forms[i];
+			return true;
+		}
+	return args_complain(error, "--result: '%s' is none of dense, pairs, both", wanted);
+}
+
 bool args_read_sparse(struct args *args, char *error)
 {
 	const struct args_texts *texts = &args->texts;
@@ -87,7 +100,7 @@ bool args_read_sparse(struct args *args, char *error)
 		return args_complain(error, "--width and --range must be at least 1, --range below 2^31");
 	if (sparse->lists == 0 || sparse->lists > ARGS_MAX_LIST)
 		return args_complain(error, "--lists must be 1 to %d", ARGS_MAX_LIST);
-	if (!read_rows(args, error))
+	if (!read_rows(args, error) || !read_result(texts, sparse, error))
 		return false;
 	sparse->values = texts->values != NULL ? texts->values : "normal";
 	sparse->rows = args->rows[0];

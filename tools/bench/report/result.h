@@ -34,6 +34,7 @@ struct result_sparse {
 /* What a topk row has beside: means over all calls; times are the slowest rank's, words the busiest one's. */
 struct result_topk {
 	const char *values; /* "normal", "heavy" or a file */
+	const char *form;   /* of the result: "dense", "pairs" or "both" */
 	double overlap, density, density_in, density_out; /* asked for; selected; in the result */
 	double select_us, exchange_us, merge_us, update_us;
 	double words, formula; /* received; what the algorithm's description says */

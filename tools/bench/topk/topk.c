@@ -62,6 +62,7 @@ static void tell(struct run *run, const struct topk_job *topk, struct contender 
 	row->among_all = run->args->all_algorithms;
 	row->wire_bytes = (uint64_t)most[6];
 	row->topk = (struct result_topk){ .values = topk->job->args->sparse.values,
+		                          .form = topk->job->args->sparse.result,
 		                          .overlap = topk->job->args->sparse.overlap,
 		                          .density_in = most[7] / (double)topk->n,
 		                          .density_out = means.pairs / (double)topk->n,
@@ -152,9 +153,10 @@ void topk_run(struct run *run)
 
 	if (run->to_text && !args->csv) {
 		report_text_columns(args, "topk", RESULT_TOPK);
-		report_text_note("%s values, %zu elements, overlap %g %%; times of the parts in us; words: the busiest "
-		                 "rank's; formula: what docs/topk.md says of k selected",
-		                 args->sparse.values, args->sparse.range, 100 * args->sparse.overlap);
+		report_text_note("%s values, %zu elements, overlap %g %%, result: %s; times of the parts in us; words: "
+		                 "the busiest rank's; formula: what docs/topk.md says of k selected",
+		                 args->sparse.values, args->sparse.range, 100 * args->sparse.overlap,
+		                 args->sparse.result);
 	}
 	for (int t = 0; t < args->n_dtypes; t++) {
 		if (is_floating(args->dtypes[t]))

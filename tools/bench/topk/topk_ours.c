@@ -15,8 +15,8 @@ enum { ORDER = 77, PARTS = 4, KEPT = 1024 };
 struct topk_ours {
 	struct contender base;
 	const struct topk_job *topk;
-	struct memory out;
-	uint64_t made; /* calls */
+	struct memory out, ind, val; /* dense; pairs, with room for every element */
+	uint64_t made;               /* calls */
 	choir_topk_state *state;
 	char options[OURS_OPTIONS_BYTES];
 	choir_call call;
@@ -60,18 +60,41 @@ static void note(struct topk_ours *ours, const choir_topk_stats *stats)
 	sum->words += is_bounded(stats) ? words : 0;
 }
 
+static bool wants(const struct topk_ours *ours, const char *form)
+{
+	const char *result = ours->topk->job->args->sparse.result;
+
+	return strcmp(result, form) == 0 || strcmp(result, "both") == 0;
+}
+
+/* pairs: room in, pairs out, until the call is over. */
+static choir_topk_out out_of(const struct topk_ours *ours, size_t *pairs)
+{
+	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
+
+	if (wants(ours, "dense"))
+		out.dense = memory_buffer(&ours->out, 0);
+	if (!wants(ours, "pairs"))
+		return out;
+	out.ind = memory_buffer(&ours->ind, 0);
+	out.val = memory_buffer(&ours->val, 0);
+	out.ind_dtype = ours->topk->job->args->sparse.index_dtype;
+	out.pairs_p = pairs;
+	*pairs = ours->topk->n;
+	return out;
+}
+
 static int once(struct contender *self)
 {
 	struct topk_ours *ours = (struct topk_ours *)self;
 	const struct topk_job *topk = ours->topk;
-	size_t from = sparse_ids_random(ORDER, ours->made++) % (topk->spare / TOPK_STEP + 1) * TOPK_STEP;
-	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
+	size_t from = sparse_ids_random(ORDER, ours->made++) % (topk->spare / TOPK_STEP + 1) * TOPK_STEP, pairs;
+	choir_topk_out out = out_of(ours, &pairs);
 	choir_topk_stats stats = { .struct_size = sizeof stats };
 	choir_event *event = NULL;
 	choir_status st;
 	int status = EXIT_FINE;
 
-	out.dense = memory_buffer(&ours->out, 0);
 	st = choir_topk_allreduce(ours->state, memory_buffer(&topk->grads, from * topk->job->elem_bytes), &out,
 	                          &ours->call, &event);
 	if (st != CHOIR_SUCCESS)
@@ -91,6 +114,8 @@ static void close_ours(struct contender *self)
 
 	choir_topk_destroy(ours->state);
 	memory_fini(&ours->out);
+	memory_fini(&ours->ind);
+	memory_fini(&ours->val);
 	free(ours);
 }
 
@@ -110,17 +135,30 @@ static bool open_state(struct topk_ours *ours, const char *algorithm)
 	return false;
 }
 
+static bool open_results(struct topk_ours *ours)
+{
+	const struct topk_job *topk = ours->topk;
+	const struct memory_source *source = &topk->job->memory;
+	size_t bytes = topk->n * topk->job->elem_bytes,
+	       ind_bytes = topk->n * choir_dtype_bytes(topk->job->args->sparse.index_dtype);
+
+	if (wants(ours, "dense") && !memory_init(&ours->out, source, bytes))
+		return false;
+	if (!wants(ours, "pairs"))
+		return true;
+	return memory_init(&ours->ind, source, ind_bytes) && memory_init(&ours->val, source, bytes);
+}
+
 struct contender *topk_ours_open(const struct topk_job *topk, const char *algorithm)
 {
 	struct topk_ours *ours = calloc(1, sizeof *ours);
-	size_t bytes = topk->n * topk->job->elem_bytes;
 
 	if (ours == NULL)
 		return NULL;
 	ours->base = (struct contender){ .name = "choir", .calls = 1, .once = once, .close = close_ours };
 	ours->topk = topk;
 	ours->call = ours_call(topk->job->args, topk->job->op, NULL, ours->options);
-	if (memory_init(&ours->out, &topk->job->memory, bytes) && open_state(ours, algorithm))
+	if (open_results(ours) && open_state(ours, algorithm))
 		return &ours->base;
 	close_ours(&ours->base);
 	return NULL;
