@@ -222,5 +222,7 @@ bool dev_has_long_loops(const choir_device *device);  /* Note [long loops] in fa
 choir_reduce_where dev_reduce_where(const choir_device *device);
 size_t dev_max_group(const choir_device *device);
 cl_uint dev_compute_units(const choir_device *device);
+uint64_t dev_memory_bytes(const choir_device *device);
+uint64_t dev_most_buffer_bytes(const choir_device *device); /* of one cl_mem */
 
 #endif

@@ -86,6 +86,16 @@ size_t dev_max_group(const choir_device *device)
 	return device->facts.max_group;
 }
 
+uint64_t dev_memory_bytes(const choir_device *device)
+{
+	return device->facts.memory_bytes;
+}
+
+uint64_t dev_most_buffer_bytes(const choir_device *device)
+{
+	return device->facts.max_buffer_bytes;
+}
+
 cl_uint dev_compute_units(const choir_device *device)
 {
 	return device->facts.compute_units;

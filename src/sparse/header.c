@@ -5,6 +5,8 @@
 
 #include <inttypes.h>
 
+enum { ENTRY_BYTES = 16 }; /* of the kernels: a key and a value, or a position */
+
 static choir_status differ(const char *what, int rank, const char *its, int other, const char *others)
 {
 	return error_set(CHOIR_MISMATCH, "sparse_allreduce: rank %d calls with %s %s, rank %d with %s", rank, what, its,
@@ -77,6 +79,20 @@ static choir_status same_width(const struct sparse_header *all, int n, struct sp
 	return CHOIR_SUCCESS;
 }
 
+/* Has the device of each rank room for a merge of all lists?  coalesce_kernel.h: entries twice, and the result. */
+static bool merge_fits(const struct sparse_header *all, int n, const struct sparse_facts *facts)
+{
+	uint64_t row_bytes = facts->width * choir_dtype_bytes((choir_dtype)all[0].val_dtype),
+		 most_a_pair = row_bytes > ENTRY_BYTES ? row_bytes : ENTRY_BYTES,
+		 all_a_pair = 2 * ENTRY_BYTES + sizeof(int64_t) + 2 * row_bytes;
+	bool fits = facts->pairs <= UINT32_MAX; /* kernels merge no more */
+
+	for (int r = 0; r < n; r++)
+		fits &= facts->pairs <= all[r].buffer_bytes / most_a_pair &&
+		        facts->pairs <= all[r].memory_bytes / all_a_pair;
+	return fits;
+}
+
 choir_status header_agree(const struct sparse_header *all, int n, struct sparse_facts *out)
 {
 	struct sparse_facts facts = {
@@ -103,7 +119,7 @@ choir_status header_agree(const struct sparse_header *all, int n, struct sparse_
 		facts.least = r == 0 || all[r].pairs < facts.least ? all[r].pairs : facts.least;
 		facts.range = index_range_join(facts.range, (struct index_range){ .lo = all[r].lo, .hi = all[r].hi });
 	}
-	facts.on_device &= facts.pairs > 0 && facts.pairs <= UINT32_MAX; /* kernels merge no more */
+	facts.on_device &= facts.pairs > 0 && merge_fits(all, n, &facts);
 	facts.some_stay &= !facts.on_device;
 	*out = facts;
 	return CHOIR_SUCCESS;

@@ -28,6 +28,8 @@ struct sparse_header {
 	/* shared: the address of its list; 0 = none: the list is raw and long */
 	struct share_address pairs_at;
 	uint64_t list_on_device; /* the number of its list in device memory that all ranks read (lent.h); 0 = none */
+	/* there: its share of the device's memory, and the largest buffer */
+	uint64_t memory_bytes, buffer_bytes;
 	double growth;      /* the last call like this one: indices of the result / pairs of a rank; 0 unknown */
 	int32_t last;       /* and its method, -1 none (choice_memory.c) */
 	struct link_costs costs; /* of the rank's rules */

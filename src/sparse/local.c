@@ -322,6 +322,8 @@ choir_status header_start(struct sparse *sparse, struct script_turn *turn)
 	sparse->header.algorithm = sparse->forced;
 	sparse->header.shared = sparse->shares;
 	sparse->header.list_on_device = sparse_list_number(sparse);
+	if (sparse->header.list_on_device != 0)
+		sparse_say_room(sparse);
 	sparse->header.costs = *sparse->env.costs;
 	choice_memory_fill(sparse);
 	return script_plan(sparse, turn, &in, &sparse->header, sizeof sparse->header, sparse->headers,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [lists that stay].  Where all ranks are in one process and their devices, of class stage, share a context, a
- * rank's coalesced list stays in device memory (lent.h): the header carries its number and count, kernels of each rank
- * read the lists of all where they lie, and the merged list goes to the caller's cl_mems.  Only counts and headers
- * cross the bus.  Short lists take the way through the host, by the rule of dense calls (Note [far or on the device] in
- * algo_default.c), unless allgather is forced.  Each rank says in its header whether its list stays; unless all do,
- * those that did are read, and the headers are gathered once more. */
+ * rank's coalesced list stays in device memory (lent.h): the header carries its number and count, kernels of each
+ * rank read the lists of all where they lie, and the merged list goes to the caller's cl_mems.  Only counts and
+ * headers cross the bus.  Short lists take the way through the host, by the rule of dense calls (Note [far or on the
+ * device] in algo_default.c), unless allgather is forced.  Each rank says in its header whether its list stays, and
+ * what its device has room for: ranks may share one, so each counts on its part of the memory.  Unless all lists
+ * stay and can be merged there, those that stayed are read, and the headers are gathered once more. */
 #include "sparse/lent.h"
 #include "sparse/state.h"
 
@@ -43,6 +44,12 @@ uint64_t sparse_list_number(const struct sparse *sparse)
 	if (!sparse->stays)
 		return 0;
 	return sparse->lent == NULL ? LENT_NOTHING : lent_number(sparse->lent);
+}
+
+void sparse_say_room(struct sparse *sparse)
+{
+	sparse->header.memory_bytes = dev_memory_bytes(sparse->env.device) / (uint64_t)sparse->env.layout->n;
+	sparse->header.buffer_bytes = dev_most_buffer_bytes(sparse->env.device);
 }
 
 void sparse_take_back(struct sparse *sparse)

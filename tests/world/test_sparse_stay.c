@@ -2,12 +2,14 @@
 /* choir_sparse_allreduce of ranks of one process whose devices share a context, with kernels: lists that stay on the
  * devices (Note [lists that stay]), lists of which some are too short to stay, results of all kinds, ranks that fail
  * alone. */
+#include "dev/device_impl.h"
 #include "exec/comm.h"
 #include "world/devices.h"
 #include "world/sparse_flight.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -98,6 +100,53 @@ static void test_mixed(void **state)
 	assert_true(alike > 1);
 }
 
+/* --- devices with little memory --- */
+
+static atomic_size_t most_bytes; /* of a cl_mem; 0 = any */
+
+cl_mem __real_clCreateBuffer(cl_context context, cl_mem_flags flags, size_t bytes, void *host, cl_int *rc);
+cl_mem __wrap_clCreateBuffer(cl_context context, cl_mem_flags flags, size_t bytes, void *host, cl_int *rc);
+
+cl_mem __wrap_clCreateBuffer(cl_context context, cl_mem_flags flags, size_t bytes, void *host, cl_int *rc)
+{
+	size_t most = atomic_load(&most_bytes);
+
+	if (most == 0 || bytes <= most)
+		return __real_clCreateBuffer(context, flags, bytes, host, rc);
+	*rc = CL_INVALID_BUFFER_SIZE;
+	return NULL;
+}
+
+/* Each device has room for its rank's list and for the result, and for no merge: the host merges. */
+static void test_little_memory(void **state)
+{
+	enum { PAIRS = 60000, MOST = 900000 };
+	struct sparse_call call = { .seed = 5,
+		                    .n = 5,
+		                    .ind_dtype = CHOIR_I32,
+		                    .val_dtype = CHOIR_F32,
+		                    .op = CHOIR_OP_SUM,
+		                    .width = 1,
+		                    .range = 400000000, /* too far for a bitmap */
+		                    .most = PAIRS,
+		                    .device = true,
+		                    .options = "algorithm=allgather" };
+	struct world world;
+
+	(void)state;
+	sparse_call_make(&call);
+	devices_begin(&world, call.n, 0);
+	for (int i = 0; i < call.n; i++)
+		world.comms[i]->device->facts.max_buffer_bytes = MOST;
+	atomic_store(&most_bytes, MOST);
+	world_threads(&world, each_way, &call);
+	atomic_store(&most_bytes, 0);
+	for (int i = 0; i < call.n; i++)
+		world.comms[i]->device->facts.max_buffer_bytes = UINT64_MAX;
+	world_end(&world);
+	sparse_call_free(&call);
+}
+
 /* A rank whose alloc_fn fails has lent its list all the same; the comm goes on. */
 static void one_fails(struct world *world, int rank, choir_comm *comm, void *arg)
 {
@@ -148,6 +197,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forced),
 		cmocka_unit_test(test_mixed),
+		cmocka_unit_test(test_little_memory),
 		cmocka_unit_test(test_failing),
 	};
 
