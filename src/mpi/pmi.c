@@ -39,11 +39,11 @@ choir_status pmi_open(const choir_bootstrap *bootstrap, struct pmi *out)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
 		return choir_transport_error(CHOIR_NO_MEMORY, "socketpair: %s", strerror(errno));
 	pmi.fd = ends[0];
+	pmi.theirs = ends[1];
 	pmi.values = calloc(1, 1);
 	pmi.put = calloc(1, 1);
 	pmi.line = malloc(LINE_BYTES);
 	if (pmi.values == NULL || pmi.put == NULL || pmi.line == NULL) {
-		close(ends[1]);
 		pmi_close(&pmi);
 		return no_memory();
 	}
@@ -64,6 +64,7 @@ void pmi_forget(void)
 void pmi_close(struct pmi *pmi)
 {
 	close(pmi->fd);
+	close(pmi->theirs);
 	free(pmi->values);
 	free(pmi->put);
 	free(pmi->line);

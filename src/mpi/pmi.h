@@ -8,7 +8,8 @@
 
 struct pmi {
 	const choir_bootstrap *bootstrap;
-	int fd;       /* our end of the socketpair; MPICH has the other */
+	int fd;       /* our end of the socketpair */
+	int theirs;   /* MPICH's, which it keeps once it has begun */
 	char *values; /* lines "key=value" of all processes, as of the last barrier */
 	char *put;    /* lines of this process since then */
 	char *line;   /* a request, whose end has not come yet */
@@ -16,7 +17,8 @@ struct pmi {
 };
 
 /* pmi_open: makes the socketpair, and names its other end, rank and size in the environment (PMI_FD, PMI_RANK,
- * PMI_SIZE), where MPI_Init looks for a launcher.  NO_MEMORY.  pmi_close: closes our end, and frees.
+ * PMI_SIZE), where MPI_Init looks for a launcher.  NO_MEMORY.  pmi_close: where MPI_Init was not called; closes both
+ * ends, and frees.
  * pmi_forget: takes the variables out of the environment, so that no child of this process finds them. */
 choir_status pmi_open(const choir_bootstrap *bootstrap, struct pmi *out);
 void pmi_forget(void);

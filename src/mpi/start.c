@@ -87,6 +87,7 @@ static choir_status start(const choir_bootstrap *bootstrap, int64_t deadline_ms)
 	rc = pthread_create(&thread, NULL, initialise, helper);
 	if (rc != 0) {
 		pmi_forget();
+		pmi_close(&wire);
 		free(helper);
 		return choir_transport_error(CHOIR_NO_MEMORY, "no thread to start MPI: %s", strerror(rc));
 	}

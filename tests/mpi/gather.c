@@ -7,6 +7,8 @@
 
 #include <choir/choir.h>
 #include <choir/mpi.h>
+#include <dirent.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +128,49 @@ static int run_foreign(const struct rank *me, void *unused)
 	return 0;
 }
 
+static int open_descriptors(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (folder != NULL && readdir(folder) != NULL)
+		n++;
+	if (folder != NULL)
+		closedir(folder);
+	return n;
+}
+
+static void set_default_stack(size_t bytes)
+{
+	pthread_attr_t attr;
+
+	pthread_getattr_default_np(&attr);
+	pthread_attr_setstacksize(&attr, bytes);
+	pthread_setattr_default_np(&attr);
+	pthread_attr_destroy(&attr);
+}
+
+/* No thread can be made for MPI_Init, since none may have so large a stack. */
+static int run_without_thread(const struct rank *me, void *unused)
+{
+	choir_bootstrap bootstrap = rank_bootstrap(me);
+	choir_comm_config config = config_of();
+	choir_device *device = NULL;
+	choir_comm *comm = NULL;
+	choir_status st;
+	int before;
+
+	(void)unused;
+	NEED(choir_device_create_host(&device) == CHOIR_SUCCESS);
+	before = open_descriptors();
+	set_default_stack((size_t)1 << 47);
+	st = choir_comm_create_gather(&bootstrap, 1, &device, &config, &comm);
+	NEED(st == CHOIR_NO_MEMORY && strstr(choir_last_error(), "no thread to start MPI") != NULL);
+	NEED(open_descriptors() == before && getenv("PMI_FD") == NULL);
+	choir_device_destroy(device);
+	return 0;
+}
+
 static int refuse_arguments(void)
 {
 	choir_bootstrap bootstrap = { .struct_size = sizeof bootstrap, .size = 1 };
@@ -166,5 +211,6 @@ int main(int argc, char **argv)
 	}
 	bad |= run_world(2, run_failure, "a gather fails");
 	bad |= run_world(2, run_foreign, "MPI is there");
+	bad |= run_world(1, run_without_thread, "no thread");
 	return bad;
 }
