@@ -12,8 +12,7 @@ static json_t *error_of(void)
 	return json_pack("{s:s}", "error", choir_last_error());
 }
 
-/* Takes the text over. */
-static json_t *object_of(choir_status st, char *text)
+json_t *info_object(choir_status st, char *text)
 {
 	json_t *object;
 
@@ -40,7 +39,7 @@ static json_t *probe_of(cl_device_id id)
 	if (st != CHOIR_SUCCESS)
 		return error_of();
 	st = choir_device_json(device, &text);
-	probe = object_of(st, text);
+	probe = info_object(st, text);
 	choir_device_destroy(device);
 	return probe;
 }
@@ -114,7 +113,7 @@ static json_t *comm_on(choir_device *device)
 		object = error_of();
 	} else {
 		st = choir_comm_json(comm, &text);
-		object = object_of(st, text);
+		object = info_object(st, text);
 		choir_comm_destroy(comm);
 	}
 	choir_device_destroy(device);

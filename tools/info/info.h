@@ -4,6 +4,7 @@
 #ifndef INFO_INFO_H
 #define INFO_INFO_H
 
+#include <choir/choir.h>
 #include <jansson.h>
 #include <stdbool.h>
 
@@ -12,9 +13,13 @@
 json_t *info_platforms(bool probe);
 json_t *info_mpi(void);             /* initialises MPI for the thread level; info_mpi_done finalises it */
 void info_mpi_done(void);
+json_t *info_job(bool *speaks_p);   /* of the comm of MPI's world; *speaks_p: whether this process is its rank 0 */
 json_t *info_comm(void);            /* of one rank on the default device: algorithms and rules */
 json_t *info_comm_host(void);       /* the same on host memory: makes no OpenCL call */
 json_t *info_environment(void);     /* CHOIR_* variables that are set */
+
+/* A text of the library's, which it takes over; the last error unless the status is SUCCESS. */
+json_t *info_object(choir_status st, char *text);
 
 /* Which algorithm runs when, on paper: {"ranks", "ranks_per_node", "collectives": [{"collective", "shared", "ranges":
  * [{"from", "to"?, "algorithm"}]}]}; from and to in bytes, to not included and absent at the end.  collectives: of

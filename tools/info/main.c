@@ -40,6 +40,7 @@ int main(int argc, char **argv)
 {
 	struct wishes wishes = { .ranks = 2 };
 	int status = read_flags(argc, argv, &wishes);
+	bool speaks = true;
 	json_t *info, *comm;
 
 	if (status >= 0)
@@ -48,15 +49,16 @@ int main(int argc, char **argv)
 	json_object_set_new(info, "choir", json_string(choir_version()));
 	json_object_set_new(info, "platforms", info_platforms(!wishes.no_probe));
 	json_object_set_new(info, "mpi", info_mpi());
+	json_object_set_new(info, "job", info_job(&speaks));
 	comm = wishes.no_probe ? json_object() : info_comm();
 	json_object_set_new(info, "comm", comm);
 	json_object_set_new(info, "table",
 	                    info_table(json_object_get(comm, "algorithms"), wishes.ranks, wishes.ranks_per_node));
 	json_object_set_new(info, "environment", info_environment());
 	status = json_array_size(json_object_get(info, "platforms")) == 0 ? EXIT_NO_DEVICE : EXIT_FINE;
-	if (!wishes.json)
+	if (speaks && !wishes.json)
 		info_print(info);
-	else if (json_dumpf(info, stdout, JSON_INDENT(1)) == 0)
+	else if (speaks && json_dumpf(info, stdout, JSON_INDENT(1)) == 0)
 		fputc('\n', stdout);
 	json_decref(info);
 	info_mpi_done();

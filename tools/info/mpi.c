@@ -2,8 +2,10 @@
 /* MPI as this process finds it. */
 #include "info.h"
 
-#include <mpi.h>
+#include <choir/mpi.h>
 #include <string.h>
+
+enum { DEADLINE_MS = 60000 };
 
 static const char *level_name(int level)
 {
@@ -32,6 +34,31 @@ json_t *info_mpi(void)
 		return json_pack("{s:s}", "error", "MPI_Init_thread failed");
 	}
 	return json_pack("{s:o, s:s}", "library", lines, "thread_level", level_name(level));
+}
+
+json_t *info_job(bool *speaks_p)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+	choir_device *device;
+	choir_comm *comm;
+	choir_status st;
+	char *text = NULL;
+	json_t *object;
+
+	config.deadline_ms = DEADLINE_MS;
+	if (choir_device_create_host(&device) != CHOIR_SUCCESS)
+		return info_object(CHOIR_NO_MEMORY, NULL);
+	st = choir_comm_create_world(1, &device, &config, &comm);
+	if (st == CHOIR_SUCCESS) {
+		*speaks_p = choir_comm_rank(comm) == 0;
+		st = choir_comm_json(comm, &text);
+		object = info_object(st, text);
+		choir_comm_destroy(comm);
+	} else {
+		object = info_object(st, NULL);
+	}
+	choir_device_destroy(device);
+	return object;
 }
 
 void info_mpi_done(void)

@@ -7,6 +7,12 @@ json_t *info_mpi(void)
 	return json_pack("{s:s}", "error", "choir was built without it");
 }
 
+json_t *info_job(bool *speaks_p)
+{
+	(void)speaks_p;
+	return json_object();
+}
+
 void info_mpi_done(void)
 {
 }

@@ -164,6 +164,27 @@ static void print_mpi(const json_t *mpi)
 		printf("MPI: %s, %s\n", json_string_value(json_array_get(lines, 0)), text_in(mpi, "thread_level"));
 }
 
+/* How the ranks are spread, where there are several, or why they could not meet. */
+static void print_job(const json_t *job)
+{
+	static const char *const keys[] = { "node_sizes", "nodes_because", "transport" };
+
+	if (json_object_get(job, "error") != NULL)
+		printf("  %s\n", text_in(job, "error"));
+	if (json_integer_value(json_object_get(job, "ranks")) < 2)
+		return;
+	printf("MPI's world, %" JSON_INTEGER_FORMAT " ranks:\n", json_integer_value(json_object_get(job, "ranks")));
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+		const json_t *value = json_object_get(job, keys[i]);
+
+		if (value == NULL)
+			continue;
+		printf("  %-20s ", keys[i]);
+		print_value(value);
+		fputc('\n', stdout);
+	}
+}
+
 void info_print(const json_t *info)
 {
 	const json_t *comm = json_object_get(info, "comm"), *set = json_object_get(info, "environment");
@@ -173,6 +194,7 @@ void info_print(const json_t *info)
 	printf("choir %s\n", text_in(info, "choir"));
 	print_platforms(json_object_get(info, "platforms"));
 	print_mpi(json_object_get(info, "mpi"));
+	print_job(json_object_get(info, "job"));
 	printf("a comm of one rank on the default device:\n");
 	print_object(comm, 2);
 	if (json_is_array(json_object_get(comm, "algorithms")))
