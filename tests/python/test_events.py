@@ -4,6 +4,7 @@
 import asyncio
 import threading
 import unittest
+import weakref
 
 import choir
 import numpy as np
@@ -71,6 +72,20 @@ class Events(unittest.TestCase):
         self.assertTrue(started.wait(30))
         later[0].wait()
         self.assertEqual((x[0], y[0]), (4, 4))
+
+    def test_a_dropped_event_holds_nothing_once_the_comm_is_closed(self):
+        for ends_by in (None, KeyError):
+            x = np.ones(1000)
+            gone = weakref.ref(x)
+            with choir.threads(2, deadline=30) as comms:
+                comms[0].allreduce(x, wait=False)
+                del x
+                self.assertIsNotNone(gone())
+                comms[1].allreduce(np.ones(1000))
+                if ends_by is not None:
+                    for comm in comms:
+                        comm.__exit__(ends_by)
+            self.assertIsNone(gone())
 
     def test_deps(self):
         x, y = np.ones(4), np.ones(4)

@@ -28,7 +28,7 @@ from typing import Any, Callable, Iterable, Sequence
 from ._abi import DTYPE_BYTES, Call, Coalesce, DType, Op, SparseAttr, SparseWire, Status, Tensor
 from ._arrays import NONE, Operand, address_of, operand
 from ._device import Device
-from ._event import Event, SparseEvent, any_running, handles
+from ._event import Event, SparseEvent, any_running, handles, sweep
 from ._library import check, lib, take_text
 from ._family import Family, live as _live
 from ._operator import Operator
@@ -524,8 +524,9 @@ class Comm(Family, Persistent):
     def close(self) -> None:
         """Waits for what is in flight, then destroys the comm.  Calls of other ranks that wait for this one fail."""
         handle, self._handle = self._handle, 0
-        if handle:
-            check(lib.choir_comm_destroy(handle))
+        status = lib.choir_comm_destroy(handle) if handle else 0
+        sweep()
+        check(status)
 
     def __enter__(self) -> Comm:
         return self
