@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the tests share: ranks as threads of one process, and as processes."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -30,6 +31,13 @@ def run_ranks(n, fn, device=None, **settings):
             thread.join()
     if raised:
         raise raised[0]
+
+
+def host_waits():
+    """How often this thread has waited in an OpenCL call, as the layer tests/layer/waits.c counts, in OPENCL_LAYERS."""
+    layer = ctypes.CDLL(os.environ["OPENCL_LAYERS"])
+    layer.waits_of_thread.restype = ctypes.c_ulong
+    return layer.waits_of_thread()
 
 
 def run_program(text, n=1, timeout=60, env=None, grace=2):

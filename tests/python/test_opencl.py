@@ -63,22 +63,6 @@ class OpenCL(unittest.TestCase):
 
         run_ranks(N, fn, self.queue)
 
-    def test_chain(self):
-        """Kernel, allreduce, kernel and so on: the host waits once, at the end."""
-
-        def fn(comm):
-            queue = cl.CommandQueue(self.context)
-            twice = cl.Kernel(self.program, "twice")
-            x = cl_array.to_device(queue, np.ones(5000, np.float32))
-            for turn in range(20):
-                done = twice(queue, (5000,), None, x.data)
-                event = comm.allreduce(x, wait=False, after=queue if turn % 2 else done)
-                choir.queue_wait(queue, event)
-            np.testing.assert_array_equal(x.get(queue), 4.0**20)
-            self.assertIsNone(event.exception())
-
-        run_ranks(N, fn, self.queue)
-
     def test_to_cl(self):
         def fn(comm):
             queue = cl.CommandQueue(self.context)
