@@ -9,6 +9,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -25,7 +26,10 @@ def plain():
         y = np.zeros(600000, x.dtype)
         comm.allgather(x, y)
         assert (y == 3).all()
-        print(f"{comm.nodes} nodes by {comm.describe()['transport']}")
+        about = comm.describe()
+        assert about["nodes_because"] == APART, about["nodes_because"]
+        assert comm.rank > 0 or APART in Path(os.environ["HOSTS_LOG"]).read_text()
+        print(f"{comm.nodes} nodes by {about['transport']}")
 
 
 def torch():
@@ -49,12 +53,15 @@ def torch():
 
 
 PROGRAMS = {"plain": plain, "torch": torch}
+APART = "processes 0 and 1 of one machine are in different network namespaces"
 
 
-def start(host, rank, port, program):
-    """program: the words of its command."""
+def start(host, rank, port, program, log):
+    """program: the words of its command; log: a file for rank 0's."""
     settings = dict(MASTER_ADDR="10.77.0.1", MASTER_PORT=str(port), WORLD_SIZE="2", CHOIR_SECRET="0123456789abcdef")
     env = dict(os.environ, **settings, RANK=str(rank), OMP_NUM_THREADS="1")
+    if rank == 0:
+        env.update(CHOIR_LOG=f"warn:{log}", HOSTS_LOG=str(log))
     command = f"exec {sys.executable} -W ignore {program}"
     return subprocess.Popen(
         [os.environ["HOSTS_RSH"], f"10.77.0.{host}", command], env=env, stdout=subprocess.PIPE, text=True
@@ -63,12 +70,14 @@ def start(host, rank, port, program):
 
 def run(program, turn=0):
     """What the two ranks said."""
-    both = [start(rank + 1, rank, 29400 + turn % 1000, program) for rank in range(2)]
-    try:
-        said = [one.communicate(timeout=250)[0] for one in both]
-    finally:
-        for one in both:
-            one.kill()
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        both = [start(rank + 1, rank, 29400 + turn % 1000, program, log) for rank in range(2)]
+        try:
+            said = [one.communicate(timeout=250)[0] for one in both]
+        finally:
+            for one in both:
+                one.kill()
     assert [one.returncode for one in both] == [0, 0], (turn, said)
     return said
 

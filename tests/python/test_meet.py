@@ -3,6 +3,7 @@
 
 import os
 import socket
+import subprocess
 import tempfile
 import threading
 import unittest
@@ -166,6 +167,21 @@ class Folder(unittest.TestCase):
             os.chmod(folder, 0o755)
             with self.assertRaisesRegex(choir.TransportError, "alone"):
                 _meet.over_unix(0, 2, folder, 1)
+
+
+    def test_another_user(self):
+        """The kernel tells who connects."""
+        if os.getuid() != 0:
+            self.skipTest("only root can be somebody else")
+        name = f"choir-test-{os.getpid()}"
+        command = f"import socket; socket.socket(socket.AF_UNIX).connect('\\0{name}')"
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind("\0" + name)  # an abstract name: no folder guards it
+            listener.listen()
+            for user in (0, 65534):
+                subprocess.run(["/usr/bin/python3", "-c", command], check=True, user=user)
+                with listener.accept()[0] as sock:
+                    self.assertEqual(_meet._same_user(sock), user == 0)
 
 
 class Environment(unittest.TestCase):

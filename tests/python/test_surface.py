@@ -2,6 +2,7 @@
 """Every function of the headers has its place in the package; persistent calls, sequences, groups, keys and chunks
 on ranks that are threads, against NumPy."""
 
+import inspect
 import re
 import unittest
 from pathlib import Path
@@ -31,6 +32,20 @@ class Table(unittest.TestCase):
                 if name.endswith("_init") and not name.startswith("_")}  # fmt: skip
         others = {"choir_comm_split", "choir_set_log"}  # split_config does the same; CHOIR_LOG
         self.assertEqual(set(_abi.PROTOTYPES) - called - kept, others)
+
+    def test_every_argument_has_a_type(self):
+        public = [getattr(choir, name) for name in choir.__all__]
+        public += [getattr(module, name) for module in (choir.chunks, choir.pairs) for name in vars(module)]
+        kinds = {one for one in public if inspect.isclass(one) and one.__module__.startswith("choir")}
+        calls = [one for one in public if inspect.isfunction(one)]
+        calls += [one for kind in kinds for one in vars(kind).values() if inspect.isfunction(one)]
+        calls += [one for kind in choir.Comm.__mro__ for one in vars(kind).values() if inspect.isfunction(one)]
+        self.assertGreater(len(calls), 150)
+        for call in calls:
+            if call.__module__.startswith("choir") and not call.__name__.startswith("_"):
+                untyped = set(inspect.signature(call).parameters) - set(call.__annotations__) - {"self"}
+                self.assertEqual(untyped, set(), call.__qualname__)
+                self.assertIn("return", call.__annotations__, call.__qualname__)
 
     def test_every_method_is_described(self):
         for kind in (choir.Comm, choir.Request, choir.Sequence, choir.TopK, choir.chunks.Chunks):

@@ -103,19 +103,19 @@ def groups():
 
 
 class Net(nn.Module):
-    def __init__(self):
+    def __init__(self, sparse):
         super().__init__()
-        self.embedding = nn.Embedding(500, 16, sparse=True)
+        self.embedding = nn.Embedding(500, 16, sparse=sparse)
         self.linear = nn.Linear(16, 8)
 
     def forward(self, words):
         return self.linear(self.embedding(words).mean(1)).relu().sum()
 
 
-def gradients(group):
-    """Of three steps of a net with a sparse embedding, under DDP over that group."""
+def gradients(group, sparse):
+    """Of three steps of a net with an embedding, under DDP over that group."""
     torch.manual_seed(7)
-    net = nn.parallel.DistributedDataParallel(Net(), process_group=group)
+    net = nn.parallel.DistributedDataParallel(Net(sparse), process_group=group)
     steps = [torch.optim.SGD(net.parameters(), lr=0.1)]
     words = torch.Generator().manual_seed(dist.get_rank())
     found = []
@@ -129,8 +129,9 @@ def gradients(group):
 
 def ddp():
     gloo = dist.new_group(backend="gloo")
-    for ours, theirs in zip(gradients(None), gradients(gloo)):
-        assert torch.allclose(ours, theirs, rtol=0, atol=1e-6), (ours - theirs).abs().max()
+    for sparse in (True, False):
+        for ours, theirs in zip(gradients(None, sparse), gradients(gloo, sparse)):
+            assert torch.allclose(ours, theirs, rtol=0, atol=1e-6), (ours - theirs).abs().max()
 
 
 def late():

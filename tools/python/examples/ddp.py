@@ -3,7 +3,7 @@
 
     python -m choir -n 2 tools/python/examples/ddp.py --turns 5
 
-Prints a table of step times; exit status 1 if the gradients differ.
+--dense: the embedding's gradient has all its rows.  Prints a table of step times; exit status 1 if the gradients differ.
 """
 
 import argparse
@@ -20,9 +20,9 @@ import choir.torch  # noqa: F401  registers the backend
 
 
 class Model(nn.Module):
-    def __init__(self, words, width):
+    def __init__(self, words, width, sparse):
         super().__init__()
-        self.embedding = nn.Embedding(words, width, sparse=True)
+        self.embedding = nn.Embedding(words, width, sparse=sparse)
         self.layers = nn.Sequential(nn.Linear(width, 4 * width), nn.ReLU(), nn.Linear(4 * width, 16))
 
     def forward(self, text):
@@ -32,7 +32,8 @@ class Model(nn.Module):
 def train(group, given, seed):
     """A few steps: (seconds, of the processor too) of each but the first, and the gradients of the last."""
     torch.manual_seed(seed)
-    model = nn.parallel.DistributedDataParallel(Model(given.words, given.width), process_group=group)
+    model = Model(given.words, given.width, not given.dense)
+    model = nn.parallel.DistributedDataParallel(model, process_group=group)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     texts = torch.Generator().manual_seed(1000 * seed + dist.get_rank())
     seconds = []
@@ -54,6 +55,7 @@ def main():
     parser.add_argument("--words", type=int, default=100000)
     parser.add_argument("--width", type=int, default=128)
     parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--dense", action="store_true")
     given = parser.parse_args()
     torch.set_num_threads(1)
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
@@ -67,7 +69,8 @@ def main():
             medians[name].append([statistics.median(one) * 1000 for one in zip(*seconds)])
         worst = max(worst, *(float((a - b).abs().max()) for a, b in zip(found["choir"], found["gloo"])))
     if rank == 0:
-        print(f"torch {torch.__version__}, {size} ranks: a step in ms, and of that the processor's; {given.turns} turns")
+        what = f"{size} ranks, {'dense' if given.dense else 'sparse'} embedding"
+        print(f"torch {torch.__version__}, {what}: a step in ms, and of that the processor's; {given.turns} turns")
         for name in groups:
             print(f"  {name:6s}", *(f"{wall:8.1f} ({cpu:.1f})" for wall, cpu in medians[name]))
         ahead = sum(a[0] < b[0] for a, b in zip(medians["choir"], medians["gloo"]))
