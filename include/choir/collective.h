@@ -280,8 +280,9 @@ CHOIR_API void choir_sequence_free(choir_sequence *sequence);
 CHOIR_API choir_status choir_group_begin(void);
 CHOIR_API choir_status choir_group_end(void);
 
-/* choir_supports: SUCCESS if this call is possible, else UNSUPPORTED with a sentence.  collective: "allreduce", ...
- * Enqueues and sends nothing. */
+/* choir_supports: SUCCESS if this call is possible, else UNSUPPORTED with a sentence.  collective: "allreduce",
+ * "sparse_allreduce", "topk_allreduce", ...; op may be an operator of the caller's.  Enqueues, builds and sends
+ * nothing. */
 CHOIR_API choir_status choir_supports(choir_comm *comm, const char *collective, choir_dtype dtype, choir_op op,
                                       choir_buffer buffer);
 

@@ -174,13 +174,16 @@ static choir_status take_user_op(struct dense *d, struct prepared *prepared)
 static choir_status place_reductions(struct dense *d, struct prepared *prepared)
 {
 	choir_status st = CHOIR_SUCCESS;
+	bool functions, kernels;
 
 	d->by_kernels = comm_by_kernels(d->comm);
 	if (!collective_has(d->collective, TRAIT_REDUCES) || !user_op_is(d->op))
 		return CHOIR_SUCCESS;
 	TRY(take_user_op(d, prepared));
-	d->by_kernels = d->user->text != NULL && (d->by_kernels || d->user->config.fold == NULL);
-	if (d->by_kernels || (d->user->text != NULL && d->comm->device_bytes > 0))
+	functions = d->user->config.fold != NULL;
+	kernels = !functions || reduce_kernel_supported(d->comm->device, d->dtype, d->op) == CHOIR_SUCCESS;
+	d->by_kernels = kernels && (d->by_kernels || !functions);
+	if (kernels && (d->by_kernels || d->comm->device_bytes > 0))
 		st = reduce_kernel_warm(d->comm->device, d->dtype, d->op);
 	return st == CHOIR_SUCCESS ? st : error_prefix(st, "%s", d->call);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What tools print: a comm and what is in force, as JSON; and what could be called. */
 #include "api/dense.h"
+#include "api/topk_config.h"
 
 #include "base/config.h"
 #include "sparse/algorithm.h"
@@ -89,6 +90,18 @@ choir_status choir_comm_json(const choir_comm *comm, char **text_p)
 	return st;
 }
 
+static choir_status values_possible(const choir_comm *comm, enum collective which, choir_dtype dtype, choir_op op)
+{
+	if (which == COLLECTIVE_SPARSE_ALLREDUCE)
+		return sparse_values_possible(comm->device, dtype, op);
+	if (which == COLLECTIVE_TOPK_ALLREDUCE)
+		return topk_config_types("choir_supports", dtype, op);
+	if (!collective_has(which, TRAIT_REDUCES))
+		return CHOIR_SUCCESS;
+	TRY(reduce_possible(comm->device, dtype, op));
+	return dense_op_fits("choir_supports", which, op);
+}
+
 choir_status choir_supports(choir_comm *comm, const char *collective, choir_dtype dtype, choir_op op,
                             choir_buffer buffer)
 {
@@ -102,12 +115,7 @@ choir_status choir_supports(choir_comm *comm, const char *collective, choir_dtyp
 		return CHOIR_SUCCESS;
 	if (choir_dtype_bytes(dtype) == 0)
 		return error_set(CHOIR_UNSUPPORTED, "choir_supports: no data type has number %d", (int)dtype);
-	if (which == COLLECTIVE_SPARSE_ALLREDUCE) {
-		TRY(sparse_values_defined(dtype, op));
-	} else if (collective_has(which, TRAIT_REDUCES)) {
-		TRY(reduce_supported(dtype, op));
-		TRY(dense_op_fits("choir_supports", which, op));
-	}
+	TRY(values_possible(comm, which, dtype, op));
 	return buffer.kind == CHOIR_BUFFER_NONE
 	           ? CHOIR_SUCCESS
 	           : dev_range(comm->device, "buffer", buffer, choir_dtype_bytes(dtype), choir_dtype_bytes(dtype));

@@ -39,20 +39,22 @@ static choir_status check_numbers(const choir_topk_config *config)
 	return CHOIR_SUCCESS;
 }
 
+choir_status topk_config_types(const char *call, choir_dtype dtype, choir_op op)
+{
+	if (choir_dtype_bytes(dtype) == 0)
+		return error_set(CHOIR_ARGUMENT, "%s: dtype %d is no dtype", call, (int)dtype);
+	if (dtype != CHOIR_F16 && dtype != CHOIR_BF16 && dtype != CHOIR_F32 && dtype != CHOIR_F64)
+		return error_set(CHOIR_UNSUPPORTED, "%s: dtype is %s, which is none of f16, bf16, f32, f64", call,
+		                 choir_dtype_name(dtype));
+	if (op != CHOIR_OP_SUM && op != CHOIR_OP_MEAN)
+		return error_set(CHOIR_UNSUPPORTED, "%s: op is %s, but a residual is what a sum or mean has left out",
+		                 call, choir_op_name(op));
+	return CHOIR_SUCCESS;
+}
+
 static choir_status check_types(const choir_topk_config *config)
 {
-	choir_dtype dtype = config->dtype;
-
-	if (choir_dtype_bytes(dtype) == 0)
-		return error_set(CHOIR_ARGUMENT, "choir_topk_create: dtype %d is no dtype", (int)dtype);
-	if (dtype != CHOIR_F16 && dtype != CHOIR_BF16 && dtype != CHOIR_F32 && dtype != CHOIR_F64)
-		return error_set(CHOIR_UNSUPPORTED,
-		                 "choir_topk_create: dtype is %s, which is none of f16, bf16, f32, f64",
-		                 choir_dtype_name(dtype));
-	if (config->op != CHOIR_OP_SUM && config->op != CHOIR_OP_MEAN)
-		return error_set(CHOIR_UNSUPPORTED,
-		                 "choir_topk_create: op is %s, but a residual is what a sum or mean has left out",
-		                 choir_op_name(config->op));
+	TRY(topk_config_types("choir_topk_create", config->dtype, config->op));
 	if (config->count > UINT64_C(1) << 48)
 		return error_set(CHOIR_ARGUMENT, "choir_topk_create: %zu elements are more than any memory holds",
 		                 config->count);

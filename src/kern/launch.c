@@ -77,6 +77,21 @@ choir_status reduce_kernel_supported(choir_device *device, choir_dtype dtype, ch
 	return CHOIR_SUCCESS;
 }
 
+choir_status reduce_possible(choir_device *device, choir_dtype dtype, choir_op op)
+{
+	struct user_op *user;
+	choir_status st = CHOIR_SUCCESS;
+
+	TRY(reduce_supported(dtype, op));
+	if (!user_op_is(op))
+		return CHOIR_SUCCESS;
+	TRY(user_op_find("a reduction", op, &user));
+	if (user->config.fold == NULL)
+		st = reduce_kernel_supported(device, dtype, op);
+	user_op_release(user);
+	return st;
+}
+
 choir_status reduce_kernel_warm(choir_device *device, choir_dtype dtype, choir_op op)
 {
 	struct options options;

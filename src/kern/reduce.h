@@ -33,6 +33,9 @@ struct reduce_call {
  * numbers, and for an operator of the caller's that is destroyed. */
 choir_status reduce_supported(choir_dtype dtype, choir_op op);
 
+/* reduce_possible: reduce_supported, and this device can do it: an operator of texts alone needs kernels. */
+choir_status reduce_possible(choir_device *device, choir_dtype dtype, choir_op op);
+
 /* reduce_user_supported: SUCCESS if an operator of the caller's is for that type, else UNSUPPORTED. */
 choir_status reduce_user_supported(const struct user_op *op, choir_dtype dtype);
 

@@ -90,6 +90,27 @@ static void script_destroy(void *state)
 
 static const struct script_ops ops = { .next = script_next, .destroy = script_destroy };
 
+static bool has_kernels(choir_device *device, choir_dtype dtype, choir_op op)
+{
+	return dev_has_long_loops(device) && reduce_kernel_supported(device, dtype, op) == CHOIR_SUCCESS;
+}
+
+choir_status sparse_values_possible(choir_device *device, choir_dtype dtype, choir_op op)
+{
+	struct user_op *user;
+	bool runs;
+
+	TRY(sparse_values_defined(dtype, op));
+	if (!user_op_is(op))
+		return CHOIR_SUCCESS;
+	TRY(user_op_find("sparse_allreduce", op, &user));
+	runs = user->config.fold != NULL || has_kernels(device, dtype, op);
+	user_op_release(user);
+	return runs ? CHOIR_SUCCESS
+	            : error_set(CHOIR_UNSUPPORTED, "operator '%s' has no fold function, and the device has no kernels "
+	                        "for rows of %s", choir_op_name(op), choir_dtype_name(dtype));
+}
+
 static bool wants_kernels(const struct sparse *sparse)
 {
 	choir_reduce_where where = dev_reduce_where(sparse->env.device);
@@ -102,8 +123,7 @@ static bool wants_kernels(const struct sparse *sparse)
 		where = CHOIR_REDUCE_KERNEL; /* texts alone */
 	if (where == CHOIR_REDUCE_HOST || (where == CHOIR_REDUCE_AUTO && dev_is_cpu(sparse->env.device)))
 		return false;
-	return dev_has_long_loops(sparse->env.device)
-	    && reduce_kernel_supported(sparse->env.device, sparse->call.val_dtype, sparse->call.op) == CHOIR_SUCCESS;
+	return has_kernels(sparse->env.device, sparse->call.val_dtype, sparse->call.op);
 }
 
 /* KEEP_PRECISION: narrow rows become f32 at the start, and the result is rounded.  A 16-bit wire type: a rank coalesces

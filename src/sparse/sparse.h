@@ -27,6 +27,10 @@ struct sparse_call {
 /* sparse_values_defined: SUCCESS if rows of dtype are combined by op, else UNSUPPORTED. */
 choir_status sparse_values_defined(choir_dtype dtype, choir_op op);
 
+/* sparse_values_possible: sparse_values_defined, and this device can do it: an operator of texts alone needs kernels.
+ */
+choir_status sparse_values_possible(choir_device *device, choir_dtype dtype, choir_op op);
+
 /* sparse_check: every argument, before anything is sent.  ARGUMENT or UNSUPPORTED with a sentence naming the value.
  * Enqueues nothing. */
 choir_status sparse_check(choir_device *device, int n_ranks, const struct sparse_call *call);

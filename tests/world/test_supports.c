@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* choir_supports answers for every collective, data type, operator and kind of memory what the call itself answers; so
- * does each form of a list, with the same result. */
+/* choir_supports answers for every collective, data type, operator, the caller's own too, and kind of memory what the
+ * call itself answers; so does each form of a list, with the same result. */
 #include "base/dtype.h"
+#include "dev/device_impl.h"
 #include "world/flight.h"
 
 #include <setjmp.h>
@@ -11,21 +12,31 @@
 
 #include <cmocka.h>
 
-/* Returns true if the call ran. */
-static bool ask_and_call(struct world *world, int rank, choir_comm *comm, const struct dense_call *c)
+/* The answer and what the call said. */
+static void compare_statuses(struct world *world, int rank, const char *name, choir_dtype dtype, choir_op op,
+                             choir_status answer, choir_status st)
+{
+	if (answer != st || (st != CHOIR_SUCCESS && st != CHOIR_UNSUPPORTED))
+		world_fail(world, rank, "%s of %s, %s: choir_supports says %s, the call %s", name,
+		           choir_dtype_name(dtype), choir_op_name(op), choir_status_name(answer),
+		           choir_status_name(st));
+}
+
+/* By c's operator, or one of the caller's, whose results others test.  Returns true if the call ran. */
+static bool ask_and_call(struct world *world, int rank, choir_comm *comm, const struct dense_call *c,
+                         const choir_op *own)
 {
 	const char *name = c->what->asks != NULL ? c->what->asks : c->what->name;
+	choir_op op = own != NULL ? *own : c->op;
 	struct dense_flight flight;
 	choir_status answer, st;
 
 	flight_make(&flight, world, rank, c);
-	answer = choir_supports(comm, name, c->dtype, c->op, flight.args.send);
+	flight.args.op = op;
+	answer = choir_supports(comm, name, c->dtype, op, flight.args.send);
 	st = flight_call(&flight, comm, NULL, NULL);
-	if (answer != st || (st != CHOIR_SUCCESS && st != CHOIR_UNSUPPORTED))
-		world_fail(world, rank, "%s of %s, %s: choir_supports says %s, the call %s", name,
-		           choir_dtype_name(c->dtype), choir_op_name(c->op), choir_status_name(answer),
-		           choir_status_name(st));
-	if (st == CHOIR_SUCCESS)
+	compare_statuses(world, rank, name, c->dtype, op, answer, st);
+	if (st == CHOIR_SUCCESS && own == NULL)
 		flight_compare(&flight, world);
 	flight_free(&flight);
 	return st == CHOIR_SUCCESS;
@@ -40,10 +51,11 @@ static void dense_on(struct world *world, int rank, choir_comm *comm, bool devic
 					                .dtype = dtype,
 					                .op = op,
 					                .count = 3,
-					                .n = 1,
+					                .n = world->n,
 					                .device = device };
 
-				*ran += ask_and_call(world, rank, comm, &c);
+				if (ask_and_call(world, rank, comm, &c, NULL) && rank == 0)
+					++*ran;
 			}
 }
 
@@ -66,8 +78,12 @@ static void test_dense(void **state)
 	int ran = 0;
 
 	(void)state;
-	world_run(1, NULL, on_host, &ran);
-	assert_true(ran > MOST_LIKELY);
+	for (int n = 1; n <= 2; n++)
+		for (int per_node = 0; per_node < n; per_node++) {
+			ran = 0;
+			world_run_at(n, per_node, 120000, on_host, &ran);
+			assert_true(ran > MOST_LIKELY);
+		}
 	for (int kind = 0; kind < MEMORY_MIXED; kind++) {
 		const char *lacks = memory_lacks(world_device(), (enum memory_kind)kind);
 
@@ -157,26 +173,42 @@ static void test_lists(void **state)
 			world_run_at(n, per_node, 120000, lists, NULL);
 }
 
-static void sparse(struct world *world, int rank, choir_comm *comm, void *unused)
+/* --- sparse rows --- */
+
+/* One row of one element.  Returns true if the call ran. */
+static bool ask_and_send_row(struct world *world, int rank, choir_comm *comm, choir_dtype dtype, choir_op op,
+                             bool device)
 {
-	_Alignas(16) unsigned char rows[2][16] = { { 0 } };
-	int32_t ind = 5, ind_out = 0;
+	size_t bytes = choir_dtype_bytes(dtype), n_ind = 1, n_val = 1;
+	struct memory ind, val, out_ind, out_val;
+	choir_status answer, st;
 
-	(void)unused;
+	CHECK(memory_make(&ind, world->device, device, 4, 4) && memory_make(&out_ind, world->device, device, 4, 8));
+	CHECK(memory_make(&val, world->device, device, bytes, bytes) &&
+	      memory_make(&out_val, world->device, device, bytes, 2 * bytes));
+	memset(memory_payload(&ind), 0, 4);
+	memset(memory_payload(&val), 0, bytes);
+	memory_push(&ind);
+	memory_push(&val);
+	answer = choir_supports(comm, "sparse_allreduce", dtype, op, val.buffer);
+	st = choir_sparse_allreduce(comm, ind.buffer, 1, val.buffer, 1, out_ind.buffer, &n_ind, out_val.buffer, &n_val,
+	                            CHOIR_I32, dtype, op, NULL, NULL, NULL);
+	compare_statuses(world, rank, "rows", dtype, op, answer, st);
+	memory_free(&ind);
+	memory_free(&val);
+	memory_free(&out_ind);
+	memory_free(&out_val);
+	return st == CHOIR_SUCCESS;
+}
+
+static void sparse(struct world *world, int rank, choir_comm *comm, void *device_p)
+{
+	int ran = 0;
+
 	for (choir_dtype dtype = 0; dtype < N_DTYPES; dtype++)
-		for (choir_op op = 0; op < N_OPS; op++) {
-			size_t n_ind = 1, n_val = 1;
-			choir_status answer = choir_supports(comm, "sparse_allreduce", dtype, op, choir_host(rows[0]));
-			choir_status st =
-			    choir_sparse_allreduce(comm, choir_host(&ind), 1, choir_host(rows[0]), 1,
-			                           choir_host(&ind_out), &n_ind, choir_host(rows[1]), &n_val, CHOIR_I32,
-			                           dtype, op, NULL, NULL, NULL);
-
-			if (answer != st || (st != CHOIR_SUCCESS && st != CHOIR_UNSUPPORTED))
-				world_fail(world, rank, "rows of %s, %s: choir_supports says %s, the call %s",
-				           choir_dtype_name(dtype), choir_op_name(op), choir_status_name(answer),
-				           choir_status_name(st));
-		}
+		for (choir_op op = 0; op < N_OPS; op++)
+			ran += ask_and_send_row(world, rank, comm, dtype, op, *(bool *)device_p);
+	CHECK(ran > 100);
 	CHECK(choir_supports(comm, "sparse_allreduce", CHOIR_F8E4M3, CHOIR_OP_SUM, choir_none()) == CHOIR_SUCCESS);
 	CHECK(choir_supports(comm, "sparse_allreduce", CHOIR_F32_I32, CHOIR_OP_MINLOC, choir_none()) ==
 	      CHOIR_UNSUPPORTED);
@@ -184,8 +216,131 @@ static void sparse(struct world *world, int rank, choir_comm *comm, void *unused
 
 static void test_sparse(void **state)
 {
+	bool device = false;
+
 	(void)state;
-	world_run(1, NULL, sparse, NULL);
+	world_run(1, NULL, sparse, &device);
+	device = true;
+	for (int kind = 0; kind < MEMORY_MIXED; kind++) {
+		if (memory_lacks(world_device(), (enum memory_kind)kind) != NULL)
+			continue; /* test_dense said so */
+		memory_choose((enum memory_kind)kind);
+		world_run(1, NULL, sparse, &device);
+	}
+	memory_choose(MEMORY_MEM);
+}
+
+/* --- gradients --- */
+
+static void gradients(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	int ran = 0;
+
+	(void)unused;
+	for (choir_dtype dtype = 0; dtype < N_DTYPES; dtype++)
+		for (choir_op op = 0; op < N_OPS; op++) {
+			choir_topk_config config = CHOIR_TOPK_CONFIG_INIT;
+			choir_topk_state *topk = NULL;
+			choir_status answer = choir_supports(comm, "topk_allreduce", dtype, op, choir_none()), st;
+
+			config.count = 4;
+			config.dtype = dtype;
+			config.op = op;
+			st = choir_topk_create(comm, &config, &topk);
+			compare_statuses(world, rank, "gradients", dtype, op, answer, st);
+			ran += st == CHOIR_SUCCESS;
+			choir_topk_destroy(topk);
+		}
+	CHECK(ran == 4 * 2);
+}
+
+static void test_gradients(void **state)
+{
+	(void)state;
+	world_run(1, NULL, gradients, NULL);
+}
+
+/* --- operators of the caller's --- */
+
+enum op_form { FUNCTIONS, TEXTS, BOTH, N_OP_FORMS };
+
+static void keep_lower(void *ctx, void *acc, const void *src, size_t count, choir_dtype dtype)
+{
+	(void)ctx;
+	(void)acc;
+	(void)src;
+	(void)count;
+	(void)dtype;
+}
+
+/* For two data types, since each text is built. */
+static choir_op op_of(enum op_form form)
+{
+	choir_op_config config = CHOIR_OP_CONFIG_INIT;
+	choir_op op = -1;
+
+	config.name = "lower";
+	config.fold = form != TEXTS ? keep_lower : NULL;
+	config.fold_text = form != FUNCTIONS ? "a" : NULL;
+	config.dtypes = 1u << CHOIR_I32 | 1u << CHOIR_F64;
+	assert_int_equal(choir_op_create(&config, &op), CHOIR_SUCCESS);
+	return op;
+}
+
+struct own {
+	choir_op op;
+	int dense, rows; /* calls that ran */
+};
+
+static void own_ops(struct world *world, int rank, choir_comm *comm, void *own_p)
+{
+	struct own *own = own_p;
+
+	own->dense = own->rows = 0;
+	for (choir_dtype dtype = 0; dtype < N_DTYPES; dtype++) {
+		for (int what = 0; what < N_MOVING_COLLECTIVES; what++) {
+			struct dense_call c = {
+				.what = &collectives[what], .dtype = dtype, .op = CHOIR_OP_SUM, .count = 3, .n = 1
+			};
+
+			if (c.what->reduces)
+				own->dense += ask_and_call(world, rank, comm, &c, &own->op);
+		}
+		own->rows += ask_and_send_row(world, rank, comm, dtype, own->op, false);
+		IS(choir_supports(comm, "topk_allreduce", dtype, own->op, choir_none()), CHOIR_UNSUPPORTED);
+	}
+}
+
+/* Each form on one device: of the two data types so many run. */
+static void on_device_of(choir_device *device, const int types[N_OP_FORMS])
+{
+	enum { REDUCTIONS = 6 };
+
+	for (int form = 0; form < N_OP_FORMS; form++) {
+		struct own own = { .op = op_of((enum op_form)form) };
+		struct world world;
+
+		world_begin_on(&world, 1, &device, NULL);
+		world_threads(&world, own_ops, &own);
+		world_end(&world);
+		if (own.dense != REDUCTIONS * types[form] || own.rows != types[form])
+			fail_msg("form %d: %d dense calls and %d of rows ran", form, own.dense, own.rows);
+		choir_op_destroy(own.op);
+	}
+}
+
+/* Texts need kernels: host memory alone has none, a device without fp64 none of f64. */
+static void test_own_ops(void **state)
+{
+	choir_device *host, *far = world_far_device(CHOIR_REDUCE_KERNEL);
+
+	(void)state;
+	on_device_of(world_device(), (const int[]){ 2, world_device()->facts.fp64 ? 2 : 1, 2 });
+	far->facts.fp64 = false;
+	on_device_of(far, (const int[]){ 2, 1, 2 });
+	assert_int_equal(choir_device_create_host(&host), CHOIR_SUCCESS);
+	on_device_of(host, (const int[]){ 2, 0, 2 });
+	choir_device_destroy(host);
 }
 
 /* Pairs beside what numbers may: a sentence that says what they have. */
@@ -214,7 +369,8 @@ static void test_refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_dense), cmocka_unit_test(test_lists),
-		                            cmocka_unit_test(test_sparse), cmocka_unit_test(test_refusals) };
+		                            cmocka_unit_test(test_sparse), cmocka_unit_test(test_gradients),
+		                            cmocka_unit_test(test_own_ops), cmocka_unit_test(test_refusals) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
