@@ -325,11 +325,32 @@ static void on_one_node(int n, int64_t deadline_ms, world_fn fn, void *arg)
 	line_up_run(n, 0, deadline_ms, fn, arg);
 }
 
+/* The options of a comm are read when a call is prepared: that its calls follow them, an event tells. */
+static void silent_by_options(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	const char *algorithm = world->n == 1 ? "single" : "twoshot";
+	float in[16] = { 1 }, out[16] = { 0 };
+	choir_event *event = NULL;
+
+	OK(choir_allreduce(comm, choir_host(in), choir_host(out), 16, CHOIR_F32, CHOIR_OP_SUM, NULL, &event));
+	OK(choir_event_wait(event, -1));
+	CHECK(strcmp(choir_event_algorithm(event), algorithm) == 0);
+	choir_event_release(event);
+	silent(world, rank, comm, unused);
+}
+
 static void test_silent(void **state)
 {
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
 	(void)state;
 	on_one_node(1, 20000, silent, NULL);
 	on_one_node(2, 20000, silent, NULL);
+	config.deadline_ms = 20000;
+	config.options = "chunk_bytes=65536, bucket_bytes=1000000";
+	world_run(1, &config, silent_by_options, NULL);
+	config.options = "algorithm=twoshot, chunk_bytes=65536, bucket_bytes=1000000";
+	world_run(2, &config, silent_by_options, NULL);
 }
 
 static void test_threads(void **state)

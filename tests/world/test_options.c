@@ -110,6 +110,7 @@ static void ways(struct world *world, int rank, choir_comm *comm, void *arg)
 
 	(void)arg;
 	CHECK(same(run_one(world, rank, comm, 0, SHORT, "collectiveImplementation=Syncless"), "ring"));
+	CHECK(same(run_one(world, rank, comm, 0, SHORT, "useSynclessCollectives=true"), "ring"));
 	CHECK(same(run_one(world, rank, comm, 0, SHORT, "link=gw-link"), "ring"));
 	if (choir_comm_nodes(comm) > 1) {
 		CHECK(strncmp(run_one(world, rank, comm, 0, LONG, "collectiveImplementation=Hybrid"), "hier_", 5) == 0);
@@ -121,6 +122,7 @@ static void ways(struct world *world, int rank, choir_comm *comm, void *arg)
 	}
 	CHECK(same(run_one(world, rank, comm, 0, SHORT, "link=node"), "oneshot"));
 	CHECK(same(run_one(world, rank, comm, 0, SHORT, "collectiveImplementation=Syncful"), "oneshot"));
+	CHECK(same(run_one(world, rank, comm, 0, SHORT, "useSynclessCollectives=false"), "oneshot"));
 	SAYS(choir_allreduce(comm, choir_host(&x), choir_host(&y), 1, CHOIR_I32, CHOIR_OP_SUM, &both, NULL),
 	     CHOIR_ARGUMENT, "option collectiveImplementation|1 nodes cannot");
 }
@@ -334,6 +336,42 @@ static void of_comm(struct world *world, int rank, choir_comm *comm, void *arg)
 	   CHOIR_MISMATCH);
 }
 
+/* What an option of the comm makes of an allreduce. */
+struct of_comm {
+	const char *options, *algorithm;
+};
+
+static void each_of_comm(struct world *world, int rank, choir_comm *comm, void *wanted_p)
+{
+	const struct of_comm *wanted = wanted_p;
+	const char *name = run_one(world, rank, comm, 0, SHORT, NULL);
+
+	if (!same(name, wanted->algorithm))
+		world_fail(world, rank, "%s took %s, not %s", wanted->options, name, wanted->algorithm);
+}
+
+static void test_each_of_comm(void **state)
+{
+	static const struct of_comm cases[] = {
+		{ "method=anticlockwise_ring", "anticlockwise_ring" },
+		{ "collectiveImplementation=Syncless", "ring" },
+		{ "useSynclessCollectives=true", "ring" },
+		{ "link=network", "ring" },
+		{ "topology=ring-on-line", "ring" },
+		{ "syncful.maxBroadcastSize=3600", "oneshot" },
+	};
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	(void)state;
+	config.deadline_ms = 30000;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct of_comm wanted = cases[i];
+
+		config.options = wanted.options;
+		world_run(3, &config, each_of_comm, &wanted);
+	}
+}
+
 static void test_comm_options(void **state)
 {
 	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
@@ -360,7 +398,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_methods), cmocka_unit_test(test_ways),         cmocka_unit_test(test_topologies),
 		cmocka_unit_test(test_sizes),   cmocka_unit_test(test_comm_options),
-		cmocka_unit_test(test_buckets),
+		cmocka_unit_test(test_buckets), cmocka_unit_test(test_each_of_comm),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
