@@ -15,6 +15,7 @@ struct job {
 	struct world *world;
 	choir_device *device;
 	choir_comm *comm;
+	bool keyed; /* the comm is: calls have keys */
 	int rank, n;
 	choir_dtype dtype;
 	struct memory_source memory;

@@ -101,7 +101,8 @@ bool run_names_exist(const struct args *args, bool says)
 		fputs(" sparse_allreduce, topk, overlap and overlap_NAME, and all for the dense ones\n", stderr);
 	}
 	if (says && stranger != NULL)
-		fprintf(stderr, "choir-bench: --vs: '%s' is none of mpi, staged, bound, dense, or named too often\n",
+		fprintf(stderr,
+		        "choir-bench: --vs: '%s' is none of mpi, staged, bound, dense, keyed, or named too often\n",
 		        stranger);
 	if (says && stale != NULL)
 		fprintf(stderr, "choir-bench: --fresh is for dense collectives, not for '%s'\n", stale);

@@ -13,6 +13,7 @@ struct set {
 	struct check_buffers buffers;
 	struct collective_args args;
 	choir_event *event;
+	char key[16]; /* of its calls, on a keyed comm */
 };
 
 /* What siblings share. */
@@ -73,9 +74,15 @@ static int finish(struct ours *ours, struct set *set)
 	return status;
 }
 
+static const choir_call *call_of(struct ours *ours, struct set *set)
+{
+	ours->call.key = ours->job->keyed ? set->key : NULL;
+	return &ours->call;
+}
+
 static int start(struct ours *ours, struct set *set)
 {
-	choir_status st = ours->job->what->call(&set->args, &ours->call, &set->event);
+	choir_status st = ours->job->what->call(&set->args, call_of(ours, set), &set->event);
 
 	return st == CHOIR_SUCCESS ? EXIT_FINE : ours_failed(ours->job, ours->job->what->name, st, choir_last_error());
 }
@@ -103,11 +110,12 @@ static int once_by_events(struct ours *ours)
 static int once(struct contender *self)
 {
 	struct ours *ours = (struct ours *)self;
+	struct set *set = ours->sets->set;
 	choir_status st;
 
 	if (ours->sets->n > 1 || !ours->known)
 		return once_by_events(ours);
-	st = ours->job->what->call(&ours->sets->set->args, &ours->call, NULL);
+	st = ours->job->what->call(&set->args, call_of(ours, set), NULL);
 	return st == CHOIR_SUCCESS ? EXIT_FINE : ours_failed(ours->job, ours->job->what->name, st, choir_last_error());
 }
 
@@ -186,6 +194,7 @@ static struct sets *make_sets(const struct job *job)
 
 		if (!check_init(&set->buffers, job))
 			break;
+		snprintf(set->key, sizeof set->key, "set/%d", sets->n);
 		set->args = job_args(job, check_send(&set->buffers, job), check_recv(&set->buffers, job));
 	}
 	return sets;
@@ -220,7 +229,7 @@ bool ours_fits(struct contender *self)
 	struct ours *ours = (struct ours *)self;
 	struct world *world = ours->job->world;
 	struct set *set = ours->sets->set;
-	choir_status st = ours->job->what->call(&set->args, &ours->call, &set->event);
+	choir_status st = ours->job->what->call(&set->args, call_of(ours, set), &set->event);
 	int refused = st != CHOIR_SUCCESS;
 
 	/* What an algorithm can do depends on what is the same everywhere; a rank alone with its opinion would wait for
