@@ -4,6 +4,7 @@
 #include "world/affine.h"
 #include "world/world.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -264,10 +265,82 @@ static void rows_of_a_device(void **state)
 	choir_op_destroy(text);
 }
 
+/* --- the largest entries --- */
+
+enum { ENTRIES = 200, LARGEST = 20 };
+
+static void larger(void *ctx, void *acc, const void *src, size_t count, choir_dtype dtype)
+{
+	float *to = acc;
+	const float *from = src;
+
+	(void)ctx;
+	(void)dtype;
+	for (size_t i = 0; i < count; i++)
+		to[i] = fabsf(from[i]) > fabsf(to[i]) ? from[i] : to[i];
+}
+
+/* Every tenth is large, of another sign on odd ranks; rank r lacks the first r of them. */
+static float entry_of(int rank, int i)
+{
+	return i % 10 == 5 && i / 10 >= rank ? (float)(i + rank) * (rank % 2 ? -1 : 1) : 0.5f;
+}
+
+static float wanted_of(int n, int i)
+{
+	float value = entry_of(0, i);
+
+	for (int r = 1; r < n; r++) {
+		float other = entry_of(r, i);
+
+		value = fabsf(other) > fabsf(value) ? other : value;
+	}
+	return value;
+}
+
+static void largest(struct world *world, int rank, choir_comm *comm, void *op_p)
+{
+	float entries[ENTRIES], val[LARGEST] = { 0 }, to_val[ENTRIES] = { 0 };
+	int32_t ind[LARGEST] = { 0 }, to_ind[ENTRIES] = { 0 };
+	size_t n_ind = ENTRIES, n_val = ENTRIES, found = 0, k = LARGEST - (size_t)rank;
+
+	for (int i = 0; i < ENTRIES; i++)
+		entries[i] = entry_of(rank, i);
+	OK(choir_select_top(choir_comm_device(comm), choir_host(entries), ENTRIES, CHOIR_F32, k, choir_host(ind),
+	                    CHOIR_I32, choir_host(val), NULL, NULL));
+	OK(choir_sparse_allreduce(comm, choir_host(ind), k, choir_host(val), k, choir_host(to_ind), &n_ind,
+	                          choir_host(to_val), &n_val, CHOIR_I32, CHOIR_F32, *(choir_op *)op_p, NULL, NULL,
+	                          NULL));
+	for (int i = 5; i < ENTRIES; i += 10, found++)
+		CHECK(found < n_ind && to_ind[found] == i && to_val[found] == wanted_of(world->n, i));
+	CHECK(found == n_ind);
+}
+
+static void largest_entries(void **state)
+{
+	(void)state;
+	for (int form = 0; form < N_FORMS; form++) {
+		choir_op_config config = CHOIR_OP_CONFIG_INIT;
+		choir_op op = -1;
+
+		config.name = "larger";
+		config.dtypes = 1u << CHOIR_F32;
+		if (form == FUNCTIONS)
+			config.fold = larger;
+		else
+			config.fold_text = "fabs(b) > fabs(a) ? b : a";
+		assert_int_equal(choir_op_create(&config, &op), CHOIR_SUCCESS);
+		for (int per_node = 0; per_node < 2; per_node++)
+			world_run_at(3, per_node, 60000, largest, &op);
+		choir_op_destroy(op);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(every_algorithm), cmocka_unit_test(kept_calls),
-		                            cmocka_unit_test(ranks_compare), cmocka_unit_test(rows_of_a_device) };
+		                            cmocka_unit_test(ranks_compare), cmocka_unit_test(rows_of_a_device),
+		                            cmocka_unit_test(largest_entries) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
