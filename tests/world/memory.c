@@ -21,6 +21,7 @@ const char *const memory_kind_names[N_MEMORY_KINDS] = { "cl_mem",     "coarse SV
 	                                                "USM shared", "USM device", "one after the other" };
 
 static enum memory_kind chosen;
+static cl_mem_flags chosen_flags = CL_MEM_READ_WRITE;
 static atomic_uint made; /* of MEMORY_MIXED */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -102,6 +103,11 @@ static bool lend(struct memory *memory, bool on_device)
 void memory_choose(enum memory_kind kind)
 {
 	chosen = kind;
+}
+
+void memory_choose_flags(cl_mem_flags flags)
+{
+	chosen_flags = flags;
 }
 
 /* An address of cl_intel_unified_shared_memory, in *fn_p; false where the platform lacks it. */
@@ -196,7 +202,7 @@ static bool make_on_device(struct memory *memory, choir_device *device)
 	memory->queue = queue_of(device);
 	if (memory->kind == MEMORY_MEM) {
 		memory->mem =
-		    clCreateBuffer(choir_device_context(device), CL_MEM_READ_WRITE, whole(memory), NULL, &rc);
+		    clCreateBuffer(choir_device_context(device), chosen_flags, whole(memory), NULL, &rc);
 		memory->buffer = choir_mem(memory->mem, memory->offset);
 	} else {
 		memory->pointer = allocate(device, memory->kind, whole(memory));

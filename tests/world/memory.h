@@ -39,8 +39,10 @@ bool memory_make(struct memory *memory, choir_device *device, bool on_device, si
 void memory_free(struct memory *memory);
 
 /* memory_choose: what is made on the device from now on, by all threads; at first MEMORY_MEM.  Between worlds.
+ * memory_choose_flags: of cl_mems from now on; at first CL_MEM_READ_WRITE.  Between worlds too.
  * memory_lacks: NULL if the device has that kind, else a reason. */
 void memory_choose(enum memory_kind kind);
+void memory_choose_flags(cl_mem_flags flags);
 const char *memory_lacks(choir_device *device, enum memory_kind kind);
 
 /* memory_use: what this thread makes from now on lies in these bytes, until it is called with NULL: host memory, or at
