@@ -9,13 +9,14 @@
 enum { LOOK_ROUND = 64 }; /* spins of a wait before it asks whether the cores are taken */
 enum { SLOW_NS = 2 * 1000 * 1000, LONG_ROUNDS = 60, TAKEN_NS = 100 * 1000, TAKEN_MOST_NS = 500 * 1000 * 1000 };
 
-enum { DEVICE, POLLED, POLLED_SLOW, NODE, OTHERS };
+enum { DEVICE, RINGS, POLLED, POLLED_SLOW, NODE, OTHERS };
 
 static const struct {
 	unsigned spins, yields;
 	int64_t sleep_us;
 } policy[] = {
-	[DEVICE] = { 400, 2000, 50 },
+	[DEVICE] = { 400, 2000, WAIT_SILENT_US },
+	[RINGS] = { 400, 60, 1000 },
 	[POLLED] = { 400, 60, 200 },
 	[POLLED_SLOW] = { 16, 4, 50 },
 	[NODE] = { 400, 600, 20000 },
@@ -75,6 +76,8 @@ static int row_of(const struct wait_for *why, bool is_slow)
 		return DEVICE;
 	if (why->polled)
 		return POLLED;
+	if (why->rings)
+		return RINGS;
 	return why->blocking && !why->crowded ? NODE : OTHERS;
 }
 

@@ -8,6 +8,7 @@
  *
  *   it waits for                                       spins  yields  sleeps, us  because
  *   commands of a device                                 400    2000          50  no doorbell rings when one ends
+ *   the same, where callbacks are quick                  400      60        1000  one does, but for some failures
  *   messages that must be polled                         400      60         200  no doorbell rings when one arrives
  *   the same, for more than 2 ms                          16       4          50  the network's own work needs the core
  *   ranks of its node, in a blocking call                400     600       20000  a wake-up costs more than the wait
@@ -50,7 +51,8 @@ struct wait_for {
 	bool polled;   /* messages that must be polled */
 	bool crowded;  /* more ranks than cores */
 	bool blocking; /* the thread is in a blocking call */
-	bool device;   /* commands of a device are under way */
+	bool device;   /* commands of a device are under way, of whose ends nobody tells in time */
+	bool rings;    /* others are, of whose ends a callback tells */
 	bool shares;   /* threads of a CPU device need this core */
 };
 
@@ -68,6 +70,9 @@ struct wait {
  * nothing in comparison. */
 void wait_look_at_clock(struct wait *wait, int64_t now_ns);
 bool wait_is_long(const struct wait *wait);
+
+/* How long to sleep, in us, while a command is under way whose end rings no doorbell. */
+enum { WAIT_SILENT_US = 50 };
 
 /* wait_round: one round: spins or yields and returns 0, or returns the microseconds that the caller is to sleep. */
 int64_t wait_round(struct wait *wait, const struct wait_for *why);

@@ -211,6 +211,8 @@ choir_status dev_launch(choir_device *device, cl_kernel kernel, size_t global, s
 cl_command_queue dev_queue(choir_device *device); /* the internal in-order queue */
 bool dev_is_cpu(const choir_device *device);
 bool dev_has_far_memory(const choir_device *device); /* class stage, and not because somebody forced a CPU into it */
+/* dev_has_quick_callbacks: of far memory, unless the probe found that a look every 50 us is sooner. */
+bool dev_has_quick_callbacks(const choir_device *device);
 /* dev_command_bytes: the bytes that cross the bus to far memory in the time of a command without any, as measured; 0 =
  * the memory is near.  dev_short_bytes: buffers up to this are copied by one command, longer ones in chunks. */
 uint64_t dev_command_bytes(const choir_device *device);

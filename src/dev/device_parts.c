@@ -29,6 +29,13 @@ bool dev_has_far_memory(const choir_device *device)
 	return device->memory_class == CHOIR_CLASS_STAGE && !dev_is_cpu(device);
 }
 
+enum { QUICK_CALLBACK_US = 100 };
+
+bool dev_has_quick_callbacks(const choir_device *device)
+{
+	return device->rates.measured && device->rates.callback_us < QUICK_CALLBACK_US;
+}
+
 enum {
 	NOMINAL_COMMAND_BYTES = 64 * 1024, /* of a device that could not be measured */
 	LEAST_COMMAND_BYTES = 4 * 1024,    /* chunks are not so short that their flags cost more */

@@ -95,7 +95,7 @@ static double callback_us(struct trial *trial, void *host)
 	struct called *called = calloc(1, sizeof *called);
 	cl_event event = NULL;
 	int64_t seen, now;
-	double us = 0;
+	double us = (double)CALLBACK_NS / 1000; /* unless it comes */
 
 	if (called == NULL)
 		return 0;
@@ -119,14 +119,26 @@ static double callback_us(struct trial *trial, void *host)
 	return us > 0.001 ? us : 0.001; /* the callback came first */
 }
 
+/* The first one may start the driver's thread for it. */
+static double shortest_callback_us(struct trial *trial, void *host)
+{
+	double best = 0;
+
+	for (int i = 0; i < trial->tries && !trial->failed && wait_now_ns() < trial->end_ns; i++) {
+		double us = callback_us(trial, host);
+
+		best = best == 0 || (us > 0 && us < best) ? us : best;
+	}
+	return best;
+}
+
 static void measure_on(struct trial *trial, void *pinned, void *pageable, struct device_rates *out)
 {
 	out->read_us = shortest_us(trial, true, pinned, SMALL_BYTES);
 	out->write_us = shortest_us(trial, false, pinned, SMALL_BYTES);
+	out->callback_us = shortest_callback_us(trial, pinned);
 	out->read_GBps = rate_of(trial, true, pinned, out->read_us);
 	out->write_GBps = rate_of(trial, false, pinned, out->write_us);
-	if (wait_now_ns() < trial->end_ns)
-		out->callback_us = callback_us(trial, pinned);
 	out->pageable_read_GBps = rate_of(trial, true, pageable, out->read_us);
 	out->pageable_write_GBps = rate_of(trial, false, pageable, out->write_us);
 	out->measured = !trial->failed;

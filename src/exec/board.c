@@ -83,7 +83,7 @@ void board_fill(struct run *run, uint32_t done)
 	const struct plan *plan = run->plan;
 	struct step_board *board = &run->board;
 
-	board->ready_head = board->ready_tail = board->n_waiting = 0;
+	board->ready_head = board->ready_tail = board->n_waiting = board->n_watched = 0;
 	board->piece = 0;
 	board->n_done = done;
 	for (uint32_t i = done; i < plan->n_steps; i++) {

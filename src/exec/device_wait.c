@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [device at work].  Nothing rings when a command of the device ends: a callback for each costs more than most
- * commands take.  A GPU's copy engine needs no core, and looking at the event again and again learns of the end
- * soonest.  A CPU device is threads of this process: a spinning thread keeps them from the core, and a blocked one lets
- * OpenCL do the work in its place (a read of 64 bytes by polling and by blocking: Intel 4.8 and 2.3 us).  So
- * run_block_on_device blocks where nothing else is to be done; else Note [wait policy] in base/wait.h applies. */
+/* Note [device at work].  A callback for each command costs more than most commands take.  A GPU's copy engine needs no
+ * core, and looking at the event again and again learns of the end soonest.  Only a thread that is about to sleep has
+ * the ends of the commands under way ring the doorbell, and not where the probe found callbacks to be late: there it
+ * sleeps for a moment only.  A CPU device is threads of this process: a spinning thread keeps them from the core, and a
+ * blocked one lets OpenCL do the work in its place (a read of 64 bytes by polling and by blocking: Intel 4.8 and 2.3
+ * us).  So run_block_on_device blocks where nothing else is to be done; else Note [wait policy] in base/wait.h
+ * applies. */
 #include "exec/device_wait.h"
 
 static bool is_mapping(const struct run *run)
@@ -47,4 +49,29 @@ bool run_block_on_device(struct run *run)
 		return false;
 	clWaitForEvents(1, &event); /* how it ended is the poll's to say */
 	return true;
+}
+
+static bool ring_at_end(cl_event event)
+{
+	return event == NULL || dev_watch(event, comm_ring_self, NULL) == CHOIR_SUCCESS;
+}
+
+/* Each command is watched once: those of a state that maps at once, those of steps in the order of the list, whose
+ * first n_watched were watched before. */
+bool run_ring_at_ends(struct run *run)
+{
+	struct step_board *board = &run->board;
+	bool all = true;
+
+	for (int i = 0; i < 2 && is_mapping(run) && !run->maps_watched; i++)
+		all &= ring_at_end(run->map_events[i]);
+	if (is_mapping(run))
+		run->maps_watched = all;
+	if (run->state != RUN_STEPS)
+		return all;
+	while (all && board->n_watched < board->n_waiting) {
+		all = ring_at_end(board->events[board->waiting[board->n_watched]]);
+		board->n_watched += all;
+	}
+	return all;
 }

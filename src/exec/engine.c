@@ -126,6 +126,18 @@ static bool note_device_work(struct choir_comm *comm)
 	return false;
 }
 
+bool engine_ring_at_ends(struct choir_comm *comm)
+{
+	bool all = true;
+
+	if (!engine_enter(&comm->engine))
+		return false;
+	for (struct run *run = comm->engine.flight.eligible; run != NULL; run = run->next_eligible)
+		all &= run_ring_at_ends(run);
+	engine_leave(&comm->engine);
+	return all;
+}
+
 static struct due_job take_job(struct run *run)
 {
 	struct due_job due = { .run = run };

@@ -77,6 +77,10 @@ bool engine_can_move(const struct choir_comm *comm);
  * flight waits for one thing. */
 int64_t engine_awaited(struct choir_comm *comm);
 
+/* engine_ring_at_ends: the end of each command of the device that is under way rings this process's doorbell; false if
+ * one may not, or another thread drives. */
+bool engine_ring_at_ends(struct choir_comm *comm);
+
 /* engine_idle: nothing that was submitted is unfinished. */
 bool engine_idle(const struct choir_comm *comm);
 

@@ -38,13 +38,20 @@ static bool has_work(struct choir_comm *comm)
 	return engine_can_move(comm) || (comm->messenger != NULL && messenger_busy(comm->messenger));
 }
 
+/* Were commands of the comm's device under way when it was last driven? */
+static bool device_works(const struct choir_comm *comm)
+{
+	return !engine_idle(comm) && atomic_load_explicit(&comm->engine.device_works, memory_order_relaxed);
+}
+
 /* A wait for work of the comm's device has a policy of its own: Note [wait policy] in base/wait.h. */
 static void note_device(struct wait_for *why, const struct choir_comm *comm)
 {
-	bool busy = atomic_load_explicit(&comm->engine.device_works, memory_order_relaxed);
-
-	why->device |= busy;
-	why->shares |= busy && dev_is_cpu(comm->device);
+	if (!device_works(comm))
+		return;
+	why->rings |= dev_has_quick_callbacks(comm->device);
+	why->device |= !dev_has_quick_callbacks(comm->device);
+	why->shares |= dev_is_cpu(comm->device);
 }
 
 static bool work_left(struct wait_for *why)
@@ -138,6 +145,17 @@ static int64_t awaited_process(void)
 	return process;
 }
 
+/* Do the ends of all commands that are under way ring the doorbell? */
+static bool ring_at_ends(void)
+{
+	bool all = true;
+
+	for (struct choir_comm *comm = comms_next(NULL); comm != NULL; comm = comms_next(comm))
+		if (device_works(comm))
+			all &= dev_has_quick_callbacks(comm->device) && engine_ring_at_ends(comm);
+	return all;
+}
+
 /* Sleeps on the doorbell unless something moved after arming, or the awaited process has made its step meanwhile. */
 static void sleep_once(choir_event *event, int64_t sleep_us)
 {
@@ -150,6 +168,8 @@ static void sleep_once(choir_event *event, int64_t sleep_us)
 		return;
 	}
 	seen = bell_arm(bell, awaited);
+	if (sleep_us > WAIT_SILENT_US && !ring_at_ends())
+		sleep_us = WAIT_SILENT_US;
 	if ((event != NULL && event_is_complete(event)) || drive_all() ||
 	    (awaited != BELL_ANY && awaited_process() != awaited)) {
 		bell_disarm(bell);

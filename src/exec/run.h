@@ -50,6 +50,7 @@ struct step_board {
 	uint32_t *ready;            /* [n_steps] queue of steps that may start */
 	uint32_t *waiting;          /* [n_steps] steps that have started and are not done */
 	uint32_t ready_head, ready_tail, n_waiting, n_done;
+	uint32_t n_watched;         /* the first of waiting: their ends ring the doorbell (run_ring_at_ends) */
 	uint64_t piece;             /* bytes done of the host step at the queue's head */
 	uint32_t capacity;
 };
@@ -194,6 +195,7 @@ struct run {
 	bool shadows_filled;        /* the plan works on the shadows of SEND and RECV: exec/shadow.h */
 	bool gathered;              /* SEND and RECV have room on the device: exec/gathered.h */
 	cl_event map_events[2];
+	bool maps_watched;          /* their ends ring the doorbell (run_ring_at_ends) */
 	struct dev_memory scratch;
 	struct device_memory device_memory; /* its own on the device */
 	struct run_source source;       /* of a plan on the device */

@@ -21,6 +21,7 @@ static choir_status poll_maps(struct run *run, bool *done)
 		}
 		*done &= one;
 	}
+	run->maps_watched &= !*done;
 	return CHOIR_SUCCESS;
 }
 

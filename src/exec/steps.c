@@ -254,7 +254,7 @@ static choir_status start_next(struct run *run)
 static choir_status poll_waiting(struct run *run, bool *moved)
 {
 	struct step_board *board = &run->board;
-	uint32_t kept = 0;
+	uint32_t kept = 0, watched = 0;
 
 	for (uint32_t i = 0; i < board->n_waiting; i++) {
 		uint32_t id = board->waiting[i];
@@ -263,13 +263,16 @@ static choir_status poll_waiting(struct run *run, bool *moved)
 
 		if (st != CHOIR_SUCCESS)
 			return st;
-		if (done)
+		if (done) {
 			finish(run, id);
-		else
-			board->waiting[kept++] = id;
+			continue;
+		}
+		board->waiting[kept++] = id;
+		watched += i < board->n_watched;
 	}
 	*moved |= kept < board->n_waiting;
 	board->n_waiting = kept;
+	board->n_watched = watched;
 	return CHOIR_SUCCESS;
 }
 

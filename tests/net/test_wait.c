@@ -125,6 +125,9 @@ static void every_row(void **state)
 	check((struct wait_for){ .device = true }, false, 2400, 50);
 	check((struct wait_for){ .device = true, .polled = true, .blocking = true }, false, 2400, 50);
 	check((struct wait_for){ .device = true, .shares = true }, false, 2000, 50);
+	check((struct wait_for){ .rings = true, .blocking = true }, false, 460, 1000);
+	check((struct wait_for){ .rings = true, .device = true }, false, 2400, 50);
+	check((struct wait_for){ .rings = true, .polled = true }, false, 460, 200);
 	check((struct wait_for){ .polled = true, .blocking = true }, false, 460, 200);
 	check((struct wait_for){ .polled = true, .blocking = true }, true, 20, 50);
 	check((struct wait_for){ .polled = true, .crowded = true }, true, 4, 50);

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* A thread that waits long for a command of a device sleeps until the command's end rings the doorbell, or, where
+ * callbacks are late, for a moment at a time.  In the way of a call stands a command that does not end before somebody
+ * sleeps: this program's own read, an event that it completes when the library goes to sleep. */
+#include "dev/device_impl.h"
+#include "node/bell.h"
+#include "world/memory.h"
+#include "world/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N = 2, MOMENT_US = 50, LONG_US = 30 * 1000 * 1000 };
+
+static atomic_bool armed;           /* the next read is the slow one */
+static _Atomic(cl_event) slow;      /* its event, until it is completed */
+static _Atomic cl_int outcome;      /* what it then says */
+static atomic_int watched;          /* callbacks that the library has set */
+static atomic_bool swallows;        /* they are never made, and sleeps are as long as the library says */
+static atomic_int sleeps;           /* before the slow read is completed */
+static _Atomic int64_t longest_us;  /* that the library wanted to sleep while it was under way */
+
+cl_int __real_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
+                                  void *to, cl_uint n, const cl_event *list, cl_event *event_p);
+cl_int __wrap_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
+                                  void *to, cl_uint n, const cl_event *list, cl_event *event_p);
+cl_int __wrap_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t off, size_t bytes,
+                                  void *to, cl_uint n, const cl_event *list, cl_event *event_p)
+{
+	cl_event event;
+	cl_int rc;
+
+	if (event_p == NULL || !atomic_exchange(&armed, false))
+		return __real_clEnqueueReadBuffer(queue, mem, blocking, off, bytes, to, n, list, event_p);
+	rc = __real_clEnqueueReadBuffer(queue, mem, CL_TRUE, off, bytes, to, n, list, NULL);
+	event = rc == CL_SUCCESS ? clCreateUserEvent(choir_device_context(world_device()), &rc) : NULL;
+	if (rc != CL_SUCCESS)
+		return rc;
+	clRetainEvent(event); /* the library's; the other reference is this program's */
+	atomic_store(&slow, event);
+	*event_p = event;
+	return CL_SUCCESS;
+}
+
+typedef void(CL_CALLBACK *callback_fn)(cl_event, cl_int, void *);
+cl_int __real_clSetEventCallback(cl_event event, cl_int state, callback_fn fn, void *ctx);
+cl_int __wrap_clSetEventCallback(cl_event event, cl_int state, callback_fn fn, void *ctx);
+cl_int __wrap_clSetEventCallback(cl_event event, cl_int state, callback_fn fn, void *ctx)
+{
+	atomic_fetch_add(&watched, 1);
+	if (atomic_load(&swallows))
+		return CL_SUCCESS;
+	return __real_clSetEventCallback(event, state, fn, ctx);
+}
+
+/* The slow read ends after its third sleep has begun.  From then on sleeps that should be short last until a ring. */
+void __real_bell_sleep(struct bell *bell, uint32_t seen, int64_t timeout_us);
+void __wrap_bell_sleep(struct bell *bell, uint32_t seen, int64_t timeout_us);
+void __wrap_bell_sleep(struct bell *bell, uint32_t seen, int64_t timeout_us)
+{
+	cl_event event = atomic_load(&slow);
+
+	if (event == NULL) {
+		__real_bell_sleep(bell, seen, timeout_us);
+		return;
+	}
+	if (timeout_us > atomic_load(&longest_us))
+		atomic_store(&longest_us, timeout_us);
+	if (atomic_fetch_add(&sleeps, 1) != 2) {
+		__real_bell_sleep(bell, seen, MOMENT_US);
+		return;
+	}
+	atomic_store(&slow, NULL);
+	clSetUserEventStatus(event, atomic_load(&outcome));
+	clReleaseEvent(event);
+	__real_bell_sleep(bell, seen, timeout_us > MOMENT_US && !atomic_load(&swallows) ? LONG_US : timeout_us);
+}
+
+struct trial {
+	size_t count;
+	double callback_us;
+	cl_int outcome;
+	struct memory in[N], out[N];
+};
+
+static void make(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct trial *trial = arg;
+	float *in;
+
+	(void)comm;
+	CHECK(memory_make(&trial->in[rank], world->device, true, trial->count * sizeof *in, 0));
+	CHECK(memory_make(&trial->out[rank], world->device, true, trial->count * sizeof *in, 0));
+	in = (float *)(void *)memory_payload(&trial->in[rank]);
+	for (size_t i = 0; i < trial->count; i++)
+		in[i] = (float)(i % 1000) + (float)rank;
+	memory_push(&trial->in[rank]);
+}
+
+static void call(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct trial *trial = arg;
+	choir_event *event = NULL;
+	choir_call by_host = CHOIR_CALL_INIT;
+
+	by_host.options = "algorithm=twoshot";
+	OK(choir_allreduce(comm, trial->in[rank].buffer, trial->out[rank].buffer, trial->count, CHOIR_F32,
+	                   CHOIR_OP_SUM, &by_host, &event));
+	IS(choir_event_wait(event, -1), trial->outcome == CL_COMPLETE ? CHOIR_SUCCESS : CHOIR_OPENCL);
+	choir_event_release(event);
+}
+
+static void compare(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct trial *trial = arg;
+	const float *out;
+
+	(void)comm;
+	memory_pull(&trial->out[rank]);
+	out = (const float *)(const void *)memory_payload(&trial->out[rank]);
+	for (size_t i = 0; i < trial->count && trial->outcome == CL_COMPLETE; i++)
+		CHECK(out[i] == 2 * (float)(i % 1000) + 1);
+	memory_free(&trial->in[rank]);
+	memory_free(&trial->out[rank]);
+}
+
+static void run(struct trial trial)
+{
+	struct world world;
+
+	world_device()->rates = (struct device_rates){ .measured = true,
+		                                       .read_us = 20,
+		                                       .write_us = 20,
+		                                       .read_GBps = 2,
+		                                       .write_GBps = 2,
+		                                       .callback_us = trial.callback_us };
+	world_begin(&world, N, NULL);
+	world_threads(&world, make, &trial);
+	atomic_store(&outcome, trial.outcome);
+	atomic_store(&watched, 0);
+	atomic_store(&sleeps, 0);
+	atomic_store(&longest_us, 0);
+	atomic_store(&armed, true);
+	world_threads(&world, call, &trial);
+	assert_false(atomic_load(&armed));
+	assert_null(atomic_load(&slow));
+	assert_true(atomic_load(&sleeps) >= 3);
+	world_threads(&world, compare, &trial);
+	world_end(&world);
+}
+
+/* One read of the whole buffer, and chunks. */
+static const size_t counts[] = { 1000, 300000 };
+
+/* Measured, and where there was no time to. */
+static void quick_callbacks_ring(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		run((struct trial){ .count = counts[i / 2], .callback_us = i % 2 ? 20 : 0 });
+		assert_true(atomic_load(&watched) > 0);
+		assert_true(atomic_load(&longest_us) > MOMENT_US);
+	}
+}
+
+static void late_callbacks_are_not_waited_for(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		run((struct trial){ .count = counts[i], .callback_us = 400 });
+		assert_int_equal(atomic_load(&watched), 0);
+		assert_int_equal(atomic_load(&longest_us), MOMENT_US);
+	}
+}
+
+/* With a callback, and where the driver calls nobody. */
+static void a_failure_is_seen(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		atomic_store(&swallows, i % 2 == 1);
+		run((struct trial){ .count = counts[i / 2], .callback_us = 20, .outcome = -5 });
+		atomic_store(&swallows, false);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(quick_callbacks_ring),
+		                            cmocka_unit_test(late_callbacks_are_not_waited_for),
+		                            cmocka_unit_test(a_failure_is_seen) };
+	int failed = cmocka_run_group_tests_name("rings", tests, NULL, NULL);
+
+	world_device_drop();
+	return failed;
+}
