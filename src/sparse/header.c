@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sparse/header.h"
 #include "sparse/algorithm.h"
-#include "sparse/lent.h"
 
 #include <inttypes.h>
 
@@ -113,7 +112,7 @@ choir_status header_agree(const struct sparse_header *all, int n, struct sparse_
 		facts.raw |= all[r].raw != 0;
 		facts.shared &= all[r].shared != 0;
 		facts.on_device &= all[r].list_on_device != 0;
-		facts.some_stay |= all[r].list_on_device > LENT_NOTHING;
+		facts.some_stay |= all[r].list_on_device != 0 && all[r].pairs > 0;
 		facts.pairs += all[r].pairs;
 		facts.most = all[r].pairs > facts.most ? all[r].pairs : facts.most;
 		facts.least = r == 0 || all[r].pairs < facts.least ? all[r].pairs : facts.least;

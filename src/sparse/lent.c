@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Design notes.  The process has one list of loans, under the node room's lock, which is held across fork: a child
- * finds it whole, and no number in it.  A loan counts the readers that have not opened it yet and those that read.  Its
- * memory is freed, outside the lock, when the owner has given it and nobody reads or will.  A reader whose call fails
- * before it opens a loan leaves the memory in use for good, as in share.c. */
+ * finds it whole, and no number in it.  A reader may come for as long as its own call lasts, and fail before it comes.
+ * So a loan that its owner has given counts who reads, and awaits the loans of the other ranks: each is given at the
+ * end of its rank's call, however that ends.  The memory is freed outside the lock. */
 #include "sparse/lent.h"
 
 #include "node/shared.h"
@@ -13,46 +13,62 @@ struct lent_list {
 	struct lent_list *next;
 	uint64_t number;
 	struct scratch ind, rows;
-	int to_come, reading;
+	int reading, n_awaited;
 	bool owned;
+	uint64_t awaited[]; /* numbers of loans that are owned */
 };
 
 static struct lent_list *loans;
-static uint64_t last_number = LENT_NOTHING;
+static uint64_t last_number;
 
-static void unlist(struct lent_list *list)
+/* Under the lock: takes all that are over from the list. */
+static struct lent_list *take_over(void)
 {
-	struct lent_list **at = &loans;
+	struct lent_list *over = NULL;
 
-	while (*at != list)
-		at = &(*at)->next;
-	*at = list->next;
-}
+	for (struct lent_list **at = &loans; *at != NULL;) {
+		struct lent_list *list = *at;
 
-/* Under the lock: is the caller to free it? */
-static bool is_over(struct lent_list *list)
-{
-	bool over = !list->owned && list->to_come == 0 && list->reading == 0;
-
-	if (over)
-		unlist(list);
+		if (list->owned || list->n_awaited > 0 || list->reading > 0) {
+			at = &list->next;
+			continue;
+		}
+		*at = list->next;
+		list->next = over;
+		over = list;
+	}
 	return over;
 }
 
-static void free_list(struct lent_list *list)
+static void free_all(struct lent_list *over)
 {
-	scratch_give(&list->ind);
-	scratch_give(&list->rows);
-	free(list);
+	for (struct lent_list *next; over != NULL; over = next) {
+		next = over->next;
+		scratch_give(&over->ind);
+		scratch_give(&over->rows);
+		free(over);
+	}
 }
 
-choir_status lent_create(struct scratch *ind, struct scratch *rows, int readers, struct lent_list **out_p)
+static struct lent_list *find(uint64_t number)
 {
-	struct lent_list *list = calloc(1, sizeof *list);
+	struct lent_list *list = loans;
+
+	while (list != NULL && list->number != number)
+		list = list->next;
+	return list;
+}
+
+choir_status lent_create(struct scratch *ind, struct scratch *rows, int others, struct lent_list **out_p)
+{
+	size_t bytes = sizeof(struct lent_list) + (size_t)others * sizeof(uint64_t);
+	struct lent_list *list = calloc(1, bytes);
 
 	if (list == NULL)
-		return error_no_memory("a list that the ranks share", sizeof *list);
-	*list = (struct lent_list){ .ind = *ind, .rows = *rows, .to_come = readers, .owned = true };
+		return error_no_memory("a list that the ranks share", bytes);
+	list->ind = *ind;
+	list->rows = *rows;
+	list->owned = true;
 	*ind = *rows = (struct scratch){ 0 };
 	shared_lock();
 	list->number = ++last_number;
@@ -70,30 +86,54 @@ uint64_t lent_number(const struct lent_list *list)
 
 void lent_withdraw(struct lent_list *list, struct scratch *ind, struct scratch *rows)
 {
+	struct lent_list **at = &loans;
+
 	shared_lock();
-	unlist(list);
+	while (*at != list)
+		at = &(*at)->next;
+	*at = list->next;
 	shared_unlock();
 	*ind = list->ind;
 	*rows = list->rows;
 	free(list);
 }
 
-void lent_give(struct lent_list *list, bool all_open)
+void lent_await(struct lent_list *list, uint64_t number)
 {
-	bool over;
+	const struct lent_list *other;
+
+	shared_lock();
+	other = find(number);
+	if (other != NULL && other->owned)
+		list->awaited[list->n_awaited++] = number;
+	shared_unlock();
+}
+
+/* No loan awaits that number any more. */
+static void await_no_more(uint64_t number)
+{
+	for (struct lent_list *list = loans; list != NULL; list = list->next)
+		for (int i = 0; i < list->n_awaited; i++)
+			if (list->awaited[i] == number)
+				list->awaited[i--] = list->awaited[--list->n_awaited];
+}
+
+void lent_give(struct lent_list *list, bool all_know)
+{
+	struct lent_list *over;
 
 	if (list == NULL)
 		return;
 	shared_lock();
 	list->owned = false;
-	if (!all_open) {
-		list->to_come = 0;
+	await_no_more(list->number);
+	if (!all_know) {
+		list->n_awaited = 0;
 		list->number = 0;
 	}
-	over = is_over(list);
+	over = take_over();
 	shared_unlock();
-	if (over)
-		free_list(list);
+	free_all(over);
 }
 
 choir_status lent_open(uint64_t number, struct lent_list **out_p)
@@ -101,12 +141,9 @@ choir_status lent_open(uint64_t number, struct lent_list **out_p)
 	struct lent_list *list;
 
 	shared_lock();
-	for (list = loans; list != NULL && list->number != number;)
-		list = list->next;
-	if (list != NULL) {
-		list->to_come--;
+	list = find(number);
+	if (list != NULL)
 		list->reading++;
-	}
 	shared_unlock();
 	if (list == NULL)
 		return error_set(CHOIR_TRANSPORT, "its call has failed, and its pairs cannot be read");
@@ -126,14 +163,13 @@ cl_mem lent_rows(const struct lent_list *list)
 
 void lent_close(struct lent_list *list)
 {
-	bool over;
+	struct lent_list *over;
 
 	if (list == NULL)
 		return;
 	shared_lock();
 	list->reading--;
-	over = is_over(list);
+	over = take_over();
 	shared_unlock();
-	if (over)
-		free_list(list);
+	free_all(over);
 }

@@ -259,7 +259,7 @@ static choir_status local_stay(struct sparse *sparse, struct script_turn *turn)
 	coalesce_keep(&sparse->job, &sparse->own_ind, &sparse->own_rows);
 	coalesce_fini(&sparse->job);
 	sparse->step = header_start;
-	return sparse_lend(sparse);
+	return CHOIR_SUCCESS;
 }
 
 /* Some rank's list does not stay on the device, as all headers show.  The host reads those that did, and the headers
@@ -269,7 +269,7 @@ static choir_status read_down(struct sparse *sparse)
 	uint64_t ind_bytes = sparse->own_count * sparse->own_form.bytes,
 		 row_bytes = sparse->own_count * sparse->header.width * sparse->elem_bytes;
 	struct dev_access ind, rows;
-	bool has_list = sparse->lent != NULL;
+	bool has_list = sparse->stays && sparse->own_count > 0;
 
 	sparse_take_back(sparse);
 	sparse->step = has_list ? local_read : header_start;
@@ -321,6 +321,8 @@ choir_status header_start(struct sparse *sparse, struct script_turn *turn)
 	sparse->header.wire = (int32_t)sparse->call.attr.wire;
 	sparse->header.algorithm = sparse->forced;
 	sparse->header.shared = sparse->shares;
+	if (sparse->stays && sparse->lent == NULL)
+		TRY(sparse_lend(sparse));
 	sparse->header.list_on_device = sparse_list_number(sparse);
 	if (sparse->header.list_on_device != 0)
 		sparse_say_room(sparse);

@@ -5,7 +5,8 @@
  * headers cross the bus.  Short lists take the way through the host, by the rule of dense calls (Note [far or on the
  * device] in algo_default.c), unless allgather is forced.  Each rank says in its header whether its list stays, and
  * what its device has room for: ranks may share one, so each counts on its part of the memory.  Unless all lists
- * stay and can be merged there, those that stayed are read, and the headers are gathered once more. */
+ * stay and can be merged there, those that stayed are read, and the headers are gathered once more.  A rank without
+ * pairs lends an empty list: a loan tells the others, too, that its rank may still read theirs. */
 #include "sparse/lent.h"
 #include "sparse/state.h"
 
@@ -41,9 +42,7 @@ choir_status sparse_lend(struct sparse *sparse)
 
 uint64_t sparse_list_number(const struct sparse *sparse)
 {
-	if (!sparse->stays)
-		return 0;
-	return sparse->lent == NULL ? LENT_NOTHING : lent_number(sparse->lent);
+	return sparse->lent == NULL ? 0 : lent_number(sparse->lent);
 }
 
 void sparse_say_room(struct sparse *sparse)
@@ -68,7 +67,7 @@ static choir_status open_list(struct sparse *sparse, int r)
 	choir_status st = CHOIR_SUCCESS;
 
 	list->pairs.form = index_form_of((struct index_range){ .lo = header->lo, .hi = header->hi });
-	if (header->list_on_device <= LENT_NOTHING)
+	if (header->pairs == 0)
 		return st;
 	if (r != sparse->env.me) {
 		st = lent_open(header->list_on_device, &sparse->borrowed[r]);
@@ -105,6 +104,9 @@ void sparse_return(struct sparse *sparse)
 		lent_close(sparse->borrowed[r]);
 		sparse->borrowed[r] = NULL;
 	}
+	for (int r = 0; sparse->lent != NULL && sparse->lent_is_known && r < sparse->env.layout->n; r++)
+		if (r != sparse->env.me)
+			lent_await(sparse->lent, sparse->headers[r].list_on_device);
 	lent_give(sparse->lent, sparse->lent_is_known);
 	sparse->lent = NULL;
 }

@@ -2,7 +2,6 @@
 /* Arguments, one wrong at a time; the arithmetic of index forms, regions and blocks; what headers must agree on. */
 #include "sparse/block.h"
 #include "sparse/header.h"
-#include "sparse/lent.h"
 #include "sparse/on_device.h"
 #include "sparse/region.h"
 #include "sparse/sparse.h"
@@ -297,7 +296,7 @@ static void headers(void **state)
 	assert_int_equal(facts.range.hi, 9);
 	assert_false(facts.on_device || facts.some_stay);
 	for (int r = 0; r < 3; r++) { /* a merge of 3 pairs: buffers of 48 bytes, 3 * (32 + 8 + 2 * 16) in all */
-		all[r].list_on_device = LENT_NOTHING + 1;
+		all[r].list_on_device = (uint64_t)r + 1;
 		all[r].val_dtype = CHOIR_F32;
 		all[r].buffer_bytes = 48;
 		all[r].memory_bytes = 216;

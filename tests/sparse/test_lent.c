@@ -20,44 +20,81 @@ void __wrap_scratch_give(struct scratch *scratch)
 	memset(scratch, 0, sizeof *scratch);
 }
 
-static struct lent_list *lend(int readers)
+static struct lent_list *lend(int others)
 {
 	static int memory[2];
 	struct scratch ind = { .mem = (cl_mem)(void *)&memory[0] }, rows = { .mem = (cl_mem)(void *)&memory[1] };
 	struct lent_list *list;
 
 	given = 0;
-	assert_int_equal(lent_create(&ind, &rows, readers, &list), CHOIR_SUCCESS);
+	assert_int_equal(lent_create(&ind, &rows, others, &list), CHOIR_SUCCESS);
 	assert_true(ind.mem == NULL && rows.mem == NULL);
 	assert_true(lent_ind(list) == (cl_mem)(void *)&memory[0] && lent_rows(list) == (cl_mem)(void *)&memory[1]);
-	assert_true(lent_number(list) > LENT_NOTHING);
+	assert_true(lent_number(list) > 0);
 	return list;
 }
 
-/* The memory goes with the last of owner and readers, whoever that is. */
+/* The loans of a call's other ranks, whose numbers the owner knows. */
+static void await_both(struct lent_list *list, const struct lent_list *one, const struct lent_list *other)
+{
+	lent_await(list, lent_number(one));
+	lent_await(list, lent_number(other));
+}
+
+/* The memory goes with the last of the ranks' calls and readers, whichever that is. */
 static void test_last(void **state)
 {
-	struct lent_list *list = lend(2), *first, *second;
+	struct lent_list *list = lend(2), *one = lend(2), *other = lend(2), *reader;
 	uint64_t number = lent_number(list);
 
 	(void)state;
-	assert_int_equal(lent_open(number, &first), CHOIR_SUCCESS);
-	assert_true(lent_ind(first) == lent_ind(list));
-	lent_close(first);
+	assert_int_equal(lent_open(number, &reader), CHOIR_SUCCESS);
+	assert_true(lent_ind(reader) == lent_ind(list));
+	await_both(list, one, other);
 	lent_give(list, true);
-	assert_int_equal(given, 0); /* the second reader is to come */
-	assert_int_equal(lent_open(number, &second), CHOIR_SUCCESS);
-	assert_int_equal(given, 0);
-	lent_close(second);
+	lent_give(one, false);
+	assert_int_equal(given, 2); /* its own; another one is to come */
+	lent_close(reader);
 	assert_int_equal(given, 2);
-	assert_int_equal(lent_open(number, &second), CHOIR_TRANSPORT);
+	assert_int_equal(lent_open(number, &reader), CHOIR_SUCCESS);
+	lent_give(other, false);
+	assert_int_equal(given, 4);
+	lent_close(reader);
+	assert_int_equal(given, 6);
+	assert_int_equal(lent_open(number, &reader), CHOIR_TRANSPORT);
+}
 
-	list = lend(1);
-	assert_int_equal(lent_open(lent_number(list), &first), CHOIR_SUCCESS);
-	lent_close(first);
-	assert_int_equal(given, 0); /* the owner reads it */
+/* The ranks' calls end before they open the list: it goes with the last one.  One was over before the owner's. */
+static void test_never_opened(void **state)
+{
+	struct lent_list *list = lend(2), *one = lend(2), *other = lend(2);
+	uint64_t numbers[] = { lent_number(one), lent_number(other) };
+
+	(void)state;
+	lent_give(one, false);
+	assert_int_equal(given, 2);
+	lent_await(list, numbers[0]);
+	lent_await(list, numbers[1]);
 	lent_give(list, true);
 	assert_int_equal(given, 2);
+	lent_give(other, false);
+	assert_int_equal(given, 6);
+}
+
+/* All know each other's. */
+static void test_all_know(void **state)
+{
+	struct lent_list *lists[3] = { lend(2), lend(2), lend(2) };
+
+	(void)state;
+	given = 0;
+	for (int r = 0; r < 3; r++) {
+		assert_int_equal(given, 0);
+		for (int other = r + 1; other < 3; other++)
+			lent_await(lists[r], lent_number(lists[other]));
+		lent_give(lists[r], true);
+	}
+	assert_int_equal(given, 6);
 }
 
 /* The owner's call fails: readers that have not opened its list do not find it, the others go on. */
@@ -117,6 +154,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_last),
+		cmocka_unit_test(test_never_opened),
+		cmocka_unit_test(test_all_know),
 		cmocka_unit_test(test_failed),
 		cmocka_unit_test(test_withdrawn),
 		cmocka_unit_test(test_several),

@@ -4,6 +4,7 @@
  * alone. */
 #include "dev/device_impl.h"
 #include "exec/comm.h"
+#include "sparse/scratch.h"
 #include "world/devices.h"
 #include "world/sparse_flight.h"
 
@@ -192,6 +193,81 @@ static void test_failing(void **state)
 	}
 }
 
+/* --- a rank fails when it is to read the others' lists --- */
+
+static _Atomic int taken; /* device memory of the library's */
+static _Atomic int until_failure; /* ranks that read the others' lists; 0: none fails */
+
+choir_status __real_scratch_take(choir_device *owner, uint64_t bytes, const char *what, struct scratch *out);
+choir_status __wrap_scratch_take(choir_device *owner, uint64_t bytes, const char *what, struct scratch *out);
+choir_status __wrap_scratch_take(choir_device *owner, uint64_t bytes, const char *what, struct scratch *out)
+{
+	choir_status st = __real_scratch_take(owner, bytes, what, out);
+
+	atomic_fetch_add(&taken, out->mem != NULL);
+	return st;
+}
+
+void __real_scratch_give(struct scratch *scratch);
+void __wrap_scratch_give(struct scratch *scratch);
+void __wrap_scratch_give(struct scratch *scratch)
+{
+	atomic_fetch_sub(&taken, scratch->mem != NULL);
+	__real_scratch_give(scratch);
+}
+
+struct sparse;
+choir_status __real_sparse_borrow(struct sparse *sparse);
+choir_status __wrap_sparse_borrow(struct sparse *sparse);
+choir_status __wrap_sparse_borrow(struct sparse *sparse)
+{
+	if (atomic_fetch_sub(&until_failure, 1) == 1)
+		return error_set(CHOIR_NO_MEMORY, "planted");
+	return __real_sparse_borrow(sparse);
+}
+
+static _Atomic int failed; /* ranks */
+
+static void ends(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct sparse_flight flight;
+	choir_status st;
+
+	OK(sparse_flight_start(&flight, world, rank, comm, arg, RECEIVES, CHOIR_SUCCESS));
+	st = choir_event_wait(flight.event, -1);
+	CHECK(st == CHOIR_NO_MEMORY || st == CHOIR_SUCCESS);
+	atomic_fetch_add(&failed, st != CHOIR_SUCCESS);
+	memory_free(&flight.recv_ind);
+	memory_free(&flight.recv_val);
+	sparse_flight_free(&flight);
+}
+
+static void test_unread(void **state)
+{
+	struct sparse_call call = { .seed = 3,
+		                    .n = 3,
+		                    .ind_dtype = CHOIR_I32,
+		                    .val_dtype = CHOIR_F32,
+		                    .op = CHOIR_OP_SUM,
+		                    .width = 3,
+		                    .range = 900,
+		                    .most = 500,
+		                    .device = true,
+		                    .options = "algorithm=allgather" };
+
+	(void)state;
+	sparse_call_make(&call);
+	for (int r = 1; r <= call.n; r++) {
+		atomic_store(&until_failure, r);
+		atomic_store(&failed, 0);
+		on_devices(ends, &call);
+		assert_true(atomic_load(&failed) > 0);
+		assert_int_equal(atomic_load(&taken), 0);
+	}
+	atomic_store(&until_failure, 0);
+	sparse_call_free(&call);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -199,6 +275,7 @@ int main(void)
 		cmocka_unit_test(test_mixed),
 		cmocka_unit_test(test_little_memory),
 		cmocka_unit_test(test_failing),
+		cmocka_unit_test(test_unread),
 	};
 
 	return cmocka_run_group_tests(tests, devices_open, devices_close);
