@@ -70,14 +70,15 @@ static cl_int CL_API_CALL get_ids(cl_platform_id platform, cl_device_type type, 
 	return n > 0 ? CL_SUCCESS : CL_DEVICE_NOT_FOUND;
 }
 
-static cl_int text_without(const struct device *device, cl_device_info what, const char *word, size_t room, void *out,
-                           size_t *bytes_p)
+/* The runtime's, and one of the model's own. */
+static cl_int extensions_of(const struct device *device, size_t room, void *out, size_t *bytes_p)
 {
-	char text[8192] = "", *at;
+	static const char usm[] = " cl_intel_unified_shared_memory";
+	char text[8192] = "";
 
-	below->clGetDeviceInfo(device->below, what, sizeof text - 1, text, NULL);
-	while ((at = strstr(text, word)) != NULL)
-		memset(at, ' ', strlen(word));
+	below->clGetDeviceInfo(device->below, CL_DEVICE_EXTENSIONS, sizeof text - sizeof usm, text, NULL);
+	if (strstr(text, usm + 1) == NULL)
+		strcat(text, usm);
 	return answer(text, strlen(text) + 1, room, out, bytes_p);
 }
 
@@ -113,8 +114,7 @@ static cl_int CL_API_CALL get_info(cl_device_id id, cl_device_info what, size_t 
 	case CL_DEVICE_QUEUE_ON_HOST_PROPERTIES: return answer(&in_order, sizeof in_order, room, out, bytes_p);
 	case CL_DEVICE_QUEUE_ON_DEVICE_PROPERTIES: return answer(&nothing, sizeof nothing, room, out, bytes_p);
 	case CL_DEVICE_NAME: return name_of(device, room, out, bytes_p);
-	case CL_DEVICE_EXTENSIONS:
-		return text_without(device, what, "cl_intel_unified_shared_memory", room, out, bytes_p);
+	case CL_DEVICE_EXTENSIONS: return extensions_of(device, room, out, bytes_p);
 	default: return below->clGetDeviceInfo(device->below, what, room, out, bytes_p);
 	}
 }
@@ -124,18 +124,16 @@ static cl_int CL_API_CALL keep(cl_device_id id)
 	return device_of(id) != NULL ? CL_SUCCESS : CL_INVALID_DEVICE;
 }
 
-/* Functions of extensions would get handles of the model's. */
-static void *CL_API_CALL no_function(cl_platform_id platform, const char *name)
+/* The runtime's functions of extensions would get handles of the model's. */
+static void *CL_API_CALL function_of(cl_platform_id platform, const char *name)
 {
 	(void)platform;
-	(void)name;
-	return NULL;
+	return usm_function(name);
 }
 
-static void *CL_API_CALL no_function_at_all(const char *name)
+static void *CL_API_CALL function(const char *name)
 {
-	(void)name;
-	return NULL;
+	return usm_function(name);
 }
 
 void device_install(struct _cl_icd_dispatch *mine)
@@ -144,6 +142,6 @@ void device_install(struct _cl_icd_dispatch *mine)
 	mine->clGetDeviceInfo = get_info;
 	mine->clRetainDevice = keep;
 	mine->clReleaseDevice = keep;
-	mine->clGetExtensionFunctionAddressForPlatform = no_function;
-	mine->clGetExtensionFunctionAddress = no_function_at_all;
+	mine->clGetExtensionFunctionAddressForPlatform = function_of;
+	mine->clGetExtensionFunctionAddress = function;
 }

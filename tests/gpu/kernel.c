@@ -170,7 +170,7 @@ static cl_int CL_API_CALL set_argument(cl_kernel handle, cl_uint i, size_t bytes
 	return rc == CL_SUCCESS ? keep_argument(handle, i, bytes, value, false) : rc;
 }
 
-static cl_int CL_API_CALL set_pointer(cl_kernel handle, cl_uint i, const void *ptr)
+cl_int CL_API_CALL kernel_set_pointer(cl_kernel handle, cl_uint i, const void *ptr)
 {
 	pthread_mutex_lock(&model_lock);
 	struct memory *root = memory_viewed_at(ptr);
@@ -384,7 +384,7 @@ void kernel_install(struct _cl_icd_dispatch *mine)
 	mine->clRetainKernel = retain;
 	mine->clReleaseKernel = release;
 	mine->clSetKernelArg = set_argument;
-	mine->clSetKernelArgSVMPointer = set_pointer;
+	mine->clSetKernelArgSVMPointer = kernel_set_pointer;
 	mine->clEnqueueNDRangeKernel = enqueue;
 	mine->clEnqueueTask = enqueue_task;
 	mine->clGetKernelWorkGroupInfo = group_info;

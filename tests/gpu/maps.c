@@ -2,6 +2,7 @@
 /* Maps and unmaps, of buffers and of shared virtual memory; its copies and fills. */
 #include "model.h"
 
+#include <CL/cl_ext.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -198,6 +199,12 @@ static void CL_API_CALL svm_free(cl_context handle, void *ptr)
 		memory_destroy(root);
 }
 
+/* Does the bus lie between that place and the device? */
+static bool is_host(const struct place *place)
+{
+	return place->root == NULL || place->root->usm == CL_MEM_TYPE_HOST_INTEL;
+}
+
 /* A side of a copy: shared virtual memory is the device's, any other pointer the host's. */
 static cl_int take_pointer(struct command *command, const void *ptr, size_t bytes, bool writes, struct place *out)
 {
@@ -218,8 +225,8 @@ static cl_int take_pointer(struct command *command, const void *ptr, size_t byte
 	return rc;
 }
 
-static cl_int CL_API_CALL svm_copy(cl_command_queue queue, cl_bool blocking, void *to, const void *from, size_t bytes,
-                                   cl_uint n, const cl_event *list, cl_event *event_p)
+cl_int CL_API_CALL svm_copy(cl_command_queue queue, cl_bool blocking, void *to, const void *from, size_t bytes,
+                            cl_uint n, const cl_event *list, cl_event *event_p)
 {
 	struct command *command;
 	cl_int rc = command_begin(queue, n, list, "copy of shared virtual memory", &command);
@@ -233,9 +240,9 @@ static cl_int CL_API_CALL svm_copy(cl_command_queue queue, cl_bool blocking, voi
 		rc = take_pointer(command, to, bytes, true, &command->to);
 	command->kind = DO_MOVE;
 	command->bytes = bytes;
-	command->engine = command->to.root == NULL     ? ENGINE_DOWN
-	                  : command->from.root == NULL ? ENGINE_UP
-	                                               : ENGINE_COMPUTE;
+	command->engine = is_host(&command->to)     ? ENGINE_DOWN
+	                  : is_host(&command->from) ? ENGINE_UP
+	                                            : ENGINE_COMPUTE;
 	if (rc == CL_SUCCESS)
 		return command_submit(command, CL_COMMAND_SVM_MEMCPY, blocking, event_p);
 	command_drop(command);

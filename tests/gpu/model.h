@@ -114,6 +114,7 @@ struct mapping {
 struct access;
 struct memory {
 	cl_mem handle;          /* NULL: shared virtual memory, whose pointer is view */
+	cl_uint usm;            /* CL_MEM_TYPE_..._INTEL; 0: no unified shared memory */
 	struct memory *parent;  /* of a sub-buffer */
 	size_t origin, bytes;
 	struct context *context;
@@ -258,12 +259,17 @@ void order_forget(struct memory *root);
 void schedule(void);
 void engine_start(struct engine *engine);
 
+/* clEnqueueSVMMemcpy, and clEnqueueMemcpyINTEL. */
+cl_int CL_API_CALL svm_copy(cl_command_queue queue, cl_bool blocking, void *to, const void *from, size_t bytes,
+                            cl_uint n, const cl_event *list, cl_event *event_p);
+
 /* The bytes of a command, moved. */
 cl_int command_move(struct command *command);
 double command_ns(const struct command *command);
 uint64_t command_sample(const struct command *command);
 
 /* Kernels. */
+cl_int CL_API_CALL kernel_set_pointer(cl_kernel handle, cl_uint i, const void *ptr);
 cl_int launch_run(struct launch *launch, cl_command_queue below_queue);
 void launch_free(struct launch *launch);
 
@@ -273,6 +279,7 @@ void context_install(struct _cl_icd_dispatch *mine);
 void program_install(struct _cl_icd_dispatch *mine);
 void memory_install(struct _cl_icd_dispatch *mine);
 void svm_install(struct _cl_icd_dispatch *mine);
+void *usm_function(const char *name); /* of cl_intel_unified_shared_memory; NULL: no such one */
 void queue_install(struct _cl_icd_dispatch *mine);
 void event_install(struct _cl_icd_dispatch *mine);
 void command_install(struct _cl_icd_dispatch *mine);

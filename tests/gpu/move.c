@@ -29,8 +29,12 @@ double command_ns(const struct command *command)
 	if (command->kind == DO_KERNEL)
 		return options.latency_us * 1000 + (double)command->items / options.items_per_us * 1000;
 	if (command->engine != ENGINE_COMPUTE) {
-		const struct memory *seen = host != NULL ? memory_viewed_at(host) : command->to.root;
+		const struct memory *seen = command->to.root;
 
+		if (host != NULL)
+			seen = memory_viewed_at(host);
+		else if (command->engine == ENGINE_UP && command->from.root != NULL)
+			seen = command->from.root;
 		rate = options.gbps * (seen != NULL && seen->pinned ? options.pinned : options.pageable);
 	}
 	return options.latency_us * 1000 + (double)command->bytes / rate;

@@ -9,8 +9,11 @@
 
 #include "gpu/session.h"
 
+#include <CL/cl_ext.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { BYTES = 1 << 20, LATENCY_NS = 200000 }; /* as CMakeLists.txt says; 1 GB/s pinned, half of it pageable */
 
@@ -252,12 +255,87 @@ static void test_kernel(void **state)
 	session_end(&s);
 }
 
+static void usm_function(const struct session *s, const char *name, void *fn_p)
+{
+	cl_platform_id platform;
+	void *fn;
+
+	OK(clGetDeviceInfo(s->devices[0], CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL));
+	fn = clGetExtensionFunctionAddressForPlatform(platform, name);
+	assert_non_null(fn);
+	memcpy(fn_p, &fn, sizeof fn);
+}
+
+/* Can the host read there? */
+static bool is_readable(const void *ptr)
+{
+	int ends[2];
+	bool readable;
+
+	assert_int_equal(pipe(ends), 0);
+	readable = write(ends[1], ptr, 1) == 1;
+	close(ends[0]);
+	close(ends[1]);
+	return readable;
+}
+
+/* Unified shared memory: the device's is for commands only, the host's for both. */
+static void test_usm(void **state)
+{
+	struct session s;
+	clDeviceMemAllocINTEL_fn alloc_device;
+	clHostMemAllocINTEL_fn alloc_host;
+	clMemFreeINTEL_fn give;
+	clEnqueueMemcpyINTEL_fn copy;
+	clGetMemAllocInfoINTEL_fn info;
+	clSetKernelArgMemPointerINTEL_fn set_argument;
+	cl_unified_shared_memory_type_intel kinds[2];
+	size_t items = BYTES, bytes;
+	cl_int rc;
+
+	(void)state;
+	session_begin(&s);
+	usm_function(&s, "clDeviceMemAllocINTEL", &alloc_device);
+	usm_function(&s, "clHostMemAllocINTEL", &alloc_host);
+	usm_function(&s, "clMemFreeINTEL", &give);
+	usm_function(&s, "clEnqueueMemcpyINTEL", &copy);
+	usm_function(&s, "clGetMemAllocInfoINTEL", &info);
+	usm_function(&s, "clSetKernelArgMemPointerINTEL", &set_argument);
+	unsigned char *far = alloc_device(s.context, s.devices[0], NULL, BYTES + 100, 0, &rc);
+	OK(rc);
+	unsigned char *near = alloc_host(s.context, NULL, BYTES, 0, &rc);
+	OK(rc);
+	OK(info(s.context, far + 1, CL_MEM_ALLOC_TYPE_INTEL, sizeof kinds[0], &kinds[0], NULL));
+	OK(info(s.context, near, CL_MEM_ALLOC_TYPE_INTEL, sizeof kinds[1], &kinds[1], NULL));
+	OK(info(s.context, far + 1, CL_MEM_ALLOC_SIZE_INTEL, sizeof bytes, &bytes, NULL));
+	assert_int_equal(kinds[0], CL_MEM_TYPE_DEVICE_INTEL);
+	assert_int_equal(kinds[1], CL_MEM_TYPE_HOST_INTEL);
+	assert_int_equal(bytes, BYTES + 100);
+	assert_false(is_readable(far));
+	assert_true(is_readable(near));
+	memset(near, 3, BYTES);
+	cl_kernel kernel = session_kernel(
+	    &s, "kernel void sum(global uchar *to, global const uchar *from) { to[get_global_id(0)] += "
+	        "from[get_global_id(0)]; }", "sum");
+	OK(copy(s.queues[0], CL_FALSE, far + 100, near, BYTES, 0, NULL, NULL));
+	OK(set_argument(kernel, 0, far + 100));
+	OK(set_argument(kernel, 1, near));
+	OK(clEnqueueNDRangeKernel(s.queues[0], kernel, 1, NULL, &items, NULL, 0, NULL, NULL));
+	OK(copy(s.queues[0], CL_TRUE, back, far + 100, BYTES, 0, NULL, NULL));
+	for (int i = 0; i < BYTES; i++)
+		assert_int_equal(back[i], 6);
+	OK(give(s.context, near));
+	OK(give(s.context, far));
+	OK(clReleaseKernel(kernel));
+	session_end(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_device), cmocka_unit_test(test_map),        cmocka_unit_test(test_flush),
 		cmocka_unit_test(test_times),  cmocka_unit_test(test_user_event), cmocka_unit_test(test_two_devices),
-		cmocka_unit_test(test_kernel),
+		cmocka_unit_test(test_kernel), cmocka_unit_test(test_usm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
