@@ -30,7 +30,15 @@ test -e "$folder"/lib/python*/site-packages/choir/lib/libchoir-lightgbm.so
 "$folder/bin/python" -c '
 import choir, importlib.metadata, pathlib
 assert importlib.metadata.version("choir") == choir.__version__
+backends = importlib.metadata.distribution("choir").entry_points
+assert [(one.name, one.value) for one in backends if one.group == "torch.distributed.backends"] == [
+    ("choir", "choir.torch:register")]
 assert (pathlib.Path(choir.__file__).parent / "py.typed").exists()'
+# The system's own library, where that is asked for.
+mkdir system
+cp "$folder"/lib/python*/site-packages/choir/lib/libchoir.so.0 system
+CHOIR_LIBRARY=system LD_LIBRARY_PATH=$folder/system "$folder/bin/python" -m choir | tee versions.txt
+grep -q "^libchoir  *$folder/system/libchoir.so" versions.txt
 # A folder that lacks the library is said, not passed over.
 if CHOIR_LIBRARY=/nonexistent "$folder/bin/python" -c 'import choir' 2>said.txt; then
 	echo "choir was imported without its library"
