@@ -48,6 +48,7 @@ struct algo_in {
 	uint32_t lists; /* SEND and RECV are lists of so many buffers, some of which may be the same; 0 = not */
 	/* the host can load and store there; else only COPY accesses SEND or RECV, and not from one to the other */
 	bool send_direct, recv_direct;
+	bool owns_copied; /* neither is direct, but a command of the device copies from SEND to RECV: COPY may */
 	/* all ranks are on one node and may access each other's buffers by PLAN_PEER_*.  The same on all ranks of the
 	 * comm; if a buffer turns out not to be accessible, exec takes another plan */
 	bool shared;

@@ -52,7 +52,7 @@ choir_status single_copy(const struct algo_in *in, struct plan *plan)
 
 	if (in->in_place)
 		return plan_finish(plan);
-	window_init(&window, plan, in->send_direct && in->recv_direct ? 0 : min_u64(in->message_bytes, len));
+	window_init(&window, plan, one_step_copies_own(in) ? 0 : min_u64(in->message_bytes, len));
 	copy_own(in, plan, &window, to, from, len);
 	return plan_finish(plan);
 }

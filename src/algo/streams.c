@@ -174,9 +174,11 @@ static void begin_own(struct streams *s, struct window *window)
 
 	if (in->in_place || bytes == 0)
 		return;
-	if (in->send_direct && in->recv_direct) {
+	if (one_step_copies_own(in)) {
 		s->own_bytes = bytes;
 		s->own_part = round_up((bytes + s->n_chunks - 1) / s->n_chunks, block_unit(in->elem_bytes));
+		if (in->owns_copied) /* by one command of the device */
+			s->own_part = bytes;
 		s->own_at = at;
 		s->own_to = mine.recv_off;
 	} else if (s->view->own_bytes) {

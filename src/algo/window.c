@@ -66,10 +66,15 @@ void piece_end(const struct piece *piece, const struct plan *plan, struct window
 		window_busy(window, plan, piece->taken, piece->from);
 }
 
+bool one_step_copies_own(const struct algo_in *in)
+{
+	return (in->send_direct && in->recv_direct) || in->owns_copied;
+}
+
 void copy_own(const struct algo_in *in, struct plan *plan, struct window *window, uint64_t recv_off, uint64_t send_off,
               uint64_t len)
 {
-	if (len && in->send_direct && in->recv_direct) {
+	if (len && one_step_copies_own(in)) {
 		plan_copy(plan, plan_at(PLAN_RECV, recv_off), plan_at(PLAN_SEND, send_off), len, NULL, 0, "own");
 		return;
 	}

@@ -48,7 +48,9 @@ void piece_to_recv(const struct piece *piece, struct plan *plan, uint64_t off, u
 /* piece_end: call it after the last step that uses the piece. */
 void piece_end(const struct piece *piece, const struct plan *plan, struct window *window);
 
-/* copy_own: copies len bytes from SEND to RECV, through the window unless both are direct. */
+/* one_step_copies_own: may a step copy from SEND to RECV?  copy_own: copies len bytes there, through the window if no
+ * step may. */
+bool one_step_copies_own(const struct algo_in *in);
 void copy_own(const struct algo_in *in, struct plan *plan, struct window *window, uint64_t recv_off, uint64_t send_off,
               uint64_t len);
 

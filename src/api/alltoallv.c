@@ -75,6 +75,8 @@ static choir_status exchange(struct alltoallv *a, struct script_turn *turn)
 	in.recv_off = a->recv_off;
 	in.send_direct = !a->call.send_access.stage;
 	in.recv_direct = !a->call.recv_access.stage;
+	in.owns_copied = !in.send_direct && !in.recv_direct &&
+	                 dev_copies_between(&a->call.recv_access, &a->call.send_access);
 	in.device_bytes = a->on_devices ? a->env.device_bytes : 0;
 	in.command_bytes = a->env.command_bytes;
 	a->algorithm = a->call.forced != NULL ? a->call.forced : rules_choose(a->call.rules, &in);

@@ -108,6 +108,7 @@ static choir_status resolve(const struct dense *d, struct bound *bound, struct p
 	}
 	in->send_direct = !bound->send.stage || bound->send_shadow;
 	in->recv_direct = !bound->recv.stage || bound->recv_shadow;
+	in->owns_copied = !in->send_direct && !in->recv_direct && dev_copies_between(&bound->recv, &bound->send);
 	return CHOIR_SUCCESS;
 }
 

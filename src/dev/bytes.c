@@ -15,6 +15,14 @@ struct dev_bytes dev_bytes_of(const struct dev_access *access)
 		                   .is_usm = access->usm != NULL };
 }
 
+bool dev_copies_between(const struct dev_access *to, const struct dev_access *from)
+{
+	bool is_there = (to->mem != NULL || to->svm != NULL || to->usm != NULL) &&
+	                (from->mem != NULL || from->svm != NULL || from->usm != NULL);
+
+	return is_there && dev_kind_of(dev_bytes_of(to)) == dev_kind_of(dev_bytes_of(from));
+}
+
 choir_status dev_room_create(choir_device *device, enum dev_kind kind, uint64_t bytes, struct dev_bytes *out)
 {
 	struct dev_bytes room = { .is_usm = kind == DEV_USM };

@@ -114,6 +114,7 @@ choir_status dev_stage_write_now(choir_device *device, const struct dev_access *
  * dev_is_on_device: does the range lie in a cl_mem of class stage, SVM that the host has to map, or USM of the device
  * or shared, and may kernels use it?  Or is it empty?
  * dev_kind_of, dev_bytes_of: of bytes; of such a range.
+ * dev_copies_between: does dev_copy copy from the one range to the other?
  * dev_copy: copies between memory of one kind, of the device's context, on the internal in-order queue.  event_p NULL:
  * it starts with the queue's next command that has an event. */
 bool dev_kernels_may(const struct dev_access *access);
@@ -128,6 +129,7 @@ struct dev_bytes {
 };
 enum dev_kind dev_kind_of(struct dev_bytes bytes);
 struct dev_bytes dev_bytes_of(const struct dev_access *access);
+bool dev_copies_between(const struct dev_access *to, const struct dev_access *from);
 choir_status dev_copy(choir_device *device, struct dev_bytes to, struct dev_bytes from, uint64_t bytes,
                       cl_event *event_p);
 

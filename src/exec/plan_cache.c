@@ -150,6 +150,7 @@ static void key_of(const struct algorithm *algorithm, const struct algo_in *in, 
 	key->lists = in->lists > 0;
 	key->send_direct = in->send_direct;
 	key->recv_direct = in->recv_direct;
+	key->owns_copied = in->owns_copied;
 	key->final_op = in->final_op;
 	key->shared = in->shared;
 	key->nt = in->nt;
@@ -178,6 +179,7 @@ static choir_status build_scaled(const struct algorithm *algorithm, const struct
 
 	plan_scale(plan, in->bytes * blocks, in->send_direct);
 	own.send_direct = true;
+	own.owns_copied = false;
 	own.in_place = false;
 	own.in_place_off = 0;
 	return algorithm->build(&own, plan);

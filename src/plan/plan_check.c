@@ -110,6 +110,13 @@ static choir_status check_device(const struct plan_team *team, int rank, uint32_
 	return CHOIR_SUCCESS;
 }
 
+/* From SEND to RECV, by a command of the device? */
+static bool copies_own(const struct plan_rank *rank, const struct plan_step *step)
+{
+	return rank->owns_copied && step->kind == PLAN_COPY && step->dst.buf == PLAN_RECV &&
+	       rank->plan->refs[step->src_first].buf == PLAN_SEND;
+}
+
 /* A buffer that is not direct may only be copied from or to the library's memory, by its own rank. */
 static choir_status check_staging(const struct plan_team *team, int rank, uint32_t i)
 {
@@ -128,7 +135,7 @@ static choir_status check_staging(const struct plan_team *team, int rank, uint32
 		from_callers |= is_of_caller(src);
 		peers |= src.buf >= PLAN_PEER_SEND;
 	}
-	if (!staged || step->len == 0)
+	if (!staged || step->len == 0 || copies_own(&team->ranks[rank], step))
 		return CHOIR_SUCCESS;
 	if (step->kind != PLAN_COPY || peers || (is_of_caller(step->dst) && from_callers))
 		return plan_team_wrong(team, rank, i, "touches a buffer that is not direct");

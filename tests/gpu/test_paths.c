@@ -121,10 +121,64 @@ static void rates_choose_the_path(void **state)
 	}
 }
 
+/* --- what a rank sends to itself --- */
+
+enum { HALF = COUNT / 2 };
+
+static void exchange(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct sum *sum = arg;
+	choir_call by_host = CHOIR_CALL_INIT;
+
+	by_host.options = world->n > 1 ? "algorithm=slots" : NULL;
+	OK(choir_alltoall(comm, sum->in[rank].buffer, sum->out[rank].buffer, COUNT / (size_t)world->n, CHOIR_F32,
+	                  &by_host, NULL));
+}
+
+static void check_exchanged(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	struct sum *sum = arg;
+	size_t block = COUNT / (size_t)world->n;
+	const float *out;
+
+	(void)comm;
+	memory_pull(&sum->out[rank]);
+	out = (const float *)(const void *)memory_payload(&sum->out[rank]);
+	for (size_t i = 0; i < COUNT; i++)
+		if (out[i] != value((int)(i / block), (size_t)rank * block + i % block)) {
+			world_fail(world, rank, "element %zu", i);
+			break;
+		}
+	memory_free(&sum->in[rank]);
+	memory_free(&sum->out[rank]);
+}
+
+/* It does not cross the bus. */
+static void own_block_stays(void **state)
+{
+	static struct sum sum;
+
+	(void)state;
+	set_rates(5, 8);
+	for (int n = 1; n <= N; n++) {
+		uint64_t others = (uint64_t)n * (uint64_t)(n - 1) * HALF * sizeof(float);
+		struct world world;
+
+		world_begin(&world, n, NULL);
+		world_threads(&world, make, &sum);
+		bus_reset();
+		world_threads(&world, exchange, &sum);
+		assert_int_equal(bus_down(), others);
+		assert_int_equal(bus_up(), others);
+		world_threads(&world, check_exchanged, &sum);
+		world_end(&world);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(rates_make_bytes),
-		                            cmocka_unit_test(rates_choose_the_path) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(rates_make_bytes), cmocka_unit_test(rates_choose_the_path),
+		                            cmocka_unit_test(own_block_stays) };
 	int failed = cmocka_run_group_tests_name("paths", tests, NULL, NULL);
 
 	world_device_drop();

@@ -119,6 +119,9 @@ static struct algo_in input_of(struct world *world, const struct check_case *c, 
 	};
 	bool inner;
 
+	/* In every other case that may. */
+	in.owns_copied = c->send_staged && c->recv_staged && !c->scaled && !c->lists &&
+	                 (c->bytes / c->elem_bytes + (uint64_t)c->n) % 2 == 0;
 	in.shared = !c->send_staged && !c->recv_staged && !replaces(c, collective);
 	in.device_bytes = c->send_staged && c->recv_staged && !replaces(c, collective) ? c->device_bytes : 0;
 	if (c->displaced) {
