@@ -9,7 +9,7 @@ import unittest
 
 import choir
 import numpy as np
-from choir._arrays import dtype_of, operand
+from choir._arrays import _PyBuffer, dtype_of, operand
 
 
 class Taken(unittest.TestCase):
@@ -23,7 +23,7 @@ class Taken(unittest.TestCase):
     def test_numpy_views(self):
         x = np.arange(20, dtype=np.float32)
         self.assertEqual(operand(x[4:]).buffer.base, x.ctypes.data + 16)
-        self.assertEqual(operand(np.asfortranarray(x.reshape(4, 5))).count, 20)
+        self.assertEqual(operand(np.asfortranarray(x.reshape(4, 5)).T).count, 20)
         self.assertEqual(operand(np.empty(0, np.float32)).count, 0)
         self.assertEqual(operand(np.float32([[1]])).count, 1)
 
@@ -96,6 +96,29 @@ class Refused(unittest.TestCase):
         self.refused(object(), "neither the buffer protocol")
         self.refused([1.0, 2.0], "neither the buffer protocol")
         self.refused(memoryview(bytearray(8))[::2], "one after another")
+
+    def test_fortran_order(self):
+        x = np.asfortranarray(np.arange(20, dtype=np.float32).reshape(4, 5))
+        self.refused(x, "Fortran order.*array.T")
+        x.flags.writeable = False
+        self.refused(x, "Fortran order.*array.T")
+
+    def test_numpy_scalars(self):
+        for x in (np.float32(3), np.int64(1), np.bool_(True), np.ones(3).mean()):
+            self.refused(x, "NumPy scalar.*numpy.array")
+        self.assertEqual(operand(np.array(np.float32(3))).count, 1)
+
+    def test_item_size(self):
+        """Elements whose size is not that of their format on this machine, as standard sizes are ("<l": 4 bytes)."""
+        memory, words, shape, strides = bytearray(8), b"<l", ctypes.c_ssize_t(2), ctypes.c_ssize_t(4)
+        base = ctypes.addressof((ctypes.c_char * 8).from_buffer(memory))
+        raw = _PyBuffer(
+            buf=base, len=8, itemsize=4, readonly=0, ndim=1, format=words, shape=ctypes.addressof(shape),
+            strides=ctypes.addressof(strides),
+        )  # fmt: skip
+        make = ctypes.pythonapi.PyMemoryView_FromBuffer
+        make.argtypes, make.restype = [ctypes.POINTER(_PyBuffer)], ctypes.py_object
+        self.refused(make(ctypes.byref(raw)), "'<l' are 4 bytes here, I64 has 8")
 
     def test_calls(self):
         with choir.threads(1) as (comm,):

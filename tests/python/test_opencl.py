@@ -7,6 +7,7 @@ import choir
 import numpy as np
 import pyopencl as cl
 import pyopencl.array as cl_array
+from choir._arrays import operand
 from ranks import run_ranks
 
 N = 2
@@ -88,6 +89,12 @@ class OpenCL(unittest.TestCase):
             np.testing.assert_array_equal(v.get(), [1] * 6 + [2] * 3)
 
         run_ranks(N, fn, self.queue)
+
+    def test_fortran_order(self):
+        x = cl_array.to_device(self.queue, np.asfortranarray(np.zeros((2, 3), np.float32)))
+        with self.assertRaisesRegex(choir.ArgumentError, "Fortran order.*array.T"):
+            operand(x)
+        self.assertEqual(operand(x.T).count, 6)
 
     def test_host_memory_alone(self):
         with choir.threads(1) as (comm,):

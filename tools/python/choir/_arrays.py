@@ -119,6 +119,15 @@ def _contiguous(good: bool, what: Any) -> None:
         raise ArgumentError(f"a {type(what).__name__} whose elements do not lie one after another cannot be an operand")
 
 
+def _c_order(flags: Any, array: Any) -> None:
+    if not flags.c_contiguous:
+        _contiguous(flags.forc, array)
+        raise ArgumentError(
+            f"a {type(array).__name__} in Fortran order cannot be an operand, a call would mix up its rows: pass "
+            "array.T, or numpy.ascontiguousarray(array)"
+        )
+
+
 _from_buffer = ct.c_char.from_buffer
 _addressof = ct.addressof
 
@@ -133,7 +142,7 @@ def _numpy(array: Any) -> Operand:
             return Operand(Buffer(_HOST, _addressof(_from_buffer(array)), 0), array.size, dtype, True)
         except (TypeError, ValueError):
             pass
-    _contiguous(flags.forc, array)
+    _c_order(flags, array)
     return Operand(Buffer(_HOST, array.__array_interface__["data"][0], 0), array.size, dtype, flags.writeable)
 
 
@@ -209,6 +218,10 @@ def _protocol(array: Any) -> Operand:
     dtype = _formats.get(view.format.lstrip("@=<"))
     if dtype is None:
         raise ArgumentError(f"elements of format {view.format!r} are of no data type that choir reduces")
+    if view.itemsize != DTYPE_BYTES[dtype]:
+        raise ArgumentError(
+            f"elements of format {view.format!r} are {view.itemsize} bytes here, {dtype.name} has {DTYPE_BYTES[dtype]}"
+        )
     raw = _PyBuffer()
     _get_buffer(view, ct.byref(raw), 0)
     pointer = raw.buf
@@ -225,7 +238,7 @@ def _opencl_memory(memory: Any, offset_bytes: int) -> Buffer:
 
 def _pyopencl(array: Any) -> Operand:
     if hasattr(array, "base_data"):  # pyopencl.array.Array
-        _contiguous(array.flags.forc, array)
+        _c_order(array.flags, array)
         dtype = int(dtype_of(array.dtype.name))
         if array.base_data is None:
             return Operand(NONE, 0, dtype, True)
@@ -272,6 +285,8 @@ def _resolver(array: Any) -> Callable[[Any], Operand]:
         package = base.__module__.partition(".")[0]
         if package == "numpy" and base.__name__ == "ndarray":
             return _numpy
+        if package == "numpy" and base.__name__ == "generic":
+            raise ArgumentError(f"a NumPy scalar ({kind.__name__}) is no array: numpy.array(x) makes one of it")
         if package == "torch" and base.__name__ == "Tensor":
             return _torch
         if package == "tinygrad" and base.__name__ == "Tensor":
