@@ -60,6 +60,35 @@ def calls():
     assert dist.get_backend() == "choir"
 
 
+def refuses(words, call, *args, **named):
+    try:
+        call(*args, **named)
+    except RuntimeError as error:
+        assert re.search(words, str(error)), error
+    else:
+        raise AssertionError(f"not refused: {words}")
+
+
+def refused():
+    """Before anything is sent, so the group goes on."""
+    n = dist.get_world_size()
+    z, out = torch.zeros(4 * n, dtype=torch.cfloat), torch.zeros(4, dtype=torch.cfloat)
+    parts = list(z.clone().chunk(n))
+    refuses("MAX of complex", dist.reduce, z, 0, op=dist.ReduceOp.MAX)
+    refuses("PROD of complex", dist.reduce_scatter, out, parts, op=dist.ReduceOp.PRODUCT)
+    refuses("MIN of complex", dist._reduce_scatter_base, out, z, op=dist.ReduceOp.MIN)
+    dist.reduce_scatter(out, [part + 1j for part in parts])
+    assert torch.equal(out, torch.full((4,), n * 1j)), out
+    out = torch.zeros(4)
+    refuses("tensor 0: 5 elements, 4", dist.reduce_scatter, out, [torch.zeros(5)] * n)
+    refuses(f"of {n + 1} tensors on {n} ranks", dist.reduce_scatter, out, [torch.zeros(4)] * (n + 1))
+    refuses(f"input: {5 * n} elements, {4 * n}", dist._reduce_scatter_base, out, torch.zeros(5 * n))
+    rows = torch.zeros(n + 1, n)  # whole blocks of elements, but not of rows
+    refuses(f"of {n + 1} rows on {n} ranks", dist.all_to_all_single, rows.clone(), rows)
+    refuses(f"of {n + 1} rows", dist.all_to_all_single, torch.zeros(n, 1), rows, output_split_sizes=[1] * n)
+    dist.barrier()
+
+
 def messages():
     r, n = dist.get_rank(), dist.get_world_size()
     right, left = (r + 1) % n, (r - 1) % n
@@ -151,7 +180,7 @@ def main(seconds):
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     store = f"file://{os.environ['CHOIR_MEETING']}/store"
     dist.init_process_group("choir", init_method=store, rank=rank, world_size=size, timeout=timedelta(seconds=30))
-    for test in (calls, messages, sparse, groups, ddp):
+    for test in (calls, refused, messages, sparse, groups, ddp):
         test()
         if rank == 0:
             print(test.__name__, "passed", flush=True)

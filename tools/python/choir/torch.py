@@ -42,6 +42,19 @@ def _option(opts: Any, name: str, default: Any) -> Any:
     return getattr(opts, name, default) if opts is not None else default
 
 
+def _reduction(opts: Any, *tensors: torch.Tensor) -> str:
+    """The operator; a complex tensor is reduced as pairs of reals, which is right for sums alone."""
+    op = _op(_option(opts, "reduceOp", _Op.SUM))
+    if op not in ("sum", "mean") and any(one.is_complex() for one in tensors):
+        raise RuntimeError(f"the backend choir has no reduction {op.upper()} of complex tensors: SUM and AVG alone")
+    return op
+
+
+def _same(have: int, need: int, what: str) -> None:
+    if have != need:
+        raise RuntimeError(f"{what}: {have} elements, {need} are needed")
+
+
 class _Operands:
     """The caller's tensors as operands: contiguous, of types that choir reduces; ``store`` writes copies back."""
 
@@ -191,7 +204,7 @@ class ProcessGroupChoir(dist.ProcessGroup):
 
     def allreduce(self, tensors: Any, opts: Any = None) -> Any:
         (tensor,) = _listed(tensors)
-        op = _op(_option(opts, "reduceOp", _Op.SUM))
+        op = _reduction(opts, tensor)
         if tensor.is_sparse:
             return self._allreduce_sparse(tensor, op)
         operands = _Operands()
@@ -220,24 +233,29 @@ class ProcessGroupChoir(dist.ProcessGroup):
     def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Any:
         listed, operands = _listed(tensors), _Operands()
         taken = [operands.take(one) for one in listed]
-        event = self._comm.allreduce_multi(taken, op=_op(_option(opts, "reduceOp", _Op.SUM)), wait=False)
+        event = self._comm.allreduce_multi(taken, op=_reduction(opts, *listed), wait=False)
         return _work(event, listed, operands.store)
 
     def reduce(self, tensors: Any, opts: Any = None) -> Any:
         (tensor,) = _listed(tensors)
         operands = _Operands()
-        op, root = _op(_option(opts, "reduceOp", _Op.SUM)), _option(opts, "rootRank", 0)
+        op, root = _reduction(opts, tensor), _option(opts, "rootRank", 0)
         event = self._comm.reduce(operands.take(tensor), op=op, root=root, wait=False)
         return _work(event, [tensor], operands.store)
 
     def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         (output,), (parts,) = _listed(outputs), inputs
+        if len(parts) != self._comm.size:
+            raise RuntimeError(f"reduce_scatter of {len(parts)} tensors on {self._comm.size} ranks, not one for each")
+        for rank, part in enumerate(parts):
+            _same(part.numel(), output.numel(), f"reduce_scatter's tensor {rank}")
         whole = torch.cat([one.detach().reshape(-1) for one in parts])
         return self._reduce_scatter_base(output, whole, opts)
 
     def _reduce_scatter_base(self, output: torch.Tensor, whole: torch.Tensor, opts: Any = None) -> Any:
         operands = _Operands()
-        op = _op(_option(opts, "reduceOp", _Op.SUM))
+        op = _reduction(opts, output, whole)
+        _same(whole.numel(), self._comm.size * output.numel(), "reduce_scatter's input")
         event = self._comm.reduce_scatter(operands.take(whole, False), operands.take(output), op=op, wait=False)
         return _work(event, [output], operands.store)
 
@@ -283,10 +301,10 @@ class ProcessGroupChoir(dist.ProcessGroup):
                       opts: Any = None) -> Any:  # fmt: skip
         operands = _Operands()
         send, recv = operands.take(tensor, False), operands.take(output)
-        if not output_sizes and not input_sizes:
-            return _work(self._comm.alltoall(send, recv, wait=False), [output], operands.store)
         sends = _elements(input_sizes, send, self._comm.size)
         recvs = _elements(output_sizes, recv, self._comm.size)
+        if not output_sizes and not input_sizes:
+            return _work(self._comm.alltoall(send, recv, wait=False), [output], operands.store)
         return _work(self._comm.alltoallv(send, sends, recv, recvs, wait=False), [output], operands.store)
 
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
@@ -356,6 +374,9 @@ def _listed(tensors: Any) -> list:
 def _elements(sizes: Any, tensor: torch.Tensor, n: int) -> list[int]:
     """Elements of each rank's block, of sizes that count rows."""
     if not sizes:
+        rows = tensor.shape[0] if tensor.dim() > 0 else 1
+        if rows % n:
+            raise RuntimeError(f"all_to_all of {rows} rows on {n} ranks: without sizes they must be equal blocks")
         return [tensor.numel() // n] * n
     row = tensor[0].numel() if tensor.dim() > 0 and tensor.shape[0] else 0
     return [size * row for size in sizes]
