@@ -216,6 +216,14 @@ class Dense(unittest.TestCase):
             if r == 0:
                 with self.assertRaisesRegex(choir.ArgumentError, "recv has 40 elements"):
                     comm.gather(given(r, 40), given(r, 40), root=0)
+                with self.assertRaisesRegex(choir.ArgumentError, "recv has 10 elements.* 3 equal blocks"):
+                    comm.gather(None, given(r, 10), root=0, wait=False)
+                with self.assertRaisesRegex(choir.ArgumentError, "send has 10 elements.* 3 equal blocks"):
+                    comm.scatter(given(r, 10), root=0, wait=False)
+                read_only = given(r, 9)
+                read_only.flags.writeable = False
+                with self.assertRaisesRegex(choir.ArgumentError, "cannot be written"):
+                    comm.gather(None, read_only, root=0, wait=False)
 
         self.ranks(fn)
 

@@ -136,6 +136,31 @@ class Persistent(unittest.TestCase):
 
         run_ranks(N, fn)
 
+    def test_sparse_in_a_group(self):
+        """The counts of a start are known after the group alone, whose end waits for it."""
+        with choir.threads(2, deadline=30) as comms:
+            to, rows = [np.zeros(9, np.int64) for _ in comms], [np.zeros(9, np.float32) for _ in comms]
+            requests = [
+                comm.sparse_allreduce_init(np.array([comm.rank, 7]), np.ones(2, np.float32), to[r], rows[r])
+                for r, comm in enumerate(comms)
+            ]
+            with choir.group():
+                events = [request.start() for request in requests]
+            for r, event in enumerate(events):
+                self.assertTrue(event.done())
+                self.assertEqual(event.wait(), (3, 3))
+                np.testing.assert_array_equal(to[r][:3], [0, 1, 7])
+                np.testing.assert_array_equal(rows[r][:3], [1, 1, 2])
+            for r, comm in enumerate(comms):  # that are too short
+                requests[r].close()
+                requests[r] = comm.sparse_allreduce_init(np.array([r, 7]), np.ones(2, np.float32), to[r][:2], rows[r])
+            with self.assertRaisesRegex(choir.CapacityError, "3"):
+                with choir.group():
+                    events = [request.start() for request in requests]
+            self.assertTrue(all(event.done() for event in events))
+            for request in requests:
+                request.close()
+
     def test_sequences(self):
         def fn(comm):
             x, part, whole = np.zeros(6, np.int32), np.zeros(2, np.int32), np.zeros(6, np.int32)

@@ -33,20 +33,12 @@ from ._library import check, lib, take_text
 from ._family import Family, live as _live
 from ._operator import Operator
 from ._persistent import Persistent
-from ._request import REQUEST, Request, SparseRequest
+from ._request import REQUEST, Request, SparseRequest, group_now as _group
 from .errors import ArgumentError, ChoirError
 
 _byref = ct.byref
 _ops: dict[Any, int] = {one: int(one) for one in Op}
 _ops.update({one.name.lower(): int(one) for one in Op})
-
-
-class _Group(threading.local):
-    depth = 0
-    held: list[Any]
-
-
-_group = _Group()
 
 
 def _op(what: Op | Operator | str) -> int:
@@ -548,6 +540,10 @@ class Comm(Family, Persistent):
         if one is None and all_blocks is None:
             raise ArgumentError("the array of the rank's own block is missing")
         if one is None:
+            if name == "recv" and not all_blocks.writable:
+                raise ArgumentError("the receive array cannot be written")
+            if all_blocks.count % self.size:
+                raise ArgumentError(f"{name} has {all_blocks.count} elements, which are not {self.size} equal blocks")
             return (NONE, all_blocks.buffer, all_blocks.count // self.size, all_blocks.dtype), whole
         mine = operand(one)
         if all_blocks is not None:
@@ -648,6 +644,15 @@ def _numpy_result(width: tuple[int, ...]) -> Any:
     return result
 
 
+def _failure(event: Event) -> ChoirError | None:
+    """Waits for the event."""
+    try:
+        event.wait()
+    except ChoirError as error:
+        return error
+    return None
+
+
 class group:  # noqa: N801 - reads as a statement
     """``with choir.group():`` the calls of this thread inside are made together at the end of the block.
 
@@ -657,17 +662,21 @@ class group:  # noqa: N801 - reads as a statement
     def __enter__(self) -> group:
         check(lib.choir_group_begin())
         if _group.depth == 0:
-            _group.held = []
+            _group.held, _group.events = [], []
         _group.depth += 1
         return self
 
     def __exit__(self, kind: object, *exc: object) -> None:
         _group.depth -= 1
         status = lib.choir_group_end()
+        events: list[Event] = []
         if _group.depth == 0:
-            _group.held = []
+            events = _group.events
+            _group.held, _group.events = [], []
         if kind is None:
             check(status)
+            for failure in [one for one in map(_failure, events) if one is not None][:1]:
+                raise failure
 
 
 def device_array(devices: Sequence[Device]) -> Any:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes as ct
+import threading
 from typing import Any, Iterable
 
 from ._event import Event
@@ -12,6 +13,17 @@ from .errors import ArgumentError
 
 #: in place of ``wait``: the call is kept as a Request instead of being made
 REQUEST: Any = object()
+
+
+class _Group(threading.local):
+    """The groups that this thread is in, and what their end holds and waits for."""
+
+    depth = 0
+    held: list[Any]
+    events: list[Event]
+
+
+group_now = _Group()
 
 
 class Request:
@@ -49,10 +61,18 @@ class SparseRequest(Request):
         self._counts = counts
 
     def start(self, wait: bool = True, **call: Any) -> Any:
-        """Makes the call once.  CapacityError, with the sizes that are needed, where the arrays are too short."""
-        event = super().start(wait, **call)
+        """Makes the call once.  CapacityError, with the sizes that are needed, where the arrays are too short.
+
+        Inside ``choir.group()`` the counts are not known yet: it returns the event with ``wait=True`` too, and the
+        group's end waits for that.
+        """
+        in_group = wait and group_now.depth > 0
+        event = super().start(wait and not in_group, **call)
         if event is not None:
-            return CountsEvent.of(event, self._counts)
+            made = CountsEvent.of(event, self._counts)
+            if in_group:
+                group_now.events.append(made)
+            return made
         return tuple(one.value for one in self._counts)
 
 
