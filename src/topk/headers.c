@@ -3,6 +3,15 @@
 #include "topk/algorithm.h"
 
 #include <inttypes.h>
+#include <xxhash.h>
+
+static uint64_t hash_of_learnt(const struct topk_run *run)
+{
+	const struct topk_tracking *tracking = &run->tracking;
+	uint64_t hash = XXH64(&tracking->global, sizeof tracking->global, tracking->cut);
+
+	return XXH64(run->bounds, ((size_t)run->env.layout->n + 1) * sizeof *run->bounds, hash);
+}
 
 void topk_header_make(struct topk_run *run)
 {
@@ -14,6 +23,7 @@ void topk_header_make(struct topk_run *run)
 		                  .room = request->pairs_p != NULL ? request->pairs_room : UINT64_MAX,
 		                  .nan_at = run->nan_at,
 		                  .unreduced = request->rank_pairs_p != NULL,
+		                  .learnt = hash_of_learnt(run),
 		                  .bad_at = run->bad_at };
 	run->header.involved_short = request->involved_p != NULL && request->involved_room < run->header.selected;
 }
@@ -28,6 +38,11 @@ choir_status topk_headers_check(const struct topk_run *run)
 			return error_set(CHOIR_ARGUMENT,
 			                 "rank %d is at call %" PRIu64 " of its state, rank 0 at call %" PRIu64, r,
 			                 all[r].calls, all[0].calls);
+		if (all[r].learnt != all[0].learnt)
+			return error_set(CHOIR_ARGUMENT,
+			                 "the regions or the global threshold of rank %d's state are not rank 0's: were "
+			                 "states of two tensors imported?",
+			                 r);
 		if (all[r].nan_at != UINT64_MAX)
 			return error_set(CHOIR_ARGUMENT, "rank %d has a NaN at %" PRIu64, r, all[r].nan_at);
 		if (all[r].bad_at != UINT64_MAX)

@@ -22,6 +22,7 @@ struct topk_header {
 	uint64_t bad_at;         /* position of an index of the caller's beyond the tensor; UINT64_MAX = none */
 	uint64_t unreduced;      /* room is for the pairs of all ranks, not added */
 	uint64_t involved_short; /* its list of involved entries has no room for what it selected */
+	uint64_t learnt;         /* a hash of the regions and the global threshold, which all ranks have alike */
 };
 
 struct topk_request {

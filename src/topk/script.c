@@ -121,6 +121,8 @@ static choir_status step_agree(struct topk_run *run, struct script_turn *turn)
 	choir_status st = topk_headers_check(run);
 
 	(void)turn;
+	if (st == CHOIR_SUCCESS && run->algorithm->select == NULL) /* the exchange writes the caller's tensor */
+		st = topk_result_check_room(run);
 	run->part = TOPK_MERGING;
 	run->failure_is_local = st != CHOIR_SUCCESS;
 	TRY(st);

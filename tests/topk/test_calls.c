@@ -244,6 +244,81 @@ static void failures_rank(struct world *world, int rank, choir_comm *comm, void 
 	choir_topk_destroy(beside);
 }
 
+/* A dense call in place that has no room for its pairs leaves the gradient too. */
+static void dense_failures_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_topk_config config = law_config(arg, N, K);
+	choir_topk_state *state, *beside;
+	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
+	float grad[N], copy[N], want[N], val[N];
+	int32_t ind[N];
+	size_t pairs = rank == 2 ? 1 : N;
+
+	config.dense_calls = 1;
+	OK(choir_topk_create(comm, &config, &state));
+	OK(choir_topk_create(comm, &config, &beside));
+	for (size_t i = 0; i < N; i++)
+		copy[i] = grad[i] = value(rank, 0, i);
+	out.dense = choir_host(grad);
+	out.ind = choir_host(ind);
+	out.val = choir_host(val);
+	out.pairs_p = &pairs;
+	SAYS(choir_topk_allreduce(state, choir_host(grad), &out, NULL, NULL), CHOIR_CAPACITY, "rank 2 has room for 1");
+	CHECK(pairs == N);
+	CHECK(memcmp(grad, copy, sizeof grad) == 0);
+	OK(choir_topk_allreduce(state, choir_host(grad), &out, NULL, NULL));
+	OK(one(beside, copy, want, NULL));
+	CHECK(memcmp(grad, want, sizeof grad) == 0);
+	choir_topk_destroy(state);
+	choir_topk_destroy(beside);
+}
+
+static void dense_failures(void **state)
+{
+	static char names[][8] = { "dense", "oktopk" };
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		line_up_run(3, 0, 30000, dense_failures_rank, names[i]);
+}
+
+/* A rank that imports another tensor's state has learnt other regions. */
+static void swapped_rank(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	choir_topk_config config = law_config("oktopk", N, K);
+	choir_topk_state *a, *b;
+	float grad[N], got[N];
+	unsigned char *bytes;
+	size_t room = 0;
+
+	(void)arg;
+	OK(choir_topk_create(comm, &config, &a));
+	OK(choir_topk_create(comm, &config, &b));
+	for (int call = 0; call < 3; call++) {
+		for (size_t i = 0; i < N; i++)
+			grad[i] = value(rank, call, i);
+		OK(one(a, grad, got, NULL));
+		for (size_t i = 0; i < N; i++)
+			grad[i] = i < N / 4 ? 1000 * value(rank, call, i) : 0;
+		OK(one(b, grad, got, NULL));
+	}
+	OK(choir_topk_export(b, NULL, &room));
+	bytes = malloc(room);
+	OK(choir_topk_export(b, bytes, &room));
+	if (rank == 1)
+		OK(choir_topk_import(a, bytes, room));
+	SAYS(one(a, grad, got, NULL), CHOIR_ARGUMENT, "rank 1's state are not rank 0's");
+	free(bytes);
+	choir_topk_destroy(a);
+	choir_topk_destroy(b);
+}
+
+static void swapped(void **state)
+{
+	(void)state;
+	on_ranks(3, swapped_rank);
+}
+
 static void failures(void **state)
 {
 	(void)state;
@@ -333,7 +408,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(mean),        cmocka_unit_test(types),
 		                            cmocka_unit_test(outputs),     cmocka_unit_test(order),
-		                            cmocka_unit_test(failures),    cmocka_unit_test(nan_leaves),
+		                            cmocka_unit_test(failures),
+		cmocka_unit_test(dense_failures),
+		cmocka_unit_test(swapped),    cmocka_unit_test(nan_leaves),
 		                            cmocka_unit_test(checkpoints) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
