@@ -195,11 +195,13 @@ choir_status keyed_hold(struct run *run)
 
 /* --- keys are said and ordered --- */
 
-static void send_key(struct choir_comm *comm, int rank, uint64_t key, bool ordered)
+/* A transport that fails says so when it is driven.  After a message that was lost the order stops, and the deadline
+ * tells. */
+static void send_key(struct choir_comm *comm, int rank, uint64_t key, uint64_t number)
 {
-	struct wire_header header = { .kind = WIRE_KEY, .key = key, .tag = ordered };
+	struct wire_header header = { .kind = WIRE_KEY, .key = key, .record = { .count = number } };
 
-	(void)comm_send(comm, rank, &header, NULL, 0); /* a transport that fails says so when it is driven */
+	(void)comm_send(comm, rank, &header, NULL, 0);
 }
 
 void keyed_deliver(struct choir_comm *comm, const struct wire_header *header)
@@ -210,30 +212,38 @@ void keyed_deliver(struct choir_comm *comm, const struct wire_header *header)
 	if (note == NULL)
 		return; /* the deadline tells */
 	note->key = header->key;
-	note->ordered = header->tag != 0;
+	note->number = header->record.count;
 	pthread_mutex_lock(&keyed->note_lock);
 	*keyed->notes_end = note;
 	keyed->notes_end = &note->next;
 	pthread_mutex_unlock(&keyed->note_lock);
 }
 
-static struct key_note *first_note(struct keyed *keyed)
+/* The first note that may be taken now: messages may overtake each other, the order may not. */
+static struct key_note *next_note(struct keyed *keyed)
 {
 	struct key_note *note;
 
 	pthread_mutex_lock(&keyed->note_lock);
 	note = keyed->notes;
+	while (note != NULL && note->number > keyed->n_taken + 1)
+		note = note->next;
 	pthread_mutex_unlock(&keyed->note_lock);
 	return note;
 }
 
-static void take_note(struct keyed *keyed)
+static void take_note(struct keyed *keyed, struct key_note *note)
 {
+	struct key_note **link = &keyed->notes;
+
 	pthread_mutex_lock(&keyed->note_lock);
-	keyed->notes = keyed->notes->next;
-	if (keyed->notes == NULL)
-		keyed->notes_end = &keyed->notes;
+	while (*link != note)
+		link = &(*link)->next;
+	*link = note->next;
+	if (*link == NULL)
+		keyed->notes_end = link;
 	pthread_mutex_unlock(&keyed->note_lock);
+	keyed->n_taken += note->number > 0;
 }
 
 /* Rank 0: one more node has said the key.  True: all have. */
@@ -265,21 +275,23 @@ static bool take_notes(struct choir_comm *comm, bool *ring)
 	struct keyed *keyed = comm->keyed;
 	bool moved = false;
 
-	for (struct key_note *note; (note = first_note(keyed)) != NULL; moved = true) {
+	for (struct key_note *note; (note = next_note(keyed)) != NULL; moved = true) {
+		bool is_ordered = note->number > 0;
 		uint64_t key = note->key;
 
-		if (note->ordered && !key_board_order(keyed->board, key))
+		if (is_ordered && !key_board_order(keyed->board, key))
 			break; /* busy: at the next drive */
-		*ring |= note->ordered;
-		take_note(keyed);
-		if (note->ordered) {
+		*ring |= is_ordered;
+		take_note(keyed, note);
+		if (is_ordered) {
 			free(note);
 			continue;
 		}
 		if (!node_said(comm, note))
 			continue;
+		keyed->n_ordered++;
 		for (int node = 0; node < comm->layout.n_nodes; node++)
-			send_key(comm, comm->layout.node_ranks[comm->layout.node_first[node]], key, true);
+			send_key(comm, comm->layout.node_ranks[comm->layout.node_first[node]], key, keyed->n_ordered);
 	}
 	return moved;
 }
@@ -305,7 +317,7 @@ static bool say_keys(struct choir_comm *comm, bool *ring, bool *full)
 			keyed->unsaid_end = &keyed->unsaid;
 		call->said = true;
 		if (said == KEY_COMPLETE && !alone)
-			send_key(comm, 0, call->key, false);
+			send_key(comm, 0, call->key, 0);
 		*ring |= said == KEY_COMPLETE && alone;
 	}
 	return moved;

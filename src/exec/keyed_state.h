@@ -25,7 +25,7 @@ struct keyed_call {
 struct key_note {
 	struct key_note *next;
 	uint64_t key;
-	bool ordered;
+	uint64_t number;  /* its place in the order, from 1 on; 0 = it is said */
 	uint32_t n_nodes; /* at rank 0: that have said it */
 };
 
@@ -39,6 +39,8 @@ struct keyed {
 	struct key_board *board;
 	uint64_t cursor;
 	struct key_note *notes, **notes_end; /* arrived, oldest first */
+	uint64_t n_ordered;                  /* rank 0's driver: keys whose place it has told */
+	uint64_t n_taken;                    /* driver of a node's first rank: those in the node's order */
 	struct key_note *waiting;            /* rank 0's driver: keys that not all nodes have said */
 };
 

@@ -32,7 +32,7 @@ enum wire_kind {
 	WIRE_FAIL = 2, /* the comm failed; payload: the sentence; key: the status */
 	WIRE_ASK = 3,  /* liveness query of a rank that waits; key and record: its call; WIRE_HERE answers */
 	WIRE_HERE = 4, /* key: the number of calls that the sender has started */
-	WIRE_KEY = 6,  /* key: of a keyed call; tag: 0 a node has said it, 1 it is the next in the order */
+	WIRE_KEY = 6,  /* key: of a keyed call; record.count: its place in the order, from 1 on; 0 a node has said it */
 	WIRE_GONE = 5, /* the sender makes no more calls; payload: struct wire_gone */
 };
 

@@ -40,8 +40,8 @@ choir_status topk_headers_check(const struct topk_run *run)
 			                 all[r].calls, all[0].calls);
 		if (all[r].learnt != all[0].learnt)
 			return error_set(CHOIR_ARGUMENT,
-			                 "the regions or the global threshold of rank %d's state are not rank 0's: were "
-			                 "states of two tensors imported?",
+			                 "the regions or the global threshold of rank %d's state are not rank 0's: "
+			                 "were states of two tensors imported?",
 			                 r);
 		if (all[r].nan_at != UINT64_MAX)
 			return error_set(CHOIR_ARGUMENT, "rank %d has a NaN at %" PRIu64, r, all[r].nan_at);

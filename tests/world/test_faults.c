@@ -18,20 +18,27 @@ static void set_faults(struct world *world, const struct hub_faults *faults)
 	hub_set_faults(hub_of(messenger_transport(world->comms[0]->messenger)), faults);
 }
 
-static void run_with(int n, int per_node, int64_t deadline_ms, const struct hub_faults *faults, world_fn fn, void *arg)
+static void run_config(choir_comm_config *config, int n, int per_node, int64_t deadline_ms,
+                       const struct hub_faults *faults, world_fn fn, void *arg)
 {
-	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
 	struct world world;
 
-	config.ranks_per_node = per_node;
-	config.deadline_ms = deadline_ms;
-	world_begin(&world, n, &config);
+	config->ranks_per_node = per_node;
+	config->deadline_ms = deadline_ms;
+	world_begin(&world, n, config);
 	set_faults(&world, faults);
 	line_up_begin(n);
 	world_threads(&world, fn, arg);
 	line_up_end();
 	set_faults(&world, &(struct hub_faults){ 0 });
 	world_end(&world);
+}
+
+static void run_with(int n, int per_node, int64_t deadline_ms, const struct hub_faults *faults, world_fn fn, void *arg)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	run_config(&config, n, per_node, deadline_ms, faults, fn, arg);
 }
 
 /* Every collective, several lengths, and many at once. */
@@ -75,6 +82,46 @@ static void test_late_and_reordered(void **state)
 				                     .reorder = seed != 2 };
 
 			run_with(sizes[i], 1 + (int)((seed + i) % 2), 60000, &faults, all_right, NULL);
+		}
+}
+
+enum { KEYS = 40, KEYED_COUNT = 300 };
+
+/* Each rank makes the calls in an order of its own; all have the same shape. */
+static void keyed_calls(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	static const int steps[] = { 1, 3, 7, 9, 11, 13, 17, 19 }; /* none divides KEYS but 1 */
+	struct sum sums[KEYS];
+	char keys[KEYS][16];
+
+	(void)arg;
+	for (int i = 0; i < KEYS; i++) {
+		int k = i * steps[rank % 8] % KEYS;
+		choir_call call = CHOIR_CALL_INIT;
+
+		snprintf(keys[k], sizeof keys[k], "key %d", k);
+		call.key = keys[k];
+		OK(sum_start(&sums[k], comm, KEYED_COUNT, (float)k, &call, true));
+	}
+	for (int k = 0; k < KEYS; k++) {
+		OK(choir_event_wait(sums[k].event, -1));
+		CHECK(sum_is(&sums[k], world->n));
+		sum_free(&sums[k]);
+	}
+}
+
+static void test_keyed_reordered(void **state)
+{
+	static const int sizes[] = { 2, 3, 5 };
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 4; seed++)
+		for (size_t i = 0; i < 3; i++) {
+			struct hub_faults faults = { .seed = seed, .delay_polls = 20, .reorder = true };
+			choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+			config.keyed = 1;
+			run_config(&config, sizes[i], 1 + (int)(seed % 2), 60000, &faults, keyed_calls, NULL);
 		}
 }
 
@@ -175,7 +222,8 @@ static void test_dead_pair(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_late_and_reordered), cmocka_unit_test(test_lost),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_late_and_reordered),
+		cmocka_unit_test(test_keyed_reordered), cmocka_unit_test(test_lost),
 		                            cmocka_unit_test(test_dead), cmocka_unit_test(test_dead_pair) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
