@@ -319,8 +319,7 @@ choir_status call_start(const char *call, struct run *run, choir_status filled, 
 /* In a group: what it submits later it also waits for, if the caller did not take the event. */
 static void add_to_group(struct run *const *runs, size_t n, choir_event *event, choir_event **event_p)
 {
-	for (size_t i = 0; i < n; i++)
-		(void)group_add(runs[i], event_p == NULL && i + 1 == n);
+	(void)group_add(runs, n, event_p == NULL);
 	if (event_p != NULL)
 		*event_p = event;
 	else

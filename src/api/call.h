@@ -66,7 +66,7 @@ void call_note_user(choir_comm *comm);
 /* call_may_block: is a call without event_p allowed here and now? */
 choir_status call_may_block(const char *call, choir_comm *comm, bool pair);
 
-/* group_add: true if a group is open on this thread, which then has the run. */
-bool group_add(struct run *run, bool waits);
+/* group_add: true if a group is open on this thread, which then has the runs of a call. */
+bool group_add(struct run *const *runs, size_t n, bool waits);
 
 #endif

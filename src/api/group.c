@@ -28,12 +28,12 @@ choir_status choir_group_begin(void)
 	return CHOIR_SUCCESS;
 }
 
-static bool make_room(void)
+static bool make_room(size_t n)
 {
-	size_t room = group.room > 0 ? 2 * group.room : 8;
+	size_t room = 2 * group.room + n + 8;
 	struct grouped *grown;
 
-	if (group.n < group.room)
+	if (group.n + n <= group.room)
 		return true;
 	grown = realloc(group.calls, room * sizeof *grown);
 	if (grown == NULL)
@@ -43,18 +43,24 @@ static bool make_room(void)
 	return true;
 }
 
-bool group_add(struct run *run, bool waits)
+/* The parts of a call all or none, and none after one that is lost: later ones would take its number. */
+bool group_add(struct run *const *runs, size_t n, bool waits)
 {
 	if (!group_is_open())
 		return false;
-	if (!make_room()) {
-		event_complete(run->event, CHOIR_NO_MEMORY, "no memory for a call of a group");
-		run_discard(run);
-		group.lost = true;
-		return true;
+	group.lost |= !make_room(n);
+	for (size_t i = 0; i < n; i++) {
+		choir_event *event = runs[i]->event;
+
+		if (group.lost) {
+			event_complete(event, CHOIR_NO_MEMORY, "no memory for a call of a group");
+			run_discard(runs[i]);
+			continue;
+		}
+		atomic_store(&event->grouped_by, this_thread());
+		group.calls[group.n++] =
+		    (struct grouped){ runs[i], waits && i + 1 == n ? choir_event_retain(event) : NULL };
 	}
-	atomic_store(&run->event->grouped_by, this_thread());
-	group.calls[group.n++] = (struct grouped){ run, waits ? choir_event_retain(run->event) : NULL };
 	return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include <choir/collective.h>
 #include <stdbool.h>
+#include <string.h>
 
 enum { KEY_LISTS = 4 };
 
@@ -56,7 +57,7 @@ static inline bool call_key_same(const struct call_key *a, const struct call_key
 	       call_key_same_buffer(&a->recv, &b->recv) && a->count == b->count && a->recv_count == b->recv_count &&
 	       a->dtype == b->dtype && a->op == b->op && a->peer == b->peer && a->source == b->source &&
 	       a->tag == b->tag &&
-	       a->factor == b->factor &&
+	       memcmp(&a->factor, &b->factor, sizeof a->factor) == 0 && /* 0.0 and -0.0 give other bits */
 	       ((call_key_is_flat(a) && call_key_is_flat(b)) || call_key_same_contents(a, b, n));
 }
 
