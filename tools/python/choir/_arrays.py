@@ -13,6 +13,7 @@ import sys
 from typing import Any, Callable, NamedTuple, Union
 
 from ._abi import DTYPE_BYTES, Buffer, BufferKind, DType
+from ._numbers import size
 from .errors import ArgumentError, UnsupportedError
 
 _HOST = int(BufferKind.HOST)
@@ -94,8 +95,8 @@ class View:
                  kind: str | None = None) -> None:  # fmt: skip
         self.memory = memory
         self.dtype = dtype_of(dtype)
-        self.count = count
-        self.offset_bytes = offset_bytes
+        self.count = None if count is None else size("count", count)
+        self.offset_bytes = size("offset_bytes", offset_bytes)
         self.kind = None if kind is None else BufferKind[kind.upper()]
         if self.kind is not None and count is None:
             raise ArgumentError("choir.View: a pointer or handle does not tell its length: count is needed")

@@ -31,6 +31,7 @@ from ._device import Device
 from ._event import Event, SparseEvent, any_running, handles, sweep
 from ._library import check, lib, take_text
 from ._family import Family, live as _live
+from ._numbers import INT64, array as _array, milliseconds, number, size
 from ._operator import Operator
 from ._persistent import Persistent
 from ._request import REQUEST, Request, SparseRequest, group_now as _group
@@ -79,7 +80,7 @@ def _call(after: Any = None, deps: Any = None, deadline: float | None = None, op
           name: str | None = None, factor: float = 1.0, tag: int = 0,
           key: str | None = None) -> tuple[Call, Any]:  # fmt: skip
     """A choir_call, and what must live as long as it."""
-    call = Call(struct_size=ct.sizeof(Call), factor=factor, tag=tag)
+    call = Call(struct_size=ct.sizeof(Call), factor=factor, tag=tag and number("tag", tag, INT64))
     held: list[Any] = []
     if after is not None or deps is not None:
         queues, cl_events, events = _sort_deps(after, deps)
@@ -95,7 +96,7 @@ def _call(after: Any = None, deps: Any = None, deadline: float | None = None, op
             call.deps, call.n_deps = array, len(events)
             held.append((array, events))
     if deadline is not None:
-        call.deadline_ms = max(1, int(deadline * 1000))
+        call.deadline_ms = milliseconds("deadline", deadline)
     call.options = options.encode() if options is not None else None
     call.name = name.encode() if name is not None else None
     call.key = key.encode() if key is not None else None
@@ -131,9 +132,7 @@ def _sizes(numbers: Sequence[int] | None, n: int, what: str) -> Any:
         return None
     if len(numbers) != n:
         raise ArgumentError(f"{what} has {len(numbers)} numbers, the comm {n} ranks")
-    if min(numbers, default=0) < 0:
-        raise ArgumentError(f"{what} has a negative number")
-    return (ct.c_size_t * n)(*numbers)
+    return _array(what, numbers, ct.c_size_t)
 
 
 class Comm(Family, Persistent):
@@ -182,13 +181,14 @@ class Comm(Family, Persistent):
     def broadcast_multi(self, tensors: Iterable[Any], root: int = 0, wait: bool = True, **call: Any) -> Any:
         """A broadcast of each array of a list, of any data types, as one call.  (send, recv) stands for an array."""
         array, held = _tensors(tensors)
-        return self._go(lib.choir_broadcast_multi, (self._handle, array, len(array), root), (array, held), wait, call)
+        args = (self._handle, array, len(array), number("root", root))
+        return self._go(lib.choir_broadcast_multi, args, (array, held), wait, call)
 
     def reduce_multi(self, tensors: Iterable[Any], op: Op | Operator | str = "sum", root: int = 0, wait: bool = True,
                      **call: Any) -> Any:  # fmt: skip
         """A reduce of each array of a list, of any data types, as one call.  (send, recv) stands for an array."""
         array, held = _tensors(tensors)
-        args = (self._handle, array, len(array), _op(op), root)
+        args = (self._handle, array, len(array), _op(op), number("root", root))
         return self._go(lib.choir_reduce_multi, args, (array, held), wait, call)
 
     def reduce(self, send: Any, recv: Any = None, op: Op | Operator | str = "sum", root: int = 0, wait: bool = True,
@@ -196,7 +196,7 @@ class Comm(Family, Persistent):
         """recv of the root = op over all ranks of send.  On the other ranks recv is not looked at."""
         a, b = _pair(send, recv if self.rank == root else None)
         _at_least(b.count, a.count, "recv")
-        args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op), root)
+        args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op), number("root", root))
         return self._go(lib.choir_reduce, args, (send, recv), wait, call)
 
     def reduce_scatter(self, send: Any, recv: Any, op: Op | Operator | str = "sum", wait: bool = True, **call: Any) -> Any:
@@ -308,18 +308,20 @@ class Comm(Family, Persistent):
         """The array of every rank = the root's.  With recv the root's array is sent from, and recv is filled."""
         a, b = _pair(array, recv)
         _at_least(b.count, a.count, "recv")
-        args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, root)
+        args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, number("root", root))
         return self._go(lib.choir_broadcast, args, (array, recv), wait, call)
 
     def gather(self, send: Any, recv: Any = None, root: int = 0, wait: bool = True, **call: Any) -> Any:
         """The root's recv = the blocks of all ranks, one after another.  Other ranks need no recv; the root may give
         None for send: its block stands in recv."""
+        root = number("root", root)
         args, held = self._blocks(send, recv, self.rank == root, "recv")
         return self._go(lib.choir_gather, (self._handle, *args, root), held, wait, call)
 
     def scatter(self, send: Any, recv: Any = None, root: int = 0, wait: bool = True, **call: Any) -> Any:
         """recv = this rank's block of the root's send.  Other ranks give None for send; the root may leave out recv:
         its block stays in send."""
+        root = number("root", root)
         args, held = self._blocks(recv, send, self.rank == root, "send")
         args = (args[1], args[0], *args[2:])
         return self._go(lib.choir_scatter, (self._handle, *args, root), held, wait, call)
@@ -330,7 +332,8 @@ class Comm(Family, Persistent):
         sizes = _sizes(counts, self.size, "counts")
         places = _sizes(displacements, self.size, "displacements")
         one, whole = self._one_and_whole(send, recv, counts, displacements, root, ("send", "recv"))
-        args = (self._handle, one.buffer, counts[self.rank], whole.buffer, sizes, places, one.dtype, root)
+        args = (self._handle, one.buffer, counts[self.rank], whole.buffer, sizes, places, one.dtype,
+                number("root", root))  # fmt: skip
         return self._go(lib.choir_gatherv, args, (send, recv, sizes, places), wait, call)
 
     def scatterv(self, send: Any, recv: Any, counts: Sequence[int], displacements: Sequence[int] | None = None,
@@ -339,7 +342,8 @@ class Comm(Family, Persistent):
         sizes = _sizes(counts, self.size, "counts")
         places = _sizes(displacements, self.size, "displacements")
         one, whole = self._one_and_whole(recv, send, counts, displacements, root, ("recv", "send"))
-        args = (self._handle, whole.buffer, sizes, places, one.buffer, counts[self.rank], one.dtype, root)
+        args = (self._handle, whole.buffer, sizes, places, one.buffer, counts[self.rank], one.dtype,
+                number("root", root))  # fmt: skip
         return self._go(lib.choir_scatterv, args, (send, recv, sizes, places), wait, call)
 
     def scan(self, send: Any, recv: Any = None, op: Op | Operator | str = "sum", wait: bool = True, **call: Any) -> Any:
@@ -363,7 +367,8 @@ class Comm(Family, Persistent):
 
         seconds, algorithm = ct.c_double(), ct.c_void_p()
         block, held = _call(**call) if call else (None, None)
-        check(lib.choir_predict(self._handle, collective.encode(), count, int(dtype_of(dtype)), _op(op), root,
+        check(lib.choir_predict(self._handle, collective.encode(), size("count", count), int(dtype_of(dtype)),
+                                _op(op), number("root", root),
                                 ct.byref(block) if block is not None else None, ct.byref(seconds),
                                 ct.byref(algorithm)))  # fmt: skip
         return seconds.value, ct.string_at(algorithm.value).decode()
@@ -375,17 +380,20 @@ class Comm(Family, Persistent):
     def send(self, array: Any, dest: int, wait: bool = True, **call: Any) -> Any:
         """To one rank; the k-th send of a pair with a tag (``tag=``, 0 if left out) meets its k-th recv with it."""
         a = operand(array)
-        return self._go(lib.choir_send, (self._handle, a.buffer, a.count, a.dtype, dest), array, wait, call)
+        args = (self._handle, a.buffer, a.count, a.dtype, number("dest", dest))
+        return self._go(lib.choir_send, args, array, wait, call)
 
     def recv(self, array: Any, source: int, wait: bool = True, **call: Any) -> Any:
         """From one rank, with a tag (``tag=``)."""
         a, _ = _pair(array, None)
-        return self._go(lib.choir_recv, (self._handle, a.buffer, a.count, a.dtype, source), array, wait, call)
+        args = (self._handle, a.buffer, a.count, a.dtype, number("source", source))
+        return self._go(lib.choir_recv, args, array, wait, call)
 
     def sendrecv(self, send: Any, dest: int, recv: Any, source: int, wait: bool = True, **call: Any) -> Any:
         """A send and a recv side by side."""
         a, b = _pair(send, recv)
-        args = (self._handle, a.buffer, a.count, dest, b.buffer, b.count, source, a.dtype)
+        args = (self._handle, a.buffer, a.count, number("dest", dest), b.buffer, b.count,
+                number("source", source), a.dtype)  # fmt: skip
         return self._go(lib.choir_sendrecv, args, (send, recv), wait, call)
 
     # ---- sparse ----
@@ -446,7 +454,7 @@ class Comm(Family, Persistent):
         comm is closed.
         """
         pointer = ct.c_void_p()
-        check(lib.choir_mem_alloc(self._handle, n_bytes, _byref(pointer), None))
+        check(lib.choir_mem_alloc(self._handle, size("n_bytes", n_bytes), _byref(pointer), None))
         return (ct.c_ubyte * n_bytes).from_address(pointer.value or 0)
 
     def free(self, memory: Any) -> None:
@@ -503,11 +511,11 @@ class Comm(Family, Persistent):
 
     def node_of(self, rank: int) -> int:
         """The node of a rank, -1 if there is no such rank."""
-        return lib.choir_comm_node(self._handle, rank)
+        return lib.choir_comm_node(self._handle, number("rank", rank))
 
     def node_rank(self, rank: int) -> int:
         """The number of a rank among those of its node, -1 if there is no such rank."""
-        return lib.choir_comm_node_rank(self._handle, rank)
+        return lib.choir_comm_node_rank(self._handle, number("rank", rank))
 
     def abort(self) -> None:
         """Fails what is in flight, on every rank, and returns at once."""

@@ -15,6 +15,7 @@ from ._comm import Comm, device_array
 from ._device import as_device
 from ._family import CommEvent, make_config
 from ._library import check, lib, mpi
+from ._numbers import number
 from .errors import ArgumentError, error_of
 
 _DEADLINE_S = 600.0
@@ -68,6 +69,7 @@ def from_gather(gather: Callable[[bytes], bytes], rank: int, size: int, device: 
     """
     if network not in ("auto", "none", "mpi"):
         raise ArgumentError(f"network={network!r}: auto, none or mpi")
+    _check_rank(rank, size)
     raised: list[BaseException] = []
     bootstrap = _bootstrap(gather, rank, size, raised)
     devices = [as_device(device)]
@@ -96,6 +98,7 @@ def threads(n: int, device: Any = None, **settings: Any) -> Threads:
 
     One thread may drive them all, inside ``choir.group()`` or by events.  ``device`` is that of all, or a list.
     """
+    number("n", n)
     devices = [as_device(one) for one in device] if isinstance(device, (list, tuple)) else [as_device(device)] * n
     if len(devices) != n:
         raise ArgumentError(f"{len(devices)} devices were given for {n} ranks")
@@ -152,7 +155,7 @@ def from_store(store: Any, rank: int, size: int, device: Any = None, prefix: str
 
 
 def _check_rank(rank: int, size: int) -> None:
-    if not 0 <= rank < size:
+    if not 0 <= number("rank", rank) < number("size", size):
         raise ArgumentError(f"there is no rank {rank} of {size}")
 
 

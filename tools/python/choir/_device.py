@@ -10,6 +10,7 @@ from typing import Any
 from ._abi import DeviceConfig, MemoryClass, ReduceWhere
 from ._arrays import address_of
 from ._library import check, lib, take_text
+from ._numbers import number
 
 
 class Device:
@@ -29,7 +30,7 @@ class Device:
     def default(cls, local_rank: int = 0) -> Device:
         """The local_rank-th GPU of the machine, else a CPU device; CHOIR_DEVICE chooses another."""
         made = ct.c_void_p()
-        check(lib.choir_device_create_default(local_rank, ct.byref(made)))
+        check(lib.choir_device_create_default(number("local_rank", local_rank), ct.byref(made)))
         return cls(made.value or 0)
 
     @classmethod

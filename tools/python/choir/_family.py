@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Sequence
 from ._abi import CommConfig, CommGroup
 from ._event import Event
 from ._library import check, lib, take_text
+from ._numbers import array, milliseconds, number
 
 #: the comms that are open
 live: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -46,9 +47,10 @@ def make_config(deadline: float | None = None, warn: float | None = None, ranks_
                 rules: str | None = None, name: str | None = None, keyed: bool = False, options: str | None = None,
                 order_ranks: bool = False) -> CommConfig:  # fmt: skip
     """A choir_comm_config; what is left out is the environment's or the library's."""
-    config = CommConfig(struct_size=ct.sizeof(CommConfig), ranks_per_node=ranks_per_node)
-    config.deadline_ms = 0 if deadline is None else max(1, int(deadline * 1000))
-    config.warn_ms = 0 if warn is None else max(1, int(warn * 1000))
+    config = CommConfig(struct_size=ct.sizeof(CommConfig))
+    config.ranks_per_node = number("ranks_per_node", ranks_per_node)
+    config.deadline_ms = 0 if deadline is None else milliseconds("deadline", deadline)
+    config.warn_ms = 0 if warn is None else milliseconds("warn", warn)
     config.rules = None if rules is None else rules.encode()
     config.name = None if name is None else name.encode()
     config.keyed, config.order_ranks = int(keyed), int(order_ranks)
@@ -85,14 +87,16 @@ class Family:
         """A comm of the ranks that gave the same color, ordered by key, then rank; a negative color gets None."""
         made = ct.c_void_p()
         config = ct.byref(make_config(**settings)) if settings else None
-        check(lib.choir_comm_split_config(self._handle, color, key, config, ct.byref(made)))
+        place = number("color", color), number("key", key)
+        check(lib.choir_comm_split_config(self._handle, *place, config, ct.byref(made)))
         return self._child(made)
 
     def split_start(self, color: int, key: int = 0, **settings: Any) -> CommEvent:
         """The same, at once: an event whose ``wait`` returns the comm.  No other collective call until then."""
         made, handle = ct.c_void_p(), ct.c_void_p()
         config = ct.byref(make_config(**settings)) if settings else None
-        check(lib.choir_comm_split_start(self._handle, color, key, config, ct.byref(made), ct.byref(handle)))
+        place = number("color", color), number("key", key)
+        check(lib.choir_comm_split_start(self._handle, *place, config, ct.byref(made), ct.byref(handle)))
         return CommEvent(handle.value or 0, (made, self), lambda: self._child(made))
 
     def group_split(self, rule: str, **settings: Any) -> Any:
@@ -116,7 +120,7 @@ class Family:
         """
         made = ct.c_void_p()
         config = ct.byref(make_config(**settings)) if settings else None
-        members = (ct.c_int * len(ranks))(*ranks)
+        members = array("ranks", ranks, ct.c_int)
         check(
             lib.choir_comm_create_group(self._handle, name.encode(), members, len(ranks), config, ct.byref(made))
         )

@@ -11,6 +11,7 @@ from ._arrays import dtype_of, operand
 from ._comm import Comm, _at_least, _call, _op, _tensors
 from ._event import Event
 from ._library import check, lib
+from ._numbers import size
 from ._request import Request
 from .errors import ArgumentError
 
@@ -66,18 +67,17 @@ class TopK:
         self.count = count
         self.dtype = dtype_of(dtype)
         self._comm = comm
-        numbers = (count, k, calls_per_density, dense_calls, threshold_period, sends_in_flight)
-        if min(numbers) < 0:
-            raise ArgumentError("count, k, calls, periods and sends_in_flight must not be negative")
         low, high = threshold_band
         given = (ct.c_double * len(densities))(*densities)
         config = TopkConfig(
-            struct_size=ct.sizeof(TopkConfig), count=count, dtype=int(self.dtype), density=density, k=k,
-            n_densities=len(densities), densities=given, calls_per_density=calls_per_density, dense_calls=dense_calls,
+            struct_size=ct.sizeof(TopkConfig), count=size("count", count), dtype=int(self.dtype), density=density,
+            k=size("k", k), n_densities=len(densities), densities=given,
+            calls_per_density=size("calls_per_density", calls_per_density), dense_calls=size("dense_calls", dense_calls),
             decay=decay, scale=scale, momentum=momentum, op=_op(op), nan_fails=int(nan_fails),
-            threshold=_policy(threshold), threshold_period=threshold_period, threshold_low=low, threshold_high=high,
+            threshold=_policy(threshold), threshold_period=size("threshold_period", threshold_period),
+            threshold_low=low, threshold_high=high,
             threshold_factor=threshold_factor, wire_dtype=0 if wire_dtype is None else int(dtype_of(wire_dtype)),
-            sends_in_flight=sends_in_flight,
+            sends_in_flight=size("sends_in_flight", sends_in_flight),
         )  # fmt: skip
         config.algorithm = None if algorithm is None else algorithm.encode()
         config.preset = None if preset is None else preset.encode()

@@ -15,6 +15,7 @@ from ._abi import Buffer, Chunk, ChunkSet, DType
 from ._arrays import operand
 from ._comm import Comm, _at_least, _op, _writable
 from ._library import check, lib
+from ._numbers import number, size
 from .errors import ArgumentError
 
 
@@ -35,7 +36,7 @@ class Chunks:
             if part.dtype != self.dtype:
                 raise ArgumentError(f"chunk {i} is {DType(part.dtype).name}, chunk 0 {self.dtype.name}")
             index, offset = (i, at) if places is None else places[i]
-            self._chunks[i] = Chunk(index, offset, part.count, part.buffer)
+            self._chunks[i] = Chunk(size("index", index), size("offset", offset), part.count, part.buffer)
             at += part.count
         self.count = at
         self._set = ChunkSet(ct.sizeof(ChunkSet), at, int(self.dtype), len(parts), self._chunks)
@@ -43,8 +44,9 @@ class Chunks:
     @staticmethod
     def lengths(count: int, n: int) -> list[int]:
         """Elements of each of n chunks of count: ceil(count / n), the last ones fewer or none."""
+        number("n", n)
         cut = (Chunk * max(n, 1))()
-        check(lib.choir_chunks_cut(ct.byref(ChunkSet(ct.sizeof(ChunkSet), count, int(DType.U8), n, cut))))
+        check(lib.choir_chunks_cut(ct.byref(ChunkSet(ct.sizeof(ChunkSet), size("count", count), int(DType.U8), n, cut))))
         return [one.count for one in cut[:n]]
 
 
@@ -98,7 +100,7 @@ def concat(comms: Sequence[Comm], chunks: Chunks, holder: int, recv: Any, wait: 
     _same_number(comms, chunks)
     to = _writable(recv, chunks.dtype, "recv")
     _at_least(to.count, chunks.count, "recv")
-    args = (ct.byref(chunks._set), holder, to.buffer)
+    args = (ct.byref(chunks._set), number("holder", holder), to.buffer)
     return _go(comms, lib.choir_chunks_concat, args, (recv, chunks), wait, call)
 
 

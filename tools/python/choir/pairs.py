@@ -20,6 +20,7 @@ from ._comm import _at_least, _call, _numpy_names, _op
 from ._device import Device
 from ._event import Event
 from ._library import check, lib
+from ._numbers import size
 from .errors import ArgumentError
 
 _host: Device | None = None
@@ -92,7 +93,7 @@ def select_top(values: Any, k: int, out: Any = None, index: str = "int64", devic
                **call: Any) -> Any:  # fmt: skip
     """The k elements of largest magnitude: (indices, values), ascending by index; of equal ones the lowest indices."""
     a = operand(values)
-    if not 0 <= k <= a.count:
+    if size("k", k) > a.count:
         raise ArgumentError(f"k is {k}, the array has {a.count} elements")
     ind_array, val_array, ind, val = _pairs(out, k, index, a)
     _at_least(min(ind.count, val.count), k, "out")
@@ -110,7 +111,7 @@ def select_above(values: Any, threshold: float, out: Any = None, room: int | Non
     number of pairs).
     """
     a = operand(values)
-    ind_array, val_array, ind, val = _pairs(out, a.count if room is None else room, index, a)
+    ind_array, val_array, ind, val = _pairs(out, a.count if room is None else size("room", room), index, a)
     pairs = ct.c_size_t(min(ind.count, val.count))
     args = (a.buffer, a.count, a.dtype, threshold, ind.buffer, ind.dtype, val.buffer, ct.byref(pairs))
     finish = _cut(ind_array, val_array, pairs, 1)
@@ -135,7 +136,7 @@ def _rows_of(table: Any, what: Operand, rows: int | None, name: str) -> tuple[in
         if not shape:
             raise ArgumentError(f"{name} does not tell its number of rows")
         rows = int(shape[0])
-    if rows == 0 or what.count % rows:
+    if size("rows", rows) == 0 or what.count % rows:
         raise ArgumentError(f"{name} has {what.count} elements, which are not {rows} rows")
     return rows, what.count // rows
 
