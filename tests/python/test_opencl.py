@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """PyOpenCL's arrays and buffers on the machine's device: kernels and collectives chained by events alone."""
 
+import sys
+import types
 import unittest
+import unittest.mock
 
 import choir
 import numpy as np
@@ -47,6 +50,32 @@ class OpenCL(unittest.TestCase):
                 comm.allreduce(x[::2])
 
         run_ranks(N, fn, self.queue)
+
+    def test_ocl_tensors(self):
+        """A stand-in for pytorch_ocl's tensors: the storage's pointer is the cl_mem, larger than asked for."""
+        waited = []
+
+        class Tensor(types.SimpleNamespace):
+            def __init__(self, buffer, offset, count):
+                storage = types.SimpleNamespace(data_ptr=lambda: buffer.int_ptr)
+                super().__init__(dtype="torch.float32", layout="strided", device=types.SimpleNamespace(type="ocl"),
+                                 is_contiguous=lambda: True, numel=lambda: count, element_size=lambda: 4,
+                                 storage_offset=lambda: offset, untyped_storage=lambda: storage)  # fmt: skip
+
+        Tensor.__module__ = "torch"
+        torch = types.SimpleNamespace(strided="strided", ocl=types.SimpleNamespace(synchronize=waited.append))
+
+        def fn(comm):
+            buffer = cl.Buffer(self.context, cl.mem_flags.COPY_HOST_PTR, hostbuf=np.arange(16, dtype=np.float32))
+            comm.allreduce(Tensor(buffer, 3, 10))
+            out = np.zeros(16, np.float32)
+            cl.enqueue_copy(cl.CommandQueue(self.context), out, buffer)
+            np.testing.assert_array_equal(out, [*range(3), *range(6, 26, 2), *range(13, 16)])
+            self.assertEqual(cl.Buffer.from_int_ptr(buffer.int_ptr).context, self.context)
+
+        with unittest.mock.patch.dict(sys.modules, torch=torch):
+            run_ranks(N, fn, self.queue)
+        self.assertEqual([one.type for one in waited], ["ocl"] * N)
 
     def test_buffers(self):
         def fn(comm):

@@ -260,6 +260,9 @@ def _torch(tensor: Any) -> Operand:
     if kind in ("ocl", "opencl", "privateuseone"):
         storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
         offset = tensor.storage_offset() * tensor.element_size()
+        module = getattr(sys.modules["torch"], kind, None)
+        if module is not None:  # the queue of its operations cannot be had, for `after`
+            module.synchronize(tensor.device)
         return Operand(Buffer(_MEM, storage.data_ptr(), offset), tensor.numel(), dtype, True)
     raise UnsupportedError(f"a PyTorch tensor on {tensor.device} is no operand: choir takes those on cpu and ocl")
 
