@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""What torchrun gives its workers: an agent's store, and the variables that name it; Debian's torchrun itself does not
-run on Python 3.11.  The lines of docs/torch.md are run by them too.
-usage: elastic.py, which runs itself again on two workers"""
+"""torchrun: its workers make a comm by torchrun's own store, then run the lines of docs/torch.md, on 2 and 3 processes
+of one agent and on 2 agents of one process each.  usage: elastic.py, which torchrun runs again as its workers"""
 
 import os
 import re
+import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 PAGE = Path(__file__).parents[2] / "docs" / "torch.md"
 
 
 def page():
-    """The lines of the page, with a model of one layer; its gradient is the mean of the two ranks'."""
+    """The lines of the page, with a model of one layer; its gradient is the mean of the ranks'."""
     import torch
     import torch.distributed
     from torch.nn.parallel import DistributedDataParallel
@@ -21,9 +22,9 @@ def page():
     (block,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.S)
     names = dict(torch=torch, DistributedDataParallel=DistributedDataParallel, model=torch.nn.Linear(3, 1))
     exec(compile(block, str(PAGE), "exec"), names)
-    rank = torch.distributed.get_rank()
+    rank, size = torch.distributed.get_rank(), torch.distributed.get_world_size()
     names["model"](torch.full((1, 3), rank + 1.0)).sum().backward()
-    assert names["model"].module.weight.grad.tolist() == [[1.5, 1.5, 1.5]]
+    assert names["model"].module.weight.grad.tolist() == [[(size + 1) / 2] * 3]
     assert torch.distributed.get_backend() == "choir"
     torch.distributed.destroy_process_group()
 
@@ -32,29 +33,44 @@ def worker():
     import choir
     import numpy as np
 
+    assert os.environ["TORCHELASTIC_USE_AGENT_STORE"] == "True"
     with choir.from_environment(deadline=60) as comm:
         x = np.full(1000, comm.rank + 1)
         comm.allreduce(x)
-        print(f"rank {comm.rank} of {comm.size}: {x[999]}")
+        line = f"rank {comm.rank} of {comm.size}: {x[999]}\n"
     page()
+    print(line, end="", flush=True)
+
+
+def agents(n_agents, n_workers):
+    """What the workers of so many torchruns print, in the order of their ranks."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with tempfile.TemporaryDirectory() as logs:
+        started = [
+            # On Python 3.11 torch 1.13 knows neither 0, the default of both, nor 3: Std in elastic/multiprocessing.
+            subprocess.Popen([sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--redirects", "1",
+                              "--tee", "1", "--log_dir", logs, "--master_addr", "127.0.0.1", "--master_port", str(port),
+                              "--nnodes", str(n_agents), "--node_rank", str(one), "--nproc_per_node", str(n_workers),
+                              __file__, "worker"], stdout=subprocess.PIPE, text=True)
+            for one in range(n_agents)
+        ]  # fmt: skip
+        said = "".join(one.communicate(timeout=100)[0] for one in started)
+    assert all(one.returncode == 0 for one in started), said
+    return sorted(re.findall(r"rank .*", said))
 
 
 def main():
     try:
-        from torch.distributed import TCPStore
+        import torch.distributed.run  # noqa: F401
     except ImportError:
         print("skipped: there is no python3-torch (tools/check installs it)")
         sys.exit(77)
-    store = TCPStore("127.0.0.1", 0, None, True, wait_for_workers=False)
-    env = dict(os.environ, WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(store.port),
-               TORCHELASTIC_USE_AGENT_STORE="True", TORCHELASTIC_RESTART_COUNT="0")  # fmt: skip
-    started = [
-        subprocess.Popen([sys.executable, "-W", "ignore", __file__, "worker"], env=dict(env, RANK=str(rank)),
-                         stdout=subprocess.PIPE, text=True)
-        for rank in range(2)
-    ]  # fmt: skip
-    said = [one.communicate(timeout=100)[0] for one in started]
-    assert said == ["rank 0 of 2: 3\n", "rank 1 of 2: 3\n"], said
+    for n_agents, n_workers in ((1, 2), (1, 3), (2, 1)):
+        n = n_agents * n_workers
+        said = agents(n_agents, n_workers)
+        assert said == [f"rank {rank} of {n}: {n * (n + 1) // 2}" for rank in range(n)], said
 
 
 if __name__ == "__main__":
