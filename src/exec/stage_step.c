@@ -73,23 +73,13 @@ static void pin_slots(struct choir_comm *comm, struct plan_ref ref, uint64_t byt
 		dev_memory_pin(comm->device, arena_base(comm->arena), arena_bytes(comm->arena), &use->pinned);
 }
 
-/* From SEND to RECV, both of the device; plans have such steps where in->owns_copied. */
-static choir_status copy_on_device(struct run *run, const struct plan_step *step, cl_event *event_p)
-{
-	struct dev_bytes from = dev_bytes_of(&run->bound.send), to = dev_bytes_of(&run->bound.recv);
-
-	from.off += run->plan->refs[step->src_first].off;
-	to.off += step->dst.off;
-	return dev_copy(run->comm->device, to, from, step->len, event_p);
-}
-
 choir_status steps_stage_copy(struct run *run, const struct plan_step *step, cl_event *event_p, bool *done)
 {
 	struct plan_ref src = run->plan->refs[step->src_first];
 	bool reads = is_read(run, step), now = !run->bound.lists && is_copied_now(run, step);
 
-	if (reads && is_write(run, step))
-		return copy_on_device(run, step, event_p);
+	if (reads && is_write(run, step)) /* plans have such steps where in->owns_copied */
+		return steps_device_copy(run, step, event_p);
 	pin_slots(run->comm, reads ? step->dst : src, step->len);
 	if (now && reads)
 		TRY(dev_stage_read_now(run->comm->device, &run->bound.send, src.off, operand_at(run, step->dst),

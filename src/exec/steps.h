@@ -34,7 +34,7 @@ typedef choir_status steps_reduction(struct run *run, const struct plan_step *st
 choir_status steps_reduce_by(struct run *run, const struct plan_step *step, steps_reduction *reduction,
                              cl_event *event_p);
 
-/* steps_device_copy, steps_device_reduce: a copy or a reduction of a plan on the device; *event_p is complete when it
+/* steps_device_copy, steps_device_reduce: a copy or a reduction on the device; *event_p is complete when it
  * is over.  In device_step.c. */
 choir_status steps_device_copy(struct run *run, const struct plan_step *step, cl_event *event_p);
 choir_status steps_device_reduce(struct run *run, const struct plan_step *step, cl_event *event_p);
