@@ -388,22 +388,3 @@ void dev_kernel_give(choir_device *device, const char *source, const char *optio
 		free(copy);
 	}
 }
-
-/* In parts of that many groups at most: a driver may drop what is beyond. */
-choir_status dev_launch(choir_device *device, cl_kernel kernel, size_t global, size_t local, cl_event *event_p)
-{
-	size_t most = local > 0 ? LAUNCH_GROUPS * local : SIZE_MAX, at = 0;
-
-	do {
-		size_t part = global - at < most ? global - at : most;
-		cl_int rc = clEnqueueNDRangeKernel(device->queue, kernel, 1, at > 0 ? &at : NULL, &part,
-		                                   local > 0 ? &local : NULL, 0, NULL,
-		                                   at + part == global ? event_p : NULL);
-
-		if (rc != CL_SUCCESS)
-			return error_cl("clEnqueueNDRangeKernel", rc);
-		at += part;
-	} while (at < global);
-	clFlush(device->queue);
-	return CHOIR_SUCCESS;
-}
