@@ -106,4 +106,8 @@ const struct algorithm *algo_find(enum collective collective, const char *name);
 /* algo_default: the choice of the built-in rules, by bytes and layout only, so the same on every rank. */
 const struct algorithm *algo_default(const struct algo_in *in);
 
+/* algo_device_least: from so many bytes on ranks whose devices share a context leave the host out; command_bytes as in
+ * algo_in.  Note [far or on the device] in algo_default.c. */
+uint64_t algo_device_least(int ranks, uint64_t command_bytes);
+
 #endif

@@ -27,12 +27,16 @@
  * copies take no time; twice that leaves them half of the bus's rate.  Each buffer of a list is a command each way on
  * the device, while by way of the host short ones are gathered: a list wants r bytes a buffer too.  Only the time
  * depends on it, never the bits. */
+uint64_t algo_device_least(int ranks, uint64_t command_bytes)
+{
+	return command_bytes > 0 ? 2 * ((uint64_t)ranks - 1) * command_bytes : DEVICE_BYTES;
+}
+
 static uint64_t device_least(const struct algo_in *in)
 {
-	uint64_t command = in->command_bytes, list = in->lists * (command > 0 ? command : LIST_BYTES),
-		 least = command > 0 ? 2 * ((uint64_t)in->layout->n - 1) * command : DEVICE_BYTES;
+	uint64_t list = in->lists * (in->command_bytes > 0 ? in->command_bytes : LIST_BYTES);
 
-	return max_u64(list, least);
+	return max_u64(list, algo_device_least(in->layout->n, in->command_bytes));
 }
 
 /* The choices on one node that depend on the bytes; NULL = the table's order decides. */

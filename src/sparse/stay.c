@@ -7,23 +7,17 @@
  * what its device has room for: ranks may share one, so each counts on its part of the memory.  Unless all lists
  * stay and can be merged there, those that stayed are read, and the headers are gathered once more.  A rank without
  * pairs lends an empty list: a loan tells the others, too, that its rank may still read theirs. */
+#include "algo/algo.h"
 #include "sparse/lent.h"
 #include "sparse/state.h"
-
-#include <string.h>
-
-/* The bytes of a list from which on it stays, where no rates were measured. */
-#define STAY_BYTES (128 * 1024)
 
 /* Is the list long enough for its commands?  A rank without pairs does as the others. */
 static bool is_long(const struct sparse *sparse)
 {
-	uint64_t command = sparse->env.command_bytes, ranks = (uint64_t)sparse->env.layout->n,
-		 least = command > 0 ? 2 * (ranks - 1) * command : STAY_BYTES,
-		 bytes = sparse->call.send_ind_count * sparse->ind_bytes +
+	uint64_t bytes = sparse->call.send_ind_count * sparse->ind_bytes +
 	                 sparse->call.send_val_count * choir_dtype_bytes(sparse->call.val_dtype);
 
-	return bytes == 0 || bytes >= least;
+	return bytes == 0 || bytes >= algo_device_least(sparse->env.layout->n, sparse->env.command_bytes);
 }
 
 bool sparse_list_stays(const struct sparse *sparse, bool however_short)
@@ -81,21 +75,11 @@ static choir_status open_list(struct sparse *sparse, int r)
 	return CHOIR_SUCCESS;
 }
 
-/* Opens all that can be opened, so that the others' loans end. */
 choir_status sparse_borrow(struct sparse *sparse)
 {
-	char text[ERROR_TEXT_BYTES];
-	choir_status st = CHOIR_SUCCESS;
-
-	for (int r = 0; r < sparse->env.layout->n; r++) {
-		choir_status one = open_list(sparse, r);
-
-		if (one == CHOIR_SUCCESS || st != CHOIR_SUCCESS)
-			continue;
-		memcpy(text, error_text(), sizeof text);
-		st = one;
-	}
-	return st == CHOIR_SUCCESS ? st : error_set(st, "%s", text);
+	for (int r = 0; r < sparse->env.layout->n; r++)
+		TRY(open_list(sparse, r));
+	return CHOIR_SUCCESS;
 }
 
 void sparse_return(struct sparse *sparse)
