@@ -138,6 +138,8 @@ struct sparse {
 choir_status input_start(struct sparse *sparse, struct script_turn *turn);   /* input.c */
 choir_status local_start(struct sparse *sparse, struct script_turn *turn);   /* local.c */
 choir_status header_start(struct sparse *sparse, struct script_turn *turn);  /* local.c */
+/* sparse_choose: method and regions of the call, by gathered numbers alone: all ranks choose, or fail, alike. */
+choir_status sparse_choose(struct sparse *sparse);                           /* choose.c */
 choir_status deliver_flush(struct sparse *sparse, struct script_turn *turn); /* deliver.c */
 /* deliver_start: the last step of a method: the result has so many pairs, and no exchange is left. */
 void deliver_start(struct sparse *sparse, uint64_t count);
