@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The layer's entry: model.h says what it is. */
+#include "../layer/info.h"
 #include "model.h"
 
 #include <string.h>
@@ -21,14 +22,7 @@ cl_int answer(const void *value, size_t bytes, size_t room, void *out, size_t *b
 
 CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t room, void *out, size_t *bytes_p)
 {
-	static const char name[] = "choir's tests: a model GPU";
-	static const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
-
-	if (what == CL_LAYER_NAME)
-		return answer(name, sizeof name, room, out, bytes_p);
-	if (what == CL_LAYER_API_VERSION)
-		return answer(&version, sizeof version, room, out, bytes_p);
-	return CL_INVALID_VALUE;
+	return layer_info("choir's tests: a model GPU", what, room, out, bytes_p);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n, const struct _cl_icd_dispatch *target, cl_uint *n_p,

@@ -12,7 +12,8 @@
  * A handle made from source cannot be given a binary later, so the program that was loaded stands behind the handle
  * that the caller has: kernels are made of it, and questions about what was built go to it.  It is released with the
  * last reference that the caller has. */
-#include <CL/cl_layer.h>
+#include "info.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -238,20 +239,9 @@ static cl_int CL_API_CALL build_info(cl_program program, cl_device_id device, cl
 	return below->clGetProgramBuildInfo(behind(program), device, what, bytes, out, bytes_p);
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t bytes, void *out, size_t *bytes_p)
+CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t room, void *out, size_t *bytes_p)
 {
-	static const char name[] = "choir's tests: programs are built once";
-	static const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
-	const void *answer = what == CL_LAYER_NAME ? (const void *)name : &version;
-	size_t answer_bytes = what == CL_LAYER_NAME ? sizeof name : sizeof version;
-
-	if ((what != CL_LAYER_NAME && what != CL_LAYER_API_VERSION) || (out != NULL && bytes < answer_bytes))
-		return CL_INVALID_VALUE;
-	if (out != NULL)
-		memcpy(out, answer, answer_bytes);
-	if (bytes_p != NULL)
-		*bytes_p = answer_bytes;
-	return CL_SUCCESS;
+	return layer_info("choir's tests: programs are built once", what, room, out, bytes_p);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n, const struct _cl_icd_dispatch *target, cl_uint *n_p,

@@ -4,7 +4,8 @@
  *
  * A process may have several loaders of OpenCL, each of which initialises this layer: each gets a table of its own.
  * All pass on to the drivers by the handle that a call is given, so it does not matter which one is below. */
-#include <CL/cl_layer.h>
+#include "info.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,20 +76,9 @@ static cl_int CL_API_CALL svm_copy(cl_command_queue queue, cl_bool blocks, void 
 	return below->clEnqueueSVMMemcpy(queue, blocks, to, from, bytes, n, events, event_p);
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t bytes, void *out, size_t *bytes_p)
+CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t room, void *out, size_t *bytes_p)
 {
-	static const char name[] = "choir's tests: the host's waits are counted";
-	static const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
-	const void *answer = what == CL_LAYER_NAME ? (const void *)name : &version;
-	size_t answer_bytes = what == CL_LAYER_NAME ? sizeof name : sizeof version;
-
-	if ((what != CL_LAYER_NAME && what != CL_LAYER_API_VERSION) || (out != NULL && bytes < answer_bytes))
-		return CL_INVALID_VALUE;
-	if (out != NULL)
-		memcpy(out, answer, answer_bytes);
-	if (bytes_p != NULL)
-		*bytes_p = answer_bytes;
-	return CL_SUCCESS;
+	return layer_info("choir's tests: the host's waits are counted", what, room, out, bytes_p);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n, const struct _cl_icd_dispatch *target, cl_uint *n_p,
