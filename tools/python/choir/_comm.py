@@ -683,7 +683,9 @@ class group:  # noqa: N801 - reads as a statement
             _group.held, _group.events = [], []
         if kind is None:
             check(status)
-            for failure in [one for one in map(_failure, events) if one is not None][:1]:
+            failures = (failure for failure in map(_failure, events) if failure is not None)
+            failure = next(failures, None)
+            if failure is not None:
                 raise failure
 
 
