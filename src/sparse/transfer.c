@@ -26,6 +26,7 @@ static choir_status start(struct transfer *transfer)
 	}
 	if (dev_needs_map(&transfer->access)) {
 		TRY(dev_map(transfer->device, &transfer->access, &transfer->event));
+		transfer->mapped = true;
 		transfer->phase = MAPPING;
 		return CHOIR_SUCCESS;
 	}
@@ -53,8 +54,10 @@ choir_status transfer_copy(struct transfer *transfer)
 	else
 		memcpy(transfer->host, transfer->access.ptr, transfer->bytes);
 	transfer->phase = MOVING;
-	return transfer->access.direct ? CHOIR_SUCCESS
-	                               : dev_unmap(transfer->device, &transfer->access, &transfer->event);
+	if (!transfer->mapped)
+		return CHOIR_SUCCESS;
+	transfer->mapped = false;
+	return dev_unmap(transfer->device, &transfer->access, &transfer->event);
 }
 
 choir_status transfer_step(struct transfer *transfer, bool *done_p)
@@ -99,11 +102,8 @@ static void wait_and_release(cl_event *event)
 
 void transfer_fini(struct transfer *transfer)
 {
-	bool is_mapped =
-	    transfer->phase == MAPPING || (transfer->phase == COPYING && dev_needs_map(&transfer->access));
-
 	wait_and_release(&transfer->event);
-	if (is_mapped && dev_unmap(transfer->device, &transfer->access, &transfer->event) == CHOIR_SUCCESS)
+	if (transfer->mapped && dev_unmap(transfer->device, &transfer->access, &transfer->event) == CHOIR_SUCCESS)
 		wait_and_release(&transfer->event);
 	memset(transfer, 0, sizeof *transfer);
 }

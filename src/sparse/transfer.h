@@ -11,6 +11,7 @@ struct transfer {
 	void *host;
 	uint64_t bytes;
 	bool to_buffer;
+	bool mapped; /* until it is unmapped */
 	int phase;
 	cl_event event; /* what it waits for, else NULL */
 	bool watched;   /* its end rings already: a callback an event, however often it is polled */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which buffers of a call may share bytes: those that are all read. */
+/* Which buffers of a call may share bytes: those that are all read.  A copy that is given up leaves nothing mapped. */
 #include "topk/operand.h"
 
 #include "world/world.h"
@@ -78,6 +78,40 @@ static void over_another(void **state)
 	assert_int_equal(operands_check("test", world_device(), operands, 3), CHOIR_SUCCESS);
 }
 
+static cl_uint maps_of(cl_mem mem)
+{
+	cl_uint n = 99;
+
+	assert_int_equal(clGetMemObjectInfo(mem, CL_MEM_MAP_COUNT, sizeof n, &n, NULL), CL_SUCCESS);
+	return n;
+}
+
+/* Given up before its first step, while it is mapped and its bytes are not copied, and at its end. */
+static void given_up(void **state)
+{
+	choir_device *device = world_device();
+	unsigned char host[BYTES];
+
+	(void)state;
+	for (int when = 0; when < 3; when++) {
+		struct dev_access access = { .bytes = BYTES };
+		struct transfer transfer;
+		bool done = false;
+
+		access.mem = clCreateBuffer(choir_device_context(device), CL_MEM_READ_WRITE, BYTES, NULL, NULL);
+		transfer_init(&transfer, device, &access, host, BYTES, false);
+		while (when > 0 && transfer_copies(&transfer) == 0)
+			assert_int_equal(transfer_step(&transfer, &done), CHOIR_SUCCESS);
+		if (when == 2)
+			assert_int_equal(transfer_copy(&transfer), CHOIR_SUCCESS);
+		while (when == 2 && !done)
+			assert_int_equal(transfer_step(&transfer, &done), CHOIR_SUCCESS);
+		transfer_fini(&transfer);
+		assert_int_equal(maps_of(access.mem), 0);
+		clReleaseMemObject(access.mem);
+	}
+}
+
 static int end(void **state)
 {
 	(void)state;
@@ -87,7 +121,8 @@ static int end(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(random_spans), cmocka_unit_test(over_another) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(random_spans), cmocka_unit_test(over_another),
+		                            cmocka_unit_test(given_up) };
 
 	return cmocka_run_group_tests(tests, NULL, end);
 }
