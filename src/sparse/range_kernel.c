@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+enum { ANSWERS = 4 };
+
 struct range_job {
 	choir_device *device;
 	cl_mem ind, found; /* ind is the caller's */
@@ -11,7 +13,7 @@ struct range_job {
 	uint32_t ind_bytes;
 	uint64_t n;
 	size_t items;
-	int64_t *answers; /* 3 an item, as index_range writes them */
+	int64_t *answers; /* ANSWERS an item, as index_range writes them */
 	cl_event event;
 	bool watched;
 };
@@ -32,7 +34,7 @@ static choir_status start(struct range_job *job)
 
 	job->items = launch.global = launch_items(job->device, job->n, &span);
 	length = span;
-	bytes = job->items * 3 * sizeof *job->answers;
+	bytes = job->items * ANSWERS * sizeof *job->answers;
 	job->answers = malloc(bytes);
 	if (job->answers == NULL)
 		return error_no_memory("the ranges of the work-items", bytes);
@@ -60,22 +62,6 @@ choir_status range_job_create(choir_device *device, cl_mem mem, size_t off, uint
 	return CHOIR_SUCCESS;
 }
 
-/* The kernel reports where, not what: an error may block for one element. */
-static choir_status read_index(struct range_job *job, uint64_t at, int64_t *out)
-{
-	union {
-		int32_t narrow;
-		int64_t wide;
-	} value;
-	struct dev_access access = dev_buffer_access(job->ind, job->off + at * job->ind_bytes, job->ind_bytes);
-	cl_event event;
-
-	TRY(dev_read(job->device, &access, 0, &value, job->ind_bytes, &event));
-	TRY(dev_wait(&event));
-	*out = job->ind_bytes == 4 ? value.narrow : value.wide;
-	return CHOIR_SUCCESS;
-}
-
 choir_status range_job_poll(struct range_job *job, struct index_range *out, uint64_t *bad_at_p, int64_t *bad_index_p,
                             bool *done_p)
 {
@@ -86,14 +72,15 @@ choir_status range_job_poll(struct range_job *job, struct index_range *out, uint
 	if (!*done_p)
 		return CHOIR_SUCCESS;
 	for (size_t t = 0; t < job->items; t++) {
-		const int64_t *answer = &job->answers[3 * t];
+		const int64_t *answer = &job->answers[ANSWERS * t];
 
 		range.lo = answer[0] < range.lo ? answer[0] : range.lo;
 		range.hi = answer[1] > range.hi ? answer[1] : range.hi;
-		bad = (uint64_t)answer[2] < bad ? (uint64_t)answer[2] : bad;
+		if ((uint64_t)answer[2] < bad) {
+			bad = (uint64_t)answer[2];
+			*bad_index_p = answer[3];
+		}
 	}
-	if (bad < job->n)
-		TRY(read_index(job, bad, bad_index_p));
 	*out = range;
 	*bad_at_p = bad;
 	return CHOIR_SUCCESS;

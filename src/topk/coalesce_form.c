@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* choir_coalesce_rows.  Operands: ind, val, to_ind, to_val.  The kernels' result passes through host memory. */
+/* choir_coalesce_rows.  Operands: ind, val, to_ind, to_val. */
 #include "topk/device_call.h"
 
 #include "kern/reduce.h"
@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 enum { IND, VAL, TO_IND, TO_VAL };
-enum { RANGE, COUNT, FILL, WRITE };
+enum { RANGE, COUNT, FILL, OVER };
 
 static choir_status negative(const struct device_call *call, uint64_t at, int64_t index)
 {
@@ -91,40 +91,31 @@ static choir_status find_range(struct device_call *call)
 
 static choir_status count(struct device_call *call)
 {
-	uint64_t n;
 	bool done;
 
 	TRY(coalesce_count(&call->coalesce, &done));
 	if (!done)
 		return coalesce_watch(&call->coalesce, call->wake, NULL);
-	n = call->coalesce.count;
-	TRY(device_call_capacity(call, n));
-	TRY(pool_take(&call->ind_block, n * call->operands[TO_IND].elem_bytes, "the indices of a coalescing"));
-	TRY(pool_take(&call->val_block, n * row_bytes(call), "the rows of a coalescing"));
+	TRY(device_call_capacity(call, call->coalesce.count));
 	call->phase = FILL;
 	return CHOIR_SUCCESS;
 }
 
-static choir_status write_back(struct device_call *call, int which, const void *from, uint64_t bytes, cl_event *event_p)
+static struct dev_bytes bytes_of(const struct operand *operand)
 {
-	const struct operand *to = &call->operands[which];
-	struct dev_access access = dev_buffer_access(to->buffer.base, to->buffer.offset_bytes, bytes);
-
-	return dev_write(call->device, &access, 0, from, bytes, event_p);
+	return (struct dev_bytes){ .mem = operand->buffer.base, .off = operand->buffer.offset_bytes };
 }
 
 static choir_status fill(struct device_call *call)
 {
-	uint64_t n = call->coalesce.count;
 	bool done;
 
-	TRY(coalesce_fill(&call->coalesce, call->ind_block.ptr, device_call_index_form(call), call->val_block.ptr,
-	                  &done));
+	TRY(coalesce_fill_mems(&call->coalesce, bytes_of(&call->operands[TO_IND]), device_call_index_form(call),
+	                       bytes_of(&call->operands[TO_VAL]), &done));
 	if (!done)
 		return coalesce_watch(&call->coalesce, call->wake, NULL);
-	call->phase = WRITE;
-	TRY(write_back(call, TO_IND, call->ind_block.ptr, n * call->operands[TO_IND].elem_bytes, NULL));
-	return write_back(call, TO_VAL, call->val_block.ptr, n * row_bytes(call), &call->event);
+	call->phase = OVER;
+	return CHOIR_SUCCESS;
 }
 
 static choir_status kernels(struct device_call *call, bool *done_p)
@@ -134,10 +125,10 @@ static choir_status kernels(struct device_call *call, bool *done_p)
 
 	do {
 		before = call->phase;
-		*done_p = before == WRITE;
-		if (before != WRITE)
+		if (before != OVER)
 			TRY(phases[before](call));
-	} while (call->phase != before && call->phase != WRITE);
+		*done_p = call->phase == OVER;
+	} while (call->phase != before);
 	return CHOIR_SUCCESS;
 }
 

@@ -200,8 +200,6 @@ static void destroy(void *state)
 	operands_fini(call->operands, call->n_operands);
 	for (size_t i = 0; i < sizeof call->made / sizeof *call->made; i++)
 		dev_buffer_free(call->made[i]);
-	pool_give(&call->ind_block);
-	pool_give(&call->val_block);
 	deps_release(&call->deps);
 	user_op_release(call->user);
 	free(call);

@@ -60,7 +60,6 @@ struct device_call {
 	struct range_job *range;
 	struct coalesce coalesce;
 	struct coalesce_source source;
-	struct pool_block ind_block, val_block;
 	cl_mem made[3];
 };
 
