@@ -149,7 +149,5 @@ static choir_status start_reduction(struct run *run, const struct plan_step *ste
 
 choir_status steps_device_reduce(struct run *run, const struct plan_step *step, cl_event *event_p)
 {
-	choir_status st = steps_reduce_by(run, step, start_reduction, event_p);
-
-	return st == CHOIR_SUCCESS ? st : segments_drain(run->comm->device, st);
+	return steps_reduce_by(run, step, start_reduction, event_p);
 }

@@ -101,7 +101,7 @@ choir_status steps_reduce_by(struct run *run, const struct plan_step *step, step
 	st = reduction(run, step, src, event_p);
 	dev_build_deadline(0);
 	free(src);
-	return st;
+	return st == CHOIR_SUCCESS ? st : segments_drain(run->comm->device, st);
 }
 
 choir_status steps_kernel_reduce(struct run *run, const struct plan_step *step, cl_event *event_p)
