@@ -146,11 +146,14 @@ bool dev_is_on_device(const struct dev_access *access)
 bool dev_is_whole(const struct dev_access *access)
 {
 	cl_mem parent = NULL;
+	cl_mem_flags flags = 0;
 	size_t bytes = 0;
 
 	return access->mem != NULL && access->off == 0 &&
 	       clGetMemObjectInfo(access->mem, CL_MEM_SIZE, sizeof bytes, &bytes, NULL) == CL_SUCCESS &&
 	       bytes == access->bytes &&
+	       clGetMemObjectInfo(access->mem, CL_MEM_FLAGS, sizeof flags, &flags, NULL) == CL_SUCCESS &&
+	       (flags & CL_MEM_USE_HOST_PTR) == 0 &&
 	       clGetMemObjectInfo(access->mem, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof parent, &parent, NULL) ==
 	           CL_SUCCESS &&
 	       parent == NULL;

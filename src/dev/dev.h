@@ -119,7 +119,7 @@ choir_status dev_stage_write_now(choir_device *device, const struct dev_access *
  * it starts with the queue's next command that has an event. */
 bool dev_kernels_may(const struct dev_access *access);
 bool dev_is_on_device(const struct dev_access *access);
-bool dev_is_whole(const struct dev_access *access); /* a whole cl_mem, and no sub-buffer */
+bool dev_is_whole(const struct dev_access *access); /* a whole cl_mem, no sub-buffer, and not over the host's memory */
 enum dev_kind { DEV_MEM, DEV_SVM, DEV_USM, DEV_KINDS };
 struct dev_bytes {
 	cl_mem mem;

@@ -60,6 +60,7 @@ static void write_options(char options[OPTIONS_BYTES], uint64_t unit, struct lau
 	         shape.span);
 }
 
+/* Memory of the host may begin anywhere, and units are wide. */
 static bool is_whole(const struct segment *segment)
 {
 	const struct dev_access *access = segment->access;

@@ -280,6 +280,41 @@ static void test_shapes(void **state)
 		line_up_layouts(n, all_shapes);
 }
 
+/* Memory of the host that begins between two units of a kernel: such cl_mems are no gathered list. */
+static void over_host(struct world *world, int rank, choir_comm *comm, void *unused)
+{
+	enum { N = 5, COUNT = 64 };
+	struct set set = { .shape = { .form = ALLREDUCE, .dtype = CHOIR_F32 }, .rank = rank, .n = world->n };
+	float *room = malloc((N * COUNT + 4) * sizeof *room), got[COUNT] = { 0 };
+	choir_tensor tensors[N];
+	cl_mem mems[N];
+
+	(void)unused;
+	CHECK(make(&set, world->device));
+	for (int i = 0; i < N * COUNT + 4; i++)
+		room[i] = (float)(rank + 1);
+	for (int i = 0; i < N; i++) {
+		mems[i] = clCreateBuffer(choir_device_context(world->device), CL_MEM_USE_HOST_PTR,
+		                         COUNT * sizeof *room, room + 1 + i * COUNT, NULL);
+		tensors[i] = (choir_tensor){ choir_mem(mems[i], 0), choir_mem(mems[i], 0), COUNT, CHOIR_F32 };
+	}
+	OK(choir_allreduce_multi(comm, tensors, N, CHOIR_OP_SUM, NULL, NULL));
+	for (int i = 0; i < N; i++) {
+		clEnqueueReadBuffer(set.queue, mems[i], CL_TRUE, 0, sizeof got, got, 0, NULL, NULL);
+		for (int e = 0; e < COUNT; e++)
+			CHECK(got[e] == 3);
+		clReleaseMemObject(mems[i]);
+	}
+	free(room);
+	drop(&set);
+}
+
+static void test_over_host(void **state)
+{
+	(void)state;
+	line_up_run(2, 0, 60000, over_host, NULL);
+}
+
 /* --- commands --- */
 
 /* After a first call, which makes the library's memory. */
@@ -358,7 +393,8 @@ static void test_gathers_ahead(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_shapes), cmocka_unit_test(test_commands),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_shapes), cmocka_unit_test(test_over_host),
+		                            cmocka_unit_test(test_commands),
 		                            cmocka_unit_test(test_gathers_ahead) };
 	int failed;
 
