@@ -115,7 +115,8 @@ static choir_status gather_processes(struct bootstrap *b, choir_status *ready_p)
 		b->one_context &= choir_device_class(device) == CHOIR_CLASS_STAGE &&
 		                  choir_device_context(device) == choir_device_context(first) &&
 		                  dev_has_fp64(device) == dev_has_fp64(first) &&
-		                  dev_divides_exactly(device) == dev_divides_exactly(first);
+		                  dev_divides_exactly(device) == dev_divides_exactly(first) &&
+		                  dev_keeps_denormals(device) == dev_keeps_denormals(first);
 	}
 	b->n = 0;
 	for (int p = 0; p < b->n_processes; p++) {

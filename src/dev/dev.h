@@ -222,6 +222,7 @@ uint64_t dev_short_bytes(const choir_device *device);
 bool dev_is_host(const choir_device *device); /* of host memory alone: there is no context, no queue */
 bool dev_has_fp64(const choir_device *device);
 bool dev_divides_exactly(const choir_device *device); /* f32 division rounds correctly in kernels */
+bool dev_keeps_denormals(const choir_device *device); /* of f32, in kernels */
 bool dev_has_long_loops(const choir_device *device);  /* Note [long loops] in facts.c */
 choir_reduce_where dev_reduce_where(const choir_device *device);
 size_t dev_max_group(const choir_device *device);

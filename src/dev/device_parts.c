@@ -78,6 +78,11 @@ bool dev_divides_exactly(const choir_device *device)
 	return device->facts.exact_division || device->facts.fp64; /* see division_options */
 }
 
+bool dev_keeps_denormals(const choir_device *device)
+{
+	return device->facts.denormals;
+}
+
 bool dev_has_long_loops(const choir_device *device)
 {
 	return device->facts.long_loops;

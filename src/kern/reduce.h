@@ -67,7 +67,8 @@ choir_status reduce_kernel_start(choir_device *device, const struct reduce_call 
                                  const struct reduce_operand *src, cl_event *event_p);
 
 /* reduce_kernel_supported: SUCCESS if this device's kernel gives the host's bits, else UNSUPPORTED (no fp64; inexact
- * division for mean): reduce on the host then.  Enqueues nothing, builds nothing. */
+ * division for mean; f32 denormals that become 0): reduce on the host then.  An operator that has no host function may
+ * lose denormals.  Enqueues nothing, builds nothing. */
 choir_status reduce_kernel_supported(choir_device *device, choir_dtype dtype, choir_op op);
 
 /* reduce_kernel_warm: builds the program of (dtype, op).  Blocks for the build.  ARGUMENT with the compiler's words if

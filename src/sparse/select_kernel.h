@@ -6,7 +6,10 @@
 #include "dev/dev.h"
 #include "sparse/select.h"
 
-/* Elements of a cl_mem at a byte offset that is a multiple of elem_bytes; n < 2^32. */
+/* Kernels number elements in 32 bits, and step a work-group beyond the last. */
+#define SELECT_MOST (UINT32_MAX - 4096)
+
+/* Elements of a cl_mem at a byte offset that is a multiple of elem_bytes; n <= SELECT_MOST. */
 struct select_source {
 	cl_mem mem;
 	uint64_t off;

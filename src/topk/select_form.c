@@ -65,7 +65,7 @@ static choir_status above_host(struct device_call *call)
 
 static bool fits_kernels(const struct device_call *call)
 {
-	return call->args.count < UINT32_MAX && room(call) > 0;
+	return call->args.count <= SELECT_MOST && room(call) > 0;
 }
 
 static choir_status start(struct device_call *call)

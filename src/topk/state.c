@@ -4,6 +4,7 @@
 #include "topk/algorithm.h"
 
 #include "sparse/dense.h"
+#include "sparse/select_kernel.h"
 #include "topk/operand.h"
 
 #include <inttypes.h>
@@ -63,8 +64,8 @@ static bool kernels_fit(choir_device *device, const struct topk_types *types)
 	uint64_t least = dev_reduce_where(device) == CHOIR_REDUCE_KERNEL ? 1 : FAR_BYTES;
 
 	return choir_device_class(device) == CHOIR_CLASS_STAGE && operand_kernels_run(device) &&
-	       types->n < UINT32_MAX && types->n * types->elem_bytes >= least &&
-	       (types->work != CHOIR_F64 || dev_has_fp64(device));
+	       types->n <= SELECT_MOST && types->n * types->elem_bytes >= least &&
+	       (types->work == CHOIR_F64 ? dev_has_fp64(device) : dev_keeps_denormals(device));
 }
 
 static choir_status fill(struct topk_state *state, const struct topk_settings *settings)

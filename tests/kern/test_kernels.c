@@ -203,6 +203,11 @@ static void test_unsupported(void **state)
 	assert_non_null(strstr(choir_last_error(), "fp64"));
 	assert_int_equal(reduce_kernel_supported(f->device, CHOIR_F16, CHOIR_OP_MEAN), CHOIR_UNSUPPORTED);
 	assert_int_equal(reduce_kernel_supported(f->device, CHOIR_F16, CHOIR_OP_SUM), CHOIR_SUCCESS);
+	f->device->facts.denormals = false;
+	assert_int_equal(reduce_kernel_supported(f->device, CHOIR_F32, CHOIR_OP_SUM), CHOIR_UNSUPPORTED);
+	assert_non_null(strstr(choir_last_error(), "denormal"));
+	assert_int_equal(reduce_kernel_supported(f->device, CHOIR_BF16, CHOIR_OP_MAX), CHOIR_UNSUPPORTED);
+	assert_int_equal(reduce_kernel_supported(f->device, CHOIR_F16, CHOIR_OP_SUM), CHOIR_SUCCESS);
 	f->device->facts = kept;
 	assert_null(event);
 }
