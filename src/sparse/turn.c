@@ -240,7 +240,8 @@ choir_status sparse_merge_region(struct sparse *sparse, struct index_range range
 choir_status sparse_merge_all(struct sparse *sparse)
 {
 	struct coalesce_source *own = &sparse->lists[sparse->env.me];
-	bool kernels = !crosses_bus(sparse) || sparse->facts.pairs - sparse->own_count <= sparse->facts.most;
+	bool few = !crosses_bus(sparse) || sparse->facts.pairs - sparse->own_count <= sparse->facts.most,
+	     kernels = few && sparse->kernels && sparse->facts.pairs <= UINT32_MAX;
 
 	if (kernels && sparse->own_ind.mem != NULL && own->pairs.count > 0) {
 		own->pairs.form = sparse->own_form;

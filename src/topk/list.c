@@ -38,9 +38,14 @@ struct topk_types topk_types_of(uint64_t n, choir_dtype dtype)
 
 choir_status list_take(struct topk_list *list, const struct topk_types *types, uint64_t room)
 {
+	choir_status st;
+
 	list_free(list);
 	TRY(pool_take(&list->ind, room * types->form.bytes, "the indices of pairs"));
-	return pool_take(&list->val, room * types->elem_bytes, "the values of pairs");
+	st = pool_take(&list->val, room * types->elem_bytes, "the values of pairs");
+	if (st != CHOIR_SUCCESS)
+		list_free(list);
+	return st;
 }
 
 void list_free(struct topk_list *list)
