@@ -39,8 +39,8 @@ CHOIR_API choir_status choir_gather_rows(choir_device *device, choir_buffer ind,
                                          choir_dtype dtype, choir_buffer to, const choir_call *call,
                                          choir_event **event_p);
 
-/* choir_scatter_rows: row ind[i] of `to`, which has `rows` rows, = row i of `from`; the other rows stay.  Of rows with
- * the same index one is kept, and which is undefined.  ARGUMENT as above. */
+/* choir_scatter_rows: row ind[i] of `to`, which has `rows` rows, = row i of `from`; the other rows stay.  Rows
+ * with the same index overwrite each other element by element, in an order that is undefined.  ARGUMENT as above. */
 CHOIR_API choir_status choir_scatter_rows(choir_device *device, choir_buffer ind, size_t ind_count,
                                           choir_dtype ind_dtype, choir_buffer from, choir_buffer to, size_t rows,
                                           size_t width, choir_dtype dtype, const choir_call *call,
