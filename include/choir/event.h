@@ -30,8 +30,8 @@ typedef struct choir_call {
 	/* on a keyed comm (choir_comm_config.keyed): the calls of all ranks with the same key match, in any order; a
 	 * key may come again once its call is complete on this rank.  NULL on other comms */
 	const char *key;
-	/* of send, recv and sendrecv: a recv takes its source's next message of the same tag; 0 to 2^31 - 1, no
-	 * wildcard.  0 for other calls */
+	/* of send, recv and sendrecv: a recv takes its source's next message of the same tag; 0 to 2^31 - 2, no
+	 * wildcard (2^31 - 1 is that of splits).  0 for other calls */
 	int64_t tag;
 } choir_call;
 #define CHOIR_CALL_INIT { sizeof(choir_call), NULL, NULL, 0, NULL, 0, 0, NULL, NULL, 1.0, NULL, 0 }

@@ -50,14 +50,16 @@ static choir_status exchange_all(const struct split *split, const void *mine, si
 static choir_status exchange_rounds(const struct split *split, unsigned char *blocks, size_t bytes)
 {
 	int n = split->n_parties, me = split->me;
+	choir_call call = CHOIR_CALL_INIT;
 
+	call.tag = SPLIT_TAG;
 	for (int have = 1; have < n; have *= 2) {
 		int more = have < n - have ? have : n - have, before = split->leaders[(me - have + n) % n],
 		    behind = split->leaders[(me + have) % n];
 		size_t some = (size_t)more * bytes;
 
 		TRY(choir_sendrecv(split->leader, choir_host(blocks), some, before,
-		                   choir_host(blocks + (size_t)have * bytes), some, behind, CHOIR_U8, NULL, NULL));
+		                   choir_host(blocks + (size_t)have * bytes), some, behind, CHOIR_U8, &call, NULL));
 	}
 	return CHOIR_SUCCESS;
 }
@@ -277,6 +279,20 @@ static choir_status split_claimed(struct split *split, const struct split_claim 
 	return split_colors(split, locals, out);
 }
 
+/* Those of the colors that were made before another one failed: the other ranks learn it at once. */
+static void drop_comms(choir_status status, size_t n, choir_comm **comms)
+{
+	char text[ERROR_TEXT_BYTES];
+
+	memcpy(text, error_text(), sizeof text);
+	for (size_t i = 0; i < n; i++) {
+		if (comms[i] != NULL)
+			choir_comm_abort(comms[i]);
+		choir_comm_destroy(comms[i]);
+	}
+	error_set(status, "%s", text);
+}
+
 static choir_status split_inside(const struct split_how *how, int n_local, choir_comm *const *comms,
                                  const struct split_claim *claims, choir_comm **comms_out)
 {
@@ -306,6 +322,8 @@ static choir_status split_inside(const struct split_how *how, int n_local, choir
 		complete_claims(&split, claims, named);
 		st = split_claimed(&split, named, &locals, out);
 	}
+	if (st != CHOIR_SUCCESS && out != NULL)
+		drop_comms(st, mine, out);
 	for (size_t i = 0; i < mine && st == CHOIR_SUCCESS; i++)
 		comms_out[i] = out[i];
 	free(named);

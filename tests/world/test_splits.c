@@ -140,12 +140,15 @@ static void over_and_over(struct world *world, int rank, choir_comm *comm, void 
 
 enum { SPLIT_GATHERS = 3, RANKS = 8 };
 
+/* Those of splits have a tag. */
 static uint64_t n_messages(const choir_comm *comm)
 {
+	const struct tagged *tagged = &comm->submission.tagged;
 	uint64_t n = 0;
 
-	for (int r = 0; r < comm->n; r++)
-		n += comm->submission.sent[r];
+	for (size_t b = 0; b < tagged->n_buckets; b++)
+		for (const struct tagged_counts *counts = tagged->buckets[b]; counts != NULL; counts = counts->next)
+			n += counts->sent;
 	return n;
 }
 
@@ -210,10 +213,41 @@ static void test_gathers(void **state)
 
 static void test_none_left(void **state) { (void)state; line_up_run(2, 0, 20000, none_left, NULL); }
 
+/* Rank 0 sends; then all split in two; then rank 1 receives: the messages of the split are others. */
+static void splits_between(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	static const unsigned char sent[] = "message";
+	unsigned char got[sizeof sent] = "";
+	choir_event *event = NULL;
+	choir_comm *child = NULL;
+
+	(void)arg;
+	if (rank == 0)
+		OK(choir_send(comm, choir_host((void *)sent), sizeof sent, CHOIR_U8, 1, NULL, &event));
+	line_up();
+	OK(choir_comm_split(comm, rank / 2, rank, &child));
+	OK(sum_by(child, 4, NULL));
+	line_up();
+	if (rank == 1)
+		OK(choir_recv(comm, choir_host(got), sizeof got, CHOIR_U8, 0, NULL, NULL));
+	CHECK(rank != 1 || memcmp(got, sent, sizeof got) == 0);
+	if (event != NULL)
+		OK(choir_event_wait(event, -1));
+	choir_event_release(event);
+	choir_comm_destroy(child);
+}
+
+static void test_between(void **state)
+{
+	(void)state;
+	line_up_layouts(4, splits_between);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_memory), cmocka_unit_test(test_over_and_over),
-		                            cmocka_unit_test(test_none_left), cmocka_unit_test(test_gathers) };
+		                            cmocka_unit_test(test_none_left), cmocka_unit_test(test_gathers),
+		                            cmocka_unit_test(test_between) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
