@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct start {
-	choir_comm *comm; /* a reference: the parent */
+	choir_comm *comm; /* a reference: the parent, which the call is inside of, so destroy waits for its end */
 	int color, key;
 	char *name;       /* of a group; NULL = a split */
 	int *ranks, n_ranks;
@@ -19,11 +19,16 @@ static choir_status make(void *args)
 {
 	struct start *start = args;
 	const choir_comm_config *config = started_config_of(&start->config);
+	choir_status st;
 
 	if (start->name != NULL)
-		return choir_comm_create_group(start->comm, start->name, start->ranks, start->n_ranks, config,
-		                               start->out_p);
-	return choir_comm_split_config(start->comm, start->color, start->key, config, start->out_p);
+		st = choir_comm_create_group(start->comm, start->name, start->ranks, start->n_ranks, config,
+		                             start->out_p);
+	else
+		st = choir_comm_split_config(start->comm, start->color, start->key, config, start->out_p);
+	if (st == CHOIR_ARGUMENT && start->comm->engine.closed)
+		return error_set(CHOIR_ABORTED, "%s", error_text());
+	return st;
 }
 
 static void drop(void *args)
@@ -33,6 +38,7 @@ static void drop(void *args)
 	started_config_free(&start->config);
 	free(start->name);
 	free(start->ranks);
+	comm_leave(start->comm);
 	comm_release(start->comm);
 	free(start);
 }
@@ -42,12 +48,13 @@ static choir_status begin(const char *call, const struct start *given, const cho
                           choir_event **event_p)
 {
 	struct start *start = malloc(sizeof *start);
-	choir_status st;
+	choir_status st = start != NULL ? call_enter(call, given->comm) : error_no_memory("a split", sizeof *start);
 
-	if (start == NULL) {
+	if (st != CHOIR_SUCCESS) {
+		free(start);
 		free(given->name);
 		free(given->ranks);
-		return error_no_memory("a split", sizeof *start);
+		return st;
 	}
 	*start = *given;
 	comm_retain(start->comm);

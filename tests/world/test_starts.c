@@ -288,6 +288,32 @@ static void test_split_ends(void **state)
 	}
 }
 
+/* The parent goes before, while or after the split's thread runs: then the event is complete. */
+static void test_split_of_the_destroyed(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 50; i++) {
+		choir_comm *child = NULL;
+		choir_event *event;
+		choir_status st;
+		struct world world;
+		int done = 0;
+
+		world_begin(&world, 1, NULL);
+		assert_int_equal(choir_comm_split_start(world.comms[0], 0, 0, NULL, &child, &event), CHOIR_SUCCESS);
+		choir_comm_destroy(world.comms[0]);
+		world.comms[0] = NULL;
+		assert_int_equal(choir_event_test(event, &done), CHOIR_SUCCESS);
+		assert_true(done);
+		st = choir_event_wait(event, -1);
+		assert_true(st == CHOIR_SUCCESS || st == CHOIR_ABORTED);
+		assert_true((st == CHOIR_SUCCESS) == (child != NULL));
+		choir_event_release(event);
+		choir_comm_destroy(child);
+		world_end(&world);
+	}
+}
+
 /* --- a list of members --- */
 
 static void test_group(void **state)
@@ -341,7 +367,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_create),         cmocka_unit_test(test_create_local),
 		cmocka_unit_test(test_create_fails),   cmocka_unit_test(test_create_refuses),
-		cmocka_unit_test(test_split_ends),     cmocka_unit_test(test_group),
+		cmocka_unit_test(test_split_ends),     cmocka_unit_test(test_split_of_the_destroyed),
+		cmocka_unit_test(test_group),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
