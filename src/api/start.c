@@ -111,6 +111,7 @@ static choir_status carry_out_list(choir_comm *comm, struct prepared *prepared, 
 	call.deadline_ms = deadline_ms;
 	call.name = given;
 	prepared_retain(prepared);
+	(void)comm_enter(comm); /* with the right to drive; between the parts somebody may destroy the comm */
 	do
 		st = carry_out(comm, prepared, begun++, 1, deadline_ms, given);
 	while (st == CHOIR_SUCCESS && begun < prepared->n_parts && inline_enter(comm));
@@ -119,6 +120,7 @@ static choir_status carry_out_list(choir_comm *comm, struct prepared *prepared, 
 	if (st == CHOIR_NO_MEMORY && begun > 1) /* the first part is done: the list cannot be made again */
 		comm_fail(comm, st, error_text());
 	prepared_release(prepared);
+	comm_leave(comm);
 	return st;
 }
 

@@ -184,9 +184,13 @@ void engine_check(struct choir_comm *comm)
 
 	if (!engine_enter(engine))
 		return;
+	if (engine->closed) {
+		engine_leave(engine);
+		return;
+	}
 	now = wait_now_ns();
 	held = comm->keyed != NULL && keyed_holds(comm->keyed);
-	if ((engine->flight.all != NULL || held) && !engine->closed) {
+	if (engine->flight.all != NULL || held) {
 		(void)messages_drive(comm, true); /* what a peer said before it died counts first */
 		watch_peers(comm);
 		give_sign(comm, now);
