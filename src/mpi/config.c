@@ -45,3 +45,10 @@ int64_t mpi_deadline_ms(const choir_comm_config *config)
 	value = text != NULL ? strtoll(text, &end, 10) : 0;
 	return text != NULL && end != text && *end == '\0' && value > 0 ? value : DEFAULT_DEADLINE_MS;
 }
+
+choir_status mpi_refuse(choir_status st, const choir_comm_config *config)
+{
+	if (config->transport != NULL)
+		config->transport->ops->destroy(config->transport);
+	return st;
+}

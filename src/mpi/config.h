@@ -13,6 +13,10 @@ choir_status mpi_check_arguments(const char *call, int n_local, choir_device *co
 /* mpi_copy_config: a copy of the caller's config, which may be NULL, or of another size that is not checked yet. */
 choir_comm_config mpi_copy_config(const choir_comm_config *config);
 
+/* mpi_refuse: destroys the config's transport, which a create call owns also when it fails before choir_comm_create.
+ * Returns st. */
+choir_status mpi_refuse(choir_status st, const choir_comm_config *config);
+
 /* mpi_deadline_ms: the config's deadline, CHOIR_DEADLINE_MS, or 10 minutes. */
 int64_t mpi_deadline_ms(const choir_comm_config *config);
 

@@ -62,14 +62,6 @@ static choir_status explain(choir_status st, const struct gathering *gathering)
 	    mpi_level_name(mpi_level()));
 }
 
-/* Destroys the config's transport: a create call owns it also when it fails before choir_comm_create. */
-static choir_status refuse(choir_status st, const choir_comm_config *config)
-{
-	if (config->transport != NULL)
-		config->transport->ops->destroy(config->transport);
-	return st;
-}
-
 static choir_status create_over(struct mpi_link *link, int n_local, choir_device *const *devices,
                                 choir_comm_config *config, choir_comm **comms_out)
 {
@@ -106,7 +98,7 @@ choir_status choir_comm_create_mpi(MPI_Comm parent, int n_local, choir_device *c
 	if (st == CHOIR_SUCCESS)
 		st = mpi_link_create(parent, mpi_deadline_ms(&copy), &link);
 	if (st != CHOIR_SUCCESS)
-		return refuse(st, &copy);
+		return mpi_refuse(st, &copy);
 	st = create_over(link, n_local, devices, &copy, comms_out);
 	mpi_link_release(link);
 	return st;
@@ -154,12 +146,14 @@ static choir_status start_over(struct mpi_link *link, int n_local, choir_device 
 
 	if (starting == NULL)
 		st = choir_transport_error(CHOIR_NO_MEMORY, "choir_comm_create_mpi_start: no memory");
-	else if (config->transport == NULL)
+	else if (link->size == 1) /* there will be no gather */
+		st = mpi_link_finish(link, mpi_deadline_ms(config));
+	if (st == CHOIR_SUCCESS && config->transport == NULL)
 		st = mpi_transport_over(link, &config->transport);
 	if (st != CHOIR_SUCCESS) {
 		mpi_link_release(link);
 		free(starting);
-		return refuse(st, config);
+		return mpi_refuse(st, config);
 	}
 	*starting = (struct starting){ link, mpi_deadline_ms(config) };
 	/* owns the transport from here on, also when it fails */
@@ -194,6 +188,6 @@ choir_status choir_comm_create_mpi_start(MPI_Comm parent, int n_local, choir_dev
 	if (st == CHOIR_SUCCESS)
 		st = mpi_link_begin(parent, &link);
 	if (st != CHOIR_SUCCESS)
-		return refuse(st, &copy);
+		return mpi_refuse(st, &copy);
 	return start_over(link, n_local, devices, &copy, comms_out, event_p);
 }

@@ -33,9 +33,10 @@ choir_status choir_comm_create_gather(const choir_bootstrap *bootstrap, int n_lo
 	char text[512] = "";
 	choir_status st;
 
-	TRY(mpi_check_arguments("choir_comm_create_gather", n_local, devices, config, comms_out));
 	copy = mpi_copy_config(config);
-	st = check_bootstrap(bootstrap);
+	st = mpi_check_arguments("choir_comm_create_gather", n_local, devices, config, comms_out);
+	if (st == CHOIR_SUCCESS)
+		st = check_bootstrap(bootstrap);
 	if (st == CHOIR_SUCCESS) {
 		st = mpi_start(bootstrap, mpi_deadline_ms(&copy));
 		if (st == CHOIR_SUCCESS)
@@ -43,7 +44,5 @@ choir_status choir_comm_create_gather(const choir_bootstrap *bootstrap, int n_lo
 		strncpy(text, choir_last_error(), sizeof text - 1);
 		st = choir_transport_error(st, "choir_comm_create_gather: %s", text);
 	}
-	if (copy.transport != NULL)
-		copy.transport->ops->destroy(copy.transport);
-	return st;
+	return mpi_refuse(st, &copy);
 }

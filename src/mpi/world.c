@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "mpi/call.h"
+#include "mpi/config.h"
 #include "mpi/start.h"
 
 #include <choir/mpi.h>
@@ -59,15 +60,18 @@ static choir_status check_alone(void)
 choir_status choir_comm_create_world(int n_local, choir_device *const *devices, const choir_comm_config *config,
                                      choir_comm **comms_out)
 {
+	choir_comm_config copy = mpi_copy_config(config);
 	choir_status st = CHOIR_SUCCESS;
 
-	pthread_mutex_lock(&world_lock);
-	if (devices != NULL && comms_out != NULL && n_local > 0) /* else the call below refuses: MPI is not needed */
+	if (devices != NULL && comms_out != NULL && n_local > 0) { /* else the call below refuses: MPI is not needed */
+		pthread_mutex_lock(&world_lock);
 		st = initialise();
-	pthread_mutex_unlock(&world_lock);
-	TRY(st);
-	if (devices != NULL && comms_out != NULL && n_local > 0)
-		TRY(check_alone());
+		pthread_mutex_unlock(&world_lock);
+		if (st == CHOIR_SUCCESS)
+			st = check_alone();
+	}
+	if (st != CHOIR_SUCCESS)
+		return mpi_refuse(st, &copy);
 	return choir_comm_create_mpi(MPI_COMM_WORLD, n_local, devices, config, comms_out);
 }
 
