@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -52,30 +53,22 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static struct porter_address mine; /* under lock; zero: not started */
 static int listening = -1;         /* under lock */
-static struct peer *peers;         /* under lock; never shorter */
+static struct peer *_Atomic peers; /* under lock; never shorter, and whole at any time, for a forked child */
 
-static void lock_all(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-static void unlock_all(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
+/* Nobody takes the lock around a fork: whoever opens shared memory holds another one, which fork waits for, and asks a
+ * porter meanwhile. */
 static void child_forked(void)
 {
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	if (listening >= 0)
 		close(listening);
 	listening = -1;
 	mine = (struct porter_address){ 0 };
-	pthread_mutex_unlock(&lock);
 }
 
 static void watch_forks(void)
 {
-	pthread_atfork(lock_all, unlock_all, child_forked);
+	pthread_atfork(NULL, NULL, child_forked);
 }
 
 static socklen_t socket_name(uint64_t name, struct sockaddr_un *out)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The layer's entry: model.h says what it is. */
-#include "../layer/info.h"
+#include "layer/info.h"
 #include "model.h"
 
 #include <string.h>
