@@ -55,13 +55,14 @@ CHOIR_API choir_status choir_comm_group_split_local(int n_local, choir_comm *con
  * once *out_p is set, or with the failure.  One thread may start it for several of its ranks.  Until the event is
  * complete this rank makes no other collective call on the comm, out_p stays valid and *out_p is NULL; config is
  * copied.  There is nothing to destroy after a failure.  choir_comm_abort of the parent ends it with ABORTED;
- * choir_comm_destroy waits for it as for any call, and a split that has not begun by then ends with ABORTED. */
+ * choir_comm_destroy waits for it as for any call, and one that has not begun by then ends with ABORTED. */
 CHOIR_API choir_status choir_comm_split_start(choir_comm *comm, int color, int key, const choir_comm_config *config,
                                               choir_comm **out_p, choir_event **event_p);
 
 /* choir_comm_create_group: a comm of the ranks ranks[0 .. n_ranks - 1] of the parent, in that order, under a name by
  * which choir_comm_find finds it.  Only the members need to call, with the same list and name (MISMATCH); blocking
- * among the members, which exchange messages on the parent.  config: as of choir_comm_group_split; its name is the group's unless it is given.
+ * among the members, which exchange messages on the parent.  config: as of choir_comm_group_split; its name is the
+ * group's unless it is given.
  * A rank that is no member may call too: it gets ARGUMENT "rank 3 of 'world' is not part of the group 'rows' ..." at
  * once, and so from choir_comm_find later.  A name that a group of the parent has is ARGUMENT.
  * With several members in one thread use choir_comm_create_group_local: comms are the parent's handles, all of

@@ -25,6 +25,8 @@
 /* Longer calls go in chunks: shorter chunks spend their time on commands, longer ones do not stay in a cache. */
 enum { DEVICE_PLAN_BYTES = 8 << 20 };
 
+enum { NEWS_MS = 1000 }; /* for the news that a rank has failed */
+
 /* --- it is filled --- */
 
 static bool is_mine(const struct bootstrap *b, const struct process *process)
@@ -284,4 +286,18 @@ void comm_close(struct choir_comm *comm)
 	stop_engine(comm);
 	give_back(comm);
 	engine_fini(comm);
+}
+
+void comm_discard(struct choir_comm *comm, const char *why)
+{
+	if (comm == NULL)
+		return;
+	if (why != NULL) {
+		comm_fail(comm, CHOIR_ABORTED, why);
+		progress_drain(comm, NEWS_MS);
+	}
+	if (comm->listing.listed)
+		progress_remove(comm);
+	comm_close(comm);
+	comm_release(comm);
 }

@@ -15,4 +15,8 @@ choir_status comm_make_family(int n, choir_comm **comms);
  * silent the second time.  No run is left.  Only the shell remains, for events to point to, and its device. */
 void comm_close(struct choir_comm *comm);
 
+/* comm_discard: ends a comm that nobody was given; why: NULL, or what ends it, which its other ranks are told.  NULL is
+ * silent. */
+void comm_discard(struct choir_comm *comm, const char *why);
+
 #endif

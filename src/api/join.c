@@ -91,12 +91,7 @@ choir_status join_comms(const struct join *join, choir_comm **comms_out)
 	if (st == CHOIR_SUCCESS)
 		memcpy(comms_out, comms, (size_t)join->n_local * sizeof *comms);
 	for (int i = 0; comms != NULL && i < join->n_local && st != CHOIR_SUCCESS; i++)
-		if (comms[i] != NULL) {
-			if (comms[i]->listing.listed)
-				progress_remove(comms[i]);
-			comm_close(comms[i]);
-			comm_release(comms[i]);
-		}
+		comm_discard(comms[i], NULL);
 	bootstrap_end(&bootstrap);
 	free(comms);
 	return st;

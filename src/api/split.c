@@ -8,6 +8,7 @@
 #include "api/split.h"
 
 #include "api/join.h"
+#include "api/comm_life.h"
 #include "api/split_claims.h"
 #include "api/options.h"
 #include "api/bootstrap.h"
@@ -279,17 +280,14 @@ static choir_status split_claimed(struct split *split, const struct split_claim 
 	return split_colors(split, locals, out);
 }
 
-/* Those of the colors that were made before another one failed: the other ranks learn it at once. */
+/* Those of the colors that were made before another one failed. */
 static void drop_comms(choir_status status, size_t n, choir_comm **comms)
 {
 	char text[ERROR_TEXT_BYTES];
 
 	memcpy(text, error_text(), sizeof text);
-	for (size_t i = 0; i < n; i++) {
-		if (comms[i] != NULL)
-			choir_comm_abort(comms[i]);
-		choir_comm_destroy(comms[i]);
-	}
+	for (size_t i = 0; i < n; i++)
+		comm_discard(comms[i], text);
 	error_set(status, "%s", text);
 }
 
