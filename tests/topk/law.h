@@ -15,7 +15,7 @@ struct law {
 	int ranks, calls;
 	int ranks_per_node; /* 0 = all on one */
 	bool device;        /* buffers are cl_mems */
-	double tolerance; /* of the law, as a part of the magnitudes that were added; 0 = it holds exactly */
+	double tolerance;   /* of the law, as a part of the magnitudes that were added; 0 = it holds exactly */
 	/* element i of a rank's gradient in a call; NULL = small integers at random */
 	float (*value)(int rank, int call, size_t i);
 	/* before each call; may reset or import; NULL = nothing */
@@ -24,6 +24,12 @@ struct law {
 
 /* law_config: of a state that sums, everything else as it is by default. */
 choir_topk_config law_config(const char *algorithm, size_t count, size_t k);
+
+/* law_value: small integers of both signs, for tests of their own.  law_call: a call from and to host memory.
+ * law_drops_on_the_way: does the algorithm add sums that it dropped to a residual, of entries that it sent? */
+float law_value(int rank, int call, size_t i);
+choir_status law_call(choir_topk_state *state, const void *grad, void *dense, choir_event **event_p);
+bool law_drops_on_the_way(const char *algorithm);
 
 /* law_holds: runs it and fails the test where the law, the agreement of the ranks, the pairs against the dense result,
  * or `involved` is broken. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a top-k state does beside the law: types, mean, warm-up, order, failures, checkpoints. */
+/* What a top-k state does beside the law: types, mean, warm-up, order, checkpoints. */
 #include "topk/law.h"
 #include "world/gate.h"
 #include "world/memory.h"
@@ -13,19 +13,6 @@
 #include <cmocka.h>
 
 enum { N = 120, K = 10 };
-
-static float value(int rank, int call, size_t i)
-{
-	return (float)((i * 37 + (size_t)rank * 11 + (size_t)call * 5) % 101) - 50;
-}
-
-static choir_status one(choir_topk_state *state, const float *grad, float *dense, choir_event **event_p)
-{
-	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
-
-	out.dense = choir_host(dense);
-	return choir_topk_allreduce(state, choir_host(grad), &out, NULL, event_p);
-}
 
 /* Four ranks; each test is a function on every one of them. */
 static void on_ranks(int ranks, world_fn fn)
@@ -41,12 +28,12 @@ static void mean_rank(struct world *world, int rank, choir_comm *comm, void *arg
 
 	(void)arg;
 	for (size_t i = 0; i < N; i++)
-		grad[i] = value(rank, 0, i);
+		grad[i] = law_value(rank, 0, i);
 	OK(choir_topk_create(comm, &config, &sum));
 	config.op = CHOIR_OP_MEAN;
 	OK(choir_topk_create(comm, &config, &mean));
-	OK(one(sum, grad, a, NULL));
-	OK(one(mean, grad, b, NULL));
+	OK(law_call(sum, grad, a, NULL));
+	OK(law_call(mean, grad, b, NULL));
 	for (size_t i = 0; i < N; i++)
 		CHECK(b[i] == a[i] / 3.0f);
 	choir_topk_destroy(sum);
@@ -128,8 +115,8 @@ static void outputs_rank(struct world *world, int rank, choir_comm *comm, void *
 	OK(choir_topk_create(comm, &config, &beside));
 	for (int call = 0; call < 3; call++) {
 		for (size_t i = 0; i < N; i++)
-			grad[i] = value(rank, call, i);
-		OK(one(beside, grad, want, NULL));
+			grad[i] = law_value(rank, call, i);
+		OK(law_call(beside, grad, want, NULL));
 		out.dense = choir_host(grad); /* in place */
 		if (call > 0) {
 			out.ind = choir_host(ind);
@@ -184,16 +171,16 @@ static void order_rank(struct world *world, int rank, choir_comm *comm, void *ar
 	OK(choir_topk_create(comm, &config, &c));
 	for (int call = 0; call < CALLS; call++) {
 		for (size_t i = 0; i < N; i++)
-			grad[call][i] = value(rank, call, i);
-		OK(one(a, grad[call], out_a[call], &events[2 * call]));
-		OK(one(b, grad[call], out_b[call], &events[2 * call + 1]));
+			grad[call][i] = law_value(rank, call, i);
+		OK(law_call(a, grad[call], out_a[call], &events[2 * call]));
+		OK(law_call(b, grad[call], out_b[call], &events[2 * call + 1]));
 	}
 	for (int i = 2 * CALLS - 1; i >= 0; i--) {
 		OK(choir_event_wait(events[i], -1));
 		choir_event_release(events[i]);
 	}
 	for (int call = 0; call < CALLS; call++) {
-		OK(one(c, grad[call], out_c, NULL));
+		OK(law_call(c, grad[call], out_c, NULL));
 		CHECK(memcmp(out_a[call], out_c, sizeof out_c) == 0 && memcmp(out_b[call], out_c, sizeof out_c) == 0);
 	}
 	choir_topk_destroy(a);
@@ -207,124 +194,6 @@ static void order(void **state)
 	on_ranks(3, order_rank);
 }
 
-/* A call that fails on all ranks leaves residual, thresholds and count of calls, and the comm goes on. */
-static void failures_rank(struct world *world, int rank, choir_comm *comm, void *arg)
-{
-	choir_topk_config config = law_config("topka", N, K);
-	choir_topk_state *state, *beside;
-	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
-	float grad[N], bad[N], a[N], b[N], val[N], before[N], after[N];
-	int32_t ind[N];
-	size_t pairs;
-
-	(void)arg;
-	config.nan_fails = 1;
-	OK(choir_topk_create(comm, &config, &state));
-	OK(choir_topk_create(comm, &config, &beside));
-	out.ind = choir_host(ind);
-	out.val = choir_host(val);
-	out.pairs_p = &pairs;
-	for (int call = 0; call < 3; call++) {
-		for (size_t i = 0; i < N; i++)
-			bad[i] = grad[i] = value(rank, call, i);
-		bad[17] = rank == 1 ? NAN : bad[17];
-		OK(choir_topk_residual(state, before));
-		SAYS(one(state, bad, a, NULL), CHOIR_ARGUMENT, "rank 1 has a NaN at 17");
-		pairs = rank == 2 ? 1 : N;
-		SAYS(choir_topk_allreduce(state, choir_host(grad), &out, NULL, NULL), CHOIR_CAPACITY,
-		     "rank 2 has room for 1");
-		CHECK(pairs > 1);
-		OK(choir_topk_residual(state, after));
-		CHECK(memcmp(before, after, sizeof before) == 0);
-		OK(one(state, grad, a, NULL));
-		OK(one(beside, grad, b, NULL));
-		CHECK(memcmp(a, b, sizeof a) == 0);
-	}
-	choir_topk_destroy(state);
-	choir_topk_destroy(beside);
-}
-
-/* A dense call in place that has no room for its pairs leaves the gradient too. */
-static void dense_failures_rank(struct world *world, int rank, choir_comm *comm, void *arg)
-{
-	choir_topk_config config = law_config(arg, N, K);
-	choir_topk_state *state, *beside;
-	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
-	float grad[N], copy[N], want[N], val[N];
-	int32_t ind[N];
-	size_t pairs = rank == 2 ? 1 : N;
-
-	config.dense_calls = 1;
-	OK(choir_topk_create(comm, &config, &state));
-	OK(choir_topk_create(comm, &config, &beside));
-	for (size_t i = 0; i < N; i++)
-		copy[i] = grad[i] = value(rank, 0, i);
-	out.dense = choir_host(grad);
-	out.ind = choir_host(ind);
-	out.val = choir_host(val);
-	out.pairs_p = &pairs;
-	SAYS(choir_topk_allreduce(state, choir_host(grad), &out, NULL, NULL), CHOIR_CAPACITY, "rank 2 has room for 1");
-	CHECK(pairs == N);
-	CHECK(memcmp(grad, copy, sizeof grad) == 0);
-	OK(choir_topk_allreduce(state, choir_host(grad), &out, NULL, NULL));
-	OK(one(beside, copy, want, NULL));
-	CHECK(memcmp(grad, want, sizeof grad) == 0);
-	choir_topk_destroy(state);
-	choir_topk_destroy(beside);
-}
-
-static void dense_failures(void **state)
-{
-	static char names[][8] = { "dense", "oktopk" };
-
-	(void)state;
-	for (int i = 0; i < 2; i++)
-		line_up_run(3, 0, 30000, dense_failures_rank, names[i]);
-}
-
-/* A rank that imports another tensor's state has learnt other regions. */
-static void swapped_rank(struct world *world, int rank, choir_comm *comm, void *arg)
-{
-	choir_topk_config config = law_config("oktopk", N, K);
-	choir_topk_state *a, *b;
-	float grad[N], got[N];
-	unsigned char *bytes;
-	size_t room = 0;
-
-	(void)arg;
-	OK(choir_topk_create(comm, &config, &a));
-	OK(choir_topk_create(comm, &config, &b));
-	for (int call = 0; call < 3; call++) {
-		for (size_t i = 0; i < N; i++)
-			grad[i] = value(rank, call, i);
-		OK(one(a, grad, got, NULL));
-		for (size_t i = 0; i < N; i++)
-			grad[i] = i < N / 4 ? 1000 * value(rank, call, i) : 0;
-		OK(one(b, grad, got, NULL));
-	}
-	OK(choir_topk_export(b, NULL, &room));
-	bytes = malloc(room);
-	OK(choir_topk_export(b, bytes, &room));
-	if (rank == 1)
-		OK(choir_topk_import(a, bytes, room));
-	SAYS(one(a, grad, got, NULL), CHOIR_ARGUMENT, "rank 1's state are not rank 0's");
-	free(bytes);
-	choir_topk_destroy(a);
-	choir_topk_destroy(b);
-}
-
-static void swapped(void **state)
-{
-	(void)state;
-	on_ranks(3, swapped_rank);
-}
-
-static void failures(void **state)
-{
-	(void)state;
-	on_ranks(3, failures_rank);
-}
-
 /* NaN counts as the largest, so it leaves the residual. */
 static void nan_rank(struct world *world, int rank, choir_comm *comm, void *arg)
 {
@@ -334,9 +203,9 @@ static void nan_rank(struct world *world, int rank, choir_comm *comm, void *arg)
 		float grad[N], out[N], left[N];
 
 		for (size_t i = 0; i < N; i++)
-			grad[i] = i == 40 && rank == 1 ? NAN : value(rank, 0, i);
+			grad[i] = i == 40 && rank == 1 ? NAN : law_value(rank, 0, i);
 		OK(choir_topk_create(comm, &config, &state));
-		OK(one(state, grad, out, NULL));
+		OK(law_call(state, grad, out, NULL));
 		OK(choir_topk_residual(state, left));
 		CHECK(isnan(out[40]));
 		for (size_t i = 0; i < N; i++)
@@ -369,7 +238,7 @@ static void checkpoints_rank(struct world *world, int rank, choir_comm *comm, vo
 		OK(choir_topk_create(comm, &config, &second));
 		for (int call = 0; call < 75; call++) {
 			for (size_t i = 0; i < N; i++)
-				grad[i] = value(rank, call, i);
+				grad[i] = law_value(rank, call, i);
 			if (call == 40) {
 				OK(choir_topk_export(first, NULL, &n_bytes));
 				bytes = malloc(n_bytes);
@@ -380,18 +249,18 @@ static void checkpoints_rank(struct world *world, int rank, choir_comm *comm, vo
 				IS(choir_topk_import(second, bytes, 7), CHOIR_ARGUMENT);
 				free(bytes);
 			}
-			OK(one(first, grad, a, NULL));
+			OK(law_call(first, grad, a, NULL));
 			if (call == 0)
 				memcpy(begin, a, sizeof a);
 			if (call >= 40) {
-				OK(one(second, grad, b, NULL));
+				OK(law_call(second, grad, b, NULL));
 				CHECK(memcmp(a, b, sizeof a) == 0);
 			}
 		}
 		OK(choir_topk_reset(first));
 		for (size_t i = 0; i < N; i++)
-			grad[i] = value(rank, 0, i);
-		OK(one(first, grad, a, NULL));
+			grad[i] = law_value(rank, 0, i);
+		OK(law_call(first, grad, a, NULL));
 		CHECK(memcmp(a, begin, sizeof a) == 0);
 		choir_topk_destroy(first);
 		choir_topk_destroy(second);
@@ -406,12 +275,9 @@ static void checkpoints(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(mean),        cmocka_unit_test(types),
-		                            cmocka_unit_test(outputs),     cmocka_unit_test(order),
-		                            cmocka_unit_test(failures),
-		cmocka_unit_test(dense_failures),
-		cmocka_unit_test(swapped),    cmocka_unit_test(nan_leaves),
-		                            cmocka_unit_test(checkpoints) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(mean),       cmocka_unit_test(types),
+		                            cmocka_unit_test(outputs),    cmocka_unit_test(order),
+		                            cmocka_unit_test(nan_leaves), cmocka_unit_test(checkpoints) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	gate_drop();

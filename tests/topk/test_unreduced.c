@@ -18,11 +18,6 @@ struct side {
 	size_t pairs, n_involved, counts[LAW_RANKS];
 };
 
-static float value(int rank, int call, size_t i)
-{
-	return (float)((i * 37 + (size_t)rank * 11 + (size_t)call * 5) % 101) - 50;
-}
-
 static choir_topk_out out_of(struct side *side)
 {
 	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
@@ -73,7 +68,7 @@ static void sums_rank(struct world *world, int rank, choir_comm *comm, void *arg
 			choir_topk_out out = out_of(&side);
 
 			for (size_t i = 0; i < N; i++)
-				side.grad[i] = value(rank, call, i);
+				side.grad[i] = law_value(rank, call, i);
 			OK(choir_topk_allreduce(state, choir_host(side.grad), &out, NULL, NULL));
 			check_pairs(world, rank, comm, &side);
 			CHECK(a > 0 || side.counts[rank] == K);
@@ -97,7 +92,7 @@ static void mean_rank(struct world *world, int rank, choir_comm *comm, void *arg
 		choir_topk_out out = out_of(&side);
 
 		for (size_t i = 0; i < N; i++)
-			side.grad[i] = value(rank, 0, i) * 2;
+			side.grad[i] = law_value(rank, 0, i) * 2;
 		OK(choir_topk_allreduce(state, choir_host(side.grad), &out, NULL, NULL));
 		if (call == 1)
 			check_pairs(world, rank, comm, &side);
@@ -110,8 +105,9 @@ static void mean_rank(struct world *world, int rank, choir_comm *comm, void *arg
 
 static void refused_rank(struct world *world, int rank, choir_comm *comm, void *arg)
 {
-	static const char *const names[] = { "dense",        "topka2", "gtopk", "topk-sa",
-		                             "gaussiank-sa", "oktopk", "spardl" };
+	static const char *const names[] = {
+		"dense", "topka2", "gtopk", "topk-sa", "gaussiank-sa", "oktopk", "spardl"
+	};
 	choir_topk_config config = law_config("topka", N, K);
 	choir_topk_state *state;
 	choir_topk_out out;

@@ -52,21 +52,11 @@ static void law_of_long_runs(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		struct law law = {
-			.config = law_config(names[i], 150, 20), .ranks = 3, .calls = 80, .value = large
-		};
+		struct law law = { .config = law_config(names[i], 150, 20), .ranks = 3, .calls = 80, .value = large };
 
 		law.config.wire_dtype = CHOIR_BF16;
 		law_holds(&law);
 	}
-}
-
-static choir_status one(choir_topk_state *state, const void *grad, void *dense, choir_event **event_p)
-{
-	choir_topk_out out = CHOIR_TOPK_OUT_INIT;
-
-	out.dense = choir_host(dense);
-	return choir_topk_allreduce(state, choir_host((void *)grad), &out, NULL, event_p);
 }
 
 /* Beyond f16's largest, infinity, NaN, below its smallest. */
@@ -79,7 +69,7 @@ static void edges_rank(struct world *world, int rank, choir_comm *comm, void *ar
 	(void)arg;
 	config.wire_dtype = CHOIR_F16;
 	OK(choir_topk_create(comm, &config, &state));
-	OK(one(state, grad, got, NULL));
+	OK(law_call(state, grad, got, NULL));
 	OK(choir_topk_residual(state, left));
 	CHECK(got[3] == 2 * 65504.0f && left[3] == 70000 - 65504.0f);
 	CHECK(isinf(got[5]) && isnan(got[7]) && left[5] == 0 && left[7] == 0);
@@ -99,7 +89,7 @@ static void wide_rank(struct world *world, int rank, choir_comm *comm, void *arg
 	config.dtype = CHOIR_F64;
 	config.wire_dtype = CHOIR_F32;
 	OK(choir_topk_create(comm, &config, &state));
-	OK(one(state, grad, got, NULL));
+	OK(law_call(state, grad, got, NULL));
 	OK(choir_topk_residual(state, lefts[rank]));
 	CHECK(got[N - 1] == (double)(float)got[N - 1]);
 	CHECK(sum_works(comm, 5)); /* both have written what is left */
@@ -129,7 +119,7 @@ static void bytes_rank(struct world *world, int rank, choir_comm *comm, void *ar
 			config.wire_dtype = wire ? CHOIR_BF16 : (choir_dtype)0;
 			stats[wire].struct_size = sizeof stats[wire];
 			OK(choir_topk_create(comm, &config, &state));
-			OK(one(state, grads[rank], results[rank], &event));
+			OK(law_call(state, grads[rank], results[rank], &event));
 			OK(choir_event_wait(event, -1));
 			OK(choir_event_topk_stats(event, &stats[wire]));
 			choir_event_release(event);
@@ -179,7 +169,7 @@ static void mismatch_rank(struct world *world, int rank, choir_comm *comm, void 
 	(void)arg;
 	config.wire_dtype = wires[rank];
 	OK(choir_topk_create(comm, &config, &state));
-	SAYS(one(state, grad, got, NULL), CHOIR_MISMATCH, "topk_allreduce");
+	SAYS(law_call(state, grad, got, NULL), CHOIR_MISMATCH, "topk_allreduce");
 	choir_topk_destroy(state);
 }
 
