@@ -93,7 +93,7 @@ CHOIR_API choir_status choir_topk_reset(choir_topk_state *state);
 /* choir_topk_export: the state as bytes (version 1, little endian): residual, momentum, count of calls, thresholds and
  * regions.  *bytes_p: room in, size out; bytes NULL asks for the size; too little room is CAPACITY.
  * choir_topk_import: into a state of the same count, dtype, algorithm, momentum and ranks: calls go on bit for bit.
- * ARGUMENT if the bytes are none, or another state's; the state is then as before. */
+ * ARGUMENT if the bytes are none, or another state's; an import that fails leaves the state as it was. */
 CHOIR_API choir_status choir_topk_export(choir_topk_state *state, void *bytes, size_t *bytes_p);
 CHOIR_API choir_status choir_topk_import(choir_topk_state *state, const void *bytes, size_t n_bytes);
 

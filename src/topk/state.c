@@ -40,19 +40,43 @@ static bool has_momentum(const struct topk_state *state)
 	return state->settings.momentum > 0;
 }
 
-static choir_status clear(struct topk_state *state)
+/* Zeros where there are no bytes. */
+static choir_status fill_tensor(const struct topk_state *state, struct topk_tensor *tensor, const unsigned char *bytes)
 {
-	uint32_t elem_bytes = state->settings.types.elem_bytes;
 	cl_event event = NULL;
 
-	state->zeroed.all = state->device == NULL;
-	if (state->device != NULL) {
-		TRY(tensor_zero(&state->residual, state->device, tensor_bytes(state), elem_bytes));
-		if (has_momentum(state))
-			TRY(tensor_zero(&state->velocity, state->device, tensor_bytes(state), elem_bytes));
+	if (bytes != NULL)
+		return tensor_write(tensor, state->device, tensor_bytes(state), bytes);
+	TRY(tensor_zero(tensor, state->device, tensor_bytes(state), state->settings.types.elem_bytes));
+	if (tensor->far != NULL)
 		TRY(dev_marker(dev_queue(state->device), &event));
-		TRY(dev_wait(&event));
+	return dev_wait(&event);
+}
+
+/* Residual and momentum become these bytes, or zero: both or neither. */
+static choir_status replace_tensors(struct topk_state *state, const unsigned char *bytes)
+{
+	struct topk_tensor residual = { .far = NULL }, velocity = residual;
+	choir_status st = topk_state_take(state, &residual, &velocity);
+
+	if (st == CHOIR_SUCCESS)
+		st = fill_tensor(state, &residual, bytes);
+	if (st == CHOIR_SUCCESS && has_momentum(state))
+		st = fill_tensor(state, &velocity, bytes != NULL ? bytes + tensor_bytes(state) : NULL);
+	if (st == CHOIR_SUCCESS) {
+		tensor_swap(&state->residual, &residual);
+		tensor_swap(&state->velocity, &velocity);
 	}
+	tensor_give(&residual);
+	tensor_give(&velocity);
+	return st;
+}
+
+static choir_status clear(struct topk_state *state)
+{
+	if (state->device != NULL)
+		TRY(replace_tensors(state, NULL));
+	state->zeroed.all = state->device == NULL;
 	state->zeroed.count = 0;
 	state->tracking = (struct topk_tracking){ .local = -1, .global = -1 };
 	return CHOIR_SUCCESS;
@@ -83,9 +107,8 @@ static choir_status fill(struct topk_state *state, const struct topk_settings *s
 	state->bounds = calloc((size_t)state->ranks + 1, sizeof *state->bounds);
 	if (state->bounds == NULL)
 		return error_no_memory("the regions of a top-k state", (size_t)state->ranks * sizeof *state->bounds);
-	TRY(tensor_take(&state->residual, state->device, tensor_bytes(state), "the residual of a top-k state"));
-	if (has_momentum(state))
-		TRY(tensor_take(&state->velocity, state->device, tensor_bytes(state), "the momentum of a top-k state"));
+	if (state->device == NULL)
+		TRY(topk_state_take(state, &state->residual, &state->velocity));
 	return clear(state);
 }
 
@@ -148,8 +171,9 @@ choir_status topk_state_take(struct topk_state *state, struct topk_tensor *acc, 
 {
 	if (acc->near.ptr != NULL || acc->far != NULL)
 		return CHOIR_SUCCESS;
-	TRY(take_tensor(state, acc, &state->spare[0], "what was accumulated"));
-	return has_momentum(state) ? take_tensor(state, velocity, &state->spare[1], "the momentum") : CHOIR_SUCCESS;
+	TRY(take_tensor(state, acc, &state->spare[0], "a residual of a top-k state"));
+	return has_momentum(state) ? take_tensor(state, velocity, &state->spare[1], "a momentum of a top-k state")
+	                           : CHOIR_SUCCESS;
 }
 
 bool topk_state_is_dense(const struct topk_settings *settings, uint64_t call)
@@ -276,8 +300,7 @@ static size_t bounds_bytes(const struct topk_state *state)
 
 static size_t exported_bytes(const struct topk_state *state)
 {
-	return sizeof(struct exported) + bounds_bytes(state) +
-	       tensor_bytes(state) * (has_momentum(state) ? 2 : 1);
+	return sizeof(struct exported) + bounds_bytes(state) + tensor_bytes(state) * (has_momentum(state) ? 2 : 1);
 }
 
 static void copy_part(unsigned char **at, const void *from, size_t bytes)
@@ -356,17 +379,14 @@ choir_status topk_state_import(const char *call, struct topk_state *state, const
 	if (!are_bounds(state, &head, at + sizeof head))
 		return error_set(CHOIR_ARGUMENT, "%s: the ranks' regions in the bytes are none", call);
 	TRY(enter(call, state));
-	at += sizeof head + bounds_bytes(state);
-	st = tensor_write(&state->residual, state->device, tensor_bytes(state), at);
-	if (st == CHOIR_SUCCESS && has_momentum(state))
-		st = tensor_write(&state->velocity, state->device, tensor_bytes(state), at + tensor_bytes(state));
+	st = replace_tensors(state, at + sizeof head + bounds_bytes(state));
 	if (st == CHOIR_SUCCESS) {
 		state->zeroed.count = 0;
 		state->zeroed.all = false;
 		state->tracking = (struct topk_tracking){
 			.calls = head.calls, .local = head.local, .global = head.global, .cut = head.cut != 0
 		};
-		memcpy(state->bounds, (const unsigned char *)bytes + sizeof head, bounds_bytes(state));
+		memcpy(state->bounds, at + sizeof head, bounds_bytes(state));
 	}
 	pthread_mutex_unlock(&state->lock);
 	return st;
