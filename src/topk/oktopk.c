@@ -75,31 +75,41 @@ static choir_status all_counted(struct topk_run *run, struct script_turn *turn)
 	return topk_gather(run, turn, list_pairs(&run->held, &run->types), run->numbers, false, all_sums);
 }
 
-/* Everyone has all sums, and so finds the same threshold. */
+/* Everyone has the same sums, and so keeps the same. */
+static choir_status keep_largest(struct topk_run *run, uint64_t most, struct select_limit *limit_p)
+{
+	TRY(list_top(&run->kept, &run->types, most, limit_p));
+	list_keep(&run->kept, &run->types, *limit_p);
+	return CHOIR_SUCCESS;
+}
+
 static choir_status all_sums(struct topk_run *run, struct script_turn *turn)
 {
 	struct select_limit limit;
 
 	(void)turn;
 	TRY(topk_join(run, &run->kept));
-	TRY(list_top(&run->kept, &run->types, run->k, &limit));
+	TRY(keep_largest(run, run->k, &limit));
 	run->tracking.global = magnitude_value(run->types.work, limit.key);
-	list_keep(&run->kept, &run->types, limit);
 	run->step = run->deliver;
 	return CHOIR_SUCCESS;
 }
 
+/* Of more than the band's top the largest are the result; the others stay with those that sent them. */
 static choir_status kept_arrived(struct topk_run *run, struct script_turn *turn)
 {
 	const struct topk_preset *p = preset(run);
-	double k = (double)run->k;
+	uint64_t most = topk_band_top(p->global_high, run->k);
+	struct select_limit limit;
 
 	(void)turn;
 	TRY(topk_join(run, &run->kept));
-	if ((double)run->kept.count < p->global_low * k)
+	if ((double)run->kept.count < p->global_low * (double)run->k)
 		run->tracking.global /= p->global_down;
-	else if ((double)run->kept.count > p->global_high * k)
+	else if (run->kept.count > most)
 		run->tracking.global *= p->global_up;
+	if (run->kept.count > most)
+		TRY(keep_largest(run, most, &limit));
 	run->step = run->deliver;
 	return CHOIR_SUCCESS;
 }

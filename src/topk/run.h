@@ -149,6 +149,7 @@ struct topk_run {
 	uint64_t found, nan_at;    /* nan_at: the first NaN of acc, if that is looked for; else UINT64_MAX */
 	struct moments moments;
 	double threshold;          /* that is tried */
+	uint64_t passed;           /* a reused threshold, whether or not all were selected */
 	int tries, chunk;
 	bool rises, looked;
 	const void *whole;

@@ -56,8 +56,8 @@ static choir_status step_reach(struct topk_run *run, struct script_turn *turn)
 		grad->by_kernel = state->device != NULL && operand_kernels_may(state->device, grad);
 		to->by_kernel = sparse && operand_kernels_may(run->env.device, to);
 	}
-	operands[TOPK_INVOLVED].by_kernel = sparse && run->request.involved_p == NULL &&
-	                                    operand_kernels_may(run->env.device, &operands[TOPK_INVOLVED]);
+	operands[TOPK_INVOLVED].by_kernel =
+	    sparse && run->request.involved_p == NULL && operand_kernels_may(run->env.device, &operands[TOPK_INVOLVED]);
 	return operands_reach(run->env.device, operands, run->request.n_operands);
 }
 
@@ -171,7 +171,7 @@ static void adapt_local(struct topk_run *run)
 		return;
 	if (selected < reuse->low * k)
 		run->tracking.local /= reuse->factor;
-	else if (selected > reuse->high * k)
+	else if (run->passed > topk_band_top(reuse->high, run->k))
 		run->tracking.local *= reuse->factor;
 }
 

@@ -74,8 +74,7 @@ static choir_status count_above(struct topk_run *run, double threshold, topk_ste
 
 	if (!candidates_have(run, limit.key))
 		return run->on->count(run, limit, then);
-	run->found =
-	    candidates_are(run, limit.key) ? run->candidates.list.count : count_candidates(run, limit);
+	run->found = candidates_are(run, limit.key) ? run->candidates.list.count : count_candidates(run, limit);
 	run->step = then;
 	return CHOIR_SUCCESS;
 }
@@ -103,20 +102,25 @@ static choir_status took_top(struct topk_run *run, struct script_turn *turn)
 	return CHOIR_SUCCESS;
 }
 
-/* The k largest of acc, which is made. */
-static choir_status take_top(struct topk_run *run, struct script_turn *turn)
+/* The largest of acc, which is made. */
+static choir_status take_largest(struct topk_run *run, uint64_t most, topk_step then)
 {
 	const struct topk_candidates *from = &run->candidates;
 	struct select_input in = candidate_input(run);
 
-	(void)turn;
-	if (from->complete && from->list.count >= run->k && run->k > 0) {
-		run->step = took_top;
-		run->limit = select_radix(&in, run->k);
-		return list_filter(&run->selected, &run->types, &from->list, run->limit, run->k);
+	if (from->complete && from->list.count >= most && most > 0) {
+		run->step = then;
+		run->limit = select_radix(&in, most);
+		return list_filter(&run->selected, &run->types, &from->list, run->limit, most);
 	}
-	TRY(list_take(&run->selected, &run->types, run->k));
-	return run->on->find_top(run, 0, run->types.n, run->k, took_top);
+	TRY(list_take(&run->selected, &run->types, most));
+	return run->on->find_top(run, 0, run->types.n, most, then);
+}
+
+static choir_status take_top(struct topk_run *run, struct script_turn *turn)
+{
+	(void)turn;
+	return take_largest(run, run->k, took_top);
 }
 
 choir_status topk_select_top(struct topk_run *run, struct script_turn *turn)
@@ -152,6 +156,25 @@ static choir_status from_zero(struct topk_run *run, struct script_turn *turn)
 	return run->found > run->k ? take_top(run, turn) : select_above(run, run->threshold);
 }
 
+uint64_t topk_band_top(double high, uint64_t k)
+{
+	double top = high * (double)k;
+
+	return top < 0x1p63 ? (uint64_t)top : UINT64_C(1) << 63;
+}
+
+/* What passes a threshold, up to the band's top: of more only the largest are sent. */
+static choir_status select_band(struct topk_run *run)
+{
+	uint64_t most = topk_band_top(run->state->settings.reuse.high, run->k);
+
+	run->passed = run->found;
+	if (run->found <= most)
+		return select_above(run, run->threshold);
+	run->tracking.local = run->threshold;
+	return take_largest(run, most, run->agree);
+}
+
 /* Far too many pass: the threshold is raised before anything is sent; from zero it cannot be, nor past all. */
 static choir_status raise(struct topk_run *run, struct script_turn *turn)
 {
@@ -162,7 +185,7 @@ static choir_status raise(struct topk_run *run, struct script_turn *turn)
 	if (run->tries > 0 && run->found == 0)
 		return take_top(run, turn);
 	if (most == 0 || run->tries == PROBES || (double)run->found <= most)
-		return select_above(run, run->threshold);
+		return select_band(run);
 	run->tries++;
 	run->threshold *= 1.03;
 	return count_above(run, run->threshold, raise);

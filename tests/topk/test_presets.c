@@ -47,36 +47,57 @@ static bool near(double a, double b)
 	return fabs(a - b) <= 1e-9 * fabs(b);
 }
 
-/* The local threshold follows from the one before and how many that let pass; it is raised by 1.03 up to five times. */
-static bool local_follows(const struct preset *preset, const choir_topk_stats *before, const choir_topk_stats *now,
-                          struct seen *seen)
+/* The most entries that are sent, or in the result: of more the largest are. */
+static uint64_t top(double high)
 {
-	double wanted = before->local_threshold, selected = (double)before->selected;
+	return (uint64_t)(high * K);
+}
+
+/* What was the wanted threshold is raised by 1.03 up to five times. */
+static bool is_probed(const struct preset *preset, double wanted, const choir_topk_stats *now, struct seen *seen)
+{
 	int raised = 0;
 
-	if (selected < preset->low * K)
-		wanted /= preset->factor, seen->lowered++;
-	else if (selected > preset->high * K)
-		wanted *= preset->factor, seen->raised++;
 	while (raised < PROBES && preset->probe > 0 && now->local_threshold > wanted * 1.01) {
 		wanted *= 1.03;
 		raised++;
 	}
 	seen->probed += raised > 0;
-	return near(now->local_threshold, wanted) &&
-	       (preset->probe == 0 || raised == PROBES || (double)now->selected <= preset->probe * K);
+	return near(now->local_threshold, wanted);
+}
+
+/* The local threshold follows from the one before and how many that let pass; just the band's top may have passed, or
+ * more. */
+static bool local_follows(const struct preset *preset, const choir_topk_stats *before, const choir_topk_stats *now,
+                          struct seen *seen)
+{
+	double wanted = before->local_threshold;
+
+	if (now->selected > top(preset->high))
+		return false;
+	if ((double)before->selected < preset->low * K)
+		wanted /= preset->factor, seen->lowered++;
+	if (before->selected == top(preset->high) && is_probed(preset, wanted * preset->factor, now, seen)) {
+		seen->raised++;
+		return true;
+	}
+	return is_probed(preset, wanted, now, seen);
 }
 
 /* What is told of the global threshold is what the next call begins with. */
 static bool global_follows(const struct preset *preset, const choir_topk_stats *before, const choir_topk_stats *now,
                            struct seen *seen)
 {
-	double wanted = before->global_threshold, pairs = (double)now->pairs;
+	double wanted = before->global_threshold;
 
-	if (pairs < preset->global_low * K)
+	if (now->pairs > top(preset->global_high))
+		return false;
+	if ((double)now->pairs < preset->global_low * K)
 		wanted /= preset->down, seen->global_lowered++;
-	else if (pairs > preset->global_high * K)
-		wanted *= preset->up, seen->global_raised++;
+	if (now->pairs == top(preset->global_high) && near(now->global_threshold, wanted * preset->up)) {
+		seen->global_raised++;
+		return true;
+	}
 	return near(now->global_threshold, wanted);
 }
 
