@@ -25,7 +25,7 @@ static choir_status check_unreduced(const char *name, const choir_topk_out *out,
 {
 	if (out->rank_pairs_p == NULL)
 		return CHOIR_SUCCESS;
-	if (!topk_algorithm_gathers(algorithm))
+	if (!algorithm->gathers)
 		return error_set(CHOIR_UNSUPPORTED,
 		                 "%s: rank_pairs_p: %s does not give each rank the pairs of all others", name,
 		                 algorithm->name);

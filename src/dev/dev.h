@@ -219,6 +219,9 @@ bool dev_has_quick_callbacks(const choir_device *device);
  * the memory is near.  dev_short_bytes: buffers up to this are copied by one command, longer ones in chunks. */
 uint64_t dev_command_bytes(const choir_device *device);
 uint64_t dev_short_bytes(const choir_device *device);
+/* dev_bus_ns: how long so many commands take, with so many bytes between far memory and pageable memory of the host, as
+ * measured. */
+double dev_bus_ns(const choir_device *device, uint64_t commands, uint64_t bytes);
 bool dev_is_host(const choir_device *device); /* of host memory alone: there is no context, no queue */
 bool dev_has_fp64(const choir_device *device);
 bool dev_divides_exactly(const choir_device *device); /* f32 division rounds correctly in kernels */

@@ -40,7 +40,9 @@ enum {
 	NOMINAL_COMMAND_BYTES = 64 * 1024, /* of a device that could not be measured */
 	LEAST_COMMAND_BYTES = 4 * 1024,    /* chunks are not so short that their flags cost more */
 	MOST_COMMAND_BYTES = 1024 * 1024,  /* a measurement that others held up */
-	LEAST_SHORT_BYTES = 64 * 1024
+	LEAST_SHORT_BYTES = 64 * 1024,
+	NOMINAL_US = 10,
+	NOMINAL_GBPS = 6
 };
 
 uint64_t dev_command_bytes(const choir_device *device)
@@ -54,7 +56,7 @@ uint64_t dev_command_bytes(const choir_device *device)
 		return 0;
 	if (!r->measured || r->read_GBps <= 0 || r->write_GBps <= 0 || us <= 0)
 		return NOMINAL_COMMAND_BYTES;
-	return bytes < LEAST_COMMAND_BYTES ? LEAST_COMMAND_BYTES
+	return bytes < LEAST_COMMAND_BYTES  ? LEAST_COMMAND_BYTES
 	       : bytes > MOST_COMMAND_BYTES ? MOST_COMMAND_BYTES
 	                                    : (uint64_t)bytes;
 }
@@ -66,6 +68,17 @@ uint64_t dev_short_bytes(const choir_device *device)
 	uint64_t bytes = 2 * dev_command_bytes(device);
 
 	return bytes > LEAST_SHORT_BYTES ? bytes : LEAST_SHORT_BYTES;
+}
+
+double dev_bus_ns(const choir_device *device, uint64_t commands, uint64_t bytes)
+{
+	const struct device_rates *r = &device->rates;
+	double us = r->read_us > r->write_us ? r->read_us : r->write_us;
+	double GBps = r->pageable_read_GBps < r->pageable_write_GBps ? r->pageable_read_GBps : r->pageable_write_GBps;
+
+	if (!r->measured || GBps <= 0 || us <= 0)
+		us = NOMINAL_US, GBps = NOMINAL_GBPS;
+	return (double)commands * us * 1000 + (double)bytes / GBps;
 }
 
 bool dev_has_fp64(const choir_device *device)

@@ -11,6 +11,7 @@ const struct topk_algorithm topk_algorithms[] = {
 	  .aliases = { "topk", "topk_sparse_allreduce" },
 	  .select = topk_select_top,
 	  .start = topk_lists_start,
+	  .gathers = true,
 	  .apart = true },
 	{ .name = "topka2",
 	  .aliases = { "topk2" },
@@ -23,6 +24,7 @@ const struct topk_algorithm topk_algorithms[] = {
 	  .aliases = { "topka-opt", "topkAopt" },
 	  .select = topk_select_reuse,
 	  .start = topk_lists_start,
+	  .gathers = true,
 	  .apart = true },
 	{ .name = "gtopk",
 	  .aliases = { "gtopk_sparse_allreduce" },
@@ -37,11 +39,16 @@ const struct topk_algorithm topk_algorithms[] = {
 	  .select = topk_select_top,
 	  .start = topk_owners_start,
 	  .pairwise = true },
-	{ .name = "gaussiank", .select = topk_select_gaussian, .start = topk_lists_start, .apart = true },
+	{ .name = "gaussiank",
+	  .select = topk_select_gaussian,
+	  .start = topk_lists_start,
+	  .gathers = true,
+	  .apart = true },
 	{ .name = "gaussiank-concat",
 	  .aliases = { "gaussiankconcat" },
 	  .select = topk_select_gaussian,
-	  .start = topk_lists_start },
+	  .start = topk_lists_start,
+	  .gathers = true },
 	{ .name = "gaussiank-sa",
 	  .aliases = { "gaussiankSA" },
 	  .select = topk_select_gaussian,
@@ -77,11 +84,6 @@ const struct topk_algorithm *topk_algorithm_find(const char *name)
 		if (has_name(&topk_algorithms[i], name))
 			return &topk_algorithms[i];
 	return NULL;
-}
-
-bool topk_algorithm_gathers(const struct topk_algorithm *algorithm)
-{
-	return algorithm->start == topk_lists_start && !algorithm->keeps_k;
 }
 
 topk_step topk_policy_select(const struct topk_algorithm *algorithm, choir_topk_threshold policy)

@@ -14,6 +14,7 @@ struct topk_algorithm {
 	topk_step start; /* the exchange; leaves run->kept or run->sum */
 	/* only what the result has leaves the residual; else all that was selected does, before the exchange */
 	bool returns;
+	bool gathers;  /* every rank has the pairs of all others, and adds all of them */
 	bool apart;    /* indices and values travel in two collectives */
 	bool keeps_k;  /* only the k largest sums are kept */
 	bool chunked;  /* its messages have room for its own selection only */
@@ -24,9 +25,6 @@ struct topk_algorithm {
 
 extern const struct topk_algorithm topk_algorithms[];
 extern const size_t n_topk_algorithms;
-
-/* topk_algorithm_gathers: do all ranks have the pairs of all others? */
-bool topk_algorithm_gathers(const struct topk_algorithm *algorithm);
 
 /* topk_algorithm_find: by name or alias, whatever the case; NULL if there is none.  topk_algorithm_names: all names,
  * for a sentence. */

@@ -10,6 +10,11 @@
 
 #include <stdio.h>
 
+const char *far_dtype_option(choir_dtype dtype)
+{
+	return dtype == CHOIR_F16 ? "F16" : dtype == CHOIR_BF16 ? "BF16" : dtype == CHOIR_F32 ? "F32" : "F64";
+}
+
 /* The kernels of accumulate.cl for this call. */
 static choir_status launch(struct topk_run *run, const char *kernel, const struct launch_arg *args, size_t n_args,
                            uint64_t elements)
@@ -17,17 +22,18 @@ static choir_status launch(struct topk_run *run, const char *kernel, const struc
 	const struct topk_settings *settings = &run->state->settings;
 	struct launch_shape shape = launch_shape_of(run->env.device, elements);
 	char options[128];
-	struct launch it = { .source = "accumulate.cl", .options = options, .kernel = kernel, .args = args,
-		             .n_args = n_args, .global = launch_elements(shape, elements), .local = shape.group };
+	struct launch it = { .source = "accumulate.cl",
+		             .options = options,
+		             .kernel = kernel,
+		             .args = args,
+		             .n_args = n_args,
+		             .global = launch_elements(shape, elements),
+		             .local = shape.group };
 
 	snprintf(options, sizeof options,
 	         "-DDTYPE=%s -DOP=SUM -DINDEX=%s -DGROUP=%zu -DSPAN=%zu -DMOMENTUM=%d -DNANS=%d",
-	         settings->dtype == CHOIR_F16    ? "F16"
-	         : settings->dtype == CHOIR_BF16 ? "BF16"
-	         : settings->dtype == CHOIR_F32  ? "F32"
-	                                         : "F64",
-	         run->types.form.bytes == 4 ? "int" : "long", shape.group, shape.span, settings->momentum > 0,
-	         settings->nan_fails);
+	         far_dtype_option(settings->dtype), run->types.form.bytes == 4 ? "int" : "long", shape.group,
+	         shape.span, settings->momentum > 0, settings->nan_fails);
 	run->far.busy = true;
 	return launch_run(run->env.device, &it, NULL);
 }
@@ -296,4 +302,6 @@ const struct topk_place topk_place_far = { .accumulate = accumulate,
 	                                   .whole = whole,
 	                                   .clear = clear,
 	                                   .add = add,
-	                                   .clear_all = clear_all };
+	                                   .clear_all = clear_all,
+	                                   .merge = far_merge,
+	                                   .intersect = far_intersect };

@@ -101,7 +101,11 @@ void far_fini(struct topk_run *run)
 
 	select_job_destroy(far->select);
 	moments_job_destroy(far->moments);
+	far_merge_fini(run);
 	wait_for_all(run);
+	scratch_give(&far->sum_ind);
+	scratch_give(&far->sum_val);
+	pool_give(&far->found);
 	while (far->uploads != NULL) {
 		struct far_upload *gone = far->uploads;
 

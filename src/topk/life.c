@@ -49,12 +49,14 @@ void topk_run_destroy(void *state)
 	struct pool_block *blocks[] = { &run->dense, &run->mean,      &run->out,
 		                        &run->in,    &run->in_values, &run->whole_block,
 		                        &run->wide,  &run->sent_mean, &run->zeroed.ind };
-	struct topk_list *lists[] = { &run->selected, &run->held,    &run->kept,
-		                      &run->involved, &run->candidates.list,
-		                      &run->lost,     &run->lost_sums, &run->as_sent };
+	struct topk_list *lists[] = { &run->selected,        &run->held, &run->total,     &run->kept,   &run->involved,
+		                      &run->candidates.list, &run->lost, &run->lost_sums, &run->as_sent };
 
 	topk_split_fini(run);
 	far_fini(run);
+	for (int c = 0; c < run->env.layout->n && run->sums != NULL; c++)
+		list_free(&run->sums[c]);
+	free(run->sums);
 	tensor_give(&run->acc);
 	tensor_give(&run->velocity);
 	operands_fini(run->request.operands, run->request.n_operands);

@@ -213,20 +213,31 @@ static choir_status add_two(struct topk_list *out, const struct topk_types *type
 
 	TRY(list_take(out, types, a->count + b->count));
 	if (types->form.bytes == 4)
-		out->count = narrow ? add_4_4(a, b, out->ind.ptr, out->val.ptr)
-		                    : add_4_8(a, b, out->ind.ptr, out->val.ptr);
+		out->count =
+		    narrow ? add_4_4(a, b, out->ind.ptr, out->val.ptr) : add_4_8(a, b, out->ind.ptr, out->val.ptr);
 	else
-		out->count = narrow ? add_8_4(a, b, out->ind.ptr, out->val.ptr)
-		                    : add_8_8(a, b, out->ind.ptr, out->val.ptr);
+		out->count =
+		    narrow ? add_8_4(a, b, out->ind.ptr, out->val.ptr) : add_8_8(a, b, out->ind.ptr, out->val.ptr);
 	return CHOIR_SUCCESS;
+}
+
+void list_merge_call(struct coalesce_call *call, struct coalesce_source *sources, const struct topk_types *types,
+                     const struct pairs *lists, uint32_t n)
+{
+	*call = (struct coalesce_call){ .dtype = types->work,
+		                        .op = CHOIR_OP_SUM,
+		                        .width = 1,
+		                        .n_ranks = 1,
+		                        .range = INDEX_RANGE_EMPTY,
+		                        .src = sources };
+	for (uint32_t i = 0; i < n; i++)
+		add_source(call, sources, &lists[i]);
 }
 
 choir_status list_merge(struct topk_list *out, const struct topk_types *types, const struct pairs *lists, uint32_t n)
 {
-	struct coalesce_call call = {
-		.dtype = types->work, .op = CHOIR_OP_SUM, .width = 1, .n_ranks = 1, .range = INDEX_RANGE_EMPTY
-	};
 	struct coalesce_source *sources;
+	struct coalesce_call call;
 	struct pool_block block;
 	struct coalesce job;
 	const struct pairs none = { .form = types->form };
@@ -236,9 +247,7 @@ choir_status list_merge(struct topk_list *out, const struct topk_types *types, c
 		return add_two(out, types, n > 0 ? &lists[0] : &none, n > 1 ? &lists[1] : &none);
 	TRY(pool_take(&block, n * sizeof *sources, "the lists of all ranks"));
 	sources = block.ptr;
-	for (uint32_t i = 0; i < n; i++)
-		add_source(&call, sources, &lists[i]);
-	call.src = sources;
+	list_merge_call(&call, sources, types, lists, n);
 	st = coalesce_init(&job, &call, NULL);
 	if (st == CHOIR_SUCCESS)
 		st = merge(out, types, &job);

@@ -52,8 +52,12 @@ choir_status list_filter(struct topk_list *list, const struct topk_types *types,
                          struct select_limit limit, uint64_t count);
 void list_append_largest(struct topk_list *list, const struct topk_types *types, struct pairs from, uint64_t k);
 
-/* list_merge: the sum of n ascending lists, in their order. */
+/* list_merge: the sum of n ascending lists, in their order.  list_merge_call: the same as a coalescing, of sources [n]
+ * for those that are not empty. */
 choir_status list_merge(struct topk_list *out, const struct topk_types *types, const struct pairs *lists, uint32_t n);
+
+void list_merge_call(struct coalesce_call *call, struct coalesce_source *sources, const struct topk_types *types,
+                     const struct pairs *lists, uint32_t n);
 
 /* list_keep: only what the limit selects stays. */
 void list_keep(struct topk_list *list, const struct topk_types *types, struct select_limit limit);

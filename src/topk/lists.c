@@ -6,20 +6,25 @@
  * residuals of those that sent it. */
 #include "topk/algorithm.h"
 
-static choir_status arrived(struct topk_run *run, struct script_turn *turn)
+static choir_status keep_largest(struct topk_run *run, struct script_turn *turn)
 {
 	struct select_limit limit;
 
 	(void)turn;
 	run->step = run->deliver;
-	if (run->request.rank_pairs_p != NULL)
-		TRY(topk_join(run, &run->as_sent));
-	TRY(list_merge(&run->kept, &run->types, run->lists, (uint32_t)run->env.layout->n));
-	if (!run->algorithm->keeps_k)
-		return CHOIR_SUCCESS;
 	TRY(list_top(&run->kept, &run->types, run->k, &limit));
 	list_keep(&run->kept, &run->types, limit);
 	return CHOIR_SUCCESS;
+}
+
+static choir_status arrived(struct topk_run *run, struct script_turn *turn)
+{
+	topk_step then = run->algorithm->keeps_k ? keep_largest : run->deliver;
+
+	(void)turn;
+	if (run->request.rank_pairs_p != NULL)
+		TRY(topk_join(run, &run->as_sent));
+	return run->on->merge(run, &run->kept, run->lists, (uint32_t)run->env.layout->n, then);
 }
 
 choir_status topk_lists_start(struct topk_run *run, struct script_turn *turn)

@@ -9,9 +9,8 @@
 
 static struct select_input all_of(const struct topk_run *run)
 {
-	return (struct select_input){ .val = run->acc.near.ptr,
-		                      .elem_bytes = run->types.elem_bytes,
-		                      .n = run->types.n };
+	return (
+	    struct select_input){ .val = run->acc.near.ptr, .elem_bytes = run->types.elem_bytes, .n = run->types.n };
 }
 
 static choir_status find_top(struct topk_run *run, uint64_t from, uint64_t n, uint64_t k, topk_step then)
@@ -119,6 +118,19 @@ static choir_status add(struct topk_run *run, const struct topk_list *list)
 	return CHOIR_SUCCESS;
 }
 
+static choir_status merge(struct topk_run *run, struct topk_list *out, const struct pairs *lists, uint32_t n,
+                          topk_step then)
+{
+	run->step = then;
+	return list_merge(out, &run->types, lists, n);
+}
+
+static choir_status intersect(struct topk_run *run, topk_step then)
+{
+	run->step = then;
+	return list_intersect(&run->involved, &run->types, &run->selected, &run->kept);
+}
+
 static choir_status clear_all(struct topk_run *run)
 {
 	run->zeroed.all = true;
@@ -138,4 +150,6 @@ const struct topk_place topk_place_near = { .accumulate = near_accumulate,
 	                                    .whole = whole,
 	                                    .clear = clear,
 	                                    .add = add,
-	                                    .clear_all = clear_all };
+	                                    .clear_all = clear_all,
+	                                    .merge = merge,
+	                                    .intersect = intersect };

@@ -165,8 +165,8 @@ static void fill_rank_pairs(struct topk_run *run)
 {
 	for (int r = 0; r < run->env.layout->n; r++)
 		run->request.rank_pairs_p[r] = run->algorithm->select != NULL ? run->headers[r].selected
-		                               : r == 0                      ? run->types.n
-		                                                             : 0;
+		                               : r == 0                       ? run->types.n
+		                                                              : 0;
 }
 
 static void fill_pairs(struct topk_run *run)
@@ -237,7 +237,8 @@ choir_status topk_result_write(struct topk_run *run)
 {
 	void *values = run->algorithm->select == NULL ? run->sum : run->kept.val.ptr;
 
-	TRY(finish_values(run, values, result_count(run), &run->mean, &run->values));
+	if (run->far.sum_val.mem == NULL)
+		TRY(finish_values(run, values, result_count(run), &run->mean, &run->values));
 	TRY(finish_values(run, run->as_sent.val.ptr, run->as_sent.count, &run->sent_mean, &run->sent_values));
 	for (size_t i = 0; i < run->request.n_tensors; i++)
 		fill_dense(run, topk_dense(&run->request, i));

@@ -83,10 +83,16 @@ struct topk_place {
 	choir_status (*clear)(struct topk_run *run, const struct topk_list *list);
 	choir_status (*add)(struct topk_run *run, const struct topk_list *list);
 	choir_status (*clear_all)(struct topk_run *run);
+
+	/* merge: out = the sum of n ascending lists, in their order; what they are made of stays until then.
+	 * intersect: run->involved = those of run->selected that run->kept has. */
+	choir_status (*merge)(struct topk_run *run, struct topk_list *out, const struct pairs *lists, uint32_t n,
+	                      topk_step then);
+	choir_status (*intersect)(struct topk_run *run, topk_step then);
 };
 extern const struct topk_place topk_place_near, topk_place_far;
 
-/* What the device does for a call (far.c, far_queue.c, far_select.c). */
+/* What the device does for a call (far*.c). */
 struct topk_far {
 	bool busy;  /* commands were enqueued, and their end is not seen */
 	bool waits; /* the next step asks the device whether it is done */
@@ -104,13 +110,17 @@ struct topk_far {
 	topk_step collected;    /* once the candidates are */
 	cl_mem nan_at;
 	cl_uint nan_found;
+	struct far_merge *merge;
+	struct scratch sum_ind, sum_val; /* a result that has only been made there: run->kept is but its count */
+	cl_mem kept_ind;                 /* the result's indices, once they are there */
+	struct pool_block found;
 };
 
 /* The pairs that go to their owners (split.c). */
 struct topk_split {
-	int met;    /* steps that are done */
-	int added;  /* run->held is the sum of the lists of ranks [0, added) */
-	int adding; /* the worker's end */
+	int met;           /* steps that are done */
+	int added;         /* run->held is the sum of the lists of ranks [0, added) */
+	int adding;        /* the worker's end */
 	uint64_t in_bytes; /* that came to run->in */
 	bool waits;        /* the next step asks whether the worker is done */
 	pthread_mutex_t lock;
@@ -129,10 +139,10 @@ struct topk_run {
 	struct topk_request request;
 	const struct topk_algorithm *algorithm; /* of this call: "dense" in the warm-up */
 	struct topk_types types;
-	struct topk_tracking tracking; /* becomes the state's */
-	uint64_t k, sparse_call;       /* calls since the warm-up */
+	struct topk_tracking tracking;  /* becomes the state's */
+	uint64_t k, sparse_call;        /* calls since the warm-up */
 	topk_step step, agree, deliver; /* agree: what follows the selection; deliver: what follows the exchange */
-	const struct topk_place *on;   /* near or far */
+	const struct topk_place *on;    /* near or far */
 	struct cached_plan *plan;
 	bool failure_is_local;
 
@@ -148,20 +158,22 @@ struct topk_run {
 	struct select_limit limit; /* of the last find_top */
 	uint64_t found, nan_at;    /* nan_at: the first NaN of acc, if that is looked for; else UINT64_MAX */
 	struct moments moments;
-	double threshold;          /* that is tried */
-	uint64_t passed;           /* a reused threshold, whether or not all were selected */
+	double threshold; /* that is tried */
+	uint64_t passed;  /* a reused threshold, whether or not all were selected */
 	int tries, chunk;
 	bool rises, looked;
 	const void *whole;
 	struct pool_block whole_block;
-	struct topk_list held;   /* what the algorithm has at the moment */
-	struct topk_list kept;   /* the result */
+	struct topk_list held;  /* what the algorithm has at the moment */
+	struct topk_list total; /* of lists that are being added */
+	struct topk_list *sums; /* [n] spardl: of each chunk */
+	struct topk_list kept;  /* the result */
 	/* Narrow values: what was lost of the rank's own entries, and of the sums that it sent, where these stay in
 	 * the residual unless they are in the result. */
 	struct topk_list lost, lost_sums;
 	struct topk_list as_sent; /* the pairs of all ranks, if they are wanted */
-	struct pool_block dense; /* or, of "dense", a tensor: */
-	void *sum;               /* there, or where the caller wants it */
+	struct pool_block dense;  /* or, of "dense", a tensor: */
+	void *sum;                /* there, or where the caller wants it */
 	struct topk_list involved;
 	/* of the result, and as they were sent, in the caller's dtype; in the block if that is not work */
 	const void *values, *sent_values;
@@ -181,12 +193,12 @@ struct topk_run {
 	struct pairs gather_mine;
 	topk_step then, after_split; /* after an exchange of several plans */
 	struct pairs *parts;         /* [n] that go */
-	int distance; /* gtopk, spardl: of the round */
+	int distance;                /* gtopk, spardl: of the round */
 	struct topk_far far;
 	struct topk_split split;
 	choir_topk_stats stats;
 	enum topk_part part;
-	bool exchanges; /* the time since the last step is the exchange's */
+	bool exchanges;  /* the time since the last step is the exchange's */
 	int64_t last_ns; /* the end of the last step; 0 before the gradient is there */
 };
 
@@ -230,6 +242,9 @@ choir_status topk_round_part(struct topk_run *run, struct topk_list *list, uint6
 uint64_t topk_fixed_bytes(const struct topk_run *run, uint64_t room);
 void topk_fixed_write(const struct topk_run *run, const struct pairs *list, uint64_t room, void *to);
 struct pairs topk_fixed_read(const struct topk_run *run, uint64_t room, const void *from);
+
+/* topk_hold_sum: what was added is what the algorithm has. */
+void topk_hold_sum(struct topk_run *run);
 
 /* topk_join: the lists that came, one behind the other: they follow each other in the index range. */
 choir_status topk_join(struct topk_run *run, struct topk_list *out);
@@ -276,8 +291,20 @@ choir_status far_count(struct topk_run *run, struct select_limit limit, topk_ste
 choir_status far_collect(struct topk_run *run, uint64_t least, uint64_t room, topk_step then);
 choir_status far_moments(struct topk_run *run, topk_step then);
 
+/* far_merge.c, far_intersect.c: by kernels where that takes less time than by the host. */
+choir_status far_merge(struct topk_run *run, struct topk_list *out, const struct pairs *lists, uint32_t n,
+                       topk_step then);
+bool far_merge_pays(const struct topk_run *run, const struct topk_list *out, uint64_t pairs, uint32_t n);
+void far_merge_fini(struct topk_run *run);
+choir_status far_intersect(struct topk_run *run, topk_step then);
+
+/* far_kernels_pay: do the host's loops over so many pairs, ns each, take longer than commands and bytes over the bus?
+ * CHOIR_REDUCE=kernel says so of any. */
+bool far_kernels_pay(const struct topk_run *run, uint64_t pairs, double ns, uint64_t commands, uint64_t bytes);
+
 /* far_result.c: what kernels write of the result, from its pairs: the dense tensor, and `involved` as bits.
  * wanted: after operands_reach. */
+const char *far_dtype_option(choir_dtype dtype); /* far.c: the option DTYPE of kernels */
 bool far_result_wanted(const struct topk_run *run);
 choir_status far_result_write(struct topk_run *run);
 

@@ -18,6 +18,7 @@ static choir_status step_select(struct topk_run *run, struct script_turn *turn);
 static choir_status step_headers(struct topk_run *run, struct script_turn *turn);
 static choir_status step_agree(struct topk_run *run, struct script_turn *turn);
 static choir_status step_deliver(struct topk_run *run, struct script_turn *turn);
+static choir_status step_result(struct topk_run *run, struct script_turn *turn);
 static choir_status step_write(struct topk_run *run, struct script_turn *turn);
 
 /* One call of a state at a time, in the order in which they were started. */
@@ -183,8 +184,19 @@ static choir_status step_deliver(struct topk_run *run, struct script_turn *turn)
 	run->part = TOPK_UPDATING;
 	run->failure_is_local = true; /* no exchange is left */
 	TRY(st);
-	if (run->algorithm->select != NULL)
-		TRY(list_intersect(&run->involved, &run->types, &run->selected, &run->kept));
+	run->step = step_result;
+	if (run->algorithm->select == NULL)
+		return CHOIR_SUCCESS;
+	if (!run->algorithm->gathers)
+		return run->on->intersect(run, step_result);
+	run->involved = run->selected; /* all that was sent is in the result */
+	run->selected = (struct topk_list){ .count = 0 };
+	return CHOIR_SUCCESS;
+}
+
+static choir_status step_result(struct topk_run *run, struct script_turn *turn)
+{
+	(void)turn;
 	if (run->algorithm->returns)
 		TRY(return_rest(run));
 	TRY(topk_result_write(run));

@@ -12,6 +12,8 @@
 #include <string.h>
 
 static choir_status spardl_round(struct topk_run *run, struct script_turn *turn);
+static choir_status add_chunk(struct topk_run *run, struct script_turn *turn);
+static choir_status hold(struct topk_run *run, struct script_turn *turn);
 
 /* Room of a block: the largest chunk's. */
 static uint64_t room(const struct topk_run *run)
@@ -44,49 +46,38 @@ static choir_status round_chunk(struct topk_run *run, int c)
 	return topk_round_part(run, &run->held, from, end);
 }
 
-/* My chunk c with what came of it, the largest only. */
-static choir_status keep_chunk(struct topk_run *run, int c, const struct pairs *came, struct topk_list *sum)
+/* The largest of a chunk that stays; the others go into the residual. */
+static choir_status cut_chunk(struct topk_run *run, struct script_turn *turn)
 {
-	struct pairs both[2] = { held_of(run, c), { .form = run->types.form } };
+	int c = chunk_at(run, run->chunk++);
 	struct topk_list rest = { .count = 0 };
 	struct select_limit limit;
 	choir_status st;
 
-	if (came != NULL)
-		both[1] = *came;
-	TRY(list_merge(sum, &run->types, both, 2));
-	TRY(list_top(sum, &run->types, topk_chunk_room(run, c), &limit));
-	TRY(list_split(sum, &run->types, limit, &rest));
+	(void)turn;
+	run->step = add_chunk;
+	TRY(list_top(&run->sums[c], &run->types, topk_chunk_room(run, c), &limit));
+	TRY(list_split(&run->sums[c], &run->types, limit, &rest));
 	st = run->on->add(run, &rest);
 	list_free(&rest);
 	return st;
 }
 
-/* The chunks that stay, [0, distance) ahead of me: those that came are the first `came` of them. */
-static choir_status keep_chunks(struct topk_run *run, int stay, int n_came, struct topk_list *sums)
+/* The next of the chunks that stay, and what came of it: the first half of those that I held, rounded up. */
+static choir_status add_chunk(struct topk_run *run, struct script_turn *turn)
 {
+	int stay = (run->distance + 1) / 2, came = run->distance - stay, j = run->chunk;
 	uint64_t bytes = topk_fixed_bytes(run, room(run));
+	struct pairs both[2] = { held_of(run, chunk_at(run, j)), { .form = run->types.form } };
 
-	for (int j = 0; j < stay; j++) {
-		struct pairs came;
-
-		if (j < n_came) {
-			came = topk_fixed_read(run, room(run), (unsigned char *)run->in.ptr + (uint64_t)j * bytes);
-			run->stats.pairs_received += came.count;
-			TRY(topk_widen(run, &came, 1));
-		}
-		TRY(keep_chunk(run, chunk_at(run, j), j < n_came ? &came : NULL, &sums[chunk_at(run, j)]));
+	if (j == stay)
+		return hold(run, turn);
+	if (j < came) {
+		both[1] = topk_fixed_read(run, room(run), (unsigned char *)run->in.ptr + (uint64_t)j * bytes);
+		run->stats.pairs_received += both[1].count;
+		TRY(topk_widen(run, &both[1], 1));
 	}
-	return CHOIR_SUCCESS;
-}
-
-static choir_status hold(struct topk_run *run, const struct topk_list *sums)
-{
-	int n = run->env.layout->n;
-
-	for (int c = 0; c < n; c++)
-		run->lists[c] = list_pairs(&sums[c], &run->types);
-	return topk_join(run, &run->held);
+	return run->on->merge(run, &run->sums[chunk_at(run, j)], both, 2, cut_chunk);
 }
 
 static choir_status gathered(struct topk_run *run, struct script_turn *turn)
@@ -120,25 +111,25 @@ static choir_status gather(struct topk_run *run, struct script_turn *turn)
 	return topk_plan(run, turn, &in, run->out.ptr, bytes, run->in.ptr, bytes * n, gathered);
 }
 
-/* run->distance chunks were held before this round; the first half of them, rounded up, stays. */
-static choir_status round_done(struct topk_run *run, struct script_turn *turn)
+static choir_status hold(struct topk_run *run, struct script_turn *turn)
 {
-	int n = run->env.layout->n, stay = (run->distance + 1) / 2, came = run->distance - stay;
-	struct topk_list *sums = calloc((size_t)n, sizeof *sums);
-	choir_status st;
+	int n = run->env.layout->n;
 
 	(void)turn;
-	if (sums == NULL)
-		return error_no_memory("the chunks of a top-k call", (size_t)n * sizeof *sums);
-	st = keep_chunks(run, stay, came, sums);
-	if (st == CHOIR_SUCCESS)
-		st = hold(run, sums);
 	for (int c = 0; c < n; c++)
-		list_free(&sums[c]);
-	free(sums);
-	run->distance = stay;
-	run->step = stay > 1 ? spardl_round : gather;
-	return st;
+		run->lists[c] = list_pairs(&run->sums[c], &run->types);
+	TRY(topk_join(run, &run->held));
+	for (int c = 0; c < n; c++)
+		list_free(&run->sums[c]);
+	run->distance = (run->distance + 1) / 2;
+	run->step = run->distance > 1 ? spardl_round : gather;
+	return CHOIR_SUCCESS;
+}
+
+static choir_status round_done(struct topk_run *run, struct script_turn *turn)
+{
+	run->chunk = 0;
+	return add_chunk(run, turn);
 }
 
 static choir_status spardl_round(struct topk_run *run, struct script_turn *turn)
@@ -164,7 +155,12 @@ choir_status topk_spardl_start(struct topk_run *run, struct script_turn *turn)
 {
 	struct pairs mine = list_pairs(&run->selected, &run->types);
 
+	size_t n = (size_t)run->env.layout->n;
+
 	(void)turn;
+	run->sums = calloc(n, sizeof *run->sums);
+	if (run->sums == NULL)
+		return error_no_memory("the chunks of a top-k call", n * sizeof *run->sums);
 	run->distance = run->env.layout->n;
 	run->step = run->distance > 1 ? spardl_round : gather;
 	return list_merge(&run->held, &run->types, &mine, 1);

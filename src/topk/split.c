@@ -47,21 +47,30 @@ static uint64_t part_bytes(const struct topk_run *run, int s, int d)
 	return block_bytes(run->types.form, run->matrix[s * run->env.layout->n + d], run->types.wire_bytes);
 }
 
-/* run->held = the sum of the lists of ranks [0, end).  My own list did not travel. */
-static choir_status add_lists(struct topk_run *run, int end)
+/* The lists of ranks [*from_p, end) as they are added; what is held already is the first.  My own list did not
+ * travel. */
+static choir_status make_ready(struct topk_run *run, int end, int *from_p)
 {
 	int from = run->split.added, me = run->env.me;
 	struct pairs mine = run->lists[me];
-	struct topk_list sum = { .count = 0 };
 
 	run->lists[me].count = 0;
 	TRY(topk_widen(run, &run->lists[from], end - from));
 	run->lists[me] = mine;
 	if (from > 0)
 		run->lists[--from] = list_pairs(&run->held, &run->types);
-	TRY(list_merge(&sum, &run->types, &run->lists[from], (uint32_t)(end - from)));
-	list_free(&run->held);
-	run->held = sum;
+	*from_p = from;
+	return CHOIR_SUCCESS;
+}
+
+/* run->held = the sum of the lists of ranks [0, end). */
+static choir_status add_lists(struct topk_run *run, int end)
+{
+	int from;
+
+	TRY(make_ready(run, end, &from));
+	TRY(list_merge(&run->total, &run->types, &run->lists[from], (uint32_t)(end - from)));
+	topk_hold_sum(run);
 	run->split.added = end;
 	return CHOIR_SUCCESS;
 }
@@ -96,11 +105,32 @@ static choir_status add(struct topk_run *run, int end)
 	return add_lists(run, end);
 }
 
-static choir_status add_all(struct topk_run *run, struct script_turn *turn)
+static choir_status added_all(struct topk_run *run, struct script_turn *turn)
 {
 	(void)turn;
+	topk_hold_sum(run);
 	run->step = run->after_split;
-	return add_lists(run, run->env.layout->n);
+	return CHOIR_SUCCESS;
+}
+
+static choir_status add_all(struct topk_run *run, struct script_turn *turn)
+{
+	int from, n = run->env.layout->n;
+
+	(void)turn;
+	TRY(make_ready(run, n, &from));
+	return run->on->merge(run, &run->total, &run->lists[from], (uint32_t)(n - from), added_all);
+}
+
+/* Is it the device that adds?  All lists at once, when all have come. */
+static bool device_adds(const struct topk_run *run)
+{
+	uint32_t n = (uint32_t)run->env.layout->n;
+	uint64_t pairs = 0;
+
+	for (uint32_t s = 0; s < n; s++)
+		pairs += run->matrix[s * n + (uint32_t)run->env.me];
+	return far_merge_pays(run, &run->total, pairs, n);
 }
 
 /* The lists before the first one that has not come. */
@@ -122,7 +152,7 @@ static choir_status add_what_came(struct topk_run *run, struct script_turn *turn
 		end++;
 	run->step = split->met == n - 1 ? add_all : meet;
 	/* one list has nothing to be added to */
-	if (split->met == n - 1 || end <= split->added || end < 2)
+	if (split->met == n - 1 || end <= split->added || end < 2 || device_adds(run))
 		return CHOIR_SUCCESS;
 	return add(run, end);
 }
@@ -140,8 +170,7 @@ static choir_status came(struct topk_run *run, struct script_turn *turn)
 
 		if (s == me || step_of(run, s, me) <= first || !has_come(run, s))
 			continue;
-		run->lists[s] =
-		    block_pairs((unsigned char *)run->in.ptr + split->in_bytes, run->types.form, count);
+		run->lists[s] = block_pairs((unsigned char *)run->in.ptr + split->in_bytes, run->types.form, count);
 		split->in_bytes += part_bytes(run, s, me);
 		run->stats.pairs_received += count;
 	}

@@ -37,17 +37,24 @@ static choir_status broadcast(struct topk_run *run, struct script_turn *turn)
 	return topk_plan(run, turn, &in, run->out.ptr, bytes, run->in.ptr, bytes, broadcast_done);
 }
 
-/* Adds what came, and keeps k. */
-static choir_status keep_largest(struct topk_run *run, const struct pairs *came)
+static choir_status next_round(struct topk_run *run, struct script_turn *turn)
 {
-	struct pairs both[2] = { list_pairs(&run->held, &run->types), *came };
-	struct topk_list sum = { .count = 0 }, rest = { .count = 0 };
+	(void)turn;
+	run->distance *= 2;
+	run->step = run->distance < run->env.layout->n ? tree_round : broadcast;
+	return CHOIR_SUCCESS;
+}
+
+/* Of what I had and what came. */
+static choir_status keep_largest(struct topk_run *run, struct script_turn *turn)
+{
+	struct topk_list rest = { .count = 0 };
 	struct select_limit limit;
 	choir_status st;
 
-	TRY(list_merge(&sum, &run->types, both, 2));
-	list_free(&run->held);
-	run->held = sum;
+	(void)turn;
+	run->step = next_round;
+	topk_hold_sum(run);
 	TRY(list_top(&run->held, &run->types, run->k, &limit));
 	TRY(list_split(&run->held, &run->types, limit, &rest));
 	st = run->on->add(run, &rest);
@@ -58,18 +65,14 @@ static choir_status keep_largest(struct topk_run *run, const struct pairs *came)
 static choir_status round_done(struct topk_run *run, struct script_turn *turn)
 {
 	int me = run->env.me, d = run->distance;
+	struct pairs both[2] = { list_pairs(&run->held, &run->types) };
 
-	(void)turn;
-	if (me % (2 * d) == 0 && me + d < run->env.layout->n) {
-		struct pairs came = topk_fixed_read(run, run->k, run->in.ptr);
-
-		run->stats.pairs_received += came.count;
-		TRY(topk_widen(run, &came, 1));
-		TRY(keep_largest(run, &came));
-	}
-	run->distance *= 2;
-	run->step = run->distance < run->env.layout->n ? tree_round : broadcast;
-	return CHOIR_SUCCESS;
+	if (me % (2 * d) != 0 || me + d >= run->env.layout->n)
+		return next_round(run, turn);
+	both[1] = topk_fixed_read(run, run->k, run->in.ptr);
+	run->stats.pairs_received += both[1].count;
+	TRY(topk_widen(run, &both[1], 1));
+	return run->on->merge(run, &run->total, both, 2, keep_largest);
 }
 
 static choir_status tree_round(struct topk_run *run, struct script_turn *turn)

@@ -278,6 +278,13 @@ choir_status topk_round_sums(struct topk_run *run, struct topk_list *list)
 	return topk_round_part(run, list, 0, list->count);
 }
 
+void topk_hold_sum(struct topk_run *run)
+{
+	list_free(&run->held);
+	run->held = run->total;
+	run->total = (struct topk_list){ .count = 0 };
+}
+
 choir_status topk_join(struct topk_run *run, struct topk_list *out)
 {
 	const struct topk_types *types = &run->types;

@@ -17,6 +17,7 @@ struct trial {
 	choir_topk_config config;
 	bool at, device; /* the caller's indices; buffers are cl_mems */
 	bool cut;        /* into three tensors, the second one without a dense result */
+	bool no_pairs;   /* the result is dense only */
 	/* of each rank: all that came out, one after the other */
 	unsigned char *blob[RANKS];
 	size_t used[RANKS];
@@ -97,11 +98,10 @@ static choir_status call_cut(const struct trial *trial, choir_topk_state *state,
 	choir_dtype dtype = trial->config.dtype;
 	size_t elem = choir_dtype_bytes(dtype), rest = FIRST + SECOND;
 	choir_buffer grad = b->grad.buffer, dense = b->dense.buffer;
-	const choir_tensor tensors[] = {
-		{ grad, dense, FIRST, dtype },
-		{ from_element(grad, FIRST, elem), choir_none(), SECOND, dtype },
-		{ from_element(grad, rest, elem), from_element(dense, rest, elem), COUNT - rest, dtype }
-	};
+	const choir_tensor tensors[] = { { grad, dense, FIRST, dtype },
+		                         { from_element(grad, FIRST, elem), choir_none(), SECOND, dtype },
+		                         { from_element(grad, rest, elem), from_element(dense, rest, elem),
+		                           COUNT - rest, dtype } };
 
 	out.dense = choir_none();
 	return choir_topk_allreduce_multi(state, tensors, 3, &out, NULL, NULL);
@@ -114,9 +114,11 @@ static bool call_once(struct world *world, int rank, struct trial *trial, choir_
 	bool ok;
 
 	out.dense = b->dense.buffer;
-	out.ind = b->ind.buffer;
-	out.val = b->val.buffer;
-	out.pairs_p = &pairs;
+	if (!trial->no_pairs) {
+		out.ind = b->ind.buffer;
+		out.val = b->val.buffer;
+		out.pairs_p = &pairs;
+	}
 	out.involved = b->involved.buffer;
 	if (trial->at)
 		ok = OK(choir_topk_allreduce_at(state, b->grad.buffer, b->at.buffer, 50, CHOIR_I32, &out, NULL, NULL));
@@ -128,8 +130,10 @@ static bool call_once(struct world *world, int rank, struct trial *trial, choir_
 		return false;
 	keep(trial, rank, &pairs, sizeof pairs);
 	keep_memory(trial, rank, &b->dense, COUNT * elem);
-	keep_memory(trial, rank, &b->ind, pairs * 4);
-	keep_memory(trial, rank, &b->val, pairs * elem);
+	if (!trial->no_pairs) {
+		keep_memory(trial, rank, &b->ind, pairs * 4);
+		keep_memory(trial, rank, &b->val, pairs * elem);
+	}
 	keep_memory(trial, rank, &b->involved, (COUNT + 31) / 32 * 4);
 	keep_state(world, rank, trial, state);
 	return true;
@@ -252,6 +256,21 @@ static void every_type(void **state)
 	}
 }
 
+/* Sums that only kernels use, of all lists at once. */
+static void dense_only(void **state)
+{
+	static const choir_dtype types[] = { CHOIR_F32, CHOIR_F16, CHOIR_BF16, CHOIR_F64 };
+
+	(void)state;
+	for (int i = 0; i < 8; i++) {
+		struct trial trial = trial_of(i % 2 ? "topka" : "gaussiank-concat", types[i / 2]);
+
+		trial.no_pairs = true;
+		trial.config.op = i % 2 ? CHOIR_OP_MEAN : CHOIR_OP_SUM;
+		same_bits(trial);
+	}
+}
+
 /* The gradient comes from the host's memory, and the results go there. */
 static void host_buffers(void **state)
 {
@@ -309,10 +328,10 @@ static void list_of_tensors(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(every_algorithm), cmocka_unit_test(every_type),
-		                            cmocka_unit_test(host_buffers), cmocka_unit_test(chosen_indices),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(every_algorithm),   cmocka_unit_test(every_type),
+		                            cmocka_unit_test(host_buffers),      cmocka_unit_test(chosen_indices),
 		                            cmocka_unit_test(sampled_threshold), cmocka_unit_test(narrow_values),
-		                            cmocka_unit_test(list_of_tensors) };
+		                            cmocka_unit_test(dense_only),        cmocka_unit_test(list_of_tensors) };
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
