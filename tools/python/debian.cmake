@@ -56,6 +56,7 @@ endforeach()
 file(REMOVE ${archives})
 
 file(GLOB lib ${unpacked}/usr/lib/*-linux-gnu*)
+list(GET lib 0 lib)
 get_filename_component(triple "${lib}" NAME)
 # Texts with the paths that the files would have had: pkg-config's, and the linker's script.
 file(GLOB texts ${lib}/pkgconfig/*.pc ${unpacked}/usr/share/pkgconfig/*.pc ${lib}/libc.so)
