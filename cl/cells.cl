@@ -4,7 +4,8 @@
  * bitmap records the cells in use.  Three launches: cells_count, scan_group over its counts, cells_take.
  *
  * A cell starts as the value that changes no bit when it is folded, so the first element needs no branch, which a CPU
- * would mispredict.  Each work-item owns an equal part of the cells, reads all entries of the bucket and folds those of
+ * would mispredict; of a caller's operator, where nobody knows such a value, it starts as its first element.  Each
+ * work-item owns an equal part of the cells, reads all entries of the bucket and folds those of
  * its cells: in order, without atomics.
  *
  * Options: DTYPE, OP (ops.h); RAW, FINAL, INDEX (fold_options.h); KEY, VALUE (entry.h); CELL_BITS = the lower bits of a
@@ -54,6 +55,9 @@ static bool is_mine(uint cell)
 	return GROUP == 1 || cell / (CELLS / GROUP) == group_item();
 }
 
+#define BEGINS_EMPTY (OPS_KIND == OPS_OP_USER)
+
+#if !BEGINS_EMPTY
 /* The value that changes no bit when it is folded: for sums of floats the negative zero, since 0 + -0 is 0. */
 static ACC nothing(void)
 {
@@ -63,6 +67,7 @@ static ACC nothing(void)
 	return OPS(identity)();
 #endif
 }
+#endif
 
 /* counts[b] = distinct keys of bucket b; bitmap: the cells in use, bucket after bucket. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
@@ -97,14 +102,22 @@ void cells_take(__global const entry *entries, uint n, __global const uint *coun
                 long shift, int n_ranks, __global INDEX *ind, __global ELEM *out)
 {
 	__local ACC cells[CELLS];
+#if BEGINS_EMPTY
+	__local uint begun[WORDS]; /* a bit for each cell */
+#endif
 	__local uint sums[GROUP];
 	const uint b = (uint)group_number(), first = group_item() * WORDS_AN_ITEM;
 	const uint from = bucket_start(entries, n, b), end = bucket_start(entries, n, (ulong)b + 1);
 	uint mine = 0, to, all;
 
 	/* No barrier: an item touches its own cells only. */
+#if BEGINS_EMPTY
+	for (uint w = first; w < first + WORDS_AN_ITEM; w++)
+		begun[w] = 0;
+#else
 	for (uint x = first * 32; x < (first + WORDS_AN_ITEM) * 32; x++)
 		cells[x] = nothing();
+#endif
 	for (uint i = from; i < end; i++) {
 		const uint x = cell_of(entries[i].key);
 
@@ -113,7 +126,12 @@ void cells_take(__global const entry *entries, uint n, __global const uint *coun
 
 			if (RAW)
 				here = OPS(raw)(here, 1);
+#if BEGINS_EMPTY
+			cells[x] = begun[x / 32] >> x % 32 & 1 ? OPS(fold)(cells[x], here) : here;
+			begun[x / 32] |= 1u << x % 32;
+#else
 			cells[x] = OPS(fold)(cells[x], here);
+#endif
 		}
 	}
 	for (uint w = first; w < first + WORDS_AN_ITEM; w++)

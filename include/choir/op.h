@@ -27,7 +27,7 @@ typedef struct choir_op_config {
 	choir_op_fold_fn fold;     /* associative */
 	choir_op_each_fn raw;      /* applied once to each rank's values before they are folded; NULL: nothing */
 	choir_op_each_fn final;    /* applied once to each element of the result; NULL: nothing */
-	choir_op_each_fn identity; /* writes the e with e op x = x op e = x; NULL: there is none */
+	choir_op_each_fn identity; /* writes the e with e op x = x op e = x; no result depends on it; NULL: none */
 	void *ctx;                 /* of the functions */
 	const char *source;        /* before the expressions: functions that they call; NULL: nothing */
 	const char *fold_text;     /* of ACC a and b: "a + b" */

@@ -79,7 +79,7 @@ static uint32_t hash_of(const struct user_op *op)
 {
 	const choir_op_config *config = &op->config;
 	const uint64_t shape[] = { config->commutative != 0, config->fold != NULL, op->has_raw,   op->has_final,
-		                   config->identity != NULL, op->has_identity,     op->text_hash, config->dtypes };
+		                   config->identity != NULL, op->text_hash,        config->dtypes };
 
 	return (uint32_t)XXH64(shape, sizeof shape, XXH64(op->name, strlen(op->name), 1));
 }
@@ -102,8 +102,6 @@ static choir_status make(const choir_op_config *config, struct user_op **out_p)
 	op->config = *config;
 	op->has_raw = config->raw != NULL || config->raw_text != NULL;
 	op->has_final = config->final != NULL || config->final_text != NULL;
-	op->has_identity = (config->fold == NULL || config->identity != NULL) &&
-	                   (config->fold_text == NULL || config->identity_text != NULL);
 	st = make_text(op, config);
 	if (st != CHOIR_SUCCESS) {
 		destroy(op);

@@ -18,7 +18,6 @@ struct user_op {
 	char name[USER_OP_NAME_BYTES];
 	choir_op_config config; /* functions and flags; its texts point nowhere */
 	bool has_raw, has_final;
-	bool has_identity;      /* of each form that it has */
 	char *text;             /* the definitions that cl/ops.h wants; NULL = functions alone */
 	uint64_t text_hash;
 	uint32_t hash;          /* of what ranks must have alike */

@@ -115,12 +115,3 @@ void user_op_reduce(const struct reduce_call *call, void *const *dst, const void
 		copy_host_fence();
 	float_control_end(control);
 }
-
-void user_op_identity(const struct user_op *op, choir_dtype dtype, void *out)
-{
-	struct user_op_elements of = user_op_elements(op, dtype, 1);
-	_Alignas(16) unsigned char acc[64];
-
-	op->config.identity(op->config.ctx, acc, 1, 1, of.acc_dtype);
-	convert_values(dtype, out, of.acc_dtype, acc, 1);
-}

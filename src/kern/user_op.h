@@ -23,7 +23,4 @@ struct user_op_elements user_op_elements(const struct user_op *op, choir_dtype d
 void user_op_fold(const struct user_op_elements *of, void *acc, const void *from, size_t n, bool raw, bool is_first);
 void user_op_finish(const struct user_op_elements *of, void *to, void *acc, size_t n, bool final);
 
-/* user_op_identity: one element, of an operator that has an identity function. */
-void user_op_identity(const struct user_op *op, choir_dtype dtype, void *out);
-
 #endif

@@ -103,8 +103,6 @@ const char *sparse_method_refusal(const struct sparse_method *method, const stru
 		return "does not fold in rank order, which an operator that is not commutative asks for";
 	if ((method->regroups || method->fills) && user->config.fold == NULL)
 		return "folds on the host, and the operator has no fold function";
-	if (method->fills && user->config.identity == NULL)
-		return "fills absent rows with the identity, and the operator has no identity function";
 	return NULL;
 }
 

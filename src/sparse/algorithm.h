@@ -38,7 +38,7 @@ struct sparse_method {
 	bool spans;         /* it holds a row for each index of the range */
 	/* Rows are not reduced from left to right: unless forced, it is chosen only where that gives the same bits. */
 	bool regroups;
-	bool fills;         /* absent rows get the operator's identity, and the host folds dense rows */
+	bool fills;         /* absent rows get what changes no bit, and the host folds dense rows */
 };
 
 extern const struct sparse_method sparse_methods[];

@@ -3,22 +3,18 @@
  * grouped by the upper bits of their index only, then a work-group a group folds them in a cell for each index, with a
  * bit that tells which were touched.  Temporaries: two entries a pair, a bit an index of the range. */
 #include "base/dtype.h"
-#include "base/user_op.h"
 #include "sparse/coalesce_kernel.h"
 #include "sparse/coalesce_kernel_options.h"
 #include "sparse/rows.h"
 
-#define CELLS_A_PAIR 64
-#define LOCAL_BYTES  (UINT64_C(128) << 10) /* half a CPU's second cache; devices that have less give less */
-#define FEW_BITS     11                    /* 32 cells an item of the largest group */
+#define CELLS_A_PAIR   64
+#define LOCAL_BYTES    (UINT64_C(128) << 10) /* half a CPU's second cache; devices that have less give less */
+#define FEW_BITS       11                    /* 32 cells an item of the largest group */
 #define BUCKETS_A_UNIT 4
 
 static bool fits(const struct coalesce_call *call, uint64_t pairs)
 {
-	const struct user_op *user = user_op_held(call->op); /* a cell begins with the identity */
-
-	return (user == NULL || user->has_identity) && call->width == 1 &&
-	       (uint64_t)(call->range.hi - call->range.lo) / CELLS_A_PAIR <= pairs;
+	return call->width == 1 && (uint64_t)(call->range.hi - call->range.lo) / CELLS_A_PAIR <= pairs;
 }
 
 /* As many cells as local memory has room for, since few groups are grouped faster; fewer where that leaves compute

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* "dense": each rank makes a row for every index of the range, with the operator's identity where it has no pair, and a
- * bit for every index: does it have one?
+/* "dense": each rank makes a row for every index of the range, with what changes no bit where it has no pair, and a bit
+ * for every index: does it have one?
  * 1. alltoallv of the equal regions; 2. the owner of a region folds its rows in rank order and joins the bits; 3.
  * allgatherv of the regions; 4. the rows whose bits are set are the result.  2 (P-1)/P n (v + 1/8) bytes received,
  * whatever the lists; two exchanges; any P.  Best where most indices occur, or for small ranges.  The bits make a sum
@@ -98,6 +98,7 @@ static choir_status densify_fold(struct sparse *sparse, struct script_turn *turn
 	struct index_range mine = region(sparse, me);
 	uint64_t bytes = region_bytes(sparse, me), bits = format_bits_bytes(mine), total = 0;
 	const unsigned char *blocks = sparse->in.ptr;
+	struct sparse_senders senders = { .words = (const uint64_t *)(const void *)blocks, .stride = bytes / 8 };
 	uint64_t *words;
 
 	if (script_defers(sparse, turn, bytes * (uint64_t)n))
@@ -108,7 +109,7 @@ static choir_status densify_fold(struct sparse *sparse, struct script_turn *turn
 	for (int r = 0; r < n; r++)
 		for (uint64_t w = 0; w < bits / 8; w++)
 			words[w] |= ((const uint64_t *)(const void *)(blocks + (uint64_t)r * bytes))[w];
-	TRY(sparse_fold(sparse, blocks, bytes, bits, index_range_span(mine) * sparse->facts.width,
+	TRY(sparse_fold(sparse, blocks, bytes, bits, index_range_span(mine), &senders,
 	                (unsigned char *)sparse->region.ptr + bits));
 	for (int r = 0; r < n; r++) {
 		sparse->block_bytes[r] = region_bytes(sparse, r);

@@ -2,7 +2,8 @@
 #include "sparse/identity.h"
 
 #include "base/dtype.h"
-#include "kern/user_op.h"
+#include "base/user_op.h"
+#include "kern/reduce.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -12,14 +13,14 @@ void identity_fill(choir_dtype dtype, choir_op op, void *to, uint64_t n)
 	bool sums = op == CHOIR_OP_SUM || op == CHOIR_OP_MEAN || op == CHOIR_OP_SQUARE_ADD;
 	uint64_t bytes = choir_dtype_bytes(dtype), done = 1;
 	unsigned char *out = to;
-	const struct user_op *user = user_op_held(op);
 
 	if (n == 0)
 		return;
-	if (user != NULL)
-		user_op_identity(user, dtype, out);
-	else
-		reduce_identity(dtype, op, out);
+	if (user_op_is(op)) {
+		memset(to, 0, n * bytes);
+		return;
+	}
+	reduce_identity(dtype, op, out);
 	if (sums && dtype_is_float(dtype))
 		out[bytes - 1] = 0x80; /* the sign; little-endian, as all that travels here */
 	for (; done < n; done *= 2)

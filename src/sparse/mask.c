@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The ranks gather all indices; then they reduce the rows of the union like a dense tensor, without indices.  A rank
- * that lacks a row sends the operator's identity.
+ * that lacks a row sends what changes no bit (identity.h).
  * 1. allgatherv of the indices; 2. each rank owns an equal part of the union: alltoallv of the rows; 3. the owner folds
  * them in rank order; 4. allgatherv of the parts.  (P-1) k indices and 2 (P-1)/P K rows received; any P.  Best for wide
  * rows that most ranks have.
@@ -82,7 +82,7 @@ static choir_status unite(struct sparse *sparse)
 	return CHOIR_SUCCESS;
 }
 
-/* Writes a row for each index of the union: the rank's own, or the identity. */
+/* Writes a row for each index of the union: the rank's own, or what changes no bit. */
 static void fill_rows(const struct sparse *sparse, unsigned char *to)
 {
 	struct pairs own = block_pairs(sparse->own_ptr, sparse->own_form, sparse->own_count);
@@ -106,6 +106,41 @@ static uint64_t part(const struct sparse *sparse, int r)
 	return sparse->merged / n + ((uint64_t)r < sparse->merged % n);
 }
 
+/* Words of the bits of one rank in sparse->senders. */
+static uint64_t sender_words(const struct sparse *sparse)
+{
+	return part(sparse, sparse->env.me) / 64 + 1;
+}
+
+/* Notes who has the rows of my part, which no message says. */
+static choir_status note_senders(struct sparse *sparse)
+{
+	uint64_t rows = part(sparse, sparse->env.me), stride = sender_words(sparse), first = 0;
+	size_t bytes = (size_t)sparse->env.layout->n * stride * sizeof(uint64_t);
+	struct index_form form = form_of(sparse);
+	uint64_t *words;
+
+	TRY(pool_take(&sparse->senders, bytes, "the senders of my part"));
+	words = sparse->senders.ptr;
+	memset(words, 0, bytes);
+	for (int r = 0; r < sparse->env.me; r++)
+		first += part(sparse, r);
+	for (int r = 0; r < sparse->env.layout->n; r++, words += stride) {
+		const struct pairs *pairs = &sparse->lists[r].pairs;
+
+		for (uint64_t i = 0, row = 0; i < pairs->count && row < rows;) {
+			int64_t here = index_at(pairs->ind, pairs->form, i);
+			int64_t wanted = index_at(sparse->region.ptr, form, first + row);
+
+			if (here == wanted)
+				words[row / 64] |= UINT64_C(1) << row % 64;
+			i += here <= wanted;
+			row += here >= wanted;
+		}
+	}
+	return CHOIR_SUCCESS;
+}
+
 /* Phase 2. */
 static choir_status mask_union(struct sparse *sparse, struct script_turn *turn)
 {
@@ -119,6 +154,8 @@ static choir_status mask_union(struct sparse *sparse, struct script_turn *turn)
 	if (script_defers(sparse, turn, script_pair_bytes(sparse, sparse->facts.pairs)))
 		return CHOIR_SUCCESS;
 	TRY(unite(sparse));
+	if (sparse->user != NULL)
+		TRY(note_senders(sparse));
 	send = sparse->merged * sparse->row_bytes;
 	recv = part(sparse, me) * sparse->row_bytes * (uint64_t)n;
 	for (int r = 0; r < n; r++) {
@@ -141,10 +178,11 @@ static choir_status mask_fold(struct sparse *sparse, struct script_turn *turn)
 		              .block_bytes = sparse->block_bytes };
 	int n = sparse->env.layout->n, me = sparse->env.me;
 	uint64_t mine = part(sparse, me) * sparse->row_bytes, total = sparse->merged * sparse->row_bytes;
+	struct sparse_senders senders = { .words = sparse->senders.ptr, .stride = sender_words(sparse) };
 
 	if (script_defers(sparse, turn, mine * (uint64_t)n))
 		return CHOIR_SUCCESS;
-	TRY(sparse_fold(sparse, sparse->in.ptr, mine, 0, part(sparse, me) * sparse->facts.width, sparse->out.ptr));
+	TRY(sparse_fold(sparse, sparse->in.ptr, mine, 0, part(sparse, me), &senders, sparse->out.ptr));
 	for (int r = 0; r < n; r++)
 		sparse->block_bytes[r] = part(sparse, r) * sparse->row_bytes;
 	pool_give(&sparse->in);

@@ -72,6 +72,7 @@ static void script_destroy(void *state)
 	pool_give(&sparse->out);
 	pool_give(&sparse->in);
 	pool_give(&sparse->region);
+	pool_give(&sparse->senders);
 	cached_plan_release(sparse->plan);
 	free(sparse->headers);
 	free(sparse->lists);

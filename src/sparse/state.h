@@ -107,6 +107,7 @@ struct sparse {
 	/* exchange: which of these a method uses, it says */
 	struct pool_block out, in;      /* blocks to send, and received */
 	struct pool_block region;       /* the reduced region that this rank owns */
+	struct pool_block senders;      /* mask, of a caller's operator: who sent the rows of my part */
 	struct coalesce_source *lists;  /* [n] to be merged */
 	uint64_t *bounds;               /* [n + 1] of the regions that ranks own (region_cut) */
 	uint64_t *counts;               /* [n] pairs of each rank, or in each region */
@@ -183,10 +184,16 @@ struct pairs sparse_own_pairs(const struct sparse *sparse);
 const struct share_address *sparse_pairs_at(const struct sparse *sparse, int r);
 struct pairs sparse_shared_pairs(const struct sparse *sparse, int r);
 
-/* sparse_fold: reduces `count` elements of all ranks in rank order; those of rank r are at blocks + r * block_bytes +
- * off.  NO_MEMORY. */
+/* Which rows each rank sent: bit i of words + r * stride is 1 if rank r sent row i. */
+struct sparse_senders {
+	const uint64_t *words;
+	uint64_t stride; /* in words */
+};
+
+/* sparse_fold: reduces rows of all ranks in rank order; those of rank r are at blocks + r * block_bytes + off.  Only
+ * where sparse->user are the senders looked at.  NO_MEMORY. */
 choir_status sparse_fold(const struct sparse *sparse, const void *blocks, uint64_t block_bytes, uint64_t off,
-                         uint64_t count, void *to);
+                         uint64_t rows, const struct sparse_senders *senders, void *to);
 
 /* sparse_merge_host: begins the job that merges the first n_lists of sparse->lists, which lie in range; final: its rows
  * are those of the result.  sparse_merge_region: all lists, of a region, by kernels too.  sparse_merge_all: all lists,
