@@ -36,6 +36,8 @@ choir_status alltoallv_request_read(choir_comm *comm, const struct call_key *key
 	if (choir_dtype_bytes(key->dtype) == 0)
 		return error_set(CHOIR_ARGUMENT, "%s: no data type has number %d", key->form->name, (int)key->dtype);
 	TRY(call_algorithm(key->form->name, &named, COLLECTIVE_ALLTOALLV, &out->forced));
+	if (comm->n == 1)
+		out->forced = NULL; /* alone, a rank can do with nobody what any of them says */
 	if (key->options != NULL)
 		TRY(options_read(key->form->name, comm, &named, COLLECTIVE_ALLTOALLV, &checked));
 	return read_lists(out);

@@ -259,9 +259,11 @@ static enum option_way way_of(const struct algorithm *algorithm)
 	return is_one_of(algorithm->name, phases, COUNT(phases)) ? WAY_PHASES : WAY_MESSAGES;
 }
 
+/* A send has one algorithm, which goes in shared memory or in messages by where its peer is. */
 static bool goes_that_way(const struct algorithm *algorithm, const struct dense_options *options)
 {
-	return options->way == WAY_ANY || strcmp(algorithm->name, "single") == 0 || way_of(algorithm) == options->way;
+	return options->way == WAY_ANY || collective_has(algorithm->collective, TRAIT_PAIR) ||
+	       way_of(algorithm) == options->way;
 }
 
 static const struct algorithm *first_that_way(const struct dense_options *options, const struct algo_in *in)
@@ -312,8 +314,6 @@ static choir_status by_topology(const char *call, const struct dense_options *op
 {
 	bool is_ring = strstr((*chosen)->name, "ring") != NULL && way_of(*chosen) == WAY_MESSAGES;
 
-	if (in->layout->n == 1)
-		return CHOIR_SUCCESS;
 	if (!order_fits((enum ring_order)options->order, in->layout->n))
 		return error_set(CHOIR_ARGUMENT, "%s: option topology: %s does not fit %d ranks", call,
 		                 orders[options->order].value, in->layout->n);
@@ -330,6 +330,10 @@ choir_status options_choose(const char *call, const choir_comm *comm, const stru
 {
 	const struct algorithm *chosen = options->algorithm;
 
+	if (in->layout->n == 1) { /* alone, a rank can do with nobody what any of them says */
+		*out_p = rules_choose(&comm->rules, in);
+		return CHOIR_SUCCESS;
+	}
 	if (chosen != NULL && strcmp(chosen->name, "broadcast") == 0 && in->collective == COLLECTIVE_ALLREDUCE &&
 	    options->way != WAY_MESSAGES && broadcast(in) != NULL)
 		chosen = broadcast(in);

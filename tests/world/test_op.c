@@ -139,7 +139,7 @@ static bool is_right(const struct ask *ask, int n, int rank, const uint64_t *rec
 
 static void check_one(struct world *world, int rank, choir_comm *comm, const struct ask *ask)
 {
-	bool reorders = ask->algorithm != NULL && ask->algorithm->fold_order == PLAN_ORDER_ANY;
+	bool reorders = world->n > 1 && ask->algorithm != NULL && ask->algorithm->fold_order == PLAN_ORDER_ANY;
 	const char *name = ask->algorithm != NULL ? ask->algorithm->name : "the rules'";
 	uint64_t *send = calloc(ask->count + 1, 8), *recv = calloc(ask->count + 1, 8);
 	bool has_result = ask->collective != COLLECTIVE_REDUCE || rank == world->n - 1;

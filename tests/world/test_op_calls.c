@@ -27,7 +27,7 @@ struct how {
 static void check_by(struct world *world, int rank, choir_comm *comm, struct op_set *set, choir_op op,
                      const struct algorithm *algorithm)
 {
-	bool reorders = algorithm != NULL && algorithm->fold_order == PLAN_ORDER_ANY;
+	bool reorders = world->n > 1 && algorithm != NULL && algorithm->fold_order == PLAN_ORDER_ANY;
 	const char *name = algorithm != NULL ? algorithm->name : "the rules'";
 	choir_call call = CHOIR_CALL_INIT;
 	char options[64];
