@@ -326,16 +326,6 @@ static void add_to_group(struct run *const *runs, size_t n, choir_event *event, 
 		choir_event_release(event); /* the group has the run's */
 }
 
-/* Once the first is under way, the event tells what becomes of the others. */
-static choir_status submit(struct run *const *runs, size_t n)
-{
-	choir_status st = submit_run(runs[0]);
-
-	for (size_t i = 1; i < n; i++)
-		(void)submit_run(runs[i]);
-	return st;
-}
-
 choir_status call_start_all(const char *call, struct run *const *runs, size_t n, choir_event **event_p)
 {
 	struct choir_comm *comm = runs[0]->comm;
@@ -349,7 +339,7 @@ choir_status call_start_all(const char *call, struct run *const *runs, size_t n,
 		add_to_group(runs, n, event, event_p);
 		return CHOIR_SUCCESS;
 	}
-	st = submit(runs, n);
+	st = submit_parts(runs, n);
 	if (st != CHOIR_SUCCESS) {
 		choir_event_release(event);
 		return st;

@@ -9,13 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct grouped {
-	struct run *run;
-	choir_event *waits; /* a reference, for calls without event_p */
-};
-
+/* runs: the parts of a call one behind the other; waits: beside its last part a reference to the event, for calls
+ * without event_p. */
 static _Thread_local struct {
-	struct grouped *calls;
+	struct run **runs;
+	choir_event **waits;
 	size_t n, room;
 	bool lost; /* a call could not be kept */
 } group;
@@ -31,14 +29,17 @@ choir_status choir_group_begin(void)
 static bool make_room(size_t n)
 {
 	size_t room = 2 * group.room + n + 8;
-	struct grouped *grown;
+	choir_event **waits;
+	struct run **runs;
 
 	if (group.n + n <= group.room)
 		return true;
-	grown = realloc(group.calls, room * sizeof *grown);
-	if (grown == NULL)
+	runs = realloc(group.runs, room * sizeof *runs);
+	group.runs = runs != NULL ? runs : group.runs;
+	waits = realloc(group.waits, room * sizeof *waits);
+	group.waits = waits != NULL ? waits : group.waits;
+	if (runs == NULL || waits == NULL)
 		return false;
-	group.calls = grown;
 	group.room = room;
 	return true;
 }
@@ -58,17 +59,28 @@ bool group_add(struct run *const *runs, size_t n, bool waits)
 			continue;
 		}
 		atomic_store(&event->grouped_by, this_thread());
-		group.calls[group.n++] =
-		    (struct grouped){ runs[i], waits && i + 1 == n ? choir_event_retain(event) : NULL };
+		group.runs[group.n] = runs[i];
+		group.waits[group.n++] = waits && i + 1 == n ? choir_event_retain(event) : NULL;
 	}
 	return true;
+}
+
+/* How many runs from the first on are parts of one call. */
+static size_t parts_of_one(struct run *const *runs, size_t n)
+{
+	size_t parts = 1;
+
+	while (parts < n && runs[parts]->event == runs[0]->event)
+		parts++;
+	return parts;
 }
 
 choir_status choir_group_end(void)
 {
 	choir_status first = CHOIR_SUCCESS;
 	char text[ERROR_TEXT_BYTES] = "";
-	struct grouped *calls = group.calls;
+	struct run **runs = group.runs;
+	choir_event **waits = group.waits;
 	size_t n = group.n;
 
 	if (!group_is_open())
@@ -77,17 +89,19 @@ choir_status choir_group_end(void)
 	if (group_is_open())
 		return CHOIR_SUCCESS;
 	if (group.lost) {
-		first = error_no_memory("the calls of a group", n * sizeof *calls);
+		first = error_no_memory("the calls of a group", n * sizeof *runs);
 		snprintf(text, sizeof text, "%s", error_text());
 	}
-	group.calls = NULL;
+	group.runs = NULL;
+	group.waits = NULL;
 	group.n = group.room = 0;
 	group.lost = false;
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0, parts; i < n; i += parts) {
 		choir_status st;
 
-		atomic_store(&calls[i].run->event->grouped_by, 0);
-		st = submit_run(calls[i].run);
+		parts = parts_of_one(&runs[i], n - i);
+		atomic_store(&runs[i]->event->grouped_by, 0);
+		st = submit_parts(&runs[i], parts);
 		if (st != CHOIR_SUCCESS && first == CHOIR_SUCCESS) {
 			first = st;
 			snprintf(text, sizeof text, "%s", error_text());
@@ -95,14 +109,15 @@ choir_status choir_group_end(void)
 	}
 	(void)progress_kick();
 	for (size_t i = 0; i < n; i++) {
-		choir_status st = calls[i].waits != NULL ? choir_event_wait(calls[i].waits, -1) : CHOIR_SUCCESS;
+		choir_status st = waits[i] != NULL ? choir_event_wait(waits[i], -1) : CHOIR_SUCCESS;
 
-		choir_event_release(calls[i].waits);
+		choir_event_release(waits[i]);
 		if (st != CHOIR_SUCCESS && first == CHOIR_SUCCESS) {
 			first = st;
 			snprintf(text, sizeof text, "%s", error_text());
 		}
 	}
-	free(calls);
+	free(runs);
+	free(waits);
 	return first == CHOIR_SUCCESS ? first : error_set(first, "%s", text);
 }

@@ -140,14 +140,10 @@ static choir_status submit(struct run *const *runs, size_t n, choir_event **even
 {
 	struct choir_comm *comm = runs[0]->comm;
 	choir_event *event = detach(runs, n);
-	choir_status st = CHOIR_SUCCESS;
+	choir_status st;
 
 	inline_leave(comm);
-	for (size_t i = 0; i < n; i++) {
-		choir_status one = submit_run(runs[i]);
-
-		st = st == CHOIR_SUCCESS ? one : st;
-	}
+	st = submit_parts(runs, n);
 	if (st == CHOIR_SUCCESS)
 		*event_p = event;
 	else

@@ -128,17 +128,13 @@ static struct keyed_call *new_call(const struct run *run, uint64_t key)
 	return call;
 }
 
-/* Under the lock: the run's call; a first part makes it.  *over: calls to free. */
-static choir_status call_of(struct keyed *keyed, const struct run *run, struct keyed_call **out_p,
-                            struct keyed_call **over)
+/* Under the lock: a new call, without parts.  *over: calls to free. */
+static choir_status add_call(struct keyed *keyed, const struct run *run, struct keyed_call **out_p,
+                             struct keyed_call **over)
 {
 	uint64_t key = XXH64(run->match_key, strlen(run->match_key), 0);
 	struct keyed_call **link = find_call(keyed, key), *call = *link;
 
-	if (call != NULL && call->event == run->event) {
-		*out_p = call;
-		return CHOIR_SUCCESS;
-	}
 	if (call != NULL && !is_over(call))
 		return error_set(CHOIR_ARGUMENT,
 		                 "%s: rank %d: %s: a call of key '%s' is under way: a key may come again once it is "
@@ -159,35 +155,35 @@ static choir_status call_of(struct keyed *keyed, const struct run *run, struct k
 	return CHOIR_SUCCESS;
 }
 
-static void append(struct keyed *keyed, struct keyed_call *call, struct run *run)
+static void append(struct keyed *keyed, struct keyed_call *call, struct run *const *parts, size_t n)
 {
-	run->next = NULL;
-	*call->end = run;
-	call->end = &run->next;
-	call->n_parts++;
-	atomic_fetch_add_explicit(&keyed->n_held, 1, memory_order_release);
-	atomic_fetch_add_explicit(&run->comm->submission.unfinished, 1, memory_order_relaxed);
-	if (call->n_parts < call->event->runs_left)
-		return;
+	for (size_t i = 0; i < n; i++) {
+		parts[i]->next = NULL;
+		*call->end = parts[i];
+		call->end = &parts[i]->next;
+	}
+	call->n_parts = (int)n;
+	atomic_fetch_add_explicit(&keyed->n_held, (int)n, memory_order_release);
 	*keyed->unsaid_end = call;
 	keyed->unsaid_end = &call->next_unsaid;
 }
 
-choir_status keyed_hold(struct run *run)
+choir_status keyed_hold(struct run *const *parts, size_t n)
 {
-	struct keyed *keyed = run->comm->keyed;
+	const struct run *first = parts[0];
+	struct keyed *keyed = first->comm->keyed;
 	struct keyed_call *call = NULL, *over = NULL;
 	choir_status st;
 
-	if (run->match_key == NULL)
+	if (first->match_key == NULL)
 		return error_set(CHOIR_ARGUMENT, "%s: rank %d: %s: calls on a keyed comm need a choir_call.key",
-		                 run->comm->name, run->comm->rank, run->name);
+		                 first->comm->name, first->comm->rank, first->name);
 	pthread_mutex_lock(&keyed->lock);
 	if (++keyed->n_made % SWEEP_EVERY == 0)
 		over = sweep(keyed);
-	st = call_of(keyed, run, &call, &over);
+	st = add_call(keyed, first, &call, &over);
 	if (st == CHOIR_SUCCESS)
-		append(keyed, call, run);
+		append(keyed, call, parts, n);
 	pthread_mutex_unlock(&keyed->lock);
 	free_calls(over);
 	return st;
@@ -296,20 +292,22 @@ static bool take_notes(struct choir_comm *comm, bool *ring)
 	return moved;
 }
 
-/* Under the lock: the keys that this rank has not said yet.  KEY_FULL fails the comm. */
+/* Under the lock: the keys that this rank has not said yet, as many as the order has room for until this rank reads it.
+ * KEY_FULL fails the comm. */
 static bool say_keys(struct choir_comm *comm, bool *ring, bool *full)
 {
 	struct keyed *keyed = comm->keyed;
 	bool alone = comm->layout.n_nodes == 1, moved = false;
 
-	while (keyed->unsaid != NULL && !*full) {
+	while (keyed->unsaid != NULL && !*full && keyed->n_said - keyed->cursor < KEY_BOARD_ORDER) {
 		struct keyed_call *call = keyed->unsaid;
-		enum key_said said = key_board_say(keyed->board, comm->node_size, comm->local_rank, call->key,
-		                                   call->text, alone);
+		enum key_said said =
+		    key_board_say(keyed->board, comm->node_size, comm->local_rank, call->key, call->text, alone);
 
 		if (said == KEY_BUSY)
 			return moved;
 		*full = said == KEY_FULL;
+		keyed->n_said += said != KEY_FULL;
 		moved = true;
 		keyed->unsaid = call->next_unsaid;
 		call->next_unsaid = NULL;

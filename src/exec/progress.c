@@ -272,10 +272,10 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 	return event_is_complete(event);
 }
 
-/* Is a call under way, or a thread in one? */
+/* Is a thread in a call, or a call under way?  In this order: who leaves has counted the call before. */
 static bool in_calls(struct choir_comm *comm)
 {
-	return !engine_idle(comm) || atomic_load(&comm->uses.inside) > 0;
+	return atomic_load(&comm->uses.inside) > 0 || !engine_idle(comm);
 }
 
 static bool in_calls_or_sending(struct choir_comm *comm)

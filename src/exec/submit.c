@@ -5,6 +5,7 @@
 #include "base/wait.h"
 #include "exec/keyed.h"
 #include "exec/slot_ring.h"
+#include "node/bell.h"
 
 #include <stdlib.h>
 
@@ -87,24 +88,26 @@ bool submit_number(struct run *const *runs, int n)
 }
 
 /* The call ends before it has begun. */
-static choir_status end(struct run *run, choir_status st)
+static choir_status end(struct run *const *parts, size_t n, choir_status st)
 {
-	event_complete(run->event, st, error_text());
-	run_discard(run);
+	for (size_t i = 0; i < n; i++) {
+		event_complete(parts[i]->event, st, error_text());
+		run_discard(parts[i]);
+	}
 	return st;
 }
 
-static choir_status refuse(struct run *run, bool spent)
+static choir_status refuse(struct run *const *parts, size_t n, bool spent)
 {
-	const struct choir_comm *comm = run->comm;
-	choir_status st = comm_failure(run->comm);
+	const struct choir_comm *comm = parts[0]->comm;
+	choir_status st = comm_failure(parts[0]->comm);
 
 	if (st == CHOIR_SUCCESS && spent)
 		st = error_set(CHOIR_UNSUPPORTED, "%s: it has made 2^40 calls, as many as a comm can make", comm->name);
 	else if (st == CHOIR_SUCCESS)
 		st = error_set(CHOIR_ABORTED, "%s: rank %d: %s: the comm has been destroyed", comm->name, comm->rank,
-		               run->name);
-	return end(run, st);
+		               parts[0]->name);
+	return end(parts, n, st);
 }
 
 /* Under the lock. */
@@ -128,27 +131,39 @@ void submit_held(struct run *parts)
 	pthread_mutex_unlock(&submission->lock);
 }
 
-choir_status submit_run(struct run *run)
+/* The parts are counted as unfinished, so choir_comm_destroy waits for them. */
+static choir_status hold(struct run *const *parts, size_t n)
 {
-	struct submission *submission = &run->comm->submission;
-	choir_status st;
-	bool spent;
+	struct choir_comm *comm = parts[0]->comm;
+	choir_status st = keyed_hold(parts, n);
+
+	if (st == CHOIR_SUCCESS)
+		return st;
+	comm_retain(comm); /* the event may hold the last reference */
+	(void)end(parts, n, st);
+	atomic_fetch_sub_explicit(&comm->submission.unfinished, (int)n, memory_order_acq_rel);
+	bell_ring(bell_mine());
+	comm_release(comm);
+	return st;
+}
+
+choir_status submit_parts(struct run *const *parts, size_t n)
+{
+	struct choir_comm *comm = parts[0]->comm;
+	struct submission *submission = &comm->submission;
+	bool spent, keyed = comm->keyed != NULL && !parts[0]->bound.pair;
 
 	pthread_mutex_lock(&submission->lock);
-	spent = !run->bound.pair && submission->next_seq >= ARENA_LAST_SEQ;
-	if (submission->closing || spent || atomic_load(&run->comm->failure.status) != CHOIR_SUCCESS) {
+	spent = !parts[0]->bound.pair && submission->next_seq + n > ARENA_LAST_SEQ;
+	if (submission->closing || spent || atomic_load(&comm->failure.status) != CHOIR_SUCCESS) {
 		pthread_mutex_unlock(&submission->lock);
-		return refuse(run, spent);
+		return refuse(parts, n, spent);
 	}
-	if (run->comm->keyed != NULL && !run->bound.pair) {
-		pthread_mutex_unlock(&submission->lock);
-		st = keyed_hold(run);
-		return st == CHOIR_SUCCESS ? st : end(run, st);
-	}
-	atomic_fetch_add_explicit(&submission->unfinished, 1, memory_order_relaxed);
-	hand_over(submission, run);
+	atomic_fetch_add_explicit(&submission->unfinished, (int)n, memory_order_relaxed);
+	for (size_t i = 0; i < n && !keyed; i++)
+		hand_over(submission, parts[i]);
 	pthread_mutex_unlock(&submission->lock);
-	return CHOIR_SUCCESS;
+	return keyed ? hold(parts, n) : CHOIR_SUCCESS;
 }
 
 struct run *submit_take(struct choir_comm *comm)

@@ -8,9 +8,10 @@
 choir_status submit_init(struct choir_comm *comm);
 void submit_fini(struct choir_comm *comm);
 
-/* submit_run: gives the run its number and hands it over.  The run's owner from then on is the engine, also after an
- * error (then its event has completed with it).  Never blocks. */
-choir_status submit_run(struct run *run);
+/* submit_parts: gives the parts of a call (one, or those of run_join) their numbers and hands them over: all, or after
+ * an error none.  Their owner from then on is the engine, also after an error (then the event has completed with it).
+ * Never blocks. */
+choir_status submit_parts(struct run *const *parts, size_t n);
 
 /* submit_count: the counter that numbers the calls of that pair and tag; it stays as long as the comm.  NO_MEMORY. */
 choir_status submit_count(struct choir_comm *comm, int peer, uint32_t tag, bool sends, uint64_t **out_p);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BUCKETS = 4096, TRIES = 200, ORDER = 2 * KEY_BOARD_KEYS };
+enum { BUCKETS = 4096, TRIES = 200 };
 
 struct board_key {
 	uint64_t key;
@@ -23,7 +23,7 @@ struct key_board {
 	uint32_t buckets[BUCKETS];
 	struct board_key keys[KEY_BOARD_KEYS];
 	_Alignas(64) _Atomic uint64_t n_ordered;
-	_Alignas(64) _Atomic uint64_t order[ORDER];
+	_Alignas(64) _Atomic uint64_t order[KEY_BOARD_ORDER];
 	/* [KEY_BOARD_KEYS][words] a bit a rank: has it said the key? */
 	_Alignas(64) uint64_t said[];
 };
@@ -86,7 +86,7 @@ static void add_to_order(struct key_board *board, uint64_t key)
 {
 	uint64_t n = atomic_load_explicit(&board->n_ordered, memory_order_relaxed);
 
-	atomic_store_explicit(&board->order[n % ORDER], key, memory_order_relaxed);
+	atomic_store_explicit(&board->order[n % KEY_BOARD_ORDER], key, memory_order_relaxed);
 	atomic_store_explicit(&board->n_ordered, n + 1, memory_order_release);
 }
 
@@ -147,7 +147,7 @@ bool key_board_next(const struct key_board *board, uint64_t *cursor, uint64_t *k
 {
 	if (atomic_load_explicit(&board->n_ordered, memory_order_acquire) == *cursor)
 		return false;
-	*key = atomic_load_explicit(&board->order[*cursor % ORDER], memory_order_relaxed);
+	*key = atomic_load_explicit(&board->order[*cursor % KEY_BOARD_ORDER], memory_order_relaxed);
 	++*cursor;
 	return true;
 }

@@ -3,8 +3,8 @@
  * order the calls start.
  *
  * A key that all ranks of the node have said leaves the table; in a comm of one node it enters the order then.  A rank
- * reads the order at its own pace: no more calls are ordered than it has itself said and not begun, so the order's ring
- * cannot overtake its reader.  Zeroed memory is an empty board. */
+ * reads the order at its own pace: no more keys are ordered than it has itself said and not read, and it says none
+ * while these are KEY_BOARD_ORDER, so the order's ring cannot overtake its reader.  Zeroed memory is an empty board. */
 #ifndef NODE_KEY_BOARD_H
 #define NODE_KEY_BOARD_H
 
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KEY_BOARD_KEYS = 4096, KEY_BOARD_TEXT = 40 };
+enum { KEY_BOARD_KEYS = 4096, KEY_BOARD_ORDER = 2 * KEY_BOARD_KEYS, KEY_BOARD_TEXT = 40 };
 
 struct key_board;
 

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* Keyed calls at their ends: a call that is refused is so with all its parts, destroy waits for a call that is being
+ * made, and a rank that does not read the order of keys stops it. */
+#include "exec/engine.h"
+#include "exec/keyed.h"
+#include "exec/keyed_state.h"
+#include "node/key_board.h"
+#include "world/gate.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static _Atomic int strdups_left;        /* of the key, until one fails */
+static _Atomic(choir_comm *) destroyed; /* by another thread, while the next call is held */
+static _Atomic bool freed_early;
+
+char *__real_strdup(const char *text);
+char *__wrap_strdup(const char *text);
+choir_status __real_keyed_hold(struct run *const *parts, size_t n);
+choir_status __wrap_keyed_hold(struct run *const *parts, size_t n);
+
+char *__wrap_strdup(const char *text)
+{
+	return strcmp(text, "list") == 0 && atomic_fetch_sub(&strdups_left, 1) == 1 ? NULL : __real_strdup(text);
+}
+
+static choir_call with_key(const char *key)
+{
+	choir_call call = CHOIR_CALL_INIT;
+
+	call.key = key;
+	return call;
+}
+
+static choir_comm_config keyed_config(int per_node)
+{
+	choir_comm_config config = CHOIR_COMM_CONFIG_INIT;
+
+	config.name = "keyed";
+	config.keyed = 1;
+	config.ranks_per_node = per_node;
+	config.deadline_ms = 60000;
+	return config;
+}
+
+/* Each of the two parts has a copy of the key; the third one, of the call that is held, fails. */
+static void list_without_memory(struct world *world, int rank, choir_comm *comm, void *in_group)
+{
+	choir_call list = with_key("list"), other = with_key("other");
+	int32_t x[2] = { 1, 2 }, y[2] = { -1, -1 };
+	float u[2] = { 3, 4 }, v[2] = { -1, -1 };
+	choir_tensor tensors[2] = { { choir_host(x), choir_host(y), 2, CHOIR_I32 },
+		                    { choir_host(u), choir_host(v), 2, CHOIR_F32 } };
+
+	atomic_store(&strdups_left, 3);
+	if (in_group != NULL)
+		OK(choir_group_begin());
+	IS(choir_allreduce_multi(comm, tensors, 2, CHOIR_OP_SUM, &list, NULL),
+	   in_group != NULL ? CHOIR_SUCCESS : CHOIR_NO_MEMORY);
+	if (in_group != NULL)
+		IS(choir_group_end(), CHOIR_NO_MEMORY);
+	CHECK(!keyed_holds(comm->keyed));
+	OK(choir_barrier(comm, &other, NULL));
+	CHECK(y[0] == -1 && v[0] == -1);
+	OK(choir_allreduce_multi(comm, tensors, 2, CHOIR_OP_SUM, &list, NULL));
+	CHECK(y[1] == 2 && v[1] == 4);
+}
+
+static void test_all_parts_or_none(void **state)
+{
+	choir_comm_config config = keyed_config(0);
+	int in_group = 1;
+
+	(void)state;
+	world_run(1, &config, list_without_memory, NULL);
+	world_run(1, &config, list_without_memory, &in_group);
+}
+
+/* --- destroy --- */
+
+static void *destroy(void *comm)
+{
+	(void)choir_comm_destroy(comm);
+	return NULL;
+}
+
+/* The comm closes between the call's first look at it and the call's being held. */
+choir_status __wrap_keyed_hold(struct run *const *parts, size_t n)
+{
+	choir_comm *comm = atomic_exchange(&destroyed, NULL);
+	pthread_t thread;
+	choir_status st;
+	bool closing = false;
+
+	if (comm == NULL)
+		return __real_keyed_hold(parts, n);
+	assert_int_equal(pthread_create(&thread, NULL, destroy, comm), 0);
+	while (!closing) {
+		pthread_mutex_lock(&comm->submission.lock);
+		closing = comm->submission.closing;
+		pthread_mutex_unlock(&comm->submission.lock);
+	}
+	freed_early = engine_idle(comm);
+	if (freed_early)
+		return CHOIR_ABORTED;
+	st = __real_keyed_hold(parts, n);
+	pthread_join(thread, NULL);
+	return st;
+}
+
+static void test_destroy_waits(void **state)
+{
+	choir_comm_config config = keyed_config(0);
+	choir_device *device = world_device();
+	choir_call call = with_key("late");
+	choir_event *event = NULL;
+	choir_comm *comm;
+
+	(void)state;
+	assert_int_equal(choir_comm_create_local(1, &device, &config, &comm), CHOIR_SUCCESS);
+	assert_int_equal(choir_group_begin(), CHOIR_SUCCESS);
+	assert_int_equal(choir_barrier(comm, &call, &event), CHOIR_SUCCESS);
+	atomic_store(&destroyed, comm);
+	assert_int_equal(choir_group_end(), CHOIR_SUCCESS);
+	assert_false(freed_early);
+	assert_int_equal(choir_event_wait(event, -1), CHOIR_SUCCESS);
+	choir_event_release(event);
+}
+
+/* --- the order of keys --- */
+
+enum { KEYS = KEY_BOARD_ORDER + 1000, LOOKS = 1000 };
+
+struct keyed_sum {
+	int32_t send, recv;
+	choir_event *event;
+};
+
+static void start_sums(struct world *world, int rank, choir_comm *comm, struct keyed_sum *sums)
+{
+	for (int i = 0; i < KEYS; i++) {
+		char key[32];
+		choir_call call = with_key(key);
+
+		snprintf(key, sizeof key, "key/%d", i);
+		sums[i].send = i + rank;
+		OK(choir_allreduce(comm, choir_host(&sums[i].send), choir_host(&sums[i].recv), 1, CHOIR_I32,
+		                   CHOIR_OP_SUM, &call, &sums[i].event));
+	}
+}
+
+/* Rank 0 orders keys until it has told as many as the ring of rank 1's node has room for, and some more if it can. */
+static void order_many(choir_comm *comm)
+{
+	struct due_job due;
+	bool enough = false;
+
+	while (!enough) {
+		(void)engine_drive(comm, true, &due);
+		if (!engine_enter(&comm->engine))
+			continue;
+		enough = comm->keyed->n_ordered >= KEY_BOARD_ORDER;
+		engine_leave(&comm->engine);
+	}
+	for (int i = 0; i < LOOKS; i++)
+		(void)engine_drive(comm, true, &due);
+}
+
+/* Rank 1 says its keys, and reads nothing while rank 0 says the same ones. */
+static void stand_still(struct world *world, int rank, choir_comm *comm, void *sums_p)
+{
+	struct keyed_sum *sums = (struct keyed_sum *)sums_p + (size_t)rank * KEYS;
+	struct run *ordered = NULL, *ended = NULL;
+
+	if (rank == 1) {
+		start_sums(world, rank, comm, sums);
+		while (!engine_enter(&comm->engine))
+			;
+		(void)keyed_drive(comm, &ordered, &ended);
+		CHECK(ordered == NULL && ended == NULL);
+	}
+	line_up();
+	if (rank == 0) {
+		start_sums(world, rank, comm, sums);
+		order_many(comm);
+	}
+	line_up();
+	if (rank == 1)
+		engine_leave(&comm->engine);
+	for (int i = 0; i < KEYS; i++) {
+		OK(choir_event_wait(sums[i].event, -1));
+		CHECK(sums[i].recv == 2 * i + 1);
+		choir_event_release(sums[i].event);
+	}
+}
+
+static void test_order_is_read(void **state)
+{
+	choir_comm_config config = keyed_config(1);
+	struct keyed_sum *sums = calloc(2 * (size_t)KEYS, sizeof *sums);
+
+	(void)state;
+	line_up_begin(2);
+	world_run(2, &config, stand_still, sums);
+	line_up_end();
+	free(sums);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_all_parts_or_none),
+		                            cmocka_unit_test(test_destroy_waits),
+		                            cmocka_unit_test(test_order_is_read) };
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	world_device_drop();
+	return failed;
+}
