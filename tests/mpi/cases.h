@@ -9,6 +9,7 @@ void case_matrix(struct job *job);    /* the table of ring 3: sizes, types, root
 void case_oracle(struct job *job);    /* against MPI's own collectives */
 void case_op(struct job *job);        /* an operator of the caller's: MPI_Op_create */
 void case_multi(struct job *job);     /* lists of tensors, likewise */
+void case_lists(struct job *job);     /* lists and padded blocks of the other collectives, likewise */
 void case_locals(struct job *job);    /* two ranks a process: a thread each, and one thread with groups */
 void case_split(struct job *job);     /* halves, odd and even, one rank alone, nobody */
 void case_starts(struct job *job);    /* comms made without blocking, one rank after another */
