@@ -28,18 +28,15 @@ static choir_status read_lists(struct alltoallv_request *r)
 choir_status alltoallv_request_read(choir_comm *comm, const struct call_key *key, struct alltoallv_request *out)
 {
 	choir_call named = { .options = key->options };
-	struct dense_options checked;
+	struct dense_options read;
 
 	out->comm = comm;
 	out->key = key;
 	out->send.bytes = out->recv.bytes = NULL; /* the rest of the two is large, and not zeroed */
 	if (choir_dtype_bytes(key->dtype) == 0)
 		return error_set(CHOIR_ARGUMENT, "%s: no data type has number %d", key->form->name, (int)key->dtype);
-	TRY(call_algorithm(key->form->name, &named, COLLECTIVE_ALLTOALLV, &out->forced));
-	if (comm->n == 1)
-		out->forced = NULL; /* alone, a rank can do with nobody what any of them says */
-	if (key->options != NULL)
-		TRY(options_read(key->form->name, comm, &named, COLLECTIVE_ALLTOALLV, &checked));
+	TRY(options_read(key->form->name, comm, &named, COLLECTIVE_ALLTOALLV, &read));
+	out->forced = comm->n > 1 ? read.algorithm : NULL; /* alone, a rank can do with nobody what any of them says */
 	return read_lists(out);
 }
 

@@ -223,23 +223,6 @@ choir_status call_order(const char *call, const choir_comm *comm, const choir_ca
 	return CHOIR_SUCCESS;
 }
 
-choir_status call_algorithm(const char *call, const choir_call *given, enum collective collective,
-                            const struct algorithm **out_p)
-{
-	char name[64];
-	bool found;
-
-	*out_p = NULL;
-	TRY(call_option(call, given->options, "algorithm", name, sizeof name, &found));
-	if (!found || strcmp(name, "auto") == 0)
-		return CHOIR_SUCCESS;
-	*out_p = algo_find(collective, name);
-	if (*out_p == NULL)
-		return error_set(CHOIR_ARGUMENT, "%s: there is no algorithm '%s' for %s", call, name,
-		                 collective_name(collective));
-	return CHOIR_SUCCESS;
-}
-
 /* Was the sibling used last by that thread (0: by none yet), and does it lack the call that would match comm's? */
 static bool lacks_call(struct choir_comm *comm, struct choir_comm *sibling, uint64_t user, uint64_t seq)
 {

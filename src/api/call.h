@@ -40,11 +40,6 @@ choir_status call_read(const char *call, const choir_call *given, unsigned takes
 /* call_takes_no_options: ARGUMENT if the caller gave some. */
 choir_status call_takes_no_options(const char *call, const choir_call *read);
 
-/* call_algorithm: the algorithm that the call's options name ("algorithm=ring"), NULL if none; ARGUMENT for unknown
- * keys or names. */
-choir_status call_algorithm(const char *call, const choir_call *given, enum collective collective,
-                            const struct algorithm **out_p);
-
 /* call_order: must the call fold in rank order ("order=ranks", "order=any"; else as the comm does)?  call_option: the
  * last value of a key. */
 choir_status call_order(const char *call, const choir_comm *comm, const choir_call *given, bool *ranks_p);
