@@ -75,41 +75,30 @@ static choir_status all_counted(struct topk_run *run, struct script_turn *turn)
 	return topk_gather(run, turn, list_pairs(&run->held, &run->types), run->numbers, false, all_sums);
 }
 
-/* Everyone has the same sums, and so keeps the same. */
-static choir_status keep_largest(struct topk_run *run, uint64_t most, struct select_limit *limit_p)
-{
-	TRY(list_top(&run->kept, &run->types, most, limit_p));
-	list_keep(&run->kept, &run->types, *limit_p);
-	return CHOIR_SUCCESS;
-}
-
+/* Everyone has all sums, and so finds the same threshold. */
 static choir_status all_sums(struct topk_run *run, struct script_turn *turn)
 {
 	struct select_limit limit;
 
 	(void)turn;
 	TRY(topk_join(run, &run->kept));
-	TRY(keep_largest(run, run->k, &limit));
+	TRY(list_top(&run->kept, &run->types, run->k, &limit));
 	run->tracking.global = magnitude_value(run->types.work, limit.key);
+	list_keep(&run->kept, &run->types, limit);
 	run->step = run->deliver;
 	return CHOIR_SUCCESS;
 }
 
-/* Of more than the band's top the largest are the result; the others stay with those that sent them. */
 static choir_status kept_arrived(struct topk_run *run, struct script_turn *turn)
 {
 	const struct topk_preset *p = preset(run);
-	uint64_t most = topk_band_top(p->global_high, run->k);
-	struct select_limit limit;
 
 	(void)turn;
 	TRY(topk_join(run, &run->kept));
-	if ((double)run->kept.count < p->global_low * (double)run->k)
+	if ((double)run->above < p->global_low * (double)run->k)
 		run->tracking.global /= p->global_down;
-	else if (run->kept.count > most)
+	else if (run->above > topk_band_top(p->global_high, run->k))
 		run->tracking.global *= p->global_up;
-	if (run->kept.count > most)
-		TRY(keep_largest(run, most, &limit));
 	run->step = run->deliver;
 	return CHOIR_SUCCESS;
 }
@@ -159,11 +148,37 @@ static choir_status even_out(struct topk_run *run, struct script_turn *turn, uin
 	return topk_exchange(run, turn, run->parts, evened_out);
 }
 
+/* Of run->above sums each owner keeps its largest, of all together no more than the band's top; the others stay with
+ * those that sent them. */
+static choir_status keep_band(struct topk_run *run, uint64_t top)
+{
+	uint64_t n = (uint64_t)run->env.layout->n, counted = 0, kept = 0;
+	struct select_limit limit;
+
+	for (uint64_t r = 0; r < n; r++) {
+		uint64_t end;
+
+		counted += run->numbers[r];
+		end = (uint64_t)((__uint128_t)counted * top / run->above);
+		run->numbers[r] = end - kept;
+		kept = end;
+	}
+	TRY(list_top(&run->held, &run->types, run->numbers[run->env.me], &limit));
+	list_keep(&run->held, &run->types, limit);
+	return CHOIR_SUCCESS;
+}
+
 static choir_status kept_counted(struct topk_run *run, struct script_turn *turn)
 {
 	uint64_t n = (uint64_t)run->env.layout->n, most = 0, all = 0,
-		 pair = run->types.form.bytes + run->types.wire_bytes;
+		 pair = run->types.form.bytes + run->types.wire_bytes,
+		 top = topk_band_top(preset(run)->global_high, run->k);
 
+	run->above = 0;
+	for (uint64_t r = 0; r < n; r++)
+		run->above += run->numbers[r];
+	if (run->above > top)
+		TRY(keep_band(run, top));
 	for (uint64_t r = 0; r < n; r++) {
 		most = run->numbers[r] > most ? run->numbers[r] : most;
 		all += run->numbers[r];

@@ -160,6 +160,7 @@ struct topk_run {
 	struct moments moments;
 	double threshold; /* that is tried */
 	uint64_t passed;  /* a reused threshold, whether or not all were selected */
+	uint64_t above;   /* oktopk: sums of all ranks above the global one, whether or not all were kept */
 	int tries, chunk;
 	bool rises, looked;
 	const void *whole;
