@@ -17,8 +17,9 @@ static choir_status check_copy(const char *what, const struct dev_access *access
 
 /* The cl_mem's flags forbid host access: the bytes go through a second buffer that lives as long as the two
  * commands. */
-static cl_int copy_through_buffer(cl_command_queue queue, cl_context context, const struct dev_access *access,
-                                  uint64_t off, void *to, const void *from, uint64_t bytes, cl_event *event_p)
+static cl_int copy_through_buffer(cl_command_queue queue, cl_context context, cl_bool blocks,
+                                  const struct dev_access *access, uint64_t off, void *to, const void *from,
+                                  uint64_t bytes, cl_event *event_p)
 {
 	cl_int rc;
 	cl_mem second = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, NULL, &rc);
@@ -28,7 +29,7 @@ static cl_int copy_through_buffer(cl_command_queue queue, cl_context context, co
 	if (to != NULL) {
 		rc = clEnqueueCopyBuffer(queue, access->mem, second, access->off + off, 0, bytes, 0, NULL, NULL);
 		if (rc == CL_SUCCESS)
-			rc = clEnqueueReadBuffer(queue, second, CL_FALSE, 0, bytes, to, 0, NULL, event_p);
+			rc = clEnqueueReadBuffer(queue, second, blocks, 0, bytes, to, 0, NULL, event_p);
 	} else {
 		rc = clEnqueueWriteBuffer(queue, second, CL_FALSE, 0, bytes, from, 0, NULL, NULL);
 		if (rc == CL_SUCCESS)
@@ -39,16 +40,17 @@ static cl_int copy_through_buffer(cl_command_queue queue, cl_context context, co
 	return rc;
 }
 
-static cl_int copy_pointer(choir_device *device, cl_command_queue queue, const struct dev_access *access, void *to,
-                           const void *from, uint64_t bytes, cl_event *event_p)
+static cl_int copy_pointer(choir_device *device, cl_command_queue queue, cl_bool blocks,
+                           const struct dev_access *access, void *to, const void *from, uint64_t bytes,
+                           cl_event *event_p)
 {
 	if (access->usm != NULL)
-		return device->usm.copy(queue, CL_FALSE, to, from, bytes, 0, NULL, event_p);
-	return clEnqueueSVMMemcpy(queue, CL_FALSE, to, from, bytes, 0, NULL, event_p);
+		return device->usm.copy(queue, blocks, to, from, bytes, 0, NULL, event_p);
+	return clEnqueueSVMMemcpy(queue, blocks, to, from, bytes, 0, NULL, event_p);
 }
 
-static choir_status read_on(choir_device *device, cl_command_queue queue, const struct dev_access *access, uint64_t off,
-                            void *to, uint64_t bytes, cl_event *event_p)
+static choir_status read_on(choir_device *device, cl_command_queue queue, cl_bool blocks,
+                            const struct dev_access *access, uint64_t off, void *to, uint64_t bytes, cl_event *event_p)
 {
 	cl_int rc;
 
@@ -56,18 +58,19 @@ static choir_status read_on(choir_device *device, cl_command_queue queue, const 
 		return event_p != NULL ? dev_marker(queue, event_p) : CHOIR_SUCCESS;
 	TRY(check_copy("dev_read", access, off, bytes));
 	if (access->mem == NULL)
-		rc = copy_pointer(device, queue, access, to,
+		rc = copy_pointer(device, queue, blocks, access, to,
 		                  (unsigned char *)(access->usm != NULL ? access->usm : access->svm) + off, bytes,
 		                  event_p);
 	else if (access->no_read)
-		rc = copy_through_buffer(queue, device->context, access, off, to, NULL, bytes, event_p);
+		rc = copy_through_buffer(queue, device->context, blocks, access, off, to, NULL, bytes, event_p);
 	else
-		rc = clEnqueueReadBuffer(queue, access->mem, CL_FALSE, access->off + off, bytes, to, 0, NULL, event_p);
+		rc = clEnqueueReadBuffer(queue, access->mem, blocks, access->off + off, bytes, to, 0, NULL, event_p);
 	return rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("dev_read: enqueue", rc);
 }
 
-static choir_status write_on(choir_device *device, cl_command_queue queue, const struct dev_access *access,
-                             uint64_t off, const void *from, uint64_t bytes, cl_event *event_p)
+static choir_status write_on(choir_device *device, cl_command_queue queue, cl_bool blocks,
+                             const struct dev_access *access, uint64_t off, const void *from, uint64_t bytes,
+                             cl_event *event_p)
 {
 	cl_int rc;
 
@@ -75,21 +78,20 @@ static choir_status write_on(choir_device *device, cl_command_queue queue, const
 		return event_p != NULL ? dev_marker(queue, event_p) : CHOIR_SUCCESS;
 	TRY(check_copy("dev_write", access, off, bytes));
 	if (access->mem == NULL)
-		rc = copy_pointer(device, queue, access,
+		rc = copy_pointer(device, queue, blocks, access,
 		                  (unsigned char *)(access->usm != NULL ? access->usm : access->svm) + off, from, bytes,
 		                  event_p);
 	else if (access->no_write)
-		rc = copy_through_buffer(queue, device->context, access, off, NULL, from, bytes, event_p);
+		rc = copy_through_buffer(queue, device->context, blocks, access, off, NULL, from, bytes, event_p);
 	else
-		rc = clEnqueueWriteBuffer(queue, access->mem, CL_FALSE, access->off + off, bytes, from, 0, NULL,
-		                          event_p);
+		rc = clEnqueueWriteBuffer(queue, access->mem, blocks, access->off + off, bytes, from, 0, NULL, event_p);
 	return rc == CL_SUCCESS ? CHOIR_SUCCESS : error_cl("dev_write: enqueue", rc);
 }
 
 choir_status dev_read(choir_device *device, const struct dev_access *access, uint64_t off, void *to, uint64_t bytes,
                       cl_event *event_p)
 {
-	TRY(read_on(device, device->queue, access, off, to, bytes, event_p));
+	TRY(read_on(device, device->queue, CL_FALSE, access, off, to, bytes, event_p));
 	clFlush(device->queue);
 	return CHOIR_SUCCESS;
 }
@@ -97,7 +99,7 @@ choir_status dev_read(choir_device *device, const struct dev_access *access, uin
 choir_status dev_write(choir_device *device, const struct dev_access *access, uint64_t off, const void *from,
                        uint64_t bytes, cl_event *event_p)
 {
-	TRY(write_on(device, device->queue, access, off, from, bytes, event_p));
+	TRY(write_on(device, device->queue, CL_FALSE, access, off, from, bytes, event_p));
 	clFlush(device->queue);
 	return CHOIR_SUCCESS;
 }
@@ -125,7 +127,7 @@ choir_status dev_stage_read(choir_device *device, const struct dev_access *acces
 	cl_command_queue queue;
 
 	TRY(copy_queue(device, READS, &queue));
-	TRY(read_on(device, queue, access, off, to, bytes, event_p));
+	TRY(read_on(device, queue, CL_FALSE, access, off, to, bytes, event_p));
 	clFlush(queue);
 	return CHOIR_SUCCESS;
 }
@@ -136,14 +138,29 @@ choir_status dev_stage_write(choir_device *device, const struct dev_access *acce
 	cl_command_queue queue;
 
 	TRY(copy_queue(device, WRITES, &queue));
-	TRY(write_on(device, queue, access, off, from, bytes, event_p));
+	TRY(write_on(device, queue, CL_FALSE, access, off, from, bytes, event_p));
 	clFlush(queue);
 	return CHOIR_SUCCESS;
 }
 
-/* Note [copies that block].  They wait for an event without a clFlush before: clWaitForEvents flushes, and Intel's
- * runtime executes a small command in the waiting thread unless a flush has handed it to another.  A blocking write is
- * no substitute: on that runtime it returns before a write of less than 1 KB is complete. */
+/* Note [copies that block].  A blocking copy is what programs call most, so drivers are quick at it: Mesa's rusticl
+ * wakes a thread in every clWaitForEvents, Intel's runtime executes a small command in the calling thread.  It may
+ * return before the copy is complete: a write of less than 1 KB on Intel's runtime, a read on rusticl.  So the event's
+ * status is looked at, and waited for if it is not complete.
+ *
+ * On a CPU device both directions share a queue: a second one is a second thread that has to be woken. */
+static choir_status ended(cl_event *event_p)
+{
+	cl_int state = CL_QUEUED;
+
+	if (clGetEventInfo(*event_p, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL) != CL_SUCCESS ||
+	    state != CL_COMPLETE)
+		return dev_wait(event_p);
+	clReleaseEvent(*event_p);
+	*event_p = NULL;
+	return CHOIR_SUCCESS;
+}
+
 choir_status dev_stage_read_now(choir_device *device, const struct dev_access *access, uint64_t off, void *to,
                                 uint64_t bytes)
 {
@@ -151,8 +168,8 @@ choir_status dev_stage_read_now(choir_device *device, const struct dev_access *a
 	cl_event event;
 
 	TRY(copy_queue(device, READS, &queue));
-	TRY(read_on(device, queue, access, off, to, bytes, &event));
-	return dev_wait(&event);
+	TRY(read_on(device, queue, CL_TRUE, access, off, to, bytes, &event));
+	return ended(&event);
 }
 
 choir_status dev_stage_write_now(choir_device *device, const struct dev_access *access, uint64_t off, const void *from,
@@ -161,9 +178,9 @@ choir_status dev_stage_write_now(choir_device *device, const struct dev_access *
 	cl_command_queue queue;
 	cl_event event;
 
-	TRY(copy_queue(device, WRITES, &queue));
-	TRY(write_on(device, queue, access, off, from, bytes, &event));
-	return dev_wait(&event);
+	TRY(copy_queue(device, dev_is_cpu(device) ? READS : WRITES, &queue));
+	TRY(write_on(device, queue, CL_TRUE, access, off, from, bytes, &event));
+	return access->no_write ? dev_wait(&event) : ended(&event); /* through a second buffer nothing blocks */
 }
 
 choir_status dev_copy(choir_device *device, struct dev_bytes to, struct dev_bytes from, uint64_t bytes,
