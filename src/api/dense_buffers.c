@@ -2,6 +2,7 @@
 #include "api/dense_buffers.h"
 
 #include "base/arithmetic.h"
+#include "dev/pointer_cache.h"
 #include "exec/commit.h"
 #include "exec/gathered.h"
 #include "exec/symmetric.h"
@@ -52,12 +53,12 @@ static choir_status check_buffers(const struct dense *d, struct algo_in *in)
 }
 
 /* Note [what may change] in exec/prepared.c. */
-static void note_lasting(struct prepared *prepared, choir_buffer buffer, uint64_t bytes,
+static void note_lasting(choir_device *device, struct prepared *prepared, choir_buffer buffer, uint64_t bytes,
                          const struct dev_access *access)
 {
 	bool host = bytes == 0 || buffer.kind == CHOIR_BUFFER_HOST, mem = buffer.kind == CHOIR_BUFFER_MEM;
 
-	prepared->reusable &= host || (mem && access->direct);
+	prepared->reusable &= host || (mem && (access->direct || dev_watch_death(device, buffer.base)));
 	prepared->reusable_if_retained &= host || mem;
 }
 
@@ -95,8 +96,8 @@ static choir_status resolve(const struct dense *d, struct bound *bound, struct p
 	TRY(dev_resolve(device, d->send, d->send_bytes, false, &bound->send));
 	TRY(dev_resolve(device, d->recv, d->recv_bytes, !(in->in_place && d->collective == COLLECTIVE_BROADCAST),
 	                &bound->recv));
-	note_lasting(prepared, d->send, d->send_bytes, &bound->send);
-	note_lasting(prepared, d->recv, d->recv_bytes, &bound->recv);
+	note_lasting(device, prepared, d->send, d->send_bytes, &bound->send);
+	note_lasting(device, prepared, d->recv, d->recv_bytes, &bound->recv);
 	take_shadows(d, bound);
 	if (in->in_place) { /* one range holds the other: it alone is mapped */
 		bool recv_is_inner = collective_recv_is_inner(d->collective);
@@ -183,7 +184,7 @@ choir_status dense_buffers_stage(struct dense *d, struct prepared *prepared)
 	if (d->collective == COLLECTIVE_BROADCAST && in.in_place) /* the root writes nothing */
 		return CHOIR_SUCCESS;
 	TRY(dev_resolve(d->comm->device, recv, d->recv_bytes, true, &access));
-	note_lasting(prepared, recv, d->recv_bytes, &access);
+	note_lasting(d->comm->device, prepared, recv, d->recv_bytes, &access);
 	TRY(commit_create(d->comm->device, blocks ? (size_t)d->comm->n : 1, commit_room(d->recv_bytes),
 	                  &prepared->commit));
 	prepared->reusable &= commit_is_short(prepared->commit);

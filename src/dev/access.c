@@ -48,6 +48,11 @@ static choir_status direct_pointer(choir_device *device, cl_mem mem, unsigned ch
 	return st;
 }
 
+bool dev_watch_death(choir_device *device, cl_mem mem)
+{
+	return pointer_cache_add(device->pointers, mem, NULL) == CHOIR_SUCCESS;
+}
+
 static choir_status resolve_mem(choir_device *device, choir_buffer buffer, struct dev_access *access)
 {
 	cl_mem mem = buffer.base;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The mapped pointer of every cl_mem of class direct.  Drivers reuse the handle of a released cl_mem, so the memory's
- * destructor callback ends its entry; it may run after the device is destroyed, so entries are reference counted.  Any
- * thread. */
+/* The mapped pointer of every cl_mem of class direct, and the cl_mems of other classes in prepared calls.  Drivers
+ * reuse the handle of a released cl_mem, so the memory's destructor callback ends its entry; it may run after the
+ * device is destroyed, so entries are reference counted.  Any thread. */
 #ifndef DEV_POINTER_CACHE_H
 #define DEV_POINTER_CACHE_H
 
 #include "base/error.h"
 
 #include <choir/device.h>
+#include <stdbool.h>
 
 struct pointer_cache;
 
@@ -18,8 +19,12 @@ void pointer_cache_release(struct pointer_cache *cache);
 /* pointer_cache_find: the pointer of mem's first byte, NULL if there is none. */
 void *pointer_cache_find(struct pointer_cache *cache, cl_mem mem);
 
-/* pointer_cache_add: keeps ptr until mem is destroyed.  The caller holds mem.  NO_MEMORY, OPENCL: nothing is kept. */
+/* pointer_cache_add: keeps ptr until mem is destroyed, which counts as a death (dev_deaths); ptr NULL: mem has none.
+ * The caller holds mem.  NO_MEMORY, OPENCL: nothing is kept. */
 choir_status pointer_cache_add(struct pointer_cache *cache, cl_mem mem, void *ptr);
+
+/* dev_watch_death: the death of a cl_mem that the caller holds will be counted; false if the driver cannot tell. */
+bool dev_watch_death(choir_device *device, cl_mem mem);
 
 /* pointer_cache_count: live entries, for tests and choir-info. */
 size_t pointer_cache_count(struct pointer_cache *cache);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [what may change].  A key is equal if every argument is: addresses, handles, lengths, and the contents of lists.
  * Two things may change behind equal arguments, and both are counted where they happen: the memory that the ranks share
- * (symmetric_changes), and a cl_mem that dies, whose handle may come back as another memory's (dev_deaths).  The death
- * of a cl_mem is noticed if the host reaches it directly, and cannot happen while it is retained.  What is behind an
- * SVM or USM pointer is looked at each time.  Calls of other ranks are compared as ever. */
+ * (symmetric_changes), and a cl_mem that dies, whose handle may come back as another memory's (dev_deaths).  A cl_mem
+ * that is retained cannot die.  What is behind an SVM or USM pointer is looked at each time.  Calls of other ranks are
+ * compared as ever. */
 #include "exec/prepared.h"
 
 #include "base/user_op.h"
