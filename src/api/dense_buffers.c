@@ -3,6 +3,7 @@
 
 #include "base/arithmetic.h"
 #include "dev/pointer_cache.h"
+#include "dev/rates.h"
 #include "exec/commit.h"
 #include "exec/gathered.h"
 #include "exec/symmetric.h"
@@ -75,7 +76,12 @@ static bool has_gaps(const struct dense *d, uint64_t bytes)
 /* Note [shadows] in exec/shadow.c. */
 static bool is_short(const struct dense *d, const struct dev_access *access)
 {
-	return access->stage && access->bytes <= dev_short_bytes(d->comm->device) && d->become_script == NULL;
+	const choir_device *device = d->comm->device;
+	bool maps = dev_needs_map(access);
+	bool near = maps && choir_device_class(device) == CHOIR_CLASS_MAP;
+
+	return (access->stage || maps) && d->become_script == NULL &&
+	       access->bytes <= (near ? dev_short_map_bytes(device) : dev_short_bytes(device));
 }
 
 static void take_shadows(const struct dense *d, struct bound *bound)

@@ -110,6 +110,8 @@ static choir_status device_init(choir_device *device, choir_memory_class wanted)
 	TRY(choose_class(device, wanted));
 	if (dev_has_far_memory(device))
 		rates_learn(device, &device->rates);
+	if (device->memory_class == CHOIR_CLASS_MAP)
+		device->short_map_bytes = rates_short_map_bytes(device);
 	return CHOIR_SUCCESS;
 }
 

@@ -52,6 +52,7 @@ struct choir_device {
 	struct device_facts facts;
 	struct device_usm usm;
 	struct device_rates rates; /* measured only where memory is far */
+	uint64_t short_map_bytes;  /* class map: Note [short maps] in map_rates.c */
 	choir_memory_class memory_class;
 	choir_reduce_where reduce;
 	struct pointer_cache *pointers;

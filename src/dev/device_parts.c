@@ -81,6 +81,11 @@ double dev_bus_ns(const choir_device *device, uint64_t commands, uint64_t bytes)
 	return (double)commands * us * 1000 + (double)bytes / GBps;
 }
 
+uint64_t dev_short_map_bytes(const choir_device *device)
+{
+	return device->short_map_bytes;
+}
+
 bool dev_has_fp64(const choir_device *device)
 {
 	return device->facts.fp64;

@@ -23,4 +23,9 @@ void rates_measure(struct choir_device *device, int tries, int64_t budget_ns, st
 /* rates_learn: measures in 5 ms or, of a device and driver that the process has measured, knows.  Blocks. */
 void rates_learn(struct choir_device *device, struct device_rates *out);
 
+/* rates_short_map_bytes: of class map, the longest buffers of which a read and a write take less time than two maps and
+ * unmaps; 0: none.  Blocks for 3 ms at the most.  dev_short_map_bytes: as measured when the device was created. */
+uint64_t rates_short_map_bytes(struct choir_device *device);
+uint64_t dev_short_map_bytes(const struct choir_device *device);
+
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* How many commands a short collective costs where only commands reach the buffers: one read on each rank that gives
- * bytes and one write on each that gets some, and nothing else.  The commands are counted here: this program's own
- * functions come before the loader's. */
+ * bytes and one write on each that gets some, and nothing else; and no question about a buffer that was asked before.
+ * The commands are counted here: this program's own functions come before the loader's. */
+#include "dev/rates.h"
 #include "world/flight.h"
 
 #include <dlfcn.h>
@@ -13,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { READS, WRITES, OTHERS, N_COUNTS };
+enum { READS, WRITES, OTHERS, MAPS, QUESTIONS, N_COUNTS };
 static _Atomic int counted[N_COUNTS];
 static atomic_bool counts;
 
@@ -71,13 +72,34 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueMarkerWithWaitList(cl_command_queue que
 	return fn(queue, n, events, event_p);
 }
 
+CL_API_ENTRY void *CL_API_CALL clEnqueueMapBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking,
+                                                  cl_map_flags flags, size_t off, size_t bytes, cl_uint n,
+                                                  const cl_event *events, cl_event *event_p, cl_int *rc_p)
+{
+	void *(CL_API_CALL * fn)(cl_command_queue, cl_mem, cl_bool, cl_map_flags, size_t, size_t, cl_uint,
+	                         const cl_event *, cl_event *, cl_int *);
+
+	next_of("clEnqueueMapBuffer", MAPS, &fn);
+	return fn(queue, mem, blocking, flags, off, bytes, n, events, event_p, rc_p);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetMemObjectInfo(cl_mem mem, cl_mem_info what, size_t room, void *out,
+                                                   size_t *bytes_p)
+{
+	cl_int(CL_API_CALL * fn)(cl_mem, cl_mem_info, size_t, void *, size_t *);
+
+	next_of("clGetMemObjectInfo", QUESTIONS, &fn);
+	return fn(mem, what, room, out, bytes_p);
+}
+
 /* --- the calls --- */
 
-enum { MOST_RANKS = 3, ROUNDS = 4 };
+enum { MOST_RANKS = 3, ROUNDS = 4, MOST_TRIES = 50 };
 
 struct trial {
 	struct dense_call call;
 	struct dense_flight flights[MOST_RANKS];
+	int tries;
 };
 
 static void make(struct world *world, int rank, choir_comm *comm, void *arg)
@@ -123,31 +145,56 @@ static int ranks_with(const struct trial *t, bool sends)
 }
 
 /* Where blocks are uneven some are empty, or have gaps between them. */
+static bool has_gaps(const struct trial *t)
+{
+	return t->call.what->uneven && !t->call.what->reduces;
+}
+
 static bool is_right(const struct trial *t)
 {
 	int reads = (ROUNDS - 1) * ranks_with(t, true), writes = (ROUNDS - 1) * ranks_with(t, false);
 
-	if (t->call.what->uneven && !t->call.what->reduces)
+	if (has_gaps(t))
 		return counted[READS] <= reads && counted[OTHERS] == 0;
 	return counted[READS] == reads && counted[WRITES] == writes && counted[OTHERS] == 0;
 }
 
-static void count(struct world *world, struct trial *t)
+/* Class map maps what has gaps.  A call that finds another thread at work goes another way, which makes memory of its
+ * own and does not remember the call. */
+static bool is_quiet(const struct trial *t)
 {
-	char text[FLIGHT_TEXT_BYTES];
+	bool maps = has_gaps(t) && choir_device_class(world_device()) == CHOIR_CLASS_MAP;
 
-	world_threads(world, make, t);
-	world_threads(world, call, t); /* the first call makes the library's memory */
+	return counted[QUESTIONS] == 0 && counted[MAPS] <= (maps ? (ROUNDS - 1) * t->call.n : 0);
+}
+
+static void count_once(struct world *world, struct trial *t)
+{
 	for (int i = 0; i < N_COUNTS; i++)
 		atomic_store(&counted[i], 0);
 	atomic_store(&counts, true);
 	for (int round = 1; round < ROUNDS; round++)
 		world_threads(world, call, t);
 	atomic_store(&counts, false);
+}
+
+static void count(struct world *world, struct trial *t)
+{
+	char text[FLIGHT_TEXT_BYTES];
+	bool right, quiet = false;
+
+	world_threads(world, make, t);
+	world_threads(world, call, t); /* the first call makes the library's memory */
+	do {
+		count_once(world, t);
+		right = is_right(t);
+		quiet = is_quiet(t);
+	} while (right && !quiet && ++t->tries < MOST_TRIES);
 	flight_text(&t->flights[0], text);
-	if (!is_right(t))
-		world_fail(world, 0, "%s: %d calls made %d reads, %d writes and %d other commands", text, ROUNDS - 1,
-		           counted[READS], counted[WRITES], counted[OTHERS]);
+	if (!right || !quiet)
+		world_fail(world, 0, "%s: %d calls made %d reads, %d writes, %d maps, %d others, and %d questions",
+		           text, ROUNDS - 1, counted[READS], counted[WRITES], counted[MAPS], counted[OTHERS],
+		           counted[QUESTIONS]);
 	if (t->flights[0].in_place) /* it sums up what it wrote */
 		for (int r = 0; r < t->call.n; r++)
 			flight_free(&t->flights[r]);
@@ -155,40 +202,59 @@ static void count(struct world *world, struct trial *t)
 		world_threads(world, compare, t);
 }
 
-static void test_commands(void **state)
+/* Which buffers of class map are short is measured. */
+static bool is_short(const struct trial *t)
+{
+	return choir_device_class(world_device()) != CHOIR_CLASS_MAP ||
+	       t->call.count * (size_t)t->call.n * sizeof(float) <= dev_short_map_bytes(world_device());
+}
+
+static void all_calls(const char *class)
 {
 	static struct trial t;
 	static const size_t counts_of[] = { 1, 37, 1024, 4096 };
 
-	(void)state;
+	setenv("CHOIR_CLASS", class, 1);
 	for (int n = 2; n <= MOST_RANKS; n++) {
 		struct world world;
 
 		world_begin(&world, n, NULL);
 		for (int what = 0; what < N_MOVING_COLLECTIVES; what++)
 			for (size_t k = 0; k < 8 && what != ALLTOALLV; k++) {
-				t.call = (struct dense_call){ .what = &collectives[what],
-					                      .dtype = CHOIR_F32,
-					                      .op = CHOIR_OP_SUM,
-					                      .count = counts_of[k / 2] /
-					                               (what == ALLTOALL ? (size_t)n : 1) + 1,
-					                      .n = n,
-					                      .root = n - 1,
-					                      .in_place = k % 2,
-					                      .device = true };
-				count(&world, &t);
+				t.call =
+				    (struct dense_call){ .what = &collectives[what],
+					                 .dtype = CHOIR_F32,
+					                 .op = CHOIR_OP_SUM,
+					                 .count =
+					                     counts_of[k / 2] / (what == ALLTOALL ? (size_t)n : 1) + 1,
+					                 .n = n,
+					                 .root = n - 1,
+					                 .in_place = k % 2,
+					                 .device = true };
+				t.tries = 0;
+				if (is_short(&t))
+					count(&world, &t);
 			}
 		world_end(&world);
 	}
+	world_device_drop();
+}
+
+static void test_stage(void **state)
+{
+	(void)state;
+	all_calls("stage");
+}
+
+static void test_map(void **state)
+{
+	(void)state;
+	all_calls("map");
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_commands) };
-	int failed;
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_stage), cmocka_unit_test(test_map) };
 
-	setenv("CHOIR_CLASS", "stage", 1);
-	failed = cmocka_run_group_tests_name("commands", tests, NULL, NULL);
-	world_device_drop();
-	return failed;
+	return cmocka_run_group_tests_name("commands", tests, NULL, NULL);
 }
