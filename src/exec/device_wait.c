@@ -4,8 +4,8 @@
  * the ends of the commands under way ring the doorbell, and not where the probe found callbacks to be late: there it
  * sleeps for a moment only.  A CPU device is threads of this process: a spinning thread keeps them from the core, and a
  * blocked one lets OpenCL do the work in its place (a read of 64 bytes by polling and by blocking: Intel 4.8 and 2.3
- * us).  So run_block_on_device blocks where nothing else is to be done; else Note [wait policy] in base/wait.h
- * applies. */
+ * us).  So run_block_on_device blocks where nothing else is to be done but to wait for peers: their flags come no later
+ * for it, and a chunk's copy is short.  Else Note [wait policy] in base/wait.h applies. */
 #include "exec/device_wait.h"
 
 static bool is_mapping(const struct run *run)
@@ -40,12 +40,24 @@ bool run_waits_for_device(const struct run *run)
 	return first_command(run, &n) != NULL;
 }
 
+/* Of a run in its steps: commands under way, or flags of peers? */
+static bool waits_for_commands_and_flags(const struct run *run)
+{
+	const struct step_board *board = &run->board;
+
+	for (uint32_t i = 0; i < board->n_waiting; i++)
+		if (board->events[board->waiting[i]] == NULL && run->plan->steps[board->waiting[i]].kind != PLAN_AWAIT)
+			return false;
+	return true;
+}
+
 bool run_block_on_device(struct run *run)
 {
 	uint32_t n;
 	cl_event event = first_command(run, &n);
 
-	if (event == NULL || !dev_is_cpu(run->comm->device) || (run->state == RUN_STEPS && n < run->board.n_waiting))
+	if (event == NULL || !dev_is_cpu(run->comm->device) ||
+	    (run->state == RUN_STEPS && !waits_for_commands_and_flags(run)))
 		return false;
 	clWaitForEvents(1, &event); /* how it ended is the poll's to say */
 	return true;

@@ -5,7 +5,7 @@
 
 #include "exec/operand.h"
 
-enum { NOW_BYTES = 64 * 1024, PIN_BYTES = 16 * 1024 };
+enum { NOW_BYTES = 64 * 1024, CPU_NOW_BYTES = 256 * 1024, PIN_BYTES = 16 * 1024 };
 
 static bool needs_command(const struct dev_access *access, const struct segments *segments)
 {
@@ -36,13 +36,16 @@ static bool all_await(const struct run *run, const uint32_t *ids, uint32_t n)
 	return true;
 }
 
-/* A short copy of an inline call that has nothing else to do blocks: fewer calls of OpenCL, and no other thread. */
+/* A short copy of an inline call that has nothing else to do blocks: fewer calls of OpenCL, and no other thread.  The
+ * threads of a CPU device want the core anyway. */
 static bool is_copied_now(const struct run *run, const struct plan_step *step)
 {
 	const struct step_board *board = &run->board;
 	uint32_t after = board->ready_head + 1;
 
-	return run->is_inline && !run->bound.pair && step->len <= NOW_BYTES &&
+	uint64_t most = dev_is_cpu(run->comm->device) ? CPU_NOW_BYTES : NOW_BYTES;
+
+	return run->is_inline && !run->bound.pair && step->len <= most &&
 	       all_await(run, board->waiting, board->n_waiting) &&
 	       all_await(run, board->ready + after, board->ready_tail - after);
 }
