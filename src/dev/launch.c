@@ -4,6 +4,10 @@
 #include "base/arithmetic.h"
 #include "dev/device_impl.h"
 
+#include <stdio.h>
+
+enum { SCAN_GROUP = 64 };
+
 /* In parts of that many groups at most: a driver may drop what is beyond. */
 choir_status dev_launch(choir_device *device, cl_kernel kernel, size_t global, size_t local, cl_event *event_p)
 {
@@ -41,10 +45,48 @@ choir_status launch_run(choir_device *device, const struct launch *launch, cl_ev
 	return st;
 }
 
+static size_t power_within(size_t wanted, size_t most)
+{
+	while (wanted > most && wanted > 1)
+		wanted /= 2;
+	return wanted;
+}
+
+size_t launch_group(const choir_device *device, size_t wanted)
+{
+	return power_within(wanted, dev_max_group(device));
+}
+
+size_t launch_kernel_group(const choir_device *device, cl_kernel kernel, size_t wanted)
+{
+	size_t most = 1;
+
+	clGetKernelWorkGroupInfo(kernel, device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, NULL);
+	return power_within(launch_group(device, wanted), most);
+}
+
+choir_status launch_scan(choir_device *device, cl_mem counts, cl_uint n, cl_mem total)
+{
+	size_t group = launch_group(device, SCAN_GROUP);
+	struct launch_arg args[] = { LAUNCH_ARG(counts), LAUNCH_ARG(n), LAUNCH_ARG(total) };
+	char options[32];
+	struct launch launch = { .source = "scan.cl",
+		                 .options = options,
+		                 .kernel = "scan_group",
+		                 .args = args,
+		                 .n_args = sizeof args / sizeof *args,
+		                 .global = group,
+		                 .local = group };
+
+	snprintf(options, sizeof options, "-DGROUP=%zu", group);
+	return launch_run(device, &launch, NULL);
+}
+
 struct launch_shape launch_shape_within(const choir_device *device, uint64_t n, uint64_t most_groups)
 {
-	struct launch_shape shape = dev_is_cpu(device) ? (struct launch_shape){ .group = 1, .span = 1024 }
-	                                               : (struct launch_shape){ .group = 64, .span = 4 };
+	struct launch_shape shape = dev_is_cpu(device)
+	                                ? (struct launch_shape){ .group = 1, .span = 1024 }
+	                                : (struct launch_shape){ .group = launch_group(device, 64), .span = 4 };
 
 	while (n / shape.group / shape.span >= most_groups)
 		shape.span *= 4; /* few values, since each is a program of its own */

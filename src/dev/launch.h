@@ -22,6 +22,11 @@ struct launch {
 /* launch_run: event_p may be NULL, as for dev_launch.  Blocks for a first build. */
 choir_status launch_run(choir_device *device, const struct launch *launch, cl_event *event_p);
 
+/* launch_group: work-items of a group: as many as wanted, a power of two, or fewer where the device has fewer.
+ * launch_kernel_group: of a kernel that is not compiled for one size. */
+size_t launch_group(const choir_device *device, size_t wanted);
+size_t launch_kernel_group(const choir_device *device, cl_kernel kernel, size_t wanted);
+
 /* The -D options GROUP and SPAN that suit a device: work-items of a group, and elements of an item (cl/walk.h). */
 struct launch_shape {
 	size_t group, span;
@@ -40,5 +45,8 @@ size_t launch_elements(struct launch_shape shape, uint64_t n);
 /* launch_items: work-items for kernels in which an item owns a contiguous span of n > 0 elements; *span_p = its length.
  * Whole groups: the last items may have nothing. */
 size_t launch_items(const choir_device *device, uint64_t n, uint64_t *span_p);
+
+/* launch_scan: counts, n of them, become the sums of those before each; total: of all (cl/scan.cl). */
+choir_status launch_scan(choir_device *device, cl_mem counts, cl_uint n, cl_mem total);
 
 #endif

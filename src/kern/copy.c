@@ -3,6 +3,7 @@
 #include "kern/copy.h"
 
 #include "base/arithmetic.h"
+#include "dev/launch.h"
 
 #define SOURCE "copy.cl"
 #define KERNEL "copy_lines"
@@ -12,13 +13,14 @@
 choir_status copy_kernel_start(choir_device *device, struct dev_bytes to, struct dev_bytes from, uint64_t bytes,
                                cl_event *event_p)
 {
-	size_t group = dev_max_group(device) < GROUP_ITEMS ? dev_max_group(device) : GROUP_ITEMS;
+	size_t group;
 	cl_ulong count = (bytes + LINE_BYTES - 1) / LINE_BYTES;
 	choir_status st;
 	cl_kernel kernel;
 	cl_int rc;
 
 	TRY(dev_kernel_take(device, SOURCE, "", KERNEL, &kernel));
+	group = launch_kernel_group(device, kernel, GROUP_ITEMS);
 	rc = dev_room_argument(device, kernel, 0, &to);
 	if (rc == CL_SUCCESS)
 		rc = dev_room_argument(device, kernel, 1, &from);

@@ -3,6 +3,7 @@
 #include "base/arithmetic.h"
 #include "base/dtype.h"
 #include "base/float_control.h"
+#include "dev/launch.h"
 #include "kern/reduce.h"
 
 #include <stdio.h>
@@ -140,7 +141,7 @@ static void set_operand(struct arguments *args, struct reduce_operand operand, s
 
 static choir_status launch(choir_device *device, struct arguments *args, uint64_t count, cl_event *event_p)
 {
-	size_t group = dev_max_group(device) < GROUP_ITEMS ? dev_max_group(device) : GROUP_ITEMS;
+	size_t group = launch_kernel_group(device, args->kernel, GROUP_ITEMS);
 
 	if (args->rc != CL_SUCCESS)
 		return error_cl("clSetKernelArg", args->rc);

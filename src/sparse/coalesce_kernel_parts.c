@@ -2,7 +2,6 @@
 /* What the routes of the kernels have in common: memory, lists on the device, launches. */
 #include "sparse/coalesce_kernel.h"
 
-#define SCAN_GROUP 64
 
 cl_mem coalesce_mem(const struct coalesce_device *job, enum coalesce_scratch which)
 {
@@ -150,12 +149,7 @@ choir_status coalesce_run(struct coalesce_device *job, const char *source, const
 
 choir_status coalesce_scan(struct coalesce_device *job, cl_mem counts, cl_uint n)
 {
-	cl_mem total = coalesce_mem(job, SCRATCH_TOTAL);
-	struct launch_arg args[] = { LAUNCH_ARG(counts), LAUNCH_ARG(n), LAUNCH_ARG(total) };
-	struct launch launch = { .source = "scan.cl", .options = "-DGROUP=64", .kernel = "scan_group", .args = args,
-				 .n_args = sizeof args / sizeof *args, .global = SCAN_GROUP, .local = SCAN_GROUP };
-
-	return launch_run(job->device, &launch, NULL);
+	return launch_scan(job->device, counts, n, coalesce_mem(job, SCRATCH_TOTAL));
 }
 
 choir_status coalesce_kernel_read_count(struct coalesce_device *job)

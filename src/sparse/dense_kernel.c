@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 
-#define SCAN_GROUP    64
 #define OPTIONS_BYTES 96
 
 static const char *index_type(struct index_form form)
@@ -121,10 +120,8 @@ choir_status dense_kernel_number(choir_device *device, const struct dense_bitmap
 	uint64_t length;
 	size_t items = launch_items(device, bitmap->words, &length);
 	cl_ulong words = bitmap->words, span = length;
-	cl_uint n = (cl_uint)items;
 	struct launch_arg count_args[] = { LAUNCH_ARG(bitmap->mem), LAUNCH_ARG(words), LAUNCH_ARG(span),
 		                           LAUNCH_ARG(scratch) };
-	struct launch_arg scan_args[] = { LAUNCH_ARG(scratch), LAUNCH_ARG(n), LAUNCH_ARG(total) };
 	struct launch_arg before_args[] = { LAUNCH_ARG(bitmap->mem), LAUNCH_ARG(words), LAUNCH_ARG(span),
 		                            LAUNCH_ARG(scratch), LAUNCH_ARG(before) };
 	size_t group = launch_shape_of(device, 0).group;
@@ -132,8 +129,6 @@ choir_status dense_kernel_number(choir_device *device, const struct dense_bitmap
 	struct launch count = {
 		"bitmap.cl", options, "bitmap_count", count_args, sizeof count_args / sizeof *count_args, items, group
 	};
-	struct launch scan = { "scan.cl",  "-DGROUP=64", "scan_group", scan_args, sizeof scan_args / sizeof *scan_args,
-		               SCAN_GROUP, SCAN_GROUP };
 	struct launch number = {
 		"bitmap.cl", options, "bitmap_before", before_args, sizeof before_args / sizeof *before_args,
 		items,       group
@@ -141,7 +136,7 @@ choir_status dense_kernel_number(choir_device *device, const struct dense_bitmap
 
 	bitmap_options(options, device, (struct index_form){ .bytes = 4 }, 0);
 	TRY(launch_run(device, &count, NULL));
-	TRY(launch_run(device, &scan, NULL));
+	TRY(launch_scan(device, scratch, (cl_uint)items, total));
 	return launch_run(device, &number, event_p);
 }
 

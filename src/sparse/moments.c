@@ -107,13 +107,14 @@ struct moments_job {
 static choir_status launch(struct moments_job *job, const char *kernel, const struct launch_arg *args, size_t n_args,
                            uint64_t items)
 {
+	size_t group = launch_group(job->device, LOCAL);
 	struct launch it = { .source = "moments.cl",
 		             .options = job->type->options,
 		             .kernel = kernel,
 		             .args = args,
 		             .n_args = n_args,
-		             .global = (size_t)round_up(items, LOCAL),
-		             .local = LOCAL };
+		             .global = (size_t)round_up(items, group),
+		             .local = group };
 
 	return launch_run(job->device, &it, NULL);
 }

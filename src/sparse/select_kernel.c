@@ -16,7 +16,6 @@
 
 #define DIGIT_BITS 8
 #define DIGITS     (1 << DIGIT_BITS)
-#define SCAN_GROUP 64
 #define GPU_GROUP  256
 #define WORD       64 /* select_words.cl: elements of a word of bits */
 #define STREAMS    8  /* and spans of a work-item */
@@ -67,12 +66,7 @@ static choir_status run_as(struct select_job *job, const char *source, const cha
 
 static choir_status scan(struct select_job *job, cl_mem counts, cl_mem total)
 {
-	cl_uint n = (cl_uint)job->all.n_groups;
-	struct launch_arg args[] = { LAUNCH_ARG(counts), LAUNCH_ARG(n), LAUNCH_ARG(total) };
-	struct launch launch = { .source = "scan.cl", .options = "-DGROUP=64", .kernel = "scan_group", .args = args,
-				 .n_args = sizeof args / sizeof *args, .global = SCAN_GROUP, .local = SCAN_GROUP };
-
-	return launch_run(job->device, &launch, NULL);
+	return launch_scan(job->device, counts, (cl_uint)job->all.n_groups, total);
 }
 
 static choir_status read_totals(struct select_job *job)
@@ -255,8 +249,9 @@ static choir_status search(struct select_job *job)
 static choir_status prepare(struct select_job *job)
 {
 	static const char *const keys[] = { "ushort", "uint", "ulong" };
+	size_t wanted = job->from.group > 0 ? job->from.group : dev_is_cpu(job->device) ? 1 : GPU_GROUP;
 
-	job->group = job->from.group > 0 ? job->from.group : dev_is_cpu(job->device) ? 1 : GPU_GROUP;
+	job->group = launch_group(job->device, wanted);
 	job->all = job->among = extent_of(job, job->from.mem, job->from.off, job->from.n);
 	snprintf(job->options, sizeof job->options, "-DKEY=%s -DINDEX=%s -DGROUP=%zu", keys[job->from.elem_bytes / 4],
 		 job->to.ind_bytes == 8 ? "long" : "int", job->group);

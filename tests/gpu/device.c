@@ -91,6 +91,30 @@ static cl_int name_of(const struct device *device, size_t room, void *out, size_
 	return answer(name, strlen(name) + 1, room, out, bytes_p);
 }
 
+static size_t at_most(size_t n, double limit)
+{
+	return (double)n > limit ? (size_t)limit : n;
+}
+
+static size_t group_items(const struct device *device)
+{
+	size_t most = 1;
+
+	below->clGetDeviceInfo(device->below, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof most, &most, NULL);
+	return at_most(most, options.group_items);
+}
+
+size_t device_kernel_items(const struct device *device, cl_kernel kernel)
+{
+	size_t most = 1, required[3] = { 0 };
+
+	below->clGetKernelWorkGroupInfo(kernel, device->below, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, NULL);
+	below->clGetKernelWorkGroupInfo(kernel, device->below, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof required,
+	                                required, NULL);
+	most = at_most(most, (double)group_items(device));
+	return required[0] == 0 ? at_most(most, options.kernel_items) : most;
+}
+
 /* What a driver of a GPU with memory of its own answers; all else is the CPU's. */
 static cl_int CL_API_CALL get_info(cl_device_id id, cl_device_info what, size_t room, void *out, size_t *bytes_p)
 {
@@ -101,10 +125,14 @@ static cl_int CL_API_CALL get_info(cl_device_id id, cl_device_info what, size_t 
 	static const cl_device_svm_capabilities coarse = CL_DEVICE_SVM_COARSE_GRAIN_BUFFER;
 	static const cl_command_queue_properties in_order = CL_QUEUE_PROFILING_ENABLE, nothing = 0;
 	const struct device *device = device_of(id);
+	size_t most;
 
 	if (device == NULL)
 		return CL_INVALID_DEVICE;
 	switch (what) {
+	case CL_DEVICE_MAX_WORK_GROUP_SIZE:
+		most = group_items(device);
+		return answer(&most, sizeof most, room, out, bytes_p);
 	case CL_DEVICE_TYPE: return answer(&type, sizeof type, room, out, bytes_p);
 	case CL_DEVICE_HOST_UNIFIED_MEMORY: return answer(&no, sizeof no, room, out, bytes_p);
 	case CL_DEVICE_PARENT_DEVICE: return answer(&none, sizeof none, room, out, bytes_p);

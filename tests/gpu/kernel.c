@@ -254,12 +254,11 @@ static cl_int take_arguments(struct command *command, struct launch *launch)
 }
 
 /* The rules of OpenCL for sizes; counts items and groups. */
-static cl_int check_sizes(const struct launch *launch, cl_device_id device, uint64_t *items_p, uint64_t *groups_p)
+static cl_int check_sizes(const struct launch *launch, const struct device *device, uint64_t *items_p,
+                          uint64_t *groups_p)
 {
-	size_t most = 0, group = 1;
+	size_t most = device_kernel_items(device, launch->kernel->runs), group = 1;
 
-	below->clGetKernelWorkGroupInfo(launch->kernel->runs, device, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most,
-	                                NULL);
 	*items_p = *groups_p = 1;
 	for (cl_uint i = 0; i < launch->dims; i++) {
 		size_t local = launch->has_local ? launch->local[i] : 1;
@@ -293,7 +292,7 @@ static cl_int fill_launch(struct command *command, struct launch *launch, cl_uin
 		launch->global[i] = global[i];
 		launch->local[i] = local != NULL ? local[i] : 0;
 	}
-	rc = check_sizes(launch, command->queue->device->below, &command->items, &groups);
+	rc = check_sizes(launch, command->queue->device, &command->items, &groups);
 	if (rc == CL_SUCCESS && (double)groups > options.groups)
 		report("groups", "a kernel is launched over %llu groups, more than %.0f", (unsigned long long)groups,
 		       options.groups);
@@ -371,9 +370,14 @@ static cl_int CL_API_CALL group_info(cl_kernel handle, cl_device_id id, cl_kerne
                                      void *out, size_t *bytes_p)
 {
 	const struct device *device = device_of(id);
+	size_t most;
 
 	if (id != NULL && device == NULL)
 		return CL_INVALID_DEVICE;
+	if (device != NULL && what == CL_KERNEL_WORK_GROUP_SIZE) {
+		most = device_kernel_items(device, handle);
+		return answer(&most, sizeof most, room, out, bytes_p);
+	}
 	return below->clGetKernelWorkGroupInfo(handle, device != NULL ? device->below : NULL, what, room, out, bytes_p);
 }
 

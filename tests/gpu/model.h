@@ -27,7 +27,7 @@
 /* From GPU_MODEL="name=value,..."; docs/architecture.md, "The model GPU", says what each means. */
 struct options {
 	double latency_us, gbps, pinned, pageable, device_gbps, items_per_us, jitter_us, late_us;
-	double seed, devices, polls, unflushed_ms, groups, stats;
+	double seed, devices, polls, unflushed_ms, groups, group_items, kernel_items, stats;
 	char report[256]; /* a file; empty: stderr */
 };
 extern struct options options;
@@ -88,6 +88,8 @@ struct device {
 	struct engine engines[ENGINES];
 };
 struct device *device_of(cl_device_id id); /* NULL: none of ours */
+/* The most items of a group; one that the kernel is compiled for is only the device's affair. */
+size_t device_kernel_items(const struct device *device, cl_kernel kernel);
 void device_start(struct device *device);
 
 struct context {

@@ -21,6 +21,8 @@ struct options options = {
 	.polls = 10000,
 	.unflushed_ms = 1000,
 	.groups = 65535,
+	.group_items = 1e9,
+	.kernel_items = 1e9,
 };
 struct stats stats;
 
@@ -35,6 +37,7 @@ static const struct {
 	{ "seed", &options.seed },             { "devices", &options.devices },
 	{ "polls", &options.polls },           { "unflushed_ms", &options.unflushed_ms },
 	{ "groups", &options.groups },         { "stats", &options.stats },
+	{ "group_items", &options.group_items }, { "kernel_items", &options.kernel_items },
 };
 
 static uint64_t state;
