@@ -42,6 +42,47 @@ def meet(n, enter):
     return got
 
 
+class Store:
+    """What torch's stores do: get waits, and nothing is ever forgotten."""
+
+    def __init__(self):
+        self.values, self.changed, self.waits = {}, threading.Condition(), threading.Event()
+
+    def set(self, key, value):
+        with self.changed:
+            self.values[key] = value
+            self.changed.notify_all()
+
+    def get(self, key):
+        with self.changed:
+            if key not in self.values:
+                self.waits.set()
+            self.changed.wait_for(lambda: key in self.values, 20)
+            return self.values[key]
+
+    def add(self, key, amount):
+        with self.changed:
+            self.values[key] = self.values.get(key, 0) + amount
+            return self.values[key]
+
+
+class Stores(unittest.TestCase):
+    def test_meetings_of_one_prefix(self):
+        """Rank 0 asks first: it must not get what rank 1 said to the meeting before."""
+        store = Store()
+        for word in (b"old", b"new"):
+            mine, others = (_meet.StoreMeeting(store, rank, 2, "p") for rank in range(2))
+            got = []
+            early = threading.Thread(target=lambda: got.append(mine.gather(b"mine, ")))
+            early.start()
+            while not store.waits.wait(0.01) and early.is_alive():
+                pass
+            store.waits.clear()
+            others.gather(word)
+            early.join()
+            self.assertEqual(got, [b"mine, " + word])
+
+
 class Tcp(unittest.TestCase):
     def setUp(self):
         self.port = free_port()

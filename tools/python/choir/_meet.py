@@ -318,7 +318,9 @@ class StoreMeeting:
     """The same over a torch.distributed Store."""
 
     def __init__(self, store: Any, rank: int, size: int, prefix: str) -> None:
-        self.store, self.rank, self.size, self.prefix, self.turn = store, rank, size, prefix, 0
+        self.store, self.rank, self.size, self.turn = store, rank, size, 0
+        # What a store has stays there: the next meeting of the same prefix must not read it.
+        self.prefix = f"{prefix}/{store.add(f'{prefix}/{rank}', 1)}"
 
     def gather(self, mine: bytes) -> bytes:
         self.turn += 1
