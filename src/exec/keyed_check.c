@@ -50,27 +50,77 @@ static bool is_gone(const struct choir_comm *comm, int rank, bool *dead)
 	return false;
 }
 
-/* The failure that the call gives the comm, SUCCESS if none. */
-static choir_status look_at(struct choir_comm *comm, struct keyed_call *call, int64_t now, char *text, size_t bytes)
+/* Of another node: a rank that destroyed its comm may still be one that has made the call, until all the calls that it
+ * made have their numbers here. */
+static bool may_come(const struct choir_comm *comm, int rank, bool dead)
 {
-	double ms = (double)(now - call->since_ns) / 1e6;
+	const struct gone *gone = atomic_load(&comm->gone);
+
+	while (gone != NULL && gone->rank != rank)
+		gone = gone->next;
+	return !dead && gone != NULL && comm->submission.next_seq < gone->told.calls;
+}
+
+/* A rank that will not make the call, if one is known. */
+static bool find_gone(struct choir_comm *comm, const struct keyed_call *call, int *rank_p, bool *dead)
+{
+	for (int i = 0; i < comm->node_size; i++) {
+		*rank_p = comm_rank_at(comm, i);
+		/* Who died with the table in its hands keeps it. */
+		if (is_gone(comm, *rank_p, dead) && (call->said ? !rank_said(comm, call, i) : *dead))
+			return true;
+	}
+	for (*rank_p = 0; *rank_p < comm->n && comm->layout.n_nodes > 1; ++*rank_p)
+		if (!comm_is_near(comm, *rank_p) && is_gone(comm, *rank_p, dead) && !may_come(comm, *rank_p, *dead))
+			return true;
+	return false;
+}
+
+/* The clock starts when the call's deps are complete. */
+static bool awaits_deps(struct keyed_call *call, int64_t now)
+{
+	bool moved, done = true;
+
+	if (deps_poll(&call->first->deps, &moved, &done) != CHOIR_SUCCESS || done)
+		return false;
+	call->since_ns = now;
+	return true;
+}
+
+static void describe(struct choir_comm *comm, const struct keyed_call *call, double ms, char *text, size_t bytes)
+{
 	const struct run *run = call->first;
 	char missing[192];
-	bool dead;
 
-	for (int i = 0; i < comm->node_size; i++) {
-		if (!is_gone(comm, comm_rank_at(comm, i), &dead) || rank_said(comm, call, i))
-			continue;
-		snprintf(text, bytes, "%s: rank %d: %s waits for a call of key '%s' by rank %d, %s", comm->name,
-		         comm->rank, run->name, call->text, comm_rank_at(comm, i),
-		         dead ? "which is dead" : "which destroyed its comm");
-		return dead ? CHOIR_PEER_DEAD : CHOIR_ABORTED;
+	if (!call->said) {
+		snprintf(text, bytes, "%s: rank %d: %s: after %.1f s the key '%s' is not said to the others: a rank of "
+		         "this node holds the table of keys", comm->name, comm->rank, run->name, ms / 1e3, call->text);
+		return;
 	}
-	if (ms < (double)comm->warn_ms && ms < (double)run->watch.deadline_ms)
-		return CHOIR_SUCCESS;
 	list_missing(comm, call, missing, sizeof missing);
 	snprintf(text, bytes, "%s: rank %d: %s: after %.1f s %s not made the call of key '%s'", comm->name, comm->rank,
 	         run->name, ms / 1e3, missing, call->text);
+}
+
+/* The failure that the call gives the comm, SUCCESS if none. */
+static choir_status look_at(struct choir_comm *comm, struct keyed_call *call, int64_t now, char *text, size_t bytes)
+{
+	const struct run *run = call->first;
+	bool dead;
+	double ms;
+	int rank;
+
+	if (find_gone(comm, call, &rank, &dead)) {
+		snprintf(text, bytes, "%s: rank %d: %s waits for a call of key '%s' by rank %d, %s", comm->name,
+		         comm->rank, run->name, call->text, rank, dead ? "which is dead" : "which destroyed its comm");
+		return dead ? CHOIR_PEER_DEAD : CHOIR_ABORTED;
+	}
+	if (awaits_deps(call, now))
+		return CHOIR_SUCCESS;
+	ms = (double)(now - call->since_ns) / 1e6;
+	if (ms < (double)comm->warn_ms && ms < (double)run->watch.deadline_ms)
+		return CHOIR_SUCCESS;
+	describe(comm, call, ms, text, bytes);
 	if (ms >= (double)run->watch.deadline_ms)
 		return CHOIR_TIMEOUT;
 	if (!call->warned)
@@ -88,7 +138,7 @@ void keyed_check(struct choir_comm *comm, int64_t now_ns)
 	pthread_mutex_lock(&keyed->lock);
 	for (size_t b = 0; b < KEYED_BUCKETS; b++)
 		for (struct keyed_call *call = keyed->buckets[b]; call != NULL; call = call->next)
-			if (st == CHOIR_SUCCESS && call->first != NULL && call->said)
+			if (st == CHOIR_SUCCESS && call->first != NULL)
 				st = look_at(comm, call, now_ns, text, sizeof text);
 	pthread_mutex_unlock(&keyed->lock);
 	if (st != CHOIR_SUCCESS)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Keyed comms: calls match by key, in any order on every rank. */
+#include "base/wait.h"
+#include "exec/keyed_state.h"
 #include "world/gate.h"
 
 #include <setjmp.h>
@@ -261,6 +263,49 @@ static void gone(struct world *world, int rank, choir_comm *comm, void *arg)
 	SAYS(choir_barrier(comm, &lost, NULL), CHOIR_ABORTED, "key 'layer/7'|by rank 1, which destroyed its comm");
 }
 
+/* A rank died with the table of keys in its hands: nobody's key can be said. */
+static void table_is_held(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	_Atomic uint32_t *lock = (_Atomic uint32_t *)(void *)comm->keyed->board;
+	choir_call call = with_key("unsaid");
+
+	(void)arg;
+	call.deadline_ms = 300;
+	if (rank == 0)
+		atomic_store(lock, 1);
+	line_up();
+	SAYS(choir_barrier(comm, &call, NULL), CHOIR_TIMEOUT, "key 'unsaid' is not said|holds the table of keys");
+	line_up();
+	atomic_store(lock, 0);
+}
+
+/* The deadline begins when the deps are complete: rank 0's is open long after it has passed for rank 1's call, were it
+ * counted from there. */
+static void waits_for_deps(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	cl_event gate = gate_make(choir_device_context(world->device));
+	choir_call held = with_key("held"), other = with_key("other");
+	choir_event *event = NULL;
+
+	(void)arg;
+	held.deadline_ms = 3000;
+	held.cl_deps = &gate;
+	held.n_cl_deps = 1;
+	other.deadline_ms = 60000;
+	OK(choir_barrier(comm, &other, NULL));
+	if (rank == 0)
+		OK(choir_barrier(comm, &held, &event));
+	for (int64_t end = wait_now_ns() + 3500000000; rank == 0 && wait_now_ns() < end;)
+		IS(choir_event_wait(event, 100), CHOIR_TIMEOUT);
+	line_up();
+	gate_open(gate, CL_COMPLETE);
+	if (rank == 1)
+		OK(choir_barrier(comm, &held, &event));
+	OK(choir_event_wait(event, -1));
+	choir_event_release(event);
+	clReleaseEvent(gate);
+}
+
 /* An abort ends calls that are held back. */
 static void aborted(struct world *world, int rank, choir_comm *comm, void *arg)
 {
@@ -284,7 +329,12 @@ static void test_ends(void **state)
 
 	(void)state;
 	world_run(3, &config, gone, NULL);
+	config.ranks_per_node = 1;
+	world_run(3, &config, gone, NULL);
+	config.ranks_per_node = 0;
 	line_up_begin(2);
+	world_run(2, &config, table_is_held, NULL);
+	world_run(2, &config, waits_for_deps, NULL);
 	world_run(2, &config, aborted, NULL);
 	line_up_end();
 }
