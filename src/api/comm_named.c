@@ -6,6 +6,7 @@
 
 #include "api/split.h"
 #include "base/config.h"
+#include "base/fork_lock.h"
 
 #include <choir/group.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@ struct named {
 	char members[96]; /* "ranks 0 2 4" */
 };
 
-static pthread_mutex_t named_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_LOCK(named_lock)
 static struct named *all_named;
 
 static struct named *find_named(const choir_comm *parent, const char *name)
@@ -58,8 +59,13 @@ static void list_members(const int *ranks, int n_ranks, char *text, size_t bytes
 {
 	int at = snprintf(text, bytes, "rank%s", n_ranks == 1 ? "" : "s");
 
-	for (int i = 0; i < n_ranks && at > 0 && (size_t)at + 16 < bytes; i++)
-		at += snprintf(text + at, bytes - (size_t)at, (size_t)at + 32 < bytes ? " %d" : " ...", ranks[i]);
+	for (int i = 0; i < n_ranks && at > 0; i++) {
+		if ((size_t)at + 32 >= bytes) {
+			snprintf(text + at, bytes - (size_t)at, " ...");
+			return;
+		}
+		at += snprintf(text + at, bytes - (size_t)at, " %d", ranks[i]);
+	}
 }
 
 static choir_status no_member(const char *call, const choir_comm *parent, const char *name, const char *members)

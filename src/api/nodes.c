@@ -250,6 +250,11 @@ choir_status nodes_make(struct bootstrap *b, choir_status ready, unsigned char *
 			own[p] |= failed[p];
 		}
 	}
+	if (again)
+		return error_set(CHOIR_TRANSPORT,
+		                 "%s: processes of one machine cannot open each other's memory: each try fails for "
+		                 "others",
+		                 b->join->call);
 	if (b->join->parent_nodes == NULL)
 		explain_apart(b, own);
 	b->one_machine = true;

@@ -3,6 +3,8 @@
  * written there by one write(2), so that the lines of several processes do not mix. */
 #include "base/log.h"
 
+#include "base/fork_lock.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -17,7 +19,7 @@ static const char *const level_names[] = {
 	[LOG_ERROR] = "error", [LOG_WARNING] = "warn", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"
 };
 
-static pthread_mutex_t sink_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_LOCK(sink_lock)
 static choir_log_fn sink;
 static void *sink_ctx;
 static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -4,6 +4,8 @@
  * is short, and is searched when a call is prepared or a kernel launched. */
 #include "base/user_op.h"
 
+#include "base/fork_lock.h"
+
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +16,7 @@
 
 enum { MOST_OPS = 1 << 30 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_LOCK(lock)
 static struct user_op *first;
 static choir_op created;
 

@@ -2,11 +2,13 @@
 /* Finds how the bytes of a caller's buffer are reached, and maps buffers. */
 #include "dev/device_impl.h"
 
+#include "base/fork_lock.h"
+
 #define HOST_RESTRICTED (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY)
 
 /* One map or unmap at a time in the process: PoCL 3.1 answers CL_INVALID_VALUE to an unmap while another thread maps or
  * unmaps the same buffer. */
-static pthread_mutex_t mapping_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_LOCK(mapping_lock)
 
 /* Maps the whole cl_mem and unmaps it: on a device of class direct the pointer stays valid (probe.c).  Blocks briefly:
  * the internal queue has no commands that wait for others. */

@@ -6,6 +6,7 @@
  * driver are measured once in a process. */
 #include "dev/rates.h"
 
+#include "base/fork_lock.h"
 #include "base/wait.h"
 #include "dev/device_impl.h"
 
@@ -26,7 +27,7 @@ struct kept {
 	struct device_rates rates;
 };
 
-static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_LOCK(kept_lock)
 static struct kept kept[KEPT];
 static int n_kept;
 

@@ -128,8 +128,8 @@ static void tell_network(struct choir_comm *comm, choir_status status)
 	for (int rank = 0; rank < comm->n; rank++) {
 		if (rank == comm->rank || comm_is_near(comm, rank))
 			continue;
-		if (comm_send(comm, rank, &header, comm->failure.text, bytes) != CHOIR_SUCCESS)
-			return; /* the transport is gone: the others have their deadlines */
+		/* Whom it does not reach has its deadline. */
+		(void)comm_send(comm, rank, &header, comm->failure.text, bytes);
 	}
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/arithmetic.h"
 #include "base/error.h"
+#include "base/fork_lock.h"
 
 #include <stdlib.h>
 
@@ -22,7 +23,7 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 64, "keeps the data aligned");
 
-static pthread_mutex_t quarantine_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_LOCK(quarantine_lock)
 static struct block *quarantine;
 
 static uint64_t class_bytes(int class)

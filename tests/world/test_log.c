@@ -2,14 +2,18 @@
 /* CHOIR_LOG: the environment of each ctest entry sets it.  With debug a line for every call of every rank, inline or
  * queued; with warn the late rank and no calls; with error only a comm's failure; a program's own function gets
  * everything instead. */
+#include "base/log.h"
 #include "world/world.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -130,10 +134,54 @@ static void test_own_function(void **state)
 	assert_int_equal(strlen(read_log()), before);
 }
 
+static sem_t inside, go;
+
+static void hold(void *ctx, int lines_level, const char *text)
+{
+	(void)ctx, (void)lines_level, (void)text;
+	sem_post(&inside);
+	sem_wait(&go);
+}
+
+static void *write_a_line(void *arg)
+{
+	(void)arg;
+	log_text(LOG_ERROR, "a line");
+	return NULL;
+}
+
+/* A child of a process in which another thread writes a line. */
+static void test_fork(void **state)
+{
+	pthread_t writer;
+	int status;
+	pid_t child;
+
+	(void)state;
+	sem_init(&inside, 0, 0);
+	sem_init(&go, 0, 0);
+	choir_set_log(hold, NULL);
+	assert_int_equal(pthread_create(&writer, NULL, write_a_line, NULL), 0);
+	sem_wait(&inside);
+	child = fork();
+	if (child == 0) {
+		alarm(10);
+		choir_set_log(NULL, NULL);
+		log_text(LOG_DEBUG, "a line of the child's");
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	sem_post(&go);
+	pthread_join(writer, NULL);
+	choir_set_log(NULL, NULL);
+	assert_true(WIFEXITED(status));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_calls), cmocka_unit_test(test_late_rank),
-		                            cmocka_unit_test(test_failure), cmocka_unit_test(test_own_function) };
+		                            cmocka_unit_test(test_failure), cmocka_unit_test(test_own_function),
+		                            cmocka_unit_test(test_fork) };
 	const char *text = getenv("CHOIR_LOG"), *colon = text != NULL ? strchr(text, ':') : NULL;
 	int rc;
 
