@@ -177,8 +177,13 @@ static choir_status place_reductions(struct dense *d, struct prepared *prepared)
 	bool functions, kernels;
 
 	d->by_kernels = comm_by_kernels(d->comm);
-	if (!collective_has(d->collective, TRAIT_REDUCES) || !user_op_is(d->op))
+	if (!collective_has(d->collective, TRAIT_REDUCES))
 		return CHOIR_SUCCESS;
+	if (!user_op_is(d->op)) { /* what kernels would not do with the host's bits is the host's */
+		d->by_kernels = d->by_kernels &&
+		                reduce_kernel_supported(d->comm->device, d->dtype, d->op) == CHOIR_SUCCESS;
+		return CHOIR_SUCCESS;
+	}
 	TRY(take_user_op(d, prepared));
 	functions = d->user->config.fold != NULL;
 	kernels = !functions || reduce_kernel_supported(d->comm->device, d->dtype, d->op) == CHOIR_SUCCESS;

@@ -230,7 +230,9 @@ static choir_status prepare(struct run *run, const char *name, const struct topk
 	TRY(run_set_call(run, call, name));
 	run->bound.dtype = settings->types.work;
 	run->bound.op = CHOIR_OP_SUM;
-	run->bound.by_kernels = comm_by_kernels(run->comm);
+	run->bound.by_kernels =
+	    comm_by_kernels(run->comm) &&
+	    reduce_kernel_supported(run->comm->device, settings->types.work, CHOIR_OP_SUM) == CHOIR_SUCCESS;
 	run->bound.record = (struct call_record){ .collective = COLLECTIVE_TOPK_ALLREDUCE,
 		                                  .dtype = (uint8_t)settings->dtype,
 		                                  .op = (uint8_t)settings->op,

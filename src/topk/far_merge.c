@@ -32,7 +32,8 @@ bool far_kernels_pay(const struct topk_run *run, uint64_t pairs, double ns, uint
 static bool is_for_kernels(const struct topk_run *run, const struct topk_list *out)
 {
 	return out == &run->kept && run->algorithm->gathers && run->request.pairs_p == NULL &&
-	       run->request.n_tensors == 1 && topk_dense(&run->request, 0)->by_kernel;
+	       run->request.n_tensors == 1 && topk_dense(&run->request, 0)->by_kernel &&
+	       (run->state->settings.op != CHOIR_OP_MEAN || dev_divides_exactly(run->state->device));
 }
 
 /* A sum that stays would go there anyway; another one comes back besides. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Ranks whose threads have other floating-point control words, dense and sparse: the bits are those of ranks with the
  * default word. */
+#include "dev/device_impl.h"
 #include "kern/float_words.h"
 #include "world/world.h"
 
@@ -126,9 +127,32 @@ static void test_sparse(void **state)
 	      "sparse f16");
 }
 
+/* A device that makes denormals 0, or divides inexactly, and kernels asked for: what they would do with other bits is
+ * the host's, and the calls succeed. */
+static void test_what_kernels_cannot(void **state)
+{
+	choir_device *device = world_device();
+	struct device_facts facts = device->facts;
+	choir_reduce_where reduce = device->reduce;
+
+	(void)state;
+	device->reduce = CHOIR_REDUCE_KERNEL;
+	device->facts.denormals = device->facts.fp64 = device->facts.exact_division = false;
+	for (int v = 0; v < 4; v++) {
+		struct trial t = { .dense = true,
+			           .op = v % 2 ? CHOIR_OP_MEAN : CHOIR_OP_SUM,
+			           .elem_bytes = v / 2 ? 2 : 4 };
+
+		world_run(RANKS, NULL, body, &t);
+	}
+	device->reduce = reduce;
+	device->facts = facts;
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_dense), cmocka_unit_test(test_sparse) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_dense), cmocka_unit_test(test_sparse),
+		                            cmocka_unit_test(test_what_kernels_cannot) };
 	int rc = cmocka_run_group_tests(tests, NULL, NULL);
 
 	world_device_drop();
