@@ -50,15 +50,15 @@ static bool is_gone(const struct choir_comm *comm, int rank, bool *dead)
 	return false;
 }
 
-/* Of another node: a rank that destroyed its comm may still be one that has made the call, until all the calls that it
- * made have their numbers here. */
-static bool may_come(const struct choir_comm *comm, int rank, bool dead)
+/* Of another node: a rank that destroyed its comm, or ended, may still be one that has made the call, until all the
+ * calls that it made have their numbers here. */
+static bool may_come(const struct choir_comm *comm, int rank)
 {
 	const struct gone *gone = atomic_load(&comm->gone);
 
 	while (gone != NULL && gone->rank != rank)
 		gone = gone->next;
-	return !dead && gone != NULL && comm->submission.next_seq < gone->told.calls;
+	return gone != NULL && comm->submission.next_seq < gone->told.calls;
 }
 
 /* A rank that will not make the call, if one is known. */
@@ -71,7 +71,7 @@ static bool find_gone(struct choir_comm *comm, const struct keyed_call *call, in
 			return true;
 	}
 	for (*rank_p = 0; *rank_p < comm->n && comm->layout.n_nodes > 1; ++*rank_p)
-		if (!comm_is_near(comm, *rank_p) && is_gone(comm, *rank_p, dead) && !may_come(comm, *rank_p, *dead))
+		if (!comm_is_near(comm, *rank_p) && is_gone(comm, *rank_p, dead) && !may_come(comm, *rank_p))
 			return true;
 	return false;
 }
@@ -93,8 +93,11 @@ static void describe(struct choir_comm *comm, const struct keyed_call *call, dou
 	char missing[192];
 
 	if (!call->said) {
-		snprintf(text, bytes, "%s: rank %d: %s: after %.1f s the key '%s' is not said to the others: a rank of "
-		         "this node holds the table of keys", comm->name, comm->rank, run->name, ms / 1e3, call->text);
+		snprintf(text, bytes, "%s: rank %d: %s: after %.1f s the key '%s' is not said to the others: %s",
+		         comm->name, comm->rank, run->name, ms / 1e3, call->text,
+		         comm->keyed->n_said - comm->keyed->cursor < KEY_BOARD_ORDER
+		             ? "a rank of this node holds the table of keys"
+		             : "too many before it have not begun");
 		return;
 	}
 	list_missing(comm, call, missing, sizeof missing);
