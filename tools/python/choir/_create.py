@@ -151,7 +151,8 @@ def over_tcp(rank: int, size: int, host: str, port: int, secret: str | bytes, de
 def from_store(store: Any, rank: int, size: int, device: Any = None, prefix: str = "choir", **settings: Any) -> Comm:
     """A comm of processes that share a torch.distributed Store.
 
-    Comms of one prefix must be made in the same order by all of the ranks."""
+    All of the ranks make the comms of one prefix in the same order; tries that failed once they met count."""
+    _check_rank(rank, size)
     with _meet.StoreMeeting(store, rank, size, prefix) as meeting:
         return from_gather(meeting.gather, rank, size, device, **settings)
 

@@ -318,11 +318,11 @@ class StoreMeeting:
     """The same over a torch.distributed Store."""
 
     def __init__(self, store: Any, rank: int, size: int, prefix: str) -> None:
-        self.store, self.rank, self.size, self.turn = store, rank, size, 0
-        # What a store has stays there: the next meeting of the same prefix must not read it.
-        self.prefix = f"{prefix}/{store.add(f'{prefix}/{rank}', 1)}"
+        self.store, self.rank, self.size, self.prefix, self.turn = store, rank, size, prefix, 0
 
     def gather(self, mine: bytes) -> bytes:
+        if self.turn == 0:  # what a store has stays there: the next meeting of the same prefix must not read it
+            self.prefix += f"/{self.store.add(f'{self.prefix}/{self.rank}', 1)}"
         self.turn += 1
         self.store.set(f"{self.prefix}/{self.turn}/{self.rank}", mine)
         return b"".join(self.store.get(f"{self.prefix}/{self.turn}/{rank}") for rank in range(self.size))
