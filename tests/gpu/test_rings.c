@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { N = 2, MOMENT_US = 50, LONG_US = 30 * 1000 * 1000 };
+enum { N = 2, MOMENT_US = 50, MANY_SLEEPS = 300, LONG_US = 30 * 1000 * 1000 };
 
 static atomic_bool armed;           /* the next read is the slow one */
 static _Atomic(cl_event) slow;      /* its event, until it is completed */
@@ -58,24 +58,26 @@ cl_int __wrap_clSetEventCallback(cl_event event, cl_int state, callback_fn fn, v
 	return __real_clSetEventCallback(event, state, fn, ctx);
 }
 
-/* The slow read ends after its third sleep has begun.  From then on sleeps that should be short last until a ring. */
+/* The slow read ends after a third sleep has begun, and a long one: on a loaded machine another rank's short sleeps may
+ * come first; or after many.  From then on sleeps that should be short last until a ring. */
 void __real_bell_sleep(struct bell *bell, uint32_t seen, int64_t timeout_us);
 void __wrap_bell_sleep(struct bell *bell, uint32_t seen, int64_t timeout_us);
 void __wrap_bell_sleep(struct bell *bell, uint32_t seen, int64_t timeout_us)
 {
-	cl_event event = atomic_load(&slow);
+	cl_event event;
 
-	if (event == NULL) {
+	if (atomic_load(&slow) == NULL) {
 		__real_bell_sleep(bell, seen, timeout_us);
 		return;
 	}
 	if (timeout_us > atomic_load(&longest_us))
 		atomic_store(&longest_us, timeout_us);
-	if (atomic_fetch_add(&sleeps, 1) != 2) {
+	if (atomic_fetch_add(&sleeps, 1) < 2 ||
+	    (atomic_load(&longest_us) <= MOMENT_US && atomic_load(&sleeps) < MANY_SLEEPS) ||
+	    (event = atomic_exchange(&slow, NULL)) == NULL) {
 		__real_bell_sleep(bell, seen, MOMENT_US);
 		return;
 	}
-	atomic_store(&slow, NULL);
 	clSetUserEventStatus(event, atomic_load(&outcome));
 	clReleaseEvent(event);
 	__real_bell_sleep(bell, seen, timeout_us > MOMENT_US && !atomic_load(&swallows) ? LONG_US : timeout_us);

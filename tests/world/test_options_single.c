@@ -56,6 +56,8 @@ static bool takes(const struct collective_row *what, const char *text)
 
 	while (collective < N_COLLECTIVES && strcmp(collective_name(collective), what->name) != 0)
 		collective++;
+	if (collective == N_COLLECTIVES) /* sendrecv */
+		collective = COLLECTIVE_SEND;
 	if (strstr(text, "atomic") != NULL)
 		return !collective_has(collective, TRAIT_NEVER_IN_PLACE);
 	return strstr(text, "method=ring") == NULL || algo_find(collective, "ring") != NULL;
