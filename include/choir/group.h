@@ -55,7 +55,7 @@ CHOIR_API choir_status choir_comm_group_split_local(int n_local, choir_comm *con
  * once *out_p is set, or with the failure.  One thread may start it for several of its ranks.  Until the event is
  * complete this rank makes no other collective call on the comm, out_p stays valid and *out_p is NULL; config is
  * copied.  There is nothing to destroy after a failure.  choir_comm_abort of the parent ends it with ABORTED;
- * choir_comm_destroy waits for it as for any call, and one that has not begun by then ends with ABORTED. */
+ * choir_comm_destroy ends it with ABORTED if it still needs the parent, and returns once its event is complete. */
 CHOIR_API choir_status choir_comm_split_start(choir_comm *comm, int color, int key, const choir_comm_config *config,
                                               choir_comm **out_p, choir_event **event_p);
 

@@ -118,8 +118,8 @@ static choir_status check_tag(const char *call, int64_t tag, bool takes_tag)
 		return error_set(CHOIR_ARGUMENT,
 		                 "%s: tag is %lld: there is no wildcard, a recv names the tag of its message", call,
 		                 (long long)tag);
-	if (tag > INT32_MAX)
-		return error_set(CHOIR_ARGUMENT, "%s: tag is %lld; the largest is 2147483647", call, (long long)tag);
+	if (tag > INT32_MAX) /* which is that of splits */
+		return error_set(CHOIR_ARGUMENT, "%s: tag is %lld; the largest is 2147483646", call, (long long)tag);
 	return CHOIR_SUCCESS;
 }
 

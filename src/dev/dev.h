@@ -77,7 +77,7 @@ choir_status dev_keep(choir_buffer buffer, cl_mem *kept_p);
  * direct with ptr NULL.  A cl_mem whose flags restrict the host is staged. */
 choir_status dev_resolve(choir_device *device, choir_buffer buffer, uint64_t bytes, bool write, struct dev_access *out);
 
-/* dev_deaths: a counter that grows when a cl_mem that was resolved as direct is destroyed, before its handle can be
+/* dev_deaths: a counter that grows when a cl_mem that prepared calls hold on to is destroyed, before its handle can be
  * reused.  What was learnt of such handles holds while the counter stays. */
 uint64_t dev_deaths(void);
 void dev_count_death(void); /* of something else that prepared calls hold on to */

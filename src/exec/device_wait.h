@@ -12,8 +12,8 @@ bool run_waits_for_device(const struct run *run);
  * OpenCL refuses.  A command that fails may not.  The driver only. */
 bool run_ring_at_ends(struct run *run);
 
-/* run_block_on_device: if the run waits for nothing but commands of a CPU device, blocks until the first of them is
- * over: true.  The driver only, with nothing else to do. */
+/* run_block_on_device: if the run waits for nothing but commands of a CPU device and flags of peers, blocks until the
+ * first command is over: true.  The driver only, with nothing else to do. */
 bool run_block_on_device(struct run *run);
 
 #endif

@@ -99,7 +99,7 @@ struct bound {
 	/* STAGE: instead of a list, of cl_mems: SEND is gathered from these, RECV scattered to those; send.mem and
 	 * recv.mem are the run's (exec/gathered.h).  They lie in the prepared call's owner.  NULL = they are not */
 	const struct segments *gathered, *scattered;
-	bool send_shadow, recv_shadow; /* STAGE: the whole buffer is copied by one command: exec/shadow.h */
+	bool send_shadow, recv_shadow; /* the whole buffer is copied by one command: exec/shadow.h */
 	/* MAP: one lies inside the other, which alone is mapped; STAGE, with shadows: which alone has memory */
 	bool send_in_recv, recv_in_send;
 	uint64_t inner_off;         /* and starts there */
