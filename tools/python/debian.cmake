@@ -7,8 +7,8 @@ set(unpacked_libraries "")
 
 find_program(choir_cc NAMES $ENV{CC} cc gcc clang)
 find_program(choir_pkg_config NAMES pkg-config pkgconf)
-if(DEFINED CMAKE_PREFIX_PATH OR DEFINED ENV{CMAKE_PREFIX_PATH} OR DEFINED OpenCL_LIBRARY OR DEFINED CMAKE_C_COMPILER)
-	return() # whoever builds says where things are
+if(DEFINED OpenCL_LIBRARY OR DEFINED CMAKE_C_COMPILER)
+	return() # whoever builds says where things are; CMAKE_PREFIX_PATH is always set, by pip's CMake
 endif()
 if(choir_cc AND choir_pkg_config)
 	execute_process(COMMAND ${choir_pkg_config} --exists OpenCL jansson libxxhash RESULT_VARIABLE lacks)
