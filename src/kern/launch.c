@@ -27,6 +27,11 @@ static const char *const op_options[] = {
 #undef OP
 };
 
+const char *reduce_dtype_option(choir_dtype dtype)
+{
+	return dtype_options[dtype];
+}
+
 const char *reduce_op_option(choir_op op, char text[REDUCE_OP_OPTION_BYTES])
 {
 	const struct user_op *user = user_op_held(op);
@@ -47,7 +52,7 @@ static struct options options_of(choir_dtype dtype, choir_op op)
 	char text[REDUCE_OP_OPTION_BYTES];
 	struct options options;
 
-	snprintf(options.text, sizeof options.text, "-D DTYPE=%s -D OP=%s", dtype_options[dtype],
+	snprintf(options.text, sizeof options.text, "-D DTYPE=%s -D OP=%s", reduce_dtype_option(dtype),
 	         reduce_op_option(op, text));
 	return options;
 }

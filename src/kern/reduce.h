@@ -75,8 +75,10 @@ choir_status reduce_kernel_supported(choir_device *device, choir_dtype dtype, ch
  * the text of an operator of the caller's does not compile. */
 choir_status reduce_kernel_warm(choir_device *device, choir_dtype dtype, choir_op op);
 
-/* reduce_op_option: the value of -D OP= of an operator that the caller of this function holds, into text. */
+/* reduce_dtype_option: the value of -D DTYPE=.  reduce_op_option: the value of -D OP= of an operator that the caller of
+ * this function holds, into text. */
 enum { REDUCE_OP_OPTION_BYTES = 48 };
+const char *reduce_dtype_option(choir_dtype dtype);
 const char *reduce_op_option(choir_op op, char text[REDUCE_OP_OPTION_BYTES]);
 
 #endif

@@ -5,12 +5,6 @@
 
 #include <stdio.h>
 
-static const char *const dtype_options[] = {
-#define DTYPE(name, number, text, bytes, kind) [number] = #name,
-#include <choir/dtype.def>
-#undef DTYPE
-};
-
 static const char *index_type(uint32_t ind_bytes)
 {
 	return ind_bytes == 4 ? "int" : "long";
@@ -65,7 +59,7 @@ void coalesce_fold_options(char *out, const struct coalesce_device *job, uint32_
 
 	snprintf(out, COALESCE_OPTIONS_BYTES,
 	         "-DDTYPE=%s -DOP=%s -DRAW=%d -DFINAL=%d -DINDEX=%s -DKEY=%s -DVALUE=%s -DGROUP=%zu -DSPAN=%zu",
-	         dtype_options[call->dtype], reduce_op_option(call->op, op), changes_raw(call), finishes(call),
+	         reduce_dtype_option(call->dtype), reduce_op_option(call->op, op), changes_raw(call), finishes(call),
 	         index_type(ind_bytes), key_type(job), value_type(job), job->shape.group, job->shape.span);
 }
 
@@ -76,7 +70,7 @@ void coalesce_cells_options(char *out, const struct coalesce_device *job, uint32
 
 	snprintf(out, COALESCE_OPTIONS_BYTES,
 	         "-DDTYPE=%s -DOP=%s -DRAW=%d -DFINAL=%d -DINDEX=%s -DKEY=%s -DVALUE=%s -DGROUP=%zu -DCELL_BITS=%u",
-	         dtype_options[call->dtype], reduce_op_option(call->op, op), changes_raw(call), finishes(call),
+	         reduce_dtype_option(call->dtype), reduce_op_option(call->op, op), changes_raw(call), finishes(call),
 	         index_type(ind_bytes), key_type(job), value_type(job), job->shape.group, job->cell_bits);
 }
 
@@ -86,6 +80,6 @@ void coalesce_merge_options(char *out, const struct coalesce_device *job, uint32
 	char op[REDUCE_OP_OPTION_BYTES];
 
 	snprintf(out, COALESCE_OPTIONS_BYTES, "-DDTYPE=%s -DOP=%s -DFINAL=%d -DINDEX=%s -DGROUP=%zu -DSPAN=%zu",
-	         dtype_options[call->dtype], reduce_op_option(call->op, op), finishes(call), index_type(ind_bytes),
-	         job->shape.group, job->shape.span);
+	         reduce_dtype_option(call->dtype), reduce_op_option(call->op, op), finishes(call),
+	         index_type(ind_bytes), job->shape.group, job->shape.span);
 }

@@ -5,15 +5,11 @@
  * the call; what they read stays until then. */
 #include "topk/algorithm.h"
 
+#include "kern/reduce.h"
 #include "sparse/dense.h"
 #include "dev/launch.h"
 
 #include <stdio.h>
-
-const char *far_dtype_option(choir_dtype dtype)
-{
-	return dtype == CHOIR_F16 ? "F16" : dtype == CHOIR_BF16 ? "BF16" : dtype == CHOIR_F32 ? "F32" : "F64";
-}
 
 /* The kernels of accumulate.cl for this call. */
 static choir_status launch(struct topk_run *run, const char *kernel, const struct launch_arg *args, size_t n_args,
@@ -32,7 +28,7 @@ static choir_status launch(struct topk_run *run, const char *kernel, const struc
 
 	snprintf(options, sizeof options,
 	         "-DDTYPE=%s -DOP=SUM -DINDEX=%s -DGROUP=%zu -DSPAN=%zu -DMOMENTUM=%d -DNANS=%d",
-	         far_dtype_option(settings->dtype), run->types.form.bytes == 4 ? "int" : "long", shape.group,
+	         reduce_dtype_option(settings->dtype), run->types.form.bytes == 4 ? "int" : "long", shape.group,
 	         shape.span, settings->momentum > 0, settings->nan_fails);
 	run->far.busy = true;
 	return launch_run(run->env.device, &it, NULL);

@@ -3,6 +3,7 @@
  * of `involved`. */
 #include "topk/run.h"
 
+#include "kern/reduce.h"
 #include "sparse/dense.h"
 #include "dev/launch.h"
 
@@ -46,7 +47,7 @@ static choir_status finish_values(struct topk_run *run, const struct operand *to
 		                   .local = shape.group };
 
 	snprintf(options, sizeof options, "-DDTYPE=%s -DOP=%s -DFINAL=1 -DINDEX=int -DGROUP=%zu -DSPAN=%zu",
-	         far_dtype_option(settings->dtype), settings->op == CHOIR_OP_MEAN ? "MEAN" : "SUM", shape.group,
+	         reduce_dtype_option(settings->dtype), settings->op == CHOIR_OP_MEAN ? "MEAN" : "SUM", shape.group,
 	         shape.span);
 	return launch_run(run->env.device, &it, NULL);
 }

@@ -305,7 +305,6 @@ bool far_kernels_pay(const struct topk_run *run, uint64_t pairs, double ns, uint
 
 /* far_result.c: what kernels write of the result, from its pairs: the dense tensor, and `involved` as bits.
  * wanted: after operands_reach. */
-const char *far_dtype_option(choir_dtype dtype); /* far.c: the option DTYPE of kernels */
 bool far_result_wanted(const struct topk_run *run);
 choir_status far_result_write(struct topk_run *run);
 
