@@ -174,19 +174,16 @@ static choir_status take_user_op(struct dense *d, struct prepared *prepared)
 static choir_status place_reductions(struct dense *d, struct prepared *prepared)
 {
 	choir_status st = CHOIR_SUCCESS;
-	bool functions, kernels;
+	bool functions, kernels, own = collective_has(d->collective, TRAIT_REDUCES) && user_op_is(d->op);
 
 	d->by_kernels = comm_by_kernels(d->comm);
-	if (!collective_has(d->collective, TRAIT_REDUCES))
-		return CHOIR_SUCCESS;
-	if (!user_op_is(d->op)) { /* what kernels would not do with the host's bits is the host's */
-		d->by_kernels = d->by_kernels &&
-		                reduce_kernel_supported(d->comm->device, d->dtype, d->op) == CHOIR_SUCCESS;
+	if (!own) {
+		d->by_kernels = d->by_kernels && dense_plan_kernels_can(d);
 		return CHOIR_SUCCESS;
 	}
 	TRY(take_user_op(d, prepared));
 	functions = d->user->config.fold != NULL;
-	kernels = !functions || reduce_kernel_supported(d->comm->device, d->dtype, d->op) == CHOIR_SUCCESS;
+	kernels = !functions || dense_plan_kernels_can(d);
 	d->by_kernels = kernels && (d->by_kernels || !functions);
 	if (kernels && (d->by_kernels || d->comm->device_bytes > 0))
 		st = reduce_kernel_warm(d->comm->device, d->dtype, d->op);

@@ -13,13 +13,16 @@ static bool scales(const struct dense *d)
 	return collective_has(d->collective, TRAIT_REDUCES) && d->op == CHOIR_OP_PREMUL_SUM;
 }
 
+bool dense_plan_kernels_can(const struct dense *d)
+{
+	return !collective_has(d->collective, TRAIT_REDUCES) || d->op == CHOIR_OP_LOCAL ||
+	       reduce_kernel_supported(d->comm->device, d->dtype, d->op) == CHOIR_SUCCESS;
+}
+
 /* As far as ranks know without each other: the same on all. */
 static uint64_t device_bytes(const struct dense *d)
 {
-	bool kernels = !collective_has(d->collective, TRAIT_REDUCES) || d->op == CHOIR_OP_LOCAL ||
-	               reduce_kernel_supported(d->comm->device, d->dtype, d->op) == CHOIR_SUCCESS;
-
-	return kernels ? d->comm->device_bytes : 0;
+	return dense_plan_kernels_can(d) ? d->comm->device_bytes : 0;
 }
 
 /* The least order that gives the bits of a left fold in rank order. */

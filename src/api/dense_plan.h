@@ -5,6 +5,10 @@
 
 #include "api/dense.h"
 
+/* dense_plan_kernels_can: would kernels of the device make the call's reductions, if it has any, with the host's bits?
+ * The caller holds its operator. */
+bool dense_plan_kernels_can(const struct dense *d);
+
 /* dense_plan_describe: what builders are told of the part, but for its buffers. */
 void dense_plan_describe(const struct dense *d, struct algo_in *in);
 
