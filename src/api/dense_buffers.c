@@ -2,8 +2,6 @@
 #include "api/dense_buffers.h"
 
 #include "base/arithmetic.h"
-#include "dev/pointer_cache.h"
-#include "dev/rates.h"
 #include "exec/commit.h"
 #include "exec/gathered.h"
 #include "exec/symmetric.h"

@@ -80,6 +80,8 @@ choir_status dev_resolve(choir_device *device, choir_buffer buffer, uint64_t byt
 /* dev_deaths: a counter that grows when a cl_mem that prepared calls hold on to is destroyed, before its handle can be
  * reused.  What was learnt of such handles holds while the counter stays. */
 uint64_t dev_deaths(void);
+/* dev_watch_death: the death of a cl_mem that the caller holds will be counted; false if the driver cannot tell. */
+bool dev_watch_death(choir_device *device, cl_mem mem);
 void dev_count_death(void); /* of something else that prepared calls hold on to */
 
 /* dev_map, dev_unmap: class map only.  dev_map starts mapping and sets access->ptr, valid after *event_p; dev_unmap
@@ -219,6 +221,9 @@ bool dev_has_quick_callbacks(const choir_device *device);
  * the memory is near.  dev_short_bytes: buffers up to this are copied by one command, longer ones in chunks. */
 uint64_t dev_command_bytes(const choir_device *device);
 uint64_t dev_short_bytes(const choir_device *device);
+/* dev_short_map_bytes: of class map, buffers up to this are copied by one command, longer ones mapped; measured when
+ * the device was created. */
+uint64_t dev_short_map_bytes(const choir_device *device);
 /* dev_bus_ns: how long so many commands take, with so many bytes between far memory and pageable memory of the host, as
  * measured. */
 double dev_bus_ns(const choir_device *device, uint64_t commands, uint64_t bytes);

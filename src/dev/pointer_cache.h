@@ -8,7 +8,6 @@
 #include "base/error.h"
 
 #include <choir/device.h>
-#include <stdbool.h>
 
 struct pointer_cache;
 
@@ -22,9 +21,6 @@ void *pointer_cache_find(struct pointer_cache *cache, cl_mem mem);
 /* pointer_cache_add: keeps ptr until mem is destroyed, which counts as a death (dev_deaths); ptr NULL: mem has none.
  * The caller holds mem.  NO_MEMORY, OPENCL: nothing is kept. */
 choir_status pointer_cache_add(struct pointer_cache *cache, cl_mem mem, void *ptr);
-
-/* dev_watch_death: the death of a cl_mem that the caller holds will be counted; false if the driver cannot tell. */
-bool dev_watch_death(choir_device *device, cl_mem mem);
 
 /* pointer_cache_count: live entries, for tests and choir-info. */
 size_t pointer_cache_count(struct pointer_cache *cache);

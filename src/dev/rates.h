@@ -24,8 +24,7 @@ void rates_measure(struct choir_device *device, int tries, int64_t budget_ns, st
 void rates_learn(struct choir_device *device, struct device_rates *out);
 
 /* rates_short_map_bytes: of class map, the longest buffers of which a read and a write take less time than two maps and
- * unmaps; 0: none.  Blocks for 3 ms at the most.  dev_short_map_bytes: as measured when the device was created. */
+ * unmaps; 0: none.  Blocks for 3 ms at the most. */
 uint64_t rates_short_map_bytes(struct choir_device *device);
-uint64_t dev_short_map_bytes(const struct choir_device *device);
 
 #endif

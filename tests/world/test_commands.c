@@ -2,7 +2,7 @@
 /* How many commands a short collective costs where only commands reach the buffers: one read on each rank that gives
  * bytes and one write on each that gets some, and nothing else; and no question about a buffer that was asked before.
  * The commands are counted here: this program's own functions come before the loader's. */
-#include "dev/rates.h"
+#include "dev/dev.h"
 #include "world/flight.h"
 
 #include <dlfcn.h>
