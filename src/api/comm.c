@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { NEWS_MS = 1000 };         /* for the news that this rank has failed, or goes */
 /* for peers that have to read the rank's sparse pairs; none does where one failed alone */
 enum { SETTLE_MS = 2000 };
 
@@ -264,9 +263,7 @@ choir_status choir_comm_destroy(choir_comm *comm)
 		progress_drain(comm, NEWS_MS);
 		share_settle(SETTLE_MS);
 	}
-	progress_remove(comm);
-	comm_close(comm);
-	comm_release(comm);
+	comm_discard(comm, NULL);
 	return st;
 }
 

@@ -25,8 +25,6 @@
 /* Longer calls go in chunks: shorter chunks spend their time on commands, longer ones do not stay in a cache. */
 enum { DEVICE_PLAN_BYTES = 8 << 20 };
 
-enum { NEWS_MS = 1000 }; /* for the news that a rank has failed */
-
 /* --- it is filled --- */
 
 static bool is_mine(const struct bootstrap *b, const struct process *process)

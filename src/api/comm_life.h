@@ -11,12 +11,14 @@ choir_status comm_fill(struct bootstrap *bootstrap, int local, struct choir_comm
 /* comm_make_family: of n comms that this process has made together. */
 choir_status comm_make_family(int n, choir_comm **comms);
 
+enum { NEWS_MS = 1000 }; /* for the news that a rank has failed, or goes */
+
 /* comm_close: gives back what others may not outlive (transport, arena, bells), once no thread uses it;
  * silent the second time.  No run is left.  Only the shell remains, for events to point to, and its device. */
 void comm_close(struct choir_comm *comm);
 
-/* comm_discard: ends a comm that nobody was given; why: NULL, or what ends it, which its other ranks are told.  NULL is
- * silent. */
+/* comm_discard: ends a comm without calls under way; why: NULL, or what ends it, which its other ranks are told.  NULL
+ * is silent. */
 void comm_discard(struct choir_comm *comm, const char *why);
 
 #endif
