@@ -13,31 +13,22 @@ static bool is_mapping(const struct run *run)
 	return run->state == RUN_MAP || run->state == RUN_UNMAP;
 }
 
-/* The first command that is under way; *n counts them. */
-static cl_event first_command(const struct run *run, uint32_t *n)
+/* The first command that is under way. */
+static cl_event first_command(const struct run *run)
 {
 	const struct step_board *board = &run->board;
 	cl_event first = NULL;
 
-	*n = 0;
-	for (uint32_t i = 0; is_mapping(run) && i < 2; i++) {
-		*n += run->map_events[i] != NULL;
-		first = first != NULL ? first : run->map_events[i];
-	}
-	for (uint32_t i = 0; run->state == RUN_STEPS && i < board->n_waiting; i++) {
-		cl_event event = board->events[board->waiting[i]];
-
-		*n += event != NULL;
-		first = first != NULL ? first : event;
-	}
+	for (uint32_t i = 0; is_mapping(run) && i < 2 && first == NULL; i++)
+		first = run->map_events[i];
+	for (uint32_t i = 0; run->state == RUN_STEPS && i < board->n_waiting && first == NULL; i++)
+		first = board->events[board->waiting[i]];
 	return first;
 }
 
 bool run_waits_for_device(const struct run *run)
 {
-	uint32_t n;
-
-	return first_command(run, &n) != NULL;
+	return first_command(run) != NULL;
 }
 
 /* Of a run in its steps: commands under way, or flags of peers? */
@@ -53,8 +44,7 @@ static bool waits_for_commands_and_flags(const struct run *run)
 
 bool run_block_on_device(struct run *run)
 {
-	uint32_t n;
-	cl_event event = first_command(run, &n);
+	cl_event event = first_command(run);
 
 	if (event == NULL || !dev_is_cpu(run->comm->device) ||
 	    (run->state == RUN_STEPS && !waits_for_commands_and_flags(run)))

@@ -34,19 +34,27 @@ static void list_missing(struct choir_comm *comm, const struct keyed_call *call,
 		snprintf(text, bytes, "rank%s%s ha%s", n > 1 ? "s" : "", ranks, n > 1 ? "ve" : "s");
 }
 
+/* What a rank that makes no more calls told; NULL. */
+static const struct gone *told_by(const struct choir_comm *comm, int rank)
+{
+	const struct gone *gone = atomic_load(&comm->gone);
+
+	while (gone != NULL && gone->rank != rank)
+		gone = gone->next;
+	return gone;
+}
+
 static bool is_gone(const struct choir_comm *comm, int rank, bool *dead)
 {
-	for (const struct gone *gone = atomic_load(&comm->gone); gone != NULL; gone = gone->next)
-		if (gone->rank == rank) {
-			*dead = gone->told.ended;
-			return true;
-		}
+	const struct gone *gone = told_by(comm, rank);
+
+	*dead = gone == NULL || gone->told.ended;
+	if (gone != NULL)
+		return true;
 	for (int p = 0; p < comm->n_watched; p++)
 		for (int i = 0; i < comm->peers[p].n_ranks && comm->peers[p].dead_looks > 1; i++)
-			if (comm->peers[p].ranks[i] == rank) {
-				*dead = true;
+			if (comm->peers[p].ranks[i] == rank)
 				return true;
-			}
 	return false;
 }
 
@@ -54,10 +62,8 @@ static bool is_gone(const struct choir_comm *comm, int rank, bool *dead)
  * calls that it made have their numbers here. */
 static bool may_come(const struct choir_comm *comm, int rank)
 {
-	const struct gone *gone = atomic_load(&comm->gone);
+	const struct gone *gone = told_by(comm, rank);
 
-	while (gone != NULL && gone->rank != rank)
-		gone = gone->next;
 	return gone != NULL && comm->submission.next_seq < gone->told.calls;
 }
 

@@ -42,7 +42,6 @@ static bool is_copied_now(const struct run *run, const struct plan_step *step)
 {
 	const struct step_board *board = &run->board;
 	uint32_t after = board->ready_head + 1;
-
 	uint64_t most = dev_is_cpu(run->comm->device) ? CPU_NOW_BYTES : NOW_BYTES;
 
 	return run->is_inline && !run->bound.pair && step->len <= most &&
