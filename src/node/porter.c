@@ -8,6 +8,7 @@
 #include "node/porter.h"
 
 #include "base/error.h"
+#include "base/fork_lock.h"
 #include "base/thread_start.h"
 #include "base/wait.h"
 #include "node/shared.h"
@@ -49,7 +50,7 @@ struct peer {
 	struct porter_address address;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_LOCK(lock)
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static struct porter_address mine; /* under lock; zero: not started */
 static int listening = -1;         /* under lock */
@@ -59,7 +60,6 @@ static struct peer *_Atomic peers; /* under lock; never shorter, and whole at an
  * porter meanwhile. */
 static void child_forked(void)
 {
-	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	if (listening >= 0)
 		close(listening);
 	listening = -1;
