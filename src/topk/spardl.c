@@ -154,7 +154,6 @@ static choir_status spardl_round(struct topk_run *run, struct script_turn *turn)
 choir_status topk_spardl_start(struct topk_run *run, struct script_turn *turn)
 {
 	struct pairs mine = list_pairs(&run->selected, &run->types);
-
 	size_t n = (size_t)run->env.layout->n;
 
 	(void)turn;
