@@ -15,8 +15,8 @@
 #ifdef __x86_64__
 #include "sparse/select_masks.h"
 #define HAS_SELECT_AVX2 (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi"))
-#define WITH_MASKS __attribute__((target("avx512f,avx512bw")))
-#define HAS_MASKS  (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw"))
+#define WITH_MASKS      __attribute__((target("avx512f,avx512bw")))
+#define HAS_MASKS       (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw"))
 #endif
 
 /* Note [two steps].  A block of elements becomes bits first, then its set bits become positions, and those pairs: no
@@ -29,19 +29,19 @@
 #define DIGIT_BITS 11
 #define SAMPLES    SELECT_SAMPLES
 
-#define KEY uint16_t
-#define NAME(x) x##_2
-#define SPREAD(key) _mm512_set1_epi16((short)(key))
+#define KEY                  uint16_t
+#define NAME(x)              x##_2
+#define SPREAD(key)          _mm512_set1_epi16((short)(key))
 #define REACHES(keys, least) _mm512_cmpge_epu16_mask(keys, least)
 #include "sparse/select_key.inc"
-#define KEY uint32_t
-#define NAME(x) x##_4
-#define SPREAD(key) _mm512_set1_epi32((int)(key))
+#define KEY                  uint32_t
+#define NAME(x)              x##_4
+#define SPREAD(key)          _mm512_set1_epi32((int)(key))
 #define REACHES(keys, least) _mm512_cmpge_epu32_mask(keys, least)
 #include "sparse/select_key.inc"
-#define KEY uint64_t
-#define NAME(x) x##_8
-#define SPREAD(key) _mm512_set1_epi64((long long)(key))
+#define KEY                  uint64_t
+#define NAME(x)              x##_8
+#define SPREAD(key)          _mm512_set1_epi64((long long)(key))
 #define REACHES(keys, least) _mm512_cmpge_epu64_mask(keys, least)
 #include "sparse/select_key.inc"
 
@@ -58,6 +58,13 @@ uint64_t select_host(const struct select_input *in, struct select_limit limit, c
 	if (in->elem_bytes == 2)
 		return select_2(in, limit, out);
 	return in->elem_bytes == 4 ? select_4(in, limit, out) : select_8(in, limit, out);
+}
+
+uint64_t select_marked(const void *val, uint64_t first, uint64_t *mask, size_t words, const struct select_output *out)
+{
+	struct select_limit all = { .ties = UINT64_MAX };
+
+	return take_4(val, first, mask, words, &all, out, 0);
 }
 
 struct select_limit select_radix(const struct select_input *in, uint64_t k)

@@ -4,7 +4,7 @@
  * between.  acc goes to memory by nt stores: it is read again only where an entry is used. */
 #include "topk/algorithm.h"
 #include "topk/magnitude.h"
-#include "topk/vector.h"
+#include "topk/mark.h"
 
 #include "base/copy.h"
 #include "kern/convert.h"
@@ -77,32 +77,41 @@ static const void *find_grad(const struct topk_request *request, struct block *b
 	return block->given;
 }
 
-/* Note [zeroed]: what left the residual of the block.  Blocks come in ascending order. */
-static void restart(struct topk_run *run, struct block *block, const struct accumulation *what)
+/* Note [zeroed]: what left the residual of the block: positions from block->zeroed on; returns how many.  Blocks come
+ * in ascending order. */
+static uint64_t find_zeroed(const struct topk_run *run, struct block *block)
 {
 	const struct topk_zeroed *zeroed = &run->state->zeroed;
 	const struct index_form form = run->types.form;
-	uint64_t first, i = block->zeroed;
+	uint64_t i = block->zeroed;
 
 	while (i < zeroed->count && (uint64_t)index_at(zeroed->ind.ptr, form, i) < block->from)
 		i++;
-	for (first = i; i < zeroed->count && (uint64_t)index_at(zeroed->ind.ptr, form, i) < block->from + block->n;)
-		i++;
-	if (i > first)
-		vector_restart(&run->types, (unsigned char *)zeroed->ind.ptr + first * form.bytes, i - first,
-		               block->from, what);
 	block->zeroed = i;
+	while (i < zeroed->count && (uint64_t)index_at(zeroed->ind.ptr, form, i) < block->from + block->n)
+		i++;
+	return i - block->zeroed;
 }
 
-/* Makes a block of acc, and of momentum, at `to`. */
-static void make(struct topk_run *run, struct block *block, void *to)
+static void restart(struct topk_run *run, struct block *block, const struct accumulation *what)
+{
+	const unsigned char *ind = run->state->zeroed.ind.ptr;
+	uint64_t n = find_zeroed(run, block);
+
+	if (n > 0)
+		vector_restart(&run->types, ind + block->zeroed * run->types.form.bytes, n, block->from, what);
+	block->zeroed += n;
+}
+
+/* What a block of acc, and of momentum, is made of; acc is at `to`. */
+static struct accumulation accumulation_of(struct topk_run *run, struct block *block, void *to)
 {
 	const struct topk_settings *settings = &run->state->settings;
-	uint64_t off = block->from * run->types.elem_bytes, bytes = block->n * run->types.elem_bytes,
-		 grad_bytes = choir_dtype_bytes(settings->dtype);
-	struct accumulation what = {
+	uint64_t off = block->from * run->types.elem_bytes;
+
+	return (struct accumulation){
 		.residual = run->state->zeroed.all ? NULL : at(run->state->residual.near.ptr, off),
-		.grad = find_grad(&run->request, block, grad_bytes),
+		.grad = find_grad(&run->request, block, choir_dtype_bytes(settings->dtype)),
 		.old_velocity = at(run->state->velocity.near.ptr, off),
 		.velocity = run->velocity.near.ptr != NULL ? (unsigned char *)run->velocity.near.ptr + off : NULL,
 		.acc = to,
@@ -110,6 +119,14 @@ static void make(struct topk_run *run, struct block *block, void *to)
 		.scale = settings->scale,
 		.momentum = settings->momentum,
 	};
+}
+
+/* Makes a block of acc, and of momentum, at `to`. */
+static void make(struct topk_run *run, struct block *block, void *to)
+{
+	const struct topk_settings *settings = &run->state->settings;
+	uint64_t bytes = block->n * run->types.elem_bytes, grad_bytes = choir_dtype_bytes(settings->dtype);
+	struct accumulation what = accumulation_of(run, block, to);
 
 	if (block->n == BLOCK) {
 		if (what.residual != NULL)
@@ -125,25 +142,60 @@ static void make(struct topk_run *run, struct block *block, void *to)
 		restart(run, block, &what);
 }
 
+/* Behind the candidates that were found. */
+static struct select_output room_left(const struct topk_run *run, uint64_t room)
+{
+	const struct topk_types *types = &run->types;
+	const struct topk_list *found = &run->candidates.list;
+	uint64_t n = found->count < room ? found->count : room;
+
+	return (struct select_output){ .ind = (unsigned char *)found->ind.ptr + n * types->form.bytes,
+		                       .form = types->form,
+		                       .val = (unsigned char *)found->val.ptr + n * types->elem_bytes,
+		                       .capacity = room - n };
+}
+
 /* The block's entries with a key >= least, behind those that were found; all are counted. */
 static void collect(struct topk_run *run, const struct block *block, const void *acc, uint64_t room)
 {
-	const struct topk_types *types = &run->types;
 	struct topk_candidates *found = &run->candidates;
-	uint64_t n = found->list.count < room ? found->list.count : room;
-	struct select_input in = { .val = acc, .elem_bytes = types->elem_bytes, .n = block->n, .first = block->from };
-	struct select_output out = { .ind = (unsigned char *)found->list.ind.ptr + n * types->form.bytes,
-		                     .form = types->form,
-		                     .val = (unsigned char *)found->list.val.ptr + n * types->elem_bytes,
-		                     .capacity = room - n };
+	struct select_input in = {
+		.val = acc, .elem_bytes = run->types.elem_bytes, .n = block->n, .first = block->from
+	};
+	struct select_output out = room_left(run, room);
 
 	found->list.count += select_host(&in, (struct select_limit){ .key = found->least, .ties = UINT64_MAX }, &out);
+}
+
+/* Note [marked blocks]. */
+static bool may_mark(const struct topk_run *run)
+{
+	return run->state->settings.dtype == CHOIR_F32 && run->velocity.near.ptr == NULL && mark_is_supported();
+}
+
+static void mark(struct topk_run *run, struct block *block, void *to, uint64_t room)
+{
+	struct topk_candidates *found = &run->candidates;
+	uint64_t gone[BLOCK / 64] = { 0 }, mask[BLOCK / 64], n = find_zeroed(run, block);
+	struct accumulation what = accumulation_of(run, block, to);
+	struct marking marking = {
+		.gone = gone, .least = (uint32_t)found->least, .copy = (float *)(void *)block->acc, .mask = mask
+	};
+	struct select_output out = room_left(run, room);
+
+	for (uint64_t end = block->zeroed + n; block->zeroed < end; block->zeroed++) {
+		uint64_t x = (uint64_t)index_at(run->state->zeroed.ind.ptr, run->types.form, block->zeroed);
+
+		gone[(x - block->from) / 64] |= UINT64_C(1) << x % 64;
+	}
+	mark_block(BLOCK, &what, &marking);
+	found->list.count += select_marked(block->acc, block->from, mask, BLOCK / 64, &out);
 }
 
 static void accumulate(struct topk_run *run, uint64_t room)
 {
 	const uint64_t elem_bytes = run->types.elem_bytes;
-	const bool nt = run->types.n * elem_bytes > NT_BYTES;
+	const bool nt = run->types.n * elem_bytes > NT_BYTES, marks = nt && room > 0 && may_mark(run);
 	struct block block;
 
 	block.zeroed = 0;
@@ -152,6 +204,10 @@ static void accumulate(struct topk_run *run, uint64_t room)
 		void *acc = nt ? (void *)block.acc : to;
 
 		block.n = run->types.n - block.from < BLOCK ? run->types.n - block.from : BLOCK;
+		if (marks && block.n == BLOCK) {
+			mark(run, &block, to, room);
+			continue;
+		}
 		make(run, &block, acc);
 		if (room > 0)
 			collect(run, &block, acc, room);
