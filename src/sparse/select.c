@@ -14,7 +14,9 @@
 
 #ifdef __x86_64__
 #include "sparse/select_masks.h"
+#include "sparse/select_pack.h"
 #define HAS_SELECT_AVX2 (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi"))
+#define HAS_PACK        (__builtin_cpu_supports("ssse3") && __builtin_cpu_supports("popcnt"))
 #define WITH_MASKS      __attribute__((target("avx512f,avx512bw")))
 #define HAS_MASKS       (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw"))
 #endif
@@ -142,12 +144,37 @@ static choir_status collect(const struct select_input *in, uint64_t k, struct ca
 	return CHOIR_SUCCESS;
 }
 
+/* Of 4 + 4 bytes by vectors; where ties end, and at the end of the room, one by one. */
+static uint64_t pairs_4(const struct select_output *from, uint64_t n, struct select_limit limit,
+                        const struct select_output *out, uint64_t room)
+{
+	uint64_t i = 0, taken = 0;
+
+#ifdef __x86_64__
+	const bool packs =
+	    from->form.bytes == 4 && out->form.bytes == 4 && from->form.base == 0 && limit.key <= INT32_MAX && HAS_PACK;
+	struct select_pack at = { .ind = from->ind, .val = from->val, .n = n, .room = room };
+
+	at.to_ind = out->ind;
+	at.to_val = out->val;
+	while (packs && i + SELECT_PACK_LANES <= n && taken < room) {
+		uint64_t end;
+
+		select_pack_4(&at, (uint32_t)limit.key, &limit.ties);
+		end = at.i + SELECT_PACK_LANES < n ? at.i + SELECT_PACK_LANES : n;
+		taken = at.taken = filter_4(from, at.i, end, &limit, out, at.taken, room);
+		i = at.i = end;
+	}
+#endif
+	return filter_4(from, i, n, &limit, out, taken, room);
+}
+
 uint64_t select_pairs(const struct select_output *from, uint64_t n, uint32_t elem_bytes, struct select_limit limit,
                       const struct select_output *out, uint64_t room)
 {
 	if (elem_bytes == 2)
-		return filter_2(from, n, limit, out, room);
-	return elem_bytes == 4 ? filter_4(from, n, limit, out, room) : filter_8(from, n, limit, out, room);
+		return filter_2(from, 0, n, &limit, out, 0, room);
+	return elem_bytes == 4 ? pairs_4(from, n, limit, out, room) : filter_8(from, 0, n, &limit, out, 0, room);
 }
 
 uint64_t select_split(const struct select_output *from, uint64_t n, uint32_t elem_bytes, struct select_limit limit,

@@ -6,12 +6,13 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#define GUARD 64
+#define GUARD    64
 #define SENTINEL 0x5a
 
 struct element {
@@ -118,6 +119,38 @@ static void one_threshold(const struct select_input *in, const struct element *s
 	free(want);
 }
 
+/* Pairs of which a limit selects some, apart and in place, with room for all and for fewer. */
+static void one_pairs(const struct select_input *in, struct select_limit limit, uint32_t ind_bytes, size_t capacity)
+{
+	struct select_output from = room(in, in->n, ind_bytes), out = room(in, capacity, ind_bytes);
+	struct element *want = malloc((in->n + 1) * sizeof *want);
+	uint64_t ties = limit.ties;
+	size_t n = 0;
+
+	for (size_t i = 0; i < in->n; i++) {
+		uint64_t key = select_key(in->elem_bytes, (const char *)in->val + i * in->elem_bytes);
+		bool tie = key == limit.key && ties > 0;
+
+		if (ind_bytes == 4)
+			((int32_t *)from.ind)[i] = (int32_t)i;
+		else
+			((int64_t *)from.ind)[i] = (int64_t)i;
+		if ((key > limit.key || tie) && n < capacity)
+			want[n++] = (struct element){ key, i };
+		ties -= tie;
+	}
+	memcpy(from.val, in->val, in->n * in->elem_bytes);
+	assert_int_equal(select_pairs(&from, in->n, in->elem_bytes, limit, &out, capacity), n);
+	check(in, want, n, &out);
+	assert_int_equal(select_pairs(&from, in->n, in->elem_bytes, limit, &from, capacity), n);
+	check(in, want, n, &from);
+	free(from.ind);
+	free(from.val);
+	free(out.ind);
+	free(out.val);
+	free(want);
+}
+
 static void one_input(enum data data, uint32_t elem_bytes, size_t n)
 {
 	struct select_input in = { .val = make(data, elem_bytes, n, n + (size_t)data),
@@ -134,8 +167,17 @@ static void one_input(enum data data, uint32_t elem_bytes, size_t n)
 			continue;
 		one_top(&in, sorted, ks[i], ks[i]);
 		one_top(&in, sorted, ks[i], ks[i] / 2);
-		if (ks[i] > 0)
-			one_threshold(&in, sorted, ks[i]);
+		if (ks[i] == 0)
+			continue;
+		one_threshold(&in, sorted, ks[i]);
+		for (uint32_t ind_bytes = 4; ind_bytes <= 8; ind_bytes += 4) {
+			struct select_limit all = { sorted[ks[i] - 1].key, UINT64_MAX }, few = { all.key, ks[i] % 7 };
+
+			one_pairs(&in, all, ind_bytes, n);
+			one_pairs(&in, few, ind_bytes, n);
+			one_pairs(&in, few, ind_bytes, n / 3);
+			one_pairs(&in, (struct select_limit){ UINT64_MAX, 0 }, ind_bytes, n);
+		}
 	}
 	free(sorted);
 	free((void *)in.val);
