@@ -113,6 +113,7 @@ struct arena_use {
 	uint64_t (*done_seen)[COMM_LANES];
 	bool has_slots, has_short_slots; /* my ring of slots is allocated, and the places of short calls */
 	bool no_rings;               /* no memory for a p2p ring: messages take the transport */
+	bool sends_stuck;            /* messages of the transport did not leave for a moment: Note [back-pressure] */
 	struct dev_memory mem;       /* the arena as this device sees it, once a kernel has read it there */
 	bool is_pinned;              /* OpenCL was told of the arena, once a long staged copy went there: */
 	cl_mem pinned;               /* NULL if it has no use for that */

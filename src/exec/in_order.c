@@ -15,7 +15,7 @@
 /* A step that fails here fails again, with its sentence, in the states of the run. */
 static void send_in_order(struct run *run)
 {
-	if (p2p_put(run, run->plan->steps))
+	if (p2p_put_soon(run, run->plan->steps))
 		run->state = RUN_ENDED;
 }
 

@@ -222,6 +222,29 @@ static bool advance(struct run *const *runs, size_t n, int idle, size_t *left, c
 	return moved;
 }
 
+/* Note [back-pressure].  A sender that finds no room in the ring of its peer and none in the transport could go on, and
+ * would soon be thousands of messages ahead, which cost memory and the help of the background thread.  So its call
+ * waits for the transport as long as messages leave it; where none does for a moment, the peer is busy elsewhere, and
+ * no call waits until something has moved again.  True: messages are left. */
+static bool sends_are_left(struct choir_comm *comm)
+{
+	bool *stuck = &comm->engine.arena.sends_stuck;
+	int rounds = wait_inline_rounds(WAIT_STATES, comm->crowded);
+
+	for (int idle = 0; messenger_busy(comm->messenger); idle++) {
+		if (messages_drive(comm, true)) {
+			*stuck = false;
+			idle = 0;
+		} else if (*stuck || idle >= rounds) {
+			*stuck = true;
+			return true;
+		}
+		wait_spin();
+	}
+	*stuck = false;
+	return false;
+}
+
 static choir_status advance_until_done(struct run *const *runs, size_t n, choir_event **event_p)
 {
 	struct choir_comm *comm = runs[0]->comm;
@@ -246,7 +269,7 @@ static choir_status advance_until_done(struct run *const *runs, size_t n, choir_
 		go_on(runs, n, event_p);
 		return CHOIR_SUCCESS;
 	}
-	sends = pair && messenger_busy(comm->messenger);
+	sends = pair && messenger_busy(comm->messenger) && sends_are_left(comm);
 	finish(runs, n); /* from here on the runs are another thread's, which may destroy the comm */
 	if (sends)
 		(void)progress_kick(); /* the rest of what was sent */

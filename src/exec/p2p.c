@@ -102,6 +102,24 @@ bool p2p_put(struct run *run, const struct plan_step *step)
 	return true;
 }
 
+bool p2p_put_soon(struct run *run, const struct plan_step *step)
+{
+	struct ring *ring = ring_to(run->comm, step->peer);
+	int rounds = wait_inline_rounds(WAIT_STATES, run->comm->crowded);
+
+	if (p2p_put(run, step))
+		return true;
+	if (ring == NULL || ring->in_vain == ring->seen + 1)
+		return false;
+	for (int i = 0; i < rounds; i++) {
+		if (p2p_put(run, step))
+			return true;
+		wait_spin();
+	}
+	ring->in_vain = ring->seen + 1;
+	return false;
+}
+
 /* The item that is this piece of this message, and its number; NULL if it is not in the ring. */
 static const struct ring_item *find(const struct ring *ring, const struct run *run, uint32_t tag, uint64_t *number_p)
 {

@@ -11,6 +11,11 @@
 /* p2p_put: puts a piece of a send into the ring; false: the ring has no room, or there is no ring to that rank. */
 bool p2p_put(struct run *run, const struct plan_step *step);
 
+/* p2p_put_soon: p2p_put that waits for a moment for room, unless it did so in vain and the peer has taken nothing
+ * since.
+ */
+bool p2p_put_soon(struct run *run, const struct plan_step *step);
+
 /* p2p_take: takes a piece of a recv, if it is in the ring: *done.  MISMATCH. */
 choir_status p2p_take(struct run *run, const struct plan_step *step, bool *done);
 
