@@ -65,12 +65,21 @@ static bool is_in_job(const struct run *run)
 	       !atomic_load_explicit(&run->script.job_done, memory_order_acquire);
 }
 
+/* Commands of the device that access peers' buffers end before this rank says that it has left these. */
+static void leave_peers(struct flight *flight)
+{
+	for (struct run *run = flight->all; run != NULL; run = run->next)
+		if (run_is_active(run) && run->plan != NULL && run->plan->peers)
+			board_abandon(run);
+}
+
 static void fail_all(struct choir_comm *comm)
 {
 	choir_status st = (choir_status)atomic_load(&comm->failure.status);
 	struct flight *flight = &comm->engine.flight;
 	int64_t now = wait_now_ns();
 
+	leave_peers(flight);
 	if (withdraw(comm, now))
 		comm_ring_node(comm);
 	flight_let_all_in(flight);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Note [withdrawal].  Direct algorithms read and write the buffers of peers, from the moment when all ranks of the node
  * have raised their flags for the call to the moment when each says that it is done.  A rank that fails in between
- * raises its flags to ARENA_WITHDRAWN: it is at no step, and no peer finds it in the call any more.  A peer whose flag
- * was not up before cannot begin: it raises its flag, rings, and then reads mine, and I pass a full fence on
- * the bell that it rings (bell_fence).  A peer whose flag was up may be at work: it is waited for until it
- * has withdrawn too, is done with the call, or is dead. */
+ * raises its flags to ARENA_WITHDRAWN: it is at no step, its device's commands in peers' buffers have ended, and no
+ * peer finds it in the call any more.  A peer whose flag was not up before cannot begin: it raises its flag, rings,
+ * and then reads mine, and I pass a full fence on the bell that it rings (bell_fence).  A peer whose flag was up may
+ * be at work: it is waited for until it has withdrawn too, is done with the call, or is dead. */
 #include "exec/withdraw.h"
 
 bool withdraw(struct choir_comm *comm, int64_t now_ns)
