@@ -27,7 +27,8 @@ extern "C" {
 typedef struct choir_topk_state choir_topk_state;
 
 /* How a rank selects.  REUSE: the k largest every `threshold_period` calls; between them what the threshold of the call
- * before lets pass, which moves by a factor when the count leaves a band; of more than the band's top the largest. */
+ * before lets pass, which moves by a factor when the count leaves a band; the largest are taken where that is more than
+ * the band's top or less than its bottom.  Zeros are not. */
 typedef enum choir_topk_threshold {
 	CHOIR_TOPK_THRESHOLD_AUTO = 0,  /* as the algorithm does (docs/topk.md) */
 	CHOIR_TOPK_THRESHOLD_EXACT = 1, /* the k largest in every call */

@@ -39,8 +39,10 @@ choir_status topk_select_gaussian(struct topk_run *run, struct script_turn *turn
 choir_status topk_select_sampled(struct topk_run *run, struct script_turn *turn);
 choir_status topk_select_chunks(struct topk_run *run, struct script_turn *turn);
 
-/* topk_band_top: the most entries within a band that ends at so many k. */
+/* topk_band_top: the most entries within a band that ends at so many k.  topk_band_bottom: the fewest of one that
+ * begins there. */
 uint64_t topk_band_top(double high, uint64_t k);
+uint64_t topk_band_bottom(double low, uint64_t k);
 
 /* topk_policy_select: the way of a policy for an algorithm; NULL if its messages have no room for that. */
 topk_step topk_policy_select(const struct topk_algorithm *algorithm, choir_topk_threshold policy);

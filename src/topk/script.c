@@ -166,11 +166,10 @@ static choir_status return_rest(struct topk_run *run)
 static void adapt_local(struct topk_run *run)
 {
 	const struct topk_reuse *reuse = &run->state->settings.reuse;
-	double selected = (double)run->header.selected, k = (double)run->k;
 
 	if (run->state->settings.select != topk_select_adapt || run->algorithm->select == NULL || run->request.at)
 		return;
-	if (selected < reuse->low * k)
+	if (run->passed < topk_band_bottom(reuse->low, run->k))
 		run->tracking.local /= reuse->factor;
 	else if (run->passed > topk_band_top(reuse->high, run->k))
 		run->tracking.local *= reuse->factor;

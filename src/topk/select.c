@@ -163,16 +163,34 @@ uint64_t topk_band_top(double high, uint64_t k)
 	return top < 0x1p63 ? (uint64_t)top : UINT64_C(1) << 63;
 }
 
-/* What passes a threshold, up to the band's top: of more only the largest are sent. */
+uint64_t topk_band_bottom(double low, uint64_t k)
+{
+	uint64_t bottom = topk_band_top(low, k);
+
+	return bottom + ((double)bottom < low * (double)k);
+}
+
+/* Where few are not zero: zeros are not sent. */
+static choir_status drop_zeros(struct topk_run *run, struct script_turn *turn)
+{
+	(void)turn;
+	list_keep(&run->selected, &run->types, (struct select_limit){ .key = 1, .ties = UINT64_MAX });
+	run->step = run->agree;
+	return CHOIR_SUCCESS;
+}
+
+/* What passes a threshold, if that is in the band; else the largest, as many as its bottom or its top. */
 static choir_status select_band(struct topk_run *run)
 {
-	uint64_t most = topk_band_top(run->state->settings.reuse.high, run->k);
+	const struct topk_reuse *reuse = &run->state->settings.reuse;
+	uint64_t most = topk_band_top(reuse->high, run->k), least = topk_band_bottom(reuse->low, run->k);
 
 	run->passed = run->found;
-	if (run->found <= most)
+	least = least < run->types.n ? least : run->types.n;
+	if (run->found >= least && run->found <= most)
 		return select_above(run, run->threshold);
 	run->tracking.local = run->threshold;
-	return take_largest(run, most, run->agree);
+	return run->found > most ? take_largest(run, most, run->agree) : take_largest(run, least, drop_zeros);
 }
 
 /* Far too many pass: the threshold is raised before anything is sent; from zero it cannot be, nor past all. */
@@ -199,6 +217,7 @@ static choir_status count_passed(struct topk_run *run, struct script_turn *turn)
 
 choir_status topk_select_adapt(struct topk_run *run, struct script_turn *turn)
 {
+	run->passed = run->k;
 	if (is_exact(run))
 		return topk_select_top(run, turn);
 	run->threshold = run->tracking.local;

@@ -66,17 +66,25 @@ static bool is_probed(const struct preset *preset, double wanted, const choir_to
 	return near(now->local_threshold, wanted);
 }
 
+/* The fewest entries that are sent. */
+static uint64_t bottom(double low)
+{
+	return (uint64_t)ceil(low * K);
+}
+
 /* The local threshold follows from the one before and how many that let pass; just the band's top may have passed, or
- * more. */
+ * more; just its bottom, or fewer. */
 static bool local_follows(const struct preset *preset, const choir_topk_stats *before, const choir_topk_stats *now,
                           struct seen *seen)
 {
 	double wanted = before->local_threshold;
 
-	if (now->selected > top(preset->high))
+	if (now->selected > top(preset->high) || now->selected < bottom(preset->low))
 		return false;
-	if ((double)before->selected < preset->low * K)
-		wanted /= preset->factor, seen->lowered++;
+	if (before->selected == bottom(preset->low) && is_probed(preset, wanted / preset->factor, now, seen)) {
+		seen->lowered++;
+		return true;
+	}
 	if (before->selected == top(preset->high) && is_probed(preset, wanted * preset->factor, now, seen)) {
 		seen->raised++;
 		return true;
