@@ -309,38 +309,6 @@ class Dense(unittest.TestCase):
         self.ranks(fn, ranks_per_node=1, name="test", rules="allreduce: ring")
 
 
-class Sparse(unittest.TestCase):
-    def test_rows(self):
-        def fn(comm):
-            indices = np.array([comm.rank, 100, 7, 7], np.int64)
-            values = np.arange(8, dtype=np.float32).reshape(4, 2) + comm.rank
-            i, v = comm.sparse_allreduce(indices, values)
-            np.testing.assert_array_equal(i, [0, 1, 2, 7, 100])
-            np.testing.assert_array_equal(v, [[0, 1], [1, 2], [2, 3], [36, 42], [9, 12]])
-            self.assertEqual((i.dtype, v.dtype), (np.int64, np.float32))
-            event = comm.sparse_allreduce(indices.astype(np.int32), values[:, 0].copy(), "max", wait=False)
-            i, v = event.wait()
-            np.testing.assert_array_equal(v, [0, 1, 2, 8, 4])
-            self.assertEqual(event.stats()["pairs_in"], 4)
-            self.assertIs(event.wait()[0], i)
-            i, v = comm.sparse_allreduce(indices[:0], values[:0])
-            self.assertEqual((i.shape, v.shape), ((0,), (0, 2)))
-            i, v = comm.sparse_allreduce(indices, values, coalesce="disable")
-            np.testing.assert_array_equal(i[:5], [0, 100, 7, 7, 1])
-            made = comm.sparse_allreduce(indices, values, make=lambda n, name: bytearray(n * np.dtype(name).itemsize)
-                                         if name == "uint8" else np.zeros(n, name))  # fmt: skip
-            np.testing.assert_array_equal(made[0], [0, 1, 2, 7, 100])
-
-        run_ranks(N, fn)
-
-    def test_refused(self):
-        def fn(comm):
-            with self.assertRaisesRegex(choir.UnsupportedError, "indices are i32 or i64"):
-                comm.sparse_allreduce(np.zeros(3, np.float32), np.zeros(3, np.float32))
-
-        run_ranks(1, fn)
-
-
 class Failures(unittest.TestCase):
     def test_mismatch(self):
         raised = []

@@ -632,7 +632,12 @@ _numpy_names = {
 def _made_by(make: Callable[[int, str], Any]) -> Any:
     def result(n_indices: int, n_values: int, dtypes: tuple[DType, DType]) -> Any:
         arrays = make(n_indices, _numpy_names[dtypes[0]]), make(n_values, _numpy_names[dtypes[1]])
-        return arrays, tuple(operand(one).buffer for one in arrays)
+        buffers = []
+        for array, n, dtype, what in zip(arrays, (n_indices, n_values), dtypes, ("indices", "values")):
+            found = _writable(array, dtype, f"make's array of {what}")
+            _at_least(found.count, n, f"make's array of {what}")
+            buffers.append(found.buffer)
+        return arrays, buffers
 
     return result
 
