@@ -5,7 +5,8 @@
  * fence and ringers need none: a fence after a store to a line that other cores hold costs as much as the store.  A
  * ringer that sees a sleeper raises the count, which is the futex word, and wakes all sleepers.  A sleeper that read
  * the count before does not fall asleep; one that reads it afterwards does so by an acquire load, so its last check
- * sees the work.
+ * sees the work.  It reads the count before it adds itself: a ringer that saw an earlier sleeper may set RUNG only now,
+ * and later ringers then leave the waking to its count.
  * Where ranks outnumber cores sleeping is common, and a membarrier interrupts every core: there ringers fence.
  *
  * Note [sleepers].  One word says who sleeps: the number of threads, RUNG once a ringer is about to wake them, so that
@@ -49,7 +50,7 @@ enum { SLEEPERS = 0xffff, RUNG = 0x10000, AWAITED_SHIFT = 32 };
 
 struct bell_page {
 	struct shared_head head;
-	_Alignas(64) _Atomic uint32_t count; /* the futex */
+	_Alignas(64) _Atomic uint32_t count;    /* the futex */
 	_Alignas(64) _Atomic uint64_t sleepers; /* Note [sleepers] */
 	_Atomic bool fences_others;             /* its sleepers call membarrier */
 };
@@ -60,8 +61,8 @@ struct bell {
 	struct shared_map map;
 	int64_t process; /* process_id.h */
 	int watch;       /* on it, see arena.h; -1 = none */
-	int refs;       /* under shared_lock */
-	unsigned forks; /* shared_forks() when it was made */
+	int refs;        /* under shared_lock */
+	unsigned forks;  /* shared_forks() when it was made */
 	bool mine;
 };
 
@@ -145,8 +146,8 @@ static choir_status open_new(const struct bell_address *address, struct bell **o
 
 	if (bell == NULL)
 		return error_no_memory("a bell", sizeof *bell);
-	st = shared_find(bell_name, address->process, address->fd, address->nonce, sizeof(struct bell_page),
-	                 &bell->map);
+	st =
+	    shared_find(bell_name, address->process, address->fd, address->nonce, sizeof(struct bell_page), &bell->map);
 	if (st != CHOIR_SUCCESS) {
 		free(bell);
 		return st;
@@ -269,15 +270,14 @@ void bell_ring_step(struct bell *bell, int64_t process)
 uint32_t bell_arm(struct bell *bell, int64_t awaited)
 {
 	struct bell_page *page = bell->page;
+	uint32_t seen = atomic_load_explicit(&page->count, memory_order_acquire);
 	uint64_t old = atomic_load_explicit(&page->sleepers, memory_order_relaxed), now;
-	uint32_t seen;
 
 	do { /* threads that sleep together wait for any process */
 		now = (old & SLEEPERS) + 1;
 		if (now == 1)
 			now |= (uint64_t)awaited << AWAITED_SHIFT;
 	} while (!atomic_compare_exchange_weak(&page->sleepers, &old, now));
-	seen = atomic_load_explicit(&page->count, memory_order_acquire);
 #ifndef BELL_NO_FENCES
 	atomic_thread_fence(memory_order_seq_cst);
 	if (fences_others(page))

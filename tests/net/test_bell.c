@@ -195,6 +195,61 @@ static void many_ringers_one_sleeper(void **state)
 		pthread_join(threads[i], NULL);
 }
 
+/* Each ringer waits until its work is taken, so that between two rings of one the sleeper sleeps and wakes often: a
+ * ring that began before and ends after must not pass for one of the sleep that is next. */
+enum { SLOW_RINGERS = 6, SLOW_RINGS = 40000 };
+
+struct slow_ringer {
+	_Alignas(64) _Atomic bool work;
+	pthread_t thread;
+};
+
+static void *slow_ringer(void *ctx)
+{
+	struct slow_ringer *me = ctx;
+
+	for (int i = 0; i < SLOW_RINGS; i++) {
+		atomic_store_explicit(&me->work, true, memory_order_release);
+		bell_ring(bell_mine());
+		while (atomic_load_explicit(&me->work, memory_order_acquire))
+			sched_yield();
+	}
+	return NULL;
+}
+
+static int take_work(struct slow_ringer *ringers)
+{
+	int taken = 0;
+
+	for (int i = 0; i < SLOW_RINGERS; i++)
+		if (atomic_load_explicit(&ringers[i].work, memory_order_acquire)) {
+			atomic_store_explicit(&ringers[i].work, false, memory_order_release);
+			taken++;
+		}
+	return taken;
+}
+
+static void slow_rings(void **state)
+{
+	struct slow_ringer ringers[SLOW_RINGERS] = { { false } };
+
+	(void)state;
+	for (int i = 0; i < SLOW_RINGERS; i++)
+		assert_int_equal(pthread_create(&ringers[i].thread, NULL, slow_ringer, &ringers[i]), 0);
+	for (int done = 0; done < SLOW_RINGERS * SLOW_RINGS;) {
+		uint32_t seen = bell_arm(bell_mine(), BELL_ANY);
+		int taken = take_work(ringers);
+
+		if (taken > 0)
+			bell_disarm(bell_mine());
+		else
+			bell_sleep(bell_mine(), seen, -1);
+		done += taken;
+	}
+	for (int i = 0; i < SLOW_RINGERS; i++)
+		pthread_join(ringers[i].thread, NULL);
+}
+
 static void *sleeper(void *ctx)
 {
 	struct crowd *crowd = ctx;
@@ -374,6 +429,7 @@ int main(void)
 		cmocka_unit_test(threads_take_turns),
 		cmocka_unit_test(processes_take_turns),
 		cmocka_unit_test(many_ringers_one_sleeper),
+		cmocka_unit_test(slow_rings),
 		cmocka_unit_test(one_ring_wakes_all),
 		cmocka_unit_test(sleep_ends_after_the_timeout),
 		cmocka_unit_test(a_ring_after_arm_prevents_sleep),
@@ -386,6 +442,7 @@ int main(void)
 		cmocka_unit_test(a_child_has_its_own_bell),
 		cmocka_unit_test(ringers_fence_from_here_on),
 		cmocka_unit_test(threads_take_turns),
+		cmocka_unit_test(slow_rings),
 		cmocka_unit_test(processes_take_turns),
 		cmocka_unit_test(close_races),
 	};
