@@ -36,6 +36,8 @@ static cl_int copy_through_buffer(cl_command_queue queue, cl_context context, cl
 			rc = clEnqueueCopyBuffer(queue, second, access->mem, 0, access->off + off, bytes, 0, NULL,
 			                         event_p);
 	}
+	if (rc != CL_SUCCESS)
+		clFinish(queue); /* the first command may still read `from` */
 	clReleaseMemObject(second); /* the commands hold it */
 	return rc;
 }

@@ -161,36 +161,41 @@ void commit_keep(struct commit *commit, void *kept)
 }
 
 /* Copies of the device are enqueued, and waited for together. */
-static choir_status write_all(const struct commit *commit, bool *enqueued)
+static choir_status write_device(const struct commit *commit)
 {
-	for (size_t i = 0; i < commit->n; i++) {
-		const struct copy *copy = &commit->copies[i];
-		const unsigned char *from = (const unsigned char *)commit->room.ptr + copy->from;
-
-		if (copy->bytes == 0)
-			continue;
-		if (copy->to.direct) {
-			memcpy(copy->to.ptr + copy->off, from, copy->bytes);
-			continue;
-		}
-		*enqueued = true;
-		TRY(dev_write(commit->device, &copy->to, copy->off, from, copy->bytes, NULL));
-	}
-	return CHOIR_SUCCESS;
-}
-
-choir_status commit_write(const struct commit *commit)
-{
+	choir_status st = CHOIR_SUCCESS;
 	bool enqueued = false;
-	choir_status st = write_all(commit, &enqueued);
 	cl_event event = NULL;
 
-	if (!enqueued)
-		return st;
-	if (st != CHOIR_SUCCESS) { /* those before it still read the room */
-		clFinish(dev_queue(commit->device));
-		return st;
+	for (size_t i = 0; i < commit->n && st == CHOIR_SUCCESS; i++) {
+		const struct copy *copy = &commit->copies[i];
+
+		if (copy->bytes == 0 || copy->to.direct)
+			continue;
+		enqueued = true;
+		st = dev_write(commit->device, &copy->to, copy->off,
+		               (const unsigned char *)commit->room.ptr + copy->from, copy->bytes, NULL);
 	}
-	TRY(dev_marker(dev_queue(commit->device), &event));
-	return dev_wait(&event);
+	if (!enqueued)
+		return CHOIR_SUCCESS;
+	if (st == CHOIR_SUCCESS)
+		st = dev_marker(dev_queue(commit->device), &event);
+	if (st == CHOIR_SUCCESS)
+		return dev_wait(&event);
+	clFinish(dev_queue(commit->device)); /* what was enqueued still reads the room */
+	return st;
+}
+
+/* Results on the host come last: they stand where a device fails. */
+choir_status commit_write(const struct commit *commit)
+{
+	TRY(write_device(commit));
+	for (size_t i = 0; i < commit->n; i++) {
+		const struct copy *copy = &commit->copies[i];
+
+		if (copy->bytes > 0 && copy->to.direct)
+			memcpy(copy->to.ptr + copy->off, (const unsigned char *)commit->room.ptr + copy->from,
+			       copy->bytes);
+	}
+	return CHOIR_SUCCESS;
 }

@@ -73,11 +73,9 @@ static choir_status copy_part(choir_device *device, const struct segment *segmen
 choir_status segments_drain(choir_device *device, choir_status status)
 {
 	char text[ERROR_TEXT_BYTES];
-	cl_event marker = NULL;
 
 	memcpy(text, error_text(), sizeof text);
-	if (dev_marker(dev_queue(device), &marker) == CHOIR_SUCCESS)
-		(void)dev_wait(&marker);
+	clFinish(dev_queue(device));
 	return error_set(status, "%s", text);
 }
 

@@ -2,7 +2,6 @@
 /* What the routes of the kernels have in common: memory, lists on the device, launches. */
 #include "sparse/coalesce_kernel.h"
 
-
 cl_mem coalesce_mem(const struct coalesce_device *job, enum coalesce_scratch which)
 {
 	return job->scratch[which].mem;
@@ -108,6 +107,7 @@ choir_status coalesce_rows_joined(struct coalesce_device *job, struct dense_rows
 	if (job->call.n_src == 1)
 		return CHOIR_SUCCESS;
 	TRY(take_rows(job));
+	job->enqueued = true;
 	for (uint32_t s = 0; s < job->call.n_src; s++) {
 		const struct coalesce_source *src = &job->call.src[s];
 		cl_int rc = CL_SUCCESS;

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* An OpenCL call fails when others have been enqueued: these end before their memory goes. */
+#include "dev/dev.h"
+#include "exec/commit.h"
+#include "exec/segments.h"
+#include "sparse/coalesce_kernel.h"
+#include "world/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { BYTES = 4096, NEVER = 1000 };
+
+static int good_copies = NEVER, good_markers = NEVER; /* until all fail */
+static int under_way;                                 /* copies whose end nobody has awaited */
+
+static bool fails(int *good)
+{
+	return *good == 0 || (*good)-- == 0;
+}
+
+cl_int __real_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocks, size_t off, size_t bytes,
+                                   const void *from, cl_uint n, const cl_event *list, cl_event *event);
+cl_int __wrap_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocks, size_t off, size_t bytes,
+                                   const void *from, cl_uint n, const cl_event *list, cl_event *event);
+
+cl_int __wrap_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocks, size_t off, size_t bytes,
+                                   const void *from, cl_uint n, const cl_event *list, cl_event *event)
+{
+	if (fails(&good_copies))
+		return CL_OUT_OF_RESOURCES;
+	under_way++;
+	return __real_clEnqueueWriteBuffer(queue, mem, blocks, off, bytes, from, n, list, event);
+}
+
+cl_int __real_clEnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to, size_t from_off, size_t to_off,
+                                  size_t bytes, cl_uint n, const cl_event *list, cl_event *event);
+cl_int __wrap_clEnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to, size_t from_off, size_t to_off,
+                                  size_t bytes, cl_uint n, const cl_event *list, cl_event *event);
+
+cl_int __wrap_clEnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to, size_t from_off, size_t to_off,
+                                  size_t bytes, cl_uint n, const cl_event *list, cl_event *event)
+{
+	if (fails(&good_copies))
+		return CL_OUT_OF_RESOURCES;
+	under_way++;
+	return __real_clEnqueueCopyBuffer(queue, from, to, from_off, to_off, bytes, n, list, event);
+}
+
+cl_int __real_clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint n, const cl_event *list, cl_event *event);
+cl_int __wrap_clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint n, const cl_event *list, cl_event *event);
+
+cl_int __wrap_clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint n, const cl_event *list, cl_event *event)
+{
+	return fails(&good_markers) ? CL_OUT_OF_RESOURCES
+	                            : __real_clEnqueueMarkerWithWaitList(queue, n, list, event);
+}
+
+/* All that these tests do is on one queue. */
+cl_int __real_clWaitForEvents(cl_uint n, const cl_event *events);
+cl_int __wrap_clWaitForEvents(cl_uint n, const cl_event *events);
+
+cl_int __wrap_clWaitForEvents(cl_uint n, const cl_event *events)
+{
+	under_way = 0;
+	return __real_clWaitForEvents(n, events);
+}
+
+cl_int __real_clFinish(cl_command_queue queue);
+cl_int __wrap_clFinish(cl_command_queue queue);
+
+cl_int __wrap_clFinish(cl_command_queue queue)
+{
+	under_way = 0;
+	return __real_clFinish(queue);
+}
+
+static choir_device *device; /* of class stage */
+
+static int set_up(void **state)
+{
+	(void)state;
+	device = world_far_device(CHOIR_REDUCE_HOST);
+	return 0;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	good_copies = good_markers = NEVER;
+	under_way = 0;
+	return 0;
+}
+
+static cl_mem memory(cl_mem_flags flags)
+{
+	cl_int rc;
+	cl_mem mem = clCreateBuffer(choir_device_context(device), flags, BYTES, NULL, &rc);
+
+	assert_int_equal(rc, CL_SUCCESS);
+	return mem;
+}
+
+static void test_results_marker(void **state)
+{
+	cl_mem mem = memory(CL_MEM_READ_WRITE);
+	struct commit *commit;
+	choir_buffer stage;
+
+	(void)state;
+	assert_int_equal(commit_create(device, 1, BYTES, &commit), CHOIR_SUCCESS);
+	assert_int_equal(commit_add(commit, choir_mem(mem, 0), BYTES, &stage), CHOIR_SUCCESS);
+	memset(stage.base, 1, BYTES);
+	good_markers = 0;
+	assert_int_equal(commit_write(commit), CHOIR_OPENCL);
+	assert_int_equal(under_way, 0);
+	commit_release(commit);
+	clReleaseMemObject(mem);
+}
+
+/* Results on the host are copied once those on the device are there. */
+static void test_results_copy(void **state)
+{
+	unsigned char host[BYTES] = { 0 }, before[BYTES] = { 0 };
+	cl_mem mem[2] = { memory(CL_MEM_READ_WRITE), memory(CL_MEM_READ_WRITE) };
+	choir_buffer stage[3];
+	struct commit *commit;
+
+	(void)state;
+	assert_int_equal(commit_create(device, 3, 3 * BYTES, &commit), CHOIR_SUCCESS);
+	assert_int_equal(commit_add(commit, choir_host(host), BYTES, &stage[0]), CHOIR_SUCCESS);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(commit_add(commit, choir_mem(mem[i], 0), BYTES, &stage[1 + i]), CHOIR_SUCCESS);
+	for (int i = 0; i < 3; i++)
+		memset(stage[i].base, 1, BYTES);
+	good_copies = 1;
+	assert_int_equal(commit_write(commit), CHOIR_OPENCL);
+	assert_int_equal(under_way, 0);
+	assert_memory_equal(host, before, BYTES);
+	good_copies = NEVER;
+	assert_int_equal(commit_write(commit), CHOIR_SUCCESS);
+	assert_memory_equal(host, stage[0].base, BYTES);
+	commit_release(commit);
+	for (int i = 0; i < 2; i++)
+		clReleaseMemObject(mem[i]);
+}
+
+static void test_list(void **state)
+{
+	cl_mem mem = memory(CL_MEM_READ_WRITE);
+	unsigned char from[BYTES] = { 0 };
+	struct dev_access access = dev_buffer_access(mem, 0, BYTES);
+	struct segment items[] = { { .bytes = BYTES, .access = &access }, { .from = BYTES } };
+	struct segments list = { .items = items, .n = 1 };
+	cl_event event = NULL;
+
+	(void)state;
+	good_markers = 0;
+	assert_int_equal(segments_write(device, &list, 0, from, BYTES, &event), CHOIR_OPENCL);
+	assert_int_equal(under_way, 0);
+	clReleaseMemObject(mem);
+}
+
+/* Flags keep the host out: the bytes go through a second buffer. */
+static void test_second_buffer(void **state)
+{
+	cl_mem mem = memory(CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS);
+	unsigned char from[BYTES] = { 0 };
+	struct dev_access access;
+	cl_event event = NULL;
+
+	(void)state;
+	assert_int_equal(dev_resolve(device, choir_mem(mem, 0), BYTES, true, &access), CHOIR_SUCCESS);
+	good_copies = 1;
+	assert_int_equal(dev_write(device, &access, 0, from, BYTES, &event), CHOIR_OPENCL);
+	assert_int_equal(under_way, 0);
+	clReleaseMemObject(mem);
+}
+
+/* The rows of two lists on the device are joined before the first kernel. */
+static void test_coalescing(void **state)
+{
+	struct coalesce_source src[2];
+	struct coalesce_call call = { .dtype = CHOIR_F32,
+		                      .op = CHOIR_OP_SUM,
+		                      .width = 1,
+		                      .raw = true,
+		                      .n_ranks = 1,
+		                      .src = src,
+		                      .n_src = 2,
+		                      .range = { 0, 1 << 30 } };
+	struct coalesce job;
+	bool done;
+
+	(void)state;
+	for (int s = 0; s < 2; s++)
+		src[s] = (struct coalesce_source){ .ind_mem = memory(CL_MEM_READ_WRITE),
+			                           .val_mem = memory(CL_MEM_READ_WRITE),
+			                           .pairs = { .count = BYTES / 4, .form = { .bytes = 4 } } };
+	assert_int_equal(coalesce_init(&job, &call, device), CHOIR_SUCCESS);
+	assert_string_equal(job.on_device->route->name, "sort");
+	good_copies = 1;
+	assert_int_equal(coalesce_count(&job, &done), CHOIR_OPENCL);
+	coalesce_fini(&job);
+	assert_int_equal(under_way, 0);
+	for (int s = 0; s < 2; s++) {
+		clReleaseMemObject(src[s].ind_mem);
+		clReleaseMemObject(src[s].val_mem);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_results_marker, begin), cmocka_unit_test_setup(test_results_copy, begin),
+		cmocka_unit_test_setup(test_list, begin),           cmocka_unit_test_setup(test_second_buffer, begin),
+		cmocka_unit_test_setup(test_coalescing, begin),
+	};
+	int failed = cmocka_run_group_tests(tests, set_up, NULL);
+
+	world_device_drop();
+	return failed;
+}
