@@ -8,6 +8,7 @@
 
 #include "base/user_op.h"
 #include "exec/commit.h"
+#include "exec/span_table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,7 @@ void prepared_release(struct prepared *prepared)
 	for (size_t i = 0; i < prepared->n_parts; i++) {
 		cached_plan_release(prepared->parts[i].bound.cached);
 		operand_table_free(prepared->parts[i].operands);
+		span_table_free(prepared->parts[i].spans);
 	}
 	segments_release(prepared->owner);
 	commit_release(prepared->commit);

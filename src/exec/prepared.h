@@ -15,6 +15,7 @@ struct part {
 	/* short host steps and flags only: the inline executor goes through them in their order */
 	enum { NOT_IN_ORDER, IN_ORDER, IN_ORDER_SHADOWS } in_order;
 	struct operand_table *operands;  /* made by the first call that is executed in order; driver only */
+	struct span_table *spans;        /* of lists that peers reach (exec/span_table.h); driver only */
 };
 
 struct prepared {

@@ -193,6 +193,37 @@ static void registered_again(struct job *job, choir_comm *comm)
 	free(set);
 }
 
+/* The even ranks repeat their call; the tensors of the odd ones lie elsewhere in every other round. */
+static void peers_move(struct job *job, choir_comm *comm, unsigned char *share)
+{
+	enum { TENSORS = 5, MOST = 501, ROUNDS = 8 };
+	static const size_t counts[TENSORS] = { 1, 90, MOST, 3, 200 };
+	struct world *world = &job->world;
+	int rank = choir_comm_rank(comm), n = choir_comm_size(comm);
+
+	for (int round = 0; round < ROUNDS; round++) {
+		size_t half = rank % 2 * (round % 2);
+		int32_t(*in)[2][MOST] = (int32_t(*)[2][MOST])(void *)(share + half * (SHARE / 2));
+		choir_tensor list[TENSORS];
+		bool right = true;
+
+		memset(share, 0xb7, SHARE);
+		for (size_t i = 0; i < TENSORS; i++) {
+			list[i] = (choir_tensor){ .send = choir_host(in[i][0]),
+				                  .recv = choir_host(in[i][1]),
+				                  .count = counts[i],
+				                  .dtype = CHOIR_I32 };
+			for (size_t k = 0; k < counts[i]; k++)
+				in[i][0][k] = (int32_t)(1000 * i + k) + rank + 10 * round;
+		}
+		OK(choir_allreduce_multi(comm, list, TENSORS, CHOIR_OP_SUM, NULL, NULL));
+		for (size_t i = 0; i < TENSORS; i++)
+			for (size_t k = 0; k < counts[i]; k++)
+				right &= in[i][1][k] == n * ((int32_t)(1000 * i + k) + 10 * round) + n * (n - 1) / 2;
+		CHECK(right);
+	}
+}
+
 void case_multi(struct job *job)
 {
 	struct world *world = &job->world;
@@ -202,8 +233,10 @@ void case_multi(struct job *job)
 
 	if (!job_comms(job, 1, "multi", &comm))
 		return;
-	if (OK(choir_mem_alloc(comm, SHARE, &share.base, NULL)))
+	if (OK(choir_mem_alloc(comm, SHARE, &share.base, NULL))) {
 		in_all_memory(job, comm, share);
+		peers_move(job, comm, share.base);
+	}
 	registered_again(job, comm);
 	OK(choir_comm_destroy(comm));
 }
