@@ -62,13 +62,6 @@ uint64_t select_host(const struct select_input *in, struct select_limit limit, c
 	return in->elem_bytes == 4 ? select_4(in, limit, out) : select_8(in, limit, out);
 }
 
-uint64_t select_marked(const void *val, uint64_t first, uint64_t *mask, size_t words, const struct select_output *out)
-{
-	struct select_limit all = { .ties = UINT64_MAX };
-
-	return take_4(val, first, mask, words, &all, out, 0);
-}
-
 struct select_limit select_radix(const struct select_input *in, uint64_t k)
 {
 	if (k == 0) /* nothing: no key is above the highest */

@@ -35,10 +35,6 @@ uint64_t select_key(uint32_t elem_bytes, const void *elem);
 /* select_host: what the limit selects; returns how many that are, also beyond the capacity. */
 uint64_t select_host(const struct select_input *in, struct select_limit limit, const struct select_output *out);
 
-/* select_marked: of 64 * words elements of 4 bytes, at most 2048, the first of which has index `first`, those whose
- * bits are set; the words are zero afterwards.  Returns how many, also beyond the capacity. */
-uint64_t select_marked(const void *val, uint64_t first, uint64_t *mask, size_t words, const struct select_output *out);
-
 /* select_pairs: of n ascending pairs those that the limit selects, no more than `room`; returns how many.  out may be
  * where the pairs are. */
 uint64_t select_pairs(const struct select_output *from, uint64_t n, uint32_t elem_bytes, struct select_limit limit,

@@ -77,30 +77,21 @@ static const void *find_grad(const struct topk_request *request, struct block *b
 	return block->given;
 }
 
-/* Note [zeroed]: what left the residual of the block: positions from block->zeroed on; returns how many.  Blocks come
- * in ascending order. */
-static uint64_t find_zeroed(const struct topk_run *run, struct block *block)
+/* Note [zeroed]: what left the residual of the block.  Blocks come in ascending order. */
+static void restart(struct topk_run *run, struct block *block, const struct accumulation *what)
 {
 	const struct topk_zeroed *zeroed = &run->state->zeroed;
 	const struct index_form form = run->types.form;
-	uint64_t i = block->zeroed;
+	uint64_t first, i = block->zeroed;
 
 	while (i < zeroed->count && (uint64_t)index_at(zeroed->ind.ptr, form, i) < block->from)
 		i++;
-	block->zeroed = i;
-	while (i < zeroed->count && (uint64_t)index_at(zeroed->ind.ptr, form, i) < block->from + block->n)
+	for (first = i; i < zeroed->count && (uint64_t)index_at(zeroed->ind.ptr, form, i) < block->from + block->n;)
 		i++;
-	return i - block->zeroed;
-}
-
-static void restart(struct topk_run *run, struct block *block, const struct accumulation *what)
-{
-	const unsigned char *ind = run->state->zeroed.ind.ptr;
-	uint64_t n = find_zeroed(run, block);
-
-	if (n > 0)
-		vector_restart(&run->types, ind + block->zeroed * run->types.form.bytes, n, block->from, what);
-	block->zeroed += n;
+	if (i > first)
+		vector_restart(&run->types, (unsigned char *)zeroed->ind.ptr + first * form.bytes, i - first,
+		               block->from, what);
+	block->zeroed = i;
 }
 
 /* What a block of acc, and of momentum, is made of; acc is at `to`. */
@@ -170,26 +161,46 @@ static void collect(struct topk_run *run, const struct block *block, const void 
 /* Note [marked blocks]. */
 static bool may_mark(const struct topk_run *run)
 {
-	return run->state->settings.dtype == CHOIR_F32 && run->velocity.near.ptr == NULL && mark_is_supported();
+	return run->state->settings.dtype == CHOIR_F32 && run->velocity.near.ptr == NULL &&
+	       run->types.form.bytes == 4 && mark_is_supported();
 }
 
+/* A bit for each element of the block that left the residual. */
+static void mark_gone(const struct topk_zeroed *zeroed, struct block *block, uint64_t *gone)
+{
+	const int32_t *ind = zeroed->ind.ptr;
+	uint64_t i = block->zeroed;
+
+	for (; i < zeroed->count && (uint64_t)ind[i] - block->from < block->n; i++) {
+		uint64_t x = (uint64_t)ind[i] - block->from;
+
+		gone[x / 64] |= UINT64_C(1) << x % 64;
+	}
+	block->zeroed = i;
+}
+
+/* Candidates go by way of the block where there is no room for as many as it may have. */
 static void mark(struct topk_run *run, struct block *block, void *to, uint64_t room)
 {
 	struct topk_candidates *found = &run->candidates;
-	uint64_t gone[BLOCK / 64] = { 0 }, mask[BLOCK / 64], n = find_zeroed(run, block);
-	struct accumulation what = accumulation_of(run, block, to);
-	struct marking marking = {
-		.gone = gone, .least = (uint32_t)found->least, .copy = (float *)(void *)block->acc, .mask = mask
-	};
 	struct select_output out = room_left(run, room);
+	const bool fits = out.capacity >= BLOCK;
+	uint64_t gone[BLOCK / 64] = { 0 }, count;
+	struct accumulation what = accumulation_of(run, block, to);
+	struct marking marking = { .gone = gone,
+		                   .least = (uint32_t)found->least,
+		                   .first = (int32_t)block->from,
+		                   .ind = fits ? out.ind : (void *)block->grad,
+		                   .val = fits ? out.val : (void *)block->acc };
 
-	for (uint64_t end = block->zeroed + n; block->zeroed < end; block->zeroed++) {
-		uint64_t x = (uint64_t)index_at(run->state->zeroed.ind.ptr, run->types.form, block->zeroed);
-
-		gone[(x - block->from) / 64] |= UINT64_C(1) << x % 64;
-	}
-	mark_block(BLOCK, &what, &marking);
-	found->list.count += select_marked(block->acc, block->from, mask, BLOCK / 64, &out);
+	mark_gone(&run->state->zeroed, block, gone);
+	count = mark_block(BLOCK, &what, &marking);
+	found->list.count += count;
+	if (fits)
+		return;
+	count = count < out.capacity ? count : out.capacity;
+	memcpy(out.ind, marking.ind, count * sizeof *marking.ind);
+	memcpy(out.val, marking.val, count * sizeof *marking.val);
 }
 
 static void accumulate(struct topk_run *run, uint64_t room)

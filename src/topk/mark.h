@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Note [marked blocks].  acc of f32 without momentum is made, compared and stored while it is in registers; a bit for
- * each element says whether it is a candidate.  What left the residual (Note [zeroed]) is a bit for each element too,
- * so nothing is computed twice. */
+/* Note [marked blocks].  acc of f32 without momentum is made, compared and stored while it is in registers, and its
+ * candidates are written while the loads of the next elements are under way.  What left the residual (Note [zeroed]) is
+ * a bit for each element, so nothing is computed twice. */
 #ifndef TOPK_MARK_H
 #define TOPK_MARK_H
 
@@ -12,13 +12,14 @@
 struct marking {
 	const uint64_t *gone; /* a set bit: the residual is zero there */
 	uint32_t least;       /* a candidate's key is no less */
-	float *copy;          /* acc again, in a cache, for the candidates to be read from */
-	uint64_t *mask;       /* a set bit: a candidate */
+	int32_t first;        /* the index of the first element */
+	int32_t *ind;         /* the candidates' indices and values, with room for n of them */
+	uint32_t *val;
 };
 
-/* mark_block: acc, at a multiple of 32 bytes, by nt stores (the caller issues the fence), the copy and the mask, of n
- * elements, a multiple of 64.  Only where mark_is_supported. */
+/* mark_block: acc of n elements, a multiple of 64, at a multiple of 32 bytes, by nt stores (the caller issues the
+ * fence), and its candidates; returns how many.  Only where mark_is_supported. */
 bool mark_is_supported(void);
-void mark_block(uint64_t n, const struct accumulation *what, const struct marking *marking);
+uint64_t mark_block(uint64_t n, const struct accumulation *what, const struct marking *marking);
 
 #endif
