@@ -9,48 +9,48 @@
  *   gathers    the other slices from the owners' result areas into RECV.
  *
  * Each period has one phase.  By phase k + 1 a rank says that its input k is in its slot, its slice k - lag is final,
- * and it has gathered all slices up to k - lag - 2.  In period k, when all ranks have published that phase, a rank puts
- * input k + 1 (where commands copy it, k + 2 or k + 3), reduces chunk k, publishes the next phase, and then gathers
- * chunk k - lag: that work hides the wait for the others.  lag is 1 on one node; between nodes it is the number of
- * exchanges in flight.
+ * and it has gathered all slices up to k - result areas.  In period k, when all ranks have published that phase, a rank
+ * puts input k + 1 (where commands copy it, k + 3: the bus then always has one to begin), reduces chunk k, publishes
+ * the next phase, and then gathers chunk k - lag: that work hides the wait for the others, and for the command that
+ * puts. lag is 1 on one node; between nodes it is the number of exchanges in flight.
  *
  * Areas are safe to reuse.  Input areas: put k + 1 overwrites input k + 1 - INPUT_AREAS, and all ranks have reduced
  * input k - 1 before phase k + 1, so 2 areas would be enough, and one more for each input that is put further ahead.
- * Result areas: reduce k overwrites result k - areas, and all ranks have gathered result k - lag - 2 before phase
- * k + 1, so lag + 2 would be enough.  There are more, so that an area has left the private caches of the cores when it
- * is used again (exec/slot_ring.h). */
+ * Result areas: reduce k overwrites result k - areas, which all ranks have gathered before phase k + 1.  lag + 2 would
+ * be enough.  There are more, so that an area has left the private caches of the cores when it is used again
+ * (exec/slot_ring.h), and that commands which gather are not waited for. */
 #include "algo/slices.h"
 
 #include "algo/fit.h"
 #include "algo/pattern_block.h"
 #include "algo/window.h"
 
-#define INPUT_AREAS 4
-#define MOST_AHEAD 3 /* put k + 3 overwrites input k - 1 */
-#define NODE_RESULTS 5
-#define NETWORK_LAG 4
-#define NETWORK_RESULTS (NETWORK_LAG + 2)
+#define INPUT_AREAS           4
+#define MOST_AHEAD            3 /* put k + 3 overwrites input k - 1 */
+#define NODE_RESULTS          5
+#define NETWORK_LAG           4
+#define NETWORK_RESULTS       (NETWORK_LAG + 2)
 #define NOMINAL_COMMAND_BYTES (64 * 1024)
 
 struct slices {
 	const struct algo_in *in;
 	struct plan *plan;
 	const struct exchange_kind *kind;
-	const int *ranks;          /* the ranks of this rank's node */
+	const int *ranks; /* the ranks of this rank's node */
 	int n, local_rank, owners;
 	bool gathers;
-	bool own_at_once;          /* the REDUCE of this rank's slice also writes RECV */
+	bool own_at_once; /* the REDUCE of this rank's slice also writes RECV */
 	uint64_t lag;
-	uint64_t ahead;            /* put k + ahead follows phase k + 1 */
-	uint64_t inputs, results;  /* numbers of areas: at most the number of chunks */
+	uint64_t ahead;             /* put k + ahead follows phase k + 1 */
+	uint64_t inputs, results;   /* numbers of areas: at most the number of chunks */
 	uint64_t unit, slice_bytes; /* slice_bytes: of one result area */
 	uint64_t scratch, scratch_bytes;
 	struct chunks chunks;
 	/* steps of the last chunks; arrays are indexed by chunk modulo their length */
 	plan_id put_from[INPUT_AREAS], put_to[INPUT_AREAS];
-	plan_id last_put, reduced, awaited;
+	plan_id reduced, awaited;
 	plan_id done[NETWORK_RESULTS];
-	plan_id gather_from[2], gather_to[2];
+	plan_id gather_from[NETWORK_RESULTS], gather_to[NETWORK_RESULTS];
 };
 
 static uint64_t results_of(const struct exchange_kind *kind)
@@ -119,8 +119,6 @@ static void put(struct slices *s, uint64_t k)
 	put_range(s, k, 0, own_from);
 	put_range(s, k, own_to, len);
 	s->put_to[k % INPUT_AREAS] = s->plan->n_steps;
-	if (s->put_to[k % INPUT_AREAS] > s->put_from[k % INPUT_AREAS])
-		s->last_put = s->put_to[k % INPUT_AREAS] - 1;
 }
 
 static plan_id exchange(struct slices *s, uint64_t k, uint64_t len)
@@ -161,16 +159,16 @@ static void reduce(struct slices *s, uint64_t k)
 	s->done[k % (s->lag + 2)] = s->kind ? exchange(s, k, len) : s->reduced;
 }
 
-/* Gathers after this period's put and reduce, for which the other ranks wait.  Only speed needs that order. */
+/* Gathers after this period's reduce, for which the other ranks wait.  Only speed needs that order. */
 static void gather(struct slices *s, uint64_t k)
 {
-	s->gather_from[k % 2] = s->plan->n_steps;
+	s->gather_from[k % NETWORK_RESULTS] = s->plan->n_steps;
 	for (int p = 0; p < s->owners; p++)
 		if (slice_len(s, k, p) && !(p == s->local_rank && s->own_at_once))
 			plan_copy(s->plan, plan_at(PLAN_RECV, chunk_off(s->chunks, k) + slice_off(s, k, p)),
-			          result_at(s, p, k), slice_len(s, k, p),
-			          (plan_id[]){ s->awaited, s->reduced, s->last_put }, 3, "gather");
-	s->gather_to[k % 2] = s->plan->n_steps;
+			          result_at(s, p, k), slice_len(s, k, p), (plan_id[]){ s->awaited, s->reduced }, 2,
+			          "gather");
+	s->gather_to[k % NETWORK_RESULTS] = s->plan->n_steps;
 }
 
 /* True if phase k + 1 announces an input or a result. */
@@ -189,8 +187,9 @@ static void publish(struct slices *s, uint64_t k)
 		plan_need(s->plan, s->reduced); /* of chunk k - 1: its inputs are free */
 	if (k >= s->lag)
 		plan_need(s->plan, s->done[(k - s->lag) % (s->lag + 2)]);
-	if (k >= s->lag + 2)
-		need_range(s->plan, s->gather_from[(k - s->lag - 2) % 2], s->gather_to[(k - s->lag - 2) % 2]);
+	if (k >= results_of(s->kind))
+		need_range(s->plan, s->gather_from[(k - results_of(s->kind)) % NETWORK_RESULTS],
+		           s->gather_to[(k - results_of(s->kind)) % NETWORK_RESULTS]);
 	plan_publish(s->plan, (uint32_t)k + 1, NULL, 0, "phase");
 }
 
@@ -209,15 +208,6 @@ static void period(struct slices *s, uint64_t k)
 		gather(s, k - s->lag);
 }
 
-/* Reads of the next chunks are enqueued while others are under way, so that the bus does not wait for this rank; as
- * many as take the time of a command. */
-static uint64_t ahead_of(const struct algo_in *in, uint64_t chunk)
-{
-	if (in->send_direct || in->command_bytes == 0)
-		return 1;
-	return chunk >= in->command_bytes ? 2 : MOST_AHEAD;
-}
-
 choir_status slices_build(const struct algo_in *in, struct plan *plan, const struct exchange_kind *kind, int root)
 {
 	struct slices s = {
@@ -233,7 +223,6 @@ choir_status slices_build(const struct algo_in *in, struct plan *plan, const str
 		.unit = block_unit(in->elem_bytes),
 		.awaited = PLAN_NO_STEP,
 		.reduced = PLAN_NO_STEP,
-		.last_put = PLAN_NO_STEP,
 	};
 
 	s.own_at_once = s.gathers && in->recv_direct && !kind;
@@ -250,7 +239,7 @@ choir_status slices_build(const struct algo_in *in, struct plan *plan, const str
 		s.scratch_bytes = kind->scratch(in->layout->n_nodes, s.slice_bytes, s.unit);
 		s.scratch = plan_scratch(plan, min_u64(s.lag, s.chunks.n) * s.scratch_bytes);
 	}
-	s.ahead = ahead_of(in, s.chunks.each);
+	s.ahead = in->send_direct || in->command_bytes == 0 ? 1 : MOST_AHEAD;
 	for (uint64_t k = 0; k < s.ahead && k < s.chunks.n; k++)
 		put(&s, k);
 	publish(&s, 0);
