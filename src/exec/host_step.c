@@ -161,6 +161,8 @@ choir_status steps_host_reduce(struct run *run, const struct plan_step *step, bo
 	call.fence_later = true;
 	do_piece(run, step, &o, &call);
 	free(room);
+	if (call.user != NULL) /* its functions may have failed the comm: no peer is to read what they left */
+		TRY(comm_failure_inside(run->comm));
 	*done = run->board.piece == step->len;
 	return CHOIR_SUCCESS;
 }

@@ -2,7 +2,6 @@
 #include "exec/operand_table.h"
 
 #include "base/copy.h"
-#include "kern/user_op.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +34,9 @@ static void bind_step(struct table_step *to, struct run *run, const struct plan_
 	to->n = 0;
 	if ((step->kind != PLAN_COPY && step->kind != PLAN_REDUCE) || n > TABLE_OPERANDS || step->len == 0)
 		return;
+	if (step->kind == PLAN_REDUCE && run->bound.user != NULL) /* may fail the comm: steps_host_reduce */
+		return;
 	to->copies = step->kind == PLAN_COPY;
-	to->special = to->copies || run->bound.user != NULL;
 	to->len = step->len;
 	to->n_dst = step->n_more + 1;
 	operand_reduce_call(run, step, step->len, &to->call);
@@ -104,14 +104,6 @@ static void copy(const struct table_step *step, void *const *at)
 		copy_host_plain(at[0], at[1], step->len);
 }
 
-static void do_special(const struct table_step *step, void *const *at)
-{
-	if (step->copies)
-		copy(step, at);
-	else
-		user_op_reduce(&step->call, at, (const void *const *)(at + step->n_dst));
-}
-
 void operand_table_do_step(const struct table_step *step, const struct run *run)
 {
 	uint64_t bases[N_BASES];
@@ -120,8 +112,8 @@ void operand_table_do_step(const struct table_step *step, const struct run *run)
 	find_bases(run, bases);
 	for (uint32_t i = 0; i < step->n; i++)
 		at[i] = step->at[i] + bases[step->base[i]];
-	if (step->special)
-		do_special(step, at);
+	if (step->copies)
+		copy(step, at);
 	else
 		reduce_host(&step->call, at, (const void *const *)(at + step->n_dst));
 }

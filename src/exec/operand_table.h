@@ -13,7 +13,7 @@ struct table_step {
 	uint32_t n, n_dst; /* operands: destinations, then sources; n = 0: the step is not in the table */
 	unsigned char *at[TABLE_OPERANDS];
 	unsigned char base[TABLE_OPERANDS]; /* enum operand_base */
-	bool copies, special;       /* special: a copy, or by an operator of the caller's */
+	bool copies;
 	struct reduce_call call; /* of a copy: only which destinations are written by non-temporal stores */
 	uint64_t len;
 };

@@ -290,12 +290,70 @@ static void destroyed_operators(void **state)
 	world_run_at(3, 1, 60000, destroyed, &op);
 }
 
+enum { NOT_FOLDED = -77 };
+
+static void fold_or_abort(void *of_world, void *acc, const void *src, size_t count, choir_dtype dtype)
+{
+	const struct world *world = of_world;
+
+	if (*(const int32_t *)acc != NOT_FOLDED && *(const int32_t *)src != NOT_FOLDED)
+		fold(of_world, acc, src, count, dtype);
+	else
+		for (int rank = 0; rank < world->n; rank++)
+			choir_comm_abort(world->comms[rank]);
+}
+
+static void aborting(struct world *world, int rank, choir_comm *comm, void *op_p)
+{
+	choir_op op = *(choir_op *)op_p;
+	int32_t data[COUNT] = { 1 };
+
+	for (int turn = 0; turn < 3; turn++)
+		OK(choir_allreduce(comm, choir_host(data), choir_host(data), 8, CHOIR_I32, op, NULL, NULL));
+	data[0] = rank == 1 ? NOT_FOLDED : 1;
+	IS(choir_allreduce(comm, choir_host(data), choir_host(data), 8, CHOIR_I32, op, NULL, NULL), CHOIR_ABORTED);
+}
+
+static void aborting_in_an_event(struct world *world, int rank, choir_comm *comm, void *op_p)
+{
+	int32_t data[COUNT] = { rank == 1 ? NOT_FOLDED : 1 };
+	choir_event *event = NULL;
+	choir_status st = choir_allreduce(comm, choir_host(data), choir_host(data), COUNT, CHOIR_I32, *(choir_op *)op_p,
+	                                  NULL, &event);
+
+	IS(st == CHOIR_SUCCESS ? choir_event_wait(event, -1) : st, CHOIR_ABORTED); /* a late one does not start */
+	choir_event_release(event);
+}
+
+/* No rank gets a result that was not folded. */
+static void functions_that_abort(void **state)
+{
+	static const world_fn calls[] = { aborting, aborting_in_an_event };
+	choir_op_config config = config_of("aborts");
+	struct world world;
+
+	(void)state;
+	config.fold = fold_or_abort;
+	config.ctx = &world;
+	for (int i = 0; i < 8; i++) {
+		choir_comm_config of_comm = CHOIR_COMM_CONFIG_INIT;
+		choir_op op = create(config);
+
+		of_comm.ranks_per_node = i / 4;
+		world_begin(&world, 2 + i / 2 % 2, &of_comm);
+		world_threads(&world, calls[i % 2], &op);
+		world_end(&world);
+		choir_op_destroy(op);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bad_names),     cmocka_unit_test(bad_members),         cmocka_unit_test(numbers),
 		cmocka_unit_test(refused_types), cmocka_unit_test(bad_texts),           cmocka_unit_test(texts_alone),
 		cmocka_unit_test(ranks_compare), cmocka_unit_test(destroyed_operators),
+		cmocka_unit_test(functions_that_abort),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
