@@ -50,8 +50,8 @@ CHOIR_API choir_status choir_event_wait(choir_event *event, int64_t timeout_ms);
 CHOIR_API choir_status choir_event_status(choir_event *event);
 CHOIR_API const char *choir_event_error(choir_event *event);
 
-/* choir_event_on_complete: fn(ctx, status) runs once, on one of choir's threads, or at once on this thread if the event
- * is complete.  fn must not block. */
+/* choir_event_on_complete: fn(ctx, status) runs once, on a thread of choir or one that waits in a call of choir, or at
+ * once on this thread if the event is complete.  fn must not block. */
 typedef void (*choir_event_fn)(void *ctx, choir_status status);
 CHOIR_API choir_status choir_event_on_complete(choir_event *event, choir_event_fn fn, void *ctx);
 

@@ -27,6 +27,7 @@ from typing import Any, Callable, Iterable, Sequence
 
 from ._abi import DTYPE_BYTES, Call, Coalesce, DType, Op, SparseAttr, SparseWire, Status, Tensor
 from ._arrays import NONE, Operand, address_of, operand
+from ._callback import pending
 from ._device import Device
 from ._event import Event, SparseEvent, any_running, handles, sweep
 from ._library import check, lib, take_text
@@ -42,8 +43,11 @@ _ops: dict[Any, int] = {one: int(one) for one in Op}
 _ops.update({one.name.lower(): int(one) for one in Op})
 
 
-def _op(what: Op | Operator | str) -> int:
+def _op(what: Op | Operator | str, comm: Comm | None = None) -> int:
+    """The number of an operator, and the comm that uses it."""
     if isinstance(what, Operator):
+        if comm is not None:
+            what._comms.add(comm)
         return int(what)
     try:
         return _ops[what]
@@ -157,20 +161,20 @@ class Comm(Family, Persistent):
         if b is not a:
             _at_least(b.count, a.count, "recv")
         return self._go(
-            lib.choir_allreduce, (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op)), (send, recv), wait, call
+            lib.choir_allreduce, (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op, self)), (send, recv), wait, call
         )
 
     def allreduce_multi(self, tensors: Iterable[Any], op: Op | Operator | str = "sum", wait: bool = True, **call: Any) -> Any:
         """An allreduce of each array of a list, of any data types, as one call.  (send, recv) stands for an array."""
         array, held = _tensors(tensors)
         return self._go(
-            lib.choir_allreduce_multi, (self._handle, array, len(array), _op(op)), (array, held), wait, call
+            lib.choir_allreduce_multi, (self._handle, array, len(array), _op(op, self)), (array, held), wait, call
         )
 
     def reduce_scatter_multi(self, tensors: Iterable[Any], op: Op | Operator | str = "sum", wait: bool = True, **call: Any) -> Any:
         """A reduce_scatter of each (send, recv) of a list, of any data types, as one call."""
         array, held = _tensors(tensors, sends=self.size)
-        args = (self._handle, array, len(array), _op(op))
+        args = (self._handle, array, len(array), _op(op, self))
         return self._go(lib.choir_reduce_scatter_multi, args, (array, held), wait, call)
 
     def allgather_multi(self, tensors: Iterable[Any], wait: bool = True, **call: Any) -> Any:
@@ -188,7 +192,7 @@ class Comm(Family, Persistent):
                      **call: Any) -> Any:  # fmt: skip
         """A reduce of each array of a list, of any data types, as one call.  (send, recv) stands for an array."""
         array, held = _tensors(tensors)
-        args = (self._handle, array, len(array), _op(op), number("root", root))
+        args = (self._handle, array, len(array), _op(op, self), number("root", root))
         return self._go(lib.choir_reduce_multi, args, (array, held), wait, call)
 
     def reduce(self, send: Any, recv: Any = None, op: Op | Operator | str = "sum", root: int = 0, wait: bool = True,
@@ -196,14 +200,14 @@ class Comm(Family, Persistent):
         """recv of the root = op over all ranks of send.  On the other ranks recv is not looked at."""
         a, b = _pair(send, recv if self.rank == root else None)
         _at_least(b.count, a.count, "recv")
-        args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op), number("root", root))
+        args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op, self), number("root", root))
         return self._go(lib.choir_reduce, args, (send, recv), wait, call)
 
     def reduce_scatter(self, send: Any, recv: Any, op: Op | Operator | str = "sum", wait: bool = True, **call: Any) -> Any:
         """recv = this rank's block of the reduction; send holds a block for each rank."""
         a, b = _pair(send, recv)
         _at_least(a.count, b.count * self.size, "send")
-        args = (self._handle, a.buffer, b.buffer, b.count, a.dtype, _op(op))
+        args = (self._handle, a.buffer, b.buffer, b.count, a.dtype, _op(op, self))
         return self._go(lib.choir_reduce_scatter, args, (send, recv), wait, call)
 
     def reduce_scatterv(self, send: Any, recv: Any, counts: Sequence[int], op: Op | Operator | str = "sum", wait: bool = True,
@@ -213,7 +217,7 @@ class Comm(Family, Persistent):
         sizes = _sizes(counts, self.size, "counts")
         _at_least(a.count, sum(counts), "send")
         _at_least(b.count, counts[self.rank], "recv")
-        args = (self._handle, a.buffer, b.buffer, sizes, a.dtype, _op(op))
+        args = (self._handle, a.buffer, b.buffer, sizes, a.dtype, _op(op, self))
         return self._go(lib.choir_reduce_scatterv, args, (send, recv, sizes), wait, call)
 
     # ---- data that moves ----
@@ -230,7 +234,7 @@ class Comm(Family, Persistent):
         where it ends beyond send."""
         array, held = self._padded([(send, recv)], True)
         one = array[0]
-        args = (self._handle, one.send, one.recv, one.count, one.dtype, _op(op))
+        args = (self._handle, one.send, one.recv, one.count, one.dtype, _op(op, self))
         return self._go(lib.choir_reduce_scatter_padded, args, held, wait, call)
 
     def allgather_padded(self, send: Any, recv: Any, wait: bool = True, **call: Any) -> Any:
@@ -244,7 +248,7 @@ class Comm(Family, Persistent):
                                     **call: Any) -> Any:  # fmt: skip
         """A reduce_scatter_padded of each (send, recv) of a list, as one call."""
         array, held = self._padded(tensors, True)
-        args = (self._handle, array, len(array), _op(op))
+        args = (self._handle, array, len(array), _op(op, self))
         return self._go(lib.choir_reduce_scatter_padded_multi, args, (array, held), wait, call)
 
     def allgather_padded_multi(self, tensors: Iterable[Any], wait: bool = True, **call: Any) -> Any:
@@ -350,14 +354,14 @@ class Comm(Family, Persistent):
         """recv = op over the arrays of the ranks up to this one, folded in rank order."""
         a, b = _pair(send, recv)
         _at_least(b.count, a.count, "recv")
-        args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op))
+        args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op, self))
         return self._go(lib.choir_scan, args, (send, recv), wait, call)
 
     def exscan(self, send: Any, recv: Any = None, op: Op | Operator | str = "sum", wait: bool = True, **call: Any) -> Any:
         """recv = op over the arrays of the ranks before this one; rank 0's stays as it is."""
         a, b = _pair(send, recv)
         _at_least(b.count, a.count, "recv")
-        args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op))
+        args = (self._handle, a.buffer, b.buffer, a.count, a.dtype, _op(op, self))
         return self._go(lib.choir_exscan, args, (send, recv), wait, call)
 
     def predict(self, collective: str, count: int, dtype: Any = "float32", op: Op | str = "sum", root: int = 0,
@@ -368,7 +372,7 @@ class Comm(Family, Persistent):
         seconds, algorithm = ct.c_double(), ct.c_void_p()
         block, held = _call(**call) if call else (None, None)
         check(lib.choir_predict(self._handle, collective.encode(), size("count", count), int(dtype_of(dtype)),
-                                _op(op), number("root", root),
+                                _op(op, self), number("root", root),
                                 ct.byref(block) if block is not None else None, ct.byref(seconds),
                                 ct.byref(algorithm)))  # fmt: skip
         return seconds.value, ct.string_at(algorithm.value).decode()
@@ -441,7 +445,7 @@ class Comm(Family, Persistent):
             to, counts = (a.buffer, b.buffer), (ct.c_size_t(a.count), ct.c_size_t(b.count))
         args = (
             self._handle, ind.buffer, ind.count, val.buffer, val.count, to[0], _byref(counts[0]), to[1],
-            _byref(counts[1]), ind.dtype, val.dtype, _op(op), _byref(attr),
+            _byref(counts[1]), ind.dtype, val.dtype, _op(op, self), _byref(attr),
         )  # fmt: skip
         return counts, (DType(ind.dtype), DType(val.dtype)), args, (counts, attr)
 
@@ -479,7 +483,7 @@ class Comm(Family, Persistent):
         from ._arrays import dtype_of
 
         buffer = NONE if array is None else operand(array).buffer
-        status = lib.choir_supports(self._handle, collective.encode(), int(dtype_of(dtype)), _op(op), buffer)
+        status = lib.choir_supports(self._handle, collective.encode(), int(dtype_of(dtype)), _op(op, self), buffer)
         if status != Status.UNSUPPORTED:
             check(status)
         return status == Status.SUCCESS
@@ -492,7 +496,7 @@ class Comm(Family, Persistent):
         """Builds the kernels of a reduction ahead of its first use."""
         from ._arrays import dtype_of
 
-        check(lib.choir_comm_warm(self._handle, int(dtype_of(dtype)), _op(op)))
+        check(lib.choir_comm_warm(self._handle, int(dtype_of(dtype)), _op(op, self)))
 
     def check(self) -> None:
         """Raises the failure that made the comm unusable, if there was one."""
@@ -586,7 +590,7 @@ class Comm(Family, Persistent):
             held = (held, kept)
         if wait:
             status = fn(*args, block, None)
-            if status:
+            if status or pending:
                 check(status)
             if _group.depth:
                 _group.held.append(held)

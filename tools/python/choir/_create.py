@@ -11,6 +11,7 @@ from typing import Any, Callable, Sequence
 
 from . import _meet
 from ._abi import GATHER, Bootstrap, Status
+from ._callback import Callback, raise_pending
 from ._comm import Comm, device_array
 from ._device import as_device
 from ._family import CommEvent, make_config
@@ -29,21 +30,17 @@ def _deadline(settings: dict[str, Any]) -> float:
     return int(text) / 1000 if text.isdigit() and int(text) else _DEADLINE_S
 
 
-def _bootstrap(gather: Callable[[bytes], bytes], rank: int, size: int, raised: list[BaseException]) -> Bootstrap:
-    """For C; what the gather raises goes to the list, and the library gets a failure."""
+def _bootstrap(gather: Callable[[bytes], bytes], rank: int, size: int) -> Bootstrap:
+    """For C; where the gather raises, the library gets a failure."""
 
     def call(ctx: Any, mine: int, n_bytes: int, whole: int) -> int:
-        try:
-            data = gather(ct.string_at(mine, n_bytes))
-            if len(data) != n_bytes * size:
-                raise ArgumentError(f"gather gave {len(data)} bytes, {n_bytes * size} are needed")
-            ct.memmove(whole, data, len(data))
-            return 0
-        except BaseException as error:  # noqa: BLE001 - it must not leave by way of C
-            raised.append(error)
-            return 1
+        data = gather(ct.string_at(mine, n_bytes))
+        if len(data) != n_bytes * size:
+            raise ArgumentError(f"gather gave {len(data)} bytes, {n_bytes * size} are needed")
+        ct.memmove(whole, data, len(data))
+        return 0
 
-    return Bootstrap(ct.sizeof(Bootstrap), rank, size, GATHER(call), None)
+    return Bootstrap(ct.sizeof(Bootstrap), rank, size, GATHER(Callback(call, result=1)), None)
 
 
 def _all_have_mpi(gather: Callable[[bytes], bytes], status: int) -> bool:
@@ -70,26 +67,22 @@ def from_gather(gather: Callable[[bytes], bytes], rank: int, size: int, device: 
     if network not in ("auto", "none", "mpi"):
         raise ArgumentError(f"network={network!r}: auto, none or mpi")
     _check_rank(rank, size)
-    raised: list[BaseException] = []
-    bootstrap = _bootstrap(gather, rank, size, raised)
+    bootstrap = _bootstrap(gather, rank, size)
     devices = [as_device(device)]
     made = ct.c_void_p()
     args = (ct.byref(bootstrap), 1, device_array(devices), ct.byref(make_config(**settings)), ct.byref(made))
     if network != "mpi":
         status = lib.choir_comm_create(*args)
         failure = error_of(status, lib.choir_last_error().decode(errors="replace")) if status else None
-        if not raised and failure is not None and network == "auto" and size > 1 and _all_have_mpi(gather, status):
+        raise_pending()
+        if failure is not None and network == "auto" and size > 1 and _all_have_mpi(gather, status):
             network = "mpi"
-        elif not raised and failure is not None:
+        elif failure is not None:
             raise failure
     if network == "mpi":
         atexit.unregister(_finalize_world)
         atexit.register(_finalize_world)
-        status = mpi().choir_comm_create_gather(*args)
-        if not raised:
-            check(status)
-    if raised:
-        raise raised[0]
+        check(mpi().choir_comm_create_gather(*args))
     return Comm(made.value or 0, devices)
 
 

@@ -5,8 +5,8 @@ Note [arrays in flight].  A collective reads and writes arrays until its event i
 that is dropped earlier goes to ``_orphans`` with its arrays, which later calls look through; so no thread of the
 library ever has to enter Python to let go of them.
 
-Note [callbacks].  ``add_done_callback`` is the one way by which a thread of the library runs Python.  All comms are
-destroyed when the interpreter begins to exit, and destroying waits for callbacks, so none comes later.
+Note [callbacks].  Threads of the library run Python for ``add_done_callback`` and for callables of operators.  All
+comms are destroyed when the interpreter begins to exit, and destroying waits for both, so none comes later.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any, Callable, Generator, Iterable
 
 from ._abi import EVENT_FN, DType, SparseStats, Status
 from ._arrays import address_of
+from ._callback import Callback, pending, raise_pending
 from ._library import check, lib
 from .errors import ChoirError, DeadlineError, error_of
 
@@ -46,16 +47,31 @@ def sweep() -> None:
             lib.choir_event_release(handle)
 
 
-@EVENT_FN
-def _completed(number: int, status: int) -> None:
+def _run_callbacks(number: int, status: int) -> None:
     with _lock:
         event = _waiting.pop(number, None)
         if event is None:
             return
         callbacks, event._callbacks = event._callbacks or [], None
         event._fired = True
+    failure = None
     for fn in callbacks:
-        event._call(fn)
+        try:
+            event._call(fn)
+        except BaseException as error:  # noqa: BLE001 - the next one is called all the same
+            failure = error
+    if failure is not None:
+        raise failure
+
+
+def _run_missed() -> None:
+    """A call by the library that a signal's handler has kept from entering Python."""
+    for number, event in list(_waiting.items()):
+        if lib.choir_event_status(event._handle) != Status.RUNNING:
+            _run_callbacks(number, 0)
+
+
+_completed = EVENT_FN(Callback(_run_callbacks, _run_missed))
 
 
 class Event:
@@ -92,6 +108,8 @@ class Event:
         left = float("inf") if timeout is None else max(timeout, 0) * 1000
         while True:
             status = lib.choir_event_wait(self._handle, int(min(left, _SLICE_MS)))
+            if pending:
+                raise_pending()
             if status != Status.TIMEOUT or lib.choir_event_status(self._handle) != Status.RUNNING:
                 break
             left -= _SLICE_MS
@@ -119,9 +137,11 @@ class Event:
         return error_of(status, text)
 
     def add_done_callback(self, fn: Callable[[Event], Any]) -> None:
-        """Calls ``fn(event)`` once the event is complete: here at once if it is, else on a thread of the library.
+        """Calls ``fn(event)`` once the event is complete: here at once if it is, else on a thread of the library, or on
+        one that waits for a call of choir.
 
-        It must not block, and a blocking collective inside raises WouldDeadlockError.  What it raises is logged.
+        It must not block, and a blocking collective inside raises WouldDeadlockError.  An Exception of it is logged; a
+        KeyboardInterrupt or SystemExit is raised by the call of choir that the thread is in.
         """
         with _lock:
             fired, register = self._fired, not self._fired and not self._registered
@@ -143,7 +163,7 @@ class Event:
     def _call(self, fn: Callable[[Event], Any]) -> None:
         try:
             fn(self)
-        except BaseException:  # noqa: BLE001 - nobody is there to catch it
+        except Exception:  # noqa: BLE001 - nobody is there to catch it
             logging.getLogger("choir").exception("a callback of an event raised")
 
     def __await__(self) -> Generator[Any, None, Any]:

@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 
 from . import _abi
+from ._callback import pending, raise_pending
 from .errors import error_of
 
 SONAME = "libchoir.so.0"
@@ -67,7 +68,9 @@ def mpi() -> ct.CDLL:
 
 
 def check(status: int) -> None:
-    """Raises the exception of this thread's last failed call, unless the status is SUCCESS."""
+    """Raises what callbacks raised during this thread's call, else the call's exception unless it is SUCCESS."""
+    if pending:
+        raise_pending()
     if status:
         raise error_of(status, lib.choir_last_error().decode(errors="replace"))
 

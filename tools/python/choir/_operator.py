@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import ctypes as ct
 from typing import Any, Callable, Iterable
+from weakref import WeakSet
 
 from . import _abi
 from ._abi import DType, OpConfig
+from ._callback import Callback
 from ._library import check, lib
 from .errors import ArgumentError
 
@@ -48,8 +50,9 @@ class Operator:
 
     ``fold``, ``raw(a)``, ``final(a, ranks)`` and ``identity()`` are callables that return arrays or numbers, texts such
     as "a + b", or pairs of both.  Types of 16 and 8 bit floats come as float32, pairs of a value and an index as
-    structures with these fields.  They must not raise.  Every rank makes an operator of
-    the same name, texts and set of callables.  Use it as a context manager, or call ``close``.
+    structures with these fields.  What one raises aborts the comms that use the operator, and the call that it works for
+    raises it.  Every rank makes an operator of the same name, texts and set of callables.  Use it as a context manager,
+    or call ``close``.
     """
 
     def __init__(self, name: str, fold: Any, *, raw: Any = None, final: Any = None, identity: Any = None,
@@ -70,15 +73,19 @@ class Operator:
 
             return change
 
+        def called(form: Any, function: Callable) -> Any:
+            return form(Callback(function, self._abort))
+
+        self._comms: WeakSet[Any] = WeakSet()
         config = OpConfig(ct.sizeof(OpConfig), name.encode(), commutative=int(commutative))
         if fold_fn is not None:
-            config.fold = _abi.OP_FOLD_FN(folds)
+            config.fold = called(_abi.OP_FOLD_FN, folds)
         if raw_fn is not None:
-            config.raw = _abi.OP_EACH_FN(each(lambda a, _: raw_fn(a)))
+            config.raw = called(_abi.OP_EACH_FN, each(lambda a, _: raw_fn(a)))
         if final_fn is not None:
-            config.final = _abi.OP_EACH_FN(each(final_fn))
+            config.final = called(_abi.OP_EACH_FN, each(final_fn))
         if identity_fn is not None:
-            config.identity = _abi.OP_EACH_FN(each(lambda *_: identity_fn()))
+            config.identity = called(_abi.OP_EACH_FN, each(lambda *_: identity_fn()))
         texts = {"source": source, "fold_text": fold_text, "raw_text": raw_text, "final_text": final_text,
                  "identity_text": identity_text}  # fmt: skip
         for member, text in texts.items():
@@ -91,6 +98,12 @@ class Operator:
         check(lib.choir_op_create(ct.byref(config), ct.byref(number)))
         _kept.append(config)
         self.name, self._number = name, number.value
+
+    def _abort(self) -> None:
+        """What was not folded is no rank's result."""
+        for comm in list(self._comms):
+            if comm._handle:
+                lib.choir_comm_abort(comm._handle)
 
     def __int__(self) -> int:
         if self._number is None:
