@@ -5,6 +5,19 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A gather that returns 0 and writes nothing, as a foreign runtime's that was interrupted, must not pass: the byte of
+ * this process that it has to overwrite. */
+static void spoil(const struct bootstrap *b, const void *mine, size_t bytes, void *all)
+{
+	if (bytes > 0)
+		((unsigned char *)all)[(size_t)b->me * bytes] = (unsigned char)~*(const unsigned char *)mine;
+}
+
+static bool gave_mine_back(const struct bootstrap *b, const void *mine, size_t bytes, const void *all)
+{
+	return memcmp((const unsigned char *)all + (size_t)b->me * bytes, mine, bytes) == 0;
+}
+
 choir_status bootstrap_gather_ready(struct bootstrap *b, const void *mine, size_t bytes, void *all)
 {
 	const choir_bootstrap *boot = b->join->bootstrap;
@@ -16,10 +29,16 @@ choir_status bootstrap_gather_ready(struct bootstrap *b, const void *mine, size_
 		return CHOIR_SUCCESS;
 	}
 	snprintf(before, sizeof before, "%s", error_text());
+	spoil(b, mine, bytes, all);
 	rc = boot->gather(boot->ctx, mine, bytes, all);
-	if (rc == 0)
+	if (rc == 0 && gave_mine_back(b, mine, bytes, all))
 		return CHOIR_SUCCESS;
 	b->over = true;
+	if (rc == 0)
+		return error_set(CHOIR_TRANSPORT,
+		                 "%s: the bootstrap's gather of %zu bytes returned 0 on process %d of %d, and did not "
+		                 "give back this process's own bytes",
+		                 b->join->call, bytes, b->me, b->n_processes);
 	if (b->join->members != NULL) /* of a split: it has said why */
 		return error_prefix((choir_status)rc, "%s", b->join->call);
 	snprintf(why, sizeof why, "%s", error_text()); /* a gather of ours, over MPI, says it */

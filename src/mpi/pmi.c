@@ -116,13 +116,19 @@ static choir_status answer(struct pmi *pmi, const char *text)
 	return CHOIR_SUCCESS;
 }
 
-static choir_status gather(const choir_bootstrap *bootstrap, const void *mine, size_t bytes, void *all)
+choir_status pmi_gather(const choir_bootstrap *bootstrap, const void *mine, size_t bytes, void *all)
 {
-	if (bootstrap->gather(bootstrap->ctx, mine, bytes, all) == 0)
+	unsigned char *back = (unsigned char *)all + (size_t)bootstrap->rank * bytes;
+	int rc;
+
+	*back = (unsigned char)~*(const unsigned char *)mine; /* one that writes nothing must not pass */
+	rc = bootstrap->gather(bootstrap->ctx, mine, bytes, all);
+	if (rc == 0 && memcmp(back, mine, bytes) == 0)
 		return CHOIR_SUCCESS;
 	return choir_transport_error(CHOIR_TRANSPORT,
-	                             "the bootstrap's gather of %zu bytes failed on process %d of %d, while MPI starts",
-	                             bytes, bootstrap->rank, bootstrap->size);
+	                             "the bootstrap's gather of %zu bytes %s on process %d of %d, while MPI starts",
+	                             bytes, rc != 0 ? "failed" : "did not give back this process's own",
+	                             bootstrap->rank, bootstrap->size);
 }
 
 /* Lines of all processes, of at most `most` bytes each with their ends, become the values. */
@@ -138,7 +144,7 @@ static choir_status gather_lines(struct pmi *pmi, size_t most)
 		st = no_memory();
 	if (st == CHOIR_SUCCESS) {
 		memcpy(mine, pmi->put, strlen(pmi->put) + 1);
-		st = gather(pmi->bootstrap, mine, most, all);
+		st = pmi_gather(pmi->bootstrap, mine, most, all);
 	}
 	for (size_t p = 0; p < n && st == CHOIR_SUCCESS; p++) {
 		added = strnlen(all + p * most, most - 1);
@@ -155,7 +161,7 @@ static choir_status barrier(struct pmi *pmi)
 {
 	size_t n = (size_t)pmi->bootstrap->size;
 	uint64_t mine = strlen(pmi->put) + 1, most = 0, *all = malloc(n * sizeof *all);
-	choir_status st = all != NULL ? gather(pmi->bootstrap, &mine, sizeof mine, all) : no_memory();
+	choir_status st = all != NULL ? pmi_gather(pmi->bootstrap, &mine, sizeof mine, all) : no_memory();
 
 	for (size_t p = 0; p < n && st == CHOIR_SUCCESS; p++)
 		most = all[p] > most ? all[p] : most;

@@ -28,4 +28,7 @@ void pmi_close(struct pmi *pmi);
  * TRANSPORT if the gather fails, MPICH closes its end, or asks for what PMI-1 does not have. */
 choir_status pmi_serve(struct pmi *pmi, int timeout_ms);
 
+/* pmi_gather: the bootstrap's, of at least 1 byte; TRANSPORT if it fails, or lacks what this process gave. */
+choir_status pmi_gather(const choir_bootstrap *bootstrap, const void *mine, size_t bytes, void *all);
+
 #endif

@@ -104,14 +104,6 @@ static choir_status start(const choir_bootstrap *bootstrap, int64_t deadline_ms)
 	return st;
 }
 
-static choir_status gather_hellos(const choir_bootstrap *bootstrap, struct hello *all)
-{
-	if (bootstrap->gather(bootstrap->ctx, &mine, sizeof mine, all) == 0)
-		return CHOIR_SUCCESS;
-	return choir_transport_error(CHOIR_TRANSPORT, "the bootstrap's gather of %zu bytes failed on process %d of %d",
-	                             sizeof mine, bootstrap->rank, bootstrap->size);
-}
-
 /* UNSUPPORTED unless all are fresh, or all are in the bootstrap's order in one world. */
 static choir_status compare(const choir_bootstrap *bootstrap, const struct hello *all)
 {
@@ -149,7 +141,7 @@ static choir_status start_together(const choir_bootstrap *bootstrap, int64_t dea
 	choir_status st;
 
 	TRY(look_at_mine());
-	TRY(gather_hellos(bootstrap, all));
+	TRY(pmi_gather(bootstrap, &mine, sizeof mine, all));
 	TRY(compare(bootstrap, all));
 	if (mine.standing == STARTED)
 		return CHOIR_SUCCESS;

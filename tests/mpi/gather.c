@@ -60,29 +60,29 @@ static int run_twice(const struct rank *me, void *unused)
 	return bad;
 }
 
-/* Rank 0's gather fails while MPI starts: no process ends, hangs or gets a comm. */
+/* Rank 0's gather fails while MPI starts, or writes nothing: no process ends, hangs or gets a comm. */
 struct failing {
 	choir_bootstrap inner;
 	int left;
+	int result;
 };
 
 static int fail_later(void *ctx, const void *mine, size_t bytes, void *all)
 {
 	struct failing *failing = ctx;
 
-	return failing->left-- == 0 ? 1 : failing->inner.gather(failing->inner.ctx, mine, bytes, all);
+	return failing->left-- == 0 ? failing->result : failing->inner.gather(failing->inner.ctx, mine, bytes, all);
 }
 
-static int run_failure(const struct rank *me, void *unused)
+static int run_failing(const struct rank *me, int result)
 {
-	struct failing failing = { .inner = rank_bootstrap(me), .left = 2 };
+	struct failing failing = { .inner = rank_bootstrap(me), .left = 2, .result = result };
 	choir_bootstrap bootstrap = failing.inner;
 	choir_comm_config config = config_of();
 	choir_device *device = NULL;
 	choir_comm *comm = NULL;
 	choir_status st;
 
-	(void)unused;
 	bootstrap.gather = fail_later;
 	bootstrap.ctx = &failing;
 	NEED(choir_device_create_host(&device) == CHOIR_SUCCESS);
@@ -94,6 +94,18 @@ static int run_failure(const struct rank *me, void *unused)
 	choir_device_destroy(device);
 	NEED(choir_finalize_world() == CHOIR_SUCCESS);
 	return 0;
+}
+
+static int run_failure(const struct rank *me, void *unused)
+{
+	(void)unused;
+	return run_failing(me, 1);
+}
+
+static int run_silence(const struct rank *me, void *unused)
+{
+	(void)unused;
+	return run_failing(me, 0);
 }
 
 /* Rank 0 has initialised MPI by itself: all are told.  Then its world of one rank, where a launcher started two. */
@@ -210,6 +222,7 @@ int main(int argc, char **argv)
 		bad |= run_world(3, run_twice, "two comms");
 	}
 	bad |= run_world(2, run_failure, "a gather fails");
+	bad |= run_world(2, run_silence, "a gather writes nothing");
 	bad |= run_world(2, run_foreign, "MPI is there");
 	bad |= run_world(1, run_without_thread, "no thread");
 	return bad;

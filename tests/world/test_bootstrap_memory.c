@@ -151,6 +151,27 @@ static void test_gathers(void **state)
 	assert_int_equal(gathers, 7);
 }
 
+static int writes_nothing(void *ctx, const void *mine, size_t bytes, void *all)
+{
+	(void)ctx;
+	(void)mine;
+	(void)bytes;
+	(void)all;
+	return 0;
+}
+
+static void test_a_gather_that_writes_nothing(void **state)
+{
+	choir_bootstrap bootstrap = { sizeof bootstrap, 1, 2, writes_nothing, NULL };
+	choir_device *device = world_device();
+	choir_comm *comm = NULL;
+
+	(void)state;
+	assert_int_equal(choir_comm_create(&bootstrap, 1, &device, NULL, &comm), CHOIR_TRANSPORT);
+	assert_non_null(strstr(choir_last_error(), "returned 0 on process 1 of 2, and did not give back"));
+	assert_null(comm);
+}
+
 static int make_device(void **state)
 {
 	(void)state;
@@ -166,7 +187,8 @@ static int drop_device(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_bootstrap), cmocka_unit_test(test_gathers) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_bootstrap), cmocka_unit_test(test_gathers),
+		                            cmocka_unit_test(test_a_gather_that_writes_nothing) };
 
 	return cmocka_run_group_tests(tests, make_device, drop_device);
 }
