@@ -37,7 +37,7 @@ static cl_int copy_through_buffer(cl_command_queue queue, cl_context context, cl
 			                         event_p);
 	}
 	if (rc != CL_SUCCESS)
-		clFinish(queue); /* the first command may still read `from` */
+		clFinish(queue);    /* the first command may still read `from` */
 	clReleaseMemObject(second); /* the commands hold it */
 	return rc;
 }

@@ -47,16 +47,24 @@ static choir_status start_maps(struct run *run)
 	return CHOIR_SUCCESS;
 }
 
+/* Tried once, well or not. */
+static choir_status unmap(struct run *run, struct dev_access *access, bool *mapped, cl_event *event_p)
+{
+	if (!*mapped)
+		return CHOIR_SUCCESS;
+	*mapped = false;
+	return dev_unmap(run->comm->device, access, event_p);
+}
+
 choir_status run_unmap(struct run *run)
 {
+	choir_status sent, received;
+
 	TRY(shadow_empty(run, &run->map_events[run->bound.scattered != NULL ? 0 : 1]));
 	TRY(gathered_empty(run, &run->map_events[1]));
-	if (run->send_mapped)
-		TRY(dev_unmap(run->comm->device, &run->bound.send, &run->map_events[0]));
-	if (run->recv_mapped)
-		TRY(dev_unmap(run->comm->device, &run->bound.recv, &run->map_events[1]));
-	run->send_mapped = run->recv_mapped = false;
-	return CHOIR_SUCCESS;
+	sent = unmap(run, &run->bound.send, &run->send_mapped, &run->map_events[0]);
+	received = unmap(run, &run->bound.recv, &run->recv_mapped, &run->map_events[1]);
+	return sent != CHOIR_SUCCESS ? sent : received;
 }
 
 choir_status run_map(struct run *run, bool *moved)

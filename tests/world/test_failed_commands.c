@@ -4,6 +4,7 @@
 #include "exec/commit.h"
 #include "exec/segments.h"
 #include "sparse/coalesce_kernel.h"
+#include "world/memory.h"
 #include "world/world.h"
 
 #include <setjmp.h>
@@ -55,8 +56,7 @@ cl_int __wrap_clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint n, con
 
 cl_int __wrap_clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint n, const cl_event *list, cl_event *event)
 {
-	return fails(&good_markers) ? CL_OUT_OF_RESOURCES
-	                            : __real_clEnqueueMarkerWithWaitList(queue, n, list, event);
+	return fails(&good_markers) ? CL_OUT_OF_RESOURCES : __real_clEnqueueMarkerWithWaitList(queue, n, list, event);
 }
 
 /* All that these tests do is on one queue. */
@@ -76,6 +76,23 @@ cl_int __wrap_clFinish(cl_command_queue queue)
 {
 	under_way = 0;
 	return __real_clFinish(queue);
+}
+
+static _Atomic cl_mem stuck, other; /* unmaps of stuck fail */
+static _Atomic int unmaps_of_other;
+
+cl_int __real_clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem mem, void *ptr, cl_uint n, const cl_event *list,
+                                      cl_event *event);
+cl_int __wrap_clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem mem, void *ptr, cl_uint n, const cl_event *list,
+                                      cl_event *event);
+
+cl_int __wrap_clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem mem, void *ptr, cl_uint n, const cl_event *list,
+                                      cl_event *event)
+{
+	unmaps_of_other += mem == other;
+	if (mem == stuck && mem != NULL)
+		return CL_OUT_OF_RESOURCES;
+	return __real_clEnqueueUnmapMemObject(queue, mem, ptr, n, list, event);
 }
 
 static choir_device *device; /* of class stage */
@@ -212,12 +229,53 @@ static void test_coalescing(void **state)
 	}
 }
 
+/* RECV is unmapped, once, whatever becomes of SEND. */
+static void one_unmap_fails(struct world *world, int rank, choir_comm *comm, void *arg)
+{
+	enum { COUNT = 1 << 20 };
+	struct memory send, recv;
+	choir_status st;
+
+	(void)arg;
+	CHECK(memory_make(&send, world->device, true, COUNT * sizeof(float), 4) &&
+	      memory_make(&recv, world->device, true, COUNT * sizeof(float), 4));
+	memset(memory_payload(&send), 0, COUNT * sizeof(float));
+	memory_push(&send);
+	if (rank == 0) {
+		stuck = send.mem;
+		other = recv.mem;
+	}
+	st = choir_allreduce(comm, send.buffer, recv.buffer, COUNT, CHOIR_F32, CHOIR_OP_SUM, NULL, NULL);
+	CHECK(rank != 0 || (st == CHOIR_OPENCL && unmaps_of_other == 1));
+	memory_free(&send);
+	memory_free(&recv);
+}
+
+static void test_unmap(void **state)
+{
+	choir_device_config config = CHOIR_DEVICE_CONFIG_INIT;
+	choir_device *mapping[2];
+	struct world world;
+
+	(void)state;
+	config.memory_class = CHOIR_CLASS_MAP;
+	assert_int_equal(
+	    choir_device_create(choir_device_context(device), choir_device_id(device), &config, &mapping[0]),
+	    CHOIR_SUCCESS);
+	mapping[1] = mapping[0];
+	world_begin_on(&world, 2, mapping, NULL);
+	world_threads(&world, one_unmap_fails, NULL);
+	world_end(&world);
+	stuck = other = NULL;
+	choir_device_destroy(mapping[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_results_marker, begin), cmocka_unit_test_setup(test_results_copy, begin),
 		cmocka_unit_test_setup(test_list, begin),           cmocka_unit_test_setup(test_second_buffer, begin),
-		cmocka_unit_test_setup(test_coalescing, begin),
+		cmocka_unit_test_setup(test_coalescing, begin),     cmocka_unit_test_setup(test_unmap, begin),
 	};
 	int failed = cmocka_run_group_tests(tests, set_up, NULL);
 
