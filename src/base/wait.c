@@ -9,7 +9,7 @@
 enum { LOOK_ROUND = 64 }; /* spins of a wait before it asks whether the cores are taken */
 enum { SLOW_NS = 2 * 1000 * 1000, LONG_ROUNDS = 60, TAKEN_NS = 100 * 1000, TAKEN_MOST_NS = 500 * 1000 * 1000 };
 
-enum { DEVICE, RINGS, POLLED, POLLED_SLOW, NODE, OTHERS };
+enum { DEVICE, RINGS, POLLED, POLLED_CALL, POLLED_SLOW, NODE, OTHERS };
 
 static const struct {
 	unsigned spins, yields;
@@ -18,6 +18,7 @@ static const struct {
 	[DEVICE] = { 400, 2000, WAIT_SILENT_US },
 	[RINGS] = { 400, 60, 1000 },
 	[POLLED] = { 400, 60, 200 },
+	[POLLED_CALL] = { 400, 4000, 200 },
 	[POLLED_SLOW] = { 16, 4, 50 },
 	[NODE] = { 400, 600, 20000 },
 	[OTHERS] = { 400, 60, 20000 },
@@ -70,15 +71,17 @@ bool wait_is_long(const struct wait *wait)
 
 static int row_of(const struct wait_for *why, bool is_slow)
 {
-	if (why->polled && is_slow)
+	bool in_call = why->blocking && !why->crowded;
+
+	if (why->polled && is_slow && (why->device || !in_call))
 		return POLLED_SLOW;
 	if (why->device)
 		return DEVICE;
 	if (why->polled)
-		return POLLED;
+		return in_call ? POLLED_CALL : POLLED;
 	if (why->rings)
 		return RINGS;
-	return why->blocking && !why->crowded ? NODE : OTHERS;
+	return in_call ? NODE : OTHERS;
 }
 
 /* Note [taken cores].  Where other programs want the core a yield gives it away for their whole time slices, and a

@@ -11,6 +11,7 @@
  *   the same, where callbacks are quick                  400      60        1000  one does, but for some failures
  *   messages that must be polled                         400      60         200  no doorbell rings when one arrives
  *   the same, for more than 2 ms                          16       4          50  the network's own work needs the core
+ *   the same, in a blocking call                         400    4000         200  a yield is all that such work needs
  *   ranks of its node, in a blocking call                400     600       20000  a wake-up costs more than the wait
  *   anything else: the background thread, crowded ranks  400      60       20000
  *
@@ -48,7 +49,7 @@ void wait_sleep_us(int64_t us);
 
 /* The reasons of a wait, which choose its row of the policy. */
 struct wait_for {
-	bool polled;   /* messages that must be polled */
+	bool polled;   /* messages that must be polled, or a time that must be looked at */
 	bool crowded;  /* more ranks than cores */
 	bool blocking; /* the thread is in a blocking call */
 	bool device;   /* commands of a device are under way, of whose ends nobody tells in time */

@@ -219,10 +219,12 @@ static void stop_waiting(void)
 	leave_waiters();
 }
 
-/* wakes_late: nothing rings for all that ends the wait, so it sleeps as for messages that must be polled. */
-static void idle_in(struct wait *idle, const struct choir_comm *comm, choir_event *event, bool wakes_late)
+/* messages: they must be polled; timed: nothing rings at the wait's end, so it sleeps as short. */
+static void idle_in(struct wait *idle, const struct choir_comm *comm, choir_event *event, bool messages, bool timed)
 {
-	struct wait_for why = { .polled = wakes_late, .crowded = comm->crowded, .blocking = true };
+	struct wait_for why = { .polled = messages || timed,
+		                .crowded = comm->crowded,
+		                .blocking = messages || !timed };
 
 	note_device(&why, comm);
 	idle_round(idle, comm, event, &why);
@@ -245,8 +247,7 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 	struct wait idle = { 0 };
 	int64_t end = wait_end_ns(timeout_ms);
 	bool inside = comm_enter(comm), moved;
-	/* nothing rings at the timeout, or when a message comes that must be polled */
-	bool wakes_late = timeout_ms >= 0 || (inside && comm->messenger != NULL && messenger_polled(comm->messenger));
+	bool messages = inside && comm->messenger != NULL && messenger_polled(comm->messenger);
 
 	join_waiters();
 	for (unsigned round = 0; !event_is_complete(event); round++) {
@@ -264,7 +265,7 @@ bool progress_wait(choir_event *event, int64_t timeout_ms)
 		if (moved)
 			idle.rounds = 0;
 		else
-			idle_in(&idle, comm, event, wakes_late || !inside);
+			idle_in(&idle, comm, event, messages && inside, timeout_ms >= 0 || !inside);
 	}
 	if (inside)
 		comm_leave(comm);
@@ -301,7 +302,7 @@ static bool drive_while(bool (*busy)(struct choir_comm *), struct choir_comm *co
 		if (moved)
 			idle.rounds = 0;
 		else
-			idle_in(&idle, comm, NULL, true);
+			idle_in(&idle, comm, NULL, false, true);
 	}
 	stop_waiting();
 	return !left;

@@ -128,8 +128,10 @@ static void every_row(void **state)
 	check((struct wait_for){ .rings = true, .blocking = true }, false, 460, 1000);
 	check((struct wait_for){ .rings = true, .device = true }, false, 2400, 50);
 	check((struct wait_for){ .rings = true, .polled = true }, false, 460, 200);
-	check((struct wait_for){ .polled = true, .blocking = true }, false, 460, 200);
-	check((struct wait_for){ .polled = true, .blocking = true }, true, 20, 50);
+	check((struct wait_for){ .polled = true }, false, 460, 200);
+	check((struct wait_for){ .polled = true }, true, 20, 50);
+	check((struct wait_for){ .polled = true, .blocking = true }, false, 4400, 200);
+	check((struct wait_for){ .polled = true, .blocking = true }, true, 4400, 200);
 	check((struct wait_for){ .polled = true, .crowded = true }, true, 4, 50);
 	check((struct wait_for){ .blocking = true }, true, 1000, 20000);
 	check((struct wait_for){ .blocking = true, .crowded = true }, false, 60, 20000);
