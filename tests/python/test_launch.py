@@ -54,6 +54,15 @@ class Gather(unittest.TestCase):
         status, out = run_program(PROGRAM.replace('network="mpi", ranks_per_node=1, ', ""), 2)
         self.assertEqual((status, out.count(", 1 nodes by ")), (0, 2), out)
 
+    def test_system(self):
+        """CHOIR_LIBRARY=system: the loader finds both libraries, as it does where they are installed."""
+        folder = os.environ["CHOIR_LIBRARY"]
+        environment = dict(ENVIRONMENT, CHOIR_LIBRARY="system", LD_LIBRARY_PATH=folder)
+        status, out = run_program(PROGRAM + "choir.show_versions()", 2, env=environment)
+        self.assertEqual((status, out.count(" of 2, 2 nodes by MPI: 3\n")), (0, 2), out)
+        self.assertEqual(out.count(f"libchoir-mpi   {folder}/libchoir-mpi.so.0"), 2, out)
+        self.assertEqual(out.count(f"libchoir       {folder}/libchoir.so.0"), 2, out)
+
     def test_network_is_refused(self):
         status, out = run_program("import choir\nchoir.from_gather(bytes, 0, 1, network='tcp')")
         self.assertEqual(status, 1)
