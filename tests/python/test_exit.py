@@ -36,6 +36,13 @@ class Exit(unittest.TestCase):
         out = self.ends_well(BEGIN + IN_FLIGHT + "event.add_done_callback(lambda one: print('called', one.done()))\n")
         self.assertEqual(out.strip(), "called True")
 
+    def test_callback_of_a_comm_without_a_name(self):
+        out = self.ends_well(
+            BEGIN + IN_FLIGHT + "event.add_done_callback(lambda one: print('called', one.done()))\n"
+            "del comms, event\nimport gc\ngc.collect()\n"
+        )
+        self.assertEqual(out.strip(), "called True")
+
     def test_callback_that_keeps_the_comm(self):
         self.ends_well(BEGIN + IN_FLIGHT + "event.add_done_callback(lambda one, comms=comms: None)\n")
 

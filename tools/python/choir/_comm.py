@@ -528,6 +528,7 @@ class Comm(Family, Persistent):
     def close(self) -> None:
         """Waits for what is in flight, then destroys the comm.  Calls of other ranks that wait for this one fail."""
         handle, self._handle = self._handle, 0
+        _live.discard(self)
         status = lib.choir_comm_destroy(handle) if handle else 0
         sweep()
         check(status)
@@ -718,5 +719,6 @@ def _close_all() -> None:
             lib.choir_comm_abort(comm._handle)
     for comm in list(_live):
         handle, comm._handle = comm._handle, 0
+        _live.discard(comm)
         if handle:
             lib.choir_comm_destroy(handle)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import ctypes as ct
-import weakref
 from typing import Any, NamedTuple, Sequence
 
 from ._abi import CommConfig, CommGroup
@@ -12,8 +11,8 @@ from ._event import Event
 from ._library import check, lib, take_text
 from ._numbers import array, milliseconds, number
 
-#: the comms that are open
-live: weakref.WeakSet[Any] = weakref.WeakSet()
+#: the comms that are open, also those that nobody names: their calls may be in flight when the interpreter exits
+live: set[Any] = set()
 
 
 class GroupPlace(NamedTuple):
